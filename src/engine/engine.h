@@ -88,6 +88,7 @@ struct engine_dgram {
 	/* Set by engine_rx_link alone: the headers of a packet of an InfiniBand
 	 * link. */
 	const struct iblink *link;
+	uint32_t port; /* the number of the port, if `link` is set */
 };
 
 /* A packet that was received from an InfiniBand link. */
@@ -95,6 +96,7 @@ struct engine_packet {
 	const uint8_t *bytes; /* from LRH to VCRC; borrowed for the call */
 	size_t len;
 	uint32_t device; /* the index of the device whose port received it */
+	uint32_t port;	 /* the number of that port, from 1 */
 };
 
 /* A frame to be sent: one UDP payload, or several (see the top of this

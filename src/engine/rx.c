@@ -152,6 +152,19 @@ static const uint8_t *destination_of(const struct engine_dgram *d)
 		       : d->to.ip;
 }
 
+/* May d, with the packet p, come to q?  A QP by LID belongs to one port, and
+ * the ports of a host may be in different subnets, which use the same LIDs.
+ * Only packets for the multicast QPN may have a group address (IBTA 10.5.1). */
+static bool may_come(const struct ibt_qp *q, const struct engine_dgram *d,
+		     const struct pkt *p)
+{
+	if (d->link && d->port != q->qp->attr.port_num)
+		return false;
+	return q->qp->type == HCA_QPT_UD
+		       ? !inaddr_is_multicast(destination_of(d))
+		       : is_from_peer(q, d, p);
+}
+
 /*
  * Returns the QP that p may reach.  NULL with *all: p is for the multicast QPN,
  * and may reach all members of its group.  NULL without *all: p may reach no
@@ -196,11 +209,7 @@ static struct ibt_qp *find_target(struct engine *e,
 		*all = false;
 		return NULL;
 	}
-	/* Only packets for the multicast QPN may have a group address (IBTA
-	 * 10.5.1). */
-	if (q &&
-	    (q->qp->type == HCA_QPT_UD ? inaddr_is_multicast(destination_of(d))
-				       : !is_from_peer(q, d, p))) {
+	if (q && !may_come(q, d, p)) {
 		refuse_wrong_peer(e, d, q);
 		return NULL;
 	}
@@ -304,6 +313,7 @@ static void add_link(const struct engine *e, struct ud_from *from,
 		.has_grh = link->lrh.lnh == LRH_NEXT_GLOBAL,
 		.sl = link->lrh.sl,
 		.path_bits = link->lrh.dlid & PATH_BITS,
+		.port = (uint8_t)d->port,
 		.slid = link->lrh.slid,
 	};
 	if (!from->lid.has_grh)
@@ -418,7 +428,8 @@ void engine_rx_link(struct engine *e, const struct engine_packet *packet,
 	struct engine_counters *c = &e->ibt.counters[packet->device];
 	struct iblink link;
 	struct iblink_inner inner;
-	struct engine_dgram d = {.device = packet->device, .link = &link};
+	struct engine_dgram d = {
+		.device = packet->device, .link = &link, .port = packet->port};
 	struct part a = {.d = &d, .now_ns = now_ns};
 
 	e->ibt.now_ns = now_ns;

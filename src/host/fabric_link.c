@@ -301,7 +301,8 @@ static int give_batch(struct engine *engine, uint64_t now_ns)
 		const struct mmsghdr *head = &b->heads[b->next];
 		const struct engine_packet packet = {.bytes = b->bytes[b->next],
 						     .len = head->msg_len,
-						     .device = at.device};
+						     .device = at.device,
+						     .port = b->port};
 
 		b->next++;
 		if (head->msg_hdr.msg_flags & MSG_TRUNC)

@@ -20,6 +20,7 @@ struct ud_lid {
 	bool has_grh;
 	uint8_t sl;
 	uint8_t path_bits; /* of the DLID */
+	uint8_t port;	   /* the number of the port that received it */
 	uint8_t hop_limit; /* of the GRH */
 	uint16_t slid;
 	uint32_t flow_label; /* of the GRH */

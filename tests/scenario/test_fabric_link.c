@@ -62,8 +62,8 @@ static size_t move_packets(struct world *w)
 	ssize_t n;
 
 	while ((n = recv(w->data[0], bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
-		const struct engine_packet p = {.bytes = bytes,
-						.len = (size_t)n};
+		const struct engine_packet p = {
+			.bytes = bytes, .len = (size_t)n, .port = 1};
 
 		engine_rx_link(w->d->side[1].engine, &p, w->d->now_ns);
 		count++;
@@ -137,13 +137,14 @@ static void a_request_goes_out_and_its_answer_comes_in(void **state)
 	fabric_peer_end(&w);
 }
 
-/* Packets for a QP may come in at any port: their destination LID decides. */
+/* The link tells the engine by which port a packet has come. */
 static void each_port_receives(void **state)
 {
 	struct world w;
 
 	fabric_peer_start(&w, HCA_QPT_UC, 0);
 	for (int port = 1; port <= FABRIC_PEER_PORTS; port++) {
+		w.d->side[0].qp->attr.port_num = (uint8_t)port;
 		two_hcas_fill(w.d, 1, 0, BYTES);
 		two_hcas_recv(w.d, 0, (uint64_t)port * BYTES, BYTES);
 		post_send(&w, 1, 0);

@@ -144,8 +144,9 @@ static void members_of_a_group_get_its_datagrams(void **state)
 struct forged {
 	struct iblink h;
 	struct pkt p;
-	uint32_t
-		flips; /* this bit of the packet, from 1, is flipped; 0: none */
+	/* this bit of the packet, from 1, is flipped; 0: none */
+	uint32_t flips;
+	uint32_t port; /* of side 1, by which the packet comes; 0: port 1 */
 };
 
 static struct forged forge_send(const struct two_hcas *d)
@@ -168,7 +169,8 @@ static void give_forged(struct two_hcas *d, const struct forged *f)
 {
 	uint8_t buf[LRH_FRAME_MAX], bth[256];
 	size_t n = pkt_write_headers(bth, &f->p), head;
-	struct engine_packet packet = {.bytes = buf};
+	struct engine_packet packet = {.bytes = buf,
+				       .port = f->port ? f->port : 1};
 
 	memset(bth + n, 0x33, f->p.payload_len);
 	n += f->p.payload_len;
@@ -246,6 +248,58 @@ static void a_connection_with_gids_compares_them(void **state)
 	two_hcas_run(d, d->now_ns + LONG);
 	two_hcas_free(d);
 	two_hcas_by_lid(false);
+}
+
+/* Changes the SEND into a datagram to side 1, or to the group if `to_group`. */
+static void make_datagram(const struct two_hcas *d, struct forged *f,
+			  bool to_group)
+{
+	f->p.bth.opcode = OPCODE_UD_SEND_ONLY;
+	f->p.deth.qkey = d->side[1].qp->attr.qkey;
+	f->p.deth.src_qpn = d->side[0].qp->qpn;
+	if (!to_group)
+		return;
+	f->p.bth.dest_qpn = 0xffffff;
+	f->h.lrh.dlid = SUBNET_MLID;
+	f->h.lrh.lnh = LRH_NEXT_GLOBAL;
+	subnet_gid(d->subnet, 0, f->h.grh.sgid);
+	memcpy(f->h.grh.dgid, group, 16);
+}
+
+/* Gives side 1 a packet by port 2, and then by port 1, which its queue pair
+ * belongs to. */
+static void expect_at_port_1(struct two_hcas *d, struct forged *f)
+{
+	two_hcas_recv(d, 1, AT, GRH + 64);
+	f->port = 2;
+	give_forged(d, f);
+	assert_false(has_received(d));
+	f->port = 1;
+	give_forged(d, f);
+	assert_true(has_received(d));
+	assert_false(has_received(d));
+}
+
+static void a_queue_pair_takes_packets_of_its_port_alone(void **state)
+{
+	struct two_hcas *d = two_hcas_new(5, 16);
+	struct forged f = forge_send(d);
+
+	expect_at_port_1(d, &f);
+	assert_int_equal(counters(d)->refused.wrong_peer, 1);
+	two_hcas_run(d, d->now_ns + LONG);
+	two_hcas_free(d);
+	d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	f = forge_send(d);
+	make_datagram(d, &f, false);
+	expect_at_port_1(d, &f);
+	assert_int_equal(counters(d)->refused.wrong_peer, 1);
+	assert_int_equal(
+		engine_mcast_attach(d->side[1].engine, d->side[1].side, group),
+		0);
+	make_datagram(d, &f, true);
+	expect_at_port_1(d, &f);
+	two_hcas_free(d);
 }
 
 static void a_packet_with_any_wrong_bit_is_dropped(void **state)
@@ -485,6 +539,7 @@ int main(void)
 			a_queue_pair_receives_from_its_partition_alone),
 		cmocka_unit_test(a_packet_with_any_wrong_bit_is_dropped),
 		cmocka_unit_test(a_peer_without_a_route_is_named_by_its_lid),
+		cmocka_unit_test(a_queue_pair_takes_packets_of_its_port_alone),
 		cmocka_unit_test(members_of_a_group_get_its_datagrams),
 		cmocka_unit_test(path_bits_within_the_lmc_are_part_of_the_slid),
 		cmocka_unit_test(the_kinds_of_packets_do_not_mix),

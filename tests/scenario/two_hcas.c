@@ -364,7 +364,7 @@ static void forge_by_lid(struct two_hcas *d, int to, uint8_t *p, size_t n)
 				   .dlid = subnet_lid(to)}};
 	uint8_t buf[LRH_FRAME_MAX];
 	size_t head = iblink_write(buf, &h, n);
-	struct engine_packet packet = {.bytes = buf};
+	struct engine_packet packet = {.bytes = buf, .port = 1};
 
 	packet.len = head + iblink_seal(buf, head, p, n);
 	memcpy(buf + head, p, packet.len - head);
@@ -434,7 +434,7 @@ static void receive_packets(struct two_hcas *d)
 	uint8_t buf[LRH_FRAME_MAX];
 
 	for (int i = 0; i < 2; i++) {
-		struct engine_packet p = {.bytes = buf};
+		struct engine_packet p = {.bytes = buf, .port = 1};
 
 		while ((p.len = subnet_fetch(d->subnet, i, buf)))
 			engine_rx_link(d->side[i].engine, &p, d->now_ns);
