@@ -46,15 +46,20 @@ static void print_help(void)
 	     "\n"
 	     "  --seeds A..B     run these seeds, or one seed A (default "
 	     "1..100)\n"
-	     "  --loss PERCENT   how many frames a link loses, 0 to 90 (default "
-	     "1)\n"
-	     "  --direct         the hosts are processes of one host: most RC\n"
-	     "                   connections between them use no packets\n"
+	     "  --loss PERCENT   the percentage of frames that a link loses, 0 to "
+	     "90\n"
+	     "                   (default 1); with --iwarp, of deliveries that "
+	     "wait for a\n"
+	     "                   retransmission\n"
+	     "  --direct         simulate processes of one host: most RC "
+	     "connections between\n"
+	     "                   the processes use no packets\n"
 	     "  --iwarp          all connections are iWARP connections, over "
-	     "byte streams\n"
-	     "  --verbose        print the simulated time, the hash and the "
-	     "hosts' counters\n"
-	     "                   of each seed\n"
+	     "byte streams,\n"
+	     "                   which deliver the bytes in order, but late\n"
+	     "  --verbose        print the simulated time, a hash of the run and "
+	     "the hosts'\n"
+	     "                   counters for each seed\n"
 	     "  -h, --help       this text\n"
 	     "\n"
 	     "More: man adverb-sim");
@@ -141,7 +146,7 @@ static void print_world(const struct world *w, uint64_t seed)
 		c = engine_counters(w->hosts[i].engine, 0);
 		printf("  host %u: rx %" PRIu64 " tx %" PRIu64
 		       " retransmitted %" PRIu64 " timeouts %" PRIu64
-		       " duplicates %" PRIu64 " early %" PRIu64
+		       " duplicates %" PRIu64 " out of order %" PRIu64
 		       " bad icrc %" PRIu64 " rnr %" PRIu64 "\n",
 		       i, c->rx_packets, c->tx_packets, c->retransmits,
 		       c->timeouts, c->rx_duplicates, c->rx_out_of_order,
@@ -171,8 +176,8 @@ static uint64_t run_once(uint64_t seed, const struct options *o, char why[200])
 	return hash;
 }
 
-/* Runs a seed.  Runs every 16th seed twice; both runs must have the same hash.
- */
+/* Runs a seed.  Runs every 16th seed again if it passes; both runs must have
+ * the same hash. */
 static bool run_seed(uint64_t seed, const struct options *o)
 {
 	char why[200], again[200];

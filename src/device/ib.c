@@ -29,7 +29,8 @@ void ib_set_port(struct device_port *port, const struct fabric_port *said)
 	port->mtu = MTU_LEAST << port->active_mtu;
 }
 
-/* LinkWidthActive is 1, 2, 4 or 8 (IBTA 14.2.5.6). */
+/* LinkWidthActive is 1, 2, 4 or 8, for 1x, 4x, 8x or 12x (IBTA 14.2.5.6).  The
+ * fabric has no link of width 2x. */
 unsigned ib_lanes(const struct fabric_port *said)
 {
 	return said->width == 1	  ? 1

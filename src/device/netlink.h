@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads this machine's interfaces and addresses by rtnetlink(7).  Unlike /sys,
- * rtnetlink always shows the caller's own network namespace.  No state, no
- * lock.
+ * Reads the interfaces and addresses of the caller's network namespace by
+ * rtnetlink(7).  /sys may show those of another namespace.  No state, no lock.
  */
 #ifndef DEVICE_NETLINK_H
 #define DEVICE_NETLINK_H

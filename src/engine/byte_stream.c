@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* QPs whose requests go over a byte stream (iWARP): the functions
+/* QPs whose requests go over an iWARP connection, by TCP or SCTP: the functions
  * engine_stream_* of engine.h. */
 #include <string.h>
 

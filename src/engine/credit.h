@@ -3,7 +3,7 @@
  * Flow control within a host.  A socket's receive buffer is small, and packets
  * that do not fit are lost.  So each process counts, in a page that others can
  * read, the bytes that it has taken out of its socket.  Each sender keeps the
- * bytes that it has in flight below its share of the buffer.
+ * bytes that it has in flight within its share of the buffer.
  *
  *	receiver, in its page		sender
  *	capacity, senders		share of the buffer
@@ -19,16 +19,16 @@
  * then the receiver has also drained the packets that the other senders had
  * sent under their former, larger shares.
  *
- * All sizes are the bytes that the kernel charges a socket for, not the bytes
- * that are sent (credit_cost).
+ * Capacity, shares and counts are in bytes that the kernel charges a socket
+ * for, not in bytes that are sent (credit_cost).
  *
- * A sender that does not know the receiver's page sends only a few small
- * packets, above all ACKs and responses.  Its other packets wait for the page,
- * for a second or for their patience, whichever is longer.  Another process
- * writes the page, so the page is input: wrong numbers can only make this
- * sender slower or faster.  There is no limit for a receiver that has no page.
- * A receiver that does not use credits (engine_without) has a page with the
- * capacity 0, and there is no limit for it either.
+ * A sender that does not know the receiver's page sends at most 16 KiB.  Its
+ * other packets wait for the page, for a second or for their patience
+ * (credit_wish), whichever is longer.  Another process writes the page, so the
+ * page is input: wrong numbers can only make this sender slower or faster.
+ * There is no limit for a receiver that has no page.  A receiver that does not
+ * use credits (engine_without) has a page with the capacity 0, and there is no
+ * limit for it either.
  *
  * A stopped receiver delays a sender, but not for ever.  When a packet's
  * patience has ended, the packet is sent without room, and then another packet
@@ -64,16 +64,17 @@ struct credit_post {
 /* The counters of one device of the page's owner. */
 struct credit_tally {
 	/* The index of the device's network interface, with COUNTERS_IWARP for
-	 * an iWARP device; 0: there is no device. */
+	 * an iWARP device; 0: there is no device, or it is an InfiniBand
+	 * device, whose counters are not published. */
 	uint64_t link;
 	uint64_t words[CREDIT_WORDS]; /* struct engine_counters */
 };
 
-/* The page of a process.  Its owner writes it, and the processes of its host
- * read it.  Lies in memory that the broker has made. */
+/* The page of a process: this owner writes the page, and the other processes of
+ * the owner's user read it.  Lies in memory that the broker has made. */
 struct credit_page {
-	/* Bytes that the owner's socket can hold; 0: the owner does not use
-	 * credits. */
+	/* Bytes that may be in flight to the owner: three quarters of the
+	 * socket's receive buffer; 0: the owner does not use credits. */
 	shared_u32 capacity;
 	/* The owner receives without GRO, so senders send frames of at most
 	 * CREDIT_FEW packets. */
@@ -86,7 +87,7 @@ struct credit_page {
 	 * class; wraps. */
 	shared_u32 drained[CREDIT_SLOTS];
 	struct credit_post posts[CREDIT_POSTS]; /* by QPN, see shm_ack.h */
-	struct credit_tally tallies[HCA_MAX_DEVICES]; /* by engine_publish */
+	struct credit_tally tallies[HCA_MAX_DEVICES]; /* see engine_publish */
 	struct closed closed; /* the owner's closed queue pairs */
 	uint64_t reserved[117];
 	uint64_t generation; /* the broker changes it for each new owner */
@@ -99,7 +100,7 @@ _Static_assert(sizeof(struct credit_page) == 8192 &&
 /* Which part of the receiver's capacity a sender may use, see the top of this
  * file. */
 enum credit_standing {
-	/* An eighth: the receiver may not count this sender yet. */
+	/* An eighth: perhaps the receiver does not count this sender yet. */
 	CREDIT_BEGINS,
 	/* An eighth: packets that the other senders sent under their larger
 	 * shares may still be in the buffer. */
@@ -112,7 +113,7 @@ struct credit {
 	const struct credit_page *page; /* borrowed; NULL: none, or not known */
 	uint64_t generation;		/* page->generation at the last look */
 	uint64_t first_ns;   /* when this process first wanted to send */
-	uint64_t asked_ns;   /* when the host was last asked for the page */
+	uint64_t asked_ns;   /* when this process last asked for the page */
 	uint64_t stalled_ns; /* since when there is no room; 0: there is room */
 	/* How long the stall had lasted when a packet was last sent without
 	 * room. */
@@ -136,7 +137,7 @@ struct credit {
 struct credit_inbox {
 	struct credit_page *page; /* this process's own; NULL: none */
 	bool is_off;		  /* this process does not use credits */
-	uint64_t epoch_ns;	  /* when the present epoch began */
+	uint64_t epoch_ns;	  /* when the present epoch (EPOCH_NS) began */
 	uint32_t quiet;		  /* empties since a datagram came, at most 2 */
 	/* Bits by class: those that have sent in the present epoch (now), and
 	 * in the epoch before (before). */
@@ -156,19 +157,20 @@ uint32_t credit_cost(size_t len, size_t segment);
 /* A packet to be sent. */
 struct credit_wish {
 	size_t bytes;	      /* its length */
-	uint64_t patience_ns; /* how long it waits at most */
+	uint64_t patience_ns; /* how long it waits for room, see the top */
 };
 
 /* May the packet be sent now, because there is room or because its patience has
  * ended?  @us: the class of this process. */
 bool credit_has_room(struct credit *c, uint32_t us,
 		     const struct credit_wish *wish, uint64_t now_ns);
-/* Returns for how many more packets of `bytes` bytes there is room; UINT32_MAX:
- * there is no limit.  Called after credit_has_room has returned true.  @us: the
- * class of this process. */
+/* Returns for how many more packets of `bytes` bytes there is room; 0 also if
+ * the receiver has no page or the page is not known; UINT32_MAX: one of the two
+ * processes does not use credits.  Called after credit_has_room has returned
+ * true.  @us: the class of this process. */
 uint32_t credit_more(const struct credit *c, uint32_t us, size_t bytes);
 /* Must the packet wait because the receiver's page is not known yet?  If *ask
- * is set to true, the caller asks the host for the page now. */
+ * is set to true, the caller now asks for the page (engine_wants_page). */
 bool credit_waits(struct credit *c, const struct credit_wish *wish,
 		  uint64_t now_ns, bool *ask);
 /* Returns after how many ns a sender without room looks again.  The time grows
@@ -180,9 +182,9 @@ void credit_page_is(struct credit *c, const struct credit_page *page);
 /* Called when a frame to c's receiver was sent. */
 void credit_sent(struct credit *c, uint64_t now_ns);
 
-/* Publishes the size of this process's receive buffer in its page, which is
- * borrowed; NULL: this process has none.  @apart: this process receives without
- * GRO. */
+/* Publishes the capacity of this process's socket, whose receive buffer has
+ * buffer_bytes, in this process's page, which is borrowed; NULL: this process
+ * has none.  @apart: this process receives without GRO. */
 void credit_open(struct credit_inbox *in, struct credit_page *page,
 		 uint32_t buffer_bytes, bool apart);
 /* Publishes that this process receives with GRO from now on. */

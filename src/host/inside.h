@@ -22,12 +22,13 @@ bool progress_try(struct progress *p) TRY_ACQUIRE(true, &p->lock);
 void progress_release(struct progress *p) RELEASE(&p->lock);
 /*
  * Does everything that is due.  Reads the socket before it runs the timers, so
- * that packets which arrived while the process slept are not taken for lost.
- * Tells the engine of a process's death only once the socket was found empty:
- * the socket may hold packets that the process sent before it died.
+ * that packets which arrived while this process slept are not taken for lost.
+ * Tells the engine of a peer's death only once the socket was found empty: the
+ * socket may hold packets that the peer sent before its death.
  */
 void progress_turn(struct progress *p) REQUIRES(&p->lock);
-/* Sends frames and reports events until the engine has no more of them. */
+/* Reports all events of the engine, and sends its frames until none is left, a
+ * socket is full or TX_ROUNDS batches are sent. */
 void progress_settle(struct progress *p) REQUIRES(&p->lock);
 /* Counts a post to q, if q's requests are not acknowledged. */
 void progress_count_unanswered(struct progress *p, const struct ibt_qp *q)

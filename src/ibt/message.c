@@ -75,7 +75,8 @@ enum verdict message_order(const struct ibt_qp *q, const struct pkt *p,
 	if (r->in_message && p->info->kind != r->kind)
 		return V_INVALID;
 	x->detail =
-		"a packet does not have the length that the path MTU demands";
+		"a packet is longer or shorter than its opcode and the path "
+		"MTU allow";
 	switch (p->info->position) {
 	case OPCODE_FIRST:
 	case OPCODE_MIDDLE:
@@ -170,7 +171,8 @@ enum verdict message_write(struct ibt *t, const struct ibt_qp *q,
 	uint64_t length = starts ? p->reth.length : r->length;
 	uint64_t rest = length - (starts ? 0 : r->offset);
 
-	x->detail = "a WRITE does not have the length that its RETH announced";
+	x->detail = "a WRITE does not have the length that its RETH announced, "
+		    "or is longer than 2^31 bytes";
 	if (length > HCA_MAX_MESSAGE)
 		return V_INVALID;
 	if (opcode_ends(p->info) ? p->payload_len != rest
@@ -206,7 +208,8 @@ void message_complete(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	ibt_receive_done(t, q, &c, p->bth.se);
 }
 
-/* A SEND with Invalidate names a window (IBTA 9.4.1.1.3). */
+/* A SEND with Invalidate (IBTA 9.4.1.1.3) must name a type 2 window: no region
+ * of adverb permits remote invalidation. */
 enum verdict message_invalidate(struct hca *h, const struct qp *qp,
 				uint32_t rkey, struct explain *x)
 {

@@ -14,7 +14,8 @@ bool uc_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w, uint32_t unit)
 	if (hca_wr_is_message(w->opcode))
 		status = sem_check(t->hca, q->qp->pd, w, 0, &x);
 	else
-		x.detail = "a UC queue pair has only SENDs and WRITEs";
+		x.detail = "a UC queue pair sends only WRITEs and SENDs "
+			   "without invalidate";
 	if (status) {
 		unreliable_tx_stop(t, q, w, status, &x);
 		return false;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The arena of a process: two sparse memfds, one for each part, which other
- * processes with adverb may map.  The memfds are sealed against a change of
- * size, so that no process can shrink one and make accesses to its mappings
- * fault.  From Linux 5.1 on, a seal also keeps other processes from writing to
- * the first part.  No lock: one thread at a time makes and frees an arena.
+ * The arena of a process: two sparse memfds, one for each part (hca/arena.h),
+ * which other processes with adverb may map.  The memfds are sealed against a
+ * change of size: if a process could shrink a memfd, accesses to mappings of
+ * the memfd would fault.  From Linux 5.1 on, a seal also keeps other processes
+ * from writing to the first part.  No lock: one thread at a time makes and
+ * frees an arena.
  */
 #ifndef MEMORY_ARENA_MAP_H
 #define MEMORY_ARENA_MAP_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What this process has at the broker, and what the broker's successor gets if
- * the broker is killed: the ids by their handles, the requests without an
- * answer, and the notes of ids that were released.  link.c has the connection:
- * it sends the requests, and passes the broker's messages to r_table_message.
+ * The table of this process's objects at the broker: the ids by their handles,
+ * the requests without an answer, and the notes of ids that were released.  If
+ * the broker is killed, its successor gets them.  link.c has the connection: it
+ * sends the requests, and passes the broker's messages to r_table_message.
  * No function here waits.  All functions are called under r_lock.  link_table.c
  * also has r_link, which rdmacm/object.h declares.
  */
@@ -27,8 +27,8 @@ struct r_waiter {
 };
 
 /* The note of an id that the program has destroyed.  If the broker dies, it may
- * not have told the peer that the conversation has ended; then the broker's
- * successor gets the note. */
+ * not have told the peer that the conversation (cm/cm.h) has ended; then the
+ * broker's successor gets the note. */
 struct r_released {
 	struct list link;
 	uint8_t note[CMPROTO_NOTE];
@@ -60,7 +60,7 @@ static inline struct r_id *r_table_id(struct list *node)
 
 /* Returns whether the id has a conversation, and so a note. */
 bool r_table_has_note(const struct r_id *id);
-/* Returns whether an id needs a broker. */
+/* Returns whether the table has an id; each id in it needs a broker. */
 bool r_table_has_ids(void);
 /* Moves all ids out of the table to the ends of two lists: listening ids to
  * `listeners`, all others to `others`.  The nodes are r_id.by_handle.  The ids

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libusrsctp (Debian: libusrsctp2), an implementation of SCTP in the process,
- * which usrsctp_load loads.  The declarations are adverb's own, so the build
- * does not need the library's header, and a program that does not use SCTP does
- * not need the library.  Structures and numbers are those of RFC 6458 as the
- * library has them; tests/unit/test_usrsctp.c compares them with the library's
- * header where that header is installed.
+ * libusrsctp (Debian: libusrsctp2), an implementation of SCTP in user space.
+ * usrsctp_load loads the library.  The declarations are adverb's own, so the
+ * build does not need the library's header, and a program that does not use
+ * SCTP does not need the library.  Structures and numbers are the library's;
+ * RFC 6458 describes most of them.  tests/unit/test_usrsctp.c compares them
+ * with the library's header where that header is installed.
  *
- * The library is used without sockets and timers of its own: packets
- * go through `conninput` and the function given to usrsctp_load, time through
- * `handle_timers`.  Addresses are those of AF_CONN: numbers of 64 bits, which
- * the library compares and hands back.
+ * The library opens no socket of the kernel and runs no timer thread.  adverb
+ * gives the library packets by `conninput` and the time by `handle_timers`, and
+ * the library sends packets by the function given to usrsctp_load.  Addresses
+ * are those of AF_CONN: numbers of 64 bits, which the library compares and
+ * returns.
  *
  * Lock: the caller's, for all calls.
  */
@@ -26,7 +27,7 @@
 #define USRSCTP_NOTIFICATION 0x2000 /* of *flags of recvv: no user message */
 #define USRSCTP_UNORDERED    0x0400 /* of usrsctp_sndinfo.flags */
 
-/* The options of sockets, of level IPPROTO_SCTP, and their values. */
+/* The options of sockets, of level IPPROTO_SCTP. */
 enum usrsctp_option {
 	USRSCTP_RTOINFO = 0x01,
 	USRSCTP_INITMSG = 0x03,
@@ -51,8 +52,8 @@ struct usrsctp_address {
 	void *id;
 };
 
-/* An address that recvv writes.  The library demands room for an address of any
- * family. */
+/* An address that recvv writes, with room for an address of any family, as in
+ * the library's union sctp_sockstore. */
 union usrsctp_peer {
 	struct usrsctp_address conn;
 	uint8_t room[28];
@@ -142,9 +143,9 @@ struct socket; /* the library's */
 #define USRSCTP_WITH_SNDINFO 1u /* the kind of info that sendv gets */
 
 /*
- * The functions of the library that adverb calls: usrsctp_*.  If they fail,
- * `socket` and `accept` return NULL with errno.  Every other function that has
- * a result, except get_events, then returns -1 with errno.  The caller closes
+ * The functions of the library that adverb calls: usrsctp_*.  On failure
+ * `socket` and `accept` return NULL with errno, and every other function that
+ * has a result, except get_events, returns -1 with errno.  The caller closes
  * the sockets that `socket` and `accept` return.
  *
  * An `id` is that of a peer's usrsctp_address, and is registered as long as a
@@ -205,12 +206,12 @@ usrsctp_load(int (*output)(void *id, void *packet, size_t bytes, uint8_t tos,
 			   uint8_t set_df),
 	     const char **why);
 /*
- * Called in a child of fork: the next usrsctp_load loads the library anew, and
- * no function of the library may be called before.  Even after init_nothreads
- * the library has a thread, which visits all associations when an address was
- * deregistered.  A child has no such thread, but may inherit the locks that the
- * thread held at the fork; a call of the library would wait for these locks
- * without an end.
+ * Called in a child of fork: the next usrsctp_load loads the library anew, or
+ * fails if the program itself uses the library.  No function of the library may
+ * be called before.  Even after init_nothreads the library has a thread, which
+ * visits all associations when an address was deregistered.  A child has no
+ * such thread, but may inherit the locks that the thread held at the fork; a
+ * call of the library would wait for these locks without an end.
  */
 void usrsctp_forget(void);
 

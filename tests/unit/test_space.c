@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hca/space: moves between two spaces through a buffer, compared with a plain
- * copy. */
+/* hca/space: a move through a buffer copies all bytes from one space to another
+ * in order, and an error tells which side lacks memory. */
 #include "test.h"
 
 #include "hca/space.h"
@@ -64,7 +64,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Cuts `bytes` into n pieces at random places, which do not overlap. */
+/* Divides `bytes` into n pieces that lie at random places and do not overlap.
+ */
 static void cut_pieces(struct rng *r, struct space_vec *v, uint32_t n,
 		       uint32_t bytes)
 {
@@ -125,7 +126,7 @@ static void any_pieces_move_in_both_directions(void **state)
 }
 
 static void
-a_copy_reports_which_memory_is_missing_and_how_far_it_came(void **state)
+an_error_tells_the_side_without_memory_and_the_moves_done(void **state)
 {
 	const struct space_vec good = {0, 64}, bad = {BYTES - 63, 64};
 	const struct space_move no_far[] = {{&good, &good, 1, 1},
@@ -169,7 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_pieces_move_in_both_directions),
 		cmocka_unit_test(
-			a_copy_reports_which_memory_is_missing_and_how_far_it_came),
+			an_error_tells_the_side_without_memory_and_the_moves_done),
 		cmocka_unit_test(moves_of_no_bytes_succeed),
 	};
 

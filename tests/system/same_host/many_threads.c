@@ -7,7 +7,8 @@
  *		compares, and adds 1 to a word
  *	shared	all threads post to one queue pair and poll one completion queue
  *
- * Exits with 0, or prints what is wrong.
+ * Exits with 0 if no request fails and, with `apart`, the bytes and sums are
+ * right; otherwise prints what is wrong, and exits with 1.
  */
 #include "endpoint.h"
 
@@ -25,8 +26,8 @@
 enum {
 	THREADS = 6,
 	BYTES = 2048, /* the most that one request moves */
-	BACK = 4096,  /* offset in a thread's region of the bytes read back */
-	WORD = 8184,  /* offset in the target's region of the thread's word */
+	BACK = 4096,  /* offset of the bytes read back, in a thread's region */
+	WORD = 8184,  /* offset of the thread's word, in the target's region */
 	IN_FLIGHT = ENDPOINT_DEPTH / THREADS,
 };
 
@@ -47,9 +48,9 @@ static void stop(const char *what, int i)
 	_exit(1);
 }
 
-/* Sets a word of shared memory.  Release: this process's earlier writes, such
- * as addresses, precede the word; without this the peer could connect to an
- * address that is not yet there. */
+/* Sets a word that another process or thread reads.  Release: the caller's
+ * earlier writes, such as addresses, precede the store of the word; otherwise
+ * the peer could connect to an address that is not yet there. */
 static void announce(uint32_t *word)
 {
 	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
@@ -123,7 +124,7 @@ static void finish(int i, int requests)
 
 	while (requests--) {
 		if (!endpoint_wait(&ends[i], &wc))
-			stop("a request never ends", i);
+			stop("a request has not completed in time", i);
 		if (wc.status)
 			stop(ibv_wc_status_str(wc.status), i);
 	}
