@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Work queues (IBTA Vol 1, 10.8): rings of work requests in the arena.  The
- * program posts under a lock of the front end; the progress lock covers the
- * other operations.  Peers of this host read the queues of receives, and write
- * the slots of a QP's receive queue.  So the contents of these slots are
- * checked before they are used.
+ * Work queues (IBTA Vol 1, 10.8): rings of work requests in the arena.
+ *
+ * The program posts under a lock of the front end: v_qp.send, v_qp.recv or
+ * v_srq.post (verbs/object.h).  A thread takes requests from a send queue, and
+ * completes them, under the QP's post lock (host/post_lock.h), which the holder
+ * of the progress lock takes, too; other operations need the progress lock.
+ *
+ * Peers of this host read the queues of receives, and write the slots of a QP's
+ * receive queue.  So the contents of these slots are checked before they are
+ * used.
  */
 #ifndef HCA_WQ_H
 #define HCA_WQ_H
@@ -108,8 +113,8 @@ struct wq {
 	/* The next slot to post; written by the program. */
 	_Alignas(HCA_APART) ring_index head;
 	ring_index tail; /* the oldest slot in use; written by polls */
-	/* A send queue: the next request to complete; written under the
-	 * progress lock. */
+	/* A send queue: the next request to complete; written under the QP's
+	 * post lock. */
 	ring_index completed;
 	/* A receive queue: the next completion to collect into recv_cq. */
 	ring_index collected;

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The requester's side of responses (IBTA Vol 1, 9.7.5, 9.7.6): ACKs, NAKs and
+ * responses with data complete requests.  Three functions decide that requests
+ * are sent again: try_again, after silence; go_back, to a PSN that the
+ * responder misses; apply_nak, for a NAK.  rc_req sends them.
+ */
 #include <string.h>
 
 #include "hca/semantics.h"
