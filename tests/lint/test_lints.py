@@ -144,6 +144,10 @@ CASES = (
     ("lint-names", "an ABI name elsewhere", "src/hca/pd.c",
      "int ibv_alloc_pd(void);\nint ibv_alloc_pd(void)\n{\n\treturn 0;\n}\n",
      "should begin with pd_"),
+    ("lint-unused", "a function of a header, which tests may call alone",
+     "src/hdr/new.c", GOOD, None),
+    ("lint-unused", "a function that nobody calls", "src/util/new.c", GOOD,
+     "only tests call"),
     ("lint-shell", "a sound script", "ci/a.sh", "#!/bin/sh\necho a\n", None),
     ("lint-shell", "a path that may begin with an empty word", "ci/a.sh",
      "#!/bin/sh\nrm -rf $a/*\n", "SC2115"),
@@ -215,7 +219,7 @@ CASES = (
 def arguments(lint, root, path):
     if lint in ("lint-layers", "lint-modules", "lint-paths"):
         return [root]
-    if lint == "lint-names":
+    if lint in ("lint-names", "lint-unused"):
         output = root / "out" / path.relative_to(root)
         output.parent.mkdir(parents=True)
         subprocess.run(["cc", "-c", "-o", str(output) + ".o", path],
