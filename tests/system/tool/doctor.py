@@ -81,12 +81,16 @@ def folder_over(path, script):
         path, path, script)
 
 
-def without_core(words):
-    """Wraps a command.  The command then runs in a network namespace that shows
-    no limits of sockets, as before Linux 6.11."""
-    return ["unshare", "-mn", "sh", "-c",
-            'ip link set lo up && mount -t tmpfs none /proc/sys/net/core || '
-            'exit 77; exec "$@"', "sh", *words]
+def core_of(script):
+    """Returns a function that wraps a command.  The command then runs in a
+    network namespace whose limits of sockets are the files that @script makes
+    in an empty folder."""
+    def into(words):
+        return ["unshare", "-mn", "sh", "-c",
+                "ip link set lo up && mount -t tmpfs none /proc/sys/net/core "
+                '&& cd /proc/sys/net/core && %s || exit 77; cd / && exec "$@"'
+                % script, "sh", *words]
+    return into
 
 
 def installed():
@@ -218,9 +222,14 @@ says("runtime folder", "slow", "^/proc/mine/sysfs-.* cannot be written",
 says("runtime folder", "slow", "^/proc/tree cannot be written",
      ADVERB_SYSFS="/proc/tree")
 says("receive buffer", "slow", "room for [1-9].* more is faster: sysctl",
-     lacks=["rcvbuf"])
+     lacks=["rcvbuf"], into=core_of("echo 212992 >rmem_max"))
+# Other namespaces than the first cannot change the limit; before Linux 6.11
+# they have no file.
 says("receive buffer", "slow", "more is faster: on the host", lacks=["rcvbuf"],
-     into=without_core)
+     into=core_of("true"))
+says("receive buffer", "slow", "on the host of this network namespace",
+     lacks=["rcvbuf"],
+     into=core_of("echo 212992 >rmem_max && chmod 444 rmem_max"))
 says("sandbox", "slow", "gVisor: system calls are emulated",
      into=where(file_over("/proc/version", "Linux version 4.4.0 #1 SMP "
                           "Sun Jan 10 15:06:54 PST 2016")))
