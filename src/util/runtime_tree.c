@@ -103,7 +103,8 @@ static int enter_own(struct tree_walk *w)
 		return err;
 	}
 	snprintf(t->why, sizeof(t->why),
-		 "other users have taken all names from %.*s/adverb-%u to %s",
+		 "no name from %.*s/adverb-%u to %s is that of a folder of "
+		 "this user alone",
 		 (int)len, t->path, (unsigned)geteuid(), t->path);
 	return -EPERM;
 }

@@ -43,15 +43,15 @@ struct runtime_tree {
 /*
  * Looks for the tree and sets t->path.  Returns 0 if the tree's folder exists.
  * Otherwise sets t->why and returns -ENOENT if the folder does not exist but
- * can be created, -EPERM if another user's folder, file or link is in the way,
- * or another -errno.
+ * can be created, -EPERM if a link, or another user's folder or file, is in the
+ * way, or another -errno.
  */
 int runtime_tree_find(struct runtime_tree *t);
 /*
  * Looks for the tree, creates missing folders, and sets t->path.  Returns a
  * descriptor of the tree's folder, open for reading, which the caller closes.
- * On failure sets t->why and returns -EPERM if another user's folder, file or
- * link is in the way, or another -errno.
+ * On failure sets t->why and returns -EPERM if a link, or another user's folder
+ * or file, is in the way, or another -errno.
  */
 int runtime_tree_make(struct runtime_tree *t);
 

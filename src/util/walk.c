@@ -188,7 +188,11 @@ static int follow_link(struct walk *w, int fd, const struct stat *s,
 
 	close(fd);
 	if (!may_link(w, s->st_uid))
-		return walk_refuse(w, "lies behind another user's link", s);
+		return walk_refuse(w,
+				   s->st_uid == geteuid()
+					   ? "lies behind a link"
+					   : "lies behind another user's link",
+				   s);
 	if (n <= 0 || n == sizeof(to) || ++w->links > MOST_LINKS)
 		return -ELOOP;
 	if (asks_kernel)
