@@ -85,6 +85,7 @@ static struct rdma_addrinfo *make_result(const struct addrinfo *a,
 			passive ? &r->ai_src_canonname : &r->ai_dst_canonname;
 
 		*name = strdup(a->ai_canonname);
+		err = *name ? 0 : -1;
 	}
 	if (!err)
 		return r;

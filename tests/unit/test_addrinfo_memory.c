@@ -5,6 +5,7 @@
 
 #include <rdma/rdma_cma.h>
 
+#include <netdb.h>
 #include <stdlib.h>
 
 #include "rdmacm/newer.h"
@@ -34,6 +35,32 @@ void *__wrap_calloc(size_t count, size_t size)
 void *__wrap_malloc(size_t size)
 {
 	return must_fail() ? NULL : __real_malloc(size);
+}
+
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+
+char *__wrap_strdup(const char *text)
+{
+	return must_fail() ? NULL : __real_strdup(text);
+}
+
+/* Whether each result has a canonical name.  Some resolvers give names that
+ * nobody has asked for. */
+static bool gives_names;
+
+int __real_getaddrinfo(const char *node, const char *service,
+		       const struct addrinfo *ask, struct addrinfo **found);
+int __wrap_getaddrinfo(const char *node, const char *service,
+		       const struct addrinfo *ask, struct addrinfo **found);
+
+int __wrap_getaddrinfo(const char *node, const char *service,
+		       const struct addrinfo *ask, struct addrinfo **found)
+{
+	struct addrinfo more = *ask;
+
+	more.ai_flags |= gives_names ? AI_CANONNAME : 0;
+	return __real_getaddrinfo(node, service, &more, found);
 }
 
 /* Two results, for IPv4 and for IPv6, without a resolver. */
@@ -67,6 +94,24 @@ static void a_list_is_whole_or_there_is_none(void **state)
 	rdma_freeaddrinfo(res);
 }
 
+static void a_result_has_its_name_or_there_is_none(void **state)
+{
+	struct rdma_addrinfo *res = NULL;
+
+	gives_names = true;
+	for (long tries = 1; tries <= 3; tries++) {
+		left = tries;
+		assert_int_equal(
+			rdma_getaddrinfo("127.0.0.1", "7471", NULL, &res), -1);
+		assert_int_equal(errno, ENOMEM);
+		assert_int_equal(left, 0);
+	}
+	assert_int_equal(rdma_getaddrinfo("127.0.0.1", "7471", NULL, &res), 0);
+	assert_string_equal(res->ai_dst_canonname, "127.0.0.1");
+	rdma_freeaddrinfo(res);
+	gives_names = false;
+}
+
 static void an_id_keeps_no_list_that_failed(void **state)
 {
 	struct rdma_addrinfo *res = NULL;
@@ -89,6 +134,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_list_is_whole_or_there_is_none),
+		cmocka_unit_test(a_result_has_its_name_or_there_is_none),
 		cmocka_unit_test(an_id_keeps_no_list_that_failed),
 	};
 
