@@ -47,8 +47,9 @@ struct world {
 	struct rng rng;
 	uint64_t now;
 	uint32_t loss, twice, late; /* chances in a million */
-	uint32_t doubts;	    /* CM_STALE events so far */
-	bool is_stale;		    /* the answer to CM_STALE is cm_stale */
+	uint8_t lost;	 /* the next message of this kind is lost; 0: none is */
+	uint32_t doubts; /* CM_STALE events so far */
+	bool is_stale;	 /* the answer to CM_STALE is cm_stale */
 };
 
 static inline void listen_at(struct world *w, int side)
@@ -163,6 +164,10 @@ static inline void drain(struct world *w, int side)
 	struct cm_event e;
 
 	while (cm_tx(w->cm[side], &f)) {
+		if (w->lost && f.mad[17] == w->lost) {
+			w->lost = 0;
+			continue;
+		}
 		if (rng_chance(&w->rng, w->loss))
 			continue;
 		put(w, side, &f);

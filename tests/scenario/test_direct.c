@@ -104,6 +104,7 @@ static void a_peer_in_error_has_the_time_of_the_specification(void **state)
 static void a_peer_that_closes_its_memory_has_an_error_of_its_own(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
+	struct cqe c;
 
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 4000, 0);
 	two_hcas_post(d, 0);
@@ -118,6 +119,7 @@ static void a_peer_that_closes_its_memory_has_an_error_of_its_own(void **state)
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_DENIED);
 	/* to the peer the initiator seems to have ended: the receive stays */
 	assert_int_equal(d->side[1].qp->state, HCA_QP_RTS);
+	assert_false(two_hcas_poll(d, 1, &c));
 	two_hcas_free(d);
 }
 

@@ -251,8 +251,11 @@ static void assert_receives(struct crash_point *s)
 	while (two_hcas_poll(s->d, 1, &c))
 		if (is_in((uint32_t)c.wr_id, SECOND_ID, SECOND_RECEIVES))
 			seconds[c.wr_id - SECOND_ID]++;
-		else if (c.qpn != CRASH_POINT_THIRD_QPN || t->srq)
-			seen[(c.wr_id - 0x8000) % CRASH_POINT_RECEIVES]++;
+		else if (c.qpn != CRASH_POINT_THIRD_QPN || t->srq) {
+			assert_uint_in_range(c.wr_id, 0x8000,
+					     0x8000 + CRASH_POINT_RECEIVES - 1);
+			seen[c.wr_id - 0x8000]++;
+		}
 	for (uint32_t i = t->srq ? srq_next(t->srq) : CRASH_POINT_RECEIVES;
 	     i < CRASH_POINT_RECEIVES; i++)
 		seen[i]++;

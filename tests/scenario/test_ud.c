@@ -149,12 +149,19 @@ static void each_reason_to_drop_is_reported_once(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
-	for (int k = 0; k < 5; k++) {
-		request(d, 100, 1);
-		post_and_run(d);
+	/* first without a receive, then with a wrong Q_Key */
+	for (uint32_t reason = 1; reason <= 2; reason++) {
+		for (int k = 0; k < 5; k++) {
+			struct wqe *w = request(d, 100, 1);
+
+			if (reason == 2)
+				wq_to(&d->side[0].qp->sq, w)->qkey = 5;
+			post_and_run(d);
+		}
+		assert_int_equal(d->side[1].events[ENGINE_EXPLAIN], reason);
 	}
-	assert_int_equal(counters(d)->rx_dropped, 5);
-	assert_int_equal(d->side[1].events[ENGINE_EXPLAIN], 1);
+	assert_int_equal(counters(d)->rx_dropped, 10);
+	assert_int_equal(counters(d)->qkey_violations, 5);
 	two_hcas_free(d);
 }
 
