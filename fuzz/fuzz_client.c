@@ -266,6 +266,8 @@ static void look_at_news(const struct client_news *news)
 	case CLIENT_NEWS_DIED:
 	case CLIENT_NEWS_SOURCE:
 		break;
+	default:
+		FUZZ_REQUIRE(false);
 	}
 }
 

@@ -144,14 +144,15 @@ static void take_up(struct script *s, int i)
 {
 	struct cm_note n;
 	uint32_t id;
+	int heir;
 
 	cm_note_make(s->cm[i], some_id(s, i), &n);
 	for (int k = input_u8(&s->in) % 4; k > 0; k--)
 		((uint8_t *)&n)[input_u8(&s->in) % sizeof(n)] =
 			input_u8(&s->in);
-	if (cm_note_resume(s->cm[input_u8(&s->in) & 1], NULL, 3, &n, s->now_ns,
-			   &id) == 0)
-		note(s, i, id);
+	heir = input_u8(&s->in) & 1;
+	if (cm_note_resume(s->cm[heir], NULL, 3, &n, s->now_ns, &id) == 0)
+		note(s, heir, id);
 }
 
 static void command(struct script *s)

@@ -108,5 +108,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	make_scene(&in, &scene);
 	netdev_update(&scene, devices, count, changes);
+	netdev_update(&scene, devices, count, changes);
+	for (uint32_t i = 0; i < count; i++)
+		FUZZ_REQUIRE(!changes[i]); /* the scene is the same */
 	return 0;
 }

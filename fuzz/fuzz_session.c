@@ -43,9 +43,8 @@ static void add_message(struct script *s, int i, const uint8_t *p, uint32_t n)
 
 	if (s->count[i] == BOX)
 		return;
-	/* in a block of its own, so that the sanitizer finds reads behind it;
-	 * of n + 1 bytes, because n may be 0 */
-	m->p = malloc(n + 1u);
+	/* in its own block, so that the sanitizer finds reads behind it */
+	m->p = malloc(n ? n : 1);
 	CHECK(m->p);
 	m->bytes = n;
 	memcpy(m->p, p, n);

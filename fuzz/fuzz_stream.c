@@ -71,9 +71,8 @@ static void deliver(struct script *s, int i, uint32_t n)
 
 	if (n > p->head - p->tail)
 		n = p->head - p->tail;
-	/* in a block of its own, so that the sanitizer finds reads behind it;
-	 * of n + 1 bytes, because n may be 0 */
-	copy = malloc(n + 1u);
+	/* in its own block, so that the sanitizer finds reads behind it */
+	copy = malloc(n ? n : 1);
 	CHECK(copy);
 	memcpy(copy, p->bytes + p->tail, n);
 	engine_stream_rx(side->engine, side->side, copy, n,

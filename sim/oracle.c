@@ -68,6 +68,11 @@ void oracle_completion(struct world *w, const struct cqe *c)
 	uint32_t i = (uint32_t)c->wr_id;
 	struct flow *f = &w->flows[flow];
 
+	if (flow >= w->flow_count) {
+		world_fail(w, "a completion is of flow %u, which is none",
+			   flow);
+		return;
+	}
 	if ((c->wr_id & ~ORACLE_RECV) != oracle_wr_id(f, i)) {
 		world_fail(w, "flow %u: a completion is of an earlier round",
 			   flow);
