@@ -133,7 +133,7 @@ static const uint8_t *exchange(struct world *w, struct end *end,
 static const uint8_t *set_again(struct world *w, struct smp *s,
 				const uint8_t *got)
 {
-	memcpy(s->mad + 64, got + 64, 64);
+	memmove(s->mad + 64, got + 64, 64); /* `got` may be s->mad */
 	s->mad[3] = SET;
 	s->mad[64 + 32] &= 0xf0;
 	s->mad[64 + 33] &= 0x0f;

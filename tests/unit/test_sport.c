@@ -107,11 +107,19 @@ static void a_socket_for_datagrams_stays(void **state)
 
 static void giving_a_port_that_was_not_taken_changes_nothing(void **state)
 {
+	port[0] = take(0, 0);
+	port[1] = sport_open(&s, ip(1), 1, 0);
 	sport_give(&s, 0);
 	sport_give(&s, 4791);
 	sport_give(&s, 0xffff);
+	sport_give(&s, port[1]);
 	assert_null(sport_sender(&s, 4791));
 	assert_null(sport_sender(&s, 0xffff));
+	assert_int_equal(s.count, 2);
+	take(2, LATER); /* spares port[1], which was opened just before */
+	take(3, 2 * LATER);
+	assert_true(is_open(port[0]));
+	assert_null(sport_sender(&s, port[1])); /* has no user */
 }
 
 static void processes_beyond_a_quarter_of_the_descriptors_share(void **state)

@@ -36,10 +36,11 @@ static void fire_due(uint64_t now)
 	assert_true(first_due() > now || now - first_due() <= TICK);
 }
 
-/* Returns a random time span of less than 2^48 ns, about three days. */
+/* Returns a random time span of less than 2^62 ns.  Spans of all lengths are
+ * about equally frequent, so that timers get to each level. */
 static uint64_t random_span(struct rng *r)
 {
-	return rng_u64(r) >> (16 + rng_below(r, 40));
+	return rng_u64(r) >> (2 + rng_below(r, 54));
 }
 
 static void timers_fire_in_time_and_once(void **state)
@@ -83,14 +84,17 @@ static void waking_at_each_deadline_fires_all_timers(void **state)
 {
 	struct rng r;
 	uint64_t now = 123456789, wakes = 0;
+	uint32_t levels = 0;
 
 	rng_init(&r, 7);
 	wheel_init(&wheel, now);
 	for (int i = 0; i < TIMERS; i++) {
-		due[i] = now + random_span(&r) % (1ull << 50) + 1;
+		due[i] = now + random_span(&r) + 1;
 		wheel_timer_init(&timer[i]);
 		wheel_set(&wheel, &timer[i], due[i]);
+		levels |= 1u << timer[i].level;
 	}
+	assert_int_equal(levels, (1u << WHEEL_LEVELS) - 1);
 	while ((now = wheel_deadline(&wheel)) != WHEEL_NEVER) {
 		fire_due(now);
 		assert_true(++wakes < TIMERS * WHEEL_LEVELS * 2);
