@@ -32,7 +32,8 @@ ROWS = ("| `src/util` | `a.c` | `tests/unit/test_*.c` |  |\n"
         "| `src/util` | `c.c` |  | the compiler |\n")
 
 # The lint, what the example shows, the example's file and its text, and what the
-# lint must print (None: the lint must pass the file).
+# lint must print (None: the lint must pass the file; a note: the lint must pass the
+# file and print the note).
 CASES = (
     ("lint-format", "a well formatted file", "src/util/a.c", GOOD, None),
     ("lint-format", "a brace on the wrong line", "src/util/a.c",
@@ -85,11 +86,15 @@ CASES = (
      "#include <stdint.h>\n", "misc is not in the table"),
     ("lint-size", "a short function", "src/util/a.c", GOOD, None),
     ("lint-size", "a function of 80 lines, with a note", "src/util/a.c",
-     LONG % ("\ta++;\n" * 79), None),
+     LONG % ("\ta++;\n" * 79), "note: the function has 80 lines"),
     ("lint-size", "a function of 130 lines", "src/util/a.c",
      LONG % ("\ta++;\n" * 129), "the function has 130 lines"),
     ("lint-size", "a file of 1100 lines", "src/util/a.c",
-     "/* */\n" * 1099, "the file has 1100 lines"),
+     "/* */\n" * 1100, "the file has 1100 lines"),
+    ("lint-size", "a file of 1000 lines, with a note", "src/util/a.c",
+     "/* */\n" * 1000, "note: the file has 1000 lines"),
+    ("lint-size", "a file of 1001 lines", "src/util/a.c",
+     "/* */\n" * 1001, "the file has 1001 lines"),
     ("lint-size", "a structure of 25 members, one of them a structure",
      "src/util/a.h", "struct a {\n\tint b[2], c;\n\tstruct {\n\t\tint d, e;\n"
      "\t} f;\n" + "\tint (*g)(int h, int i);\n" * 22 + "};\n", None),
@@ -228,6 +233,11 @@ def arguments(lint, root, path):
     return [path]
 
 
+def is_refused(want):
+    """Must the lint refuse a file if it must print @want?"""
+    return want is not None and not want.startswith("note: ")
+
+
 def run(case, root):
     """Runs the lint of a case on its file.  Returns "ok", "FAIL" or "skipped",
     and why."""
@@ -244,7 +254,7 @@ def run(case, root):
                           stderr=subprocess.STDOUT, check=False)
     if done.returncode == 77:
         return "skipped", done.stdout.strip()
-    if (done.returncode != 0) != (want is not None):
+    if (done.returncode != 0) != is_refused(want):
         return "FAIL", "exit status %d\n%s" % (done.returncode, done.stdout)
     if want and want not in done.stdout:
         return "FAIL", "the lint does not print `%s`\n%s" % (want, done.stdout)
@@ -257,7 +267,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             answer, why = run(case, pathlib.Path(folder))
         sums[answer] += 1
-        verb = "refuses" if case[4] else "passes"
+        verb = "refuses" if is_refused(case[4]) else "passes"
         print("%s %s %s: %s%s" % (answer, case[0], verb, case[1],
                                   why and ": " + why.replace("\n", "\n    ")))
     print("%d passed, %d failed, %d skipped" % tuple(sums.values()))
