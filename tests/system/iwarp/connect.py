@@ -138,9 +138,13 @@ class Server:
         return s
 
     def end(self, kill=False):
+        """Returns the Result of the server, which has to end by itself unless
+        @kill is true."""
         if kill and self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
-        return t.finish(self.process, HANG)
+        r = t.finish(self.process, HANG)
+        expect(r.status != 124, "the server does not end", r)
+        return r
 
 
 RPING = ["rping", "-s", "-a", "127.0.0.1", "-p", "%", "-C", "3", "-v"]
@@ -248,7 +252,7 @@ def refusals():
             s = Server(RPING)
             lab.port -= 1  # the next server gets the same port
             expect_ok(client_of(s.port))
-            s.end()
+            expect_ok(s.end())
         lab.port += 1
 
     case("a datagram id finds no device", datagrams, "udaddy")
@@ -271,7 +275,9 @@ def played_servers():
                                         str(port), "-C", "1", "-v"],
                                **dict(LO, ADVERB_CM_FAST="1"))
             play(listener)
-            return t.finish(client, HANG)
+            r = t.finish(client, HANG)
+            expect(r.status != 124, "the client does not end", r)
+            return r
 
     def accept(listener):
         s, _ = listener.accept()
@@ -387,7 +393,6 @@ def played_clients():
         expect(ird & PEER_TO_PEER, "the reply is not peer-to-peer")
         peer.close()
         r = s.end()
-        expect(r.status != 124, "the server does not end", r)
         expect(r.status != 0 or "DISCONNECT" in r.output or
                "CONNECT_ERROR" in r.output,
                "the server succeeds, and gets no event of the end", r)
