@@ -20,7 +20,7 @@
  *	CALL=ENOSYS, CALL=EPERM, CALL=EINVAL	CALL, which must be in the table
  *		calls[], fails with this error
  *
- * Exit status 77: a filter cannot be installed here, or a WORD is unknown.
+ * Exit status 77: a filter cannot be installed here.  2: a WORD is unknown.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -32,6 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -185,7 +186,9 @@ static const struct {
 	uint32_t value;
 } errors[] = {{"ENOSYS", ENOSYS}, {"EPERM", EPERM}, {"EINVAL", EINVAL}};
 
-/* Installs the filter for @what, CALL=ERROR.  Returns 0, or -1 with errno. */
+/* Installs the filter for @what, CALL=ERROR.  Returns 0, or -1 with errno. Ends
+ * the program if @what names no call or no error: with the status for a filter
+ * that cannot be installed, a misspelt word would skip a test. */
 static int forbid_call(const char *what)
 {
 	size_t call = 0, error = 0, length = strcspn(what, "=");
@@ -199,8 +202,8 @@ static int forbid_call(const char *what)
 		error++;
 	if (call == sizeof(calls) / sizeof(calls[0]) ||
 	    error == sizeof(errors) / sizeof(errors[0])) {
-		errno = EINVAL;
-		return -1;
+		fprintf(stderr, "deny_syscall: unknown word %s\n", what);
+		exit(2);
 	}
 	struct sock_filter filter[] = {
 		REFUSE(calls[call].number, errors[error].value)};
