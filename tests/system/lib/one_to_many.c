@@ -67,6 +67,13 @@ static void await_address(const char *what, int i, struct endpoint_address *a)
 	fclose(f);
 }
 
+/* Returns the byte that the writer puts into the region of target i.  It is
+ * never the byte that was there before. */
+static uint8_t mark_of(int i)
+{
+	return (uint8_t)(ENDPOINT_FILL + 1 + i % 255);
+}
+
 static int serve_target(int i)
 {
 	struct endpoint_address self, peer, end;
@@ -80,7 +87,7 @@ static int serve_target(int i)
 	endpoint_to_rtr(&e, &peer);
 	publish_address("ready", i, &self);
 	await_address("end", 0, &end);
-	need(e.region[i] == (uint8_t)(i + 1),
+	need(e.region[i] == mark_of(i),
 	     "the writer changed no byte of this target");
 	endpoint_close(&e);
 	return 0;
@@ -96,7 +103,7 @@ static void post(struct endpoint *e, const struct endpoint_address *to, int i,
 				 .opcode = IBV_WR_RDMA_WRITE},
 			   *bad;
 
-	e->region[i] = (uint8_t)(i + 1);
+	e->region[i] = mark_of(i);
 	wr.wr.rdma.remote_addr = to->region;
 	wr.wr.rdma.rkey = to->rkey;
 	errno = ibv_post_send(e->qp, &wr, &bad);
