@@ -420,7 +420,9 @@ static int run_at_once(const char *what, int processes, int qps)
 		if (!fork())
 			_exit(run_process(c, i));
 	/* When one process fails, the others would wait at the barrier for
-	 * ever, so the whole group is ended. */
+	 * ever, so the whole group is ended, except this process, which has to
+	 * let the broker continue. */
+	signal(SIGTERM, SIG_IGN);
 	while (wait(&status) > 0)
 		if (status && !failed++)
 			kill(0, SIGTERM);

@@ -95,9 +95,9 @@ def flooded(argv, lasts):
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         is_over = threading.Event()
         aiming = threading.Thread(target=aim, args=(flood, is_over))
+        aiming.start()
         try:
             expect(flood.stdout.readline(), "the flood has ended")
-            aiming.start()
             r = t.pair(argv, timeout=100)
         finally:
             is_over.set()
