@@ -37,7 +37,7 @@ enum {
 static const uint32_t word_at[WORDS] = {64, 72, 0, 4088};
 
 /* Shared by all processes. */
-static struct step_timeout {
+static struct shared_steps {
 	struct endpoint_address initiator[MOST], target[MOST];
 	int is_there[MOST], is_target, is_ready, is_done;
 	int rounds, initiators;
@@ -45,7 +45,7 @@ static struct step_timeout {
 	_Alignas(64) uint64_t taken[WORDS];
 	uint64_t won, lost; /* CMP_SWAPs that succeeded, and that failed */
 	uint64_t tickets;   /* the most tickets that a word can give */
-} * step_timeout;
+} * shared_steps;
 
 static uint64_t *ticket; /* a bit for each ticket, word after word */
 
@@ -72,15 +72,15 @@ static void add(uint64_t *count)
 /* Marks ticket `value` of word w as given: an atomic found this value there. */
 static void take_ticket(int w, uint64_t value)
 {
-	uint64_t *words = ticket + (uint64_t)w * step_timeout->tickets / 64;
+	uint64_t *words = ticket + (uint64_t)w * shared_steps->tickets / 64;
 	uint64_t bit = 1ull << value % 64;
 
-	if (value >= step_timeout->tickets)
+	if (value >= shared_steps->tickets)
 		fail("no atomic can have made this value", w, value);
 	/* Relaxed: the parent reads the bits when all processes have ended. */
 	if (__atomic_fetch_or(&words[value / 64], bit, __ATOMIC_RELAXED) & bit)
 		fail("two atomics found this value", w, value);
-	add(&step_timeout->taken[w]);
+	add(&shared_steps->taken[w]);
 }
 
 /* ---- an initiator ---- */
@@ -138,7 +138,7 @@ static void fetch_add(struct initiator *me)
 
 		take_ticket(w, found);
 		me->last[w] = found + 1;
-		add(&step_timeout->progress);
+		add(&shared_steps->progress);
 	}
 }
 
@@ -157,31 +157,31 @@ static int cmp_swap(struct initiator *me)
 			take_ticket(w, found);
 		me->last[w] = found + wins;
 		won += wins;
-		add(wins ? &step_timeout->won : &step_timeout->lost);
-		add(&step_timeout->progress);
+		add(wins ? &shared_steps->won : &shared_steps->lost);
+		add(&shared_steps->progress);
 	}
 	return won;
 }
 
 static void initiate(int me)
 {
-	struct initiator i = {.target = &step_timeout->target[me]};
+	struct initiator i = {.target = &shared_steps->target[me]};
 	int won = 0;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	endpoint_open(&i.e, IBV_ACCESS_LOCAL_WRITE, 0);
 	i.cell = (uint64_t *)(void *)i.e.region;
-	endpoint_address_get(&i.e, &step_timeout->initiator[me]);
-	step_timeout_say(&step_timeout->is_there[me], 1);
-	step_timeout_await(&step_timeout->is_target, 1);
+	endpoint_address_get(&i.e, &shared_steps->initiator[me]);
+	step_timeout_say(&shared_steps->is_there[me], 1);
+	step_timeout_await(&shared_steps->is_target, 1);
 	endpoint_to_rtr(&i.e, i.target);
-	endpoint_to_rts(&i.e, &step_timeout->initiator[me], 7);
-	step_timeout_await(&step_timeout->is_ready, 1);
-	for (int n = 0; n < step_timeout->rounds; n += ROUND) {
+	endpoint_to_rts(&i.e, &shared_steps->initiator[me], 7);
+	step_timeout_await(&shared_steps->is_ready, 1);
+	for (int n = 0; n < shared_steps->rounds; n += ROUND) {
 		fetch_add(&i);
 		won += cmp_swap(&i);
 	}
-	__atomic_fetch_add(&step_timeout->is_done, 1, __ATOMIC_ACQ_REL);
+	__atomic_fetch_add(&shared_steps->is_done, 1, __ATOMIC_ACQ_REL);
 	/* When the other processes have ended, a CMP_SWAP must succeed. */
 	while (!won)
 		won = cmp_swap(&i);
@@ -207,11 +207,11 @@ static void count(uint8_t *region)
 {
 	uint64_t mine = 0;
 
-	while (step_timeout_look(&step_timeout->is_done) <
-	       step_timeout->initiators) {
+	while (step_timeout_look(&shared_steps->is_done) <
+	       shared_steps->initiators) {
 		int w = (int)(mine % WORDS);
 
-		if (mine < MINE * (look(&step_timeout->progress) + AHEAD))
+		if (mine < MINE * (look(&shared_steps->progress) + AHEAD))
 			count_one((uint64_t *)(void *)(region + word_at[w]), w,
 				  mine++);
 		else
@@ -227,25 +227,25 @@ static void be_target(void)
 	endpoint_open(&e[0], IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
 		      ENDPOINT_ALL_REMOTE);
 	memset(e[0].region, 0, ENDPOINT_SIZE);
-	for (int i = 0; i < step_timeout->initiators; i++) {
+	for (int i = 0; i < shared_steps->initiators; i++) {
 		if (i)
 			e[i] = endpoint_beside(&e[0], NULL,
 					       ENDPOINT_ALL_REMOTE);
-		endpoint_address_get(&e[i], &step_timeout->target[i]);
-		step_timeout_await(&step_timeout->is_there[i], 1);
-		endpoint_to_rtr(&e[i], &step_timeout->initiator[i]);
-		endpoint_to_rts(&e[i], &step_timeout->target[i], 7);
+		endpoint_address_get(&e[i], &shared_steps->target[i]);
+		step_timeout_await(&shared_steps->is_there[i], 1);
+		endpoint_to_rtr(&e[i], &shared_steps->initiator[i]);
+		endpoint_to_rts(&e[i], &shared_steps->target[i], 7);
 	}
-	step_timeout_say(&step_timeout->is_target, 1);
-	step_timeout_say(&step_timeout->is_ready, 1);
+	step_timeout_say(&shared_steps->is_target, 1);
+	step_timeout_say(&shared_steps->is_ready, 1);
 	count(e[0].region);
-	step_timeout_await(&step_timeout->is_ready,
+	step_timeout_await(&shared_steps->is_ready,
 			   2); /* the initiators have ended */
 	for (int w = 0; w < WORDS; w++)
 		if (*(uint64_t *)(void *)(e[0].region + word_at[w]) !=
-		    step_timeout->taken[w])
+		    shared_steps->taken[w])
 			fail("the word is not the number of its tickets", w,
-			     step_timeout->taken[w]);
+			     shared_steps->taken[w]);
 	if (!endpoint_guarded(&e[0]))
 		step_timeout_die("a byte beside the region has changed");
 }
@@ -254,8 +254,8 @@ static void be_target(void)
 static bool all_taken(void)
 {
 	for (int w = 0; w < WORDS; w++)
-		for (uint64_t k = 0; k < step_timeout->taken[w]; k++)
-			if (!(ticket[((uint64_t)w * step_timeout->tickets + k) /
+		for (uint64_t k = 0; k < shared_steps->taken[w]; k++)
+			if (!(ticket[((uint64_t)w * shared_steps->tickets + k) /
 				     64] >>
 				      k % 64 &
 			      1)) {
@@ -284,7 +284,7 @@ static pid_t begin(int who)
 		step_timeout_die("fork");
 	if (pid)
 		return pid;
-	if (who < step_timeout->initiators)
+	if (who < shared_steps->initiators)
 		initiate(who);
 	else
 		be_target();
@@ -304,37 +304,37 @@ int main(int argc, char **argv)
 	pid_t pid[MOST + 1], target;
 	int initiators, bad = 0;
 
-	step_timeout = map(sizeof(*step_timeout));
-	step_timeout->rounds = argc > 2 ? atoi(argv[1]) : 0;
+	shared_steps = map(sizeof(*shared_steps));
+	shared_steps->rounds = argc > 2 ? atoi(argv[1]) : 0;
 	initiators = argc > 2 ? atoi(argv[2]) : 0;
 	if (initiators < 1 || initiators > MOST)
 		return 2;
-	step_timeout->initiators = initiators;
-	step_timeout->tickets =
-		((uint64_t)step_timeout->rounds * (uint64_t)initiators +
+	shared_steps->initiators = initiators;
+	shared_steps->tickets =
+		((uint64_t)shared_steps->rounds * (uint64_t)initiators +
 		 AHEAD) *
 		(MINE + 2);
-	step_timeout->tickets -= step_timeout->tickets % 64;
-	ticket = map(WORDS * step_timeout->tickets / 8);
+	shared_steps->tickets -= shared_steps->tickets % 64;
+	ticket = map(WORDS * shared_steps->tickets / 8);
 	for (int i = 0; i <= initiators; i++)
 		pid[i] = begin(i);
 	target = pid[initiators];
 	for (int i = 0; i < initiators; i++)
 		bad |= end(pid[i]);
-	step_timeout_say(&step_timeout->is_ready, 2);
+	step_timeout_say(&shared_steps->is_ready, 2);
 	if (bad)
 		kill(target, SIGKILL);
 	bad |= end(target);
 	printf("%llu remote atomics, %llu of them swaps that succeeded, %llu swaps "
 	       "that failed; ",
-	       (unsigned long long)step_timeout->progress,
-	       (unsigned long long)step_timeout->won,
-	       (unsigned long long)step_timeout->lost);
+	       (unsigned long long)shared_steps->progress,
+	       (unsigned long long)shared_steps->won,
+	       (unsigned long long)shared_steps->lost);
 	printf("sums of the words with the target's atomics: %llu, %llu, %llu, "
 	       "%llu\n",
-	       (unsigned long long)step_timeout->taken[0],
-	       (unsigned long long)step_timeout->taken[1],
-	       (unsigned long long)step_timeout->taken[2],
-	       (unsigned long long)step_timeout->taken[3]);
+	       (unsigned long long)shared_steps->taken[0],
+	       (unsigned long long)shared_steps->taken[1],
+	       (unsigned long long)shared_steps->taken[2],
+	       (unsigned long long)shared_steps->taken[3]);
 	return bad || !all_taken();
 }

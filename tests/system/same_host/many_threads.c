@@ -5,10 +5,10 @@
  *
  *	apart	each thread has objects of its own: it writes, reads back and
  *		compares, and adds 1 to a word
- *	shared	all threads post to one queue pair and poll one completion queue
+ *	shared	all threads post to one queue pair and poll one completion
+ *		queue; at the end the target has the bytes of each thread
  *
- * Exits with 0 if no request fails and, with `apart`, the bytes and sums are
- * right; otherwise prints what is wrong, and exits with 1.
+ * Exits with 0 if no request fails, and the bytes and sums are right; otherwise prints what is wrong, and exits with 1.
  */
 #include "endpoint.h"
 
@@ -26,6 +26,7 @@
 enum {
 	THREADS = 6,
 	BYTES = 2048, /* the most that one request moves */
+	SHARE = 512,  /* bytes of a region that one thread of `shared` writes */
 	BACK = 4096,  /* offset of the bytes read back, in a thread's region */
 	WORD = 8184,  /* offset of the thread's word, in the target's region */
 	IN_FLIGHT = ENDPOINT_DEPTH / THREADS,
@@ -38,7 +39,7 @@ static struct exchange {
 } * exchange;
 
 static struct endpoint ends[THREADS];
-static uint32_t rounds, is_over, posted, completed;
+static uint32_t rounds, is_over, completed;
 static int count = THREADS; /* the number of queue pairs */
 
 static void stop(const char *what, int i)
@@ -181,21 +182,34 @@ static void take_completions(int i)
 static void *work_shared(void *arg)
 {
 	int i = (int)(intptr_t)arg, err;
+	uint32_t at = (uint32_t)i * SHARE;
 
+	memset(ends[0].region + at, i + 1, SHARE);
 	for (uint32_t round = 0; round < rounds; round++) {
-		uint32_t at = (uint32_t)i * 512;
-
-		while ((err = post(0, IBV_WR_RDMA_WRITE, at, 512, at)) ==
+		while ((err = post(0, IBV_WR_RDMA_WRITE, at, SHARE, at)) ==
 		       ENOMEM)
 			take_completions(i); /* the queue is full */
 		errno = err;
 		if (err)
 			stop("ibv_post_send", i);
-		__atomic_fetch_add(&posted, 1, __ATOMIC_RELAXED);
 	}
 	while (__atomic_load_n(&completed, __ATOMIC_RELAXED) < THREADS * rounds)
 		take_completions(i);
 	return NULL;
+}
+
+/* Reads back what the threads have written by one queue pair, and compares. */
+static void check_shares(void)
+{
+	uint8_t *region = ends[0].region;
+
+	memset(region + BACK, 0, THREADS * SHARE);
+	if (post(0, IBV_WR_RDMA_READ, BACK, THREADS * SHARE, 0))
+		stop("ibv_post_send", 0);
+	finish(0, 1);
+	for (int i = 0; i < THREADS * SHARE; i++)
+		if (region[BACK + i] != i / SHARE + 1)
+			stop("a WRITE is missing in the target", i / SHARE);
 }
 
 /* Creates and destroys objects that the other threads do not use. */
@@ -251,6 +265,8 @@ int main(int argc, char **argv)
 	announce(&exchange->is_active);
 	wait_for(&exchange->is_connected);
 	run_threads(is_shared ? work_shared : work_apart);
+	if (is_shared)
+		check_shares();
 	kill(passive, SIGKILL);
 	return 0;
 }

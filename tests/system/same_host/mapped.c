@@ -55,12 +55,12 @@ enum {
 	 IBV_ACCESS_REMOTE_READ)
 
 /* Shared by both processes and their parent. */
-static struct step_timeout {
+static struct shared_steps {
 	struct endpoint_address address[2];
 	int is_there[2], is_ready[2], step;
 	uint64_t va, more_va;
 	uint32_t rkey, more_rkey;
-} * step_timeout;
+} * shared_steps;
 
 enum { TARGET, INITIATOR };
 
@@ -85,12 +85,12 @@ static bool is(const char *name)
 
 static void meet(int who)
 {
-	step_timeout_say(&step_timeout->is_there[who], 1);
-	step_timeout_await(&step_timeout->is_there[!who], 1);
-	endpoint_to_rtr(&me, &step_timeout->address[!who]);
-	endpoint_to_rts(&me, &step_timeout->address[who], 7);
-	step_timeout_say(&step_timeout->is_ready[who], 1);
-	step_timeout_await(&step_timeout->is_ready[!who], 1);
+	step_timeout_say(&shared_steps->is_there[who], 1);
+	step_timeout_await(&shared_steps->is_there[!who], 1);
+	endpoint_to_rtr(&me, &shared_steps->address[!who]);
+	endpoint_to_rts(&me, &shared_steps->address[who], 7);
+	step_timeout_say(&shared_steps->is_ready[who], 1);
+	step_timeout_await(&shared_steps->is_ready[!who], 1);
 }
 
 /* ---- the target ---- */
@@ -130,8 +130,8 @@ static void open_memory(void)
 		unlink(path);
 	if (!mr)
 		step_timeout_die("reg_mr");
-	step_timeout->va = (uintptr_t)memory;
-	step_timeout->rkey = mr->rkey;
+	shared_steps->va = (uintptr_t)memory;
+	shared_steps->rkey = mr->rkey;
 }
 
 /* Allocates more pieces of device memory than the process may have files open,
@@ -168,8 +168,8 @@ static void open_dm(void)
 	if (!mr)
 		step_timeout_die("device memory");
 	memory = malloc(BYTES);
-	step_timeout->va = 0;
-	step_timeout->rkey = mr->rkey;
+	shared_steps->va = 0;
+	shared_steps->rkey = mr->rkey;
 }
 
 /* Expects that the memory has `value`, written last, in each byte before the
@@ -199,12 +199,12 @@ static void remap(void)
 	mr = ibv_reg_mr(me.pd, memory + PART, PART, RIGHTS);
 	if (!mr)
 		step_timeout_die("reg_mr again");
-	step_timeout->va = (uintptr_t)memory + PART;
-	step_timeout->rkey = mr->rkey;
-	step_timeout->more_va = (uintptr_t)memory;
-	step_timeout->more_rkey = more->rkey;
-	step_timeout_say(&step_timeout->step, 3);
-	step_timeout_await(&step_timeout->step, 4);
+	shared_steps->va = (uintptr_t)memory + PART;
+	shared_steps->rkey = mr->rkey;
+	shared_steps->more_va = (uintptr_t)memory;
+	shared_steps->more_rkey = more->rkey;
+	step_timeout_say(&shared_steps->step, 3);
+	step_timeout_await(&shared_steps->step, 4);
 	before = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, file, 0);
 	for (unsigned i = 0; i < PART; i++)
 		if (memory[i] != 5 || memory[PART + i] != 6 || before[i] != 5 ||
@@ -232,9 +232,9 @@ static void be_target(void)
 		open_memory();
 	if (!dm)
 		receive();
-	endpoint_address_get(&me, &step_timeout->address[TARGET]);
+	endpoint_address_get(&me, &shared_steps->address[TARGET]);
 	meet(TARGET);
-	step_timeout_await(&step_timeout->step, 1);
+	step_timeout_await(&shared_steps->step, 1);
 	look(4);
 	if (!dm && (!endpoint_wait(&me, &wc) || wc.status ||
 		    memory[SEND_AT + 4000] != 9))
@@ -243,8 +243,8 @@ static void be_target(void)
 		step_timeout_die("ftruncate");
 	if (is("remapped"))
 		remap();
-	step_timeout_say(&step_timeout->step, 2);
-	step_timeout_await(&step_timeout->step, 5);
+	step_timeout_say(&shared_steps->step, 2);
+	step_timeout_await(&shared_steps->step, 5);
 }
 
 /* ---- the initiator ---- */
@@ -271,7 +271,7 @@ static enum ibv_wc_status run(enum ibv_wr_opcode opcode, uint64_t at,
 static void succeed(enum ibv_wr_opcode opcode, uint64_t at, uint32_t from,
 		    uint32_t bytes)
 {
-	if (run(opcode, step_timeout->va + at, step_timeout->rkey, from, bytes))
+	if (run(opcode, shared_steps->va + at, shared_steps->rkey, from, bytes))
 		fail("a request failed", bytes);
 }
 
@@ -327,20 +327,20 @@ static void go_through_sizes(void)
 static void go_on(void)
 {
 	if (is("remapped")) {
-		step_timeout_await(&step_timeout->step, 3);
+		step_timeout_await(&shared_steps->step, 3);
 		memset(memory, 6, PART);
 		succeed(IBV_WR_RDMA_WRITE, 0, 0, PART);
 		memset(memory, 5, PART);
-		if (run(IBV_WR_RDMA_WRITE, step_timeout->more_va,
-			step_timeout->more_rkey, 0, PART))
+		if (run(IBV_WR_RDMA_WRITE, shared_steps->more_va,
+			shared_steps->more_rkey, 0, PART))
 			fail("a WRITE to the half that stayed failed", 0);
-		step_timeout_say(&step_timeout->step, 4);
+		step_timeout_say(&shared_steps->step, 4);
 	}
-	step_timeout_await(&step_timeout->step, 2);
+	step_timeout_await(&shared_steps->step, 2);
 	if (!is("cut"))
 		return;
 	succeed(IBV_WR_RDMA_WRITE, 0, 0, 4096);
-	if (run(IBV_WR_RDMA_WRITE, step_timeout->va, step_timeout->rkey, 0,
+	if (run(IBV_WR_RDMA_WRITE, shared_steps->va, shared_steps->rkey, 0,
 		8192) != IBV_WC_REM_OP_ERR)
 		fail("a WRITE past the end of the file succeeds", 4096);
 }
@@ -352,12 +352,14 @@ static void look_at_maps(void)
 	FILE *f = fopen("/proc/self/maps", "r");
 	char line[4400];
 
-	while (f && fgets(line, sizeof(line), f))
+	if (!f)
+		step_timeout_die("/proc/self/maps");
+	while (fgets(line, sizeof(line), f))
 		if (strstr(line, "memfd:mapped") ||
+		    strstr(line, "memfd:adverb-dm") ||
 		    strstr(line, "/dev/shm/adverb-mapped"))
 			fail("the memory is still mapped", 0);
-	if (f)
-		fclose(f);
+	fclose(f);
 }
 
 static void be_initiator(void)
@@ -370,7 +372,7 @@ static void be_initiator(void)
 	mr = ibv_reg_mr(me.pd, memory, BYTES, IBV_ACCESS_LOCAL_WRITE);
 	if (!mr)
 		step_timeout_die("reg_mr");
-	endpoint_address_get(&me, &step_timeout->address[INITIATOR]);
+	endpoint_address_get(&me, &shared_steps->address[INITIATOR]);
 	meet(INITIATOR);
 	succeed(IBV_WR_RDMA_WRITE, 0, 0, 8);
 	if (!is_free)
@@ -381,12 +383,12 @@ static void be_initiator(void)
 	memset(memory, 9, 8192);
 	if (!is("dm"))
 		succeed(IBV_WR_SEND, 0, 0, 8192);
-	step_timeout_say(&step_timeout->step, 1);
+	step_timeout_say(&shared_steps->step, 1);
 	go_on();
 	if (ibv_destroy_qp(me.qp))
 		step_timeout_die("destroy_qp");
 	look_at_maps();
-	step_timeout_say(&step_timeout->step, 5);
+	step_timeout_say(&shared_steps->step, 5);
 }
 
 static pid_t begin(void (*what)(void))
@@ -408,9 +410,9 @@ int main(int argc, char **argv)
 	int status, bad = 0;
 	pid_t pid[2];
 
-	step_timeout = mmap(NULL, sizeof(*step_timeout), PROT_READ | PROT_WRITE,
+	shared_steps = mmap(NULL, sizeof(*shared_steps), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (argc != 2 || step_timeout == MAP_FAILED)
+	if (argc != 2 || shared_steps == MAP_FAILED)
 		return 2;
 	kind = argv[1];
 	pid[TARGET] = begin(be_target);

@@ -50,7 +50,7 @@ struct meeting {
 };
 
 /* Shared by all processes. */
-static struct step_timeout {
+static struct shared_steps {
 	struct meeting friend, victim;
 	int round;     /* the current round */
 	int rounds;    /* the number of rounds; -1: not known yet */
@@ -63,7 +63,7 @@ static struct step_timeout {
 	uint32_t friends;
 	/* The victim's atomic adds that were posted, and that completed. */
 	uint32_t added_posted[LINKS], added_done[LINKS];
-} * step_timeout;
+} * shared_steps;
 
 static unsigned seed = 1;
 static int only = -1;
@@ -72,7 +72,7 @@ static void need(bool good, const char *what)
 {
 	if (good)
 		return;
-	printf("round %d, seed %u: %s\n", step_timeout->round, seed, what);
+	printf("round %d, seed %u: %s\n", shared_steps->round, seed, what);
 	fflush(stdout);
 	_exit(1);
 }
@@ -116,7 +116,7 @@ static void introduce(struct meeting *m, int who, struct traffic_link *l, int n)
 {
 	for (int i = 0; i < n; i++)
 		m->at[who][i] = l[i].self;
-	step_timeout_say(&m->is_there[who], step_timeout->round + 1);
+	step_timeout_say(&m->is_there[who], shared_steps->round + 1);
 }
 
 static void join(struct meeting *m, int who, struct traffic_link *l, int n)
@@ -125,7 +125,7 @@ static void join(struct meeting *m, int who, struct traffic_link *l, int n)
 		l[i].peer = m->at[!who][i];
 		traffic_connect(&l[i]);
 	}
-	step_timeout_say(&m->is_ready[who], step_timeout->round + 1);
+	step_timeout_say(&m->is_ready[who], shared_steps->round + 1);
 }
 
 /* ---- the friend ---- */
@@ -144,7 +144,7 @@ static void be_friend(void)
 {
 	static struct traffic_line line;
 	static struct traffic_link l[FRIENDS];
-	struct meeting *m = &step_timeout->friend;
+	struct meeting *m = &shared_steps->friend;
 
 	traffic_open(&line, false);
 	for (int i = 0; i < FRIENDS; i++)
@@ -155,22 +155,22 @@ static void be_friend(void)
 	step_timeout_await(&m->is_ready[SURVIVOR], 1);
 	for (int i = 0; i < FRIENDS; i++)
 		l[i].initiates = true;
-	while (!step_timeout_look(&step_timeout->is_last)) {
+	while (!step_timeout_look(&shared_steps->is_last)) {
 		turn_or_rest(&line);
-		__atomic_store_n(&step_timeout->friends,
+		__atomic_store_n(&shared_steps->friends,
 				 l[0].ended + l[1].ended, __ATOMIC_RELEASE);
 	}
 	quiesce(&line, l, FRIENDS);
 	/* Sends as many messages as the survivor's SRQ has receives.  The
 	 * survivor posts no more receives, so all must still be there. */
-	step_timeout_say(&step_timeout->is_last, 2);
-	while (step_timeout_look(&step_timeout->is_last) != 3)
+	step_timeout_say(&shared_steps->is_last, 2);
+	while (step_timeout_look(&shared_steps->is_last) != 3)
 		traffic_turn(&line);
 	traffic_say(&l[1], TRAFFIC_POOL);
 	while (!traffic_is_idle(&l[1]))
 		traffic_turn(&line);
-	step_timeout_say(&step_timeout->is_last, 4);
-	while (step_timeout_look(&step_timeout->is_last) != 5)
+	step_timeout_say(&shared_steps->is_last, 4);
+	while (step_timeout_look(&shared_steps->is_last) != 5)
 		traffic_turn(&line);
 }
 
@@ -181,14 +181,17 @@ static void be_friend(void)
 static int watch_own_memory(const char *where, const char *in, const char *out)
 {
 	uint8_t *m = (uint8_t *)(uintptr_t)strtoull(where, NULL, 16), byte;
+	bool is_free = mmap(m, TRAFFIC_SPAN, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+			    -1, 0) == m;
 
-	if (mmap(m, TRAFFIC_SPAN, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != m)
-		return 0; /* another mapping is at that address */
-	memset(m, ENDPOINT_FILL, TRAFFIC_SPAN);
+	/* Rarely another mapping is at that address: then there is nothing to
+	 * watch, and the process only stays until the end of the round. */
+	if (is_free)
+		memset(m, ENDPOINT_FILL, TRAFFIC_SPAN);
 	if (write(atoi(out), "", 1) != 1 || read(atoi(in), &byte, 1) != 1)
 		return 1;
-	for (size_t i = 0; i < TRAFFIC_SPAN; i++)
+	for (size_t i = 0; is_free && i < TRAFFIC_SPAN; i++)
 		if (m[i] != ENDPOINT_FILL) {
 			printf("byte %zu of the executed program was written by a peer\n",
 			       i);
@@ -214,26 +217,26 @@ static void be_victim(const int *in, const int *out)
 {
 	static struct traffic_line line;
 	static struct traffic_link l[LINKS];
-	struct meeting *m = &step_timeout->victim;
-	uint32_t turns = random_of(step_timeout->round, 9) % TURNS;
+	struct meeting *m = &shared_steps->victim;
+	uint32_t turns = random_of(shared_steps->round, 9) % TURNS;
 
 	traffic_open(&line, false);
 	for (int i = 0; i < LINKS; i++) {
-		l[i].added_posted = &step_timeout->added_posted[i];
-		l[i].added_done = &step_timeout->added_done[i];
+		l[i].added_posted = &shared_steps->added_posted[i];
+		l[i].added_done = &shared_steps->added_done[i];
 		traffic_add(&line, &l[i],
-			    (uint32_t)(step_timeout->round * LINKS + i));
+			    (uint32_t)(shared_steps->round * LINKS + i));
 	}
 	introduce(m, OTHER, l, LINKS);
-	step_timeout_await(&m->is_there[SURVIVOR], step_timeout->round + 1);
+	step_timeout_await(&m->is_there[SURVIVOR], shared_steps->round + 1);
 	join(m, OTHER, l, LINKS);
-	step_timeout_await(&m->is_ready[SURVIVOR], step_timeout->round + 1);
+	step_timeout_await(&m->is_ready[SURVIVOR], shared_steps->round + 1);
 	for (int i = 0; i < LINKS; i++)
-		l[i].initiates = is_initiator(OTHER, step_timeout->round, i);
-	while (death_of(step_timeout->round) == KILL || turns--)
+		l[i].initiates = is_initiator(OTHER, shared_steps->round, i);
+	while (death_of(shared_steps->round) == KILL || turns--)
 		traffic_turn(&line);
-	step_timeout_say(&step_timeout->is_doomed, 1);
-	if (death_of(step_timeout->round) == EXEC)
+	step_timeout_say(&shared_steps->is_doomed, 1);
+	if (death_of(shared_steps->round) == EXEC)
 		execute_watcher(&l[0], in, out);
 	_exit(0);
 }
@@ -247,7 +250,7 @@ struct survivor {
 
 static void meet_friend(struct survivor *s)
 {
-	struct meeting *m = &step_timeout->friend;
+	struct meeting *m = &shared_steps->friend;
 
 	traffic_open(&s->line, true);
 	s->friend[1].is_shared = true;
@@ -265,24 +268,24 @@ static void meet_friend(struct survivor *s)
  * whether *word says this round. */
 static bool turn_until(struct survivor *s, const int *word)
 {
-	while (step_timeout_look(word) != step_timeout->round + 1 &&
-	       !step_timeout_look(&step_timeout->is_dead))
+	while (step_timeout_look(word) != shared_steps->round + 1 &&
+	       !step_timeout_look(&shared_steps->is_dead))
 		turn_or_rest(&s->line);
-	return step_timeout_look(word) == step_timeout->round + 1;
+	return step_timeout_look(word) == shared_steps->round + 1;
 }
 
 /* Connects to the victim.  Returns whether the survivor's ends are connected.
  */
 static bool meet_victim(struct survivor *s)
 {
-	struct meeting *m = &step_timeout->victim;
+	struct meeting *m = &shared_steps->victim;
 
 	memset(s->link, 0, sizeof(s->link));
 	s->link[1].is_shared = true;
 	for (int i = 0; i < LINKS; i++) {
-		s->link[i].doom = &step_timeout->is_doomed;
+		s->link[i].doom = &shared_steps->is_doomed;
 		traffic_add(&s->line, &s->link[i],
-			    (uint32_t)(step_timeout->round * LINKS + i));
+			    (uint32_t)(shared_steps->round * LINKS + i));
 	}
 	introduce(m, SURVIVOR, s->link, LINKS);
 	if (!turn_until(s, &m->is_there[OTHER]))
@@ -292,7 +295,7 @@ static bool meet_victim(struct survivor *s)
 		return true;
 	for (int i = 0; i < LINKS; i++)
 		s->link[i].initiates =
-			is_initiator(SURVIVOR, step_timeout->round, i);
+			is_initiator(SURVIVOR, shared_steps->round, i);
 	return true;
 }
 
@@ -302,7 +305,7 @@ static void have_a_child(void)
 {
 	pid_t child = fork();
 
-	if (!child && step_timeout->round % 16)
+	if (!child && shared_steps->round % 16)
 		_exit(0);
 	if (!child)
 		execl("/bin/true", "true", NULL);
@@ -320,8 +323,8 @@ static void end_dead_links(struct survivor *s, bool met)
 		while (!traffic_is_idle(&s->link[i]))
 			turn_or_rest(&s->line);
 	step_timeout_step("the friend's requests", WAIT_S);
-	friends = __atomic_load_n(&step_timeout->friends, __ATOMIC_ACQUIRE);
-	while (__atomic_load_n(&step_timeout->friends, __ATOMIC_ACQUIRE) -
+	friends = __atomic_load_n(&shared_steps->friends, __ATOMIC_ACQUIRE);
+	while (__atomic_load_n(&shared_steps->friends, __ATOMIC_ACQUIRE) -
 		       friends <
 	       4)
 		traffic_turn(&s->line);
@@ -329,8 +332,8 @@ static void end_dead_links(struct survivor *s, bool met)
 	for (int i = 0; i < LINKS; i++) {
 		uint64_t n = traffic_remove(&s->line, &s->link[i]);
 
-		need(n >= step_timeout->added_done[i] &&
-			     n <= step_timeout->added_posted[i],
+		need(n >= shared_steps->added_done[i] &&
+			     n <= shared_steps->added_posted[i],
 		     "the sum differs from the adds of the dead victim");
 	}
 }
@@ -341,13 +344,13 @@ static void survive_victim(struct survivor *s)
 
 	step_timeout_step("connecting to the victim", WAIT_S);
 	met = meet_victim(s);
-	if (step_timeout->round % 8 == 0)
+	if (shared_steps->round % 8 == 0)
 		have_a_child();
 	step_timeout_step("the death of the victim", WAIT_S);
-	while (!step_timeout_look(&step_timeout->is_dead))
+	while (!step_timeout_look(&shared_steps->is_dead))
 		traffic_turn(&s->line);
 	end_dead_links(s, met);
-	step_timeout_say(&step_timeout->is_done, step_timeout->round + 1);
+	step_timeout_say(&shared_steps->is_done, shared_steps->round + 1);
 }
 
 /* Ends the traffic with the friend, and checks that no receive of the shared
@@ -357,7 +360,7 @@ static void part_from_friend(struct survivor *s)
 	uint32_t until;
 
 	step_timeout_step("the friend's last messages", WAIT_S);
-	while (step_timeout_look(&step_timeout->is_last) != 2)
+	while (step_timeout_look(&shared_steps->is_last) != 2)
 		traffic_turn(&s->line);
 	for (int i = 0; i < FRIENDS; i++)
 		s->friend[i].initiates = false;
@@ -368,13 +371,13 @@ static void part_from_friend(struct survivor *s)
 		;
 	s->line.keeps = true;
 	until = s->friend[1].heard + TRAFFIC_POOL;
-	step_timeout_say(&step_timeout->is_last, 3);
-	while (step_timeout_look(&step_timeout->is_last) != 4 ||
+	step_timeout_say(&shared_steps->is_last, 3);
+	while (step_timeout_look(&shared_steps->is_last) != 4 ||
 	       s->friend[1].heard != until)
 		traffic_turn(&s->line);
 	for (int i = 0; i < FRIENDS; i++)
 		traffic_remove(&s->line, &s->friend[i]);
-	step_timeout_say(&step_timeout->is_last, 5);
+	step_timeout_say(&shared_steps->is_last, 5);
 }
 
 static void survive(void)
@@ -385,11 +388,11 @@ static void survive(void)
 	step_timeout_watch("this step took too long");
 	step_timeout_step("connecting to the friend", WAIT_S);
 	meet_friend(&s);
-	for (int i = 0; i != step_timeout_look(&step_timeout->rounds); i++) {
-		while (step_timeout_look(&step_timeout->round) != i &&
-		       i != step_timeout_look(&step_timeout->rounds))
+	for (int i = 0; i != step_timeout_look(&shared_steps->rounds); i++) {
+		while (step_timeout_look(&shared_steps->round) != i &&
+		       i != step_timeout_look(&shared_steps->rounds))
 			turn_or_rest(&s.line);
-		if (i == step_timeout_look(&step_timeout->rounds))
+		if (i == step_timeout_look(&shared_steps->rounds))
 			break;
 		survive_victim(&s);
 		if (i <= WARM)
@@ -405,12 +408,12 @@ static void survive(void)
 	}
 	printf("%d peers, %llu completions, threads %d of %d, files %d of %d, "
 	       "arenas %d of %d\n",
-	       step_timeout->rounds, s.line.done, now.threads, before.threads,
+	       shared_steps->rounds, s.line.done, now.threads, before.threads,
 	       now.files, before.files, now.arenas, before.arenas);
 	fflush(stdout);
 	need(!leak_check_more(&now, &before),
 	     "a thread, descriptor or arena of dead victims is left");
-	step_timeout_say(&step_timeout->is_last, 1);
+	step_timeout_say(&shared_steps->is_last, 1);
 	part_from_friend(&s);
 	traffic_close(&s.line);
 }
@@ -449,31 +452,27 @@ static int end(pid_t pid)
 
 static bool kill_victim(pid_t victim)
 {
-	int round = step_timeout->round, status;
+	int round = shared_steps->round, status;
 	uint32_t x = random_of(round, 20);
 
 	if (x % 8 &&
-	    !await(&step_timeout->victim.is_ready[OTHER], round + 1, victim))
+	    !await(&shared_steps->victim.is_ready[OTHER], round + 1, victim))
 		return false;
 	usleep(x / 8 % LATEST_US);
-	step_timeout_say(&step_timeout->is_doomed, 1);
+	step_timeout_say(&shared_steps->is_doomed, 1);
 	kill(victim, SIGKILL);
 	status = end(victim);
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
 /* Waits until a victim has exited or executed.  Returns false if it failed. */
-static bool await_departure(pid_t victim, int in, int out)
+static bool await_departure(pid_t victim, int in)
 {
 	char byte;
 
-	if (death_of(step_timeout->round) == EXIT)
+	if (death_of(shared_steps->round) == EXIT)
 		return !end(victim);
-	/* If no byte comes, the new program has ended, and this write fails.
-	 */
-	if (read(in, &byte, 1) == 1)
-		return true;
-	return write(out, "", 1) == 1;
+	return read(in, &byte, 1) == 1;
 }
 
 static bool run_round(int round)
@@ -484,12 +483,12 @@ static bool run_round(int round)
 	bool good;
 
 	need(!pipe(in) && !pipe(out), "pipe");
-	memset(step_timeout->added_posted, 0,
-	       sizeof(step_timeout->added_posted));
-	memset(step_timeout->added_done, 0, sizeof(step_timeout->added_done));
-	step_timeout_say(&step_timeout->is_doomed, 0);
-	step_timeout_say(&step_timeout->is_dead, 0);
-	step_timeout_say(&step_timeout->round, round);
+	memset(shared_steps->added_posted, 0,
+	       sizeof(shared_steps->added_posted));
+	memset(shared_steps->added_done, 0, sizeof(shared_steps->added_done));
+	step_timeout_say(&shared_steps->is_doomed, 0);
+	step_timeout_say(&shared_steps->is_dead, 0);
+	step_timeout_say(&shared_steps->round, round);
 	victim = fork();
 	if (!victim) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -499,11 +498,10 @@ static bool run_round(int round)
 	}
 	close(in[1]);
 	close(out[0]);
-	good = victim > 0 &&
-	       (death == KILL ? kill_victim(victim)
-			      : await_departure(victim, in[0], out[1]));
-	step_timeout_say(&step_timeout->is_dead, 1);
-	good = good && await(&step_timeout->is_done, round + 1, 0);
+	good = victim > 0 && (death == KILL ? kill_victim(victim)
+					    : await_departure(victim, in[0]));
+	step_timeout_say(&shared_steps->is_dead, 1);
+	good = good && await(&shared_steps->is_done, round + 1, 0);
 	if (death == EXEC) {
 		good = good && write(out[1], "", 1) == 1;
 		good = !end(victim) && good;
@@ -546,7 +544,7 @@ static bool run_rounds(int rounds, int least, double seconds)
 			return false;
 		}
 	}
-	step_timeout_say(&step_timeout->rounds, i);
+	step_timeout_say(&shared_steps->rounds, i);
 	return true;
 }
 
@@ -584,14 +582,14 @@ int main(int argc, char **argv)
 		for (int i = 0; option == 'o' && i < 3; i++)
 			if (!strcmp(optarg, names[i]))
 				only = i;
-		if (option == '?')
+		if (option == '?' || (option == 'o' && only < 0))
 			return 2;
 	}
-	step_timeout = mmap(NULL, sizeof(*step_timeout), PROT_READ | PROT_WRITE,
+	shared_steps = mmap(NULL, sizeof(*shared_steps), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (step_timeout == MAP_FAILED)
+	if (shared_steps == MAP_FAILED)
 		return 2;
-	step_timeout->rounds = -1;
+	shared_steps->rounds = -1;
 	signal(SIGPIPE, SIG_IGN);
 	survivor = begin(survive);
 	companion = begin(be_friend);

@@ -52,7 +52,7 @@ struct place {
 /* Shared by writer and reader.  The fields that the writer changes in each
  * round, asked and place, share no cache line with those that the reader
  * changes in each round, seen and stale. */
-static struct step_timeout {
+static struct shared_steps {
 	struct endpoint_address address[2];
 	int is_there[2], is_ready[2];
 	int size;		/* the index of the size that is written */
@@ -61,7 +61,7 @@ static struct step_timeout {
 	struct place place[SLOTS];
 	_Alignas(64) int seen; /* rounds that have been looked at */
 	unsigned long long stale;
-} * step_timeout;
+} * shared_steps;
 
 static struct endpoint me;
 static uint8_t *memory; /* this end's SLOTS slots of SLOT bytes */
@@ -93,7 +93,7 @@ static void *map(size_t bytes)
 
 static void meet(int who)
 {
-	struct endpoint_address *a = &step_timeout->address[who];
+	struct endpoint_address *a = &shared_steps->address[who];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (who == WRITER || !is_mapped)
@@ -119,12 +119,12 @@ static void meet(int who)
 	endpoint_address_get(&me, a);
 	a->region = (uintptr_t)memory;
 	a->rkey = mr->rkey;
-	step_timeout_say(&step_timeout->is_there[who], 1);
-	step_timeout_await(&step_timeout->is_there[!who], 1);
-	endpoint_to_rtr(&me, &step_timeout->address[!who]);
+	step_timeout_say(&shared_steps->is_there[who], 1);
+	step_timeout_await(&shared_steps->is_there[!who], 1);
+	endpoint_to_rtr(&me, &shared_steps->address[!who]);
 	endpoint_to_rts(&me, a, 7);
-	step_timeout_say(&step_timeout->is_ready[who], 1);
-	step_timeout_await(&step_timeout->is_ready[!who], 1);
+	step_timeout_say(&shared_steps->is_ready[who], 1);
+	step_timeout_await(&shared_steps->is_ready[!who], 1);
 }
 
 /* ---- the reader ---- */
@@ -152,10 +152,10 @@ static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint32_t chance,
  * size's rounds is taken for a new byte. */
 static void clear_memory(int size)
 {
-	if (step_timeout->wiped == size)
+	if (shared_steps->wiped == size)
 		return;
 	memset(memory, 0, (size_t)SLOTS * SLOT);
-	step_timeout_say(&step_timeout->wiped, size);
+	step_timeout_say(&shared_steps->wiped, size);
 }
 
 static void read_on(void)
@@ -164,13 +164,13 @@ static void read_on(void)
 
 	meet(READER);
 	for (int round = 1;; round++) {
-		const struct place *p = &step_timeout->place[round % SLOTS];
+		const struct place *p = &shared_steps->place[round % SLOTS];
 		const uint8_t *m;
 		unsigned tries = 0;
 
 		chance = chance * 1664525 + 1013904223;
-		while (step_timeout_look(&step_timeout->asked) < round) {
-			clear_memory(step_timeout_look(&step_timeout->size));
+		while (step_timeout_look(&shared_steps->asked) < round) {
+			clear_memory(step_timeout_look(&shared_steps->size));
 			yield_at_times(&tries);
 		}
 		m = memory + p->at;
@@ -181,8 +181,8 @@ static void read_on(void)
 		       value_of(round))
 			yield_at_times(&tries);
 		if (is_stale(m, p->bytes - 1, chance >> 8, value_of(round)))
-			step_timeout->stale++;
-		step_timeout_say(&step_timeout->seen, round);
+			shared_steps->stale++;
+		step_timeout_say(&shared_steps->seen, round);
 	}
 }
 
@@ -217,8 +217,8 @@ static void post(const struct place *p)
 		wr.send_flags |= IBV_SEND_SIGNALED;
 		signaled++;
 	}
-	wr.wr.rdma.remote_addr = step_timeout->address[READER].region + p->at;
-	wr.wr.rdma.rkey = step_timeout->address[READER].rkey;
+	wr.wr.rdma.remote_addr = shared_steps->address[READER].region + p->at;
+	wr.wr.rdma.rkey = shared_steps->address[READER].rkey;
 	if ((errno = ibv_post_send(me.qp, &wr, &bad)))
 		step_timeout_die("post_send");
 }
@@ -234,17 +234,17 @@ static void write_one(uint32_t bytes)
 		p = {slot * SLOT + 4096 - 64 + (uint32_t)round * 7 % 128,
 		     bytes};
 
-	while (step_timeout_look(&step_timeout->seen) < round - SLOTS)
+	while (step_timeout_look(&shared_steps->seen) < round - SLOTS)
 		yield_at_times(&tries);
 	while (signaled > SLOTS / SIGNALED - 1)
 		await_completion();
 	memset(memory + p.at, value_of(round), bytes);
-	step_timeout->place[slot] = p;
-	step_timeout_say(&step_timeout->asked, round);
+	shared_steps->place[slot] = p;
+	step_timeout_say(&shared_steps->asked, round);
 	last = (struct place){p.at + bytes - 1, 1};
 	if (is_wrong)
 		post(&last);
-	while (is_wrong && step_timeout_look(&step_timeout->seen) < round)
+	while (is_wrong && step_timeout_look(&shared_steps->seen) < round)
 		yield_at_times(&tries);
 	post(&p);
 }
@@ -256,7 +256,7 @@ static void await_all(void)
 
 	while (signaled)
 		await_completion();
-	while (step_timeout_look(&step_timeout->seen) < posted)
+	while (step_timeout_look(&shared_steps->seen) < posted)
 		yield_at_times(&tries);
 }
 
@@ -321,14 +321,14 @@ static int write_all(uint32_t only, struct bounds *b)
 	if (b->end_s > 0)
 		b->end_s += now_s();
 	for (int i = 0; i < n; i++) {
-		unsigned long long before = step_timeout->stale;
+		unsigned long long before = shared_steps->stale;
 		int done;
 
-		step_timeout_say(&step_timeout->size, i + 1);
-		step_timeout_await(&step_timeout->wiped, i + 1);
+		step_timeout_say(&shared_steps->size, i + 1);
+		step_timeout_await(&shared_steps->wiped, i + 1);
 		done = run_rounds(size[i], b, n - i);
 		printf("%u bytes: %llu of %d stale\n", size[i],
-		       step_timeout->stale - before, done);
+		       shared_steps->stale - before, done);
 		fflush(stdout);
 		rounds += (unsigned)done;
 		bytes += (unsigned long long)size[i] * (unsigned)done;
@@ -337,8 +337,8 @@ static int write_all(uint32_t only, struct bounds *b)
 	printf("%d sizes, %d of them with all %d rounds: %llu rounds, %llu MB, "
 	       "%llu stale\n",
 	       n, at_once, b->rounds, rounds, bytes / 1000000,
-	       step_timeout->stale);
-	return step_timeout->stale != 0;
+	       shared_steps->stale);
+	return shared_steps->stale != 0;
 }
 
 int main(int argc, char **argv)
@@ -364,7 +364,7 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	step_timeout = map(sizeof(*step_timeout));
+	shared_steps = map(sizeof(*shared_steps));
 	if (is_mapped)
 		memory = map((size_t)SLOTS * SLOT);
 	reader = fork();

@@ -13,9 +13,9 @@
  *		either of them posts.  With HOW packets, neither maps the peer's
  *		arena.
  *	kill	one of two working processes is killed at a moment that SEED
- *		selects.  The requests of the other process must complete or
- *		fail with a right status, and no byte outside its region may be
- *		written.
+ *		selects.  The requests of the other process must complete, or
+ *		fail after the kill with a right status, and no byte outside
+ *		its region may be written.
  * Exits with 0, or prints what is wrong.
  */
 #include "step_timeout.h"
@@ -38,13 +38,14 @@
 enum { INITIATOR, TARGET };
 
 /* Shared by both processes and their parent. */
-struct step_timeout {
+struct shared_steps {
 	struct endpoint_address address[2];
 	int is_there[2], is_ready[2], has_mapped[2];
-	int order; /* the step of the case; its meaning differs by case */
+	int order;     /* the step of the case; its meaning differs by case */
+	int is_doomed; /* the parent may kill a process from now on */
 };
 
-static struct step_timeout *step_timeout;
+static struct shared_steps *shared_steps;
 static struct endpoint me;
 
 static void meet(int who)
@@ -53,19 +54,19 @@ static void meet(int who)
 	endpoint_open(&me, IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
 		      ENDPOINT_ALL_REMOTE);
 	memset(me.region, 0, ENDPOINT_SIZE);
-	endpoint_address_get(&me, &step_timeout->address[who]);
-	step_timeout_say(&step_timeout->is_there[who], 1);
-	step_timeout_await(&step_timeout->is_there[!who], 1);
-	endpoint_to_rtr(&me, &step_timeout->address[!who]);
-	endpoint_to_rts(&me, &step_timeout->address[who], 7);
-	step_timeout_say(&step_timeout->is_ready[who], 1);
-	step_timeout_await(&step_timeout->is_ready[!who], 1);
+	endpoint_address_get(&me, &shared_steps->address[who]);
+	step_timeout_say(&shared_steps->is_there[who], 1);
+	step_timeout_await(&shared_steps->is_there[!who], 1);
+	endpoint_to_rtr(&me, &shared_steps->address[!who]);
+	endpoint_to_rts(&me, &shared_steps->address[who], 7);
+	step_timeout_say(&shared_steps->is_ready[who], 1);
+	step_timeout_await(&shared_steps->is_ready[!who], 1);
 }
 
 static void post(enum ibv_wr_opcode op, uint64_t id, uint64_t at,
 		 uint32_t bytes)
 {
-	const struct endpoint_address *far = &step_timeout->address[TARGET];
+	const struct endpoint_address *far = &shared_steps->address[TARGET];
 	struct ibv_sge sge = {(uintptr_t)me.region + at, bytes, me.mr->lkey};
 	struct ibv_send_wr *bad, wr = {.wr_id = id,
 				       .sg_list = &sge,
@@ -82,7 +83,7 @@ static void post(enum ibv_wr_opcode op, uint64_t id, uint64_t at,
 static void post_atomic(enum ibv_wr_opcode op, uint64_t at, uint64_t compare,
 			uint64_t swap_add)
 {
-	const struct endpoint_address *far = &step_timeout->address[TARGET];
+	const struct endpoint_address *far = &shared_steps->address[TARGET];
 	struct ibv_sge sge = {(uintptr_t)me.region + at, 8, me.mr->lkey};
 	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
 				       .num_sge = 1,
@@ -150,9 +151,9 @@ static void be_stopped(int is_hidden)
 		step_timeout_die("PR_SET_DUMPABLE");
 	meet(TARGET);
 	post_receive(64);
-	step_timeout_say(&step_timeout->order, 1);
+	step_timeout_say(&shared_steps->order, 1);
 	/* The parent stops this process here. */
-	while (step_timeout_look(&step_timeout->order) != 2)
+	while (step_timeout_look(&shared_steps->order) != 2)
 		sched_yield();
 	complete("receive");
 	if (me.region[0] != 7 || me.region[256] != 7 ||
@@ -176,7 +177,7 @@ static void work_on_stopped(int alone)
 	struct ibv_wc wc;
 
 	meet(INITIATOR);
-	step_timeout_await(&step_timeout->order, 3);
+	step_timeout_await(&shared_steps->order, 3);
 	memset(me.region, 7, 512);
 	post(IBV_WR_SEND, 1, 0, 64);
 	post(IBV_WR_RDMA_WRITE, 2, 256, 64);
@@ -190,11 +191,11 @@ static void work_on_stopped(int alone)
 		if (ibv_poll_cq(me.cq, 1, &wc))
 			step_timeout_die(
 				"an atomic completed without the target");
-	step_timeout_say(&step_timeout->order, 4);
-	step_timeout_await(&step_timeout->order, 5);
+	step_timeout_say(&shared_steps->order, 4);
+	step_timeout_await(&shared_steps->order, 5);
 	for (int i = alone; i < 4; i++)
 		complete("with the target running again");
-	step_timeout_say(&step_timeout->order, 2);
+	step_timeout_say(&shared_steps->order, 2);
 }
 
 static int stopped(int alone, int is_hidden)
@@ -203,7 +204,7 @@ static int stopped(int alone, int is_hidden)
 	pid_t initiator = begin(work_on_stopped, alone);
 	int bad = 0;
 
-	while (step_timeout_look(&step_timeout->order) != 1 && !bad) {
+	while (step_timeout_look(&shared_steps->order) != 1 && !bad) {
 		usleep(1000);
 		bad = waitpid(target, NULL, WNOHANG) ||
 		      waitpid(initiator, NULL, WNOHANG);
@@ -211,13 +212,13 @@ static int stopped(int alone, int is_hidden)
 	if (bad)
 		step_timeout_die("an end did not begin");
 	wait_stopped(target);
-	step_timeout_say(&step_timeout->order, 3);
-	while (step_timeout_look(&step_timeout->order) != 4 && !bad) {
+	step_timeout_say(&shared_steps->order, 3);
+	while (step_timeout_look(&shared_steps->order) != 4 && !bad) {
 		usleep(1000);
 		bad = waitpid(initiator, NULL, WNOHANG) == initiator;
 	}
 	kill(target, SIGCONT);
-	step_timeout_say(&step_timeout->order, 5);
+	step_timeout_say(&shared_steps->order, 5);
 	if (bad) {
 		kill(target, SIGKILL);
 		end(target);
@@ -236,13 +237,13 @@ static void await_mapping(int who)
 	struct leak_check h = {0};
 
 	meet(who);
-	while (h.arenas < 1 + step_timeout->order) {
+	while (h.arenas < 1 + shared_steps->order) {
 		usleep(1000);
 		leak_check_get(&h);
 	}
-	step_timeout_say(&step_timeout->has_mapped[who], 1);
-	step_timeout_await(&step_timeout->has_mapped[!who], 1);
-	if (h.arenas != 1 + step_timeout->order)
+	step_timeout_say(&shared_steps->has_mapped[who], 1);
+	step_timeout_await(&shared_steps->has_mapped[!who], 1);
+	if (h.arenas != 1 + shared_steps->order)
 		step_timeout_die("more arenas are mapped than expected");
 }
 
@@ -250,7 +251,7 @@ static int check_mapping(int peers)
 {
 	pid_t pid[2];
 
-	step_timeout->order = peers;
+	shared_steps->order = peers;
 	for (int i = 0; i < 2; i++)
 		pid[i] = begin(await_mapping, i);
 	return end(pid[0]) | end(pid[1]);
@@ -261,7 +262,7 @@ static int check_mapping(int peers)
 /* Returns whether the parent has killed the other process. */
 static bool is_over(void)
 {
-	return step_timeout_look(&step_timeout->order) != 0;
+	return step_timeout_look(&shared_steps->order) != 0;
 }
 
 static void check_end(const struct ibv_wc *wc)
@@ -271,6 +272,12 @@ static void check_end(const struct ibv_wc *wc)
 	    wc->status != IBV_WC_RNR_RETRY_EXC_ERR &&
 	    wc->status != IBV_WC_WR_FLUSH_ERR) {
 		printf("a completion is %s\n", ibv_wc_status_str(wc->status));
+		fflush(stdout);
+		_exit(1);
+	}
+	if (wc->status != IBV_WC_SUCCESS &&
+	    !step_timeout_look(&shared_steps->is_doomed)) {
+		printf("%s before the kill\n", ibv_wc_status_str(wc->status));
 		fflush(stdout);
 		_exit(1);
 	}
@@ -390,16 +397,17 @@ static int kill_one(int seed)
 	pid_t pid[2];
 	int victim = seed % 2, bad;
 
-	memset(step_timeout, 0, sizeof(*step_timeout));
+	memset(shared_steps, 0, sizeof(*shared_steps));
 	pid[INITIATOR] = begin(initiate, seed);
 	pid[TARGET] = begin(be_target, seed);
-	while (!step_timeout_look(&step_timeout->is_ready[0]) ||
-	       !step_timeout_look(&step_timeout->is_ready[1]))
+	while (!step_timeout_look(&shared_steps->is_ready[0]) ||
+	       !step_timeout_look(&shared_steps->is_ready[1]))
 		usleep(100);
 	usleep((useconds_t)(seed * 7919 % 3000));
+	step_timeout_say(&shared_steps->is_doomed, 1);
 	kill(pid[victim], SIGKILL);
 	end(pid[victim]);
-	step_timeout_say(&step_timeout->order, 1);
+	step_timeout_say(&shared_steps->order, 1);
 	bad = end(pid[!victim]);
 	if (bad)
 		printf("the %s did not survive, seed %d\n",
@@ -411,9 +419,9 @@ int main(int argc, char **argv)
 {
 	int n = argc > 2 ? atoi(argv[2]) : 0, bad = 0;
 
-	step_timeout = mmap(NULL, sizeof(*step_timeout), PROT_READ | PROT_WRITE,
+	shared_steps = mmap(NULL, sizeof(*shared_steps), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (argc < 3 || step_timeout == MAP_FAILED)
+	if (argc < 3 || shared_steps == MAP_FAILED)
 		return 2;
 	if (!strcmp(argv[1], "stopped"))
 		return stopped(!strcmp(argv[2], "direct")   ? 3

@@ -29,11 +29,11 @@ enum { HONEST, HOSTILE };
 enum { MAPS = 8, WORDS = 20000, PAGE = 4096, SECONDS = 60, WRITABLE = 3 };
 
 /* Shared by both processes and their parent. */
-static struct step_timeout {
+static struct shared_steps {
 	struct endpoint_address address[2];
 	int is_there[2], is_ready[2], has_worked[2];
 	int is_over;
-} * step_timeout;
+} * shared_steps;
 
 static struct endpoint me;
 static uint64_t state;
@@ -82,19 +82,19 @@ static void meet(int who)
 	if (find_areas("adverb-shared", area) != 1)
 		step_timeout_die("not one shared part of an arena is mapped");
 	own = area[0];
-	endpoint_address_get(&me, &step_timeout->address[who]);
-	step_timeout_say(&step_timeout->is_there[who], 1);
-	step_timeout_await(&step_timeout->is_there[!who], 1);
-	endpoint_to_rtr(&me, &step_timeout->address[!who]);
-	endpoint_to_rts(&me, &step_timeout->address[who], 7);
-	step_timeout_say(&step_timeout->is_ready[who], 1);
-	step_timeout_await(&step_timeout->is_ready[!who], 1);
+	endpoint_address_get(&me, &shared_steps->address[who]);
+	step_timeout_say(&shared_steps->is_there[who], 1);
+	step_timeout_await(&shared_steps->is_there[!who], 1);
+	endpoint_to_rtr(&me, &shared_steps->address[!who]);
+	endpoint_to_rts(&me, &shared_steps->address[who], 7);
+	step_timeout_say(&shared_steps->is_ready[who], 1);
+	step_timeout_await(&shared_steps->is_ready[!who], 1);
 }
 
 /* Returns false if the send queue is full or takes no more requests. */
 static bool post_send(int who, enum ibv_wr_opcode op, uint32_t bytes)
 {
-	const struct endpoint_address *far = &step_timeout->address[!who];
+	const struct endpoint_address *far = &shared_steps->address[!who];
 	struct ibv_sge sge = {(uintptr_t)me.region, bytes, me.mr->lkey};
 	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
 				       .num_sge = 1,
@@ -135,7 +135,7 @@ static void work_once(int who)
 		post_send(who, ops[(random >> 8 * i) % 5],
 			  (uint32_t)(random >> 40) % (ENDPOINT_SIZE / 2));
 	ibv_poll_cq(me.cq, 16, wc);
-	step_timeout_say(&step_timeout->has_worked[who], 1);
+	step_timeout_say(&shared_steps->has_worked[who], 1);
 }
 
 /* Works while the hostile process runs, and works on after it has ended. */
@@ -143,7 +143,7 @@ static int be_honest(void)
 {
 	alarm(SECONDS);
 	meet(HONEST);
-	while (!step_timeout_look(&step_timeout->is_over))
+	while (!step_timeout_look(&shared_steps->is_over))
 		work_once(HONEST);
 	for (int i = 0; i < 1000; i++)
 		work_once(HONEST);
@@ -231,7 +231,7 @@ static void be_hostile(bool into_own, pid_t other)
 	do
 		work_once(HOSTILE);
 	while ((n = find_areas("adverb-shared", area)) < 2 ||
-	       !step_timeout_look(&step_timeout->has_worked[HONEST]));
+	       !step_timeout_look(&shared_steps->has_worked[HONEST]));
 	try_to_map(other);
 	for (int i = 0; i < n; i++)
 		if ((area[i].at == own.at) == into_own)
@@ -255,7 +255,7 @@ static int run_round(int seed)
 	pid_t honest, hostile;
 	int of_hostile, bad;
 
-	memset(step_timeout, 0, sizeof(*step_timeout));
+	memset(shared_steps, 0, sizeof(*shared_steps));
 	state = 88172645463325252ull + (uint64_t)seed * 7919;
 	honest = fork();
 	if (!honest)
@@ -266,7 +266,7 @@ static int run_round(int seed)
 		_exit(0);
 	}
 	of_hostile = end_of(hostile);
-	step_timeout_say(&step_timeout->is_over, 1);
+	step_timeout_say(&shared_steps->is_over, 1);
 	bad = end_of(honest);
 	if (bad)
 		printf("seed %d: the honest process ended by signal %d, code %d\n",
@@ -285,9 +285,9 @@ int main(int argc, char **argv)
 {
 	int bad = 0;
 
-	step_timeout = mmap(NULL, sizeof(*step_timeout), PROT_READ | PROT_WRITE,
+	shared_steps = mmap(NULL, sizeof(*shared_steps), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (argc < 3 || step_timeout == MAP_FAILED)
+	if (argc < 3 || shared_steps == MAP_FAILED)
 		return 2;
 	setenv("ADVERB_EXPLAIN", "0", 1); /* many calls fail */
 	for (int i = 0; i < atoi(argv[1]); i++)

@@ -49,12 +49,12 @@ enum who { WRITER, SENDER, TARGET, WHO };
 enum order { GO, STOP, IS_STOPPED, CONTINUE };
 
 /* Shared by all processes. */
-static struct step_timeout {
+static struct shared_steps {
 	/* [0]: of the process itself; [1]: of its peer, the target */
 	struct endpoint_address writer[2], sender[2];
 	int is_there[WHO], is_ready[WHO];
 	int order, is_over; /* the writer has failed */
-} * step_timeout;
+} * shared_steps;
 
 /* Registers the memory of the long transfers. */
 static struct ibv_mr *open_long(struct endpoint *e)
@@ -86,9 +86,9 @@ static void connect(struct endpoint *e, const struct endpoint_address *self,
 
 static void meet(enum who who)
 {
-	step_timeout_say(&step_timeout->is_ready[who], 1);
+	step_timeout_say(&shared_steps->is_ready[who], 1);
 	for (int i = 0; i < WHO; i++)
-		step_timeout_await(&step_timeout->is_ready[i], 1);
+		step_timeout_await(&shared_steps->is_ready[i], 1);
 }
 
 static void post_write(struct endpoint *e, const struct ibv_mr *mr)
@@ -98,8 +98,8 @@ static void post_write(struct endpoint *e, const struct ibv_mr *mr)
 				       .num_sge = 1,
 				       .opcode = IBV_WR_RDMA_WRITE};
 
-	wr.wr.rdma.remote_addr = step_timeout->writer[1].region;
-	wr.wr.rdma.rkey = step_timeout->writer[1].rkey;
+	wr.wr.rdma.remote_addr = shared_steps->writer[1].region;
+	wr.wr.rdma.rkey = shared_steps->writer[1].rkey;
 	if ((errno = ibv_post_send(e->qp, &wr, &bad)))
 		step_timeout_die("post_send");
 }
@@ -112,10 +112,10 @@ static void be_writer(void)
 
 	open_end(&e);
 	mr = open_long(&e);
-	endpoint_address_get(&e, &step_timeout->writer[0]);
-	step_timeout_say(&step_timeout->is_there[WRITER], 1);
-	step_timeout_await(&step_timeout->is_there[TARGET], 1);
-	connect(&e, &step_timeout->writer[0], &step_timeout->writer[1]);
+	endpoint_address_get(&e, &shared_steps->writer[0]);
+	step_timeout_say(&shared_steps->is_there[WRITER], 1);
+	step_timeout_await(&shared_steps->is_there[TARGET], 1);
+	connect(&e, &shared_steps->writer[0], &shared_steps->writer[1]);
 	meet(WRITER);
 	for (int i = 0; i < UNDER_WAY; i++)
 		post_write(&e, mr);
@@ -129,7 +129,7 @@ static void be_writer(void)
 	if (wc.status != IBV_WC_RETRY_EXC_ERR &&
 	    wc.status != IBV_WC_REM_ACCESS_ERR)
 		step_timeout_die(ibv_wc_status_str(wc.status));
-	step_timeout_say(&step_timeout->is_over, 1);
+	step_timeout_say(&shared_steps->is_over, 1);
 }
 
 static void be_sender(void)
@@ -139,12 +139,12 @@ static void be_sender(void)
 	struct endpoint e;
 
 	open_end(&e);
-	endpoint_address_get(&e, &step_timeout->sender[0]);
-	step_timeout_say(&step_timeout->is_there[SENDER], 1);
-	step_timeout_await(&step_timeout->is_there[TARGET], 1);
-	connect(&e, &step_timeout->sender[0], &step_timeout->sender[1]);
+	endpoint_address_get(&e, &shared_steps->sender[0]);
+	step_timeout_say(&shared_steps->is_there[SENDER], 1);
+	step_timeout_await(&shared_steps->is_there[TARGET], 1);
+	connect(&e, &shared_steps->sender[0], &shared_steps->sender[1]);
 	meet(SENDER);
-	step_timeout_await(&step_timeout->order, IS_STOPPED);
+	step_timeout_await(&shared_steps->order, IS_STOPPED);
 	for (int i = 0; i < SENDS; i++) {
 		if ((errno = ibv_post_send(e.qp, &wr, &bad)))
 			step_timeout_die("post_send");
@@ -205,9 +205,9 @@ static void part(struct endpoint *e, struct ibv_mr *mr)
 static void check_kept(uint8_t *bytes)
 {
 	memset(bytes, MINE, LONG);
-	step_timeout_say(&step_timeout->order, CONTINUE);
+	step_timeout_say(&shared_steps->order, CONTINUE);
 	step_timeout_step("the writer's failure", WAIT_S);
-	while (!step_timeout_look(&step_timeout->is_over))
+	while (!step_timeout_look(&shared_steps->is_over))
 		usleep(100);
 	for (int i = 0; i < LONG; i++)
 		if (bytes[i] != MINE) {
@@ -226,27 +226,27 @@ static void be_target(int round)
 	open_end(&e);
 	open_end(&beside);
 	mr = open_long(&e);
-	endpoint_address_get(&e, &step_timeout->writer[1]);
-	step_timeout->writer[1].region = (uintptr_t)mr->addr;
-	step_timeout->writer[1].rkey = mr->rkey;
-	endpoint_address_get(&beside, &step_timeout->sender[1]);
+	endpoint_address_get(&e, &shared_steps->writer[1]);
+	shared_steps->writer[1].region = (uintptr_t)mr->addr;
+	shared_steps->writer[1].rkey = mr->rkey;
+	endpoint_address_get(&beside, &shared_steps->sender[1]);
 	for (int i = 0; i < TARGET; i++)
-		step_timeout_await(&step_timeout->is_there[i], 1);
+		step_timeout_await(&shared_steps->is_there[i], 1);
 	bytes = mr->addr;
 	*bytes = 0;
 	for (int i = 0; i < RECEIVES; i++)
 		post_receive(&e);
-	step_timeout_say(&step_timeout->is_there[TARGET], 1);
-	connect(&e, &step_timeout->writer[1], &step_timeout->writer[0]);
-	connect(&beside, &step_timeout->sender[1], &step_timeout->sender[0]);
+	step_timeout_say(&shared_steps->is_there[TARGET], 1);
+	connect(&e, &shared_steps->writer[1], &shared_steps->writer[0]);
+	connect(&beside, &shared_steps->sender[1], &shared_steps->sender[0]);
 	meet(TARGET);
 	/* An atomic load reads the byte again at each turn; no other load
 	 * depends on its order. */
 	while (!__atomic_load_n(bytes, __ATOMIC_ACQUIRE))
 		usleep(100);
 	usleep((useconds_t)(round * 7919 % 3000));
-	step_timeout_say(&step_timeout->order, STOP);
-	step_timeout_await(&step_timeout->order, IS_STOPPED);
+	step_timeout_say(&shared_steps->order, STOP);
+	step_timeout_await(&shared_steps->order, IS_STOPPED);
 	step_timeout_watch("the target waits for the stopped writer");
 	serve_sender(&beside);
 	part(&e, mr);
@@ -298,7 +298,7 @@ static bool is_over(pid_t pid)
 
 static void await_target(int order, pid_t target)
 {
-	while (step_timeout_look(&step_timeout->order) != order &&
+	while (step_timeout_look(&shared_steps->order) != order &&
 	       !is_over(target))
 		usleep(100);
 }
@@ -399,7 +399,7 @@ static int stop_one_writer(int round, bool is_direct)
 	pid_t pid[WHO];
 	int bad;
 
-	memset(step_timeout, 0, sizeof(*step_timeout));
+	memset(shared_steps, 0, sizeof(*shared_steps));
 	for (int i = 0; i < WHO; i++)
 		pid[i] = begin((enum who)i, round);
 	await_target(STOP, pid[TARGET]);
@@ -408,7 +408,7 @@ static int stop_one_writer(int round, bool is_direct)
 		let_run(pid[WRITER]);
 		stop(pid[WRITER]);
 	}
-	step_timeout_say(&step_timeout->order, IS_STOPPED);
+	step_timeout_say(&shared_steps->order, IS_STOPPED);
 	await_target(CONTINUE, pid[TARGET]);
 	kill(pid[WRITER], SIGCONT);
 	bad = end(pid[TARGET]);
@@ -422,9 +422,9 @@ int main(int argc, char **argv)
 {
 	int n = argc > 1 ? atoi(argv[1]) : 0, bad = 0;
 
-	step_timeout = mmap(NULL, sizeof(*step_timeout), PROT_READ | PROT_WRITE,
+	shared_steps = mmap(NULL, sizeof(*shared_steps), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (argc != 3 || step_timeout == MAP_FAILED)
+	if (argc != 3 || shared_steps == MAP_FAILED)
 		return 2;
 	for (int i = 0; i < n && !bad; i++)
 		bad = stop_one_writer(i, !strcmp(argv[2], "direct"));
