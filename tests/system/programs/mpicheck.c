@@ -25,6 +25,19 @@ static void die(const char *what, long where)
 	MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+/* Returns memory for @count objects of @size bytes. */
+static void *memory(size_t count, size_t size)
+{
+	void *p = calloc(count, size);
+
+	if (!p) {
+		fprintf(stderr, "rank %d: no memory for %zu bytes\n", rank,
+			count * size);
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	}
+	return p;
+}
+
 static unsigned char pattern(int from, int seed, long i)
 {
 	return (unsigned char)(from * 31 + seed * 7 + i * 13 + (i >> 8));
@@ -46,10 +59,8 @@ static void check(const unsigned char *p, int bytes, int from, int seed)
 static void ring(void)
 {
 	int next = (rank + 1) % ranks, last = (rank + ranks - 1) % ranks;
-	unsigned char *out = malloc(MOST), *in = malloc(MOST);
+	unsigned char *out = memory(MOST, 1), *in = memory(MOST, 1);
 
-	if (!out || !in)
-		die("memory", 0);
 	for (int bytes = 0; bytes <= MOST; bytes = bytes * 3 + 1) {
 		MPI_Status status;
 		int got;
@@ -72,11 +83,9 @@ static void bursts(int bytes)
 {
 	int next = (rank + 1) % ranks, last = (rank + ranks - 1) % ranks;
 	size_t all = (size_t)BURST * (size_t)bytes;
-	unsigned char *out = malloc(all), *in = malloc(all);
+	unsigned char *out = memory(all, 1), *in = memory(all, 1);
 	MPI_Request r[2 * BURST];
 
-	if (!out || !in)
-		die("memory", 0);
 	for (int i = 0; i < BURST; i++) {
 		fill(out + (size_t)i * (size_t)bytes, bytes, i);
 		MPI_Isend(out + (size_t)i * (size_t)bytes, bytes, MPI_BYTE,
@@ -96,11 +105,9 @@ static void together(void)
 {
 	enum { COUNT = 3000 };
 	static long mine[COUNT], sum[COUNT];
-	long *to = calloc((size_t)ranks, sizeof(*to));
-	long *from = calloc((size_t)ranks, sizeof(*from));
+	long *to = memory((size_t)ranks, sizeof(*to));
+	long *from = memory((size_t)ranks, sizeof(*from));
 
-	if (!to || !from)
-		die("memory", 0);
 	for (int i = 0; i < COUNT; i++)
 		mine[i] = (long)(rank + 1) * i;
 	MPI_Allreduce(mine, sum, COUNT, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
