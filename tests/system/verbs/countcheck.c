@@ -451,7 +451,7 @@ static void be_the_peer(int socket)
 	EXPECT(read(socket, &end, 1) == 1);
 	for (int i = 0; i < 3; i++)
 		mixture(&e[1], &theirs);
-	for (int i = 0; i < 3 * 4; i++)
+	for (int i = 0; i < 3 * (WRITES + READS + SENDS); i++)
 		EXPECT(endpoint_wait(&e[1], &wc) && !wc.status);
 	EXPECT(read(socket, &end, 1) == 1);
 	_exit(check_is_wrong());

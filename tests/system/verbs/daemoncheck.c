@@ -417,6 +417,7 @@ static int process_closes_its_output(void)
 {
 	int ends[2], status;
 	struct held h;
+	bool is_open = false;
 	char byte;
 	pid_t pid;
 
@@ -428,7 +429,7 @@ static int process_closes_its_output(void)
 		dup2(ends[1], STDERR_FILENO);
 		close(ends[0]);
 		close(ends[1]);
-		if (!take_all(&h))
+		if (!take_all(&h) || write(STDOUT_FILENO, "!", 1) != 1)
 			_exit(3);
 		close(STDOUT_FILENO);
 		close(STDERR_FILENO);
@@ -436,9 +437,9 @@ static int process_closes_its_output(void)
 	}
 	close(ends[1]);
 	while (read(ends[0], &byte, 1) > 0)
-		;
-	/* the process that closed the pipe still runs */
-	status = waitpid(pid, NULL, WNOHANG) ? 4 : 0;
+		is_open = is_open || byte == '!';
+	/* the process has opened the device, and still runs */
+	status = !is_open || waitpid(pid, NULL, WNOHANG) ? 4 : 0;
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	return status;

@@ -22,7 +22,7 @@ enum { THREADS_MAX = 512, ROUNDS = 10, BYTES = 64, ALARM_S = 120 };
 static struct endpoint ends[THREADS_MAX];
 static pthread_t threads[THREADS_MAX];
 static pthread_barrier_t barrier;
-static atomic_int asleep, woken;
+static atomic_int asleep;
 
 static void post_receive(struct endpoint *e)
 {
@@ -80,7 +80,6 @@ static void *exchange_and_sleep(void *arg)
 	post_receive(e);
 	pthread_barrier_wait(&barrier);
 	sleep_for_event(e);
-	atomic_fetch_add(&woken, 1);
 	return NULL;
 }
 
@@ -128,8 +127,8 @@ int main(int argc, char **argv)
 	check_need(sleeps_count() == before, "an idle thread woke up");
 	for (int i = 0; i < count; i++)
 		send_one(&ends[i ^ 1]);
+	/* If a thread does not wake up, the alarm ends the program. */
 	for (int i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
-	check_need(atomic_load(&woken) == count, "a thread did not wake up");
 	return 0;
 }
