@@ -489,6 +489,7 @@ def a_second_one_leaves_the_loaders_file():
 
 def all_users_can_read_it():
     root = Root()
+    before = root.files()
     r = suite.run(["sh", "-c", 'umask 077; exec "$0" install "$1"',
                    suite.adverb, root.path])
     expect(r.status == 0, "status %d" % r.status, r)
@@ -498,6 +499,13 @@ def all_users_can_read_it():
             expect(mode & 0o055 == 0o055,
                    "%s has the mode %o" % (folder, mode))
             folder = os.path.dirname(folder)
+    # The files that install has made itself, not those that Root has copied.
+    for path in root.files() - before:
+        mode = os.stat(root.at(path)).st_mode & 0o777
+        wanted = 0o055 if mode & 0o100 else 0o044
+        expect(mode & wanted == wanted, "%s has the mode %o" % (path, mode))
+    mode = os.stat(root.at("usr/local/bin/adverb")).st_mode & 0o777
+    expect(mode & 0o055 == 0o055, "adverb has the mode %o" % mode)
 
 
 def a_dry_run_writes_nothing():
@@ -588,7 +596,7 @@ suite.case("systemd-analyze accepts the unit and the socket", its_unit_is_one)
 suite.case("two installations at once both succeed", two_at_once_both_succeed)
 suite.case("a second installation leaves the ld.so.conf of the first",
            a_second_one_leaves_the_loaders_file)
-suite.case("all users can read the installed folders", all_users_can_read_it)
+suite.case("all users can read the installed folders and files", all_users_can_read_it)
 suite.case("a dry run writes nothing", a_dry_run_writes_nothing)
 suite.case("a dry run names only files that exist",
            a_dry_run_names_only_files_that_exist)
