@@ -331,13 +331,15 @@ def silences():
 
     def disconnects(began):
         """The peer has disconnected by rdma_cm, so the request fails at once,
-        not only after the time that ADVERB_PATIENCE says."""
+        not only after the time that ADVERB_PATIENCE says: that is longer than
+        any program may run."""
         rewire()
         program = t.program("peer_left")
         s = Talker("here", "serve", HERE, PORT, through=[program])
         began.append(s)
         s.wait("listening")
-        r = lab.run("there", [program, "call", HERE, PORT])
+        r = lab.run("there", [program, "call", HERE, PORT],
+                    ADVERB_PATIENCE=str(2 * HANG))
         expect_ok(r)
         expect("RDMA_CM_EVENT_DISCONNECTED" in r.output and
                "status 12" in r.output,
