@@ -13,7 +13,8 @@
  *		either of them posts.  With HOW packets, neither maps the peer's
  *		arena.
  *	kill	one of two working processes is killed at a moment that SEED
- *		selects.  The requests of the other process must complete, or
+ *		selects; in every other pair of rounds a request has succeeded
+ *		before.  The requests of the other process must complete, or
  *		fail after the kill with a right status, and no byte outside
  *		its region may be written.
  * Exits with 0, or prints what is wrong.
@@ -36,13 +37,15 @@
 #include <unistd.h>
 
 enum { INITIATOR, TARGET };
+enum { PATIENCE_S = 100 };
 
 /* Shared by both processes and their parent. */
 struct shared_steps {
 	struct endpoint_address address[2];
 	int is_there[2], is_ready[2], has_mapped[2];
-	int order;     /* the step of the case; its meaning differs by case */
-	int is_doomed; /* the parent may kill a process from now on */
+	int order; /* the step of the case; its meaning differs by case */
+	int has_succeeded; /* a request, or its receive, has */
+	int is_doomed;	   /* the parent may kill a process from now on */
 };
 
 static struct shared_steps *shared_steps;
@@ -267,6 +270,8 @@ static bool is_over(void)
 
 static void check_end(const struct ibv_wc *wc)
 {
+	if (wc->status == IBV_WC_SUCCESS)
+		step_timeout_say(&shared_steps->has_succeeded, 1);
 	if (wc->status != IBV_WC_SUCCESS &&
 	    wc->status != IBV_WC_RETRY_EXC_ERR &&
 	    wc->status != IBV_WC_RNR_RETRY_EXC_ERR &&
@@ -403,6 +408,9 @@ static int kill_one(int seed)
 	while (!step_timeout_look(&shared_steps->is_ready[0]) ||
 	       !step_timeout_look(&shared_steps->is_ready[1]))
 		usleep(100);
+	/* Else a kill might always come before the first request has ended. */
+	if (seed & 2)
+		step_timeout_await(&shared_steps->has_succeeded, 1);
 	usleep((useconds_t)(seed * 7919 % 3000));
 	step_timeout_say(&shared_steps->is_doomed, 1);
 	kill(pid[victim], SIGKILL);
@@ -430,7 +438,10 @@ int main(int argc, char **argv)
 			       argc > 3) != 0;
 	if (!strcmp(argv[1], "map"))
 		return check_mapping(!strcmp(argv[2], "direct")) != 0;
-	for (int i = 0; i < n && !bad; i++)
+	step_timeout_watch("no request succeeds, or an end does not end");
+	for (int i = 0; i < n && !bad; i++) {
+		step_timeout_step("kill", PATIENCE_S);
 		bad = kill_one(i + (argc > 3 ? atoi(argv[3]) : 0));
+	}
 	return bad != 0;
 }
