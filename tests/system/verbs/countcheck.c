@@ -296,6 +296,35 @@ static void each_operation_is_counted_once(void)
 	close_end(0, OPS, mine);
 }
 
+/* A request whose success gives no completion is counted as well. */
+static void unsignaled_requests_are_counted(void)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.cap = {ENDPOINT_DEPTH, ENDPOINT_DEPTH, 1, 1, 0},
+	};
+	struct newer_counter *writes;
+	struct endpoint_address to;
+	struct ibv_wc wc;
+
+	both_open();
+	init.send_cq = init.recv_cq = e[0].cq;
+	endpoint_replace_qp(&e[0], ibv_create_qp(e[0].pd, &init), 0);
+	writes = counter(NEWER_WRS);
+	EXPECT(!attach(e[0].qp, writes, NEWER_WRITE));
+	endpoint_connect(&e[0], &e[1]);
+	to = address(1);
+	for (int i = 0; i < 3; i++)
+		post(&e[0], &to, IBV_WR_RDMA_WRITE, 0);
+	EXPECT(reaches(writes, 3) && !errors(writes));
+	EXPECT(!ibv_poll_cq(e[0].cq, 1, &wc));
+	post(&e[0], &to, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED);
+	EXPECT(reaches(writes, 4) && !errors(writes));
+	EXPECT(endpoint_wait(&e[0], &wc) && !wc.status);
+	endpoint_close(&e[1]);
+	close_end(0, 1, &writes);
+}
+
 static void bytes_are_counted(void)
 {
 	struct newer_counter *sent, *got;
@@ -534,6 +563,8 @@ int main(void)
 		  what_cannot_be_attached_is_refused);
 	check_run("each operation is counted once",
 		  each_operation_is_counted_once);
+	check_run("unsignaled requests are counted",
+		  unsignaled_requests_are_counted);
 	check_run("bytes are counted", bytes_are_counted);
 	check_run("a value includes completions that no poll has taken",
 		  a_value_includes_what_no_poll_has_seen);
