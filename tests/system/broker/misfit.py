@@ -544,6 +544,7 @@ def other_verbs():
     r = t.run([t.adverb, "run", "--", "env", "LD_LIBRARY_PATH=" + path,
                "rping", "-c", "-a", "127.0.0.1", "-C", "1"],
               LD_LIBRARY_PATH=path)
+    expect(r.status not in (0, 124), "exit status %d" % r.status, r)
     expect(re.search(
         r"^adverb: rdma_cm: this librdmacm.so.1 is of adverb %s, and "
         r"\S*other/libibverbs.so.1 is of adverb 9.8.7; load both from one "

@@ -185,9 +185,10 @@ def forged(tool):
 PINGPONG = ["ibv_rc_pingpong", "-c", "-g", "1", "-p", "18600"]
 
 
-def two_users():
+def two_users(**more):
+    """Runs a pair of both users.  @more: the environment of Anna's program."""
     t.need(PINGPONG[0])
-    server = server_of(ANNA, PINGPONG, 18600)
+    server = server_of(ANNA, PINGPONG, 18600, **more)
     client = run_as(BERT, [*PINGPONG, "127.0.0.1"])
     results = t.finish(server, HANG), t.finish(client, HANG)
     for r in results:
@@ -198,13 +199,20 @@ def two_users():
 
 
 def two_users_apart():
-    """Neither user may map the other user's arena: the pair uses packets."""
+    """Neither user may map the other user's arena: the pair uses packets, of
+    which Anna's counter file has at least one for each of her 1000 messages.
+    Her runtime folder is new, so it has no count of an earlier program."""
     global DIRECT
+    new = t.path("apart")
+    os.makedirs(new)
+    os.chown(new, ANNA, ANNA)
     DIRECT = "1"
     try:
-        two_users()
+        two_users(XDG_RUNTIME_DIR=new)
     finally:
         DIRECT = "0"
+    system.wait_until(lambda: packets_in_tree(new) >= 1000,
+                      "Anna's program has not sent its messages as packets", 30)
 
 
 def roots_broker():

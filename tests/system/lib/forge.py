@@ -37,18 +37,23 @@ def aeth(syndrome, msn=0):
     return struct.pack("!I", syndrome << 24 | msn)
 
 
+def bound(source, port=0):
+    """Returns a socket whose datagrams have this source.  The kernel gives them
+    the IPv4 identification 0 and DF, so the ICRC, which covers these fields, is
+    known before a datagram is sent."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
+    s.setblocking(False)
+    s.bind((source, port))
+    return s
+
+
 class Attacker:
-    """A socket that sends forged frames.  The kernel gives its datagrams the
-    IPv4 identification 0 and DF, so the ICRC, which covers these fields, can be
-    computed before a datagram is sent."""
+    """A socket that sends forged frames."""
 
     def __init__(self, source, target):
         self.target = target
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER,
-                               IP_PMTUDISC_DO)
-        self.socket.setblocking(False)
-        self.socket.bind((source, 0))
+        self.socket = bound(source)
         self.source, self.port = self.socket.getsockname()
         self.sent = 0
 
@@ -61,9 +66,10 @@ class Attacker:
         udp = struct.pack("!HHHH", self.port, ROCE_PORT, size - 20, 0)
         return body + icrc_check.icrc(ip + udp, body + bytes(4))
 
-    def send(self, datagram):
+    def send(self, datagram, through=None):
+        """Sends a datagram through this or another socket of the attacker."""
         try:
-            self.socket.sendto(datagram, (self.target, ROCE_PORT))
+            (through or self.socket).sendto(datagram, (self.target, ROCE_PORT))
             self.sent += 1
         except OSError:
             pass
