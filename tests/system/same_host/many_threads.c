@@ -8,7 +8,8 @@
  *	shared	all threads post to one queue pair and poll one completion
  *		queue; at the end the target has the bytes of each thread
  *
- * Exits with 0 if no request fails, and the bytes and sums are right; otherwise prints what is wrong, and exits with 1.
+ * Exits with 0 if no request fails, and the bytes and sums are right; otherwise
+ *prints what is wrong, and exits with 1.
  */
 #include "endpoint.h"
 
