@@ -360,7 +360,7 @@ static void say_proto(struct script *s, uint32_t i)
 	m.kind = kind < 64 ? PROTO_HELLO : kind % 18;
 	m.serial = 1;
 	m.value = kind < 32 ? 0 : choose_value(s, &s->classes);
-	if (m.kind == PROTO_ASK || m.kind == PROTO_ASK_FAR)
+	if (m.kind == PROTO_ASK || m.kind == PROTO_ASK_REMOTE)
 		m.value = steer_qpn(m.value, input_u8(&s->in));
 	m.brings = choose_brings(s, &m);
 	m.about = input_u8(&s->in) & 1 ? 4791 : choose_value(s, &s->ports);

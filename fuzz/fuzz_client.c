@@ -299,7 +299,7 @@ static void ask_something(struct script *s, uint8_t what)
 		client_ask_source(c, choose_class(s), &here, &here);
 		break;
 	case 3:
-		client_ask_far(c, input_u8(&s->in), here.ip, here.ip, 0);
+		client_ask_remote(c, input_u8(&s->in), here.ip, here.ip, 0);
 		break;
 	case 4:
 		client_tree(c, open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -333,18 +333,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint32_t before = count_descriptors();
 	struct script s = {.in = {data, data + size}, .broker_fd = -1};
-	struct client_wish wish = {-1, -1, PATIENCE_MS, hear_word};
+	struct client_want want = {-1, -1, PATIENCE_MS, hear_word};
 	const char *why = "";
 	uint8_t how;
 
 	running = &s;
 	open_lent(&s);
 	begin_listening(&s);
-	wish.kick_fd = s.lent[LENT_KICK];
+	want.kick_fd = s.lent[LENT_KICK];
 	how = input_u8(&s.in);
-	wish.arena_fd = how & 1 ? s.lent[LENT_BARE] : -1;
+	want.arena_fd = how & 1 ? s.lent[LENT_BARE] : -1;
 	scm_rights_let_bring(s.listen_fd, !(how & 2));
-	if (!client_open(&s.client, &wish, &why)) {
+	if (!client_open(&s.client, &want, &why)) {
 		while (s.in.at < s.in.end) {
 			run_command(&s);
 			look_at_client(&s.client);

@@ -32,8 +32,8 @@ void answer_peer(const struct server *s, const struct conn *c,
 /* Returns whether the process that has a QPN lives, for the broker of another
  * host.  Has the type remote_liveness_state; user is the struct server. */
 enum livemsg_state answer_state(void *user, uint32_t qpn);
-/* Answers PROTO_ASK_FAR, a question about a process of another host: at once if
- * the broker knows the answer, otherwise later by answer_remote_all.  now_ns:
+/* Answers PROTO_ASK_REMOTE, a question about a process of another host: at once
+ * if the broker knows the answer, otherwise later by answer_remote_all. now_ns:
  * CLOCK_MONOTONIC. */
 void answer_remote(struct server *s, struct conn *c, const struct proto *m,
 		   uint64_t now_ns);

@@ -651,11 +651,11 @@ static bool may_go_on(struct client *c, struct opening *o)
 	return !is_final(c) && now < o->end_ms;
 }
 
-int client_open(struct client *c, const struct client_wish *wish,
+int client_open(struct client *c, const struct client_want *want,
 		const char **why)
 {
 	uint64_t now = monotonic_ms();
-	struct opening o = {now + OPEN_MS, now + OPEN_MS + wish->patience_ms,
+	struct opening o = {now + OPEN_MS, now + OPEN_MS + want->patience_ms,
 			    now, false};
 	struct client_news news;
 
@@ -663,10 +663,10 @@ int client_open(struct client *c, const struct client_wish *wish,
 			     .udp_fd = -1,
 			     .fd_store_fd = -1,
 			     .tree_fd = -1,
-			     .arena_fd = wish->arena_fd,
-			     .kick_fd = wish->kick_fd,
-			     .patience_ms = wish->patience_ms,
-			     .say = wish->say};
+			     .arena_fd = want->arena_fd,
+			     .kick_fd = want->kick_fd,
+			     .patience_ms = want->patience_ms,
+			     .say = want->say};
 	for (;;) {
 		client_turn(c, &news);
 		if (c->state == CLIENT_UP) {
@@ -700,10 +700,11 @@ bool client_ask_source(struct client *c, uint32_t class,
 	return c->state == CLIENT_UP && !client_send_message(c, &m, NULL);
 }
 
-bool client_ask_far(struct client *c, uint32_t qpn, const uint8_t local[16],
-		    const uint8_t host[16], uint32_t scope)
+bool client_ask_remote(struct client *c, uint32_t qpn, const uint8_t local[16],
+		       const uint8_t host[16], uint32_t scope)
 {
-	struct proto m = {.kind = PROTO_ASK_FAR, .value = qpn, .scope = scope};
+	struct proto m = {
+		.kind = PROTO_ASK_REMOTE, .value = qpn, .scope = scope};
 
 	memcpy(m.local, local, 16);
 	memcpy(m.peer, host, 16);

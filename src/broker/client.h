@@ -147,7 +147,7 @@ struct client {
  * `what` a member is valid; PEER stands for CLIENT_NEWS_PEER. */
 struct client_news {
 	enum {
-		/* the answer to client_ask or client_ask_far */
+		/* the answer to client_ask or client_ask_remote */
 		CLIENT_NEWS_PEER,
 		/* a broker has welcomed this client */
 		CLIENT_NEWS_BACK,
@@ -179,7 +179,7 @@ struct client_news {
 };
 
 /* The arguments of client_open. */
-struct client_wish {
+struct client_want {
 	/*
 	 * The descriptors of this process's arena, and of the eventfd that
 	 * wakes this process.  The broker shows them to processes of this user.
@@ -216,7 +216,7 @@ struct client_wish {
  * of another version; -EPROTO: the broker's answer is invalid; or the errno of
  * a system call.
  */
-int client_open(struct client *c, const struct client_wish *wish,
+int client_open(struct client *c, const struct client_want *want,
 		const char **why);
 /* Closes the client's descriptors and unmaps its pages.  The broker releases
  * the class. */
@@ -257,8 +257,8 @@ bool client_ask_source(struct client *c, uint32_t class,
  * of link-local addresses.  False: the question was not sent; the caller asks
  * again later.
  */
-bool client_ask_far(struct client *c, uint32_t qpn, const uint8_t local[16],
-		    const uint8_t host[16], uint32_t scope);
+bool client_ask_remote(struct client *c, uint32_t qpn, const uint8_t local[16],
+		       const uint8_t host[16], uint32_t scope);
 /* Returns this process's page, for writing; shared_page.h describes its
  * contents.  NULL: there is none.  The page is valid until client_close. */
 void *client_page(const struct client *c);

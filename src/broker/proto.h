@@ -56,7 +56,7 @@ enum proto_kind {
 	 * EPROTONOSUPPORT, the message also introduces the broker. */
 	PROTO_REFUSED,
 	PROTO_ASK, /* asks whether the process of a QPN lives; value: the QPN */
-	/* answers PROTO_ASK or PROTO_ASK_FAR; value: enum proto_peer; about:
+	/* answers PROTO_ASK or PROTO_ASK_REMOTE; value: enum proto_peer; about:
 	 * the QPN */
 	PROTO_ANSWER,
 	PROTO_PAGE, /* asks for the page of a class; value: the class */
@@ -66,7 +66,7 @@ enum proto_kind {
 	PROTO_PAGE_IS,
 	/* asks whether the process of a QPN of the host `peer` lives; value:
 	 * the QPN; `local`: the address to ask from; `scope`: its interface */
-	PROTO_ASK_FAR,
+	PROTO_ASK_REMOTE,
 	PROTO_TREE,  /* brings the folder for counter files (counter_files.h) */
 	PROTO_ARENA, /* asks where the arena of a class is; value: the class */
 	/* value: the class of PROTO_ARENA; about: enum proto_arena.  If `about`
@@ -116,7 +116,7 @@ struct proto_at {
 	int32_t fd;   /* the number of the descriptor in that process */
 };
 
-/* The answers to PROTO_ASK and PROTO_ASK_FAR. */
+/* The answers to PROTO_ASK and PROTO_ASK_REMOTE. */
 enum proto_peer {
 	PROTO_PEER_GONE,    /* the process has ended */
 	PROTO_PEER_ALIVE,   /* the process lives */
@@ -138,9 +138,9 @@ struct proto {
 	uint32_t brings;
 	union {
 		struct {
-			/* PROTO_ASK_FAR, PROTO_SOURCE and PROTO_SOURCE_IS: IPv6
-			 * addresses, or IPv4-mapped ones; the answer to
-			 * PROTO_ASK_FAR has `peer` alone */
+			/* PROTO_ASK_REMOTE, PROTO_SOURCE and PROTO_SOURCE_IS:
+			 * IPv6 addresses, or IPv4-mapped ones; the answer to
+			 * PROTO_ASK_REMOTE has `peer` alone */
 			uint8_t local[16], peer[16];
 		};
 		/* PROTO_HELLO and PROTO_WELCOME: a random number by which a
@@ -152,7 +152,7 @@ struct proto {
 		char release[PROTO_RELEASE];
 	};
 	union {
-		/* PROTO_ASK_FAR: the interface of link-local addresses;
+		/* PROTO_ASK_REMOTE: the interface of link-local addresses;
 		 * PROTO_SOURCE_IS: see enum proto_kind */
 		uint32_t scope;
 		/*

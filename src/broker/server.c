@@ -56,7 +56,7 @@ static void handle_message(struct server *s, struct conn *c,
 		answer_peer(s, c, m);
 	else if (m->kind == PROTO_PAGE)
 		answer_page(s, c, m);
-	else if (m->kind == PROTO_ASK_FAR)
+	else if (m->kind == PROTO_ASK_REMOTE)
 		answer_remote(s, c, m, monotonic_ns());
 	else if (m->kind == PROTO_TREE)
 		counter_tree_take(s, c, &fds[3]);

@@ -145,9 +145,9 @@ void start_lost(pid_t broker, uint64_t now_ms)
  * accept the steering program and do not run it. */
 static bool no_bpf(void)
 {
-	const char *wish = secure_getenv("ADVERB_BPF");
+	const char *value = secure_getenv("ADVERB_BPF");
 
-	return wish && !strcmp(wish, "0");
+	return value && !strcmp(value, "0");
 }
 
 static bool has_told_path(void)

@@ -11,12 +11,12 @@
 
 /* Sorts of interfaces, in the order of preference.  The preferred interfaces
  * are all interfaces of the first sort of which the machine has any. */
-enum wish {
-	WISH_ROUTED,
-	WISH_ROUTED_BRIDGE,
-	WISH_GLOBAL,
-	WISH_GLOBAL_BRIDGE,
-	WISH_LOOPBACK,
+enum sort {
+	SORT_ROUTED,
+	SORT_ROUTED_BRIDGE,
+	SORT_GLOBAL,
+	SORT_GLOBAL_BRIDGE,
+	SORT_LOOPBACK,
 };
 
 /* The addresses for a device's GID table; all are borrowed. */
@@ -45,23 +45,23 @@ static bool has_global(const struct netdev_scene *s, uint32_t ifindex)
 	return false;
 }
 
-static bool fits_wish(const struct netdev_scene *s, const struct netdev_link *l,
-		      enum wish wish)
+static bool is_of_sort(const struct netdev_scene *s,
+		       const struct netdev_link *l, enum sort sort)
 {
-	switch (wish) {
-	case WISH_ROUTED:
+	switch (sort) {
+	case SORT_ROUTED:
 		return l->is_up && l->is_routed && !l->is_bridge && !l->is_port;
-	case WISH_ROUTED_BRIDGE:
+	case SORT_ROUTED_BRIDGE:
 		return l->is_up && l->is_routed && l->is_bridge && !l->is_port;
-	case WISH_GLOBAL:
+	case SORT_GLOBAL:
 		return l->is_up && !l->is_loopback && !l->is_bridge &&
 		       !l->is_port && has_global(s, l->ifindex);
-	case WISH_GLOBAL_BRIDGE:
+	case SORT_GLOBAL_BRIDGE:
 		/* A bridge without carrier serves containers that do not
 		 * run. */
 		return l->is_up && l->has_carrier && l->is_bridge &&
 		       !l->is_port && has_global(s, l->ifindex);
-	case WISH_LOOPBACK:
+	case SORT_LOOPBACK:
 		/* It may be down: a device whose port is down tells the user
 		 * more than a machine without devices does. */
 		return l->is_loopback;
@@ -145,14 +145,14 @@ struct token {
 	enum device_kind kind;
 	const char *name; /* of an interface; NULL: the preferred interfaces */
 	size_t len;
-	enum wish wish; /* of the preferred interfaces */
+	enum sort sort; /* of the preferred interfaces */
 };
 
 static bool fits_token(const struct netdev_scene *s,
 		       const struct netdev_link *l, const struct token *t)
 {
 	return t->name ? is_first(l->name, t->name, t->len)
-		       : fits_wish(s, l, t->wish);
+		       : is_of_sort(s, l, t->sort);
 }
 
 static bool has_any(const struct netdev_scene *s, const struct token *t)
@@ -167,10 +167,10 @@ static bool has_any(const struct netdev_scene *s, const struct token *t)
 static struct token preferred_token(const struct netdev_scene *s,
 				    enum device_kind kind)
 {
-	struct token t = {.kind = kind, .wish = WISH_ROUTED};
+	struct token t = {.kind = kind, .sort = SORT_ROUTED};
 
-	while (t.wish < WISH_LOOPBACK && !has_any(s, &t))
-		t.wish++;
+	while (t.sort < SORT_LOOPBACK && !has_any(s, &t))
+		t.sort++;
 	return t;
 }
 
@@ -191,7 +191,7 @@ static struct token read_token(const struct netdev_scene *s, const char *list,
 		return preferred_token(s, DEVICE_IWARP);
 	if (len >= prefix && !memcmp(list, NETDEV_IWARP_PREFIX, prefix))
 		t = (struct token){DEVICE_IWARP, list + prefix, len - prefix,
-				   WISH_ROUTED};
+				   SORT_ROUTED};
 	return t;
 }
 

@@ -91,7 +91,7 @@ enum { NETDEV_GIDS = 1, NETDEV_UP = 2, NETDEV_DOWN = 4, NETDEV_MTU = 8 };
  *	iwarp		the iWARP devices of the preferred interfaces
  *
  * Without a list, the devices are those of "roce".  netdev.c says which
- * interfaces are preferred (enum wish).  Returns the number of devices, which
+ * interfaces are preferred (enum sort).  Returns the number of devices, which
  * may be 0.  No lock: the arrays are the caller's.
  */
 uint32_t netdev_choose(const struct netdev_scene *scene, const char *named,

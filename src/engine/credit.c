@@ -127,7 +127,7 @@ static bool is_out_of_patience(struct credit *c, uint64_t patience_ns,
 }
 
 bool credit_has_room(struct credit *c, uint32_t us,
-		     const struct credit_wish *wish, uint64_t now_ns)
+		     const struct credit_want *want, uint64_t now_ns)
 {
 	uint32_t drained, out;
 
@@ -137,12 +137,12 @@ bool credit_has_room(struct credit *c, uint32_t us,
 	follow_page(c, drained, now_ns);
 	c->share = find_share(c, drained, now_ns);
 	out = c->sent - drained;
-	if (!out || out + buffer_cost(wish->bytes) <= c->share) {
+	if (!out || out + buffer_cost(want->bytes) <= c->share) {
 		c->stalled_ns = 0;
 		c->used_ns = now_ns;
 		return true;
 	}
-	return is_out_of_patience(c, wish->patience_ns, now_ns);
+	return is_out_of_patience(c, want->patience_ns, now_ns);
 }
 
 uint32_t credit_more(const struct credit *c, uint32_t us, size_t bytes)
@@ -159,10 +159,10 @@ uint32_t credit_more(const struct credit *c, uint32_t us, size_t bytes)
 	return out < c->share ? (c->share - out) / buffer_cost(bytes) : 0;
 }
 
-bool credit_waits(struct credit *c, const struct credit_wish *wish,
+bool credit_waits(struct credit *c, const struct credit_want *want,
 		  uint64_t now_ns, bool *ask)
 {
-	uint64_t most_ns = bits_max_u64(wish->patience_ns, PAGE_NS);
+	uint64_t most_ns = bits_max_u64(want->patience_ns, PAGE_NS);
 	bool waits;
 
 	*ask = false;
@@ -171,7 +171,7 @@ bool credit_waits(struct credit *c, const struct credit_wish *wish,
 	if (!c->first_ns)
 		c->first_ns = now_ns;
 	waits = !c->has_none && !c->is_off && now_ns - c->first_ns < most_ns &&
-		c->sent + buffer_cost(wish->bytes) > REORDER_BYTES;
+		c->sent + buffer_cost(want->bytes) > REORDER_BYTES;
 	if (now_ns - c->asked_ns > (waits ? ASK_NS : ASK_AGAIN_NS)) {
 		c->asked_ns = now_ns;
 		*ask = true;

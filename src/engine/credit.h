@@ -24,7 +24,7 @@
  *
  * A sender that does not know the receiver's page sends at most 16 KiB.  Its
  * other packets wait for the page, for a second or for their patience
- * (credit_wish), whichever is longer.  Another process writes the page, so the
+ * (credit_want), whichever is longer.  Another process writes the page, so the
  * page is input: wrong numbers can only make this sender slower or faster.
  * There is no limit for a receiver that has no page.  A receiver that does not
  * use credits (engine_without) has a page with the capacity 0, and there is no
@@ -155,7 +155,7 @@ struct credit_inbox {
 uint32_t credit_cost(size_t len, size_t segment);
 
 /* A packet to be sent. */
-struct credit_wish {
+struct credit_want {
 	size_t bytes;	      /* its length */
 	uint64_t patience_ns; /* how long it waits for room, see the top */
 };
@@ -163,7 +163,7 @@ struct credit_wish {
 /* May the packet be sent now, because there is room or because its patience has
  * ended?  @us: the class of this process. */
 bool credit_has_room(struct credit *c, uint32_t us,
-		     const struct credit_wish *wish, uint64_t now_ns);
+		     const struct credit_want *want, uint64_t now_ns);
 /* Returns for how many more packets of `bytes` bytes there is room; 0 also if
  * the receiver has no page or the page is not known; UINT32_MAX: one of the two
  * processes does not use credits.  Called after credit_has_room has returned
@@ -171,7 +171,7 @@ bool credit_has_room(struct credit *c, uint32_t us,
 uint32_t credit_more(const struct credit *c, uint32_t us, size_t bytes);
 /* Must the packet wait because the receiver's page is not known yet?  If *ask
  * is set to true, the caller now asks for the page (engine_wants_page). */
-bool credit_waits(struct credit *c, const struct credit_wish *wish,
+bool credit_waits(struct credit *c, const struct credit_want *want,
 		  uint64_t now_ns, bool *ask);
 /* Returns after how many ns a sender without room looks again.  The time grows
  * with the wait. */

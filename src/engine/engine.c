@@ -648,16 +648,16 @@ static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		       : q->qp->attr.ah.local	 ? q->qp->attr.dest_qpn
 						 : 0;
 	struct credit *c = qpn ? credit_of(e, qpn) : NULL;
-	struct credit_wish wish = {q->mtu + PKT_MAX_HEADER_BYTES,
+	struct credit_want want = {q->mtu + PKT_MAX_HEADER_BYTES,
 				   ibt_qp_patience_ns(&e->ibt, q)};
 	bool ask = false, waits;
 
 	if (!c || (e->shm_ack.is_shut && rc_reply_is_owed(q)))
 		return true;
-	waits = credit_waits(c, &wish, now_ns, &ask);
+	waits = credit_waits(c, &want, now_ns, &ask);
 	if (ask)
 		e->wanted_qpn = qpn;
-	if (!waits && credit_has_room(c, e->class, &wish, now_ns))
+	if (!waits && credit_has_room(c, e->class, &want, now_ns))
 		return true;
 	e->starved_ns =
 		bits_min_u64(e->starved_ns, now_ns + credit_look_ns(c, now_ns));

@@ -103,12 +103,12 @@ static int bind_alone(int err)
 
 int broker_link_socket(int arena_fd, int kick_fd, uint64_t patience_ns)
 {
-	const struct client_wish wish = {.arena_fd = arena_fd,
+	const struct client_want want = {.arena_fd = arena_fd,
 					 .kick_fd = kick_fd,
 					 .patience_ms = patience_ns / NS_PER_MS,
 					 .say = say_word};
 	const char *why = "";
-	int err = client_open(&broker, &wish, &why);
+	int err = client_open(&broker, &want, &why);
 
 	has_broker = !err;
 	questions = 0;
@@ -185,8 +185,9 @@ static bool is_here(const struct question *q)
 
 static void put_question(struct question *q)
 {
-	q->is_owed = is_here(q) ? !client_ask(&broker, q->dest_qpn)
-				: !client_ask_far(&broker, q->dest_qpn, q->self,
+	q->is_owed = is_here(q)
+			     ? !client_ask(&broker, q->dest_qpn)
+			     : !client_ask_remote(&broker, q->dest_qpn, q->self,
 						  q->host, q->scope);
 }
 

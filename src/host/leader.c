@@ -185,7 +185,7 @@ static int wait_as_planned(struct progress *l, const struct progress_rest *r)
 
 	do {
 		until = r->until;
-		if (r->minds)
+		if (r->serves)
 			until = bits_min_u64(
 				until, monotonic_ns() + POST_GATHER_MIND_NS);
 		err = waitset_wait(in, l, until, r->events);

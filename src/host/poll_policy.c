@@ -140,25 +140,25 @@ void poll_policy_unanswered(struct poll_policy *p, uint64_t now_ns)
 {
 	struct poll_unanswered *u = &p->unanswered;
 
-	if (now_ns - u->last_ns > POLL_POLICY_MIND_NS)
+	if (now_ns - u->last_ns > POLL_POLICY_SERVE_NS)
 		u->count = 0;
 	u->count++;
 	u->last_ns = now_ns;
 }
 
-bool poll_policy_wants_minding(const struct poll_policy *p)
+bool poll_policy_wants_service(const struct poll_policy *p)
 {
 	return p->unanswered.count >= MIND_AFTER &&
-	       !shared_own(&p->unanswered.is_minded);
+	       !shared_own(&p->unanswered.is_served);
 }
 
-uint64_t poll_policy_mind(struct poll_policy *p, uint64_t now_ns)
+uint64_t poll_policy_serve(struct poll_policy *p, uint64_t now_ns)
 {
 	struct poll_unanswered *u = &p->unanswered;
-	bool minds =
+	bool serves =
 		u->count >= MIND_AFTER && now_ns - u->last_ns < MIND_FOR_NS;
 
-	if (!minds)
+	if (!serves)
 		u->count = 0;
 	/*
 	 * A thread that posts stores its doorbell, passes a fence and loads
@@ -167,8 +167,8 @@ uint64_t poll_policy_mind(struct poll_policy *p, uint64_t now_ns)
 	 * the two sees the other's store.  Without the fences a post could wait
 	 * although no thread looks for it.
 	 */
-	shared_store(&u->is_minded, minds);
-	return minds ? now_ns + POLL_POLICY_MIND_NS : UINT64_MAX;
+	shared_store(&u->is_served, serves);
+	return serves ? now_ns + POLL_POLICY_SERVE_NS : UINT64_MAX;
 }
 
 void poll_policy_news(struct poll_policy *p)

@@ -34,7 +34,7 @@
 #define POLL_POLICY_LINGER_NS 40000
 #define POLL_POLICY_STREAM    8	     /* bulk datagrams that make a stream */
 #define POLL_POLICY_GATHER    32768  /* bytes of posts that may wait together */
-#define POLL_POLICY_MIND_NS   100000 /* between looks at gathered posts */
+#define POLL_POLICY_SERVE_NS  100000 /* between looks at gathered posts */
 #define POLL_POLICY_BULK      16384  /* the least bytes of a bulk datagram */
 #define POLL_POLICY_LOOK_NS   500    /* one look in vain, if slowness is 1 */
 /* For how long a core counts as crowded after the first long yield. */
@@ -79,12 +79,12 @@ struct poll_thread {
 
 /* Requests of UC and UD QPs, which nothing acknowledges. */
 struct poll_unanswered {
-	/* How many were posted, each within POLL_POLICY_MIND_NS of the one
+	/* How many were posted, each within POLL_POLICY_SERVE_NS of the one
 	 * before. */
 	uint32_t count;
 	uint64_t last_ns; /* when the last was posted */
-	/* The thread looks at gathered posts each POLL_POLICY_MIND_NS. */
-	shared_flag is_minded;
+	/* The thread looks at gathered posts each POLL_POLICY_SERVE_NS. */
+	shared_flag is_served;
 };
 
 struct poll_policy {
@@ -178,10 +178,10 @@ void poll_policy_scattered(struct poll_policy *p);
 void poll_policy_unanswered(struct poll_policy *p, uint64_t now_ns);
 /* Should the thread begin to look at posts that wait, because many
  * unacknowledged requests were posted?  False if it looks already. */
-bool poll_policy_wants_minding(const struct poll_policy *p);
+bool poll_policy_wants_service(const struct poll_policy *p);
 /* Called when the thread is about to sleep: returns when it has to look at
  * posts that wait; UINT64_MAX: it need not look. */
-uint64_t poll_policy_mind(struct poll_policy *p, uint64_t now_ns);
+uint64_t poll_policy_serve(struct poll_policy *p, uint64_t now_ns);
 
 /*
  * Called when the thread's look has ended.  @bulk and @news: stream.bulk and

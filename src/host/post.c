@@ -85,12 +85,12 @@ static bool shares_time(void)
  * Is the poster ahead of its peer?  Then small requests are sent together: at
  * the next poll, when the peer answers, or when many have gathered.  Requests
  * that nothing acknowledges are gathered only while the progress thread looks
- * for them each POLL_POLICY_MIND_NS.
+ * for them each POLL_POLICY_SERVE_NS.
  */
 static bool is_ahead(const struct progress *p, const struct ibt_qp *q)
 {
 	return engine_qp_flying(q) >= PROGRESS_AHEAD ||
-	       (shared_load(&p->policy.unanswered.is_minded) &&
+	       (shared_load(&p->policy.unanswered.is_served) &&
 		engine_qp_is_unanswered(q));
 }
 
@@ -161,10 +161,10 @@ static bool run_waiting(struct progress *p, struct post_lock *l, uint64_t now)
 /* Does the progress thread look for requests that wait?  *wakes becomes true if
  * the thread should begin to: the caller releases l and then wakes the
  * thread. */
-static bool is_minded(struct progress *p, struct post_lock *l, bool *wakes)
+static bool is_served(struct progress *p, struct post_lock *l, bool *wakes)
 	REQUIRES(&l->lock)
 {
-	if (shared_load(&p->posts.is_minded))
+	if (shared_load(&p->posts.is_served))
 		return true;
 	*wakes = l->refusals++ % ASK_EACH == 0;
 	if (*wakes)
@@ -187,7 +187,7 @@ static bool may_wait(struct progress *p, struct post_lock *l, struct ibt_qp *q,
 {
 	return post_gather_posted(&l->gather, take_poll(l)) &&
 	       engine_qp_gathers(p->engine, q) &&
-	       (l->gather.count || shares_time()) && is_minded(p, l, wakes) &&
+	       (l->gather.count || shares_time()) && is_served(p, l, wakes) &&
 	       post_gather_waits(&l->gather, now);
 }
 

@@ -66,8 +66,8 @@ void post_gather_handed_over(struct post_gather *g, uint64_t now_ns)
 	g->count = 0;
 }
 
-bool post_gather_minds(struct post_gather_thread *t, uint32_t groups,
-		       bool is_wanted, uint64_t now_ns)
+bool post_gather_serves(struct post_gather_thread *t, uint32_t groups,
+			bool is_wanted, uint64_t now_ns)
 {
 	if (is_wanted || groups != t->groups)
 		t->until_ns = now_ns + MIND_FOR_NS;

@@ -16,7 +16,7 @@
  *	the holder of the progress lock
  *	  executes                           post_gather_handed_over
  *	the progress thread is about to
- *	  sleep                              post_gather_minds
+ *	  sleep                              post_gather_serves
  *
  * Owner: struct post_lock; lock: its lock.  Sans-IO.
  */
@@ -71,7 +71,7 @@ void post_gather_handed_over(struct post_gather *g, uint64_t now_ns);
  * have begun so far, under all post locks; @is_wanted: a thread wants to begin
  * a group.  Returns whether the thread looks again after POST_GATHER_MIND_NS.
  */
-bool post_gather_minds(struct post_gather_thread *t, uint32_t groups,
-		       bool is_wanted, uint64_t now_ns);
+bool post_gather_serves(struct post_gather_thread *t, uint32_t groups,
+			bool is_wanted, uint64_t now_ns);
 
 #endif

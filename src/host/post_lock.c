@@ -115,18 +115,18 @@ struct ibt_qp *post_lock_take_over(struct post_locks *p,
 	return NULL;
 }
 
-bool post_lock_minds(struct post_locks *p, uint64_t now_ns)
+bool post_lock_serves(struct post_locks *p, uint64_t now_ns)
 {
 	uint32_t groups = 0;
-	bool minds;
+	bool serves;
 
 	for (uint32_t left = p->mask; left; left &= left - 1)
 		groups += p->of[__builtin_ctz(left)].gather.groups;
-	minds = post_gather_minds(&p->thread, groups,
-				  shared_load(&p->is_wanted), now_ns);
+	serves = post_gather_serves(&p->thread, groups,
+				    shared_load(&p->is_wanted), now_ns);
 	shared_store(&p->is_wanted, false);
-	shared_store(&p->is_minded, minds);
-	return minds;
+	shared_store(&p->is_served, serves);
+	return serves;
 }
 
 bool post_lock_is_lively(struct post_locks *p)

@@ -56,7 +56,7 @@ struct post_lock {
 };
 
 /* All post locks, by number.  Owner: struct progress.  The progress lock guards
- * all members but `of`, is_minded and is_wanted. */
+ * all members but `of`, is_served and is_wanted. */
 struct post_locks {
 	struct post_lock of[ENGINE_POST_LOCKS];
 	uint32_t mask;	/* a bit for each number that a QP has had */
@@ -65,8 +65,8 @@ struct post_locks {
 	/* The thread that waits for work looks for posts that wait.  Written
 	 * under all post locks; read under one post lock, and by the progress
 	 * thread without a lock. */
-	shared_flag is_minded;
-	/* A thread that posts wants is_minded to be set.  Set under one post
+	shared_flag is_served;
+	/* A thread that posts wants is_served to be set.  Set under one post
 	 * lock; read and reset under all post locks. */
 	shared_flag is_wanted;
 };
@@ -112,7 +112,7 @@ struct ibt_qp *post_lock_take_over(struct post_locks *p, uint64_t now_ns);
  * during the sleep?  If they may, the holder calls post_lock_is_lively each
  * POST_GATHER_MIND_NS of its sleep.
  */
-bool post_lock_minds(struct post_locks *p, uint64_t now_ns);
+bool post_lock_serves(struct post_locks *p, uint64_t now_ns);
 /*
  * Has a group of posts begun since the last call, and does no post wait that
  * waited at the last call?  False: the caller makes progress, which executes

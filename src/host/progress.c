@@ -519,7 +519,7 @@ static bool must_wake(const struct progress *p)
 	return shared_load(&p->wake.is_resting) && p->wake.at_ns &&
 	       ((p->full_fd >= 0 && p->wake.awaited_fd != p->full_fd) ||
 		is_behind(p) || engine_has_tx(p->engine) ||
-		poll_policy_wants_minding(&p->policy) ||
+		poll_policy_wants_service(&p->policy) ||
 		p->wake.link_at != broker_link_changes() ||
 		direct_select_look_ns(p->engine, p->now_ns) < p->wake.at_ns ||
 		engine_deadline(p->engine) < p->wake.at_ns);
@@ -731,7 +731,7 @@ static void plan_rest(struct progress *p, struct progress_rest *r)
 	poll_policy_sleeps(&p->policy, is_behind(p));
 	w->at_ns = is_behind(p) ? 0 : engine_deadline(p->engine);
 	w->at_ns = bits_min_u64(w->at_ns,
-				poll_policy_mind(&p->policy, p->last_turn_ns));
+				poll_policy_serve(&p->policy, p->last_turn_ns));
 	direct_select_rest(p->engine, p->last_turn_ns, &w->at_ns);
 	if (engine_owes_look(p->engine))
 		w->at_ns = bits_min_u64(w->at_ns,
@@ -744,7 +744,7 @@ static void plan_rest(struct progress *p, struct progress_rest *r)
 	r->until = bits_min_u64(w->at_ns, broker_link_due_ns());
 	r->events = (short)((p->full_fd >= 0 ? POLLOUT : 0) |
 			    (engine_is_choked(p->engine) ? 0 : POLLIN));
-	r->minds = post_lock_minds(&p->posts, p->last_turn_ns);
+	r->serves = post_lock_serves(&p->posts, p->last_turn_ns);
 	w->link_at = broker_link_changes();
 	shared_store(&w->is_resting, 1);
 }

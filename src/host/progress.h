@@ -183,7 +183,7 @@ struct progress_rest {
 	uint64_t until; /* when the wait ends without an event */
 	/* Posts may wait during the leader's wait, so the leader calls
 	 * post_lock_is_lively each POST_GATHER_MIND_NS. */
-	bool minds;
+	bool serves;
 	short events; /* events of the socket that end the wait (POLLIN...) */
 };
 

@@ -89,7 +89,7 @@ static void watch_program(struct progress *l, uint32_t armed)
 			break;
 		news = shared_load(&l->policy.looks.news);
 		leader_nap(l,
-			   shared_load(&l->posts.is_minded) ? NAP_MIN_NS : ns);
+			   shared_load(&l->posts.is_served) ? NAP_MIN_NS : ns);
 		driven = progress_ago_ns(shared_load(&l->activity.polled)) <
 				 POLLED_NS ||
 			 is_streaming(l) || progress_is_held(l);

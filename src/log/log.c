@@ -23,13 +23,13 @@ static uint64_t key_of(enum log_cause cause, uint64_t detail)
 
 void log_say(enum log_cause cause, uint64_t detail, const char *fmt, ...)
 {
-	const char *wish = secure_getenv("ADVERB_EXPLAIN");
+	const char *value = secure_getenv("ADVERB_EXPLAIN");
 	char line[640] = "adverb: ";
 	size_t at = strlen(line), room = sizeof(line) - at - 1;
 	int n;
 	va_list args;
 
-	if ((wish && strcmp(wish, "0") == 0) ||
+	if ((value && strcmp(value, "0") == 0) ||
 	    !seen_set_add(&said, key_of(cause, detail)))
 		return;
 	va_start(args, fmt);

@@ -17,12 +17,12 @@ static struct seen_set said;
 
 static void say_once(uintptr_t cause, const char *format, va_list args)
 {
-	const char *wish = secure_getenv("ADVERB_EXPLAIN");
+	const char *value = secure_getenv("ADVERB_EXPLAIN");
 	char line[640] = "adverb: ";
 	size_t at = strlen(line), room = sizeof(line) - at - 1;
 	int n;
 
-	if ((wish && !strcmp(wish, "0")) || !seen_set_add(&said, cause))
+	if ((value && !strcmp(value, "0")) || !seen_set_add(&said, cause))
 		return;
 	n = vsnprintf(line + at, room, format, args);
 	if (n > 0)

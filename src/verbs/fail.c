@@ -66,9 +66,9 @@ int v_fail(int err, enum v_cause cause, const char *what)
 
 int v_fail_try(int err, enum v_cause cause, const char *what)
 {
-	const char *wish = secure_getenv("ADVERB_EXPLAIN");
+	const char *value = secure_getenv("ADVERB_EXPLAIN");
 
-	if (wish && strcmp(wish, "2") == 0)
+	if (value && strcmp(value, "2") == 0)
 		return v_fail(err, cause, what);
 	errno = err;
 	return err;

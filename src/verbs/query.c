@@ -63,9 +63,9 @@ static uint16_t pkey_count(const struct device *dev)
  * makes the device report another vendor_part_id. */
 static uint32_t part_id(void)
 {
-	const char *wish = secure_getenv("ADVERB_PART_ID");
+	const char *value = secure_getenv("ADVERB_PART_ID");
 
-	return wish && *wish ? (uint32_t)strtoul(wish, NULL, 0) : PART_ID;
+	return value && *value ? (uint32_t)strtoul(value, NULL, 0) : PART_ID;
 }
 
 /* iWARP has no addresses in work requests, no groups, no partitions, and no

@@ -97,7 +97,7 @@ static inline int enter_namespace(void **state)
 /* Opens a client that shares no arena. */
 static inline int open_client(struct client *c, const char **why)
 {
-	const struct client_wish none = {-1, -1, 60000, NULL};
+	const struct client_want none = {-1, -1, 60000, NULL};
 
 	return client_open(c, &none, why);
 }

@@ -295,7 +295,7 @@ static void an_arena_is_shown_to_clients_of_its_user_that_ask(void **state)
 	uint64_t one = 1;
 	int arena = memfd_create("arena", MFD_CLOEXEC);
 	int kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	struct client_wish shares = {arena, kick, 60000, NULL};
+	struct client_want shares = {arena, kick, 60000, NULL};
 	pid_t pid;
 
 	assert_int_equal(client_open(&owner, &shares, &why), 0);
@@ -332,7 +332,7 @@ static void a_client_that_claims_another_process_id_shares_nothing(void **state)
 	const char *why = "";
 	int arena = memfd_create("arena", MFD_CLOEXEC);
 	int kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	struct client_wish shares = {arena, kick, 60000, NULL};
+	struct client_want shares = {arena, kick, 60000, NULL};
 	pid_t pid;
 
 	said_pid = getppid();
@@ -355,7 +355,7 @@ static void an_arena_is_not_shown_to_another_user(void **state)
 	const char *why = "";
 	int arena = memfd_create("arena", MFD_CLOEXEC);
 	int kick = eventfd(0, EFD_CLOEXEC), status;
-	struct client_wish shares = {arena, kick, 60000, NULL};
+	struct client_want shares = {arena, kick, 60000, NULL};
 	pid_t pid;
 
 	if (!test_can_be(65534))

@@ -19,7 +19,7 @@
 #define ROOM	  60
 #define CROWD	  (ROOM / 2 + 4) /* each client costs a broker two fds */
 
-static const struct client_wish silent = {
+static const struct client_want silent = {
 	.arena_fd = -1, .kick_fd = -1, .patience_ms = 60000};
 
 static void limit_files(rlim_t soft, rlim_t hard)
@@ -66,14 +66,14 @@ static void run_in_child(void (*body)(void))
 
 static bool shows_arena(void)
 {
-	struct client_wish wish = silent;
+	struct client_want want = silent;
 	const char *why = "";
 	struct client c;
 	bool shows;
 
-	wish.arena_fd = memfd_create("arena", 0);
-	wish.kick_fd = eventfd(0, EFD_CLOEXEC);
-	if (client_open(&c, &wish, &why))
+	want.arena_fd = memfd_create("arena", 0);
+	want.kick_fd = eventfd(0, EFD_CLOEXEC);
+	if (client_open(&c, &want, &why))
 		fail_msg("%s", why);
 	shows = !c.hides_arena;
 	client_close(&c);

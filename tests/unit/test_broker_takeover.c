@@ -275,7 +275,7 @@ static void a_successor_gives_the_arenas_too(void **state)
 {
 	int arena = memfd_create("arena", MFD_CLOEXEC);
 	int kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	struct client_wish shares = {arena, kick, 60000, NULL};
+	struct client_want shares = {arena, kick, 60000, NULL};
 	struct client c[2];
 	const char *why = "";
 	pid_t pid;
@@ -345,7 +345,7 @@ static void check_sharing(int which)
 {
 	int own[2] = {fd_identity_note(memfd_create("arena", MFD_CLOEXEC)),
 		      fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))};
-	struct client_wish shares = {own[0], own[1], 60000, NULL};
+	struct client_want shares = {own[0], own[1], 60000, NULL};
 	const char *why = "";
 	struct client c;
 	int listener;

@@ -18,7 +18,7 @@ static struct credit_page page;
 static struct credit_inbox in;
 static struct credit c;
 static uint64_t now = 1000000000;
-static struct credit_wish wish = {PACKET, 100 * MS};
+static struct credit_want want = {PACKET, 100 * MS};
 
 static int set_up(void **state)
 {
@@ -33,7 +33,7 @@ static int set_up(void **state)
 /* Sends one packet if it may be sent. */
 static bool send_one(void)
 {
-	if (!credit_has_room(&c, US, &wish, now))
+	if (!credit_has_room(&c, US, &want, now))
 		return false;
 	c.sent += credit_cost(PACKET, PACKET);
 	c.is_unsent = true;
@@ -148,7 +148,7 @@ static void senders_that_begin_and_pause_never_overflow_the_buffer(void **state)
 		if (!rng_below(&g, 4) && head != tail) {
 			drain(queue[tail++ % QUEUE], 1);
 		} else if (is_busy[i] &&
-			   credit_has_room(&s[i], i, &wish, now)) {
+			   credit_has_room(&s[i], i, &want, now)) {
 			s[i].sent += credit_cost(PACKET, PACKET);
 			credit_sent(&s[i], now);
 			queue[head++ % QUEUE] = (uint8_t)i;
@@ -189,7 +189,7 @@ static void without_credits_nothing_is_counted_and_nobody_waits(void **state)
 	assert_true(credit_is_joined(&c));
 	assert_int_equal(credit_more(&c, US, PACKET), UINT32_MAX);
 	c.page = NULL;
-	assert_false(credit_waits(&c, &wish, now, &ask));
+	assert_false(credit_waits(&c, &want, now, &ask));
 	assert_true(ask);
 }
 
@@ -259,7 +259,7 @@ static void frames_not_sent_yet_are_not_settled(void **state)
 	credit_empty(&in);
 	credit_empty(&in);
 	now += 30 * MS;
-	assert_false(credit_has_room(&c, US, &wish, now));
+	assert_false(credit_has_room(&c, US, &want, now));
 }
 
 static void a_receiver_that_is_stopped_gets_a_packet_now_and_then(void **state)
@@ -279,7 +279,7 @@ static void a_receiver_that_is_stopped_gets_a_packet_now_and_then(void **state)
 /* A stopped receiver loses bytes beyond its buffer. */
 static void a_patient_sender_sends_nothing_to_a_stopped_receiver(void **state)
 {
-	const struct credit_wish patient = {PACKET, 60000 * MS};
+	const struct credit_want patient = {PACKET, 60000 * MS};
 
 	fill();
 	assert_false(credit_has_room(&c, US, &patient, now));
@@ -307,20 +307,20 @@ static void a_receiver_that_states_no_capacity_is_not_limited(void **state)
 
 static void before_the_page_is_known_answers_pass_and_floods_wait(void **state)
 {
-	const struct credit_wish patient = {PACKET, 60000 * MS};
+	const struct credit_want patient = {PACKET, 60000 * MS};
 	uint32_t n = 0;
 	bool ask;
 
 	c.page = NULL;
-	while (!credit_waits(&c, &wish, now, &ask) && n++ < 1000)
+	while (!credit_waits(&c, &want, now, &ask) && n++ < 1000)
 		c.sent += credit_cost(20, 20);
 	assert_uint_in_range(n, 4, 40);
-	assert_true(credit_waits(&c, &wish, now + 900000000, &ask));
-	assert_false(credit_waits(&c, &wish, now + 1100000000, &ask));
+	assert_true(credit_waits(&c, &want, now + 900000000, &ask));
+	assert_false(credit_waits(&c, &want, now + 1100000000, &ask));
 	assert_true(credit_waits(&c, &patient, now + 59000 * MS, &ask));
 	assert_false(credit_waits(&c, &patient, now + 61000 * MS, &ask));
 	credit_page_is(&c, &page);
-	assert_false(credit_waits(&c, &wish, now, &ask));
+	assert_false(credit_waits(&c, &want, now, &ask));
 	assert_true(fill() > 1);
 }
 
@@ -329,7 +329,7 @@ static void a_sender_that_waits_long_reads_the_page_rarely(void **state)
 	uint64_t first;
 
 	fill();
-	assert_false(credit_has_room(&c, US, &wish, now));
+	assert_false(credit_has_room(&c, US, &want, now));
 	first = credit_look_ns(&c, now);
 	assert_true(first <= 20000);
 	assert_true(credit_look_ns(&c, now + 1000000) <= 150000);

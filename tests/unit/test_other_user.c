@@ -429,7 +429,7 @@ static void ask_without_end(struct client *c, int n, const struct other *o)
 	for (bool is_told = false; !poll(&p, 1, 0);) {
 		for (int i = 0; i < n; i++)
 			for (uint32_t k = 0; k < LIVE_OF_ONE; k++) {
-				client_ask_far(&c[i], k, here, nowhere, 0);
+				client_ask_remote(&c[i], k, here, nowhere, 0);
 				take_news(&c[i]);
 			}
 		if (!is_told)
@@ -445,7 +445,7 @@ static enum client_peer far_state(struct client *c, uint32_t qpn)
 {
 	struct client_news news = {0};
 
-	while (!client_ask_far(c, qpn, here, here, 0))
+	while (!client_ask_remote(c, qpn, here, here, 0))
 		wait_turn(c, &news);
 	while (!wait_turn(c, &news))
 		;

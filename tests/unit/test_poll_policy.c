@@ -212,17 +212,17 @@ static void the_thread_looks_while_many_unanswered_requests_come(void **state)
 	(void)state;
 	for (int i = 0; i < 7; i++)
 		poll_policy_unanswered(&p, now);
-	assert_false(poll_policy_wants_minding(&p));
-	assert_true(poll_policy_mind(&p, now) == UINT64_MAX);
+	assert_false(poll_policy_wants_service(&p));
+	assert_true(poll_policy_serve(&p, now) == UINT64_MAX);
 	for (int i = 0; i < 8; i++)
 		poll_policy_unanswered(&p, now);
-	assert_true(poll_policy_wants_minding(&p));
-	assert_true(poll_policy_mind(&p, now) == now + POLL_POLICY_MIND_NS);
-	assert_true(shared_load(&p.unanswered.is_minded));
-	assert_false(poll_policy_wants_minding(&p));
+	assert_true(poll_policy_wants_service(&p));
+	assert_true(poll_policy_serve(&p, now) == now + POLL_POLICY_SERVE_NS);
+	assert_true(shared_load(&p.unanswered.is_served));
+	assert_false(poll_policy_wants_service(&p));
 	now += 2 * MS;
-	assert_true(poll_policy_mind(&p, now) == UINT64_MAX);
-	assert_false(shared_load(&p.unanswered.is_minded));
+	assert_true(poll_policy_serve(&p, now) == UINT64_MAX);
+	assert_false(shared_load(&p.unanswered.is_served));
 }
 
 static void requests_far_apart_are_not_many(void **state)
@@ -231,9 +231,9 @@ static void requests_far_apart_are_not_many(void **state)
 	uint64_t now = MS;
 
 	(void)state;
-	for (int i = 0; i < 20; i++, now += POLL_POLICY_MIND_NS + 1)
+	for (int i = 0; i < 20; i++, now += POLL_POLICY_SERVE_NS + 1)
 		poll_policy_unanswered(&p, now);
-	assert_false(poll_policy_wants_minding(&p));
+	assert_false(poll_policy_wants_service(&p));
 }
 
 static void the_thread_lingers_after_a_stream_alone(void **state)

@@ -117,11 +117,11 @@ static void the_thread_looks_for_as_long_as_groups_come(void **state)
 	struct post_gather_thread t = {0};
 
 	(void)state;
-	assert_false(post_gather_minds(&t, 0, false, MS));
-	assert_true(post_gather_minds(&t, 0, true, MS));
-	assert_true(post_gather_minds(&t, 1, false, 2 * MS - 1));
-	assert_true(post_gather_minds(&t, 1, false, 3 * MS - 2));
-	assert_false(post_gather_minds(&t, 1, false, 3 * MS - 1));
+	assert_false(post_gather_serves(&t, 0, false, MS));
+	assert_true(post_gather_serves(&t, 0, true, MS));
+	assert_true(post_gather_serves(&t, 1, false, 2 * MS - 1));
+	assert_true(post_gather_serves(&t, 1, false, 3 * MS - 2));
+	assert_false(post_gather_serves(&t, 1, false, 3 * MS - 1));
 }
 
 int main(void)

@@ -40,9 +40,10 @@ static void keep_file(void *at, int fd)
 
 void *endpoint_memory(size_t bytes)
 {
-	const char *wish = getenv("ENDS_SHARED");
-	int fd = wish && !strcmp(wish, "1") ? memfd_create("ends", MFD_CLOEXEC)
-					    : -1;
+	const char *value = getenv("ENDS_SHARED");
+	int fd = value && !strcmp(value, "1")
+			 ? memfd_create("ends", MFD_CLOEXEC)
+			 : -1;
 	void *p;
 
 	if (fd >= 0)

@@ -238,7 +238,7 @@ static atomic_int posted;
 static void ex_open(void)
 {
 	struct ibv_cq_init_attr_ex init = {.cqe = 4 * ENDPOINT_DEPTH};
-	struct ibv_qp_init_attr_ex wish = {
+	struct ibv_qp_init_attr_ex attr = {
 		.qp_type = IBV_QPT_RC,
 		.comp_mask =
 			IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
@@ -255,9 +255,9 @@ static void ex_open(void)
 			      IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
 			      ENDPOINT_ALL_REMOTE);
 	cq_ex = ibv_create_cq_ex(e[0].ctx, &init);
-	wish.pd = e[0].pd;
-	wish.send_cq = wish.recv_cq = ibv_cq_ex_to_cq(cq_ex);
-	endpoint_replace_qp(&e[0], ibv_create_qp_ex(e[0].ctx, &wish),
+	attr.pd = e[0].pd;
+	attr.send_cq = attr.recv_cq = ibv_cq_ex_to_cq(cq_ex);
+	endpoint_replace_qp(&e[0], ibv_create_qp_ex(e[0].ctx, &attr),
 			    ENDPOINT_ALL_REMOTE);
 	endpoint_connect(&e[0], &e[1]);
 	atomic_store(&done, 0);
