@@ -217,8 +217,8 @@ static enum hca_status status_of(enum verdict v)
  */
 static void wait_silent(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
-	q->req.is_gone = q->direct.link->is_gone;
-	if (q->req.is_gone && !q->qp->attr.timeout) {
+	q->direct.is_gone = q->direct.link->is_gone;
+	if (q->direct.is_gone && !q->qp->attr.timeout) {
 		rc_comp_gone(t, q);
 		return;
 	}
@@ -238,7 +238,7 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		break;
 	case DIRECT_LOST:
 	case DIRECT_CLOSED:
-		q->req.is_closed = answer == DIRECT_CLOSED;
+		q->direct.is_closed = answer == DIRECT_CLOSED;
 		wait_silent(t, q, now_ns);
 		break;
 	case DIRECT_RNR:
@@ -374,8 +374,9 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 		return bytes;
 	/* After the first try at a target that has ended, the SGEs need not be
 	 * checked again. */
-	status = l->is_gone && q->req.is_gone ? HCA_SUCCESS
-					      : describe_piece(t, q, w, &r, &x);
+	status = l->is_gone && q->direct.is_gone
+			 ? HCA_SUCCESS
+			 : describe_piece(t, q, w, &r, &x);
 	if (status && w->opcode != HCA_WR_RDMA_READ) {
 		rc_req_stop(t, q, w, status, &x);
 		return 0;
@@ -594,7 +595,7 @@ uint64_t initiator_look(struct ibt *t)
 			CONTAINER_OF(n, struct ibt_qp, direct.waiting);
 
 		next = n->next;
-		if (q->req.is_gone)
+		if (q->direct.is_gone)
 			continue;
 		if (!target_is_ready(q->direct.link, q->req.rnr_waiting)) {
 			look = bits_min_u64(look, next_look(t, q->direct.link));

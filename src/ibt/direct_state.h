@@ -34,6 +34,9 @@ struct direct_state {
 	enum ibt_path path;
 	/* When the wait for the choice of the path began. */
 	uint64_t path_since_ns;
+	/* is_closed: the peer's QP is destroyed or in ERR; is_gone: the peer's
+	 * process has ended. */
+	bool is_closed, is_gone;
 	/* On direct_queues.waiting: the QP waits for its peer, because the peer
 	 * has no receive posted, is not ready, executes an atomic, or because
 	 * another process holds the peer's responder lock. */

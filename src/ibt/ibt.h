@@ -200,8 +200,6 @@ struct rc_req {
 	/* The longest payload in bytes of a packet that was acknowledged
 	 * (longest_sent), and of a response (longest_got). */
 	uint32_t longest_sent, longest_got;
-	bool is_closed; /* direct: the peer's QP is destroyed or in ERR */
-	bool is_gone;	/* direct: the peer's process has ended */
 	struct reorder reorder; /* responses that came before their turn */
 	/* The PSN of the missing response that was last requested again, valid
 	 * if gap_valid. */

@@ -118,7 +118,7 @@ static void note_progress(struct ibt *t, struct ibt_qp *q, struct serial24 una,
 	r->silent_since_ns = 0;
 	r->asking = false;
 	r->was_alive = false;
-	r->is_closed = false;
+	q->direct.is_closed = false;
 	grow_window(t, r, (uint32_t)by);
 	if (serial24_is_before(rc_req_next_psn(q), una))
 		rc_req_seek(t, q, una);
@@ -328,11 +328,11 @@ static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 
 	if (r->retries++ < q->qp->attr.retry_cnt)
 		return true;
-	if (t->strict || r->is_closed || r->is_gone) {
+	if (t->strict || q->direct.is_closed || q->direct.is_gone) {
 		fail_oldest(t, q, HCA_RETRY_EXC_ERR,
-			    r->is_gone	   ? EXPLAIN_PEER_GONE
-			    : r->is_closed ? EXPLAIN_PEER_CLOSED
-					   : cause_of_silence(t, q));
+			    q->direct.is_gone	  ? EXPLAIN_PEER_GONE
+			    : q->direct.is_closed ? EXPLAIN_PEER_CLOSED
+						  : cause_of_silence(t, q));
 		return false;
 	}
 	if (!r->silent_since_ns) {

@@ -16,6 +16,7 @@ void rc_req_reset(struct ibt *t, struct ibt_qp *q)
 {
 	reorder_drop(t, &q->req.reorder);
 	memset(&q->req, 0, sizeof(q->req));
+	q->direct.is_closed = q->direct.is_gone = false;
 	reorder_init(&q->req.reorder);
 	memset(q->notes, 0, q->qp->sq.size * sizeof(*q->notes));
 }
