@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "log/log.h"
 
-#include <stdarg.h>
+#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "log/stderr.h"
@@ -21,22 +20,28 @@ static uint64_t key_of(enum log_cause cause, uint64_t detail)
 	       (detail & ((1ull << DETAIL_BITS) - 1));
 }
 
-void log_say(enum log_cause cause, uint64_t detail, const char *fmt, ...)
+void log_once(struct seen_set *seen, uint64_t cause, const char *format,
+	      va_list args)
 {
-	const char *value = secure_getenv("ADVERB_EXPLAIN");
 	char line[640] = "adverb: ";
 	size_t at = strlen(line), room = sizeof(line) - at - 1;
-	int n;
-	va_list args;
+	int saved = errno, n;
 
-	if ((value && strcmp(value, "0") == 0) ||
-	    !seen_set_add(&said, key_of(cause, detail)))
+	if (stderr_is_silent() || !seen_set_add(seen, cause))
 		return;
-	va_start(args, fmt);
-	n = vsnprintf(line + at, room, fmt, args);
-	va_end(args);
+	n = vsnprintf(line + at, room, format, args);
 	if (n > 0)
 		at += bits_min_u64((uint64_t)n, room - 1);
 	line[at++] = '\n';
 	stderr_write(line, at);
+	errno = saved;
+}
+
+void log_say(enum log_cause cause, uint64_t detail, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	log_once(&said, key_of(cause, detail), format, args);
+	va_end(args);
 }

@@ -7,7 +7,10 @@
 #ifndef LOG_LOG_H
 #define LOG_LOG_H
 
+#include <stdarg.h>
 #include <stdint.h>
+
+struct seen_set;
 
 /* The causes of messages.  Calls of log_say share a cause if only the first of
  * them may print its message; otherwise each call has a cause of its own. */
@@ -50,11 +53,18 @@ enum log_cause {
 
 /*
  * Prints "adverb: ", the message and a newline in one write; cuts a line of
- * more than 639 bytes.  @detail names the object: a second message of the same
- * cause with the same low 56 bits of @detail is not printed.  A process prints
- * at most SEEN_SET_ROOM messages (util/seen_set.h).
+ * more than 639 bytes.  Prints nothing if `cause`, which is not 0, is in *seen
+ * or *seen is full; otherwise adds the cause.  Leaves errno unchanged.
  */
-void log_say(enum log_cause cause, uint64_t detail, const char *fmt, ...)
+void log_once(struct seen_set *seen, uint64_t cause, const char *format,
+	      va_list args) __attribute__((format(printf, 3, 0)));
+/*
+ * Prints a message as log_once does.  @detail names the object: a second
+ * message of the same cause with the same low 56 bits of @detail is not
+ * printed.  A process prints at most SEEN_SET_ROOM messages
+ * (util/seen_set.h).
+ */
+void log_say(enum log_cause cause, uint64_t detail, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 #endif

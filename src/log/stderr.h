@@ -12,8 +12,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+/* Returns whether the user wants no messages: ADVERB_EXPLAIN=0. */
+static inline bool stderr_is_silent(void)
+{
+	const char *value = secure_getenv("ADVERB_EXPLAIN");
+
+	return value && !strcmp(value, "0");
+}
 
 /* Writes `bytes` bytes of text by one write(2).  stdio is not used, since its
  * buffers belong to the program.  If the write fails, the message is lost. */

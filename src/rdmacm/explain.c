@@ -4,39 +4,21 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "log/stderr.h"
+#include "log/log.h"
 #include "util/seen_set.h"
 
 /* The causes for which a message was printed.  After the set is full, no
  * message is printed. */
 static struct seen_set said;
 
-static void say_once(uintptr_t cause, const char *format, va_list args)
-{
-	const char *value = secure_getenv("ADVERB_EXPLAIN");
-	char line[640] = "adverb: ";
-	size_t at = strlen(line), room = sizeof(line) - at - 1;
-	int n;
-
-	if ((value && !strcmp(value, "0")) || !seen_set_add(&said, cause))
-		return;
-	n = vsnprintf(line + at, room, format, args);
-	if (n > 0)
-		at += (size_t)n < room ? (size_t)n : room - 1;
-	line[at++] = '\n';
-	stderr_write(line, at);
-}
-
 void r_say(const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	say_once((uintptr_t)format, format, args);
+	log_once(&said, (uintptr_t)format, format, args);
 	va_end(args);
 }
 
@@ -45,7 +27,7 @@ static void say_as(uintptr_t cause, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say_once(cause, format, args);
+	log_once(&said, cause, format, args);
 	va_end(args);
 }
 
@@ -72,7 +54,7 @@ int r_fail(int err, const char *format, ...)
 
 	errno = err;
 	va_start(args, format);
-	say_once((uintptr_t)format, format, args);
+	log_once(&said, (uintptr_t)format, format, args);
 	va_end(args);
 	errno = err;
 	return -1;

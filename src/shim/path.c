@@ -107,12 +107,10 @@ static void tell_nothing(const char *why)
 {
 	static bool is_written;
 	const char *is_known = secure_getenv("ADVERB_NO_TREE");
-	const char *setting = secure_getenv("ADVERB_EXPLAIN");
 	char line[sizeof(((struct runtime_tree *)0)->why) + 160];
 	int n;
 
-	if (is_written || !is_known || *is_known != '1' ||
-	    (setting && strcmp(setting, "0") == 0))
+	if (is_written || !is_known || *is_known != '1' || stderr_is_silent())
 		return;
 	is_written = true;
 	n = snprintf(line, sizeof(line),

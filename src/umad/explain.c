@@ -3,38 +3,18 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "log/stderr.h"
+#include "log/log.h"
 #include "util/seen_set.h"
 
 static struct seen_set said;
-
-static void say_once(uintptr_t cause, const char *format, va_list args)
-{
-	const char *setting = secure_getenv("ADVERB_EXPLAIN");
-	char line[640] = "adverb: ";
-	size_t at = strlen(line), room = sizeof(line) - at - 1;
-	int saved = errno, n;
-
-	if ((setting && !strcmp(setting, "0")) || !seen_set_add(&said, cause))
-		return;
-	n = vsnprintf(line + at, room, format, args);
-	if (n > 0)
-		at += (size_t)n < room ? (size_t)n : room - 1;
-	line[at++] = '\n';
-	stderr_write(line, at);
-	errno = saved;
-}
 
 void u_say(const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	say_once((uintptr_t)format, format, args);
+	log_once(&said, (uintptr_t)format, format, args);
 	va_end(args);
 }
 
@@ -43,7 +23,7 @@ void u_say_of(uintptr_t cause, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say_once(cause, format, args);
+	log_once(&said, cause, format, args);
 	va_end(args);
 }
 
