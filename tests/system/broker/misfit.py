@@ -207,7 +207,8 @@ case("adverbd is no program", misfit(
 case("adverbd is for another machine", misfit(
     foreign_machine, "it is not a program for this machine", counted=False))
 case("adverbd is cut short", misfit(
-    lambda: written("short", head_of(5000)), "it .*", counted=False))
+    lambda: written("short", head_of(5000)), "it ended before it served, and "
+    "printed nothing: .*", counted=False))
 
 
 def stopped():
