@@ -186,9 +186,9 @@ static const struct {
 	uint32_t value;
 } errors[] = {{"ENOSYS", ENOSYS}, {"EPERM", EPERM}, {"EINVAL", EINVAL}};
 
-/* Installs the filter for @what, CALL=ERROR.  Returns 0, or -1 with errno. Ends
- * the program if @what names no call or no error: with the status for a filter
- * that cannot be installed, a misspelt word would skip a test. */
+/* Installs the filter for @what, CALL=ERROR.  Returns 0, or -1 with errno.
+ * Ends the program if @what names no call or no error: with the status of a
+ * filter that cannot be installed, a misspelt word would skip a test. */
 static int forbid_call(const char *what)
 {
 	size_t call = 0, error = 0, length = strcspn(what, "=");
