@@ -25,6 +25,8 @@
 #define BATCH	    16 /* packets of one receive */
 #define SEND_BATCH  64 /* packets of one send */
 #define TYPE_CA	    1  /* NodeType (IBTA 14.2.5.3) */
+#define PORT_DOWN   1  /* PortState (IBTA 14.2.5.6) */
+#define PHYS_POLLS  2  /* PortPhysicalState: Polling */
 #define ALL_CHANGES (2 * DATA_REREGISTER - 1)
 /* Shorter messages are news. */
 #define PACKET_MIN (LRH_BYTES + BTH_BYTES + ICRC_BYTES + LRH_VCRC_BYTES)
@@ -134,6 +136,18 @@ static void shut_all(void)
 	shut_down(at.control);
 }
 
+/* A port without a fabric has no cable. */
+static void take_ports_down(void)
+{
+	for (uint32_t n = 1; n <= at.count; n++) {
+		struct link_port *port = port_at(n);
+
+		port->now.state = PORT_DOWN;
+		port->now.phys_state = PHYS_POLLS;
+		port->shown |= DATA_STATE;
+	}
+}
+
 /* Ends the link.  The descriptors stay open until fabric_link_close, so that no
  * thread uses a number that belongs to another file by then. */
 static void end_link(struct engine *engine, int err, uint64_t now_ns)
@@ -144,6 +158,7 @@ static void end_link(struct engine *engine, int err, uint64_t now_ns)
 	at.batch.count = at.batch.next = 0;
 	publish_fd(-1);
 	shut_all();
+	take_ports_down();
 	engine_fail_device(engine, at.device, now_ns);
 	if (shared_load(&is_lost))
 		return; /* progress_has_files prints a message */

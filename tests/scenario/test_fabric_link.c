@@ -365,6 +365,7 @@ static void the_end_of_the_fabric_is_reported(void **state)
 	    file = memfd_create("stderr", MFD_CLOEXEC);
 	uint32_t changes = fabric_link_changes();
 	char text[1024] = "";
+	struct fabric_port port;
 	struct world w;
 
 	fabric_peer_start(&w, HCA_QPT_RC, 0);
@@ -379,6 +380,11 @@ static void the_end_of_the_fabric_is_reported(void **state)
 	fabric_peer_assert_ended(&w);
 	assert_int_not_equal(fabric_link_changes(), changes);
 	assert_completes(&w, 0, HCA_WR_FLUSH_ERR);
+	for (uint32_t n = 1; n <= FABRIC_PEER_PORTS; n++) {
+		assert_true(fabric_link_port(n, &port));
+		assert_int_equal(port.state, 1); /* PORT_DOWN */
+		assert_int_equal(fabric_link_take_changes(n), DATA_STATE);
+	}
 	assert_true(pread(file, text, sizeof(text) - 1, 0) > 0);
 	assert_non_null(strstr(text, fabric_peer_path));
 	assert_non_null(strstr(text, "its process has ended"));
