@@ -66,7 +66,9 @@ struct link_batch {
 };
 
 static struct {
-	bool is_open;
+	/* is_begun: the descriptors of this struct are set; is_open: the link
+	 * has been opened. */
+	bool is_begun, is_open;
 	int control; /* the connection to the fabric's process */
 	/* The epoll set of `control`, with data 0, and of the data ends'
 	 * sockets, with the numbers of their ports as data. */
@@ -661,6 +663,7 @@ int fabric_link_open(struct engine *engine, uint32_t device,
 	int err;
 
 	clear_state();
+	at.is_begun = true;
 	at.device = device;
 	snprintf(at.path, sizeof(at.path), "%s", path);
 	snprintf(at.host, sizeof(at.host), "%s", host);
@@ -682,7 +685,7 @@ int fabric_link_open(struct engine *engine, uint32_t device,
 
 void fabric_link_forget(void)
 {
-	if (at.is_open)
+	if (at.is_begun)
 		close_all();
 }
 

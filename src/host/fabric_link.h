@@ -42,8 +42,8 @@ int fabric_link_open(struct engine *engine, uint32_t device,
 /* Ends the link, if there is one.  Children of this process that have inherited
  * its descriptors can then not use the link either. */
 void fabric_link_close(void);
-/* Closes the descriptors of the link that the child of a fork has inherited.
- * The parent's link goes on. */
+/* Closes the descriptors of the link that the child of a fork has inherited,
+ * also of a link that the parent was opening.  The parent's link goes on. */
 void fabric_link_forget(void);
 
 /* Is there a link?  True also if it has ended. */

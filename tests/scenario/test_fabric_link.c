@@ -634,6 +634,52 @@ static void a_child_of_fork_leaves_the_link(void **state)
 	fabric_peer_end(&w);
 }
 
+static int count_descriptors(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void *open_link(void *world)
+{
+	struct world *w = world;
+
+	fabric_link_open(w->engine, 0, FABRIC_PEER_PATIENCE_MS);
+	return NULL;
+}
+
+/* A thread waits for the fabric's first answer, and another one forks. */
+static void a_child_of_fork_closes_a_link_that_was_opening(void **state)
+{
+	struct fabric_proto m;
+	pthread_t opener;
+	int status = -1, before;
+	struct world w;
+	pid_t child;
+
+	fabric_peer_init(&w, HCA_QPT_UC, 4);
+	w.listener = fabric_peer_listen();
+	before = count_descriptors();
+	assert_int_equal(pthread_create(&opener, NULL, open_link, &w), 0);
+	w.control = accept(w.listener, NULL, NULL);
+	assert_int_equal(recv(w.control, &m, sizeof(m), 0), sizeof(m));
+	child = fork();
+	if (!child) {
+		fabric_link_forget();
+		_exit(count_descriptors() != before + 1); /* w.control */
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(w.control);
+	pthread_join(opener, NULL);
+	close(w.listener);
+	unlink(fabric_peer_path);
+	two_hcas_free(w.d);
+}
+
 /* ---- progress ---- */
 
 static uint32_t fatals;
@@ -905,6 +951,8 @@ int main(void)
 		cmocka_unit_test(a_wrong_fabric_is_refused),
 		cmocka_unit_test(descriptors_of_the_program_are_left_alone),
 		cmocka_unit_test(a_child_of_fork_leaves_the_link),
+		cmocka_unit_test(
+			a_child_of_fork_closes_a_link_that_was_opening),
 		cmocka_unit_test(progress_sends_and_receives),
 		cmocka_unit_test(progress_reports_the_end),
 		cmocka_unit_test(progress_notices_closed_descriptors),
