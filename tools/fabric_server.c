@@ -397,6 +397,8 @@ static int run_request(struct server *s, struct connection *c,
 	case FABRIC_PROTO_JOIN:
 	case FABRIC_PROTO_LEAVE:
 		return change_group(c, m);
+	case FABRIC_PROTO_CM:
+		break;
 	}
 	return -EOPNOTSUPP;
 }

@@ -6,6 +6,10 @@
  * serial, except TAKEN, and RELEASE of an object, which have no answer.  The
  * broker sends an EVENT when something has happened.
  *
+ * A program on a host of an emulated subnet has no broker: the process of the
+ * fabric takes the broker's part (FABRIC_PROTO_CM).  The addresses are then
+ * GIDs of InfiniBand ports, and is_ib is set in BIND, CONNECT and RESUME.
+ *
  * An object stands in the broker for one rdma_cm id of a program: a port, a
  * listener or a conversation.  The broker numbers the object in the answer to
  * BIND or RESUME, or in the new_id of an event.
@@ -21,10 +25,10 @@
 #include <stdint.h>
 
 #define CMPROTO_MAGIC	0x61647663u
-#define CMPROTO_VERSION 3
+#define CMPROTO_VERSION 4
 #define CMPROTO_PRIVATE 224
 #define CMPROTO_NOTE	352
-#define CMPROTO_BYTES	736 /* of struct cmproto */
+#define CMPROTO_BYTES	752 /* of struct cmproto */
 
 /* What a message asks for or says.  `Fields` lists the members of struct
  * cmproto that the receiver reads, in addition to id. */
@@ -55,6 +59,12 @@ enum cmproto_kind {
 	 * at.local_port 0: the object had no port of its own.  The answer has
 	 * new_id. */
 	CMPROTO_RESUME,
+	/* asks the subnet administration for a path; a broker refuses by
+	 * -EOPNOTSUPP.  Fields: at.local, at.peer, path.pkey, path.sl and
+	 * path.traffic_class (0: any), timeout.  The answer has path;
+	 * -ENETUNREACH: there is no path; -ETIMEDOUT: no subnet manager
+	 * answers; -ENETDOWN: the port at.local is not active. */
+	CMPROTO_ROUTE,
 	CMPROTO_DONE,  /* the answer to a request; err: 0 or -errno */
 	CMPROTO_EVENT, /* from the broker; event: enum cmproto_event */
 };
@@ -100,6 +110,18 @@ struct cmproto_qp {
 	uint32_t ece_vendor, ece_options;
 };
 
+/* A path of InfiniBand (IBTA Vol 1, 15.2.5.16), seen from the receiver of the
+ * message: local_lid is a LID of this host's port, remote_lid one of the peer's
+ * port.  All zeroes: not known. */
+struct cmproto_path {
+	uint16_t local_lid, remote_lid, pkey;
+	uint8_t sl, mtu, rate, life_time;
+	uint8_t hop_limit, traffic_class;
+	/* The packets need a GRH: the two ports are in different subnets. */
+	uint8_t is_global;
+	uint8_t reserved[3];
+};
+
 struct cmproto {
 	uint32_t magic;
 	uint16_t version, kind;
@@ -129,7 +151,13 @@ struct cmproto {
 	 * waits are shorter. */
 	uint8_t is_strict, max_retries, timeout;
 	uint8_t private_bytes; /* of private_data */
+	/* the addresses are GIDs of InfiniBand, and REQ and SIDR_REQ have no IP
+	 * addressing (IBTA A11) before the private data */
+	uint8_t is_ib;
 	struct cmproto_qp qp;
+	/* CONNECT: the path of the conversation; EVENT with CMPROTO_REQUEST:
+	 * the path that the REQ names */
+	struct cmproto_path path;
 	uint8_t private_data[CMPROTO_PRIVATE];
 	/*
 	 * CONNECT: the id and the transaction id of the conversation, which the

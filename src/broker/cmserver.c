@@ -583,6 +583,7 @@ static int perform_call(struct cmserver *s, struct object *o,
 		return 0;
 	case CMPROTO_BIND:
 	case CMPROTO_RESUME:
+	case CMPROTO_ROUTE:
 	case CMPROTO_DONE:
 	case CMPROTO_EVENT:
 		break;

@@ -17,6 +17,11 @@
  * their receivers, the fabric does not read the socket, so the socket fills.
  * The data end exists until the program closes the socket or the connection.
  *
+ * The answer to FABRIC_PROTO_CM carries a SOCK_SEQPACKET socket for connection
+ * management at the host with the GID.  Each message on this socket is one
+ * struct cmproto (broker/cmproto.h).  The program's ports and conversations
+ * exist until it closes the socket or the connection.
+ *
  * Each side checks that both sides run as the same user (SO_PEERCRED).  It then
  * checks the size and the version of each message, and the members that it
  * uses.
@@ -27,7 +32,7 @@
 #include "fabric/data.h"
 #include "fabric/fabric.h"
 
-#define FABRIC_PROTO_VERSION 0x41464203u /* "AFB", 3 */
+#define FABRIC_PROTO_VERSION 0x41464204u /* "AFB", 4 */
 
 /* For each kind, the members that a request uses, then those that its answer
  * uses. */
@@ -48,6 +53,8 @@ enum fabric_proto_kind {
 			       end there joins */
 	FABRIC_PROTO_LEAVE, /* number: of a port; gid: the group that the data
 			       end there leaves */
+	FABRIC_PROTO_CM,    /* gid: of a port of the host; answer: a
+			       descriptor */
 };
 
 enum {
