@@ -383,7 +383,7 @@ static uint16_t choose_kind(const struct script *s, uint32_t i, uint8_t v)
 {
 	if (!s->objects[i].count && v < 128)
 		return CMPROTO_BIND;
-	return v < 250 ? CMPROTO_BIND + v % CMPROTO_RESUME : v;
+	return v < 250 ? CMPROTO_BIND + v % CMPROTO_ROUTE : v;
 }
 
 static void fill_cm(struct script *s, uint32_t i, struct cmproto *m)

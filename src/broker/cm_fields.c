@@ -19,6 +19,46 @@ static void read_ip(struct cmproto *m, const struct cmmsg *msg)
 	memcpy(m->private_data, msg->private_data + CMMSG_IP_BYTES, bytes);
 }
 
+static void read_private(struct cmproto *m, const struct cmmsg *msg)
+{
+	m->private_bytes = (uint8_t)cmmsg_private_bytes(msg->kind);
+	memcpy(m->private_data, msg->private_data, m->private_bytes);
+}
+
+/* Reads the path of a REQ, whose `local` is the end of the REQ's sender. */
+static void read_path(struct cmproto *m, const struct cmmsg *msg)
+{
+	const struct cmmsg_path *p = &msg->primary;
+
+	m->path = (struct cmproto_path){
+		.local_lid = p->remote_lid,
+		.remote_lid = p->local_lid,
+		.pkey = msg->qp.pkey,
+		.sl = p->sl,
+		.mtu = msg->qp.mtu,
+		.rate = p->rate,
+		/* the sender's timeout is for the way there and back */
+		.life_time = p->ack_timeout ? p->ack_timeout - 1 : 0,
+		.hop_limit = p->hop_limit,
+		.traffic_class = p->traffic_class,
+		.is_global = !p->subnet_local,
+	};
+}
+
+/* Reads a REQ or SIDR_REQ by GIDs, which does not have the sender's port. */
+static void read_ib(struct cmproto *m, const struct cmmsg *msg)
+{
+	m->at.local_port = (uint16_t)msg->service_id;
+	if (msg->kind == CMMSG_REQ)
+		read_path(m, msg);
+	read_private(m, msg);
+}
+
+static bool is_request(const struct cmmsg *msg)
+{
+	return msg->kind == CMMSG_REQ || msg->kind == CMMSG_SIDR_REQ;
+}
+
 void cm_fields_take(struct cmproto *m, const struct cmmsg *msg)
 {
 	m->qp.qpn = msg->qp.qpn;
@@ -42,12 +82,24 @@ void cm_fields_take(struct cmproto *m, const struct cmmsg *msg)
 	m->qp.ece_options = msg->ece_options;
 	m->is_datagram =
 		msg->kind == CMMSG_SIDR_REQ || msg->kind == CMMSG_SIDR_REP;
-	if (msg->kind == CMMSG_REQ || msg->kind == CMMSG_SIDR_REQ) {
+	if (is_request(msg) && m->is_ib)
+		read_ib(m, msg);
+	else if (is_request(msg))
 		read_ip(m, msg);
-	} else if (msg->kind) {
-		m->private_bytes = (uint8_t)cmmsg_private_bytes(msg->kind);
-		memcpy(m->private_data, msg->private_data, m->private_bytes);
-	}
+	else if (msg->kind)
+		read_private(m, msg);
+}
+
+static void fill_path(struct cmmsg *msg, const struct cmproto_path *path)
+{
+	msg->qp.pkey = path->pkey;
+	msg->primary.local_lid = path->local_lid;
+	msg->primary.remote_lid = path->remote_lid;
+	msg->primary.sl = path->sl & 15;
+	msg->primary.rate = path->rate & 63;
+	msg->primary.traffic_class = path->traffic_class;
+	msg->primary.hop_limit = path->hop_limit;
+	msg->primary.subnet_local = !path->is_global;
 }
 
 void cm_fields_fill(struct cmmsg *msg, const struct cmproto *m)
@@ -71,4 +123,6 @@ void cm_fields_fill(struct cmmsg *msg, const struct cmproto *m)
 	msg->primary.ack_timeout = m->qp.ack_timeout;
 	msg->primary.traffic_class = m->qp.traffic_class;
 	msg->primary.hop_limit = m->qp.hop_limit;
+	if (m->is_ib)
+		fill_path(msg, &m->path);
 }

@@ -63,7 +63,8 @@ enum cmproto_kind {
 	 * -EOPNOTSUPP.  Fields: at.local, at.peer, path.pkey, path.sl and
 	 * path.traffic_class (0: any), timeout.  The answer has path;
 	 * -ENETUNREACH: there is no path; -ETIMEDOUT: no subnet manager
-	 * answers; -ENETDOWN: the port at.local is not active. */
+	 * answers; -ENETDOWN: the port at.local is not active, or the host has
+	 * no such port; -ENOBUFS: the client has too many open queries. */
 	CMPROTO_ROUTE,
 	CMPROTO_DONE,  /* the answer to a request; err: 0 or -errno */
 	CMPROTO_EVENT, /* from the broker; event: enum cmproto_event */
@@ -135,13 +136,15 @@ struct cmproto {
 	 * cmproto_event */
 	int32_t status;
 	struct cmproto_address at;
-	/* BIND: any_v4 and any_v6 bind the port at every IPv4 or IPv6 address
-	 * of the host, in place of at.local; may_share lets other objects with
-	 * may_share have the same port */
-	uint8_t any_v4, any_v6, may_share;
-	uint8_t is_datagram; /* the messages are those of SIDR */
-	/* BIND: only requests of clients of this broker are taken */
-	uint8_t only_own;
+	struct {
+		/* BIND: any_v4 and any_v6 bind the port at every IPv4 or IPv6
+		 * address of the host, in place of at.local; may_share lets
+		 * other objects with may_share have the same port */
+		uint8_t any_v4, any_v6, may_share;
+		uint8_t is_datagram; /* the messages are those of SIDR */
+		/* BIND: only requests of clients of this broker are taken */
+		uint8_t only_own;
+	};
 	/* LISTEN: how many requests may wait until the program reads them; 0:
 	 * the broker chooses */
 	uint32_t backlog;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connection management for a network namespace; see cmserver.h. */
+/* Connection management for a network namespace or a host; see cmserver.h. */
 #include "broker/cmserver.h"
 
 #include "broker/cm_doubts.h"
@@ -15,7 +15,6 @@
 #include "cm/ports.h"
 #include "util/check.h"
 #include "util/list.h"
-#include "wire/local_ip.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -62,7 +61,7 @@ struct object {
 };
 
 struct cmserver {
-	struct gsi *gsi;
+	struct cmserver_wire wire;
 	struct share_table shares;
 	struct list clients;
 	struct cm *cm;
@@ -105,6 +104,12 @@ static void tell_client(struct cmserver *s, struct cmserver_client *c,
 	cm_output_lose(&slowest_client(s, c)->output);
 	if (!c->output.is_lost && !cm_output_push(&c->output, m))
 		cm_output_lose(&c->output);
+}
+
+void cmserver_answer(struct cmserver *s, struct cmserver_client *c,
+		     const struct cmproto *m)
+{
+	tell_client(s, c, m);
 }
 
 bool cmserver_has_output(const struct cmserver_client *c)
@@ -227,7 +232,9 @@ static void announce_event(struct cmserver *s, const struct cm_event *e,
 			   uint64_t now_ns)
 {
 	struct object *l = object_find(s, (uint32_t)e->user), *o;
-	struct cmproto m = {.kind = CMPROTO_EVENT, .event = CMPROTO_REQUEST};
+	struct cmproto m = {.kind = CMPROTO_EVENT,
+			    .event = CMPROTO_REQUEST,
+			    .is_ib = s->wire.is_ib};
 
 	if (!l || l->client->output.is_lost || object_new(s, l->client, &o)) {
 		refuse_request(s, e, now_ns);
@@ -250,7 +257,7 @@ static void announce_event(struct cmserver *s, const struct cm_event *e,
 static void report_event(struct cmserver *s, const struct cm_event *e)
 {
 	struct object *o = object_find(s, (uint32_t)e->user);
-	struct cmproto m = {.kind = CMPROTO_EVENT};
+	struct cmproto m = {.kind = CMPROTO_EVENT, .is_ib = s->wire.is_ib};
 
 	if (!o)
 		return;
@@ -296,7 +303,7 @@ static void report_event(struct cmserver *s, const struct cm_event *e)
 /*
  * Notes a doubt about the peer whose REQ says that the peer has lost a
  * connection (cm_doubts.h).  Ignores such a REQ from an address of this host:
- * it is forged, since this broker has both ends of a connection within this
+ * it is forged, since this server has both ends of a connection within this
  * host.  If the user already has its share of doubts, none is noted and the
  * connection stays.  A later REQ raises the doubt again.
  */
@@ -305,7 +312,7 @@ static void doubt_peer(struct cmserver *s, const struct cm_event *e)
 	const struct object *o = object_find(s, (uint32_t)e->user);
 	struct live_peer about = {.qpn = e->msg.qp.qpn};
 
-	if (!o || local_ip_is(e->peer, 0))
+	if (!o || s->wire.is_own(s->wire.user, e->peer))
 		return;
 	memcpy(about.local, e->local, 16);
 	memcpy(about.peer, e->peer, 16);
@@ -339,15 +346,15 @@ static void flush_mads(struct cmserver *s, uint64_t now_ns)
 			report_event(s, &e);
 	}
 	while (cm_tx(s->cm, &f))
-		gsi_send_frame(s->gsi, &f);
+		s->wire.send(s->wire.user, &f);
 }
 
-static void receive_mad(void *user, const struct gsi_mad *m, uint64_t now_ns)
+void cmserver_receive(struct cmserver *s, const uint8_t from[16],
+		      const uint8_t to[16], uint32_t scope, const uint8_t *mad,
+		      uint64_t now_ns)
 {
-	struct cmserver *s = user;
 	cm_seed(s->cm, entropy());
-	cm_rx(s->cm, m->from.ip, m->to.ip, m->scope, m->bytes, MAD_BYTES,
-	      now_ns);
+	cm_rx(s->cm, from, to, scope, mad, MAD_BYTES, now_ns);
 	flush_mads(s, now_ns);
 }
 
@@ -431,13 +438,12 @@ static int do_connect(struct cmserver *s, struct object *o,
 				 .scope = m->at.scope};
 	struct cmmsg *msg = &start.msg;
 	struct cmmsg_ip ip = {.src_port = o->port};
-	size_t room;
+	size_t head = m->is_ib ? 0 : CMMSG_IP_BYTES;
 
 	if (o->listener != NONE || o->conv)
 		return -EINVAL;
 	msg->kind = m->is_datagram ? CMMSG_SIDR_REQ : CMMSG_REQ;
-	room = cmmsg_private_bytes(msg->kind) - CMMSG_IP_BYTES;
-	if (m->private_bytes > room)
+	if (m->private_bytes > cmmsg_private_bytes(msg->kind) - head)
 		return -EINVAL;
 	cm_fields_fill(msg, m);
 	memcpy(start.local, m->at.local, 16);
@@ -447,10 +453,9 @@ static int do_connect(struct cmserver *s, struct object *o,
 	msg->service_id = cmmsg_service_id(o->space, m->at.peer_port);
 	msg->local_timeout = msg->remote_timeout = m->timeout;
 	msg->max_cm_retries = m->max_retries & 15;
-	msg->primary.rate = 0;
-	cmmsg_ip_write(msg->private_data, &ip);
-	memcpy(msg->private_data + CMMSG_IP_BYTES, m->private_data,
-	       m->private_bytes);
+	if (head)
+		cmmsg_ip_write(msg->private_data, &ip);
+	memcpy(msg->private_data + head, m->private_data, m->private_bytes);
 	return cm_connect(s->cm, &start, now_ns, &o->conv);
 }
 
@@ -591,6 +596,14 @@ static int perform_call(struct cmserver *s, struct object *o,
 	return -EOPNOTSUPP;
 }
 
+/* BIND, CONNECT and RESUME say of which kind their addresses are. */
+static bool is_misplaced(const struct cmserver *s, const struct cmproto *m)
+{
+	return (m->kind == CMPROTO_BIND || m->kind == CMPROTO_CONNECT ||
+		m->kind == CMPROTO_RESUME) &&
+	       (m->is_ib != 0) != s->wire.is_ib;
+}
+
 /* TAKEN, and RELEASE of an object, have no answer, since the client needs none.
  */
 static bool has_answer(const struct cmproto *m)
@@ -613,7 +626,11 @@ bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 	cm_seed(s->cm, entropy());
 	reply.serial = m->serial;
 	o = object_find(s, m->id);
-	if (m->kind == CMPROTO_BIND)
+	if (is_misplaced(s, m))
+		reply.err = -EINVAL;
+	else if (m->kind == CMPROTO_ROUTE)
+		reply.err = -EOPNOTSUPP;
+	else if (m->kind == CMPROTO_BIND)
 		reply.err = do_bind(s, c, m, &reply);
 	else if (m->kind == CMPROTO_RELEASE && !m->id)
 		release_noted(s, c, m, now_ns);
@@ -666,26 +683,23 @@ void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
 	free(c);
 }
 
-struct cmserver *cmserver_new(struct gsi *gsi, struct fd_store *fd_store,
-			      uint64_t now_ns)
+struct cmserver *cmserver_new(const struct cmserver_wire *wire,
+			      struct fd_store *fd_store, uint64_t now_ns)
 {
 	const struct cm_config config = {.seed = entropy(),
 					 .conversations = OBJECTS,
 					 .half_open = HALF_OPEN};
 	struct cmserver *s = calloc(1, sizeof(*s));
-	struct gsi_agent agent = {
-		.mgmt_class = CMMSG_CLASS, .user = s, .receive = receive_mad};
 
 	if (!s)
 		return NULL;
-	s->gsi = gsi;
+	s->wire = *wire;
 	share_table_init(&s->shares, geteuid());
 	list_init(&s->clients);
 	cm_journal_init(&s->cm_journal, fd_store);
 	s->cm = cm_new(&config, now_ns);
 	s->ports = ports_new(OBJECTS);
-	if (!s->cm || !s->ports || !cm_seal_init(&s->seal, fd_store, now_ns) ||
-	    !gsi_attach(gsi, &agent)) {
+	if (!s->cm || !s->ports || !cm_seal_init(&s->seal, fd_store, now_ns)) {
 		cmserver_free(s);
 		return NULL;
 	}

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connection management of a network namespace: it holds the conversations of
- * cm/ over QP1 for all clients, and one port space for all of them.  When a
- * client dies, its conversations are released, so that their peers are told,
- * and its ports and listeners are freed.  Part of the broker's loop: one
- * thread, no lock, no call waits.  All times are those of CLOCK_MONOTONIC.
+ * Connection management of a network namespace, or of a host of an emulated
+ * subnet: it holds the conversations of cm/ over QP1 for all clients, and one
+ * port space for all of them.  When a client dies, its conversations are
+ * released, so that their peers are told, and its ports and listeners are
+ * freed.  Part of its caller's loop (the broker's, or that of the fabric's
+ * process): one thread, no lock, no call waits.  All times are those of
+ * CLOCK_MONOTONIC.
  */
 #ifndef BROKER_CMSERVER_H
 #define BROKER_CMSERVER_H
@@ -14,18 +16,37 @@
 #include <stdint.h>
 
 #include "broker/cmproto.h"
-#include "broker/gsi.h"
-#include "cm/live.h"
 #include "broker/fd_store.h"
+#include "cm/cm.h"
+#include "cm/live.h"
 
 struct cmserver;
 struct cmserver_client;
 
-/* Makes a server and attaches it to gsi.  Borrows gsi and the fd store until
- * cmserver_free; the store may still be empty.  NULL: there is no memory, or no
- * random number. */
-struct cmserver *cmserver_new(struct gsi *gsi, struct fd_store *fd_store,
-			      uint64_t now_ns);
+/* How a server reaches other hosts.  Each call gets `user`. */
+struct cmserver_wire {
+	void *user;
+	/* Sends a MAD from QP1 of f->from to QP1 of f->to, and does not wait.
+	 * The MAD may be lost. */
+	void (*send)(void *user, const struct cm_frame *f);
+	/* Is this an address of this host? */
+	bool (*is_own)(void *user, const uint8_t ip[16]);
+	/* The addresses are GIDs of InfiniBand ports: the server accepts only
+	 * requests with is_ib.  False: only requests without is_ib. */
+	bool is_ib;
+};
+
+/* Makes a server.  Copies *wire, and borrows the fd store until cmserver_free;
+ * the store may still be empty.  The caller passes each MAD of class
+ * CMMSG_CLASS that comes to QP1 to cmserver_receive.  NULL: there is no memory,
+ * or no random number. */
+struct cmserver *cmserver_new(const struct cmserver_wire *wire,
+			      struct fd_store *fd_store, uint64_t now_ns);
+/* Handles a MAD of MAD_BYTES bytes and any contents, which has come from QP1 of
+ * `from` to QP1 of `to`; scope: see cm_rx. */
+void cmserver_receive(struct cmserver *s, const uint8_t from[16],
+		      const uint8_t to[16], uint32_t scope, const uint8_t *mad,
+		      uint64_t now_ns);
 /* Frees s, after the caller has freed all clients. */
 void cmserver_free(struct cmserver *s);
 /*
@@ -54,6 +75,11 @@ void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
  * caller drops the client. */
 bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 		     const struct cmproto *m, size_t length, uint64_t now_ns);
+/* Queues a message for the client, the answer to a CMPROTO_ROUTE that the
+ * caller has handled itself.  If the client does not read its messages, the
+ * message is lost, as those of cmserver_handle are. */
+void cmserver_answer(struct cmserver *s, struct cmserver_client *c,
+		     const struct cmproto *m);
 /* Whether cmserver_output is due when the client's socket has room: messages
  * wait, or the client is to be dropped. */
 bool cmserver_has_output(const struct cmserver_client *c);

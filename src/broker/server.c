@@ -4,6 +4,7 @@
 
 #include "broker/admission.h"
 #include "broker/answer.h"
+#include "broker/cm_gsi.h"
 #include "broker/counter_tree.h"
 #include "broker/greeting.h"
 #include "broker/inside.h"
@@ -568,7 +569,7 @@ struct server *server_new(int listen_fd, const struct server_config *config)
 
 	if (!s)
 		return NULL;
-	s->cm = cmserver_new(&s->gsi, &s->group.fd_store, monotonic_ns());
+	s->cm = cm_gsi_new(&s->gsi, &s->group.fd_store, monotonic_ns());
 	s->remote_liveness =
 		remote_liveness_new(&s->gsi, answer_state, s, monotonic_ns());
 	if (!s->cm || !s->remote_liveness) {

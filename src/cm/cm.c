@@ -345,7 +345,8 @@ int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	memcpy(m.primary.local_gid, start->local, 16);
 	memcpy(m.primary.remote_gid, start->peer, 16);
 	/* a RoCE port has no LID: the fields are 0xffff (IBTA A16.4) */
-	m.primary.local_lid = m.primary.remote_lid = 0xffff;
+	if (!m.primary.local_lid && !m.primary.remote_lid)
+		m.primary.local_lid = m.primary.remote_lid = 0xffff;
 	step_send(cm, c, &m);
 	step_arm(cm, c, m.local_timeout, m.max_cm_retries, now_ns);
 	*id = c->local_id;

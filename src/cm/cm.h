@@ -208,9 +208,10 @@ struct cm_start {
 	/* The index of the interface, if the addresses are link-local; 0: any.
 	 */
 	uint32_t scope;
-	/* A REQ or SIDR_REQ.  The manager writes the message's ids, LIDs and
-	 * GIDs.  If no answer comes within the message's own local_timeout, the
-	 * manager repeats the message, at most max_cm_retries times. */
+	/* A REQ or SIDR_REQ.  The manager writes the message's ids and GIDs,
+	 * and the LIDs if both are 0, since a RoCE port has none.  If no answer
+	 * comes within the message's own local_timeout, the manager repeats the
+	 * message, at most max_cm_retries times. */
 	struct cmmsg msg;
 	/* True: each wait for an answer is local_timeout.  If the request comes
 	 * to this manager itself and finds no listener, it is refused at once,

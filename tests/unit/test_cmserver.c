@@ -6,8 +6,10 @@
 #include "cmtalk.h"
 
 #include "broker/cm_doubts.h"
+#include "broker/cm_gsi.h"
 #include "broker/cm_seal.h"
 #include "broker/cmserver.h"
+#include "broker/gsi.h"
 #include "broker/user.h"
 #include "cm/conv.h"
 
@@ -35,7 +37,7 @@ static void begin_alone(struct alone *a)
 	a->fd_store.ledger = calloc(1, sizeof(*a->fd_store.ledger));
 	assert_non_null(a->fd_store.ledger);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, a->fd), 0);
-	a->s = cmserver_new(a->gsi, &a->fd_store, 0);
+	a->s = cm_gsi_new(a->gsi, &a->fd_store, 0);
 	assert_non_null(a->s);
 	a->c = cmserver_client_new(a->s, a->fd[0], getuid(), getpid());
 	assert_non_null(a->c);
@@ -387,7 +389,7 @@ static void another_user_can_give_back_only_what_a_broker_wrote(void **state)
 	gsi_flush(a.gsi);
 	/* the successor, which has the fd store */
 	memset(a.gsi, 0, sizeof(*a.gsi));
-	a.s = cmserver_new(a.gsi, &a.fd_store, 0);
+	a.s = cm_gsi_new(a.gsi, &a.fd_store, 0);
 	cmserver_succeed(a.s, 0);
 	a.c = cmserver_client_new(a.s, a.fd[0], getuid(), getpid());
 	own = a;
@@ -790,9 +792,33 @@ static void a_low_port_needs_the_capability(void **state)
 	end_alone(&a);
 }
 
+static int refusal(struct alone *a, enum cmproto_kind kind, bool is_ib)
+{
+	struct cmproto m = {.is_ib = is_ib, .at.space = 0x106};
+
+	send_request(a, m, kind, 0);
+	return a->sent.err;
+}
+
+/* GIDs and paths are of a host of a fabric. */
+static void a_broker_refuses_gids_and_paths(void **state)
+{
+	struct alone a;
+
+	begin_alone(&a);
+	assert_int_equal(refusal(&a, CMPROTO_BIND, true), -EINVAL);
+	assert_int_equal(refusal(&a, CMPROTO_CONNECT, true), -EINVAL);
+	assert_int_equal(refusal(&a, CMPROTO_RESUME, true), -EINVAL);
+	assert_int_equal(refusal(&a, CMPROTO_ROUTE, true), -EOPNOTSUPP);
+	assert_int_equal(refusal(&a, CMPROTO_ROUTE, false), -EOPNOTSUPP);
+	assert_int_equal(refusal(&a, CMPROTO_BIND, false), 0);
+	end_alone(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_broker_refuses_gids_and_paths),
 		cmocka_unit_test(a_process_cannot_take_anothers_record),
 		cmocka_unit_test(a_failed_listener_leaves_the_port_to_others),
 		cmocka_unit_test(a_low_port_needs_the_capability),
