@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/gid.h"
 #include "fabric/port_info.h"
 #include "fabric/rmpp.h"
 #include "fabric/umad_header.h"
@@ -230,14 +231,10 @@ void end_deliver(struct end *end, uint32_t agent, const struct packet *p,
 	uint8_t header[FABRIC_UMAD_BYTES];
 
 	memcpy(from.gid, p->sgid, sizeof(from.gid));
+	if (p->has_grh)
+		from.gid_index = (uint8_t)gid_index(end->port, p->dgid);
 	umad_header_write(&from, bytes, header);
 	add_message(end, header, mad, bytes);
-}
-
-static void write_gid(const struct port *port, uint32_t index, uint8_t gid[16])
-{
-	memcpy(gid, port->info + 8, 8); /* GidPrefix */
-	bytes_put64(gid + 8, fabric_guid(port, index));
 }
 
 int end_inject(struct end *end, const struct umad *to,
@@ -268,7 +265,7 @@ int end_inject(struct end *end, const struct umad *to,
 	p->traffic_class = to->traffic_class;
 	p->flow_label = to->flow_label;
 	memcpy(p->dgid, to->gid, sizeof(p->dgid));
-	write_gid(port, to->gid_index, p->sgid);
+	port_info_gid(port, fabric_guid(port, to->gid_index), p->sgid);
 	fabric_inject(p);
 	return 0;
 }
@@ -309,7 +306,10 @@ struct wait *end_find_wait(struct end *end, uint32_t agent, const uint8_t *mad)
 	return NULL;
 }
 
-int fabric_send(struct end *end, const uint8_t *umad, size_t bytes)
+/* Sends a message.  keeps_id: the transaction ID of a request stays as it is.
+ */
+static int send_message(struct end *end, const uint8_t *umad, size_t bytes,
+			bool keeps_id)
 {
 	const uint8_t *from = umad + FABRIC_UMAD_BYTES;
 	uint8_t mad[MAD_BYTES] = {0};
@@ -331,7 +331,7 @@ int fabric_send(struct end *end, const uint8_t *umad, size_t bytes)
 	is_rmpp = agent->asked.rmpp_version && rmpp_is_active(mad);
 	if (n > MAD_BYTES && !is_rmpp)
 		return -EINVAL;
-	if (!is_response(mad))
+	if (!is_response(mad) && !keeps_id)
 		bytes_put32(mad + 8, agent->tid_high);
 	waits = to.timeout_ms && !is_response(mad);
 	if (waits) {
@@ -344,6 +344,16 @@ int fabric_send(struct end *end, const uint8_t *umad, size_t bytes)
 	if (err && waits)
 		end_free_wait(end, (struct wait *)end->waits.prev);
 	return err;
+}
+
+int fabric_send(struct end *end, const uint8_t *umad, size_t bytes)
+{
+	return send_message(end, umad, bytes, false);
+}
+
+int fabric_send_as_is(struct end *end, const uint8_t *umad, size_t bytes)
+{
+	return send_message(end, umad, bytes, true);
 }
 
 static bool takes_request(const struct agent *a, const uint8_t *mad)

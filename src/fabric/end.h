@@ -34,7 +34,8 @@ struct umad {
 	uint8_t sl;
 	uint8_t path_bits; /* the low LMC bits of this port's LID */
 	bool has_grh;
-	uint8_t gid_index; /* of the source GID in this port's table */
+	uint8_t gid_index; /* of this port's GID in its table; only with a GRH
+			    */
 	uint8_t hop_limit;
 	uint8_t traffic_class;
 	uint8_t gid[16];

@@ -265,6 +265,8 @@ uint64_t fabric_deadline(const struct fabric *f)
 	uint64_t ends = end_deadline(f), traps = trap_deadline(f);
 	uint64_t data = data_end_deadline(f);
 
+	if (f->moving_count)
+		return f->now_ms;
 	ends = ends < data ? ends : data;
 	return ends < traps ? ends : traps;
 }

@@ -166,6 +166,10 @@ int fabric_unregister(struct end *end, uint32_t agent);
  * many packets move in the fabric.
  */
 int fabric_send(struct end *end, const uint8_t *umad, size_t bytes);
+/* As fabric_send, but the message's transaction ID stays as it is, as that of a
+ * MAD which the kernel itself sends.  The message waits for no response: its
+ * timeout is 0. */
+int fabric_send_as_is(struct end *end, const uint8_t *umad, size_t bytes);
 /* Returns an end that is not paused and has a message to fetch; NULL: there is
  * none. */
 struct end *fabric_ready(struct fabric *f);

@@ -62,6 +62,8 @@ void umad_header_write(const struct umad *from, size_t mad_bytes, uint8_t *to)
 {
 	memset(to, 0, FABRIC_UMAD_BYTES);
 	put_host(to + AT_AGENT, from->agent);
+	put_host(to + AT_TIMEOUT, from->timeout_ms);
+	put_host(to + AT_RETRIES, from->retries);
 	put_host(to + AT_LENGTH, (uint32_t)(FABRIC_UMAD_BYTES + mad_bytes));
 	bytes_put32(to + AT_QPN, from->qpn);
 	bytes_put32(to + AT_QKEY, from->qkey);
@@ -70,6 +72,7 @@ void umad_header_write(const struct umad *from, size_t mad_bytes, uint8_t *to)
 	to[AT_PATH_BITS] = from->path_bits;
 	to[AT_GRH] = from->has_grh;
 	if (from->has_grh) {
+		to[AT_GID_INDEX] = from->gid_index;
 		to[AT_HOP_LIMIT] = from->hop_limit;
 		to[AT_TRAFFIC_CLASS] = from->traffic_class;
 		memcpy(to + AT_GID, from->gid, sizeof(from->gid));

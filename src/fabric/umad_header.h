@@ -12,9 +12,8 @@
 
 /* Reads the header, FABRIC_UMAD_BYTES bytes at `from`. */
 void umad_header_parse(const uint8_t *from, struct umad *to);
-/* Writes the header, FABRIC_UMAD_BYTES bytes at `to`, of a received message
- * whose MAD has mad_bytes bytes.  Status, timeout and retries are written as 0.
- */
+/* Writes the header, FABRIC_UMAD_BYTES bytes at `to`, of a message whose MAD
+ * has mad_bytes bytes.  The status is written as 0. */
 void umad_header_write(const struct umad *from, size_t mad_bytes, uint8_t *to);
 /* Sets two fields of a header: the status, a positive errno, and the length of
  * a message whose MAD has mad_bytes bytes. */

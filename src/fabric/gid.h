@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The GIDs of adapters' ports: the fabric's tables lead from a GID to a port
+ * and its LID, and from a LID to the port's first GID.  A GID is the port's
+ * GidPrefix and a GUID of the port's table.
+ */
+#ifndef FABRIC_GID_H
+#define FABRIC_GID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fabric;
+struct node;
+struct port;
+
+/* The port that has a GID. */
+struct gid_place {
+	struct node *node;
+	uint32_t port;	/* the port's number, from 1 on */
+	uint32_t index; /* of the GID in the port's table */
+	uint16_t lid;	/* the port's base LID; 0: it has none yet */
+};
+
+/* Returns the index of the GID in the port's table; 0 also if the port does not
+ * have the GID. */
+uint32_t gid_index(const struct port *port, const uint8_t gid[16]);
+/* Finds the adapter's port that has the GID.  False: there is none. */
+bool gid_find(struct fabric *f, const uint8_t gid[16], struct gid_place *place);
+/* Writes the first GID of the adapter's port that has the unicast LID.  False:
+ * there is none. */
+bool gid_of_lid(struct fabric *f, uint16_t lid, uint8_t gid[16]);
+/* Does the adapter's port with the GID have the LID? */
+bool gid_has_lid(struct fabric *f, const uint8_t gid[16], uint16_t lid);
+
+#endif
