@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fabric_server.h"
 
+#include "fabric_cm.h"
+
 #include "fabric/proto.h"
 #include "util/bits.h"
 #include "util/list.h"
@@ -34,11 +36,12 @@ enum watched_kind {
 	WATCHED_CONTROL, /* requests and answers */
 	WATCHED_PORT,	 /* management datagrams */
 	WATCHED_DATA,	 /* packets of a data end */
+	WATCHED_CM,	 /* connection management of all programs */
 };
 
 /* A descriptor that epoll watches. */
 struct watched {
-	struct connection *connection; /* NULL: the listener or the signalfd */
+	struct connection *connection; /* NULL: of no program */
 	enum watched_kind kind;
 	int fd; /* -1: not open */
 };
@@ -55,7 +58,9 @@ struct connection {
 	struct list list;
 	struct watched control, port;
 	struct data_socket data[FABRIC_PROTO_PORTS]; /* of port 1, 2... */
-	struct end *end;   /* the open port, or NULL */
+	struct fabric_cm_reader reader;		     /* of the open port */
+	struct fabric_cm_client *cm; /* NULL: no connection management */
+	struct end *end;	     /* the open port, or NULL */
 	struct node *held; /* the host that the program took, or NULL */
 	bool is_dead;	   /* freed at the end of the turn */
 };
@@ -65,7 +70,8 @@ struct server {
 	struct list connections;
 	uint32_t connection_count;
 	int epoll;
-	struct watched listener, signals;
+	struct watched listener, signals, cm_watched;
+	struct fabric_cm *cm;
 	/* 0: the listener is watched.  Otherwise a connection could not be
 	 * accepted, and the listener is watched again at this time in ms, or
 	 * earlier if a descriptor is closed. */
@@ -117,6 +123,8 @@ static void end_connection(struct server *s, struct connection *c)
 	close_port(s, c);
 	for (int i = 0; i < FABRIC_PROTO_PORTS; i++)
 		close_data(s, &c->data[i]);
+	if (c->cm)
+		fabric_cm_close(c->cm);
 	if (c->held)
 		fabric_release(c->held);
 	c->held = NULL;
@@ -263,6 +271,36 @@ static int make_sockets(int ends[2])
 	return 0;
 }
 
+/* Sends a program the messages of its port until none is left or the port's
+ * socket is full. */
+static void flush_port(void *user, struct end *end)
+{
+	struct server *s = user;
+	struct connection *c =
+		CONTAINER_OF(fabric_owner(end), struct connection, reader);
+	const uint8_t *message;
+	size_t bytes;
+
+	while ((message = fabric_fetch(end, &bytes))) {
+		ssize_t n = send(c->port.fd, message, bytes,
+				 MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EAGAIN) {
+			fabric_pause(end);
+			change_watch(s, &c->port, EPOLLIN | EPOLLOUT);
+			return;
+		}
+		if (n < 0 && errno == EMSGSIZE)
+			fprintf(stderr,
+				"adverb: a datagram of %zu bytes to a program "
+				"is lost: it is longer than this machine's "
+				"socket buffers take; raise the sysctl "
+				"net.core.wmem_max.\n",
+				bytes);
+		fabric_fetched(end);
+	}
+}
+
 static int open_port(struct server *s, struct connection *c,
 		     const struct fabric_proto *m, int *given)
 {
@@ -274,7 +312,8 @@ static int open_port(struct server *s, struct connection *c,
 	err = make_sockets(ends);
 	if (err)
 		return err;
-	c->end = fabric_open(node, m->number, c, &err);
+	c->reader = (struct fabric_cm_reader){.read = flush_port, .user = s};
+	c->end = fabric_open(node, m->number, &c->reader, &err);
 	if (!err) {
 		c->port.fd = ends[0];
 		*given = ends[1];
@@ -347,6 +386,25 @@ static int open_data(struct server *s, struct connection *c,
 	return 0;
 }
 
+/* Gives the connection's process a client of connection management. */
+static int open_cm(struct server *s, struct connection *c,
+		   const struct fabric_proto *m, int *given)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+	int fd;
+
+	if (c->cm)
+		return -EBUSY;
+	if (getsockopt(c->control.fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
+		return -errno;
+	fd = fabric_cm_open(s->cm, m->gid, peer.pid, &c->cm);
+	if (fd < 0)
+		return fd;
+	*given = fd;
+	return 0;
+}
+
 static int change_group(struct connection *c, const struct fabric_proto *m)
 {
 	const struct data_socket *d = data_at(c, m->number);
@@ -398,7 +456,7 @@ static int run_request(struct server *s, struct connection *c,
 	case FABRIC_PROTO_LEAVE:
 		return change_group(c, m);
 	case FABRIC_PROTO_CM:
-		break;
+		return open_cm(s, c, m, given);
 	}
 	return -EOPNOTSUPP;
 }
@@ -465,34 +523,6 @@ static void read_port(struct server *s, struct connection *c)
 		/* a message that fabric_send refuses, for example one that is
 		 * longer than the buffer, is lost, as on a wire */
 		fabric_send(c->end, s->buffer, (size_t)n);
-	}
-}
-
-/* Sends a program the messages of its port until none is left or the port's
- * socket is full. */
-static void flush_port(struct server *s, struct end *end)
-{
-	struct connection *c = fabric_owner(end);
-	const uint8_t *message;
-	size_t bytes;
-
-	while ((message = fabric_fetch(end, &bytes))) {
-		ssize_t n = send(c->port.fd, message, bytes,
-				 MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EAGAIN) {
-			fabric_pause(end);
-			change_watch(s, &c->port, EPOLLIN | EPOLLOUT);
-			return;
-		}
-		if (n < 0 && errno == EMSGSIZE)
-			fprintf(stderr,
-				"adverb: a datagram of %zu bytes to a program "
-				"is lost: it is longer than this machine's "
-				"socket buffers take; raise the sysctl "
-				"net.core.wmem_max.\n",
-				bytes);
-		fabric_fetched(end);
 	}
 }
 
@@ -594,6 +624,8 @@ static void handle_event(struct server *s, const struct epoll_event *e)
 		accept_one(s);
 	} else if (w == &s->signals) {
 		s->stops = true;
+	} else if (w == &s->cm_watched) {
+		fabric_cm_serve(s->cm);
 	} else if (c->is_dead || w->fd < 0) {
 		return; /* ended earlier in this turn */
 	} else if (w->kind == WATCHED_CONTROL) {
@@ -611,30 +643,45 @@ static void handle_event(struct server *s, const struct epoll_event *e)
 	}
 }
 
+/* Has the owner of an end fetch the messages of the end. */
+static void read_end(struct end *end)
+{
+	const struct fabric_cm_reader *r = fabric_owner(end);
+
+	r->read(r->user, end);
+}
+
+/* Returns how many ms the turn may wait for events; -1: without limit. */
+static int turn_timeout(const struct server *s)
+{
+	uint64_t now = monotonic_ms();
+	uint64_t due = bits_min_u64(fabric_deadline(s->fabric),
+				    fabric_cm_deadline(s->cm));
+
+	if (s->accept_ms)
+		due = bits_min_u64(due, s->accept_ms);
+	if (due == FABRIC_NEVER)
+		return -1;
+	return due <= now ? 0 : (int)bits_min_u64(due - now, INT_MAX / 2);
+}
+
 static void run_turn(struct server *s)
 {
 	struct epoll_event events[EVENTS];
-	uint64_t due = fabric_deadline(s->fabric), now = monotonic_ms();
-	int timeout = -1, n;
 	struct data_end *data;
 	struct end *end;
+	int n = epoll_wait(s->epoll, events, EVENTS, turn_timeout(s));
 
-	if (s->accept_ms && s->accept_ms < due)
-		due = s->accept_ms;
-	if (due != FABRIC_NEVER)
-		timeout = due <= now		    ? 0
-			  : due - now > INT_MAX / 2 ? INT_MAX / 2
-						    : (int)(due - now);
-	n = epoll_wait(s->epoll, events, EVENTS, timeout);
 	fabric_set_time(s->fabric, monotonic_ms());
 	for (int i = 0; i < n; i++)
 		handle_event(s, &events[i]);
 	fabric_turn(s->fabric, monotonic_ms());
 	while ((end = fabric_ready(s->fabric)))
-		flush_port(s, end);
+		read_end(end);
 	while ((data = data_ready(s->fabric)))
 		flush_data(s, data);
 	resume_data(s);
+	fabric_cm_turn(s->cm);
 	list_for_each_safe (l, &s->connections) {
 		struct connection *c = (struct connection *)l;
 
@@ -666,6 +713,22 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* Makes connection management, and watches the descriptors that are no
+ * program's.  Returns 0 or -errno. */
+static int watch_all(struct server *s)
+{
+	int err = watch_fd(s, &s->listener, EPOLLIN);
+
+	s->cm = fabric_cm_new(s->fabric);
+	if (!s->cm)
+		return -errno;
+	s->cm_watched.kind = WATCHED_CM;
+	s->cm_watched.fd = fabric_cm_fd(s->cm);
+	if (!err)
+		err = watch_fd(s, &s->signals, EPOLLIN);
+	return err ? err : watch_fd(s, &s->cm_watched, EPOLLIN);
+}
+
 int fabric_server_run(struct fabric *f, int listener, const char *path,
 		      struct fabric_capture *capture)
 {
@@ -685,9 +748,7 @@ int fabric_server_run(struct fabric *f, int listener, const char *path,
 	if (!s.buffer || s.signals.fd < 0 || s.epoll < 0)
 		err = s.buffer ? -errno : -ENOMEM;
 	if (!err)
-		err = watch_fd(&s, &s.listener, EPOLLIN);
-	if (!err)
-		err = watch_fd(&s, &s.signals, EPOLLIN);
+		err = watch_all(&s);
 	while (!err && !s.stops) {
 		run_turn(&s);
 		fabric_capture_flush(capture);
@@ -699,6 +760,8 @@ int fabric_server_run(struct fabric *f, int listener, const char *path,
 	shutdown(listener, SHUT_RDWR);
 	list_for_each_safe (l, &s.connections)
 		free_connection(&s, (struct connection *)l);
+	if (s.cm)
+		fabric_cm_free(s.cm);
 	if (s.epoll >= 0)
 		close(s.epoll);
 	if (s.signals.fd >= 0)

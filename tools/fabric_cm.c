@@ -1,0 +1,668 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fabric_cm.h"
+
+#include "fabric_route.h"
+
+#include "broker/cm_inbox.h"
+#include "broker/cmserver.h"
+#include "fabric/gid.h"
+#include "fabric/proto.h"
+#include "fabric/umad_header.h"
+#include "hdr/bytes.h"
+#include "hdr/cmmsg.h"
+#include "util/bits.h"
+#include "util/list.h"
+#include "util/monotonic.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	EVENTS = 64,
+	QP1 = 1,
+	PKEY_FULL = 0xffff,
+	MESSAGE = FABRIC_UMAD_BYTES + MAD_BYTES,
+	NONE = -1, /* no agent */
+};
+
+#define QP1_QKEY 0x80010000u
+
+struct host;
+
+/* A port of a host. */
+struct host_port {
+	struct fabric_cm_reader reader;
+	struct host *host;
+	struct end *end; /* NULL: the host has no such port */
+	uint32_t number;
+	/* The end's agents.  cm_agent NONE: a program at the port has the class
+	 * of the CM. */
+	int cm_agent, sa_agent;
+	bool has_said; /* the message of say_taken was printed */
+};
+
+struct host {
+	struct list link;   /* in fabric_cm.hosts */
+	struct list active; /* in fabric_cm.active */
+	struct fabric_cm *cm;
+	struct node *node;
+	struct cmserver *server;
+	struct list clients;
+	uint32_t client_count;
+	struct list queries; /* struct query, of all clients */
+	struct host_port ports[FABRIC_PROTO_PORTS]; /* of port 1, 2... */
+	uint64_t due_ns; /* of the next cmserver_tick */
+};
+
+struct fabric_cm_client {
+	struct list link; /* in host.clients */
+	struct host *host;
+	struct fabric_cm_client **place; /* see fabric_cm_open */
+	struct cmserver_client *client;
+	int fd;
+	uint32_t query_count;
+	bool is_full; /* the socket has no room, and is watched for it */
+};
+
+/* A query for a path that has no answer yet. */
+struct query {
+	struct list link;
+	struct fabric_cm_client *client;
+	uint32_t id;	 /* the lower half of the transaction ID */
+	uint32_t serial; /* of the client's request */
+};
+
+struct fabric_cm {
+	struct fabric *fabric;
+	struct fd_store no_store; /* a fabric has no successor */
+	struct list hosts;
+	uint32_t host_count;
+	struct list active; /* hosts that something has happened at */
+	int epoll;
+	uint32_t last_id; /* of a query */
+	uint64_t due_ns;  /* the earliest due_ns of the hosts */
+	struct cm_inbox inbox;
+};
+
+#define OF_HOSTS(l)   CONTAINER_OF(l, struct host, link)
+#define OF_ACTIVE(l)  CONTAINER_OF(l, struct host, active)
+#define OF_CLIENTS(l) CONTAINER_OF(l, struct fabric_cm_client, link)
+#define OF_QUERIES(l) CONTAINER_OF(l, struct query, link)
+
+/* Has fabric_cm_turn look at the host. */
+static void mark_active(struct host *h)
+{
+	if (!list_is_linked(&h->active))
+		list_push_tail(&h->cm->active, &h->active);
+}
+
+/* Returns the host's port that has the place; NULL: the place is elsewhere, or
+ * the port has no end. */
+static struct host_port *port_at(struct host *h, const struct gid_place *place)
+{
+	struct host_port *p;
+
+	if (place->node != h->node || place->port > FABRIC_PROTO_PORTS)
+		return NULL;
+	p = &h->ports[place->port - 1];
+	return p->end ? p : NULL;
+}
+
+static struct host_port *own_port(struct host *h, const uint8_t gid[16],
+				  struct gid_place *place)
+{
+	return gid_find(h->cm->fabric, gid, place) ? port_at(h, place) : NULL;
+}
+
+static bool is_own(void *user, const uint8_t ip[16])
+{
+	struct gid_place place;
+
+	return own_port(user, ip, &place) != NULL;
+}
+
+/* Sends a MAD of the manager.  A GID that is not the first of its port needs a
+ * GRH, since a LID leads only to the first one. */
+static void send_frame(void *user, const struct cm_frame *f)
+{
+	struct host *h = user;
+	struct gid_place from, dest;
+	struct host_port *p = own_port(h, f->from, &from);
+	struct umad to = {.qpn = QP1, .qkey = QP1_QKEY};
+	uint8_t message[MESSAGE];
+
+	if (!p || p->cm_agent == NONE ||
+	    !gid_find(h->cm->fabric, f->to, &dest) || !dest.lid)
+		return; /* the MAD is lost, as on a wire */
+	to.agent = (uint32_t)p->cm_agent;
+	to.lid = dest.lid;
+	to.has_grh = from.index || dest.index;
+	to.gid_index = (uint8_t)from.index;
+	memcpy(to.gid, f->to, sizeof(to.gid));
+	umad_header_write(&to, MAD_BYTES, message);
+	memcpy(message + FABRIC_UMAD_BYTES, f->mad, MAD_BYTES);
+	fabric_send_as_is(p->end, message, sizeof(message));
+}
+
+/* Finds the GID of the sender of a message: that of the GRH, if the sending
+ * port has it, or the first of the port with the source LID. */
+static bool find_sender(struct fabric *f, const struct umad *from,
+			uint8_t gid[16])
+{
+	if (!from->has_grh)
+		return gid_of_lid(f, from->lid, gid);
+	memcpy(gid, from->gid, 16);
+	return gid_has_lid(f, gid, from->lid);
+}
+
+/* Writes the port's GID to which a message was sent. */
+static void write_own_gid(const struct host_port *p, const struct umad *from,
+			  uint8_t gid[16])
+{
+	struct fabric_port port;
+
+	fabric_show_port(p->host->node, p->number, &port);
+	bytes_put64(gid, port.gid_prefix);
+	bytes_put64(
+		gid + 8,
+		port.guids[from->has_grh ? from->gid_index % FABRIC_GUIDS : 0]);
+}
+
+static void take_cm(struct host_port *p, const struct umad *from,
+		    const uint8_t *mad)
+{
+	uint8_t sender[16], own[16];
+
+	if (!find_sender(p->host->cm->fabric, from, sender))
+		return;
+	write_own_gid(p, from, own);
+	cmserver_receive(p->host->server, sender, own, 0, mad, monotonic_ns());
+}
+
+static void answer_query(struct host *h, struct query *q, int err,
+			 const struct cmproto_path *path)
+{
+	struct cmproto m = {.kind = CMPROTO_DONE,
+			    .serial = q->serial,
+			    .err = err,
+			    .is_ib = true};
+
+	if (!err)
+		m.path = *path;
+	cmserver_answer(h->server, q->client->client, &m);
+}
+
+static void free_query(struct query *q)
+{
+	list_remove(&q->link);
+	q->client->query_count--;
+	free(q);
+}
+
+/* Takes the answer to a query, or the query itself with the status ETIMEDOUT.
+ * The answer to a query of a client that has ended is lost. */
+static void take_sa(struct host *h, const struct umad *from, const uint8_t *mad,
+		    size_t bytes)
+{
+	struct cmproto_path path;
+	int err = from->status ? -ETIMEDOUT
+			       : fabric_route_read(mad, bytes, &path);
+
+	list_for_each_safe (l, &h->queries) {
+		struct query *q = OF_QUERIES(l);
+
+		if (q->id != fabric_route_id(mad))
+			continue;
+		answer_query(h, q, err, &path);
+		free_query(q);
+		return;
+	}
+}
+
+static void take_message(struct host_port *p, const uint8_t *message,
+			 size_t bytes)
+{
+	const uint8_t *mad = message + FABRIC_UMAD_BYTES;
+	struct umad from;
+
+	umad_header_parse(message, &from);
+	bytes -= FABRIC_UMAD_BYTES;
+	if (p->sa_agent != NONE && from.agent == (uint32_t)p->sa_agent)
+		take_sa(p->host, &from, mad, bytes);
+	else if (bytes == MAD_BYTES)
+		take_cm(p, &from, mad);
+}
+
+static void read_end(void *user, struct end *end)
+{
+	struct host_port *p = user;
+	const uint8_t *message;
+	size_t bytes;
+
+	while ((message = fabric_fetch(end, &bytes))) {
+		take_message(p, message, bytes);
+		fabric_fetched(end);
+	}
+	mark_active(p->host);
+}
+
+/* Says that the CM's class has another owner. */
+static void say_taken(struct host_port *p)
+{
+	if (!p->has_said)
+		fprintf(stderr,
+			"adverb: rdma_cm does not work at port %u of host "
+			"\"%s\": a program there has registered for MADs of "
+			"connection management (class 7) by libibumad; end "
+			"that program, and start the programs of rdma_cm "
+			"again.\n",
+			p->number, fabric_id(p->host->node));
+	p->has_said = true;
+}
+
+/* Registers for the MADs of the CM, unless a program at the port has done so.
+ */
+static void register_cm(struct host_port *p)
+{
+	const struct fabric_agent asked = {
+		.mgmt_class = CMMSG_CLASS,
+		.class_version = CMMSG_CLASS_VERSION,
+		.methods = {1u << CMMSG_METHOD_SEND}};
+
+	if (!p->end || p->cm_agent != NONE)
+		return;
+	p->cm_agent = fabric_register(p->end, &asked);
+	if (p->cm_agent >= 0)
+		return;
+	p->cm_agent = NONE;
+	say_taken(p);
+}
+
+static int open_end(struct host *h, struct host_port *p, uint32_t number)
+{
+	const struct fabric_agent asked = {.mgmt_class = FABRIC_ROUTE_CLASS,
+					   .class_version =
+						   FABRIC_ROUTE_VERSION};
+	int err;
+
+	p->reader = (struct fabric_cm_reader){.read = read_end, .user = p};
+	p->host = h;
+	p->number = number;
+	p->cm_agent = NONE;
+	p->end = fabric_open(h->node, number, &p->reader, &err);
+	if (!p->end)
+		return err;
+	p->sa_agent = fabric_register(p->end, &asked);
+	return 0;
+}
+
+static int open_ends(struct host *h)
+{
+	struct fabric_ca ca;
+	int err = 0;
+
+	fabric_show_ca(h->node, &ca);
+	for (uint32_t i = 1;
+	     i <= ca.last_port && i <= FABRIC_PROTO_PORTS && !err; i++)
+		err = open_end(h, &h->ports[i - 1], i);
+	return err;
+}
+
+static void free_host(struct host *h)
+{
+	if (h->server)
+		cmserver_free(h->server);
+	for (int i = 0; i < FABRIC_PROTO_PORTS; i++)
+		if (h->ports[i].end)
+			fabric_close(h->ports[i].end);
+	list_remove(&h->active);
+	list_remove(&h->link);
+	h->cm->host_count--;
+	free(h);
+}
+
+static int make_host(struct fabric_cm *cm, struct node *node,
+		     struct host **made)
+{
+	struct host *h =
+		cm->host_count < FABRIC_CM_HOSTS ? calloc(1, sizeof(*h)) : NULL;
+	const struct cmserver_wire wire = {
+		.user = h, .send = send_frame, .is_own = is_own, .is_ib = true};
+	int err;
+
+	if (!h)
+		return cm->host_count < FABRIC_CM_HOSTS ? -ENOMEM : -EMFILE;
+	h->cm = cm;
+	h->node = node;
+	h->due_ns = UINT64_MAX;
+	list_init(&h->link);
+	list_init(&h->active);
+	list_init(&h->clients);
+	list_init(&h->queries);
+	list_push_tail(&cm->hosts, &h->link);
+	cm->host_count++;
+	err = open_ends(h);
+	h->server =
+		err ? NULL : cmserver_new(&wire, &cm->no_store, monotonic_ns());
+	if (!h->server) {
+		free_host(h);
+		return err ? err : -ENOMEM;
+	}
+	*made = h;
+	return 0;
+}
+
+static int find_host(struct fabric_cm *cm, const uint8_t gid[16],
+		     struct host **found)
+{
+	struct gid_place place;
+
+	if (!gid_find(cm->fabric, gid, &place) ||
+	    place.port > FABRIC_PROTO_PORTS)
+		return -ENODEV;
+	list_for_each (l, &cm->hosts) {
+		*found = OF_HOSTS(l);
+		if ((*found)->node == place.node)
+			return 0;
+	}
+	return make_host(cm, place.node, found);
+}
+
+/* Makes the client of a host; fd is its end of the socket pair. */
+static int make_client(struct host *h, int fd, pid_t pid,
+		       struct fabric_cm_client **place)
+{
+	struct fabric_cm_client *c = calloc(1, sizeof(*c));
+	struct epoll_event e = {.events = EPOLLIN, .data.ptr = c};
+
+	if (!c)
+		return -ENOMEM;
+	c->client = cmserver_client_new(h->server, fd, geteuid(), pid);
+	if (!c->client || epoll_ctl(h->cm->epoll, EPOLL_CTL_ADD, fd, &e)) {
+		int err = c->client ? -errno : -ENOMEM;
+
+		if (c->client)
+			cmserver_client_free(h->server, c->client,
+					     monotonic_ns());
+		free(c);
+		return err;
+	}
+	list_init(&c->link);
+	list_push_tail(&h->clients, &c->link);
+	h->client_count++;
+	c->host = h;
+	c->fd = fd;
+	c->place = place;
+	*place = c;
+	return 0;
+}
+
+int fabric_cm_open(struct fabric_cm *cm, const uint8_t gid[16], pid_t pid,
+		   struct fabric_cm_client **place)
+{
+	struct host *h;
+	int ends[2], err = find_host(cm, gid, &h);
+
+	if (err)
+		return err;
+	mark_active(h); /* a host without a client does not stay */
+	if (h->client_count == FABRIC_CM_CLIENTS)
+		return -EMFILE;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	err = make_client(h, ends[0], pid, place);
+	if (err) {
+		close(ends[0]);
+		close(ends[1]);
+		return err;
+	}
+	for (int i = 0; i < FABRIC_PROTO_PORTS; i++)
+		register_cm(&h->ports[i]);
+	return ends[1];
+}
+
+void fabric_cm_close(struct fabric_cm_client *c)
+{
+	struct host *h = c->host;
+
+	list_for_each_safe (l, &h->queries)
+		if (OF_QUERIES(l)->client == c)
+			free_query(OF_QUERIES(l));
+	cmserver_client_free(h->server, c->client, monotonic_ns());
+	close(c->fd);
+	list_remove(&c->link);
+	h->client_count--;
+	*c->place = NULL;
+	free(c);
+	mark_active(h);
+}
+
+/* Returns the index of the default partition in a port's P_Key table. */
+static uint16_t default_pkey(const struct fabric_port *port)
+{
+	for (uint16_t i = 0; i < sizeof(port->pkeys) / sizeof(*port->pkeys);
+	     i++)
+		if ((port->pkeys[i] | 0x8000) == PKEY_FULL)
+			return i;
+	return 0;
+}
+
+/* Sends the query of a client's request from the port.  Returns 0 or -errno, as
+ * cmproto.h says. */
+static int send_query(struct host_port *p, const struct cmproto *m, uint32_t id)
+{
+	struct umad to = {.qpn = QP1, .qkey = QP1_QKEY};
+	uint8_t message[MESSAGE];
+	struct fabric_port port;
+
+	fabric_show_port(p->host->node, p->number, &port);
+	if (port.state != STATE_ACTIVE)
+		return -ENETDOWN;
+	if (!port.sm_lid || p->sa_agent < 0)
+		return -ETIMEDOUT;
+	to.agent = (uint32_t)p->sa_agent;
+	to.lid = port.sm_lid;
+	to.sl = port.sm_sl;
+	to.pkey_index = default_pkey(&port);
+	to.timeout_ms = fabric_route_try_ms(m->timeout);
+	to.retries = FABRIC_ROUTE_RETRIES;
+	umad_header_write(&to, MAD_BYTES, message);
+	fabric_route_write(m, id, message + FABRIC_UMAD_BYTES);
+	return fabric_send(p->end, message, sizeof(message));
+}
+
+/* Begins a query, whose answer comes later.  Returns 0 or -errno. */
+static int begin_query(struct fabric_cm_client *c, const struct cmproto *m)
+{
+	struct fabric_cm *cm = c->host->cm;
+	struct gid_place place;
+	struct host_port *p = own_port(c->host, m->at.local, &place);
+	struct query *q;
+	int err;
+
+	if (!p)
+		return -ENETDOWN;
+	if (c->query_count == FABRIC_CM_QUERIES)
+		return -ENOBUFS;
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return -ENOMEM;
+	err = send_query(p, m, ++cm->last_id);
+	if (err) {
+		free(q);
+		return err;
+	}
+	q->client = c;
+	q->id = cm->last_id;
+	q->serial = m->serial;
+	list_init(&q->link);
+	list_push_tail(&c->host->queries, &q->link);
+	c->query_count++;
+	return 0;
+}
+
+static void handle_route(struct fabric_cm_client *c, const struct cmproto *m)
+{
+	struct cmproto reply = {.kind = CMPROTO_DONE,
+				.serial = m->serial,
+				.is_ib = true,
+				.err = begin_query(c, m)};
+
+	if (reply.err)
+		cmserver_answer(c->host->server, c->client, &reply);
+}
+
+/* Handles a message of any contents.  False: the client is to be closed. */
+static bool handle_message(struct fabric_cm_client *c, const struct cmproto *m,
+			   size_t length)
+{
+	if (length != sizeof(*m) || m->version != CMPROTO_VERSION ||
+	    m->kind != CMPROTO_ROUTE)
+		return cmserver_handle(c->host->server, c->client, m, length,
+				       monotonic_ns());
+	handle_route(c, m);
+	return true;
+}
+
+/* Serves at most CM_INBOX_MESSAGES messages.  False: the client is to be
+ * closed. */
+static bool read_client(struct fabric_cm_client *c)
+{
+	struct cm_inbox *in = &c->host->cm->inbox;
+	int n = cm_inbox_receive(in, c->fd, MSG_DONTWAIT | MSG_TRUNC);
+
+	if (n <= 0)
+		return n && (errno == EAGAIN || errno == EINTR);
+	for (int i = 0; i < n; i++)
+		if (!handle_message(c, &in->messages[i], in->of[i].msg_len))
+			return false;
+	return true;
+}
+
+/* Sends what waits for the client, and watches its socket for room if something
+ * still waits.  False: the client is to be closed. */
+static bool flush_client(struct fabric_cm_client *c)
+{
+	bool stays =
+		!cmserver_has_output(c->client) || cmserver_output(c->client);
+	bool is_full = cmserver_has_output(c->client);
+	struct epoll_event e = {.events = EPOLLIN | (is_full ? EPOLLOUT : 0),
+				.data.ptr = c};
+
+	if (stays && is_full != c->is_full)
+		epoll_ctl(c->host->cm->epoll, EPOLL_CTL_MOD, c->fd, &e);
+	c->is_full = is_full;
+	return stays;
+}
+
+void fabric_cm_serve(struct fabric_cm *cm)
+{
+	struct epoll_event events[EVENTS];
+	int n = epoll_wait(cm->epoll, events, EVENTS, 0);
+
+	for (int i = 0; i < n; i++) {
+		struct fabric_cm_client *c = events[i].data.ptr;
+
+		mark_active(c->host);
+		if ((events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) &&
+		    !read_client(c))
+			fabric_cm_close(c);
+	}
+}
+
+/* Settles each doubt about a peer (cm_doubts.h) at once, and the connection
+ * stays: this process has both ends of all connections, and ends those of a
+ * program that dies. */
+static void settle_doubts(struct host *h)
+{
+	struct live_peer about;
+
+	while (cmserver_doubts(h->server, &about))
+		cmserver_settle(h->server, &about);
+}
+
+/* Finishes the turn of a host, and frees the host if nothing is left of it. */
+static void finish_host(struct host *h)
+{
+	settle_doubts(h);
+	list_for_each_safe (l, &h->clients)
+		if (!flush_client(OF_CLIENTS(l)))
+			fabric_cm_close(OF_CLIENTS(l));
+	h->due_ns = cmserver_deadline(h->server);
+	list_remove(&h->active);
+	if (!h->client_count && !cmserver_is_busy(h->server))
+		free_host(h);
+}
+
+static void run_timers(struct fabric_cm *cm)
+{
+	uint64_t now_ns = monotonic_ns();
+
+	if (now_ns < cm->due_ns)
+		return;
+	list_for_each (l, &cm->hosts) {
+		struct host *h = OF_HOSTS(l);
+
+		if (h->due_ns > now_ns)
+			continue;
+		cmserver_tick(h->server, now_ns);
+		mark_active(h);
+	}
+}
+
+void fabric_cm_turn(struct fabric_cm *cm)
+{
+	run_timers(cm);
+	if (list_is_empty(&cm->active))
+		return;
+	list_for_each_safe (l, &cm->active)
+		finish_host(OF_ACTIVE(l));
+	cm->due_ns = UINT64_MAX;
+	list_for_each (l, &cm->hosts)
+		cm->due_ns = bits_min_u64(cm->due_ns, OF_HOSTS(l)->due_ns);
+}
+
+uint64_t fabric_cm_deadline(const struct fabric_cm *cm)
+{
+	if (!list_is_empty(&cm->active))
+		return 0;
+	return cm->due_ns == UINT64_MAX ? FABRIC_NEVER
+					: (cm->due_ns + 999999) / 1000000;
+}
+
+struct fabric_cm *fabric_cm_new(struct fabric *f)
+{
+	struct fabric_cm *cm = calloc(1, sizeof(*cm));
+
+	if (!cm)
+		return NULL;
+	cm->fabric = f;
+	fd_store_init(&cm->no_store);
+	list_init(&cm->hosts);
+	list_init(&cm->active);
+	cm->due_ns = UINT64_MAX;
+	cm_inbox_init(&cm->inbox);
+	cm->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (cm->epoll >= 0)
+		return cm;
+	free(cm);
+	return NULL;
+}
+
+void fabric_cm_free(struct fabric_cm *cm)
+{
+	list_for_each_safe (l, &cm->hosts)
+		free_host(OF_HOSTS(l));
+	close(cm->epoll);
+	free(cm);
+}
+
+int fabric_cm_fd(const struct fabric_cm *cm)
+{
+	return cm->epoll;
+}

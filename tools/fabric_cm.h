@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connection management for programs on the hosts of a fabric: the part that
+ * the broker has for programs without one.  Each host with such programs has a
+ * cmserver (broker/cmserver.h), whose addresses are GIDs, and an end at each of
+ * its first FABRIC_PROTO_PORTS ports for the MADs of classes 7 (CM) and 3 (SA).
+ * The host stays until its last program has gone and its last conversation has
+ * ended.
+ *
+ *	program -- struct cmproto --> cmserver -- MAD --> end --> the subnet
+ *	       \-- CMPROTO_ROUTE --> PathRecord query --> end --> the subnet's
+ *SA
+ *
+ * Part of the loop of the fabric's process: one thread, no lock, and no call
+ * waits.  Messages of programs and MADs are not trusted.
+ */
+#ifndef TOOLS_FABRIC_CM_H
+#define TOOLS_FABRIC_CM_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct end;
+struct fabric;
+struct fabric_cm;
+struct fabric_cm_client;
+
+enum {
+	FABRIC_CM_HOSTS = 2048,	  /* most hosts with connection management */
+	FABRIC_CM_CLIENTS = 1024, /* most programs of a host */
+	FABRIC_CM_QUERIES = 1024, /* most open path queries of a program */
+};
+
+/* What fabric_owner returns for each end in the fabric's process.  While the
+ * end has messages to fetch, the loop calls read, which fetches all of them or
+ * pauses the end. */
+struct fabric_cm_reader {
+	void (*read)(void *user, struct end *end);
+	void *user;
+};
+
+/* Makes the connection management of a fabric, which is borrowed.  NULL: there
+ * is no memory or no descriptor (errno). */
+struct fabric_cm *fabric_cm_new(struct fabric *f);
+/* Frees all hosts, after the caller has closed all clients. */
+void fabric_cm_free(struct fabric_cm *cm);
+/* Returns the descriptor to poll for POLLIN, which stays cm's.  It is readable
+ * if fabric_cm_serve has something to do. */
+int fabric_cm_fd(const struct fabric_cm *cm);
+/*
+ * Adds a program, process pid of this user, on the host that has the GID.
+ * Returns the program's socket, which the caller gives to the program and
+ * closes.  *place is then the client.  When the program closes its socket or
+ * does not read its messages, the client ends and *place becomes NULL.
+ * -ENODEV: no host has the GID at its first FABRIC_PROTO_PORTS ports; -EMFILE:
+ * the host has FABRIC_CM_CLIENTS programs, or there are FABRIC_CM_HOSTS hosts;
+ * -ENOMEM; or the -errno of a socket.
+ */
+int fabric_cm_open(struct fabric_cm *cm, const uint8_t gid[16], pid_t pid,
+		   struct fabric_cm_client **place);
+/* Ends a client, and its ports and conversations.  Their peers are told. */
+void fabric_cm_close(struct fabric_cm_client *c);
+/* Handles messages of programs. */
+void fabric_cm_serve(struct fabric_cm *cm);
+/* Runs the timers that are due, and sends programs what waits for them.  The
+ * caller calls it at the end of each turn of its loop. */
+void fabric_cm_turn(struct fabric_cm *cm);
+/* Returns the time in ms of the next fabric_cm_turn that is needed;
+ * FABRIC_NEVER: none. */
+uint64_t fabric_cm_deadline(const struct fabric_cm *cm);
+
+#endif
