@@ -402,6 +402,7 @@ static void fill_cm(struct script *s, uint32_t i, struct cmproto *m)
 		m->at.local_port = (uint16_t)choose_value(s, &s->ports);
 	if (how >> 5 & 1)
 		m->private_bytes = input_u8(&s->in);
+	m->is_ib = how >> 6 == 2;
 	if (how >> 6 == 3)
 		m->call_id = input_u8(&s->in);
 	m->at.local[10] = m->at.local[11] = m->at.peer[10] = m->at.peer[11] =

@@ -25,6 +25,7 @@
 #include "fabric/port_info.h"
 #include "hdr/bytes.h"
 #include "hdr/cmmsg.h"
+#include "tools/fabric_cm.h"
 #include "tools/fabric_server.h"
 
 enum {
@@ -631,6 +632,22 @@ static void the_answer_for_a_program_that_has_ended_is_lost(void **state)
 	end_sa(&sa);
 }
 
+/* The administration does not answer. */
+static void the_open_queries_of_a_program_are_bounded(void **state)
+{
+	struct program a = run_program("A", 1, 0);
+	struct sa sa = run_sa();
+	struct cmproto m = request_of(&a, a.gid);
+
+	for (int i = 0; i < FABRIC_CM_QUERIES; i++)
+		post(&a, m, CMPROTO_ROUTE, 0);
+	assert_int_equal(call(&a, m, CMPROTO_ROUTE, 0).err, -ENOBUFS);
+	for (int i = 0; i < FABRIC_CM_QUERIES; i++)
+		assert_int_equal(take(&a).err, -ETIMEDOUT);
+	end_program(&a);
+	end_sa(&sa);
+}
+
 static void assert_dropped(const struct program *p)
 {
 	struct cmproto m;
@@ -756,6 +773,7 @@ int main(void)
 		FABRIC_TEST(a_datagram_service_is_resolved),
 		FABRIC_TEST(a_route_fails_for_the_reason_that_the_error_says),
 		FABRIC_TEST(the_answer_for_a_program_that_has_ended_is_lost),
+		FABRIC_TEST(the_open_queries_of_a_program_are_bounded),
 		FABRIC_TEST(messages_that_are_garbage_end_only_their_program),
 		FABRIC_TEST(a_program_that_does_not_read_is_dropped),
 		FABRIC_TEST(a_connection_has_one_client_at_a_host_that_exists),

@@ -6,6 +6,7 @@
 #include "fabric/inside.h"
 #include "fabric/net.h"
 #include "fabric/port_info.h"
+#include "fabric/umad_header.h"
 #include "hdr/bytes.h"
 
 enum { AT_PREFIX = 8, AT_LID = 16, AT_LMC = 34, SECOND = 5, GUID = 0x1234 };
@@ -107,6 +108,53 @@ static void a_lid_leads_to_the_first_gid_of_its_port(void **state)
 	assert_false(gid_has_lid(f, first, 0));
 }
 
+/* A message that its port sends to itself, by a GRH.  Its transaction ID stays.
+ */
+static void a_message_says_to_which_gid_it_was_sent(void **state)
+{
+	const struct fabric_agent asked = {
+		.mgmt_class = 7, .class_version = 2, .methods = {1 << 3}};
+	struct fabric *f = *state;
+	struct node *a = fabric_find(f, "A");
+	struct port *port = &a->ports[2];
+	uint8_t m[FABRIC_UMAD_BYTES + MAD_BYTES] = {0};
+	uint8_t *mad = m + FABRIC_UMAD_BYTES;
+	struct umad umad = {.qpn = 1,
+			    .qkey = 0x80010000,
+			    .lid = 9,
+			    .has_grh = true,
+			    .gid_index = SECOND};
+	const uint8_t *got;
+	struct end *end;
+	size_t bytes;
+	int err;
+
+	port->guids[SECOND] = GUID;
+	port->state = STATE_ACTIVE;
+	bytes_put16(port->info + AT_LID, 9);
+	port_info_gid(port, GUID, umad.gid);
+	end = fabric_open(a, 2, NULL, &err);
+	umad.agent = (uint32_t)fabric_register(end, &asked);
+	mad_write(mad, &(struct mad){.base_version = 1,
+				     .mgmt_class = 7,
+				     .class_version = 2,
+				     .method = 3,
+				     .transaction_id = 0x1122334455667788});
+	umad_header_write(&umad, MAD_BYTES, m);
+	fabric_set_time(f, 5);
+	assert_int_equal(fabric_send_as_is(end, m, sizeof(m)), 0);
+	assert_int_equal(fabric_deadline(f), 5);
+	fabric_turn(f, 5);
+	assert_int_equal(fabric_deadline(f), FABRIC_NEVER);
+	got = fabric_fetch(end, &bytes);
+	assert_non_null(got);
+	assert_memory_equal(got + FABRIC_UMAD_BYTES, mad, MAD_BYTES);
+	umad_header_parse(got, &umad);
+	assert_true(umad.has_grh);
+	assert_int_equal(umad.gid_index, SECOND);
+	assert_int_equal(bytes_get64(umad.gid + 8), GUID);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,6 +166,9 @@ int main(void)
 			a_gid_has_the_prefix_of_its_port, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_lid_leads_to_the_first_gid_of_its_port, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_message_says_to_which_gid_it_was_sent, set_up,
 			tear_down),
 	};
 
