@@ -86,6 +86,7 @@ struct fabric_cm {
 	int epoll;
 	uint32_t last_id; /* of a query */
 	uint64_t due_ns;  /* the earliest due_ns of the hosts */
+	bool has_closed;  /* a descriptor, since the last turn */
 	struct cm_inbox inbox;
 };
 
@@ -435,6 +436,7 @@ void fabric_cm_close(struct fabric_cm_client *c)
 			free_query(OF_QUERIES(l));
 	cmserver_client_free(h->server, c->client, monotonic_ns());
 	close(c->fd);
+	h->cm->has_closed = true;
 	list_remove(&c->link);
 	h->client_count--;
 	*c->place = NULL;
@@ -615,9 +617,9 @@ static void run_timers(struct fabric_cm *cm)
 	}
 }
 
-void fabric_cm_turn(struct fabric_cm *cm)
+/* Finishes the turn of each host at which something has happened. */
+static void finish_hosts(struct fabric_cm *cm)
 {
-	run_timers(cm);
 	if (list_is_empty(&cm->active))
 		return;
 	list_for_each_safe (l, &cm->active)
@@ -625,6 +627,17 @@ void fabric_cm_turn(struct fabric_cm *cm)
 	cm->due_ns = UINT64_MAX;
 	list_for_each (l, &cm->hosts)
 		cm->due_ns = bits_min_u64(cm->due_ns, OF_HOSTS(l)->due_ns);
+}
+
+bool fabric_cm_turn(struct fabric_cm *cm)
+{
+	bool has_closed;
+
+	run_timers(cm);
+	finish_hosts(cm);
+	has_closed = cm->has_closed;
+	cm->has_closed = false;
+	return has_closed;
 }
 
 uint64_t fabric_cm_deadline(const struct fabric_cm *cm)

@@ -17,6 +17,7 @@
 #ifndef TOOLS_FABRIC_CM_H
 #define TOOLS_FABRIC_CM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -63,8 +64,9 @@ void fabric_cm_close(struct fabric_cm_client *c);
 /* Handles messages of programs. */
 void fabric_cm_serve(struct fabric_cm *cm);
 /* Runs the timers that are due, and sends programs what waits for them.  The
- * caller calls it at the end of each turn of its loop. */
-void fabric_cm_turn(struct fabric_cm *cm);
+ * caller calls it at the end of each turn of its loop.  Returns whether a
+ * descriptor was closed since the last call. */
+bool fabric_cm_turn(struct fabric_cm *cm);
 /* Returns the time in ms of the next fabric_cm_turn that is needed;
  * FABRIC_NEVER: none. */
 uint64_t fabric_cm_deadline(const struct fabric_cm *cm);

@@ -41,7 +41,7 @@ enum watched_kind {
 
 /* A descriptor that epoll watches. */
 struct watched {
-	struct connection *connection; /* NULL: of no program */
+	struct connection *connection; /* NULL: it is no program's */
 	enum watched_kind kind;
 	int fd; /* -1: not open */
 };
@@ -681,7 +681,8 @@ static void run_turn(struct server *s)
 	while ((data = data_ready(s->fabric)))
 		flush_data(s, data);
 	resume_data(s);
-	fabric_cm_turn(s->cm);
+	if (fabric_cm_turn(s->cm))
+		s->has_closed = true;
 	list_for_each_safe (l, &s->connections) {
 		struct connection *c = (struct connection *)l;
 
