@@ -205,24 +205,29 @@ static void free_query(struct query *q)
 	free(q);
 }
 
+/* Returns the host's query with this number; NULL: its client has ended. */
+static struct query *find_query(const struct host *h, uint32_t id)
+{
+	list_for_each (l, &h->queries)
+		if (OF_QUERIES(l)->id == id)
+			return OF_QUERIES(l);
+	return NULL;
+}
+
 /* Takes the answer to a query, or the query itself with the status ETIMEDOUT.
- * The answer to a query of a client that has ended is lost. */
+ */
 static void take_sa(struct host *h, const struct umad *from, const uint8_t *mad,
 		    size_t bytes)
 {
+	struct query *q = find_query(h, fabric_route_id(mad));
 	struct cmproto_path path;
-	int err = from->status ? -ETIMEDOUT
-			       : fabric_route_read(mad, bytes, &path);
+	int err;
 
-	list_for_each_safe (l, &h->queries) {
-		struct query *q = OF_QUERIES(l);
-
-		if (q->id != fabric_route_id(mad))
-			continue;
-		answer_query(h, q, err, &path);
-		free_query(q);
+	if (!q)
 		return;
-	}
+	err = from->status ? -ETIMEDOUT : fabric_route_read(mad, bytes, &path);
+	answer_query(h, q, err, &path);
+	free_query(q);
 }
 
 static void take_message(struct host_port *p, const uint8_t *message,
@@ -447,10 +452,11 @@ void fabric_cm_close(struct fabric_cm_client *c)
 /* Returns the index of the default partition in a port's P_Key table. */
 static uint16_t default_pkey(const struct fabric_port *port)
 {
-	for (uint16_t i = 0; i < sizeof(port->pkeys) / sizeof(*port->pkeys);
-	     i++)
+	const size_t count = sizeof(port->pkeys) / sizeof(*port->pkeys);
+
+	for (size_t i = 0; i < count; i++)
 		if ((port->pkeys[i] | 0x8000) == PKEY_FULL)
-			return i;
+			return (uint16_t)i;
 	return 0;
 }
 
