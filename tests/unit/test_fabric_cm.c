@@ -15,6 +15,7 @@
 #include <linux/sockios.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -27,6 +28,7 @@
 #include "hdr/cmmsg.h"
 #include "tools/fabric_cm.h"
 #include "tools/fabric_server.h"
+#include "util/rlimit.h"
 
 enum {
 	SPACE = 0x106,
@@ -735,6 +737,35 @@ static void a_connection_has_one_client_at_a_host_that_exists(void **state)
 	end_program(&a);
 }
 
+static void the_programs_of_a_host_are_bounded(void **state)
+{
+	static struct program others[FABRIC_CM_CLIENTS];
+	struct fabric_proto m = {.kind = FABRIC_PROTO_CM};
+	struct rlimit files;
+	int fd, cm = -1;
+
+	rlimit_raise(RLIMIT_NOFILE);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	if (files.rlim_cur < 2 * FABRIC_CM_CLIENTS + 64)
+		SKIP_FOR("the limit on open files (ulimit -Hn) is too low");
+	for (int i = 0; i < FABRIC_CM_CLIENTS; i++)
+		others[i] = run_program("B", 1, 0);
+	fd = join();
+	memcpy(m.gid, others[0].gid, 16);
+	assert_int_equal(ask(fd, &m, &cm), -EMFILE);
+	end_program(&others[0]);
+	/* another connection's answer may come before the server has seen the
+	 * end of this one */
+	do {
+		m.kind = FABRIC_PROTO_CM;
+		memcpy(m.gid, others[1].gid, 16);
+	} while (ask(fd, &m, &cm) == -EMFILE);
+	assert_true(cm >= 0);
+	close_both(fd, cm);
+	for (int i = 1; i < FABRIC_CM_CLIENTS; i++)
+		end_program(&others[i]);
+}
+
 static void a_program_may_take_the_class_of_the_cm(void **state)
 {
 	struct fabric_proto m = {
@@ -777,6 +808,7 @@ int main(void)
 		FABRIC_TEST(messages_that_are_garbage_end_only_their_program),
 		FABRIC_TEST(a_program_that_does_not_read_is_dropped),
 		FABRIC_TEST(a_connection_has_one_client_at_a_host_that_exists),
+		FABRIC_TEST(the_programs_of_a_host_are_bounded),
 		FABRIC_TEST(a_program_may_take_the_class_of_the_cm),
 	};
 
