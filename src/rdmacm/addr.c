@@ -3,11 +3,18 @@
 #include "rdmacm/object.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "rdmacm/explain.h"
+#include "rdmacm/ib.h"
 #include "util/inaddr.h"
+
+#define SPACE_SHIFT 16 /* of the port space in a service ID */
+#define WHOLE_ID    UINT64_MAX
 
 static const struct sockaddr_in *as_ipv4(const struct sockaddr *a)
 {
@@ -19,15 +26,51 @@ static const struct sockaddr_in6 *as_ipv6(const struct sockaddr *a)
 	return (const struct sockaddr_in6 *)(const void *)a;
 }
 
+static const struct sockaddr_ib *as_ib(const struct sockaddr *a)
+{
+	return (const struct sockaddr_ib *)(const void *)a;
+}
+
+bool r_addr_is_ib(const struct sockaddr *a)
+{
+	return a->sa_family == AF_IB;
+}
+
 bool r_addr_is_known(const struct sockaddr *a)
 {
-	return a && (a->sa_family == AF_INET || a->sa_family == AF_INET6);
+	return a && (a->sa_family == AF_INET || a->sa_family == AF_INET6 ||
+		     r_addr_is_ib(a));
+}
+
+int r_addr_check(const struct sockaddr *a, const char *call)
+{
+	bool is_gid = r_addr_is_known(a) && r_addr_is_ib(a);
+
+	if (!r_addr_is_known(a))
+		return r_fail(EAFNOSUPPORT,
+			      "%s: an address is neither IPv4 nor IPv6", call);
+	if (is_gid && !r_ib_is_used())
+		return r_fail(EAFNOSUPPORT,
+			      "%s: an address is a GID of InfiniBand (AF_IB), "
+			      "and this host has no InfiniBand device; use an "
+			      "IPv4 or IPv6 address, or run the program on a "
+			      "host of a fabric (adverb run --fabric)",
+			      call);
+	if (!is_gid && r_ib_is_used())
+		return r_fail(EAFNOSUPPORT,
+			      "%s: advib0 has no IP addresses: its ports have "
+			      "GIDs and LIDs; use the port's GID (AF_IB; "
+			      "ucmatose -f gid), shown by ibv_devinfo -v",
+			      call);
+	return 0;
 }
 
 bool r_addr_is_any(const struct sockaddr *a)
 {
 	if (a->sa_family == AF_INET)
 		return as_ipv4(a)->sin_addr.s_addr == htonl(INADDR_ANY);
+	if (r_addr_is_ib(a))
+		return ib_addr_any(&as_ib(a)->sib_addr);
 	return IN6_IS_ADDR_UNSPECIFIED(&as_ipv6(a)->sin6_addr);
 }
 
@@ -47,26 +90,54 @@ bool r_addr_is_multicast(const struct sockaddr *a)
 	return inaddr_is_multicast(ip);
 }
 
+/* No GID is a loopback address. */
 bool r_addr_is_open(const struct sockaddr *a)
 {
-	return r_addr_is_any(a) || r_addr_is_loopback(a);
+	return r_addr_is_any(a) || (!r_addr_is_ib(a) && r_addr_is_loopback(a));
 }
 
 socklen_t r_addr_size(const struct sockaddr *a)
 {
+	if (r_addr_is_ib(a))
+		return sizeof(struct sockaddr_ib);
 	return a->sa_family == AF_INET ? sizeof(struct sockaddr_in)
 				       : sizeof(struct sockaddr_in6);
 }
 
+/* The service ID without the bits that the mask leaves open. */
+static uint64_t service_of(const struct sockaddr *a)
+{
+	return be64toh(as_ib(a)->sib_sid & as_ib(a)->sib_sid_mask);
+}
+
+uint64_t r_addr_space(const struct sockaddr *a)
+{
+	return service_of(a) >> SPACE_SHIFT;
+}
+
 uint16_t r_addr_port(const struct sockaddr *a)
 {
+	if (r_addr_is_ib(a))
+		return (uint16_t)service_of(a);
 	return ntohs(a->sa_family == AF_INET ? as_ipv4(a)->sin_port
 					     : as_ipv6(a)->sin6_port);
+}
+
+void r_addr_set_service(struct sockaddr *a, uint64_t space, uint16_t port)
+{
+	struct sockaddr_ib *ib = (struct sockaddr_ib *)(void *)a;
+
+	ib->sib_sid = htobe64(space << SPACE_SHIFT | port);
+	ib->sib_sid_mask = WHOLE_ID;
 }
 
 /* sin_port and sin6_port have the same offset. */
 void r_addr_set_port(struct sockaddr *a, uint16_t port)
 {
+	if (r_addr_is_ib(a)) {
+		r_addr_set_service(a, r_addr_space(a), port);
+		return;
+	}
 	((struct sockaddr_in *)(void *)a)->sin_port = htons(port);
 }
 
@@ -75,6 +146,10 @@ void r_addr_ip(const struct sockaddr *a, uint8_t ip[16])
 	memset(ip, 0, 16);
 	if (a->sa_family == AF_INET6) {
 		memcpy(ip, &as_ipv6(a)->sin6_addr, 16);
+		return;
+	}
+	if (r_addr_is_ib(a)) {
+		memcpy(ip, &as_ib(a)->sib_addr, 16);
 		return;
 	}
 	ip[10] = ip[11] = 0xff;
@@ -97,14 +172,41 @@ void r_addr_make(struct sockaddr *a, const uint8_t ip[16], uint16_t port)
 	r_addr_set_port(a, port);
 }
 
+void r_addr_make_ib(struct sockaddr *a, const uint8_t gid[16], uint64_t space,
+		    uint16_t port, uint16_t pkey)
+{
+	struct sockaddr_ib *ib = (struct sockaddr_ib *)(void *)a;
+
+	memset(ib, 0, sizeof(*ib));
+	ib->sib_family = AF_IB;
+	ib->sib_pkey = htobe16(pkey);
+	memcpy(&ib->sib_addr, gid, 16);
+	r_addr_set_service(a, space, port);
+}
+
+void r_addr_move(struct sockaddr *a, const uint8_t ip[16])
+{
+	if (r_addr_is_ib(a))
+		memcpy(&((struct sockaddr_ib *)(void *)a)->sib_addr, ip, 16);
+	else
+		r_addr_make(a, ip, r_addr_port(a));
+}
+
+uint16_t r_addr_pkey(const struct sockaddr *a)
+{
+	return be16toh(as_ib(a)->sib_pkey);
+}
+
 const char *r_addr_text(const struct sockaddr *a, char *text)
 {
 	char name[INET6_ADDRSTRLEN] = "an unknown address";
-	const void *bytes = a->sa_family == AF_INET
-				    ? (const void *)&as_ipv4(a)->sin_addr
-				    : &as_ipv6(a)->sin6_addr;
+	const void *bytes =
+		a->sa_family == AF_INET ? (const void *)&as_ipv4(a)->sin_addr
+		: r_addr_is_ib(a)	? (const void *)&as_ib(a)->sib_addr
+					: &as_ipv6(a)->sin6_addr;
 
-	inet_ntop(a->sa_family, bytes, name, sizeof(name));
+	inet_ntop(r_addr_is_ib(a) ? AF_INET6 : a->sa_family, bytes, name,
+		  sizeof(name));
 	snprintf(text, R_ADDR_TEXT, "%s port %u", name, r_addr_port(a));
 	return text;
 }

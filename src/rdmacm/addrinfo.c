@@ -2,13 +2,18 @@
 /* rdma_getaddrinfo: resolves names to the addresses that rdma_create_ep
  * takes. */
 #include "rdmacm/explain.h"
+#include "rdmacm/ib.h"
 #include "rdmacm/newer.h"
 #include "rdmacm/object.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define PKEY 0xffff /* of a GID that getaddrinfo has read */
 
 /* Each pointer is NULL or an allocation of its own. */
 static void free_one(struct rdma_addrinfo *r)
@@ -62,6 +67,43 @@ static void set_types(struct rdma_addrinfo *r,
 				: IBV_QPT_RC;
 }
 
+static bool wants_gid(const struct rdma_addrinfo *hints)
+{
+	return hints->ai_family == AF_IB;
+}
+
+/* Makes the GID that the program has written as an IPv6 address, with the
+ * service ID of the port space and the port.  Without a port the mask leaves
+ * the port open. */
+static void make_gid(struct sockaddr_ib *ib, const struct addrinfo *a,
+		     int space)
+{
+	const struct sockaddr_in6 *six =
+		(const struct sockaddr_in6 *)(void *)a->ai_addr;
+
+	r_addr_make_ib((struct sockaddr *)ib, six->sin6_addr.s6_addr,
+		       (uint64_t)space, ntohs(six->sin6_port), PKEY);
+	ib->sib_flowinfo = six->sin6_flowinfo;
+	ib->sib_scope_id = six->sin6_scope_id;
+	ib->sib_sid_mask = htobe64(RDMA_IB_IP_PS_MASK);
+	if (six->sin6_port)
+		ib->sib_sid_mask |= htobe64(RDMA_IB_IP_PORT_MASK);
+}
+
+/* Copies the address that the resolver has found.  Returns 0 or -1. */
+static int copy_found(struct rdma_addrinfo *r, const struct addrinfo *a)
+{
+	bool passive = r->ai_flags & RAI_PASSIVE;
+	struct sockaddr **to = passive ? &r->ai_src_addr : &r->ai_dst_addr;
+	socklen_t *size = passive ? &r->ai_src_len : &r->ai_dst_len;
+	struct sockaddr_ib ib;
+
+	if (r->ai_family != AF_IB)
+		return copy_addr(to, size, a->ai_addr, a->ai_addrlen);
+	make_gid(&ib, a, r->ai_port_space);
+	return copy_addr(to, size, (struct sockaddr *)&ib, sizeof(ib));
+}
+
 static struct rdma_addrinfo *make_result(const struct addrinfo *a,
 					 const struct rdma_addrinfo *hints)
 {
@@ -72,11 +114,9 @@ static struct rdma_addrinfo *make_result(const struct addrinfo *a,
 	if (!r)
 		return NULL;
 	r->ai_flags = hints->ai_flags;
-	r->ai_family = a->ai_family;
+	r->ai_family = wants_gid(hints) ? AF_IB : a->ai_family;
 	set_types(r, hints);
-	err = copy_addr(passive ? &r->ai_src_addr : &r->ai_dst_addr,
-			passive ? &r->ai_src_len : &r->ai_dst_len, a->ai_addr,
-			a->ai_addrlen);
+	err = copy_found(r, a);
 	if (!err && !passive && hints->ai_src_len)
 		err = copy_addr(&r->ai_src_addr, &r->ai_src_len,
 				hints->ai_src_addr, hints->ai_src_len);
@@ -155,11 +195,13 @@ int rdma_getaddrinfo(const char *node, const char *service,
 	if (!node && !service && !hints->ai_dst_len && !hints->ai_src_len)
 		return r_fail(EINVAL, "rdma_getaddrinfo needs a node, a "
 				      "service or an address in hints");
-	if (hints->ai_family == AF_IB)
+	if (wants_gid(hints) && !r_ib_is_used())
 		return r_fail(EAFNOSUPPORT,
-			      "rdma_getaddrinfo: adverb does not support "
-			      "addresses of the family AF_IB; use an IPv4 or "
-			      "IPv6 address");
+			      "rdma_getaddrinfo: this host has no InfiniBand "
+			      "device, so there are no addresses of the family "
+			      "AF_IB; use an IPv4 or IPv6 address, or run the "
+			      "program on a host of a fabric (adverb run "
+			      "--fabric)");
 	if (r_devices())
 		return -1;
 	if (!node && !service)
@@ -168,8 +210,12 @@ int rdma_getaddrinfo(const char *node, const char *service,
 		ask.ai_flags |= AI_PASSIVE;
 	if (hints->ai_flags & RAI_NUMERICHOST)
 		ask.ai_flags |= AI_NUMERICHOST;
-	if (hints->ai_flags & RAI_FAMILY)
+	if (wants_gid(hints)) {
+		ask.ai_family = AF_INET6;
+		ask.ai_flags |= AI_NUMERICHOST;
+	} else if (hints->ai_flags & RAI_FAMILY) {
 		ask.ai_family = hints->ai_family;
+	}
 	err = getaddrinfo(node, service, &ask, &found);
 	if (err) {
 		r_say("rdma_getaddrinfo: node %s, service %s cannot be "

@@ -8,6 +8,7 @@
  * queue pair, in the program's thread, as rdma-core's librdmacm does.
  */
 #include "rdmacm/explain.h"
+#include "rdmacm/ib.h"
 #include "rdmacm/iw.h"
 #include "rdmacm/newer.h"
 #include "rdmacm/object.h"
@@ -92,6 +93,10 @@ static void fill_ud(const struct r_id *id, struct rdma_ud_param *p,
 {
 	p->qp_num = m->qp.qpn;
 	p->qkey = m->qp.qkey;
+	if (r_is_ib(id)) {
+		r_ib_fill_av(id, &p->ah_attr);
+		return;
+	}
 	p->ah_attr.is_global = 1;
 	p->ah_attr.port_num = id->base.port_num;
 	p->ah_attr.grh.sgid_index = id->path.sgid_index;
@@ -208,7 +213,7 @@ static bool is_for_no_device(struct r_event *e)
 	if (e->base.event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return false;
 	id->device = r_device_find(id->path.local, id->iw ? R_IWARP : R_ROCE,
-				   &id->path.sgid_index);
+				   &id->path);
 	return !id->device;
 }
 
@@ -268,7 +273,7 @@ static bool serve_request(struct r_event *e)
 	struct r_id *listener = r_id(e->base.listen_id);
 	struct r_id *id = r_id(e->base.id);
 
-	r_device_use(id, id->device, id->path.sgid_index);
+	r_device_use(id, id->device);
 	if (id->iw)
 		take_stream_request(id);
 	else
@@ -335,6 +340,10 @@ static void serve_event(struct r_event *e)
 		id->state.is_disconnected = true;
 	if (!e->message.kind)
 		return;
+	if (e->message.kind == CMPROTO_DONE) { /* of a CMPROTO_ROUTE */
+		r_ib_take_route(e);
+		return;
+	}
 	if (e->message.is_datagram)
 		fill_ud(id, &e->base.param.ud, &e->message);
 	else
@@ -444,6 +453,8 @@ int r_complete(struct r_id *id)
 	if (rdma_get_cm_event(b->channel, &b->event))
 		return -1;
 	status = b->event->status;
+	if (b->event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		status = -ENODEV; /* the call's own event will not come */
 	if (!status)
 		return 0;
 	errno = b->event->event == RDMA_CM_EVENT_REJECTED ? ECONNREFUSED

@@ -2,6 +2,7 @@
 /* Listen, connect, accept, reject, disconnect: the program's part of a
  * conversation (IBTA 12.6).  The broker sends and receives the messages. */
 #include "rdmacm/explain.h"
+#include "rdmacm/ib.h"
 #include "rdmacm/iw.h"
 #include "rdmacm/object.h"
 
@@ -21,16 +22,19 @@
 #define FAST_RETRIES 4	/* with ADVERB_CM_FAST: gives up after 8 s */
 #define ACK_TIMEOUT  17 /* 0.5 s: twice the packet lifetime */
 #define HOP_LIMIT    64
+#define PKEY	     0xffff
 #define REJ_ECE	     35 /* IBTA 12.6.7.2: the vendor option is refused */
 
 /* Bytes of private data that a program may put into each message of the CM
- * (IBTA 12.6, A11.3). */
+ * (IBTA 12.6, A11.3).  ROOM_IP: the bytes of IP addressing in a REQ and a
+ * SIDR_REQ, which messages between GIDs do not have. */
 enum {
 	ROOM_REQ = 56,
 	ROOM_REP = 196,
 	ROOM_REJ = 148,
 	ROOM_SIDR = 180,
-	ROOM_SIDR_REP = 136
+	ROOM_SIDR_REP = 136,
+	ROOM_IP = 36,
 };
 
 static bool is_datagram(const struct r_id *id)
@@ -134,12 +138,22 @@ static int listen_all(struct r_id *id, int backlog)
 	return 0;
 }
 
+/* Binds the id to a free port at all addresses of this host. */
+static int bind_any(struct r_id *id)
+{
+	static const uint8_t none[16];
+	struct sockaddr_storage any = {.ss_family = AF_INET};
+
+	if (r_ib_is_used())
+		r_addr_make_ib((struct sockaddr *)&any, none, 0, 0, PKEY);
+	return r_bind(id, (const struct sockaddr *)&any);
+}
+
 int rdma_listen(struct rdma_cm_id *base, int backlog)
 {
-	static const struct sockaddr_in any = {.sin_family = AF_INET};
 	struct r_id *id = r_id(base);
 
-	if (!r_is_bound(id) && r_bind(id, (const struct sockaddr *)&any))
+	if (!r_is_bound(id) && bind_any(id))
 		return -1;
 	if (listen_all(id, backlog))
 		return -1;
@@ -176,8 +190,9 @@ static void fill_common(struct r_id *id, struct cmproto *m)
 	m->qp.rnr_retry = id->own.rnr_retry;
 	m->qp.has_srq = id->own.has_srq;
 	m->qp.mtu = id->path.mtu;
-	m->qp.ack_timeout =
-		id->options.ack_timeout ? id->options.ack_timeout : ACK_TIMEOUT;
+	m->qp.ack_timeout = id->options.ack_timeout ? id->options.ack_timeout
+			    : r_is_ib(id)	    ? r_ib_ack_timeout(id, 0)
+						    : ACK_TIMEOUT;
 	m->qp.ack_delay = 0;
 	m->qp.traffic_class = id->options.tos;
 	m->qp.hop_limit = HOP_LIMIT;
@@ -186,6 +201,13 @@ static void fill_common(struct r_id *id, struct cmproto *m)
 	m->qp.ece_vendor = id->own.ece.vendor_id;
 	m->qp.ece_options = id->own.ece.options;
 	m->is_datagram = is_datagram(id);
+	m->is_ib = r_is_ib(id);
+	if (!m->is_ib)
+		return;
+	m->path = id->path.ib;
+	m->qp.pkey = id->path.ib.pkey;
+	m->qp.traffic_class = id->path.ib.traffic_class;
+	m->qp.hop_limit = id->path.ib.hop_limit;
 }
 
 /* Stores the program's parameters, with the depths limited to responder_max and
@@ -228,11 +250,12 @@ static int connect_roce(struct r_id *id,
 	struct cmproto m = {.timeout = CM_TIMEOUT,
 			    .max_retries = CM_RETRIES,
 			    .is_strict = env_is_on("ADVERB_STRICT")};
+	size_t room = (is_datagram(id) ? ROOM_SIDR : ROOM_REQ) +
+		      (r_is_ib(id) ? ROOM_IP : 0);
 	int err;
 
 	if (conn_param && put_private(&m, conn_param->private_data,
-				      conn_param->private_data_len,
-				      is_datagram(id) ? ROOM_SIDR : ROOM_REQ))
+				      conn_param->private_data_len, room))
 		return -1;
 	if (env_is_on("ADVERB_CM_FAST"))
 		m.max_retries = FAST_RETRIES;
@@ -272,6 +295,10 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 		return r_fail(EINVAL, "rdma_connect: the id listens, was "
 				      "connected before, or came with a "
 				      "connection request; create another id");
+	if (r_is_ib(id) && !id->path.ib.remote_lid)
+		return r_fail(EINVAL, "rdma_connect: the id has no path to its "
+				      "destination; call rdma_resolve_route "
+				      "first");
 	take_param(id, conn_param, id->device->max_responder,
 		   id->device->max_initiator);
 	if (r_is_iwarp(id) ? r_iw_connect(id, conn_param)

@@ -15,7 +15,7 @@
 
 #define DEVICES 8
 #define GIDS	64
-#define PORT	1
+#define PORT	1 /* of all devices but adapters of a fabric */
 
 /* Covers devices, count and owner while a thread opens the devices.  A reader
  * of devices or count has called r_devices before, and does not take this lock.
@@ -57,6 +57,15 @@ static const struct verbs_iwarp *iwarp_calls(void)
 	return calls;
 }
 
+/* The device's link layer is InfiniBand. */
+static bool is_adapter(struct ibv_context *verbs)
+{
+	struct ibv_port_attr port;
+
+	return !ibv_query_port(verbs, PORT, &port) &&
+	       port.link_layer == IBV_LINK_LAYER_INFINIBAND;
+}
+
 static bool open_device(struct r_device *d, struct ibv_device *device)
 {
 	bool is_iwarp = device->transport_type == IBV_TRANSPORT_IWARP;
@@ -68,6 +77,7 @@ static bool open_device(struct r_device *d, struct ibv_device *device)
 	d->verbs = ibv_open_device(device);
 	if (!d->verbs)
 		return false;
+	d->is_ib = !is_iwarp && is_adapter(d->verbs);
 	d->guid = be64toh(ibv_get_device_guid(device));
 	d->max_responder = d->max_initiator = 1;
 	if (!ibv_query_device(d->verbs, &attr)) {
@@ -138,18 +148,35 @@ int r_devices(void)
 		      "run adverb doctor to see the cause");
 }
 
-/* Returns the index of the RoCE v2 GID of an address, or -1 if the device has
- * no such GID. */
-static int find_gid_index(struct ibv_context *verbs, const uint8_t ip[16])
+/* Stores the port and the index of the GID that is the address `ip`, a GID of
+ * RoCE v2 or of InfiniBand, in *path.  Returns false if the device has no such
+ * GID. */
+static bool find_gid(const struct r_device *d, const uint8_t ip[16],
+		     struct r_path *path)
 {
+	const uint32_t type = d->is_ib ? IBV_GID_TYPE_IB : IBV_GID_TYPE_ROCE_V2;
 	struct ibv_gid_entry entries[GIDS];
-	ssize_t n = ibv_query_gid_table(verbs, entries, GIDS, 0);
+	ssize_t n = ibv_query_gid_table(d->verbs, entries, GIDS, 0);
 
 	for (ssize_t i = 0; i < n; i++)
-		if (entries[i].gid_type == IBV_GID_TYPE_ROCE_V2 &&
-		    !memcmp(entries[i].gid.raw, ip, 16))
-			return (int)entries[i].gid_index;
-	return -1;
+		if (entries[i].gid_type == type &&
+		    !memcmp(entries[i].gid.raw, ip, 16)) {
+			path->port_num = (uint8_t)entries[i].port_num;
+			path->sgid_index = (uint8_t)entries[i].gid_index;
+			return true;
+		}
+	return false;
+}
+
+/* Has the iWARP device the address?  Then the port and the index are stored. */
+static bool find_address(const struct r_device *d, const uint8_t ip[16],
+			 struct r_path *path)
+{
+	if (!d->iwarp->has_address(d->verbs, ip))
+		return false;
+	path->port_num = PORT;
+	path->sgid_index = 0;
+	return true;
 }
 
 static enum r_transport transport_of(const struct r_device *d)
@@ -158,23 +185,25 @@ static enum r_transport transport_of(const struct r_device *d)
 }
 
 struct r_device *r_device_find(const uint8_t ip[16], enum r_transport among,
-			       uint8_t *sgid_index)
+			       struct r_path *path)
 {
 	for (int i = 0; i < count; i++) {
 		struct r_device *d = &devices[i];
-		int index = -1;
 
 		if (!(transport_of(d) & among))
 			continue;
-		if (!d->iwarp)
-			index = find_gid_index(d->verbs, ip);
-		else if (d->iwarp->has_address(d->verbs, ip))
-			index = 0;
-		if (index >= 0) {
-			*sgid_index = (uint8_t)index;
+		if (d->iwarp ? find_address(d, ip, path)
+			     : find_gid(d, ip, path))
 			return d;
-		}
 	}
+	return NULL;
+}
+
+const struct r_device *r_device_ib(void)
+{
+	for (int i = 0; i < count; i++)
+		if (devices[i].is_ib)
+			return &devices[i];
 	return NULL;
 }
 
@@ -182,12 +211,13 @@ int r_fail_device(const struct r_id *id, const struct sockaddr *addr,
 		  const char *format)
 {
 	char text[R_ADDR_TEXT];
-	uint8_t ip[16], index;
+	struct r_path path;
+	uint8_t ip[16];
 
 	r_addr_text(addr, text);
 	r_addr_ip(addr, ip);
 	if (r_transports(id) == R_ROCE &&
-	    (r_device_find(ip, R_IWARP, &index) || !r_device_exists(R_ROCE)))
+	    (r_device_find(ip, R_IWARP, &path) || !r_device_exists(R_ROCE)))
 		return r_fail(ENODEV,
 			      "rdma_cm: %s cannot be the address of a datagram "
 			      "id (RDMA_PS_UDP), since iWARP has connections "
@@ -214,17 +244,16 @@ struct ibv_pd *r_device_domain(struct r_device *d)
 	return d->pd;
 }
 
-void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index)
+void r_device_use(struct r_id *id, struct r_device *d)
 {
 	struct ibv_port_attr port;
 
 	id->device = d;
-	id->path.sgid_index = sgid_index;
 	id->base.verbs = d->verbs;
 	id->base.pd = r_device_domain(d);
-	id->base.port_num = PORT;
+	id->base.port_num = id->path.port_num;
 	id->path.mtu = IBV_MTU_1024;
-	if (!ibv_query_port(d->verbs, PORT, &port))
+	if (!ibv_query_port(d->verbs, id->path.port_num, &port))
 		id->path.mtu = (uint8_t)port.active_mtu;
 	if (id->path.route_mtu && id->path.route_mtu < id->path.mtu)
 		id->path.mtu = id->path.route_mtu;

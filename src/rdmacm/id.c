@@ -2,10 +2,12 @@
 /* Ids: creation, binding, options, migration, and the broker's messages about
  * them. */
 #include "rdmacm/explain.h"
+#include "rdmacm/ib.h"
 #include "rdmacm/iw.h"
 #include "rdmacm/object.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,11 +126,18 @@ void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
 	m->at.local_port = r_addr_port(addr);
 	m->may_share = id->options.may_share;
 	m->is_datagram = id->base.qp_type == IBV_QPT_UD;
+	m->is_ib = r_addr_is_ib(addr);
+	if (m->is_ib && r_addr_space(addr))
+		m->at.space = (uint16_t)r_addr_space(addr);
 	if (!r_addr_is_open(addr) || id->device) {
 		r_addr_ip(addr, m->at.local);
 		return;
 	}
 	m->only_own = r_addr_is_loopback(addr);
+	if (m->is_ib) {
+		m->any_v6 = true; /* a GID has the form of an IPv6 address */
+		return;
+	}
 	m->any_v4 = addr->sa_family == AF_INET || !id->options.is_family_only;
 	m->any_v6 = addr->sa_family == AF_INET6;
 }
@@ -136,13 +145,13 @@ void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
 static int take_device(struct r_id *id, const struct sockaddr *addr)
 {
 	struct r_device *d;
-	uint8_t ip[16], index;
+	uint8_t ip[16];
 
 	r_addr_ip(addr, ip);
-	d = r_device_find(ip, r_transports(id), &index);
+	d = r_device_find(ip, r_transports(id), &id->path);
 	if (!d)
 		return -ENODEV;
-	r_device_use(id, d, index);
+	r_device_use(id, d);
 	memcpy(id->path.local, ip, 16);
 	return 0;
 }
@@ -158,6 +167,17 @@ static int may_bind(struct r_id *id, const struct sockaddr *addr, bool takes)
 			      "rdma_cm: the id cannot be bound, since "
 			      "its rdma_resolve_addr has not ended yet; "
 			      "wait for ADDR_RESOLVED or ADDR_ERROR");
+	if (r_addr_is_ib(addr) && r_addr_space(addr) &&
+	    !r_ib_is_space(id->base.ps, r_addr_space(addr)))
+		return r_fail(
+			EPROTONOSUPPORT,
+			"rdma_cm: the service ID of the address (sib_sid) "
+			"begins with 0x%llx, and ids of the port space "
+			"0x%x have other service IDs; set sib_sid to the "
+			"port space shifted left by 16 bits, plus the "
+			"port",
+			(unsigned long long)r_addr_space(addr),
+			(unsigned)id->base.ps);
 	if (takes && take_device(id, addr))
 		return r_fail_device(
 			id, addr,
@@ -174,8 +194,12 @@ static void set_bound(struct r_id *id, const struct sockaddr *addr,
 
 	if (addr != &a->src_addr)
 		memcpy(&a->src_storage, addr, r_addr_size(addr));
+	if (r_addr_is_ib(addr) && !r_addr_space(&a->src_addr))
+		r_addr_set_service(&a->src_addr, (uint64_t)id->base.ps, port);
 	r_addr_set_port(&a->src_addr, port);
 	memcpy(&a->addr.ibaddr.sgid, id->path.local, 16);
+	if (r_addr_is_ib(addr))
+		a->addr.ibaddr.pkey = htobe16(r_addr_pkey(&a->src_addr));
 }
 
 int r_bind_later(struct r_id *id, const struct sockaddr *addr)
@@ -315,9 +339,8 @@ int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *addr)
 {
 	struct r_id *id = r_id(base);
 
-	if (!r_addr_is_known(addr))
-		return r_fail(EAFNOSUPPORT, "rdma_bind_addr: the address is "
-					    "neither IPv4 nor IPv6");
+	if (r_addr_check(addr, "rdma_bind_addr"))
+		return -1;
 	if (r_is_bound(id))
 		return r_fail(EINVAL,
 			      "rdma_bind_addr: the id already has an address");
@@ -415,6 +438,28 @@ __be16 rdma_get_dst_port(struct rdma_cm_id *id)
 	return port_of(&id->route.addr.dst_addr);
 }
 
+/* Sets the addresses of the id of a connection request. */
+static void set_addresses(struct r_id *id, const struct r_id *listener,
+			  const struct cmproto *m)
+{
+	const struct sockaddr *at = &listener->base.route.addr.src_addr;
+	struct rdma_addr *a = &id->base.route.addr;
+	uint16_t pkey;
+
+	if (!r_addr_is_ib(at)) {
+		r_addr_make(&a->src_addr, m->at.local, m->at.local_port);
+		r_addr_make(&a->dst_addr, m->at.peer, m->at.peer_port);
+		return;
+	}
+	id->path.ib = m->path;
+	pkey = m->path.pkey ? m->path.pkey : r_addr_pkey(at);
+	r_addr_make_ib(&a->src_addr, m->at.local, r_addr_space(at),
+		       m->at.local_port, pkey);
+	/* No message of the CM tells the peer's service ID. */
+	r_addr_make_ib(&a->dst_addr, m->at.peer, 0, m->at.peer_port, pkey);
+	a->addr.ibaddr.pkey = htobe16(pkey);
+}
+
 /* Creates the id of a connection request, and posts the event to the listener's
  * channel. */
 static void create_incoming_id(struct r_id *listener, const struct cmproto *m)
@@ -440,9 +485,7 @@ static void create_incoming_id(struct r_id *listener, const struct cmproto *m)
 	id->options.ack_timeout = listener->options.ack_timeout;
 	memcpy(id->path.local, m->at.local, 16);
 	memcpy(id->path.peer, m->at.peer, 16);
-	r_addr_make(&id->base.route.addr.src_addr, m->at.local,
-		    m->at.local_port);
-	r_addr_make(&id->base.route.addr.dst_addr, m->at.peer, m->at.peer_port);
+	set_addresses(id, listener, m);
 	memcpy(&id->base.route.addr.addr.ibaddr.sgid, m->at.local, 16);
 	memcpy(&id->base.route.addr.addr.ibaddr.dgid, m->at.peer, 16);
 	r_link(id, m->new_id);
@@ -465,7 +508,14 @@ static void explain_end(const struct r_id *id, const struct cmproto *m)
 	/* Only the active side is told why a connection is not established. */
 	if (id->state.is_passive)
 		return;
-	if (m->event == CMPROTO_UNREACHABLE && m->status == -ETIMEDOUT)
+	if (m->event == CMPROTO_UNREACHABLE && m->status == -ETIMEDOUT &&
+	    r_is_ib(id))
+		r_say("rdma_connect: UNREACHABLE: no program at the GID %s "
+		      "answers connection management; start the server on that "
+		      "host first, and check that its port is active "
+		      "(ibv_devinfo)",
+		      text);
+	else if (m->event == CMPROTO_UNREACHABLE && m->status == -ETIMEDOUT)
 		r_say("rdma_connect: UNREACHABLE: no program at %s answers "
 		      "connection management on UDP port 4791; check address, "
 		      "route and firewall",
@@ -518,6 +568,16 @@ static void post_end(struct r_id *id, enum rdma_cm_event_type type, int status)
 		return;
 	e = id->state.is_up ? r_event_new(id, RDMA_CM_EVENT_DISCONNECTED, 0)
 			    : r_event_new(id, type, status);
+	if (e)
+		r_post(e);
+}
+
+void r_post_removed(struct r_id *id)
+{
+	struct r_event *e = NULL;
+
+	if (!withdraw_id(id))
+		e = r_event_new(id, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 	if (e)
 		r_post(e);
 }

@@ -4,9 +4,11 @@
  * receives the broker's messages.  The first request opens the connection,
  * which lasts until the process ends; a forked child opens its own.  When the
  * broker is killed, its successor gets the notes of the conversations
- * (cmproto.h), and requests for the ports and listeners.
+ * (cmproto.h), and requests for the ports and listeners.  On a host of a fabric
+ * the fabric's process is the broker, and has no successor (ib.h).
  */
 #include "rdmacm/explain.h"
+#include "rdmacm/ib.h"
 #include "rdmacm/link_table.h"
 
 #include <errno.h>
@@ -294,6 +296,34 @@ static int redial_calmly(int old, uint64_t *dialled_ms, int *pause_ms)
 	return old;
 }
 
+/* Ends all ids of a fabric, under r_lock. */
+static void end_fabric(void)
+{
+	r_ib_end();
+	r_table_fail_waiters();
+	r_table_remove_device();
+	dials++; /* the waiters of r_call try again, and fail */
+	pthread_cond_broadcast(&r_changed);
+}
+
+/* The fabric has closed the connection `old`: ends all ids.  Returns -1, which
+ * ends the thread. */
+static int lose_fabric(int old)
+{
+	r_take();
+	broker_fd = -1;
+	fd_identity_close(old);
+	end_fabric();
+	r_give();
+	return -1;
+}
+
+static int replace_link(int old, uint64_t *dialled_ms, int *pause_ms)
+{
+	return r_ib_is_used() ? lose_fabric(old)
+			      : redial_calmly(old, dialled_ms, pause_ms);
+}
+
 #define LAST_ERRNO 4095
 
 /* Checks a message of n bytes from the broker: its size, magic number, version,
@@ -326,7 +356,7 @@ static void *run_thread(void *arg)
 		if (number != shared_load(&thread_number))
 			break;
 		if (n <= 0) {
-			fd = redial_calmly(fd, &dialled_ms, &pause_ms);
+			fd = replace_link(fd, &dialled_ms, &pause_ms);
 			continue;
 		}
 		r_take();
@@ -358,6 +388,20 @@ static int start_thread(int fd)
 	return 0;
 }
 
+/* Opens a connection to the broker.  Returns 0, or -errno with a message. */
+static int open_link(int *fd)
+{
+	char why[START_SENTENCE];
+	int err = dial_open(fd, NULL, tell_word, why);
+
+	if (err)
+		r_say("rdma_cm: there is no connection to the broker: %s", why);
+	/* Of dial_open, -EPIPE means that brokers ended before they answered.
+	 * A caller of dial_broker would take -EPIPE for a thread that is
+	 * connecting, and would wait for that thread. */
+	return err == -EPIPE ? -ECONNREFUSED : err;
+}
+
 /*
  * Connects to the broker unless a connection exists, under r_lock.  Returns 0
  * or -errno; -EPIPE: the thread is connecting, and increments `dials` when it
@@ -365,12 +409,12 @@ static int start_thread(int fd)
  */
 static int dial_broker(void)
 {
-	char why[START_SENTENCE];
 	int err, fd;
 
 	if (owner != getpid()) { /* a forked child drops its parent's state */
 		fd_identity_close(broker_fd);
 		broker_fd = -1;
+		r_ib_forget();
 		r_table_reset();
 		is_dialling = false;
 		owner = getpid();
@@ -383,17 +427,14 @@ static int dial_broker(void)
 		fd_identity_close(broker_fd); /* removes the mark */
 		broker_fd = -1;
 		shared_store(&thread_number, shared_own(&thread_number) + 1);
+		if (r_ib_is_used())
+			end_fabric();
 	}
 	if (is_dialling)
 		return -EPIPE;
-	err = dial_open(&fd, NULL, tell_word, why);
-	if (err) {
-		r_say("rdma_cm: there is no connection to the broker: %s", why);
-		/* Of dial_open, -EPIPE means that brokers ended before they
-		 * answered.  A caller of this function would take -EPIPE for a
-		 * thread that is connecting, and would wait for that thread. */
-		return err == -EPIPE ? -ECONNREFUSED : err;
-	}
+	err = r_ib_is_used() ? r_ib_dial(&fd) : open_link(&fd);
+	if (err)
+		return err;
 	/* Ids may remain of a broker that had no successor until now. */
 	revive_all(fd);
 	err = start_thread(fd);

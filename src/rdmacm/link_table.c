@@ -2,6 +2,7 @@
 #include "rdmacm/link_table.h"
 
 #include "rdmacm/explain.h"
+#include "rdmacm/ib.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -73,6 +74,8 @@ void r_table_settle(struct r_pending *p, const struct cmproto *m)
 
 	if (p->request.kind == CMPROTO_BIND)
 		r_id_bound(id, m);
+	else if (p->request.kind == CMPROTO_ROUTE)
+		r_ib_routed(id, m);
 	else if (!m->err)
 		memcpy(id->note, m->note, sizeof(m->note));
 	/* A conversation without a note has ended, and its id has got an
@@ -173,6 +176,26 @@ void r_table_fail_pending(void)
 	list_for_each_safe (n, &pending)
 		r_table_settle((struct r_pending *)(void *)n,
 			       &(struct cmproto){.err = -EPIPE});
+}
+
+void r_table_remove_device(void)
+{
+	const struct cmproto gone = {.err = -ENODEV};
+
+	list_for_each_safe (n, &pending) {
+		struct r_pending *p = (struct r_pending *)(void *)n;
+
+		if (p->request.kind == CMPROTO_BIND)
+			r_table_settle(p, &gone);
+		else
+			pending_free(p);
+	}
+	for (int i = 0; i < BUCKETS; i++) {
+		if (!ids[i].next)
+			continue;
+		list_for_each (n, &ids[i])
+			r_post_removed(r_table_id(n));
+	}
 }
 
 /* Keeps the note of a released id.  If RELEASES notes are kept, frees the

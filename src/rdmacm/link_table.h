@@ -87,6 +87,10 @@ bool r_table_is_full(void);
 void r_table_add(struct r_pending *p);
 /* Handles the answer m to the request p, and frees p. */
 void r_table_settle(struct r_pending *p, const struct cmproto *m);
+/* The device of all ids is gone for good (ib.h): drops all requests of
+ * r_table_add, and posts DEVICE_REMOVAL to all ids, but ADDR_ERROR to an id
+ * that has no port yet. */
+void r_table_remove_device(void);
 /* There is no broker: answers all requests of r_table_add with -EPIPE. */
 void r_table_fail_pending(void);
 /* Returns the list of the requests of r_table_add, oldest first. */

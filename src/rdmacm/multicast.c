@@ -44,6 +44,12 @@ static int join_group(struct r_id *id, const struct sockaddr *addr,
 				      "device (call rdma_bind_addr or "
 				      "rdma_resolve_addr first), or the group "
 				      "has no IP address");
+	if (r_is_ib(id) || r_addr_is_ib(addr))
+		return r_fail(ENOTSUP, "rdma_join_multicast: adverb's rdma_cm "
+				       "does not join groups of InfiniBand; "
+				       "join by the subnet administration (as "
+				       "ib_send_bw -c UD -g does), and attach "
+				       "the queue pair by ibv_attach_mcast");
 	if (r_is_iwarp(id))
 		return r_fail(ENOSYS, "rdma_join_multicast: iWARP has no "
 				      "multicast; use a RoCE device");

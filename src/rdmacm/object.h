@@ -15,6 +15,7 @@
 
 #include <rdma/rdma_cma.h>
 
+#include <infiniband/ib.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,6 +30,8 @@ struct r_device {
 	uint64_t guid;	   /* host order */
 	/* The calls for an iWARP device (verbs/iwarp.h); RoCE: NULL. */
 	const struct verbs_iwarp *iwarp;
+	/* The device is an adapter of a fabric (ib.h). */
+	bool is_ib;
 	/* The largest responder resources and initiator depth of a QP. */
 	uint8_t max_responder, max_initiator;
 };
@@ -78,10 +81,14 @@ struct r_state {
 struct r_path {
 	/* Addresses as GIDs; IPv4 addresses are mapped to IPv6. */
 	uint8_t local[16], peer[16];
-	uint8_t sgid_index;
-	uint8_t mtu;	   /* the path MTU, IBV_MTU_* */
-	uint8_t route_mtu; /* the largest path MTU of the route; 0: unknown */
-	uint32_t scope;	   /* the interface of a link-local peer address */
+	uint8_t port_num;   /* the port of the id's device */
+	uint8_t sgid_index; /* the index of `local` in that port's GID table */
+	uint8_t mtu;	    /* the path MTU, IBV_MTU_* */
+	uint8_t route_mtu;  /* the largest path MTU of the route; 0: unknown */
+	uint32_t scope;	    /* the interface of a link-local peer address */
+	/* InfiniBand: the path of rdma_resolve_route, or that of the peer's
+	 * REQ; all zeroes: unknown. */
+	struct cmproto_path ib;
 };
 
 /* Values that this side sends in its REQ or REP. */
@@ -176,6 +183,13 @@ static inline bool r_is_iwarp(const struct r_id *id)
 	return id->device && id->device->iwarp;
 }
 
+/* Returns whether the id's device is an adapter of a fabric; false if the id
+ * has no device. */
+static inline bool r_is_ib(const struct r_id *id)
+{
+	return id->device && id->device->is_ib;
+}
+
 static inline struct r_channel *r_channel(struct rdma_event_channel *channel)
 {
 	return (struct r_channel *)(void *)channel;
@@ -206,12 +220,15 @@ void r_await_acks(const struct r_id *id);
 int r_devices(void);
 /*
  * device.c: returns the first device of these kinds that has the address `ip`,
- * which is in the form of a GID.  Stores the index of that GID in *sgid_index;
- * 0 for an iWARP device.  Returns NULL if no such device has the address.  The
- * device stays open until the process ends.
+ * which is in the form of a GID.  Stores the port and the index of that GID in
+ * *path; the index is 0 for an iWARP device.  Returns NULL, and changes
+ * nothing, if no such device has the address.  The device stays open until the
+ * process ends.
  */
 struct r_device *r_device_find(const uint8_t ip[16], enum r_transport among,
-			       uint8_t *sgid_index);
+			       struct r_path *path);
+/* device.c: returns the adapter of a fabric, or NULL. */
+const struct r_device *r_device_ib(void);
 /*
  * device.c: fails a call, since no device that the id can have has the address.
  * Prints the message `format`, in which %s stands for the address.  If the id
@@ -229,10 +246,11 @@ bool r_device_exists(enum r_transport among);
  * since programs register memory in it.
  */
 struct ibv_pd *r_device_domain(struct r_device *d);
-/* device.c: gives the id the device d, with the GID of this index.  Sets verbs,
- * pd, port and path MTU of the id; the path MTU is at most path.route_mtu, if
- * that is known.  The pd is NULL if r_device_domain fails. */
-void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index);
+/* device.c: gives the id the device d, after r_device_find has stored the port
+ * in id->path.  Sets verbs, pd, port and path MTU of the id; the path MTU is at
+ * most path.route_mtu, if that is known.  The pd is NULL if r_device_domain
+ * fails. */
+void r_device_use(struct r_id *id, struct r_device *d);
 
 /* ---- link.c: the connection to the broker ---- */
 
@@ -335,6 +353,9 @@ void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
 /* Under r_lock: posts the event of a conversation that was lost with the
  * broker: DISCONNECTED or UNREACHABLE. */
 void r_post_lost(struct r_id *id);
+/* Under r_lock: the device is gone.  Posts DEVICE_REMOVAL, unless the program
+ * does not know the id yet. */
+void r_post_removed(struct r_id *id);
 /* Under r_lock: prints that a request of r_request has failed, and posts the
  * event: DISCONNECTED or CONNECT_ERROR.  err is -errno. */
 void r_post_failed(struct r_id *id, int err);
@@ -350,18 +371,38 @@ int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 
 /* ---- addr.c: addresses and GIDs ---- */
 
-/* Returns whether the address is not NULL, and is IPv4 or IPv6.  The functions
- * below are called only with such an address. */
+/* Returns whether the address is not NULL, and is IPv4, IPv6 or a GID (AF_IB).
+ * The functions below are called only with such an address. */
 bool r_addr_is_known(const struct sockaddr *a);
-/* Returns whether the address is 0.0.0.0 or ::. */
+/* Checks that an address, which may be NULL, is one of the family that this
+ * host's devices have: AF_IB on a host of a fabric, elsewhere IPv4 and IPv6.
+ * Returns 0, or -1 and errno EAFNOSUPPORT with a message that begins with the
+ * name of the call. */
+int r_addr_check(const struct sockaddr *a, const char *call);
+/* Returns whether the address is a GID: a struct sockaddr_ib. */
+bool r_addr_is_ib(const struct sockaddr *a);
+/* Of a GID: returns the service ID without its port, which is the low 16 bits.
+ * Bits that sib_sid_mask leaves open are 0. */
+uint64_t r_addr_space(const struct sockaddr *a);
+/* Of a GID: sets the service ID.  `space` is as in r_addr_space. */
+void r_addr_set_service(struct sockaddr *a, uint64_t space, uint16_t port);
+/* Of a GID: returns the P_Key, in host order. */
+uint16_t r_addr_pkey(const struct sockaddr *a);
+/* Fills in *a, which has room for a struct sockaddr_ib. */
+void r_addr_make_ib(struct sockaddr *a, const uint8_t gid[16], uint64_t space,
+		    uint16_t port, uint16_t pkey);
+/* Replaces the address and keeps the port.  *a has room for a struct
+ * sockaddr_in6 or, if *a is a GID, for a struct sockaddr_ib. */
+void r_addr_move(struct sockaddr *a, const uint8_t ip[16]);
+/* Returns whether the address is 0.0.0.0, :: or the GID of zeroes. */
 bool r_addr_is_any(const struct sockaddr *a);
 /* Returns whether the address is a loopback address, also as a mapped IPv4
  * address. */
 bool r_addr_is_loopback(const struct sockaddr *a);
 /* Returns whether the address is a multicast address. */
 bool r_addr_is_multicast(const struct sockaddr *a);
-/* Returns whether the address is 0.0.0.0, :: or a loopback address.  Binding to
- * such an address gives an id no device, as with the kernel. */
+/* Returns whether r_addr_is_any, or the address is a loopback address of IP.
+ * Binding to such an address gives an id no device, as with the kernel. */
 bool r_addr_is_open(const struct sockaddr *a);
 /* Returns the size of the address struct in bytes. */
 socklen_t r_addr_size(const struct sockaddr *a);

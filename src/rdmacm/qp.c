@@ -4,6 +4,7 @@
  * and moves them through their states as the connection requires (IBTA 12.9.5).
  */
 #include "rdmacm/explain.h"
+#include "rdmacm/ib.h"
 #include "rdmacm/iw.h"
 #include "rdmacm/object.h"
 
@@ -24,6 +25,8 @@
 static int attr_init(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 {
 	a->pkey_index = 0;
+	if (r_is_ib(id) && r_ib_pkey_index(id, &a->pkey_index))
+		return EINVAL;
 	a->port_num = id->base.port_num;
 	*mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 	if (id->base.qp_type == IBV_QPT_UD) {
@@ -44,6 +47,20 @@ static bool is_reliable(const struct r_id *id)
 	return id->base.qp_type != IBV_QPT_UC;
 }
 
+static void fill_av(const struct r_id *id, struct ibv_ah_attr *a)
+{
+	if (r_is_ib(id)) {
+		r_ib_fill_av(id, a);
+		return;
+	}
+	a->is_global = 1;
+	a->port_num = id->base.port_num;
+	a->grh.sgid_index = id->path.sgid_index;
+	a->grh.hop_limit = HOP_LIMIT;
+	a->grh.traffic_class = id->options.tos;
+	memcpy(&a->grh.dgid, id->path.peer, 16);
+}
+
 static int attr_rtr(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 {
 	*mask = IBV_QP_STATE;
@@ -51,12 +68,7 @@ static int attr_rtr(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 		return 0;
 	if (!id->remote.kind)
 		return EINVAL; /* the peer has sent no message yet */
-	a->ah_attr.is_global = 1;
-	a->ah_attr.port_num = id->base.port_num;
-	a->ah_attr.grh.sgid_index = id->path.sgid_index;
-	a->ah_attr.grh.hop_limit = HOP_LIMIT;
-	a->ah_attr.grh.traffic_class = id->options.tos;
-	memcpy(&a->ah_attr.grh.dgid, id->path.peer, 16);
+	fill_av(id, &a->ah_attr);
 	a->path_mtu = (enum ibv_mtu)id->path.mtu;
 	a->dest_qp_num = id->remote.qp.qpn;
 	/* IBTA 12.7.31: each side's message has the PSN at which its receiver
@@ -82,7 +94,9 @@ static int attr_rts(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 		return 0;
 	a->timeout = id->options.ack_timeout	  ? id->options.ack_timeout
 		     : req && req->qp.ack_timeout ? req->qp.ack_timeout
-						  : ACK_TIMEOUT;
+		     : r_is_ib(id)
+			     ? r_ib_ack_timeout(id, id->remote.qp.ack_delay)
+			     : ACK_TIMEOUT;
 	a->retry_cnt = req ? req->qp.retry_count : id->own.retry_count;
 	a->rnr_retry = id->remote.qp.rnr_retry;
 	a->max_rd_atomic = id->own.initiator_depth;

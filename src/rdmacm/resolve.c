@@ -6,6 +6,7 @@
  */
 #include "device/netdev.h"
 #include "rdmacm/explain.h"
+#include "rdmacm/ib.h"
 #include "rdmacm/iw.h"
 #include "rdmacm/object.h"
 
@@ -78,13 +79,16 @@ static void set_peer(struct r_id *id, const struct sockaddr *to)
 
 		if (to->sa_family == AF_INET6)
 			memcpy(loop, &in6addr_loopback, 16);
-		r_addr_make(&a->dst_addr, loop, r_addr_port(to));
+		else if (r_addr_is_ib(to))
+			r_ib_own_gid(loop);
+		r_addr_move(&a->dst_addr, loop);
 	}
 	r_addr_ip(&a->dst_addr, id->path.peer);
 	if (to->sa_family == AF_INET6)
 		id->path.scope = a->dst_sin6.sin6_scope_id;
 	memcpy(&a->addr.ibaddr.dgid, id->path.peer, 16);
-	a->addr.ibaddr.pkey = htobe16(PKEY);
+	a->addr.ibaddr.pkey =
+		r_addr_is_ib(to) ? htobe16(r_addr_pkey(to)) : htobe16(PKEY);
 }
 
 /* Returns whether rdma_resolve_addr must bind src as rdma_bind_addr does. */
@@ -131,12 +135,11 @@ static void keep_one_transport(struct r_id *id)
 static int set_device(struct r_id *id, const struct sockaddr *from)
 {
 	struct rdma_addr *a = &id->base.route.addr;
-	uint16_t port = r_addr_port(&a->src_addr);
 	struct r_device *d;
-	uint8_t ip[16], index;
+	uint8_t ip[16];
 
 	r_addr_ip(from, ip);
-	d = r_device_find(ip, r_transports(id), &index);
+	d = r_device_find(ip, r_transports(id), &id->path);
 	if (!d) {
 		r_fail_device(id, from,
 			      "rdma_resolve_addr: the route to the peer starts "
@@ -144,10 +147,10 @@ static int set_device(struct r_id *id, const struct sockaddr *from)
 			      "ibv_devinfo -v shows the devices");
 		return 1;
 	}
-	r_device_use(id, d, index);
+	r_device_use(id, d);
 	keep_one_transport(id);
 	memcpy(id->path.local, ip, 16);
-	r_addr_make(&a->src_addr, ip, port);
+	r_addr_move(&a->src_addr, ip);
 	memcpy(&a->addr.ibaddr.sgid, ip, 16);
 	return 0;
 }
@@ -162,7 +165,9 @@ static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 {
 	struct rdma_addr *a = &id->base.route.addr;
 	struct sockaddr_storage from = {0};
-	int err = route_to(&a->dst_addr, &from, &id->path.route_mtu);
+	bool is_ib = r_addr_is_ib(&a->dst_addr);
+	int err =
+		is_ib ? 0 : route_to(&a->dst_addr, &from, &id->path.route_mtu);
 
 	if (r_is_bound(id) && id->device) {
 		if (id->path.route_mtu && id->path.route_mtu < id->path.mtu)
@@ -176,6 +181,8 @@ static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 		r_addr_set_port((struct sockaddr *)&from, 0);
 	} else if (err) {
 		return err;
+	} else if (is_ib && r_ib_source(&a->dst_addr, &from)) {
+		return 1;
 	}
 	if (!r_is_bound(id))
 		return bind_later(id, (struct sockaddr *)&from, later);
@@ -201,10 +208,9 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	bool later = false, is_sync = id->is_sync;
 	int err;
 
-	if (!r_addr_is_known(dst_addr) ||
-	    (src_addr && !r_addr_is_known(src_addr)))
-		return r_fail(EAFNOSUPPORT, "rdma_resolve_addr: an address is "
-					    "neither IPv4 nor IPv6");
+	if (r_addr_check(dst_addr, "rdma_resolve_addr") ||
+	    (src_addr && r_addr_check(src_addr, "rdma_resolve_addr")))
+		return -1;
 	if (id->state.has_destination || id->state.is_passive ||
 	    id->state.is_listening)
 		return r_fail(EINVAL, "rdma_resolve_addr: the id already has a "
@@ -272,8 +278,9 @@ int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
 		return r_fail(EINVAL, "rdma_resolve_route: the id has no "
 				      "device; call rdma_resolve_addr first");
 	/* iWARP has no path records: the kernel routes TCP. */
-	if (r_is_iwarp(id) ? r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0)
-			   : set_route(id))
+	if (r_is_ib(id)	     ? r_ib_ask_route(id, timeout_ms)
+	    : r_is_iwarp(id) ? r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0)
+			     : set_route(id))
 		return -1;
 	return is_sync ? r_complete(id) : 0;
 }
@@ -297,6 +304,8 @@ int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 	id->options.tos = r->tclass;
 	if (r_is_iwarp(id))
 		return r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	if (r_is_ib(id))
+		return r_ib_give_route(id, r);
 	if ((r->mtu & PATH_MTU) && (r->mtu & PATH_MTU) < id->path.mtu)
 		id->path.mtu = r->mtu & PATH_MTU;
 	return set_route(id);

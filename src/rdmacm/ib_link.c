@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdmacm/ib.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fabric/fabric_client.h"
+#include "rdmacm/explain.h"
+#include "util/fd_identity.h"
+
+#define PATIENCE_MS 30000
+#define SENTENCE    512
+
+/* The connection that brought the socket for messages of the CM, which lives as
+ * long as the connection; -1: there is none. */
+static int control = -1;
+static bool has_ended;
+
+bool r_ib_is_used(void)
+{
+	return *fabric_client_path() != '\0';
+}
+
+/* Stores the GID of port 1 of this process's host in m->gid, which is what
+ * FABRIC_PROTO_CM takes. */
+static int ask_gid(int connection, struct fabric_proto *m)
+{
+	uint64_t gid[2];
+	int err;
+
+	*m = (struct fabric_proto){.kind = FABRIC_PROTO_PORT, .number = 1};
+	snprintf(m->host, sizeof(m->host), "%s", fabric_client_host());
+	err = fabric_client_ask(connection, m, NULL);
+	if (err)
+		return err;
+	if (!fabric_client_is_port(&m->port) || !m->port.guids[0])
+		return -EPROTO;
+	gid[0] = htobe64(m->port.gid_prefix);
+	gid[1] = htobe64(m->port.guids[0]);
+	*m = (struct fabric_proto){.kind = FABRIC_PROTO_CM};
+	snprintf(m->host, sizeof(m->host), "%s", fabric_client_host());
+	memcpy(m->gid, gid, sizeof(m->gid));
+	return 0;
+}
+
+/* Connects to the fabric.  Returns the connection, with the socket for messages
+ * of the CM in *fd, or -errno. */
+static int open_both(const char *path, int *fd)
+{
+	int connection = fabric_client_connect(path, PATIENCE_MS), err;
+	struct fabric_proto m;
+
+	if (connection < 0)
+		return connection;
+	err = ask_gid(connection, &m);
+	if (!err)
+		err = fabric_client_ask(connection, &m, fd);
+	if (!err && *fd < 0)
+		err = -EPROTO;
+	if (!err)
+		return connection;
+	close(connection);
+	return err;
+}
+
+int r_ib_dial(int *fd)
+{
+	const char *path = fabric_client_path();
+	char text[SENTENCE];
+	int connection;
+
+	if (has_ended)
+		return -ENODEV;
+	connection = open_both(path, fd);
+	if (connection >= 0) {
+		control = fd_identity_note(connection);
+		return 0;
+	}
+	fabric_client_explain(path, fabric_client_host(), connection, text,
+			      sizeof(text));
+	r_say("rdma_cm: there is no connection management on this host: %s",
+	      text);
+	/* To the caller, -EPIPE has another meaning. */
+	return connection == -EPIPE ? -ECONNRESET : connection;
+}
+
+void r_ib_end(void)
+{
+	fd_identity_close(control);
+	control = -1;
+	if (!has_ended)
+		r_say("rdma_cm: the fabric at %s (ADVERB_FABRIC) has closed "
+		      "this process's connection, or the process has closed "
+		      "it: all ids of rdma_cm get DEVICE_REMOVAL and cannot be "
+		      "used any more; if the fabric has ended, start it by "
+		      "adverb fabric FILE, and then start this program again",
+		      fabric_client_path());
+	has_ended = true;
+}
+
+void r_ib_forget(void)
+{
+	fd_identity_close(control);
+	control = -1;
+	has_ended = false;
+}

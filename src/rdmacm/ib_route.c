@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdmacm/ib.h"
+
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdmacm/explain.h"
+#include "util/bits.h"
+
+#define PREFIX	      8 /* bytes of a GID */
+#define PKEY_DEFAULT  0xffff
+#define PKEY_BASE     0x7fff /* without the bit of full membership */
+#define SELECT_EQUAL  2
+#define MTU_MAX	      5
+#define LIFE_TIME_MAX 63
+#define TIMEOUT_MAX   31
+#define SIX_BITS      0x3f /* the value below a selector */
+#define UNICAST_MAX   0xbfff
+
+/* ---- the source ---- */
+
+static bool is_active(const struct r_device *d, uint8_t number)
+{
+	struct ibv_port_attr port;
+
+	return !ibv_query_port(d->verbs, number, &port) &&
+	       port.state == IBV_PORT_ACTIVE;
+}
+
+static uint8_t count_ports(const struct r_device *d)
+{
+	struct ibv_device_attr attr;
+
+	return ibv_query_device(d->verbs, &attr) ? 0 : attr.phys_port_cnt;
+}
+
+/* Finds the GID from which packets to the GID `to` leave: `to` itself if it is
+ * this host's, else the first one of an active port with the prefix of `to`;
+ * NULL: any prefix.  `seen` counts the ports that are active. */
+static bool find_source(const uint8_t *to, uint8_t gid[16], unsigned *seen)
+{
+	const struct r_device *d = r_device_ib();
+	uint8_t ports = d ? count_ports(d) : 0;
+	union ibv_gid own;
+	struct r_path path;
+
+	*seen = 0;
+	if (to && r_device_find(to, R_ROCE, &path) &&
+	    is_active(d, path.port_num)) {
+		memcpy(gid, to, 16);
+		return true;
+	}
+	for (uint8_t n = 1; n <= ports; n++) {
+		if (!is_active(d, n) || ibv_query_gid(d->verbs, n, 0, &own))
+			continue;
+		++*seen;
+		if (to && memcmp(own.raw, to, PREFIX) != 0)
+			continue;
+		memcpy(gid, own.raw, 16);
+		return true;
+	}
+	memset(gid, 0, 16);
+	return false;
+}
+
+bool r_ib_own_gid(uint8_t gid[16])
+{
+	unsigned seen;
+
+	return find_source(NULL, gid, &seen);
+}
+
+int r_ib_source(const struct sockaddr *to, struct sockaddr_storage *from)
+{
+	uint8_t peer[16], gid[16];
+	char text[R_ADDR_TEXT];
+	unsigned seen;
+
+	r_addr_ip(to, peer);
+	if (find_source(peer, gid, &seen)) {
+		r_addr_make_ib((struct sockaddr *)from, gid, 0, 0,
+			       r_addr_pkey(to));
+		return 0;
+	}
+	if (!seen)
+		return r_fail(ENODEV, "rdma_resolve_addr: no port of advib0 is "
+				      "active, since no subnet manager has "
+				      "configured the subnet; start opensm on "
+				      "a host of the fabric, and wait until "
+				      "ibv_devinfo shows PORT_ACTIVE");
+	return r_fail(ENODEV,
+		      "rdma_resolve_addr: no active port of advib0 has the "
+		      "subnet prefix of the GID %s; ibv_devinfo -v shows the "
+		      "GIDs of a host",
+		      r_addr_text(to, text));
+}
+
+bool r_ib_is_space(enum rdma_port_space ps, uint64_t space)
+{
+	if (space == RDMA_PS_TCP || space == RDMA_PS_UDP)
+		return ps == RDMA_PS_IB || space == (uint64_t)ps;
+	return space == RDMA_PS_IB && ps == RDMA_PS_IB;
+}
+
+/* ---- the path ---- */
+
+/* Returns the exponent n of the first time 4.096 us * 2^n that is not less. */
+static uint8_t exponent_of(int timeout_ms)
+{
+	uint64_t ns = timeout_ms > 0 ? (uint64_t)timeout_ms * 1000000 : 0;
+	uint8_t n = 0;
+
+	while (n < TIMEOUT_MAX && (UINT64_C(4096) << n) < ns)
+		n++;
+	return n;
+}
+
+int r_ib_ask_route(struct r_id *id, int timeout_ms)
+{
+	struct cmproto m = {.is_ib = true, .timeout = exponent_of(timeout_ms)};
+	int err;
+
+	if (!id->state.has_destination)
+		return r_fail(EINVAL, "rdma_resolve_route: the id has no "
+				      "destination; call rdma_resolve_addr "
+				      "first");
+	memcpy(m.at.local, id->path.local, 16);
+	memcpy(m.at.peer, id->path.peer, 16);
+	m.path.pkey = be16toh(id->base.route.addr.addr.ibaddr.pkey);
+	m.path.traffic_class = id->options.tos;
+	err = r_request(id, &m, CMPROTO_ROUTE);
+	if (!err)
+		return 0;
+	return r_fail(-err,
+		      "rdma_resolve_route: the fabric cannot be asked for a "
+		      "path: %s",
+		      strerror(-err));
+}
+
+/* Checks a path that the fabric has sent. */
+static bool is_sound(const struct cmproto_path *p)
+{
+	return p->local_lid && p->local_lid <= UNICAST_MAX && p->remote_lid &&
+	       p->remote_lid <= UNICAST_MAX && p->mtu && p->mtu <= MTU_MAX &&
+	       p->sl < 16 && p->life_time <= LIFE_TIME_MAX && p->pkey;
+}
+
+static void explain_error(const struct r_id *id, int err)
+{
+	const struct sockaddr *to = &id->base.route.addr.dst_addr;
+	const struct sockaddr *from = &id->base.route.addr.src_addr;
+	char text[R_ADDR_TEXT], own[R_ADDR_TEXT];
+
+	r_addr_text(to, text);
+	if (err == -ENETUNREACH)
+		r_say("rdma_resolve_route: ROUTE_ERROR: the subnet manager "
+		      "knows no path to the GID %s with this P_Key; ibv_devinfo "
+		      "-v on the peer's host shows its GIDs, and saquery -p the "
+		      "paths",
+		      text);
+	else if (err == -ETIMEDOUT)
+		r_say("rdma_resolve_route: ROUTE_ERROR: no subnet manager has "
+		      "answered the question for a path to the GID %s; start "
+		      "opensm on a host of the fabric",
+		      text);
+	else if (err == -ENETDOWN)
+		r_say("rdma_resolve_route: ROUTE_ERROR: the port with the GID "
+		      "%s is not active, since no subnet manager has configured "
+		      "it, or its link is down; start opensm on a host of the "
+		      "fabric, and wait until ibv_devinfo shows PORT_ACTIVE",
+		      r_addr_text(from, own));
+	else
+		r_say("rdma_resolve_route: ROUTE_ERROR: the fabric has no path "
+		      "to the GID %s: %s",
+		      text, strerror(-err));
+}
+
+void r_ib_routed(struct r_id *id, const struct cmproto *m)
+{
+	int err = m->err || is_sound(&m->path) ? m->err : -EPROTO;
+	struct r_event *e = r_event_new(id,
+					err ? RDMA_CM_EVENT_ROUTE_ERROR
+					    : RDMA_CM_EVENT_ROUTE_RESOLVED,
+					err);
+
+	if (err)
+		explain_error(id, err);
+	if (!e)
+		return;
+	if (!err)
+		e->message = *m;
+	r_post(e);
+}
+
+static struct ibv_sa_path_rec *make_record(const struct r_id *id)
+{
+	const struct cmproto_path *from = &id->path.ib;
+	struct ibv_sa_path_rec *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	memcpy(&p->sgid, id->path.local, 16);
+	memcpy(&p->dgid, id->path.peer, 16);
+	p->slid = htobe16(from->local_lid);
+	p->dlid = htobe16(from->remote_lid);
+	p->hop_limit = from->hop_limit;
+	p->traffic_class = from->traffic_class;
+	p->reversible = 1;
+	p->numb_path = 1;
+	p->pkey = htobe16(from->pkey);
+	p->sl = from->sl;
+	p->mtu_selector = p->rate_selector = SELECT_EQUAL;
+	p->packet_life_time_selector = SELECT_EQUAL;
+	p->mtu = id->path.mtu;
+	p->rate = from->rate;
+	p->packet_life_time = from->life_time;
+	return p;
+}
+
+/* Gives the id a path.  Returns 0 or -ENOMEM. */
+static int use_path(struct r_id *id, const struct cmproto_path *path)
+{
+	struct rdma_route *route = &id->base.route;
+	struct ibv_sa_path_rec *p;
+
+	id->path.ib = *path;
+	id->path.mtu = bits_min_u8(id->path.mtu, path->mtu);
+	p = make_record(id);
+	if (!p)
+		return -ENOMEM;
+	free(route->path_rec);
+	route->path_rec = p;
+	route->num_paths = 1;
+	route->addr.addr.ibaddr.pkey = p->pkey;
+	return 0;
+}
+
+void r_ib_take_route(struct r_event *e)
+{
+	e->base.status = use_path(r_id(e->base.id), &e->message.path);
+	if (e->base.status)
+		e->base.event = RDMA_CM_EVENT_ROUTE_ERROR;
+}
+
+int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r)
+{
+	uint32_t hops = be32toh(r->flowlabel_hoplimit) & 0xff;
+	const struct cmproto_path path = {
+		.local_lid = be16toh(r->slid),
+		.remote_lid = be16toh(r->dlid),
+		.pkey = be16toh(r->pkey),
+		.sl = be16toh(r->qosclass_sl) & 0xf,
+		.mtu = r->mtu & SIX_BITS,
+		.rate = r->rate & SIX_BITS,
+		.life_time = r->packetlifetime & SIX_BITS,
+		.hop_limit = (uint8_t)hops,
+		.traffic_class = r->tclass,
+		.is_global = hops > 1,
+	};
+
+	if (!is_sound(&path))
+		return r_fail(EINVAL,
+			      "rdma_set_option: the path of "
+			      "RDMA_OPTION_IB_PATH needs two unicast LIDs, a "
+			      "P_Key and an MTU of 1 to 5");
+	if (use_path(id, &path))
+		return r_fail(ENOMEM, "rdma_set_option: no memory is left");
+	return r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+}
+
+/* ---- attributes of queue pairs ---- */
+
+/* The bits of the source LID that a port with several LIDs leaves open. */
+static uint8_t path_bits(const struct r_id *id)
+{
+	struct ibv_port_attr port;
+
+	if (ibv_query_port(id->base.verbs, id->base.port_num, &port))
+		return 0;
+	return (uint8_t)(id->path.ib.local_lid & ((1u << port.lmc) - 1));
+}
+
+void r_ib_fill_av(const struct r_id *id, struct ibv_ah_attr *a)
+{
+	const struct cmproto_path *p = &id->path.ib;
+
+	a->dlid = p->remote_lid;
+	a->sl = p->sl;
+	a->src_path_bits = path_bits(id);
+	a->static_rate = p->rate;
+	a->port_num = id->base.port_num;
+	if (!p->is_global)
+		return;
+	a->is_global = 1;
+	a->grh.sgid_index = id->path.sgid_index;
+	a->grh.hop_limit = p->hop_limit;
+	a->grh.traffic_class = p->traffic_class;
+	memcpy(&a->grh.dgid, id->path.peer, 16);
+}
+
+/* The round trip takes twice the packet life time.  The ack delay adds less
+ * than it: the sum of two powers of 2 is rounded up to the next one (IBTA
+ * 12.7.34). */
+uint8_t r_ib_ack_timeout(const struct r_id *id, uint8_t ack_delay)
+{
+	int timeout = id->path.ib.life_time + 1;
+
+	if (timeout >= ack_delay)
+		timeout += ack_delay >= timeout - 1;
+	else
+		timeout = ack_delay + (timeout >= ack_delay - 1);
+	return timeout < TIMEOUT_MAX ? (uint8_t)timeout : TIMEOUT_MAX;
+}
+
+/* Returns the index of the P_Key, or of the limited one of its partition if the
+ * port has no other; -1: the port has neither. */
+static int find_pkey(const struct r_id *id, uint16_t pkey)
+{
+	struct ibv_port_attr port;
+	int limited = -1;
+	__be16 entry;
+
+	if (ibv_query_port(id->base.verbs, id->base.port_num, &port))
+		return -1;
+	for (int i = 0; i < port.pkey_tbl_len; i++) {
+		if (ibv_query_pkey(id->base.verbs, id->base.port_num, i,
+				   &entry) ||
+		    ((be16toh(entry) ^ pkey) & PKEY_BASE))
+			continue;
+		if (be16toh(entry) & ~PKEY_BASE)
+			return i;
+		limited = limited < 0 ? i : limited;
+	}
+	return limited;
+}
+
+int r_ib_pkey_index(const struct r_id *id, uint16_t *index)
+{
+	uint16_t pkey = be16toh(id->base.route.addr.addr.ibaddr.pkey);
+	int found = find_pkey(id, pkey ? pkey : PKEY_DEFAULT);
+
+	if (found < 0) {
+		r_say("rdma_create_qp: port %u of advib0 is not in the "
+		      "partition of the P_Key 0x%04x; the subnet manager gives "
+		      "ports their P_Keys (opensm's partitions.conf), and "
+		      "ibv_devinfo -v shows them",
+		      id->base.port_num, pkey);
+		return EINVAL;
+	}
+	*index = (uint16_t)found;
+	return 0;
+}

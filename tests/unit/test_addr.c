@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rdmacm/addr and rdma_getaddrinfo: addresses that are GIDs (AF_IB). */
+#include "test.h"
+
+#include "rdmacm/object.h"
+
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GID "fe80::2:c903:0:1"
+
+static const uint8_t gid[16] = {0xfe, 0x80, [9] = 2, 0xc9, 3, [15] = 1};
+
+static struct sockaddr_ib made(uint64_t space, uint16_t port)
+{
+	struct sockaddr_ib ib;
+
+	memset(&ib, 0xff, sizeof(ib));
+	r_addr_make_ib((struct sockaddr *)&ib, gid, space, port, 0x8001);
+	return ib;
+}
+
+static void a_gid_has_a_service_id_of_space_and_port(void **state)
+{
+	struct sockaddr_ib ib = made(RDMA_PS_TCP, 7471);
+	const struct sockaddr *a = (struct sockaddr *)&ib;
+	uint8_t ip[16];
+
+	assert_true(r_addr_is_known(a) && r_addr_is_ib(a));
+	assert_int_equal(r_addr_size(a), sizeof(ib));
+	assert_int_equal(be64toh(ib.sib_sid), 0x0106 << 16 | 7471);
+	assert_int_equal(r_addr_space(a), RDMA_PS_TCP);
+	assert_int_equal(r_addr_port(a), 7471);
+	assert_int_equal(r_addr_pkey(a), 0x8001);
+	assert_int_equal(ib.sib_flowinfo, 0);
+	r_addr_ip(a, ip);
+	assert_memory_equal(ip, gid, 16);
+}
+
+static void the_mask_decides_which_bits_of_the_service_id_count(void **state)
+{
+	struct sockaddr_ib ib = made(RDMA_PS_TCP, 7471);
+	const struct sockaddr *a = (struct sockaddr *)&ib;
+
+	ib.sib_sid_mask = htobe64(RDMA_IB_IP_PS_MASK);
+	assert_int_equal(r_addr_port(a), 0);
+	assert_int_equal(r_addr_space(a), RDMA_PS_TCP);
+	ib.sib_sid_mask = htobe64(RDMA_IB_IP_PORT_MASK);
+	assert_int_equal(r_addr_port(a), 7471);
+	assert_int_equal(r_addr_space(a), 0);
+	r_addr_set_port((struct sockaddr *)&ib, 9);
+	assert_int_equal(r_addr_port(a), 9);
+}
+
+static void a_gid_is_open_only_if_it_is_zero(void **state)
+{
+	struct sockaddr_ib ib = made(RDMA_PS_TCP, 1);
+	uint8_t none[16] = {0}, loop[16] = {[15] = 1};
+
+	assert_false(r_addr_is_any((struct sockaddr *)&ib));
+	assert_false(r_addr_is_open((struct sockaddr *)&ib));
+	r_addr_move((struct sockaddr *)&ib, loop);
+	assert_false(r_addr_is_open((struct sockaddr *)&ib));
+	r_addr_move((struct sockaddr *)&ib, none);
+	assert_true(r_addr_is_any((struct sockaddr *)&ib));
+	assert_true(r_addr_is_open((struct sockaddr *)&ib));
+	assert_int_equal(r_addr_port((struct sockaddr *)&ib), 1);
+}
+
+static void a_moved_address_keeps_family_and_port(void **state)
+{
+	struct sockaddr_storage s = {.ss_family = AF_INET};
+	struct sockaddr *a = (struct sockaddr *)&s;
+	uint8_t ip[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1}, now[16];
+
+	r_addr_set_port(a, 5);
+	r_addr_move(a, ip);
+	assert_int_equal(a->sa_family, AF_INET);
+	assert_int_equal(r_addr_port(a), 5);
+	r_addr_ip(a, now);
+	assert_memory_equal(now, ip, 16);
+}
+
+static void a_gid_is_shown_as_ipv6(void **state)
+{
+	struct sockaddr_ib ib = made(RDMA_PS_TCP, 7471);
+	char text[R_ADDR_TEXT];
+
+	assert_string_equal(r_addr_text((struct sockaddr *)&ib, text),
+			    GID " port 7471");
+}
+
+static void only_hosts_of_a_fabric_have_gids(void **state)
+{
+	struct sockaddr_ib ib = made(RDMA_PS_TCP, 1);
+	struct sockaddr_in ip = {.sin_family = AF_INET};
+	struct sockaddr none = {.sa_family = AF_UNIX};
+
+	unsetenv("ADVERB_FABRIC");
+	assert_int_equal(r_addr_check((struct sockaddr *)&ip, "call"), 0);
+	errno = 0;
+	assert_int_equal(r_addr_check((struct sockaddr *)&ib, "call"), -1);
+	assert_int_equal(errno, EAFNOSUPPORT);
+	setenv("ADVERB_FABRIC", "socket", 1);
+	assert_int_equal(r_addr_check((struct sockaddr *)&ib, "call"), 0);
+	errno = 0;
+	assert_int_equal(r_addr_check((struct sockaddr *)&ip, "call"), -1);
+	assert_int_equal(errno, EAFNOSUPPORT);
+	assert_int_equal(r_addr_check(&none, "call"), -1);
+	assert_int_equal(r_addr_check(NULL, "call"), -1);
+}
+
+/* No device is needed to resolve a GID. */
+int __wrap_r_devices(void);
+
+int __wrap_r_devices(void)
+{
+	return 0;
+}
+
+static struct rdma_addrinfo *resolve_gid(const char *node, const char *service,
+					 int flags, int space)
+{
+	struct rdma_addrinfo hints = {.ai_flags = RAI_NUMERICHOST | RAI_FAMILY |
+						  flags,
+				      .ai_family = AF_IB,
+				      .ai_port_space = space},
+			     *res = NULL;
+
+	setenv("ADVERB_FABRIC", "socket", 1);
+	assert_int_equal(rdma_getaddrinfo(node, service, &hints, &res), 0);
+	assert_non_null(res);
+	assert_int_equal(res->ai_family, AF_IB);
+	return res;
+}
+
+static void a_destination_is_resolved_to_a_gid(void **state)
+{
+	struct rdma_addrinfo *res = resolve_gid(GID, "7471", 0, RDMA_PS_UDP);
+	const struct sockaddr_ib *ib;
+
+	assert_null(res->ai_src_addr);
+	assert_int_equal(res->ai_dst_len, sizeof(*ib));
+	assert_int_equal(res->ai_qp_type, IBV_QPT_UD);
+	ib = (struct sockaddr_ib *)(void *)res->ai_dst_addr;
+	assert_int_equal(ib->sib_family, AF_IB);
+	assert_int_equal(ib->sib_pkey, 0xffff);
+	assert_memory_equal(&ib->sib_addr, gid, 16);
+	assert_int_equal(be64toh(ib->sib_sid), RDMA_IB_IP_PS_UDP | 7471);
+	assert_true(ib->sib_sid_mask == UINT64_MAX);
+	rdma_freeaddrinfo(res);
+}
+
+static void a_source_without_port_leaves_the_port_open(void **state)
+{
+	struct rdma_addrinfo *res =
+		resolve_gid(GID, NULL, RAI_PASSIVE, RDMA_PS_TCP);
+	const struct sockaddr_ib *ib;
+
+	assert_null(res->ai_dst_addr);
+	assert_int_equal(res->ai_src_len, sizeof(*ib));
+	ib = (struct sockaddr_ib *)(void *)res->ai_src_addr;
+	assert_true(be64toh(ib->sib_sid_mask) == RDMA_IB_IP_PS_MASK);
+	assert_int_equal(r_addr_port(res->ai_src_addr), 0);
+	assert_int_equal(r_addr_space(res->ai_src_addr), RDMA_PS_TCP);
+	rdma_freeaddrinfo(res);
+}
+
+static void a_service_alone_is_resolved_to_every_gid(void **state)
+{
+	struct rdma_addrinfo *res =
+		resolve_gid(NULL, "7471", RAI_PASSIVE, RDMA_PS_IB);
+
+	assert_true(r_addr_is_any(res->ai_src_addr));
+	assert_int_equal(r_addr_port(res->ai_src_addr), 7471);
+	assert_int_equal(r_addr_space(res->ai_src_addr), RDMA_PS_IB);
+	rdma_freeaddrinfo(res);
+}
+
+static void a_name_or_an_ipv4_address_is_no_gid(void **state)
+{
+	struct rdma_addrinfo hints = {.ai_flags = RAI_FAMILY,
+				      .ai_family = AF_IB},
+			     *res = NULL;
+
+	setenv("ADVERB_FABRIC", "socket", 1);
+	assert_int_not_equal(rdma_getaddrinfo("127.0.0.1", "1", &hints, &res),
+			     0);
+	assert_int_not_equal(rdma_getaddrinfo("localhost", "1", &hints, &res),
+			     0);
+	unsetenv("ADVERB_FABRIC");
+	errno = 0;
+	assert_int_equal(rdma_getaddrinfo(GID, "1", &hints, &res), -1);
+	assert_int_equal(errno, EAFNOSUPPORT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_gid_has_a_service_id_of_space_and_port),
+		cmocka_unit_test(
+			the_mask_decides_which_bits_of_the_service_id_count),
+		cmocka_unit_test(a_gid_is_open_only_if_it_is_zero),
+		cmocka_unit_test(a_moved_address_keeps_family_and_port),
+		cmocka_unit_test(a_gid_is_shown_as_ipv6),
+		cmocka_unit_test(only_hosts_of_a_fabric_have_gids),
+		cmocka_unit_test(a_destination_is_resolved_to_a_gid),
+		cmocka_unit_test(a_source_without_port_leaves_the_port_open),
+		cmocka_unit_test(a_service_alone_is_resolved_to_every_gid),
+		cmocka_unit_test(a_name_or_an_ipv4_address_is_no_gid),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rdmacm/ib_link, and ids on a host of a fabric.  A thread of the test plays
+ * the fabric: it listens at ADVERB_FABRIC, brings a socket for messages of the
+ * CM, and answers these.
+ */
+#include "test.h"
+
+#include "fabric/proto.h"
+#include "rdmacm/ib.h"
+#include "util/bits.h"
+#include "util/fd_identity.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PORT = 7471, HANDLE = 5, PASSIVE_HANDLE, WAIT_S = 30 };
+
+static const uint8_t own[16] = {0xfe, 0x80, [15] = 1};
+static const uint8_t peer[16] = {0xfe, 0x80, [15] = 2};
+
+/* How the fabric answers, and what it got. */
+static struct {
+	struct fabric_port port;
+	bool brings_nothing; /* the answer to FABRIC_PROTO_CM has no socket */
+	int route_err;	     /* of CMPROTO_ROUTE */
+	struct cmproto_path route;
+	enum cmproto_kind silent_at;	   /* 0: never */
+	uint8_t gid[16];		   /* of FABRIC_PROTO_CM */
+	struct cmproto got[CMPROTO_EVENT]; /* the last of each kind */
+	sem_t got_one[CMPROTO_EVENT];
+	int cm;	      /* the fabric's end of the socket for the CM */
+	int dials;    /* how many connections have asked for that socket */
+	int listener; /* the socket at ADVERB_FABRIC */
+} fabric;
+static struct r_channel channel;
+static struct r_device device = {.is_ib = true};
+static char path[sizeof("/tmp/test_ib_link.XXXXXX/socket")];
+
+static void send_answer(int connection, const struct fabric_proto *m, int fd)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec part = {(void *)(uintptr_t)m, sizeof(*m)};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (fd >= 0) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+		control.align.cmsg_level = SOL_SOCKET;
+		control.align.cmsg_type = SCM_RIGHTS;
+		control.align.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.align), &fd, sizeof(int));
+	}
+	sendmsg(connection, &message, MSG_NOSIGNAL);
+}
+
+static void answer_cm(const struct cmproto *to)
+{
+	struct cmproto m = {.magic = CMPROTO_MAGIC,
+			    .version = CMPROTO_VERSION,
+			    .kind = CMPROTO_DONE,
+			    .serial = to->serial,
+			    .new_id = to->kind == CMPROTO_BIND ? HANDLE : 0,
+			    .at.local_port = to->at.local_port};
+
+	if (to->kind == fabric.silent_at || to->kind == CMPROTO_RELEASE)
+		return;
+	if (!m.at.local_port)
+		m.at.local_port = PORT;
+	if (to->kind == CMPROTO_ROUTE) {
+		m.err = fabric.route_err;
+		m.path = fabric.route;
+	}
+	send(fabric.cm, &m, sizeof(m), MSG_NOSIGNAL);
+}
+
+static void serve_cm(void)
+{
+	struct cmproto m;
+
+	while (recv(fabric.cm, &m, sizeof(m), 0) == sizeof(m)) {
+		fabric.got[m.kind] = m;
+		answer_cm(&m);
+		sem_post(&fabric.got_one[m.kind]);
+	}
+	close(fabric.cm);
+}
+
+static void serve_connection(int connection)
+{
+	struct fabric_proto m;
+	int ends[2];
+
+	while (recv(connection, &m, sizeof(m), 0) == sizeof(m)) {
+		m.err = 0;
+		if (m.kind == FABRIC_PROTO_PORT) {
+			m.port = fabric.port;
+			send_answer(connection, &m, -1);
+			continue;
+		}
+		memcpy(fabric.gid, m.gid, 16);
+		fabric.dials++;
+		if (fabric.brings_nothing) {
+			send_answer(connection, &m, -1);
+			continue;
+		}
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+			abort();
+		fabric.cm = ends[0];
+		send_answer(connection, &m, ends[1]);
+		close(ends[1]);
+		serve_cm();
+		break;
+	}
+	close(connection);
+}
+
+static void *play_fabric(void *unused)
+{
+	for (;;) {
+		int connection =
+			accept4(fabric.listener, NULL, NULL, SOCK_CLOEXEC);
+
+		if (connection < 0)
+			return NULL;
+		serve_connection(connection);
+	}
+}
+
+static void await_kind(enum cmproto_kind kind)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += WAIT_S;
+	assert_int_equal(sem_timedwait(&fabric.got_one[kind], &until), 0);
+}
+
+static struct r_id *id_new(enum rdma_port_space ps, enum ibv_qp_type type)
+{
+	struct r_id *id = r_id_new(&channel.base, NULL, ps, type);
+
+	assert_non_null(id);
+	return id;
+}
+
+/* Binds an id to the GID of zeroes. */
+static struct r_id *bound_id(enum rdma_port_space ps, enum ibv_qp_type type)
+{
+	static const uint8_t none[16];
+	struct r_id *id = id_new(ps, type);
+	struct sockaddr_storage any;
+
+	r_addr_make_ib((struct sockaddr *)&any, none, 0, 0, 0xffff);
+	assert_int_equal(rdma_bind_addr(&id->base, (struct sockaddr *)&any), 0);
+	await_kind(CMPROTO_BIND);
+	return id;
+}
+
+/* An id of which rdma_resolve_addr has succeeded. */
+static struct r_id *resolved_id(enum rdma_port_space ps, enum ibv_qp_type type)
+{
+	struct r_id *id = bound_id(ps, type);
+	struct rdma_addr *a = &id->base.route.addr;
+
+	id->device = &device;
+	id->path.mtu = IBV_MTU_4096;
+	id->state.has_destination = true;
+	memcpy(id->path.local, own, 16);
+	memcpy(id->path.peer, peer, 16);
+	r_addr_make_ib(&a->dst_addr, peer, (uint64_t)ps, PORT, 0xffff);
+	a->addr.ibaddr.pkey = htobe16(0xffff);
+	return id;
+}
+
+static struct rdma_cm_event *next_event(void)
+{
+	struct pollfd p = {.fd = channel.base.fd, .events = POLLIN};
+	struct rdma_cm_event *e;
+
+	assert_int_equal(poll(&p, 1, WAIT_S * 1000), 1);
+	assert_int_equal(rdma_get_cm_event(&channel.base, &e), 0);
+	return e;
+}
+
+static void expect_event(const struct r_id *id, enum rdma_cm_event_type type,
+			 int status)
+{
+	struct rdma_cm_event *e = next_event();
+
+	assert_ptr_equal(e->id, &id->base);
+	assert_int_equal(e->event, type);
+	assert_int_equal(e->status, status);
+	rdma_ack_cm_event(e);
+}
+
+static bool has_event(void)
+{
+	struct pollfd p = {.fd = channel.base.fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static void a_host_without_fabric_says_so(void **state)
+{
+	struct r_id *id = id_new(RDMA_PS_TCP, IBV_QPT_RC);
+
+	unsetenv("ADVERB_FABRIC");
+	assert_false(r_ib_is_used());
+	setenv("ADVERB_FABRIC", "/nonexistent", 1);
+	assert_true(r_ib_is_used());
+	assert_int_equal(r_do(id, CMPROTO_LISTEN), -ENOENT);
+	setenv("ADVERB_FABRIC", path, 1);
+	rdma_destroy_id(&id->base);
+}
+
+/* Nothing that the fabric says is used before it is checked. */
+static void a_fabric_that_lies_is_no_fabric(void **state)
+{
+	struct r_id *id = id_new(RDMA_PS_TCP, IBV_QPT_RC);
+	const struct fabric_port port = fabric.port;
+
+	fabric.port.mtu = 99;
+	assert_int_equal(r_do(id, CMPROTO_LISTEN), -EPROTO);
+	fabric.port = port;
+	fabric.port.guids[0] = 0;
+	assert_int_equal(r_do(id, CMPROTO_LISTEN), -EPROTO);
+	fabric.port = port;
+	fabric.brings_nothing = true;
+	assert_int_equal(r_do(id, CMPROTO_LISTEN), -EPROTO);
+	fabric.brings_nothing = false;
+	rdma_destroy_id(&id->base);
+}
+
+static void an_id_is_bound_at_the_fabric_of_its_host(void **state)
+{
+	struct r_id *id = bound_id(RDMA_PS_IB, IBV_QPT_RC);
+	const struct cmproto *m = &fabric.got[CMPROTO_BIND];
+
+	assert_memory_equal(fabric.gid, own, 16);
+	assert_true(m->is_ib && m->any_v6 && !m->any_v4 && !m->only_own);
+	assert_int_equal(m->at.space, RDMA_PS_IB);
+	assert_int_equal(rdma_get_src_port(&id->base), htobe16(PORT));
+	assert_int_equal(r_addr_space(&id->base.route.addr.src_addr),
+			 RDMA_PS_IB);
+	rdma_destroy_id(&id->base);
+	await_kind(CMPROTO_RELEASE);
+}
+
+static void an_id_is_not_bound_to_the_service_of_another_space(void **state)
+{
+	struct r_id *id = id_new(RDMA_PS_TCP, IBV_QPT_RC);
+	struct sockaddr_storage any;
+	uint8_t none[16] = {0};
+
+	r_addr_make_ib((struct sockaddr *)&any, none, RDMA_PS_UDP, 1, 0xffff);
+	errno = 0;
+	assert_int_equal(rdma_bind_addr(&id->base, (struct sockaddr *)&any),
+			 -1);
+	assert_int_equal(errno, EPROTONOSUPPORT);
+	rdma_destroy_id(&id->base);
+}
+
+static void resolve_route(struct r_id *id)
+{
+	assert_int_equal(rdma_resolve_route(&id->base, 2000), 0);
+	await_kind(CMPROTO_ROUTE);
+}
+
+static void a_route_is_asked_of_the_fabric(void **state)
+{
+	struct r_id *id = resolved_id(RDMA_PS_TCP, IBV_QPT_RC);
+	const struct cmproto *m = &fabric.got[CMPROTO_ROUTE];
+
+	resolve_route(id);
+	assert_true(m->is_ib);
+	assert_memory_equal(m->at.local, own, 16);
+	assert_memory_equal(m->at.peer, peer, 16);
+	assert_int_equal(m->path.pkey, 0xffff);
+	assert_int_equal(m->timeout, 19); /* 2.1 s */
+	expect_event(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	assert_int_equal(id->base.route.path_rec->dlid,
+			 htobe16(fabric.route.remote_lid));
+	assert_int_equal(id->path.mtu, fabric.route.mtu);
+	rdma_destroy_id(&id->base);
+	await_kind(CMPROTO_RELEASE);
+}
+
+static void a_missing_or_false_path_is_a_route_error(void **state)
+{
+	struct r_id *id = resolved_id(RDMA_PS_TCP, IBV_QPT_RC);
+	const struct cmproto_path good = fabric.route;
+	const int errors[] = {-ENETUNREACH, -ETIMEDOUT, -ENETDOWN, -EIO};
+
+	for (size_t i = 0; i < TEST_COUNT(errors); i++) {
+		fabric.route_err = errors[i];
+		resolve_route(id);
+		expect_event(id, RDMA_CM_EVENT_ROUTE_ERROR, errors[i]);
+	}
+	fabric.route_err = 0;
+	fabric.route.remote_lid = 0xc000;
+	resolve_route(id);
+	expect_event(id, RDMA_CM_EVENT_ROUTE_ERROR, -EPROTO);
+	fabric.route = good;
+	fabric.route.mtu = 6;
+	resolve_route(id);
+	expect_event(id, RDMA_CM_EVENT_ROUTE_ERROR, -EPROTO);
+	fabric.route = good;
+	assert_null(id->base.route.path_rec);
+	errno = 0; /* without a path there is no connection */
+	assert_int_equal(rdma_connect(&id->base, NULL), -1);
+	assert_int_equal(errno, EINVAL);
+	rdma_destroy_id(&id->base);
+	await_kind(CMPROTO_RELEASE);
+}
+
+/* No IP addressing precedes the private data of messages between GIDs. */
+static void a_request_brings_its_path_and_long_private_data(void **state)
+{
+	static const uint8_t data[UINT8_MAX] = {1, 2, 3};
+	struct r_id *id = resolved_id(RDMA_PS_TCP, IBV_QPT_RC);
+	struct rdma_conn_param p = {.private_data = data,
+				    .private_data_len = 93};
+	const struct cmproto *m = &fabric.got[CMPROTO_CONNECT];
+
+	resolve_route(id);
+	expect_event(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	assert_int_equal(rdma_connect(&id->base, &p), -1);
+	p.private_data_len = 92;
+	assert_int_equal(rdma_connect(&id->base, &p), 0);
+	await_kind(CMPROTO_CONNECT);
+	assert_true(m->is_ib && !m->is_datagram);
+	assert_memory_equal(&m->path, &fabric.route, sizeof(m->path));
+	assert_int_equal(m->private_bytes, 92);
+	assert_int_equal(m->at.peer_port, PORT);
+	assert_int_equal(m->qp.ack_timeout, fabric.route.life_time + 1);
+	assert_int_equal(m->qp.pkey, fabric.route.pkey);
+	assert_int_equal(m->qp.mtu, fabric.route.mtu);
+	rdma_destroy_id(&id->base);
+	await_kind(CMPROTO_RELEASE);
+}
+
+static void a_datagram_request_has_room_for_216_bytes(void **state)
+{
+	static const uint8_t data[UINT8_MAX];
+	struct r_id *id = resolved_id(RDMA_PS_UDP, IBV_QPT_UD);
+	struct rdma_conn_param p = {.private_data = data,
+				    .private_data_len = 217};
+
+	resolve_route(id);
+	expect_event(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	assert_int_equal(rdma_connect(&id->base, &p), -1);
+	p.private_data_len = 216;
+	assert_int_equal(rdma_connect(&id->base, &p), 0);
+	await_kind(CMPROTO_CONNECT);
+	assert_true(fabric.got[CMPROTO_CONNECT].is_datagram);
+	rdma_destroy_id(&id->base);
+	await_kind(CMPROTO_RELEASE);
+}
+
+/* The id of a connection request, as librdmacm has made it before the program
+ * takes the event. */
+static struct r_id *requested_id(void)
+{
+	struct r_event *e;
+
+	r_take();
+	e = list_is_empty(&channel.events)
+		    ? NULL
+		    : CONTAINER_OF(channel.events.next, struct r_event, link);
+	r_give();
+	return e ? r_id(e->base.id) : NULL;
+}
+
+static void a_request_brings_the_path_back_to_the_peer(void **state)
+{
+	struct r_id *listener = bound_id(RDMA_PS_TCP, IBV_QPT_RC), *id;
+	struct cmproto m = {.magic = CMPROTO_MAGIC,
+			    .version = CMPROTO_VERSION,
+			    .kind = CMPROTO_EVENT,
+			    .event = CMPROTO_REQUEST,
+			    .id = HANDLE,
+			    .new_id = PASSIVE_HANDLE,
+			    .is_ib = 1,
+			    .path = fabric.route};
+	struct pollfd p = {.fd = channel.base.fd, .events = POLLIN};
+	const struct sockaddr *from;
+
+	memcpy(m.at.local, own, 16);
+	memcpy(m.at.peer, peer, 16);
+	m.at.local_port = PORT;
+	m.path.pkey = 0x8001;
+	send(fabric.cm, &m, sizeof(m), MSG_NOSIGNAL);
+	assert_int_equal(poll(&p, 1, WAIT_S * 1000), 1);
+	id = requested_id();
+	assert_non_null(id);
+	assert_int_equal(id->path.ib.remote_lid, fabric.route.remote_lid);
+	assert_int_equal(id->base.route.addr.addr.ibaddr.pkey, htobe16(0x8001));
+	from = rdma_get_peer_addr(&id->base);
+	assert_int_equal(from->sa_family, AF_IB);
+	assert_memory_equal(
+		&((const struct sockaddr_ib *)(const void *)from)->sib_addr,
+		peer, 16);
+	assert_int_equal(rdma_get_src_port(&id->base), htobe16(PORT));
+	rdma_destroy_id(&listener->base); /* and the request */
+	await_kind(CMPROTO_RELEASE);
+	await_kind(CMPROTO_RELEASE);
+}
+
+static void a_group_cannot_be_joined(void **state)
+{
+	struct r_id *id = resolved_id(RDMA_PS_UDP, IBV_QPT_UD);
+
+	errno = 0;
+	assert_int_equal(rdma_join_multicast(&id->base,
+					     &id->base.route.addr.dst_addr,
+					     NULL),
+			 -1);
+	assert_int_equal(errno, ENOTSUP);
+	rdma_destroy_id(&id->base);
+	await_kind(CMPROTO_RELEASE);
+}
+
+/* The child of a fork has a connection of its own. */
+static void a_child_connects_again(void **state)
+{
+	int status = -1, dials = fabric.dials;
+	pid_t child = fork();
+
+	if (!child) {
+		struct r_id *id = id_new(RDMA_PS_TCP, IBV_QPT_RC);
+
+		/* The fabric's thread serves the parent, so the child's
+		 * connection waits: no thread of this test answers. */
+		setenv("ADVERB_FABRIC", "/nonexistent", 1);
+		_exit(r_do(id, CMPROTO_LISTEN) != -ENOENT);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(fabric.dials, dials);
+}
+
+static void *wait_for_answer(void *id)
+{
+	return (void *)(intptr_t)r_do(id, CMPROTO_LISTEN);
+}
+
+/* This test is the last: the link does not begin again. */
+static void each_id_is_told_once_that_the_fabric_is_gone(void **state)
+{
+	struct r_id *id = resolved_id(RDMA_PS_TCP, IBV_QPT_RC);
+	struct r_id *later = id_new(RDMA_PS_TCP, IBV_QPT_RC);
+	int dials = fabric.dials;
+	pthread_t thread;
+	void *result;
+
+	fabric.silent_at = CMPROTO_ROUTE;
+	resolve_route(id);
+	fabric.silent_at = CMPROTO_LISTEN;
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_answer, id), 0);
+	await_kind(CMPROTO_LISTEN);
+	shutdown(fabric.cm, SHUT_RDWR);
+	expect_event(id, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
+	pthread_join(thread, &result);
+	assert_int_equal((intptr_t)result, -ENODEV);
+	assert_int_equal(r_do(later, CMPROTO_LISTEN), -ENODEV);
+	assert_int_equal(rdma_resolve_route(&id->base, 1), -1);
+	assert_int_equal(errno, ENODEV);
+	assert_false(has_event());
+	assert_int_equal(fabric.dials, dials);
+	rdma_destroy_id(&later->base);
+	rdma_destroy_id(&id->base);
+}
+
+static int setup(void **state)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	pthread_t thread;
+
+	snprintf(path, sizeof(path), "/tmp/test_ib_link.XXXXXX");
+	if (!mkdtemp(path))
+		return -1;
+	strcat(path, "/socket");
+	strcpy(a.sun_path, path);
+	fabric.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (bind(fabric.listener, (struct sockaddr *)&a, sizeof(a)) ||
+	    listen(fabric.listener, 8))
+		return -1;
+	setenv("ADVERB_FABRIC", path, 1);
+	fabric.port = (struct fabric_port){.guids = {1},
+					   .gid_prefix = 0xfe80ull << 48,
+					   .mtu = 4,
+					   .max_mtu = 5,
+					   .state = 4};
+	fabric.route = (struct cmproto_path){.local_lid = 3,
+					     .remote_lid = 4,
+					     .pkey = 0xffff,
+					     .mtu = 4,
+					     .rate = 7,
+					     .life_time = 18};
+	for (int i = 0; i < CMPROTO_EVENT; i++)
+		sem_init(&fabric.got_one[i], 0, 0);
+	list_init(&channel.events);
+	channel.base.fd = fd_identity_note_shown(eventfd(0, EFD_SEMAPHORE));
+	return pthread_create(&thread, NULL, play_fabric, NULL);
+}
+
+static int teardown(void **state)
+{
+	unlink(path);
+	*strrchr(path, '/') = '\0';
+	return rmdir(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_host_without_fabric_says_so),
+		cmocka_unit_test(a_fabric_that_lies_is_no_fabric),
+		cmocka_unit_test(an_id_is_bound_at_the_fabric_of_its_host),
+		cmocka_unit_test(
+			an_id_is_not_bound_to_the_service_of_another_space),
+		cmocka_unit_test(a_route_is_asked_of_the_fabric),
+		cmocka_unit_test(a_missing_or_false_path_is_a_route_error),
+		cmocka_unit_test(
+			a_request_brings_its_path_and_long_private_data),
+		cmocka_unit_test(a_datagram_request_has_room_for_216_bytes),
+		cmocka_unit_test(a_request_brings_the_path_back_to_the_peer),
+		cmocka_unit_test(a_group_cannot_be_joined),
+		cmocka_unit_test(a_child_connects_again),
+		cmocka_unit_test(each_id_is_told_once_that_the_fabric_is_gone),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
