@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tests programs over librdmacm by GID, on an emulated subnet under OpenSM."""
+
+import os
+import re
+import select
+import signal
+import sys
+import time
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import subnet
+import system
+from subnet import (NET, PATIENCE_S, Fabric, fabric, fabric_argv, managed,
+                    managed_on)
+from system import Fail, expect, expect_ok
+
+AREA = "InfiniBand"
+UNREACHABLE_S = 120  # the CM's retries last 65 s
+t = system.Suite(__doc__)
+subnet.use(t)
+
+
+def gids(f, host):
+    """Returns the first GID of each port of a host."""
+    said = f.out(host, "ibv_devinfo", "-v")
+    return re.findall(r"GID\[\s*0\]:\s+([0-9a-f:]+)", said)
+
+
+def start(f, host, argv, ready=None, **env):
+    """Starts a program on a host of the fabric.  `ready`: a pipe to which the
+    program's librdmacm writes when the program listens."""
+    t.need(argv[0])
+    options = {}
+    if ready is not None:
+        env["ADVERB_READY_FD"] = str(ready)
+        options["pass_fds"] = [ready]
+    return t.start([t.adverb, "run", "--fabric=" + f.socket, "--host", host,
+                    "--", *argv], env=t.environment(**env), **options)
+
+
+def start_server(f, host, argv, **env):
+    """Starts a server, and waits until it listens."""
+    ours, theirs = os.pipe()
+    try:
+        server = start(f, host, argv, theirs, **env)
+        os.close(theirs)
+        readable, _, _ = select.select([ours], [], [], PATIENCE_S)
+        if not readable or not os.read(ours, 1):
+            raise Fail("the server does not listen", t.finish(server, 1).output)
+    finally:
+        os.close(ours)
+    return server
+
+
+def both(f, argv, server_words, client_words, hosts=("Hca3", "Hca1")):
+    """Runs a program's server and client on two hosts.  Returns the results of
+    both."""
+    server = start_server(f, hosts[0], [*argv, *server_words])
+    client = start(f, hosts[1], [*argv, *client_words])
+    return t.finish(client, PATIENCE_S), t.finish(server, PATIENCE_S)
+
+
+def expect_done(results):
+    for r in results:
+        expect_ok(r)
+        expect("return status 0" in r.output, r.output)
+
+
+PROGRAMS = [
+    ["ucmatose", "-f", "gid"],
+    ["ucmatose", "-f", "gid", "-c", "10", "-C", "20", "-S", "1000"],
+    ["ucmatose", "-f", "gid", "-P", "ib"],
+    ["ucmatose", "-f", "gid", "-c", "4", "-m"],
+    ["udaddy", "-f", "gid"],
+    ["udaddy", "-f", "gid", "-c", "4", "-C", "20", "-S", "1000"],
+]
+
+
+def programs():
+    with managed() as f:
+        gid = gids(f, "Hca3")[0]
+        for argv in PROGRAMS:
+            expect_done(both(f, argv, [], ["-s", gid]))
+
+
+def addresses():
+    """Servers bound to one GID; clients bound to one; both on one host; and a
+    server at the second port of a host."""
+    with managed() as f:
+        one, three, two = gids(f, "Hca1")[0], gids(f, "Hca3")[0], \
+            gids(f, "Hca2")[1]
+        for argv in ["ucmatose", "-f", "gid"], ["udaddy", "-f", "gid"]:
+            expect_done(both(f, argv, ["-b", three], ["-b", one, "-s", three]))
+            expect_done(both(f, argv, [], ["-s", two], ("Hca2", "Hca1")))
+            expect_done(both(f, argv, [], ["-s", three], ("Hca3", "Hca3")))
+
+
+def refusals():
+    """Wrong destinations fail, and a sentence says why."""
+    with managed() as f:
+        gid = gids(f, "Hca3")[0]
+        server = start_server(f, "Hca3", ["ucmatose", "-f", "gid"])
+        for words, want in (
+                (["-f", "gid", "-s", "fe80::dead"],
+                 "ROUTE_ERROR: the subnet manager knows no path to the GID "
+                 "fe80::dead"),
+                (["-f", "gid", "-s", "fec0::1"], "no active port of advib0"),
+                (["-s", "127.0.0.1"], "advib0 has no IP addresses"),
+                (["-f", "gid", "-s", gid, "-p", "999"], "no program listens")):
+            r = f.host("Hca1", "ucmatose", *words)
+            expect(r.status != 0 or "return status 0" not in r.output, r.output)
+            expect(want in r.output, r.output)
+        expect_done([f.host("Hca1", "ucmatose", "-f", "gid", "-s", gid),
+                     t.finish(server, PATIENCE_S)])
+
+
+def host_without_programs():
+    """No conversation of the CM reaches a host without a program."""
+    with managed() as f:
+        r = f.host("Hca1", "ucmatose", "-f", "gid", "-s", gids(f, "Hca3")[0],
+                   timeout=UNREACHABLE_S, ADVERB_CM_FAST="1")
+        expect(r.output.count("UNREACHABLE") or "REJECTED" in r.output,
+               r.output)
+        expect(r.output.count("adverb: rdma_connect:") == 1, r.output)
+
+
+def no_manager():
+    with fabric() as f:
+        r = f.host("Hca1", "ucmatose", "-f", "gid", "-s", gids(f, "Hca3")[0])
+        expect("no subnet manager has configured the subnet; start opensm" in
+               r.output, r.output)
+        with managed_on(f):
+            gid = gids(f, "Hca3")[0]
+        # The ports stay active without OpenSM, but nobody knows paths.
+        r = f.host("Hca1", "ucmatose", "-f", "gid", "-s", gid)
+        expect("ROUTE_ERROR: no subnet manager has answered" in r.output,
+               r.output)
+
+
+def server_is_killed():
+    """A client whose server dies before it answers is told."""
+    with managed() as f:
+        gid = gids(f, "Hca3")[0]
+        server = start_server(f, "Hca3", ["ucmatose", "-f", "gid"])
+        os.killpg(server.pid, signal.SIGSTOP)
+        client = start(f, "Hca1", ["ucmatose", "-f", "gid", "-s", gid])
+        # The request comes while the server is stopped or after its end: in
+        # both cases the client is told.
+        time.sleep(1)
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+        r = t.finish(client, PATIENCE_S)
+        expect("RDMA_CM_EVENT_REJECTED" in r.output or
+               "RDMA_CM_EVENT_UNREACHABLE" in r.output, r.output)
+
+
+def fabric_is_killed():
+    """A server that waits for clients is told that its device is gone."""
+    net, socket = t.path("net"), t.path("doomed-socket")
+    with open(net, "w") as file:
+        file.write(NET)
+    doomed = t.start(fabric_argv("--socket", socket, net))
+    try:
+        expect(b"runs at" in doomed.stdout.readline(), "no fabric")
+        f = Fabric.at(socket)
+        server = start_server(f, "Hca3", ["ucmatose", "-f", "gid"])
+        doomed.send_signal(signal.SIGKILL)
+        doomed.wait()
+        line, said = " ", ""
+        while "all ids of rdma_cm get DEVICE_REMOVAL" not in line:
+            line = server.stdout.readline().decode()
+            expect(line, "the server prints no message:\n" + said)
+            said += line
+        os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
+    finally:
+        doomed.kill()
+        doomed.communicate()
+
+
+t.case("ucmatose and udaddy by GID", programs, AREA, "ucmatose, udaddy -f gid")
+t.case("rdma_cm by GID from and to one GID, the second port, and this host",
+       addresses)
+t.case("a wrong GID, an IP address or a free port fails with a sentence",
+       refusals)
+t.case("a host without a program is unreachable", host_without_programs)
+t.case("without a subnet manager a sentence asks for one", no_manager)
+t.case("the client of a killed server is told", server_is_killed)
+t.case("when the fabric is killed, a listener is told", fabric_is_killed)
+t.end()
