@@ -277,8 +277,8 @@ static int connect_roce(struct r_id *id,
 		return 0;
 	set_decided(id, false);
 	return r_fail(-err,
-		      "rdma_connect: the broker cannot be asked to connect: %s",
-		      strerror(-err));
+		      "rdma_connect: the %s cannot be asked to connect: %s",
+		      r_ib_server(), strerror(-err));
 }
 
 int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
@@ -334,9 +334,9 @@ static int accept_datagram(struct r_id *id, const struct rdma_conn_param *p)
 				      "request to accept");
 	if (err)
 		return r_fail(-err,
-			      "rdma_accept: the broker cannot be asked to "
+			      "rdma_accept: the %s cannot be asked to "
 			      "accept: %s",
-			      r_reason(-err));
+			      r_ib_server(), r_reason(-err));
 	return 0;
 }
 
@@ -383,9 +383,9 @@ static int accept_roce(struct r_id *id,
 		set_decided(id, false);
 		r_qp_fail(id);
 		return r_fail(-err,
-			      "rdma_accept: the broker cannot be asked to "
+			      "rdma_accept: the %s cannot be asked to "
 			      "accept: %s",
-			      strerror(-err));
+			      r_ib_server(), strerror(-err));
 	}
 	return 0;
 }
@@ -429,9 +429,9 @@ static int reject_request(struct rdma_cm_id *id, int reason, const void *data,
 				      "request to reject");
 	if (err)
 		return r_fail(-err,
-			      "rdma_reject: the broker cannot be asked to "
+			      "rdma_reject: the %s cannot be asked to "
 			      "reject: %s",
-			      r_reason(-err));
+			      r_ib_server(), r_reason(-err));
 	return 0;
 }
 
@@ -478,9 +478,9 @@ int rdma_establish(struct rdma_cm_id *id)
 				      "connection response to confirm");
 	if (err)
 		return r_fail(-err,
-			      "rdma_establish: the broker cannot be asked to "
+			      "rdma_establish: the %s cannot be asked to "
 			      "confirm: %s",
-			      r_reason(-err));
+			      r_ib_server(), r_reason(-err));
 	return 0; /* the id may be destroyed already, see keep_answer */
 }
 
@@ -498,9 +498,9 @@ int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 		err = -EINVAL;
 	if (err && err != -EINVAL && err != -ENOENT)
 		return r_fail(-err,
-			      "rdma_notify: the broker cannot be asked to "
+			      "rdma_notify: the %s cannot be asked to "
 			      "establish the connection: %s",
-			      r_reason(-err));
+			      r_ib_server(), r_reason(-err));
 	if (err)
 		return r_fail(-err, "rdma_notify: the event does not fit the "
 				    "state of the id's connection; pass only "
@@ -543,9 +543,9 @@ int rdma_disconnect(struct rdma_cm_id *base)
 			      "rdma_disconnect only after ESTABLISHED");
 	} else if (err) {
 		return r_fail(-err,
-			      "rdma_disconnect: the broker cannot be asked to "
+			      "rdma_disconnect: the %s cannot be asked to "
 			      "disconnect: %s",
-			      r_reason(-err));
+			      r_ib_server(), r_reason(-err));
 	}
 	return is_sync ? r_complete(id) : 0;
 }

@@ -17,6 +17,9 @@
 
 /* Is this process on a host of a fabric?  Needs no lock. */
 bool r_ib_is_used(void);
+/* Returns the word for the process that has the conversations: "fabric" or
+ * "broker".  Needs no lock. */
+const char *r_ib_server(void);
 /*
  * Connects to the fabric, and stores the descriptor for messages of cmproto.h,
  * which the caller owns, in *fd.  The connection that brought it stays open

@@ -24,6 +24,11 @@ bool r_ib_is_used(void)
 	return *fabric_client_path() != '\0';
 }
 
+const char *r_ib_server(void)
+{
+	return r_ib_is_used() ? "fabric" : "broker";
+}
+
 /* Stores the GID of port 1 of this process's host in m->gid, which is what
  * FABRIC_PROTO_CM takes. */
 static int ask_gid(int connection, struct fabric_proto *m)

@@ -219,8 +219,8 @@ int r_bind_later(struct r_id *id, const struct sockaddr *addr)
 		return 0;
 	id->state.is_binding = false;
 	return r_fail(-err,
-		      "rdma_cm: the broker cannot be asked to bind a port: %s",
-		      strerror(-err));
+		      "rdma_cm: the %s cannot be asked to bind a port: %s",
+		      r_ib_server(), strerror(-err));
 }
 
 #define LOW_PORT                                                               \
@@ -541,10 +541,10 @@ static void explain_end(const struct r_id *id, const struct cmproto *m)
 	else if (m->event == CMPROTO_REJECTED)
 		r_say("rdma_connect: REJECTED by %s: reason %d of IBTA 12.6.7.2 "
 		      "(3: the user who listens has all the connections that "
-		      "the broker allows; 4: the peer has waited too long; 10: "
+		      "the %s allows; 4: the peer has waited too long; 10: "
 		      "the peer still has an older connection of this queue "
 		      "pair's number; connect again)",
-		      text, m->status);
+		      text, m->status, r_ib_server());
 }
 
 /*
@@ -589,7 +589,8 @@ void r_post_lost(struct r_id *id)
 
 void r_post_failed(struct r_id *id, int err)
 {
-	r_say("rdma_cm: the broker refuses a request: %s", r_reason(-err));
+	r_say("rdma_cm: the %s refuses a request: %s", r_ib_server(),
+	      r_reason(-err));
 	post_end(id, RDMA_CM_EVENT_CONNECT_ERROR, err);
 }
 
