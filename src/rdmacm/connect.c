@@ -180,6 +180,8 @@ static int put_private(struct cmproto *m, const void *data, size_t bytes,
 
 static void fill_common(struct r_id *id, struct cmproto *m)
 {
+	const struct r_device *d = id->device;
+
 	m->qp.psn = id->own.psn;
 	m->qp.qpn = id->own.qpn;
 	m->qp.qkey = id->own.qkey;
@@ -191,19 +193,20 @@ static void fill_common(struct r_id *id, struct cmproto *m)
 	m->qp.has_srq = id->own.has_srq;
 	m->qp.mtu = id->path.mtu;
 	m->qp.ack_timeout = id->options.ack_timeout ? id->options.ack_timeout
-			    : r_is_ib(id)	    ? r_ib_ack_timeout(id, 0)
-						    : ACK_TIMEOUT;
+			    : r_is_ib(id) ? r_ib_ack_timeout(id, d->ack_delay)
+					  : ACK_TIMEOUT;
 	m->qp.ack_delay = 0;
 	m->qp.traffic_class = id->options.tos;
 	m->qp.hop_limit = HOP_LIMIT;
 	m->qp.transport = id->base.qp_type == IBV_QPT_UC;
-	m->qp.ca_guid = id->device->guid;
+	m->qp.ca_guid = d->guid;
 	m->qp.ece_vendor = id->own.ece.vendor_id;
 	m->qp.ece_options = id->own.ece.options;
 	m->is_datagram = is_datagram(id);
 	m->is_ib = r_is_ib(id);
 	if (!m->is_ib)
 		return;
+	m->qp.ack_delay = d->ack_delay;
 	m->path = id->path.ib;
 	m->qp.pkey = id->path.ib.pkey;
 	m->qp.traffic_class = id->path.ib.traffic_class;

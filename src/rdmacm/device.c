@@ -83,6 +83,7 @@ static bool open_device(struct r_device *d, struct ibv_device *device)
 	if (!ibv_query_device(d->verbs, &attr)) {
 		d->max_responder = (uint8_t)attr.max_qp_rd_atom;
 		d->max_initiator = (uint8_t)attr.max_qp_init_rd_atom;
+		d->ack_delay = attr.local_ca_ack_delay;
 	}
 	return true;
 }

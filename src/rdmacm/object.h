@@ -34,6 +34,7 @@ struct r_device {
 	bool is_ib;
 	/* The largest responder resources and initiator depth of a QP. */
 	uint8_t max_responder, max_initiator;
+	uint8_t ack_delay; /* Local CA ACK Delay, as in struct cmproto_qp */
 };
 
 struct r_channel {
