@@ -6,36 +6,21 @@
 
 #include "util/check.h"
 
-/* The key is secret, so that a peer that chooses its ids cannot choose their
- * bucket. */
-uint32_t conv_hash(const struct cm *cm, const void *data, size_t bytes,
-		   uint64_t more)
-{
-	const uint8_t *p = data;
-	uint64_t h = cm->hash_key ^ more * 0x9e3779b97f4a7c15u;
-
-	for (size_t i = 0; i < bytes; i++)
-		h = (h ^ p[i]) * 0x100000001b3u;
-	h ^= h >> 29;
-	h *= 0xbf58476d1ce4e5b9u;
-	return (uint32_t)(h >> 40) & (CONV_BUCKETS - 1);
-}
-
 static struct list *local_bucket(struct cm *cm, uint32_t id)
 {
-	return &cm->local[conv_hash(cm, &id, sizeof(id), 1)];
+	return &cm->local[bucket_of(cm, &id, sizeof(id), 1)];
 }
 
 static struct list *remote_bucket(struct cm *cm, const uint8_t peer[16],
 				  uint32_t id)
 {
-	return &cm->remote[conv_hash(cm, peer, 16, id)];
+	return &cm->remote[bucket_of(cm, peer, 16, id)];
 }
 
 static struct list *qpn_bucket(struct cm *cm, const uint8_t peer[16],
 			       uint32_t qpn)
 {
-	return &cm->qpn[conv_hash(cm, peer, 16, qpn)];
+	return &cm->qpn[bucket_of(cm, peer, 16, qpn)];
 }
 
 /* tests/system/cm/talk.py allows 512 bytes for a conversation in TIMEWAIT. */
@@ -192,9 +177,9 @@ uint16_t conv_sender(const struct cm *cm, const struct conv *active,
 {
 	const struct cm_owner *owner = active ? active->owner : NULL;
 
-	return (uint16_t)(owner ? conv_hash(cm, &owner->number,
+	return (uint16_t)(owner ? bucket_of(cm, &owner->number,
 					    sizeof(owner->number), 1)
-				: conv_hash(cm, peer, 16, 0));
+				: bucket_of(cm, peer, 16, 0));
 }
 
 bool conv_may_open_half(const struct cm *cm, const struct conv *c)

@@ -197,6 +197,11 @@ struct cm {
 	struct cm_counters counters;
 };
 
+/* bucket.c */
+/* Returns a hash, below CONV_BUCKETS, of `data` and of the number `more`. */
+uint32_t bucket_of(const struct cm *cm, const void *data, size_t bytes,
+		   uint64_t more);
+
 /* conv.c */
 /*
  * Makes a conversation in CONV_FREE, which counts for the owner; the caller
@@ -260,23 +265,25 @@ void conv_stop_waiting(struct cm *cm, struct conv *c);
 /* The request no longer counts for its listener's backlog, nor as half open.
  * Wakes the held requests that can have the free places. */
 void conv_settle(struct cm *cm, struct conv *c);
-/* Returns a hash, below CONV_BUCKETS, of `data` and of the number `more`. */
-uint32_t conv_hash(const struct cm *cm, const void *data, size_t bytes,
-		   uint64_t more);
 
-/* cm.c */
+/* listener.c */
+/* Adds a listener to the table `service`. */
+void listener_enter(struct cm *cm, struct conv_listener *l);
+/* Remembers a listener that ends, as cm_unlisten says. */
+void listener_remember(struct cm *cm, const struct conv_listener *l,
+		       uint64_t until_ns);
 /*
  * Finds the listener that answers requests for the service at this address.  A
  * listener at this one address is preferred to a listener at any address.
  * is_own: a conversation of this manager has sent the request.  NULL: there is
  * no such listener.
  */
-struct conv_listener *cm_listener_at(struct cm *cm, uint64_t service_id,
-				     const uint8_t ip[16], bool is_own);
+struct conv_listener *listener_at(struct cm *cm, uint64_t service_id,
+				  const uint8_t ip[16], bool is_own);
 /* Returns the absolute time, in ns, until which a listener for the service at
  * this address is expected to be made; 0 or a past time: none is expected. */
-uint64_t cm_expected_until(const struct cm *cm, uint64_t service_id,
-			   const uint8_t ip[16]);
+uint64_t listener_expected_until(const struct cm *cm, uint64_t service_id,
+				 const uint8_t ip[16]);
 
 /* request.c */
 /* Handles a REQ or SIDR_REQ that has come: m is the parsed message, mad its

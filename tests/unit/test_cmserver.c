@@ -211,7 +211,7 @@ static uint32_t count_expected(const struct cm *cm, uint64_t first)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < SERVICES; i++)
-		count += cm_expected_until(cm, first + i, lo) > 0;
+		count += listener_expected_until(cm, first + i, lo) > 0;
 	return count;
 }
 
@@ -239,10 +239,10 @@ static void no_user_makes_the_broker_forget_listeners_of_others(void **state)
 	assert_uint_in_range(count_expected(cm, 10000), CONV_RECENT / 4,
 			     CONV_RECENT / 3);
 	/* the latest services of each user are left */
-	assert_int_not_equal(cm_expected_until(cm, 20000 + SERVICES - 1, lo),
-			     0);
-	assert_int_not_equal(cm_expected_until(cm, 10000 + SERVICES - 1, lo),
-			     0);
+	assert_int_not_equal(
+		listener_expected_until(cm, 20000 + SERVICES - 1, lo), 0);
+	assert_int_not_equal(
+		listener_expected_until(cm, 10000 + SERVICES - 1, lo), 0);
 	for (uint32_t i = 0; i < SERVICES; i++)
 		end_listener(cm, &quiet, 30000 + i, now_ns++);
 	assert_uint_in_range(count_expected(cm, 30000), CONV_RECENT / 4,

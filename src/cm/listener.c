@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of listeners, and the memory of those that have ended; see
+ * cm/conv.h. */
+#include <string.h>
+
+#include "cm/conv.h"
+#include "util/inaddr.h"
+
+static struct list *service_bucket(struct cm *cm, uint64_t service_id)
+{
+	return &cm->service[bucket_of(cm, &service_id, sizeof(service_id), 0)];
+}
+
+void listener_enter(struct cm *cm, struct conv_listener *l)
+{
+	list_init(&l->link);
+	list_push_tail(service_bucket(cm, l->service_id), &l->link);
+}
+
+/* Counts the places in recent[] that belong to the owner with this number. */
+static uint32_t count_recent(const struct cm *cm, uint64_t owner)
+{
+	uint32_t count = 0;
+
+	for (int i = 0; i < CONV_RECENT; i++)
+		count += cm->recent[i].until_ns && cm->recent[i].owner == owner;
+	return count;
+}
+
+/*
+ * Chooses the place in recent[] for a listener of the owner with this number:
+ * an unused place, or else the oldest place of the owner that has the most
+ * places.  If no other owner has more places, this owner loses its own oldest
+ * place.  So an owner never loses a place to an owner that has more.
+ */
+static struct conv_recent *recent_place(struct cm *cm, uint64_t owner)
+{
+	uint32_t most = count_recent(cm, owner);
+	struct conv_recent *oldest = NULL;
+
+	for (int i = 0; i < CONV_RECENT; i++) {
+		struct conv_recent *r = &cm->recent[i];
+		uint32_t count = count_recent(cm, r->owner);
+
+		if (!r->until_ns)
+			return r;
+		if (count > most) {
+			most = count;
+			owner = r->owner;
+			oldest = NULL;
+		}
+		if (r->owner == owner &&
+		    (!oldest || r->until_ns < oldest->until_ns))
+			oldest = r;
+	}
+	return oldest;
+}
+
+void listener_remember(struct cm *cm, const struct conv_listener *l,
+		       uint64_t until_ns)
+{
+	uint64_t owner = l->owner ? l->owner->number : 0;
+
+	*recent_place(cm, owner) = (struct conv_recent){
+		.service_id = l->service_id,
+		.until_ns = until_ns,
+		.owner = owner,
+		.where = l->where,
+	};
+}
+
+static bool answers_at(const struct cm_where *w, const uint8_t ip[16],
+		       bool is_own)
+{
+	if (w->only_own && !is_own)
+		return false;
+	if (w->any_v4 || w->any_v6)
+		return inaddr_is_v4(ip) ? w->any_v4 : w->any_v6;
+	return !memcmp(w->ip, ip, 16);
+}
+
+struct conv_listener *listener_at(struct cm *cm, uint64_t service_id,
+				  const uint8_t ip[16], bool is_own)
+{
+	struct conv_listener *found = NULL;
+
+	list_for_each (n, service_bucket(cm, service_id)) {
+		struct conv_listener *l =
+			(struct conv_listener
+				 *)(void *)((char *)n -
+					    offsetof(struct conv_listener,
+						     link));
+
+		if (l->service_id != service_id ||
+		    !answers_at(&l->where, ip, is_own))
+			continue;
+		if (!l->where.any_v4 && !l->where.any_v6)
+			return l;
+		found = l;
+	}
+	return found;
+}
+
+uint64_t listener_expected_until(const struct cm *cm, uint64_t service_id,
+				 const uint8_t ip[16])
+{
+	uint64_t until_ns = cm->expecting_until_ns;
+
+	for (int i = 0; i < CONV_RECENT; i++)
+		/* Compares the port, but not the port space: some programs
+		 * resolve by SIDR a service to which they have connected. */
+		if ((uint16_t)cm->recent[i].service_id ==
+			    (uint16_t)service_id &&
+		    cm->recent[i].until_ns > until_ns &&
+		    answers_at(&cm->recent[i].where, ip, true))
+			until_ns = cm->recent[i].until_ns;
+	return until_ns;
+}
