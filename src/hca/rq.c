@@ -32,19 +32,9 @@ static uint8_t mark_of(const struct qp *qp, uint32_t index)
 	return (uint8_t)(1 + round % 128);
 }
 
-struct wqe *rq_slot(const struct hca *h, const struct qp *qp)
-{
-	return wq_at(h, &qp->rq, rq_cursor(qp));
-}
-
 static bool is_held(const struct qp *qp)
 {
 	return qp_target(qp)->held == (uint64_t)rq_cursor(qp) + 1;
-}
-
-void rq_hold(struct qp *qp)
-{
-	qp_target(qp)->held = (uint64_t)rq_cursor(qp) + 1;
 }
 
 /* Is a receive posted?  The program's index rq.head is in another cache line,

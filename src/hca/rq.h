@@ -28,11 +28,6 @@ struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low);
 bool rq_has(struct hca *h, const struct qp *qp);
 /* Returns the slot of the receive that is held; NULL: none is. */
 struct wqe *rq_held(struct hca *h, const struct qp *qp);
-/* Returns the slot of the receive that is held, or that will be held next. */
-struct wqe *rq_slot(const struct hca *h, const struct qp *qp);
-/* Marks the receive in rq_slot as held.  For srq.c, which has filled the
- * slot. */
-void rq_hold(struct qp *qp);
 /* For the owner, when a message has ended: counts the held receive as
  * completed, and fills in wr_id, wq and wq_index of c.  The caller then pushes
  * c.  False: all receives that were posted to the QP's own queue have completed
@@ -62,6 +57,17 @@ void rq_leave(struct qp *qp) RELEASE(&qp_target(qp)->lock);
 static inline uint32_t rq_cursor(const struct qp *qp)
 {
 	return shared_load(&qp_target(qp)->completed);
+}
+/* Returns the slot of the receive that is held, or that will be held next. */
+static inline struct wqe *rq_slot(const struct hca *h, const struct qp *qp)
+{
+	return wq_at(h, &qp->rq, rq_cursor(qp));
+}
+/* Marks the receive in rq_slot as held.  For rq.c, and for srq.c, which has
+ * filled the slot. */
+static inline void rq_hold(struct qp *qp)
+{
+	qp_target(qp)->held = (uint64_t)rq_cursor(qp) + 1;
 }
 /*
  * For a peer, under the responder lock: leaves the completion c in the slot of
