@@ -23,6 +23,7 @@
 #include "host/local_peer.h"
 #include "host/mcast_socket.h"
 #include "host/path.h"
+#include "host/path_check.h"
 #include "host/progress.h"
 #include "host/post.h"
 #include "host/progress_thread.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "host/path.h"
+#include "host/path_check.h"
 #include "log/log.h"
 
 /* PortState (IBTA 14.2.5.6) */
@@ -31,7 +31,7 @@ static int source_gid(const struct device *dev, const struct hca_ah *ah,
 	memset(gid, 0, 16);
 	if (!ah->is_global)
 		return 0;
-	err = path_gid(dev, ah->port_num, ah->sgid_index, &entry, why);
+	err = path_check_gid(dev, ah->port_num, ah->sgid_index, &entry, why);
 	if (!err)
 		memcpy(gid, entry.gid, 16);
 	return err;

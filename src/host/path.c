@@ -11,20 +11,14 @@
 #include "host/inside.h"
 #include "host/lid_path.h"
 #include "host/mcast_socket.h"
+#include "host/path_check.h"
 #include "util/inaddr.h"
-
-int path_gid(const struct device *dev, uint32_t number, uint32_t index,
-	     struct device_gid *gid, const char **why)
-{
-	*why = "the port's GID table has no entry at sgid_index";
-	return device_gid(dev, number, index, gid) ? 0 : -EINVAL;
-}
 
 int path_source_gid(const struct device *dev, const struct hca_ah *ah,
 		    uint8_t from[16], uint32_t *link, const char **why)
 {
 	struct device_gid gid;
-	int err = path_gid(dev, 1, ah->sgid_index, &gid, why);
+	int err = path_check_gid(dev, 1, ah->sgid_index, &gid, why);
 
 	if (err)
 		return err;
@@ -90,19 +84,6 @@ int path_find(struct host *h, const struct device *dev, const struct hca_ah *ah,
 	memcpy(to->from, from, 16);
 	memcpy(to->to, dest, 16);
 	return 0;
-}
-
-int path_check_mtu(const struct device *dev, uint32_t number,
-		   const struct hca_qp_attr *attr, const char **why)
-{
-	struct device_port port;
-
-	device_port(dev, number, &port);
-	if (attr->path_mtu <= port.active_mtu)
-		return 0;
-	*why = "path_mtu is above the port's active_mtu; use active_mtu or "
-	       "less";
-	return -EINVAL;
 }
 
 void path_fill(struct host *h, const uint8_t from[16], uint32_t mask,

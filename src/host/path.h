@@ -28,14 +28,6 @@ void path_aim(struct host *h, struct wq_to *to);
  * *why. */
 int path_source_gid(const struct device *dev, const struct hca_ah *ah,
 		    uint8_t from[16], uint32_t *link, const char **why);
-/* Does port `number` of the device allow attr->path_mtu?  Returns 0, or -EINVAL
- * with a constant sentence in *why. */
-int path_check_mtu(const struct device *dev, uint32_t number,
-		   const struct hca_qp_attr *attr, const char **why);
-/* Copies the GID at an index of the table of port `number` to *gid.  Returns 0,
- * or -EINVAL with a constant sentence in *why. */
-int path_gid(const struct device *dev, uint32_t number, uint32_t index,
-	     struct device_gid *gid, const char **why);
 /* Sets ah->local, and ah->bursts, for the path from the GID `from` to ah->dgid.
  * @mask: the mask of the host_qp_modify that sets the path. */
 void path_fill(struct host *h, const uint8_t from[16], uint32_t mask,
