@@ -231,17 +231,19 @@ bool stream_is_drained(const struct ibt_qp *q);
  * is not sent completely.  If that first request has a local error, completes
  * it with the error's status and ends the stream. */
 void stream_retire(struct ibt *t, struct ibt_qp *q);
-/* Returns the oldest READ or atomic that waits for its response, with its index
- * in the send queue in *at; NULL: there is none. */
-struct wqe *stream_read_out(struct ibt *t, struct ibt_qp *q, uint32_t *at);
-/* Returns the body of the Read Request by which w, a READ, is sent. */
-struct rdmap_read stream_read_of(struct wqe *w);
 /* May a request with this opcode, an enum hca_wr, be executed on the stream? */
 bool stream_has_opcode(const struct iwarp_stream *s, uint8_t opcode);
 
 /* Has the peer ended its session by a Terminate (RFC 5043 6), and have all
  * messages before that Terminate come?  False for a stream over TCP. */
 bool stream_has_peer_ended(const struct ibt_qp *q);
+
+/* stream_read.c */
+/* Returns the oldest READ or atomic that waits for its response, with its index
+ * in the send queue in *at; NULL: there is none. */
+struct wqe *stream_read_out(struct ibt *t, struct ibt_qp *q, uint32_t *at);
+/* Returns the body of the Read Request by which w, a READ, is sent. */
+struct rdmap_read stream_read_of(struct wqe *w);
 
 /* stream_tx.c */
 /* Returns the smallest `room`, in bytes, with which stream_tx can send. */
