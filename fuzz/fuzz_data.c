@@ -105,7 +105,7 @@ static void send_one(struct script *s, int index)
 		head += GRH_BYTES;
 		grh.payload_length = (uint16_t)(n - head);
 		memcpy(grh.sgid, node->ports[1].info + 8, 8);
-		bytes_put64(grh.sgid + 8, fabric_guid(&node->ports[1], 0));
+		bytes_put64(grh.sgid + 8, port_guid(&node->ports[1], 0));
 		memcpy(grh.dgid, group, 16);
 		grh_write(p + LRH_BYTES, &grh);
 	}

@@ -141,7 +141,7 @@ void data_close(struct data_end *end)
 		f->data.orphans++;
 	}
 	while ((l = list_pop_head(&end->inbox)))
-		fabric_drop((struct packet *)l);
+		packet_drop((struct packet *)l);
 	list_remove(&end->of_fabric);
 	list_remove(&end->of_port);
 	list_remove(&end->ready);
@@ -232,7 +232,7 @@ static bool read_headers(struct packet *p, const uint8_t *bytes, size_t n)
 static bool has_gid(const struct port *port, const uint8_t gid[16])
 {
 	for (uint32_t i = 0; i < PORT_GUIDS; i++) {
-		uint64_t guid = fabric_guid(port, i);
+		uint64_t guid = port_guid(port, i);
 		uint8_t own[16];
 
 		port_info_gid(port, guid, own);
@@ -290,9 +290,9 @@ static int add_payload(struct data_end *end, struct packet *p,
  * packet back to its ingress port, the port's own data ends get a copy here. */
 static void send_packet(struct packet *p)
 {
-	struct packet *copy = p->dlid >= MLID_FIRST ? fabric_copy(p) : NULL;
+	struct packet *copy = p->dlid >= MLID_FIRST ? packet_copy(p) : NULL;
 
-	fabric_inject(p);
+	packet_inject(p);
 	if (copy)
 		data_end_take(copy);
 }
@@ -304,7 +304,7 @@ int data_send(struct data_end *end, const uint8_t *bytes, size_t n)
 
 	if (n > LRH_FRAME_MAX)
 		return -EINVAL;
-	p = fabric_packet(end->port->node->fabric, end->port);
+	p = packet_new(end->port->node->fabric, end->port);
 	if (!p)
 		return -ENOMEM;
 	if (!read_headers(p, bytes, n) || !is_destination(p) || !is_own(end, p))
@@ -314,7 +314,7 @@ int data_send(struct data_end *end, const uint8_t *bytes, size_t n)
 	else
 		err = add_payload(end, p, bytes, n);
 	if (err)
-		fabric_drop(p);
+		packet_drop(p);
 	else
 		send_packet(p);
 	return err;
@@ -368,7 +368,7 @@ static bool write_lane(struct packet *p)
 		own->sender = NULL;
 		own->orphans = NULL;
 		own->refs = 1;
-		data_end_release(payload);
+		packet_release(payload);
 		p->payload = own;
 	}
 	own->data[0] = (uint8_t)(p->vl << 4 | (own->data[0] & 15));
@@ -396,7 +396,7 @@ void data_fetched(struct data_end *end)
 	struct packet *p = (struct packet *)list_pop_head(&end->inbox);
 
 	if (p)
-		fabric_drop(p);
+		packet_drop(p);
 	end->fetched_ms = end->port->node->fabric->now_ms;
 	rest_if_empty(end);
 }
@@ -410,5 +410,5 @@ void data_pause(struct data_end *end)
 void data_unpause(struct data_end *end)
 {
 	end->is_paused = false;
-	data_end_wake(end);
+	data_wake(end);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fabric/data_end.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "fabric/gate.h"
@@ -26,56 +25,13 @@ void data_end_free_all(struct fabric *f)
 		data_close(OF_FABRIC(l));
 }
 
-static void give_credit(struct data_end *end, uint32_t bytes)
-{
-	end->unread_count--;
-	end->unread_bytes -= bytes;
-	if (!end->waits || end->unread_count > DATA_UNREAD / 2 ||
-	    end->unread_bytes > DATA_UNREAD_BYTES / 2)
-		return;
-	end->waits = false;
-	if (!list_is_linked(&end->resumed))
-		list_push_tail(&end->port->node->fabric->data.resumed,
-			       &end->resumed);
-}
-
-void data_end_release(struct payload *payload)
-{
-	if (--payload->refs)
-		return;
-	list_remove(&payload->of_sender);
-	if (payload->sender)
-		give_credit(payload->sender, payload->bytes);
-	if (payload->orphans)
-		--*payload->orphans;
-	free(payload);
-}
-
-void data_end_wake(struct data_end *end)
-{
-	if (!end->is_paused && !list_is_linked(&end->ready) &&
-	    (end->changes || !list_is_empty(&end->inbox)))
-		list_push_tail(&end->port->node->fabric->data.ready,
-			       &end->ready);
-}
-
-void data_end_note(struct port *port, uint32_t changes)
-{
-	if (!changes)
-		return;
-	list_for_each (l, &port->data_ends) {
-		OF_PORT(l)->changes |= changes;
-		data_end_wake(OF_PORT(l));
-	}
-}
-
 static void add_packet(struct data_end *end, struct packet *p)
 {
 	p->came_ms = end->port->node->fabric->now_ms;
 	p->life_ms = p->in && p->in->peer ? port_info_queue_life(p->in->peer)
 					  : LOOPBACK_LIFE_MS;
 	list_push_tail(&end->inbox, &p->list);
-	data_end_wake(end);
+	data_wake(end);
 }
 
 /* Counts a lost packet, which could not be copied or waited too long, at the
@@ -107,13 +63,13 @@ static void take_multicast(struct packet *p)
 
 		if (!is_joined(OF_PORT(l), p->dgid))
 			continue;
-		copy = fabric_copy(p);
+		copy = packet_copy(p);
 		if (copy)
 			add_packet(OF_PORT(l), copy);
 		else
 			count_lost(p);
 	}
-	fabric_drop(p);
+	packet_drop(p);
 }
 
 void data_end_take(struct packet *p)
@@ -122,7 +78,7 @@ void data_end_take(struct packet *p)
 
 	if (!node_is_switch(port->node) && !gate_fits(port, p->pkey)) {
 		port_info_count_pkey(port);
-		fabric_drop(p);
+		packet_drop(p);
 		return;
 	}
 	if (p->dlid >= MLID_FIRST) {
@@ -134,7 +90,7 @@ void data_end_take(struct packet *p)
 			add_packet(OF_PORT(l), p);
 			return;
 		}
-	fabric_drop(p);
+	packet_drop(p);
 }
 
 /* Returns the time at which p, the end's first packet, is discarded: life_ms
@@ -151,7 +107,7 @@ static void discard_first(struct data_end *end, struct packet *p)
 {
 	count_lost(p);
 	list_remove(&p->list);
-	fabric_drop(p);
+	packet_drop(p);
 	if (list_is_empty(&end->inbox) && !end->changes)
 		list_remove(&end->ready);
 }

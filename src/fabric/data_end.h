@@ -34,9 +34,6 @@ struct data_end {
 
 /* Closes all data ends of the fabric. */
 void data_end_free_all(struct fabric *f);
-/* Drops one reference to a payload.  With the last reference the payload is
- * freed, and no longer counts against its sender. */
-void data_end_release(struct payload *payload);
 /* Gives a packet that is at its destination port to the port's data end with
  * the number in the destination QPN, or to each data end there that has joined
  * the packet's group.  Drops the packet if the port's P_Key table refuses it.
@@ -45,16 +42,18 @@ void data_end_take(struct packet *p);
 /* Returns the index of a group in end->groups; end->group_count: the end has
  * not joined the group. */
 uint32_t data_end_group(const struct data_end *end, const uint8_t gid[16]);
-/* Adds `changes`, a set of enum data_change, to the changes that each data end
- * at the port has to fetch. */
-void data_end_note(struct port *port, uint32_t changes);
-/* Appends an end to data_ends.ready if it is not paused and has a packet or
- * changes to fetch. */
-void data_end_wake(struct data_end *end);
 /* Drops the packets that, at f->now_ms, have waited too long to be fetched. */
 void data_end_tick(struct fabric *f);
 /* Returns the time at which data_end_tick has something to do, in ms;
  * FABRIC_NEVER: never. */
 uint64_t data_end_deadline(const struct fabric *f);
+
+/* data_wake.c */
+/* Adds `changes`, a set of enum data_change, to the changes that each data end
+ * at the port has to fetch. */
+void data_wake_port(struct port *port, uint32_t changes);
+/* Appends an end to data_ends.ready if it is not paused and has a packet or
+ * changes to fetch. */
+void data_wake(struct data_end *end);
 
 #endif

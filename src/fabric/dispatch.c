@@ -39,7 +39,7 @@ static void send_answer(struct packet *p, uint16_t status)
 		memcpy(p->sgid, p->dgid, 16);
 		memcpy(p->dgid, gid, 16);
 	}
-	fabric_inject(p);
+	packet_inject(p);
 }
 
 /* Does what the node's agent has decided.  SMA_NOT_MINE: a program's agent gets
@@ -52,20 +52,20 @@ static void carry_out(struct packet *p, enum sma_verdict verdict,
 		send_answer(p, status);
 		return;
 	case SMA_SILENT:
-		fabric_drop(p);
+		packet_drop(p);
 		return;
 	case SMA_NOT_MINE:
 		break;
 	}
 	if (end_take_request(p)) {
-		fabric_drop(p);
+		packet_drop(p);
 		return;
 	}
 	/* No agent takes the request: the fabric answers as the kernel does. */
 	if (p->mad[3] == METHOD_GET || p->mad[3] == METHOD_SET)
 		send_answer(p, STATUS_ATTRIBUTE);
 	else
-		fabric_drop(p);
+		packet_drop(p);
 }
 
 void dispatch_packet(struct packet *p)
@@ -80,12 +80,12 @@ void dispatch_packet(struct packet *p)
 	if (p->mad[0] != MGMT_BASE_VERSION ||
 	    inside_is_subnet(p->mad[1]) != (p->dest_qp == 0) ||
 	    p->dest_qp > 1 || (p->dest_qp == 1 && p->qkey != QP1_QKEY)) {
-		fabric_drop(p);
+		packet_drop(p);
 		return;
 	}
 	if (p->mad[3] & MAD_METHOD_RESPONSE) {
 		end_take_response(p);
-		fabric_drop(p);
+		packet_drop(p);
 		return;
 	}
 	if (p->dest_qp == 0)

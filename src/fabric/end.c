@@ -40,12 +40,10 @@ struct end *fabric_open(struct node *node, uint32_t number, void *owner,
 			int *err)
 {
 	struct fabric *f = node->fabric;
-	struct fabric_ca ca;
 	struct end *end;
 
-	fabric_show_ca(node, &ca);
 	*err = -ENODEV;
-	if (number < ca.first_port || number > ca.last_port)
+	if (!node_has_port(node, number))
 		return NULL;
 	*err = -EMFILE;
 	if (f->end_count == FABRIC_ENDS)
@@ -241,7 +239,7 @@ int end_inject(struct end *end, const struct umad *to,
 	       const uint8_t mad[MAD_BYTES])
 {
 	struct port *port = end->port;
-	struct packet *p = fabric_packet(port->node->fabric, port);
+	struct packet *p = packet_new(port->node->fabric, port);
 	uint16_t bits = (uint16_t)((1u << port_info_lmc(port)) - 1);
 
 	if (!p)
@@ -265,8 +263,8 @@ int end_inject(struct end *end, const struct umad *to,
 	p->traffic_class = to->traffic_class;
 	p->flow_label = to->flow_label;
 	memcpy(p->dgid, to->gid, sizeof(p->dgid));
-	port_info_gid(port, fabric_guid(port, to->gid_index), p->sgid);
-	fabric_inject(p);
+	port_info_gid(port, port_guid(port, to->gid_index), p->sgid);
+	packet_inject(p);
 	return 0;
 }
 

@@ -14,8 +14,6 @@
 #include "hdr/bytes.h"
 #include "util/check.h"
 
-#define MOVING_MAX 65536 /* most packets in fabric.moving */
-
 static int make_tables(struct node *node)
 {
 	uint32_t rows = node_is_switch(node) ? node->port_count + 1u : 1;
@@ -106,7 +104,7 @@ static void raise_links(struct fabric *f, const struct net *net)
 
 		if (port->peer && port->state == STATE_DOWN) {
 			port_info_negotiate(port);
-			fabric_set_phys(port, PHYS_POLLING);
+			link_set_phys(port, PHYS_POLLING);
 		}
 		if (!port->number && node_is_switch(port->node)) {
 			port->state = STATE_ACTIVE;
@@ -163,63 +161,13 @@ void fabric_free(struct fabric *f)
 
 	end_free_all(f);
 	while ((l = list_pop_head(&f->moving)))
-		fabric_drop((struct packet *)l);
+		packet_drop((struct packet *)l);
 	data_end_free_all(f);
 	for (uint32_t i = 0; i < f->node_count; i++)
 		free_node(&f->nodes[i]);
 	free(f->nodes);
 	free(f->ports);
 	free(f);
-}
-
-struct packet *fabric_packet(struct fabric *f, struct port *at)
-{
-	struct packet *p;
-
-	if (f->moving_count >= MOVING_MAX)
-		return NULL;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	list_init(&p->list);
-	p->at = at;
-	return p;
-}
-
-void fabric_inject(struct packet *p)
-{
-	struct fabric *f = p->at->node->fabric;
-
-	f->moving_count++;
-	list_push_tail(&f->moving, &p->list);
-}
-
-void fabric_drop(struct packet *p)
-{
-	if (p->payload) {
-		p->at->node->fabric->data.packets--;
-		data_end_release(p->payload);
-	}
-	free(p);
-}
-
-struct packet *fabric_copy(const struct packet *p)
-{
-	struct fabric *f = p->at->node->fabric;
-	struct packet *copy;
-
-	if (p->payload && f->data.packets >= DATA_PACKETS)
-		return NULL;
-	copy = fabric_packet(f, p->at);
-	if (!copy)
-		return NULL;
-	*copy = *p;
-	list_init(&copy->list);
-	if (copy->payload) {
-		copy->payload->refs++;
-		f->data.packets++;
-	}
-	return copy;
 }
 
 /* struct packet begins with its list. */
@@ -335,64 +283,17 @@ void fabric_show_ca(const struct node *node, struct fabric_ca *ca)
 int fabric_show_port(const struct node *node, uint32_t number,
 		     struct fabric_port *shown)
 {
-	struct fabric_ca ca;
 	const struct port *port;
 
-	fabric_show_ca(node, &ca);
-	if (number < ca.first_port || number > ca.last_port)
+	if (!node_has_port(node, number))
 		return -ENODEV;
 	port = &node->ports[number];
 	memset(shown, 0, sizeof(*shown));
 	for (uint32_t i = 0; i < FABRIC_GUIDS; i++)
-		shown->guids[i] = fabric_guid(port, i);
+		shown->guids[i] = port_guid(port, i);
 	memcpy(shown->pkeys, port->pkeys, sizeof(port->pkeys));
 	shown->state = port->state;
 	shown->phys_state = port->phys_state;
 	port_info_show(port, shown);
 	return 0;
-}
-
-void fabric_set_state(struct port *port, uint8_t state)
-{
-	struct node *node = port->node;
-
-	if (port->state == state)
-		return;
-	if (state == STATE_DOWN)
-		port->counters.link_downed++;
-	if (node_is_switch(node) &&
-	    (state == STATE_DOWN || port->state == STATE_DOWN)) {
-		node->switch_info[11] |= 0x04; /* PortStateChange */
-		port->state = state;
-		trap_link_changed(node);
-	}
-	port->state = state;
-	data_end_note(port, DATA_STATE);
-}
-
-static void change_link(struct port *port, uint8_t phys_state, uint8_t state)
-{
-	port->phys_state = phys_state;
-	fabric_set_state(port, state);
-}
-
-void fabric_set_phys(struct port *port, uint8_t phys_state)
-{
-	struct port *peer = port->peer;
-
-	if (peer && peer->phys_state == PHYS_LINK_UP)
-		change_link(peer, PHYS_POLLING, STATE_DOWN);
-	change_link(port, phys_state, STATE_DOWN);
-	if (!peer || phys_state != PHYS_POLLING ||
-	    peer->phys_state != PHYS_POLLING)
-		return;
-	change_link(port, PHYS_LINK_UP, STATE_INIT);
-	change_link(peer, PHYS_LINK_UP, STATE_INIT);
-}
-
-uint64_t fabric_guid(const struct port *port, uint32_t index)
-{
-	if (port->guids)
-		return index < PORT_GUIDS ? port->guids[index] : 0;
-	return index ? 0 : port->node->guid;
 }

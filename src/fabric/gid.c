@@ -72,7 +72,7 @@ bool gid_of_lid(struct fabric *f, uint16_t lid, uint8_t gid[16])
 
 		if (!port)
 			continue;
-		port_info_gid(port, fabric_guid(port, 0), gid);
+		port_info_gid(port, port_guid(port, 0), gid);
 		return true;
 	}
 	return false;

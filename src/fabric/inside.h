@@ -220,25 +220,43 @@ static inline struct port *port_managed(struct port *port)
 	return node_is_switch(port->node) ? &port->node->ports[0] : port;
 }
 
-/* fabric.c */
+/* Returns the GUID at an index of a port's GUID table; 0: there is none. */
+static inline uint64_t port_guid(const struct port *port, uint32_t index)
+{
+	if (port->guids)
+		return index < PORT_GUIDS ? port->guids[index] : 0;
+	return index ? 0 : port->node->guid;
+}
 
+/* Is `number` the number of a port that programs can open: port 0 of a switch,
+ * or a port of an adapter or router? */
+static inline bool node_has_port(const struct node *node, uint32_t number)
+{
+	return node_is_switch(node) ? !number
+				    : number && number <= node->port_count;
+}
+
+/* packet.c */
 /* Allocates a packet at the port `at`, with all other members 0; NULL: no
  * memory is left, or too many packets move.  The caller owns the packet. */
-struct packet *fabric_packet(struct fabric *f, struct port *at);
+struct packet *packet_new(struct fabric *f, struct port *at);
 /* Gives a packet to the fabric, which moves it in fabric_turn and frees it. */
-void fabric_inject(struct packet *packet);
+void packet_inject(struct packet *packet);
 /* Frees a packet. */
-void fabric_drop(struct packet *packet);
+void packet_drop(struct packet *packet);
 /* Returns a copy of a packet, with the same payload; NULL: no memory is left,
  * or too many packets move. */
-struct packet *fabric_copy(const struct packet *packet);
+struct packet *packet_copy(const struct packet *packet);
+/* Drops one reference to a payload.  With the last reference the payload is
+ * freed, and no longer counts against its sender. */
+void packet_release(struct payload *payload);
+
+/* link.c */
 /* Sets PortPhysicalState of a port.  The link goes up (INIT) if both ends of
  * the cable are in Polling, and down otherwise. */
-void fabric_set_phys(struct port *port, uint8_t phys_state);
+void link_set_phys(struct port *port, uint8_t phys_state);
 /* Sets PortState of a port.  If a switch's port goes down or comes up, sends a
  * trap to the subnet manager. */
-void fabric_set_state(struct port *port, uint8_t state);
-/* Returns the GUID at an index of a port's GUID table; 0: there is none. */
-uint64_t fabric_guid(const struct port *port, uint32_t index);
+void link_set_state(struct port *port, uint8_t state);
 
 #endif

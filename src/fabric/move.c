@@ -78,11 +78,11 @@ static void cross_link(struct packet *p, struct port *out)
 	if (!peer || out->state < least || peer->state < least_rx ||
 	    ++p->hops > HOPS_MAX) {
 		out->counters.tx_discards++;
-		fabric_drop(p);
+		packet_drop(p);
 		return;
 	}
 	if (p->payload && !gate_leave(out, p)) {
-		fabric_drop(p);
+		packet_drop(p);
 		return;
 	}
 	count_tx(out, p);
@@ -90,13 +90,13 @@ static void cross_link(struct packet *p, struct port *out)
 		show_packet(out->node->fabric, p);
 	count_rx(peer, p);
 	if (!is_smp(p) && peer->state == STATE_ARMED)
-		fabric_set_state(peer, STATE_ACTIVE);
+		link_set_state(peer, STATE_ACTIVE);
 	if (p->payload && !gate_enter(peer, p)) {
-		fabric_drop(p);
+		packet_drop(p);
 		return;
 	}
 	p->at = p->in = peer;
-	fabric_inject(p);
+	packet_inject(p);
 }
 
 static struct port *port_at(const struct node *node, uint8_t number)
@@ -112,7 +112,7 @@ static void leave_by(struct packet *p, uint8_t number)
 	struct port *out = port_at(p->at->node, number);
 
 	if (!out || (!node_is_switch(p->at->node) && out != p->at))
-		fabric_drop(p);
+		packet_drop(p);
 	else
 		cross_link(p, out);
 }
@@ -124,14 +124,14 @@ static void move_outbound(struct packet *p)
 	uint8_t hop = mad[AT_HOP_POINTER];
 
 	if (p->in ? !hop : hop != 0) {
-		fabric_drop(p);
+		packet_drop(p);
 		return;
 	}
 	if (p->in && hop <= count)
 		mad[AT_RETURN_PATH + hop] = p->in->number;
 	if (hop < count) {
 		if (hop && !node_is_switch(p->at->node)) {
-			fabric_drop(p);
+			packet_drop(p);
 			return;
 		}
 		mad[AT_HOP_POINTER] = ++hop;
@@ -140,7 +140,7 @@ static void move_outbound(struct packet *p)
 		mad[AT_HOP_POINTER] = (uint8_t)(hop + 1);
 		dispatch_packet(p);
 	} else {
-		fabric_drop(p);
+		packet_drop(p);
 	}
 }
 
@@ -170,7 +170,7 @@ static void move_returning(struct packet *p)
 	if (!p->in)
 		hop = (uint8_t)(count + 1);
 	if (hop > count + (p->in ? 0 : 1)) {
-		fabric_drop(p);
+		packet_drop(p);
 		return;
 	}
 	if (hop <= 1) {
@@ -179,7 +179,7 @@ static void move_returning(struct packet *p)
 		return;
 	}
 	if (p->in && !node_is_switch(p->at->node)) {
-		fabric_drop(p);
+		packet_drop(p);
 		return;
 	}
 	mad[AT_HOP_POINTER] = --hop;
@@ -217,7 +217,7 @@ static void move_multicast(struct packet *p)
 
 		if (!is_in_group(node, row, i) || (p->in && i == p->in->number))
 			continue;
-		copy = fabric_copy(p);
+		copy = packet_copy(p);
 		if (!copy) {
 			node->ports[i].counters.tx_discards++;
 			continue;
@@ -229,7 +229,7 @@ static void move_multicast(struct packet *p)
 			dispatch_packet(copy);
 		}
 	}
-	fabric_drop(p);
+	packet_drop(p);
 }
 
 static void move_in_switch(struct packet *p)
@@ -249,7 +249,7 @@ static void move_in_switch(struct packet *p)
 	out = move_egress(node, p->dlid);
 	if (!out) {
 		p->at->counters.rx_relay_errors++;
-		fabric_drop(p);
+		packet_drop(p);
 	} else if (!out->number) {
 		dispatch_packet(p);
 	} else {
@@ -270,7 +270,7 @@ static void move_by_lid(struct packet *p)
 		 port_info_has_lid(at, p->dlid))
 		dispatch_packet(p);
 	else
-		fabric_drop(p);
+		packet_drop(p);
 }
 
 /* Is the packet at the node whose LID is its destination? */
@@ -295,7 +295,7 @@ static void move_directed(struct packet *p)
 
 	if (mad[AT_HOP_COUNT] >= HOPS_MAX ||
 	    bytes_get16(mad + AT_DR_DLID) != LID_PERMISSIVE) {
-		fabric_drop(p);
+		packet_drop(p);
 		return;
 	}
 	if (p->dlid != LID_PERMISSIVE) {

@@ -10,7 +10,7 @@
 
 /*
  * Moves a packet by one hop: injects the packet at the next port
- * (fabric_inject), delivers it at this node (dispatch_packet), or drops it.
+ * (packet_inject), delivers it at this node (dispatch_packet), or drops it.
  * Takes ownership of the packet.
  */
 void move_packet(struct packet *p);

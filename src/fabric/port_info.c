@@ -222,7 +222,7 @@ static void set_endport(struct port *port, const uint8_t *from)
 		(uint8_t)((i[AT_MTU_SL] & 0xf0) | (from[AT_MTU_SL] & 0x0f));
 	i[AT_TIMEOUT] = from[AT_TIMEOUT] & 0x1f;
 	memcpy(i + AT_MKEY_VIOLATIONS, from + AT_MKEY_VIOLATIONS, 6);
-	data_end_note(port, changes);
+	data_wake_port(port, changes);
 }
 
 static void set_link(struct port *port, const uint8_t *from)
@@ -263,9 +263,9 @@ static void set_states(struct port *port, const uint8_t *from)
 	if (phys != NO_CHANGE) {
 		if (port->peer)
 			port_info_negotiate(port);
-		fabric_set_phys(port, phys);
+		link_set_phys(port, phys);
 	} else if (state != NO_CHANGE) {
-		fabric_set_state(port, state);
+		link_set_state(port, state);
 	}
 }
 

@@ -47,7 +47,7 @@ static uint16_t node_info(struct sma_call *c)
 	d[3] = node->port_count;
 	bytes_put64(d + 4, node->system_guid);
 	bytes_put64(d + 12, node->guid);
-	bytes_put64(d + 20, fabric_guid(port_managed(c->in), 0));
+	bytes_put64(d + 20, port_guid(port_managed(c->in), 0));
 	bytes_put16(d + 28, PORT_PKEYS);
 	bytes_put16(d + 30, node->device);
 	bytes_put32(d + 32, 0xa1); /* Revision */

@@ -25,9 +25,9 @@ uint16_t sma_tables_guids(struct sma_call *c)
 		if (first + i)
 			port->guids[first + i] = bytes_get64(c->data + 8 * i);
 	if (c->is_set && port->guids)
-		data_end_note(port, DATA_GIDS);
+		data_wake_port(port, DATA_GIDS);
 	for (uint32_t i = 0; i < GUIDS_A_BLOCK; i++)
-		bytes_put64(c->data + 8 * i, fabric_guid(port, first + i));
+		bytes_put64(c->data + 8 * i, port_guid(port, first + i));
 	return 0;
 }
 
@@ -50,7 +50,7 @@ uint16_t sma_tables_pkeys(struct sma_call *c)
 	for (int i = 0; c->is_set && i < PKEYS_A_BLOCK; i++)
 		keys[i] = bytes_get16(c->data + 2 * i);
 	if (c->is_set)
-		data_end_note(port, DATA_PKEYS);
+		data_wake_port(port, DATA_PKEYS);
 	for (int i = 0; i < PKEYS_A_BLOCK; i++)
 		bytes_put16(c->data + 2 * i, keys[i]);
 	return 0;

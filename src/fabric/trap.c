@@ -17,7 +17,7 @@ enum {
 static void send_trap(struct node *node)
 {
 	struct port *port = &node->ports[0];
-	struct packet *p = fabric_packet(node->fabric, port);
+	struct packet *p = packet_new(node->fabric, port);
 
 	if (!p)
 		return;
@@ -30,7 +30,7 @@ static void send_trap(struct node *node)
 	bytes_put16(p->mad + 16, ATTR_NOTICE);
 	memcpy(p->mad + 24, port->info, 8); /* M_Key */
 	memcpy(p->mad + AT_DATA, node->trap.notice, NOTICE_BYTES);
-	fabric_inject(p);
+	packet_inject(p);
 }
 
 static void end_trap(struct node *node)

@@ -109,7 +109,7 @@ void subnet_gid(const struct subnet *s, int host, uint8_t gid[16])
 {
 	const struct port *port = port_of(s, host);
 
-	port_info_gid(port, fabric_guid(port, 0), gid);
+	port_info_gid(port, port_guid(port, 0), gid);
 }
 
 uint32_t subnet_qpn(const struct subnet *s, int host, uint32_t rest)

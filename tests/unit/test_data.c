@@ -173,7 +173,7 @@ static void make_multicast(struct made *m, const struct world *w)
 	bytes_put16(grh + 4, GLOBAL - LRH_VCRC_BYTES - LRH_BYTES - 40);
 	grh[6] = 0x1b;
 	memcpy(grh + 8, port->info + AT_GID_PREFIX, 8);
-	bytes_put64(grh + 16, fabric_guid(port, 0));
+	bytes_put64(grh + 16, port_guid(port, 0));
 	memcpy(grh + 24, group, 16);
 	bth_write(at, &bth);
 	bytes_put24(at + BTH_BYTES + 5, qpn_of(w->a));
@@ -359,7 +359,7 @@ static void the_first_packet_makes_an_armed_port_active(void **state)
 
 	port_of(w, "S3", 1)->state = STATE_ARMED;
 	data_told(w->b);
-	fabric_set_state(port_of(w, "B", 1), STATE_ARMED);
+	link_set_state(port_of(w, "B", 1), STATE_ARMED);
 	assert_int_equal(data_changes(w->b), DATA_STATE);
 	assert_ptr_equal(data_ready(w->f), w->b);
 	data_told(w->b);
