@@ -15,28 +15,6 @@
 
 #define PKEY 0xffff /* of a GID that getaddrinfo has read */
 
-/* Each pointer is NULL or an allocation of its own. */
-static void free_one(struct rdma_addrinfo *r)
-{
-	free(r->ai_src_addr);
-	free(r->ai_dst_addr);
-	free(r->ai_src_canonname);
-	free(r->ai_dst_canonname);
-	free(r->ai_route);
-	free(r->ai_connect);
-	free(r);
-}
-
-void rdma_freeaddrinfo(struct rdma_addrinfo *res)
-{
-	while (res) {
-		struct rdma_addrinfo *next = res->ai_next;
-
-		free_one(res);
-		res = next;
-	}
-}
-
 static int copy_addr(struct sockaddr **to, socklen_t *size,
 		     const struct sockaddr *from, socklen_t length)
 {
@@ -129,7 +107,7 @@ static struct rdma_addrinfo *make_result(const struct addrinfo *a,
 	}
 	if (!err)
 		return r;
-	free_one(r);
+	rdma_freeaddrinfo(r);
 	return NULL;
 }
 
@@ -175,7 +153,7 @@ static int from_hints(const struct rdma_addrinfo *hints,
 		err = copy_addr(&r->ai_src_addr, &r->ai_src_len,
 				hints->ai_src_addr, hints->ai_src_len);
 	if (err) {
-		free_one(r);
+		rdma_freeaddrinfo(r);
 		return r_fail(ENOMEM, "rdma_getaddrinfo: no memory is left");
 	}
 	*res = r;

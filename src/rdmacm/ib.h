@@ -48,10 +48,7 @@ int r_ib_source(const struct sockaddr *to, struct sockaddr_storage *from);
 /* Returns whether an id of this port space may have a service ID that begins
  * with `space` (r_addr_space). */
 bool r_ib_is_space(enum rdma_port_space ps, uint64_t space);
-/* Asks for a path to the id's destination; ROUTE_RESOLVED or ROUTE_ERROR
- * follows.  Returns 0, or -1 and errno with a message. */
-int r_ib_ask_route(struct r_id *id, int timeout_ms);
-/* Under r_lock: handles the fabric's answer m to r_ib_ask_route. */
+/* Under r_lock: handles the fabric's answer m to CMPROTO_ROUTE. */
 void r_ib_routed(struct r_id *id, const struct cmproto *m);
 /* The program takes ROUTE_RESOLVED: gives the path of e->message to the id.  If
  * no memory is left, the event becomes ROUTE_ERROR. */

@@ -107,39 +107,6 @@ bool r_ib_is_space(enum rdma_port_space ps, uint64_t space)
 
 /* ---- the path ---- */
 
-/* Returns the exponent n of the first time 4.096 us * 2^n that is not less. */
-static uint8_t exponent_of(int timeout_ms)
-{
-	uint64_t ns = timeout_ms > 0 ? (uint64_t)timeout_ms * 1000000 : 0;
-	uint8_t n = 0;
-
-	while (n < TIMEOUT_MAX && (UINT64_C(4096) << n) < ns)
-		n++;
-	return n;
-}
-
-int r_ib_ask_route(struct r_id *id, int timeout_ms)
-{
-	struct cmproto m = {.is_ib = true, .timeout = exponent_of(timeout_ms)};
-	int err;
-
-	if (!id->state.has_destination)
-		return r_fail(EINVAL, "rdma_resolve_route: the id has no "
-				      "destination; call rdma_resolve_addr "
-				      "first");
-	memcpy(m.at.local, id->path.local, 16);
-	memcpy(m.at.peer, id->path.peer, 16);
-	m.path.pkey = be16toh(id->base.route.addr.addr.ibaddr.pkey);
-	m.path.traffic_class = id->options.tos;
-	err = r_request(id, &m, CMPROTO_ROUTE);
-	if (!err)
-		return 0;
-	return r_fail(-err,
-		      "rdma_resolve_route: the fabric cannot be asked for a "
-		      "path: %s",
-		      strerror(-err));
-}
-
 /* Checks a path that the fabric has sent. */
 static bool is_sound(const struct cmproto_path *p)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ids: creation, binding, options, migration, and the broker's messages about
- * them. */
+/* Ids: creation, binding, migration, and the broker's messages about them. */
 #include "rdmacm/explain.h"
 #include "rdmacm/ib.h"
 #include "rdmacm/iw.h"
@@ -12,33 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/random.h"
+#include "util/token.h"
 
 /* If the broker chooses the port: at most this many ports of the broker are
  * tried until one is also free with TCP. */
 #define PORT_TRIES 16
-
-struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
-		      enum rdma_port_space ps, enum ibv_qp_type type)
-{
-	struct r_id *id = calloc(1, sizeof(*id));
-	uint32_t random = 0;
-
-	if (!id)
-		return NULL;
-	/* The PSN is needed early: a program with a queue pair of its own may
-	 * call rdma_init_qp_attr before it connects. */
-	if (random_fill(&random, sizeof(random), true))
-		id->own.psn = random & 0xffffff;
-	id->base.channel = channel;
-	id->base.context = context;
-	id->base.ps = ps;
-	id->base.qp_type = type;
-	id->own.qkey = RDMA_UDP_QKEY;
-	list_init(&id->by_handle);
-	list_init(&id->multicasts);
-	return id;
-}
 
 static bool type_of(enum rdma_port_space ps, enum ibv_qp_type *type)
 {
@@ -85,6 +62,49 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id,
 	return 0;
 }
 
+/* Frees an event that the program will not get.  For a connection request, also
+ * frees the new id, which the program does not know. */
+static void forget_event(struct r_event *e)
+{
+	struct r_id *id = r_id(e->base.id);
+
+	if (e->base.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		r_channel_move(id, NULL);
+		r_iw_forget(id);
+		r_release(id);
+		free(id);
+	}
+	free(e);
+}
+
+void r_channel_move(struct r_id *id, struct r_channel *to)
+{
+	struct r_channel *from = r_channel(id->base.channel);
+	struct list moved = {&moved, &moved};
+
+	list_for_each_safe (n, &from->events) {
+		if (r_event_owner(r_event_of(n)) != &id->base)
+			continue;
+		list_remove(n);
+		list_push_tail(&moved, n);
+		token_take_back(from->base.fd);
+	}
+	if (to)
+		id->base.channel = &to->base;
+	list_for_each_safe (n, &moved) {
+		struct r_event *e = r_event_of(n);
+
+		if (!to) {
+			forget_event(e);
+			continue;
+		}
+		r_post(e);
+		/* The id of a connection request moves with the event. */
+		if (e->base.listen_id)
+			r_channel_move(r_id(e->base.id), to);
+	}
+}
+
 static void id_free(struct r_id *id)
 {
 	if (id->is_sync)
@@ -99,7 +119,7 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 {
 	struct r_id *id = r_id(base);
 
-	r_multicast_leave_all(id);
+	r_group_leave_all(id);
 	if (base->event)
 		rdma_ack_cm_event(base->event);
 	base->event = NULL;
@@ -373,53 +393,6 @@ int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
 	if (was_sync)
 		rdma_destroy_event_channel(old);
 	return 0;
-}
-
-static int id_option(struct r_id *id, int name, const void *value, size_t size)
-{
-	bool is_int = size == sizeof(int);
-	int number = 0;
-
-	if (is_int)
-		memcpy(&number, value, sizeof(number));
-	switch (name) {
-	case RDMA_OPTION_ID_TOS:
-		if (size != 1)
-			break;
-		id->options.tos = *(const uint8_t *)value;
-		return 0;
-	case RDMA_OPTION_ID_REUSEADDR:
-		if (!is_int)
-			break;
-		id->options.may_share = number != 0;
-		return 0;
-	case RDMA_OPTION_ID_AFONLY:
-		if (!is_int || r_is_bound(id))
-			break;
-		id->options.is_family_only = number != 0;
-		return 0;
-	case RDMA_OPTION_ID_ACK_TIMEOUT:
-		if (size != 1 || *(const uint8_t *)value > 31)
-			break;
-		id->options.ack_timeout = *(const uint8_t *)value;
-		return 0;
-	default:
-		return r_fail(ENOSYS, "rdma_set_option: option %d is unknown",
-			      name);
-	}
-	return r_fail(EINVAL, "rdma_set_option: the value has a wrong size, is "
-			      "out of range, or is set after the id was "
-			      "bound");
-}
-
-int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval,
-		    size_t optlen)
-{
-	if (level == RDMA_OPTION_ID)
-		return id_option(r_id(id), optname, optval, optlen);
-	if (level == RDMA_OPTION_IB && optname == RDMA_OPTION_IB_PATH)
-		return r_route_given(r_id(id), optval, optlen);
-	return r_fail(ENOSYS, "rdma_set_option: level %d is unknown", level);
 }
 
 /* Returns the port in network order, or 0 for an id without an address. */

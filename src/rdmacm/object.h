@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "broker/cmproto.h"
+#include "util/bits.h"
 #include "util/list.h"
 
 /* A device that this process has opened for its ids. */
@@ -196,6 +197,19 @@ static inline struct r_channel *r_channel(struct rdma_event_channel *channel)
 	return (struct r_channel *)(void *)channel;
 }
 
+/* Returns the event whose member `link` the node is. */
+static inline struct r_event *r_event_of(struct list *node)
+{
+	return CONTAINER_OF(node, struct r_event, link);
+}
+
+/* Returns the id on whose channel the event is: the listener of a connection
+ * request, else the event's id. */
+static inline const struct rdma_cm_id *r_event_owner(const struct r_event *e)
+{
+	return e->base.listen_id ? e->base.listen_id : e->base.id;
+}
+
 /* Taken by r_take and released by r_give.  Only a holder that waits for
  * r_changed, or that releases the lock for a call, uses the mutex itself. */
 extern pthread_mutex_t r_lock;
@@ -204,13 +218,13 @@ extern pthread_mutex_t r_lock;
  */
 extern pthread_cond_t r_changed;
 
-/* link.c: disables cancellation of this thread, and takes r_lock.  The holder
+/* lock.c: disables cancellation of this thread, and takes r_lock.  The holder
  * must not be cancelled, but calls functions that are cancellation points. */
 void r_take(void);
-/* link.c: releases r_lock, and restores the thread's cancellation state from
+/* lock.c: releases r_lock, and restores the thread's cancellation state from
  * before r_take. */
 void r_give(void);
-/* link.c, under r_lock: waits until the program has acknowledged all events of
+/* lock.c, under r_lock: waits until the program has acknowledged all events of
  * the id.  The program may never do that, so the thread can be cancelled while
  * it waits. */
 void r_await_acks(const struct r_id *id);
@@ -305,14 +319,11 @@ void r_post(struct r_event *e);
 /* Makes and posts an event that no message of the broker has caused.  Takes
  * r_lock.  Returns 0, or -1 and errno with a message. */
 int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status);
-/* Under r_lock: moves the id and all its waiting events to the channel `to`.
- * If `to` is NULL, frees the events, and the id keeps its channel. */
-void r_channel_move(struct r_id *id, struct r_channel *to);
 /* Under r_lock: the program leaves the group m.  Frees the event of its join,
  * if the program has not taken the event. */
 void r_forget_join(const struct r_id *id, const struct r_multicast *m);
 /*
- * Ends a call of the program that causes an event, for an id that was
+ * serve.c: ends a call of the program that causes an event, for an id that was
  * synchronous when the call began.  Waits for the event, which becomes
  * id->base.event.  Returns 0, or -1 and errno if no event can be read or the
  * event reports a failure.
@@ -323,12 +334,16 @@ void r_forget_join(const struct r_id *id, const struct r_multicast *m);
  */
 int r_complete(struct r_id *id);
 
-/* ---- id.c ---- */
-
-/* Returns a new id without address, device and handle, which the caller owns.
- * Returns NULL and errno if no memory is left. */
+/* object.c: returns a new id without address, device and handle, which the
+ * caller owns.  Returns NULL and errno if no memory is left. */
 struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 		      enum rdma_port_space ps, enum ibv_qp_type type);
+
+/* ---- id.c ---- */
+
+/* Under r_lock: moves the id and all its waiting events to the channel `to`.
+ * If `to` is NULL, frees the events, and the id keeps its channel. */
+void r_channel_move(struct r_id *id, struct r_channel *to);
 /* Under r_lock: handles a message of the broker about an id. */
 void r_id_message(struct r_id *id, const struct cmproto *m);
 /* Binds the id to the address, at the broker or with TCP, and gives the id the
@@ -440,11 +455,11 @@ int r_qp_connect(struct r_id *id);
 /* qp.c: moves the id's QP to ERR, if the id has a QP of a connected type. */
 void r_qp_fail(struct r_id *id);
 
-/* multicast.c: the program takes e, the event of a join.  Attaches the id's QP
+/* group.c: the program takes e, the event of a join.  Attaches the id's QP
  * to the group e->multicast, unless the program asked that the QP is not
  * attached.  Returns 0, or -1 and errno. */
-int r_multicast_joined(struct r_event *e);
-/* multicast.c: leaves and frees all groups of the id. */
-void r_multicast_leave_all(struct r_id *id);
+int r_group_joined(struct r_event *e);
+/* group.c: leaves and frees all groups of the id. */
+void r_group_leave_all(struct r_id *id);
 
 #endif

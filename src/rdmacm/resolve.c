@@ -21,6 +21,7 @@
 
 #define PORT_ANY     4791 /* for connect(2), which needs a port */
 #define PKEY	     0xffff
+#define TIMEOUT_MAX  31 /* the longest time: 4.096 us * 2^31 */
 #define RATE_10_GBPS 3
 #define LIFE_TIME    16 /* 4.096 us * 2^16, as on any Ethernet */
 #define SELECT_EQUAL 2
@@ -269,6 +270,41 @@ static int set_route(struct r_id *id)
 	return r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 }
 
+/* Returns the exponent n of the first time 4.096 us * 2^n that is not less. */
+static uint8_t exponent_of(int timeout_ms)
+{
+	uint64_t ns = timeout_ms > 0 ? (uint64_t)timeout_ms * 1000000 : 0;
+	uint8_t n = 0;
+
+	while (n < TIMEOUT_MAX && (UINT64_C(4096) << n) < ns)
+		n++;
+	return n;
+}
+
+/* Asks the fabric for a path to the id's destination; ROUTE_RESOLVED or
+ * ROUTE_ERROR follows.  Returns 0, or -1 and errno with a message. */
+static int ask_route(struct r_id *id, int timeout_ms)
+{
+	struct cmproto m = {.is_ib = true, .timeout = exponent_of(timeout_ms)};
+	int err;
+
+	if (!id->state.has_destination)
+		return r_fail(EINVAL, "rdma_resolve_route: the id has no "
+				      "destination; call rdma_resolve_addr "
+				      "first");
+	memcpy(m.at.local, id->path.local, 16);
+	memcpy(m.at.peer, id->path.peer, 16);
+	m.path.pkey = be16toh(id->base.route.addr.addr.ibaddr.pkey);
+	m.path.traffic_class = id->options.tos;
+	err = r_request(id, &m, CMPROTO_ROUTE);
+	if (!err)
+		return 0;
+	return r_fail(-err,
+		      "rdma_resolve_route: the fabric cannot be asked for a "
+		      "path: %s",
+		      strerror(-err));
+}
+
 int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
 {
 	struct r_id *id = r_id(base);
@@ -278,7 +314,7 @@ int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
 		return r_fail(EINVAL, "rdma_resolve_route: the id has no "
 				      "device; call rdma_resolve_addr first");
 	/* iWARP has no path records: the kernel routes TCP. */
-	if (r_is_ib(id)	     ? r_ib_ask_route(id, timeout_ms)
+	if (r_is_ib(id)	     ? ask_route(id, timeout_ms)
 	    : r_is_iwarp(id) ? r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0)
 			     : set_route(id))
 		return -1;

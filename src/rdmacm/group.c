@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The multicast groups of an id.  On Ethernet a group's GID is its IP address,
+ * and a queue pair becomes a member when it is attached (IBTA A17.9.2).
+ */
+#include "rdmacm/explain.h"
+#include "rdmacm/object.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct r_multicast *multicast_of(struct list *n)
+{
+	return (struct r_multicast *)(void *)n;
+}
+
+int r_group_joined(struct r_event *e)
+{
+	struct r_multicast *m = e->multicast;
+	struct ibv_qp *qp = e->base.id->qp;
+	int err = 0;
+
+	if (qp && !m->only_sends)
+		err = ibv_attach_mcast(qp, &m->gid, 0);
+	r_take();
+	m->is_attached = qp && !m->only_sends && !err;
+	m->is_joining = false;
+	pthread_cond_broadcast(&r_changed);
+	r_give();
+	errno = err;
+	return err ? -1 : 0;
+}
+
+/* Drops the event of a join, or waits until the thread that has taken the event
+ * has attached the queue pair.  Under r_lock. */
+static void settle_join(const struct r_id *id, const struct r_multicast *m)
+{
+	r_forget_join(id, m);
+	while (m->is_joining)
+		pthread_cond_wait(&r_changed, &r_lock);
+}
+
+/* Removes a group from the id, and returns the group, which the caller owns, or
+ * NULL. */
+static struct r_multicast *take_group(struct r_id *id, const uint8_t gid[16])
+{
+	struct r_multicast *m = NULL;
+
+	r_take();
+	list_for_each (n, &id->multicasts)
+		if (!m && !memcmp(multicast_of(n)->gid.raw, gid, 16))
+			m = multicast_of(n);
+	if (m) {
+		list_remove(&m->link);
+		settle_join(id, m);
+	}
+	r_give();
+	return m;
+}
+
+static void leave_group(struct r_id *id, struct r_multicast *m)
+{
+	if (m->is_attached && id->base.qp)
+		ibv_detach_mcast(id->base.qp, &m->gid, 0);
+	free(m);
+}
+
+int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
+{
+	struct r_id *id = r_id(base);
+	struct r_multicast *m;
+	uint8_t gid[16];
+
+	if (!r_addr_is_known(addr))
+		return r_fail(EINVAL, "rdma_leave_multicast: the group has no "
+				      "IP address");
+	r_addr_ip(addr, gid);
+	m = take_group(id, gid);
+	if (!m)
+		return r_fail(EADDRNOTAVAIL, "rdma_leave_multicast: the id has "
+					     "not joined the group");
+	leave_group(id, m);
+	return 0;
+}
+
+void r_group_leave_all(struct r_id *id)
+{
+	r_take();
+	list_for_each (n, &id->multicasts)
+		settle_join(id, multicast_of(n));
+	r_give();
+	list_for_each_safe (n, &id->multicasts)
+		leave_group(id, multicast_of(n));
+	list_init(&id->multicasts);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The lock of this folder, and the waits that need nothing else. */
+#include "rdmacm/object.h"
+
+#include <pthread.h>
+
+pthread_mutex_t r_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t r_changed = PTHREAD_COND_INITIALIZER;
+
+/* The cancellation state of this thread before it took r_lock. */
+static _Thread_local int cancel;
+
+void r_take(void)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	pthread_mutex_lock(&r_lock);
+}
+
+void r_give(void)
+{
+	pthread_mutex_unlock(&r_lock);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+static void give_lock(void *unused)
+{
+	r_give();
+}
+
+void r_await_acks(const struct r_id *id)
+{
+	pthread_cleanup_push(give_lock, NULL);
+	while (id->unacked) {
+		pthread_setcancelstate(cancel, NULL);
+		pthread_cond_wait(&r_changed, &r_lock);
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	}
+	pthread_cleanup_pop(0);
+}
+
+/* In a forked child: threads that held r_lock or waited for r_changed may not
+ * exist here. */
+static void after_fork(void)
+{
+	pthread_mutex_init(&r_lock, NULL);
+	pthread_cond_init(&r_changed, NULL);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, after_fork);
+}
