@@ -31,6 +31,14 @@ ROWS = ("| `src/util` | `a.c` | `tests/unit/test_*.c` |  |\n"
         "| `src/util` | `b.c` |  | `tests/unit/test_a.c` |\n"
         "| `src/util` | `c.c` |  | the compiler |\n")
 
+# The files beside the example of lint-circles: a.c calls b.c, which calls c.c, which
+# calls d_one.
+CALLS = {
+    "%s.c" % name: "int %s_one(void);\nint %s_one(void);\nint %s_one(void)\n{\n"
+                   "\treturn %s_one();\n}\n" % (other, name, name, other)
+    for name, other in ("ab", "bc", "cd")
+}
+
 # The lint, what the example shows, the example's file and its text, and what the
 # lint must print (None: the lint must pass the file; a note: the lint must pass the
 # file and print the note).
@@ -153,6 +161,16 @@ CASES = (
      "src/hdr/new.c", GOOD, None),
     ("lint-unused", "a function that nobody calls", "src/util/new.c", GOOD,
      "only tests call"),
+    ("lint-circles", "files that do not need one another", "src/util/d.c", GOOD,
+     None),
+    ("lint-circles", "a circle of four files", "src/util/d.c",
+     "int a_one(void);\nint d_one(void);\nint d_one(void)\n{\n"
+     "\treturn a_one();\n}\n", "a circle of 4 files, at most 3: a b c d"),
+    ("lint-circles", "such a circle in ibt", "src/ibt/d.c",
+     "int a_one(void);\nint d_one(void);\nint d_one(void)\n{\n"
+     "\treturn a_one();\n}\n", None),
+    ("lint-circles", "a known circle that is smaller now", "src/rdmacm/d.c", GOOD,
+     "src/rdmacm has no circle of"),
     ("lint-shell", "a sound script", "ci/a.sh", "#!/bin/sh\necho a\n", None),
     ("lint-shell", "a path that may begin with an empty word", "ci/a.sh",
      "#!/bin/sh\nrm -rf $a/*\n", "SC2115"),
@@ -224,11 +242,12 @@ CASES = (
 def arguments(lint, root, path):
     if lint in ("lint-layers", "lint-modules", "lint-paths"):
         return [root]
-    if lint in ("lint-names", "lint-unused"):
-        output = root / "out" / path.relative_to(root)
-        output.parent.mkdir(parents=True)
-        subprocess.run(["cc", "-c", "-o", str(output) + ".o", path],
-                       check=True)
+    if lint in ("lint-circles", "lint-names", "lint-unused"):
+        for source in path.parent.glob("*.c"):
+            output = root / "out" / source.relative_to(root)
+            output.parent.mkdir(parents=True, exist_ok=True)
+            subprocess.run(["cc", "-c", "-o", str(output) + ".o", source],
+                           check=True)
         return [root / "out"]
     return [path]
 
@@ -247,6 +266,8 @@ def run(case, root):
     for other, code in MODULES.items() if lint == "lint-modules" else ():
         (root / other).parent.mkdir(parents=True, exist_ok=True)
         (root / other).write_text(code, encoding="utf-8")
+    for other, code in CALLS.items() if lint == "lint-circles" else ():
+        (path.parent / other).write_text(code, encoding="utf-8")
     path.write_text(text, encoding="utf-8")
     shutil.copy(ROOT / ".clang-format", root)
     done = subprocess.run([CI / lint, *arguments(lint, root, path)],
