@@ -77,8 +77,8 @@ static _Atomic uint32_t *one_of(void *from, uint64_t bytes, uint64_t random)
 }
 
 /* Chooses a word that a peer may write or, with `anywhere`, any word. */
-static _Atomic uint32_t *choose(const struct places *p, bool anywhere,
-				uint32_t kind, uint64_t random)
+static _Atomic uint32_t *choose_word(const struct places *p, bool anywhere,
+				     uint32_t kind, uint64_t random)
 {
 	switch (kind % KINDS) {
 	case 0:
@@ -108,8 +108,8 @@ static _Atomic uint32_t *choose(const struct places *p, bool anywhere,
 /* Flips a bit of the word, or sets the word to 0, all ones, a value near its
  * own or a random value.  The QPN of the queue pair stays, because two_hcas
  * depends on it. */
-static void change(const struct places *p, _Atomic uint32_t *word,
-		   uint32_t random)
+static void change_word(const struct places *p, _Atomic uint32_t *word,
+			uint32_t random)
 {
 	if ((uint8_t *)word == p->qp + offsetof(struct qp, qpn))
 		return;
@@ -133,7 +133,7 @@ static void change(const struct places *p, _Atomic uint32_t *word,
 	}
 }
 
-static void scribble(struct script *s)
+static void scribble_word(struct script *s)
 {
 	bool anywhere = s->how & ANYWHERE;
 	const struct places *p =
@@ -141,8 +141,8 @@ static void scribble(struct script *s)
 	uint32_t kind = input_u8(&s->in);
 	uint64_t random = (uint64_t)input_u16(&s->in) << 16 | input_u16(&s->in);
 
-	change(p, choose(p, anywhere, kind, random),
-	       input_u16(&s->in) << 16 | input_u16(&s->in));
+	change_word(p, choose_word(p, anywhere, kind, random),
+		    input_u16(&s->in) << 16 | input_u16(&s->in));
 }
 
 static void *scribble_on(void *arg)
@@ -155,10 +155,10 @@ static void *scribble_on(void *arg)
 		random ^= random << 13;
 		random ^= random >> 7;
 		random ^= random << 17;
-		change(&s->places[1],
-		       choose(&s->places[1], s->how & ANYWHERE,
-			      (uint32_t)random >> 24, random >> 32),
-		       (uint32_t)random);
+		change_word(&s->places[1],
+			    choose_word(&s->places[1], s->how & ANYWHERE,
+					(uint32_t)random >> 24, random >> 32),
+			    (uint32_t)random);
 		nanosleep(&nap, NULL);
 	}
 	return NULL;
@@ -173,7 +173,7 @@ static bool is_full(const struct two_hcas_side *s)
 	       shared_own(&q->head) - shared_load(&q->tail) >= q->depth;
 }
 
-static void post(struct script *s, int i)
+static void post_send(struct script *s, int i)
 {
 	static const uint8_t any[] = {HCA_WR_RDMA_WRITE, HCA_WR_RDMA_WRITE_IMM,
 				      HCA_WR_SEND,	 HCA_WR_SEND,
@@ -196,7 +196,7 @@ static void post(struct script *s, int i)
 	two_hcas_post(s->two_hcas, i);
 }
 
-static void step(struct script *s)
+static void run_step(struct script *s)
 {
 	bool is_alone = s->how & ANYWHERE;
 	uint8_t what = input_u8(&s->in);
@@ -206,7 +206,7 @@ static void step(struct script *s)
 	switch (what % 8) {
 	case 0:
 	case 1:
-		scribble(s);
+		scribble_word(s);
 		break;
 	case 2:
 		if (!is_alone && !is_full(&s->two_hcas->side[i]) &&
@@ -217,7 +217,7 @@ static void step(struct script *s)
 	case 3:
 	case 4:
 	case 5:
-		post(s, i);
+		post_send(s, i);
 		break;
 	case 6:
 		while (two_hcas_poll(s->two_hcas, i, &c))
@@ -230,12 +230,12 @@ static void step(struct script *s)
 }
 
 /* Drops every frame, so that the idle side receives none. */
-static int drop(void *context, int from, const struct engine_frame *f)
+static int drop_frame(void *context, int from, const struct engine_frame *f)
 {
 	return 0;
 }
 
-static struct two_hcas *begin(const struct script *s)
+static struct two_hcas *make_hcas(const struct script *s)
 {
 	static const uint32_t types[] = {HCA_QPT_RC, HCA_QPT_RC, HCA_QPT_UC,
 					 HCA_QPT_UD};
@@ -253,11 +253,11 @@ static struct two_hcas *begin(const struct script *s)
 	two_hcas_run(d, d->now_ns + 1000000);
 	d->side[1].is_stopped = s->how & ANYWHERE;
 	if (s->how & ANYWHERE)
-		d->fate = drop;
+		d->fate = drop_frame;
 	return d;
 }
 
-static void keep(struct script *s)
+static void keep_arena(struct script *s)
 {
 	const struct places *p = &s->places[1];
 
@@ -279,7 +279,7 @@ static void put_back(struct script *s)
 }
 
 /* Destroys all objects, after the idle owner's arena was restored. */
-static void end(struct script *s)
+static void destroy_hcas(struct script *s)
 {
 	for (int i = 0; i < 2; i++) {
 		struct two_hcas_side *side = &s->two_hcas->side[i];
@@ -304,19 +304,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	s.how = input_u8(&s.in);
-	s.two_hcas = begin(&s);
+	s.two_hcas = make_hcas(&s);
 	for (int i = 0; i < 2; i++)
 		find_places(&s.two_hcas->side[i], &s.places[i]);
 	if (s.how & ANYWHERE)
-		keep(&s);
+		keep_arena(&s);
 	if (s.how & BY_THREAD)
 		FUZZ_REQUIRE(!pthread_create(&thread, NULL, scribble_on, &s));
 	for (int i = 0; i < STEPS && s.in.at < s.in.end; i++)
-		step(&s);
+		run_step(&s);
 	if (s.how & BY_THREAD) {
 		s.is_over = 1;
 		pthread_join(thread, NULL);
 	}
-	end(&s);
+	destroy_hcas(&s);
 	return 0;
 }

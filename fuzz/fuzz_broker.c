@@ -540,7 +540,7 @@ static void ask_cm(struct script *s, uint32_t i, enum cmproto_kind kind,
 
 /* Makes three clients at the beginning: one has a class, so that there is a
  * QP1, one listens, and one has sent a REQ to the listener. */
-static void furnish(struct script *s)
+static void make_clients(struct script *s)
 {
 	const struct proto hello = {.magic = PROTO_MAGIC,
 				    .version = PROTO_VERSION,
@@ -601,7 +601,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	open_lent();
 	begin_broker(&s, input_u8(&s.in) & 1);
 	if (input_u8(&s.in) % 8)
-		furnish(&s);
+		make_clients(&s);
 	while (s.in.at < s.in.end)
 		run_command(&s);
 	end_all(&s);

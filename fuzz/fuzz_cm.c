@@ -27,7 +27,7 @@ struct script {
 	struct cm_frame last; /* the latest message, before any change */
 };
 
-static void address(int i, uint8_t ip[16])
+static void address_of(int i, uint8_t ip[16])
 {
 	memset(ip, 0, 16);
 	ip[10] = ip[11] = 0xff;
@@ -40,27 +40,27 @@ static uint32_t some_id(struct script *s, int i)
 	return s->ids[i] ? s->id[i][input_u8(&s->in) % IDS] : input_u8(&s->in);
 }
 
-static void note(struct script *s, int i, uint32_t id)
+static void note_id(struct script *s, int i, uint32_t id)
 {
 	s->id[i][s->ids[i]++ % IDS] = id;
 }
 
-static void connect(struct script *s, int i)
+static void connect_side(struct script *s, int i)
 {
 	struct cm_start start = {.user = 1, .strict = input_u8(&s->in) & 1};
 	uint32_t id;
 
-	address(i, start.local);
-	address(!i, start.peer);
+	address_of(i, start.local);
+	address_of(!i, start.peer);
 	start.msg.kind = input_u8(&s->in) & 1 ? CMMSG_SIDR_REQ : CMMSG_REQ;
 	start.msg.service_id = SERVICE + input_u8(&s->in) % 2;
 	start.msg.max_cm_retries = input_u8(&s->in) % 16;
 	start.msg.local_timeout = input_u8(&s->in) % 32;
 	if (cm_connect(s->cm[i], &start, s->now_ns, &id) == 0)
-		note(s, i, id);
+		note_id(s, i, id);
 }
 
-static void listen(struct script *s, int i)
+static void listen_side(struct script *s, int i)
 {
 	struct cm_where any = {.any_v4 = true, .any_v6 = true};
 
@@ -70,7 +70,7 @@ static void listen(struct script *s, int i)
 				  input_u8(&s->in) % 8, &s->listener[i]) == 0;
 }
 
-static void answer(struct script *s, int i, uint32_t id)
+static void answer_id(struct script *s, int i, uint32_t id)
 {
 	struct cmmsg reply = {.kind = input_u8(&s->in) & 1 ? CMMSG_REP
 							   : CMMSG_SIDR_REP};
@@ -98,12 +98,12 @@ static void answer(struct script *s, int i, uint32_t id)
 	}
 }
 
-static void deliver(struct script *s, int to, const struct cm_frame *f)
+static void deliver_frame(struct script *s, int to, const struct cm_frame *f)
 {
 	cm_rx(s->cm[to], f->from, f->to, 0, f->mad, sizeof(f->mad), s->now_ns);
 }
 
-static void carry(struct script *s, int from)
+static void carry_frames(struct script *s, int from)
 {
 	struct cm_event event;
 	struct cm_frame f;
@@ -115,15 +115,15 @@ static void carry(struct script *s, int from)
 		if (dice == 2)
 			f.mad[input_u8(&s->in)] = input_u8(&s->in);
 		for (int copies = dice == 0 ? 0 : dice == 3 ? 2 : 1; copies--;)
-			deliver(s, !from, &f);
+			deliver_frame(s, !from, &f);
 	}
 	for (int i = 0; i < 2; i++)
 		while (cm_event(s->cm[i], &event))
-			note(s, i, event.id);
+			note_id(s, i, event.id);
 }
 
 /* Moves the time to the next deadline, or by some amount. */
-static void pass(struct script *s)
+static void pass_time(struct script *s)
 {
 	uint64_t due = cm_deadline(s->cm[0]), other = cm_deadline(s->cm[1]);
 	uint8_t how = input_u8(&s->in);
@@ -152,32 +152,32 @@ static void take_up(struct script *s, int i)
 			input_u8(&s->in);
 	heir = input_u8(&s->in) & 1;
 	if (cm_note_resume(s->cm[heir], NULL, 3, &n, s->now_ns, &id) == 0)
-		note(s, heir, id);
+		note_id(s, heir, id);
 }
 
-static void command(struct script *s)
+static void run_command(struct script *s)
 {
 	uint8_t c = input_u8(&s->in);
 	int i = c >> 7;
 
 	switch (c % 8) {
 	case 0:
-		connect(s, i);
+		connect_side(s, i);
 		break;
 	case 1:
-		listen(s, i);
+		listen_side(s, i);
 		break;
 	case 2:
 	case 3:
-		answer(s, i, some_id(s, i));
+		answer_id(s, i, some_id(s, i));
 		break;
 	case 4:
-		pass(s);
+		pass_time(s);
 		break;
 	case 5: /* an old message, changed, arrives again */
 		for (int n = input_u8(&s->in) % 4; n > 0; n--)
 			s->last.mad[input_u8(&s->in)] = input_u8(&s->in);
-		deliver(s, i, &s->last);
+		deliver_frame(s, i, &s->last);
 		break;
 	case 6:
 		cm_taken(s->cm[i], some_id(s, i));
@@ -187,8 +187,8 @@ static void command(struct script *s)
 		take_up(s, i);
 		break;
 	}
-	carry(s, 0);
-	carry(s, 1);
+	carry_frames(s, 0);
+	carry_frames(s, 1);
 	FUZZ_REQUIRE(cm_count(s->cm[i]) <= CONVERSATIONS);
 }
 
@@ -203,10 +203,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		s.cm[i] = cm_new(&config, 0);
 		FUZZ_REQUIRE(s.cm[i]);
-		listen(&s, i);
+		listen_side(&s, i);
 	}
 	while (s.in.at < s.in.end)
-		command(&s);
+		run_command(&s);
 	cm_free(s.cm[0]);
 	cm_free(s.cm[1]);
 	return 0;

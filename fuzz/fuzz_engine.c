@@ -40,8 +40,8 @@ static void post_recv(struct script *s, int i)
 
 /* Gives a datagram to side i.  Its source address is the peer's or, if
  * stranger, side i's own. */
-static void arrive(struct script *s, int i, uint8_t *bytes, size_t len,
-		   bool stranger)
+static void give_datagram(struct script *s, int i, uint8_t *bytes, size_t len,
+			  bool stranger)
 {
 	struct two_hcas_side *side = &s->two_hcas->side[i];
 	struct engine_dgram d = {.bytes = bytes, .tos = input_u8(&s->in)};
@@ -67,7 +67,7 @@ static uint32_t forged_psn(struct script *s, const struct two_hcas_side *side,
 	return serial24_add(base, (int8_t)by / (by & 1 ? 1 : 16)).v;
 }
 
-static void forge(struct script *s, int i)
+static void forge_packet(struct script *s, int i)
 {
 	uint8_t buf[PKT_MAX_HEADER_BYTES + 5000], flags = input_u8(&s->in);
 	struct two_hcas_side *side = &s->two_hcas->side[i];
@@ -101,19 +101,19 @@ static void forge(struct script *s, int i)
 	memset(buf + n, input_u8(&s->in),
 	       p.payload_len + pkt_pad(p.payload_len));
 	n += p.payload_len + pkt_pad(p.payload_len);
-	arrive(s, i, buf, n, false);
+	give_datagram(s, i, buf, n, false);
 }
 
-static void raw(struct script *s, int i)
+static void give_raw(struct script *s, int i)
 {
 	uint8_t buf[300], n = input_u8(&s->in);
 
 	for (unsigned k = 0; k < n; k++)
 		buf[k] = input_u8(&s->in);
-	arrive(s, i, buf, n, input_u8(&s->in) & 1);
+	give_datagram(s, i, buf, n, input_u8(&s->in) & 1);
 }
 
-static void run(struct script *s)
+static void run_hcas(struct script *s)
 {
 	uint64_t us = 1ull << input_u8(&s->in) % 18;
 
@@ -134,7 +134,7 @@ static void register_anew(struct two_hcas_side *side)
 }
 
 /* Modifies the QP to any state, with attributes that may not fit the state. */
-static void modify(struct script *s, int i)
+static void modify_qp(struct script *s, int i)
 {
 	struct two_hcas_side *side = &s->two_hcas->side[i];
 	uint32_t mask = HCA_QP_STATE | (input_u16(&s->in) << 5 & 0x1fffff);
@@ -155,7 +155,7 @@ static void modify(struct script *s, int i)
 			     !(mask & HCA_QP_STATE));
 }
 
-static void take(struct script *s, int i)
+static void collect_completions(struct script *s, int i)
 {
 	struct cqe c;
 
@@ -167,7 +167,7 @@ static void take(struct script *s, int i)
 }
 
 /* Drops or duplicates the frame, or delivers a damaged copy before it. */
-static int fate(void *context, int from, const struct engine_frame *f)
+static int decide_fate(void *context, int from, const struct engine_frame *f)
 {
 	struct script *s = context;
 	uint8_t dice = s->in.at < s->in.end ? input_u8(&s->in) : 1;
@@ -177,12 +177,12 @@ static int fate(void *context, int from, const struct engine_frame *f)
 	if (dice % 16 == 2 && f->len <= sizeof(copy)) {
 		memcpy(copy, f->bytes, f->len);
 		copy[input_u16(&s->in) % f->len] ^= (uint8_t)(1 << dice % 8);
-		arrive(s, !from, copy, f->len - 4, false);
+		give_datagram(s, !from, copy, f->len - 4, false);
 	}
 	return dice % 16 == 0 ? 0 : dice % 16 == 3 ? 2 : 1;
 }
 
-static void command(struct script *s)
+static void run_command(struct script *s)
 {
 	uint8_t c = input_u8(&s->in);
 	int i = c >> 7;
@@ -202,17 +202,17 @@ static void command(struct script *s)
 	case 6:
 	case 7:
 	case 8:
-		forge(s, i);
+		forge_packet(s, i);
 		break;
 	case 9:
-		raw(s, i);
+		give_raw(s, i);
 		break;
 	case 10:
 	case 11:
-		run(s);
+		run_hcas(s);
 		break;
 	case 12:
-		modify(s, i);
+		modify_qp(s, i);
 		break;
 	case 13:
 		if (input_u8(&s->in) & 1)
@@ -228,7 +228,7 @@ static void command(struct script *s)
 		cq_arm(side->cq, input_u8(&s->in) & 1);
 		break;
 	case 15:
-		take(s, i);
+		collect_completions(s, i);
 		break;
 	}
 }
@@ -244,12 +244,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	s.two_hcas = type == HCA_QPT_RC && first & 0x80
 			     ? two_hcas_new_shared(mtu, DEPTH)
 			     : two_hcas_new_of(type, mtu, DEPTH);
-	s.two_hcas->fate = fate;
+	s.two_hcas->fate = decide_fate;
 	s.two_hcas->context = &s;
 	while (s.in.at < s.in.end)
-		command(&s);
-	take(&s, 0);
-	take(&s, 1);
+		run_command(&s);
+	collect_completions(&s, 0);
+	collect_completions(&s, 1);
 	two_hcas_free(s.two_hcas);
 	return 0;
 }

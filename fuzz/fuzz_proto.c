@@ -17,7 +17,8 @@
 
 #define MOST 8
 
-static void say(int socket, const uint8_t *data, size_t size, int count)
+static void send_message(int socket, const uint8_t *data, size_t size,
+			 int count)
 {
 	union {
 		struct cmsghdr head;
@@ -54,10 +55,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (data[0] >= 128 && size - 1 == sizeof(sent)) {
 		memcpy(&sent, data + 1, sizeof(sent));
 		sent.magic = PROTO_MAGIC;
-		say(pair[0], (uint8_t *)&sent, sizeof(sent),
-		    data[0] % (MOST + 1));
+		send_message(pair[0], (uint8_t *)&sent, sizeof(sent),
+			     data[0] % (MOST + 1));
 	} else {
-		say(pair[0], data + 1, size - 1, data[0] % (MOST + 1));
+		send_message(pair[0], data + 1, size - 1, data[0] % (MOST + 1));
 	}
 	err = proto_receive(pair[1], &m, fds);
 	FUZZ_REQUIRE(!err || err == -EPROTO || err == -EPIPE ||

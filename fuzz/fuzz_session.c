@@ -69,7 +69,7 @@ static void fill_box(struct script *s, int i)
 }
 
 /* Side i receives one of the messages that are under way. */
-static void deliver(struct script *s, int i, uint32_t which)
+static void deliver_message(struct script *s, int i, uint32_t which)
 {
 	struct two_hcas_side *side = &s->two_hcas->side[i];
 	struct message m;
@@ -85,7 +85,7 @@ static void deliver(struct script *s, int i, uint32_t which)
 }
 
 /* Adds a forged segment of side i, which the peer may expect. */
-static void forge(struct script *s, int i)
+static void forge_segment(struct script *s, int i)
 {
 	const struct iwarp_stream *to = s->two_hcas->side[!i].side->stream;
 	uint8_t flags = input_u8(&s->in), opcode = input_u8(&s->in);
@@ -129,7 +129,7 @@ static void forge_control(struct script *s, int i)
 	add_message(s, i, buf, bytes);
 }
 
-static void damage(struct script *s, int i)
+static void damage_message(struct script *s, int i)
 {
 	uint32_t at = input_u16(&s->in);
 	struct message *m;
@@ -141,7 +141,7 @@ static void damage(struct script *s, int i)
 		m->p[at % m->bytes] ^= input_u8(&s->in);
 }
 
-static void collect(struct script *s)
+static void collect_completions(struct script *s)
 {
 	struct cqe c;
 
@@ -151,7 +151,7 @@ static void collect(struct script *s)
 			s->completed[i]++;
 }
 
-static void finish(struct script *s, int i)
+static void finish_stream(struct script *s, int i)
 {
 	uint8_t buf[ENGINE_FINISH_BYTES];
 	uint32_t n = engine_stream_finish(s->two_hcas->side[i].side, buf);
@@ -180,26 +180,26 @@ static void run_command(struct script *s, uint8_t command)
 	case 5:
 	case 6:
 	case 7:
-		deliver(s, i, input_u8(&s->in));
+		deliver_message(s, i, input_u8(&s->in));
 		break;
 	case 8:
-		forge(s, i);
+		forge_segment(s, i);
 		break;
 	case 9:
 		forge_control(s, i);
 		break;
 	case 10:
-		damage(s, i);
+		damage_message(s, i);
 		break;
 	case 11:
 		if (input_u8(&s->in) < 8)
-			finish(s, i);
+			finish_stream(s, i);
 		break;
 	case 12:
 		side->mr->access ^= input_u8(&s->in) & 7;
 		break;
 	case 13:
-		collect(s);
+		collect_completions(s);
 		break;
 	default:
 		fill_box(s, i);
@@ -228,7 +228,7 @@ static void open_sessions(struct script *s)
  * the end of its session each request and each receive has completed once. */
 static void check_the_end(struct script *s)
 {
-	collect(s);
+	collect_completions(s);
 	for (int i = 0; i < 2; i++) {
 		struct two_hcas_side *side = &s->two_hcas->side[i];
 
@@ -238,7 +238,7 @@ static void check_the_end(struct script *s)
 		while (s->count[i])
 			free(s->box[i][--s->count[i]].p);
 	}
-	collect(s);
+	collect_completions(s);
 	for (int i = 0; i < 2; i++)
 		CHECK(s->completed[i] == s->posted[i]);
 }

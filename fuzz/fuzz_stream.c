@@ -63,7 +63,7 @@ static void fill_pipe(struct script *s, int i)
 }
 
 /* Gives side i the next n bytes, or all bytes if there are fewer. */
-static void deliver(struct script *s, int i, uint32_t n)
+static void deliver_bytes(struct script *s, int i, uint32_t n)
 {
 	struct two_hcas_side *side = &s->two_hcas->side[i];
 	struct pipe *p = &s->pipe[!i];
@@ -82,7 +82,7 @@ static void deliver(struct script *s, int i, uint32_t n)
 }
 
 /* Appends a forged FPDU to the pipe of side i. */
-static void forge(struct script *s, int i)
+static void forge_fpdu(struct script *s, int i)
 {
 	const struct iwarp_stream *to = s->two_hcas->side[!i].side->stream;
 	uint8_t flags = input_u8(&s->in), opcode = input_u8(&s->in);
@@ -110,7 +110,7 @@ static void forge(struct script *s, int i)
 	p->head += fpdu_seal(&tx, p->bytes + p->head, n + bytes);
 }
 
-static void damage(struct script *s, int i)
+static void damage_byte(struct script *s, int i)
 {
 	struct pipe *p = &s->pipe[i];
 	uint32_t at = input_u16(&s->in);
@@ -120,7 +120,7 @@ static void damage(struct script *s, int i)
 			input_u8(&s->in);
 }
 
-static void collect(struct script *s)
+static void collect_completions(struct script *s)
 {
 	struct cqe c;
 
@@ -147,17 +147,17 @@ static void run_command(struct script *s, uint8_t command)
 		break;
 	case 5:
 	case 6:
-		deliver(s, i, input_u16(&s->in));
+		deliver_bytes(s, i, input_u16(&s->in));
 		break;
 	case 7:
 	case 8:
-		deliver(s, i, input_u8(&s->in));
+		deliver_bytes(s, i, input_u8(&s->in));
 		break;
 	case 9:
-		forge(s, i);
+		forge_fpdu(s, i);
 		break;
 	case 10:
-		damage(s, i);
+		damage_byte(s, i);
 		break;
 	case 11:
 		if (input_u8(&s->in) == 0)
@@ -168,7 +168,7 @@ static void run_command(struct script *s, uint8_t command)
 		side->mr->access ^= input_u8(&s->in) & 7;
 		break;
 	case 13:
-		collect(s);
+		collect_completions(s);
 		break;
 	default:
 		fill_pipe(s, i);
@@ -205,12 +205,12 @@ static void open_streams(struct script *s)
  * completed once. */
 static void check_the_end(struct script *s)
 {
-	collect(s);
+	collect_completions(s);
 	for (int i = 0; i < 2; i++)
 		engine_stream_lost(s->two_hcas->side[i].engine,
 				   s->two_hcas->side[i].side,
 				   s->two_hcas->now_ns);
-	collect(s);
+	collect_completions(s);
 	for (int i = 0; i < 2; i++)
 		CHECK(s->completed[i] == s->posted[i]);
 }

@@ -35,7 +35,7 @@ static union ibv_gid gid;
 static char memory[MEMORY];
 
 /* Returns a number, mostly a small one, sometimes the largest. */
-static uint32_t number(struct script *s)
+static uint32_t some_number(struct script *s)
 {
 	uint8_t v = input_u8(&s->in);
 
@@ -45,20 +45,20 @@ static uint32_t number(struct script *s)
 }
 
 /* Returns a slot, mostly one of the first two, which have objects at first. */
-static uint32_t slot(struct script *s)
+static uint32_t some_slot(struct script *s)
 {
 	uint8_t v = input_u8(&s->in);
 
 	return v < 200 ? v % 2 : v % SLOTS;
 }
 
-static int judged(int err)
+static int check_err(int err)
 {
 	FUZZ_REQUIRE(err >= 0 && err < 200);
 	return err;
 }
 
-static void *made(void *object)
+static void *check_made(void *object)
 {
 	FUZZ_REQUIRE(object || (errno > 0 && errno < 200));
 	return object;
@@ -68,7 +68,7 @@ static void *made(void *object)
 #define DESTROY(pointer, call)                                                 \
 	do {                                                                   \
 		if (pointer) {                                                 \
-			int err = judged(call(pointer));                       \
+			int err = check_err(call(pointer));                    \
                                                                                \
 			FUZZ_REQUIRE(!err || err == EBUSY);                    \
 			if (!err)                                              \
@@ -78,14 +78,15 @@ static void *made(void *object)
 
 static void make_qp(struct script *s, uint32_t i)
 {
-	struct ibv_pd *pd = s->pd[slot(s)];
+	struct ibv_pd *pd = s->pd[some_slot(s)];
 	struct ibv_qp_init_attr init = {
-		.send_cq = s->cq[slot(s)],
-		.recv_cq = s->cq[slot(s)],
-		.srq = input_u8(&s->in) & 1 ? s->srq[slot(s)] : NULL,
+		.send_cq = s->cq[some_slot(s)],
+		.recv_cq = s->cq[some_slot(s)],
+		.srq = input_u8(&s->in) & 1 ? s->srq[some_slot(s)] : NULL,
 		.qp_type = (enum ibv_qp_type)(input_u8(&s->in) % 11),
 		.sq_sig_all = input_u8(&s->in) & 1,
-		.cap = {number(s), number(s), number(s), number(s), number(s)}};
+		.cap = {some_number(s), some_number(s), some_number(s),
+			some_number(s), some_number(s)}};
 
 	if (input_u8(&s->in) & 3) {
 		init.qp_type =
@@ -93,26 +94,28 @@ static void make_qp(struct script *s, uint32_t i)
 		init.cap = (struct ibv_qp_cap){8, 8, 2, 2, 64};
 	}
 	if (pd && init.send_cq && init.recv_cq && !s->qp[i])
-		s->qp[i] = made(ibv_create_qp(pd, &init));
+		s->qp[i] = check_made(ibv_create_qp(pd, &init));
 }
 
 static void make_mr(struct script *s, uint32_t i)
 {
-	struct ibv_pd *pd = s->pd[slot(s)];
-	size_t off = number(s) % MEMORY, bytes = number(s) % MEMORY;
+	struct ibv_pd *pd = s->pd[some_slot(s)];
+	size_t off = some_number(s) % MEMORY, bytes = some_number(s) % MEMORY;
 	unsigned access = input_u8(&s->in);
 
 	if (off + bytes > MEMORY)
 		bytes = MEMORY - off;
 	if (pd && !s->mr[i])
-		s->mr[i] = made(ibv_reg_mr(pd, memory + off, bytes, access));
+		s->mr[i] =
+			check_made(ibv_reg_mr(pd, memory + off, bytes, access));
 }
 
-static void create(struct script *s)
+static void create_object(struct script *s)
 {
-	uint32_t i = slot(s);
-	struct ibv_pd *pd = s->pd[slot(s)];
-	struct ibv_srq_init_attr srq = {.attr = {number(s), number(s), 0}};
+	uint32_t i = some_slot(s);
+	struct ibv_pd *pd = s->pd[some_slot(s)];
+	struct ibv_srq_init_attr srq = {
+		.attr = {some_number(s), some_number(s), 0}};
 	struct ibv_ah_attr ah = {
 		.is_global = input_u8(&s->in) & 1,
 		.port_num = input_u8(&s->in) % 3,
@@ -122,16 +125,16 @@ static void create(struct script *s)
 	switch (input_u8(&s->in) % 8) {
 	case 0:
 		if (!s->pd[i])
-			s->pd[i] = made(ibv_alloc_pd(ctx));
+			s->pd[i] = check_made(ibv_alloc_pd(ctx));
 		break;
 	case 1:
 		if (!s->channel)
-			s->channel = made(ibv_create_comp_channel(ctx));
+			s->channel = check_made(ibv_create_comp_channel(ctx));
 		break;
 	case 2:
 		if (!s->cq[i])
-			s->cq[i] = made(ibv_create_cq(
-				ctx, (int)number(s), NULL,
+			s->cq[i] = check_made(ibv_create_cq(
+				ctx, (int)some_number(s), NULL,
 				input_u8(&s->in) & 1 ? s->channel : NULL,
 				input_u8(&s->in) % 3));
 		break;
@@ -140,26 +143,26 @@ static void create(struct script *s)
 		break;
 	case 4:
 		if (pd && !s->srq[i])
-			s->srq[i] = made(ibv_create_srq(pd, &srq));
+			s->srq[i] = check_made(ibv_create_srq(pd, &srq));
 		break;
 	case 5:
 		make_qp(s, i);
 		break;
 	case 6:
 		if (pd && !s->ah[i])
-			s->ah[i] = made(ibv_create_ah(pd, &ah));
+			s->ah[i] = check_made(ibv_create_ah(pd, &ah));
 		break;
 	case 7:
 		if (pd && !s->mw[i])
-			s->mw[i] = made(ibv_alloc_mw(
+			s->mw[i] = check_made(ibv_alloc_mw(
 				pd, (enum ibv_mw_type)(input_u8(&s->in) % 4)));
 		break;
 	}
 }
 
-static void destroy(struct script *s)
+static void destroy_object(struct script *s)
 {
-	uint32_t i = slot(s);
+	uint32_t i = some_slot(s);
 
 	switch (input_u8(&s->in) % 8) {
 	case 0:
@@ -191,7 +194,7 @@ static void destroy(struct script *s)
 
 /* Modifies a QP: mostly by a valid step towards RTS, sometimes to any state
  * with any attributes. */
-static void modify(struct script *s)
+static void modify_qp(struct script *s)
 {
 	static const int steps[][3] = {
 		{IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
@@ -204,7 +207,7 @@ static void modify(struct script *s)
 		 IBV_QP_SQ_PSN},
 		{IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0,
 		 IBV_QP_SQ_PSN}};
-	struct ibv_qp *qp = s->qp[slot(s)], *peer = s->qp[slot(s)];
+	struct ibv_qp *qp = s->qp[some_slot(s)], *peer = s->qp[some_slot(s)];
 	uint8_t how = input_u8(&s->in);
 	struct ibv_qp_attr a = {
 		.qp_state = (enum ibv_qp_state)(input_u8(&s->in) % 9),
@@ -236,13 +239,13 @@ static void modify(struct script *s)
 		a.qp_state = (enum ibv_qp_state)(qp->state + 1);
 		mask |= steps[qp->qp_type - IBV_QPT_RC][qp->state];
 	}
-	judged(ibv_modify_qp(qp, &a, mask));
+	check_err(ibv_modify_qp(qp, &a, mask));
 }
 
 static struct ibv_sge some_memory(struct script *s)
 {
-	struct ibv_mr *mr = s->mr[slot(s)];
-	uint32_t off = number(s) % MEMORY, bytes = number(s);
+	struct ibv_mr *mr = s->mr[some_slot(s)];
+	uint32_t off = some_number(s) % MEMORY, bytes = some_number(s);
 
 	return (struct ibv_sge){(uintptr_t)memory + off, bytes % (MEMORY - off),
 				mr ? mr->lkey : input_u8(&s->in)};
@@ -250,8 +253,8 @@ static struct ibv_sge some_memory(struct script *s)
 
 static void post_send(struct script *s)
 {
-	struct ibv_qp *qp = s->qp[slot(s)];
-	struct ibv_mr *mr = s->mr[slot(s)];
+	struct ibv_qp *qp = s->qp[some_slot(s)];
+	struct ibv_mr *mr = s->mr[some_slot(s)];
 	struct ibv_sge sge[12];
 	struct ibv_send_wr wr = {.wr_id = 1, .sg_list = sge}, *bad = NULL;
 	uint8_t strange = input_u8(&s->in);
@@ -268,97 +271,97 @@ static void post_send(struct script *s)
 	if (!qp)
 		return;
 	if (qp->qp_type == IBV_QPT_UD) {
-		wr.wr.ud.ah = s->ah[slot(s)];
+		wr.wr.ud.ah = s->ah[some_slot(s)];
 		wr.wr.ud.remote_qpn = qp->qp_num;
 		wr.wr.ud.remote_qkey = 0x1234;
 		if (!wr.wr.ud.ah)
 			return;
 	} else if (wr.opcode == IBV_WR_BIND_MW) {
-		wr.bind_mw.mw = s->mw[slot(s)];
+		wr.bind_mw.mw = s->mw[some_slot(s)];
 		wr.bind_mw.bind_info.mr = mr;
 		if (!mr || !wr.bind_mw.mw)
 			return;
 	} else {
-		wr.wr.rdma.remote_addr = (uintptr_t)memory + number(s);
+		wr.wr.rdma.remote_addr = (uintptr_t)memory + some_number(s);
 		wr.wr.rdma.rkey = mr ? mr->rkey : 1;
 	}
-	if (judged(ibv_post_send(qp, &wr, &bad)))
+	if (check_err(ibv_post_send(qp, &wr, &bad)))
 		FUZZ_REQUIRE(bad == &wr);
 }
 
 static void post_recv(struct script *s)
 {
-	struct ibv_qp *qp = s->qp[slot(s)];
-	struct ibv_srq *srq = s->srq[slot(s)];
+	struct ibv_qp *qp = s->qp[some_slot(s)];
+	struct ibv_srq *srq = s->srq[some_slot(s)];
 	struct ibv_sge sge = some_memory(s);
 	struct ibv_recv_wr wr = {.wr_id = 2, .sg_list = &sge, .num_sge = 1};
 	struct ibv_recv_wr *bad = NULL;
 
 	wr.num_sge = input_u8(&s->in) % 8 ? 1 : 0;
 	if (input_u8(&s->in) & 1 && srq)
-		judged(ibv_post_srq_recv(srq, &wr, &bad));
+		check_err(ibv_post_srq_recv(srq, &wr, &bad));
 	else if (qp && !qp->srq)
-		judged(ibv_post_recv(qp, &wr, &bad));
+		check_err(ibv_post_recv(qp, &wr, &bad));
 }
 
-static void poll(struct script *s)
+static void poll_cq(struct script *s)
 {
-	struct ibv_cq *cq = s->cq[slot(s)];
+	struct ibv_cq *cq = s->cq[some_slot(s)];
 	struct ibv_wc wc[4];
 
 	if (!cq)
 		return;
 	if (input_u8(&s->in) % 4 == 0)
-		judged(ibv_req_notify_cq(cq, input_u8(&s->in) & 1));
+		check_err(ibv_req_notify_cq(cq, input_u8(&s->in) & 1));
 	FUZZ_REQUIRE(ibv_poll_cq(cq, 4, wc) >= -200);
 }
 
-static void query(struct script *s)
+static void query_objects(struct script *s)
 {
-	struct ibv_qp *qp = s->qp[slot(s)];
-	struct ibv_srq *srq = s->srq[slot(s)];
-	struct ibv_cq *cq = s->cq[slot(s)];
+	struct ibv_qp *qp = s->qp[some_slot(s)];
+	struct ibv_srq *srq = s->srq[some_slot(s)];
+	struct ibv_cq *cq = s->cq[some_slot(s)];
 	struct ibv_qp_attr a;
 	struct ibv_qp_init_attr init;
-	struct ibv_srq_attr limits = {.srq_limit = number(s)};
+	struct ibv_srq_attr limits = {.srq_limit = some_number(s)};
 
 	if (qp)
 		FUZZ_REQUIRE(!ibv_query_qp(qp, &a, IBV_QP_STATE, &init));
 	if (srq)
-		judged(ibv_modify_srq(srq, &limits, IBV_SRQ_LIMIT));
+		check_err(ibv_modify_srq(srq, &limits, IBV_SRQ_LIMIT));
 	if (cq && input_u8(&s->in) & 1)
-		judged(ibv_resize_cq(cq, (int)(number(s) & INT32_MAX)));
+		check_err(ibv_resize_cq(cq, (int)(some_number(s) & INT32_MAX)));
 }
 
-static void rereg(struct script *s)
+static void rereg_mr(struct script *s)
 {
-	struct ibv_mr *mr = s->mr[slot(s)];
-	struct ibv_pd *pd = s->pd[slot(s)];
+	struct ibv_mr *mr = s->mr[some_slot(s)];
+	struct ibv_pd *pd = s->pd[some_slot(s)];
 	int flags = input_u8(&s->in) % 16, err;
 
 	if (!mr || (!pd && flags & IBV_REREG_MR_CHANGE_PD))
 		return;
-	err = ibv_rereg_mr(mr, flags, pd, memory, number(s) % MEMORY,
+	err = ibv_rereg_mr(mr, flags, pd, memory, some_number(s) % MEMORY,
 			   input_u8(&s->in));
 	FUZZ_REQUIRE(err <= 0 && err >= -8);
 }
 
-static void command(struct script *s)
+static void run_command(struct script *s)
 {
 	switch (input_u8(&s->in) % 16) {
 	case 0:
 	case 1:
 	case 2:
 	case 3:
-		create(s);
+		create_object(s);
 		break;
 	case 4:
-		destroy(s);
+		destroy_object(s);
 		break;
 	case 5:
 	case 6:
 	case 7:
-		modify(s);
+		modify_qp(s);
 		break;
 	case 8:
 	case 9:
@@ -370,13 +373,13 @@ static void command(struct script *s)
 		post_recv(s);
 		break;
 	case 13:
-		poll(s);
+		poll_cq(s);
 		break;
 	case 14:
-		query(s);
+		query_objects(s);
 		break;
 	case 15:
-		rereg(s);
+		rereg_mr(s);
 		break;
 	}
 }
@@ -392,17 +395,17 @@ static void open_once(void)
 }
 
 /* Makes two PDs, CQs, MRs and QPs. */
-static void furnish(struct script *s)
+static void make_objects(struct script *s)
 {
 	for (int i = 0; i < 2; i++) {
 		struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
 						.cap = {8, 8, 2, 2, 64}};
 
-		s->pd[i] = made(ibv_alloc_pd(ctx));
-		s->cq[i] = made(ibv_create_cq(ctx, 64, NULL, NULL, 0));
-		s->mr[i] = made(ibv_reg_mr(s->pd[0], memory, MEMORY, 15));
+		s->pd[i] = check_made(ibv_alloc_pd(ctx));
+		s->cq[i] = check_made(ibv_create_cq(ctx, 64, NULL, NULL, 0));
+		s->mr[i] = check_made(ibv_reg_mr(s->pd[0], memory, MEMORY, 15));
 		init.send_cq = init.recv_cq = s->cq[i];
-		s->qp[i] = made(ibv_create_qp(s->pd[0], &init));
+		s->qp[i] = check_made(ibv_create_qp(s->pd[0], &init));
 		FUZZ_REQUIRE(s->pd[i] && s->cq[i] && s->mr[i] && s->qp[i]);
 	}
 }
@@ -413,9 +416,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!ctx)
 		open_once();
-	furnish(&s);
+	make_objects(&s);
 	while (s.in.at < s.in.end)
-		command(&s);
+		run_command(&s);
 	for (int i = 0; i < SLOTS; i++) {
 		DESTROY(s.qp[i], ibv_destroy_qp);
 		FUZZ_REQUIRE(!s.qp[i]);

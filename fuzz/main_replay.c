@@ -55,7 +55,7 @@ static uint64_t next_random(void)
 	return z ^ z >> 31;
 }
 
-static size_t below(size_t n)
+static size_t random_below(size_t n)
 {
 	return n ? next_random() % n : 0;
 }
@@ -102,7 +102,7 @@ static void catch_deaths(void)
 		signal(others[i], on_signal);
 }
 
-static void die(const char *what, const char *which)
+static void end_failed(const char *what, const char *which)
 {
 	fprintf(stderr, "replay: %s: %s\n", which, what);
 	exit(2);
@@ -113,7 +113,7 @@ static struct input *input_new(const uint8_t *bytes, size_t size)
 	struct input *input = malloc(sizeof(*input) + size);
 
 	if (!input)
-		die("out of memory", "input");
+		end_failed("out of memory", "input");
 	input->size = size;
 	memcpy(input->bytes, bytes, size);
 	return input;
@@ -123,7 +123,7 @@ static void add_seed(const uint8_t *bytes, size_t size)
 {
 	seeds = realloc(seeds, (seed_count + 1) * sizeof(*seeds));
 	if (!seeds)
-		die("out of memory", "seeds");
+		end_failed("out of memory", "seeds");
 	seeds[seed_count++] = input_new(bytes, size);
 }
 
@@ -133,7 +133,7 @@ static void load_file(const char *path)
 	FILE *file = fopen(path, "rb");
 
 	if (!file)
-		die("cannot be opened", path);
+		end_failed("cannot be opened", path);
 	add_seed(buffer, fread(buffer, 1, sizeof(buffer), file));
 	fclose(file);
 }
@@ -146,8 +146,8 @@ static void load_frames(void)
 		const struct frame *f = &all.frame[i];
 
 		if (f->len < options.skip + options.trim)
-			die("a frame is shorter than --skip and --trim",
-			    options.frames);
+			end_failed("a frame is shorter than --skip and --trim",
+				   options.frames);
 		add_seed(f->bytes + options.skip,
 			 f->len - options.skip - options.trim);
 	}
@@ -161,7 +161,7 @@ static void load_noise(void)
 	static uint8_t noise[MAX_INPUT];
 
 	if (options.noise > sizeof(noise))
-		die("too much", "--noise");
+		end_failed("too much", "--noise");
 	rng = options.seed;
 	for (int k = 0; k < NOISES; k++) {
 		for (size_t i = 0; i < options.noise; i++)
@@ -184,7 +184,7 @@ static void dump_seeds(void)
 		    fwrite(seeds[i]->bytes, 1, seeds[i]->size, file) !=
 			    seeds[i]->size ||
 		    fclose(file) != 0)
-			die("cannot be written", path);
+			end_failed("cannot be written", path);
 	}
 }
 
@@ -195,7 +195,7 @@ static void run_one(const uint8_t *bytes, size_t size)
 	uint8_t *exact = malloc(size ? size : 1);
 
 	if (!exact)
-		die("out of memory", "run");
+		end_failed("out of memory", "run");
 	memcpy(exact, bytes, size);
 	LLVMFuzzerTestOneInput(exact, size);
 	free(exact);
@@ -203,7 +203,7 @@ static void run_one(const uint8_t *bytes, size_t size)
 
 static size_t remove_range(uint8_t *p, size_t size)
 {
-	size_t at = below(size), n = below(size - at + 1);
+	size_t at = random_below(size), n = random_below(size - at + 1);
 
 	memmove(p + at, p + at + n, size - at - n);
 	return size - n;
@@ -211,7 +211,7 @@ static size_t remove_range(uint8_t *p, size_t size)
 
 static size_t insert_range(uint8_t *p, size_t size)
 {
-	size_t at = below(size + 1), n = 1 + below(32);
+	size_t at = random_below(size + 1), n = 1 + random_below(32);
 
 	if (size + n > MAX_INPUT)
 		return size;
@@ -223,42 +223,44 @@ static size_t insert_range(uint8_t *p, size_t size)
 
 /* Replaces the bytes from a random offset on by those of another seed from the
  * same offset on. */
-static size_t splice(uint8_t *p, size_t size)
+static size_t splice_seed(uint8_t *p, size_t size)
 {
-	const struct input *other = seeds[below(seed_count)];
-	size_t at = below(size < other->size ? size : other->size);
+	const struct input *other = seeds[random_below(seed_count)];
+	size_t at = random_below(size < other->size ? size : other->size);
 
 	memcpy(p + at, other->bytes + at, other->size - at);
 	return other->size;
 }
 
-static size_t mutate(uint8_t *p, size_t size)
+static size_t mutate_input(uint8_t *p, size_t size)
 {
 	static const uint8_t edge[] = {0, 1, 0x7f, 0x80, 0xfe, 0xff};
 	/* at least half of the changes of one byte are in the first 64 bytes,
 	 * where headers are */
 	size_t reach = next_random() & 1 && size > 64 ? 64 : size;
 
-	switch (below(8)) {
+	switch (random_below(8)) {
 	case 0:
 		return remove_range(p, size);
 	case 1:
 		return insert_range(p, size);
 	case 2:
-		return splice(p, size);
+		return splice_seed(p, size);
 	case 3:
-		return below(size + 1);
+		return random_below(size + 1);
 	case 4:
 		if (size > 0)
-			p[below(reach)] = edge[below(sizeof(edge))];
+			p[random_below(reach)] =
+				edge[random_below(sizeof(edge))];
 		return size;
 	case 5:
 		if (size > 0)
-			p[below(reach)] = (uint8_t)next_random();
+			p[random_below(reach)] = (uint8_t)next_random();
 		return size;
 	default:
 		if (size > 0)
-			p[below(reach)] ^= (uint8_t)(1 << below(8));
+			p[random_below(reach)] ^=
+				(uint8_t)(1 << random_below(8));
 		return size;
 	}
 }
@@ -271,15 +273,15 @@ static void run_mutated(unsigned long long number)
 
 	rng = options.seed * 0x2545f4914f6cdd1d + number;
 	prepare_epitaph(number);
-	seed = seeds[below(seed_count)];
+	seed = seeds[random_below(seed_count)];
 	size = seed->size;
 	memcpy(p, seed->bytes, size);
-	for (size_t n = 1 + below(MAX_MUTATIONS); n > 0; n--)
-		size = mutate(p, size);
+	for (size_t n = 1 + random_below(MAX_MUTATIONS); n > 0; n--)
+		size = mutate_input(p, size);
 	run_one(p, size);
 }
 
-static double seconds(void)
+static double now_s(void)
 {
 	struct timespec now;
 
@@ -287,7 +289,7 @@ static double seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void usage(const char *name)
+static void print_usage(const char *name)
 {
 	fprintf(stderr,
 		"usage: %s [--frames FILE [--skip N] [--trim N]] "
@@ -343,20 +345,20 @@ static void parse_options(int argc, char **argv)
 			options.first = strtoull(optarg, NULL, 0);
 			break;
 		default:
-			usage(argv[0]);
+			print_usage(argv[0]);
 		}
 	}
 }
 
 static unsigned long long run_all(void)
 {
-	double end = seconds() + options.smoke_seconds;
+	double end = now_s() + options.smoke_seconds;
 	unsigned long long done = 0;
 
 	for (size_t i = 0; i < seed_count; i++)
 		run_one(seeds[i]->bytes, seeds[i]->size);
 	while (done < options.runs ||
-	       (options.smoke_seconds > 0 && seconds() < end))
+	       (options.smoke_seconds > 0 && now_s() < end))
 		run_mutated(options.first + done++);
 	return done;
 }
