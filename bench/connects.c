@@ -226,7 +226,7 @@ static enum rdma_cm_event_type take_event(struct opener *o,
 }
 
 /* Waits for the next event, which must be @want. */
-static void await(struct opener *o, enum rdma_cm_event_type want)
+static void await_event(struct opener *o, enum rdma_cm_event_type want)
 {
 	struct rdma_cm_id *id;
 	enum rdma_cm_event_type what = take_event(o, &id);
@@ -300,7 +300,7 @@ static void connect_all(struct opener *o)
 	for (int i = 0; i < o->count; i++)
 		queue_check(!rdma_connect(o->ids[i], &param), "rdma_connect");
 	for (int i = 0; i < o->count; i++)
-		await(o, RDMA_CM_EVENT_ESTABLISHED);
+		await_event(o, RDMA_CM_EVENT_ESTABLISHED);
 	o->ended_ns = raw_now_ns();
 }
 
@@ -334,7 +334,7 @@ static void disconnect_all(struct opener *o)
 	for (int i = 0; i < o->count; i++)
 		queue_check(!rdma_disconnect(o->ids[i]), "rdma_disconnect");
 	for (int i = 0; i < o->count; i++)
-		await(o, RDMA_CM_EVENT_DISCONNECTED);
+		await_event(o, RDMA_CM_EVENT_DISCONNECTED);
 	for (int i = 0; i < o->count; i++) {
 		rdma_destroy_qp(o->ids[i]);
 		queue_check(!rdma_destroy_id(o->ids[i]), "rdma_destroy_id");

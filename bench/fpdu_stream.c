@@ -145,8 +145,8 @@ static size_t fill_vector(const struct pattern *p, const struct place *next,
 
 /* Moves the place by `bytes` bytes.  If is_checked, checks the CRC of each FPDU
  * that is complete now. */
-static void advance(struct pattern *p, struct place *next, size_t bytes,
-		    bool is_checked)
+static void advance_place(struct pattern *p, struct place *next, size_t bytes,
+			  bool is_checked)
 {
 	while (bytes) {
 		size_t left = p->pieces[next->piece].iov_len - next->offset;
@@ -200,7 +200,7 @@ static void receive_all(const struct raw_options *o)
 		if (n < 0)
 			raw_pause(o);
 		else
-			advance(&p, &next, (size_t)n, !o->plain);
+			advance_place(&p, &next, (size_t)n, !o->plain);
 	}
 	free_pattern(&p);
 	exit(0);
@@ -235,7 +235,7 @@ static void send_pattern(int fd, struct pattern *p, bool has_crc)
 
 		if (n <= 0)
 			raw_die("fpdu_stream: sendmsg");
-		advance(p, &next, (size_t)n, false);
+		advance_place(p, &next, (size_t)n, false);
 	} while (next.piece || next.offset);
 }
 
