@@ -22,7 +22,7 @@ static struct endpoint e[2];
 
 /* Returns the word that is so many bytes before the ibv_context.  The inline
  * functions of the headers find operations at such distances. */
-static void *before(const struct ibv_context *ctx, size_t bytes)
+static void *word_before(const struct ibv_context *ctx, size_t bytes)
 {
 	void *word;
 
@@ -43,7 +43,7 @@ static void a_context_has_the_table_of_release_65(void)
 
 	memcpy(&compat, (char *)e[0].ctx + 280 + MUTEX, sizeof(compat));
 	EXPECT(compat == (void *)UINTPTR_MAX);
-	EXPECT((size_t)before(e[0].ctx, 8) == 656 + MUTEX);
+	EXPECT((size_t)word_before(e[0].ctx, 8) == 656 + MUTEX);
 }
 
 /* Some inline functions call an operation without a test for NULL. */
@@ -53,7 +53,7 @@ static void no_operation_is_missing(void)
 
 	for (size_t bytes = 320 + sizeof(*ops); bytes >= 24; bytes -= 8)
 		if (bytes != 112) /* the library's own data */
-			check_expect(before(e[0].ctx, bytes),
+			check_expect(word_before(e[0].ctx, bytes),
 				     "NULL %zu bytes before", bytes);
 	for (size_t i = 0; i < 32; i++) {
 		void *op;
@@ -110,7 +110,7 @@ static void query_port_writes_what_fits_the_callers_structure(void)
 {
 	static const size_t sizes[] = {48, 52, 56, 80};
 	int (*query)(struct ibv_context *, uint8_t, void *, size_t) =
-		before(e[0].ctx, 320);
+		word_before(e[0].ctx, 320);
 	uint32_t speed;
 
 	for (size_t i = 0; i < 4; i++) {
@@ -148,7 +148,7 @@ static void query_device_writes_what_fits_the_callers_structure(void)
 {
 	static const size_t sizes[] = {232, 304, 400, 512};
 	int (*query)(struct ibv_context *, const void *, void *, size_t) =
-		before(e[0].ctx, 104);
+		word_before(e[0].ctx, 104);
 
 	for (size_t i = 0; i < 4; i++) {
 		uint8_t room[ROOM];
