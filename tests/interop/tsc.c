@@ -21,7 +21,7 @@ static uint64_t now_ns(void)
 
 /* Returns the counter, and in *ns the time of the same moment: the result of
  * that one of 1000 readings which took the shortest time. */
-static uint64_t look(uint64_t *ns)
+static uint64_t read_clocks(uint64_t *ns)
 {
 	uint64_t best = UINT64_MAX, ticks = 0;
 
@@ -39,10 +39,10 @@ static uint64_t look(uint64_t *ns)
 
 int main(void)
 {
-	uint64_t from_ns, to_ns, from = look(&from_ns), to;
+	uint64_t from_ns, to_ns, from = read_clocks(&from_ns), to;
 
 	usleep(100000);
-	to = look(&to_ns);
+	to = read_clocks(&to_ns);
 	printf("%lu\n",
 	       (unsigned long)((to - from) * 1000000 / (to_ns - from_ns)));
 	return 0;

@@ -77,7 +77,7 @@ fail(const char *form, ...)
 	exit(1);
 }
 
-static void need(int ok, const char *what)
+static void need_good(int ok, const char *what)
 {
 	if (!ok)
 		fail("%s: %s", what, strerror(errno));
@@ -109,7 +109,7 @@ static struct rdma_cm_event *next_event(enum rdma_cm_event_type want)
 {
 	struct rdma_cm_event *e;
 
-	need(!rdma_get_cm_event(channel, &e), "rdma_get_cm_event");
+	need_good(!rdma_get_cm_event(channel, &e), "rdma_get_cm_event");
 	printf("event: %s, status %d\n", rdma_event_str(e->event), e->status);
 	fflush(stdout);
 	if (e->event != want)
@@ -119,7 +119,7 @@ static struct rdma_cm_event *next_event(enum rdma_cm_event_type want)
 
 static void take_event(enum rdma_cm_event_type want)
 {
-	need(!rdma_ack_cm_event(next_event(want)), "rdma_ack_cm_event");
+	need_good(!rdma_ack_cm_event(next_event(want)), "rdma_ack_cm_event");
 }
 
 /* ---- requests and completions ---- */
@@ -140,7 +140,7 @@ static void take_completion(void)
 
 	do {
 		n = ibv_poll_cq(cq, 1, &wc);
-		need(n >= 0, "ibv_poll_cq");
+		need_good(n >= 0, "ibv_poll_cq");
 	} while (!n && now_seconds() < until);
 	if (!n)
 		fail("no completion comes");
@@ -165,7 +165,7 @@ static void await_failure(void)
 	printf("the request ends by: %s\n", ibv_wc_status_str(failed));
 }
 
-static void await(enum ibv_wc_opcode opcode)
+static void await_completion(enum ibv_wc_opcode opcode)
 {
 	while (!done[opcode])
 		take_completion();
@@ -175,7 +175,7 @@ static void await(enum ibv_wc_opcode opcode)
 /* Waits for a message of `bytes` bytes.  No second message may be under way. */
 static void await_message(uint32_t bytes)
 {
-	await(IBV_WC_RECV);
+	await_completion(IBV_WC_RECV);
 	if (got_bytes != bytes)
 		fail("a message has %u bytes, not %u", got_bytes, bytes);
 }
@@ -187,7 +187,7 @@ static void post_receive(void *at, uint32_t bytes)
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1};
 	struct ibv_recv_wr *bad;
 
-	need(!ibv_post_recv(id->qp, &wr, &bad), "ibv_post_recv");
+	need_good(!ibv_post_recv(id->qp, &wr, &bad), "ibv_post_recv");
 }
 
 /* Posts a request with three scatter/gather elements.  A READ has one, because
@@ -211,19 +211,19 @@ static void post_request(enum ibv_wr_opcode opcode, void *at, uint32_t bytes)
 	sge[parts - 1].length = bytes - part * (uint32_t)(parts - 1);
 	wr.wr.rdma.remote_addr = peer.at;
 	wr.wr.rdma.rkey = peer.key;
-	need(!ibv_post_send(id->qp, &wr, &bad), "ibv_post_send");
+	need_good(!ibv_post_send(id->qp, &wr, &bad), "ibv_post_send");
 }
 
-static void execute(enum ibv_wr_opcode opcode, enum ibv_wc_opcode completes,
-		    void *at, uint32_t bytes)
+static void run_request(enum ibv_wr_opcode opcode, enum ibv_wc_opcode completes,
+			void *at, uint32_t bytes)
 {
 	post_request(opcode, at, bytes);
-	await(completes);
+	await_completion(completes);
 }
 
 static void send_bytes(void *at, uint32_t bytes)
 {
-	execute(IBV_WR_SEND, IBV_WC_SEND, at, bytes);
+	run_request(IBV_WR_SEND, IBV_WC_SEND, at, bytes);
 }
 
 /* ---- data ---- */
@@ -269,43 +269,44 @@ static void send_and_wait(void *at, uint32_t bytes)
 
 /* For each size: a SEND; a WRITE, which a SEND reports; a READ of the same
  * bytes. */
-static void drive(void)
+static void drive_rounds(void)
 {
 	for (uint32_t i = 0; i < rounds; i++) {
 		fill_pattern(mem->source, sizes[i], i);
 		send_and_wait(mem->source, sizes[i]);
 		fill_pattern(mem->source, sizes[i], i + SIZES);
-		execute(IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, mem->source,
-			sizes[i]);
+		run_request(IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, mem->source,
+			    sizes[i]);
 		send_and_wait(mem->out, 1);
 		memset(mem->source, 0, sizes[i]);
-		execute(IBV_WR_RDMA_READ, IBV_WC_RDMA_READ, mem->source,
-			sizes[i]);
+		run_request(IBV_WR_RDMA_READ, IBV_WC_RDMA_READ, mem->source,
+			    sizes[i]);
 		check_pattern(mem->source, sizes[i], i + SIZES, "READ");
 	}
-	post_receive(mem->landing, BIG); /* for drive() of the other end */
+	/* for drive_rounds() of the other end */
+	post_receive(mem->landing, BIG);
 	send_bytes(mem->out, 1);
 	printf("drove %u sizes\n", rounds);
 }
 
 /* Posts a receive at `landing` for the other end's next message, and tells the
  * other end to continue. */
-static void confirm(void)
+static void confirm_message(void)
 {
 	post_receive(mem->landing, BIG);
 	send_bytes(mem->out, 1);
 }
 
-static void serve(void)
+static void serve_rounds(void)
 {
 	for (uint32_t i = 0; i < rounds; i++) {
 		await_message(sizes[i]);
 		check_pattern(mem->landing, sizes[i], i, "SEND");
 		memset(mem->sink, 0, sizes[i]);
-		confirm();
+		confirm_message();
 		await_message(1);
 		check_pattern(mem->sink, sizes[i], i + SIZES, "WRITE");
-		confirm();
+		confirm_message();
 	}
 	await_message(1);
 	printf("served %u sizes\n", rounds);
@@ -347,29 +348,29 @@ static void meet_trespasser(bool is_client)
 /* ---- the ends ---- */
 
 /* Makes the memory, and the queue pair with its receives. */
-static void prepare(bool has_data)
+static void prepare_qp(bool has_data)
 {
 	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC};
 
 	mem = aligned_alloc(4096, (sizeof(*mem) + 4095) / 4096 * 4096);
-	need(mem != NULL, "aligned_alloc");
+	need_good(mem != NULL, "aligned_alloc");
 	memset(mem, 0, sizeof(*mem));
 	pd = ibv_alloc_pd(id->verbs);
-	need(pd != NULL, "ibv_alloc_pd");
+	need_good(pd != NULL, "ibv_alloc_pd");
 	cq = ibv_create_cq(id->verbs, 64, NULL, NULL, 0);
-	need(cq != NULL, "ibv_create_cq");
+	need_good(cq != NULL, "ibv_create_cq");
 	mr = ibv_reg_mr(pd, mem, sizeof(*mem), RIGHTS);
-	need(mr != NULL, "ibv_reg_mr");
+	need_good(mr != NULL, "ibv_reg_mr");
 	attr.send_cq = attr.recv_cq = cq;
 	attr.cap.max_send_wr = attr.cap.max_recv_wr = 16;
 	attr.cap.max_send_sge = 3;
 	attr.cap.max_recv_sge = 1;
-	need(!rdma_create_qp(id, pd, &attr), "rdma_create_qp");
+	need_good(!rdma_create_qp(id, pd, &attr), "rdma_create_qp");
 	for (int i = 0; i < (has_data ? 1 : RECEIVES); i++)
 		post_receive(mem->in[i], SHORT);
 }
 
-static struct rdma_conn_param parameters(char *data, uint8_t bytes)
+static struct rdma_conn_param conn_param(char *data, uint8_t bytes)
 {
 	return (struct rdma_conn_param){.private_data = data,
 					.private_data_len = bytes,
@@ -393,26 +394,26 @@ static void serve_connection(const struct sockaddr *at, const char *action)
 	struct rdma_conn_param p;
 	char data[256];
 
-	need(!rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP),
-	     "rdma_create_id");
-	need(!rdma_bind_addr(listener, (struct sockaddr *)at),
-	     "rdma_bind_addr");
-	need(!rdma_listen(listener, 8), "rdma_listen");
+	need_good(!rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP),
+		  "rdma_create_id");
+	need_good(!rdma_bind_addr(listener, (struct sockaddr *)at),
+		  "rdma_bind_addr");
+	need_good(!rdma_listen(listener, 8), "rdma_listen");
 	e = next_event(RDMA_CM_EVENT_CONNECT_REQUEST);
 	check_private(e, HELLO, "may I?");
 	id = e->id;
-	need(!rdma_ack_cm_event(e), "rdma_ack_cm_event");
+	need_good(!rdma_ack_cm_event(e), "rdma_ack_cm_event");
 	if (!strcmp(action, "reject")) {
 		fill_private(data, REASON, "not you");
-		need(!rdma_reject(id, data, REASON), "rdma_reject");
+		need_good(!rdma_reject(id, data, REASON), "rdma_reject");
 	} else {
-		prepare(has_memory(action));
+		prepare_qp(has_memory(action));
 		fill_private(data, WELCOME, "welcome");
-		p = parameters(data, WELCOME);
-		need(!rdma_accept(id, &p), "rdma_accept");
+		p = conn_param(data, WELCOME);
+		need_good(!rdma_accept(id, &p), "rdma_accept");
 		take_event(RDMA_CM_EVENT_ESTABLISHED);
 	}
-	need(!rdma_destroy_id(listener), "rdma_destroy_id");
+	need_good(!rdma_destroy_id(listener), "rdma_destroy_id");
 }
 
 static void connect_to(const struct sockaddr *at, const char *action)
@@ -422,30 +423,30 @@ static void connect_to(const struct sockaddr *at, const char *action)
 	struct rdma_conn_param p;
 	char data[256];
 
-	need(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP),
-	     "rdma_create_id");
-	need(!rdma_resolve_addr(id, NULL, (struct sockaddr *)at, 5000),
-	     "rdma_resolve_addr");
+	need_good(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP),
+		  "rdma_create_id");
+	need_good(!rdma_resolve_addr(id, NULL, (struct sockaddr *)at, 5000),
+		  "rdma_resolve_addr");
 	take_event(RDMA_CM_EVENT_ADDR_RESOLVED);
-	need(!rdma_resolve_route(id, 5000), "rdma_resolve_route");
+	need_good(!rdma_resolve_route(id, 5000), "rdma_resolve_route");
 	take_event(RDMA_CM_EVENT_ROUTE_RESOLVED);
-	prepare(has_memory(action));
+	prepare_qp(has_memory(action));
 	fill_private(data, HELLO, "may I?");
-	p = parameters(data, HELLO);
-	need(!rdma_connect(id, &p), "rdma_connect");
+	p = conn_param(data, HELLO);
+	need_good(!rdma_connect(id, &p), "rdma_connect");
 	e = next_event(is_rejected ? RDMA_CM_EVENT_REJECTED
 				   : RDMA_CM_EVENT_ESTABLISHED);
 	if (is_rejected)
 		check_private(e, REASON, "not you");
 	else
 		check_private(e, WELCOME, "welcome");
-	need(!rdma_ack_cm_event(e), "rdma_ack_cm_event");
+	need_good(!rdma_ack_cm_event(e), "rdma_ack_cm_event");
 }
 
 /* Sends the message that precedes the disconnect.  If the other end disconnects
  * at once, siw may fail this SEND although the other end has received the
  * message (siw.md). */
-static void greet(bool leaves)
+static void send_greeting(bool leaves)
 {
 	if (leaves)
 		send_bytes(mem->out, SHORT);
@@ -463,14 +464,14 @@ static void end_connection(bool is_client, bool leaves)
 
 	is_error_due = !leaves;
 	if (is_client)
-		greet(leaves);
+		send_greeting(leaves);
 	await_message(SHORT), left--;
 	if (!is_client)
-		greet(leaves);
+		send_greeting(leaves);
 	if (leaves) {
 		strcpy(mem->out, "last words");
 		send_bytes(mem->out, SHORT);
-		need(!rdma_disconnect(id), "rdma_disconnect");
+		need_good(!rdma_disconnect(id), "rdma_disconnect");
 	}
 	take_event(RDMA_CM_EVENT_DISCONNECTED);
 	if (!leaves) {
@@ -487,30 +488,30 @@ static void exchange_data(bool is_client)
 	if (is_client) {
 		tell_memory();
 		learn_memory();
-		drive();
-		serve();
-		need(!rdma_disconnect(id), "rdma_disconnect");
+		drive_rounds();
+		serve_rounds();
+		need_good(!rdma_disconnect(id), "rdma_disconnect");
 	} else {
 		learn_memory();
 		post_receive(mem->landing, BIG);
 		tell_memory();
-		serve();
-		drive();
+		serve_rounds();
+		drive_rounds();
 	}
 	take_event(RDMA_CM_EVENT_DISCONNECTED);
 }
 
-static void tidy(void)
+static void free_objects(void)
 {
 	if (id->qp)
 		rdma_destroy_qp(id);
 	if (mr)
-		need(!ibv_dereg_mr(mr), "ibv_dereg_mr");
+		need_good(!ibv_dereg_mr(mr), "ibv_dereg_mr");
 	if (cq)
-		need(!ibv_destroy_cq(cq), "ibv_destroy_cq");
+		need_good(!ibv_destroy_cq(cq), "ibv_destroy_cq");
 	if (pd)
-		need(!ibv_dealloc_pd(pd), "ibv_dealloc_pd");
-	need(!rdma_destroy_id(id), "rdma_destroy_id");
+		need_good(!ibv_dealloc_pd(pd), "ibv_dealloc_pd");
+	need_good(!rdma_destroy_id(id), "rdma_destroy_id");
 	rdma_destroy_event_channel(channel);
 	free(mem);
 }
@@ -525,7 +526,7 @@ int main(int argc, char **argv)
 		fail("usage: ends server|client ACTION ADDRESS PORT");
 	is_client = !strcmp(argv[1], "client");
 	channel = rdma_create_event_channel();
-	need(channel != NULL, "rdma_create_event_channel");
+	need_good(channel != NULL, "rdma_create_event_channel");
 	if (is_client)
 		connect_to(at->ai_addr, argv[2]);
 	else
@@ -539,7 +540,7 @@ int main(int argc, char **argv)
 		meet_trespasser(is_client);
 	else if (strcmp(argv[2], "reject") != 0)
 		end_connection(is_client, !strcmp(argv[2], "leave"));
-	tidy();
+	free_objects();
 	printf("all is well\n");
 	return 0;
 }
