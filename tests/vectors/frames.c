@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void die(const char *path, size_t line, const char *what)
+static void end_failed(const char *path, size_t line, const char *what)
 {
 	fprintf(stderr, "%s:%zu: %s\n", path, line, what);
 	exit(2);
 }
 
-static size_t unhex(const char *hex, uint8_t *bytes)
+static size_t unhex_bytes(const char *hex, uint8_t *bytes)
 {
 	size_t n = 0;
 	unsigned int byte;
@@ -28,16 +28,16 @@ static void parse_line(char *text, struct frame *frame, const char *path,
 	int at = 0;
 
 	if (sscanf(text, "%x %u %x %n", &opcode, &psn, &qpn, &at) != 3)
-		die(path, line, "not OPCODE PSN DEST_QPN HEX");
+		end_failed(path, line, "not OPCODE PSN DEST_QPN HEX");
 	frame->opcode = (uint8_t)opcode;
 	frame->psn = psn;
 	frame->dest_qpn = qpn;
 	frame->bytes = malloc(strlen(text + at) / 2 + 1);
 	if (!frame->bytes)
-		die(path, line, "out of memory");
-	frame->len = unhex(text + at, frame->bytes);
+		end_failed(path, line, "out of memory");
+	frame->len = unhex_bytes(text + at, frame->bytes);
 	if (frame->len == 0 || text[(size_t)at + 2 * frame->len] != '\n')
-		die(path, line, "bad hex");
+		end_failed(path, line, "bad hex");
 }
 
 struct frames frames_load(const char *path)
@@ -48,7 +48,7 @@ struct frames frames_load(const char *path)
 	size_t room = 0, line = 0;
 
 	if (!file)
-		die(path, 0, "cannot be opened");
+		end_failed(path, 0, "cannot be opened");
 	while (getline(&text, &room, file) > 0) {
 		line++;
 		if (text[0] == '#' || text[0] == '\n')
@@ -56,7 +56,7 @@ struct frames frames_load(const char *path)
 		all.frame = realloc(all.frame,
 				    (all.count + 1) * sizeof(*all.frame));
 		if (!all.frame)
-			die(path, line, "out of memory");
+			end_failed(path, line, "out of memory");
 		parse_line(text, &all.frame[all.count++], path, line);
 	}
 	free(text);
