@@ -112,7 +112,7 @@ static bool connect_end(struct end *e, const struct end *to)
 	return !errno;
 }
 
-static bool wait(struct end *e)
+static bool await_completion(struct end *e)
 {
 	time_t end = time(NULL) + WAIT_S;
 	struct ibv_wc wc;
@@ -127,7 +127,7 @@ static bool wait(struct end *e)
 }
 
 /* Executes a WRITE and a SEND, and resizes a CQ. */
-static bool work(struct end e[2])
+static bool run_requests(struct end e[2])
 {
 	struct ibv_sge s0 = {(uintptr_t)e[0].memory, BYTES, e[0].mr->lkey};
 	struct ibv_sge s1 = {(uintptr_t)e[1].memory, BYTES, e[1].mr->lkey};
@@ -148,8 +148,8 @@ static bool work(struct end e[2])
 	if (errno)
 		return false;
 	errno = ibv_post_send(e[0].qp, &write, &bad);
-	return !errno && wait(&e[0]) && wait(&e[0]) && wait(&e[1]) &&
-	       !ibv_resize_cq(e[0].cq, 64);
+	return !errno && await_completion(&e[0]) && await_completion(&e[0]) &&
+	       await_completion(&e[1]) && !ibv_resize_cq(e[0].cq, 64);
 }
 
 static bool run_connection(bool shared)
@@ -161,7 +161,7 @@ static bool run_connection(bool shared)
 	errno = 0;
 	good = open_end(&e[0], shared) && open_end(&e[1], shared) &&
 	       connect_end(&e[0], &e[1]) && connect_end(&e[1], &e[0]) &&
-	       work(e);
+	       run_requests(e);
 	if (!good && !errno)
 		broken = "a failure without errno";
 	close_end(&e[0]);
@@ -181,7 +181,7 @@ static int open_files(void)
 	return n;
 }
 
-static bool torture(bool shared)
+static bool run_torture(bool shared)
 {
 	const char *victim = "";
 	int files;
@@ -219,7 +219,7 @@ static bool torture(bool shared)
 
 int main(void)
 {
-	int passed = torture(false) + torture(true);
+	int passed = run_torture(false) + run_torture(true);
 
 	printf("%d passed, %d failed, 0 skipped\n", passed, 2 - passed);
 	return passed != 2;
