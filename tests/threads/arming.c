@@ -26,7 +26,7 @@ static atomic_uint arrived;
 static bool notified;
 
 /* Returns when both threads have called this function for the n-th time. */
-static void meet(unsigned n)
+static void meet_thread(unsigned n)
 {
 	atomic_fetch_add(&arrived, 1);
 	for (int looks = 0; atomic_load(&arrived) < 2 * n; looks++)
@@ -34,7 +34,7 @@ static void meet(unsigned n)
 			sched_yield();
 }
 
-static void *produce(void *arg)
+static void *produce_completions(void *arg)
 {
 	const struct cqe c = {.wr_id = 1};
 	enum cq_push answer;
@@ -42,7 +42,7 @@ static void *produce(void *arg)
 
 	(void)arg;
 	for (unsigned i = 0; i < MEETINGS; i++) {
-		meet(2 * i + 1);
+		meet_thread(2 * i + 1);
 		if (i % 2)
 			answer = cq_push(&hca, cq, &c, false);
 		else if (rq_take(&hca, qp, &low))
@@ -50,7 +50,7 @@ static void *produce(void *arg)
 		else
 			abort();
 		notified = answer == CQ_NOTIFY;
-		meet(2 * i + 2);
+		meet_thread(2 * i + 2);
 	}
 	return NULL;
 }
@@ -62,7 +62,7 @@ static void post_receive(void)
 	wq_commit_recv(&hca, &qp->rq, 0);
 }
 
-static unsigned consume(void)
+static unsigned consume_completions(void)
 {
 	unsigned missed = 0;
 
@@ -72,10 +72,10 @@ static unsigned consume(void)
 
 		if (i % 2 == 0)
 			post_receive();
-		meet(2 * i + 1);
+		meet_thread(2 * i + 1);
 		cq_arm(cq, false);
 		seen = cq_has(&hca, cq);
-		meet(2 * i + 2);
+		meet_thread(2 * i + 2);
 		missed += !seen && !notified;
 		if (cq_poll(&hca, cq, &c, 1) != 1)
 			abort();
@@ -101,9 +101,9 @@ int main(void)
 		return 1;
 	cq = cq_new(&hca, 4, 0, false);
 	qp = cq ? qp_new(&hca, 2, HCA_QPT_RC, 1, cq, cq, &cap, false) : NULL;
-	if (!qp || pthread_create(&thread, NULL, produce, NULL))
+	if (!qp || pthread_create(&thread, NULL, produce_completions, NULL))
 		return 1;
-	missed = consume();
+	missed = consume_completions();
 	pthread_join(thread, NULL);
 	free(memory);
 	printf("%s a completion during arming is seen or raises an event: %u missed\n"

@@ -22,8 +22,8 @@ static sem_t responded, ended;
 
 /* Takes and acknowledges the next event, which must be of this type.  Returns
  * its id. */
-static struct rdma_cm_id *take(struct rdma_event_channel *channel,
-			       enum rdma_cm_event_type type)
+static struct rdma_cm_id *take_event(struct rdma_event_channel *channel,
+				     enum rdma_cm_event_type type)
 {
 	struct rdma_cm_event *e;
 	struct rdma_cm_id *id;
@@ -42,9 +42,9 @@ static void *end_ids(void *unused)
 	for (int i = 0; i < ROUNDS; i++) {
 		struct rdma_cm_id *id;
 
-		take(active, RDMA_CM_EVENT_CONNECT_RESPONSE);
+		take_event(active, RDMA_CM_EVENT_CONNECT_RESPONSE);
 		sem_post(&responded);
-		id = take(active, RDMA_CM_EVENT_DISCONNECTED);
+		id = take_event(active, RDMA_CM_EVENT_DISCONNECTED);
 		rdma_disconnect(id);
 		check_need(!rdma_destroy_id(id), "rdma_destroy_id");
 		sem_post(&ended);
@@ -60,12 +60,12 @@ static void *serve_ids(void *unused)
 	(void)unused;
 	for (int i = 0; i < ROUNDS; i++) {
 		struct rdma_cm_id *id =
-			take(passive, RDMA_CM_EVENT_CONNECT_REQUEST);
+			take_event(passive, RDMA_CM_EVENT_CONNECT_REQUEST);
 
 		check_need(!rdma_accept(id, &p), "rdma_accept");
-		take(passive, RDMA_CM_EVENT_ESTABLISHED);
+		take_event(passive, RDMA_CM_EVENT_ESTABLISHED);
 		check_need(!rdma_disconnect(id), "rdma_disconnect");
-		take(passive, RDMA_CM_EVENT_DISCONNECTED);
+		take_event(passive, RDMA_CM_EVENT_DISCONNECTED);
 		check_need(!rdma_destroy_id(id), "rdma_destroy_id");
 	}
 	return NULL;
@@ -99,9 +99,9 @@ static void establish_one(void)
 	check_need(!rdma_resolve_addr(id, NULL, (struct sockaddr *)&to,
 				      RESOLVE_MS),
 		   "rdma_resolve_addr");
-	take(own, RDMA_CM_EVENT_ADDR_RESOLVED);
+	take_event(own, RDMA_CM_EVENT_ADDR_RESOLVED);
 	check_need(!rdma_resolve_route(id, RESOLVE_MS), "rdma_resolve_route");
-	take(own, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	take_event(own, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	check_need(!rdma_migrate_id(id, active), "rdma_migrate_id");
 	rdma_destroy_event_channel(own);
 	check_need(!rdma_connect(id, &p), "rdma_connect");

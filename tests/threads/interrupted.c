@@ -29,7 +29,7 @@ static struct endpoint endpoint[2];
 static atomic_uint handled;
 static atomic_bool has_ended;
 
-static void handle(int sig)
+static void handle_signal(int sig)
 {
 	(void)sig;
 	atomic_fetch_add(&handled, 1);
@@ -38,7 +38,7 @@ static void handle(int sig)
 /* Sets the handler of a signal; flags < 0: the default action. */
 static void set_handler(int sig, int flags)
 {
-	struct sigaction a = {.sa_handler = flags < 0 ? SIG_DFL : handle,
+	struct sigaction a = {.sa_handler = flags < 0 ? SIG_DFL : handle_signal,
 			      .sa_flags = flags < 0 ? 0 : flags};
 
 	check_need(!sigaction(sig, &a, NULL), "sigaction");
@@ -128,7 +128,7 @@ struct plan {
 
 /* Sends many signals, since a signal that comes before the sleep interrupts
  * nothing. */
-static void *disturb(void *arg)
+static void *disturb_sleeper(void *arg)
 {
 	const struct plan *p = arg;
 	unsigned from = atomic_load(&handled);
@@ -155,7 +155,8 @@ static int sleep_disturbed(int first, int then)
 	int err;
 
 	atomic_store(&has_ended, false);
-	check_need(!pthread_create(&other, NULL, disturb, &p), "a thread");
+	check_need(!pthread_create(&other, NULL, disturb_sleeper, &p),
+		   "a thread");
 	err = sleep_for_event();
 	atomic_store(&has_ended, true);
 	pthread_join(other, NULL);

@@ -427,7 +427,7 @@ static void crowd_two_cores(void)
 	check_need(!sched_setaffinity(0, sizeof(before), &before), "affinity");
 }
 
-static void idle(void)
+static void do_nothing(void)
 {
 }
 
@@ -439,11 +439,11 @@ static const struct {
 	{{"requests of threads that share a queue pair end once each", 1, 3, 2,
 	  false, false, false},
 	 post_beside_polls,
-	 idle},
+	 do_nothing},
 	{{"requests of queue pairs that share a completion queue end once each",
 	  4, 4, 3, false, false, false},
 	 post_beside_polls,
-	 idle},
+	 do_nothing},
 	{{"receives that threads post to one queue pair take a message each", 1,
 	  2, 1, true, false, false},
 	 post_beside_polls,
@@ -463,7 +463,7 @@ static const struct {
 	{{"200 threads on two cores end their requests", 4, MANY, 0, false,
 	  false, true},
 	 crowd_two_cores,
-	 idle},
+	 do_nothing},
 };
 
 static void be_passive(size_t number)

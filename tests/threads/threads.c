@@ -34,8 +34,8 @@ static void run_threads(int n, void *(*body)(void *), void *arg, size_t step)
 		pthread_join(thread[i], NULL);
 }
 
-static int post(struct endpoint *e, const struct endpoint *to,
-		enum ibv_wr_opcode opcode, uint32_t bytes)
+static int post_request(struct endpoint *e, const struct endpoint *to,
+			enum ibv_wr_opcode opcode, uint32_t bytes)
 {
 	struct ibv_sge sge = {(uintptr_t)e->region, bytes, e->mr->lkey};
 	struct ibv_send_wr wr = {.wr_id = 1,
@@ -75,11 +75,11 @@ static void expect_success(struct endpoint *e)
 /* A WRITE, a READ, an atomic and a SEND from e[0] to e[1]. */
 static void round_of_work(struct endpoint e[2])
 {
-	EXPECT(post(&e[0], &e[1], IBV_WR_RDMA_WRITE, 5000) == 0);
-	EXPECT(post(&e[0], &e[1], IBV_WR_RDMA_READ, 3000) == 0);
-	EXPECT(post(&e[0], &e[1], IBV_WR_ATOMIC_FETCH_AND_ADD, 8) == 0);
+	EXPECT(post_request(&e[0], &e[1], IBV_WR_RDMA_WRITE, 5000) == 0);
+	EXPECT(post_request(&e[0], &e[1], IBV_WR_RDMA_READ, 3000) == 0);
+	EXPECT(post_request(&e[0], &e[1], IBV_WR_ATOMIC_FETCH_AND_ADD, 8) == 0);
 	EXPECT(post_receive(&e[1]) == 0);
-	EXPECT(post(&e[0], &e[1], IBV_WR_SEND, 100) == 0);
+	EXPECT(post_request(&e[0], &e[1], IBV_WR_SEND, 100) == 0);
 	for (int i = 0; i < 4; i++)
 		expect_success(&e[0]);
 	expect_success(&e[1]);
@@ -111,7 +111,8 @@ static void *post_many(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < ROUNDS;) {
-		int err = post(&shared[0], &shared[1], IBV_WR_RDMA_WRITE, 64);
+		int err = post_request(&shared[0], &shared[1],
+				       IBV_WR_RDMA_WRITE, 64);
 
 		EXPECT(!err || err == ENOMEM);
 		i += !err;
@@ -254,7 +255,7 @@ static void *work_privately(void *arg)
 		round_of_work(p->e);
 		/* a message to the queues of the domain */
 		EXPECT(post_receive(&p->e[0]) == 0);
-		EXPECT(post(&p->e[1], &p->e[0], IBV_WR_SEND, 8) == 0);
+		EXPECT(post_request(&p->e[1], &p->e[0], IBV_WR_SEND, 8) == 0);
 		expect_success(&p->e[1]);
 		expect_success(&p->e[0]);
 	}
@@ -281,7 +282,7 @@ static void *use_between(void *arg)
 {
 	struct private_queues *p = arg;
 
-	EXPECT(post(&p->e[0], &p->e[1], IBV_WR_RDMA_WRITE, 8) == 0);
+	EXPECT(post_request(&p->e[0], &p->e[1], IBV_WR_RDMA_WRITE, 8) == 0);
 	while (ibv_start_poll(p->polled, &(struct ibv_poll_cq_attr){0}))
 		;
 	EXPECT(p->polled->status == IBV_WC_SUCCESS);
@@ -294,7 +295,7 @@ static void queues_of_a_thread_domain_take_no_lock(void)
 	struct private_queues p;
 
 	open_private(&p);
-	EXPECT(post(&p.e[0], &p.e[1], IBV_WR_RDMA_WRITE, 8) == 0);
+	EXPECT(post_request(&p.e[0], &p.e[1], IBV_WR_RDMA_WRITE, 8) == 0);
 	while (ibv_start_poll(p.polled, &(struct ibv_poll_cq_attr){0}))
 		;
 	ibv_wr_start(p.posted);
@@ -336,7 +337,7 @@ static void churn_queue_pairs(struct endpoint *e)
 	}
 }
 
-static void query(struct endpoint *e)
+static void query_objects(struct endpoint *e)
 {
 	struct ibv_device_attr device;
 	struct ibv_port_attr port;
@@ -348,7 +349,7 @@ static void query(struct endpoint *e)
 	}
 }
 
-static void *churn(void *arg)
+static void *churn_objects(void *arg)
 {
 	switch ((char *)arg - (char *)shared) {
 	case 0:
@@ -362,7 +363,7 @@ static void *churn(void *arg)
 		churn_queue_pairs(&shared[0]);
 		break;
 	default:
-		query(&shared[0]);
+		query_objects(&shared[0]);
 		break;
 	}
 	return NULL;
@@ -371,7 +372,7 @@ static void *churn(void *arg)
 static void objects_are_created_and_destroyed_during_traffic(void)
 {
 	endpoint_open_pair(shared);
-	run_threads(4, churn, shared, 1);
+	run_threads(4, churn_objects, shared, 1);
 	endpoint_close_pair(shared);
 }
 
@@ -450,8 +451,8 @@ static void *send_slowly(void *arg)
 			sched_yield();
 		EXPECT(err == 0);
 		/* messages of 8 bytes are eager */
-		EXPECT(post(&w->e[0], &w->e[1], IBV_WR_SEND,
-			    i % 3 ? 8 : 1000) == 0);
+		EXPECT(post_request(&w->e[0], &w->e[1], IBV_WR_SEND,
+				    i % 3 ? 8 : 1000) == 0);
 		expect_success(&w->e[0]);
 	}
 	return NULL;
@@ -520,7 +521,8 @@ static void a_thread_sleeps_for_what_another_posts(void)
 				sched_yield();
 		for (int spins = i % 1024; spins; spins--)
 			atomic_load(&sleeping);
-		EXPECT(post(&w.e[1], &w.e[0], IBV_WR_RDMA_WRITE, 8) == 0);
+		EXPECT(post_request(&w.e[1], &w.e[0], IBV_WR_RDMA_WRITE, 8) ==
+		       0);
 	}
 	pthread_join(sleeper, NULL);
 	close_waiter(&w);
@@ -548,7 +550,7 @@ static void a_thread_waits_for_an_asynchronous_event(void)
 	if (pthread_create(&waiter, NULL, wait_for_async, &e[1]))
 		abort();
 	e[1].mr->rkey ^= 0x100;
-	EXPECT(post(&e[0], &e[1], IBV_WR_RDMA_WRITE, 100) == 0);
+	EXPECT(post_request(&e[0], &e[1], IBV_WR_RDMA_WRITE, 100) == 0);
 	EXPECT(endpoint_wait(&e[0], &wc));
 	EXPECT(wc.status == IBV_WC_REM_ACCESS_ERR);
 	pthread_join(waiter, NULL);
@@ -569,7 +571,7 @@ static void a_full_queue_raises_its_event_while_all_threads_sleep(void)
 	EXPECT(ibv_resize_cq(e[1].cq, 1) == 0);
 	for (int i = 0; i < 3; i++) {
 		EXPECT(post_receive(&e[1]) == 0);
-		EXPECT(post(&e[0], &e[1], IBV_WR_SEND, 8) == 0);
+		EXPECT(post_request(&e[0], &e[1], IBV_WR_SEND, 8) == 0);
 		/* with packets the CQ overruns at once, and the SEND fails */
 		EXPECT(endpoint_wait(&e[0], wc));
 		EXPECT(wc->status == IBV_WC_SUCCESS || i);
@@ -612,7 +614,8 @@ static void a_queue_pair_fails_under_a_thread_that_posts(void)
 	if (pthread_create(&rude, NULL, fail_the_queue_pair, &e[0]))
 		abort();
 	for (int i = 0; i < ROUNDS; i++) {
-		EXPECT(post(&e[0], &e[1], IBV_WR_RDMA_WRITE, 5000) == 0);
+		EXPECT(post_request(&e[0], &e[1], IBV_WR_RDMA_WRITE, 5000) ==
+		       0);
 		EXPECT(endpoint_wait(&e[0], &wc));
 		EXPECT(wc.status == IBV_WC_SUCCESS ||
 		       wc.status == IBV_WC_WR_FLUSH_ERR);
@@ -661,7 +664,8 @@ static void a_queue_pair_is_reset_under_a_thread_that_polls(void)
 		int n;
 
 		while (flying < 16 && got < 1000 * ROUNDS) {
-			EXPECT(post(&e[0], &e[1], IBV_WR_RDMA_WRITE, 8) == 0);
+			EXPECT(post_request(&e[0], &e[1], IBV_WR_RDMA_WRITE,
+					    8) == 0);
 			flying++;
 		}
 		n = ibv_poll_cq(e[0].cq, 16, wc);
@@ -690,7 +694,8 @@ static void a_forked_child_is_refused_and_its_parent_continues(void)
 	round_of_work(e);
 	child = fork();
 	if (!child) {
-		bool refused = post(&e[0], &e[1], IBV_WR_RDMA_WRITE, 8) != 0;
+		bool refused =
+			post_request(&e[0], &e[1], IBV_WR_RDMA_WRITE, 8) != 0;
 
 		_exit(refused ? 0 : 1);
 	}
