@@ -61,7 +61,7 @@ static inline void listen_at(struct world *w, int side)
 	w->listens[side] = true;
 }
 
-static inline struct cm *manager(struct world *w)
+static inline struct cm *new_manager(struct world *w)
 {
 	struct cm_config config = {.seed = rng_u64(&w->rng),
 				   .conversations = 4 * ENDPOINTS,
@@ -81,7 +81,7 @@ static inline struct world *world_new(uint64_t seed, uint32_t faults)
 		memcpy(w->ip[i], &(struct cm_where){{[10] = 0xff, 0xff, 10}},
 		       13);
 		w->ip[i][15] = (uint8_t)(i + 1);
-		w->cm[i] = manager(w);
+		w->cm[i] = new_manager(w);
 		listen_at(w, i);
 	}
 	return w;
@@ -94,7 +94,8 @@ static inline void world_free(struct world *w)
 	free(w);
 }
 
-static inline void put(struct world *w, int from, const struct cm_frame *f)
+static inline void put_frame(struct world *w, int from,
+			     const struct cm_frame *f)
 {
 	uint64_t delay = 1000000 + rng_below(&w->rng, 1000000);
 
@@ -158,7 +159,7 @@ static inline void take_event(struct world *w, int side,
 	}
 }
 
-static inline void drain(struct world *w, int side)
+static inline void drain_side(struct world *w, int side)
 {
 	struct cm_frame f;
 	struct cm_event e;
@@ -170,9 +171,9 @@ static inline void drain(struct world *w, int side)
 		}
 		if (rng_chance(&w->rng, w->loss))
 			continue;
-		put(w, side, &f);
+		put_frame(w, side, &f);
 		if (rng_chance(&w->rng, w->twice))
-			put(w, side, &f);
+			put_frame(w, side, &f);
 	}
 	while (cm_event(w->cm[side], &e)) {
 		if (e.type != CM_STALE) {
@@ -185,7 +186,7 @@ static inline void drain(struct world *w, int side)
 	}
 }
 
-static inline void start(struct world *w, int side)
+static inline void start_connection(struct world *w, int side)
 {
 	struct cm_start s = {.msg = {.kind = CMMSG_REQ,
 				     .service_id = SERVICE,
@@ -238,7 +239,7 @@ static inline void act_at_random(struct world *w, int side, struct end *n)
 	}
 	if (!n->is_released)
 		cm_note_make(w->cm[side], n->id, &n->note);
-	drain(w, side);
+	drain_side(w, side);
 }
 
 /* An owner dies.  A living manager disconnects the owner's ends; without a
@@ -261,7 +262,7 @@ static inline void kill_owner(struct world *w, int side, bool has_manager)
 		if (!has_manager)
 			continue;
 		cm_release(w->cm[side], n->id, w->now);
-		drain(w, side);
+		drain_side(w, side);
 	}
 }
 
@@ -276,7 +277,7 @@ static inline void report_deaths(struct world *w, int side)
 			continue;
 		n->is_left = false;
 		cm_note_release(w->cm[side], NULL, &n->note, w->now);
-		drain(w, side);
+		drain_side(w, side);
 	}
 	if (!w->listens[side])
 		listen_at(w, side);
@@ -290,7 +291,7 @@ static inline void replace_manager(struct world *w, int side)
 	cm_free(w->cm[side]);
 	if (rng_below(&w->rng, 3) == 0)
 		kill_owner(w, side, false);
-	w->cm[side] = manager(w);
+	w->cm[side] = new_manager(w);
 	cm_expect_listeners(w->cm[side], w->now + late + 4 * SECOND);
 	for (int is_released = 0; is_released <= 1; is_released++)
 		for (uint32_t i = 0; i < w->ends[side]; i++) {
@@ -309,7 +310,7 @@ static inline void replace_manager(struct world *w, int side)
 						       &n->note, w->now, &id),
 					0);
 			assert_int_equal(id, n->id);
-			drain(w, side);
+			drain_side(w, side);
 		}
 	if (w->listens[side])
 		listen_at(w, side);
@@ -329,7 +330,7 @@ static inline uint64_t next_time(const struct world *w)
 }
 
 /* Runs all that is due by `until`; false: nothing is left to wait for. */
-static inline bool run(struct world *w, uint64_t until)
+static inline bool run_world(struct world *w, uint64_t until)
 {
 	for (uint64_t t = next_time(w); t <= until && t != UINT64_MAX;
 	     t = next_time(w)) {
@@ -343,13 +344,13 @@ static inline bool run(struct world *w, uint64_t until)
 			p->is_used = false;
 			cm_rx(w->cm[to], p->frame.from, p->frame.to, 0,
 			      p->frame.mad, MAD_BYTES, w->now);
-			drain(w, to);
+			drain_side(w, to);
 		}
 		while (w->wires && !w->wire[w->wires - 1].is_used)
 			w->wires--;
 		for (int i = 0; i < 2; i++) {
 			cm_tick(w->cm[i], w->now);
-			drain(w, i);
+			drain_side(w, i);
 		}
 	}
 	if (until != UINT64_MAX)
@@ -404,9 +405,9 @@ static inline void check_idle(struct world *w, uint64_t seed)
 		for (uint32_t i = 0; i < w->ends[s]; i++)
 			if (!w->end[s][i].is_released)
 				cm_release(w->cm[s], w->end[s][i].id, w->now);
-		drain(w, s);
+		drain_side(w, s);
 	}
-	run(w, UINT64_MAX);
+	run_world(w, UINT64_MAX);
 	for (int s = 0; s < 2; s++) {
 		if (cm_count(w->cm[s]))
 			fail_msg("seed %llu: %u conversations are left",
@@ -428,7 +429,7 @@ static inline void answer_all(struct world *w)
 	 * reports the failure may all be lost; then one end would stay
 	 * established */
 	w->loss = w->twice = w->late = 0;
-	while (run(w, w->now + 10 * SECOND)) {
+	while (run_world(w, w->now + 10 * SECOND)) {
 		assert_true(turns++ < 1000);
 		for (int s = 0; s < 2; s++)
 			for (uint32_t i = 0; i < w->ends[s]; i++) {
@@ -440,7 +441,7 @@ static inline void answer_all(struct world *w)
 				    conv_find(w->cm[s], n->id)->state ==
 					    CONV_REP_RCVD)
 					cm_establish(w->cm[s], n->id, w->now);
-				drain(w, s);
+				drain_side(w, s);
 			}
 	}
 }
@@ -450,9 +451,9 @@ static inline void one_world(uint64_t seed, uint32_t faults, bool is_mortal)
 	struct world *w = world_new(seed, faults);
 
 	for (int i = 0; i < 60; i++) {
-		start(w, (int)rng_below(&w->rng, 2));
-		drain(w, 0);
-		drain(w, 1);
+		start_connection(w, (int)rng_below(&w->rng, 2));
+		drain_side(w, 0);
+		drain_side(w, 1);
 		for (int k = 0; k < 6; k++) {
 			int side = (int)rng_below(&w->rng, 2);
 
@@ -461,7 +462,7 @@ static inline void one_world(uint64_t seed, uint32_t faults, bool is_mortal)
 					      &w->end[side][rng_below(
 						      &w->rng, w->ends[side])]);
 		}
-		run(w, w->now + rng_below(&w->rng, 2000) * 1000000ull);
+		run_world(w, w->now + rng_below(&w->rng, 2000) * 1000000ull);
 		if (is_mortal && rng_below(&w->rng, 12) == 0)
 			replace_manager(w, (int)rng_below(&w->rng, 2));
 		if (rng_below(&w->rng, 30) == 0)
@@ -483,16 +484,16 @@ static inline void connect_one(struct world *w)
 {
 	struct cmmsg reply = {.qp.qpn = 9};
 
-	start(w, 0);
-	drain(w, 0);
+	start_connection(w, 0);
+	drain_side(w, 0);
 	while (!w->ends[1])
-		assert_true(run(w, w->now + SECOND));
+		assert_true(run_world(w, w->now + SECOND));
 	cm_accept(w->cm[1], w->end[1][0].id, &reply, w->now);
-	drain(w, 1);
+	drain_side(w, 1);
 	while (cm_establish(w->cm[0], w->end[0][0].id, w->now))
-		assert_true(run(w, w->now + SECOND / 10));
+		assert_true(run_world(w, w->now + SECOND / 10));
 	w->end[0][0].is_established = true;
-	drain(w, 0);
+	drain_side(w, 0);
 }
 
 #endif

@@ -276,7 +276,7 @@ static void make_third(struct crash_point *s)
 }
 
 /* Binds a window of the target, so that the initiator may invalidate it. */
-static void bind(struct crash_point *s)
+static void bind_window(struct crash_point *s)
 {
 	struct two_hcas_side *t = s->target;
 	struct mw_bind b = {.bytes = 4096,
@@ -354,7 +354,7 @@ void crash_point_prepare(struct crash_point *s,
 	crash_point_turns(1);
 	memset(d->side[0].memory.bytes, 0x55, CRASH_POINT_BYTES);
 	make_third(s);
-	bind(s);
+	bind_window(s);
 	for (uint32_t i = 0;
 	     i < (crash_point_now.has_one ? 1 : CRASH_POINT_RECEIVES); i++)
 		two_hcas_recv(d, 1, CRASH_POINT_AT, room);

@@ -6,14 +6,14 @@
 #include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
-static inline uint64_t packets(const struct two_hcas *d)
+static inline uint64_t packets_sent(const struct two_hcas *d)
 {
 	return engine_counters(d->side[0].engine, 0)->tx_packets +
 	       engine_counters(d->side[1].engine, 0)->tx_packets;
 }
 
 /* Moves side i's QP to a state, as its program does. */
-static inline void enter(struct two_hcas *d, int i, uint32_t state)
+static inline void enter_state(struct two_hcas *d, int i, uint32_t state)
 {
 	struct hca_qp_attr a = {.qp_state = state};
 	const char *why;

@@ -27,7 +27,7 @@ static bool never_finds_dead(alock_owner owner)
 static const struct alock_judge judge = {never_finds_dead, NULL, NULL,
 					 never_finds_dead};
 
-static void send(struct two_hcas *d, int i)
+static void post_send(struct two_hcas *d, int i)
 {
 	two_hcas_send(d, i, HCA_WR_SEND, 0, FEW, 0);
 	two_hcas_post(d, i);
@@ -40,13 +40,13 @@ static struct two_hcas *with_waiting_sender(void) NO_LOCK_ANALYSIS
 
 	for (int k = 0; k < 2; k++)
 		two_hcas_recv(d, 1, AT, 100);
-	send(d, 0);
+	post_send(d, 0);
 	two_hcas_run(d, d->now_ns);
 	assert_done(d, 0, HCA_SUCCESS);
 	alock_open(STOPPED, &judge);
 	assert_false(alock_take(&qp_target(d->side[1].qp)->lock));
 	alock_open(LIVING, &judge);
-	send(d, 0);
+	post_send(d, 0);
 	two_hcas_run(d, d->now_ns);
 	assert_false(two_hcas_poll(d, 0, &(struct cqe){0}));
 	return d;
@@ -85,7 +85,7 @@ static void sends_that_wait_complete_if_the_targets_process_ends(void **state)
 	struct two_hcas *d = with_waiting_sender();
 
 	two_hcas_end_process(d, 1);
-	send(d, 0);
+	post_send(d, 0);
 	two_hcas_run(d, d->now_ns);
 	d->side[1].hca.shared->pulse.word = 1;
 	release_responder(d);
@@ -131,7 +131,7 @@ static void an_event_that_a_stopped_peer_owes_is_raised(void **state)
 	engine_asleep(s->engine, true);
 	s->is_stopped = true;
 	for (int k = 0; k < 3; k++) {
-		send(d, 0);
+		post_send(d, 0);
 		two_hcas_run(d, d->now_ns);
 	}
 	assert_int_equal(s->kicked, 1);

@@ -29,10 +29,10 @@ static void both_ends_agree_when_either_manager_dies(void **state)
 }
 
 /* Sends what side `side` has to send.  is_lost: the wire loses all of it. */
-static void say(struct world *w, int side, bool is_lost)
+static void send_waiting(struct world *w, int side, bool is_lost)
 {
 	w->loss = is_lost ? 1000000 : 0;
-	drain(w, side);
+	drain_side(w, side);
 	w->loss = 0;
 }
 
@@ -47,26 +47,26 @@ static void a_lost_message_of_a_connection_is_sent_again(void **state)
 		struct end *a = &w->end[0][0], *b = &w->end[1][0];
 
 		w->lost = kinds[i];
-		start(w, 0);
-		drain(w, 0);
-		run(w, w->now + SECOND);
+		start_connection(w, 0);
+		drain_side(w, 0);
+		run_world(w, w->now + SECOND);
 		/* by then an MRA has come, the answer to a repeated request */
 		assert_int_equal(conv_find(w->cm[0], a->id)->state,
 				 CONV_REQ_WAIT);
 		cm_accept(w->cm[1], b->id, &reply, w->now);
-		drain(w, 1);
-		run(w, w->now + SECOND / 2);
+		drain_side(w, 1);
+		run_world(w, w->now + SECOND / 2);
 		assert_int_equal(cm_establish(w->cm[0], a->id, w->now), 0);
-		drain(w, 0);
-		run(w, w->now + 2 * SECOND);
+		drain_side(w, 0);
+		run_world(w, w->now + 2 * SECOND);
 		assert_int_equal(b->established, 1);
 		cm_disconnect(w->cm[0], a->id, w->now);
-		drain(w, 0);
-		run(w, w->now + SECOND / 2);
+		drain_side(w, 0);
+		run_world(w, w->now + SECOND / 2);
 		assert_int_equal(b->ended, 1);
 		assert_int_equal(cm_disconnect(w->cm[1], b->id, w->now), 0);
-		drain(w, 1);
-		run(w, w->now + SECOND);
+		drain_side(w, 1);
+		run_world(w, w->now + SECOND);
 		assert_int_equal(a->ended, 1);
 		assert_int_equal(b->ended, 1);
 		assert_int_equal(w->lost, 0);
@@ -79,15 +79,16 @@ static void a_lost_refusal_is_sent_again(void **state)
 	const struct cmmsg no = {.reason = CMMSG_REJ_CONSUMER};
 	struct world *w = world_new(9, 0);
 
-	start(w, 0);
-	drain(w, 0);
-	run(w, w->now + SECOND / 100); /* before the request is repeated */
+	start_connection(w, 0);
+	drain_side(w, 0);
+	run_world(w,
+		  w->now + SECOND / 100); /* before the request is repeated */
 	w->lost = CMMSG_REJ;
 	assert_int_equal(cm_reject(w->cm[1], w->end[1][0].id, &no, w->now), 0);
-	drain(w, 1);
+	drain_side(w, 1);
 	assert_int_equal(w->lost, 0);
 	assert_int_equal(w->end[0][0].ended, 0);
-	run(w, w->now + SECOND);
+	run_world(w, w->now + SECOND);
 	assert_int_equal(w->end[0][0].ended, 1);
 	assert_int_equal(w->ends[1], 1); /* the request was asked once */
 	world_free(w);
@@ -100,11 +101,11 @@ static struct world *one_that_ends(void)
 	struct world *w = world_new(11, 0);
 
 	connect_one(w);
-	run(w, w->now + SECOND);
+	run_world(w, w->now + SECOND);
 	assert_int_equal(w->end[1][0].established, 1);
 	assert_int_equal(cm_disconnect(w->cm[0], w->end[0][0].id, w->now), 0);
-	drain(w, 0);
-	run(w, w->now + SECOND / 10);
+	drain_side(w, 0);
+	run_world(w, w->now + SECOND / 10);
 	assert_int_equal(w->end[1][0].ended, 1);
 	return w;
 }
@@ -129,7 +130,7 @@ static void after_a_succession(struct world *w, struct end *e)
 	uint32_t id;
 
 	cm_free(w->cm[1]);
-	w->cm[1] = manager(w);
+	w->cm[1] = new_manager(w);
 	assert_int_equal(
 		cm_note_resume(w->cm[1], NULL, 0, &e->note, w->now, &id), 0);
 	assert_int_equal(id, e->id);
@@ -140,7 +141,7 @@ static void after_a_succession(struct world *w, struct end *e)
 static void by_a_dead_owners_note(struct world *w, struct end *e)
 {
 	cm_free(w->cm[1]);
-	w->cm[1] = manager(w);
+	w->cm[1] = new_manager(w);
 	e->is_released = true;
 	cm_note_release(w->cm[1], NULL, &e->note, w->now);
 }
@@ -155,7 +156,7 @@ static void a_disconnect_ends_when_the_peers_program_has_taken_it(void **state)
 		struct end *a = &w->end[0][0], *b = &w->end[1][0];
 		uint64_t said;
 
-		run(w, w->now + 20 * SECOND);
+		run_world(w, w->now + 20 * SECOND);
 		assert_int_equal(a->ended, 0);
 		/* side 0 asks again and again, and side 1 does not answer */
 		assert_true(cm_counters(w->cm[0])->retries > 3);
@@ -164,8 +165,8 @@ static void a_disconnect_ends_when_the_peers_program_has_taken_it(void **state)
 				 cm_counters(w->cm[0])->retries);
 		answers[i](w, b);
 		assert_true(i > 1 || cm_counters(w->cm[1])->tx == said + 1);
-		drain(w, 1);
-		run(w, w->now + SECOND / 10);
+		drain_side(w, 1);
+		run_world(w, w->now + SECOND / 10);
 		assert_int_equal(a->ended, 1);
 		assert_int_equal(b->ended, 1);
 		check_idle(w, i);
@@ -182,22 +183,22 @@ static void the_end_of_a_queue_pairs_connection_is_known(void **state)
 	uint32_t qpn;
 
 	connect_one(w);
-	run(w, w->now + SECOND);
+	run_world(w, w->now + SECOND);
 	qpn = conv_find(w->cm[1], b->id)->remote_qpn;
 	assert_false(cm_has_ended(w->cm[1], NULL, w->ip[0], qpn));
 	cm_disconnect(w->cm[0], w->end[0][0].id, w->now);
-	drain(w, 0);
-	run(w, w->now + SECOND / 10);
+	drain_side(w, 0);
+	run_world(w, w->now + SECOND / 10);
 	assert_true(cm_has_ended(w->cm[1], NULL, w->ip[0], qpn));
 	assert_false(cm_has_ended(w->cm[1], NULL, w->ip[1], qpn));
 	/* side 0 has asked for the end, and has no answer */
 	assert_false(cm_has_ended(w->cm[0], NULL, w->ip[1], 9));
 	by_disconnecting(w, b);
-	drain(w, 1);
-	run(w, w->now + SECOND / 10);
+	drain_side(w, 1);
+	run_world(w, w->now + SECOND / 10);
 	assert_true(cm_has_ended(w->cm[1], NULL, w->ip[0], qpn));
 	assert_true(cm_has_ended(w->cm[0], NULL, w->ip[1], 9));
-	run(w, w->now + SECOND);
+	run_world(w, w->now + SECOND);
 	assert_false(cm_has_ended(w->cm[1], NULL, w->ip[0], qpn));
 	check_idle(w, 0);
 	world_free(w);
@@ -215,26 +216,26 @@ static void a_peer_that_never_answers_is_given_up(void **state)
 	struct cm *heir;
 	uint32_t id;
 
-	run(w, w->now + 50 * SECOND);
+	run_world(w, w->now + 50 * SECOND);
 	assert_int_equal(a->ended, 0);
 	while (!a->ended)
-		assert_true(run(w, w->now + SECOND / 10));
+		assert_true(run_world(w, w->now + SECOND / 10));
 	assert_true(w->now - began < 70 * SECOND);
 	assert_int_equal(cm_counters(w->cm[0])->retries - retries, 15);
 	assert_true(a->is_unanswered);
 	assert_int_equal(conv_find(w->cm[0], a->id)->state, CONV_TIMEWAIT);
 	assert_false(cm_has_ended(w->cm[0], NULL, w->ip[1], 9));
-	heir = manager(w);
+	heir = new_manager(w);
 	assert_int_equal(cm_note_resume(heir, NULL, 0, &a->note, w->now, &id),
 			 0);
 	assert_false(cm_has_ended(heir, NULL, w->ip[1], 9));
 	cm_free(heir);
 	/* a late disconnect is no error */
 	by_disconnecting(w, &w->end[1][0]);
-	drain(w, 1);
-	run(w, w->now + SECOND / 10);
+	drain_side(w, 1);
+	run_world(w, w->now + SECOND / 10);
 	assert_true(cm_has_ended(w->cm[0], NULL, w->ip[1], 9));
-	run(w, w->now + SECOND);
+	run_world(w, w->now + SECOND);
 	assert_int_equal(a->ended, 1);
 	check_idle(w, 0);
 	world_free(w);
@@ -247,20 +248,20 @@ static void both_sides_may_disconnect_at_once(void **state)
 		struct world *w = world_new(12, 0);
 
 		connect_one(w);
-		run(w, w->now + SECOND);
+		run_world(w, w->now + SECOND);
 		for (int side = 0; side < 2; side++) {
 			assert_int_equal(cm_disconnect(w->cm[side],
 						       w->end[side][0].id,
 						       w->now),
 					 0);
-			say(w, side, lost && side);
+			send_waiting(w, side, lost && side);
 		}
-		run(w, w->now + SECOND / 10);
+		run_world(w, w->now + SECOND / 10);
 		assert_int_equal(w->end[1][0].ended, 1);
 		assert_int_equal(w->end[0][0].ended, !lost);
 		by_disconnecting(w, &w->end[1][0]);
-		drain(w, 1);
-		run(w, w->now + SECOND / 10);
+		drain_side(w, 1);
+		run_world(w, w->now + SECOND / 10);
 		assert_int_equal(w->end[0][0].ended, 1);
 		check_idle(w, 0);
 		assert_int_equal(w->end[0][0].ended, 1);
@@ -277,19 +278,19 @@ static void an_end_before_there_is_a_connection_changes_nothing(void **state)
 	struct world *w = world_new(13, 0);
 	struct end *a = &w->end[0][0], *b = &w->end[1][0];
 
-	start(w, 0);
+	start_connection(w, 0);
 	assert_int_equal(cm_disconnect(w->cm[0], a->id, w->now), 0);
-	drain(w, 0);
-	run(w, w->now + SECOND / 10);
+	drain_side(w, 0);
+	run_world(w, w->now + SECOND / 10);
 	assert_int_equal(cm_disconnect(w->cm[1], b->id, w->now), 0);
 	assert_int_equal(cm_accept(w->cm[1], b->id, &reply, w->now), 0);
-	drain(w, 1);
-	run(w, w->now + SECOND / 10);
+	drain_side(w, 1);
+	run_world(w, w->now + SECOND / 10);
 	assert_int_equal(cm_disconnect(w->cm[0], a->id, w->now), 0);
 	assert_int_equal(cm_establish(w->cm[0], a->id, w->now), 0);
 	a->is_established = true;
-	drain(w, 0);
-	run(w, w->now + SECOND / 10);
+	drain_side(w, 0);
+	run_world(w, w->now + SECOND / 10);
 	assert_int_equal(b->established, 1);
 	assert_int_equal(a->ended + b->ended, 0);
 	check_agreement(w, 0);
@@ -299,10 +300,10 @@ static void an_end_before_there_is_a_connection_changes_nothing(void **state)
 
 /* Replaces side 1's manager by a manager that has got no notes of the owners.
  */
-static void forget(struct world *w)
+static void forget_notes(struct world *w)
 {
 	cm_free(w->cm[1]);
-	w->cm[1] = manager(w);
+	w->cm[1] = new_manager(w);
 	listen_at(w, 1);
 }
 
@@ -311,24 +312,24 @@ static void a_released_request_does_not_hide_its_repetition(void **state)
 	const struct cmmsg reply = {.qp.qpn = 9};
 	struct world *w = world_new(9, 0);
 
-	start(w, 0);
-	drain(w, 0);
-	run(w, w->now + SECOND / 10);
-	forget(w);
-	run(w, w->now + SECOND);
+	start_connection(w, 0);
+	drain_side(w, 0);
+	run_world(w, w->now + SECOND / 10);
+	forget_notes(w);
+	run_world(w, w->now + SECOND);
 	assert_int_equal(w->ends[1], 2); /* both ends are of the same request */
 	cm_accept(w->cm[1], w->end[1][1].id, &reply, w->now);
 	cm_note_make(w->cm[1], w->end[1][1].id, &w->end[1][1].note);
-	drain(w, 1);
-	run(w, w->now + SECOND / 10);
+	drain_side(w, 1);
+	run_world(w, w->now + SECOND / 10);
 	assert_int_equal(cm_establish(w->cm[0], w->end[0][0].id, w->now), 0);
-	say(w, 0, true);
-	forget(w);
+	send_waiting(w, 0, true);
+	forget_notes(w);
 	for (int i = 0; i < 2; i++) {
 		cm_note_release(w->cm[1], NULL, &w->end[1][i].note, w->now);
-		drain(w, 1);
+		drain_side(w, 1);
 	}
-	run(w, w->now + SECOND / 10);
+	run_world(w, w->now + SECOND / 10);
 	assert_true(w->end[0][0].is_over);
 	world_free(w);
 }
@@ -337,15 +338,15 @@ static void a_busy_owner_holds_its_peer_for_as_long_as_it_takes(void **state)
 {
 	struct world *w = world_new(3, 0);
 
-	start(w, 0);
-	drain(w, 0);
-	run(w, w->now + 600 * SECOND); /* ten minutes in a debugger */
+	start_connection(w, 0);
+	drain_side(w, 0);
+	run_world(w, w->now + 600 * SECOND); /* ten minutes in a debugger */
 	assert_int_equal(w->ends[1], 1);
 	assert_false(w->end[0][0].is_over);
 	cm_accept(w->cm[1], w->end[1][0].id, &(struct cmmsg){.qp.qpn = 9},
 		  w->now);
-	drain(w, 1);
-	run(w, w->now + SECOND);
+	drain_side(w, 1);
+	run_world(w, w->now + SECOND);
 	assert_int_equal(cm_establish(w->cm[0], w->end[0][0].id, w->now), 0);
 	world_free(w);
 }
@@ -358,7 +359,7 @@ static void a_refused_alternate_path_leaves_the_connection(void **state)
 	struct cm_frame f;
 
 	connect_one(w);
-	run(w, w->now + SECOND);
+	run_world(w, w->now + SECOND);
 	m.local_id = w->end[0][0].id;
 	for (int known = 0; known <= 1; known++) {
 		m.remote_id = w->end[1][0].id ^ !known;
@@ -384,11 +385,11 @@ static void without_a_listener_the_answer_comes_soon(void **state)
 	struct world *w = world_new(4, 0);
 
 	cm_unlisten(w->cm[1], 0, 0);
-	start(w, 0);
-	drain(w, 0);
-	run(w, w->now + CM_HOLD_NS);
+	start_connection(w, 0);
+	drain_side(w, 0);
+	run_world(w, w->now + CM_HOLD_NS);
 	assert_int_equal(w->end[0][0].ended, 0);
-	run(w, w->now + SECOND / 100);
+	run_world(w, w->now + SECOND / 100);
 	assert_int_equal(w->end[0][0].ended, 1);
 	assert_int_equal(cm_counters(w->cm[1])->no_listener, 1);
 	assert_int_equal(cm_counters(w->cm[0])->retries, 0);
@@ -508,8 +509,8 @@ static void a_loopback_listener_refuses_other_hosts(void **state)
 			assert_int_equal(e.type, CM_REQUEST);
 		} else {
 			w->end[0][w->ends[0]++].id = id;
-			drain(w, 0);
-			run(w, w->now + SECOND);
+			drain_side(w, 0);
+			run_world(w, w->now + SECOND);
 			assert_int_equal(w->ends[1], 0);
 			assert_int_equal(w->end[0][0].ended, 1);
 		}

@@ -33,27 +33,27 @@ static void a_listener_that_comes_later_is_called_at_once(void **state)
 		cm_unlisten(w->cm[1], 0, 0);
 		assert_int_equal(cm_connect(w->cm[0], &s, w->now, &id), 0);
 		w->end[0][w->ends[0]++].id = id;
-		drain(w, 0);
-		run(w, w->now + CM_HOLD_NS / 2);
+		drain_side(w, 0);
+		run_world(w, w->now + CM_HOLD_NS / 2);
 		/* listeners for another service or address change nothing */
 		cm_listen(w->cm[1], NULL, LISTENER, SERVICE + 1, &any, 16,
 			  &other);
 		cm_listen(w->cm[1], NULL, LISTENER, SERVICE, &elsewhere, 16,
 			  &other);
-		run(w, w->now + CM_HOLD_NS / 4);
+		run_world(w, w->now + CM_HOLD_NS / 4);
 		assert_int_equal(w->ends[1], 0);
 		assert_int_equal(cm_count(w->cm[1]), 1);
 		cm_listen(w->cm[1], NULL, LISTENER, SERVICE, &any, 16,
 			  &listener);
 		assert_true(cm_deadline(w->cm[1]) <= w->now);
 		cm_tick(w->cm[1], w->now);
-		drain(w, 1);
+		drain_side(w, 1);
 		assert_int_equal(w->ends[1], 1);
 		assert_int_equal(conv_find(w->cm[1], w->end[1][0].id)->state,
 				 i ? CONV_SIDR_RCVD : CONV_REQ_RCVD);
 		assert_int_equal(cm_counters(w->cm[1])->held, 1);
 		/* a repeated message is the same request */
-		run(w, w->now + SECOND);
+		run_world(w, w->now + SECOND);
 		assert_int_equal(w->ends[1], 1);
 		assert_int_equal(w->end[0][0].ended, 0);
 		check_idle(w, i);
@@ -70,18 +70,18 @@ static void a_caller_waits_for_a_listener_that_has_just_gone(void **state)
 		struct world *w = world_new(6, 0);
 
 		cm_unlisten(w->cm[1], 0, w->now + SECOND);
-		start(w, 0);
-		drain(w, 0);
-		run(w, w->now + SECOND / 2);
+		start_connection(w, 0);
+		drain_side(w, 0);
+		run_world(w, w->now + SECOND / 2);
 		assert_int_equal(w->end[0][0].ended, 0);
 		if (again) {
 			cm_listen(w->cm[1], NULL, LISTENER, SERVICE, &any, 16,
 				  &listener);
 			cm_tick(w->cm[1], w->now);
-			drain(w, 1);
+			drain_side(w, 1);
 			assert_int_equal(w->ends[1], 1);
 		}
-		run(w, w->now + 2 * SECOND);
+		run_world(w, w->now + 2 * SECOND);
 		assert_int_equal(w->end[0][0].ended, !again);
 		assert_int_equal(w->ends[1], again);
 		world_free(w);
@@ -98,17 +98,17 @@ static void a_full_backlog_holds_callers_until_there_is_room(void **state)
 	cm_unlisten(w->cm[1], 0, 0);
 	cm_listen(w->cm[1], NULL, LISTENER, SERVICE, &any, 2, &listener);
 	for (int i = 0; i < 6; i++) {
-		start(w, 0);
-		drain(w, 0);
-		run(w, w->now + SECOND / 100);
+		start_connection(w, 0);
+		drain_side(w, 0);
+		run_world(w, w->now + SECOND / 100);
 	}
 	assert_int_equal(w->ends[1], 2);
-	run(w, w->now + 20 * SECOND); /* the requests are repeated */
+	run_world(w, w->now + 20 * SECOND); /* the requests are repeated */
 	assert_int_equal(w->ends[1], 2);
 	for (uint32_t i = 0; i < 2; i++) {
 		cm_taken(w->cm[1], w->end[1][i].id);
 		cm_tick(w->cm[1], w->now);
-		drain(w, 1);
+		drain_side(w, 1);
 		assert_int_equal(w->ends[1], 3 + i);
 		assert_int_equal(
 			conv_find(w->cm[1], w->end[1][2 + i].id)->remote_id,
@@ -117,12 +117,12 @@ static void a_full_backlog_holds_callers_until_there_is_room(void **state)
 	/* a request that is given up is forgotten */
 	cm_release(w->cm[0], w->end[0][4].id, w->now);
 	w->end[0][4].is_released = true;
-	drain(w, 0);
-	run(w, w->now + SECOND / 100);
+	drain_side(w, 0);
+	run_world(w, w->now + SECOND / 100);
 	assert_int_equal(cm_count(w->cm[1]), 5);
 	/* when a listener goes, the callers that wait for it are refused */
 	cm_unlisten(w->cm[1], listener, 0);
-	run(w, w->now + SECOND / 100);
+	run_world(w, w->now + SECOND / 100);
 	assert_int_equal(w->end[0][5].ended, 1);
 	assert_int_equal(cm_count(w->cm[1]), 4);
 	w->listens[1] = false;
@@ -137,23 +137,23 @@ static void a_successor_knows_a_held_request_by_its_note(void **state)
 	struct end *b = &w->end[1][0];
 	uint32_t id;
 
-	start(w, 0);
-	drain(w, 0);
-	run(w, w->now + SECOND / 10);
+	start_connection(w, 0);
+	drain_side(w, 0);
+	run_world(w, w->now + SECOND / 10);
 	cm_free(w->cm[1]);
-	w->cm[1] = manager(w);
+	w->cm[1] = new_manager(w);
 	cm_expect_listeners(w->cm[1], w->now + 4 * SECOND);
-	run(w, w->now + SECOND);
+	run_world(w, w->now + SECOND);
 	assert_int_equal(cm_counters(w->cm[1])->held, 1);
 	assert_int_equal(
 		cm_note_resume(w->cm[1], NULL, 0, &b->note, w->now, &id), 0);
 	assert_int_equal(cm_count(w->cm[1]), 1);
 	listen_at(w, 1);
-	run(w, w->now + SECOND);
+	run_world(w, w->now + SECOND);
 	assert_int_equal(w->ends[1], 1);
 	assert_int_equal(cm_accept(w->cm[1], b->id, &reply, w->now), 0);
-	drain(w, 1);
-	run(w, w->now + SECOND / 10);
+	drain_side(w, 1);
+	run_world(w, w->now + SECOND / 10);
 	assert_int_equal(conv_find(w->cm[0], w->end[0][0].id)->state,
 			 CONV_REP_RCVD);
 	world_free(w);
@@ -172,7 +172,7 @@ a_restarted_peer_with_the_same_queue_pair_ends_the_old_connection(void **state)
 				     .max_cm_retries = 15}};
 
 	connect_one(w);
-	run(w, w->now + SECOND);
+	run_world(w, w->now + SECOND);
 	assert_true(w->end[1][0].is_established);
 	w->is_stale = true;
 	qpn = conv_find(w->cm[1], w->end[1][0].id)->remote_qpn;
@@ -184,14 +184,14 @@ a_restarted_peer_with_the_same_queue_pair_ends_the_old_connection(void **state)
 	memcpy(s.peer, w->ip[1], 16);
 	cm_connect(w->cm[0], &s, w->now, &id);
 	w->end[0][w->ends[0]++] = (struct end){.id = id};
-	drain(w, 0);
-	run(w, w->now + SECOND);
+	drain_side(w, 0);
+	run_world(w, w->now + SECOND);
 	assert_int_equal(w->end[1][0].ended, 1);
 	assert_int_equal(w->end[0][0].ended, 1); /* refused as stale */
 	cm_connect(w->cm[0], &s, w->now, &id);
 	w->end[0][w->ends[0]++] = (struct end){.id = id};
-	drain(w, 0);
-	run(w, w->now + SECOND);
+	drain_side(w, 0);
+	run_world(w, w->now + SECOND);
 	assert_int_equal(w->ends[1], 2);
 	world_free(w);
 }
@@ -205,26 +205,26 @@ static void a_rep_without_an_answer_gives_way_to_a_new_request(void **state)
 	struct cm_start s = request_of(w, CMMSG_REQ, reply.qp.qpn);
 	uint32_t id;
 
-	start(w, 0);
-	drain(w, 0);
-	run(w, w->now + SECOND / 10);
+	start_connection(w, 0);
+	drain_side(w, 0);
+	run_world(w, w->now + SECOND / 10);
 	assert_int_equal(cm_accept(w->cm[1], w->end[1][0].id, &reply, w->now),
 			 0);
-	drain(w, 1);
-	run(w, w->now + SECOND / 10);
+	drain_side(w, 1);
+	run_world(w, w->now + SECOND / 10);
 	assert_int_equal(conv_find(w->cm[0], w->end[0][0].id)->state,
 			 CONV_REP_RCVD);
 	w->is_stale = true;
 	cm_free(w->cm[1]);
-	w->cm[1] = manager(w);
+	w->cm[1] = new_manager(w);
 	w->ends[1] = 0;
 	memcpy(s.local, w->ip[1], 16);
 	memcpy(s.peer, w->ip[0], 16);
 	for (uint32_t tries = 1; tries <= 2; tries++) {
 		cm_connect(w->cm[1], &s, w->now, &id);
 		w->end[1][w->ends[1]++] = (struct end){.id = id};
-		drain(w, 1);
-		run(w, w->now + SECOND / 10);
+		drain_side(w, 1);
+		run_world(w, w->now + SECOND / 10);
 		assert_int_equal(w->end[0][0].ended, 1);
 		assert_true(w->end[0][0].is_unanswered); /* no REJ has come */
 		assert_int_equal(w->ends[0], tries);
@@ -244,7 +244,7 @@ static void a_connection_is_not_stale_because_a_caller_says_so(void **state)
 	uint8_t mad[MAD_BYTES];
 
 	connect_one(w);
-	run(w, w->now + SECOND);
+	run_world(w, w->now + SECOND);
 	m.qp.qpn = conv_find(w->cm[1], w->end[1][0].id)->remote_qpn;
 	memcpy(m.primary.local_gid, w->ip[0], 16);
 	memcpy(m.primary.remote_gid, w->ip[1], 16);
@@ -252,9 +252,9 @@ static void a_connection_is_not_stale_because_a_caller_says_so(void **state)
 		m.local_id = 0x1000 + k;
 		cmmsg_write(mad, &m);
 		cm_rx(w->cm[1], w->ip[0], w->ip[1], 0, mad, MAD_BYTES, w->now);
-		drain(w, 1);
+		drain_side(w, 1);
 	}
-	run(w, w->now + SECOND);
+	run_world(w, w->now + SECOND);
 	assert_int_equal(cm_counters(w->cm[1])->stale, 1000);
 	assert_int_equal(w->doubts, 1);
 	assert_int_equal(w->end[1][0].ended, 0);
@@ -276,7 +276,7 @@ static void a_message_without_our_id_changes_nothing(void **state)
 	struct cm_frame f;
 
 	connect_one(w);
-	run(w, w->now + SECOND);
+	run_world(w, w->now + SECOND);
 	c = conv_find(w->cm[1], w->end[1][0].id);
 	for (size_t i = 0; i < TEST_COUNT(kinds); i++) {
 		struct cmmsg m = {.kind = kinds[i],
@@ -348,17 +348,17 @@ static void a_peers_share_is_handed_on(void **state)
 	w->cm[1] = cm_new(&config, w->now);
 	listen_at(w, 1);
 	for (int i = 0; i < 4; i++)
-		start(w, 0);
-	drain(w, 0);
-	run(w, w->now + SECOND / 100);
+		start_connection(w, 0);
+	drain_side(w, 0);
+	run_world(w, w->now + SECOND / 100);
 	for (uint32_t i = 0; i < 4; i++) {
 		assert_int_equal(w->ends[1], i < 2 ? 2 + i : 4);
 		assert_int_equal(
 			cm_accept(w->cm[1], w->end[1][i].id, &reply, w->now),
 			0);
-		drain(w, 1);
+		drain_side(w, 1);
 		cm_tick(w->cm[1], w->now);
-		drain(w, 1);
+		drain_side(w, 1);
 	}
 	assert_int_equal(cm_counters(w->cm[0])->retries, 0);
 	world_free(w);
@@ -548,7 +548,7 @@ static void answers_delay_no_other_request(void **state)
 			assert_false(cm_event(w->cm[1], &e));
 		}
 		assert_int_equal(cm_count(w->cm[1]), CONV_ANSWERED_MAX);
-		run(w, w->now + 10 * SECOND);
+		run_world(w, w->now + 10 * SECOND);
 		assert_int_equal(cm_count(w->cm[1]), 0);
 		world_free(w);
 	}

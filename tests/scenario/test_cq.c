@@ -15,7 +15,7 @@ static void write_some(struct two_hcas *d, int n)
 	}
 }
 
-static uint32_t told(const struct two_hcas *d)
+static uint32_t cq_events(const struct two_hcas *d)
 {
 	return d->side[0].events[ENGINE_CQ_EVENT];
 }
@@ -28,13 +28,13 @@ static void enough_completions_raise_the_event_at_once(void **state)
 	cq_arm(d->side[0].cq, false);
 	write_some(d, 3);
 	two_hcas_run(d, d->now_ns);
-	assert_int_equal(told(d), 0);
+	assert_int_equal(cq_events(d), 0);
 	write_some(d, 1);
 	two_hcas_run(d, d->now_ns);
-	assert_int_equal(told(d), 1);
+	assert_int_equal(cq_events(d), 1);
 	write_some(d, 8);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_int_equal(told(d), 1); /* one-shot */
+	assert_int_equal(cq_events(d), 1); /* one-shot */
 	two_hcas_free(d);
 }
 
@@ -49,9 +49,9 @@ static void few_completions_raise_the_event_after_the_period(void **state)
 		cq_arm(d->side[0].cq, false);
 		write_some(d, 1);
 		two_hcas_run(d, before + PERIOD / 2);
-		assert_int_equal(told(d), round - 1);
+		assert_int_equal(cq_events(d), round - 1);
 		two_hcas_run(d, before + 2 * PERIOD);
-		assert_int_equal(told(d), round);
+		assert_int_equal(cq_events(d), round);
 	}
 	two_hcas_free(d);
 }
@@ -65,7 +65,7 @@ static void an_error_raises_the_event_at_once(void **state)
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 0)->rkey ^= 1;
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns);
-	assert_int_equal(told(d), 1);
+	assert_int_equal(cq_events(d), 1);
 	two_hcas_free(d);
 }
 
@@ -79,7 +79,7 @@ static void a_removed_queue_raises_no_event(void **state)
 	two_hcas_run(d, d->now_ns);
 	engine_cq_remove(d->side[0].engine, d->side[0].cq);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_int_equal(told(d), 0);
+	assert_int_equal(cq_events(d), 0);
 	two_hcas_free(d);
 }
 
@@ -111,9 +111,9 @@ static void notify_bits_of_a_removed_queue_pair_are_served(void **state)
 
 	cq_moderate(&d->side[0].hca, d->side[0].cq, 4, PERIOD);
 	notify_removed_qp(d, HCA_SUCCESS, QP_NOTIFY_LATER);
-	assert_int_equal(told(d), 1);
+	assert_int_equal(cq_events(d), 1);
 	notify_removed_qp(d, HCA_WR_FLUSH_ERR, QP_NOTIFY_CQ);
-	assert_int_equal(told(d), 2);
+	assert_int_equal(cq_events(d), 2);
 	two_hcas_free(d);
 }
 

@@ -35,7 +35,7 @@ static void nothing_crosses_a_wire(void **state)
 				    d->side[0].memory.bytes + 200000,
 				    lengths[k]);
 	}
-	assert_int_equal(packets(d), 0);
+	assert_int_equal(packets_sent(d), 0);
 	two_hcas_free(d);
 }
 
@@ -75,7 +75,7 @@ static void a_peer_in_reset_does_not_answer(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
 
-	enter(d, 1, HCA_QP_RESET);
+	enter_state(d, 1, HCA_QP_RESET);
 	d->liveness = ENGINE_PEER_UNKNOWN;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 0);
 	two_hcas_post(d, 0);
@@ -91,7 +91,7 @@ static void a_peer_in_error_has_the_time_of_the_specification(void **state)
 	struct two_hcas *d = two_hcas_new(1, 16);
 	uint64_t tries_ns = two_hcas_tries_ns(d, 0);
 
-	enter(d, 1, HCA_QP_ERR);
+	enter_state(d, 1, HCA_QP_ERR);
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 100000);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + 4 * tries_ns);
@@ -155,7 +155,7 @@ static void a_new_connection_releases_the_peer_of_the_previous_one(void **state)
 		assert_ptr_equal(engine_released(d->side[0].engine),
 				 k ? d : NULL);
 		for (int i = 0; i < 2; i++)
-			enter(d, i, HCA_QP_RESET);
+			enter_state(d, i, HCA_QP_RESET);
 		for (int i = 0; i < 2; i++)
 			two_hcas_connect(d, i, 3);
 	}
@@ -208,7 +208,7 @@ static void a_peer_in_error_flushes_its_receives(void **state)
 
 	two_hcas_recv(d, 1, 0, 64);
 	two_hcas_recv(d, 1, 0, 64);
-	enter(d, 1, HCA_QP_ERR);
+	enter_state(d, 1, HCA_QP_ERR);
 	two_hcas_send(d, 0, HCA_WR_SEND, 0, 64, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + 1000000);
@@ -216,7 +216,7 @@ static void a_peer_in_error_flushes_its_receives(void **state)
 	assert_done(d, 1, HCA_WR_FLUSH_ERR);
 	assert_false(two_hcas_poll(d, 1, &(struct cqe){0}));
 	assert_false(two_hcas_poll(d, 0, &(struct cqe){0}));
-	enter(d, 0, HCA_QP_ERR);
+	enter_state(d, 0, HCA_QP_ERR);
 	assert_done(d, 0, HCA_WR_FLUSH_ERR);
 	two_hcas_free(d);
 }

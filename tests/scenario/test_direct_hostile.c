@@ -51,7 +51,7 @@ static void an_error_flushes_the_receives_when_the_peer_has_left(void **state)
 
 	two_hcas_recv(d, 1, 0, 64);
 	stop_lock_holder(d);
-	enter(d, 1, HCA_QP_ERR);
+	enter_state(d, 1, HCA_QP_ERR);
 	two_hcas_send(d, 1, HCA_WR_RDMA_WRITE, 0, 64, 0);
 	two_hcas_post(d, 1);
 	assert_int_equal(d->side[1].qp->state, HCA_QP_ERR);

@@ -38,7 +38,7 @@ static void few_bytes_are_placed_when_the_target_polls(void **state)
 	assert_done(d, 1, HCA_SUCCESS);
 	assert_memory_equal(d->side[1].memory.bytes + AT,
 			    d->side[0].memory.bytes, FEW);
-	assert_int_equal(packets(d), 0);
+	assert_int_equal(packets_sent(d), 0);
 	two_hcas_free(d);
 }
 
@@ -104,7 +104,7 @@ static void without_eager_messages_few_bytes_are_copied_at_once(void **state)
 	assert_done(d, 0, HCA_SUCCESS);
 	assert_memory_equal(d->side[0].memory.bytes + AT,
 			    d->side[1].memory.bytes, FEW);
-	assert_int_equal(packets(d), 0);
+	assert_int_equal(packets_sent(d), 0);
 	two_hcas_free(d);
 	two_hcas_without(0, (struct engine_without){0});
 }

@@ -735,7 +735,7 @@ static void send_by_progress(struct world *w, uint32_t count)
 	progress_give(&progress);
 }
 
-static bool never(void *arg)
+static bool never_over(void *arg)
 {
 	return false;
 }
@@ -744,7 +744,7 @@ static bool never(void *arg)
  * the events of the sockets for which it would wait. */
 static short rest_once(void)
 {
-	const struct host_sleep sleep = {.is_over = never};
+	const struct host_sleep sleep = {.is_over = never_over};
 	struct progress_rest r = {.sleep = &sleep};
 
 	assert_true(progress_rest(&progress, &r));
@@ -856,7 +856,7 @@ static void progress_notices_closed_descriptors(void **state)
 
 /* ---- the fabric itself ---- */
 
-static _Noreturn void serve(int listener)
+static _Noreturn void serve_fabric(int listener)
 {
 	static const char text[] = "Switch 8 \"S\"\n[1] \"H\"[1]\n"
 				   "[2] \"H\"[2]\n\n"
@@ -903,7 +903,7 @@ static void a_fabric_lets_a_host_attach(void **state)
 	w.listener = fabric_peer_listen();
 	child = fork();
 	if (!child)
-		serve(w.listener);
+		serve_fabric(w.listener);
 	assert_int_equal(fabric_link_open(w.engine, 0, FABRIC_PEER_PATIENCE_MS),
 			 0);
 	assert_int_equal(fabric_link_ports(), 2);

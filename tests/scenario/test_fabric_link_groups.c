@@ -26,7 +26,7 @@ static struct group group_of(uint8_t number)
 /* Begin and end a use of a group, as when a queue pair is attached or detached;
  * return the result. */
 
-static int attach(struct world *w, uint32_t port, uint8_t number)
+static int attach_group(struct world *w, uint32_t port, uint8_t number)
 {
 	const char *why = NULL;
 	const struct group g = group_of(number);
@@ -37,7 +37,7 @@ static int attach(struct world *w, uint32_t port, uint8_t number)
 	return err;
 }
 
-static int detach(struct world *w, uint32_t port, uint8_t number)
+static int detach_group(struct world *w, uint32_t port, uint8_t number)
 {
 	const char *why = NULL;
 	const struct group g = group_of(number);
@@ -61,7 +61,7 @@ static struct fabric_proto take_question(struct world *w, uint32_t kind,
 }
 
 /* Answers a question, and lets the process receive the answer. */
-static void answer(struct world *w, struct fabric_proto m, int err)
+static void answer_question(struct world *w, struct fabric_proto m, int err)
 {
 	m.err = err;
 	fabric_peer_answer(w, &m);
@@ -69,9 +69,10 @@ static void answer(struct world *w, struct fabric_proto m, int err)
 	assert_true(fabric_peer_turn(w));
 }
 
-static void serve(struct world *w, uint32_t kind, uint32_t port, uint8_t number)
+static void serve_question(struct world *w, uint32_t kind, uint32_t port,
+			   uint8_t number)
 {
-	answer(w, take_question(w, kind, port, number), 0);
+	answer_question(w, take_question(w, kind, port, number), 0);
 }
 
 static void assert_not_asked(struct world *w)
@@ -87,22 +88,22 @@ static void a_group_is_joined_once_and_left_after_the_last(void **state)
 	struct world w;
 
 	fabric_peer_start(&w, HCA_QPT_UD, 0);
-	assert_int_equal(attach(&w, 1, 7), 0);
+	assert_int_equal(attach_group(&w, 1, 7), 0);
 	m = take_question(&w, FABRIC_PROTO_JOIN, 1, 7);
-	assert_int_equal(attach(&w, 1, 7), 0);
+	assert_int_equal(attach_group(&w, 1, 7), 0);
 	assert_not_asked(&w);
-	answer(&w, m, 0);
+	answer_question(&w, m, 0);
 	assert_not_asked(&w);
-	assert_int_equal(attach(&w, 1, 7), 0);
-	assert_int_equal(detach(&w, 1, 7), 0);
-	assert_int_equal(detach(&w, 1, 7), 0);
+	assert_int_equal(attach_group(&w, 1, 7), 0);
+	assert_int_equal(detach_group(&w, 1, 7), 0);
+	assert_int_equal(detach_group(&w, 1, 7), 0);
 	assert_not_asked(&w);
-	assert_int_equal(detach(&w, 1, 7), 0);
-	serve(&w, FABRIC_PROTO_LEAVE, 1, 7);
+	assert_int_equal(detach_group(&w, 1, 7), 0);
+	serve_question(&w, FABRIC_PROTO_LEAVE, 1, 7);
 	assert_not_asked(&w);
-	assert_int_equal(detach(&w, 1, 7), -EINVAL);
-	assert_int_equal(attach(&w, 1, 7), 0);
-	serve(&w, FABRIC_PROTO_JOIN, 1, 7);
+	assert_int_equal(detach_group(&w, 1, 7), -EINVAL);
+	assert_int_equal(attach_group(&w, 1, 7), 0);
+	serve_question(&w, FABRIC_PROTO_JOIN, 1, 7);
 	assert_not_asked(&w);
 	fabric_peer_end(&w);
 }
@@ -112,15 +113,15 @@ static void each_port_has_groups_of_its_own(void **state)
 	struct world w;
 
 	fabric_peer_start(&w, HCA_QPT_UD, 0);
-	assert_int_equal(attach(&w, 1, 7), 0);
-	assert_int_equal(attach(&w, 2, 7), 0);
-	serve(&w, FABRIC_PROTO_JOIN, 1, 7);
-	serve(&w, FABRIC_PROTO_JOIN, 2, 7);
-	assert_int_equal(detach(&w, 1, 8), -EINVAL);
-	assert_int_equal(detach(&w, 2, 7), 0);
-	serve(&w, FABRIC_PROTO_LEAVE, 2, 7);
-	assert_int_equal(detach(&w, 2, 7), -EINVAL);
-	assert_int_equal(attach(&w, 1, 7), 0);
+	assert_int_equal(attach_group(&w, 1, 7), 0);
+	assert_int_equal(attach_group(&w, 2, 7), 0);
+	serve_question(&w, FABRIC_PROTO_JOIN, 1, 7);
+	serve_question(&w, FABRIC_PROTO_JOIN, 2, 7);
+	assert_int_equal(detach_group(&w, 1, 8), -EINVAL);
+	assert_int_equal(detach_group(&w, 2, 7), 0);
+	serve_question(&w, FABRIC_PROTO_LEAVE, 2, 7);
+	assert_int_equal(detach_group(&w, 2, 7), -EINVAL);
+	assert_int_equal(attach_group(&w, 1, 7), 0);
 	assert_not_asked(&w);
 	fabric_peer_end(&w);
 }
@@ -131,22 +132,22 @@ static void questions_wait_for_one_another(void **state)
 	struct world w;
 
 	fabric_peer_start(&w, HCA_QPT_UD, 0);
-	assert_int_equal(attach(&w, 2, 1), 0);
-	assert_int_equal(attach(&w, 1, 2), 0);
-	assert_int_equal(attach(&w, 1, 3), 0);
+	assert_int_equal(attach_group(&w, 2, 1), 0);
+	assert_int_equal(attach_group(&w, 1, 2), 0);
+	assert_int_equal(attach_group(&w, 1, 3), 0);
 	m = take_question(&w, FABRIC_PROTO_JOIN, 2, 1);
 	fabric_peer_tell(&w, 1, DATA_LID);
 	assert_true(fabric_peer_turn(&w));
 	assert_false(fabric_peer_is_readable(w.control));
 	/* nothing was asked about this group, and nothing is */
-	assert_int_equal(detach(&w, 1, 2), 0);
-	answer(&w, m, 0);
+	assert_int_equal(detach_group(&w, 1, 2), 0);
+	answer_question(&w, m, 0);
 	m = fabric_peer_question(&w, FABRIC_PROTO_PORT, 1);
 	assert_false(fabric_peer_is_readable(w.control));
 	m.port = w.port;
-	answer(&w, m, 0);
+	answer_question(&w, m, 0);
 	assert_int_equal(fabric_link_take_changes(1), DATA_LID);
-	serve(&w, FABRIC_PROTO_JOIN, 1, 3);
+	serve_question(&w, FABRIC_PROTO_JOIN, 1, 3);
 	assert_not_asked(&w);
 	fabric_peer_end(&w);
 }
@@ -158,20 +159,20 @@ static void the_latest_attach_or_detach_holds(void **state)
 	struct world w;
 
 	fabric_peer_start(&w, HCA_QPT_UD, 0);
-	assert_int_equal(attach(&w, 1, 7), 0);
+	assert_int_equal(attach_group(&w, 1, 7), 0);
 	m = take_question(&w, FABRIC_PROTO_JOIN, 1, 7);
-	assert_int_equal(detach(&w, 1, 7), 0);
-	assert_int_equal(attach(&w, 1, 7), 0);
-	answer(&w, m, 0);
+	assert_int_equal(detach_group(&w, 1, 7), 0);
+	assert_int_equal(attach_group(&w, 1, 7), 0);
+	answer_question(&w, m, 0);
 	assert_not_asked(&w);
-	assert_int_equal(detach(&w, 1, 7), 0);
+	assert_int_equal(detach_group(&w, 1, 7), 0);
 	m = take_question(&w, FABRIC_PROTO_LEAVE, 1, 7);
-	assert_int_equal(attach(&w, 1, 7), 0);
-	answer(&w, m, 0);
+	assert_int_equal(attach_group(&w, 1, 7), 0);
+	answer_question(&w, m, 0);
 	m = take_question(&w, FABRIC_PROTO_JOIN, 1, 7);
-	assert_int_equal(detach(&w, 1, 7), 0);
-	answer(&w, m, 0);
-	serve(&w, FABRIC_PROTO_LEAVE, 1, 7);
+	assert_int_equal(detach_group(&w, 1, 7), 0);
+	answer_question(&w, m, 0);
+	serve_question(&w, FABRIC_PROTO_LEAVE, 1, 7);
 	assert_not_asked(&w);
 	fabric_peer_end(&w);
 }
@@ -183,36 +184,36 @@ static void a_full_table_takes_no_other_group(void **state)
 
 	fabric_peer_start(&w, HCA_QPT_UD, 0);
 	for (uint8_t i = 0; i < HOST_MAX_GROUPS; i++)
-		assert_int_equal(attach(&w, 1, i), 0);
-	assert_int_equal(attach(&w, 1, 100), -ENOSPC);
+		assert_int_equal(attach_group(&w, 1, i), 0);
+	assert_int_equal(attach_group(&w, 1, 100), -ENOSPC);
 	for (uint8_t i = 0; i < HOST_MAX_GROUPS; i++)
-		serve(&w, FABRIC_PROTO_JOIN, 1, i);
-	assert_int_equal(attach(&w, 1, 100), -ENOSPC);
-	assert_int_equal(detach(&w, 1, 100), -EINVAL);
-	assert_int_equal(attach(&w, 1, 3), 0);
-	assert_int_equal(detach(&w, 1, 3), 0);
+		serve_question(&w, FABRIC_PROTO_JOIN, 1, i);
+	assert_int_equal(attach_group(&w, 1, 100), -ENOSPC);
+	assert_int_equal(detach_group(&w, 1, 100), -EINVAL);
+	assert_int_equal(attach_group(&w, 1, 3), 0);
+	assert_int_equal(detach_group(&w, 1, 3), 0);
 	assert_not_asked(&w);
-	assert_int_equal(attach(&w, 2, 100), 0);
-	serve(&w, FABRIC_PROTO_JOIN, 2, 100);
+	assert_int_equal(attach_group(&w, 2, 100), 0);
+	serve_question(&w, FABRIC_PROTO_JOIN, 2, 100);
 	/* there is room as soon as no queue pair is attached, and the fabric
 	 * is never asked for more groups than there is room for */
-	assert_int_equal(attach(&w, 2, 101), 0);
+	assert_int_equal(attach_group(&w, 2, 101), 0);
 	m = take_question(&w, FABRIC_PROTO_JOIN, 2, 101);
 	for (uint8_t i = 0; i < HOST_MAX_GROUPS; i++) {
-		assert_int_equal(detach(&w, 1, i), 0);
-		assert_int_equal(attach(&w, 1, (uint8_t)(100 + i)), 0);
+		assert_int_equal(detach_group(&w, 1, i), 0);
+		assert_int_equal(attach_group(&w, 1, (uint8_t)(100 + i)), 0);
 	}
-	assert_int_equal(attach(&w, 1, 0), -ENOSPC);
-	answer(&w, m, 0);
+	assert_int_equal(attach_group(&w, 1, 0), -ENOSPC);
+	answer_question(&w, m, 0);
 	for (int i = 0; i < HOST_MAX_GROUPS; i++) {
 		m = fabric_peer_question(&w, FABRIC_PROTO_LEAVE, 1);
 		assert_true(m.gid[15] < HOST_MAX_GROUPS);
-		answer(&w, m, 0);
+		answer_question(&w, m, 0);
 	}
 	for (int i = 0; i < HOST_MAX_GROUPS; i++) {
 		m = fabric_peer_question(&w, FABRIC_PROTO_JOIN, 1);
 		assert_true(m.gid[15] >= 100);
-		answer(&w, m, 0);
+		answer_question(&w, m, 0);
 	}
 	assert_not_asked(&w);
 	fabric_peer_end(&w);
@@ -227,7 +228,7 @@ static void refuse_question(struct world *w, const struct fabric_proto *m,
 	ssize_t n;
 
 	dup2(file, STDERR_FILENO);
-	answer(w, *m, err);
+	answer_question(w, *m, err);
 	dup2(old, STDERR_FILENO);
 	n = pread(file, text, room - 1, 0);
 	text[n > 0 ? n : 0] = '\0';
@@ -242,8 +243,8 @@ static void a_refusal_is_reported_and_the_next_attach_asks_again(void **state)
 	char text[1024];
 
 	fabric_peer_start(&w, HCA_QPT_UD, 0);
-	assert_int_equal(attach(&w, 2, 0xab), 0);
-	assert_int_equal(attach(&w, 2, 1), 0);
+	assert_int_equal(attach_group(&w, 2, 0xab), 0);
+	assert_int_equal(attach_group(&w, 2, 1), 0);
 	m = take_question(&w, FABRIC_PROTO_JOIN, 2, 0xab);
 	refuse_question(&w, &m, -ENOMEM, text, sizeof(text));
 	assert_non_null(strstr(text, fabric_peer_path));
@@ -254,20 +255,20 @@ static void a_refusal_is_reported_and_the_next_attach_asks_again(void **state)
 	assert_non_null(strstr(text, "attach one to this group again"));
 	/* the other group is joined, and nothing is asked about the refused
 	 * group */
-	serve(&w, FABRIC_PROTO_JOIN, 2, 1);
+	serve_question(&w, FABRIC_PROTO_JOIN, 2, 1);
 	assert_not_asked(&w);
 	fabric_peer_tell(&w, 1, DATA_LID);
 	assert_true(fabric_peer_turn(&w));
 	m = fabric_peer_question(&w, FABRIC_PROTO_PORT, 1);
 	m.port = w.port;
-	answer(&w, m, 0);
+	answer_question(&w, m, 0);
 	assert_not_asked(&w);
-	assert_int_equal(attach(&w, 2, 0xab), 0);
-	serve(&w, FABRIC_PROTO_JOIN, 2, 0xab);
-	assert_int_equal(detach(&w, 2, 0xab), 0);
+	assert_int_equal(attach_group(&w, 2, 0xab), 0);
+	serve_question(&w, FABRIC_PROTO_JOIN, 2, 0xab);
+	assert_int_equal(detach_group(&w, 2, 0xab), 0);
 	assert_not_asked(&w);
-	assert_int_equal(detach(&w, 2, 0xab), 0);
-	serve(&w, FABRIC_PROTO_LEAVE, 2, 0xab);
+	assert_int_equal(detach_group(&w, 2, 0xab), 0);
+	serve_question(&w, FABRIC_PROTO_LEAVE, 2, 0xab);
 	assert_not_asked(&w);
 	fabric_peer_end(&w);
 }
@@ -282,15 +283,15 @@ static void a_refused_group_is_not_left(void **state)
 
 	fabric_peer_start(&w, HCA_QPT_UD, 0);
 	for (uint8_t i = 1; i <= 3 * HOST_MAX_GROUPS; i++) {
-		assert_int_equal(attach(&w, 1, i), 0);
+		assert_int_equal(attach_group(&w, 1, i), 0);
 		m = take_question(&w, FABRIC_PROTO_JOIN, 1, i);
 		/* half of them are refused after the queue pair detached */
 		if (i % 2)
-			assert_int_equal(detach(&w, 1, i), 0);
+			assert_int_equal(detach_group(&w, 1, i), 0);
 		refuse_question(&w, &m, -EINVAL, text, sizeof(text));
 		if (!(i % 2))
-			assert_int_equal(detach(&w, 1, i), 0);
-		assert_int_equal(detach(&w, 1, i), -EINVAL);
+			assert_int_equal(detach_group(&w, 1, i), 0);
+		assert_int_equal(detach_group(&w, 1, i), -EINVAL);
 		assert_not_asked(&w);
 	}
 	fabric_peer_end(&w);
@@ -303,10 +304,10 @@ static void wrong_arguments_ask_nothing(void **state)
 	struct world w;
 
 	fabric_peer_start(&w, HCA_QPT_UD, 0);
-	assert_int_equal(attach(&w, 0, 1), -EINVAL);
-	assert_int_equal(attach(&w, FABRIC_PEER_PORTS + 1, 1), -EINVAL);
-	assert_int_equal(detach(&w, 0, 1), -EINVAL);
-	assert_int_equal(detach(&w, FABRIC_PEER_PORTS + 1, 1), -EINVAL);
+	assert_int_equal(attach_group(&w, 0, 1), -EINVAL);
+	assert_int_equal(attach_group(&w, FABRIC_PEER_PORTS + 1, 1), -EINVAL);
+	assert_int_equal(detach_group(&w, 0, 1), -EINVAL);
+	assert_int_equal(detach_group(&w, FABRIC_PEER_PORTS + 1, 1), -EINVAL);
 	assert_int_equal(fabric_link_attach(w.engine, 1, gid, 1, &why),
 			 -EINVAL);
 	assert_non_null(strstr(why, "multicast"));
@@ -314,8 +315,8 @@ static void wrong_arguments_ask_nothing(void **state)
 			 -EINVAL);
 	assert_not_asked(&w);
 	fabric_link_close();
-	assert_int_equal(attach(&w, 1, 1), -EIO);
-	assert_int_equal(detach(&w, 1, 1), -EINVAL);
+	assert_int_equal(attach_group(&w, 1, 1), -EIO);
+	assert_int_equal(detach_group(&w, 1, 1), -EINVAL);
 	fabric_peer_end(&w);
 }
 
@@ -324,27 +325,27 @@ static void the_link_ends_with_joins_pending(void **state)
 	struct world w;
 
 	fabric_peer_start(&w, HCA_QPT_UD, 0);
-	assert_int_equal(attach(&w, 1, 1), 0);
-	assert_int_equal(attach(&w, 1, 2), 0);
-	assert_int_equal(attach(&w, 2, 3), 0);
-	serve(&w, FABRIC_PROTO_JOIN, 1, 1);
+	assert_int_equal(attach_group(&w, 1, 1), 0);
+	assert_int_equal(attach_group(&w, 1, 2), 0);
+	assert_int_equal(attach_group(&w, 2, 3), 0);
+	serve_question(&w, FABRIC_PROTO_JOIN, 1, 1);
 	take_question(&w, FABRIC_PROTO_JOIN, 1, 2);
 	shutdown(w.control, SHUT_RDWR);
 	assert_true(fabric_peer_turn(&w));
 	fabric_peer_assert_ended(&w);
 	/* the program destroys its queue pairs */
-	assert_int_equal(attach(&w, 1, 4), -EIO);
-	assert_int_equal(detach(&w, 1, 1), 0);
-	assert_int_equal(detach(&w, 1, 2), 0);
-	assert_int_equal(detach(&w, 1, 2), -EINVAL);
-	assert_int_equal(detach(&w, 2, 3), 0);
+	assert_int_equal(attach_group(&w, 1, 4), -EIO);
+	assert_int_equal(detach_group(&w, 1, 1), 0);
+	assert_int_equal(detach_group(&w, 1, 2), 0);
+	assert_int_equal(detach_group(&w, 1, 2), -EINVAL);
+	assert_int_equal(detach_group(&w, 2, 3), 0);
 	fabric_peer_assert_ended(&w);
 	fabric_peer_end(&w);
 	/* another link begins without groups and questions */
 	fabric_peer_start(&w, HCA_QPT_UD, 0);
-	assert_int_equal(detach(&w, 1, 1), -EINVAL);
-	assert_int_equal(attach(&w, 1, 2), 0);
-	serve(&w, FABRIC_PROTO_JOIN, 1, 2);
+	assert_int_equal(detach_group(&w, 1, 1), -EINVAL);
+	assert_int_equal(attach_group(&w, 1, 2), 0);
+	serve_question(&w, FABRIC_PROTO_JOIN, 1, 2);
 	assert_not_asked(&w);
 	fabric_peer_end(&w);
 }
@@ -354,18 +355,18 @@ static void a_question_that_cannot_be_sent_ends_the_link(void **state)
 	struct world w;
 
 	fabric_peer_start(&w, HCA_QPT_UD, 0);
-	assert_int_equal(attach(&w, 1, 1), 0);
-	serve(&w, FABRIC_PROTO_JOIN, 1, 1);
+	assert_int_equal(attach_group(&w, 1, 1), 0);
+	serve_question(&w, FABRIC_PROTO_JOIN, 1, 1);
 	shutdown(w.control, SHUT_RDWR);
-	assert_int_equal(attach(&w, 1, 2), 0);
+	assert_int_equal(attach_group(&w, 1, 2), 0);
 	fabric_peer_assert_ended(&w);
-	assert_int_equal(detach(&w, 1, 2), 0);
+	assert_int_equal(detach_group(&w, 1, 2), 0);
 	fabric_peer_end(&w);
 	fabric_peer_start(&w, HCA_QPT_UD, 0);
-	assert_int_equal(attach(&w, 1, 1), 0);
-	serve(&w, FABRIC_PROTO_JOIN, 1, 1);
+	assert_int_equal(attach_group(&w, 1, 1), 0);
+	serve_question(&w, FABRIC_PROTO_JOIN, 1, 1);
 	shutdown(w.control, SHUT_RDWR);
-	assert_int_equal(detach(&w, 1, 1), 0);
+	assert_int_equal(detach_group(&w, 1, 1), 0);
 	fabric_peer_assert_ended(&w);
 	fabric_peer_end(&w);
 }
@@ -430,22 +431,22 @@ static void answer_hostile(uint32_t kind, enum hostile how)
 	bool is_late = how == AFTER_THE_LAST || how == AFTER_THE_LAST_OF_KIND_0;
 
 	fabric_peer_start(&w, HCA_QPT_UD, 0);
-	assert_int_equal(attach(&w, 1, 1), 0);
-	assert_int_equal(attach(&w, 1, 2), 0);
-	assert_int_equal(attach(&w, 2, 1), 0);
+	assert_int_equal(attach_group(&w, 1, 1), 0);
+	assert_int_equal(attach_group(&w, 1, 2), 0);
+	assert_int_equal(attach_group(&w, 2, 1), 0);
 	if (kind == FABRIC_PROTO_LEAVE) {
-		serve(&w, FABRIC_PROTO_JOIN, 1, 1);
-		serve(&w, FABRIC_PROTO_JOIN, 1, 2);
-		serve(&w, FABRIC_PROTO_JOIN, 2, 1);
-		assert_int_equal(detach(&w, 1, 1), 0);
+		serve_question(&w, FABRIC_PROTO_JOIN, 1, 1);
+		serve_question(&w, FABRIC_PROTO_JOIN, 1, 2);
+		serve_question(&w, FABRIC_PROTO_JOIN, 2, 1);
+		assert_int_equal(detach_group(&w, 1, 1), 0);
 	}
 	m = take_question(&w, kind, 1, 1);
 	if (how == TWICE || is_late)
-		answer(&w, m, 0);
+		answer_question(&w, m, 0);
 	if (is_late && kind == FABRIC_PROTO_JOIN) {
-		serve(&w, FABRIC_PROTO_JOIN, 1, 2);
+		serve_question(&w, FABRIC_PROTO_JOIN, 1, 2);
 		m = take_question(&w, FABRIC_PROTO_JOIN, 2, 1);
-		answer(&w, m, 0);
+		answer_question(&w, m, 0);
 	}
 	make_hostile(&m, how);
 	assert_int_equal(send(w.control, &m, size, 0), size);
@@ -469,11 +470,11 @@ static void a_refusal_to_leave_ends_the_link(void **state)
 	struct world w;
 
 	fabric_peer_start(&w, HCA_QPT_UD, 0);
-	assert_int_equal(attach(&w, 1, 1), 0);
-	serve(&w, FABRIC_PROTO_JOIN, 1, 1);
-	assert_int_equal(detach(&w, 1, 1), 0);
+	assert_int_equal(attach_group(&w, 1, 1), 0);
+	serve_question(&w, FABRIC_PROTO_JOIN, 1, 1);
+	assert_int_equal(detach_group(&w, 1, 1), 0);
 	m = take_question(&w, FABRIC_PROTO_LEAVE, 1, 1);
-	answer(&w, m, -EINVAL);
+	answer_question(&w, m, -EINVAL);
 	fabric_peer_assert_ended(&w);
 	fabric_peer_end(&w);
 }

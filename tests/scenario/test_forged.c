@@ -19,7 +19,7 @@
 #define ROW	  300 /* packets of a WRITE */
 #define ROW_BYTES (ROW * 1024)
 
-static const struct engine_counters *counters(struct two_hcas *d, int i)
+static const struct engine_counters *counters_of(struct two_hcas *d, int i)
 {
 	return engine_counters(d->side[i].engine, 0);
 }
@@ -58,8 +58,8 @@ static void a_packet_beyond_the_window_is_not_kept(void **state)
 
 	for (int ahead = 512 + 1; ahead < 0x7fffff; ahead *= 3)
 		forge_ahead(d, ahead);
-	assert_int_equal(counters(d, 1)->rx_buffered, 0);
-	assert_true(counters(d, 1)->rx_wrong_psn > 5);
+	assert_int_equal(counters_of(d, 1)->rx_buffered, 0);
+	assert_true(counters_of(d, 1)->rx_wrong_psn > 5);
 	assert_works(d);
 	two_hcas_free(d);
 }
@@ -79,7 +79,7 @@ static void guessed_psns_seldom_make_the_requester_go_back(void **state)
 		d->side[1].side->resp.nak_sent = false;
 		d->now_ns += HELD_NS / 50;
 	}
-	assert_uint_in_range(counters(d, 1)->naks.seq_tx, 1, 3);
+	assert_uint_in_range(counters_of(d, 1)->naks.seq_tx, 1, 3);
 	assert_works(d);
 	two_hcas_free(d);
 }
@@ -89,7 +89,7 @@ static void early_packets_are_held_for_a_limited_time(void **state)
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 
 	forge_ahead(d, 100);
-	assert_int_equal(counters(d, 1)->rx_buffered, 1);
+	assert_int_equal(counters_of(d, 1)->rx_buffered, 1);
 	assert_false(engine_is_idle(d->side[1].engine));
 	two_hcas_run(d, d->now_ns + 2 * HELD_NS);
 	assert_true(engine_is_idle(d->side[1].engine));
@@ -105,7 +105,7 @@ static void early_packets_take_no_room_for_ever(void **state)
 
 	for (int ahead = 1; ahead <= IBT_HELD_PER_QP; ahead++)
 		forge_ahead(d, ahead);
-	assert_int_equal(counters(d, 1)->rx_buffered, IBT_HELD_PER_QP);
+	assert_int_equal(counters_of(d, 1)->rx_buffered, IBT_HELD_PER_QP);
 	two_hcas_run(d, d->now_ns + 2 * HELD_NS);
 	assert_true(engine_is_idle(d->side[1].engine));
 	assert_works(d);
@@ -174,7 +174,7 @@ static void packets_in_the_name_of_a_direct_peer_are_refused(void **state)
 	p.bth.psn = d->side[1].side->resp.epsn.v;
 	two_hcas_forge(d, 1, &p);
 	assert_false(two_hcas_poll(d, 1, &c));
-	assert_int_equal(counters(d, 1)->refused.wrong_peer, 1);
+	assert_int_equal(counters_of(d, 1)->refused.wrong_peer, 1);
 	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + SOON);
@@ -198,7 +198,7 @@ static void direct_requests_are_not_acknowledged_by_packets(void **state)
 	p.bth.psn = d->side[0].side->req.una.v;
 	two_hcas_forge(d, 0, &p);
 	assert_false(two_hcas_poll(d, 0, &c));
-	assert_int_equal(counters(d, 0)->refused.wrong_peer, 1);
+	assert_int_equal(counters_of(d, 0)->refused.wrong_peer, 1);
 	two_hcas_free(d);
 }
 
@@ -215,7 +215,7 @@ static void packets_in_the_name_of_a_direct_uc_peer_are_refused(void **state)
 	p.bth.psn = 77;
 	two_hcas_forge(d, 1, &p);
 	assert_false(two_hcas_poll(d, 1, &c));
-	assert_int_equal(counters(d, 1)->refused.wrong_peer, 1);
+	assert_int_equal(counters_of(d, 1)->refused.wrong_peer, 1);
 	two_hcas_free(d);
 }
 
@@ -238,7 +238,7 @@ static void a_uc_peer_that_leaves_the_direct_path_uses_packets(void **state)
 	two_hcas_run(d, d->now_ns + SOON);
 	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.byte_len, 100);
-	assert_int_equal(counters(d, 1)->refused.wrong_peer, 0);
+	assert_int_equal(counters_of(d, 1)->refused.wrong_peer, 0);
 	two_hcas_free(d);
 }
 
@@ -276,7 +276,7 @@ static void a_port_of_another_user_sends_nothing(uint32_t type, uint8_t opcode)
 	for (int k = 0; k < 10; k++)
 		two_hcas_forge_from(d, 1, &p, OTHERS_PORT);
 	assert_false(two_hcas_poll(d, 1, &c));
-	assert_int_equal(counters(d, 1)->refused.wrong_source, 10);
+	assert_int_equal(counters_of(d, 1)->refused.wrong_source, 10);
 	assert_int_equal(d->asked, 1);
 	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
 	two_hcas_post(d, 0);
@@ -343,7 +343,7 @@ static void a_port_is_not_trusted_for_ever(void **state)
 	assert_true(engine_wants_source(d->side[1].engine, &s));
 	engine_source(d->side[1].engine, &s, false, d->now_ns);
 	assert_false(two_hcas_poll(d, 1, &c));
-	assert_int_equal(counters(d, 1)->refused.wrong_source, 1);
+	assert_int_equal(counters_of(d, 1)->refused.wrong_source, 1);
 	two_hcas_free(d);
 }
 
@@ -381,8 +381,8 @@ static void many_ports_are_not_all_asked_about(void **state)
 	for (uint16_t port = 1; port < 20000; port++)
 		two_hcas_forge_from(d, 1, &p, port);
 	assert_uint_in_range(d->asked, 1, SOURCE_ASKS);
-	assert_true(counters(d, 1)->refused.limited > 10000);
-	assert_int_equal(counters(d, 1)->refused.wrong_source, d->asked);
+	assert_true(counters_of(d, 1)->refused.limited > 10000);
+	assert_int_equal(counters_of(d, 1)->refused.wrong_source, d->asked);
 	assert_works(d);
 	two_hcas_free(d);
 }

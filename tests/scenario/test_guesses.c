@@ -26,12 +26,12 @@ static struct two_hcas *new_duo(void)
 	return d;
 }
 
-static const struct engine_counters *counters(struct two_hcas *d, int i)
+static const struct engine_counters *counters_of(struct two_hcas *d, int i)
 {
 	return engine_counters(d->side[i].engine, 0);
 }
 
-static struct engine_suspect *rows(struct two_hcas *d)
+static struct engine_suspect *suspect_rows(struct two_hcas *d)
 {
 	struct hca *h = &d->side[1].hca;
 
@@ -42,8 +42,9 @@ static struct engine_suspect *rows(struct two_hcas *d)
 static struct engine_suspect *row_of(struct two_hcas *d, uint8_t last)
 {
 	for (int i = 0; i < ENGINE_SUSPECTS; i++)
-		if (rows(d)[i].weight && rows(d)[i].ip[15] == last)
-			return &rows(d)[i];
+		if (suspect_rows(d)[i].weight &&
+		    suspect_rows(d)[i].ip[15] == last)
+			return &suspect_rows(d)[i];
 	return NULL;
 }
 
@@ -52,7 +53,7 @@ static uint32_t rows_used(struct two_hcas *d)
 	uint32_t used = 0;
 
 	for (int i = 0; i < ENGINE_SUSPECTS; i++)
-		used += rows(d)[i].weight != 0;
+		used += suspect_rows(d)[i].weight != 0;
 	return used;
 }
 
@@ -163,17 +164,17 @@ static void many_guesses_are_dropped_unchecked(void **state)
 
 	for (uint32_t i = 0; i < SUSPECT_MANY + SUSPECT_PASS; i++)
 		guess_psn(d, (uint32_t)-NOWHERE);
-	seen = counters(d, 1)->rx_duplicates;
+	seen = counters_of(d, 1)->rx_duplicates;
 	for (uint32_t i = 0; i < 100000; i++) {
 		guess_psn(d, (uint32_t)-NOWHERE);
 		d->now_ns += 100000;
 	}
 	/* ten seconds; in each a few packets are checked */
-	assert_uint_in_range(counters(d, 1)->rx_duplicates - seen, 1,
+	assert_uint_in_range(counters_of(d, 1)->rx_duplicates - seen, 1,
 			     11 * SUSPECT_PASS);
-	assert_true(counters(d, 1)->refused.limited > 99000);
+	assert_true(counters_of(d, 1)->refused.limited > 99000);
 	assert_int_equal(row_of(d, d->side[0].ip[15])->dropped,
-			 counters(d, 1)->refused.limited);
+			 counters_of(d, 1)->refused.limited);
 	two_hcas_free(d);
 }
 
@@ -185,16 +186,16 @@ static void an_address_that_stops_guessing_is_served_again(void **state)
 	for (uint32_t i = 0; i < 10 * SUSPECT_MANY; i++)
 		guess_psn(d, (uint32_t)-NOWHERE);
 	d->now_ns += SUSPECT_NS + 1;
-	seen = counters(d, 1)->rx_duplicates;
+	seen = counters_of(d, 1)->rx_duplicates;
 	for (uint32_t i = 0; i < 2 * SUSPECT_PASS; i++)
 		guess_psn(d, (uint32_t)-NOWHERE);
-	assert_int_equal(counters(d, 1)->rx_duplicates - seen,
+	assert_int_equal(counters_of(d, 1)->rx_duplicates - seen,
 			 2 * SUSPECT_PASS);
 	two_hcas_free(d);
 }
 
 /* Loses a packet now and then, so that the peer has to retransmit. */
-static int lossy(void *context, int from, const struct engine_frame *f)
+static int lose_some(void *context, int from, const struct engine_frame *f)
 {
 	uint32_t *count = context;
 
@@ -204,7 +205,7 @@ static int lossy(void *context, int from, const struct engine_frame *f)
 }
 
 /* A flood in the peer's name, before and between the packets of the peer. */
-static int flood(void *context, int from, const struct engine_frame *f)
+static int flood_guesses(void *context, int from, const struct engine_frame *f)
 {
 	struct two_hcas *d = context;
 
@@ -226,12 +227,12 @@ static void a_peer_is_not_shut_out_in_its_name(void **state)
 	assert_true(engine_suspects_is_any(&d->side[1].engine->suspects,
 					   d->now_ns));
 	assert_works(d);
-	d->fate = flood;
+	d->fate = flood_guesses;
 	d->context = d;
 	assert_works(d);
 	for (uint32_t i = 0; i < SUSPECT_MANY; i++)
 		guess_psn(d, (uint32_t)-NOWHERE);
-	d->fate = lossy;
+	d->fate = lose_some;
 	d->context = &frames;
 	for (int i = 0; i < 20; i++) {
 		struct cqe c;
@@ -260,7 +261,7 @@ static void guessed_acks_count_as_guesses(void **state)
 				    .v;
 		two_hcas_forge(d, 1, &p);
 	}
-	assert_true(counters(d, 1)->refused.limited > 0);
+	assert_true(counters_of(d, 1)->refused.limited > 0);
 	assert_works(d);
 	two_hcas_free(d);
 }
@@ -325,7 +326,7 @@ static void a_sender_that_has_to_go_back_makes_no_guesses(void **state)
 		two_hcas_forge(d, 1, &p);
 		d->now_ns += 1000;
 	}
-	assert_true(counters(d, 1)->rx_wrong_psn > 1000);
+	assert_true(counters_of(d, 1)->rx_wrong_psn > 1000);
 	assert_int_equal(rows_used(d), 0);
 	assert_works(d);
 	two_hcas_free(d);
@@ -342,7 +343,7 @@ static void wrong_q_keys_count_as_guesses_and_right_ones_pass(void **state)
 
 	for (uint32_t i = 0; i < 3 * SUSPECT_MANY; i++)
 		two_hcas_forge(d, 1, &p);
-	assert_true(counters(d, 1)->refused.limited >= SUSPECT_MANY);
+	assert_true(counters_of(d, 1)->refused.limited >= SUSPECT_MANY);
 	two_hcas_recv(d, 1, 0, 2000);
 	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
 	two_hcas_post(d, 0);

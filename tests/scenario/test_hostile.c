@@ -53,7 +53,7 @@ static int count_packets(void *context, int from, const struct engine_frame *f)
 	return e->is_let_by;
 }
 
-static void soon(struct two_hcas *d)
+static void run_briefly(struct two_hcas *d)
 {
 	two_hcas_run(d, d->now_ns + SOON);
 }
@@ -72,7 +72,7 @@ static void a_nak_of_a_reserved_code_ends_nothing(void **state)
 		two_hcas_fill(d, 0, 0, 100);
 		two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 5000);
 		two_hcas_post(d, 0);
-		soon(d);
+		run_briefly(d);
 		p.bth.psn = d->side[0].side->req.una.v;
 		p.aeth.syndrome = aeth_syndrome(AETH_NAK, code);
 		two_hcas_forge(d, 0, &p);
@@ -107,7 +107,7 @@ static void nothing_follows_the_refusal_of_a_read(void **state)
 	d->context = &ear;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 300 * 1024, 5000);
 	two_hcas_post(d, 0);
-	soon(d);
+	run_briefly(d);
 	assert_true(ear.writes > 0);
 	two_hcas_forge(d, 0, &p);
 	mr_free(&s->hca, mr);
@@ -116,7 +116,7 @@ static void nothing_follows_the_refusal_of_a_read(void **state)
 			 .aeth.syndrome = AETH_CREDITS_INVALID};
 	two_hcas_forge(d, 0, &p);
 	ear.writes = 0;
-	soon(d);
+	run_briefly(d);
 	assert_int_equal(s->qp->state, HCA_QP_ERR);
 	assert_int_equal(ear.naks, 1);
 	assert_int_equal(ear.writes, 0);
@@ -141,14 +141,14 @@ static void a_forbidden_read_is_no_duplicate_of_something_else(void **state)
 	s->qp->attr.access_flags &= ~(uint32_t)HCA_REMOTE_READ;
 	for (int answers = 1; answers <= 2; answers++) { /* a duplicate too */
 		two_hcas_forge(d, 1, &p);
-		soon(d);
+		run_briefly(d);
 		assert_int_equal(ear.responses, answers);
 	}
 	p = (struct pkt){.bth.opcode = OPCODE_RC_READ_REQUEST,
 			 .bth.psn = psn,
 			 .reth = {TWO_HCAS_BASE + 512, s->mr->rkey, 1024}};
 	two_hcas_forge(d, 1, &p);
-	soon(d);
+	run_briefly(d);
 	assert_int_equal(ear.responses, 2);
 	two_hcas_free(d);
 }
@@ -162,7 +162,7 @@ static uint64_t fetch_add(struct two_hcas *d, struct ear *e, uint32_t psn)
 	int before = e->atomics;
 
 	two_hcas_forge(d, 1, &p);
-	soon(d);
+	run_briefly(d);
 	assert_int_equal(e->atomics, before + 1);
 	return e->orig;
 }
@@ -232,13 +232,13 @@ static void a_drained_queue_knows_how_many_reads_are_out(void **state)
 	two_hcas_post(d, 0);
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 0);
 	two_hcas_post(d, 0);
-	soon(d);
+	run_briefly(d);
 	assert_int_equal(ear.reads, 3);
 	to_state(d, 0, HCA_QP_SQD);
-	soon(d);
+	run_briefly(d);
 	to_state(d, 0, HCA_QP_RTS);
 	two_hcas_post_row(d, 3, HCA_WR_RDMA_READ, 64, 0);
-	soon(d);
+	run_briefly(d);
 	assert_int_equal(ear.reads, 4);
 	ear.is_let_by = true;
 	two_hcas_run(d, d->now_ns + LONG);
@@ -271,7 +271,7 @@ static void a_wrong_qkey_takes_no_room(void **state)
 	two_hcas_forge(d, 1, &p);
 	for (int k = 0; k < 2; k++)
 		two_hcas_recv(d, 1, 0, 1000);
-	soon(d);
+	run_briefly(d);
 	for (int k = 0; k < 2; k++)
 		assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(engine_counters(s->engine, 0)->qkey_violations, 300);
@@ -306,7 +306,7 @@ static void a_send_is_at_most_two_gibibytes_long(void **state)
 	two_hcas_forge(d, 1, &p);
 	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.status, HCA_LOC_LEN_ERR);
-	soon(d);
+	run_briefly(d);
 	two_hcas_free(d);
 }
 
@@ -325,7 +325,7 @@ static void a_failed_queue_pair_holds_no_packets(void **state)
 	}
 	assert_int_equal(engine_counters(s->engine, 0)->rx_buffered, 20);
 	to_state(d, 1, HCA_QP_ERR);
-	soon(d);
+	run_briefly(d);
 	assert_true(engine_is_idle(s->engine));
 	two_hcas_free(d);
 }
@@ -360,7 +360,7 @@ static void old_answers_are_no_duplicate_requests(void **state)
 	d->context = &ear;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 2048, 0);
 	two_hcas_post(d, 0);
-	soon(d);
+	run_briefly(d);
 	for (size_t k = 0; k < TEST_COUNT(opcodes); k++) {
 		struct pkt p = {.bth.opcode = opcodes[k],
 				.aeth.syndrome = AETH_CREDITS_INVALID};
@@ -394,14 +394,14 @@ static void an_rnr_nak_says_where_the_sender_continues(void **state)
 		p.bth.psn = serial24_add(psn, k).v;
 		two_hcas_forge(d, 1, &p);
 	}
-	soon(d);
+	run_briefly(d);
 	for (int k = 0; k < 3; k++)
 		two_hcas_recv(d, 1, 0, 1000);
 	p.bth.ackreq = true;
 	for (int k = 0; k < 3; k++) {
 		p.bth.psn = serial24_add(psn, k).v;
 		two_hcas_forge(d, 1, &p);
-		soon(d);
+		run_briefly(d);
 		assert_int_equal(ear.acked, p.bth.psn);
 		assert_true(two_hcas_poll(d, 1, &c));
 		assert_false(two_hcas_poll(d, 1, &c));

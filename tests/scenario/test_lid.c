@@ -190,7 +190,7 @@ static bool has_received(struct two_hcas *d)
 	return two_hcas_poll(d, 1, &c);
 }
 
-static const struct engine_counters *counters(const struct two_hcas *d)
+static const struct engine_counters *counters_of(const struct two_hcas *d)
 {
 	return engine_counters(d->side[1].engine, 0);
 }
@@ -204,12 +204,12 @@ static void a_connection_takes_packets_of_its_lids_alone(void **state)
 	f.h.lrh.slid++;
 	give_forged(d, &f);
 	assert_false(has_received(d));
-	assert_int_equal(counters(d)->refused.wrong_peer, 1);
+	assert_int_equal(counters_of(d)->refused.wrong_peer, 1);
 	f = forge_send(d);
 	f.h.lrh.dlid++;
 	give_forged(d, &f);
 	assert_false(has_received(d));
-	assert_int_equal(counters(d)->refused.wrong_peer, 2);
+	assert_int_equal(counters_of(d)->refused.wrong_peer, 2);
 	f = forge_send(d);
 	give_forged(d, &f);
 	assert_true(has_received(d));
@@ -236,7 +236,7 @@ static void a_connection_with_gids_compares_them(void **state)
 	subnet_gid(d->subnet, 1, f.h.grh.dgid);
 	give_forged(d, &f);
 	assert_false(has_received(d));
-	assert_int_equal(counters(d)->refused.wrong_peer, 2);
+	assert_int_equal(counters_of(d)->refused.wrong_peer, 2);
 	subnet_gid(d->subnet, 0, f.h.grh.sgid);
 	give_forged(d, &f);
 	assert_true(has_received(d));
@@ -286,14 +286,14 @@ static void a_queue_pair_takes_packets_of_its_port_alone(void **state)
 	struct forged f = forge_send(d);
 
 	expect_at_port_1(d, &f);
-	assert_int_equal(counters(d)->refused.wrong_peer, 1);
+	assert_int_equal(counters_of(d)->refused.wrong_peer, 1);
 	two_hcas_run(d, d->now_ns + LONG);
 	two_hcas_free(d);
 	d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	f = forge_send(d);
 	make_datagram(d, &f, false);
 	expect_at_port_1(d, &f);
-	assert_int_equal(counters(d)->refused.wrong_peer, 1);
+	assert_int_equal(counters_of(d)->refused.wrong_peer, 1);
 	assert_int_equal(
 		engine_mcast_attach(d->side[1].engine, d->side[1].side, group),
 		0);
@@ -312,8 +312,8 @@ static void a_packet_with_any_wrong_bit_is_dropped(void **state)
 	for (f.flips = 1; f.flips <= bits; f.flips++)
 		give_forged(d, &f);
 	assert_false(has_received(d));
-	assert_int_equal(counters(d)->refused.bad_icrc, bits);
-	assert_int_equal(counters(d)->rx_packets, bits);
+	assert_int_equal(counters_of(d)->refused.bad_icrc, bits);
+	assert_int_equal(counters_of(d)->rx_packets, bits);
 	f.flips = 0;
 	give_forged(d, &f);
 	assert_true(has_received(d));
@@ -340,11 +340,11 @@ static void the_kinds_of_packets_do_not_mix(void **state)
 					n + f.p.payload_len, 0);
 	engine_rx(d->side[1].engine, &g, d->now_ns);
 	assert_false(has_received(d));
-	assert_int_equal(counters(d)->refused.unknown_qp, 1);
+	assert_int_equal(counters_of(d)->refused.unknown_qp, 1);
 	d->side[1].qp->is_by_lid = 0;
 	give_forged(d, &f);
 	assert_false(has_received(d));
-	assert_int_equal(counters(d)->refused.unknown_qp, 2);
+	assert_int_equal(counters_of(d)->refused.unknown_qp, 2);
 	d->side[1].qp->is_by_lid = 1;
 	two_hcas_free(d);
 }
@@ -449,13 +449,13 @@ static void a_queue_pair_receives_from_its_partition_alone(void **state)
 	subnet_set_pkey(d->subnet, 1, 3, 0x8002);
 	set_partitions(d, 0x0001, 0x0001);
 	assert_false(reaches_peer(d));
-	assert_int_equal(counters(d)->pkey_violations, 1);
+	assert_int_equal(counters_of(d)->pkey_violations, 1);
 	set_partitions(d, 0x8002, 0x8001);
 	assert_false(reaches_peer(d));
-	assert_int_equal(counters(d)->pkey_violations, 2);
+	assert_int_equal(counters_of(d)->pkey_violations, 2);
 	set_partitions(d, 0x8003, 0x8001);
 	assert_false(reaches_peer(d));
-	assert_int_equal(counters(d)->pkey_violations, 2);
+	assert_int_equal(counters_of(d)->pkey_violations, 2);
 	two_hcas_free(d);
 }
 

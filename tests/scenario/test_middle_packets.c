@@ -24,7 +24,7 @@ static void end_request(struct two_hcas *d, uint32_t status)
 	assert_done(d, 0, status);
 }
 
-static void move(struct two_hcas *d, enum hca_wr op, uint32_t bytes)
+static void move_bytes(struct two_hcas *d, enum hca_wr op, uint32_t bytes)
 {
 	bool reads = op == HCA_WR_RDMA_READ;
 	struct cqe c;
@@ -51,7 +51,7 @@ static void messages_of_any_number_of_packets_arrive(void **state)
 
 		for (size_t k = 0; k < sizeof(ops) / sizeof(*ops); k++)
 			for (uint32_t n = 1; n < 40; n++)
-				move(d, ops[k], n * bytes + n % 3 - 1);
+				move_bytes(d, ops[k], n * bytes + n % 3 - 1);
 		assert_int_equal(d->side[0].qp->stats.retransmits, 0);
 		two_hcas_free(d);
 	}
@@ -66,7 +66,7 @@ struct tally {
 };
 
 /* Checks that PSNs follow one another, and counts packets with AckReq. */
-static int watch(void *context, int from, const struct engine_frame *f)
+static int watch_packets(void *context, int from, const struct engine_frame *f)
 {
 	struct tally *c = context;
 	size_t step = f->segment ? f->segment : f->len;
@@ -90,9 +90,9 @@ static void an_ack_is_requested_every_few_packets_and_at_the_end(void **state)
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 	struct tally c = {0};
 
-	d->fate = watch;
+	d->fate = watch_packets;
 	d->context = &c;
-	move(d, HCA_WR_RDMA_WRITE, 300 * 1024);
+	move_bytes(d, HCA_WR_RDMA_WRITE, 300 * 1024);
 	assert_int_equal(c.packets, 300);
 	assert_int_equal(c.run, 0);
 	assert_uint_in_range(c.longest, 1, ASK_EVERY - 1);
@@ -157,9 +157,9 @@ static void lost_middle_packets_are_sent_again(void **state)
 		rng_init(&r, seed);
 		d->fate = lose_one_of_twenty;
 		d->context = &r;
-		move(d, HCA_WR_RDMA_WRITE, 200001);
-		move(d, HCA_WR_SEND, 200002);
-		move(d, HCA_WR_RDMA_READ, 200003);
+		move_bytes(d, HCA_WR_RDMA_WRITE, 200001);
+		move_bytes(d, HCA_WR_SEND, 200002);
+		move_bytes(d, HCA_WR_RDMA_READ, 200003);
 		two_hcas_free(d);
 	}
 }

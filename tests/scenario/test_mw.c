@@ -7,7 +7,7 @@
 #include "scenario/two_hcas.h"
 #include "util/rng.h"
 
-static struct mr *window(struct two_hcas *d, int i)
+static struct mr *new_window(struct two_hcas *d, int i)
 {
 	struct two_hcas_side *s = &d->side[i];
 	struct mr *w = mw_new(&s->hca, s->qp->pd, 2);
@@ -17,8 +17,8 @@ static struct mr *window(struct two_hcas *d, int i)
 }
 
 /* Prepares a request that binds w to [0, 4096) of side i's memory. */
-static struct wqe *bind(struct two_hcas *d, int i, const struct mr *w,
-			uint32_t rkey)
+static struct wqe *prepare_bind(struct two_hcas *d, int i, const struct mr *w,
+				uint32_t rkey)
 {
 	struct wqe *e = two_hcas_send(d, i, HCA_WR_BIND_MW, 0, 0, 0);
 
@@ -30,7 +30,8 @@ static struct wqe *bind(struct two_hcas *d, int i, const struct mr *w,
 	return e;
 }
 
-static void post(struct two_hcas *d, int i, enum hca_wr op, uint32_t key)
+static void post_request(struct two_hcas *d, int i, enum hca_wr op,
+			 uint32_t key)
 {
 	struct wqe *e =
 		two_hcas_send(d, i, op, 0, op == HCA_WR_LOCAL_INV ? 0 : 100, 0);
@@ -45,24 +46,24 @@ static void post(struct two_hcas *d, int i, enum hca_wr op, uint32_t key)
 static void a_peer_writes_until_it_invalidates(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
-	struct mr *w = window(d, 1);
+	struct mr *w = new_window(d, 1);
 	uint32_t key = w->lkey ^ 9;
 	struct cqe c;
 
-	bind(d, 1, w, key);
+	prepare_bind(d, 1, w, key);
 	two_hcas_post(d, 1);
 	two_hcas_run(d, d->now_ns + LONG);
 	outcome_assert_done(d, 1, HCA_SUCCESS, HCA_WC_BIND_MW);
-	post(d, 0, HCA_WR_RDMA_WRITE, key);
+	post_request(d, 0, HCA_WR_RDMA_WRITE, key);
 	two_hcas_recv(d, 1, 8192, 4096);
-	post(d, 0, HCA_WR_SEND_INV, key);
+	post_request(d, 0, HCA_WR_SEND_INV, key);
 	two_hcas_run(d, d->now_ns + LONG);
 	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
 	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.wc_flags, HCA_WC_WITH_INV);
 	assert_int_equal(c.imm_be, key);
-	post(d, 0, HCA_WR_RDMA_WRITE, key);
+	post_request(d, 0, HCA_WR_RDMA_WRITE, key);
 	two_hcas_run(d, d->now_ns + LONG);
 	outcome_assert_done(d, 0, HCA_REM_ACCESS_ERR, 0);
 	two_hcas_free(d);
@@ -79,8 +80,8 @@ static void refuse_invalidation_of(struct two_hcas *d, uint32_t key,
 
 	two_hcas_recv(d, 1, 8192, 4096);
 	two_hcas_recv(d, 1, 8192, 4096);
-	post(d, 0, HCA_WR_SEND, 0);
-	post(d, 0, HCA_WR_SEND_INV, key);
+	post_request(d, 0, HCA_WR_SEND, 0);
+	post_request(d, 0, HCA_WR_SEND_INV, key);
 	two_hcas_run(d, d->now_ns + two_hcas_tries_ns(d, 0) / 2);
 	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
 	assert_false(two_hcas_poll(d, 0, &c));
@@ -117,10 +118,10 @@ static void a_region_is_not_invalidated(void **state)
 static void a_window_of_another_queue_pair_is_not_invalidated(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
-	struct mr *w = window(d, 1);
+	struct mr *w = new_window(d, 1);
 	uint32_t key = w->lkey ^ 9;
 
-	bind(d, 1, w, key);
+	prepare_bind(d, 1, w, key);
 	two_hcas_post(d, 1);
 	two_hcas_run(d, d->now_ns + LONG);
 	outcome_assert_done(d, 1, HCA_SUCCESS, HCA_WC_BIND_MW);
@@ -130,7 +131,7 @@ static void a_window_of_another_queue_pair_is_not_invalidated(void **state)
 	two_hcas_free(d);
 }
 
-static int lossy(void *context, int from, const struct engine_frame *f)
+static int lose_some(void *context, int from, const struct engine_frame *f)
 {
 	return rng_u32(context) % 4 != 0;
 }
@@ -138,22 +139,23 @@ static int lossy(void *context, int from, const struct engine_frame *f)
 static void local_requests_complete_in_their_turn(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 64);
-	struct mr *w = window(d, 0);
+	struct mr *w = new_window(d, 0);
 	struct rng r;
 
 	rng_init(&r, 5);
-	d->fate = lossy;
+	d->fate = lose_some;
 	d->context = &r;
 	for (uint32_t round = 0; round < 20; round++) {
 		uint32_t key = w->lkey ^ (round & 0xff);
 
 		for (int k = 0; k < 4; k++) {
-			post(d, 0, HCA_WR_RDMA_WRITE, d->side[1].mr->rkey);
-			bind(d, 0, w, key);
+			post_request(d, 0, HCA_WR_RDMA_WRITE,
+				     d->side[1].mr->rkey);
+			prepare_bind(d, 0, w, key);
 			two_hcas_post(d, 0);
-			post(d, 0, HCA_WR_LOCAL_INV, key);
+			post_request(d, 0, HCA_WR_LOCAL_INV, key);
 		}
-		post(d, 0, HCA_WR_RDMA_READ, d->side[1].mr->rkey);
+		post_request(d, 0, HCA_WR_RDMA_READ, d->side[1].mr->rkey);
 		two_hcas_run(d, d->now_ns + LONG);
 		for (int k = 0; k < 4; k++) {
 			outcome_assert_done(d, 0, HCA_SUCCESS,
@@ -170,10 +172,10 @@ static void local_requests_complete_in_their_turn(void **state)
 static void a_fenced_binding_waits_for_the_read(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
-	struct mr *w = window(d, 0);
+	struct mr *w = new_window(d, 0);
 
-	post(d, 0, HCA_WR_RDMA_READ, d->side[1].mr->rkey);
-	bind(d, 0, w, w->lkey ^ 1)->flags |= HCA_SEND_FENCE;
+	post_request(d, 0, HCA_WR_RDMA_READ, d->side[1].mr->rkey);
+	prepare_bind(d, 0, w, w->lkey ^ 1)->flags |= HCA_SEND_FENCE;
 	two_hcas_post(d, 0);
 	d->fate = outcome_drop_all;
 	two_hcas_run(d, d->now_ns);
@@ -189,12 +191,12 @@ static void a_fenced_binding_waits_for_the_read(void **state)
 static void a_refused_binding_ends_the_queue_pair_in_turn(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
-	struct mr *w = window(d, 0);
+	struct mr *w = new_window(d, 0);
 
-	post(d, 0, HCA_WR_RDMA_WRITE, d->side[1].mr->rkey);
-	bind(d, 0, w, w->lkey)->compare = 0;
+	post_request(d, 0, HCA_WR_RDMA_WRITE, d->side[1].mr->rkey);
+	prepare_bind(d, 0, w, w->lkey)->compare = 0;
 	two_hcas_post(d, 0);
-	post(d, 0, HCA_WR_RDMA_WRITE, d->side[1].mr->rkey);
+	post_request(d, 0, HCA_WR_RDMA_WRITE, d->side[1].mr->rkey);
 	two_hcas_run(d, d->now_ns + LONG);
 	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 	outcome_assert_done(d, 0, HCA_MW_BIND_ERR, 0);

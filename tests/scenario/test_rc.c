@@ -102,7 +102,7 @@ static void atomics_return_what_they_found(void **state)
 }
 
 /* Loses a fifth of the frames, and duplicates some others. */
-static int lossy(void *context, int from, const struct engine_frame *f)
+static int lose_some(void *context, int from, const struct engine_frame *f)
 {
 	struct rng *r = context;
 
@@ -120,7 +120,7 @@ static void an_atomic_write_is_executed_once(void **state)
 		struct two_hcas *d = two_hcas_new(3, 16);
 		uint64_t value = 0x0102030405060708 * k, got;
 
-		d->fate = lossy;
+		d->fate = lose_some;
 		d->context = &r;
 		memcpy(d->side[0].memory.bytes + 8, &value, 8);
 		two_hcas_send(d, 0, HCA_WR_ATOMIC_WRITE, 8, 8, 64);
@@ -182,7 +182,7 @@ static void mixed_work_survives_loss_of_a_fifth(void **state)
 		struct rng r;
 
 		rng_init(&r, seed);
-		d->fate = lossy;
+		d->fate = lose_some;
 		d->context = &r;
 		two_hcas_fill(d, 0, 0, 30000);
 		two_hcas_fill(d, 1, 100000, 30000);
@@ -340,7 +340,7 @@ static void small_requests_leave_in_one_frame(void **state)
 	two_hcas_free(d);
 }
 
-static void modify(struct two_hcas *d, int i, uint32_t state, uint32_t mask)
+static void modify_qp(struct two_hcas *d, int i, uint32_t state, uint32_t mask)
 {
 	struct hca_qp_attr a = {.qp_state = state, .en_sqd_async_notify = 1};
 	const char *why;
@@ -357,14 +357,14 @@ static void an_idle_send_queue_is_drained_at_once(void **state)
 	struct two_hcas *d = two_hcas_new(5, 16);
 	struct cqe c;
 
-	modify(d, 0, HCA_QP_SQD, HCA_QP_EN_SQD_ASYNC);
+	modify_qp(d, 0, HCA_QP_SQD, HCA_QP_EN_SQD_ASYNC);
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_int_equal(d->side[0].events[ENGINE_SQ_DRAINED], 1);
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_false(two_hcas_poll(d, 0, &c));
-	modify(d, 0, HCA_QP_RTS, 0);
+	modify_qp(d, 0, HCA_QP_RTS, 0);
 	two_hcas_run(d, d->now_ns + LONG);
 	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 	two_hcas_free(d);

@@ -112,7 +112,7 @@ static int note_answer(void *context, int from, const struct engine_frame *f)
 	return 0;
 }
 
-static void forge(struct two_hcas *d, const struct forged *f)
+static void forge_packet(struct two_hcas *d, const struct forged *f)
 {
 	uint8_t buf[PKT_MAX_HEADER_BYTES + SAME_WIRE_BYTES];
 	struct two_hcas_side *s = &d->side[1];
@@ -172,7 +172,7 @@ static void copy_state(const struct two_hcas_side *s, struct state *now)
 
 static struct state before, after;
 
-static struct two_hcas *prepare(const struct forged *f)
+static struct two_hcas *prepare_forged(const struct forged *f)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
 
@@ -181,7 +181,7 @@ static struct two_hcas *prepare(const struct forged *f)
 	memset(d->side[1].memory.bytes, 0x11, TWO_HCAS_MEMORY);
 	d->side[1].qp->attr.access_flags &= ~f->no_access;
 	copy_state(&d->side[1], &before);
-	forge(d, f);
+	forge_packet(d, f);
 	copy_state(&d->side[1], &after);
 	return d;
 }
@@ -189,7 +189,7 @@ static struct two_hcas *prepare(const struct forged *f)
 static void ignored_packets_change_nothing_and_get_no_answer(void **state)
 {
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
-		struct two_hcas *d = prepare(&ignored[i]);
+		struct two_hcas *d = prepare_forged(&ignored[i]);
 
 		if (memcmp(&before, &after, sizeof(before)) != 0)
 			fail_msg("%s changes something", ignored[i].name);
@@ -205,7 +205,7 @@ static void refused_requests_are_answered_and_do_nothing(void **state)
 {
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		const struct forged *f = &refused[i];
-		struct two_hcas *d = prepare(f);
+		struct two_hcas *d = prepare_forged(f);
 		bool fatal = aeth_kind(f->syndrome) != AETH_RNR_NAK;
 
 		if (memcmp(before.memory, after.memory, TWO_HCAS_MEMORY) != 0)

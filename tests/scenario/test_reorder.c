@@ -52,7 +52,7 @@ static int delay_response(void *context, int from, const struct engine_frame *f)
 }
 
 /* Posts `reads` READs, and returns the number of READ requests sent. */
-static int requests(int first, int by, int reads)
+static int count_requests(int first, int by, int reads)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
 	struct road r = {.d = d, .first = first, .by = by};
@@ -90,20 +90,20 @@ static void a_late_response_is_not_requested_again(void **state)
 {
 	for (int first = 0; first < 9; first++)
 		for (int by = 1; by < 11 - first; by++)
-			assert_int_equal(requests(first, by, 1), 1);
+			assert_int_equal(count_requests(first, by, 1), 1);
 }
 
 static void a_lost_response_is_requested_again_once(void **state)
 {
 	for (int first = 0; first < 11; first++)
-		assert_int_equal(requests(first, 0, 1), 2);
+		assert_int_equal(count_requests(first, 0, 1), 2);
 }
 
 static void the_next_read_is_requested_again_only_after_a_loss(void **state)
 {
-	assert_int_equal(requests(3, 4, 2), 2);
+	assert_int_equal(count_requests(3, 4, 2), 2);
 	/* go-back-N: the second READ may be requested again too */
-	assert_uint_in_range(requests(3, 0, 2), 3, 4);
+	assert_uint_in_range(count_requests(3, 0, 2), 3, 4);
 }
 
 /* Returns the number of READ requests for 64 packets, with that send window. */

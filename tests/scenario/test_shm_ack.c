@@ -18,7 +18,7 @@ struct sent {
 	uint32_t frames[2], packets[2];
 };
 
-static int count(void *context, int from, const struct engine_frame *f)
+static int count_frames(void *context, int from, const struct engine_frame *f)
 {
 	struct sent *s = context;
 
@@ -39,7 +39,7 @@ static struct two_hcas *two_that_poll(struct sent *s)
 	struct two_hcas *d = two_hcas_new(5, 16);
 
 	memset(s, 0, sizeof(*s));
-	d->fate = count;
+	d->fate = count_frames;
 	d->context = s;
 	for (int i = 0; i < 2; i++) {
 		struct two_hcas_side *side = &d->side[i];
@@ -54,14 +54,14 @@ static struct two_hcas *two_that_poll(struct sent *s)
 	return d;
 }
 
-static void say(struct two_hcas *d, int i)
+static void send_message(struct two_hcas *d, int i)
 {
 	two_hcas_send(d, i, HCA_WR_SEND, 0, 2, 0);
 	two_hcas_post(d, i);
 	two_hcas_run(d, d->now_ns + 1000000);
 }
 
-static uint32_t completions(struct two_hcas *d, int i)
+static uint32_t count_completions(struct two_hcas *d, int i)
 {
 	struct cqe c;
 	uint32_t n = 0;
@@ -76,18 +76,18 @@ static void a_held_ack_goes_with_the_next_request(void **state)
 	struct sent s;
 	struct two_hcas *d = two_that_poll(&s);
 
-	say(d, 0);
+	send_message(d, 0);
 	assert_int_equal(s.frames[1], 0);
-	say(d, 1);
+	send_message(d, 1);
 	assert_int_equal(s.frames[1], 1);
 	assert_int_equal(s.packets[1], 2);
-	assert_int_equal(completions(d, 0), 2);
+	assert_int_equal(count_completions(d, 0), 2);
 	/* The peer's ACK is no reason to send an ACK. */
 	assert_int_equal(s.packets[0], 1);
-	say(d, 0);
+	send_message(d, 0);
 	assert_int_equal(s.frames[0], 2);
 	assert_int_equal(s.packets[0], 3);
-	assert_int_equal(completions(d, 1), 3);
+	assert_int_equal(count_completions(d, 1), 3);
 	two_hcas_free(d);
 }
 
@@ -126,7 +126,7 @@ static struct two_hcas *two_with_an_answer(struct order *o, bool local,
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns);
 	assert_int_equal(o->count, 0);
-	assert_int_equal(completions(d, 1), 1);
+	assert_int_equal(count_completions(d, 1), 1);
 	d->side[1].is_stopped = false;
 	two_hcas_send(d, 1, HCA_WR_SEND, 0, bytes, 0);
 	two_hcas_post(d, 1);
@@ -169,13 +169,13 @@ static void a_held_ack_leaves_when_it_may_not_wait_any_more(void **state)
 	struct sent s;
 	struct two_hcas *d = two_that_poll(&s);
 
-	say(d, 0);
+	send_message(d, 0);
 	assert_int_equal(s.frames[1], 0);
 	assert_true(engine_owes(d->side[1].engine));
 	engine_hold_acks(d->side[1].engine, false);
 	two_hcas_run(d, d->now_ns + ALL_RETRIES);
 	assert_int_equal(s.packets[1], 1);
-	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(count_completions(d, 0), 1);
 	assert_int_equal(d->side[0].qp->stats.retransmits, 0);
 	two_hcas_free(d);
 }
@@ -188,7 +188,7 @@ static void a_held_ack_leaves_in_time_at_a_busy_receiver(void **state)
 	struct engine *e = d->side[1].engine;
 	uint64_t since;
 
-	say(d, 0);
+	send_message(d, 0);
 	since = d->now_ns;
 	while (!s.frames[1] && d->now_ns < since + 2 * IBT_OWE_NS) {
 		d->now_ns += 10000;
@@ -198,7 +198,7 @@ static void a_held_ack_leaves_in_time_at_a_busy_receiver(void **state)
 	}
 	assert_uint_in_range(d->now_ns - since, IBT_OWE_NS / 2,
 			     IBT_OWE_NS + 20000);
-	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(count_completions(d, 0), 1);
 	assert_int_equal(d->side[0].qp->stats.retransmits, 0);
 	two_hcas_free(d);
 }
@@ -254,7 +254,7 @@ static void a_requester_that_reads_the_page_needs_no_ack(void **state)
 	struct two_hcas *d = two_with_pages(&s, page);
 
 	for (int i = 0; i < 2; i++) {
-		say(d, i);
+		send_message(d, i);
 		assert_true(
 			shm_ack_has_news(engine_shm_ack(d->side[i].engine)));
 		shm_ack_look(engine_shm_ack(d->side[i].engine), d->now_ns);
@@ -263,7 +263,7 @@ static void a_requester_that_reads_the_page_needs_no_ack(void **state)
 		engine_hold_acks(d->side[!i].engine, false);
 		two_hcas_run(d, d->now_ns + ALL_RETRIES);
 		assert_int_equal(s.packets[i], 1);
-		assert_int_equal(completions(d, i), 1 + (uint32_t)i);
+		assert_int_equal(count_completions(d, i), 1 + (uint32_t)i);
 	}
 	two_hcas_free(d);
 }
@@ -287,8 +287,8 @@ static void a_shm_ack_is_read_before_the_request_behind_it(void **state)
 
 	d->fate = look_first;
 	d->context = d;
-	say(d, 0);
-	say(d, 1);
+	send_message(d, 0);
+	send_message(d, 1);
 	assert_true(two_hcas_poll(d, 0, &c));
 	assert_int_equal(c.opcode, HCA_WC_SEND);
 	assert_true(two_hcas_poll(d, 0, &c));
@@ -309,14 +309,14 @@ static void all_acks_are_packets_if_a_side_uses_no_shm_acks(void **state)
 		two_hcas_without(lacking,
 				 (struct engine_without){.acks = true});
 		d = two_with_pages(&s, page);
-		say(d, 0);
+		send_message(d, 0);
 		assert_false(
 			shm_ack_has_news(engine_shm_ack(d->side[0].engine)));
 		engine_hold_acks(d->side[1].engine, false);
 		two_hcas_run(d, d->now_ns + ALL_RETRIES);
 		assert_int_equal(s.packets[1], 1);
-		assert_int_equal(completions(d, 0), 1);
-		assert_int_equal(completions(d, 1), 1);
+		assert_int_equal(count_completions(d, 0), 1);
+		assert_int_equal(count_completions(d, 1), 1);
 		assert_int_equal(d->side[0].qp->stats.retransmits, 0);
 		for (int i = 0; i < CREDIT_POSTS; i++) {
 			assert_int_equal(page[lacking].posts[i].accepted, 0);
@@ -333,11 +333,11 @@ static void a_requester_that_does_not_read_gets_an_ack(void **state)
 	struct sent s;
 	struct two_hcas *d = two_with_pages(&s, page);
 
-	say(d, 0);
+	send_message(d, 0);
 	engine_hold_acks(d->side[1].engine, false);
 	two_hcas_run(d, d->now_ns + ALL_RETRIES);
 	assert_int_equal(s.packets[1], 1);
-	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(count_completions(d, 0), 1);
 	assert_int_equal(d->side[0].qp->stats.retransmits, 0);
 	/* after the ACK the requester finds nothing new in the page */
 	assert_false(shm_ack_has_news(engine_shm_ack(d->side[0].engine)));
@@ -346,7 +346,7 @@ static void a_requester_that_does_not_read_gets_an_ack(void **state)
 
 /* Side `from` posts a request and sleeps.  The other side wakes, looks at the
  * page and polls.  Returns the number of completions of the other side. */
-static uint32_t ask(struct two_hcas *d, int from)
+static uint32_t ask_once(struct two_hcas *d, int from)
 {
 	two_hcas_recv(d, !from, 0, 8);
 	two_hcas_send(d, from, HCA_WR_SEND, 0, 2, 0);
@@ -356,7 +356,7 @@ static uint32_t ask(struct two_hcas *d, int from)
 	two_hcas_run(d, d->now_ns + SHM_ACK_WAIT_NS / 5);
 	d->now_ns += SHM_ACK_WAIT_NS / 5;
 	shm_ack_look(engine_shm_ack(d->side[!from].engine), d->now_ns);
-	return completions(d, !from);
+	return count_completions(d, !from);
 }
 
 static void a_shm_ack_is_read_when_the_next_request_comes(void **state)
@@ -366,19 +366,19 @@ static void a_shm_ack_is_read_when_the_next_request_comes(void **state)
 	struct two_hcas *d = two_with_pages(&s, page);
 
 	for (int i = 0; i < 4; i++) /* each learns that its peer reads */
-		ask(d, i % 2);
+		ask_once(d, i % 2);
 	memset(&s, 0, sizeof(s));
 	/* for longer than SHM_ACK_REQUEST_NS */
 	for (int i = 0; i < ROUNDS; i++) {
 		/* a receive, and the SEND that the same side posted before */
-		assert_int_equal(ask(d, i % 2), 2);
+		assert_int_equal(ask_once(d, i % 2), 2);
 		assert_int_equal(s.packets[i % 2], (uint32_t)i / 2 + 1);
 	}
 	/* no request follows the last one, so its ACK is a packet */
 	engine_hold_acks(d->side[0].engine, false);
 	two_hcas_run(d, d->now_ns + SHM_ACK_REQUEST_NS);
 	assert_int_equal(s.packets[0], ROUNDS / 2 + 1);
-	assert_int_equal(completions(d, 1), 1);
+	assert_int_equal(count_completions(d, 1), 1);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(d->side[i].qp->stats.retransmits, 0);
 	two_hcas_free(d);
@@ -392,8 +392,8 @@ static void an_ack_behind_a_lost_request_waits_for_a_moment(void **state)
 	struct two_hcas *d = two_with_pages(&s, page);
 
 	for (int i = 0; i < 4; i++)
-		ask(d, i % 2);
-	ask(d, 0);
+		ask_once(d, i % 2);
+	ask_once(d, 0);
 	memset(&s, 0, sizeof(s));
 	d->fate = outcome_drop_all;
 	two_hcas_recv(d, 0, 0, 8);
@@ -401,11 +401,11 @@ static void an_ack_behind_a_lost_request_waits_for_a_moment(void **state)
 	two_hcas_post(d, 1);
 	engine_hold_acks(d->side[1].engine, false);
 	two_hcas_run(d, d->now_ns + SHM_ACK_WAIT_NS / 5);
-	d->fate = count;
+	d->fate = count_frames;
 	assert_int_equal(s.packets[1], 0);
 	two_hcas_run(d, d->now_ns + SHM_ACK_REQUEST_NS);
 	assert_int_equal(s.packets[1], 1);
-	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(count_completions(d, 0), 1);
 	two_hcas_free(d);
 }
 
@@ -436,7 +436,7 @@ static struct two_hcas *two_amid_a_stream(struct sent *s,
 	assert_int_equal(s->packets[1], 1);
 	d->fate = drop_answers;
 	say_soon(d);
-	d->fate = count;
+	d->fate = count_frames;
 	/* The sender of the dropped ACK believes that the ACK is under way. */
 	say_soon(d);
 	assert_int_equal(s->packets[1], 1);
@@ -452,19 +452,19 @@ static void a_streams_requester_that_reads_needs_no_acks(void **state)
 
 	for (int i = 0; i < 20; i++) {
 		shm_ack_look(reader, d->now_ns);
-		assert_int_equal(completions(d, 0), i ? 1 : 3);
-		completions(d, 1);
+		assert_int_equal(count_completions(d, 0), i ? 1 : 3);
+		count_completions(d, 1);
 		say_soon(d);
 	}
 	assert_int_equal(s.packets[1], 1);
 	assert_true(shm_ack_has_news(reader));
 	two_hcas_run(d, d->now_ns + SHM_ACK_WAIT_NS);
 	assert_int_equal(s.packets[1], 2);
-	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(count_completions(d, 0), 1);
 	/* the requester no longer reads the page, so the ACK is a packet */
 	say_soon(d);
 	assert_int_equal(s.packets[1], 3);
-	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(count_completions(d, 0), 1);
 	assert_int_equal(d->side[0].qp->stats.retransmits, 0);
 	two_hcas_free(d);
 }
@@ -476,11 +476,11 @@ static void a_requester_that_waits_gets_each_ack_at_once(void **state)
 	struct two_hcas *d = two_amid_a_stream(&s, page);
 
 	shm_ack_look(engine_shm_ack(d->side[0].engine), d->now_ns);
-	completions(d, 0);
+	count_completions(d, 0);
 	for (uint32_t i = 2; i < 6; i++) {
 		say_bytes(d, 2);
 		assert_int_equal(s.packets[1], i);
-		assert_int_equal(completions(d, 0), 1);
+		assert_int_equal(count_completions(d, 0), 1);
 	}
 	two_hcas_free(d);
 }
@@ -495,7 +495,7 @@ static void an_ending_queue_pair_keeps_no_ack(void **state)
 	assert_true(engine_has_tx(d->side[1].engine));
 	two_hcas_run(d, d->now_ns + 1);
 	assert_int_equal(s.packets[1], 2);
-	assert_int_equal(completions(d, 0), 3);
+	assert_int_equal(count_completions(d, 0), 3);
 	two_hcas_free(d);
 }
 
@@ -507,7 +507,7 @@ static void shm_acks_of_another_connection_are_ignored(void **state)
 	struct credit_post *p =
 		&page[1].posts[d->side[1].qp->qpn % CREDIT_POSTS];
 
-	say(d, 0);
+	send_message(d, 0);
 	assert_true(shm_ack_has_news(engine_shm_ack(d->side[0].engine)));
 	atomic_fetch_xor(&p->accepted, 1ull << 40);
 	assert_false(shm_ack_has_news(engine_shm_ack(d->side[0].engine)));
@@ -515,14 +515,14 @@ static void shm_acks_of_another_connection_are_ignored(void **state)
 	/* a PSN that was never sent */
 	assert_false(shm_ack_has_news(engine_shm_ack(d->side[0].engine)));
 	shm_ack_look(engine_shm_ack(d->side[0].engine), d->now_ns);
-	assert_int_equal(completions(d, 0), 0);
+	assert_int_equal(count_completions(d, 0), 0);
 	two_hcas_free(d);
 }
 
 /* Answers arrive again, and no side holds back ACKs. */
 static void let_all_through(struct two_hcas *d)
 {
-	d->fate = count;
+	d->fate = count_frames;
 	for (int i = 0; i < 2; i++)
 		engine_hold_acks(d->side[i].engine, false);
 	two_hcas_run(d, d->now_ns + ALL_RETRIES);
@@ -537,14 +537,14 @@ static void a_requester_without_the_page_gets_the_ack_first(void **state)
 	struct two_hcas *d = two_with_pages(&s, page);
 
 	engine_page(d->side[0].engine, d->side[1].qp->qpn, NULL);
-	say(d, 1);
+	send_message(d, 1);
 	d->fate = note_order;
 	d->context = &o;
-	say(d, 0);
-	say(d, 1);
+	send_message(d, 0);
+	send_message(d, 1);
 	assert_int_equal(o.count, 2);
 	assert_int_equal(o.opcodes[0], OPCODE_RC_ACKNOWLEDGE);
-	assert_int_equal(completions(d, 0), 3);
+	assert_int_equal(count_completions(d, 0), 3);
 	let_all_through(d);
 	two_hcas_free(d);
 }
@@ -558,10 +558,10 @@ static void a_shm_ack_waits_for_the_response_to_a_read(void **state)
 	d->fate = drop_answers;
 	two_hcas_send(d, 0, HCA_WR_RDMA_READ, 0, 8, 300);
 	two_hcas_post(d, 0);
-	say(d, 0);
+	send_message(d, 0);
 	assert_false(shm_ack_has_news(engine_shm_ack(d->side[0].engine)));
 	let_all_through(d);
-	assert_int_equal(completions(d, 0), 2);
+	assert_int_equal(count_completions(d, 0), 2);
 	two_hcas_free(d);
 }
 
@@ -575,16 +575,16 @@ static void a_read_hides_no_shm_ack_of_an_earlier_request(void **state)
 	struct shm_ack *shm_ack = engine_shm_ack(d->side[0].engine);
 
 	d->fate = drop_answers;
-	say(d, 0);
+	send_message(d, 0);
 	two_hcas_send(d, 0, HCA_WR_RDMA_READ, 0, 8, 300);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + 1);
 	assert_true(shm_ack_has_news(shm_ack));
 	shm_ack_look(shm_ack, d->now_ns);
-	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(count_completions(d, 0), 1);
 	assert_false(shm_ack_has_news(shm_ack));
 	let_all_through(d);
-	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(count_completions(d, 0), 1);
 	two_hcas_free(d);
 }
 
@@ -599,21 +599,21 @@ static void an_entry_of_the_page_goes_to_the_active_queue_pair(void **state)
 
 	qp.qpn += CREDIT_POSTS; /* the same entry */
 	shm_ack_want(shm_ack, &other);
-	say(d, 0);
+	send_message(d, 0);
 	assert_true(shm_ack_has_news(shm_ack));
 	shm_ack_look(shm_ack, d->now_ns);
 	engine_hold_acks(d->side[1].engine, false);
 	two_hcas_run(d, d->now_ns + ALL_RETRIES);
 	assert_int_equal(s.packets[1], 0);
-	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(count_completions(d, 0), 1);
 	/* while the other queue pair waits for an answer it keeps the entry */
 	shm_ack_want(shm_ack, &other);
 	other.req.max = serial24(1);
-	say(d, 0);
+	send_message(d, 0);
 	assert_false(shm_ack_has_news(shm_ack));
 	two_hcas_run(d, d->now_ns + ALL_RETRIES);
 	assert_int_equal(s.packets[1], 1);
-	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(count_completions(d, 0), 1);
 	shm_ack_leave(shm_ack, &other);
 	two_hcas_free(d);
 }
@@ -630,21 +630,21 @@ static void a_queue_pair_without_an_entry_gets_each_ack(void **state)
 	struct ibt_qp other = {.qp = &qp, .req.max = serial24(1)};
 
 	qp.qpn += CREDIT_POSTS; /* the same entry */
-	say(d, 0);
+	send_message(d, 0);
 	shm_ack_look(shm_ack, d->now_ns);
 	engine_hold_acks(d->side[1].engine, false);
 	two_hcas_run(d, d->now_ns + SHM_ACK_WAIT_NS);
 	assert_int_equal(s.packets[1], 0);
-	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(count_completions(d, 0), 1);
 	/* from here on the queue pair cannot report what it read */
 	shm_ack_want(shm_ack, &other);
 	engine_hold_acks(d->side[1].engine, true);
 	for (int i = 0; i < 4; i++) {
 		two_hcas_recv(d, 0, 0, 32768);
 		two_hcas_recv(d, 1, 0, 32768);
-		say(d, 0);
-		say(d, 1);
-		assert_int_equal(completions(d, 0), 2);
+		send_message(d, 0);
+		send_message(d, 1);
+		assert_int_equal(count_completions(d, 0), 2);
 	}
 	shm_ack_leave(shm_ack, &other);
 	two_hcas_free(d);
@@ -675,19 +675,19 @@ static void a_queue_pair_in_err_reads_no_more(void **state)
 	d->fate = stop_after_a_frame;
 	d->context = d;
 	two_hcas_recv(d, 1, 0, 100);
-	say(d, 0);
+	send_message(d, 0);
 	two_hcas_send(d, 0, HCA_WR_RDMA_READ, 0, TWO_HCAS_MEMORY / 2,
 		      TWO_HCAS_MEMORY / 2);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns);
 	assert_true(answers->is_stopped);
-	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(count_completions(d, 0), 1);
 	assert_int_equal(engine_qp_modify(answers->engine, answers->side, &err,
 					  HCA_QP_STATE, answers->ip, d->now_ns,
 					  &why),
 			 0);
 	answers->is_stopped = false;
-	d->fate = count;
+	d->fate = count_frames;
 	d->context = &s;
 	two_hcas_run(d, d->now_ns + ALL_RETRIES);
 	assert_int_equal(s.packets[1], 0);
@@ -706,7 +706,7 @@ static void a_queue_pair_in_err_acknowledges_its_work(void **state)
 	struct two_hcas_side *answers = &d->side[1];
 	const char *why = "";
 
-	say(d, 0);
+	send_message(d, 0);
 	two_hcas_run(d, d->now_ns);
 	assert_int_equal(s.packets[1], 0);
 	assert_int_equal(engine_qp_modify(answers->engine, answers->side, &err,
@@ -716,7 +716,7 @@ static void a_queue_pair_in_err_acknowledges_its_work(void **state)
 	engine_hold_acks(answers->engine, false);
 	two_hcas_run(d, d->now_ns + ALL_RETRIES);
 	assert_int_equal(s.packets[1], 1);
-	assert_int_equal(completions(d, 0), 1);
+	assert_int_equal(count_completions(d, 0), 1);
 	two_hcas_free(d);
 }
 

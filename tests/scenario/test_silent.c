@@ -126,7 +126,7 @@ a_qp_that_answers_nothing_has_the_time_of_the_specification(void **s)
 	two_hcas_free(d);
 }
 
-static void post(struct two_hcas *d, enum hca_wr opcode, uint32_t bytes)
+static void post_request(struct two_hcas *d, enum hca_wr opcode, uint32_t bytes)
 {
 	two_hcas_send(d, 0, opcode, 0, bytes, 0);
 	two_hcas_post(d, 0);
@@ -147,14 +147,14 @@ static void loss_of_long_packets_is_reported_as_a_small_mtu(void **state)
 
 			d->fate = drop_long;
 			d->liveness = words[k];
-			post(d, ways[i], 100);
+			post_request(d, ways[i], 100);
 			two_hcas_run(d, d->now_ns + LONG / 60);
 			outcome_assert_done(d, 0, HCA_SUCCESS,
 					    i ? HCA_WC_RDMA_READ
 					      : HCA_WC_RDMA_WRITE);
 			/* only the last packet of the longer message is short,
 			 * and arrives */
-			post(d, ways[i], bytes[k]);
+			post_request(d, ways[i], bytes[k]);
 			two_hcas_run(d, d->now_ns + 2 * tries_ns);
 			assert_int_equal(d->side[0].explained.cause,
 					 EXPLAIN_MTU_MAYBE);
@@ -179,13 +179,13 @@ static void silence_is_not_taken_for_a_small_mtu(void **state)
 
 		d->liveness = ENGINE_PEER_UNKNOWN;
 		if (heard) {
-			post(d, HCA_WR_RDMA_WRITE, 4096);
+			post_request(d, HCA_WR_RDMA_WRITE, 4096);
 			two_hcas_run(d, d->now_ns + LONG / 60);
 			outcome_assert_done(d, 0, HCA_SUCCESS,
 					    HCA_WC_RDMA_WRITE);
 		}
 		d->fate = outcome_drop_all;
-		post(d, HCA_WR_RDMA_WRITE, 8192);
+		post_request(d, HCA_WR_RDMA_WRITE, 8192);
 		two_hcas_run(d, d->now_ns + LONG);
 		outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 		assert_int_equal(d->side[0].explained.cause,

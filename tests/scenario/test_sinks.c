@@ -17,7 +17,7 @@
 enum bad { BAD_KEY, BAD_RANGE };
 
 /* Adds a bad element to the receive that was posted last. */
-static void spoil(struct two_hcas_side *s, enum bad bad)
+static void spoil_receive(struct two_hcas_side *s, enum bad bad)
 {
 	struct wq *rq = s->srq ? &s->srq->wq : &s->qp->rq;
 	struct wqe *w = wq_at(&s->hca, rq, shared_own(&rq->head) - 1);
@@ -41,16 +41,16 @@ static void post_receive(struct two_hcas *d, uint32_t good, enum bad bad)
 
 		wq_at(&s->hca, rq, shared_own(&rq->head) - 1)->num_sge = 0;
 	}
-	spoil(s, bad);
+	spoil_receive(s, bad);
 }
 
-static struct two_hcas *begin(uint32_t type, bool shared)
+static struct two_hcas *make_hcas(uint32_t type, bool shared)
 {
 	return shared ? two_hcas_new_shared(1, 16)
 		      : two_hcas_new_of(type, 1, 16);
 }
 
-static void send(struct two_hcas *d, enum hca_wr op, uint32_t bytes)
+static void run_request(struct two_hcas *d, enum hca_wr op, uint32_t bytes)
 {
 	two_hcas_fill(d, 0, 0, bytes);
 	two_hcas_send(d, 0, op, 0, bytes, 0);
@@ -79,13 +79,13 @@ static void a_receive_is_checked_for_the_bytes_that_come(void **state)
 		const struct service *s =
 			&services[k / 2 % TEST_COUNT(services)];
 		uint32_t bytes = lengths[k / 2 / TEST_COUNT(services)];
-		struct two_hcas *d = begin(s->type, s->shared);
+		struct two_hcas *d = make_hcas(s->type, s->shared);
 		struct cqe c;
 
 		if (bytes > s->most)
 			bytes = s->most;
 		post_receive(d, s->before + bytes, k % 2 ? BAD_KEY : BAD_RANGE);
-		send(d, HCA_WR_SEND, bytes);
+		run_request(d, HCA_WR_SEND, bytes);
 		assert_done(d, 0, HCA_SUCCESS);
 		assert_true(two_hcas_poll(d, 1, &c));
 		assert_int_equal(c.status, HCA_SUCCESS);
@@ -101,7 +101,7 @@ static void a_byte_for_a_bad_element_is_a_local_protection_error(void **state)
 {
 	for (size_t k = 0; k < TEST_COUNT(services) * 2; k++) {
 		const struct service *s = &services[k / 2];
-		struct two_hcas *d = begin(s->type, s->shared);
+		struct two_hcas *d = make_hcas(s->type, s->shared);
 		struct cqe c;
 
 		post_receive(d, s->before + s->most - 1,
@@ -113,7 +113,7 @@ static void a_byte_for_a_bad_element_is_a_local_protection_error(void **state)
 						 : &d->side[1].qp->rq,
 				       0))[1]
 				.va++;
-		send(d, HCA_WR_SEND, s->most);
+		run_request(d, HCA_WR_SEND, s->most);
 		assert_done(d, 0,
 			    s->type == HCA_QPT_RC ? HCA_REM_OP_ERR
 						  : HCA_SUCCESS);
@@ -134,7 +134,7 @@ static void the_explanation_names_the_receive(void **state)
 	char text[256];
 
 	post_receive(d, 0, BAD_KEY);
-	send(d, HCA_WR_SEND, 1);
+	run_request(d, HCA_WR_SEND, 1);
 	explain_text(&d->side[1].explained, text, sizeof(text));
 	assert_non_null(strstr(text, ": RECEIVE wr_id 0x8000 failed: "));
 	two_hcas_free(d);
@@ -145,11 +145,11 @@ static void an_element_may_reach_past_its_region(void **state)
 	struct two_hcas *d = two_hcas_new(1, 16);
 
 	two_hcas_recv(d, 1, TWO_HCAS_MEMORY - 16, 8192);
-	send(d, HCA_WR_SEND, 16);
+	run_request(d, HCA_WR_SEND, 16);
 	assert_done(d, 0, HCA_SUCCESS);
 	assert_done(d, 1, HCA_SUCCESS);
 	two_hcas_recv(d, 1, TWO_HCAS_MEMORY - 16, 8192);
-	send(d, HCA_WR_SEND, 17);
+	run_request(d, HCA_WR_SEND, 17);
 	assert_done(d, 0, HCA_REM_OP_ERR);
 	assert_done(d, 1, HCA_LOC_PROT_ERR);
 	two_hcas_free(d);
@@ -164,7 +164,7 @@ static void an_immediate_takes_a_receive_and_none_of_its_memory(void **state)
 		struct cqe c;
 
 		post_receive(d, 0, k % 2 ? BAD_KEY : BAD_RANGE);
-		send(d, HCA_WR_RDMA_WRITE_IMM, GOOD_BYTES);
+		run_request(d, HCA_WR_RDMA_WRITE_IMM, GOOD_BYTES);
 		assert_done(d, 0, HCA_SUCCESS);
 		assert_true(two_hcas_poll(d, 1, &c));
 		assert_int_equal(c.status, HCA_SUCCESS);

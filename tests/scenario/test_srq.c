@@ -6,13 +6,13 @@
 #include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
-static void send(struct two_hcas *d, uint32_t bytes)
+static void post_send(struct two_hcas *d, uint32_t bytes)
 {
 	two_hcas_send(d, 0, HCA_WR_SEND, 0, bytes, 0);
 	two_hcas_post(d, 0);
 }
 
-static uint64_t received(struct two_hcas *d, uint32_t status)
+static uint64_t take_receive(struct two_hcas *d, uint32_t status)
 {
 	struct cqe c;
 
@@ -39,14 +39,14 @@ static void an_empty_shared_queue_makes_the_sender_wait(void **state)
 	struct cqe c;
 
 	for (uint32_t k = 0; k < 12; k++) {
-		send(d, 700);
+		post_send(d, 700);
 		two_hcas_run(d, d->now_ns + 5000000);
 		assert_false(two_hcas_poll(d, 0, &c));
 		two_hcas_recv(d, 1, 9000, 1000);
 		two_hcas_run(d, d->now_ns + LONG);
 		assert_true(two_hcas_poll(d, 0, &c));
 		assert_int_equal(c.status, HCA_SUCCESS);
-		assert_int_equal(received(d, HCA_SUCCESS), 0x8000 + k);
+		assert_int_equal(take_receive(d, HCA_SUCCESS), 0x8000 + k);
 	}
 	two_hcas_free(d);
 }
@@ -57,16 +57,16 @@ static void a_taken_receive_frees_its_slot(void **state)
 
 	two_hcas_recv(d, 1, 0, 4000);
 	two_hcas_recv(d, 1, 4000, 4000);
-	send(d, 4000);
+	post_send(d, 4000);
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_true(two_hcas_poll(d, 0, &(struct cqe){0}));
 	/* side 1 has not polled, and the queue has room */
 	two_hcas_recv(d, 1, 8000, 4000);
-	send(d, 4000);
-	send(d, 4000);
+	post_send(d, 4000);
+	post_send(d, 4000);
 	two_hcas_run(d, d->now_ns + LONG);
 	for (uint64_t k = 0; k < 3; k++)
-		assert_int_equal(received(d, HCA_SUCCESS), 0x8000 + k);
+		assert_int_equal(take_receive(d, HCA_SUCCESS), 0x8000 + k);
 	two_hcas_free(d);
 }
 
@@ -77,12 +77,12 @@ static void many_receives_are_taken_before_a_poll(void **state)
 	for (uint64_t k = 0; k < 50; k++)
 		two_hcas_recv(d, 1, 100 * k, 100);
 	for (uint64_t k = 0; k < 50; k++) {
-		send(d, 100);
+		post_send(d, 100);
 		two_hcas_run(d, d->now_ns + LONG);
 		assert_true(two_hcas_poll(d, 0, &(struct cqe){0}));
 	}
 	for (uint64_t k = 0; k < 50; k++)
-		assert_int_equal(received(d, HCA_SUCCESS), 0x8000 + k);
+		assert_int_equal(take_receive(d, HCA_SUCCESS), 0x8000 + k);
 	two_hcas_free(d);
 }
 
@@ -97,7 +97,7 @@ static void a_target_that_collects_late_gets_the_rest(void **state)
 		two_hcas_recv(d, 1, 100 * k, 100);
 	d->side[1].is_stopped = two_hcas_is_direct();
 	for (uint64_t k = 0; k < 50; k++) {
-		send(d, 100);
+		post_send(d, 100);
 		two_hcas_run(d, d->now_ns + 1000000);
 		done += two_hcas_poll(d, 0, &(struct cqe){0});
 	}
@@ -108,7 +108,7 @@ static void a_target_that_collects_late_gets_the_rest(void **state)
 		done++;
 	assert_int_equal(done, 50);
 	for (uint64_t k = 0; k < 50; k++)
-		assert_int_equal(received(d, HCA_SUCCESS), 0x8000 + k);
+		assert_int_equal(take_receive(d, HCA_SUCCESS), 0x8000 + k);
 	assert_false(two_hcas_poll(d, 1, &(struct cqe){0}));
 	two_hcas_free(d);
 }
@@ -122,11 +122,11 @@ static void the_limit_event_is_raised_once(void **state)
 		two_hcas_recv(d, 1, 100 * k, 100);
 	assert_false(srq_arm(&s->hca, s->srq, 6));
 	for (int k = 0; k < 2; k++)
-		send(d, 10);
+		post_send(d, 10);
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_int_equal(s->events[ENGINE_SRQ_LIMIT], 0);
 	for (int k = 0; k < 3; k++)
-		send(d, 10);
+		post_send(d, 10);
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_int_equal(s->events[ENGINE_SRQ_LIMIT], 1);
 	assert_int_equal(srq_limit(s->srq), 0);
@@ -150,10 +150,10 @@ static void an_error_flushes_only_the_receives_that_were_taken(void **state)
 	d->context = &left;
 	two_hcas_recv(d, 1, 0, 4000);
 	two_hcas_recv(d, 1, 4000, 4000);
-	send(d, 4000);
+	post_send(d, 4000);
 	two_hcas_run(d, d->now_ns + 1000000);
 	to_error(d, 1);
-	assert_int_equal(received(d, HCA_WR_FLUSH_ERR), 0x8000);
+	assert_int_equal(take_receive(d, HCA_WR_FLUSH_ERR), 0x8000);
 	assert_false(two_hcas_poll(d, 1, &(struct cqe){0}));
 	assert_int_equal(d->side[1].events[ENGINE_LAST_WQE], 1);
 	assert_int_equal(srq_next(d->side[1].srq), 1);
@@ -166,9 +166,9 @@ static void a_message_too_long_ends_its_receive_and_the_qp(void **state)
 
 	two_hcas_recv(d, 1, 0, 300);
 	two_hcas_recv(d, 1, 4000, 4000);
-	send(d, 4000);
+	post_send(d, 4000);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_int_equal(received(d, HCA_LOC_LEN_ERR), 0x8000);
+	assert_int_equal(take_receive(d, HCA_LOC_LEN_ERR), 0x8000);
 	assert_false(two_hcas_poll(d, 1, &(struct cqe){0}));
 	assert_int_equal(d->side[1].events[ENGINE_LAST_WQE], 1);
 	two_hcas_free(d);

@@ -329,8 +329,8 @@ static void a_program_that_polls_the_last_byte_sees_no_damage(void **state)
 /* ---- forged segments ---- */
 
 /* Gives side 1 an FPDU with this header and `bytes` bytes of body. */
-static void forge(struct joined *j, const struct ddp_header *h,
-		  const void *body, uint32_t bytes)
+static void forge_fpdu(struct joined *j, const struct ddp_header *h,
+		       const void *body, uint32_t bytes)
 {
 	uint8_t buf[600];
 	struct fpdu_tx tx;
@@ -403,7 +403,7 @@ static void each_wrong_header_has_its_terminate(void **state)
 
 		joined_plain(&j);
 		two_hcas_recv(j.d, 1, 0, 100);
-		forge(&j, &f->h, body, f->bytes);
+		forge_fpdu(&j, &f->h, body, f->bytes);
 		joined_run(&j);
 		joined_done(&j, 1, HCA_WR_FLUSH_ERR);
 		assert_terminated(&j, f->cause);
@@ -426,7 +426,7 @@ static void a_peer_that_floods_with_reads_is_stopped(void **state)
 	for (uint32_t i = 1; joined_phase(&j, 1) == STREAM_OPEN; i++) {
 		assert_true(i < 10);
 		h.sequence = i;
-		forge(&j, &h, body, sizeof(body));
+		forge_fpdu(&j, &h, body, sizeof(body));
 		joined_deliver(&j, 1, UINT32_MAX);
 	}
 	joined_run(&j);
@@ -456,7 +456,7 @@ static void forge_atomic(struct joined *j, struct rdmap_atomic a)
 	a.stag = j->d->side[1].mr->rkey;
 	a.offset += TWO_HCAS_BASE + 800;
 	rdmap_atomic_write(body, &a);
-	forge(j, &h, body, sizeof(body));
+	forge_fpdu(j, &h, body, sizeof(body));
 	joined_deliver(j, 1, UINT32_MAX);
 }
 
@@ -543,7 +543,7 @@ static void an_empty_response_may_name_any_memory(void **state)
 	joined_fill(&j, 0);
 	joined_deliver(&j, 1, UINT32_MAX);
 	joined_fill(&j, 1);
-	forge(&j, &h, NULL, 0);
+	forge_fpdu(&j, &h, NULL, 0);
 	joined_deliver(&j, 1, UINT32_MAX);
 	joined_done(&j, 1, HCA_SUCCESS);
 	joined_part(&j);
@@ -577,7 +577,7 @@ static void a_response_that_does_not_match_its_read_is_refused(void **state)
 		uint64_t before;
 
 		joined_plain(&j);
-		/* side 1 is the initiator, since forge writes to side 1 */
+		/* side 1 is the initiator, since forge_fpdu writes to side 1 */
 		two_hcas_send(j.d, 1, HCA_WR_RDMA_READ, 5000, 100, 0);
 		two_hcas_post(j.d, 1);
 		joined_post(&j, HCA_WR_RDMA_WRITE, 0, 0, 0);
@@ -587,7 +587,7 @@ static void a_response_that_does_not_match_its_read_is_refused(void **state)
 		h.stag = j.d->side[1].mr->lkey ^ (i == 0 ? 1 : 0);
 		h.offset = TWO_HCAS_BASE + (i == 1 ? 4999 : 5000);
 		memcpy(&before, joined_bytes(&j, 1) + 5000, 8);
-		forge(&j, &h, body, i == 2 ? 99 : 100);
+		forge_fpdu(&j, &h, body, i == 2 ? 99 : 100);
 		j.pipe[1].head = j.pipe[1].tail = 0;
 		joined_run(&j);
 		joined_done(&j, 1, HCA_WR_FLUSH_ERR);

@@ -25,7 +25,7 @@ static struct box boxes[2]; /* from side 0, from side 1 */
 static const struct stream_config config = {
 	.is_session = true, .ulpdu_max = STREAM_ULPDU_MIN, .ird = 4, .ord = 4};
 
-static void empty(struct box *b)
+static void empty_box(struct box *b)
 {
 	for (uint32_t i = 0; i < b->count; i++)
 		free(b->at[i].p);
@@ -34,23 +34,23 @@ static void empty(struct box *b)
 
 static void open_session(struct joined *j)
 {
-	empty(&boxes[0]);
-	empty(&boxes[1]);
+	empty_box(&boxes[0]);
+	empty_box(&boxes[1]);
 	joined_with(j, &config);
 	/* since each side may send first (RFC 6581 7) */
 	j->config[1].is_responder = false;
 	joined_open(j);
 }
 
-static void part(struct joined *j)
+static void part_joined(struct joined *j)
 {
-	empty(&boxes[0]);
-	empty(&boxes[1]);
+	empty_box(&boxes[0]);
+	empty_box(&boxes[1]);
 	joined_part(j);
 }
 
 /* Puts the messages that side i has to send into its box; returns how many. */
-static uint32_t fill(struct joined *j, int i)
+static uint32_t fill_box(struct joined *j, int i)
 {
 	struct two_hcas_side *s = &j->d->side[i];
 	struct box *b = &boxes[i];
@@ -74,7 +74,7 @@ static uint32_t fill(struct joined *j, int i)
 }
 
 /* Gives side `to` these bytes as a message. */
-static void hand(struct joined *j, int to, const uint8_t *p, uint32_t n)
+static void hand_message(struct joined *j, int to, const uint8_t *p, uint32_t n)
 {
 	struct two_hcas_side *s = &j->d->side[to];
 	/* a block of its own, so that the sanitizer sees reads past the end */
@@ -86,23 +86,23 @@ static void hand(struct joined *j, int to, const uint8_t *p, uint32_t n)
 }
 
 /* Delivers the message at this place in the box of side i. */
-static void deliver(struct joined *j, int i, uint32_t at)
+static void deliver_message(struct joined *j, int i, uint32_t at)
 {
 	struct box *b = &boxes[i];
 
 	assert_non_null(b->at[at].p);
-	hand(j, !i, b->at[at].p, b->at[at].bytes);
+	hand_message(j, !i, b->at[at].p, b->at[at].bytes);
 	free(b->at[at].p);
 	b->at[at].p = NULL;
 }
 
 /* Delivers messages in random order until none is on its way. */
-static void run(struct joined *j, struct rng *rng)
+static void deliver_all(struct joined *j, struct rng *rng)
 {
 	for (;;) {
 		two_hcas_run(j->d, j->d->now_ns);
-		fill(j, 0);
-		fill(j, 1);
+		fill_box(j, 0);
+		fill_box(j, 1);
 		if (!boxes[0].count && !boxes[1].count)
 			return;
 		for (int i = 0; i < 2; i++) {
@@ -111,7 +111,7 @@ static void run(struct joined *j, struct rng *rng)
 			while (b->count) {
 				uint32_t at = rng_below(rng, b->count);
 
-				deliver(j, i, at);
+				deliver_message(j, i, at);
 				b->at[at] = b->at[--b->count];
 			}
 		}
@@ -119,7 +119,7 @@ static void run(struct joined *j, struct rng *rng)
 }
 
 /* The permutation of n places with this number. */
-static void permute(uint32_t number, uint32_t n, uint32_t *order)
+static void permute_order(uint32_t number, uint32_t n, uint32_t *order)
 {
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
@@ -132,9 +132,9 @@ static void permute(uint32_t number, uint32_t n, uint32_t *order)
 	}
 }
 
-static uint32_t factorial(uint32_t n)
+static uint32_t factorial_of(uint32_t n)
 {
-	return n < 2 ? 1 : n * factorial(n - 1);
+	return n < 2 ? 1 : n * factorial_of(n - 1);
 }
 
 /* Delivers a box in the order of a permutation, and empties it. */
@@ -142,9 +142,9 @@ static void deliver_permuted(struct joined *j, int i, uint32_t number)
 {
 	uint32_t n = boxes[i].count, order[8];
 
-	permute(number % factorial(n), n, order);
+	permute_order(number % factorial_of(n), n, order);
 	for (uint32_t k = 0; k < n; k++)
-		deliver(j, i, order[k]);
+		deliver_message(j, i, order[k]);
 	boxes[i].count = 0;
 }
 
@@ -169,13 +169,13 @@ static void each_order_of_arrival_gives_the_same(void **state)
 		joined_post(&j, HCA_WR_RDMA_WRITE, 0, 300, 1000);
 		joined_post(&j, HCA_WR_SEND, 0, 200, 0);
 		joined_post(&j, HCA_WR_RDMA_READ, 8000, 300, 5000);
-		assert_int_equal(fill(&j, 0), 6);
-		permute(number, 6, order);
+		assert_int_equal(fill_box(&j, 0), 6);
+		permute_order(number, 6, order);
 		for (uint32_t k = 0; k < 6; k++) {
 			struct cqe c;
 
 			joined_idle(&j, 1);
-			deliver(&j, 0, order[k]);
+			deliver_message(&j, 0, order[k]);
 			come |= 1u << order[k];
 			if ((come & 0x1f) != 0x1f)
 				continue;
@@ -188,16 +188,16 @@ static void each_order_of_arrival_gives_the_same(void **state)
 		}
 		assert_true(come & 1u << 8);
 		boxes[0].count = 0;
-		assert_int_equal(fill(&j, 1), 3);
+		assert_int_equal(fill_box(&j, 1), 3);
 		deliver_permuted(&j, 1, number);
 		for (int i = 0; i < 3; i++)
 			joined_done(&j, 0, HCA_SUCCESS);
 		joined_same(&j, 8000, 5000, 300);
 	}
-	part(&j);
+	part_joined(&j);
 }
 
-static void exchange(struct joined *j, struct rng *rng, uint32_t bytes)
+static void exchange_data(struct joined *j, struct rng *rng, uint32_t bytes)
 {
 	two_hcas_fill(j->d, 0, 0, bytes);
 	two_hcas_fill(j->d, 1, 500000, bytes);
@@ -205,7 +205,7 @@ static void exchange(struct joined *j, struct rng *rng, uint32_t bytes)
 	joined_post(j, HCA_WR_RDMA_WRITE, 0, bytes, 100000);
 	joined_post(j, HCA_WR_SEND, 0, bytes, 0);
 	joined_post(j, HCA_WR_RDMA_READ, 600000, bytes, 500000);
-	run(j, rng);
+	deliver_all(j, rng);
 	assert_int_equal(joined_polled(j, 0).opcode, HCA_WC_RDMA_WRITE);
 	assert_int_equal(joined_polled(j, 0).opcode, HCA_WC_SEND);
 	assert_int_equal(joined_polled(j, 0).opcode, HCA_WC_RDMA_READ);
@@ -226,11 +226,11 @@ static void each_size_arrives_in_random_order(void **state)
 	open_session(&j);
 	for (int round = 0; round < 5; round++)
 		for (uint32_t i = 0; i < TEST_COUNT(sizes); i++)
-			exchange(&j, &rng, sizes[i]);
+			exchange_data(&j, &rng, sizes[i]);
 	joined_idle(&j, 0);
 	joined_idle(&j, 1);
 	joined_counted(&j);
-	part(&j);
+	part_joined(&j);
 }
 
 /* The DDP-SSN has 16 bits. */
@@ -247,9 +247,9 @@ static void the_numbers_wrap(void **state)
 	from->tx_ssn = to->rx_ssn = 0xff80;
 	to->tx_ssn = from->rx_ssn = 0xfff0;
 	for (int i = 0; i < 20; i++)
-		exchange(&j, &rng, 2000);
+		exchange_data(&j, &rng, 2000);
 	assert_true(from->tx_ssn < 0xff80 && to->tx_ssn < 0xfff0);
-	part(&j);
+	part_joined(&j);
 }
 
 /* The last segment of a message waits, since programs poll the last byte. */
@@ -260,36 +260,36 @@ static void a_segment_within_a_message_is_placed_at_once(void **state)
 	open_session(&j);
 	two_hcas_fill(j.d, 0, 0, 300);
 	joined_post(&j, HCA_WR_RDMA_WRITE, 0, 300, 1000);
-	fill(&j, 0);
-	deliver(&j, 0, 1);
+	fill_box(&j, 0);
+	deliver_message(&j, 0, 1);
 	joined_same(&j, 114, 1114, 114);
-	deliver(&j, 0, 2);
+	deliver_message(&j, 0, 2);
 	assert_int_equal(joined_bytes(&j, 1)[1228], 0);
-	deliver(&j, 0, 0);
+	deliver_message(&j, 0, 0);
 	joined_same(&j, 0, 1000, 300);
 	boxes[0].count = 0;
 	/* a segment of a SEND is placed at once too, after the first segment */
 	two_hcas_recv(j.d, 1, 3000, 400);
 	joined_post(&j, HCA_WR_SEND, 0, 350, 0);
-	fill(&j, 0);
-	deliver(&j, 0, 0);
-	deliver(&j, 0, 2);
+	fill_box(&j, 0);
+	deliver_message(&j, 0, 0);
+	deliver_message(&j, 0, 2);
 	joined_same(&j, 220, 3220, 110);
-	deliver(&j, 0, 3);
+	deliver_message(&j, 0, 3);
 	joined_idle(&j, 1);
-	deliver(&j, 0, 1);
+	deliver_message(&j, 0, 1);
 	assert_int_equal(joined_polled(&j, 1).byte_len, 350);
 	joined_same(&j, 0, 3000, 350);
 	boxes[0].count = 0;
 	/* a segment of the response to a READ is placed at once too */
 	two_hcas_fill(j.d, 1, 5000, 300);
 	joined_post(&j, HCA_WR_RDMA_READ, 8000, 300, 5000);
-	fill(&j, 0);
-	deliver(&j, 0, 0);
-	fill(&j, 1);
-	deliver(&j, 1, 1);
+	fill_box(&j, 0);
+	deliver_message(&j, 0, 0);
+	fill_box(&j, 1);
+	deliver_message(&j, 1, 1);
 	joined_same(&j, 8114, 5114, 114);
-	part(&j);
+	part_joined(&j);
 }
 
 /* Two WRITEs, and two READs, of two segments to the same memory. */
@@ -305,20 +305,20 @@ static void the_later_of_two_messages_stays(void **state)
 		two_hcas_fill(j.d, 1, 4000, 200);
 		joined_post(&j, HCA_WR_RDMA_WRITE, 1000, 200, 0);
 		joined_post(&j, HCA_WR_RDMA_WRITE, 0, 200, 0);
-		fill(&j, 0);
+		fill_box(&j, 0);
 		deliver_permuted(&j, 0, number);
 		joined_same(&j, 0, 0, 200);
 		joined_post(&j, HCA_WR_RDMA_READ, 5000, 200, 3000);
 		joined_post(&j, HCA_WR_RDMA_READ, 5000, 200, 4000);
-		fill(&j, 0);
+		fill_box(&j, 0);
 		deliver_permuted(&j, 0, 1);
-		assert_int_equal(fill(&j, 1), 4);
+		assert_int_equal(fill_box(&j, 1), 4);
 		deliver_permuted(&j, 1, number);
 		joined_same(&j, 5000, 4000, 200);
 		for (int i = 0; i < 4; i++)
 			joined_done(&j, 0, HCA_SUCCESS);
 	}
-	part(&j);
+	part_joined(&j);
 }
 
 /* RFC 6581 7. */
@@ -330,11 +330,11 @@ static void the_passive_side_may_send_first(void **state)
 	two_hcas_fill(j.d, 1, 0, 10);
 	two_hcas_send(j.d, 1, HCA_WR_RDMA_WRITE, 0, 10, 100);
 	two_hcas_post(j.d, 1);
-	assert_int_equal(fill(&j, 1), 1);
-	deliver(&j, 1, 0);
+	assert_int_equal(fill_box(&j, 1), 1);
+	deliver_message(&j, 1, 0);
 	joined_same(&j, 100, 0, 10);
 	joined_done(&j, 1, HCA_SUCCESS);
-	part(&j);
+	part_joined(&j);
 }
 
 /* ---- the end ---- */
@@ -351,18 +351,18 @@ static void a_session_ends_behind_its_last_message(void **state)
 		q[i] = j.d->side[i].side;
 	two_hcas_recv(j.d, 1, 0, 200);
 	joined_post(&j, HCA_WR_SEND, 0, 200, 0);
-	fill(&j, 0);
+	fill_box(&j, 0);
 	assert_true(engine_stream_is_drained(q[0]));
 	assert_int_equal(engine_stream_finish(q[0], end), sizeof(end));
 	assert_int_equal(engine_stream_finish(q[0], again), 0);
-	hand(&j, 1, end, sizeof(end));
+	hand_message(&j, 1, end, sizeof(end));
 	assert_false(engine_stream_has_peer_ended(q[1]));
-	deliver(&j, 0, 1);
+	deliver_message(&j, 0, 1);
 	joined_idle(&j, 1);
-	deliver(&j, 0, 0);
+	deliver_message(&j, 0, 0);
 	joined_done(&j, 1, HCA_SUCCESS);
 	assert_true(engine_stream_has_peer_ended(q[1]));
-	part(&j);
+	part_joined(&j);
 }
 
 /* RFC 5040 7.2: the RDMAP Terminate is a segment like others. */
@@ -380,13 +380,13 @@ static void a_refused_access_ends_both_sides(void **state)
 		w->rkey ^= 0x100;
 		two_hcas_post(j.d, 0);
 		joined_post(&j, HCA_WR_SEND, 0, 100, 0);
-		assert_int_equal(fill(&j, 0), 3);
+		assert_int_equal(fill_box(&j, 0), 3);
 		deliver_permuted(&j, 0, number);
 		joined_done(&j, 1, HCA_SUCCESS);
 		joined_done(&j, 1, HCA_WR_FLUSH_ERR);
 		joined_idle(&j, 1);
-		assert_int_equal(fill(&j, 1), 1);
-		deliver(&j, 1, 0);
+		assert_int_equal(fill_box(&j, 1), 1);
+		deliver_message(&j, 1, 0);
 		two_hcas_run(j.d, j.d->now_ns);
 		for (int i = 0; i < 2; i++) {
 			assert_int_equal(joined_phase(&j, i), STREAM_OVER);
@@ -394,7 +394,7 @@ static void a_refused_access_ends_both_sides(void **state)
 		}
 		assert_string_equal(j.d->side[0].explained.detail,
 				    terminate_row(TERMINATE_STAG)->text);
-		part(&j);
+		part_joined(&j);
 	}
 }
 
@@ -406,14 +406,14 @@ static void assert_session_ended(struct joined *j, const char *words)
 	assert_int_equal(joined_state(j, 1), HCA_QP_ERR);
 	assert_non_null(j->d->side[1].explained.detail);
 	assert_non_null(strstr(j->d->side[1].explained.detail, words));
-	assert_int_equal(fill(j, 1), 1); /* its Terminate */
+	assert_int_equal(fill_box(j, 1), 1); /* its Terminate */
 	assert_int_equal(joined_phase(j, 1), STREAM_OVER);
 	/* nothing is taken any more */
 	two_hcas_fill(j->d, 0, 0, 100);
 	if (boxes[0].count && boxes[0].at[0].p)
-		deliver(j, 0, 0);
+		deliver_message(j, 0, 0);
 	assert_int_equal(joined_bytes(j, 1)[1000], 0);
-	part(j);
+	part_joined(j);
 }
 
 /* Opens a session.  A WRITE of one message, number 1, is on its way. */
@@ -422,7 +422,7 @@ static void open_with_write(struct joined *j)
 	open_session(j);
 	two_hcas_fill(j->d, 0, 0, 100);
 	joined_post(j, HCA_WR_RDMA_WRITE, 0, 100, 1000);
-	fill(j, 0);
+	fill_box(j, 0);
 }
 
 /* RFC 5043 6.1 and 10. */
@@ -450,7 +450,7 @@ static void messages_against_the_rules_end_the_session(void **state)
 
 	for (uint32_t i = 0; i < TEST_COUNT(bad); i++) {
 		open_with_write(&j);
-		hand(&j, 1, bad[i].bytes, bad[i].count);
+		hand_message(&j, 1, bad[i].bytes, bad[i].count);
 		assert_session_ended(&j, bad[i].words);
 	}
 }
@@ -461,9 +461,9 @@ static void a_message_twice_ends_the_session(void **state)
 	struct joined j;
 
 	open_with_write(&j);
-	hand(&j, 1, early, sizeof(early));
+	hand_message(&j, 1, early, sizeof(early));
 	assert_int_equal(joined_state(&j, 1), HCA_QP_RTS);
-	hand(&j, 1, early, sizeof(early));
+	hand_message(&j, 1, early, sizeof(early));
 	assert_session_ended(&j, "come before");
 }
 
@@ -474,15 +474,15 @@ static void nothing_follows_the_end(void **state)
 	struct joined j;
 
 	open_with_write(&j);
-	hand(&j, 1, more, sizeof(more));
-	hand(&j, 1, end, sizeof(end));
+	hand_message(&j, 1, more, sizeof(more));
+	hand_message(&j, 1, end, sizeof(end));
 	assert_int_equal(joined_state(&j, 1), HCA_QP_RTS);
-	deliver(&j, 0, 0);
+	deliver_message(&j, 0, 0);
 	joined_same(&j, 0, 1000, 100);
 	two_hcas_run(j.d, j.d->now_ns);
 	assert_int_equal(joined_state(&j, 1), HCA_QP_ERR);
 	assert_non_null(strstr(j.d->side[1].explained.detail, "after the end"));
-	part(&j);
+	part_joined(&j);
 }
 
 /* Neither the count nor the bytes of kept messages grow without bound. */
@@ -502,7 +502,7 @@ static void a_peer_that_leaves_a_gap_is_given_up(void **state)
 			assert_true(s->kept <= SESSION_KEPT_MAX);
 			session_write_head(early, SESSION_SEGMENT,
 					   (uint16_t)ssn);
-			hand(&j, 1, early, bytes);
+			hand_message(&j, 1, early, bytes);
 		}
 		most = SESSION_KEPT_MAX / (bytes + 64);
 		if (most > SESSION_WINDOW - 1)

@@ -57,7 +57,7 @@ static void connect_pair(int *near, int *far)
 	close(listener);
 }
 
-static void wire(struct wired *w)
+static void wire_up(struct wired *w)
 {
 	memset(w, 0, sizeof(*w));
 	joined_plain(&w->j);
@@ -71,7 +71,7 @@ static void wire(struct wired *w)
 			 0);
 }
 
-static void unwire(struct wired *w)
+static void take_down(struct wired *w)
 {
 	stream_set_fini(&w->set);
 	close(w->peer);
@@ -91,7 +91,7 @@ static bool is_due(const struct wired *w)
 	return poll(&p, 1, 0) == 1;
 }
 
-static void turn(struct wired *w)
+static void receive_turn(struct wired *w)
 {
 	stream_set_receive(&w->set, w->j.d->side[0].engine, w->j.d->now_ns);
 }
@@ -104,7 +104,7 @@ static void end_queue_pair(struct wired *w)
 
 /* Posts a WRITE, which completes although the socket takes only a part of the
  * WRITE's bytes. */
-static void fill(struct wired *w)
+static void fill_socket(struct wired *w)
 {
 	struct engine *e = w->j.d->side[0].engine;
 	struct engine_frame frame;
@@ -128,7 +128,7 @@ static void read_all(struct wired *w)
 		struct pollfd p = {w->peer, POLLIN, 0};
 
 		while (!poll(&p, 1, 0))
-			turn(w);
+			receive_turn(w);
 		n = recv(w->peer, bytes, sizeof(bytes), 0);
 		assert_true(n >= 0);
 		engine_stream_rx(s->engine, s->side, bytes, (uint32_t)n,
@@ -143,10 +143,10 @@ static void take_fin(struct wired *w)
 	struct pollfd p = {w->stream.fd, POLLRDHUP, 0};
 
 	assert_int_equal(poll(&p, 1, 30000), 1);
-	turn(w);
+	receive_turn(w);
 	/* the kernel may still move bytes between its buffers */
 	for (int i = 0; i < 1000 && is_due(w); i++)
-		turn(w);
+		receive_turn(w);
 }
 
 /* The peer sends FIN, and reads only later. */
@@ -155,8 +155,8 @@ static void the_bytes_of_a_completed_request_reach_a_peer_that_reads(void **s)
 	for (int lingers = 0; lingers <= 1; lingers++) {
 		struct wired w;
 
-		wire(&w);
-		fill(&w);
+		wire_up(&w);
+		fill_socket(&w);
 		if (lingers)
 			end_queue_pair(&w);
 		shutdown(w.peer, SHUT_WR);
@@ -167,7 +167,7 @@ static void the_bytes_of_a_completed_request_reach_a_peer_that_reads(void **s)
 		read_all(&w);
 		assert_int_equal(w.ends, 1);
 		assert_false(stream_set_is_open(&w.set));
-		unwire(&w);
+		take_down(&w);
 	}
 }
 
@@ -177,15 +177,15 @@ static void a_copy_of_the_descriptor_wakes_no_thread(void **s)
 	struct wired w;
 	int copy;
 
-	wire(&w);
+	wire_up(&w);
 	copy = dup(w.stream.fd);
 	end_queue_pair(&w);
 	shutdown(w.peer, SHUT_WR);
 	while (stream_set_is_open(&w.set))
-		turn(&w);
+		receive_turn(&w);
 	assert_false(is_due(&w));
 	close(copy);
-	unwire(&w);
+	take_down(&w);
 }
 
 /* The program ends the connection before its request has completed. */
@@ -194,12 +194,12 @@ static void the_end_by_the_program_itself_is_not_explained(void **s)
 	struct engine_event e;
 	struct wired w;
 
-	wire(&w);
+	wire_up(&w);
 	joined_post(&w.j, HCA_WR_RDMA_READ, 0, 100, 0);
 	end_queue_pair(&w);
 	assert_int_equal(joined_state(&w.j, 0), HCA_QP_ERR);
 	assert_int_equal(engine_events(w.j.d->side[0].engine, &e, 1), 0);
-	unwire(&w);
+	take_down(&w);
 }
 
 int main(void)

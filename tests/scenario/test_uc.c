@@ -10,15 +10,16 @@
 #include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
-static void fill(struct two_hcas *d, uint64_t at, uint32_t bytes, uint8_t with)
+static void fill_bytes(struct two_hcas *d, uint64_t at, uint32_t bytes,
+		       uint8_t with)
 {
 	memset(d->side[0].memory.bytes + at, with, bytes);
 }
 
-static void send(struct two_hcas *d, enum hca_wr op, uint32_t bytes,
-		 uint8_t with)
+static void run_request(struct two_hcas *d, enum hca_wr op, uint32_t bytes,
+			uint8_t with)
 {
-	fill(d, 0, bytes, with);
+	fill_bytes(d, 0, bytes, with);
 	two_hcas_send(d, 0, op, 0, bytes, 300000)->imm_be = with;
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + LONG);
@@ -53,11 +54,12 @@ static void messages_of_every_length_arrive(void **state)
 
 	for (uint8_t k = 0; k < 6; k++) {
 		two_hcas_recv(d, 1, 500000, 200000);
-		send(d, HCA_WR_SEND_IMM, lengths[k], (uint8_t)(k + 1));
+		run_request(d, HCA_WR_SEND_IMM, lengths[k], (uint8_t)(k + 1));
 		assert_sent(d, HCA_SUCCESS);
 		assert_got(d, 500000, lengths[k], (uint8_t)(k + 1));
 		two_hcas_recv(d, 1, 0, 0);
-		send(d, HCA_WR_RDMA_WRITE_IMM, lengths[k], (uint8_t)(k + 9));
+		run_request(d, HCA_WR_RDMA_WRITE_IMM, lengths[k],
+			    (uint8_t)(k + 9));
 		assert_sent(d, HCA_SUCCESS);
 		assert_got(d, 300000, lengths[k], (uint8_t)(k + 9));
 	}
@@ -103,10 +105,10 @@ static void a_gap_drops_its_message_and_the_next_one_arrives(void **state)
 		d->context = &n;
 		two_hcas_recv(d, 1, 500000, 2000);
 		two_hcas_recv(d, 1, 500000, 2000);
-		send(d, HCA_WR_SEND, 5 * 256, 1);
+		run_request(d, HCA_WR_SEND, 5 * 256, 1);
 		assert_sent(d, HCA_SUCCESS);
 		assert_false(two_hcas_poll(d, 1, &c));
-		send(d, HCA_WR_SEND, 3 * 256, 2);
+		run_request(d, HCA_WR_SEND, 3 * 256, 2);
 		assert_sent(d, HCA_SUCCESS);
 		assert_got(d, 500000, 3 * 256, 2);
 		assert_int_equal(d->side[1].explained.cause, EXPLAIN_DROPPED);
@@ -120,9 +122,9 @@ static void no_receive_drops_the_message_only(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
 
-	send(d, HCA_WR_SEND, 1000, 1);
+	run_request(d, HCA_WR_SEND, 1000, 1);
 	two_hcas_recv(d, 1, 500000, 2000);
-	send(d, HCA_WR_SEND, 1000, 2);
+	run_request(d, HCA_WR_SEND, 1000, 2);
 	assert_got(d, 500000, 1000, 2);
 	assert_int_equal(d->side[1].qp->state, HCA_QP_RTS);
 	two_hcas_free(d);
@@ -132,7 +134,7 @@ static void a_message_of_many_packets_waits_for_its_receive(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
 
-	fill(d, 0, 5000, 7);
+	fill_bytes(d, 0, 5000, 7);
 	two_hcas_send(d, 0, HCA_WR_SEND, 0, 5000, 0);
 	two_hcas_post(d, 0);
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE_IMM, 0, 700, 300000);
@@ -151,8 +153,8 @@ static void too_long_a_message_leaves_its_receive(void **state)
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
 
 	two_hcas_recv(d, 1, 500000, 600);
-	send(d, HCA_WR_SEND, 601, 1);
-	send(d, HCA_WR_SEND, 600, 2);
+	run_request(d, HCA_WR_SEND, 601, 1);
+	run_request(d, HCA_WR_SEND, 600, 2);
 	assert_got(d, 500000, 600, 2);
 	two_hcas_free(d);
 }
@@ -168,7 +170,7 @@ static void a_wrong_key_drops_the_write_and_tells_the_responder(void **state)
 	assert_int_equal(d->side[1].qp->state, HCA_QP_RTS);
 	assert_int_equal(d->side[1].explained.cause, EXPLAIN_DROPPED);
 	two_hcas_recv(d, 1, 0, 0);
-	send(d, HCA_WR_RDMA_WRITE_IMM, 1000, 3);
+	run_request(d, HCA_WR_RDMA_WRITE_IMM, 1000, 3);
 	assert_sent(d, HCA_SUCCESS);
 	assert_got(d, 300000, 1000, 3);
 	two_hcas_free(d);
@@ -200,7 +202,7 @@ static void a_local_error_stops_the_send_queue_alone(void **state)
 					  d->side[0].ip, d->now_ns, &why),
 			 0);
 	two_hcas_recv(d, 1, 500000, 2000);
-	send(d, HCA_WR_SEND, 700, 4);
+	run_request(d, HCA_WR_SEND, 700, 4);
 	assert_sent(d, HCA_SUCCESS);
 	assert_got(d, 500000, 700, 4);
 	two_hcas_free(d);

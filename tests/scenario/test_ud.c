@@ -17,7 +17,8 @@
 
 static const uint8_t group[16] = {[10] = 0xff, 0xff, 239, 1, 2, 3};
 
-static struct wqe *request(struct two_hcas *d, uint32_t bytes, uint8_t with)
+static struct wqe *prepare_send(struct two_hcas *d, uint32_t bytes,
+				uint8_t with)
 {
 	memset(d->side[0].memory.bytes, with, bytes);
 	return two_hcas_send(d, 0, HCA_WR_SEND, 0, bytes, 0);
@@ -55,7 +56,7 @@ static struct cqe assert_got(struct two_hcas *d, uint32_t bytes, uint8_t with)
 	return c;
 }
 
-static const struct engine_counters *counters(struct two_hcas *d)
+static const struct engine_counters *counters_of(struct two_hcas *d)
 {
 	return engine_counters(d->side[1].engine, 0);
 }
@@ -67,7 +68,7 @@ static void a_datagram_comes_behind_its_ip_header(void **state)
 	struct ip_v4 ip;
 
 	two_hcas_recv(d, 1, AT, GRH + 4096);
-	request(d, 4096, 7);
+	prepare_send(d, 4096, 7);
 	post_and_run(d);
 	assert_sent(d, HCA_SUCCESS);
 	assert_got(d, 4096, 7);
@@ -86,12 +87,12 @@ static void an_immediate_and_nothing_else_fits_a_receive_of_40_bytes(void **s)
 	struct cqe c;
 
 	two_hcas_recv(d, 1, AT, GRH);
-	request(d, 1, 7);
+	prepare_send(d, 1, 7);
 	post_and_run(d);
 	assert_sent(d, HCA_SUCCESS);
 	assert_false(two_hcas_poll(d, 1, &c));
-	assert_int_equal(counters(d)->rx_dropped, 1);
-	w = request(d, 0, 0);
+	assert_int_equal(counters_of(d)->rx_dropped, 1);
+	w = prepare_send(d, 0, 0);
 	w->opcode = HCA_WR_SEND_IMM;
 	w->imm_be = 0x11223344;
 	post_and_run(d);
@@ -120,7 +121,7 @@ static void sent_datagrams_are_not_in_flight(void **state)
 static void a_wrong_qkey_is_dropped_and_counted(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
-	struct wqe *w = request(d, 100, 1);
+	struct wqe *w = prepare_send(d, 100, 1);
 	struct cqe c;
 
 	two_hcas_recv(d, 1, AT, 1000);
@@ -128,7 +129,7 @@ static void a_wrong_qkey_is_dropped_and_counted(void **state)
 	post_and_run(d);
 	assert_sent(d, HCA_SUCCESS);
 	assert_false(two_hcas_poll(d, 1, &c));
-	assert_int_equal(counters(d)->qkey_violations, 1);
+	assert_int_equal(counters_of(d)->qkey_violations, 1);
 	assert_int_equal(d->side[1].explained.cause, EXPLAIN_DROPPED);
 	two_hcas_free(d);
 }
@@ -136,7 +137,7 @@ static void a_wrong_qkey_is_dropped_and_counted(void **state)
 static void a_qkey_with_its_high_bit_stands_for_the_senders_own(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
-	struct wqe *w = request(d, 100, 1);
+	struct wqe *w = prepare_send(d, 100, 1);
 
 	two_hcas_recv(d, 1, AT, 1000);
 	wq_to(&d->side[0].qp->sq, w)->qkey = 0x80000000;
@@ -152,7 +153,7 @@ static void each_reason_to_drop_is_reported_once(void **state)
 	/* first without a receive, then with a wrong Q_Key */
 	for (uint32_t reason = 1; reason <= 2; reason++) {
 		for (int k = 0; k < 5; k++) {
-			struct wqe *w = request(d, 100, 1);
+			struct wqe *w = prepare_send(d, 100, 1);
 
 			if (reason == 2)
 				wq_to(&d->side[0].qp->sq, w)->qkey = 5;
@@ -160,8 +161,8 @@ static void each_reason_to_drop_is_reported_once(void **state)
 		}
 		assert_int_equal(d->side[1].events[ENGINE_EXPLAIN], reason);
 	}
-	assert_int_equal(counters(d)->rx_dropped, 10);
-	assert_int_equal(counters(d)->qkey_violations, 5);
+	assert_int_equal(counters_of(d)->rx_dropped, 10);
+	assert_int_equal(counters_of(d)->qkey_violations, 5);
 	two_hcas_free(d);
 }
 
@@ -171,7 +172,7 @@ static void a_message_waits_a_little_for_its_receive(void **state)
 	struct cqe c;
 
 	for (uint8_t k = 1; k <= 3; k++) {
-		request(d, 100, k);
+		prepare_send(d, 100, k);
 		two_hcas_post(d, 0);
 		two_hcas_run(d, d->now_ns + 10000000);
 	}
@@ -180,7 +181,7 @@ static void a_message_waits_a_little_for_its_receive(void **state)
 		two_hcas_recv(d, 1, AT, 1000);
 		assert_got(d, 100, k);
 	}
-	assert_int_equal(counters(d)->rx_dropped, 0);
+	assert_int_equal(counters_of(d)->rx_dropped, 0);
 	two_hcas_free(d);
 }
 
@@ -188,7 +189,7 @@ static void a_process_that_slept_has_its_time_on_waking(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
-	request(d, 100, 1);
+	prepare_send(d, 100, 1);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + 1000000);
 	d->now_ns += 3000000000;
@@ -204,7 +205,7 @@ static void a_program_not_seen_to_poll_has_more_time(void **state)
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
 	for (uint8_t k = 1; k <= 2; k++) {
-		request(d, 100, k);
+		prepare_send(d, 100, k);
 		two_hcas_post(d, 0);
 		engine_polled(d->side[1].engine, d->now_ns);
 		two_hcas_run(d, d->now_ns + 1000000000);
@@ -215,7 +216,7 @@ static void a_program_not_seen_to_poll_has_more_time(void **state)
 		if (k == 1)
 			assert_got(d, 100, k);
 	}
-	assert_int_equal(counters(d)->rx_dropped, 1);
+	assert_int_equal(counters_of(d)->rx_dropped, 1);
 	two_hcas_free(d);
 }
 
@@ -223,18 +224,18 @@ static void a_late_receiver_is_not_waited_for_again(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
-	request(d, 100, 1);
+	prepare_send(d, 100, 1);
 	post_and_run(d);
-	assert_int_equal(counters(d)->rx_dropped, 1);
-	request(d, 100, 2);
+	assert_int_equal(counters_of(d)->rx_dropped, 1);
+	prepare_send(d, 100, 2);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + 1000000);
-	assert_int_equal(counters(d)->rx_dropped, 2);
+	assert_int_equal(counters_of(d)->rx_dropped, 2);
 	two_hcas_recv(d, 1, AT, 1000);
-	request(d, 100, 3);
+	prepare_send(d, 100, 3);
 	post_and_run(d);
 	assert_got(d, 100, 3);
-	request(d, 100, 4);
+	prepare_send(d, 100, 4);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + 1000000);
 	two_hcas_recv(d, 1, AT, 1000);
@@ -247,7 +248,7 @@ static void many_waiting_datagrams_choke_the_receiver(void **state)
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 256);
 
 	for (int k = 0; k < 200; k++) {
-		request(d, 100, 1);
+		prepare_send(d, 100, 1);
 		two_hcas_post(d, 0);
 	}
 	two_hcas_run(d, d->now_ns + 1000000);
@@ -271,7 +272,7 @@ static void a_queue_pair_without_receives_does_not_hold_up_another(void **state)
 	struct ibt_qp *side = engine_qp_add(s->engine, qp);
 
 	for (int k = 0; k < 200; k++) {
-		request(d, 100, 1);
+		prepare_send(d, 100, 1);
 		two_hcas_post(d, 0);
 	}
 	two_hcas_run(d, d->now_ns + 1000000);
@@ -280,7 +281,7 @@ static void a_queue_pair_without_receives_does_not_hold_up_another(void **state)
 		two_hcas_recv(d, 1, AT, 1000);
 	for (int k = 0; k < 128; k++)
 		assert_got(d, 100, 1);
-	assert_int_equal(counters(d)->rx_dropped, 72);
+	assert_int_equal(counters_of(d)->rx_dropped, 72);
 	engine_qp_remove(s->engine, side);
 	qp_withdraw(&s->hca, qp);
 	qp_free(&s->hca, qp);
@@ -292,9 +293,9 @@ static void too_small_a_receive_waits_for_the_next_message(void **state)
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
 	two_hcas_recv(d, 1, AT, GRH + 99);
-	request(d, 100, 1);
+	prepare_send(d, 100, 1);
 	post_and_run(d);
-	request(d, 99, 2);
+	prepare_send(d, 99, 2);
 	post_and_run(d);
 	assert_got(d, 99, 2);
 	two_hcas_free(d);
@@ -304,7 +305,7 @@ static void more_than_the_mtu_is_a_local_error(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
-	request(d, 4097, 1);
+	prepare_send(d, 4097, 1);
 	post_and_run(d);
 	assert_sent(d, HCA_LOC_LEN_ERR);
 	assert_int_equal(d->side[0].qp->state, HCA_QP_SQE);
@@ -316,7 +317,7 @@ static void a_queue_pair_in_sqe_still_receives(void **state)
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	struct cqe c;
 
-	request(d, 4097, 1);
+	prepare_send(d, 4097, 1);
 	post_and_run(d);
 	assert_sent(d, HCA_LOC_LEN_ERR);
 	two_hcas_recv(d, 0, AT, 1000);
@@ -335,7 +336,7 @@ static void a_receive_of_bad_memory_fails_the_queue_pair(void **state)
 
 	d->side[1].memory.size = AT;
 	two_hcas_recv(d, 1, AT, 1000);
-	request(d, 100, 1);
+	prepare_send(d, 100, 1);
 	post_and_run(d);
 	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.status, HCA_LOC_PROT_ERR);
@@ -358,10 +359,10 @@ static void another_partition_is_counted_and_dropped(void **state)
 
 	d->fate = another_pkey;
 	two_hcas_recv(d, 1, AT, 1000);
-	request(d, 100, 1);
+	prepare_send(d, 100, 1);
 	post_and_run(d);
 	assert_false(two_hcas_poll(d, 1, &c));
-	assert_int_equal(counters(d)->pkey_violations, 1);
+	assert_int_equal(counters_of(d)->pkey_violations, 1);
 	two_hcas_free(d);
 }
 
@@ -380,19 +381,19 @@ static void a_queue_pair_gets_datagrams_of_a_group_while_attached(void **state)
 	struct cqe c;
 
 	two_hcas_recv(d, 1, AT, 1000);
-	to_group(d, request(d, 100, 1));
+	to_group(d, prepare_send(d, 100, 1));
 	post_and_run(d);
 	assert_false(two_hcas_poll(d, 1, &c));
 	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
 	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
-	to_group(d, request(d, 100, 2));
+	to_group(d, prepare_send(d, 100, 2));
 	post_and_run(d);
 	assert_got(d, 100, 2);
 	assert_int_equal(engine_mcast_detach(s->engine, s->side, group), 0);
 	assert_int_equal(engine_mcast_detach(s->engine, s->side, group),
 			 -EINVAL);
 	two_hcas_recv(d, 1, AT, 1000);
-	to_group(d, request(d, 100, 3));
+	to_group(d, prepare_send(d, 100, 3));
 	post_and_run(d);
 	assert_false(two_hcas_poll(d, 1, &c));
 	two_hcas_free(d);
@@ -404,7 +405,7 @@ static void assert_heard(struct two_hcas *d, uint8_t seed, int times)
 	struct cqe c;
 
 	two_hcas_recv(d, 1, AT, 1000);
-	to_group(d, request(d, 100, seed));
+	to_group(d, prepare_send(d, 100, seed));
 	post_and_run(d);
 	for (int i = 0; i < times; i++)
 		assert_got(d, 100, seed);
@@ -455,7 +456,7 @@ static void a_sender_does_not_hear_itself(void **state)
 	/* the second datagram is from another local address, and leaves before
 	 * the first arrives */
 	for (uint8_t i = 0; i < 2; i++) {
-		struct wqe *w = request(d, 100, 1);
+		struct wqe *w = prepare_send(d, 100, 1);
 
 		to_group(d, w);
 		wq_to(&s->qp->sq, w)->from[15] ^= i;
@@ -487,7 +488,7 @@ static void a_sender_with_the_same_qpn_elsewhere_is_heard(void **state)
 	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
 	two_hcas_recv(d, 1, AT, 1000);
 	d->side[0].qp->qpn = s->qp->qpn;
-	to_group(d, request(d, 100, 1));
+	to_group(d, prepare_send(d, 100, 1));
 	post_and_run(d);
 	assert_got(d, 100, 1);
 	two_hcas_free(d);
@@ -503,14 +504,14 @@ static void a_datagram_to_a_group_names_no_queue_pair(void **state)
 
 	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
 	two_hcas_recv(d, 1, AT, 1000);
-	w = request(d, 100, 1);
+	w = prepare_send(d, 100, 1);
 	to_group(d, w);
 	wq_to(&d->side[0].qp->sq, w)->qpn = s->qp->qpn;
 	/* so the datagram goes in a packet, and not direct */
 	wq_to(&d->side[0].qp->sq, w)->local = false;
 	post_and_run(d);
 	assert_false(two_hcas_poll(d, 1, &c));
-	assert_int_equal(counters(d)->refused.wrong_peer, 1);
+	assert_int_equal(counters_of(d)->refused.wrong_peer, 1);
 	two_hcas_free(d);
 }
 
@@ -531,7 +532,7 @@ static void a_receive_that_was_not_posted_does_not_complete(void **state)
 			two_hcas_recv(d, 1, AT, 1000);
 		else
 			qp_target(qp)->held = size + 1;
-		request(d, 100, 1);
+		prepare_send(d, 100, 1);
 		two_hcas_post(d, 0);
 		two_hcas_run(d, d->now_ns + 1000000000);
 		assert_int_equal(two_hcas_poll(d, 1, &c), k < size);
@@ -567,12 +568,12 @@ static void a_datagram_waits_for_the_holder_of_the_responder_lock(void **state)
 		two_hcas_recv(d, 1, AT, 1000);
 	set_lock_holder(d, 99);
 	for (uint8_t k = 1; k <= 2; k++) {
-		request(d, 100, k);
+		prepare_send(d, 100, k);
 		two_hcas_post(d, 0);
 		two_hcas_run(d, d->now_ns + 1000000000);
 	}
 	assert_false(two_hcas_poll(d, 1, &c));
-	assert_int_equal(counters(d)->rx_dropped, 0);
+	assert_int_equal(counters_of(d)->rx_dropped, 0);
 	set_lock_holder(d, 0);
 	two_hcas_run(d, d->now_ns + 2000000);
 	assert_true(two_hcas_poll(d, 1, &c));
@@ -587,16 +588,16 @@ datagrams_are_dropped_while_the_responder_lock_stays_held(void **state)
 
 	two_hcas_recv(d, 1, AT, 1000);
 	set_lock_holder(d, 99);
-	request(d, 100, 1);
+	prepare_send(d, 100, 1);
 	post_and_run(d);
-	assert_int_equal(counters(d)->rx_dropped, 1);
+	assert_int_equal(counters_of(d)->rx_dropped, 1);
 	assert_int_equal(d->side[1].explained.cause, EXPLAIN_DROPPED);
-	request(d, 100, 2);
+	prepare_send(d, 100, 2);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + 1000000);
-	assert_int_equal(counters(d)->rx_dropped, 2);
+	assert_int_equal(counters_of(d)->rx_dropped, 2);
 	set_lock_holder(d, 0);
-	request(d, 100, 3);
+	prepare_send(d, 100, 3);
 	post_and_run(d);
 	assert_got(d, 100, 3);
 	two_hcas_free(d);

@@ -37,7 +37,7 @@ static void datagrams_use_no_packets(void **state)
 		assert_memory_equal(d->side[1].memory.bytes + AT + 40,
 				    d->side[0].memory.bytes, lengths[k]);
 	}
-	assert_int_equal(packets(d), 0);
+	assert_int_equal(packets_sent(d), 0);
 	two_hcas_free(d);
 }
 
@@ -52,7 +52,7 @@ static void a_dead_process_gets_packets_and_its_successor_none(void **state)
 		if (k == 1) {
 			two_hcas_end_process(d, 1);
 			two_hcas_run(d, d->now_ns);
-			assert_int_equal(packets(d), 1);
+			assert_int_equal(packets_sent(d), 1);
 			d->side[1].hca.shared->pulse.word = 1;
 			assert_ptr_equal(engine_released(d->side[0].engine), d);
 			assert_null(engine_released(d->side[0].engine));
@@ -61,7 +61,7 @@ static void a_dead_process_gets_packets_and_its_successor_none(void **state)
 		assert_done(d, 0, HCA_SUCCESS);
 		assert_done(d, 1, HCA_SUCCESS);
 	}
-	assert_int_equal(packets(d), 1);
+	assert_int_equal(packets_sent(d), 1);
 	two_hcas_free(d);
 }
 
@@ -104,7 +104,7 @@ static void each_target_has_its_own_path(void **state)
 	for (int k = 0; k < 4; k++)
 		assert_done(d, 1, HCA_SUCCESS);
 	assert_false(two_hcas_poll(d, 1, &(struct cqe){0}));
-	assert_int_equal(packets(d), 4);
+	assert_int_equal(packets_sent(d), 4);
 	two_hcas_free(d);
 }
 
@@ -132,7 +132,7 @@ static void messages_of_uc_use_no_packets(void **state)
 			    d->side[0].memory.bytes, 2500);
 	assert_memory_equal(d->side[1].memory.bytes + 2 * AT,
 			    d->side[0].memory.bytes, 2500);
-	assert_int_equal(packets(d), 0);
+	assert_int_equal(packets_sent(d), 0);
 	two_hcas_free(d);
 }
 
@@ -151,7 +151,7 @@ static void uc_uses_packets_after_a_send_without_a_receive(void **state)
 		two_hcas_run(d, d->now_ns);
 		assert_done(d, 0, HCA_SUCCESS);
 	}
-	assert_int_equal(packets(d), 2);
+	assert_int_equal(packets_sent(d), 2);
 	assert_done(d, 1, HCA_SUCCESS);
 	for (uint8_t k = 1; k < 3; k++) {
 		two_hcas_recv(d, 1, AT, FEW);

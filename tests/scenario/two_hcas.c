@@ -114,8 +114,8 @@ static void side_init(struct two_hcas *d, int i, uint32_t type, uint32_t depth,
 	s->side = engine_qp_add(s->engine, s->qp);
 }
 
-static void modify(struct two_hcas *d, int i, struct hca_qp_attr *a,
-		   uint32_t mask)
+static void modify_qp(struct two_hcas *d, int i, struct hca_qp_attr *a,
+		      uint32_t mask)
 {
 	struct two_hcas_side *s = &d->side[i];
 	const char *why = "";
@@ -149,7 +149,7 @@ void two_hcas_connect(struct two_hcas *d, int i, uint32_t mtu)
 				.access_flags = 15,
 				.qkey = TWO_HCAS_QKEY};
 
-	modify(d, i, &a, HCA_QP_PKEY_INDEX | HCA_QP_PORT | masks[type].init);
+	modify_qp(d, i, &a, HCA_QP_PKEY_INDEX | HCA_QP_PORT | masks[type].init);
 	a = (struct hca_qp_attr){.qp_state = HCA_QP_RTR,
 				 .path_mtu = mtu,
 				 .dest_qpn = d->side[!i].qp->qpn,
@@ -165,14 +165,14 @@ void two_hcas_connect(struct two_hcas *d, int i, uint32_t mtu)
 		subnet_gid(d->subnet, !i, a.ah.dgid);
 		subnet_gid(d->subnet, i, a.ah.sgid);
 	}
-	modify(d, i, &a, masks[type].rtr);
+	modify_qp(d, i, &a, masks[type].rtr);
 	a = (struct hca_qp_attr){.qp_state = HCA_QP_RTS,
 				 .sq_psn = i ? 0x123456 : 0xfffff0,
 				 .timeout = 14,
 				 .retry_cnt = 7,
 				 .rnr_retry = 7,
 				 .max_rd_atomic = 4};
-	modify(d, i, &a, masks[type].rts);
+	modify_qp(d, i, &a, masks[type].rts);
 }
 
 static struct two_hcas *make_sides(uint32_t type, uint32_t mtu, uint32_t depth,
