@@ -24,15 +24,15 @@
 
 enum { BYTES = 100 };
 
-static void swap(int fd, const struct endpoint_address *out,
-		 struct endpoint_address *in)
+static void swap_addresses(int fd, const struct endpoint_address *out,
+			   struct endpoint_address *in)
 {
 	if (write(fd, out, sizeof(*out)) != (ssize_t)sizeof(*out) ||
 	    recv(fd, in, sizeof(*in), MSG_WAITALL) != (ssize_t)sizeof(*in))
 		exit(1); /* the peer has failed, and has printed why */
 }
 
-static void await(int fd)
+static void await_byte(int fd)
 {
 	char byte;
 
@@ -40,7 +40,7 @@ static void await(int fd)
 		exit(1);
 }
 
-static void tell(int fd)
+static void send_byte(int fd)
 {
 	if (write(fd, "", 1) != 1)
 		exit(1);
@@ -52,14 +52,14 @@ static void connect_by(struct endpoint *e, int fd,
 	struct endpoint_address self;
 
 	endpoint_address_get(e, &self);
-	swap(fd, &self, peer);
+	swap_addresses(fd, &self, peer);
 	endpoint_to_rtr(e, peer);
 	endpoint_to_rts(e, &self, 7);
-	tell(fd);
-	await(fd);
+	send_byte(fd);
+	await_byte(fd);
 }
 
-static void callee(int fd, int round)
+static void be_callee(int fd, int round)
 {
 	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
 	struct endpoint_address peer;
@@ -68,12 +68,12 @@ static void callee(int fd, int round)
 	endpoint_open(&e, IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
 		      ENDPOINT_ALL_REMOTE);
 	connect_by(&e, fd, &peer);
-	await(fd);
+	await_byte(fd);
 	if (round % 2)
 		ibv_modify_qp(e.qp, &error, IBV_QP_STATE);
 	else if (!ibv_destroy_qp(e.qp))
 		e.qp = NULL;
-	await(fd);
+	await_byte(fd);
 	if (e.qp)
 		ibv_destroy_qp(e.qp);
 	_exit(0);
@@ -95,7 +95,7 @@ static long count_sent(void)
 }
 
 /* Returns whether the WRITE succeeds. */
-static bool caller(int fd)
+static bool be_caller(int fd)
 {
 	struct endpoint_address peer;
 	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
@@ -118,11 +118,11 @@ static bool caller(int fd)
 		return false;
 	while (count_sent() == before)
 		sched_yield();
-	tell(fd);
+	send_byte(fd);
 	if (!endpoint_wait(&e, &wc) || wc.status)
 		fprintf(stderr, "the WRITE ends with: %s\n",
 			ibv_wc_status_str(wc.status));
-	tell(fd);
+	send_byte(fd);
 	endpoint_close(&e);
 	return !wc.status;
 }
@@ -143,8 +143,8 @@ static bool run_round(int round)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(fd[!i]);
 		if (i)
-			callee(fd[1], round);
-		_exit(!caller(fd[0]));
+			be_callee(fd[1], round);
+		_exit(!be_caller(fd[0]));
 	}
 	close(fd[0]);
 	close(fd[1]);

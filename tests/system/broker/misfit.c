@@ -43,7 +43,7 @@ static void note_run(const char *self)
 		abort();
 }
 
-static void introduce(unsigned version, enum proto_kind kind, uint32_t value)
+static void send_proto(unsigned version, enum proto_kind kind, uint32_t value)
 {
 	struct proto m = {.magic = PROTO_MAGIC,
 			  .version = (uint16_t)version,
@@ -77,7 +77,7 @@ static void serve_badly(void)
 	char byte;
 	int fd;
 
-	introduce(PROTO_VERSION, PROTO_WHO_IS, 0);
+	send_proto(PROTO_VERSION, PROTO_WHO_IS, 0);
 	do
 		fd = accept(0, NULL, NULL);
 	while (fd >= 0 && recv(fd, &byte, 1, MSG_PEEK) != 1 && !close(fd));
@@ -131,7 +131,7 @@ static void answer_who(int fd, const struct proto *who)
 /* Serves one client after the other: answers HELLO as the mode `name` says. */
 static void serve_clients(const char *name)
 {
-	introduce(PROTO_VERSION, PROTO_WHO_IS, 0);
+	send_proto(PROTO_VERSION, PROTO_WHO_IS, 0);
 	/* The starter waits for the end of this pipe. */
 	close(STDOUT_FILENO);
 	for (;;) {
@@ -167,7 +167,7 @@ int main(int argc, char **argv)
 		become_adverbd(argv);
 	}
 	if (!strcmp(name, "version"))
-		introduce(PROTO_VERSION + 86, PROTO_REFUSED, EPROTONOSUPPORT);
+		send_proto(PROTO_VERSION + 86, PROTO_REFUSED, EPROTONOSUPPORT);
 	if (!strcmp(name, "crash"))
 		serve_badly();
 	if (!strcmp(name, "socket") || !strcmp(name, "colour"))

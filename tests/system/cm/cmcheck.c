@@ -81,7 +81,7 @@ static void a_destination_gives_a_bound_id_its_device(void)
 
 	for (int k = 0; k < 2 && to[k]; k++) {
 		struct rdma_cm_id *i = id_new(ACTIVE, RDMA_PS_TCP);
-		struct sockaddr_storage a = address(AF_INET, to[k], 7905);
+		struct sockaddr_storage a = address_of(AF_INET, to[k], 7905);
 		struct in_addr want;
 		uint16_t port;
 
@@ -89,7 +89,7 @@ static void a_destination_gives_a_bound_id_its_device(void)
 		port = rdma_get_src_port(i);
 		EXPECT(!rdma_resolve_addr(i, NULL, (struct sockaddr *)&a,
 					  RESOLVE_MS));
-		take(ACTIVE, RDMA_CM_EVENT_ADDR_RESOLVED);
+		take_event(ACTIVE, RDMA_CM_EVENT_ADDR_RESOLVED);
 		EXPECT(is_known(i->verbs) && rdma_get_src_port(i) == port);
 		inet_pton(AF_INET, to[k], &want);
 		EXPECT(i->route.addr.src_sin.sin_addr.s_addr == want.s_addr);
@@ -102,12 +102,12 @@ static void a_listener_at_loopback_is_called_at_each_address(void)
 	const char *to[] = {"127.0.0.1", of_device};
 
 	for (int k = 0; k < 2 && to[k]; k++) {
-		begin(RDMA_PS_TCP, "127.0.0.1", to[k]);
+		begin_call(RDMA_PS_TCP, "127.0.0.1", to[k]);
 		EXPECT(!listener->verbs);
 		EXPECT(id[PASSIVE] && is_known(id[PASSIVE]->verbs));
 		accept_it();
-		establish();
-		end();
+		establish_active();
+		end_sides();
 	}
 }
 
@@ -133,8 +133,8 @@ static int bind_both(enum rdma_port_space second, bool first_shares,
 	struct rdma_cm_id *b = id_new(ACTIVE, second);
 	int err = 0;
 
-	EXPECT(!option(a, RDMA_OPTION_ID_REUSEADDR, first_shares));
-	EXPECT(!option(b, RDMA_OPTION_ID_REUSEADDR, second_shares));
+	EXPECT(!set_option(a, RDMA_OPTION_ID_REUSEADDR, first_shares));
+	EXPECT(!set_option(b, RDMA_OPTION_ID_REUSEADDR, second_shares));
 	EXPECT(!bind_to(a, AF_INET, "127.0.0.1", 7900));
 	if (bind_to(b, AF_INET, "0.0.0.0", 7900))
 		err = errno;
@@ -157,9 +157,9 @@ static void a_bind_to_any_takes_the_ipv4_port_without_afonly(void)
 		struct rdma_cm_id *six = id_new(ACTIVE, RDMA_PS_TCP);
 		struct rdma_cm_id *four = id_new(ACTIVE, RDMA_PS_TCP);
 
-		EXPECT(!option(six, RDMA_OPTION_ID_AFONLY, alone));
+		EXPECT(!set_option(six, RDMA_OPTION_ID_AFONLY, alone));
 		EXPECT(!bind_to(six, AF_INET6, "::", 7901));
-		EXPECT(option(six, RDMA_OPTION_ID_AFONLY, 1) == -1);
+		EXPECT(set_option(six, RDMA_OPTION_ID_AFONLY, 1) == -1);
 		EXPECT((bind_to(four, AF_INET, "0.0.0.0", 7901) == 0) == alone);
 		EXPECT(!rdma_destroy_id(six) && !rdma_destroy_id(four));
 	}
@@ -169,8 +169,8 @@ static void a_bind_to_any_takes_the_ipv4_port_without_afonly(void)
  */
 static void both_addresses_of_an_id_are_of_one_family(void)
 {
-	struct sockaddr_storage four = address(AF_INET, "127.0.0.1", 0);
-	struct sockaddr_storage six = address(AF_INET6, "::1", 7902);
+	struct sockaddr_storage four = address_of(AF_INET, "127.0.0.1", 0);
+	struct sockaddr_storage six = address_of(AF_INET6, "::1", 7902);
 
 	for (int is_bound = 0; is_bound <= 1; is_bound++) {
 		struct rdma_cm_id *i = id_new(ACTIVE, RDMA_PS_TCP);
@@ -186,7 +186,7 @@ static void both_addresses_of_an_id_are_of_one_family(void)
 		EXPECT(is_bound || (!i->verbs && !rdma_get_src_port(i)));
 		EXPECT(!rdma_resolve_addr(i, NULL, (struct sockaddr *)&four,
 					  RESOLVE_MS));
-		take(ACTIVE, RDMA_CM_EVENT_ADDR_RESOLVED);
+		take_event(ACTIVE, RDMA_CM_EVENT_ADDR_RESOLVED);
 		EXPECT(!rdma_destroy_id(i));
 	}
 }
@@ -195,7 +195,7 @@ static void both_addresses_of_an_id_are_of_one_family(void)
  */
 static void a_call_in_the_wrong_state_changes_nothing(void)
 {
-	struct sockaddr_storage to = address(AF_INET, "127.0.0.1", 7903);
+	struct sockaddr_storage to = address_of(AF_INET, "127.0.0.1", 7903);
 	struct rdma_cm_id *i = id_new(ACTIVE, RDMA_PS_TCP);
 
 	EXPECT(rdma_disconnect(i) == -1 && errno == EINVAL);
@@ -203,8 +203,8 @@ static void a_call_in_the_wrong_state_changes_nothing(void)
 	EXPECT(rdma_disconnect(i) == -1 && errno == EINVAL);
 	EXPECT(rdma_connect(i, NULL) == -1 && errno == EINVAL);
 	EXPECT(!rdma_resolve_addr(i, NULL, (struct sockaddr *)&to, RESOLVE_MS));
-	take(ACTIVE, RDMA_CM_EVENT_ADDR_RESOLVED);
-	to = address(AF_INET, "127.0.0.1", 7904);
+	take_event(ACTIVE, RDMA_CM_EVENT_ADDR_RESOLVED);
+	to = address_of(AF_INET, "127.0.0.1", 7904);
 	EXPECT(rdma_resolve_addr(i, NULL, (struct sockaddr *)&to, RESOLVE_MS) ==
 		       -1 &&
 	       errno == EINVAL);
@@ -222,7 +222,7 @@ static void a_request_carries_the_callers_parameters(void)
 	listen_at(RDMA_PS_TCP, "127.0.0.1");
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
 	resolve_route();
-	e = call(NULL);
+	e = connect_active(NULL);
 	if (e) {
 		p = &e->param.conn;
 		/* One side's initiator depth is the other's responder
@@ -232,10 +232,10 @@ static void a_request_carries_the_callers_parameters(void)
 		EXPECT(p->srq && p->qp_num == QPN && e->listen_id == listener);
 		EXPECT(!rdma_ack_cm_event(e));
 	}
-	end();
+	end_sides();
 }
 
-static struct ibv_qp_attr attr(int side, enum ibv_qp_state state)
+static struct ibv_qp_attr qp_attr(int side, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr a = {.qp_state = state};
 	int mask;
@@ -252,19 +252,19 @@ static void options_reach_the_queue_pairs_of_both_sides(void)
 	EXPECT(!small_option(id[ACTIVE], RDMA_OPTION_ID_ACK_TIMEOUT, TIMEOUT));
 	EXPECT(small_option(id[ACTIVE], RDMA_OPTION_ID_ACK_TIMEOUT, 32) == -1 &&
 	       errno == EINVAL);
-	EXPECT(option(id[ACTIVE], RDMA_OPTION_ID_TOS, 1) == -1 &&
+	EXPECT(set_option(id[ACTIVE], RDMA_OPTION_ID_TOS, 1) == -1 &&
 	       errno == EINVAL);
-	EXPECT(option(id[ACTIVE], 99, 1) == -1 && errno == ENOSYS);
+	EXPECT(set_option(id[ACTIVE], 99, 1) == -1 && errno == ENOSYS);
 	resolve_route();
 	EXPECT(id[ACTIVE]->route.path_rec->traffic_class == CLASS);
 	be_called();
 	accept_it();
 	for (int side = 0; side < SIDES; side++) {
-		EXPECT(attr(side, IBV_QPS_RTR).ah_attr.grh.traffic_class ==
+		EXPECT(qp_attr(side, IBV_QPS_RTR).ah_attr.grh.traffic_class ==
 		       CLASS);
-		EXPECT(attr(side, IBV_QPS_RTS).timeout == TIMEOUT);
+		EXPECT(qp_attr(side, IBV_QPS_RTS).timeout == TIMEOUT);
 	}
-	end();
+	end_sides();
 }
 
 /* The first PSNs are random, so that a host off the path cannot guess them. */
@@ -280,8 +280,8 @@ static void the_first_psns_are_not_in_a_row(void)
 		be_called();
 		accept_it();
 		for (int side = 0; side < SIDES; side++)
-			psn[count++] = attr(side, IBV_QPS_RTR).rq_psn;
-		end();
+			psn[count++] = qp_attr(side, IBV_QPS_RTR).rq_psn;
+		end_sides();
 	}
 	/* neither one number nor numbers in a row */
 	EXPECT(psn[1] - psn[0] != psn[2] - psn[1] ||
@@ -297,8 +297,8 @@ static void queue_pairs_get_the_rnr_timer_of_the_kernel(void)
 	be_called();
 	accept_it();
 	for (int side = 0; side < SIDES; side++)
-		EXPECT(attr(side, IBV_QPS_RTR).min_rnr_timer == 0);
-	end();
+		EXPECT(qp_attr(side, IBV_QPS_RTR).min_rnr_timer == 0);
+	end_sides();
 }
 
 static void a_path_that_the_program_sets_is_used(void)
@@ -316,16 +316,16 @@ static void a_path_that_the_program_sets_is_used(void)
 	       errno == EINVAL);
 	EXPECT(!rdma_set_option(id[ACTIVE], RDMA_OPTION_IB, RDMA_OPTION_IB_PATH,
 				&path, sizeof(path)));
-	take(ACTIVE, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	take_event(ACTIVE, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	be_called();
 	accept_it();
 	for (int side = 0; side < SIDES; side++) {
-		struct ibv_qp_attr a = attr(side, IBV_QPS_RTR);
+		struct ibv_qp_attr a = qp_attr(side, IBV_QPS_RTR);
 
 		EXPECT(a.ah_attr.grh.traffic_class == CLASS);
 		EXPECT(a.path_mtu == IBV_MTU_256);
 	}
-	end();
+	end_sides();
 }
 
 static void ece_options_reach_the_peer_and_may_be_refused(void)
@@ -340,7 +340,7 @@ static void ece_options_reach_the_peer_and_may_be_refused(void)
 	EXPECT(rdma_set_local_ece(id[ACTIVE], &none) == -1 && errno == EINVAL);
 	EXPECT(rdma_set_local_ece(id[ACTIVE], &much) == -1 && errno == EINVAL);
 	EXPECT(!rdma_set_local_ece(id[ACTIVE], &ours));
-	e = call(NULL);
+	e = connect_active(NULL);
 	if (!e)
 		return;
 	EXPECT(!rdma_ack_cm_event(e));
@@ -351,46 +351,46 @@ static void ece_options_reach_the_peer_and_may_be_refused(void)
 	EXPECT(!rdma_get_remote_ece(id[ACTIVE], &got));
 	EXPECT(got.vendor_id == theirs.vendor_id &&
 	       got.options == theirs.options);
-	end();
-	begin(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
+	end_sides();
+	begin_call(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
 	EXPECT(id[PASSIVE] && !rdma_reject_ece(id[PASSIVE], "no", 2));
-	e = await(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	e = await_event(ACTIVE, RDMA_CM_EVENT_REJECTED);
 	if (e) {
 		EXPECT(e->status == REJECTED_ECE);
 		EXPECT(!memcmp(e->param.conn.private_data, "no", 2));
 		EXPECT(!rdma_ack_cm_event(e));
 	}
-	end();
+	end_sides();
 }
 
 static void comm_est_establishes_before_the_rtu(void)
 {
-	begin(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
+	begin_call(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
 	EXPECT(rdma_establish(id[ACTIVE]) == -1);
 	accept_it();
 	EXPECT(rdma_notify(id[PASSIVE], IBV_EVENT_QP_FATAL) == -1 &&
 	       errno == EINVAL);
 	EXPECT(!rdma_notify(id[PASSIVE], IBV_EVENT_COMM_EST));
-	take(PASSIVE, RDMA_CM_EVENT_ESTABLISHED);
+	take_event(PASSIVE, RDMA_CM_EVENT_ESTABLISHED);
 	EXPECT(!rdma_establish(id[ACTIVE]));
-	end(); /* expects that there is no second event */
+	end_sides(); /* expects that there is no second event */
 }
 
 static void both_ends_get_disconnected_and_timewait_exit(void)
 {
-	begin(RDMA_PS_TCP, "::1", "::1");
+	begin_call(RDMA_PS_TCP, "::1", "::1");
 	accept_it();
-	establish();
+	establish_active();
 	EXPECT(!rdma_disconnect(id[PASSIVE]));
-	take(ACTIVE, RDMA_CM_EVENT_DISCONNECTED);
+	take_event(ACTIVE, RDMA_CM_EVENT_DISCONNECTED);
 	/* The side that began the disconnect gets the event when the other side
 	 * has answered. */
 	EXPECT(!is_readable(PASSIVE, QUIET_MS));
 	EXPECT(!rdma_disconnect(id[ACTIVE]));
-	take(PASSIVE, RDMA_CM_EVENT_DISCONNECTED);
+	take_event(PASSIVE, RDMA_CM_EVENT_DISCONNECTED);
 	for (int side = 0; side < SIDES; side++)
-		take(side, RDMA_CM_EVENT_TIMEWAIT_EXIT);
-	end();
+		take_event(side, RDMA_CM_EVENT_TIMEWAIT_EXIT);
+	end_sides();
 }
 
 /* rdma_destroy_id answers the peer's disconnect, whether the program has taken
@@ -398,30 +398,30 @@ static void both_ends_get_disconnected_and_timewait_exit(void)
 static void rdma_destroy_id_answers_a_disconnect(void)
 {
 	for (int looks = 0; looks <= 1; looks++) {
-		begin(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
+		begin_call(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
 		accept_it();
-		establish();
+		establish_active();
 		EXPECT(!rdma_disconnect(id[PASSIVE]));
 		EXPECT(is_readable(ACTIVE, WAIT_MS));
 		if (looks)
-			take(ACTIVE, RDMA_CM_EVENT_DISCONNECTED);
+			take_event(ACTIVE, RDMA_CM_EVENT_DISCONNECTED);
 		EXPECT(!is_readable(PASSIVE, QUIET_MS));
 		EXPECT(!rdma_destroy_id(id[ACTIVE]));
 		id[ACTIVE] = NULL;
-		take(PASSIVE, RDMA_CM_EVENT_DISCONNECTED);
-		end();
+		take_event(PASSIVE, RDMA_CM_EVENT_DISCONNECTED);
+		end_sides();
 	}
 }
 
 static void both_ends_may_disconnect_at_once(void)
 {
-	begin(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
+	begin_call(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
 	accept_it();
-	establish();
+	establish_active();
 	EXPECT(!rdma_disconnect(id[PASSIVE]) && !rdma_disconnect(id[ACTIVE]));
 	for (int side = 0; side < SIDES; side++)
-		take(side, RDMA_CM_EVENT_DISCONNECTED);
-	end();
+		take_event(side, RDMA_CM_EVENT_DISCONNECTED);
+	end_sides();
 }
 
 /* As in the kernel, rdma_disconnect without a connection has no effect, and is
@@ -436,17 +436,17 @@ static void a_disconnect_without_a_connection_has_no_effect(void)
 	EXPECT(id[PASSIVE] && !rdma_disconnect(id[PASSIVE]));
 	accept_it();
 	EXPECT(!rdma_disconnect(id[ACTIVE]));
-	establish();
-	end();
+	establish_active();
+	end_sides();
 	/* A UD service that is resolved has no connection to end. */
-	begin(RDMA_PS_UDP, "127.0.0.1", "127.0.0.1");
+	begin_call(RDMA_PS_UDP, "127.0.0.1", "127.0.0.1");
 	EXPECT(!rdma_disconnect(id[ACTIVE]));
 	EXPECT(id[PASSIVE] && !rdma_disconnect(id[PASSIVE]));
 	EXPECT(!rdma_reject(id[PASSIVE], NULL, 0));
-	take(ACTIVE, RDMA_CM_EVENT_UNREACHABLE);
+	take_event(ACTIVE, RDMA_CM_EVENT_UNREACHABLE);
 	EXPECT(!rdma_disconnect(id[ACTIVE]));
 	EXPECT(!rdma_disconnect(id[PASSIVE]));
-	end();
+	end_sides();
 }
 
 /* rdma_disconnect before the connection moves the id's queue pair to ERR, so no
@@ -455,7 +455,7 @@ static void an_early_disconnect_moves_the_queue_pair_to_err(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1, 1, 1, 1, 0},
 					.qp_type = IBV_QPT_RC};
-	struct rdma_conn_param p = param();
+	struct rdma_conn_param p = conn_param();
 
 	listen_at(RDMA_PS_TCP, "127.0.0.1");
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
@@ -465,10 +465,10 @@ static void an_early_disconnect_moves_the_queue_pair_to_err(void)
 	EXPECT(!rdma_disconnect(id[ACTIVE]));
 	EXPECT(id[ACTIVE]->qp && id[ACTIVE]->qp->state == IBV_QPS_ERR);
 	EXPECT(id[PASSIVE] && !rdma_accept(id[PASSIVE], &p));
-	take(ACTIVE, RDMA_CM_EVENT_CONNECT_ERROR);
-	take(PASSIVE, RDMA_CM_EVENT_REJECTED);
+	take_event(ACTIVE, RDMA_CM_EVENT_CONNECT_ERROR);
+	take_event(PASSIVE, RDMA_CM_EVENT_REJECTED);
 	rdma_destroy_qp(id[ACTIVE]);
-	end();
+	end_sides();
 }
 
 /* A failed call leaves no queue that it has destroyed in the attributes, so the
@@ -486,7 +486,7 @@ static void a_failed_rdma_create_qp_leaves_no_queue(void)
 	EXPECT(!rdma_create_qp(id[ACTIVE], NULL, &init));
 	EXPECT(init.send_cq && id[ACTIVE]->qp);
 	rdma_destroy_qp(id[ACTIVE]);
-	end();
+	end_sides();
 }
 
 /* As in cmtime, the first rdma_create_qp leaves its completion queue in the
@@ -515,7 +515,7 @@ static void queue_pairs_of_two_ids_may_share_a_cq(void)
 	rdma_destroy_qp(two[1]);
 	for (int k = 0; k < SIDES; k++)
 		EXPECT(!rdma_destroy_id(two[k]));
-	end();
+	end_sides();
 }
 
 static void a_datagram_service_is_resolved(enum rdma_port_space ps)
@@ -530,7 +530,7 @@ static void a_datagram_service_is_resolved(enum rdma_port_space ps)
 	resolve_route();
 	EXPECT(rdma_connect(id[ACTIVE], &p) == -1 && errno == EINVAL);
 	p.private_data_len = 180;
-	e = call(&p);
+	e = connect_active(&p);
 	if (!e)
 		return;
 	EXPECT(e->param.ud.private_data_len == 180 &&
@@ -541,7 +541,7 @@ static void a_datagram_service_is_resolved(enum rdma_port_space ps)
 	EXPECT(rdma_accept(id[PASSIVE], &p) == -1 && errno == EINVAL);
 	p.private_data_len = 136;
 	EXPECT(!rdma_accept(id[PASSIVE], &p));
-	e = await(ACTIVE, RDMA_CM_EVENT_ESTABLISHED);
+	e = await_event(ACTIVE, RDMA_CM_EVENT_ESTABLISHED);
 	if (e) {
 		EXPECT(e->param.ud.qp_num == QPN &&
 		       e->param.ud.qkey == RDMA_UDP_QKEY);
@@ -550,7 +550,7 @@ static void a_datagram_service_is_resolved(enum rdma_port_space ps)
 		EXPECT(e->param.ud.ah_attr.is_global);
 		EXPECT(!rdma_ack_cm_event(e));
 	}
-	end();
+	end_sides();
 }
 
 static void ud_services_are_resolved_in_both_port_spaces(void)
@@ -561,19 +561,19 @@ static void ud_services_are_resolved_in_both_port_spaces(void)
 
 static void a_connection_may_be_in_rdma_ps_ib(void)
 {
-	begin(RDMA_PS_IB, "127.0.0.1", "127.0.0.1");
+	begin_call(RDMA_PS_IB, "127.0.0.1", "127.0.0.1");
 	accept_it();
-	establish();
-	end();
+	establish_active();
+	end_sides();
 }
 
 /* Makes an id with a UD queue pair, registers @memory as *mr, posts two
  * receives into @memory, and has the id join the group with these
  * RDMA_MC_JOIN_FLAG_*.  Returns the id; the event of the join is still to come.
  */
-static struct rdma_cm_id *member(struct sockaddr_storage *group, uint32_t flags,
-				 struct ibv_mr **mr, uint8_t *memory,
-				 size_t bytes)
+static struct rdma_cm_id *join_group(struct sockaddr_storage *group,
+				     uint32_t flags, struct ibv_mr **mr,
+				     uint8_t *memory, size_t bytes)
 {
 	struct rdma_cm_join_mc_attr_ex join = {
 		.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS |
@@ -583,14 +583,14 @@ static struct rdma_cm_id *member(struct sockaddr_storage *group, uint32_t flags,
 	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 64},
 					.qp_type = IBV_QPT_UD,
 					.sq_sig_all = 1};
-	struct sockaddr_storage from = address(AF_INET, "127.0.0.1", 0);
+	struct sockaddr_storage from = address_of(AF_INET, "127.0.0.1", 0);
 	struct rdma_cm_id *i = id_new(ACTIVE, RDMA_PS_UDP);
 	struct ibv_recv_wr wr = {.num_sge = 1}, *bad;
 	struct ibv_sge sge;
 
 	EXPECT(!rdma_resolve_addr(i, (struct sockaddr *)&from,
 				  (struct sockaddr *)group, RESOLVE_MS));
-	take(ACTIVE, RDMA_CM_EVENT_ADDR_RESOLVED);
+	take_event(ACTIVE, RDMA_CM_EVENT_ADDR_RESOLVED);
 	EXPECT(!rdma_create_qp(i, NULL, &init));
 	*mr = ibv_reg_mr(i->pd, memory, bytes, IBV_ACCESS_LOCAL_WRITE);
 	if (!*mr || !i->qp)
@@ -605,7 +605,7 @@ static struct rdma_cm_id *member(struct sockaddr_storage *group, uint32_t flags,
 
 /* Polls until `want` requests have completed with success, or for wait_ms
  * milliseconds or more.  Returns how many have completed with success. */
-static int completions(struct ibv_cq *cq, int want, int wait_ms)
+static int count_completions(struct ibv_cq *cq, int want, int wait_ms)
 {
 	struct ibv_wc wc;
 	int n = 0;
@@ -637,13 +637,13 @@ static void send_two(struct rdma_cm_id *from, const struct rdma_ud_param *to)
 	EXPECT(wr.wr.ud.ah);
 	for (int k = 0; wr.wr.ud.ah && k < 2; k++)
 		EXPECT(!ibv_post_send(from->qp, &wr, &bad));
-	EXPECT(completions(from->send_cq, 2, WAIT_MS) == 2);
+	EXPECT(count_completions(from->send_cq, 2, WAIT_MS) == 2);
 	ibv_destroy_ah(wr.wr.ud.ah);
 }
 
 static void a_send_only_member_receives_nothing(void)
 {
-	struct sockaddr_storage group = address(AF_INET, "239.1.2.4", 0);
+	struct sockaddr_storage group = address_of(AF_INET, "239.1.2.4", 0);
 	enum { SENDER, MEMBER, SENDS_ONLY, ALL };
 	static uint8_t memory[ALL][128];
 	struct rdma_cm_event *e;
@@ -651,12 +651,12 @@ static void a_send_only_member_receives_nothing(void)
 	struct ibv_mr *mr[ALL];
 
 	for (int k = ALL - 1; k >= 0; k--) {
-		i[k] = member(&group,
-			      k == SENDS_ONLY
-				      ? RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER
-				      : RDMA_MC_JOIN_FLAG_FULLMEMBER,
-			      &mr[k], memory[k], sizeof(memory[k]));
-		e = await(ACTIVE, RDMA_CM_EVENT_MULTICAST_JOIN);
+		i[k] = join_group(
+			&group,
+			k == SENDS_ONLY ? RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER
+					: RDMA_MC_JOIN_FLAG_FULLMEMBER,
+			&mr[k], memory[k], sizeof(memory[k]));
+		e = await_event(ACTIVE, RDMA_CM_EVENT_MULTICAST_JOIN);
 		if (!e)
 			return;
 		if (k == SENDER)
@@ -664,8 +664,8 @@ static void a_send_only_member_receives_nothing(void)
 		EXPECT(!rdma_ack_cm_event(e));
 	}
 	/* When the second datagram has come, the first has come to all. */
-	EXPECT(completions(i[MEMBER]->recv_cq, 2, WAIT_MS) == 2);
-	EXPECT(completions(i[SENDS_ONLY]->recv_cq, 1, 0) == 0);
+	EXPECT(count_completions(i[MEMBER]->recv_cq, 2, WAIT_MS) == 2);
+	EXPECT(count_completions(i[SENDS_ONLY]->recv_cq, 1, 0) == 0);
 	for (int k = 0; k < ALL; k++) {
 		EXPECT(!rdma_leave_multicast(i[k], (struct sockaddr *)&group));
 		EXPECT(rdma_leave_multicast(i[k], (struct sockaddr *)&group) ==
@@ -679,11 +679,11 @@ static void a_send_only_member_receives_nothing(void)
 
 static void a_group_may_be_left_before_its_event_is_taken(void)
 {
-	struct sockaddr_storage group = address(AF_INET, "239.1.2.5", 0);
+	struct sockaddr_storage group = address_of(AF_INET, "239.1.2.5", 0);
 	static uint8_t memory[128];
 	struct ibv_mr *mr;
-	struct rdma_cm_id *i = member(&group, RDMA_MC_JOIN_FLAG_FULLMEMBER, &mr,
-				      memory, sizeof(memory));
+	struct rdma_cm_id *i = join_group(&group, RDMA_MC_JOIN_FLAG_FULLMEMBER,
+					  &mr, memory, sizeof(memory));
 
 	EXPECT(is_readable(ACTIVE, 0));
 	EXPECT(!rdma_leave_multicast(i, (struct sockaddr *)&group));
@@ -714,7 +714,7 @@ static void the_calls_of_rdma_core_60_work(void)
 		return;
 	}
 	EXPECT(!write_event(i, user, 5, 0x123456789abcdefull));
-	e = await(ACTIVE, (enum rdma_cm_event_type)user);
+	e = await_event(ACTIVE, (enum rdma_cm_event_type)user);
 	if (e) {
 		EXPECT(e->status == 5 &&
 		       !memcmp(&e->param, &(uint64_t){0x123456789abcdefull},
@@ -724,7 +724,7 @@ static void the_calls_of_rdma_core_60_work(void)
 	EXPECT(write_event(i, RDMA_CM_EVENT_ESTABLISHED, 0, 0) == -1);
 	EXPECT(query(i, &info) == -1);
 	EXPECT(!resolve(i, "127.0.0.1", "5", NULL));
-	take(ACTIVE, (enum rdma_cm_event_type)resolved);
+	take_event(ACTIVE, (enum rdma_cm_event_type)resolved);
 	EXPECT(!query(i, &info) && info && info->ai_dst_addr);
 	rdma_freeaddrinfo(info);
 	EXPECT(!rdma_destroy_id(i));

@@ -17,15 +17,15 @@
 static void a_wildcard_listener_gets_requests_of_both_families(void)
 {
 	for (int i = 0; i < 2; i++) {
-		begin(RDMA_PS_TCP, "::", i ? "::1" : "127.0.0.1");
+		begin_call(RDMA_PS_TCP, "::", i ? "::1" : "127.0.0.1");
 		if (!id[PASSIVE])
 			return;
 		EXPECT(rdma_get_local_addr(id[PASSIVE])->sa_family ==
 		       (i ? AF_INET6 : AF_INET));
 		EXPECT(id[PASSIVE]->verbs && id[PASSIVE]->pd);
 		EXPECT(!rdma_reject(id[PASSIVE], NULL, 0));
-		take(ACTIVE, RDMA_CM_EVENT_REJECTED);
-		end();
+		take_event(ACTIVE, RDMA_CM_EVENT_REJECTED);
+		end_sides();
 	}
 }
 
@@ -45,27 +45,27 @@ static void a_call_to_an_address_without_a_device_is_refused(void)
 	EXPECT(!fcntl(channel[PASSIVE]->fd, F_SETFL, O_NONBLOCK));
 	if (rdma_get_cm_event(channel[PASSIVE], &e)) {
 		EXPECT(errno == EAGAIN);
-		take(ACTIVE, RDMA_CM_EVENT_REJECTED);
+		take_event(ACTIVE, RDMA_CM_EVENT_REJECTED);
 	} else {
 		check_expect(false, "the program gets the request");
 		id[PASSIVE] = e->id;
 		rdma_ack_cm_event(e);
 	}
 	EXPECT(!fcntl(channel[PASSIVE]->fd, F_SETFL, 0));
-	end();
+	end_sides();
 }
 
 static void a_request_is_rejected_once(void)
 {
-	begin(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
+	begin_call(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
 	EXPECT(id[PASSIVE] && !rdma_reject(id[PASSIVE], NULL, 0));
 	EXPECT(rdma_reject(id[PASSIVE], NULL, 0) == -1 && errno == EINVAL);
 	EXPECT(rdma_accept(id[PASSIVE], NULL) == -1 && errno == EINVAL);
 	EXPECT(rdma_reject(id[ACTIVE], NULL, 0) == -1 && errno == EINVAL);
 	EXPECT(rdma_reject(listener, NULL, 0) == -1 && errno == EINVAL);
-	take(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	take_event(ACTIVE, RDMA_CM_EVENT_REJECTED);
 	EXPECT(rdma_reject(id[PASSIVE], NULL, 0) == -1 && errno == EINVAL);
-	end();
+	end_sides();
 }
 
 static void a_listener_without_an_address_has_a_port(void)
@@ -76,7 +76,7 @@ static void a_listener_without_an_address_has_a_port(void)
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
 	resolve_route();
 	be_called();
-	end();
+	end_sides();
 }
 
 static void an_id_moves_with_its_events(void)
@@ -85,7 +85,7 @@ static void an_id_moves_with_its_events(void)
 	struct rdma_cm_event *e;
 
 	was = channel[PASSIVE];
-	begin(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
+	begin_call(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
 	accept_it();
 	EXPECT(!rdma_establish(id[ACTIVE]));
 	EXPECT(is_readable(PASSIVE, WAIT_MS));
@@ -95,13 +95,13 @@ static void an_id_moves_with_its_events(void)
 	EXPECT(rdma_get_cm_event(was, &e) == -1 && errno == EAGAIN);
 	EXPECT(!fcntl(was->fd, F_SETFL, 0));
 	channel[PASSIVE] = other;
-	take(PASSIVE, RDMA_CM_EVENT_ESTABLISHED);
+	take_event(PASSIVE, RDMA_CM_EVENT_ESTABLISHED);
 	EXPECT(!rdma_destroy_id(id[PASSIVE]));
 	id[PASSIVE] = NULL;
 	channel[PASSIVE] = was;
 	rdma_destroy_event_channel(other);
-	take(ACTIVE, RDMA_CM_EVENT_DISCONNECTED);
-	end();
+	take_event(ACTIVE, RDMA_CM_EVENT_DISCONNECTED);
+	end_sides();
 }
 
 /* Waits until the channel of a side holds `want` events that no call has taken.
@@ -136,7 +136,7 @@ static void a_listener_moves_with_its_requests(void)
 	channel[PASSIVE] = rdma_create_event_channel();
 	EXPECT(!rdma_migrate_id(listener, channel[PASSIVE]));
 	await_count(PASSIVE, 1);
-	end();
+	end_sides();
 	rdma_destroy_event_channel(channel[PASSIVE]);
 	channel[PASSIVE] = was;
 	EXPECT(!is_readable(PASSIVE, 0));
@@ -146,10 +146,10 @@ static void a_listener_moves_with_its_requests(void)
  * request is accepted, so an earlier event would name the wrong object. */
 static void a_request_has_no_events_before_it_is_accepted(void)
 {
-	struct rdma_conn_param p = param();
+	struct rdma_conn_param p = conn_param();
 	struct rdma_cm_id *first;
 
-	begin(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
+	begin_call(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
 	first = id[PASSIVE];
 	EXPECT(!rdma_destroy_id(id[ACTIVE]));
 	/* If the first request had an event, it would come before the event of
@@ -162,7 +162,7 @@ static void a_request_has_no_events_before_it_is_accepted(void)
 	EXPECT(rdma_reject(first, NULL, 0) == -1 && errno == EINVAL);
 	EXPECT(!rdma_destroy_id(first));
 	accept_it();
-	end();
+	end_sides();
 }
 
 static void an_event_that_was_not_taken_is_dropped_with_its_id(void)
@@ -173,7 +173,7 @@ static void an_event_that_was_not_taken_is_dropped_with_its_id(void)
 	EXPECT(!is_readable(ACTIVE, 0));
 	EXPECT(!rdma_resolve_route(id[ACTIVE], RESOLVE_MS));
 	EXPECT(is_readable(ACTIVE, 0));
-	end();
+	end_sides();
 	/* A request that no program took ends with its listener, too: the
 	 * caller is rejected. */
 	listen_at(RDMA_PS_TCP, "127.0.0.1");
@@ -183,8 +183,8 @@ static void an_event_that_was_not_taken_is_dropped_with_its_id(void)
 	EXPECT(is_readable(PASSIVE, WAIT_MS));
 	EXPECT(!rdma_destroy_id(listener));
 	listener = NULL;
-	take(ACTIVE, RDMA_CM_EVENT_REJECTED);
-	end();
+	take_event(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	end_sides();
 }
 
 /* Makes a listener whose requests get queue pairs with these attributes, and
@@ -226,8 +226,8 @@ static void an_endpoint_makes_a_queue_pair_for_each_request(void)
 	       got->event->event == RDMA_CM_EVENT_CONNECT_REQUEST);
 	EXPECT(!rdma_reject(got, "no", 2));
 	rdma_destroy_ep(got);
-	take(ACTIVE, RDMA_CM_EVENT_REJECTED);
-	end();
+	take_event(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	end_sides();
 }
 
 /* The queue pair is larger than the device allows: the caller is rejected.  No
@@ -243,8 +243,8 @@ static void an_endpoint_without_queue_pairs_refuses_a_request(void)
 	EXPECT(rdma_get_request(listener, &got) == -1 && errno == EINVAL &&
 	       !got);
 	EXPECT(!listener->event);
-	take(ACTIVE, RDMA_CM_EVENT_REJECTED);
-	end();
+	take_event(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	end_sides();
 }
 
 /* The event channel for the id of the request cannot be created. */
@@ -278,11 +278,11 @@ static void an_endpoint_without_descriptors_refuses_a_request(void)
 		EXPECT(!setrlimit(RLIMIT_NOFILE, &was));
 		if (got && !rdma_reject(got, NULL, 0))
 			rdma_destroy_ep(got);
-		take(ACTIVE, RDMA_CM_EVENT_REJECTED);
+		take_event(ACTIVE, RDMA_CM_EVENT_REJECTED);
 		EXPECT(!rdma_destroy_id(id[ACTIVE]));
 		id[ACTIVE] = NULL;
 	}
-	end();
+	end_sides();
 }
 
 int main(void)

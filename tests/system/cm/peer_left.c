@@ -28,8 +28,8 @@ static void die(const char *what)
 	exit(1);
 }
 
-static struct rdma_cm_id *endpoint(const char *host, const char *port,
-				   bool serves)
+static struct rdma_cm_id *make_endpoint(const char *host, const char *port,
+					bool serves)
 {
 	struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP,
 				      .ai_flags = serves ? RAI_PASSIVE : 0};
@@ -43,7 +43,7 @@ static struct rdma_cm_id *endpoint(const char *host, const char *port,
 	return id;
 }
 
-static int serve(struct rdma_cm_id *listener)
+static int serve_client(struct rdma_cm_id *listener)
 {
 	struct rdma_cm_id *id;
 
@@ -57,7 +57,7 @@ static int serve(struct rdma_cm_id *listener)
 	return 0;
 }
 
-static int call(struct rdma_cm_id *id)
+static int call_server(struct rdma_cm_id *id)
 {
 	struct rdma_conn_param param = {.retry_count = TRIES};
 	uint8_t timeout = TIMEOUT;
@@ -91,6 +91,6 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	setlinebuf(stdout);
-	return serves ? serve(endpoint(argv[2], argv[3], true))
-		      : call(endpoint(argv[2], argv[3], false));
+	return serves ? serve_client(make_endpoint(argv[2], argv[3], true))
+		      : call_server(make_endpoint(argv[2], argv[3], false));
 }

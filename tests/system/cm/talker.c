@@ -47,7 +47,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-static struct sockaddr_storage address(const char *host, const char *port)
+static struct sockaddr_storage address_of(const char *host, const char *port)
 {
 	struct addrinfo *found, hints = {.ai_flags = AI_NUMERICHOST};
 	struct sockaddr_storage a = {0};
@@ -59,7 +59,7 @@ static struct sockaddr_storage address(const char *host, const char *port)
 	return a;
 }
 
-static struct rdma_conn_param param(void)
+static struct rdma_conn_param conn_param(void)
 {
 	return (struct rdma_conn_param){.responder_resources = 1,
 					.initiator_depth = 1,
@@ -68,7 +68,7 @@ static struct rdma_conn_param param(void)
 					.qp_num = qpn++ & 0xffffff};
 }
 
-static struct rdma_cm_id *begin(struct sockaddr_storage *to)
+static struct rdma_cm_id *begin_connect(struct sockaddr_storage *to)
 {
 	struct rdma_cm_id *id;
 
@@ -112,7 +112,7 @@ static void listen_late(void)
 static bool answer_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 			 bool refuses)
 {
-	struct rdma_conn_param p = param();
+	struct rdma_conn_param p = conn_param();
 	int err = 0;
 
 	if (event == RDMA_CM_EVENT_ADDR_RESOLVED)
@@ -187,13 +187,13 @@ static enum rdma_cm_event_type take_event(bool refuses,
 	return event;
 }
 
-static void loop(struct sockaddr_storage *to, int count)
+static void loop_connections(struct sockaddr_storage *to, int count)
 {
 	enum rdma_cm_event_type event;
 	struct rdma_cm_id *id;
 
 	for (int i = 0; i < count; i++) {
-		begin(to);
+		begin_connect(to);
 		do {
 			event = take_event(false, &id);
 			if (event == RDMA_CM_EVENT_REJECTED ||
@@ -220,7 +220,7 @@ static void expect_too_long(const char *what, int result)
 static void check_private_data(struct rdma_cm_event *e)
 {
 	static const uint8_t data[255] = {1, 2, 3};
-	struct rdma_conn_param p = param();
+	struct rdma_conn_param p = conn_param();
 	struct rdma_cm_id *id = e->id;
 	uint8_t came = e->param.conn.private_data_len;
 
@@ -259,7 +259,7 @@ static void exchange_private_data(struct sockaddr_storage *at)
 	struct rdma_cm_event *e;
 
 	listen_at(at, 1);
-	begin(at);
+	begin_connect(at);
 	while (!rdma_get_cm_event(channel, &e))
 		check_private_data(e);
 	die("rdma_get_cm_event");
@@ -284,7 +284,7 @@ int main(int argc, char **argv)
 	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
 	if (pthread_create(&thread, NULL, await_signals, &usr1))
 		die("pthread_create");
-	a = address(argv[2], argv[3]);
+	a = address_of(argv[2], argv[3]);
 	qpn = (uint32_t)getpid() << 10;
 	channel = rdma_create_event_channel();
 	if (!channel)
@@ -292,7 +292,7 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "private-data"))
 		exchange_private_data(&a);
 	if (!strcmp(what, "loop")) {
-		loop(&a, count);
+		loop_connections(&a, count);
 		return 0;
 	}
 	if (!strcmp(what, "bind")) {
@@ -302,11 +302,11 @@ int main(int argc, char **argv)
 		listen_at(&a, !strcmp(what, "ignore") ? count : 1024);
 	else
 		for (int i = 0; i < count; i++)
-			begin(&a);
+			begin_connect(&a);
 	if (!strcmp(what, "call-two")) {
 		((struct sockaddr_in *)&a)->sin_port =
 			htons((uint16_t)(atoi(argv[3]) + 1));
-		second_id = begin(&a);
+		second_id = begin_connect(&a);
 	}
 	while (!strcmp(what, "ignore"))
 		pause();

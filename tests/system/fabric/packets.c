@@ -61,7 +61,7 @@ static int ask_fabric(int connection, struct fabric_proto *m, int *fd)
 	return m->err;
 }
 
-static void attach(struct attached *a, uint32_t port)
+static void attach_port(struct attached *a, uint32_t port)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct fabric_proto m = {.kind = FABRIC_PROTO_PORT, .number = port};
@@ -175,7 +175,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
-	attach(&a, (uint32_t)atoi(argv[2]));
+	attach_port(&a, (uint32_t)atoi(argv[2]));
 	if (!strcmp(argv[1], "receive") && argc == 4)
 		return receive_packets(&a, (uint32_t)atoi(argv[3]));
 	if (!strcmp(argv[1], "send") && argc >= 6)

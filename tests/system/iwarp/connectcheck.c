@@ -31,7 +31,7 @@ static void give_qp(struct rdma_cm_id *i)
 
 static struct rdma_conn_param with_data(const char *data)
 {
-	struct rdma_conn_param p = param();
+	struct rdma_conn_param p = conn_param();
 
 	p.private_data = data;
 	p.private_data_len = (uint8_t)strlen(data);
@@ -57,7 +57,7 @@ static void call_with_data(const char *listens, const char *called)
 	resolve_address(RDMA_PS_TCP, called);
 	resolve_route();
 	give_qp(id[ACTIVE]);
-	e = call(&p);
+	e = connect_active(&p);
 	expect_data(e, hello);
 	EXPECT(e && e->param.conn.responder_resources == 2 &&
 	       e->param.conn.initiator_depth == 3);
@@ -75,11 +75,11 @@ static void accept_with_data(void)
 		return;
 	give_qp(id[PASSIVE]);
 	EXPECT(!rdma_accept(id[PASSIVE], &p));
-	e = await(ACTIVE, RDMA_CM_EVENT_ESTABLISHED);
+	e = await_event(ACTIVE, RDMA_CM_EVENT_ESTABLISHED);
 	expect_data(e, welcome);
 	if (e)
 		EXPECT(!rdma_ack_cm_event(e));
-	take(PASSIVE, RDMA_CM_EVENT_ESTABLISHED);
+	take_event(PASSIVE, RDMA_CM_EVENT_ESTABLISHED);
 }
 
 static enum ibv_qp_state state_of(const struct rdma_cm_id *i)
@@ -104,7 +104,7 @@ static void close_all(void)
 		       !rdma_get_cm_event(channel[side], &e))
 			rdma_ack_cm_event(e);
 	}
-	end();
+	end_sides();
 }
 
 static void both_ends_get_the_data_of_the_other(void)
@@ -139,7 +139,7 @@ static void a_rejection_has_data(void)
 	call_with_data("127.0.0.1", "127.0.0.1");
 	EXPECT(id[PASSIVE] && !rdma_reject(id[PASSIVE], no, sizeof(no) - 1));
 	EXPECT(rdma_accept(id[PASSIVE], NULL) == -1 && errno == EINVAL);
-	e = await(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	e = await_event(ACTIVE, RDMA_CM_EVENT_REJECTED);
 	expect_data(e, no);
 	EXPECT(e && e->status == -ECONNREFUSED);
 	if (e)
@@ -152,7 +152,7 @@ static void a_request_whose_id_is_destroyed_is_rejected(void)
 	call_with_data("127.0.0.1", "127.0.0.1");
 	EXPECT(id[PASSIVE] && !rdma_destroy_id(id[PASSIVE]));
 	id[PASSIVE] = NULL;
-	take(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	take_event(ACTIVE, RDMA_CM_EVENT_REJECTED);
 	close_all();
 }
 
@@ -182,7 +182,7 @@ static bool has_connection(in_port_t from, in_port_t to)
 static void a_request_of_a_peer_that_has_gone_is_not_accepted(void)
 {
 	in_port_t from, to;
-	struct rdma_conn_param p = param();
+	struct rdma_conn_param p = conn_param();
 
 	call_with_data("127.0.0.1", "127.0.0.1");
 	NEED(id[PASSIVE]);
@@ -203,11 +203,11 @@ static void a_request_of_a_peer_that_has_gone_is_not_accepted(void)
 
 static void a_request_is_rejected_if_there_is_no_queue_pair(void)
 {
-	struct rdma_conn_param p = param();
+	struct rdma_conn_param p = conn_param();
 
 	call_with_data("127.0.0.1", "127.0.0.1");
 	EXPECT(id[PASSIVE] && rdma_accept(id[PASSIVE], &p) == -1);
-	take(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	take_event(ACTIVE, RDMA_CM_EVENT_REJECTED);
 	close_all();
 }
 
@@ -218,9 +218,9 @@ static void both_sides_get_disconnected_after_a_disconnect(void)
 		call_with_data("127.0.0.1", "127.0.0.1");
 		accept_with_data();
 		EXPECT(!rdma_disconnect(id[side]));
-		take(!side, RDMA_CM_EVENT_DISCONNECTED);
+		take_event(!side, RDMA_CM_EVENT_DISCONNECTED);
 		EXPECT(!rdma_disconnect(id[!side]));
-		take(side, RDMA_CM_EVENT_DISCONNECTED);
+		take_event(side, RDMA_CM_EVENT_DISCONNECTED);
 		EXPECT(state_of(id[ACTIVE]) == IBV_QPS_ERR &&
 		       state_of(id[PASSIVE]) == IBV_QPS_ERR);
 		EXPECT(!is_readable(ACTIVE, 0) && !is_readable(PASSIVE, 0));
@@ -239,7 +239,7 @@ static void the_peer_of_a_destroyed_id_or_qp_gets_disconnected(void)
 		accept_with_data();
 		if (i & 2) {
 			rdma_destroy_qp(id[side]);
-			take(side, RDMA_CM_EVENT_DISCONNECTED);
+			take_event(side, RDMA_CM_EVENT_DISCONNECTED);
 		} else {
 			struct ibv_qp *qp = id[side]->qp;
 
@@ -247,7 +247,7 @@ static void the_peer_of_a_destroyed_id_or_qp_gets_disconnected(void)
 			EXPECT(!ibv_destroy_qp(qp));
 			id[side] = NULL;
 		}
-		take(!side, RDMA_CM_EVENT_DISCONNECTED);
+		take_event(!side, RDMA_CM_EVENT_DISCONNECTED);
 		close_all();
 	}
 }
@@ -262,8 +262,8 @@ static void both_sides_get_disconnected_after_ibv_destroy_qp(void)
 	qp = id[ACTIVE]->qp;
 	id[ACTIVE]->qp = NULL;
 	EXPECT(!ibv_destroy_qp(qp));
-	take(ACTIVE, RDMA_CM_EVENT_DISCONNECTED);
-	take(PASSIVE, RDMA_CM_EVENT_DISCONNECTED);
+	take_event(ACTIVE, RDMA_CM_EVENT_DISCONNECTED);
+	take_event(PASSIVE, RDMA_CM_EVENT_DISCONNECTED);
 	close_all();
 }
 
@@ -304,7 +304,7 @@ static void a_port_is_reserved_when_it_is_bound(void)
  * listener open. */
 static void a_child_of_fork_keeps_no_listener(void)
 {
-	struct rdma_conn_param p = param();
+	struct rdma_conn_param p = conn_param();
 	pid_t child;
 
 	listen_at(RDMA_PS_TCP, "127.0.0.1");
@@ -318,7 +318,7 @@ static void a_child_of_fork_keeps_no_listener(void)
 	EXPECT(child > 0 && !rdma_destroy_id(listener));
 	listener = NULL;
 	EXPECT(!rdma_connect(id[ACTIVE], &p));
-	take(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	take_event(ACTIVE, RDMA_CM_EVENT_REJECTED);
 	if (child > 0)
 		kill(child, SIGKILL);
 	close_all();
@@ -327,7 +327,7 @@ static void a_child_of_fork_keeps_no_listener(void)
 /* Calls rdma_connect, which must fail, and prints its message to `said`. */
 static _Noreturn void connect_in_child(int said)
 {
-	struct rdma_conn_param p = param();
+	struct rdma_conn_param p = conn_param();
 
 	if (dup2(said, STDERR_FILENO) < 0)
 		_exit(1);
@@ -364,7 +364,7 @@ static uint16_t port_of_many;
 /* Accepts each request, and destroys the id when its connection ends. */
 static void *serve_many(void *channel_of_many)
 {
-	struct rdma_conn_param p = param();
+	struct rdma_conn_param p = conn_param();
 	struct rdma_cm_event *e;
 
 	while (!rdma_get_cm_event(channel_of_many, &e)) {
@@ -416,8 +416,8 @@ static void *call_many(void *arg)
 {
 	unsigned number = (unsigned)(uintptr_t)arg;
 	struct sockaddr_storage to =
-		address(AF_INET, "127.0.0.1", port_of_many);
-	struct rdma_conn_param p = param();
+		address_of(AF_INET, "127.0.0.1", port_of_many);
+	struct rdma_conn_param p = conn_param();
 
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		struct rdma_event_channel *c = rdma_create_event_channel();
@@ -464,9 +464,9 @@ static void ids_are_destroyed_at_any_time(void)
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
 	give_qp(id[ACTIVE]);
 	EXPECT(!rdma_connect(id[ACTIVE], NULL));
-	take(ACTIVE, RDMA_CM_EVENT_ESTABLISHED);
+	take_event(ACTIVE, RDMA_CM_EVENT_ESTABLISHED);
 	EXPECT(!rdma_disconnect(id[ACTIVE]));
-	take(ACTIVE, RDMA_CM_EVENT_DISCONNECTED);
+	take_event(ACTIVE, RDMA_CM_EVENT_DISCONNECTED);
 	rdma_destroy_qp(id[ACTIVE]);
 	pthread_cancel(server);
 	pthread_join(server, &result);

@@ -41,7 +41,7 @@ struct end {
 	_Atomic int ready, ended;
 };
 
-static void hear(void *arg, enum host_stream_news what)
+static void note_news(void *arg, enum host_stream_news what)
 {
 	struct end *x = arg;
 
@@ -91,7 +91,7 @@ static int give_connection(struct end *x, int fd, bool is_responder,
 		.config = &c,
 		.first = (const uint8_t *)first,
 		.first_bytes = (uint32_t)strlen(first),
-		.news = hear,
+		.news = note_news,
 		.arg = x,
 	};
 
@@ -154,9 +154,9 @@ static bool await_news(_Atomic int *word)
 	return *word;
 }
 
-static void post(struct end *from, enum ibv_wr_opcode op,
-		 const struct ibv_mr *m, uint32_t bytes, const struct end *to,
-		 const struct ibv_mr *at)
+static void post_wr(struct end *from, enum ibv_wr_opcode op,
+		    const struct ibv_mr *m, uint32_t bytes,
+		    const struct end *to, const struct ibv_mr *at)
 {
 	struct ibv_sge sge = {(uintptr_t)m->addr, bytes, m->lkey};
 	struct ibv_send_wr wr = {.wr_id = (uint64_t)op,
@@ -182,7 +182,7 @@ static void post_receive(struct end *x, const struct ibv_mr *m, uint32_t bytes)
 	NEED(!ibv_post_recv(x->e.qp, &wr, &bad));
 }
 
-static bool completes(struct end *x, enum ibv_wc_status status)
+static bool completes_with(struct end *x, enum ibv_wc_status status)
 {
 	struct ibv_wc wc;
 
@@ -225,24 +225,24 @@ static void transfer_sizes(void)
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		uint32_t n = sizes[i];
 
-		post(&x[0], IBV_WR_RDMA_WRITE, m.mr[0], n, &x[1], m.mr[1]);
-		EXPECT(completes(&x[0], IBV_WC_SUCCESS));
+		post_wr(&x[0], IBV_WR_RDMA_WRITE, m.mr[0], n, &x[1], m.mr[1]);
+		EXPECT(completes_with(&x[0], IBV_WC_SUCCESS));
 		post_receive(&x[1], m.mr[1], BIG);
 		/* The SEND comes after the WRITE, so when the SEND has
 		 * completed at the peer, the WRITE's bytes are placed. */
-		post(&x[0], IBV_WR_SEND, m.mr[0], 1, &x[1], NULL);
-		EXPECT(completes(&x[0], IBV_WC_SUCCESS));
-		EXPECT(completes(&x[1], IBV_WC_SUCCESS));
+		post_wr(&x[0], IBV_WR_SEND, m.mr[0], 1, &x[1], NULL);
+		EXPECT(completes_with(&x[0], IBV_WC_SUCCESS));
+		EXPECT(completes_with(&x[1], IBV_WC_SUCCESS));
 		EXPECT(n < 2 || !memcmp(m.at[0], m.at[1], n));
 		memset(m.at[1], (int)i, n);
-		post(&x[0], IBV_WR_RDMA_READ, m.mr[0], n, &x[1], m.mr[1]);
-		EXPECT(completes(&x[0], IBV_WC_SUCCESS));
+		post_wr(&x[0], IBV_WR_RDMA_READ, m.mr[0], n, &x[1], m.mr[1]);
+		EXPECT(completes_with(&x[0], IBV_WC_SUCCESS));
 		EXPECT(!memcmp(m.at[0], m.at[1], n));
 		memset(m.at[0], 100 + (int)i, n);
 		post_receive(&x[1], m.mr[1], BIG);
-		post(&x[0], IBV_WR_SEND, m.mr[0], n, &x[1], NULL);
-		EXPECT(completes(&x[1], IBV_WC_SUCCESS));
-		EXPECT(completes(&x[0], IBV_WC_SUCCESS));
+		post_wr(&x[0], IBV_WR_SEND, m.mr[0], n, &x[1], NULL);
+		EXPECT(completes_with(&x[1], IBV_WC_SUCCESS));
+		EXPECT(completes_with(&x[0], IBV_WC_SUCCESS));
 		EXPECT(!memcmp(m.at[0], m.at[1], n));
 	}
 	EXPECT(x[1].ready == 1 && !x[0].ready && !x[0].ended);
@@ -262,11 +262,11 @@ static void wake_sleepers(void)
 	for (int i = 0; i < 50; i++) {
 		post_receive(&x[1], x[1].e.mr, 64);
 		NEED(!ibv_req_notify_cq(x[1].e.cq, 0));
-		post(&x[0], IBV_WR_SEND, x[0].e.mr, 64, &x[1], NULL);
+		post_wr(&x[0], IBV_WR_SEND, x[0].e.mr, 64, &x[1], NULL);
 		NEED(!ibv_get_cq_event(x[1].e.channel, &cq, &context));
 		ibv_ack_cq_events(cq, 1);
-		EXPECT(completes(&x[1], IBV_WC_SUCCESS));
-		EXPECT(completes(&x[0], IBV_WC_SUCCESS));
+		EXPECT(completes_with(&x[1], IBV_WC_SUCCESS));
+		EXPECT(completes_with(&x[0], IBV_WC_SUCCESS));
 	}
 	EXPECT(ibv_poll_cq(x[1].e.cq, 1, &wc) == 0);
 	close_ends(x, 2);
@@ -281,13 +281,13 @@ static void serve_many(void)
 	for (int round = 0; round < 20; round++)
 		for (int i = 0; i < MANY; i++) {
 			post_receive(&x[i][1], x[i][1].e.mr, 512);
-			post(&x[i][0], IBV_WR_SEND, x[i][0].e.mr, 512, &x[i][1],
-			     NULL);
+			post_wr(&x[i][0], IBV_WR_SEND, x[i][0].e.mr, 512,
+				&x[i][1], NULL);
 		}
 	for (int i = 0; i < MANY; i++) {
 		for (int k = 0; k < 20; k++)
-			EXPECT(completes(&x[i][1], IBV_WC_SUCCESS) &&
-			       completes(&x[i][0], IBV_WC_SUCCESS));
+			EXPECT(completes_with(&x[i][1], IBV_WC_SUCCESS) &&
+			       completes_with(&x[i][0], IBV_WC_SUCCESS));
 		close_ends(x[i], 2);
 	}
 }
@@ -303,7 +303,7 @@ static void meet_slow_peer(void)
 	uint64_t got = 0;
 	static uint8_t sink[65536];
 	struct stream_config c = config_of(false);
-	struct host_stream s = {.config = &c, .news = hear};
+	struct host_stream s = {.config = &c, .news = note_news};
 
 	connect_pair(fd);
 	open_end(&x[0]);
@@ -313,7 +313,7 @@ static void meet_slow_peer(void)
 	s.arg = &x[0];
 	NEED(!calls->open(x[0].e.ctx, x[0].e.qp->qp_num, &s));
 	for (; posted < 60; posted++)
-		post(&x[0], IBV_WR_RDMA_WRITE, m.mr[0], BIG, &x[1], m.mr[1]);
+		post_wr(&x[0], IBV_WR_RDMA_WRITE, m.mr[0], BIG, &x[1], m.mr[1]);
 	usleep(50000);
 	while (ibv_poll_cq(x[0].e.cq, 1, &wc) == 1)
 		done++;
@@ -356,17 +356,17 @@ static void post_ahead(struct end *x, struct memory *m, const struct end *other,
 		       int fd)
 {
 	struct stream_config c = config_of(false);
-	struct host_stream s = {.fd = fd, .config = &c, .news = hear, .arg = x};
+	struct host_stream s = {
+		.fd = fd, .config = &c, .news = note_news, .arg = x};
 	struct ibv_wc wc;
-
 	int small = 4096, done = 0;
 
 	/* a buffer that holds only a small part of these WRITEs */
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
 	NEED(!calls->open(x->e.ctx, x->e.qp->qp_num, &s));
 	for (int i = 0; i < AHEAD; i++)
-		post(x, IBV_WR_RDMA_WRITE, m->mr[0], AHEAD_BYTES, other,
-		     m->mr[1]);
+		post_wr(x, IBV_WR_RDMA_WRITE, m->mr[0], AHEAD_BYTES, other,
+			m->mr[1]);
 	while (done < AHEAD)
 		if (ibv_poll_cq(x->e.cq, 1, &wc) == 1) {
 			NEED(wc.status == IBV_WC_SUCCESS);
@@ -443,15 +443,15 @@ static void end_in_order(void)
 	post_receive(&x[0], x[0].e.mr, 64);
 	post_receive(&x[1], x[1].e.mr, 64);
 	post_receive(&x[1], x[1].e.mr, 64);
-	post(&x[0], IBV_WR_SEND, x[0].e.mr, 64, &x[1], NULL);
+	post_wr(&x[0], IBV_WR_SEND, x[0].e.mr, 64, &x[1], NULL);
 	/* calls with another connection's argument have no effect */
 	calls->close(x[0].e.ctx, x[0].e.qp->qp_num, &x[1]);
 	calls->abort(x[0].e.ctx, x[0].e.qp->qp_num, &x[1]);
 	calls->close(x[0].e.ctx, x[0].e.qp->qp_num, &x[0]);
-	EXPECT(completes(&x[1], IBV_WC_SUCCESS));
-	EXPECT(completes(&x[1], IBV_WC_WR_FLUSH_ERR));
-	EXPECT(completes(&x[0], IBV_WC_SUCCESS));
-	EXPECT(completes(&x[0], IBV_WC_WR_FLUSH_ERR));
+	EXPECT(completes_with(&x[1], IBV_WC_SUCCESS));
+	EXPECT(completes_with(&x[1], IBV_WC_WR_FLUSH_ERR));
+	EXPECT(completes_with(&x[0], IBV_WC_SUCCESS));
+	EXPECT(completes_with(&x[0], IBV_WC_WR_FLUSH_ERR));
 	EXPECT(await_news(&x[0].ended) && await_news(&x[1].ended));
 	EXPECT(endpoint_state(&x[0].e) == IBV_QPS_ERR &&
 	       endpoint_state(&x[1].e) == IBV_QPS_ERR);
@@ -467,8 +467,8 @@ static void end_at_once(void)
 	post_receive(&x[0], x[0].e.mr, 64);
 	post_receive(&x[1], x[1].e.mr, 64);
 	calls->abort(x[0].e.ctx, x[0].e.qp->qp_num, &x[0]);
-	EXPECT(completes(&x[0], IBV_WC_WR_FLUSH_ERR));
-	EXPECT(completes(&x[1], IBV_WC_WR_FLUSH_ERR));
+	EXPECT(completes_with(&x[0], IBV_WC_WR_FLUSH_ERR));
+	EXPECT(completes_with(&x[1], IBV_WC_WR_FLUSH_ERR));
 	EXPECT(await_news(&x[1].ended) && !x[0].ended);
 	close_ends(x, 2);
 }
@@ -480,7 +480,7 @@ static void destroy_open(void)
 	open_both(x);
 	post_receive(&x[1], x[1].e.mr, 64);
 	endpoint_close(&x[0].e);
-	EXPECT(completes(&x[1], IBV_WC_WR_FLUSH_ERR));
+	EXPECT(completes_with(&x[1], IBV_WC_WR_FLUSH_ERR));
 	EXPECT(await_news(&x[1].ended) && x[0].ended == 1);
 	endpoint_close(&x[1].e);
 }
@@ -494,8 +494,8 @@ static void fail_by_program(void)
 	post_receive(&x[0], x[0].e.mr, 64);
 	post_receive(&x[1], x[1].e.mr, 64);
 	EXPECT(!ibv_modify_qp(x[0].e.qp, &attr, IBV_QP_STATE));
-	EXPECT(completes(&x[0], IBV_WC_WR_FLUSH_ERR));
-	EXPECT(completes(&x[1], IBV_WC_WR_FLUSH_ERR));
+	EXPECT(completes_with(&x[0], IBV_WC_WR_FLUSH_ERR));
+	EXPECT(completes_with(&x[1], IBV_WC_WR_FLUSH_ERR));
 	EXPECT(await_news(&x[0].ended) && await_news(&x[1].ended));
 	attr.qp_state = IBV_QPS_RESET;
 	EXPECT(!ibv_modify_qp(x[0].e.qp, &attr, IBV_QP_STATE));
@@ -520,8 +520,8 @@ static void reset_and_again(void)
 	NEED(!give_connection(&x[0], fd[0], false, ""));
 	NEED(!give_connection(&y, fd[1], true, ""));
 	post_receive(&y, y.e.mr, 64);
-	post(&x[0], IBV_WR_SEND, x[0].e.mr, 64, &y, NULL);
-	EXPECT(completes(&y, IBV_WC_SUCCESS));
+	post_wr(&x[0], IBV_WR_SEND, x[0].e.mr, 64, &y, NULL);
+	EXPECT(completes_with(&y, IBV_WC_SUCCESS));
 	endpoint_close(&y.e);
 	close_ends(x, 2);
 }
@@ -536,7 +536,7 @@ static void meet_rst(void)
 	post_receive(&x, x.e.mr, 64);
 	setsockopt(peer, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	close(peer);
-	EXPECT(completes(&x, IBV_WC_WR_FLUSH_ERR));
+	EXPECT(completes_with(&x, IBV_WC_WR_FLUSH_ERR));
 	EXPECT(await_news(&x.ended) && !x.ready);
 	endpoint_close(&x.e);
 }
@@ -570,7 +570,7 @@ static void meet_junk(void)
 	fcntl(fd[1], F_SETFL, 0);
 	post_receive(&x, x.e.mr, 64);
 	NEED(send(fd[1], junk, sizeof(junk), 0) == sizeof(junk));
-	EXPECT(completes(&x, IBV_WC_WR_FLUSH_ERR));
+	EXPECT(completes_with(&x, IBV_WC_WR_FLUSH_ERR));
 	EXPECT(await_news(&x.ended));
 	while ((more = recv(fd[1], answer + n, sizeof(answer) - (size_t)n, 0)) >
 	       0)
@@ -595,7 +595,7 @@ static void meet_junk_first(void)
 	open_one(&x, &peer);
 	post_receive(&x, x.e.mr, 64);
 	NEED(send(peer, junk, sizeof(junk), 0) == sizeof(junk));
-	EXPECT(completes(&x, IBV_WC_WR_FLUSH_ERR));
+	EXPECT(completes_with(&x, IBV_WC_WR_FLUSH_ERR));
 	EXPECT(await_news(&x.ended) && !x.ready);
 	EXPECT(recv(peer, answer, sizeof(answer), 0) <= 0);
 	close(peer);
@@ -608,7 +608,7 @@ static void meet_silence(void)
 {
 	struct stream_config c = config_of(true);
 	struct host_stream s = {
-		.config = &c, .news = hear, .ready_within_ns = 50000000};
+		.config = &c, .news = note_news, .ready_within_ns = 50000000};
 	struct end x[2];
 	int fd[2], silent[2];
 
@@ -644,7 +644,7 @@ static void meet_waiting_peer(void)
 	for (int i = 0; i < 2; i++) {
 		struct host_stream s = {.fd = fd[i],
 					.config = &c[i],
-					.news = hear,
+					.news = note_news,
 					.begin_after_ns = 50000000,
 					.arg = &x[i]};
 
@@ -653,12 +653,12 @@ static void meet_waiting_peer(void)
 		NEED(!calls->open(x[i].e.ctx, x[i].e.qp->qp_num, &s));
 	}
 	post_receive(&x[0], x[0].e.mr, 64);
-	post(&x[1], IBV_WR_SEND, x[1].e.mr, 64, &x[0], NULL);
-	EXPECT(completes(&x[0], IBV_WC_SUCCESS) && !x[1].ready);
-	EXPECT(completes(&x[1], IBV_WC_SUCCESS));
+	post_wr(&x[1], IBV_WR_SEND, x[1].e.mr, 64, &x[0], NULL);
+	EXPECT(completes_with(&x[0], IBV_WC_SUCCESS) && !x[1].ready);
+	EXPECT(completes_with(&x[1], IBV_WC_SUCCESS));
 	post_receive(&x[1], x[1].e.mr, 64);
-	post(&x[0], IBV_WR_SEND, x[0].e.mr, 64, &x[1], NULL);
-	EXPECT(completes(&x[1], IBV_WC_SUCCESS));
+	post_wr(&x[0], IBV_WR_SEND, x[0].e.mr, 64, &x[1], NULL);
+	EXPECT(completes_with(&x[1], IBV_WC_SUCCESS));
 	EXPECT(await_news(&x[1].ready) && !x[0].ended && !x[1].ended);
 	close_ends(x, 2);
 }
@@ -669,7 +669,7 @@ static void end_beside_a_child(void)
 {
 	struct stream_config c = config_of(true);
 	struct host_stream s = {
-		.config = &c, .news = hear, .ready_within_ns = 50000000};
+		.config = &c, .news = note_news, .ready_within_ns = 50000000};
 	struct pollfd p = {.events = POLLIN};
 	int fd[2], lives[2];
 	struct end x;
@@ -718,7 +718,7 @@ static void send_first_bytes(void)
 static void refuse_misuse(void)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS};
-	struct host_stream s = {.news = hear};
+	struct host_stream s = {.news = note_news};
 	struct stream_config c = config_of(false);
 	struct end x[2];
 	int fd[2];
@@ -758,7 +758,7 @@ static void lose_socket(void)
 	open_end(&x);
 	NEED(!give_connection(&x, fd[0], false, ""));
 	NEED(dup2(mine, fd[0]) == fd[0]);
-	post(&x, IBV_WR_SEND, x.e.mr, 64, &x, NULL);
+	post_wr(&x, IBV_WR_SEND, x.e.mr, 64, &x, NULL);
 	while (!x.ended) {
 		struct ibv_wc wc;
 
@@ -796,8 +796,8 @@ static void churn_beside_poll(void)
 	for (int i = 0; i < 100; i++) {
 		open_both(y);
 		post_receive(&y[1], y[1].e.mr, 64);
-		post(&y[0], IBV_WR_SEND, y[0].e.mr, 64, &y[1], NULL);
-		EXPECT(completes(&y[1], IBV_WC_SUCCESS));
+		post_wr(&y[0], IBV_WR_SEND, y[0].e.mr, 64, &y[1], NULL);
+		EXPECT(completes_with(&y[1], IBV_WC_SUCCESS));
 		close_ends(y, 2);
 	}
 	stops = true;

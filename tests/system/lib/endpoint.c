@@ -11,7 +11,7 @@
 
 /* Ends the program with a message on stdout unless @good; stderr has only the
  * messages of adverb that a test checks. */
-static void need(bool good, const char *what)
+static void need_good(bool good, const char *what)
 {
 	if (good)
 		return;
@@ -33,7 +33,7 @@ static void keep_file(void *at, int fd)
 
 	while (i < 63 && files[i].at)
 		i++;
-	need(!files[i].at, "too much memory of memfds");
+	need_good(!files[i].at, "too much memory of memfds");
 	files[i].at = at;
 	files[i].fd = fd;
 }
@@ -47,10 +47,10 @@ void *endpoint_memory(size_t bytes)
 	void *p;
 
 	if (fd >= 0)
-		need(!ftruncate(fd, (off_t)bytes), "ftruncate");
+		need_good(!ftruncate(fd, (off_t)bytes), "ftruncate");
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		 fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
-	need(p != MAP_FAILED, "mmap");
+	need_good(p != MAP_FAILED, "mmap");
 	if (fd >= 0)
 		keep_file(p, fd);
 	return p;
@@ -76,7 +76,7 @@ static void open_region(struct endpoint *e, int access)
 	memset(e->map, ENDPOINT_GUARD, e->map_size);
 	memset(e->region, ENDPOINT_FILL, ENDPOINT_SIZE);
 	e->mr = ibv_reg_mr(e->pd, e->region, ENDPOINT_SIZE, access);
-	need(e->mr, "ibv_reg_mr");
+	need_good(e->mr, "ibv_reg_mr");
 }
 
 static void to_init(struct endpoint *e, int access)
@@ -90,7 +90,7 @@ static void to_init(struct endpoint *e, int access)
 	errno = ibv_modify_qp(e->qp, &attr,
 			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
 				      IBV_QP_ACCESS_FLAGS);
-	need(errno == 0, "ibv_modify_qp to INIT");
+	need_good(errno == 0, "ibv_modify_qp to INIT");
 }
 
 static void open_qp(struct endpoint *e, struct ibv_srq *srq, int access)
@@ -108,15 +108,15 @@ static void open_qp(struct endpoint *e, struct ibv_srq *srq, int access)
 	};
 
 	e->qp = ibv_create_qp(e->pd, &init);
-	need(e->qp, "ibv_create_qp");
+	need_good(e->qp, "ibv_create_qp");
 	to_init(e, access);
 }
 
 void endpoint_replace_qp(struct endpoint *e, struct ibv_qp *qp, int qp_access)
 {
 	errno = ibv_destroy_qp(e->qp);
-	need(errno == 0, "ibv_destroy_qp");
-	need(qp, "another queue pair");
+	need_good(errno == 0, "ibv_destroy_qp");
+	need_good(qp, "another queue pair");
 	e->qp = qp;
 	to_init(e, qp_access);
 }
@@ -127,16 +127,16 @@ void endpoint_open(struct endpoint *e, int access, int qp_access)
 
 	memset(e, 0, sizeof(*e));
 	e->timeout = 14;
-	need(list && list[0], "ibv_get_device_list");
+	need_good(list && list[0], "ibv_get_device_list");
 	e->ctx = ibv_open_device(list[0]);
-	need(e->ctx, "ibv_open_device");
+	need_good(e->ctx, "ibv_open_device");
 	ibv_free_device_list(list);
 	e->pd = ibv_alloc_pd(e->ctx);
-	need(e->pd, "ibv_alloc_pd");
+	need_good(e->pd, "ibv_alloc_pd");
 	e->channel = ibv_create_comp_channel(e->ctx);
-	need(e->channel, "ibv_create_comp_channel");
+	need_good(e->channel, "ibv_create_comp_channel");
 	e->cq = ibv_create_cq(e->ctx, 4 * ENDPOINT_DEPTH, NULL, e->channel, 0);
-	need(e->cq, "ibv_create_cq");
+	need_good(e->cq, "ibv_create_cq");
 	open_region(e, access);
 	open_qp(e, NULL, qp_access);
 }
@@ -153,16 +153,16 @@ struct endpoint endpoint_beside(const struct endpoint *e, struct ibv_srq *srq,
 void endpoint_close(struct endpoint *e)
 {
 	errno = ibv_destroy_qp(e->qp);
-	need(errno == 0, "ibv_destroy_qp");
+	need_good(errno == 0, "ibv_destroy_qp");
 	errno = e->mr ? ibv_dereg_mr(e->mr) : 0;
-	need(errno == 0, "ibv_dereg_mr");
+	need_good(errno == 0, "ibv_dereg_mr");
 	errno = ibv_destroy_cq(e->cq);
-	need(errno == 0, "ibv_destroy_cq");
+	need_good(errno == 0, "ibv_destroy_cq");
 	errno = ibv_destroy_comp_channel(e->channel);
-	need(errno == 0, "ibv_destroy_comp_channel");
+	need_good(errno == 0, "ibv_destroy_comp_channel");
 	errno = ibv_dealloc_pd(e->pd);
-	need(errno == 0, "ibv_dealloc_pd");
-	need(ibv_close_device(e->ctx) == 0, "ibv_close_device");
+	need_good(errno == 0, "ibv_dealloc_pd");
+	need_good(ibv_close_device(e->ctx) == 0, "ibv_close_device");
 	endpoint_memory_free(e->map, e->map_size);
 }
 
@@ -170,8 +170,9 @@ void endpoint_address_get(const struct endpoint *e,
 			  struct endpoint_address *address)
 {
 	memset(address, 0, sizeof(*address));
-	need(ibv_query_gid(e->ctx, 1, ENDPOINT_GID_INDEX, &address->gid) == 0,
-	     "ibv_query_gid");
+	need_good(ibv_query_gid(e->ctx, 1, ENDPOINT_GID_INDEX, &address->gid) ==
+			  0,
+		  "ibv_query_gid");
 	address->region = (uintptr_t)e->region;
 	address->qpn = e->qp->qp_num;
 	address->psn = (e->qp->qp_num * 2654435761u) & 0xFFFFFF;
@@ -199,7 +200,7 @@ void endpoint_to_rtr(struct endpoint *e, const struct endpoint_address *peer)
 				      IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 				      IBV_QP_MAX_DEST_RD_ATOMIC |
 				      IBV_QP_MIN_RNR_TIMER);
-	need(errno == 0, "ibv_modify_qp to RTR");
+	need_good(errno == 0, "ibv_modify_qp to RTR");
 }
 
 void endpoint_to_rts(struct endpoint *e, const struct endpoint_address *self,
@@ -218,7 +219,7 @@ void endpoint_to_rts(struct endpoint *e, const struct endpoint_address *self,
 			      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 				      IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 				      IBV_QP_MAX_QP_RD_ATOMIC);
-	need(errno == 0, "ibv_modify_qp to RTS");
+	need_good(errno == 0, "ibv_modify_qp to RTS");
 }
 
 void endpoint_connect(struct endpoint *a, struct endpoint *b)
@@ -256,7 +257,7 @@ bool endpoint_wait(struct endpoint *e, struct ibv_wc *wc)
 
 	do {
 		n = ibv_poll_cq(e->cq, 1, wc);
-		need(n >= 0, "ibv_poll_cq");
+		need_good(n >= 0, "ibv_poll_cq");
 		/* The limit is processor time: time in which the thread does
 		 * not run does not count. */
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -273,7 +274,7 @@ enum ibv_qp_state endpoint_state(const struct endpoint *e)
 	struct ibv_qp_attr attr;
 
 	errno = ibv_query_qp(e->qp, &attr, IBV_QP_STATE, &init);
-	need(errno == 0, "ibv_query_qp");
+	need_good(errno == 0, "ibv_query_qp");
 	return attr.qp_state;
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static void need(bool good, const char *what)
+static void need_good(bool good, const char *what)
 {
 	if (good)
 		return;
@@ -45,7 +45,7 @@ static int count_entries(const char *path, bool (*counts)(const char *))
 	struct dirent *one;
 	int n = 0;
 
-	need(dir, path);
+	need_good(dir, path);
 	while ((one = readdir(dir)))
 		n += counts(one->d_name);
 	closedir(dir);
@@ -57,7 +57,7 @@ void leak_check_get(struct leak_check *h)
 	FILE *f = fopen("/proc/self/maps", "re");
 	char line[512];
 
-	need(f, "/proc/self/maps");
+	need_good(f, "/proc/self/maps");
 	*h = (struct leak_check){
 		.threads = count_entries("/proc/self/task", is_thread),
 		.files = count_entries("/proc/self/fd", is_kept),

@@ -51,7 +51,7 @@ enum {
 	SETTLED_S = 10,
 };
 
-static void need(bool good, const char *what)
+static void need_good(bool good, const char *what)
 {
 	if (good)
 		return;
@@ -106,14 +106,14 @@ static void *map_shared(size_t bytes)
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	need(p != MAP_FAILED, "mmap");
+	need_good(p != MAP_FAILED, "mmap");
 	return p;
 }
 
 /* Moves qp from INIT to RTS.  With this short timeout adverb asks the broker
  * about a silent peer after about 10 ms. */
-static void join(struct ibv_qp *qp, const struct endpoint_address *self,
-		 const struct endpoint_address *peer)
+static void connect_qp(struct ibv_qp *qp, const struct endpoint_address *self,
+		       const struct endpoint_address *peer)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
@@ -137,13 +137,13 @@ static void join(struct ibv_qp *qp, const struct endpoint_address *self,
 				      IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 				      IBV_QP_MAX_DEST_RD_ATOMIC |
 				      IBV_QP_MIN_RNR_TIMER);
-	need(errno == 0, "ibv_modify_qp to RTR");
+	need_good(errno == 0, "ibv_modify_qp to RTR");
 	attr.qp_state = IBV_QPS_RTS;
 	errno = ibv_modify_qp(qp, &attr,
 			      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 				      IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 				      IBV_QP_MAX_QP_RD_ATOMIC);
-	need(errno == 0, "ibv_modify_qp to RTS");
+	need_good(errno == 0, "ibv_modify_qp to RTS");
 }
 
 /* ---- pairs, idle, hub, stop-broker ---- */
@@ -180,7 +180,7 @@ static struct place peer_of(const struct shared_run *c, int process, int qp)
 		       : (struct place){qp + 1, 0};
 }
 
-static struct endpoint_address *at(struct shared_run *c, struct place p)
+static struct endpoint_address *address_at(struct shared_run *c, struct place p)
 {
 	return &c->at[(size_t)p.process * (size_t)c->qps + (size_t)p.qp];
 }
@@ -198,7 +198,7 @@ struct member {
 	double sent_s; /* when the last of its send requests ended */
 };
 
-static uint8_t pattern(int process, int qp, int i)
+static uint8_t pattern_byte(int process, int qp, int i)
 {
 	return (uint8_t)(process * 31 + qp * 7 + i);
 }
@@ -220,20 +220,21 @@ static void open_member(struct member *m, struct shared_run *c)
 	m->cq = ibv_create_cq(m->e.ctx, 2 * m->qps, NULL, m->e.channel, 0);
 	m->bytes = calloc(1, size);
 	m->qp = calloc((size_t)m->qps, sizeof(*m->qp));
-	need(m->cq && m->bytes && m->qp, "ibv_create_cq or calloc");
+	need_good(m->cq && m->bytes && m->qp, "ibv_create_cq or calloc");
 	m->mr = ibv_reg_mr(m->e.pd, m->bytes, size, IBV_ACCESS_LOCAL_WRITE);
-	need(m->mr, "ibv_reg_mr");
+	need_good(m->mr, "ibv_reg_mr");
 	init.send_cq = init.recv_cq = m->cq;
 	for (int k = 0; k < m->qps; k++) {
-		struct endpoint_address *mine = at(c, (struct place){m->me, k});
+		struct endpoint_address *mine =
+			address_at(c, (struct place){m->me, k});
 
 		m->qp[k] = ibv_create_qp(m->e.pd, &init);
-		need(m->qp[k], "ibv_create_qp");
+		need_good(m->qp[k], "ibv_create_qp");
 		errno = ibv_modify_qp(m->qp[k], &attr,
 				      IBV_QP_STATE | IBV_QP_PKEY_INDEX |
 					      IBV_QP_PORT |
 					      IBV_QP_ACCESS_FLAGS);
-		need(errno == 0, "ibv_modify_qp to INIT");
+		need_good(errno == 0, "ibv_modify_qp to INIT");
 		endpoint_address_get(&m->e, mine);
 		mine->qpn = m->qp[k]->qp_num;
 	}
@@ -242,46 +243,46 @@ static void open_member(struct member *m, struct shared_run *c)
 static void close_member(struct member *m)
 {
 	for (int k = 0; k < m->qps; k++)
-		need(ibv_destroy_qp(m->qp[k]) == 0, "ibv_destroy_qp");
-	need(ibv_dereg_mr(m->mr) == 0, "ibv_dereg_mr");
-	need(ibv_destroy_cq(m->cq) == 0, "ibv_destroy_cq");
+		need_good(ibv_destroy_qp(m->qp[k]) == 0, "ibv_destroy_qp");
+	need_good(ibv_dereg_mr(m->mr) == 0, "ibv_dereg_mr");
+	need_good(ibv_destroy_cq(m->cq) == 0, "ibv_destroy_cq");
 	endpoint_close(&m->e);
 	free(m->qp);
 	free(m->bytes);
 }
 
-static struct ibv_sge row(const struct member *m, int i)
+static struct ibv_sge row_of(const struct member *m, int i)
 {
 	return (struct ibv_sge){(uintptr_t)(m->bytes + (size_t)i * BYTES),
 				BYTES, m->mr->lkey};
 }
 
-static void post(struct member *m)
+static void post_sends(struct member *m)
 {
 	for (int k = 0; k < m->qps; k++) {
-		struct ibv_sge out = row(m, k);
+		struct ibv_sge out = row_of(m, k);
 		struct ibv_send_wr wr = {.sg_list = &out,
 					 .num_sge = 1,
 					 .opcode = IBV_WR_SEND},
 				   *bad;
 
 		for (int i = 0; i < BYTES; i++)
-			m->bytes[k * BYTES + i] = pattern(m->me, k, i);
+			m->bytes[k * BYTES + i] = pattern_byte(m->me, k, i);
 		errno = ibv_post_send(m->qp[k], &wr, &bad);
-		need(errno == 0, "ibv_post_send");
+		need_good(errno == 0, "ibv_post_send");
 	}
 }
 
-static void prepare(struct member *m, struct shared_run *c)
+static void prepare_receives(struct member *m, struct shared_run *c)
 {
 	for (int k = 0; k < m->qps; k++) {
-		struct ibv_sge in = row(m, m->qps + k);
+		struct ibv_sge in = row_of(m, m->qps + k);
 		struct ibv_recv_wr wr = {.sg_list = &in, .num_sge = 1}, *bad;
 
-		join(m->qp[k], at(c, (struct place){m->me, k}),
-		     at(c, peer_of(c, m->me, k)));
+		connect_qp(m->qp[k], address_at(c, (struct place){m->me, k}),
+			   address_at(c, peer_of(c, m->me, k)));
 		errno = ibv_post_recv(m->qp[k], &wr, &bad);
-		need(errno == 0, "ibv_post_recv");
+		need_good(errno == 0, "ibv_post_recv");
 	}
 }
 
@@ -293,11 +294,11 @@ static void await_event(struct member *m)
 	void *context;
 
 	if (m->is_armed) {
-		need(!ibv_get_cq_event(m->e.channel, &cq, &context),
-		     "ibv_get_cq_event");
+		need_good(!ibv_get_cq_event(m->e.channel, &cq, &context),
+			  "ibv_get_cq_event");
 		ibv_ack_cq_events(cq, 1);
 	} else {
-		need(!ibv_req_notify_cq(m->cq, 0), "ibv_req_notify_cq");
+		need_good(!ibv_req_notify_cq(m->cq, 0), "ibv_req_notify_cq");
 	}
 	m->is_armed = !m->is_armed;
 }
@@ -320,7 +321,7 @@ static bool process_receives(const struct shared_run *c, int process)
 	return !c->stops_broker || process;
 }
 
-static void collect(struct member *m, const struct shared_run *c)
+static void collect_completions(struct member *m, const struct shared_run *c)
 {
 	int left =
 		(process_sends(c, m->me) + process_receives(c, m->me)) * m->qps;
@@ -329,10 +330,10 @@ static void collect(struct member *m, const struct shared_run *c)
 		struct ibv_wc wc;
 		int n = ibv_poll_cq(m->cq, 1, &wc);
 
-		need(n >= 0, "ibv_poll_cq");
+		need_good(n >= 0, "ibv_poll_cq");
 		if (n)
-			need(wc.status == IBV_WC_SUCCESS,
-			     ibv_wc_status_str(wc.status));
+			need_good(wc.status == IBV_WC_SUCCESS,
+				  ibv_wc_status_str(wc.status));
 		else
 			rest_between_polls(m, c);
 		if (n && wc.opcode == IBV_WC_SEND)
@@ -343,16 +344,17 @@ static void collect(struct member *m, const struct shared_run *c)
 		struct place from = peer_of(c, m->me, k);
 
 		for (int i = 0; i < BYTES; i++)
-			need(m->bytes[(m->qps + k) * BYTES + i] ==
-				     pattern(from.process, from.qp, i),
-			     "received bytes differ from those sent");
+			need_good(
+				m->bytes[(m->qps + k) * BYTES + i] ==
+					pattern_byte(from.process, from.qp, i),
+				"received bytes differ from those sent");
 	}
 }
 
 /* Waits until no other thread of this process wakes up any more, since work
  * that is under way takes longer on a busy machine.  Gives up after SETTLED_S
  * seconds.  Adds the wakeups of the last second to c->wakeups. */
-static void idle(struct shared_run *c)
+static void await_idle(struct shared_run *c)
 {
 	unsigned long before, now = sleeps_count();
 
@@ -377,18 +379,18 @@ static int run_process(struct shared_run *c, int me)
 	pthread_barrier_wait(&c->all);
 	if (!me)
 		c->opened_s = now_s();
-	prepare(&m, c);
+	prepare_receives(&m, c);
 	if (c->stops_broker && !me)
 		brokers_signal(SIGSTOP);
 	pthread_barrier_wait(&c->all);
 	posted_s = now_s();
 	if (process_sends(c, me))
-		post(&m);
-	collect(&m, c);
+		post_sends(&m);
+	collect_completions(&m, c);
 	if (!me)
 		c->took_s = m.sent_s - posted_s;
 	if (c->idles)
-		idle(c);
+		await_idle(c);
 	pthread_barrier_wait(&c->all);
 	if (!me)
 		c->ending_s = now_s();
@@ -462,7 +464,7 @@ static void write_until_failure(struct endpoint *e, struct pair *p, int me)
 	while (!atomic_load(&p->ready[!me]))
 		if (atomic_load(&p->is_doomed))
 			return;
-	join(e->qp, &p->at[me], &p->at[!me]);
+	connect_qp(e->qp, &p->at[me], &p->at[!me]);
 	for (;;) {
 		struct ibv_sge sge = {(uintptr_t)e->region, ENDPOINT_SIZE,
 				      e->mr->lkey};
@@ -474,13 +476,15 @@ static void write_until_failure(struct endpoint *e, struct pair *p, int me)
 		wr.wr.rdma.remote_addr = p->at[!me].region;
 		wr.wr.rdma.rkey = p->at[!me].rkey;
 		errno = ibv_post_send(e->qp, &wr, &bad);
-		need(errno == 0, "ibv_post_send");
-		need(endpoint_wait(e, &wc), "no completion in time");
+		need_good(errno == 0, "ibv_post_send");
+		need_good(endpoint_wait(e, &wc), "no completion in time");
 		if (wc.status != IBV_WC_SUCCESS)
 			break;
 	}
-	need(atomic_load(&p->is_doomed), "a request failed before the kill");
-	need(wc.status == IBV_WC_RETRY_EXC_ERR, ibv_wc_status_str(wc.status));
+	need_good(atomic_load(&p->is_doomed),
+		  "a request failed before the kill");
+	need_good(wc.status == IBV_WC_RETRY_EXC_ERR,
+		  ibv_wc_status_str(wc.status));
 }
 
 static void open_writer(struct endpoint *e)

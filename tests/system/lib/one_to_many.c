@@ -25,7 +25,7 @@ enum { MOST = 256, SMALL = 700, LARGE = 5000, PATIENCE_S = 100, TURN_US = 500 };
 
 static const char *folder;
 
-static void need(bool good, const char *what)
+static void need_good(bool good, const char *what)
 {
 	if (good)
 		return;
@@ -49,9 +49,9 @@ static void publish_address(const char *what, int i,
 	name_of(what, i, name);
 	snprintf(temp, sizeof(temp), "%s.new", name);
 	f = fopen(temp, "we");
-	need(f && fwrite(a, sizeof(*a), 1, f) == 1 && !fclose(f) &&
-		     !rename(temp, name),
-	     temp);
+	need_good(f && fwrite(a, sizeof(*a), 1, f) == 1 && !fclose(f) &&
+			  !rename(temp, name),
+		  temp);
 }
 
 /* Waits for the file FOLDER/WHAT.I, and reads the address in it. */
@@ -63,7 +63,7 @@ static void await_address(const char *what, int i, struct endpoint_address *a)
 	name_of(what, i, name);
 	while (!(f = fopen(name, "re")))
 		usleep(TURN_US);
-	need(fread(a, sizeof(*a), 1, f) == 1, name);
+	need_good(fread(a, sizeof(*a), 1, f) == 1, name);
 	fclose(f);
 }
 
@@ -87,14 +87,14 @@ static int serve_target(int i)
 	endpoint_to_rtr(&e, &peer);
 	publish_address("ready", i, &self);
 	await_address("end", 0, &end);
-	need(e.region[i] == mark_of(i),
-	     "the writer changed no byte of this target");
+	need_good(e.region[i] == mark_of(i),
+		  "the writer changed no byte of this target");
 	endpoint_close(&e);
 	return 0;
 }
 
-static void post(struct endpoint *e, const struct endpoint_address *to, int i,
-		 bool large)
+static void post_write(struct endpoint *e, const struct endpoint_address *to,
+		       int i, bool large)
 {
 	struct ibv_sge sge = {(uintptr_t)e->region, large ? LARGE : SMALL,
 			      e->mr->lkey};
@@ -107,7 +107,7 @@ static void post(struct endpoint *e, const struct endpoint_address *to, int i,
 	wr.wr.rdma.remote_addr = to->region;
 	wr.wr.rdma.rkey = to->rkey;
 	errno = ibv_post_send(e->qp, &wr, &bad);
-	need(errno == 0, "ibv_post_send");
+	need_good(errno == 0, "ibv_post_send");
 }
 
 static int write_to(int count, int rounds)
@@ -129,12 +129,12 @@ static int write_to(int count, int rounds)
 	for (int r = 0; r < rounds; r++) {
 		for (int k = 0; k < 4; k++)
 			for (int i = 0; i < count; i++)
-				post(&e[i], &peer[i], i, k == 3);
+				post_write(&e[i], &peer[i], i, k == 3);
 		for (int k = 0; k < 4; k++)
 			for (int i = 0; i < count; i++)
-				need(endpoint_wait(&e[i], &wc) &&
-					     wc.status == IBV_WC_SUCCESS,
-				     "a WRITE fails");
+				need_good(endpoint_wait(&e[i], &wc) &&
+						  wc.status == IBV_WC_SUCCESS,
+					  "a WRITE fails");
 	}
 	publish_address("written", 0, &self[0]);
 	await_address("end", 0, &peer[0]);

@@ -28,8 +28,8 @@ enum {
 static struct rdma_event_channel *channel[SIDES];
 static struct rdma_cm_id *listener, *id[SIDES];
 
-static inline struct sockaddr_storage address(int family, const char *text,
-					      uint16_t port)
+static inline struct sockaddr_storage address_of(int family, const char *text,
+						 uint16_t port)
 {
 	struct sockaddr_storage s = {.ss_family = (sa_family_t)family};
 	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&s;
@@ -56,12 +56,12 @@ static inline struct rdma_cm_id *id_new(int side, enum rdma_port_space ps)
 static inline int bind_to(struct rdma_cm_id *i, int family, const char *text,
 			  uint16_t port)
 {
-	struct sockaddr_storage s = address(family, text, port);
+	struct sockaddr_storage s = address_of(family, text, port);
 
 	return rdma_bind_addr(i, (struct sockaddr *)&s);
 }
 
-static inline int option(struct rdma_cm_id *i, int name, int value)
+static inline int set_option(struct rdma_cm_id *i, int name, int value)
 {
 	return rdma_set_option(i, RDMA_OPTION_ID, name, &value, sizeof(value));
 }
@@ -81,8 +81,8 @@ static inline bool is_readable(int side, int wait_ms)
 /* Waits for the next event of a side, which must be of this type, and returns
  * the event; the caller acknowledges it.  If no event or another event comes,
  * the check fails and the function returns NULL. */
-static inline struct rdma_cm_event *await(int side,
-					  enum rdma_cm_event_type type)
+static inline struct rdma_cm_event *await_event(int side,
+						enum rdma_cm_event_type type)
 {
 	struct rdma_cm_event *e;
 
@@ -101,9 +101,9 @@ static inline struct rdma_cm_event *await(int side,
 
 /* Waits for the next event of a side, which must be of this type, and
  * acknowledges it. */
-static inline void take(int side, enum rdma_cm_event_type type)
+static inline void take_event(int side, enum rdma_cm_event_type type)
 {
-	struct rdma_cm_event *e = await(side, type);
+	struct rdma_cm_event *e = await_event(side, type);
 
 	if (e)
 		EXPECT(!rdma_ack_cm_event(e));
@@ -122,22 +122,22 @@ static inline void listen_at(enum rdma_port_space ps, const char *text)
 static inline void resolve_address(enum rdma_port_space ps, const char *text)
 {
 	struct sockaddr_storage to =
-		address(strchr(text, ':') ? AF_INET6 : AF_INET, text,
-			ntohs(rdma_get_src_port(listener)));
+		address_of(strchr(text, ':') ? AF_INET6 : AF_INET, text,
+			   ntohs(rdma_get_src_port(listener)));
 
 	id[ACTIVE] = id_new(ACTIVE, ps);
 	EXPECT(!rdma_resolve_addr(id[ACTIVE], NULL, (struct sockaddr *)&to,
 				  RESOLVE_MS));
-	take(ACTIVE, RDMA_CM_EVENT_ADDR_RESOLVED);
+	take_event(ACTIVE, RDMA_CM_EVENT_ADDR_RESOLVED);
 }
 
 static inline void resolve_route(void)
 {
 	EXPECT(!rdma_resolve_route(id[ACTIVE], RESOLVE_MS));
-	take(ACTIVE, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	take_event(ACTIVE, RDMA_CM_EVENT_ROUTE_RESOLVED);
 }
 
-static inline struct rdma_conn_param param(void)
+static inline struct rdma_conn_param conn_param(void)
 {
 	return (struct rdma_conn_param){.responder_resources = 3,
 					.initiator_depth = 2,
@@ -147,16 +147,17 @@ static inline struct rdma_conn_param param(void)
 					.qp_num = QPN};
 }
 
-/* Connects the active id with the parameters *given, or with those of param()
- * if given is NULL.  Returns the CONNECT_REQUEST event, which the caller
- * acknowledges, or NULL if none came. */
-static inline struct rdma_cm_event *call(const struct rdma_conn_param *given)
+/* Connects the active id with the parameters *given, or with those of
+ * conn_param() if given is NULL.  Returns the CONNECT_REQUEST event, which the
+ * caller acknowledges, or NULL if none came. */
+static inline struct rdma_cm_event *
+connect_active(const struct rdma_conn_param *given)
 {
-	struct rdma_conn_param p = given ? *given : param();
+	struct rdma_conn_param p = given ? *given : conn_param();
 	struct rdma_cm_event *e;
 
 	EXPECT(!rdma_connect(id[ACTIVE], &p));
-	e = await(PASSIVE, RDMA_CM_EVENT_CONNECT_REQUEST);
+	e = await_event(PASSIVE, RDMA_CM_EVENT_CONNECT_REQUEST);
 	id[PASSIVE] = e ? e->id : NULL;
 	return e;
 }
@@ -164,15 +165,15 @@ static inline struct rdma_cm_event *call(const struct rdma_conn_param *given)
 /* Connects the active id, and takes the request at the passive side. */
 static inline void be_called(void)
 {
-	struct rdma_cm_event *e = call(NULL);
+	struct rdma_cm_event *e = connect_active(NULL);
 
 	if (e)
 		EXPECT(!rdma_ack_cm_event(e));
 }
 
 /* Listens at @listens and connects to @called, up to the request. */
-static inline void begin(enum rdma_port_space ps, const char *listens,
-			 const char *called)
+static inline void begin_call(enum rdma_port_space ps, const char *listens,
+			      const char *called)
 {
 	listen_at(ps, listens);
 	resolve_address(ps, called);
@@ -183,21 +184,21 @@ static inline void begin(enum rdma_port_space ps, const char *listens,
 /* Accepts the request, and takes CONNECT_RESPONSE at the active side. */
 static inline void accept_it(void)
 {
-	struct rdma_conn_param p = param();
+	struct rdma_conn_param p = conn_param();
 
 	EXPECT(id[PASSIVE] && !rdma_accept(id[PASSIVE], &p));
-	take(ACTIVE, RDMA_CM_EVENT_CONNECT_RESPONSE);
+	take_event(ACTIVE, RDMA_CM_EVENT_CONNECT_RESPONSE);
 }
 
 /* Establishes the connection from the active side. */
-static inline void establish(void)
+static inline void establish_active(void)
 {
 	EXPECT(!rdma_establish(id[ACTIVE]));
-	take(PASSIVE, RDMA_CM_EVENT_ESTABLISHED);
+	take_event(PASSIVE, RDMA_CM_EVENT_ESTABLISHED);
 }
 
 /* Destroys all ids, and checks that no channel has an event left. */
-static inline void end(void)
+static inline void end_sides(void)
 {
 	for (int side = 0; side < SIDES; side++)
 		if (id[side])

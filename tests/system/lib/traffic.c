@@ -46,8 +46,8 @@ static const enum ibv_wc_opcode wc_of[OPS] = {
 	[ADD] = IBV_WC_FETCH_ADD,
 };
 
-static void fail(const struct traffic_link *l, const char *what,
-		 unsigned long long value)
+static void end_failed(const struct traffic_link *l, const char *what,
+		       unsigned long long value)
 {
 	printf("process %d, link %u: %s (%llu)\n", (int)getpid(), l ? l->id : 0,
 	       what, value);
@@ -57,7 +57,7 @@ static void fail(const struct traffic_link *l, const char *what,
 
 /* ---- the contents of messages and memory, which both ends compute ---- */
 
-static uint32_t mix(uint32_t a, uint32_t b)
+static uint32_t mix_words(uint32_t a, uint32_t b)
 {
 	uint32_t x = a * 2654435761u ^ b * 2246822519u;
 
@@ -68,12 +68,12 @@ static uint32_t mix(uint32_t a, uint32_t b)
 
 static int kind_of(uint32_t id, uint32_t message)
 {
-	return (int)(mix(id, message) % 3);
+	return (int)(mix_words(id, message) % 3);
 }
 
 static uint32_t bytes_of(uint32_t id, uint32_t message)
 {
-	uint32_t x = mix(id + 7, message);
+	uint32_t x = mix_words(id + 7, message);
 
 	return x % 4 ? x / 4 % 64 : x / 4 % (TRAFFIC_BYTES + 1);
 }
@@ -107,7 +107,7 @@ static void check_guard(const struct traffic_link *l, const uint8_t *guard,
 {
 	for (uint32_t i = 0; i < bytes; i++)
 		if (guard[i] != ENDPOINT_GUARD)
-			fail(l, "a byte of a guard page was written", i);
+			end_failed(l, "a byte of a guard page was written", i);
 }
 
 static void area_check(const struct traffic_link *l)
@@ -124,7 +124,8 @@ static void area_check(const struct traffic_link *l)
 	check_guard(l, b + AREA, PAGE);
 	for (uint32_t i = 0; i < FIXED; i++)
 		if (b[AT_FIXED + i] != fixed_byte(l->id, i))
-			fail(l, "a byte that peers only read has changed", i);
+			end_failed(l, "a byte that peers only read has changed",
+				   i);
 }
 
 static void area_close(struct traffic_area *a, size_t bytes)
@@ -164,15 +165,16 @@ static void judge_message(struct traffic_link *l, const struct ibv_wc *wc)
 		m = l->area.bytes + AT_NUMBERED + n % SLOTS * TRAFFIC_BYTES;
 	if (wc->opcode !=
 	    (kind == WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV))
-		fail(l, "a message of the wrong kind", n);
+		end_failed(l, "a message of the wrong kind", n);
 	if (wc->byte_len != bytes)
-		fail(l, "a message of the wrong length", wc->byte_len);
+		end_failed(l, "a message of the wrong length", wc->byte_len);
 	if (!(wc->wc_flags & IBV_WC_WITH_IMM) != (kind == SEND) ||
 	    (kind != SEND && wc->imm_data != n))
-		fail(l, "a message with the wrong immediate data", n);
+		end_failed(l, "a message with the wrong immediate data", n);
 	for (uint32_t i = 0; i < bytes; i++)
 		if (m[i] != byte_of(l->id, n, i))
-			fail(l, "a message differs from what was sent", n);
+			end_failed(l, "a message differs from what was sent",
+				   n);
 }
 
 /* Checks a flushed receive.  The shared queue loses at most one receive per
@@ -180,11 +182,12 @@ static void judge_message(struct traffic_link *l, const struct ibv_wc *wc)
 static void judge_flush(struct traffic_link *l, const struct ibv_wc *wc)
 {
 	if (wc->status != IBV_WC_WR_FLUSH_ERR)
-		fail(l, ibv_wc_status_str(wc->status), wc->wr_id);
+		end_failed(l, ibv_wc_status_str(wc->status), wc->wr_id);
 	if (!l->is_in_error && !l->has_failed)
-		fail(l, "a receive is flushed", wc->wr_id);
+		end_failed(l, "a receive is flushed", wc->wr_id);
 	if (l->is_shared && (!l->doom || l->flushed++))
-		fail(l, "a receive of the shared queue is flushed", wc->wr_id);
+		end_failed(l, "a receive of the shared queue is flushed",
+			   wc->wr_id);
 }
 
 static void judge_receive(struct traffic_link *l, const struct ibv_wc *wc)
@@ -209,9 +212,10 @@ static uint32_t prepare_request(struct traffic_link *l, int op, uint8_t *out)
 	uint32_t n = l->spoken, bytes;
 
 	if (op > WRITE_IMM)
-		return op == ADD     ? 8
-		       : op == WRITE ? mix(l->id, l->posted) % LONG
-				     : mix(l->id, l->posted) % TRAFFIC_BYTES;
+		return op == ADD ? 8
+		       : op == WRITE
+			       ? mix_words(l->id, l->posted) % LONG
+			       : mix_words(l->id, l->posted) % TRAFFIC_BYTES;
 	bytes = bytes_of(l->id, n);
 	for (uint32_t i = 0; i < bytes; i++)
 		out[i] = byte_of(l->id, n, i);
@@ -269,7 +273,7 @@ static void post_one(struct traffic_link *l, int op)
 static void post_any(struct traffic_link *l)
 {
 	static const int others[] = {ADD, READ, WRITE, WRITE};
-	uint32_t choice = mix(l->id + 3, l->posted) % 8;
+	uint32_t choice = mix_words(l->id + 3, l->posted) % 8;
 
 	post_one(l,
 		 choice < 4 ? kind_of(l->id, l->spoken) : others[choice - 4]);
@@ -285,12 +289,12 @@ static void judge_answer(struct traffic_link *l, uint32_t slot)
 	if (a->op == READ)
 		for (uint32_t i = 0; i < a->bytes; i++)
 			if (near[i] != fixed_byte(l->id, from + i))
-				fail(l, "a READ gives wrong bytes", i);
+				end_failed(l, "a READ gives wrong bytes", i);
 	if (a->op != ADD)
 		return;
 	memcpy(&found, near, sizeof(found));
 	if (found != l->last_found)
-		fail(l, "a FETCH_ADD returns a wrong value", found);
+		end_failed(l, "a FETCH_ADD returns a wrong value", found);
 	l->last_found++;
 	if (l->added_done)
 		__atomic_fetch_add(l->added_done, 1, __ATOMIC_RELEASE);
@@ -304,17 +308,19 @@ static void judge_request(struct traffic_link *l, const struct ibv_wc *wc)
 					 : IBV_WC_RETRY_EXC_ERR;
 
 	if (wc->wr_id != l->ended)
-		fail(l, "a completion is out of order", wc->wr_id);
+		end_failed(l, "a completion is out of order", wc->wr_id);
 	if (wc->status == IBV_WC_SUCCESS) {
 		if (l->has_failed || (l->is_gone && l->ended >= l->gone_from))
-			fail(l, "a request to a dead peer succeeds", wc->wr_id);
+			end_failed(l, "a request to a dead peer succeeds",
+				   wc->wr_id);
 		if (wc->opcode != wc_of[l->asked[slot].op])
-			fail(l, "a completion of the wrong opcode", wc->opcode);
+			end_failed(l, "a completion of the wrong opcode",
+				   wc->opcode);
 		judge_answer(l, slot);
 	} else if (!l->doom || !step_timeout_look(l->doom)) {
-		fail(l, ibv_wc_status_str(wc->status), wc->wr_id);
+		end_failed(l, ibv_wc_status_str(wc->status), wc->wr_id);
 	} else if (wc->status != bad) {
-		fail(l, ibv_wc_status_str(wc->status), wc->vendor_err);
+		end_failed(l, ibv_wc_status_str(wc->status), wc->vendor_err);
 	}
 	l->has_failed |= wc->status != IBV_WC_SUCCESS;
 	l->ended++;
@@ -322,7 +328,7 @@ static void judge_request(struct traffic_link *l, const struct ibv_wc *wc)
 
 /* ---- lines and links ---- */
 
-static void judge(struct traffic_line *line, const struct ibv_wc *wc)
+static void judge_completion(struct traffic_line *line, const struct ibv_wc *wc)
 {
 	struct traffic_link *l = NULL;
 
@@ -330,7 +336,8 @@ static void judge(struct traffic_line *line, const struct ibv_wc *wc)
 		if (line->link[i] && line->link[i]->e.qp->qp_num == wc->qp_num)
 			l = line->link[i];
 	if (!l)
-		fail(NULL, "a completion of no link's queue pair", wc->qp_num);
+		end_failed(NULL, "a completion of no link's queue pair",
+			   wc->qp_num);
 	else if (wc->wr_id & RECEIVE)
 		judge_receive(l, wc);
 	else
@@ -346,7 +353,7 @@ int traffic_turn(struct traffic_line *line)
 		step_timeout_die("poll_cq");
 	line->done += (unsigned)n;
 	for (int i = 0; i < n; i++)
-		judge(line, &wc[i]);
+		judge_completion(line, &wc[i]);
 	for (int i = 0; i < TRAFFIC_LINKS; i++) {
 		struct traffic_link *l = line->link[i];
 

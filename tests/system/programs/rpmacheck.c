@@ -73,7 +73,7 @@ struct talk {
 static const char *who, *address, *port;
 static int number; /* the index of the connection */
 
-static void die(int line, const char *what, const char *why)
+static void end_failed(int line, const char *what, const char *why)
 {
 	fprintf(stderr, "%s: line %d: connection %d: %s: %s (errno %d)\n", who,
 		line, number, what, why, errno);
@@ -84,21 +84,21 @@ static void die(int line, const char *what, const char *why)
 	do {                                                                   \
 		int result_ = (call);                                          \
 		if (result_)                                                   \
-			die(__LINE__, #call, rpma_err_2str(result_));          \
+			end_failed(__LINE__, #call, rpma_err_2str(result_));   \
 	} while (0)
 
 #define NEED(good)                                                             \
 	do {                                                                   \
 		if (!(good))                                                   \
-			die(__LINE__, #good, "this is not true");              \
+			end_failed(__LINE__, #good, "this is not true");       \
 	} while (0)
 
-static void *context(unsigned operation)
+static void *context_of(unsigned operation)
 {
 	return (void *)(uintptr_t)operation;
 }
 
-static void *memory(size_t bytes)
+static void *new_memory(size_t bytes)
 {
 	void *p = aligned_alloc(4096, bytes);
 
@@ -170,8 +170,8 @@ static struct side side_open(const char *name,
 	MUST(rpma_utils_get_ibv_context(address, where, &ctx));
 	MUST(rpma_utils_ibv_context_is_odp_capable(ctx, &is_on_demand));
 	MUST(rpma_peer_new(ctx, &s.peer));
-	s.region = memory(SIZE);
-	s.message = memory(4096);
+	s.region = new_memory(SIZE);
+	s.message = new_memory(4096);
 	MUST(rpma_mr_reg(s.peer, s.region, SIZE, usage, &s.region_mr));
 	MUST(rpma_mr_reg(s.peer, s.message, 2 * MESSAGE,
 			 RPMA_MR_USAGE_SEND | RPMA_MR_USAGE_RECV,
@@ -207,8 +207,8 @@ static void event_is(const struct talk *t, enum rpma_conn_event want)
 
 	MUST(rpma_conn_next_event(t->conn, &event));
 	if (event != want)
-		die(__LINE__, rpma_utils_conn_event_2str(want),
-		    rpma_utils_conn_event_2str(event));
+		end_failed(__LINE__, rpma_utils_conn_event_2str(want),
+			   rpma_utils_conn_event_2str(event));
 }
 
 static void talk_begin(struct talk *t)
@@ -225,7 +225,7 @@ static void talk_end(struct talk *t)
 	MUST(rpma_conn_cfg_delete(&t->cfg));
 }
 
-static bool look(struct rpma_cq *cq, struct ibv_wc *wc)
+static bool poll_once(struct rpma_cq *cq, struct ibv_wc *wc)
 {
 	int count = 0, result = rpma_cq_get_wc(cq, 1, wc, &count);
 
@@ -257,11 +257,11 @@ static struct ibv_wc next_completion(const struct talk *t, bool is_receive)
 	struct ibv_wc wc;
 
 	for (;;) {
-		if (look(t->cq, &wc)) {
+		if (poll_once(t->cq, &wc)) {
 			NEED(!t->rcq || wc.wr_id != RECEIVED);
 			return wc;
 		}
-		if (t->rcq && look(t->rcq, &wc)) {
+		if (t->rcq && poll_once(t->rcq, &wc)) {
 			NEED(wc.wr_id == RECEIVED);
 			return wc;
 		}
@@ -278,8 +278,8 @@ static void await_contexts(struct talk *t, unsigned want)
 		wc = next_completion(t,
 				     !(want & ~t->done & ~(unsigned)RECEIVED));
 		if (wc.status)
-			die(__LINE__, "a completion",
-			    ibv_wc_status_str(wc.status));
+			end_failed(__LINE__, "a completion",
+				   ibv_wc_status_str(wc.status));
 		NEED(wc.wr_id <= WROTE && !(t->done & wc.wr_id));
 		t->done |= (unsigned)wc.wr_id;
 		if (wc.wr_id == RECEIVED)
@@ -296,11 +296,11 @@ static void receive_goes(const struct talk *t)
 	NEED(wc.wr_id == RECEIVED && wc.status == IBV_WC_WR_FLUSH_ERR);
 }
 
-static void receive(const struct talk *t)
+static void post_receive(const struct talk *t)
 {
 	memset(t->side->message, UNTOUCHED, MESSAGE);
 	MUST(rpma_recv(t->conn, t->side->message_mr, 0, MESSAGE,
-		       context(RECEIVED)));
+		       context_of(RECEIVED)));
 }
 
 static size_t message_bytes(int round)
@@ -314,7 +314,7 @@ static void send_message(const struct talk *t, int round)
 
 	fill_pattern(t->side->message + MESSAGE, bytes, round);
 	MUST(rpma_send(t->conn, t->side->message_mr, MESSAGE, bytes,
-		       RPMA_F_COMPLETION_ALWAYS, context(SENT)));
+		       RPMA_F_COMPLETION_ALWAYS, context_of(SENT)));
 }
 
 static void message_is(const struct talk *t, int round)
@@ -387,7 +387,7 @@ static bool is_taken(struct talk *t, struct rpma_ep *ep, struct hello *hello)
 	}
 	memset(t->side->message, UNTOUCHED, MESSAGE);
 	MUST(rpma_conn_req_recv(request, t->side->message_mr, 0, MESSAGE,
-				context(RECEIVED)));
+				context_of(RECEIVED)));
 	MUST(rpma_conn_req_connect(&request, &mine, &t->conn));
 	talk_begin(t);
 	return true;
@@ -413,7 +413,7 @@ static void answer_all(struct talk *t, uint8_t *want)
 		message_is(t, i);
 		if (i == 0)
 			all_is_written(t, want);
-		receive(t);
+		post_receive(t);
 		send_message(t, i);
 		await_contexts(t, SENT);
 	}
@@ -436,12 +436,12 @@ static struct side server_open(void)
 				 RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT);
 }
 
-static void serve(int told)
+static void serve_clients(int told)
 {
 	struct side s = server_open();
 	struct rpma_ep *ep = listen_and_tell(&s, told);
 	struct hello hello = hello_of(&s);
-	uint8_t *want = memory(SIZE);
+	uint8_t *want = new_memory(SIZE);
 	struct talk t;
 
 	for (number = 0; number < CONNECTIONS; number++) {
@@ -471,7 +471,7 @@ static bool is_called(struct talk *t)
 	MUST(rpma_conn_req_new(t->side->peer, address, port, t->cfg, &request));
 	memset(t->side->message, UNTOUCHED, MESSAGE);
 	MUST(rpma_conn_req_recv(request, t->side->message_mr, 0, MESSAGE,
-				context(RECEIVED)));
+				context_of(RECEIVED)));
 	MUST(rpma_conn_req_connect(&request, &mine, &t->conn));
 	if (is_refused()) {
 		event_is(t, RPMA_CONN_REJECTED);
@@ -513,7 +513,7 @@ struct copy {
 
 static struct copy copy_new(const struct side *s)
 {
-	struct copy c = {.at = memory(SIZE)};
+	struct copy c = {.at = new_memory(SIZE)};
 
 	MUST(rpma_mr_reg(s->peer, c.at, SIZE, RPMA_MR_USAGE_READ_DST, &c.mr));
 	return c;
@@ -532,7 +532,7 @@ static void read_back(struct talk *t, const struct rpma_mr_remote *lent,
 {
 	memset(c->at, UNTOUCHED, SIZE);
 	MUST(rpma_read(t->conn, c->mr, at, lent, at, bytes,
-		       RPMA_F_COMPLETION_ALWAYS, context(READ)));
+		       RPMA_F_COMPLETION_ALWAYS, context_of(READ)));
 	await_contexts(t, READ);
 	NEED(!memcmp(c->at + at, t->side->region + at, bytes));
 	is_untouched(c->at, c->at + at);
@@ -546,11 +546,11 @@ static void write_and_flush(struct talk *t, struct rpma_mr_remote *lent,
 
 	fill_pattern(t->side->region + at, bytes, round);
 	MUST(rpma_write(t->conn, lent, at, t->side->region_mr, at, bytes,
-			RPMA_F_COMPLETION_ON_ERROR, context(WROTE)));
+			RPMA_F_COMPLETION_ON_ERROR, context_of(WROTE)));
 	MUST(rpma_flush(t->conn, lent, at, bytes,
 			round % 2 ? RPMA_FLUSH_TYPE_PERSISTENT
 				  : RPMA_FLUSH_TYPE_VISIBILITY,
-			RPMA_F_COMPLETION_ALWAYS, context(FLUSHED)));
+			RPMA_F_COMPLETION_ALWAYS, context_of(FLUSHED)));
 	await_contexts(t, FLUSHED);
 }
 
@@ -561,7 +561,7 @@ static void write_word(struct talk *t, struct rpma_mr_remote *lent)
 	word_of_connection(word);
 	memcpy(t->side->region + WORD_AT, word, sizeof(word));
 	MUST(rpma_atomic_write(t->conn, lent, WORD_AT, word,
-			       RPMA_F_COMPLETION_ALWAYS, context(WROTE)));
+			       RPMA_F_COMPLETION_ALWAYS, context_of(WROTE)));
 	await_contexts(t, WROTE);
 }
 
@@ -584,7 +584,7 @@ static void ask_all(struct talk *t)
 		send_message(t, i);
 		await_contexts(t, SENT | RECEIVED);
 		message_is(t, i);
-		receive(t);
+		post_receive(t);
 	}
 }
 
@@ -660,7 +660,7 @@ static void read_on(int told)
 	lent = what_is_lent(&t);
 	for (int i = 0;; i++) {
 		MUST(rpma_read(t.conn, c.mr, 0, lent, 0, SIZE,
-			       RPMA_F_COMPLETION_ALWAYS, context(READ)));
+			       RPMA_F_COMPLETION_ALWAYS, context_of(READ)));
 		wc = next_completion(&t, false);
 		if (wc.status)
 			break;
@@ -779,7 +779,7 @@ int main(int argc, char **argv)
 	}
 	address = argv[1];
 	port = argv[2];
-	server = start_process(doomed ? be_read : serve);
+	server = start_process(doomed ? be_read : serve_clients);
 	if (!has_said(&server)) {
 		is_well(&server);
 		return 1;

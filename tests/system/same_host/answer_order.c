@@ -37,7 +37,7 @@ static struct endpoint this_end;
 static uint32_t bytes;
 static bool has_events;
 
-static struct ibv_sge buffer(void)
+static struct ibv_sge buffer_sge(void)
 {
 	return (struct ibv_sge){(uintptr_t)this_end.region, bytes,
 				this_end.mr->lkey};
@@ -45,7 +45,7 @@ static struct ibv_sge buffer(void)
 
 static void post_receive(void)
 {
-	struct ibv_sge sge = buffer();
+	struct ibv_sge sge = buffer_sge();
 	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
 
 	if ((errno = ibv_post_recv(this_end.qp, &wr, &bad)))
@@ -54,7 +54,7 @@ static void post_receive(void)
 
 static void post_send(void)
 {
-	struct ibv_sge sge = buffer();
+	struct ibv_sge sge = buffer_sge();
 	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
 				       .num_sge = 1,
 				       .opcode = IBV_WR_SEND,
@@ -116,7 +116,7 @@ static void begin_step(int who)
 			  PATIENCE_S);
 }
 
-static void talk(int who, int rounds)
+static void talk_rounds(int who, int rounds)
 {
 	if (who == ANSWERS) {
 		if (next_completion() != IBV_WC_RECV)
@@ -165,7 +165,7 @@ static pid_t begin_end(int who, int rounds)
 	if (has_events && (errno = ibv_req_notify_cq(this_end.cq, 0)))
 		step_timeout_die("req_notify_cq");
 	meet_peer(who);
-	talk(who, rounds);
+	talk_rounds(who, rounds);
 	/* stay, since the peer's last packets may still need an ACK */
 	step_timeout_say(&shared_steps->is_over[who], 1);
 	step_timeout_await(&shared_steps->is_over[!who], 1);

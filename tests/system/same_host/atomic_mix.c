@@ -49,22 +49,23 @@ static struct shared_steps {
 
 static uint64_t *ticket; /* a bit for each ticket, word after word */
 
-static void fail(const char *what, int word, uint64_t value)
+static void end_failed(const char *what, int word, uint64_t value)
 {
 	printf("%s: word %d, %llu\n", what, word, (unsigned long long)value);
 	fflush(stdout);
 	_exit(1);
 }
 
-/* look() and add() access counts that several processes use at once.  The order
- * of these accesses matters to no other data: the final checks begin after the
- * initiators have ended, which step_timeout_await(is_ready) orders. */
-static uint64_t look(const uint64_t *count)
+/* load_count() and add_one() access counts that several processes use at once.
+ * The order of these accesses matters to no other data: the final checks begin
+ * after the initiators have ended, which step_timeout_await(is_ready) orders.
+ */
+static uint64_t load_count(const uint64_t *count)
 {
 	return __atomic_load_n(count, __ATOMIC_ACQUIRE);
 }
 
-static void add(uint64_t *count)
+static void add_one(uint64_t *count)
 {
 	__atomic_fetch_add(count, 1, __ATOMIC_ACQ_REL);
 }
@@ -76,11 +77,11 @@ static void take_ticket(int w, uint64_t value)
 	uint64_t bit = 1ull << value % 64;
 
 	if (value >= shared_steps->tickets)
-		fail("no atomic can have made this value", w, value);
+		end_failed("no atomic can have made this value", w, value);
 	/* Relaxed: the parent reads the bits when all processes have ended. */
 	if (__atomic_fetch_or(&words[value / 64], bit, __ATOMIC_RELAXED) & bit)
-		fail("two atomics found this value", w, value);
-	add(&shared_steps->taken[w]);
+		end_failed("two atomics found this value", w, value);
+	add_one(&shared_steps->taken[w]);
 }
 
 /* ---- an initiator ---- */
@@ -92,7 +93,7 @@ struct initiator {
 	uint64_t last[WORDS]; /* a lower bound of each word's value */
 };
 
-static void post(struct initiator *me, int i, bool swaps)
+static void post_atomic(struct initiator *me, int i, bool swaps)
 {
 	int w = i % WORDS;
 	struct ibv_sge sge = {(uintptr_t)&me->cell[i], 8, me->e.mr->lkey};
@@ -113,7 +114,7 @@ static void post(struct initiator *me, int i, bool swaps)
 
 /* Waits for the next atomic.  Returns the value that it found, and the word in
  * *w. */
-static uint64_t collect(struct initiator *me, int *w)
+static uint64_t collect_atomic(struct initiator *me, int *w)
 {
 	struct ibv_wc wc;
 	uint64_t found;
@@ -125,20 +126,20 @@ static uint64_t collect(struct initiator *me, int *w)
 	*w = (int)wc.wr_id % WORDS;
 	found = me->cell[wc.wr_id];
 	if (found < me->last[*w])
-		fail("an atomic found a greater value before", *w, found);
+		end_failed("an atomic found a greater value before", *w, found);
 	return found;
 }
 
 static void fetch_add(struct initiator *me)
 {
 	for (int i = 0; i < DEPTH; i++)
-		post(me, i, false);
+		post_atomic(me, i, false);
 	for (int i = 0, w; i < DEPTH; i++) {
-		uint64_t found = collect(me, &w);
+		uint64_t found = collect_atomic(me, &w);
 
 		take_ticket(w, found);
 		me->last[w] = found + 1;
-		add(&shared_steps->progress);
+		add_one(&shared_steps->progress);
 	}
 }
 
@@ -148,22 +149,22 @@ static int cmp_swap(struct initiator *me)
 	int won = 0;
 
 	for (int i = 0; i < WORDS; i++)
-		post(me, i, true);
+		post_atomic(me, i, true);
 	for (int i = 0, w; i < WORDS; i++) {
-		uint64_t found = collect(me, &w);
+		uint64_t found = collect_atomic(me, &w);
 		bool wins = found == me->last[w];
 
 		if (wins)
 			take_ticket(w, found);
 		me->last[w] = found + wins;
 		won += wins;
-		add(wins ? &shared_steps->won : &shared_steps->lost);
-		add(&shared_steps->progress);
+		add_one(wins ? &shared_steps->won : &shared_steps->lost);
+		add_one(&shared_steps->progress);
 	}
 	return won;
 }
 
-static void initiate(int me)
+static void be_initiator(int me)
 {
 	struct initiator i = {.target = &shared_steps->target[me]};
 	int won = 0;
@@ -203,7 +204,7 @@ static void count_one(uint64_t *word, int w, uint64_t n)
 	take_ticket(w, found);
 }
 
-static void count(uint8_t *region)
+static void count_up(uint8_t *region)
 {
 	uint64_t mine = 0;
 
@@ -211,7 +212,7 @@ static void count(uint8_t *region)
 	       shared_steps->initiators) {
 		int w = (int)(mine % WORDS);
 
-		if (mine < MINE * (look(&shared_steps->progress) + AHEAD))
+		if (mine < MINE * (load_count(&shared_steps->progress) + AHEAD))
 			count_one((uint64_t *)(void *)(region + word_at[w]), w,
 				  mine++);
 		else
@@ -238,14 +239,14 @@ static void be_target(void)
 	}
 	step_timeout_say(&shared_steps->is_target, 1);
 	step_timeout_say(&shared_steps->is_ready, 1);
-	count(e[0].region);
+	count_up(e[0].region);
 	step_timeout_await(&shared_steps->is_ready,
 			   2); /* the initiators have ended */
 	for (int w = 0; w < WORDS; w++)
 		if (*(uint64_t *)(void *)(e[0].region + word_at[w]) !=
 		    shared_steps->taken[w])
-			fail("the word is not the number of its tickets", w,
-			     shared_steps->taken[w]);
+			end_failed("the word is not the number of its tickets",
+				   w, shared_steps->taken[w]);
 	if (!endpoint_guarded(&e[0]))
 		step_timeout_die("a byte beside the region has changed");
 }
@@ -266,7 +267,7 @@ static bool all_taken(void)
 	return true;
 }
 
-static void *map(size_t bytes)
+static void *map_shared(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -276,7 +277,7 @@ static void *map(size_t bytes)
 	return p;
 }
 
-static pid_t begin(int who)
+static pid_t start_child(int who)
 {
 	pid_t pid = fork();
 
@@ -285,13 +286,13 @@ static pid_t begin(int who)
 	if (pid)
 		return pid;
 	if (who < shared_steps->initiators)
-		initiate(who);
+		be_initiator(who);
 	else
 		be_target();
 	_exit(0);
 }
 
-static int end(pid_t pid)
+static int await_child(pid_t pid)
 {
 	int status = -1;
 
@@ -304,7 +305,7 @@ int main(int argc, char **argv)
 	pid_t pid[MOST + 1], target;
 	int initiators, bad = 0;
 
-	shared_steps = map(sizeof(*shared_steps));
+	shared_steps = map_shared(sizeof(*shared_steps));
 	shared_steps->rounds = argc > 2 ? atoi(argv[1]) : 0;
 	initiators = argc > 2 ? atoi(argv[2]) : 0;
 	if (initiators < 1 || initiators > MOST)
@@ -315,16 +316,16 @@ int main(int argc, char **argv)
 		 AHEAD) *
 		(MINE + 2);
 	shared_steps->tickets -= shared_steps->tickets % 64;
-	ticket = map(WORDS * shared_steps->tickets / 8);
+	ticket = map_shared(WORDS * shared_steps->tickets / 8);
 	for (int i = 0; i <= initiators; i++)
-		pid[i] = begin(i);
+		pid[i] = start_child(i);
 	target = pid[initiators];
 	for (int i = 0; i < initiators; i++)
-		bad |= end(pid[i]);
+		bad |= await_child(pid[i]);
 	step_timeout_say(&shared_steps->is_ready, 2);
 	if (bad)
 		kill(target, SIGKILL);
-	bad |= end(target);
+	bad |= await_child(target);
 	printf("%llu remote atomics, %llu of them swaps that succeeded, %llu swaps "
 	       "that failed; ",
 	       (unsigned long long)shared_steps->progress,

@@ -94,7 +94,7 @@ static _Noreturn void watch_memory(void)
 
 /* ---- the initiator ---- */
 
-static void post(struct endpoint *e, int which, int place, uint8_t value)
+static void post_write(struct endpoint *e, int which, int place, uint8_t value)
 {
 	const struct endpoint_address *to = &shared->address[TARGET][which];
 	uint8_t *from = e->region + place * PLACE;
@@ -124,11 +124,11 @@ static void poll_all(struct endpoint *e, int count)
 }
 
 /* Posts and polls CYCLES times, to places behind those of the rounds. */
-static void stream(uint8_t value)
+static void post_stream(uint8_t value)
 {
 	for (int cycle = 0; cycle < CYCLES; cycle++) {
 		for (int i = 0; i < STREAM; i++)
-			post(&ends[0], 0, COUNT + i, value);
+			post_write(&ends[0], 0, COUNT + i, value);
 		poll_all(&ends[0], STREAM);
 	}
 }
@@ -159,7 +159,7 @@ static void do_as_said(enum kind kind, int round)
 			step_timeout_die("ibv_req_notify_cq");
 		break;
 	case POST_OTHER:
-		post(&ends[1], 1, 0, (uint8_t)round);
+		post_write(&ends[1], 1, 0, (uint8_t)round);
 		poll_all(&ends[1], 1);
 		break;
 	case SLEEP:
@@ -190,9 +190,9 @@ static int run_round(int round)
 	enum kind kind = (enum kind)(round % KINDS);
 	int count = round % COUNT + 1, waited;
 
-	stream((uint8_t)round);
+	post_stream((uint8_t)round);
 	for (int i = 0; i < count; i++)
-		post(&ends[0], 0, i, (uint8_t)round);
+		post_write(&ends[0], 0, i, (uint8_t)round);
 	waited = is_waiting(count - 1, (uint8_t)round);
 	shared->count = count;
 	step_timeout_say(&shared->round, round);

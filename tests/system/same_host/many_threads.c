@@ -43,7 +43,7 @@ static struct endpoint ends[THREADS];
 static uint32_t rounds, is_over, completed;
 static int count = THREADS; /* the number of queue pairs */
 
-static void stop(const char *what, int i)
+static void end_failed(const char *what, int i)
 {
 	printf("thread %d: %s: %s\n", i, what, strerror(errno));
 	fflush(stdout);
@@ -53,13 +53,13 @@ static void stop(const char *what, int i)
 /* Sets a word that another process or thread reads.  Release: the caller's
  * earlier writes, such as addresses, precede the store of the word; otherwise
  * the peer could connect to an address that is not yet there. */
-static void announce(uint32_t *word)
+static void announce_word(uint32_t *word)
 {
 	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
 }
 
 /* Waits until a word is set.  Acquire: the caller then sees all that the writer
- * wrote before announce(). */
+ * wrote before announce_word(). */
 static void wait_for(const uint32_t *word)
 {
 	while (!__atomic_load_n(word, __ATOMIC_ACQUIRE))
@@ -91,16 +91,16 @@ static _Noreturn void be_passive(void)
 	open_ends(exchange->passive);
 	for (int i = 0; i < count; i++)
 		memset(ends[i].region, 0, ENDPOINT_SIZE);
-	announce(&exchange->is_passive);
+	announce_word(&exchange->is_passive);
 	wait_for(&exchange->is_active);
 	connect_ends(exchange->passive, exchange->active);
-	announce(&exchange->is_connected);
+	announce_word(&exchange->is_connected);
 	for (;;)
 		pause();
 }
 
-static int post(int i, enum ibv_wr_opcode opcode, uint32_t at, uint32_t bytes,
-		uint32_t remote)
+static int post_request(int i, enum ibv_wr_opcode opcode, uint32_t at,
+			uint32_t bytes, uint32_t remote)
 {
 	struct endpoint *e = &ends[i];
 	struct ibv_sge sge = {(uintptr_t)e->region + at, bytes, e->mr->lkey};
@@ -120,15 +120,15 @@ static int post(int i, enum ibv_wr_opcode opcode, uint32_t at, uint32_t bytes,
 	return ibv_post_send(e->qp, &wr, &bad);
 }
 
-static void finish(int i, int requests)
+static void finish_requests(int i, int requests)
 {
 	struct ibv_wc wc;
 
 	while (requests--) {
 		if (!endpoint_wait(&ends[i], &wc))
-			stop("a request has not completed in time", i);
+			end_failed("a request has not completed in time", i);
 		if (wc.status)
-			stop(ibv_wc_status_str(wc.status), i);
+			end_failed(ibv_wc_status_str(wc.status), i);
 	}
 }
 
@@ -139,13 +139,13 @@ static void work_once(int i, uint32_t round)
 
 	memset(e->region, (int)(round * 7 + (uint32_t)i), bytes);
 	memset(e->region + BACK, 0, bytes);
-	if (post(i, IBV_WR_RDMA_WRITE, 0, bytes, 0) ||
-	    post(i, IBV_WR_RDMA_READ, BACK, bytes, 0) ||
-	    post(i, IBV_WR_ATOMIC_FETCH_AND_ADD, WORD, 8, WORD))
-		stop("ibv_post_send", i);
-	finish(i, 3);
+	if (post_request(i, IBV_WR_RDMA_WRITE, 0, bytes, 0) ||
+	    post_request(i, IBV_WR_RDMA_READ, BACK, bytes, 0) ||
+	    post_request(i, IBV_WR_ATOMIC_FETCH_AND_ADD, WORD, 8, WORD))
+		end_failed("ibv_post_send", i);
+	finish_requests(i, 3);
 	if (memcmp(e->region, e->region + BACK, bytes) != 0)
-		stop("a READ gives other bytes than the WRITE wrote", i);
+		end_failed("a READ gives other bytes than the WRITE wrote", i);
 }
 
 static void *work_apart(void *arg)
@@ -155,12 +155,12 @@ static void *work_apart(void *arg)
 
 	for (uint32_t round = 0; round < rounds; round++)
 		work_once(i, round);
-	if (post(i, IBV_WR_RDMA_READ, BACK, 8, WORD))
-		stop("ibv_post_send", i);
-	finish(i, 1);
+	if (post_request(i, IBV_WR_RDMA_READ, BACK, 8, WORD))
+		end_failed("ibv_post_send", i);
+	finish_requests(i, 1);
 	memcpy(&sum, ends[i].region + BACK, sizeof(sum));
 	if (sum != rounds)
-		stop("FETCH_ADDs are lost, or were executed twice", i);
+		end_failed("FETCH_ADDs are lost, or were executed twice", i);
 	return NULL;
 }
 
@@ -171,10 +171,10 @@ static void take_completions(int i)
 	int n = ibv_poll_cq(ends[0].cq, IN_FLIGHT, wc);
 
 	if (n < 0)
-		stop("ibv_poll_cq", i);
+		end_failed("ibv_poll_cq", i);
 	for (int k = 0; k < n; k++)
 		if (wc[k].status)
-			stop(ibv_wc_status_str(wc[k].status), i);
+			end_failed(ibv_wc_status_str(wc[k].status), i);
 	__atomic_fetch_add(&completed, (uint32_t)n, __ATOMIC_RELAXED);
 	if (!n)
 		sched_yield();
@@ -187,12 +187,12 @@ static void *work_shared(void *arg)
 
 	memset(ends[0].region + at, i + 1, SHARE);
 	for (uint32_t round = 0; round < rounds; round++) {
-		while ((err = post(0, IBV_WR_RDMA_WRITE, at, SHARE, at)) ==
-		       ENOMEM)
+		while ((err = post_request(0, IBV_WR_RDMA_WRITE, at, SHARE,
+					   at)) == ENOMEM)
 			take_completions(i); /* the queue is full */
 		errno = err;
 		if (err)
-			stop("ibv_post_send", i);
+			end_failed("ibv_post_send", i);
 	}
 	while (__atomic_load_n(&completed, __ATOMIC_RELAXED) < THREADS * rounds)
 		take_completions(i);
@@ -205,16 +205,17 @@ static void check_shares(void)
 	uint8_t *region = ends[0].region;
 
 	memset(region + BACK, 0, THREADS * SHARE);
-	if (post(0, IBV_WR_RDMA_READ, BACK, THREADS * SHARE, 0))
-		stop("ibv_post_send", 0);
-	finish(0, 1);
+	if (post_request(0, IBV_WR_RDMA_READ, BACK, THREADS * SHARE, 0))
+		end_failed("ibv_post_send", 0);
+	finish_requests(0, 1);
 	for (int i = 0; i < THREADS * SHARE; i++)
 		if (region[BACK + i] != i / SHARE + 1)
-			stop("a WRITE is missing in the target", i / SHARE);
+			end_failed("a WRITE is missing in the target",
+				   i / SHARE);
 }
 
 /* Creates and destroys objects that the other threads do not use. */
-static void *churn(void *arg)
+static void *churn_objects(void *arg)
 {
 	struct endpoint e[2];
 
@@ -229,14 +230,14 @@ static void run_threads(void *(*body)(void *))
 {
 	pthread_t thread[THREADS + 1];
 
-	if (pthread_create(&thread[THREADS], NULL, churn, NULL))
-		stop("pthread_create", THREADS);
+	if (pthread_create(&thread[THREADS], NULL, churn_objects, NULL))
+		end_failed("pthread_create", THREADS);
 	for (intptr_t i = 0; i < THREADS; i++)
 		if (pthread_create(&thread[i], NULL, body, (void *)i))
-			stop("pthread_create", (int)i);
+			end_failed("pthread_create", (int)i);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
-	announce(&is_over);
+	announce_word(&is_over);
 	pthread_join(thread[THREADS], NULL);
 }
 
@@ -250,10 +251,10 @@ int main(int argc, char **argv)
 	exchange = mmap(NULL, sizeof(*exchange), PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (exchange == MAP_FAILED)
-		stop("mmap", 0);
+		end_failed("mmap", 0);
 	passive = fork();
 	if (passive < 0)
-		stop("fork", 0);
+		end_failed("fork", 0);
 	if (!passive) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != self)
@@ -263,7 +264,7 @@ int main(int argc, char **argv)
 	wait_for(&exchange->is_passive);
 	open_ends(exchange->active);
 	connect_ends(exchange->active, exchange->passive);
-	announce(&exchange->is_active);
+	announce_word(&exchange->is_active);
 	wait_for(&exchange->is_connected);
 	run_threads(is_shared ? work_shared : work_apart);
 	if (is_shared)

@@ -71,19 +71,19 @@ static struct ibv_mr *mr;
 static struct ibv_dm *dm;
 static int file = -1;
 
-static void fail(const char *what, unsigned at)
+static void end_failed(const char *what, unsigned at)
 {
 	printf("%s: %s, at %u\n", kind, what, at);
 	fflush(stdout);
 	_exit(1);
 }
 
-static bool is(const char *name)
+static bool is_kind(const char *name)
 {
 	return !strcmp(kind, name);
 }
 
-static void meet(int who)
+static void meet_peer(int who)
 {
 	step_timeout_say(&shared_steps->is_there[who], 1);
 	step_timeout_await(&shared_steps->is_there[!who], 1);
@@ -99,7 +99,7 @@ static char path[64]; /* the file of kind shm */
 
 static int open_file(void)
 {
-	if (!is("shm"))
+	if (!is_kind("shm"))
 		return memfd_create("mapped", MFD_CLOEXEC);
 	snprintf(path, sizeof(path), "/dev/shm/adverb-mapped.%d", getpid());
 	return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -118,15 +118,15 @@ static void open_memory(void)
 	file = open_file();
 	if (file < 0 || ftruncate(file, BYTES))
 		step_timeout_die("a file");
-	if (is("private"))
+	if (is_kind("private"))
 		flags = MAP_PRIVATE;
 	memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, flags, file, 0);
 	if (memory == MAP_FAILED)
 		step_timeout_die("mmap");
-	if (is("lost") || is("shm"))
+	if (is_kind("lost") || is_kind("shm"))
 		close(file);
 	mr = ibv_reg_mr(me.pd, memory, BYTES, RIGHTS);
-	if (is("shm"))
+	if (is_kind("shm"))
 		unlink(path);
 	if (!mr)
 		step_timeout_die("reg_mr");
@@ -149,7 +149,7 @@ static void go_through_many(void)
 	for (unsigned i = 0; i < MANY; i++) {
 		all[i] = ibv_alloc_dm(me.ctx, &attr);
 		if (!all[i])
-			fail("ibv_alloc_dm fails", i);
+			end_failed("ibv_alloc_dm fails", i);
 	}
 	for (unsigned i = 0; i < MANY; i++)
 		ibv_free_dm(all[i]);
@@ -174,19 +174,19 @@ static void open_dm(void)
 
 /* Expects that the memory has `value`, written last, in each byte before the
  * receive's. */
-static void look(uint8_t value)
+static void check_memory(uint8_t value)
 {
 	if (dm && ibv_memcpy_from_dm(memory, dm, 0, BYTES))
 		step_timeout_die("memcpy_from_dm");
 	for (unsigned i = 0; i < SEND_AT; i++)
 		if (memory[i] != value)
-			fail("the memory lacks the last WRITE", i);
+			end_failed("the memory lacks the last WRITE", i);
 }
 
 /* Registers each half of the memory, then maps private memory in the place of
  * the second half and registers that.  Waits for the WRITEs, and checks both
  * halves and the file. */
-static void remap(void)
+static void remap_memory(void)
 {
 	struct ibv_mr *more = ibv_reg_mr(me.pd, memory, PART, RIGHTS);
 	const uint8_t *before;
@@ -209,10 +209,11 @@ static void remap(void)
 	for (unsigned i = 0; i < PART; i++)
 		if (memory[i] != 5 || memory[PART + i] != 6 || before[i] != 5 ||
 		    before[PART + i] == 6)
-			fail("a WRITE is missing, or is in the old file", i);
+			end_failed("a WRITE is missing, or is in the old file",
+				   i);
 }
 
-static void receive(void)
+static void post_receive(void)
 {
 	struct ibv_sge sge = {(uintptr_t)memory + SEND_AT, 8192, mr->lkey};
 	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
@@ -226,31 +227,32 @@ static void be_target(void)
 	struct ibv_wc wc;
 
 	endpoint_open(&me, IBV_ACCESS_LOCAL_WRITE, ENDPOINT_ALL_REMOTE);
-	if (is("dm"))
+	if (is_kind("dm"))
 		open_dm();
 	else
 		open_memory();
 	if (!dm)
-		receive();
+		post_receive();
 	endpoint_address_get(&me, &shared_steps->address[TARGET]);
-	meet(TARGET);
+	meet_peer(TARGET);
 	step_timeout_await(&shared_steps->step, 1);
-	look(4);
+	check_memory(4);
 	if (!dm && (!endpoint_wait(&me, &wc) || wc.status ||
 		    memory[SEND_AT + 4000] != 9))
-		fail("the receive failed or has other bytes", SEND_AT);
-	if (is("cut") && ftruncate(file, 4096))
+		end_failed("the receive failed or has other bytes", SEND_AT);
+	if (is_kind("cut") && ftruncate(file, 4096))
 		step_timeout_die("ftruncate");
-	if (is("remapped"))
-		remap();
+	if (is_kind("remapped"))
+		remap_memory();
 	step_timeout_say(&shared_steps->step, 2);
 	step_timeout_await(&shared_steps->step, 5);
 }
 
 /* ---- the initiator ---- */
 
-static enum ibv_wc_status run(enum ibv_wr_opcode opcode, uint64_t at,
-			      uint32_t rkey, uint32_t from, uint32_t bytes)
+static enum ibv_wc_status run_request(enum ibv_wr_opcode opcode, uint64_t at,
+				      uint32_t rkey, uint32_t from,
+				      uint32_t bytes)
 {
 	struct ibv_sge sge = {(uintptr_t)memory + from, bytes, mr->lkey};
 	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
@@ -264,15 +266,16 @@ static enum ibv_wc_status run(enum ibv_wr_opcode opcode, uint64_t at,
 	if ((errno = ibv_post_send(me.qp, &wr, &bad)))
 		step_timeout_die("post_send");
 	if (!endpoint_wait(&me, &wc))
-		fail("no completion", bytes);
+		end_failed("no completion", bytes);
 	return wc.status;
 }
 
-static void succeed(enum ibv_wr_opcode opcode, uint64_t at, uint32_t from,
-		    uint32_t bytes)
+static void must_succeed(enum ibv_wr_opcode opcode, uint64_t at, uint32_t from,
+			 uint32_t bytes)
 {
-	if (run(opcode, shared_steps->va + at, shared_steps->rkey, from, bytes))
-		fail("a request failed", bytes);
+	if (run_request(opcode, shared_steps->va + at, shared_steps->rkey, from,
+			bytes))
+		end_failed("a request failed", bytes);
 }
 
 /* From now on a system call that copies to another process kills this process,
@@ -308,12 +311,12 @@ static bool has_value(const uint8_t *m, uint8_t value, uint32_t bytes)
 static void write_and_read(uint32_t bytes, uint8_t value)
 {
 	memset(memory, value, bytes);
-	succeed(IBV_WR_RDMA_WRITE, 1, 0, bytes);
+	must_succeed(IBV_WR_RDMA_WRITE, 1, 0, bytes);
 	memset(memory + PART, 0, bytes + 2);
-	succeed(IBV_WR_RDMA_READ, 0, PART, bytes + 2);
+	must_succeed(IBV_WR_RDMA_READ, 0, PART, bytes + 2);
 	if (!has_value(memory + PART + 1, value, bytes) ||
 	    memory[PART] == value || memory[PART + bytes + 1] == value)
-		fail("a READ gives other bytes than were written", bytes);
+		end_failed("a READ gives other bytes than were written", bytes);
 }
 
 static void go_through_sizes(void)
@@ -326,23 +329,23 @@ static void go_through_sizes(void)
 
 static void go_on(void)
 {
-	if (is("remapped")) {
+	if (is_kind("remapped")) {
 		step_timeout_await(&shared_steps->step, 3);
 		memset(memory, 6, PART);
-		succeed(IBV_WR_RDMA_WRITE, 0, 0, PART);
+		must_succeed(IBV_WR_RDMA_WRITE, 0, 0, PART);
 		memset(memory, 5, PART);
-		if (run(IBV_WR_RDMA_WRITE, shared_steps->more_va,
-			shared_steps->more_rkey, 0, PART))
-			fail("a WRITE to the half that stayed failed", 0);
+		if (run_request(IBV_WR_RDMA_WRITE, shared_steps->more_va,
+				shared_steps->more_rkey, 0, PART))
+			end_failed("a WRITE to the half that stayed failed", 0);
 		step_timeout_say(&shared_steps->step, 4);
 	}
 	step_timeout_await(&shared_steps->step, 2);
-	if (!is("cut"))
+	if (!is_kind("cut"))
 		return;
-	succeed(IBV_WR_RDMA_WRITE, 0, 0, 4096);
-	if (run(IBV_WR_RDMA_WRITE, shared_steps->va, shared_steps->rkey, 0,
-		8192) != IBV_WC_REM_OP_ERR)
-		fail("a WRITE past the end of the file succeeds", 4096);
+	must_succeed(IBV_WR_RDMA_WRITE, 0, 0, 4096);
+	if (run_request(IBV_WR_RDMA_WRITE, shared_steps->va, shared_steps->rkey,
+			0, 8192) != IBV_WC_REM_OP_ERR)
+		end_failed("a WRITE past the end of the file succeeds", 4096);
 }
 
 /* When the last QP between both processes is destroyed, the target's memory
@@ -358,13 +361,13 @@ static void look_at_maps(void)
 		if (strstr(line, "memfd:mapped") ||
 		    strstr(line, "memfd:adverb-dm") ||
 		    strstr(line, "/dev/shm/adverb-mapped"))
-			fail("the memory is still mapped", 0);
+			end_failed("the memory is still mapped", 0);
 	fclose(f);
 }
 
 static void be_initiator(void)
 {
-	bool is_free = is("remapped") || is("cut");
+	bool is_free = is_kind("remapped") || is_kind("cut");
 
 	endpoint_open(&me, IBV_ACCESS_LOCAL_WRITE, 0);
 	memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
@@ -373,16 +376,16 @@ static void be_initiator(void)
 	if (!mr)
 		step_timeout_die("reg_mr");
 	endpoint_address_get(&me, &shared_steps->address[INITIATOR]);
-	meet(INITIATOR);
-	succeed(IBV_WR_RDMA_WRITE, 0, 0, 8);
+	meet_peer(INITIATOR);
+	must_succeed(IBV_WR_RDMA_WRITE, 0, 0, 8);
 	if (!is_free)
 		forbid_calls();
 	go_through_sizes();
 	memset(memory, 4, SEND_AT);
-	succeed(IBV_WR_RDMA_WRITE, 0, 0, SEND_AT);
+	must_succeed(IBV_WR_RDMA_WRITE, 0, 0, SEND_AT);
 	memset(memory, 9, 8192);
-	if (!is("dm"))
-		succeed(IBV_WR_SEND, 0, 0, 8192);
+	if (!is_kind("dm"))
+		must_succeed(IBV_WR_SEND, 0, 0, 8192);
 	step_timeout_say(&shared_steps->step, 1);
 	go_on();
 	if (ibv_destroy_qp(me.qp))
@@ -391,7 +394,7 @@ static void be_initiator(void)
 	step_timeout_say(&shared_steps->step, 5);
 }
 
-static pid_t begin(void (*what)(void))
+static pid_t start_child(void (*what)(void))
 {
 	pid_t pid = fork();
 
@@ -415,8 +418,8 @@ int main(int argc, char **argv)
 	if (argc != 2 || shared_steps == MAP_FAILED)
 		return 2;
 	kind = argv[1];
-	pid[TARGET] = begin(be_target);
-	pid[INITIATOR] = begin(be_initiator);
+	pid[TARGET] = start_child(be_target);
+	pid[INITIATOR] = start_child(be_initiator);
 	for (int n = 0; n < 2; n++) {
 		pid_t first = waitpid(-1, &status, 0);
 

@@ -68,7 +68,7 @@ static struct shared_steps {
 static unsigned seed = 1;
 static int only = -1;
 
-static void need(bool good, const char *what)
+static void need_good(bool good, const char *what)
 {
 	if (good)
 		return;
@@ -112,14 +112,16 @@ static void turn_or_rest(struct traffic_line *line)
 		usleep(REST_US);
 }
 
-static void introduce(struct meeting *m, int who, struct traffic_link *l, int n)
+static void give_addresses(struct meeting *m, int who, struct traffic_link *l,
+			   int n)
 {
 	for (int i = 0; i < n; i++)
 		m->at[who][i] = l[i].self;
 	step_timeout_say(&m->is_there[who], shared_steps->round + 1);
 }
 
-static void join(struct meeting *m, int who, struct traffic_link *l, int n)
+static void join_links(struct meeting *m, int who, struct traffic_link *l,
+		       int n)
 {
 	for (int i = 0; i < n; i++) {
 		l[i].peer = m->at[!who][i];
@@ -131,7 +133,8 @@ static void join(struct meeting *m, int who, struct traffic_link *l, int n)
 /* ---- the friend ---- */
 
 /* Posts no more, and makes turns until all requests of the links have ended. */
-static void quiesce(struct traffic_line *line, struct traffic_link *l, int n)
+static void quiesce_links(struct traffic_line *line, struct traffic_link *l,
+			  int n)
 {
 	for (int i = 0; i < n; i++)
 		l[i].initiates = false;
@@ -149,9 +152,9 @@ static void be_friend(void)
 	traffic_open(&line, false);
 	for (int i = 0; i < FRIENDS; i++)
 		traffic_add(&line, &l[i], 1000 + (uint32_t)i);
-	introduce(m, OTHER, l, FRIENDS);
+	give_addresses(m, OTHER, l, FRIENDS);
 	step_timeout_await(&m->is_there[SURVIVOR], 1);
-	join(m, OTHER, l, FRIENDS);
+	join_links(m, OTHER, l, FRIENDS);
 	step_timeout_await(&m->is_ready[SURVIVOR], 1);
 	for (int i = 0; i < FRIENDS; i++)
 		l[i].initiates = true;
@@ -160,7 +163,7 @@ static void be_friend(void)
 		__atomic_store_n(&shared_steps->friends,
 				 l[0].ended + l[1].ended, __ATOMIC_RELEASE);
 	}
-	quiesce(&line, l, FRIENDS);
+	quiesce_links(&line, l, FRIENDS);
 	/* Sends as many messages as the survivor's SRQ has receives.  The
 	 * survivor posts no more receives, so all must still be there. */
 	step_timeout_say(&shared_steps->is_last, 2);
@@ -227,9 +230,9 @@ static void be_victim(const int *in, const int *out)
 		traffic_add(&line, &l[i],
 			    (uint32_t)(shared_steps->round * LINKS + i));
 	}
-	introduce(m, OTHER, l, LINKS);
+	give_addresses(m, OTHER, l, LINKS);
 	step_timeout_await(&m->is_there[SURVIVOR], shared_steps->round + 1);
-	join(m, OTHER, l, LINKS);
+	join_links(m, OTHER, l, LINKS);
 	step_timeout_await(&m->is_ready[SURVIVOR], shared_steps->round + 1);
 	for (int i = 0; i < LINKS; i++)
 		l[i].initiates = is_initiator(OTHER, shared_steps->round, i);
@@ -256,9 +259,9 @@ static void meet_friend(struct survivor *s)
 	s->friend[1].is_shared = true;
 	for (int i = 0; i < FRIENDS; i++)
 		traffic_add(&s->line, &s->friend[i], 1000 + (uint32_t)i);
-	introduce(m, SURVIVOR, s->friend, FRIENDS);
+	give_addresses(m, SURVIVOR, s->friend, FRIENDS);
 	step_timeout_await(&m->is_there[OTHER], 1);
-	join(m, SURVIVOR, s->friend, FRIENDS);
+	join_links(m, SURVIVOR, s->friend, FRIENDS);
 	step_timeout_await(&m->is_ready[OTHER], 1);
 	for (int i = 0; i < FRIENDS; i++)
 		s->friend[i].initiates = true;
@@ -287,10 +290,10 @@ static bool meet_victim(struct survivor *s)
 		traffic_add(&s->line, &s->link[i],
 			    (uint32_t)(shared_steps->round * LINKS + i));
 	}
-	introduce(m, SURVIVOR, s->link, LINKS);
+	give_addresses(m, SURVIVOR, s->link, LINKS);
 	if (!turn_until(s, &m->is_there[OTHER]))
 		return false;
-	join(m, SURVIVOR, s->link, LINKS);
+	join_links(m, SURVIVOR, s->link, LINKS);
 	if (!turn_until(s, &m->is_ready[OTHER]))
 		return true;
 	for (int i = 0; i < LINKS; i++)
@@ -309,7 +312,7 @@ static void have_a_child(void)
 		_exit(0);
 	if (!child)
 		execl("/bin/true", "true", NULL);
-	need(child > 0 && waitpid(child, NULL, 0) == child, "a child");
+	need_good(child > 0 && waitpid(child, NULL, 0) == child, "a child");
 }
 
 static void end_dead_links(struct survivor *s, bool met)
@@ -332,9 +335,9 @@ static void end_dead_links(struct survivor *s, bool met)
 	for (int i = 0; i < LINKS; i++) {
 		uint64_t n = traffic_remove(&s->line, &s->link[i]);
 
-		need(n >= shared_steps->added_done[i] &&
-			     n <= shared_steps->added_posted[i],
-		     "the sum differs from the adds of the dead victim");
+		need_good(n >= shared_steps->added_done[i] &&
+				  n <= shared_steps->added_posted[i],
+			  "the sum differs from the adds of the dead victim");
 	}
 }
 
@@ -380,7 +383,7 @@ static void part_from_friend(struct survivor *s)
 	step_timeout_say(&shared_steps->is_last, 5);
 }
 
-static void survive(void)
+static void be_survivor(void)
 {
 	static struct survivor s;
 	struct leak_check before = {0}, now;
@@ -411,8 +414,8 @@ static void survive(void)
 	       shared_steps->rounds, s.line.done, now.threads, before.threads,
 	       now.files, before.files, now.arenas, before.arenas);
 	fflush(stdout);
-	need(!leak_check_more(&now, &before),
-	     "a thread, descriptor or arena of dead victims is left");
+	need_good(!leak_check_more(&now, &before),
+		  "a thread, descriptor or arena of dead victims is left");
 	step_timeout_say(&shared_steps->is_last, 1);
 	part_from_friend(&s);
 	traffic_close(&s.line);
@@ -422,7 +425,7 @@ static void survive(void)
 
 static pid_t survivor, companion;
 
-static bool ended(pid_t pid)
+static bool has_ended(pid_t pid)
 {
 	siginfo_t info = {0};
 
@@ -432,17 +435,18 @@ static bool ended(pid_t pid)
 
 /* Waits until *word is value, and returns true; returns false if the survivor,
  * the friend or process @who (0: none) ends before. */
-static bool await(const int *word, int value, pid_t who)
+static bool await_word(const int *word, int value, pid_t who)
 {
 	while (step_timeout_look(word) != value) {
-		if (ended(survivor) || ended(companion) || (who && ended(who)))
+		if (has_ended(survivor) || has_ended(companion) ||
+		    (who && has_ended(who)))
 			return false;
 		usleep(100);
 	}
 	return true;
 }
 
-static int end(pid_t pid)
+static int await_child(pid_t pid)
 {
 	int status = -1;
 
@@ -455,13 +459,13 @@ static bool kill_victim(pid_t victim)
 	int round = shared_steps->round, status;
 	uint32_t x = random_of(round, 20);
 
-	if (x % 8 &&
-	    !await(&shared_steps->victim.is_ready[OTHER], round + 1, victim))
+	if (x % 8 && !await_word(&shared_steps->victim.is_ready[OTHER],
+				 round + 1, victim))
 		return false;
 	usleep(x / 8 % LATEST_US);
 	step_timeout_say(&shared_steps->is_doomed, 1);
 	kill(victim, SIGKILL);
-	status = end(victim);
+	status = await_child(victim);
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
@@ -471,7 +475,7 @@ static bool await_departure(pid_t victim, int in)
 	char byte;
 
 	if (death_of(shared_steps->round) == EXIT)
-		return !end(victim);
+		return !await_child(victim);
 	return read(in, &byte, 1) == 1;
 }
 
@@ -482,7 +486,7 @@ static bool run_round(int round)
 	pid_t victim;
 	bool good;
 
-	need(!pipe(in) && !pipe(out), "pipe");
+	need_good(!pipe(in) && !pipe(out), "pipe");
 	memset(shared_steps->added_posted, 0,
 	       sizeof(shared_steps->added_posted));
 	memset(shared_steps->added_done, 0, sizeof(shared_steps->added_done));
@@ -501,17 +505,17 @@ static bool run_round(int round)
 	good = victim > 0 && (death == KILL ? kill_victim(victim)
 					    : await_departure(victim, in[0]));
 	step_timeout_say(&shared_steps->is_dead, 1);
-	good = good && await(&shared_steps->is_done, round + 1, 0);
+	good = good && await_word(&shared_steps->is_done, round + 1, 0);
 	if (death == EXEC) {
 		good = good && write(out[1], "", 1) == 1;
-		good = !end(victim) && good;
+		good = !await_child(victim) && good;
 	}
 	close(in[0]);
 	close(out[1]);
 	return good;
 }
 
-static pid_t begin(void (*what)(void))
+static pid_t start_child(void (*what)(void))
 {
 	pid_t pid = fork();
 
@@ -552,14 +556,14 @@ static bool run_rounds(int rounds, int least, double seconds)
  * print for which step it waits. */
 static int end_processes(bool good)
 {
-	if (!good && ended(survivor))
+	if (!good && has_ended(survivor))
 		kill(companion, SIGKILL);
 	else if (!good)
 		kill(survivor, SIGALRM);
-	good = !end(survivor) && good;
+	good = !await_child(survivor) && good;
 	if (!good)
 		kill(companion, SIGKILL);
-	return end(companion) || !good;
+	return await_child(companion) || !good;
 }
 
 int main(int argc, char **argv)
@@ -591,7 +595,7 @@ int main(int argc, char **argv)
 		return 2;
 	shared_steps->rounds = -1;
 	signal(SIGPIPE, SIG_IGN);
-	survivor = begin(survive);
-	companion = begin(be_friend);
+	survivor = start_child(be_survivor);
+	companion = start_child(be_friend);
 	return end_processes(run_rounds(rounds, least, seconds));
 }

@@ -80,7 +80,7 @@ static uint8_t value_of(int round)
 	return (uint8_t)(round % 251 + 1);
 }
 
-static void *map(size_t bytes)
+static void *map_shared(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -91,7 +91,7 @@ static void *map(size_t bytes)
 	return p;
 }
 
-static void meet(int who)
+static void meet_peer(int who)
 {
 	struct endpoint_address *a = &shared_steps->address[who];
 
@@ -162,7 +162,7 @@ static void read_on(void)
 {
 	uint32_t chance = 1;
 
-	meet(READER);
+	meet_peer(READER);
 	for (int round = 1;; round++) {
 		const struct place *p = &shared_steps->place[round % SLOTS];
 		const uint8_t *m;
@@ -201,7 +201,7 @@ static void await_completion(void)
 	signaled--;
 }
 
-static void post(const struct place *p)
+static void post_write(const struct place *p)
 {
 	uint32_t first = p->bytes > 2 && posted % 3 == 2 ? p->bytes / 3 : 0;
 	uint64_t from = (uintptr_t)memory + p->at;
@@ -243,10 +243,10 @@ static void write_one(uint32_t bytes)
 	step_timeout_say(&shared_steps->asked, round);
 	last = (struct place){p.at + bytes - 1, 1};
 	if (is_wrong)
-		post(&last);
+		post_write(&last);
 	while (is_wrong && step_timeout_look(&shared_steps->seen) < round)
 		yield_at_times(&tries);
-	post(&p);
+	post_write(&p);
 }
 
 /* Waits until all WRITEs have completed and the reader has seen them. */
@@ -290,7 +290,7 @@ static int run_rounds(uint32_t bytes, const struct bounds *b, int left)
 	return round;
 }
 
-static int sizes(uint32_t only, uint32_t size[SIZES])
+static int list_sizes(uint32_t only, uint32_t size[SIZES])
 {
 	static const uint32_t odd[] = {11, 100, 1000, 1500, 5003, 10007, 50021};
 	int n = 0;
@@ -315,9 +315,9 @@ static int write_all(uint32_t only, struct bounds *b)
 {
 	unsigned long long rounds = 0, bytes = 0;
 	uint32_t size[SIZES];
-	int n = sizes(only, size), at_once = 0;
+	int n = list_sizes(only, size), at_once = 0;
 
-	meet(WRITER);
+	meet_peer(WRITER);
 	if (b->end_s > 0)
 		b->end_s += now_s();
 	for (int i = 0; i < n; i++) {
@@ -364,9 +364,9 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	shared_steps = map(sizeof(*shared_steps));
+	shared_steps = map_shared(sizeof(*shared_steps));
 	if (is_mapped)
-		memory = map((size_t)SLOTS * SLOT);
+		memory = map_shared((size_t)SLOTS * SLOT);
 	reader = fork();
 	if (reader < 0 || only > MAX)
 		return 2;

@@ -51,7 +51,7 @@ struct shared_steps {
 static struct shared_steps *shared_steps;
 static struct endpoint me;
 
-static void meet(int who)
+static void meet_peer(int who)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	endpoint_open(&me, IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
@@ -66,8 +66,8 @@ static void meet(int who)
 	step_timeout_await(&shared_steps->is_ready[!who], 1);
 }
 
-static void post(enum ibv_wr_opcode op, uint64_t id, uint64_t at,
-		 uint32_t bytes)
+static void post_request(enum ibv_wr_opcode op, uint64_t id, uint64_t at,
+			 uint32_t bytes)
 {
 	const struct endpoint_address *far = &shared_steps->address[TARGET];
 	struct ibv_sge sge = {(uintptr_t)me.region + at, bytes, me.mr->lkey};
@@ -111,7 +111,7 @@ static void post_receive(uint32_t bytes)
 		step_timeout_die("post_recv");
 }
 
-static void complete(const char *what)
+static void must_complete(const char *what)
 {
 	struct ibv_wc wc;
 
@@ -124,7 +124,7 @@ static void complete(const char *what)
 	}
 }
 
-static pid_t begin(void (*what)(int), int argument)
+static pid_t start_child(void (*what)(int), int argument)
 {
 	pid_t pid = fork();
 
@@ -138,7 +138,7 @@ static pid_t begin(void (*what)(int), int argument)
 	return pid;
 }
 
-static int end(pid_t pid)
+static int await_child(pid_t pid)
 {
 	int status = -1;
 
@@ -152,13 +152,13 @@ static void be_stopped(int is_hidden)
 {
 	if (is_hidden && prctl(PR_SET_DUMPABLE, 0))
 		step_timeout_die("PR_SET_DUMPABLE");
-	meet(TARGET);
+	meet_peer(TARGET);
 	post_receive(64);
 	step_timeout_say(&shared_steps->order, 1);
 	/* The parent stops this process here. */
 	while (step_timeout_look(&shared_steps->order) != 2)
 		sched_yield();
-	complete("receive");
+	must_complete("receive");
 	if (me.region[0] != 7 || me.region[256] != 7 ||
 	    *(uint64_t *)(void *)(me.region + 512) != 5)
 		step_timeout_die("the target's region lacks the written bytes");
@@ -179,17 +179,17 @@ static void work_on_stopped(int alone)
 {
 	struct ibv_wc wc;
 
-	meet(INITIATOR);
+	meet_peer(INITIATOR);
 	step_timeout_await(&shared_steps->order, 3);
 	memset(me.region, 7, 512);
-	post(IBV_WR_SEND, 1, 0, 64);
-	post(IBV_WR_RDMA_WRITE, 2, 256, 64);
-	post(IBV_WR_RDMA_READ, 3, 1024, 64);
+	post_request(IBV_WR_SEND, 1, 0, 64);
+	post_request(IBV_WR_RDMA_WRITE, 2, 256, 64);
+	post_request(IBV_WR_RDMA_READ, 3, 1024, 64);
 	for (int i = 0; i < alone && i < 3; i++)
-		complete("with the target stopped");
+		must_complete("with the target stopped");
 	post_atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 512, 0, 5);
 	if (alone == 4)
-		complete("an atomic with the target stopped");
+		must_complete("an atomic with the target stopped");
 	for (int i = 0; i < 20000; i++)
 		if (ibv_poll_cq(me.cq, 1, &wc))
 			step_timeout_die(
@@ -197,14 +197,14 @@ static void work_on_stopped(int alone)
 	step_timeout_say(&shared_steps->order, 4);
 	step_timeout_await(&shared_steps->order, 5);
 	for (int i = alone; i < 4; i++)
-		complete("with the target running again");
+		must_complete("with the target running again");
 	step_timeout_say(&shared_steps->order, 2);
 }
 
-static int stopped(int alone, int is_hidden)
+static int run_stopped(int alone, int is_hidden)
 {
-	pid_t target = begin(be_stopped, is_hidden);
-	pid_t initiator = begin(work_on_stopped, alone);
+	pid_t target = start_child(be_stopped, is_hidden);
+	pid_t initiator = start_child(work_on_stopped, alone);
 	int bad = 0;
 
 	while (step_timeout_look(&shared_steps->order) != 1 && !bad) {
@@ -224,13 +224,13 @@ static int stopped(int alone, int is_hidden)
 	step_timeout_say(&shared_steps->order, 5);
 	if (bad) {
 		kill(target, SIGKILL);
-		end(target);
+		await_child(target);
 		return 1;
 	}
-	bad = end(initiator);
+	bad = await_child(initiator);
 	if (bad)
 		kill(target, SIGKILL);
-	return end(target) || bad;
+	return await_child(target) || bad;
 }
 
 /* ---- map ---- */
@@ -239,7 +239,7 @@ static void await_mapping(int who)
 {
 	struct leak_check h = {0};
 
-	meet(who);
+	meet_peer(who);
 	while (h.arenas < 1 + shared_steps->order) {
 		usleep(1000);
 		leak_check_get(&h);
@@ -256,8 +256,8 @@ static int check_mapping(int peers)
 
 	shared_steps->order = peers;
 	for (int i = 0; i < 2; i++)
-		pid[i] = begin(await_mapping, i);
-	return end(pid[0]) | end(pid[1]);
+		pid[i] = start_child(await_mapping, i);
+	return await_child(pid[0]) | await_child(pid[1]);
 }
 
 /* ---- kill ---- */
@@ -290,7 +290,7 @@ static void check_end(const struct ibv_wc *wc)
 
 /* Posts requests until the target is killed or a request fails; each request
  * must end. */
-static void initiate(int seed)
+static void be_initiator(int seed)
 {
 	static const enum ibv_wr_opcode ops[] = {IBV_WR_RDMA_WRITE, IBV_WR_SEND,
 						 IBV_WR_RDMA_READ,
@@ -299,12 +299,12 @@ static void initiate(int seed)
 	int under_way = 0;
 	struct ibv_wc wc = {.status = IBV_WC_SUCCESS};
 
-	meet(INITIATOR);
+	meet_peer(INITIATOR);
 	while (wc.status == IBV_WC_SUCCESS) {
 		uint32_t bytes = 1u << (next++ * 7 % 13);
 
 		if (under_way < ENDPOINT_DEPTH / 2 && !is_over()) {
-			post(ops[next % 4], 0, next % 64, bytes);
+			post_request(ops[next % 4], 0, next % 64, bytes);
 			under_way++;
 		}
 		if (ibv_poll_cq(me.cq, 1, &wc)) {
@@ -376,7 +376,7 @@ static void be_target(int seed)
 	int posted = 0;
 	struct ibv_wc wc;
 
-	meet(TARGET);
+	meet_peer(TARGET);
 	while (!is_over()) {
 		for (; posted < ENDPOINT_DEPTH / 2; posted++)
 			post_receive(ENDPOINT_SIZE);
@@ -403,8 +403,8 @@ static int kill_one(int seed)
 	int victim = seed % 2, bad;
 
 	memset(shared_steps, 0, sizeof(*shared_steps));
-	pid[INITIATOR] = begin(initiate, seed);
-	pid[TARGET] = begin(be_target, seed);
+	pid[INITIATOR] = start_child(be_initiator, seed);
+	pid[TARGET] = start_child(be_target, seed);
 	while (!step_timeout_look(&shared_steps->is_ready[0]) ||
 	       !step_timeout_look(&shared_steps->is_ready[1]))
 		usleep(100);
@@ -414,9 +414,9 @@ static int kill_one(int seed)
 	usleep((useconds_t)(seed * 7919 % 3000));
 	step_timeout_say(&shared_steps->is_doomed, 1);
 	kill(pid[victim], SIGKILL);
-	end(pid[victim]);
+	await_child(pid[victim]);
 	step_timeout_say(&shared_steps->order, 1);
-	bad = end(pid[!victim]);
+	bad = await_child(pid[!victim]);
 	if (bad)
 		printf("the %s did not survive, seed %d\n",
 		       victim == INITIATOR ? "target" : "initiator", seed);
@@ -432,10 +432,10 @@ int main(int argc, char **argv)
 	if (argc < 3 || shared_steps == MAP_FAILED)
 		return 2;
 	if (!strcmp(argv[1], "stopped"))
-		return stopped(!strcmp(argv[2], "direct")   ? 3
-			       : !strcmp(argv[2], "mapped") ? 4
-							    : 0,
-			       argc > 3) != 0;
+		return run_stopped(!strcmp(argv[2], "direct")	? 3
+				   : !strcmp(argv[2], "mapped") ? 4
+								: 0,
+				   argc > 3) != 0;
 	if (!strcmp(argv[1], "map"))
 		return check_mapping(!strcmp(argv[2], "direct")) != 0;
 	step_timeout_watch("no request succeeds, or an end does not end");

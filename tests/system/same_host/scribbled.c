@@ -72,7 +72,7 @@ static int find_areas(const char *name, struct area *area)
 
 static struct area own; /* the shared part of this process's arena */
 
-static void meet(int who)
+static void meet_peer(int who)
 {
 	struct area area[MAPS];
 
@@ -142,7 +142,7 @@ static void work_once(int who)
 static int be_honest(void)
 {
 	alarm(SECONDS);
-	meet(HONEST);
+	meet_peer(HONEST);
 	while (!step_timeout_look(&shared_steps->is_over))
 		work_once(HONEST);
 	for (int i = 0; i < 1000; i++)
@@ -155,7 +155,7 @@ static int be_honest(void)
 
 /* Changes random words in those pages of an arena that exist: most of an arena
  * is holes. */
-static void scribble(const struct area *a)
+static void scribble_words(const struct area *a)
 {
 	size_t pages = a->bytes / PAGE, count = 0;
 	unsigned char *is_there = malloc(pages);
@@ -227,7 +227,7 @@ static void be_hostile(bool into_own, pid_t other)
 	struct area area[MAPS];
 	int n;
 
-	meet(HOSTILE);
+	meet_peer(HOSTILE);
 	do
 		work_once(HOSTILE);
 	while ((n = find_areas("adverb-shared", area)) < 2 ||
@@ -235,11 +235,11 @@ static void be_hostile(bool into_own, pid_t other)
 	try_to_map(other);
 	for (int i = 0; i < n; i++)
 		if ((area[i].at == own.at) == into_own)
-			scribble(&area[i]);
+			scribble_words(&area[i]);
 	n = into_own ? find_areas("adverb-arena", area) : 0;
 	for (int i = 0; i < n; i++)
 		if (area[i].at + area[i].bytes == own.at)
-			scribble(&area[i]);
+			scribble_words(&area[i]);
 }
 
 static int end_of(pid_t pid)

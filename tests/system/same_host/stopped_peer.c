@@ -77,14 +77,15 @@ static void open_end(struct endpoint *e)
 }
 
 /* Connects e, whose address is *self, to the queue pair at *peer. */
-static void connect(struct endpoint *e, const struct endpoint_address *self,
-		    const struct endpoint_address *peer)
+static void connect_peer(struct endpoint *e,
+			 const struct endpoint_address *self,
+			 const struct endpoint_address *peer)
 {
 	endpoint_to_rtr(e, peer);
 	endpoint_to_rts(e, self, 7);
 }
 
-static void meet(enum who who)
+static void meet_all(enum who who)
 {
 	step_timeout_say(&shared_steps->is_ready[who], 1);
 	for (int i = 0; i < WHO; i++)
@@ -115,8 +116,8 @@ static void be_writer(void)
 	endpoint_address_get(&e, &shared_steps->writer[0]);
 	step_timeout_say(&shared_steps->is_there[WRITER], 1);
 	step_timeout_await(&shared_steps->is_there[TARGET], 1);
-	connect(&e, &shared_steps->writer[0], &shared_steps->writer[1]);
-	meet(WRITER);
+	connect_peer(&e, &shared_steps->writer[0], &shared_steps->writer[1]);
+	meet_all(WRITER);
 	for (int i = 0; i < UNDER_WAY; i++)
 		post_write(&e, mr);
 	for (;;) {
@@ -142,8 +143,8 @@ static void be_sender(void)
 	endpoint_address_get(&e, &shared_steps->sender[0]);
 	step_timeout_say(&shared_steps->is_there[SENDER], 1);
 	step_timeout_await(&shared_steps->is_there[TARGET], 1);
-	connect(&e, &shared_steps->sender[0], &shared_steps->sender[1]);
-	meet(SENDER);
+	connect_peer(&e, &shared_steps->sender[0], &shared_steps->sender[1]);
+	meet_all(SENDER);
 	step_timeout_await(&shared_steps->order, IS_STOPPED);
 	for (int i = 0; i < SENDS; i++) {
 		if ((errno = ibv_post_send(e.qp, &wr, &bad)))
@@ -163,7 +164,7 @@ static void post_receive(struct endpoint *e)
 		step_timeout_die("post_recv");
 }
 
-static void complete(struct endpoint *e, enum ibv_wc_status status)
+static void must_complete(struct endpoint *e, enum ibv_wc_status status)
 {
 	struct ibv_wc wc;
 
@@ -178,11 +179,11 @@ static void serve_sender(struct endpoint *e)
 	for (int i = 0; i < SENDS; i++) {
 		step_timeout_step("the sender's queue pair", WAIT_S);
 		post_receive(e);
-		complete(e, IBV_WC_SUCCESS);
+		must_complete(e, IBV_WC_SUCCESS);
 	}
 }
 
-static void part(struct endpoint *e, struct ibv_mr *mr)
+static void part_from(struct endpoint *e, struct ibv_mr *mr)
 {
 	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
 
@@ -191,7 +192,7 @@ static void part(struct endpoint *e, struct ibv_mr *mr)
 		step_timeout_die("modify to ERR");
 	step_timeout_step("the receives' flush", WAIT_S);
 	for (int i = 0; i < RECEIVES; i++)
-		complete(e, IBV_WC_WR_FLUSH_ERR);
+		must_complete(e, IBV_WC_WR_FLUSH_ERR);
 	step_timeout_step("destroy", WAIT_S);
 	if ((errno = ibv_destroy_qp(e->qp)))
 		step_timeout_die("destroy_qp");
@@ -237,9 +238,10 @@ static void be_target(int round)
 	for (int i = 0; i < RECEIVES; i++)
 		post_receive(&e);
 	step_timeout_say(&shared_steps->is_there[TARGET], 1);
-	connect(&e, &shared_steps->writer[1], &shared_steps->writer[0]);
-	connect(&beside, &shared_steps->sender[1], &shared_steps->sender[0]);
-	meet(TARGET);
+	connect_peer(&e, &shared_steps->writer[1], &shared_steps->writer[0]);
+	connect_peer(&beside, &shared_steps->sender[1],
+		     &shared_steps->sender[0]);
+	meet_all(TARGET);
 	/* An atomic load reads the byte again at each turn; no other load
 	 * depends on its order. */
 	while (!__atomic_load_n(bytes, __ATOMIC_ACQUIRE))
@@ -249,13 +251,13 @@ static void be_target(int round)
 	step_timeout_await(&shared_steps->order, IS_STOPPED);
 	step_timeout_watch("the target waits for the stopped writer");
 	serve_sender(&beside);
-	part(&e, mr);
+	part_from(&e, mr);
 	check_kept(bytes);
 	alarm(0);
 	endpoint_close(&beside);
 }
 
-static pid_t begin(enum who who, int round)
+static pid_t start_child(enum who who, int round)
 {
 	pid_t pid = fork();
 
@@ -280,7 +282,7 @@ static pid_t begin(enum who who, int round)
 	_exit(0);
 }
 
-static int end(pid_t pid)
+static int await_child(pid_t pid)
 {
 	int status = -1;
 
@@ -303,7 +305,7 @@ static void await_target(int order, pid_t target)
 		usleep(100);
 }
 
-static void stop(pid_t pid)
+static void stop_child(pid_t pid)
 {
 	int status;
 
@@ -401,21 +403,21 @@ static int stop_one_writer(int round, bool is_direct)
 
 	memset(shared_steps, 0, sizeof(*shared_steps));
 	for (int i = 0; i < WHO; i++)
-		pid[i] = begin((enum who)i, round);
+		pid[i] = start_child((enum who)i, round);
 	await_target(STOP, pid[TARGET]);
-	stop(pid[WRITER]);
+	stop_child(pid[WRITER]);
 	while (is_direct && !is_copying(pid[WRITER])) {
 		let_run(pid[WRITER]);
-		stop(pid[WRITER]);
+		stop_child(pid[WRITER]);
 	}
 	step_timeout_say(&shared_steps->order, IS_STOPPED);
 	await_target(CONTINUE, pid[TARGET]);
 	kill(pid[WRITER], SIGCONT);
-	bad = end(pid[TARGET]);
+	bad = await_child(pid[TARGET]);
 	for (int i = 0; bad && i < TARGET; i++)
 		kill(pid[i], SIGKILL);
-	bad |= end(pid[SENDER]);
-	return end(pid[WRITER]) || bad;
+	bad |= await_child(pid[SENDER]);
+	return await_child(pid[WRITER]) || bad;
 }
 
 int main(int argc, char **argv)

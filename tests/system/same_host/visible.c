@@ -56,7 +56,7 @@ static struct space_other far;
  * `stale` before `seen`, the zeros in `target` before `is_ready`.  Otherwise
  * the reader could check the place of an earlier round, the writer could miss a
  * stale byte, and the zeros could overwrite the first round. */
-static uint32_t load(const uint32_t *p)
+static uint32_t load_word(const uint32_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
@@ -99,7 +99,7 @@ static void read_on(void)
 		uint32_t at, bytes;
 		uint8_t k = value_of(round);
 
-		while (load(&shared->asked) != round)
+		while (load_word(&shared->asked) != round)
 			pause_a_little(&tries);
 		at = shared->at;
 		bytes = shared->bytes;
@@ -144,7 +144,7 @@ static void write_two(uint64_t va, uint32_t bytes)
 	write_one(va + bytes - tail, tail);
 }
 
-static void put(uint64_t va, uint32_t bytes)
+static void put_bytes(uint64_t va, uint32_t bytes)
 {
 	struct space_vec to = {va, bytes}, from = {(uintptr_t)source, bytes};
 	struct space_move m = {&to, &from, 1, 1};
@@ -171,7 +171,7 @@ static uint64_t run_rounds(void (*way)(uint64_t, uint32_t), uint32_t bytes,
 		shared->bytes = bytes;
 		__atomic_store_n(&shared->asked, round, __ATOMIC_RELEASE);
 		way((uintptr_t)target + at, bytes);
-		while (load(&shared->seen) != round)
+		while (load_word(&shared->seen) != round)
 			pause_a_little(&tries);
 	}
 	return shared->stale - before;
@@ -188,7 +188,7 @@ static void bind_to_core(int cpu)
 		sched_setaffinity(0, sizeof(set), &set);
 }
 
-static void *map(size_t bytes, int kind)
+static void *map_memory(size_t bytes, int kind)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		       kind | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -200,11 +200,11 @@ static void *map(size_t bytes, int kind)
 	return p;
 }
 
-static void start(void)
+static void start_reader(void)
 {
-	shared = map(sizeof(*shared), MAP_SHARED);
-	target = map(MAX + 8192, MAP_PRIVATE);
-	source = map(MAX, MAP_PRIVATE);
+	shared = map_memory(sizeof(*shared), MAP_SHARED);
+	target = map_memory(MAX + 8192, MAP_PRIVATE);
+	source = map_memory(MAX, MAP_PRIVATE);
 	far.pid = fork();
 	if (far.pid < 0) {
 		perror("visible: fork");
@@ -215,7 +215,7 @@ static void start(void)
 		read_on();
 	}
 	bind_to_core(0);
-	while (!load(&shared->is_ready))
+	while (!load_word(&shared->is_ready))
 		sched_yield();
 	space_self_init(&near);
 	space_other_init(&far, far.pid);
@@ -223,7 +223,7 @@ static void start(void)
 
 int main(int argc, char **argv)
 {
-	void (*way)(uint64_t, uint32_t) = put;
+	void (*way)(uint64_t, uint32_t) = put_bytes;
 	uint32_t rounds = 1000, only = 0;
 	uint64_t all = 0;
 	int option;
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
 		if (option == 'w')
 			way = !strcmp(optarg, "one")   ? write_one
 			      : !strcmp(optarg, "two") ? write_two
-						       : put;
+						       : put_bytes;
 		else if (option == 'n')
 			rounds = (uint32_t)strtoul(optarg, NULL, 10);
 		else if (option == 's')
@@ -240,7 +240,7 @@ int main(int argc, char **argv)
 		else
 			return 1;
 	}
-	start();
+	start_reader();
 	for (uint32_t bytes = 1; bytes <= MAX; bytes *= 2) {
 		uint64_t stale;
 

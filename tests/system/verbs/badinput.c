@@ -23,7 +23,7 @@
 static int stderr_fd; /* the memfd to which stderr is redirected */
 
 /* Returns the text that was printed on stderr since the last call. */
-static const char *said(void)
+static const char *take_stderr(void)
 {
 	static char text[16384];
 	ssize_t n = pread(stderr_fd, text, sizeof(text) - 1, 0);
@@ -36,7 +36,7 @@ static const char *said(void)
 
 static void expect_sentence(const char *word)
 {
-	const char *text = said();
+	const char *text = take_stderr();
 
 	check_expect(strstr(text, "adverb: ") && strstr(text, word),
 		     "no message about \"%s\", but: %.200s", word, text);
@@ -109,8 +109,8 @@ static const struct bad bads[] = {
 };
 /* clang-format on */
 
-static void post(struct endpoint *a, const struct endpoint *b,
-		 const struct bad *bad)
+static void post_bad(struct endpoint *a, const struct endpoint *b,
+		     const struct bad *bad)
 {
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)a->region + (uint64_t)bad->local_offset,
@@ -194,8 +194,8 @@ static void try_bad(const struct bad *bad)
 	endpoint_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDPOINT_ALL_REMOTE);
 	endpoint_open(&b, bad->access, ENDPOINT_ALL_REMOTE & ~bad->qp_lacks);
 	endpoint_connect(&a, &b);
-	said();
-	post(&a, &b, bad);
+	take_stderr();
+	post_bad(&a, &b, bad);
 	expect_wc(&a, 77, bad->status);
 	expect_state(&a, IBV_QPS_ERR, "requester");
 	expect_state(&b, bad->responder, "responder");
@@ -220,10 +220,10 @@ static void try_send(const char *name, uint32_t room, int access,
 	endpoint_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDPOINT_ALL_REMOTE);
 	endpoint_open(&b, access, ENDPOINT_ALL_REMOTE);
 	endpoint_connect(&a, &b);
-	said();
+	take_stderr();
 	if (room)
 		post_recv(&b, room, b.mr->lkey);
-	post(&a, &b, &send);
+	post_bad(&a, &b, &send);
 	expect_wc(&a, 77, sender);
 	if (room)
 		expect_wc(&b, 88, receiver);
@@ -269,9 +269,9 @@ static void try_unmapped(const char *name, const struct bad *request,
 	endpoint_open(&b, IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
 		      ENDPOINT_ALL_REMOTE);
 	endpoint_connect(&a, &b);
-	said();
+	take_stderr();
 	remove_access(gone->region);
-	post(&a, &b, request);
+	post_bad(&a, &b, request);
 	expect_wc(&a, 77, status);
 	expect_state(&a, IBV_QPS_ERR, "requester");
 	expect_sentence("");
@@ -293,11 +293,11 @@ static void try_stale_rkey(void)
 	endpoint_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDPOINT_ALL_REMOTE);
 	endpoint_open(&b, W, ENDPOINT_ALL_REMOTE);
 	endpoint_connect(&a, &b);
-	said();
+	take_stderr();
 	old = *b.mr;
 	check_expect(ibv_dereg_mr(b.mr) == 0, "ibv_dereg_mr");
 	b.mr = &old;
-	post(&a, &b, &plain_write);
+	post_bad(&a, &b, &plain_write);
 	b.mr = NULL;
 	expect_wc(&a, 77, IBV_WC_REM_ACCESS_ERR);
 	expect_state(&b, IBV_QPS_ERR, "responder");
@@ -321,8 +321,8 @@ static void try_foreign_rkey(void)
 	endpoint_open(&b, W, ENDPOINT_ALL_REMOTE);
 	endpoint_open(&c, W, ENDPOINT_ALL_REMOTE);
 	endpoint_connect(&a, &b);
-	said();
-	post(&a, &c, &plain_write);
+	take_stderr();
+	post_bad(&a, &c, &plain_write);
 	expect_wc(&a, 77, IBV_WC_REM_ACCESS_ERR);
 	expect_state(&b, IBV_QPS_ERR, "responder");
 	expect_memory(&a, &c);
@@ -448,7 +448,7 @@ static int take_all(struct endpoint *a, const struct death *d)
 	return served;
 }
 
-static void die(struct endpoint *a, struct death *d)
+static void kill_peer(struct endpoint *a, struct death *d)
 {
 	struct endpoint_address peer;
 	struct ibv_mr mr = {0};
@@ -459,16 +459,16 @@ static void die(struct endpoint *a, struct death *d)
 		end_peer(d->pid);
 		return;
 	}
-	said();
+	take_stderr();
 	mr.rkey = peer.rkey;
 	b.region = (uint8_t *)(uintptr_t)peer.region;
 	if (d->served == 0)
 		end_peer(d->pid);
 	for (int i = 0; i < ENDPOINT_DEPTH / 2; i++)
-		post(a, &b, d->request);
+		post_bad(a, &b, d->request);
 	if (take_all(a, d) == ENDPOINT_DEPTH / 2) {
 		/* All requests were executed before the peer was killed. */
-		post(a, &b, d->request);
+		post_bad(a, &b, d->request);
 		expect_wc(a, 77, IBV_WC_RETRY_EXC_ERR);
 	}
 	expect_state(a, IBV_QPS_ERR, "requester");
@@ -490,7 +490,7 @@ static void try_death(enum step step, const struct bad *request, int served)
 	check_begin(name);
 	d.pid = start_peer(step, &d.fd);
 	endpoint_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDPOINT_ALL_REMOTE);
-	die(&a, &d);
+	kill_peer(&a, &d);
 	close(d.fd);
 	endpoint_close(&a);
 	check_done();

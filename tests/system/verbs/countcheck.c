@@ -25,11 +25,11 @@ enum {
 	BYTES = 100,
 };
 
-/* How many requests and receives of each kind mixture() completes. */
+/* How many requests and receives of each kind post_mixture() completes. */
 enum { WRITES = 7, READS = 4, SENDS = 3, RECEIVES = 5 };
 
-/* The operations that are counted.  from, to: by how much mixture() increases a
- * counter for `op` at the initiator, and at the target. */
+/* The operations that are counted.  from, to: by how much post_mixture()
+ * increases a counter for `op` at the initiator, and at the target. */
 static const struct {
 	uint32_t op;
 	uint64_t from, to;
@@ -45,7 +45,7 @@ static const int ALL = IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE;
 
 /* ---- counters ---- */
 
-static struct newer_counter *counter(uint32_t type)
+static struct newer_counter *new_counter(uint32_t type)
 {
 	struct newer_counter_attr attr = {.type = type};
 	struct newer_counter *c = later.create_comp_cntr(e[0].ctx, &attr);
@@ -54,14 +54,15 @@ static struct newer_counter *counter(uint32_t type)
 	return c;
 }
 
-static int attach(struct ibv_qp *qp, struct newer_counter *c, uint32_t ops)
+static int attach_counter(struct ibv_qp *qp, struct newer_counter *c,
+			  uint32_t ops)
 {
 	struct newer_attach_attr attr = {.op_mask = ops};
 
 	return later.qp_attach_comp_cntr(qp, c, &attr);
 }
 
-static uint64_t value(struct newer_counter *c)
+static uint64_t read_value(struct newer_counter *c)
 {
 	uint64_t v = 0;
 
@@ -69,7 +70,7 @@ static uint64_t value(struct newer_counter *c)
 	return v;
 }
 
-static uint64_t errors(struct newer_counter *c)
+static uint64_t read_errors(struct newer_counter *c)
 {
 	uint64_t v = 0;
 
@@ -79,7 +80,7 @@ static uint64_t errors(struct newer_counter *c)
 
 /* Returns this thread's processor time in seconds: time in which this process
  * is stopped, or has no core, does not count as waiting. */
-static double now(void)
+static double thread_s(void)
 {
 	struct timespec t;
 
@@ -90,22 +91,22 @@ static double now(void)
 /* Reads the counter, and calls no other verb, until its value is at least
  * `want`, for at most ENDPOINT_WAIT_MS of processor time.  Returns whether the
  * value is then `want`. */
-static bool reaches(struct newer_counter *c, uint64_t want)
+static bool reaches_value(struct newer_counter *c, uint64_t want)
 {
-	double end = now() + (int)ENDPOINT_WAIT_MS / 1000.0;
+	double end = thread_s() + (int)ENDPOINT_WAIT_MS / 1000.0;
 
-	while (value(c) < want && now() < end)
+	while (read_value(c) < want && thread_s() < end)
 		;
-	return value(c) == want;
+	return read_value(c) == want;
 }
 
 static bool errors_reach(struct newer_counter *c, uint64_t want)
 {
-	double end = now() + (int)ENDPOINT_WAIT_MS / 1000.0;
+	double end = thread_s() + (int)ENDPOINT_WAIT_MS / 1000.0;
 
-	while (errors(c) < want && now() < end)
+	while (read_errors(c) < want && thread_s() < end)
 		;
-	return errors(c) == want;
+	return read_errors(c) == want;
 }
 
 /* Destroys the queue pair of e[of] and then the n counters that are attached to
@@ -122,8 +123,9 @@ static void close_end(int of, int n, struct newer_counter *const *counters)
 /* ---- requests ---- */
 
 /* Posts a request of BYTES bytes. */
-static void post(const struct endpoint *from, const struct endpoint_address *to,
-		 enum ibv_wr_opcode opcode, unsigned int flags)
+static void post_request(const struct endpoint *from,
+			 const struct endpoint_address *to,
+			 enum ibv_wr_opcode opcode, unsigned int flags)
 {
 	struct ibv_sge sge = {(uintptr_t)from->region + 1000, BYTES,
 			      from->mr->lkey};
@@ -148,7 +150,7 @@ static void post_receives(int at, int n)
 		EXPECT(!ibv_post_recv(e[at].qp, &wr, &bad));
 }
 
-static struct endpoint_address address(int at)
+static struct endpoint_address address_of(int at)
 {
 	struct endpoint_address a;
 
@@ -166,8 +168,8 @@ static void both_open(void)
 /* Posts five WRITEs, four READs, three SENDs and two WRITEs with immediate
  * data.  The flag changes nothing: the queue pairs of endpoint.h signal all
  * requests. */
-static void mixture(const struct endpoint *from,
-		    const struct endpoint_address *to)
+static void post_mixture(const struct endpoint *from,
+			 const struct endpoint_address *to)
 {
 	static const struct {
 		enum ibv_wr_opcode opcode;
@@ -181,8 +183,8 @@ static void mixture(const struct endpoint *from,
 
 	for (int k = 0; k < 4; k++)
 		for (int i = 0; i < all[k].count; i++)
-			post(from, to, all[k].opcode,
-			     i ? 0 : IBV_SEND_SIGNALED);
+			post_request(from, to, all[k].opcode,
+				     i ? 0 : IBV_SEND_SIGNALED);
 }
 
 /* ---- cases ---- */
@@ -214,15 +216,15 @@ static void a_counter_is_set_and_added_to(void)
 	EXPECT(!later.create_comp_cntr(e[0].ctx, &attr) && errno == EINVAL);
 	attr = (struct newer_counter_attr){.comp_mask = 1};
 	EXPECT(!later.create_comp_cntr(e[0].ctx, &attr) && errno == EINVAL);
-	c = counter(NEWER_WRS);
-	EXPECT(value(c) == 0 && errors(c) == 0);
+	c = new_counter(NEWER_WRS);
+	EXPECT(read_value(c) == 0 && read_errors(c) == 0);
 	EXPECT(!later.set_comp_cntr(c, 41) && !later.inc_comp_cntr(c, 1));
 	EXPECT(!later.set_err_comp_cntr(c, 5) &&
 	       !later.inc_err_comp_cntr(c, 2));
-	EXPECT(value(c) == 42 && errors(c) == 7);
+	EXPECT(read_value(c) == 42 && read_errors(c) == 7);
 	EXPECT(!later.set_comp_cntr(c, UINT64_MAX) &&
 	       !later.inc_comp_cntr(c, 1));
-	EXPECT(value(c) == 0 && errors(c) == 7);
+	EXPECT(read_value(c) == 0 && read_errors(c) == 7);
 	endpoint_close(&e[1]);
 	close_end(0, 1, &c);
 }
@@ -234,24 +236,24 @@ static void what_cannot_be_attached_is_refused(void)
 	struct endpoint far;
 
 	both_open();
-	both[0] = c = counter(NEWER_WRS);
-	both[1] = other = counter(NEWER_WRS);
-	EXPECT(attach(e[0].qp, c, 0) == EINVAL);
-	EXPECT(attach(e[0].qp, c, 64) == EOPNOTSUPP);
-	EXPECT(attach(e[0].qp, c, NEWER_REMOTE_READ) == EOPNOTSUPP);
+	both[0] = c = new_counter(NEWER_WRS);
+	both[1] = other = new_counter(NEWER_WRS);
+	EXPECT(attach_counter(e[0].qp, c, 0) == EINVAL);
+	EXPECT(attach_counter(e[0].qp, c, 64) == EOPNOTSUPP);
+	EXPECT(attach_counter(e[0].qp, c, NEWER_REMOTE_READ) == EOPNOTSUPP);
 	EXPECT(later.qp_attach_comp_cntr(e[0].qp, c, &attr) == EINVAL);
 	/* The counter belongs to another device context than this queue pair.
 	 */
-	EXPECT(attach(e[1].qp, c, NEWER_SEND) == EINVAL);
-	EXPECT(!attach(e[0].qp, c, NEWER_SEND | NEWER_READ));
-	EXPECT(attach(e[0].qp, other, NEWER_READ) == EBUSY);
-	EXPECT(attach(e[0].qp, c, NEWER_READ) == EBUSY);
-	EXPECT(!attach(e[0].qp, other, NEWER_WRITE));
+	EXPECT(attach_counter(e[1].qp, c, NEWER_SEND) == EINVAL);
+	EXPECT(!attach_counter(e[0].qp, c, NEWER_SEND | NEWER_READ));
+	EXPECT(attach_counter(e[0].qp, other, NEWER_READ) == EBUSY);
+	EXPECT(attach_counter(e[0].qp, c, NEWER_READ) == EBUSY);
+	EXPECT(!attach_counter(e[0].qp, other, NEWER_WRITE));
 	EXPECT(later.destroy_comp_cntr(c) == EBUSY);
 	endpoint_connect(&e[0], &e[1]);
-	EXPECT(attach(e[0].qp, other, NEWER_RECV) == EINVAL);
+	EXPECT(attach_counter(e[0].qp, other, NEWER_RECV) == EINVAL);
 	far = endpoint_beside(&e[0], NULL, ENDPOINT_ALL_REMOTE);
-	EXPECT(!attach(far.qp, c, NEWER_RECV));
+	EXPECT(!attach_counter(far.qp, c, NEWER_RECV));
 	EXPECT(!ibv_destroy_qp(far.qp));
 	EXPECT(later.destroy_comp_cntr(c) == EBUSY);
 	endpoint_close(&e[1]);
@@ -261,8 +263,8 @@ static void what_cannot_be_attached_is_refused(void)
 static void attach_one_for_each(struct newer_counter *mine[OPS])
 {
 	for (int i = 0; i < OPS; i++) {
-		mine[i] = counter(NEWER_WRS);
-		EXPECT(!attach(e[0].qp, mine[i], op[i].op));
+		mine[i] = new_counter(NEWER_WRS);
+		EXPECT(!attach_counter(e[0].qp, mine[i], op[i].op));
 	}
 }
 
@@ -274,23 +276,25 @@ static void each_operation_is_counted_once(void)
 	both_open();
 	attach_one_for_each(mine);
 	endpoint_connect(&e[0], &e[1]);
-	to = address(1);
+	to = address_of(1);
 	post_receives(1, RECEIVES);
-	mixture(&e[0], &to);
+	post_mixture(&e[0], &to);
 	for (int i = 0; i < OPS; i++) {
-		EXPECT(reaches(mine[i], op[i].from) && !errors(mine[i]));
+		EXPECT(reaches_value(mine[i], op[i].from) &&
+		       !read_errors(mine[i]));
 		EXPECT(!later.set_comp_cntr(mine[i], 0));
 	}
 	/* Now e[1] is the initiator. */
-	to = address(0);
+	to = address_of(0);
 	post_receives(0, RECEIVES);
-	mixture(&e[1], &to);
+	post_mixture(&e[1], &to);
 	for (int i = 0; i < OPS; i++)
-		EXPECT(reaches(mine[i], op[i].to) && !errors(mine[i]));
+		EXPECT(reaches_value(mine[i], op[i].to) &&
+		       !read_errors(mine[i]));
 	/* The counters keep their values when the queue pair is destroyed. */
 	EXPECT(!ibv_destroy_qp(e[0].qp));
 	for (int i = 0; i < OPS; i++)
-		EXPECT(value(mine[i]) == op[i].to);
+		EXPECT(read_value(mine[i]) == op[i].to);
 	e[0].qp = endpoint_beside(&e[0], NULL, 0).qp;
 	endpoint_close(&e[1]);
 	close_end(0, OPS, mine);
@@ -310,16 +314,16 @@ static void unsignaled_requests_are_counted(void)
 	both_open();
 	init.send_cq = init.recv_cq = e[0].cq;
 	endpoint_replace_qp(&e[0], ibv_create_qp(e[0].pd, &init), 0);
-	writes = counter(NEWER_WRS);
-	EXPECT(!attach(e[0].qp, writes, NEWER_WRITE));
+	writes = new_counter(NEWER_WRS);
+	EXPECT(!attach_counter(e[0].qp, writes, NEWER_WRITE));
 	endpoint_connect(&e[0], &e[1]);
-	to = address(1);
+	to = address_of(1);
 	for (int i = 0; i < 3; i++)
-		post(&e[0], &to, IBV_WR_RDMA_WRITE, 0);
-	EXPECT(reaches(writes, 3) && !errors(writes));
+		post_request(&e[0], &to, IBV_WR_RDMA_WRITE, 0);
+	EXPECT(reaches_value(writes, 3) && !read_errors(writes));
 	EXPECT(!ibv_poll_cq(e[0].cq, 1, &wc));
-	post(&e[0], &to, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED);
-	EXPECT(reaches(writes, 4) && !errors(writes));
+	post_request(&e[0], &to, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED);
+	EXPECT(reaches_value(writes, 4) && !read_errors(writes));
 	EXPECT(endpoint_wait(&e[0], &wc) && !wc.status);
 	endpoint_close(&e[1]);
 	close_end(0, 1, &writes);
@@ -331,19 +335,19 @@ static void bytes_are_counted(void)
 	struct endpoint_address to;
 
 	both_open();
-	sent = counter(NEWER_BYTES);
-	EXPECT(!attach(e[0].qp, sent, ALL_OPS));
+	sent = new_counter(NEWER_BYTES);
+	EXPECT(!attach_counter(e[0].qp, sent, ALL_OPS));
 	got = later.create_comp_cntr(
 		e[1].ctx, &(struct newer_counter_attr){.type = NEWER_BYTES});
-	EXPECT(got && !attach(e[1].qp, got, ALL_OPS));
+	EXPECT(got && !attach_counter(e[1].qp, got, ALL_OPS));
 	endpoint_connect(&e[0], &e[1]);
-	to = address(1);
+	to = address_of(1);
 	post_receives(1, RECEIVES);
-	mixture(&e[0], &to);
-	EXPECT(reaches(sent, BYTES * (WRITES + READS + SENDS)));
+	post_mixture(&e[0], &to);
+	EXPECT(reaches_value(sent, BYTES * (WRITES + READS + SENDS)));
 	/* A WRITE with immediate data counts as a WRITE and as a receive. */
-	EXPECT(reaches(got, BYTES * (WRITES + RECEIVES)));
-	EXPECT(!errors(sent) && !errors(got));
+	EXPECT(reaches_value(got, BYTES * (WRITES + RECEIVES)));
+	EXPECT(!read_errors(sent) && !read_errors(got));
 	close_end(1, 1, &got);
 	close_end(0, 1, &sent);
 }
@@ -356,24 +360,24 @@ static void failures_are_counted_apart(void)
 	struct endpoint_address to;
 
 	both_open();
-	all[0] = writes = counter(NEWER_WRS);
-	all[1] = sends = counter(NEWER_BYTES);
-	all[2] = receives = counter(NEWER_WRS);
-	EXPECT(!attach(e[0].qp, writes, NEWER_WRITE));
-	EXPECT(!attach(e[0].qp, sends, NEWER_SEND));
-	EXPECT(!attach(e[0].qp, receives, NEWER_RECV));
+	all[0] = writes = new_counter(NEWER_WRS);
+	all[1] = sends = new_counter(NEWER_BYTES);
+	all[2] = receives = new_counter(NEWER_WRS);
+	EXPECT(!attach_counter(e[0].qp, writes, NEWER_WRITE));
+	EXPECT(!attach_counter(e[0].qp, sends, NEWER_SEND));
+	EXPECT(!attach_counter(e[0].qp, receives, NEWER_RECV));
 	post_receives(0, 9);
 	endpoint_connect(&e[0], &e[1]);
-	to = address(1);
-	post(&e[0], &to, IBV_WR_RDMA_WRITE, 0);
-	EXPECT(reaches(writes, 1));
+	to = address_of(1);
+	post_request(&e[0], &to, IBV_WR_RDMA_WRITE, 0);
+	EXPECT(reaches_value(writes, 1));
 	to.rkey ^= 0x5555;
-	post(&e[0], &to, IBV_WR_RDMA_WRITE, 0);
-	post(&e[0], &to, IBV_WR_SEND, 0);
-	post(&e[0], &to, IBV_WR_SEND, IBV_SEND_SIGNALED);
-	EXPECT(errors_reach(writes, 1) && value(writes) == 1);
-	EXPECT(errors_reach(sends, 2) && value(sends) == 0);
-	EXPECT(errors_reach(receives, 9) && value(receives) == 0);
+	post_request(&e[0], &to, IBV_WR_RDMA_WRITE, 0);
+	post_request(&e[0], &to, IBV_WR_SEND, 0);
+	post_request(&e[0], &to, IBV_WR_SEND, IBV_SEND_SIGNALED);
+	EXPECT(errors_reach(writes, 1) && read_value(writes) == 1);
+	EXPECT(errors_reach(sends, 2) && read_value(sends) == 0);
+	EXPECT(errors_reach(receives, 9) && read_value(receives) == 0);
 	endpoint_close(&e[1]);
 	close_end(0, 3, all);
 }
@@ -384,7 +388,7 @@ static void complete_unseen(const struct endpoint_address *to)
 {
 	struct ibv_wc wc;
 
-	post(&e[1], to, IBV_WR_SEND, IBV_SEND_SIGNALED);
+	post_request(&e[1], to, IBV_WR_SEND, IBV_SEND_SIGNALED);
 	EXPECT(endpoint_wait(&e[1], &wc) && !wc.status);
 }
 
@@ -394,17 +398,17 @@ static void a_value_includes_what_no_poll_has_seen(void)
 	struct newer_counter *c;
 
 	both_open();
-	c = counter(NEWER_WRS);
-	EXPECT(!attach(e[0].qp, c, NEWER_RECV));
+	c = new_counter(NEWER_WRS);
+	EXPECT(!attach_counter(e[0].qp, c, NEWER_RECV));
 	endpoint_connect(&e[0], &e[1]);
 	post_receives(0, 2);
-	to = address(0);
+	to = address_of(0);
 	complete_unseen(&to);
 	EXPECT(!later.set_comp_cntr(c, 0));
-	EXPECT(value(c) == 0);
+	EXPECT(read_value(c) == 0);
 	complete_unseen(&to);
 	EXPECT(!ibv_destroy_qp(e[0].qp));
-	EXPECT(value(c) == 1);
+	EXPECT(read_value(c) == 1);
 	e[0].qp = endpoint_beside(&e[0], NULL, 0).qp;
 	endpoint_close(&e[1]);
 	close_end(0, 1, &c);
@@ -420,35 +424,36 @@ static void one_counter_is_of_many_queue_pairs(void)
 	struct ibv_srq *srq;
 
 	both_open();
-	c = counter(NEWER_WRS);
+	c = new_counter(NEWER_WRS);
 	srq = ibv_create_srq(e[0].pd, &attr);
 	EXPECT(srq);
 	more = endpoint_beside(&e[0], srq, ENDPOINT_ALL_REMOTE);
 	peer = endpoint_beside(&e[1], NULL, ENDPOINT_ALL_REMOTE);
-	EXPECT(!attach(e[0].qp, c, NEWER_RECV | NEWER_REMOTE_WRITE));
-	EXPECT(!attach(more.qp, c, NEWER_RECV | NEWER_REMOTE_WRITE));
+	EXPECT(!attach_counter(e[0].qp, c, NEWER_RECV | NEWER_REMOTE_WRITE));
+	EXPECT(!attach_counter(more.qp, c, NEWER_RECV | NEWER_REMOTE_WRITE));
 	endpoint_connect(&e[0], &e[1]);
 	endpoint_connect(&more, &peer);
 	post_receives(0, RECEIVES);
 	for (int i = 0; i < RECEIVES; i++)
 		EXPECT(!ibv_post_srq_recv(srq, &wr, &bad));
-	to = address(0);
-	mixture(&e[1], &to);
+	to = address_of(0);
+	post_mixture(&e[1], &to);
 	endpoint_address_get(&more, &to);
 	for (int i = 0; i < 5; i++)
-		post(&peer, &to, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED);
+		post_request(&peer, &to, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED);
 	/* WRITEs with immediate data take receives, which have no memory, from
 	 * the SRQ. */
 	for (int i = 0; i < 2; i++)
-		post(&peer, &to, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_SEND_SIGNALED);
-	EXPECT(reaches(c, RECEIVES + WRITES + 2 + 7));
-	EXPECT(!errors(c));
+		post_request(&peer, &to, IBV_WR_RDMA_WRITE_WITH_IMM,
+			     IBV_SEND_SIGNALED);
+	EXPECT(reaches_value(c, RECEIVES + WRITES + 2 + 7));
+	EXPECT(!read_errors(c));
 	/* The value still includes the requests of a destroyed queue pair, and
 	 * can be set. */
 	EXPECT(!ibv_destroy_qp(more.qp));
-	EXPECT(value(c) == RECEIVES + WRITES + 2 + 7);
+	EXPECT(read_value(c) == RECEIVES + WRITES + 2 + 7);
 	EXPECT(!later.set_comp_cntr(c, 3));
-	EXPECT(value(c) == 3);
+	EXPECT(read_value(c) == 3);
 	EXPECT(!ibv_destroy_srq(srq) && !ibv_destroy_qp(peer.qp));
 	endpoint_close(&e[1]);
 	close_end(0, 1, &c);
@@ -456,8 +461,8 @@ static void one_counter_is_of_many_queue_pairs(void)
 
 /* Exchanges addresses with the other process.  Ends the program if the other
  * process has ended: without its address no connection can be made. */
-static void swap(int socket, const struct endpoint_address *mine,
-		 struct endpoint_address *theirs)
+static void swap_addresses(int socket, const struct endpoint_address *mine,
+			   struct endpoint_address *theirs)
 {
 	NEED(send(socket, mine, sizeof(*mine), MSG_NOSIGNAL) == sizeof(*mine));
 	NEED(read(socket, theirs, sizeof(*theirs)) == sizeof(*theirs));
@@ -473,13 +478,13 @@ static void be_the_peer(int socket)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	endpoint_open(&e[1], ALL, ENDPOINT_ALL_REMOTE);
-	mine = address(1);
-	swap(socket, &mine, &theirs);
+	mine = address_of(1);
+	swap_addresses(socket, &mine, &theirs);
 	endpoint_to_rtr(&e[1], &theirs);
 	endpoint_to_rts(&e[1], &mine, 7);
 	EXPECT(read(socket, &end, 1) == 1);
 	for (int i = 0; i < 3; i++)
-		mixture(&e[1], &theirs);
+		post_mixture(&e[1], &theirs);
 	for (int i = 0; i < 3 * (WRITES + READS + SENDS); i++)
 		EXPECT(endpoint_wait(&e[1], &wc) && !wc.status);
 	EXPECT(read(socket, &end, 1) == 1);
@@ -502,19 +507,19 @@ static void a_peer_of_another_process_is_counted(void)
 	if (!child)
 		be_the_peer(sockets[1]);
 	endpoint_open(&e[0], ALL, ENDPOINT_ALL_REMOTE);
-	all[0] = receives = counter(NEWER_WRS);
-	all[1] = writes = counter(NEWER_BYTES);
-	EXPECT(!attach(e[0].qp, receives, NEWER_RECV));
-	EXPECT(!attach(e[0].qp, writes, NEWER_REMOTE_WRITE));
-	mine = address(0);
-	swap(sockets[0], &mine, &theirs);
+	all[0] = receives = new_counter(NEWER_WRS);
+	all[1] = writes = new_counter(NEWER_BYTES);
+	EXPECT(!attach_counter(e[0].qp, receives, NEWER_RECV));
+	EXPECT(!attach_counter(e[0].qp, writes, NEWER_REMOTE_WRITE));
+	mine = address_of(0);
+	swap_addresses(sockets[0], &mine, &theirs);
 	post_receives(0, 3 * RECEIVES);
 	endpoint_to_rtr(&e[0], &theirs);
 	endpoint_to_rts(&e[0], &mine, 7);
 	EXPECT(send(sockets[0], "", 1, MSG_NOSIGNAL) == 1);
-	EXPECT(reaches(receives, 3 * RECEIVES));
-	EXPECT(reaches(writes, 3 * WRITES * BYTES));
-	EXPECT(!errors(receives) && !errors(writes));
+	EXPECT(reaches_value(receives, 3 * RECEIVES));
+	EXPECT(reaches_value(writes, 3 * WRITES * BYTES));
+	EXPECT(!read_errors(receives) && !read_errors(writes));
 	EXPECT(send(sockets[0], "", 1, MSG_NOSIGNAL) == 1);
 	EXPECT(waitpid(child, &status, 0) == child && !status);
 	close(sockets[0]);
@@ -533,15 +538,15 @@ static void what_is_counted_is_there(void)
 	struct ibv_wc wc;
 
 	both_open();
-	c = counter(NEWER_WRS);
-	EXPECT(!attach(e[0].qp, c, NEWER_REMOTE_WRITE));
+	c = new_counter(NEWER_WRS);
+	EXPECT(!attach_counter(e[0].qp, c, NEWER_REMOTE_WRITE));
 	endpoint_connect(&e[0], &e[1]);
-	to = address(0);
+	to = address_of(0);
 	last = e[0].region + 2000 + BYTES - 1;
 	for (int i = 1; i <= ROUNDS && good; i++) {
 		memset(e[1].region, i, ENDPOINT_SIZE);
-		post(&e[1], &to, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED);
-		good = reaches(c, (uint64_t)i) && *last == (uint8_t)i &&
+		post_request(&e[1], &to, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED);
+		good = reaches_value(c, (uint64_t)i) && *last == (uint8_t)i &&
 		       endpoint_wait(&e[1], &wc) && !wc.status;
 	}
 	EXPECT(good);

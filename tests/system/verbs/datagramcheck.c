@@ -57,7 +57,7 @@ static struct ibv_ah *ah_open(const union ibv_gid *to)
 	return ibv_create_ah(e.pd, &a);
 }
 
-static void receive(struct ibv_qp *q)
+static void post_receive(struct ibv_qp *q)
 {
 	struct ibv_sge sge = {(uintptr_t)e.region, GRH + BYTES, e.mr->lkey};
 	struct ibv_recv_wr wr = {.wr_id = 100, .sg_list = &sge, .num_sge = 1};
@@ -66,8 +66,8 @@ static void receive(struct ibv_qp *q)
 	EXPECT(!ibv_post_recv(q, &wr, &bad));
 }
 
-static int post(struct ibv_qp *q, struct ibv_ah *to, uint32_t qpn,
-		uint32_t bytes, enum ibv_wr_opcode op)
+static int post_request(struct ibv_qp *q, struct ibv_ah *to, uint32_t qpn,
+			uint32_t bytes, enum ibv_wr_opcode op)
 {
 	struct ibv_sge sge = {(uintptr_t)e.region + 1024, bytes, e.mr->lkey};
 	struct ibv_send_wr *bad;
@@ -110,9 +110,10 @@ static void completions_tell_the_source(void)
 {
 	struct ibv_wc wc = {0};
 
-	receive(qp[1]);
+	post_receive(qp[1]);
 	memset(e.region + 1024, 9, BYTES);
-	EXPECT(!post(qp[0], ah, qp[1]->qp_num, BYTES, IBV_WR_SEND_WITH_IMM));
+	EXPECT(!post_request(qp[0], ah, qp[1]->qp_num, BYTES,
+			     IBV_WR_SEND_WITH_IMM));
 	EXPECT(take_completions(2, &wc) == 1);
 	EXPECT(wc.qp_num == qp[1]->qp_num && wc.src_qp == qp[0]->qp_num);
 	EXPECT(wc.byte_len == GRH + BYTES && wc.imm_data == 77);
@@ -127,8 +128,8 @@ static void an_answer_reaches_the_sender(void)
 	struct ibv_ah_attr attr;
 	struct ibv_ah *back;
 
-	receive(qp[1]);
-	EXPECT(!post(qp[0], ah, qp[1]->qp_num, BYTES, IBV_WR_SEND));
+	post_receive(qp[1]);
+	EXPECT(!post_request(qp[0], ah, qp[1]->qp_num, BYTES, IBV_WR_SEND));
 	EXPECT(take_completions(2, &wc) == 1);
 	EXPECT(!ibv_init_ah_from_wc(e.ctx, 1, &wc, (void *)e.region, &attr));
 	EXPECT(attr.grh.traffic_class == CLASS);
@@ -136,8 +137,8 @@ static void an_answer_reaches_the_sender(void)
 	EXPECT(back);
 	if (!back)
 		return;
-	receive(qp[0]);
-	EXPECT(!post(qp[1], back, wc.src_qp, BYTES, IBV_WR_SEND));
+	post_receive(qp[0]);
+	EXPECT(!post_request(qp[1], back, wc.src_qp, BYTES, IBV_WR_SEND));
 	EXPECT(take_completions(2, &wc) == 1);
 	EXPECT(wc.qp_num == qp[0]->qp_num);
 	EXPECT(!ibv_destroy_ah(back));
@@ -147,8 +148,8 @@ static void a_queue_pair_sends_to_itself(void)
 {
 	struct ibv_wc wc = {0};
 
-	receive(qp[0]);
-	EXPECT(!post(qp[0], ah, qp[0]->qp_num, 0, IBV_WR_SEND));
+	post_receive(qp[0]);
+	EXPECT(!post_request(qp[0], ah, qp[0]->qp_num, 0, IBV_WR_SEND));
 	EXPECT(take_completions(2, &wc) == 1);
 	EXPECT(wc.byte_len == GRH);
 }
@@ -249,13 +250,13 @@ static void what_is_posted_leaves_without_a_poll(void)
 	endpoint_close(&e);
 }
 
-static void refusals(void)
+static void check_refusals(void)
 {
 	struct ibv_ah_attr a = {.port_num = 1};
 	union ibv_gid none = {{0}};
 
-	EXPECT(post(qp[0], ah, 5, 8, IBV_WR_LOCAL_INV) == EINVAL);
-	EXPECT(post(qp[0], NULL, 5, 8, IBV_WR_SEND) == EINVAL);
+	EXPECT(post_request(qp[0], ah, 5, 8, IBV_WR_LOCAL_INV) == EINVAL);
+	EXPECT(post_request(qp[0], NULL, 5, 8, IBV_WR_SEND) == EINVAL);
 	EXPECT(!ibv_create_ah(e.pd, &a) && errno == EINVAL);
 	a.is_global = 1;
 	a.grh.sgid_index = 60;
@@ -274,7 +275,7 @@ static void expect_misuse_error(struct ibv_qp *q, uint32_t bytes,
 	struct ibv_qp_init_attr init;
 	struct ibv_wc wc = {0};
 
-	EXPECT(!post(q, ah, qp[1]->qp_num, bytes, op));
+	EXPECT(!post_request(q, ah, qp[1]->qp_num, bytes, op));
 	EXPECT(endpoint_wait(&e, &wc));
 	EXPECT(wc.status == status && wc.wr_id == 200 &&
 	       wc.qp_num == q->qp_num);
@@ -282,8 +283,8 @@ static void expect_misuse_error(struct ibv_qp *q, uint32_t bytes,
 	EXPECT(a.qp_state == IBV_QPS_SQE);
 	a.qp_state = IBV_QPS_RTS;
 	EXPECT(!ibv_modify_qp(q, &a, IBV_QP_STATE));
-	receive(qp[1]);
-	EXPECT(!post(q, ah, qp[1]->qp_num, BYTES, IBV_WR_SEND));
+	post_receive(qp[1]);
+	EXPECT(!post_request(q, ah, qp[1]->qp_num, BYTES, IBV_WR_SEND));
 	EXPECT(take_completions(2, &wc) == 1);
 }
 
@@ -353,7 +354,7 @@ static void misuse_of_uc_completes_in_error(void)
 		EXPECT(q);
 		if (!q)
 			return;
-		EXPECT(!post(q, ah, 0, 8, ops[i]));
+		EXPECT(!post_request(q, ah, 0, 8, ops[i]));
 		EXPECT(endpoint_wait(&e, &wc));
 		EXPECT(wc.status == IBV_WC_LOC_QP_OP_ERR);
 		EXPECT(!ibv_destroy_qp(q));
@@ -370,28 +371,28 @@ static void check_group(const union ibv_gid *gid)
 	if (!to)
 		return;
 	for (int i = 0; i < QPS; i++) {
-		receive(qp[i]);
+		post_receive(qp[i]);
 		EXPECT(!ibv_attach_mcast(qp[i], gid, 0));
 	}
-	EXPECT(!post(qp[0], to, 0xffffff, BYTES, IBV_WR_SEND));
+	EXPECT(!post_request(qp[0], to, 0xffffff, BYTES, IBV_WR_SEND));
 	EXPECT(take_completions(3, &wc) == 2);
 	EXPECT(wc.src_qp == qp[0]->qp_num);
 	EXPECT(!ibv_detach_mcast(qp[1], gid, 0));
 	EXPECT(ibv_detach_mcast(qp[1], gid, 0) == EINVAL);
 	/* qp[1] has left the group, so its receive stays posted. */
-	receive(qp[1]);
-	receive(qp[2]);
-	EXPECT(!post(qp[0], to, 0xffffff, BYTES, IBV_WR_SEND));
+	post_receive(qp[1]);
+	post_receive(qp[2]);
+	EXPECT(!post_request(qp[0], to, 0xffffff, BYTES, IBV_WR_SEND));
 	EXPECT(take_completions(2, &wc) == 1);
 	EXPECT(wc.qp_num == qp[2]->qp_num);
 	EXPECT(!ibv_detach_mcast(qp[0], gid, 0));
 	EXPECT(!ibv_detach_mcast(qp[2], gid, 0));
 	EXPECT(!ibv_destroy_ah(to));
 	/* Consume the receives that are still posted. */
-	EXPECT(!post(qp[1], ah, qp[0]->qp_num, 0, IBV_WR_SEND));
+	EXPECT(!post_request(qp[1], ah, qp[0]->qp_num, 0, IBV_WR_SEND));
 	EXPECT(take_completions(2, &wc) == 1);
 	EXPECT(wc.qp_num == qp[0]->qp_num);
-	EXPECT(!post(qp[0], ah, qp[1]->qp_num, 0, IBV_WR_SEND));
+	EXPECT(!post_request(qp[0], ah, qp[1]->qp_num, 0, IBV_WR_SEND));
 	EXPECT(take_completions(2, &wc) == 1);
 	EXPECT(wc.qp_num == qp[1]->qp_num);
 }
@@ -487,7 +488,7 @@ int main(void)
 	check_run("an operation that UC lacks completes in error",
 		  misuse_of_uc_completes_in_error);
 	check_run("wrong requests, address handles and groups are refused",
-		  refusals);
+		  check_refusals);
 	check_run("an IPv4 group is heard by its members",
 		  an_ipv4_group_is_heard_by_its_members);
 	check_run("an IPv6 group is reached from IPv4",

@@ -87,7 +87,7 @@ static void expect_limit(int most, int there, make *one, unmake *none)
 	free(all);
 }
 
-static struct ibv_device_attr opened(void)
+static struct ibv_device_attr open_device(void)
 {
 	struct ibv_device_attr a = {0};
 
@@ -98,25 +98,25 @@ static struct ibv_device_attr opened(void)
 
 static void no_more_domains(void)
 {
-	expect_limit(opened().max_pd, 1, make_pd, unmake_pd);
+	expect_limit(open_device().max_pd, 1, make_pd, unmake_pd);
 	endpoint_close(&e);
 }
 
 static void no_more_completion_queues(void)
 {
-	expect_limit(opened().max_cq, 1, make_cq, unmake_cq);
+	expect_limit(open_device().max_cq, 1, make_cq, unmake_cq);
 	endpoint_close(&e);
 }
 
 static void no_more_shared_queues(void)
 {
-	expect_limit(opened().max_srq, 0, make_srq, unmake_srq);
+	expect_limit(open_device().max_srq, 0, make_srq, unmake_srq);
 	endpoint_close(&e);
 }
 
 static void no_more_address_handles(void)
 {
-	expect_limit(opened().max_ah, 0, make_ah, unmake_ah);
+	expect_limit(open_device().max_ah, 0, make_ah, unmake_ah);
 	endpoint_close(&e);
 }
 
@@ -129,7 +129,7 @@ static void the_flags_are_what_is_built(void)
 		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
 		IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS |
 		IBV_DEVICE_MEM_WINDOW_TYPE_2B;
-	struct ibv_device_attr a = opened();
+	struct ibv_device_attr a = open_device();
 	struct ibv_ah_attr other = {.is_global = 1, .port_num = 2};
 
 	EXPECT(a.device_cap_flags == built);
@@ -156,7 +156,7 @@ static void the_most_inline_data_can_be_found(void)
 	uint32_t most = 2, least_too_many;
 	struct ibv_qp *qp;
 
-	opened();
+	open_device();
 	while ((qp = with_inline(2 * most))) {
 		EXPECT(ibv_destroy_qp(qp) == 0);
 		most *= 2;
@@ -178,7 +178,7 @@ static void the_most_inline_data_can_be_found(void)
  * mistake of the program, not a step of a search. */
 static void too_much_inline_data_is_refused(void)
 {
-	opened();
+	open_device();
 	EXPECT(ibv_destroy_qp(e.qp) == 0);
 	e.qp = with_inline(0);
 	EXPECT(!with_inline(1u << 20) && errno == EINVAL);

@@ -85,7 +85,7 @@ static void *exchange_and_sleep(void *arg)
 
 /* Waits until `count` threads wait for an event and no thread but the first has
  * woken up for a second.  Returns the value of sleeps_count(). */
-static unsigned long settle(int count)
+static unsigned long await_idle(int count)
 {
 	unsigned long before, now = 0;
 
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 				       &ends[i]);
 		check_need(!errno, "pthread_create");
 	}
-	before = settle(count);
+	before = await_idle(count);
 	check_need(before > 0, "/proc/self/task cannot be read");
 	sleep(1);
 	printf("%lu wake-ups in a second\n", sleeps_count() - before);

@@ -17,7 +17,7 @@ enum {
 
 static struct endpoint e[2];
 
-static struct ibv_wc completed(struct endpoint *end)
+static struct ibv_wc next_completion(struct endpoint *end)
 {
 	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
 
@@ -25,13 +25,14 @@ static struct ibv_wc completed(struct endpoint *end)
 	return wc;
 }
 
-static enum ibv_wc_status posted(struct endpoint *end, struct ibv_send_wr *wr)
+static enum ibv_wc_status post_and_wait(struct endpoint *end,
+					struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad;
 
 	wr->send_flags = IBV_SEND_SIGNALED;
 	EXPECT(ibv_post_send(end->qp, wr, &bad) == 0);
-	return completed(end).status;
+	return next_completion(end).status;
 }
 
 /* Writes from e[0] to the beginning of e[1]'s region.  Returns the status. */
@@ -44,7 +45,7 @@ static enum ibv_wc_status write_by(uint32_t rkey)
 				 .opcode = IBV_WR_RDMA_WRITE,
 				 .wr.rdma = {(uintptr_t)e[1].region, rkey}};
 
-	return posted(&e[0], &wr);
+	return post_and_wait(&e[0], &wr);
 }
 
 /* A memory window of e[1], and a region to which it can be bound. */
@@ -75,20 +76,21 @@ static struct ibv_mw_bind_info info_of(const struct window *w, size_t bytes)
 					 IBV_ACCESS_REMOTE_WRITE};
 }
 
-static enum ibv_wc_status bind(struct window *w, uint32_t rkey, size_t bytes)
+static enum ibv_wc_status bind_window(struct window *w, uint32_t rkey,
+				      size_t bytes)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW,
 				 .bind_mw = {w->mw, rkey, info_of(w, bytes)}};
 
-	return posted(&e[1], &wr);
+	return post_and_wait(&e[1], &wr);
 }
 
-static enum ibv_wc_status invalidate(uint32_t rkey)
+static enum ibv_wc_status invalidate_key(uint32_t rkey)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_LOCAL_INV,
 				 .invalidate_rkey = rkey};
 
-	return posted(&e[1], &wr);
+	return post_and_wait(&e[1], &wr);
 }
 
 static void a_region_has_one_key(void)
@@ -147,7 +149,7 @@ static void a_rereg_that_the_kernel_refuses(void)
 			     SIZE_MAX / 2, 0, EFAULT) == IBV_REREG_MR_ERR_CMD);
 	EXPECT(write_by(e[1].mr->rkey) == IBV_WC_SUCCESS);
 	w = window_open(e[1].pd, IBV_MW_TYPE_2);
-	EXPECT(bind(&w, 1, WINDOW_BYTES) == IBV_WC_SUCCESS);
+	EXPECT(bind_window(&w, 1, WINDOW_BYTES) == IBV_WC_SUCCESS);
 	EXPECT(ibv_rereg_mr(w.mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0) ==
 	       IBV_REREG_MR_ERR_CMD);
 	EXPECT(errno == EBUSY && w.mr->pd == e[1].pd);
@@ -181,10 +183,10 @@ static void a_new_key_has_the_lower_8_bits_given(void)
 	w = window_open(e[1].pd, IBV_MW_TYPE_2);
 	upper = w.mw->rkey >> 8;
 	for (uint32_t given = 1024; given < 1027; given++) {
-		EXPECT(bind(&w, given, WINDOW_BYTES) == IBV_WC_SUCCESS);
+		EXPECT(bind_window(&w, given, WINDOW_BYTES) == IBV_WC_SUCCESS);
 		EXPECT(w.mw->rkey == (upper << 8 | (given & 0xff)));
 		EXPECT(write_by(w.mw->rkey) == IBV_WC_SUCCESS);
-		EXPECT(invalidate(w.mw->rkey) == IBV_WC_SUCCESS);
+		EXPECT(invalidate_key(w.mw->rkey) == IBV_WC_SUCCESS);
 	}
 	EXPECT(write_by(w.mw->rkey) == IBV_WC_REM_ACCESS_ERR);
 	window_close(&w);
@@ -231,7 +233,7 @@ static void a_key_is_given_by_ibv_wr_bind_mw(void)
 	ex->wr_flags = IBV_SEND_SIGNALED;
 	ibv_wr_bind_mw(ex, w.mw, 0x12345a, &info);
 	EXPECT(ibv_wr_complete(ex) == 0);
-	EXPECT(completed(&e[1]).status == IBV_WC_SUCCESS);
+	EXPECT(next_completion(&e[1]).status == IBV_WC_SUCCESS);
 	EXPECT((w.mw->rkey & 0xff) == 0x5a);
 	EXPECT(write_by(w.mw->rkey) == IBV_WC_SUCCESS);
 	window_close(&w);
@@ -269,7 +271,7 @@ static void type_2_is_never_bound_to_nothing(void)
 
 	endpoint_open_pair(e);
 	w = window_open(e[1].pd, IBV_MW_TYPE_2);
-	EXPECT(bind(&w, 1, 0) == IBV_WC_MW_BIND_ERR);
+	EXPECT(bind_window(&w, 1, 0) == IBV_WC_MW_BIND_ERR);
 	EXPECT(endpoint_state(&e[1]) == IBV_QPS_ERR);
 	window_close(&w);
 	endpoint_close_pair(e);
@@ -306,9 +308,9 @@ static void a_binding_across_domains(enum ibv_mw_type type)
 		EXPECT(ibv_bind_mw(e[1].qp, w.mw, &of_1) == EPERM);
 		of_1.bind_info.mr = w.mr;
 		EXPECT(ibv_bind_mw(e[1].qp, w.mw, &of_1) == 0);
-		EXPECT(completed(&e[1]).status == IBV_WC_MW_BIND_ERR);
+		EXPECT(next_completion(&e[1]).status == IBV_WC_MW_BIND_ERR);
 	} else {
-		EXPECT(bind(&w, 1, WINDOW_BYTES) == IBV_WC_MW_BIND_ERR);
+		EXPECT(bind_window(&w, 1, WINDOW_BYTES) == IBV_WC_MW_BIND_ERR);
 	}
 	window_close(&w);
 	EXPECT(ibv_dealloc_pd(pd) == 0);

@@ -170,7 +170,7 @@ static void registration_by_attributes_names_its_memory(void)
 	endpoint_close_pair(e);
 }
 
-static int refused(uint64_t mask, int access, struct newer_buf *buf)
+static int refusal_of(uint64_t mask, int access, struct newer_buf *buf)
 {
 	struct newer_mr_attr attr = {.length = 16,
 				     .access = access,
@@ -188,22 +188,23 @@ static void registration_by_attributes_refuses_what_is_not_built(void)
 
 	endpoint_open_pair(e);
 	EXPECT(later.alloc_buf(e[0].pd, 100, &buf));
-	EXPECT(refused(0, ALL, NULL) == EINVAL);
-	EXPECT(refused(NEWER_REG_MR_IOVA, ALL, NULL) == EINVAL);
-	EXPECT(refused(NEWER_REG_MR_FD | NEWER_REG_MR_FD_OFFSET |
-			       NEWER_REG_MR_IOVA,
-		       ALL, NULL) == EOPNOTSUPP);
-	EXPECT(refused(NEWER_REG_MR_ADDR | NEWER_REG_MR_DMAH, ALL, NULL) ==
+	EXPECT(refusal_of(0, ALL, NULL) == EINVAL);
+	EXPECT(refusal_of(NEWER_REG_MR_IOVA, ALL, NULL) == EINVAL);
+	EXPECT(refusal_of(NEWER_REG_MR_FD | NEWER_REG_MR_FD_OFFSET |
+				  NEWER_REG_MR_IOVA,
+			  ALL, NULL) == EOPNOTSUPP);
+	EXPECT(refusal_of(NEWER_REG_MR_ADDR | NEWER_REG_MR_DMAH, ALL, NULL) ==
 	       EOPNOTSUPP);
-	EXPECT(refused(NEWER_REG_MR_ADDR | 1 << 6, ALL, NULL) == EOPNOTSUPP);
-	EXPECT(refused(NEWER_REG_MR_ADDR | NEWER_REG_MR_BUF | NEWER_REG_MR_FD,
-		       ALL, buf) == EINVAL);
-	EXPECT(refused(NEWER_REG_MR_BUF, ALL, buf) == EINVAL);
-	EXPECT(refused(NEWER_REG_MR_ADDR | NEWER_REG_MR_BUF, ALL, buf) ==
+	EXPECT(refusal_of(NEWER_REG_MR_ADDR | 1 << 6, ALL, NULL) == EOPNOTSUPP);
+	EXPECT(refusal_of(NEWER_REG_MR_ADDR | NEWER_REG_MR_BUF |
+				  NEWER_REG_MR_FD,
+			  ALL, buf) == EINVAL);
+	EXPECT(refusal_of(NEWER_REG_MR_BUF, ALL, buf) == EINVAL);
+	EXPECT(refusal_of(NEWER_REG_MR_ADDR | NEWER_REG_MR_BUF, ALL, buf) ==
 	       EINVAL); /* the region is not in the buffer */
-	EXPECT(refused(NEWER_REG_MR_ADDR, ALL | IBV_ACCESS_ON_DEMAND, NULL) ==
-	       EOPNOTSUPP);
-	EXPECT(refused(NEWER_REG_MR_ADDR, IBV_ACCESS_REMOTE_WRITE, NULL) ==
+	EXPECT(refusal_of(NEWER_REG_MR_ADDR, ALL | IBV_ACCESS_ON_DEMAND,
+			  NULL) == EOPNOTSUPP);
+	EXPECT(refusal_of(NEWER_REG_MR_ADDR, IBV_ACCESS_REMOTE_WRITE, NULL) ==
 	       EINVAL);
 	later.free_buf(buf);
 	endpoint_close_pair(e);

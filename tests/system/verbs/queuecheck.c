@@ -78,7 +78,7 @@ static void send_one(void)
 	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
 }
 
-static struct ibv_wc completed(struct endpoint *e)
+static struct ibv_wc next_completion(struct endpoint *e)
 {
 	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
 
@@ -143,7 +143,7 @@ static void the_limit_event_comes_once(void)
 		EXPECT(event_waits(b.ctx, i == 3 ? ENDPOINT_WAIT_MS : 0) ==
 		       (i == 3));
 		send_one();
-		EXPECT(completed(&b).wr_id == i);
+		EXPECT(next_completion(&b).wr_id == i);
 	}
 	if (event_waits(b.ctx, ENDPOINT_WAIT_MS) &&
 	    !ibv_get_async_event(b.ctx, &event)) {
@@ -243,12 +243,12 @@ static void a_region_with_windows_stays(void)
 	bind.bind_info = (struct ibv_mw_bind_info){mr, (uintptr_t)a.region, 64,
 						   IBV_ACCESS_REMOTE_WRITE};
 	EXPECT(ibv_bind_mw(a.qp, mw, &bind) == 0);
-	EXPECT(completed(&a).opcode == IBV_WC_BIND_MW);
+	EXPECT(next_completion(&a).opcode == IBV_WC_BIND_MW);
 	EXPECT(mw->rkey != first);
 	EXPECT(ibv_dereg_mr(mr) == EBUSY);
 	bind.bind_info.length = 0;
 	EXPECT(ibv_bind_mw(a.qp, mw, &bind) == 0);
-	EXPECT(completed(&a).status == IBV_WC_SUCCESS);
+	EXPECT(next_completion(&a).status == IBV_WC_SUCCESS);
 	EXPECT(ibv_dereg_mr(mr) == 0);
 	EXPECT(ibv_dealloc_mw(mw) == 0);
 	both_close();
@@ -312,7 +312,7 @@ static void extended_polling_reads_each_field(void)
 	EXPECT(ibv_post_recv(b.qp, &recv, &bad_recv) == 0);
 	sge = (struct ibv_sge){(uintptr_t)a.region, 64, a.mr->lkey};
 	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
-	EXPECT(completed(&a).status == IBV_WC_SUCCESS);
+	EXPECT(next_completion(&a).status == IBV_WC_SUCCESS);
 	do {
 		err = ibv_start_poll(cq, &none);
 	} while (err == ENOENT);
@@ -369,7 +369,7 @@ static void requests_are_posted_all_or_none(void)
 	EXPECT(ibv_wr_complete(qp) == 0);
 	memset(text, 0, sizeof(text));
 	for (uint64_t i = 0; i < 4; i++) {
-		EXPECT(completed(&a).wr_id == i);
+		EXPECT(next_completion(&a).wr_id == i);
 		EXPECT(!strcmp((char *)b.region + i * 64, "all or none"));
 	}
 	both_close();
@@ -483,7 +483,7 @@ static void a_flush_by_a_long_poll_gives_an_event(void)
 	if (n < 18) {
 		ready.fd = b.channel->fd;
 		EXPECT(poll(&ready, 1, ENDPOINT_WAIT_MS) == 1);
-		wc[17] = completed(&b);
+		wc[17] = next_completion(&b);
 	}
 	EXPECT(wc[17].status == IBV_WC_WR_FLUSH_ERR);
 	take_event(&b);

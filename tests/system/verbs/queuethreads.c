@@ -29,7 +29,7 @@ static atomic_int posted, received, wrong;
 static _Atomic uint8_t seen[ALL];
 static atomic_bool is_over;
 
-static void note(bool good, const char *what)
+static void expect_good(bool good, const char *what)
 {
 	if (!good && !atomic_fetch_add(&wrong, 1))
 		printf("the first failure: %s\n", what);
@@ -40,7 +40,7 @@ static bool give_up(void)
 	return atomic_load(&wrong) || atomic_load(&is_over);
 }
 
-static void *feed(void *arg)
+static void *feed_receives(void *arg)
 {
 	struct ibv_recv_wr wr = {0}, *bad;
 
@@ -54,7 +54,7 @@ static void *feed(void *arg)
 		while ((err = ibv_post_srq_recv(srq, &wr, &bad)) == ENOMEM &&
 		       !give_up())
 			;
-		note(!err || give_up(), "a receive is refused");
+		expect_good(!err || give_up(), "a receive is refused");
 	}
 	return NULL;
 }
@@ -70,16 +70,18 @@ static void *send_all(void *arg)
 
 	for (; i < end && !give_up(); i++) {
 		wr.imm_data = i;
-		note(!ibv_post_send(e->qp, &wr, &bad), "a send is refused");
-		note(endpoint_wait(e, &wc) && wc.status == IBV_WC_SUCCESS,
-		     "a send fails");
+		expect_good(!ibv_post_send(e->qp, &wr, &bad),
+			    "a send is refused");
+		expect_good(endpoint_wait(e, &wc) &&
+				    wc.status == IBV_WC_SUCCESS,
+			    "a send fails");
 	}
 	return NULL;
 }
 
 /* Polls the CQ of an end.  Two threads run this for each CQ; each completion
  * goes to one of them. */
-static void *drain(void *arg)
+static void *drain_cq(void *arg)
 {
 	struct endpoint *e = arg;
 	struct ibv_wc wc[4];
@@ -88,13 +90,13 @@ static void *drain(void *arg)
 		int n = ibv_poll_cq(e->cq, 4, wc);
 
 		for (int i = 0; i < n; i++) {
-			note(wc[i].status == IBV_WC_SUCCESS &&
-				     wc[i].imm_data < ALL,
-			     "a receive fails");
+			expect_good(wc[i].status == IBV_WC_SUCCESS &&
+					    wc[i].imm_data < ALL,
+				    "a receive fails");
 			if (wc[i].imm_data < ALL)
-				note(!atomic_fetch_add(&seen[wc[i].imm_data],
-						       1),
-				     "a message arrives twice");
+				expect_good(!atomic_fetch_add(
+						    &seen[wc[i].imm_data], 1),
+					    "a message arrives twice");
 			if (atomic_fetch_add(&received, 1) + 1 == ALL)
 				atomic_store(&is_over, true);
 		}
@@ -102,7 +104,7 @@ static void *drain(void *arg)
 	return NULL;
 }
 
-static void *resize(void *arg)
+static void *resize_queues(void *arg)
 {
 	unsigned int k = 0;
 
@@ -111,9 +113,9 @@ static void *resize(void *arg)
 						    k % 2 ? DEPTH : 2 * DEPTH};
 		int err = ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
 
-		note(!err || err == EINVAL, "the SRQ cannot be resized");
+		expect_good(!err || err == EINVAL, "the SRQ cannot be resized");
 		err = ibv_resize_cq(b[k % PAIRS].cq, k % 3 ? 300 : 1000);
-		note(!err || err == EINVAL, "a CQ cannot be resized");
+		expect_good(!err || err == EINVAL, "a CQ cannot be resized");
 		k++;
 	}
 	return NULL;
@@ -139,18 +141,18 @@ static void connect_pair(int i)
 	endpoint_to_rts(&b[i], &at_b, 7);
 }
 
-static void run(void)
+static void run_threads(void)
 {
 	enum { THREADS = 3 + 3 * PAIRS };
 	pthread_t t[THREADS];
 	int n = 0;
 
-	pthread_create(&t[n++], NULL, feed, NULL);
-	pthread_create(&t[n++], NULL, feed, NULL);
-	pthread_create(&t[n++], NULL, resize, NULL);
+	pthread_create(&t[n++], NULL, feed_receives, NULL);
+	pthread_create(&t[n++], NULL, feed_receives, NULL);
+	pthread_create(&t[n++], NULL, resize_queues, NULL);
 	for (int i = 0; i < PAIRS; i++) {
-		pthread_create(&t[n++], NULL, drain, &b[i]);
-		pthread_create(&t[n++], NULL, drain, &b[i]);
+		pthread_create(&t[n++], NULL, drain_cq, &b[i]);
+		pthread_create(&t[n++], NULL, drain_cq, &b[i]);
 		pthread_create(&t[n++], NULL, send_all, &a[i]);
 	}
 	while (n)
@@ -171,7 +173,7 @@ int main(void)
 	for (int i = 0; i < PAIRS && srq; i++)
 		connect_pair(i);
 	if (srq)
-		run();
+		run_threads();
 	good = !atomic_load(&wrong) && atomic_load(&received) == ALL;
 	printf("%s many threads share a receive queue%s\n",
 	       good ? "ok" : "FAIL", good ? "" : ": see above");

@@ -42,23 +42,23 @@ static struct job *receives[ROUNDS + ENDPOINT_DEPTH];
 static atomic_int done;
 static bool begun;
 
-static int count(atomic_int *what)
+static int load_count(atomic_int *what)
 {
 	return atomic_load_explicit(what, memory_order_relaxed);
 }
 
-static void add(atomic_int *what)
+static void add_one(atomic_int *what)
 {
 	atomic_fetch_add_explicit(what, 1, memory_order_relaxed);
 }
 
 static void wait_for_room(int posted)
 {
-	while (posted - count(&done) >= AHEAD)
+	while (posted - load_count(&done) >= AHEAD)
 		sched_yield();
 }
 
-static struct ibv_wc next(struct endpoint *end)
+static struct ibv_wc next_completion(struct endpoint *end)
 {
 	struct ibv_wc wc;
 
@@ -84,7 +84,7 @@ static void job_end(struct job *job, int number)
 	free(job);
 }
 
-static void beside(void *(*other)(void *), void (*own)(void))
+static void run_beside(void *(*other)(void *), void (*own)(void))
 {
 	pthread_t thread;
 
@@ -101,8 +101,8 @@ static void beside(void *(*other)(void *), void (*own)(void))
 static void *end_jobs(void *arg)
 {
 	for (int i = 0; i < ROUNDS; i++) {
-		job_end((void *)(uintptr_t)next(&e[0]).wr_id, i);
-		add(&done);
+		job_end((void *)(uintptr_t)next_completion(&e[0]).wr_id, i);
+		add_one(&done);
 	}
 	return arg;
 }
@@ -127,7 +127,7 @@ static void write_jobs(void)
 
 static void a_poll_comes_after_the_post_of_its_request(void)
 {
-	beside(end_jobs, write_jobs);
+	run_beside(end_jobs, write_jobs);
 }
 
 /* ---- stores before a message is sent, and the memory of its receive ---- */
@@ -147,13 +147,13 @@ static void message_is(const struct ibv_wc *wc, int i)
 	NEED(receives[i] == (void *)(uintptr_t)wc->wr_id);
 	job_end(receives[i], i);
 	post_receive(i + ENDPOINT_DEPTH);
-	add(&done);
+	add_one(&done);
 }
 
 static void *take_messages(void *arg)
 {
 	for (int i = 0; i < ROUNDS; i++) {
-		struct ibv_wc wc = next(&e[1]);
+		struct ibv_wc wc = next_completion(&e[1]);
 
 		message_is(&wc, i);
 	}
@@ -173,7 +173,7 @@ static void send_messages(void)
 		facts[i] = i * FACT;
 		wr.imm_data = (uint32_t)i;
 		NEED(!ibv_post_send(e[0].qp, &wr, &bad));
-		next(&e[0]);
+		next_completion(&e[0]);
 	}
 }
 
@@ -293,10 +293,10 @@ static void *write_ex(void *arg)
 	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(e[0].qp);
 
 	for (int i = 0; i < ROUNDS; i++) {
-		wait_for_room(count(&posted));
+		wait_for_room(load_count(&posted));
 		wr_begin(qp, job_new(i));
 		NEED(!ibv_wr_complete(qp));
-		add(&posted);
+		add_one(&posted);
 	}
 	return arg;
 }
@@ -312,7 +312,7 @@ static void *end_jobs_ex(void *arg)
 			struct job *job = (void *)(uintptr_t)cq_ex->wr_id;
 
 			job_end(job, job->number);
-			add(&done);
+			add_one(&done);
 			i++;
 		} while (!ibv_next_poll(cq_ex));
 		ibv_end_poll(cq_ex);
@@ -356,7 +356,7 @@ static void *take_events(void *channel)
 		NEED(job->number == (int)i);
 		job->number++;
 		rdma_ack_cm_event(event);
-		add(&done);
+		add_one(&done);
 	}
 	return NULL;
 }
@@ -376,7 +376,7 @@ static void an_event_comes_after_the_call_that_caused_it(void)
 	job = job_new(0);
 	NEED(!rdma_create_id(channel, &id, job, RDMA_PS_TCP));
 	NEED(!rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 2000));
-	while (!count(&done))
+	while (!load_count(&done))
 		sched_yield();
 	NEED(!rdma_resolve_route(id, 2000));
 	pthread_join(thread, NULL);
@@ -390,7 +390,7 @@ static void an_event_comes_after_the_call_that_caused_it(void)
 
 static int shared;
 
-static void *touch(void *arg)
+static void *touch_shared(void *arg)
 {
 	shared++;
 	return arg;
@@ -418,12 +418,12 @@ static void touch_while_polling(void)
 	ibv_end_poll(cq_ex);
 }
 
-static int race(void (*how)(void))
+static int run_race(void (*how)(void))
 {
 	pthread_t thread;
 
 	ex_open();
-	pthread_create(&thread, NULL, touch, NULL);
+	pthread_create(&thread, NULL, touch_shared, NULL);
 	how();
 	pthread_join(thread, NULL);
 	return 0;
@@ -432,9 +432,9 @@ static int race(void (*how)(void))
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "race-posting"))
-		return race(touch_while_posting);
+		return run_race(touch_while_posting);
 	if (argc > 1 && !strcmp(argv[1], "race-polling"))
-		return race(touch_while_polling);
+		return run_race(touch_while_polling);
 	check_run("the post of a request happens before its poll",
 		  a_poll_comes_after_the_post_of_its_request);
 	check_run("stores before a message happen before its poll",

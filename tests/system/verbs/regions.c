@@ -144,7 +144,7 @@ char *fgets(char *text, int size, FILE *file)
 
 /* Returns how many regions the limit of descriptors allows, but at most MOST.
  */
-static int room(void)
+static int regions_allowed(void)
 {
 	struct rlimit files;
 
@@ -207,7 +207,7 @@ static bool goes_by_packets(void)
  * but not registered. */
 static void register_many(int others, bool keeps_file)
 {
-	int n = room() - others,
+	int n = regions_allowed() - others,
 	    *other = calloc((size_t)others + 1, sizeof(int));
 	struct region *all = calloc((size_t)n, sizeof(*all));
 	long long began;
@@ -319,7 +319,9 @@ static void *register_in_turn(void *unused)
 
 static void threads_that_register(void)
 {
-	int others[OTHERS], count = room() / 2 < OTHERS ? room() / 2 : OTHERS;
+	int others[OTHERS], count = regions_allowed() / 2 < OTHERS
+					    ? regions_allowed() / 2
+					    : OTHERS;
 	long long began, most = ONCE + (long long)EACH * THREADS * TURNS;
 	pthread_t thread[THREADS];
 
@@ -356,7 +358,7 @@ static void files_that_are_open(void)
 /* The files of the regions are closed, so no descriptor leads to them. */
 static void files_that_are_closed(void)
 {
-	register_many(room() / 2, false);
+	register_many(regions_allowed() / 2, false);
 }
 
 int main(void)

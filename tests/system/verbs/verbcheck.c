@@ -30,8 +30,8 @@ static void both_close(void)
 
 /* Returns a signaled request of a, with `bytes` bytes of its region, to b's
  * region; *sge is set for the request. */
-static struct ibv_send_wr request(enum ibv_wr_opcode opcode,
-				  struct ibv_sge *sge, uint32_t bytes)
+static struct ibv_send_wr make_request(enum ibv_wr_opcode opcode,
+				       struct ibv_sge *sge, uint32_t bytes)
 {
 	struct ibv_send_wr wr = {
 		.wr_id = 7,
@@ -47,7 +47,7 @@ static struct ibv_send_wr request(enum ibv_wr_opcode opcode,
 	return wr;
 }
 
-static struct ibv_wc completed(struct endpoint *e)
+static struct ibv_wc next_completion(struct endpoint *e)
 {
 	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
 
@@ -151,7 +151,7 @@ static void posting_needs_the_right_state(void)
 	struct ibv_recv_wr recv = {0}, *bad_recv = NULL;
 
 	both_open();
-	send = request(IBV_WR_SEND, &sge, 8);
+	send = make_request(IBV_WR_SEND, &sge, 8);
 	/* Some programs print errno instead of the value returned. */
 	errno = 0;
 	EXPECT(ibv_post_send(a.qp, &send, &bad_send) == EINVAL);
@@ -178,7 +178,7 @@ static void a_post_to_a_full_queue_is_enomem(void)
 	both_open();
 	endpoint_connect(&a, &b);
 	EXPECT(ibv_query_qp(a.qp, &attr, IBV_QP_CAP, &init) == 0);
-	wr = request(IBV_WR_RDMA_WRITE, &sge, 0);
+	wr = make_request(IBV_WR_RDMA_WRITE, &sge, 0);
 	wr.num_sge = 0;
 	wr.send_flags = 0;
 	while (!(err = ibv_post_send(a.qp, &wr, &bad)) && n < 100000)
@@ -197,15 +197,15 @@ static void inline_data_is_copied_without_a_key(void)
 
 	both_open();
 	endpoint_connect(&a, &b);
-	wr = request(IBV_WR_RDMA_READ, &sge, sizeof(text));
+	wr = make_request(IBV_WR_RDMA_READ, &sge, sizeof(text));
 	wr.send_flags |= IBV_SEND_INLINE;
 	EXPECT(ibv_post_send(a.qp, &wr, &bad) == EINVAL);
-	wr = request(IBV_WR_RDMA_WRITE, &sge, sizeof(text));
+	wr = make_request(IBV_WR_RDMA_WRITE, &sge, sizeof(text));
 	sge = (struct ibv_sge){(uintptr_t)text, sizeof(text), 0xdead};
 	wr.send_flags |= IBV_SEND_INLINE;
 	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
 	memset(text, 0, sizeof(text));
-	EXPECT(completed(&a).status == IBV_WC_SUCCESS);
+	EXPECT(next_completion(&a).status == IBV_WC_SUCCESS);
 	EXPECT(strcmp((char *)b.region, "inline") == 0);
 	both_close();
 }
@@ -221,12 +221,12 @@ static void an_atomic_is_of_8_bytes(void)
 	both_open();
 	endpoint_connect(&a, &b);
 	memcpy(&before, b.region, sizeof(before));
-	wr = request(IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 9);
+	wr = make_request(IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 9);
 	wr.wr.atomic.remote_addr = (uintptr_t)b.region;
 	wr.wr.atomic.rkey = b.mr->rkey;
 	wr.wr.atomic.compare_add = 1;
 	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
-	EXPECT(completed(&a).status == IBV_WC_LOC_LEN_ERR);
+	EXPECT(next_completion(&a).status == IBV_WC_LOC_LEN_ERR);
 	EXPECT(endpoint_state(&a) == IBV_QPS_ERR);
 	EXPECT(!memcmp(&before, b.region, sizeof(before)));
 	both_close();
@@ -243,18 +243,18 @@ static void atomics_return_what_was_there(void)
 	mine = (uint64_t *)(void *)a.region;
 	theirs = (uint64_t *)(void *)b.region;
 	*theirs = 40;
-	wr = request(IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 8);
+	wr = make_request(IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 8);
 	wr.wr.atomic.remote_addr = (uintptr_t)theirs;
 	wr.wr.atomic.rkey = b.mr->rkey;
 	wr.wr.atomic.compare_add = 2;
 	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
-	EXPECT(completed(&a).status == IBV_WC_SUCCESS);
+	EXPECT(next_completion(&a).status == IBV_WC_SUCCESS);
 	EXPECT(*mine == 40 && *theirs == 42);
 	wr.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
 	wr.wr.atomic.compare_add = 42;
 	wr.wr.atomic.swap = 99;
 	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
-	EXPECT(completed(&a).opcode == IBV_WC_COMP_SWAP);
+	EXPECT(next_completion(&a).opcode == IBV_WC_COMP_SWAP);
 	EXPECT(*mine == 42 && *theirs == 99);
 	both_close();
 }
@@ -271,10 +271,10 @@ static void a_queue_pair_in_error_flushes_what_is_posted(void)
 	EXPECT(ibv_post_recv(a.qp, &recv, &bad_recv) == 0);
 	EXPECT(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE) == 0);
 	EXPECT(a.qp->state == IBV_QPS_ERR);
-	EXPECT(completed(&a).status == IBV_WC_WR_FLUSH_ERR);
-	send = request(IBV_WR_SEND, &sge, 8);
+	EXPECT(next_completion(&a).status == IBV_WC_WR_FLUSH_ERR);
+	send = make_request(IBV_WR_SEND, &sge, 8);
 	EXPECT(ibv_post_send(a.qp, &send, &bad_send) == 0);
-	EXPECT(completed(&a).status == IBV_WC_WR_FLUSH_ERR);
+	EXPECT(next_completion(&a).status == IBV_WC_WR_FLUSH_ERR);
 	EXPECT(ibv_post_recv(a.qp, &recv, &bad_recv) == 0);
 	attr.qp_state = IBV_QPS_RESET;
 	EXPECT(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE) == 0);
@@ -336,9 +336,9 @@ static void rights_change_while_the_keys_stay(void)
 	EXPECT(ibv_rereg_mr(b.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 			    IBV_ACCESS_LOCAL_WRITE) == 0);
 	EXPECT(b.mr->rkey == rkey);
-	wr = request(IBV_WR_RDMA_WRITE, &sge, 64);
+	wr = make_request(IBV_WR_RDMA_WRITE, &sge, 64);
 	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
-	EXPECT(completed(&a).status == IBV_WC_REM_ACCESS_ERR);
+	EXPECT(next_completion(&a).status == IBV_WC_REM_ACCESS_ERR);
 	both_close();
 }
 
@@ -365,10 +365,10 @@ static void an_imported_region_can_be_destroyed(void)
 			    0) == IBV_REREG_MR_ERR_INPUT);
 	EXPECT(errno == EINVAL);
 	EXPECT(ibv_dereg_mr(imported) == 0);
-	wr = request(IBV_WR_RDMA_WRITE, &sge, 8);
+	wr = make_request(IBV_WR_RDMA_WRITE, &sge, 8);
 	wr.wr.rdma.rkey = mr->rkey;
 	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
-	EXPECT(completed(&a).status == IBV_WC_REM_ACCESS_ERR);
+	EXPECT(next_completion(&a).status == IBV_WC_REM_ACCESS_ERR);
 	ibv_unimport_mr(mr);
 	EXPECT(ibv_dealloc_pd(pd) == 0);
 	EXPECT(ibv_close_device(ctx) == 0);
@@ -409,14 +409,14 @@ static void a_poll_for_fewer_than_none_takes_none(void)
 
 	both_open();
 	endpoint_connect(&a, &b);
-	wr = request(IBV_WR_RDMA_WRITE, &sge, 64);
+	wr = make_request(IBV_WR_RDMA_WRITE, &sge, 64);
 	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
 	for (int i = 0; i < 1000; i++) {
 		EXPECT(ibv_poll_cq(a.cq, 0, &wc) == 0);
 		EXPECT(ibv_poll_cq(a.cq, -1, &wc) == 0);
 	}
 	EXPECT(wc.wr_id == 77);
-	EXPECT(completed(&a).status == IBV_WC_SUCCESS);
+	EXPECT(next_completion(&a).status == IBV_WC_SUCCESS);
 	both_close();
 }
 
