@@ -12,7 +12,7 @@
 static const uint8_t lo[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
 
 /* Takes the next message to a client. */
-static inline struct cmproto take(int fd)
+static inline struct cmproto take_message(int fd)
 {
 	struct cmproto m;
 
@@ -22,8 +22,8 @@ static inline struct cmproto take(int fd)
 
 /* Sends request m to the broker, after filling in the fields of every message.
  */
-static inline void post(int fd, struct cmproto *m, enum cmproto_kind kind,
-			uint32_t id)
+static inline void post_message(int fd, struct cmproto *m,
+				enum cmproto_kind kind, uint32_t id)
 {
 	static uint32_t serial;
 
@@ -36,9 +36,9 @@ static inline void post(int fd, struct cmproto *m, enum cmproto_kind kind,
 }
 
 /* Takes the next message to a client, and checks that it is this event. */
-static inline struct cmproto event(int fd, enum cmproto_event event)
+static inline struct cmproto take_event(int fd, enum cmproto_event event)
 {
-	struct cmproto m = take(fd);
+	struct cmproto m = take_message(fd);
 
 	assert_int_equal(m.kind, CMPROTO_EVENT);
 	assert_int_equal(m.event, event);

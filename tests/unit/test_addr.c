@@ -15,7 +15,7 @@
 
 static const uint8_t gid[16] = {0xfe, 0x80, [9] = 2, 0xc9, 3, [15] = 1};
 
-static struct sockaddr_ib made(uint64_t space, uint16_t port)
+static struct sockaddr_ib made_ib(uint64_t space, uint16_t port)
 {
 	struct sockaddr_ib ib;
 
@@ -26,7 +26,7 @@ static struct sockaddr_ib made(uint64_t space, uint16_t port)
 
 static void a_gid_has_a_service_id_of_space_and_port(void **state)
 {
-	struct sockaddr_ib ib = made(RDMA_PS_TCP, 7471);
+	struct sockaddr_ib ib = made_ib(RDMA_PS_TCP, 7471);
 	const struct sockaddr *a = (struct sockaddr *)&ib;
 	uint8_t ip[16];
 
@@ -43,7 +43,7 @@ static void a_gid_has_a_service_id_of_space_and_port(void **state)
 
 static void the_mask_decides_which_bits_of_the_service_id_count(void **state)
 {
-	struct sockaddr_ib ib = made(RDMA_PS_TCP, 7471);
+	struct sockaddr_ib ib = made_ib(RDMA_PS_TCP, 7471);
 	const struct sockaddr *a = (struct sockaddr *)&ib;
 
 	ib.sib_sid_mask = htobe64(RDMA_IB_IP_PS_MASK);
@@ -58,7 +58,7 @@ static void the_mask_decides_which_bits_of_the_service_id_count(void **state)
 
 static void a_gid_is_open_only_if_it_is_zero(void **state)
 {
-	struct sockaddr_ib ib = made(RDMA_PS_TCP, 1);
+	struct sockaddr_ib ib = made_ib(RDMA_PS_TCP, 1);
 	uint8_t none[16] = {0}, loop[16] = {[15] = 1};
 
 	assert_false(r_addr_is_any((struct sockaddr *)&ib));
@@ -87,7 +87,7 @@ static void a_moved_address_keeps_family_and_port(void **state)
 
 static void a_gid_is_shown_as_ipv6(void **state)
 {
-	struct sockaddr_ib ib = made(RDMA_PS_TCP, 7471);
+	struct sockaddr_ib ib = made_ib(RDMA_PS_TCP, 7471);
 	char text[R_ADDR_TEXT];
 
 	assert_string_equal(r_addr_text((struct sockaddr *)&ib, text),
@@ -96,7 +96,7 @@ static void a_gid_is_shown_as_ipv6(void **state)
 
 static void only_hosts_of_a_fabric_have_gids(void **state)
 {
-	struct sockaddr_ib ib = made(RDMA_PS_TCP, 1);
+	struct sockaddr_ib ib = made_ib(RDMA_PS_TCP, 1);
 	struct sockaddr_in ip = {.sin_family = AF_INET};
 	struct sockaddr none = {.sa_family = AF_UNIX};
 

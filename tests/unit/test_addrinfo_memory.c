@@ -67,7 +67,7 @@ int __wrap_getaddrinfo(const char *node, const char *service,
 static const struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE,
 					   .ai_port_space = RDMA_PS_TCP};
 
-static int resolve(struct rdma_addrinfo **res)
+static int resolve_port(struct rdma_addrinfo **res)
 {
 	return rdma_getaddrinfo(NULL, "7471", &hints, res);
 }
@@ -77,13 +77,13 @@ static void a_list_is_whole_or_there_is_none(void **state)
 	struct rdma_addrinfo *res = NULL;
 	long tries = 0, failures = 0;
 
-	assert_int_equal(resolve(&res), 0); /* opens the devices */
+	assert_int_equal(resolve_port(&res), 0); /* opens the devices */
 	assert_non_null(res->ai_next);
 	rdma_freeaddrinfo(res);
 	do {
 		res = NULL;
 		left = ++tries;
-		if (resolve(&res)) {
+		if (resolve_port(&res)) {
 			assert_int_equal(errno, ENOMEM);
 			assert_null(res);
 			failures++;

@@ -17,7 +17,7 @@ struct file {
 #define ADDRESS 0x10000 /* at which the file is loaded */
 
 /* A dynamic program of this machine with the given entries. */
-static struct file sample(Elf64_Sxword tag, Elf64_Sxword tag2)
+static struct file sample_program(Elf64_Sxword tag, Elf64_Sxword tag2)
 {
 	struct file f = {
 		.head.e_phentsize = sizeof(Elf64_Phdr),
@@ -62,9 +62,9 @@ static struct binary_facts read_bytes(const void *bytes, size_t size)
 
 static void rpath_counts_only_without_runpath(void **state)
 {
-	struct file rpath = sample(DT_RPATH, DT_NULL);
-	struct file both = sample(DT_RPATH, DT_RUNPATH);
-	struct file none = sample(DT_NULL, DT_RPATH);
+	struct file rpath = sample_program(DT_RPATH, DT_NULL);
+	struct file both = sample_program(DT_RPATH, DT_RUNPATH);
+	struct file none = sample_program(DT_NULL, DT_RPATH);
 
 	assert_true(read_bytes(&rpath, sizeof(rpath)).rpath);
 	assert_false(read_bytes(&both, sizeof(both)).rpath);
@@ -76,7 +76,7 @@ static void rpath_counts_only_without_runpath(void **state)
 static struct file with_strings(Elf64_Sxword tag, const char *text,
 				Elf64_Sxword tag2, const char *text2)
 {
-	struct file f = sample(tag, tag2);
+	struct file f = sample_program(tag, tag2);
 
 	f.dynamic[0].d_un.d_val = 1;
 	f.dynamic[1].d_un.d_val = 33;
@@ -129,7 +129,7 @@ static void sanitizers_that_must_come_first_are_found(void **state)
 
 static void musls_loader_is_recognized(void **state)
 {
-	struct file f = sample(DT_NULL, DT_NULL);
+	struct file f = sample_program(DT_NULL, DT_NULL);
 
 	assert_false(read_bytes(&f, sizeof(f)).musl);
 	strcpy(f.loader, "/lib/ld-musl-x86_64.so.1");
@@ -138,7 +138,7 @@ static void musls_loader_is_recognized(void **state)
 
 static void a_program_without_interpreter_is_static(void **state)
 {
-	struct file f = sample(DT_NULL, DT_NULL);
+	struct file f = sample_program(DT_NULL, DT_NULL);
 
 	f.segments[0].p_type = PT_LOAD;
 	assert_int_equal(read_bytes(&f, sizeof(f)).kind, BINARY_STATIC);
@@ -146,11 +146,11 @@ static void a_program_without_interpreter_is_static(void **state)
 
 static void programs_of_other_machines_are_foreign(void **state)
 {
-	struct file f = sample(DT_NULL, DT_NULL);
+	struct file f = sample_program(DT_NULL, DT_NULL);
 
 	f.head.e_machine = EM_68K;
 	assert_int_equal(read_bytes(&f, sizeof(f)).kind, BINARY_FOREIGN);
-	f = sample(DT_NULL, DT_NULL);
+	f = sample_program(DT_NULL, DT_NULL);
 	f.head.e_ident[EI_CLASS] = ELFCLASS32;
 	assert_int_equal(read_bytes(&f, sizeof(f)).kind, BINARY_FOREIGN);
 }
@@ -189,7 +189,7 @@ static void a_scripts_interpreter_is_found(void **state)
 
 static void offsets_outside_the_file_are_not_followed(void **state)
 {
-	struct file f = sample(DT_RPATH, DT_NULL);
+	struct file f = sample_program(DT_RPATH, DT_NULL);
 
 	f.segments[1].p_offset = (Elf64_Off)-8;
 	assert_false(read_bytes(&f, sizeof(f)).rpath);

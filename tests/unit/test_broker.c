@@ -128,7 +128,7 @@ static void sigkill_of_a_client_frees_its_class(void **state)
 
 /* Leaves both multicast groups with a class's socket; returns how many groups
  * the socket was still a member of. */
-static int leave(int fd)
+static int leave_groups(int fd)
 {
 	struct ip_mreqn four = {.imr_ifindex = 1};
 	struct ipv6_mreq six = {.ipv6mr_interface = 1};
@@ -159,14 +159,14 @@ static void a_clients_multicast_groups_end_with_the_client(void **state)
 		/* A member can leave without a route to the group. */
 		member_leave(me.udp_fd, four);
 		member_leave(me.udp_fd, six);
-		assert_int_equal(leave(me.udp_fd), 0);
+		assert_int_equal(leave_groups(me.udp_fd), 0);
 	}
 	class = me.class;
 	client_close(&me);
 	/* A class is given again after a pause. */
 	for (open_or_fail(&next); next.class != class; open_or_fail(&next))
 		client_close(&next);
-	assert_int_equal(leave(next.udp_fd), 0);
+	assert_int_equal(leave_groups(next.udp_fd), 0);
 	client_close(&next);
 	end_broker(pid);
 }

@@ -48,7 +48,7 @@ static int tear_down(void **state)
 	return unlink(path);
 }
 
-static uint32_t u32(size_t at)
+static uint32_t seen_u32(size_t at)
 {
 	uint32_t v;
 
@@ -57,7 +57,7 @@ static uint32_t u32(size_t at)
 	return v;
 }
 
-static uint16_t be16(const uint8_t *p)
+static uint16_t read_be16(const uint8_t *p)
 {
 	return (uint16_t)(p[0] << 8 | p[1]);
 }
@@ -75,12 +75,12 @@ static void read_capture(void)
 /* Returns the frame of the packet block at `at`; the next block is at *next. */
 static const uint8_t *frame_at(size_t at, uint32_t *bytes, size_t *next)
 {
-	assert_int_equal(u32(at), BLOCK_PACKET);
-	*next = at + u32(at + 4);
-	assert_int_equal(u32(*next - 4), u32(at + 4));
-	assert_int_equal(u32(at + 8), 0); /* interface */
-	*bytes = u32(at + 20);
-	assert_int_equal(u32(at + 24), *bytes);
+	assert_int_equal(seen_u32(at), BLOCK_PACKET);
+	*next = at + seen_u32(at + 4);
+	assert_int_equal(seen_u32(*next - 4), seen_u32(at + 4));
+	assert_int_equal(seen_u32(at + 8), 0); /* interface */
+	*bytes = seen_u32(at + 20);
+	assert_int_equal(seen_u32(at + 24), *bytes);
 	assert_int_equal(*next - at, 32 + (*bytes + 3) / 4 * 4);
 	return seen + at + 28;
 }
@@ -100,16 +100,16 @@ static void a_file_begins_with_a_section_and_an_interface(void **state)
 {
 	read_capture();
 	assert_int_equal(seen_bytes, PREAMBLE);
-	assert_int_equal(u32(0), BLOCK_SECTION);
-	assert_int_equal(u32(4), 28);
-	assert_int_equal(u32(8), 0x1a2b3c4d);
-	assert_int_equal(u32(24), 28);
-	assert_int_equal(u32(28), 1);
-	assert_int_equal(u32(32), 32);
-	assert_int_equal(u32(36) & 0xffff, 1); /* Ethernet */
-	assert_int_equal(u32(44), 0x00010009); /* if_tsresol */
-	assert_int_equal(u32(48), 9);	       /* nanoseconds */
-	assert_int_equal(u32(56), 32);
+	assert_int_equal(seen_u32(0), BLOCK_SECTION);
+	assert_int_equal(seen_u32(4), 28);
+	assert_int_equal(seen_u32(8), 0x1a2b3c4d);
+	assert_int_equal(seen_u32(24), 28);
+	assert_int_equal(seen_u32(28), 1);
+	assert_int_equal(seen_u32(32), 32);
+	assert_int_equal(seen_u32(36) & 0xffff, 1); /* Ethernet */
+	assert_int_equal(seen_u32(44), 0x00010009); /* if_tsresol */
+	assert_int_equal(seen_u32(48), 9);	    /* nanoseconds */
+	assert_int_equal(seen_u32(56), 32);
 }
 
 static void an_ipv4_frame_has_its_headers_and_sums(void **state)
@@ -124,22 +124,22 @@ static void an_ipv4_frame_has_its_headers_and_sums(void **state)
 	f = frame_at(PREAMBLE, &bytes, &next);
 	assert_int_equal(next, seen_bytes);
 	assert_int_equal(bytes, ETH + 20 + 8 + 7);
-	assert_int_equal(be16(f + 12), 0x0800);
+	assert_int_equal(read_be16(f + 12), 0x0800);
 	ip = f + ETH;
 	assert_int_equal(ip[0], 0x45);
 	assert_int_equal(ip[1], 0x2a);
-	assert_int_equal(be16(ip + 2), 35);
-	assert_int_equal(be16(ip + 4), 3);
-	assert_int_equal(be16(ip + 6), 0x4000);
+	assert_int_equal(read_be16(ip + 2), 35);
+	assert_int_equal(read_be16(ip + 4), 3);
+	assert_int_equal(read_be16(ip + 6), 0x4000);
 	assert_int_equal(ip[8], 61);
 	assert_int_equal(ip[9], 17);
 	assert_int_equal(ones_sum(0, ip, 20), 0xffff);
 	assert_memory_equal(ip + 12, four_a.ip + 12, 4);
 	assert_memory_equal(ip + 16, four_b.ip + 12, 4);
 	udp = ip + 20;
-	assert_int_equal(be16(udp), 49152);
-	assert_int_equal(be16(udp + 2), 4791);
-	assert_int_equal(be16(udp + 4), 15);
+	assert_int_equal(read_be16(udp), 49152);
+	assert_int_equal(read_be16(udp + 2), 4791);
+	assert_int_equal(read_be16(udp + 4), 15);
 	assert_int_equal(ones_sum(ones_sum(17 + 15, ip + 12, 8), udp, 15),
 			 0xffff);
 	assert_memory_equal(udp + 8, payload, 7);
@@ -157,16 +157,16 @@ static void an_ipv6_frame_has_its_headers_and_sum(void **state)
 	read_capture();
 	f = frame_at(PREAMBLE, &bytes, &next);
 	assert_int_equal(bytes, ETH + 40 + 8 + 8);
-	assert_int_equal(be16(f + 12), 0x86dd);
+	assert_int_equal(read_be16(f + 12), 0x86dd);
 	ip = f + ETH;
-	assert_int_equal(be16(ip), 0x6b80); /* version and traffic class */
-	assert_int_equal(be16(ip + 4), 16);
+	assert_int_equal(read_be16(ip), 0x6b80); /* version and traffic class */
+	assert_int_equal(read_be16(ip + 4), 16);
 	assert_int_equal(ip[6], 17);
 	assert_int_equal(ip[7], 64); /* the default */
 	assert_memory_equal(ip + 8, six_a.ip, 16);
 	assert_memory_equal(ip + 24, six_b.ip, 16);
 	udp = ip + 40;
-	assert_int_equal(be16(udp + 4), 16);
+	assert_int_equal(read_be16(udp + 4), 16);
 	assert_int_equal(ones_sum(ones_sum(17 + 16, ip + 8, 32), udp, 16),
 			 0xffff);
 	assert_memory_equal(udp + 8, payload, 8);
@@ -200,7 +200,7 @@ static void two_captures_in_one_file_both_write_sections(void **state)
 	capture_frame(&four_a, &four_b, (const uint8_t *)"y", 1, 0, 0, 64);
 	read_capture();
 	frame_at(PREAMBLE, &bytes, &next);
-	assert_int_equal(u32(next), BLOCK_SECTION);
+	assert_int_equal(seen_u32(next), BLOCK_SECTION);
 	frame_at(next + PREAMBLE, &bytes, &next);
 	assert_int_equal(next, seen_bytes);
 }

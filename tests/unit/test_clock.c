@@ -44,7 +44,7 @@ static uint64_t ask_clock(struct machine *m)
 	return ns ? ns : look_once(m, 10);
 }
 
-static struct machine machine(uint64_t rate)
+static struct machine new_machine(uint64_t rate)
 {
 	return (struct machine){.clock = {.sure = rate + 1},
 				.now_ns = START_NS,
@@ -54,7 +54,7 @@ static struct machine machine(uint64_t rate)
 
 /* Asks the clock every `step` ns for long_ns.  Returns the longest time by
  * which the clock was behind. */
-static uint64_t worst(struct machine *m, uint64_t step, uint64_t long_ns)
+static uint64_t worst_lag(struct machine *m, uint64_t step, uint64_t long_ns)
 {
 	uint64_t end = m->now_ns + long_ns, said = 0, worst = 0;
 
@@ -76,21 +76,22 @@ static void the_clock_stays_close_behind_at_every_rate(void **state)
 	static const uint64_t rates[] = {25, 64, 1024, 2458, 2662, 5000};
 
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
-		struct machine m = machine(rates[i]);
+		struct machine m = new_machine(rates[i]);
 
 		/* CLOCK_LAG_NS covers the length of one tick too */
-		assert_uint_in_range(worst(&m, 130, 30000000), 0, CLOCK_LAG_NS);
+		assert_uint_in_range(worst_lag(&m, 130, 30000000), 0,
+				     CLOCK_LAG_NS);
 		m.looks = 0;
-		assert_uint_in_range(worst(&m, 130, 30000000), 0, 300);
+		assert_uint_in_range(worst_lag(&m, 130, 30000000), 0, 300);
 		assert_uint_in_range(m.looks, 500, 700);
 	}
 }
 
 static void a_process_that_asks_seldom_reads_the_kernels_clock(void **state)
 {
-	struct machine m = machine(2662);
+	struct machine m = new_machine(2662);
 
-	worst(&m, 500, 20000000);
+	worst_lag(&m, 500, 20000000);
 	for (int i = 0; i < 10; i++) {
 		pass_time(&m, 3000000000u);
 		m.looks = 0;
@@ -101,51 +102,52 @@ static void a_process_that_asks_seldom_reads_the_kernels_clock(void **state)
 
 /* Interrupts a look for for_ns, between the readings of the time and of the
  * counter, and checks that the clock does not rely on that look. */
-static void interrupt(uint64_t rate, uint64_t for_ns)
+static void interrupt_look(uint64_t rate, uint64_t for_ns)
 {
-	struct machine m = machine(rate);
+	struct machine m = new_machine(rate);
 
-	worst(&m, 500, 20000000);
+	worst_lag(&m, 500, 20000000);
 	pass_time(&m, 60000);
 	assert_true(look_once(&m, for_ns) <= m.now_ns - for_ns);
 	m.looks = 0;
-	assert_uint_in_range(worst(&m, 130, 1000000), 0, CLOCK_LAG_NS);
+	assert_uint_in_range(worst_lag(&m, 130, 1000000), 0, CLOCK_LAG_NS);
 	assert_true(m.looks > 1);
 }
 
 static void the_clock_does_not_rely_on_an_interrupted_look(void **state)
 {
-	interrupt(2662, 5000000);
-	interrupt(26, 100000); /* a counter of 25 MHz has few ticks */
+	interrupt_look(2662, 5000000);
+	interrupt_look(26, 100000); /* a counter of 25 MHz has few ticks */
 }
 
 /* An interrupted look does not count as an error of the counter. */
 static void
 an_interrupted_look_does_not_end_the_use_of_the_counter(void **state)
 {
-	struct machine m = machine(2662);
+	struct machine m = new_machine(2662);
 
-	worst(&m, 500, 20000000);
+	worst_lag(&m, 500, 20000000);
 	for (int i = 0; i < 10; i++) {
 		pass_time(&m, 60000);
 		look_once(&m, 5000);
-		assert_uint_in_range(worst(&m, 130, 1000000), 0, CLOCK_LAG_NS);
+		assert_uint_in_range(worst_lag(&m, 130, 1000000), 0,
+				     CLOCK_LAG_NS);
 	}
 	assert_int_equal(m.clock.wrong, 0);
 	m.looks = 0;
-	worst(&m, 130, 30000000);
+	worst_lag(&m, 130, 30000000);
 	assert_uint_in_range(m.looks, 500, 700);
 }
 
 static void a_steered_clock_is_followed(void **state)
 {
-	struct machine m = machine(2662);
+	struct machine m = new_machine(2662);
 
-	worst(&m, 500, 100000000);
+	worst_lag(&m, 500, 100000000);
 	m.rate = 2662 - 1; /* time passes 376 ppm faster, and then slower */
-	assert_uint_in_range(worst(&m, 500, 3000000000u), 0, CLOCK_LAG_NS);
+	assert_uint_in_range(worst_lag(&m, 500, 3000000000u), 0, CLOCK_LAG_NS);
 	m.rate = 2662 + 1;
-	assert_uint_in_range(worst(&m, 500, 3000000000u), 0, CLOCK_LAG_NS);
+	assert_uint_in_range(worst_lag(&m, 500, 3000000000u), 0, CLOCK_LAG_NS);
 	assert_int_equal(m.clock.wrong, 0);
 }
 
@@ -153,22 +155,22 @@ static void a_steered_clock_is_followed(void **state)
  * and several jumps end the use of the counter. */
 static void a_counter_that_jumps_is_no_longer_used(void **state)
 {
-	struct machine m = machine(2662);
+	struct machine m = new_machine(2662);
 
-	worst(&m, 500, 20000000);
+	worst_lag(&m, 500, 20000000);
 	m.tick /= 2;
-	assert_uint_in_range(worst(&m, 500, 20000000), 0, CLOCK_LAG_NS);
+	assert_uint_in_range(worst_lag(&m, 500, 20000000), 0, CLOCK_LAG_NS);
 	assert_false(m.clock.is_off);
 	for (int i = 0; i < 4; i++) {
 		m.tick += 100000000000u;
 		/* the jump is longer than a reading of the kernel's clock is
 		 * used, so this reads that clock again */
 		ask_clock(&m);
-		worst(&m, 500, 20000000);
+		worst_lag(&m, 500, 20000000);
 	}
 	assert_true(m.clock.is_off);
 	m.looks = 0;
-	worst(&m, 500, 50000);
+	worst_lag(&m, 500, 50000);
 	assert_true(m.looks > 90);
 }
 

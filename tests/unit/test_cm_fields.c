@@ -19,7 +19,7 @@ static const struct cmproto_path there = {.local_lid = 5,
 					  .is_global = 1};
 
 /* The message of a client, as it arrives at the peer. */
-static struct cmmsg carry(const struct cmproto *m, enum cmmsg_kind kind)
+static struct cmmsg carry_message(const struct cmproto *m, enum cmmsg_kind kind)
 {
 	struct cmmsg sent = {.kind = kind}, got;
 	uint8_t mad[256];
@@ -38,7 +38,7 @@ static void a_path_of_gids_arrives_turned_round(void **state)
 			    .path = there,
 			    .qp.mtu = there.mtu,
 			    .qp.ack_timeout = there.life_time + 1};
-	struct cmmsg req = carry(&m, CMMSG_REQ);
+	struct cmmsg req = carry_message(&m, CMMSG_REQ);
 	struct cmproto got = {.is_ib = 1};
 
 	assert_int_equal(req.primary.local_lid, 5);
@@ -59,7 +59,7 @@ static void a_path_within_a_subnet_needs_no_grh(void **state)
 	struct cmmsg req;
 
 	m.path.is_global = 0;
-	req = carry(&m, CMMSG_REQ);
+	req = carry_message(&m, CMMSG_REQ);
 	assert_int_equal(req.primary.subnet_local, 1);
 	cm_fields_take(&got, &req);
 	assert_int_equal(got.path.is_global, 0);
@@ -76,7 +76,7 @@ static void requests_by_gid_have_all_private_data(void **state)
 	for (size_t i = 0; i < TEST_COUNT(kinds); i++) {
 		struct cmproto m = {.is_ib = 1, .path = there};
 		struct cmproto got = {.is_ib = 1};
-		struct cmmsg msg = carry(&m, kinds[i].kind);
+		struct cmmsg msg = carry_message(&m, kinds[i].kind);
 
 		cm_fields_take(&got, &msg);
 		assert_int_equal(got.private_bytes, kinds[i].room);
@@ -97,7 +97,7 @@ static void a_request_by_ip_names_no_path(void **state)
 {
 	struct cmproto m = {.path = there, .qp.hop_limit = 1};
 	struct cmproto got = {0};
-	struct cmmsg req = carry(&m, CMMSG_REQ);
+	struct cmmsg req = carry_message(&m, CMMSG_REQ);
 
 	assert_int_equal(req.primary.local_lid, 0);
 	assert_int_equal(req.primary.sl, 0);
@@ -115,7 +115,7 @@ static void fields_are_cut_to_their_width(void **state)
 	struct cmmsg req;
 
 	memset(&m.path, 0xff, sizeof(m.path));
-	req = carry(&m, CMMSG_REQ);
+	req = carry_message(&m, CMMSG_REQ);
 	assert_int_equal(req.primary.sl, 15);
 	assert_int_equal(req.primary.rate, 63);
 	assert_int_equal(req.primary.subnet_local, 0);

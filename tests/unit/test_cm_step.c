@@ -85,7 +85,7 @@ static void take_output(struct cm *cm, unsigned *messages, unsigned *events)
 		++*events;
 }
 
-static struct cm *fresh(void)
+static struct cm *new_manager(void)
 {
 	struct cm_config config = {
 		.seed = 1, .conversations = 64, .half_open = 8};
@@ -93,7 +93,7 @@ static struct cm *fresh(void)
 	return cm_new(&config, 0);
 }
 
-static struct cm_start request(enum cmmsg_kind kind)
+static struct cm_start request_of(enum cmmsg_kind kind)
 {
 	struct cm_start s = {.user = 7,
 			     .msg = {.kind = kind,
@@ -113,7 +113,7 @@ static struct conv *in_state(struct cm *cm, enum conv_state state)
 		       state == CONV_REP_WAIT || state == CONV_SIDR_RCVD ||
 		       state == CONV_ANSWERED || state == CONV_HELD;
 	bool sidr = state == CONV_SIDR_SENT || state == CONV_SIDR_RCVD;
-	struct cm_start s = request(sidr ? CMMSG_SIDR_REQ : CMMSG_REQ);
+	struct cm_start s = request_of(sidr ? CMMSG_SIDR_REQ : CMMSG_REQ);
 	unsigned messages, events;
 	struct conv *c;
 	uint32_t id;
@@ -131,7 +131,7 @@ static struct conv *in_state(struct cm *cm, enum conv_state state)
 	return c;
 }
 
-static struct cmmsg message(const struct conv *c, enum conv_input input)
+static struct cmmsg message_to(const struct conv *c, enum conv_input input)
 {
 	struct cmmsg m = {.local_id = 99, .remote_id = c->local_id};
 
@@ -144,9 +144,9 @@ static void every_cell_leads_to_the_state_of_the_specification(void **state)
 {
 	for (size_t i = 0; i < TEST_COUNT(matrix); i++)
 		for (int in = 0; in < CONV_INPUTS; in++) {
-			struct cm *cm = fresh();
+			struct cm *cm = new_manager();
 			struct conv *c = in_state(cm, matrix[i].from);
-			struct cmmsg m = message(c, (enum conv_input)in);
+			struct cmmsg m = message_to(c, (enum conv_input)in);
 			uint32_t id = c->local_id;
 			char got = '.';
 
@@ -166,9 +166,9 @@ static void each_cell_yields_at_most_one_message_and_one_event(void **state)
 {
 	for (size_t i = 0; i < TEST_COUNT(matrix); i++)
 		for (int in = 0; in < CONV_INPUTS; in++) {
-			struct cm *cm = fresh();
+			struct cm *cm = new_manager();
 			struct conv *c = in_state(cm, matrix[i].from);
-			struct cmmsg m = message(c, (enum conv_input)in);
+			struct cmmsg m = message_to(c, (enum conv_input)in);
 			unsigned messages, events;
 
 			step_run(cm, c, (enum conv_input)in, &m, SECOND);
@@ -185,7 +185,7 @@ static void a_released_conversation_gives_no_events_and_ends(void **state)
 {
 	for (size_t i = 0; i < TEST_COUNT(matrix); i++)
 		for (int in = 0; in < CONV_INPUTS; in++) {
-			struct cm *cm = fresh();
+			struct cm *cm = new_manager();
 			struct conv *c = in_state(cm, matrix[i].from);
 			unsigned messages, events, heard = 0;
 			uint32_t id = c->local_id;
@@ -194,7 +194,7 @@ static void a_released_conversation_gives_no_events_and_ends(void **state)
 
 			cm_release(cm, id, now);
 			if (conv_find(cm, id) && in < IN_ACCEPT) {
-				m = message(c, (enum conv_input)in);
+				m = message_to(c, (enum conv_input)in);
 				step_run(cm, c, (enum conv_input)in, &m, now);
 			}
 			for (int turn = 0; turn < 100 && cm_count(cm); turn++) {
@@ -213,8 +213,8 @@ static void a_released_conversation_gives_no_events_and_ends(void **state)
 static void the_owner_learns_in_bounded_time_that_no_answer_comes(void **state)
 {
 	for (int strict = 0; strict <= 1; strict++) {
-		struct cm *cm = fresh();
-		struct cm_start s = request(CMMSG_REQ);
+		struct cm *cm = new_manager();
+		struct cm_start s = request_of(CMMSG_REQ);
 		struct cm_event e;
 		struct cm_frame f;
 		unsigned sent = 0;

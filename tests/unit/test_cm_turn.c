@@ -12,20 +12,20 @@
 #define RETRY_WAIT_MS 300 /* longer than the first wait of a request */
 
 /* Calls server_turn until fd has a message, and takes the message. */
-static struct cmproto hear(struct server *s, int fd)
+static struct cmproto hear_message(struct server *s, int fd)
 {
 	struct pollfd p = {fd, POLLIN, 0};
 
 	while (poll(&p, 1, 0) == 0)
 		server_turn(s);
-	return take(fd);
+	return take_message(fd);
 }
 
-static struct cmproto ask(struct server *s, int fd, struct cmproto m,
-			  enum cmproto_kind kind, uint32_t id)
+static struct cmproto ask_server(struct server *s, int fd, struct cmproto m,
+				 enum cmproto_kind kind, uint32_t id)
 {
-	post(fd, &m, kind, id);
-	m = hear(s, fd);
+	post_message(fd, &m, kind, id);
+	m = hear_message(s, fd);
 	assert_int_equal(m.kind, CMPROTO_DONE);
 	assert_int_equal(m.err, 0);
 	return m;
@@ -69,25 +69,26 @@ static void an_answer_and_a_timer_in_one_turn_repeat_nothing(void **state)
 	uint32_t id;
 
 	assert_non_null(s);
-	m = ask(s, called, at_lo(), CMPROTO_BIND, 0);
+	m = ask_server(s, called, at_lo(), CMPROTO_BIND, 0);
 	to.at.peer_port = m.at.local_port;
-	ask(s, called, (struct cmproto){.backlog = 1}, CMPROTO_LISTEN,
-	    m.new_id);
-	id = ask(s, caller, at_lo(), CMPROTO_BIND, 0).new_id;
+	ask_server(s, called, (struct cmproto){.backlog = 1}, CMPROTO_LISTEN,
+		   m.new_id);
+	id = ask_server(s, caller, at_lo(), CMPROTO_BIND, 0).new_id;
 	before = count_sent();
 	to.max_retries = 15;
 	to.timeout = TIMEOUT;
 	to.qp.qpn = 7;
-	ask(s, caller, to, CMPROTO_CONNECT, id);
-	m = hear(s, called);
+	ask_server(s, caller, to, CMPROTO_CONNECT, id);
+	m = hear_message(s, called);
 	assert_int_equal(m.event, CMPROTO_REQUEST);
 
 	skipped_ms += RETRY_WAIT_MS;
-	ask(s, called, (struct cmproto){.qp.qpn = 8}, CMPROTO_ACCEPT, m.new_id);
-	assert_int_equal(hear(s, caller).event, CMPROTO_RESPONSE);
+	ask_server(s, called, (struct cmproto){.qp.qpn = 8}, CMPROTO_ACCEPT,
+		   m.new_id);
+	assert_int_equal(hear_message(s, caller).event, CMPROTO_RESPONSE);
 	skipped_ms += RETRY_WAIT_MS;
-	ask(s, caller, (struct cmproto){0}, CMPROTO_ESTABLISH, id);
-	assert_int_equal(hear(s, called).event, CMPROTO_ESTABLISHED);
+	ask_server(s, caller, (struct cmproto){0}, CMPROTO_ESTABLISH, id);
+	assert_int_equal(hear_message(s, called).event, CMPROTO_ESTABLISHED);
 	/* REQ, REP, RTU */
 	assert_int_equal(count_sent() - before, 3);
 	close(called);

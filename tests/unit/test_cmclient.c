@@ -24,11 +24,11 @@ static int connect_broker(void)
 
 /* Sends a request, and takes the next message, which must be its answer without
  * an error. */
-static struct cmproto ask(int fd, struct cmproto m, enum cmproto_kind kind,
-			  uint32_t id)
+static struct cmproto ask_server(int fd, struct cmproto m,
+				 enum cmproto_kind kind, uint32_t id)
 {
-	post(fd, &m, kind, id);
-	m = take(fd);
+	post_message(fd, &m, kind, id);
+	m = take_message(fd);
 	assert_int_equal(m.kind, CMPROTO_DONE);
 	assert_int_equal(m.err, 0);
 	return m;
@@ -39,10 +39,10 @@ static struct cmproto listen_at(int fd, uint16_t *port)
 	struct cmproto at = {.at.space = 0x106}, bound;
 
 	memcpy(at.at.local, lo, 16);
-	bound = ask(fd, at, CMPROTO_BIND, 0);
+	bound = ask_server(fd, at, CMPROTO_BIND, 0);
 	*port = bound.at.local_port;
-	ask(fd, (struct cmproto){.backlog = CONNECTIONS}, CMPROTO_LISTEN,
-	    bound.new_id);
+	ask_server(fd, (struct cmproto){.backlog = CONNECTIONS}, CMPROTO_LISTEN,
+		   bound.new_id);
 	return bound;
 }
 
@@ -54,16 +54,17 @@ static uint32_t connect_to(int caller, int called, uint16_t port, uint32_t qpn)
 	uint32_t id;
 
 	memcpy(at.at.local, lo, 16);
-	id = ask(caller, at, CMPROTO_BIND, 0).new_id;
+	id = ask_server(caller, at, CMPROTO_BIND, 0).new_id;
 	memcpy(to.at.local, lo, 16);
 	memcpy(to.at.peer, lo, 16);
 	to.at.peer_port = port;
 	to.timeout = TIMEOUT;
 	to.qp.qpn = qpn;
-	ask(caller, to, CMPROTO_CONNECT, id);
-	m = event(called, CMPROTO_REQUEST);
-	ask(called, (struct cmproto){.qp.qpn = qpn}, CMPROTO_ACCEPT, m.new_id);
-	event(caller, CMPROTO_RESPONSE);
+	ask_server(caller, to, CMPROTO_CONNECT, id);
+	m = take_event(called, CMPROTO_REQUEST);
+	ask_server(called, (struct cmproto){.qp.qpn = qpn}, CMPROTO_ACCEPT,
+		   m.new_id);
+	take_event(caller, CMPROTO_RESPONSE);
 	return id;
 }
 
@@ -89,11 +90,11 @@ static void the_last_requests_of_a_closed_connection_are_served(void **state)
 
 	/* so that the broker finds the message and the close in one turn */
 	stop_broker(broker_of(&keeper));
-	post(caller, &(struct cmproto){0}, CMPROTO_ESTABLISH, id);
+	post_message(caller, &(struct cmproto){0}, CMPROTO_ESTABLISH, id);
 	close(caller);
 	kill(broker_of(&keeper), SIGCONT);
-	event(called, CMPROTO_ESTABLISHED);
-	event(called, CMPROTO_DISCONNECTED);
+	take_event(called, CMPROTO_ESTABLISHED);
+	take_event(called, CMPROTO_DISCONNECTED);
 	close(called);
 	end_broker(broker_of(&keeper));
 	client_close(&keeper);
@@ -110,13 +111,13 @@ static void answers_come_in_the_order_of_the_questions(void **state)
 	fd = connect_broker();
 	memcpy(at.at.local, lo, 16);
 	stop_broker(broker_of(&keeper));
-	post(fd, &at, CMPROTO_BIND, 0);
+	post_message(fd, &at, CMPROTO_BIND, 0);
 	first = at.serial;
 	for (uint32_t i = 1; i < 8; i++)
-		post(fd, &at, CMPROTO_BIND, 0);
+		post_message(fd, &at, CMPROTO_BIND, 0);
 	kill(broker_of(&keeper), SIGCONT);
 	for (uint32_t i = 0; i < 8; i++) {
-		m = take(fd);
+		m = take_message(fd);
 		assert_int_equal(m.serial, first + i);
 		assert_int_equal(m.err, 0);
 	}
@@ -137,10 +138,11 @@ static void the_handle_of_an_object_is_never_0(void **state)
 	fd = connect_broker();
 	memcpy(at.at.local, lo, 16);
 	for (uint32_t i = 0; i <= UINT16_MAX; i++) {
-		struct cmproto bound = ask(fd, at, CMPROTO_BIND, 0);
+		struct cmproto bound = ask_server(fd, at, CMPROTO_BIND, 0);
 
 		assert_int_not_equal(bound.new_id, 0);
-		post(fd, &(struct cmproto){0}, CMPROTO_RELEASE, bound.new_id);
+		post_message(fd, &(struct cmproto){0}, CMPROTO_RELEASE,
+			     bound.new_id);
 	}
 	close(fd);
 	end_broker(broker_of(&keeper));
@@ -210,8 +212,8 @@ static void dies_without_a_broker(bool before)
 	for (uint32_t i = 0; i < CONNECTIONS; i++) {
 		uint32_t id = connect_to(caller, called, port, 7 + i);
 
-		ask(caller, (struct cmproto){0}, CMPROTO_ESTABLISH, id);
-		own[i] = event(called, CMPROTO_ESTABLISHED);
+		ask_server(caller, (struct cmproto){0}, CMPROTO_ESTABLISH, id);
+		own[i] = take_event(called, CMPROTO_ESTABLISHED);
 	}
 	/* so that the process does not find the next broker, and this broker
 	 * does not notice the end of the connections */
@@ -225,11 +227,11 @@ static void dies_without_a_broker(bool before)
 	await_successor(&keeper);
 	called = connect_broker();
 	for (uint32_t i = 0; i < CONNECTIONS; i++)
-		post(called, &own[i], CMPROTO_RESUME, 0);
+		post_message(called, &own[i], CMPROTO_RESUME, 0);
 	if (!before)
 		end_child(pid);
 	for (uint32_t done = 0, ended = 0; done + ended < 2 * CONNECTIONS;) {
-		struct cmproto m = take(called);
+		struct cmproto m = take_message(called);
 
 		assert_int_equal(m.err, 0);
 		done += m.kind == CMPROTO_DONE;
@@ -264,20 +266,21 @@ the_peer_of_a_client_that_sent_no_socket_learns_its_end(void **state)
 	int called, caller;
 	uint32_t id = begin_call(&keeper, &called, &caller);
 
-	caller_is = ask(caller, (struct cmproto){0}, CMPROTO_ESTABLISH, id);
-	called_is = event(called, CMPROTO_ESTABLISHED);
+	caller_is =
+		ask_server(caller, (struct cmproto){0}, CMPROTO_ESTABLISH, id);
+	called_is = take_event(called, CMPROTO_ESTABLISHED);
 	end_broker(broker_of(&keeper));
 	client_close(&keeper);
 	close(called);
 	close(caller);
 	called = connect_broker();
 	caller = connect_broker();
-	ask(called, called_is, CMPROTO_RESUME, 0);
-	ask(caller, caller_is, CMPROTO_RESUME, 0);
+	ask_server(called, called_is, CMPROTO_RESUME, 0);
+	ask_server(caller, caller_is, CMPROTO_RESUME, 0);
 	close(caller);
 	p = (struct pollfd){called, POLLIN, 0};
 	assert_int_equal(poll(&p, 1, 30000), 1);
-	event(called, CMPROTO_DISCONNECTED);
+	take_event(called, CMPROTO_DISCONNECTED);
 	open_or_fail(&keeper);
 	end_broker(broker_of(&keeper));
 	client_close(&keeper);

@@ -65,7 +65,7 @@ static void send_request(struct alone *a, struct cmproto m,
 	if (!cmserver_has_output(a->c))
 		return;
 	assert_true(cmserver_output(a->c));
-	a->sent = take(a->fd[1]);
+	a->sent = take_message(a->fd[1]);
 }
 
 /* Opens another client of the same server, of this user. */
@@ -88,7 +88,7 @@ static void leave_alone(struct alone *b)
 }
 
 /* A request to the server with the note of a connection in this state. */
-static struct cmproto noted(uint32_t local_id, uint8_t state)
+static struct cmproto resume_of(uint32_t local_id, uint8_t state)
 {
 	const struct cm_note note = {.local_id = local_id,
 				     .remote_id = 9,
@@ -102,7 +102,7 @@ static struct cmproto noted(uint32_t local_id, uint8_t state)
 
 static void a_process_cannot_take_anothers_record(void **state)
 {
-	struct cmproto m = noted(77, CONV_TIMEWAIT);
+	struct cmproto m = resume_of(77, CONV_TIMEWAIT);
 	struct fd_store_ledger *l;
 	struct alone a;
 	pid_t other = fork();
@@ -133,7 +133,7 @@ static void a_process_cannot_take_anothers_record(void **state)
 
 	cmserver_client_free(a.s, a.c, 0);
 	a.c = cmserver_client_new(a.s, a.fd[0], getuid(), other);
-	send_request(&a, noted(77, 0), CMPROTO_RESUME, 0);
+	send_request(&a, resume_of(77, 0), CMPROTO_RESUME, 0);
 	assert_int_equal(a.sent.err, -EINVAL);
 	assert_true(cmserver_awaits(a.s, other));
 	send_request(&a, m, CMPROTO_RESUME, 0);
@@ -144,7 +144,7 @@ static void a_process_cannot_take_anothers_record(void **state)
 }
 
 /* Returns the message with the seal of the broker's ledger behind its note. */
-static struct cmproto sealed(const struct alone *a, struct cmproto m)
+static struct cmproto seal_note(const struct alone *a, struct cmproto m)
 {
 	struct fd_store fd_store = a->fd_store;
 	struct cm_seal seal;
@@ -314,9 +314,9 @@ static void no_user_takes_all_listeners(void **state)
 }
 
 /* A request with the note of an established connection, of the active side. */
-static struct cmproto established(uint32_t local_id)
+static struct cmproto resume_live(uint32_t local_id)
 {
-	struct cmproto m = noted(local_id, CONV_ESTABLISHED);
+	struct cmproto m = resume_of(local_id, CONV_ESTABLISHED);
 	const struct cmmsg rtu = {
 		.kind = CMMSG_RTU, .local_id = local_id, .remote_id = local_id};
 	struct cm_note note;
@@ -339,7 +339,7 @@ static void no_user_takes_all_conversations(void **state)
 	first = join_alone(&a, FIRST_USER);
 	second = join_alone(&a, SECOND_USER);
 	for (;; has++) {
-		send_request(&first, established(has + 1), CMPROTO_RESUME, 0);
+		send_request(&first, resume_live(has + 1), CMPROTO_RESUME, 0);
 		if (first.sent.err)
 			break;
 		send_request(&first, (struct cmproto){0}, CMPROTO_RELEASE,
@@ -351,7 +351,7 @@ static void no_user_takes_all_conversations(void **state)
 	/* a second connection gets no more while the conversations last */
 	leave_alone(&first);
 	first = join_alone(&a, FIRST_USER);
-	send_request(&first, established(has + 1), CMPROTO_RESUME, 0);
+	send_request(&first, resume_live(has + 1), CMPROTO_RESUME, 0);
 	assert_int_equal(first.sent.err, -EDQUOT);
 	for (uint32_t i = 0; i < 1000; i++) {
 		send_request(&second,
@@ -371,12 +371,12 @@ static void no_user_takes_all_conversations(void **state)
  * broker's own user may give back any note. */
 static void another_user_can_give_back_only_what_a_broker_wrote(void **state)
 {
-	struct cmproto written, made_up = established(8), changed;
+	struct cmproto written, made_up = resume_live(8), changed;
 	struct alone a, own, other;
 
 	begin_alone(&a);
 	other = join_alone(&a, FIRST_USER);
-	send_request(&other, established(7), CMPROTO_RESUME, 0);
+	send_request(&other, resume_live(7), CMPROTO_RESUME, 0);
 	assert_int_equal(other.sent.err, 0);
 	written = other.sent;
 	/* the time in which clients of an earlier broker come back is over */
@@ -421,7 +421,7 @@ static void connect_to_far(struct alone *a, uint32_t first, uint32_t count,
 			   bool are_sealed)
 {
 	for (uint32_t i = first; i < first + count; i++) {
-		struct cmproto m = established(i);
+		struct cmproto m = resume_live(i);
 		struct cm_note note;
 
 		memcpy(&note, m.note, sizeof(note));
@@ -429,8 +429,8 @@ static void connect_to_far(struct alone *a, uint32_t first, uint32_t count,
 		memcpy(note.local, lo, 16);
 		memcpy(note.peer, far_ip, 16);
 		memcpy(m.note, &note, sizeof(note));
-		send_request(a, are_sealed ? sealed(a, m) : m, CMPROTO_RESUME,
-			     0);
+		send_request(a, are_sealed ? seal_note(a, m) : m,
+			     CMPROTO_RESUME, 0);
 		assert_int_equal(a->sent.err, 0);
 		gsi_flush(a->gsi);
 	}
@@ -540,7 +540,7 @@ static void a_note_without_a_seal_claims_no_queue_pair(void **state)
 	assert_int_equal(count_doubts(&a, 0, &about), 0);
 	assert_true(cmserver_has_output(a.c));
 	assert_true(cmserver_output(a.c));
-	event(a.fd[1], CMPROTO_REQUEST);
+	take_event(a.fd[1], CMPROTO_REQUEST);
 	/* a note of the broker's own user needs no seal */
 	connect_to_far(&caller, 3000, 1, false);
 	claim_from_far(&a, at.at.local_port, 3000, 1);
@@ -561,7 +561,7 @@ static void only_its_user_learns_of_the_end_of_a_connection(void **state)
 	first = join_alone(&a, FIRST_USER);
 	second = join_alone(&a, SECOND_USER);
 	none = join_alone(&a, USER_NONE);
-	send_request(&first, sealed(&a, noted(7, CONV_TIMEWAIT)),
+	send_request(&first, seal_note(&a, resume_of(7, CONV_TIMEWAIT)),
 		     CMPROTO_RESUME, 0);
 	assert_int_equal(first.sent.err, 0);
 	assert_true(cmserver_has_ended(a.s, FIRST_USER, peer, 7));
@@ -571,13 +571,13 @@ static void only_its_user_learns_of_the_end_of_a_connection(void **state)
 	/* a user that has no connection here */
 	assert_false(cmserver_has_ended(a.s, SECOND_USER + 1, peer, 7));
 	/* also when that queue pair is connected to another user's */
-	send_request(&second, sealed(&a, established(8)), CMPROTO_RESUME, 0);
+	send_request(&second, seal_note(&a, resume_live(8)), CMPROTO_RESUME, 0);
 	assert_int_equal(second.sent.err, 0);
 	assert_true(cmserver_has_ended(a.s, FIRST_USER, peer, 7));
 	assert_false(cmserver_has_ended(a.s, SECOND_USER, peer, 7));
 	/* two clients of USER_NONE may be of two users */
 	leave_alone(&first);
-	send_request(&none, sealed(&a, noted(10, CONV_TIMEWAIT)),
+	send_request(&none, seal_note(&a, resume_of(10, CONV_TIMEWAIT)),
 		     CMPROTO_RESUME, 0);
 	assert_int_equal(none.sent.err, 0);
 	assert_false(cmserver_has_ended(a.s, USER_NONE, peer, 7));
@@ -598,15 +598,15 @@ static void without_a_store_a_successor_accepts_notes_at_first(void **state)
 	a.fd_store.ledger = NULL;
 	other = join_alone(&a, FIRST_USER);
 	other.now_ns = CM_SEAL_LENIENT_NS - 1;
-	send_request(&other, established(7), CMPROTO_RESUME, 0);
+	send_request(&other, resume_live(7), CMPROTO_RESUME, 0);
 	assert_int_equal(other.sent.err, 0);
 	other.now_ns++;
-	send_request(&other, established(8), CMPROTO_RESUME, 0);
+	send_request(&other, resume_live(8), CMPROTO_RESUME, 0);
 	assert_int_equal(other.sent.err, -EPERM);
 	a.fd_store.ledger = ledger;
 	ledger->note_key.word[0] = 1;
 	other.now_ns = 0;
-	send_request(&other, established(8), CMPROTO_RESUME, 0);
+	send_request(&other, resume_live(8), CMPROTO_RESUME, 0);
 	assert_int_equal(other.sent.err, -EPERM);
 	leave_alone(&other);
 	end_alone(&a);
@@ -749,7 +749,7 @@ static int bind_500(struct alone *a, bool (*first)(void), uid_t uid)
 	send_request(&b, m, CMPROTO_BIND, 0);
 	assert_int_equal(b.sent.err, 0);
 	/* a conversation continues without its port */
-	m = noted(pid, CONV_TIMEWAIT);
+	m = resume_of(pid, CONV_TIMEWAIT);
 	m.at.local_port = 500;
 	m.any_v4 = 1;
 	send_request(&b, m, CMPROTO_RESUME, 0);
@@ -792,7 +792,7 @@ static void a_low_port_needs_the_capability(void **state)
 	end_alone(&a);
 }
 
-static int refusal(struct alone *a, enum cmproto_kind kind, bool is_ib)
+static int refusal_of(struct alone *a, enum cmproto_kind kind, bool is_ib)
 {
 	struct cmproto m = {.is_ib = is_ib, .at.space = 0x106};
 
@@ -806,12 +806,12 @@ static void a_broker_refuses_gids_and_paths(void **state)
 	struct alone a;
 
 	begin_alone(&a);
-	assert_int_equal(refusal(&a, CMPROTO_BIND, true), -EINVAL);
-	assert_int_equal(refusal(&a, CMPROTO_CONNECT, true), -EINVAL);
-	assert_int_equal(refusal(&a, CMPROTO_RESUME, true), -EINVAL);
-	assert_int_equal(refusal(&a, CMPROTO_ROUTE, true), -EOPNOTSUPP);
-	assert_int_equal(refusal(&a, CMPROTO_ROUTE, false), -EOPNOTSUPP);
-	assert_int_equal(refusal(&a, CMPROTO_BIND, false), 0);
+	assert_int_equal(refusal_of(&a, CMPROTO_BIND, true), -EINVAL);
+	assert_int_equal(refusal_of(&a, CMPROTO_CONNECT, true), -EINVAL);
+	assert_int_equal(refusal_of(&a, CMPROTO_RESUME, true), -EINVAL);
+	assert_int_equal(refusal_of(&a, CMPROTO_ROUTE, true), -EOPNOTSUPP);
+	assert_int_equal(refusal_of(&a, CMPROTO_ROUTE, false), -EOPNOTSUPP);
+	assert_int_equal(refusal_of(&a, CMPROTO_BIND, false), 0);
 	end_alone(&a);
 }
 

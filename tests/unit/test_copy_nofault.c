@@ -21,7 +21,7 @@
 
 /* Returns a time late enough for copy_nofault_turn to check the handlers again.
  */
-static uint64_t later(void)
+static uint64_t later_ns(void)
 {
 	static uint64_t now;
 
@@ -68,7 +68,7 @@ static bool can_guard(void)
 #endif
 
 	copy_nofault_open();
-	copy_nofault_turn(later());
+	copy_nofault_turn(later_ns());
 	assert_int_equal(copy_nofault_is_on(), can);
 	copy_nofault_close();
 	return can;
@@ -81,7 +81,7 @@ static void copies_of_memory_that_is_not_there_fail(void **state)
 	if (!can_guard())
 		SKIP_FOR(IS_OFF);
 	copy_nofault_open();
-	copy_nofault_turn(later());
+	copy_nofault_turn(later_ns());
 	assert_true(copy_nofault_is_on());
 	assert_false(copy_nofault(buf, p, 64));
 	assert_false(copy_nofault(p, buf, 64));
@@ -149,7 +149,7 @@ static void a_copy_with_a_crc_fails_where_the_memory_ends(void **state)
 			continue;
 		crctier_choose(&crctier_all[i]);
 		copy_nofault_open();
-		copy_nofault_turn(later());
+		copy_nofault_turn(later_ns());
 		sum_until_it_stops(p);
 		copy_nofault_close();
 	}
@@ -221,7 +221,7 @@ a_program_that_takes_the_handler_turns_guarded_copies_off(void **state)
 		SKIP_FOR(IS_OFF);
 	copy_nofault_open();
 	set_handler(SIGSEGV, program_handler);
-	copy_nofault_turn(later());
+	copy_nofault_turn(later_ns());
 	assert_false(copy_nofault_is_on());
 	copy_nofault_close();
 	/* the program keeps the handler that it has set */
@@ -241,10 +241,10 @@ a_thread_that_blocks_the_signal_turns_guarded_copies_off(void **state)
 	sigemptyset(&s);
 	sigaddset(&s, SIGBUS);
 	sigprocmask(SIG_BLOCK, &s, NULL);
-	copy_nofault_turn(later());
+	copy_nofault_turn(later_ns());
 	assert_false(copy_nofault_is_on());
 	sigprocmask(SIG_UNBLOCK, &s, NULL);
-	copy_nofault_turn(later());
+	copy_nofault_turn(later_ns());
 	assert_true(copy_nofault_is_on());
 	copy_nofault_close();
 }
@@ -270,7 +270,7 @@ static void a_blocked_signal_counts_for_its_own_thread(void **state)
 	if (!can_guard())
 		SKIP_FOR(IS_OFF);
 	copy_nofault_open();
-	copy_nofault_turn(later());
+	copy_nofault_turn(later_ns());
 	assert_true(copy_nofault_is_on());
 	assert_int_equal(pthread_create(&thread, NULL,
 					look_with_the_signal_blocked, &on),

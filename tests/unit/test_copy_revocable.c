@@ -33,7 +33,7 @@ static struct copy_revocable copy_revocable;
 
 /* Returns a time late enough for copy_nofault_turn to check the handlers again.
  */
-static uint64_t later(void)
+static uint64_t later_ns(void)
 {
 	static uint64_t now;
 
@@ -46,14 +46,14 @@ static uint64_t later(void)
  * revocable copies.  Each test calls this function itself, since cmocka sets
  * signal handlers around a test.  Returns false if this machine has no such
  * copies. */
-static bool take(void)
+static bool take_word(void)
 {
 	copy_nofault_open();
-	copy_nofault_turn(later());
+	copy_nofault_turn(later_ns());
 	return copy_revocable_take(&copy_revocable, &shared->word, ENDED);
 }
 
-static void *map(size_t bytes, int kind)
+static void *map_memory(size_t bytes, int kind)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		       kind | MAP_ANONYMOUS, -1, 0);
@@ -64,7 +64,7 @@ static void *map(size_t bytes, int kind)
 
 static int set_up(void **state)
 {
-	shared = map(PAGE, MAP_SHARED);
+	shared = map_memory(PAGE, MAP_SHARED);
 	return 0;
 }
 
@@ -127,7 +127,7 @@ static void any_pieces_are_copied_to_any_other_pieces(void **state)
 	uint8_t source[ROOM], target[ROOM];
 	struct rng rng;
 
-	if (!take())
+	if (!take_word())
 		SKIP_FOR(NO_COPIES);
 	rng_init(&rng, 1);
 	for (int round = 0; round < 20000; round++) {
@@ -156,9 +156,9 @@ static void any_pieces_are_copied_to_any_other_pieces(void **state)
 
 static void memory_that_is_not_there_faults(void **state)
 {
-	uint8_t *gone = map(2 * PAGE, MAP_PRIVATE), there[PAGE];
+	uint8_t *gone = map_memory(2 * PAGE, MAP_PRIVATE), there[PAGE];
 
-	if (!take())
+	if (!take_word())
 		SKIP_FOR(NO_COPIES);
 	mprotect(gone + PAGE, PAGE, PROT_NONE);
 	for (uint32_t n = 1; n < 100; n++) {
@@ -182,7 +182,7 @@ static void nothing_is_copied_after_the_copy_was_ended(void **state)
 	struct space_vec a = {(uintptr_t)to, 0}, b = {(uintptr_t)from, 0};
 	struct space_move m = {&a, &b, 1, 1};
 
-	if (!take())
+	if (!take_word())
 		SKIP_FOR(NO_COPIES);
 	memset(from, 1, sizeof(from));
 	shared->word = ENDED;
@@ -198,7 +198,7 @@ static void atomics_find_and_change_a_word(void **state)
 {
 	uint64_t word = 5, old = 0;
 
-	if (!take())
+	if (!take_word())
 		SKIP_FOR(NO_COPIES);
 	assert_int_equal(copy_revocable_atomic(&copy_revocable, SPACE_FETCH_ADD,
 					       &word, 2, 0, &old),
@@ -226,11 +226,11 @@ static void atomics_find_and_change_a_word(void **state)
 			 COPY_REVOCABLE_FAULT);
 }
 
-static void nothing(int number)
+static void do_nothing(int number)
 {
 }
 
-static void *disturb(void *thread)
+static void *disturb_thread(void *thread)
 {
 	while (shared->stage < 1) {
 		pthread_kill(*(pthread_t *)thread, SIGUSR1);
@@ -243,15 +243,16 @@ static void *disturb(void *thread)
  * once. */
 static void an_atomic_is_done_once(void **state)
 {
-	struct sigaction act = {.sa_handler = nothing};
+	struct sigaction act = {.sa_handler = do_nothing};
 	pthread_t self = pthread_self(), other;
 	uint64_t word = 0, old;
 
-	if (!take())
+	if (!take_word())
 		SKIP_FOR(NO_COPIES);
 	sigaction(SIGUSR1, &act, NULL);
 	shared->stage = 0;
-	assert_int_equal(pthread_create(&other, NULL, disturb, &self), 0);
+	assert_int_equal(pthread_create(&other, NULL, disturb_thread, &self),
+			 0);
 	for (uint64_t i = 0; i < 20000000; i++) {
 		copy_revocable_atomic(&copy_revocable, SPACE_FETCH_ADD, &word,
 				      1, 0, &old);
@@ -265,18 +266,20 @@ static void an_atomic_is_done_once(void **state)
 /* Each signal restarts the sequence of instructions. */
 static void a_copy_continues_after_interruptions(void **state)
 {
-	struct sigaction act = {.sa_handler = nothing};
-	uint8_t *to = map(LONG, MAP_PRIVATE), *from = map(LONG, MAP_PRIVATE);
+	struct sigaction act = {.sa_handler = do_nothing};
+	uint8_t *to = map_memory(LONG, MAP_PRIVATE),
+		*from = map_memory(LONG, MAP_PRIVATE);
 	struct space_vec a = {(uintptr_t)to, LONG}, b = {(uintptr_t)from, LONG};
 	struct space_move m = {&a, &b, 1, 1};
 	pthread_t self = pthread_self(), other;
 
-	if (!take())
+	if (!take_word())
 		SKIP_FOR(NO_COPIES);
 	sigaction(SIGUSR1, &act, NULL);
 	for (uint32_t i = 0; i < LONG; i++)
 		from[i] = (uint8_t)(i * 31 + i / 4096);
-	assert_int_equal(pthread_create(&other, NULL, disturb, &self), 0);
+	assert_int_equal(pthread_create(&other, NULL, disturb_thread, &self),
+			 0);
 	for (int i = 0; i < 10; i++) {
 		memset(to, 0, LONG);
 		assert_int_equal(copy_revocable_move(&copy_revocable, &m),
@@ -315,9 +318,10 @@ static void stop_process(pid_t pid)
  * continues. */
 static void a_stopped_thread_finds_its_copy_ended(void **state)
 {
-	uint8_t *to = map(LONG, MAP_SHARED), *from = map(LONG, MAP_PRIVATE);
+	uint8_t *to = map_memory(LONG, MAP_SHARED),
+		*from = map_memory(LONG, MAP_PRIVATE);
 
-	if (!take())
+	if (!take_word())
 		SKIP_FOR(NO_COPIES);
 	memset(from, 1, LONG);
 	for (int round = 0; round < 20; round++) {

@@ -35,19 +35,19 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static enum cq_push push(uint64_t wr_id, uint32_t qpn, bool solicited)
+static enum cq_push push_cqe(uint64_t wr_id, uint32_t qpn, bool solicited)
 {
 	struct cqe c = {.wr_id = wr_id, .qpn = qpn};
 
 	return cq_push(&h, cq, &c, solicited);
 }
 
-static uint32_t count(void)
+static uint32_t count_cqes(void)
 {
 	return shared_load(&cq->head) - shared_load(&cq->tail);
 }
 
-static uint64_t pop(void)
+static uint64_t pop_cqe(void)
 {
 	struct cqe c;
 
@@ -58,11 +58,11 @@ static void completions_come_out_in_order_past_every_wrap(void **state)
 {
 	for (uint64_t i = 1; i < 1000; i += 3) {
 		for (uint64_t k = 0; k < 3; k++)
-			assert_int_equal(push(i + k, 1, false), CQ_QUIET);
-		assert_int_equal(count(), 3);
+			assert_int_equal(push_cqe(i + k, 1, false), CQ_QUIET);
+		assert_int_equal(count_cqes(), 3);
 		for (uint64_t k = 0; k < 3; k++)
-			assert_int_equal(pop(), i + k);
-		assert_int_equal(pop(), 0);
+			assert_int_equal(pop_cqe(), i + k);
+		assert_int_equal(pop_cqe(), 0);
 	}
 }
 
@@ -70,9 +70,9 @@ static void a_poll_takes_what_is_there_and_no_more(void **state)
 {
 	struct cqe c[8];
 
-	push(1, 1, false);
-	push(2, 1, false);
-	push(3, 1, false);
+	push_cqe(1, 1, false);
+	push_cqe(2, 1, false);
+	push_cqe(3, 1, false);
 	assert_int_equal(cq_poll(&h, cq, c, 2), 2);
 	assert_int_equal(cq_poll(&h, cq, c, 8), 1);
 	assert_int_equal(c[0].wr_id, 3);
@@ -82,26 +82,26 @@ static void a_poll_takes_what_is_there_and_no_more(void **state)
 static void one_completion_too_many_is_an_overrun_for_good(void **state)
 {
 	for (uint64_t i = 1; i <= CQE; i++)
-		assert_int_equal(push(i, 1, false), CQ_QUIET);
-	assert_int_equal(push(6, 1, false), CQ_OVERRUN);
-	assert_int_equal(push(7, 1, false),
+		assert_int_equal(push_cqe(i, 1, false), CQ_QUIET);
+	assert_int_equal(push_cqe(6, 1, false), CQ_OVERRUN);
+	assert_int_equal(push_cqe(7, 1, false),
 			 CQ_QUIET); /* CQ_OVERRUN comes once */
 	for (uint64_t i = 1; i <= CQE; i++)
-		assert_int_equal(pop(), i);
-	assert_int_equal(push(8, 1, false), CQ_QUIET);
-	assert_int_equal(pop(), 0);
+		assert_int_equal(pop_cqe(), i);
+	assert_int_equal(push_cqe(8, 1, false), CQ_QUIET);
+	assert_int_equal(pop_cqe(), 0);
 }
 
 static void arming_is_for_one_event(void **state)
 {
-	assert_int_equal(push(1, 1, true), CQ_QUIET);
+	assert_int_equal(push_cqe(1, 1, true), CQ_QUIET);
 	cq_arm(cq, false);
-	assert_int_equal(push(2, 1, false), CQ_NOTIFY);
+	assert_int_equal(push_cqe(2, 1, false), CQ_NOTIFY);
 	assert_int_equal(cq_owed(cq), 1);
-	assert_int_equal(push(3, 1, false), CQ_QUIET);
+	assert_int_equal(push_cqe(3, 1, false), CQ_QUIET);
 	cq_arm(cq, true);
-	assert_int_equal(push(4, 1, false), CQ_QUIET);
-	assert_int_equal(push(5, 1, true), CQ_NOTIFY);
+	assert_int_equal(push_cqe(4, 1, false), CQ_QUIET);
+	assert_int_equal(push_cqe(5, 1, true), CQ_NOTIFY);
 }
 
 static void
@@ -109,56 +109,56 @@ arming_for_all_completions_overrides_arming_for_solicited(void **state)
 {
 	cq_arm(cq, false);
 	cq_arm(cq, true);
-	assert_int_equal(push(1, 1, false), CQ_NOTIFY);
+	assert_int_equal(push_cqe(1, 1, false), CQ_NOTIFY);
 	cq_arm(cq, true);
 	cq_arm(cq, false);
-	assert_int_equal(push(2, 1, false), CQ_NOTIFY);
+	assert_int_equal(push_cqe(2, 1, false), CQ_NOTIFY);
 }
 
 static void resizing_keeps_what_waits_or_is_refused(void **state)
 {
 	for (uint64_t i = 1; i <= 4; i++) /* past the end of the ring */
-		push(i, 1, false), pop();
+		push_cqe(i, 1, false), pop_cqe();
 	for (uint64_t i = 1; i <= CQE; i++)
-		push(i, 1, false);
+		push_cqe(i, 1, false);
 	assert_int_equal(cq_resize(&h, cq, 4), -EINVAL);
 	assert_int_equal(cq_resize(&h, cq, 100), 0);
 	for (uint64_t i = CQE + 1; i <= 100; i++)
-		assert_int_equal(push(i, 1, false), CQ_QUIET);
-	assert_int_equal(push(101, 1, false), CQ_OVERRUN);
+		assert_int_equal(push_cqe(i, 1, false), CQ_QUIET);
+	assert_int_equal(push_cqe(101, 1, false), CQ_OVERRUN);
 	for (uint64_t i = 1; i <= 100; i++)
-		assert_int_equal(pop(), i);
+		assert_int_equal(pop_cqe(), i);
 	assert_int_equal(cq_resize(&h, cq, 1), 0);
 }
 
 static void purging_leaves_other_completions_in_order(void **state)
 {
-	push(1, 10, false);
-	push(2, 20, false);
-	push(3, 10, false);
-	push(4, 30, false);
-	push(5, 10, false);
+	push_cqe(1, 10, false);
+	push_cqe(2, 20, false);
+	push_cqe(3, 10, false);
+	push_cqe(4, 30, false);
+	push_cqe(5, 10, false);
 	cq_purge(&h, cq, 10);
-	assert_int_equal(count(), 2);
-	assert_int_equal(pop(), 2);
-	assert_int_equal(pop(), 4);
+	assert_int_equal(count_cqes(), 2);
+	assert_int_equal(pop_cqe(), 2);
+	assert_int_equal(pop_cqe(), 4);
 	cq_purge(&h, cq, 10);
-	assert_int_equal(pop(), 0);
-	assert_int_equal(push(6, 10, false), CQ_QUIET);
-	assert_int_equal(pop(), 6);
+	assert_int_equal(pop_cqe(), 0);
+	assert_int_equal(push_cqe(6, 10, false), CQ_QUIET);
+	assert_int_equal(pop_cqe(), 6);
 }
 
 static void moderated_events_wait_for_more_completions(void **state)
 {
 	cq_moderate(&h, cq, 3, 1000);
 	cq_arm(cq, false);
-	assert_int_equal(push(1, 1, false), CQ_LATER);
-	assert_int_equal(push(2, 1, false), CQ_QUIET);
-	assert_int_equal(push(3, 1, false), CQ_NOTIFY);
+	assert_int_equal(push_cqe(1, 1, false), CQ_LATER);
+	assert_int_equal(push_cqe(2, 1, false), CQ_QUIET);
+	assert_int_equal(push_cqe(3, 1, false), CQ_NOTIFY);
 	cq_fire(cq);
 	assert_int_equal(cq_owed(cq), 1);
 	cq_arm(cq, false);
-	assert_int_equal(push(4, 1, false), CQ_LATER);
+	assert_int_equal(push_cqe(4, 1, false), CQ_LATER);
 	assert_true(cq_is_holding(cq));
 	cq_fire(cq);
 	assert_false(cq_is_holding(cq));
@@ -171,8 +171,8 @@ static void events_that_are_not_reported_do_not_wrap(void **state)
 {
 	for (uint32_t i = 0; i < 20000; i++) {
 		cq_arm(cq, false);
-		push(1, 1, false);
-		pop();
+		push_cqe(1, 1, false);
+		pop_cqe();
 	}
 	assert_false(cq_is_holding(cq));
 	assert_int_equal(cq_owed(cq), CQ_OWED_MASK / CQ_OWED_ONE);
@@ -210,7 +210,7 @@ static void end_qp(struct qp *qp)
 }
 
 /* The owner posts a receive, and a peer takes it. */
-static void take(struct qp *qp, uint64_t wr_id)
+static void take_receive(struct qp *qp, uint64_t wr_id)
 {
 	struct wqe *w = wq_reserve(&h, &qp->rq);
 	bool low;
@@ -225,7 +225,7 @@ static enum cq_push leave_completion(struct qp *qp, uint64_t wr_id)
 {
 	struct cqe c = {.opcode = HCA_WC_RECV, .byte_len = (uint32_t)wr_id};
 
-	take(qp, wr_id);
+	take_receive(qp, wr_id);
 	return rq_leave_done(&h, qp, cq, &c, false, NULL);
 }
 
@@ -239,9 +239,9 @@ static void left_completions_are_polled_with_the_rest(void **state)
 		assert_int_equal(leave_completion(a, 10 * round + 1), CQ_QUIET);
 		assert_int_equal(leave_completion(a, 10 * round + 2), CQ_QUIET);
 		assert_true(cq_has(&h, cq));
-		assert_int_equal(pop(), 10 * round + 1);
+		assert_int_equal(pop_cqe(), 10 * round + 1);
 		assert_int_equal(leave_completion(b, 10 * round + 3), CQ_QUIET);
-		assert_int_equal(pop(), 10 * round + 2);
+		assert_int_equal(pop_cqe(), 10 * round + 2);
 		assert_int_equal(cq_poll(&h, cq, &c, 1), 1);
 		assert_int_equal(c.wr_id, 10 * round + 3);
 		assert_int_equal(c.qpn, 8);
@@ -281,8 +281,8 @@ static void a_peer_stopped_while_it_announces_excludes_no_peer(void **state)
 	leave_completion(a, 1);
 	assert_false(cq_has(&h, cq));
 	leave_completion(b, 2);
-	assert_int_equal(push(3, 9, false), CQ_QUIET);
-	assert_int_equal(pop() + pop(), 2 + 3); /* in either order */
+	assert_int_equal(push_cqe(3, 9, false), CQ_QUIET);
+	assert_int_equal(pop_cqe() + pop_cqe(), 2 + 3); /* in either order */
 	assert_false(cq_has(&h, cq));
 	/* the peer lives: no repair is done */
 	cq_arm(cq, false);
@@ -297,9 +297,9 @@ static void a_peer_stopped_while_it_announces_excludes_no_peer(void **state)
 	rq_leave(a);
 	assert_true(peer_death_repair(&h));
 	assert_int_equal(cq_owed(cq), 1);
-	assert_int_equal(pop(), 1);
+	assert_int_equal(pop_cqe(), 1);
 	assert_int_equal(leave_completion(a, 4), CQ_QUIET);
-	assert_int_equal(pop(), 4);
+	assert_int_equal(pop_cqe(), 4);
 	end_qp(a);
 	end_qp(b);
 }
@@ -329,10 +329,10 @@ static void a_destroyed_queue_pair_leaves_the_list(void **state)
 	leave_completion(b, 2);
 	end_qp(a);
 	cq_purge(&h, cq, 7);
-	assert_int_equal(pop(), 2);
+	assert_int_equal(pop_cqe(), 2);
 	assert_false(cq_has(&h, cq));
 	leave_completion(b, 3);
-	assert_int_equal(pop(), 3);
+	assert_int_equal(pop_cqe(), 3);
 	end_qp(b);
 }
 
@@ -351,13 +351,13 @@ static void completions_of_unwatched_queue_pairs_are_found(void **state)
 		for (uint32_t i = 0; i < CQE - 1; i++)
 			leave_completion(qp[(round * 3 + i) % MANY], i);
 		for (uint32_t i = 0; i < CQE - 1; i++)
-			sum += pop();
+			sum += pop_cqe();
 		assert_int_equal(sum, (round + 1) * (CQE - 1) * (CQE - 2) / 2);
 		assert_false(cq_has(&h, cq));
 		assert_int_equal(leave_completion(qp[round % MANY], 77),
 				 CQ_QUIET);
 		assert_true(cq_has(&h, cq));
-		assert_int_equal(pop(), 77);
+		assert_int_equal(pop_cqe(), 77);
 	}
 	/* the CQ no longer looks at a destroyed queue pair, but still at the
 	 * others */
@@ -365,7 +365,7 @@ static void completions_of_unwatched_queue_pairs_are_found(void **state)
 		end_qp(qp[i]);
 		for (uint32_t k = i + 1; k < MANY; k++) {
 			leave_completion(qp[k], k);
-			assert_int_equal(pop(), k);
+			assert_int_equal(pop_cqe(), k);
 		}
 		assert_false(cq_has(&h, cq));
 	}
@@ -382,10 +382,10 @@ static void without_a_channel_nothing_is_owed(void **state)
 	cq_moderate(&h, cq, 2, 1000);
 	for (uint64_t i = 0; i < 3; i++) {
 		cq_arm(cq, false);
-		assert_int_equal(push(i, 1, true), CQ_QUIET);
+		assert_int_equal(push_cqe(i, 1, true), CQ_QUIET);
 		assert_int_equal(leave_completion(a, 10 + i), CQ_QUIET);
-		assert_int_equal(pop(), i);
-		assert_int_equal(pop(), 10 + i);
+		assert_int_equal(pop_cqe(), i);
+		assert_int_equal(pop_cqe(), 10 + i);
 	}
 	assert_int_equal(cq_owed(cq), 0);
 	assert_false(cq_is_holding(cq));
@@ -396,11 +396,11 @@ static void a_destroyed_queue_pair_leaves_no_completions(void **state)
 {
 	struct qp *a = new_qp(7);
 
-	push(1, 7, false);
-	push(2, 8, false);
+	push_cqe(1, 7, false);
+	push_cqe(2, 8, false);
 	leave_completion(a, 3);
 	end_qp(a);
-	assert_int_equal(pop(), 2);
+	assert_int_equal(pop_cqe(), 2);
 	assert_false(cq_has(&h, cq));
 }
 
@@ -415,15 +415,15 @@ static void a_late_mark_counts_only_for_its_own_round(void **state)
 
 	for (uint64_t i = 0; i < 4; i++) {
 		leave_completion(a, i);
-		assert_int_equal(pop(), i);
+		assert_int_equal(pop_cqe(), i);
 	}
 	mark = w->left;
 	assert_int_not_equal(mark, 0);
-	take(a, 4);
+	take_receive(a, 4);
 	atomic_store(&w->left, mark);
 	assert_false(cq_has(&h, cq));
 	rq_leave_done(&h, a, cq, &c, false, NULL);
-	assert_int_equal(pop(), 4);
+	assert_int_equal(pop_cqe(), 4);
 	end_qp(a);
 }
 

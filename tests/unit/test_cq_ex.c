@@ -12,7 +12,7 @@
 /* Calls v_create_cq_ex, which must fail with EINVAL, and stores in `text` what
  * the call prints on stderr.  adverb prints each sentence only once in a
  * process, so a second call with the same fault stores "". */
-static void refuse(struct ibv_cq_init_attr_ex attr, char *text, size_t size)
+static void refuse_cq(struct ibv_cq_init_attr_ex attr, char *text, size_t size)
 {
 	static struct v_context context; /* of no device */
 	int was = dup(STDERR_FILENO), said = memfd_create("stderr", 0), err;
@@ -40,11 +40,11 @@ static void the_wrong_attribute_is_named(void **state)
 					 none = {.cqe = 0};
 	char text[1024];
 
-	refuse(far, text, sizeof(text));
+	refuse_cq(far, text, sizeof(text));
 	assert_non_null(strstr(text, "comp_vector"));
-	refuse(large, text, sizeof(text));
+	refuse_cq(large, text, sizeof(text));
 	assert_non_null(strstr(text, "the size of a completion queue exceeds"));
-	refuse(none, text, sizeof(text));
+	refuse_cq(none, text, sizeof(text));
 	assert_non_null(strstr(text, "cqe, must be at least 1"));
 }
 

@@ -5,7 +5,8 @@
 #include "util/crc.h"
 #include "util/crctier.h"
 
-static uint32_t bitwise(uint32_t poly, uint32_t crc, const uint8_t *p, size_t n)
+static uint32_t crc_bitwise(uint32_t poly, uint32_t crc, const uint8_t *p,
+			    size_t n)
 {
 	while (n--) {
 		crc ^= *p++;
@@ -15,7 +16,7 @@ static uint32_t bitwise(uint32_t poly, uint32_t crc, const uint8_t *p, size_t n)
 	return crc;
 }
 
-static void fill(uint8_t *p, size_t n)
+static void fill_bytes(uint8_t *p, size_t n)
 {
 	uint32_t x = 12345;
 
@@ -35,14 +36,14 @@ static void every_length_agrees_with_the_bitwise_reference(void **state)
 {
 	uint8_t data[600];
 
-	fill(data, sizeof(data));
+	fill_bytes(data, sizeof(data));
 	for (size_t n = 0; n < sizeof(data); n++) {
 		uint32_t seed = (uint32_t)n;
 
 		assert_int_equal(crc32_update(seed, data, n),
-				 bitwise(0xedb88320u, seed, data, n));
+				 crc_bitwise(0xedb88320u, seed, data, n));
 		assert_int_equal(crc32c_update(seed, data, n),
-				 bitwise(0x82f63b78u, seed, data, n));
+				 crc_bitwise(0x82f63b78u, seed, data, n));
 	}
 }
 
@@ -51,7 +52,7 @@ static void pieces_give_the_same_as_the_whole(void **state)
 	uint8_t data[300];
 	uint32_t whole, wholec;
 
-	fill(data, sizeof(data));
+	fill_bytes(data, sizeof(data));
 	whole = crc32_update(CRC_INIT, data, sizeof(data));
 	wholec = crc32c_update(CRC_INIT, data, sizeof(data));
 	for (size_t n = 0; n <= sizeof(data); n++) {

@@ -80,7 +80,7 @@ static int fill_tables(void **state)
 	return 0;
 }
 
-static void fill(uint8_t *p, size_t bytes, uint64_t seed)
+static void fill_bytes(uint8_t *p, size_t bytes, uint64_t seed)
 {
 	struct rng r;
 
@@ -91,7 +91,7 @@ static void fill(uint8_t *p, size_t bytes, uint64_t seed)
 
 /* The state after one more byte; the lowest bit of a byte is its first, and has
  * the highest power. */
-static uint32_t definition(int which, uint32_t crc, uint8_t byte)
+static uint32_t add_byte(int which, uint32_t crc, uint8_t byte)
 {
 	uint32_t reflected = factors[which]->polynomial;
 
@@ -104,7 +104,7 @@ static uint32_t definition(int which, uint32_t crc, uint8_t byte)
 /* Polynomials of degree below 128, bit i the coefficient of x^i. */
 typedef unsigned __int128 polynomial;
 
-static polynomial modulo(polynomial a, uint64_t by)
+static polynomial poly_modulo(polynomial a, uint64_t by)
 {
 	for (int i = 127; i >= 32; i--)
 		if (a >> i & 1)
@@ -112,7 +112,7 @@ static polynomial modulo(polynomial a, uint64_t by)
 	return a;
 }
 
-static polynomial product(polynomial a, polynomial b)
+static polynomial poly_product(polynomial a, polynomial b)
 {
 	polynomial sum = 0;
 
@@ -145,18 +145,19 @@ static void each_factor_follows_from_the_polynomial(void **state)
 
 		assert_true(to_register(p, 33) == f->divisor);
 		assert_true(to_register(p & 0xffffffff, 32) == f->polynomial);
-		assert_true(modulo((polynomial)1 << 95, p) ==
+		assert_true(poly_modulo((polynomial)1 << 95, p) ==
 			    to_register(f->power_95, 32));
 		/* x^95 is quotient * P plus a remainder of degree 31 or less */
-		assert_true((((polynomial)1 << 95) ^ product(quotient, p)) >>
-				    32 ==
-			    0);
+		assert_true(
+			(((polynomial)1 << 95) ^ poly_product(quotient, p)) >>
+				32 ==
+			0);
 		for (size_t d = 0; d <= CRCFACTOR_FAR; d++) {
-			polynomial high = modulo(power << 64, p);
+			polynomial high = poly_modulo(power << 64, p);
 
 			assert_true(to_register(high, 64) == f->by[d][0]);
 			assert_true(to_register(power, 64) == f->by[d][1]);
-			power = modulo(power << 8, p);
+			power = poly_modulo(power << 8, p);
 		}
 		for (int i = 0; i < 4; i++)
 			assert_memory_equal(f->lanes[i], f->by[48 - 16 * i],
@@ -169,14 +170,14 @@ static void each_function_agrees_with_the_definition(void **state)
 	static uint8_t data[LENGTHS + ALIGNMENTS];
 	static uint32_t want[LENGTHS + 1];
 
-	fill(data, sizeof(data), 1);
+	fill_bytes(data, sizeof(data), 1);
 	for (size_t run = 0; run < 2 * ALIGNMENTS; run++) {
 		int which = (int)(run % 2);
 		const uint8_t *p = data + run / 2;
 
 		want[0] = (uint32_t)((run + 1) * 2654435761u);
 		for (size_t n = 0; n < LENGTHS; n++)
-			want[n + 1] = definition(which, want[n], p[n]);
+			want[n + 1] = add_byte(which, want[n], p[n]);
 		for (size_t i = 0; i < TEST_COUNT(ways); i++) {
 			const struct way *w = &ways[i];
 
@@ -227,7 +228,7 @@ static void pieces_give_the_same_as_the_whole(void **state)
 	struct rng r;
 
 	rng_init(&r, 2);
-	fill(data, sizeof(data), 3);
+	fill_bytes(data, sizeof(data), 3);
 	for (size_t i = 0; i < 200 * crctier_count; i++) {
 		const struct crctier *t = &crctier_all[i / 200];
 		uint32_t start = (uint32_t)rng_u32(&r), crc = start;
@@ -256,8 +257,8 @@ static uint32_t after_zeros(int which, uint32_t crc, size_t bytes)
 
 	for (; bytes; bytes >>= 1) {
 		if (bytes & 1)
-			result = modulo(product(result, power), p);
-		power = modulo(product(power, power), p);
+			result = poly_modulo(poly_product(result, power), p);
+		power = poly_modulo(poly_product(power, power), p);
 	}
 	return (uint32_t)to_register(result, 32);
 }
@@ -292,7 +293,7 @@ static void no_byte_outside_is_read(void **state)
 
 	assert_ptr_not_equal(p, MAP_FAILED);
 	assert_int_equal(mprotect(first, page, PROT_READ | PROT_WRITE), 0);
-	fill(first, page, 4);
+	fill_bytes(first, page, 4);
 	for (size_t i = 0; i < TEST_COUNT(ways); i++) {
 		const struct way *w = &ways[i];
 
@@ -399,7 +400,7 @@ static void the_upper_halves_of_vectors_are_left_clear(void **state)
 
 	if (!__builtin_cpu_supports("avx"))
 		SKIP_FOR("this processor lacks AVX");
-	fill(data, sizeof(data), 5);
+	fill_bytes(data, sizeof(data), 5);
 	for (size_t i = 0; i < TEST_COUNT(ways); i++)
 		for (size_t n = 0; n <= LENGTHS && has_tier(ways[i].tier); n++)
 			if (can_take(&ways[i], 1, n))

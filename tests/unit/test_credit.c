@@ -41,7 +41,7 @@ static bool send_one(void)
 	return true;
 }
 
-static uint32_t fill(void)
+static uint32_t send_all(void)
 {
 	uint32_t n = 0;
 
@@ -50,7 +50,7 @@ static uint32_t fill(void)
 	return n;
 }
 
-static void drain(uint32_t class, uint32_t n)
+static void drain_packets(uint32_t class, uint32_t n)
 {
 	while (n--)
 		credit_drained(&in, class, PACKET, PACKET, now);
@@ -62,7 +62,7 @@ static void settle_in(void)
 {
 	for (int i = 0; i < 3; i++) {
 		assert_true(send_one());
-		drain(US, 1);
+		drain_packets(US, 1);
 	}
 }
 
@@ -71,14 +71,14 @@ static void bytes_under_way_stay_below_the_buffer(void **state)
 	uint32_t n;
 
 	settle_in();
-	n = fill();
+	n = send_all();
 	assert_true(n * credit_cost(PACKET, PACKET) > BUFFER / 2);
 	assert_true(n * credit_cost(PACKET, PACKET) < BUFFER / 4 * 3);
 }
 
 static void a_drained_buffer_takes_more_frames(void **state)
 {
-	fill();
+	send_all();
 	assert_false(send_one());
 	credit_drained(&in, US, PACKET, PACKET, now);
 	assert_true(send_one());
@@ -93,32 +93,32 @@ static void senders_share_the_buffer(void **state)
 	uint32_t alone;
 
 	settle_in();
-	alone = fill();
-	drain(US, alone);
+	alone = send_all();
+	drain_packets(US, alone);
 	for (uint32_t i = 0; i < 9; i++)
-		drain(i, i != US);
-	assert_uint_in_range(fill(), 2, alone / 9 + 1);
+		drain_packets(i, i != US);
+	assert_uint_in_range(send_all(), 2, alone / 9 + 1);
 }
 
 /* Until the receiver counts a new sender, the other senders may have all bytes
  * of their shares in flight. */
 static void a_new_sender_leaves_the_buffer_to_other_senders(void **state)
 {
-	uint32_t few = fill(), cost = credit_cost(PACKET, PACKET);
+	uint32_t few = send_all(), cost = credit_cost(PACKET, PACKET);
 
 	assert_uint_in_range(few * cost, BUFFER / 20, BUFFER / 4 * 3 / 8);
-	drain(US, few - 1);
+	drain_packets(US, few - 1);
 	/* the receiver counts the sender now; it has drained no later frame yet
 	 */
-	assert_int_equal(fill(), few - 1);
-	drain(US, 1);
-	assert_int_equal(fill(), 1);
-	drain(US, 1);
-	assert_true(fill() > 3 * few);
+	assert_int_equal(send_all(), few - 1);
+	drain_packets(US, 1);
+	assert_int_equal(send_all(), 1);
+	drain_packets(US, 1);
+	assert_true(send_all() > 3 * few);
 	/* the receiver forgets a sender that is silent */
-	drain(US, 1000);
+	drain_packets(US, 1000);
 	now += 300000000;
-	assert_int_equal(fill(), few);
+	assert_int_equal(send_all(), few);
 }
 
 /* Four senders send in random order, and the receiver takes the frames in the
@@ -146,7 +146,7 @@ static void senders_that_begin_and_pause_never_overflow_the_buffer(void **state)
 		if (!rng_below(&g, 3000))
 			now += 300000000;
 		if (!rng_below(&g, 4) && head != tail) {
-			drain(queue[tail++ % QUEUE], 1);
+			drain_packets(queue[tail++ % QUEUE], 1);
 		} else if (is_busy[i] &&
 			   credit_has_room(&s[i], i, &want, now)) {
 			s[i].sent += credit_cost(PACKET, PACKET);
@@ -167,7 +167,7 @@ static void without_credits_nothing_is_counted_and_nobody_waits(void **state)
 	memset(&page, 0, sizeof(page));
 	in.is_off = true;
 	credit_open(&in, &page, BUFFER, true);
-	drain(US, 3);
+	drain_packets(US, 3);
 	credit_empty(&in);
 	assert_false(credit_owes_look(&in));
 	assert_int_equal(shared_load(&page.capacity), 0);
@@ -195,7 +195,7 @@ static void without_credits_nothing_is_counted_and_nobody_waits(void **state)
 
 static void an_empty_socket_settles_bytes_that_were_counted_wrong(void **state)
 {
-	fill();
+	send_all();
 	in.quiet = 0;
 	credit_empty(&in);
 	/* the socket may have been empty before this process sent */
@@ -230,7 +230,7 @@ static void a_receiver_owes_two_looks_after_each_datagram(void **state)
  * processor. */
 static void late_bytes_are_not_settled(void **state)
 {
-	fill();
+	send_all();
 	credit_empty(&in);
 	credit_empty(&in);
 	now += 10 * MS;
@@ -244,17 +244,17 @@ static void frames_that_no_queue_pair_receives_are_settled(void **state)
 {
 	credit_empty(&in);
 	credit_empty(&in);
-	fill();
+	send_all();
 	credit_passed(&in);
 	credit_empty(&in);
 	credit_empty(&in);
 	now += 30 * MS;
-	assert_true(fill() > 1);
+	assert_true(send_all() > 1);
 }
 
 static void frames_not_sent_yet_are_not_settled(void **state)
 {
-	fill();
+	send_all();
 	c.is_unsent = true;
 	credit_empty(&in);
 	credit_empty(&in);
@@ -266,7 +266,7 @@ static void a_receiver_that_is_stopped_gets_a_packet_now_and_then(void **state)
 {
 	uint32_t passed = 0;
 
-	fill();
+	send_all();
 	now += 200 * MS;
 	assert_true(send_one());
 	assert_false(send_one());
@@ -281,19 +281,19 @@ static void a_patient_sender_sends_nothing_to_a_stopped_receiver(void **state)
 {
 	const struct credit_want patient = {PACKET, 60000 * MS};
 
-	fill();
+	send_all();
 	assert_false(credit_has_room(&c, US, &patient, now));
 	assert_false(credit_has_room(&c, US, &patient, now + 59000 * MS));
 	assert_true(credit_has_room(&c, US, &patient, now + 61000 * MS));
-	drain(US, 1);
+	drain_packets(US, 1);
 	assert_true(credit_has_room(&c, US, &patient, now + 61000 * MS));
 }
 
 static void with_another_owner_of_the_page_credits_start_anew(void **state)
 {
-	fill();
+	send_all();
 	page.generation++;
-	assert_true(fill() > 3);
+	assert_true(send_all() > 3);
 }
 
 static void a_receiver_that_states_no_capacity_is_not_limited(void **state)
@@ -321,14 +321,14 @@ static void before_the_page_is_known_answers_pass_and_floods_wait(void **state)
 	assert_false(credit_waits(&c, &patient, now + 61000 * MS, &ask));
 	credit_page_is(&c, &page);
 	assert_false(credit_waits(&c, &want, now, &ask));
-	assert_true(fill() > 1);
+	assert_true(send_all() > 1);
 }
 
 static void a_sender_that_waits_long_reads_the_page_rarely(void **state)
 {
 	uint64_t first;
 
-	fill();
+	send_all();
 	assert_false(credit_has_room(&c, US, &want, now));
 	first = credit_look_ns(&c, now);
 	assert_true(first <= 20000);

@@ -129,7 +129,7 @@ static uint32_t qpn_of(const struct data_end *end)
 	return data_number(end) << DATA_REST_BITS | 5;
 }
 
-static void seal(struct made *m)
+static void seal_packet(struct made *m)
 {
 	lrh_seal(m->bytes, m->n - LRH_VCRC_BYTES);
 }
@@ -149,7 +149,7 @@ static void make_unicast(struct made *m, const struct data_end *to,
 	lrh_write(m->bytes, &lrh);
 	bth_write(m->bytes + LRH_BYTES, &bth);
 	memset(m->bytes + LRH_BYTES + BTH_BYTES, mark, PAYLOAD + 4);
-	seal(m);
+	seal_packet(m);
 }
 
 static const uint8_t group[16] = {0xff, 0x12, 0x40, 0x1b, [15] = 9};
@@ -177,7 +177,7 @@ static void make_multicast(struct made *m, const struct world *w)
 	memcpy(grh + 24, group, 16);
 	bth_write(at, &bth);
 	bytes_put24(at + BTH_BYTES + 5, qpn_of(w->a));
-	seal(m);
+	seal_packet(m);
 }
 
 static int send_made(struct world *w, const struct made *m)
@@ -296,20 +296,20 @@ static void an_adapter_sends_only_its_own_packets(void **state)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		make_unicast(&m, w->b, LID_B, 0);
 		m.bytes[wrong[i].at] = wrong[i].value;
-		seal(&m);
+		seal_packet(&m);
 		assert_int_equal(send_made(w, &m), -EINVAL);
 	}
 	for (uint32_t qpn = 0; qpn < 2; qpn++) {
 		make_unicast(&m, w->b, LID_B, 0);
 		bytes_put24(m.bytes + AT_QPN, qpn);
-		seal(&m);
+		seal_packet(&m);
 		assert_int_equal(send_made(w, &m), -EINVAL);
 	}
 	make_unicast(&m, w->b, LID_B, 0);
 	m.bytes[BYTES - 1] ^= 1; /* VCRC */
 	assert_int_equal(send_made(w, &m), -EINVAL);
 	make_unicast(&m, w->b, MLID, 0); /* no GRH */
-	seal(&m);
+	seal_packet(&m);
 	assert_int_equal(send_made(w, &m), -EINVAL);
 	assert_int_equal(data_send(w->a, m.bytes, 0), -EINVAL);
 	assert_int_equal(fetch_mark(w->b), -1);
@@ -325,13 +325,13 @@ static void a_datagram_names_a_qp_of_its_sender(void **state)
 	make_unicast(&m, w->b, LID_B, 0);
 	m.bytes[LRH_BYTES] = UD_SEND_ONLY;
 	bytes_put24(m.bytes + AT_SOURCE, qpn_of(w->a));
-	seal(&m);
+	seal_packet(&m);
 	assert_int_equal(send_made(w, &m), 0);
 	for (uint32_t i = 0; i < 3; i++) {
 		bytes_put24(m.bytes + AT_SOURCE,
 			    i < 2 ? i
 				  : (data_number(w->a) + 1) << DATA_REST_BITS);
-		seal(&m);
+		seal_packet(&m);
 		assert_int_equal(send_made(w, &m), -EINVAL);
 	}
 }
@@ -408,7 +408,7 @@ static void two_limited_members_exchange_no_packets(void **state)
 		port_of(w, "B", 1)->pkeys[0] = keys[i].b;
 		make_unicast(&m, w->b, LID_B, 3);
 		bytes_put16(m.bytes + LRH_BYTES + 2, keys[i].a);
-		seal(&m);
+		seal_packet(&m);
 		assert_int_equal(send_made(w, &m), 0);
 		assert_int_equal(fetch_mark(w->b), keys[i].arrives ? 3 : -1);
 		expected += !keys[i].arrives;
@@ -450,7 +450,7 @@ static void each_port_chooses_the_vl_of_an_sl(void **state)
 	out->slvl[1][1] = 0x5f; /* SL 2 on VL 5, SL 3 on VL 15 */
 	make_unicast(&m, w->b, LID_B, 1);
 	m.bytes[1] |= 2 << 4;
-	seal(&m);
+	seal_packet(&m);
 	assert_int_equal(send_made(w, &m), 0);
 	got = data_fetch(w->b, &n);
 	assert_non_null(got);
@@ -458,14 +458,14 @@ static void each_port_chooses_the_vl_of_an_sl(void **state)
 	assert_true(lrh_is_intact(got, n));
 	data_fetched(w->b);
 	m.bytes[1] |= 1 << 4;
-	seal(&m);
+	seal_packet(&m);
 	assert_int_equal(send_made(w, &m), 0);
 	assert_null(data_fetch(w->b, &n));
 	assert_int_equal(out->counters.tx_discards, 1);
 	/* a port with two VLs has no VL 5 */
 	out->info[AT_LANES] = 2 << 4;
 	m.bytes[1] &= 0x2f;
-	seal(&m);
+	seal_packet(&m);
 	assert_int_equal(send_made(w, &m), 0);
 	assert_null(data_fetch(w->b, &n));
 	assert_int_equal(out->counters.tx_discards, 2);
@@ -525,7 +525,7 @@ static void a_group_gets_one_copy_for_each_program_that_joined(void **state)
 	assert_int_equal(port_of(w, "S3", 2)->counters.tx_multicast, 2);
 	/* the SGID must be the sender's */
 	m.bytes[LRH_BYTES + 16 + 7] ^= 1;
-	seal(&m);
+	seal_packet(&m);
 	assert_int_equal(send_made(w, &m), -EINVAL);
 	m.bytes[LRH_BYTES + 24] = 0xfe; /* no group */
 	assert_int_equal(data_join(w->a, m.bytes + LRH_BYTES + 24), -EINVAL);
@@ -638,7 +638,7 @@ static void ends_close_while_packets_are_on_their_way(void **state)
 	assert_int_equal(fetch_mark(w->b), 1);
 	w->a = w->c;
 	bytes_put16(m.bytes + 6, LID_C);
-	seal(&m);
+	seal_packet(&m);
 	assert_int_equal(data_send(w->a, m.bytes, m.n), 0);
 	data_close(w->b); /* the receiver: nobody gets the packet */
 	fabric_turn(w->f, w->now_ms);

@@ -11,7 +11,7 @@
 
 #include "log/env.h"
 
-static uint32_t lacks(const char *value)
+static uint32_t without_bits(const char *value)
 {
 	uint32_t bits = 0;
 
@@ -26,16 +26,17 @@ static uint32_t lacks(const char *value)
 
 static void mechanisms_are_named_in_a_list(void **state)
 {
-	assert_int_equal(lacks(NULL), 0);
-	assert_int_equal(lacks(""), 0);
-	assert_int_equal(lacks(","), 0);
-	assert_int_equal(lacks("credits"), 1 << ENV_CREDITS);
-	assert_int_equal(lacks("acks,eager"), 1 << ENV_ACKS | 1 << ENV_EAGER);
-	assert_int_equal(lacks(",adaptive,,mapped,"),
+	assert_int_equal(without_bits(NULL), 0);
+	assert_int_equal(without_bits(""), 0);
+	assert_int_equal(without_bits(","), 0);
+	assert_int_equal(without_bits("credits"), 1 << ENV_CREDITS);
+	assert_int_equal(without_bits("acks,eager"),
+			 1 << ENV_ACKS | 1 << ENV_EAGER);
+	assert_int_equal(without_bits(",adaptive,,mapped,"),
 			 1 << ENV_ADAPTIVE | 1 << ENV_MAPPED);
-	assert_int_equal(lacks("credits,acks,eager,mapped,adaptive"),
+	assert_int_equal(without_bits("credits,acks,eager,mapped,adaptive"),
 			 (1 << ENV_MECHANISMS) - 1);
-	assert_int_equal(lacks("credit,acksacks,Eager,mapped ,1"), 0);
+	assert_int_equal(without_bits("credit,acksacks,Eager,mapped ,1"), 0);
 }
 
 static void options_of_mpa_are_named_in_a_list(void **state)
@@ -68,7 +69,7 @@ static void a_switch_is_on_unless_it_is_0_or_empty(void **state)
 }
 
 /* Returns what env_check prints on stderr. */
-static const char *checked(const char *name, const char *value)
+static const char *printed_for(const char *name, const char *value)
 {
 	static char text[1000];
 	int before = dup(STDERR_FILENO), fd = memfd_create("stderr", 0);
@@ -89,13 +90,14 @@ static void an_unknown_word_is_reported(void **state)
 {
 	const char *said;
 
-	assert_string_equal(checked("ADVERB_WITHOUT", "credits,adaptive"), "");
-	said = checked("ADVERB_WITHOUT", "credits,polling");
+	assert_string_equal(printed_for("ADVERB_WITHOUT", "credits,adaptive"),
+			    "");
+	said = printed_for("ADVERB_WITHOUT", "credits,polling");
 	assert_non_null(strstr(said, "ADVERB_WITHOUT: \"polling\""));
 	assert_non_null(strstr(said, "credits, acks, eager, mapped and"));
 	unsetenv("ADVERB_WITHOUT");
-	assert_string_equal(checked("ADVERB_MPA", "rev1,nocrc"), "");
-	said = checked("ADVERB_MPA", "rev2");
+	assert_string_equal(printed_for("ADVERB_MPA", "rev1,nocrc"), "");
+	said = printed_for("ADVERB_MPA", "rev2");
 	assert_non_null(strstr(said, "ADVERB_MPA: \"rev2\" is not one of"));
 }
 
@@ -108,15 +110,16 @@ static void sctp_is_off_or_named(void **state)
 	unsetenv("ADVERB_MPA");
 	assert_int_equal(env_sctp(&port), ENV_SCTP_OFF);
 	assert_int_equal(port, 0);
-	assert_string_equal(checked("ADVERB_SCTP", "udp"), "");
+	assert_string_equal(printed_for("ADVERB_SCTP", "udp"), "");
 	assert_int_equal(env_sctp(&port), ENV_SCTP_UDP);
 	assert_int_equal(port, 0);
-	assert_string_equal(checked("ADVERB_SCTP", "raw"), "");
+	assert_string_equal(printed_for("ADVERB_SCTP", "raw"), "");
 	assert_int_equal(env_sctp(&port), ENV_SCTP_RAW);
-	assert_string_equal(checked("ADVERB_SCTP", "9899"), "");
+	assert_string_equal(printed_for("ADVERB_SCTP", "9899"), "");
 	assert_int_equal(env_sctp(&port), ENV_SCTP_UDP);
 	assert_int_equal(port, 9899);
-	assert_non_null(strstr(checked("ADVERB_SCTP", "tcp"), "must be udp"));
+	assert_non_null(
+		strstr(printed_for("ADVERB_SCTP", "tcp"), "must be udp"));
 	for (size_t i = 0; i < TEST_COUNT(wrong); i++) {
 		setenv("ADVERB_SCTP", wrong[i], 1);
 		assert_int_equal(env_sctp(&port), ENV_SCTP_WRONG);

@@ -57,7 +57,7 @@ static void two_causes_thrice(void)
 	}
 }
 
-static void silenced(void)
+static void causes_silenced(void)
 {
 	setenv("ADVERB_EXPLAIN", "0", 1);
 	two_causes_thrice();
@@ -79,7 +79,7 @@ static void a_user_that_wants_no_messages_gets_none(void **state)
 {
 	char text[1024];
 
-	said_by(silenced, text, sizeof(text));
+	said_by(causes_silenced, text, sizeof(text));
 	assert_string_equal(text, "");
 }
 

@@ -109,8 +109,8 @@ static void init_directed(struct smp *s, int agent, const uint8_t *path,
 
 /* Sends s, and returns the MAD that comes back, or NULL.  Its bytes stay until
  * the next call. */
-static const uint8_t *exchange(struct world *w, struct end *end,
-			       const struct smp *s)
+static const uint8_t *exchange_mad(struct world *w, struct end *end,
+				   const struct smp *s)
 {
 	static uint8_t answer[SMALL];
 	const uint8_t *message;
@@ -137,7 +137,7 @@ static const uint8_t *set_again(struct world *w, struct smp *s,
 	s->mad[3] = SET;
 	s->mad[64 + 32] &= 0xf0;
 	s->mad[64 + 33] &= 0x0f;
-	return exchange(w, w->a, s);
+	return exchange_mad(w, w->a, s);
 }
 
 static const uint8_t to_b[] = {1, 2};
@@ -153,7 +153,7 @@ static void smps_follow_a_directed_route(void **state)
 		static const uint8_t ports[] = {1, 1, 1};
 
 		init_directed(&s, w->agent, to_b, hops, GET, NODE_INFO, 0);
-		got = exchange(w, w->a, &s);
+		got = exchange_mad(w, w->a, &s);
 		assert_non_null(got);
 		assert_int_equal(got[3], 0x81);
 		assert_int_equal(bytes_get16(got + 4),
@@ -175,7 +175,7 @@ static void a_route_that_leads_nowhere_times_out(void **state)
 	size_t bytes;
 
 	init_directed(&s, w->agent, nowhere, 2, GET, NODE_INFO, 0);
-	assert_null(exchange(w, w->a, &s));
+	assert_null(exchange_mad(w, w->a, &s));
 	assert_int_equal(fabric_deadline(w->f), w->now_ms + 1000);
 	fabric_turn(w->f, w->now_ms + 999);
 	assert_null(fabric_ready(w->f));
@@ -194,7 +194,7 @@ static void set_lid(struct world *w, uint8_t hops, uint16_t lid)
 	struct smp s;
 
 	init_directed(&s, w->agent, to_b, hops, GET, PORT_INFO, 0);
-	got = exchange(w, w->a, &s);
+	got = exchange_mad(w, w->a, &s);
 	assert_non_null(got);
 	memcpy(s.mad + 64, got + 64, 64);
 	bytes_put16(s.mad + 64 + 16, lid);
@@ -202,7 +202,7 @@ static void set_lid(struct world *w, uint8_t hops, uint16_t lid)
 	s.mad[3] = SET;
 	s.mad[64 + 32] &= 0xf0;
 	s.mad[64 + 33] &= 0x0f;
-	got = exchange(w, w->a, &s);
+	got = exchange_mad(w, w->a, &s);
 	assert_non_null(got);
 	assert_int_equal(bytes_get16(got + 4), 0x8000);
 	assert_int_equal(bytes_get16(got + 64 + 16), lid);
@@ -215,13 +215,13 @@ static void set_state(struct world *w, uint8_t hops, uint32_t port, uint8_t to,
 	struct smp s;
 
 	init_directed(&s, w->agent, to_b, hops, GET, PORT_INFO, port);
-	got = exchange(w, w->a, &s);
+	got = exchange_mad(w, w->a, &s);
 	assert_non_null(got);
 	memcpy(s.mad + 64, got + 64, 64);
 	s.mad[3] = SET;
 	s.mad[64 + 32] = (uint8_t)((got[64 + 32] & 0xf0) | to);
 	s.mad[64 + 33] &= 0x0f;
-	got = exchange(w, w->a, &s);
+	got = exchange_mad(w, w->a, &s);
 	assert_non_null(got);
 	assert_int_equal(bytes_get16(got + 4), 0x8000 | status);
 }
@@ -238,13 +238,13 @@ static void configure_subnet(struct world *w)
 	set_lid(w, 2, 3);
 	init_directed(&s, w->agent, to_b, 1, SET, SWITCH_INFO, 0);
 	bytes_put16(s.mad + 64 + 6, 3); /* LinearFDBTop */
-	assert_non_null(exchange(w, w->a, &s));
+	assert_non_null(exchange_mad(w, w->a, &s));
 	init_directed(&s, w->agent, to_b, 1, SET, LFT, 0);
 	memset(s.mad + 64, 0xff, 64);
 	s.mad[64 + 1] = 1;
 	s.mad[64 + 2] = 0;
 	s.mad[64 + 3] = 2;
-	got = exchange(w, w->a, &s);
+	got = exchange_mad(w, w->a, &s);
 	assert_non_null(got);
 	for (uint8_t state = 3; state <= 4; state++) {
 		set_state(w, 0, 1, state, 0);
@@ -292,17 +292,17 @@ static void datagrams_follow_lids_once_ports_are_active(void **state)
 	init_mad(&s, agent, PERF, GET, 0x12, 0);
 	s.mad[64 + 1] = 1; /* PortSelect */
 	address_to(&s, 3, 1);
-	assert_null(exchange(w, w->a, &s));
+	assert_null(exchange_mad(w, w->a, &s));
 	configure_subnet(w);
-	got = exchange(w, w->a, &s);
+	got = exchange_mad(w, w->a, &s);
 	assert_non_null(got);
 	assert_int_equal(bytes_get16(got + 4), 0);
 	assert_true(bytes_get32(got + 64 + 36) > 0); /* PortRcvPkts */
 	/* a switch, and a wrong Q_Key */
 	address_to(&s, 2, 1);
-	assert_non_null(exchange(w, w->a, &s));
+	assert_non_null(exchange_mad(w, w->a, &s));
 	bytes_put32(s.bytes + 24, 1);
-	assert_null(exchange(w, w->a, &s));
+	assert_null(exchange_mad(w, w->a, &s));
 }
 
 static void requests_go_to_the_agent_that_registered(void **state)
@@ -328,7 +328,7 @@ static void requests_go_to_the_agent_that_registered(void **state)
 	init_mad(&s, client, 0x32, GET, 0, 0);
 	bytes_put24(s.mad + 37, 0x001405);
 	address_to(&s, 3, 1);
-	assert_null(exchange(w, w->a, &s));
+	assert_null(exchange_mad(w, w->a, &s));
 	message = fabric_fetch(w->b, &bytes);
 	assert_non_null(message);
 	assert_int_equal(bytes, SMALL);
@@ -353,7 +353,7 @@ static void requests_go_to_the_agent_that_registered(void **state)
 	/* no agent takes requests of another vendor: the fabric answers as the
 	 * kernel does */
 	bytes_put24(s.mad + 37, 0x001406);
-	message = exchange(w, w->a, &s);
+	message = exchange_mad(w, w->a, &s);
 	assert_non_null(message);
 	assert_int_equal(bytes_get16(message + 4), 0x0c);
 }
@@ -372,7 +372,7 @@ static void an_smp_goes_by_lid_and_then_by_route(void **state)
 			      0);
 		bytes_put16(s.mad + 32, 1); /* DrSLID */
 		address_to(&s, 2, 0);
-		got = exchange(w, w->a, &s);
+		got = exchange_mad(w, w->a, &s);
 		assert_non_null(got);
 		assert_int_equal(bytes_get64(got + 64 + 12),
 				 hops ? 0x100002 : 0x200000);
@@ -393,7 +393,7 @@ static void a_manager_shows_is_sm_and_takes_sm_info(void **state)
 	int agent;
 
 	init_directed(&s, w->agent, to_b, 2, GET, SM_INFO, 0);
-	got = exchange(w, w->a, &s);
+	got = exchange_mad(w, w->a, &s);
 	assert_int_equal(bytes_get16(got + 4), 0x800c);
 	agent = fabric_register(w->b, &asked);
 	assert_true(agent >= 0);
@@ -403,7 +403,7 @@ static void a_manager_shows_is_sm_and_takes_sm_info(void **state)
 	assert_true(port.guids[0]);
 	assert_int_equal(port.guids[1], 0);
 	assert_true(port.capabilities & 2);
-	assert_null(exchange(w, w->a, &s));
+	assert_null(exchange_mad(w, w->a, &s));
 	assert_non_null(fabric_fetch(w->b, &bytes));
 	fabric_unregister(w->b, (uint32_t)agent);
 	fabric_show_port(fabric_find(w->f, "B"), 1, &port);
@@ -417,7 +417,7 @@ static void an_mkey_protects_its_port(void **state)
 	struct smp s;
 
 	init_directed(&s, w->agent, to_b, 2, GET, PORT_INFO, 0);
-	got = exchange(w, w->a, &s);
+	got = exchange_mad(w, w->a, &s);
 	memcpy(s.mad + 64, got + 64, 64);
 	bytes_put64(s.mad + 64, 7);	  /* M_Key */
 	bytes_put16(s.mad + 64 + 26, 10); /* lease: 10 s */
@@ -425,27 +425,27 @@ static void an_mkey_protects_its_port(void **state)
 	assert_non_null(set_again(w, &s, s.mad));
 	/* without the key, a Get does not show it, and a Set is dropped */
 	init_directed(&s, w->agent, to_b, 2, GET, PORT_INFO, 0);
-	got = exchange(w, w->a, &s);
+	got = exchange_mad(w, w->a, &s);
 	assert_non_null(got);
 	assert_int_equal(bytes_get64(got + 64), 0);
 	assert_null(set_again(w, &s, got));
 	bytes_put64(s.mad + 24, 7);
 	s.mad[3] = GET;
-	got = exchange(w, w->a, &s);
+	got = exchange_mad(w, w->a, &s);
 	assert_non_null(got);
 	assert_int_equal(bytes_get64(got + 64), 7);
 	assert_int_equal(bytes_get16(got + 64 + 44), 1); /* violations */
 	/* if no request has the right key until the lease ends, the level
 	 * becomes 0 */
 	init_directed(&s, w->agent, to_b, 2, GET, PORT_INFO, 0);
-	got = exchange(w, w->a, &s);
+	got = exchange_mad(w, w->a, &s);
 	assert_null(set_again(w, &s, got));
 	w->now_ms += 10000;
 	fabric_turn(w->f, w->now_ms);
 	while (fabric_fetch(w->a, &(size_t){0}))
 		fabric_fetched(w->a);
 	init_directed(&s, w->agent, to_b, 2, GET, PORT_INFO, 0);
-	got = exchange(w, w->a, &s);
+	got = exchange_mad(w, w->a, &s);
 	assert_non_null(got);
 	assert_int_equal(got[64 + 34] >> 6, 0);
 }
@@ -466,12 +466,12 @@ static void a_switch_traps_until_it_is_repressed(void **state)
 	agent = fabric_register(w->a, &asked);
 	assert_true(agent >= 0);
 	init_directed(&s, w->agent, to_b, 1, GET, PORT_INFO, 2);
-	message = exchange(w, w->a, &s);
+	message = exchange_mad(w, w->a, &s);
 	memcpy(s.mad + 64, message + 64, 64);
 	s.mad[3] = SET;
 	s.mad[64 + 32] &= 0xf0;
 	s.mad[64 + 33] = (uint8_t)((s.mad[64 + 33] & 0x0f) | 3 << 4); /* off */
-	assert_non_null(exchange(w, w->a, &s));
+	assert_non_null(exchange_mad(w, w->a, &s));
 	fabric_turn(w->f, w->now_ms);
 	for (int i = 0; i < 2; i++) {
 		message = fabric_fetch(w->a, &bytes);
@@ -512,7 +512,7 @@ static void rmpp_joins_segments(void **state)
 	init_mad(&s, client, SA, 0x12, 0x11, 0);
 	s.mad[2] = 2;
 	address_to(&s, 3, 1);
-	assert_null(exchange(w, w->a, &s));
+	assert_null(exchange_mad(w, w->a, &s));
 	message = fabric_fetch(w->b, &bytes);
 	assert_non_null(message);
 	assert_int_equal(message[0], server);

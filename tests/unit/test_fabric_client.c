@@ -65,7 +65,7 @@ static void an_answer_leaves_no_descriptor(void **state)
 
 /* Returns the result for an answer that came with a descriptor, which must be
  * closed. */
-static int refused(const struct fabric_proto *answer, size_t size)
+static int refusal_of(const struct fabric_proto *answer, size_t size)
 {
 	struct brought b = brought_new();
 	int fd, err = ask_with(&b, answer, size, 1, &fd);
@@ -80,22 +80,22 @@ static void an_answer_of_another_form_is_refused(void **state)
 {
 	struct fabric_proto answer = good_answer();
 
-	assert_int_equal(refused(&answer, sizeof(answer) - 1), -EPROTO);
+	assert_int_equal(refusal_of(&answer, sizeof(answer) - 1), -EPROTO);
 	answer.version++;
-	assert_int_equal(refused(&answer, sizeof(answer)), -EPROTO);
+	assert_int_equal(refusal_of(&answer, sizeof(answer)), -EPROTO);
 	answer = good_answer();
 	answer.kind = FABRIC_PROTO_PORT;
-	assert_int_equal(refused(&answer, sizeof(answer)), -EPROTO);
+	assert_int_equal(refusal_of(&answer, sizeof(answer)), -EPROTO);
 	answer = good_answer();
 	answer.err = 5;
-	assert_int_equal(refused(&answer, sizeof(answer)), -EPROTO);
+	assert_int_equal(refusal_of(&answer, sizeof(answer)), -EPROTO);
 	/* the caller may negate an -errno */
 	answer.err = INT32_MIN;
-	assert_int_equal(refused(&answer, sizeof(answer)), -EPROTO);
+	assert_int_equal(refusal_of(&answer, sizeof(answer)), -EPROTO);
 	answer.err = -4096;
-	assert_int_equal(refused(&answer, sizeof(answer)), -EPROTO);
+	assert_int_equal(refusal_of(&answer, sizeof(answer)), -EPROTO);
 	answer.err = -ENODEV;
-	assert_int_equal(refused(&answer, sizeof(answer)), -ENODEV);
+	assert_int_equal(refusal_of(&answer, sizeof(answer)), -ENODEV);
 }
 
 static void a_lack_of_descriptors_is_no_wrong_answer(void **state)

@@ -62,7 +62,7 @@ static const char net_text[] = "Switch 8 \"S\"\n"
 			       "Hca 1 \"B\"\n[1] \"S\"[2]\n\n"
 			       "Hca 1 \"M\"\n[1] \"S\"[3]\n";
 
-static void activate(struct node *node, uint32_t number, uint16_t lid)
+static void activate_port(struct node *node, uint32_t number, uint16_t lid)
 {
 	struct port *port = &node->ports[number];
 
@@ -72,15 +72,15 @@ static void activate(struct node *node, uint32_t number, uint16_t lid)
 }
 
 /* Sets the subnet as a subnet manager sets it. */
-static void configure(struct fabric *f)
+static void configure_subnet(struct fabric *f)
 {
 	struct node *s = fabric_find(f, "S"), *a = fabric_find(f, "A");
 	struct node *b = fabric_find(f, "B");
 
-	activate(a, 1, LID_A1);
-	activate(b, 1, LID_B);
-	activate(fabric_find(f, "M"), 1, LID_SM);
-	activate(a, 2, LID_A2);
+	activate_port(a, 1, LID_A1);
+	activate_port(b, 1, LID_B);
+	activate_port(fabric_find(f, "M"), 1, LID_SM);
+	activate_port(a, 2, LID_A2);
 	b->ports[1].guids[1] = OTHER_GUID;
 	bytes_put16(s->switch_info + 6, LID_A2);
 	for (uint8_t i = 1; i <= 4; i++) {
@@ -89,7 +89,7 @@ static void configure(struct fabric *f)
 	}
 }
 
-static _Noreturn void serve(int listener)
+static _Noreturn void serve_fabric(int listener)
 {
 	struct fabric_capture capture = {0};
 	struct net_error error;
@@ -101,7 +101,7 @@ static _Noreturn void serve(int listener)
 		_exit(3);
 	f = fabric_new(&net);
 	net_free(&net);
-	configure(f);
+	configure_subnet(f);
 	err = fabric_server_run(f, listener, path, &capture);
 	fabric_free(f);
 	_exit(err ? 4 : 0);
@@ -128,13 +128,13 @@ static int start_server(void **state)
 	server = fork();
 	if (!server) {
 		test_begin_child(parent);
-		serve(fd);
+		serve_fabric(fd);
 	}
 	close(fd);
 	return 0;
 }
 
-static int join(void)
+static int join_fabric(void)
 {
 	int fd = fabric_client_connect(path, 60000);
 
@@ -142,7 +142,7 @@ static int join(void)
 	return fd;
 }
 
-static int ask(int fd, struct fabric_proto *m, int *given)
+static int ask_fabric(int fd, struct fabric_proto *m, int *given)
 {
 	return fabric_client_ask(fd, m, given);
 }
@@ -151,9 +151,9 @@ static int ask(int fd, struct fabric_proto *m, int *given)
 static int stop_server(void **state)
 {
 	struct fabric_proto m = {.kind = FABRIC_PROTO_STOP};
-	int fd = join(), status = -1;
+	int fd = join_fabric(), status = -1;
 
-	ask(fd, &m, NULL);
+	ask_fabric(fd, &m, NULL);
 	close(fd);
 	waitpid(server, &status, 0);
 	*strrchr(path, '/') = '\0';
@@ -167,7 +167,7 @@ static struct fabric_port port_of(int fd, const char *host, uint32_t number)
 	struct fabric_proto m = {.kind = FABRIC_PROTO_PORT, .number = number};
 
 	strcpy(m.host, host);
-	assert_int_equal(ask(fd, &m, NULL), 0);
+	assert_int_equal(ask_fabric(fd, &m, NULL), 0);
 	return m.port;
 }
 
@@ -193,11 +193,11 @@ static struct program run_program(const char *host, uint32_t number,
 				  uint32_t index)
 {
 	struct fabric_proto m = {.kind = FABRIC_PROTO_CM};
-	struct program p = {.fabric = join()};
+	struct program p = {.fabric = join_fabric()};
 
 	read_gid(p.fabric, host, number, index, p.gid);
 	memcpy(m.gid, p.gid, 16);
-	assert_int_equal(ask(p.fabric, &m, &p.cm), 0);
+	assert_int_equal(ask_fabric(p.fabric, &m, &p.cm), 0);
 	assert_true(p.cm >= 0);
 	return p;
 }
@@ -213,7 +213,7 @@ static void end_program(struct program *p)
 	close_both(p->cm, p->fabric);
 }
 
-static struct cmproto take(const struct program *p)
+static struct cmproto take_message(const struct program *p)
 {
 	struct pollfd wait = {.fd = p->cm, .events = POLLIN};
 	struct cmproto m;
@@ -227,7 +227,7 @@ static struct cmproto take(const struct program *p)
 static struct cmproto take_event(const struct program *p,
 				 enum cmproto_event event)
 {
-	struct cmproto m = take(p);
+	struct cmproto m = take_message(p);
 
 	assert_int_equal(m.kind, CMPROTO_EVENT);
 	assert_int_equal(m.event, event);
@@ -249,8 +249,8 @@ static struct cmproto request_of(const struct program *p,
 	return m;
 }
 
-static void post(const struct program *p, struct cmproto m,
-		 enum cmproto_kind kind, uint32_t id)
+static void post_message(const struct program *p, struct cmproto m,
+			 enum cmproto_kind kind, uint32_t id)
 {
 	static uint32_t serial;
 
@@ -262,11 +262,11 @@ static void post(const struct program *p, struct cmproto m,
 	assert_int_equal(send(p->cm, &m, sizeof(m), MSG_NOSIGNAL), sizeof(m));
 }
 
-static struct cmproto call(const struct program *p, struct cmproto m,
-			   enum cmproto_kind kind, uint32_t id)
+static struct cmproto call_cm(const struct program *p, struct cmproto m,
+			      enum cmproto_kind kind, uint32_t id)
 {
-	post(p, m, kind, id);
-	m = take(p);
+	post_message(p, m, kind, id);
+	m = take_message(p);
 	assert_int_equal(m.kind, CMPROTO_DONE);
 	return m;
 }
@@ -274,7 +274,7 @@ static struct cmproto call(const struct program *p, struct cmproto m,
 static void call_ok(const struct program *p, struct cmproto m,
 		    enum cmproto_kind kind, uint32_t id)
 {
-	assert_int_equal(call(p, m, kind, id).err, 0);
+	assert_int_equal(call_cm(p, m, kind, id).err, 0);
 }
 
 static void bind_port(struct program *p, bool is_datagram)
@@ -282,7 +282,7 @@ static void bind_port(struct program *p, bool is_datagram)
 	struct cmproto m = request_of(p, NULL);
 
 	m.is_datagram = is_datagram;
-	m = call(p, m, CMPROTO_BIND, 0);
+	m = call_cm(p, m, CMPROTO_BIND, 0);
 	assert_int_equal(m.err, 0);
 	p->object = m.new_id;
 	p->port = m.at.local_port;
@@ -303,14 +303,14 @@ static struct sa run_sa(void)
 {
 	struct fabric_proto m = {
 		.kind = FABRIC_PROTO_OPEN, .number = 1, .host = "M"};
-	struct sa sa = {.fabric = join()};
+	struct sa sa = {.fabric = join_fabric()};
 
-	assert_int_equal(ask(sa.fabric, &m, &sa.umad), 0);
+	assert_int_equal(ask_fabric(sa.fabric, &m, &sa.umad), 0);
 	m = (struct fabric_proto){.kind = FABRIC_PROTO_REGISTER,
 				  .agent = {.mgmt_class = CLASS_SA,
 					    .class_version = 2,
 					    .methods = {1 << METHOD_GET}}};
-	assert_int_equal(ask(sa.fabric, &m, NULL), 0);
+	assert_int_equal(ask_fabric(sa.fabric, &m, NULL), 0);
 	return sa;
 }
 
@@ -375,9 +375,9 @@ static struct cmproto ask_route(const struct program *p, const struct sa *sa,
 	struct cmproto m = request_of(p, peer);
 
 	m.path.pkey = 0xffff;
-	post(p, m, CMPROTO_ROUTE, 0);
+	post_message(p, m, CMPROTO_ROUTE, 0);
 	answer_query(sa);
-	m = take(p);
+	m = take_message(p);
 	assert_int_equal(m.kind, CMPROTO_DONE);
 	return m;
 }
@@ -413,8 +413,8 @@ static void assert_path(const struct cmproto_path *by, uint16_t local,
 
 /* Connects a with the listener of b, up to the RTU.  Returns the object of b's
  * end. */
-static uint32_t establish(struct program *a, const struct program *b,
-			  const struct sa *sa, uint16_t from, uint16_t to)
+static uint32_t begin_pair(struct program *a, const struct program *b,
+			   const struct sa *sa, uint16_t from, uint16_t to)
 {
 	struct cmproto m = ask_route(a, sa, b->gid);
 	uint32_t accepted;
@@ -433,7 +433,7 @@ static uint32_t establish(struct program *a, const struct program *b,
 	assert_int_equal(m.private_data[0], 0x5a);
 	assert_int_equal(m.private_data[PRIVATE_REQ - 1], 0x5a);
 	accepted = m.new_id;
-	post(b, m, CMPROTO_TAKEN, accepted);
+	post_message(b, m, CMPROTO_TAKEN, accepted);
 	m = (struct cmproto){.qp.qpn = 0x8001};
 	call_ok(b, m, CMPROTO_ACCEPT, accepted);
 	m = take_event(a, CMPROTO_RESPONSE);
@@ -443,8 +443,8 @@ static uint32_t establish(struct program *a, const struct program *b,
 	return accepted;
 }
 
-static void disconnect(const struct program *a, const struct program *b,
-		       uint32_t accepted)
+static void end_pair(const struct program *a, const struct program *b,
+		     uint32_t accepted)
 {
 	call_ok(a, (struct cmproto){0}, CMPROTO_DISCONNECT, a->object);
 	take_event(b, CMPROTO_DISCONNECTED);
@@ -459,7 +459,7 @@ static void programs_of_two_hosts_connect(void **state)
 
 	listen_at(&b, false);
 	for (int i = 0; i < 3; i++)
-		disconnect(&a, &b, establish(&a, &b, &sa, LID_A1, LID_B));
+		end_pair(&a, &b, begin_pair(&a, &b, &sa, LID_A1, LID_B));
 	end_program(&a);
 	end_program(&b);
 	end_sa(&sa);
@@ -471,7 +471,7 @@ static void two_ports_of_a_host_connect(void **state)
 	struct sa sa = run_sa();
 
 	listen_at(&b, false);
-	disconnect(&a, &b, establish(&a, &b, &sa, LID_A1, LID_A2));
+	end_pair(&a, &b, begin_pair(&a, &b, &sa, LID_A1, LID_A2));
 	end_program(&a);
 	end_program(&b);
 	end_sa(&sa);
@@ -483,7 +483,7 @@ static void a_port_connects_to_itself(void **state)
 	struct sa sa = run_sa();
 
 	listen_at(&b, false);
-	disconnect(&a, &b, establish(&a, &b, &sa, LID_A1, LID_A1));
+	end_pair(&a, &b, begin_pair(&a, &b, &sa, LID_A1, LID_A1));
 	end_program(&a);
 	end_program(&b);
 	end_sa(&sa);
@@ -495,10 +495,10 @@ static void a_listener_is_found_by_its_second_gid(void **state)
 	struct sa sa = run_sa();
 
 	listen_at(&b, false);
-	disconnect(&a, &b, establish(&a, &b, &sa, LID_A1, LID_B));
+	end_pair(&a, &b, begin_pair(&a, &b, &sa, LID_A1, LID_B));
 	/* and b connects from that GID */
 	listen_at(&a, false);
-	disconnect(&b, &a, establish(&b, &a, &sa, LID_B, LID_A1));
+	end_pair(&b, &a, begin_pair(&b, &a, &sa, LID_B, LID_A1));
 	end_program(&a);
 	end_program(&b);
 	end_sa(&sa);
@@ -513,7 +513,7 @@ static void the_peer_of_a_program_that_ends_is_disconnected(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct program a = run_program("A", 1, 0);
 
-		establish(&a, &b, &sa, LID_A1, LID_B);
+		begin_pair(&a, &b, &sa, LID_A1, LID_B);
 		/* either of the two ends the program's conversations */
 		close(i ? a.fabric : a.cm);
 		take_event(&b, CMPROTO_DISCONNECTED);
@@ -587,7 +587,7 @@ static int route_error(const struct program *p, const uint8_t peer[16])
 	struct cmproto m = request_of(p, peer);
 
 	m.timeout = SHORT_TIMEOUT;
-	return call(p, m, CMPROTO_ROUTE, 0).err;
+	return call_cm(p, m, CMPROTO_ROUTE, 0).err;
 }
 
 static void a_route_fails_for_the_reason_that_the_error_says(void **state)
@@ -621,15 +621,15 @@ static void the_answer_for_a_program_that_has_ended_is_lost(void **state)
 	struct cmproto m = request_of(&a, a.gid);
 
 	m.path.pkey = 0xffff;
-	post(&a, m, CMPROTO_ROUTE, 0);
-	post(&b, m, CMPROTO_ROUTE, 0);
+	post_message(&a, m, CMPROTO_ROUTE, 0);
+	post_message(&b, m, CMPROTO_ROUTE, 0);
 	/* the fabric has read both messages when it answers the next ones */
-	assert_int_equal(call(&a, m, CMPROTO_LISTEN, 0).err, -ENOENT);
-	assert_int_equal(call(&b, m, CMPROTO_LISTEN, 0).err, -ENOENT);
+	assert_int_equal(call_cm(&a, m, CMPROTO_LISTEN, 0).err, -ENOENT);
+	assert_int_equal(call_cm(&b, m, CMPROTO_LISTEN, 0).err, -ENOENT);
 	end_program(&a);
 	for (int i = 0; i < 2; i++)
 		answer_query(&sa);
-	assert_int_equal(take(&b).err, 0);
+	assert_int_equal(take_message(&b).err, 0);
 	end_program(&b);
 	end_sa(&sa);
 }
@@ -642,10 +642,10 @@ static void the_open_queries_of_a_program_are_bounded(void **state)
 	struct cmproto m = request_of(&a, a.gid);
 
 	for (int i = 0; i < FABRIC_CM_QUERIES; i++)
-		post(&a, m, CMPROTO_ROUTE, 0);
-	assert_int_equal(call(&a, m, CMPROTO_ROUTE, 0).err, -ENOBUFS);
+		post_message(&a, m, CMPROTO_ROUTE, 0);
+	assert_int_equal(call_cm(&a, m, CMPROTO_ROUTE, 0).err, -ENOBUFS);
 	for (int i = 0; i < FABRIC_CM_QUERIES; i++)
-		assert_int_equal(take(&a).err, -ETIMEDOUT);
+		assert_int_equal(take_message(&a).err, -ETIMEDOUT);
 	end_program(&a);
 	end_sa(&sa);
 }
@@ -680,10 +680,10 @@ static void messages_that_are_garbage_end_only_their_program(void **state)
 	/* the addresses of a host of a fabric are GIDs */
 	m = request_of(&c, NULL);
 	m.is_ib = false;
-	post(&c, m, CMPROTO_BIND, 0);
-	m = take(&c);
+	post_message(&c, m, CMPROTO_BIND, 0);
+	m = take_message(&c);
 	while (m.serial == UINT32_MAX) /* of the messages before */
-		m = take(&c);
+		m = take_message(&c);
 	assert_int_equal(m.err, -EINVAL);
 	bind_port(&c, false);
 	end_program(&a);
@@ -727,13 +727,13 @@ static void a_connection_has_one_client_at_a_host_that_exists(void **state)
 	int other = -1;
 
 	memcpy(m.gid, a.gid, 16);
-	assert_int_equal(ask(a.fabric, &m, &other), -EBUSY);
+	assert_int_equal(ask_fabric(a.fabric, &m, &other), -EBUSY);
 	close(a.fabric);
-	a.fabric = join();
+	a.fabric = join_fabric();
 	bytes_put64(m.gid + 8, UNKNOWN_GUID);
-	assert_int_equal(ask(a.fabric, &m, &other), -ENODEV);
+	assert_int_equal(ask_fabric(a.fabric, &m, &other), -ENODEV);
 	memset(m.gid, 0, 16);
-	assert_int_equal(ask(a.fabric, &m, &other), -ENODEV);
+	assert_int_equal(ask_fabric(a.fabric, &m, &other), -ENODEV);
 	end_program(&a);
 }
 
@@ -750,16 +750,16 @@ static void the_programs_of_a_host_are_bounded(void **state)
 		SKIP_FOR("the limit on open files (ulimit -Hn) is too low");
 	for (int i = 0; i < FABRIC_CM_CLIENTS; i++)
 		others[i] = run_program("B", 1, 0);
-	fd = join();
+	fd = join_fabric();
 	memcpy(m.gid, others[0].gid, 16);
-	assert_int_equal(ask(fd, &m, &cm), -EMFILE);
+	assert_int_equal(ask_fabric(fd, &m, &cm), -EMFILE);
 	end_program(&others[0]);
 	/* another connection's answer may come before the server has seen the
 	 * end of this one */
 	do {
 		m.kind = FABRIC_PROTO_CM;
 		memcpy(m.gid, others[1].gid, 16);
-	} while (ask(fd, &m, &cm) == -EMFILE);
+	} while (ask_fabric(fd, &m, &cm) == -EMFILE);
 	assert_true(cm >= 0);
 	close_both(fd, cm);
 	for (int i = 1; i < FABRIC_CM_CLIENTS; i++)
@@ -770,15 +770,15 @@ static void a_program_may_take_the_class_of_the_cm(void **state)
 {
 	struct fabric_proto m = {
 		.kind = FABRIC_PROTO_OPEN, .number = 1, .host = "A"};
-	int fabric = join(), umad;
+	int fabric = join_fabric(), umad;
 	struct program a;
 
-	assert_int_equal(ask(fabric, &m, &umad), 0);
+	assert_int_equal(ask_fabric(fabric, &m, &umad), 0);
 	m = (struct fabric_proto){.kind = FABRIC_PROTO_REGISTER,
 				  .agent = {.mgmt_class = CMMSG_CLASS,
 					    .class_version = 2,
 					    .methods = {1 << 3}}};
-	assert_int_equal(ask(fabric, &m, NULL), 0);
+	assert_int_equal(ask_fabric(fabric, &m, NULL), 0);
 	a = run_program("A", 1, 0);
 	bind_port(&a, false);
 	end_program(&a);

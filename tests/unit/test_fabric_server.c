@@ -41,7 +41,7 @@ int __wrap_accept4(int fd, struct sockaddr *a, socklen_t *n, int flags)
 	return __real_accept4(fd, a, n, flags);
 }
 
-static struct sockaddr_un address(void)
+static struct sockaddr_un socket_address(void)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 
@@ -51,7 +51,7 @@ static struct sockaddr_un address(void)
 
 static int listen_here(void)
 {
-	struct sockaddr_un a = address();
+	struct sockaddr_un a = socket_address();
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC,
 			0);
 
@@ -62,7 +62,7 @@ static int listen_here(void)
 }
 
 /* In the child: serves until the fabric is stopped. */
-static _Noreturn void serve(int listener, bool has_few_files)
+static _Noreturn void serve_fabric(int listener, bool has_few_files)
 {
 	static const char text[] = "Switch 8 \"S\"\n"
 				   "[1] \"H\"[1]\n"
@@ -85,21 +85,21 @@ static _Noreturn void serve(int listener, bool has_few_files)
 	_exit(fabric_server_run(f, listener, path, &capture) ? 4 : 0);
 }
 
-static pid_t start(bool has_few_files)
+static pid_t start_fabric(bool has_few_files)
 {
 	int listener = listen_here();
 	pid_t child = fork();
 
 	assert_true(child >= 0);
 	if (!child)
-		serve(listener, has_few_files);
+		serve_fabric(listener, has_few_files);
 	close(listener);
 	return child;
 }
 
-static int join(void)
+static int join_fabric(void)
 {
-	struct sockaddr_un a = address();
+	struct sockaddr_un a = socket_address();
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	assert_true(fd >= 0);
@@ -107,7 +107,7 @@ static int join(void)
 	return fd;
 }
 
-static void ask(int fd, uint32_t kind)
+static void ask_fabric(int fd, uint32_t kind)
 {
 	struct fabric_proto m = {.version = FABRIC_PROTO_VERSION, .kind = kind};
 
@@ -143,16 +143,16 @@ static void assert_ended(pid_t child)
 static void a_stopped_fabric_removes_its_path_first(void **state)
 {
 	static int others[900];
-	pid_t child = start(false);
-	int fd = join();
+	pid_t child = start_fabric(false);
+	int fd = join_fabric();
 
-	ask(fd, FABRIC_PROTO_CA);
+	ask_fabric(fd, FABRIC_PROTO_CA);
 	take_answer(fd);
 	for (size_t i = 0; i < TEST_COUNT(others); i++)
-		others[i] = join();
-	ask(others[TEST_COUNT(others) - 1], FABRIC_PROTO_CA);
+		others[i] = join_fabric();
+	ask_fabric(others[TEST_COUNT(others) - 1], FABRIC_PROTO_CA);
 	take_answer(others[TEST_COUNT(others) - 1]);
-	ask(fd, FABRIC_PROTO_STOP);
+	ask_fabric(fd, FABRIC_PROTO_STOP);
 	take_answer(fd);
 	await_end(fd);
 	assert_int_equal(access(path, F_OK), -1);
@@ -163,19 +163,19 @@ static void a_stopped_fabric_removes_its_path_first(void **state)
 
 static void the_socket_of_another_fabric_stays(void **state)
 {
-	pid_t child = start(false), other;
-	int fd = join();
+	pid_t child = start_fabric(false), other;
+	int fd = join_fabric();
 
-	ask(fd, FABRIC_PROTO_CA);
+	ask_fabric(fd, FABRIC_PROTO_CA);
 	take_answer(fd);
 	assert_int_equal(unlink(path), 0);
-	other = start(false);
-	ask(fd, FABRIC_PROTO_STOP);
+	other = start_fabric(false);
+	ask_fabric(fd, FABRIC_PROTO_STOP);
 	take_answer(fd);
 	await_end(fd);
 	assert_ended(child);
-	fd = join(); /* with the other fabric */
-	ask(fd, FABRIC_PROTO_STOP);
+	fd = join_fabric(); /* with the other fabric */
+	ask_fabric(fd, FABRIC_PROTO_STOP);
 	take_answer(fd);
 	await_end(fd);
 	assert_ended(other);
@@ -191,18 +191,18 @@ static bool has_answer(int fd)
 /* More programs connect than the server has descriptors for. */
 static void connections_wait_for_descriptors(void **state)
 {
-	pid_t child = start(true);
+	pid_t child = start_fabric(true);
 	int fds[MANY], served = 0;
 	uint32_t before;
 
 	for (int i = 0; i < MANY; i++) {
-		fds[i] = join();
-		ask(fds[i], FABRIC_PROTO_CA);
+		fds[i] = join_fabric();
+		ask_fabric(fds[i], FABRIC_PROTO_CA);
 	}
 	/* after TURNS answers, the server has accepted all that it can */
 	take_answer(fds[0]);
 	for (int i = 0; i < TURNS; i++) {
-		ask(fds[0], FABRIC_PROTO_CA);
+		ask_fabric(fds[0], FABRIC_PROTO_CA);
 		take_answer(fds[0]);
 	}
 	for (int i = 1; i < MANY; i++)
@@ -210,7 +210,7 @@ static void connections_wait_for_descriptors(void **state)
 	assert_true(served > SOFT && served < HARD);
 	before = __atomic_load_n(accepts, __ATOMIC_RELAXED);
 	for (int i = 0; i < TURNS; i++) {
-		ask(fds[0], FABRIC_PROTO_CA);
+		ask_fabric(fds[0], FABRIC_PROTO_CA);
 		take_answer(fds[0]);
 	}
 	assert_int_equal(__atomic_load_n(accepts, __ATOMIC_RELAXED), before);
@@ -219,7 +219,7 @@ static void connections_wait_for_descriptors(void **state)
 		take_answer(fds[i]);
 		close(fds[i]);
 	}
-	ask(fds[0], FABRIC_PROTO_STOP);
+	ask_fabric(fds[0], FABRIC_PROTO_STOP);
 	take_answer(fds[0]);
 	await_end(fds[0]);
 	assert_ended(child);
@@ -237,34 +237,35 @@ static struct fabric_proto ask_port(int fd, uint32_t kind, uint32_t port,
 	return m;
 }
 
-static int refusal(int fd, uint32_t kind, uint32_t port)
+static int refusal_of(int fd, uint32_t kind, uint32_t port)
 {
 	return ask_port(fd, kind, port, NULL).err;
 }
 
 static void a_connection_has_a_data_end_at_each_port(void **state)
 {
-	pid_t child = start(false);
-	int fd = join(), other = join(), data[3];
+	pid_t child = start_fabric(false);
+	int fd = join_fabric(), other = join_fabric(), data[3];
 	struct fabric_proto m;
 
 	m = ask_port(other, FABRIC_PROTO_DATA, 2, &data[0]);
 	assert_int_equal(m.number, 1);
-	assert_int_equal(refusal(fd, FABRIC_PROTO_JOIN, 2), -EINVAL);
+	assert_int_equal(refusal_of(fd, FABRIC_PROTO_JOIN, 2), -EINVAL);
 	for (uint32_t port = 1; port <= 2; port++) {
 		m = ask_port(fd, FABRIC_PROTO_DATA, port, &data[port]);
 		assert_int_equal(m.err, 0);
 		assert_int_equal(m.number, 2);
-		assert_int_equal(refusal(fd, FABRIC_PROTO_DATA, port), -EBUSY);
-		assert_int_equal(refusal(fd, FABRIC_PROTO_JOIN, port), 0);
+		assert_int_equal(refusal_of(fd, FABRIC_PROTO_DATA, port),
+				 -EBUSY);
+		assert_int_equal(refusal_of(fd, FABRIC_PROTO_JOIN, port), 0);
 	}
-	assert_int_equal(refusal(fd, FABRIC_PROTO_DATA, 0), -ENODEV);
-	assert_int_equal(refusal(fd, FABRIC_PROTO_DATA, 4), -ENODEV);
-	assert_int_equal(refusal(fd, FABRIC_PROTO_DATA, 5), -ENODEV);
-	assert_int_equal(refusal(fd, FABRIC_PROTO_JOIN, 3), -EINVAL);
+	assert_int_equal(refusal_of(fd, FABRIC_PROTO_DATA, 0), -ENODEV);
+	assert_int_equal(refusal_of(fd, FABRIC_PROTO_DATA, 4), -ENODEV);
+	assert_int_equal(refusal_of(fd, FABRIC_PROTO_DATA, 5), -ENODEV);
+	assert_int_equal(refusal_of(fd, FABRIC_PROTO_JOIN, 3), -EINVAL);
 	for (int i = 0; i < 3; i++)
 		close(data[i]);
-	ask(fd, FABRIC_PROTO_STOP);
+	ask_fabric(fd, FABRIC_PROTO_STOP);
 	take_answer(fd);
 	await_end(fd);
 	close(other);
@@ -285,25 +286,25 @@ static void the_number_of_connections_is_bounded(void **state)
 		SKIP_FOR("the limit on open files (ulimit -Hn) is too low");
 	files.rlim_cur = files.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
-	child = start(false);
-	fd = join();
+	child = start_fabric(false);
+	fd = join_fabric();
 	for (int i = 0; i < MOST - 1; i++)
-		others[i] = join();
-	ask(others[MOST - 2], FABRIC_PROTO_CA);
+		others[i] = join_fabric();
+	ask_fabric(others[MOST - 2], FABRIC_PROTO_CA);
 	take_answer(others[MOST - 2]);
-	more = join();
+	more = join_fabric();
 	/* a served connection would have an answer */
 	send(more, &m, sizeof(m), MSG_NOSIGNAL);
 	assert_true(recv(more, &m, sizeof(m), 0) <= 0);
 	close(more);
 	close(others[0]);
 	/* the answer comes in the turn of the close, or in a later one */
-	ask(fd, FABRIC_PROTO_CA);
+	ask_fabric(fd, FABRIC_PROTO_CA);
 	take_answer(fd);
-	others[0] = join();
-	ask(others[0], FABRIC_PROTO_CA);
+	others[0] = join_fabric();
+	ask_fabric(others[0], FABRIC_PROTO_CA);
 	take_answer(others[0]);
-	ask(fd, FABRIC_PROTO_STOP);
+	ask_fabric(fd, FABRIC_PROTO_STOP);
 	take_answer(fd);
 	await_end(fd);
 	for (int i = 0; i < MOST - 1; i++)
@@ -321,7 +322,7 @@ static int meet_as_stranger(void)
 
 	if (setresgid(1, 1, 1) || setresuid(1, 1, 1))
 		return 1;
-	fd = join();
+	fd = join_fabric();
 	if (send(fd, &m, sizeof(m), MSG_NOSIGNAL) > 0 &&
 	    recv(fd, &m, sizeof(m), 0) > 0)
 		return 2;
@@ -336,7 +337,7 @@ static void another_user_is_not_served_and_not_trusted(void **state)
 
 	if (!test_can_be(1))
 		SKIP_FOR(ONE_USER);
-	child = start(false);
+	child = start_fabric(false);
 	assert_int_equal(chmod(path, 0777), 0);
 	*slash = '\0';
 	assert_int_equal(chmod(path, 0755), 0);
@@ -345,8 +346,8 @@ static void another_user_is_not_served_and_not_trusted(void **state)
 	if (!stranger)
 		_exit(meet_as_stranger());
 	assert_ended(stranger);
-	fd = join();
-	ask(fd, FABRIC_PROTO_STOP);
+	fd = join_fabric();
+	ask_fabric(fd, FABRIC_PROTO_STOP);
 	take_answer(fd);
 	await_end(fd);
 	assert_ended(child);

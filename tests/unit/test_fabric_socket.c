@@ -33,13 +33,13 @@ int __wrap_unlink(const char *name);
 int __real_flock(int fd, int how);
 int __wrap_flock(int fd, int how);
 
-static void tell(char what)
+static void tell_news(char what)
 {
 	if (write(news[1], &what, 1) != 1)
 		_exit(9);
 }
 
-static char hear(void)
+static char hear_news(void)
 {
 	char what = 0;
 
@@ -57,7 +57,7 @@ static _Noreturn void be_rival(void)
 	is_rival = true;
 	close(stay[1]);
 	fd = fabric_socket_listen(path);
-	tell(fd < 0 ? GIVES_UP : LISTENS);
+	tell_news(fd < 0 ? GIVES_UP : LISTENS);
 	_exit(read(stay[0], &byte, 1) != 0);
 }
 
@@ -71,7 +71,7 @@ int __wrap_unlink(const char *name)
 		assert_true(rival >= 0);
 		if (!rival)
 			be_rival();
-		tell(hear()); /* for the test, which hears it again */
+		tell_news(hear_news()); /* for the test, which hears it again */
 	}
 	return __real_unlink(name);
 }
@@ -81,7 +81,7 @@ int __wrap_flock(int fd, int how)
 	if (is_rival && !__real_flock(fd, how | LOCK_NB))
 		return 0;
 	if (is_rival)
-		tell(WAITS);
+		tell_news(WAITS);
 	return __real_flock(fd, how);
 }
 
@@ -133,8 +133,8 @@ static void one_of_two_gets_the_path(void **state)
 	fd = fabric_socket_listen(path);
 	assert_false(calls_rival); /* the socket that was left was removed */
 	assert_true(fd >= 0);
-	first = hear();
-	assert_int_equal(first == WAITS ? hear() : first, GIVES_UP);
+	first = hear_news();
+	assert_int_equal(first == WAITS ? hear_news() : first, GIVES_UP);
 	assert_true(leads_to(fd));
 	assert_false(has_lock_file());
 	close(stay[1]);

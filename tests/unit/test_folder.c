@@ -28,7 +28,7 @@ static int tear_down(void **state)
 	return rmdir(base);
 }
 
-static bool exists(const char *name)
+static bool file_exists(const char *name)
 {
 	struct stat s;
 
@@ -60,11 +60,11 @@ static void missing_folders_are_made_only_if_asked_for(void **state)
 	int fd = folder_open(base_fd, "a/b/c", false);
 
 	assert_int_equal(fd, -ENOENT);
-	assert_false(exists("a"));
+	assert_false(file_exists("a"));
 	fd = folder_open(base_fd, "a/b/c", true);
 	assert_true(fd >= 0);
 	close(fd);
-	assert_true(exists("a/b/c"));
+	assert_true(file_exists("a/b/c"));
 	fd = folder_open(base_fd, "a/b/c", false);
 	assert_true(fd >= 0);
 	close(fd);
@@ -117,7 +117,7 @@ static void a_temporary_file_of_a_killed_process_is_replaced(void **state)
 	assert_int_equal(folder_put(base_fd, "file", "new"), 0);
 	read_file("file", text);
 	assert_string_equal(text, "new");
-	assert_false(exists(temp));
+	assert_false(file_exists(temp));
 }
 
 static void a_folder_is_removed_with_its_contents(void **state)
@@ -130,10 +130,10 @@ static void a_folder_is_removed_with_its_contents(void **state)
 	write_file("a/b/c/file");
 	write_file("other");
 	folder_remove(base_fd, "a");
-	assert_false(exists("a"));
-	assert_true(exists("other"));
+	assert_false(file_exists("a"));
+	assert_true(file_exists("other"));
 	folder_remove(base_fd, "other");
-	assert_false(exists("other"));
+	assert_false(file_exists("other"));
 }
 
 static void a_link_is_removed_and_not_what_it_names(void **state)
@@ -145,15 +145,15 @@ static void a_link_is_removed_and_not_what_it_names(void **state)
 	write_file("there/file");
 	assert_int_equal(symlinkat("there", base_fd, "link"), 0);
 	folder_remove(base_fd, "link");
-	assert_false(exists("link"));
-	assert_true(exists("there/file"));
+	assert_false(file_exists("link"));
+	assert_true(file_exists("there/file"));
 }
 
 static void a_negative_descriptor_has_no_contents(void **state)
 {
 	write_file("file");
 	folder_empty(-1);
-	assert_true(exists("file"));
+	assert_true(file_exists("file"));
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -14,7 +14,7 @@ static struct rng rng;
 static uint8_t message[FPDU_ULPDU_MAX + 1], stream[STREAM];
 static uint32_t length; /* bytes of the stream */
 
-static int setup(void **state)
+static int setup_message(void **state)
 {
 	(void)state;
 	rng_init(&rng, 7);
@@ -53,7 +53,7 @@ struct received {
 	enum fpdu_result error;
 };
 
-static void receive(struct received *r, const uint8_t *p, uint32_t n)
+static void receive_bytes(struct received *r, const uint8_t *p, uint32_t n)
 {
 	while (n && !r->error) {
 		struct fpdu_want want = fpdu_rx_want(&r->rx);
@@ -81,7 +81,7 @@ static void receive(struct received *r, const uint8_t *p, uint32_t n)
 	}
 }
 
-static void begin(struct received *r, bool has_crc, bool has_markers)
+static void begin_receive(struct received *r, bool has_crc, bool has_markers)
 {
 	memset(r, 0, sizeof(*r));
 	fpdu_rx_init(&r->rx, has_crc, has_markers);
@@ -155,8 +155,8 @@ static void the_lowest_bits_of_a_marker_are_ignored(void **state)
 	append_fpdu(&tx, 1000);
 	for (uint8_t bits = 0; bits < 8; bits++) {
 		stream[515] = 0xf8 | bits;
-		begin(&r, false, true);
-		receive(&r, stream, length);
+		begin_receive(&r, false, true);
+		receive_bytes(&r, stream, length);
 		assert_int_equal(r.fpdus, bits >= 4);
 		assert_int_equal(r.error, bits >= 4 ? 0 : FPDU_BAD_MARKER);
 	}
@@ -177,11 +177,11 @@ static void each_size_is_received_as_it_was_sent(void **state)
 
 		length = 0;
 		fpdu_tx_init(&tx, crc, markers);
-		begin(&r, crc, markers);
+		begin_receive(&r, crc, markers);
 		for (uint32_t i = 0; i < TEST_COUNT(sizes); i++)
 			append_fpdu(&tx, sizes[i]);
 		append_fpdu(&tx, markers ? FPDU_MARKED_MAX : FPDU_ULPDU_MAX);
-		receive(&r, stream, length);
+		receive_bytes(&r, stream, length);
 		assert_int_equal(r.error, 0);
 		assert_int_equal(r.fpdus, TEST_COUNT(sizes) + 1);
 		for (int i = 0; i < 8; i++)
@@ -209,19 +209,19 @@ static void a_stream_may_be_cut_at_any_byte(void **state)
 		fpdu_tx_init(&tx, true, choice);
 		append_few(&tx);
 		for (uint32_t cut = 1; cut < length; cut++) {
-			begin(&r, true, choice);
-			receive(&r, stream, cut);
-			receive(&r, stream + cut, length - cut);
+			begin_receive(&r, true, choice);
+			receive_bytes(&r, stream, cut);
+			receive_bytes(&r, stream + cut, length - cut);
 			assert_int_equal(r.error, 0);
 			assert_int_equal(r.fpdus, 6);
 		}
 		/* byte by byte, and in parts of random sizes */
 		for (int round = 0; round < 50; round++) {
-			begin(&r, true, choice);
+			begin_receive(&r, true, choice);
 			for (uint32_t at = 0, n; at < length; at += n) {
 				n = round ? 1 + rng_below(&rng, 700) : 1;
 				n = n < length - at ? n : length - at;
-				receive(&r, stream + at, n);
+				receive_bytes(&r, stream + at, n);
 			}
 			assert_int_equal(r.error, 0);
 			assert_int_equal(r.fpdus, 6);
@@ -241,7 +241,7 @@ static void no_flipped_bit_passes(void **state)
 	append_fpdu(&tx, 600);
 	for (uint32_t bit = 0; bit < 8 * length; bit++) {
 		stream[bit / 8] ^= (uint8_t)(1 << bit % 8);
-		begin(&r, true, true);
+		begin_receive(&r, true, true);
 		for (uint32_t at = 0; at < length && !r.error;) {
 			struct fpdu_want want = fpdu_rx_want(&r.rx);
 			enum fpdu_result said;
@@ -280,21 +280,22 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(
 			an_empty_fpdu_has_the_bytes_of_the_specification,
-			setup),
+			setup_message),
 		cmocka_unit_test_setup(
 			markers_stand_at_each_512_bytes_and_tell_the_distance,
-			setup),
+			setup_message),
 		cmocka_unit_test_setup(an_fpdu_has_the_crc_of_the_specification,
-				       setup),
+				       setup_message),
 		cmocka_unit_test_setup(the_lowest_bits_of_a_marker_are_ignored,
-				       setup),
+				       setup_message),
 		cmocka_unit_test_setup(each_size_is_received_as_it_was_sent,
-				       setup),
-		cmocka_unit_test_setup(a_stream_may_be_cut_at_any_byte, setup),
-		cmocka_unit_test_setup(no_flipped_bit_passes, setup),
+				       setup_message),
+		cmocka_unit_test_setup(a_stream_may_be_cut_at_any_byte,
+				       setup_message),
+		cmocka_unit_test_setup(no_flipped_bit_passes, setup_message),
 		cmocka_unit_test_setup(
 			an_fpdu_without_room_is_refused_and_changes_nothing,
-			setup),
+			setup_message),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

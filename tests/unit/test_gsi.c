@@ -24,7 +24,7 @@
 
 #define CM_CLASS 7
 
-static struct inaddr host(uint8_t last)
+static struct inaddr host_address(uint8_t last)
 {
 	return (struct inaddr){
 		.ip = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = last}};
@@ -49,7 +49,7 @@ struct heard {
 	int count;
 };
 
-static void hear(void *user, const struct gsi_mad *m, uint64_t now_ns)
+static void hear_mad(void *user, const struct gsi_mad *m, uint64_t now_ns)
 {
 	struct heard *h = user;
 
@@ -62,9 +62,9 @@ static void hear(void *user, const struct gsi_mad *m, uint64_t now_ns)
 static struct gsi side[2];
 static struct heard heard;
 
-static int setup(void **state)
+static int setup_sides(void **state)
 {
-	struct gsi_agent cm = {CM_CLASS, &heard, hear};
+	struct gsi_agent cm = {CM_CLASS, &heard, hear_mad};
 	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
 	int fd;
 
@@ -76,7 +76,7 @@ static int setup(void **state)
 	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &lo), 0);
 	close(fd);
 	for (uint8_t i = 0; i < 2; i++) {
-		fd = bind_host(host((uint8_t)(i + 1)));
+		fd = bind_host(host_address((uint8_t)(i + 1)));
 		assert_int_equal(gsi_open(&side[i], fd), 0);
 		close(fd);
 	}
@@ -84,7 +84,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown_sides(void **state)
 {
 	gsi_close(&side[0]);
 	gsi_close(&side[1]);
@@ -114,8 +114,8 @@ static void mad_of(uint8_t *bytes, uint8_t class)
 static void a_mad_reaches_the_agent_of_its_class(void **state)
 {
 	uint8_t bytes[MAD_BYTES];
-	struct gsi_mad m = {.from = host(1),
-			    .to = host(2),
+	struct gsi_mad m = {.from = host_address(1),
+			    .to = host_address(2),
 			    .remote_qpn = GSI_QPN,
 			    .pkey = 0xffff,
 			    .bytes = bytes};
@@ -148,7 +148,8 @@ static void send_frame(uint32_t qpn, uint32_t qkey, enum opcode op,
 	struct pkt p = {.bth = {.opcode = (uint8_t)op, .dest_qpn = qpn},
 			.deth = {.qkey = qkey, .src_qpn = 1},
 			.payload_len = bytes};
-	struct udp_dgram d = {.from = host(1), .to = host(2), .bytes = b};
+	struct udp_dgram d = {
+		.from = host_address(1), .to = host_address(2), .bytes = b};
 	size_t head = pkt_write_headers(b, &p);
 
 	d.from.port = d.to.port = 4791;
@@ -220,7 +221,7 @@ static void qp1_of_this_host_sends_from_its_port_alone(void **state)
 {
 	const struct inaddr far = {
 		.ip = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1}};
-	struct inaddr near = host(1), same = host(2);
+	struct inaddr near = host_address(1), same = host_address(2);
 	int before = heard.count;
 
 	side[1].junk = 0;
@@ -285,7 +286,7 @@ static void add_address(uint32_t ifindex, const struct inaddr *a)
 static void a_link_local_address_is_this_hosts_at_any_interface(void **state)
 {
 	static struct gsi g;
-	struct gsi_agent cm = {CM_CLASS, &heard, hear};
+	struct gsi_agent cm = {CM_CLASS, &heard, hear_mad};
 	const struct inaddr near = {.ip = {0xfe, 0x80, [15] = 0xaa}};
 	const struct inaddr to = {.ip = {0xfd, 1, [15] = 1}};
 	int before = heard.count, second, fd;
@@ -313,10 +314,10 @@ static void a_link_local_address_is_this_hosts_at_any_interface(void **state)
 static void every_mad_to_the_same_host_is_received(void **state)
 {
 	enum { MANY = 3000, BUFFER = 128 << 10 };
-	struct gsi_agent cm = {CM_CLASS, &heard, hear};
+	struct gsi_agent cm = {CM_CLASS, &heard, hear_mad};
 	uint8_t bytes[MAD_BYTES];
-	struct gsi_mad m = {.from = host(1),
-			    .to = host(1),
+	struct gsi_mad m = {.from = host_address(1),
+			    .to = host_address(1),
 			    .remote_qpn = GSI_QPN,
 			    .pkey = 0xffff,
 			    .bytes = bytes};
@@ -375,7 +376,7 @@ static int count_left(struct gsi *g, uint64_t taken)
 
 static void empty_datagrams_do_not_prolong_a_turn(void **state)
 {
-	struct inaddr to = host(2);
+	struct inaddr to = host_address(2);
 	int left;
 
 	side[1].junk = 0;
@@ -460,5 +461,5 @@ int main(void)
 		cmocka_unit_test(the_number_of_waiting_mads_is_bounded),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup_sides, teardown_sides);
 }

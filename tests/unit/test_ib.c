@@ -46,7 +46,7 @@ static void answer_all(int fd)
 	}
 }
 
-static void serve(int listener)
+static void serve_clients(int listener)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
@@ -76,7 +76,7 @@ static pid_t start_fabric(void)
 	setenv("ADVERB_FABRIC_HOST", "H", 1);
 	pid = fork();
 	if (!pid)
-		serve(listener);
+		serve_clients(listener);
 	close(listener);
 	return pid;
 }

@@ -487,7 +487,7 @@ static void each_id_is_told_once_that_the_fabric_is_gone(void **state)
 	rdma_destroy_id(&id->base);
 }
 
-static int setup(void **state)
+static int setup_fabric(void **state)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	pthread_t thread;
@@ -520,7 +520,7 @@ static int setup(void **state)
 	return pthread_create(&thread, NULL, play_fabric, NULL);
 }
 
-static int teardown(void **state)
+static int teardown_fabric(void **state)
 {
 	unlink(path);
 	*strrchr(path, '/') = '\0';
@@ -546,5 +546,5 @@ int main(void)
 		cmocka_unit_test(each_id_is_told_once_that_the_fabric_is_gone),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup_fabric, teardown_fabric);
 }

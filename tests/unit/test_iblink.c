@@ -85,7 +85,7 @@ static void the_example_of_the_specification_comes_out(void **state)
 			 slow_vcrc(sample, sizeof(sample)));
 }
 
-static void global(struct iblink *h)
+static void global_headers(struct iblink *h)
 {
 	*h = (struct iblink){.lrh = sample_lrh,
 			     .grh = {.traffic_class = 0x5a,
@@ -103,7 +103,7 @@ static void a_global_packet_covers_the_grh_with_three_fields_masked(void **s)
 	struct iblink h, got;
 	size_t n, covered;
 
-	global(&h);
+	global_headers(&h);
 	n = make_packet(p, &h);
 	covered = n - IBLINK_TAIL_BYTES;
 	assert_int_equal(covered, LRH_HEAD_MAX + INNER);
@@ -166,7 +166,7 @@ static void a_router_may_change_lrh_and_three_fields_of_the_grh(void **state)
 	struct iblink h, got;
 	size_t n;
 
-	global(&h);
+	global_headers(&h);
 	n = make_packet(p, &h);
 	bytes_put16(p + 2, 9);
 	bytes_put16(p + 6, 8);
@@ -190,7 +190,7 @@ static void each_flipped_bit_and_each_cut_is_refused(void **state)
 		size_t n;
 
 		if (is_global)
-			global(&h);
+			global_headers(&h);
 		n = make_packet(p, &h);
 		for (size_t bit = 0; bit < 8 * n; bit++) {
 			p[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -226,7 +226,7 @@ static void a_frame_whose_lengths_differ_is_refused(void **state)
 		struct iblink h;
 		size_t n, expected;
 
-		global(&h);
+		global_headers(&h);
 		n = make_packet(p, &h);
 		assert_int_equal(lrh_frame(p, n, &lrh), LRH_HEAD_MAX);
 		p[wrong[i].at] = wrong[i].value;

@@ -8,7 +8,7 @@
 
 #include "ibt/ibt.h"
 
-static uint32_t records(uint32_t reads)
+static uint32_t records_for(uint32_t reads)
 {
 	return 2 * reads + 2;
 }
@@ -23,9 +23,9 @@ static void both_rings_grow(void **state)
 
 			memset(&q, 0, sizeof(q));
 			assert_int_equal(ibt_qp_room(&q, first), 0);
-			assert_true(q.resp.resource_size >= records(first));
+			assert_true(q.resp.resource_size >= records_for(first));
 			assert_int_equal(ibt_qp_room(&q, then), 0);
-			assert_true(q.resp.resource_size >= records(most));
+			assert_true(q.resp.resource_size >= records_for(most));
 			assert_true(q.resp.reply_size >
 				    most + IBT_SPARE_REPLIES - 1);
 			free(q.resp.replies);

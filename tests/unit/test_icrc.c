@@ -19,7 +19,7 @@ static const uint8_t bth[BTH_BYTES] = {4,    0, 0xff, 0xff, 0, 0x12,
 				       0x34, 0, 0x80, 1,    2, 3};
 static const uint8_t body[BODY] = "thirty-six bytes of something, o.k.";
 
-static struct ip_v4 header(uint16_t id, uint16_t flags_fragment)
+static struct ip_v4 make_header(uint16_t id, uint16_t flags_fragment)
 {
 	return (struct ip_v4){.total_length = TOTAL,
 			      .id = id,
@@ -32,7 +32,7 @@ static struct ip_v4 header(uint16_t id, uint16_t flags_fragment)
 
 static uint32_t icrc_v4(uint16_t id, uint16_t flags_fragment)
 {
-	struct ip_v4 ip = header(id, flags_fragment);
+	struct ip_v4 ip = make_header(id, flags_fragment);
 
 	return icrc_update(icrc_bth(icrc_headers_v4(&ip, &udp), bth), body,
 			   BODY);
@@ -64,7 +64,7 @@ static void ipv6_covers_the_header_with_three_fields_masked(void **state)
 
 static void the_fields_that_routers_change_do_not_count(void **state)
 {
-	struct ip_v4 a = header(1, IP_V4_DF), b = a;
+	struct ip_v4 a = make_header(1, IP_V4_DF), b = a;
 	struct udp other = udp;
 	uint8_t marked[BTH_BYTES];
 

@@ -7,7 +7,7 @@
 
 /* Every byte differs from its neighbours, so that a field that is copied to a
  * wrong place is found. */
-static void fill(void *data, size_t size)
+static void fill_bytes(void *data, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
 		((uint8_t *)data)[i] = (uint8_t)(i + 1);
@@ -18,7 +18,7 @@ static void an_address_arrives_whole(void **state)
 	struct ib_uverbs_ah_attr from;
 	struct ibv_ah_attr to = {0};
 
-	fill(&from, sizeof(from));
+	fill_bytes(&from, sizeof(from));
 	ibv_copy_ah_attr_from_kern(&to, &from);
 	assert_memory_equal(to.grh.dgid.raw, from.grh.dgid, 16);
 	assert_int_equal(to.grh.flow_label, from.grh.flow_label);
@@ -40,7 +40,7 @@ static void attributes_of_a_qp_arrive_whole(void **state)
 	struct ibv_qp_attr to;
 
 	memset(&to, 0, sizeof(to));
-	fill(&from, sizeof(from));
+	fill_bytes(&from, sizeof(from));
 	ibv_copy_qp_attr_from_kern(&to, &from);
 	assert_int_equal(to.qp_state, from.qp_state);
 	assert_int_equal(to.cur_qp_state, from.cur_qp_state);
@@ -80,7 +80,7 @@ static void a_path_comes_back_as_it_went(void **state)
 	struct ib_user_path_rec from, back = {0};
 	struct ibv_sa_path_rec to = {0};
 
-	fill(&from, sizeof(from));
+	fill_bytes(&from, sizeof(from));
 	from.mtu = 4; /* one byte in struct ibv_sa_path_rec */
 	ibv_copy_path_rec_from_kern(&to, &from);
 	assert_memory_equal(to.dgid.raw, from.dgid, 16);

@@ -33,7 +33,7 @@ static uint32_t place_text(struct file *f, size_t *used, const char *text)
 
 /* Returns a cache with two files of libx.so.1, and with one file of libxx.so.1,
  * a name that begins like the one that the tests look for. */
-static struct file sample(void)
+static struct file sample_cache(void)
 {
 	struct file f = {.magic = "", .count = 3};
 	size_t used = 0;
@@ -102,7 +102,7 @@ static const char *find_library(const void *bytes, size_t size)
 
 static void the_first_of_a_name_is_found(void **state)
 {
-	struct file f = sample();
+	struct file f = sample_cache();
 
 	assert_string_equal(find_library(&f, sizeof(f)), first);
 }
@@ -112,14 +112,14 @@ static void a_table_of_the_older_form_may_come_first(void **state)
 	struct {
 		char old[24];
 		struct file f;
-	} both = {"ld.so-1.7.0", sample()};
+	} both = {"ld.so-1.7.0", sample_cache()};
 
 	assert_string_equal(find_library(&both, sizeof(both)), first);
 }
 
 static void missing_and_32_bit_libraries_are_passed_over(void **state)
 {
-	struct file f = sample();
+	struct file f = sample_cache();
 
 	put_library(first, ELFCLASS32);
 	assert_string_equal(find_library(&f, sizeof(f)), second);
@@ -132,21 +132,21 @@ static void missing_and_32_bit_libraries_are_passed_over(void **state)
 static void a_file_that_is_no_cache_has_no_library(void **state)
 {
 	char path[PATH_MAX];
-	struct file f = sample();
+	struct file f = sample_cache();
 
 	assert_false(ldcache_read("/no/cache", "libx.so.1", path));
 	assert_null(find_library("", 0));
 	assert_null(find_library("glibc-ld.so.cache1.1", 20));
 	f.count = UINT32_MAX;
 	assert_null(find_library(&f, sizeof(f)));
-	f = sample();
+	f = sample_cache();
 	f.rows[1].library = f.rows[2].library = UINT32_MAX;
 	assert_null(find_library(&f, sizeof(f)));
-	f = sample();
+	f = sample_cache();
 	f.rows[1].path = f.rows[2].path = sizeof(f) - 1;
 	f.text[sizeof(f.text) - 1] = 'x'; /* the path does not end */
 	assert_null(find_library(&f, sizeof(f)));
-	f = sample();
+	f = sample_cache();
 	for (size_t size = 0; size < offsetof(struct file, text); size++)
 		assert_null(find_library(&f, size));
 }
@@ -156,7 +156,7 @@ static void a_file_that_is_no_cache_has_no_library(void **state)
 static void the_cache_comes_after_the_environment(void **state)
 {
 	char path[PATH_MAX], own[128], value[160];
-	struct file f = sample();
+	struct file f = sample_cache();
 	size_t used = strlen(first) + strlen(second) + 64;
 
 	f.rows[2].library = place_text(&f, &used, "libc.so.6");

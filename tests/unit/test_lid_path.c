@@ -27,7 +27,7 @@ static struct device two_ports(void)
 	return d;
 }
 
-static int find(const struct hca_ah *ah, struct wq_to *to)
+static int find_path(const struct hca_ah *ah, struct wq_to *to)
 {
 	static struct device d;
 	const char *why = NULL;
@@ -46,7 +46,7 @@ static void a_datagram_goes_to_its_lid(void **state)
 	static const uint8_t none[16];
 	struct wq_to to;
 
-	assert_int_equal(find(&ah, &to), 0);
+	assert_int_equal(find_path(&ah, &to), 0);
 	assert_int_equal(to.lid.dlid, 7);
 	assert_int_equal(to.lid.sl, 3);
 	assert_int_equal(to.lid.path_bits, 2);
@@ -68,7 +68,7 @@ static void a_grh_has_the_gids_of_both_ports(void **state)
 			    .port_num = 2};
 	struct wq_to to;
 
-	assert_int_equal(find(&ah, &to), 0);
+	assert_int_equal(find_path(&ah, &to), 0);
 	assert_true(to.has_grh);
 	assert_memory_equal(to.from, mine, 16);
 	assert_memory_equal(to.to, ah.dgid, 16);
@@ -76,13 +76,13 @@ static void a_grh_has_the_gids_of_both_ports(void **state)
 	assert_int_equal(to.tos, 8);
 	assert_int_equal(to.ttl, 9);
 	ah.sgid_index = 1;
-	assert_int_equal(find(&ah, &to), -EINVAL);
+	assert_int_equal(find_path(&ah, &to), -EINVAL);
 	ah.sgid_index = 255;
-	assert_int_equal(find(&ah, &to), -EINVAL);
+	assert_int_equal(find_path(&ah, &to), -EINVAL);
 	/* port 1 has one GID */
 	ah.sgid_index = 2;
 	ah.port_num = 1;
-	assert_int_equal(find(&ah, &to), -EINVAL);
+	assert_int_equal(find_path(&ah, &to), -EINVAL);
 }
 
 static void a_path_that_cannot_be_is_refused(void **state)
@@ -105,10 +105,10 @@ static void a_path_that_cannot_be_is_refused(void **state)
 	struct wq_to to;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		assert_int_equal(find(&rows[i].ah, &to), rows[i].err);
+		assert_int_equal(find_path(&rows[i].ah, &to), rows[i].err);
 }
 
-static int set(struct hca_qp_attr *attr, uint32_t mask)
+static int set_path(struct hca_qp_attr *attr, uint32_t mask)
 {
 	static struct device d;
 	const char *why = NULL;
@@ -124,12 +124,12 @@ static void a_queue_pair_has_a_port_of_the_device(void **state)
 {
 	struct hca_qp_attr attr = {.port_num = 2};
 
-	assert_int_equal(set(&attr, HCA_QP_PORT), 0);
+	assert_int_equal(set_path(&attr, HCA_QP_PORT), 0);
 	attr.port_num = 3;
-	assert_int_equal(set(&attr, HCA_QP_PORT), -EINVAL);
+	assert_int_equal(set_path(&attr, HCA_QP_PORT), -EINVAL);
 	attr.port_num = 0;
-	assert_int_equal(set(&attr, HCA_QP_PORT), -EINVAL);
-	assert_int_equal(set(&attr, HCA_QP_STATE), 0);
+	assert_int_equal(set_path(&attr, HCA_QP_PORT), -EINVAL);
+	assert_int_equal(set_path(&attr, HCA_QP_STATE), 0);
 }
 
 static void a_connection_has_the_mtu_of_its_port(void **state)
@@ -138,13 +138,13 @@ static void a_connection_has_the_mtu_of_its_port(void **state)
 				   .ah = {.dlid = 5, .port_num = 2}};
 	uint32_t mask = HCA_QP_AV | HCA_QP_PATH_MTU;
 
-	assert_int_equal(set(&attr, mask), 0);
+	assert_int_equal(set_path(&attr, mask), 0);
 	attr.path_mtu = 4;
-	assert_int_equal(set(&attr, mask), -EINVAL);
+	assert_int_equal(set_path(&attr, mask), -EINVAL);
 	attr.ah.port_num = 1;
-	assert_int_equal(set(&attr, mask), 0);
+	assert_int_equal(set_path(&attr, mask), 0);
 	attr.ah.port_num = 0;
-	assert_int_equal(set(&attr, mask), -EINVAL);
+	assert_int_equal(set_path(&attr, mask), -EINVAL);
 }
 
 /* lid_path_set overwrites the members that belong to the host. */
@@ -158,11 +158,11 @@ static void the_host_fills_in_its_members(void **state)
 					  .bursts = 1,
 					  .port = 4}};
 
-	assert_int_equal(set(&attr, HCA_QP_AV), 0);
+	assert_int_equal(set_path(&attr, HCA_QP_AV), 0);
 	assert_memory_equal(attr.ah.sgid, mine, 16);
 	assert_int_equal(attr.ah.local + attr.ah.bursts + attr.ah.port, 0);
 	attr.ah.sgid_index = 1;
-	assert_int_equal(set(&attr, HCA_QP_AV), -EINVAL);
+	assert_int_equal(set_path(&attr, HCA_QP_AV), -EINVAL);
 }
 
 int main(void)

@@ -26,12 +26,12 @@ static struct broker {
 	int fd;
 	enum cmproto_kind silent_at, dies_at; /* 0: never */
 	uint16_t refused;		      /* a port */
-	bool lies;			      /* by refuse(), after CONNECT */
-	enum cmproto_kind denied;	      /* answered with -denial */
-	int denial;			      /* an errno; 0: EDQUOT */
-	unsigned heard[CMPROTO_EVENT];	      /* by kind */
-	unsigned order[CMPROTO_EVENT];	      /* rank of the first of a kind */
-	sem_t was_bound;		      /* CMPROTO_BIND came */
+	bool lies;		       /* by send_rejections(), after CONNECT */
+	enum cmproto_kind denied;      /* answered with -denial */
+	int denial;		       /* an errno; 0: EDQUOT */
+	unsigned heard[CMPROTO_EVENT]; /* by kind */
+	unsigned order[CMPROTO_EVENT]; /* rank of the first of a kind */
+	sem_t was_bound;	       /* CMPROTO_BIND came */
 } broker[BROKERS];
 static unsigned brokers; /* how many have begun; the last one serves */
 /* came: a broker has begun.  was_told: a broker has got CMPROTO_LISTEN.
@@ -48,7 +48,7 @@ static uint32_t handle_of(uint16_t port)
 
 /* Sends a rejection that claims too many bytes of private data, and a valid
  * one. */
-static void refuse(const struct broker *b, uint32_t handle)
+static void send_rejections(const struct broker *b, uint32_t handle)
 {
 	struct cmproto m = {.magic = CMPROTO_MAGIC,
 			    .version = CMPROTO_VERSION,
@@ -63,7 +63,7 @@ static void refuse(const struct broker *b, uint32_t handle)
 	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
 }
 
-static void answer(const struct broker *b, const struct cmproto *to)
+static void answer_request(const struct broker *b, const struct cmproto *to)
 {
 	struct cmproto m = {.magic = CMPROTO_MAGIC,
 			    .version = CMPROTO_VERSION,
@@ -81,11 +81,11 @@ static void answer(const struct broker *b, const struct cmproto *to)
 		m.new_id = handle_of(to->at.local_port);
 	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
 	if (to->kind == CMPROTO_CONNECT && b->lies)
-		refuse(b, to->id);
+		send_rejections(b, to->id);
 }
 
 /* Answers the first question of each client, PROTO_WHO. */
-static void introduce(int fd)
+static void introduce_broker(int fd)
 {
 	struct proto m = {0};
 	int fds[PROTO_FDS];
@@ -101,7 +101,7 @@ static void introduce(int fd)
 
 /* The thread that plays one broker after the other, each until its connection
  * is shut down. */
-static void *serve(void *arg)
+static void *serve_clients(void *arg)
 {
 	struct pollfd p = {.fd = *(int *)arg, .events = POLLIN};
 
@@ -116,7 +116,7 @@ static void *serve(void *arg)
 			continue;
 		}
 		brokers++;
-		introduce(b->fd);
+		introduce_broker(b->fd);
 		sem_post(&came);
 		while (recv(b->fd, &m, sizeof(m), 0) == sizeof(m) &&
 		       m.kind != b->dies_at) {
@@ -128,7 +128,7 @@ static void *serve(void *arg)
 				sem_post(&was_told);
 			if (m.kind == CMPROTO_BIND)
 				sem_post(&b->was_bound);
-			answer(b, &m);
+			answer_request(b, &m);
 		}
 		close(b->fd);
 	}
@@ -865,7 +865,7 @@ static void an_id_that_failed_to_listen_with_sctp_keeps_its_port(void **state)
 	rdma_destroy_id(&id->base);
 }
 
-static int setup(void **state)
+static int setup_broker(void **state)
 {
 	static int listener;
 	struct sockaddr_un a;
@@ -887,7 +887,7 @@ static int setup(void **state)
 	sem_init(&was_confirmed, 0, 0);
 	sem_init(&at_gap, 0, 0);
 	sem_init(&may_go_on, 0, 0);
-	return pthread_create(&thread, NULL, serve, &listener);
+	return pthread_create(&thread, NULL, serve_clients, &listener);
 }
 
 int main(void)
@@ -920,5 +920,5 @@ int main(void)
 			rdma_connect_does_not_use_an_id_whose_event_was_taken),
 	};
 
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return cmocka_run_group_tests(tests, setup_broker, NULL);
 }

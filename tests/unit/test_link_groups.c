@@ -38,7 +38,7 @@ static uint32_t count_groups(const struct model *m)
 	return count;
 }
 
-static void attach(struct model *m, uint32_t n)
+static void attach_group(struct model *m, uint32_t n)
 {
 	bool fits = m->members[n] || count_groups(m) < LINK_GROUPS_MAX;
 	uint8_t gid[16];
@@ -52,7 +52,7 @@ static void attach(struct model *m, uint32_t n)
 	m->is_refused[n] = false;
 }
 
-static void detach(struct model *m, uint32_t n)
+static void detach_group(struct model *m, uint32_t n)
 {
 	uint8_t gid[16];
 
@@ -82,7 +82,7 @@ static void judge_question(const struct model *m)
 	assert_true(count < LINK_GROUPS_MAX);
 }
 
-static bool ask(struct model *m)
+static bool ask_next(struct model *m)
 {
 	if (!link_groups_ask(&m->groups, &m->kind, m->gid))
 		return false;
@@ -90,7 +90,7 @@ static bool ask(struct model *m)
 	return true;
 }
 
-static void answer(struct model *m, bool refuses)
+static void answer_question(struct model *m, bool refuses)
 {
 	uint32_t n = m->gid[15];
 	bool is_refused = refuses && m->kind == FABRIC_PROTO_JOIN;
@@ -106,23 +106,23 @@ static void change_something(struct model *m)
 	uint32_t what = rng_below(&m->rng, 4), n = rng_below(&m->rng, GIDS);
 
 	if (what == 0)
-		attach(m, n);
+		attach_group(m, n);
 	else if (what == 1)
-		detach(m, n);
+		detach_group(m, n);
 	else if (m->kind)
-		answer(m, rng_below(&m->rng, 4) == 0);
+		answer_question(m, rng_below(&m->rng, 4) == 0);
 	else
-		ask(m);
+		ask_next(m);
 }
 
 /* Answers until nothing is asked any more: then the fabric has what the program
  * wants, except what it has refused. */
-static void settle(struct model *m)
+static void settle_all(struct model *m)
 {
 	if (m->kind)
-		answer(m, false);
-	while (ask(m))
-		answer(m, false);
+		answer_question(m, false);
+	while (ask_next(m))
+		answer_question(m, false);
 	for (uint32_t n = 0; n < GIDS; n++)
 		assert_int_equal(m->fabric_has[n],
 				 m->members[n] && !m->is_refused[n]);
@@ -136,12 +136,12 @@ static void the_fabric_gets_what_the_program_wants(void **state)
 	for (uint32_t i = 0; i < STEPS; i++) {
 		change_something(&m);
 		if (rng_below(&m.rng, 64) == 0)
-			settle(&m);
+			settle_all(&m);
 	}
 	for (uint32_t n = 0; n < GIDS; n++)
 		while (m.members[n])
-			detach(&m, n);
-	settle(&m);
+			detach_group(&m, n);
+	settle_all(&m);
 	assert_int_equal(m.groups.count, 0);
 }
 

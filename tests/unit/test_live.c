@@ -14,7 +14,7 @@ static const uint8_t here[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
 static const uint8_t there[16] = {[10] = 0xff, 0xff, 10, 0, 0, 2};
 static const uint8_t stranger[16] = {[10] = 0xff, 0xff, 10, 0, 0, 3};
 
-static struct live_peer about(uint32_t qpn)
+static struct live_peer peer_of(uint32_t qpn)
 {
 	struct live_peer p = {.qpn = qpn};
 
@@ -48,7 +48,7 @@ static void a_question_brings_the_peers_brokers_answer(void **state)
 
 	for (size_t i = 0; i < 3; i++) {
 		struct live *a = live_new(1, 0), *b = live_new(2, 0);
-		struct live_peer p = about(0x123456);
+		struct live_peer p = peer_of(0x123456);
 		struct live_answer answer;
 
 		assert_true(live_ask(a, 7, &p, 0));
@@ -68,7 +68,7 @@ static void a_question_brings_the_peers_brokers_answer(void **state)
 static void a_silent_broker_is_asked_five_times_in_half_a_second(void **state)
 {
 	struct live *a = live_new(1, 0);
-	struct live_peer p = about(5);
+	struct live_peer p = peer_of(5);
 	struct live_answer answer;
 	uint32_t sent = 0;
 	uint64_t now = 0;
@@ -90,7 +90,7 @@ static void
 answers_are_believed_only_from_the_broker_that_was_asked(void **state)
 {
 	struct live *a = live_new(1, 0), *b = live_new(2, 0);
-	struct live_peer p = about(5);
+	struct live_peer p = peer_of(5);
 	struct live_answer answer;
 	struct live_question q;
 	struct cm_frame f;
@@ -128,7 +128,7 @@ answers_are_believed_only_from_the_broker_that_was_asked(void **state)
 static void a_refusal_ends_the_question_at_once(void **state)
 {
 	struct live *a = live_new(1, 0);
-	struct live_peer p = about(5);
+	struct live_peer p = peer_of(5);
 	struct live_answer answer;
 	struct live_question q;
 	struct cm_frame f;
@@ -169,7 +169,7 @@ static void each_user_asks_at_most_its_share(void **state)
 
 	for (uint64_t asker = 1; asker <= 8; asker++)
 		for (uint32_t i = 0; i < 200; i++) {
-			struct live_peer p = about(i);
+			struct live_peer p = peer_of(i);
 
 			n += live_ask(a, asker, &p, 0);
 			while (live_tx(a, &f))
@@ -196,7 +196,7 @@ static void lost_packets_are_sent_again(void **state)
 
 	rng_init(&rng, 3);
 	for (uint32_t i = 0; i < 1000; i++) {
-		struct live_peer p = about(i);
+		struct live_peer p = peer_of(i);
 
 		assert_true(live_ask(a, 7, &p, now));
 		while (!live_answer(a, &answer)) {

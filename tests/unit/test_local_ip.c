@@ -72,7 +72,7 @@ static void add_link_local(void)
 	close(fd);
 }
 
-static int setup(void **state)
+static int setup_loopback(void **state)
 {
 	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
 	struct ifreq second = {.ifr_name = "lo:1"};
@@ -165,5 +165,5 @@ int main(void)
 			an_address_that_can_merely_be_bound_is_not_local),
 	};
 
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return cmocka_run_group_tests(tests, setup_loopback, NULL);
 }

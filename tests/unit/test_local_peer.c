@@ -146,7 +146,7 @@ static void end_process(pid_t pid, int sig)
 	waitpid(pid, NULL, 0);
 }
 
-static enum local_peer_is get(uint32_t qpn, struct local_peer **n)
+static enum local_peer_is get_peer(uint32_t qpn, struct local_peer **n)
 {
 	enum local_peer_is is;
 
@@ -221,7 +221,7 @@ static void the_memory_of_a_peer_is_reached_and_the_peer_is_woken(void **state)
 	int status;
 
 	memset(memory, 5, 16);
-	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_HERE);
+	assert_int_equal(get_peer(cards[0].qpn, &n), LOCAL_PEER_HERE);
 	assert_int_equal(n->pid, pid);
 	assert_non_null(n->access);
 	assert_true(hca_is_alive(n->hca));
@@ -239,7 +239,7 @@ static void a_process_is_its_own_local_peer(void **state)
 {
 	struct local_peer *n = NULL;
 
-	assert_int_equal(get(broker_link_qpn(1), &n), LOCAL_PEER_HERE);
+	assert_int_equal(get_peer(broker_link_qpn(1), &n), LOCAL_PEER_HERE);
 	assert_ptr_equal(n->hca, &me.hca);
 	assert_null(n->access);
 	local_peer_kick(n);
@@ -251,8 +251,8 @@ static void a_peer_that_is_asked_for_twice_is_mapped_once(void **state)
 	pid_t pid = begin_process(&cards[0], NULL);
 	struct local_peer *a = NULL, *b = NULL;
 
-	assert_int_equal(get(cards[0].qpn, &a), LOCAL_PEER_HERE);
-	assert_int_equal(get(cards[0].qpn, &b), LOCAL_PEER_HERE);
+	assert_int_equal(get_peer(cards[0].qpn, &a), LOCAL_PEER_HERE);
+	assert_int_equal(get_peer(cards[0].qpn, &b), LOCAL_PEER_HERE);
 	assert_ptr_equal(a, b);
 	assert_int_equal(count_mapped(), 2);
 	local_peer_put(a);
@@ -266,10 +266,10 @@ static void dead_peers_are_known_at_once_and_unmapped_when_unused(void **state)
 	pid_t pid = begin_process(&cards[0], NULL);
 	struct local_peer *n = NULL, *other = NULL;
 
-	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_HERE);
+	assert_int_equal(get_peer(cards[0].qpn, &n), LOCAL_PEER_HERE);
 	end_process(pid, SIGKILL);
 	assert_false(hca_is_alive(n->hca));
-	assert_int_equal(get(cards[0].qpn, &other), LOCAL_PEER_NEVER);
+	assert_int_equal(get_peer(cards[0].qpn, &other), LOCAL_PEER_NEVER);
 	assert_int_equal(count_mapped(), 2);
 	local_peer_put(n);
 	assert_int_equal(count_mapped(), 1);
@@ -289,7 +289,7 @@ static void a_peer_that_executes_another_program_is_gone(void **state)
 	pid_t pid = begin_process(&cards[0], execute_another);
 	struct local_peer *n = NULL;
 
-	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_HERE);
+	assert_int_equal(get_peer(cards[0].qpn, &n), LOCAL_PEER_HERE);
 	assert_true(hca_is_alive(n->hca));
 	cards[0].stage = 2;
 	while (hca_is_alive(n->hca))
@@ -304,7 +304,7 @@ static void a_peer_that_closes_is_gone(void **state)
 	pid_t pid = begin_process(&cards[0], NULL);
 	struct local_peer *n = NULL;
 
-	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_HERE);
+	assert_int_equal(get_peer(cards[0].qpn, &n), LOCAL_PEER_HERE);
 	cards[0].stage = 9;
 	waitpid(pid, NULL, 0);
 	assert_false(hca_is_alive(n->hca));
@@ -368,7 +368,7 @@ static void a_peer_without_a_usable_arena_is_reached_by_packets(void **state)
 		struct local_peer *n = NULL;
 
 		*said = 0;
-		assert_int_equal(get(cards[i].qpn, &n), LOCAL_PEER_NEVER);
+		assert_int_equal(get_peer(cards[i].qpn, &n), LOCAL_PEER_NEVER);
 		assert_true(*said);
 		assert_int_equal(count_mapped(), 1);
 		end_process(pid, SIGKILL);
@@ -394,7 +394,7 @@ static void look_at_a_terminal(struct card *c)
 {
 	struct local_peer *n;
 
-	if (setsid() > 0 && get(cards[0].qpn, &n) == LOCAL_PEER_NEVER &&
+	if (setsid() > 0 && get_peer(cards[0].qpn, &n) == LOCAL_PEER_NEVER &&
 	    open("/dev/tty", O_RDWR | O_CLOEXEC) < 0)
 		cards[2].stage = 1;
 }
@@ -428,7 +428,7 @@ static void look_at_a_fifo(struct card *c)
 {
 	struct local_peer *n;
 
-	if (get(cards[0].qpn, &n) == LOCAL_PEER_NEVER)
+	if (get_peer(cards[0].qpn, &n) == LOCAL_PEER_NEVER)
 		cards[2].stage = 1;
 }
 
@@ -471,7 +471,7 @@ static void an_arena_that_names_another_process_is_refused(void **state)
 	victim = begin_process(&cards[0], NULL);
 	cards[1].va = (uint64_t)victim;
 	pid = begin_process(&cards[1], point_at_another);
-	assert_int_equal(get(cards[1].qpn, &n), LOCAL_PEER_NEVER);
+	assert_int_equal(get_peer(cards[1].qpn, &n), LOCAL_PEER_NEVER);
 	assert_non_null(strstr(said, "its arena says that it is another "
 				     "process's"));
 	end_process(pid, SIGKILL);
@@ -488,7 +488,7 @@ a_peer_whose_memory_the_kernel_refuses_is_reached_by_packets(void **state)
 	if (!geteuid())
 		SKIP_FOR("root may read the memory of any process");
 	pid = begin_process(&cards[0], become_undumpable);
-	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_NEVER);
+	assert_int_equal(get_peer(cards[0].qpn, &n), LOCAL_PEER_NEVER);
 	assert_non_null(strstr(said, "kernel"));
 	end_process(pid, SIGKILL);
 }
@@ -502,7 +502,7 @@ static void with_direct_off_or_a_capture_nothing_is_shared(void **state)
 	setenv("ADVERB_DIRECT", "0", 1);
 	open_me();
 	assert_false(local_peer_is_open());
-	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_NEVER);
+	assert_int_equal(get_peer(cards[0].qpn, &n), LOCAL_PEER_NEVER);
 	close_me();
 	unsetenv("ADVERB_DIRECT");
 	setenv("ADVERB_PCAP", "/nowhere/file", 1);
@@ -523,7 +523,7 @@ static void meet_all(struct card *c)
 	for (uint32_t k = 0; k < CROWD; k++) {
 		struct local_peer *n = NULL;
 
-		if (get(cards[k].qpn, &n) == LOCAL_PEER_HERE)
+		if (get_peer(cards[k].qpn, &n) == LOCAL_PEER_HERE)
 			c->va += !!hca_is_alive(n->hca);
 		if (k == CROWD / 2 && i % 4 == 3)
 			raise(SIGKILL);
@@ -569,7 +569,7 @@ static void an_answer_that_a_dead_process_left_is_no_local_peer(void **state)
 			cards[i].qpn, 0,
 			&n); /* the answer is under way when the process dies */
 		end_process(pid, SIGKILL);
-		assert_int_equal(get(cards[i].qpn, &n), LOCAL_PEER_NEVER);
+		assert_int_equal(get_peer(cards[i].qpn, &n), LOCAL_PEER_NEVER);
 	}
 }
 
@@ -606,7 +606,7 @@ static void a_refusal_that_was_not_taken_is_forgotten(void **state)
 	cards[0].stage = 2;
 	wait_for(&cards[0], 3);
 	local_peer_expect(cards[0].qpn);
-	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_HERE);
+	assert_int_equal(get_peer(cards[0].qpn, &n), LOCAL_PEER_HERE);
 	local_peer_put(n);
 	end_process(pid, SIGKILL);
 }
@@ -645,7 +645,7 @@ the_lists_are_repaired_for_a_second_after_a_death(void **state) NO_LOCK_ANALYSIS
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
-static int enter(void **state)
+static int setup_cards(void **state)
 {
 	cards = mmap(NULL, CROWD * sizeof(*cards), PROT_READ | PROT_WRITE,
 		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -674,5 +674,5 @@ int main(void)
 		EACH(the_lists_are_repaired_for_a_second_after_a_death),
 	};
 
-	return cmocka_run_group_tests(tests, enter, NULL);
+	return cmocka_run_group_tests(tests, setup_cards, NULL);
 }

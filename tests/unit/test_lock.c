@@ -68,7 +68,7 @@ static int tear_down(void **state)
 	return munmap(shared, sizeof(*shared));
 }
 
-static void *count(void *arg)
+static void *count_rounds(void *arg)
 {
 	for (int i = 0; i < ROUNDS; i++) {
 		if (alock_take(&shared->lock))
@@ -85,7 +85,8 @@ static void threads_take_turns(void **state)
 	pthread_t t[THREADS];
 
 	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&t[i], NULL, count, NULL), 0);
+		assert_int_equal(
+			pthread_create(&t[i], NULL, count_rounds, NULL), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
 	assert_int_equal(shared->count, THREADS * ROUNDS);
@@ -107,7 +108,7 @@ static pid_t begin_process(void (*what)(void))
 
 static void count_here(void)
 {
-	count(NULL);
+	count_rounds(NULL);
 }
 
 static void processes_take_turns(void **state)

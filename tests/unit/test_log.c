@@ -123,7 +123,7 @@ static void fork_a_printer(void)
 
 static atomic_bool is_over;
 
-static void *talk(void *arg)
+static void *keep_talking(void *arg)
 {
 	do {
 		log_say(LOG_TEST, 4, "four");
@@ -141,7 +141,7 @@ static void the_child_of_a_fork_can_print(void **state)
 
 	NEEDS_KERNEL();
 	fd = replace_stderr(0);
-	assert_int_equal(pthread_create(&talker, NULL, talk, NULL), 0);
+	assert_int_equal(pthread_create(&talker, NULL, keep_talking, NULL), 0);
 	for (int i = 0; i < CHILDREN; i++)
 		fork_a_printer();
 	is_over = true;

@@ -89,8 +89,8 @@ static void statuses_have_words(void **state)
 			    "Undefined Error");
 }
 
-static struct umad_device_node *node(const char *name,
-				     struct umad_device_node *next)
+static struct umad_device_node *new_node(const char *name,
+					 struct umad_device_node *next)
 {
 	struct umad_device_node *made = malloc(sizeof(*made));
 
@@ -104,7 +104,7 @@ static void a_device_list_is_sorted_by_name(void **state)
 {
 	struct umad_device_node *list;
 
-	list = node("b", node("c", node("a", NULL)));
+	list = new_node("b", new_node("c", new_node("a", NULL)));
 	assert_int_equal(umad_sort_ca_device_list(&list, 2), EINVAL);
 	assert_int_equal(umad_sort_ca_device_list(&list, 0), 0);
 	assert_string_equal(list->ca_name, "a");

@@ -35,7 +35,7 @@ static int new_file(void)
 	return fd;
 }
 
-static uint8_t *map(void *at, size_t bytes, int kind, int fd, off_t offset)
+static uint8_t *map_file(void *at, size_t bytes, int kind, int fd, off_t offset)
 {
 	int flags = kind | (at ? MAP_FIXED : 0) | (fd < 0 ? MAP_ANONYMOUS : 0);
 	uint8_t *p = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, fd, offset);
@@ -66,7 +66,7 @@ static bool is_found_by(look *how, const void *p, size_t bytes,
 static void a_file_that_is_open_is_found(void **state)
 {
 	int fd = new_file();
-	uint8_t *p = map(NULL, 4 * PAGE, MAP_SHARED, fd, 2 * PAGE);
+	uint8_t *p = map_file(NULL, 4 * PAGE, MAP_SHARED, fd, 2 * PAGE);
 	struct stat st;
 
 	fstat(fd, &st);
@@ -91,10 +91,10 @@ static void a_file_that_is_open_is_found(void **state)
 static void memory_that_no_peer_may_map_has_no_file(void **state)
 {
 	int fd = new_file(), closed = new_file();
-	uint8_t *private = map(NULL, PAGE, MAP_PRIVATE, fd, 0);
-	uint8_t *none = map(NULL, PAGE, MAP_PRIVATE, -1, 0);
-	uint8_t *lost = map(NULL, PAGE, MAP_SHARED, closed, 0);
-	uint8_t *closed_to_all = map(NULL, PAGE, MAP_SHARED, fd, 0);
+	uint8_t *private = map_file(NULL, PAGE, MAP_PRIVATE, fd, 0);
+	uint8_t *none = map_file(NULL, PAGE, MAP_PRIVATE, -1, 0);
+	uint8_t *lost = map_file(NULL, PAGE, MAP_SHARED, closed, 0);
+	uint8_t *closed_to_all = map_file(NULL, PAGE, MAP_SHARED, fd, 0);
 
 	close(closed);
 	for (int i = 0; i < 2; i++) {
@@ -125,7 +125,7 @@ static void memory_that_no_peer_may_map_has_no_file(void **state)
 static void a_mapping_may_be_in_pieces(void **state)
 {
 	int fd = new_file();
-	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint8_t *p = map_file(NULL, BYTES, MAP_SHARED, fd, 0);
 
 	madvise(p + PAGE, PAGE, MADV_DONTDUMP);
 	for (int i = 0; i < 2; i++) {
@@ -136,7 +136,7 @@ static void a_mapping_may_be_in_pieces(void **state)
 		assert_int_equal(what.bytes, BYTES);
 	}
 	/* the pieces are not in the order of the file */
-	map(p + 4 * PAGE, PAGE, MAP_SHARED, fd, 0);
+	map_file(p + 4 * PAGE, PAGE, MAP_SHARED, fd, 0);
 	for (int i = 0; i < 2; i++) {
 		struct share what;
 
@@ -155,7 +155,7 @@ static void a_file_that_has_a_name_need_not_be_open(void **state)
 
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, PAGE), 0);
-	p = map(NULL, PAGE, MAP_SHARED, fd, 0);
+	p = map_file(NULL, PAGE, MAP_SHARED, fd, 0);
 	close(fd);
 	for (int i = 0; i < 2; i++) {
 		struct share what;
@@ -181,7 +181,8 @@ static int set_up(void **state)
 	uint64_t seed[4] = {1, 2, 3, 4};
 	struct arena a;
 
-	arena_init(&a, map(NULL, ARENA_BYTES, MAP_PRIVATE, -1, 0), ARENA_BYTES);
+	arena_init(&a, map_file(NULL, ARENA_BYTES, MAP_PRIVATE, -1, 0),
+		   ARENA_BYTES);
 	return hca_init(&hca, a, &no_space, seed);
 }
 
@@ -213,7 +214,8 @@ static void leave_region(uint32_t number)
 		close(fd);
 }
 
-static uint8_t *at(const struct peer_maps *a, const uint8_t *p, size_t bytes)
+static uint8_t *maps_at(const struct peer_maps *a, const uint8_t *p,
+			size_t bytes)
 {
 	struct space_vec v = {(uintptr_t)p, bytes};
 
@@ -223,23 +225,23 @@ static uint8_t *at(const struct peer_maps *a, const uint8_t *p, size_t bytes)
 static void a_peer_that_maps_the_file_has_the_same_bytes(void **state)
 {
 	int fd = new_file();
-	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0), *ours;
+	uint8_t *p = map_file(NULL, BYTES, MAP_SHARED, fd, 0), *ours;
 	struct peer_maps a;
 	uint32_t number = enter_region(p + 10, PAGE);
 
 	assert_int_not_equal(number, 0);
 	peer_maps_init(&a, &hca, getpid());
-	assert_null(at(&a, p, PAGE));
+	assert_null(maps_at(&a, p, PAGE));
 	peer_maps_look(&a);
-	ours = at(&a, p + 100, PAGE);
+	ours = maps_at(&a, p + 100, PAGE);
 	assert_non_null(ours);
 	assert_ptr_not_equal(ours, p + 100);
 	ours[5] = 77;
 	assert_int_equal(p[105], 77);
-	assert_null(at(&a, p + BYTES - 1, 2));
-	assert_null(at(&a, p - 1, 2));
+	assert_null(maps_at(&a, p + BYTES - 1, 2));
+	assert_null(maps_at(&a, p - 1, 2));
 	leave_region(number);
-	assert_null(at(&a, p, PAGE));
+	assert_null(maps_at(&a, p, PAGE));
 	peer_maps_look(&a);
 	assert_int_equal(a.count, 0);
 	peer_maps_fini(&a);
@@ -271,7 +273,7 @@ static bool has_been_opened(int watch)
 static void a_fifo_in_the_files_place_is_not_opened(void **state)
 {
 	int fd = new_file(), watch = inotify_init1(IN_NONBLOCK), fifo;
-	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint8_t *p = map_file(NULL, BYTES, MAP_SHARED, fd, 0);
 	char name[] = "/tmp/adverb-fifo-XXXXXX";
 	uint32_t number = enter_region(p, PAGE);
 	struct peer_maps a;
@@ -284,7 +286,7 @@ static void a_fifo_in_the_files_place_is_not_opened(void **state)
 	dup2(fifo, first_shared_fd());
 	peer_maps_init(&a, &hca, getpid());
 	peer_maps_look(&a);
-	assert_null(at(&a, p, PAGE));
+	assert_null(maps_at(&a, p, PAGE));
 	assert_false(has_been_opened(watch));
 	close(open(name, O_RDWR)); /* this open is noticed */
 	assert_true(has_been_opened(watch));
@@ -300,7 +302,7 @@ static void a_fifo_in_the_files_place_is_not_opened(void **state)
 static void one_mapping_serves_all_regions_in_it(void **state)
 {
 	int fd = new_file();
-	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint8_t *p = map_file(NULL, BYTES, MAP_SHARED, fd, 0);
 	uint32_t one = enter_region(p, PAGE),
 		 two = enter_region(p + PAGE, PAGE);
 	struct peer_maps a;
@@ -309,9 +311,9 @@ static void one_mapping_serves_all_regions_in_it(void **state)
 	peer_maps_init(&a, &hca, getpid());
 	peer_maps_look(&a);
 	leave_region(one);
-	assert_non_null(at(&a, p, PAGE));
+	assert_non_null(maps_at(&a, p, PAGE));
 	leave_region(two);
-	assert_null(at(&a, p, PAGE));
+	assert_null(maps_at(&a, p, PAGE));
 	peer_maps_fini(&a);
 	munmap(p, BYTES);
 	close(fd);
@@ -320,7 +322,7 @@ static void one_mapping_serves_all_regions_in_it(void **state)
 static void a_region_of_an_existing_row_needs_no_descriptor(void **state)
 {
 	int fd = new_file();
-	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint8_t *p = map_file(NULL, BYTES, MAP_SHARED, fd, 0);
 	uint32_t number;
 	struct share what;
 
@@ -346,15 +348,15 @@ static void a_full_table_has_room_for_regions_of_its_mappings(void **state)
 {
 	/* private pages lie between the shared pages, so that no mapping
 	 * continues where another ends */
-	uint8_t *all = map(NULL, 2 * SHARE_MAX * PAGE, MAP_PRIVATE, -1, 0);
-	uint8_t *beyond = map(NULL, PAGE, MAP_PRIVATE, -1, 0);
+	uint8_t *all = map_file(NULL, 2 * SHARE_MAX * PAGE, MAP_PRIVATE, -1, 0);
+	uint8_t *beyond = map_file(NULL, PAGE, MAP_PRIVATE, -1, 0);
 	uint32_t number[SHARE_MAX];
 	int fd = new_file();
 
 	for (size_t i = 0; i < SHARE_MAX; i++) {
 		uint8_t *p = all + 2 * i * PAGE;
 
-		map(p, PAGE, MAP_SHARED, fd, 0);
+		map_file(p, PAGE, MAP_SHARED, fd, 0);
 		assert_int_equal(room_for(p), SHARE_FREE);
 		number[i] = enter_region(p, PAGE);
 		assert_int_not_equal(number[i], 0);
@@ -385,9 +387,9 @@ static bool is_outdated(struct share_look *l)
  * existing row. */
 static void a_registration_outdates_looks_at_its_addresses(void **state)
 {
-	uint8_t *private = map(NULL, PAGE, MAP_PRIVATE, -1, 0);
+	uint8_t *private = map_file(NULL, PAGE, MAP_PRIVATE, -1, 0);
 	int fd = new_file();
-	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint8_t *p = map_file(NULL, BYTES, MAP_SHARED, fd, 0);
 	struct share_look all, first, other;
 	uint32_t number;
 
@@ -420,25 +422,25 @@ static void
 memory_mapped_over_a_region_is_not_taken_for_the_region(void **state)
 {
 	int fd = new_file(), other = new_file();
-	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint8_t *p = map_file(NULL, BYTES, MAP_SHARED, fd, 0);
 	uint32_t one = enter_region(p, BYTES), two, three;
 	struct peer_maps a;
 
 	peer_maps_init(&a, &hca, getpid());
 	peer_maps_look(&a);
-	assert_non_null(at(&a, p, PAGE));
-	map(p + PAGE, PAGE, MAP_PRIVATE, -1, 0);
+	assert_non_null(maps_at(&a, p, PAGE));
+	map_file(p + PAGE, PAGE, MAP_PRIVATE, -1, 0);
 	two = enter_region(p + PAGE, PAGE);
 	assert_int_equal(two, 0);
-	assert_null(at(&a, p, PAGE));
-	map(p, BYTES, MAP_SHARED, other, 0);
+	assert_null(maps_at(&a, p, PAGE));
+	map_file(p, BYTES, MAP_SHARED, other, 0);
 	three = enter_region(p, PAGE);
 	assert_int_not_equal(three, 0);
 	peer_maps_look(&a);
-	*at(&a, p, 1) = 3;
+	*maps_at(&a, p, 1) = 3;
 	assert_int_equal(*p, 3);
 	leave_region(one);
-	assert_non_null(at(&a, p, 1));
+	assert_non_null(maps_at(&a, p, 1));
 	leave_region(three);
 	leave_region(two);
 	peer_maps_fini(&a);
@@ -457,14 +459,14 @@ static void regions_beyond_the_table_are_not_mapped(void **state)
 	for (int i = 0; i <= SHARE_MAX; i++) {
 		int fd = new_file();
 
-		p[i] = map(NULL, BYTES, MAP_SHARED, fd, 0);
+		p[i] = map_file(NULL, BYTES, MAP_SHARED, fd, 0);
 		number[i] = enter_region(p[i], BYTES);
 		assert_int_equal(number[i] == 0, i == SHARE_MAX);
 		close(fd);
 	}
 	peer_maps_look(&a);
 	assert_int_equal(a.count, SHARE_MAX);
-	assert_null(at(&a, p[SHARE_MAX], 1));
+	assert_null(maps_at(&a, p[SHARE_MAX], 1));
 	while (share_next_fd(&hca, &next) >= 0)
 		fds++;
 	assert_int_equal(fds, SHARE_MAX);
@@ -530,7 +532,7 @@ static bool is_locked(int fd)
 static void the_program_keeps_its_locks(void **state)
 {
 	int fd = new_file();
-	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint8_t *p = map_file(NULL, BYTES, MAP_SHARED, fd, 0);
 	struct flock l = {.l_type = F_WRLCK};
 	uint32_t number, again;
 	struct peer_maps a;
@@ -541,7 +543,7 @@ static void the_program_keeps_its_locks(void **state)
 	assert_true(is_locked(fd));
 	peer_maps_init(&a, &hca, getpid());
 	peer_maps_look(&a);
-	assert_non_null(at(&a, p, PAGE));
+	assert_non_null(maps_at(&a, p, PAGE));
 	assert_true(is_locked(fd));
 	leave_region(number);
 	leave_region(again);
@@ -575,14 +577,14 @@ static bool is_dumped(const uint8_t *p)
 static void memory_of_a_peer_is_not_in_our_core(void **state)
 {
 	int fd = new_file();
-	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint8_t *p = map_file(NULL, BYTES, MAP_SHARED, fd, 0);
 	uint32_t number = enter_region(p, PAGE);
 	struct peer_maps a;
 
 	peer_maps_init(&a, &hca, getpid());
 	peer_maps_look(&a);
 	assert_true(is_dumped(p));
-	assert_false(is_dumped(at(&a, p, PAGE)));
+	assert_false(is_dumped(maps_at(&a, p, PAGE)));
 	peer_maps_fini(&a);
 	leave_region(number);
 	munmap(p, BYTES);
@@ -594,7 +596,7 @@ static void memory_of_a_peer_is_not_in_our_core(void **state)
 static void a_program_that_locks_its_memory_locks_no_peers_memory(void **state)
 {
 	int fd = new_file();
-	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint8_t *p = map_file(NULL, BYTES, MAP_SHARED, fd, 0);
 	uint32_t number = enter_region(p, PAGE);
 	struct peer_maps a;
 	struct stat st;
@@ -615,14 +617,14 @@ static void a_program_that_locks_its_memory_locks_no_peers_memory(void **state)
 static void a_region_of_no_bytes_changes_no_mapping(void **state)
 {
 	int fd = new_file();
-	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint8_t *p = map_file(NULL, BYTES, MAP_SHARED, fd, 0);
 	uint32_t number = enter_region(p, BYTES);
 	struct peer_maps a;
 
 	peer_maps_init(&a, &hca, getpid());
 	peer_maps_look(&a);
 	assert_int_equal(enter_region(p + PAGE, 0), 0);
-	assert_non_null(at(&a, p, PAGE));
+	assert_non_null(maps_at(&a, p, PAGE));
 	peer_maps_fini(&a);
 	leave_region(number);
 	munmap(p, BYTES);
@@ -633,7 +635,7 @@ static void a_region_of_no_bytes_changes_no_mapping(void **state)
 static void a_mapping_with_wrong_numbers_is_not_mapped(void **state)
 {
 	int fd = new_file();
-	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint8_t *p = map_file(NULL, BYTES, MAP_SHARED, fd, 0);
 	uint32_t number = enter_region(p, BYTES);
 	struct share *row = arena_at(&hca.arena, hca.shared->shares);
 	struct peer_maps a;

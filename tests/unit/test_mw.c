@@ -37,7 +37,8 @@ static void begin_world(struct world *w, uint32_t access)
 	assert_non_null(w->w2);
 }
 
-static struct mw_bind binding(const struct world *w, const struct mr *window)
+static struct mw_bind make_binding(const struct world *w,
+				   const struct mr *window)
 {
 	return (struct mw_bind){.window = window->lkey,
 				.rkey = window->lkey ^ 1,
@@ -73,7 +74,7 @@ static struct mw_bind begin_bound(struct world *w, int type)
 	struct mw_bind b;
 
 	begin_world(w, HCA_LOCAL_WRITE | HCA_MW_BIND);
-	b = binding(w, type == 1 ? w->w1 : w->w2);
+	b = make_binding(w, type == 1 ? w->w1 : w->w2);
 	assert_int_equal(mw_bind(&w->h, &w->qp, &b), MR_OK);
 	return b;
 }
@@ -85,7 +86,7 @@ static void a_window_opens_its_range_alone(void **state)
 	uint64_t addr = 0;
 
 	begin_world(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
-	b = binding(&w, w.w2);
+	b = make_binding(&w, w.w2);
 	assert_int_equal(reach_window(&w, b.rkey, 0x9100, &addr), MR_BAD_KEY);
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
 	assert_int_equal(reach_window(&w, b.rkey, 0x91f8, &addr), MR_OK);
@@ -109,7 +110,7 @@ static void a_zero_based_window_counts_from_its_start(void **state)
 	uint64_t addr = 0;
 
 	begin_world(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
-	b = binding(&w, w.w2);
+	b = make_binding(&w, w.w2);
 	b.access |= HCA_ZERO_BASED;
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
 	assert_int_equal(reach_window(&w, b.rkey, 8, &addr), MR_OK);
@@ -126,7 +127,7 @@ static void a_new_key_has_the_windows_upper_24_bits(void **state)
 	begin_world(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
 	for (int type = 1; type <= 2; type++) {
 		struct mr *window = type == 1 ? w.w1 : w.w2;
-		struct mw_bind b = binding(&w, window);
+		struct mw_bind b = make_binding(&w, window);
 		uint32_t key = (window->lkey & 0xffffff00) | 0x5a;
 		uint64_t addr;
 
@@ -145,7 +146,7 @@ static void type_2_is_never_bound_to_nothing(void **state)
 	struct mw_bind b;
 
 	begin_world(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
-	b = binding(&w, w.w2);
+	b = make_binding(&w, w.w2);
 	b.bytes = 0;
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_NO_BYTES);
 	b.region = 0;
@@ -204,7 +205,7 @@ static void type_1_is_bound_again_and_never_invalidated(void **state)
 
 static void bind_it_anew(void)
 {
-	struct mw_bind b = binding(its, its->w1);
+	struct mw_bind b = make_binding(its, its->w1);
 
 	b.rkey ^= 2;
 	b.va = 0x9800;
@@ -256,7 +257,7 @@ static void a_binding_that_breaks_a_rule_is_refused(void **state)
 	struct mw_bind b;
 
 	begin_world(&w, HCA_LOCAL_WRITE);
-	b = binding(&w, w.w2);
+	b = make_binding(&w, w.w2);
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_NO_RIGHT);
 	w.region->access = HCA_MW_BIND;
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_NO_RIGHT);
@@ -266,15 +267,15 @@ static void a_binding_that_breaks_a_rule_is_refused(void **state)
 	b.va = UINT64_MAX - 8;
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OUTSIDE);
 	w.region->access |= HCA_ZERO_BASED;
-	b = binding(&w, w.w2);
+	b = make_binding(&w, w.w2);
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_ZERO_BASED);
 	w.region->access &= ~(uint32_t)HCA_ZERO_BASED;
 	b.region = w.w1->lkey; /* a window on a window */
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_BAD_KEY);
-	b = binding(&w, w.w2);
+	b = make_binding(&w, w.w2);
 	b.window = w.region->lkey;
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_BAD_KEY);
-	b = binding(&w, w.w2);
+	b = make_binding(&w, w.w2);
 	w.qp.pd = 2;
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_BAD_PD);
 	w.qp.pd = 1;

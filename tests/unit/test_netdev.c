@@ -15,7 +15,7 @@ static struct netdev_scene scene;
 static struct device devices[DEVICE_MAX];
 static uint32_t changes[DEVICE_MAX];
 
-static int clear(void **state)
+static int clear_scene(void **state)
 {
 	memset(links, 0, sizeof(links));
 	scene = (struct netdev_scene){links, addrs, 0, 0};
@@ -44,7 +44,7 @@ static void to_ip(const char *text, uint8_t ip[16])
 	assert_int_equal(inet_pton(AF_INET6, mapped, ip), 1);
 }
 
-static void add(const struct netdev_link *l, const char *text)
+static void add_address(const struct netdev_link *l, const char *text)
 {
 	struct netdev_addr *a = &addrs[scene.addr_count++];
 
@@ -52,7 +52,7 @@ static void add(const struct netdev_link *l, const char *text)
 	to_ip(text, a->ip);
 }
 
-static void drop(const char *text)
+static void drop_address(const char *text)
 {
 	uint8_t ip[16];
 	uint32_t i = 0;
@@ -71,12 +71,12 @@ static struct netdev_link *add_lo(void)
 
 	lo->mtu = 65536;
 	memset(lo->mac, 0, 6);
-	add(lo, "127.0.0.1");
-	add(lo, "::1");
+	add_address(lo, "127.0.0.1");
+	add_address(lo, "::1");
 	return lo;
 }
 
-static uint32_t choose(const char *named)
+static uint32_t choose_devices(const char *named)
 {
 	return netdev_choose(&scene, named, devices);
 }
@@ -104,7 +104,7 @@ static void the_first_token_that_became_no_device_is_found(void **state)
 	add_lo();
 	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
 		int len = 0;
-		uint32_t count = choose(rows[i].named);
+		uint32_t count = choose_devices(rows[i].named);
 		const char *name = netdev_missing(&scene, rows[i].named,
 						  devices, count, &len);
 
@@ -117,7 +117,7 @@ static void the_first_token_that_became_no_device_is_found(void **state)
 	}
 }
 
-static void update(uint32_t count)
+static void update_devices(uint32_t count)
 {
 	netdev_update(&scene, devices, count, changes);
 }
@@ -147,7 +147,7 @@ static void expect_gid(int device, int index, const char *text, uint32_t type)
 static void a_machine_with_nothing_but_lo_has_one_device(void **state)
 {
 	add_lo();
-	assert_int_equal(choose(NULL), 1);
+	assert_int_equal(choose_devices(NULL), 1);
 	assert_string_equal(devices[0].name, "adv0");
 	assert_string_equal(devices[0].netdev, "lo");
 	assert_true(devices[0].guid);
@@ -163,7 +163,7 @@ static void a_machine_with_nothing_but_lo_has_one_device(void **state)
 static void a_loopback_that_is_down_is_a_device_that_is_down(void **state)
 {
 	add_lo()->is_up = false;
-	assert_int_equal(choose(NULL), 1);
+	assert_int_equal(choose_devices(NULL), 1);
 	assert_false(devices[0].ports[0].is_up);
 }
 
@@ -175,17 +175,17 @@ static void the_default_route_decides_then_a_global_address(void **state)
 	a = add_link("eth0");
 	b = add_link("eth1");
 	add_link("eth2");
-	add(a, "10.0.0.1");
-	add(b, "fd00::1");
-	add(&links[3], "fe80::5");
-	assert_int_equal(choose(NULL), 2);
+	add_address(a, "10.0.0.1");
+	add_address(b, "fd00::1");
+	add_address(&links[3], "fe80::5");
+	assert_int_equal(choose_devices(NULL), 2);
 	assert_string_equal(devices[0].netdev, "eth0");
 	assert_string_equal(devices[1].netdev, "eth1");
 	b->is_routed = true;
-	assert_int_equal(choose(NULL), 1);
+	assert_int_equal(choose_devices(NULL), 1);
 	assert_string_equal(devices[0].netdev, "eth1");
 	b->is_up = false;
-	assert_int_equal(choose(NULL), 1);
+	assert_int_equal(choose_devices(NULL), 1);
 	assert_string_equal(devices[0].netdev, "eth0");
 }
 
@@ -199,32 +199,32 @@ static void bridges_come_after_others_and_their_ports_never(void **state)
 	eth = add_link("eth0");
 	bridge->is_bridge = port->is_port = true;
 	port->is_routed = true;
-	add(bridge, "172.17.0.1");
-	add(port, "172.17.0.2");
+	add_address(bridge, "172.17.0.1");
+	add_address(port, "172.17.0.2");
 	/* a bridge without carrier does not come before lo */
 	bridge->has_carrier = false;
-	assert_int_equal(choose(NULL), 1);
+	assert_int_equal(choose_devices(NULL), 1);
 	assert_string_equal(devices[0].netdev, "lo");
 	expect_gid(0, 5, "172.17.0.1", V2);
 	bridge->has_carrier = true;
-	assert_int_equal(choose(NULL), 1);
+	assert_int_equal(choose_devices(NULL), 1);
 	assert_string_equal(devices[0].netdev, "virbr");
-	add(eth, "10.0.0.1");
-	assert_int_equal(choose(NULL), 1);
+	add_address(eth, "10.0.0.1");
+	assert_int_equal(choose_devices(NULL), 1);
 	assert_string_equal(devices[0].netdev, "eth0");
 	/* an interface with the default route comes before one with an address
 	 */
 	bridge->is_routed = true;
-	assert_int_equal(choose(NULL), 1);
+	assert_int_equal(choose_devices(NULL), 1);
 	assert_string_equal(devices[0].netdev, "virbr");
 	eth->is_routed = true;
-	assert_int_equal(choose(NULL), 1);
+	assert_int_equal(choose_devices(NULL), 1);
 	assert_string_equal(devices[0].netdev, "eth0");
 	bridge->is_port = true;
 	eth->is_up = false;
-	assert_int_equal(choose(NULL), 1);
+	assert_int_equal(choose_devices(NULL), 1);
 	assert_string_equal(devices[0].netdev, "lo");
-	assert_int_equal(choose("virbr"), 1);
+	assert_int_equal(choose_devices("virbr"), 1);
 	assert_string_equal(devices[0].netdev, "virbr");
 }
 
@@ -233,20 +233,20 @@ static void named_interfaces_come_in_the_order_of_the_list(void **state)
 	add_lo();
 	add_link("eth0");
 	add_link("eth0.100")->is_up = false;
-	assert_int_equal(choose("eth0.100,lo,eth0,lo,nothing,"), 3);
+	assert_int_equal(choose_devices("eth0.100,lo,eth0,lo,nothing,"), 3);
 	assert_string_equal(devices[0].netdev, "eth0.100");
 	assert_string_equal(devices[1].netdev, "lo");
 	assert_string_equal(devices[2].netdev, "eth0");
 	assert_string_equal(devices[2].name, "adv2");
-	assert_int_equal(choose("eth"), 0);
-	assert_int_equal(choose(""), 0);
+	assert_int_equal(choose_devices("eth"), 0);
+	assert_int_equal(choose_devices(""), 0);
 }
 
 /* Checks the names, kinds and interfaces of the devices that a list makes, as
  * "adv0 RoCE eth0". */
 static void expect_devices(const char *named, const char *const *want)
 {
-	uint32_t count = choose(named);
+	uint32_t count = choose_devices(named);
 	char text[sizeof(devices->name) + sizeof(devices->netdev) + 8];
 
 	for (uint32_t i = 0; i < count; i++, want++) {
@@ -276,8 +276,9 @@ static void each_kind_counts_its_own_devices(void **state)
 		       "iw1 iWARP eth0", "adv1 RoCE eth0");
 	EXPECT_DEVICES("iwarp:eth0,iwarp,eth0,roce", "iw0 iWARP eth0",
 		       "adv0 RoCE eth0");
-	assert_int_equal(choose("iwarp:eth,iwarp:,iwarp:eth00,roce:eth0"), 0);
-	assert_int_equal(choose("iwar,rocee,iwarp:roce,IWARP"), 0);
+	assert_int_equal(
+		choose_devices("iwarp:eth,iwarp:,iwarp:eth00,roce:eth0"), 0);
+	assert_int_equal(choose_devices("iwar,rocee,iwarp:roce,IWARP"), 0);
 	assert_true(devices[0].guid);
 }
 
@@ -289,8 +290,8 @@ static void a_kind_alone_takes_the_preferred_interfaces(void **state)
 	EXPECT_DEVICES("iwarp,roce", "iw0 iWARP lo", "adv0 RoCE lo");
 	a = add_link("eth0");
 	b = add_link("eth1");
-	add(a, "10.0.0.1");
-	add(b, "10.1.0.1");
+	add_address(a, "10.0.0.1");
+	add_address(b, "10.1.0.1");
 	EXPECT_DEVICES("iwarp", "iw0 iWARP eth0", "iw1 iWARP eth1");
 	b->is_routed = true;
 	EXPECT_DEVICES("eth0,iwarp", "adv0 RoCE eth0", "iw0 iWARP eth1");
@@ -317,9 +318,9 @@ static void a_kind_without_room_for_all_is_missing(void **state)
 		l->name[3] = (char)('0' + i);
 		l->is_routed = true;
 	}
-	assert_int_equal(choose("iwarp"), DEVICE_MAX);
+	assert_int_equal(choose_devices("iwarp"), DEVICE_MAX);
 	assert_null(netdev_missing(&scene, "iwarp", devices, DEVICE_MAX, &len));
-	assert_int_equal(choose("eth0,iwarp"), DEVICE_MAX);
+	assert_int_equal(choose_devices("eth0,iwarp"), DEVICE_MAX);
 	assert_string_equal(devices[DEVICE_MAX - 1].name, "iw6");
 	assert_string_equal(
 		netdev_missing(&scene, "eth0,iwarp", devices, DEVICE_MAX, &len),
@@ -333,7 +334,7 @@ static void the_devices_of_one_interface_have_their_own_tables(void **state)
 	add_lo();
 	eth = add_link("eth0");
 	eth->mac[0] = 2;
-	add(eth, "10.0.0.1");
+	add_address(eth, "10.0.0.1");
 	EXPECT_DEVICES("eth0,iwarp:lo,iwarp:eth0,iwarp", "adv0 RoCE eth0",
 		       "iw0 iWARP lo", "iw1 iWARP eth0");
 	expect_gid(0, 1, "10.0.0.1", V2);
@@ -346,11 +347,11 @@ static void the_devices_of_one_interface_have_their_own_tables(void **state)
 	expect_gid(1, 5, NULL, 0);
 	expect_gid(2, 1, "10.0.0.1", V2);
 	expect_gid(2, 4, NULL, 0);
-	assert_int_equal(choose("eth0,iwarp:eth0"), 2);
+	assert_int_equal(choose_devices("eth0,iwarp:eth0"), 2);
 	expect_gid(1, 4, "127.0.0.1", V2);
 	assert_int_not_equal(devices[0].guid, devices[1].guid);
-	drop("10.0.0.1");
-	update(2);
+	drop_address("10.0.0.1");
+	update_devices(2);
 	assert_int_equal(changes[0], NETDEV_GIDS);
 	assert_int_equal(changes[1], NETDEV_GIDS);
 	expect_gid(1, 1, NULL, 0);
@@ -366,8 +367,8 @@ static void programs_see_one_gid_of_an_iwarp_device(void **state)
 	add_lo();
 	eth = add_link("eth0");
 	eth->mac[0] = 2;
-	add(eth, "10.0.0.1");
-	assert_int_equal(choose("iwarp:eth0,iwarp:lo,eth0"), 3);
+	add_address(eth, "10.0.0.1");
+	assert_int_equal(choose_devices("iwarp:eth0,iwarp:lo,eth0"), 3);
 	assert_int_equal(netdev_gid_count(&devices[0]), 1);
 	assert_true(netdev_gid(&devices[0], &devices[0].ports[0], 0, &g));
 	assert_memory_equal(g.gid, mac, 16);
@@ -395,7 +396,7 @@ static void the_mtu_of_an_iwarp_device_needs_no_room_for_headers(void **state)
 
 	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
 		lo->mtu = rows[i].mtu;
-		assert_int_equal(choose("iwarp:lo"), 1);
+		assert_int_equal(choose_devices("iwarp:lo"), 1);
 		assert_int_equal(devices[0].ports[0].active_mtu, rows[i].code);
 	}
 }
@@ -412,7 +413,7 @@ static void interfaces_without_a_mac_have_guids_of_their_own(void **state)
 		l->is_routed = true;
 		memset(l->mac, 0, 6);
 	}
-	assert_int_equal(choose(NULL), n);
+	assert_int_equal(choose_devices(NULL), n);
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < i; k++)
 			assert_true(devices[i].guid != devices[k].guid);
@@ -425,14 +426,14 @@ static void each_kind_of_address_has_its_index(void **state)
 	eth = add_link("eth0");
 	dummy = add_link("dummy0");
 	eth->is_routed = true;
-	add(eth, "fd00::1");
-	add(eth, "fe80::1");
-	add(eth, "10.0.0.1");
-	add(eth, "10.0.0.2");
-	add(lo, "127.0.0.9");
-	add(dummy, "192.168.0.1");
-	add(dummy, "fe80::7");
-	assert_int_equal(choose(NULL), 1);
+	add_address(eth, "fd00::1");
+	add_address(eth, "fe80::1");
+	add_address(eth, "10.0.0.1");
+	add_address(eth, "10.0.0.2");
+	add_address(lo, "127.0.0.9");
+	add_address(dummy, "192.168.0.1");
+	add_address(dummy, "fe80::7");
+	assert_int_equal(choose_devices(NULL), 1);
 	expect_gid(0, 0, "fe80::1", V2);
 	expect_gid(0, 1, "10.0.0.1", V2);
 	expect_gid(0, 2, "10.0.0.1", V1);
@@ -453,10 +454,10 @@ without_ipv4_the_first_global_address_stands_at_1_and_3(void **state)
 
 	add_lo();
 	eth = add_link("eth0");
-	add(eth, "fe80::1");
-	add(eth, "fd00::1");
-	add(eth, "fd00::2");
-	assert_int_equal(choose(NULL), 1);
+	add_address(eth, "fe80::1");
+	add_address(eth, "fd00::1");
+	add_address(eth, "fd00::2");
+	assert_int_equal(choose_devices(NULL), 1);
 	expect_gid(0, 1, "fd00::1", V2);
 	expect_gid(0, 2, "fd00::1", V1);
 	expect_gid(0, 3, "fd00::1", V2);
@@ -471,9 +472,9 @@ static void two_devices_share_no_address(void **state)
 	add_lo();
 	a = add_link("eth0");
 	b = add_link("eth1");
-	add(a, "10.0.0.1");
-	add(b, "10.1.0.1");
-	assert_int_equal(choose(NULL), 2);
+	add_address(a, "10.0.0.1");
+	add_address(b, "10.1.0.1");
+	assert_int_equal(choose_devices(NULL), 2);
 	expect_gid(0, 1, "10.0.0.1", V2);
 	expect_gid(0, 4, "127.0.0.1", V2);
 	expect_gid(0, 6, NULL, 0);
@@ -487,21 +488,21 @@ static void an_entry_stays_where_it_is_while_others_come_and_go(void **state)
 
 	add_lo();
 	eth = add_link("eth0");
-	add(eth, "10.0.0.1");
-	add(eth, "10.0.0.2");
-	add(eth, "10.0.0.3");
-	assert_int_equal(choose(NULL), 1);
-	update(1);
+	add_address(eth, "10.0.0.1");
+	add_address(eth, "10.0.0.2");
+	add_address(eth, "10.0.0.3");
+	assert_int_equal(choose_devices(NULL), 1);
+	update_devices(1);
 	assert_int_equal(changes[0], 0);
-	drop("10.0.0.2");
-	update(1);
+	drop_address("10.0.0.2");
+	update_devices(1);
 	assert_int_equal(changes[0], NETDEV_GIDS);
 	expect_gid(0, 4, NULL, 0);
 	expect_gid(0, 5, "10.0.0.3", V2);
 	expect_gid(0, 6, "127.0.0.1", V2);
-	add(eth, "fd00::1");
-	add(eth, "fd00::2");
-	update(1);
+	add_address(eth, "fd00::1");
+	add_address(eth, "fd00::2");
+	update_devices(1);
 	expect_gid(0, 4, "fd00::1", V2);
 	expect_gid(0, 6, "127.0.0.1", V2);
 	expect_gid(0, 8, "fd00::2", V2);
@@ -513,35 +514,35 @@ static void gid_1_changes_only_for_ipv4_or_a_lost_address(void **state)
 
 	add_lo();
 	eth = add_link("eth0");
-	add(eth, "fd00::1");
-	assert_int_equal(choose(NULL), 1);
-	add(eth, "10.0.0.1");
-	add(eth, "10.0.0.2");
-	update(1);
+	add_address(eth, "fd00::1");
+	assert_int_equal(choose_devices(NULL), 1);
+	add_address(eth, "10.0.0.1");
+	add_address(eth, "10.0.0.2");
+	update_devices(1);
 	expect_gid(0, 1, "10.0.0.1", V2);
 	expect_gid(0, 6, "fd00::1", V2);
 	expect_gid(0, 7, "10.0.0.2", V2);
 	addrs[3] = addrs[4]; /* the order of the addresses does not matter */
 	scene.addr_count--;
-	add(eth, "10.0.0.1");
-	update(1);
+	add_address(eth, "10.0.0.1");
+	update_devices(1);
 	expect_gid(0, 1, "10.0.0.1", V2);
-	drop("10.0.0.1");
-	update(1);
+	drop_address("10.0.0.1");
+	update_devices(1);
 	expect_gid(0, 1, "10.0.0.2", V2);
 	expect_gid(0, 3, "10.0.0.2", V2);
 	expect_gid(0, 6, "fd00::1", V2);
 	expect_gid(0, 7, NULL, 0);
-	drop("10.0.0.2");
-	update(1);
+	drop_address("10.0.0.2");
+	update_devices(1);
 	expect_gid(0, 1, "fd00::1", V2);
-	drop("fd00::1");
-	update(1);
+	drop_address("fd00::1");
+	update_devices(1);
 	expect_gid(0, 1, NULL, 0);
 	expect_gid(0, 3, NULL, 0);
 	expect_gid(0, 4, "127.0.0.1", V2);
-	add(eth, "fe80::9");
-	update(1);
+	add_address(eth, "fe80::9");
+	update_devices(1);
 	expect_gid(0, 0, "fe80::9", V2);
 }
 
@@ -551,21 +552,21 @@ static void links_go_down_and_up_and_away_and_change_their_mtu(void **state)
 
 	add_lo();
 	eth = add_link("eth0");
-	add(eth, "10.0.0.1");
-	assert_int_equal(choose(NULL), 1);
+	add_address(eth, "10.0.0.1");
+	assert_int_equal(choose_devices(NULL), 1);
 	assert_true(devices[0].ports[0].is_up);
 	assert_int_equal(devices[0].ports[0].active_mtu, 3);
 	eth->has_carrier = false;
-	update(1);
+	update_devices(1);
 	assert_int_equal(changes[0], NETDEV_DOWN);
 	eth->has_carrier = true;
 	eth->mtu = 9000;
-	update(1);
+	update_devices(1);
 	assert_int_equal(changes[0], NETDEV_UP | NETDEV_MTU);
 	assert_int_equal(devices[0].ports[0].active_mtu, 5);
 	scene.link_count--;
-	drop("10.0.0.1");
-	update(1);
+	drop_address("10.0.0.1");
+	update_devices(1);
 	assert_int_equal(changes[0], NETDEV_DOWN | NETDEV_GIDS);
 }
 
@@ -580,7 +581,7 @@ static void a_path_mtu_fits_with_all_its_headers(void **state)
 
 	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
 		lo->mtu = rows[i].mtu;
-		choose(NULL);
+		choose_devices(NULL);
 		assert_int_equal(devices[0].ports[0].active_mtu, rows[i].code);
 	}
 }
@@ -593,14 +594,14 @@ static void devices_and_gids_beyond_the_tables_are_left_out(void **state)
 	eth = add_link("eth0");
 	for (int i = 0; i < MOST; i++) {
 		snprintf(text, sizeof(text), "10.0.0.%d", i + 1);
-		add(eth, text);
+		add_address(eth, text);
 	}
 	for (int i = 1; i < MOST; i++)
 		add_link("more")->is_routed = true;
-	assert_int_equal(choose(NULL), DEVICE_MAX);
-	assert_int_equal(choose("eth0"), 1);
+	assert_int_equal(choose_devices(NULL), DEVICE_MAX);
+	assert_int_equal(choose_devices("eth0"), 1);
 	expect_gid(0, DEVICE_MAX_GIDS - 1, "10.0.0.61", V2);
-	update(1);
+	update_devices(1);
 	assert_int_equal(changes[0], 0);
 }
 
@@ -608,54 +609,64 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(
-			the_first_token_that_became_no_device_is_found, clear),
+			the_first_token_that_became_no_device_is_found,
+			clear_scene),
 		cmocka_unit_test_setup(
-			a_machine_with_nothing_but_lo_has_one_device, clear),
+			a_machine_with_nothing_but_lo_has_one_device,
+			clear_scene),
 		cmocka_unit_test_setup(
 			a_loopback_that_is_down_is_a_device_that_is_down,
-			clear),
+			clear_scene),
 		cmocka_unit_test_setup(
-			the_default_route_decides_then_a_global_address, clear),
+			the_default_route_decides_then_a_global_address,
+			clear_scene),
 		cmocka_unit_test_setup(
-			bridges_come_after_others_and_their_ports_never, clear),
+			bridges_come_after_others_and_their_ports_never,
+			clear_scene),
 		cmocka_unit_test_setup(
-			named_interfaces_come_in_the_order_of_the_list, clear),
-		cmocka_unit_test_setup(each_kind_counts_its_own_devices, clear),
+			named_interfaces_come_in_the_order_of_the_list,
+			clear_scene),
+		cmocka_unit_test_setup(each_kind_counts_its_own_devices,
+				       clear_scene),
 		cmocka_unit_test_setup(
-			a_kind_alone_takes_the_preferred_interfaces, clear),
+			a_kind_alone_takes_the_preferred_interfaces,
+			clear_scene),
 		cmocka_unit_test_setup(an_interface_may_have_the_name_of_a_kind,
-				       clear),
+				       clear_scene),
 		cmocka_unit_test_setup(a_kind_without_room_for_all_is_missing,
-				       clear),
+				       clear_scene),
 		cmocka_unit_test_setup(
 			the_devices_of_one_interface_have_their_own_tables,
-			clear),
+			clear_scene),
 		cmocka_unit_test_setup(programs_see_one_gid_of_an_iwarp_device,
-				       clear),
+				       clear_scene),
 		cmocka_unit_test_setup(
 			the_mtu_of_an_iwarp_device_needs_no_room_for_headers,
-			clear),
+			clear_scene),
 		cmocka_unit_test_setup(
 			interfaces_without_a_mac_have_guids_of_their_own,
-			clear),
+			clear_scene),
 		cmocka_unit_test_setup(each_kind_of_address_has_its_index,
-				       clear),
+				       clear_scene),
 		cmocka_unit_test_setup(
 			without_ipv4_the_first_global_address_stands_at_1_and_3,
-			clear),
-		cmocka_unit_test_setup(two_devices_share_no_address, clear),
+			clear_scene),
+		cmocka_unit_test_setup(two_devices_share_no_address,
+				       clear_scene),
 		cmocka_unit_test_setup(
 			an_entry_stays_where_it_is_while_others_come_and_go,
-			clear),
+			clear_scene),
 		cmocka_unit_test_setup(
-			gid_1_changes_only_for_ipv4_or_a_lost_address, clear),
+			gid_1_changes_only_for_ipv4_or_a_lost_address,
+			clear_scene),
 		cmocka_unit_test_setup(
 			links_go_down_and_up_and_away_and_change_their_mtu,
-			clear),
+			clear_scene),
 		cmocka_unit_test_setup(a_path_mtu_fits_with_all_its_headers,
-				       clear),
+				       clear_scene),
 		cmocka_unit_test_setup(
-			devices_and_gids_beyond_the_tables_are_left_out, clear),
+			devices_and_gids_beyond_the_tables_are_left_out,
+			clear_scene),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

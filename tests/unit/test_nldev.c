@@ -57,7 +57,7 @@ struct request {
 static struct nldev_answer answer;
 
 /* Sends a request, with a device index and a port unless they are negative. */
-static void ask(uint16_t type, uint16_t flags, int index, int port)
+static void send_request(uint16_t type, uint16_t flags, int index, int port)
 {
 	struct request r = {
 		.h = {.nlmsg_len = NLMSG_HDRLEN,
@@ -84,7 +84,7 @@ static void ask(uint16_t type, uint16_t flags, int index, int port)
 
 /* Returns the message of this number, from 0 on; checks the lengths, SEQ and
  * PORTID on the way.  NULL: there are fewer. */
-static const struct nlmsghdr *message(int number)
+static const struct nlmsghdr *find_message(int number)
 {
 	size_t at = 0;
 
@@ -103,7 +103,7 @@ static const struct nlmsghdr *message(int number)
 }
 
 /* Returns the value of an attribute; NULL: the message lacks it. */
-static const void *attr(const struct nlmsghdr *h, uint16_t type)
+static const void *find_attr(const struct nlmsghdr *h, uint16_t type)
 {
 	const char *at = (const char *)h + NLMSG_HDRLEN;
 	const char *end = (const char *)h + h->nlmsg_len;
@@ -118,19 +118,19 @@ static const void *attr(const struct nlmsghdr *h, uint16_t type)
 	return NULL;
 }
 
-static uint32_t number(const struct nlmsghdr *h, uint16_t type)
+static uint32_t attr_u32(const struct nlmsghdr *h, uint16_t type)
 {
 	uint32_t value;
 
-	assert_non_null(attr(h, type));
-	memcpy(&value, attr(h, type), sizeof(value));
+	assert_non_null(find_attr(h, type));
+	memcpy(&value, find_attr(h, type), sizeof(value));
 	return value;
 }
 
-static uint8_t byte(const struct nlmsghdr *h, uint16_t type)
+static uint8_t attr_u8(const struct nlmsghdr *h, uint16_t type)
 {
-	assert_non_null(attr(h, type));
-	return *(const uint8_t *)attr(h, type);
+	assert_non_null(find_attr(h, type));
+	return *(const uint8_t *)find_attr(h, type);
 }
 
 static int error_of(const struct nlmsghdr *h)
@@ -153,66 +153,80 @@ static void all_devices_are_dumped(void **state)
 {
 	uint64_t guid;
 
-	ask(GET, NLM_F_DUMP | NLM_F_ACK, -1, -1);
-	assert_int_equal(message(0)->nlmsg_type, GET);
-	assert_int_equal(message(0)->nlmsg_flags, NLM_F_MULTI);
-	assert_int_equal(number(message(0), RDMA_NLDEV_ATTR_DEV_INDEX), 0);
-	assert_string_equal(attr(message(0), RDMA_NLDEV_ATTR_DEV_NAME), "adv0");
-	assert_int_equal(number(message(0), RDMA_NLDEV_ATTR_PORT_INDEX), 1);
-	assert_string_equal(attr(message(0), RDMA_NLDEV_ATTR_FW_VERSION),
-			    "1.0");
-	memcpy(&guid, attr(message(0), RDMA_NLDEV_ATTR_NODE_GUID), 8);
+	send_request(GET, NLM_F_DUMP | NLM_F_ACK, -1, -1);
+	assert_int_equal(find_message(0)->nlmsg_type, GET);
+	assert_int_equal(find_message(0)->nlmsg_flags, NLM_F_MULTI);
+	assert_int_equal(attr_u32(find_message(0), RDMA_NLDEV_ATTR_DEV_INDEX),
+			 0);
+	assert_string_equal(
+		find_attr(find_message(0), RDMA_NLDEV_ATTR_DEV_NAME), "adv0");
+	assert_int_equal(attr_u32(find_message(0), RDMA_NLDEV_ATTR_PORT_INDEX),
+			 1);
+	assert_string_equal(
+		find_attr(find_message(0), RDMA_NLDEV_ATTR_FW_VERSION), "1.0");
+	memcpy(&guid, find_attr(find_message(0), RDMA_NLDEV_ATTR_NODE_GUID), 8);
 	assert_int_equal(guid, 0x0002c9fffe000001);
-	memcpy(&guid, attr(message(0), RDMA_NLDEV_ATTR_SYS_IMAGE_GUID), 8);
+	memcpy(&guid,
+	       find_attr(find_message(0), RDMA_NLDEV_ATTR_SYS_IMAGE_GUID), 8);
 	assert_int_equal(guid, 0x0002c9fffe000002);
-	assert_int_equal(byte(message(0), RDMA_NLDEV_ATTR_DEV_NODE_TYPE), 1);
-	assert_string_equal(attr(message(0), RDMA_NLDEV_ATTR_DEV_PROTOCOL),
-			    "roce");
-	assert_string_equal(attr(message(1), RDMA_NLDEV_ATTR_DEV_NAME), "iw0");
-	assert_int_equal(byte(message(1), RDMA_NLDEV_ATTR_DEV_NODE_TYPE), 4);
-	assert_string_equal(attr(message(1), RDMA_NLDEV_ATTR_DEV_PROTOCOL),
-			    "iw");
-	expect_done(message(2), 0);
-	assert_null(message(3));
+	assert_int_equal(
+		attr_u8(find_message(0), RDMA_NLDEV_ATTR_DEV_NODE_TYPE), 1);
+	assert_string_equal(
+		find_attr(find_message(0), RDMA_NLDEV_ATTR_DEV_PROTOCOL),
+		"roce");
+	assert_string_equal(
+		find_attr(find_message(1), RDMA_NLDEV_ATTR_DEV_NAME), "iw0");
+	assert_int_equal(
+		attr_u8(find_message(1), RDMA_NLDEV_ATTR_DEV_NODE_TYPE), 4);
+	assert_string_equal(
+		find_attr(find_message(1), RDMA_NLDEV_ATTR_DEV_PROTOCOL), "iw");
+	expect_done(find_message(2), 0);
+	assert_null(find_message(3));
 }
 
 static void one_device_is_answered_and_acknowledged(void **state)
 {
-	ask(GET, 0, 1, -1);
-	assert_string_equal(attr(message(0), RDMA_NLDEV_ATTR_DEV_NAME), "iw0");
-	assert_int_equal(message(0)->nlmsg_flags, 0);
-	assert_null(message(1));
-	ask(GET, NLM_F_ACK, 1, -1);
-	assert_int_equal(message(0)->nlmsg_type, GET);
-	assert_int_equal(error_of(message(1)), 0);
-	assert_null(message(2));
+	send_request(GET, 0, 1, -1);
+	assert_string_equal(
+		find_attr(find_message(0), RDMA_NLDEV_ATTR_DEV_NAME), "iw0");
+	assert_int_equal(find_message(0)->nlmsg_flags, 0);
+	assert_null(find_message(1));
+	send_request(GET, NLM_F_ACK, 1, -1);
+	assert_int_equal(find_message(0)->nlmsg_type, GET);
+	assert_int_equal(error_of(find_message(1)), 0);
+	assert_null(find_message(2));
 }
 
 static void the_answer_about_a_port_has_its_state_and_interface(void **state)
 {
-	ask(PORT_GET, NLM_F_ACK, 0, 1);
-	assert_int_equal(message(0)->nlmsg_type, PORT_GET);
-	assert_int_equal(byte(message(0), RDMA_NLDEV_ATTR_PORT_STATE), 4);
-	assert_int_equal(byte(message(0), RDMA_NLDEV_ATTR_PORT_PHYS_STATE), 5);
-	assert_int_equal(number(message(0), RDMA_NLDEV_ATTR_NDEV_INDEX), 2);
-	assert_string_equal(attr(message(0), RDMA_NLDEV_ATTR_NDEV_NAME),
-			    "eth0");
-	assert_null(attr(message(0), RDMA_NLDEV_ATTR_LID));
-	assert_int_equal(error_of(message(1)), 0);
-	ask(PORT_GET, 0, 1, 1);
-	assert_int_equal(byte(message(0), RDMA_NLDEV_ATTR_PORT_STATE), 1);
-	assert_null(attr(message(0), RDMA_NLDEV_ATTR_NDEV_NAME));
+	send_request(PORT_GET, NLM_F_ACK, 0, 1);
+	assert_int_equal(find_message(0)->nlmsg_type, PORT_GET);
+	assert_int_equal(attr_u8(find_message(0), RDMA_NLDEV_ATTR_PORT_STATE),
+			 4);
+	assert_int_equal(
+		attr_u8(find_message(0), RDMA_NLDEV_ATTR_PORT_PHYS_STATE), 5);
+	assert_int_equal(attr_u32(find_message(0), RDMA_NLDEV_ATTR_NDEV_INDEX),
+			 2);
+	assert_string_equal(
+		find_attr(find_message(0), RDMA_NLDEV_ATTR_NDEV_NAME), "eth0");
+	assert_null(find_attr(find_message(0), RDMA_NLDEV_ATTR_LID));
+	assert_int_equal(error_of(find_message(1)), 0);
+	send_request(PORT_GET, 0, 1, 1);
+	assert_int_equal(attr_u8(find_message(0), RDMA_NLDEV_ATTR_PORT_STATE),
+			 1);
+	assert_null(find_attr(find_message(0), RDMA_NLDEV_ATTR_NDEV_NAME));
 }
 
 static void the_ports_of_one_device_are_dumped(void **state)
 {
-	ask(PORT_GET, NLM_F_DUMP, 1, -1);
-	assert_string_equal(attr(message(0), RDMA_NLDEV_ATTR_DEV_NAME), "iw0");
-	expect_done(message(1), 0);
-	ask(PORT_GET, NLM_F_DUMP, -1, -1);
-	expect_done(message(0), -EINVAL);
-	ask(PORT_GET, NLM_F_DUMP, 2, -1);
-	expect_done(message(0), -ENODEV);
+	send_request(PORT_GET, NLM_F_DUMP, 1, -1);
+	assert_string_equal(
+		find_attr(find_message(0), RDMA_NLDEV_ATTR_DEV_NAME), "iw0");
+	expect_done(find_message(1), 0);
+	send_request(PORT_GET, NLM_F_DUMP, -1, -1);
+	expect_done(find_message(0), -EINVAL);
+	send_request(PORT_GET, NLM_F_DUMP, 2, -1);
+	expect_done(find_message(0), -ENODEV);
 }
 
 static void ask_adapter(uint16_t type, uint16_t flags, int port)
@@ -236,27 +250,32 @@ static void a_port_of_infiniband_has_its_lid(void **state)
 	uint64_t value;
 
 	ask_adapter(GET, 0, 1);
-	assert_string_equal(attr(message(0), RDMA_NLDEV_ATTR_DEV_PROTOCOL),
-			    "ib");
-	assert_int_equal(number(message(0), RDMA_NLDEV_ATTR_PORT_INDEX), 2);
+	assert_string_equal(
+		find_attr(find_message(0), RDMA_NLDEV_ATTR_DEV_PROTOCOL), "ib");
+	assert_int_equal(attr_u32(find_message(0), RDMA_NLDEV_ATTR_PORT_INDEX),
+			 2);
 	ask_adapter(PORT_GET, 0, 2);
-	assert_int_equal(number(message(0), RDMA_NLDEV_ATTR_PORT_INDEX), 2);
-	assert_int_equal(number(message(0), RDMA_NLDEV_ATTR_LID), 9);
-	assert_int_equal(number(message(0), RDMA_NLDEV_ATTR_SM_LID), 3);
-	assert_int_equal(byte(message(0), RDMA_NLDEV_ATTR_LMC), 1);
-	assert_int_equal(byte(message(0), RDMA_NLDEV_ATTR_PORT_STATE), 2);
-	memcpy(&value, attr(message(0), RDMA_NLDEV_ATTR_SUBNET_PREFIX), 8);
+	assert_int_equal(attr_u32(find_message(0), RDMA_NLDEV_ATTR_PORT_INDEX),
+			 2);
+	assert_int_equal(attr_u32(find_message(0), RDMA_NLDEV_ATTR_LID), 9);
+	assert_int_equal(attr_u32(find_message(0), RDMA_NLDEV_ATTR_SM_LID), 3);
+	assert_int_equal(attr_u8(find_message(0), RDMA_NLDEV_ATTR_LMC), 1);
+	assert_int_equal(attr_u8(find_message(0), RDMA_NLDEV_ATTR_PORT_STATE),
+			 2);
+	memcpy(&value,
+	       find_attr(find_message(0), RDMA_NLDEV_ATTR_SUBNET_PREFIX), 8);
 	assert_int_equal(value, 0xfe80000000000000);
-	memcpy(&value, attr(message(0), RDMA_NLDEV_ATTR_CAP_FLAGS), 8);
+	memcpy(&value, find_attr(find_message(0), RDMA_NLDEV_ATTR_CAP_FLAGS),
+	       8);
 	assert_int_equal(value, 0x80000001);
-	assert_null(attr(message(0), RDMA_NLDEV_ATTR_NDEV_NAME));
+	assert_null(find_attr(find_message(0), RDMA_NLDEV_ATTR_NDEV_NAME));
 	ask_adapter(PORT_GET, NLM_F_DUMP, 1);
-	assert_int_equal(number(message(0), RDMA_NLDEV_ATTR_LID), 7);
-	assert_int_equal(number(message(1), RDMA_NLDEV_ATTR_LID), 9);
-	expect_done(message(2), 0);
+	assert_int_equal(attr_u32(find_message(0), RDMA_NLDEV_ATTR_LID), 7);
+	assert_int_equal(attr_u32(find_message(1), RDMA_NLDEV_ATTR_LID), 9);
+	expect_done(find_message(2), 0);
 	for (int port = 0; port <= 3; port += 3) {
 		ask_adapter(PORT_GET, 0, port);
-		assert_int_equal(error_of(message(0)), -EINVAL);
+		assert_int_equal(error_of(find_message(0)), -EINVAL);
 	}
 }
 
@@ -269,9 +288,9 @@ static void a_request_for_no_existing_device_or_port_is_einval(void **state)
 	};
 
 	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
-		ask((uint16_t)rows[i][0], 0, rows[i][1], rows[i][2]);
-		assert_int_equal(error_of(message(0)), -EINVAL);
-		assert_null(message(1));
+		send_request((uint16_t)rows[i][0], 0, rows[i][1], rows[i][2]);
+		assert_int_equal(error_of(find_message(0)), -EINVAL);
+		assert_null(find_message(1));
 	}
 }
 
@@ -287,17 +306,17 @@ static void other_requests_are_refused_with_an_explanation(void **state)
 
 	for (size_t i = 0; i < TEST_COUNT(types); i++) {
 		answer.explains = false;
-		ask(types[i], NLM_F_DUMP, -1, -1);
-		assert_int_equal(error_of(message(0)), -EOPNOTSUPP);
-		assert_int_equal(message(0)->nlmsg_flags, NLM_F_CAPPED);
+		send_request(types[i], NLM_F_DUMP, -1, -1);
+		assert_int_equal(error_of(find_message(0)), -EOPNOTSUPP);
+		assert_int_equal(find_message(0)->nlmsg_flags, NLM_F_CAPPED);
 		answer.explains = true;
-		ask(types[i], 0, -1, -1);
-		assert_int_equal(message(0)->nlmsg_flags,
+		send_request(types[i], 0, -1, -1);
+		assert_int_equal(find_message(0)->nlmsg_flags,
 				 NLM_F_CAPPED | NLM_F_ACK_TLVS);
-		said = (const char *)(message(0) + 1) +
+		said = (const char *)(find_message(0) + 1) +
 		       sizeof(struct nlmsgerr) + NLA_HDRLEN;
 		assert_non_null(strstr(said, "adverb answers"));
-		assert_null(message(1));
+		assert_null(find_message(1));
 	}
 	answer.explains = false;
 }
@@ -311,11 +330,11 @@ static void a_message_that_is_no_request_is_acknowledged_at_most(void **state)
 
 	answer.size = 0;
 	nldev_answer(&answer, &h, devices, 2);
-	assert_null(message(0));
+	assert_null(find_message(0));
 	h.nlmsg_type = GET;
 	h.nlmsg_flags = NLM_F_ACK;
 	nldev_answer(&answer, &h, devices, 2);
-	assert_int_equal(error_of(message(0)), 0);
+	assert_int_equal(error_of(find_message(0)), 0);
 }
 
 /* Attributes that are cut off, too long, or too short. */
@@ -332,7 +351,7 @@ static void attributes_with_wrong_lengths_are_refused(void **state)
 		r.attr[0].a = (struct nlattr){len, RDMA_NLDEV_ATTR_DEV_INDEX};
 		answer.size = 0;
 		nldev_answer(&answer, &r.h, devices, 2);
-		assert_int_equal(message(0)->nlmsg_type,
+		assert_int_equal(find_message(0)->nlmsg_type,
 				 len == 8 ? GET : NLMSG_ERROR);
 	}
 	for (uint32_t len = NLMSG_HDRLEN; len < NLMSG_HDRLEN + 8; len++) {
@@ -340,7 +359,7 @@ static void attributes_with_wrong_lengths_are_refused(void **state)
 		r.attr[0].a.nla_len = 8;
 		answer.size = 0;
 		nldev_answer(&answer, &r.h, devices, 2);
-		assert_int_equal(error_of(message(0)), -EINVAL);
+		assert_int_equal(error_of(find_message(0)), -EINVAL);
 	}
 }
 
@@ -358,7 +377,7 @@ static void an_answer_fits_as_many_devices_as_there_can_be(void **state)
 	}
 	answer.size = 0;
 	nldev_answer(&answer, &h, many, DEVICE_MOST);
-	expect_done(message(DEVICE_MOST), 0);
+	expect_done(find_message(DEVICE_MOST), 0);
 }
 
 int main(void)

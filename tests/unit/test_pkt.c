@@ -7,7 +7,7 @@
 #define ROOM 128
 
 /* A packet with different bytes in every field that its opcode has. */
-static struct pkt sample(uint8_t opcode, size_t payload_len)
+static struct pkt sample_packet(uint8_t opcode, size_t payload_len)
 {
 	return (struct pkt){
 		.bth = {.opcode = opcode,
@@ -31,9 +31,9 @@ static struct pkt sample(uint8_t opcode, size_t payload_len)
 	};
 }
 
-static size_t build(uint8_t *p, uint8_t opcode, size_t payload_len)
+static size_t build_packet(uint8_t *p, uint8_t opcode, size_t payload_len)
 {
-	struct pkt pkt = sample(opcode, payload_len);
+	struct pkt pkt = sample_packet(opcode, payload_len);
 	size_t len = pkt_write_headers(p, &pkt);
 
 	memset(p + len, 0xaa, payload_len);
@@ -80,9 +80,9 @@ static void every_opcode_survives_write_and_parse(void **state)
 		uint8_t p[ROOM];
 
 		for (size_t n = 0; info && n <= (info->payload ? 9 : 0); n++) {
-			size_t len = build(p, (uint8_t)op, n);
+			size_t len = build_packet(p, (uint8_t)op, n);
 
-			want = sample((uint8_t)op, n);
+			want = sample_packet((uint8_t)op, n);
 			assert_true(pkt_parse(p, len, &got));
 			assert_ptr_equal(got.info, info);
 			assert_int_equal(got.payload_len, n);
@@ -127,7 +127,7 @@ static void a_truncated_packet_is_refused(void **state)
 
 		if (!info)
 			continue;
-		build(p, (uint8_t)op, 0);
+		build_packet(p, (uint8_t)op, 0);
 		for (size_t len = 0; len < info->header_bytes; len++)
 			assert_false(pkt_parse(p, len, &pkt));
 	}
@@ -137,7 +137,7 @@ static void a_length_that_is_no_multiple_of_four_is_refused(void **state)
 {
 	uint8_t p[ROOM];
 	struct pkt pkt;
-	size_t len = build(p, OPCODE_RC_SEND_ONLY, 8);
+	size_t len = build_packet(p, OPCODE_RC_SEND_ONLY, 8);
 
 	for (size_t less = 1; less < 4; less++)
 		assert_false(pkt_parse(p, len - less, &pkt));
@@ -153,8 +153,9 @@ static void payload_after_an_opcode_without_one_is_refused(void **state)
 
 		if (!info)
 			continue;
-		assert_int_equal(pkt_parse(p, build(p, (uint8_t)op, 4), &pkt),
-				 info->payload);
+		assert_int_equal(
+			pkt_parse(p, build_packet(p, (uint8_t)op, 4), &pkt),
+			info->payload);
 	}
 }
 
@@ -164,14 +165,14 @@ static void a_pad_longer_than_what_follows_is_refused(void **state)
 	struct pkt pkt;
 
 	for (uint8_t pad = 1; pad < 4; pad++) {
-		size_t len = build(p, OPCODE_RC_SEND_ONLY, 0);
+		size_t len = build_packet(p, OPCODE_RC_SEND_ONLY, 0);
 
 		p[1] |= (uint8_t)(pad << 4);
 		assert_false(pkt_parse(p, len, &pkt));
-		len = build(p, OPCODE_RC_ACKNOWLEDGE, 0);
+		len = build_packet(p, OPCODE_RC_ACKNOWLEDGE, 0);
 		p[1] |= (uint8_t)(pad << 4);
 		assert_false(pkt_parse(p, len, &pkt));
-		len = build(p, OPCODE_RC_SEND_ONLY, 4);
+		len = build_packet(p, OPCODE_RC_SEND_ONLY, 4);
 		p[1] |= (uint8_t)(pad << 4);
 		assert_true(pkt_parse(p, len, &pkt));
 		assert_int_equal(pkt.payload_len, 4 - pad);
@@ -184,7 +185,7 @@ static void another_transport_version_is_refused(void **state)
 	struct pkt pkt;
 
 	for (uint8_t tver = 1; tver < 16; tver++) {
-		size_t len = build(p, OPCODE_RC_SEND_ONLY, 4);
+		size_t len = build_packet(p, OPCODE_RC_SEND_ONLY, 4);
 
 		p[1] |= tver;
 		assert_false(pkt_parse(p, len, &pkt));

@@ -5,7 +5,7 @@
 
 static struct post_locks locks;
 
-static int setup(void **state)
+static int setup_locks(void **state)
 {
 	(void)state;
 	memset(&locks, 0, sizeof(locks));
@@ -13,7 +13,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown_locks(void **state)
 {
 	(void)state;
 	post_lock_fini_all(&locks);
@@ -66,13 +66,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			a_poster_does_not_wait_for_a_claim_for_good, setup,
-			teardown),
+			a_poster_does_not_wait_for_a_claim_for_good,
+			setup_locks, teardown_locks),
 		cmocka_unit_test_setup_teardown(
-			a_poster_leaves_a_lock_that_is_kept, setup, teardown),
+			a_poster_leaves_a_lock_that_is_kept, setup_locks,
+			teardown_locks),
 		cmocka_unit_test_setup_teardown(
-			one_queue_pair_of_each_lock_is_taken_over, setup,
-			teardown),
+			one_queue_pair_of_each_lock_is_taken_over, setup_locks,
+			teardown_locks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

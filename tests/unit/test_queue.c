@@ -70,7 +70,7 @@ static void forgetting_a_source_leaves_other_sources(void **state)
 
 static int woken;
 
-static void wake(void *arg)
+static void count_wake(void *arg)
 {
 	(void)arg;
 	woken++;
@@ -110,8 +110,8 @@ static void a_claimed_event_has_no_token(void **state)
 	v_source_init(&a, &a, 1);
 	v_source_init(&b, &b, 2);
 	woken = 0;
-	assert_true(v_queue_claim(&q, wake, NULL));
-	assert_false(v_queue_claim(&q, wake, NULL));
+	assert_true(v_queue_claim(&q, count_wake, NULL));
+	assert_false(v_queue_claim(&q, count_wake, NULL));
 	v_queue_post(&q, &a);
 	assert_int_equal(woken, 0); /* this thread has the claim */
 	assert_true(v_queue_has_claimed(&q));
@@ -122,7 +122,7 @@ static void a_claimed_event_has_no_token(void **state)
 	assert_false(v_queue_has_claimed(&q));
 	assert_ptr_equal(v_queue_get(&q), &b);
 	assert_false(is_readable(&q));
-	assert_true(v_queue_claim(&q, wake, NULL));
+	assert_true(v_queue_claim(&q, count_wake, NULL));
 	post_elsewhere(&q, &a);
 	assert_int_equal(woken, 1);
 	assert_ptr_equal(end_claim(&q, true), &a);
@@ -136,13 +136,13 @@ static void a_claim_given_back_leaves_its_event(void **state)
 
 	open_queue(&q);
 	v_source_init(&a, &a, 1);
-	assert_true(v_queue_claim(&q, wake, NULL));
+	assert_true(v_queue_claim(&q, count_wake, NULL));
 	assert_null(end_claim(&q, false));
-	assert_true(v_queue_claim(&q, wake, NULL));
+	assert_true(v_queue_claim(&q, count_wake, NULL));
 	v_queue_post(&q, &a);
 	assert_null(end_claim(&q, false));
 	assert_true(is_readable(&q));
-	assert_false(v_queue_claim(&q, wake, NULL));
+	assert_false(v_queue_claim(&q, count_wake, NULL));
 	assert_ptr_equal(v_queue_get(&q), &a);
 	assert_false(is_readable(&q));
 	v_queue_fini(&q);
@@ -158,7 +158,7 @@ static void a_claimed_source_is_forgotten(void **state)
 	open_queue(&q);
 	v_source_init(&a, &a, 1);
 	v_source_init(&b, &b, 2);
-	assert_true(v_queue_claim(&q, wake, NULL));
+	assert_true(v_queue_claim(&q, count_wake, NULL));
 	v_queue_post(&q, &a);
 	assert_int_equal(v_queue_forget(&q, &a), 0);
 	assert_false(v_queue_has_claimed(&q));
@@ -168,7 +168,7 @@ static void a_claimed_source_is_forgotten(void **state)
 	v_queue_forget(&q, &b);
 	assert_ptr_equal(end_claim(&q, true), &a);
 	assert_false(is_readable(&q));
-	assert_true(v_queue_claim(&q, wake, NULL));
+	assert_true(v_queue_claim(&q, count_wake, NULL));
 	v_queue_fini(&q);
 }
 

@@ -235,7 +235,7 @@ static void a_broker_of_another_version_has_the_port(void **state)
 	end_listener(pid, stop);
 }
 
-static int setup(void **state)
+static int setup_group(void **state)
 {
 	reuseport_group_init(&group, true);
 	return enter_namespace(state);
@@ -254,5 +254,5 @@ int main(void)
 		cmocka_unit_test(a_broker_of_another_version_has_the_port),
 	};
 
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return cmocka_run_group_tests(tests, setup_group, NULL);
 }

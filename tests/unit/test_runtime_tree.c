@@ -40,7 +40,7 @@ static int tear_down(void **state)
 	return nftw(base, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-static const char *at(const char *name)
+static const char *path_of(const char *name)
 {
 	static char path[2][128];
 	static int turn;
@@ -51,13 +51,13 @@ static const char *at(const char *name)
 }
 
 /* Returns the path of the folder of adverb with this number. */
-static const char *own(int i)
+static const char *own_folder(int i)
 {
 	char name[64];
 
 	snprintf(name, sizeof(name), i ? "adverb-%u-%d" : "adverb-%u",
 		 geteuid(), i);
-	return at(name);
+	return path_of(name);
 }
 
 static void expect_tree_in(const char *folder)
@@ -93,8 +93,8 @@ static void the_tree_is_made_in_the_sessions_folder(void **state)
 {
 	struct stat s;
 
-	expect_tree_in(own(0));
-	assert_int_equal(stat(own(0), &s), 0);
+	expect_tree_in(own_folder(0));
+	assert_int_equal(stat(own_folder(0), &s), 0);
 	assert_int_equal(s.st_mode & 07777, 0700);
 }
 
@@ -102,18 +102,19 @@ static void the_tree_is_made_in_the_sessions_folder(void **state)
  * the same names. */
 static void a_name_that_is_not_ours_is_passed_over(void **state)
 {
-	assert_int_equal(symlink("/", own(0)), 0);
-	assert_int_equal(symlink(base, own(1)), 0);
-	assert_int_equal(close(open(own(2), O_CREAT | O_CLOEXEC, 0600)), 0);
-	assert_int_equal(mkdir(own(3), 0700), 0);
-	assert_int_equal(chmod(own(3), 0777), 0);
-	expect_tree_in(own(4));
+	assert_int_equal(symlink("/", own_folder(0)), 0);
+	assert_int_equal(symlink(base, own_folder(1)), 0);
+	assert_int_equal(close(open(own_folder(2), O_CREAT | O_CLOEXEC, 0600)),
+			 0);
+	assert_int_equal(mkdir(own_folder(3), 0700), 0);
+	assert_int_equal(chmod(own_folder(3), 0777), 0);
+	expect_tree_in(own_folder(4));
 }
 
 static void with_no_name_left_the_next_folder_is_taken(void **state)
 {
 	for (int i = 0; i < RUNTIME_TREE_NAMES; i++)
-		assert_int_equal(symlink(base, own(i)), 0);
+		assert_int_equal(symlink(base, own_folder(i)), 0);
 	assert_true(runtime_tree_find(&tree) != -EPERM);
 	assert_ptr_not_equal(strstr(tree.path, base), tree.path);
 }
@@ -130,26 +131,26 @@ static void an_unsafe_or_missing_session_folder_is_not_used(void **state)
 
 static void a_chosen_folder_is_made(void **state)
 {
-	setenv("ADVERB_RUNTIME", at("a/b"), 1);
-	expect_tree_in(at("a/b"));
-	setenv("ADVERB_SYSFS", at("a/tree"), 1);
+	setenv("ADVERB_RUNTIME", path_of("a/b"), 1);
+	expect_tree_in(path_of("a/b"));
+	setenv("ADVERB_SYSFS", path_of("a/tree"), 1);
 	assert_int_equal(runtime_tree_find(&tree), -ENOENT);
 	close(runtime_tree_make(&tree));
 	assert_int_equal(runtime_tree_find(&tree), 0);
-	assert_string_equal(tree.path, at("a/tree"));
+	assert_string_equal(tree.path, path_of("a/tree"));
 }
 
 /* On some systems /tmp is a link. */
 static void a_link_of_ours_in_the_chosen_path_is_followed(void **state)
 {
-	assert_int_equal(mkdir(at("real"), 0755), 0);
-	assert_int_equal(symlink("real", at("link")), 0);
-	assert_int_equal(symlink(at("link"), at("again")), 0);
-	setenv("ADVERB_RUNTIME", at("again"), 1);
-	expect_tree_in(at("again"));
-	assert_int_equal(access(at("real"), F_OK), 0);
-	assert_int_equal(symlink("round", at("round")), 0);
-	setenv("ADVERB_RUNTIME", at("round"), 1);
+	assert_int_equal(mkdir(path_of("real"), 0755), 0);
+	assert_int_equal(symlink("real", path_of("link")), 0);
+	assert_int_equal(symlink(path_of("link"), path_of("again")), 0);
+	setenv("ADVERB_RUNTIME", path_of("again"), 1);
+	expect_tree_in(path_of("again"));
+	assert_int_equal(access(path_of("real"), F_OK), 0);
+	assert_int_equal(symlink("round", path_of("round")), 0);
+	setenv("ADVERB_RUNTIME", path_of("round"), 1);
 	expect_none(-ELOOP, "cannot be written");
 }
 
@@ -160,8 +161,8 @@ static void the_tree_is_no_link(void **state)
 
 	assert_int_equal(stat("/proc/self/ns/net", &ns), 0);
 	snprintf(name, sizeof(name), "sysfs-%ju", (uintmax_t)ns.st_ino);
-	assert_int_equal(mkdir(at("elsewhere"), 0700), 0);
-	assert_int_equal(symlink(at("elsewhere"), at(name)), 0);
+	assert_int_equal(mkdir(path_of("elsewhere"), 0700), 0);
+	assert_int_equal(symlink(path_of("elsewhere"), path_of(name)), 0);
 	setenv("ADVERB_RUNTIME", base, 1);
 	expect_none(-EPERM, "lies behind a link");
 }
@@ -194,15 +195,15 @@ static void each_host_of_a_fabric_has_a_tree(void **state)
 
 static void a_folder_that_others_write_holds_no_tree(void **state)
 {
-	assert_int_equal(mkdir(at("open"), 0777), 0);
-	assert_int_equal(chmod(at("open"), 0777), 0);
-	setenv("ADVERB_RUNTIME", at("open/mine"), 1);
+	assert_int_equal(mkdir(path_of("open"), 0777), 0);
+	assert_int_equal(chmod(path_of("open"), 0777), 0);
+	setenv("ADVERB_RUNTIME", path_of("open/mine"), 1);
 	expect_none(-EPERM, "in a folder that others can write");
-	setenv("ADVERB_SYSFS", at("open"), 1);
+	setenv("ADVERB_SYSFS", path_of("open"), 1);
 	expect_none(-EPERM, "can be written by others");
 	unsetenv("ADVERB_SYSFS");
-	assert_int_equal(chmod(at("open"), 01777), 0);
-	expect_tree_in(at("open/mine"));
+	assert_int_equal(chmod(path_of("open"), 01777), 0);
+	expect_tree_in(path_of("open/mine"));
 }
 
 /* Only root can give a file to another user. */
@@ -211,21 +212,21 @@ static void another_users_folder_or_link_holds_no_tree(void **state)
 	if (geteuid() || chown(base, 1, 1))
 		SKIP_FOR(ONE_USER);
 	assert_int_equal(chown(base, 0, 0), 0);
-	assert_int_equal(mkdir(at("theirs"), 0755), 0);
-	assert_int_equal(chown(at("theirs"), 1, 1), 0);
-	setenv("ADVERB_RUNTIME", at("theirs/mine"), 1);
+	assert_int_equal(mkdir(path_of("theirs"), 0755), 0);
+	assert_int_equal(chown(path_of("theirs"), 1, 1), 0);
+	setenv("ADVERB_RUNTIME", path_of("theirs/mine"), 1);
 	expect_none(-EPERM, "in another user's folder");
-	setenv("ADVERB_SYSFS", at("theirs"), 1);
+	setenv("ADVERB_SYSFS", path_of("theirs"), 1);
 	expect_none(-EPERM, "is another user's");
 	unsetenv("ADVERB_SYSFS");
-	assert_int_equal(symlink("/tmp", at("link")), 0);
-	assert_int_equal(lchown(at("link"), 1, 1), 0);
-	setenv("ADVERB_RUNTIME", at("link/mine"), 1);
+	assert_int_equal(symlink("/tmp", path_of("link")), 0);
+	assert_int_equal(lchown(path_of("link"), 1, 1), 0);
+	setenv("ADVERB_RUNTIME", path_of("link/mine"), 1);
 	expect_none(-EPERM, "behind another user's link");
 	unsetenv("ADVERB_RUNTIME");
-	assert_int_equal(mkdir(own(0), 0700), 0);
-	assert_int_equal(chown(own(0), 1, 1), 0);
-	expect_tree_in(own(1));
+	assert_int_equal(mkdir(own_folder(0), 0700), 0);
+	assert_int_equal(chown(own_folder(0), 1, 1), 0);
+	expect_tree_in(own_folder(1));
 }
 
 /* Answers one request, as if each name were a folder of this user. */
@@ -316,13 +317,15 @@ static int takes_fuse(unsigned id)
 	}
 	if (unshare(CLONE_NEWNS) ||
 	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    mkdir(own(0), 0700) || !mount_fuse(own(0), id, &server))
+	    mkdir(own_folder(0), 0700) ||
+	    !mount_fuse(own_folder(0), id, &server))
 		_exit(77);
 	alarm(20);
 	bad = runtime_tree_find(&tree);
 	kill(server, SIGKILL);
-	_exit(!bad && !strncmp(tree.path, own(0), strlen(own(0))) &&
-	      tree.path[strlen(own(0))] == '/');
+	_exit(!bad &&
+	      !strncmp(tree.path, own_folder(0), strlen(own_folder(0))) &&
+	      tree.path[strlen(own_folder(0))] == '/');
 }
 
 /* The process that serves a FUSE file system chooses the owner of each file. */
@@ -335,7 +338,7 @@ static void a_file_system_of_another_users_process_holds_no_tree(void **state)
 	if (takes < 0)
 		SKIP_FOR("this root mounts no FUSE file system");
 	assert_int_equal(takes, 0);
-	assert_int_equal(rmdir(own(0)), 0);
+	assert_int_equal(rmdir(own_folder(0)), 0);
 	assert_int_equal(takes_fuse(0), 1);
 }
 

@@ -18,7 +18,7 @@ struct received {
 	} control;
 };
 
-static void receive(int socket, struct received *r)
+static void receive_message(int socket, struct received *r)
 {
 	*r = (struct received){.byte = 0};
 	r->iov = (struct iovec){&r->byte, 1};
@@ -37,7 +37,7 @@ static void descriptors_without_room_are_closed(void **state)
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	brought_send(&b, pair[0], "x", 1, 3);
-	receive(pair[1], &r);
+	receive_message(pair[1], &r);
 	assert_int_equal(scm_rights_take(&r.head, fds, 2), 2);
 	assert_false(brought_are_closed(&b));
 	close(fds[0]);
@@ -60,7 +60,7 @@ static void descriptors_after_other_control_data_are_found(void **state)
 		setsockopt(pair[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)),
 		0);
 	brought_send(&b, pair[0], "x", 1, 1);
-	receive(pair[1], &r);
+	receive_message(pair[1], &r);
 	assert_int_equal(CMSG_FIRSTHDR(&r.head)->cmsg_type, SCM_CREDENTIALS);
 	assert_int_equal(scm_rights_take(&r.head, &fd, 1), 1);
 	close(fd);
@@ -77,7 +77,7 @@ static void a_message_may_bring_no_descriptor(void **state)
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	assert_int_equal(send(pair[0], "x", 1, 0), 1);
-	receive(pair[1], &r);
+	receive_message(pair[1], &r);
 	assert_int_equal(scm_rights_take(&r.head, &fd, 1), 0);
 	close(pair[0]);
 	close(pair[1]);

@@ -21,7 +21,7 @@
 
 #define PPID 0x10 /* of DDP segments; each message begins with its 4 bytes */
 
-static struct sockaddr_in6 loopback(uint16_t port)
+static struct sockaddr_in6 loopback_address(uint16_t port)
 {
 	struct sockaddr_in6 at = {.sin6_family = AF_INET6,
 				  .sin6_port = htons(port)};
@@ -66,50 +66,50 @@ static bool has_library(void)
 			SKIP_FOR("libusrsctp2 is not installed");              \
 	} while (0)
 
-static void await(int fd, short events)
+static void await_events(int fd, short events)
 {
 	struct pollfd p = {.fd = fd, .events = events};
 
 	assert_int_equal(poll(&p, 1, 60000), 1);
 }
 
-static int call(const struct sockaddr_in6 *to)
+static int call_address(const struct sockaddr_in6 *to)
 {
-	struct sockaddr_in6 from = loopback(0);
+	struct sockaddr_in6 from = loopback_address(0);
 	int fd = sctp_bind(&from, false);
 
 	assert_true(fd >= 0);
 	return sctp_connect(fd, &from, to);
 }
 
-static void begin(struct pair *p)
+static void begin_pair(struct pair *p)
 {
 	int fd;
 
-	p->at = loopback(0);
+	p->at = loopback_address(0);
 	fd = sctp_bind(&p->at, false);
 	assert_true(fd >= 0);
 	assert_true(p->at.sin6_port != 0);
 	p->listener = sctp_listen(fd, &p->at, 8);
 	assert_true(p->listener >= 0);
-	p->caller = call(&p->at);
+	p->caller = call_address(&p->at);
 	assert_true(p->caller >= 0);
-	await(p->caller, POLLIN);
+	await_events(p->caller, POLLIN);
 	assert_int_equal(recv(p->caller, &p->news[0], sizeof(p->news[0]), 0),
 			 sizeof(p->news[0]));
-	await(p->listener, POLLIN);
+	await_events(p->listener, POLLIN);
 	p->called = sctp_accept(p->listener, &p->news[1]);
 	assert_true(p->called >= 0);
 }
 
-static void end(struct pair *p)
+static void end_pair(struct pair *p)
 {
 	close(p->caller);
 	close(p->called);
 	close(p->listener);
 }
 
-static void fill(uint8_t *m, uint32_t bytes, uint32_t seed)
+static void fill_message(uint8_t *m, uint32_t bytes, uint32_t seed)
 {
 	for (uint32_t i = 0; i < bytes; i++)
 		m[i] = (uint8_t)(seed + i * 7);
@@ -122,7 +122,7 @@ static ssize_t send_fully(int fd, const uint8_t *m, size_t bytes)
 	ssize_t n;
 
 	while ((n = send(fd, m, bytes, MSG_NOSIGNAL)) < 0 && errno == EAGAIN)
-		await(fd, POLLOUT);
+		await_events(fd, POLLOUT);
 	return n;
 }
 
@@ -153,14 +153,14 @@ static void a_child_does_not_wait_for_the_librarys_thread(void **state)
 	held = lock_of_the_library();
 	if (!held)
 		SKIP_FOR("libusrsctp2 does not show its lock");
-	begin(&p);
+	begin_pair(&p);
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	pthread_mutex_lock(held);
 	child = fork();
 	if (!child) {
 		if (!has_library())
 			_exit(1);
-		begin(&q);
+		begin_pair(&q);
 		_exit(0);
 	}
 	pthread_mutex_unlock(held);
@@ -170,7 +170,7 @@ static void a_child_does_not_wait_for_the_librarys_thread(void **state)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	close(ends[0]);
-	end(&p);
+	end_pair(&p);
 }
 
 static void both_ends_learn_the_addresses(void **state)
@@ -178,7 +178,7 @@ static void both_ends_learn_the_addresses(void **state)
 	struct pair p;
 
 	NEEDS_LIBRARY();
-	begin(&p);
+	begin_pair(&p);
 	assert_int_equal(p.news[0].err, 0);
 	for (int i = 0; i < 2; i++) {
 		assert_true(p.news[i].segment_bytes > 1000);
@@ -190,7 +190,7 @@ static void both_ends_learn_the_addresses(void **state)
 	assert_int_equal(p.news[0].remote.sin6_port, p.at.sin6_port);
 	assert_int_equal(p.news[1].local.sin6_port, p.at.sin6_port);
 	assert_int_equal(p.news[0].local.sin6_port, p.news[1].remote.sin6_port);
-	end(&p);
+	end_pair(&p);
 }
 
 static void each_message_arrives_once_and_whole(void **state)
@@ -200,21 +200,21 @@ static void each_message_arrives_once_and_whole(void **state)
 	struct pair p;
 
 	NEEDS_LIBRARY();
-	begin(&p);
+	begin_pair(&p);
 	for (uint32_t i = 0; i < TEST_COUNT(sizes); i++)
 		for (int way = 0; way < 2; way++) {
 			int from = way ? p.called : p.caller;
 			int to = way ? p.caller : p.called;
 
-			fill(sent, sizes[i], i);
+			fill_message(sent, sizes[i], i);
 			assert_int_equal(send_fully(from, sent, sizes[i]),
 					 sizes[i]);
-			await(to, POLLIN);
+			await_events(to, POLLIN);
 			assert_int_equal(recv(to, got, sizeof(got), 0),
 					 sizes[i]);
 			assert_memory_equal(sent, got, sizes[i]);
 		}
-	end(&p);
+	end_pair(&p);
 }
 
 struct flood {
@@ -228,7 +228,7 @@ static void *send_many(void *arg)
 	uint8_t m[4000];
 
 	for (uint32_t i = 0; i < f->count; i++) {
-		fill(m, sizeof(m), i);
+		fill_message(m, sizeof(m), i);
 		memcpy(m + 4, &i, sizeof(i));
 		if (send_fully(f->fd, m, sizeof(m)) != sizeof(m))
 			return arg;
@@ -247,14 +247,14 @@ static void a_slow_peer_stops_the_sender(void **state)
 	void *failed;
 
 	NEEDS_LIBRARY();
-	begin(&p);
+	begin_pair(&p);
 	memset(seen, 0, sizeof(seen));
 	f.fd = p.caller;
 	assert_int_equal(pthread_create(&thread, NULL, send_many, &f), 0);
 	for (uint32_t i = 0; i < f.count; i++) {
 		uint32_t which;
 
-		await(p.called, POLLIN);
+		await_events(p.called, POLLIN);
 		assert_int_equal(recv(p.called, got, sizeof(got), 0), 4000);
 		memcpy(&which, got + 4, sizeof(which));
 		assert_true(which < f.count && !seen[which]);
@@ -262,7 +262,7 @@ static void a_slow_peer_stops_the_sender(void **state)
 	}
 	pthread_join(thread, &failed);
 	assert_null(failed);
-	end(&p);
+	end_pair(&p);
 }
 
 /* All that was sent arrives before the end. */
@@ -275,25 +275,25 @@ static void a_close_ends_the_association_in_order(void **state)
 	for (int way = 0; way < 2; way++) {
 		int from, to;
 
-		begin(&p);
+		begin_pair(&p);
 		from = way ? p.called : p.caller;
 		to = way ? p.caller : p.called;
 		for (uint32_t i = 0; i < 20; i++) {
-			fill(m, sizeof(m), i);
+			fill_message(m, sizeof(m), i);
 			assert_int_equal(send_fully(from, m, sizeof(m)),
 					 sizeof(m));
 		}
 		shutdown(from, SHUT_WR);
 		for (uint32_t i = 0; i < 20; i++) {
-			await(to, POLLIN);
+			await_events(to, POLLIN);
 			assert_int_equal(recv(to, got, sizeof(got), 0),
 					 sizeof(got));
 		}
-		await(to, POLLIN);
+		await_events(to, POLLIN);
 		assert_int_equal(recv(to, got, sizeof(got), 0), 0);
-		await(from, POLLIN);
+		await_events(from, POLLIN);
 		assert_int_equal(recv(from, got, sizeof(got), 0), 0);
-		end(&p);
+		end_pair(&p);
 	}
 }
 
@@ -304,14 +304,14 @@ static void a_port_without_a_listener_refuses(void **state)
 	int fd, caller;
 
 	NEEDS_LIBRARY();
-	to = loopback(0);
+	to = loopback_address(0);
 	fd = sctp_bind(&to, false);
 	close(fd); /* nobody has the port now */
-	caller = call(&to);
-	await(caller, POLLIN);
+	caller = call_address(&to);
+	await_events(caller, POLLIN);
 	assert_int_equal(recv(caller, &news, sizeof(news), 0), sizeof(news));
 	assert_int_equal(news.err, ECONNREFUSED);
-	await(caller, POLLIN);
+	await_events(caller, POLLIN);
 	assert_int_equal(recv(caller, &news, sizeof(news), 0), 0);
 	close(caller);
 }
@@ -323,7 +323,7 @@ static void a_port_in_use_is_refused(void **state)
 	int fd;
 
 	NEEDS_LIBRARY();
-	begin(&p);
+	begin_pair(&p);
 	at = p.at;
 	assert_int_equal(sctp_bind(&at, false), -EADDRINUSE);
 	/* the connection of a listener that has gone leaves the port free */
@@ -334,7 +334,7 @@ static void a_port_in_use_is_refused(void **state)
 	assert_true(fd >= 0);
 	p.listener = sctp_listen(fd, &at, 8);
 	assert_true(p.listener >= 0);
-	end(&p);
+	end_pair(&p);
 }
 
 /* Makes a packet from the caller's SCTP port with a chunk of type i % 16.  Of
@@ -368,23 +368,23 @@ static void strangers_change_nothing(void **state)
 	struct pair p;
 
 	NEEDS_LIBRARY();
-	begin(&p);
+	begin_pair(&p);
 	for (uint32_t i = 0; i < 2000; i++) {
 		uint32_t bytes = i % sizeof(m);
 
-		fill(m, sizeof(m), i);
+		fill_message(m, sizeof(m), i);
 		make_strange(m, bytes, i, &p);
 		sendto(fd, m, bytes, 0, (struct sockaddr *)&p.at, sizeof(p.at));
 	}
-	await(fd, POLLIN);
+	await_events(fd, POLLIN);
 	assert_true(recv(fd, got, sizeof(got), 0) > 12);
 	close(fd);
-	fill(m, sizeof(m), 1);
+	fill_message(m, sizeof(m), 1);
 	assert_int_equal(send_fully(p.caller, m, sizeof(m)), sizeof(m));
-	await(p.called, POLLIN);
+	await_events(p.called, POLLIN);
 	assert_int_equal(recv(p.called, got, sizeof(got), 0), sizeof(got));
 	assert_memory_equal(m, got, sizeof(m));
-	end(&p);
+	end_pair(&p);
 }
 
 /* The child has none of the associations, and may make its own. */
@@ -396,7 +396,7 @@ static void a_child_of_fork_leaves_the_parents_alone(void **state)
 	pid_t child;
 
 	NEEDS_LIBRARY();
-	begin(&p);
+	begin_pair(&p);
 	child = fork();
 	if (!child) {
 		close(p.caller);
@@ -404,16 +404,16 @@ static void a_child_of_fork_leaves_the_parents_alone(void **state)
 		close(p.listener);
 		if (!has_library())
 			_exit(1);
-		begin(&q);
+		begin_pair(&q);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	fill(m, sizeof(m), 1);
+	fill_message(m, sizeof(m), 1);
 	assert_int_equal(send_fully(p.called, m, sizeof(m)), sizeof(m));
-	await(p.caller, POLLIN);
+	await_events(p.caller, POLLIN);
 	assert_int_equal(recv(p.caller, got, sizeof(got), 0), sizeof(got));
-	end(&p);
+	end_pair(&p);
 }
 
 /* Messages of a process arrive although the process ends at once. */
@@ -426,36 +426,36 @@ static void the_end_of_a_process_loses_nothing(void **state)
 	pid_t child;
 
 	NEEDS_LIBRARY();
-	begin(&p);
+	begin_pair(&p);
 	child = fork();
 	if (!child) {
 		int fd;
 
 		if (!has_library())
 			_exit(1);
-		fd = call(&p.at);
-		await(fd, POLLIN);
+		fd = call_address(&p.at);
+		await_events(fd, POLLIN);
 		recv(fd, &news, sizeof(news), 0);
 		for (uint32_t i = 0; i < 50; i++) {
-			fill(m, sizeof(m), i);
+			fill_message(m, sizeof(m), i);
 			send_fully(fd, m, sizeof(m));
 		}
 		exit(0);
 	}
-	await(p.listener, POLLIN);
+	await_events(p.listener, POLLIN);
 	called = sctp_accept(p.listener, &news);
 	assert_true(called >= 0);
 	for (uint32_t i = 0; i < 50; i++) {
-		await(called, POLLIN);
+		await_events(called, POLLIN);
 		assert_int_equal(recv(called, got, sizeof(got), 0),
 				 sizeof(got));
 	}
-	await(called, POLLIN);
+	await_events(called, POLLIN);
 	assert_int_equal(recv(called, got, sizeof(got), 0), 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	close(called);
-	end(&p);
+	end_pair(&p);
 }
 
 /* A message that announces no connection leaves no descriptor; a connection
@@ -518,7 +518,7 @@ static void a_listener_that_ends_may_keep_its_port(void **state)
 	int fd;
 
 	NEEDS_LIBRARY();
-	p.at = loopback(0);
+	p.at = loopback_address(0);
 	fd = sctp_bind(&p.at, false);
 	assert_int_equal(fstat(fd, &socket), 0);
 	for (int i = 0; i < 2; i++) {
@@ -532,15 +532,15 @@ static void a_listener_that_ends_may_keep_its_port(void **state)
 	}
 	p.listener = sctp_listen(fd, &p.at, 8);
 	assert_true(p.listener >= 0);
-	p.caller = call(&p.at);
-	await(p.caller, POLLIN);
+	p.caller = call_address(&p.at);
+	await_events(p.caller, POLLIN);
 	assert_int_equal(recv(p.caller, &news, sizeof(news), 0), sizeof(news));
 	assert_int_equal(news.err, 0);
-	await(p.listener, POLLIN);
+	await_events(p.listener, POLLIN);
 	p.called = sctp_accept(p.listener, &news);
 	assert_true(p.called >= 0);
 	assert_int_equal(sctp_unlisten(dup(p.called)), -EBADF);
-	end(&p);
+	end_pair(&p);
 }
 
 /* The program may reuse the number of a descriptor.  A failed check is not

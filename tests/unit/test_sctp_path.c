@@ -18,7 +18,7 @@
 
 static bool is_alone; /* in a network namespace of its own */
 
-static struct sockaddr_in6 address(const char *ip)
+static struct sockaddr_in6 address_of(const char *ip)
 {
 	struct sockaddr_in6 at = {.sin6_family = AF_INET6};
 
@@ -46,7 +46,7 @@ static bool has_library(void)
 			SKIP_FOR("libusrsctp2 is not installed");              \
 	} while (0)
 
-static void await(int fd)
+static void await_input(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
@@ -61,7 +61,7 @@ struct pair {
 
 static struct sockaddr_in6 listen_at(struct pair *p, const char *ip)
 {
-	struct sockaddr_in6 at = address(ip);
+	struct sockaddr_in6 at = address_of(ip);
 	int fd = sctp_bind(&at, false);
 
 	assert_true(fd >= 0);
@@ -71,26 +71,26 @@ static struct sockaddr_in6 listen_at(struct pair *p, const char *ip)
 }
 
 /* Calls the port of `at` at the address `to` from the address `from`. */
-static void begin(struct pair *p, const struct sockaddr_in6 *at,
-		  const char *from, const char *to)
+static void begin_pair(struct pair *p, const struct sockaddr_in6 *at,
+		       const char *from, const char *to)
 {
-	struct sockaddr_in6 own = address(from), peer = address(to);
+	struct sockaddr_in6 own = address_of(from), peer = address_of(to);
 	int fd = sctp_bind(&own, false);
 
 	assert_true(fd >= 0);
 	peer.sin6_port = at->sin6_port;
 	p->caller = sctp_connect(fd, &own, &peer);
 	assert_true(p->caller >= 0);
-	await(p->caller);
+	await_input(p->caller);
 	assert_int_equal(recv(p->caller, &p->news[0], sizeof(p->news[0]), 0),
 			 sizeof(p->news[0]));
 	assert_int_equal(p->news[0].err, 0);
-	await(p->listener);
+	await_input(p->listener);
 	p->called = sctp_accept(p->listener, &p->news[1]);
 	assert_true(p->called >= 0);
 }
 
-static void end(struct pair *p)
+static void end_pair(struct pair *p)
 {
 	close(p->caller);
 	close(p->called);
@@ -99,7 +99,7 @@ static void end(struct pair *p)
 
 static void assert_address(const struct sockaddr_in6 *is, const char *ip)
 {
-	struct sockaddr_in6 want = address(ip);
+	struct sockaddr_in6 want = address_of(ip);
 
 	assert_memory_equal(&is->sin6_addr, &want.sin6_addr, 16);
 }
@@ -118,14 +118,14 @@ static void assert_delivers(int from, int to)
 
 	memset(sent + 4, 7, sizeof(sent) - 4);
 	assert_int_equal(send(from, sent, sizeof(sent), 0), sizeof(sent));
-	await(to);
+	await_input(to);
 	assert_int_equal(recv(to, got, sizeof(got), 0), sizeof(got));
 	assert_memory_equal(sent, got, sizeof(got));
 }
 
 static void a_socket_tells_its_address(void **state)
 {
-	struct sockaddr_in6 at = address("::ffff:127.0.0.2"), found;
+	struct sockaddr_in6 at = address_of("::ffff:127.0.0.2"), found;
 	int fd;
 
 	if (!is_alone)
@@ -152,15 +152,15 @@ static void each_address_has_a_socket(void **state)
 
 	NEEDS_LIBRARY();
 	at = listen_at(&a, "::ffff:127.0.0.1");
-	begin(&a, &at, "::ffff:127.0.0.1", "::ffff:127.0.0.1");
+	begin_pair(&a, &at, "::ffff:127.0.0.1", "::ffff:127.0.0.1");
 	at = listen_at(&b, "::ffff:127.0.0.2");
-	begin(&b, &at, "::ffff:127.0.0.3", "::ffff:127.0.0.2");
+	begin_pair(&b, &at, "::ffff:127.0.0.3", "::ffff:127.0.0.2");
 	assert_paths(&a, "::ffff:127.0.0.1", "::ffff:127.0.0.1");
 	assert_paths(&b, "::ffff:127.0.0.3", "::ffff:127.0.0.2");
 	assert_delivers(a.caller, a.called);
 	assert_delivers(b.called, b.caller);
-	end(&a);
-	end(&b);
+	end_pair(&a);
+	end_pair(&b);
 }
 
 /* Packets come from the address that was called, and those of associations on
@@ -172,15 +172,15 @@ static void a_listener_at_all_addresses_answers_from_each(void **state)
 
 	NEEDS_LIBRARY();
 	at = listen_at(&a, "::ffff:0.0.0.0");
-	begin(&a, &at, "::ffff:127.0.0.5", "::ffff:127.0.0.4");
+	begin_pair(&a, &at, "::ffff:127.0.0.5", "::ffff:127.0.0.4");
 	at = listen_at(&b, "::ffff:127.0.0.6");
-	begin(&b, &at, "::ffff:127.0.0.5", "::ffff:127.0.0.6");
+	begin_pair(&b, &at, "::ffff:127.0.0.5", "::ffff:127.0.0.6");
 	assert_paths(&a, "::ffff:127.0.0.5", "::ffff:127.0.0.4");
 	assert_paths(&b, "::ffff:127.0.0.5", "::ffff:127.0.0.6");
 	assert_delivers(a.called, a.caller);
 	assert_delivers(b.caller, b.called);
-	end(&a);
-	end(&b);
+	end_pair(&a);
+	end_pair(&b);
 }
 
 static bool enter_namespace(void)

@@ -125,7 +125,7 @@ static struct startup initiator, responder;
 static uint8_t request[MPA_FRAME_MAX], reply[MPA_FRAME_MAX];
 static int request_bytes, reply_bytes;
 
-static struct startup_offer offered(uint16_t ird, uint16_t ord)
+static struct startup_offer make_offer(uint16_t ird, uint16_t ord)
 {
 	return (struct startup_offer){
 		.revision = 2,
@@ -142,17 +142,17 @@ static struct startup_offer offered(uint16_t ird, uint16_t ord)
 	};
 }
 
-static void give(struct startup *s, const uint8_t *p, int n)
+static void give_bytes(struct startup *s, const uint8_t *p, int n)
 {
 	assert_int_equal(startup_take(s, p, (size_t)n), n);
 }
 
-static void ask(const struct startup_offer *offer)
+static void ask_responder(const struct startup_offer *offer)
 {
 	request_bytes = startup_connect(&initiator, offer, DEADLINE, request);
 	assert_true(request_bytes > 0);
 	startup_listen_session(&responder, DEADLINE);
-	give(&responder, request, request_bytes);
+	give_bytes(&responder, request, request_bytes);
 	assert_int_equal(responder.state, STARTUP_REQUESTED);
 	assert_memory_equal(responder.peer.private_data, words, sizeof(words));
 }
@@ -166,12 +166,12 @@ static void assert_failed(const struct startup *s, enum startup_error error)
 /* RFC 5043 6.2, RFC 6581 9.1. */
 static void two_ends_agree_without_crc_and_markers(void **state)
 {
-	struct startup_offer mine = offered(4, 3), theirs = offered(2, 9);
+	struct startup_offer mine = make_offer(4, 3), theirs = make_offer(2, 9);
 	struct stream_config a, b;
 
-	ask(&mine);
+	ask_responder(&mine);
 	reply_bytes = startup_accept(&responder, &theirs, reply);
-	give(&initiator, reply, reply_bytes);
+	give_bytes(&initiator, reply, reply_bytes);
 	assert_int_equal(initiator.state, STARTUP_ACCEPTED);
 	startup_stream(&initiator, 1400, &a);
 	startup_stream(&responder, 100, &b);
@@ -190,15 +190,15 @@ static void two_ends_agree_without_crc_and_markers(void **state)
 /* RFC 5043 6.3. */
 static void a_rejection_brings_the_programs_private_data(void **state)
 {
-	struct startup_offer mine = offered(4, 3);
+	struct startup_offer mine = make_offer(4, 3);
 
 	for (int is_enhanced = 0; is_enhanced < 2; is_enhanced++) {
 		mine.is_enhanced = is_enhanced;
-		ask(&mine);
+		ask_responder(&mine);
 		reply_bytes = startup_reject(&responder, &mine, reply);
 		assert_int_equal(reply[7], is_enhanced ? SESSION_ENHANCED_REJECT
 						       : SESSION_REJECT);
-		give(&initiator, reply, reply_bytes);
+		give_bytes(&initiator, reply, reply_bytes);
 		assert_int_equal(initiator.state, STARTUP_REJECTED);
 		assert_memory_equal(initiator.peer.private_data, words,
 				    sizeof(words));
@@ -208,36 +208,36 @@ static void a_rejection_brings_the_programs_private_data(void **state)
 /* RFC 5043 6.4: a Terminate in place of a reply. */
 static void a_request_may_be_refused_or_withdrawn(void **state)
 {
-	struct startup_offer mine = offered(4, 3);
+	struct startup_offer mine = make_offer(4, 3);
 	uint8_t end[SESSION_CONTROL_BYTES];
 
-	ask(&mine);
+	ask_responder(&mine);
 	assert_int_equal(startup_end_session(&responder, end), sizeof(end));
 	assert_int_equal(end[5], 0);
-	give(&initiator, end, sizeof(end));
+	give_bytes(&initiator, end, sizeof(end));
 	assert_failed(&initiator, STARTUP_SESSION_REFUSED);
-	ask(&mine);
+	ask_responder(&mine);
 	startup_end_session(&initiator, end);
 	assert_int_equal(end[5], 1);
-	give(&responder, end, sizeof(end));
+	give_bytes(&responder, end, sizeof(end));
 	assert_failed(&responder, STARTUP_SESSION_CLOSED);
 }
 
 /* Messages that the responder sends after its reply may arrive before it. */
 static void messages_before_the_reply_are_kept(void **state)
 {
-	struct startup_offer mine = offered(4, 3);
+	struct startup_offer mine = make_offer(4, 3);
 	uint8_t early[40] = {0};
 	uint32_t bytes;
 
-	ask(&mine);
+	ask_responder(&mine);
 	reply_bytes = startup_accept(&responder, &mine, reply);
 	for (uint16_t ssn = 2; ssn; ssn--) {
 		session_write_head(early, SESSION_SEGMENT, ssn);
-		give(&initiator, early, 30 + ssn);
+		give_bytes(&initiator, early, 30 + ssn);
 		assert_int_equal(initiator.state, STARTUP_WAITS);
 	}
-	give(&initiator, reply, reply_bytes);
+	give_bytes(&initiator, reply, reply_bytes);
 	assert_int_equal(initiator.state, STARTUP_ACCEPTED);
 	assert_int_equal(initiator.early_bytes, 4 + 32 + 4 + 31);
 	memcpy(&bytes, initiator.early, 4);
@@ -250,14 +250,14 @@ static void messages_before_the_reply_are_kept(void **state)
 
 static void no_more_is_kept_than_there_is_room_for(void **state)
 {
-	struct startup_offer mine = offered(4, 3);
+	struct startup_offer mine = make_offer(4, 3);
 	static uint8_t early[1000];
 	int taken = 0;
 
-	ask(&mine);
+	ask_responder(&mine);
 	session_write_head(early, SESSION_SEGMENT, 1);
 	while (initiator.state == STARTUP_WAITS && taken++ < 100)
-		give(&initiator, early, sizeof(early));
+		give_bytes(&initiator, early, sizeof(early));
 	assert_failed(&initiator, STARTUP_SESSION_EARLY);
 	assert_int_equal(taken, STARTUP_EARLY_MAX / 1004 + 1);
 	startup_fini(&initiator);
@@ -267,17 +267,17 @@ static void no_more_is_kept_than_there_is_room_for(void **state)
  * kept with each message. */
 static void a_full_store_takes_no_further_message(void **state)
 {
-	struct startup_offer mine = offered(4, 3);
+	struct startup_offer mine = make_offer(4, 3);
 	static uint8_t early[STARTUP_EARLY_MAX];
 
 	session_write_head(early, SESSION_SEGMENT, 1);
 	for (int left = 0; left <= 8; left++) {
-		ask(&mine);
-		give(&initiator, early, STARTUP_EARLY_MAX - 4 - left);
+		ask_responder(&mine);
+		give_bytes(&initiator, early, STARTUP_EARLY_MAX - 4 - left);
 		assert_int_equal(initiator.state, STARTUP_WAITS);
 		assert_int_equal(initiator.early_bytes,
 				 STARTUP_EARLY_MAX - left);
-		give(&initiator, early, 100);
+		give_bytes(&initiator, early, 100);
 		assert_failed(&initiator, STARTUP_SESSION_EARLY);
 		startup_fini(&initiator);
 	}
@@ -293,34 +293,34 @@ static void other_first_messages_end_the_start(void **state)
 		{0, 0, 0, 17, 0, 0, 0, 4, 1},
 	};
 	static uint8_t long_one[SESSION_FRAME_MAX + 100];
-	struct startup_offer mine = offered(4, 3);
+	struct startup_offer mine = make_offer(4, 3);
 
 	for (uint32_t i = 0; i < TEST_COUNT(bad); i++)
 		for (int n = 0; n <= 9; n++) {
 			startup_listen_session(&responder, DEADLINE);
-			give(&responder, bad[i], n);
+			give_bytes(&responder, bad[i], n);
 			assert_failed(&responder, STARTUP_NO_SESSION);
 		}
-	ask(&mine);
-	give(&initiator, request, request_bytes);
+	ask_responder(&mine);
+	give_bytes(&initiator, request, request_bytes);
 	assert_failed(&initiator, STARTUP_NO_SESSION);
 	session_write_head(long_one, SESSION_CONTROL, 0);
 	long_one[7] = SESSION_INITIATE;
 	startup_listen_session(&responder, DEADLINE);
-	give(&responder, long_one, sizeof(long_one));
+	give_bytes(&responder, long_one, sizeof(long_one));
 	assert_failed(&responder, STARTUP_NO_SESSION);
 	/* the initiator must send nothing before the reply */
-	ask(&mine);
+	ask_responder(&mine);
 	session_write_head(long_one, SESSION_SEGMENT, 1);
-	give(&responder, long_one, 40);
+	give_bytes(&responder, long_one, 40);
 	assert_failed(&responder, STARTUP_SESSION_EARLY);
 }
 
 static void the_end_of_the_association_ends_the_start(void **state)
 {
-	struct startup_offer mine = offered(4, 3);
+	struct startup_offer mine = make_offer(4, 3);
 
-	ask(&mine);
+	ask_responder(&mine);
 	startup_end(&initiator);
 	assert_failed(&initiator, STARTUP_SESSION_CLOSED);
 	startup_end(&responder);
@@ -334,17 +334,18 @@ static void the_end_of_the_association_ends_the_start(void **state)
 /* The Terminate of RDMAP, and then that of the session (RFC 5043 6.2). */
 static void too_many_reads_end_the_session_by_both_terminates(void **state)
 {
-	struct startup_offer mine = offered(0, 3), theirs = offered(4, 20);
+	struct startup_offer mine = make_offer(0, 3),
+			     theirs = make_offer(4, 20);
 	uint8_t out[STARTUP_TERMINATE_MAX];
 	struct ddp_header h;
 	uint32_t n;
 
 	mine.ird_max = 0;
-	ask(&mine);
+	ask_responder(&mine);
 	reply_bytes = startup_accept(&responder, &theirs, reply);
 	reply[10] = 0; /* another ORD than was asked for */
 	reply[11] = 9;
-	give(&initiator, reply, reply_bytes);
+	give_bytes(&initiator, reply, reply_bytes);
 	assert_failed(&initiator, STARTUP_NO_IRD);
 	n = startup_terminate(&initiator, out);
 	assert_int_equal(out[3], SESSION_SEGMENT);

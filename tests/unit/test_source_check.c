@@ -20,14 +20,14 @@ static uint32_t qpn_of(uint32_t class, uint32_t i)
 	return class << 16 | i;
 }
 
-static int setup(void **state)
+static int setup_sources(void **state)
 {
 	(void)state;
 	memset(&engine, 0, sizeof(engine));
 	return engine_sources_init(&engine.sources, true, class_of);
 }
 
-static int teardown(void **state)
+static int teardown_sources(void **state)
 {
 	(void)state;
 	engine_sources_fini(&engine.sources);
@@ -93,9 +93,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			one_answer_serves_for_all_queue_pairs_of_a_process,
-			setup, teardown),
+			setup_sources, teardown_sources),
 		cmocka_unit_test_setup_teardown(
-			an_answer_is_for_one_process_and_port, setup, teardown),
+			an_answer_is_for_one_process_and_port, setup_sources,
+			teardown_sources),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

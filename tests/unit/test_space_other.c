@@ -81,7 +81,7 @@ static int tear_down(void **state)
 	return munmap(mirror, BYTES + PAGE);
 }
 
-static uint64_t va(uint32_t at)
+static uint64_t va_at(uint32_t at)
 {
 	return (uintptr_t)memory + at;
 }
@@ -106,7 +106,7 @@ static uint32_t set_pieces(struct rng *r, struct space_vec *v, uint32_t *n,
 	for (uint32_t i = 0; i < *n; i++) {
 		uint32_t take = rng_below(r, max / *n + 1);
 
-		v[i] = (struct space_vec){va(at), take};
+		v[i] = (struct space_vec){va_at(at), take};
 		bytes += take;
 		at += take + rng_below(r, PAGE);
 	}
@@ -129,10 +129,10 @@ static void copy_pieces(uint8_t *to, const struct space_vec *tv, uint32_t n,
 	uint8_t *p = all;
 
 	for (uint32_t i = 0; i < m; p += fv[i++].bytes)
-		memcpy(p, from + (fv[i].va - va(0)), fv[i].bytes);
+		memcpy(p, from + (fv[i].va - va_at(0)), fv[i].bytes);
 	p = all;
 	for (uint32_t i = 0; i < n; p += tv[i++].bytes)
-		memcpy(to + (tv[i].va - va(0)), p, tv[i].bytes);
+		memcpy(to + (tv[i].va - va_at(0)), p, tv[i].bytes);
 }
 
 static void any_pieces_move_in_both_directions(void **state)
@@ -182,8 +182,8 @@ static void more_messages_than_a_call_takes_move_in_order(void **state)
 
 	fill_random(memory, 5);
 	for (uint32_t i = 0; i < MOVES; i++) {
-		a[i] = (struct space_vec){va(i * 64), 61};
-		b[i] = (struct space_vec){va(BYTES / 2 + i * 8), 61};
+		a[i] = (struct space_vec){va_at(i * 64), 61};
+		b[i] = (struct space_vec){va_at(BYTES / 2 + i * 8), 61};
 		m[i] = (struct space_move){&b[i], &a[i], 1, 1};
 	}
 	assert_int_equal(
@@ -197,7 +197,7 @@ static void more_messages_than_a_call_takes_move_in_order(void **state)
 
 static void the_write_and_read_operations_move_bytes_too(void **state)
 {
-	struct space_vec v[2] = {{va(100), 50}, {va(9000), 51}};
+	struct space_vec v[2] = {{va_at(100), 50}, {va_at(9000), 51}};
 	uint8_t src[101], dst[101];
 
 	fill_random(memory, 9);
@@ -211,8 +211,8 @@ static void the_write_and_read_operations_move_bytes_too(void **state)
 
 static void a_copy_reports_which_memory_is_missing(void **state)
 {
-	struct space_vec good = {va(0), PAGE + 8};
-	struct space_vec bad = {va(BYTES - PAGE), PAGE + 8};
+	struct space_vec good = {va_at(0), PAGE + 8};
+	struct space_vec bad = {va_at(BYTES - PAGE), PAGE + 8};
 	/* no process has this address: the kernel refuses the whole call */
 	struct space_vec mad = {1ull << 63, PAGE + 8};
 	const struct space_move far_put[] = {{&good, &good, 1, 1},
@@ -246,7 +246,7 @@ static void a_copy_reports_which_memory_is_missing(void **state)
 
 static void memory_that_may_not_be_written_is_refused(void **state)
 {
-	struct space_vec v = {va(0), 64};
+	struct space_vec v = {va_at(0), 64};
 	const struct space_move m = {&v, &v, 1, 1};
 	size_t done;
 
@@ -261,7 +261,7 @@ static void memory_that_may_not_be_written_is_refused(void **state)
 
 static void a_process_that_is_gone_has_no_memory(void **state)
 {
-	struct space_vec v = {va(0), 64};
+	struct space_vec v = {va_at(0), 64};
 	const struct space_move m = {&v, &v, 1, 1};
 	size_t done;
 
@@ -278,7 +278,7 @@ static void a_process_that_is_gone_has_no_memory(void **state)
 
 static void a_stopped_process_is_written_and_read(void **state)
 {
-	struct space_vec v = {va(0), PAGE};
+	struct space_vec v = {va_at(0), PAGE};
 	const struct space_move m = {&v, &v, 1, 1};
 	size_t done;
 	int status;
@@ -300,15 +300,16 @@ static void an_atomic_in_another_process_is_refused(void **state)
 	uint64_t old;
 
 	assert_int_equal(target.space.ops->atomic(&target.space,
-						  SPACE_FETCH_ADD, va(0), 1, 0,
-						  &old),
+						  SPACE_FETCH_ADD, va_at(0), 1,
+						  0, &old),
 			 -EPERM);
 }
 
 static void moves_within_a_process_work_too(void **state)
 {
-	struct space_vec a = {va(3), 3 * PAGE}, b = {va(8 * PAGE), 3 * PAGE};
-	struct space_vec bad = {va(BYTES - PAGE), 3 * PAGE};
+	struct space_vec a = {va_at(3), 3 * PAGE},
+			 b = {va_at(8 * PAGE), 3 * PAGE};
+	struct space_vec bad = {va_at(BYTES - PAGE), 3 * PAGE};
 	const struct space_move m = {&b, &a, 1, 1}, no_far = {&bad, &a, 1, 1},
 				no_near = {&b, &bad, 1, 1};
 	size_t done;

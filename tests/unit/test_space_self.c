@@ -12,12 +12,13 @@
 #include "memory/space_self.h"
 #include "util/fd_identity.h"
 
-#define PAGE	    4096
-#define TWICE(test) cmocka_unit_test_setup_teardown(test, guarded, unguarded)
+#define PAGE 4096
+#define TWICE(test)                                                            \
+	cmocka_unit_test_setup_teardown(test, open_guard, close_guard)
 
 /* Returns a time late enough for copy_nofault_turn to check the handlers again.
  */
-static uint64_t later(void)
+static uint64_t later_ns(void)
 {
 	static uint64_t now;
 
@@ -34,14 +35,14 @@ static int set_up(void **state)
 
 /* The test runs once more by copy_nofault, which is opened here because cmocka
  * has set its signal handlers by now. */
-static int guarded(void **state)
+static int open_guard(void **state)
 {
 	copy_nofault_open();
-	copy_nofault_turn(later());
+	copy_nofault_turn(later_ns());
 	return 0;
 }
 
-static int unguarded(void **state)
+static int close_guard(void **state)
 {
 	copy_nofault_close();
 	return 0;
@@ -53,7 +54,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static uint8_t *map(size_t pages, int prot)
+static uint8_t *map_pages(size_t pages, int prot)
 {
 	void *p = mmap(NULL, pages * PAGE, prot, MAP_PRIVATE | MAP_ANONYMOUS,
 		       -1, 0);
@@ -62,7 +63,7 @@ static uint8_t *map(size_t pages, int prot)
 	return p;
 }
 
-static uint64_t va(const void *p)
+static uint64_t va_of(const void *p)
 {
 	return (uintptr_t)p;
 }
@@ -72,10 +73,10 @@ static void bytes_go_to_their_pieces_and_come_back(void **state)
 	uint8_t to[64] = {0}, back[21];
 	const char *src = "one two three and four";
 	struct space_vec v[4] = {
-		{va(to), 3},
-		{va(to + 10), 0},
-		{va(to + 20), 7},
-		{va(to + 41), 11},
+		{va_of(to), 3},
+		{va_of(to + 10), 0},
+		{va_of(to + 20), 7},
+		{va_of(to + 41), 11},
 	};
 
 	assert_int_equal(self.space.ops->write(&self.space, v, 4, src), 0);
@@ -88,8 +89,8 @@ static void bytes_go_to_their_pieces_and_come_back(void **state)
 
 static void unmapped_memory_is_refused_without_a_crash(void **state)
 {
-	uint8_t *p = map(2, PROT_READ | PROT_WRITE), buf[16] = {1};
-	struct space_vec v = {va(p + PAGE - 8), 16};
+	uint8_t *p = map_pages(2, PROT_READ | PROT_WRITE), buf[16] = {1};
+	struct space_vec v = {va_of(p + PAGE - 8), 16};
 
 	munmap(p + PAGE, PAGE);
 	assert_int_equal(self.space.ops->write(&self.space, &v, 1, buf),
@@ -101,8 +102,8 @@ static void unmapped_memory_is_refused_without_a_crash(void **state)
 
 static void memory_that_may_only_be_read_is_not_written(void **state)
 {
-	uint8_t *p = map(1, PROT_READ), buf[16] = {1};
-	struct space_vec v = {va(p), 16};
+	uint8_t *p = map_pages(1, PROT_READ), buf[16] = {1};
+	struct space_vec v = {va_of(p), 16};
 
 	assert_int_equal(self.space.ops->write(&self.space, &v, 1, buf),
 			 -EFAULT);
@@ -116,17 +117,17 @@ static void atomics_change_the_value_and_return_the_old_one(void **state)
 	uint64_t word = 5, old = 0;
 
 	assert_int_equal(self.space.ops->atomic(&self.space, SPACE_FETCH_ADD,
-						va(&word), 3, 0, &old),
+						va_of(&word), 3, 0, &old),
 			 0);
 	assert_int_equal(old, 5);
 	assert_int_equal(word, 8);
 	assert_int_equal(self.space.ops->atomic(&self.space, SPACE_CAS,
-						va(&word), 1, 7, &old),
+						va_of(&word), 1, 7, &old),
 			 0);
 	assert_int_equal(old, 8);
 	assert_int_equal(word, 8);
 	assert_int_equal(self.space.ops->atomic(&self.space, SPACE_CAS,
-						va(&word), 1, 8, &old),
+						va_of(&word), 1, 8, &old),
 			 0);
 	assert_int_equal(old, 8);
 	assert_int_equal(word, 1);
@@ -135,19 +136,19 @@ static void atomics_change_the_value_and_return_the_old_one(void **state)
 static void
 atomics_on_memory_that_is_gone_or_read_only_are_refused(void **state)
 {
-	uint8_t *p = map(1, PROT_READ);
+	uint8_t *p = map_pages(1, PROT_READ);
 	uint64_t old;
 
 	NEEDS_KERNEL(); /* MADV_POPULATE_WRITE */
 	assert_int_equal(self.space.ops->atomic(&self.space, SPACE_FETCH_ADD,
-						va(p + 4), 1, 0, &old),
+						va_of(p + 4), 1, 0, &old),
 			 -EFAULT);
 	assert_int_equal(self.space.ops->atomic(&self.space, SPACE_FETCH_ADD,
-						va(p), 1, 0, &old),
+						va_of(p), 1, 0, &old),
 			 -EFAULT);
 	munmap(p, PAGE);
 	assert_int_equal(self.space.ops->atomic(&self.space, SPACE_FETCH_ADD,
-						va(p), 1, 0, &old),
+						va_of(p), 1, 0, &old),
 			 -EFAULT);
 }
 
@@ -159,7 +160,7 @@ struct writer {
 static void *write_again_and_again(void *arg)
 {
 	struct writer *w = arg;
-	struct space_vec v = {va(w->to), sizeof(w->to)};
+	struct space_vec v = {va_of(w->to), sizeof(w->to)};
 	uint8_t from[sizeof(w->to)];
 
 	memset(from, w->byte, sizeof(from));
@@ -193,7 +194,7 @@ static void the_writes_of_two_threads_do_not_mix(void **state)
 static void a_file_that_has_taken_the_number_stays_as_it_is(void **state)
 {
 	uint8_t from[64], to[64] = {0}, back[64] = {0}, content[64];
-	struct space_vec v = {va(to), sizeof(to)};
+	struct space_vec v = {va_of(to), sizeof(to)};
 	int mine = memfd_create("mine", MFD_CLOEXEC), number;
 
 	memset(from, 7, sizeof(from));

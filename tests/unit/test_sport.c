@@ -33,7 +33,7 @@ static int tear_down(void **state)
 }
 
 /* The address of peer i; odd peers have IPv4 addresses. */
-static const uint8_t *ip(uint32_t i)
+static const uint8_t *peer_ip(uint32_t i)
 {
 	static uint8_t a[16];
 
@@ -52,54 +52,55 @@ static bool is_open(uint16_t p)
 	return sender && fcntl(sender->fd, F_GETFD) >= 0;
 }
 
-static uint16_t take(uint32_t i, uint64_t now)
+static uint16_t take_port(uint32_t i, uint64_t now)
 {
-	return sport_take(&s, ip(i), i % 64, now);
+	return sport_take(&s, peer_ip(i), i % 64, now);
 }
 
-static uint16_t find(uint32_t i)
+static uint16_t find_port(uint32_t i)
 {
-	return sport_find(&s, ip(i), i % 64);
+	return sport_find(&s, peer_ip(i), i % 64);
 }
 
 static void two_hundred_processes_have_a_port_each(void **state)
 {
 	for (uint32_t i = 0; i < PAIRS; i++) {
-		assert_int_equal(find(i), 0);
-		port[i] = take(i, 1);
+		assert_int_equal(find_port(i), 0);
+		port[i] = take_port(i, 1);
 		assert_true(port[i] >= 0xc000 && is_open(port[i]));
 		for (uint32_t k = 0; k < i; k++)
 			assert_int_not_equal(port[i], port[k]);
 	}
 	for (uint32_t i = 0; i < PAIRS; i++)
-		assert_int_equal(find(i), port[i]);
+		assert_int_equal(find_port(i), port[i]);
 	assert_int_equal(s.count, PAIRS);
 }
 
 static void an_unused_socket_is_closed_when_another_is_opened(void **state)
 {
 	for (uint32_t i = 0; i < 3; i++)
-		port[i] = take(i, 0);
-	assert_int_equal(take(1, 0), port[1]);
+		port[i] = take_port(i, 0);
+	assert_int_equal(take_port(1, 0), port[1]);
 	sport_give(&s, port[0]);
 	sport_give(&s, port[1]);
-	take(3, LATER); /* spares port[0], which was given back just before */
+	take_port(3,
+		  LATER); /* spares port[0], which was given back just before */
 	assert_true(is_open(port[0]));
-	take(4, 2 * LATER);
+	take_port(4, 2 * LATER);
 	assert_null(sport_sender(&s, port[0]));
-	assert_int_equal(find(0), 0);
+	assert_int_equal(find_port(0), 0);
 	/* one of the two users still has the port */
-	assert_int_equal(find(1), port[1]);
-	assert_int_equal(find(2), port[2]);
+	assert_int_equal(find_port(1), port[1]);
+	assert_int_equal(find_port(2), port[2]);
 	assert_int_equal(s.count, 4);
 }
 
 static void a_socket_for_datagrams_stays(void **state)
 {
-	port[0] = sport_open(&s, ip(0), 0, 0);
+	port[0] = sport_open(&s, peer_ip(0), 0, 0);
 	for (uint32_t i = 1; i < 5; i++) {
-		assert_int_equal(find(0), port[0]);
-		sport_open(&s, ip(i), i % 64, i * LATER);
+		assert_int_equal(find_port(0), port[0]);
+		sport_open(&s, peer_ip(i), i % 64, i * LATER);
 	}
 	assert_true(is_open(port[0]));
 	assert_true(s.count <= 3);
@@ -107,8 +108,8 @@ static void a_socket_for_datagrams_stays(void **state)
 
 static void giving_a_port_that_was_not_taken_changes_nothing(void **state)
 {
-	port[0] = take(0, 0);
-	port[1] = sport_open(&s, ip(1), 1, 0);
+	port[0] = take_port(0, 0);
+	port[1] = sport_open(&s, peer_ip(1), 1, 0);
 	sport_give(&s, 0);
 	sport_give(&s, 4791);
 	sport_give(&s, 0xffff);
@@ -116,8 +117,8 @@ static void giving_a_port_that_was_not_taken_changes_nothing(void **state)
 	assert_null(sport_sender(&s, 4791));
 	assert_null(sport_sender(&s, 0xffff));
 	assert_int_equal(s.count, 2);
-	take(2, LATER); /* spares port[1], which was opened just before */
-	take(3, 2 * LATER);
+	take_port(2, LATER); /* spares port[1], which was opened just before */
+	take_port(3, 2 * LATER);
 	assert_true(is_open(port[0]));
 	assert_null(sport_sender(&s, port[1])); /* has no user */
 }
@@ -134,7 +135,7 @@ static void processes_beyond_a_quarter_of_the_descriptors_share(void **state)
 	sport_init(&s, 4791, false);
 	setrlimit(RLIMIT_NOFILE, &old);
 	for (uint32_t i = 0; i < PAIRS; i++) {
-		port[i] = take(i, 1);
+		port[i] = take_port(i, 1);
 		assert_true(is_open(port[i]));
 		others += i && port[i] != port[0];
 	}
@@ -142,8 +143,8 @@ static void processes_beyond_a_quarter_of_the_descriptors_share(void **state)
 	assert_true(others > PAIRS / 2);
 	for (uint32_t i = 0; i < PAIRS; i++)
 		sport_give(&s, port[i]);
-	take(PAIRS, LATER); /* shares a socket: none is unused for long */
-	take(PAIRS + 1, 2 * LATER);
+	take_port(PAIRS, LATER); /* shares a socket: none is unused for long */
+	take_port(PAIRS + 1, 2 * LATER);
 	assert_true(s.count <= 2);
 }
 
@@ -163,7 +164,7 @@ static void a_socket_that_the_program_has_closed_is_found(void **state)
 
 	assert_false(finds_a_lost_socket());
 	for (uint32_t i = 0; i < 50; i++) {
-		port[i] = sport_take(&s, ip(i), i, 0);
+		port[i] = sport_take(&s, peer_ip(i), i, 0);
 		assert_true(port[i]);
 	}
 	assert_false(finds_a_lost_socket());
@@ -191,12 +192,12 @@ static void a_socket_in_use_is_found(void **state)
 
 		now += SPORT_IDLE_NS / 50;
 		if (port[i]) {
-			assert_int_equal(find(i), port[i]);
+			assert_int_equal(find_port(i), port[i]);
 			assert_true(is_open(port[i]));
 			sport_give(&s, port[i]);
 			port[i] = 0;
 		} else {
-			port[i] = take(i, now);
+			port[i] = take_port(i, now);
 			for (uint32_t k = 0; k < PAIRS; k++)
 				assert_true(k == i || port[k] != port[i]);
 		}

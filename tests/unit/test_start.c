@@ -16,7 +16,7 @@
 #define FREE	    3  /* no pause follows the first FREE short lives */
 #define HOPELESS    11 /* short lives until -ENOTRECOVERABLE is returned */
 
-static uint64_t now(void)
+static uint64_t now_ms(void)
 {
 	struct timespec t;
 
@@ -132,7 +132,7 @@ static bool pauses_for(uint64_t *at, uint64_t life_ms, uint64_t pause_ms,
 	return !pause_ms || start_begin(&s, *at - 1, PATIENCE_MS) == early;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t least_of(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -145,8 +145,9 @@ static int count_pauses(void)
 	for (int i = 1; i <= HOPELESS; i++) {
 		/* after a life of almost a second the pause is short */
 		if (!pauses_for(&at, i % 2 ? 99 : 999,
-				i <= FREE ? 0
-					  : least(pause, i % 2 ? 10000 : 200),
+				i <= FREE
+					? 0
+					: least_of(pause, i % 2 ? 10000 : 200),
 				i < HOPELESS ? -EAGAIN : -ENOTRECOVERABLE))
 			return i;
 		if (i > FREE)
@@ -176,7 +177,7 @@ static int race_start(void)
 	struct pollfd p;
 	int err, fd;
 
-	err = start_begin(&s, now(), PATIENCE_MS);
+	err = start_begin(&s, now_ms(), PATIENCE_MS);
 	if (err && err != -EINPROGRESS)
 		return 1;
 	p = (struct pollfd){(int)syscall(SYS_pidfd_open, s.broker, 0), POLLIN,
@@ -207,7 +208,7 @@ static void either_adverbd_or_the_thread_serves(void **state)
 static void a_child_of_fork_has_no_descriptor_of_a_start(void **state)
 {
 	struct start s, next;
-	uint64_t at = now();
+	uint64_t at = now_ms();
 	int err = start_begin(&s, at, PATIENCE_MS);
 	int forked[2];
 	char byte;
@@ -246,7 +247,7 @@ static int start_without_files(void)
 
 	for (int i = 0; i < 3; i++)
 		close(i);
-	err = start_at(&s, now());
+	err = start_at(&s, now_ms());
 	if (err || *s.sentence)
 		return 1;
 	end_broker(s.broker);
@@ -264,7 +265,7 @@ static int begin_unfinished(struct start *s)
 {
 	int err;
 
-	while (!(err = start_begin(s, now(), PATIENCE_MS)))
+	while (!(err = start_begin(s, now_ms(), PATIENCE_MS)))
 		end_broker(s->broker);
 	return err == -EINPROGRESS ? 0 : err;
 }
@@ -302,7 +303,7 @@ static int replace_status_and_listener(void)
 		return 2;
 	if (!survives_fork(status_fd) || !survives_fork(listen_fd))
 		return 3;
-	if (start_turn(&s, now()) != -EPIPE)
+	if (start_turn(&s, now_ms()) != -EPIPE)
 		return 4;
 	if (!strstr(s.sentence, "closed or replaced descriptors of adverb"))
 		return 5;
@@ -310,7 +311,7 @@ static int replace_status_and_listener(void)
 		return 6;
 	/* the first adverbd has ended or is about to: the next start succeeds
 	 */
-	while ((err = start_at(&s, now())) == -EAGAIN)
+	while ((err = start_at(&s, now_ms())) == -EAGAIN)
 		sched_yield();
 	if (err || *s.sentence)
 		return 7;
@@ -367,7 +368,7 @@ static int start_nothing(void)
 	int fd;
 
 	setenv("ADVERB_BROKER", "/nowhere", 1);
-	if (start_begin(&s, now(), PATIENCE_MS) ||
+	if (start_begin(&s, now_ms(), PATIENCE_MS) ||
 	    strcmp(s.sentence, want) != 0)
 		return 1;
 	if (dial_open(&fd, &b, NULL, said) || b.pid != getpid())
@@ -377,7 +378,7 @@ static int start_nothing(void)
 	 */
 	if (unshare(CLONE_NEWNET))
 		return 3;
-	if (start_begin(&s, now(), PATIENCE_MS) || *s.sentence)
+	if (start_begin(&s, now_ms(), PATIENCE_MS) || *s.sentence)
 		return 4;
 	return dial_open(&fd, &b, NULL, said) || b.pid != getpid() ? 5 : 0;
 }

@@ -28,7 +28,7 @@ static const struct startup_offer plain = {
 	.private_bytes = sizeof(words),
 };
 
-static struct startup_offer enhanced(uint8_t rtr)
+static struct startup_offer enhanced_offer(uint8_t rtr)
 {
 	struct startup_offer offer = plain;
 
@@ -39,8 +39,8 @@ static struct startup_offer enhanced(uint8_t rtr)
 	return offer;
 }
 
-static struct startup_offer answering(uint8_t rtr, uint16_t ird, uint16_t ord,
-				      uint16_t ird_max)
+static struct startup_offer answering_offer(uint8_t rtr, uint16_t ird,
+					    uint16_t ord, uint16_t ird_max)
 {
 	return (struct startup_offer){
 		.rtr = rtr,
@@ -132,9 +132,9 @@ static void assert_same_start(bool is_enhanced)
 
 static void each_revision_starts_wherever_the_streams_are_cut(void **state)
 {
-	struct startup_offer offers[] = {plain, plain, enhanced(0),
-					 enhanced(MPA_RTR_ALL)};
-	struct startup_offer theirs = answering(MPA_RTR_ALL, 4, 4, 8);
+	struct startup_offer offers[] = {plain, plain, enhanced_offer(0),
+					 enhanced_offer(MPA_RTR_ALL)};
+	struct startup_offer theirs = answering_offer(MPA_RTR_ALL, 4, 4, 8);
 
 	offers[1].revision = 2; /* without enhanced data */
 	for (size_t i = 0; i < TEST_COUNT(offers); i++) {
@@ -161,8 +161,8 @@ static void each_revision_starts_wherever_the_streams_are_cut(void **state)
 
 static void a_stream_of_single_bytes_starts(void **state)
 {
-	struct startup_offer mine = enhanced(MPA_RTR_WRITE);
-	struct startup_offer theirs = answering(MPA_RTR_WRITE, 1, 1, 1);
+	struct startup_offer mine = enhanced_offer(MPA_RTR_WRITE);
+	struct startup_offer theirs = answering_offer(MPA_RTR_WRITE, 1, 1, 1);
 
 	connect_with(&mine);
 	startup_listen(&responder, 2, DEADLINE);
@@ -184,8 +184,8 @@ static void crc_is_used_if_either_end_wants_it(void **state)
 {
 	for (int choice = 0; choice < 8; choice++) {
 		bool mine = choice & 1, theirs = choice & 2;
-		struct startup_offer a = choice & 4 ? enhanced(0) : plain;
-		struct startup_offer b = answering(MPA_RTR_ALL, 4, 4, 8);
+		struct startup_offer a = choice & 4 ? enhanced_offer(0) : plain;
+		struct startup_offer b = answering_offer(MPA_RTR_ALL, 4, 4, 8);
 
 		a.wants_crc = mine;
 		b.wants_crc = theirs;
@@ -203,7 +203,7 @@ static void markers_are_sent_to_the_end_that_wants_them(void **state)
 	for (int choice = 0; choice < 4; choice++) {
 		bool mine = choice & 1, theirs = choice & 2;
 		struct startup_offer a = plain;
-		struct startup_offer b = answering(MPA_RTR_ALL, 4, 4, 8);
+		struct startup_offer b = answering_offer(MPA_RTR_ALL, 4, 4, 8);
 
 		a.wants_markers = mine;
 		b.wants_markers = theirs;
@@ -218,11 +218,11 @@ static void markers_are_sent_to_the_end_that_wants_them(void **state)
 /* RFC 5044 7.1.2, RFC 6581 9.1 */
 static void a_reject_carries_private_data_and_depths(void **state)
 {
-	struct startup_offer theirs = answering(MPA_RTR_READ, 9, 17, 20);
+	struct startup_offer theirs = answering_offer(MPA_RTR_READ, 9, 17, 20);
 
 	for (int is_enhanced = 0; is_enhanced < 2; is_enhanced++) {
 		struct startup_offer mine =
-			is_enhanced ? enhanced(MPA_RTR_WRITE) : plain;
+			is_enhanced ? enhanced_offer(MPA_RTR_WRITE) : plain;
 
 		connect_with(&mine);
 		startup_listen(&responder, 2, DEADLINE);
@@ -282,9 +282,9 @@ static void depths_are_lowered_and_raised_as_the_rfc_says(void **state)
 	for (size_t i = 0; i < TEST_COUNT(depth_rows); i++) {
 		const struct depths *m = &depth_rows[i].mine;
 		const struct depths *t = &depth_rows[i].theirs;
-		struct startup_offer a = enhanced(0);
-		struct startup_offer b =
-			answering(MPA_RTR_WRITE, t->ird, t->ord, t->ird_max);
+		struct startup_offer a = enhanced_offer(0);
+		struct startup_offer b = answering_offer(MPA_RTR_WRITE, t->ird,
+							 t->ord, t->ird_max);
 
 		a.ird = m->ird;
 		a.ord = m->ord;
@@ -311,7 +311,7 @@ static void depths_are_lowered_and_raised_as_the_rfc_says(void **state)
 
 static void without_enhanced_data_depths_stay(void **state)
 {
-	struct startup_offer theirs = answering(MPA_RTR_ALL, 1, 99, 2);
+	struct startup_offer theirs = answering_offer(MPA_RTR_ALL, 1, 99, 2);
 
 	start_both(&plain, &theirs);
 	assert_int_equal(initiator.agreed.ird, 4);
@@ -345,7 +345,7 @@ static void assert_terminate(uint8_t code)
 /* Connects with IRD 4, which may become 8, and gets a reply with this ORD. */
 static void reply_of_ord(uint16_t ord)
 {
-	struct startup_offer mine = enhanced(0);
+	struct startup_offer mine = enhanced_offer(0);
 
 	mine.wants_crc = true;
 	mine.wants_markers = true;
@@ -386,8 +386,8 @@ static void too_much_ord_of_the_responder_ends_in_a_terminate(void **state)
  * responder says it accepts. */
 static void both_pick(uint8_t mine, uint8_t theirs, uint8_t sent, uint8_t said)
 {
-	struct startup_offer a = enhanced(mine);
-	struct startup_offer b = answering(theirs, 1, 1, 1);
+	struct startup_offer a = enhanced_offer(mine);
+	struct startup_offer b = answering_offer(theirs, 1, 1, 1);
 
 	b.wants_markers = theirs & 1;
 	start_both(&a, &b);
@@ -423,8 +423,8 @@ static void each_pair_of_kinds_ends_in_one_kind_or_an_error(void **state)
 
 static void a_read_as_first_fpdu_needs_an_ird_of_one(void **state)
 {
-	struct startup_offer a = enhanced(MPA_RTR_READ);
-	struct startup_offer b = answering(MPA_RTR_READ, 0, 0, 1);
+	struct startup_offer a = enhanced_offer(MPA_RTR_READ);
+	struct startup_offer b = answering_offer(MPA_RTR_READ, 0, 0, 1);
 	struct mpa_frame f = {
 		.kind = MPA_REPLY,
 		.revision = 2,
@@ -451,7 +451,8 @@ static void a_read_as_first_fpdu_needs_an_ird_of_one(void **state)
 
 static void both_ends_must_use_the_same_model(void **state)
 {
-	struct startup_offer offers[] = {enhanced(0), enhanced(MPA_RTR_WRITE)};
+	struct startup_offer offers[] = {enhanced_offer(0),
+					 enhanced_offer(MPA_RTR_WRITE)};
 	struct mpa_frame f = {.kind = MPA_REPLY,
 			      .revision = 2,
 			      .is_enhanced = true,
@@ -479,7 +480,7 @@ static void a_request_without_a_kind_is_offered_all(void **state)
 			      .is_enhanced = true,
 			      .enhanced = {.is_peer_to_peer = true}};
 	struct startup_offer theirs =
-		answering(MPA_RTR_SEND | MPA_RTR_READ, 1, 1, 1);
+		answering_offer(MPA_RTR_SEND | MPA_RTR_READ, 1, 1, 1);
 
 	request_bytes = mpa_write(request, &f);
 	accept_with(&theirs);
@@ -490,9 +491,9 @@ static void a_request_without_a_kind_is_offered_all(void **state)
 
 static void a_stream_has_what_was_agreed(void **state)
 {
-	struct startup_offer a = enhanced(MPA_RTR_WRITE);
+	struct startup_offer a = enhanced_offer(MPA_RTR_WRITE);
 	struct startup_offer b =
-		answering(MPA_RTR_WRITE | MPA_RTR_READ, 3, 5, 200);
+		answering_offer(MPA_RTR_WRITE | MPA_RTR_READ, 3, 5, 200);
 	struct stream_config c;
 
 	a.wants_crc = true;
@@ -515,8 +516,8 @@ static void a_stream_has_what_was_agreed(void **state)
 /* Depths that MPA does not negotiate are those of the offer. */
 static void a_stream_has_no_more_depth_than_the_adapter(void **state)
 {
-	struct startup_offer a = enhanced(0), old = plain;
-	struct startup_offer b = answering(MPA_RTR_ALL, 7, 9, 7);
+	struct startup_offer a = enhanced_offer(0), old = plain;
+	struct startup_offer b = answering_offer(MPA_RTR_ALL, 7, 9, 7);
 	struct stream_config c;
 
 	a.ird = MPA_DEPTH_MAX;
@@ -557,7 +558,7 @@ static void an_fpdu_fits_into_a_segment(void **state)
 	for (size_t i = 0; i < TEST_COUNT(rows); i++)
 		for (int has_markers = 0; has_markers < 2; has_markers++) {
 			struct startup_offer b =
-				answering(MPA_RTR_ALL, 1, 1, 1);
+				answering_offer(MPA_RTR_ALL, 1, 1, 1);
 			struct stream_config c;
 
 			b.wants_markers = has_markers;
@@ -571,8 +572,7 @@ static void an_fpdu_fits_into_a_segment(void **state)
 
 /* ---- revisions ---- */
 
-/* Starts an initiator with this offer, and gives it a reply of this revision
- * and form. */
+/* Starts an initiator, and gives it a reply of this revision and form. */
 static void reply_of_revision(const struct startup_offer *offer,
 			      uint8_t revision, bool is_enhanced,
 			      bool is_rejected)
@@ -586,7 +586,7 @@ static void reply_of_revision(const struct startup_offer *offer,
 
 static void a_reply_of_another_revision_is_refused(void **state)
 {
-	struct startup_offer mine = enhanced(0);
+	struct startup_offer mine = enhanced_offer(0);
 
 	for (int is_rejected = 0; is_rejected < 2; is_rejected++) {
 		reply_of_revision(&mine, 1, false, is_rejected);
@@ -609,7 +609,7 @@ static void a_reply_of_another_revision_is_refused(void **state)
 /* RFC 6581 10 */
 static void the_reply_has_the_form_of_the_request(void **state)
 {
-	struct startup_offer mine = enhanced(0), bare = plain;
+	struct startup_offer mine = enhanced_offer(0), bare = plain;
 
 	bare.revision = 2;
 	reply_of_revision(&mine, 2, false, false);
@@ -645,7 +645,7 @@ static void a_responder_refuses_revisions_that_it_lacks(void **state)
 /* RFC 5044 7.1.1: a peer closes upon a revision that it does not have. */
 static void a_closed_stream_may_mean_an_old_peer(void **state)
 {
-	struct startup_offer mine = enhanced(0);
+	struct startup_offer mine = enhanced_offer(0);
 
 	connect_with(&mine);
 	startup_end(&initiator);
@@ -673,8 +673,8 @@ static void a_closed_stream_may_mean_an_old_peer(void **state)
 
 static void an_end_after_the_result_changes_nothing(void **state)
 {
-	struct startup_offer mine = enhanced(0);
-	struct startup_offer theirs = answering(MPA_RTR_ALL, 4, 4, 8);
+	struct startup_offer mine = enhanced_offer(0);
+	struct startup_offer theirs = answering_offer(MPA_RTR_ALL, 4, 4, 8);
 
 	start_both(&mine, &theirs);
 	startup_end(&initiator);
@@ -711,7 +711,7 @@ static void a_wrong_key_is_found_at_its_first_wrong_byte(void **state)
 
 static void a_wrong_length_is_found_with_the_head(void **state)
 {
-	struct startup_offer mine = enhanced(0);
+	struct startup_offer mine = enhanced_offer(0);
 
 	connect_with(&mine);
 	request[18] = 2; /* 512 and more */
@@ -732,7 +732,7 @@ static void a_frame_of_the_greatest_size_is_taken(void **state)
 {
 	static const uint8_t much[MPA_PRIVATE_MAX + 1] = {7};
 	static uint8_t stream[4 * MPA_FRAME_MAX];
-	struct startup_offer mine = enhanced(0);
+	struct startup_offer mine = enhanced_offer(0);
 
 	mine.private_data = much;
 	mine.private_bytes = MPA_PRIVATE_MAX - MPA_ENHANCED;
@@ -756,8 +756,8 @@ static void a_frame_of_the_greatest_size_is_taken(void **state)
 static void an_answer_with_too_much_data_changes_nothing(void **state)
 {
 	static const uint8_t much[MPA_PRIVATE_MAX];
-	struct startup_offer mine = enhanced(0);
-	struct startup_offer theirs = answering(MPA_RTR_ALL, 4, 4, 8);
+	struct startup_offer mine = enhanced_offer(0);
+	struct startup_offer theirs = answering_offer(MPA_RTR_ALL, 4, 4, 8);
 
 	connect_with(&mine);
 	startup_listen(&responder, 2, DEADLINE);
@@ -775,8 +775,8 @@ static void an_answer_with_too_much_data_changes_nothing(void **state)
 /* RFC 5044 7.1.2 */
 static void bytes_behind_a_frame_are_an_error(void **state)
 {
-	struct startup_offer mine = enhanced(MPA_RTR_SEND);
-	struct startup_offer theirs = answering(MPA_RTR_ALL, 4, 4, 8);
+	struct startup_offer mine = enhanced_offer(MPA_RTR_SEND);
+	struct startup_offer theirs = answering_offer(MPA_RTR_ALL, 4, 4, 8);
 
 	connect_with(&mine);
 	for (int cut = 0; cut <= request_bytes + 1; cut++) {
@@ -861,8 +861,8 @@ static void each_cause_of_a_terminate_has_its_own_text(void **state)
 /* The kernel's siw can set a bit that RFC 5044 reserves. */
 static void reserved_bits_are_ignored(void **state)
 {
-	struct startup_offer mine = enhanced(0);
-	struct startup_offer theirs = answering(MPA_RTR_ALL, 4, 4, 8);
+	struct startup_offer mine = enhanced_offer(0);
+	struct startup_offer theirs = answering_offer(MPA_RTR_ALL, 4, 4, 8);
 
 	connect_with(&mine);
 	request[16] |= 0x0f | 0x20; /* R has no meaning in a request */

@@ -61,7 +61,7 @@ static int write_tree(uint32_t count)
 	return err;
 }
 
-static const char *at(const char *name)
+static const char *path_of(const char *name)
 {
 	static char path[2][256];
 	static int turn;
@@ -74,7 +74,7 @@ static const char *at(const char *name)
 static void expect_file(const char *name, const char *want)
 {
 	char text[128] = "";
-	int fd = open(at(name), O_RDONLY);
+	int fd = open(path_of(name), O_RDONLY);
 	ssize_t n;
 
 	if (fd < 0)
@@ -89,14 +89,14 @@ static void expect_file(const char *name, const char *want)
 
 static void expect_none(const char *name)
 {
-	assert_int_equal(access(at(name), F_OK), -1);
+	assert_int_equal(access(path_of(name), F_OK), -1);
 }
 
 static ino_t inode_of(const char *name)
 {
 	struct stat st;
 
-	assert_int_equal(stat(at(name), &st), 0);
+	assert_int_equal(stat(path_of(name), &st), 0);
 	return st.st_ino;
 }
 
@@ -125,9 +125,10 @@ static void the_tree_has_the_files_that_programs_read(void **state)
 	expect_file(PORT "gids/63", "0000:0000:0000:0000:0000:0000:0000:0000");
 	expect_none(PORT "gid_attrs/types/63");
 	expect_none(PORT "gids/64");
-	assert_int_equal(stat(at("dev/infiniband/uverbs0"), &st), 0);
+	assert_int_equal(stat(path_of("dev/infiniband/uverbs0"), &st), 0);
 	assert_true(S_ISCHR(st.st_mode));
-	assert_int_equal(access(at("dev/infiniband/uverbs0"), R_OK | W_OK), 0);
+	assert_int_equal(access(path_of("dev/infiniband/uverbs0"), R_OK | W_OK),
+			 0);
 }
 
 #define IWARP "class/infiniband/iw0/"
@@ -235,7 +236,7 @@ static void the_mask_of_cpus_has_a_bit_for_each_cpu(void **state)
 	int fd;
 
 	assert_int_equal(write_tree(1), 0);
-	fd = open(at("class/infiniband/adv0/device/local_cpus"), O_RDONLY);
+	fd = open(path_of("class/infiniband/adv0/device/local_cpus"), O_RDONLY);
 	assert_true(read(fd, text, sizeof(text) - 1) > 0);
 	close(fd);
 	for (const char *p = text; *p && *p != '\n'; p++)
@@ -325,14 +326,14 @@ static void a_tree_is_written_again_after_an_error(void **state)
 
 static void a_folder_of_other_things_is_left_alone(void **state)
 {
-	assert_int_equal(mkdir(at("class"), 0755), 0);
-	assert_int_equal(mkdir(at("class/infiniband"), 0755), 0);
-	assert_int_equal(mkdir(at("class/infiniband/mine"), 0755), 0);
+	assert_int_equal(mkdir(path_of("class"), 0755), 0);
+	assert_int_equal(mkdir(path_of("class/infiniband"), 0755), 0);
+	assert_int_equal(mkdir(path_of("class/infiniband/mine"), 0755), 0);
 	assert_int_equal(write_tree(1), -ENOTEMPTY);
-	assert_int_equal(access(at("class/infiniband/mine"), F_OK), 0);
-	assert_int_equal(rmdir(at("class/infiniband/mine")), 0);
-	assert_int_equal(rmdir(at("class/infiniband")), 0);
-	assert_int_equal(rmdir(at("class")), 0);
+	assert_int_equal(access(path_of("class/infiniband/mine"), F_OK), 0);
+	assert_int_equal(rmdir(path_of("class/infiniband/mine")), 0);
+	assert_int_equal(rmdir(path_of("class/infiniband")), 0);
+	assert_int_equal(rmdir(path_of("class")), 0);
 	assert_int_equal(write_tree(1), 0);
 }
 
@@ -361,15 +362,15 @@ static void links_in_a_tree_are_not_followed(void **state)
 	assert_int_equal(write_tree(2), 0);
 	/* links in the place of a folder, of a file, and of a device that no
 	 * longer exists */
-	assert_int_equal(rename(at("class"), at("was")), 0);
-	assert_int_equal(symlink(outside, at("class")), 0);
+	assert_int_equal(rename(path_of("class"), path_of("was")), 0);
+	assert_int_equal(symlink(outside, path_of("class")), 0);
 	devices[0].ports[0].is_up = false;
 	assert_true(write_tree(1) < 0);
-	assert_int_equal(unlink(at("class")), 0);
-	assert_int_equal(rename(at("was"), at("class")), 0);
-	assert_int_equal(unlink(at(PORT "state")), 0);
-	assert_int_equal(symlink(kept, at(PORT "state")), 0);
-	assert_int_equal(symlink(outside, at("class/infiniband/adv8")), 0);
+	assert_int_equal(unlink(path_of("class")), 0);
+	assert_int_equal(rename(path_of("was"), path_of("class")), 0);
+	assert_int_equal(unlink(path_of(PORT "state")), 0);
+	assert_int_equal(symlink(kept, path_of(PORT "state")), 0);
+	assert_int_equal(symlink(outside, path_of("class/infiniband/adv8")), 0);
 	assert_int_equal(write_tree(1), 0);
 	expect_file(PORT "state", "1: DOWN");
 	expect_none("class/infiniband/adv8");

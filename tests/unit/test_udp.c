@@ -75,8 +75,8 @@ static void a_refusal_costs_no_other_datagram(void **state)
 #define PIECE_BYTES 8
 
 /* The u.seal of the test below: marks each segment that udp_send seals. */
-static void mark(const struct inaddr *from, const struct inaddr *to,
-		 uint8_t *bytes, size_t len)
+static void mark_segment(const struct inaddr *from, const struct inaddr *to,
+			 uint8_t *bytes, size_t len)
 {
 	assert_int_equal(len, PIECE_BYTES);
 	assert_true(inaddr_is_v4(to->ip));
@@ -104,7 +104,7 @@ static void segments_of_a_datagram_that_is_not_split_are_sealed(void **state)
 	assert_return_code(udp_init(&u, udp_bind(0),
 				    (struct udp_offload){.gso = true}, true),
 			   0);
-	u.seal = mark;
+	u.seal = mark_segment;
 	getsockname(u.fd, (struct sockaddr *)(void *)&bound, &len);
 	inaddr_map_v4(d.to.ip, &lo);
 	inaddr_map_v4(d.from.ip, &lo);

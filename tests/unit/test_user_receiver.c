@@ -74,14 +74,14 @@ static ssize_t next_message(const struct end *e, void *bytes, size_t size)
 	return recv(e->in_fd, bytes, size, MSG_TRUNC);
 }
 
-static int start(void **state)
+static int start_receiver(void **state)
 {
 	user_receiver_interrupt_by_signal();
 	user_receiver_init(&all, false);
 	return all.spare ? 0 : -1;
 }
 
-static int stop(void **state)
+static int stop_receiver(void **state)
 {
 	user_receiver_end(&all);
 	return all.first || all.spare ? -1 : 0;
@@ -332,10 +332,10 @@ static void threads_end_with_connections_open(void **state)
 	char byte;
 
 	close(e.in_fd);
-	stop(NULL);
+	stop_receiver(NULL);
 	assert_int_equal(recv(e.client, &byte, 1, 0), 0);
 	close(e.client);
-	start(NULL);
+	start_receiver(NULL);
 }
 
 int main(void)
@@ -357,5 +357,5 @@ int main(void)
 		cmocka_unit_test(threads_end_with_connections_open),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start_receiver, stop_receiver);
 }

@@ -31,7 +31,7 @@ static int tear_down(void **state)
 	return nftw(base, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-static const char *at(const char *name)
+static const char *path_of(const char *name)
 {
 	static char path[2][128];
 	static int turn;
@@ -43,11 +43,12 @@ static const char *at(const char *name)
 
 static void make_file(const char *name)
 {
-	assert_int_equal(close(open(at(name), O_CREAT | O_CLOEXEC, 0600)), 0);
+	assert_int_equal(close(open(path_of(name), O_CREAT | O_CLOEXEC, 0600)),
+			 0);
 }
 
 /* Walks to a file, and leaves the walk open. */
-static int reach(const char *path)
+static int reach_file(const char *path)
 {
 	why[0] = '\0';
 	w = (struct walk){.subject = "it",
@@ -61,7 +62,7 @@ static int reach(const char *path)
 static void expect_reached(const char *path, const char *file)
 {
 	struct stat want, got;
-	int fd = reach(path);
+	int fd = reach_file(path);
 
 	assert_true(fd >= 0);
 	assert_int_equal(fstat(fd, &got), 0);
@@ -74,14 +75,14 @@ static void expect_reached(const char *path, const char *file)
 /* Only a refusal, -EPERM, has a reason. */
 static void expect_refused(const char *path, const char *reason)
 {
-	assert_int_equal(reach(path), -EPERM);
+	assert_int_equal(reach_file(path), -EPERM);
 	assert_non_null(strstr(why, reason));
 	walk_end(&w);
 }
 
 static void expect_error(const char *path, int err)
 {
-	assert_int_equal(reach(path), err);
+	assert_int_equal(reach_file(path), err);
 	assert_string_equal(why, "");
 	walk_end(&w);
 }
@@ -91,7 +92,7 @@ static void expect_missing(const char *path, const char *name,
 {
 	struct stat s;
 
-	assert_int_equal(reach(path), -ENOENT);
+	assert_int_equal(reach_file(path), -ENOENT);
 	assert_string_equal(w.name, name);
 	if (*folder) {
 		assert_int_equal(stat(folder, &s), 0);
@@ -102,42 +103,42 @@ static void expect_missing(const char *path, const char *name,
 
 static void a_file_is_reached_by_its_path_and_by_links(void **state)
 {
-	assert_int_equal(mkdir(at("in"), 0755), 0);
+	assert_int_equal(mkdir(path_of("in"), 0755), 0);
 	make_file("in/file");
-	assert_int_equal(symlink("in", at("link")), 0);
-	assert_int_equal(symlink("link/file", at("short")), 0);
-	expect_reached(at("in/file"), at("in/file"));
-	expect_reached(at("link/../in//file"), at("in/file"));
-	expect_reached(at("short"), at("in/file"));
+	assert_int_equal(symlink("in", path_of("link")), 0);
+	assert_int_equal(symlink("link/file", path_of("short")), 0);
+	expect_reached(path_of("in/file"), path_of("in/file"));
+	expect_reached(path_of("link/../in//file"), path_of("in/file"));
+	expect_reached(path_of("short"), path_of("in/file"));
 	assert_int_equal(chdir(base), 0);
-	expect_reached("in/file", at("in/file"));
+	expect_reached("in/file", path_of("in/file"));
 	assert_int_equal(chdir("/"), 0);
 	expect_reached("dev/null", "/dev/null");
 }
 
 static void a_missing_file_has_its_folder_and_name(void **state)
 {
-	assert_int_equal(mkdir(at("in"), 0755), 0);
-	assert_int_equal(symlink("in", at("link")), 0);
-	assert_int_equal(symlink("in/new", at("short")), 0);
-	assert_int_equal(symlink("none/new", at("broken")), 0);
-	expect_missing(at("link/new"), "new", at("in"));
-	expect_missing(at("short"), "new", at("in"));
-	expect_missing(at("none/new"), "", "");
+	assert_int_equal(mkdir(path_of("in"), 0755), 0);
+	assert_int_equal(symlink("in", path_of("link")), 0);
+	assert_int_equal(symlink("in/new", path_of("short")), 0);
+	assert_int_equal(symlink("none/new", path_of("broken")), 0);
+	expect_missing(path_of("link/new"), "new", path_of("in"));
+	expect_missing(path_of("short"), "new", path_of("in"));
+	expect_missing(path_of("none/new"), "", "");
 	/* the link's own name is not taken for that of the missing file */
-	expect_missing(at("broken"), "", "");
+	expect_missing(path_of("broken"), "", "");
 }
 
 static void a_path_that_names_no_file_is_an_error(void **state)
 {
 	make_file("file");
-	assert_int_equal(symlink("round", at("round")), 0);
+	assert_int_equal(symlink("round", path_of("round")), 0);
 	expect_error(base, -EISDIR);
 	expect_error("/", -EISDIR);
 	expect_error("", -EISDIR);
-	expect_error(at("file/"), -ENOTDIR);
-	expect_error(at("file/more"), -ENOTDIR);
-	expect_error(at("round"), -ELOOP);
+	expect_error(path_of("file/"), -ENOTDIR);
+	expect_error(path_of("file/more"), -ENOTDIR);
+	expect_error(path_of("round"), -ELOOP);
 }
 
 /* The kernel alone knows the file of an open descriptor. */
@@ -147,10 +148,10 @@ static void a_descriptor_is_reached_by_its_link(void **state)
 	int fd;
 
 	make_file("file");
-	fd = open(at("file"), O_RDWR | O_CLOEXEC);
-	assert_int_equal(rename(at("file"), at("moved")), 0);
+	fd = open(path_of("file"), O_RDWR | O_CLOEXEC);
+	assert_int_equal(rename(path_of("file"), path_of("moved")), 0);
 	snprintf(path, sizeof(path), "/dev/fd/%d", fd);
-	expect_reached(path, at("moved"));
+	expect_reached(path, path_of("moved"));
 	close(fd);
 	fd = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -160,13 +161,13 @@ static void a_descriptor_is_reached_by_its_link(void **state)
 
 static void a_path_that_others_can_change_is_not_walked(void **state)
 {
-	assert_int_equal(mkdir(at("open"), 0755), 0);
+	assert_int_equal(mkdir(path_of("open"), 0755), 0);
 	make_file("open/file");
-	assert_int_equal(chmod(at("open"), 0757), 0);
-	expect_refused(at("open/file"),
+	assert_int_equal(chmod(path_of("open"), 0757), 0);
+	expect_refused(path_of("open/file"),
 		       "it lies in a folder that others can write");
-	assert_int_equal(chmod(at("open"), 01757), 0);
-	expect_reached(at("open/file"), at("open/file"));
+	assert_int_equal(chmod(path_of("open"), 01757), 0);
+	expect_reached(path_of("open/file"), path_of("open/file"));
 }
 
 static void the_group_that_is_named_may_write(void **state)
@@ -176,13 +177,13 @@ static void the_group_that_is_named_may_write(void **state)
 	make_file("file");
 	assert_int_equal(chmod(base, 0775), 0);
 	assert_int_equal(chown(base, 0, 7), 0);
-	expect_refused(at("file"), "folder that others can write");
+	expect_refused(path_of("file"), "folder that others can write");
 	w = (struct walk){.subject = "it",
 			  .why = why,
 			  .room = sizeof(why),
 			  .group = 7,
 			  .fd = -1};
-	assert_int_equal(close(walk_file(&w, at("file"))), 0);
+	assert_int_equal(close(walk_file(&w, path_of("file"))), 0);
 	walk_end(&w);
 }
 
@@ -190,15 +191,15 @@ static void another_users_folder_or_link_is_not_walked(void **state)
 {
 	if (!test_can_be(1))
 		SKIP_FOR(ONE_USER);
-	assert_int_equal(mkdir(at("theirs"), 0755), 0);
+	assert_int_equal(mkdir(path_of("theirs"), 0755), 0);
 	make_file("theirs/file");
 	make_file("file");
-	assert_int_equal(chown(at("theirs"), 1, 1), 0);
-	expect_refused(at("theirs/file"), "in another user's folder");
-	assert_int_equal(symlink("file", at("link")), 0);
-	expect_reached(at("link"), at("file"));
-	assert_int_equal(lchown(at("link"), 1, 1), 0);
-	expect_refused(at("link"), "behind another user's link");
+	assert_int_equal(chown(path_of("theirs"), 1, 1), 0);
+	expect_refused(path_of("theirs/file"), "in another user's folder");
+	assert_int_equal(symlink("file", path_of("link")), 0);
+	expect_reached(path_of("link"), path_of("file"));
+	assert_int_equal(lchown(path_of("link"), 1, 1), 0);
+	expect_refused(path_of("link"), "behind another user's link");
 }
 
 int main(void)
