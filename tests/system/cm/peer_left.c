@@ -8,25 +8,19 @@
  *	                                has answered
  *	peer_left call ADDRESS PORT     prints the event and the status
  */
-#include <errno.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "check.h"
 
 enum { TIMEOUT = 14, TRIES = 2 }; /* TIMEOUT: 4.096 us * 2^14, which is 67 ms */
 
 static struct ibv_qp_init_attr init = {
 	.cap = {1, 1, 1, 1, 16}, .qp_type = IBV_QPT_RC, .sq_sig_all = 1};
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
 
 static struct rdma_cm_id *make_endpoint(const char *host, const char *port,
 					bool serves)
@@ -36,9 +30,9 @@ static struct rdma_cm_id *make_endpoint(const char *host, const char *port,
 	struct rdma_addrinfo *found;
 	struct rdma_cm_id *id = NULL;
 
-	if (rdma_getaddrinfo(host, port, &hints, &found) ||
-	    rdma_create_ep(&id, found, NULL, &init))
-		die(host);
+	check_need(!rdma_getaddrinfo(host, port, &hints, &found) &&
+			   !rdma_create_ep(&id, found, NULL, &init),
+		   host);
 	rdma_freeaddrinfo(found);
 	return id;
 }
@@ -47,13 +41,11 @@ static int serve_client(struct rdma_cm_id *listener)
 {
 	struct rdma_cm_id *id;
 
-	if (rdma_listen(listener, 1))
-		die("rdma_listen");
+	check_need(!rdma_listen(listener, 1), "rdma_listen");
 	puts("listening");
-	if (rdma_get_request(listener, &id) || rdma_accept(id, NULL))
-		die("rdma_accept");
-	if (rdma_disconnect(id))
-		die("rdma_disconnect");
+	check_need(!rdma_get_request(listener, &id) && !rdma_accept(id, NULL),
+		   "rdma_accept");
+	check_need(!rdma_disconnect(id), "rdma_disconnect");
 	return 0;
 }
 
@@ -64,20 +56,19 @@ static int call_server(struct rdma_cm_id *id)
 	struct rdma_cm_event *e;
 	struct ibv_wc wc;
 
-	if (rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT,
-			    &timeout, sizeof(timeout)) ||
-	    rdma_connect(id, &param))
-		die("rdma_connect");
+	check_need(!rdma_set_option(id, RDMA_OPTION_ID,
+				    RDMA_OPTION_ID_ACK_TIMEOUT, &timeout,
+				    sizeof(timeout)) &&
+			   !rdma_connect(id, &param),
+		   "rdma_connect");
 	rdma_ack_cm_event(id->event);
 	id->event = NULL;
-	if (rdma_get_cm_event(id->channel, &e))
-		die("rdma_get_cm_event");
+	check_need(!rdma_get_cm_event(id->channel, &e), "rdma_get_cm_event");
 	printf("%s\n", rdma_event_str(e->event));
 	rdma_ack_cm_event(e);
-	if (rdma_post_send(id, NULL, "late", 4, NULL, IBV_SEND_INLINE))
-		die("rdma_post_send");
-	if (rdma_get_send_comp(id, &wc) != 1)
-		die("rdma_get_send_comp");
+	check_need(!rdma_post_send(id, NULL, "late", 4, NULL, IBV_SEND_INLINE),
+		   "rdma_post_send");
+	check_need(rdma_get_send_comp(id, &wc) == 1, "rdma_get_send_comp");
 	printf("status %d\n", wc.status);
 	return 0;
 }

@@ -34,6 +34,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "check.h"
+
 enum { EVENTS = RDMA_CM_EVENT_TIMEWAIT_EXIT + 1, RESOLVE_MS = 2000 };
 
 static struct rdma_event_channel *channel;
@@ -41,19 +43,12 @@ static unsigned seen[EVENTS];
 static struct rdma_cm_id *second_id, *bound_id;
 static uint32_t qpn, ports;
 
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
 static struct sockaddr_storage address_of(const char *host, const char *port)
 {
 	struct addrinfo *found, hints = {.ai_flags = AI_NUMERICHOST};
 	struct sockaddr_storage a = {0};
 
-	if (getaddrinfo(host, port, &hints, &found))
-		die(host);
+	check_need(!getaddrinfo(host, port, &hints, &found), host);
 	memcpy(&a, found->ai_addr, found->ai_addrlen);
 	freeaddrinfo(found);
 	return a;
@@ -72,9 +67,10 @@ static struct rdma_cm_id *begin_connect(struct sockaddr_storage *to)
 {
 	struct rdma_cm_id *id;
 
-	if (rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) ||
-	    rdma_resolve_addr(id, NULL, (struct sockaddr *)to, RESOLVE_MS))
-		die("rdma_resolve_addr");
+	check_need(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) &&
+			   !rdma_resolve_addr(id, NULL, (struct sockaddr *)to,
+					      RESOLVE_MS),
+		   "rdma_resolve_addr");
 	return id;
 }
 
@@ -82,16 +78,15 @@ static struct rdma_cm_id *bind_to(struct sockaddr_storage *at)
 {
 	struct rdma_cm_id *id;
 
-	if (rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) ||
-	    rdma_bind_addr(id, (struct sockaddr *)at))
-		die("rdma_bind_addr");
+	check_need(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) &&
+			   !rdma_bind_addr(id, (struct sockaddr *)at),
+		   "rdma_bind_addr");
 	return id;
 }
 
 static void listen_with(struct rdma_cm_id *id, int backlog)
 {
-	if (rdma_listen(id, backlog))
-		die("rdma_listen");
+	check_need(!rdma_listen(id, backlog), "rdma_listen");
 	puts("listening");
 }
 
@@ -127,8 +122,7 @@ static bool answer_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 		rdma_accept(id, &p); /* fails if the caller has gone */
 	else if (event == RDMA_CM_EVENT_DISCONNECTED)
 		rdma_disconnect(id);
-	if (err)
-		die(rdma_event_str(event));
+	check_need(!err, rdma_event_str(event));
 	return event == RDMA_CM_EVENT_REJECTED ||
 	       event == RDMA_CM_EVENT_UNREACHABLE ||
 	       event == RDMA_CM_EVENT_CONNECT_ERROR ||
@@ -144,9 +138,10 @@ static void ask_for_port(void)
 	struct sockaddr_in any = {.sin_family = AF_INET};
 	struct rdma_cm_id *id;
 
-	if (rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) ||
-	    rdma_bind_addr(id, (struct sockaddr *)&any) || rdma_destroy_id(id))
-		die("rdma_bind_addr");
+	check_need(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) &&
+			   !rdma_bind_addr(id, (struct sockaddr *)&any) &&
+			   !rdma_destroy_id(id),
+		   "rdma_bind_addr");
 	printf("has a port %u\n", ++ports);
 }
 
@@ -159,8 +154,9 @@ static void *await_signals(void *usr1)
 			listen_late();
 		else if (!second_id)
 			ask_for_port();
-		else if (rdma_disconnect(second_id))
-			die("rdma_disconnect");
+		else
+			check_need(!rdma_disconnect(second_id),
+				   "rdma_disconnect");
 	return NULL;
 }
 
@@ -174,16 +170,15 @@ static enum rdma_cm_event_type take_event(bool refuses,
 	struct rdma_cm_event *e;
 	bool is_over;
 
-	if (rdma_get_cm_event(channel, &e))
-		die("rdma_get_cm_event");
+	check_need(!rdma_get_cm_event(channel, &e), "rdma_get_cm_event");
 	event = e->event;
 	*whose = e->id;
 	printf("%s %u status %d\n", rdma_event_str(event), ++seen[event],
 	       e->status);
 	rdma_ack_cm_event(e);
 	is_over = answer_event(*whose, event, refuses);
-	if (is_over && *whose != second_id && rdma_destroy_id(*whose))
-		die("rdma_destroy_id");
+	if (is_over && *whose != second_id)
+		check_need(!rdma_destroy_id(*whose), "rdma_destroy_id");
 	return event;
 }
 
@@ -200,8 +195,7 @@ static void loop_connections(struct sockaddr_storage *to, int count)
 			    event == RDMA_CM_EVENT_UNREACHABLE)
 				exit(1);
 		} while (event != RDMA_CM_EVENT_CONNECT_RESPONSE);
-		if (rdma_disconnect(id))
-			die("rdma_disconnect");
+		check_need(!rdma_disconnect(id), "rdma_disconnect");
 		while (take_event(false, &id) != RDMA_CM_EVENT_DISCONNECTED)
 			;
 	}
@@ -230,23 +224,23 @@ static void check_private_data(struct rdma_cm_event *e)
 		p.private_data_len = 57;
 		expect_too_long("rdma_connect", rdma_connect(id, &p));
 		p.private_data_len = 56;
-		if (rdma_connect(id, &p))
-			die("rdma_connect");
+		check_need(!rdma_connect(id, &p), "rdma_connect");
 		break;
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 		p.private_data_len = 197;
 		expect_too_long("rdma_reject", rdma_reject(id, data, 149));
 		expect_too_long("rdma_accept", rdma_accept(id, &p));
 		p.private_data_len = 196;
-		if (came != 56 ||
-		    memcmp(e->param.conn.private_data, data, 56) ||
-		    rdma_accept(id, &p))
-			die("rdma_accept");
+		check_need(
+			came == 56 &&
+				!memcmp(e->param.conn.private_data, data, 56) &&
+				!rdma_accept(id, &p),
+			"rdma_accept");
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-		if (came != 196 ||
-		    memcmp(e->param.conn.private_data, data, 196))
-			die("the private data of the reply");
+		check_need(came == 196 && !memcmp(e->param.conn.private_data,
+						  data, 196),
+			   "the private data of the reply");
 		puts("all private data arrived");
 		exit(0);
 	default:
@@ -262,7 +256,7 @@ static void exchange_private_data(struct sockaddr_storage *at)
 	begin_connect(at);
 	while (!rdma_get_cm_event(channel, &e))
 		check_private_data(e);
-	die("rdma_get_cm_event");
+	check_need(false, "rdma_get_cm_event");
 }
 
 int main(int argc, char **argv)
@@ -282,13 +276,12 @@ int main(int argc, char **argv)
 	sigemptyset(&usr1);
 	sigaddset(&usr1, SIGUSR1);
 	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
-	if (pthread_create(&thread, NULL, await_signals, &usr1))
-		die("pthread_create");
+	check_need(!pthread_create(&thread, NULL, await_signals, &usr1),
+		   "pthread_create");
 	a = address_of(argv[2], argv[3]);
 	qpn = (uint32_t)getpid() << 10;
 	channel = rdma_create_event_channel();
-	if (!channel)
-		die("rdma_create_event_channel");
+	check_need(channel, "rdma_create_event_channel");
 	if (!strcmp(what, "private-data"))
 		exchange_private_data(&a);
 	if (!strcmp(what, "loop")) {

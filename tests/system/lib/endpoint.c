@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 /* Ends the program with a message on stdout unless @good; stderr has only the
- * messages of adverb that a test checks. */
+ * messages of adverb that a test checks.  Not check_need: the message is that
+ * of a program whose only case, `set-up`, has failed, so that a Suite reports
+ * it. */
 static void need_good(bool good, const char *what)
 {
 	if (good)

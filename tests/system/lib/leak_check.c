@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "leak_check.h"
 
+#include "check.h"
+
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-
-static void need_good(bool good, const char *what)
-{
-	if (good)
-		return;
-	printf("%s: %s\n", what, strerror(errno));
-	exit(1);
-}
 
 static bool is_thread(const char *name)
 {
@@ -45,7 +38,7 @@ static int count_entries(const char *path, bool (*counts)(const char *))
 	struct dirent *one;
 	int n = 0;
 
-	need_good(dir, path);
+	check_need(dir, path);
 	while ((one = readdir(dir)))
 		n += counts(one->d_name);
 	closedir(dir);
@@ -57,7 +50,7 @@ void leak_check_get(struct leak_check *h)
 	FILE *f = fopen("/proc/self/maps", "re");
 	char line[512];
 
-	need_good(f, "/proc/self/maps");
+	check_need(f, "/proc/self/maps");
 	*h = (struct leak_check){
 		.threads = count_entries("/proc/self/task", is_thread),
 		.files = count_entries("/proc/self/fd", is_kept),

@@ -51,6 +51,7 @@ enum {
 	SETTLED_S = 10,
 };
 
+/* As check_need, but names the process, and ends a forked one by _exit. */
 static void need_good(bool good, const char *what)
 {
 	if (good)

@@ -13,6 +13,7 @@
  * stays until the file `end.0` exists, too.  Exit status 0: no check failed;
  * otherwise the program prints what failed.
  */
+#include "check.h"
 #include "endpoint.h"
 
 #include <errno.h>
@@ -24,14 +25,6 @@
 enum { MOST = 256, SMALL = 700, LARGE = 5000, PATIENCE_S = 100, TURN_US = 500 };
 
 static const char *folder;
-
-static void need_good(bool good, const char *what)
-{
-	if (good)
-		return;
-	printf("one_to_many: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
 
 static void name_of(const char *what, int i, char name[512])
 {
@@ -49,9 +42,9 @@ static void publish_address(const char *what, int i,
 	name_of(what, i, name);
 	snprintf(temp, sizeof(temp), "%s.new", name);
 	f = fopen(temp, "we");
-	need_good(f && fwrite(a, sizeof(*a), 1, f) == 1 && !fclose(f) &&
-			  !rename(temp, name),
-		  temp);
+	check_need(f && fwrite(a, sizeof(*a), 1, f) == 1 && !fclose(f) &&
+			   !rename(temp, name),
+		   temp);
 }
 
 /* Waits for the file FOLDER/WHAT.I, and reads the address in it. */
@@ -63,7 +56,7 @@ static void await_address(const char *what, int i, struct endpoint_address *a)
 	name_of(what, i, name);
 	while (!(f = fopen(name, "re")))
 		usleep(TURN_US);
-	need_good(fread(a, sizeof(*a), 1, f) == 1, name);
+	check_need(fread(a, sizeof(*a), 1, f) == 1, name);
 	fclose(f);
 }
 
@@ -87,8 +80,8 @@ static int serve_target(int i)
 	endpoint_to_rtr(&e, &peer);
 	publish_address("ready", i, &self);
 	await_address("end", 0, &end);
-	need_good(e.region[i] == mark_of(i),
-		  "the writer changed no byte of this target");
+	check_need(e.region[i] == mark_of(i),
+		   "the writer changed no byte of this target");
 	endpoint_close(&e);
 	return 0;
 }
@@ -107,7 +100,7 @@ static void post_write(struct endpoint *e, const struct endpoint_address *to,
 	wr.wr.rdma.remote_addr = to->region;
 	wr.wr.rdma.rkey = to->rkey;
 	errno = ibv_post_send(e->qp, &wr, &bad);
-	need_good(errno == 0, "ibv_post_send");
+	check_need(errno == 0, "ibv_post_send");
 }
 
 static int write_to(int count, int rounds)
@@ -132,9 +125,9 @@ static int write_to(int count, int rounds)
 				post_write(&e[i], &peer[i], i, k == 3);
 		for (int k = 0; k < 4; k++)
 			for (int i = 0; i < count; i++)
-				need_good(endpoint_wait(&e[i], &wc) &&
-						  wc.status == IBV_WC_SUCCESS,
-					  "a WRITE fails");
+				check_need(endpoint_wait(&e[i], &wc) &&
+						   wc.status == IBV_WC_SUCCESS,
+					   "a WRITE fails");
 	}
 	publish_address("written", 0, &self[0]);
 	await_address("end", 0, &peer[0]);

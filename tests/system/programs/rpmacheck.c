@@ -73,6 +73,8 @@ struct talk {
 static const char *who, *address, *port;
 static int number; /* the index of the connection */
 
+/* Not check_die, since a failure names the process and the connection, and ends
+ * a forked process by _exit. */
 static void end_failed(int line, const char *what, const char *why)
 {
 	fprintf(stderr, "%s: line %d: connection %d: %s: %s (errno %d)\n", who,

@@ -68,6 +68,8 @@ static struct shared_steps {
 static unsigned seed = 1;
 static int only = -1;
 
+/* As check_need, but says how to repeat the round, and ends a forked process by
+ * _exit. */
 static void need_good(bool good, const char *what)
 {
 	if (good)
