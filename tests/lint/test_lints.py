@@ -66,6 +66,9 @@ CASES = (
     ("lint-dialect", "a static function of one word", "src/util/a.c",
      "/* SPDX-License-Identifier: BSD-2-Clause */\n"
      "static int find(void)\n{\n\treturn 0;\n}\n", "two words or more"),
+    ("lint-dialect", "a static function of one word in a test",
+     "tests/unit/test_a.c", "/* SPDX-License-Identifier: BSD-2-Clause */\n"
+     "static int find(void)\n{\n\treturn 0;\n}\n", "two words or more"),
     ("lint-dialect", "sizeof without brackets", "src/util/a.c",
      "/* SPDX-License-Identifier: BSD-2-Clause */\n"
      "unsigned long a(int b)\n{\n\treturn sizeof b;\n}\n", "write sizeof(x)"),
