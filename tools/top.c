@@ -38,8 +38,8 @@ static const char *const why[QP_WAITS] = {
 	[QP_WAIT_ANSWER] =
 		"all requests are sent, the peer has not acknowledged",
 	[QP_WAIT_WINDOW] = "the window is full of unacknowledged packets",
-	[QP_WAIT_READS] = "READs or atomics are outstanding: max_rd_atomic, or "
-			  "a fence",
+	[QP_WAIT_READS] =
+		"READs or atomics are outstanding: max_rd_atomic or fence",
 	[QP_WAIT_RECEIVE] = "the peer has no receive posted (RNR)",
 	[QP_WAIT_SILENT] = "the peer is silent, packets are retransmitted",
 	[QP_WAIT_SOCKET] =
