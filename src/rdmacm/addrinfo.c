@@ -15,6 +15,11 @@
 
 #define PKEY 0xffff /* of a GID that getaddrinfo has read */
 
+void rdma_freeaddrinfo(struct rdma_addrinfo *res)
+{
+	r_free_info(res);
+}
+
 static int copy_addr(struct sockaddr **to, socklen_t *size,
 		     const struct sockaddr *from, socklen_t length)
 {
@@ -107,7 +112,7 @@ static struct rdma_addrinfo *make_result(const struct addrinfo *a,
 	}
 	if (!err)
 		return r;
-	rdma_freeaddrinfo(r);
+	r_free_info(r);
 	return NULL;
 }
 
@@ -124,7 +129,7 @@ static int make_list(const struct addrinfo *found,
 			continue;
 		*tail = make_result(found, hints);
 		if (!*tail) {
-			rdma_freeaddrinfo(first);
+			r_free_info(first);
 			return r_fail(ENOMEM, "rdma_getaddrinfo: no memory is "
 					      "left");
 		}
@@ -153,7 +158,7 @@ static int from_hints(const struct rdma_addrinfo *hints,
 		err = copy_addr(&r->ai_src_addr, &r->ai_src_len,
 				hints->ai_src_addr, hints->ai_src_len);
 	if (err) {
-		rdma_freeaddrinfo(r);
+		r_free_info(r);
 		return r_fail(ENOMEM, "rdma_getaddrinfo: no memory is left");
 	}
 	*res = r;
@@ -221,7 +226,7 @@ int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
 	bool is_sync = r_id(id)->is_sync;
 	bool failed = rdma_getaddrinfo(node, service, hints, &info) != 0;
 
-	rdma_freeaddrinfo(r_id(id)->info);
+	r_free_info(r_id(id)->info);
 	r_id(id)->info = info;
 	if (r_post_local(r_id(id),
 			 (enum rdma_cm_event_type)(

@@ -48,7 +48,7 @@ static bool find_source(const uint8_t *to, uint8_t gid[16], unsigned *seen)
 	struct r_path path;
 
 	*seen = 0;
-	if (to && r_device_find(to, R_ROCE, &path) &&
+	if (d && to && r_device_find(to, R_ROCE, &path) &&
 	    is_active(d, path.port_num)) {
 		memcpy(gid, to, 16);
 		return true;

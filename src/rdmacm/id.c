@@ -109,7 +109,7 @@ static void id_free(struct r_id *id)
 {
 	if (id->is_sync)
 		rdma_destroy_event_channel(id->base.channel);
-	rdma_freeaddrinfo(id->info);
+	r_free_info(id->info);
 	free(id->base.route.path_rec);
 	free(id->listen_attr);
 	free(id);

@@ -40,7 +40,7 @@ static void free_one(struct rdma_addrinfo *r)
 	free(r);
 }
 
-void rdma_freeaddrinfo(struct rdma_addrinfo *res)
+void r_free_info(struct rdma_addrinfo *res)
 {
 	while (res) {
 		struct rdma_addrinfo *next = res->ai_next;

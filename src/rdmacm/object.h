@@ -334,6 +334,8 @@ void r_forget_join(const struct r_id *id, const struct r_multicast *m);
  */
 int r_complete(struct r_id *id);
 
+/* object.c: frees a list of results of rdma_getaddrinfo. */
+void r_free_info(struct rdma_addrinfo *res);
 /* object.c: returns a new id without address, device and handle, which the
  * caller owns.  Returns NULL and errno if no memory is left. */
 struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
