@@ -337,12 +337,15 @@ def crashes():
     path = adverbd_called("crash")
     r = t.run([t.adverb, "run", "--", "ibv_devinfo"], ADVERB_BROKER=path)
     said = sentences(r.output.splitlines())
-    expect(len(said) == 1 and re.match(
-        r"adverb: the broker %s has ended 1[1-9] times in a row within a second of"
-        r" its start: see what ends it; this program starts it again every 10 "
-        r"s at most$" % re.escape(path), said[0]),
-        "the program does not print the message once", r)
-    expect(len(starters(path)) == 11, "%d runs" % len(starters(path)), r)
+    found = len(said) == 1 and re.match(
+        r"adverb: the broker %s has ended (1[1-9]) times in a row within a second "
+        r"of its start: see what ends it; this program starts it again every 10 "
+        r"s at most$" % re.escape(path), said[0])
+    expect(found, "the program does not print the message once", r)
+    # On a busy machine a life may take longer than 0.1 s, and the pause after
+    # it is shorter: then there are more than 11 runs.
+    expect(len(starters(path)) == int(found[1]), "%d runs" %
+           len(starters(path)), r)
 
 
 case("adverbd ends whenever a client connects", crashes)
