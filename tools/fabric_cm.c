@@ -24,6 +24,7 @@
 
 enum {
 	EVENTS = 64,
+	LAST_TURNS = 1024, /* most batches of a program that has ended */
 	QP1 = 1,
 	PKEY_FULL = 0xffff,
 	MESSAGE = FABRIC_UMAD_BYTES + MAD_BYTES,
@@ -537,19 +538,38 @@ static bool handle_message(struct fabric_cm_client *c, const struct cmproto *m,
 	return true;
 }
 
-/* Serves at most CM_INBOX_MESSAGES messages.  False: the client is to be
- * closed. */
-static bool read_client(struct fabric_cm_client *c)
+/* Serves at most CM_INBOX_MESSAGES messages, and returns how many; -1: the
+ * client is to be closed.  Of a program that has ended with unread messages,
+ * the first call reports ECONNRESET, and the next ones read its last messages.
+ */
+static int read_client(struct fabric_cm_client *c)
 {
 	struct cm_inbox *in = &c->host->cm->inbox;
 	int n = cm_inbox_receive(in, c->fd, MSG_DONTWAIT | MSG_TRUNC);
 
+	if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
+		return 0;
 	if (n <= 0)
-		return n && (errno == EAGAIN || errno == EINTR);
+		return -1;
 	for (int i = 0; i < n; i++)
 		if (!handle_message(c, &in->messages[i], in->of[i].msg_len))
-			return false;
-	return true;
+			return -1;
+	return n;
+}
+
+void fabric_cm_hang_up(struct fabric_cm_client *c)
+{
+	int turns = 0;
+
+	/* twice, since the first time may report ECONNRESET */
+	for (int idle = 0; idle < 2 && turns < LAST_TURNS; turns++) {
+		int n = read_client(c);
+
+		if (n < 0)
+			break;
+		idle = n ? 0 : idle + 1;
+	}
+	fabric_cm_close(c);
 }
 
 /* Sends what waits for the client, and watches its socket for room if something
@@ -578,7 +598,7 @@ void fabric_cm_serve(struct fabric_cm *cm)
 
 		mark_active(c->host);
 		if ((events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) &&
-		    !read_client(c))
+		    read_client(c) < 0)
 			fabric_cm_close(c);
 	}
 }

@@ -61,6 +61,9 @@ int fabric_cm_open(struct fabric_cm *cm, const uint8_t gid[16], pid_t pid,
 		   struct fabric_cm_client **place);
 /* Ends a client, and its ports and conversations.  Their peers are told. */
 void fabric_cm_close(struct fabric_cm_client *c);
+/* Ends a client whose program has ended or has closed its connection, after its
+ * last messages. */
+void fabric_cm_hang_up(struct fabric_cm_client *c);
 /* Handles messages of programs. */
 void fabric_cm_serve(struct fabric_cm *cm);
 /* Runs the timers that are due, and sends programs what waits for them.  The

@@ -124,7 +124,7 @@ static void end_connection(struct server *s, struct connection *c)
 	for (int i = 0; i < FABRIC_PROTO_PORTS; i++)
 		close_data(s, &c->data[i]);
 	if (c->cm)
-		fabric_cm_close(c->cm);
+		fabric_cm_hang_up(c->cm);
 	if (c->held)
 		fabric_release(c->held);
 	c->held = NULL;

@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "broker/cmproto.h"
+#include "broker/cm_inbox.h"
 #include "fabric/fabric_client.h"
 #include "fabric/inside.h"
 #include "fabric/net.h"
@@ -523,6 +523,41 @@ static void the_peer_of_a_program_that_ends_is_disconnected(void **state)
 	end_sa(&sa);
 }
 
+/* The program has sent more messages than the fabric reads at once, has an
+ * unread one, and closes its connection first. */
+static void the_last_messages_of_a_program_that_ends_count(void **state)
+{
+	struct program a = run_program("A", 1, 0), b = run_program("B", 1, 0);
+	const struct cmproto_path by = {
+		.local_lid = LID_A1, .remote_lid = LID_B, .pkey = 0xffff};
+	const struct cmproto rep = {.qp.qpn = 0x8001};
+	uint32_t accepted;
+
+	listen_at(&b, false);
+	bind_port(&a, false);
+	connect_to(&a, &b, &by);
+	accepted = take_event(&b, CMPROTO_REQUEST).new_id;
+	post_message(&b, request_of(&b, NULL), CMPROTO_BIND, 0);
+	for (int i = 0; i < 3 * CM_INBOX_MESSAGES; i++)
+		post_message(&b, rep, CMPROTO_TAKEN, accepted);
+	post_message(&b, rep, CMPROTO_ACCEPT, accepted);
+	close_both(b.fabric, b.cm);
+	take_event(&a, CMPROTO_RESPONSE);
+	end_program(&a);
+}
+
+/* A fabric has no earlier server, whose notes a program could have. */
+static void a_note_of_a_program_is_refused(void **state)
+{
+	struct program a = run_program("A", 1, 0);
+	struct cmproto m = request_of(&a, a.gid);
+
+	memset(m.note, 1, sizeof(m.note));
+	assert_int_equal(call_cm(&a, m, CMPROTO_RESUME, 0).err, -EOPNOTSUPP);
+	assert_int_equal(call_cm(&a, m, CMPROTO_RELEASE, 0).err, -EOPNOTSUPP);
+	end_program(&a);
+}
+
 static void a_request_without_a_listener_is_rejected(void **state)
 {
 	struct program a = run_program("A", 1, 0), b = run_program("B", 1, 0);
@@ -799,6 +834,8 @@ int main(void)
 		FABRIC_TEST(a_port_connects_to_itself),
 		FABRIC_TEST(a_listener_is_found_by_its_second_gid),
 		FABRIC_TEST(the_peer_of_a_program_that_ends_is_disconnected),
+		FABRIC_TEST(the_last_messages_of_a_program_that_ends_count),
+		FABRIC_TEST(a_note_of_a_program_is_refused),
 		FABRIC_TEST(a_request_without_a_listener_is_rejected),
 		FABRIC_TEST(a_host_without_programs_does_not_answer),
 		FABRIC_TEST(a_datagram_service_is_resolved),
