@@ -40,7 +40,9 @@ enum cmproto_kind {
 	CMPROTO_BIND = 1,
 	CMPROTO_LISTEN, /* makes the object a listener.  Fields: backlog. */
 	/* sends a REQ or SIDR_REQ.  Fields: at, qp, private data, is_datagram,
-	 * call_id, call_transaction, is_strict, max_retries, timeout. */
+	 * call_id, call_transaction, is_strict, max_retries, timeout; and with
+	 * is_ib: path, and at.space of the peer's service (0: that of the
+	 * object). */
 	CMPROTO_CONNECT,
 	/* sends a REP or SIDR_REP.  Fields: qp, private data. */
 	CMPROTO_ACCEPT,

@@ -450,7 +450,9 @@ static int do_connect(struct cmserver *s, struct object *o,
 	memcpy(start.peer, m->at.peer, 16);
 	memcpy(ip.src, m->at.local, 16);
 	memcpy(ip.dst, m->at.peer, 16);
-	msg->service_id = cmmsg_service_id(o->space, m->at.peer_port);
+	msg->service_id = cmmsg_service_id(m->is_ib && m->at.space ? m->at.space
+								   : o->space,
+					   m->at.peer_port);
 	msg->local_timeout = msg->remote_timeout = m->timeout;
 	msg->max_cm_retries = m->max_retries & 15;
 	if (head)
@@ -604,6 +606,14 @@ static bool is_misplaced(const struct cmserver *s, const struct cmproto *m)
 	       (m->is_ib != 0) != s->wire.is_ib;
 }
 
+/* Is this about a conversation of an earlier server?  A fabric's process has no
+ * successor, so a note from a program would be invented. */
+static bool has_no_past(const struct cmserver *s, const struct cmproto *m)
+{
+	return s->wire.is_ib && (m->kind == CMPROTO_RESUME ||
+				 (m->kind == CMPROTO_RELEASE && !m->id));
+}
+
 /* TAKEN, and RELEASE of an object, have no answer, since the client needs none.
  */
 static bool has_answer(const struct cmproto *m)
@@ -628,7 +638,7 @@ bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 	o = object_find(s, m->id);
 	if (is_misplaced(s, m))
 		reply.err = -EINVAL;
-	else if (m->kind == CMPROTO_ROUTE)
+	else if (m->kind == CMPROTO_ROUTE || has_no_past(s, m))
 		reply.err = -EOPNOTSUPP;
 	else if (m->kind == CMPROTO_BIND)
 		reply.err = do_bind(s, c, m, &reply);
