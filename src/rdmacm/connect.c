@@ -267,6 +267,9 @@ static int connect_roce(struct r_id *id,
 	memcpy(m.at.peer, id->path.peer, 16);
 	m.at.scope = id->path.scope;
 	m.at.peer_port = r_addr_port(&id->base.route.addr.dst_addr);
+	if (r_is_ib(id))
+		m.at.space =
+			(uint16_t)r_addr_space(&id->base.route.addr.dst_addr);
 	/* If there are no random numbers, the broker chooses both fields. */
 	if (!random_fill(&m.call_id, sizeof(m.call_id), false) ||
 	    !random_fill(&m.call_transaction, sizeof(m.call_transaction),

@@ -45,14 +45,17 @@ bool r_ib_own_gid(uint8_t gid[16]);
  * with a message.
  */
 int r_ib_source(const struct sockaddr *to, struct sockaddr_storage *from);
-/* Returns whether an id of this port space may have a service ID that begins
- * with `space` (r_addr_space). */
-bool r_ib_is_space(enum rdma_port_space ps, uint64_t space);
+/* Checks that an id may have the service ID of the address, or none.  Returns
+ * 0, or -1 and errno EPROTONOSUPPORT with a message. */
+int r_ib_check_space(const struct r_id *id, const struct sockaddr *addr);
 /* Under r_lock: handles the fabric's answer m to CMPROTO_ROUTE. */
 void r_ib_routed(struct r_id *id, const struct cmproto *m);
 /* The program takes ROUTE_RESOLVED: gives the path of e->message to the id.  If
  * no memory is left, the event becomes ROUTE_ERROR. */
 void r_ib_take_route(struct r_event *e);
+/* The program takes CONNECT_REQUEST: gives the new id the record of the path
+ * that the request names, if it names one and memory is left. */
+void r_ib_take_request(struct r_id *id);
 /* Gives the id the path r of the program (RDMA_OPTION_IB_PATH).  Returns 0, or
  * -1 and errno with a message. */
 int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r);

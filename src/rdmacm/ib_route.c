@@ -98,11 +98,26 @@ int r_ib_source(const struct sockaddr *to, struct sockaddr_storage *from)
 		      r_addr_text(to, text));
 }
 
-bool r_ib_is_space(enum rdma_port_space ps, uint64_t space)
+/* May an id of this port space have a service ID that begins with `space`? */
+static bool is_space(enum rdma_port_space ps, uint64_t space)
 {
 	if (space == RDMA_PS_TCP || space == RDMA_PS_UDP)
 		return ps == RDMA_PS_IB || space == (uint64_t)ps;
 	return space == RDMA_PS_IB && ps == RDMA_PS_IB;
+}
+
+int r_ib_check_space(const struct r_id *id, const struct sockaddr *addr)
+{
+	uint64_t space = r_addr_is_ib(addr) ? r_addr_space(addr) : 0;
+
+	if (!space || is_space(id->base.ps, space))
+		return 0;
+	return r_fail(EPROTONOSUPPORT,
+		      "rdma_cm: the service ID of the address (sib_sid) begins "
+		      "with 0x%llx, and ids of the port space 0x%x have other "
+		      "service IDs; set sib_sid to the port space shifted left "
+		      "by 16 bits, plus the port",
+		      (unsigned long long)space, (unsigned)id->base.ps);
 }
 
 /* ---- the path ---- */
@@ -210,6 +225,14 @@ void r_ib_take_route(struct r_event *e)
 	e->base.status = use_path(r_id(e->base.id), &e->message.path);
 	if (e->base.status)
 		e->base.event = RDMA_CM_EVENT_ROUTE_ERROR;
+}
+
+void r_ib_take_request(struct r_id *id)
+{
+	if (!r_is_ib(id) || !id->path.ib.remote_lid)
+		return; /* a SIDR_REQ names no path */
+	id->base.route.path_rec = make_record(id);
+	id->base.route.num_paths = id->base.route.path_rec != NULL;
 }
 
 int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r)

@@ -187,17 +187,8 @@ static int may_bind(struct r_id *id, const struct sockaddr *addr, bool takes)
 			      "rdma_cm: the id cannot be bound, since "
 			      "its rdma_resolve_addr has not ended yet; "
 			      "wait for ADDR_RESOLVED or ADDR_ERROR");
-	if (r_addr_is_ib(addr) && r_addr_space(addr) &&
-	    !r_ib_is_space(id->base.ps, r_addr_space(addr)))
-		return r_fail(
-			EPROTONOSUPPORT,
-			"rdma_cm: the service ID of the address (sib_sid) "
-			"begins with 0x%llx, and ids of the port space "
-			"0x%x have other service IDs; set sib_sid to the "
-			"port space shifted left by 16 bits, plus the "
-			"port",
-			(unsigned long long)r_addr_space(addr),
-			(unsigned)id->base.ps);
+	if (r_ib_check_space(id, addr))
+		return -1;
 	if (takes && take_device(id, addr))
 		return r_fail_device(
 			id, addr,

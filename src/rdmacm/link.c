@@ -265,9 +265,11 @@ static void end_fabric(void)
 static int lose_fabric(int old)
 {
 	r_take();
-	broker_fd = -1;
-	fd_identity_close(old);
-	end_fabric();
+	if (broker_fd == old) { /* else dial_broker has noticed it first */
+		broker_fd = -1;
+		fd_identity_close(old);
+		end_fabric();
+	}
 	r_give();
 	return -1;
 }
@@ -395,6 +397,7 @@ static int dial_broker(void)
 	if (err) {
 		fd_identity_close(fd); /* revive_all has marked fd */
 		broker_fd = -1;
+		r_ib_forget();
 	}
 	return err;
 }
@@ -513,7 +516,7 @@ int r_request(struct r_id *id, struct cmproto *m, uint16_t kind)
 	r_take();
 	/* A forked child has no pending requests: the table is its parent's
 	 * until dial_broker empties it. */
-	while (r_table_is_full() && owner == getpid())
+	while (r_table_is_full(kind) && owner == getpid())
 		pthread_cond_wait(&r_changed, &r_lock);
 	err = post_message(m, kind, id->handle);
 	if (!err || err == -EPIPE) {

@@ -9,15 +9,16 @@
 #include <string.h>
 
 #define BUCKETS 256
-/* The limit of requests that have no answer yet.  Without a limit the broker's
- * answers could fill this process's socket while the requests fill the broker's
- * socket. */
+/* The limit of requests that have no answer yet, except questions for a path,
+ * whose answers the fabric keeps while this process's socket is full.  Without
+ * a limit the broker's answers could fill this process's socket while the
+ * requests fill the broker's socket. */
 #define PENDING	 64
 #define RELEASES 256 /* notes of released ids that are kept */
 
 static struct list waiters = {&waiters, &waiters};
 static struct list pending = {&pending, &pending};
-static uint32_t pendings;			      /* entries of pending */
+static uint32_t pendings; /* entries of pending that count for PENDING */
 static struct list released = {&released, &released}; /* oldest first */
 static uint32_t releases;			      /* entries of released */
 static struct list ids[BUCKETS];		      /* by handle */
@@ -60,11 +61,18 @@ bool r_table_has_note(const struct r_id *id)
 	return memcmp(id->note, none, CMPROTO_NOTE);
 }
 
+/* A subnet administration may answer after a minute, and no other request waits
+ * for that. */
+static bool is_counted(uint16_t kind)
+{
+	return kind != CMPROTO_ROUTE;
+}
+
 static void pending_free(struct r_pending *p)
 {
+	pendings -= is_counted(p->request.kind);
 	list_remove(&p->link);
 	free(p);
-	pendings--;
 	pthread_cond_broadcast(&r_changed);
 }
 
@@ -116,7 +124,8 @@ static void keep_answer(struct r_waiter *w, const struct cmproto *m)
 		r_id_bound(w->id, m);
 	if (w->kind == CMPROTO_LISTEN)
 		w->id->state.is_listening = true;
-	if (w->kind == CMPROTO_REJECT)
+	/* an ACCEPT of a datagram id; a connection has decided before */
+	if (w->kind == CMPROTO_REJECT || w->kind == CMPROTO_ACCEPT)
 		w->id->state.is_decided = true;
 	if (w->kind == CMPROTO_ESTABLISH && !w->id->state.is_passive)
 		w->id->state.is_up = true;
@@ -238,7 +247,11 @@ void r_table_reset(void)
 	pendings = 0;
 	list_init(&released);
 	releases = 0;
-	memset(ids, 0, sizeof(ids));
+	/* Each id of the parent is taken out of its list, so that
+	 * rdma_destroy_id does not change the child's lists. */
+	for (int i = 0; i < BUCKETS; i++)
+		while (ids[i].next && list_pop_head(&ids[i]))
+			;
 }
 
 bool r_table_has_ids(void)
@@ -269,16 +282,16 @@ void r_table_await(struct r_waiter *w)
 	list_push_tail(&waiters, &w->link);
 }
 
-bool r_table_is_full(void)
+bool r_table_is_full(uint16_t kind)
 {
-	return pendings >= PENDING;
+	return is_counted(kind) && pendings >= PENDING;
 }
 
 void r_table_add(struct r_pending *p)
 {
 	list_init(&p->link);
 	list_push_tail(&pending, &p->link);
-	pendings++;
+	pendings += is_counted(p->request.kind);
 }
 
 struct list *r_table_pending(void)

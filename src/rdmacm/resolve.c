@@ -223,6 +223,8 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	if (src_addr && !r_is_bound(id) && wants_port(src_addr) &&
 	    r_bind(id, src_addr))
 		return -1;
+	if (r_ib_check_space(id, dst_addr))
+		return -1;
 	was = base->route.addr;
 	set_peer(id, dst_addr);
 	/* Set before the broker can answer: r_id_bound may reset the flag. */

@@ -95,6 +95,7 @@ static void take_request(const struct r_event *e)
 		 e->message.qp.mtu <= IBV_MTU_4096)
 		say_small_mtu(id, &e->message);
 	take_depths(id, &e->message.qp);
+	r_ib_take_request(id);
 	r_take();
 	r_tell(CMPROTO_TAKEN, id->handle);
 	r_give();

@@ -77,7 +77,7 @@ static void switch_off(void)
 
 void usrsctp_forget(void)
 {
-	is_inherited = library != NULL;
+	is_inherited |= library != NULL;
 }
 
 /* Unloads the library with the state that the parent has left, so that it is

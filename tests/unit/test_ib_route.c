@@ -137,17 +137,27 @@ static void this_host_is_its_first_active_port(void **state)
 	assert_memory_equal(gid, none, 16);
 }
 
+static bool is_allowed(enum rdma_port_space ps, uint64_t space)
+{
+	const struct r_id id = {.base.ps = ps};
+	struct sockaddr_storage at;
+
+	r_addr_make_ib((struct sockaddr *)&at, one, space, 7, 0xffff);
+	return !r_ib_check_space(&id, (struct sockaddr *)&at);
+}
+
 static void ids_have_service_ids_of_their_port_space(void **state)
 {
-	assert_true(r_ib_is_space(RDMA_PS_TCP, RDMA_PS_TCP));
-	assert_true(r_ib_is_space(RDMA_PS_UDP, RDMA_PS_UDP));
-	assert_true(r_ib_is_space(RDMA_PS_IB, RDMA_PS_IB));
-	assert_true(r_ib_is_space(RDMA_PS_IB, RDMA_PS_TCP));
-	assert_true(r_ib_is_space(RDMA_PS_IB, RDMA_PS_UDP));
-	assert_false(r_ib_is_space(RDMA_PS_TCP, RDMA_PS_UDP));
-	assert_false(r_ib_is_space(RDMA_PS_TCP, RDMA_PS_IB));
-	assert_false(r_ib_is_space(RDMA_PS_IPOIB, RDMA_PS_IPOIB));
-	assert_false(r_ib_is_space(RDMA_PS_TCP, 1ull << 32 | RDMA_PS_TCP));
+	assert_true(is_allowed(RDMA_PS_TCP, 0));
+	assert_true(is_allowed(RDMA_PS_TCP, RDMA_PS_TCP));
+	assert_true(is_allowed(RDMA_PS_UDP, RDMA_PS_UDP));
+	assert_true(is_allowed(RDMA_PS_IB, RDMA_PS_IB));
+	assert_true(is_allowed(RDMA_PS_IB, RDMA_PS_TCP));
+	assert_true(is_allowed(RDMA_PS_IB, RDMA_PS_UDP));
+	assert_false(is_allowed(RDMA_PS_TCP, RDMA_PS_UDP));
+	assert_false(is_allowed(RDMA_PS_TCP, RDMA_PS_IB));
+	assert_false(is_allowed(RDMA_PS_IPOIB, RDMA_PS_IPOIB));
+	assert_false(is_allowed(RDMA_PS_TCP, 1ull << 32 | RDMA_PS_TCP));
 }
 
 static struct r_id *id_new(void)
