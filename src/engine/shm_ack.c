@@ -122,8 +122,8 @@ void shm_ack_note(struct shm_ack *b, struct ibt_qp *q)
 		    accepted)
 		atomic_store_explicit(&p->accepted, accepted,
 				      memory_order_release);
-	/* A process that cannot read the peer's page takes no ACKs from it, so
-	 * it does not write `taken`. */
+	/* A process that cannot read the peer's page takes no ACKs from that
+	 * page, so `taken` is not written. */
 	if (peer_post(b, q) &&
 	    atomic_load_explicit(&p->taken, memory_order_relaxed) != taken)
 		atomic_store_explicit(&p->taken, taken, memory_order_release);

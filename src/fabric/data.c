@@ -21,7 +21,7 @@ enum {
 	AT_SRC_QP = BTH_BYTES + 5, /* in the DETH */
 	DETH_END = BTH_BYTES + 8,
 	GID_MULTICAST = 0xff, /* first byte of a multicast GID */
-	ORPHANS_MAX = 65536,  /* most data_ends.orphans; then no end opens */
+	ORPHANS_MAX = 65536,  /* data_ends.orphans at which no end opens */
 };
 
 #define OF_READY(l)   CONTAINER_OF(l, struct data_end, ready)
@@ -253,7 +253,7 @@ static bool is_destination(const struct packet *p)
 	       p->src_qp && p->has_grh && p->dgid[0] == GID_MULTICAST;
 }
 
-/* Are the packet's lane, SLID, SGID, P_Key and source QP allowed for the end?
+/* Are the packet's VL, SLID, SGID, P_Key and source QP allowed for the end?
  * Only datagrams (UD) have a source QP; src_qp is 0 for other packets. */
 static bool is_own(const struct data_end *end, const struct packet *p)
 {
@@ -350,8 +350,8 @@ void data_told(struct data_end *end)
 	rest_if_empty(end);
 }
 
-/* Writes the packet's lane on the last link into the LRH, and the VCRC that
- * then fits.  If other packets share the bytes, the packet first gets its own
+/* Writes the packet's VL on the last link into the LRH, and the VCRC that then
+ * fits.  If other packets share the bytes, the packet first gets its own
  * copy.  False: there is no memory for the copy. */
 static bool write_lane(struct packet *p)
 {

@@ -27,14 +27,14 @@ enum link_group_state {
 	LINK_GROUP_JOINS,  /* the open question is to join the group */
 	LINK_GROUP_IN,	   /* the fabric has the group */
 	LINK_GROUP_LEAVES, /* the open question is to leave the group */
-	/* The fabric has refused to join the group; it is asked again when the
-	 * next use begins. */
+	/* The fabric has refused to join the group; the fabric is asked again
+	 * when the next use begins. */
 	LINK_GROUP_REFUSED,
 };
 
 struct link_group {
 	uint8_t gid[16];
-	uint32_t members; /* uses: link_groups_attach less _detach */
+	uint32_t members; /* uses that have begun and not ended */
 	enum link_group_state state;
 };
 
@@ -44,15 +44,14 @@ struct link_groups {
 	 * are in the state LINK_GROUP_JOINS, LINK_GROUP_IN or
 	 * LINK_GROUP_LEAVES. */
 	struct link_group all[2 * LINK_GROUPS_MAX];
-	uint32_t count; /* of the entries of `all` in use */
+	uint32_t count; /* how many entries of `all` are in use */
 };
 
-/* Counts a use of a group that begins.  If the fabric has refused the group, a
- * later link_groups_ask asks again.  Returns 0; -EINVAL: gid is not a multicast
- * GID; or -ENOSPC: LINK_GROUPS_MAX other groups are in use. */
+/* Begins a use of a group.  If the fabric has refused the group, a later
+ * link_groups_ask asks again.  Returns 0; -EINVAL: gid is not a multicast GID;
+ * or -ENOSPC: LINK_GROUPS_MAX other groups are in use. */
 int link_groups_attach(struct link_groups *g, const uint8_t gid[16]);
-/* Counts a use of a group that ends.  Returns 0, or -EINVAL: the group is not
- * in use. */
+/* Ends a use of a group.  Returns 0, or -EINVAL: the group is not in use. */
 int link_groups_detach(struct link_groups *g, const uint8_t gid[16]);
 /* Opens the next question: stores its kind, FABRIC_PROTO_JOIN or
  * FABRIC_PROTO_LEAVE, and its group.  Returns false, and stores nothing, if

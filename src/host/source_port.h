@@ -10,9 +10,9 @@
  * kernel gives to several users (user_map_is_own).  While there is no broker,
  * an earlier answer is used as long as the port has the same owner.
  *
- * A port to which no socket is bound at every address is not believed.  If the
- * kernel does not tell the port's owner, the port is believed, and a message
- * tells the user.
+ * A port is not believed if no socket is bound to it at the wildcard address.
+ * If the kernel does not tell the port's owner, the port is believed, and a
+ * message tells the user.
  *
  * All calls are made under the progress lock.  They wait only for the kernel's
  * answer about a port's owner.

@@ -39,7 +39,8 @@ struct direct_state {
 	bool is_closed, is_gone;
 	/* On direct_queues.waiting: the QP waits for its peer, because the peer
 	 * has no receive posted, is not ready, executes an atomic, or because
-	 * another process holds the peer's responder lock. */
+	 * another process holds the peer's responder lock.  Or on a list of
+	 * engine.paths (engine/inside.h): the path is IBT_PATH_UNDECIDED. */
 	struct list waiting;
 	/* On direct_queues.leaving: the QP waits until peers have released its
 	 * responder lock, or no longer use memory that the QP withdraws. */
@@ -50,8 +51,8 @@ struct direct_state {
 	bool awaits_accesses;
 	/* Which peers were looked at while the request waits. */
 	struct access_scan scan;
-	/* The target of the requests, owned; NULL before the first request. UD:
-	 * the target that was used last. */
+	/* The target of the requests, owned; NULL: there is none.  UD: the
+	 * target that was used last. */
 	struct target_ref *link;
 	/* UD: all targets by QPN, owned; NULL: there are none. */
 	struct map *targets;
@@ -91,8 +92,8 @@ struct direct_queues {
 	/* When ibt_qp_end_waits has to look at `leaving`; UINT64_MAX: never. */
 	uint64_t leaving_look_ns;
 	bool is_used; /* a request was sent or received without packets */
-	/* The most bytes that a direct request copies under one responder
-	 * lock. */
+	/* The most bytes of a direct request that are copied in one hold of the
+	 * responder lock. */
 	uint32_t piece;
 	bool has_no_eager; /* no SEND goes as an eager message */
 };

@@ -38,7 +38,7 @@ static size_t fill_iovec(struct iovec *iov, const struct space_vec *v, size_t n,
 	return k;
 }
 
-/* Splits the last stretch so that its tail is stored last (hca/space.h). */
+/* Splits the last range so that its tail is stored last (hca/space.h). */
 static size_t split_tail(struct iovec *iov, size_t n)
 {
 	struct iovec *last = &iov[n - 1];
@@ -66,7 +66,8 @@ static bool open_memfd(struct space_self *s)
 }
 
 /* May a copy go by the memfd after process_vm_* has failed with errno?  It may
- * if the error is that of a filter (seccomp). */
+ * if the error is that of a filter (seccomp), or if another thread has made the
+ * memfd since. */
 static bool has_fallback(struct space_self *s)
 {
 	bool is_filtered = errno == EPERM || errno == ENOSYS, has;
@@ -190,8 +191,8 @@ static int nofault_read(const struct space_vec *from, size_t n, void *dst)
 	return 0;
 }
 
-/* Returns the number of stretches without the empty ones at the end, so that
- * the last stretch has the tail. */
+/* Returns the number of ranges without the empty ones at the end, so that the
+ * last range has the tail. */
 static size_t without_empty_end(const struct space_vec *v, size_t n)
 {
 	while (n && !v[n - 1].bytes)

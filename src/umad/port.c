@@ -243,8 +243,8 @@ static int ask_on(int portid, struct fabric_proto *m)
 
 	pthread_mutex_lock(&lock);
 	port = find_port(portid);
-	/* The program may have closed the connection, which it does not know,
-	 * and reused its number. */
+	/* A program that closes all descriptors that it did not open may have
+	 * closed the connection and reused the number. */
 	if (port)
 		err = fd_identity_holds(port->connection)
 			      ? fabric_client_ask(port->connection, m, NULL)

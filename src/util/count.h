@@ -18,9 +18,9 @@ static inline void count_up(struct count *c)
 	atomic_fetch_add(&c->n, 1);
 }
 
-/* Adds 1 and returns true, unless the count is `most` or more already.  In that
- * case subtracts the 1 again and returns false; a concurrent call that sees the
- * higher count may also return false. */
+/* Adds 1.  Returns true if the count was less than `most`; otherwise subtracts
+ * the 1 again and returns false.  A concurrent call that sees the higher count
+ * may also return false. */
 static inline bool count_up_to(struct count *c, uint32_t most)
 {
 	if (atomic_fetch_add(&c->n, 1) < most)

@@ -11,10 +11,10 @@
  * take waits in `out`.  Until it is sent, nothing more is read from the
  * socketpair.
  *
- * An upcall of the library, an event of a descriptor and a packet touch a
- * connection, that is, put it on a list.  The connections of the list are
- * served after each packet and at the end of the thread's turn, when no call of
- * the library is in progress.
+ * An upcall of the library and an event of a descriptor touch a connection,
+ * that is, put it on a list.  The connections of the list are served after each
+ * packet and at the end of the thread's turn, when no call of the library is in
+ * progress.
  *
  * Lock: that of wire/sctp.c, which the caller of each function holds.
  */
@@ -58,7 +58,7 @@ struct sctp_conn {
 	ino_t end;	   /* the inode number of the owner's end */
 	struct socket *so; /* the library's socket; NULL: none yet */
 	struct sctp_path path;
-	in_port_t port, peer_port; /* of SCTP, in network order */
+	in_port_t port, peer_port; /* SCTP ports, in network order */
 	uint32_t tag; /* the peer's verification tag, in network order */
 	/* checked_ns: when sctp_conn_is_ours last checked `fd`.  deadline_ns:
 	 * when the connection is freed; UINT64_MAX: at no set time. */
@@ -89,8 +89,9 @@ struct sctp_process {
 extern struct sctp_process sctp_conn_all;
 
 /* Is the descriptor still the file that was opened?  A program may have closed
- * it and opened another.  Asks the kernel at most once in a millisecond;
- * *checked_ns, at first 0, holds the time of the last check. */
+ * it and opened another.  Asks the kernel, unless a check less than a
+ * millisecond ago found the file.  *checked_ns, at first 0, is the time of that
+ * check; 0: there was none. */
 bool sctp_conn_is_ours(int fd, uint64_t *checked_ns);
 /* Adds fd to the thread's epoll set.  `key` goes into the data of its events.
  * Returns 0 or -errno. */
@@ -98,7 +99,7 @@ int sctp_conn_watch(int fd, uint32_t events, uint32_t key);
 
 /* Returns the socket with the address `at`, and counts one more use of it.  If
  * there is such a socket, closes fd; otherwise makes a socket that owns fd.
- * NULL: no memory is left, and fd stays open. */
+ * NULL: the socket could not be made, and fd stays open. */
 struct sctp_socket *sctp_conn_take_socket(int fd,
 					  const struct sockaddr_in6 *at);
 /* Returns the socket with the address `at`, or NULL.  Counts no use. */
@@ -128,14 +129,14 @@ int sctp_conn_make_ends(struct sctp_conn *c);
 /* Makes the library's socket and binds it to an SCTP port in network order.
  * Returns 0 or -errno. */
 int sctp_conn_make_so(struct sctp_conn *c, in_port_t port);
-/* Sets the longest packet, in bytes, of the association of `so`, or of its next
- * association. */
+/* Sets how many bytes of chunks fit in a packet (sctp_path_mtu) of the
+ * association of `so`, or of its next association. */
 void sctp_conn_set_mtu(struct socket *so, uint32_t mtu);
 /* Frees the connection.  An owner that called sctp_connect and still waits for
  * the struct sctp_news first receives one with the positive errno `err`. */
 void sctp_conn_end(struct sctp_conn *c, int err);
-/* Shuts the association down: the library first sends the messages that it
- * already has to the peer. */
+/* Shuts the association down: the library first sends the peer the messages
+ * that the library already has. */
 void sctp_conn_close(struct sctp_conn *c);
 /* Does the library still have the association? */
 bool sctp_conn_is_alive(const struct sctp_conn *c);

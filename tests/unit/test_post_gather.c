@@ -13,8 +13,8 @@ static struct post_gather new_gather(void)
 	return g;
 }
 
-/* Makes `posts` posts and then a poll, which the next post reports.  Returns
- * whether the last post may wait. */
+/* Makes a poll and then `posts` posts, the first of which reports the poll.
+ * Returns whether the last post may wait. */
 static bool post_stream(struct post_gather *g, int posts)
 {
 	bool may_wait = false;
@@ -30,7 +30,7 @@ static void post_streams(struct post_gather *g)
 		post_stream(g, POST_GATHER_LEAST);
 }
 
-static void posts_wait_after_streams_alone(void **state)
+static void posts_wait_only_after_streams(void **state)
 {
 	struct post_gather g = new_gather();
 
@@ -75,7 +75,7 @@ static void a_group_ends_when_its_first_post_is_old(void **state)
 	assert_false(post_gather_waits(&g, MS + POST_GATHER_NS));
 }
 
-static void posts_without_a_poll_forbid_waiting(void **state)
+static void a_late_handover_forbids_waiting(void **state)
 {
 	struct post_gather g = new_gather();
 	uint32_t first;
@@ -127,12 +127,12 @@ static void the_thread_looks_for_as_long_as_groups_come(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(posts_wait_after_streams_alone),
+		cmocka_unit_test(posts_wait_only_after_streams),
 		cmocka_unit_test(
 			a_program_that_polls_after_each_post_never_waits),
 		cmocka_unit_test(a_group_ends_when_it_is_full),
 		cmocka_unit_test(a_group_ends_when_its_first_post_is_old),
-		cmocka_unit_test(posts_without_a_poll_forbid_waiting),
+		cmocka_unit_test(a_late_handover_forbids_waiting),
 		cmocka_unit_test(a_handover_in_time_forbids_nothing),
 		cmocka_unit_test(the_thread_looks_for_as_long_as_groups_come),
 	};

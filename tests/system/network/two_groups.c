@@ -36,7 +36,9 @@ int main(int argc, char **argv)
 	all = ibv_get_device_list(&n);
 	for (int i = 0; i < 2; i++)
 		if (i >= n || !attach_device(all[i], &group)) {
-			printf("device %d of %d is not attached\n", i, n);
+			printf("the device with index %d, of %d devices, is "
+			       "not attached\n",
+			       i, n);
 			return 1;
 		}
 	puts("attached");

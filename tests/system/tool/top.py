@@ -32,8 +32,8 @@ def children(pid):
 
 
 def seen(what, wanted):
-    """Runs `adverb top` until @wanted, which gets its output, returns something
-    that is true.  Returns that.  @what is for the message of a failure."""
+    """Runs `adverb top` until @wanted returns a true value for the output.
+    Returns that value.  @what is for the message of a failure."""
     bound = time.monotonic() + PATIENCE_S
     while time.monotonic() < bound:
         found = wanted(json.loads(top("--json")))
@@ -108,7 +108,7 @@ def a_stopped_peer_is_named():
 
 
 def a_full_stream_is_named():
-    """A client of iWARP whose server is stopped waits for its socket."""
+    """While an iWARP server is stopped, the client waits for its own socket."""
     suite.need("ib_write_bw")
     main = suite.start(suite.pair_argv(
         ["ib_write_bw", "-R", "-s", "65536", "-n", "100000000"], timeout=120),

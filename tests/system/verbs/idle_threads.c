@@ -2,7 +2,7 @@
 /*
  * idle_threads THREADS: THREADS threads, each with a queue pair, a completion
  * queue and a completion channel of its own, exchange SENDs in pairs and then
- * sleep in ibv_get_cq_event.  No thread of the process may wake up within a
+ * sleep in ibv_get_cq_event.  No thread but the first may wake up within a
  * second.  Then each queue pair sends and gets one SEND, and a completion of
  * these must wake its thread.
  */
