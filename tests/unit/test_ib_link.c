@@ -209,11 +209,16 @@ static void expect_event(const struct r_id *id, enum rdma_cm_event_type type,
 	rdma_ack_cm_event(e);
 }
 
+/* Looks at the events, not at the descriptor: an emulator without preadv2(2)
+ * leaves the tokens of dropped events there. */
 static bool has_event(void)
 {
-	struct pollfd p = {.fd = channel.base.fd, .events = POLLIN};
+	bool has;
 
-	return poll(&p, 1, 0) == 1;
+	r_take();
+	has = !list_is_empty(&channel.events);
+	r_give();
+	return has;
 }
 
 static void a_host_without_fabric_says_so(void **state)
