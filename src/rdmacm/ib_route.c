@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "rdmacm/explain.h"
@@ -13,7 +12,6 @@
 #define PREFIX	      8 /* bytes of a GID */
 #define PKEY_DEFAULT  0xffff
 #define PKEY_BASE     0x7fff /* without the bit of full membership */
-#define SELECT_EQUAL  2
 #define MTU_MAX	      5
 #define LIFE_TIME_MAX 63
 #define TIMEOUT_MAX   31
@@ -177,47 +175,17 @@ void r_ib_routed(struct r_id *id, const struct cmproto *m)
 	r_post(e);
 }
 
-static struct ibv_sa_path_rec *make_record(const struct r_id *id)
-{
-	const struct cmproto_path *from = &id->path.ib;
-	struct ibv_sa_path_rec *p = calloc(1, sizeof(*p));
-
-	if (!p)
-		return NULL;
-	memcpy(&p->sgid, id->path.local, 16);
-	memcpy(&p->dgid, id->path.peer, 16);
-	p->slid = htobe16(from->local_lid);
-	p->dlid = htobe16(from->remote_lid);
-	p->hop_limit = from->hop_limit;
-	p->traffic_class = from->traffic_class;
-	p->reversible = 1;
-	p->numb_path = 1;
-	p->pkey = htobe16(from->pkey);
-	p->sl = from->sl;
-	p->mtu_selector = p->rate_selector = SELECT_EQUAL;
-	p->packet_life_time_selector = SELECT_EQUAL;
-	p->mtu = id->path.mtu;
-	p->rate = from->rate;
-	p->packet_life_time = from->life_time;
-	return p;
-}
-
 /* Gives the id a path.  Returns 0 or -ENOMEM. */
 static int use_path(struct r_id *id, const struct cmproto_path *path)
 {
-	struct rdma_route *route = &id->base.route;
-	struct ibv_sa_path_rec *p;
+	int err;
 
 	id->path.ib = *path;
 	id->path.mtu = bits_min_u8(id->path.mtu, path->mtu);
-	p = make_record(id);
-	if (!p)
-		return -ENOMEM;
-	free(route->path_rec);
-	route->path_rec = p;
-	route->num_paths = 1;
-	route->addr.addr.ibaddr.pkey = p->pkey;
-	return 0;
+	err = r_set_record(id, path);
+	if (!err)
+		id->base.route.addr.addr.ibaddr.pkey = htobe16(path->pkey);
+	return err;
 }
 
 void r_ib_take_route(struct r_event *e)
@@ -229,10 +197,9 @@ void r_ib_take_route(struct r_event *e)
 
 void r_ib_take_request(struct r_id *id)
 {
-	if (!r_is_ib(id) || !id->path.ib.remote_lid)
-		return; /* a SIDR_REQ names no path */
-	id->base.route.path_rec = make_record(id);
-	id->base.route.num_paths = id->base.route.path_rec != NULL;
+	/* a SIDR_REQ names no path */
+	if (r_is_ib(id) && id->path.ib.remote_lid)
+		r_set_record(id, &id->path.ib);
 }
 
 int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r)

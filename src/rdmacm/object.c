@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes ids, and frees the addresses that an id may own. */
+/* Makes ids and their path records, and frees the addresses that an id may own.
+ */
 #include "rdmacm/object.h"
 
+#include <endian.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/random.h"
+
+#define SELECT_EQUAL 2
 
 struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 		      enum rdma_port_space ps, enum ibv_qp_type type)
@@ -26,6 +32,33 @@ struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 	list_init(&id->by_handle);
 	list_init(&id->multicasts);
 	return id;
+}
+
+int r_set_record(struct r_id *id, const struct cmproto_path *path)
+{
+	struct ibv_sa_path_rec *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	memcpy(&p->sgid, id->path.local, 16);
+	memcpy(&p->dgid, id->path.peer, 16);
+	p->slid = htobe16(path->local_lid);
+	p->dlid = htobe16(path->remote_lid);
+	p->hop_limit = path->hop_limit;
+	p->traffic_class = path->traffic_class;
+	p->reversible = 1;
+	p->numb_path = 1;
+	p->pkey = htobe16(path->pkey);
+	p->sl = path->sl;
+	p->mtu_selector = p->rate_selector = SELECT_EQUAL;
+	p->packet_life_time_selector = SELECT_EQUAL;
+	p->mtu = id->path.mtu;
+	p->rate = path->rate;
+	p->packet_life_time = path->life_time;
+	free(id->base.route.path_rec);
+	id->base.route.path_rec = p;
+	id->base.route.num_paths = 1;
+	return 0;
 }
 
 /* Each pointer is NULL or an allocation of its own. */

@@ -334,6 +334,9 @@ void r_forget_join(const struct r_id *id, const struct r_multicast *m);
  */
 int r_complete(struct r_id *id);
 
+/* object.c: gives the id the record of a path, in place of its last one; the
+ * record has the GIDs and the MTU of the id.  Returns 0 or -ENOMEM. */
+int r_set_record(struct r_id *id, const struct cmproto_path *path);
 /* object.c: frees a list of results of rdma_getaddrinfo. */
 void r_free_info(struct rdma_addrinfo *res);
 /* object.c: returns a new id without address, device and handle, which the
@@ -399,12 +402,12 @@ bool r_addr_is_known(const struct sockaddr *a);
 int r_addr_check(const struct sockaddr *a, const char *call);
 /* Returns whether the address is a GID: a struct sockaddr_ib. */
 bool r_addr_is_ib(const struct sockaddr *a);
-/* Of a GID: returns the service ID without its port, which is the low 16 bits.
+/* Returns the service ID of a GID without its port, which is the low 16 bits.
  * Bits that sib_sid_mask leaves open are 0. */
 uint64_t r_addr_space(const struct sockaddr *a);
-/* Of a GID: sets the service ID.  `space` is as in r_addr_space. */
+/* Sets the service ID of a GID.  `space` is as in r_addr_space. */
 void r_addr_set_service(struct sockaddr *a, uint64_t space, uint16_t port);
-/* Of a GID: returns the P_Key, in host order. */
+/* Returns the P_Key of a GID's address, in host order. */
 uint16_t r_addr_pkey(const struct sockaddr *a);
 /* Fills in *a, which has room for a struct sockaddr_ib. */
 void r_addr_make_ib(struct sockaddr *a, const uint8_t gid[16], uint64_t space,

@@ -14,7 +14,6 @@
 #include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,7 +23,7 @@
 #define TIMEOUT_MAX  31 /* the longest time: 4.096 us * 2^31 */
 #define RATE_10_GBPS 3
 #define LIFE_TIME    16 /* 4.096 us * 2^16, as on any Ethernet */
-#define SELECT_EQUAL 2
+#define HOP_LIMIT    64
 #define PATH_MTU     0x3f /* the bits of the MTU, below the selector's */
 
 /* Returns the path MTU (IBV_MTU_*) that fits into the MTU of a connected
@@ -250,25 +249,14 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 
 static int set_route(struct r_id *id)
 {
-	struct ibv_sa_path_rec *p = calloc(1, sizeof(*p));
+	const struct cmproto_path ethernet = {.pkey = PKEY,
+					      .rate = RATE_10_GBPS,
+					      .life_time = LIFE_TIME,
+					      .hop_limit = HOP_LIMIT,
+					      .traffic_class = id->options.tos};
 
-	if (!p)
+	if (r_set_record(id, &ethernet))
 		return r_fail(ENOMEM, "rdma_resolve_route: no memory is left");
-	memcpy(&p->sgid, id->path.local, 16);
-	memcpy(&p->dgid, id->path.peer, 16);
-	p->hop_limit = 64;
-	p->traffic_class = id->options.tos;
-	p->reversible = 1;
-	p->numb_path = 1;
-	p->pkey = htobe16(PKEY);
-	p->mtu_selector = p->rate_selector = SELECT_EQUAL;
-	p->packet_life_time_selector = SELECT_EQUAL;
-	p->mtu = id->path.mtu;
-	p->rate = RATE_10_GBPS;
-	p->packet_life_time = LIFE_TIME;
-	free(id->base.route.path_rec);
-	id->base.route.path_rec = p;
-	id->base.route.num_paths = 1;
 	return r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 }
 
