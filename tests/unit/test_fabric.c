@@ -639,6 +639,79 @@ static void transfers_that_nobody_acknowledges_are_bounded(void **state)
 	assert_int_equal(fabric_send(w->a, s.bytes, SMALL), -ENOBUFS);
 }
 
+/* Sends one segment of a request by RMPP, and tells if its ACK comes. */
+static bool acknowledges(struct world *w, struct smp *s, uint32_t segment)
+{
+	const uint8_t *got;
+
+	s->mad[24] = 1; /* version of RMPP */
+	s->mad[25] = 1; /* DATA */
+	s->mad[26] = segment == 1 ? 3 : 1;
+	bytes_put32(s->mad + 28, segment);
+	got = exchange_mad(w, w->b, s);
+	assert_true(!got || got[25] == 2);
+	return got;
+}
+
+/* Registers an agent of A that takes GetMulti by RMPP.  Makes, in s, a request
+ * to that agent, by an agent of B that writes the headers of RMPP itself. */
+static void init_segments(struct world *w, struct smp *s)
+{
+	struct fabric_agent asked = {.mgmt_class = SA,
+				     .class_version = 2,
+				     .rmpp_version = 1,
+				     .methods = {1 << 0x14, 0}};
+
+	configure_subnet(w);
+	assert_true(fabric_register(w->a, &asked) >= 0);
+	asked.rmpp_version = 0;
+	asked.methods[0] = 0;
+	init_mad(s, fabric_register(w->b, &asked), SA, 0x14, 0x11, 0);
+	s->mad[2] = 2;
+	address_to(s, 1, 1);
+}
+
+/* A peer begins transfers and ends none.  The end forgets them after 40 s. */
+static void transfers_that_nobody_ends_are_bounded(void **state)
+{
+	struct world *w = *state;
+	struct smp s;
+
+	init_segments(w, &s);
+	for (uint64_t i = 1; i <= TRANSFERS; i++) {
+		bytes_put64(s.mad + 8, i);
+		assert_true(acknowledges(w, &s, 1));
+	}
+	bytes_put64(s.mad + 8, TRANSFERS + 1);
+	assert_false(acknowledges(w, &s, 1));
+	w->now_ms += 40000;
+	fabric_turn(w->f, w->now_ms);
+	while (fabric_fetch(w->b, &(size_t){0}))
+		fabric_fetched(w->b);
+	assert_true(acknowledges(w, &s, 1));
+}
+
+/* A peer sends segments without end.  The transfer ends before the MAD has more
+ * bytes than FABRIC_MAD_MAX, and the program gets nothing. */
+static void a_mad_without_end_is_dropped(void **state)
+{
+	enum { SEGMENTS = FABRIC_MAD_MAX / 200 + 1 };
+	struct world *w = *state;
+	int acknowledged = 0;
+	struct smp s;
+	size_t bytes;
+
+	init_segments(w, &s);
+	for (uint32_t i = 1; i < SEGMENTS; i++)
+		acknowledged += acknowledges(w, &s, i);
+	assert_true(acknowledged > 1);
+	for (uint32_t i = SEGMENTS; i < SEGMENTS + 128; i++)
+		assert_false(acknowledges(w, &s, i));
+	assert_null(fabric_fetch(w->a, &bytes));
+	bytes_put64(s.mad + 8, 99);
+	assert_true(acknowledges(w, &s, 1));
+}
+
 #define WORLD_TEST(name)                                                       \
 	cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
@@ -661,6 +734,8 @@ int main(void)
 		WORLD_TEST(requests_without_a_response_are_bounded),
 		WORLD_TEST(messages_that_nobody_fetches_are_bounded),
 		WORLD_TEST(transfers_that_nobody_acknowledges_are_bounded),
+		WORLD_TEST(transfers_that_nobody_ends_are_bounded),
+		WORLD_TEST(a_mad_without_end_is_dropped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
