@@ -119,8 +119,8 @@ static void raise_limits(void)
 }
 
 /* Drops what the process has inherited from the program that started it, except
- * the listener and standard error.  Sets *fd to a copy of the listener; -1:
- * there is none. */
+ * the standard descriptors (close_standard).  Sets *fd to a copy of the
+ * listener, which is standard input; -1: there is none. */
 static void detach_process(bool foreground, int *fd)
 {
 	cpu_set_t all;

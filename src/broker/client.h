@@ -7,6 +7,7 @@
  *	state		event				next state
  *	LOST		a broker listens		GREETING
  *	LOST		this process starts a broker	STARTING
+ *	LOST, STARTING	the broker is not trusted	ALONE
  *	STARTING	that broker serves		GREETING
  *	STARTING	no broker can be started	LOST
  *	GREETING	the broker welcomes the client	UP
@@ -124,7 +125,8 @@ struct client {
 	/* how long the broker may take to answer the first PROTO_HELLO */
 	uint64_t patience_ms;
 	uint64_t due_ms; /* when client_turn is due; UINT64_MAX: never */
-	/* when this client last noticed that there is no broker; 0: never */
+	/* when the last broker was lost, or when this client, without ever
+	 * having had one, found none; 0: never */
 	uint64_t lost_ms;
 	/* the wait before the next attempt to find a broker; doubles with each
 	 * failure */

@@ -21,8 +21,8 @@ struct cm_output {
 	struct list queue;	  /* the messages that wait */
 	uint32_t waiting;	  /* number of messages in the queue */
 	uint32_t most; /* the most that waited since the queue was empty */
-	/* The client did not read its messages: the queue has CMPROTO_DROPPED
-	 * alone, and takes no other message. */
+	/* The client did not read its messages: the queue takes none but
+	 * CMPROTO_DROPPED. */
 	bool is_lost;
 };
 
@@ -35,7 +35,7 @@ void cm_output_fini(struct cm_output *o);
  * memory, or is_lost is set. */
 bool cm_output_push(struct cm_output *o, const struct cmproto *m);
 /* Frees the messages that wait for a client that does not read them, and queues
- * CMPROTO_DROPPED in their place. */
+ * CMPROTO_DROPPED in their place, if there is room.  Sets is_lost. */
 void cm_output_lose(struct cm_output *o);
 /* Sends as many messages as the socket takes.  False: the caller drops the
  * client, since its socket is broken, or since is_lost is set and all has been

@@ -24,8 +24,8 @@
 /* The time in which the clients of a dead broker come back. */
 #define SUCCESSION_NS 4000000000ull
 #define OBJECTS	      FD_STORE_RECORDS
-/* How many objects the users other than the broker's own may have together: as
- * many as there are ephemeral ports, since each object may have such a port. */
+/* Users other than the broker's own get objects only while there are fewer than
+ * this: as many as ephemeral ports, since each object may have such a port. */
 #define SHARED_OBJECTS (PORTS_EPHEMERAL_LAST - PORTS_EPHEMERAL_FIRST + 1)
 #define CLIENT_MAX     16384 /* objects of one client */
 #define HALF_OPEN      1024  /* unanswered requests of one sender */
@@ -606,8 +606,8 @@ static bool is_misplaced(const struct cmserver *s, const struct cmproto *m)
 	       (m->is_ib != 0) != s->wire.is_ib;
 }
 
-/* Is this about a conversation of an earlier server?  A fabric's process has no
- * successor, so a note from a program would be invented. */
+/* Is m about a conversation of an earlier server, although s is of a fabric's
+ * process, which had none?  The note would be invented. */
 static bool has_no_past(const struct cmserver *s, const struct cmproto *m)
 {
 	return s->wire.is_ib && (m->kind == CMPROTO_RESUME ||

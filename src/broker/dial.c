@@ -231,8 +231,8 @@ static int call_broker(struct call *c, int *fd, struct proto *m)
 		if (!err || err == -EPROTONOSUPPORT)
 			return err;
 		close(*fd);
-		/* The broker has ended: the next attempt finds or starts
-		 * another one. */
+		/* After -EPIPE the broker has ended: the next attempt finds or
+		 * starts another one. */
 		start_lost(last, monotonic_ms());
 	} while (err == -EPIPE && monotonic_ms() < c->end_ms);
 	return err;

@@ -124,7 +124,7 @@ void fd_store_note(struct fd_store *s, uint32_t index,
  * /proc does not show the process. */
 struct fd_store_entry fd_store_owner(uid_t user, pid_t pid);
 /* Returns a pidfd of the entry's process, owned by the caller; -1: the process
- * has ended, or the entry has no pid. */
+ * has ended, the entry has no pid, or this process has no descriptor left. */
 int fd_store_process(const struct fd_store_entry *e);
 
 #endif

@@ -237,7 +237,8 @@ void greeting_take(struct server *s, struct conn *c, const struct proto *m,
 		   int fds[PROTO_FDS])
 {
 	if (c->class || c->is_waiting) {
-		answer_refuse(c, m, EBUSY, "this client has a class");
+		answer_refuse(c, m, EBUSY,
+			      "this client has a class, or waits for one");
 		return;
 	}
 	c->hello = *m;

@@ -14,7 +14,7 @@
 /* How often the port is tried for a hello that waits, in milliseconds. */
 #define GREETING_RETRY_MS 50
 
-/* Opens the socket of QP1 (gsi.h).  The group has a member. */
+/* Opens the socket of QP1 (gsi.h).  The group must have a member. */
 void greeting_open_gsi(struct server *s);
 /* Takes m, a PROTO_HELLO of c, and answers it now or later.  Takes ownership of
  * the descriptors in fds that it needs, and sets these entries to -1. */

@@ -43,7 +43,9 @@ struct conn {
 	/* the connection as the thread of another user has it; NULL: the client
 	 * is of the broker's own user, or has no connection */
 	struct user_receiver_conn *received;
-	int pidfd;  /* -1: the process is not visible, or has ended */
+	/* -1: the process is not visible, or has ended; or no descriptor was
+	 * left */
+	int pidfd;
 	uid_t user; /* USER_NONE: cannot be told from other users (user.h) */
 	pid_t pid;  /* the client's process; 0: the process is not visible */
 	uint32_t class;	    /* 0: the client has none yet */
@@ -54,8 +56,9 @@ struct conn {
 	struct proto_at arena;
 	/* the eventfd that wakes the client; -1: none */
 	int kick_fd;
-	/* The process has ended; messages of connection management that it has
-	 * sent before may still come from the thread of its user. */
+	/* The process has ended or has closed the connection; messages of
+	 * connection management that it has sent before may still come from the
+	 * thread of its user. */
 	bool is_ending;
 	uint64_t waiting_ms; /* when the hello came, if is_waiting */
 	/* the client's state at cmserver; NULL: the client has sent no message

@@ -157,7 +157,8 @@ bool port_holder_name(char *text, size_t size)
 		snprintf(text, size,
 			 "the kernel's Soft-RoCE (rdma_rxe) or by root");
 	else
-		snprintf(text, size, "a process of user %u, hidden from us",
+		snprintf(text, size,
+			 "a process of user %u, which this user cannot see",
 			 row.user);
 	return true;
 }

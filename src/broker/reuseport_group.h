@@ -43,7 +43,7 @@ struct reuseport_group_member {
 	/* the receive socket, or the receiving end of a relay; -1: only the
 	 * other user's process has it */
 	int fd;
-	int page_fd;	     /* the member's page, for writing; -1: none */
+	int page_fd; /* the member's page, for writing; negative: none */
 	uint64_t generation; /* the generation of the page */
 	int relay_fd;	     /* the sending end of the relay to fd; -1: none */
 	/* how many bytes of kernel memory may wait in that relay */
@@ -112,8 +112,8 @@ enum reuseport_group_port reuseport_group_port(const char **why);
  * call fails.  own: a socket of this broker, which stays the caller's; the
  * members must be in its network namespace.  now_ms: CLOCK_MONOTONIC.  Returns
  * 0, or -errno: the group is empty.  -EPROTO: the store has contents that no
- * broker has written.  -EMFILE: the limit on open files leaves no room for all
- * members.
+ * broker has written, or cannot be opened.  -EMFILE: the limit on open files
+ * leaves no room for all members.  -ENOENT: the store has no member.
  */
 int reuseport_group_adopt(struct reuseport_group *g, int fd_store_fd, int own,
 			  uint64_t now_ms);
@@ -140,7 +140,7 @@ void reuseport_group_release(struct reuseport_group *g, uint32_t class,
 /* Whether a client has the class. */
 bool reuseport_group_is_owned(const struct reuseport_group *g, uint32_t class);
 /* Returns the descriptor of the page of a class that has an owner, for writing;
- * it stays the group's.  -1: there is none. */
+ * it stays the group's.  Negative: there is none. */
 int reuseport_group_page(const struct reuseport_group *g, uint32_t class);
 /* Drains the members that have rested, and makes their classes free.  Returns
  * how many milliseconds the next one still rests; -1: none rests.  now_ms:

@@ -21,7 +21,8 @@
 /* linux/close_range.h, since Linux 5.9 */
 #define RANGE_UNSHARE 2u
 
-/* The start of a thread.  The starter waits for `begun`, and frees this. */
+/* The start of a thread, on the stack of the starter, which waits for `begun`.
+ */
 struct thread_start {
 	struct server_config config;
 	int listen_fd; /* the listener's copy, in the program's table */
@@ -65,9 +66,9 @@ static int copy_from_program(int fd)
  * Gives the calling thread an empty table of descriptors, and opens the
  * listener there.  Linux copies at most the first 64 descriptors of the program
  * meanwhile, and closes the copies.  (The close of a copy can wait, for a file
- * of a network, and it ends a notification of mq_notify(3).)  Returns the
- * listener, or -1: the kernel has not all of these calls, or refuses one; the
- * table may be empty then.
+ * of a network file system, and it ends a notification of mq_notify(3).)
+ * Returns the listener, or -1: the kernel has not all of these calls, or
+ * refuses one; the table may be empty then.
  */
 static int take_empty_table(int listen_fd)
 {

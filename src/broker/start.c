@@ -206,8 +206,8 @@ static int fork_grandchild(void *arg)
 {
 	struct starter *s = arg;
 
-	/* Once this process has ended, init is the grandchild's parent and gets
-	 * its SIGCHLD. */
+	/* Once this process has ended, init or a subreaper (prctl(2)) is the
+	 * grandchild's parent and gets its SIGCHLD. */
 	s->broker = s->clone(become_broker, s->stack[1] + STACK_BYTES,
 			     CLONE_VM | CLONE_VFORK | SIGCHLD, s);
 	if (s->broker < 0)
@@ -407,7 +407,8 @@ static int withdraw_start(struct start *s, uint64_t now_ms)
 		 (int)s->broker, is_stopped ? ", stopped" : "");
 	snprintf(reason, sizeof(reason), "it has not served for %u s",
 		 (unsigned)((now_ms - s->began_ms) / 1000));
-	return serve_instead(s, what, reason, "see what it waits for");
+	return serve_instead(s, what, reason,
+			     "see what that process waits for");
 }
 
 /*
@@ -542,8 +543,8 @@ static int say_hopeless(struct start *s)
 	reason_path(path, s->path);
 	snprintf(s->sentence, sizeof(s->sentence),
 		 "the broker %s has ended %u times in a row within a second of "
-		 "its start: see what ends it; this program starts it again "
-		 "every %d s at most",
+		 "its start: see what ends it; this program waits up to %d s "
+		 "before each further start",
 		 s->path, past.brief, PAUSE_MAX_MS / 1000);
 	return -ENOTRECOVERABLE;
 }

@@ -3,7 +3,7 @@
  * Removes the sysfs trees (device/sysfs.h) of network namespaces that nobody
  * uses any more.  Such a tree is a folder sysfs-N or sysfs-N-H
  * (util/runtime_tree.h) of this user's runtime folder, and every process that
- * uses the tree has a shared lock on it (flock). A tree is removed if no
+ * uses the tree has a shared lock on it (flock).  A tree is removed if no
  * process has locked it and no visible process is in its namespace.  It is
  * first renamed, so that it vanishes as a whole.
  *
@@ -19,7 +19,7 @@
 void sysfs_gc_own(int tree_fd);
 /* Removes unused trees beside the tree of tree_fd, which killed brokers have
  * left.  Does nothing if tree_fd is not in the tree of the broker's own
- * namespace.  Looks at some of the entries at most, so that the call is short.
+ * namespace.  Looks only at the first few entries, so that the call is short.
  */
 void sysfs_gc_others(int tree_fd);
 

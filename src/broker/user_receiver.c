@@ -475,7 +475,7 @@ void user_receiver_refuse(struct user_receivers *s, int fd, uid_t user, int err,
 	}
 	if (c && (give_conn(s, user, c) || give_any(s, c)))
 		return;
-	/* There is no thread at all, because none could ever be made. */
+	/* There is no thread for it, or no memory. */
 	free(c);
 	close(fd);
 }
@@ -575,8 +575,8 @@ int user_receiver_turn(struct user_receivers *s, int wait)
 		}
 		at = &r->next;
 	}
-	/* If no thread is in use, none has ended since the last attempt, and
-	 * another attempt would fail, too. */
+	/* If no thread is in use, the spare one is made when the next user
+	 * comes (give_conn): an attempt in each turn might always fail. */
 	if (!s->spare && s->first)
 		s->spare = make_spare(s);
 	return wait;

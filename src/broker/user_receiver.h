@@ -79,7 +79,8 @@ struct user_receiver_conn *user_receiver_take(struct user_receivers *s, int fd,
  * once. */
 void user_receiver_refuse(struct user_receivers *s, int fd, uid_t user, int err,
 			  const char *why);
-/* Notes that the process of c has ended.  The socket *in_fd of c is at its end
+/* Notes that the process of c has ended, or that the client has closed the
+ * connection.  The socket *in_fd of c is at its end
  * after the messages that wait now, 1024 at most, even if another process has
  * the connection open. */
 void user_receiver_finish(struct user_receiver_conn *c);

@@ -229,7 +229,8 @@ def stopped():
         expect(re.match(
             r"adverb: the broker %s \(process \d+, stopped\): it has not "
             r"served for \d+ s; a thread of this program serves instead until "
-            r"it ends; see what it waits for$" % re.escape(path), said[1]),
+            r"it ends; see what that process waits for$" % re.escape(path),
+            said[1]),
             "the second message does not say that a thread serves", r)
         expect_once(path, 1, r)
     finally:
@@ -339,8 +340,8 @@ def crashes():
     said = sentences(r.output.splitlines())
     found = len(said) == 1 and re.match(
         r"adverb: the broker %s has ended (1[1-9]) times in a row within a second "
-        r"of its start: see what ends it; this program starts it again every 10 "
-        r"s at most$" % re.escape(path), said[0])
+        r"of its start: see what ends it; this program waits up to 10 s "
+        r"before each further start$" % re.escape(path), said[0])
     expect(found, "the program does not print the message once", r)
     # On a busy machine a life may take longer than 0.1 s, and the pause after
     # it is shorter: then there are more than 11 runs.

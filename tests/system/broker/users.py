@@ -725,8 +725,8 @@ def hidden_holder():
         s.bind(("::", 4791))
         r = t.finish(run_as(ANNA, PINGPONG), HANG)
     expect(r.status != 0, "the pingpong starts, although the port is held", r)
-    expect("port 4791 is held by a process of user 0, hidden from us" in
-           r.output, "no message names the holder of the port", r)
+    expect("port 4791 is held by a process of user 0, which this user "
+           "cannot see" in r.output, "no message names the holder of the port", r)
 
 
 def two_roots_at_once():
