@@ -167,8 +167,8 @@ struct client_news {
 	uint8_t host[16];
 	enum client_peer peer; /* PEER: the answer */
 	uint32_t class; /* ARENA, SOURCE: the class that was asked about */
-	/* SOURCE: the source and the destination of the datagram that was asked
-	 * about */
+	/* SOURCE: the source of the datagram that was asked about, and its
+	 * destination, whose port is left 0 */
 	struct inaddr from, to;
 	/* SOURCE: the answer; true: the user of the process that has the class
 	 * owns the port of `from` */
