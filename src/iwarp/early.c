@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Places segments of DDP over SCTP that have come before an earlier segment
- * (RFC 5041 5.3, RFC 5043 10). */
+/* Places segments of DDP over SCTP that come while a segment with a smaller
+ * DDP-SSN is missing (RFC 5041 5.3, RFC 5043 10). */
 #include "hca/semantics.h"
 #include "ibt/message.h"
 #include "iwarp/session.h"

@@ -17,8 +17,8 @@ struct iwarp_stream;
 
 /*
  * Judges the present segment of q's stream: its versions, queue, opcode, order,
- * key and length.  The segment of a SEND takes a receive if the SEND has none
- * yet.  Sets segment.info, and the facts for a message to the user in
+ * key and length.  A SEND or Immediate Data takes a receive if it has none yet.
+ * Sets segment.info, and the facts for a message to the user in
  * segment.explain.  Returns true if the segment may be placed.  False:
  * segment.refused is the cause, and if a SEND is longer than its receive,
  * segment.receive_status is the receive's status.

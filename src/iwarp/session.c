@@ -55,8 +55,8 @@ uint32_t session_finish(struct session *s, uint8_t *buf)
 
 /* ---- receiving ---- */
 
-static const char came_before[] = "a number of DDP over SCTP (DDP-SSN) that "
-				  "has come before";
+static const char came_before[] = "a message of DDP over SCTP whose number "
+				  "(DDP-SSN) has come before";
 
 /* Ends the stream because the peer violated RFC 5043. */
 static void fail_session(struct ibt *t, struct ibt_qp *q, const char *why)
@@ -118,7 +118,10 @@ static bool keep_message(struct ibt *t, struct ibt_qp *q, uint16_t ssn,
 {
 	struct session *s = q->stream->session;
 	struct session_early **place = &s->ring[ssn & (SESSION_WINDOW - 1)];
-	struct explain x = {.cause = EXPLAIN_NONE};
+	struct explain x = {.cause = EXPLAIN_NONE,
+			    .detail = "a lack of memory for a message of DDP "
+				      "over SCTP that came out of order (raise "
+				      "the process's memory limit)"};
 
 	if (*place) {
 		fail_session(t, q, came_before);
@@ -161,8 +164,8 @@ void session_rx(struct ibt *t, struct ibt_qp *q, const uint8_t *p, uint32_t n)
 		fail_session(t, q, came_before);
 	} else if (ahead >= SESSION_WINDOW) {
 		fail_session(t, q,
-			     "a number of DDP over SCTP (DDP-SSN) that "
-			     "is too far ahead");
+			     "a message of DDP over SCTP whose number "
+			     "(DDP-SSN) is too far ahead");
 	} else if (keep_message(t, q, ssn, p, n) && ppid == SESSION_SEGMENT) {
 		early_place(t, q, p + SESSION_HEAD, n - SESSION_HEAD);
 	}

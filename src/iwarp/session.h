@@ -72,8 +72,8 @@ uint32_t session_finish(struct session *s, uint8_t *buf);
 /*
  * Tries to place the payload of a segment of n bytes that is not due yet.
  * Returns true if the payload was placed.  False: the segment has no payload,
- * is the last of its message, belongs to a message whose memory is not known
- * yet, or would be refused when it is due.
+ * is the last of its message, comes before the ready-to-receive, belongs to a
+ * message whose memory is not known yet, or would be refused when it is due.
  */
 bool early_place(struct ibt *t, struct ibt_qp *q, const uint8_t *segment,
 		 uint32_t n);

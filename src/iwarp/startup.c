@@ -13,10 +13,10 @@
 static const struct startup_verdict verdicts[STARTUP_ERRORS] = {
 	[STARTUP_BAD_KEY] = {TERMINATE_MPA_FRAME, .text =
 		"the peer sent bytes that are not an MPA frame, so it does not "
-		"speak iWARP; check the address and the port"},
+		"use iWARP; check the address and the port"},
 	[STARTUP_BAD_LENGTH] = {TERMINATE_MPA_FRAME, .text =
 		"the peer's MPA frame has a length that RFC 5044 does not "
-		"allow; check that the peer speaks iWARP, and update its RDMA "
+		"allow; check that the peer uses iWARP, and update its RDMA "
 		"software"},
 	[STARTUP_BAD_REVISION] = {TERMINATE_MPA_FRAME, .text =
 		"the peer's MPA frame has a revision that this side does not "
@@ -36,14 +36,14 @@ static const struct startup_verdict verdicts[STARTUP_ERRORS] = {
 		"which violates RFC 6581; update the peer's RDMA software"},
 	[STARTUP_EARLY] = {TERMINATE_MPA_FRAME, .text =
 		"the peer sent data earlier than RFC 5044 allows; check that "
-		"the peer speaks iWARP, and update its RDMA software"},
+		"the peer uses iWARP, and update its RDMA software"},
 	[STARTUP_CLOSED] = {TERMINATE_CLOSED, .text =
 		"the peer closed the connection before MPA's start-up was "
 		"complete; look for an error of the peer's program"},
 	/* RFC 5044 8 counts a timeout as a lost connection */
 	[STARTUP_TIMED_OUT] = {TERMINATE_CLOSED, .text =
 		"the peer did not complete its part of the start-up in time, "
-		"so it is stopped or does not speak iWARP; check the peer's "
+		"so it is stopped or does not use iWARP; check the peer's "
 		"program, and the port"},
 	[STARTUP_NO_IRD] = {TERMINATE_IRD, .terminates = true, .text =
 		"the peer will send more RDMA READs at a time than this side "
@@ -55,14 +55,16 @@ static const struct startup_verdict verdicts[STARTUP_ERRORS] = {
 		"ready-to-receive message; set both sides to the same model"},
 	[STARTUP_NO_SESSION] = {TERMINATE_MPA_FRAME, .text =
 		"the peer's first message is not the start of a DDP stream "
-		"session, which violates RFC 5043; check that the peer speaks "
+		"session, which violates RFC 5043; check that the peer uses "
 		"iWARP over SCTP"},
 	[STARTUP_SESSION_REFUSED] = {TERMINATE_CLOSED, .text =
-		"the peer ended the session because too many connection "
-		"requests wait for its program; connect again later"},
+		"the peer ended the session in place of an answer, in most "
+		"cases because too many requests wait there; connect again "
+		"later"},
 	[STARTUP_SESSION_CLOSED] = {TERMINATE_CLOSED, .text =
-		"the peer ended the SCTP association before the start-up was "
-		"complete; look for an error of the peer's program"},
+		"the peer ended the session or the SCTP association before the "
+		"start-up was complete; look for an error of the peer's "
+		"program"},
 	[STARTUP_SESSION_EARLY] = {TERMINATE_MPA_FRAME, .text =
 		"the peer sent data before this side's answer, which violates "
 		"RFC 5043, or more data before its own answer than this side "
@@ -517,7 +519,6 @@ int startup_accept(struct startup *s, const struct startup_offer *offer,
 		s->agreed.rtr = f.enhanced.rtr;
 		settle_depths(s, offer, &f.enhanced);
 	}
-	/* The reply is message 0, even if an earlier startup_accept failed. */
 	s->ssn = 0;
 	bytes = write_frame(s, out, &f);
 	if (bytes > 0)
@@ -533,6 +534,8 @@ int startup_reject(struct startup *s, const struct startup_offer *offer,
 
 	CHECK(s->state == STARTUP_REQUESTED);
 	f.is_rejected = true;
+	/* The rejection is message 0, even if startup_accept has made a reply
+	 * that the caller did not send. */
 	s->ssn = 0;
 	bytes = write_frame(s, out, &f);
 	if (bytes > 0)

@@ -80,7 +80,8 @@ struct stream_response {
 
 /* The requests of this side. */
 struct stream_initiator {
-	/* The kind of ready-to-receive that is to be sent; 0: none. */
+	/* The kind of ready-to-receive that is to be sent, or MPA_RTR_WRITE for
+	 * the WRITE of stream_nudge; 0: none. */
 	uint8_t rtr;
 	/* The ready-to-receive was a READ, whose response has not come. */
 	bool awaits_rtr;

@@ -318,7 +318,7 @@ static uint32_t emit_request(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 }
 
 /* Sends the ready-to-receive, a message of length 0, as the first FPDU of an
- * initiator (RFC 6581 9.2). */
+ * initiator (RFC 6581 9.2), or the WRITE of stream_nudge. */
 static uint32_t emit_rtr(struct ibt_qp *q, uint8_t *buf)
 {
 	static const uint8_t nothing[RDMAP_READ_BYTES];

@@ -48,7 +48,10 @@ int r_addr_check(const struct sockaddr *a, const char *call)
 
 	if (!r_addr_is_known(a))
 		return r_fail(EAFNOSUPPORT,
-			      "%s: an address is neither IPv4 nor IPv6", call);
+			      "%s: an address is NULL or of an unknown family; "
+			      "pass an IPv4 or IPv6 address, or on a host of a "
+			      "fabric a GID (AF_IB)",
+			      call);
 	if (is_gid && !r_ib_is_used())
 		return r_fail(EAFNOSUPPORT,
 			      "%s: an address is a GID of InfiniBand (AF_IB), "
@@ -104,7 +107,8 @@ socklen_t r_addr_size(const struct sockaddr *a)
 				       : sizeof(struct sockaddr_in6);
 }
 
-/* The service ID without the bits that the mask leaves open. */
+/* Returns the service ID, in host order; bits that the mask leaves open are 0.
+ */
 static uint64_t service_of(const struct sockaddr *a)
 {
 	return be64toh(as_ib(a)->sib_sid & as_ib(a)->sib_sid_mask);

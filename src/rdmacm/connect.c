@@ -45,9 +45,9 @@ static bool is_datagram(const struct r_id *id)
 /* The pipe ADVERB_READY_FD, which `adverb pair` has given this program; -1:
  * there is none. */
 static int ready_fd = -1;
-/* What fstat says of the pipe.  A mark of fd_identity would not do, since after
- * the program has closed the pipe adverb itself may mark another file under its
- * number. */
+/* The result of fstat for the pipe.  A mark of fd_identity would not do, since
+ * after the program has closed the pipe adverb itself may mark another file
+ * under its number. */
 static struct stat ready;
 
 /* Looks at the pipe when the library is loaded: later the program may close the

@@ -57,7 +57,7 @@ static const struct verbs_iwarp *iwarp_calls(void)
 	return calls;
 }
 
-/* The device's link layer is InfiniBand. */
+/* Returns whether the device's link layer is InfiniBand. */
 static bool is_adapter(struct ibv_context *verbs)
 {
 	struct ibv_port_attr port;

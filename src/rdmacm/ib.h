@@ -29,8 +29,9 @@ const char *r_ib_server(void);
 int r_ib_dial(int *fd);
 /* Ends the connection for good.  The first call prints a message. */
 void r_ib_end(void);
-/* In a forked child: closes what the parent's connection has left here.  The
- * child may connect again. */
+/* Closes what an earlier connection has left here: the parent's connection in a
+ * forked child, or one that link.c could not use.  The process may connect
+ * again. */
 void r_ib_forget(void);
 
 /* ---- ib_route.c: paths ---- */

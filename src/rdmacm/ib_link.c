@@ -14,8 +14,8 @@
 #define PATIENCE_MS 30000
 #define SENTENCE    512
 
-/* The connection that brought the socket for messages of the CM, which lives as
- * long as the connection; -1: there is none. */
+/* The connection that brought the socket for messages of the CM, and must stay
+ * open as long as that socket is used; -1: there is none. */
 static int control = -1;
 static bool has_ended;
 
@@ -29,8 +29,8 @@ const char *r_ib_server(void)
 	return r_ib_is_used() ? "fabric" : "broker";
 }
 
-/* Stores the GID of port 1 of this process's host in m->gid, which is what
- * FABRIC_PROTO_CM takes. */
+/* Asks the fabric for port 1 of this process's host, and makes *m a request
+ * FABRIC_PROTO_CM with that port's GID.  Returns 0 or -errno. */
 static int ask_gid(int connection, struct fabric_proto *m)
 {
 	uint64_t gid[2];

@@ -37,7 +37,8 @@ static uint8_t count_ports(const struct r_device *d)
 
 /* Finds the GID from which packets to the GID `to` leave: `to` itself if it is
  * this host's, else the first one of an active port with the prefix of `to`;
- * NULL: any prefix.  `seen` counts the ports that are active. */
+ * NULL: any prefix.  Returns false, and stores zeroes, if there is none;
+ * *seen is then the number of active ports. */
 static bool find_source(const uint8_t *to, uint8_t gid[16], unsigned *seen)
 {
 	const struct r_device *d = r_device_ib();
@@ -230,7 +231,8 @@ int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r)
 
 /* ---- attributes of queue pairs ---- */
 
-/* The bits of the source LID that a port with several LIDs leaves open. */
+/* Returns the path bits of the source LID: its low bits, as many as the LMC of
+ * the port. */
 static uint8_t path_bits(const struct r_id *id)
 {
 	struct ibv_port_attr port;
@@ -258,9 +260,10 @@ void r_ib_fill_av(const struct r_id *id, struct ibv_ah_attr *a)
 	memcpy(&a->grh.dgid, id->path.peer, 16);
 }
 
-/* The round trip takes twice the packet life time.  The ack delay adds less
- * than it: the sum of two powers of 2 is rounded up to the next one (IBTA
- * 12.7.34). */
+/* The timeout is the sum of the round trip, 2^(life_time + 1), and of the ack
+ * delay, 2^ack_delay, both times 4.096 us (IBTA 12.7.34).  If the exponents
+ * differ by at most 1, the sum is rounded up to the next power of 2; else the
+ * smaller summand is neglected. */
 uint8_t r_ib_ack_timeout(const struct r_id *id, uint8_t ack_delay)
 {
 	int timeout = id->path.ib.life_time + 1;
@@ -272,8 +275,9 @@ uint8_t r_ib_ack_timeout(const struct r_id *id, uint8_t ack_delay)
 	return timeout < TIMEOUT_MAX ? (uint8_t)timeout : TIMEOUT_MAX;
 }
 
-/* Returns the index of the P_Key, or of the limited one of its partition if the
- * port has no other; -1: the port has neither. */
+/* Returns the index of the port's P_Key of full membership in pkey's partition,
+ * or of limited membership if the port has no other; -1: the port has neither.
+ */
 static int find_pkey(const struct r_id *id, uint16_t pkey)
 {
 	struct ibv_port_attr port;

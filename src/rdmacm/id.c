@@ -553,7 +553,7 @@ void r_post_lost(struct r_id *id)
 
 void r_post_failed(struct r_id *id, int err)
 {
-	r_say("rdma_cm: the %s refuses a request: %s", r_ib_server(),
+	r_say("rdma_cm: a request to the %s has failed: %s", r_ib_server(),
 	      r_reason(-err));
 	post_end(id, RDMA_CM_EVENT_CONNECT_ERROR, err);
 }

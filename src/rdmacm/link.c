@@ -41,7 +41,9 @@ static shared_u32 thread_number;
 static bool is_dialling;
 static pid_t owner; /* the process that opened the connection */
 static uint32_t last_serial;
-static uint32_t dials; /* how often redial_broker has called dial_open */
+/* How often redial_broker has called dial_open, plus the calls of end_fabric.
+ */
+static uint32_t dials;
 
 /* Sends the request m and waits for the answer, which replaces m.  Handles the
  * messages that come before the answer.  No other thread reads fd meanwhile.
@@ -352,7 +354,7 @@ static int open_link(int *fd)
 
 	if (err)
 		r_say("rdma_cm: there is no connection to the broker: %s", why);
-	/* Of dial_open, -EPIPE means that brokers ended before they answered.
+	/* -EPIPE of dial_open means that brokers ended before they answered.
 	 * A caller of dial_broker would take -EPIPE for a thread that is
 	 * connecting, and would wait for that thread. */
 	return err == -EPIPE ? -ECONNREFUSED : err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The lock of this folder, and the waits that need nothing else. */
+/* The lock of this folder, and the wait for acknowledgements. */
 #include "rdmacm/object.h"
 
 #include <pthread.h>

@@ -120,8 +120,9 @@ struct r_id {
 	/* The note of the conversation, for the broker's successor; zeroes:
 	 * there is no conversation. */
 	uint8_t note[CMPROTO_NOTE];
-	/* The id's TCP socket (iw.h), or NULL.  An id that is bound to an open
-	 * address (r_addr_is_open) may have a TCP socket and a handle. */
+	/* The id's state for iWARP, with its socket (iw.h); or NULL.  An id
+	 * that is bound to an open address (r_addr_is_open) may have a TCP
+	 * socket and a handle. */
 	struct r_iw *iw;
 	struct r_device *device; /* NULL: the id has no device yet */
 	bool is_sync;		 /* the id owns its channel */
@@ -156,8 +157,8 @@ struct r_id {
 	struct r_cq *send_cq, *recv_cq;
 };
 
-/* Kinds of devices, as bits.  r_device_find considers only devices of the given
- * kinds. */
+/* Kinds of devices, as bits; an adapter of a fabric counts as R_ROCE.
+ * r_device_find considers only devices of the given kinds. */
 enum r_transport { R_ROCE = 1, R_IWARP = 2, R_ANY = 3 };
 
 static inline struct r_id *r_id(struct rdma_cm_id *id)
@@ -383,9 +384,10 @@ void r_post_failed(struct r_id *id, int err);
 
 /*
  * resolve.c: sets the route that the program passes (RDMA_OPTION_IB_PATH), and
- * posts ROUTE_RESOLVED.  Of the `size` bytes of paths, only the traffic class
- * and the MTU of the last suitable path are used.  Returns 0, or -1 and errno
- * with a message.
+ * posts ROUTE_RESOLVED.  The `size` bytes of paths may have several paths; only
+ * the last one with the flags GMP, PRIMARY and BIDIRECTIONAL is used:
+ * InfiniBand uses the whole path, RoCE its traffic class and its MTU, iWARP its
+ * traffic class.  Returns 0, or -1 and errno with a message.
  */
 int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 		  size_t size);
@@ -402,7 +404,7 @@ bool r_addr_is_known(const struct sockaddr *a);
 int r_addr_check(const struct sockaddr *a, const char *call);
 /* Returns whether the address is a GID: a struct sockaddr_ib. */
 bool r_addr_is_ib(const struct sockaddr *a);
-/* Returns the service ID of a GID without its port, which is the low 16 bits.
+/* Returns the service ID of a GID, shifted right by the 16 bits of its port.
  * Bits that sib_sid_mask leaves open are 0. */
 uint64_t r_addr_space(const struct sockaddr *a);
 /* Sets the service ID of a GID.  `space` is as in r_addr_space. */

@@ -105,9 +105,9 @@ static int attr_rts(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 	return 0;
 }
 
-/* The attributes of a queue pair of iWARP, which enters RTS when it gets its
- * TCP connection.  The values are those of the kernel's iwcm_init_qp_init_attr
- * and iwcm_init_qp_rts_attr. */
+/* Fills in the attributes of a queue pair of iWARP, which enters RTS when it
+ * gets its TCP connection.  The values are those of the kernel's
+ * iwcm_init_qp_init_attr and iwcm_init_qp_rts_attr. */
 static int attr_stream(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 {
 	*mask = IBV_QP_PORT;

@@ -22,7 +22,7 @@
 #define PKEY	     0xffff
 #define TIMEOUT_MAX  31 /* the longest time: 4.096 us * 2^31 */
 #define RATE_10_GBPS 3
-#define LIFE_TIME    16 /* 4.096 us * 2^16, as on any Ethernet */
+#define LIFE_TIME    16 /* 4.096 us * 2^16, as the kernel's for RoCE */
 #define HOP_LIMIT    64
 #define PATH_MTU     0x3f /* the bits of the MTU, below the selector's */
 
@@ -260,7 +260,8 @@ static int set_route(struct r_id *id)
 	return r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 }
 
-/* Returns the exponent n of the first time 4.096 us * 2^n that is not less. */
+/* Returns the exponent n, at most TIMEOUT_MAX, of the shortest time 4.096 us *
+ * 2^n that is not less than timeout_ms. */
 static uint8_t exponent_of(int timeout_ms)
 {
 	uint64_t ns = timeout_ms > 0 ? (uint64_t)timeout_ms * 1000000 : 0;
