@@ -23,8 +23,9 @@ const char *r_ib_server(void);
 /*
  * Connects to the fabric, and stores the descriptor for messages of cmproto.h,
  * which the caller owns, in *fd.  The connection that brought it stays open
- * here.  Waits at most 30 s for each of three answers.  Returns 0, or -errno
- * with a message; -ENODEV: r_ib_end was called in this process.
+ * here.  Waits at most 30 s for the connection, and for each of two answers.
+ * Returns 0, or -errno with a message; -ENODEV: r_ib_end was called in this
+ * process.
  */
 int r_ib_dial(int *fd);
 /* Ends the connection for good.  The first call prints a message. */

@@ -274,9 +274,10 @@ void r_device_use(struct r_id *id, struct r_device *d);
  * Sends the request m and waits for the answer, which replaces m.  If the
  * broker is killed before it answers, the request is sent to its successor.
  * Takes r_lock.  Returns 0, or -errno from the broker or from a failure to
- * connect.  Waits at most 30 s.  Then returns -EPIPE if there is no broker,
- * else -ETIMEDOUT: the broker has not answered, or another thread has been in
- * r_call for the id all the time.
+ * connect.  Waits at most 30 s, or longer if it has to open the connection
+ * (dial_open).  Then returns -EPIPE if there is no broker, else -ETIMEDOUT: the
+ * broker has not answered, or another thread has been in r_call for the id all
+ * the time.
  */
 int r_call(struct r_id *id, struct cmproto *m, uint16_t kind);
 /* Calls r_call with an empty request, and drops the answer.  Returns r_call's
@@ -285,9 +286,10 @@ int r_do(struct r_id *id, uint16_t kind);
 /*
  * Sends the request m without waiting for the answer: a failure becomes an
  * event of the id.  Where processors are scarce, waiting for the answer would
- * cost three switches between processes.  Waits only while 64 requests of this
- * process have no answer.  Takes r_lock.  Returns 0, or -errno if the request
- * can neither be sent nor be kept for the broker's successor.
+ * cost three switches between processes.  Waits only to open the connection,
+ * and while 64 requests of this process have no answer.  Takes r_lock.  Returns
+ * 0, or -errno if the request can neither be sent nor be kept for the broker's
+ * successor.
  */
 int r_request(struct r_id *id, struct cmproto *m, uint16_t kind);
 /* Under r_lock: waits until no other thread of this process is in r_call for
