@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * RDMA devices.  A device is a network interface of this machine, over which
- * adverb speaks RoCE or iWARP, or the adapter of a host of an emulated
+ * adverb runs RoCE or iWARP, or the adapter of a host of an emulated
  * InfiniBand subnet (`adverb fabric`).  The first call of device_list makes the
  * table of devices, which stays the same until the process ends.  The state of
  * a port may change at any time.  Every function is thread-safe.

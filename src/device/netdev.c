@@ -140,7 +140,7 @@ static bool is_first(const char *name, const char *list, size_t len)
 	return strlen(name) == len && memcmp(name, list, len) == 0;
 }
 
-/* What a token of the user's list asks for. */
+/* The devices that a token of the user's list asks for. */
 struct token {
 	enum device_kind kind;
 	const char *name; /* of an interface; NULL: the preferred interfaces */
@@ -338,8 +338,8 @@ static void want_own(const struct netdev_scene *s, const struct device *d,
 			want_address(w, &s->addrs[i]);
 }
 
-/* Adds the addresses of interfaces that are not devices of this kind, with
- * loopback addresses at the end. */
+/* Adds the addresses, other than link-local ones, of interfaces that are up and
+ * are not devices of this kind, with loopback addresses at the end. */
 static void want_tail(const struct netdev_scene *s,
 		      const struct device *devices, uint32_t count,
 		      enum device_kind kind, struct wanted *w)

@@ -12,8 +12,8 @@
  *	1, 2, 3  the interface's first IPv4 address or, if there is none, its
  *	         first global IPv6 address: as RoCE v2, as v1, and as v2 again
  *	4 ...    the interface's other addresses; then, on the first device, the
- *	         addresses of interfaces that are not devices, with loopback
- *	         addresses at the end
+ *	         addresses, other than link-local ones, of interfaces that are
+ *	         up and are not devices, with loopback addresses at the end
  *
  * An entry stays at its index while its address exists, except that an IPv4
  * address replaces an IPv6 address at 1 to 3.
@@ -56,7 +56,7 @@ struct netdev_scene {
 	uint32_t link_count, addr_count;
 };
 
-/* The most bytes of IPv6, UDP, BTH, extension headers and ICRC. */
+/* Enough bytes for IPv6, UDP, BTH, extension headers and ICRC. */
 #define NETDEV_HEADER_BYTES 100
 
 /* Returns the largest path MTU of RoCE that fits into an interface's MTU in
@@ -82,8 +82,8 @@ enum { NETDEV_GIDS = 1, NETDEV_UP = 2, NETDEV_DOWN = 4, NETDEV_MTU = 8 };
 
 /*
  * Chooses the devices of a machine, and writes their names, addresses and ports
- * into devices.  `named` is the user's list, or NULL.  The tokens of the list
- * are separated by commas:
+ * into devices.  `named` is the user's list (ADVERB_DEVICES), or NULL.  The
+ * tokens of the list are separated by commas:
  *
  *	NAME		the RoCE device of this interface
  *	iwarp:NAME	the iWARP device of this interface

@@ -130,8 +130,8 @@ static void find_interfaces(void)
 	netlink_free(&scene);
 }
 
-/* Keeps the room for the devices that there are: some programs run under low
- * limits on their data. */
+/* Makes the table of devices.  Gives back the memory beyond the devices that
+ * were found, since some programs run under low limits of ulimit -d. */
 static void enumerate_devices(void)
 {
 	struct device *kept;
@@ -343,7 +343,7 @@ static int start_thread(void)
 static void open_wake_fd(void)
 {
 	lock_take(&ports);
-	/* What the ports have been so far is no event. */
+	/* Changes of the ports before netif_watch are no events. */
 	memset(ib_news, 0, sizeof(ib_news));
 	watch.wake_fd =
 		fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

@@ -267,8 +267,8 @@ static int read_once(struct netdev_scene *s, bool routes)
 	err = dump_table(s, fd, RTM_GETLINK, AF_UNSPEC, take_link);
 	if (!err)
 		err = dump_table(s, fd, RTM_GETADDR, AF_UNSPEC, take_addr);
-	/* The second dump fails on a machine without IPv6, which is no error.
-	 */
+	/* The dump of the IPv6 routes fails on a machine without IPv6, which is
+	 * no error. */
 	if (!err && routes) {
 		err = dump_table(s, fd, RTM_GETROUTE, AF_INET, take_route);
 		dump_table(s, fd, RTM_GETROUTE, AF_INET6, take_route);

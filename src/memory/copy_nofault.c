@@ -125,7 +125,10 @@ int copy_nofault_put8(void *to, uint64_t value);
 static const int signals[2] = {SIGSEGV, SIGBUS};
 static struct sigaction before[2];
 static bool is_open;
-static shared_u32 opened; /* counts copy_nofault_open and copy_nofault_close */
+/* Counts copy_nofault_open and copy_nofault_close.  The stores of is_open,
+ * `steps` and `plain` come before the store of the new count, and a thread
+ * loads the count first: otherwise it could keep an old is_open for 200 us. */
+static shared_u32 opened;
 static _Atomic uint64_t turn_ns; /* the progress clock */
 /* The result of this thread's last check of the handler.  It is kept because a
  * check takes three system calls, too many for each packet.  It is kept for
@@ -168,9 +171,9 @@ static void pass_on(int i, int sig, siginfo_t *info, void *context)
 		old->sa_handler(sig);
 	} else if (old->sa_handler == SIG_DFL || is_fault(info)) {
 		/* A fault needs nothing more, since its instruction is executed
-		 * again and faults again; Linux ends a process that ignores its
-		 * signal, too.  A signal that a process has sent must be raised
-		 * again. */
+		 * again and faults again; Linux ends the process even if it
+		 * ignores the signal.  A signal that a process has sent must be
+		 * raised again. */
 		sigaction(sig, &default_action, NULL);
 		if (!is_fault(info))
 			raise(sig);

@@ -13,8 +13,8 @@
  * false.
  *
  * Lock: none for the copies, which several threads make at once, since a thread
- * that polls a completion queue does not hold the progress lock.  The caller of
- * copy_nofault_open and copy_nofault_close holds the host's lock.
+ * that polls a completion queue does not hold the progress lock.  One thread at
+ * a time calls copy_nofault_open and copy_nofault_close.
  */
 #ifndef MEMORY_COPY_NOFAULT_H
 #define MEMORY_COPY_NOFAULT_H

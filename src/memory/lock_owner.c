@@ -14,7 +14,7 @@
 #define TICKS_FIELD 20
 
 /* Reads the file `what` of /proc/TID.  False: the thread does not exist, or
- * this process may not read the file. */
+ * this process cannot open or read the file. */
 static bool read_about(uint32_t tid, const char *what, char text[512])
 {
 	char path[40];
@@ -32,7 +32,7 @@ static bool read_about(uint32_t tid, const char *what, char text[512])
 }
 
 /* Returns the start time of a thread in clock ticks, with the lowest bit set;
- * 0: the thread has ended. */
+ * 0: the thread has ended, or its file cannot be read. */
 static uint32_t start_of(uint32_t tid)
 {
 	uint64_t start = 0;

@@ -17,10 +17,11 @@
  * whether the owner of a shared lock is alive. */
 bool lock_owner_is_possible(void);
 /* Makes the calling thread's name the name of this process (alock_open), and
- * returns it.  The thread must run until lock_owner_close. */
+ * returns it.  When the thread has ended, other processes find this process
+ * dead, and may inherit its shared locks. */
 alock_owner lock_owner_open(void);
 /* Removes the process's name and judge: the process is ALOCK_NAMELESS again
- * (alock_open).  Called when the thread that called lock_owner_open has ended.
+ * (alock_open).  Called after the thread that called lock_owner_open has ended.
  */
 void lock_owner_close(void);
 

@@ -25,8 +25,8 @@
  * each descriptor.  A program may have as many mappings or descriptors as
  * regions, and the time for all regions would grow with the square of their
  * number.  So each registered region adds a few lines to a credit, and each
- * line read takes one away.  Without credit, nobody looks for the file of a
- * region, and peers access the region by system calls.
+ * line read takes one away.  Without credit, this process does not look for
+ * the file of a region, and peers access the region by system calls.
  */
 #define CREDIT_AT_FIRST (SHARE_MAX * 1024)
 #define CREDIT_EACH	32

@@ -7,7 +7,7 @@
  * copied without a system call (docs/decisions/020).
  *
  * A process that executes another program keeps its process id.  So the caller
- * checks hca_is_alive after each copy: if the process still lives then, the
+ * checks hca_is_alive after each copy: if the process is still alive then, the
  * copy went to the right program.
  *
  * Lock: the progress lock and all post locks together, or the post lock of the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The calls about devices that take management datagrams.  The only such device
- * is the adapter of a fabric's host, if this process is one.  A call that names
- * another device fails with ENODEV.  ca.c lists the adapters.
+ * is the adapter of a fabric's host, if this process is such a host.  A call
+ * that names another device fails with ENODEV.  ca.c lists the adapters.
  */
 #include "umad/explain.h"
 #include "umad/fabric.h"

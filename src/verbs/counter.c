@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion counters: a program reads how many requests and receives of its
- * queue pairs have completed, or how many bytes, without a completion for each.
- * Each queue pair has its sums (hca/comp.h); a counter's value is the total
- * over the queue pairs to which the counter is attached.
+ * Completion counters: a program reads how many requests, receives and WRITEs
+ * of peers have completed at its queue pairs, or how many bytes, without a
+ * completion for each.  Each queue pair has its sums (hca/comp.h); a counter's
+ * value is the total over the queue pairs to which the counter is attached.
  *
  * Lock: v_counter.lock, which is taken with or without host_lock.  Its holder
  * takes the locks of completion queues (hca/cq.h), and no other lock.
@@ -22,7 +22,7 @@ struct v_counter {
 	struct v_comp_cntr_base base;
 	uint32_t type; /* V_COMP_CNTR_* */
 	struct lock lock;
-	/* What a value has beyond the sums of the attached queue pairs: the
+	/* The part of a value beyond the sums of the attached queue pairs: the
 	 * amounts by which the program has changed the counter, and the sums of
 	 * queue pairs that were destroyed.  done: of requests that succeeded,
 	 * or of their bytes.  failed: of requests that failed. */

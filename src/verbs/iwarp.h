@@ -20,8 +20,8 @@
 #define VERBS_IWARP_VERSION 2
 
 struct verbs_iwarp {
-	/* Returns whether the interface of this iWARP device has the address
-	 * ip; IPv4 is written as ::ffff:a.b.c.d. */
+	/* Returns whether ip is an address by which this iWARP device is found
+	 * (netif_has_address); IPv4 is written as ::ffff:a.b.c.d. */
 	bool (*has_address)(struct ibv_context *context, const uint8_t ip[16]);
 	/* Calls host_stream_open, which gives the connection s to the queue
 	 * pair qpn.  Returns 0: libibverbs owns s->fd.  Returns -errno with a

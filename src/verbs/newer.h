@@ -143,7 +143,7 @@ struct v_comp_cntr_base {
 	uint32_t handle; /* differs between all counters of a process */
 };
 
-/* What a counter counts: requests, or their bytes. */
+/* The unit of a counter: requests, or their bytes. */
 enum { V_COMP_CNTR_WRS, V_COMP_CNTR_BYTES };
 
 /* ibv_comp_cntr_init_attr */

@@ -31,6 +31,8 @@ int ibv_dontfork_range(void *base, size_t size);
 /* Does nothing, and returns 0: adverb pins no pages. */
 int ibv_dofork_range(void *base, size_t size);
 
+/* ---- in the operation tables, or shared by files of this folder ---- */
+
 int v_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int v_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,

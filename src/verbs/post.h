@@ -3,8 +3,8 @@
  * Functions that both interfaces for posting use: ibv_post_send with a list of
  * requests (post.c) and ibv_wr_* with one field at a time (wr.c).
  *
- * Lock: the caller holds the lock of the queue, v_qp.send or v_qp.recv.
- * v_post_expect, v_post_done and v_post_state need no lock.
+ * Lock: the caller holds the lock of the queue: v_qp.send, v_qp.recv or
+ * v_srq.post.  v_post_expect, v_post_done and v_post_state need no lock.
  */
 #ifndef VERBS_POST_H
 #define VERBS_POST_H

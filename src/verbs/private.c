@@ -5,15 +5,16 @@
  * The libraries of drivers (providers: libmlx5 and others) import these
  * functions from libibverbs, and do not load without them.  A provider calls
  * the functions only for its own devices, of which adverb has none.  Each
- * function fails as if the kernel lacked the command.
+ * function fails as if the kernel lacked the command, or does nothing, except
+ * the two at the end of this file.
  *
  * A node is named after the release of rdma-core that last changed the node:
  * releases 34 to 56 have IBVERBS_PRIVATE_34, later releases have _57, _59, _64
  * or _65.  adverb exports each name in all of these nodes, except the
  * verbs_register_driver_* at the end.
  *
- * The functions have no parameters: callers pass arguments in registers, and no
- * answer depends on an argument (System V AMD64 ABI, 3.2.3).
+ * The other functions have no parameters: callers pass arguments in registers,
+ * and no answer depends on an argument (System V AMD64 ABI, 3.2.3).
  */
 #include "verbs/private.h"
 

@@ -29,7 +29,7 @@ enum {
  * IBV_DEVICE_MEM_MGT_EXTENSIONS stands for SEND with Invalidate, local
  * invalidation and type 2 windows.  The flag also stands for fast registration,
  * which has no call in the verbs API.  IBV_DEVICE_UD_AV_PORT_ENFORCE:
- * ibv_create_ah checks the port.  The flags that iWARP lacks concern protocols
+ * ibv_create_ah checks the port.  The flags that iWARP lacks concern features
  * of InfiniBand.
  */
 #define IWARP_FLAGS                                                            \
@@ -68,7 +68,7 @@ static uint32_t part_id(void)
 	return value && *value ? (uint32_t)strtoul(value, NULL, 0) : PART_ID;
 }
 
-/* iWARP has no addresses in work requests, no groups, no partitions, and no
+/* iWARP has no atomics, no addresses in work requests, no groups, and no
  * acknowledgements of its own. */
 static void limit_iwarp(struct ibv_device_attr *a)
 {
