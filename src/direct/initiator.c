@@ -386,8 +386,8 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 		return 0;
 	}
 	/* A READ with wrong SGEs is tried without bytes: if the peer refuses
-	 * the READ, it fails with the status of the refusal, and not with the
-	 * status of the SGEs. */
+	 * the READ, the READ fails with the status of the refusal, and not with
+	 * the status of the SGEs. */
 	if (status)
 		r.initiator.n = r.bytes = 0;
 	r.now_ns = now_ns;
@@ -400,7 +400,7 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	return answer == DIRECT_DONE ? r.bytes + 1 : 0;
 }
 
-/* ---- requests that change nothing but their queue pair ---- */
+/* ---- requests that are executed without the progress lock ---- */
 
 /* May the requests of q be executed without the progress lock?  They may if
  * they wait for nothing and no timer of q runs. */

@@ -158,8 +158,9 @@ bool request_execute_here(struct target_ref *l, struct qp *qp,
 			  struct direct_request *r);
 /* Leaves r, a whole SEND, as an eager message in the slot of the next receive,
  * together with the completion.  False: no eager message was left, because no
- * receive is posted, the receive does not have exactly one SGE that can be
- * used, or the message is too long; request_run must then execute r. */
+ * receive can be taken, the receive does not have exactly one SGE that can be
+ * used, or the message is too long or cannot be read; request_run must then
+ * execute r. */
 bool request_eager(struct target_ref *l, struct qp *qp,
 		   struct direct_request *r);
 /* Announces the last @count completions that request_eager has left, and sets

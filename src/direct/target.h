@@ -57,8 +57,8 @@ struct target_ref {
 	/* The target's process executes a request of this link. */
 	bool is_asked;
 	/* The request could not be executed yet: another process had the
-	 * responder lock, the target must first collect completions or eager
-	 * messages, or the access was revoked. */
+	 * responder lock, direct_outcome.is_full was set, or the access was
+	 * revoked. */
 	bool is_busy;
 	/* An eager message belongs to memory that the request uses: the target
 	 * must first copy the message there. */
@@ -107,7 +107,8 @@ struct direct_outcome {
 	bool is_revoked;
 	/* The atomic was executed in memory that both processes map. */
 	bool is_executed;
-	/* The target must collect completions or eager messages first. */
+	/* The request must be tried again: the target must first collect
+	 * completions or eager messages, or a receive can be taken now. */
 	bool is_full;
 };
 
@@ -121,8 +122,8 @@ struct direct_request {
 	/* rkey: of the target's memory.  imm_be: the immediate data in network
 	 * byte order; of SEND with Invalidate the key to invalidate. */
 	uint32_t rkey, imm_be;
-	/* UD alone: the Q_Key and the service level.  Of UD, `data` begins with
-	 * the GRH. */
+	/* UD alone: the Q_Key and the service level.  For UD, `data` begins
+	 * with the GRH. */
 	uint32_t qkey, sl;
 	/* va: the target's address of the message's first byte, which rkey
 	 * translates.  swap_add, compare: the operands of an atomic; swap_add
