@@ -130,10 +130,10 @@ static bool may_touch(access_set touches, access_set what)
  * Returns the next slot whose peer may touch l->what, and has been inside all
  * the time since the scan first read the slot; NULL: there is none.
  *
- * The acquire of `touches` pairs with the exchange in access_copied.  It orders
- * the peer's copy before what the owner does next.  Without it the owner could
- * see that the peer does not copy any more, and the program could use the
- * memory before the copy is complete.
+ * The acquire load of `touches` pairs with the exchange in access_copied: the
+ * peer's copy comes before what the owner does next.  Without this order the
+ * owner could see that the peer does not copy any more, and the program could
+ * use the memory before the copy is complete.
  */
 static struct access *peer_inside(struct hca *own, struct access_scan *l)
 {

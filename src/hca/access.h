@@ -118,17 +118,17 @@ static inline bool access_is_revoked(const struct access *g)
  * QP and keys that the peer may touch from here on.  False: the access was
  * revoked, and the peer only calls access_leave. */
 bool access_copied(struct access *g, access_set what, access_set then);
-/* Called when the peer is not inside any more.  The release store of epoch
- * orders the peer's accesses to the arena before it: an owner that loads the
- * new epoch may free or reuse what the peer has touched. */
+/* Tells the owner that the peer is not inside any more.  The release store of
+ * epoch orders the peer's accesses to the arena before it: an owner that loads
+ * the new epoch may free or reuse what the peer has touched. */
 static inline void access_leave(struct access *g)
 {
 	shared_store(&g->epoch, shared_own(&g->epoch) + 1);
 }
 /*
  * For the owner: returns when each peer that was inside and may touch `what`
- * has left, is dead or was revoked.  The caller has withdrawn `what`, and holds
- * no lock that a peer may wait for.
+ * has left, has ended its copy by these keys, is dead or was revoked.  The
+ * caller has withdrawn `what`, and holds no lock that a peer may wait for.
  */
 void access_wait(struct hca *own, access_set what);
 
@@ -150,8 +150,8 @@ struct access_scan {
  * owner has withdrawn. */
 void access_scan_begin(struct access_scan *g, access_set what);
 /* For the owner: returns true when each peer that was inside at
- * access_scan_begin, and may touch the set, has left, has died or was revoked.
- * Never waits. */
+ * access_scan_begin, and may touch the set, has left, has ended its copy by
+ * these keys, has died or was revoked.  Never waits. */
 bool access_scan_done(struct hca *own, struct access_scan *g);
 
 #endif

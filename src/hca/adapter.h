@@ -2,9 +2,8 @@
 /*
  * One process's view of an adapter.  Rings and tables lie in an arena and name
  * each other by offset; struct hca_shared is the arena's root.  Each module of
- * this folder has its own header: mr, mw, wq, srq, qp, rq, cq.  peer_area.h
- * describes what processes of one host share, and in which order they access
- * it.
+ * this folder has its own header.  peer_area.h describes what processes of one
+ * host share, and in which order they access it.
  *
  * Locks: the ctx lock covers creation and destruction of objects, the progress
  * lock a QP's protocol state, cq->lock a CQ, and a lock of the front end the

@@ -113,7 +113,7 @@ struct cq_shared {
 	_Atomic uint32_t arm; /* enum cq_arm, events, completions held back */
 };
 
-/* The words of a CQ of this process that peers write. */
+/* Returns the words of a CQ of this process that peers write. */
 static inline struct cq_shared *cq_shared(const struct cq *cq)
 {
 	return (struct cq_shared *)((uintptr_t)cq + cq->peer_at);

@@ -36,7 +36,8 @@ bool eager_is_any(const struct hca *h, const struct qp *qp);
 bool eager_is_in_way(const struct hca *h, const struct qp *qp,
 		     const struct space_vec *vec, size_t n);
 /* For the owner in rq_collect: copies the message in w to the receive's memory.
- * Returns 0, or -EFAULT if the memory is not registered any more. */
+ * Returns 0, or -EFAULT if the memory is not registered or not mapped any
+ * more. */
 int eager_place(struct hca *h, const struct qp *qp, struct wqe *w);
 /* For the owner, under the ctx lock, while a region is deregistered: collects
  * the messages of all QPs, so that none is copied to the region's memory later.

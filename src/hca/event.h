@@ -27,9 +27,9 @@ enum engine_event_type {
 struct engine_event {
 	enum engine_event_type type;
 	uint64_t user; /* the cookie of the CQ, QP or SRQ */
-	/* Of events of a QP.  qpn: the QP; dest_qpn: its peer's QP. */
+	/* For events of a QP: qpn is the QP, dest_qpn its peer's QP. */
 	uint32_t qpn, dest_qpn;
-	/* Of events of a QP.  self: its own address; peer: its peer's. */
+	/* For events of a QP: the addresses of the QP and of its peer. */
 	struct inaddr self, peer;
 	struct explain explain; /* of ENGINE_EXPLAIN */
 };

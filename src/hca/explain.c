@@ -116,7 +116,7 @@ static void put_address(struct text *t, const uint8_t ip[16])
 		put_text(t, "%s%x", i ? ":" : "", ip[i] << 8 | ip[i + 1]);
 }
 
-/* Puts the QPN of the peer; for iWARP, which has no QPN of the peer, its
+/* Puts the QPN of the peer; for iWARP, where that is not known, the peer's
  * address. */
 static void put_peer(struct text *t, const struct explain *x)
 {

@@ -10,10 +10,10 @@
  * finds a region or a window.  A window's lkey only names the window and
  * permits no access.  Its rkey is 0 while the window is unbound.
  *
- * Peers do not write rows.  A peer that invalidates a window writes its rkey
- * into peer_area.gone, by one exchange; from then on mr_key returns 0.  The
- * owner unbinds such a window from its region when the region is deregistered
- * (mw_settle).
+ * Peers do not write rows.  A peer that invalidates a window writes the
+ * window's rkey into peer_area.gone, by one exchange; from then on mr_key
+ * returns 0.  The owner unbinds such a window from its region when the region
+ * is deregistered (mw_settle).
  */
 
 static bool is_window(const struct mr *w)

@@ -90,8 +90,8 @@ enum qp_notify {
 	/* The owner has to collect completions: rq_is_full is true, or a
 	 * request waits for memory of an eager message (eager.h). */
 	QP_NOTIFY_ROOM = 128,
-	/* The memory of an eager message is not registered any more; struct
-	 * qp's rq_lost names the memory and the receive. */
+	/* The memory of an eager message is not registered or not mapped any
+	 * more; struct qp's members rq_lost name the memory and the receive. */
 	QP_NOTIFY_LOST = 256,
 	QP_NOTIFY_ALL = 511,
 };
@@ -112,7 +112,7 @@ struct qp_target {
 	uint64_t held;
 	uint64_t rx_bytes;    /* bytes of SENDs, WRITEs and atomics of peers */
 	uint32_t rx_packets;  /* requests of peers, or pieces of long ones */
-	uint32_t posted;      /* rq.head, as a peer last read it */
+	uint32_t posted;      /* rq.head, as rq_take last read it */
 	ring_index completed; /* the next receive to complete */
 	/* The QP is on recv_cq's list `incoming`, or is being put there, or is
 	 * in recv_cq's `watched` (cq.c). */

@@ -14,8 +14,8 @@ static aoff *qp_rows(const struct hca *h)
 
 /* Enters qp in a free row of the table.  False: the table has no free row.
  * The release store of the row orders the stores to qp so far before it, for
- * the acquire in eager_settle: otherwise a thread could find qp with the
- * contents that its memory had before. */
+ * the acquires in eager_settle and in find_qp (direct/target.c): otherwise a
+ * thread could find qp with the contents that its memory had before. */
 static bool row_new(struct hca *h, struct qp *qp)
 {
 	struct hca_shared *s = h->shared;

@@ -75,8 +75,9 @@ enum qp_wait {
 };
 
 /*
- * Counts of a QP's work, which `adverb top` reads at any time.  Written under
- * the progress lock with plain stores.
+ * Counts of a QP's work, which `adverb top` reads at any time.  Written with
+ * plain stores under the progress lock or, by initiator_post_apart, under the
+ * QP's post lock alone.
  */
 struct qp_stats {
 	/* The _packets members count packets, pieces of direct requests, or
@@ -104,8 +105,8 @@ struct qp {
 	uint8_t is_by_lid;   /* its packets are those of an InfiniBand link */
 	uint32_t device;     /* the index of the device that it belongs to */
 	uint32_t connection; /* how often the QP has entered RTR */
-	/* How often qp_modify_store has changed attr under the responder lock.
-	 * Peers copy attr again only when this number has changed. */
+	/* How often qp_modify_store was called.  Peers copy attr again only
+	 * when this number has changed. */
 	uint32_t attr_serial;
 	aoff send_cq, recv_cq; /* struct cq */
 	aoff srq;      /* struct srq that receives are taken from, or 0 */

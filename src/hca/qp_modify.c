@@ -44,8 +44,9 @@ static const struct edge rc_edges[] = {
 	 HCA_QP_MIN_RNR_TIMER | HCA_QP_PATH_MIG_STATE | HCA_QP_PORT},
 };
 
-/* iWARP ignores these attributes.  Programs that set, for example, a timer for
- * InfiniBand also set it for iWARP, and hardware iWARP adapters ignore it. */
+/* iWARP does not use these attributes; only their ranges are checked.  Programs
+ * that set, for example, a timer for InfiniBand also set it for iWARP, and
+ * hardware iWARP adapters ignore it. */
 #define IWARP_OPTIONAL                                                         \
 	((HCA_QP_CAP - 1) | HCA_QP_DEST_QPN | HCA_QP_RATE_LIMIT)
 
@@ -153,7 +154,7 @@ static int refuse_mask(const char **why, uint32_t bits, bool is_missing)
 	return refuse_modify(why, "attr_mask has a bit that does not exist");
 }
 
-/* The address vector of a connected QP (IBTA 11.2.2.1). */
+/* Checks the address vector of a connected QP (IBTA 11.2.2.1). */
 static int check_av(const struct qp *qp, const struct hca_ah *ah,
 		    const char **why)
 {

@@ -289,8 +289,8 @@ bool rq_done(struct hca *h, struct qp *qp, struct cqe *c)
 {
 	if (rq_is_behind(qp))
 		cq_collect(h, arena_at(&h->arena, qp->recv_cq), qp);
-	/* What rq_take looks at is input: a peer can make it find a receive
-	 * that was not posted. */
+	/* The words that rq_take reads are input: a peer can make rq_take find
+	 * a receive that was not posted. */
 	if (!qp->srq &&
 	    shared_own(&qp->rq.collected) == shared_load(&qp->rq.head))
 		return false;

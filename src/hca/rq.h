@@ -34,9 +34,10 @@ struct wqe *rq_held(struct hca *h, const struct qp *qp);
  * already, so c is unchanged. */
 bool rq_done(struct hca *h, struct qp *qp, struct cqe *c);
 /*
- * Repairs what a peer has left half done when it died in the responder lock:
- * afterwards the peer's receive completes exactly once, by its completion or by
- * the flush.  Does not wait.  False: a process that lives has the lock.
+ * For the owner: repairs what a peer has left half done when it died in the
+ * responder lock.  Afterwards the peer's receive completes exactly once, by its
+ * completion or by the flush.  Waits for no peer.  False: a process that lives
+ * has the lock.
  */
 bool rq_settle(struct hca *h, struct qp *qp);
 /* Takes the responder lock.  If a process has died in the lock, repairs what it
@@ -88,10 +89,10 @@ bool rq_is_full(const struct hca *h, const struct qp *qp);
 bool rq_is_behind(const struct qp *qp);
 /*
  * Has a peer left a completion that the owner can collect?  Each poll calls
- * this function, so it loads the cache line that peers write only for a QP with
- * a shared queue.  For a QP with its own queue it returns false, although
- * rq_is_behind returns true, while a peer is still writing the completion, or
- * if the peer died before the end.
+ * this function, so only for a QP with a shared queue does it load the cursor,
+ * whose cache line peers write with each request.  For a QP with its own queue
+ * it returns false, although rq_is_behind returns true, while a peer is still
+ * writing the completion, or if the peer died before the end.
  */
 bool rq_has_left(const struct hca *h, const struct qp *qp);
 /* For the owner: collects the oldest completion that was left, which must

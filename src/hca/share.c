@@ -72,7 +72,8 @@ static bool meets_range(const struct share *s, uint64_t va, uint64_t bytes)
 	       s->va < va + bytes;
 }
 
-/* Do two rows map a common address to the same byte of the same file? */
+/* Do two rows map a common address to the same byte of the same file, with the
+ * same is_written? */
 static bool agrees_with(const struct share *a, const struct share *b)
 {
 	return a->dev == b->dev && a->ino == b->ino &&

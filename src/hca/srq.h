@@ -37,7 +37,7 @@ struct srq_shared {
 	_Atomic uint32_t limit;
 };
 
-/* The words of an SRQ of this process that peers write. */
+/* Returns the words of an SRQ of this process that peers write. */
 static inline struct srq_shared *srq_shared(const struct srq *s)
 {
 	return (struct srq_shared *)((uintptr_t)s + s->peer_at);
