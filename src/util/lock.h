@@ -14,7 +14,8 @@
  * sched_yield, then sleeps for short times.  The lock of a dead process is
  * inherited: the function that takes the lock reports this, and the caller
  * repairs what the dead process may have left half done.  The lock of a stopped
- * process is not inherited: a waiter waits for that process.
+ * process is inherited only by alock_inherit: all other functions wait for that
+ * process, or fail.
  *
  * docs/ARCHITECTURE.md has the order in which locks may be taken.
  */
@@ -185,8 +186,9 @@ bool alock_try(struct alock *l, bool *inherited) TRY_ACQUIRE(true, l);
 void alock_give(struct alock *l) RELEASE(l);
 /* Returns whether `owner` is the name of another process that is dead. */
 bool alock_is_dead(alock_owner owner);
-/* Takes the lock from the owner `from`, which will never release it.  Returns
- * false if another process owns the lock by now, or none. */
+/* Takes the lock from the owner `from`, which accesses nothing under the lock
+ * any more, and releases the lock, if at all, by alock_leave.  Returns false if
+ * another process owns the lock by now, or none. */
 bool alock_inherit(struct alock *l, alock_owner from) TRY_ACQUIRE(true, l);
 /* Releases the lock, unless another process has inherited it meanwhile. */
 void alock_leave(struct alock *l) RELEASE(l);

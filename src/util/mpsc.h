@@ -34,10 +34,10 @@ static inline bool mpsc_seems_empty(const struct mpsc *s)
 
 /*
  * Pushes n, unless n is on the stack already.  The exchange orders the caller's
- * earlier stores before the store to `queued`; it pairs with the exchange in
- * mpsc_next, which says why.  The compare-and-swap orders the store to n->next
- * before the store to `top`, and pairs with the exchange in mpsc_take: without
- * this order the consumer could follow an old n->next.
+ * earlier stores before the store to `queued`, and pairs with the exchange in
+ * mpsc_next, whose comment says why.  The compare-and-swap orders the store to
+ * n->next before the store to `top`, and pairs with the exchange in mpsc_take:
+ * without this order the consumer could follow an old n->next.
  */
 static inline void mpsc_push(struct mpsc *s, struct mpsc_node *n)
 {

@@ -45,7 +45,7 @@ static bool is_trusted(const struct walk *w, uid_t owner)
 	return owner == geteuid() || owner == 0 || owner == w->system;
 }
 
-/* Whether the links of that user are followed. */
+/* Are the links of this user followed? */
 static bool may_link(const struct walk *w, uid_t owner)
 {
 	return w->may_follow && is_trusted(w, owner) &&
@@ -149,9 +149,9 @@ static int end_step(struct walk *w, int fd, const struct stat *s, bool is_file)
 	return 0;
 }
 
-/* Is the file fd, which is a link, one of those in /proc whose target the
- * kernel knows, although readlink(2) may tell no path to it: of a descriptor?
- */
+/* Is the link fd in /proc?  The kernel knows the target of such a link, for
+ * example of one in /proc/self/fd, although readlink(2) may give no path to the
+ * target. */
 static bool is_magic(int fd)
 {
 	struct statfs system;
@@ -197,7 +197,7 @@ static int follow_link(struct walk *w, int fd, const struct stat *s,
 		return -ELOOP;
 	if (asks_kernel)
 		return follow_magic(w, name);
-	w->name[0] = '\0'; /* the link's name; a target's follows */
+	w->name[0] = '\0'; /* go_along sets the name of the target */
 	to[n] = '\0';
 	return go_along(w, to, is_file);
 }
