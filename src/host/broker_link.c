@@ -35,7 +35,7 @@ struct question {
 	/* The broker is asked this question.  Its answer also serves the other
 	 * questions about the same process, which are not asked. */
 	bool is_asked;
-	bool is_owed; /* not sent yet: the socket to the broker was full */
+	bool is_owed; /* not sent yet: no broker, or no room in the socket */
 	bool is_over; /* the process has ended; see broker_link_reap_dead */
 };
 
@@ -191,8 +191,8 @@ static void put_question(struct question *q)
 						  q->host, q->scope);
 }
 
-/* Sends the questions that were not sent because the socket was full, until it
- * is full again. */
+/* Sends the questions that could not be sent before, until one cannot be sent
+ * now. */
 static void put_owed(void)
 {
 	for (uint32_t i = 0; i < questions; i++) {

@@ -5,7 +5,8 @@
  *
  * Lock: the progress lock, with two exceptions.  The host calls
  * broker_link_socket, broker_link_close and broker_link_tree while no other
- * thread uses this file.  The functions for the thread that waits need no lock.
+ * thread uses this file.  broker_link_class and the functions for the thread
+ * that waits need no lock.
  */
 #ifndef HOST_BROKER_LINK_H
 #define HOST_BROKER_LINK_H

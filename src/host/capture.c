@@ -77,9 +77,9 @@ static int open_found(int path_fd, const struct walk *w)
 }
 
 /*
- * The group of a user's own, or 0.  Where each user has a group of the user's
- * number, the umask is often 002, and folders can then be written by that
- * group.
+ * Returns this process's group if its number is the user's, else 0.  Where each
+ * user has a group of the user's number, the umask is often 002, and folders
+ * can then be written by that group.
  */
 static gid_t own_group(void)
 {

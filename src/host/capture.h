@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ADVERB_PCAP=FILE: writes every frame that is sent or received to a pcapng
- * file, with the Ethernet, IP and UDP headers that it has on a wire.  Frames
- * are written under the progress lock, although no other file is written under
- * that lock: a user who asks for a capture wants each frame rather than speed.
+ * ADVERB_PCAP=FILE: writes every frame that is sent or received by UDP to a
+ * pcapng file, with the Ethernet, IP and UDP headers that the frame has on a
+ * wire.  Frames are written under the progress lock, although no other file is
+ * written under that lock: a user who asks for a capture wants each frame
+ * rather than speed.
  *
  * Owner: this file; one capture for each process.  Lock: the progress lock,
  * except for capture_open and capture_close, which the host calls while no

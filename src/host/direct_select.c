@@ -4,12 +4,13 @@
 #include "host/local_peer.h"
 #include "util/bits.h"
 
-/* A connection goes by packets if the broker gives no answer at all for
- * SILENCE_NS, or does not answer about this connection for WAIT_NS. */
+/* A connection goes by packets if the broker gives no answer at all, or only
+ * CLIENT_ARENA_LATER, for SILENCE_NS, or does not answer about this connection
+ * for WAIT_NS. */
 #define SILENCE_NS 1000000000u
 #define WAIT_NS	   10000000000u
 #define LOOK_NS	   1000000 /* between two looks for answers or deaths */
-/* After more turns than this without a datagram, polls may skip progress. */
+/* After more turns than this that received nothing, polls may skip progress. */
 #define SILENT_TURNS 16
 /* Polls between looks at the socket.  A look takes about as long as a SEND of
  * few bytes to a peer, and delays a SEND that arrives meanwhile. */
@@ -127,7 +128,8 @@ void direct_select_rest(struct engine *e, uint64_t now_ns, uint64_t *wake_ns)
 	/* engine_asleep orders its store of is_asleep before the loads of
 	 * engine_has_notify, which so sees a bit that a peer set before that
 	 * store.  A peer that sets a bit later sees is_asleep, and kicks this
-	 * process. */
+	 * process.  Without this order the leader could sleep although a bit is
+	 * set. */
 	engine_asleep(e, true);
 	if (engine_has_notify(e))
 		*wake_ns = 0;

@@ -8,7 +8,8 @@
  * answer about the peer takes too long.
  *
  * Owner: struct progress.  Lock: the progress lock, except for
- * direct_select_may_skip and direct_select_is_quiet, which need none.
+ * direct_select_may_skip, direct_select_is_quiet and direct_select_rested,
+ * which need none.
  */
 #ifndef HOST_DIRECT_SELECT_H
 #define HOST_DIRECT_SELECT_H
@@ -19,7 +20,7 @@
 struct direct_select {
 	uint64_t look_ns;  /* when to look again for the broker's answers */
 	uint64_t heard_ns; /* when the broker last answered */
-	/* Turns of progress in a row without a datagram. */
+	/* Turns of progress in a row that received nothing. */
 	uint32_t silent_turns;
 	shared_flag is_quiet; /* all traffic goes through the arenas */
 };
@@ -38,7 +39,8 @@ void direct_select_part(struct engine *e);
 /* Wakes the local peers for which notify bits were set. */
 void direct_select_kick(struct engine *e);
 /* Called at the end of a turn of progress: releases local peers, and decides
- * whether all traffic goes through the arenas.  any: datagrams came. */
+ * whether all traffic goes through the arenas.  any: the turn received
+ * something: by the socket, by iWARP connections or by the link to a fabric. */
 void direct_select_turned(struct direct_select *w, struct engine *e, bool any,
 			  uint64_t now_ns);
 /* Returns when direct_select_look is due without an event; UINT64_MAX:

@@ -76,7 +76,7 @@ static struct {
 	int full_fd;	 /* the socket that was full last; -1: none yet */
 	uint32_t device; /* the index of the device in the engine */
 	uint32_t count;	 /* of ports */
-	uint32_t number; /* of the data ends, in their QPNs */
+	uint32_t number; /* the data ends' number, the high bits of QPNs */
 	/* The open question: it was sent, and the answer has not come. */
 	struct link_question question;
 	struct link_port ports[HCA_MAX_PORTS];

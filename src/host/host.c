@@ -157,7 +157,8 @@ static int open_link(struct engine *e, uint64_t patience)
 	return fabric_link_open(e, 0, (uint32_t)ms);
 }
 
-/* Shows what the fabric has said while the link was opened. */
+/* Gives the device layer the states of the ports that the fabric reported while
+ * the link was opened. */
 static void show_ports(struct host *h)
 {
 	progress_take(&h->progress);
@@ -268,8 +269,8 @@ static struct host *new_host(const struct host_sink *sink)
 		return NULL;
 	}
 	/* This process must notice the death of the broker even while the
-	 * program sleeps: the broker's successor needs its descriptors.  A
-	 * host of a fabric must notice changes of its ports. */
+	 * program sleeps: the broker's successor needs the descriptors of this
+	 * process.  A host of a fabric must notice changes of its ports. */
 	if (broker_link_fd() >= 0 || fabric_link_is_open())
 		progress_thread_start(&h->progress);
 	return h;

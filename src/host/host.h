@@ -159,9 +159,9 @@ struct host_stream {
  * Gives a connection to the QP `qpn` of an iWARP device, and moves the QP to
  * RTS.  0: the host owns s->fd.  -errno with a sentence in *why: the caller
  * keeps s->fd.  -ENOENT: there is no such QP; -EINVAL: the QP's device is not
- * an iWARP device; -EISCONN: the QP is not in INIT or RTR, for example because
- * it already had a connection; another -errno: memory, descriptors or threads
- * have run out.
+ * an iWARP device, or *s->config is out of range; -EISCONN: the QP is not in
+ * INIT or RTR, for example because it already had a connection; another -errno:
+ * memory, descriptors or threads have run out.
  */
 int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,
 		     const char **why);
@@ -227,7 +227,8 @@ void host_armed(struct host *h);
 void host_awaits(struct host *h);
 /* The condition for which a thread of the program sleeps. */
 struct host_sleep {
-	bool (*is_over)(void *arg); /* asked after each wake-up */
+	/* Called before each wait, with and without the progress lock. */
+	bool (*is_over)(void *arg);
 	void *arg;
 };
 

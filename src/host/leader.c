@@ -342,8 +342,8 @@ static void stop_leading(void *progress) NO_LOCK_ANALYSIS
 	bool others;
 
 	leader_state.waitset.mask = NULL;
-	/* If its wait was cancelled, look_and_wait has not called
-	 * progress_rested. */
+	/* If this thread was cancelled in its wait, look_and_wait has not
+	 * called progress_rested. */
 	progress_rested(progress);
 	shared_store(&program_leads, 0);
 	count_down(&sleepers);

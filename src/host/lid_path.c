@@ -105,6 +105,6 @@ void lid_path_say_inactive(const struct device *dev, uint32_t number)
 		"device %s: port %u is in the state %s and not Active, so no "
 		"packet of its queue pairs arrives; connect the port to a "
 		"switch in the file of the fabric (adverb fabric --show), and "
-		"run a subnet manager (opensm) on a host of it",
+		"run a subnet manager (opensm) on a host of the fabric",
 		dev->name, number, states[port.subnet.state]);
 }

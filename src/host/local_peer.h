@@ -53,8 +53,8 @@ struct local_peer {
 };
 
 enum local_peer_is {
-	/* The broker has not answered yet: the caller calls local_peer_get
-	 * again once local_peer_has_news has returned true. */
+	/* Not known yet: the caller calls local_peer_get again later, and at
+	 * once if local_peer_has_news returns true. */
 	LOCAL_PEER_ASKED,
 	LOCAL_PEER_HERE,  /* the peer's arena is mapped */
 	LOCAL_PEER_NEVER, /* the peer can be reached only by packets */
@@ -118,7 +118,8 @@ void local_peer_answered(const struct client_news *news);
 void local_peer_is_back(void);
 /* Is an answer of the broker outstanding? */
 bool local_peer_is_asking(void);
-/* Has the broker answered since the last call of this function? */
+/* Has the broker answered since the last call of this function?
+ * CLIENT_ARENA_LATER does not count as an answer. */
 bool local_peer_has_news(void);
 /* Called when no request waits any more for the answer about the process that
  * has the QPN.  The answer may still come. */

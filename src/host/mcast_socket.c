@@ -119,9 +119,9 @@ static int listen_on(struct progress *l, const struct device *dev,
 	return err;
 }
 
-/* Joins a group at the port of a QP by LID.  The process counts as one queue
- * pair there, but each call asks the fabric again if it has refused the group.
- * Returns 0 or -errno. */
+/* Joins a group at the port of a QP by LID.  All queue pairs of the process are
+ * one use of the group there (fabric_link_attach), but each call asks the
+ * fabric again if the fabric has refused the group.  Returns 0 or -errno. */
 static int listen_by_lid(struct progress *l, const struct ibt_qp *q,
 			 struct progress_group *g, const char **why)
 {

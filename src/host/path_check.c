@@ -6,7 +6,8 @@
 int path_check_gid(const struct device *dev, uint32_t number, uint32_t index,
 		   struct device_gid *gid, const char **why)
 {
-	*why = "the port's GID table has no entry at sgid_index";
+	*why = "the port's GID table has no entry at sgid_index; ibv_devinfo "
+	       "-v lists the entries";
 	return device_gid(dev, number, index, gid) ? 0 : -EINVAL;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What paths over UDP (path.h) and paths by LID (lid_path.h) ask of a port of
- * the device.  Stateless.
+ * Checks of GIDs and MTUs against a port of the device, for paths over UDP
+ * (path.h) and paths by LID (lid_path.h).  Stateless.
  */
 #ifndef HOST_PATH_CHECK_H
 #define HOST_PATH_CHECK_H

@@ -12,7 +12,7 @@
 #define POSTING_NS   20000u /* between looks of a thread that posts a stream */
 #define IN_VAIN_MAX  3	    /* POSTING_NS doubles at most so often */
 #define SLOWNESS_MAX 64
-#define MIND_AFTER   8	      /* unacknowledged posts until the thread looks */
+#define MIND_AFTER   8	      /* UC and UD posts until the thread looks */
 #define MIND_FOR_NS  1000000u /* how long after the last such post it looks */
 #define COMPUTED_NS  1000000u /* in a longer yield other threads computed */
 

@@ -63,8 +63,8 @@ struct poll_looks {
 	uint32_t in_vain;     /* looks in a row in vain, counted up to 3 */
 	bool is_fixed;	      /* poll_policy_fix was called */
 	uint32_t polls;	      /* counts polls, for poll_policy_is_full_turn */
-	/* Counts looks that found something: at the socket, at streams, or at
-	 * the link to a fabric. */
+	/* Counts looks that found something: at the socket, at iWARP
+	 * connections, or at the link to a fabric. */
 	shared_u32 news;
 };
 
@@ -139,8 +139,8 @@ bool poll_policy_may_look(const struct poll_policy *p, bool is_behind,
  */
 void poll_policy_looked(struct poll_policy *p, size_t bytes, bool is_dry,
 			uint64_t now_ns, uint64_t served_ns);
-/* Called when bytes came over a stream of an iWARP device, or anything over the
- * link to a fabric. */
+/* Called when bytes came over a connection of an iWARP device, or anything over
+ * the link to a fabric. */
 void poll_policy_news(struct poll_policy *p);
 /* Called when the backoff forbade a look: nobody knows then whether the socket
  * is empty. */
@@ -176,8 +176,8 @@ void poll_policy_scattered(struct poll_policy *p);
 /* Called when a request of a UC or UD QP was posted, which nothing will
  * acknowledge. */
 void poll_policy_unanswered(struct poll_policy *p, uint64_t now_ns);
-/* Should the thread begin to look at posts that wait, because many
- * unacknowledged requests were posted?  False if it looks already. */
+/* Should the thread begin to look at posts that wait, because many requests of
+ * UC and UD QPs were posted?  False if the thread looks already. */
 bool poll_policy_wants_service(const struct poll_policy *p);
 /* Called when the thread is about to sleep: returns when it has to look at
  * posts that wait; UINT64_MAX: it need not look. */

@@ -82,8 +82,8 @@ static bool shares_time(void)
 }
 
 /*
- * Is the poster ahead of its peer?  Then small requests are sent together: at
- * the next poll, when the peer answers, or when many have gathered.  Requests
+ * Is q ahead of its peer?  Then small requests are sent together: at the next
+ * poll, when the peer answers, or when many have gathered.  Requests
  * that nothing acknowledges are gathered only while the progress thread looks
  * for them each POLL_POLICY_SERVE_NS.
  */

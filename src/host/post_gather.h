@@ -8,8 +8,8 @@
  * A request waits only if the program has posted a stream, which is many
  * requests between two polls, several times in a row.  Such a program polls
  * again soon, and its poll executes the requests that wait.  If the program
- * stops polling, the progress thread executes them within POST_GATHER_MIND_NS,
- * and the program's next requests do not wait for a while.
+ * stops polling, the progress thread executes them within twice
+ * POST_GATHER_MIND_NS, and the program's next requests do not wait for a while.
  *
  *	a post                               post_gather_posted, then _waits
  *	a thread of the program executes     post_gather_done

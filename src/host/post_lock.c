@@ -87,7 +87,7 @@ bool post_lock_take_soon(struct post_lock *l) NO_LOCK_ANALYSIS
 	}
 	/* The holder of the progress lock may have claimed this lock and wait
 	 * for this thread's core.  If both threads have the same real-time
-	 * priority, only this call lets it run. */
+	 * priority, only this call lets that holder run. */
 	sched_yield();
 	return lock_try(&l->lock);
 }

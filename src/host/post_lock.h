@@ -10,9 +10,9 @@
  *	lock_give                  post_lock_give_all
  *
  * The holder of the progress lock takes all post locks before it calls the
- * engine for a queue pair.  For each lock it waits for at most one request of
- * another thread.  A thread that has only a post lock takes no other lock of
- * struct progress.
+ * engine for a queue pair.  For each lock it waits until another thread's calls
+ * of engine_post_apart, at most two, have returned.  A thread that has only a
+ * post lock takes no other lock of struct progress.
  */
 #ifndef HOST_POST_LOCK_H
 #define HOST_POST_LOCK_H
@@ -94,9 +94,9 @@ void post_lock_add(struct post_locks *p, uint32_t number);
  *
  * A thread that posts waits for the lock and does not push a doorbell at once,
  * because the holder would then execute the requests of that thread for as long
- * as the thread posts.  If is_claimed is set, the function leaves the lock to
- * the claiming thread only for the time of its wait, because that thread may
- * have no core to run on.
+ * as the thread posts.  While is_claimed is set, the function leaves the lock
+ * to the claiming thread, but tries the lock once more at the end of the wait,
+ * because the claiming thread may have no core to run on.
  */
 bool post_lock_take_soon(struct post_lock *l) TRY_ACQUIRE(true, &l->lock);
 /* From here on the requests of q wait; q NULL: no requests wait. */

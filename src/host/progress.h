@@ -188,8 +188,8 @@ struct progress_rest {
 };
 
 /* Makes progress, and plans the wait of the caller, which is the leader.
- * False: the lock is not free, and nothing was done.  True: the caller calls
- * progress_rested after its wait, or instead of it. */
+ * False: the lock is not free, and nothing was done.  True: unless r->is_over
+ * is set, the caller calls progress_rested after its wait, or instead of it. */
 bool progress_rest(struct progress *p, struct progress_rest *r);
 /* Called by the leader once it does not wait any more. */
 void progress_rested(struct progress *p);
@@ -207,12 +207,12 @@ void progress_join(struct progress *p) REQUIRES(&p->lock);
  * so that `doorbells` does not name it any more. */
 void progress_serve_doorbells(struct progress *p) REQUIRES(&p->lock);
 /* Serves all doorbells, and sends all responses, also ACKs that are held back.
- * Called before a QP or the process ends: a peer would take a held ACK for
- * lost. */
+ * Called before a QP is modified and before a QP or the process ends: a peer
+ * would take a held ACK for lost. */
 void progress_flush(struct progress *p) REQUIRES(&p->lock);
-/* Receives all datagrams that have arrived, and then does the work of
- * progress_flush.  Called before a QP ends, because a hardware adapter would
- * have answered these datagrams by now. */
+/* Receives all packets that have arrived, and then does the work of
+ * progress_flush.  Called before a QP is destroyed or modified to RESET or ERR,
+ * because a hardware adapter would have answered these packets by now. */
 void progress_catch_up(struct progress *p) REQUIRES(&p->lock);
 /* Called when the process ends: does the work of progress_catch_up, drains the
  * streams and publishes the counters.  Does nothing if the lock and the post

@@ -138,8 +138,8 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
-/* Returns a descriptor of the eventfd by which local peers wake this
- * process. */
+/* Returns a new descriptor of the eventfd by which local peers wake this
+ * process, or of a new eventfd if there can be no local peers; -1 and errno. */
 static int make_wake(void)
 {
 	if (local_peer_kick_fd() >= 0)

@@ -11,8 +11,8 @@
 
 #include "host/progress.h"
 
-/* Starts the thread, unless it runs already.  Called under the ctx lock.
- * Returns 0 or -errno. */
+/* Starts the thread, unless it runs already.  Called under the ctx lock, or by
+ * the host_get that makes the host.  Returns 0 or -errno. */
 int progress_thread_start(struct progress *l);
 /* Stops the thread.  True: the thread has ended, or there was none.  False: the
  * program has closed the descriptor that would wake the thread.  The thread may

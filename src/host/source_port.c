@@ -12,7 +12,8 @@
 #define WAITING 64 /* questions that the broker has yet to answer */
 #define KNOWN	64 /* answers that are kept for a time without a broker */
 
-/* A port that the process with this class has, as the broker has said. */
+/* A port that, by the broker's answer, the user of the process with this class
+ * owns. */
 struct known {
 	uint32_t class; /* 0: none */
 	struct inaddr from;
@@ -48,8 +49,8 @@ static void keep_question(const struct engine_source *s)
 		known[next_known++ % KNOWN] = k;
 }
 
-/* Asks the broker, which knows the users of both processes.  Without a broker
- * uses an earlier answer, if there is one. */
+/* Asks the broker, which knows the users of both processes.  If the broker
+ * cannot be asked now, uses an earlier answer, if there is one. */
 static void ask_broker(struct engine *e, const struct engine_source *s,
 		       uid_t user, uint64_t now_ns)
 {

@@ -93,9 +93,9 @@ static void say_no_capture(void)
 	if (capture_is_open())
 		log_say(LOG_CAPTURE_STREAM, 0,
 			"ADVERB_PCAP does not capture connections of iWARP "
-			"devices, because the kernel sends their TCP segments; "
-			"capture them with tcpdump or tshark, which need "
-			"CAP_NET_RAW");
+			"devices, because it captures only RoCE packets; "
+			"capture these connections with tcpdump or tshark, "
+			"which need CAP_NET_RAW");
 }
 
 int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,

@@ -14,11 +14,12 @@ struct progress;
 struct waitset {
 	int fd;		  /* an epoll descriptor, or -1 */
 	uint32_t version; /* version_of (waitset.c) when fd was made */
-	/* epoll cannot be used, so poll is used: the kernel, the C library or a
-	 * sandbox has no epoll_pwait2, or descriptors have run out. */
+	/* epoll cannot be used, so poll is used: the kernel, the C library, a
+	 * sandbox or valgrind has no epoll_pwait2, or descriptors have run
+	 * out. */
 	bool is_refused;
-	/* An event of another descriptor than the socket ended the last wait.
-	 * So the socket is known to be empty. */
+	/* The last wait ended with events of other descriptors and without one
+	 * of the socket.  So the socket is known to be empty. */
 	bool is_deaf;
 	bool has_timed_out; /* the last wait ended without an event */
 	/* The signal mask during a wait; NULL: the thread's own. */
@@ -30,9 +31,10 @@ void waitset_open(struct waitset *in, struct progress *l);
 /* Closes the epoll set, if it is open. */
 void waitset_close(struct waitset *in);
 /*
- * Waits until the socket has one of socket_events (POLLIN, POLLOUT or 0), or
- * until the broker, the eventfd, a stream or, with POLLIN, the link to a fabric
- * has something to read, and at most until the time `until` (monotonic_ns;
+ * Waits until the broker, the eventfd or a stream has something to read.  If
+ * socket_events has POLLIN, the receive socket and the link to a fabric also
+ * end the wait.  If it has POLLOUT, room in the socket progress_wake.awaited_fd
+ * ends the wait.  Waits at most until the time `until` (monotonic_ns;
  * UINT64_MAX: without end).  Sets is_deaf and has_timed_out.  Returns 0, also
  * if the wait failed, or -EINTR.
  */
@@ -40,8 +42,8 @@ int waitset_wait(struct waitset *in, struct progress *l, uint64_t until,
 		 short socket_events);
 /*
  * Waits until the broker or the eventfd has something to read, and at most
- * until the time `until` (monotonic_ns; UINT64_MAX: without end).  What comes
- * over the wire does not end the wait: a thread that polls receives that.
+ * until the time `until` (monotonic_ns; UINT64_MAX: without end).  Packets, and
+ * bytes of streams, do not end the wait: a thread that polls receives them.
  * Sets has_timed_out, and is_deaf to false.  Returns 0, also if the wait
  * failed, or -EINTR.
  */

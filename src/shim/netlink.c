@@ -10,7 +10,8 @@
  * the shim connects the socket to itself and drops what has arrived.  If two
  * threads of a program send its first two requests at the same time, the shim
  * may also drop one of the answers.  A request that a program sends by write(2)
- * is not answered, but comes back to the program as it is.
+ * is not answered: write fails with ECONNREFUSED or, once the shim has
+ * connected the socket, the program receives its own request.
  *
  * Other sockets of the program are not changed.  As long as the program has
  * opened no socket of NETLINK_RDMA, each send costs one more load.  Takes no

@@ -191,7 +191,8 @@ static void put_port(struct nldev_answer *a, const struct device *d,
 	put_text(a, RDMA_NLDEV_ATTR_NDEV_NAME, d->netdev);
 }
 
-/* port: of a request for ports. */
+/* Puts the message about a device or, if ports are requested, about the port
+ * with the number `port`. */
 static void put_one(struct nldev_answer *a, const struct nlmsghdr *request,
 		    const struct device *d, uint32_t port, uint16_t flags)
 {

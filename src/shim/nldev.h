@@ -3,7 +3,9 @@
  * nldev: the answers that the kernel would give to requests of NETLINK_RDMA
  * about devices and links (linux/rdma_netlink.h, RDMA_NL_NLDEV), such as those
  * of `rdma link`.  The answer to any other request is an NLMSG_ERROR with
- * EOPNOTSUPP.
+ * EOPNOTSUPP.  As in the kernel, a message that is no request (no
+ * NLM_F_REQUEST, or a control message) is only acknowledged, if it has
+ * NLM_F_ACK.
  *
  * Pure: makes messages from a request and the devices.  The request comes from
  * the program, and is checked like all input.
