@@ -166,8 +166,8 @@ static void end_link(struct engine *engine, int err, uint64_t now_ns)
 		return; /* progress_has_files prints a message */
 	log_say(LOG_FABRIC_ENDED, 0,
 		"the link to the fabric at %s (ADVERB_FABRIC) has ended: %s; "
-		"the InfiniBand device of this process, host \"%s\" of the "
-		"fabric, has failed, and its queue pairs are in the state ERR; "
+		"the InfiniBand device of this process (ADVERB_FABRIC_HOST=%s) "
+		"has failed, and its queue pairs are in the state ERR; "
 		"start a fabric by adverb fabric FILE, and then this program "
 		"again",
 		at.path, reason_of(err), at.host);
@@ -252,7 +252,8 @@ static void say_refused(uint32_t port, const uint8_t gid[16], int err)
 	inet_ntop(AF_INET6, gid, group, sizeof(group));
 	log_say(LOG_FABRIC_GROUP, bytes_get64(gid + 8) ^ (uint64_t)port << 48,
 		"the fabric at %s (ADVERB_FABRIC) refuses to let port %u of "
-		"host \"%s\" join the multicast group %s: %s; the queue pairs "
+		"this process's host (ADVERB_FABRIC_HOST=%s) join the "
+		"multicast group %s: %s; the queue pairs "
 		"that are attached to the group there receive none of its "
 		"packets; detach queue pairs from other groups, and then "
 		"attach one to this group again",
@@ -585,7 +586,7 @@ static int attach_port(struct engine *engine, uint32_t number)
 }
 
 /* Takes the host, and asks how many ports it has.  Without ADVERB_FABRIC_HOST
- * the process is on the first host of the file, which need not be taken.
+ * the process is on the first node of the file, which need not be taken.
  * Returns 0 or -errno. */
 static int take_host(void)
 {

@@ -108,8 +108,8 @@ static struct engine_without read_without(void)
 	};
 }
 
-/* Tells the broker the interface and kind of each device, since each process
- * numbers its devices by itself. */
+/* Stores the interface and kind of each device, which engine_publish shows to
+ * the broker, since each process numbers its devices by itself. */
 static void name_links(struct hca *hca)
 {
 	const struct device *devices;
@@ -637,7 +637,9 @@ void host_quiesce(struct host *h) NO_LOCK_ANALYSIS
 }
 
 /* Wakes the progress thread if a thread that collected completions has set a
- * notify bit for it: peers wake it only for bits that they set themselves. */
+ * notify bit for it: peers wake it only for bits that they set themselves.  The
+ * fence of notify_post orders the store of the bit before the load of
+ * is_asleep; engine_asleep says what breaks without it. */
 static void wake_for_notify(struct host *h)
 {
 	if (notify_pending(&h->hca) && shared_load(&h->hca.shared->is_asleep))

@@ -53,8 +53,8 @@ bool host_is_ours(const struct host *h);
 /* Returns the adapter of h, which h owns. */
 struct hca *host_hca(struct host *h);
 /* Takes the ctx lock, under which objects are created and destroyed.  Only the
- * locks of verbs/object.h that it names before this one are further out.  The
- * thread cannot be cancelled until host_unlock. */
+ * locks that verbs/object.h names before this one are further out.  The thread
+ * cannot be cancelled until host_unlock. */
 void host_lock(struct host *h);
 /* Releases the ctx lock. */
 void host_unlock(struct host *h);

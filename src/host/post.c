@@ -231,6 +231,8 @@ static bool is_done_apart(struct progress *p, struct ibt_qp *q) NO_LOCK_ANALYSIS
 	lock_give(&l->lock);
 	if (!are_others_done)
 		progress_serve(p);
+	/* plan_rest loads is_wanted and stores is_resting under all post locks.
+	 * So it has seen is_wanted, or this thread sees is_resting. */
 	if (wakes && shared_load(&p->wake.is_resting))
 		progress_wake(p);
 	if (notes)
