@@ -55,8 +55,8 @@ static void publish_fd(void)
 	shared_store(&seen_fd,
 		     has_broker ? (uint32_t)(client_fd(&broker) + 1) : 0);
 	/* Stored after seen_fd: a thread that loads the new number then loads
-	 * the new descriptor.  In the other order it could note the new number
-	 * with the old descriptor, and wait on the old one from then on. */
+	 * the new descriptor.  In the other order the thread could note the new
+	 * number with the old descriptor, and then wait on the old one. */
 	shared_store(&changes, shared_own(&changes) + 1);
 }
 

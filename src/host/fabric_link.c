@@ -95,8 +95,8 @@ static void publish_fd(int fd)
 {
 	shared_store(&seen_fd, (uint32_t)(fd + 1));
 	/* Stored after seen_fd: a thread that loads the new number then loads
-	 * the new descriptor.  In the other order it could note the new number
-	 * with the old descriptor, and wait on the old one from then on. */
+	 * the new descriptor.  In the other order the thread could note the new
+	 * number with the old descriptor, and then wait on the old one. */
 	shared_store(&changes, shared_own(&changes) + 1);
 }
 
@@ -438,8 +438,8 @@ static int socket_of(const struct engine_frame *f)
 /*
  * Sends n packets by one socket.  Returns how many were sent; 0: the socket is
  * full.  A packet that cannot be sent counts as sent: without memory in the
- * kernel it is lost, as on a wire, and fabric_link_turn finds out if the fabric
- * has closed the socket.
+ * kernel the packet is lost, as on a wire, and fabric_link_turn finds out if
+ * the fabric has closed the socket.
  */
 static size_t send_some(int fd, struct mmsghdr *heads, size_t n)
 {

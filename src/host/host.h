@@ -120,10 +120,10 @@ struct host_stream {
 	int fd; /* O_NONBLOCK and O_CLOEXEC */
 	/* The result of the start-up.  host_stream_open copies it. */
 	const struct stream_config *config;
-	/* Of an association: the peer's address, IPv4 as ::ffff:a.b.c.d, for
-	 * messages to the user. */
+	/* Read only for an association: the peer's address, IPv4 as
+	 * ::ffff:a.b.c.d, for messages to the user. */
 	uint8_t peer[16];
-	/* Of an association: messages that the peer sent after its reply and
+	/* For an association: messages that the peer sent after its reply and
 	 * that overtook the reply, in the form of `early` in struct startup
 	 * (iwarp/startup.h).  host_stream_open reads them before it returns. */
 	const uint8_t *early;

@@ -114,7 +114,7 @@ static int wait_by_epoll(struct waitset *in, struct progress *l, uint64_t until)
 	}
 	if (n < 0 && errno == EINTR)
 		return -EINTR;
-	in->is_refused |= n < 0; /* the kernel or a sandbox refuses it */
+	in->is_refused |= n < 0; /* refused by the kernel or a sandbox */
 	return 0;
 }
 

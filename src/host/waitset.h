@@ -33,7 +33,7 @@ void waitset_close(struct waitset *in);
 /*
  * Waits until the broker, the eventfd or a stream has something to read.  If
  * socket_events has POLLIN, the receive socket and the link to a fabric also
- * end the wait.  If it has POLLOUT, room in the socket progress_wake.awaited_fd
+ * end the wait.  With POLLOUT, room in the socket progress_wake.awaited_fd
  * ends the wait.  Waits at most until the time `until` (monotonic_ns;
  * UINT64_MAX: without end).  Sets is_deaf and has_timed_out.  Returns 0, also
  * if the wait failed, or -EINTR.

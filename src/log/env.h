@@ -61,8 +61,8 @@ bool env_has_mpa(enum env_mpa word);
  * neither empty nor 0. */
 bool env_is_on(const char *name);
 
-/* What carries the connections of iWARP devices, by the value of ADVERB_SCTP.
- */
+/* How the connections of iWARP devices are carried, by the value of
+ * ADVERB_SCTP. */
 enum env_sctp {
 	ENV_SCTP_OFF,	/* unset, empty or "0": TCP */
 	ENV_SCTP_UDP,	/* "udp" or the number of a UDP port: SCTP over UDP */
