@@ -14,7 +14,7 @@
 #define BEFORE_HIDDEN 4
 #define HIDDEN_BYTES  4
 
-/* x^(8 * 24): there are 24 bytes from the hidden bytes to the BTH. */
+/* x^(8 * 24): there are 24 bytes from the first hidden byte to the BTH. */
 #define HIDDEN_FACTOR 0x32b39da3
 
 /* Entry [id] is the change of the register before the BTH if the id is `id`

@@ -72,7 +72,7 @@ bool rocev2_open(struct rocev2_memo *memo, const struct inaddr *from,
 		 uint16_t *id);
 
 /*
- * How the functions below decide which ids are plausible.  A UDP checksum would
+ * The functions below decide which ids are plausible.  A UDP checksum would
  * reveal most damage, but hardware and the kernel's rxe send none, and a socket
  * does not report whether a datagram had one.  These senders number their
  * packets: the IPv4 id grows by one from packet to packet.
@@ -92,7 +92,7 @@ bool rocev2_open(struct rocev2_memo *memo, const struct inaddr *from,
  */
 #define ROCEV2_SENDERS 64 /* the senders that a receiver remembers */
 
-/* What a receiver knows of a sender. */
+/* A receiver's notes about one sender. */
 struct rocev2_sender {
 	uint8_t ip[16];
 	uint64_t seen_ns; /* the time of the last accepted id */

@@ -144,8 +144,8 @@ size_t cmmsg_private_bytes(enum cmmsg_kind kind);
 /*
  * Reads a MAD of len bytes into *m.  Returns false if len < MAD_BYTES, if the
  * MAD is not a Send of this class and class version with an attribute of enum
- * cmmsg_kind, or if info_bytes exceeds CMMSG_INFO_MAX.  Of the fields of a LAP
- * only local_id and remote_id are read.
+ * cmmsg_kind, or if info_bytes exceeds CMMSG_INFO_MAX.  In a LAP only the
+ * fields local_id and remote_id are read.
  */
 bool cmmsg_parse(const uint8_t *mad, size_t len, struct cmmsg *m);
 /* Writes MAD_BYTES at mad.  m->kind must not be CMMSG_LAP: adverb sends no LAP.

@@ -67,12 +67,12 @@ struct immdt {
 	uint32_t imm_be;
 };
 
-/* What a SEND with Invalidate invalidates. */
+/* The key that a SEND with Invalidate invalidates. */
 struct ieth {
 	uint32_t rkey;
 };
 
-/* Which memory a FLUSH flushes, and which kind of visibility its data gets. */
+/* The memory that a FLUSH flushes, and the visibility that the data gets. */
 struct feth {
 	/* Bits: EXT_FETH_GLOBAL_VISIBILITY, EXT_FETH_PERSISTENCE. */
 	uint8_t placement;

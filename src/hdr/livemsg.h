@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A broker asks the broker of another host whether the process that has a QPN
- * lives, and gets an answer.  Both messages go from QP1 to QP1 as MADs of a
+ * exists, and gets an answer.  Both messages go from QP1 to QP1 as MADs of a
  * vendor class (IBTA Vol 1, 16.5): the question has the method Get, the answer
  * GetResp.  Offsets are in bytes from the start of the MAD, whose header is in
  * hdr/mad.h:
@@ -27,9 +27,9 @@
 
 enum livemsg_state {
 	LIVEMSG_UNKNOWN, /* the broker does not know the QPN */
-	LIVEMSG_ALIVE,	 /* the process lives */
+	LIVEMSG_ALIVE,	 /* the process exists */
 	LIVEMSG_GONE,	 /* the process has ended */
-	LIVEMSG_CLOSED,	 /* the process lives, and drops packets to the QPN */
+	LIVEMSG_CLOSED,	 /* the process exists, and drops packets to the QPN */
 };
 
 struct livemsg {

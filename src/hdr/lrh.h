@@ -27,7 +27,7 @@
 #define LRH_BYTES	8
 #define LRH_VCRC_BYTES	2
 #define LRH_WORDS_MAX	2047 /* of PktLen */
-#define LRH_VL_MGMT	15   /* the lane that only SMPs use */
+#define LRH_VL_MGMT	15   /* the VL that only SMPs use */
 #define LRH_NEXT_LOCAL	2    /* LNH: a BTH follows */
 #define LRH_NEXT_GLOBAL 3    /* LNH: a GRH follows, then a BTH */
 /* Bytes of an LRH and a GRH together. */

@@ -162,8 +162,8 @@ const struct opcode_info *opcode_info(uint8_t opcode);
 /*
  * Returns the opcode of one packet of a SEND, WRITE or READ response.  `tail`
  * is the extension header at the end of the message: 0 for none,
- * OPCODE_EXT_IMMDT, or for a SEND OPCODE_EXT_IETH; first and middle packets
- * ignore `tail`.
+ * OPCODE_EXT_IMMDT, or for a SEND OPCODE_EXT_IETH; ignored for first and middle
+ * packets.
  */
 uint8_t opcode_of(enum opcode_service service, enum opcode_kind kind,
 		  enum opcode_position position, enum opcode_ext tail);

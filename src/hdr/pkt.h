@@ -44,7 +44,7 @@ struct pkt {
 };
 
 /*
- * Reads the len bytes at p between the UDP header (or GRH) and the ICRC.
+ * Reads the len bytes at p between the UDP header (or LRH or GRH) and the ICRC.
  * Returns true if the transport header version is 0, the opcode has a row,
  * `len` is a multiple of 4 and at least the length of the opcode's headers, the
  * padding is not longer than the bytes after the headers, and these bytes are

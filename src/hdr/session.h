@@ -30,7 +30,7 @@
 #define SESSION_SEGMENT 16u /* PPID: a DDP segment */
 #define SESSION_CONTROL 17u /* PPID: stream session control */
 
-/* Each side takes DDP segments of up to this many bytes (RFC 5043 9). */
+/* Each side must take DDP segments of up to this many bytes (RFC 5043 9). */
 #define SESSION_SEGMENT_MIN   516
 #define SESSION_HEAD	      6 /* bytes of PPID and DDP-SSN */
 #define SESSION_CONTROL_BYTES 8 /* PPID, DDP-SSN, function code */
