@@ -74,7 +74,7 @@ static bool ask_kernel(const struct question *q, struct answer *a)
 	return n >= (ssize_t)NLMSG_LENGTH(sizeof(a->route));
 }
 
-/* Returns whether the kernel lists the IPv6 address as one of any interface. */
+/* Returns whether the kernel lists the IPv6 address for some interface. */
 static bool is_listed(const uint8_t ip[16])
 {
 	FILE *f = fopen("/proc/net/if_inet6", "re");

@@ -153,8 +153,8 @@ static void take_event(const struct epoll_event *e)
 		c->has_bytes |= (e->events & ~(uint32_t)EPOLLOUT) != 0;
 		if (e->events & EPOLLOUT)
 			c->is_full = false;
-		/* the owner has closed its descriptor before the connection was
-		 * open */
+		/* the owner has closed the descriptor of a listener, or of a
+		 * connection that is not open yet */
 		if (c->state < SCTP_CONN_OPEN &&
 		    e->events & (EPOLLHUP | EPOLLRDHUP))
 			sctp_conn_free(c);

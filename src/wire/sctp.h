@@ -21,11 +21,12 @@
  * indication of DDP.  A peer that announces another indication gets no
  * connection (RFC 5043 11.1).  If the owner shuts down or closes its
  * descriptor, the association ends as soon as the peer has acknowledged all
- * messages.
+ * messages, or ten seconds after libusrsctp has taken the last one.
  *
  * A service has one port number, for SCTP and for UDP.  So processes of one
  * host share no socket.  If `udp_port` of the options is set, all services have
- * this UDP port instead.  The kernel chooses a client's UDP port.
+ * this UDP port instead.  A client may leave the choice of its port to
+ * sctp_bind; the kernel then chooses the client's UDP port.
  *
  * A child of fork has none of its parent's associations.  wire/sctp.c has one
  * lock, which the functions take themselves.  Only sctp_drain waits for peers.
@@ -98,9 +99,12 @@ int sctp_unlisten(int listener);
 int sctp_accept(int listener, struct sctp_news *news);
 /*
  * Starts an association with the service at `to`, from `fd`, which sctp_bind
- * returned for the address `from`.  Takes ownership of fd even on failure.
- * Returns the connection's descriptor, or -errno.  The first message of the
- * descriptor, a struct sctp_news, says whether the association was made.
+ * returned for the address `from`.  The IP address in `from` must be one of
+ * this host, not the unspecified address, because the peer's packets are
+ * matched with the association by the address to which they came.  Takes
+ * ownership of fd even on failure.  Returns the connection's descriptor, or
+ * -errno.  The first message of the descriptor, a struct sctp_news, says
+ * whether the association was made.
  */
 int sctp_connect(int fd, const struct sockaddr_in6 *from,
 		 const struct sockaddr_in6 *to);

@@ -18,7 +18,7 @@
 #define ADAPTATION 1  /* the indication of DDP, RFC 5043 5.1 */
 #define SPACE	   (256 << 10)	  /* bytes of each buffer of an association */
 #define CLOSE_NS   10000000000ull /* how long SHUTDOWN may take */
-#define BEGIN_NS   10000000000ull /* how long the peer's indication may take */
+#define BEGIN_NS   10000000000ull /* how long a caller's indication may take */
 #define HALVES_MAX 128 /* associations of a listener that lack indications */
 #define CHECK_NS   1000000ull /* how long sctp_conn_is_ours trusts a check */
 
@@ -169,7 +169,7 @@ struct sctp_conn *sctp_conn_new(enum sctp_conn_state state)
 	return c;
 }
 
-/* Sends ABORT, unless the association has ended. */
+/* Closes the socket.  Sends ABORT, unless the association has ended. */
 static void abort_so(struct socket *so)
 {
 	struct linger now = {.l_onoff = 1, .l_linger = 0};

@@ -35,7 +35,8 @@ struct sctp_socket {
 /* From where and to where the packets of an association go. */
 struct sctp_path {
 	struct sctp_socket *socket;
-	struct in6_addr local; /* the source address; 0: the kernel chooses */
+	/* This host's address; 0: the kernel chooses the source address. */
+	struct in6_addr local;
 	struct sockaddr_in6 remote; /* the peer's address and UDP port */
 	uint64_t id;		    /* from sctp_path_number; 0: not set */
 };

@@ -170,7 +170,8 @@ static bool adopt_datagram(struct sender *s, const struct udp_dgram *d)
 	return false;
 }
 
-/* Adds the ToS and TTL of d where they are not the socket's defaults. */
+/* Adds the ToS and TTL of d, unless they are the socket's defaults or can be
+ * made the defaults. */
 static void put_class(struct sender *s, struct msghdr *m, bool v4,
 		      const struct udp_dgram *d)
 {

@@ -29,7 +29,7 @@
 
 #define SPORT_SLOTS   1024		    /* slots of the table */
 #define SPORT_MOST    (SPORT_SLOTS / 4 * 3) /* the limit of sports.most */
-#define SPORT_IDLE_NS 10000000000u /* how long an unused socket lives */
+#define SPORT_IDLE_NS 10000000000u /* how long an unused socket stays open */
 
 struct sport_table;
 struct sender;

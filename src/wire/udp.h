@@ -55,9 +55,9 @@ struct udp {
 	 * the relay, or because the next broker made a new relay.  After a
 	 * change, fd must be added to an epoll set again. */
 	shared_u32 hang_ups;
-	shared_flag is_lost; /* the program has closed a socket: udp_is_ours */
-	int full_fd;	     /* the socket that was full in the last udp_send */
-	struct sports sports;	 /* the other senders */
+	shared_flag is_lost;  /* the program has closed a socket: udp_is_ours */
+	int full_fd;	      /* the socket that udp_send last found full */
+	struct sports sports; /* the other senders */
 	struct udp_rings *rings; /* owned */
 	udp_seal *seal;		 /* set by a caller that sends segments */
 	bool is_empty;		 /* the last udp_receive found no datagram */
@@ -67,7 +67,9 @@ struct udp {
 	 * dropped */
 	size_t read;
 	uint64_t truncated; /* received datagrams that were too long, dropped */
-	uint64_t refused;   /* datagrams that the kernel refused to send */
+	/* Datagrams that udp_send dropped: the kernel refused them, or is_lost
+	 * was set. */
+	uint64_t refused;
 };
 
 /* Returns a socket that is bound to no port and so receives nothing, or -errno:
