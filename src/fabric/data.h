@@ -4,14 +4,15 @@
  * its queue pairs at a port of a host.  Each packet has the bytes of an
  * InfiniBand link, from LRH to VCRC (hdr/lrh.h).  As management datagrams do,
  * packets go through the switches by LID and by multicast group.  Each port
- * checks its own state and the packet's P_Key, lane and length.
+ * checks its own state and the packet's P_Key, VL and length.
  *
  * A full queue never loses a unicast packet.  Each packet counts against its
  * sender until the receivers have fetched the packet, and a sender with too
  * many such packets waits (data_may_send).  A receiver that does not fetch
  * loses packets: if it has fetched nothing for the time HOQLife, the port at
  * the other end of its cable discards the packets that have waited that long.
- * The SM sets HOQLife.  So a receiver does not stop its senders for good.
+ * The SM sets HOQLife of a switch's port; that of an adapter's port is one
+ * second.  So a receiver does not stop its senders for good.
  *
  * The QPNs of an end have the end's number, 1 to DATA_NUMBER_MAX, in their
  * upper 10 bits.  QP 0 and 1 belong to management (fabric.h).
@@ -83,7 +84,7 @@ int data_leave(struct data_end *end, const uint8_t gid[16]);
 
 /* Returns whether the end may send: its packets that receivers have not fetched
  * are fewer than DATA_UNREAD and have less than DATA_UNREAD_BYTES bytes.  After
- * false, data_resumed returns the end once both are at most half of these
+ * false, data_resumed returns the end as soon as both are at most half of these
  * limits. */
 bool data_may_send(struct data_end *end);
 /*
@@ -92,7 +93,7 @@ bool data_may_send(struct data_end *end);
  * later dropped on its way, as on a wire; -ENETDOWN: the port is not ACTIVE;
  * -ENOMEM: no memory is left, or too many packets move in the fabric; or
  * -EINVAL: an adapter sends no such packet.  These packets get -EINVAL:
- * - the frame or the VCRC is wrong, or the lane is VL15;
+ * - the frame or the VCRC is wrong, or the VL is VL15;
  * - the port does not have the SLID, the SGID or the P_Key;
  * - the source QP of a datagram (UD) does not have the end's number;
  * - the DLID is 0 or 0xffff;

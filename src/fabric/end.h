@@ -98,8 +98,8 @@ int end_inject(struct end *end, const struct umad *to,
  * if the program has too many bytes to fetch, or if no memory is left. */
 void end_deliver(struct end *end, uint32_t agent, const struct packet *p,
 		 const uint8_t *mad, size_t bytes);
-/* Finds the agent's request that has the class and the transaction ID of `mad`,
- * which is a response; NULL: there is no such request. */
+/* Finds the agent's request that waits for a response and has the class and the
+ * transaction ID of `mad`; NULL: there is no such request. */
 struct wait *end_find_wait(struct end *end, uint32_t agent, const uint8_t *mad);
 /* Removes a request from end.waits and frees it. */
 void end_free_wait(struct end *end, struct wait *wait);

@@ -167,8 +167,8 @@ int fabric_unregister(struct end *end, uint32_t agent);
  */
 int fabric_send(struct end *end, const uint8_t *umad, size_t bytes);
 /* As fabric_send, but the message's transaction ID stays as it is, as that of a
- * MAD which the kernel itself sends.  The message waits for no response: its
- * timeout is 0. */
+ * MAD which the kernel itself sends.  The timeout in the message must be 0: no
+ * response is awaited. */
 int fabric_send_as_is(struct end *end, const uint8_t *umad, size_t bytes);
 /* Returns an end that is not paused and has a message to fetch; NULL: there is
  * none. */

@@ -76,8 +76,8 @@ int fabric_client_connect(const char *path, uint32_t patience_ms)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	/* Until the other side's user is known: to close a descriptor of
-	 * another user can take long. */
+	/* Refuses descriptors until the other side's user is known: to close
+	 * a descriptor of another user can take long. */
 	scm_rights_let_bring(fd, false);
 	err = limit_waits(fd, patience_ms);
 	if (!err && connect(fd, (struct sockaddr *)&address, sizeof(address)))
@@ -182,9 +182,9 @@ void fabric_client_explain(const char *path, const char *host, int err,
 	else if (err == -ENODEV && !*host)
 		snprintf(text, room,
 			 "ADVERB_FABRIC_HOST is not set, and the first node of "
-			 "the fabric at %s is no adapter; name a host (adverb "
-			 "run --host NAME); adverb fabric --show lists the "
-			 "hosts",
+			 "the fabric at %s is no adapter or lacks this port; "
+			 "name a host (adverb run --host NAME); adverb fabric "
+			 "--show lists the hosts",
 			 path);
 	else if (err == -ENODEV)
 		snprintf(text, room,

@@ -26,7 +26,7 @@ bool gate_has(const struct port *port, uint16_t pkey)
 	return false;
 }
 
-/* Returns the lane that `out` gives an SL, for packets from the ingress port
+/* Returns the VL to which `out` maps an SL, for packets from the ingress port
  * `in`.  An adapter's port has no ingress ports, so its table has one row. */
 static uint8_t lane_of(const struct port *out, const struct port *in,
 		       uint8_t sl)
@@ -42,7 +42,7 @@ bool gate_leave(struct port *out, struct packet *p)
 	uint32_t mtu = port_info_mtu(out);
 
 	p->vl = lane_of(out, p->in, p->sl);
-	/* Data lanes are at most VL0 to VL14, so this refuses VL15, too. */
+	/* The data VLs are at most VL0 to VL14, so this refuses VL15, too. */
 	if (p->vl >= port_info_lanes(out) ||
 	    p->payload->bytes - LRH_VCRC_BYTES > mtu + HEADERS_MAX) {
 		out->counters.tx_discards++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The checks that a port makes on the packets of data ends: partitions (IBTA
- * 10.9.3, 10.9.6), lanes by SL (IBTA 7.6.6) and the MTU of the link.  The port
+ * 10.9.3, 10.9.6), VLs by SL (IBTA 7.6.6) and the MTU of the link.  The port
  * counts the packets that it refuses.
  */
 #ifndef FABRIC_GATE_H
@@ -10,7 +10,7 @@
 #include "fabric/inside.h"
 
 /* Judges a data end's packet that leaves by the port `out`, and sets p->vl to
- * the port's lane for the packet's SL.  Returns whether the packet passes; the
+ * the port's VL for the packet's SL.  Returns whether the packet passes; the
  * caller drops a packet that does not. */
 bool gate_leave(struct port *out, struct packet *p);
 /* Judges a data end's packet that has come in at the port `in`.  Returns

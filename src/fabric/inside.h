@@ -76,7 +76,7 @@ struct counters {
 	uint64_t rx_errors;	  /* nothing counts it; a Set may write it */
 	uint64_t rx_relay_errors; /* a switch had no route for the packet */
 	/* Packets that the port could not send: its link was not active, the
-	 * packet had more than HOPS_MAX hops, its SL had no lane, it was longer
+	 * packet had more than HOPS_MAX hops, its SL had no VL, it was longer
 	 * than the MTU, no copy of a multicast packet could be made, or the
 	 * receiver did not fetch the packet in time. */
 	uint64_t tx_discards;
@@ -173,7 +173,7 @@ struct packet {
 	uint64_t came_ms, life_ms;
 	/* P_Key of the BTH; 0: a management datagram with the default P_Key. */
 	uint16_t pkey;
-	uint8_t vl; /* of a data packet: its lane on the link */
+	uint8_t vl; /* VL of a data end's packet on the link */
 	uint8_t mad[MAD_BYTES];
 };
 

@@ -64,7 +64,8 @@ static int next_line(struct parser *p)
 		return refuse_line(p, "the line is longer than %d bytes",
 				   LINE_MAX_BYTES);
 	if (memchr(p->at, '\0', n))
-		return refuse_line(p, "the line has a byte 0");
+		return refuse_line(
+			p, "the line has a NUL byte; a net file is text");
 	p->line_at = (size_t)(p->at - p->text);
 	memcpy(p->line, p->at, n);
 	if (n && p->line[n - 1] == '\r')
@@ -381,7 +382,10 @@ static int parse_port(struct parser *p)
 	parse_guid(s + 1, p->node->type == NET_SWITCH ? NULL : &port->guid);
 	after = find_quoted(s, &begin, &n);
 	if (!after || !n || n > NET_NAME_MAX)
-		return refuse_line(p, "the other end of the cable has no ID");
+		return refuse_line(p,
+				   "the other end of the cable has no ID of 1 "
+				   "to %d bytes",
+				   NET_NAME_MAX);
 	if (has_control(begin, n))
 		return refuse_line(p, "a name has a control character");
 	if (*after == '[')

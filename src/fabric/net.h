@@ -4,9 +4,11 @@
  * prints.  A record is a line `Switch|Hca|Ca|Rt PORTS "ID"` and a line
  * `[PORT] "ID"[PORT]` for each cable.  Any other line ends the record, even an
  * empty line, except a line that begins with `#`.  Lines `sysimgguid=` and
- * `vendid=` set values for the next record.  Lines `switchguid=`, `caguid=`,
- * `hcaguids=`, `rtguid=`, `devid=`, `width=` and `speed=` set values for all
- * records that follow.  The file is not trusted: each line is checked.
+ * `vendid=` set values for the next record.  Lines `devid=`, `width=` and
+ * `speed=` set values for all records that follow.  Lines `switchguid=`,
+ * `caguid=` or `hcaguids=`, and `rtguid=` set the GUID of the next node of a
+ * type; the GUIDs of later nodes of the type count up from it.  The file is not
+ * trusted: each line is checked.
  *
  * Pure: no file is opened here.  The caller owns the struct net.
  */

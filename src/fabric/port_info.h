@@ -40,7 +40,7 @@ uint8_t port_info_lmc(const struct port *port);
 uint16_t port_info_sm_lid(const struct port *port);
 /* Returns NeighborMTU in bytes; 0: the SM has set none. */
 uint32_t port_info_mtu(const struct port *port);
-/* Returns how many data lanes the port has (OperationalVLs). */
+/* Returns how many data VLs the port has (OperationalVLs). */
 uint8_t port_info_lanes(const struct port *port);
 /* Does a switch's port drop packets that come in with a P_Key that the port
  * does not have (PartitionEnforcementInbound)? */

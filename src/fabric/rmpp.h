@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * RMPP (IBTA 13.6): a sender sends a MAD of more than 256 bytes as numbered
- * segments, and each ACK of the receiver names the last segment that the sender
- * may send.  The fabric does this for agents that registered with RMPP version
- * 1: their programs send and receive whole MADs.
+ * segments, and each ACK of the receiver names the last segment that has come
+ * and the last one that the sender may send.  The fabric does this for agents
+ * that registered with RMPP version 1: their programs send and receive whole
+ * MADs.
  */
 #ifndef FABRIC_RMPP_H
 #define FABRIC_RMPP_H

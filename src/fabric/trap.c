@@ -64,8 +64,8 @@ void trap_link_changed(struct node *node)
 
 void trap_repress(struct node *node, uint64_t transaction_id)
 {
-	/* The upper halves may differ: the interface by which the SM sends
-	 * TrapRepress writes the tid_high of the SM's agent there. */
+	/* The upper halves may differ: a subnet manager may send TrapRepress
+	 * with the tid_high of its own agent there. */
 	if ((uint32_t)transaction_id == (uint32_t)node->trap.transaction_id)
 		end_trap(node);
 }

@@ -17,8 +17,8 @@ void trap_link_changed(struct node *node);
 void trap_repress(struct node *node, uint64_t transaction_id);
 /* Sends the traps that are due at f->now_ms. */
 void trap_tick(struct fabric *f);
-/* Returns the time at which the next trap is due, in ms; FABRIC_NEVER: no trap
- * is due. */
+/* Returns the time at which the next trap is due, in ms; FABRIC_NEVER: no node
+ * has a trap to send. */
 uint64_t trap_deadline(const struct fabric *f);
 
 #endif
