@@ -17,7 +17,7 @@
  *	pair -> slot, by hashing with linear probing -> port, fd
  *	port -> slot, by of_port
  *
- * Owner: the wire; lock: the progress lock, except for sport_find.
+ * Owner: struct udp; lock: that of its owner, except for sport_find.
  */
 #ifndef WIRE_SPORT_H
 #define WIRE_SPORT_H

@@ -9,7 +9,8 @@
  * "Don't fragment" is set for both address families and no IPv4 socket is
  * connected.
  *
- * Owner: struct progress; lock: the progress lock.  No function blocks.
+ * Owner: struct progress, and in a broker struct gsi; lock: the progress lock,
+ * and none in a broker, where one thread uses it.  No function blocks.
  */
 #ifndef WIRE_UDP_H
 #define WIRE_UDP_H
