@@ -29,9 +29,10 @@ static uint32_t count_recent(const struct cm *cm, uint64_t owner)
 
 /*
  * Chooses the place in recent[] for a listener of the owner with this number:
- * an unused place, or else the oldest place of the owner that has the most
- * places.  If no other owner has more places, this owner loses its own oldest
- * place.  So an owner never loses a place to an owner that has more.
+ * an unused place, or else the place with the earliest until_ns of the owner
+ * that has the most places.  If no other owner has more places, this owner
+ * loses a place of its own.  So an owner never loses a place to an owner that
+ * has more.
  */
 static struct conv_recent *recent_place(struct cm *cm, uint64_t owner)
 {

@@ -66,7 +66,7 @@ struct burst {
 	/* The sum of the last payload.  Its factor is used again for a payload
 	 * of the same length. */
 	struct rocev2_sum sum;
-	/* What rocev2_seal computed from the last packet's addresses. */
+	/* The results of rocev2_seal for the last packet's addresses. */
 	struct rocev2_memo memo;
 	struct engine_frame frames[BURST_FRAMES];
 	uint8_t heads[BURST_FRAMES][LRH_HEAD_MAX]; /* of packets by LID */

@@ -7,7 +7,7 @@
  * An adverb sender waits longer, because the peer's process may only be slow.
  * So the sender has to tell a closed queue pair from a slow process.  Therefore
  * a process that drops a packet for a closed queue pair, or for a QPN that it
- * does not have, writes the QPN into its page, which the processes of its host
+ * does not have, writes the QPN into its page, which the processes of its user
  * read.
  *
  * The list has the last CLOSED_SLOTS such QPNs.  A QPN that was overwritten is

@@ -9,7 +9,7 @@
  * a power of two. */
 #define LINEAR_BYTES 16000
 #define SKB_BYTES    1024	/* the most that the kernel adds to a packet */
-#define EPOCH_NS     500000000u /* the least time for which a sender counts */
+#define EPOCH_NS     500000000u /* the least time a sender is counted */
 /* A sender that has sent nothing for this time begins again, because the
  * receiver may have stopped counting it. */
 #define IDLE_NS (EPOCH_NS / 2)
@@ -77,7 +77,7 @@ static void follow_page(struct credit *c, uint32_t drained, uint64_t now_ns)
 
 	c->generation = p->generation;
 	/* If more was drained than sent, the receiver has also counted packets
-	 * of a process that had this class before. */
+	 * of another process whose class has or had the same slot. */
 	if (over || is_another || (int32_t)(c->sent - drained) < 0) {
 		c->sent = drained;
 		if (is_another || (int32_t)(c->since - drained) > 0)

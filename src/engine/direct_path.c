@@ -4,8 +4,8 @@
 #include "engine/inside.h"
 #include "util/bits.h"
 
-/* Each request counts as this many bytes against ENGINE_MOVED_MAX, in addition
- * to its payload. */
+/* Each piece or batch of requests (execute_piece) counts as this many bytes
+ * against ENGINE_MOVED_MAX, in addition to its payload. */
 #define MOVED_EACH 4096
 
 void engine_serve_notify(struct engine *e)

@@ -63,8 +63,8 @@ struct engine_config {
 	 * its path is direct (engine_wants_path); false: all requests go by
 	 * packets. */
 	bool direct;
-	/* The most bytes that a direct request copies under one responder lock;
-	 * 0: INITIATOR_PIECE. */
+	/* The most bytes of a direct request that are copied in one hold of the
+	 * responder lock; 0: INITIATOR_PIECE. */
 	uint32_t piece;
 	/* The host answers questions about source ports (source_check.h);
 	 * false: all ports are believed. */
@@ -79,7 +79,7 @@ struct engine_dgram {
 	const uint8_t *bytes;	/* borrowed for the call */
 	size_t len;
 	size_t segment;	 /* bytes of each datagram; len: there is only one */
-	uint8_t tos;	 /* only its ECN bits are read */
+	uint8_t tos;	 /* the ToS or the traffic class */
 	bool local;	 /* sent by this host */
 	uint32_t device; /* the index of the device that has `to` */
 	/* No device has the address `to`, and `to` is no group: the datagram is
@@ -129,8 +129,8 @@ const struct engine_counters *engine_counters(const struct engine *e,
 /* Lets the engine serve qp, which is borrowed until engine_qp_remove.  Returns
  * its protocol state, which the engine owns; NULL: no memory. */
 struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp);
-/* Frees q.  No packet of the QP is sent or received any more, and no request is
- * completed. */
+/* Frees q.  No packet of the QP is made or received any more, and no request is
+ * completed.  Frames that were made before are still sent. */
 void engine_qp_remove(struct engine *e, struct ibt_qp *q);
 /*
  * Begins flow control within the host (credit.h).  @page: this process's own
@@ -149,8 +149,8 @@ void engine_page(struct engine *e, uint32_t qpn,
  * on. */
 void engine_joins(struct engine *e);
 /* Returns, once, a QPN of a process whose page the engine needs; 0: it needs
- * none.  The engine waits a little for engine_page before it sends to that
- * process. */
+ * none.  Until the call of engine_page, but at most for a limited time, the
+ * engine sends that process only 16 KiB (credit.h). */
 uint32_t engine_wants_page(struct engine *e);
 /* A QP that may go direct (direct/initiator.h).  Its first request waits until
  * the host has called engine_set_path. */
@@ -195,10 +195,10 @@ void engine_serve_notify(struct engine *e);
 bool engine_has_notify(const struct engine *e);
 /* Has a QP of this process or of a peer gone direct? */
 bool engine_is_direct(const struct engine *e);
-/* Tells the peers whether this process is asleep.  While it is asleep, no
- * thread makes progress until a peer writes the eventfd.  After a call with
- * true the caller calls engine_has_notify, and sleeps only if that returns
- * false.  Needs no lock. */
+/* Tells the peers whether this process is asleep.  While it is asleep, a peer
+ * that sets a notify bit also writes the eventfd.  After a call with true the
+ * caller calls engine_has_notify, and sleeps only if that returns false.  Needs
+ * no lock. */
 void engine_asleep(struct engine *e, bool asleep);
 /* Writes the counters into this process's page (hca/counters.h). */
 void engine_publish(struct engine *e);
@@ -387,8 +387,9 @@ struct shm_ack *engine_shm_ack(struct engine *e);
 /* Does an ACK wait because of engine_hold_acks? */
 bool engine_owes(const struct engine *e);
 
-/* Makes frames, stores up to max of them in `frames`, and returns their number.
- * Frames that are not sent are returned again by the next call. */
+/* Executes direct requests and makes frames.  Stores up to max frames in
+ * `frames`, and returns their number.  Frames that are not sent are returned
+ * again by the next call. */
 size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 		 uint64_t now_ns);
 /* Tells the engine that the first `sent` frames of the last engine_tx were

@@ -226,7 +226,8 @@ uint16_t engine_dgram_id(const struct engine_dgram *d, const uint8_t *bytes,
 }
 
 /* Finds out which process of this host has sent the datagram.  Called for each
- * intact packet for a QP; the first such packet decides. */
+ * packet for a QP that is intact or is parked; the first such packet
+ * decides. */
 static void note_sender(struct engine *e, const struct engine_dgram *d,
 			const struct ibt_qp *q, const struct pkt *p)
 {

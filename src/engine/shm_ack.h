@@ -57,8 +57,8 @@ struct shm_ack {
 	bool is_shut; /* no ACK packet may wait: a QP is about to end */
 	/* This process's own page, borrowed; NULL: all ACKs are packets. */
 	struct credit_page *page;
-	/* The senders' states by class, which have the pages of peers;
-	 * borrowed.  NULL: all ACKs are packets. */
+	/* This process's states as a sender, by the receiver's class, which
+	 * have the pages of peers; borrowed.  NULL: all ACKs are packets. */
 	const struct credit *credits;
 	uint32_t (*class_of)(uint32_t qpn); /* engine_config.class_of */
 	/* The QP that has each struct credit_post of the page; NULL: none. */
@@ -92,8 +92,8 @@ void shm_ack_sends(const struct shm_ack *b, struct ibt_qp *q);
 /*
  * True: q sends no ACK packet now, because the peer has taken all requests that
  * q has accepted, or because the ACK packet waits.  False: the caller sends the
- * ACK packet, if q has an ACK to send.  @follows: request packets of q have
- * just been sent to the peer.
+ * ACK packet, if q has an ACK to send.  @follows: packets of q to the peer have
+ * just been made.
  */
 bool shm_ack_keeps_ack(struct shm_ack *b, struct ibt_qp *q, bool follows);
 /* Activates the QPs whose ACK packets must not wait any longer. */

@@ -22,9 +22,9 @@
  * row with the least weight and continues from that weight ("space saving",
  * Metwally et al. 2005).  So after N signs each address with more than N /
  * ENGINE_SUSPECTS signs has a row, and a flood from ever new addresses mostly
- * replaces its own rows.  A row's weight is too large by the weight that the
- * row began with, which is subtracted before the decision to report the
- * address.
+ * replaces its own rows.  A row's weight is too large by at most the weight
+ * that the row began with, which is subtracted before the decision to report
+ * the address.
  * (With replacement of the oldest or of a random row, such a flood would
  * replace the rows of others.  A count-min sketch would have no address to
  * report.)
@@ -46,7 +46,7 @@
 
 #define SUSPECT_NS   1000000000u
 #define SUSPECT_MANY 100   /* signs in SUSPECT_NS that limit an address */
-#define SUSPECT_TOLD 1000  /* an address with so many signs is reported */
+#define SUSPECT_TOLD 1000  /* signs that report an address without a limit */
 #define SUSPECT_PASS 10	   /* signs of a limited address that are handled */
 #define SUSPECT_QPNS 16384 /* bits for QPNs; a power of two */
 

@@ -91,7 +91,8 @@ struct direct_queues {
 	struct list leaving; /* struct ibt_qp, by direct_state.leaving */
 	/* When ibt_qp_end_waits has to look at `leaving`; UINT64_MAX: never. */
 	uint64_t leaving_look_ns;
-	bool is_used; /* a request was sent or received without packets */
+	/* A path was direct, or a peer has sent a request without packets. */
+	bool is_used;
 	/* The most bytes of a direct request that are copied in one hold of the
 	 * responder lock. */
 	uint32_t piece;

@@ -16,7 +16,7 @@
  *	rx_pending  messages of UC and UD that wait for a receive
  *	mcast	 multicast groups
  *	ibt	 completions and events of all QPs
- *	ibt_qp	 life of a QP: states, flushing, timers
+ *	ibt_qp	 creation, states and flush of a QP
  */
 #ifndef IBT_IBT_H
 #define IBT_IBT_H
@@ -49,11 +49,12 @@
 /* How many PSNs a held packet may be ahead of the expected PSN. */
 #define IBT_HELD_AHEAD 512
 #define IBT_HELD_NS    10000000 /* how long a request is held at most */
-/* How many PSNs before the expected PSN a packet may repeat.  The sender of an
- * older PSN is taken for a forger. */
+/* How many PSNs before the expected PSN a request may be, and how many before
+ * the oldest unacknowledged PSN an answer.  The sender of an older PSN is taken
+ * for a forger, unless the packet repeats a READ or an atomic. */
 #define IBT_BEHIND 65536
-/* How long after a NAK packets far ahead of the expected PSN do not count as
- * forged: the peer may have sent them before it got the NAK. */
+/* For this long after a NAK, packets far ahead of the expected PSN do not count
+ * as forged: the peer may have sent them before it got the NAK. */
 #define IBT_NAK_HEARD_NS 100000000
 /* How many replies a QP has room for, in addition to those of
  * max_dest_rd_atomic READs and atomics. */
@@ -178,7 +179,7 @@ struct rc_req {
 	struct serial24 max; /* one past the newest PSN that was ever sent */
 	/* Request packets of READs and atomics that lack a response. */
 	uint32_t reads_out;
-	uint32_t rd_wqes; /* READs and atomics that are not completed */
+	uint32_t rd_wqes; /* READs and atomics that have begun and not ended */
 	/* How many packets may be unacknowledged (window), and how many were
 	 * acknowledged since the window last changed (window_credit). */
 	uint32_t window, window_credit;
@@ -191,7 +192,7 @@ struct rc_req {
 	uint64_t silent_since_ns;
 	/* The ACK timer was restarted because this process slept. */
 	bool is_granted;
-	/* rnr_waiting: nothing is sent until the RNR timer expires.  asking:
+	/* rnr_waiting: no request is sent until the RNR timer expires.  asking:
 	 * ENGINE_ASK_PEER has no answer yet.  draining: in SQD, so no request
 	 * begins. */
 	bool rnr_waiting, asking, draining;
@@ -232,8 +233,8 @@ struct reply {
 	bool fresh;	     /* the reply counts against max_dest_rd_atomic */
 	struct serial24 psn; /* the PSN of the reply's first packet */
 	uint32_t msn;
-	/* REPLY_READ: the key, and how many bytes are read; 0 bytes answer an
-	 * ATOMIC WRITE. */
+	/* REPLY_READ: the key, and how many bytes are read; 0 for an ATOMIC
+	 * WRITE, and for a READ of length 0. */
 	uint32_t rkey, bytes;
 	/* How many packets the response has, and how many were sent; not for
 	 * REPLY_ACK. */
@@ -248,7 +249,8 @@ struct resource {
 	bool valid;
 	uint8_t kind;	     /* enum opcode_kind of the request */
 	struct serial24 psn; /* the PSN of the request */
-	/* How many PSNs the response takes, and the key of a READ. */
+	/* How many PSNs the response takes, and the key of a READ or ATOMIC
+	 * WRITE. */
 	uint32_t packets, rkey;
 	uint64_t orig; /* the value that an atomic found */
 };
@@ -256,7 +258,7 @@ struct resource {
 /* The responder. */
 struct rc_resp {
 	struct serial24 epsn; /* the expected PSN */
-	uint32_t msn;	      /* the message sequence number, 24 bits */
+	uint32_t msn;	      /* the MSN; only its low 24 bits are sent */
 	bool nak_sent;	      /* a NAK was sent for epsn */
 	bool ack_owed;	      /* a coalesced ACK is due */
 	bool in_message;      /* a SEND or WRITE has begun and has not ended */
@@ -373,8 +375,9 @@ void ibt_fini(struct ibt *t);
 /* Initializes *q for qp, which is borrowed.  0 or -ENOMEM; ibt_qp_fini follows
  * only 0. */
 int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp);
-/* Takes q off all lists, timers and groups, and frees the memory that q owns.
- */
+/* Takes q off all lists, timers and groups, and frees q's notes and replies.
+ * Called after stream_close and initiator_fini, which free q's stream and
+ * targets. */
 void ibt_qp_fini(struct ibt *t, struct ibt_qp *q);
 /*
  * Allocates room for the replies that max_dest_rd_atomic allows, and no more,
@@ -413,9 +416,9 @@ void ibt_qp_activate(struct ibt *t, struct ibt_qp *q);
 bool ibt_qp_holds_ack(struct ibt *t, struct ibt_qp *q);
 /* Returns how long in ns q waits for room in the socket of a peer that is
  * alive.  An RC QP waits only until its own timers act, because RC sends lost
- * packets again.  A UD QP waits at most 2 s, because it sends to other peers
- * too.  With engine_config.strict all QPs wait as long as an RC QP.
- */
+ * packets again.  A UC QP waits for engine_config.patience_ns.  A UD QP waits
+ * at most 2 s, because it sends to other peers too.  With engine_config.strict
+ * all QPs wait as long as an RC QP. */
 uint64_t ibt_qp_patience_ns(const struct ibt *t, const struct ibt_qp *q);
 /* An ACK of q has become due: activates q to send the ACK, unless the ACK waits
  * for a request (ibt_qp_holds_ack). */
@@ -491,7 +494,7 @@ void ibt_qp_note(struct ibt_qp *q);
 /* Forgets the requester's state. */
 void rc_req_reset(struct ibt *t, struct ibt_qp *q);
 /* May q have a request to send?  If not, rc_req_tx finds nothing until the
- * program posts, an answer comes or the RNR timer expires. */
+ * program posts, an answer comes or a timer of q expires. */
 bool rc_req_is_ready(const struct ibt_qp *q);
 /*
  * Writes the next request packet, BTH to padding, into buf (IBT_PACKET_BYTES).
@@ -553,14 +556,16 @@ bool rc_comp_fits(const struct ibt_qp *q, const struct pkt *p);
 /* Completes the oldest requests while they need no answer (local errors,
  * LOCAL_INV, BIND_MW). */
 void rc_comp_retire(struct ibt *t, struct ibt_qp *q);
-/* In SQD: raises ENGINE_SQ_DRAINED, once, when all requests that were begun are
- * complete. */
+/* In SQD: raises ENGINE_SQ_DRAINED, once and only if en_sqd_async_notify is
+ * set, when all requests that were begun are complete. */
 void rc_comp_drained(struct ibt *t, struct ibt_qp *q);
 /* The peer has accepted all packets before psn, among which is no unanswered
  * READ or atomic: completes their requests. */
 void rc_comp_accepted(struct ibt *t, struct ibt_qp *q, struct serial24 psn);
 /* The local ACK timeout has expired: sends again from the oldest unacknowledged
- * PSN, or fails the QP when the retries are used up. */
+ * PSN, or fails the QP when the retries and then engine_config.patience_ns are
+ * used up.  With engine_config.strict, or if the peer's QP or process has
+ * ended, only the retries count. */
 void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 /* This process slept for slept_ns: neither the ACK timeout nor
  * engine_config.patience_ns counts that time. */

@@ -21,7 +21,8 @@ void message_fill(const struct ibt_qp *q, const struct wqe *w, uint32_t packets,
  * Writes the headers, the payload and the padding of p, a packet of w, to buf
  * (IBT_PACKET_BYTES).  HCA_SUCCESS: *len is the length in bytes, and
  * t->sum_bytes and t->sum_crc are set if the payload has at least
- * IBT_SUM_BYTES. Any other status: the payload cannot be read, and *x says why.
+ * IBT_SUM_BYTES.  Any other status: the payload cannot be read, and *x says
+ * why.
  */
 enum hca_status message_emit(struct ibt *t, const struct ibt_qp *q,
 			     struct wqe *w, const struct pkt *p, uint8_t *buf,

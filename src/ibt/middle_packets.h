@@ -8,10 +8,10 @@
  *	rc_req_tx | middle_packets_begin, middle_packets_tx, ...   | rc_req_tx
  *
  * rc_req_tx and rc_reply_tx make all other packets one by one.  Among these are
- * packets that are sent again, the last packets for which the window has room,
- * and packets whose payload is in several SGEs.  Owner: the engine.  Lock: the
- * progress lock, held from middle_packets_begin to the last middle_packets_tx,
- * so that no region is deregistered meanwhile.  Sans-IO.
+ * request packets that are sent again, the last packets for which the window
+ * has room, and packets whose payload is inline or in several SGEs.  Owner: the
+ * engine.  Lock: the progress lock, held from middle_packets_begin to the last
+ * middle_packets_tx, so that no region is deregistered meanwhile.  Sans-IO.
  */
 #ifndef IBT_MIDDLE_PACKETS_H
 #define IBT_MIDDLE_PACKETS_H

@@ -2,8 +2,9 @@
 /*
  * The requester's side of responses (IBTA Vol 1, 9.7.5, 9.7.6): ACKs, NAKs and
  * responses with data complete requests.  Three functions decide that requests
- * are sent again: try_again, after silence; go_back, to a PSN that the
- * responder misses; apply_nak, for a NAK.  rc_req sends them.
+ * are sent again: rc_comp_timeout, after silence; ask_again, when a response is
+ * missing; handle_nak, after an RNR NAK or a NAK for a sequence error.  rc_req
+ * sends them.
  */
 #include <string.h>
 
@@ -294,8 +295,8 @@ static void apply_nak(struct ibt *t, struct ibt_qp *q)
 	rc_comp_refused(t, q, (enum hca_status)r->nak.status);
 }
 
-/* Returns why the peer may not answer.  If the peer has ever sent a packet, its
- * address is right and the network carries packets to it. */
+/* Returns why the peer may not answer.  If a packet of the peer has ever come,
+ * the peer's address is right. */
 static enum explain_cause cause_of_silence(const struct ibt *t,
 					   const struct ibt_qp *q)
 {

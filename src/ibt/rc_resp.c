@@ -433,8 +433,8 @@ bool rc_resp_fits(const struct ibt_qp *q, const struct pkt *p)
 	       (ahead < 0 && is_read_like(p) && resource_of(&q->resp, p));
 }
 
-/* Answers p, a duplicate request, without executing it again (IBTA 9.7.5.1.1).
- */
+/* Answers p, a duplicate request (IBTA 9.7.5.1.1).  Reads the memory of a READ
+ * again, and executes no other request again. */
 static void repeat_answer(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 {
 	struct rc_resp *r = &q->resp;

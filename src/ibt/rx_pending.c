@@ -64,7 +64,8 @@ static bool lacks_receive(struct ibt *t, const struct ibt_qp *q,
  * delivered under the responder lock.  Returns what p waits for: WANTS_NOTHING
  * if p was delivered or dropped, WANTS_TURN if a peer holds the lock,
  * WANTS_RECEIVE if no receive is posted.  @is_patient: p may wait for a
- * receive; otherwise p is passed to its service, which drops it.
+ * receive, unless p is for a multicast group; otherwise p is passed to its
+ * service, which drops it.
  */
 static enum want deliver_packet(struct ibt *t, struct ibt_qp *q,
 				const struct pkt *p, const struct ud_from *f,

@@ -7,7 +7,8 @@
  * messages.  Therefore the packets wait for RX_PENDING_PATIENCE_NS, in order,
  * as if they were still on the wire.  A queue pair that posts no receive in
  * that time is late: until it has posted a receive, further packets that need
- * one are dropped at once.
+ * one are dropped at once.  A packet to a multicast group that lacks a receive
+ * does not wait, but is dropped.
  *
  * While many packets wait, and each queue pair has some of them
  * (rx_pending_is_full), the caller leaves further packets in the socket.
@@ -33,9 +34,9 @@
  * an SRQ rings no doorbell of the QP. */
 #define RX_PENDING_LOOK_NS 1000000u
 #define RX_PENDING_PACKETS 512 /* how many packets of all QPs may wait */
-/* When this many packets wait, the caller receives no more.  The rest of
- * RX_PENDING_PACKETS is room for the packets of the datagrams that the caller
- * has received already. */
+/* When this many packets wait, and each QP has some of them, the caller
+ * receives no more.  The rest of RX_PENDING_PACKETS is room for the packets of
+ * the datagrams that the caller has received already. */
 #define RX_PENDING_FULL 128
 /* How many packets of one QP may wait, if there are several QPs. */
 #define RX_PENDING_OWN 128

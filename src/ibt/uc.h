@@ -11,7 +11,7 @@
 #include "ibt/ibt.h"
 
 /* Checks w, the request at the send queue's cursor, and begins it.  `unit` is
- * the payload in bytes of each packet, or without packets of each copy
+ * the payload in bytes of each packet; for a direct request, of each copy
  * (direct_queues.piece).  False: w has a local error, and unreliable_tx_stop
  * was called. */
 bool uc_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w,

@@ -31,8 +31,9 @@ static bool is_in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	return opcode_starts(p->info) || r->in_message;
 }
 
-/* Drops the message of p for the reason v.  The requester gets no answer; only
- * an error of the receive's own memory fails the QP (IBTA 9.9.3). */
+/* Drops the message of p for the reason v, unless v is V_OK.  The requester
+ * gets no answer; only an error of the receive's own memory fails the QP (IBTA
+ * 9.9.3). */
 static void refuse_message(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 			   enum verdict v, struct explain *x)
 {

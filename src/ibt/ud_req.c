@@ -12,7 +12,7 @@
 #define QKEY_OWN 0x80000000u
 
 /* Returns how many bytes w may have: the smaller of the MTUs of the QP and of
- * the device from which the address handle sends. */
+ * the port from which the address handle sends. */
 static uint32_t max_message_bytes(const struct ibt_qp *q, struct wqe *w)
 {
 	const struct wq_to *to = wq_to(&q->qp->sq, w);
@@ -26,10 +26,11 @@ bool ud_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	enum hca_status status = HCA_LOC_QP_OP_ERR;
 
 	if (!hca_wr_is_send(w->opcode)) {
-		x.detail = "a UD queue pair has only SENDs";
+		x.detail =
+			"a UD queue pair sends only SENDs without invalidate";
 	} else if (w->bytes > max_message_bytes(q, w)) {
 		status = HCA_LOC_LEN_ERR;
-		x.detail = "a UD message may not be longer than the path MTU";
+		x.detail = "a UD message may not be longer than the port's MTU";
 	} else {
 		status = sem_check(t->hca, q->qp->pd, w, 0, &x);
 	}

@@ -9,8 +9,8 @@
 
 enum { SL_IPV6 = 1, SL_IPV4 = 2, SL_UDP = 8 };
 
-/* The TTL or hop limit in the header of a receive.  A socket does not report
- * the real one of a datagram. */
+/* The TTL or hop limit in the header of a receive.  The real one is not known,
+ * because the socket is not asked for it (IP_RECVTTL). */
 #define HOP_LIMIT 64
 
 static uint32_t read_be32(const uint8_t *p)
@@ -69,7 +69,7 @@ void ud_resp_grh(uint8_t grh[UD_GRH_BYTES], const struct ud_from *f)
  * A completion tells which header its datagram came with (IBTA A17.4.5.1).
  * Verbs have no field for that, so adapters use the service level, which RoCE
  * does not have.  UCX drops each datagram over IPv4 whose completion has
- * another service level.
+ * a service level other than that of IPv4.
  */
 uint8_t ud_resp_sl(const struct ud_from *f)
 {

@@ -34,8 +34,8 @@ static inline void unreliable_tx_sent(struct ibt *t)
 	if (!list_is_empty(&t->handed))
 		unreliable_tx_sent_all(t);
 }
-/* In SQD: raises ENGINE_SQ_DRAINED, once, when all requests that were begun are
- * complete. */
+/* In SQD: raises ENGINE_SQ_DRAINED, once and only if en_sqd_async_notify is
+ * set, when all requests that were begun are complete. */
 void unreliable_tx_drained(struct ibt *t, struct ibt_qp *q);
 /* The QP leaves SQE: sets the cursor after the flushed requests. */
 void unreliable_tx_reset(struct ibt_qp *q);
