@@ -28,8 +28,8 @@
 #define BURST_SEGMENTS 128
 #define BURST_BYTES    65400 /* most bytes of a frame; fits IPv4 and IPv6 */
 #define BURST_AREA     (128 << 10) /* bytes for all frames that wait */
-/* The bytes that the caller of burst_space may write there: a packet, for which
- * burst_put then appends ICRC and VCRC. */
+/* The room at burst_space: for the packet that the caller writes there, and for
+ * the ICRC and the VCRC that burst_put appends. */
 #define BURST_PACKET (IBT_PACKET_BYTES + 8)
 
 /* The path of a packet of an InfiniBand link. */

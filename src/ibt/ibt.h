@@ -376,8 +376,8 @@ void ibt_fini(struct ibt *t);
  * only 0. */
 int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp);
 /* Takes q off all lists, timers and groups, and frees q's notes and replies.
- * Called after stream_close and initiator_fini, which free q's stream and
- * targets. */
+ * Called after stream_close and initiator_fini, which release q's stream
+ * and targets. */
 void ibt_qp_fini(struct ibt *t, struct ibt_qp *q);
 /*
  * Allocates room for the replies that max_dest_rd_atomic allows, and no more,

@@ -363,8 +363,9 @@ static bool is_far_too_often(struct ibt *t, struct ibt_qp *q)
 	return false;
 }
 
-/* Was the peer asked to go back a short time ago?  If so, packets that are far
- * ahead were sent before the peer got the NAK, and do not count as forged. */
+/* Was the peer asked to go back a short time ago?  If so, it may have sent
+ * packets that are far ahead before it got the NAK, and they do not count as
+ * forged. */
 static bool is_on_its_way_back(const struct ibt *t, const struct rc_resp *r)
 {
 	return r->nak_sent && t->now_ns - r->nak_ns < IBT_NAK_HEARD_NS;
