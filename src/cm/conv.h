@@ -113,7 +113,7 @@ struct conv {
 	uint16_t sender;
 	uint32_t local_id, remote_id; /* remote_id 0: not known yet */
 	uint32_t remote_qpn;	      /* 0: none, or not known yet */
-	/* An index of cm's listener[], or CONV_NO_LISTENER. */
+	/* Of a request: an index of cm's listener[], or CONV_NO_LISTENER. */
 	uint32_t listener;
 	/* The owner for which the conversation counts; NULL: none. */
 	struct cm_owner *owner;
@@ -305,7 +305,7 @@ void request_wake_left(struct cm *cm, uint32_t listener);
  * that sender whose listener has room. */
 void request_wake_sender(struct cm *cm, uint16_t sender);
 /* The conversation has left the list `held`: decrements the counts of held
- * requests.  If the request was woken, wakes the next one that can be served.
+ * requests.  If the request was woken, wakes the next ones that can be served.
  */
 void request_unhold(struct cm *cm, struct conv *c);
 

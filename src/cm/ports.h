@@ -24,7 +24,7 @@
 
 struct ports;
 
-/* What a program wants to bind. */
+/* A binding that a program wants. */
 struct ports_want {
 	uint16_t space; /* as in the service id: 0x0106 is RDMA_PS_TCP */
 	uint16_t port;	/* in host byte order; 0: any free ephemeral port */

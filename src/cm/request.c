@@ -301,7 +301,7 @@ void request_wake_left(struct cm *cm, uint32_t listener)
 }
 
 /* Keeps a request in the list `held` until until_ns.  If the request was woken,
- * wakes the next one in its place. */
+ * wakes the next ones in its place. */
 static void keep_held(struct cm *cm, struct conv *c, uint32_t listener,
 		      uint64_t until_ns)
 {

@@ -119,7 +119,7 @@ void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
 			unanswered_packets(q, k, wq_at(t->hca, &q->qp->sq, k));
 }
 
-/* When the last packet was first sent it asked for no ACK, because a request
+/* When the last packet was first sent, it asked for no ACK, because a request
  * followed it.  A packet that is sent again always asks for an ACK. */
 void rc_req_nudge(struct ibt *t, struct ibt_qp *q)
 {
