@@ -45,6 +45,58 @@ static uint32_t last_serial;
  */
 static uint32_t dials;
 
+#define LAST_ERRNO 4095
+
+/* Checks a message of n bytes from the broker: its size, magic number, version,
+ * error and count of private data. */
+static bool is_sound(const struct cmproto *m, ssize_t n)
+{
+	return n == sizeof(*m) && m->magic == CMPROTO_MAGIC &&
+	       m->version == CMPROTO_VERSION && m->err <= 0 &&
+	       m->err >= -LAST_ERRNO && m->private_bytes <= CMPROTO_PRIVATE;
+}
+
+#define CLOSED                                                                 \
+	"; this process closes its connection to that broker, and looks for "  \
+	"another one"
+
+/* Receives one message.  After -EPIPE no message of the broker will come. */
+static int receive_message(int fd, struct cmproto *m)
+{
+	ssize_t n;
+
+	do
+		n = recv(fd, m, sizeof(*m), 0);
+	while (n < 0 && errno == EINTR);
+	if (n > 0 && is_sound(m, n))
+		return 0;
+	if (n > 0)
+		r_say("rdma_cm: the broker sends malformed messages" CLOSED);
+	else if (n < 0 && errno == EAGAIN)
+		r_say("rdma_cm: the broker does not answer (is it "
+		      "stopped?)" CLOSED);
+	shutdown(fd, SHUT_RDWR); /* each later send and recv fails at once */
+	return -EPIPE;
+}
+
+/* Sends a message.  Returns 0, or -EPIPE if the broker is gone, or reads no
+ * messages. */
+static int send_message(int fd, const struct cmproto *m)
+{
+	ssize_t n;
+
+	do
+		n = send(fd, m, sizeof(*m), MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	if (n == sizeof(*m))
+		return 0;
+	if (n < 0 && errno == EAGAIN)
+		r_say("rdma_cm: the broker reads no messages (is it "
+		      "stopped?)" CLOSED);
+	shutdown(fd, SHUT_RDWR);
+	return -EPIPE;
+}
+
 /* Sends the request m and waits for the answer, which replaces m.  Handles the
  * messages that come before the answer.  No other thread reads fd meanwhile.
  * Returns 0, -EPIPE if the broker is gone, or the answer's -errno. */
@@ -57,19 +109,25 @@ static int ask_broker(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
 	m->kind = kind;
 	m->id = handle;
 	m->serial = serial;
-	if (send(fd, m, sizeof(*m), MSG_NOSIGNAL) != sizeof(*m))
+	if (send_message(fd, m))
 		return -EPIPE;
 	for (;;) {
-		ssize_t n = recv(fd, m, sizeof(*m), 0);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n != sizeof(*m))
+		if (receive_message(fd, m))
 			return -EPIPE;
 		if (m->kind == CMPROTO_DONE && m->serial == serial)
 			return m->err;
 		r_table_message(m);
 	}
+}
+
+/* The successor refuses the port of an id without a conversation, or the port's
+ * listener: another process may have taken the port in the meantime. */
+static void lose_port(struct r_id *id, int err)
+{
+	r_say("rdma_cm: the broker has died, and its successor does not give "
+	      "port %u back to this process: %s; the id gets DEVICE_REMOVAL",
+	      r_addr_port(&id->base.route.addr.src_addr), r_reason(-err));
+	r_post_removed(id);
 }
 
 /*
@@ -106,8 +164,10 @@ static void revive_id(int fd, struct r_id *id)
 		r_post_lost(id);
 	if (!err && id->state.is_listening) {
 		m = (struct cmproto){.backlog = id->backlog};
-		ask_broker(fd, &m, CMPROTO_LISTEN, id->handle);
+		err = ask_broker(fd, &m, CMPROTO_LISTEN, id->handle);
 	}
+	if (err && err != -EPIPE && !has_conversation)
+		lose_port(id, err);
 }
 
 /* Repeats the requests that the last broker has not answered. */
@@ -138,8 +198,19 @@ static void release_again(int fd)
 	}
 }
 
+/* Limits how long a send or recv waits; 0: without a limit. */
+static void limit_waits(int fd, time_t seconds)
+{
+	const struct timeval t = {.tv_sec = seconds};
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
+}
+
 /*
  * Gives all ids to the successor of a broker that was killed, under r_lock.
+ * A successor that is stopped blocks the caller, and so all calls that take
+ * r_lock, for no longer than PATIENCE_S.
  * Listeners come last: if a peer repeats a request, the successor must already
  * know the request's conversation and not take it for a new request.
  */
@@ -148,6 +219,7 @@ static void revive_all(int fd)
 	struct list all = {&all, &all}, last = {&last, &last};
 
 	broker_fd = fd_identity_note(fd);
+	limit_waits(fd, PATIENCE_S);
 	r_table_take_ids(&all, &last);
 	while (!list_is_empty(&all))
 		revive_id(fd, r_table_id(list_pop_head(&all)));
@@ -155,6 +227,7 @@ static void revive_all(int fd)
 		revive_id(fd, r_table_id(list_pop_head(&last)));
 	ask_pending(fd);
 	release_again(fd);
+	limit_waits(fd, 0);
 }
 
 static void tell_word(enum client_word word, const char *sentence)
@@ -280,17 +353,6 @@ static int replace_link(int old, uint64_t *dialled_ms, int *pause_ms)
 {
 	return r_ib_is_used() ? lose_fabric(old)
 			      : redial_calmly(old, dialled_ms, pause_ms);
-}
-
-#define LAST_ERRNO 4095
-
-/* Checks a message of n bytes from the broker: its size, magic number, version,
- * error and count of private data. */
-static bool is_sound(const struct cmproto *m, ssize_t n)
-{
-	return n == sizeof(*m) && m->magic == CMPROTO_MAGIC &&
-	       m->version == CMPROTO_VERSION && m->err <= 0 &&
-	       m->err >= -LAST_ERRNO && m->private_bytes <= CMPROTO_PRIVATE;
 }
 
 static void *run_thread(void *arg)

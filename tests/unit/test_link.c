@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
-enum { PORT = 7100, OTHER_PORT, BROKERS = 32, WAIT_S = 30 };
+enum { PORT = 7100, OTHER_PORT, BROKERS = 48, WAIT_S = 30 };
 
 /* How one broker answers, and which messages it got. */
 static struct broker {
@@ -27,6 +27,7 @@ static struct broker {
 	enum cmproto_kind silent_at, dies_at; /* 0: never */
 	uint16_t refused;		      /* a port */
 	bool lies;		       /* by send_rejections(), after CONNECT */
+	bool garbles;		       /* no answer has the magic number */
 	enum cmproto_kind denied;      /* answered with -denial */
 	int denial;		       /* an errno; 0: EDQUOT */
 	unsigned heard[CMPROTO_EVENT]; /* by kind */
@@ -65,7 +66,7 @@ static void send_rejections(const struct broker *b, uint32_t handle)
 
 static void answer_request(const struct broker *b, const struct cmproto *to)
 {
-	struct cmproto m = {.magic = CMPROTO_MAGIC,
+	struct cmproto m = {.magic = b->garbles ? 0 : CMPROTO_MAGIC,
 			    .version = CMPROTO_VERSION,
 			    .kind = CMPROTO_DONE,
 			    .serial = to->serial,
@@ -211,6 +212,22 @@ int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m,
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "pthread_cond_clockwait");
 	return real(c, m, clock, until);
+}
+
+static bool is_hasty; /* limits of a socket's waits are 100 ms */
+
+int setsockopt(int fd, int level, int option, const void *value,
+	       socklen_t bytes)
+{
+	static int (*real)(int, int, int, const void *, socklen_t);
+	const struct timeval soon = {.tv_usec = 100000};
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "setsockopt");
+	if (is_hasty && level == SOL_SOCKET && option == SO_RCVTIMEO &&
+	    ((const struct timeval *)value)->tv_sec)
+		value = &soon;
+	return real(fd, level, option, value, bytes);
 }
 
 static int no_thread; /* pthread_create returns this error */
@@ -702,6 +719,56 @@ static void expect_heard(const char *sentence)
 		fail_msg("not said: %s\nbut: %s", sentence, text);
 }
 
+/* The next broker does wrong, and the client takes the one after it. */
+static void expect_another(struct r_id *id, const char *sentence)
+{
+	drain_semaphore(&came);
+	begin_hearing();
+	kill_broker();
+	await_semaphore(&came);
+	await_semaphore(&came);
+	await_revival();
+	expect_heard(sentence);
+	expect_asked_once(id, 0);
+	rdma_destroy_id(&id->base);
+}
+
+static void a_successor_that_does_not_answer_is_left(void **state)
+{
+	struct r_id *id = id_new();
+
+	bind_to(id, PORT);
+	broker[brokers].silent_at = CMPROTO_BIND;
+	is_hasty = true;
+	expect_another(id, "the broker does not answer (is it stopped?)");
+	is_hasty = false;
+}
+
+static void a_successor_with_malformed_answers_is_left(void **state)
+{
+	struct r_id *id = id_new();
+
+	bind_to(id, PORT);
+	broker[brokers].garbles = true;
+	expect_another(id, "the broker sends malformed messages");
+}
+
+static void a_listener_whose_port_is_lost_is_removed(void **state)
+{
+	struct r_id *id = id_new();
+	struct rdma_cm_event *e;
+
+	bind_to(id, PORT);
+	assert_int_equal(rdma_listen(&id->base, 4), 0);
+	broker[brokers].refused = PORT;
+	kill_broker();
+	assert_int_equal(rdma_get_cm_event(&channel.base, &e), 0);
+	assert_int_equal(e->event, RDMA_CM_EVENT_DEVICE_REMOVAL);
+	assert_int_equal(rdma_ack_cm_event(e), 0);
+	rdma_destroy_id(&id->base);
+	broker[brokers - 1].refused = 0;
+}
+
 static void a_failed_listen_tells_the_user_what_to_do(void **state)
 {
 	static const struct {
@@ -906,6 +973,9 @@ int main(void)
 			a_message_that_claims_too_much_data_is_dropped),
 		cmocka_unit_test(
 			calls_of_two_threads_reach_the_next_broker_in_order),
+		cmocka_unit_test(a_successor_that_does_not_answer_is_left),
+		cmocka_unit_test(a_successor_with_malformed_answers_is_left),
+		cmocka_unit_test(a_listener_whose_port_is_lost_is_removed),
 		cmocka_unit_test(a_failed_listen_tells_the_user_what_to_do),
 		cmocka_unit_test(
 			a_failed_disconnect_tells_the_user_when_to_disconnect),

@@ -503,6 +503,41 @@ def storms():
              body(side))
 
 
+def lost_ports():
+    """The broker of a stopped program dies, and another program starts its
+    successor before the stopped program goes on."""
+    def replaced(began):
+        """Returns the stopped program, which listens at PORT."""
+        rewire()
+        s = Talker("here", "serve", HERE, PORT)
+        keeper = Talker("here", "serve", HERE, int(PORT) + 1)
+        began += [s, keeper]
+        s.wait("listening")
+        keeper.wait("listening")
+        os.killpg(s.process.pid, signal.SIGSTOP)
+        old = brokers("here")
+        kill_brokers("here")
+        lab.wait(lambda: brokers("here") and brokers("here") != old,
+                 "the broker has no successor", HANG)
+        keeper.process.send_signal(signal.SIGUSR1)
+        keeper.wait("has a port")
+        return s
+
+    def taken(began):
+        s = replaced(began)
+        other = Talker("here", "serve", HERE, PORT)
+        began.append(other)
+        other.wait("listening")
+        os.killpg(s.process.pid, signal.SIGCONT)
+        s.wait("RDMA_CM_EVENT_DEVICE_REMOVAL 1 ")
+        expect(any("does not give port %s back" % PORT in line
+                   for line in s.said), "no message names the port",
+               Result(0, "\n".join(s.said)))
+
+    case("another program takes the port of a broker that died: the listener "
+         "gets DEVICE_REMOVAL", taken)
+
+
 def refusals():
     def refused(began):
         rewire()
@@ -685,6 +720,7 @@ unlooked()
 silences()
 many_connections()
 storms()
+lost_ports()
 refusals()
 strangers()
 lab.end()
