@@ -53,8 +53,9 @@ def main(name, logs, testlog):
         with open(testlog, encoding="utf-8", errors="replace") as lines:
             runs = [json.loads(line) for line in lines if line.strip()]
     if not runs:
-        print("skipped %s: no test of this kind yet" % name)
-        sums[2] = 1
+        print("FAIL %s: meson has run no test; see %s" % (
+            name, os.path.relpath(os.path.join(logs, "meson-%s.log" % name))))
+        sums[1] = 1
     for run in runs:
         text = (run.get("stdout") or "") + "\n" + (run.get("stderr") or "")
         counts = cases(run["result"], text)

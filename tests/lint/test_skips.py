@@ -157,6 +157,18 @@ def report(folder):
     return said
 
 
+def nothing(folder):
+    """Tests that ci/report.py fails if meson has run no test."""
+    done = subprocess.run([sys.executable, CI / "report.py", "out", folder,
+                           folder / "none"], text=True,
+                          stdout=subprocess.PIPE, check=False)
+    if done.returncode and done.stdout.startswith(
+            "FAIL out: meson has run no test; see ") and \
+            "0 passed, 1 failed, 0 skipped" in done.stdout:
+        return ""
+    return done.stdout
+
+
 def main():
     cases = [(name, lambda folder, case=rest: compare(folder, *case))
              for name, *rest in CASES]
@@ -164,7 +176,8 @@ def main():
               ("a malformed line of the list is refused, and an unused line noted",
                lines_of_the_list),
               ("the list of the tree is well formed", own_list),
-              ("ci/report.py names each skipped case", report)]
+              ("ci/report.py names each skipped case", report),
+              ("ci/report.py fails if no test has run", nothing)]
     failed = 0
     for name, body in cases:
         with tempfile.TemporaryDirectory() as folder:
