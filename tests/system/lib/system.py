@@ -162,6 +162,9 @@ class Suite:
         # ci/setup unpacked these folders for a user who may not install.
         if "DEB_LIBRARIES" in env:
             env["LD_LIBRARY_PATH"] = env["DEB_LIBRARIES"]
+            # the scripts ibhosts and ibswitches start programs from here
+            env["IBPATH"] = os.path.dirname(
+                shutil.which("ibnetdiscover") or "/usr/sbin/")
         if self.packets:
             env["ADVERB_DIRECT"] = "0"
         env.update(HOME=self.tmp, XDG_RUNTIME_DIR=self.runtime, LC_ALL="C",
