@@ -288,14 +288,17 @@ static bool next_of_row(void *arg, uint32_t i, struct direct_request *r)
 	const struct wq *sq = &row->q->qp->sq;
 	struct wqe *w = wq_at(row->t->hca, sq, row->q->req.wqe + i);
 	bool kick = r->outcome.kick;
+	enum hca_status status;
 	struct explain x;
 
 	if (row->q->req.wqe + i == row->head || w->opcode != row->opcode ||
-	    (w->flags & HCA_SEND_FENCE) || !is_small(row->t, w) ||
-	    describe_piece(row->t, row->q, w, r, &x))
+	    (w->flags & HCA_SEND_FENCE) || !is_small(row->t, w))
 		return false;
+	status = describe_piece(row->t, row->q, w, r, &x);
+	/* An earlier request of the batch may have set `kick`, which
+	 * describe_piece clears even if it fails. */
 	r->outcome.kick = kick;
-	return true;
+	return status == HCA_SUCCESS;
 }
 
 static bool is_row(const struct ibt *t, const struct ibt_qp *q,

@@ -133,6 +133,35 @@ static void the_limit_event_is_raised_once(void **state)
 	two_hcas_free(d);
 }
 
+/* The first message of a batch takes the receive at the limit, and the batch
+ * ends at the second message, whose SGE has a key of no region. */
+static void
+a_target_is_woken_for_its_limit_although_the_batch_ends(void **state)
+{
+	struct two_hcas *d = two_hcas_new_shared(1, 8);
+	struct two_hcas_side *s = &d->side[1];
+	uint32_t before;
+
+	for (uint64_t k = 0; k < 8; k++)
+		two_hcas_recv(d, 1, 100 * k, 100);
+	post_send(d, 10); /* a batch needs a target that was heard before */
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_true(two_hcas_poll(d, 0, &(struct cqe){0}));
+	assert_false(srq_arm(&s->hca, s->srq, 7));
+	shared_store(&s->hca.shared->is_asleep, 1);
+	before = s->kicked;
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 10, 0);
+	wq_commit(&d->side[0].qp->sq);
+	wqe_sges(two_hcas_send(d, 0, HCA_WR_SEND, 0, 10, 0))->lkey ^= 0x100;
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_int_equal(s->kicked, before + 1);
+	assert_int_equal(s->events[ENGINE_SRQ_LIMIT], 1);
+	assert_done(d, 0, HCA_SUCCESS);
+	assert_done(d, 0, HCA_LOC_PROT_ERR);
+	two_hcas_free(d);
+}
+
 /* Lets *context frames of side 0 pass, and drops the frames after them. */
 static int pass_few(void *context, int from, const struct engine_frame *f)
 {
@@ -190,7 +219,15 @@ int main(int argc, char **argv)
 			an_error_flushes_only_the_receives_that_were_taken),
 	};
 
+	const struct CMUnitTest of_direct[] = {
+		cmocka_unit_test(
+			a_target_is_woken_for_its_limit_although_the_batch_ends),
+	};
+
 	two_hcas_mode(argc, argv);
+	if (two_hcas_is_direct() &&
+	    cmocka_run_group_tests(of_direct, NULL, NULL))
+		return 1;
 	if (!two_hcas_is_direct() &&
 	    cmocka_run_group_tests(of_packets, NULL, NULL))
 		return 1;
