@@ -261,17 +261,17 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 /*
  * Programs such as perftest close a device before they have destroyed all its
  * objects.  The context then stays until the process ends, since the objects
- * point to it.
+ * point to it.  So it does in the child of a fork, which cannot destroy its
+ * parent's objects, but may try to.
  */
 int ibv_close_device(struct ibv_context *context)
 {
 	struct v_context *c = v_context(context);
 
-	if (v_is_ours(c)) {
-		if (count_now(&c->objects))
-			return 0;
+	if (count_now(&c->objects))
+		return 0;
+	if (v_is_ours(c))
 		host_put(c->host);
-	}
 	lock_take(&contexts_lock);
 	list_remove(&c->link);
 	lock_give(&contexts_lock);

@@ -7,6 +7,7 @@
  */
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
@@ -259,12 +260,47 @@ static void a_child_works_while_the_parents_threads_post(void)
 		    "a child while the parent's threads post");
 }
 
+/* In the child: the context, to which the objects point, must stay. */
+static void close_early(struct endpoint *e)
+{
+	int fd = e->ctx->cmd_fd;
+
+	check_need(!ibv_close_device(e->ctx), "ibv_close_device");
+	check_need(fcntl(fd, F_GETFD) >= 0, "the context's descriptor");
+	check_need(ibv_destroy_qp(e->qp) == EPERM, "ibv_destroy_qp");
+	check_need(ibv_dereg_mr(e->mr) == EPERM, "ibv_dereg_mr");
+	check_need(ibv_destroy_cq(e->cq) == EPERM, "ibv_destroy_cq");
+}
+
+static void a_child_closes_the_device_before_its_parents_objects(void)
+{
+	struct endpoint e[2];
+	int status;
+	pid_t child;
+
+	endpoint_open_pair(e);
+	fflush(stdout);
+	child = fork();
+	check_need(child >= 0, "fork");
+	if (!child) {
+		alarm(PATIENCE_S);
+		close_early(&e[0]);
+		_exit(0);
+	}
+	check_need(waitpid(child, &status, 0) == child, "waitpid");
+	write_once(e);
+	endpoint_close_pair(e);
+	check_need(!status, "a child that closes the device first");
+}
+
 int main(void)
 {
 	check_run("a child works while the parent first opens the device",
 		  a_child_works_while_the_parent_first_opens_the_device);
 	check_run("a child works while the parent opens and closes the device",
 		  a_child_works_while_the_parent_opens_and_closes_the_device);
+	check_run("a child closes the device before its parent's objects",
+		  a_child_closes_the_device_before_its_parents_objects);
 	check_run("a child works while the parent binds ids",
 		  a_child_works_while_the_parent_binds_ids);
 	check_run("a child works while the parent takes device memory",
