@@ -44,8 +44,8 @@ static const struct edge rc_edges[] = {
 	 HCA_QP_MIN_RNR_TIMER | HCA_QP_PATH_MIG_STATE | HCA_QP_PORT},
 };
 
-/* iWARP does not use these attributes; only their ranges are checked.  Programs
- * that set, for example, a timer for InfiniBand also set it for iWARP, and
+/* iWARP does not use these attributes; only the ranges of numbers are checked.
+ * Programs that set, for example, a timer for InfiniBand also set it for iWARP, and
  * hardware iWARP adapters ignore it. */
 #define IWARP_OPTIONAL                                                         \
 	((HCA_QP_CAP - 1) | HCA_QP_DEST_QPN | HCA_QP_RATE_LIMIT)
@@ -154,10 +154,13 @@ static int refuse_mask(const char **why, uint32_t bits, bool is_missing)
 	return refuse_modify(why, "attr_mask has a bit that does not exist");
 }
 
-/* Checks the address vector of a connected QP (IBTA 11.2.2.1). */
+/* Checks the address vector of a connected QP (IBTA 11.2.2.1).  An iWARP QP
+ * does not use one, and hardware iWARP adapters ignore it. */
 static int check_av(const struct qp *qp, const struct hca_ah *ah,
 		    const char **why)
 {
+	if (qp->is_iwarp)
+		return 0;
 	if (!qp->is_by_lid)
 		return ah->is_global
 			       ? 0

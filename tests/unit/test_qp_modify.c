@@ -98,6 +98,24 @@ static void a_refusal_names_the_attribute(void **state)
 	assert_non_null(strstr(said, "has a bit that does not exist"));
 }
 
+/* An iWARP adapter uses no address vector, so it does not check one. */
+static void iwarp_ignores_the_address_vector(void **state)
+{
+	struct hca h = {.active_mtu = 5};
+	struct qp qp = {
+		.type = HCA_QPT_RC, .state = HCA_QP_INIT, .is_iwarp = 1};
+	struct hca_qp_attr a = {.qp_state = HCA_QP_RTR};
+	const char *why = NULL;
+
+	assert_int_equal(
+		qp_modify_check(&h, &qp, &a, HCA_QP_STATE | HCA_QP_AV, &why),
+		0);
+	qp.is_iwarp = 0;
+	assert_int_equal(
+		qp_modify_check(&h, &qp, &a, HCA_QP_STATE | HCA_QP_AV, &why),
+		-EINVAL);
+}
+
 static void every_state_goes_to_reset_and_error(void **state)
 {
 	for (uint32_t type = HCA_QPT_RC; type <= HCA_QPT_UD; type++) {
@@ -117,6 +135,7 @@ int main(void)
 		cmocka_unit_test(a_transition_needs_the_attributes_of_its_row),
 		cmocka_unit_test(an_attribute_of_another_service_is_refused),
 		cmocka_unit_test(a_refusal_names_the_attribute),
+		cmocka_unit_test(iwarp_ignores_the_address_vector),
 		cmocka_unit_test(every_state_goes_to_reset_and_error),
 	};
 
