@@ -202,6 +202,38 @@ static void another_users_folder_or_link_is_not_walked(void **state)
 	expect_refused(path_of("link"), "behind another user's link");
 }
 
+/* In the child: root acts as user 1, or user 1 as root. */
+static int check_as(uid_t real, uid_t effective)
+{
+	w = (struct walk){.subject = "it",
+			  .why = why,
+			  .room = sizeof(why),
+			  .may_follow = true,
+			  .fd = -1};
+	if (walk_along(&w, base) || setresuid(real, effective, 0))
+		return 1;
+	return walk_check_writable(&w) != (effective ? -EACCES : 0);
+}
+
+/* A program of root may take another user's rights for a while (seteuid). */
+static void the_effective_user_decides_what_may_be_written(void **state)
+{
+	static const uid_t users[][2] = {{0, 1}, {1, 0}, {0, 0}, {1, 1}};
+
+	if (!test_can_be(1))
+		SKIP_FOR(ONE_USER);
+	assert_int_equal(chmod(base, 0755), 0);
+	for (size_t i = 0; i < 4; i++) {
+		pid_t pid = fork();
+		int status;
+
+		if (!pid)
+			_exit(check_as(users[i][0], users[i][1]));
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -212,6 +244,7 @@ int main(void)
 		T(a_descriptor_is_reached_by_its_link),
 		T(a_path_that_others_can_change_is_not_walked),
 		T(the_group_that_is_named_may_write),
+		T(the_effective_user_decides_what_may_be_written),
 		T(another_users_folder_or_link_is_not_walked),
 	};
 
