@@ -267,12 +267,13 @@ static int read_once(struct netdev_scene *s, bool routes)
 	err = dump_table(s, fd, RTM_GETLINK, AF_UNSPEC, take_link);
 	if (!err)
 		err = dump_table(s, fd, RTM_GETADDR, AF_UNSPEC, take_addr);
-	/* The dump of the IPv6 routes fails on a machine without IPv6, which is
-	 * no error. */
-	if (!err && routes) {
+	if (!err && routes)
 		err = dump_table(s, fd, RTM_GETROUTE, AF_INET, take_route);
-		dump_table(s, fd, RTM_GETROUTE, AF_INET6, take_route);
-	}
+	/* The dump of the IPv6 routes fails on a machine without IPv6, which is
+	 * no error.  Only an interrupted dump is repeated. */
+	if (!err && routes &&
+	    dump_table(s, fd, RTM_GETROUTE, AF_INET6, take_route) == -EINTR)
+		err = -EINTR;
 	close(fd);
 	if (err)
 		netlink_free(s);

@@ -6,6 +6,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
@@ -17,6 +19,7 @@
 #include <unistd.h>
 
 #include "device/netif.h"
+#include "device/netlink.h"
 
 #define PATIENCE_S 60
 
@@ -314,6 +317,42 @@ static void a_forked_child_watches_anew(void **state)
 	netif_unwatch();
 }
 
+static uint8_t asked;	/* the family of the last dump that was asked for */
+static int interrupted; /* how often the next dumps of IPv6 routes fail */
+
+/* These functions replace those of the C library.  The kernel sets
+ * NLM_F_DUMP_INTR if a table has changed during its dump. */
+ssize_t send(int fd, const void *bytes, size_t len, int flags)
+{
+	const struct nlmsghdr *m = bytes;
+	const struct rtgenmsg *g = NLMSG_DATA(m);
+
+	asked = m->nlmsg_type == RTM_GETROUTE ? g->rtgen_family : AF_UNSPEC;
+	return sendto(fd, bytes, len, flags, NULL, 0);
+}
+
+ssize_t recv(int fd, void *bytes, size_t len, int flags)
+{
+	ssize_t n = recvfrom(fd, bytes, len, flags, NULL, NULL);
+
+	if (n > 0 && asked == AF_INET6 && interrupted-- > 0)
+		((struct nlmsghdr *)bytes)->nlmsg_flags |= NLM_F_DUMP_INTR;
+	return n;
+}
+
+static void an_interrupted_dump_of_any_table_is_repeated(void **state)
+{
+	struct netdev_scene scene;
+
+	interrupted = 2;
+	assert_int_equal(netlink_read(&scene, true), 0);
+	assert_true(interrupted < 0);
+	netlink_free(&scene);
+	interrupted = 100;
+	assert_int_equal(netlink_read(&scene, true), -EINTR);
+	interrupted = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -326,6 +365,7 @@ int main(void)
 		cmocka_unit_test(changes_raise_events_and_are_seen),
 		cmocka_unit_test(a_watch_ends_and_begins_again),
 		cmocka_unit_test(a_forked_child_watches_anew),
+		cmocka_unit_test(an_interrupted_dump_of_any_table_is_repeated),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);
