@@ -131,7 +131,8 @@ static int file_read(struct space_self *s, struct iovec *from, size_t n,
 }
 
 /* Copies from `buffer` (is_write) or to it.  The kernel copies at most about
- * 2 GiB in a call. */
+ * 2 GiB in a call.  After a failure `target` has lost the ranges that were
+ * copied: a caller that copies in another way fills it again. */
 static int vm_copy(struct space_self *s, struct iovec *target, size_t n,
 		   void *buffer, uint64_t bytes, bool is_write)
 {
@@ -221,6 +222,7 @@ static int self_write(struct space *space, const struct space_vec *to, size_t n,
 			return 0;
 		if (!has_fallback(s))
 			return -EFAULT;
+		k = split_tail(iov, fill_iovec(iov, to, n, &bytes));
 	}
 	return file_write(s, iov, k, src, bytes);
 }
@@ -243,6 +245,7 @@ static int self_read(struct space *space, const struct space_vec *from,
 			return 0;
 		if (!has_fallback(s))
 			return -EFAULT;
+		k = fill_iovec(iov, from, n, &bytes);
 	}
 	return file_read(s, iov, k, dst, bytes);
 }

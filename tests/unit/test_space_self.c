@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "memory/copy_nofault.h"
@@ -215,6 +217,78 @@ static void a_file_that_has_taken_the_number_stays_as_it_is(void **state)
 	close(mine);
 }
 
+/* How many calls of process_vm_* still copy, of which each copies SOME bytes at
+ * most; later calls fail as under a filter (seccomp).  Negative: no limit. */
+static int calls_left = -1;
+
+enum { SOME = 20 };
+
+/* Copies the first SOME bytes, into or from the first range. */
+static ssize_t copy_some(long call, pid_t pid, const struct iovec *own,
+			 const struct iovec *target)
+{
+	struct iovec a = {own->iov_base, SOME}, b = {target->iov_base, SOME};
+
+	if (!calls_left) {
+		errno = EPERM;
+		return -1;
+	}
+	calls_left--;
+	if (target->iov_len < SOME)
+		a.iov_len = b.iov_len = target->iov_len;
+	return syscall(call, pid, &a, 1, &b, 1, 0);
+}
+
+/* These functions replace those of the C library. */
+ssize_t process_vm_writev(pid_t pid, const struct iovec *own, unsigned long n,
+			  const struct iovec *target, unsigned long m,
+			  unsigned long flags)
+{
+	return calls_left < 0
+		       ? syscall(SYS_process_vm_writev, pid, own, n, target, m,
+				 flags)
+		       : copy_some(SYS_process_vm_writev, pid, own, target);
+}
+
+ssize_t process_vm_readv(pid_t pid, const struct iovec *own, unsigned long n,
+			 const struct iovec *target, unsigned long m,
+			 unsigned long flags)
+{
+	return calls_left < 0
+		       ? syscall(SYS_process_vm_readv, pid, own, n, target, m,
+				 flags)
+		       : copy_some(SYS_process_vm_readv, pid, own, target);
+}
+
+static void close_memfd(void)
+{
+	fd_identity_close(self.memfd);
+	self.memfd = -1;
+}
+
+/* Another thread installs a filter after the first calls of a copy. */
+static void a_copy_that_a_filter_ends_goes_on_by_the_file(void **state)
+{
+	for (int calls = 0; calls < 6; calls++) {
+		uint8_t from[100], to[100] = {0}, back[100] = {0};
+		struct space_vec v[2] = {{va_of(to), 33}, {va_of(to + 33), 67}};
+
+		for (size_t i = 0; i < sizeof(from); i++)
+			from[i] = (uint8_t)(i + 1);
+		calls_left = calls;
+		assert_int_equal(self.space.ops->write(&self.space, v, 2, from),
+				 0);
+		assert_memory_equal(to, from, sizeof(to));
+		close_memfd();
+		calls_left = calls;
+		assert_int_equal(self.space.ops->read(&self.space, v, 2, back),
+				 0);
+		assert_memory_equal(back, from, sizeof(back));
+		close_memfd();
+	}
+	calls_left = -1;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +302,7 @@ int main(void)
 		TWICE(bytes_go_to_their_pieces_and_come_back),
 		TWICE(unmapped_memory_is_refused_without_a_crash),
 		TWICE(memory_that_may_only_be_read_is_not_written),
+		cmocka_unit_test(a_copy_that_a_filter_ends_goes_on_by_the_file),
 		cmocka_unit_test(the_writes_of_two_threads_do_not_mix),
 		cmocka_unit_test(
 			a_file_that_has_taken_the_number_stays_as_it_is),
