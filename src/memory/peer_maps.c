@@ -171,14 +171,8 @@ static void add_map(struct peer_maps *a, const struct share *s, uint32_t row)
 		(struct alias){s->va, s->bytes, at, row, serial, s->is_written};
 }
 
-void peer_maps_look(struct peer_maps *a)
+static void add_new(struct peer_maps *a)
 {
-	uint32_t version = share_version(a->target);
-
-	if (version == a->version)
-		return;
-	a->version = version;
-	drop_old(a);
 	for (uint32_t row = 0; row < SHARE_MAX && a->count < SHARE_MAX; row++) {
 		struct share s = share_read(a->target, row);
 
@@ -186,6 +180,22 @@ void peer_maps_look(struct peer_maps *a)
 		    !is_known(a, shared_own(&s.serial)))
 			add_map(a, &s, row);
 	}
+}
+
+/* A thread that posts calls this under a lock, and must not be cancelled in the
+ * calls that open files, or while map_thread uses its stack. */
+void peer_maps_look(struct peer_maps *a)
+{
+	uint32_t version = share_version(a->target);
+	int cancel;
+
+	if (version == a->version)
+		return;
+	a->version = version;
+	drop_old(a);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	add_new(a);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 uint8_t *peer_maps_at(const struct peer_maps *a, const struct space_vec *v,

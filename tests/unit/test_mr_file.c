@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -375,6 +376,40 @@ static void a_full_table_has_room_for_regions_of_its_mappings(void **state)
 	close(fd);
 }
 
+static bool is_through;
+
+/* A thread looks at a peer's rows when it posts, under a lock. */
+static void *look_while_cancelled(void *arg)
+{
+	pthread_cancel(pthread_self());
+	peer_maps_look(arg);
+	is_through = true;
+	pthread_testcancel();
+	return NULL;
+}
+
+static void a_look_is_no_cancellation_point(void **state)
+{
+	int fd = new_file();
+	uint8_t *p = map_file(NULL, BYTES, MAP_SHARED, fd, 0);
+	uint32_t number = enter_region(p, PAGE);
+	struct peer_maps a;
+	pthread_t thread;
+	void *how;
+
+	peer_maps_init(&a, &hca, getpid());
+	assert_int_equal(
+		pthread_create(&thread, NULL, look_while_cancelled, &a), 0);
+	assert_int_equal(pthread_join(thread, &how), 0);
+	assert_true(is_through);
+	assert_ptr_equal(how, PTHREAD_CANCELED);
+	assert_non_null(maps_at(&a, p, PAGE));
+	peer_maps_fini(&a);
+	leave_region(number);
+	munmap(p, BYTES);
+	close(fd);
+}
+
 static bool is_outdated(struct share_look *l)
 {
 	bool was = l->is_outdated;
@@ -674,6 +709,7 @@ int main(void)
 		EACH(one_mapping_serves_all_regions_in_it),
 		EACH(a_region_of_an_existing_row_needs_no_descriptor),
 		EACH(a_full_table_has_room_for_regions_of_its_mappings),
+		EACH(a_look_is_no_cancellation_point),
 		EACH(a_registration_outdates_looks_at_its_addresses),
 		EACH(memory_mapped_over_a_region_is_not_taken_for_the_region),
 		EACH(regions_beyond_the_table_are_not_mapped),
