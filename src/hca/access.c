@@ -40,9 +40,11 @@ struct access *access_claim(struct hca *peer) NO_LOCK_ANALYSIS
 	return NULL;
 }
 
+/* The peer's name may be that of a thread that has ended (local_peer_close), so
+ * that another process has found the peer dead and has inherited the slot. */
 void access_release(struct access *g) NO_LOCK_ANALYSIS
 {
-	alock_give(&g->process);
+	alock_leave(&g->process);
 }
 
 void access_copy(struct access *g, access_set what)

@@ -88,7 +88,8 @@ static inline access_set access_key(uint32_t key)
 /* Claims a slot in the arena of another process.  NULL: all slots are claimed,
  * or the arena names no valid table of slots. */
 struct access *access_claim(struct hca *peer);
-/* Releases the slot.  The peer is not inside. */
+/* Releases the slot, unless another process has inherited it.  The peer is not
+ * inside. */
 void access_release(struct access *g);
 /* Announces the QP at which the peer will work.  Called before the peer reads
  * the arena: the exchange orders the store of the slot before these reads.  So

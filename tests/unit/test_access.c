@@ -297,6 +297,18 @@ static void die_amid_a_copy(struct access *g)
 	access_copy_by(g, ACCESS_BY_RSEQ);
 }
 
+/* Another process has taken this process for dead, and has its slot. */
+static void a_slot_that_another_process_has_inherited_is_not_released(void **s)
+{
+	struct access *g = access_claim(&own);
+
+	alock_open((alock_owner)getppid(), &judge);
+	assert_true(alock_inherit(&g->process, (alock_owner)getpid()));
+	alock_open((alock_owner)getpid(), &judge);
+	access_release(g);
+	assert_int_equal(alock_holder(&g->process), getppid());
+}
+
 static void slots_of_the_dead_are_reused_when_none_is_free(void **state)
 {
 	struct access *slot = NULL, *last;
@@ -363,6 +375,7 @@ int main(void)
 		EACH(the_living_are_waited_for),
 		EACH(an_arena_without_access_slots_in_use_is_not_waited_for),
 		EACH(each_claim_gets_a_slot_that_no_other_claim_has),
+		EACH(a_slot_that_another_process_has_inherited_is_not_released),
 		EACH(slots_of_the_dead_are_reused_when_none_is_free),
 		EACH(slots_outside_the_arena_are_not_claimed),
 		EACH(a_process_is_alive_while_its_pulse_word_says_so),
