@@ -121,10 +121,13 @@ static inline bool access_is_revoked(const struct access *g)
 bool access_copied(struct access *g, access_set what, access_set then);
 /* Tells the owner that the peer is not inside any more.  The release store of
  * epoch orders the peer's accesses to the arena before it: an owner that loads
- * the new epoch may free or reuse what the peer has touched. */
+ * the new epoch may free or reuse what the peer has touched.  The epoch skips
+ * 0, which would mark the slot as never claimed. */
 static inline void access_leave(struct access *g)
 {
-	shared_store(&g->epoch, shared_own(&g->epoch) + 1);
+	uint32_t next = shared_own(&g->epoch) + 1;
+
+	shared_store(&g->epoch, next ? next : 2);
 }
 /*
  * For the owner: returns when each peer that was inside and may touch `what`

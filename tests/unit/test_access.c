@@ -309,6 +309,20 @@ static void a_slot_that_another_process_has_inherited_is_not_released(void **s)
 	assert_int_equal(alock_holder(&g->process), getppid());
 }
 
+/* An epoch of 0 marks the end of the slots that were ever claimed. */
+static void the_epoch_of_a_slot_in_use_does_not_become_0(void **state)
+{
+	struct access *first = access_claim(&own), *second = take_as_another();
+
+	access_enter(second, ACCESS_ALL);
+	shared_store(&first->epoch, UINT32_MAX - 1);
+	access_enter(first, ACCESS_ALL);
+	access_leave(first);
+	assert_int_equal(shared_own(&first->epoch), 2);
+	access_release(first);
+	assert_false(is_left(ACCESS_ALL));
+}
+
 static void slots_of_the_dead_are_reused_when_none_is_free(void **state)
 {
 	struct access *slot = NULL, *last;
@@ -376,6 +390,7 @@ int main(void)
 		EACH(an_arena_without_access_slots_in_use_is_not_waited_for),
 		EACH(each_claim_gets_a_slot_that_no_other_claim_has),
 		EACH(a_slot_that_another_process_has_inherited_is_not_released),
+		EACH(the_epoch_of_a_slot_in_use_does_not_become_0),
 		EACH(slots_of_the_dead_are_reused_when_none_is_free),
 		EACH(slots_outside_the_arena_are_not_claimed),
 		EACH(a_process_is_alive_while_its_pulse_word_says_so),
