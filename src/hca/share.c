@@ -3,6 +3,7 @@
 
 #include "util/bits.h"
 #include "util/check.h"
+#include "util/step.h"
 
 /* Returns the table; NULL: h is a view of another process's arena, which names
  * a wrong offset. */
@@ -24,16 +25,29 @@ static struct share *own_rows(const struct hca *h)
 	return row;
 }
 
-/* Changes the table's version, and returns it; it is never 0.  Peers that see
- * the new version read the table again. */
-static uint32_t next_version(struct hca *h)
+/* Returns the table's next version; it is never 0. */
+static uint32_t next_version(const struct hca *h)
 {
 	uint32_t version = shared_own(&h->shared->share_version) + 1;
 
-	if (!version)
-		version = 1;
+	return version ? version : 1;
+}
+
+/*
+ * Stores the serial of a changed row, and then the table's version.  Peers that
+ * see another version than at their last look read the table again.
+ *
+ * The store of the version (release) comes after that of the serial, and a peer
+ * loads the version (acquire) before the serials.  In another order a peer
+ * could see the new version and the old serial, and would not look again until
+ * the next change of the table.
+ */
+static void publish_row(struct hca *h, struct share *row, uint32_t serial,
+			uint32_t version)
+{
+	shared_store(&row->serial, serial);
+	STEP("a row's serial is stored");
 	shared_store(&h->shared->share_version, version);
-	return version;
 }
 
 /* ---- struct share_look ---- */
@@ -90,13 +104,13 @@ static bool holds_range(const struct share *s, uint64_t va, uint64_t bytes)
  * share_leave. */
 static void withdraw_row(struct hca *h, struct share *s)
 {
-	shared_store(&s->serial, 0);
-	next_version(h);
+	publish_row(h, s, 0, next_version(h));
 }
 
 static uint32_t add_row(struct hca *h, const struct share *what)
 {
 	struct share *row = own_rows(h);
+	uint32_t version = next_version(h);
 
 	for (uint32_t i = 0; i < SHARE_MAX; i++, row++) {
 		if (row->users)
@@ -109,7 +123,7 @@ static uint32_t add_row(struct hca *h, const struct share *what)
 		row->offset = what->offset;
 		row->dev = what->dev;
 		row->ino = what->ino;
-		shared_store(&row->serial, next_version(h));
+		publish_row(h, row, version, version);
 		return i + 1;
 	}
 	return 0;
