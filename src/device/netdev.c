@@ -246,6 +246,14 @@ const char *netdev_missing(const struct netdev_scene *scene, const char *named,
 	return NULL;
 }
 
+bool netdev_fits(const struct netdev_scene *scene, const char *token,
+		 size_t len)
+{
+	struct token t = read_token(scene, token, len);
+
+	return has_any(scene, &t);
+}
+
 uint32_t netdev_choose(const struct netdev_scene *scene, const char *named,
 		       struct device devices[DEVICE_MAX])
 {

@@ -103,6 +103,10 @@ uint32_t netdev_choose(const struct netdev_scene *scene, const char *named,
 const char *netdev_missing(const struct netdev_scene *scene, const char *named,
 			   const struct device *devices, uint32_t count,
 			   int *len);
+/* Returns whether a token of such a list, which has len bytes, fits an
+ * interface. */
+bool netdev_fits(const struct netdev_scene *scene, const char *token,
+		 size_t len);
 
 /* Returns the number of entries of the GID table that programs see. */
 static inline uint32_t netdev_gid_count(const struct device *d)

@@ -74,11 +74,12 @@ __attribute__((constructor)) static void watch_forks(void)
 
 /* Returns why the token of ADVERB_DEVICES, which has len bytes, becomes no
  * device, as words for a message. */
-static const char *why_missing(const char *token, size_t len)
+static const char *why_missing(const struct netdev_scene *scene,
+			       const char *token, size_t len)
 {
 	const size_t prefix = strlen(NETDEV_IWARP_PREFIX);
 
-	if (device_count == DEVICE_MAX)
+	if (device_count == DEVICE_MAX && netdev_fits(scene, token, len))
 		return "a process has at most 8 devices";
 	if (!memchr(token, ':', len))
 		return "there is no such interface; see \"ip link\"";
@@ -97,7 +98,7 @@ static void say_missing(const struct netdev_scene *scene, const char *named)
 	if (token && (device_count || memchr(token, ':', (size_t)len)))
 		log_say(LOG_DEVICE_NAMED, 0,
 			"%.*s of ADVERB_DEVICES becomes no device: %s", len,
-			token, why_missing(token, (size_t)len));
+			token, why_missing(scene, token, (size_t)len));
 	else if (!device_count)
 		log_say(LOG_DEVICE_NAMED, 0,
 			"no interface is named in ADVERB_DEVICES=%s, so there "

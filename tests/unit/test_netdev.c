@@ -325,6 +325,11 @@ static void a_kind_without_room_for_all_is_missing(void **state)
 	assert_string_equal(
 		netdev_missing(&scene, "eth0,iwarp", devices, DEVICE_MAX, &len),
 		"iwarp");
+	/* a process that has as many devices as it can have does not see why */
+	assert_true(netdev_fits(&scene, "iwarp", 5));
+	assert_true(netdev_fits(&scene, "iwarp:eth1,eth2", 10));
+	assert_false(netdev_fits(&scene, "eht0,iwarp", 4));
+	assert_false(netdev_fits(&scene, "iwarp:eht0", 10));
 }
 
 static void the_devices_of_one_interface_have_their_own_tables(void **state)
