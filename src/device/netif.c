@@ -133,7 +133,7 @@ static void find_interfaces(void)
 
 /* Makes the table of devices.  Gives back the memory beyond the devices that
  * were found, since some programs run under low limits of ulimit -d. */
-static void enumerate_devices(void)
+static void make_table(void)
 {
 	struct device *kept;
 
@@ -151,6 +151,17 @@ static void enumerate_devices(void)
 	kept = realloc(devices, (device_count + 1) * sizeof(*devices));
 	if (kept)
 		devices = kept;
+}
+
+/* Called once.  A thread that is cancelled in the calls that ask the kernel or
+ * a fabric would leave descriptors open, and the table half made. */
+static void enumerate_devices(void)
+{
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	make_table();
+	pthread_setcancelstate(cancel, NULL);
 }
 
 uint32_t device_list(const struct device **out)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -644,42 +645,59 @@ static void write_first(void)
 		say_no_tree(err);
 }
 
+/* Takes the lock.  The thread is not cancelled until give_shielded: it opens
+ * and writes files under the lock, and these calls are cancellation points. */
+static void take_shielded(int *cancel) NO_LOCK_ANALYSIS
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel);
+	lock_take(&lock);
+}
+
+static void give_shielded(int cancel) NO_LOCK_ANALYSIS
+{
+	lock_give(&lock);
+	pthread_setcancelstate(cancel, NULL);
+}
+
 const char *sysfs_path(void)
 {
 	bool good;
+	int cancel;
 
-	lock_take(&lock);
+	take_shielded(&cancel);
 	if (!written)
 		write_first();
 	/* Stored last: in the child of a fork that interrupts write_first,
 	 * `written` is false, and the child writes the tree itself. */
 	written = true;
 	good = usable;
-	lock_give(&lock);
+	give_shielded(cancel);
 	return good ? tree.path : NULL;
 }
 
 int sysfs_devices(void)
 {
-	int fd = -1;
+	int fd = -1, cancel;
 
-	lock_take(&lock);
+	take_shielded(&cancel);
 	if (usable && fd_identity_holds(hold_fd))
 		fd = folder_open(hold_fd, "class/infiniband", false);
-	lock_give(&lock);
+	give_shielded(cancel);
 	return fd < 0 ? -1 : fd;
 }
 
 void sysfs_refresh(void)
 {
-	lock_take(&lock);
+	int cancel;
+
+	take_shielded(&cancel);
 	/* Writes the tree even if the last attempt failed, for example because
 	 * the disk was full: a complete tree is usable again. */
 	if (fd_identity_holds(hold_fd))
 		usable = write_now() == 0;
 	else if (usable)
 		write_first();
-	lock_give(&lock);
+	give_shielded(cancel);
 }
 
 void sysfs_forked(void)
