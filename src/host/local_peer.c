@@ -186,12 +186,12 @@ bool local_peer_maps(void)
 	return all.is_open && all.maps;
 }
 
-void local_peer_begin(void) NO_LOCK_ANALYSIS
+bool local_peer_begin(void) NO_LOCK_ANALYSIS
 {
 	if (!all.is_open)
-		return;
+		return true;
 	all.own->shared->owner = lock_owner_open();
-	pthread_mutex_lock(pulse_mutex());
+	return all.own->shared->owner && !pthread_mutex_lock(pulse_mutex());
 }
 
 void local_peer_end(void) NO_LOCK_ANALYSIS

@@ -75,8 +75,10 @@ void local_peer_open(struct hca *own, bool maps);
  * caller does not close it. */
 int local_peer_kick_fd(void);
 /* Called by the progress thread when it begins: takes the lock whose word
- * hca_is_alive reads, so that peers find this process alive. */
-void local_peer_begin(void);
+ * hca_is_alive reads, so that peers find this process alive.  False: the
+ * process gets no name as an owner of shared locks (lock_owner_open), and the
+ * device cannot be opened. */
+bool local_peer_begin(void);
 /* Called by the progress thread when it ends: releases the lock of
  * local_peer_begin. */
 void local_peer_end(void);

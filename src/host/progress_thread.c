@@ -29,6 +29,7 @@
 static pthread_t thread;
 static bool is_running;
 static sem_t begun;	/* posted after local_peer_begin */
+static bool has_begun;	/* the result of local_peer_begin */
 static shared_u32 arms; /* how often the program has armed a CQ */
 /*
  * `current` is the number of the progress thread; a thread with another number
@@ -124,8 +125,10 @@ static void *run_thread(void *arg)
 	own_number = first_number;
 	/* The default timer slack, 50 us, would double the shortest nap. */
 	prctl(PR_SET_TIMERSLACK, 1ul);
-	local_peer_begin();
+	has_begun = local_peer_begin();
 	sem_post(&begun);
+	if (!has_begun)
+		return NULL;
 	leader_take();
 	while (shared_load(&current) == own_number) {
 		leader_turn(l);
@@ -146,6 +149,20 @@ static int make_wake(void)
 		return fd_identity_note(
 			fcntl(local_peer_kick_fd(), F_DUPFD_CLOEXEC, 0));
 	return fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+}
+
+/* Waits until the thread holds the lock that hca_is_alive reads.  From then on
+ * peers reach this process, even if it is stopped.  False: the thread could not
+ * begin, and has ended. */
+static bool await_begin(void)
+{
+	if (!local_peer_is_open())
+		return true;
+	while (sem_wait(&begun) && errno == EINTR)
+		;
+	if (!has_begun)
+		pthread_join(thread, NULL);
+	return has_begun;
 }
 
 int progress_thread_start(struct progress *l)
@@ -169,6 +186,8 @@ int progress_thread_start(struct progress *l)
 	first_number = shared_own(&current);
 	err = pthread_create(&thread, NULL, run_thread, l);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err && !await_begin())
+		err = EMFILE;
 	if (err) {
 		leader_close(l);
 		leader_closed();
@@ -178,10 +197,6 @@ int progress_thread_start(struct progress *l)
 	}
 	pthread_setname_np(thread, "adverb");
 	is_running = true;
-	/* Waits until the thread holds the lock that hca_is_alive reads.  From
-	 * then on peers reach this process, even if it is stopped. */
-	while (local_peer_is_open() && sem_wait(&begun) && errno == EINTR)
-		;
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "memory/lock_owner.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,50 +14,73 @@
 /* How many spaces are between the name and starttime in /proc/TID/stat. */
 #define TICKS_FIELD 20
 
+/* Reads a file into `text`, and ends the text with a NUL.  False: this process
+ * cannot open or read the file. */
+static bool read_file(const char *path, char text[512])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, 511);
+
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
+
 /* Reads the file `what` of /proc/TID.  False: the thread does not exist, or
  * this process cannot open or read the file. */
 static bool read_about(uint32_t tid, const char *what, char text[512])
 {
 	char path[40];
-	ssize_t n;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%u/%s", (unsigned)tid, what);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, text, 511);
-	close(fd);
-	text[n > 0 ? n : 0] = 0;
-	return n > 0;
+	return read_file(path, text);
 }
 
-/* Returns the start time of a thread in clock ticks, with the lowest bit set;
- * 0: the thread has ended, or its file cannot be read. */
-static uint32_t start_of(uint32_t tid)
+/* Stores the start time of a thread in clock ticks, with the lowest bit set; 0:
+ * the thread has ended.  False: its file cannot be read. */
+static bool read_start(uint32_t tid, uint32_t *ticks)
 {
 	uint64_t start = 0;
 	char text[512], *at;
 
+	*ticks = 0;
 	if (!read_about(tid, "stat", text))
-		return 0;
+		return false;
 	at = strrchr(text, ')');
 	if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
-		return 0;
+		return true;
 	for (int i = 0; at && i < TICKS_FIELD; i++)
 		at = strchr(at + 1, ' ');
 	if (at)
 		start = strtoull(at + 1, NULL, 10);
-	return (uint32_t)start | 1;
+	*ticks = (uint32_t)start | 1;
+	return true;
 }
 
-/* An owner without a start time counts as dead.  No process has such a name,
- * but other processes can write any value to the word of a lock. */
+/* Does no thread have this id?  Asks without a descriptor.  EINVAL: no thread
+ * can have the id. */
+static bool is_unused(uint32_t tid)
+{
+	return syscall(SYS_tkill, tid, 0) &&
+	       (errno == ESRCH || errno == EINVAL);
+}
+
+/*
+ * An owner without a start time counts as dead.  No process has such a name,
+ * but other processes can write any value to the word of a lock.
+ *
+ * If the owner's file cannot be read, the owner may live: this process may have
+ * no descriptor left (EMFILE), or may have left the root folder in which /proc
+ * is (chroot).  Then the owner is dead if the kernel knows no such thread.
+ */
 static bool is_dead(alock_owner owner)
 {
-	uint32_t start = (uint32_t)(owner >> 32);
+	uint32_t tid = (uint32_t)owner, start = (uint32_t)(owner >> 32), now;
 
-	return !start || start_of((uint32_t)owner) != start;
+	if (!start)
+		return true;
+	return read_start(tid, &now) ? now != start : is_unused(tid);
 }
 
 static void is_slow(alock_owner owner)
@@ -95,14 +119,19 @@ static const struct alock_judge judge = {is_dead, is_slow, halt_of, NULL};
 
 bool lock_owner_is_possible(void)
 {
-	return start_of((uint32_t)gettid()) != 0;
+	uint32_t start;
+
+	return read_start((uint32_t)gettid(), &start) && start;
 }
 
 alock_owner lock_owner_open(void)
 {
-	uint32_t tid = (uint32_t)gettid();
-	alock_owner self = (alock_owner)start_of(tid) << 32 | tid;
+	uint32_t tid = (uint32_t)gettid(), start;
+	alock_owner self;
 
+	if (!read_start(tid, &start))
+		return 0;
+	self = (alock_owner)start << 32 | tid;
 	alock_open(self, &judge);
 	return self;
 }

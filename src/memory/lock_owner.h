@@ -18,7 +18,9 @@
 bool lock_owner_is_possible(void);
 /* Makes the calling thread's name the name of this process (alock_open), and
  * returns it.  When the thread has ended, other processes find this process
- * dead, and may inherit its shared locks. */
+ * dead, and may inherit its shared locks.  Returns 0, and changes nothing, if
+ * the thread's file in /proc cannot be read, for example because this process
+ * has no descriptor left. */
 alock_owner lock_owner_open(void);
 /* Removes the process's name and judge: the process is ALOCK_NAMELESS again
  * (alock_open).  Called after the thread that called lock_owner_open has ended.

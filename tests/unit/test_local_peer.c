@@ -55,7 +55,7 @@ void log_say(enum log_cause cause, uint64_t detail, const char *fmt, ...)
 
 static void *keep_alive(void *arg)
 {
-	local_peer_begin();
+	assert_true(local_peer_begin());
 	me.is_up = 1;
 	while (!me.is_ending)
 		usleep(1000);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* memory/lock_owner: which owners of shared locks are dead, as a process finds
+ * out that may have no descriptor left. */
+#include "test.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "memory/lock_owner.h"
+
+/* In memory of this process and of its child. */
+static struct world {
+	_Atomic alock_owner child; /* the child's name; 0: not yet known */
+	struct alock lock;
+} * shared;
+
+static pid_t child;
+
+/* The child holds the lock until it is killed. */
+static void hold_lock(pid_t parent) NO_LOCK_ANALYSIS
+{
+	alock_owner self;
+
+	test_begin_child(parent);
+	self = lock_owner_open();
+	alock_take(&shared->lock);
+	shared->child = self;
+	for (;;)
+		pause();
+}
+
+static int set_up(void **state)
+{
+	pid_t parent = getpid();
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	lock_owner_open();
+	child = fork();
+	if (!child)
+		hold_lock(parent);
+	while (!shared->child)
+		usleep(100);
+	return child < 0;
+}
+
+static int tear_down(void **state)
+{
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	lock_owner_close();
+	return munmap(shared, sizeof(*shared));
+}
+
+static void end_child(void)
+{
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+static void an_owner_is_dead_when_its_thread_has_ended(void **state)
+{
+	assert_false(alock_is_dead(shared->child));
+	end_child();
+	assert_true(alock_is_dead(shared->child));
+}
+
+/* The number of the owner's thread may belong to a later thread. */
+static void an_owner_with_another_start_time_is_dead(void **state)
+{
+	assert_true(alock_is_dead(shared->child ^ 1ull << 40));
+	assert_true(alock_is_dead(shared->child & UINT32_MAX));
+}
+
+static struct rlimit files;
+
+static void allow_files(rlim_t count)
+{
+	struct rlimit few = {count, files.rlim_max};
+
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+}
+
+static void without_descriptors_the_living_are_not_dead(void **state)
+{
+	bool is_living_dead, are_dead_dead, inherited;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	allow_files(0);
+	is_living_dead = alock_is_dead(shared->child) ||
+			 alock_try(&shared->lock, &inherited);
+	end_child();
+	are_dead_dead = alock_is_dead(shared->child);
+	allow_files(files.rlim_cur);
+	assert_false(is_living_dead);
+	assert_true(are_dead_dead);
+}
+
+/* Without a start time in its name, other processes would find this process
+ * dead. */
+static void without_descriptors_a_process_gets_no_name(void **state)
+{
+	alock_owner before = alock_self(), self;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	allow_files(0);
+	self = lock_owner_open();
+	allow_files(files.rlim_cur);
+	assert_int_equal(self, 0);
+	assert_int_equal(alock_self(), before);
+}
+
+#define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EACH(an_owner_is_dead_when_its_thread_has_ended),
+		EACH(an_owner_with_another_start_time_is_dead),
+		EACH(without_descriptors_the_living_are_not_dead),
+		EACH(without_descriptors_a_process_gets_no_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
