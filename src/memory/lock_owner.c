@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,13 +29,19 @@ static bool read_file(const char *path, char text[512])
 }
 
 /* Reads the file `what` of /proc/TID.  False: the thread does not exist, or
- * this process cannot open or read the file. */
+ * this process cannot open or read the file.  The thread that calls waits for a
+ * lock and may hold others, so it is not cancelled here. */
 static bool read_about(uint32_t tid, const char *what, char text[512])
 {
 	char path[40];
+	bool is_read;
+	int cancel;
 
 	snprintf(path, sizeof(path), "/proc/%u/%s", (unsigned)tid, what);
-	return read_file(path, text);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	is_read = read_file(path, text);
+	pthread_setcancelstate(cancel, NULL);
+	return is_read;
 }
 
 /* Stores the start time of a thread in clock ticks, with the lowest bit set; 0:

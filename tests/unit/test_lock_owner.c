@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* memory/lock_owner: which owners of shared locks are dead, as a process finds
- * out that may have no descriptor left. */
+ * out that may have no descriptor left, or whose thread is cancelled. */
 #include "test.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -111,6 +112,79 @@ static void without_descriptors_a_process_gets_no_name(void **state)
 	assert_int_equal(alock_self(), before);
 }
 
+/* ---- cancellation ---- */
+
+static bool is_through;
+
+static void *judge_while_cancelled(void *arg)
+{
+	pthread_cancel(pthread_self());
+	*(bool *)arg = alock_is_dead(shared->child);
+	alock_halt_of((uint32_t)shared->child);
+	is_through = true;
+	pthread_testcancel();
+	return NULL;
+}
+
+static void a_waiter_is_not_cancelled_while_it_judges_the_owner(void **state)
+{
+	bool is_dead = true;
+	pthread_t thread;
+
+	is_through = false;
+	assert_int_equal(
+		pthread_create(&thread, NULL, judge_while_cancelled, &is_dead),
+		0);
+	pthread_join(thread, NULL);
+	assert_true(is_through);
+	assert_false(is_dead);
+}
+
+static void *wait_while_cancelled(void *arg)
+{
+	pthread_cancel(pthread_self());
+	alock_take(&shared->lock);
+	is_through = true;
+	alock_give(&shared->lock);
+	pthread_testcancel();
+	return NULL;
+}
+
+/* Returns what the waiter prints after a second; "": it has ended without a
+ * message. */
+static const char *said_while_it_waits(void)
+{
+	static char text[512];
+	int fds[2], old = dup(STDERR_FILENO);
+	pthread_t thread;
+	void *how;
+	ssize_t n;
+
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(dup2(fds[1], STDERR_FILENO), STDERR_FILENO);
+	assert_int_equal(
+		pthread_create(&thread, NULL, wait_while_cancelled, NULL), 0);
+	alarm(20);
+	n = read(fds[0], text, sizeof(text) - 1);
+	end_child();
+	assert_int_equal(pthread_join(thread, &how), 0);
+	alarm(0);
+	dup2(old, STDERR_FILENO);
+	close(old);
+	close(fds[0]);
+	close(fds[1]);
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+static void a_waiter_is_not_cancelled_while_it_reports_the_owner(void **state)
+{
+	is_through = false;
+	assert_non_null(
+		strstr(said_while_it_waits(), "has held a shared lock"));
+	assert_true(is_through);
+}
+
 #define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -120,6 +194,8 @@ int main(void)
 		EACH(an_owner_with_another_start_time_is_dead),
 		EACH(without_descriptors_the_living_are_not_dead),
 		EACH(without_descriptors_a_process_gets_no_name),
+		EACH(a_waiter_is_not_cancelled_while_it_judges_the_owner),
+		EACH(a_waiter_is_not_cancelled_while_it_reports_the_owner),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
