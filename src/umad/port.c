@@ -41,6 +41,20 @@ static int fail_with(int err)
 	return -err;
 }
 
+/* Takes the lock.  The thread is not cancelled until give_shielded: calls that
+ * it makes under the lock are cancellation points. */
+static void take_shielded(int *cancel)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel);
+	pthread_mutex_lock(&lock);
+}
+
+static void give_shielded(int cancel)
+{
+	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(cancel, NULL);
+}
+
 /* Returns the entry of a handle, or NULL.  The caller holds the lock. */
 static struct open_port *find_port(int portid)
 {
@@ -211,7 +225,7 @@ static ssize_t take_message(int fd, void *umad, int *length)
 int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 {
 	ssize_t n;
-	int err;
+	int err, cancel;
 
 	errno = 0;
 	if (!umad || !length || *length < 0 || !is_open(portid))
@@ -220,9 +234,9 @@ int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 		err = timeout_ms ? wait_for(portid, POLLIN, timeout_ms) : 0;
 		if (err)
 			return fail_with(-err);
-		pthread_mutex_lock(&lock);
+		take_shielded(&cancel);
 		n = take_message(portid, umad, length);
-		pthread_mutex_unlock(&lock);
+		give_shielded(cancel);
 		/* after a wait, -EWOULDBLOCK says that another thread took the
 		 * message */
 	} while (n == -EWOULDBLOCK && timeout_ms < 0);
@@ -239,9 +253,9 @@ int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 static int ask_on(int portid, struct fabric_proto *m)
 {
 	const struct open_port *port;
-	int err = -EINVAL;
+	int err = -EINVAL, cancel;
 
-	pthread_mutex_lock(&lock);
+	take_shielded(&cancel);
 	port = find_port(portid);
 	/* A program that closes all descriptors that it did not open may have
 	 * closed the connection and reused the number. */
@@ -249,7 +263,7 @@ static int ask_on(int portid, struct fabric_proto *m)
 		err = fd_identity_holds(port->connection)
 			      ? fabric_client_ask(port->connection, m, NULL)
 			      : -EBADF;
-	pthread_mutex_unlock(&lock);
+	give_shielded(cancel);
 	return err;
 }
 

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * umadcheck: opens a port of a fabric's host, closes all descriptors but the
- * first three, as daemons do, and opens sockets, which get the numbers of the
- * closed descriptors.  libibumad must not send by these sockets, receive from
- * them or close them.
+ * umadcheck: programs over libibumad that are unusual.
+ *
+ * One opens a port of a fabric's host, closes all descriptors but the first
+ * three, as daemons do, and opens sockets, which get the numbers of the closed
+ * descriptors.  libibumad must not send by these sockets, receive from them or
+ * close them.  Another cancels threads
+ * in the calls that do not sleep, or that libibumad makes under a lock: other
+ * threads must then not wait for that lock.
  */
 #include "check.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -71,8 +77,62 @@ static void a_daemon_keeps_its_sockets(void)
 	EXPECT(!sockets_changed());
 }
 
+static bool is_through;
+
+static void *receive_nothing(void *arg)
+{
+	static struct {
+		struct ib_user_mad header;
+		uint8_t mad[256];
+	} buffer;
+	int length = sizeof(buffer.mad);
+
+	pthread_cancel(pthread_self());
+	umad_recv(*(int *)arg, &buffer, &length, 0);
+	is_through = true;
+	pthread_testcancel();
+	return NULL;
+}
+
+static void *register_agent(void *arg)
+{
+	long methods[16 / sizeof(long)] = {0};
+
+	pthread_cancel(pthread_self());
+	umad_register(*(int *)arg, 3, 2, 0, methods);
+	is_through = true;
+	pthread_testcancel();
+	return NULL;
+}
+
+static void run_cancelled(void *(*call)(void *), int port)
+{
+	pthread_t thread;
+
+	is_through = false;
+	NEED(!pthread_create(&thread, NULL, call, &port));
+	NEED(!pthread_join(thread, NULL));
+	NEED(is_through);
+}
+
+static void a_cancelled_thread_keeps_no_lock(void)
+{
+	long methods[16 / sizeof(long)] = {0};
+	int port;
+
+	NEED(!umad_init());
+	port = umad_open_port("advib0", 1);
+	NEED(port > 0);
+	run_cancelled(receive_nothing, port);
+	run_cancelled(register_agent, port);
+	EXPECT(umad_register(port, 4, 1, 0, methods) >= 0);
+	EXPECT(!umad_close_port(port));
+}
+
 int main(void)
 {
+	check_run("a cancelled thread keeps no lock",
+		  a_cancelled_thread_keeps_no_lock);
 	check_run("a daemon keeps its sockets", a_daemon_keeps_its_sockets);
 	return check_end();
 }
