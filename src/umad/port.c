@@ -24,7 +24,8 @@
 #define METHOD_BYTES   16
 
 struct open_port {
-	int fd;		/* the handle; 0: the entry is free */
+	bool is_used;	/* the entry is not free */
+	int fd;		/* the handle */
 	int connection; /* the fabric closes the port when this is closed */
 };
 
@@ -58,8 +59,8 @@ static void give_shielded(int cancel)
 /* Returns the entry of a handle, or NULL.  The caller holds the lock. */
 static struct open_port *find_port(int portid)
 {
-	for (int i = 0; portid > 0 && i < OPEN_MAX_PORTS; i++)
-		if (ports[i].fd == portid)
+	for (int i = 0; i < OPEN_MAX_PORTS; i++)
+		if (ports[i].is_used && ports[i].fd == portid)
 			return &ports[i];
 	return NULL;
 }
@@ -80,10 +81,9 @@ static int add_port(int fd, int connection)
 
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < OPEN_MAX_PORTS && err; i++) {
-		if (ports[i].fd)
+		if (ports[i].is_used)
 			continue;
-		ports[i].fd = fd;
-		ports[i].connection = connection;
+		ports[i] = (struct open_port){true, fd, connection};
 		err = 0;
 	}
 	pthread_mutex_unlock(&lock);
@@ -106,7 +106,7 @@ int umad_open_port(const char *ca_name, int portnum)
 		return fail_with(-connection);
 	fd_identity_note_shown(fd);
 	fd_identity_note(connection);
-	err = fd > 0 ? add_port(fd, connection) : EPROTO;
+	err = fd >= 0 ? add_port(fd, connection) : EPROTO;
 	if (!err)
 		return fd;
 	fd_identity_close(fd);
@@ -121,7 +121,7 @@ int umad_open_smi_port(const char *ca_name, int portnum)
 
 int umad_close_port(int portid)
 {
-	struct open_port old = {0}, *port;
+	struct open_port old = {false}, *port;
 
 	pthread_mutex_lock(&lock);
 	port = find_port(portid);
@@ -130,7 +130,7 @@ int umad_close_port(int portid)
 		memset(port, 0, sizeof(*port));
 	}
 	pthread_mutex_unlock(&lock);
-	if (!old.fd)
+	if (!old.is_used)
 		return fail_with(EINVAL);
 	fd_identity_close(old.fd);
 	fd_identity_close(old.connection);

@@ -403,11 +403,11 @@ def a_killed_fabric_is_noticed():
 
 def unusual_programs_over_libibumad():
     """A program that closes all descriptors keeps the files that it opens then.  A
-    cancelled thread keeps no lock."""
+    port may have descriptor 0.  A cancelled thread keeps no lock."""
     with fabric() as f:
         r = f.host("Hca1", t.program("umadcheck"))
         expect_ok(r)
-        expect("2 passed, 0 failed" in r.output, r.output)
+        expect("3 passed, 0 failed" in r.output, r.output)
 
 
 def hosts_are_given():
@@ -516,7 +516,7 @@ t.case("tshark finds nothing wrong with captured packets", captures_are_clean)
 t.case("a program is told of changes of its port", changes_are_told)
 t.case("a program notices that its fabric was killed",
        a_killed_fabric_is_noticed)
-t.case("libibumad serves daemons and cancelled threads",
+t.case("libibumad serves daemons, descriptor 0 and cancelled threads",
        unusual_programs_over_libibumad)
 t.case("each group of processes gets a host of its own", hosts_are_given)
 t.case("a wrong use of adverb fabric prints a message",

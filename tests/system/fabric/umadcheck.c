@@ -5,19 +5,21 @@
  * One opens a port of a fabric's host, closes all descriptors but the first
  * three, as daemons do, and opens sockets, which get the numbers of the closed
  * descriptors.  libibumad must not send by these sockets, receive from them or
- * close them.  Another cancels threads
+ * close them.  Another gets descriptor 0 for a port.  The third cancels threads
  * in the calls that do not sleep, or that libibumad makes under a lock: other
  * threads must then not wait for that lock.
  */
 #include "check.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <infiniband/umad.h>
@@ -77,6 +79,37 @@ static void a_daemon_keeps_its_sockets(void)
 	EXPECT(!sockets_changed());
 }
 
+static bool moves; /* socket returns another number than 0 */
+
+/* Replaces the function of the C library. */
+int socket(int family, int type, int protocol)
+{
+	int fd = (int)syscall(SYS_socket, family, type, protocol), other;
+
+	if (fd || !moves)
+		return fd;
+	other = fcntl(fd, F_DUPFD_CLOEXEC, FIRST);
+	close(fd);
+	return other;
+}
+
+/* The connection to the fabric does not take the descriptor 0 that the program
+ * has closed, as if another thread closed it meanwhile. */
+static void a_port_may_have_descriptor_0(void)
+{
+	long methods[16 / sizeof(long)] = {0};
+
+	moves = true;
+	close(0);
+	EXPECT(umad_open_port("advib0", 1) == 0);
+	EXPECT(umad_get_fd(0) == 0);
+	EXPECT(umad_register(0, 3, 2, 0, methods) >= 0);
+	EXPECT(!umad_close_port(0));
+	EXPECT(umad_get_fd(0) < 0 && umad_close_port(0) < 0);
+	moves = false;
+	NEED(open("/dev/null", O_RDONLY) == 0);
+}
+
 static bool is_through;
 
 static void *receive_nothing(void *arg)
@@ -133,6 +166,7 @@ int main(void)
 {
 	check_run("a cancelled thread keeps no lock",
 		  a_cancelled_thread_keeps_no_lock);
+	check_run("a port may have descriptor 0", a_port_may_have_descriptor_0);
 	check_run("a daemon keeps its sockets", a_daemon_keeps_its_sockets);
 	return check_end();
 }
