@@ -59,7 +59,7 @@ static void gather_moves(struct target_ref *l, struct qp *qp,
 	struct direct_memory target;
 	struct explain x;
 
-	inside_see_told(l, qp);
+	inside_see_collected(l, qp);
 	if ((!is_put && request_resources(qp, &x)) ||
 	    request_locate(l, qp, &s->r, need, &target, &x))
 		return;

@@ -269,7 +269,7 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 /* ---- small requests, posted together ---- */
 
 /* The requests from the cursor on, for direct_batch.next. */
-struct row {
+struct batch {
 	struct ibt *t;
 	struct ibt_qp *q;
 	uint8_t opcode;
@@ -282,27 +282,27 @@ static bool is_small(const struct ibt *t, const struct wqe *w)
 	       w->bytes <= bits_min_u32(t->direct.piece, BATCH_BYTES);
 }
 
-static bool next_of_row(void *arg, uint32_t i, struct direct_request *r)
+static bool next_of_batch(void *arg, uint32_t i, struct direct_request *r)
 {
-	const struct row *row = arg;
-	const struct wq *sq = &row->q->qp->sq;
-	struct wqe *w = wq_at(row->t->hca, sq, row->q->req.wqe + i);
+	const struct batch *b = arg;
+	const struct wq *sq = &b->q->qp->sq;
+	struct wqe *w = wq_at(b->t->hca, sq, b->q->req.wqe + i);
 	bool kick = r->outcome.kick;
 	enum hca_status status;
 	struct explain x;
 
-	if (row->q->req.wqe + i == row->head || w->opcode != row->opcode ||
-	    (w->flags & HCA_SEND_FENCE) || !is_small(row->t, w))
+	if (b->q->req.wqe + i == b->head || w->opcode != b->opcode ||
+	    (w->flags & HCA_SEND_FENCE) || !is_small(b->t, w))
 		return false;
-	status = describe_piece(row->t, row->q, w, r, &x);
+	status = describe_piece(b->t, b->q, w, r, &x);
 	/* An earlier request of the batch may have set `kick`, which
 	 * describe_piece clears even if it fails. */
 	r->outcome.kick = kick;
 	return status == HCA_SUCCESS;
 }
 
-static bool is_row(const struct ibt *t, const struct ibt_qp *q,
-		   const struct wqe *w)
+static bool may_batch(const struct ibt *t, const struct ibt_qp *q,
+		      const struct wqe *w)
 {
 	if (q->req.packet || q->req.draining || !is_small(t, w) || is_atomic(w))
 		return false;
@@ -328,10 +328,10 @@ static bool place_found(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 /* Executes the requests at the cursor as one batch.  Returns their bytes plus 1
  * for each request; 0: none was executed, or the value that an atomic found
  * could not be placed. */
-static uint32_t run_row(struct ibt *t, struct ibt_qp *q, struct wqe *w,
-			struct list *kicks, uint64_t now_ns)
+static uint32_t run_batch(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+			  struct list *kicks, uint64_t now_ns)
 {
-	struct row row = {t, q, w->opcode, shared_load(&q->qp->sq.head)};
+	struct batch b = {t, q, w->opcode, shared_load(&q->qp->sq.head)};
 	uint32_t n, bytes = 0;
 	const struct space *space = q->direct.link->hca->space;
 	uint32_t calls = space->calls;
@@ -341,8 +341,8 @@ static uint32_t run_row(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	if (describe_piece(t, q, w, &s.r, &x))
 		return 0;
 	s.r.now_ns = now_ns;
-	s.next = next_of_row;
-	s.arg = &row;
+	s.next = next_of_batch;
+	s.arg = &b;
 	n = target_run_batch(q->direct.link, &s);
 	q->direct.apart.takes_calls = space->calls != calls;
 	initiator_kick(q, kicks, &s.r);
@@ -371,8 +371,9 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 
 	if (!w)
 		return 0;
-	bytes = !l->is_gone && is_row(t, q, w) ? run_row(t, q, w, kicks, now_ns)
-					       : 0;
+	bytes = !l->is_gone && may_batch(t, q, w)
+			? run_batch(t, q, w, kicks, now_ns)
+			: 0;
 	if (bytes)
 		return bytes;
 	/* After the first try at a target that has ended, the SGEs need not be
@@ -447,7 +448,7 @@ bool initiator_post_apart(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
 	q->direct.apart.now_ns = now_ns;
 	do {
 		w = rc_req_begin_plain(t, q);
-		bytes = w ? run_row(t, q, w, &kicks, now_ns) : 0;
+		bytes = w ? run_batch(t, q, w, &kicks, now_ns) : 0;
 		moved += bytes;
 	} while (bytes && moved < INITIATOR_PIECE);
 	q->direct.apart.is_running = false;

@@ -43,7 +43,8 @@ static inline const struct qp *inside_original(const struct target_ref *l,
  * writes the index all the time, so a read costs a cache miss, and only callers
  * that need the index read it.
  */
-static inline void inside_see_told(const struct target_ref *l, struct qp *qp)
+static inline void inside_see_collected(const struct target_ref *l,
+					struct qp *qp)
 {
 	const struct qp *there = inside_original(l, qp);
 

@@ -55,7 +55,7 @@ static struct wqe *take_receive(struct target_ref *l, struct qp *qp,
 	bool low;
 
 	if (qp->srq)
-		inside_see_told(l, qp);
+		inside_see_collected(l, qp);
 	else if (qp_target(qp)->posted == rq_cursor(qp))
 		inside_see_posted(l, qp);
 	w = rq_take(l->hca, qp, &low);
@@ -214,7 +214,7 @@ static bool is_in_way(struct target_ref *l, struct qp *qp,
 		      struct direct_request *r,
 		      const struct direct_memory *target)
 {
-	inside_see_told(l, qp);
+	inside_see_collected(l, qp);
 	if (!eager_is_in_way(l->hca, qp, target->vec, target->n))
 		return false;
 	l->waits_for_place = r->outcome.is_full = true;
@@ -458,7 +458,7 @@ bool request_execute_here(struct target_ref *l, struct qp *qp,
 	if (r->opcode == HCA_WR_ATOMIC_WRITE)
 		return false;
 	inside_begin_copy(l, keys);
-	inside_see_told(l, qp);
+	inside_see_collected(l, qp);
 	if (!request_locate(l, qp, r, HCA_REMOTE_ATOMIC, &target, &x) &&
 	    !eager_is_in_way(l->hca, qp, target.vec, target.n))
 		r->outcome.is_executed = !do_atomic(l, &target, r);

@@ -142,7 +142,7 @@ static void copy_attributes(struct qp *qp, const struct qp *there)
  * Called under the responder lock.  Copies the members that the owner changes
  * only under that lock, and the state, which may become ERR at any time.  The
  * owner's indices of receives are set to values for which no receive is posted;
- * inside_see_posted and inside_see_told read them when they are needed.
+ * inside_see_posted and inside_see_collected read them when they are needed.
  */
 static void copy_state(const struct target_ref *l, struct qp *qp)
 {
@@ -434,7 +434,7 @@ static bool is_ready(struct target_ref *l, bool wants_receive)
 		return l->is_asked || l->is_busy;
 	if (!lock_responder(l, qp))
 		return false;
-	inside_see_told(l, qp);
+	inside_see_collected(l, qp);
 	if (l->is_busy)
 		ready = !rq_is_full(l->hca, qp) &&
 			!(l->waits_for_place && eager_is_any(l->hca, qp));
