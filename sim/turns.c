@@ -77,7 +77,7 @@ static bool is_dead(alock_owner owner)
 	return false;
 }
 
-static void is_slow(alock_owner owner)
+static void report_slow(alock_owner owner)
 {
 }
 
@@ -87,7 +87,7 @@ static bool wait_for(alock_owner owner)
 	return false;
 }
 
-static const struct alock_judge judge = {is_dead, is_slow, NULL, wait_for};
+static const struct alock_judge judge = {is_dead, report_slow, NULL, wait_for};
 
 static void fiber_main(void)
 {

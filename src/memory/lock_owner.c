@@ -90,7 +90,7 @@ static bool is_dead(alock_owner owner)
 	return read_start(tid, &now) ? now != start : is_unused(tid);
 }
 
-static void is_slow(alock_owner owner)
+static void report_slow(alock_owner owner)
 {
 	log_say(LOG_LOCK_SLOW, 0,
 		"this process waits for thread %u of another process, which "
@@ -122,7 +122,7 @@ static enum alock_halt halt_of(uint32_t thread)
 		       : ALOCK_STOPPED;
 }
 
-static const struct alock_judge judge = {is_dead, is_slow, halt_of, NULL};
+static const struct alock_judge judge = {is_dead, report_slow, halt_of, NULL};
 
 bool lock_owner_is_possible(void)
 {

@@ -93,7 +93,7 @@ static void nap_for(struct alock_wait *w, alock_owner owner)
 	if (!w->is_said && j && owner != alock_self() &&
 	    monotonic_ns() - w->since_ns > SLOW_NS) {
 		w->is_said = true;
-		j->is_slow(owner);
+		j->report_slow(owner);
 	}
 	/* The system call is made directly: libc's nanosleep is a cancellation
 	 * point, and a waiter that is cancelled here would keep its other

@@ -151,7 +151,7 @@ struct alock_judge {
 	/* Returns whether the process of this name has ended. */
 	bool (*is_dead)(alock_owner owner);
 	/* Reports an owner for which a thread has waited a second. */
-	void (*is_slow)(alock_owner owner);
+	void (*report_slow)(alock_owner owner);
 	/* Returns the state of a thread, by its thread id.  NULL: all threads
 	 * run. */
 	enum alock_halt (*halt_of)(uint32_t thread);
@@ -204,7 +204,7 @@ alock_owner alock_holder(const struct alock *l);
 struct alock_wait {
 	uint32_t tries;	   /* calls of alock_wait */
 	bool is_late;	   /* a running owner would have released by now */
-	bool is_said;	   /* is_slow was called */
+	bool is_said;	   /* report_slow was called */
 	uint64_t since_ns; /* the time of the first yield; 0: none so far */
 };
 

@@ -143,7 +143,7 @@ static bool is_dead(alock_owner owner)
 	return owner == DEAD && !crash_point_now.is_stopped;
 }
 
-static void is_slow(alock_owner owner)
+static void report_slow(alock_owner owner)
 {
 	fail_msg("a process waits for a dead process");
 }
@@ -156,7 +156,7 @@ static bool wait_for(alock_owner owner)
 	return true;
 }
 
-static const struct alock_judge judge = {is_dead, is_slow, NULL, wait_for};
+static const struct alock_judge judge = {is_dead, report_slow, NULL, wait_for};
 
 void crash_point_turns(int side)
 {

@@ -547,11 +547,11 @@ static bool is_dead(alock_owner owner)
 	return false;
 }
 
-static void is_slow(alock_owner owner)
+static void report_slow(alock_owner owner)
 {
 }
 
-static const struct alock_judge judge = {is_dead, is_slow, NULL, is_dead};
+static const struct alock_judge judge = {is_dead, report_slow, NULL, is_dead};
 
 static void set_lock_holder(struct two_hcas *d, alock_owner peer)
 {

@@ -26,7 +26,7 @@ static bool is_dead(alock_owner owner)
 	return kill((pid_t)owner, 0) && errno == ESRCH;
 }
 
-static void is_slow(alock_owner owner)
+static void report_slow(alock_owner owner)
 {
 }
 
@@ -39,7 +39,7 @@ static enum alock_halt halt_of(uint32_t thread)
 	return halted;
 }
 
-static const struct alock_judge judge = {is_dead, is_slow, halt_of, NULL};
+static const struct alock_judge judge = {is_dead, report_slow, halt_of, NULL};
 
 static void *map_shared(size_t bytes)
 {

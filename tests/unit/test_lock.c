@@ -34,12 +34,12 @@ static bool is_dead(alock_owner owner)
 	return kill((pid_t)owner, 0) && errno == ESRCH;
 }
 
-static void is_slow(alock_owner owner)
+static void report_slow(alock_owner owner)
 {
 	__atomic_add_fetch(&slow, 1, __ATOMIC_RELEASE);
 }
 
-static const struct alock_judge judge = {is_dead, is_slow};
+static const struct alock_judge judge = {is_dead, report_slow};
 
 static int yields;
 static bool yields_last;
