@@ -11,7 +11,7 @@
 #include "verbs/fail.h"
 #include "verbs/object.h"
 
-enum { GRH_BYTES = 40, V4_AT = 20, HOPS = 255, DSCP = 0xfc };
+enum { V4_AT = 20, HOPS = 255, DSCP = 0xfc };
 
 void v_ah_in(struct hca_ah *to, const struct ibv_ah_attr *from)
 {

@@ -154,7 +154,7 @@ int v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s)
 
 /* Marks the queue as ended.  Returns whether no thread has a claim; otherwise
  * stores in *wake and *arg how to wake the thread that has the claim. */
-static bool is_unclaimed(struct v_queue *q, void (**wake)(void *), void **arg)
+static bool mark_ended(struct v_queue *q, void (**wake)(void *), void **arg)
 {
 	bool is_unclaimed;
 
@@ -172,7 +172,7 @@ void v_queue_end(struct v_queue *q)
 	void (*wake)(void *);
 	void *arg;
 
-	while (!is_unclaimed(q, &wake, &arg)) {
+	while (!mark_ended(q, &wake, &arg)) {
 		wake(arg);
 		sched_yield();
 	}
