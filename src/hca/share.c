@@ -166,10 +166,10 @@ uint32_t share_enter(struct hca *h, uint64_t va, uint64_t bytes,
 
 	outdate_looks(h, va, bytes);
 	for (uint32_t i = 0; i < SHARE_MAX; i++) {
-		bool is_told =
+		bool is_met =
 			what && meets_range(&row[i], what->va, what->bytes);
 
-		if (is_told && !agrees_with(&row[i], what))
+		if (is_met && !agrees_with(&row[i], what))
 			withdraw_row(h, &row[i]);
 		else if (!what && meets_range(&row[i], va, bytes))
 			withdraw_row(h, &row[i]);

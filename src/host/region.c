@@ -35,8 +35,8 @@ static bool look_begin(struct host *h, struct look *l)
 
 	host_lock(h);
 	room = share_room(hca, l->va, l->bytes);
-	is_of_use = room == SHARE_MET ||
-		    (room == SHARE_FREE && mr_file_has_credit());
+	is_of_use =
+		room == SHARE_MET || (room == SHARE_FREE && mr_file_may_look());
 	if (is_of_use)
 		share_look_begin(hca, &l->watch, l->watch.va, l->watch.bytes);
 	host_unlock(h);

@@ -24,29 +24,29 @@
  * /proc/self/maps has a line for each mapping, and /proc/self/fd an entry for
  * each descriptor.  A program may have as many mappings or descriptors as
  * regions, and the time for all regions would grow with the square of their
- * number.  So each registered region adds a few lines to a credit, and each
- * line read takes one away.  Without credit, this process does not look for
- * the file of a region, and peers access the region by system calls.
+ * number.  So each registered region adds a few lines to an allowance, and each
+ * line read takes one away.  Without an allowance, this process does not look
+ * for the file of a region, and peers access the region by system calls.
  */
-#define CREDIT_AT_FIRST (SHARE_MAX * 1024)
-#define CREDIT_EACH	32
+#define ALLOWANCE_FIRST (SHARE_MAX * 1024)
+#define ALLOWANCE_EACH	32
 
-static struct hint credit = {CREDIT_AT_FIRST};
+static struct hint allowance = {ALLOWANCE_FIRST};
 
-bool mr_file_has_credit(void)
+bool mr_file_may_look(void)
 {
-	return hint_now(&credit) > 0;
+	return hint_now(&allowance) > 0;
 }
 
-static void spend_credit(int64_t lines)
+static void spend_lines(int64_t lines)
 {
-	hint_add(&credit, -lines);
+	hint_add(&allowance, -lines);
 }
 
 void mr_file_earn(void)
 {
-	if (hint_now(&credit) < CREDIT_AT_FIRST)
-		spend_credit(-CREDIT_EACH);
+	if (hint_now(&allowance) < ALLOWANCE_FIRST)
+		spend_lines(-ALLOWANCE_EACH);
 }
 
 /* Finds the mapping that contains va.  maps: a descriptor of the process's
@@ -156,7 +156,7 @@ static bool look_up(int maps, uint64_t va, struct mr_file_mapping *m)
 	}
 	if (f)
 		fclose(f);
-	spend_credit(lines);
+	spend_lines(lines);
 	return found;
 }
 
@@ -259,11 +259,11 @@ static int open_guess(const struct mr_file_mapping *m)
 	return fd;
 }
 
-/* Tries all descriptors of the program; -1: none is of this file, or there is
- * no credit. */
+/* Tries all descriptors of the program; -1: none is of this file, or no line
+ * may be read. */
 static int open_any(const struct mr_file_mapping *m)
 {
-	DIR *dir = mr_file_has_credit() ? opendir("/proc/self/fd") : NULL;
+	DIR *dir = mr_file_may_look() ? opendir("/proc/self/fd") : NULL;
 	const struct dirent *e;
 	int64_t lines = 0;
 	int fd = -1;
@@ -278,7 +278,7 @@ static int open_any(const struct mr_file_mapping *m)
 	}
 	if (dir)
 		closedir(dir);
-	spend_credit(lines);
+	spend_lines(lines);
 	return fd;
 }
 

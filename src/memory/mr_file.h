@@ -49,13 +49,13 @@ bool mr_file_look_by_text(uint64_t va, uint64_t bytes,
 bool mr_file_open(const struct mr_file_mapping *m, struct share *what);
 /*
  * A look for a region's file may read many lines of /proc.  The process has a
- * credit of lines, and each registered region adds to it (mr_file_earn).
- * Returns whether the credit is above 0.  If it is not, the caller does not
+ * allowance of lines, and each registered region adds to it (mr_file_earn).
+ * Returns whether the allowance is above 0.  If it is not, the caller does not
  * look for the region's file.
  */
-bool mr_file_has_credit(void);
-/* Adds the lines that a registered region earns to the credit of
- * mr_file_has_credit. */
+bool mr_file_may_look(void);
+/* Adds the lines that a registered region earns to the allowance of
+ * mr_file_may_look. */
 void mr_file_earn(void);
 /*
  * Returns whether /proc shows that process pid has mapped the whole range of

@@ -255,7 +255,7 @@ static int move_all_mapped(struct space_other *o, const struct space_move *m,
 	return end == COPY_REVOCABLE_ENDED ? -ECANCELED : 0;
 }
 
-static int move_one(struct space_other *o, const struct space_move *m, size_t n,
+static int move_all(struct space_other *o, const struct space_move *m, size_t n,
 		    size_t *done, bool is_put)
 {
 	int gone;
@@ -289,13 +289,13 @@ static int move_one(struct space_other *o, const struct space_move *m, size_t n,
 static int other_put(struct space *target, struct space *local,
 		     const struct space_move *m, size_t n, size_t *done)
 {
-	return move_one(other_of(target), m, n, done, true);
+	return move_all(other_of(target), m, n, done, true);
 }
 
 static int other_get(struct space *target, struct space *local,
 		     const struct space_move *m, size_t n, size_t *done)
 {
-	return move_one(other_of(target), m, n, done, false);
+	return move_all(other_of(target), m, n, done, false);
 }
 
 static uint64_t total_bytes(const struct space_vec *v, size_t n)
@@ -314,7 +314,7 @@ static int other_write(struct space *s, const struct space_vec *to, size_t n,
 	struct space_move m = {to, &from, (uint32_t)n, 1};
 	size_t done;
 
-	return move_one(other_of(s), &m, 1, &done, true);
+	return move_all(other_of(s), &m, 1, &done, true);
 }
 
 static int other_read(struct space *s, const struct space_vec *from, size_t n,
@@ -324,7 +324,7 @@ static int other_read(struct space *s, const struct space_vec *from, size_t n,
 	struct space_move m = {&to, from, 1, (uint32_t)n};
 	size_t done;
 
-	return move_one(other_of(s), &m, 1, &done, false);
+	return move_all(other_of(s), &m, 1, &done, false);
 }
 
 /* In mapped memory, an atomic instruction of the processor is atomic for both
