@@ -2,6 +2,7 @@
 /* The journal of conversations; see cm_journal.h. */
 #include "broker/cm_journal.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -125,19 +126,21 @@ bool cm_journal_has(const struct cm_journal *j, pid_t pid)
 	return false;
 }
 
+/* Whether the process has ended.  False if that cannot be told, for example
+ * because no descriptor is left. */
 static bool is_gone(const struct fd_store_entry *owner)
 {
 	int fd = fd_store_process(owner);
 
 	if (fd >= 0)
 		close(fd);
-	return fd < 0;
+	return fd == -ESRCH;
 }
 
 bool cm_journal_next(struct cm_journal *j, pid_t pid,
 		     struct fd_store_record *record)
 {
-	pid_t lives = 0; /* the process that was found alive last */
+	pid_t lives = 0; /* the last process that was not found to have ended */
 
 	for (uint32_t i = 0; j->open && i < j->count; i++) {
 		const struct fd_store_entry *owner =

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,18 +247,55 @@ void fd_store_note(struct fd_store *s, uint32_t index,
 		s->ledger->at[index] = *e;
 }
 
+/* Whether the process of the pidfd has ended. */
+static bool has_ended(int pidfd)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* Whether pidfd_open failed with this errno because there is no such process.
+ * EINVAL, ENOENT: the pid has become the id of a thread. */
+static bool is_nobody(int err)
+{
+	return err == ESRCH || err == EINVAL || err == ENOENT;
+}
+
+/* Checks that the process of the pidfd is that of the entry, and not a later
+ * one with the same pid.  Returns 0 or -errno, as fd_store_process does. */
+static int check_start(const struct fd_store_entry *e, int pidfd)
+{
+	struct procfs_stat p;
+	int err;
+
+	if (procfs_look(e->pid, &p))
+		return p.start == e->start ? 0 : -ESRCH;
+	err = errno;
+	if (has_ended(pidfd))
+		return -ESRCH;
+	return fd_store_is_short(-err) ? -err : -EACCES;
+}
+
+bool fd_store_is_short(int err)
+{
+	return err == -EMFILE || err == -ENFILE;
+}
+
 int fd_store_process(const struct fd_store_entry *e)
 {
-	int fd;
+	int fd, err;
 
 	if (e->pid <= 0)
-		return -1;
+		return -EINVAL;
 	fd = (int)syscall(SYS_pidfd_open, e->pid, 0);
+	if (fd < 0)
+		return is_nobody(errno) ? -ESRCH : -errno;
 	/* The start is compared after pidfd_open: another process may have the
 	 * pid by then. */
-	if (fd >= 0 && start_of(e->pid) != e->start) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
+	err = check_start(e, fd);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
 }

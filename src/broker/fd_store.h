@@ -123,8 +123,16 @@ void fd_store_note(struct fd_store *s, uint32_t index,
 /* Returns an entry for process pid of `user`; the pid in the entry is 0 if
  * /proc does not show the process. */
 struct fd_store_entry fd_store_owner(uid_t user, pid_t pid);
-/* Returns a pidfd of the entry's process, owned by the caller; -1: the process
- * has ended, the entry has no pid, or this process has no descriptor left. */
+/*
+ * Returns a pidfd of the entry's process, owned by the caller, or -errno.
+ * -ESRCH: the process has ended.  Any other errno says nothing about the
+ * process.  -EMFILE, -ENFILE: no descriptor is left, and a later call may
+ * succeed; -EINVAL: the entry has no pid; -EACCES: /proc does not show the
+ * process; or the errno of pidfd_open(2).
+ */
 int fd_store_process(const struct fd_store_entry *e);
+/* Whether err, a result of fd_store_process, says that no descriptor is left.
+ */
+bool fd_store_is_short(int err);
 
 #endif

@@ -157,6 +157,34 @@ void greeting_retry(struct server *s)
 			greet_client(s, &s->conn[i]);
 }
 
+/*
+ * Adds an entry for the process that has `class`.  Releases the class if that
+ * process has ended.  If the broker cannot tell, for example because no
+ * descriptor is left for a pidfd, the class stays: a living process would
+ * otherwise share it with the next owner.
+ */
+static void inherit_class(struct server *s, uint32_t class,
+			  const struct fd_store_entry *e)
+{
+	int pidfd = fd_store_process(e);
+
+	if (pidfd == -ESRCH) {
+		reuseport_group_release(&s->group, class, monotonic_ms());
+		return;
+	}
+	s->conn[s->conns++] =
+		(struct conn){.fd = -1,
+			      .in_fd = -1,
+			      .pidfd = pidfd < 0 ? -1 : pidfd,
+			      .is_unwatched = fd_store_is_short(pidfd),
+			      .user = e->user,
+			      .pid = e->pid,
+			      .hello_fd = -1,
+			      .kick_fd = -1,
+			      .class = class,
+			      .is_inherited = true};
+}
+
 /* Takes over from a dead broker by its fd store.  Takes ownership of
  * fd_store_fd. */
 static void take_over(struct server *s, int fd_store_fd)
@@ -168,30 +196,22 @@ static void take_over(struct server *s, int fd_store_fd)
 	for (uint32_t i = 1; i <= STEER_CLASS_MAX && s->conns < CONN_MAX; i++) {
 		uint32_t class = steer_class_at(&s->group.key, i);
 		const struct fd_store_entry e = s->group.fd_store.ledger->at[i];
-		int pidfd;
 
-		if (!reuseport_group_is_owned(&s->group, class))
-			continue;
-		pidfd = fd_store_process(&e);
-		if (pidfd < 0 && e.pid) {
-			reuseport_group_release(&s->group, class,
-						monotonic_ms());
-			continue;
-		}
-		s->conn[s->conns++] = (struct conn){.fd = -1,
-						    .in_fd = -1,
-						    .pidfd = pidfd,
-						    .user = e.user,
-						    .pid = e.pid,
-						    .hello_fd = -1,
-						    .kick_fd = -1,
-						    .class = class,
-						    .is_inherited = true};
+		if (reuseport_group_is_owned(&s->group, class))
+			inherit_class(s, class, &e);
 	}
 	if (gsi_fd(&s->gsi) < 0)
 		greeting_open_gsi(s);
 	cmserver_succeed(s->cm, monotonic_ns());
 	greeting_retry(s);
+}
+
+int greeting_watch(const struct server *s, uint32_t class)
+{
+	const struct fd_store_entry e =
+		s->group.fd_store.ledger->at[steer_index(&s->group.key, class)];
+
+	return fd_store_process(&e);
 }
 
 void greeting_close_kick(struct conn *c)

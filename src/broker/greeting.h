@@ -22,6 +22,9 @@ void greeting_take(struct server *s, struct conn *c, const struct proto *m,
 		   int fds[PROTO_FDS]);
 /* Answers the hellos that wait, if they can be answered now. */
 void greeting_retry(struct server *s);
+/* Returns what fd_store_process returns for the process that an earlier broker
+ * gave `class`. */
+int greeting_watch(const struct server *s, uint32_t class);
 /* Closes what came with a hello of c that has no answer yet. */
 void greeting_end(struct conn *c);
 /* Closes the eventfd of c. */

@@ -43,9 +43,11 @@ struct conn {
 	/* the connection as the thread of another user has it; NULL: the client
 	 * is of the broker's own user, or has no connection */
 	struct user_receiver_conn *received;
-	/* -1: the process is not visible, or has ended; or no descriptor was
-	 * left */
+	/* -1: the process is not visible, or has ended; or is_unwatched */
 	int pidfd;
+	/* There is no connection, and no descriptor was left for pidfd.  The
+	 * broker tries again, and keeps the class meanwhile. */
+	bool is_unwatched;
 	uid_t user; /* USER_NONE: cannot be told from other users (user.h) */
 	pid_t pid;  /* the client's process; 0: the process is not visible */
 	uint32_t class;	    /* 0: the client has none yet */

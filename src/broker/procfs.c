@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "broker/procfs.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -42,6 +43,7 @@ bool procfs_look(pid_t id, struct procfs_stat *p)
 {
 	char text[512], *at;
 
+	errno = 0;
 	if (read_text(open_file(id, "stat"), text, sizeof(text)) < 0)
 		return false;
 	at = strrchr(text, ')'); /* a name may have any characters */

@@ -17,7 +17,8 @@ struct procfs_stat {
 };
 
 /* Reads the state and the start of a process into *p.  False: there is no such
- * process, or it is not visible. */
+ * process, it is not visible, or, if errno is EMFILE or ENFILE, no descriptor
+ * is left. */
 bool procfs_look(pid_t id, struct procfs_stat *p);
 /* Is the process visible, and stopped by a signal or a debugger? */
 bool procfs_is_stopped(pid_t id);

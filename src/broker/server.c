@@ -330,6 +330,30 @@ static void leave_conn(struct server *s, uint32_t i)
 		drop_conn(s, i);
 }
 
+/*
+ * Watches the processes for which no descriptor was left (is_unwatched), as far
+ * as descriptors are left now.  Releases what a process had if it has ended
+ * meanwhile.  The next turn goes on.
+ */
+static void watch_processes(struct server *s)
+{
+	bool is_short = false;
+
+	for (uint32_t i = 0; i < s->conns && !is_short; i++) {
+		struct conn *c = &s->conn[i];
+		int pidfd;
+
+		if (!c->is_unwatched || !c->class)
+			continue;
+		pidfd = greeting_watch(s, c->class);
+		is_short = c->is_unwatched = fd_store_is_short(pidfd);
+		if (pidfd >= 0)
+			c->pidfd = pidfd;
+		else if (pidfd == -ESRCH)
+			end_process(s, c);
+	}
+}
+
 /* Closes the connections that have ended and that the client has read.  Removes
  * the entries of processes that have nothing left at the broker, or that have
  * connected again. */
@@ -546,6 +570,7 @@ bool server_turn(struct server *s)
 	cmserver_tick(s->cm, monotonic_ns());
 	if (ready > 0)
 		serve_ready(s, p, n);
+	watch_processes(s);
 	sweep_conns(s);
 	claim_port(s);
 	remote_liveness_tick(s->remote_liveness, monotonic_ns());

@@ -3,13 +3,41 @@
  * successor takes over. */
 #include "brokers.h"
 
+#include "broker/server.h"
 #include "util/fd_identity.h"
 
+#include <limits.h>
+#include <stdarg.h>
 #include <sys/eventfd.h>
 
 #define CLIENTS 4
 #define ROUNDS	20
 #define KILLS	60
+
+/* In this process pidfd_open fails for this pid, since no descriptor is left.
+ */
+static volatile sig_atomic_t unopened;
+
+long __real_syscall(long number, long a, long b, long c, long d, long e,
+		    long f);
+long __wrap_syscall(long number, ...);
+
+long __wrap_syscall(long number, ...)
+{
+	long arg[6];
+	va_list ap;
+
+	va_start(ap, number);
+	for (int i = 0; i < 6; i++)
+		arg[i] = va_arg(ap, long);
+	va_end(ap);
+	if (number == SYS_pidfd_open && unopened && (int)arg[0] == unopened) {
+		errno = EMFILE;
+		return -1;
+	}
+	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4],
+			      arg[5]);
+}
 
 /* Calls client_turn for each client until the client has a broker that is not
  * `dead`.  Returns the pid of that broker. */
@@ -226,6 +254,76 @@ the_class_of_a_client_that_dies_without_a_broker_is_freed(void **state)
 	close(hold[1]);
 }
 
+static void open_again(int signal)
+{
+	unopened = 0;
+}
+
+/* Starts a broker in a process of its own, which has no descriptor left to
+ * watch process `pid` until SIGUSR1 comes. */
+static pid_t begin_short_broker(pid_t pid)
+{
+	const struct server_config config = {.idle_ms = INT_MAX};
+	const struct sigaction again = {.sa_handler = open_again};
+	int listener = listen_there();
+	struct server *s;
+	pid_t broker = fork();
+
+	if (broker) {
+		close(listener);
+		return broker;
+	}
+	sigaction(SIGUSR1, &again, NULL);
+	unopened = pid;
+	s = server_new(listener, &config);
+	for (;;)
+		server_turn(s);
+}
+
+/* A successor takes a process for dead only if it has ended.  When a descriptor
+ * is left, the successor looks again. */
+static void a_successor_without_descriptors_releases_no_class(void **state)
+{
+	int out[2], hold[2];
+	uint32_t report[2], qpn;
+	struct client_news news;
+	struct client me;
+	pid_t pid, dead, broker;
+
+	if (pipe(out) || pipe(hold))
+		fail();
+	open_or_fail(&me);
+	dead = broker_of(&me);
+	pid = begin_client(out[1], hold[0]);
+	assert_int_equal(read(out[0], report, sizeof(report)), sizeof(report));
+	qpn = steer_qpn(report[1], 1);
+	/* The process is stopped, so that it does not find the successor. */
+	kill(pid, SIGSTOP);
+	waitpid(pid, NULL, WUNTRACED);
+	end_broker(dead);
+	broker = begin_short_broker(pid);
+	assert_int_equal(await_broker(&me, 1, dead), broker);
+	assert_int_equal(peer_state(&me, qpn), CLIENT_PEER_ALIVE);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(peer_state(&me, qpn), CLIENT_PEER_ALIVE);
+	kill(broker, SIGUSR1);
+	/* each question is a turn of the broker */
+	do {
+		assert_true(client_ask(&me, qpn));
+		while (!wait_turn(&me, &news))
+			;
+	} while (news.what != CLIENT_NEWS_DIED);
+	assert_int_equal(peer_state(&me, qpn), CLIENT_PEER_GONE);
+	client_close(&me);
+	end_broker(broker);
+	waitpid(broker, NULL, 0);
+	for (int i = 0; i < 2; i++) {
+		close(out[i]);
+		close(hold[i]);
+	}
+}
+
 static void kills_at_any_moment_lose_no_class_and_no_datagram(void **state)
 {
 	struct client c[CLIENTS], extra;
@@ -424,6 +522,8 @@ int main(void)
 		cmocka_unit_test(one_of_many_clients_starts_the_next_broker),
 		cmocka_unit_test(
 			the_class_of_a_client_that_dies_without_a_broker_is_freed),
+		cmocka_unit_test(
+			a_successor_without_descriptors_releases_no_class),
 		cmocka_unit_test(
 			kills_at_any_moment_lose_no_class_and_no_datagram),
 		cmocka_unit_test(no_file_of_the_program_is_shared),

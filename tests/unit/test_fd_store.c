@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* broker/fd_store: member i is found whole and as member i, or not at all; a
- * socket that is no fd store is refused, and its descriptors are closed. */
+ * socket that is no fd store is refused, and its descriptors are closed; a
+ * process counts as ended only if it has ended. */
 #include "brought.h"
 
 #include <errno.h>
@@ -9,8 +10,13 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "broker/cm_journal.h"
 #include "broker/fd_store.h"
+
+#define FREE_MOST 3 /* more than fd_store_process has open at a time */
 
 static ino_t number_of(int fd)
 {
@@ -174,6 +180,100 @@ static void a_ledger_that_is_no_memfd_is_refused(void **state)
 	fclose(f);
 }
 
+/* Leaves room for `count` more descriptors.  Returns the limit as it was. */
+static struct rlimit leave_free(rlim_t count)
+{
+	int top = dup(0);
+	struct rlimit was, few;
+
+	close(top);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few = (struct rlimit){(rlim_t)top + count, was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	return was;
+}
+
+/* Asks for the process while `count` descriptors are free. */
+static int process_with(const struct fd_store_entry *e, rlim_t count)
+{
+	struct rlimit was = leave_free(count);
+	int fd = fd_store_process(e);
+
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	if (fd >= 0)
+		close(fd);
+	return fd;
+}
+
+/* Returns the entry of a process that has ended. */
+static struct fd_store_entry ended_process(void)
+{
+	int hold[2];
+	struct fd_store_entry e;
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(hold), 0);
+	pid = fork();
+	if (!pid) {
+		close(hold[1]);
+		_exit(read(hold[0], &byte, 1) != 0);
+	}
+	e = fd_store_owner(geteuid(), pid);
+	assert_int_equal(e.pid, pid);
+	close(hold[0]);
+	close(hold[1]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return e;
+}
+
+/* A pidfd, and a file of /proc meanwhile, need two descriptors. */
+static void a_lack_of_descriptors_is_no_end_of_a_process(void **state)
+{
+	struct fd_store_entry own = fd_store_owner(geteuid(), getpid());
+	struct fd_store_entry ended = ended_process();
+
+	assert_int_equal(own.pid, getpid());
+	for (rlim_t n = 0; n <= FREE_MOST; n++) {
+		int err = process_with(&own, n);
+
+		assert_int_equal(process_with(&ended, n), -ESRCH);
+		assert_int_equal(fd_store_is_short(err), n < 2);
+		assert_int_equal(err >= 0, n >= 2);
+	}
+	own.start++; /* another process has got the pid */
+	assert_int_equal(process_with(&own, FREE_MOST), -ESRCH);
+	own.pid = 0;
+	assert_int_equal(process_with(&own, FREE_MOST), -EINVAL);
+}
+
+/* The conversation of a process that lives is not released. */
+static void a_lack_of_descriptors_releases_no_conversation(void **state)
+{
+	const struct fd_store_entry own = fd_store_owner(geteuid(), getpid());
+	const struct fd_store_entry ended = ended_process();
+	struct cm_note note = {.local_id = 1, .state = 1};
+	struct fd_store_record got;
+	struct cm_journal j;
+	struct fd_store s;
+	struct rlimit was;
+
+	assert_int_equal(fd_store_new(&s), 0);
+	cm_journal_init(&j, &s);
+	cm_journal_write(&j, 0, &own, &note);
+	note.local_id = 2;
+	cm_journal_write(&j, 1, &ended, &note);
+	cm_journal_inherit(&j);
+	was = leave_free(0);
+	assert_true(cm_journal_next(&j, 0, &got));
+	assert_int_equal(got.note.local_id, 2);
+	assert_false(cm_journal_next(&j, 0, &got));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_true(cm_journal_has(&j, getpid()));
+	cm_journal_fini(&j);
+	fd_store_close(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,6 +284,9 @@ int main(void)
 		cmocka_unit_test(
 			a_message_that_is_no_store_leaves_no_descriptor),
 		cmocka_unit_test(a_member_is_found_whole_or_not_at_all),
+		cmocka_unit_test(a_lack_of_descriptors_is_no_end_of_a_process),
+		cmocka_unit_test(
+			a_lack_of_descriptors_releases_no_conversation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
