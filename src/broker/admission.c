@@ -53,47 +53,83 @@ static bool has_hung_up(int fd)
 	return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
 }
 
-/* Refuses a connection.  If a client of the broker's own user has hung up, only
- * closes the connection: the client has looked which process listens
- * (proto_look), and reads no answer. */
-static void refuse_newcomer(struct server *s, const struct newcomer *n, int err,
+/* Refuses a connection; `place` is for one of the broker's own user. */
+static void refuse_newcomer(struct server *s, const struct newcomer *n,
+			    enum refuse_full_place place, int err,
 			    const char *why)
 {
-	if (n->is_own && has_hung_up(n->fd))
-		close(n->fd);
-	else if (n->is_own)
-		refuse_full_take(&s->refuse_full, REFUSE_FULL_SHARE, n->fd, err,
-				 why, monotonic_ms());
+	if (n->is_own)
+		refuse_full_take(&s->refuse_full, place, n->fd, err, why,
+				 monotonic_ms());
 	else
 		user_receiver_refuse(&s->receivers, n->fd, n->user, err, why);
 }
 
-/* Adds the client to the table. */
-static void add_conn(struct server *s, const struct newcomer *n)
+/* Refuses a connection, since the table or the share of its user is full.  If a
+ * client of the broker's own user has hung up, only closes the connection: the
+ * client has looked which process listens (proto_look), and reads no answer. */
+static void refuse_for_share(struct server *s, const struct newcomer *n,
+			     const char *why)
+{
+	if (n->is_own && has_hung_up(n->fd))
+		close(n->fd);
+	else
+		refuse_newcomer(s, n, REFUSE_FULL_SHARE, EUSERS, why);
+}
+
+/* Refuses a connection, since no descriptor is left.  Further connections wait
+ * at the listener until this one is closed. */
+static void refuse_for_files(struct server *s, const struct newcomer *n)
+{
+	char why[96];
+
+	refuse_full_why(EMFILE, why, sizeof(why));
+	refuse_newcomer(s, n, REFUSE_FULL_SPARE, EMFILE, why);
+}
+
+static bool is_full(int err)
+{
+	return err == EMFILE || err == ENFILE;
+}
+
+/*
+ * Opens a pidfd of the client's process; -1: the process is not visible, or has
+ * ended.  Both the connection and the process are polled, since a child of a
+ * dead client may keep the connection open.  So a client without a pidfd cannot
+ * be admitted if no descriptor is left: false.
+ */
+static bool watch_newcomer(const struct newcomer *n, int *pidfd)
+{
+	*pidfd = -1;
+	if (n->who.pid > 0)
+		*pidfd = (int)syscall(SYS_pidfd_open, n->who.pid, 0);
+	return n->who.pid <= 0 || *pidfd >= 0 || !is_full(errno);
+}
+
+/* Adds the client to the table.  False: no descriptor is left, and the
+ * connection is still the caller's. */
+static bool add_conn(struct server *s, const struct newcomer *n)
 {
 	struct conn c = {.fd = n->fd,
 			 .in_fd = n->fd,
-			 .pidfd = -1,
 			 .user = n->user,
 			 .pid = n->who.pid,
 			 .hello_fd = -1,
 			 .kick_fd = -1};
-	char why[96];
 
+	if (!watch_newcomer(n, &c.pidfd))
+		return false;
 	if (!n->is_own) {
 		c.received = user_receiver_take(&s->receivers, n->fd, n->user,
 						&c.in_fd);
 		if (!c.received) {
-			refuse_full_why(EMFILE, why, sizeof(why));
-			refuse_newcomer(s, n, EMFILE, why);
-			return;
+			if (c.pidfd >= 0)
+				close(c.pidfd);
+			return false;
 		}
 	}
-	/* Both the connection and the process are polled, since a child of a
-	 * dead client may keep the connection open. */
-	if (n->who.pid > 0)
-		c.pidfd = (int)syscall(SYS_pidfd_open, n->who.pid, 0);
 	s->conn[s->conns++] = c;
+	return true;
 }
 
 /*
@@ -117,26 +153,16 @@ static bool look_at_newcomer(const struct server *s, struct newcomer *n)
 	return true;
 }
 
-/* Refuses one connection, since no descriptor is left. */
+/* Refuses one connection, for which no descriptor is left. */
 static void refuse_one(struct server *s)
 {
 	struct newcomer n = {
 		.fd = refuse_full_accept(&s->refuse_full, s->listen_fd)};
-	char why[96];
 
 	if (n.fd < 0)
 		return;
-	refuse_full_why(EMFILE, why, sizeof(why));
-	if (look_at_newcomer(s, &n) && n.is_own)
-		refuse_full_take(&s->refuse_full, REFUSE_FULL_SPARE, n.fd,
-				 EMFILE, why, monotonic_ms());
-	else
-		user_receiver_refuse(&s->receivers, n.fd, n.user, EMFILE, why);
-}
-
-static bool is_full(int err)
-{
-	return err == EMFILE || err == ENFILE;
+	look_at_newcomer(s, &n);
+	refuse_for_files(s, &n);
 }
 
 /* Accepts a connection.  If no descriptor is left, first ends the connections
@@ -181,8 +207,8 @@ bool admission_accept(struct server *s)
 		return true;
 	}
 	if (check_again(s, n.user, why, sizeof(why)))
-		refuse_newcomer(s, &n, EUSERS, why);
-	else
-		add_conn(s, &n);
+		refuse_for_share(s, &n, why);
+	else if (!add_conn(s, &n))
+		refuse_for_files(s, &n);
 	return true;
 }

@@ -248,6 +248,42 @@ static void a_client_that_cannot_be_accepted_is_told_why(void **state)
 	end_full(broker);
 }
 
+/* Leaves room for `count` more descriptors. */
+static void leave_free(rlim_t count)
+{
+	int top = dup(0);
+
+	close(top);
+	limit_files((rlim_t)top + count, (rlim_t)top + count);
+}
+
+/* A connection takes the last descriptor, and none is left for the pidfd by
+ * which the broker would learn of the client's end. */
+static void connect_with_one_descriptor(void)
+{
+	const struct server_config config = {.idle_ms = INT_MAX};
+	struct proto m = {.magic = PROTO_MAGIC,
+			  .version = PROTO_VERSION,
+			  .kind = PROTO_WHO};
+	struct server *s = server_new(listen_there(), &config);
+	int fd = proto_connect(PROTO_VERSION), fds[PROTO_FDS];
+
+	assert_int_equal(proto_send(fd, &m, NULL), 0);
+	leave_free(1);
+	while (proto_receive(fd, &m, fds) == -EAGAIN)
+		server_turn(s);
+	assert_int_equal(m.kind, PROTO_REFUSED);
+	assert_told(-(int)m.value, m.why);
+	assert_int_equal(s->conns, 0);
+	close(fd);
+	server_free(s);
+}
+
+static void a_client_that_cannot_be_watched_is_refused(void **state)
+{
+	run_in_child(connect_with_one_descriptor);
+}
+
 /* The broker watches only one of the two descriptors of most clients. */
 static void watch_more_entries_than_files(void)
 {
@@ -371,6 +407,7 @@ int main(void)
 		cmocka_unit_test(a_program_without_room_is_told_of_its_limit),
 		cmocka_unit_test(a_full_broker_gives_each_client_the_reason),
 		cmocka_unit_test(a_client_that_cannot_be_accepted_is_told_why),
+		cmocka_unit_test(a_client_that_cannot_be_watched_is_refused),
 		cmocka_unit_test(
 			a_broker_polls_more_entries_than_its_limit_on_files),
 		cmocka_unit_test(
