@@ -104,19 +104,25 @@ static bool look_at_broker(struct client *c)
 	       note_broker(c, &who);
 }
 
-/* Writes the limit that was reached to c->why. */
+/* Writes the limit that was reached to c->why.  proto_send compares the
+ * descriptors in flight with the hard limit. */
 static void name_limit(struct client *c, int err)
 {
 	struct rlimit files = {0};
 
 	getrlimit(RLIMIT_NOFILE, &files);
-	snprintf(c->why, sizeof(c->why),
-		 err == -EMFILE
-			 ? "this program's limit on open files, %llu, is "
-			   "reached: raise ulimit -n"
-			 : "more descriptors of this user are in flight than "
-			   "ulimit -n, %llu, allows: raise it",
-		 (unsigned long long)files.rlim_cur);
+	if (err == -EMFILE)
+		snprintf(c->why, sizeof(c->why),
+			 "this program's limit on open files, %llu, is "
+			 "reached: raise ulimit -n",
+			 (unsigned long long)files.rlim_cur);
+	else
+		snprintf(c->why, sizeof(c->why),
+			 "this user has more descriptors in flight than the "
+			 "hard limit on open files, %llu, allows: have root "
+			 "raise it (ulimit -Hn), or end some programs of this "
+			 "user",
+			 (unsigned long long)files.rlim_max);
 }
 
 /* Notes that the broker has refused this client, or that this client has

@@ -236,7 +236,8 @@ int proto_look(unsigned version, struct ucred *who);
  * caller's: fds[0] is that of the lowest bit, fds[1] that of the next bit that
  * is set, and so on.  Never waits.  Returns 0 or -errno.  -EAGAIN: the socket
  * has no room; -EPIPE: the other end is closed; -ETOOMANYREFS: more descriptors
- * of this user are in flight than this process's limit on open files allows.
+ * of this user are in flight than this process's hard limit on open files
+ * allows.
  */
 int proto_send(int socket, const struct proto *m, const int *fds);
 /*

@@ -85,13 +85,17 @@ void refuse_full_why(int err, char *why, size_t size)
 	struct rlimit files = {0};
 
 	getrlimit(RLIMIT_NOFILE, &files);
-	snprintf(why, size,
-		 err == ETOOMANYREFS
-			 ? "the broker adverbd's user has more descriptors in "
-			   "flight than ulimit -n, %llu: raise it"
-			 : "the broker adverbd's limit on open files, %llu, is "
-			   "reached: raise ulimit -n",
-		 (unsigned long long)files.rlim_cur);
+	/* proto_send compares the descriptors in flight with the hard limit. */
+	if (err == ETOOMANYREFS)
+		snprintf(why, size,
+			 "the broker adverbd's user has more descriptors in "
+			 "flight than ulimit -Hn, %llu: raise it",
+			 (unsigned long long)files.rlim_max);
+	else
+		snprintf(why, size,
+			 "the broker adverbd's limit on open files, %llu, is "
+			 "reached: raise ulimit -n",
+			 (unsigned long long)files.rlim_cur);
 }
 
 static void refuse_client(const struct refuse_full_slot *r,

@@ -74,9 +74,10 @@ static void judge_broker(void)
 		log_say(LOG_BROKER_HIDDEN, 0,
 			"the broker adverbd cannot pass on this process's "
 			"memory, because this user has more descriptors in "
-			"flight than the limit on open files allows: other "
-			"processes of this host send packets instead, which is "
-			"slower; raise the limit (ulimit -n)");
+			"flight than the hard limit on open files allows: "
+			"other processes of this host send packets instead, "
+			"which is slower; have root raise the limit (ulimit "
+			"-Hn)");
 }
 
 static void say_word(enum client_word word, const char *sentence)

@@ -15,6 +15,7 @@
 
 #define FEW	  32
 #define UNDER_WAY 100
+#define HARD	  90
 #define MANY	  10000
 #define ROOM	  60
 #define CROWD	  (ROOM / 2 + 4) /* each client costs a broker two fds */
@@ -130,6 +131,22 @@ a_user_at_the_limit_of_descriptors_in_flight_shares_no_arena(void **state)
 static void a_soft_limit_does_not_bound_descriptors_in_flight(void **state)
 {
 	run_beside_broker(open_under_a_soft_limit);
+}
+
+static void ask_for_the_limits(void)
+{
+	char why[96];
+
+	limit_files(FEW, HARD);
+	refuse_full_why(EMFILE, why, sizeof(why));
+	assert_non_null(strstr(why, "files, 32, is reached: raise ulimit -n"));
+	refuse_full_why(ETOOMANYREFS, why, sizeof(why));
+	assert_non_null(strstr(why, "in flight than ulimit -Hn, 90: raise it"));
+}
+
+static void a_full_broker_names_the_limit_that_holds(void **state)
+{
+	run_in_child(ask_for_the_limits);
 }
 
 static void open_without_room(void)
@@ -404,6 +421,7 @@ int main(void)
 			a_user_at_the_limit_of_descriptors_in_flight_shares_no_arena),
 		cmocka_unit_test(
 			a_soft_limit_does_not_bound_descriptors_in_flight),
+		cmocka_unit_test(a_full_broker_names_the_limit_that_holds),
 		cmocka_unit_test(a_program_without_room_is_told_of_its_limit),
 		cmocka_unit_test(a_full_broker_gives_each_client_the_reason),
 		cmocka_unit_test(a_client_that_cannot_be_accepted_is_told_why),
