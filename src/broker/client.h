@@ -117,8 +117,9 @@ struct client {
 	 * shows the arena and the eventfd to other processes of this user.
 	 * Both descriptors are borrowed; -1: none. */
 	int arena_fd, kick_fd;
-	/* the arena is not shown, since more descriptors of this user are under
-	 * way than the limit on open files allows */
+	/* the arena is not shown to the present broker, since more descriptors
+	 * of this user are under way than the hard limit on open files allows
+	 */
 	bool hides_arena;
 	uint32_t class;	 /* of this process; 0: no broker has given one yet */
 	uint32_t serial; /* of the last message that was sent */

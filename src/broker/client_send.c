@@ -63,6 +63,7 @@ static int send_hello_to_other(struct client *c)
 	struct proto m = {
 		.kind = PROTO_HELLO, .value = c->class, .token = c->token};
 
+	c->hides_arena = false;
 	if (!c->class && can_share(c))
 		m.arena = own_arena(c);
 	return client_send_message(c, &m, NULL);
@@ -74,6 +75,7 @@ static int send_hello_to_own(struct client *c)
 	bool shares = can_share(c);
 	int err = send_hello(c, shares);
 
+	c->hides_arena = false;
 	if (err == -ETOOMANYREFS && shares) {
 		err = send_hello(c, false);
 		c->hides_arena = !err;

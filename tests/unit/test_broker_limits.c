@@ -15,7 +15,7 @@
 
 #define FEW	  32
 #define UNDER_WAY 100
-#define HARD	  90
+#define HARD	  90 /* below UNDER_WAY; enough for a broker */
 #define MANY	  10000
 #define ROOM	  60
 #define CROWD	  (ROOM / 2 + 4) /* each client costs a broker two fds */
@@ -39,15 +39,17 @@ static void drop_capabilities(void)
 }
 
 /* Leaves @count descriptors in flight in a socket that nobody reads; they count
- * against the user's limit. */
-static void leave_in_flight(int count)
+ * against the user's limit until that socket is closed.  Returns the socket. */
+static int leave_in_flight(int count)
 {
 	struct proto m = {.brings = PROTO_FD_SOCKET};
 	int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	while (count--)
-		assert_int_equal(proto_send(pair[1], &m, &pair[0]), 0);
+		assert_int_equal(proto_send(pair[1], &m, &pair[1]), 0);
+	close(pair[1]);
+	return pair[0];
 }
 
 /* Runs @body in a child process, which must end with status 0. */
@@ -131,6 +133,52 @@ a_user_at_the_limit_of_descriptors_in_flight_shares_no_arena(void **state)
 static void a_soft_limit_does_not_bound_descriptors_in_flight(void **state)
 {
 	run_beside_broker(open_under_a_soft_limit);
+}
+
+/* Calls client_turn until the client has a broker, or until its hello to a
+ * broker fails with `err`. */
+static void turn_until(struct client *c, int err)
+{
+	struct client_news news;
+
+	do
+		wait_turn(c, &news);
+	while (c->state != CLIENT_UP && c->err != err);
+}
+
+/* The next broker can pass on the arena that this one could not.  A client that
+ * has a class, and whose hello fails, is told of the hard limit. */
+static void meet_the_limit_and_a_successor(void)
+{
+	struct client_want want = silent;
+	struct client first, c;
+	int waiting = leave_in_flight(UNDER_WAY);
+	const char *why = "";
+
+	open_or_fail(&first);
+	want.arena_fd = memfd_create("arena", 0);
+	want.kick_fd = eventfd(0, EFD_CLOEXEC);
+	limit_files(HARD / 2, HARD);
+	if (client_open(&c, &want, &why))
+		fail_msg("%s", why);
+	assert_true(c.hides_arena);
+	client_close(&first);
+	end_broker(broker_of(&c));
+	do
+		turn_until(&c, -ETOOMANYREFS);
+	while (c.err != -ETOOMANYREFS);
+	assert_non_null(strstr(c.reason, "limit on open files, 90, allows"));
+	close(waiting);
+	while (c.state != CLIENT_UP)
+		turn_until(&c, 0);
+	assert_false(c.hides_arena);
+	end_broker(broker_of(&c));
+	client_close(&c);
+}
+
+static void an_arena_is_hidden_from_one_broker_alone(void **state)
+{
+	run_in_child(meet_the_limit_and_a_successor);
 }
 
 static void ask_for_the_limits(void)
@@ -421,6 +469,7 @@ int main(void)
 			a_user_at_the_limit_of_descriptors_in_flight_shares_no_arena),
 		cmocka_unit_test(
 			a_soft_limit_does_not_bound_descriptors_in_flight),
+		cmocka_unit_test(an_arena_is_hidden_from_one_broker_alone),
 		cmocka_unit_test(a_full_broker_names_the_limit_that_holds),
 		cmocka_unit_test(a_program_without_room_is_told_of_its_limit),
 		cmocka_unit_test(a_full_broker_gives_each_client_the_reason),
