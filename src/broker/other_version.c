@@ -18,6 +18,21 @@
 #define TRIES	64
 #define LISTENS 0x10000 /* the kernel's __SO_ACCEPTCON */
 
+/* Writes when the broker ends, in parentheses; nothing if it has not said that.
+ */
+static void say_end(uint32_t idle_s, char *text, size_t size)
+{
+	if (!idle_s)
+		snprintf(text, size, "%s", "");
+	else if (idle_s == UINT32_MAX)
+		snprintf(text, size, " (it is a thread of that process)");
+	else if (idle_s == PROTO_IDLE_NEVER)
+		snprintf(text, size, " (it does not end by itself)");
+	else
+		snprintf(text, size, " (it ends %u s after the last one)",
+			 idle_s);
+}
+
 void other_version_say(const struct ucred *who, const struct proto *m,
 		       char *text, size_t size)
 {
@@ -25,17 +40,11 @@ void other_version_say(const struct ucred *who, const struct proto *m,
 	size_t length;
 
 	reason_process(who->pid, who->uid, name);
-	if (m->idle_s == UINT32_MAX)
-		snprintf(end, sizeof(end), "it is a thread of that process");
-	else if (m->idle_s == PROTO_IDLE_NEVER)
-		snprintf(end, sizeof(end), "it does not end by itself");
-	else
-		snprintf(end, sizeof(end), "it ends %u s after the last one",
-			 m->idle_s);
+	say_end(m->idle_s, end, sizeof(end));
 	reason_version(name, m, text, size);
 	length = strlen(text);
 	snprintf(text + length, size - length,
-		 ": use one version, or end that broker's programs (%s)", end);
+		 ": use one version, or end that broker's programs%s", end);
 }
 
 /* Whether the process that listens as the broker of that version may have the

@@ -159,7 +159,8 @@ struct proto {
 		 * A message that introduces the broker: how many seconds after
 		 * the end of its last program the broker ends.  UINT32_MAX: the
 		 * broker is a thread of a program, and ends with that program.
-		 * PROTO_IDLE_NEVER: the broker does not end.
+		 * PROTO_IDLE_NEVER: the broker does not end.  0: the message
+		 * does not say when the broker ends.
 		 */
 		uint32_t idle_s;
 	};

@@ -105,7 +105,8 @@ static void refuse_client(const struct refuse_full_slot *r,
 			  .serial = question->serial,
 			  .value = (uint32_t)r->err};
 
-	/* a client of another version reads only the introduction */
+	/* A client of another version reads only the introduction, which does
+	 * not say when the broker ends. */
 	proto_introduce(&m, 0);
 	snprintf(m.why, sizeof(m.why), "%s", r->why);
 	proto_send(r->fd, &m, NULL);

@@ -221,6 +221,7 @@ static void another_users_name_like_a_brokers_takes_no_port(void **state)
 static void a_broker_of_another_version_has_the_port(void **state)
 {
 	const char *why = "";
+	char text[256];
 	int stop, fd;
 	pid_t pid = begin_listener(geteuid(), &stop);
 
@@ -228,6 +229,11 @@ static void a_broker_of_another_version_has_the_port(void **state)
 	fd = listen_as(97);
 	assert_int_equal(reuseport_group_port(&why), REUSEPORT_PORT_HELD);
 	assert_non_null(strstr(why, "the broker of another version"));
+	/* that broker does not answer, so nothing is known of its end */
+	assert_true(other_version_name(text, sizeof(text)));
+	assert_non_null(strstr(text, "(protocol 97)"));
+	assert_string_equal(strstr(text, ": use one version"),
+			    ": use one version, or end that broker's programs");
 	close(fd);
 	assert_int_equal(reuseport_group_port(&why), REUSEPORT_PORT_OURS);
 	reuseport_group_close(&group);
