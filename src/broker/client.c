@@ -623,7 +623,7 @@ static const char *say_lateness(const struct client *c, pid_t pid, uint64_t ms)
 static void tell_late(const struct client *c, struct opening *o, uint64_t now)
 {
 	bool starts = c->state == CLIENT_STARTING;
-	char text[128];
+	char text[128], who[24] = "";
 	const char *how;
 	pid_t pid;
 	uint64_t began = starts ? c->start.began_ms : o->began_ms;
@@ -635,10 +635,12 @@ static void tell_late(const struct client *c, struct opening *o, uint64_t now)
 	if (!how)
 		return;
 	o->is_told = true;
+	if (pid)
+		snprintf(who, sizeof(who), ", process %d,", (int)pid);
 	snprintf(text, sizeof(text),
-		 "the broker adverbd, process %d, %s: waiting for it as long "
-		 "as ADVERB_PATIENCE says",
-		 (int)pid, how);
+		 "the broker adverbd%s %s: waiting for it as long as "
+		 "ADVERB_PATIENCE says",
+		 who, how);
 	c->say(CLIENT_SAYS_LATE, text);
 }
 

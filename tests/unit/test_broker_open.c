@@ -13,6 +13,7 @@
 #include "broker/steer.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -310,6 +311,29 @@ static void the_report_names_a_broker_of_another_version(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+static char said_late[128];
+
+static void keep_late(enum client_word word, const char *sentence)
+{
+	assert_int_equal(word, CLIENT_SAYS_LATE);
+	snprintf(said_late, sizeof(said_late), "%s", sentence);
+}
+
+/* In a PID namespace of its own: returns whether the message about a broker
+ * that is late, and has no number there, gives none. */
+static bool lateness_is_of_no_number(void)
+{
+	const struct client_want want = {-1, -1, 20000, keep_late};
+	const char *why = "";
+	struct client c;
+
+	naps = INT_MAX;
+	return client_open(&c, &want, &why) == -ETIMEDOUT &&
+	       !strcmp(said_late,
+		       "the broker adverbd has not answered for 5 s: waiting "
+		       "for it as long as ADVERB_PATIENCE says");
+}
+
 /* In a PID namespace of its own: returns whether the report names a broker that
  * has no number there. */
 static bool report_is_of_no_number(void)
@@ -324,15 +348,13 @@ static bool report_is_of_no_number(void)
 	       !strncmp(said, want, strlen(want));
 }
 
-static void the_report_names_a_broker_of_another_pid_namespace(void **state)
+/* Runs `body`, which has to return true, in a PID namespace of its own.
+ * Returns the status of waitpid; exit status 77: no namespace can be made. */
+static int run_in_pid_namespace(bool (*body)(void))
 {
-	pid_t parent = getpid(), broker = begin_other_version(), pid;
-	int fd, status;
+	pid_t parent = getpid(), pid = fork();
+	int status;
 
-	while ((fd = proto_connect(PROTO_VERSION)) == -ECONNREFUSED)
-		usleep(1000);
-	close(fd);
-	pid = fork();
 	if (!pid) {
 		test_begin_child(parent);
 		/* for the children of this process */
@@ -340,13 +362,41 @@ static void the_report_names_a_broker_of_another_pid_namespace(void **state)
 			_exit(77);
 		pid = fork();
 		if (!pid)
-			_exit(!report_is_of_no_number());
+			_exit(!body());
 		_exit(pid < 0 || waitpid(pid, &status, 0) != pid || status);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static bool is_skipped(int status)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) == 77;
+}
+
+static void the_report_names_a_broker_of_another_pid_namespace(void **state)
+{
+	pid_t broker = begin_other_version();
+	int fd, status;
+
+	while ((fd = proto_connect(PROTO_VERSION)) == -ECONNREFUSED)
+		usleep(1000);
+	close(fd);
+	status = run_in_pid_namespace(report_is_of_no_number);
 	end_broker(broker);
 	waitpid(broker, NULL, 0);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+	if (is_skipped(status))
+		SKIP_FOR("no PID namespace can be made");
+	assert_int_equal(status, 0);
+}
+
+static void a_late_broker_of_another_pid_namespace_has_no_number(void **state)
+{
+	int listener = listen_there(); /* never answers */
+	int status = run_in_pid_namespace(lateness_is_of_no_number);
+
+	close(listener);
+	if (is_skipped(status))
 		SKIP_FOR("no PID namespace can be made");
 	assert_int_equal(status, 0);
 }
@@ -414,6 +464,8 @@ int main(void)
 		cmocka_unit_test(the_report_names_a_broker_of_another_version),
 		cmocka_unit_test(
 			the_report_names_a_broker_of_another_pid_namespace),
+		cmocka_unit_test(
+			a_late_broker_of_another_pid_namespace_has_no_number),
 		cmocka_unit_test(
 			the_broker_reports_its_process_user_and_release),
 		cmocka_unit_test(a_thread_serves_if_no_process_can_be_started),
