@@ -29,15 +29,16 @@
 /*
  * Binds the broker's address and listens there, which makes this process the
  * broker.  Returns 0 or -errno.  If another process has the address, waits for
- * CLAIM_MS at most until that process accepts connections, and then returns
- * -EADDRINUSE: the program that started this adverbd can connect to that
- * process when this adverbd has ended.
+ * CLAIM_MS at most until that process listens, and then returns -EADDRINUSE:
+ * the program that started this adverbd can connect to that process when this
+ * adverbd has ended.
  */
 static int claim_address(int *listen_fd)
 {
 	struct sockaddr_un a;
 	socklen_t length = proto_address(&a);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			0);
 
 	*listen_fd = fd;
 	if (fd < 0)
@@ -48,10 +49,11 @@ static int claim_address(int *listen_fd)
 	if (errno != EADDRINUSE)
 		return -errno;
 	/* Between its bind and its listen the other process refuses
-	 * connections. */
+	 * connections.  EAGAIN: it listens, and its queue is full. */
 	for (uint64_t end = monotonic_ms() + CLAIM_MS; monotonic_ms() < end;
 	     sched_yield())
-		if (!connect(fd, (struct sockaddr *)&a, length))
+		if (!connect(fd, (struct sockaddr *)&a, length) ||
+		    errno == EAGAIN)
 			break;
 	return -EADDRINUSE;
 }

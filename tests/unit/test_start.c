@@ -440,6 +440,51 @@ static unsigned umask_of(pid_t pid)
 	return mask;
 }
 
+/* Runs adverbd with an option and its value, if any, and copies to text what it
+ * writes to standard error.  Returns the exit status; -1: it was killed. */
+static int run_adverbd(const char *option, const char *value, char text[512])
+{
+	int out[2], status;
+	size_t length = 0;
+	ssize_t n;
+	pid_t pid;
+
+	assert_int_equal(pipe(out), 0);
+	pid = fork();
+	if (!pid) {
+		dup2(out[1], 2);
+		close(out[0]);
+		close(out[1]);
+		execl(getenv("ADVERB_BROKER"), "adverbd", "--foreground",
+		      option, value, NULL);
+		_exit(1);
+	}
+	close(out[1]);
+	while ((n = read(out[0], text + length, 511 - length)) > 0)
+		length += (size_t)n;
+	text[length] = '\0';
+	close(out[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Another process listens, and accepts no connection: its queue is full. */
+static void a_full_queue_does_not_hold_up_adverbd(void **state)
+{
+	int listener = listen_there(), waiting[16], n = 0;
+	char text[512];
+
+	assert_int_equal(listen(listener, 0), 0);
+	while ((waiting[n] = proto_connect(PROTO_VERSION)) >= 0)
+		assert_true(++n < 16);
+	assert_int_equal(waiting[n], -EAGAIN);
+	assert_int_equal(run_adverbd(NULL, NULL, text), 0);
+	assert_non_null(strstr(text, "another adverbd is running"));
+	while (n)
+		close(waiting[--n]);
+	close(listener);
+}
+
 static void the_umask_of_the_starter_is_not_the_brokers(void **state)
 {
 	for (mode_t mask = 0; mask <= 0777; mask += 0777) {
@@ -504,6 +549,7 @@ int main(void)
 		cmocka_unit_test(a_start_leaves_the_programs_files_alone),
 		cmocka_unit_test(no_thread_serves_a_file_of_the_program),
 		cmocka_unit_test(a_missing_adverbd_is_not_looked_for_twice),
+		cmocka_unit_test(a_full_queue_does_not_hold_up_adverbd),
 		cmocka_unit_test(the_umask_of_the_starter_is_not_the_brokers),
 		cmocka_unit_test(
 			a_broker_that_holds_the_port_has_it_without_clients),
