@@ -11,6 +11,7 @@
 #include "util/rlimit.h"
 #include "util/scm_rights.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -25,6 +26,8 @@
 
 #define IDLE_MS	 10000
 #define CLAIM_MS 1000
+/* --idle, in seconds, at most: a year */
+#define IDLE_MAX_S (366u * 24 * 3600)
 
 /*
  * Binds the broker's address and listens there, which makes this process the
@@ -159,13 +162,48 @@ struct options {
 	bool holds_port; /* binds the port at the start, and never ends */
 };
 
+/* Reads a number of seconds.  False: the text is none, and standard error has
+ * the reason. */
+static bool parse_seconds(const char *text, uint64_t *ms)
+{
+	char *end = NULL;
+	unsigned long seconds;
+
+	errno = 0;
+	seconds = strtoul(text, &end, 10);
+	if (isdigit((unsigned char)*text) && !*end && !errno &&
+	    seconds <= IDLE_MAX_S) {
+		*ms = seconds * 1000;
+		return true;
+	}
+	fprintf(stderr,
+		"adverbd: --idle %s: this is not a number of seconds from 0 to "
+		"%u: give such a number, or --hold-port for a broker that does "
+		"not end\n",
+		text, IDLE_MAX_S);
+	return false;
+}
+
+static int refuse_option(const char *text, bool lacks_value)
+{
+	fprintf(stderr,
+		lacks_value ? "adverbd: %s needs a number of seconds after it\n"
+			    : "adverbd: %s is no option of adverbd\n",
+		text);
+	fprintf(stderr, "usage: adverbd [--foreground] "
+			"[--idle SECONDS | --hold-port] "
+			"[--no-bpf] | --version\n");
+	return -EINVAL;
+}
+
 static int parse_options(int argc, char **argv, struct options *o)
 {
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--foreground")) {
 			o->foreground = true;
 		} else if (!strcmp(argv[i], "--idle") && i + 1 < argc) {
-			o->config.idle_ms = strtoul(argv[++i], NULL, 10) * 1000;
+			if (!parse_seconds(argv[++i], &o->config.idle_ms))
+				return -EINVAL;
 		} else if (!strcmp(argv[i], "--no-bpf")) {
 			o->config.no_bpf = true;
 		} else if (!strcmp(argv[i], "--hold-port")) {
@@ -175,10 +213,8 @@ static int parse_options(int argc, char **argv, struct options *o)
 		} else if (!strcmp(argv[i], "--version")) {
 			o->tells_version = true;
 		} else {
-			fprintf(stderr, "usage: adverbd [--foreground] "
-					"[--idle SECONDS | --hold-port] "
-					"[--no-bpf] | --version\n");
-			return -EINVAL;
+			return refuse_option(argv[i],
+					     !strcmp(argv[i], "--idle"));
 		}
 	}
 	return 0;

@@ -468,6 +468,25 @@ static int run_adverbd(const char *option, const char *value, char text[512])
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+static void a_wrong_option_is_refused_with_a_sentence(void **state)
+{
+	static const char *const values[] = {
+		"abc", "", "-1", " 5", "5s", "31622401", "99999999999999999999",
+	};
+	char text[512], want[64];
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		assert_int_equal(run_adverbd("--idle", values[i], text), 2);
+		snprintf(want, sizeof(want),
+			 "adverbd: --idle %s: this is not a number", values[i]);
+		assert_memory_equal(text, want, strlen(want));
+	}
+	assert_int_equal(run_adverbd("--idle", NULL, text), 2);
+	assert_non_null(strstr(text, "--idle needs a number of seconds"));
+	assert_int_equal(run_adverbd("--idel", "5", text), 2);
+	assert_non_null(strstr(text, "--idel is no option of adverbd"));
+}
+
 /* Another process listens, and accepts no connection: its queue is full. */
 static void a_full_queue_does_not_hold_up_adverbd(void **state)
 {
@@ -549,6 +568,7 @@ int main(void)
 		cmocka_unit_test(a_start_leaves_the_programs_files_alone),
 		cmocka_unit_test(no_thread_serves_a_file_of_the_program),
 		cmocka_unit_test(a_missing_adverbd_is_not_looked_for_twice),
+		cmocka_unit_test(a_wrong_option_is_refused_with_a_sentence),
 		cmocka_unit_test(a_full_queue_does_not_hold_up_adverbd),
 		cmocka_unit_test(the_umask_of_the_starter_is_not_the_brokers),
 		cmocka_unit_test(
