@@ -69,14 +69,13 @@ static void close_relay(struct reuseport_group_member *m)
 }
 
 /* Gives m a zeroed page: the page of the last process if `user` had the index
- * last, or a new one. */
+ * last and the page can be zeroed, or a new one. */
 static void open_page(struct reuseport_group_member *m, uid_t user)
 {
 	if (m->is_other_user && m->page_fd >= 0 &&
-	    user_is_same(user, m->user)) {
-		shared_page_clear(m->page_fd, ++m->generation);
+	    user_is_same(user, m->user) &&
+	    shared_page_clear(m->page_fd, ++m->generation))
 		return;
-	}
 	if (m->is_other_user)
 		close_fd(&m->page_fd);
 	m->page_fd = shared_page_new();
@@ -229,6 +228,7 @@ void other_user_leave(struct reuseport_group *g,
 	close_fd(&m->fd);
 	close_relay(m);
 	share_bytes(g, m->user);
+	/* if this fails, open_page tries again */
 	if (m->page_fd >= 0)
 		shared_page_clear(m->page_fd, ++m->generation);
 }

@@ -240,11 +240,11 @@ static uint32_t find_member(const struct reuseport_group *g,
 	return best;
 }
 
-/* Zeroes the page, so that the next owner finds nothing of the last one. */
-static void renew_member(struct reuseport_group_member *m)
+/* Zeroes the page, so that the next owner finds nothing of the last one. False:
+ * that has failed. */
+static bool renew_member(struct reuseport_group_member *m)
 {
-	if (m->page_fd >= 0)
-		shared_page_clear(m->page_fd, ++m->generation);
+	return m->page_fd < 0 || shared_page_clear(m->page_fd, ++m->generation);
 }
 
 void reuseport_group_init(struct reuseport_group *g, bool may_steer)
@@ -276,7 +276,11 @@ static int take_member(struct reuseport_group *g, const char **why)
 		return -ENOSPC;
 	}
 	drain_socket(g->member[i].fd, DRAIN_MAX);
-	renew_member(&g->member[i]);
+	if (!renew_member(&g->member[i])) {
+		*why = "the broker has no memory to clear the page of a "
+		       "steering class";
+		return -ENOMEM;
+	}
 	return (int)i;
 }
 
@@ -334,6 +338,7 @@ void reuseport_group_release(struct reuseport_group *g, uint32_t class,
 		if (m->relay_fd < 0)
 			member_leave_all(m->fd);
 		drain_socket(m->fd, DRAIN_MAX);
+		/* if this fails, take_member tries again */
 		renew_member(m);
 	}
 	m->use = REUSEPORT_RESTING;

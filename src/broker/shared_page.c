@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,16 +49,48 @@ int shared_page_reader(int fd)
 	return reader < 0 ? -errno : reader;
 }
 
-void shared_page_clear(int fd, uint64_t generation)
+/* Writes to the page at fd.  Returns 0 or -errno. */
+static int write_page(int fd, const void *from, size_t bytes, off_t offset)
+{
+	struct fsize limit;
+	ssize_t n;
+	int err;
+
+	fsize_hold(&limit);
+	n = pwrite(fd, from, bytes, offset);
+	err = n < 0 ? -errno : n < (ssize_t)bytes ? -EFBIG : 0;
+	fsize_give(&limit);
+	return err;
+}
+
+/* As shared_page_clear, without pwrite, which RLIMIT_FSIZE limits.  Returns 0
+ * or -errno. */
+static int clear_mapped(int fd, uint64_t generation)
+{
+	uint8_t *page;
+
+	/* takes the memory now: without it, the stores would raise SIGBUS */
+	if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, SHARED_PAGE_BYTES))
+		return -errno;
+	page = mmap(NULL, SHARED_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+		    fd, 0);
+	if (page == MAP_FAILED)
+		return -errno;
+	memset(page, 0, SHARED_PAGE_OWNER_BYTES);
+	memcpy(page + SHARED_PAGE_OWNER_BYTES, &generation, sizeof(generation));
+	munmap(page, SHARED_PAGE_BYTES);
+	return 0;
+}
+
+bool shared_page_clear(int fd, uint64_t generation)
 {
 	static const uint8_t zero[SHARED_PAGE_OWNER_BYTES];
+	int err = write_page(fd, zero, sizeof(zero), 0);
 
-	if (pwrite(fd, zero, sizeof(zero), 0) == (ssize_t)sizeof(zero) &&
-	    pwrite(fd, &generation, sizeof(generation),
-		   SHARED_PAGE_OWNER_BYTES) > 0)
-		return;
-	/* There is no memory for the page, so nothing was ever written to it.
-	 */
+	if (!err)
+		err = write_page(fd, &generation, sizeof(generation),
+				 SHARED_PAGE_OWNER_BYTES);
+	return !err || !clear_mapped(fd, generation);
 }
 
 bool shared_page_copy(int fd, size_t offset, size_t bytes, void *to)

@@ -29,8 +29,9 @@ int shared_page_new(void);
  * -errno. */
 int shared_page_reader(int fd);
 /* Zeroes the owner's part of the page at fd, and writes the generation.  The
- * caller adds one to the generation before each call. */
-void shared_page_clear(int fd, uint64_t generation);
+ * caller adds one to the generation before each call.  False: there is no
+ * memory, and the page may have its old contents. */
+bool shared_page_clear(int fd, uint64_t generation);
 /* Returns the generation of the page at fd; 0 if fd is -1 or cannot be read. */
 uint64_t shared_page_generation(int fd);
 /* Copies `bytes` bytes of the page at fd from `offset` on.  False: fd is -1, or

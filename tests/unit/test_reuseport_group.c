@@ -5,6 +5,7 @@
 
 #include "broker/other_version.h"
 #include "broker/reuseport_group.h"
+#include "broker/shared_page.h"
 
 #define SOMEBODY 65534
 
@@ -126,6 +127,41 @@ static void a_group_is_adopted_as_a_whole_or_not_at_all(void **state)
 	assert_true(lacked_one);
 	fd_store_close(&s);
 	reuseport_group_close(&group);
+}
+
+/* Returns whether the page has only this generation. */
+static bool is_cleared(int fd, uint64_t generation)
+{
+	uint8_t all[SHARED_PAGE_OWNER_BYTES];
+	bool is_zero = shared_page_copy(fd, 0, sizeof(all), all);
+
+	for (size_t i = 0; i < sizeof(all); i++)
+		is_zero &= !all[i];
+	return is_zero && shared_page_generation(fd) == generation;
+}
+
+/* The limit on the size of files holds for pages, too: pwrite fails, or writes
+ * less.  A broker adopts pages that others have made. */
+static void a_page_is_cleared_whatever_the_size_of_files(void **state)
+{
+	static const rlim_t sizes[] = {0, 4096, 8188, SHARED_PAGE_BYTES};
+	int fd = shared_page_new();
+	uint64_t generation = 1;
+	struct rlimit was, few;
+	uint8_t *page = shared_page_map(fd, PROT_READ | PROT_WRITE);
+
+	assert_non_null(page);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+	for (size_t i = 0; i < TEST_COUNT(sizes); i++) {
+		memset(page, 0xa5, SHARED_PAGE_BYTES);
+		few = (struct rlimit){sizes[i], was.rlim_max};
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+		assert_true(shared_page_clear(fd, ++generation));
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+		assert_true(is_cleared(fd, generation));
+	}
+	shared_page_unmap(page);
+	close(fd);
 }
 
 /* Listens where a broker of that version would. */
@@ -252,6 +288,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_store_with_other_files_is_refused),
 		cmocka_unit_test(a_group_is_adopted_as_a_whole_or_not_at_all),
+		cmocka_unit_test(a_page_is_cleared_whatever_the_size_of_files),
 		cmocka_unit_test_teardown(a_name_like_a_brokers_takes_no_port,
 					  end_group),
 		cmocka_unit_test_teardown(
