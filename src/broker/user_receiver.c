@@ -402,6 +402,47 @@ static bool add_conn(struct user_receiver *r, struct user_receiver_conn *c)
 	return is_added;
 }
 
+/* Returns how many connections of r are to be closed.  *is_over, which may be
+ * NULL: the thread has ended, or ends. */
+static uint32_t count_owed(struct user_receiver *r, bool *is_over)
+{
+	uint32_t owed;
+
+	pthread_mutex_lock(&r->lock);
+	owed = r->owed;
+	if (is_over)
+		*is_over = r->is_over;
+	pthread_mutex_unlock(&r->lock);
+	return owed;
+}
+
+/* Joins a thread that ends, and frees it. */
+static void join_thread(const struct user_receivers *s, struct user_receiver *r)
+{
+	if (!s->no_threads)
+		pthread_join(r->thread, NULL);
+	free_receiver(r);
+}
+
+/* Frees the threads that have ended. */
+static void free_ended(struct user_receivers *s)
+{
+	struct user_receiver **at = &s->first;
+
+	while (*at) {
+		struct user_receiver *r = *at;
+		bool is_over;
+
+		count_owed(r, &is_over);
+		if (is_over) {
+			*at = r->next;
+			join_thread(s, r);
+		} else {
+			at = &r->next;
+		}
+	}
+}
+
 /* Gives c to the thread of that user, or to the spare thread if the user has
  * none.  False: there is no thread. */
 static bool give_conn(struct user_receivers *s, uid_t user,
@@ -412,6 +453,9 @@ static bool give_conn(struct user_receivers *s, uid_t user,
 	for (r = s->first; r; r = r->next)
 		if (user_is_same(r->user, user) && add_conn(r, c))
 			return true;
+	/* A thread that has ended leaves a descriptor. */
+	if (!s->spare)
+		free_ended(s);
 	r = s->spare ? s->spare : make_spare(s);
 	s->spare = NULL;
 	if (!r)
@@ -419,6 +463,7 @@ static bool give_conn(struct user_receivers *s, uid_t user,
 	r->user = user;
 	r->next = s->first;
 	s->first = r;
+	s->has_served = true;
 	return add_conn(r, c);
 }
 
@@ -501,20 +546,6 @@ void user_receiver_close(struct user_receiver_conn *c)
 	wake_thread(r);
 }
 
-/* Returns how many connections of r are to be closed.  *is_over, which may be
- * NULL: the thread has ended, or ends. */
-static uint32_t count_owed(struct user_receiver *r, bool *is_over)
-{
-	uint32_t owed;
-
-	pthread_mutex_lock(&r->lock);
-	owed = r->owed;
-	if (is_over)
-		*is_over = r->is_over;
-	pthread_mutex_unlock(&r->lock);
-	return owed;
-}
-
 bool user_receiver_may_accept(const struct user_receivers *s)
 {
 	uint32_t of_nobody = 0;
@@ -543,41 +574,23 @@ static void interrupt_thread(const struct user_receivers *s,
 		pthread_kill(r->thread, SIGURG);
 }
 
-/* Joins a thread that ends, and frees it. */
-static void join_thread(const struct user_receivers *s, struct user_receiver *r)
-{
-	if (!s->no_threads)
-		pthread_join(r->thread, NULL);
-	free_receiver(r);
-}
-
 int user_receiver_turn(struct user_receivers *s, int wait)
 {
-	struct user_receiver **at = &s->first;
+	struct user_receiver *r;
 
-	while (*at) {
-		struct user_receiver *r = *at;
-		uint32_t owed;
-		bool is_over;
-
-		if (s->no_threads)
-			work_for(r);
-		owed = count_owed(r, &is_over);
-		if (is_over) {
-			*at = r->next;
-			join_thread(s, r);
+	for (r = s->first; s->no_threads && r; r = r->next)
+		work_for(r);
+	free_ended(s);
+	for (r = s->first; r; r = r->next) {
+		if (!count_owed(r, NULL))
 			continue;
-		}
-		if (owed) {
-			interrupt_thread(s, r);
-			if (wait < 0 || wait > OWED_MS)
-				wait = OWED_MS;
-		}
-		at = &r->next;
+		interrupt_thread(s, r);
+		if (wait < 0 || wait > OWED_MS)
+			wait = OWED_MS;
 	}
-	/* If no thread is in use, the spare one is made when the next user
-	 * comes (give_conn): an attempt in each turn might always fail. */
-	if (!s->spare && s->first)
+	/* Before any user has come, a thread that cannot be made is not tried
+	 * again: the attempts might always fail. */
+	if (!s->spare && s->has_served)
 		s->spare = make_spare(s);
 	return wait;
 }

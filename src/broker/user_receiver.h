@@ -51,6 +51,8 @@ struct user_receivers {
 	 * left, no thread can be made, but the user's connection has to be
 	 * refused and closed.  NULL: none. */
 	struct user_receiver *spare;
+	/* a user has had a thread, so each turn tries to make the spare one */
+	bool has_served;
 	bool no_threads; /* see user_receiver_init */
 };
 

@@ -15,11 +15,14 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ANNA 1001
-#define BERT 1002
+#define ANNA	 1001
+#define BERT	 1002
+
+#define FIRST_FD 3 /* the first that is not a standard one */
 
 static struct user_receivers all;
 
@@ -325,6 +328,26 @@ static void a_refused_client_is_told_why(void **state)
 	await_all_ended();
 }
 
+/* While the last thread ends, no descriptor is left for the next one. */
+static void the_spare_thread_is_made_when_a_descriptor_is_left(void **state)
+{
+	struct end e = connect_as(ANNA);
+	struct rlimit was, none;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = (struct rlimit){FIRST_FD, was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	user_receiver_turn(&all, 1);
+	assert_null(all.spare);
+	close_end(&e);
+	while (all.first)
+		poll(NULL, 0, user_receiver_turn(&all, 1));
+	assert_null(all.spare);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	user_receiver_turn(&all, -1);
+	assert_non_null(all.spare);
+}
+
 /* The connections that are left end with the broker. */
 static void threads_end_with_connections_open(void **state)
 {
@@ -354,6 +377,8 @@ int main(void)
 		cmocka_unit_test(
 			too_many_closes_stop_the_broker_from_accepting),
 		cmocka_unit_test(a_refused_client_is_told_why),
+		cmocka_unit_test(
+			the_spare_thread_is_made_when_a_descriptor_is_left),
 		cmocka_unit_test(threads_end_with_connections_open),
 	};
 
