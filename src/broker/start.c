@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -206,8 +207,8 @@ static int fork_grandchild(void *arg)
 {
 	struct starter *s = arg;
 
-	/* Once this process has ended, init or a subreaper (prctl(2)) is the
-	 * grandchild's parent and gets its SIGCHLD. */
+	/* Once this process has ended, init or a subreaper above the program is
+	 * the grandchild's parent and gets its SIGCHLD (adopts_orphans). */
 	s->broker = s->clone(become_broker, s->stack[1] + STACK_BYTES,
 			     CLONE_VM | CLONE_VFORK | SIGCHLD, s);
 	if (s->broker < 0)
@@ -561,8 +562,19 @@ static int say_privileged(struct start *s)
 	return -EPERM;
 }
 
+/* Whether this process asked to be the parent of orphans below it.  It would
+ * become that of adverbd: its wait(2) would return a child that it does not
+ * know, or would wait for adverbd's end. */
+static bool adopts_orphans(void)
+{
+	int adopts = 0;
+
+	return !prctl(PR_GET_CHILD_SUBREAPER, &adopts) && adopts;
+}
+
 int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms)
 {
+	bool serves;
 	int fd, err;
 
 	renew_past();
@@ -581,9 +593,10 @@ int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms)
 	s->limit_ms = now_ms + patience_ms / 4 * 3;
 	/* If past.is_thread, a thread of this process serves another network
 	 * namespace, and a second thread serves this one. */
-	err = past.is_thread ? serve_thread_start(fd, no_bpf())
-			     : start_process(s, now_ms);
-	if (past.is_thread || (err && err != -EINPROGRESS))
+	serves = past.is_thread || adopts_orphans();
+	err = serves ? serve_thread_start(fd, no_bpf())
+		     : start_process(s, now_ms);
+	if (serves || (err && err != -EINPROGRESS))
 		start_drop(s);
 	return err == -EAGAIN ? -ENOMEM : err;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Starts adverbd in such a way that the program does not notice: the program,
- * unless it is a subreaper (prctl(2)), has no child to wait for, and gets no
- * signal.  If no process can be made, or
- * adverbd cannot be run, a thread of this process is the broker.  The listener
- * is bound first.  If several processes start a broker at the same time, only
- * one of them can bind the listener; the connections of the others wait at this
- * listener until its broker serves.
+ * Starts adverbd in such a way that the program does not notice: the program
+ * has no child to wait for, and gets no signal.  If no process can be made, or
+ * adverbd cannot be run, a thread of this process is the broker.  A thread also
+ * serves if the program is a subreaper (PR_SET_CHILD_SUBREAPER), which would
+ * get adverbd as a child.  The first process of a PID namespace does get it, as
+ * it gets every orphan.  The listener is bound first.  If several processes
+ * start a broker at the same time, only one of them can bind the listener; the
+ * connections of the others wait at this listener until its broker serves.
  *
  *	starter                          adverbd
  *	bind, listen

@@ -388,6 +388,34 @@ static void a_missing_adverbd_is_not_looked_for_twice(void **state)
 	run_in_child(start_nothing);
 }
 
+/* Returns whether wait(2) finds no child, living or dead. */
+static bool has_no_child(void)
+{
+	return waitpid(-1, NULL, WNOHANG | __WALL) < 0 && errno == ECHILD;
+}
+
+static int start_as_subreaper(void)
+{
+	struct dial_broker b;
+	char said[START_SENTENCE];
+	struct start s;
+	int fd;
+
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
+		return 1;
+	if (start_at(&s, now_ms()) || *s.sentence)
+		return 2;
+	if (dial_open(&fd, &b, NULL, said) || b.pid != getpid())
+		return 3;
+	close(fd);
+	return has_no_child() ? 0 : 4;
+}
+
+static void a_program_that_adopts_orphans_gets_no_child(void **state)
+{
+	run_in_child(start_as_subreaper);
+}
+
 static int bind_the_port(void)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(4791)};
@@ -568,6 +596,7 @@ int main(void)
 		cmocka_unit_test(a_start_leaves_the_programs_files_alone),
 		cmocka_unit_test(no_thread_serves_a_file_of_the_program),
 		cmocka_unit_test(a_missing_adverbd_is_not_looked_for_twice),
+		cmocka_unit_test(a_program_that_adopts_orphans_gets_no_child),
 		cmocka_unit_test(a_wrong_option_is_refused_with_a_sentence),
 		cmocka_unit_test(a_full_queue_does_not_hold_up_adverbd),
 		cmocka_unit_test(the_umask_of_the_starter_is_not_the_brokers),
