@@ -300,8 +300,9 @@ static int find_pkey(const struct r_id *id, uint16_t pkey)
 
 int r_ib_pkey_index(const struct r_id *id, uint16_t *index)
 {
-	uint16_t pkey = be16toh(id->base.route.addr.addr.ibaddr.pkey);
-	int found = find_pkey(id, pkey ? pkey : PKEY_DEFAULT);
+	uint16_t said = be16toh(id->base.route.addr.addr.ibaddr.pkey);
+	uint16_t pkey = said ? said : PKEY_DEFAULT;
+	int found = find_pkey(id, pkey);
 
 	if (found < 0) {
 		r_say("rdma_create_qp: port %u of advib0 is not in the "

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const uint8_t one[16] = {0xfe, 0x80, [15] = 1};
 static const uint8_t two[16] = {0xfe, 0x80, 9, [15] = 2};
@@ -280,6 +282,32 @@ static void a_pkey_is_found_with_full_membership_first(void **state)
 	id_free(id);
 }
 
+/* The program gives no P_Key, and the port lacks the default one: the message
+ * names the P_Key that was looked for. */
+static void the_message_names_the_default_pkey(void **state)
+{
+	char text[512] = "";
+	int ends[2], status;
+	pid_t child;
+
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	if (!child) {
+		struct r_id *id = id_new();
+		uint16_t index;
+
+		dup2(ends[1], STDERR_FILENO);
+		memset(pkeys, 0, sizeof(pkeys));
+		_exit(r_ib_pkey_index(id, &index) != EINVAL);
+	}
+	close(ends[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
+	assert_non_null(strstr(text, "the P_Key 0xffff;"));
+	close(ends[0]);
+}
+
 static void a_path_of_the_program_needs_lids_and_an_mtu(void **state)
 {
 	struct ibv_path_record r = {.dlid = htobe16(9),
@@ -315,6 +343,8 @@ static void a_path_of_the_program_needs_lids_and_an_mtu(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* first, since a message is printed once in a process */
+		cmocka_unit_test(the_message_names_the_default_pkey),
 		cmocka_unit_test(a_source_is_at_an_active_port_with_the_prefix),
 		cmocka_unit_test(this_host_is_its_first_active_port),
 		cmocka_unit_test(ids_have_service_ids_of_their_port_space),
