@@ -65,7 +65,8 @@ struct credit_post {
 struct credit_tally {
 	/* The index of the device's network interface, with COUNTERS_IWARP for
 	 * an iWARP device; 0: there is no device, or it is an InfiniBand
-	 * device, whose counters are not published. */
+	 * device, whose counters are not published.  All later entries are 0,
+	 * too: an InfiniBand device is the only device of its process. */
 	uint64_t link;
 	uint64_t words[CREDIT_WORDS]; /* struct engine_counters */
 };
