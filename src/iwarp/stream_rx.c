@@ -41,20 +41,24 @@ static bool place_write(struct ibt *t, struct ibt_qp *q, uint32_t at,
 	return judge_refuse(s, TERMINATE_STREAM);
 }
 
+/* Refuses a response that cannot be stored where its request w says. */
+static bool refuse_response(struct iwarp_stream *s, const struct wqe *w)
+{
+	s->segment.explain.wr_id = w->wr_id;
+	s->segment.explain.opcode = w->opcode;
+	return judge_refuse(s, TERMINATE_LOCAL);
+}
+
 static bool place_response(struct ibt *t, struct ibt_qp *q, uint32_t at,
 			   const uint8_t *p, uint32_t n)
 {
 	struct iwarp_stream *s = q->stream;
-	struct stream_segment *g = &s->segment;
 	uint32_t index;
 	struct wqe *w = stream_read_out(t, q, &index);
 
-	if (!sem_scatter(t->hca, q->qp->pd, w, s->out.placed + at, p, n,
-			 &g->explain))
-		return true;
-	g->explain.wr_id = w->wr_id;
-	g->explain.opcode = HCA_WR_RDMA_READ;
-	return judge_refuse(s, TERMINATE_LOCAL);
+	return !sem_scatter(t->hca, q->qp->pd, w, s->out.placed + at, p, n,
+			    &s->segment.explain) ||
+	       refuse_response(s, w);
 }
 
 static bool place_send(struct ibt *t, struct ibt_qp *q, uint32_t at,
@@ -343,7 +347,7 @@ static bool end_atomic_response(struct ibt *t, struct ibt_qp *q)
 		return judge_refuse(s, TERMINATE_OPCODE);
 	if (sem_scatter(t->hca, q->qp->pd, w, 0, (const uint8_t *)&r.found, 8,
 			&s->segment.explain))
-		return judge_refuse(s, TERMINATE_LOCAL);
+		return refuse_response(s, w);
 	s->out.response_sequence++;
 	answer_read(t, q, at);
 	return true;

@@ -273,6 +273,35 @@ static void a_queue_pair_without_the_right_is_named(void **state)
 	}
 }
 
+/* The region of the initiator loses the right after the request was sent. */
+static void a_response_that_cannot_be_stored_names_its_request(void **state)
+{
+	static const enum hca_wr ops[] = {HCA_WR_RDMA_READ, HCA_WR_ATOMIC_FADD};
+	struct stream_config c = joined_config;
+	char text[512], want[64];
+
+	c.has_extensions = true;
+	for (size_t i = 0; i < TEST_COUNT(ops); i++) {
+		struct joined j;
+		struct wqe *w;
+
+		joined_with(&j, &c);
+		w = two_hcas_send(j.d, 0, ops[i], 8, 8, 16);
+		w->wr_id = 0x1234;
+		two_hcas_post(j.d, 0);
+		joined_fill(&j, 0);
+		j.d->side[0].mr->access &= ~(uint32_t)HCA_LOCAL_WRITE;
+		joined_run(&j);
+		assert_int_equal(joined_phase(&j, 0), STREAM_OVER);
+		explain_text(&j.d->side[0].explained, text, sizeof(text));
+		snprintf(want, sizeof(want),
+			 "%s wr_id 0x1234 failed: local key",
+			 i ? "FETCH AND ADD" : "RDMA READ");
+		assert_non_null(strstr(text, want));
+		joined_part(&j);
+	}
+}
+
 /* RFC 5044 4.4, RFC 5044 8, RFC 5041 5.4. */
 static void damage_is_found_by_the_crc_and_completes_nothing(void **state)
 {
@@ -758,6 +787,8 @@ int main(void)
 		cmocka_unit_test(a_send_that_is_too_long_fails_its_receive),
 		cmocka_unit_test(
 			a_region_deregistered_during_a_read_ends_the_stream),
+		cmocka_unit_test(
+			a_response_that_cannot_be_stored_names_its_request),
 		cmocka_unit_test(
 			damage_is_found_by_the_crc_and_completes_nothing),
 		cmocka_unit_test(damage_of_the_first_fpdu_has_no_terminate),
