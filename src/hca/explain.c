@@ -255,10 +255,11 @@ static void put_local_reason(struct text *t, const struct explain *x)
 		put_text(t, "%s", x->detail ? x->detail : "invalid");
 		break;
 	case EXPLAIN_INVALIDATE:
-		put_text(t,
-			 "SEND with invalidate of key 0x%08x: %s; the request "
-			 "is not answered (IBTA 9.9.6.3)",
-			 x->key, why_not_invalidated(x->verdict));
+		put_text(t, "SEND with invalidate of key 0x%08x: %s; %s",
+			 x->key, why_not_invalidated(x->verdict),
+			 x->detail ? x->detail
+				   : "the request is not answered (IBTA "
+				     "9.9.6.3)");
 		break;
 	case EXPLAIN_DROPPED:
 		put_text(t,

@@ -51,7 +51,7 @@ struct explain {
 	uint32_t qpn, dest_qpn; /* the QP, and its peer's; 0: not known */
 	uint64_t wr_id;		/* of the request or receive that failed */
 	/* enum hca_wr or EXPLAIN_RECEIVE; for a peer's request the opcode of
-	 * the BTH. */
+	 * the BTH or, for iWARP, of RDMAP. */
 	uint32_t opcode;
 	uint32_t key;	    /* the lkey or rkey of the access */
 	uint64_t va, bytes; /* the range of the access */
@@ -68,7 +68,9 @@ struct explain {
 	/* The addresses of this side and of the peer; IPv4 as ::ffff:a.b.c.d,
 	 * a LID as inaddr_map_lid writes it. */
 	uint8_t self_ip[16], peer_ip[16];
-	const char *detail; /* static text, or NULL */
+	/* Static text, or NULL.  For EXPLAIN_INVALIDATE it says what follows;
+	 * NULL: the request is not answered. */
+	const char *detail;
 };
 
 /* Writes the message into buf, without "adverb: " and newline, cut to size - 1

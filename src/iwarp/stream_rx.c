@@ -193,8 +193,11 @@ static bool end_send(struct ibt *t, struct ibt_qp *q)
 	c.src_qpn = q->qp->attr.dest_qpn;
 	if (g->info->invalidates) {
 		if (message_invalidate(t->hca, q->qp, g->ddp.stag,
-				       &s->segment.explain))
+				       &s->segment.explain)) {
+			s->segment.explain.detail =
+				"this ends the iWARP connection";
 			return judge_refuse(s, TERMINATE_INVALIDATE);
+		}
 		c.imm_be = g->ddp.stag;
 		c.wc_flags = HCA_WC_WITH_INV;
 	}

@@ -302,6 +302,26 @@ static void a_response_that_cannot_be_stored_names_its_request(void **state)
 	}
 }
 
+/* RFC 5040 5.3: unlike in InfiniBand, the peer learns of the refusal. */
+static void a_key_that_cannot_be_invalidated_ends_the_stream(void **state)
+{
+	char text[512];
+	struct joined j;
+	struct wqe *w;
+
+	joined_plain(&j);
+	two_hcas_recv(j.d, 1, 1000, 100);
+	w = two_hcas_send(j.d, 0, HCA_WR_SEND_INV, 0, 100, 0);
+	w->imm_be = 0x100;
+	two_hcas_post(j.d, 0);
+	joined_run(&j);
+	assert_terminated(&j, TERMINATE_INVALIDATE);
+	explain_text(&j.d->side[1].explained, text, sizeof(text));
+	assert_non_null(strstr(text, "SEND with invalidate of key 0x"));
+	assert_non_null(strstr(text, "; this ends the iWARP connection"));
+	joined_part(&j);
+}
+
 /* RFC 5044 4.4, RFC 5044 8, RFC 5041 5.4. */
 static void damage_is_found_by_the_crc_and_completes_nothing(void **state)
 {
@@ -789,6 +809,8 @@ int main(void)
 			a_region_deregistered_during_a_read_ends_the_stream),
 		cmocka_unit_test(
 			a_response_that_cannot_be_stored_names_its_request),
+		cmocka_unit_test(
+			a_key_that_cannot_be_invalidated_ends_the_stream),
 		cmocka_unit_test(
 			damage_is_found_by_the_crc_and_completes_nothing),
 		cmocka_unit_test(damage_of_the_first_fpdu_has_no_terminate),
