@@ -49,12 +49,12 @@ static int by_id(const void *a, const void *b)
 	return one < two ? -1 : one > two;
 }
 
-/* Skips the records of processes that the broker could not see (pid 0): whether
- * such a process has ended cannot be told. */
+/* Skips the records of processes that the earlier broker could not see, or saw
+ * in another PID namespace: whether such a process has ended cannot be told. */
 void cm_journal_inherit(struct cm_journal *j)
 {
 	const struct fd_store_ledger *l = j->fd_store->ledger;
-	uint32_t n = l ? l->records : 0;
+	uint32_t n = l ? l->records : 0, space = fd_store_pid_space();
 
 	if (!n || n > FD_STORE_RECORDS || j->inherited)
 		return;
@@ -62,7 +62,8 @@ void cm_journal_inherit(struct cm_journal *j)
 	if (!j->inherited)
 		return;
 	for (uint32_t i = 0; i < n; i++)
-		if (l->record[i].owner.is_owned && l->record[i].owner.pid > 0)
+		if (l->record[i].owner.is_owned &&
+		    fd_store_has_pid(&l->record[i].owner, space))
 			j->inherited[j->count++] =
 				(struct cm_journal_entry){l->record[i], i};
 	j->open = j->count;

@@ -4,6 +4,7 @@
 
 #include "broker/fd_check.h"
 #include "broker/procfs.h"
+#include "broker/proto.h"
 #include "util/fsize.h"
 #include "util/scm_rights.h"
 
@@ -237,7 +238,18 @@ struct fd_store_entry fd_store_owner(uid_t user, pid_t pid)
 
 	e.start = pid > 0 ? start_of(pid) : 0;
 	e.pid = e.start ? pid : 0;
+	e.pid_space = e.pid ? fd_store_pid_space() : 0;
 	return e;
+}
+
+uint32_t fd_store_pid_space(void)
+{
+	return (uint32_t)proto_pid_space();
+}
+
+bool fd_store_has_pid(const struct fd_store_entry *e, uint32_t pid_space)
+{
+	return e->pid > 0 && pid_space && e->pid_space == pid_space;
 }
 
 void fd_store_note(struct fd_store *s, uint32_t index,
@@ -286,7 +298,7 @@ int fd_store_process(const struct fd_store_entry *e)
 {
 	int fd, err;
 
-	if (e->pid <= 0)
+	if (!fd_store_has_pid(e, fd_store_pid_space()))
 		return -EINVAL;
 	fd = (int)syscall(SYS_pidfd_open, e->pid, 0);
 	if (fd < 0)

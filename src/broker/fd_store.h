@@ -43,7 +43,9 @@ struct fd_store_entry {
 	/* the pid in the broker's PID namespace; 0: the process is not visible
 	 * there */
 	int32_t pid;
-	uint32_t reserved;
+	/* if pid is not 0: the inode number of that namespace.  A successor of
+	 * the broker may be in another one, where the pid says nothing. */
+	uint32_t pid_space;
 	union {
 		/* If is_owned: when the process began, in ticks since boot. */
 		uint64_t start;
@@ -120,6 +122,10 @@ int fd_store_get(struct fd_store *s, uint32_t i, int fds[FD_STORE_MEMBER_FDS]);
  * time of the release.  Does nothing without a store. */
 void fd_store_note(struct fd_store *s, uint32_t index,
 		   const struct fd_store_entry *e);
+/* Returns the pid_space of this process; 0: it is not known. */
+uint32_t fd_store_pid_space(void);
+/* Whether the entry has a pid of that PID namespace. */
+bool fd_store_has_pid(const struct fd_store_entry *e, uint32_t pid_space);
 /* Returns an entry for process pid of `user`; the pid in the entry is 0 if
  * /proc does not show the process. */
 struct fd_store_entry fd_store_owner(uid_t user, pid_t pid);
@@ -127,8 +133,8 @@ struct fd_store_entry fd_store_owner(uid_t user, pid_t pid);
  * Returns a pidfd of the entry's process, owned by the caller, or -errno.
  * -ESRCH: the process has ended.  Any other errno says nothing about the
  * process.  -EMFILE, -ENFILE: no descriptor is left, and a later call may
- * succeed; -EINVAL: the entry has no pid; -EACCES: /proc does not show the
- * process; or the errno of pidfd_open(2).
+ * succeed; -EINVAL: the entry has no pid of this process's PID namespace;
+ * -EACCES: /proc does not show the process; or the errno of pidfd_open(2).
  */
 int fd_store_process(const struct fd_store_entry *e);
 /* Whether err, a result of fd_store_process, says that no descriptor is left.

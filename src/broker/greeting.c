@@ -166,6 +166,7 @@ void greeting_retry(struct server *s)
 static void inherit_class(struct server *s, uint32_t class,
 			  const struct fd_store_entry *e)
 {
+	bool has_pid = fd_store_has_pid(e, fd_store_pid_space());
 	int pidfd = fd_store_process(e);
 
 	if (pidfd == -ESRCH) {
@@ -178,7 +179,7 @@ static void inherit_class(struct server *s, uint32_t class,
 			      .pidfd = pidfd < 0 ? -1 : pidfd,
 			      .is_unwatched = fd_store_is_short(pidfd),
 			      .user = e->user,
-			      .pid = e->pid,
+			      .pid = has_pid ? e->pid : 0,
 			      .hello_fd = -1,
 			      .kick_fd = -1,
 			      .class = class,

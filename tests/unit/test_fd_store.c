@@ -247,6 +247,31 @@ static void a_lack_of_descriptors_is_no_end_of_a_process(void **state)
 	assert_int_equal(process_with(&own, FREE_MOST), -EINVAL);
 }
 
+/* The earlier broker was in another PID namespace, as in a container that
+ * shares the network of its host.  There its pids are those of others. */
+static void a_pid_of_another_namespace_says_nothing(void **state)
+{
+	struct fd_store_entry own = fd_store_owner(geteuid(), getpid());
+	struct fd_store_entry ended = ended_process();
+	const struct cm_note note = {.local_id = 1, .state = 1};
+	struct fd_store_record got;
+	struct cm_journal j;
+	struct fd_store s;
+
+	own.pid_space++;
+	ended.pid_space++;
+	assert_int_equal(fd_store_process(&own), -EINVAL);
+	assert_int_equal(fd_store_process(&ended), -EINVAL);
+	assert_int_equal(fd_store_new(&s), 0);
+	cm_journal_init(&j, &s);
+	cm_journal_write(&j, 0, &ended, &note);
+	cm_journal_inherit(&j);
+	assert_false(cm_journal_next(&j, 0, &got));
+	assert_false(cm_journal_next(&j, ended.pid, &got));
+	cm_journal_fini(&j);
+	fd_store_close(&s);
+}
+
 /* The conversation of a process that lives is not released. */
 static void a_lack_of_descriptors_releases_no_conversation(void **state)
 {
@@ -287,6 +312,7 @@ int main(void)
 		cmocka_unit_test(a_lack_of_descriptors_is_no_end_of_a_process),
 		cmocka_unit_test(
 			a_lack_of_descriptors_releases_no_conversation),
+		cmocka_unit_test(a_pid_of_another_namespace_says_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
