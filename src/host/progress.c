@@ -538,6 +538,7 @@ static void begin_holding(struct progress *p) REQUIRES(&p->lock)
 	if (p->now_ns - p->checked_ns <= CHECK_NS)
 		return;
 	p->checked_ns = p->now_ns;
+	shield_holder(p); /* progress_has_files may print a message */
 	udp_check_senders(&p->wire);
 	if (!progress_has_files(p))
 		tell_fatal(p);

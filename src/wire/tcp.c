@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "wire/bind.h"
 
@@ -53,8 +55,11 @@ ssize_t tcp_receive(int fd, void *bytes, size_t room)
 {
 	ssize_t n;
 
+	/* By syscall(2), since recv is a cancellation point, and the caller
+	 * holds the progress lock. */
 	do
-		n = recv(fd, bytes, room, MSG_DONTWAIT);
+		n = syscall(SYS_recvfrom, fd, bytes, room, MSG_DONTWAIT, NULL,
+			    NULL);
 	while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : n;
 }

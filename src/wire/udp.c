@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -269,15 +270,22 @@ static void put_file(struct udp *u, int fd)
 	close(fd);
 }
 
-/* Called when the broker has closed its end of the relay.  poll would always
+/*
+ * Called when the broker has closed its end of the relay.  poll would always
  * report such a relay as ready, so an eventfd that is never ready replaces the
- * relay.  Returns 0, the number of datagrams that were received. */
+ * relay.  The thread is not cancelled here: close is a cancellation point, and
+ * the thread holds the progress lock.  Returns 0, the number of datagrams that
+ * were received.
+ */
 static int replace_relay(struct udp *u)
 {
-	int silent = eventfd(0, EFD_CLOEXEC);
+	int silent, cancel;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	silent = eventfd(0, EFD_CLOEXEC);
 	if (silent >= 0)
 		put_file(u, silent);
+	pthread_setcancelstate(cancel, NULL);
 	return 0;
 }
 

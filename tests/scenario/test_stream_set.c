@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -202,6 +203,31 @@ static void the_end_by_the_program_itself_is_not_explained(void **s)
 	take_down(&w);
 }
 
+static void *look_when_cancelled(void *arg)
+{
+	struct wired *w = arg;
+
+	pthread_cancel(pthread_self());
+	stream_set_has_news(&w->set, w->j.d->now_ns);
+	return w;
+}
+
+/* A poll looks at the connections.  It holds the progress lock, for which the
+ * other threads would wait for ever. */
+static void a_look_is_no_cancellation_point(void **s)
+{
+	pthread_t thread;
+	struct wired w;
+	void *result;
+
+	wire_up(&w);
+	assert_int_equal(pthread_create(&thread, NULL, look_when_cancelled, &w),
+			 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_ptr_equal(result, &w);
+	take_down(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +236,7 @@ int main(void)
 		cmocka_unit_test(a_copy_of_the_descriptor_wakes_no_thread),
 		cmocka_unit_test(
 			the_end_by_the_program_itself_is_not_explained),
+		cmocka_unit_test(a_look_is_no_cancellation_point),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

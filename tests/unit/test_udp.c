@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
+#include <pthread.h>
 
 #include "wire/relay.h"
 #include "wire/udp.h"
@@ -150,6 +151,37 @@ static void a_relay_brings_no_descriptor(void **state)
 	udp_fini(&u);
 }
 
+static void *receive_when_cancelled(void *u)
+{
+	static struct udp_dgram got[UDP_BATCH];
+
+	pthread_cancel(pthread_self());
+	assert_int_equal(udp_receive(u, got), 0);
+	return u;
+}
+
+/* A poll receives while it holds the progress lock, for which the other threads
+ * would wait for ever. */
+static void the_end_of_a_relay_is_no_cancellation_point(void **state)
+{
+	pthread_t thread;
+	struct udp u;
+	void *result;
+	int ends[2];
+	(void)state;
+
+	assert_int_equal(relay_pair(ends), 0);
+	assert_return_code(udp_init(&u, ends[1], (struct udp_offload){0}, true),
+			   0);
+	close(ends[0]);
+	assert_int_equal(
+		pthread_create(&thread, NULL, receive_when_cancelled, &u), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_ptr_equal(result, &u);
+	assert_int_equal(shared_own(&u.hang_ups), 1);
+	udp_fini(&u);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +190,7 @@ int main(void)
 		cmocka_unit_test(
 			segments_of_a_datagram_that_is_not_split_are_sealed),
 		cmocka_unit_test(a_relay_brings_no_descriptor),
+		cmocka_unit_test(the_end_of_a_relay_is_no_cancellation_point),
 	};
 
 	return cmocka_run_group_tests_name("udp", tests, NULL, NULL);
