@@ -33,12 +33,21 @@ static int streams_of(const struct progress *l)
 	return (int)shared_load(&l->streams.waits_on) - 1;
 }
 
+/* Adds fd to the epoll set, unless fd is -1.  The thread that makes progress
+ * may close fd just now.  Then version_of changes, and the next wait makes a
+ * new set.  False: the kernel has refused. */
+static bool add_if_open(int epoll, int fd, struct epoll_event *source)
+{
+	return fd < 0 || !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, source) ||
+	       errno == EBADF;
+}
+
 /*
- * Makes a new epoll set.  Called again when one of the descriptors refers to
- * another file: this process has closed the old file, and so cannot remove it
- * from the old set, where the file stays as long as a child of fork has it
- * open.  With EPOLLET the set reports each write to the eventfd once, so no
- * thread needs to read the eventfd.
+ * Makes a new epoll set, or sets is_refused.  Called again when one of the
+ * descriptors refers to another file: this process has closed the old file, and
+ * so cannot remove it from the old set, where the file stays as long as a child
+ * of fork has it open.  With EPOLLET the set reports each write to the eventfd
+ * once, so no thread needs to read the eventfd.
  */
 static void make_epoll(struct waitset *in, struct progress *l)
 {
@@ -50,19 +59,12 @@ static void make_epoll(struct waitset *in, struct progress *l)
 
 	in->version = version_of(l);
 	in->fd = fd_identity_note(epoll_create1(EPOLL_CLOEXEC));
-	if (in->fd < 0 || epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wake.fd, &wake) ||
-	    epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wire.fd, &wire)) {
-		in->is_refused = true;
-		return;
-	}
-	if (streams_of(l) >= 0)
-		epoll_ctl(in->fd, EPOLL_CTL_ADD, streams_of(l), &streams);
-	if (fabric_link_fd() >= 0)
-		epoll_ctl(in->fd, EPOLL_CTL_ADD, fabric_link_fd(), &link);
-	/* The thread that makes progress may close the broker's descriptor just
-	 * now.  Then version_of changes, and the next wait makes a new set. */
-	if (broker_link_fd() >= 0)
-		epoll_ctl(in->fd, EPOLL_CTL_ADD, broker_link_fd(), &broker);
+	in->is_refused |= in->fd < 0 ||
+			  epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wake.fd, &wake) ||
+			  epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wire.fd, &wire) ||
+			  !add_if_open(in->fd, streams_of(l), &streams) ||
+			  !add_if_open(in->fd, fabric_link_fd(), &link) ||
+			  !add_if_open(in->fd, broker_link_fd(), &broker);
 }
 
 void waitset_open(struct waitset *in, struct progress *l)
@@ -93,16 +95,23 @@ static struct timespec left_until(uint64_t until)
 				 .tv_nsec = (long)(left % NS_PER_S)};
 }
 
-static int wait_by_epoll(struct waitset *in, struct progress *l, uint64_t until)
+/* Renews the epoll set if a descriptor has changed.  False: epoll cannot be
+ * used. */
+static bool has_epoll(struct waitset *in, struct progress *l)
+{
+	if (!in->is_refused && in->version != version_of(l)) {
+		waitset_close(in);
+		make_epoll(in, l);
+	}
+	return !in->is_refused;
+}
+
+static int wait_by_epoll(struct waitset *in, uint64_t until)
 {
 	struct timespec left = left_until(until);
 	struct epoll_event got[SOURCES];
 	int n;
 
-	if (in->version != version_of(l)) {
-		waitset_close(in);
-		make_epoll(in, l);
-	}
 	n = libc_epoll_pwait2(in->fd, got, SOURCES,
 			      until == UINT64_MAX ? NULL : &left, in->mask);
 	in->is_deaf = n > 0;
@@ -163,8 +172,8 @@ int waitset_wait(struct waitset *in, struct progress *l, uint64_t until,
 {
 	if (!progress_has_files(l))
 		return wait_without(in, until);
-	if (socket_events == POLLIN && !in->is_refused)
-		return wait_by_epoll(in, l, until);
+	if (socket_events == POLLIN && has_epoll(in, l))
+		return wait_by_epoll(in, until);
 	in->is_deaf = false;
 	return wait_by_poll(in, l, until, socket_events, streams_of(l));
 }

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* host/waitset: a wait when the kernel refuses to add descriptors to an epoll
+ * set. */
+#include "test.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "host/progress.h"
+#include "host/waitset.h"
+#include "util/monotonic.h"
+
+#define WAIT_NS 1000000000u
+
+static int refused; /* calls until epoll_ctl fails; 0: it does not fail */
+
+int __real_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event);
+
+int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+{
+	if (!refused || --refused)
+		return __real_epoll_ctl(epoll, op, fd, event);
+	errno = ENOSPC;
+	return -1;
+}
+
+/* A stream brings the epoll set up to date, and the kernel refuses the eventfd,
+ * the UDP socket or the streams.  The wait still ends for the stream. */
+static void a_refused_descriptor_ends_a_wait_nevertheless(void **state)
+{
+	static struct progress p;
+	int streams = eventfd(1, EFD_CLOEXEC);
+
+	p.wake.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	p.wake.awaited_fd = -1;
+	p.wire.fd = p.wire.tx.fd = udp_unbound();
+	for (int i = 1; i <= 3; i++) {
+		struct waitset in = {.fd = -1};
+
+		shared_store(&p.streams.waits_on, 0);
+		waitset_open(&in, &p);
+		shared_store(&p.streams.waits_on, (uint32_t)streams + 1);
+		refused = i;
+		assert_int_equal(
+			waitset_wait(&in, &p, monotonic_ns() + WAIT_NS, POLLIN),
+			0);
+		assert_false(in.has_timed_out);
+		waitset_close(&in);
+	}
+	close(p.wire.fd);
+	close(p.wake.fd);
+	close(streams);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_refused_descriptor_ends_a_wait_nevertheless),
+	};
+
+	return cmocka_run_group_tests_name("waitset", tests, NULL, NULL);
+}
