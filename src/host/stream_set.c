@@ -137,8 +137,9 @@ static bool is_ours(int fd, uint64_t *checked_ns, uint64_t now_ns)
 	return true;
 }
 
-static void watch_socket(struct stream_set *set, struct stream_socket *s,
-			 int how)
+/* Returns 0 or -errno. */
+static int watch_socket(struct stream_set *set, struct stream_socket *s,
+			int how)
 {
 	/* After FIN the socket is readable for ever. */
 	struct epoll_event ev = {.events = s->gets_no_more ? 0 : EPOLLIN};
@@ -146,7 +147,7 @@ static void watch_socket(struct stream_set *set, struct stream_socket *s,
 	ev.data.u32 = s->q ? s->qpn : LINGERS;
 	if (s->left_bytes)
 		ev.events |= EPOLLOUT;
-	epoll_ctl(epoll_of(set), how, s->fd, &ev);
+	return epoll_ctl(epoll_of(set), how, s->fd, &ev) ? -errno : 0;
 }
 
 static void set_deadline(struct stream_set *set, struct stream_socket *s,
@@ -661,8 +662,10 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 	s = new_socket(set, q, qpn, hs);
 	if (!s)
 		return -ENOMEM;
-	err = engine_stream_open(e, q, hs->config);
+	err = watch_socket(set, s, EPOLL_CTL_ADD);
+	err = err ? err : engine_stream_open(e, q, hs->config);
 	if (err) {
+		epoll_ctl(epoll_of(set), EPOLL_CTL_DEL, s->fd, NULL);
 		map_remove(&set->by_qpn, qpn);
 		free_memory(s);
 		return err;
@@ -689,7 +692,6 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 		s->nudge_ns = hs->nudge_after_ns;
 		set_deadline(set, s, now_ns + s->nudge_ns);
 	}
-	watch_socket(set, s, EPOLL_CTL_ADD);
 	if (hs->first_bytes) {
 		keep_left(set, s, hs->first, hs->first_bytes);
 		/* If the connection is broken, the next receive finds that. */

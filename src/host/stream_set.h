@@ -84,7 +84,7 @@ void stream_set_drain(struct stream_set *set);
 void stream_set_fini(struct stream_set *set);
 /* Adds a connection of q, which is about to enter RTS.  0: the set owns s->fd.
  * -ENOMEM, -EINVAL (*s->config is out of range), or the -errno of
- * epoll_create1: the caller keeps s->fd. */
+ * epoll_create1 or epoll_ctl: the caller keeps s->fd. */
 int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 		    const struct host_stream *s, uint64_t now_ns);
 /* Gives the engine the messages that came before stream_set_open (s->early).

@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,6 +16,19 @@
 #include "scenario/joined.h"
 
 #define BYTES 200000u
+
+static bool is_refused; /* epoll_ctl adds no descriptor */
+
+int __real_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event);
+
+int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+{
+	if (!is_refused || op != EPOLL_CTL_ADD)
+		return __real_epoll_ctl(epoll, op, fd, event);
+	errno = ENOSPC;
+	return -1;
+}
 
 /* Side 0 of `j` sends by a connection of `set`; `peer` is the other end. */
 struct wired {
@@ -203,6 +217,25 @@ static void the_end_by_the_program_itself_is_not_explained(void **s)
 	take_down(&w);
 }
 
+/* The kernel refuses to add a connection to the epoll set, without which no
+ * thread would read the connection once there are many. */
+static void a_connection_that_epoll_refuses_is_not_opened(void **s)
+{
+	struct wired w;
+	int err;
+
+	wire_up(&w);
+	stream_set_cancel(&w.set, w.j.d->side[0].qp->qpn);
+	is_refused = true;
+	err = stream_set_open(&w.set, w.j.d->side[0].engine,
+			      w.j.d->side[0].side, &w.stream, w.j.d->now_ns);
+	is_refused = false;
+	assert_int_equal(err, -ENOSPC);
+	assert_false(stream_set_is_open(&w.set));
+	close(w.stream.fd);
+	take_down(&w);
+}
+
 static void *look_when_cancelled(void *arg)
 {
 	struct wired *w = arg;
@@ -236,6 +269,7 @@ int main(void)
 		cmocka_unit_test(a_copy_of_the_descriptor_wakes_no_thread),
 		cmocka_unit_test(
 			the_end_by_the_program_itself_is_not_explained),
+		cmocka_unit_test(a_connection_that_epoll_refuses_is_not_opened),
 		cmocka_unit_test(a_look_is_no_cancellation_point),
 	};
 
