@@ -51,7 +51,7 @@ static uint32_t look_enter(struct hca *h, const struct look *l)
 		share_enter(h, l->va, l->bytes, l->is_open ? &l->what : NULL);
 
 	if (l->is_open && !number)
-		close(l->what.fd);
+		fd_identity_close(l->what.fd);
 	return number;
 }
 
