@@ -296,7 +296,8 @@ static void serve_answers(struct engine *engine, const struct client_news *news,
 		if (peer == CLIENT_PEER_LEFT &&
 		    question[i].dest_qpn != news->qpn)
 			peer = CLIENT_PEER_UNKNOWN;
-		if (is_meant && peer != CLIENT_PEER_GONE) {
+		if (is_meant && !question[i].is_over &&
+		    peer != CLIENT_PEER_GONE) {
 			engine_peer_state(engine, question[i].qpn,
 					  engine_word(peer), now_ns);
 			continue;
@@ -335,27 +336,34 @@ static void ask_again(void)
 {
 	judge_broker();
 	for (uint32_t i = 0; i < questions; i++)
-		if (question[i].is_asked)
+		if (question[i].is_asked && !question[i].is_over)
 			put_question(&question[i]);
 	local_peer_is_back();
 	source_port_is_back();
 }
 
-/* Ends all questions, since no broker can be used.  ALIVE about a peer of this
- * host lets its connection continue until the engine's patience ends. */
+/* Ends the questions that no broker has answered, since no broker can be used.
+ * ALIVE about a peer of this host lets its connection continue until the
+ * engine's patience ends. */
 static void give_up(struct engine *engine, uint64_t now_ns)
 {
+	uint32_t kept = 0;
+
 	log_say(LOG_BROKER_ALONE, 0,
 		"the broker adverbd has died, and this process cannot use its "
 		"successor: %s; open connections continue without a broker",
 		broker.reason);
-	for (uint32_t i = 0; i < questions; i++)
-		engine_peer_state(engine, question[i].qpn,
-				  is_here(&question[i]) ? ENGINE_PEER_ALIVE
-							: ENGINE_PEER_UNKNOWN,
-				  now_ns);
-	questions = 0;
-	has_dead = false;
+	for (uint32_t i = 0; i < questions; i++) {
+		if (question[i].is_over)
+			question[kept++] = question[i];
+		else
+			engine_peer_state(engine, question[i].qpn,
+					  is_here(&question[i])
+						  ? ENGINE_PEER_ALIVE
+						  : ENGINE_PEER_UNKNOWN,
+					  now_ns);
+	}
+	questions = kept;
 	local_peer_is_back();
 	source_port_give_up(engine, now_ns);
 }

@@ -119,6 +119,39 @@ static void a_refusal_ends_the_questions_about_ports(void **state)
 	close(fd);
 }
 
+/* The broker reports the death of a peer and then dies itself, and its
+ * successor refuses this process.  The report still holds: the QP must not wait
+ * until the engine's patience ends. */
+static void a_death_is_known_after_the_broker_has_died(void **state)
+{
+	struct engine_event e = {.qpn = 7, .peer.ip = {[15] = 1}};
+	struct engine engine = {0};
+	int fd = broker_link_socket(-1, -1, PATIENCE_NS), listener;
+	struct pollfd p = {broker_link_fd(), POLLIN, 0};
+	struct client other, both[2] = {0}; /* tells the broker's process id */
+	pid_t broker;
+
+	assert_true(fd >= 0);
+	open_or_fail(&other);
+	broker = broker_of(&other);
+	both[0] = other;
+	both[1].class = broker_link_class(broker_link_qpn(5));
+	e.dest_qpn = steer_qpn(unowned_class(both, 2), 5);
+	broker_link_ask(NULL, &e, 0);
+	while (!broker_link_has_dead()) {
+		assert_int_equal(poll(&p, 1, 30000), 1);
+		broker_link_turn(NULL, 0);
+	}
+	end_broker(broker);
+	listener = listen_there();
+	refuse_there(&engine, listener);
+	assert_true(broker_link_has_dead());
+	close(listener);
+	client_close(&other);
+	broker_link_close();
+	close(fd);
+}
+
 /* The engine gets the answer about a peer by LID at once: the broker does not
  * know that peer. */
 static void a_peer_by_lid_is_not_asked_about(void **state)
@@ -147,6 +180,7 @@ int main(void)
 		cmocka_unit_test(a_peer_by_lid_is_not_asked_about),
 		cmocka_unit_test(a_question_without_room_is_asked_later),
 		cmocka_unit_test(a_refusal_ends_the_questions_about_ports),
+		cmocka_unit_test(a_death_is_known_after_the_broker_has_died),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);
