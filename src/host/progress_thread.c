@@ -16,6 +16,7 @@
 #include "host/leader.h"
 #include "host/local_peer.h"
 #include "util/bits.h"
+#include "util/count.h"
 #include "util/fd_identity.h"
 #include "util/monotonic.h"
 #include "util/shared.h"
@@ -28,9 +29,9 @@
 
 static pthread_t thread;
 static bool is_running;
-static sem_t begun;	/* posted after local_peer_begin */
-static bool has_begun;	/* the result of local_peer_begin */
-static shared_u32 arms; /* how often the program has armed a CQ */
+static sem_t begun;	  /* posted after local_peer_begin */
+static bool has_begun;	  /* the result of local_peer_begin */
+static struct count arms; /* how often the program has armed a CQ */
 /*
  * `current` is the number of the progress thread; a thread with another number
  * ends.  `left_alone` is the number of the last thread that could not be woken:
@@ -86,7 +87,7 @@ static void watch_program(struct progress *l, uint32_t armed)
 	shared_fence();
 	do {
 		if (shared_load(&current) != own_number ||
-		    shared_load(&arms) != armed)
+		    count_now(&arms) != armed)
 			break;
 		news = shared_load(&l->policy.looks.news);
 		leader_nap(l,
@@ -109,11 +110,11 @@ static void watch_program(struct progress *l, uint32_t armed)
 static void leave_to_program(struct progress *l)
 {
 	static uint32_t seen;
-	uint32_t armed = shared_load(&arms);
+	uint32_t armed = count_now(&arms);
 
 	if (armed == seen && (is_hungry(l) || is_streaming(l)))
 		watch_program(l, armed);
-	seen = shared_load(&arms);
+	seen = count_now(&arms);
 }
 
 static void *run_thread(void *arg)
@@ -240,11 +241,11 @@ void progress_thread_forget(void)
 
 void progress_thread_armed(struct progress *l)
 {
-	shared_store(&arms, shared_own(&arms) + 1);
+	count_up(&arms);
 	/* Orders the store of `arms` before the load of is_watched.  Without
 	 * this fence and the one in watch_program, the progress thread could
 	 * nap while the program sleeps. */
-	shared_fence();
+	shared_fence_after_exchange();
 	if (shared_load(&l->activity.is_watched))
 		progress_wake(l);
 }
