@@ -52,6 +52,20 @@ int stream_modify(struct progress *p, struct ibt_qp *q,
 	return err;
 }
 
+/* Returns why stream_set_open has failed. */
+static const char *why_not_open(int err)
+{
+	if (err == -EINVAL)
+		return "the peers have agreed on a segment size, or on a number "
+		       "of RDMA Reads at a time, that this adapter does not "
+		       "have";
+	if (err == -ENOSPC)
+		return "this user has too many descriptors in epoll sets; "
+		       "raise the limit fs.epoll.max_user_watches";
+	return "the process has too little memory or too few file descriptors "
+	       "for the queue pair's connection";
+}
+
 /* Gives the connection to q and moves q to RTS. */
 static int open_stream(struct progress *p, struct ibt_qp *q,
 		       const struct host_stream *s, const char **why)
@@ -73,8 +87,7 @@ static int open_stream(struct progress *p, struct ibt_qp *q,
 	}
 	err = stream_set_open(&p->streams, p->engine, q, s, p->now_ns);
 	if (err) {
-		*why = "the process has too little memory or too few file "
-		       "descriptors for the queue pair's connection";
+		*why = why_not_open(err);
 		return err;
 	}
 	attr.qp_state = HCA_QP_RTS;
@@ -88,6 +101,7 @@ static int open_stream(struct progress *p, struct ibt_qp *q,
 	return err;
 }
 
+/* Called under the progress lock, which capture_is_open needs. */
 static void say_no_capture(void)
 {
 	if (capture_is_open())
@@ -113,8 +127,8 @@ int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,
 		       "limits on processes and open files (ulimit -u, -n)";
 		return err;
 	}
-	say_no_capture();
 	progress_take(p);
+	say_no_capture();
 	q = engine_qp_find(p->engine, qpn);
 	*why = "no queue pair has this number";
 	err = q ? open_stream(p, q, s, why) : -ENOENT;
