@@ -180,13 +180,8 @@ static void run_time(void)
 		return;
 	ticked_ns += ms * 1000000u;
 	sctp_conn_all.usr->handle_timers((uint32_t)bits_min_u64(ms, 60000));
-	list_for_each_safe (n, &sctp_conn_all.conns) {
-		struct sctp_conn *c = CONTAINER_OF(n, struct sctp_conn, link);
-
-		if (c->deadline_ns <= now ||
-		    (c->state == SCTP_CONN_CLOSING && !sctp_conn_is_alive(c)))
-			sctp_conn_free(c);
-	}
+	list_for_each_safe (n, &sctp_conn_all.conns)
+		sctp_conn_tick(CONTAINER_OF(n, struct sctp_conn, link), now);
 }
 
 /* Returns the timeout of epoll_wait in ms; -1: no timer runs. */

@@ -471,7 +471,9 @@ static bool take_notification(struct sctp_conn *c, size_t n)
 	return false;
 }
 
-/* Sends the owner the message of `in`.  False: the socketpair is full. */
+/* Sends the owner the message of `in`.  False: the socketpair is full, or the
+ * kernel has no memory for the message (ENOBUFS), which no event of the
+ * socketpair will report to be over.  sctp_conn_tick then tries again. */
 static bool pass_in(struct sctp_conn *c)
 {
 	ssize_t n = -1;
@@ -482,7 +484,7 @@ static bool pass_in(struct sctp_conn *c)
 	else
 		errno = EBADF;
 	if (n < 0 && (errno == EAGAIN || errno == ENOBUFS)) {
-		c->is_full = true;
+		c->is_full = errno == EAGAIN;
 		return false;
 	}
 	/* Another error says that the owner has closed its end: the message is
@@ -681,11 +683,21 @@ void sctp_conn_serve_all(void)
 		serve_conn(CONTAINER_OF(n, struct sctp_conn, dirty));
 }
 
-bool sctp_conn_is_alive(const struct sctp_conn *c)
+/* Does the library still have the association? */
+static bool is_alive(const struct sctp_conn *c)
 {
 	struct usrsctp_status s;
 	socklen_t size = sizeof(s);
 
 	return !sctp_conn_all.usr->getsockopt(c->so, IPPROTO_SCTP,
 					      USRSCTP_STATUS, &s, &size);
+}
+
+void sctp_conn_tick(struct sctp_conn *c, uint64_t now_ns)
+{
+	if (c->deadline_ns <= now_ns ||
+	    (c->state == SCTP_CONN_CLOSING && !is_alive(c)))
+		sctp_conn_free(c);
+	else if (c->in_bytes && !c->is_full)
+		sctp_conn_touch(c);
 }

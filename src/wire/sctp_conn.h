@@ -139,8 +139,9 @@ void sctp_conn_end(struct sctp_conn *c, int err);
 /* Shuts the association down: the library first sends the peer the messages
  * that the library already has. */
 void sctp_conn_close(struct sctp_conn *c);
-/* Does the library still have the association? */
-bool sctp_conn_is_alive(const struct sctp_conn *c);
+/* Frees the connection if its deadline has passed, or if its association has
+ * been shut down.  Touches it if its owner's message waits for memory. */
+void sctp_conn_tick(struct sctp_conn *c, uint64_t now_ns);
 /* Puts the connection on the list of connections to serve in this turn. */
 void sctp_conn_touch(struct sctp_conn *c);
 /* Serves the connections that were touched: at most SCTP_CONN_TURN messages of

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -31,6 +32,21 @@ static struct sockaddr_in6 loopback_address(uint16_t port)
 }
 
 static pid_t first_process;
+
+/* How often send still fails because memory is short. */
+static atomic_int short_sends;
+
+ssize_t __real_send(int fd, const void *bytes, size_t n, int flags);
+ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags);
+
+ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags)
+{
+	if (atomic_load(&short_sends) <= 0)
+		return __real_send(fd, bytes, n, flags);
+	atomic_fetch_sub(&short_sends, 1);
+	errno = ENOBUFS;
+	return -1;
+}
 
 /* Asked by LeakSanitizer at the end of a process.  A child of fork unloads the
  * library whose memory it has inherited, which nothing points to afterwards. */
@@ -543,6 +559,25 @@ static void a_listener_that_ends_may_keep_its_port(void **state)
 	end_pair(&p);
 }
 
+/* The kernel has no memory for a message to the owner, whose socketpair is
+ * empty: no event will say that there is room. */
+static void a_lack_of_memory_delays_a_message(void **state)
+{
+	uint8_t m[100], got[100];
+	struct pair p;
+
+	NEEDS_LIBRARY();
+	begin_pair(&p);
+	atomic_store(&short_sends, 2);
+	fill_message(m, sizeof(m), 1);
+	assert_int_equal(write(p.caller, m, sizeof(m)), sizeof(m));
+	await_events(p.called, POLLIN);
+	assert_int_equal(atomic_load(&short_sends), 0);
+	assert_int_equal(recv(p.called, got, sizeof(got), 0), sizeof(got));
+	assert_memory_equal(m, got, sizeof(m));
+	end_pair(&p);
+}
+
 /* The program may reuse the number of a descriptor.  A failed check is not
  * remembered as a successful one. */
 static void a_file_of_the_program_is_no_connection(void **state)
@@ -580,6 +615,7 @@ int main(void)
 		cmocka_unit_test(
 			a_message_without_a_connection_leaves_no_descriptor),
 		cmocka_unit_test(a_file_of_the_program_is_no_connection),
+		cmocka_unit_test(a_lack_of_memory_delays_a_message),
 	};
 
 	first_process = getpid();
