@@ -151,6 +151,7 @@ static void take_event(const struct epoll_event *e)
 		struct sctp_conn *c = object;
 
 		c->has_bytes |= (e->events & ~(uint32_t)EPOLLOUT) != 0;
+		c->has_left |= (e->events & (EPOLLHUP | EPOLLRDHUP)) != 0;
 		if (e->events & EPOLLOUT)
 			c->is_full = false;
 		/* the owner has closed the descriptor of a listener, or of a

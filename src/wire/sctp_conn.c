@@ -583,6 +583,7 @@ static bool send_one(struct sctp_conn *c)
 		&info, sizeof(info), USRSCTP_WITH_SNDINFO, MSG_DONTWAIT);
 	if (n >= 0) {
 		c->out_bytes = 0;
+		c->deadline_ns = UINT64_MAX;
 		return true;
 	}
 	c->is_waiting = errno == EAGAIN || errno == ENOBUFS;
@@ -603,6 +604,10 @@ static void serve_out(struct sctp_conn *c)
 			break;
 	if (c->state == SCTP_CONN_OPEN && c->has_bytes && !c->is_waiting)
 		sctp_conn_touch(c);
+	/* read_out, which would find the end of the owner, is not called while
+	 * a message waits. */
+	if (c->is_waiting && c->has_left && c->deadline_ns == UINT64_MAX)
+		c->deadline_ns = monotonic_ns() + CLOSE_NS;
 }
 
 /* ---- turns ---- */

@@ -54,6 +54,7 @@ struct sctp_conn {
 	bool has_bytes;	   /* the owner may have sent messages */
 	bool is_waiting;   /* the library takes no message now */
 	bool is_full;	   /* the socketpair takes no message now */
+	bool has_left;	   /* the owner has shut down or closed its end */
 	int fd;		   /* the thread's end of the socketpair; -1: none */
 	ino_t end;	   /* the inode number of the owner's end */
 	struct socket *so; /* the library's socket; NULL: none yet */

@@ -13,7 +13,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "util/crc.h"
 #include "util/fd_identity.h"
@@ -32,6 +34,45 @@ static struct sockaddr_in6 loopback_address(uint16_t port)
 }
 
 static pid_t first_process;
+
+/* The test's clock.  ahead_ns: how far it is ahead of the kernel's.
+ * stopped_ns: its time while it is stopped; 0: it runs.
+ * looks: how often it was read. */
+static atomic_llong ahead_ns, stopped_ns;
+static atomic_uint looks;
+
+static long long kernel_ns(void)
+{
+	struct timespec t;
+
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+/* Replaces libc's clock_gettime for all code that is linked into the test. */
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+	long long ns = atomic_load(&stopped_ns);
+
+	if (id != CLOCK_MONOTONIC)
+		return (int)syscall(SYS_clock_gettime, id, t);
+	if (!ns)
+		ns = kernel_ns() + atomic_load(&ahead_ns);
+	atomic_fetch_add(&looks, 1);
+	*t = (struct timespec){ns / 1000000000, ns % 1000000000};
+	return 0;
+}
+
+static void stop_clock(void)
+{
+	atomic_store(&stopped_ns, kernel_ns() + atomic_load(&ahead_ns));
+}
+
+static void go_on_clock(void)
+{
+	atomic_store(&ahead_ns, atomic_load(&stopped_ns) - kernel_ns());
+	atomic_store(&stopped_ns, 0);
+}
 
 /* How often send still fails because memory is short. */
 static atomic_int short_sends;
@@ -578,6 +619,51 @@ static void a_lack_of_memory_delays_a_message(void **state)
 	end_pair(&p);
 }
 
+/* Does a socket have the UDP port of this address? */
+static bool is_in_use(const struct sockaddr_in6 *at)
+{
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool is_free = !bind(fd, (const struct sockaddr *)at, sizeof(*at));
+
+	close(fd);
+	return !is_free;
+}
+
+/*
+ * The peer lives, but does not receive.  A message of the owner waits for room
+ * in the library when the owner closes its descriptor.  While the clock is
+ * stopped, the library notes no loss, which would end the association as well.
+ */
+static void a_peer_that_does_not_receive_keeps_no_association(void **state)
+{
+	const struct timespec step = {.tv_nsec = 10000000};
+	static uint8_t m[60000];
+	struct pollfd room;
+	struct pair p;
+	unsigned before;
+
+	NEEDS_LIBRARY();
+	begin_pair(&p);
+	fill_message(m, sizeof(m), 1);
+	room = (struct pollfd){.fd = p.caller, .events = POLLOUT};
+	while (poll(&room, 1, 1000) == 1)
+		send(p.caller, m, sizeof(m), MSG_NOSIGNAL);
+	stop_clock();
+	close(p.caller);
+	/* The thread reads the clock in each turn, and few times in a turn. */
+	before = atomic_load(&looks);
+	while (atomic_load(&looks) - before < 100)
+		nanosleep(&step, NULL);
+	assert_true(is_in_use(&p.news[0].local));
+	atomic_fetch_add(&stopped_ns, 11000000000);
+	for (int i = 0; i < 6000 && is_in_use(&p.news[0].local); i++)
+		nanosleep(&step, NULL);
+	assert_false(is_in_use(&p.news[0].local));
+	go_on_clock();
+	close(p.called);
+	close(p.listener);
+}
+
 /* The program may reuse the number of a descriptor.  A failed check is not
  * remembered as a successful one. */
 static void a_file_of_the_program_is_no_connection(void **state)
@@ -616,6 +702,8 @@ int main(void)
 			a_message_without_a_connection_leaves_no_descriptor),
 		cmocka_unit_test(a_file_of_the_program_is_no_connection),
 		cmocka_unit_test(a_lack_of_memory_delays_a_message),
+		cmocka_unit_test(
+			a_peer_that_does_not_receive_keeps_no_association),
 	};
 
 	first_process = getpid();
