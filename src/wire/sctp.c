@@ -30,6 +30,18 @@
 #define DRAIN_NS    10000000
 #define PORTS_FROM  0xc000 /* the first dynamic port */
 
+/* A socket at the UDP port of all services (options.udp_port) that was returned
+ * by sctp_bind or sctp_unlisten.  Its owner may close the descriptor at any
+ * time. */
+struct bound {
+	struct list link; /* in `bounds` */
+	int fd;
+	ino_t file;		/* the inode number of the socket */
+	struct sockaddr_in6 at; /* the socket's address and UDP port */
+	in_port_t port;		/* the port of SCTP, in network order */
+};
+
+static struct list bounds = {&bounds, &bounds};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t thread_number; /* a thread with another number ends */
 static uint64_t ticked_ns;     /* until when the library's timers have run */
@@ -224,6 +236,72 @@ static void *run_thread(void *number)
 	return NULL;
 }
 
+/* ---- sockets that are only bound ---- */
+
+static void free_bound(struct bound *b)
+{
+	list_remove(&b->link);
+	free(b);
+}
+
+/* Returns the inode number of a file; 0: the descriptor is closed. */
+static ino_t file_of(int fd)
+{
+	struct stat s;
+
+	return fstat(fd, &s) ? 0 : s.st_ino;
+}
+
+/* Forgets the descriptor, which gets an owner that is not to be looked for
+ * here. */
+static void forget_bound(int fd)
+{
+	list_for_each_safe (n, &bounds) {
+		struct bound *b = CONTAINER_OF(n, struct bound, link);
+
+		if (b->fd == fd)
+			free_bound(b);
+	}
+}
+
+/* Notes that fd is bound to `at` and waits for sctp_listen or sctp_connect.  If
+ * memory is short, a later bind to this UDP port fails. */
+static void note_bound(int fd, const struct sockaddr_in6 *at, in_port_t port)
+{
+	struct bound *b = NULL;
+
+	forget_bound(fd);
+	if (sctp_conn_all.options.udp_port && at->sin6_port)
+		b = calloc(1, sizeof(*b));
+	if (!b)
+		return;
+	*b = (struct bound){
+		.fd = fd, .file = file_of(fd), .at = *at, .port = port};
+	list_push_tail(&bounds, &b->link);
+}
+
+/* Returns a socket at this address; NULL: there is none.  *has_port: one of
+ * them has this port of SCTP.  Forgets the sockets that their owners have
+ * closed. */
+static struct bound *find_bound(const struct sockaddr_in6 *at, in_port_t port,
+				bool *has_port)
+{
+	struct bound *found = NULL;
+
+	*has_port = false;
+	list_for_each_safe (n, &bounds) {
+		struct bound *b = CONTAINER_OF(n, struct bound, link);
+
+		if (!b->file || file_of(b->fd) != b->file) {
+			free_bound(b);
+		} else if (sctp_conn_is_same(&b->at, at)) {
+			found = b;
+			*has_port |= b->port == port;
+		}
+	}
+	return found;
+}
+
 /* ---- the start, and forks ---- */
 
 static void before_fork(void)
@@ -247,6 +325,9 @@ static void in_child(void)
 		fd_identity_close(s->fd);
 		s->fd = -1;
 	}
+	/* The child does not share its parent's sockets. */
+	while (!list_is_empty(&bounds))
+		free_bound(CONTAINER_OF(bounds.next, struct bound, link));
 	fd_identity_close(sctp_conn_all.epoll_fd);
 	fd_identity_close(sctp_conn_all.wake_fd);
 	sctp_conn_all.epoll_fd = sctp_conn_all.wake_fd = -1;
@@ -364,22 +445,38 @@ static bool is_listening(const struct sctp_socket *s, in_port_t port)
 	return false;
 }
 
-/* Opens a socket, or duplicates the descriptor of a socket that connections of
- * an earlier listener still use. */
+/* Duplicates the descriptor of a socket of this process.  @file: the socket's
+ * inode number; 0: any.  Returns a descriptor or -errno. */
+static int share_socket(int of, ino_t file)
+{
+	int fd = fcntl(of, F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (!file || file_of(fd) == file)
+		return fd;
+	close(fd); /* the owner has closed the socket just now */
+	return -EADDRINUSE;
+}
+
+/* Opens a socket, or shares a socket that is only bound, or that connections of
+ * a listener use. */
 static int open_socket(struct sockaddr_in6 *carrier, in_port_t port,
 		       bool is_v6_only)
 {
 	struct sctp_socket *s =
 		carrier->sin6_port ? sctp_conn_find_socket(carrier) : NULL;
-	int fd;
+	bool has_port;
+	struct bound *b = find_bound(carrier, port, &has_port);
 
-	if (!s)
-		return sctp_path_open(carrier, is_v6_only,
-				      sctp_conn_all.options.is_raw);
-	if (is_listening(s, port))
+	if (has_port || (s && is_listening(s, port)))
 		return -EADDRINUSE;
-	fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
-	return fd < 0 ? -errno : fd;
+	if (s)
+		return share_socket(s->fd, 0);
+	if (b)
+		return share_socket(b->fd, b->file);
+	return sctp_path_open(carrier, is_v6_only,
+			      sctp_conn_all.options.is_raw);
 }
 
 int sctp_bind(struct sockaddr_in6 *at, bool is_v6_only)
@@ -390,6 +487,8 @@ int sctp_bind(struct sockaddr_in6 *at, bool is_v6_only)
 
 	pthread_mutex_lock(&lock);
 	fd = open_socket(&carrier, at->sin6_port, is_v6_only);
+	if (fd >= 0 && at->sin6_port)
+		note_bound(fd, &carrier, at->sin6_port);
 	pthread_mutex_unlock(&lock);
 	if (fd < 0 || at->sin6_port)
 		return fd;
@@ -408,6 +507,7 @@ static struct sctp_conn *begin_conn(enum sctp_conn_state state, int fd)
 	struct sctp_socket *s = NULL;
 	struct sctp_conn *c;
 
+	forget_bound(fd);
 	/* usr is NULL in a child of fork that has not called sctp_start */
 	if (sctp_conn_all.usr && sctp_path_address(fd, &at))
 		s = sctp_conn_take_socket(fd, &at);
@@ -479,10 +579,10 @@ int sctp_unlisten(int listener)
 	pthread_mutex_lock(&lock);
 	c = listener_of(listener);
 	close(listener); /* first, so that its number is free for fd */
-	if (c && fd_identity_holds(c->path.socket->fd)) {
-		fd = fcntl(c->path.socket->fd, F_DUPFD_CLOEXEC, 0);
-		fd = fd < 0 ? -errno : fd;
-	}
+	if (c && fd_identity_holds(c->path.socket->fd))
+		fd = share_socket(c->path.socket->fd, 0);
+	if (fd >= 0)
+		note_bound(fd, &c->path.socket->at, c->port);
 	if (c)
 		sctp_conn_free(c);
 	pthread_mutex_unlock(&lock);

@@ -664,6 +664,65 @@ static void a_peer_that_does_not_receive_keeps_no_association(void **state)
 	close(p.listener);
 }
 
+/* Binds and calls services in a child of fork, where one UDP port is that of
+ * all services.  Returns the number of the first failed step, or 0. */
+static int bind_two_services(void)
+{
+	struct sockaddr_in6 any = loopback_address(0), at[2], again;
+	struct sctp_options o = {.is_raw = false};
+	int fd[2], caller, probe = sctp_path_open(&any, false, false);
+	const char *why;
+
+	o.udp_port = ntohs(any.sin6_port);
+	close(probe);
+	if (sctp_start(&o, &why))
+		return 1;
+	for (int i = 0; i < 2; i++) {
+		at[i] = loopback_address((uint16_t)(7000 + i));
+		fd[i] = sctp_bind(&at[i], false);
+		if (fd[i] < 0)
+			return 2;
+	}
+	again = at[1];
+	if (sctp_bind(&again, false) != -EADDRINUSE)
+		return 3;
+	close(fd[1]);
+	fd[1] = sctp_bind(&again, false);
+	for (int i = 0; i < 2; i++) {
+		fd[i] = sctp_listen(fd[i], &at[i], 8);
+		if (fd[i] < 0)
+			return 4;
+	}
+	for (int i = 0; i < 2; i++) {
+		struct sctp_news news;
+
+		caller = call_address(&at[i]);
+		await_events(caller, POLLIN);
+		if (recv(caller, &news, sizeof(news), 0) != sizeof(news) ||
+		    news.err)
+			return 5;
+		await_events(fd[i], POLLIN);
+	}
+	fd[0] = sctp_unlisten(fd[0]);
+	again = at[0];
+	if (fd[0] < 0 || sctp_bind(&again, false) != -EADDRINUSE)
+		return 6;
+	return 0;
+}
+
+static void two_services_may_be_bound_before_one_listens(void **state)
+{
+	int status = -1;
+	pid_t child;
+
+	NEEDS_LIBRARY();
+	child = fork();
+	if (!child)
+		_exit(bind_two_services());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 /* The program may reuse the number of a descriptor.  A failed check is not
  * remembered as a successful one. */
 static void a_file_of_the_program_is_no_connection(void **state)
@@ -704,6 +763,7 @@ int main(void)
 		cmocka_unit_test(a_lack_of_memory_delays_a_message),
 		cmocka_unit_test(
 			a_peer_that_does_not_receive_keeps_no_association),
+		cmocka_unit_test(two_services_may_be_bound_before_one_listens),
 	};
 
 	first_process = getpid();
