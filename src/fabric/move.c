@@ -86,7 +86,7 @@ static void cross_link(struct packet *p, struct port *out)
 		return;
 	}
 	count_tx(out, p);
-	if (out->node->fabric->seen && !p->in)
+	if (out->node->fabric->seen && p->hops == 1)
 		show_packet(out->node->fabric, p);
 	count_rx(peer, p);
 	if (!is_smp(p) && peer->state == STATE_ARMED)

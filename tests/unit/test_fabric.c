@@ -358,15 +358,25 @@ static void requests_go_to_the_agent_that_registered(void **state)
 	assert_int_equal(bytes_get16(message + 4), 0x0c);
 }
 
-/* The SMP goes by LID to the switch, from there by port 2, and back. */
+static void count_packet(void *arg, const uint8_t *p, size_t bytes)
+{
+	int *count = arg;
+
+	++*count;
+}
+
+/* The SMP goes by LID to the switch, from there by port 2, and back.  Request
+ * and response are each shown once. */
 static void an_smp_goes_by_lid_and_then_by_route(void **state)
 {
 	static const uint8_t to_b_from_s[] = {2};
 	struct world *w = *state;
 	const uint8_t *got;
+	int shown = 0;
 	struct smp s;
 
 	configure_subnet(w);
+	fabric_watch(w->f, count_packet, &shown);
 	for (uint8_t hops = 0; hops <= 1; hops++) {
 		init_directed(&s, w->agent, to_b_from_s, hops, GET, NODE_INFO,
 			      0);
@@ -376,6 +386,7 @@ static void an_smp_goes_by_lid_and_then_by_route(void **state)
 		assert_non_null(got);
 		assert_int_equal(bytes_get64(got + 64 + 12),
 				 hops ? 0x100002 : 0x200000);
+		assert_int_equal(shown, 2 * (hops + 1));
 	}
 }
 
