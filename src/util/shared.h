@@ -61,6 +61,18 @@ static inline void shared_fence_acquire(void)
 }
 
 /*
+ * Orders the stores that precede the fence before the stores and plain writes
+ * that follow it.  A writer that changes a record needs this fence after it has
+ * stored in the record's word that the record is invalid: without it a reader
+ * may find the new record with the old word, both before and after
+ * shared_fence_acquire.
+ */
+static inline void shared_fence_release(void)
+{
+	atomic_thread_fence(memory_order_release);
+}
+
+/*
  * Does what shared_fence does, if the caller's last store was a seq_cst
  * exchange: orders that store with the caller's loads after this call.  An
  * x86-64 processor executes no load before an earlier exchange, so only the

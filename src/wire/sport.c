@@ -113,7 +113,7 @@ static struct slot *look_up(const struct sports *s, const uint8_t ip[16],
 		/* Orders the reads of class and ip before the second load of
 		 * port.  Without the fence, class and ip may be those of the
 		 * slot's next use, while the second load still finds the old
-		 * port. */
+		 * port.  The writer's fence is in make_socket. */
 		shared_fence_acquire();
 		if (shared_load(&p->port) == port)
 			return p;
@@ -235,6 +235,10 @@ static struct slot *make_socket(struct sports *s, const uint8_t ip[16],
 		port = open_at(hash_of(ip, class), ip, &p->sender);
 	if (!port)
 		return NULL;
+	/* Orders the store of GONE in forget_port before the stores of ip and
+	 * class.  Without the fence, look_up may read the new ip and class
+	 * while both of its loads of port find the slot's former port. */
+	shared_fence_release();
 	memcpy(p->ip, ip, 16);
 	p->class = class;
 	p->uses = 0;
