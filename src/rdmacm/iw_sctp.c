@@ -116,10 +116,15 @@ int r_iw_sctp_accept(struct r_iw *l, struct sctp_news *news)
 
 int r_iw_sctp_call(struct r_iw *iw)
 {
-	const struct sockaddr *to = &iw->id->base.route.addr.dst_addr;
-	struct sockaddr_in6 peer = address_of(to);
-	int fd = sctp_connect(r_iw_give_fd(iw), &iw->sctp->local, &peer);
+	const struct rdma_addr *a = &iw->id->base.route.addr;
+	struct sockaddr_in6 peer = address_of(&a->dst_addr);
+	struct sockaddr_in6 from = address_of(&a->src_addr);
+	int fd;
 
+	/* The socket may be bound to all addresses, but sctp_connect needs the
+	 * one that the route has given to the id. */
+	from.sin6_port = iw->sctp->local.sin6_port;
+	fd = sctp_connect(r_iw_give_fd(iw), &from, &peer);
 	return r_iw_keep_fd(iw, fd) < 0 ? fd : 0;
 }
 

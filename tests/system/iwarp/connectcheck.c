@@ -132,6 +132,36 @@ static void an_ipv6_listener_takes_ipv4_requests(void)
 	close_all();
 }
 
+/* The socket has no address, but the id gets one from the route. */
+static void an_id_bound_to_any_address_connects(void)
+{
+	static const char *const any[] = {"0.0.0.0", "::"};
+	static const char *const at[] = {"127.0.0.1", "::1"};
+	struct rdma_conn_param p = with_data(hello);
+
+	for (int i = 0; i < 2; i++) {
+		int family = i ? AF_INET6 : AF_INET;
+		struct sockaddr_storage to;
+		struct rdma_cm_event *e;
+
+		listen_at(RDMA_PS_TCP, at[i]);
+		to = address_of(family, at[i],
+				ntohs(rdma_get_src_port(listener)));
+		id[ACTIVE] = id_new(ACTIVE, RDMA_PS_TCP);
+		EXPECT(!bind_to(id[ACTIVE], family, any[i], 0));
+		EXPECT(!rdma_resolve_addr(id[ACTIVE], NULL,
+					  (struct sockaddr *)&to, RESOLVE_MS));
+		take_event(ACTIVE, RDMA_CM_EVENT_ADDR_RESOLVED);
+		resolve_route();
+		give_qp(id[ACTIVE]);
+		e = connect_active(&p);
+		if (e)
+			EXPECT(!rdma_ack_cm_event(e));
+		accept_with_data();
+		close_all();
+	}
+}
+
 static void a_rejection_has_data(void)
 {
 	struct rdma_cm_event *e;
@@ -473,10 +503,15 @@ static void ids_are_destroyed_at_any_time(void)
 	close_all();
 }
 
-int main(void)
+/* With the argument `bound`, runs only the case of bound ids. */
+int main(int argc, char **argv)
 {
 	if (!sides_open())
 		return 1;
+	check_run("an id that is bound to any address connects",
+		  an_id_bound_to_any_address_connects);
+	if (argc == 2 && !strcmp(argv[1], "bound"))
+		return check_end();
 	check_run("both ends get the data of the other",
 		  both_ends_get_the_data_of_the_other);
 	check_run("a listener at in6addr_any takes IPv4 requests",

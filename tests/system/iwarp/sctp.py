@@ -374,6 +374,8 @@ def capture():
     case("tshark finds sessions and segments in a capture", dissected, "rping")
 
 
+if has_library():
+    t.checks("connectcheck", "iWARP over SCTP", "bound", **LO)
 tools()
 across()
 refusals()
