@@ -676,7 +676,7 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 	if (s->is_session) {
 		memcpy(peer, hs->peer, sizeof(peer));
 	} else {
-		tcp_open(s->fd);
+		tcp_set_nodelay(s->fd);
 		tcp_peer(s->fd, peer);
 	}
 	engine_stream_peer(q, peer);

@@ -636,7 +636,7 @@ static int call_peer(struct sctp_conn *c, const struct sockaddr_in6 *from,
 	err = sctp_conn_make_so(c, from->sin6_port);
 	if (err)
 		return err;
-	sctp_conn_set_mtu(c->so, sctp_path_mtu(&c->path));
+	sctp_conn_set_path_options(c->so, sctp_path_mtu(&c->path));
 	if (sctp_conn_all.usr->connect(c->so, (struct sockaddr *)&peer,
 				       sizeof(peer)) &&
 	    errno != EINPROGRESS)

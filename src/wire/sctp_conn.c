@@ -238,7 +238,7 @@ int sctp_conn_make_ends(struct sctp_conn *c)
 	return ends[1];
 }
 
-void sctp_conn_set_mtu(struct socket *so, uint32_t mtu)
+void sctp_conn_set_path_options(struct socket *so, uint32_t mtu)
 {
 	struct usrsctp_paddrparams path = {.heartbeat_ms = 2000,
 					   .path_mtu = mtu,
@@ -436,7 +436,7 @@ static bool take_change(struct sctp_conn *c,
 	case USRSCTP_COMM_UP:
 		if (c->state == SCTP_CONN_CALLING)
 			c->state = SCTP_CONN_UP;
-		sctp_conn_set_mtu(c->so, sctp_path_mtu(&c->path));
+		sctp_conn_set_path_options(c->so, sctp_path_mtu(&c->path));
 		return true;
 	case USRSCTP_CANT_START:
 		sctp_conn_end(c, e->error ? ECONNREFUSED : error_of(c));

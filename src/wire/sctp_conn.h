@@ -133,7 +133,7 @@ int sctp_conn_make_so(struct sctp_conn *c, in_port_t port);
 /* Sets how many bytes of chunks fit in a packet (sctp_path_mtu) of the
  * association of `so`, or of its next association.  Also sets the interval of
  * the association's heartbeats, two seconds. */
-void sctp_conn_set_mtu(struct socket *so, uint32_t mtu);
+void sctp_conn_set_path_options(struct socket *so, uint32_t mtu);
 /* Frees the connection.  An owner that called sctp_connect and still waits for
  * the struct sctp_news first receives one with the positive errno `err`. */
 void sctp_conn_end(struct sctp_conn *c, int err);

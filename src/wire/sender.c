@@ -55,7 +55,7 @@ static socklen_t write_name(const struct sender *s, const struct inaddr *a,
  * at another address, and nobody would own the port (port.h).  A connect to
  * AF_UNSPEC never fails for a UDP socket.
  */
-static void leave_open(struct sender *s)
+static void disconnect_socket(struct sender *s)
 {
 	struct sockaddr_in6 none = {.sin6_family = AF_UNSPEC};
 
@@ -76,7 +76,7 @@ static void connect_to(struct sender *s, const struct inaddr *to)
 	if (getsockname(s->fd, (struct sockaddr *)(void *)&name, &len))
 		return;
 	if (!memcmp(&name.sin6_addr, to->ip, 16)) {
-		leave_open(s);
+		disconnect_socket(s);
 		return;
 	}
 	s->to = *to;
@@ -191,18 +191,17 @@ static bool is_connected_to(const struct sender *s, const struct udp_dgram *d)
 }
 
 void sender_address(struct sender *s, struct msghdr *m,
-		    struct sender_words *words, const struct udp_dgram *d)
+		    struct sender_head *head, const struct udp_dgram *d)
 {
 	bool v4 = inaddr_is_v4(d->from.ip);
 
 	m->msg_name = NULL;
 	m->msg_namelen = 0;
-	m->msg_control = &words->control;
+	m->msg_control = &head->control;
 	m->msg_controllen = 0;
 	if (!is_connected_to(s, d)) {
-		m->msg_name = &words->name;
-		m->msg_namelen =
-			write_name(s, &d->to, d->ifindex, &words->name);
+		m->msg_name = &head->name;
+		m->msg_namelen = write_name(s, &d->to, d->ifindex, &head->name);
 		put_source(m, v4, d);
 	}
 	put_class(s, m, v4, d);

@@ -37,7 +37,7 @@ struct sender {
 };
 
 /* The address and control messages of one datagram. */
-struct sender_words {
+struct sender_head {
 	struct sockaddr_in6 name;
 	union {
 		struct cmsghdr align;
@@ -57,9 +57,9 @@ int sender_open(struct sender *s, uint16_t port, const struct inaddr *to);
 /* Closes the socket that sender_open has opened. */
 void sender_close(struct sender *s);
 /* Sets the address and the control messages of m for the datagram d.  They are
- * stored in `words`, which must last until m is sent; the caller sets m's
+ * stored in `head`, which must last until m is sent; the caller sets m's
  * iovec.  May change the default ToS and TTL of a socket of sender_open. */
 void sender_address(struct sender *s, struct msghdr *m,
-		    struct sender_words *words, const struct udp_dgram *d);
+		    struct sender_head *head, const struct udp_dgram *d);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "wire/bind.h"
 
-void tcp_open(int fd)
+void tcp_set_nodelay(int fd)
 {
 	bind_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 }

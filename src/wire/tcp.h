@@ -13,7 +13,7 @@
 
 /* Sets TCP_NODELAY, so that a short message is not delayed until a larger
  * segment can be sent. */
-void tcp_open(int fd);
+void tcp_set_nodelay(int fd);
 /* Stores the peer's address in ip, an IPv4 address as ::ffff:a.b.c.d; stores
  * zeroes if the socket is no longer connected. */
 void tcp_peer(int fd, uint8_t ip[16]);

@@ -30,7 +30,7 @@ _Static_assert(JOINED_BATCH *JOINED_BYTES == RX_BYTES,
 struct udp_rings {
 	struct mmsghdr rx[UDP_BATCH], tx[UDP_BATCH];
 	struct iovec rx_iov[UDP_BATCH], tx_iov[UDP_BATCH];
-	struct sender_words rx_words[UDP_BATCH], tx_words[UDP_BATCH];
+	struct sender_head rx_heads[UDP_BATCH], tx_heads[UDP_BATCH];
 	unsigned rx_batch;
 	uint8_t rx_bytes[RX_BYTES];
 };
@@ -78,8 +78,8 @@ static void init_rings(struct udp_rings *r, bool gro)
 		r->rx_iov[i].iov_len = step;
 		r->rx[i].msg_hdr.msg_iov = &r->rx_iov[i];
 		r->rx[i].msg_hdr.msg_iovlen = 1;
-		r->rx[i].msg_hdr.msg_name = &r->rx_words[i].name;
-		r->rx[i].msg_hdr.msg_control = &r->rx_words[i].control;
+		r->rx[i].msg_hdr.msg_name = &r->rx_heads[i].name;
+		r->rx[i].msg_hdr.msg_control = &r->rx_heads[i].control;
 	}
 	for (size_t i = 0; i < UDP_BATCH; i++) {
 		r->tx[i].msg_hdr.msg_iov = &r->tx_iov[i];
@@ -312,11 +312,11 @@ static int read_some(struct udp *u, unsigned most)
 	ssize_t n;
 
 	for (unsigned i = 0; i < most; i++) {
-		r->rx[i].msg_hdr.msg_namelen = sizeof(r->rx_words[i].name);
+		r->rx[i].msg_hdr.msg_namelen = sizeof(r->rx_heads[i].name);
 		/* In a message of a relay, control data can only be descriptors
 		 * that the sender wants this process to open. */
 		r->rx[i].msg_hdr.msg_controllen =
-			u->is_relayed ? 0 : sizeof(r->rx_words[i].control);
+			u->is_relayed ? 0 : sizeof(r->rx_heads[i].control);
 	}
 	do
 		n = most > 1 ? syscall(SYS_recvmmsg, u->fd, r->rx, most,
@@ -358,7 +358,7 @@ size_t udp_receive(struct udp *u, struct udp_dgram *got)
 					    r->rx[i].msg_len, d);
 			continue;
 		}
-		read_name(&r->rx_words[i].name, &d->from);
+		read_name(&r->rx_heads[i].name, &d->from);
 		d->bytes = r->rx_iov[i].iov_base;
 		d->len = d->segment = r->rx[i].msg_len;
 		read_control(m, d);
@@ -381,7 +381,7 @@ static void fill_tx(struct udp *u, size_t i, const struct udp_dgram *d)
 
 	r->tx_iov[i].iov_base = (void *)(uintptr_t)d->bytes;
 	r->tx_iov[i].iov_len = d->len;
-	sender_address(sender_of(u, d), &r->tx[i].msg_hdr, &r->tx_words[i], d);
+	sender_address(sender_of(u, d), &r->tx[i].msg_hdr, &r->tx_heads[i], d);
 }
 
 /* Sends the segments of d one by one, after the kernel has refused to segment d

@@ -65,9 +65,9 @@ static int send_it(void)
 {
 	struct iovec bytes = {(void *)(uintptr_t)d.bytes, d.len};
 	struct msghdr m = {.msg_iov = &bytes, .msg_iovlen = 1};
-	struct sender_words words;
+	struct sender_head head;
 
-	sender_address(&s, &m, &words, &d);
+	sender_address(&s, &m, &head, &d);
 	return sendmsg(s.fd, &m, MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
@@ -75,7 +75,7 @@ static struct heard receive_one(void)
 {
 	struct pollfd readable = {.fd = receiver, .events = POLLIN};
 	struct heard h = {.tos = -1, .ttl = -1};
-	struct sender_words words;
+	struct sender_head head;
 	struct sockaddr_in from;
 	char byte[8];
 	struct iovec v = {byte, sizeof(byte)};
@@ -83,8 +83,8 @@ static struct heard receive_one(void)
 			   .msg_namelen = sizeof(from),
 			   .msg_iov = &v,
 			   .msg_iovlen = 1,
-			   .msg_control = &words.control,
-			   .msg_controllen = sizeof(words.control)};
+			   .msg_control = &head.control,
+			   .msg_controllen = sizeof(head.control)};
 
 	assert_int_equal(poll(&readable, 1, 10000), 1);
 	assert_int_equal(recvmsg(receiver, &m, 0), 1);
