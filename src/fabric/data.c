@@ -353,7 +353,7 @@ void data_told(struct data_end *end)
 /* Writes the packet's VL on the last link into the LRH, and the VCRC that then
  * fits.  If other packets share the bytes, the packet first gets its own
  * copy.  False: there is no memory for the copy. */
-static bool write_lane(struct packet *p)
+static bool write_vl(struct packet *p)
 {
 	struct payload *payload = p->payload, *own = payload;
 
@@ -382,7 +382,7 @@ const uint8_t *data_fetch(struct data_end *end, size_t *bytes)
 
 	while (!list_is_empty(&end->inbox)) {
 		p = (struct packet *)end->inbox.next;
-		if (write_lane(p)) {
+		if (write_vl(p)) {
 			*bytes = p->payload->bytes;
 			return p->payload->data;
 		}

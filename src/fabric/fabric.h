@@ -105,7 +105,7 @@ struct fabric_port {
 	uint8_t rate;	       /* Gbit/s, rounded down */
 	uint8_t mtu;	       /* NeighborMTU: 1 to 5, for 256 to 4096 bytes */
 	uint8_t max_mtu;       /* MTUCap: 1 to 5, for 256 to 4096 bytes */
-	uint8_t lanes;	 /* VLCap: 1 to 5, for 1, 2, 4, 8 or 15 data VLs */
+	uint8_t vl_cap;	 /* VLCap: 1 to 5, for 1, 2, 4, 8 or 15 data VLs */
 	uint8_t timeout; /* SubnetTimeOut: n is 4.096 us times 2 to the n */
 };
 /* Returns the node's ID in the net file.  The fabric owns the string. */

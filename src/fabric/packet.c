@@ -29,7 +29,7 @@ void packet_inject(struct packet *p)
 	list_push_tail(&f->moving, &p->list);
 }
 
-static void give_credit(struct data_end *end, uint32_t bytes)
+static void give_room(struct data_end *end, uint32_t bytes)
 {
 	end->unread_count--;
 	end->unread_bytes -= bytes;
@@ -48,7 +48,7 @@ void packet_release(struct payload *payload)
 		return;
 	list_remove(&payload->of_sender);
 	if (payload->sender)
-		give_credit(payload->sender, payload->bytes);
+		give_room(payload->sender, payload->bytes);
 	if (payload->orphans)
 		--*payload->orphans;
 	free(payload);

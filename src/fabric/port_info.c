@@ -315,7 +315,7 @@ void port_info_show(const struct port *port, struct fabric_port *shown)
 	shown->rate = rate_of(shown->width, shown->speed);
 	shown->mtu = i[AT_MTU_SL] >> 4;
 	shown->max_mtu = i[AT_MTU_CAP] & 15;
-	shown->lanes = i[AT_VL_CAP] >> 4;
+	shown->vl_cap = i[AT_VL_CAP] >> 4;
 	shown->timeout = i[AT_TIMEOUT] & 31;
 }
 
@@ -348,11 +348,11 @@ uint32_t port_info_mtu(const struct port *port)
 	return code ? 128u << code : 0;
 }
 
-uint8_t port_info_lanes(const struct port *port)
+uint8_t port_info_vls(const struct port *port)
 {
-	static const uint8_t lanes[16] = {0, 1, 2, 4, 8, 15};
+	static const uint8_t counts[16] = {0, 1, 2, 4, 8, 15};
 
-	return lanes[port->info[AT_OPER_VLS] >> 4];
+	return counts[port->info[AT_OPER_VLS] >> 4];
 }
 
 bool port_info_enforces_in(const struct port *port)

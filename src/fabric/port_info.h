@@ -41,7 +41,7 @@ uint16_t port_info_sm_lid(const struct port *port);
 /* Returns NeighborMTU in bytes; 0: the SM has set none. */
 uint32_t port_info_mtu(const struct port *port);
 /* Returns how many data VLs the port has (OperationalVLs). */
-uint8_t port_info_lanes(const struct port *port);
+uint8_t port_info_vls(const struct port *port);
 /* Does a switch's port drop packets that come in with a P_Key that the port
  * does not have (PartitionEnforcementInbound)? */
 bool port_info_enforces_in(const struct port *port);

@@ -410,7 +410,7 @@ static void a_manager_shows_is_sm_and_takes_sm_info(void **state)
 	assert_true(agent >= 0);
 	fabric_show_port(fabric_find(w->f, "B"), 1, &port);
 	assert_int_equal(port.max_mtu, 5); /* 4096 bytes */
-	assert_int_equal(port.lanes, 4);   /* VL 0 to 7 */
+	assert_int_equal(port.vl_cap, 4);  /* VL 0 to 7 */
 	assert_true(port.guids[0]);
 	assert_int_equal(port.guids[1], 0);
 	assert_true(port.capabilities & 2);
