@@ -52,8 +52,8 @@ struct script {
 	struct server *server;
 	struct sockaddr_un address;
 	socklen_t address_bytes;
-	int client[CLIENTS];   /* the clients' sockets; -1: closed */
-	bool is_deaf[CLIENTS]; /* the client reads no messages */
+	int client[CLIENTS];	     /* the clients' sockets; -1: closed */
+	bool reads_nothing[CLIENTS]; /* the client reads no messages */
 	struct known classes, ports, objects[CLIENTS];
 	uint8_t note[CMPROTO_NOTE]; /* the latest note from the broker */
 	uint64_t token;		    /* the latest token of a PROTO_WELCOME */
@@ -237,7 +237,8 @@ static void serve_turn(struct script *s)
 	server_turn(s->server);
 	for (uint32_t i = 0; i < CLIENTS; i++) {
 		open += s->client[i] >= 0;
-		while (s->client[i] >= 0 && !s->is_deaf[i] && read_one(s, i))
+		while (s->client[i] >= 0 && !s->reads_nothing[i] &&
+		       read_one(s, i))
 			;
 	}
 	for (uint32_t i = 0; i < s->server->conns; i++)
@@ -280,7 +281,7 @@ static void open_client(struct script *s, uint32_t i)
 	/* 65534: a user without a number in this user namespace */
 	next_user =
 		how % 4 ? (uid_t[]){1001, 1002, 65534}[how % 4 - 1] : geteuid();
-	s->is_deaf[i] = how >= 224;
+	s->reads_nothing[i] = how >= 224;
 	s->client[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	FUZZ_REQUIRE(s->client[i] >= 0 &&
 		     !connect(s->client[i], (struct sockaddr *)&s->address,

@@ -53,7 +53,7 @@ void proto_introduce(struct proto *m, uint32_t idle_s)
 	snprintf(m->release, sizeof(m->release), "%s", ADVERB_VERSION);
 }
 
-static int connect_to(unsigned version, bool is_deaf)
+static int connect_to(unsigned version, bool receives_nothing)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
 			0);
@@ -64,7 +64,7 @@ static int connect_to(unsigned version, bool is_deaf)
 	if (fd < 0)
 		return -errno;
 	scm_rights_let_bring(fd, false);
-	if ((!is_deaf || !shutdown(fd, SHUT_RD)) &&
+	if ((!receives_nothing || !shutdown(fd, SHUT_RD)) &&
 	    !connect(fd, (struct sockaddr *)&a, length))
 		return fd;
 	err = errno;

@@ -338,8 +338,8 @@ static void ask_again(void)
 	for (uint32_t i = 0; i < questions; i++)
 		if (question[i].is_asked && !question[i].is_over)
 			put_question(&question[i]);
-	local_peer_is_back();
-	source_port_is_back();
+	local_peer_forget_questions();
+	source_port_ask_again();
 }
 
 /* Ends the questions that no broker has answered, since no broker can be used.
@@ -364,7 +364,7 @@ static void give_up(struct engine *engine, uint64_t now_ns)
 					  now_ns);
 	}
 	questions = kept;
-	local_peer_is_back();
+	local_peer_forget_questions();
 	source_port_give_up(engine, now_ns);
 }
 

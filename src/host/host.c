@@ -110,7 +110,7 @@ static struct engine_without read_without(void)
 
 /* Stores the interface and kind of each device, which engine_publish shows to
  * the broker, since each process numbers its devices by itself. */
-static void name_links(struct hca *hca)
+static void store_links(struct hca *hca)
 {
 	const struct device *devices;
 	uint32_t count = device_list(&devices);
@@ -198,7 +198,7 @@ static int start_host(struct host *h, const struct host_sink *sink)
 	err = hca_init(&h->hca, h->map.arena, &h->space.space, seed);
 	if (err)
 		goto close_peers;
-	name_links(&h->hca);
+	store_links(&h->hca);
 	fd = open_socket(h, !ib, config.patience_ns);
 	if (fd < 0) {
 		err = fd;
@@ -735,9 +735,9 @@ void host_polled(struct host *h, bool empty)
 	/* While all traffic comes through the arena, several threads may poll,
 	 * each its own queue.  They do not set this word to false then, so that
 	 * its cache line does not move between them. */
-	if (shared_own(&h->progress.activity.is_hungry) != empty &&
+	if (shared_own(&h->progress.activity.polled_in_vain) != empty &&
 	    (empty || !direct_select_is_quiet(&h->progress.direct_select)))
-		shared_store(&h->progress.activity.is_hungry, empty);
+		shared_store(&h->progress.activity.polled_in_vain, empty);
 	if (shared_own(&h->is_after)) {
 		shared_store(&h->is_after, false);
 		/* The completion may have come by chance.  Then yield_poll

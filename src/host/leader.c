@@ -201,8 +201,8 @@ static int look_and_wait(struct progress *l, struct progress_rest *r)
 	struct waitset *in = &leader_state.waitset;
 	int err = 0;
 
-	r->is_deaf = in->is_deaf;
-	in->is_deaf = false;
+	r->socket_is_empty = in->socket_is_empty;
+	in->socket_is_empty = false;
 	if (!progress_rest(l, r)) {
 		/* The thread that has the progress lock may already have
 		 * reported the event, and may keep the lock for long. */
@@ -386,7 +386,8 @@ static void block_signals(void)
 static bool is_interrupted(void)
 {
 	return leader_state.waitset.mask &&
-	       sigrestart_wait(&leader_state.sigrestart, &leader_state.before);
+	       sigrestart_is_pending(&leader_state.sigrestart,
+				     &leader_state.before);
 }
 
 int leader_sleep(struct progress *l, const struct host_sleep *s)
@@ -400,7 +401,7 @@ int leader_sleep(struct progress *l, const struct host_sleep *s)
 	 * progress lock. */
 	pthread_cleanup_push(stop_leading, l);
 	block_signals();
-	leader_state.waitset.is_deaf =
+	leader_state.waitset.socket_is_empty =
 		direct_select_is_quiet(&l->direct_select);
 	do {
 		err = look_and_wait(l, &r);

@@ -305,7 +305,7 @@ void local_peer_forget(void)
 /* Not a refusal: the process may be ready when the broker is asked again. */
 static const char not_yet[] = "it is about to begin or to end";
 
-static const char apart[] =
+static const char not_allowed[] =
 	"the kernel does not let processes of one user access each other's "
 	"memory (Yama, or a container's rights); run adverb doctor for help";
 
@@ -340,14 +340,14 @@ static int open_memory(const char *path, int how, const char **why)
 	char again[32];
 	int path_fd = open(path, O_PATH | O_CLOEXEC), fd = -1;
 
-	*why = errno == ENOENT ? not_yet : apart;
+	*why = errno == ENOENT ? not_yet : not_allowed;
 	if (path_fd < 0)
 		return -1;
 	*why = "its arena is not a memfd of this user";
 	if (is_memory(path_fd)) {
 		snprintf(again, sizeof(again), "/proc/self/fd/%d", path_fd);
 		fd = open(again, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		*why = apart;
+		*why = not_allowed;
 	}
 	close(path_fd);
 	return fd;
@@ -466,7 +466,7 @@ static const char *probe_failure(void)
 	if (errno == ESRCH) /* the process has died meanwhile */
 		return not_yet;
 	if (errno == EPERM)
-		return apart;
+		return not_allowed;
 	return "its memory cannot be reached";
 }
 
@@ -592,7 +592,7 @@ static const char *adopt_arena(uint32_t class, const struct proto_at *arena,
 static void refuse_class(uint32_t class, const char *why)
 {
 	all.asked[class] = ASKED_NONE;
-	if (env_is_said())
+	if (env_has_direct())
 		log_say(LOG_PEER_REFUSED, 0,
 			"this process sends packets to another process of this "
 			"host, which is slower than direct access to that "
@@ -680,7 +680,7 @@ bool local_peer_note_death(uint64_t now_ns)
 	return all.is_repairing;
 }
 
-void local_peer_is_back(void)
+void local_peer_forget_questions(void)
 {
 	/* While the broker was gone, nobody reported deaths. */
 	local_peer_died();

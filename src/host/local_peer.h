@@ -117,7 +117,7 @@ void local_peer_answered(const struct client_news *news);
 /* Called by broker_link.c when the broker is gone, whether or not there is a
  * new one: forgets the questions to the old broker, so that they are asked
  * again. */
-void local_peer_is_back(void);
+void local_peer_forget_questions(void);
 /* Is an answer of the broker outstanding? */
 bool local_peer_is_asking(void);
 /* Has the broker answered since the last call of this function?

@@ -448,7 +448,7 @@ void progress_turn(struct progress *p)
 	uint64_t now = p->now_ns, due = engine_deadline(p->engine);
 	uint64_t slept = slept_ns(p, due);
 	unsigned rounds = slept ? LATE_ROUNDS : TURN_ROUNDS;
-	bool any, is_deaf, has_dead = broker_link_has_dead();
+	bool any, skips_socket, has_dead = broker_link_has_dead();
 
 	shield_holder(p);
 	/* This precedes the look at the socket, so that no timer expires for a
@@ -459,10 +459,10 @@ void progress_turn(struct progress *p)
 					    (p->rest && p->rest->holds_acks));
 	/* With a dead peer or an expired timer, looks at the socket in any
 	 * case: it may hold the peer's last packets, or the awaited ACK. */
-	is_deaf = ((p->rest && p->rest->is_deaf) ||
-		   stream_set_goes_first(&p->streams)) &&
-		  due > now && !has_dead;
-	any = look_at_peers(p, is_deaf ? 0 : rounds, now);
+	skips_socket = ((p->rest && p->rest->socket_is_empty) ||
+			stream_set_goes_first(&p->streams)) &&
+		       due > now && !has_dead;
+	any = look_at_peers(p, skips_socket ? 0 : rounds, now);
 	any |= receive_streams(p);
 	any |= receive_link(p, rounds);
 	progress_serve_doorbells(p);

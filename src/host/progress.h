@@ -79,7 +79,7 @@ struct progress_wake {
 struct progress_activity {
 	/* when the program last polled, in PROGRESS_TICK_NS */
 	shared_u32 polled;
-	shared_flag is_hungry; /* the last poll found no completion */
+	shared_flag polled_in_vain; /* the last poll found no completion */
 	/* when the program last posted, in PROGRESS_TICK_NS */
 	shared_u32 posted;
 	/* The processor that the last post ran on; UINT32_MAX: no post yet. */
@@ -177,7 +177,7 @@ struct progress_rest {
 	/* ACKs are held back for what the program posts next, until a look at
 	 * the socket finds nothing more. */
 	bool holds_acks;
-	bool is_deaf; /* the caller knows that the socket is empty */
+	bool socket_is_empty; /* the caller knows that the socket is empty */
 	/* The members below are results. */
 	bool is_over;	/* sleep->is_over has returned true */
 	uint64_t until; /* when the wait ends without an event */

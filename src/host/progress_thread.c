@@ -22,7 +22,7 @@
 #include "util/shared.h"
 
 #define END_S	   1	  /* the wait for a thread that nothing can wake */
-#define HUNGRY_NS  100000 /* a program that polls has polled this recently */
+#define RECENT_NS  100000 /* a program that polls has polled this recently */
 #define POLLED_NS  50000  /* the same, at the end of a nap */
 #define NAP_MIN_NS 50000
 #define NAP_MAX_NS 1000000
@@ -47,19 +47,19 @@ static uint32_t first_number;
 /*
  * Does the program make progress by polling, and did its latest poll find
  * nothing?  Then it will poll again.  The program may be unable to poll now,
- * because this thread has its core, so a poll in the last HUNGRY_NS is enough.
+ * because this thread has its core, so a poll in the last RECENT_NS is enough.
  */
-static bool is_hungry(struct progress *l)
+static bool will_poll_again(struct progress *l)
 {
-	return shared_load(&l->activity.is_hungry) &&
-	       progress_ago_ns(shared_load(&l->activity.polled)) < HUNGRY_NS;
+	return shared_load(&l->activity.polled_in_vain) &&
+	       progress_ago_ns(shared_load(&l->activity.polled)) < RECENT_NS;
 }
 
 /* Does the program send a stream?  Then its posts also receive the ACKs. */
 static bool is_streaming(struct progress *l)
 {
 	return shared_load(&l->policy.stream.streak) >= POLL_POLICY_STREAM &&
-	       progress_ago_ns(shared_load(&l->activity.posted)) < HUNGRY_NS;
+	       progress_ago_ns(shared_load(&l->activity.posted)) < RECENT_NS;
 }
 
 /*
@@ -112,7 +112,7 @@ static void leave_to_program(struct progress *l)
 	static uint32_t seen;
 	uint32_t armed = count_now(&arms);
 
-	if (armed == seen && (is_hungry(l) || is_streaming(l)))
+	if (armed == seen && (will_poll_again(l) || is_streaming(l)))
 		watch_program(l, armed);
 	seen = count_now(&arms);
 }

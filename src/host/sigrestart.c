@@ -53,7 +53,7 @@ bool sigrestart_block(const struct sigrestart *h, sigset_t *before)
 	       !pthread_sigmask(SIG_BLOCK, &h->ending, before);
 }
 
-bool sigrestart_wait(const struct sigrestart *h, const sigset_t *before)
+bool sigrestart_is_pending(const struct sigrestart *h, const sigset_t *before)
 {
 	sigset_t come;
 

@@ -38,6 +38,6 @@ bool sigrestart_end(struct sigrestart *h);
 bool sigrestart_block(const struct sigrestart *h, sigset_t *before);
 /* Is a signal pending that sigrestart_block has blocked?  @before: the mask
  * that sigrestart_block has stored. */
-bool sigrestart_wait(const struct sigrestart *h, const sigset_t *before);
+bool sigrestart_is_pending(const struct sigrestart *h, const sigset_t *before);
 
 #endif

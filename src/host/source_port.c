@@ -124,7 +124,7 @@ bool source_port_is_asking(void)
 	return waiters > 0;
 }
 
-void source_port_is_back(void)
+void source_port_ask_again(void)
 {
 	uint32_t kept = 0;
 

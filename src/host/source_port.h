@@ -33,7 +33,7 @@ void source_port_told(struct engine *e, const struct client_news *news,
 bool source_port_is_asking(void);
 /* Called when there is a new broker: asks it the questions that its predecessor
  * has not answered. */
-void source_port_is_back(void);
+void source_port_ask_again(void);
 /* Called when no broker can be used: ends the questions that the last broker
  * has not answered, by earlier answers if there are any. */
 void source_port_give_up(struct engine *e, uint64_t now_ns);

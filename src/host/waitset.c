@@ -69,7 +69,7 @@ static void make_epoll(struct waitset *in, struct progress *l)
 
 void waitset_open(struct waitset *in, struct progress *l)
 {
-	in->is_deaf = false;
+	in->socket_is_empty = false;
 	/* valgrind prints a warning for epoll_pwait2, which it does not
 	 * know. */
 	in->is_refused = !libc_epoll_pwait2 || instrument_by_valgrind();
@@ -114,10 +114,10 @@ static int wait_by_epoll(struct waitset *in, uint64_t until)
 
 	n = libc_epoll_pwait2(in->fd, got, SOURCES,
 			      until == UINT64_MAX ? NULL : &left, in->mask);
-	in->is_deaf = n > 0;
+	in->socket_is_empty = n > 0;
 	in->has_timed_out = n == 0;
 	for (int i = 0; i < n; i++) {
-		in->is_deaf &= got[i].data.u32 != FROM_WIRE;
+		in->socket_is_empty &= got[i].data.u32 != FROM_WIRE;
 		if (got[i].data.u32 == FROM_BROKER)
 			broker_link_woken();
 	}
@@ -174,7 +174,7 @@ int waitset_wait(struct waitset *in, struct progress *l, uint64_t until,
 		return wait_without(in, until);
 	if (socket_events == POLLIN && has_epoll(in, l))
 		return wait_by_epoll(in, until);
-	in->is_deaf = false;
+	in->socket_is_empty = false;
 	return wait_by_poll(in, l, until, socket_events, streams_of(l));
 }
 
@@ -182,6 +182,6 @@ int waitset_nap(struct waitset *in, struct progress *l, uint64_t until)
 {
 	if (!progress_has_files(l))
 		return wait_without(in, until);
-	in->is_deaf = false;
+	in->socket_is_empty = false;
 	return wait_by_poll(in, l, until, 0, -1);
 }

@@ -20,7 +20,7 @@ struct waitset {
 	bool is_refused;
 	/* The last wait ended with events of other descriptors and without one
 	 * of the socket.  So the socket is known to be empty. */
-	bool is_deaf;
+	bool socket_is_empty;
 	bool has_timed_out; /* the last wait ended without an event */
 	/* The signal mask during a wait; NULL: the thread's own. */
 	const sigset_t *mask;
@@ -35,8 +35,8 @@ void waitset_close(struct waitset *in);
  * socket_events has POLLIN, the receive socket and the link to a fabric also
  * end the wait.  With POLLOUT, room in the socket progress_wake.awaited_fd
  * ends the wait.  Waits at most until the time `until` (monotonic_ns;
- * UINT64_MAX: without end).  Sets is_deaf and has_timed_out.  Returns 0, also
- * if the wait failed, or -EINTR.
+ * UINT64_MAX: without end).  Sets socket_is_empty and has_timed_out.  Returns
+ * 0, also if the wait failed, or -EINTR.
  */
 int waitset_wait(struct waitset *in, struct progress *l, uint64_t until,
 		 short socket_events);
@@ -44,8 +44,8 @@ int waitset_wait(struct waitset *in, struct progress *l, uint64_t until,
  * Waits until the broker or the eventfd has something to read, and at most
  * until the time `until` (monotonic_ns; UINT64_MAX: without end).  Packets, and
  * bytes of streams, do not end the wait: a thread that polls receives them.
- * Sets has_timed_out, and is_deaf to false.  Returns 0, also if the wait
- * failed, or -EINTR.
+ * Sets has_timed_out, and socket_is_empty to false.  Returns 0, also if the
+ * wait failed, or -EINTR.
  */
 int waitset_nap(struct waitset *in, struct progress *l, uint64_t until);
 

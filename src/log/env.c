@@ -206,7 +206,7 @@ enum env_path env_path(void)
 	return capture && *capture ? ENV_PATH_CAPTURE : ENV_PATH_DIRECT;
 }
 
-bool env_is_said(void)
+bool env_has_direct(void)
 {
 	const char *direct = secure_getenv("ADVERB_DIRECT");
 

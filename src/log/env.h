@@ -21,7 +21,7 @@ enum env_path {
 enum env_path env_path(void);
 /* Returns whether ADVERB_DIRECT is set and not empty.  A user who has set it
  * wants a message if the direct path is not possible. */
-bool env_is_said(void);
+bool env_has_direct(void);
 
 /*
  * Mechanisms that make adverb faster, but that a process does not need.

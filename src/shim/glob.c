@@ -37,7 +37,7 @@ static int stat_path(const char *path, struct stat *st)
 	return stat(path, st);
 }
 
-static int see_link(const char *path, struct stat *st)
+static int stat_link(const char *path, struct stat *st)
 {
 	return lstat(path, st);
 }
@@ -47,7 +47,7 @@ static int stat_path64(const char *path, struct stat64 *st)
 	return stat64(path, st);
 }
 
-static int see_link64(const char *path, struct stat64 *st)
+static int stat_link64(const char *path, struct stat64 *st)
 {
 	return lstat64(path, st);
 }
@@ -66,7 +66,7 @@ SHIM int glob(const char *pattern, int flags,
 		found->gl_closedir = close_folder;
 		found->gl_readdir = next_entry;
 		found->gl_stat = stat_path;
-		found->gl_lstat = see_link;
+		found->gl_lstat = stat_link;
 	}
 	return next_glob(pattern, flags, failed, found);
 }
@@ -82,7 +82,7 @@ SHIM int glob64(const char *pattern, int flags,
 		found->gl_closedir = close_folder;
 		found->gl_readdir = next_entry64;
 		found->gl_stat = stat_path64;
-		found->gl_lstat = see_link64;
+		found->gl_lstat = stat_link64;
 	}
 	return next_glob64(pattern, flags, failed, found);
 }

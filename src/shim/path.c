@@ -103,7 +103,7 @@ static bool replace_head(struct path *room, size_t len, const char *tree,
 
 /* Writes a message to the user, only once, if the program looks for the tree
  * and adverb run could not write the tree (ADVERB_NO_TREE). */
-static void tell_nothing(const char *why)
+static void say_no_tree(const char *why)
 {
 	static bool is_written;
 	const char *is_known = secure_getenv("ADVERB_NO_TREE");
@@ -136,7 +136,7 @@ static const char *turn_path(const char *path, struct path *room)
 		return room->text; /* ".." leads out of the RDMA path again */
 	err = runtime_tree_find(&tree);
 	if (err)
-		tell_nothing(tree.why);
+		say_no_tree(tree.why);
 	turned = replace_head(room, strlen(roots[i].kernel),
 			      err ? NOWHERE : tree.path, roots[i].tree);
 	errno = saved;
