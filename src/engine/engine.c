@@ -279,7 +279,8 @@ void engine_qp_query(const struct engine *e, const struct ibt_qp *q,
 		attr->rq_psn = q->resp.epsn.v;
 	if (q->qp->state >= HCA_QP_RTS)
 		attr->sq_psn = r->max.v;
-	attr->sq_draining = r->draining && !serial24_is_equal(r->una, r->max);
+	attr->sq_draining = r->draining && (q->direct.awaits_accesses ||
+					    !serial24_is_equal(r->una, r->max));
 }
 
 void engine_publish(struct engine *e)

@@ -47,7 +47,8 @@ struct direct_state {
 	struct list leaving;
 	uint64_t leaving_since_ns; /* when the QP was put on `leaving` */
 	/* The request at the cursor has withdrawn a key (ibt/local_wr.h) and
-	 * waits for peers that still use the key. */
+	 * waits for peers that still use the key.  Such a request has begun, so
+	 * it completes also in SQD. */
 	bool awaits_accesses;
 	/* Which peers were looked at while the request waits. */
 	struct access_scan scan;

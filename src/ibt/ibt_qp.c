@@ -154,6 +154,7 @@ static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
 
 void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q)
 {
+	q->direct.awaits_accesses = false;
 	flush_queue(t, q, &q->qp->sq, q->qp->send_cq, true);
 }
 
@@ -246,6 +247,7 @@ static void reset_qp(struct ibt *t, struct ibt_qp *q)
 	q->heard = false;
 	q->source.until_ns = 0;
 	q->direct.path = IBT_PATH_UNDECIDED;
+	q->direct.awaits_accesses = false;
 	q->direct.apart.has_found = false;
 	q->dropped = 0;
 	cq_purge(t->hca, arena_at(&t->hca->arena, qp->send_cq), qp->qpn);
@@ -290,7 +292,6 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 	uint32_t old = qp->state;
 
 	set_state(qp, state);
-	q->direct.awaits_accesses = false;
 	shared_store(&q->flying, 0);
 	switch (state) {
 	case HCA_QP_RESET:

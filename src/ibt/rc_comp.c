@@ -131,7 +131,8 @@ void rc_comp_drained(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
 
-	if (!r->draining || r->packet || !serial24_is_equal(r->una, r->max) ||
+	if (!r->draining || r->packet || q->direct.awaits_accesses ||
+	    !serial24_is_equal(r->una, r->max) ||
 	    !serial24_is_equal(rc_req_next_psn(q), r->max))
 		return;
 	if (q->qp->attr.en_sqd_async_notify) {

@@ -197,7 +197,7 @@ static void run_local(struct ibt *t, struct ibt_qp *q)
 			r->wqe++;
 			continue;
 		}
-		if (is_held_back(r, w))
+		if (!q->direct.awaits_accesses && is_held_back(r, w))
 			return;
 		memset(n, 0, sizeof(*n));
 		if (!local_wr_run(t, q, w, &status, &x))
@@ -210,6 +210,8 @@ static void run_local(struct ibt *t, struct ibt_qp *q)
 		n->first = r->max;
 		r->wqe++;
 		rc_comp_retire(t, q);
+		if (q->qp->state != HCA_QP_ERR)
+			rc_comp_drained(t, q);
 	}
 }
 

@@ -16,7 +16,7 @@ void unreliable_tx_drained(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
 
-	if (!r->draining || r->packet ||
+	if (!r->draining || r->packet || q->direct.awaits_accesses ||
 	    r->wqe != shared_own(&q->qp->sq.completed))
 		return;
 	r->una = r->max;
@@ -132,7 +132,8 @@ struct wqe *unreliable_tx_next(struct ibt *t, struct ibt_qp *q)
 
 		if (r->packet)
 			return w;
-		if (r->draining || (n->started && n->status))
+		if ((r->draining && !q->direct.awaits_accesses) ||
+		    (n->started && n->status))
 			return NULL;
 		memset(n, 0, sizeof(*n));
 		if (!local_wr_is(w))

@@ -133,7 +133,7 @@ static bool may_begin(const struct ibt_qp *q, const struct wqe *w)
 {
 	const struct stream_initiator *out = &q->stream->out;
 
-	if (q->req.draining)
+	if (q->req.draining && !q->direct.awaits_accesses)
 		return false;
 	if ((w->flags & HCA_SEND_FENCE) && out->reads_out)
 		return false;

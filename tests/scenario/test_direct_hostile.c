@@ -120,16 +120,16 @@ static void an_owner_that_wants_the_lock_comes_before_its_peers(void **state)
 	two_hcas_free(d);
 }
 
-/* A WRITE of side 0 by the window's key is under way until access_leave. */
-static void a_window_is_invalidated_when_accesses_by_its_key_end(void **state)
+/*
+ * Binds a window of side 1, which is returned, and invalidates it while side 0
+ * copies by its key.  Then posts a WRITE.
+ */
+static struct mr *begin_invalidation(struct two_hcas *d)
 {
-	struct two_hcas *d = two_hcas_new(3, 16);
 	struct two_hcas_side *s = &d->side[1];
 	struct mr *w = mw_new(&s->hca, s->qp->pd, 2);
-	struct access *access = s->access;
 	struct wqe *e = two_hcas_send(d, 1, HCA_WR_BIND_MW, 0, 0, 0);
 	uint32_t key;
-	struct cqe c;
 
 	e->imm_be = w->lkey;
 	e->rkey = w->lkey + 1;
@@ -140,13 +140,22 @@ static void a_window_is_invalidated_when_accesses_by_its_key_end(void **state)
 	two_hcas_run(d, d->now_ns);
 	assert_done(d, 1, HCA_SUCCESS);
 	key = w->rkey;
-	access_enter(access, access_qp(s->qp->qpn));
-	access_copy(access, access_qp(s->qp->qpn) | access_key(key));
+	access_enter(s->access, access_qp(s->qp->qpn));
+	access_copy(s->access, access_qp(s->qp->qpn) | access_key(key));
 	e = two_hcas_send(d, 1, HCA_WR_LOCAL_INV, 0, 0, 0);
 	e->imm_be = key;
 	two_hcas_post(d, 1);
 	two_hcas_send(d, 1, HCA_WR_RDMA_WRITE, 0, 64, 0);
 	two_hcas_post(d, 1);
+	return w;
+}
+
+/* The copy of side 0 is under way, so the invalidation of w does not complete.
+ */
+static void assert_waiting(struct two_hcas *d, struct mr *w)
+{
+	struct cqe c;
+
 	for (int i = 0; i < 20; i++) {
 		d->now_ns += 1000000;
 		two_hcas_run(d, d->now_ns);
@@ -154,12 +163,125 @@ static void a_window_is_invalidated_when_accesses_by_its_key_end(void **state)
 	assert_false(two_hcas_poll(d, 1, &c));
 	/* no other access by the key can begin */
 	assert_int_equal(mr_key(&d->side[1].hca, w), 0);
-	access_leave(access);
+}
+
+/* Side 0 has ended its copy. */
+static void end_access(struct two_hcas *d)
+{
+	access_leave(d->side[1].access);
 	two_hcas_run(d, d->now_ns + 6000000);
-	assert_done(d, 1, HCA_SUCCESS);
-	assert_done(d, 1, HCA_SUCCESS);
-	mw_free(&s->hca, w);
+}
+
+static void free_window(struct two_hcas *d, struct mr *w)
+{
+	mw_free(&d->side[1].hca, w);
 	two_hcas_free(d);
+}
+
+static const uint32_t connected[] = {HCA_QPT_RC, HCA_QPT_UC};
+
+static void a_window_is_invalidated_when_accesses_by_its_key_end(void **state)
+{
+	for (size_t k = 0; k < TEST_COUNT(connected); k++) {
+		struct two_hcas *d = two_hcas_new_of(connected[k], 3, 16);
+		struct mr *w = begin_invalidation(d);
+
+		assert_waiting(d, w);
+		end_access(d);
+		assert_done(d, 1, HCA_SUCCESS);
+		assert_done(d, 1, HCA_SUCCESS);
+		free_window(d, w);
+	}
+}
+
+static void an_invalidation_outlasts_a_drain_that_ends_early(void **state)
+{
+	for (size_t k = 0; k < TEST_COUNT(connected); k++) {
+		struct two_hcas *d = two_hcas_new_of(connected[k], 3, 16);
+		struct mr *w = begin_invalidation(d);
+
+		assert_waiting(d, w);
+		enter_state(d, 1, HCA_QP_SQD);
+		enter_state(d, 1, HCA_QP_RTS);
+		assert_waiting(d, w);
+		end_access(d);
+		assert_done(d, 1, HCA_SUCCESS);
+		assert_done(d, 1, HCA_SUCCESS);
+		free_window(d, w);
+	}
+}
+
+static void drain_sends(struct two_hcas *d)
+{
+	struct two_hcas_side *s = &d->side[1];
+	struct hca_qp_attr a = {.qp_state = HCA_QP_SQD,
+				.en_sqd_async_notify = 1};
+	const char *why;
+
+	assert_int_equal(engine_qp_modify(s->engine, s->side, &a,
+					  HCA_QP_STATE | HCA_QP_EN_SQD_ASYNC,
+					  s->ip, d->now_ns, &why),
+			 0);
+}
+
+static bool is_draining(struct two_hcas *d)
+{
+	struct hca_qp_attr a;
+
+	engine_qp_query(d->side[1].engine, d->side[1].side, &a);
+	return a.sq_draining;
+}
+
+/* An invalidation has begun, so a drain lasts until it completes; the WRITE
+ * after it has not begun. */
+static void a_drain_waits_for_an_invalidation(void **state)
+{
+	for (size_t k = 0; k < TEST_COUNT(connected); k++) {
+		struct two_hcas *d = two_hcas_new_of(connected[k], 3, 16);
+		struct mr *w = begin_invalidation(d);
+		uint32_t *drained = &d->side[1].events[ENGINE_SQ_DRAINED];
+		struct cqe c;
+
+		assert_waiting(d, w);
+		drain_sends(d);
+		assert_waiting(d, w);
+		assert_int_equal(*drained, 0);
+		assert_true(is_draining(d));
+		end_access(d);
+		assert_done(d, 1, HCA_SUCCESS);
+		assert_false(two_hcas_poll(d, 1, &c));
+		assert_int_equal(*drained, 1);
+		assert_false(is_draining(d));
+		enter_state(d, 1, HCA_QP_RTS);
+		two_hcas_run(d, d->now_ns + 6000000);
+		assert_done(d, 1, HCA_SUCCESS);
+		free_window(d, w);
+	}
+}
+
+static void a_flushed_invalidation_leaves_no_wait(void **state)
+{
+	for (size_t k = 0; k < TEST_COUNT(connected); k++) {
+		struct two_hcas *d = two_hcas_new_of(connected[k], 3, 16);
+		struct mr *first = begin_invalidation(d), *second;
+
+		assert_waiting(d, first);
+		enter_state(d, 1, HCA_QP_ERR);
+		assert_done(d, 1, HCA_WR_FLUSH_ERR);
+		assert_done(d, 1, HCA_WR_FLUSH_ERR);
+		end_access(d);
+		for (int i = 0; i < 2; i++)
+			enter_state(d, i, HCA_QP_RESET);
+		for (int i = 0; i < 2; i++)
+			two_hcas_connect(d, i, 3);
+		second = begin_invalidation(d);
+		assert_waiting(d, second);
+		end_access(d);
+		assert_done(d, 1, HCA_SUCCESS);
+		assert_done(d, 1, HCA_SUCCESS);
+		mw_free(&d->side[1].hca, first);
+		free_window(d, second);
+	}
 }
 
 int main(int argc, char **argv)
@@ -169,6 +291,10 @@ int main(int argc, char **argv)
 			an_error_flushes_the_receives_when_the_peer_has_left),
 		cmocka_unit_test(
 			a_window_is_invalidated_when_accesses_by_its_key_end),
+		cmocka_unit_test(
+			an_invalidation_outlasts_a_drain_that_ends_early),
+		cmocka_unit_test(a_drain_waits_for_an_invalidation),
+		cmocka_unit_test(a_flushed_invalidation_leaves_no_wait),
 		cmocka_unit_test(
 			an_initiator_asks_again_while_another_is_at_work),
 		cmocka_unit_test(
