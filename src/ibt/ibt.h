@@ -103,9 +103,12 @@ struct rx_pending_state {
 	uint64_t until_ns;
 	/* until_ns has passed, and no receive was posted since. */
 	bool is_late;
+	/* At the last try to deliver a packet a peer held the responder lock.
+	 */
+	bool is_locked;
 	/* Packets were dropped because a peer held the responder lock, and this
 	 * process has not taken that lock since. */
-	bool is_shut;
+	bool is_lock_late;
 };
 
 /* Attachments of QPs to multicast groups (mcast.h). */

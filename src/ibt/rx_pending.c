@@ -9,14 +9,11 @@
 #include "ibt/uc.h"
 #include "util/bits.h"
 
-/* What a packet waits for: nothing, a receive, or that a peer releases the
- * responder lock. */
-enum want { WANTS_NOTHING, WANTS_RECEIVE, WANTS_TURN };
-
 /* A packet that waits. */
 struct rx_pending {
 	struct list node;    /* on rx_pending_state.packets or the free list */
 	struct ud_from from; /* UD only */
+	uint32_t src_qpn;    /* see sender_of */
 	uint32_t len;	     /* bytes of the packet */
 	uint8_t bytes[IBT_PACKET_BYTES]; /* BTH to padding */
 };
@@ -47,6 +44,13 @@ bool rx_pending_is_full(const struct ibt *t)
 	       t->rx_pending.qps == t->qps;
 }
 
+/* Returns the QPN of p's sender; 0: that of the peer that q is connected with.
+ */
+static uint32_t sender_of(const struct ibt_qp *q, const struct pkt *p)
+{
+	return q->qp->type == HCA_QPT_UD ? p->deth.src_qpn : 0;
+}
+
 /* Would p be dropped because no receive is posted? */
 static bool lacks_receive(struct ibt *t, const struct ibt_qp *q,
 			  const struct pkt *p)
@@ -61,41 +65,44 @@ static bool lacks_receive(struct ibt *t, const struct ibt_qp *q,
 
 /*
  * Delivers p.  Peers of this host take receives too, so p is judged and
- * delivered under the responder lock.  Returns what p waits for: WANTS_NOTHING
- * if p was delivered or dropped, WANTS_TURN if a peer holds the lock,
- * WANTS_RECEIVE if no receive is posted.  @is_patient: p may wait for a
- * receive, unless p is for a multicast group; otherwise p is passed to its
- * service, which drops it.
+ * delivered under the responder lock.  False: p was neither delivered nor
+ * dropped, because a peer holds the lock (is_locked) or no receive is posted.
+ * @is_patient: p may wait for a receive, unless p is for a multicast group;
+ * otherwise p is passed to its service, which drops it.
  */
-static enum want deliver_packet(struct ibt *t, struct ibt_qp *q,
-				const struct pkt *p, const struct ud_from *f,
-				bool is_patient)
+static bool deliver_packet(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+			   const struct ud_from *f, bool is_patient)
 {
 	bool lacks;
 
-	if (!ibt_responder_enter(t, q))
-		return WANTS_TURN;
-	q->pending.is_shut = false;
+	q->pending.is_locked = !ibt_responder_enter(t, q);
+	if (q->pending.is_locked)
+		return false;
+	q->pending.is_lock_late = false;
 	lacks = lacks_receive(t, q, p);
 	if (!lacks)
 		q->pending.is_late = false;
 	if (lacks && is_patient && p->bth.dest_qpn != MCAST_QPN) {
 		ibt_responder_leave(q);
-		return WANTS_RECEIVE;
+		return false;
 	}
 	if (q->qp->type == HCA_QPT_UD)
 		ud_resp_rx(t, q, p, f);
 	else
 		uc_resp_rx(t, q, p);
 	ibt_responder_leave(q);
-	return WANTS_NOTHING;
+	return true;
 }
 
-static void lose_message(struct ibt *t, struct ibt_qp *q, enum ibt_drop why)
+/* Counts and reports a message of src_qpn (sender_of) that is dropped because
+ * it has waited for too long, or cannot wait. */
+static void lose_message(struct ibt *t, struct ibt_qp *q, uint32_t src_qpn)
 {
 	struct explain x = {0};
 
-	ibt_dropped(t, q, &x, why, 0);
+	ibt_dropped(t, q, &x,
+		    q->pending.is_locked ? IBT_DROP_BUSY : IBT_DROP_RECEIVE,
+		    src_qpn);
 }
 
 static void free_packet(struct ibt *t, struct ibt_qp *q, struct rx_pending *s)
@@ -118,7 +125,7 @@ static void deliver_pending(struct ibt *t, struct ibt_qp *q, bool is_patient)
 		struct pkt p;
 
 		if (pkt_parse(s->bytes, s->len, &p) &&
-		    deliver_packet(t, q, &p, &s->from, is_patient))
+		    !deliver_packet(t, q, &p, &s->from, is_patient))
 			return;
 		/* if q has failed, all its packets are dropped already */
 		if (list_is_empty(&q->pending.packets))
@@ -131,12 +138,13 @@ static void deliver_pending(struct ibt *t, struct ibt_qp *q, bool is_patient)
  * caller has to receive packets for other queue pairs. */
 static void drop_pending(struct ibt *t, struct ibt_qp *q)
 {
-	q->pending.is_shut = !list_is_empty(&q->pending.packets);
+	q->pending.is_lock_late = !list_is_empty(&q->pending.packets);
 	while (!list_is_empty(&q->pending.packets)) {
-		free_packet(t, q,
-			    CONTAINER_OF(q->pending.packets.next,
-					 struct rx_pending, node));
-		lose_message(t, q, IBT_DROP_BUSY);
+		struct rx_pending *s = CONTAINER_OF(q->pending.packets.next,
+						    struct rx_pending, node);
+
+		lose_message(t, q, s->src_qpn);
+		free_packet(t, q, s);
 	}
 }
 
@@ -172,7 +180,7 @@ void rx_pending_reset(struct ibt *t, struct ibt_qp *q)
 		free_packet(t, q,
 			    CONTAINER_OF(q->pending.packets.next,
 					 struct rx_pending, node));
-	q->pending.is_late = q->pending.is_shut = false;
+	q->pending.is_late = q->pending.is_lock_late = false;
 }
 
 static bool is_below_share(const struct ibt *t, const struct ibt_qp *q)
@@ -181,13 +189,14 @@ static bool is_below_share(const struct ibt *t, const struct ibt_qp *q)
 }
 
 static void keep_packet(struct ibt *t, struct ibt_qp *q,
-			const struct ud_from *f, const uint8_t *bytes,
-			size_t len)
+			const struct ud_from *f, uint32_t src_qpn,
+			const uint8_t *bytes, size_t len)
 {
 	struct rx_pending *s = CONTAINER_OF(list_pop_head(&t->rx_pending.free),
 					    struct rx_pending, node);
 
 	s->from = *f;
+	s->src_qpn = src_qpn;
 	s->len = (uint32_t)len;
 	memcpy(s->bytes, bytes, len);
 	list_push_tail(&q->pending.packets, &s->node);
@@ -203,7 +212,6 @@ void rx_pending_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 			!list_is_empty(&t->rx_pending.free);
 	bool is_first = list_is_empty(&q->pending.packets);
 	bool is_patient = has_room && !q->pending.is_late && !t->strict;
-	enum want want = WANTS_RECEIVE;
 
 	/* Packets with a wrong Q_Key are dropped at once: their sender must not
 	 * use up the room for waiting packets. */
@@ -211,17 +219,13 @@ void rx_pending_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		ud_resp_rx(t, q, p, f);
 		return;
 	}
-	if (is_first)
-		want = deliver_packet(t, q, p, f, is_patient);
-	if (!want)
+	if (is_first && deliver_packet(t, q, p, f, is_patient))
 		return;
-	if (!has_room || q->pending.is_shut) {
-		lose_message(t, q,
-			     want == WANTS_TURN ? IBT_DROP_BUSY
-						: IBT_DROP_RECEIVE);
+	if (!has_room || q->pending.is_lock_late) {
+		lose_message(t, q, sender_of(q, p));
 		return;
 	}
-	keep_packet(t, q, f, bytes, len);
+	keep_packet(t, q, f, sender_of(q, p), bytes, len);
 	if (!is_first)
 		return;
 	q->pending.until_ns = t->now_ns + RX_PENDING_PATIENCE_NS;

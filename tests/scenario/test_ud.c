@@ -261,15 +261,31 @@ static void many_waiting_datagrams_choke_the_receiver(void **state)
 	two_hcas_free(d);
 }
 
+/* Adds another queue pair to the process, so that no queue pair may have all
+ * the room for packets that wait. */
+static struct qp *add_qp(struct two_hcas_side *s)
+{
+	static const struct hca_qp_cap cap = {8, 8, 1, 1, 0, NULL};
+	struct qp *qp = qp_new(&s->hca, 0x2000, HCA_QPT_RC, 1, s->cq, s->cq,
+			       &cap, false);
+
+	assert_non_null(engine_qp_add(s->engine, qp));
+	return qp;
+}
+
+static void remove_qp(struct two_hcas_side *s, struct qp *qp)
+{
+	engine_qp_remove(s->engine, engine_qp_find(s->engine, qp->qpn));
+	qp_withdraw(&s->hca, qp);
+	qp_free(&s->hca, qp);
+}
+
 /* The packets of both queue pairs come by one socket. */
 static void a_queue_pair_without_receives_does_not_hold_up_another(void **state)
 {
-	static const struct hca_qp_cap cap = {8, 8, 1, 1, 0, NULL};
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 256);
 	struct two_hcas_side *s = &d->side[1];
-	struct qp *qp = qp_new(&s->hca, 0x2000, HCA_QPT_RC, 1, s->cq, s->cq,
-			       &cap, false);
-	struct ibt_qp *side = engine_qp_add(s->engine, qp);
+	struct qp *qp = add_qp(s);
 
 	for (int k = 0; k < 200; k++) {
 		prepare_send(d, 100, 1);
@@ -282,9 +298,9 @@ static void a_queue_pair_without_receives_does_not_hold_up_another(void **state)
 	for (int k = 0; k < 128; k++)
 		assert_got(d, 100, 1);
 	assert_int_equal(counters_of(d)->rx_dropped, 72);
-	engine_qp_remove(s->engine, side);
-	qp_withdraw(&s->hca, qp);
-	qp_free(&s->hca, qp);
+	assert_int_equal(counters_of(d)->rx_no_receive, 72);
+	assert_int_equal(s->explained.dest_qpn, d->side[0].qp->qpn);
+	remove_qp(s, qp);
 	two_hcas_free(d);
 }
 
@@ -592,6 +608,7 @@ datagrams_are_dropped_while_the_responder_lock_stays_held(void **state)
 	post_and_run(d);
 	assert_int_equal(counters_of(d)->rx_dropped, 1);
 	assert_int_equal(d->side[1].explained.cause, EXPLAIN_DROPPED);
+	assert_int_equal(d->side[1].explained.dest_qpn, d->side[0].qp->qpn);
 	prepare_send(d, 100, 2);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + 1000000);
@@ -600,6 +617,34 @@ datagrams_are_dropped_while_the_responder_lock_stays_held(void **state)
 	prepare_send(d, 100, 3);
 	post_and_run(d);
 	assert_got(d, 100, 3);
+	two_hcas_free(d);
+}
+
+/* The receives are posted, so the lock alone is the reason. */
+static void
+the_lock_is_the_reason_if_there_is_no_room_to_wait_for_it(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 256);
+	struct two_hcas_side *s = &d->side[1];
+	struct qp *qp = add_qp(s);
+
+	for (int k = 0; k < 200; k++)
+		two_hcas_recv(d, 1, AT, 1000);
+	set_lock_holder(d, 99);
+	for (int k = 0; k < 200; k++) {
+		prepare_send(d, 100, 1);
+		two_hcas_post(d, 0);
+	}
+	two_hcas_run(d, d->now_ns + 1000000);
+	assert_int_equal(counters_of(d)->rx_dropped, 72);
+	assert_int_equal(counters_of(d)->rx_no_receive, 0);
+	assert_non_null(strstr(s->explained.detail, "locked"));
+	assert_int_equal(s->explained.dest_qpn, d->side[0].qp->qpn);
+	set_lock_holder(d, 0);
+	two_hcas_run(d, d->now_ns + 2000000);
+	for (int k = 0; k < 128; k++)
+		assert_got(d, 100, 1);
+	remove_qp(s, qp);
 	two_hcas_free(d);
 }
 
@@ -641,6 +686,8 @@ int main(int argc, char **argv)
 			a_datagram_waits_for_the_holder_of_the_responder_lock),
 		cmocka_unit_test(
 			datagrams_are_dropped_while_the_responder_lock_stays_held),
+		cmocka_unit_test(
+			the_lock_is_the_reason_if_there_is_no_room_to_wait_for_it),
 	};
 	int failed;
 
