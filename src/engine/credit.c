@@ -70,7 +70,7 @@ static void begin_credit(struct credit *c)
 static void follow_page(struct credit *c, uint32_t drained, uint64_t now_ns)
 {
 	const struct credit_page *p = c->page;
-	bool over = !c->is_unsent && now_ns - c->marked_ns > UNDER_WAY_NS &&
+	bool over = !c->unsent && now_ns - c->marked_ns > UNDER_WAY_NS &&
 		    shared_load(&p->empties) - c->mark - EMPTY_LOOKS <
 			    UINT32_MAX / 2;
 	bool is_another = p->generation != c->generation;
@@ -192,9 +192,14 @@ void credit_page_is(struct credit *c, const struct credit_page *page)
 	c->has_none = !page;
 }
 
+void credit_made(struct credit *c)
+{
+	c->unsent++;
+}
+
 void credit_sent(struct credit *c, uint64_t now_ns)
 {
-	c->is_unsent = false;
+	c->unsent--;
 	c->marked_ns = now_ns;
 	if (c->page)
 		c->mark = shared_load(&c->page->empties);

@@ -129,7 +129,7 @@ struct credit {
 	enum credit_standing standing;
 	uint32_t since;	  /* `sent` when the standing began */
 	uint64_t used_ns; /* when there last was room */
-	bool is_unsent;	  /* frames were made that are not sent yet */
+	uint32_t unsent;  /* how many frames were made and are not sent yet */
 	bool has_none;	  /* the receiver has no page, so none is waited for */
 	bool is_off;	  /* this process does not use credits */
 };
@@ -180,7 +180,9 @@ uint64_t credit_look_ns(const struct credit *c, uint64_t now_ns);
 /* Sets the receiver's page, which is borrowed; NULL: the receiver has none, and
  * packets to it do not wait any more. */
 void credit_page_is(struct credit *c, const struct credit_page *page);
-/* Called when a frame to c's receiver was sent. */
+/* Called when a frame to c's receiver was made, which is not sent yet. */
+void credit_made(struct credit *c);
+/* Called when the oldest frame that credit_made counts was sent. */
 void credit_sent(struct credit *c, uint64_t now_ns);
 
 /* Publishes the capacity of this process's socket, whose receive buffer has

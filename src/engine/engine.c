@@ -506,6 +506,8 @@ static void charge_credit(struct engine *e, struct ibt_qp *q,
 	if (e->burst.segments == 1) { /* a new frame */
 		e->credit[i] = c;
 		e->charged[i] = 0;
+		if (c)
+			credit_made(c);
 	}
 	q->credit_qpn = c ? path->dest_qpn : 0;
 	if (!c)
@@ -513,7 +515,6 @@ static void charge_credit(struct engine *e, struct ibt_qp *q,
 	cost = credit_cost(f->len, f->segment);
 	c->sent += cost - e->charged[i];
 	e->charged[i] = cost;
-	c->is_unsent = true;
 }
 
 /* Returns how many packets may go in one frame to this receiver. */

@@ -36,7 +36,7 @@ static bool send_one(void)
 	if (!credit_has_room(&c, US, &want, now))
 		return false;
 	c.sent += credit_cost(PACKET, PACKET);
-	c.is_unsent = true;
+	credit_made(&c);
 	credit_sent(&c, now);
 	return true;
 }
@@ -255,11 +255,21 @@ static void frames_that_no_queue_pair_receives_are_settled(void **state)
 static void frames_not_sent_yet_are_not_settled(void **state)
 {
 	send_all();
-	c.is_unsent = true;
+	credit_made(&c);
+	credit_made(&c);
+	credit_sent(&c, now);
+	/* the second frame waits for a full socket */
 	credit_empty(&in);
 	credit_empty(&in);
 	now += 30 * MS;
 	assert_false(credit_has_room(&c, US, &want, now));
+	credit_sent(&c, now);
+	credit_empty(&in);
+	credit_passed(&in);
+	credit_empty(&in);
+	credit_empty(&in);
+	now += 30 * MS;
+	assert_true(credit_has_room(&c, US, &want, now));
 }
 
 static void a_receiver_that_is_stopped_gets_a_packet_now_and_then(void **state)
