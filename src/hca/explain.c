@@ -331,12 +331,11 @@ static void put_retry(struct text *t, const struct explain *x)
 
 static void put_fell_silent(struct text *t, const struct explain *x)
 {
-	put_text(
-		t,
-		"no answer from the peer (QP 0x%06x) after %u tries, although "
-		"the peer answered earlier requests; check whether its program "
-		"has ended or failed",
-		x->dest_qpn, x->tries);
+	put_text(t,
+		 "no answer from the peer (QP 0x%06x) after %u tries, although "
+		 "the peer has answered or sent requests before; check whether "
+		 "its program has ended or failed",
+		 x->dest_qpn, x->tries);
 }
 
 static void put_patience(struct text *t, const struct explain *x)

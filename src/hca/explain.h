@@ -25,7 +25,7 @@ enum explain_cause {
 	EXPLAIN_NAK_INVALID,	/* the peer answered invalid request */
 	EXPLAIN_NAK_OPERATION,	/* the peer answered remote operational error */
 	EXPLAIN_RETRY,		/* the peer never answered */
-	EXPLAIN_FELL_SILENT,	/* the peer answered only earlier requests */
+	EXPLAIN_FELL_SILENT,	/* the peer answered or sent requests before */
 	EXPLAIN_MTU,		/* the peer answers only smaller packets */
 	EXPLAIN_MTU_MAYBE,	/* as EXPLAIN_MTU, before a request fails */
 	EXPLAIN_PATIENCE,	/* the peer lives and was silent for too long */

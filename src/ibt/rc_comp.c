@@ -306,7 +306,8 @@ static enum explain_cause cause_of_silence(const struct ibt *t,
 	if (is_too_long(t, q))
 		return EXPLAIN_MTU;
 
-	return q->heard || !serial24_is_equal(q->req.una, first)
+	return q->heard || q->req.is_answered ||
+			       !serial24_is_equal(q->req.una, first)
 		       ? EXPLAIN_FELL_SILENT
 		       : EXPLAIN_RETRY;
 }

@@ -80,6 +80,42 @@ static void a_peer_that_answered_before_is_not_at_a_wrong_address(void **state)
 	two_hcas_free(d);
 }
 
+/* The peer's request shows that its address is right, but the peer has answered
+ * nothing. */
+static void a_peer_that_only_sent_requests_is_not_said_to_answer(void **state)
+{
+	struct two_hcas *d = two_hcas_new(5, 16);
+	char text[512];
+
+	two_hcas_send(d, 1, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	two_hcas_post(d, 1);
+	two_hcas_run(d, d->now_ns + LONG);
+	outcome_assert_done(d, 1, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	d->liveness = ENGINE_PEER_UNKNOWN;
+	stay_unanswered(d, LONG);
+	outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_FELL_SILENT);
+	explain_text(&d->side[0].explained, text, sizeof(text));
+	assert_non_null(strstr(text, "answered or sent requests before"));
+	two_hcas_free(d);
+}
+
+/* An RNR NAK acknowledges no packet. */
+static void a_peer_that_had_no_receive_is_not_at_a_wrong_address(void **state)
+{
+	struct two_hcas *d = two_hcas_new(5, 16);
+
+	d->liveness = ENGINE_PEER_UNKNOWN;
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LATE_NS);
+	d->fate = outcome_drop_all;
+	two_hcas_run(d, d->now_ns + LONG);
+	outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_FELL_SILENT);
+	two_hcas_free(d);
+}
+
 static void a_peer_that_is_alive_is_waited_for(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
@@ -330,6 +366,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_peer_elsewhere_has_four_times_the_timeout),
 		cmocka_unit_test(
 			a_peer_that_answered_before_is_not_at_a_wrong_address),
+		cmocka_unit_test(
+			a_peer_that_only_sent_requests_is_not_said_to_answer),
+		cmocka_unit_test(
+			a_peer_that_had_no_receive_is_not_at_a_wrong_address),
 		cmocka_unit_test(a_peer_that_is_alive_is_waited_for),
 		cmocka_unit_test(
 			loss_of_long_packets_is_reported_as_a_small_mtu),
