@@ -30,7 +30,7 @@ static const char *const waits[QP_WAITS] = {
 	[QP_WAIT_NONE] = "",	       [QP_WAIT_ANSWER] = "answer",
 	[QP_WAIT_WINDOW] = "window",   [QP_WAIT_READS] = "reads",
 	[QP_WAIT_RECEIVE] = "receive", [QP_WAIT_SILENT] = "silent",
-	[QP_WAIT_SOCKET] = "socket",
+	[QP_WAIT_SOCKET] = "socket",   [QP_WAIT_CREDIT] = "credit",
 };
 
 static const char *const why[QP_WAITS] = {
@@ -44,6 +44,8 @@ static const char *const why[QP_WAITS] = {
 	[QP_WAIT_SILENT] = "the peer is silent, packets are retransmitted",
 	[QP_WAIT_SOCKET] =
 		"the socket is full: the peer or the network is slower",
+	[QP_WAIT_CREDIT] =
+		"the socket of the peer's process on this host is full",
 };
 
 static enum qp_wait wait_of(const struct qp *qp)

@@ -509,7 +509,7 @@ static void charge_credit(struct engine *e, struct ibt_qp *q,
 		if (c)
 			credit_made(c);
 	}
-	q->credit_qpn = c ? path->dest_qpn : 0;
+	q->credit.qpn = c ? path->dest_qpn : 0;
 	if (!c)
 		return;
 	cost = credit_cost(f->len, f->segment);
@@ -621,7 +621,7 @@ static size_t fill_middles(struct engine *e, struct ibt_qp *q,
 			   const struct burst_path *path, uint32_t most)
 {
 	const struct credit *c =
-		q->credit_qpn ? credit_of(e, q->credit_qpn) : NULL;
+		q->credit.qpn ? credit_of(e, q->credit.qpn) : NULL;
 	struct middle_packets m;
 	size_t sum = 0, len;
 	uint8_t *buf;
@@ -646,7 +646,7 @@ static size_t fill_middles(struct engine *e, struct ibt_qp *q,
  * on the list of starved QPs. */
 static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
-	uint32_t qpn = q->qp->type == HCA_QPT_UD ? q->credit_qpn
+	uint32_t qpn = q->qp->type == HCA_QPT_UD ? q->credit.qpn
 		       : q->qp->attr.ah.local	 ? q->qp->attr.dest_qpn
 						 : 0;
 	struct credit *c = qpn ? credit_of(e, qpn) : NULL;
@@ -654,6 +654,7 @@ static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 				   ibt_qp_patience_ns(&e->ibt, q)};
 	bool ask = false, waits;
 
+	q->credit.is_awaited = false;
 	if (!c || (e->shm_ack.is_shut && rc_reply_is_owed(q)))
 		return true;
 	waits = credit_waits(c, &want, now_ns, &ask);
@@ -665,6 +666,8 @@ static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		bits_min_u64(e->starved_ns, now_ns + credit_look_ns(c, now_ns));
 	list_remove(&q->active); /* q may be on the list of active QPs */
 	list_push_tail(&e->starved, &q->active);
+	q->credit.is_awaited = true;
+	ibt_qp_note(q);
 	return false;
 }
 

@@ -71,6 +71,9 @@ enum qp_wait {
 	QP_WAIT_SILENT,	 /* the peer does not answer; packets are sent again */
 	/* iWARP: the socket of the connection has no room. */
 	QP_WAIT_SOCKET,
+	/* The socket of the peer's process, on this host, has no room, or its
+	 * page is not known yet (engine/credit.h). */
+	QP_WAIT_CREDIT,
 	QP_WAITS
 };
 

@@ -311,6 +311,15 @@ struct ibt_source {
 	uint64_t until_ns; /* until when the port need not be looked up again */
 };
 
+/* The use that the QP makes of the credit of receivers of this host
+ * (engine/credit.h). */
+struct ibt_credit {
+	/* The QPN of the receiver to whose credit the last packet was charged;
+	 * 0: it was charged to none. */
+	uint32_t qpn;
+	bool is_awaited; /* the next packet waits for credit */
+};
+
 /* The timers of one QP. */
 struct ibt_timers {
 	struct wheel_timer ack; /* the local ACK timeout */
@@ -334,10 +343,7 @@ struct ibt_qp {
 	struct direct_state direct;
 	struct shm_ack_state acks;
 	struct rx_pending_state pending;
-	/* The QPN of the receiver of this host to whose credit
-	 * (engine/credit.h) the last packet was charged; 0: it was charged to
-	 * none. */
-	uint32_t credit_qpn;
+	struct ibt_credit credit;
 	struct mpsc_node kick; /* on the list of doorbells */
 	/* UC, UD: on ibt.handed, because requests were sent and not completed.
 	 */

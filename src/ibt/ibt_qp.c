@@ -246,6 +246,7 @@ static void reset_qp(struct ibt *t, struct ibt_qp *q)
 	rx_pending_reset(t, q);
 	q->heard = false;
 	q->source.until_ns = 0;
+	q->credit.is_awaited = false;
 	q->direct.path = IBT_PATH_UNDECIDED;
 	q->direct.awaits_accesses = false;
 	q->direct.apart.has_found = false;
@@ -384,6 +385,8 @@ void ibt_qp_note(struct ibt_qp *q)
 		wait = QP_WAIT_RECEIVE;
 	else if (r->retries)
 		wait = QP_WAIT_SILENT;
+	else if (q->credit.is_awaited && r->wqe != shared_load(&sq->head))
+		wait = QP_WAIT_CREDIT;
 	else if (flying && (uint32_t)flying >= r->window)
 		wait = QP_WAIT_WINDOW;
 	else if (r->rd_wqes && r->wqe != shared_load(&sq->head))

@@ -497,6 +497,7 @@ static void a_small_receive_buffer_slows_but_stops_no_peer(void **state)
 		two_hcas_run(d, d->now_ns);
 		qpn |= engine_wants_page(d->side[i].engine);
 		assert_int_equal(qpn, d->side[!i].qp->qpn);
+		assert_int_equal(d->side[i].qp->stats.wait, QP_WAIT_CREDIT);
 		engine_page(d->side[i].engine, qpn, &page[!i]);
 	}
 	two_hcas_run(d, d->now_ns + LONG);
@@ -530,7 +531,11 @@ static uint64_t sent_at_once(bool is_lost)
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + (is_lost ? 0 : LONG));
 	sent = d->side[0].qp->stats.tx_packets;
-	if (!is_lost) {
+	if (is_lost) {
+		assert_int_equal(engine_qp_flying(d->side[0].side), sent);
+		assert_int_equal(d->side[0].qp->stats.wait,
+				 sent < 16 ? QP_WAIT_CREDIT : QP_WAIT_WINDOW);
+	} else {
 		outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 		assert_same(d, 0, 300000, 65536);
 	}

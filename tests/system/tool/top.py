@@ -94,8 +94,8 @@ def a_stopped_peer_is_named():
             qp = pair.qp(said, pair.client)
             mark = "process %d (ib_write_bw), is stopped" % pair.server
             return mark in qp["why"] and qp["waits"]
-        if seen("that the peer is stopped", waits) not in ("window", "answer",
-                                                           "silent"):
+        if seen("that the peer is stopped", waits) not in (
+                "window", "answer", "silent", "credit"):
             raise Fail("the client waits for something else", top())
 
         def stopped(said):
