@@ -56,6 +56,7 @@ static void connect_side(struct script *s, int i)
 	start.msg.service_id = SERVICE + input_u8(&s->in) % 2;
 	start.msg.max_cm_retries = input_u8(&s->in) % 16;
 	start.msg.local_timeout = input_u8(&s->in) % 32;
+	start.msg.remote_timeout = start.msg.local_timeout;
 	if (cm_connect(s->cm[i], &start, s->now_ns, &id) == 0)
 		note_id(s, i, id);
 }

@@ -241,7 +241,7 @@ int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	if (!m.primary.local_lid && !m.primary.remote_lid)
 		m.primary.local_lid = m.primary.remote_lid = 0xffff;
 	step_send(cm, c, &m);
-	step_arm(cm, c, m.local_timeout, m.max_cm_retries, now_ns);
+	step_arm(cm, c, m.remote_timeout, m.max_cm_retries, now_ns);
 	*id = c->local_id;
 	return 0;
 }

@@ -210,14 +210,15 @@ struct cm_start {
 	uint32_t scope;
 	/* A REQ or SIDR_REQ.  The manager writes the message's ids and GIDs,
 	 * and the LIDs if both are 0, since a RoCE port has none.  If no answer
-	 * comes within the message's own local_timeout, the manager repeats the
-	 * message, at most max_cm_retries times. */
+	 * comes within the message's own remote_timeout, the manager repeats
+	 * the message, at most max_cm_retries times. */
 	struct cmmsg msg;
-	/* True: each wait for an answer is local_timeout.  If the request comes
-	 * to this manager itself and finds no listener, it is refused at once,
-	 * unless a listener is expected (cm_unlisten, cm_expect_listeners).
-	 * False: the first waits are shorter, and a request that finds no
-	 * listener is held for CM_HOLD_NS before it is refused. */
+	/* True: each wait for an answer is remote_timeout.  If the request
+	 * comes to this manager itself and finds no listener, it is refused at
+	 * once, unless a listener is expected (cm_unlisten,
+	 * cm_expect_listeners). False: the first waits are shorter, and a
+	 * request that finds no listener is held for CM_HOLD_NS before it is
+	 * refused. */
 	bool strict;
 };
 

@@ -191,6 +191,7 @@ static inline void start_connection(struct world *w, int side)
 	struct cm_start s = {.msg = {.kind = CMMSG_REQ,
 				     .service_id = SERVICE,
 				     .qp.qpn = rng_u32(&w->rng) & 0xffffff,
+				     .remote_timeout = 20,
 				     .local_timeout = 20,
 				     .max_cm_retries = 15}};
 	struct end *n = &w->end[side][w->ends[side]];

@@ -417,6 +417,7 @@ static void messages_within_a_host_are_not_repeated(void **state)
 	struct cm_start s = {.msg = {.kind = CMMSG_REQ,
 				     .service_id = SERVICE,
 				     .qp.qpn = 5,
+				     .remote_timeout = 20,
 				     .local_timeout = 20,
 				     .max_cm_retries = 15}};
 	const struct cmmsg reply = {.qp.qpn = 9};
@@ -460,6 +461,7 @@ static void strict_timing_rejects_a_request_without_listener_at_once(void **s)
 	struct cm_start to_itself = {.msg = {.kind = CMMSG_REQ,
 					     .service_id = SERVICE,
 					     .qp.qpn = 5,
+					     .remote_timeout = 20,
 					     .local_timeout = 20,
 					     .max_cm_retries = 15}};
 
@@ -492,6 +494,7 @@ static void a_loopback_listener_refuses_other_hosts(void **state)
 		struct cm_start s = {.msg = {.kind = CMMSG_REQ,
 					     .service_id = SERVICE,
 					     .qp.qpn = 5,
+					     .remote_timeout = 20,
 					     .local_timeout = 20,
 					     .max_cm_retries = 15}};
 		uint32_t listener, id;

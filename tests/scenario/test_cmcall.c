@@ -10,6 +10,7 @@ static struct cm_start request_of(struct world *w, enum cmmsg_kind kind,
 	struct cm_start s = {.msg = {.kind = kind,
 				     .service_id = SERVICE,
 				     .qp.qpn = qpn,
+				     .remote_timeout = 20,
 				     .local_timeout = 20,
 				     .max_cm_retries = 15}};
 
@@ -168,6 +169,7 @@ a_restarted_peer_with_the_same_queue_pair_ends_the_old_connection(void **state)
 	uint32_t qpn, id;
 	struct cm_start s = {.msg = {.kind = CMMSG_REQ,
 				     .service_id = SERVICE,
+				     .remote_timeout = 20,
 				     .local_timeout = 20,
 				     .max_cm_retries = 15}};
 
@@ -239,6 +241,7 @@ static void a_connection_is_not_stale_because_a_caller_says_so(void **state)
 	struct world *w = world_new(5, 0);
 	struct cmmsg m = {.kind = CMMSG_REQ,
 			  .service_id = SERVICE,
+			  .remote_timeout = 20,
 			  .local_timeout = 20,
 			  .max_cm_retries = 15};
 	uint8_t mad[MAD_BYTES];
@@ -644,6 +647,7 @@ static struct cm_start start_of(struct cm_owner *owner)
 	struct cm_start s = {.owner = owner,
 			     .msg = {.kind = CMMSG_REQ,
 				     .service_id = SERVICE,
+				     .remote_timeout = 20,
 				     .local_timeout = 20,
 				     .max_cm_retries = 15}};
 

@@ -98,6 +98,7 @@ static struct cm_start request_of(enum cmmsg_kind kind)
 	struct cm_start s = {.user = 7,
 			     .msg = {.kind = kind,
 				     .qp.qpn = 5,
+				     .remote_timeout = 20,
 				     .local_timeout = 20,
 				     .max_cm_retries = 3}};
 
@@ -237,6 +238,34 @@ static void the_owner_learns_in_bounded_time_that_no_answer_comes(void **state)
 	}
 }
 
+/* The two CM response timeouts of a REQ (IBTA 12.7) differ.  The receiver of
+ * the REQ answers within remote_timeout, and the sender within local_timeout.
+ */
+static void each_side_waits_as_long_as_the_other_may_need(void **state)
+{
+	static const struct cm_where any = {.any_v4 = true};
+	static const struct cmmsg reply = {.qp.qpn = 9};
+	struct cm *active = new_manager(), *passive = new_manager();
+	struct cm_start s = request_of(CMMSG_REQ);
+	struct cm_event e;
+	struct cm_frame f;
+	uint32_t id, listener;
+
+	s.msg.service_id = 3;
+	s.msg.remote_timeout = 20;
+	s.msg.local_timeout = 15;
+	assert_int_equal(cm_listen(passive, NULL, 0, 3, &any, 4, &listener), 0);
+	assert_int_equal(cm_connect(active, &s, 0, &id), 0);
+	assert_int_equal(conv_find(active, id)->retry.timeout_exponent, 20);
+	assert_true(cm_tx(active, &f));
+	cm_rx(passive, f.from, f.to, 0, f.mad, MAD_BYTES, 0);
+	assert_true(cm_event(passive, &e));
+	assert_int_equal(cm_accept(passive, e.id, &reply, 0), 0);
+	assert_int_equal(conv_find(passive, e.id)->retry.timeout_exponent, 15);
+	cm_free(active);
+	cm_free(passive);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +277,7 @@ int main(void)
 			a_released_conversation_gives_no_events_and_ends),
 		cmocka_unit_test(
 			the_owner_learns_in_bounded_time_that_no_answer_comes),
+		cmocka_unit_test(each_side_waits_as_long_as_the_other_may_need),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
