@@ -164,7 +164,7 @@ void cq_forget(struct hca *h, struct cq *cq, struct qp *qp);
 /* Takes the events that were raised: returns their number, and the caller
  * reports them. */
 uint32_t cq_owed(struct cq *cq);
-/* Moderates events (IBTA 11.2.8.2): @count completions raise one event.  If
+/* Moderates events: @count completions raise one event.  If
  * fewer completions come, they raise an event @period_ns after the first of
  * them; @period_ns 0: they raise none. */
 void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,

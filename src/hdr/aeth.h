@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ACK Extended Transport Header (IBTA Vol 1, 9.3.5) and the codes of its
- * syndrome (IBTA 9.7.5.1).
+ * syndrome (IBTA 9.7.5.2).
  *
  *	+-+-----+-----------+-----------------------------------------------+
  *	|0|kind |   value   |           Message Sequence Number             |

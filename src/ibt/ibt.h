@@ -247,7 +247,7 @@ struct reply {
 };
 
 /* An executed READ or atomic, from which a duplicate request is answered
- * (IBTA 9.7.5.1.1). */
+ * (IBTA 9.7.5.1). */
 struct resource {
 	bool valid;
 	uint8_t kind;	     /* enum opcode_kind of the request */

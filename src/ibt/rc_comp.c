@@ -144,7 +144,7 @@ void rc_comp_drained(struct ibt *t, struct ibt_qp *q)
 /*
  * The peer has received all packets before psn: completes their requests.
  * False: a READ or atomic before psn lacks a response, which was lost (IBTA
- * 9.7.5.1.2).
+ * 9.7.6).
  */
 static bool acknowledge_psn(struct ibt *t, struct ibt_qp *q,
 			    struct serial24 psn, uint64_t now_ns)
@@ -597,7 +597,7 @@ void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	if (state != HCA_QP_RTS && state != HCA_QP_SQD)
 		return;
 	/* no unacknowledged packet has this PSN: p is old or forged (IBTA
-	 * 9.7.5.1.1) */
+	 * 9.7.6) */
 	if (serial24_is_before(psn, r->una) ||
 	    !serial24_is_before(psn, r->max)) {
 		if (!rc_comp_fits(q, p))

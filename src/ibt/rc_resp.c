@@ -374,7 +374,7 @@ static bool is_on_its_way_back(const struct ibt *t, const struct rc_resp *r)
 /*
  * A packet that comes before its turn is held, because the missing packet may
  * be late and not lost.  When a packet comes that asks for an answer, a NAK
- * asks the sender to go back (IBTA 9.7.5.2.4), and the held packets are
+ * asks the sender to go back (IBTA 9.7.5.2), and the held packets are
  * dropped.  If they were executed later, this QP could acknowledge them, or its
  * program could end, while the peer still sends them again.  In that case a
  * peer that is the kernel's rxe never completes its request.
@@ -434,7 +434,7 @@ bool rc_resp_fits(const struct ibt_qp *q, const struct pkt *p)
 	       (ahead < 0 && is_read_like(p) && resource_of(&q->resp, p));
 }
 
-/* Answers p, a duplicate request (IBTA 9.7.5.1.1).  Reads the memory of a READ
+/* Answers p, a duplicate request (IBTA 9.7.5.1).  Reads the memory of a READ
  * again, and executes no other request again. */
 static void repeat_answer(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 {
