@@ -353,12 +353,12 @@ static uint64_t may_wait_until(struct cm *cm, const uint8_t from[16],
 {
 	uint64_t expected = listener_expected_until(cm, m->service_id, to);
 	const struct conv *sender = own_sender(cm, from, to, m);
-	uint64_t hold_ns =
+	uint64_t until_ns =
 		sender && sender->is_strict ? 0 : now_ns + CM_HOLD_NS;
 
 	if (expected <= now_ns)
-		return hold_ns;
-	return expected > hold_ns ? expected : hold_ns;
+		return until_ns;
+	return expected > until_ns ? expected : until_ns;
 }
 
 /* Holds a request that no listener can take now, or refuses it. */

@@ -548,7 +548,7 @@ static void judge_once(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	case DIRECT_GONE:
 	case DIRECT_DENIED:
 		if (answer != DIRECT_GONE)
-			target_leave(q->direct.link);
+			target_announce_packets(q->direct.link);
 		initiator_refuse(q);
 		if (q->req.packet) {
 			n->packets = q->req.packet + 1;

@@ -358,7 +358,7 @@ enum direct_result target_run(struct target_ref *l, struct direct_request *r)
 	return answer;
 }
 
-void target_leave(struct target_ref *l)
+void target_announce_packets(struct target_ref *l)
 {
 	struct qp *qp;
 
@@ -367,14 +367,15 @@ void target_leave(struct target_ref *l)
 	enter_qp(l);
 	qp = find_qp(l);
 	/* Release: orders this process's earlier stores, made under the
-	 * responder lock, before the store of is_left.  The acquire load in
-	 * peer_goes_direct (engine/rx.c) pairs with it.  Without this order the
-	 * owner could handle the first packet with older values.  The system
-	 * call that sends the first packet comes after the store, so the owner
-	 * finds is_left set when it handles that packet, and does not drop
-	 * it. */
+	 * responder lock, before the store of sends_packets.  The acquire load
+	 * in peer_goes_direct (engine/rx.c) pairs with it.  Without this order
+	 * the owner could handle the first packet with older values.  The
+	 * system call that sends the first packet comes after the store, so the
+	 * owner finds sends_packets set when it handles that packet, and does
+	 * not drop it. */
 	if (qp && l->connection == SEEN(inside_original(l, qp)->connection))
-		__atomic_store_n(&qp_target(qp)->is_left, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&qp_target(qp)->sends_packets, 1,
+				 __ATOMIC_RELEASE);
 	leave_qp(l);
 }
 

@@ -157,7 +157,7 @@ enum direct_result target_run(struct target_ref *l, struct direct_request *r);
  * this call, the target drops packets of this connection: they must be forged,
  * since the initiator executes its requests directly.
  */
-void target_leave(struct target_ref *l);
+void target_announce_packets(struct target_ref *l);
 
 /* The most requests in a batch. */
 #define DIRECT_BATCH_MAX 64

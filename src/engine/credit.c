@@ -26,7 +26,7 @@
 #define LOOK_MAX_NS  10000000u
 /* Bytes that a process may send before it knows the page: so few that the
  * buffer has room even if many processes do so at once. */
-#define REORDER_BYTES 16384
+#define NO_PAGE_BYTES 16384
 
 static uint32_t buffer_cost(size_t len)
 {
@@ -171,7 +171,7 @@ bool credit_waits(struct credit *c, const struct credit_want *want,
 	if (!c->first_ns)
 		c->first_ns = now_ns;
 	waits = !c->has_none && !c->is_off && now_ns - c->first_ns < most_ns &&
-		c->sent + buffer_cost(want->bytes) > REORDER_BYTES;
+		c->sent + buffer_cost(want->bytes) > NO_PAGE_BYTES;
 	if (now_ns - c->asked_ns > (waits ? ASK_NS : ASK_AGAIN_NS)) {
 		c->asked_ns = now_ns;
 		*ask = true;

@@ -480,7 +480,7 @@ void engine_hold_acks(struct engine *e, bool hold)
 void engine_force_responses(struct engine *e, bool forced)
 {
 	engine_hold_acks(e, false);
-	shm_ack_shut(&e->shm_ack, forced);
+	shm_ack_force(&e->shm_ack, forced);
 	activate_starved(e);
 }
 
@@ -655,7 +655,7 @@ static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	bool ask = false, waits;
 
 	q->credit.is_awaited = false;
-	if (!c || (e->shm_ack.is_shut && rc_reply_is_owed(q)))
+	if (!c || (e->shm_ack.is_forced && rc_reply_is_owed(q)))
 		return true;
 	waits = credit_waits(c, &want, now_ns, &ask);
 	if (ask)

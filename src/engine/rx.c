@@ -15,12 +15,13 @@
  * the connection lasts: the peer executes them under the responder lock, which
  * this process does not take for packets of RC, so direct requests and packets
  * must not mix.  Requests of UC go direct until the peer changes to packets and
- * sets is_left.
+ * sets sends_packets.
  *
- * The acquire pairs with the release store of is_left (target_leave): a process
- * that has loaded is_left also sees what the peer wrote earlier under the
- * responder lock, for example receives that it has completed.  Without this
- * order a packet could be handled with older values.
+ * The acquire pairs with the release store of sends_packets
+ * (target_announce_packets): a process that has loaded sends_packets also sees
+ * what the peer wrote earlier under the responder lock, for example receives
+ * that it has completed.  Without this order a packet could be handled with
+ * older values.
  */
 static bool peer_goes_direct(const struct ibt_qp *q)
 {
@@ -28,7 +29,7 @@ static bool peer_goes_direct(const struct ibt_qp *q)
 
 	return target->is_heard &&
 	       (q->qp->type == HCA_QPT_RC ||
-		!__atomic_load_n(&target->is_left, __ATOMIC_ACQUIRE));
+		!__atomic_load_n(&target->sends_packets, __ATOMIC_ACQUIRE));
 }
 
 /* Does p, a request or the answer to a request, belong to requests that go

@@ -47,7 +47,7 @@ void shm_ack_init(struct shm_ack *b, struct ibt *t,
 	b->ibt = t;
 	b->credits = credits;
 	b->class_of = class_of;
-	list_init(&b->trusting);
+	list_init(&b->waiting);
 }
 
 void shm_ack_open(struct shm_ack *b, struct credit_page *page)
@@ -154,7 +154,7 @@ static bool may_wait_for_reader(const struct shm_ack *b, struct ibt_qp *q,
 {
 	int32_t ahead = serial24_diff(taken, q->acks.sent);
 
-	if (b->is_shut || !ahead ||
+	if (b->is_forced || !ahead ||
 	    serial24_diff(q->resp.epsn, taken) < STREAM_BEHIND)
 		return false;
 	if (ahead > 0 && !serial24_is_equal(q->acks.taken, taken)) {
@@ -179,7 +179,7 @@ static bool may_wait_for_request(const struct shm_ack *b, struct ibt_qp *q,
 		q->acks.request_epsn = q->resp.epsn;
 		q->acks.request_until_ns = b->ibt->now_ns + SHM_ACK_REQUEST_NS;
 	}
-	return !b->is_shut && b->ibt->now_ns < q->acks.request_until_ns;
+	return !b->is_forced && b->ibt->now_ns < q->acks.request_until_ns;
 }
 
 bool shm_ack_precedes(const struct shm_ack *b, const struct ibt_qp *q)
@@ -211,7 +211,7 @@ bool shm_ack_keeps_ack(struct shm_ack *b, struct ibt_qp *q, bool follows)
 		if (may_wait_for_request(b, q, taken, follows) ||
 		    may_wait_for_reader(b, q, taken)) {
 			list_remove(&q->owing);
-			list_push_tail(&b->trusting, &q->owing);
+			list_push_tail(&b->waiting, &q->owing);
 			return true;
 		}
 	}
@@ -231,7 +231,7 @@ uint64_t shm_ack_deadline(const struct shm_ack *b)
 {
 	uint64_t at = UINT64_MAX;
 
-	for (const struct list *n = b->trusting.next; n != &b->trusting;
+	for (const struct list *n = b->waiting.next; n != &b->waiting;
 	     n = n->next)
 		at = bits_min_u64(
 			at, waits_until(CONTAINER_OF(n, struct ibt_qp, owing)));
@@ -240,21 +240,21 @@ uint64_t shm_ack_deadline(const struct shm_ack *b)
 
 void shm_ack_tick(struct shm_ack *b, uint64_t now_ns)
 {
-	for (struct list *n = b->trusting.next, *next; n != &b->trusting;
+	for (struct list *n = b->waiting.next, *next; n != &b->waiting;
 	     n = next) {
 		struct ibt_qp *q = CONTAINER_OF(n, struct ibt_qp, owing);
 
 		next = n->next;
-		if (now_ns < waits_until(q) && !b->is_shut)
+		if (now_ns < waits_until(q) && !b->is_forced)
 			continue;
 		list_remove(n);
 		ibt_qp_activate(b->ibt, q);
 	}
 }
 
-void shm_ack_shut(struct shm_ack *b, bool shut)
+void shm_ack_force(struct shm_ack *b, bool forced)
 {
-	b->is_shut = shut;
+	b->is_forced = forced;
 	shm_ack_tick(b, b->ibt->now_ns);
 }
 

@@ -53,8 +53,8 @@
 struct shm_ack {
 	struct ibt *ibt; /* borrowed */
 	/* QPs whose ACK packet waits: struct ibt_qp, linked by `owing`. */
-	struct list trusting;
-	bool is_shut; /* no ACK packet may wait: a QP is about to end */
+	struct list waiting;
+	bool is_forced; /* no ACK packet may wait: a QP is about to end */
 	/* This process's own page, borrowed; NULL: all ACKs are packets. */
 	struct credit_page *page;
 	/* This process's states as a sender, by the receiver's class, which
@@ -100,9 +100,9 @@ bool shm_ack_keeps_ack(struct shm_ack *b, struct ibt_qp *q, bool follows);
 void shm_ack_tick(struct shm_ack *b, uint64_t now_ns);
 /* Returns when shm_ack_tick is due; UINT64_MAX: never. */
 uint64_t shm_ack_deadline(const struct shm_ack *b);
-/* @shut true: activates all QPs whose ACK packets wait, and lets no ACK packet
- * wait until a call with false. */
-void shm_ack_shut(struct shm_ack *b, bool shut);
+/* @forced true: activates all QPs whose ACK packets wait, and lets no ACK
+ * packet wait until a call with false. */
+void shm_ack_force(struct shm_ack *b, bool forced);
 /* Has a peer accepted requests, by its page, that are not complete here? */
 bool shm_ack_has_news(const struct shm_ack *b);
 /* Completes the requests that peers have accepted.  The caller calls this after

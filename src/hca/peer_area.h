@@ -104,7 +104,8 @@ enum qp_notify {
  * end, and the receives are flushed after the peer has released the lock.
  */
 struct qp_target {
-	/* Each request writes the members up to is_left, in one cache line. */
+	/* Each request writes the members up to sends_packets, in one cache
+	 * line. */
 	struct alock lock;
 	aoff next; /* the next QP on recv_cq's list `incoming` */
 	/* completed + 1 if a message has taken the receive at `completed` and
@@ -126,7 +127,7 @@ struct qp_target {
 	uint8_t is_heard;	 /* QP_NOTIFY_HEARD was set */
 	uint8_t is_torn;	 /* a peer died in the lock: rq_settle is due */
 	/* UC: the peer sends packets from now on; set without the lock. */
-	uint8_t is_left;
+	uint8_t sends_packets;
 	/* Few requests write the members from here on. */
 	uint64_t tx_bytes;    /* bytes that READs have fetched */
 	_Atomic uint32_t ask; /* enum target_ask, of the members ask_ */

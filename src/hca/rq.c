@@ -73,7 +73,7 @@ bool rq_is_full(const struct hca *h, const struct qp *qp)
 	 * posted into a slot whose last completion was polled. */
 	return s &&
 	       (rq_cursor(qp) - shared_load(&qp->rq.collected) >= qp->rq.size ||
-		srq_is_shut(h, s));
+		srq_is_resizing(h, s));
 }
 
 bool rq_has(struct hca *h, const struct qp *qp)

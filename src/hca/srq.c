@@ -45,7 +45,7 @@ void srq_free(struct hca *h, struct srq *s)
  * `next` by one compare-and-exchange.  The receive is taken if this exchange
  * succeeds.  No thread waits for another.
  *
- *	next	63: SRQ_SHUT	62-48: generation
+ *	next	63: SRQ_RESIZING	62-48: generation
  *		47-32: 1 + the row of the QP that took the last receive
  *		31-0: the index of the receive to take
  *
@@ -61,12 +61,12 @@ void srq_free(struct hca *h, struct srq *s)
  * The generation changes when the queue is resized.  So the
  * compare-and-exchange fails in a thread that copied its receive before.
  */
-#define SRQ_SHUT   (1ull << 63)
-#define GENERATION (1ull << 48)
-#define TAKER	   (1ull << 32)
-#define WANTS	   (1ull << 32)
-#define TAKES	   (2ull << 32)
-#define SRQ_OWED   (1u << 31)
+#define SRQ_RESIZING (1ull << 63)
+#define GENERATION   (1ull << 48)
+#define TAKER	     (1ull << 32)
+#define WANTS	     (1ull << 32)
+#define TAKES	     (2ull << 32)
+#define SRQ_OWED     (1u << 31)
 
 static uint32_t index_of(uint64_t next)
 {
@@ -111,9 +111,9 @@ bool srq_has(const struct hca *h, const struct srq *s)
 	return count_posted(s, shared_of(h, s)) != 0;
 }
 
-bool srq_is_shut(const struct hca *h, const struct srq *s)
+bool srq_is_resizing(const struct hca *h, const struct srq *s)
 {
-	return atomic_load(&shared_of(h, s)->next) & SRQ_SHUT;
+	return atomic_load(&shared_of(h, s)->next) & SRQ_RESIZING;
 }
 
 uint32_t srq_limit(const struct srq *s)
@@ -205,8 +205,8 @@ void srq_forget(struct hca *h, uint32_t row)
 	atomic_store(word_of(h, row), 0);
 }
 
-/* For the owner: sets SRQ_SHUT, so that no thread takes a receive.  Returns
- * `next` without SRQ_SHUT. */
+/* For the owner: sets SRQ_RESIZING, so that no thread takes a receive.  Returns
+ * `next` without SRQ_RESIZING. */
 static uint64_t shut_queue(struct hca *h, struct srq *s)
 {
 	uint64_t next = atomic_load(&srq_shared(s)->next);
@@ -214,7 +214,7 @@ static uint64_t shut_queue(struct hca *h, struct srq *s)
 	do {
 		note_taker(h, next);
 	} while (!atomic_compare_exchange_weak(&srq_shared(s)->next, &next,
-					       next | SRQ_SHUT));
+					       next | SRQ_RESIZING));
 	note_taker(h, next);
 	return next;
 }
@@ -240,7 +240,7 @@ int srq_resize(struct hca *h, struct srq *s, uint32_t depth)
 	shared_store(&new.head, head);
 	shared_store(&new.tail, tail);
 	s->wq = new;
-	atomic_store(&srq_shared(s)->next, (next + GENERATION) & ~SRQ_SHUT);
+	atomic_store(&srq_shared(s)->next, (next + GENERATION) & ~SRQ_RESIZING);
 	wq_fini(h, &old);
 	return 0;
 }
@@ -292,7 +292,7 @@ bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low)
 	uint64_t next = atomic_load(&shared->next);
 
 	do {
-		if (!word || (next & SRQ_SHUT) ||
+		if (!word || (next & SRQ_RESIZING) ||
 		    !copy_receive(h, s, qp, index_of(next)))
 			return false;
 		note_taker(h, next);

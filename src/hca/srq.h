@@ -29,7 +29,7 @@ struct srq {
 /* In the arena, in the part that peers of this host write. */
 struct srq_shared {
 	/* Three fields (srq.c): the index of the receive to take next, the row
-	 * of the QP that took the last receive, and SRQ_SHUT. */
+	 * of the QP that took the last receive, and SRQ_RESIZING. */
 	_Atomic uint64_t next;
 	/* The limit that is armed: an event is raised when fewer receives are
 	 * posted; 0: none is armed.  Bit SRQ_OWED (srq.c): an event was raised
@@ -71,7 +71,7 @@ bool srq_owed(struct srq *s);
 /* Is a receive posted? */
 bool srq_has(const struct hca *h, const struct srq *s);
 /* Can no receive be taken, because the queue is being resized? */
-bool srq_is_shut(const struct hca *h, const struct srq *s);
+bool srq_is_resizing(const struct hca *h, const struct srq *s);
 /* Returns the limit that is armed, or 0. */
 uint32_t srq_limit(const struct srq *s);
 /* Called after a peer has died under the responder lock of qp.  If the peer had

@@ -21,37 +21,37 @@ static void fire_event(struct ibt *t, struct cq *cq)
 void cq_moderation_set(struct ibt *t, struct cq *cq)
 {
 	aoff off = hca_off(t->hca, cq);
-	struct cq_moderation *l = find_timer(t, off);
+	struct cq_moderation *m = find_timer(t, off);
 
-	if (!l) {
-		l = find_timer(t, 0);
-		if (!l) {
+	if (!m) {
+		m = find_timer(t, 0);
+		if (!m) {
 			fire_event(t, cq);
 			return;
 		}
-		l->cq = off;
-		wheel_timer_init(&l->timer);
-		l->timer.kind = IBT_TIMER_CQ_MODERATION;
+		m->cq = off;
+		wheel_timer_init(&m->timer);
+		m->timer.kind = IBT_TIMER_CQ_MODERATION;
 	}
-	wheel_set(&t->wheel, &l->timer, t->now_ns + cq->hold_ns);
+	wheel_set(&t->wheel, &m->timer, t->now_ns + cq->hold_ns);
 }
 
 void cq_moderation_expire(struct ibt *t, struct wheel_timer *timer)
 {
-	struct cq_moderation *l =
+	struct cq_moderation *m =
 		CONTAINER_OF(timer, struct cq_moderation, timer);
-	struct cq *cq = arena_at(&t->hca->arena, l->cq);
+	struct cq *cq = arena_at(&t->hca->arena, m->cq);
 
-	l->cq = 0;
+	m->cq = 0;
 	fire_event(t, cq);
 }
 
 void cq_moderation_forget(struct ibt *t, const struct cq *cq)
 {
-	struct cq_moderation *l = find_timer(t, hca_off(t->hca, cq));
+	struct cq_moderation *m = find_timer(t, hca_off(t->hca, cq));
 
-	if (!l)
+	if (!m)
 		return;
-	wheel_cancel(&t->wheel, &l->timer);
-	l->cq = 0;
+	wheel_cancel(&t->wheel, &m->timer);
+	m->cq = 0;
 }

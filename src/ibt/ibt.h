@@ -337,7 +337,7 @@ struct ibt_qp {
 	struct qp *qp;			  /* borrowed */
 	struct engine_counters *counters; /* those of the QP's device */
 	struct list active;		  /* on ibt.active */
-	struct list owing;		  /* on ibt.owing or shm_ack.trusting */
+	struct list owing;		  /* on ibt.owing or shm_ack.waiting */
 	/* In ERR: IBV_EVENT_QP_LAST_WQE_REACHED is due after the flush. */
 	bool owes_last_wqe;
 	struct direct_state direct;

@@ -282,7 +282,8 @@ static void set_state(struct qp *qp, enum hca_qp_state state)
 	if (state == HCA_QP_RTR) {
 		qp->connection++;
 		qp_target(qp)->has_failed = qp_target(qp)->is_heard = 0;
-		__atomic_store_n(&qp_target(qp)->is_left, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&qp_target(qp)->sends_packets, 0,
+				 __ATOMIC_RELAXED);
 		qp_target(qp)->ask = TARGET_ASK_NONE;
 	}
 }

@@ -224,8 +224,8 @@ static bool is_too_long(const struct ibt *t, const struct ibt_qp *q)
 }
 
 /* Explains to the user why w failed, or may fail. */
-static void explain_nak(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
-			enum explain_cause cause)
+static void explain_failure(struct ibt *t, struct ibt_qp *q,
+			    const struct wqe *w, enum explain_cause cause)
 {
 	struct explain x = {
 		.cause = cause,
@@ -254,7 +254,7 @@ static void fail_oldest(struct ibt *t, struct ibt_qp *q, enum hca_status status,
 
 	if (!w)
 		return;
-	explain_nak(t, q, w, cause);
+	explain_failure(t, q, w, cause);
 	fail_qp(t, q, status);
 }
 
@@ -320,7 +320,7 @@ static void warn_silence(struct ibt *t, struct ibt_qp *q)
 	struct wqe *w = oldest_request(t, q, &n);
 
 	if (w && is_too_long(t, q))
-		explain_nak(t, q, w, EXPLAIN_MTU_MAYBE);
+		explain_failure(t, q, w, EXPLAIN_MTU_MAYBE);
 }
 
 /* Counts a failed attempt to send.  False: there were too many attempts, and
