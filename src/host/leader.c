@@ -62,25 +62,25 @@ static struct {
 	uint32_t left; /* events until the thread may follow again */
 } thread_state;
 
-void leader_open(struct progress *l)
+void leader_open(struct progress *p)
 {
 	sem_init(&nap, 0, 0);
 	memset(&leader_state, 0, sizeof(leader_state));
 	memset(&thread_state, 0, sizeof(thread_state));
 	leader_state.crowded_for_ns = CROWDED_NS;
 	thread_state.followed_at = count_now(&sleeps_begun);
-	waitset_open(&leader_state.waitset, l);
+	waitset_open(&leader_state.waitset, p);
 	shared_store(&is_open, 1);
 }
 
-void leader_close(struct progress *l)
+void leader_close(struct progress *p)
 {
 	shared_store(&is_open, 0);
 	/* Orders the store of is_open before the write to the eventfd.  Without
 	 * this fence a leader that the write wakes could still load the old
 	 * is_open and wait again. */
 	shared_fence();
-	progress_wake(l);
+	progress_wake(p);
 	sem_post(&nap);
 }
 
@@ -110,18 +110,18 @@ void leader_forget(void)
 	sleepers = (struct count){0};
 }
 
-void leader_nap(struct progress *l, uint64_t ns)
+void leader_nap(struct progress *p, uint64_t ns)
 {
-	waitset_nap(&leader_state.waitset, l, monotonic_ns() + ns);
+	waitset_nap(&leader_state.waitset, p, monotonic_ns() + ns);
 }
 
 /* Did the program post on this core a moment ago?  Then it is probably still at
  * work here. */
-static bool shares_core(const struct progress *l)
+static bool shares_core(const struct progress *p)
 {
-	return shared_load(&l->activity.posted_on) ==
+	return shared_load(&p->activity.posted_on) ==
 		       (uint32_t)sched_getcpu() &&
-	       progress_ago_ns(shared_load(&l->activity.posted)) < AT_WORK_NS;
+	       progress_ago_ns(shared_load(&p->activity.posted)) < AT_WORK_NS;
 }
 
 /*
@@ -137,31 +137,31 @@ static bool shares_core(const struct progress *l)
  * leader tries no yield for a while and sleeps instead: for CROWDED_NS in a
  * stream, else for a time that doubles with each such yield.
  */
-static bool linger_awake(struct progress *l)
+static bool linger_awake(struct progress *p)
 {
 	uint64_t now = monotonic_ns(),
-		 left = poll_policy_lingers(&l->policy, now);
-	uint64_t heard = now - l->policy.thread.heard_ns;
+		 left = poll_policy_lingers(&p->policy, now);
+	uint64_t heard = now - p->policy.thread.heard_ns;
 
-	poll_policy_thread_looked(&l->policy, now);
-	if (poll_policy_pauses(&l->policy, now)) {
+	poll_policy_thread_looked(&p->policy, now);
+	if (poll_policy_pauses(&p->policy, now)) {
 		/* A yield here would lose the core for milliseconds if other
 		 * threads want it. */
-		while (poll_policy_pauses(&l->policy, monotonic_ns()))
+		while (poll_policy_pauses(&p->policy, monotonic_ns()))
 			;
 		return true;
 	}
 	if (left > POLL_POLICY_LINGER_NS - SPIN_NS)
 		return true;
 	if (!left &&
-	    (heard > poll_policy_scaled(&l->policy, POLL_POLICY_LINGER_NS) ||
-	     shares_core(l)))
+	    (heard > poll_policy_scaled(&p->policy, POLL_POLICY_LINGER_NS) ||
+	     shares_core(p)))
 		return false;
 	if (now - leader_state.crowded_ns <
 	    (left ? CROWDED_NS : leader_state.crowded_for_ns))
 		return false;
 	sched_yield();
-	if (monotonic_ns() - now > poll_policy_scaled(&l->policy, ALONE_NS)) {
+	if (monotonic_ns() - now > poll_policy_scaled(&p->policy, ALONE_NS)) {
 		leader_state.crowded_ns = now;
 		leader_state.crowded_for_ns = bits_min_u64(
 			2 * leader_state.crowded_for_ns, CROWDED_MAX_NS);
@@ -177,7 +177,7 @@ static bool linger_awake(struct progress *l)
  * still waits, or if no group of posts has begun since that check.  Returns 0
  * or -EINTR.
  */
-static int wait_as_planned(struct progress *l, const struct progress_rest *r)
+static int wait_as_planned(struct progress *p, const struct progress_rest *r)
 {
 	struct waitset *in = &leader_state.waitset;
 	uint64_t until;
@@ -188,27 +188,27 @@ static int wait_as_planned(struct progress *l, const struct progress_rest *r)
 		if (r->serves)
 			until = bits_min_u64(
 				until, monotonic_ns() + POST_GATHER_MIND_NS);
-		err = waitset_wait(in, l, until, r->events);
+		err = waitset_wait(in, p, until, r->events);
 	} while (!err && in->has_timed_out && until < r->until &&
-		 post_lock_is_lively(&l->posts));
+		 post_lock_is_lively(&p->posts));
 	return err;
 }
 
 /* Makes progress once, and then waits unless there is a reason to look again.
  * Returns 0 or -EINTR. */
-static int look_and_wait(struct progress *l, struct progress_rest *r)
+static int look_and_wait(struct progress *p, struct progress_rest *r)
 {
 	struct waitset *in = &leader_state.waitset;
 	int err = 0;
 
 	r->socket_is_empty = in->socket_is_empty;
 	in->socket_is_empty = false;
-	if (!progress_rest(l, r)) {
+	if (!progress_rest(p, r)) {
 		/* The thread that has the progress lock may already have
 		 * reported the event, and may keep the lock for long. */
 		r->is_over = r->sleep->is_over(r->sleep->arg);
 		return r->is_over ? 0
-				  : waitset_nap(in, l,
+				  : waitset_nap(in, p,
 						monotonic_ns() + NAP_MIN_NS);
 	}
 	if (r->is_over)
@@ -216,9 +216,9 @@ static int look_and_wait(struct progress *l, struct progress_rest *r)
 	/* This thread may itself have reported the event when it released the
 	 * progress lock; then no other thread would wake it. */
 	r->is_over = r->sleep->is_over(r->sleep->arg);
-	if (!r->is_over && !linger_awake(l))
-		err = wait_as_planned(l, r);
-	progress_rested(l);
+	if (!r->is_over && !linger_awake(p))
+		err = wait_as_planned(p, r);
+	progress_rested(p);
 	return err;
 }
 
@@ -233,9 +233,9 @@ static int look_and_wait(struct progress *l, struct progress_rest *r)
  */
 static bool should_follow(void *progress)
 {
-	const struct progress *l = progress;
+	const struct progress *p = progress;
 
-	return shared_load(&l->activity.events) != thread_state.events_before &&
+	return shared_load(&p->activity.events) != thread_state.events_before &&
 	       thread_state.sleeps_begun != thread_state.followed_at &&
 	       count_now(&sleepers) <= 1 && !thread_state.left;
 }
@@ -318,18 +318,18 @@ static void follow_programs(void) NO_LOCK_ANALYSIS
 	thread_state.left = thread_state.vain;
 }
 
-void leader_turn(struct progress *l)
+void leader_turn(struct progress *p)
 {
-	const struct host_sleep until = {should_follow, l};
+	const struct host_sleep until = {should_follow, p};
 	struct progress_rest r = {.sleep = &until};
 
-	thread_state.events_before = shared_load(&l->activity.events);
+	thread_state.events_before = shared_load(&p->activity.events);
 	thread_state.sleeps_begun = count_now(&sleeps_begun);
-	look_and_wait(l, &r);
-	if (should_follow(l))
+	look_and_wait(p, &r);
+	if (should_follow(p))
 		follow_programs();
 	else if (thread_state.left &&
-		 shared_load(&l->activity.events) != thread_state.events_before)
+		 shared_load(&p->activity.events) != thread_state.events_before)
 		thread_state.left--;
 }
 
@@ -390,7 +390,7 @@ static bool is_interrupted(void)
 				     &leader_state.before);
 }
 
-int leader_sleep(struct progress *l, const struct host_sleep *s)
+int leader_sleep(struct progress *p, const struct host_sleep *s)
 {
 	struct progress_rest r = {.sleep = s, .holds_acks = true};
 	int err = 0;
@@ -399,12 +399,12 @@ int leader_sleep(struct progress *l, const struct host_sleep *s)
 		return 0;
 	/* The thread can be cancelled only in its wait, not while it has the
 	 * progress lock. */
-	pthread_cleanup_push(stop_leading, l);
+	pthread_cleanup_push(stop_leading, p);
 	block_signals();
 	leader_state.waitset.socket_is_empty =
-		direct_select_is_quiet(&l->direct_select);
+		direct_select_is_quiet(&p->direct_select);
 	do {
-		err = look_and_wait(l, &r);
+		err = look_and_wait(p, &r);
 		if (err && !sigrestart_end(&leader_state.sigrestart))
 			err = 0;
 		/* A signal that came while this thread did not wait is still

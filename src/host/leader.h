@@ -34,10 +34,10 @@
 #include "host/progress.h"
 
 /* Prepares this file.  Called before the progress thread starts. */
-void leader_open(struct progress *l);
+void leader_open(struct progress *p);
 /* Wakes the leader and makes it stop leading.  From here on no thread of the
  * program begins to lead. */
-void leader_close(struct progress *l);
+void leader_close(struct progress *p);
 /* Called after the progress thread has ended: waits until no thread leads, and
  * closes the epoll set. */
 void leader_closed(void);
@@ -53,12 +53,12 @@ void leader_give(void);
 /* Called by the progress thread while it leads: makes progress once, and then
  * waits, or returns to look again soon, or lets a thread of the program lead
  * and returns when the progress thread leads again. */
-void leader_turn(struct progress *l);
+void leader_turn(struct progress *p);
 /* Called by the progress thread while it leads: waits for @ns ns.  An event of
  * the broker or the eventfd ends the wait earlier.  A datagram, the bytes of a
  * stream and a packet of a fabric do not, because a thread of the program polls
  * for them. */
-void leader_nap(struct progress *l, uint64_t ns);
+void leader_nap(struct progress *p, uint64_t ns);
 
 /*
  * Called by a thread of the program: sleeps until s->is_over returns true, and
@@ -66,7 +66,7 @@ void leader_nap(struct progress *l, uint64_t ns);
  * true.  0: the caller has to sleep by itself and then to call leader_slept,
  * also if its thread is cancelled.  -EINTR: a signal ended the sleep.
  */
-int leader_sleep(struct progress *l, const struct host_sleep *s);
+int leader_sleep(struct progress *p, const struct host_sleep *s);
 /* Ends a sleep for which leader_sleep returned 0. */
 void leader_slept(void);
 

@@ -25,7 +25,7 @@ void mcast_socket_alias(const uint8_t gid[16], uint8_t ip[16])
 
 /* Joins the group on each interface that has an address of the device.  Returns
  * 0 if at least one interface has joined, else -errno. */
-static int join_interfaces(struct progress *l, const struct device *dev,
+static int join_interfaces(struct progress *p, const struct device *dev,
 			   const uint8_t ip[16])
 {
 	uint32_t done[DEVICE_MAX_GIDS] = {0}, n = 0, k;
@@ -43,34 +43,34 @@ static int join_interfaces(struct progress *l, const struct device *dev,
 		if (k < n)
 			continue;
 		done[n++] = g.ifindex;
-		err = udp_join(&l->wire, ip, g.ifindex);
+		err = udp_join(&p->wire, ip, g.ifindex);
 		joined |= !err;
 	}
 	return joined ? 0 : err;
 }
 
-static struct progress_group *find_group(struct progress *l,
+static struct progress_group *find_group(struct progress *p,
 					 const uint8_t gid[16])
 {
-	for (uint32_t i = 0; i < l->groups.count; i++)
-		if (!memcmp(l->groups.all[i].gid, gid, 16))
-			return &l->groups.all[i];
+	for (uint32_t i = 0; i < p->groups.count; i++)
+		if (!memcmp(p->groups.all[i].gid, gid, 16))
+			return &p->groups.all[i];
 	return NULL;
 }
 
 /* Joins the group gid and, if gid is an IPv6 address, its alias, because queue
  * pairs that are attached to gid get the packets of the alias, too.  Returns 0
  * if at least one of the two groups was joined, else -errno. */
-static int join_both(struct progress *l, const struct device *dev,
+static int join_both(struct progress *p, const struct device *dev,
 		     const uint8_t gid[16])
 {
-	int err = join_interfaces(l, dev, gid);
+	int err = join_interfaces(p, dev, gid);
 	uint8_t alias[16];
 
 	if (inaddr_is_v4(gid))
 		return err;
 	mcast_socket_alias(gid, alias);
-	return join_interfaces(l, dev, alias) ? err : 0;
+	return join_interfaces(p, dev, alias) ? err : 0;
 }
 
 static uint32_t bit_of(const struct device *dev)
@@ -83,37 +83,37 @@ static uint32_t bit_of(const struct device *dev)
 
 /* Returns the entry of a group, which is made if there is none; NULL: the
  * process has joined too many groups. */
-static struct progress_group *make_group(struct progress *l,
+static struct progress_group *make_group(struct progress *p,
 					 const uint8_t gid[16])
 {
-	struct progress_group *g = find_group(l, gid);
+	struct progress_group *g = find_group(p, gid);
 
-	if (g || l->groups.count == PROGRESS_GROUPS)
+	if (g || p->groups.count == PROGRESS_GROUPS)
 		return g;
-	g = &l->groups.all[l->groups.count++];
+	g = &p->groups.all[p->groups.count++];
 	*g = (struct progress_group){0};
 	memcpy(g->gid, gid, 16);
 	return g;
 }
 
-static uint32_t port_of(struct progress *l, const struct ibt_qp *q)
+static uint32_t port_of(struct progress *p, const struct ibt_qp *q)
 {
 	struct hca_qp_attr now;
 
-	engine_qp_query(l->engine, q, &now);
+	engine_qp_query(p->engine, q, &now);
 	return now.port_num;
 }
 
 /* Joins a group on the interfaces of dev, unless the process has already joined
  * it there.  Returns 0 or -errno. */
-static int listen_on(struct progress *l, const struct device *dev,
+static int listen_on(struct progress *p, const struct device *dev,
 		     struct progress_group *g, const char **why)
 {
 	int err = 0;
 
 	*why = "no interface of the device can join the multicast group";
 	if (!(g->devices & bit_of(dev)))
-		err = join_both(l, dev, g->gid);
+		err = join_both(p, dev, g->gid);
 	if (!err)
 		g->devices |= bit_of(dev);
 	return err;
@@ -122,19 +122,19 @@ static int listen_on(struct progress *l, const struct device *dev,
 /* Joins a group at the port of a QP by LID.  All queue pairs of the process are
  * one use of the group there (fabric_link_attach), but each call asks the
  * fabric again if the fabric has refused the group.  Returns 0 or -errno. */
-static int listen_by_lid(struct progress *l, const struct ibt_qp *q,
+static int listen_by_lid(struct progress *p, const struct ibt_qp *q,
 			 struct progress_group *g, const char **why)
 {
-	uint32_t port = port_of(l, q);
+	uint32_t port = port_of(p, q);
 	int err;
 
 	*why = "the queue pair is in RESET; move it to INIT first, which gives "
 	       "it a port";
 	if (!port)
 		return -EINVAL;
-	err = fabric_link_attach(l->engine, port, g->gid, l->now_ns, why);
+	err = fabric_link_attach(p->engine, port, g->gid, p->now_ns, why);
 	if (!err && g->ports & 1u << port)
-		fabric_link_detach(l->engine, port, g->gid, l->now_ns, why);
+		fabric_link_detach(p->engine, port, g->gid, p->now_ns, why);
 	if (!err)
 		g->ports |= 1u << port;
 	return err;
@@ -142,20 +142,20 @@ static int listen_by_lid(struct progress *l, const struct ibt_qp *q,
 
 /* Lets the process receive the packets of a group.  Returns 0 or -errno; a
  * group that was made and is not joined is left to mcast_socket_sweep. */
-static int listen_to(struct progress *l, const struct device *dev,
+static int listen_to(struct progress *p, const struct device *dev,
 		     struct ibt_qp *q, const uint8_t gid[16], const char **why)
 {
-	struct progress_group *g = make_group(l, gid);
+	struct progress_group *g = make_group(p, gid);
 
 	*why = "the process has joined as many multicast groups as adverb "
 	       "allows; detach queue pairs from other groups first";
 	if (!g)
 		return -ENOSPC;
-	return dev->kind == DEVICE_IB ? listen_by_lid(l, q, g, why)
-				      : listen_on(l, dev, g, why);
+	return dev->kind == DEVICE_IB ? listen_by_lid(p, q, g, why)
+				      : listen_on(p, dev, g, why);
 }
 
-int mcast_socket_attach(struct progress *l, const struct device *dev,
+int mcast_socket_attach(struct progress *p, const struct device *dev,
 			struct ibt_qp *q, const uint8_t gid[16],
 			const char **why)
 {
@@ -165,64 +165,64 @@ int mcast_socket_attach(struct progress *l, const struct device *dev,
 	*why = "the GID is not a multicast GID";
 	if (!inaddr_is_multicast(gid))
 		return -EINVAL;
-	err = listen_to(l, dev, q, gid, why);
+	err = listen_to(p, dev, q, gid, why);
 	if (err) {
-		mcast_socket_sweep(l);
+		mcast_socket_sweep(p);
 		return err;
 	}
 	*why = "the adapter has no room for more attachments to multicast "
 	       "groups; detach queue pairs first";
-	err = engine_mcast_attach(l->engine, q, gid);
+	err = engine_mcast_attach(p->engine, q, gid);
 	if (!err && dev->kind != DEVICE_IB && !inaddr_is_v4(gid)) {
 		mcast_socket_alias(gid, alias);
-		err = engine_mcast_attach_alias(l->engine, q, gid, alias);
+		err = engine_mcast_attach_alias(p->engine, q, gid, alias);
 		if (err)
-			engine_mcast_detach(l->engine, q, gid);
+			engine_mcast_detach(p->engine, q, gid);
 	}
-	mcast_socket_sweep(l);
+	mcast_socket_sweep(p);
 	return err;
 }
 
-int mcast_socket_detach(struct progress *l, struct ibt_qp *q,
+int mcast_socket_detach(struct progress *p, struct ibt_qp *q,
 			const uint8_t gid[16], const char **why)
 {
-	int err = engine_mcast_detach(l->engine, q, gid);
+	int err = engine_mcast_detach(p->engine, q, gid);
 
 	*why = "the queue pair is not attached to this multicast group";
-	mcast_socket_sweep(l);
+	mcast_socket_sweep(p);
 	return err;
 }
 
-static void leave_interfaces(struct progress *l, const uint8_t gid[16])
+static void leave_interfaces(struct progress *p, const uint8_t gid[16])
 {
 	uint8_t alias[16];
 
-	udp_leave(&l->wire, gid);
+	udp_leave(&p->wire, gid);
 	mcast_socket_alias(gid, alias);
-	if (!inaddr_is_v4(gid) && !engine_mcast_is_used(l->engine, alias))
-		udp_leave(&l->wire, alias);
+	if (!inaddr_is_v4(gid) && !engine_mcast_is_used(p->engine, alias))
+		udp_leave(&p->wire, alias);
 }
 
-static void leave_ports(struct progress *l, const struct progress_group *g)
+static void leave_ports(struct progress *p, const struct progress_group *g)
 {
 	const char *why;
 
 	for (uint32_t port = 1; port <= HCA_MAX_PORTS; port++)
 		if (g->ports & 1u << port)
-			fabric_link_detach(l->engine, port, g->gid, l->now_ns,
+			fabric_link_detach(p->engine, port, g->gid, p->now_ns,
 					   &why);
 }
 
-void mcast_socket_sweep(struct progress *l)
+void mcast_socket_sweep(struct progress *p)
 {
-	for (uint32_t i = l->groups.count; i-- > 0;) {
-		const struct progress_group *g = &l->groups.all[i];
+	for (uint32_t i = p->groups.count; i-- > 0;) {
+		const struct progress_group *g = &p->groups.all[i];
 
-		if (engine_mcast_is_used(l->engine, g->gid))
+		if (engine_mcast_is_used(p->engine, g->gid))
 			continue;
 		if (g->devices)
-			leave_interfaces(l, g->gid);
-		leave_ports(l, g);
-		l->groups.all[i] = l->groups.all[--l->groups.count];
+			leave_interfaces(p, g->gid);
+		leave_ports(p, g);
+		p->groups.all[i] = p->groups.all[--p->groups.count];
 	}
 }

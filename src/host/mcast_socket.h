@@ -29,15 +29,15 @@ void mcast_socket_alias(const uint8_t gid[16], uint8_t ip[16]);
  * port; -ENOSPC: there are too many groups, members or attachments; -ENOMEM;
  * any other -errno: the group cannot be joined.
  */
-int mcast_socket_attach(struct progress *l, const struct device *dev,
+int mcast_socket_attach(struct progress *p, const struct device *dev,
 			struct ibt_qp *q, const uint8_t gid[16],
 			const char **why);
 /* Detaches q from the group gid, and leaves the group if no queue pair uses it
  * any more.  Returns 0, or -EINVAL with a constant sentence in *why: q is not
  * attached to the group. */
-int mcast_socket_detach(struct progress *l, struct ibt_qp *q,
+int mcast_socket_detach(struct progress *p, struct ibt_qp *q,
 			const uint8_t gid[16], const char **why);
 /* Leaves the groups that no queue pair is attached to. */
-void mcast_socket_sweep(struct progress *l);
+void mcast_socket_sweep(struct progress *p);
 
 #endif

@@ -49,17 +49,17 @@ static uint32_t first_number;
  * nothing?  Then it will poll again.  The program may be unable to poll now,
  * because this thread has its core, so a poll in the last RECENT_NS is enough.
  */
-static bool will_poll_again(struct progress *l)
+static bool will_poll_again(struct progress *p)
 {
-	return shared_load(&l->activity.polled_in_vain) &&
-	       progress_ago_ns(shared_load(&l->activity.polled)) < RECENT_NS;
+	return shared_load(&p->activity.polled_in_vain) &&
+	       progress_ago_ns(shared_load(&p->activity.polled)) < RECENT_NS;
 }
 
 /* Does the program send a stream?  Then its posts also receive the ACKs. */
-static bool is_streaming(struct progress *l)
+static bool is_streaming(struct progress *p)
 {
-	return shared_load(&l->policy.stream.streak) >= POLL_POLICY_STREAM &&
-	       progress_ago_ns(shared_load(&l->activity.posted)) < RECENT_NS;
+	return shared_load(&p->policy.stream.streak) >= POLL_POLICY_STREAM &&
+	       progress_ago_ns(shared_load(&p->activity.posted)) < RECENT_NS;
 }
 
 /*
@@ -69,7 +69,7 @@ static bool is_streaming(struct progress *l)
  * the length of a nap, is kept from call to call, so that naps do not get short
  * again after each pause of the traffic.
  */
-static void watch_program(struct progress *l, uint32_t armed)
+static void watch_program(struct progress *p, uint32_t armed)
 {
 	static uint64_t ns, until_ns;
 	uint64_t now = monotonic_ns();
@@ -78,7 +78,7 @@ static void watch_program(struct progress *l, uint32_t armed)
 
 	if (now - until_ns > 2 * NAP_MAX_NS)
 		ns = NAP_MIN_NS;
-	shared_store(&l->activity.is_watched, 1);
+	shared_store(&p->activity.is_watched, 1);
 	/* Orders the store of is_watched before the load of `arms`.  The fence
 	 * in progress_thread_armed orders the store of `arms` before the load
 	 * of is_watched.  Without these fences each of the two threads could
@@ -89,15 +89,15 @@ static void watch_program(struct progress *l, uint32_t armed)
 		if (shared_load(&current) != own_number ||
 		    count_now(&arms) != armed)
 			break;
-		news = shared_load(&l->policy.looks.news);
-		leader_nap(l,
-			   shared_load(&l->posts.is_served) ? NAP_MIN_NS : ns);
-		driven = progress_ago_ns(shared_load(&l->activity.polled)) <
+		news = shared_load(&p->policy.looks.news);
+		leader_nap(p,
+			   shared_load(&p->posts.is_served) ? NAP_MIN_NS : ns);
+		driven = progress_ago_ns(shared_load(&p->activity.polled)) <
 				 POLLED_NS ||
-			 is_streaming(l) || progress_is_held(l);
+			 is_streaming(p) || progress_is_held(p);
 		ns = driven ? bits_min_u64(2 * ns, NAP_MAX_NS) : NAP_MIN_NS;
-	} while (driven && news != shared_load(&l->policy.looks.news));
-	shared_store(&l->activity.is_watched, 0);
+	} while (driven && news != shared_load(&p->policy.looks.news));
+	shared_store(&p->activity.is_watched, 0);
 	until_ns = monotonic_ns();
 }
 
@@ -107,19 +107,19 @@ static void watch_program(struct progress *l, uint32_t armed)
  * thread does the work of a program that has armed a CQ and sleeps, and of a
  * program that polls its own memory and polls a CQ only now and then.
  */
-static void leave_to_program(struct progress *l)
+static void leave_to_program(struct progress *p)
 {
 	static uint32_t seen;
 	uint32_t armed = count_now(&arms);
 
-	if (armed == seen && (will_poll_again(l) || is_streaming(l)))
-		watch_program(l, armed);
+	if (armed == seen && (will_poll_again(p) || is_streaming(p)))
+		watch_program(p, armed);
 	seen = count_now(&arms);
 }
 
 static void *run_thread(void *arg)
 {
-	struct progress *l = arg;
+	struct progress *p = arg;
 
 	/* `current` would be wrong if the thread was stopped before it began
 	 * to run. */
@@ -132,8 +132,8 @@ static void *run_thread(void *arg)
 		return NULL;
 	leader_take();
 	while (shared_load(&current) == own_number) {
-		leader_turn(l);
-		leave_to_program(l);
+		leader_turn(p);
+		leave_to_program(p);
 	}
 	if (own_number <= shared_load(&left_alone))
 		return NULL; /* a later progress thread has the locks now */
@@ -166,17 +166,17 @@ static bool await_begin(void)
 	return has_begun;
 }
 
-int progress_thread_start(struct progress *l)
+int progress_thread_start(struct progress *p)
 {
 	sigset_t all, old;
 	int err;
 
 	if (is_running)
 		return 0;
-	l->wake.fd = make_wake();
-	if (l->wake.fd < 0)
+	p->wake.fd = make_wake();
+	if (p->wake.fd < 0)
 		return -errno;
-	leader_open(l);
+	leader_open(p);
 	sem_init(&begun, 0, 0);
 	sigfillset(&all);
 	/* copy_nofault.h handles faults by these signals.  If the thread
@@ -185,15 +185,15 @@ int progress_thread_start(struct progress *l)
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	first_number = shared_own(&current);
-	err = pthread_create(&thread, NULL, run_thread, l);
+	err = pthread_create(&thread, NULL, run_thread, p);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!err && !await_begin())
 		err = EMFILE;
 	if (err) {
-		leader_close(l);
+		leader_close(p);
 		leader_closed();
-		fd_identity_close(l->wake.fd);
-		l->wake.fd = -1;
+		fd_identity_close(p->wake.fd);
+		p->wake.fd = -1;
 		return -err;
 	}
 	pthread_setname_np(thread, "adverb");
@@ -203,33 +203,33 @@ int progress_thread_start(struct progress *l)
 
 /* Waits until the thread has ended.  False: the thread waits on descriptors
  * that the program has closed, so nothing can wake it. */
-static bool await_end(const struct progress *l)
+static bool await_end(const struct progress *p)
 {
 	struct timespec until;
 
-	if (fd_identity_holds(l->wake.fd))
+	if (fd_identity_holds(p->wake.fd))
 		return pthread_join(thread, NULL) == 0;
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += END_S;
 	return pthread_timedjoin_np(thread, NULL, &until) == 0;
 }
 
-bool progress_thread_stop(struct progress *l)
+bool progress_thread_stop(struct progress *p)
 {
 	if (!is_running)
 		return true;
 	is_running = false;
 	shared_store(&current, shared_own(&current) + 1);
-	leader_close(l);
-	if (!await_end(l)) {
+	leader_close(p);
+	if (!await_end(p)) {
 		shared_store(&left_alone, shared_own(&current) - 1);
 		pthread_detach(thread);
 		leader_forget();
 		return false;
 	}
 	leader_closed();
-	fd_identity_close(l->wake.fd);
-	l->wake.fd = -1;
+	fd_identity_close(p->wake.fd);
+	p->wake.fd = -1;
 	return true;
 }
 
@@ -239,13 +239,13 @@ void progress_thread_forget(void)
 	is_running = false;
 }
 
-void progress_thread_armed(struct progress *l)
+void progress_thread_armed(struct progress *p)
 {
 	count_up(&arms);
 	/* Orders the store of `arms` before the load of is_watched.  Without
 	 * this fence and the one in watch_program, the progress thread could
 	 * nap while the program sleeps. */
 	shared_fence_after_exchange();
-	if (shared_load(&l->activity.is_watched))
-		progress_wake(l);
+	if (shared_load(&p->activity.is_watched))
+		progress_wake(p);
 }

@@ -13,15 +13,15 @@
 
 /* Starts the thread, unless it runs already.  Called under the ctx lock, or by
  * the host_get that makes the host.  Returns 0 or -errno. */
-int progress_thread_start(struct progress *l);
+int progress_thread_start(struct progress *p);
 /* Stops the thread.  True: the thread has ended, or there was none.  False: the
  * program has closed the descriptor that would wake the thread.  The thread may
  * then never end, so the caller must not free memory that the thread uses. */
-bool progress_thread_stop(struct progress *l);
+bool progress_thread_stop(struct progress *p);
 /* Called in the child of a fork: forgets the parent's thread, which does not
  * run in the child. */
 void progress_thread_forget(void);
 /* Called when the program has armed a CQ and is about to sleep. */
-void progress_thread_armed(struct progress *l);
+void progress_thread_armed(struct progress *p);
 
 #endif

@@ -21,16 +21,16 @@
 enum { FROM_WAKE, FROM_BROKER, FROM_WIRE, FROM_STREAMS, FROM_LINK, SOURCES };
 
 /* Returns a number that changes when a descriptor of the set changes. */
-static uint32_t version_of(const struct progress *l)
+static uint32_t version_of(const struct progress *p)
 {
-	return broker_link_changes() + shared_load(&l->wire.hang_ups) +
-	       shared_load(&l->streams.waits_on) + fabric_link_changes();
+	return broker_link_changes() + shared_load(&p->wire.hang_ups) +
+	       shared_load(&p->streams.waits_on) + fabric_link_changes();
 }
 
 /* Returns the epoll set of the streams (stream_set.h), or -1. */
-static int streams_of(const struct progress *l)
+static int streams_of(const struct progress *p)
 {
-	return (int)shared_load(&l->streams.waits_on) - 1;
+	return (int)shared_load(&p->streams.waits_on) - 1;
 }
 
 /* Adds fd to the epoll set, unless fd is -1.  The thread that makes progress
@@ -49,7 +49,7 @@ static bool add_if_open(int epoll, int fd, struct epoll_event *source)
  * of fork has it open.  With EPOLLET the set reports each write to the eventfd
  * once, so no thread needs to read the eventfd.
  */
-static void make_epoll(struct waitset *in, struct progress *l)
+static void make_epoll(struct waitset *in, struct progress *p)
 {
 	struct epoll_event wake = {EPOLLIN | EPOLLET, {.u32 = FROM_WAKE}};
 	struct epoll_event broker = {EPOLLIN, {.u32 = FROM_BROKER}};
@@ -57,23 +57,23 @@ static void make_epoll(struct waitset *in, struct progress *l)
 	struct epoll_event streams = {EPOLLIN, {.u32 = FROM_STREAMS}};
 	struct epoll_event link = {EPOLLIN, {.u32 = FROM_LINK}};
 
-	in->version = version_of(l);
+	in->version = version_of(p);
 	in->fd = fd_identity_note(epoll_create1(EPOLL_CLOEXEC));
 	in->is_refused |= in->fd < 0 ||
-			  epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wake.fd, &wake) ||
-			  epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wire.fd, &wire) ||
-			  !add_if_open(in->fd, streams_of(l), &streams) ||
+			  epoll_ctl(in->fd, EPOLL_CTL_ADD, p->wake.fd, &wake) ||
+			  epoll_ctl(in->fd, EPOLL_CTL_ADD, p->wire.fd, &wire) ||
+			  !add_if_open(in->fd, streams_of(p), &streams) ||
 			  !add_if_open(in->fd, fabric_link_fd(), &link) ||
 			  !add_if_open(in->fd, broker_link_fd(), &broker);
 }
 
-void waitset_open(struct waitset *in, struct progress *l)
+void waitset_open(struct waitset *in, struct progress *p)
 {
 	in->socket_is_empty = false;
 	/* valgrind prints a warning for epoll_pwait2, which it does not
 	 * know. */
 	in->is_refused = !libc_epoll_pwait2 || instrument_by_valgrind();
-	make_epoll(in, l);
+	make_epoll(in, p);
 }
 
 void waitset_close(struct waitset *in)
@@ -97,11 +97,11 @@ static struct timespec left_until(uint64_t until)
 
 /* Renews the epoll set if a descriptor has changed.  False: epoll cannot be
  * used. */
-static bool has_epoll(struct waitset *in, struct progress *l)
+static bool has_epoll(struct waitset *in, struct progress *p)
 {
-	if (!in->is_refused && in->version != version_of(l)) {
+	if (!in->is_refused && in->version != version_of(p)) {
 		waitset_close(in);
-		make_epoll(in, l);
+		make_epoll(in, p);
 	}
 	return !in->is_refused;
 }
@@ -127,15 +127,15 @@ static int wait_by_epoll(struct waitset *in, uint64_t until)
 	return 0;
 }
 
-static int wait_by_poll(struct waitset *in, struct progress *l, uint64_t until,
+static int wait_by_poll(struct waitset *in, struct progress *p, uint64_t until,
 			short socket_events, int streams_fd)
 {
 	struct pollfd fds[] = {
-		{.fd = l->wake.fd, .events = POLLIN},
+		{.fd = p->wake.fd, .events = POLLIN},
 		{.fd = broker_link_fd(), .events = POLLIN},
-		{.fd = socket_events ? l->wire.fd : -1,
+		{.fd = socket_events ? p->wire.fd : -1,
 		 .events = socket_events & POLLIN},
-		{.fd = socket_events & POLLOUT ? l->wake.awaited_fd : -1,
+		{.fd = socket_events & POLLOUT ? p->wake.awaited_fd : -1,
 		 .events = POLLOUT},
 		{.fd = streams_fd, .events = POLLIN},
 		{.fd = socket_events & POLLIN ? fabric_link_fd() : -1,
@@ -150,7 +150,7 @@ static int wait_by_poll(struct waitset *in, struct progress *l, uint64_t until,
 	if (n > 0 && fds[1].revents)
 		broker_link_woken();
 	if (n > 0 && fds[0].revents & POLLIN &&
-	    read(l->wake.fd, &sink, sizeof(sink)) < 0)
+	    read(p->wake.fd, &sink, sizeof(sink)) < 0)
 		return 0; /* the eventfd is 0 already */
 	return n < 0 && errno == EINTR ? -EINTR : 0;
 }
@@ -167,21 +167,21 @@ static int wait_without(struct waitset *in, uint64_t until)
 	return nanosleep(&nap, NULL) ? -EINTR : 0;
 }
 
-int waitset_wait(struct waitset *in, struct progress *l, uint64_t until,
+int waitset_wait(struct waitset *in, struct progress *p, uint64_t until,
 		 short socket_events)
 {
-	if (!progress_has_files(l))
+	if (!progress_has_files(p))
 		return wait_without(in, until);
-	if (socket_events == POLLIN && has_epoll(in, l))
+	if (socket_events == POLLIN && has_epoll(in, p))
 		return wait_by_epoll(in, until);
 	in->socket_is_empty = false;
-	return wait_by_poll(in, l, until, socket_events, streams_of(l));
+	return wait_by_poll(in, p, until, socket_events, streams_of(p));
 }
 
-int waitset_nap(struct waitset *in, struct progress *l, uint64_t until)
+int waitset_nap(struct waitset *in, struct progress *p, uint64_t until)
 {
-	if (!progress_has_files(l))
+	if (!progress_has_files(p))
 		return wait_without(in, until);
 	in->socket_is_empty = false;
-	return wait_by_poll(in, l, until, 0, -1);
+	return wait_by_poll(in, p, until, 0, -1);
 }

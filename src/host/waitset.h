@@ -27,7 +27,7 @@ struct waitset {
 };
 
 /* Makes the epoll set, unless poll has to be used. */
-void waitset_open(struct waitset *in, struct progress *l);
+void waitset_open(struct waitset *in, struct progress *p);
 /* Closes the epoll set, if it is open. */
 void waitset_close(struct waitset *in);
 /*
@@ -38,7 +38,7 @@ void waitset_close(struct waitset *in);
  * UINT64_MAX: without end).  Sets socket_is_empty and has_timed_out.  Returns
  * 0, also if the wait failed, or -EINTR.
  */
-int waitset_wait(struct waitset *in, struct progress *l, uint64_t until,
+int waitset_wait(struct waitset *in, struct progress *p, uint64_t until,
 		 short socket_events);
 /*
  * Waits until the broker or the eventfd has something to read, and at most
@@ -47,6 +47,6 @@ int waitset_wait(struct waitset *in, struct progress *l, uint64_t until,
  * Sets has_timed_out, and socket_is_empty to false.  Returns 0, also if the
  * wait failed, or -EINTR.
  */
-int waitset_nap(struct waitset *in, struct progress *l, uint64_t until);
+int waitset_nap(struct waitset *in, struct progress *p, uint64_t until);
 
 #endif
