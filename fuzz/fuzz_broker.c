@@ -36,7 +36,7 @@ enum lent {
 	LENT_PAGE,
 	LENT_STORE,
 	LENT_FOLDER,
-	LENT_KICK,
+	LENT_WAKE,
 	LENT_PAIR,
 	LENT_MEMORY,
 	LENT_KINDS
@@ -144,7 +144,7 @@ static void open_lent(void)
 		!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
 	memset(lent, 0xff, sizeof(lent));
 	lent[LENT_FOLDER] = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	lent[LENT_KICK] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	lent[LENT_WAKE] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	lent[LENT_PAIR] = pair[0];
 	close(pair[1]);
 	lent[LENT_MEMORY] = memfd_create("lent", MFD_CLOEXEC);
@@ -332,7 +332,7 @@ static size_t choose_lent(struct script *s, uint32_t brings, int fds[])
 			fds[n++] = lent[kind];
 	}
 	if (how % 16 == 15) /* one more than `brings` names */
-		fds[n++] = lent[LENT_KICK];
+		fds[n++] = lent[LENT_WAKE];
 	return n;
 }
 
@@ -347,7 +347,7 @@ static uint32_t choose_brings(struct script *s, const struct proto *m)
 		return PROTO_FD_TREE;
 	if (m->kind != PROTO_HELLO)
 		return 0;
-	return PROTO_FD_KICK |
+	return PROTO_FD_WAKE |
 	       (m->value ? PROTO_FD_SOCKET | PROTO_FD_STORE : 0);
 }
 

@@ -34,7 +34,7 @@ enum lent {
 	LENT_PAGE,
 	LENT_STORE,
 	LENT_FOLDER,
-	LENT_KICK,
+	LENT_WAKE,
 	LENT_BARE,   /* memory that its owner can shorten */
 	LENT_SHORT,  /* sealed, and not as long as a page */
 	LENT_STREAM, /* a socket of type SOCK_STREAM */
@@ -111,7 +111,7 @@ static void open_lent(struct script *s)
 	s->lent[LENT_PAGE] = shared_page_new();
 	s->lent[LENT_STORE] = one_end(SOCK_SEQPACKET);
 	s->lent[LENT_FOLDER] = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	s->lent[LENT_KICK] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	s->lent[LENT_WAKE] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	s->lent[LENT_BARE] = memory_of(SHARED_PAGE_BYTES, 0);
 	s->lent[LENT_SHORT] = memory_of(SHARED_PAGE_BYTES / 2, F_SEAL_SHRINK);
 	s->lent[LENT_STREAM] = one_end(SOCK_STREAM);
@@ -146,7 +146,7 @@ static size_t choose_lent(struct script *s, uint32_t brings, int fds[])
 						     : input_u8(&s->in) %
 							       LENT_KINDS];
 	if (how % 16 == 15) /* one more than `brings` names */
-		fds[n++] = s->lent[LENT_KICK];
+		fds[n++] = s->lent[LENT_WAKE];
 	return n;
 }
 
@@ -161,7 +161,7 @@ static uint32_t choose_brings(struct script *s, uint32_t kind)
 		return PROTO_FD_SOCKET | PROTO_FD_PAGE | PROTO_FD_STORE;
 	if (kind == PROTO_PAGE_IS)
 		return PROTO_FD_PAGE;
-	return kind == PROTO_ARENA_IS ? PROTO_FD_KICK : 0;
+	return kind == PROTO_ARENA_IS ? PROTO_FD_WAKE : 0;
 }
 
 static void say_something(struct script *s)
@@ -259,8 +259,8 @@ static void look_at_news(const struct client_news *news)
 		if (news->arena != CLIENT_ARENA_HERE)
 			break;
 		FUZZ_REQUIRE(news->arena_at.pid);
-		FUZZ_REQUIRE(fcntl(news->kick_fd, F_GETFL) & O_NONBLOCK);
-		close(news->kick_fd);
+		FUZZ_REQUIRE(fcntl(news->peer_wake_fd, F_GETFL) & O_NONBLOCK);
+		close(news->peer_wake_fd);
 		break;
 	case CLIENT_NEWS_BACK:
 	case CLIENT_NEWS_DIED:
@@ -340,7 +340,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	running = &s;
 	open_lent(&s);
 	begin_listening(&s);
-	want.kick_fd = s.lent[LENT_KICK];
+	want.peer_wake_fd = s.lent[LENT_WAKE];
 	how = input_u8(&s.in);
 	want.arena_fd = how & 1 ? s.lent[LENT_BARE] : -1;
 	scm_rights_let_bring(s.listen_fd, !(how & 2));

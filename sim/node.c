@@ -162,7 +162,7 @@ void node_boot(struct host *h)
 		open_shm_ack(h);
 	open_process(h);
 	engine_asleep(h->engine, true);
-	h->woken.kicked = h->woken.writable = false;
+	h->woken.by_peer = h->woken.writable = false;
 	h->source_count = 0;
 	h->arena_used = arena_used(&h->hca.arena);
 	h->turned_ns = node_now(h);
@@ -341,20 +341,20 @@ static void find_paths(struct host *h)
 	}
 }
 
-void node_kick(void *process)
+void node_wake(void *process)
 {
 	struct process *to = process;
 
 	if (!to->has_ended)
-		to->host->woken.kicked = true;
+		to->host->woken.by_peer = true;
 }
 
-static void kick_targets(struct host *h)
+static void wake_targets(struct host *h)
 {
 	struct process *to;
 
-	while ((to = engine_kick(h->engine)))
-		node_kick(to);
+	while ((to = engine_wants_wake(h->engine)))
+		node_wake(to);
 }
 
 static void find_pages(struct host *h)
@@ -382,7 +382,7 @@ static void send_all(struct host *h)
 			link_send(w, h, &frames[i]);
 		engine_tx_done(h->engine, n);
 		bytestream_send(h);
-		kick_targets(h);
+		wake_targets(h);
 		find_paths(h);
 		find_pages(h);
 		take_events(h);
@@ -397,7 +397,7 @@ uint64_t node_next(const struct host *h)
 		return UINT64_MAX;
 	if (!node_is_up(h))
 		return h->stalled_ns;
-	if (h->inbox_count || h->woken.kicked || h->source_count ||
+	if (h->inbox_count || h->woken.by_peer || h->source_count ||
 	    h->woken.writable)
 		return 0;
 	due = engine_deadline(h->engine);
@@ -432,9 +432,9 @@ void node_turn(struct host *h)
 	receive_all(h);
 	h->woken.writable = false;
 	bytestream_receive(h);
-	if (h->woken.kicked)
+	if (h->woken.by_peer)
 		engine_serve_notify(h->engine);
-	h->woken.kicked = false;
+	h->woken.by_peer = false;
 	if (engine_deadline(h->engine) <= now)
 		engine_tick(h->engine, now);
 	send_all(h);

@@ -25,8 +25,8 @@ uint32_t node_alloc(struct host *h, uint32_t bytes);
 uint64_t node_now(const struct host *h);
 /* Can programs run on h now?  Not while h is dead or stalled. */
 bool node_is_up(const struct host *h);
-/* Wakes a process that engine_kick or engine_post_apart has returned. */
-void node_kick(void *process);
+/* Wakes a process that engine_wants_wake or engine_post_apart has returned. */
+void node_wake(void *process);
 /* Puts frame f into the host's socket; the host owns f from here on. */
 void node_receive(struct host *h, struct flight *f);
 /* Returns the world's time at which the host next has to make progress;

@@ -225,13 +225,13 @@ static void ring_doorbell(struct world *w, struct flow *f)
 	struct engine *e = f->from->engine;
 	uint64_t now = node_now(f->from);
 	uint32_t way = workload_below(w, 3);
-	void *kick;
+	void *to_wake;
 
 	if (way == 2 && engine_qp_posts_apart(f->q)) {
-		bool done = engine_post_apart(e, f->q, now, &kick);
+		bool done = engine_post_apart(e, f->q, now, &to_wake);
 
-		if (kick)
-			node_kick(kick);
+		if (to_wake)
+			node_wake(to_wake);
 		if (done)
 			return;
 	}

@@ -82,7 +82,7 @@ struct host {
 	struct hca hca;
 	/* Why the host makes progress at once. */
 	struct {
-		bool kicked;   /* node_kick: an initiator set notify bits */
+		bool by_peer;  /* node_wake: an initiator set notify bits */
 		bool writable; /* a byte stream takes bytes again */
 	} woken;
 	struct credit_page page;

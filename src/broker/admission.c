@@ -115,7 +115,7 @@ static bool add_conn(struct server *s, const struct newcomer *n)
 			 .user = n->user,
 			 .pid = n->who.pid,
 			 .hello_fd = -1,
-			 .kick_fd = -1};
+			 .peer_wake_fd = -1};
 
 	if (!watch_newcomer(n, &c.pidfd))
 		return false;

@@ -275,19 +275,19 @@ void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 			      .value = m->value,
 			      .about = PROTO_ARENA_NONE};
 	const struct conn *owner = owner_of(s, m->value);
-	const int *kick = owner ? &owner->kick_fd : NULL;
+	const int *wake_fd = owner ? &owner->peer_wake_fd : NULL;
 
 	if (!owner)
 		reply.about = PROTO_ARENA_GONE;
 	if (owner && user_is_same(owner->user, c->user) && owner->fd < 0)
 		reply.about = PROTO_ARENA_LATER;
-	if (owner && user_is_same(owner->user, c->user) && *kick >= 0) {
+	if (owner && user_is_same(owner->user, c->user) && *wake_fd >= 0) {
 		reply.about = PROTO_ARENA_HERE;
 		reply.arena = owner->arena;
-		reply.brings = PROTO_FD_KICK;
+		reply.brings = PROTO_FD_WAKE;
 		c->access_of[m->value / 64] |= 1ull << m->value % 64;
 	}
-	if (!answer_send(c, m, &reply, kick)) {
+	if (!answer_send(c, m, &reply, wake_fd)) {
 		if (reply.brings)
 			c->full_ms = 0;
 		return;

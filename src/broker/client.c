@@ -299,7 +299,7 @@ static bool is_sensible(const struct client *c, const struct proto *m,
 			const int fds[PROTO_FDS])
 {
 	if ((fds[2] >= 0 && !fd_check_is_messages(fds[2])) ||
-	    (fds[4] >= 0 && !fd_check_is_kick(fds[4])))
+	    (fds[4] >= 0 && !fd_check_is_wake(fds[4])))
 		return false;
 	if (c->class)
 		return m->value == c->class &&
@@ -319,12 +319,12 @@ static void take_fd(int *to, int *from)
 /* Puts the eventfd of a broker of another user in the place of this process's
  * own: other processes get that eventfd from the broker, and wake this process
  * by it. */
-static void take_kick(const struct client *c, int fd)
+static void take_wake_fd(const struct client *c, int fd)
 {
 	if (fd >= 0 && c->broker.is_other_user &&
-	    fd_identity_holds(c->kick_fd) &&
-	    dup3(fd, c->kick_fd, O_CLOEXEC) >= 0)
-		fd_identity_note(c->kick_fd);
+	    fd_identity_holds(c->peer_wake_fd) &&
+	    dup3(fd, c->peer_wake_fd, O_CLOEXEC) >= 0)
+		fd_identity_note(c->peer_wake_fd);
 }
 
 /* Takes a welcome.  False: the welcome makes no sense. */
@@ -336,7 +336,7 @@ static bool take_welcome(struct client *c, const struct proto *m,
 	if (!c->class) {
 		c->class = m->value;
 		take_fd(&c->udp_fd, &fds[0]);
-		take_kick(c, fds[4]);
+		take_wake_fd(c, fds[4]);
 		if (fds[1] >= 0)
 			c->page =
 				shared_page_map(fds[1], PROT_READ | PROT_WRITE);
@@ -377,10 +377,10 @@ static bool take_arena(const struct proto *m, int fds[PROTO_FDS],
 				     .class = m->value,
 				     .arena = (enum client_arena)m->about,
 				     .arena_at = m->arena,
-				     .kick_fd = fds[4]};
+				     .peer_wake_fd = fds[4]};
 	if (m->about > PROTO_ARENA_GONE ||
 	    (m->about == PROTO_ARENA_HERE &&
-	     (!m->arena.pid || fds[4] < 0 || !fd_check_is_kick(fds[4]))))
+	     (!m->arena.pid || fds[4] < 0 || !fd_check_is_wake(fds[4]))))
 		news->arena = CLIENT_ARENA_NONE;
 	if (news->arena == CLIENT_ARENA_HERE)
 		fds[4] = -1;
@@ -672,7 +672,7 @@ int client_open(struct client *c, const struct client_want *want,
 			     .fd_store_fd = -1,
 			     .tree_fd = -1,
 			     .arena_fd = want->arena_fd,
-			     .kick_fd = want->kick_fd,
+			     .peer_wake_fd = want->peer_wake_fd,
 			     .patience_ms = want->patience_ms,
 			     .say = want->say};
 	for (;;) {

@@ -111,12 +111,12 @@ struct client {
 	 * has made, and client_new_relay has not returned a copy yet */
 	bool has_new_relay;
 	int tree_fd; /* the folder that client_tree took; -1: none */
-	/* arena_fd: the arena.  kick_fd: the eventfd that wakes this process.
-	 * If the broker is of another user, the client puts an eventfd that the
-	 * broker has made in the place of the file behind kick_fd.  The broker
-	 * shows the arena and the eventfd to other processes of this user.
-	 * Both descriptors are borrowed; -1: none. */
-	int arena_fd, kick_fd;
+	/* arena_fd: the arena.  peer_wake_fd: the eventfd that wakes this
+	 * process. If the broker is of another user, the client puts an eventfd
+	 * that the broker has made in the place of the file behind
+	 * peer_wake_fd.  The broker shows the arena and the eventfd to other
+	 * processes of this user. Both descriptors are borrowed; -1: none. */
+	int arena_fd, peer_wake_fd;
 	/* the arena is not shown to the present broker, since more descriptors
 	 * of this user are under way than the hard limit on open files allows
 	 */
@@ -178,7 +178,7 @@ struct client_news {
 	struct proto_at arena_at; /* ARENA: where the arena is, if HERE */
 	/* ARENA, if HERE: the eventfd that wakes the process of the arena; the
 	 * caller owns this descriptor */
-	int kick_fd;
+	int peer_wake_fd;
 };
 
 /* The arguments of client_open. */
@@ -188,11 +188,11 @@ struct client_want {
 	 * wakes this process.  The broker shows them to processes of this user.
 	 * So does each successor of the broker, except one of another user.
 	 * Both are borrowed until client_close.  If one of them is -1, neither
-	 * is shown.  client_open may replace the file behind kick_fd by another
-	 * eventfd, so the caller polls or duplicates kick_fd only after
-	 * client_open has returned.
+	 * is shown.  client_open may replace the file behind peer_wake_fd by
+	 * another eventfd, so the caller polls or duplicates peer_wake_fd only
+	 * after client_open has returned.
 	 */
-	int arena_fd, kick_fd;
+	int arena_fd, peer_wake_fd;
 	/* How long to wait, in milliseconds, for a broker that lives and does
 	 * not answer, because it is stopped or gets no processor. */
 	uint64_t patience_ms;

@@ -21,7 +21,8 @@ int client_send_message(struct client *c, struct proto *m, const int *fds)
  * broker would pass to other processes. */
 static bool can_share(const struct client *c)
 {
-	return fd_identity_holds(c->arena_fd) && fd_identity_holds(c->kick_fd);
+	return fd_identity_holds(c->arena_fd) &&
+	       fd_identity_holds(c->peer_wake_fd);
 }
 
 static struct proto_at own_arena(const struct client *c)
@@ -45,8 +46,8 @@ static int send_hello(struct client *c, bool with_arena)
 	}
 	if (with_arena) {
 		m.arena = own_arena(c);
-		m.brings |= PROTO_FD_KICK;
-		fds[n++] = c->kick_fd;
+		m.brings |= PROTO_FD_WAKE;
+		fds[n++] = c->peer_wake_fd;
 	}
 	return client_send_message(c, &m, fds);
 }

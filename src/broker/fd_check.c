@@ -84,7 +84,7 @@ bool fd_check_is_sealed(int fd, size_t bytes)
 	       s.st_size == (off_t)bytes;
 }
 
-bool fd_check_is_kick(int fd)
+bool fd_check_is_wake(int fd)
 {
 	static const char eventfd[] = "anon_inode:[eventfd]";
 	char path[40], link[sizeof(eventfd)];

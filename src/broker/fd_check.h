@@ -26,6 +26,6 @@ bool fd_check_is_messages(int fd);
 bool fd_check_is_sealed(int fd, size_t bytes);
 /* Whether fd is a non-blocking eventfd, to which a write never waits.  Without
  * /proc, any non-blocking file passes. */
-bool fd_check_is_kick(int fd);
+bool fd_check_is_wake(int fd);
 
 #endif

@@ -69,7 +69,7 @@ static int welcome_client(struct server *s, struct conn *c)
 	bring_fd(&m, PROTO_FD_PAGE, is_new ? member->page_fd : -1, fds, &n);
 	bring_fd(&m, PROTO_FD_STORE, is_own(s, c) ? s->group.fd_store.fd : -1,
 		 fds, &n);
-	bring_fd(&m, PROTO_FD_KICK, is_relayed ? c->kick_fd : -1, fds, &n);
+	bring_fd(&m, PROTO_FD_WAKE, is_relayed ? c->peer_wake_fd : -1, fds, &n);
 	err = answer_send(c, &c->hello, &m, fds);
 	reuseport_group_sent(&s->group, c->class);
 	return err;
@@ -181,7 +181,7 @@ static void inherit_class(struct server *s, uint32_t class,
 			      .user = e->user,
 			      .pid = has_pid ? e->pid : 0,
 			      .hello_fd = -1,
-			      .kick_fd = -1,
+			      .peer_wake_fd = -1,
 			      .class = class,
 			      .is_inherited = true};
 }
@@ -215,11 +215,11 @@ int greeting_watch(const struct server *s, uint32_t class)
 	return fd_store_process(&e);
 }
 
-void greeting_close_kick(struct conn *c)
+void greeting_close_wake_fd(struct conn *c)
 {
-	if (c->kick_fd >= 0)
-		close(c->kick_fd);
-	c->kick_fd = -1;
+	if (c->peer_wake_fd >= 0)
+		close(c->peer_wake_fd);
+	c->peer_wake_fd = -1;
 }
 
 /* Whether the client has given its own pid, by which other processes open its
@@ -240,17 +240,18 @@ static bool says_its_pid(const struct conn *c)
  */
 static void take_arena(const struct server *s, struct conn *c, int *fd)
 {
-	greeting_close_kick(c);
+	greeting_close_wake_fd(c);
 	c->arena = c->hello.arena;
 	if (!says_its_pid(c))
 		return;
 	if (!is_own(s, c)) {
-		c->kick_fd = c->arena.pid && !c->hello.value
-				     ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
-				     : -1;
+		c->peer_wake_fd =
+			c->arena.pid && !c->hello.value
+				? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
+				: -1;
 		return;
 	}
-	c->kick_fd = *fd;
+	c->peer_wake_fd = *fd;
 	*fd = -1;
 }
 

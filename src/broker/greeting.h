@@ -28,6 +28,6 @@ int greeting_watch(const struct server *s, uint32_t class);
 /* Closes what came with a hello of c that has no answer yet. */
 void greeting_end(struct conn *c);
 /* Closes the eventfd of c. */
-void greeting_close_kick(struct conn *c);
+void greeting_close_wake_fd(struct conn *c);
 
 #endif

@@ -57,7 +57,7 @@ struct conn {
 	/* where the arena is that the client shows to processes of its user */
 	struct proto_at arena;
 	/* the eventfd that wakes the client; -1: none */
-	int kick_fd;
+	int peer_wake_fd;
 	/* The process has ended or has closed the connection; messages of
 	 * connection management that it has sent before may still come from the
 	 * thread of its user. */

@@ -92,7 +92,7 @@ enum {
 	PROTO_FD_PAGE = 2,  /* the page of a class */
 	PROTO_FD_STORE = 4, /* the fd store */
 	PROTO_FD_TREE = 8,  /* the folder for counter files */
-	PROTO_FD_KICK = 16, /* an eventfd */
+	PROTO_FD_WAKE = 16, /* an eventfd */
 };
 
 /* The answers to PROTO_ARENA. */

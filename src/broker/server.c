@@ -199,7 +199,7 @@ static void tell_death(const struct server *s, const struct conn *dead)
 		struct proto m = {.kind = PROTO_DIED};
 
 		if (c != dead && c->class && c->fd >= 0 &&
-		    (c->kick_fd >= 0 || c->is_inherited) &&
+		    (c->peer_wake_fd >= 0 || c->is_inherited) &&
 		    user_is_same(c->user, dead->user) && was_inside)
 			answer_send(c, &none, &m, NULL);
 	}
@@ -259,7 +259,7 @@ static void end_client(struct server *s, struct conn *c)
 		remote_liveness_forget(s->remote_liveness, c->name);
 	c->name = 0;
 	c->questions = 0;
-	greeting_close_kick(c);
+	greeting_close_wake_fd(c);
 }
 
 static void close_pidfd(struct conn *c)

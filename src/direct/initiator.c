@@ -20,9 +20,9 @@
 
 void initiator_release(struct ibt *t, struct target_ref *l)
 {
-	list_remove(&l->kick);
+	list_remove(&l->to_wake);
 	if (l->owner)
-		list_push_tail(&t->direct.unused, &l->kick);
+		list_push_tail(&t->direct.unused, &l->to_wake);
 	else
 		free(l);
 }
@@ -82,7 +82,7 @@ void *initiator_released(struct ibt *t)
 
 	if (!n)
 		return NULL;
-	l = CONTAINER_OF(n, struct target_ref, kick);
+	l = CONTAINER_OF(n, struct target_ref, to_wake);
 	owner = l->owner;
 	free(l);
 	return owner;
@@ -147,11 +147,11 @@ static enum hca_status fail_local(const struct direct_request *r,
 	return HCA_LOC_PROT_ERR;
 }
 
-void initiator_kick(struct ibt_qp *q, struct list *kicks,
+void initiator_wake(struct ibt_qp *q, struct list *to_wake,
 		    const struct direct_request *r)
 {
-	if (r->outcome.kick && !list_is_linked(&q->direct.link->kick))
-		list_push_tail(kicks, &q->direct.link->kick);
+	if (r->outcome.must_wake && !list_is_linked(&q->direct.link->to_wake))
+		list_push_tail(to_wake, &q->direct.link->to_wake);
 }
 
 void initiator_wait(struct ibt *t, struct ibt_qp *q)
@@ -287,7 +287,7 @@ static bool next_of_batch(void *arg, uint32_t i, struct direct_request *r)
 	const struct batch *b = arg;
 	const struct wq *sq = &b->q->qp->sq;
 	struct wqe *w = wq_at(b->t->hca, sq, b->q->req.wqe + i);
-	bool kick = r->outcome.kick;
+	bool must_wake = r->outcome.must_wake;
 	enum hca_status status;
 	struct explain x;
 
@@ -295,9 +295,9 @@ static bool next_of_batch(void *arg, uint32_t i, struct direct_request *r)
 	    (w->flags & HCA_SEND_FENCE) || !is_small(b->t, w))
 		return false;
 	status = describe_piece(b->t, b->q, w, r, &x);
-	/* An earlier request of the batch may have set `kick`, which
+	/* An earlier request of the batch may have set `must_wake`, which
 	 * describe_piece clears even if it fails. */
-	r->outcome.kick = kick;
+	r->outcome.must_wake = must_wake;
 	return status == HCA_SUCCESS;
 }
 
@@ -329,7 +329,7 @@ static bool place_found(struct ibt *t, struct ibt_qp *q, struct wqe *w)
  * for each request; 0: none was executed, or the value that an atomic found
  * could not be placed. */
 static uint32_t run_batch(struct ibt *t, struct ibt_qp *q, struct wqe *w,
-			  struct list *kicks, uint64_t now_ns)
+			  struct list *to_wake, uint64_t now_ns)
 {
 	struct batch b = {t, q, w->opcode, shared_load(&q->qp->sq.head)};
 	uint32_t n, bytes = 0;
@@ -345,7 +345,7 @@ static uint32_t run_batch(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	s.arg = &b;
 	n = target_run_batch(q->direct.link, &s);
 	q->direct.apart.takes_calls = space->calls != calls;
-	initiator_kick(q, kicks, &s.r);
+	initiator_wake(q, to_wake, &s.r);
 	if (n && is_atomic(w)) {
 		q->direct.apart.found = s.r.outcome.found;
 		n = place_found(t, q, w);
@@ -358,7 +358,7 @@ static uint32_t run_batch(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	return bytes;
 }
 
-uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
+uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *to_wake,
 			uint64_t now_ns)
 {
 	struct wqe *w = rc_req_begin(t, q);
@@ -372,7 +372,7 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	if (!w)
 		return 0;
 	bytes = !l->is_gone && may_batch(t, q, w)
-			? run_batch(t, q, w, kicks, now_ns)
+			? run_batch(t, q, w, to_wake, now_ns)
 			: 0;
 	if (bytes)
 		return bytes;
@@ -396,7 +396,7 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 		r.initiator.n = r.bytes = 0;
 	r.now_ns = now_ns;
 	answer = target_run(l, &r);
-	initiator_kick(q, kicks, &r);
+	initiator_wake(q, to_wake, &r);
 	if (status && answer == DIRECT_DONE)
 		rc_req_stop(t, q, w, status, &x);
 	else
@@ -434,26 +434,26 @@ static bool awaits_receive(const struct ibt_qp *q)
 }
 
 bool initiator_post_apart(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
-			  void **kick)
+			  void **to_wake)
 {
 	uint32_t moved = 0, bytes = 0;
-	struct list kicks;
+	struct list asleep;
 	struct wqe *w;
 
-	*kick = NULL;
+	*to_wake = NULL;
 	if (!is_plain(q))
 		return awaits_receive(q);
-	list_init(&kicks);
+	list_init(&asleep);
 	q->direct.apart.is_running = true;
 	q->direct.apart.now_ns = now_ns;
 	do {
 		w = rc_req_begin_plain(t, q);
-		bytes = w ? run_batch(t, q, w, &kicks, now_ns) : 0;
+		bytes = w ? run_batch(t, q, w, &asleep, now_ns) : 0;
 		moved += bytes;
 	} while (bytes && moved < INITIATOR_PIECE);
 	q->direct.apart.is_running = false;
-	if (list_pop_head(&kicks))
-		*kick = q->direct.link->owner;
+	if (list_pop_head(&asleep))
+		*to_wake = q->direct.link->owner;
 	return q->req.wqe == shared_load(&q->qp->sq.head) &&
 	       !q->direct.apart.has_news && !q->direct.apart.has_found;
 }
@@ -559,7 +559,7 @@ static void judge_once(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 }
 
 uint32_t initiator_turn_unreliable(struct ibt *t, struct ibt_qp *q,
-				   struct list *kicks, uint64_t now_ns)
+				   struct list *to_wake, uint64_t now_ns)
 {
 	struct wqe *w = unreliable_tx_next(t, q);
 	struct target_ref *l = q->direct.link;
@@ -577,7 +577,7 @@ uint32_t initiator_turn_unreliable(struct ibt *t, struct ibt_qp *q,
 	}
 	r.now_ns = now_ns;
 	answer = l->is_gone ? DIRECT_GONE : target_run(l, &r);
-	initiator_kick(q, kicks, &r);
+	initiator_wake(q, to_wake, &r);
 	judge_once(t, q, w, &r, answer);
 	return answer == DIRECT_DONE ? r.bytes + 1 : 0;
 }

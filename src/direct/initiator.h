@@ -46,9 +46,9 @@ void initiator_release(struct ibt *t, struct target_ref *l);
 /* Frees a link that initiator_release has kept, and returns its owner; NULL:
  * there are no more such links. */
 void *initiator_released(struct ibt *t);
-/* Puts the target of q on the list `kicks` if r->outcome.kick is set: the
- * target's process sleeps and has to be woken. */
-void initiator_kick(struct ibt_qp *q, struct list *kicks,
+/* Puts the target of q on the list `to_wake` if r->outcome.must_wake is set:
+ * the target's process sleeps and has to be woken. */
+void initiator_wake(struct ibt_qp *q, struct list *to_wake,
 		    const struct direct_request *r);
 /* Puts q on the list of QPs that wait for their peer, for initiator_look. */
 void initiator_wait(struct ibt *t, struct ibt_qp *q);
@@ -56,11 +56,11 @@ void initiator_wait(struct ibt *t, struct ibt_qp *q);
 bool initiator_is_undecided(const struct ibt_qp *q);
 /*
  * Executes the piece at the cursor of q, an RC QP, or a batch of small
- * requests, and puts a target that must be woken on the list `kicks`.  Returns
- * the bytes that moved plus 1 for each request; 0: nothing was executed, and q
- * waits, has nothing to execute, or has failed.
+ * requests, and puts a target that must be woken on the list `to_wake`.
+ * Returns the bytes that moved plus 1 for each request; 0: nothing was
+ * executed, and q waits, has nothing to execute, or has failed.
  */
-uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
+uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *to_wake,
 			uint64_t now_ns);
 /*
  * Executes the requests at the cursor of an RC QP that fit into a batch
@@ -68,14 +68,14 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
  * q's completion queue and the target's arena.  So the caller needs no progress
  * lock, but must exclude all other calls that use q or its target_ref.
  *
- * *kick is the link's owner if the target's process sleeps and has to be woken,
- * or else NULL.  Returns true if no request and no event is left, or if q waits
- * for a receive: then the requests are executed when the wait ends.  Returns
- * false if requests or events are left: the caller then calls
+ * *to_wake is the link's owner if the target's process sleeps and has to be
+ * woken, or else NULL.  Returns true if no request and no event is left, or if
+ * q waits for a receive: then the requests are executed when the wait ends.
+ * Returns false if requests or events are left: the caller then calls
  * initiator_tell_apart and initiator_turn under the progress lock.
  */
 bool initiator_post_apart(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
-			  void **kick);
+			  void **to_wake);
 /*
  * Would the requests that initiator_post_apart has yet to execute, and those
  * that are posted next, take one system call together?  Lock: the QP's post
@@ -88,12 +88,12 @@ bool initiator_gathers(struct ibt *t, const struct ibt_qp *q);
 void initiator_tell_apart(struct ibt *t, struct ibt_qp *q);
 /*
  * Executes the piece at the cursor of a UC QP, and puts a target that must be
- * woken on the list `kicks`.  If the target cannot take the piece, the path of
- * the QP changes to packets.  Returns the bytes that moved plus 1; 0: the piece
- * was not executed.
+ * woken on the list `to_wake`.  If the target cannot take the piece, the path
+ * of the QP changes to packets.  Returns the bytes that moved plus 1; 0: the
+ * piece was not executed.
  */
 uint32_t initiator_turn_unreliable(struct ibt *t, struct ibt_qp *q,
-				   struct list *kicks, uint64_t now_ns);
+				   struct list *to_wake, uint64_t now_ns);
 /* Activates the QPs that waited for their peer and can go on.  Returns the time
  * at which the next call is due, in ns of the caller's clock; UINT64_MAX: the
  * next engine_tick is early enough. */

@@ -159,8 +159,8 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 	}
 }
 
-uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
-			   uint64_t now_ns)
+uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q,
+			   struct list *to_wake, uint64_t now_ns)
 {
 	uint8_t bytes[UD_GRH_BYTES + IBT_MAX_MTU];
 	struct wqe *w = unreliable_tx_next(t, q);
@@ -191,7 +191,7 @@ uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	describe_datagram(q, w, to, bytes, &r);
 	r.now_ns = now_ns;
 	answer = target_run(q->direct.link, &r);
-	initiator_kick(q, kicks, &r);
+	initiator_wake(q, to_wake, &r);
 	judge_result(t, q, w, answer);
 	return answer == DIRECT_DONE ? r.bytes : 0;
 }

@@ -30,11 +30,11 @@ bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
 /* Gives up all links of q. */
 void initiator_ud_fini(struct ibt *t, struct ibt_qp *q);
 /* Executes the datagram at the cursor, if its path is direct, and puts a target
- * that must be woken on the list `kicks`.  Returns the bytes that moved, with
+ * that must be woken on the list `to_wake`.  Returns the bytes that moved, with
  * the GRH; 0: the datagram was not executed.  Sets q->direct.path to the path
  * of the datagram; after 0, if that is IBT_PATH_PACKETS, the caller sends the
  * datagram by a packet. */
-uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
-			   uint64_t now_ns);
+uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q,
+			   struct list *to_wake, uint64_t now_ns);
 
 #endif

@@ -60,12 +60,12 @@ static inline void inside_see_posted(const struct target_ref *l, struct qp *qp)
 	shared_store(&qp->rq.head, shared_load(&there->rq.head));
 }
 
-/* Sets notify bits for the target's own process, and sets r->outcome.kick if
- * that process sleeps. */
+/* Sets notify bits for the target's own process, and sets r->outcome.must_wake
+ * if that process sleeps. */
 static inline void inside_post(struct target_ref *l, struct qp *qp,
 			       struct direct_request *r, uint32_t bits)
 {
-	r->outcome.kick |= notify_post(l->hca, qp, bits);
+	r->outcome.must_wake |= notify_post(l->hca, qp, bits);
 }
 
 /*
@@ -81,7 +81,7 @@ static inline void inside_remind(struct target_ref *l, struct qp *qp,
 	if (!(atomic_load(&qp_target(qp)->notify) & bits))
 		inside_post(l, qp, r, bits);
 	else if (l->type == HCA_QPT_UD)
-		r->outcome.kick |= shared_load(&l->hca->shared->is_asleep);
+		r->outcome.must_wake |= shared_load(&l->hca->shared->is_asleep);
 }
 
 /* Counts bytes that a request has moved, in the target's counters. */
@@ -166,8 +166,8 @@ bool request_eager(struct target_ref *l, struct qp *qp,
 		   struct direct_request *r);
 /* Announces the last @count completions that request_eager has left, and sets
  * the notify bits that they call for.  @solicited: one of the requests asked
- * for a solicited event.  Sets r->outcome.kick if the target's process sleeps
- * and has to be woken. */
+ * for a solicited event.  Sets r->outcome.must_wake if the target's process
+ * sleeps and has to be woken. */
 void request_announce(struct target_ref *l, struct qp *qp,
 		      struct direct_request *r, bool solicited, uint32_t count);
 /* Executes the requests of a batch, up to the first request that must be run

@@ -18,7 +18,7 @@ struct target_ref *target_new(void)
 	struct target_ref *l = alloc_apart(sizeof(*l));
 
 	if (l)
-		list_init(&l->kick);
+		list_init(&l->to_wake);
 	return l;
 }
 

@@ -27,8 +27,8 @@
 
 /* A queue pair's link to one target. */
 struct target_ref {
-	struct list kick; /* on a list of targets that have to be woken */
-	struct hca *hca;  /* the target's adapter; borrowed */
+	struct list to_wake; /* on a list of targets that have to be woken */
+	struct hca *hca;     /* the target's adapter; borrowed */
 	/* The initiator's access slot in the target's arena, borrowed.  NULL:
 	 * the target is in this process, which can execute every atomic. */
 	struct access *access;
@@ -69,7 +69,7 @@ struct target_ref {
 };
 
 /* Returns a link without a target, which the caller owns and frees by free().
- * All members but kick are zero.  NULL: out of memory. */
+ * All members but to_wake are zero.  NULL: out of memory. */
 struct target_ref *target_new(void);
 
 /* What became of a request that target_run was to execute. */
@@ -98,7 +98,7 @@ struct direct_outcome {
 	uint32_t verdict;  /* enum verdict */
 	uint8_t rnr_timer; /* DIRECT_RNR: the target's min_rnr_timer */
 	uint64_t found;	   /* the value that an atomic found */
-	bool kick;	   /* the target sleeps and has to be woken */
+	bool must_wake;	   /* the target sleeps and has to be woken */
 	bool is_ours;	   /* the initiator's memory was not mapped */
 	bool is_gone;	   /* the target's process has ended */
 	bool is_denied;	   /* the kernel denied access to the target's memory */
@@ -142,7 +142,7 @@ struct direct_request {
 static inline void direct_request_clear(struct direct_request *r)
 {
 	r->eager.at = 0;
-	r->outcome.kick = r->outcome.is_ours = r->outcome.is_gone =
+	r->outcome.must_wake = r->outcome.is_ours = r->outcome.is_gone =
 		r->outcome.is_denied = false;
 	r->outcome.is_revoked = r->outcome.is_executed = r->outcome.is_full =
 		false;

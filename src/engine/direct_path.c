@@ -95,16 +95,16 @@ bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
 	return kept;
 }
 
-bool engine_has_kicks(const struct engine *e)
+bool engine_has_wakes(const struct engine *e)
 {
-	return !list_is_empty(&e->kicks);
+	return !list_is_empty(&e->to_wake);
 }
 
-void *engine_kick(struct engine *e)
+void *engine_wants_wake(struct engine *e)
 {
-	struct list *n = list_pop_head(&e->kicks);
+	struct list *n = list_pop_head(&e->to_wake);
 
-	return n ? CONTAINER_OF(n, struct target_ref, kick)->owner : NULL;
+	return n ? CONTAINER_OF(n, struct target_ref, to_wake)->owner : NULL;
 }
 
 void *engine_released(struct engine *e)
@@ -119,11 +119,12 @@ static uint32_t execute_piece(struct engine *e, struct ibt_qp *q,
 {
 	switch (q->qp->type) {
 	case HCA_QPT_RC:
-		return initiator_turn(&e->ibt, q, &e->kicks, now_ns);
+		return initiator_turn(&e->ibt, q, &e->to_wake, now_ns);
 	case HCA_QPT_UC:
-		return initiator_turn_unreliable(&e->ibt, q, &e->kicks, now_ns);
+		return initiator_turn_unreliable(&e->ibt, q, &e->to_wake,
+						 now_ns);
 	default:
-		return initiator_ud_turn(&e->ibt, q, &e->kicks, now_ns);
+		return initiator_ud_turn(&e->ibt, q, &e->to_wake, now_ns);
 	}
 }
 
@@ -176,9 +177,9 @@ uint32_t engine_qp_post_lock(const struct ibt_qp *q)
 }
 
 bool engine_post_apart(struct engine *e, struct ibt_qp *q, uint64_t now_ns,
-		       void **kick)
+		       void **to_wake)
 {
-	return initiator_post_apart(&e->ibt, q, now_ns, kick);
+	return initiator_post_apart(&e->ibt, q, now_ns, to_wake);
 }
 
 bool engine_qp_gathers(struct engine *e, const struct ibt_qp *q)
@@ -207,7 +208,7 @@ bool engine_is_settled(const struct engine *e)
 {
 	const struct ibt *t = &e->ibt;
 
-	return !engine_has_tx(e) && !engine_has_kicks(e) &&
+	return !engine_has_tx(e) && !engine_has_wakes(e) &&
 	       !engine_has_notify(e) && !engine_is_undecided(e) &&
 	       !e->wanted_qpn && t->events.head == t->events.tail;
 }

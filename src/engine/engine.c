@@ -56,7 +56,7 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 	list_init(&e->streams);
 	list_init(&e->paths.undecided);
 	list_init(&e->paths.asked);
-	list_init(&e->kicks);
+	list_init(&e->to_wake);
 	if (!make_credits(e, config->without.credits) ||
 	    ibt_init(&e->ibt, now_ns)) {
 		free(e->credits);
@@ -173,14 +173,14 @@ void engine_qp_expect(const struct ibt_qp *q)
 	prefetch(q, sizeof(*q));
 }
 
-struct mpsc_node *engine_qp_kick(struct ibt_qp *q)
+struct mpsc_node *engine_qp_doorbell(struct ibt_qp *q)
 {
-	return &q->kick;
+	return &q->doorbell;
 }
 
-struct ibt_qp *engine_qp_of_kick(struct mpsc_node *n)
+struct ibt_qp *engine_qp_of_doorbell(struct mpsc_node *n)
 {
-	return CONTAINER_OF(n, struct ibt_qp, kick);
+	return CONTAINER_OF(n, struct ibt_qp, doorbell);
 }
 
 uint32_t engine_qp_flying(const struct ibt_qp *q)

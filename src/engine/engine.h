@@ -185,9 +185,9 @@ bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
 void *engine_released(struct engine *e);
 /* Returns, once, an owner whose process sleeps and has notify bits set; NULL:
  * there is none. */
-void *engine_kick(struct engine *e);
-/* Would engine_kick return an owner? */
-bool engine_has_kicks(const struct engine *e);
+void *engine_wants_wake(struct engine *e);
+/* Would engine_wants_wake return an owner? */
+bool engine_has_wakes(const struct engine *e);
 /* Serves the notify bits that peers have set.  engine_tick, engine_tx and
  * engine_qp_modify do so, too. */
 void engine_serve_notify(struct engine *e);
@@ -235,9 +235,9 @@ void engine_forget_sources(struct engine *e);
  * connection (suspect.h), for a message to the user.  False: there is none. */
 bool engine_suspect(struct engine *e, struct engine_suspect *who);
 /* Returns q's node on the list of doorbells.  Needs no lock. */
-struct mpsc_node *engine_qp_kick(struct ibt_qp *q);
+struct mpsc_node *engine_qp_doorbell(struct ibt_qp *q);
 /* Returns the QP of a node of the list of doorbells. */
-struct ibt_qp *engine_qp_of_kick(struct mpsc_node *n);
+struct ibt_qp *engine_qp_of_doorbell(struct mpsc_node *n);
 /* Returns how many packets of q are not acknowledged yet.  Needs no lock. */
 uint32_t engine_qp_flying(const struct ibt_qp *q);
 /* Does q send packets that the peer never acknowledges (UC, UD)?  Needs no
@@ -324,8 +324,8 @@ void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
  * engine_doorbell.  True: engine_is_settled tells whether other calls are due.
  */
 bool engine_post_direct(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
-/* Is there no frame to send, no active QP, no kick, no notify bit, no event, no
- * QP for engine_wants_path and no page for engine_wants_page? */
+/* Is there no frame to send, no active QP, no process to wake, no notify bit,
+ * no event, no QP for engine_wants_path and no page for engine_wants_page? */
 bool engine_is_settled(const struct engine *e);
 /*
  * Executes work that was posted to q, if it needs no packet and changes nothing
@@ -335,13 +335,13 @@ bool engine_is_settled(const struct engine *e);
  * owns; the progress lock is not needed.  The caller of any other function that
  * uses QPs holds the progress lock and all post locks.
  *
- * *kick: the owner (engine_set_path) of a process that sleeps and that the
+ * *to_wake: the owner (engine_set_path) of a process that sleeps and that the
  * caller wakes, or NULL.  False: work or events are left, and the caller calls
  * engine_doorbell.  True also if q waits for a receive of the peer: the engine
  * executes the work at the end of the wait.
  */
 bool engine_post_apart(struct engine *e, struct ibt_qp *q, uint64_t now_ns,
-		       void **kick);
+		       void **to_wake);
 /* Would the posted work of q and work that is posted later take one system call
  * together, rather than one each?  The caller holds q's post lock. */
 bool engine_qp_gathers(struct engine *e, const struct ibt_qp *q);

@@ -55,7 +55,7 @@ struct engine {
 	struct {
 		struct list undecided, asked;
 	} paths;
-	struct list kicks; /* struct target_ref, for engine_kick */
+	struct list to_wake; /* struct target_ref, for engine_wants_wake */
 	/* When initiator_look is due next; UINT64_MAX: never. */
 	uint64_t look_ns;
 	/* Bytes that direct requests have copied in this engine_tx. */

@@ -102,10 +102,10 @@ static int bind_alone(int err)
 	return fd == -EADDRINUSE ? err : fd;
 }
 
-int broker_link_socket(int arena_fd, int kick_fd, uint64_t patience_ns)
+int broker_link_socket(int arena_fd, int peer_wake_fd, uint64_t patience_ns)
 {
 	const struct client_want want = {.arena_fd = arena_fd,
-					 .kick_fd = kick_fd,
+					 .peer_wake_fd = peer_wake_fd,
 					 .patience_ms = patience_ns / NS_PER_MS,
 					 .say = say_word};
 	const char *why = "";

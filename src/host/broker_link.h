@@ -19,13 +19,13 @@
 /*
  * Connects to the broker and returns the receive socket of this process, which
  * the caller owns.  If there is no broker, prints why, and binds UDP port 4791
- * itself.  The broker shows the arena and the eventfd @kick_fd to processes of
- * this user, unless one of them is -1; both are borrowed until
+ * itself.  The broker shows the arena and the eventfd @peer_wake_fd to
+ * processes of this user, unless one of them is -1; both are borrowed until
  * broker_link_close.  Waits at most patience_ns for a broker that lives and
  * does not answer.  On failure returns -errno: an error of client_open
  * (broker/client.h), or of a system call.
  */
-int broker_link_socket(int arena_fd, int kick_fd, uint64_t patience_ns);
+int broker_link_socket(int arena_fd, int peer_wake_fd, uint64_t patience_ns);
 /* Closes the connection; from here on this process has no broker. */
 void broker_link_close(void);
 /* Has the broker write the counter files below the folder devices_fd of the

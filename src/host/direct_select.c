@@ -93,12 +93,12 @@ void direct_select_part(struct engine *e)
 		local_peer_put(n);
 }
 
-void direct_select_kick(struct engine *e)
+void direct_select_wake(struct engine *e)
 {
 	struct local_peer *n;
 
-	while ((n = engine_kick(e)))
-		local_peer_kick(n);
+	while ((n = engine_wants_wake(e)))
+		local_peer_wake(n);
 }
 
 void direct_select_turned(struct direct_select *w, struct engine *e, bool any,
@@ -127,7 +127,7 @@ void direct_select_rest(struct engine *e, uint64_t now_ns, uint64_t *wake_ns)
 		*wake_ns = bits_min_u64(*wake_ns, now_ns + LOOK_NS);
 	/* engine_asleep orders its store of is_asleep before the loads of
 	 * engine_has_notify, which so sees a bit that a peer set before that
-	 * store.  A peer that sets a bit later sees is_asleep, and kicks this
+	 * store.  A peer that sets a bit later sees is_asleep, and wakes this
 	 * process.  Without this order the leader could sleep although a bit is
 	 * set. */
 	engine_asleep(e, true);

@@ -37,7 +37,7 @@ void direct_select_look(struct direct_select *w, struct engine *e,
 /* Releases the local peers that no QP uses any more (local_peer_put). */
 void direct_select_part(struct engine *e);
 /* Wakes the local peers for which notify bits were set. */
-void direct_select_kick(struct engine *e);
+void direct_select_wake(struct engine *e);
 /* Called at the end of a turn of progress: releases local peers, and decides
  * whether all traffic goes through the arenas.  any: the turn received
  * something: by the socket, by iWARP connections or by the link to a fabric. */

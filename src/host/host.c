@@ -146,7 +146,7 @@ static int open_socket(struct host *h, bool has_udp, uint64_t patience)
 		return udp_unbound();
 	local_peer_open(&h->hca, !env_is_without(ENV_MAPPED));
 	return broker_link_socket(local_peer_is_open() ? h->map.fd : -1,
-				  local_peer_kick_fd(), patience);
+				  local_peer_wake_fd(), patience);
 }
 
 /* Opens the link of the InfiniBand device.  Returns 0 or -errno. */

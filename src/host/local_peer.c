@@ -59,7 +59,7 @@ struct entry {
 	struct peer_maps peer_maps;
 	/* The peer's eventfd: owned by the first view, which lends it to the
 	 * further views. */
-	int kick_fd;
+	int peer_wake_fd;
 	struct list entries; /* in all.entries */
 	struct list idle;    /* linked while no QP uses the peer */
 };
@@ -74,7 +74,7 @@ static struct {
 	bool is_open;
 	bool maps; /* the argument of local_peer_open */
 	struct hca *own;
-	int kick_fd;	     /* the eventfd by which peers wake this process */
+	int peer_wake_fd;    /* the eventfd by which peers wake this process */
 	uint32_t class;	     /* this process's steering class */
 	dev_t memory;	     /* st_dev of memfds */
 	struct entry self;   /* this process as its own peer */
@@ -93,7 +93,7 @@ static struct {
 	uint64_t peer_death_ns, peer_death_until_ns;
 } all = {.entries = {&all.entries, &all.entries},
 	 .idle = {&all.idle, &all.idle},
-	 .kick_fd = -1};
+	 .peer_wake_fd = -1};
 
 _Static_assert(sizeof(pthread_mutex_t) <=
 		       sizeof(((struct hca_shared *)0)->pulse),
@@ -157,23 +157,24 @@ void local_peer_open(struct hca *own, bool maps)
 	if (!learn_memory() || !make_pulse() ||
 	    !random_fill(&s->nonce.value, sizeof(s->nonce.value), true))
 		return;
-	all.kick_fd = fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-	if (all.kick_fd < 0)
+	all.peer_wake_fd =
+		fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	if (all.peer_wake_fd < 0)
 		return;
 	allow_tracing();
 	s->pid = (uint32_t)getpid();
 	s->nonce.va = (uintptr_t)&s->nonce.value;
 	all.self.is = (struct local_peer){
 		.hca = own, .pid = getpid(), .is_apart = true};
-	all.self.kick_fd = all.kick_fd;
+	all.self.peer_wake_fd = all.peer_wake_fd;
 	list_init(&all.self.entries);
 	list_init(&all.self.idle);
 	all.is_open = true;
 }
 
-int local_peer_kick_fd(void)
+int local_peer_wake_fd(void)
 {
-	return all.kick_fd;
+	return all.peer_wake_fd;
 }
 
 bool local_peer_is_open(void)
@@ -210,7 +211,7 @@ static void forget_entry(struct entry *e)
 	list_remove(&e->idle);
 	if (all.latest[e->is.class] == e)
 		all.latest[e->is.class] = NULL;
-	fd_identity_close(e->kick_fd);
+	fd_identity_close(e->peer_wake_fd);
 	free(e);
 }
 
@@ -261,8 +262,8 @@ static void sweep_idle(void)
 
 static void close_all(void)
 {
-	fd_identity_close(all.kick_fd);
-	all.kick_fd = -1;
+	fd_identity_close(all.peer_wake_fd);
+	all.peer_wake_fd = -1;
 	all.is_open = all.has_news = false;
 	all.is_repairing = false;
 	all.questions = 0;
@@ -548,17 +549,17 @@ static struct entry *view_of(struct entry *base, uint32_t post_lock)
 	e->is.class = base->is.class;
 	e->is.is_apart = true;
 	e->base = base;
-	e->kick_fd = base->kick_fd;
+	e->peer_wake_fd = base->peer_wake_fd;
 	open_view(e);
 	base->views[post_lock] = e;
 	return e;
 }
 
 /* Maps the arena of a process of this class, and lists the process as an idle
- * peer.  Returns NULL, and the peer owns kick_fd; or the reason of the failure,
- * and the caller keeps kick_fd. */
+ * peer.  Returns NULL, and the peer owns peer_wake_fd; or the reason of the
+ * failure, and the caller keeps peer_wake_fd. */
 static const char *adopt_arena(uint32_t class, const struct proto_at *arena,
-			       int kick_fd)
+			       int peer_wake_fd)
 {
 	struct entry *e = calloc(1, sizeof(*e));
 	struct arena_hdr hdr;
@@ -581,7 +582,7 @@ static const char *adopt_arena(uint32_t class, const struct proto_at *arena,
 	open_view(e);
 	e->view.active_mtu = all.own->active_mtu;
 	e->is.class = class;
-	e->kick_fd = fd_identity_note(kick_fd);
+	e->peer_wake_fd = fd_identity_note(peer_wake_fd);
 	list_push_tail(&all.entries, &e->entries);
 	all.count++;
 	list_push_tail(&all.idle, &e->idle);
@@ -628,16 +629,16 @@ void local_peer_answered(const struct client_news *news)
 	if (!all.is_open || class > STEER_CLASS_MAX || find_entry(class) ||
 	    (!was_asked && news->arena != CLIENT_ARENA_HERE)) {
 		if (news->arena == CLIENT_ARENA_HERE)
-			close(news->kick_fd);
+			close(news->peer_wake_fd);
 		return;
 	}
 	all.asked[class] = ASKED_NOT;
 	all.has_news |= news->arena != CLIENT_ARENA_LATER;
 	switch (news->arena) {
 	case CLIENT_ARENA_HERE:
-		why = adopt_arena(class, &news->arena_at, news->kick_fd);
+		why = adopt_arena(class, &news->arena_at, news->peer_wake_fd);
 		if (why)
-			close(news->kick_fd);
+			close(news->peer_wake_fd);
 		if (why && why != not_yet)
 			refuse_class(class, why);
 		break;
@@ -784,14 +785,14 @@ void local_peer_put(struct local_peer *n)
 		discard_entry(e);
 }
 
-void local_peer_kick(struct local_peer *n)
+void local_peer_wake(struct local_peer *n)
 {
 	struct entry *e = CONTAINER_OF(n, struct entry, is);
 	uint64_t one = 1;
 
 	/* syscall is no cancellation point, but write is one, and a thread that
 	 * posts must not be cancelled here. */
-	if (fd_identity_holds(e->kick_fd) &&
-	    syscall(SYS_write, e->kick_fd, &one, sizeof(one)) < 0)
+	if (fd_identity_holds(e->peer_wake_fd) &&
+	    syscall(SYS_write, e->peer_wake_fd, &one, sizeof(one)) < 0)
 		return; /* the counter is full, so the peer wakes */
 }

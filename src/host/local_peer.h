@@ -20,7 +20,7 @@
  * caller's local_peer_put.  Lock: the progress lock, with these exceptions.
  * local_peer_open, _close and _forget are called while no other thread uses
  * this file.  The progress thread calls local_peer_begin and _end without the
- * lock.  local_peer_kick_fd, _is_open, _maps and _kick need no lock.
+ * lock.  local_peer_wake_fd, _is_open, _maps and _wake need no lock.
  */
 #ifndef HOST_LOCAL_PEER_H
 #define HOST_LOCAL_PEER_H
@@ -73,7 +73,7 @@ enum local_peer_is {
 void local_peer_open(struct hca *own, bool maps);
 /* Returns the eventfd by which local peers wake this process, or -1.  The
  * caller does not close it. */
-int local_peer_kick_fd(void);
+int local_peer_wake_fd(void);
 /* Called by the progress thread when it begins: takes the lock whose word
  * hca_is_alive reads, so that peers find this process alive.  False: the
  * process gets no name as an owner of shared locks (lock_owner_open), and the
@@ -110,7 +110,7 @@ void local_peer_put(struct local_peer *n);
  * process with so many peers may send no request to most of them. */
 void local_peer_expect(uint32_t qpn);
 /* Wakes the peer by one write to its eventfd.  Does not wait. */
-void local_peer_kick(struct local_peer *n);
+void local_peer_wake(struct local_peer *n);
 /* Called by broker_link.c: takes an answer of the broker (CLIENT_NEWS_ARENA),
  * and owns the descriptor in it from then on. */
 void local_peer_answered(const struct client_news *news);

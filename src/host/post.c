@@ -132,13 +132,13 @@ static bool is_done_at_once(struct progress *p,
  * need the progress lock. */
 static bool run_apart(struct progress *p, struct ibt_qp *q, uint64_t now)
 {
-	void *kick;
+	void *to_wake;
 	bool done;
 
 	copy_nofault_turn(now);
-	done = engine_post_apart(p->engine, q, now, &kick);
-	if (kick)
-		local_peer_kick(kick);
+	done = engine_post_apart(p->engine, q, now, &to_wake);
+	if (to_wake)
+		local_peer_wake(to_wake);
 	return done;
 }
 
@@ -154,7 +154,7 @@ static bool run_waiting(struct progress *p, struct post_lock *l, uint64_t now)
 	post_gather_done(&l->gather);
 	if (run_apart(p, q, now))
 		return true;
-	mpsc_push(&p->doorbells, engine_qp_kick(q));
+	mpsc_push(&p->doorbells, engine_qp_doorbell(q));
 	return false;
 }
 
@@ -251,7 +251,7 @@ void post_doorbell(struct progress *p, struct ibt_qp *q,
 		progress_count_unanswered(p, q);
 		engine_doorbell(p->engine, q, p->now_ns);
 	} else {
-		mpsc_push(&p->doorbells, engine_qp_kick(q));
+		mpsc_push(&p->doorbells, engine_qp_doorbell(q));
 		if (may_gather(p, q, bytes))
 			return;
 		if (!progress_try(p)) {

@@ -180,13 +180,13 @@ static void transmit_frames(struct progress *p)
 
 	for (unsigned r = 0; r < TX_ROUNDS && (more || (n && sent == n)); r++) {
 		n = engine_tx(p->engine, f, UDP_BATCH, p->now_ns);
-		if (n || engine_has_kicks(p->engine))
+		if (n || engine_has_wakes(p->engine))
 			shield_holder(p);
 		sent = send_frames(p, f, n);
 		engine_tx_done(p->engine, sent);
 		more = send_streams(p) && sent == n;
 	}
-	direct_select_kick(p->engine);
+	direct_select_wake(p->engine);
 }
 
 /* Has the socket join datagrams (GRO), and tells the peers, which may send more
@@ -413,7 +413,7 @@ void progress_serve_doorbells(struct progress *p)
 	n = mpsc_take(&p->doorbells);
 	poll_policy_scattered(&p->policy);
 	while (n) {
-		struct ibt_qp *q = engine_qp_of_kick(n);
+		struct ibt_qp *q = engine_qp_of_doorbell(n);
 
 		/* Takes the node off the list before it serves the QP: a thread
 		 * that posts from here on pushes the node again. */
@@ -534,7 +534,7 @@ static void begin_holding(struct progress *p) REQUIRES(&p->lock)
 	p->now_ns = clock_now(&p->clock);
 	copy_nofault_turn(p->now_ns);
 	while ((q = post_lock_take_over(&p->posts, p->now_ns)))
-		mpsc_push(&p->doorbells, engine_qp_kick(q));
+		mpsc_push(&p->doorbells, engine_qp_doorbell(q));
 	if (p->now_ns - p->checked_ns <= CHECK_NS)
 		return;
 	p->checked_ns = p->now_ns;

@@ -146,9 +146,9 @@ static void *run_thread(void *arg)
  * process, or of a new eventfd if there can be no local peers; -1 and errno. */
 static int make_wake(void)
 {
-	if (local_peer_kick_fd() >= 0)
+	if (local_peer_wake_fd() >= 0)
 		return fd_identity_note(
-			fcntl(local_peer_kick_fd(), F_DUPFD_CLOEXEC, 0));
+			fcntl(local_peer_wake_fd(), F_DUPFD_CLOEXEC, 0));
 	return fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 }
 

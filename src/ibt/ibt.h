@@ -344,7 +344,7 @@ struct ibt_qp {
 	struct shm_ack_state acks;
 	struct rx_pending_state pending;
 	struct ibt_credit credit;
-	struct mpsc_node kick; /* on the list of doorbells */
+	struct mpsc_node doorbell; /* on the list of doorbells */
 	/* UC, UD: on ibt.handed, because requests were sent and not completed.
 	 */
 	struct list handed;

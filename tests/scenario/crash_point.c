@@ -272,7 +272,7 @@ static void make_third(struct crash_point *s)
 				      .src_psn = 77};
 	assert_non_null(s->link.access);
 	memcpy(s->link.src_ip, s->d->side[0].ip, 16);
-	list_init(&s->link.kick);
+	list_init(&s->link.to_wake);
 }
 
 /* Binds a window of the target, so that the initiator may invalidate it. */

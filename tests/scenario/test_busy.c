@@ -134,7 +134,7 @@ static void an_event_that_a_stopped_peer_owes_is_raised(void **state)
 		post_send(d, 0);
 		two_hcas_run(d, d->now_ns);
 	}
-	assert_int_equal(s->kicked, 1);
+	assert_int_equal(s->woken, 1);
 	s->is_stopped = false;
 	two_hcas_run(d, d->now_ns);
 	assert_int_equal(s->events[ENGINE_CQ_EVENT], 1);

@@ -175,7 +175,7 @@ static void a_sleeping_owner_is_woken_for_an_event(void **state)
 		two_hcas_post(d, 0);
 		two_hcas_run(d, d->now_ns);
 		assert_done(d, 1, HCA_SUCCESS);
-		assert_int_equal(d->side[1].kicked, k);
+		assert_int_equal(d->side[1].woken, k);
 		assert_int_equal(d->side[1].events[ENGINE_CQ_EVENT], k + 1);
 	}
 	two_hcas_free(d);
@@ -309,11 +309,11 @@ static void a_wrong_local_key_is_reported_though_the_peer_has_gone(void **state)
 static bool post_apart(struct two_hcas *d)
 {
 	struct two_hcas_side *s = &d->side[0];
-	void *kick;
+	void *to_wake;
 
 	wq_commit(&s->qp->sq);
 	assert_true(engine_qp_posts_apart(s->side));
-	return engine_post_apart(s->engine, s->side, d->now_ns, &kick);
+	return engine_post_apart(s->engine, s->side, d->now_ns, &to_wake);
 }
 
 /* Connects, and executes a first request.  Then later requests can be posted

@@ -169,13 +169,13 @@ static void make_second(struct crash_point *s, enum hca_wr op)
 /* The second thread posts its request, under its own post lock alone. */
 static void run_second(void)
 {
-	void *kick;
+	void *to_wake;
 
 	second.is_inside = true;
 	prepare_request(second.op, SECOND_BYTES);
 	second.is_done =
 		engine_post_apart(second.s->d->side[0].engine, second.side,
-				  second.s->d->now_ns, &kick);
+				  second.s->d->now_ns, &to_wake);
 	second.is_inside = false;
 }
 

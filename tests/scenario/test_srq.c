@@ -149,13 +149,13 @@ a_target_is_woken_for_its_limit_although_the_batch_ends(void **state)
 	assert_true(two_hcas_poll(d, 0, &(struct cqe){0}));
 	assert_false(srq_arm(&s->hca, s->srq, 7));
 	shared_store(&s->hca.shared->is_asleep, 1);
-	before = s->kicked;
+	before = s->woken;
 	two_hcas_send(d, 0, HCA_WR_SEND, 0, 10, 0);
 	wq_commit(&d->side[0].qp->sq);
 	wqe_sges(two_hcas_send(d, 0, HCA_WR_SEND, 0, 10, 0))->lkey ^= 0x100;
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_int_equal(s->kicked, before + 1);
+	assert_int_equal(s->woken, before + 1);
 	assert_int_equal(s->events[ENGINE_SRQ_LIMIT], 1);
 	assert_done(d, 0, HCA_SUCCESS);
 	assert_done(d, 0, HCA_LOC_PROT_ERR);

@@ -284,11 +284,11 @@ void two_hcas_post(struct two_hcas *d, int i)
 
 	wq_commit(&s->qp->sq);
 	if (is_apart && engine_qp_posts_apart(s->side)) {
-		void *kick;
-		bool done =
-			engine_post_apart(s->engine, s->side, d->now_ns, &kick);
+		void *to_wake;
+		bool done = engine_post_apart(s->engine, s->side, d->now_ns,
+					      &to_wake);
 
-		d->side[!i].kicked += kick != NULL;
+		d->side[!i].woken += to_wake != NULL;
 		if (done)
 			return;
 	}
@@ -324,7 +324,7 @@ void two_hcas_recv(struct two_hcas *d, int i, uint64_t local, uint32_t bytes)
 }
 
 /* Does for side i what src/host does: gives QPs their paths, since both sides
- * are processes of one user of one host, kicks the peer and serves notify bits.
+ * are processes of one user of one host, wakes the peer and serves notify bits.
  */
 static void serve_engine(struct two_hcas *d, int i)
 {
@@ -336,8 +336,8 @@ static void serve_engine(struct two_hcas *d, int i)
 		engine_set_path(s->engine, want.qpn, &d->side[!i].peers_view,
 				d->side[!i].access, d, true);
 	}
-	while (engine_kick(s->engine))
-		d->side[!i].kicked++;
+	while (engine_wants_wake(s->engine))
+		d->side[!i].woken++;
 	if (!s->is_stopped)
 		engine_serve_notify(s->engine);
 }

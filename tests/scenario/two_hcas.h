@@ -36,7 +36,7 @@ struct two_hcas_side {
 	uint8_t ip[16];
 	struct explain explained; /* the latest explanation */
 	uint32_t events[16];	  /* how many, by type */
-	uint32_t kicked;	  /* kicks so far */
+	uint32_t woken;		  /* how often the peer has woken it */
 	bool is_stopped;	  /* the side serves no notify bits */
 	bool is_dead;		  /* the side does nothing any more */
 };

@@ -294,8 +294,8 @@ static void an_arena_is_shown_to_clients_of_its_user_that_ask(void **state)
 	const char *why = "";
 	uint64_t one = 1;
 	int arena = memfd_create("arena", MFD_CLOEXEC);
-	int kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	struct client_want shares = {arena, kick, 60000, NULL};
+	int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	struct client_want shares = {arena, wake_fd, 60000, NULL};
 	pid_t pid;
 
 	assert_int_equal(client_open(&owner, &shares, &why), 0);
@@ -306,9 +306,10 @@ static void an_arena_is_shown_to_clients_of_its_user_that_ask(void **state)
 	assert_int_equal(news.arena_at.fd, arena);
 	assert_int_equal(news.arena_at.pid, getpid());
 	assert_int_equal(news.arena_at.pid_space, proto_pid_space());
-	assert_int_equal(write(news.kick_fd, &one, sizeof(one)), sizeof(one));
-	assert_int_equal(read(kick, &one, sizeof(one)), sizeof(one));
-	close(news.kick_fd);
+	assert_int_equal(write(news.peer_wake_fd, &one, sizeof(one)),
+			 sizeof(one));
+	assert_int_equal(read(wake_fd, &one, sizeof(one)), sizeof(one));
+	close(news.peer_wake_fd);
 	/* a client without an arena, a class without an owner, no class */
 	assert_int_equal(arena_of(&owner, other.class).arena,
 			 CLIENT_ARENA_NONE);
@@ -322,7 +323,7 @@ static void an_arena_is_shown_to_clients_of_its_user_that_ask(void **state)
 		usleep(1000); /* until the broker notices the end */
 	client_close(&other);
 	close(arena);
-	close(kick);
+	close(wake_fd);
 	end_broker(pid);
 }
 
@@ -331,8 +332,8 @@ static void a_client_that_claims_another_process_id_shares_nothing(void **state)
 	struct client owner, other;
 	const char *why = "";
 	int arena = memfd_create("arena", MFD_CLOEXEC);
-	int kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	struct client_want shares = {arena, kick, 60000, NULL};
+	int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	struct client_want shares = {arena, wake_fd, 60000, NULL};
 	pid_t pid;
 
 	said_pid = getppid();
@@ -345,7 +346,7 @@ static void a_client_that_claims_another_process_id_shares_nothing(void **state)
 	client_close(&owner);
 	client_close(&other);
 	close(arena);
-	close(kick);
+	close(wake_fd);
 	end_broker(pid);
 }
 
@@ -354,8 +355,8 @@ static void an_arena_is_not_shown_to_another_user(void **state)
 	struct client owner;
 	const char *why = "";
 	int arena = memfd_create("arena", MFD_CLOEXEC);
-	int kick = eventfd(0, EFD_CLOEXEC), status;
-	struct client_want shares = {arena, kick, 60000, NULL};
+	int wake_fd = eventfd(0, EFD_CLOEXEC), status;
+	struct client_want shares = {arena, wake_fd, 60000, NULL};
 	pid_t pid;
 
 	if (!test_can_be(65534))
@@ -375,7 +376,7 @@ static void an_arena_is_not_shown_to_another_user(void **state)
 	pid = broker_of(&owner);
 	client_close(&owner);
 	close(arena);
-	close(kick);
+	close(wake_fd);
 	end_broker(pid);
 }
 

@@ -21,7 +21,7 @@
 #define CROWD	  (ROOM / 2 + 4) /* each client costs a broker two fds */
 
 static const struct client_want silent = {
-	.arena_fd = -1, .kick_fd = -1, .patience_ms = 60000};
+	.arena_fd = -1, .peer_wake_fd = -1, .patience_ms = 60000};
 
 static void limit_files(rlim_t soft, rlim_t hard)
 {
@@ -75,7 +75,7 @@ static bool shows_arena(void)
 	bool shows;
 
 	want.arena_fd = memfd_create("arena", 0);
-	want.kick_fd = eventfd(0, EFD_CLOEXEC);
+	want.peer_wake_fd = eventfd(0, EFD_CLOEXEC);
 	if (client_open(&c, &want, &why))
 		fail_msg("%s", why);
 	shows = !c.hides_arena;
@@ -157,7 +157,7 @@ static void meet_the_limit_and_a_successor(void)
 
 	open_or_fail(&first);
 	want.arena_fd = memfd_create("arena", 0);
-	want.kick_fd = eventfd(0, EFD_CLOEXEC);
+	want.peer_wake_fd = eventfd(0, EFD_CLOEXEC);
 	limit_files(HARD / 2, HARD);
 	if (client_open(&c, &want, &why))
 		fail_msg("%s", why);

@@ -75,8 +75,10 @@ static void note_late(enum client_word word, const char *sentence)
 	lates++;
 }
 
-static const struct client_want waits = {
-	.arena_fd = -1, .kick_fd = -1, .patience_ms = 60000, .say = note_late};
+static const struct client_want waits = {.arena_fd = -1,
+					 .peer_wake_fd = -1,
+					 .patience_ms = 60000,
+					 .say = note_late};
 
 static void a_broker_that_is_stopped_is_waited_for(void **state)
 {

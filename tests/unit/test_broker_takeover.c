@@ -372,8 +372,8 @@ static void kills_at_any_moment_lose_no_class_and_no_datagram(void **state)
 static void a_successor_gives_the_arenas_too(void **state)
 {
 	int arena = memfd_create("arena", MFD_CLOEXEC);
-	int kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	struct client_want shares = {arena, kick, 60000, NULL};
+	int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	struct client_want shares = {arena, wake_fd, 60000, NULL};
 	struct client c[2];
 	const char *why = "";
 	pid_t pid;
@@ -389,12 +389,12 @@ static void a_successor_gives_the_arenas_too(void **state)
 		news = arena_of(&c[1], c[0].class);
 		assert_int_equal(news.arena, CLIENT_ARENA_HERE);
 		assert_int_equal(news.arena_at.fd, arena);
-		close(news.kick_fd);
+		close(news.peer_wake_fd);
 	}
 	client_close(&c[0]);
 	client_close(&c[1]);
 	close(arena);
-	close(kick);
+	close(wake_fd);
 	end_broker(pid);
 }
 

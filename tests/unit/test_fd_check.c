@@ -67,15 +67,15 @@ static void a_receiver_is_a_udp_socket_of_the_port_or_a_relay(void **state)
 	assert_true(is_receiver(pair[0]));
 }
 
-static void a_kick_is_an_eventfd_that_does_not_block(void **state)
+static void a_wake_fd_is_an_eventfd_that_does_not_block(void **state)
 {
 	int good = eventfd(0, EFD_NONBLOCK), waits = eventfd(0, 0), pipes[2];
 
-	assert_true(fd_check_is_kick(good));
-	assert_false(fd_check_is_kick(waits));
+	assert_true(fd_check_is_wake(good));
+	assert_false(fd_check_is_wake(waits));
 	assert_false(pipe2(pipes, O_NONBLOCK));
-	assert_false(fd_check_is_kick(pipes[1]));
-	assert_false(fd_check_is_kick(-1));
+	assert_false(fd_check_is_wake(pipes[1]));
+	assert_false(fd_check_is_wake(-1));
 	close(good);
 	close(waits);
 	close(pipes[0]);
@@ -113,7 +113,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_receiver_is_a_udp_socket_of_the_port_or_a_relay),
-		cmocka_unit_test(a_kick_is_an_eventfd_that_does_not_block),
+		cmocka_unit_test(a_wake_fd_is_an_eventfd_that_does_not_block),
 		cmocka_unit_test(a_page_that_can_shrink_is_not_mapped),
 		cmocka_unit_test(a_page_that_can_grow_is_not_mapped),
 	};

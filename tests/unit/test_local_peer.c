@@ -74,7 +74,7 @@ static void open_me(void)
 			 0);
 	local_peer_open(&me.hca, true);
 	me.fd = broker_link_socket(local_peer_is_open() ? me.map.fd : -1,
-				   local_peer_kick_fd(), 60000000000u);
+				   local_peer_wake_fd(), 60000000000u);
 	assert_true(me.fd >= 0);
 	me.is_up = me.is_ending = 0;
 	assert_int_equal(pthread_create(&me.thread, NULL, keep_alive, NULL), 0);
@@ -196,9 +196,9 @@ static int count_mapped(void)
 	return n;
 }
 
-static void wait_for_a_kick(struct card *c)
+static void wait_to_be_woken(struct card *c)
 {
-	struct pollfd p = {local_peer_kick_fd(), POLLIN, 0};
+	struct pollfd p = {local_peer_wake_fd(), POLLIN, 0};
 
 	c->qpn = broker_link_qpn(77);
 	c->va = (uintptr_t)memory;
@@ -212,7 +212,7 @@ static void wait_for_a_kick(struct card *c)
 
 static void the_memory_of_a_peer_is_reached_and_the_peer_is_woken(void **state)
 {
-	pid_t pid = begin_process(&cards[0], wait_for_a_kick);
+	pid_t pid = begin_process(&cards[0], wait_to_be_woken);
 	struct local_peer *n = NULL;
 	struct space_vec to = {cards[0].va + 4096, 16};
 	struct space_vec from = {(uintptr_t)memory, 16};
@@ -227,7 +227,7 @@ static void the_memory_of_a_peer_is_reached_and_the_peer_is_woken(void **state)
 	assert_true(hca_is_alive(n->hca));
 	assert_int_equal(
 		space_put(n->hca->space, &me.space.space, &m, 1, &done), 0);
-	local_peer_kick(n);
+	local_peer_wake(n);
 	wait_for(&cards[0], 2);
 	local_peer_put(n);
 	cards[0].stage = 9;
@@ -242,7 +242,7 @@ static void a_process_is_its_own_local_peer(void **state)
 	assert_int_equal(get_peer(broker_link_qpn(1), &n), LOCAL_PEER_HERE);
 	assert_ptr_equal(n->hca, &me.hca);
 	assert_null(n->access);
-	local_peer_kick(n);
+	local_peer_wake(n);
 	local_peer_put(n);
 }
 
