@@ -3,6 +3,7 @@
  * the calls by which the program takes and acknowledges events. */
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 
 #include "verbs/object.h"
 #include "verbs/ops.h"
@@ -124,31 +125,48 @@ static struct v_source *sleep_counted(struct v_queue *q)
 	return s;
 }
 
+/*
+ * Waits for an event of a channel that another thread has destroyed.  With a
+ * hardware adapter this thread would be in a read(2), which goes on although
+ * the descriptor is closed, and gets no event any more.  So this thread, too,
+ * waits until it is cancelled or a signal ends the wait.
+ */
+static struct v_source *wait_in_vain(void)
+{
+	sem_t never;
+
+	sem_init(&never, 0, 0);
+	while (!sem_wait(&never))
+		;
+	return NULL;
+}
+
 /* Waits for an event, and takes it.  Meanwhile this thread makes progress for
  * the process, unless another thread leads (host/leader.h). */
 static struct v_source *sleep_for(struct host *h, struct v_queue *q)
 {
 	const struct host_sleep sleep = {has_claimed, q};
 	struct v_source *s;
-	int how, err;
+	bool is_open;
+	int how;
 
 	if (!v_queue_claim(q, wake_host, h))
 		return v_queue_get(q);
 	pthread_cleanup_push(unclaim_event, q);
 	how = host_sleep(h, &sleep);
 	pthread_cleanup_pop(0);
-	err = v_queue_unclaim(q, how > 0, &s);
-	if (how == 0 && err)
-		host_slept();
-	else if (how == 0)
+	is_open = v_queue_unclaim(q, how > 0, &s);
+	if (how == 0 && is_open)
 		return sleep_counted(q);
-	else if (how > 0 && !s && !err)
-		/* v_queue_forget has dropped the claimed event, and this thread
-		 * waits for the next one. */
-		return sleep_for(h, q);
-	if (!s)
-		errno = err ? -err : -how;
-	return s;
+	if (how == 0)
+		host_slept();
+	if (how < 0)
+		errno = -how;
+	if (how < 0 || s)
+		return s;
+	/* If the queue is open, v_queue_forget has dropped the claimed event,
+	 * and this thread waits for the next one. */
+	return is_open ? sleep_for(h, q) : wait_in_vain();
 }
 
 static struct v_source *next_event(struct v_context *c, struct v_queue *q)

@@ -136,7 +136,7 @@ bool v_queue_has_claimed(struct v_queue *q)
 	return has;
 }
 
-int v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s)
+bool v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s)
 {
 	bool is_ended;
 
@@ -149,7 +149,7 @@ int v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s)
 	/* If the queue was ended: after lock_give v_queue_end may return, and
 	 * its caller may free the queue. */
 	lock_give(&q->lock);
-	return is_ended ? -EBADF : 0;
+	return !is_ended;
 }
 
 /* Marks the queue as ended.  Returns whether no thread has a claim; otherwise

@@ -73,10 +73,10 @@ bool v_queue_has_claimed(struct v_queue *q);
 /*
  * Ends the claim.  If the claimed event was posted and `takes` is true, takes
  * the event and stores its source in *s.  Otherwise stores NULL in *s, and the
- * claimed event, if it was posted, gets a token.  Returns 0, or -EBADF after
- * v_queue_end; in that case another thread may have freed q already.
+ * claimed event, if it was posted, gets a token.  False: v_queue_end was
+ * called, and another thread may have freed q already.
  */
-int v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s);
+bool v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s);
 /* Wakes a thread that has a claim, and waits until that thread has called
  * v_queue_unclaim.  The caller calls v_queue_fini afterwards. */
 void v_queue_end(struct v_queue *q);

@@ -97,7 +97,7 @@ static struct v_source *end_claim(struct v_queue *q, bool takes)
 {
 	struct v_source *s;
 
-	assert_int_equal(v_queue_unclaim(q, takes, &s), 0);
+	assert_true(v_queue_unclaim(q, takes, &s));
 	return s;
 }
 
