@@ -651,7 +651,7 @@ static void transfers_that_nobody_acknowledges_are_bounded(void **state)
 }
 
 /* Sends one segment of a request by RMPP, and tells if its ACK comes. */
-static bool acknowledges(struct world *w, struct smp *s, uint32_t segment)
+static bool ack_comes(struct world *w, struct smp *s, uint32_t segment)
 {
 	const uint8_t *got;
 
@@ -691,15 +691,15 @@ static void transfers_that_nobody_ends_are_bounded(void **state)
 	init_segments(w, &s);
 	for (uint64_t i = 1; i <= TRANSFERS; i++) {
 		bytes_put64(s.mad + 8, i);
-		assert_true(acknowledges(w, &s, 1));
+		assert_true(ack_comes(w, &s, 1));
 	}
 	bytes_put64(s.mad + 8, TRANSFERS + 1);
-	assert_false(acknowledges(w, &s, 1));
+	assert_false(ack_comes(w, &s, 1));
 	w->now_ms += 40000;
 	fabric_turn(w->f, w->now_ms);
 	while (fabric_fetch(w->b, &(size_t){0}))
 		fabric_fetched(w->b);
-	assert_true(acknowledges(w, &s, 1));
+	assert_true(ack_comes(w, &s, 1));
 }
 
 /* A peer sends segments without end.  The transfer ends before the MAD has more
@@ -714,13 +714,13 @@ static void a_mad_without_end_is_dropped(void **state)
 
 	init_segments(w, &s);
 	for (uint32_t i = 1; i < SEGMENTS; i++)
-		acknowledged += acknowledges(w, &s, i);
+		acknowledged += ack_comes(w, &s, i);
 	assert_true(acknowledged > 1);
 	for (uint32_t i = SEGMENTS; i < SEGMENTS + 128; i++)
-		assert_false(acknowledges(w, &s, i));
+		assert_false(ack_comes(w, &s, i));
 	assert_null(fabric_fetch(w->a, &bytes));
 	bytes_put64(s.mad + 8, 99);
-	assert_true(acknowledges(w, &s, 1));
+	assert_true(ack_comes(w, &s, 1));
 }
 
 #define WORLD_TEST(name)                                                       \
