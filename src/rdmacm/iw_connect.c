@@ -31,83 +31,10 @@
 #define REPEAT_NS    20000000ull   /* the pause between two attempts */
 #define KNOWN	     16		   /* entries of `services` */
 
-/* ---- ids and their addresses ---- */
-
-/* Under r_lock: gives the id an object unless it has one.  Returns 0 or
- * -errno. */
-static int make_object(struct r_id *id)
-{
-	if (!id->iw)
-		id->iw = r_iw_new(id);
-	return id->iw ? 0 : -errno;
-}
-
-int r_iw_make(struct r_id *id)
-{
-	int err;
-
-	r_take();
-	err = make_object(id);
-	r_give();
-	if (err)
-		return r_fail(-err,
-			      "rdma_cm: the thread for connections of "
-			      "iWARP devices cannot be started: %s",
-			      strerror(-err));
-	return 0;
-}
-
-/* Makes a socket for TCP or SCTP, and binds the socket.  Returns 0 or -errno.
- */
-static int open_socket(struct r_iw *iw, const struct r_id *id,
-		       const struct sockaddr *addr)
-{
-	int err;
-
-	if (r_iw_uses_sctp())
-		return r_iw_sctp_bind(iw, id, addr);
-	err = r_iw_socket(iw, id, addr->sa_family);
-	return err ? err : r_iw_bind_socket(iw, id, addr);
-}
-
-static int bind_id(struct r_id *id, const struct sockaddr *addr)
-{
-	struct rdma_addr *a = &id->base.route.addr;
-	struct sockaddr_storage got = {0};
-	int err = open_socket(id->iw, id, addr);
-
-	if (!err)
-		err = r_iw_local(id->iw, &got);
-	if (err) {
-		r_iw_close_fd(id->iw);
-		return err;
-	}
-	if (addr != &a->src_addr)
-		memcpy(&a->src_storage, addr, r_addr_size(addr));
-	r_addr_set_port(&a->src_addr, r_addr_port((struct sockaddr *)&got));
-	memcpy(&a->addr.ibaddr.sgid, id->path.local, 16);
-	return 0;
-}
-
-int r_iw_bind(struct r_id *id, const struct sockaddr *addr)
-{
-	int err;
-
-	r_take();
-	err = make_object(id);
-	if (!err)
-		err = bind_id(id, addr);
-	if (err && id->iw) {
-		r_iw_free(id->iw);
-		id->iw = NULL;
-	}
-	r_give();
-	return err;
-}
-
 /* ---- what this side offers ---- */
 
-struct startup_offer r_iw_offer(const struct r_id *id)
+/* Returns this side's offer, without revision and private data. */
+static struct startup_offer own_offer(const struct r_id *id)
 {
 	return (struct startup_offer){
 		.wants_crc = !env_has_mpa(ENV_MPA_NOCRC),
@@ -122,7 +49,7 @@ struct startup_offer r_iw_offer(const struct r_id *id)
 static struct startup_offer caller_offer(const struct r_iw *iw,
 					 uint8_t revision)
 {
-	struct startup_offer o = r_iw_offer(iw->id);
+	struct startup_offer o = own_offer(iw->id);
 
 	o.revision = revision;
 	o.is_enhanced = revision > 1;
@@ -177,7 +104,7 @@ static void end_call(struct r_iw *iw, enum rdma_cm_event_type type, int err,
 {
 	r_iw_set_timer(iw, UINT64_MAX);
 	r_iw_close_fd(iw);
-	iw->state = R_IW_OVER;
+	r_iw_enter(iw, R_IW_OVER, NULL);
 	r_iw_post(iw->id, NULL, type, -err, f);
 }
 
@@ -275,6 +202,12 @@ static int connect_socket(struct r_iw *iw)
 	return 0;
 }
 
+static void serve_call(struct r_iw *iw, bool is_due);
+static void lose_call(struct r_iw *iw);
+
+static const struct r_iw_role caller_role = {.serve = serve_call,
+					     .lost = lose_call};
+
 /* Begins a connection, and prepares MPA's request of this revision, which
  * is sent when the connection is made. */
 static void call_peer(struct r_iw *iw, uint8_t revision)
@@ -292,7 +225,7 @@ static void call_peer(struct r_iw *iw, uint8_t revision)
 	r_iw_set_timer(iw, s->give_up_ns);
 	if (!err)
 		err = connect_socket(iw);
-	iw->state = R_IW_CALLING;
+	r_iw_enter(iw, R_IW_CALLING, &caller_role);
 	if (err)
 		call_failed(iw, -err);
 	else
@@ -456,12 +389,13 @@ static void exchange_frames(struct r_iw *iw)
 	}
 }
 
-void r_iw_active_lost(struct r_iw *iw)
+/* Nothing can continue the outgoing connection. */
+static void lose_call(struct r_iw *iw)
 {
 	end_call(iw, RDMA_CM_EVENT_CONNECT_ERROR, EBADF, NULL);
 }
 
-void r_iw_active_ready(struct r_iw *iw, bool is_due)
+static void serve_call(struct r_iw *iw, bool is_due)
 {
 	int err = 0;
 	socklen_t size = sizeof(err);
@@ -490,7 +424,7 @@ void r_iw_active_ready(struct r_iw *iw, bool is_due)
 			call_failed(iw, err);
 			return;
 		}
-		iw->state = R_IW_STARTING;
+		r_iw_enter(iw, R_IW_STARTING, &caller_role);
 	}
 	exchange_frames(iw);
 }
@@ -508,7 +442,7 @@ static bool has_request(const struct r_id *id)
 static int accept_request(struct r_id *id, const struct rdma_conn_param *p)
 {
 	struct r_iw *iw = id->iw;
-	struct startup_offer offer = r_iw_offer(id);
+	struct startup_offer offer = own_offer(id);
 	struct r_iw_start *s = iw->start;
 	int err;
 
@@ -568,9 +502,14 @@ static void linger_on(struct r_iw *iw)
 		   s->out_sent < s->out_bytes ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
+static void serve_lingering(struct r_iw *iw, bool is_due);
+
+static const struct r_iw_role lingering_role = {.serve = serve_lingering,
+						.lost = r_iw_free};
+
 void r_iw_refuse(struct r_iw *iw, const void *data, uint8_t bytes)
 {
-	struct startup_offer offer = r_iw_offer(iw->id);
+	struct startup_offer offer = own_offer(iw->id);
 	struct r_iw_start *s = iw->start;
 
 	offer.private_data = data;
@@ -580,7 +519,7 @@ void r_iw_refuse(struct r_iw *iw, const void *data, uint8_t bytes)
 	iw->id = NULL;
 	s->out_sent = 0;
 	s->out_bytes = (uint16_t)startup_reject(&s->mpa, &offer, s->out);
-	iw->state = R_IW_LINGERING;
+	r_iw_enter(iw, R_IW_LINGERING, &lingering_role);
 	r_iw_set_timer(iw, monotonic_ns() + LINGER_NS);
 	if (r_iw_send_start(iw))
 		r_iw_free(iw);
@@ -588,7 +527,7 @@ void r_iw_refuse(struct r_iw *iw, const void *data, uint8_t bytes)
 		linger_on(iw);
 }
 
-void r_iw_lingering_ready(struct r_iw *iw, bool is_due)
+static void serve_lingering(struct r_iw *iw, bool is_due)
 {
 	bool was_sent = iw->start->out_sent == iw->start->out_bytes;
 	uint8_t bytes[4096];

@@ -3,11 +3,15 @@
  * Declarations that the files of iWARP's connections share.
  *
  *	iw_link.c	the thread adverb-iw, which waits for all sockets
+ *	iw_sctp.c	associations of SCTP in place of TCP connections
  *	iw_socket.c	sockets: options, addresses, bytes
+ *	iw_stream.c	connections that queue pairs have: beginning, news, end
  *	iw_listen.c	listeners, and connections before their request
  *	iw_connect.c	connect, accept, reject
- *	iw_stream.c	connections that queue pairs have: beginning, news, end
- *	iw_sctp.c	associations of SCTP in place of TCP connections
+ *	iw_id.c		the objects of ids: made, bound, taken away
+ *
+ * A file calls functions only of the files above it in this list.  The thread
+ * calls those below iw_link.c by the object's role.
  *
  * A struct r_iw, called an object, stands for one TCP socket, or with
  * ADVERB_SCTP for one descriptor of wire/sctp.  The id that refers to the
@@ -46,6 +50,24 @@ enum r_iw_state {
 	R_IW_OVER,	/* the connection has ended */
 };
 
+/* What the thread adverb-iw does with an object, under r_lock. */
+struct r_iw_role {
+	/*
+	 * The object's socket has an event or, if is_due, the object's deadline
+	 * has come and is no longer set.  May free the object.  NULL: the
+	 * thread no longer waits for the socket.
+	 */
+	void (*serve)(struct r_iw *iw, bool is_due);
+	/*
+	 * The object has a deadline, and no thread will serve the object, since
+	 * the program has closed the thread's descriptor.  May free the object.
+	 * NULL: the next thread will serve it.
+	 */
+	void (*lost)(struct r_iw *iw);
+	/* The object has news.  NULL: no queue pair has the connection. */
+	void (*settle)(struct r_iw *iw);
+};
+
 /* State that is needed only until the queue pair has the connection. */
 struct r_iw_start {
 	struct startup mpa;
@@ -82,6 +104,8 @@ struct r_iw {
 	uint64_t serial;
 	pid_t owner; /* the PID of the process that made the object */
 	enum r_iw_state state;
+	/* Static.  NULL: all functions of the role are NULL. */
+	const struct r_iw_role *role;
 	int fd; /* -1: there is none, or the queue pair has it */
 	/* SCTP: the news of the association; before there is an association,
 	 * only `local` is set, to the address of the socket.  Owned.  TCP:
@@ -122,6 +146,9 @@ struct r_iw *r_iw_new(struct r_id *id);
 /* Closes the socket and frees the object.  In a forked child, an object of the
  * parent is freed without closing. */
 void r_iw_free(struct r_iw *iw);
+/* Sets the state and the role that belongs to it. */
+void r_iw_enter(struct r_iw *iw, enum r_iw_state state,
+		const struct r_iw_role *role);
 /* Makes the thread wait for these epoll events of iw->fd; 0: for none. */
 void r_iw_watch(struct r_iw *iw, uint32_t events);
 /* Sets the deadline, a time of monotonic_ns; UINT64_MAX: none. */
@@ -209,59 +236,43 @@ void r_iw_sctp_end_session(struct r_iw *iw);
 void r_iw_sctp_address(const struct sockaddr_in6 *from,
 		       struct sockaddr_storage *to);
 
-/* ---- the functions that the thread calls, under r_lock ---- */
+/* ---- iw_stream.c, under r_lock ---- */
 
-/* iw_listen.c: accepts the connections that wait in the kernel. */
-void r_iw_accept_ready(struct r_iw *listener);
-/* iw_listen.c: the pause of a listener is over, so it accepts again. */
-void r_iw_listener_due(struct r_iw *listener);
-/* iw_listen.c: the socket of an incoming connection is readable, or its
- * deadline has come (is_due).  May free the object. */
-void r_iw_passive_ready(struct r_iw *iw, bool is_due);
-/* iw_connect.c: the socket of an outgoing connection is ready, or its deadline
- * has come (is_due). */
-void r_iw_active_ready(struct r_iw *iw, bool is_due);
-/* iw_connect.c: the program has closed the thread's descriptor, so nothing can
- * continue the outgoing connection: ends it with CONNECT_ERROR. */
-void r_iw_active_lost(struct r_iw *iw);
-/* iw_connect.c: the socket of a rejected connection is ready, or its deadline
- * has come (is_due).  May free the object. */
-void r_iw_lingering_ready(struct r_iw *iw, bool is_due);
-/* iw_stream.c: posts the events that the news of a connection call for. */
-void r_iw_settle(struct r_iw *iw);
-
-/* ---- other functions that the files share ---- */
-
-/* iw_listen.c, under r_lock: removes the connection from its listener's counts,
- * so that the listener may accept others.  Does nothing without a listener. */
-void r_iw_leave_listener(struct r_iw *iw);
-/* iw_listen.c, under r_lock: frees the halves of a listener that is about to be
- * freed, and removes the listener from its waiting requests. */
-void r_iw_drop_halves(struct r_iw *listener);
-/* iw_connect.c, under r_lock: returns this side's offer, without revision and
- * private data. */
-struct startup_offer r_iw_offer(const struct r_id *id);
-/* iw_connect.c, under r_lock: rejects the request by a reply with this data,
- * which may be NULL.  The id loses the object, which the thread then owns. */
-void r_iw_refuse(struct r_iw *iw, const void *data, uint8_t bytes);
 /*
- * iw_stream.c, under r_lock, which is released meanwhile: gives the connection
- * to the queue pair iw->id->own.qpn.  The start is STARTUP_ACCEPTED, and
- * start->out has the bytes that precede the first FPDU.  Posts ESTABLISHED now,
- * or after the peer's first FPDU if this side must wait for that FPDU.
+ * Gives the connection to the queue pair iw->id->own.qpn, and releases r_lock
+ * meanwhile.  The start is STARTUP_ACCEPTED, and start->out has the bytes that
+ * precede the first FPDU.  Posts ESTABLISHED now, or after the peer's first
+ * FPDU if this side must wait for that FPDU.
  *
  * Returns 0, also if the connection has ended meanwhile.  Returns -errno after
  * a message of libibverbs: the state is R_IW_OVER, and the object still has the
  * socket and the start.
  */
 int r_iw_open(struct r_iw *iw);
+/* Ends the connection at once, if a queue pair has it, and releases r_lock
+ * meanwhile.  No event follows. */
+void r_iw_abort_stream(struct r_iw *iw);
 /*
- * iw_stream.c, under r_lock: posts an event of the id.  With a listener, the
- * event is a connection request on the listener's channel.  The event has the
- * private data of the peer's frame f; NULL: none.  Returns false if no memory
- * is left.
+ * Posts an event of the id.  With a listener, the event is a connection request
+ * on the listener's channel.  The event has the private data of the peer's
+ * frame f; NULL: none.  Returns false if no memory is left.
  */
 bool r_iw_post(struct r_id *id, struct rdma_cm_id *listener,
 	       enum rdma_cm_event_type type, int status,
 	       const struct mpa_frame *f);
+
+/* ---- iw_listen.c, under r_lock ---- */
+
+/* Removes the connection from its listener's counts, so that the listener may
+ * accept others.  Does nothing without a listener. */
+void r_iw_leave_listener(struct r_iw *iw);
+/* Frees the halves of a listener that is about to be freed, and removes the
+ * listener from its waiting requests. */
+void r_iw_drop_halves(struct r_iw *listener);
+
+/* ---- iw_connect.c, under r_lock ---- */
+
+/* Rejects the request by a reply with this data, which may be NULL.  The id
+ * loses the object, which the thread then owns. */
+void r_iw_refuse(struct r_iw *iw, const void *data, uint8_t bytes);
 #endif

@@ -226,6 +226,13 @@ bool r_iw_is_foreign(const struct r_iw *iw)
 	return iw->owner != getpid();
 }
 
+void r_iw_enter(struct r_iw *iw, enum r_iw_state state,
+		const struct r_iw_role *role)
+{
+	iw->state = state;
+	iw->role = role;
+}
+
 void r_iw_set_timer(struct r_iw *iw, uint64_t deadline_ns)
 {
 	list_remove(&iw->timed);
@@ -248,35 +255,10 @@ static void serve_object(struct r_iw *iw, bool is_due)
 {
 	if (is_due)
 		r_iw_set_timer(iw, UINT64_MAX);
-	switch (iw->state) {
-	case R_IW_LISTENING:
-		if (is_due)
-			r_iw_listener_due(iw);
-		else
-			r_iw_accept_ready(iw);
-		return;
-	case R_IW_CALLING:
-		r_iw_active_ready(iw, is_due);
-		return;
-	case R_IW_STARTING:
-		if (iw->start->mpa.is_initiator)
-			r_iw_active_ready(iw, is_due);
-		else
-			r_iw_passive_ready(iw, is_due);
-		return;
-	case R_IW_REQUESTED:
-		r_iw_passive_ready(iw, is_due);
-		return;
-	case R_IW_LINGERING:
-		r_iw_lingering_ready(iw, is_due);
-		return;
-	case R_IW_IDLE:
-	case R_IW_BUSY:
-	case R_IW_OPEN:
-	case R_IW_OVER:
+	if (iw->role && iw->role->serve)
+		iw->role->serve(iw, is_due);
+	else
 		r_iw_watch(iw, 0);
-		return;
-	}
 }
 
 static struct r_iw *timed_of(struct list *node)
@@ -332,36 +314,16 @@ static void serve_events(const struct epoll_event *events, int n)
 			empty_wake_fd();
 	}
 	while ((iw = next_news()))
-		r_iw_settle(iw);
+		if (iw->role && iw->role->settle)
+			iw->role->settle(iw);
 	serve_due();
 }
 
 /* Ends an object with a deadline, which no thread will serve. */
 static void give_up(struct r_iw *iw)
 {
-	switch (iw->state) {
-	case R_IW_CALLING:
-		r_iw_active_lost(iw);
-		return;
-	case R_IW_STARTING:
-		if (iw->start->mpa.is_initiator) {
-			r_iw_active_lost(iw);
-			return;
-		}
-		r_iw_leave_listener(iw);
-		r_iw_free(iw);
-		return;
-	case R_IW_LINGERING:
-		r_iw_free(iw);
-		return;
-	case R_IW_LISTENING: /* the next thread serves it */
-	case R_IW_REQUESTED: /* from here on, no state has a deadline */
-	case R_IW_IDLE:
-	case R_IW_BUSY:
-	case R_IW_OPEN:
-	case R_IW_OVER:
-		return;
-	}
+	if (iw->role && iw->role->lost)
+		iw->role->lost(iw);
 }
 
 /*

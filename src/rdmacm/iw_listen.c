@@ -98,10 +98,14 @@ int r_iw_listen(struct r_id *id, int backlog)
 		      text, strerror(-err));
 }
 
+static void serve_listener(struct r_iw *l, bool is_due);
+
+static const struct r_iw_role listener_role = {.serve = serve_listener};
+
 void r_iw_serve(struct r_id *id)
 {
 	r_take();
-	id->iw->state = R_IW_LISTENING;
+	r_iw_enter(id->iw, R_IW_LISTENING, &listener_role);
 	id->state.is_listening = true;
 	r_iw_watch(id->iw, EPOLLIN);
 	r_give();
@@ -197,6 +201,11 @@ static void drop_oldest_half(struct r_iw *l)
 	drop_half(iw);
 }
 
+static void serve_half(struct r_iw *iw, bool is_due);
+
+static const struct r_iw_role half_role = {.serve = serve_half,
+					   .lost = drop_half};
+
 /* Keeps the news of an association in iw->sctp and begins its session.  Returns
  * false if no memory is left. */
 static bool begin_session(struct r_iw *iw, const struct sctp_news *news,
@@ -233,7 +242,7 @@ static void begin_half(struct r_iw *l, int fd, const struct sctp_news *news)
 	r_iw_keep_fd(iw, fd);
 	if (l->queue.halves_count >= most_halves(l))
 		drop_oldest_half(l);
-	iw->state = R_IW_STARTING;
+	r_iw_enter(iw, R_IW_STARTING, &half_role);
 	iw->listener = l;
 	list_push_tail(&l->queue.halves, &iw->half);
 	l->queue.halves_count++;
@@ -287,7 +296,8 @@ static int take_connection(struct r_iw *l, struct sctp_news *news)
 	return accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
-void r_iw_accept_ready(struct r_iw *l)
+/* Accepts the connections that wait in the kernel. */
+static void accept_ready(struct r_iw *l)
 {
 	struct sctp_news news;
 
@@ -317,9 +327,13 @@ void r_iw_accept_ready(struct r_iw *l)
 	}
 }
 
-void r_iw_listener_due(struct r_iw *l)
+/* When the listener's deadline has come, a pause is over. */
+static void serve_listener(struct r_iw *l, bool is_due)
 {
-	r_iw_watch(l, EPOLLIN);
+	if (is_due)
+		r_iw_watch(l, EPOLLIN);
+	else
+		accept_ready(l);
 }
 
 /* ---- requests ---- */
@@ -381,6 +395,10 @@ static struct r_id *make_id(const struct r_iw *iw)
 	return id;
 }
 
+static void serve_request(struct r_iw *iw, bool is_due);
+
+static const struct r_iw_role request_role = {.serve = serve_request};
+
 /* Makes the id of a half whose request is complete, and posts the event. */
 static void make_request(struct r_iw *iw)
 {
@@ -395,7 +413,7 @@ static void make_request(struct r_iw *iw)
 		drop_half(iw);
 		return;
 	}
-	iw->state = R_IW_REQUESTED;
+	r_iw_enter(iw, R_IW_REQUESTED, &request_role);
 	iw->id = id;
 	id->iw = iw;
 	list_remove(&iw->half);
@@ -428,10 +446,12 @@ static void withdraw_request(struct r_iw *iw)
 {
 	iw->id->state.is_withdrawn |= !iw->id->state.is_decided;
 	r_iw_close_fd(iw);
-	iw->state = R_IW_OVER;
+	r_iw_enter(iw, R_IW_OVER, NULL);
 }
 
-void r_iw_passive_ready(struct r_iw *iw, bool is_due)
+/* Receives what has arrived, or ends the start if its deadline has come.
+ * Returns the state of the start. */
+static enum startup_state continue_start(struct r_iw *iw, bool is_due)
 {
 	struct startup *mpa = &iw->start->mpa;
 
@@ -439,16 +459,25 @@ void r_iw_passive_ready(struct r_iw *iw, bool is_due)
 		startup_tick(mpa, monotonic_ns());
 	else if (r_iw_take_start(iw))
 		startup_end(mpa);
-	if (mpa->state == STARTUP_WAITS)
-		return;
-	if (mpa->state == STARTUP_REQUESTED) {
-		if (iw->state == R_IW_STARTING)
-			make_request(iw);
-	} else if (iw->state == R_IW_REQUESTED) {
-		withdraw_request(iw);
-	} else {
+	return mpa->state;
+}
+
+static void serve_half(struct r_iw *iw, bool is_due)
+{
+	enum startup_state state = continue_start(iw, is_due);
+
+	if (state == STARTUP_REQUESTED)
+		make_request(iw);
+	else if (state != STARTUP_WAITS)
 		refuse_half(iw);
-	}
+}
+
+static void serve_request(struct r_iw *iw, bool is_due)
+{
+	enum startup_state state = continue_start(iw, is_due);
+
+	if (state != STARTUP_WAITS && state != STARTUP_REQUESTED)
+		withdraw_request(iw);
 }
 
 void r_iw_taken(struct r_id *id)

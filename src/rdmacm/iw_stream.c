@@ -75,17 +75,21 @@ bool r_iw_post(struct r_id *id, struct rdma_cm_id *listener,
 
 /* ---- calls of libibverbs ---- */
 
+static void settle_news(struct r_iw *iw);
+
+static const struct r_iw_role stream_role = {.settle = settle_news};
+
 /* Releases r_lock for a call of libibverbs, until end_call. */
 static void begin_call(struct r_iw *iw)
 {
-	iw->state = R_IW_BUSY;
+	r_iw_enter(iw, R_IW_BUSY, &stream_role);
 	pthread_mutex_unlock(&r_lock);
 }
 
 static void end_call(struct r_iw *iw, enum r_iw_state state)
 {
 	pthread_mutex_lock(&r_lock);
-	iw->state = state;
+	r_iw_enter(iw, state, &stream_role);
 	pthread_cond_broadcast(&r_changed);
 }
 
@@ -170,7 +174,7 @@ int r_iw_open(struct r_iw *iw)
 	if (!awaits_peer)
 		post_established(iw);
 	drop_start(iw);
-	r_iw_settle(iw);
+	settle_news(iw);
 	return 0;
 }
 
@@ -178,7 +182,7 @@ int r_iw_open(struct r_iw *iw)
 
 static void post_end(struct r_iw *iw)
 {
-	iw->state = R_IW_OVER;
+	r_iw_enter(iw, R_IW_OVER, &stream_role);
 	if (iw->is_established)
 		r_iw_post(iw->id, NULL, RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
 	else
@@ -186,7 +190,8 @@ static void post_end(struct r_iw *iw)
 			  -ECONNRESET, NULL);
 }
 
-void r_iw_settle(struct r_iw *iw)
+/* Posts the events that the news of the connection call for. */
+static void settle_news(struct r_iw *iw)
 {
 	uint32_t told;
 
@@ -213,7 +218,7 @@ static int disconnect_stream(struct r_iw *iw)
 	begin_call(iw);
 	iw->calls->close(iw->verbs, iw->qpn, iw);
 	end_call(iw, R_IW_OPEN);
-	r_iw_settle(iw);
+	settle_news(iw);
 	return 0;
 }
 
@@ -232,8 +237,7 @@ int r_iw_disconnect(struct r_id *id)
 	return 0;
 }
 
-/* Ends the connection at once, if there is one.  No news is reported. */
-static void abort_stream(struct r_iw *iw)
+void r_iw_abort_stream(struct r_iw *iw)
 {
 	await_call(iw);
 	if (iw->state != R_IW_OPEN)
@@ -247,37 +251,9 @@ void r_iw_abort(struct r_id *id)
 {
 	r_take();
 	if (id->iw && !r_iw_is_foreign(id->iw)) {
-		abort_stream(id->iw);
+		r_iw_abort_stream(id->iw);
 		if (id->iw->state == R_IW_OPEN)
 			post_end(id->iw);
 	}
-	r_give();
-}
-
-void r_iw_forget(struct r_id *id)
-{
-	struct r_iw *iw = id->iw;
-
-	if (!iw)
-		return;
-	if (!r_iw_is_foreign(iw)) {
-		r_iw_leave_listener(iw);
-		if (iw->state == R_IW_LISTENING)
-			r_iw_drop_halves(iw);
-		if (iw->state == R_IW_REQUESTED) {
-			r_iw_refuse(iw, NULL, 0);
-			return;
-		}
-	}
-	id->iw = NULL;
-	r_iw_free(iw);
-}
-
-void r_iw_drop(struct r_id *id)
-{
-	r_take();
-	if (id->iw && !r_iw_is_foreign(id->iw))
-		abort_stream(id->iw);
-	r_iw_forget(id);
 	r_give();
 }
