@@ -31,6 +31,12 @@ ROWS = ("| `src/util` | `a.c` | `tests/unit/test_*.c` |  |\n"
         "| `src/util` | `b.c` |  | `tests/unit/test_a.c` |\n"
         "| `src/util` | `c.c` |  | the compiler |\n")
 
+# A table of layers, and a file that includes what the table allows.
+LAYERS = ("| folder | what it is | may use |\n|---|---|---|\n"
+          "| hca, log, wire, broker | | nothing |\n"
+          "| host | | hca log `broker/dial.h` |\n\nMore text.\n")
+INCLUDES = '#include "hca/cq.h"\n#include "log/log.h"\n#include "broker/dial.h"\n'
+
 # The files beside the example of lint-circles: a.c calls b.c, which calls c.c, which
 # calls d_one.
 CALLS = {
@@ -55,11 +61,24 @@ CASES = (
     ("lint-layers", "the client side of the broker", "src/host/a.c",
      '#include "broker/client.h"\n', None),
     ("lint-layers", "the broker's own side", "src/host/a.c",
-     '#include "broker/server.h"\n', "the client's side of the broker"),
+     '#include "broker/server.h"\n', "only some headers of broker"),
     ("lint-layers", "the start of iWARP's streams", "src/rdmacm/a.c",
      '#include "iwarp/startup.h"\n', None),
     ("lint-layers", "iWARP's frames", "src/rdmacm/a.c",
-     '#include "iwarp/fpdu.h"\n', "the start of iWARP's streams"),
+     '#include "iwarp/fpdu.h"\n', "only some headers of iwarp"),
+    ("lint-layers", "a table that says what is so", "docs/ARCHITECTURE.md", LAYERS,
+     None),
+    ("lint-layers", "a table that does not allow what is so",
+     "docs/ARCHITECTURE.md", LAYERS.replace("hca log", "log"),
+     "src/host/a.c:1: host may not use hca"),
+    ("lint-layers", "a table that allows another header",
+     "docs/ARCHITECTURE.md", LAYERS.replace("dial", "steer"),
+     "src/host/a.c:3: host may use only some headers of broker"),
+    ("lint-layers", "a table that allows more than is so",
+     "docs/ARCHITECTURE.md", LAYERS.replace("hca log", "hca wire log"),
+     "host may use wire, and does not"),
+    ("lint-layers", "a document without a table", "docs/ARCHITECTURE.md",
+     "# Layers\n", "there is no table"),
     ("lint-dialect", "a static function of two words", "src/util/a.c",
      "/* SPDX-License-Identifier: BSD-2-Clause */\n"
      "static int find_it(void)\n{\n\treturn 0;\n}\n", None),
@@ -269,6 +288,9 @@ def run(case, root):
         (root / other).write_text(code, encoding="utf-8")
     for other, code in CALLS.items() if lint == "lint-circles" else ():
         (path.parent / other).write_text(code, encoding="utf-8")
+    if lint == "lint-layers" and path.suffix == ".md":
+        (root / "src/host").mkdir(parents=True)
+        (root / "src/host/a.c").write_text(INCLUDES, encoding="utf-8")
     path.write_text(text, encoding="utf-8")
     shutil.copy(ROOT / ".clang-format", root)
     done = subprocess.run([CI / lint, *arguments(lint, root, path)],
