@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Tests that functions which adverb exports and does not implement fail as their
 return types require: they return a positive or negative errno, NULL or -1 with
 errno set, or false.  No call crashes or succeeds.  CALLS has examples of each

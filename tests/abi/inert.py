@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Tests that loading adverb's libraries has no effect: no descriptor, thread,
 signal handler or output.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Tests that each file of the build needs no library but glibc's, and starts
 with glibc 2.34, which is of 2021.
 

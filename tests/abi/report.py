@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Lines of a test: `ok NAME`, `FAIL NAME: why`, `skipped NAME: why`."""
 
 import subprocess

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Tests that programs and libraries of Debian that are linked with rdma-core
 start on adverb's libraries.
 

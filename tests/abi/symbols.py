@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Tests that adverb's libraries have each (symbol, version node) of rdma-core's.
 
 The lists of some releases are beside this file, so that no library of rdma-core

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Tests that the distribution's own vendor libraries load over adverb's
 libibverbs, and take none of adverb's devices for their own.
 

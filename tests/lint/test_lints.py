@@ -191,6 +191,13 @@ CASES = (
     ("lint-circles", "such a circle in ibt", "src/ibt/d.c",
      "int a_one(void);\nint d_one(void);\nint d_one(void)\n{\n"
      "\treturn a_one();\n}\n", None),
+    ("lint-spdx", "a script with its licence", "ci/a",
+     "#!/bin/sh\n# SPDX-License-Identifier: BSD-2-Clause\n", None),
+    ("lint-spdx", "a file that is no script", "docs/a", "A word.\n", None),
+    ("lint-spdx", "a script without a licence", "ci/a", "#!/bin/sh\necho a\n",
+     "ci/a:1: the first two lines have no"),
+    ("lint-spdx", "a file of the build without a licence", "src/a/meson.build",
+     "a = files('a.c')\n", "meson.build:1: the first two lines have no"),
     ("lint-shell", "a sound script", "ci/a.sh", "#!/bin/sh\necho a\n", None),
     ("lint-shell", "a path that may begin with an empty word", "ci/a.sh",
      "#!/bin/sh\nrm -rf $a/*\n", "SC2115"),
