@@ -426,10 +426,11 @@ static void print_help(FILE *out)
 		"Root sees the queue pairs of all users.  The processes are "
 		"not disturbed.\n"
 		"\n"
-		"  --once           print one table, of one interval, and end\n"
-		"  --json           print JSON instead, with all totals\n"
-		"  --interval S     seconds between two looks (default 1)\n"
-		"  -h, --help       this text\n"
+		"  --once              print one table, of one interval, and "
+		"end\n"
+		"  --json              print JSON instead, with all totals\n"
+		"  --interval SECONDS  the length of an interval (default 1)\n"
+		"  -h, --help          this text\n"
 		"\n"
 		"More: man adverb-top\n");
 }
