@@ -392,7 +392,8 @@ int doctor_main(int argc, char **argv)
 			"that adverb needs from this machine.  The line\n"
 			"begins with ok; with slow, and says why; or with no, "
 			"and says what to do.\n"
-			"The exit status is 1 if a line begins with no.\n");
+			"The exit status is 1 if a line begins with no.\n\n"
+			"More: man adverb-doctor\n");
 		return asked ? 0 : 2;
 	}
 	check_version();

@@ -43,7 +43,9 @@ static void print_help(FILE *out)
 		"\n"
 		"Example:  adverb fabric --background net\n"
 		"          adverb run --fabric --host Hca1 -- opensm -f - -c\n"
-		"          adverb run --fabric -- ibnetdiscover\n");
+		"          adverb run --fabric -- ibnetdiscover\n"
+		"\n"
+		"More: man adverb-fabric\n");
 }
 
 /* Stores the default path of the socket in `path`.  If `makes`, creates the

@@ -289,7 +289,9 @@ static void print_help(FILE *out)
 		"  adverb pair -- ib_write_bw\n"
 		"  adverb pair -- ib_send_lat -s 64 -n 1000\n"
 		"  adverb pair --pcap f.pcapng -- ibv_rc_pingpong -e\n"
-		"  adverb pair --server ./serve -p %% --client ./ask @ %%\n",
+		"  adverb pair --server ./serve -p %% --client ./ask @ %%\n"
+		"\n"
+		"More: man adverb-pair\n",
 		launch_pcap_help, launch_help);
 }
 

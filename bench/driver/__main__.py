@@ -25,8 +25,7 @@ import veth
 def options():
     p = argparse.ArgumentParser(
         prog="adverb bench", description=__doc__.split("\n\n")[0],
-        epilog="Man page: adverb-bench(1).  Goals are ratios in one run, "
-        "because figures of two runs cannot be compared.")
+        epilog="More: man adverb-bench")
     p.add_argument("--quick", action="store_true",
                    help="one round, few sizes: under a minute")
     p.add_argument("--rounds", type=int, metavar="K",

@@ -159,6 +159,7 @@ struct options {
 	bool foreground;
 	bool is_started; /* a client has started this process (start.h) */
 	bool tells_version;
+	bool tells_usage;
 	bool holds_port; /* binds the port at the start, and never ends */
 };
 
@@ -184,15 +185,22 @@ static bool parse_seconds(const char *text, uint64_t *ms)
 	return false;
 }
 
+static void print_usage(FILE *out)
+{
+	fprintf(out, "usage: adverbd [--foreground] [--idle SECONDS | "
+		     "--hold-port] [--no-bpf]\n"
+		     "       adverbd --version | --help\n"
+		     "\n"
+		     "More: man adverbd\n");
+}
+
 static int refuse_option(const char *text, bool lacks_value)
 {
 	fprintf(stderr,
 		lacks_value ? "adverbd: %s needs a number of seconds after it\n"
 			    : "adverbd: %s is no option of adverbd\n",
 		text);
-	fprintf(stderr, "usage: adverbd [--foreground] "
-			"[--idle SECONDS | --hold-port] "
-			"[--no-bpf] | --version\n");
+	print_usage(stderr);
 	return -EINVAL;
 }
 
@@ -212,6 +220,9 @@ static int parse_options(int argc, char **argv, struct options *o)
 			o->is_started = true;
 		} else if (!strcmp(argv[i], "--version")) {
 			o->tells_version = true;
+		} else if (!strcmp(argv[i], "--help") ||
+			   !strcmp(argv[i], "-h")) {
+			o->tells_usage = true;
 		} else {
 			return refuse_option(argv[i],
 					     !strcmp(argv[i], "--idle"));
@@ -257,6 +268,10 @@ int main(int argc, char **argv)
 
 	if (parse_options(argc, argv, &o))
 		return 2;
+	if (o.tells_usage) {
+		print_usage(stdout);
+		return 0;
+	}
 	if (o.holds_port)
 		o.config.idle_ms = SERVER_NEVER;
 	if (o.tells_version) {

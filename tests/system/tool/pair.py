@@ -391,6 +391,8 @@ def help_has_the_options_of_the_page():
         command = re.search(r"adverb-(\w+)\.1$", page)[1]
         r = t.run([t.adverb, command, "--help"])
         expect(r.status == 0, "%s: exit status %d" % (command, r.status), r)
+        expect(re.search(r"^More: man adverb-%s\b" % command, r.output, re.M),
+               "%s --help does not name its page" % command, r)
         lines = re.findall(r"^  (-.*?)(?:  .*)?$", r.output, re.M)
         said = set(re.findall(r"(?<![\w-])--[a-z-]+", " ".join(lines)))
         with open(page, encoding="utf-8") as f:
