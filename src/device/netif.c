@@ -15,6 +15,7 @@
 #include "device/netdev.h"
 #include "device/netlink.h"
 #include "device/sysfs.h"
+#include "log/env.h"
 #include "log/log.h"
 #include "util/check.h"
 #include "util/inaddr.h"
@@ -115,7 +116,7 @@ static void find_adapter(void)
 static void find_interfaces(void)
 {
 	struct netdev_scene scene;
-	const char *named = secure_getenv("ADVERB_DEVICES");
+	const char *named = env_text("ADVERB_DEVICES");
 	int err = netlink_read(&scene, true);
 
 	if (err) {

@@ -17,6 +17,7 @@
 #include "hdr/ip.h"
 #include "hdr/udp.h"
 #include "host/host.h"
+#include "log/env.h"
 #include "log/log.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
@@ -199,7 +200,7 @@ static int open_capture(const char *name, const char **why, char *text,
 
 void capture_open(void)
 {
-	const char *name = secure_getenv("ADVERB_PCAP"), *why;
+	const char *name = env_text("ADVERB_PCAP"), *why;
 	struct fsize limit;
 	char text[128];
 

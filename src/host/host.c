@@ -81,16 +81,9 @@ static void give_shielded(struct lock *l, int cancel) NO_LOCK_ANALYSIS
 	pthread_setcancelstate(cancel, NULL);
 }
 
-static bool is_off(const char *name)
-{
-	const char *value = secure_getenv(name);
-
-	return value && !strcmp(value, "0");
-}
-
 static uint64_t patience_ns(void)
 {
-	const char *text = secure_getenv("ADVERB_PATIENCE");
+	const char *text = env_text("ADVERB_PATIENCE");
 	long seconds = text ? strtol(text, NULL, 0) : PATIENCE_DEFAULT;
 
 	if (seconds <= 0)
@@ -175,8 +168,8 @@ static int start_host(struct host *h, const struct host_sink *sink)
 				       .strict = env_is_on("ADVERB_STRICT"),
 				       .patience_ns = patience_ns(),
 				       .without = read_without()};
-	struct udp_offload allowed = {.gso = !is_off("ADVERB_GSO"),
-				      .gro = !is_off("ADVERB_GRO")};
+	struct udp_offload allowed = {.gso = !env_is_off("ADVERB_GSO"),
+				      .gro = !env_is_off("ADVERB_GRO")};
 	const struct device *ib = ib_device();
 	struct engine *e;
 	uint64_t seed[4];
@@ -216,7 +209,7 @@ static int start_host(struct host *h, const struct host_sink *sink)
 		err = open_link(e, config.patience_ns);
 	if (!err)
 		err = progress_init(&h->progress, e, fd, sink, allowed,
-				    is_off("ADVERB_SPORT"));
+				    env_is_off("ADVERB_SPORT"));
 	if (!err) {
 		h->progress.ib = ib;
 		show_ports(h);

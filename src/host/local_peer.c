@@ -110,7 +110,7 @@ static pthread_mutex_t *pulse_mutex(void)
  * process's memory even where Yama restricts that. */
 static void allow_tracing(void)
 {
-	const char *value = secure_getenv("ADVERB_PTRACER");
+	const char *value = env_text("ADVERB_PTRACER");
 
 	if (value && !strcmp(value, "1"))
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);

@@ -66,6 +66,18 @@ bool env_is_on(const char *name)
 	return value && *value && strcmp(value, "0") != 0;
 }
 
+bool env_is_off(const char *name)
+{
+	const char *value = secure_getenv(name);
+
+	return value && !strcmp(value, "0");
+}
+
+const char *env_text(const char *name)
+{
+	return secure_getenv(name);
+}
+
 /* Finds the next word of the list that is none of the names, and moves *at
  * past the word.  Returns its length; 0: there are no more such words. */
 static size_t next_unknown(const char **at, const char **word,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Environment variables ADVERB_* that several folders read: by which path the
- * processes of one host reach each other; which mechanisms a process does not
- * use; how MPA begins; whether SCTP takes the place of TCP.  Also checks the
- * values of all variables.  No state, no lock.
+ * The environment variables ADVERB_*: by which path the processes of one host
+ * reach each other; which mechanisms a process does not use; how MPA begins;
+ * whether SCTP takes the place of TCP; switches; and texts that their reader
+ * interprets.  Also checks the values of all variables.  The folders that may
+ * use log read these variables here.  No state, no lock.
  */
 #ifndef LOG_ENV_H
 #define LOG_ENV_H
@@ -60,6 +61,11 @@ bool env_has_mpa(enum env_mpa word);
 /* Returns whether the variable of this name, which can be 0 or 1, is set and is
  * neither empty nor 0. */
 bool env_is_on(const char *name);
+
+/* Returns whether the variable of this name is set to 0. */
+bool env_is_off(const char *name);
+/* Returns the value of the variable of this name, or NULL if it is not set. */
+const char *env_text(const char *name);
 
 /* How the connections of iWARP devices are carried, by the value of
  * ADVERB_SCTP. */

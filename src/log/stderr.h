@@ -19,7 +19,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Returns whether the user wants no messages: ADVERB_EXPLAIN=0. */
+/* Returns whether the user wants no messages: ADVERB_EXPLAIN=0.  Does not call
+ * env_is_off, since the shim has this header without the rest of log. */
 static inline bool stderr_is_silent(void)
 {
 	const char *value = secure_getenv("ADVERB_EXPLAIN");

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <ucontext.h>
 
+#include "log/env.h"
 #include "memory/copy_revocable.h"
 #include "util/crc.h"
 #include "util/crccopy.h"
@@ -215,13 +216,11 @@ void copy_nofault_choose(bool fast_strings)
 
 void copy_nofault_open(void)
 {
-	const char *value = secure_getenv("ADVERB_GUARD");
 	struct sigaction ours = {.sa_sigaction = handle_fault,
 				 .sa_flags = SA_SIGINFO | SA_ONSTACK};
 
 	/* valgrind does not report the exact instruction of a fault. */
-	if (is_open || (value && !strcmp(value, "0")) ||
-	    instrument_by_valgrind())
+	if (is_open || env_is_off("ADVERB_GUARD") || instrument_by_valgrind())
 		return;
 	sigemptyset(&ours.sa_mask);
 	for (int i = 0; i < 2; i++)

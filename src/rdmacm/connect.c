@@ -54,7 +54,7 @@ static struct stat ready;
  * descriptor and reuse its number. */
 __attribute__((constructor)) static void find_ready_fd(void)
 {
-	const char *text = secure_getenv("ADVERB_READY_FD");
+	const char *text = env_text("ADVERB_READY_FD");
 	int fd = text && *text ? atoi(text) : -1;
 
 	if (fd > STDERR_FILENO && !fstat(fd, &ready) && S_ISFIFO(ready.st_mode))

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "host/host.h"
+#include "log/env.h"
 #include "log/log.h"
 
 static const char *const sentences[] = {
@@ -66,7 +67,7 @@ int v_fail(int err, enum v_cause cause, const char *what)
 
 int v_fail_try(int err, enum v_cause cause, const char *what)
 {
-	const char *value = secure_getenv("ADVERB_EXPLAIN");
+	const char *value = env_text("ADVERB_EXPLAIN");
 
 	if (value && strcmp(value, "2") == 0)
 		return v_fail(err, cause, what);

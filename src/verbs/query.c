@@ -14,6 +14,7 @@
 
 #include "device/ib.h"
 #include "device/netdev.h"
+#include "log/env.h"
 #include "verbs/dm.h"
 #include "verbs/fail.h"
 #include "verbs/object.h"
@@ -63,7 +64,7 @@ static uint16_t pkey_count(const struct device *dev)
  * makes the device report another vendor_part_id. */
 static uint32_t part_id(void)
 {
-	const char *value = secure_getenv("ADVERB_PART_ID");
+	const char *value = env_text("ADVERB_PART_ID");
 
 	return value && *value ? (uint32_t)strtoul(value, NULL, 0) : PART_ID;
 }

@@ -156,6 +156,9 @@ CASES = (
     ("lint-calls", "a variable that getenv reads",
      "src/util/a.c", "const char *a(void);\nconst char *a(void)\n{\n"
      "\treturn getenv(\"A\");\n}\n", "secure_getenv"),
+    ("lint-calls", "a variable of adverb that its reader gets by itself",
+     "src/util/a.c", "const char *a(void);\nconst char *a(void)\n{\n"
+     "\treturn secure_getenv(\"ADVERB_A\");\n}\n", "functions of log/env"),
     ("lint-atfork", "handlers that a constructor registers", "src/util/a.c",
      "__attribute__((constructor)) static void watch_forks(void)\n{\n"
      "\tpthread_atfork(0, 0, after_fork);\n}\n", None),

@@ -55,6 +55,21 @@ static void options_of_mpa_are_named_in_a_list(void **state)
 	unsetenv("ADVERB_MPA");
 }
 
+static void a_switch_is_off_only_if_it_is_0(void **state)
+{
+	unsetenv("ADVERB_GSO");
+	assert_false(env_is_off("ADVERB_GSO"));
+	assert_null(env_text("ADVERB_GSO"));
+	setenv("ADVERB_GSO", "", 1);
+	assert_false(env_is_off("ADVERB_GSO"));
+	assert_string_equal(env_text("ADVERB_GSO"), "");
+	setenv("ADVERB_GSO", "00", 1);
+	assert_false(env_is_off("ADVERB_GSO"));
+	setenv("ADVERB_GSO", "0", 1);
+	assert_true(env_is_off("ADVERB_GSO"));
+	unsetenv("ADVERB_GSO");
+}
+
 static void a_switch_is_on_unless_it_is_0_or_empty(void **state)
 {
 	unsetenv("ADVERB_STRICT");
@@ -133,6 +148,7 @@ int main(void)
 		cmocka_unit_test(mechanisms_are_named_in_a_list),
 		cmocka_unit_test(options_of_mpa_are_named_in_a_list),
 		cmocka_unit_test(a_switch_is_on_unless_it_is_0_or_empty),
+		cmocka_unit_test(a_switch_is_off_only_if_it_is_0),
 		cmocka_unit_test(an_unknown_word_is_reported),
 		cmocka_unit_test(sctp_is_off_or_named),
 	};
