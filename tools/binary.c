@@ -22,7 +22,7 @@
 #define OUR_MACHINE EM_NONE
 #endif
 
-struct image {
+struct elf_image {
 	const unsigned char *bytes;
 	size_t size;
 	Elf64_Ehdr head;
@@ -30,7 +30,8 @@ struct image {
 
 /* Returns the file's bytes [offset, offset + size); NULL: the file is shorter.
  */
-static const void *bytes_at(const struct image *im, size_t offset, size_t size)
+static const void *bytes_at(const struct elf_image *im, size_t offset,
+			    size_t size)
 {
 	if (offset > im->size || size > im->size - offset)
 		return NULL;
@@ -39,7 +40,7 @@ static const void *bytes_at(const struct image *im, size_t offset, size_t size)
 
 /* Returns the string at this offset; "": the offset is not in the file, or the
  * string has no end there. */
-static const char *text_at(const struct image *im, size_t offset)
+static const char *text_at(const struct elf_image *im, size_t offset)
 {
 	const char *text = bytes_at(im, offset, 1);
 
@@ -48,7 +49,7 @@ static const char *text_at(const struct image *im, size_t offset)
 	return text;
 }
 
-static bool read_segment(const struct image *im, size_t i, Elf64_Phdr *ph)
+static bool read_segment(const struct elf_image *im, size_t i, Elf64_Phdr *ph)
 {
 	const void *p =
 		bytes_at(im, im->head.e_phoff + i * sizeof(*ph), sizeof(*ph));
@@ -58,7 +59,7 @@ static bool read_segment(const struct image *im, size_t i, Elf64_Phdr *ph)
 	return p;
 }
 
-static bool read_entry(const struct image *im, const Elf64_Phdr *dynamic,
+static bool read_entry(const struct elf_image *im, const Elf64_Phdr *dynamic,
 		       size_t i, Elf64_Dyn *dyn)
 {
 	const void *p;
@@ -74,7 +75,7 @@ static bool read_entry(const struct image *im, const Elf64_Phdr *dynamic,
 
 /* Returns the offset in the file of the byte that is loaded at @address; 0: no
  * segment has this byte. */
-static size_t find_offset(const struct image *im, Elf64_Addr address)
+static size_t find_offset(const struct elf_image *im, Elf64_Addr address)
 {
 	Elf64_Phdr ph;
 
@@ -99,7 +100,7 @@ static bool needs_old_asan(const char *needed)
 	       needed[len] <= '4' && !needed[len + 1];
 }
 
-static void read_dynamic(const struct image *im, const Elf64_Phdr *ph,
+static void read_dynamic(const struct elf_image *im, const Elf64_Phdr *ph,
 			 struct binary_facts *facts)
 {
 	const char *rpath = NULL, *runpath = NULL;
@@ -127,7 +128,8 @@ static void read_dynamic(const struct image *im, const Elf64_Phdr *ph,
 	snprintf(facts->search, sizeof(facts->search), "%s", runpath);
 }
 
-static void read_segments(const struct image *im, struct binary_facts *facts)
+static void read_segments(const struct elf_image *im,
+			  struct binary_facts *facts)
 {
 	Elf64_Phdr ph;
 
@@ -148,7 +150,7 @@ static void read_segments(const struct image *im, struct binary_facts *facts)
 
 /* Reads the first line of a script, as execve(2) does: "#!", blanks, the
  * interpreter's path, a blank, the interpreter's argument. */
-static void read_script(const struct image *im, struct binary_facts *facts)
+static void read_script(const struct elf_image *im, struct binary_facts *facts)
 {
 	const char *text = (const char *)im->bytes;
 	size_t i = 2, len = 0;
@@ -165,7 +167,7 @@ static void read_script(const struct image *im, struct binary_facts *facts)
 	facts->interpreter[len] = '\0';
 }
 
-static void read_image(struct image *im, struct binary_facts *facts)
+static void read_image(struct elf_image *im, struct binary_facts *facts)
 {
 	const void *p = bytes_at(im, 0, sizeof(im->head));
 
@@ -185,7 +187,7 @@ static void read_image(struct image *im, struct binary_facts *facts)
 
 int binary_read(const char *path, struct binary_facts *facts)
 {
-	struct image im = {.bytes = NULL};
+	struct elf_image im = {.bytes = NULL};
 	struct stat st;
 	void *map;
 	int err = 0;

@@ -33,12 +33,12 @@ enum {
 
 #define QP1_QKEY 0x80010000u
 
-struct host;
+struct cm_host;
 
 /* A port of a host. */
 struct host_port {
 	struct fabric_cm_reader reader;
-	struct host *host;
+	struct cm_host *host;
 	struct end *end; /* NULL: the host has no such port */
 	uint32_t number;
 	/* The end's agents.  cm_agent NONE: a program at the port has the class
@@ -47,7 +47,7 @@ struct host_port {
 	bool has_said; /* the message of say_taken was printed */
 };
 
-struct host {
+struct cm_host {
 	struct list link;   /* in fabric_cm.hosts */
 	struct list active; /* in fabric_cm.active */
 	struct fabric_cm *cm;
@@ -55,14 +55,14 @@ struct host {
 	struct cmserver *server;
 	struct list clients;
 	uint32_t client_count;
-	struct list queries; /* struct query, of all clients */
+	struct list queries; /* struct path_query, of all clients */
 	struct host_port ports[FABRIC_PROTO_PORTS]; /* of port 1, 2... */
 	uint64_t due_ns; /* of the next cmserver_tick */
 };
 
 struct fabric_cm_client {
 	struct list link; /* in host.clients */
-	struct host *host;
+	struct cm_host *host;
 	struct fabric_cm_client **place; /* see fabric_cm_open */
 	struct cmserver_client *client;
 	int fd;
@@ -71,7 +71,7 @@ struct fabric_cm_client {
 };
 
 /* A query for a path that has no answer yet. */
-struct query {
+struct path_query {
 	struct list link;
 	struct fabric_cm_client *client;
 	uint32_t id;	 /* the lower half of the transaction ID */
@@ -91,13 +91,13 @@ struct fabric_cm {
 	struct cm_inbox inbox;
 };
 
-#define OF_HOSTS(l)   CONTAINER_OF(l, struct host, link)
-#define OF_ACTIVE(l)  CONTAINER_OF(l, struct host, active)
+#define OF_HOSTS(l)   CONTAINER_OF(l, struct cm_host, link)
+#define OF_ACTIVE(l)  CONTAINER_OF(l, struct cm_host, active)
 #define OF_CLIENTS(l) CONTAINER_OF(l, struct fabric_cm_client, link)
-#define OF_QUERIES(l) CONTAINER_OF(l, struct query, link)
+#define OF_QUERIES(l) CONTAINER_OF(l, struct path_query, link)
 
 /* Has fabric_cm_turn look at the host. */
-static void mark_active(struct host *h)
+static void mark_active(struct cm_host *h)
 {
 	if (!list_is_linked(&h->active))
 		list_push_tail(&h->cm->active, &h->active);
@@ -105,7 +105,8 @@ static void mark_active(struct host *h)
 
 /* Returns the host's port that has the place; NULL: the place is elsewhere, or
  * the port has no end. */
-static struct host_port *port_at(struct host *h, const struct gid_place *place)
+static struct host_port *port_at(struct cm_host *h,
+				 const struct gid_place *place)
 {
 	struct host_port *p;
 
@@ -115,7 +116,7 @@ static struct host_port *port_at(struct host *h, const struct gid_place *place)
 	return p->end ? p : NULL;
 }
 
-static struct host_port *own_port(struct host *h, const uint8_t gid[16],
+static struct host_port *own_port(struct cm_host *h, const uint8_t gid[16],
 				  struct gid_place *place)
 {
 	return gid_find(h->cm->fabric, gid, place) ? port_at(h, place) : NULL;
@@ -132,7 +133,7 @@ static bool is_own(void *user, const uint8_t ip[16])
  * GRH, since a LID leads only to the first one. */
 static void send_frame(void *user, const struct cm_frame *f)
 {
-	struct host *h = user;
+	struct cm_host *h = user;
 	struct gid_place from, dest;
 	struct host_port *p = own_port(h, f->from, &from);
 	struct umad to = {.qpn = QP1, .qkey = QP1_QKEY};
@@ -186,7 +187,7 @@ static void take_cm(struct host_port *p, const struct umad *from,
 	cmserver_receive(p->host->server, sender, own, 0, mad, monotonic_ns());
 }
 
-static void answer_query(struct host *h, struct query *q, int err,
+static void answer_query(struct cm_host *h, struct path_query *q, int err,
 			 const struct cmproto_path *path)
 {
 	struct cmproto m = {.kind = CMPROTO_DONE,
@@ -199,7 +200,7 @@ static void answer_query(struct host *h, struct query *q, int err,
 	cmserver_answer(h->server, q->client->client, &m);
 }
 
-static void free_query(struct query *q)
+static void free_query(struct path_query *q)
 {
 	list_remove(&q->link);
 	q->client->query_count--;
@@ -207,7 +208,7 @@ static void free_query(struct query *q)
 }
 
 /* Returns the host's query with this number; NULL: its client has ended. */
-static struct query *find_query(const struct host *h, uint32_t id)
+static struct path_query *find_query(const struct cm_host *h, uint32_t id)
 {
 	list_for_each (l, &h->queries)
 		if (OF_QUERIES(l)->id == id)
@@ -217,10 +218,10 @@ static struct query *find_query(const struct host *h, uint32_t id)
 
 /* Takes the answer to a query, or the query itself with the status ETIMEDOUT.
  */
-static void take_sa(struct host *h, const struct umad *from, const uint8_t *mad,
-		    size_t bytes)
+static void take_sa(struct cm_host *h, const struct umad *from,
+		    const uint8_t *mad, size_t bytes)
 {
-	struct query *q = find_query(h, fabric_route_id(mad));
+	struct path_query *q = find_query(h, fabric_route_id(mad));
 	struct cmproto_path path;
 	int err;
 
@@ -290,7 +291,7 @@ static void register_cm(struct host_port *p)
 	say_taken(p);
 }
 
-static int open_end(struct host *h, struct host_port *p, uint32_t number)
+static int open_end(struct cm_host *h, struct host_port *p, uint32_t number)
 {
 	const struct fabric_agent asked = {.mgmt_class = FABRIC_ROUTE_CLASS,
 					   .class_version =
@@ -308,7 +309,7 @@ static int open_end(struct host *h, struct host_port *p, uint32_t number)
 	return 0;
 }
 
-static int open_ends(struct host *h)
+static int open_ends(struct cm_host *h)
 {
 	struct fabric_ca ca;
 	int err = 0;
@@ -320,7 +321,7 @@ static int open_ends(struct host *h)
 	return err;
 }
 
-static void free_host(struct host *h)
+static void free_host(struct cm_host *h)
 {
 	if (h->server)
 		cmserver_free(h->server);
@@ -334,9 +335,9 @@ static void free_host(struct host *h)
 }
 
 static int make_host(struct fabric_cm *cm, struct node *node,
-		     struct host **made)
+		     struct cm_host **made)
 {
-	struct host *h =
+	struct cm_host *h =
 		cm->host_count < FABRIC_CM_HOSTS ? calloc(1, sizeof(*h)) : NULL;
 	const struct cmserver_wire wire = {
 		.user = h, .send = send_frame, .is_own = is_own, .is_ib = true};
@@ -365,7 +366,7 @@ static int make_host(struct fabric_cm *cm, struct node *node,
 }
 
 static int find_host(struct fabric_cm *cm, const uint8_t gid[16],
-		     struct host **found)
+		     struct cm_host **found)
 {
 	struct gid_place place;
 
@@ -381,7 +382,7 @@ static int find_host(struct fabric_cm *cm, const uint8_t gid[16],
 }
 
 /* Makes the client of a host; fd is its end of the socket pair. */
-static int make_client(struct host *h, int fd, pid_t pid,
+static int make_client(struct cm_host *h, int fd, pid_t pid,
 		       struct fabric_cm_client **place)
 {
 	struct fabric_cm_client *c = calloc(1, sizeof(*c));
@@ -412,7 +413,7 @@ static int make_client(struct host *h, int fd, pid_t pid,
 int fabric_cm_open(struct fabric_cm *cm, const uint8_t gid[16], pid_t pid,
 		   struct fabric_cm_client **place)
 {
-	struct host *h;
+	struct cm_host *h;
 	int ends[2], err = find_host(cm, gid, &h);
 
 	if (err)
@@ -435,7 +436,7 @@ int fabric_cm_open(struct fabric_cm *cm, const uint8_t gid[16], pid_t pid,
 
 void fabric_cm_close(struct fabric_cm_client *c)
 {
-	struct host *h = c->host;
+	struct cm_host *h = c->host;
 
 	list_for_each_safe (l, &h->queries)
 		if (OF_QUERIES(l)->client == c)
@@ -491,7 +492,7 @@ static int begin_query(struct fabric_cm_client *c, const struct cmproto *m)
 	struct fabric_cm *cm = c->host->cm;
 	struct gid_place place;
 	struct host_port *p = own_port(c->host, m->at.local, &place);
-	struct query *q;
+	struct path_query *q;
 	int err;
 
 	if (!p)
@@ -606,7 +607,7 @@ void fabric_cm_serve(struct fabric_cm *cm)
 /* Settles each doubt about a peer (cm_doubts.h) at once, and the connection
  * stays: this process has both ends of all connections, and ends those of a
  * program that dies. */
-static void settle_doubts(struct host *h)
+static void settle_doubts(struct cm_host *h)
 {
 	struct live_peer about;
 
@@ -615,7 +616,7 @@ static void settle_doubts(struct host *h)
 }
 
 /* Finishes the turn of a host, and frees the host if nothing is left of it. */
-static void finish_host(struct host *h)
+static void finish_host(struct cm_host *h)
 {
 	settle_doubts(h);
 	list_for_each_safe (l, &h->clients)
@@ -634,7 +635,7 @@ static void run_timers(struct fabric_cm *cm)
 	if (now_ns < cm->due_ns)
 		return;
 	list_for_each (l, &cm->hosts) {
-		struct host *h = OF_HOSTS(l);
+		struct cm_host *h = OF_HOSTS(l);
 
 		if (h->due_ns > now_ns)
 			continue;

@@ -65,7 +65,7 @@ struct connection {
 	bool is_dead;	   /* freed at the end of the turn */
 };
 
-struct server {
+struct fabric_server {
 	struct fabric *fabric;
 	struct list connections;
 	uint32_t connection_count;
@@ -82,21 +82,22 @@ struct server {
 	uint8_t *buffer; /* one message, of at most MESSAGE_MAX bytes */
 };
 
-static int watch_fd(struct server *s, struct watched *w, uint32_t events)
+static int watch_fd(struct fabric_server *s, struct watched *w, uint32_t events)
 {
 	struct epoll_event e = {.events = events, .data.ptr = w};
 
 	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, w->fd, &e) ? -errno : 0;
 }
 
-static void change_watch(struct server *s, struct watched *w, uint32_t events)
+static void change_watch(struct fabric_server *s, struct watched *w,
+			 uint32_t events)
 {
 	struct epoll_event e = {.events = events, .data.ptr = w};
 
 	epoll_ctl(s->epoll, EPOLL_CTL_MOD, w->fd, &e);
 }
 
-static void close_port(struct server *s, struct connection *c)
+static void close_port(struct fabric_server *s, struct connection *c)
 {
 	if (c->port.fd < 0)
 		return;
@@ -107,7 +108,7 @@ static void close_port(struct server *s, struct connection *c)
 	c->end = NULL;
 }
 
-static void close_data(struct server *s, struct data_socket *d)
+static void close_data(struct fabric_server *s, struct data_socket *d)
 {
 	if (!d->end)
 		return;
@@ -118,7 +119,7 @@ static void close_data(struct server *s, struct data_socket *d)
 	d->end = NULL;
 }
 
-static void end_connection(struct server *s, struct connection *c)
+static void end_connection(struct fabric_server *s, struct connection *c)
 {
 	close_port(s, c);
 	for (int i = 0; i < FABRIC_PROTO_PORTS; i++)
@@ -131,7 +132,7 @@ static void end_connection(struct server *s, struct connection *c)
 	c->is_dead = true;
 }
 
-static void free_connection(struct server *s, struct connection *c)
+static void free_connection(struct fabric_server *s, struct connection *c)
 {
 	end_connection(s, c);
 	close(c->control.fd);
@@ -155,7 +156,7 @@ static bool is_own_user(int fd)
 /* Lets further connections wait, after accept4 has failed for want of a
  * descriptor or of memory.  If epoll still watched the listener, it would
  * report the waiting connection at once, again and again. */
-static void pause_accepting(struct server *s, int err)
+static void pause_accepting(struct fabric_server *s, int err)
 {
 	if (err != EMFILE && err != ENFILE && err != ENOMEM && err != ENOBUFS)
 		return;
@@ -171,7 +172,7 @@ static void pause_accepting(struct server *s, int err)
 	s->has_said = true;
 }
 
-static void resume_accepting(struct server *s)
+static void resume_accepting(struct fabric_server *s)
 {
 	if (s->accept_ms && (s->has_closed || s->accept_ms <= monotonic_ms())) {
 		s->accept_ms = 0;
@@ -180,7 +181,7 @@ static void resume_accepting(struct server *s)
 	s->has_closed = false;
 }
 
-static void accept_one(struct server *s)
+static void accept_one(struct fabric_server *s)
 {
 	int fd = accept4(s->listener.fd, NULL, NULL,
 			 SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -210,7 +211,7 @@ static void accept_one(struct server *s)
 		free_connection(s, c);
 }
 
-static struct node *named_node(const struct server *s,
+static struct node *named_node(const struct fabric_server *s,
 			       const struct fabric_proto *m)
 {
 	return *m->host ? fabric_find(s->fabric, m->host)
@@ -222,7 +223,7 @@ static void set_name(char to[FABRIC_PROTO_NAME], const char *from)
 	snprintf(to, FABRIC_PROTO_NAME, "%s", from);
 }
 
-static int take_host(struct server *s, struct connection *c,
+static int take_host(struct fabric_server *s, struct connection *c,
 		     struct fabric_proto *m)
 {
 	if (c->held)
@@ -234,7 +235,7 @@ static int take_host(struct server *s, struct connection *c,
 	return 0;
 }
 
-static int show_ca(const struct server *s, struct fabric_proto *m)
+static int show_ca(const struct fabric_server *s, struct fabric_proto *m)
 {
 	const struct node *node = named_node(s, m);
 
@@ -245,7 +246,7 @@ static int show_ca(const struct server *s, struct fabric_proto *m)
 	return 0;
 }
 
-static int show_node(const struct server *s, struct fabric_proto *m)
+static int show_node(const struct fabric_server *s, struct fabric_proto *m)
 {
 	const struct node *node = fabric_node(s->fabric, m->number);
 
@@ -275,7 +276,7 @@ static int make_sockets(int ends[2])
  * socket is full. */
 static void flush_port(void *user, struct end *end)
 {
-	struct server *s = user;
+	struct fabric_server *s = user;
 	struct connection *c =
 		CONTAINER_OF(fabric_owner(end), struct connection, reader);
 	const uint8_t *message;
@@ -301,7 +302,7 @@ static void flush_port(void *user, struct end *end)
 	}
 }
 
-static int open_port(struct server *s, struct connection *c,
+static int open_port(struct fabric_server *s, struct connection *c,
 		     const struct fabric_proto *m, int *given)
 {
 	struct node *node = named_node(s, m);
@@ -355,7 +356,7 @@ static int open_data_end(struct connection *c, struct node *node, uint32_t port)
 	return err;
 }
 
-static int open_data(struct server *s, struct connection *c,
+static int open_data(struct fabric_server *s, struct connection *c,
 		     struct fabric_proto *m, int *given)
 {
 	struct node *node = named_node(s, m);
@@ -387,7 +388,7 @@ static int open_data(struct server *s, struct connection *c,
 }
 
 /* Gives the connection's process a client of connection management. */
-static int open_cm(struct server *s, struct connection *c,
+static int open_cm(struct fabric_server *s, struct connection *c,
 		   const struct fabric_proto *m, int *given)
 {
 	struct ucred peer;
@@ -425,7 +426,7 @@ static int register_agent(const struct connection *c, struct fabric_proto *m)
 	return 0;
 }
 
-static int run_request(struct server *s, struct connection *c,
+static int run_request(struct fabric_server *s, struct connection *c,
 		       struct fabric_proto *m, int *given)
 {
 	struct node *node;
@@ -485,7 +486,7 @@ static bool send_answer(const struct connection *c, struct fabric_proto *m,
 	return sendmsg(c->control.fd, &message, MSG_NOSIGNAL) == sizeof(*m);
 }
 
-static void read_control(struct server *s, struct connection *c)
+static void read_control(struct fabric_server *s, struct connection *c)
 {
 	struct fabric_proto m;
 	ssize_t n = recv(c->control.fd, &m, sizeof(m), MSG_TRUNC);
@@ -507,7 +508,7 @@ static void read_control(struct server *s, struct connection *c)
 		end_connection(s, c);
 }
 
-static void read_port(struct server *s, struct connection *c)
+static void read_port(struct fabric_server *s, struct connection *c)
 {
 	for (int i = 0; i < READS; i++) {
 		/* MSG_TRUNC: n is the length of the whole message */
@@ -528,13 +529,13 @@ static void read_port(struct server *s, struct connection *c)
 
 /* Watches the socket for reading only while its data end may send.  Otherwise
  * epoll would report the unread socket again and again. */
-static void watch_data(struct server *s, struct data_socket *d)
+static void watch_data(struct fabric_server *s, struct data_socket *d)
 {
 	change_watch(s, &d->watched,
 		     (d->reads ? EPOLLIN : 0) | (d->is_full ? EPOLLOUT : 0));
 }
 
-static void read_data(struct server *s, struct data_socket *d)
+static void read_data(struct fabric_server *s, struct data_socket *d)
 {
 	for (int i = 0; i < READS; i++) {
 		ssize_t n;
@@ -571,7 +572,7 @@ static bool send_data(struct data_socket *d, const void *message, size_t bytes)
 
 /* Sends a program the changes of its port and the packets for it, until none is
  * left or the socket is full. */
-static void flush_data(struct server *s, struct data_end *end)
+static void flush_data(struct fabric_server *s, struct data_end *end)
 {
 	struct data_socket *d = data_owner(end);
 	struct fabric_proto_news news = {.changes = data_changes(end)};
@@ -589,7 +590,7 @@ static void flush_data(struct server *s, struct data_end *end)
 	watch_data(s, d);
 }
 
-static void handle_data(struct server *s, struct data_socket *d,
+static void handle_data(struct fabric_server *s, struct data_socket *d,
 			uint32_t events)
 {
 	if ((events & EPOLLOUT) && d->is_full) {
@@ -603,7 +604,7 @@ static void handle_data(struct server *s, struct data_socket *d,
 		close_data(s, d);
 }
 
-static void resume_data(struct server *s)
+static void resume_data(struct fabric_server *s)
 {
 	struct data_end *end;
 
@@ -615,7 +616,7 @@ static void resume_data(struct server *s)
 	}
 }
 
-static void handle_event(struct server *s, const struct epoll_event *e)
+static void handle_event(struct fabric_server *s, const struct epoll_event *e)
 {
 	struct watched *w = e->data.ptr;
 	struct connection *c = w->connection;
@@ -652,7 +653,7 @@ static void read_end(struct end *end)
 }
 
 /* Returns how many ms the turn may wait for events; -1: without limit. */
-static int turn_timeout(const struct server *s)
+static int turn_timeout(const struct fabric_server *s)
 {
 	uint64_t now = monotonic_ms();
 	uint64_t due = bits_min_u64(fabric_deadline(s->fabric),
@@ -665,7 +666,7 @@ static int turn_timeout(const struct server *s)
 	return due <= now ? 0 : (int)bits_min_u64(due - now, INT_MAX / 2);
 }
 
-static void run_turn(struct server *s)
+static void run_turn(struct fabric_server *s)
 {
 	struct epoll_event events[EVENTS];
 	struct data_end *data;
@@ -716,7 +717,7 @@ static int open_signals(void)
 
 /* Makes connection management, and watches the descriptors that are no
  * program's.  Returns 0 or -errno. */
-static int watch_all(struct server *s)
+static int watch_all(struct fabric_server *s)
 {
 	int err = watch_fd(s, &s->listener, EPOLLIN);
 
@@ -733,7 +734,7 @@ static int watch_all(struct server *s)
 int fabric_server_run(struct fabric *f, int listener, const char *path,
 		      struct fabric_capture *capture)
 {
-	struct server s = {.fabric = f, .listener.fd = listener};
+	struct fabric_server s = {.fabric = f, .listener.fd = listener};
 	struct stat own = {.st_ino = 0};
 	int err = 0;
 

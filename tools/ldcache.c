@@ -25,14 +25,14 @@ struct head {
 	uint32_t unused[6];
 };
 
-struct row {
+struct cache_row {
 	int32_t flags;
 	uint32_t library, path; /* offsets of strings from the header */
 	uint32_t os;
 	uint64_t hwcap;
 };
 
-_Static_assert(sizeof(struct head) == 48 && sizeof(struct row) == 24,
+_Static_assert(sizeof(struct head) == 48 && sizeof(struct cache_row) == 24,
 	       "the cache file has these sizes");
 
 struct table {
@@ -63,7 +63,7 @@ static bool is_usable(const char *path)
 static bool search_table(const struct table *t, const char *library, char *path)
 {
 	for (uint32_t i = 0; i < t->count; i++) {
-		struct row row;
+		struct cache_row row;
 		const char *found;
 		size_t len;
 
@@ -94,7 +94,7 @@ static bool read_table(const char *bytes, size_t size, struct table *t)
 		return false;
 	memcpy(&h, head, sizeof(h));
 	t->count = h.count;
-	return t->count <= (t->size - sizeof(h)) / sizeof(struct row);
+	return t->count <= (t->size - sizeof(h)) / sizeof(struct cache_row);
 }
 
 bool ldcache_read(const char *cache, const char *library, char *path)

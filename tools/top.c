@@ -19,7 +19,7 @@ struct top {
 };
 
 /* A QP of a process, and the QP's traffic since the last look. */
-struct row {
+struct qp_row {
 	const struct watch_process *process, *peer;
 	const struct qp *qp;
 	double tx_bytes, rx_bytes, packets; /* per second */
@@ -56,7 +56,7 @@ static enum qp_wait wait_of(const struct qp *qp)
 						  : QP_WAIT_NONE;
 }
 
-static void format_reason(const struct row *r, char *text, size_t size)
+static void format_reason(const struct qp_row *r, char *text, size_t size)
 {
 	enum qp_wait wait = wait_of(r->qp);
 
@@ -71,12 +71,12 @@ static void format_reason(const struct row *r, char *text, size_t size)
 		snprintf(text, size, "%s", why[wait]);
 }
 
-static struct row row_of(const struct top *t, const struct watch_process *p,
-			 const struct qp *qp)
+static struct qp_row row_of(const struct top *t, const struct watch_process *p,
+			    const struct qp *qp)
 {
 	const struct qp *old = watch_qp(&t->before, p->pid, qp->qpn);
 	double s = (double)(t->now.at_ns - t->before.at_ns) * 1e-9;
-	struct row r = {.process = p, .qp = qp};
+	struct qp_row r = {.process = p, .qp = qp};
 
 	if (qp->attr.dest_qpn)
 		r.peer = watch_peer(&t->now, qp);
@@ -96,7 +96,7 @@ static struct row row_of(const struct top *t, const struct watch_process *p,
  */
 static int compare_rows(const void *left, const void *right)
 {
-	const struct row *a = left, *b = right;
+	const struct qp_row *a = left, *b = right;
 	double x = a->tx_bytes + a->rx_bytes, y = b->tx_bytes + b->rx_bytes;
 
 	if (x < y || x > y)
@@ -109,9 +109,9 @@ static int compare_rows(const void *left, const void *right)
 }
 
 /* Returns all QPs, sorted.  The caller frees the array; NULL: no memory. */
-static struct row *make_rows(const struct top *t, size_t *count)
+static struct qp_row *make_rows(const struct top *t, size_t *count)
 {
-	struct row *r;
+	struct qp_row *r;
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->now.count; i++)
@@ -158,7 +158,7 @@ static void format_address(const struct qp *qp, char text[INET6_ADDRSTRLEN])
 			  INET6_ADDRSTRLEN);
 }
 
-static void print_row(const struct row *r)
+static void print_row(const struct qp_row *r)
 {
 	char tx[12], rx[12], packets[12], text[96];
 	char peer[INET6_ADDRSTRLEN], who[64];
@@ -267,7 +267,7 @@ static size_t screen_lines(void)
 static void print_table(const struct top *t)
 {
 	size_t count, most = t->once ? SIZE_MAX : screen_lines();
-	struct row *r = make_rows(t, &count);
+	struct qp_row *r = make_rows(t, &count);
 
 	printf("adverb top: %zu processes, %zu queue pairs; rates and counts "
 	       "of %.1f s\n\n",
@@ -303,7 +303,7 @@ static void json_number(const char *name, uint64_t value)
 	printf(", \"%s\": %lu", name, (unsigned long)value);
 }
 
-static void json_qp(const struct row *r)
+static void json_qp(const struct qp_row *r)
 {
 	const struct qp_stats *s = &r->qp->stats;
 	char text[96], peer[INET6_ADDRSTRLEN];
@@ -398,7 +398,7 @@ static void json_process(const struct watch_process *p)
 static void print_json(const struct top *t)
 {
 	size_t count;
-	struct row *r = make_rows(t, &count);
+	struct qp_row *r = make_rows(t, &count);
 
 	printf("{\"processes\": [");
 	for (size_t i = 0; i < t->now.count; i++) {

@@ -11,7 +11,7 @@
  * to the kernel. */
 #define MANY 256
 
-struct message {
+struct output_message {
 	struct list link;
 	struct cmproto m;
 };
@@ -25,7 +25,7 @@ void cm_output_init(struct cm_output *o, int fd, struct user_share *share)
 static void drop_first(struct cm_output *o)
 {
 	free(list_pop_head(&o->queue)); /* link is first */
-	share_take_bytes(o->share, sizeof(struct message));
+	share_take_bytes(o->share, sizeof(struct output_message));
 	o->waiting--;
 }
 
@@ -47,7 +47,7 @@ void cm_output_fini(struct cm_output *o)
 
 static bool append_message(struct cm_output *o, const struct cmproto *m)
 {
-	struct message *new;
+	struct output_message *new;
 
 	if (!share_add_bytes(o->share, sizeof(*new)))
 		return false;
@@ -91,7 +91,8 @@ static int send_batch(struct cm_output *o)
 	unsigned count = 0;
 
 	list_for_each (n, &o->queue) {
-		struct message *first = (struct message *)(void *)n;
+		struct output_message *first =
+			(struct output_message *)(void *)n;
 
 		if (count == BATCH)
 			break;

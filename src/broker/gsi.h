@@ -63,7 +63,7 @@ struct gsi_block {
 
 /* All zeroes: QP1 is closed, no agent is attached, and nothing is relayed. */
 struct gsi {
-	struct udp wire; /* the socket of QP1, if is_open */
+	struct udp_socket wire; /* the socket of QP1, if is_open */
 	bool is_open;
 	bool is_full; /* at the last flush the socket took no more */
 	uint32_t psn; /* of the next frame */

@@ -620,7 +620,7 @@ uint64_t initiator_look(struct ibt *t)
 
 /* A request that a peer has left to this process, copied so that the peer
  * cannot change it. */
-struct ask {
+struct left_request {
 	uint32_t opcode, rkey;
 	uint64_t va, swap_add, compare;
 };
@@ -628,7 +628,7 @@ struct ask {
 /* Judges the request again, since the peer's judgement is not trusted, and
  * executes it. */
 static enum verdict answer_ask(struct ibt *t, struct ibt_qp *q,
-			       const struct ask *a, uint64_t *found,
+			       const struct left_request *a, uint64_t *found,
 			       struct explain *x)
 {
 	struct space *s = t->hca->space;
@@ -682,7 +682,7 @@ static void serve_ask(struct ibt *t, struct ibt_qp *q)
 	struct explain x = {.cause = EXPLAIN_NONE};
 	uint64_t found = 0;
 	enum verdict v;
-	struct ask a;
+	struct left_request a;
 
 	if (atomic_load(&f->ask) != TARGET_ASK_POSTED ||
 	    q->qp->state < HCA_QP_RTR || q->qp->state > HCA_QP_SQE)
@@ -691,8 +691,8 @@ static void serve_ask(struct ibt *t, struct ibt_qp *q)
 	if (eager_is_any(t->hca, q->qp))
 		cq_collect(t->hca, arena_at(&t->hca->arena, q->qp->recv_cq),
 			   q->qp);
-	a = (struct ask){f->ask_opcode, f->ask_rkey, f->ask_va, f->ask_swap_add,
-			 f->ask_compare};
+	a = (struct left_request){f->ask_opcode, f->ask_rkey, f->ask_va,
+				  f->ask_swap_add, f->ask_compare};
 	v = answer_ask(t, q, &a, &found, &x);
 	f->ask_found = v ? v : found;
 	atomic_store(&f->ask, v ? TARGET_ASK_REFUSED : TARGET_ASK_ANSWERED);

@@ -21,7 +21,7 @@ enum {
 	TIMEOUT_MAX_MS = 600000,
 };
 
-struct message {
+struct end_message {
 	struct list list;
 	size_t bytes;
 	uint8_t data[];
@@ -193,7 +193,7 @@ int fabric_unregister(struct end *end, uint32_t agent)
 static void add_message(struct end *end, const uint8_t *header,
 			const uint8_t *mad, size_t bytes)
 {
-	struct message *m;
+	struct end_message *m;
 
 	if (end->held + bytes > HELD_MAX)
 		return;
@@ -488,7 +488,8 @@ struct end *fabric_ready(struct fabric *f)
 
 const uint8_t *fabric_fetch(struct end *end, size_t *bytes)
 {
-	const struct message *m = (const struct message *)end->messages.next;
+	const struct end_message *m =
+		(const struct end_message *)end->messages.next;
 
 	if (list_is_empty(&end->messages))
 		return NULL;
@@ -498,7 +499,8 @@ const uint8_t *fabric_fetch(struct end *end, size_t *bytes)
 
 void fabric_fetched(struct end *end)
 {
-	struct message *m = (struct message *)list_pop_head(&end->messages);
+	struct end_message *m =
+		(struct end_message *)list_pop_head(&end->messages);
 
 	if (!m)
 		return;

@@ -52,7 +52,7 @@ static const struct layout extended[] = {
 };
 
 /* The ports and the CounterSelect of a request. */
-struct ask {
+struct port_selection {
 	struct port *ports[PORTS_MAX];
 	uint32_t count;
 	uint16_t select;
@@ -102,7 +102,7 @@ static uint64_t get_counter(const uint8_t *from, uint8_t bits)
 
 /* Finds the ports that a request selects: one port, or all external ports
  * (PortSelect 255).  False: the one port does not exist. */
-static bool find_ports(struct packet *p, struct ask *ask)
+static bool find_ports(struct packet *p, struct port_selection *ask)
 {
 	const struct node *node = p->at->node;
 	uint8_t number = p->mad[AT_DATA + 1];
@@ -127,7 +127,7 @@ static uint16_t run_counters(struct packet *p, const struct layout *l, size_t n)
 {
 	uint8_t *data = p->mad + AT_DATA, number = data[1];
 	bool is_set = p->mad[3] == METHOD_SET;
-	struct ask ask;
+	struct port_selection ask;
 
 	if (!find_ports(p, &ask))
 		return STATUS_VALUE;

@@ -29,7 +29,7 @@
  * 0 if the peer is on this host; scope: the interface of a link-local `self`,
  * or 0.
  */
-struct question {
+struct peer_question {
 	uint32_t qpn, dest_qpn, scope;
 	uint8_t self[16], host[16];
 	/* The broker is asked this question.  Its answer also serves the other
@@ -41,7 +41,7 @@ struct question {
 
 static struct client broker;
 static bool has_broker;
-static struct question question[QUESTIONS];
+static struct peer_question question[QUESTIONS];
 static uint32_t questions;
 static bool wants_turn; /* an answer is outstanding */
 static bool has_dead;	/* is_over is set in a question */
@@ -171,20 +171,21 @@ bool broker_link_page_of(uint32_t qpn, const void **page)
 	return false;
 }
 
-static bool is_same_process(const struct question *a, const struct question *b)
+static bool is_same_process(const struct peer_question *a,
+			    const struct peer_question *b)
 {
 	return !memcmp(a->host, b->host, 16) &&
 	       steer_class(a->dest_qpn) == steer_class(b->dest_qpn);
 }
 
-static bool is_here(const struct question *q)
+static bool is_here(const struct peer_question *q)
 {
 	static const uint8_t here[16];
 
 	return !memcmp(q->host, here, 16);
 }
 
-static void put_question(struct question *q)
+static void put_question(struct peer_question *q)
 {
 	q->is_owed = is_here(q)
 			     ? !client_ask(&broker, q->dest_qpn)
@@ -207,7 +208,7 @@ static void put_owed(void)
 void broker_link_ask(struct engine *engine, const struct engine_event *e,
 		     uint64_t now_ns)
 {
-	struct question q = {
+	struct peer_question q = {
 		.qpn = e->qpn, .dest_qpn = e->dest_qpn, .is_asked = true};
 
 	/* The broker knows no QPs of other hosts of a fabric. */
@@ -278,7 +279,7 @@ static enum engine_peer engine_word(enum client_peer state)
 static void serve_answers(struct engine *engine, const struct client_news *news,
 			  uint64_t now_ns)
 {
-	struct question about = {.dest_qpn = news->qpn};
+	struct peer_question about = {.dest_qpn = news->qpn};
 	uint32_t kept = 0;
 
 	memcpy(about.host, news->host, 16);

@@ -110,7 +110,7 @@ struct progress {
 	bool is_shielded; /* shield_holder made the holder uncancellable */
 	int cancel;	  /* the holder's cancel state before shield_holder */
 	struct engine *engine; /* owned */
-	struct udp wire;
+	struct udp_socket wire;
 	struct clock clock;
 	uint64_t now_ns; /* when the present holder took the lock */
 	/* last_turn_ns: when the last progress_turn began.

@@ -160,14 +160,14 @@ static enum copy_revocable_end move_one(const struct copy_revocable *l,
 }
 
 /* The rest of one side of a move. */
-struct side {
+struct copy_side {
 	const struct space_vec *v; /* the stretches after the present one */
 	uint32_t left;		   /* the number of stretches at v */
 	uint64_t va;		   /* address in the present stretch */
 	uint64_t rest;		   /* bytes left in the present stretch */
 };
 
-static void next_piece(struct side *s)
+static void next_piece(struct copy_side *s)
 {
 	while (s->left && !s->rest) {
 		s->va = s->v->va;
@@ -176,16 +176,16 @@ static void next_piece(struct side *s)
 	}
 }
 
-static void advance_side(struct side *s, uint64_t bytes)
+static void advance_side(struct copy_side *s, uint64_t bytes)
 {
 	s->va += bytes;
 	s->rest -= bytes;
 	next_piece(s);
 }
 
-static struct side side_of(const struct space_vec *v, uint32_t count)
+static struct copy_side side_of(const struct space_vec *v, uint32_t count)
 {
-	struct side s = {v, count, 0, 0};
+	struct copy_side s = {v, count, 0, 0};
 
 	next_piece(&s);
 	return s;
@@ -194,7 +194,8 @@ static struct side side_of(const struct space_vec *v, uint32_t count)
 /* Copies from several stretches to one address, with no order between the
  * stores. */
 static enum copy_revocable_end gather_pieces(const struct copy_revocable *l,
-					     uint64_t to, struct side *from,
+					     uint64_t to,
+					     struct copy_side *from,
 					     uint64_t bytes)
 {
 	enum copy_revocable_end end = COPY_REVOCABLE_DONE;
@@ -211,7 +212,8 @@ static enum copy_revocable_end gather_pieces(const struct copy_revocable *l,
 }
 
 static enum copy_revocable_end move_many(const struct copy_revocable *l,
-					 struct side *to, struct side *from)
+					 struct copy_side *to,
+					 struct copy_side *from)
 {
 	enum copy_revocable_end end = COPY_REVOCABLE_DONE;
 	uint64_t tail = 0, last = 0;
@@ -239,7 +241,7 @@ static enum copy_revocable_end move_many(const struct copy_revocable *l,
 enum copy_revocable_end copy_revocable_move(const struct copy_revocable *l,
 					    const struct space_move *m)
 {
-	struct side to, from;
+	struct copy_side to, from;
 
 	if (m->to_count == 1 && m->from_count == 1)
 		return move_one(l, m->to, m->from->va);

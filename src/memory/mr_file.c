@@ -55,23 +55,23 @@ typedef bool find_mapping(int maps, uint64_t va, struct mr_file_mapping *m);
 
 /* ---- one mapping by ioctl PROCMAP_QUERY, Linux 6.11 ---- */
 
-struct query {
+struct map_query {
 	uint64_t size, flags, va;
 	uint64_t start, end, vma_flags, page_size, offset, ino;
 	uint32_t major, minor, name_bytes, build_id_bytes;
 	uint64_t name, build_id;
 };
 
-#define QUERY _IOWR('f', 17, struct query)
+#define QUERY _IOWR('f', 17, struct map_query)
 
 enum { VMA_READABLE = 1, VMA_WRITABLE = 2, VMA_SHARED = 8 };
 
 static bool ask_kernel(int maps, uint64_t va, struct mr_file_mapping *m)
 {
-	struct query q = {.size = sizeof(q),
-			  .va = va,
-			  .name_bytes = sizeof(m->path),
-			  .name = (uintptr_t)m->path};
+	struct map_query q = {.size = sizeof(q),
+			      .va = va,
+			      .name_bytes = sizeof(m->path),
+			      .name = (uintptr_t)m->path};
 
 	/* valgrind does not know that this ioctl writes the path. */
 	memset(m->path, 0, sizeof(m->path));

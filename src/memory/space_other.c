@@ -16,7 +16,7 @@
 #define PAGE	  4096u
 
 /* One side of a call. */
-struct side {
+struct call_side {
 	struct iovec iov[STRETCHES];
 	size_t at;    /* the first iovec that is not copied yet */
 	size_t count; /* iovecs in iov */
@@ -24,9 +24,9 @@ struct side {
 
 /* Both sides of a call, for several moves. */
 struct batch {
-	struct side local;  /* memory of this process */
-	struct side target; /* memory of the other process */
-	uint64_t bytes;	    /* bytes left to copy */
+	struct call_side local;	 /* memory of this process */
+	struct call_side target; /* memory of the other process */
+	uint64_t bytes;		 /* bytes left to copy */
 };
 
 static struct space_other *other_of(struct space *s)
@@ -41,14 +41,15 @@ static void begin_batch(struct batch *b)
 	b->bytes = 0;
 }
 
-static void add_piece(struct side *s, uint64_t va, uint64_t bytes)
+static void add_piece(struct call_side *s, uint64_t va, uint64_t bytes)
 {
 	if (bytes)
 		s->iov[s->count++] =
 			(struct iovec){(void *)(uintptr_t)va, bytes};
 }
 
-static uint64_t add_all(struct side *s, const struct space_vec *v, size_t n)
+static uint64_t add_all(struct call_side *s, const struct space_vec *v,
+			size_t n)
 {
 	uint64_t bytes = 0;
 
@@ -59,7 +60,7 @@ static uint64_t add_all(struct side *s, const struct space_vec *v, size_t n)
 
 /* Splits the last stretch of a written side, so that its tail is stored last
  * (hca/space.h). */
-static void split_tail(struct side *s)
+static void split_tail(struct call_side *s)
 {
 	struct iovec *last = &s->iov[s->count - 1];
 	struct space_vec v = {(uintptr_t)last->iov_base, last->iov_len};
@@ -79,8 +80,8 @@ static bool has_room(const struct batch *b, const struct space_move *m)
 
 static void put_in(struct batch *b, const struct space_move *m, bool is_put)
 {
-	struct side *to = is_put ? &b->target : &b->local;
-	struct side *from = is_put ? &b->local : &b->target;
+	struct call_side *to = is_put ? &b->target : &b->local;
+	struct call_side *from = is_put ? &b->local : &b->target;
 	uint64_t bytes = add_all(from, m->from, m->from_count);
 	uint64_t same = add_all(to, m->to, m->to_count);
 
@@ -90,7 +91,7 @@ static void put_in(struct batch *b, const struct space_move *m, bool is_put)
 	b->bytes += bytes;
 }
 
-static void advance_side(struct side *s, uint64_t bytes)
+static void advance_side(struct call_side *s, uint64_t bytes)
 {
 	while (bytes && s->at < s->count) {
 		struct iovec *v = &s->iov[s->at];

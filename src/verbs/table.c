@@ -8,13 +8,13 @@
 #include "util/count.h"
 #include "verbs/object.h"
 
-struct slot {
+struct table_slot {
 	void *object;
 	uint32_t generation;
 };
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct slot *slots; /* under table_lock; slot 0 is unused */
+static struct table_slot *slots; /* under table_lock; slot 0 is unused */
 static uint32_t slot_count;
 static uint32_t lowest_free = 1; /* every slot with a lower index is in use */
 static struct count process;	 /* see v_process */
@@ -54,7 +54,7 @@ uint32_t v_process(void)
 static uint32_t free_slot(void)
 {
 	uint32_t more = slot_count ? slot_count * 2 : 64;
-	struct slot *grown;
+	struct table_slot *grown;
 
 	while (lowest_free < slot_count && slots[lowest_free].object)
 		lowest_free++;
@@ -64,7 +64,7 @@ static uint32_t free_slot(void)
 	if (!grown)
 		return 0;
 	for (uint32_t i = slot_count; i < more; i++)
-		grown[i] = (struct slot){NULL, 1};
+		grown[i] = (struct table_slot){NULL, 1};
 	slots = grown;
 	slot_count = more;
 	return lowest_free;
@@ -85,7 +85,7 @@ uint64_t v_table_add(void *object)
 	return cookie;
 }
 
-static struct slot *object_named(uint64_t cookie)
+static struct table_slot *object_named(uint64_t cookie)
 {
 	uint32_t i = (uint32_t)cookie;
 
@@ -96,7 +96,7 @@ static struct slot *object_named(uint64_t cookie)
 
 void v_table_remove(uint64_t cookie)
 {
-	struct slot *s;
+	struct table_slot *s;
 
 	pthread_mutex_lock(&table_lock);
 	s = object_named(cookie);
@@ -112,7 +112,7 @@ void v_table_remove(uint64_t cookie)
 void v_table_visit(uint64_t cookie, void (*visit)(void *object, int type),
 		   int type)
 {
-	struct slot *s;
+	struct table_slot *s;
 
 	pthread_mutex_lock(&table_lock);
 	s = object_named(cookie);

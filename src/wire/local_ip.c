@@ -11,13 +11,13 @@
 
 #include "util/inaddr.h"
 
-struct question {
+struct route_question {
 	struct nlmsghdr head;
 	struct rtmsg route;
 	uint8_t attributes[64];
 };
 
-struct answer {
+struct route_answer {
 	struct nlmsghdr head;
 	union {
 		struct nlmsgerr failure;
@@ -26,8 +26,8 @@ struct answer {
 	uint8_t attributes[1024];
 };
 
-static void put_attribute(struct question *q, uint16_t type, const void *value,
-			  size_t bytes)
+static void put_attribute(struct route_question *q, uint16_t type,
+			  const void *value, size_t bytes)
 {
 	size_t at = NLMSG_ALIGN(q->head.nlmsg_len);
 	struct rtattr a = {.rta_len = (uint16_t)RTA_LENGTH(bytes),
@@ -39,12 +39,12 @@ static void put_attribute(struct question *q, uint16_t type, const void *value,
 }
 
 /* Fills *q with the request for the route of a packet to ip. */
-static void make_question(struct question *q, const uint8_t ip[16],
+static void make_question(struct route_question *q, const uint8_t ip[16],
 			  uint32_t scope)
 {
 	bool v4 = inaddr_is_v4(ip);
 
-	*q = (struct question){
+	*q = (struct route_question){
 		.head = {.nlmsg_len = NLMSG_LENGTH(sizeof(q->route)),
 			 .nlmsg_type = RTM_GETROUTE,
 			 .nlmsg_flags = NLM_F_REQUEST},
@@ -58,7 +58,7 @@ static void make_question(struct question *q, const uint8_t ip[16],
 
 /* Sends q to the kernel and stores the answer in *a.  Returns false if the
  * kernel gives no answer. */
-static bool ask_kernel(const struct question *q, struct answer *a)
+static bool ask_kernel(const struct route_question *q, struct route_answer *a)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	ssize_t n = -1;
@@ -113,8 +113,8 @@ static bool can_bind(const uint8_t ip[16], uint32_t scope)
 
 bool local_ip_is(const uint8_t ip[16], uint32_t scope)
 {
-	struct question q;
-	struct answer a;
+	struct route_question q;
+	struct route_answer a;
 
 	if (inaddr_is_loopback(ip))
 		return true;

@@ -16,12 +16,12 @@
 #define ANY_STATE UINT32_MAX
 #define WAIT_US	  200000 /* the kernel answers at once or never */
 
-struct question {
+struct port_question {
 	struct nlmsghdr head;
 	struct inet_diag_req_v2 req;
 };
 
-struct answer {
+struct port_answer {
 	struct nlmsghdr head;
 	union {
 		struct nlmsgerr error;
@@ -43,12 +43,12 @@ static void put_address(__be32 to[4], const uint8_t ip[16])
  * `to` to `from`: the kernel looks for the socket as for a datagram whose
  * source is idiag_src.
  */
-static void make_question(struct question *q, const struct inaddr *from,
+static void make_question(struct port_question *q, const struct inaddr *from,
 			  const struct inaddr *to)
 {
 	bool v4 = inaddr_is_v4(from->ip);
 
-	*q = (struct question){
+	*q = (struct port_question){
 		.head = {.nlmsg_len = sizeof(*q),
 			 .nlmsg_type = SOCK_DIAG_BY_FAMILY,
 			 .nlmsg_flags = NLM_F_REQUEST},
@@ -66,7 +66,8 @@ static void make_question(struct question *q, const struct inaddr *from,
 
 /* Sends q to the kernel, stores the answer in *a and returns the length of the
  * answer in bytes; 0: there is none. */
-static size_t exchange_messages(const struct question *q, struct answer *a)
+static size_t exchange_messages(const struct port_question *q,
+				struct port_answer *a)
 {
 	struct timeval wait = {.tv_usec = WAIT_US};
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
@@ -89,8 +90,8 @@ static enum port_owner ask_kernel(const struct inaddr *from,
 				  const struct inaddr *to, uid_t *user)
 {
 	static const uint8_t every[16];
-	struct question q;
-	struct answer a;
+	struct port_question q;
+	struct port_answer a;
 	static _Atomic bool has_worked;
 	size_t n;
 

@@ -23,7 +23,7 @@
  * to the next slot. */
 #define GONE 0x10000u
 
-struct slot {
+struct sport_slot {
 	uint8_t ip[16];
 	uint32_t class;
 	uint32_t uses; /* how many queue pairs use the socket */
@@ -37,7 +37,7 @@ struct slot {
 };
 
 struct sport_table {
-	struct slot slot[SPORT_SLOTS];
+	struct sport_slot slot[SPORT_SLOTS];
 	uint16_t of_port[PORTS]; /* the index of a slot + 1; 0: none */
 };
 
@@ -61,7 +61,7 @@ int sport_init(struct sports *s, uint16_t main_port, bool is_off)
 	return s->table ? 0 : -ENOMEM;
 }
 
-static bool is_open(const struct slot *p)
+static bool is_open(const struct sport_slot *p)
 {
 	uint32_t port = shared_load(&p->port);
 
@@ -88,7 +88,7 @@ static uint32_t hash_of(const uint8_t ip[16], uint32_t class)
 	return h ^ h >> 16;
 }
 
-static struct slot *slot_at(const struct sports *s, uint32_t at)
+static struct sport_slot *slot_at(const struct sports *s, uint32_t at)
 {
 	return &s->table->slot[at % SPORT_SLOTS];
 }
@@ -96,13 +96,13 @@ static struct slot *slot_at(const struct sports *s, uint32_t at)
 /* Returns the slot of the pair, or NULL.  While a caller without the lock reads
  * a slot, another thread may change it.  So the port is loaded before and after
  * the pair is compared, and a slot whose port has changed is not taken. */
-static struct slot *look_up(const struct sports *s, const uint8_t ip[16],
-			    uint32_t class)
+static struct sport_slot *look_up(const struct sports *s, const uint8_t ip[16],
+				  uint32_t class)
 {
 	uint32_t home = hash_of(ip, class), port;
 
 	for (uint32_t k = 0; k < SPORT_SLOTS; k++) {
-		struct slot *p = slot_at(s, home + k);
+		struct sport_slot *p = slot_at(s, home + k);
 
 		port = shared_load(&p->port);
 		if (!port)
@@ -122,8 +122,8 @@ static struct slot *look_up(const struct sports *s, const uint8_t ip[16],
 }
 
 /* Returns a free slot for a new pair, or NULL. */
-static struct slot *place_port(const struct sports *s, const uint8_t ip[16],
-			       uint32_t class)
+static struct sport_slot *place_port(const struct sports *s,
+				     const uint8_t ip[16], uint32_t class)
 {
 	uint32_t home = hash_of(ip, class);
 
@@ -135,14 +135,14 @@ static struct slot *place_port(const struct sports *s, const uint8_t ip[16],
 
 /* Returns the slot of another pair of the same address family, whose socket the
  * pair can share, or NULL. */
-static struct slot *share_port(const struct sports *s, const uint8_t ip[16],
-			       uint32_t class)
+static struct sport_slot *share_port(const struct sports *s,
+				     const uint8_t ip[16], uint32_t class)
 {
 	uint32_t home = hash_of(ip, class);
 	bool is_v4 = inaddr_is_v4(ip);
 
 	for (uint32_t k = 0; k < SPORT_SLOTS; k++) {
-		struct slot *p = slot_at(s, home + k);
+		struct sport_slot *p = slot_at(s, home + k);
 
 		if (is_open(p) && p->sender.is_v4 == is_v4)
 			return p;
@@ -191,7 +191,7 @@ static uint16_t open_at(uint32_t at, const uint8_t ip[16], struct sender *out)
  * slots right before it become 0, and later look-ups end there. */
 static void forget_port(struct sports *s, uint32_t at)
 {
-	struct slot *p = slot_at(s, at);
+	struct sport_slot *p = slot_at(s, at);
 
 	sender_close(&p->sender);
 	s->table->of_port[shared_own(&p->port) - FIRST_PORT] = 0;
@@ -212,7 +212,7 @@ static void sweep_ports(struct sports *s, uint64_t now_ns)
 		return;
 	s->swept_ns = now_ns;
 	for (uint32_t i = 0; i < SPORT_SLOTS; i++) {
-		struct slot *p = slot_at(s, i);
+		struct sport_slot *p = slot_at(s, i);
 
 		if (!is_open(p) || p->uses)
 			continue;
@@ -225,10 +225,11 @@ static void sweep_ports(struct sports *s, uint64_t now_ns)
 
 /* Opens a socket for the pair and returns its slot.  NULL: no port is free, or
  * s->most sockets are open. */
-static struct slot *make_socket(struct sports *s, const uint8_t ip[16],
-				uint32_t class)
+static struct sport_slot *make_socket(struct sports *s, const uint8_t ip[16],
+				      uint32_t class)
 {
-	struct slot *p = s->count < s->most ? place_port(s, ip, class) : NULL;
+	struct sport_slot *p =
+		s->count < s->most ? place_port(s, ip, class) : NULL;
 	uint16_t port = 0;
 
 	if (p)
@@ -252,10 +253,10 @@ static struct slot *make_socket(struct sports *s, const uint8_t ip[16],
 
 /* Returns the slot of the pair.  If the pair has no slot, opens a socket for
  * it, or returns a slot to share.  NULL: the pair uses the main socket. */
-static struct slot *get_port(struct sports *s, const uint8_t ip[16],
-			     uint32_t class, uint64_t now_ns)
+static struct sport_slot *get_port(struct sports *s, const uint8_t ip[16],
+				   uint32_t class, uint64_t now_ns)
 {
-	struct slot *p;
+	struct sport_slot *p;
 
 	/* Datagrams of a group need no port of their own: a datagram that GRO
 	 * has joined goes to all members of the group. */
@@ -272,7 +273,7 @@ static struct slot *get_port(struct sports *s, const uint8_t ip[16],
 uint16_t sport_find(const struct sports *s, const uint8_t ip[16],
 		    uint32_t class)
 {
-	struct slot *p;
+	struct sport_slot *p;
 
 	if (s->is_off || inaddr_is_multicast(ip))
 		return s->main_port;
@@ -287,7 +288,7 @@ uint16_t sport_find(const struct sports *s, const uint8_t ip[16],
 uint16_t sport_open(struct sports *s, const uint8_t ip[16], uint32_t class,
 		    uint64_t now_ns)
 {
-	struct slot *p = get_port(s, ip, class, now_ns);
+	struct sport_slot *p = get_port(s, ip, class, now_ns);
 
 	return p ? (uint16_t)shared_own(&p->port) : s->main_port;
 }
@@ -295,7 +296,7 @@ uint16_t sport_open(struct sports *s, const uint8_t ip[16], uint32_t class,
 uint16_t sport_take(struct sports *s, const uint8_t ip[16], uint32_t class,
 		    uint64_t now_ns)
 {
-	struct slot *p = get_port(s, ip, class, now_ns);
+	struct sport_slot *p = get_port(s, ip, class, now_ns);
 
 	if (!p)
 		return s->main_port;
@@ -303,7 +304,7 @@ uint16_t sport_take(struct sports *s, const uint8_t ip[16], uint32_t class,
 	return (uint16_t)shared_own(&p->port);
 }
 
-static struct slot *of_port(const struct sports *s, uint16_t port)
+static struct sport_slot *of_port(const struct sports *s, uint16_t port)
 {
 	uint32_t i = 0;
 
@@ -314,7 +315,7 @@ static struct slot *of_port(const struct sports *s, uint16_t port)
 
 void sport_give(struct sports *s, uint16_t port)
 {
-	struct slot *p = of_port(s, port);
+	struct sport_slot *p = of_port(s, port);
 
 	if (!p || !p->uses)
 		return;
@@ -324,7 +325,7 @@ void sport_give(struct sports *s, uint16_t port)
 
 struct sender *sport_sender(const struct sports *s, uint16_t port)
 {
-	struct slot *p = of_port(s, port);
+	struct sport_slot *p = of_port(s, port);
 
 	return p ? &p->sender : NULL;
 }
@@ -334,7 +335,7 @@ bool sport_check_next(struct sports *s)
 	bool holds = true;
 
 	for (uint32_t k = 0; s->count && k < CHECKED; k++) {
-		const struct slot *p = slot_at(s, s->check_at++);
+		const struct sport_slot *p = slot_at(s, s->check_at++);
 
 		holds &= !is_open(p) || fd_identity_holds(p->sender.fd);
 	}

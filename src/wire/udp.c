@@ -36,7 +36,7 @@ struct udp_rings {
 };
 
 /* Sets every socket option that the data path needs. */
-static int set_options(struct udp *u)
+static int set_options(struct udp_socket *u)
 {
 	static const struct {
 		int level, name, value;
@@ -97,7 +97,7 @@ static struct udp_offload probe_offloads(int fd, struct udp_offload allowed)
 	};
 }
 
-void udp_join_datagrams(struct udp *u)
+void udp_join_datagrams(struct udp_socket *u)
 {
 	u->joins = u->has.gro && !bind_set(u->fd, SOL_UDP, UDP_GRO, 1);
 }
@@ -122,7 +122,7 @@ int udp_bind(uint16_t port)
 /* Finds out whether fd is a UDP socket or a relay.  Sets u->fd, the main
  * sender's socket and *port, which is the port of that socket.  Returns 0 or
  * -errno. */
-static int find_main_sender(struct udp *u, int fd, uint16_t *port)
+static int find_main_sender(struct udp_socket *u, int fd, uint16_t *port)
 {
 	struct sockaddr_in6 name = {0};
 	socklen_t len = sizeof(int);
@@ -145,7 +145,8 @@ static int find_main_sender(struct udp *u, int fd, uint16_t *port)
 	return 0;
 }
 
-int udp_init(struct udp *u, int fd, struct udp_offload allowed, bool one_port)
+int udp_init(struct udp_socket *u, int fd, struct udp_offload allowed,
+	     bool one_port)
 {
 	uint16_t port;
 	int err;
@@ -173,7 +174,7 @@ int udp_init(struct udp *u, int fd, struct udp_offload allowed, bool one_port)
 	return err;
 }
 
-uint32_t udp_buffer_bytes(const struct udp *u)
+uint32_t udp_buffer_bytes(const struct udp_socket *u)
 {
 	socklen_t len = sizeof(int);
 	int bytes = 0;
@@ -183,20 +184,20 @@ uint32_t udp_buffer_bytes(const struct udp *u)
 	return (uint32_t)bytes;
 }
 
-bool udp_is_ours(struct udp *u)
+bool udp_is_ours(struct udp_socket *u)
 {
 	if (!fd_identity_holds(u->fd) || !fd_identity_holds(u->tx.fd))
 		shared_store(&u->is_lost, true);
 	return !shared_load(&u->is_lost);
 }
 
-void udp_check_senders(struct udp *u)
+void udp_check_senders(struct udp_socket *u)
 {
 	if (!sport_check_next(&u->sports))
 		shared_store(&u->is_lost, true);
 }
 
-void udp_fini(struct udp *u)
+void udp_fini(struct udp_socket *u)
 {
 	if (u->is_relayed)
 		fd_identity_close(u->tx.fd);
@@ -205,12 +206,12 @@ void udp_fini(struct udp *u)
 	free(u->rings);
 }
 
-int udp_join(struct udp *u, const uint8_t ip[16], uint32_t ifindex)
+int udp_join(struct udp_socket *u, const uint8_t ip[16], uint32_t ifindex)
 {
 	return member_join(u->tx.fd, ip, ifindex);
 }
 
-void udp_leave(struct udp *u, const uint8_t ip[16])
+void udp_leave(struct udp_socket *u, const uint8_t ip[16])
 {
 	member_leave(u->tx.fd, ip);
 }
@@ -262,7 +263,7 @@ static void read_control(struct msghdr *m, struct udp_dgram *d)
 }
 
 /* Gives u->fd the file of fd, and closes fd. */
-static void put_file(struct udp *u, int fd)
+static void put_file(struct udp_socket *u, int fd)
 {
 	dup3(fd, u->fd, O_CLOEXEC);
 	fd_identity_note(u->fd);
@@ -277,7 +278,7 @@ static void put_file(struct udp *u, int fd)
  * the thread holds the progress lock.  Returns 0, the number of datagrams that
  * were received.
  */
-static int replace_relay(struct udp *u)
+static int replace_relay(struct udp_socket *u)
 {
 	int silent, cancel;
 
@@ -289,7 +290,7 @@ static int replace_relay(struct udp *u)
 	return 0;
 }
 
-void udp_take_relay(struct udp *u, int fd)
+void udp_take_relay(struct udp_socket *u, int fd)
 {
 	if (fd < 0)
 		return;
@@ -306,7 +307,7 @@ void udp_take_relay(struct udp *u, int fd)
  * libc's functions are cancellation points, and a thread must not end while it
  * holds the progress lock.
  */
-static int read_some(struct udp *u, unsigned most)
+static int read_some(struct udp_socket *u, unsigned most)
 {
 	struct udp_rings *r = u->rings;
 	ssize_t n;
@@ -330,7 +331,7 @@ static int read_some(struct udp *u, unsigned most)
 	return 1;
 }
 
-size_t udp_receive(struct udp *u, struct udp_dgram *got)
+size_t udp_receive(struct udp_socket *u, struct udp_dgram *got)
 {
 	struct udp_rings *r = u->rings;
 	unsigned most = u->is_empty ? 1 : r->rx_batch;
@@ -368,14 +369,14 @@ size_t udp_receive(struct udp *u, struct udp_dgram *got)
 }
 
 /* Returns the sender of d. */
-static struct sender *sender_of(struct udp *u, const struct udp_dgram *d)
+static struct sender *sender_of(struct udp_socket *u, const struct udp_dgram *d)
 {
 	struct sender *s = sport_sender(&u->sports, d->from.port);
 
 	return s ? s : &u->tx;
 }
 
-static void fill_tx(struct udp *u, size_t i, const struct udp_dgram *d)
+static void fill_tx(struct udp_socket *u, size_t i, const struct udp_dgram *d)
 {
 	struct udp_rings *r = u->rings;
 
@@ -386,7 +387,7 @@ static void fill_tx(struct udp *u, size_t i, const struct udp_dgram *d)
 
 /* Sends the segments of d one by one, after the kernel has refused to segment d
  * because of the interface or the length. */
-static void send_apart(struct udp *u, int fd, const struct udp_dgram *d)
+static void send_apart(struct udp_socket *u, int fd, const struct udp_dgram *d)
 {
 	struct udp_rings *r = u->rings;
 	struct udp_dgram one = *d;
@@ -425,8 +426,8 @@ static bool is_for_lack_of_room(void)
 }
 
 /* Sends n messages by one socket; returns the number sent, or 0 with errno. */
-static size_t send_group(struct udp *u, const struct sender *s, size_t first,
-			 size_t n)
+static size_t send_group(struct udp_socket *u, const struct sender *s,
+			 size_t first, size_t n)
 {
 	int k = send_some(s->fd, u->rings->tx + first, n);
 
@@ -437,7 +438,7 @@ static size_t send_group(struct udp *u, const struct sender *s, size_t first,
 	return k > 0 ? (size_t)k : 0;
 }
 
-size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n)
+size_t udp_send(struct udp_socket *u, const struct udp_dgram *send, size_t n)
 {
 	size_t sent = 0, end, k;
 

@@ -43,7 +43,7 @@ struct udp_rings; /* the buffers of a batch, in udp.c */
 typedef void udp_seal(const struct inaddr *from, const struct inaddr *to,
 		      uint8_t *bytes, size_t len);
 
-struct udp {
+struct udp_socket {
 	int fd;			/* the socket or relay that receives */
 	struct udp_offload has; /* the allowed offloads that the kernel has */
 	bool joins;		/* UDP_GRO is on, see udp_join_datagrams */
@@ -83,19 +83,20 @@ int udp_bind(uint16_t port);
  * or the receiving end of a relay.  allowed: the offloads that u may use.
  * one_port: all datagrams are sent from one port.  Returns 0, and u owns fd; or
  * -errno, and the caller owns fd. */
-int udp_init(struct udp *u, int fd, struct udp_offload allowed, bool one_port);
+int udp_init(struct udp_socket *u, int fd, struct udp_offload allowed,
+	     bool one_port);
 /* Closes all sockets and frees the buffers. */
-void udp_fini(struct udp *u);
+void udp_fini(struct udp_socket *u);
 /* Returns false if the program has closed a socket of u, or has put another
  * file in its place.  From then on udp_receive finds nothing and udp_send drops
  * all datagrams. */
-bool udp_is_ours(struct udp *u);
+bool udp_is_ours(struct udp_socket *u);
 /* Checks some of the sockets that send to one process each, and others in the
  * next calls.  If one is lost, udp_is_ours returns false from then on. */
-void udp_check_senders(struct udp *u);
+void udp_check_senders(struct udp_socket *u);
 /* Returns the size of the receive buffer as the kernel counts it (SO_RCVBUF).
  */
-uint32_t udp_buffer_bytes(const struct udp *u);
+uint32_t udp_buffer_bytes(const struct udp_socket *u);
 /*
  * Receives datagrams into got, which has room for UDP_BATCH, and returns their
  * number; 0 if none waits, or if it dropped all that it read.  A caller that
@@ -103,22 +104,22 @@ uint32_t udp_buffer_bytes(const struct udp *u);
  * the dropped datagrams, too: a flood of them may have no end.  The bytes of
  * the datagrams are valid until the next call.
  */
-size_t udp_receive(struct udp *u, struct udp_dgram *got);
+size_t udp_receive(struct udp_socket *u, struct udp_dgram *got);
 /* Replaces the relay of u by a new one, whose receiving end is fd: udp_receive
  * reads fd from now on.  Takes ownership of fd; does nothing if fd is -1.  If u
  * has no relay, or the program has closed it, only closes fd. */
-void udp_take_relay(struct udp *u, int fd);
+void udp_take_relay(struct udp_socket *u, int fd);
 /*
  * Turns UDP_GRO on if u->has.gro.  Then a stream of datagrams takes less time,
  * but a single message takes a tenth more, because the kernel adds a control
  * message with the size of the segments.
  */
-void udp_join_datagrams(struct udp *u);
+void udp_join_datagrams(struct udp_socket *u);
 /* Joins a multicast group on an interface.  Returns 0, also if the socket is a
  * member already, or -errno. */
-int udp_join(struct udp *u, const uint8_t ip[16], uint32_t ifindex);
+int udp_join(struct udp_socket *u, const uint8_t ip[16], uint32_t ifindex);
 /* Leaves a multicast group on all interfaces. */
-void udp_leave(struct udp *u, const uint8_t ip[16]);
+void udp_leave(struct udp_socket *u, const uint8_t ip[16]);
 /*
  * Sends the first k of n <= UDP_BATCH datagrams, each from the port in its
  * `from`, which must come from u->sports, and returns k.  If k < n, the socket
@@ -127,6 +128,6 @@ void udp_leave(struct udp *u, const uint8_t ip[16]);
  * datagram has segments, they are sent one by one instead, each after a call of
  * u->seal.
  */
-size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n);
+size_t udp_send(struct udp_socket *u, const struct udp_dgram *send, size_t n);
 
 #endif

@@ -37,6 +37,10 @@ LAYERS = ("| folder | what it is | may use |\n|---|---|---|\n"
           "| host | | hca log `broker/dial.h` |\n\nMore text.\n")
 INCLUDES = '#include "hca/cq.h"\n#include "log/log.h"\n#include "broker/dial.h"\n'
 
+# The file beside the example of lint-dialect.
+KNOWN = ("/* SPDX-License-Identifier: BSD-2-Clause */\n"
+         "struct known {\n\tint a;\n};\n")
+
 # The files beside the example of lint-circles: a.c calls b.c, which calls c.c, which
 # calls d_one.
 CALLS = {
@@ -88,6 +92,12 @@ CASES = (
     ("lint-dialect", "a static function of one word in a test",
      "tests/unit/test_a.c", "/* SPDX-License-Identifier: BSD-2-Clause */\n"
      "static int find(void)\n{\n\treturn 0;\n}\n", "two words or more"),
+    ("lint-dialect", "a struct whose name another file of a linked folder has",
+     "src/util/a.c", "/* SPDX-License-Identifier: BSD-2-Clause */\n"
+     "struct known {\n\tint a;\n};\n", "src/hdr/known.c defines struct known"),
+    ("lint-dialect", "such a struct in a library that is linked by itself",
+     "src/shim/a.c", "/* SPDX-License-Identifier: BSD-2-Clause */\n"
+     "struct known {\n\tint a;\n};\n", None),
     ("lint-dialect", "sizeof without brackets", "src/util/a.c",
      "/* SPDX-License-Identifier: BSD-2-Clause */\n"
      "unsigned long a(int b)\n{\n\treturn sizeof b;\n}\n", "write sizeof(x)"),
@@ -273,6 +283,11 @@ CASES = (
 
 
 def arguments(lint, root, path):
+    if lint == "lint-dialect":
+        known = root / "src/hdr/known.c"
+        known.parent.mkdir(parents=True)
+        known.write_text(KNOWN, encoding="utf-8")
+        return [known, path]
     if lint in ("lint-layers", "lint-modules", "lint-paths"):
         return [root]
     if lint in ("lint-circles", "lint-names", "lint-unused"):

@@ -195,7 +195,7 @@ static void send_from(struct gsi *g, const struct inaddr *ip,
 	int fd = socket(AF_INET6, SOCK_DGRAM, 0), on = 1, off = 0;
 	socklen_t length = sizeof(a);
 	size_t head = pkt_write_headers(b, &p);
-	struct udp wire;
+	struct udp_socket wire;
 
 	/* a socket that is bound to an interface sends only to that interface
 	 */

@@ -22,7 +22,7 @@ static void no_checksum_over_ipv6_is_no_error(void **state)
 	int fd = udp_bind(0), one = 1;
 	int sender = socket(AF_INET6, SOCK_DGRAM, 0);
 	struct pollfd readable = {.fd = fd, .events = POLLIN};
-	struct udp u;
+	struct udp_socket u;
 	(void)state;
 
 	assert_true(fd >= 0);
@@ -51,7 +51,7 @@ static void a_refusal_costs_no_other_datagram(void **state)
 			      .segment = 4,
 			      .to = {.port = 4791}};
 	struct pollfd told = {0};
-	struct udp u;
+	struct udp_socket u;
 	(void)state;
 
 	d.to.ip[15] = 1; /* ::1 */
@@ -97,7 +97,7 @@ static void segments_of_a_datagram_that_is_not_split_are_sealed(void **state)
 	struct sockaddr_in6 bound;
 	socklen_t len = sizeof(bound);
 	struct pollfd readable = {.events = POLLIN};
-	struct udp u;
+	struct udp_socket u;
 	int n = 0;
 	size_t k;
 	(void)state;
@@ -132,7 +132,7 @@ static void a_relay_brings_no_descriptor(void **state)
 {
 	static const uint8_t bytes[sizeof(struct relay_head) + 64];
 	static struct udp_dgram got[UDP_BATCH];
-	struct udp u;
+	struct udp_socket u;
 	int ends[2];
 	(void)state;
 
