@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Inside cmserver: what it consists of, and the objects of its clients.  An
+ * object is a bound port, a listener or a conversation, and stands for an id of
+ * a program.  The owner of all is the struct cmserver; no lock, as cmserver.h
+ * says.
+ */
+#ifndef BROKER_CMSERVER_OBJECT_H
+#define BROKER_CMSERVER_OBJECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "broker/cm_doubts.h"
+#include "broker/cm_journal.h"
+#include "broker/cm_output.h"
+#include "broker/cm_seal.h"
+#include "broker/cmserver.h"
+#include "broker/share.h"
+#include "cm/ports.h"
+#include "util/list.h"
+
+#define CMSERVER_OBJECTS FD_STORE_RECORDS
+#define CMSERVER_NONE	 UINT32_MAX
+
+struct cmserver_client {
+	struct list link; /* in the server's list of clients */
+	struct user_share *share;
+	struct cm_output output;
+	struct fd_store_entry process;
+	bool is_gone;	  /* set while cmserver_client_free frees its objects */
+	uint32_t objects; /* how many `own` has */
+	struct list own;  /* its objects */
+};
+
+struct cmserver_object {
+	struct list link;		/* in its client's `own` */
+	struct cmserver_client *client; /* NULL: the object is free */
+	uint16_t generation;
+	uint16_t space, port;
+	struct cm_where where; /* the addresses that the port is bound to */
+	/* binding: the number of the bound port in `ports`; listener: the
+	 * number of the listener in `cm`; CMSERVER_NONE: there is none */
+	uint32_t binding, listener;
+	uint32_t conv; /* a conversation's id; 0: it has none */
+	bool is_datagram;
+};
+
+struct cmserver {
+	struct cmserver_wire wire;
+	struct share_table shares;
+	struct list clients;
+	struct cm *cm;
+	struct ports *ports;
+	struct cm_journal cm_journal; /* slot k is that of object[k] */
+	struct cm_seal seal;
+	struct cmserver_object object[CMSERVER_OBJECTS];
+	/* how many entries of object[] were ever used, and how many of them are
+	 * free now: their indexes are in free_list */
+	uint32_t fresh, free_count;
+	uint32_t free_list[CMSERVER_OBJECTS];
+	struct cm_doubts doubts;
+};
+
+/* Makes an object for the client, and stores it in *made.  Returns 0; -EDQUOT:
+ * the client's user has used up its share; -ENOMEM: the client, or all clients
+ * together, have as many objects as there may be. */
+int cmserver_object_new(struct cmserver *s, struct cmserver_client *c,
+			struct cmserver_object **made);
+/* Returns the object's id, which is not 0. */
+uint32_t cmserver_object_id(const struct cmserver *s,
+			    const struct cmserver_object *o);
+/* Returns the object with this id, which may be any number, or NULL. */
+struct cmserver_object *cmserver_object_find(struct cmserver *s, uint32_t id);
+/* Frees the object, its port and its listener, and releases its conversation.
+ */
+void cmserver_object_free(struct cmserver *s, struct cmserver_object *o,
+			  uint64_t now_ns);
+/* Puts the conversation's note into a message to the object's client, which
+ * gives it to a successor, and into the journal.  Does nothing without a
+ * conversation. */
+void cmserver_object_note(struct cmserver *s, const struct cmserver_object *o,
+			  struct cmproto *m);
+
+#endif
