@@ -300,4 +300,17 @@ static inline const uint8_t *page_of(struct client *c, uint32_t class)
 	return page;
 }
 
+#define FEW_FILES "RLIMIT_NOFILE is too low for all classes and connections"
+
+/* Raises the soft limit on open files to the hard limit, and returns it. */
+static inline rlim_t raise_limit(void)
+{
+	struct rlimit files;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	return files.rlim_cur;
+}
+
 #endif
