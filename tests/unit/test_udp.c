@@ -165,7 +165,7 @@ static void *receive_when_cancelled(void *u)
 static void the_end_of_a_relay_is_no_cancellation_point(void **state)
 {
 	pthread_t thread;
-	struct udp u;
+	struct udp_socket u;
 	void *result;
 	int ends[2];
 	(void)state;
