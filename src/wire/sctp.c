@@ -264,6 +264,14 @@ static void forget_bound(int fd)
 	}
 }
 
+static void forget_all_bound(void)
+{
+	struct list *n;
+
+	while ((n = list_pop_head(&bounds)))
+		free(CONTAINER_OF(n, struct bound, link));
+}
+
 /* Notes that fd is bound to `at` and waits for sctp_listen or sctp_connect.  If
  * memory is short, a later bind to this UDP port fails. */
 static void note_bound(int fd, const struct sockaddr_in6 *at, in_port_t port)
@@ -326,8 +334,7 @@ static void in_child(void)
 		s->fd = -1;
 	}
 	/* The child does not share its parent's sockets. */
-	while (!list_is_empty(&bounds))
-		free_bound(CONTAINER_OF(bounds.next, struct bound, link));
+	forget_all_bound();
 	fd_identity_close(sctp_conn_all.epoll_fd);
 	fd_identity_close(sctp_conn_all.wake_fd);
 	sctp_conn_all.epoll_fd = sctp_conn_all.wake_fd = -1;
