@@ -12,11 +12,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Returns whether the user wants no messages: ADVERB_EXPLAIN=0.  Does not call
@@ -29,16 +29,17 @@ static inline bool stderr_is_silent(void)
 }
 
 /* Writes `bytes` bytes of text by one write(2).  stdio is not used, since its
- * buffers belong to the program.  libc's write is not used either: it is a
- * cancellation point, and callers hold locks.  If the write fails, the message
- * is lost. */
+ * buffers belong to the program.  Callers hold locks, so the thread is not
+ * cancelled here.  If the write fails, the message is lost. */
 static inline void stderr_write(const char *text, size_t bytes)
 {
-	int saved = errno, flags = fcntl(STDERR_FILENO, F_GETFD);
+	int saved = errno, flags = fcntl(STDERR_FILENO, F_GETFD), cancel;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (flags >= 0 && !(flags & FD_CLOEXEC) &&
-	    syscall(SYS_write, STDERR_FILENO, text, bytes) < 0)
+	    write(STDERR_FILENO, text, bytes) < 0)
 		errno = saved; /* the message is lost */
+	pthread_setcancelstate(cancel, NULL);
 	errno = saved;
 }
 
