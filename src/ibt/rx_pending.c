@@ -75,10 +75,11 @@ static bool deliver_packet(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 {
 	bool lacks;
 
-	q->pending.is_locked = !ibt_responder_enter(t, q);
-	if (q->pending.is_locked)
+	if (!ibt_responder_enter(t, q)) {
+		q->pending.is_locked = true;
 		return false;
-	q->pending.is_lock_late = false;
+	}
+	q->pending.is_locked = q->pending.is_lock_late = false;
 	lacks = lacks_receive(t, q, p);
 	if (!lacks)
 		q->pending.is_late = false;
