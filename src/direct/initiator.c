@@ -269,7 +269,7 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 /* ---- small requests, posted together ---- */
 
 /* The requests from the cursor on, for direct_batch.next. */
-struct batch {
+struct request_batch {
 	struct ibt *t;
 	struct ibt_qp *q;
 	uint8_t opcode;
@@ -284,7 +284,7 @@ static bool is_small(const struct ibt *t, const struct wqe *w)
 
 static bool next_of_batch(void *arg, uint32_t i, struct direct_request *r)
 {
-	const struct batch *b = arg;
+	const struct request_batch *b = arg;
 	const struct wq *sq = &b->q->qp->sq;
 	struct wqe *w = wq_at(b->t->hca, sq, b->q->req.wqe + i);
 	bool must_wake = r->outcome.must_wake;
@@ -331,7 +331,8 @@ static bool place_found(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 static uint32_t run_batch(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 			  struct list *to_wake, uint64_t now_ns)
 {
-	struct batch b = {t, q, w->opcode, shared_load(&q->qp->sq.head)};
+	struct request_batch b = {t, q, w->opcode,
+				  shared_load(&q->qp->sq.head)};
 	uint32_t n, bytes = 0;
 	const struct space *space = q->direct.link->hca->space;
 	uint32_t calls = space->calls;
