@@ -72,7 +72,7 @@ static void fetch_some(struct script *s, uint32_t count)
 		struct lrh lrh;
 		size_t n;
 
-		data_told(end);
+		data_changes_fetched(end);
 		p = data_fetch(end, &n);
 		FUZZ_REQUIRE(!p || lrh_frame(p, n, &lrh));
 		FUZZ_REQUIRE(!p || lrh_is_intact(p, n));

@@ -580,7 +580,7 @@ static void flush_data(struct fabric_server *s, struct data_end *end)
 	size_t bytes;
 
 	if (news.changes && send_data(d, &news, sizeof(news)))
-		data_told(end);
+		data_changes_fetched(end);
 	while (!d->is_full && (packet = data_fetch(end, &bytes)))
 		if (send_data(d, packet, bytes))
 			data_fetched(end);

@@ -86,7 +86,7 @@ static bool note_broker(struct client *c, const struct ucred *who)
 	c->broker.user = who->uid;
 	c->broker.visible_pid = who->pid;
 	c->broker.is_other_user = who->uid != geteuid();
-	c->is_told = trust == TRUST_TOLD;
+	c->is_named = trust == TRUST_NAMED;
 	return trust != TRUST_NOT;
 }
 
@@ -575,7 +575,7 @@ struct opening {
 	 * last_ms: the latest end_ms */
 	uint64_t end_ms, last_ms;
 	uint64_t began_ms; /* when client_open was called */
-	bool is_told;	   /* the user was told that the broker is late */
+	bool is_reported;  /* the user was told that the broker is late */
 };
 
 /* Waits until the broker has sent something or the client is due, for NAP_MS at
@@ -628,13 +628,13 @@ static void tell_late(const struct client *c, struct opening *o, uint64_t now)
 	pid_t pid;
 	uint64_t began = starts ? c->start.began_ms : o->began_ms;
 
-	if (o->is_told || !c->say || now < began + LATE_MS)
+	if (o->is_reported || !c->say || now < began + LATE_MS)
 		return;
 	pid = starts ? c->start.broker : c->broker.visible_pid;
 	how = say_lateness(c, pid, now - began);
 	if (!how)
 		return;
-	o->is_told = true;
+	o->is_reported = true;
 	if (pid)
 		snprintf(who, sizeof(who), ", process %d,", (int)pid);
 	snprintf(text, sizeof(text),

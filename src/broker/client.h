@@ -135,7 +135,7 @@ struct client {
 	struct client_broker broker;
 	/* The broker belongs to another ordinary user, and is trusted since
 	 * ADVERB_BROKER_USER names that user. */
-	bool is_told;
+	bool is_named;
 	int err; /* why there is no broker: -errno */
 	/* the sentence for err: constant, or in `why`; NULL: none */
 	const char *reason;

@@ -45,7 +45,7 @@ static bool find_row(const char *path, struct socket_row *row)
 enum has {
 	HAS_NOT,
 	HAS_IT,
-	HAS_UNTOLD, /* this user may not see the process's descriptors */
+	HAS_HIDDEN, /* this user may not see the process's descriptors */
 };
 
 static enum has has_socket(const char *pid, unsigned long inode)
@@ -59,13 +59,13 @@ static enum has has_socket(const char *pid, unsigned long inode)
 	snprintf(path, sizeof(path), "/proc/%s/fd", pid);
 	dir = opendir(path);
 	if (!dir)
-		return HAS_UNTOLD;
+		return HAS_HIDDEN;
 	while (has != HAS_IT && (entry = readdir(dir))) {
 		ssize_t n = readlinkat(dirfd(dir), entry->d_name, link,
 				       sizeof(link) - 1);
 
 		if (n < 0 && errno == EACCES)
-			has = HAS_UNTOLD;
+			has = HAS_HIDDEN;
 		link[n > 0 ? n : 0] = '\0';
 		if (!strcmp(link, want))
 			has = HAS_IT;

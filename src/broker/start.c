@@ -151,18 +151,18 @@ static bool no_bpf(void)
 	return value && !strcmp(value, "0");
 }
 
-static bool has_told_path(void)
+static bool has_named_path(void)
 {
-	const char *told = secure_getenv("ADVERB_BROKER");
+	const char *path = secure_getenv("ADVERB_BROKER");
 
-	return told && *told;
+	return path && *path;
 }
 
-static const char *told_folder;
+static const char *given_folder;
 
 void start_folder(const char *folder)
 {
-	told_folder = folder;
+	given_folder = folder;
 }
 
 /* Writes the path of adverbd: what ADVERB_BROKER names, or adverbd in the
@@ -173,11 +173,11 @@ static void locate_program(char *path, size_t size)
 	const char *slash = NULL;
 	Dl_info self;
 
-	if (has_told_path() || told_folder) {
+	if (has_named_path() || given_folder) {
 		snprintf(path, size, "%s%s",
-			 has_told_path() ? secure_getenv("ADVERB_BROKER")
-					 : told_folder,
-			 has_told_path() ? "" : "/adverbd");
+			 has_named_path() ? secure_getenv("ADVERB_BROKER")
+					  : given_folder,
+			 has_named_path() ? "" : "/adverbd");
 		return;
 	}
 	if (dladdr((void *)start_begin, &self) && self.dli_fname)
@@ -269,8 +269,8 @@ void start_drop(struct start *s)
 
 static const char *remedy_text(void)
 {
-	return has_told_path() ? "mend what ADVERB_BROKER names"
-			       : "mend or reinstall adverb";
+	return has_named_path() ? "mend what ADVERB_BROKER names"
+				: "mend or reinstall adverb";
 }
 
 /*

@@ -43,21 +43,21 @@ static bool is_system_account(uid_t user)
 
 /* Whether ADVERB_BROKER_USER names that user, by number or by a name in the
  * system's databases. */
-static bool is_told(uid_t user)
+static bool is_named(uid_t user)
 {
-	const char *told = secure_getenv("ADVERB_BROKER_USER");
+	const char *named = secure_getenv("ADVERB_BROKER_USER");
 	struct passwd entry, *found = NULL;
 	char room[4096], *end;
 	unsigned long number;
 
-	if (!told || !*told)
+	if (!named || !*named)
 		return false;
 	errno = 0;
-	number = strtoul(told, &end, 10);
-	if (told[0] >= '0' && told[0] <= '9' && !*end)
+	number = strtoul(named, &end, 10);
+	if (named[0] >= '0' && named[0] <= '9' && !*end)
 		return !errno && number < UINT32_MAX && number == user;
-	return !getpwnam_r(told, &entry, room, sizeof(room), &found) && found &&
-	       entry.pw_uid == user;
+	return !getpwnam_r(named, &entry, room, sizeof(room), &found) &&
+	       found && entry.pw_uid == user;
 }
 
 bool trust_is_privileged(void)
@@ -77,12 +77,12 @@ enum trust trust_in(uid_t user)
 		return TRUST_NOT;
 	if (user == geteuid())
 		return TRUST_OWN;
-	return is_told(user) ? TRUST_TOLD : TRUST_NOT;
+	return is_named(user) ? TRUST_NAMED : TRUST_NOT;
 }
 
 void trust_refusal(uid_t user, pid_t pid, char *text, size_t size)
 {
-	char process[32] = "", owner[80], told[64] = "";
+	char process[32] = "", owner[80], note[64] = "";
 	bool is_strange = user_is_nobody(user);
 
 	if (pid > 0)
@@ -92,7 +92,7 @@ void trust_refusal(uid_t user, pid_t pid, char *text, size_t size)
 		snprintf(owner, sizeof(owner),
 			 "of a user without a number in this user namespace");
 	if (geteuid() && !trust_is_privileged() && !is_strange)
-		snprintf(told, sizeof(told),
+		snprintf(note, sizeof(note),
 			 ", or trust that user: ADVERB_BROKER_USER=%u",
 			 (unsigned)user);
 	snprintf(text, size,
@@ -101,5 +101,5 @@ void trust_refusal(uid_t user, pid_t pid, char *text, size_t size)
 		 "and registers, so it is sent nothing: have root set up the "
 		 "system's broker (adverb install --service), or use a network "
 		 "namespace of your own (adverb run --private -- PROGRAM)%s",
-		 process, owner, told);
+		 process, owner, note);
 }

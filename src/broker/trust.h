@@ -28,7 +28,7 @@ enum trust {
 	TRUST_NOT,
 	TRUST_OWN,    /* this process's own user */
 	TRUST_SYSTEM, /* root, or the system account */
-	TRUST_TOLD,   /* another user, which ADVERB_BROKER_USER names */
+	TRUST_NAMED,  /* another user, which ADVERB_BROKER_USER names */
 };
 
 /* Says whether a broker of that user may serve this process, and why.  Root,

@@ -90,9 +90,9 @@ static void count_sign(struct suspects *s, uint32_t i, enum engine_sign sign,
 	r->signs[sign]++;
 	if (o->recent >= SUSPECT_MANY || now_ns < o->until_ns)
 		s->until_ns = o->until_ns = now_ns + SUSPECT_NS;
-	if (o->is_told || o->is_due ||
+	if (o->is_reported || o->is_due ||
 	    (o->recent < SUSPECT_MANY &&
-	     r->weight - o->inherited < SUSPECT_TOLD))
+	     r->weight - o->inherited < SUSPECT_REPORTED))
 		return;
 	o->is_due = true;
 	s->due++;
@@ -132,7 +132,7 @@ bool engine_suspect(struct engine *e, struct engine_suspect *who)
 		if (!s->of[i].is_due)
 			continue;
 		s->of[i].is_due = false;
-		s->of[i].is_told = true;
+		s->of[i].is_reported = true;
 		s->due--;
 		*who = s->rows[i];
 		return true;

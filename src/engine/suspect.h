@@ -45,10 +45,11 @@
 #include "hca/event.h"
 
 #define SUSPECT_NS   1000000000u
-#define SUSPECT_MANY 100   /* signs in SUSPECT_NS that limit an address */
-#define SUSPECT_TOLD 1000  /* signs that report an address without a limit */
-#define SUSPECT_PASS 10	   /* signs of a limited address that are handled */
-#define SUSPECT_QPNS 16384 /* bits for QPNs; a power of two */
+#define SUSPECT_MANY 100 /* signs in SUSPECT_NS that limit an address */
+/* So many signs are reported although they do not limit the address. */
+#define SUSPECT_REPORTED 1000
+#define SUSPECT_PASS	 10    /* signs of a limited address that are handled */
+#define SUSPECT_QPNS	 16384 /* bits for QPNs; a power of two */
 
 /* The part of a row that other processes do not see. */
 struct suspect {
@@ -58,9 +59,9 @@ struct suspect {
 	 * that were not dropped. */
 	uint32_t recent, passed;
 	uint64_t until_ns; /* until when the address is limited */
-	/* is_due: engine_suspect has to return the row.  is_told: it has
+	/* is_due: engine_suspect has to return the row.  is_reported: it has
 	 * returned the row. */
-	bool is_due, is_told;
+	bool is_due, is_reported;
 };
 
 struct suspects {

@@ -344,7 +344,7 @@ uint32_t data_changes(const struct data_end *end)
 	return end->changes;
 }
 
-void data_told(struct data_end *end)
+void data_changes_fetched(struct data_end *end)
 {
 	end->changes = 0;
 	rest_if_empty(end);

@@ -120,11 +120,11 @@ enum data_change {
 /* Returns an end that is not paused and has a packet or changes to fetch; NULL:
  * there is no such end. */
 struct data_end *data_ready(struct fabric *f);
-/* Returns what has changed at the end's port since the last data_told: a set of
- * enum data_change. */
+/* Returns what has changed at the end's port since the last
+ * data_changes_fetched: a set of enum data_change. */
 uint32_t data_changes(const struct data_end *end);
 /* Clears the set that data_changes returns. */
-void data_told(struct data_end *end);
+void data_changes_fetched(struct data_end *end);
 /* Returns the oldest packet for an end, from LRH to VCRC, and sets *bytes to
  * its length; NULL: there is no packet.  The bytes are valid until the next
  * data_fetched or data_close of the end, or the next fabric_turn. */

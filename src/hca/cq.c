@@ -186,7 +186,7 @@ static bool append_entry(struct hca *h, struct cq *cq, const struct cqe *c)
 	if (shared_own(&cq->overrun))
 		return true;
 	if (head - shared_load(&cq->tail) >= cq->cqe) {
-		shared_store(&cq->overrun, CQ_OVERRUN_UNTOLD);
+		shared_store(&cq->overrun, CQ_OVERRUN_UNREPORTED);
 		return false;
 	}
 	*entry_at(h, cq->ring, cq->size, head) = *c;

@@ -61,7 +61,7 @@ enum cq_arm { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };
 #define CQ_HELD_MAX  0xffffu
 
 /* Values of cq.overrun: whether the front end was told of the overflow. */
-enum { CQ_OVERRUN_UNTOLD = 1, CQ_OVERRUN_TOLD };
+enum { CQ_OVERRUN_UNREPORTED = 1, CQ_OVERRUN_REPORTED };
 
 /*
  * In the arena, in the owner's part.  Only the owner writes the ring, under

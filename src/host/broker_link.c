@@ -62,7 +62,7 @@ static void publish_fd(void)
 
 static void judge_broker(void)
 {
-	if (broker.is_told)
+	if (broker.is_named)
 		log_say(LOG_BROKER_FOREIGN, 0,
 			"this process uses the broker adverbd of user %u, "
 			"because ADVERB_BROKER_USER names that user: the user "
@@ -386,7 +386,7 @@ void broker_link_turn(struct engine *engine, uint64_t now_ns)
 		else if (news.what == CLIENT_NEWS_ARENA)
 			local_peer_answered(&news);
 		else if (news.what == CLIENT_NEWS_SOURCE)
-			source_port_told(engine, &news, now_ns);
+			source_port_answered(engine, &news, now_ns);
 		else if (news.what == CLIENT_NEWS_DIED) {
 			local_peer_died();
 			if (engine) /* NULL in a test */

@@ -52,8 +52,8 @@ void broker_link_ask(struct engine *engine, const struct engine_event *e,
  * answer.  False: the question could not be sent now. */
 bool broker_link_ask_arena(uint32_t class);
 /* Asks whether the user of the process with a class owns the port of `from`,
- * the source of a datagram to `to`; source_port_told gets the answer.  False:
- * there is no broker, or the question could not be sent now. */
+ * the source of a datagram to `to`; source_port_answered gets the answer.
+ * False: there is no broker, or the question could not be sent now. */
 bool broker_link_ask_source(uint32_t class, const struct inaddr *from,
 			    const struct inaddr *to);
 /* Receives the broker's answers, and connects to a new broker if the broker has

@@ -80,8 +80,8 @@ static void resolve_port(struct engine *e, struct engine_source *s,
 	case PORT_NOBODY:
 		engine_source(e, s, false, now_ns);
 		break;
-	case PORT_UNTOLD:
-		log_say(LOG_SOURCE_UNTOLD, 0,
+	case PORT_UNKNOWN:
+		log_say(LOG_SOURCE_UNKNOWN, 0,
 			"the kernel does not tell which user owns a UDP port, "
 			"so other users of this host can forge packets of this "
 			"program's connections; allow sock_diag(7) in the "
@@ -99,8 +99,8 @@ void source_port_find(struct engine *e, uint64_t now_ns)
 		resolve_port(e, &s, now_ns);
 }
 
-void source_port_told(struct engine *e, const struct client_news *news,
-		      uint64_t now_ns)
+void source_port_answered(struct engine *e, const struct client_news *news,
+			  uint64_t now_ns)
 {
 	uint32_t kept = 0;
 

@@ -24,11 +24,11 @@
 #include "engine/engine.h"
 
 /* Answers the engine's new questions at once, or asks the broker; then
- * source_port_told answers. */
+ * source_port_answered answers. */
 void source_port_find(struct engine *e, uint64_t now_ns);
 /* Passes an answer of the broker (CLIENT_NEWS_SOURCE) to the engine. */
-void source_port_told(struct engine *e, const struct client_news *news,
-		      uint64_t now_ns);
+void source_port_answered(struct engine *e, const struct client_news *news,
+			  uint64_t now_ns);
 /* Is an answer of the broker outstanding? */
 bool source_port_is_asking(void);
 /* Called when there is a new broker: asks it the questions that its predecessor

@@ -162,9 +162,9 @@ void ibt_overrun(struct ibt *t, struct ibt_qp *q, struct cq *cq)
 {
 	struct explain x = {.cause = EXPLAIN_CQ_OVERRUN};
 
-	if (shared_load(&cq->overrun) != CQ_OVERRUN_UNTOLD)
+	if (shared_load(&cq->overrun) != CQ_OVERRUN_UNREPORTED)
 		return;
-	shared_store(&cq->overrun, CQ_OVERRUN_TOLD);
+	shared_store(&cq->overrun, CQ_OVERRUN_REPORTED);
 	ibt_explain(t, q, &x);
 	add_qp_event(t, q, cq->user, ENGINE_CQ_ERR);
 	if (q->qp->state != HCA_QP_ERR)

@@ -39,7 +39,7 @@ enum log_cause {
 	LOG_PORT_INACTIVE,
 	LOG_QP_FAILURE,
 	LOG_RANDOM,
-	LOG_SOURCE_UNTOLD,
+	LOG_SOURCE_UNKNOWN,
 	LOG_SUSPECT,
 	LOG_TREE,
 	LOG_VALUE_EXPLAIN, /* values of environment variables */

@@ -23,7 +23,7 @@
  *
  * Lock: r_lock.  A thread releases r_lock for a call of libibverbs about an
  * object.  During the call the state is R_IW_BUSY, and other threads neither
- * change nor free the object; only r_iw_tell may add news.
+ * change nor free the object; only r_iw_add_news may add news.
  */
 #ifndef RDMACM_IW_INSIDE_H
 #define RDMACM_IW_INSIDE_H
@@ -131,7 +131,7 @@ struct r_iw {
 	bool is_established; /* the event ESTABLISHED was posted */
 	/* The news: bits of 1 << enum host_stream_news.  Lock: `leaf` of
 	 * iw_link.c. */
-	uint32_t told;
+	uint32_t news_bits;
 };
 
 /* ---- iw_link.c, under r_lock ---- */
@@ -168,11 +168,11 @@ bool r_iw_is_foreign(const struct r_iw *iw);
 /* Calls the function for each object of this process.  The function must not
  * free an object. */
 void r_iw_each(void (*each)(struct r_iw *iw, void *arg), void *arg);
-/* Adds news, bits of r_iw.told, and wakes the thread adverb-iw.  Any thread may
+/* Adds news, r_iw.news_bits, and wakes the thread adverb-iw.  Any thread may
  * call this function under any lock, and needs no r_lock. */
-void r_iw_tell(struct r_iw *iw, uint32_t told);
+void r_iw_add_news(struct r_iw *iw, uint32_t bits);
 /* Returns the news, and clears them. */
-uint32_t r_iw_told(struct r_iw *iw);
+uint32_t r_iw_take_news(struct r_iw *iw);
 
 /* ---- iw_socket.c, under r_lock ---- */
 

@@ -164,26 +164,26 @@ static void wake_thread(void)
 		errno = 0; /* EAGAIN: earlier wake-ups are still pending */
 }
 
-void r_iw_tell(struct r_iw *iw, uint32_t told)
+void r_iw_add_news(struct r_iw *iw, uint32_t bits)
 {
 	pthread_mutex_lock(&leaf);
-	iw->told |= told;
+	iw->news_bits |= bits;
 	if (!list_is_linked(&iw->news))
 		list_push_tail(&news, &iw->news);
 	wake_thread();
 	pthread_mutex_unlock(&leaf);
 }
 
-uint32_t r_iw_told(struct r_iw *iw)
+uint32_t r_iw_take_news(struct r_iw *iw)
 {
-	uint32_t told;
+	uint32_t bits;
 
 	pthread_mutex_lock(&leaf);
-	told = iw->told;
-	iw->told = 0;
+	bits = iw->news_bits;
+	iw->news_bits = 0;
 	list_remove(&iw->news);
 	pthread_mutex_unlock(&leaf);
-	return told;
+	return bits;
 }
 
 /* Returns the next object with news, or NULL. */
@@ -496,7 +496,7 @@ void r_iw_free(struct r_iw *iw)
 {
 	if (!r_iw_is_foreign(iw)) {
 		r_iw_close_fd(iw);
-		r_iw_told(iw);
+		r_iw_take_news(iw);
 		list_remove(&iw->timed);
 		list_remove(&iw->half);
 		list_remove(&iw->by_serial);

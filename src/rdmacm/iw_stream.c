@@ -105,7 +105,7 @@ static void await_call(const struct r_iw *iw)
  * r_lock. */
 static void tell_news(void *arg, enum host_stream_news what)
 {
-	r_iw_tell(arg, 1u << what);
+	r_iw_add_news(arg, 1u << what);
 }
 
 /* Fills in *c with what the two ends agreed on, and notes the queue pair of the
@@ -193,16 +193,16 @@ static void post_end(struct r_iw *iw)
 /* Posts the events that the news of the connection call for. */
 static void settle_news(struct r_iw *iw)
 {
-	uint32_t told;
+	uint32_t bits;
 
 	if (iw->state == R_IW_BUSY)
 		return; /* the thread in the call handles the news later */
-	told = r_iw_told(iw);
+	bits = r_iw_take_news(iw);
 	if (iw->state != R_IW_OPEN)
 		return;
-	if (told & 1u << HOST_STREAM_READY)
+	if (bits & 1u << HOST_STREAM_READY)
 		post_established(iw);
-	if (told & 1u << HOST_STREAM_ENDED)
+	if (bits & 1u << HOST_STREAM_ENDED)
 		post_end(iw);
 }
 

@@ -102,11 +102,11 @@ static enum port_owner ask_kernel(const struct inaddr *from,
 	 * only after the kernel has found a socket once. */
 	if (n >= NLMSG_LENGTH(sizeof(a.error)) &&
 	    a.head.nlmsg_type == NLMSG_ERROR && a.error.error == -ENOENT)
-		return has_worked ? PORT_NOBODY : PORT_UNTOLD;
+		return has_worked ? PORT_NOBODY : PORT_UNKNOWN;
 	if (n < NLMSG_LENGTH(sizeof(a.socket)) ||
 	    a.head.nlmsg_type != SOCK_DIAG_BY_FAMILY ||
 	    a.socket.id.idiag_sport != htons(from->port))
-		return PORT_UNTOLD;
+		return PORT_UNKNOWN;
 	has_worked = true;
 	*user = a.socket.idiag_uid;
 	if (memcmp(a.socket.id.idiag_src, every,
@@ -137,7 +137,7 @@ static enum port_owner look_in(const char *path, uint16_t port, uid_t *user)
 	bool found = false;
 
 	if (!f)
-		return PORT_UNTOLD;
+		return PORT_UNKNOWN;
 	while (!found && fgets(line, sizeof(line), f))
 		found = is_everywhere(line, port, user);
 	fclose(f);
@@ -154,7 +154,7 @@ enum port_owner port_owner_listed(const struct inaddr *from, uid_t *user)
 	if (four == PORT_USER)
 		return four;
 	six = look_in("/proc/net/udp6", from->port, user);
-	return six == PORT_UNTOLD ? four : six;
+	return six == PORT_UNKNOWN ? four : six;
 }
 
 enum port_owner port_owner(const struct inaddr *from, const struct inaddr *to,
@@ -162,5 +162,5 @@ enum port_owner port_owner(const struct inaddr *from, const struct inaddr *to,
 {
 	enum port_owner said = ask_kernel(from, to, user);
 
-	return said == PORT_UNTOLD ? port_owner_listed(from, user) : said;
+	return said == PORT_UNKNOWN ? port_owner_listed(from, user) : said;
 }

@@ -145,7 +145,7 @@ static void slow_guesses_are_reported_too(void **state)
 	struct two_hcas *d = new_duo();
 	struct engine_suspect who;
 
-	for (uint32_t i = 0; i < SUSPECT_TOLD + 10; i++) {
+	for (uint32_t i = 0; i < SUSPECT_REPORTED + 10; i++) {
 		guess_psn(d, NOWHERE + i);
 		/* as if the expected packet had arrived */
 		d->side[1].side->resp.nak_sent = false;

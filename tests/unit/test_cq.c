@@ -314,7 +314,7 @@ static void a_completion_that_does_not_fit_is_an_overrun(void **state)
 	leave_completion(b, 5);
 	leave_completion(b, 6);
 	cq_collect(&h, cq, NULL);
-	assert_int_equal(cq->overrun, CQ_OVERRUN_UNTOLD);
+	assert_int_equal(cq->overrun, CQ_OVERRUN_UNREPORTED);
 	assert_non_null(notify_take(&h, &bits));
 	assert_int_equal(bits, QP_NOTIFY_FULL);
 	end_qp(a);

@@ -134,11 +134,11 @@ static void the_first_packet_makes_an_armed_port_active(void **state)
 	struct world *w = *state;
 
 	port_of(w, "S3", 1)->state = STATE_ARMED;
-	data_told(w->b);
+	data_changes_fetched(w->b);
 	link_set_state(port_of(w, "B", 1), STATE_ARMED);
 	assert_int_equal(data_changes(w->b), DATA_STATE);
 	assert_ptr_equal(data_ready(w->f), w->b);
-	data_told(w->b);
+	data_changes_fetched(w->b);
 	assert_null(data_ready(w->f));
 	assert_int_equal(send_mark(w, w->b, LID_B, 1), 0);
 	assert_int_equal(port_of(w, "S3", 1)->state, STATE_ACTIVE);

@@ -146,7 +146,7 @@ static void connections_fail_without_the_descriptor(void **state)
 	assert_int_equal(r_iw_connect(first, NULL), 0);
 	assert_int_equal(r_iw_connect(second, NULL), 0);
 	close(fd_of(EPOLL));
-	r_iw_tell(first->iw, 0); /* the thread finds EPOLL closed */
+	r_iw_add_news(first->iw, 0); /* the thread finds EPOLL closed */
 	expect_event(first, RDMA_CM_EVENT_CONNECT_ERROR);
 	expect_event(second, RDMA_CM_EVENT_CONNECT_ERROR);
 	assert_int_equal(r_iw_connect(later, NULL), 0);

@@ -49,7 +49,7 @@ static void the_variable_names_a_trusted_user_except_to_root(void **state)
 	snprintf(number, sizeof(number), "%u", (unsigned)another_user());
 	setenv(VARIABLE, number, 1);
 	assert_int_equal(trust_in(another_user()),
-			 geteuid() ? TRUST_TOLD : TRUST_NOT);
+			 geteuid() ? TRUST_NAMED : TRUST_NOT);
 	assert_int_equal(trust_in(third_user()), TRUST_NOT);
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
 		setenv(VARIABLE, ignored[i], 1);
