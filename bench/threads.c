@@ -2,7 +2,7 @@
 /*
  * threads [OPTION...] COUNT: COUNT workers, which are threads or processes,
  * send requests to one passive process.  Each worker has a protection domain, a
- * completion queue and a connected queue pair of its own, and 64 requests
+ * completion queue and a connected queue pair of its own, and up to 64 requests
  * outstanding.  Prints the sum of the rates as one line of JSON.  The program
  * is linked with libibverbs, and uses adverb's under `adverb run`.
  *
@@ -30,7 +30,7 @@
 
 #define DEPTH	   64
 #define COUNT_MAX  64
-#define LINE	   128 /* the least distance of two workers' words, in bytes */
+#define LINE	   128 /* bytes; no two workers write the same LINE */
 #define POLL_BATCH 16
 
 enum operation { OP_WRITE, OP_READ, OP_SEND, OP_ATOMIC, OPS };
@@ -282,8 +282,8 @@ static void describe_requests(const struct end *e, struct requests *r)
 	}
 }
 
-/* Keeps DEPTH requests outstanding for @ns; returns the number of requests that
- * completed in this time. */
+/* Keeps up to DEPTH requests outstanding for @ns; returns the number of
+ * requests that completed in this time. */
 static uint64_t send_requests(struct end *e, struct requests *r, int64_t ns)
 {
 	int64_t end = raw_now_ns() + ns;
@@ -457,8 +457,8 @@ int main(int argc, char **argv)
 {
 	take_options(argc, argv);
 	pairs = raw_shared(options.count * sizeof(*pairs));
-	/* before this process opens a device: a child forked later could not
-	 * use a device of its own */
+	/* before this process opens a device: a later fork would need
+	 * ibv_fork_init */
 	passive = raw_fork("threads: fork");
 	if (!passive)
 		be_passive();

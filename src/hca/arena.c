@@ -106,7 +106,8 @@ static void give_shared(struct arena *a, struct arena_hdr *h, unsigned class,
 	aoff spare = take_block(a, h, 0);
 	struct arena_spare *s = arena_at(a, spare);
 
-	_Static_assert(sizeof(*s) <= 1 << MIN_SHIFT, "it is of class 0");
+	_Static_assert(sizeof(*s) <= 1 << MIN_SHIFT,
+		       "a struct arena_spare fits a block of class 0");
 	if (!s)
 		return;
 	*s = (struct arena_spare){h->shared_free[class], off};

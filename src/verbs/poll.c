@@ -8,7 +8,7 @@
 
 enum {
 	BATCH = 16,	/* completions copied at a time */
-	FOUND_MAX = 16, /* polls in a row without progress: see v_poll */
+	FOUND_MAX = 16, /* successful polls in a row: see v_poll */
 };
 
 static void show_entry(struct ibv_wc *wc, const struct cqe *c)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs a command on this host while a guest with the kernel's Soft-RoCE, or its
-software iWARP (siw), is its peer.
+"""Runs a command on this host while a guest is the peer of this host.  The guest
+has the kernel's Soft-RoCE (rxe), or the kernel's software iWARP (siw).
 
     guest.py [--mtu N] [--siw] -- COMMAND...   boots the guest, runs COMMAND on
                                                this host, ends the guest
@@ -133,8 +133,9 @@ class Guest:
                        check=True)
         ip("link", "set", "lab0", "address", MAC, "mtu", str(mtu), "up")
         ip("-6", "addr", "add", HERE6 + "/64", "dev", "lab0", "nodad")
-        # With permanent entries no packet is dropped because ARP or ND waits
-        # for an answer.  guest/init adds the entries for this host.
+        # The entries are permanent: otherwise the kernel could drop packets
+        # while ARP or ND waits for an answer.  guest/init adds the entries for
+        # this host.
         for address in THERE, THERE6:
             ip("neigh", "add", address, "lladdr", MAC_THERE, "dev", "lab0",
                "nud", "permanent")

@@ -146,8 +146,9 @@ static void turn_until(struct client *c, int err)
 	while (c->state != CLIENT_UP && c->err != err);
 }
 
-/* The next broker can pass on the arena that this one could not.  A client that
- * has a class, and whose hello fails, is told of the hard limit. */
+/* The client cannot send its arena to the first broker.  The next broker gets
+ * the arena when fewer descriptors are in flight.  A client that has a class,
+ * and whose hello fails, is told of the hard limit. */
 static void meet_the_limit_and_a_successor(void)
 {
 	struct client_want want = silent;
@@ -349,7 +350,8 @@ static void a_client_that_cannot_be_watched_is_refused(void **state)
 	run_in_child(connect_with_one_descriptor);
 }
 
-/* The broker watches only one of the two descriptors of most clients. */
+/* A broker has PER_CONN entries for each client, and most clients have fewer
+ * descriptors. */
 static void watch_more_entries_than_files(void)
 {
 	struct pollfd p[2 * FEW], room[2 * FEW];
@@ -405,8 +407,8 @@ static void turn_often(struct server *s)
 		server_turn(s);
 }
 
-/* Opens a client of this server, which has a class and whose PROTO_WELCOME is
- * not read yet. */
+/* Opens a client of this server.  The client has a class, and has not read its
+ * PROTO_WELCOME yet. */
 static int begin_client(struct server *s)
 {
 	int fd = proto_connect(PROTO_VERSION);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads the frame files of this folder: `#` starts a comment line; otherwise
- * a line is OPCODE PSN DEST_QPN HEX, blank-separated.
+ * Reads the frame files of this folder: `#` starts a comment line; any other
+ * line is empty or OPCODE PSN DEST_QPN HEX, blank-separated.
  */
 #ifndef TESTS_VECTORS_FRAMES_H
 #define TESTS_VECTORS_FRAMES_H

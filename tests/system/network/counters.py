@@ -85,7 +85,7 @@ def every_name():
     found = {kind: sorted(os.listdir(os.path.join(port(), kind)))
              for kind in ("counters", "hw_counters")}
     expect(len(found["counters"]) == 17 and len(found["hw_counters"]) == 45,
-           "other files: %s" % found)
+           "expected 17 files in counters and 45 in hw_counters: %s" % found)
     for kind, names in found.items():
         for name in names:
             counter(kind + "/" + name)
@@ -155,8 +155,8 @@ def sent_nothing(device):
 
 def settle(device, frames, before=(0, 0, 0)):
     """Waits until the packet counters of @device have grown by @frames since
-    @before, and checks all of MARKS.  The files that count bytes are written
-    before the files that count packets."""
+    @before, and checks all of MARKS.  The files that count words of data are
+    written before the files that count packets."""
     def more():
         return [now - was for now, was in zip(all_of(device), before)]
 
