@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/gate.h"
 #include "fabric/gid.h"
 #include "fabric/port_info.h"
 #include "fabric/rmpp.h"
@@ -224,7 +225,7 @@ void end_deliver(struct end *end, uint32_t agent, const struct packet *p,
 		.hop_limit = p->hop_limit,
 		.traffic_class = p->traffic_class,
 		.flow_label = p->flow_label,
-		.pkey_index = p->pkey_index,
+		.pkey_index = gate_index(end->port, p->pkey),
 	};
 	uint8_t header[FABRIC_UMAD_BYTES];
 
@@ -255,7 +256,6 @@ int end_inject(struct end *end, const struct umad *to,
 	p->src_qp = inside_is_subnet(mad[1]) ? 0 : 1;
 	p->dest_qp = to->qpn;
 	p->qkey = to->qkey;
-	p->pkey_index = to->pkey_index;
 	if (to->pkey_index < PORT_PKEYS)
 		p->pkey = port->pkeys[to->pkey_index];
 	p->has_grh = to->has_grh;
@@ -292,13 +292,28 @@ static int add_wait(struct end *end, const struct umad *to,
 	return 0;
 }
 
-struct wait *end_find_wait(struct end *end, uint32_t agent, const uint8_t *mad)
+/* Does the response p come from the port to which the request was sent?  The
+ * response to a request by directed route, or to a group, has another LID. */
+static bool is_from_dest(const struct end *end, const struct wait *wait,
+			 const struct packet *p)
+{
+	struct umad to;
+
+	umad_header_parse(wait->header, &to);
+	return p->mad[1] == CLASS_SUBN_DIRECTED || to.lid >= MLID_FIRST ||
+	       to.lid == p->slid ||
+	       gid_has_both_lids(end->port->node->fabric, to.lid, p->slid);
+}
+
+struct wait *end_find_wait(struct end *end, uint32_t agent,
+			   const struct packet *p)
 {
 	list_for_each (l, &end->waits) {
 		struct wait *wait = (struct wait *)l;
 
-		if (wait->agent == agent && wait->mad[1] == mad[1] &&
-		    !memcmp(wait->mad + 8, mad + 8, 8))
+		if (wait->agent == agent && wait->mad[1] == p->mad[1] &&
+		    !memcmp(wait->mad + 8, p->mad + 8, 8) &&
+		    is_from_dest(end, wait, p))
 			return wait;
 	}
 	return NULL;
@@ -394,7 +409,7 @@ bool end_take_request(const struct packet *p)
 static void take_response(struct end *end, uint32_t agent,
 			  const struct packet *p)
 {
-	struct wait *wait = end_find_wait(end, agent, p->mad);
+	struct wait *wait = end_find_wait(end, agent, p);
 	bool is_rmpp =
 		end->agents[agent].asked.rmpp_version && rmpp_is_active(p->mad);
 

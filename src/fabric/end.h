@@ -40,7 +40,7 @@ struct umad {
 	uint8_t traffic_class;
 	uint8_t gid[16];
 	uint32_t flow_label;
-	uint16_t pkey_index; /* index in the sender's P_Key table */
+	uint16_t pkey_index; /* index in the P_Key table of this port */
 };
 
 /* A request whose response is awaited. */
@@ -98,9 +98,11 @@ int end_inject(struct end *end, const struct umad *to,
  * if the program has too many bytes to fetch, or if no memory is left. */
 void end_deliver(struct end *end, uint32_t agent, const struct packet *p,
 		 const uint8_t *mad, size_t bytes);
-/* Finds the agent's request that waits for a response and has the class and the
- * transaction ID of `mad`; NULL: there is no such request. */
-struct wait *end_find_wait(struct end *end, uint32_t agent, const uint8_t *mad);
+/* Finds the agent's request that the response p answers: the two have the same
+ * class and transaction ID, and p comes from the port to which the request was
+ * sent; NULL: there is no such request. */
+struct wait *end_find_wait(struct end *end, uint32_t agent,
+			   const struct packet *p);
 /* Removes a request from end.waits and frees it. */
 void end_free_wait(struct end *end, struct wait *wait);
 

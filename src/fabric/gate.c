@@ -18,12 +18,29 @@ bool gate_fits(const struct port *port, uint16_t pkey)
 	return false;
 }
 
-bool gate_has(const struct port *port, uint16_t pkey)
+/* Returns the index of this P_Key in the port's table; -1: it is not there. */
+static int find_pkey(const struct port *port, uint16_t pkey)
 {
 	for (int i = 0; (pkey & ~PKEY_FULL) && i < PORT_PKEYS; i++)
 		if (port->pkeys[i] == pkey)
-			return true;
-	return false;
+			return i;
+	return -1;
+}
+
+uint16_t gate_index(const struct port *port, uint16_t pkey)
+{
+	int index;
+
+	pkey = pkey ? pkey : BTH_DEFAULT_PKEY;
+	index = find_pkey(port, pkey | PKEY_FULL);
+	if (index < 0 && (pkey & PKEY_FULL))
+		index = find_pkey(port, pkey & ~PKEY_FULL);
+	return index < 0 ? 0 : (uint16_t)index;
+}
+
+bool gate_has(const struct port *port, uint16_t pkey)
+{
+	return find_pkey(port, pkey) >= 0;
 }
 
 /* Returns the VL to which `out` maps an SL, for packets from the ingress port

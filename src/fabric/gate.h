@@ -19,6 +19,10 @@ bool gate_enter(struct port *in, const struct packet *p);
 /* Does the port's table have a P_Key that fits pkey: the two are equal except
  * for the membership bit, and at least one is a full member? */
 bool gate_fits(const struct port *port, uint16_t pkey);
+/* Returns the index of the entry of the port's table that fits pkey, a full
+ * member before a limited one; 0 also if no entry fits.  pkey 0 stands for the
+ * default P_Key. */
+uint16_t gate_index(const struct port *port, uint16_t pkey);
 /* Does the port's table have exactly this P_Key? */
 bool gate_has(const struct port *port, uint16_t pkey);
 

@@ -65,17 +65,23 @@ static const struct port *port_of_lid(const struct node *node, uint16_t lid)
 	return NULL;
 }
 
+/* Returns the adapter's port that has the LID; NULL: there is none. */
+static const struct port *find_lid(const struct fabric *f, uint16_t lid)
+{
+	const struct port *port = NULL;
+
+	for (uint32_t i = 0; lid && !port && i < f->node_count; i++)
+		port = port_of_lid(&f->nodes[i], lid);
+	return port;
+}
+
 bool gid_of_lid(struct fabric *f, uint16_t lid, uint8_t gid[16])
 {
-	for (uint32_t i = 0; lid && i < f->node_count; i++) {
-		const struct port *port = port_of_lid(&f->nodes[i], lid);
+	const struct port *port = find_lid(f, lid);
 
-		if (!port)
-			continue;
+	if (port)
 		port_info_gid(port, port_guid(port, 0), gid);
-		return true;
-	}
-	return false;
+	return port;
 }
 
 bool gid_has_lid(struct fabric *f, const uint8_t gid[16], uint16_t lid)
@@ -84,4 +90,11 @@ bool gid_has_lid(struct fabric *f, const uint8_t gid[16], uint16_t lid)
 
 	return lid && gid_find(f, gid, &place) &&
 	       port_info_has_lid(&place.node->ports[place.port], lid);
+}
+
+bool gid_has_both_lids(struct fabric *f, uint16_t a, uint16_t b)
+{
+	const struct port *port = find_lid(f, a);
+
+	return port && port_info_has_lid(port, b);
 }

@@ -32,5 +32,7 @@ bool gid_find(struct fabric *f, const uint8_t gid[16], struct gid_place *place);
 bool gid_of_lid(struct fabric *f, uint16_t lid, uint8_t gid[16]);
 /* Does the adapter's port with the GID have the LID? */
 bool gid_has_lid(struct fabric *f, const uint8_t gid[16], uint16_t lid);
+/* Are both LIDs those of one adapter's port, which has an LMC? */
+bool gid_has_both_lids(struct fabric *f, uint16_t a, uint16_t b);
 
 #endif

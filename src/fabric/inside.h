@@ -158,7 +158,6 @@ struct packet {
 	uint16_t slid, dlid;
 	uint8_t sl;
 	uint8_t hops;
-	uint16_t pkey_index;
 	uint32_t src_qp, dest_qp;
 	uint32_t qkey;
 	bool has_grh;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/gate.h"
 #include "hdr/bytes.h"
 
 /* Offsets in a MAD of RMPP's header, which follows the MAD header (IBTA
@@ -284,7 +285,7 @@ static void send_ack(struct end *end, struct rmpp_in *in,
 			  .qkey = p->qkey,
 			  .lid = p->slid,
 			  .sl = p->sl,
-			  .pkey_index = p->pkey_index};
+			  .pkey_index = gate_index(end->port, p->pkey)};
 	uint8_t mad[MAD_BYTES] = {0};
 
 	in->window = in->segments + WINDOW;
@@ -309,7 +310,7 @@ static void finish_in(struct end *end, struct rmpp_in *in,
 	/* PayloadLength 0: the whole segment is data (IBTA 13.6.2.1). */
 	if (length && length < PAYLOAD && PAYLOAD - length <= in->bytes)
 		in->bytes -= PAYLOAD - length;
-	wait = end_find_wait(end, in->agent, p->mad);
+	wait = end_find_wait(end, in->agent, p);
 	if (wait || !(p->mad[3] & MAD_METHOD_RESPONSE))
 		end_deliver(end, in->agent, p, in->mad, in->bytes);
 	if (wait)
@@ -321,7 +322,7 @@ static void take_data(struct end *end, uint32_t agent, const struct packet *p)
 {
 	uint32_t segment = bytes_get32(p->mad + AT_SEGMENT);
 	bool is_last = p->mad[AT_FLAGS] & FLAG_LAST;
-	struct wait *wait = end_find_wait(end, agent, p->mad);
+	struct wait *wait = end_find_wait(end, agent, p);
 	struct rmpp_in *in = find_in(end, agent, p);
 
 	if ((p->mad[3] & MAD_METHOD_RESPONSE) && !wait)
