@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Programs on the hosts of a fabric, for the tests of tools/fabric_cm.  The
+ * fabric runs in a child process, and this process is all programs: clients of
+ * connection management, and the subnet administration, which is a port on a
+ * third host.
+ *
+ *	A port 1 --- S --- B port 1
+ *	A port 2 ----+---- M port 1 (SM and SA)
+ *	A port 3: no cable
+ */
+#ifndef TESTS_UNIT_FABRIC_PROGRAMS_H
+#define TESTS_UNIT_FABRIC_PROGRAMS_H
+
+#include "test.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "broker/cmproto.h"
+#include "fabric/fabric_client.h"
+#include "fabric/inside.h"
+#include "fabric/net.h"
+#include "fabric/port_info.h"
+#include "hdr/bytes.h"
+#include "hdr/cmmsg.h"
+#include "tools/fabric_server.h"
+
+enum {
+	SPACE = 0x106,
+	LID_A1 = 16,
+	LID_B = 17,
+	LID_SM = 18,
+	LID_A2 = 19,
+	TIMEOUT = 18,	    /* about a second */
+	SHORT_TIMEOUT = 14, /* about 67 ms */
+	AT_LID = 16,	    /* in PortInfo */
+	AT_SM_LID = 18,
+	AT_PATH = FABRIC_UMAD_BYTES + 56, /* a PathRecord */
+	SA_SL = 3,
+	SA_MTU = 4,
+	SA_RATE = 7,
+	SA_LIFE_TIME = 12,
+	OTHER_GUID = 0x77,    /* the second GUID of B's port */
+	UNKNOWN_GUID = 0x999, /* of no port */
+	PKEY = 0x8005,	      /* of a partition of A, B and M */
+	PKEY_AT_A = 1,	      /* its indexes at the three ports */
+	PKEY_AT_B = 2,
+	PKEY_AT_M = 3,
+	NO_SERVICE = 8, /* reason of a REJ (IBTA 12.6.7.2) */
+	PRIVATE_REQ = 92,
+	PRIVATE_SIDR = 216,
+	MANY = 40000, /* requests without a read */
+};
+
+static char path[] = "/tmp/adverb-fabric-cm-XXXXXX/socket";
+
+static const char net_text[] = "Switch 8 \"S\"\n"
+			       "[1] \"A\"[1]\n[2] \"B\"[1]\n"
+			       "[3] \"M\"[1]\n[4] \"A\"[2]\n\n"
+			       "Hca 3 \"A\"\n[1] \"S\"[1]\n[2] \"S\"[4]\n\n"
+			       "Hca 1 \"B\"\n[1] \"S\"[2]\n\n"
+			       "Hca 1 \"M\"\n[1] \"S\"[3]\n";
+
+static inline void activate_port(struct node *node, uint32_t number,
+				 uint16_t lid)
+{
+	struct port *port = &node->ports[number];
+
+	bytes_put16(port->info + AT_LID, lid);
+	bytes_put16(port->info + AT_SM_LID, LID_SM);
+	port->state = STATE_ACTIVE;
+}
+
+/* Sets the subnet as a subnet manager sets it. */
+static inline void configure_subnet(struct fabric *f)
+{
+	struct node *s = fabric_find(f, "S"), *a = fabric_find(f, "A");
+	struct node *b = fabric_find(f, "B");
+
+	activate_port(a, 1, LID_A1);
+	activate_port(b, 1, LID_B);
+	activate_port(fabric_find(f, "M"), 1, LID_SM);
+	activate_port(a, 2, LID_A2);
+	b->ports[1].guids[1] = OTHER_GUID;
+	a->ports[1].pkeys[PKEY_AT_A] = PKEY;
+	b->ports[1].pkeys[PKEY_AT_B] = PKEY & 0x7fff; /* a limited member */
+	fabric_find(f, "M")->ports[1].pkeys[PKEY_AT_M] = PKEY;
+	bytes_put16(s->switch_info + 6, LID_A2);
+	for (uint8_t i = 1; i <= 4; i++) {
+		s->ports[i].state = STATE_ACTIVE;
+		s->lft[LID_A1 + i - 1] = i;
+	}
+}
+
+static inline _Noreturn void serve_fabric(int listener)
+{
+	struct fabric_capture capture = {0};
+	struct net_error error;
+	struct fabric *f;
+	struct net net;
+	int err;
+
+	if (net_parse(net_text, sizeof(net_text) - 1, &net, &error))
+		_exit(3);
+	f = fabric_new(&net);
+	net_free(&net);
+	configure_subnet(f);
+	err = fabric_server_run(f, listener, path, &capture);
+	fabric_free(f);
+	_exit(err ? 4 : 0);
+}
+
+static pid_t server;
+
+static inline int start_server(void **state)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	char *slash = strrchr(path, '/');
+	pid_t parent = getpid();
+	int fd;
+
+	*slash = '\0';
+	memcpy(slash - 6, "XXXXXX", 6);
+	if (!mkdtemp(path))
+		return -1;
+	*slash = '/';
+	memcpy(a.sun_path, path, sizeof(path));
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, 64))
+		return -1;
+	server = fork();
+	if (!server) {
+		test_begin_child(parent);
+		serve_fabric(fd);
+	}
+	close(fd);
+	return 0;
+}
+
+static inline int join_fabric(void)
+{
+	int fd = fabric_client_connect(path, 60000);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static inline int ask_fabric(int fd, struct fabric_proto *m, int *given)
+{
+	return fabric_client_ask(fd, m, given);
+}
+
+/* Ends the server, which must have lived until now. */
+static inline int stop_server(void **state)
+{
+	struct fabric_proto m = {.kind = FABRIC_PROTO_STOP};
+	int fd = join_fabric(), status = -1;
+
+	ask_fabric(fd, &m, NULL);
+	close(fd);
+	waitpid(server, &status, 0);
+	*strrchr(path, '/') = '\0';
+	rmdir(path);
+	path[strlen(path)] = '/';
+	return status;
+}
+
+static inline struct fabric_port port_of(int fd, const char *host,
+					 uint32_t number)
+{
+	struct fabric_proto m = {.kind = FABRIC_PROTO_PORT, .number = number};
+
+	strcpy(m.host, host);
+	assert_int_equal(ask_fabric(fd, &m, NULL), 0);
+	return m.port;
+}
+
+/* Writes the GID at an index of a port's table. */
+static inline void read_gid(int fd, const char *host, uint32_t number,
+			    uint32_t index, uint8_t gid[16])
+{
+	struct fabric_port port = port_of(fd, host, number);
+
+	bytes_put64(gid, port.gid_prefix);
+	bytes_put64(gid + 8, port.guids[index]);
+}
+
+/* A program on a host. */
+struct program {
+	int fabric, cm;
+	uint8_t gid[16];
+	uint32_t object; /* the latest */
+	uint16_t port;	 /* of the object */
+};
+
+static inline struct program run_program(const char *host, uint32_t number,
+					 uint32_t index)
+{
+	struct fabric_proto m = {.kind = FABRIC_PROTO_CM};
+	struct program p = {.fabric = join_fabric()};
+
+	read_gid(p.fabric, host, number, index, p.gid);
+	memcpy(m.gid, p.gid, 16);
+	assert_int_equal(ask_fabric(p.fabric, &m, &p.cm), 0);
+	assert_true(p.cm >= 0);
+	return p;
+}
+
+static inline void close_both(int a, int b)
+{
+	close(a);
+	close(b);
+}
+
+static inline void end_program(struct program *p)
+{
+	close_both(p->cm, p->fabric);
+}
+
+static inline struct cmproto take_message(const struct program *p)
+{
+	struct pollfd wait = {.fd = p->cm, .events = POLLIN};
+	struct cmproto m;
+
+	assert_int_equal(poll(&wait, 1, 20000), 1);
+	assert_int_equal(recv(p->cm, &m, sizeof(m), 0), sizeof(m));
+	assert_int_equal(m.magic, CMPROTO_MAGIC);
+	return m;
+}
+
+static inline struct cmproto take_event(const struct program *p,
+					enum cmproto_event event)
+{
+	struct cmproto m = take_message(p);
+
+	assert_int_equal(m.kind, CMPROTO_EVENT);
+	assert_int_equal(m.event, event);
+	return m;
+}
+
+/* A request from the program to the peer's GID. */
+static inline struct cmproto request_of(const struct program *p,
+					const uint8_t peer[16])
+{
+	struct cmproto m = {.is_ib = true,
+			    .timeout = TIMEOUT,
+			    .max_retries = 3,
+			    .at.space = SPACE};
+
+	memcpy(m.at.local, p->gid, 16);
+	if (peer)
+		memcpy(m.at.peer, peer, 16);
+	return m;
+}
+
+static inline void post_message(const struct program *p, struct cmproto m,
+				enum cmproto_kind kind, uint32_t id)
+{
+	static uint32_t serial;
+
+	m.magic = CMPROTO_MAGIC;
+	m.version = CMPROTO_VERSION;
+	m.kind = (uint16_t)kind;
+	m.id = id;
+	m.serial = ++serial;
+	assert_int_equal(send(p->cm, &m, sizeof(m), MSG_NOSIGNAL), sizeof(m));
+}
+
+static inline struct cmproto call_cm(const struct program *p, struct cmproto m,
+				     enum cmproto_kind kind, uint32_t id)
+{
+	post_message(p, m, kind, id);
+	m = take_message(p);
+	assert_int_equal(m.kind, CMPROTO_DONE);
+	return m;
+}
+
+static inline void call_ok(const struct program *p, struct cmproto m,
+			   enum cmproto_kind kind, uint32_t id)
+{
+	assert_int_equal(call_cm(p, m, kind, id).err, 0);
+}
+
+static inline void bind_port(struct program *p, bool is_datagram)
+{
+	struct cmproto m = request_of(p, NULL);
+
+	m.is_datagram = is_datagram;
+	m = call_cm(p, m, CMPROTO_BIND, 0);
+	assert_int_equal(m.err, 0);
+	p->object = m.new_id;
+	p->port = m.at.local_port;
+}
+
+static inline void listen_at(struct program *p, bool is_datagram)
+{
+	bind_port(p, is_datagram);
+	call_ok(p, request_of(p, NULL), CMPROTO_LISTEN, p->object);
+}
+
+/* A program of libibumad that has port 1 of a host open. */
+struct umad_program {
+	int fabric, umad;
+};
+
+/* Runs such a program with an agent for requests of a class and a method. */
+static inline struct umad_program run_agent(const char *host,
+					    uint8_t mgmt_class, uint8_t method)
+{
+	struct fabric_proto m = {.kind = FABRIC_PROTO_OPEN, .number = 1};
+	struct umad_program p = {.fabric = join_fabric()};
+
+	strcpy(m.host, host);
+	assert_int_equal(ask_fabric(p.fabric, &m, &p.umad), 0);
+	m = (struct fabric_proto){.kind = FABRIC_PROTO_REGISTER,
+				  .agent = {.mgmt_class = mgmt_class,
+					    .class_version = 2,
+					    .methods = {1ull << method}}};
+	assert_int_equal(ask_fabric(p.fabric, &m, NULL), 0);
+	return p;
+}
+
+/* The subnet administration. */
+static inline struct umad_program run_sa(void)
+{
+	return run_agent("M", CLASS_SA, METHOD_GET);
+}
+
+static inline void end_agent(struct umad_program *p)
+{
+	close_both(p->umad, p->fabric);
+}
+
+static inline uint16_t lid_of(int fd, const uint8_t gid[16])
+{
+	static const struct {
+		const char *host;
+		uint32_t port, index;
+		uint16_t lid;
+	} at[] = {{"A", 1, 0, LID_A1},
+		  {"A", 2, 0, LID_A2},
+		  {"B", 1, 0, LID_B},
+		  {"B", 1, 1, LID_B}};
+	uint8_t own[16];
+
+	for (size_t i = 0; i < TEST_COUNT(at); i++) {
+		read_gid(fd, at[i].host, at[i].port, at[i].index, own);
+		if (!memcmp(own, gid, 16))
+			return at[i].lid;
+	}
+	return 0;
+}
+
+/* Answers one query, as a subnet administration does. */
+static inline void answer_query(const struct umad_program *sa)
+{
+	uint8_t m[FABRIC_UMAD_BYTES + MAD_BYTES];
+	uint8_t *mad = m + FABRIC_UMAD_BYTES, *record = m + AT_PATH;
+	uint16_t slid, dlid;
+
+	assert_int_equal(recv(sa->umad, m, sizeof(m), 0), sizeof(m));
+	assert_int_equal(mad[1], CLASS_SA);
+	assert_int_equal(bytes_get16(mad + 16), 0x35); /* PathRecord */
+	/* DGID, SGID, Reversible, NumbPath and P_Key */
+	assert_int_equal(bytes_get64(mad + 48), 0x380c);
+	assert_int_equal(record[49], 0x81);
+	dlid = lid_of(sa->fabric, record + 8);
+	slid = lid_of(sa->fabric, record + 24);
+	mad[3] |= MAD_METHOD_RESPONSE;
+	if (!slid || !dlid) {
+		bytes_put16(mad + 4, 0x0300); /* no records */
+	} else {
+		bytes_put16(record + 40, dlid);
+		bytes_put16(record + 42, slid);
+		record[53] = SA_SL;
+		record[54] = 2 << 6 | SA_MTU;
+		record[55] = 2 << 6 | SA_RATE;
+		record[56] = 2 << 6 | SA_LIFE_TIME;
+	}
+	bytes_put32(m + 24, 0x80010000); /* the Q_Key of QP1 */
+	assert_int_equal(send(sa->umad, m, sizeof(m), 0), sizeof(m));
+}
+
+static inline struct cmproto ask_route(const struct program *p,
+				       const struct umad_program *sa,
+				       const uint8_t peer[16])
+{
+	struct cmproto m = request_of(p, peer);
+
+	m.path.pkey = 0xffff;
+	post_message(p, m, CMPROTO_ROUTE, 0);
+	answer_query(sa);
+	m = take_message(p);
+	assert_int_equal(m.kind, CMPROTO_DONE);
+	return m;
+}
+
+/* Sends a REQ from p to the port of the peer, with full private data. */
+static inline void connect_to(const struct program *p,
+			      const struct program *peer,
+			      const struct cmproto_path *by)
+{
+	struct cmproto m = request_of(p, peer->gid);
+
+	m.at.peer_port = peer->port;
+	m.path = *by;
+	m.qp.qpn = 0x4001;
+	m.qp.mtu = by->mtu;
+	m.qp.ack_timeout = SA_LIFE_TIME + 1;
+	m.private_bytes = PRIVATE_REQ;
+	memset(m.private_data, 0x5a, PRIVATE_REQ);
+	call_ok(p, m, CMPROTO_CONNECT, p->object);
+}
+
+static inline void assert_path(const struct cmproto_path *by, uint16_t local,
+			       uint16_t remote)
+{
+	assert_int_equal(by->local_lid, local);
+	assert_int_equal(by->remote_lid, remote);
+	assert_int_equal(by->pkey, 0xffff);
+	assert_int_equal(by->sl, SA_SL);
+	assert_int_equal(by->mtu, SA_MTU);
+	assert_int_equal(by->rate, SA_RATE);
+	assert_int_equal(by->life_time, SA_LIFE_TIME);
+	assert_false(by->is_global);
+}
+
+/* Connects a with the listener of b, up to the RTU.  Returns the object of b's
+ * end. */
+static inline uint32_t begin_pair(struct program *a, const struct program *b,
+				  const struct umad_program *sa, uint16_t from,
+				  uint16_t to)
+{
+	struct cmproto m = ask_route(a, sa, b->gid);
+	uint32_t accepted;
+
+	assert_int_equal(m.err, 0);
+	assert_path(&m.path, from, to);
+	bind_port(a, false);
+	connect_to(a, b, &m.path);
+	m = take_event(b, CMPROTO_REQUEST);
+	assert_true(m.is_ib);
+	assert_path(&m.path, to, from);
+	assert_memory_equal(m.at.local, b->gid, 16);
+	assert_memory_equal(m.at.peer, a->gid, 16);
+	assert_int_equal(m.at.local_port, b->port);
+	assert_int_equal(m.private_bytes, PRIVATE_REQ);
+	assert_int_equal(m.private_data[0], 0x5a);
+	assert_int_equal(m.private_data[PRIVATE_REQ - 1], 0x5a);
+	accepted = m.new_id;
+	post_message(b, m, CMPROTO_TAKEN, accepted);
+	m = (struct cmproto){.qp.qpn = 0x8001};
+	call_ok(b, m, CMPROTO_ACCEPT, accepted);
+	m = take_event(a, CMPROTO_RESPONSE);
+	assert_int_equal(m.qp.qpn, 0x8001);
+	call_ok(a, (struct cmproto){0}, CMPROTO_ESTABLISH, a->object);
+	take_event(b, CMPROTO_ESTABLISHED);
+	return accepted;
+}
+
+static inline void end_pair(const struct program *a, const struct program *b,
+			    uint32_t accepted)
+{
+	call_ok(a, (struct cmproto){0}, CMPROTO_DISCONNECT, a->object);
+	take_event(b, CMPROTO_DISCONNECTED);
+	call_ok(b, (struct cmproto){0}, CMPROTO_DISCONNECT, accepted);
+	assert_int_equal(take_event(a, CMPROTO_DISCONNECTED).status, 0);
+}
+
+#define FABRIC_TEST(f)                                                         \
+	cmocka_unit_test_setup_teardown(f, start_server, stop_server)
+
+#endif
