@@ -101,7 +101,8 @@ static void answer_id(struct script *s, int i, uint32_t id)
 
 static void deliver_frame(struct script *s, int to, const struct cm_frame *f)
 {
-	cm_rx(s->cm[to], f->from, f->to, 0, f->mad, sizeof(f->mad), s->now_ns);
+	cm_rx(s->cm[to], f->from, f->to, &f->way, f->mad, sizeof(f->mad),
+	      s->now_ns);
 }
 
 static void carry_frames(struct script *s, int from)

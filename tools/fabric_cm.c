@@ -26,12 +26,18 @@ enum {
 	EVENTS = 64,
 	LAST_TURNS = 1024, /* most batches of a program that has ended */
 	QP1 = 1,
-	PKEY_FULL = 0xffff,
+	PKEY_DEFAULT = 0xffff,
+	PKEY_FULL = 0x8000,
+	PKEYS = 64, /* entries of a port's P_Key table */
 	MESSAGE = FABRIC_UMAD_BYTES + MAD_BYTES,
 	NONE = -1, /* no agent */
 };
 
 #define QP1_QKEY 0x80010000u
+
+_Static_assert(sizeof(((struct fabric_port *)0)->pkeys) ==
+		       PKEYS * sizeof(uint16_t),
+	       "the table of struct fabric_port");
 
 struct cm_host;
 
@@ -129,8 +135,32 @@ static bool is_own(void *user, const uint8_t ip[16])
 	return own_port(user, ip, &place) != NULL;
 }
 
-/* Sends a MAD of the manager.  A GID that is not the first of its port needs a
- * GRH, since a LID leads only to the first one. */
+/* Returns the index of this P_Key in a port's table; PKEYS: the table
+ * does not have it. */
+static uint16_t find_pkey(const struct fabric_port *port, uint16_t pkey)
+{
+	uint16_t i = 0;
+
+	while (i < PKEYS && port->pkeys[i] != pkey)
+		i++;
+	return i;
+}
+
+/* Returns the index of a P_Key (0: the default one) in a port's table: of full
+ * membership in its partition or, if the port has no other, of limited
+ * membership.  PKEYS: the port is not in the partition. */
+static uint16_t pkey_index(const struct fabric_port *port, uint16_t pkey)
+{
+	uint16_t full = (pkey ? pkey : PKEY_DEFAULT) | PKEY_FULL;
+	uint16_t i = find_pkey(port, full);
+
+	return i < PKEYS ? i : find_pkey(port, full & ~PKEY_FULL);
+}
+
+/* Sends a MAD of the manager, by the P_Key and the SL of its conversation.  If
+ * the port is not in the partition, the MAD is lost, as on a wire.  A GID that
+ * is not the first of its port needs a GRH, since a LID leads only to the first
+ * one. */
 static void send_frame(void *user, const struct cm_frame *f)
 {
 	struct cm_host *h = user;
@@ -138,12 +168,18 @@ static void send_frame(void *user, const struct cm_frame *f)
 	struct host_port *p = own_port(h, f->from, &from);
 	struct umad to = {.qpn = QP1, .qkey = QP1_QKEY};
 	uint8_t message[MESSAGE];
+	struct fabric_port port;
 
 	if (!p || p->cm_agent == NONE ||
 	    !gid_find(h->cm->fabric, f->to, &dest) || !dest.lid)
 		return; /* the MAD is lost, as on a wire */
+	fabric_show_port(h->node, p->number, &port);
+	to.pkey_index = pkey_index(&port, f->way.pkey);
+	if (to.pkey_index == PKEYS)
+		return;
 	to.agent = (uint32_t)p->cm_agent;
 	to.lid = dest.lid;
+	to.sl = f->way.sl;
 	to.has_grh = from.index || dest.index;
 	to.gid_index = (uint8_t)from.index;
 	memcpy(to.gid, f->to, sizeof(to.gid));
@@ -163,28 +199,30 @@ static bool find_sender(struct fabric *f, const struct umad *from,
 	return gid_has_lid(f, gid, from->lid);
 }
 
-/* Writes the port's GID to which a message was sent. */
-static void write_own_gid(const struct host_port *p, const struct umad *from,
-			  uint8_t gid[16])
+/* Writes the GID of the port to which a message was sent. */
+static void write_own_gid(const struct fabric_port *port,
+			  const struct umad *from, uint8_t gid[16])
 {
-	struct fabric_port port;
-
-	fabric_show_port(p->host->node, p->number, &port);
-	bytes_put64(gid, port.gid_prefix);
-	bytes_put64(
-		gid + 8,
-		port.guids[from->has_grh ? from->gid_index % FABRIC_GUIDS : 0]);
+	bytes_put64(gid, port->gid_prefix);
+	bytes_put64(gid + 8,
+		    port->guids[from->has_grh ? from->gid_index % FABRIC_GUIDS
+					      : 0]);
 }
 
 static void take_cm(struct host_port *p, const struct umad *from,
 		    const uint8_t *mad)
 {
+	struct cm_way by = {.sl = from->sl};
 	uint8_t sender[16], own[16];
+	struct fabric_port port;
 
 	if (!find_sender(p->host->cm->fabric, from, sender))
 		return;
-	write_own_gid(p, from, own);
-	cmserver_receive(p->host->server, sender, own, 0, mad, monotonic_ns());
+	fabric_show_port(p->host->node, p->number, &port);
+	by.pkey = port.pkeys[from->pkey_index % PKEYS];
+	write_own_gid(&port, from, own);
+	cmserver_receive(p->host->server, sender, own, &by, mad,
+			 monotonic_ns());
 }
 
 static void answer_query(struct cm_host *h, struct path_query *q, int err,
@@ -451,17 +489,6 @@ void fabric_cm_close(struct fabric_cm_client *c)
 	mark_active(h);
 }
 
-/* Returns the index of the default partition in a port's P_Key table. */
-static uint16_t default_pkey(const struct fabric_port *port)
-{
-	const size_t count = sizeof(port->pkeys) / sizeof(*port->pkeys);
-
-	for (size_t i = 0; i < count; i++)
-		if ((port->pkeys[i] | 0x8000) == PKEY_FULL)
-			return (uint16_t)i;
-	return 0;
-}
-
 /* Sends the query of a client's request from the port.  Returns 0 or -errno, as
  * cmproto.h says. */
 static int send_query(struct host_port *p, const struct cmproto *m, uint32_t id)
@@ -478,7 +505,9 @@ static int send_query(struct host_port *p, const struct cmproto *m, uint32_t id)
 	to.agent = (uint32_t)p->sa_agent;
 	to.lid = port.sm_lid;
 	to.sl = port.sm_sl;
-	to.pkey_index = default_pkey(&port);
+	to.pkey_index = pkey_index(&port, PKEY_DEFAULT);
+	if (to.pkey_index == PKEYS)
+		to.pkey_index = 0; /* as the kernel does */
 	to.timeout_ms = fabric_route_try_ms(m->timeout);
 	to.retries = FABRIC_ROUTE_RETRIES;
 	umad_header_write(&to, MAD_BYTES, message);

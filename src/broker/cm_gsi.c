@@ -19,8 +19,9 @@ static bool is_own(void *user, const uint8_t ip[16])
 
 static void receive_mad(void *user, const struct gsi_mad *m, uint64_t now_ns)
 {
-	cmserver_receive(user, m->from.ip, m->to.ip, m->scope, m->bytes,
-			 now_ns);
+	const struct cm_way by = {.scope = m->scope};
+
+	cmserver_receive(user, m->from.ip, m->to.ip, &by, m->bytes, now_ns);
 }
 
 struct cmserver *cm_gsi_new(struct gsi *gsi, struct fd_store *fd_store,

@@ -200,11 +200,11 @@ static void flush_mads(struct cmserver *s, uint64_t now_ns)
 }
 
 void cmserver_receive(struct cmserver *s, const uint8_t from[16],
-		      const uint8_t to[16], uint32_t scope, const uint8_t *mad,
-		      uint64_t now_ns)
+		      const uint8_t to[16], const struct cm_way *by,
+		      const uint8_t *mad, uint64_t now_ns)
 {
 	cm_seed(s->cm, entropy());
-	cm_rx(s->cm, from, to, scope, mad, MAD_BYTES, now_ns);
+	cm_rx(s->cm, from, to, by, mad, MAD_BYTES, now_ns);
 	flush_mads(s, now_ns);
 }
 

@@ -43,10 +43,10 @@ struct cmserver_wire {
 struct cmserver *cmserver_new(const struct cmserver_wire *wire,
 			      struct fd_store *fd_store, uint64_t now_ns);
 /* Handles a MAD of MAD_BYTES bytes and any contents, which has come from QP1 of
- * `from` to QP1 of `to`; scope: see cm_rx. */
+ * `from` to QP1 of `to`; by: see cm_rx. */
 void cmserver_receive(struct cmserver *s, const uint8_t from[16],
-		      const uint8_t to[16], uint32_t scope, const uint8_t *mad,
-		      uint64_t now_ns);
+		      const uint8_t to[16], const struct cm_way *by,
+		      const uint8_t *mad, uint64_t now_ns);
 /* Frees s, after the caller has freed all clients. */
 void cmserver_free(struct cmserver *s);
 /*

@@ -326,7 +326,7 @@ void gsi_send_frame(struct gsi *g, const struct cm_frame *f)
 {
 	struct gsi_mad m = {.remote_qpn = GSI_QPN,
 			    .pkey = GSI_PKEY,
-			    .scope = f->scope,
+			    .scope = f->way.scope,
 			    .bytes = f->mad};
 
 	memcpy(m.from.ip, f->from, 16);

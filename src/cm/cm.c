@@ -183,12 +183,13 @@ static void refuse_path(struct cm *cm, const struct conv *c,
 }
 
 void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
-	   uint32_t scope, const uint8_t *mad, size_t len, uint64_t now_ns)
+	   const struct cm_way *by, const uint8_t *mad, size_t len,
+	   uint64_t now_ns)
 {
 	struct cmmsg m;
 	struct conv *c;
 
-	cm->rx_scope = scope;
+	cm->rx_way = *by;
 	cm->counters.rx++;
 	if (!cmmsg_parse(mad, len, &m) || (!m.local_id && !m.remote_id)) {
 		cm->counters.malformed++;
@@ -230,7 +231,8 @@ int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	memcpy(c->peer, start->peer, 16);
 	c->user = start->user;
 	c->is_strict = start->strict;
-	c->scope = start->scope;
+	c->way = (struct cm_way){
+		.scope = start->scope, .pkey = m.qp.pkey, .sl = m.primary.sl};
 	if (start->transaction_id)
 		c->transaction_id = start->transaction_id;
 	c->retry.given = m.max_cm_retries;

@@ -87,10 +87,19 @@ struct cm_event {
 	struct cmmsg msg;	     /* kind 0: none */
 };
 
+/* The way of a MAD, in addition to its two addresses.  The caller of cm_rx says
+ * how a MAD has come.  A conversation that a peer has begun answers by the way
+ * of its request, and so does a refusal. */
+struct cm_way {
+	uint32_t scope; /* interface of link-local addresses; 0: any */
+	uint16_t pkey;	/* InfiniBand: the P_Key; 0: the default one */
+	uint8_t sl;	/* InfiniBand: the service level */
+};
+
 /* One MAD from QP1 of `from` to QP1 of `to`. */
 struct cm_frame {
 	uint8_t from[16], to[16];
-	uint32_t scope; /* interface of link-local addresses; 0: any */
+	struct cm_way way;
 	uint8_t mad[MAD_BYTES];
 };
 
@@ -209,9 +218,10 @@ struct cm_start {
 	 */
 	uint32_t scope;
 	/* A REQ or SIDR_REQ.  The manager writes the message's ids and GIDs,
-	 * and the LIDs if both are 0, since a RoCE port has none.  If no answer
-	 * comes within the message's own remote_timeout, the manager repeats
-	 * the message, at most max_cm_retries times. */
+	 * and the LIDs if both are 0, since a RoCE port has none.  All MADs of
+	 * the conversation go by the P_Key of msg.qp and the SL of msg.primary.
+	 * If no answer comes within the message's own remote_timeout, the
+	 * manager repeats the message, at most max_cm_retries times. */
 	struct cmmsg msg;
 	/* True: each wait for an answer is remote_timeout.  If the request
 	 * comes to this manager itself and finds no listener, it is refused at
@@ -359,11 +369,12 @@ void cm_release(struct cm *cm, uint32_t id, uint64_t now_ns);
 
 /*
  * Handles a MAD of `len` bytes and any contents, which has come from QP1 of
- * `from` to QP1 of `to`.  `scope` is the index of the receiving interface for
+ * `from` to QP1 of `to`.  by->scope is the index of the receiving interface for
  * link-local addresses, else 0.
  */
 void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
-	   uint32_t scope, const uint8_t *mad, size_t len, uint64_t now_ns);
+	   const struct cm_way *by, const uint8_t *mad, size_t len,
+	   uint64_t now_ns);
 /* Expires timers that are due.  One call expires only a few, so that the rings
  * have room.  If timers that are due are left, cm_deadline returns a time that
  * has passed. */

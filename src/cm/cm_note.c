@@ -61,7 +61,7 @@ void cm_note_make(struct cm *cm, uint32_t id, struct cm_note *note)
 	*note = (struct cm_note){.local_id = c->local_id,
 				 .remote_id = c->remote_id,
 				 .remote_qpn = c->remote_qpn,
-				 .scope = c->scope,
+				 .scope = c->way.scope,
 				 .transaction_id = c->transaction_id,
 				 .state = (uint8_t)c->state,
 				 .is_passive = c->is_passive,
@@ -94,7 +94,7 @@ static void take_note(struct cm *cm, struct conv *c, const struct cm_note *n)
 {
 	memcpy(c->local, n->local, 16);
 	memcpy(c->peer, n->peer, 16);
-	c->scope = n->scope;
+	c->way.scope = n->scope;
 	c->transaction_id = n->transaction_id;
 	c->is_passive = n->is_passive != 0;
 	c->is_strict = n->is_strict != 0;

@@ -120,7 +120,7 @@ struct conv {
 	uint64_t user; /* cm_event.user of its events */
 	uint64_t transaction_id;
 	uint8_t local[16], peer[16]; /* the addresses of the two ends */
-	uint32_t scope; /* interface of link-local addresses; 0: any */
+	struct cm_way way;	     /* of its MADs */
 	/* When the last CM_STALE event was made; 0: there was none. */
 	uint64_t doubted_ns;
 	struct conv_retry retry;
@@ -193,7 +193,7 @@ struct cm {
 	struct conv_waiting waiting;
 	struct wheel wheel;
 	struct conv_output out;
-	uint32_t rx_scope; /* the scope of the message that cm_rx handles */
+	struct cm_way rx_way; /* of the message that cm_rx handles */
 	struct cm_counters counters;
 };
 

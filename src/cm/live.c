@@ -76,7 +76,7 @@ static void send_message(struct live *l, const struct live_peer *to,
 	f = &l->tx[(l->tx_head + l->tx_count++) % RING];
 	memcpy(f->from, to->local, 16);
 	memcpy(f->to, to->peer, 16);
-	f->scope = to->scope;
+	f->way = (struct cm_way){.scope = to->scope};
 	livemsg_write(f->mad, m);
 }
 

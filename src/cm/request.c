@@ -107,7 +107,7 @@ static struct conv *passive_new(struct cm *cm, const uint8_t from[16],
 	memcpy(c->local, to, 16);
 	memcpy(c->peer, from, 16);
 	c->is_passive = true;
-	c->scope = cm->rx_scope;
+	c->way = cm->rx_way;
 	c->transaction_id = m->transaction_id;
 	c->retry.timeout_exponent = m->local_timeout;
 	c->retry.given = m->max_cm_retries;
@@ -322,7 +322,7 @@ void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
 	/* cmmsg_parse succeeds: the request was parsed when it came */
 	cmmsg_parse(c->retry.last, MAD_BYTES, &m);
 	l = listener_of(cm, c->peer, c->local, &m);
-	cm->rx_scope = c->scope;
+	cm->rx_way = c->way;
 	if (l && refuse_beyond_share(cm, l, c, &m))
 		return;
 	if (l && has_room(cm, l, c)) {

@@ -41,7 +41,7 @@ static struct cm_frame *frame_mad(struct cm *cm, const uint8_t from[16],
 	f = &cm->out.tx[(cm->out.tx_head + cm->out.tx_count++) % CONV_RING];
 	memcpy(f->from, from, 16);
 	memcpy(f->to, to, 16);
-	f->scope = cm->rx_scope;
+	f->way = cm->rx_way;
 	cm->counters.tx++;
 	return f;
 }
@@ -63,7 +63,7 @@ void step_again(struct cm *cm, struct conv *c)
 {
 	struct cm_frame *f = frame_mad(cm, c->local, c->peer);
 
-	f->scope = c->scope;
+	f->way = c->way;
 	memcpy(f->mad, c->retry.last, MAD_BYTES);
 }
 
@@ -88,7 +88,7 @@ static void send_message(struct cm *cm, const struct conv *c, struct cmmsg msg)
 	struct cm_frame *f = frame_mad(cm, c->local, c->peer);
 
 	address_message(c, &msg);
-	f->scope = c->scope;
+	f->way = c->way;
 	cmmsg_write(f->mad, &msg);
 }
 

@@ -343,8 +343,8 @@ static inline bool run_world(struct world *w, uint64_t until)
 			if (!p->is_used || p->due > w->now)
 				continue;
 			p->is_used = false;
-			cm_rx(w->cm[to], p->frame.from, p->frame.to, 0,
-			      p->frame.mad, MAD_BYTES, w->now);
+			cm_rx(w->cm[to], p->frame.from, p->frame.to,
+			      &p->frame.way, p->frame.mad, MAD_BYTES, w->now);
 			drain_side(w, to);
 		}
 		while (w->wires && !w->wire[w->wires - 1].is_used)

@@ -365,7 +365,8 @@ static void a_refused_alternate_path_leaves_the_connection(void **state)
 		m.remote_id = w->end[1][0].id ^ !known;
 		cmmsg_write(mad, &m);
 		mad[17] = CMMSG_LAP;
-		cm_rx(w->cm[1], w->ip[0], w->ip[1], 0, mad, MAD_BYTES, w->now);
+		cm_rx(w->cm[1], w->ip[0], w->ip[1], &(struct cm_way){0}, mad,
+		      MAD_BYTES, w->now);
 		assert_true(cm_tx(w->cm[1], &f));
 		assert_true(cmmsg_parse(f.mad, MAD_BYTES, &apr));
 		assert_int_equal(apr.kind, CMMSG_APR);
@@ -403,7 +404,86 @@ static void loop_back(struct cm *cm, uint64_t now)
 	struct cm_frame f;
 
 	while (cm_tx(cm, &f))
-		cm_rx(cm, f.from, f.to, 0, f.mad, MAD_BYTES, now);
+		cm_rx(cm, f.from, f.to, &f.way, f.mad, MAD_BYTES, now);
+}
+
+/* Takes the manager's next message, which is of this kind and goes by this way,
+ * and hands it to the other manager, which it reaches by the way `by`. */
+static void carry_by(struct world *w, int from, enum cmmsg_kind kind,
+		     const struct cm_way *way, const struct cm_way *by)
+{
+	struct cm_frame f;
+
+	assert_true(cm_tx(w->cm[from], &f));
+	assert_int_equal(f.mad[17], kind);
+	assert_int_equal(f.way.pkey, way->pkey);
+	assert_int_equal(f.way.sl, way->sl);
+	cm_rx(w->cm[!from], f.from, f.to, by, f.mad, MAD_BYTES, w->now);
+}
+
+/* Begins a conversation by the P_Key and the SL of a path. */
+static uint32_t start_by(struct world *w, const struct cm_way *way,
+			 enum cmmsg_kind kind, uint32_t service)
+{
+	struct cm_start s = {.msg = {.kind = kind,
+				     .service_id = service,
+				     .qp = {.qpn = 5, .pkey = way->pkey},
+				     .primary.sl = way->sl,
+				     .local_timeout = 20,
+				     .max_cm_retries = 15}};
+	uint32_t id;
+
+	memcpy(s.local, w->ip[0], 16);
+	memcpy(s.peer, w->ip[1], 16);
+	assert_int_equal(cm_connect(w->cm[0], &s, w->now, &id), 0);
+	return id;
+}
+
+/* The active side is a full member of the partition, and the passive side a
+ * limited one. */
+static const struct cm_way out = {.pkey = 0x8005, .sl = 4};
+static const struct cm_way back = {.pkey = 0x0005, .sl = 4};
+
+static void all_messages_go_by_the_way_of_the_request(void **state)
+{
+	struct world *w = world_new(4, 0);
+	const struct cmmsg reply = {.qp.qpn = 9};
+	uint32_t id = start_by(w, &out, CMMSG_REQ, SERVICE);
+	struct cm_event e;
+
+	carry_by(w, 0, CMMSG_REQ, &out, &back);
+	w->now += SECOND; /* longer than the first wait: a retry */
+	cm_tick(w->cm[0], w->now);
+	carry_by(w, 0, CMMSG_REQ, &out, &back);
+	carry_by(w, 1, CMMSG_MRA, &back, &out);
+	assert_true(cm_event(w->cm[1], &e));
+	assert_int_equal(cm_accept(w->cm[1], e.id, &reply, w->now), 0);
+	carry_by(w, 1, CMMSG_REP, &back, &out);
+	assert_int_equal(cm_establish(w->cm[0], id, w->now), 0);
+	carry_by(w, 0, CMMSG_RTU, &out, &back);
+	assert_int_equal(cm_disconnect(w->cm[1], e.id, w->now), 0);
+	carry_by(w, 1, CMMSG_DREQ, &back, &out);
+	assert_int_equal(cm_disconnect(w->cm[0], id, w->now), 0);
+	carry_by(w, 0, CMMSG_DREP, &out, &back);
+	world_free(w);
+}
+
+static void a_refusal_goes_by_the_way_of_the_request(void **state)
+{
+	static const struct {
+		enum cmmsg_kind request, answer;
+	} row[] = {{CMMSG_REQ, CMMSG_REJ}, {CMMSG_SIDR_REQ, CMMSG_SIDR_REP}};
+
+	for (size_t i = 0; i < TEST_COUNT(row); i++) {
+		struct world *w = world_new(4, 0);
+
+		start_by(w, &out, row[i].request, SERVICE + 1);
+		carry_by(w, 0, row[i].request, &out, &back);
+		w->now += SECOND;
+		cm_tick(w->cm[1], w->now);
+		carry_by(w, 1, row[i].answer, &back, &out);
+		world_free(w);
+	}
 }
 
 /*
@@ -542,6 +622,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			a_refused_alternate_path_leaves_the_connection),
 		cmocka_unit_test(without_a_listener_the_answer_comes_soon),
+		cmocka_unit_test(all_messages_go_by_the_way_of_the_request),
+		cmocka_unit_test(a_refusal_goes_by_the_way_of_the_request),
 		cmocka_unit_test(messages_within_a_host_are_not_repeated),
 		cmocka_unit_test(
 			strict_timing_rejects_a_request_without_listener_at_once),

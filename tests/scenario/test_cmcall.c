@@ -254,7 +254,8 @@ static void a_connection_is_not_stale_because_a_caller_says_so(void **state)
 	for (uint32_t k = 1; k <= 1000; k++) {
 		m.local_id = 0x1000 + k;
 		cmmsg_write(mad, &m);
-		cm_rx(w->cm[1], w->ip[0], w->ip[1], 0, mad, MAD_BYTES, w->now);
+		cm_rx(w->cm[1], w->ip[0], w->ip[1], &(struct cm_way){0}, mad,
+		      MAD_BYTES, w->now);
 		drain_side(w, 1);
 	}
 	run_world(w, w->now + SECOND);
@@ -287,7 +288,8 @@ static void a_message_without_our_id_changes_nothing(void **state)
 				  .reason = CMMSG_REJ_CONSUMER};
 
 		cmmsg_write(mad, &m);
-		cm_rx(w->cm[1], w->ip[0], w->ip[1], 0, mad, MAD_BYTES, w->now);
+		cm_rx(w->cm[1], w->ip[0], w->ip[1], &(struct cm_way){0}, mad,
+		      MAD_BYTES, w->now);
 		while (cm_tx(w->cm[1], &f))
 			;
 	}
@@ -319,7 +321,7 @@ static void a_flood_of_requests_is_bounded(void **state)
 		memcpy(m.primary.local_gid, peer, 16);
 		memcpy(m.primary.remote_gid, me, 16);
 		cmmsg_write(mad, &m);
-		cm_rx(cm, peer, me, 0, mad, sizeof(mad), i);
+		cm_rx(cm, peer, me, &(struct cm_way){0}, mad, sizeof(mad), i);
 		while (cm_event(cm, &e))
 			served += e.type == CM_REQUEST;
 		while (cm_tx(cm, &f))
@@ -415,7 +417,7 @@ static uint32_t send_from(struct cm *cm, enum cmmsg_kind kind, uint8_t host,
 	memcpy(m.primary.local_gid, from, 16);
 	memcpy(m.primary.remote_gid, to, 16);
 	cmmsg_write(mad, &m);
-	cm_rx(cm, from, to, 0, mad, sizeof(mad), SECOND);
+	cm_rx(cm, from, to, &(struct cm_way){0}, mad, sizeof(mad), SECOND);
 	return next_served(cm);
 }
 
@@ -534,8 +536,8 @@ static void answers_delay_no_other_request(void **state)
 			memcpy(m.primary.local_gid, w->ip[0], 16);
 			memcpy(m.primary.remote_gid, w->ip[1], 16);
 			cmmsg_write(mad, &m);
-			cm_rx(w->cm[1], w->ip[0], w->ip[1], 0, mad, MAD_BYTES,
-			      w->now);
+			cm_rx(w->cm[1], w->ip[0], w->ip[1], &(struct cm_way){0},
+			      mad, MAD_BYTES, w->now);
 			if (!cm_event(w->cm[1], &e))
 				fail_msg("request %u has to wait", i);
 			if (k)
@@ -545,8 +547,8 @@ static void answers_delay_no_other_request(void **state)
 			cm_release(w->cm[1], e.id, w->now);
 			assert_true(cm_tx(w->cm[1], &f));
 			/* a request whose answer was lost is answered again */
-			cm_rx(w->cm[1], w->ip[0], w->ip[1], 0, mad, MAD_BYTES,
-			      w->now);
+			cm_rx(w->cm[1], w->ip[0], w->ip[1], &(struct cm_way){0},
+			      mad, MAD_BYTES, w->now);
 			assert_true(cm_tx(w->cm[1], &f));
 			assert_false(cm_event(w->cm[1], &e));
 		}
@@ -587,7 +589,7 @@ static void a_flood_of_requests_to_no_listener_is_bounded(void **state)
 		memcpy(m.primary.local_gid, peer, 16);
 		memcpy(m.primary.remote_gid, me, 16);
 		cmmsg_write(mad, &m);
-		cm_rx(cm, peer, me, 0, mad, sizeof(mad), 1);
+		cm_rx(cm, peer, me, &(struct cm_way){0}, mad, sizeof(mad), 1);
 		while (cm_event(cm, &e))
 			served += e.type == CM_REQUEST;
 		while (cm_tx(cm, &f))
@@ -738,7 +740,8 @@ static void a_listener_beyond_its_share_refuses(void **state)
 			m.local_id = m.qp.qpn = i;
 			cmmsg_write(mad, &m);
 			assert_false(cm_tx(cm, &f));
-			cm_rx(cm, peer, me, 0, mad, sizeof(mad), i);
+			cm_rx(cm, peer, me, &(struct cm_way){0}, mad,
+			      sizeof(mad), i);
 		}
 		assert_true(cm_tx(cm, &f));
 		assert_true(cmmsg_parse(f.mad, MAD_BYTES, &m));
@@ -761,7 +764,7 @@ static uint32_t loop_back(struct cm *cm, uint64_t now_ns)
 	struct cm_frame f;
 
 	while (cm_tx(cm, &f)) {
-		cm_rx(cm, f.from, f.to, 0, f.mad, MAD_BYTES, now_ns);
+		cm_rx(cm, f.from, f.to, &f.way, f.mad, MAD_BYTES, now_ns);
 		while (cm_event(cm, &e))
 			requests += e.type == CM_REQUEST;
 	}
@@ -813,7 +816,7 @@ static struct conv *connect_within(struct cm *cm, struct cm_owner *owner,
 	s.msg.qp.qpn = qpn;
 	assert_int_equal(cm_connect(cm, &s, 0, &id), 0);
 	while (cm_tx(cm, &f)) {
-		cm_rx(cm, f.from, f.to, 0, f.mad, MAD_BYTES, 0);
+		cm_rx(cm, f.from, f.to, &f.way, f.mad, MAD_BYTES, 0);
 		while (cm_event(cm, &e)) {
 			if (e.type == CM_REQUEST) {
 				passive = e.id;
