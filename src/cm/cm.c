@@ -146,22 +146,11 @@ static struct conv *find_recipient(struct cm *cm, const struct cmmsg *m,
 static void answer_stray(struct cm *cm, const uint8_t from[16],
 			 const uint8_t to[16], const struct cmmsg *m)
 {
-	struct cmmsg answer = {.transaction_id = m->transaction_id,
-			       .local_id = m->remote_id,
-			       .remote_id = m->local_id};
+	struct cmmsg answer;
 
 	cm->counters.unexpected++;
-	if (m->kind == CMMSG_DREQ) {
-		answer.kind = CMMSG_DREP;
-	} else if (m->kind == CMMSG_REP || m->kind == CMMSG_RTU) {
-		answer.kind = CMMSG_REJ;
-		answer.answers =
-			m->kind == CMMSG_REP ? CMMSG_OF_REP : CMMSG_OF_OTHER;
-		answer.reason = CMMSG_REJ_BAD_COMM_ID;
-	} else {
-		return;
-	}
-	step_send_bare(cm, to, from, &answer);
+	if (cmmsg_answer_stray(m, &answer))
+		step_send_bare(cm, to, from, &answer);
 }
 
 /* Refuses a LAP, since this manager has no alternate paths (IBTA 12.8). */

@@ -53,22 +53,9 @@ static void refuse_request(struct cm *cm, const uint8_t from[16],
 			   const uint8_t to[16], const struct cmmsg *req,
 			   uint16_t reason)
 {
-	bool is_full = reason == CMMSG_REJ_NO_RESOURCES;
-	struct cmmsg m = {.transaction_id = req->transaction_id,
-			  .local_id = 0,
-			  .remote_id = req->local_id,
-			  .answers = CMMSG_OF_REQ,
-			  .kind = CMMSG_REJ,
-			  .reason = reason};
+	struct cmmsg m;
 
-	if (req->kind == CMMSG_SIDR_REQ) {
-		m = (struct cmmsg){.transaction_id = req->transaction_id,
-				   .kind = CMMSG_SIDR_REP,
-				   .local_id = req->local_id,
-				   .service_id = req->service_id,
-				   .status = is_full ? CMMSG_SIDR_NO_QP
-						     : CMMSG_SIDR_NO_SERVICE};
-	}
+	cmmsg_refuse(req, reason, &m);
 	cm->counters.refused++;
 	step_send_bare(cm, to, from, &m);
 }

@@ -9,22 +9,19 @@
 #include "fabric/port_info.h"
 #include "fabric/sma.h"
 #include "hdr/bytes.h"
+#include "hdr/cmmsg.h"
 
 #define QP1_QKEY 0x80010000u
 
 enum { MGMT_BASE_VERSION = 1 };
 
-/* Turns the packet of a request into the packet of the answer, and sends the
- * answer. */
-static void send_answer(struct packet *p, uint16_t status)
+/* Sends the packet of a request back to the requester, with the answer in
+ * p->mad. */
+static void send_back(struct packet *p)
 {
 	uint16_t lid = p->slid;
 	uint32_t qp = p->src_qp;
 
-	p->mad[3] = METHOD_GET | MAD_METHOD_RESPONSE;
-	if (p->mad[1] == CLASS_SUBN_DIRECTED)
-		status |= STATUS_DIRECTION;
-	bytes_put16(p->mad + 4, status);
 	p->src_qp = p->dest_qp;
 	p->dest_qp = qp;
 	p->slid = p->dlid;
@@ -40,6 +37,50 @@ static void send_answer(struct packet *p, uint16_t status)
 		memcpy(p->dgid, gid, 16);
 	}
 	packet_inject(p);
+}
+
+/* Makes the request the answer, and sends it. */
+static void send_answer(struct packet *p, uint16_t status)
+{
+	p->mad[3] = METHOD_GET | MAD_METHOD_RESPONSE;
+	if (p->mad[1] == CLASS_SUBN_DIRECTED)
+		status |= STATUS_DIRECTION;
+	bytes_put16(p->mad + 4, status);
+	send_back(p);
+}
+
+static bool has_program(const struct port *port)
+{
+	return !list_is_empty(&port->ends) || !list_is_empty(&port->data_ends);
+}
+
+/* Does a program run on the node, an adapter? */
+static bool is_host(const struct node *node)
+{
+	bool is_used = node->held;
+
+	for (int i = 1; i <= node->port_count && !is_used; i++)
+		is_used = has_program(&node->ports[i]);
+	return is_used && !node_is_switch(node);
+}
+
+/* Answers a message of connection management that no agent takes, as the kernel
+ * of a host does without listeners and conversations.  False: the message gets
+ * no answer. */
+static bool answer_cm(struct packet *p)
+{
+	struct cmmsg m, answer;
+
+	if (!is_host(p->at->node) || !port_info_has_lid(p->at, p->dlid) ||
+	    !cmmsg_parse(p->mad, MAD_BYTES, &m))
+		return false;
+	if (m.kind == CMMSG_REQ || m.kind == CMMSG_SIDR_REQ)
+		cmmsg_refuse(&m, CMMSG_REJ_BAD_SERVICE_ID, &answer);
+	else if (!cmmsg_answer_stray(&m, &answer))
+		return false;
+	cmmsg_write(p->mad, &answer);
+	send_back(p);
+	return true;
 }
 
 /* Does what the node's agent has decided.  SMA_NOT_MINE: a program's agent gets
@@ -64,7 +105,7 @@ static void carry_out(struct packet *p, enum sma_verdict verdict,
 	/* No agent takes the request: the fabric answers as the kernel does. */
 	if (p->mad[3] == METHOD_GET || p->mad[3] == METHOD_SET)
 		send_answer(p, STATUS_ATTRIBUTE);
-	else
+	else if (!answer_cm(p))
 		packet_drop(p);
 }
 

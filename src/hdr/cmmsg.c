@@ -323,3 +323,38 @@ void cmmsg_ip_write(uint8_t *p, const struct cmmsg_ip *ip)
 	memcpy(p + (v4 ? 16 : 4), ip->src + (v4 ? 12 : 0), v4 ? 4 : 16);
 	memcpy(p + (v4 ? 32 : 20), ip->dst + (v4 ? 12 : 0), v4 ? 4 : 16);
 }
+
+void cmmsg_refuse(const struct cmmsg *request, uint16_t reason,
+		  struct cmmsg *refusal)
+{
+	bool is_full = reason == CMMSG_REJ_NO_RESOURCES;
+
+	*refusal = (struct cmmsg){.transaction_id = request->transaction_id};
+	if (request->kind == CMMSG_SIDR_REQ) {
+		refusal->kind = CMMSG_SIDR_REP;
+		refusal->local_id = request->local_id;
+		refusal->service_id = request->service_id;
+		refusal->status =
+			is_full ? CMMSG_SIDR_NO_QP : CMMSG_SIDR_NO_SERVICE;
+		return;
+	}
+	refusal->kind = CMMSG_REJ;
+	refusal->remote_id = request->local_id;
+	refusal->answers = CMMSG_OF_REQ;
+	refusal->reason = reason;
+}
+
+bool cmmsg_answer_stray(const struct cmmsg *m, struct cmmsg *answer)
+{
+	*answer = (struct cmmsg){.transaction_id = m->transaction_id,
+				 .local_id = m->remote_id,
+				 .remote_id = m->local_id};
+	if (m->kind == CMMSG_DREQ) {
+		answer->kind = CMMSG_DREP;
+		return true;
+	}
+	answer->kind = CMMSG_REJ;
+	answer->answers = m->kind == CMMSG_REP ? CMMSG_OF_REP : CMMSG_OF_OTHER;
+	answer->reason = CMMSG_REJ_BAD_COMM_ID;
+	return m->kind == CMMSG_REP || m->kind == CMMSG_RTU;
+}

@@ -131,6 +131,14 @@ struct cmmsg {
 	uint8_t private_data[CMMSG_PRIVATE_MAX];
 };
 
+/* Makes the refusal of a REQ (a REJ with this reason) or of a SIDR_REQ (a
+ * SIDR_REP) that belongs to no conversation. */
+void cmmsg_refuse(const struct cmmsg *request, uint16_t reason,
+		  struct cmmsg *refusal);
+/* Makes the answer to a DREQ, REP or RTU that belongs to no conversation.
+ * Returns false for a message of another kind, which needs no answer. */
+bool cmmsg_answer_stray(const struct cmmsg *m, struct cmmsg *answer);
+
 /* The header of RDMA IP CM in the private data; IPv4 addresses are stored as
  * ::ffff:a.b.c.d. */
 struct cmmsg_ip {

@@ -103,12 +103,86 @@ static void an_answer_goes_by_the_pkey_and_the_sl_of_the_request(void **state)
 	end_agent(&m);
 }
 
+/* Runs a program on B that does not use connection management. */
+static struct umad_program run_other(void)
+{
+	return run_agent("B", CLASS_PERF, METHOD_TRAP);
+}
+
+static void a_host_without_cm_rejects_a_request(void **state)
+{
+	struct umad_program other = run_other();
+	struct program a = run_program("A", 1, 0);
+
+	for (int is_datagram = 0; is_datagram <= 1; is_datagram++) {
+		struct cmproto m = request_of(&a, NULL);
+
+		bind_port(&a, is_datagram);
+		read_gid(a.fabric, "B", 1, 0, m.at.peer);
+		m.at.peer_port = 1;
+		m.is_datagram = (uint8_t)is_datagram;
+		call_ok(&a, m, CMPROTO_CONNECT, a.object);
+		m = take_event(&a, is_datagram ? CMPROTO_UNREACHABLE
+					       : CMPROTO_REJECTED);
+		assert_int_equal(m.status, is_datagram ? CMMSG_SIDR_NO_SERVICE
+						       : NO_SERVICE);
+	}
+	end_program(&a);
+	end_agent(&other);
+}
+
+static void a_group_of_processes_makes_a_node_a_host(void **state)
+{
+	struct fabric_proto take = {.kind = FABRIC_PROTO_TAKE, .host = "B"};
+	struct umad_program m = run_agent("M", CMMSG_CLASS, CMMSG_METHOD_SEND);
+	struct program b = {.port = 1};
+	struct cmmsg msg, req;
+	int group = join_fabric();
+
+	assert_int_equal(ask_fabric(group, &take, NULL), 0);
+	read_gid(m.fabric, "B", 1, 0, b.gid);
+	req = make_req(&m, &b);
+	send_mad(&m, (struct umad){.lid = LID_B, .sl = OTHER_SL}, &req);
+	assert_int_equal(take_mad(&m, CMMSG_REJ, &msg).sl, OTHER_SL);
+	assert_int_equal(msg.remote_id, ID);
+	assert_int_equal(msg.reason, CMMSG_REJ_BAD_SERVICE_ID);
+	close(group);
+	end_agent(&m);
+}
+
+static void a_host_without_cm_knows_no_conversation(void **state)
+{
+	static const struct {
+		enum cmmsg_kind kind, answer;
+	} row[] = {{CMMSG_DREQ, CMMSG_DREP},
+		   {CMMSG_REP, CMMSG_REJ},
+		   {CMMSG_RTU, CMMSG_REJ}};
+	struct umad_program m = run_agent("M", CMMSG_CLASS, CMMSG_METHOD_SEND);
+	struct umad_program other = run_other();
+	struct cmmsg msg = {.local_id = ID, .remote_id = ID + 1};
+
+	for (size_t i = 0; i < TEST_COUNT(row); i++) {
+		struct cmmsg answer;
+
+		msg.kind = row[i].kind;
+		send_mad(&m, (struct umad){.lid = LID_B}, &msg);
+		take_mad(&m, row[i].answer, &answer);
+		assert_int_equal(answer.local_id, ID + 1);
+		assert_int_equal(answer.remote_id, ID);
+	}
+	end_agent(&other);
+	end_agent(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FABRIC_TEST(a_request_goes_by_the_pkey_and_the_sl_of_its_path),
 		FABRIC_TEST(
 			an_answer_goes_by_the_pkey_and_the_sl_of_the_request),
+		FABRIC_TEST(a_host_without_cm_rejects_a_request),
+		FABRIC_TEST(a_group_of_processes_makes_a_node_a_host),
+		FABRIC_TEST(a_host_without_cm_knows_no_conversation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

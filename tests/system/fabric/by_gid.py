@@ -132,6 +132,20 @@ def host_without_programs():
         expect(r.output.count("adverb: rdma_connect:") == 1, r.output)
 
 
+def host_without_listeners():
+    """A host whose programs do not use rdma_cm rejects a connection at once."""
+    with managed() as f:
+        gid = gids(f, "Hca3")[0]
+        other = start(f, "Hca3", ["sh", "-c", "echo up; exec sleep 1000"])
+        try:
+            expect(other.stdout.readline() == b"up\n", "no program")
+            r = f.host("Hca1", "ucmatose", "-f", "gid", "-s", gid)
+        finally:
+            os.killpg(other.pid, signal.SIGKILL)
+            other.communicate()
+        expect("no program listens at" in r.output, r.output)
+
+
 def no_manager():
     with fabric() as f:
         r = f.host("Hca1", "ucmatose", "-f", "gid", "-s", gids(f, "Hca3")[0])
@@ -193,6 +207,8 @@ t.case("rdma_cm by GID from and to one GID, the second port, and this host",
 t.case("a wrong GID, an IP address or a free port fails with a sentence",
        refusals)
 t.case("a host without a program is unreachable", host_without_programs)
+t.case("a host whose programs do not listen rejects a connection",
+       host_without_listeners)
 t.case("without a subnet manager a sentence asks for one", no_manager)
 t.case("the client of a killed server is told", server_is_killed)
 t.case("when the fabric is killed, a listener is told", fabric_is_killed)
