@@ -235,7 +235,7 @@ static void answer_query(struct cm_host *h, struct path_query *q, int err,
 
 	if (!err)
 		m.path = *path;
-	cmserver_answer(h->server, q->client->client, &m);
+	cmserver_tell(h->server, q->client->client, &m);
 }
 
 static void free_query(struct path_query *q)
@@ -403,6 +403,16 @@ static int make_host(struct fabric_cm *cm, struct node *node,
 	return 0;
 }
 
+/* Returns the host of a node; NULL: no program there has connection management,
+ * and no conversation is left. */
+static struct cm_host *host_of(const struct fabric_cm *cm, const struct node *node)
+{
+	list_for_each (l, &cm->hosts)
+		if (OF_HOSTS(l)->node == node)
+			return OF_HOSTS(l);
+	return NULL;
+}
+
 static int find_host(struct fabric_cm *cm, const uint8_t gid[16],
 		     struct cm_host **found)
 {
@@ -411,12 +421,8 @@ static int find_host(struct fabric_cm *cm, const uint8_t gid[16],
 	if (!gid_find(cm->fabric, gid, &place) ||
 	    place.port > FABRIC_PROTO_PORTS)
 		return -ENODEV;
-	list_for_each (l, &cm->hosts) {
-		*found = OF_HOSTS(l);
-		if ((*found)->node == place.node)
-			return 0;
-	}
-	return make_host(cm, place.node, found);
+	*found = host_of(cm, place.node);
+	return *found ? 0 : make_host(cm, place.node, found);
 }
 
 /* Makes the client of a host; fd is its end of the socket pair. */
@@ -553,7 +559,7 @@ static void handle_route(struct fabric_cm_client *c, const struct cmproto *m)
 				.err = begin_query(c, m)};
 
 	if (reply.err)
-		cmserver_answer(c->host->server, c->client, &reply);
+		cmserver_tell(c->host->server, c->client, &reply);
 }
 
 /* Handles a message of any contents.  False: the client is to be closed. */
@@ -633,15 +639,28 @@ void fabric_cm_serve(struct fabric_cm *cm)
 	}
 }
 
-/* Settles each doubt about a peer (cm_doubts.h) at once, and the connection
- * stays: this process has both ends of all connections, and ends those of a
- * program that dies. */
+/* Does the server of the peer's host have the peer's end of the connection? */
+static bool has_peer(const struct cm_host *h, const struct live_peer *about)
+{
+	struct gid_place place;
+	struct cm_host *peers = gid_find(h->cm->fabric, about->peer, &place)
+				     ? host_of(h->cm, place.node)
+				     : NULL;
+
+	return peers && cmserver_has_peer(h->server, peers->server, about);
+}
+
+/* Settles each doubt about a peer (cm_doubts.h) at once: this process has the
+ * servers of both hosts. */
 static void settle_doubts(struct cm_host *h)
 {
 	struct live_peer about;
 
-	while (cmserver_doubts(h->server, &about))
+	while (cmserver_doubts(h->server, &about)) {
+		if (!has_peer(h, &about))
+			cmserver_stale(h->server, &about, monotonic_ns());
 		cmserver_settle(h->server, &about);
+	}
 }
 
 /* Finishes the turn of a host, and frees the host if nothing is left of it. */

@@ -36,20 +36,14 @@ static struct cmserver_client *slowest_client(struct cmserver *s,
  * turn, so that a client is woken once for all its messages of a turn.  If the
  * message cannot be queued, the slowest client of the user loses its messages.
  */
-static void tell_client(struct cmserver *s, struct cmserver_client *c,
-			const struct cmproto *m)
+void cmserver_tell(struct cmserver *s, struct cmserver_client *c,
+		   const struct cmproto *m)
 {
 	if (c->output.is_lost || cm_output_push(&c->output, m))
 		return;
 	cm_output_lose(&slowest_client(s, c)->output);
 	if (!c->output.is_lost && !cm_output_push(&c->output, m))
 		cm_output_lose(&c->output);
-}
-
-void cmserver_answer(struct cmserver *s, struct cmserver_client *c,
-		     const struct cmproto *m)
-{
-	tell_client(s, c, m);
 }
 
 bool cmserver_has_output(const struct cmserver_client *c)
@@ -100,7 +94,7 @@ static void announce_event(struct cmserver *s, const struct cm_event *e,
 	memcpy(m.at.peer, e->peer, 16);
 	cm_fields_take(&m, &e->msg);
 	cmserver_object_note(s, o, &m);
-	tell_client(s, l->client, &m);
+	cmserver_tell(s, l->client, &m);
 }
 
 static void report_event(struct cmserver *s, const struct cm_event *e)
@@ -146,7 +140,7 @@ static void report_event(struct cmserver *s, const struct cm_event *e)
 		break;
 	}
 	cmserver_object_note(s, o, &m);
-	tell_client(s, o->client, &m);
+	cmserver_tell(s, o->client, &m);
 }
 
 /*
@@ -230,7 +224,7 @@ bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 	reply.serial = m->serial;
 	reply.err = cmserver_call(s, c, m, now_ns, &reply);
 	if (has_answer(m))
-		tell_client(s, c, &reply);
+		cmserver_tell(s, c, &reply);
 	flush_mads(s, now_ns);
 	return !c->output.is_lost || c->output.waiting > 0;
 }
@@ -362,6 +356,12 @@ bool cmserver_has_ended(struct cmserver *s, uid_t user, const uint8_t peer[16],
 
 	return share && !share->cm.is_many &&
 	       cm_has_ended(s->cm, &share->cm, peer, qpn);
+}
+
+bool cmserver_has_peer(struct cmserver *s, struct cmserver *peers,
+		       const struct live_peer *about)
+{
+	return cm_has_peer(s->cm, peers->cm, about->peer, about->qpn);
 }
 
 void cmserver_stale(struct cmserver *s, const struct live_peer *about,

@@ -78,8 +78,8 @@ bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 /* Queues a message for the client, the answer to a CMPROTO_ROUTE that the
  * caller has handled itself.  If the client does not read its messages, the
  * message is lost, as those of cmserver_handle are. */
-void cmserver_answer(struct cmserver *s, struct cmserver_client *c,
-		     const struct cmproto *m);
+void cmserver_tell(struct cmserver *s, struct cmserver_client *c,
+		   const struct cmproto *m);
 /* Whether cmserver_output is due when the client's socket has room: messages
  * wait, or the client is to be dropped. */
 bool cmserver_has_output(const struct cmserver_client *c);
@@ -102,6 +102,10 @@ bool cmserver_has_ended(struct cmserver *s, uid_t user, const uint8_t peer[16],
 bool cmserver_doubts(struct cmserver *s, struct live_peer *about);
 /* Frees the place of a peer that cmserver_doubts has given. */
 void cmserver_settle(struct cmserver *s, const struct live_peer *about);
+/* Does the server of the peer's host, which is of the caller's process, too,
+ * have the peer's end of the connection (see cm_has_peer)? */
+bool cmserver_has_peer(struct cmserver *s, struct cmserver *peers,
+		       const struct live_peer *about);
 /* Ends the connection with the peer's queue pair, since the peer has lost that
  * connection (see cm_stale). */
 void cmserver_stale(struct cmserver *s, const struct live_peer *about,

@@ -243,6 +243,12 @@ bool cm_has_ended(struct cm *cm, const struct cm_owner *owner,
 	return conv_has_ended(cm, owner, peer, qpn);
 }
 
+bool cm_has_peer(struct cm *cm, struct cm *peers, const uint8_t peer[16],
+		 uint32_t qpn)
+{
+	return conv_has_peer(cm, peers, peer, qpn);
+}
+
 void cm_stale(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
 	      uint64_t now_ns)
 {

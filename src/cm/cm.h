@@ -318,6 +318,13 @@ void cm_note_release(struct cm *cm, struct cm_owner *owner,
 bool cm_has_ended(struct cm *cm, const struct cm_owner *owner,
 		  const uint8_t peer[16], uint32_t qpn);
 /*
+ * Does `peers`, the manager of the peer's host, have the other end of our
+ * connection with the peer's queue pair `qpn`, and does that end live?  For a
+ * caller that has both managers, and asks because of CM_STALE.
+ */
+bool cm_has_peer(struct cm *cm, struct cm *peers, const uint8_t peer[16],
+		 uint32_t qpn);
+/*
  * The peer has said that its queue pair `qpn` is in no connection with us.
  * Ends our connection with that queue pair, if there is one
  * (IBTA 12.9.8.3.1).

@@ -66,6 +66,14 @@ static bool is_ending(enum conv_state state)
 	       state == CONV_TIMEWAIT;
 }
 
+/* Is `other` the other end of the connection c, as far as it knows yet? */
+static bool is_other_end(const struct conv *c, const struct conv *other)
+{
+	return (!other->remote_id || other->remote_id == c->local_id) &&
+	       !memcmp(other->local, c->peer, 16) &&
+	       !memcmp(other->peer, c->local, 16);
+}
+
 /* Is the peer's end of c, too, a conversation of this manager, and does it
  * count for the sender's owner?  False if that owner stands for several users:
  * the sender may belong to another of them. */
@@ -74,9 +82,7 @@ static bool is_of_sender(struct cm *cm, const struct conv *c,
 {
 	const struct conv *other = conv_find(cm, c->remote_id);
 
-	return other && other->remote_id == c->local_id &&
-	       !memcmp(other->local, c->peer, 16) &&
-	       !memcmp(other->peer, c->local, 16) &&
+	return other && other->remote_id && is_other_end(c, other) &&
 	       other->owner == sender->owner &&
 	       !(sender->owner && sender->owner->is_many);
 }
@@ -93,6 +99,17 @@ struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
 			return c;
 	}
 	return NULL;
+}
+
+bool conv_has_peer(struct cm *cm, struct cm *peers, const uint8_t peer[16],
+		   uint32_t qpn)
+{
+	const struct conv *c = conv_find_qpn(cm, peer, qpn, NULL);
+	const struct conv *other = c ? conv_find(peers, c->remote_id) : NULL;
+
+	return other && is_other_end(c, other) &&
+	       (is_live(other->state) || other->state == CONV_REQ_SENT ||
+		other->state == CONV_REQ_WAIT);
 }
 
 bool conv_has_ended(struct cm *cm, const struct cm_owner *owner,

@@ -234,6 +234,10 @@ struct conv *conv_find_remote(struct cm *cm, const uint8_t peer[16],
  */
 struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
 			   const struct conv *sender);
+/* Does the peer's manager have the other end of a connection?  See cm_has_peer,
+ * which calls this. */
+bool conv_has_peer(struct cm *cm, struct cm *peers, const uint8_t peer[16],
+		   uint32_t qpn);
 /* Has a connection of the owner with the peer's queue pair `qpn` ended lately?
  * See cm_has_ended, which calls this. */
 bool conv_has_ended(struct cm *cm, const struct cm_owner *owner,

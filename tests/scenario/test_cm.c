@@ -351,6 +351,34 @@ static void a_busy_owner_holds_its_peer_for_as_long_as_it_takes(void **state)
 	world_free(w);
 }
 
+static bool has_peer(struct world *w)
+{
+	const struct conv *c = conv_find(w->cm[0], w->end[0][0].id);
+
+	return cm_has_peer(w->cm[0], w->cm[1], w->ip[1], c->remote_qpn);
+}
+
+static void the_other_end_of_a_connection_is_found_until_it_ends(void **state)
+{
+	struct world *w = world_new(3, 0);
+	struct cm *empty = new_manager(w);
+	const struct conv *c;
+
+	connect_one(w);
+	run_world(w, w->now + SECOND);
+	assert_true(has_peer(w));
+	c = conv_find(w->cm[0], w->end[0][0].id);
+	assert_false(cm_has_peer(w->cm[0], empty, w->ip[1], c->remote_qpn));
+	/* the DREQ is lost */
+	w->lost = CMMSG_DREQ;
+	cm_disconnect(w->cm[1], w->end[1][0].id, w->now);
+	drain_side(w, 1);
+	assert_int_equal(c->state, CONV_ESTABLISHED);
+	assert_false(has_peer(w));
+	cm_free(empty);
+	world_free(w);
+}
+
 static void a_refused_alternate_path_leaves_the_connection(void **state)
 {
 	struct world *w = world_new(3, 0);
@@ -619,6 +647,8 @@ int main(int argc, char **argv)
 			a_released_request_does_not_hide_its_repetition),
 		cmocka_unit_test(
 			a_busy_owner_holds_its_peer_for_as_long_as_it_takes),
+		cmocka_unit_test(
+			the_other_end_of_a_connection_is_found_until_it_ends),
 		cmocka_unit_test(
 			a_refused_alternate_path_leaves_the_connection),
 		cmocka_unit_test(without_a_listener_the_answer_comes_soon),

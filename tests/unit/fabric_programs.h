@@ -49,7 +49,8 @@ enum {
 	PKEY_AT_A = 1,	      /* its indexes at the three ports */
 	PKEY_AT_B = 2,
 	PKEY_AT_M = 3,
-	NO_SERVICE = 8, /* reason of a REJ (IBTA 12.6.7.2) */
+	NO_SERVICE = 8,	      /* reason of a REJ (IBTA 12.6.7.2) */
+	QPN_OF_PAIR = 0x4001, /* of the active end */
 	PRIVATE_REQ = 92,
 	PRIVATE_SIDR = 216,
 	MANY = 40000, /* requests without a read */
@@ -407,7 +408,7 @@ static inline void connect_to(const struct program *p,
 
 	m.at.peer_port = peer->port;
 	m.path = *by;
-	m.qp.qpn = 0x4001;
+	m.qp.qpn = QPN_OF_PAIR;
 	m.qp.mtu = by->mtu;
 	m.qp.ack_timeout = SA_LIFE_TIME + 1;
 	m.private_bytes = PRIVATE_REQ;

@@ -36,8 +36,8 @@ static void send_mad(const struct umad_program *p, struct umad to,
 	assert_int_equal(send(p->umad, m, sizeof(m), 0), sizeof(m));
 }
 
-/* A REQ from port 1 of M to a program's GID and port. */
-static struct cmmsg make_req(const struct umad_program *p,
+/* A REQ from port 1 of a host to a program's GID and port. */
+static struct cmmsg make_req(const struct umad_program *p, const char *host,
 			     const struct program *to)
 {
 	struct cmmsg msg = {.kind = CMMSG_REQ,
@@ -47,7 +47,7 @@ static struct cmmsg make_req(const struct umad_program *p,
 			    .local_timeout = TIMEOUT,
 			    .max_cm_retries = 3};
 
-	read_gid(p->fabric, "M", 1, 0, msg.primary.local_gid);
+	read_gid(p->fabric, host, 1, 0, msg.primary.local_gid);
 	memcpy(msg.primary.remote_gid, to->gid, 16);
 	return msg;
 }
@@ -84,7 +84,7 @@ static void an_answer_goes_by_the_pkey_and_the_sl_of_the_request(void **state)
 
 	listen_at(&b, false);
 	for (int accepts = 0; accepts <= 1; accepts++) {
-		struct cmmsg req = make_req(&m, &b);
+		struct cmmsg req = make_req(&m, "M", &b);
 		struct umad from;
 
 		req.local_id += (uint32_t)accepts;
@@ -141,7 +141,7 @@ static void a_group_of_processes_makes_a_node_a_host(void **state)
 
 	assert_int_equal(ask_fabric(group, &take, NULL), 0);
 	read_gid(m.fabric, "B", 1, 0, b.gid);
-	req = make_req(&m, &b);
+	req = make_req(&m, "M", &b);
 	send_mad(&m, (struct umad){.lid = LID_B, .sl = OTHER_SL}, &req);
 	assert_int_equal(take_mad(&m, CMMSG_REJ, &msg).sl, OTHER_SL);
 	assert_int_equal(msg.remote_id, ID);
@@ -174,6 +174,71 @@ static void a_host_without_cm_knows_no_conversation(void **state)
 	end_agent(&m);
 }
 
+/* Connects M's manager, a program, with the listener of b. */
+static void connect_by_hand(const struct umad_program *m,
+			    const struct program *b, const struct cmmsg *req)
+{
+	const struct umad to = {.lid = LID_B};
+	struct cmmsg rtu = {.kind = CMMSG_RTU, .local_id = req->local_id};
+	struct cmmsg rep;
+
+	send_mad(m, to, req);
+	call_ok(b, (struct cmproto){.qp.qpn = QPN}, CMPROTO_ACCEPT,
+		take_event(b, CMPROTO_REQUEST).new_id);
+	take_mad(m, CMMSG_REP, &rep);
+	rtu.remote_id = rep.local_id;
+	send_mad(m, to, &rtu);
+	take_event(b, CMPROTO_ESTABLISHED);
+}
+
+/* M's manager has forgotten its connection, as after a crash. */
+static void a_connection_that_its_peer_has_lost_ends(void **state)
+{
+	struct umad_program m = run_agent("M", CMMSG_CLASS, CMMSG_METHOD_SEND);
+	struct cmmsg req, msg, drep = {.kind = CMMSG_DREP, .local_id = ID};
+	const struct umad to = {.lid = LID_B};
+	struct program b = run_program("B", 1, 0);
+
+	listen_at(&b, false);
+	req = make_req(&m, "M", &b);
+	connect_by_hand(&m, &b, &req);
+	req.local_id++;
+	send_mad(&m, to, &req);
+	take_mad(&m, CMMSG_REJ, &msg);
+	assert_int_equal(msg.reason, CMMSG_REJ_STALE);
+	take_mad(&m, CMMSG_DREQ, &msg);
+	drep.remote_id = msg.local_id;
+	send_mad(&m, to, &drep);
+	take_event(&b, CMPROTO_DISCONNECTED);
+	req.local_id++;
+	connect_by_hand(&m, &b, &req);
+	end_program(&b);
+	end_agent(&m);
+}
+
+/* Another program on A's host names the queue pair of A's connection. */
+static void a_forged_request_ends_no_connection(void **state)
+{
+	struct umad_program other = run_agent("A", CLASS_PERF, METHOD_TRAP);
+	struct program a = run_program("A", 1, 0), b = run_program("B", 1, 0);
+	struct umad_program sa = run_sa();
+	struct cmmsg req;
+	uint32_t accepted;
+
+	listen_at(&b, false);
+	accepted = begin_pair(&a, &b, &sa, LID_A1, LID_B);
+	req = make_req(&other, "A", &b);
+	req.qp.qpn = QPN_OF_PAIR;
+	send_mad(&other, (struct umad){.lid = LID_B}, &req);
+	/* the fabric has read the REQ when it answers this */
+	port_of(other.fabric, "A", 1);
+	end_pair(&a, &b, accepted);
+	end_program(&a);
+	end_program(&b);
+	end_agent(&sa);
+	end_agent(&other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +248,8 @@ int main(void)
 		FABRIC_TEST(a_host_without_cm_rejects_a_request),
 		FABRIC_TEST(a_group_of_processes_makes_a_node_a_host),
 		FABRIC_TEST(a_host_without_cm_knows_no_conversation),
+		FABRIC_TEST(a_connection_that_its_peer_has_lost_ends),
+		FABRIC_TEST(a_forged_request_ends_no_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
