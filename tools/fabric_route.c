@@ -2,6 +2,7 @@
 #include "fabric_route.h"
 
 #include "hdr/bytes.h"
+#include "hdr/cmmsg.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 enum {
 	AT_MASK = 48,
 	AT_RECORD = 56,
+	AT_SERVICE = AT_RECORD,
 	AT_DGID = AT_RECORD + 8,
 	AT_SGID = AT_RECORD + 24,
 	AT_DLID = AT_RECORD + 40,
@@ -26,6 +28,7 @@ enum {
 
 /* Bits of the component mask. */
 enum {
+	HAS_SERVICE = 3 << 0, /* the two halves of the ServiceID */
 	HAS_DGID = 1 << 2,
 	HAS_SGID = 1 << 3,
 	HAS_TRAFFIC_CLASS = 1 << 10,
@@ -57,17 +60,19 @@ void fabric_route_write(const struct cmproto *m, uint32_t id,
 				 .method = METHOD_GET,
 				 .transaction_id = id,
 				 .attribute_id = ATTR_PATH_RECORD};
-	uint64_t mask = HAS_DGID | HAS_SGID | HAS_REVERSIBLE | HAS_NUMBER;
+	uint64_t mask = HAS_SERVICE | HAS_DGID | HAS_SGID | HAS_TRAFFIC_CLASS |
+			HAS_REVERSIBLE | HAS_NUMBER;
 
 	memset(mad, 0, MAD_BYTES);
 	mad_write(mad, &head);
+	bytes_put64(mad + AT_SERVICE,
+		    cmmsg_service_id(m->at.space, m->at.peer_port));
 	memcpy(mad + AT_DGID, m->at.peer, 16);
 	memcpy(mad + AT_SGID, m->at.local, 16);
 	mad[AT_NUMBER] = REVERSIBLE_ONE;
 	mad[AT_TRAFFIC_CLASS] = m->path.traffic_class;
 	bytes_put16(mad + AT_PKEY, m->path.pkey);
 	mad[AT_SL] = m->path.sl & 15;
-	mask |= m->path.traffic_class ? HAS_TRAFFIC_CLASS : 0;
 	mask |= m->path.pkey ? HAS_PKEY : 0;
 	mask |= m->path.sl & 15 ? HAS_SL : 0;
 	bytes_put64(mad + AT_MASK, mask);

@@ -19,9 +19,10 @@ enum {
 	FABRIC_ROUTE_RETRIES = 3,  /* how often a query is sent again */
 };
 
-/* Writes the query for a path from m->at.local to m->at.peer that has the
- * m->path.pkey, m->path.sl and m->path.traffic_class which are not 0.  The
- * lower half of its transaction ID is `id`. */
+/* Writes the query for a path from m->at.local to m->at.peer for the service of
+ * m->at.space and m->at.peer_port, with the traffic class m->path.traffic_class
+ * and with the m->path.pkey and m->path.sl that are not 0.  The lower half of
+ * its transaction ID is `id`. */
 void fabric_route_write(const struct cmproto *m, uint32_t id,
 			uint8_t mad[MAD_BYTES]);
 /* Returns the lower half of the transaction ID of a query or its answer. */

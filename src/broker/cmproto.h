@@ -62,8 +62,9 @@ enum cmproto_kind {
 	 * new_id. */
 	CMPROTO_RESUME,
 	/* asks the subnet administration for a path; a broker refuses by
-	 * -EOPNOTSUPP.  Fields: at.local, at.peer, path.pkey, path.sl and
-	 * path.traffic_class (0: any), timeout.  The answer has path;
+	 * -EOPNOTSUPP.  Fields: at.local, at.peer, at.space and at.peer_port
+	 * (the service for which the path is), path.traffic_class, path.pkey
+	 * and path.sl (0: any), timeout.  The answer has path;
 	 * -ENETUNREACH: there is no path; -ETIMEDOUT: no subnet manager
 	 * answers; -ENETDOWN: the port at.local is not active, or the host has
 	 * no such port; -ENOBUFS: the client has too many open queries. */

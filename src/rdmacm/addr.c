@@ -15,6 +15,8 @@
 
 #define SPACE_SHIFT 16 /* of the port space in a service ID */
 #define WHOLE_ID    UINT64_MAX
+/* of the flow information, below the traffic class */
+#define FLOW_LABEL_BITS 20
 
 static const struct sockaddr_in *as_ipv4(const struct sockaddr *a)
 {
@@ -194,6 +196,11 @@ void r_addr_move(struct sockaddr *a, const uint8_t ip[16])
 		memcpy(&((struct sockaddr_ib *)(void *)a)->sib_addr, ip, 16);
 	else
 		r_addr_make(a, ip, r_addr_port(a));
+}
+
+uint8_t r_addr_traffic_class(const struct sockaddr *a)
+{
+	return (uint8_t)(be32toh(as_ib(a)->sib_flowinfo) >> FLOW_LABEL_BITS);
 }
 
 uint16_t r_addr_pkey(const struct sockaddr *a)

@@ -43,7 +43,8 @@ bool r_ib_own_gid(uint8_t gid[16]);
 /*
  * Stores the source address for the destination `to`, without a port, in *from:
  * the GID itself if it is one of this host, else a GID of an active port that
- * has the subnet prefix of the destination.  Returns 0, or -1 and errno ENODEV
+ * has the subnet prefix of the destination.  The port is in the partition of
+ * the destination's P_Key, if that is not 0.  Returns 0, or -1 and errno ENODEV
  * with a message.
  */
 int r_ib_source(const struct sockaddr *to, struct sockaddr_storage *from);

@@ -20,6 +20,12 @@
 
 /* ---- the source ---- */
 
+/* How many ports a search has looked at. */
+struct ports_seen {
+	unsigned active;
+	unsigned members; /* active ports in the partition */
+};
+
 static bool is_active(const struct r_device *d, uint8_t number)
 {
 	struct ibv_port_attr port;
@@ -35,27 +41,65 @@ static uint8_t count_ports(const struct r_device *d)
 	return ibv_query_device(d->verbs, &attr) ? 0 : attr.phys_port_cnt;
 }
 
-/* Finds the GID from which packets to the GID `to` leave: `to` itself if it is
- * this host's, else the first one of an active port with the prefix of `to`;
- * NULL: any prefix.  Returns false, and stores zeroes, if there is none;
- * *seen is then the number of active ports. */
-static bool find_source(const uint8_t *to, uint8_t gid[16], unsigned *seen)
+/* Returns the index of the port's P_Key of full membership in pkey's partition,
+ * or of limited membership if the port has no other; -1: the port has neither.
+ */
+static int find_pkey(struct ibv_context *verbs, uint8_t number, uint16_t pkey)
+{
+	struct ibv_port_attr port;
+	int limited = -1;
+	__be16 entry;
+
+	if (ibv_query_port(verbs, number, &port))
+		return -1;
+	for (int i = 0; i < port.pkey_tbl_len; i++) {
+		if (ibv_query_pkey(verbs, number, i, &entry) ||
+		    ((be16toh(entry) ^ pkey) & PKEY_BASE))
+			continue;
+		if (be16toh(entry) & ~PKEY_BASE)
+			return i;
+		limited = limited < 0 ? i : limited;
+	}
+	return limited;
+}
+
+/* May packets with the P_Key (0: any) leave by the port? */
+static bool is_usable(const struct r_device *d, uint8_t number, uint16_t pkey,
+		      struct ports_seen *seen)
+{
+	bool is_member;
+
+	if (!is_active(d, number))
+		return false;
+	is_member = !pkey || find_pkey(d->verbs, number, pkey) >= 0;
+	seen->active++;
+	seen->members += is_member;
+	return is_member;
+}
+
+/* Finds the GID from which packets with the P_Key (0: any) to the GID `to`
+ * leave: `to` itself if it is this host's, else the first one of an active port
+ * that has the prefix of `to` (NULL: any prefix) and is in the partition.
+ * Returns false, and stores zeroes, if there is none; *seen then counts the
+ * ports. */
+static bool find_source(const uint8_t *to, uint16_t pkey, uint8_t gid[16],
+			struct ports_seen *seen)
 {
 	const struct r_device *d = r_device_ib();
 	uint8_t ports = d ? count_ports(d) : 0;
 	union ibv_gid own;
 	struct r_path path;
 
-	*seen = 0;
+	*seen = (struct ports_seen){0};
 	if (d && to && r_device_find(to, R_ROCE, &path) &&
-	    is_active(d, path.port_num)) {
+	    is_usable(d, path.port_num, pkey, seen)) {
 		memcpy(gid, to, 16);
 		return true;
 	}
 	for (uint8_t n = 1; n <= ports; n++) {
-		if (!is_active(d, n) || ibv_query_gid(d->verbs, n, 0, &own))
+		if (!is_usable(d, n, pkey, seen) ||
+		    ibv_query_gid(d->verbs, n, 0, &own))
 			continue;
-		++*seen;
 		if (to && memcmp(own.raw, to, PREFIX) != 0)
 			continue;
 		memcpy(gid, own.raw, 16);
@@ -67,29 +111,37 @@ static bool find_source(const uint8_t *to, uint8_t gid[16], unsigned *seen)
 
 bool r_ib_own_gid(uint8_t gid[16])
 {
-	unsigned seen;
+	struct ports_seen seen;
 
-	return find_source(NULL, gid, &seen);
+	return find_source(NULL, 0, gid, &seen);
 }
 
 int r_ib_source(const struct sockaddr *to, struct sockaddr_storage *from)
 {
 	uint8_t peer[16], gid[16];
+	uint16_t pkey = r_addr_pkey(to);
+	struct ports_seen seen;
 	char text[R_ADDR_TEXT];
-	unsigned seen;
 
 	r_addr_ip(to, peer);
-	if (find_source(peer, gid, &seen)) {
-		r_addr_make_ib((struct sockaddr *)from, gid, 0, 0,
-			       r_addr_pkey(to));
+	if (find_source(peer, pkey, gid, &seen)) {
+		r_addr_make_ib((struct sockaddr *)from, gid, 0, 0, pkey);
 		return 0;
 	}
-	if (!seen)
+	if (!seen.active)
 		return r_fail(ENODEV, "rdma_resolve_addr: no port of advib0 is "
 				      "active, since no subnet manager has "
 				      "configured the subnet; start opensm on "
 				      "a host of the fabric, and wait until "
 				      "ibv_devinfo shows PORT_ACTIVE");
+	if (!seen.members)
+		return r_fail(
+			ENODEV,
+			"rdma_resolve_addr: no active port of advib0 is in "
+			"the partition of the P_Key 0x%04x (sib_pkey); the "
+			"subnet manager gives ports their P_Keys (opensm's "
+			"partitions.conf), and ibv_devinfo -v shows them",
+			pkey);
 	return r_fail(ENODEV,
 		      "rdma_resolve_addr: no active port of advib0 has the "
 		      "subnet prefix of the GID %s; ibv_devinfo -v shows the "
@@ -275,34 +327,11 @@ uint8_t r_ib_ack_timeout(const struct r_id *id, uint8_t ack_delay)
 	return timeout < TIMEOUT_MAX ? (uint8_t)timeout : TIMEOUT_MAX;
 }
 
-/* Returns the index of the port's P_Key of full membership in pkey's partition,
- * or of limited membership if the port has no other; -1: the port has neither.
- */
-static int find_pkey(const struct r_id *id, uint16_t pkey)
-{
-	struct ibv_port_attr port;
-	int limited = -1;
-	__be16 entry;
-
-	if (ibv_query_port(id->base.verbs, id->base.port_num, &port))
-		return -1;
-	for (int i = 0; i < port.pkey_tbl_len; i++) {
-		if (ibv_query_pkey(id->base.verbs, id->base.port_num, i,
-				   &entry) ||
-		    ((be16toh(entry) ^ pkey) & PKEY_BASE))
-			continue;
-		if (be16toh(entry) & ~PKEY_BASE)
-			return i;
-		limited = limited < 0 ? i : limited;
-	}
-	return limited;
-}
-
 int r_ib_pkey_index(const struct r_id *id, uint16_t *index)
 {
 	uint16_t said = be16toh(id->base.route.addr.addr.ibaddr.pkey);
 	uint16_t pkey = said ? said : PKEY_DEFAULT;
-	int found = find_pkey(id, pkey);
+	int found = find_pkey(id->base.verbs, id->base.port_num, pkey);
 
 	if (found < 0) {
 		r_say("rdma_create_qp: port %u of advib0 is not in the "

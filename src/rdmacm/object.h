@@ -411,6 +411,8 @@ bool r_addr_is_ib(const struct sockaddr *a);
 uint64_t r_addr_space(const struct sockaddr *a);
 /* Sets the service ID of a GID.  `space` is as in r_addr_space. */
 void r_addr_set_service(struct sockaddr *a, uint64_t space, uint16_t port);
+/* Returns the traffic class in the flow information of a GID's address. */
+uint8_t r_addr_traffic_class(const struct sockaddr *a);
 /* Returns the P_Key of a GID's address, in host order. */
 uint16_t r_addr_pkey(const struct sockaddr *a);
 /* Fills in *a, which has room for a struct sockaddr_ib. */

@@ -276,6 +276,7 @@ static uint8_t exponent_of(int timeout_ms)
  * ROUTE_ERROR follows.  Returns 0, or -1 and errno with a message. */
 static int ask_route(struct r_id *id, int timeout_ms)
 {
+	const struct rdma_addr *a = &id->base.route.addr;
 	struct cmproto m = {.is_ib = true, .timeout = exponent_of(timeout_ms)};
 	int err;
 
@@ -285,8 +286,13 @@ static int ask_route(struct r_id *id, int timeout_ms)
 				      "first");
 	memcpy(m.at.local, id->path.local, 16);
 	memcpy(m.at.peer, id->path.peer, 16);
-	m.path.pkey = be16toh(id->base.route.addr.addr.ibaddr.pkey);
-	m.path.traffic_class = id->options.tos;
+	m.at.space = (uint16_t)r_addr_space(&a->dst_addr);
+	if (!m.at.space) /* as in CMPROTO_CONNECT */
+		m.at.space = (uint16_t)id->base.ps;
+	m.at.peer_port = r_addr_port(&a->dst_addr);
+	m.path.pkey = be16toh(a->addr.ibaddr.pkey);
+	/* as the kernel: RDMA_OPTION_ID_TOS has no effect on these paths */
+	m.path.traffic_class = r_addr_traffic_class(&a->src_addr);
 	err = r_request(id, &m, CMPROTO_ROUTE);
 	if (!err)
 		return 0;

@@ -30,6 +30,8 @@
 
 enum {
 	SPACE = 0x106,
+	SERVICE = 4711,
+	TRAFFIC_CLASS = 0x24,
 	LID_A1 = 16,
 	LID_B = 17,
 	LID_SM = 18,
@@ -249,7 +251,8 @@ static inline struct cmproto request_of(const struct program *p,
 	struct cmproto m = {.is_ib = true,
 			    .timeout = TIMEOUT,
 			    .max_retries = 3,
-			    .at.space = SPACE};
+			    .at.space = SPACE,
+			    .at.peer_port = SERVICE};
 
 	memcpy(m.at.local, p->gid, 16);
 	if (peer)
@@ -365,8 +368,10 @@ static inline void answer_query(const struct umad_program *sa)
 	assert_int_equal(recv(sa->umad, m, sizeof(m), 0), sizeof(m));
 	assert_int_equal(mad[1], CLASS_SA);
 	assert_int_equal(bytes_get16(mad + 16), 0x35); /* PathRecord */
-	/* DGID, SGID, Reversible, NumbPath and P_Key */
-	assert_int_equal(bytes_get64(mad + 48), 0x380c);
+	/* ServiceID, DGID, SGID, TClass, Reversible, NumbPath and P_Key */
+	assert_int_equal(bytes_get64(mad + 48), 0x3c0f);
+	assert_int_equal(bytes_get64(record), cmmsg_service_id(SPACE, SERVICE));
+	assert_int_equal(record[48], TRAFFIC_CLASS);
 	assert_int_equal(record[49], 0x81);
 	dlid = lid_of(sa->fabric, record + 8);
 	slid = lid_of(sa->fabric, record + 24);
@@ -392,6 +397,7 @@ static inline struct cmproto ask_route(const struct program *p,
 	struct cmproto m = request_of(p, peer);
 
 	m.path.pkey = 0xffff;
+	m.path.traffic_class = TRAFFIC_CLASS;
 	post_message(p, m, CMPROTO_ROUTE, 0);
 	answer_query(sa);
 	m = take_message(p);

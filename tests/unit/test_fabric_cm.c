@@ -215,6 +215,7 @@ static void the_answer_for_a_program_that_has_ended_is_lost(void **state)
 	struct cmproto m = request_of(&a, a.gid);
 
 	m.path.pkey = 0xffff;
+	m.path.traffic_class = TRAFFIC_CLASS;
 	post_message(&a, m, CMPROTO_ROUTE, 0);
 	post_message(&b, m, CMPROTO_ROUTE, 0);
 	/* the fabric has read both messages when it answers the next ones */

@@ -291,9 +291,16 @@ static void a_route_is_asked_of_the_fabric(void **state)
 {
 	struct r_id *id = resolved_id(RDMA_PS_TCP, IBV_QPT_RC);
 	const struct cmproto *m = &fabric.got[CMPROTO_ROUTE];
+	struct sockaddr_ib *from =
+		(struct sockaddr_ib *)(void *)&id->base.route.addr.src_addr;
 
+	from->sib_flowinfo = htobe32(0x02412345);
+	id->options.tos = 9;
 	resolve_route(id);
 	assert_true(m->is_ib);
+	assert_int_equal(m->at.space, RDMA_PS_TCP);
+	assert_int_equal(m->at.peer_port, PORT);
+	assert_int_equal(m->path.traffic_class, 0x24);
 	assert_memory_equal(m->at.local, own, 16);
 	assert_memory_equal(m->at.peer, peer, 16);
 	assert_int_equal(m->path.pkey, 0xffff);

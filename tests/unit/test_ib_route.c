@@ -19,6 +19,7 @@ static struct ibv_context verbs;
 static struct r_device device = {.verbs = &verbs, .is_ib = true};
 static enum ibv_port_state states[2];
 static uint16_t pkeys[3];
+static uint16_t pkey_of_one; /* not 0: the only P_Key of port 1 */
 
 const struct r_device *__wrap_r_device_ib(void);
 struct r_device *__wrap_r_device_find(const uint8_t ip[16],
@@ -79,7 +80,11 @@ int __wrap_ibv_query_gid(struct ibv_context *context, uint8_t number, int index,
 int __wrap_ibv_query_pkey(struct ibv_context *context, uint8_t number,
 			  int index, __be16 *pkey)
 {
-	*pkey = htobe16(pkeys[index]);
+	uint16_t found = pkeys[index];
+
+	if (number == 1 && pkey_of_one)
+		found = index ? 0 : pkey_of_one;
+	*pkey = htobe16(found);
 	return 0;
 }
 
@@ -115,6 +120,7 @@ static void a_source_is_at_an_active_port_with_the_prefix(void **state)
 	const uint8_t off[16] = {0xfe, 0x80, 7, [15] = 77};
 
 	set_states(IBV_PORT_ACTIVE, IBV_PORT_ACTIVE);
+	pkeys[0] = 0x8001;
 	assert_int_equal(source_for(near), 1);
 	assert_int_equal(source_for(far), 2);
 	assert_int_equal(source_for(off), 0);
@@ -124,6 +130,23 @@ static void a_source_is_at_an_active_port_with_the_prefix(void **state)
 	assert_int_equal(source_for(far), 2);
 	set_states(IBV_PORT_INIT, IBV_PORT_DOWN);
 	assert_int_equal(source_for(one), 0);
+}
+
+static void a_source_is_in_the_partition_of_the_destination(void **state)
+{
+	const uint8_t far[16] = {0xfe, 0x80, 9, [15] = 77};
+	const uint8_t near[16] = {0xfe, 0x80, [15] = 77};
+
+	set_states(IBV_PORT_ACTIVE, IBV_PORT_ACTIVE);
+	memcpy(pkeys, (uint16_t[]){0xffff, 0x0001, 0}, sizeof(pkeys));
+	pkey_of_one = 0xffff;
+	assert_int_equal(source_for(far), 2); /* a limited member */
+	assert_int_equal(source_for(near), 0);
+	assert_int_equal(source_for(one), 0);
+	pkey_of_one = 0x8001;
+	assert_int_equal(source_for(near), 1);
+	assert_int_equal(source_for(one), 1);
+	pkey_of_one = 0;
 }
 
 static void this_host_is_its_first_active_port(void **state)
@@ -346,6 +369,8 @@ int main(void)
 		/* first, since a message is printed once in a process */
 		cmocka_unit_test(the_message_names_the_default_pkey),
 		cmocka_unit_test(a_source_is_at_an_active_port_with_the_prefix),
+		cmocka_unit_test(
+			a_source_is_in_the_partition_of_the_destination),
 		cmocka_unit_test(this_host_is_its_first_active_port),
 		cmocka_unit_test(ids_have_service_ids_of_their_port_space),
 		cmocka_unit_test(the_route_shows_the_path),
