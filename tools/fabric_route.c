@@ -98,7 +98,7 @@ int fabric_route_read(const uint8_t *mad, size_t bytes,
 	    head.attribute_id != ATTR_PATH_RECORD)
 		return -ENETUNREACH;
 	if (head.status)
-		return head.status & STATUS_COMMON ? -ETIMEDOUT : -ENETUNREACH;
+		return head.status & STATUS_COMMON ? -EREMOTEIO : -ENETUNREACH;
 	*path = (struct cmproto_path){
 		.local_lid = bytes_get16(mad + AT_SLID),
 		.remote_lid = bytes_get16(mad + AT_DLID),

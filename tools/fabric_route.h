@@ -29,7 +29,7 @@ void fabric_route_write(const struct cmproto *m, uint32_t id,
 uint32_t fabric_route_id(const uint8_t *mad);
 /* Reads the path in an answer of `bytes` bytes and any contents.  Returns 0;
  * -ENETUNREACH: the administration knows no such path, or the answer names no
- * LIDs of ports; -ETIMEDOUT: no subnet administration is at the port, or it is
+ * LIDs of ports; -EREMOTEIO: no subnet administration is at the port, or it is
  * busy. */
 int fabric_route_read(const uint8_t *mad, size_t bytes,
 		      struct cmproto_path *path);

@@ -65,9 +65,11 @@ enum cmproto_kind {
 	 * -EOPNOTSUPP.  Fields: at.local, at.peer, at.space and at.peer_port
 	 * (the service for which the path is), path.traffic_class, path.pkey
 	 * and path.sl (0: any), timeout.  The answer has path;
-	 * -ENETUNREACH: there is no path; -ETIMEDOUT: no subnet manager
-	 * answers; -ENETDOWN: the port at.local is not active, or the host has
-	 * no such port; -ENOBUFS: the client has too many open queries. */
+	 * -ENETUNREACH: there is no path; -EREMOTEIO: the port of the subnet
+	 * manager answers that no subnet administration is there, or that it is
+	 * busy; -ETIMEDOUT: no subnet manager answers; -ENETDOWN: the port
+	 * at.local is not active, or the host has no such port; -ENOBUFS: the
+	 * client has too many open queries. */
 	CMPROTO_ROUTE,
 	CMPROTO_DONE,  /* the answer to a request; err: 0 or -errno */
 	CMPROTO_EVENT, /* from the broker; event: enum cmproto_event */

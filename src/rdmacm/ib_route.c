@@ -194,7 +194,7 @@ static void explain_error(const struct r_id *id, int err)
 		      "-v on the peer's host shows its GIDs, and saquery -p the "
 		      "paths",
 		      text);
-	else if (err == -ETIMEDOUT)
+	else if (err == -ETIMEDOUT || err == -EREMOTEIO)
 		r_say("rdma_resolve_route: ROUTE_ERROR: no subnet manager has "
 		      "answered the question for a path to the GID %s; start "
 		      "opensm on a host of the fabric",
@@ -211,13 +211,20 @@ static void explain_error(const struct r_id *id, int err)
 		      text, strerror(-err));
 }
 
+/* Returns the status of ROUTE_ERROR.  The kernel reports each status in an
+ * answer of the subnet administration as EINVAL. */
+static int status_of(int err)
+{
+	return err == -ENETUNREACH || err == -EREMOTEIO ? -EINVAL : err;
+}
+
 void r_ib_routed(struct r_id *id, const struct cmproto *m)
 {
 	int err = m->err || is_sound(&m->path) ? m->err : -EPROTO;
 	struct r_event *e = r_event_new(id,
 					err ? RDMA_CM_EVENT_ROUTE_ERROR
 					    : RDMA_CM_EVENT_ROUTE_RESOLVED,
-					err);
+					status_of(err));
 
 	if (err)
 		explain_error(id, err);

@@ -317,12 +317,18 @@ static void a_missing_or_false_path_is_a_route_error(void **state)
 {
 	struct r_id *id = resolved_id(RDMA_PS_TCP, IBV_QPT_RC);
 	const struct cmproto_path good = fabric.route;
-	const int errors[] = {-ENETUNREACH, -ETIMEDOUT, -ENETDOWN, -EIO};
+	static const struct {
+		int err, status;
+	} row[] = {{-ENETUNREACH, -EINVAL},
+		   {-EREMOTEIO, -EINVAL},
+		   {-ETIMEDOUT, -ETIMEDOUT},
+		   {-ENETDOWN, -ENETDOWN},
+		   {-EIO, -EIO}};
 
-	for (size_t i = 0; i < TEST_COUNT(errors); i++) {
-		fabric.route_err = errors[i];
+	for (size_t i = 0; i < TEST_COUNT(row); i++) {
+		fabric.route_err = row[i].err;
 		resolve_route(id);
-		expect_event(id, RDMA_CM_EVENT_ROUTE_ERROR, errors[i]);
+		expect_event(id, RDMA_CM_EVENT_ROUTE_ERROR, row[i].status);
 	}
 	fabric.route_err = 0;
 	fabric.route.remote_lid = 0xc000;
