@@ -573,7 +573,8 @@ void r_id_message(struct r_id *id, const struct cmproto *m)
 	struct r_event *e;
 
 	if (m->event == CMPROTO_REQUEST) {
-		create_incoming_id(id, m);
+		if (m->new_id)
+			create_incoming_id(id, m);
 		return;
 	}
 	if (m->event > CMPROTO_RESOLVED)

@@ -115,7 +115,7 @@ static int ask_broker(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
 		if (receive_message(fd, m))
 			return -EPIPE;
 		if (m->kind == CMPROTO_DONE && m->serial == serial)
-			return m->err;
+			return r_table_result(kind, m);
 		r_table_message(m);
 	}
 }

@@ -76,10 +76,19 @@ static void pending_free(struct r_pending *p)
 	pthread_cond_broadcast(&r_changed);
 }
 
+int r_table_result(uint16_t kind, const struct cmproto *m)
+{
+	bool has_object = kind == CMPROTO_BIND || kind == CMPROTO_RESUME;
+
+	return !m->err && has_object && !m->new_id ? -EPROTO : m->err;
+}
+
 void r_table_settle(struct r_pending *p, const struct cmproto *m)
 {
+	const struct cmproto bad = {.err = r_table_result(p->request.kind, m)};
 	struct r_id *id = p->id;
 
+	m = bad.err ? &bad : m;
 	if (p->request.kind == CMPROTO_BIND)
 		r_id_bound(id, m);
 	else if (p->request.kind == CMPROTO_ROUTE)
@@ -116,8 +125,9 @@ static bool answer_pending(const struct cmproto *m)
 static void keep_answer(struct r_waiter *w, const struct cmproto *m)
 {
 	*w->answer = *m;
+	w->answer->err = r_table_result(w->kind, m);
 	w->is_done = true;
-	if (m->err)
+	if (w->answer->err)
 		return;
 	memcpy(w->id->note, m->note, sizeof(m->note));
 	if (w->kind == CMPROTO_BIND)

@@ -99,4 +99,8 @@ struct list *r_table_pending(void);
 /* Returns the list of struct r_released, oldest first. */
 struct list *r_table_released(void);
 
+/* Returns the result of a request of this kind, whose answer is m: 0 or -errno.
+ * -EPROTO: the answer to a BIND or RESUME names no object. */
+int r_table_result(uint16_t kind, const struct cmproto *m);
+
 #endif

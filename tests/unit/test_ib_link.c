@@ -38,6 +38,7 @@ static struct {
 	int route_err;	     /* of CMPROTO_ROUTE */
 	struct cmproto_path route;
 	enum cmproto_kind silent_at;	   /* 0: never */
+	bool names_nothing;		   /* new_id of answers is 0 */
 	uint8_t gid[16];		   /* of FABRIC_PROTO_CM */
 	struct cmproto got[CMPROTO_EVENT]; /* the last of each kind */
 	sem_t got_one[CMPROTO_EVENT];
@@ -75,7 +76,10 @@ static void answer_cm(const struct cmproto *to)
 			    .version = CMPROTO_VERSION,
 			    .kind = CMPROTO_DONE,
 			    .serial = to->serial,
-			    .new_id = to->kind == CMPROTO_BIND ? HANDLE : 0,
+			    .new_id = to->kind == CMPROTO_BIND &&
+						      !fabric.names_nothing
+					      ? HANDLE
+					      : 0,
 			    .at.local_port = to->at.local_port};
 
 	if (to->kind == fabric.silent_at || to->kind == CMPROTO_RELEASE)
@@ -265,6 +269,30 @@ static void an_id_is_bound_at_the_fabric_of_its_host(void **state)
 			 RDMA_PS_IB);
 	rdma_destroy_id(&id->base);
 	await_kind(CMPROTO_RELEASE);
+}
+
+static void an_id_is_not_bound_to_an_object_without_name(void **state)
+{
+	struct r_id *id = id_new(RDMA_PS_TCP, IBV_QPT_RC);
+	struct cmproto m = {.is_ib = true};
+	struct sockaddr_storage any;
+	uint8_t none[16] = {0};
+
+	fabric.names_nothing = true;
+	r_addr_make_ib((struct sockaddr *)&any, none, 0, 0, 0xffff);
+	errno = 0;
+	assert_int_equal(rdma_bind_addr(&id->base, (struct sockaddr *)&any),
+			 -1);
+	assert_int_equal(errno, EPROTO);
+	assert_false(r_is_bound(id));
+	await_kind(CMPROTO_BIND);
+	id->state.is_binding = true; /* as in rdma_resolve_addr */
+	assert_int_equal(r_request(id, &m, CMPROTO_BIND), 0);
+	expect_event(id, RDMA_CM_EVENT_ADDR_ERROR, -EPROTO);
+	assert_false(r_is_bound(id));
+	await_kind(CMPROTO_BIND);
+	fabric.names_nothing = false;
+	rdma_destroy_id(&id->base);
 }
 
 static void an_id_is_not_bound_to_the_service_of_another_space(void **state)
@@ -551,6 +579,7 @@ int main(void)
 		cmocka_unit_test(a_host_without_fabric_says_so),
 		cmocka_unit_test(a_fabric_that_lies_is_no_fabric),
 		cmocka_unit_test(an_id_is_bound_at_the_fabric_of_its_host),
+		cmocka_unit_test(an_id_is_not_bound_to_an_object_without_name),
 		cmocka_unit_test(
 			an_id_is_not_bound_to_the_service_of_another_space),
 		cmocka_unit_test(a_route_is_asked_of_the_fabric),
