@@ -15,7 +15,8 @@
 
 /* ---- ib_link.c: the connection to the fabric, under r_lock ---- */
 
-/* Is this process on a host of a fabric?  Needs no lock. */
+/* Is this process on a host of a fabric?  The first call decides for the
+ * process and its forked children.  Needs no lock. */
 bool r_ib_is_used(void);
 /* Returns the word for the process that has the conversations: "fabric" or
  * "broker".  Needs no lock. */

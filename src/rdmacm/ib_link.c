@@ -3,6 +3,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,9 +20,18 @@
 static int control = -1;
 static bool has_ended;
 
+static pthread_once_t looked = PTHREAD_ONCE_INIT;
+static bool is_used;
+
+static void look_once(void)
+{
+	is_used = *fabric_client_path() != '\0';
+}
+
 bool r_ib_is_used(void)
 {
-	return *fabric_client_path() != '\0';
+	pthread_once(&looked, look_once);
+	return is_used;
 }
 
 const char *r_ib_server(void)

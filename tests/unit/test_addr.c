@@ -94,18 +94,46 @@ static void a_gid_is_shown_as_ipv6(void **state)
 			    GID " port 7471");
 }
 
-static void only_hosts_of_a_fabric_have_gids(void **state)
+static void call_without_fabric(void)
 {
+	struct rdma_addrinfo hints = {.ai_flags = RAI_FAMILY,
+				      .ai_family = AF_IB},
+			     *res = NULL;
 	struct sockaddr_ib ib = made_ib(RDMA_PS_TCP, 1);
 	struct sockaddr_in ip = {.sin_family = AF_INET};
-	struct sockaddr none = {.sa_family = AF_UNIX};
 
 	unsetenv("ADVERB_FABRIC");
 	assert_int_equal(r_addr_check((struct sockaddr *)&ip, "call"), 0);
 	errno = 0;
 	assert_int_equal(r_addr_check((struct sockaddr *)&ib, "call"), -1);
 	assert_int_equal(errno, EAFNOSUPPORT);
-	setenv("ADVERB_FABRIC", "socket", 1);
+	errno = 0;
+	assert_int_equal(rdma_getaddrinfo(GID, "1", &hints, &res), -1);
+	assert_int_equal(errno, EAFNOSUPPORT);
+}
+
+/* This test is the first: a process looks once whether its host is one of a
+ * fabric. */
+static void a_host_without_fabric_has_no_gids(void **state)
+{
+	pid_t parent = getpid(), child = fork();
+	int status = -1;
+
+	if (!child) {
+		test_begin_child(parent);
+		call_without_fabric();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static void a_host_of_a_fabric_has_only_gids(void **state)
+{
+	struct sockaddr_ib ib = made_ib(RDMA_PS_TCP, 1);
+	struct sockaddr_in ip = {.sin_family = AF_INET};
+	struct sockaddr none = {.sa_family = AF_UNIX};
+
 	assert_int_equal(r_addr_check((struct sockaddr *)&ib, "call"), 0);
 	errno = 0;
 	assert_int_equal(r_addr_check((struct sockaddr *)&ip, "call"), -1);
@@ -131,7 +159,6 @@ static struct rdma_addrinfo *resolve_gid(const char *node, const char *service,
 				      .ai_port_space = space},
 			     *res = NULL;
 
-	setenv("ADVERB_FABRIC", "socket", 1);
 	assert_int_equal(rdma_getaddrinfo(node, service, &hints, &res), 0);
 	assert_non_null(res);
 	assert_int_equal(res->ai_family, AF_IB);
@@ -187,32 +214,29 @@ static void a_name_or_an_ipv4_address_is_no_gid(void **state)
 				      .ai_family = AF_IB},
 			     *res = NULL;
 
-	setenv("ADVERB_FABRIC", "socket", 1);
 	assert_int_not_equal(rdma_getaddrinfo("127.0.0.1", "1", &hints, &res),
 			     0);
 	assert_int_not_equal(rdma_getaddrinfo("localhost", "1", &hints, &res),
 			     0);
-	unsetenv("ADVERB_FABRIC");
-	errno = 0;
-	assert_int_equal(rdma_getaddrinfo(GID, "1", &hints, &res), -1);
-	assert_int_equal(errno, EAFNOSUPPORT);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_host_without_fabric_has_no_gids),
 		cmocka_unit_test(a_gid_has_a_service_id_of_space_and_port),
 		cmocka_unit_test(
 			the_mask_decides_which_bits_of_the_service_id_count),
 		cmocka_unit_test(a_gid_is_open_only_if_it_is_zero),
 		cmocka_unit_test(a_moved_address_keeps_family_and_port),
 		cmocka_unit_test(a_gid_is_shown_as_ipv6),
-		cmocka_unit_test(only_hosts_of_a_fabric_have_gids),
+		cmocka_unit_test(a_host_of_a_fabric_has_only_gids),
 		cmocka_unit_test(a_destination_is_resolved_to_a_gid),
 		cmocka_unit_test(a_source_without_port_leaves_the_port_open),
 		cmocka_unit_test(a_service_alone_is_resolved_to_every_gid),
 		cmocka_unit_test(a_name_or_an_ipv4_address_is_no_gid),
 	};
 
+	setenv("ADVERB_FABRIC", "socket", 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
