@@ -7,7 +7,12 @@
 #include <string.h>
 
 #include "log/log.h"
+#include "rdmacm/ib.h"
 #include "util/seen_set.h"
+
+#define FULL_SHARE                                                             \
+	"one user may hold only as many ids, listeners and connections as "    \
+	"are still free, and this user already holds that many; close some"
 
 /* The causes for which a message was printed.  After the set is full, no
  * message is printed. */
@@ -40,12 +45,11 @@ void r_say_of(unsigned cause, const char *sentence)
 
 const char *r_reason(int err)
 {
-	if (err == EDQUOT)
-		return "one user may hold only as many ids, listeners and "
-		       "connections as are still free, and this user already "
-		       "holds that many; close some, or use a broker of your "
-		       "own (adverb run --private -- PROGRAM)";
-	return strerror(err);
+	if (err != EDQUOT)
+		return strerror(err);
+	return r_ib_is_used() ? FULL_SHARE
+			      : FULL_SHARE ", or use a broker of your own "
+					   "(adverb run --private -- PROGRAM)";
 }
 
 int r_fail(int err, const char *format, ...)

@@ -15,8 +15,8 @@ void r_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * cause of the message: a number below 4095. */
 void r_say_of(unsigned cause, const char *sentence);
 
-/* Returns why the broker refuses a request.  err: the errno value of the
- * broker's answer, positive.  The string is valid until this thread's next
+/* Returns why the broker or the fabric refuses a request.  err: the errno value
+ * of the answer, positive.  The string is valid until this thread's next
  * call. */
 const char *r_reason(int err);
 

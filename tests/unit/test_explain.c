@@ -63,6 +63,29 @@ static void causes_silenced(void)
 	two_causes_thrice();
 }
 
+static void say_reason(void)
+{
+	r_say("%s", r_reason(EDQUOT));
+}
+
+static void say_reason_of_fabric(void)
+{
+	setenv("ADVERB_FABRIC", "socket", 1);
+	say_reason();
+}
+
+static void only_a_broker_can_be_private(void **state)
+{
+	char text[1024];
+
+	unsetenv("ADVERB_EXPLAIN");
+	said_by(say_reason, text, sizeof(text));
+	assert_non_null(strstr(text, "close some, or use"));
+	assert_non_null(strstr(text, "--private"));
+	said_by(say_reason_of_fabric, text, sizeof(text));
+	assert_non_null(strstr(text, "close some\n"));
+}
+
 static void each_cause_is_explained_once(void **state)
 {
 	char text[1024];
@@ -182,6 +205,7 @@ static void a_listener_that_has_to_pause_is_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_a_broker_can_be_private),
 		cmocka_unit_test(each_cause_is_explained_once),
 		cmocka_unit_test(a_user_that_wants_no_messages_gets_none),
 		cmocka_unit_test(explaining_keeps_errno),
