@@ -50,6 +50,10 @@ static void name_suspect(const struct engine_suspect *who, char *text,
 	bool is_v4 = inaddr_is_v4(who->ip);
 	char address[INET6_ADDRSTRLEN] = "";
 
+	if (inaddr_is_lid(who->ip)) {
+		snprintf(text, size, "LID %u", inaddr_lid(who->ip));
+		return;
+	}
 	inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? who->ip + 12 : who->ip,
 		  address, sizeof(address));
 	if (who->user != ENGINE_NO_USER)
@@ -69,8 +73,10 @@ static void say_suspect(const struct engine_suspect *who)
 	log_say(LOG_SUSPECT, detail_of(who),
 		"packets from %s fit no connection of this process: %s; they "
 		"are probably forged, so adverb drops them (adverb top counts "
-		"them); a firewall can block their sender",
-		from, what);
+		"them)%s",
+		from, what,
+		inaddr_is_lid(who->ip) ? ""
+				       : "; a firewall can block their sender");
 }
 
 void suspect_log_say(struct engine *e)
