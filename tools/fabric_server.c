@@ -119,11 +119,32 @@ static void close_data(struct fabric_server *s, struct data_socket *d)
 	d->end = NULL;
 }
 
+/* Sends the packets that are left in the socket of a program that has ended, as
+ * many as the end may send: the program's requests have completed, so an
+ * adapter would have sent them. */
+static void send_rest(struct fabric_server *s, const struct data_socket *d)
+{
+	while (d->end && data_may_send(d->end)) {
+		ssize_t n = recv(d->watched.fd, s->buffer, MESSAGE_MAX,
+				 MSG_DONTWAIT | MSG_TRUNC);
+
+		/* the first call may report packets that the program has not
+		 * read */
+		if (n < 0 && errno == ECONNRESET)
+			continue;
+		if (n <= 0)
+			return;
+		data_send(d->end, s->buffer, (size_t)n);
+	}
+}
+
 static void end_connection(struct fabric_server *s, struct connection *c)
 {
 	close_port(s, c);
-	for (int i = 0; i < FABRIC_PROTO_PORTS; i++)
+	for (int i = 0; i < FABRIC_PROTO_PORTS; i++) {
+		send_rest(s, &c->data[i]);
 		close_data(s, &c->data[i]);
+	}
 	if (c->cm)
 		fabric_cm_hang_up(c->cm);
 	if (c->held)
