@@ -506,11 +506,42 @@ static void *wait_for_answer(void *id)
 	return (void *)(intptr_t)r_do(id, CMPROTO_LISTEN);
 }
 
+/* A listener that is synchronous, as that of rdma_create_ep. */
+static struct r_id *sync_listener(void)
+{
+	struct r_id *id = bound_id(RDMA_PS_TCP, IBV_QPT_RC);
+	struct r_channel *c = calloc(1, sizeof(*c));
+
+	assert_non_null(c);
+	list_init(&c->events);
+	c->base.fd = fd_identity_note_shown(eventfd(0, EFD_SEMAPHORE));
+	id->base.channel = &c->base;
+	id->is_sync = true;
+	return id;
+}
+
+/* As with the kernel: the listener has the event, and the next call would wait
+ * for a request, which cannot come. */
+static void expect_no_request(struct r_id *listener)
+{
+	struct pollfd p = {.fd = listener->base.channel->fd, .events = POLLIN};
+	struct rdma_cm_id *request;
+
+	assert_int_equal(poll(&p, 1, WAIT_S * 1000), 1);
+	errno = 0;
+	assert_int_equal(rdma_get_request(&listener->base, &request), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(listener->base.event->event,
+			 RDMA_CM_EVENT_DEVICE_REMOVAL);
+	assert_int_equal(poll(&p, 1, 0), 0);
+}
+
 /* This test is the last: the link does not begin again. */
 static void each_id_is_told_once_that_the_fabric_is_gone(void **state)
 {
 	struct r_id *id = resolved_id(RDMA_PS_TCP, IBV_QPT_RC);
 	struct r_id *later = id_new(RDMA_PS_TCP, IBV_QPT_RC);
+	struct r_id *listener = sync_listener();
 	int dials = fabric.dials;
 	pthread_t thread;
 	void *result;
@@ -528,7 +559,9 @@ static void each_id_is_told_once_that_the_fabric_is_gone(void **state)
 	assert_int_equal(rdma_resolve_route(&id->base, 1), -1);
 	assert_int_equal(errno, ENODEV);
 	assert_false(has_event());
+	expect_no_request(listener);
 	assert_int_equal(fabric.dials, dials);
+	rdma_destroy_id(&listener->base);
 	rdma_destroy_id(&later->base);
 	rdma_destroy_id(&id->base);
 }
