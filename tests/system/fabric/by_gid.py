@@ -103,6 +103,15 @@ def addresses():
             expect_done(both(f, argv, [], ["-s", three], ("Hca3", "Hca3")))
 
 
+def endpoints():
+    """The endpoints of rdma_create_ep, whose addresses rdma_getaddrinfo makes."""
+    with managed() as f:
+        program = t.program("epcheck")
+        server = start_server(f, "Hca3", [program, "server", "7471"])
+        r = f.host("Hca1", program, "client", gids(f, "Hca3")[0], "7471")
+        expect_done([r, t.finish(server, PATIENCE_S)])
+
+
 def refusals():
     """Wrong destinations fail, and a sentence says why."""
     with managed() as f:
@@ -165,7 +174,8 @@ def server_is_killed():
         gid = gids(f, "Hca3")[0]
         server = start_server(f, "Hca3", ["ucmatose", "-f", "gid"])
         os.killpg(server.pid, signal.SIGSTOP)
-        client = start(f, "Hca1", ["ucmatose", "-f", "gid", "-s", gid])
+        client = start(f, "Hca1", ["ucmatose", "-f", "gid", "-s", gid],
+                       ADVERB_CM_FAST="1")
         # The request comes while the server is stopped or after its end: in
         # both cases the client is told.
         time.sleep(1)
@@ -204,6 +214,7 @@ t.case("ucmatose by GID", program("ucmatose"), AREA, "ucmatose -f gid")
 t.case("udaddy by GID", program("udaddy"), AREA, "udaddy -f gid")
 t.case("rdma_cm by GID from and to one GID, the second port, and this host",
        addresses)
+t.case("rdma_create_ep takes the GIDs of rdma_getaddrinfo", endpoints)
 t.case("a wrong GID, an IP address or a free port fails with a sentence",
        refusals)
 t.case("a host without a program is unreachable", host_without_programs)

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * epcheck server PORT | client GID PORT: an endpoint of rdma_create_ep, whose
+ * address rdma_getaddrinfo makes of a GID, gets a message and answers it.
+ */
+#include "check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <infiniband/ib.h>
+#include <rdma/rdma_cma.h>
+#include <rdma/rdma_verbs.h>
+
+static char memory[2][64]; /* to receive and to send */
+
+static struct rdma_addrinfo *resolve(const char *node, const char *service,
+				     int flags)
+{
+	const struct rdma_addrinfo hints = {.ai_flags = RAI_NUMERICHOST |
+							RAI_FAMILY | flags,
+					    .ai_family = AF_IB,
+					    .ai_port_space = RDMA_PS_TCP};
+	struct rdma_addrinfo *res;
+
+	NEED(!rdma_getaddrinfo(node, service, &hints, &res));
+	return res;
+}
+
+static struct rdma_cm_id *make_endpoint(struct rdma_addrinfo *res)
+{
+	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 0},
+					.sq_sig_all = 1};
+	struct rdma_cm_id *id;
+
+	NEED(!rdma_create_ep(&id, res, NULL, &init));
+	rdma_freeaddrinfo(res);
+	return id;
+}
+
+static struct ibv_mr *post_receive(struct rdma_cm_id *id)
+{
+	struct ibv_mr *mr = rdma_reg_msgs(id, memory, sizeof(memory));
+
+	NEED(mr);
+	NEED(!rdma_post_recv(id, NULL, memory[0], sizeof(memory[0]), mr));
+	return mr;
+}
+
+static void send_text(struct rdma_cm_id *id, struct ibv_mr *mr,
+		      const char *text)
+{
+	struct ibv_wc wc;
+
+	snprintf(memory[1], sizeof(memory[1]), "%s", text);
+	NEED(!rdma_post_send(id, NULL, memory[1], sizeof(memory[1]), mr, 0));
+	NEED(rdma_get_send_comp(id, &wc) == 1 && !wc.status);
+}
+
+static void await_text(struct rdma_cm_id *id, const char *text)
+{
+	struct ibv_wc wc;
+
+	NEED(rdma_get_recv_comp(id, &wc) == 1 && !wc.status);
+	NEED(!strcmp(memory[0], text));
+}
+
+static void serve(const char *port)
+{
+	struct rdma_cm_id *listener =
+		make_endpoint(resolve(NULL, port, RAI_PASSIVE));
+	struct rdma_cm_id *id;
+	struct ibv_mr *mr;
+
+	NEED(!rdma_listen(listener, 1));
+	NEED(!rdma_get_request(listener, &id));
+	NEED(id->qp && id->route.path_rec);
+	NEED(rdma_get_peer_addr(id)->sa_family == AF_IB);
+	mr = post_receive(id);
+	NEED(!rdma_accept(id, NULL));
+	await_text(id, "question");
+	send_text(id, mr, "answer");
+	rdma_disconnect(id);
+	NEED(!rdma_dereg_mr(mr));
+	rdma_destroy_ep(id);
+	rdma_destroy_ep(listener);
+}
+
+static void call(const char *gid, const char *port)
+{
+	struct rdma_cm_id *id = make_endpoint(resolve(gid, port, 0));
+	struct ibv_mr *mr = post_receive(id);
+
+	NEED(id->qp && id->route.num_paths == 1);
+	NEED(!rdma_connect(id, NULL));
+	send_text(id, mr, "question");
+	await_text(id, "answer");
+	rdma_disconnect(id);
+	NEED(!rdma_dereg_mr(mr));
+	rdma_destroy_ep(id);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && !strcmp(argv[1], "server"))
+		serve(argv[2]);
+	else if (argc == 4 && !strcmp(argv[1], "client"))
+		call(argv[2], argv[3]);
+	else
+		return 2;
+	puts("return status 0");
+	return 0;
+}
