@@ -72,10 +72,21 @@ bool gate_leave(struct port *out, struct packet *p)
 	return true;
 }
 
+/* Does the port's table have the packet's partition?  A switch's port has the
+ * P_Keys of the adapter at the cable.  A limited member sends its own limited
+ * P_Key, so gate_fits would refuse the packet here; the port by which the
+ * packet leaves the last switch, and the receiver, keep limited members apart.
+ */
+static bool has_partition(const struct port *in, uint16_t pkey)
+{
+	return find_pkey(in, pkey | PKEY_FULL) >= 0 ||
+	       find_pkey(in, pkey & ~PKEY_FULL) >= 0;
+}
+
 bool gate_enter(struct port *in, const struct packet *p)
 {
 	if (!node_is_switch(in->node) || !port_info_enforces_in(in) ||
-	    gate_fits(in, p->pkey))
+	    has_partition(in, p->pkey))
 		return true;
 	in->counters.rx_constraint++;
 	return false;

@@ -213,6 +213,30 @@ static void a_switch_enforces_partitions_if_the_manager_says_so(void **state)
 	assert_int_equal(fetch_mark(w->b), 2);
 }
 
+/* The receiver is a full member of the partition, and then a limited one. */
+static void a_switch_passes_the_packets_of_a_limited_member(void **state)
+{
+	struct world *w = *state;
+	struct port *in = port_of(w, "S1", 1), *out = port_of(w, "S3", 2);
+	struct made m;
+
+	port_of(w, "A", 1)->pkeys[0] = in->pkeys[0] = 0x7fff;
+	in->info[AT_LANES] |= 8;  /* PartitionEnforcementInbound */
+	out->info[AT_LANES] |= 4; /* PartitionEnforcementOutbound */
+	make_unicast(&m, w->b, LID_B, 1);
+	bth_put_pkey(m.bytes + LRH_BYTES, 0x7fff);
+	seal_packet(&m);
+	assert_int_equal(data_send(w->a, m.bytes, m.n), 0);
+	fabric_turn(w->f, w->now_ms);
+	assert_int_equal(fetch_mark(w->b), 1);
+	out->pkeys[0] = 0x7fff;
+	assert_int_equal(data_send(w->a, m.bytes, m.n), 0);
+	fabric_turn(w->f, w->now_ms);
+	assert_int_equal(fetch_mark(w->b), -1);
+	assert_int_equal(in->counters.rx_constraint, 0);
+	assert_int_equal(out->counters.tx_constraint, 1);
+}
+
 /* The last switch sends on VL 5 the packets of SL 2 that come in at its port 1
  * (IBTA 7.6.6). */
 static void each_port_chooses_the_vl_of_an_sl(void **state)
@@ -319,6 +343,7 @@ int main(void)
 		TEST(a_lid_without_an_entry_is_counted_and_dropped),
 		TEST(two_limited_members_exchange_no_packets),
 		TEST(a_switch_enforces_partitions_if_the_manager_says_so),
+		TEST(a_switch_passes_the_packets_of_a_limited_member),
 		TEST(each_port_chooses_the_vl_of_an_sl),
 		TEST(a_packet_above_the_mtu_of_a_link_is_discarded),
 		TEST(a_group_gets_one_copy_for_each_program_that_joined),
