@@ -13,8 +13,8 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 
 import subnet
 import system
-from subnet import (NET, PATIENCE_S, Fabric, fabric, fabric_argv, managed,
-                    managed_on)
+from subnet import (NET, PATIENCE_S, Fabric, dissect, fabric, fabric_argv,
+                    managed, managed_on)
 from system import Fail, expect, expect_ok
 
 AREA = "InfiniBand"
@@ -108,8 +108,36 @@ def endpoints():
     with managed() as f:
         program = t.program("epcheck")
         server = start_server(f, "Hca3", [program, "server", "7471"])
-        r = f.host("Hca1", program, "client", gids(f, "Hca3")[0], "7471")
+        r = f.host("Hca1", program, "client", gids(f, "Hca3")[0], "7471",
+                   "0xffff")
         expect_done([r, t.finish(server, PATIENCE_S)])
+
+
+def partitions():
+    """The messages of the CM have the P_Key of the path.  Only Hca1 and Hca3
+    are in the partition."""
+    t.need("tshark")
+    capture, file = t.path("capture.pcap"), t.path("partitions")
+    program = t.program("epcheck")
+    with fabric(NET, "--capture", capture) as f:
+        guids = [gids(f, host)[0].replace(":", "")[-16:]
+                 for host in ("Hca1", "Hca3")]
+        with open(file, "w") as out:
+            out.write("Default=0x7fff: ALL=full, SELF=full;\n"
+                      "Own=0x5: 0x%s=full, 0x%s=limited;\n" % tuple(guids))
+        with managed_on(f, "Hca1", "-P", file):
+            server = start_server(f, "Hca3", [program, "server", "7471"])
+            gid = gids(f, "Hca3")[0]
+            r = f.host("Hca2", program, "client", gid, "7471", "0x8005")
+            expect("is in the partition of the P_Key 0x8005" in r.output,
+                   r.output)
+            r = f.host("Hca1", program, "client", gid, "7471", "0x8005")
+            expect_done([r, t.finish(server, PATIENCE_S)])
+    seen = dissect(capture, "infiniband.mad.mgmtclass == 7",
+                   "infiniband.bth.p_key")
+    # REQ, REP, RTU, DREQ, DREP
+    expect(len(seen) >= 5, seen)
+    expect({int(key, 0) & 0x7fff for key in seen} == {5}, seen)
 
 
 def refusals():
@@ -215,6 +243,7 @@ t.case("udaddy by GID", program("udaddy"), AREA, "udaddy -f gid")
 t.case("rdma_cm by GID from and to one GID, the second port, and this host",
        addresses)
 t.case("rdma_create_ep takes the GIDs of rdma_getaddrinfo", endpoints)
+t.case("a connection in a partition is made in that partition", partitions)
 t.case("a wrong GID, an IP address or a free port fails with a sentence",
        refusals)
 t.case("a host without a program is unreachable", host_without_programs)

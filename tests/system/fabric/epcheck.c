@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * epcheck server PORT | client GID PORT: an endpoint of rdma_create_ep, whose
- * address rdma_getaddrinfo makes of a GID, gets a message and answers it.
+ * epcheck server PORT | client GID PORT P_KEY: an endpoint of rdma_create_ep,
+ * whose address rdma_getaddrinfo makes of a GID, gets a message and answers it.
  */
 #include "check.h"
 
+#include <endian.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <infiniband/ib.h>
@@ -14,8 +16,8 @@
 
 static char memory[2][64]; /* to receive and to send */
 
-static struct rdma_addrinfo *resolve(const char *node, const char *service,
-				     int flags)
+static struct rdma_addrinfo *resolve_gid(const char *node, const char *service,
+					 int flags)
 {
 	const struct rdma_addrinfo hints = {.ai_flags = RAI_NUMERICHOST |
 							RAI_FAMILY | flags,
@@ -65,10 +67,10 @@ static void await_text(struct rdma_cm_id *id, const char *text)
 	NEED(!strcmp(memory[0], text));
 }
 
-static void serve(const char *port)
+static void serve_client(const char *port)
 {
 	struct rdma_cm_id *listener =
-		make_endpoint(resolve(NULL, port, RAI_PASSIVE));
+		make_endpoint(resolve_gid(NULL, port, RAI_PASSIVE));
 	struct rdma_cm_id *id;
 	struct ibv_mr *mr;
 
@@ -86,11 +88,16 @@ static void serve(const char *port)
 	rdma_destroy_ep(listener);
 }
 
-static void call(const char *gid, const char *port)
+static void call_server(const char *gid, const char *port, const char *pkey)
 {
-	struct rdma_cm_id *id = make_endpoint(resolve(gid, port, 0));
-	struct ibv_mr *mr = post_receive(id);
+	struct rdma_addrinfo *res = resolve_gid(gid, port, 0);
+	struct sockaddr_ib *to = (struct sockaddr_ib *)(void *)res->ai_dst_addr;
+	struct rdma_cm_id *id;
+	struct ibv_mr *mr;
 
+	to->sib_pkey = htobe16((uint16_t)strtoul(pkey, NULL, 0));
+	id = make_endpoint(res);
+	mr = post_receive(id);
 	NEED(id->qp && id->route.num_paths == 1);
 	NEED(!rdma_connect(id, NULL));
 	send_text(id, mr, "question");
@@ -103,9 +110,9 @@ static void call(const char *gid, const char *port)
 int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "server"))
-		serve(argv[2]);
-	else if (argc == 4 && !strcmp(argv[1], "client"))
-		call(argv[2], argv[3]);
+		serve_client(argv[2]);
+	else if (argc == 5 && !strcmp(argv[1], "client"))
+		call_server(argv[2], argv[3], argv[4]);
 	else
 		return 2;
 	puts("return status 0");

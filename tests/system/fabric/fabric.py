@@ -14,8 +14,8 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 
 import subnet
 import system
-from subnet import (NET, PATIENCE_S, Fabric, await_line, fabric, fabric_argv,
-                    managed, managed_on, manager_env, port_lid)
+from subnet import (NET, PATIENCE_S, Fabric, await_line, dissect, fabric,
+                    fabric_argv, managed, managed_on, manager_env, port_lid)
 from system import Fail, Skip, expect, expect_ok
 
 AREA = "InfiniBand"
@@ -337,17 +337,6 @@ def changes_are_told():
         finally:
             p.kill()
             p.communicate()
-
-
-def dissect(capture, shown, *fields):
-    """Returns what tshark prints of the packets that `shown` selects."""
-    argv = ["tshark", "-r", capture, "-Y", shown]
-    if fields:
-        argv += ["-T", "fields", *sum((["-e", f] for f in fields), [])]
-    r = t.run(argv, timeout=PATIENCE_S)
-    expect_ok(r)
-    return [line for line in r.output.splitlines()
-            if not line.startswith("Running as user")]
 
 
 def captures_are_clean():

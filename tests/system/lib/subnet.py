@@ -140,3 +140,14 @@ def await_line(path, text, count=1):
 def port_lid(f, host, port):
     return re.search(r"Base lid: (\d+)",
                      f.out(host, "ibstat", "advib0", port)).group(1)
+
+
+def dissect(capture, shown, *fields):
+    """Returns what tshark prints of the packets that `shown` selects."""
+    argv = ["tshark", "-r", capture, "-Y", shown]
+    if fields:
+        argv += ["-T", "fields", *sum((["-e", f] for f in fields), [])]
+    r = t.run(argv, timeout=PATIENCE_S)
+    expect_ok(r)
+    return [line for line in r.output.splitlines()
+            if not line.startswith("Running as user")]
