@@ -90,7 +90,7 @@ int fabric_link_full_fd(void);
  * The next fabric_link_attach of the group at the port asks the fabric again.
  *
  * Returns 0, or -errno with a constant sentence in *why.  -EINVAL: there is no
- * such port, or gid is not a multicast GID; -ENOSPC: HOST_MAX_GROUPS other
+ * such port, or gid is not a multicast GID; -ENOSPC: LINK_GROUPS_MAX other
  * groups are in use at the port; -EIO: there is no link, or the link has ended.
  */
 int fabric_link_attach(struct engine *engine, uint32_t port,

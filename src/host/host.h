@@ -18,8 +18,12 @@
 #include "hca/access.h"
 #include "hca/hca.h"
 
-/* The most multicast groups that a process may join. */
+/* The most multicast groups that a process may join by UDP.  Few, because Linux
+ * lets a socket join only 20 pairs of IPv4 group and interface. */
 #define HOST_MAX_GROUPS 8
+/* The most multicast groups that it may join at the ports of an InfiniBand
+ * device: IPoIB needs one for each group of IP. */
+#define HOST_MAX_LID_GROUPS 64
 
 struct host;
 struct stream_config; /* iwarp/stream.h */

@@ -20,7 +20,7 @@
 #include "host/host.h"
 
 /* The most groups that are in use at one port. */
-#define LINK_GROUPS_MAX HOST_MAX_GROUPS
+#define LINK_GROUPS_MAX HOST_MAX_LID_GROUPS
 
 enum link_group_state {
 	LINK_GROUP_OUT,	   /* the fabric does not have the group */

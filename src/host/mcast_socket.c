@@ -83,12 +83,14 @@ static uint32_t bit_of(const struct device *dev)
 
 /* Returns the entry of a group, which is made if there is none; NULL: the
  * process has joined too many groups. */
-static struct progress_group *make_group(struct progress *p,
-					 const uint8_t gid[16])
+static struct progress_group *
+make_group(struct progress *p, const struct device *dev, const uint8_t gid[16])
 {
+	uint32_t most =
+		dev->kind == DEVICE_IB ? PROGRESS_GROUPS : HOST_MAX_GROUPS;
 	struct progress_group *g = find_group(p, gid);
 
-	if (g || p->groups.count == PROGRESS_GROUPS)
+	if (g || p->groups.count >= most)
 		return g;
 	g = &p->groups.all[p->groups.count++];
 	*g = (struct progress_group){0};
@@ -145,7 +147,7 @@ static int listen_by_lid(struct progress *p, const struct ibt_qp *q,
 static int listen_to(struct progress *p, const struct device *dev,
 		     struct ibt_qp *q, const uint8_t gid[16], const char **why)
 {
-	struct progress_group *g = make_group(p, gid);
+	struct progress_group *g = make_group(p, dev, gid);
 
 	*why = "the process has joined as many multicast groups as adverb "
 	       "allows; detach queue pairs from other groups first";

@@ -39,11 +39,9 @@
 
 #define PROGRESS_TICK_NS 64 /* the unit of progress_activity's times */
 /* With so many unacknowledged packets small posts may wait for more posts. */
-#define PROGRESS_AHEAD 4
+#define PROGRESS_AHEAD	4
 
-/* Few, because Linux lets a socket join only 20 pairs of IPv4 group and
- * interface. */
-#define PROGRESS_GROUPS HOST_MAX_GROUPS
+#define PROGRESS_GROUPS HOST_MAX_LID_GROUPS
 
 /* A multicast group that the process has joined. */
 struct progress_group {

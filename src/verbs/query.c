@@ -113,9 +113,10 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
 	a->max_srq = HCA_MAX_SRQ;
 	a->max_srq_wr = HCA_MAX_WR;
 	a->max_srq_sge = HCA_MAX_SGE;
-	a->max_mcast_grp = HOST_MAX_GROUPS;
+	a->max_mcast_grp = c->dev->kind == DEVICE_IB ? HOST_MAX_LID_GROUPS
+						     : HOST_MAX_GROUPS;
 	a->max_mcast_qp_attach = HCA_MAX_ATTACH;
-	a->max_total_mcast_qp_attach = HCA_MAX_ATTACH * HOST_MAX_GROUPS;
+	a->max_total_mcast_qp_attach = HCA_MAX_ATTACH * a->max_mcast_grp;
 	a->max_pkeys = pkey_count(c->dev);
 	a->local_ca_ack_delay = 15;
 	a->phys_port_cnt = (uint8_t)c->dev->port_count;

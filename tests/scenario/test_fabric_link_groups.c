@@ -12,6 +12,7 @@
 
 #include "host/fabric_link.h"
 #include "host/host.h"
+#include "host/link_groups.h"
 #include "scenario/fabric_peer.h"
 
 struct group {
@@ -183,10 +184,10 @@ static void a_full_table_takes_no_other_group(void **state)
 	struct world w;
 
 	fabric_peer_start(&w, HCA_QPT_UD, 0);
-	for (uint8_t i = 0; i < HOST_MAX_GROUPS; i++)
+	for (uint8_t i = 0; i < LINK_GROUPS_MAX; i++)
 		assert_int_equal(attach_group(&w, 1, i), 0);
 	assert_int_equal(attach_group(&w, 1, 100), -ENOSPC);
-	for (uint8_t i = 0; i < HOST_MAX_GROUPS; i++)
+	for (uint8_t i = 0; i < LINK_GROUPS_MAX; i++)
 		serve_question(&w, FABRIC_PROTO_JOIN, 1, i);
 	assert_int_equal(attach_group(&w, 1, 100), -ENOSPC);
 	assert_int_equal(detach_group(&w, 1, 100), -EINVAL);
@@ -199,18 +200,18 @@ static void a_full_table_takes_no_other_group(void **state)
 	 * is never asked for more groups than there is room for */
 	assert_int_equal(attach_group(&w, 2, 101), 0);
 	m = take_question(&w, FABRIC_PROTO_JOIN, 2, 101);
-	for (uint8_t i = 0; i < HOST_MAX_GROUPS; i++) {
+	for (uint8_t i = 0; i < LINK_GROUPS_MAX; i++) {
 		assert_int_equal(detach_group(&w, 1, i), 0);
 		assert_int_equal(attach_group(&w, 1, (uint8_t)(100 + i)), 0);
 	}
 	assert_int_equal(attach_group(&w, 1, 0), -ENOSPC);
 	answer_question(&w, m, 0);
-	for (int i = 0; i < HOST_MAX_GROUPS; i++) {
+	for (int i = 0; i < LINK_GROUPS_MAX; i++) {
 		m = fabric_peer_question(&w, FABRIC_PROTO_LEAVE, 1);
-		assert_true(m.gid[15] < HOST_MAX_GROUPS);
+		assert_true(m.gid[15] < LINK_GROUPS_MAX);
 		answer_question(&w, m, 0);
 	}
-	for (int i = 0; i < HOST_MAX_GROUPS; i++) {
+	for (int i = 0; i < LINK_GROUPS_MAX; i++) {
 		m = fabric_peer_question(&w, FABRIC_PROTO_JOIN, 1);
 		assert_true(m.gid[15] >= 100);
 		answer_question(&w, m, 0);
@@ -283,7 +284,7 @@ static void a_refused_group_is_not_left(void **state)
 	char text[1024];
 
 	fabric_peer_start(&w, HCA_QPT_UD, 0);
-	for (uint8_t i = 1; i <= 3 * HOST_MAX_GROUPS; i++) {
+	for (uint8_t i = 1; i <= 3 * LINK_GROUPS_MAX; i++) {
 		assert_int_equal(attach_group(&w, 1, i), 0);
 		m = take_question(&w, FABRIC_PROTO_JOIN, 1, i);
 		/* half of them are refused after the queue pair detached */
