@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ARP for IPv4 (RFC 826), on Ethernet with addresses of 6 bytes, and on IPoIB
+ * with addresses of 20 bytes (RFC 4391, 9.1.1).  Pure.
+ *
+ *	+-------------------------------+-------------------------------+
+ *	|        hardware type          |        protocol 0x0800        |
+ *	+---------------+---------------+-------------------------------+
+ *	|  bytes of hw  |  bytes 4      |          operation            |
+ *	+---------------+---------------+-------------------------------+
+ *	|  sender's hardware address, sender's IP, target's two alike   |
+ *	+---------------------------------------------------------------+
+ */
+#ifndef IPOIB_ARP_H
+#define IPOIB_ARP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ipoib/hwaddr.h"
+
+#define ARP_MAC_BYTES	 28 /* of a packet on Ethernet */
+#define ARP_HWADDR_BYTES 56 /* of a packet on IPoIB */
+
+struct arp {
+	uint16_t operation;
+	uint8_t sender_ip[4], target_ip[4];
+	/* A MAC, in the first 6 bytes, or a hardware address of IPoIB. */
+	uint8_t sender[HWADDR_BYTES], target[HWADDR_BYTES];
+};
+
+/* Read a packet; bytes behind it are left out.  Return false if it is too short
+ * or has other addresses than the function's name says. */
+bool arp_parse_mac(const uint8_t *p, size_t len, struct arp *arp);
+bool arp_parse_hwaddr(const uint8_t *p, size_t len, struct arp *arp);
+/* Write ARP_MAC_BYTES or ARP_HWADDR_BYTES at p. */
+void arp_write_mac(uint8_t *p, const struct arp *arp);
+void arp_write_hwaddr(uint8_t *p, const struct arp *arp);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The multicast groups that the interface has joined, wants to join or leaves.
+ * The first group is the broadcast group.  Owner: struct ipoib.
+ */
+#ifndef IPOIB_GROUP_H
+#define IPOIB_GROUP_H
+
+#include "ipoib/ask.h"
+#include "ipoib/route.h"
+#include "ipoib/waiting.h"
+
+/* The program has room for 64 attachments (host/host.h). */
+#define GROUP_MAX	60
+#define GROUP_UNUSED_MS 60000 /* then a group that is only sent to is left */
+
+enum group_state {
+	GROUP_FREE,   /* the entry is not in use */
+	GROUP_OUT,    /* not a member, or the membership may have ended */
+	GROUP_IN,     /* the port is a member */
+	GROUP_LEAVES, /* the open question is to leave */
+};
+
+struct group {
+	enum group_state state;
+	bool is_joined;	  /* the kernel has joined the group */
+	bool is_full;	  /* the port is a full member, else a send-only one */
+	bool is_attached; /* the queue pair receives the group's packets */
+	bool is_told;	  /* it was told that the join fails */
+	uint64_t used_ms; /* when a packet was last sent there */
+	struct route route; /* lid is 0: the group has never been joined */
+	struct ask ask;
+	struct waiting waiting;
+};
+
+/* All zero is a table without groups. */
+struct group_table {
+	struct group all[GROUP_MAX];
+};
+
+/* Returns the group, or NULL. */
+struct group *group_find(struct group_table *t, const uint8_t mgid[16]);
+/* Adds a group in the state GROUP_OUT.  NULL: the table is full. */
+struct group *group_add(struct group_table *t, const uint8_t mgid[16],
+			uint64_t now_ms);
+/* Frees the entry of a group, which has no waiting packets and no handle. */
+void group_remove(struct group *g);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The state of an interface, which the files of this folder share. */
+#ifndef IPOIB_INSIDE_H
+#define IPOIB_INSIDE_H
+
+#include "ipoib/group.h"
+#include "ipoib/ipoib.h"
+#include "ipoib/neigh.h"
+#include "ipoib/sa.h"
+
+/* Why the interface is down; each reason is told once in sequence. */
+enum ipoib_reason {
+	IPOIB_REASON_NONE,
+	IPOIB_REASON_PORT,     /* the port is not active */
+	IPOIB_REASON_PKEY,     /* the port lacks the P_Key */
+	IPOIB_REASON_MANAGER,  /* the port knows no subnet manager */
+	IPOIB_REASON_SILENT,   /* the subnet administration does not answer */
+	IPOIB_REASON_NO_GROUP, /* there is no broadcast group */
+	IPOIB_REASON_REFUSED,  /* the join is refused for another reason */
+};
+
+struct ipoib {
+	const struct ipoib_sink *sink; /* borrowed */
+	void *ctx;
+	struct hwaddr self;
+	uint8_t mac[HWADDR_MAC_BYTES];
+	struct ipoib_port port;
+	bool has_port; /* ipoib_port was called */
+	bool is_up;
+	bool ends;     /* ipoib_leave was called */
+	bool was_full; /* it was told that the table of groups is full */
+	enum ipoib_reason told;
+	/* The parameters of the broadcast group; only if is_up. */
+	struct sa_member broadcast;
+	struct group_table groups;
+	struct neigh_table neighs;
+	uint32_t last_id;      /* of a question */
+	uint64_t collision_ms; /* when a collision of MACs may be told again */
+	uint64_t deadline_ms;
+	struct ipoib_counters counters;
+	uint8_t scratch[IPOIB_FRAME_MAX]; /* a translated packet or frame */
+};
+
+/* Returns the id of a new question. */
+static inline uint32_t ipoib_next_id(struct ipoib *m)
+{
+	m->last_id++;
+	m->last_id += !m->last_id;
+	return m->last_id;
+}
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * IPoIB in datagram mode (RFC 4391): one interface, between the frames of
+ * a TAP device and the packets of a UD queue pair.  The kernel resolves
+ * neighbours itself, as on Ethernet: ARP and neighbour discovery are translated
+ * between MACs and hardware addresses of IPoIB.  Sans-IO: the caller passes in
+ * frames, packets, answers of the subnet administration and the time in
+ * milliseconds; the functions of struct ipoib_sink take the results.
+ *
+ * Owner: the caller, one thread; no lock.  No function of a sink calls a
+ * function of this header.
+ */
+#ifndef IPOIB_IPOIB_H
+#define IPOIB_IPOIB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hdr/mad.h"
+#include "ipoib/hwaddr.h"
+#include "ipoib/joined.h"
+#include "ipoib/route.h"
+
+#define IPOIB_HEADER_BYTES 4 /* of a packet: EtherType and 2 bytes 0 */
+/* How many bytes before a packet ipoib_packet may overwrite. */
+#define IPOIB_HEADROOM	 10
+#define IPOIB_PACKET_MAX 4096 /* bytes of a packet, with its header */
+#define IPOIB_FRAME_MAX	 (IPOIB_PACKET_MAX + IPOIB_HEADROOM)
+#define IPOIB_NEVER	 UINT64_MAX
+
+struct ipoib;
+
+/* The port, as the subnet manager has configured it. */
+struct ipoib_port {
+	bool is_active;
+	bool has_pkey; /* the port's table has the P_Key, with full membership
+			*/
+	uint16_t pkey; /* the partition's, with the bit of full membership */
+	uint16_t lid;
+	uint16_t sm_lid; /* 0: the port knows no subnet manager */
+	uint8_t gid[16];
+};
+
+/* The interface, as the broadcast group describes it. */
+struct ipoib_link {
+	bool is_up;
+	uint8_t mac[HWADDR_MAC_BYTES];
+	uint32_t mtu;  /* of IP; only if is_up */
+	uint32_t qkey; /* of the queue pair; only if is_up */
+};
+
+/* The sender of a packet. */
+struct ipoib_from {
+	uint32_t qpn;
+	uint16_t lid;
+	bool is_global; /* the packet has a GRH, with these GIDs */
+	uint8_t sgid[16], dgid[16];
+};
+
+struct ipoib_sink {
+	/* Gives a frame to the kernel. */
+	void (*frame)(void *ctx, const uint8_t *p, size_t bytes);
+	/* Sends a packet.  May store an address handle in r->handle. */
+	void (*packet)(void *ctx, struct route *r, const uint8_t *p,
+		       size_t bytes);
+	/* Frees r->handle, which is not NULL. */
+	void (*release)(void *ctx, struct route *r);
+	/* Sends a question to the subnet administration. */
+	void (*ask)(void *ctx, const uint8_t mad[MAD_BYTES]);
+	/* Attaches the queue pair to a group, or detaches it. */
+	void (*attach)(void *ctx, const uint8_t mgid[16], bool attaches);
+	/* The interface comes up, goes down, or has changed.  Down: the queue
+	 * pair is detached from all groups. */
+	void (*link)(void *ctx, const struct ipoib_link *link);
+	/* The kernel may have joined or left groups: ipoib_joined is to be
+	 * called soon. */
+	void (*look)(void *ctx);
+	/* Tells the user a sentence, without its full stop. */
+	void (*say)(void *ctx, const char *text);
+};
+
+/* What the interface has dropped. */
+struct ipoib_counters {
+	uint64_t bad;	  /* frames and packets that are malformed */
+	uint64_t unknown; /* frames to MACs or groups that are not known */
+	uint64_t waited;  /* packets that waited for a path or a join */
+	uint64_t down;	  /* frames while the interface was down */
+};
+
+/* Makes the interface of a queue pair.  sink is borrowed.  NULL: out of
+ * memory. */
+struct ipoib *ipoib_new(const struct ipoib_sink *sink, void *ctx, uint32_t qpn);
+/* Frees the interface; calls only the sink's release. */
+void ipoib_free(struct ipoib *m);
+/* The port is as *port says.  The first call makes the MAC, and calls link. */
+void ipoib_port(struct ipoib *m, const struct ipoib_port *port,
+		uint64_t now_ms);
+/* The subnet manager may have forgotten the groups and paths of this port. */
+void ipoib_reregister(struct ipoib *m, uint64_t now_ms);
+/* These are the groups that the kernel has joined. */
+void ipoib_joined(struct ipoib *m, const struct joined *j, uint64_t now_ms);
+/* A frame of the kernel, which is overwritten. */
+void ipoib_frame(struct ipoib *m, uint8_t *p, size_t bytes, uint64_t now_ms);
+/* A packet of the queue pair.  It is overwritten, and so are the IPOIB_HEADROOM
+ * bytes before it. */
+void ipoib_packet(struct ipoib *m, const struct ipoib_from *from, uint8_t *p,
+		  size_t bytes, uint64_t now_ms);
+/* A MAD of the subnet administration. */
+void ipoib_answer(struct ipoib *m, const uint8_t *mad, size_t bytes,
+		  uint64_t now_ms);
+/* Leaves all groups; nothing more is joined.  Returns whether all answers have
+ * come, or were given up. */
+bool ipoib_leave(struct ipoib *m, uint64_t now_ms);
+/* Does what is due. */
+void ipoib_turn(struct ipoib *m, uint64_t now_ms);
+/* Returns when ipoib_turn must be called; IPOIB_NEVER: it need not be. */
+uint64_t ipoib_deadline(const struct ipoib *m);
+const struct ipoib_counters *ipoib_counters(const struct ipoib *m);
+
+#endif

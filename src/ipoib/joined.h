@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which groups of IP the kernel has joined at an interface: reads the texts of
+ * /proc/net/igmp and /proc/net/igmp6.  Pure.
+ */
+#ifndef IPOIB_JOINED_H
+#define IPOIB_JOINED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define JOINED_MAX 256
+
+struct joined_group {
+	bool is_v6;
+	uint32_t ipv4; /* in host order */
+	uint8_t ipv6[16];
+};
+
+/* All zero is an empty list.  Groups beyond JOINED_MAX are left out. */
+struct joined {
+	uint32_t count;
+	struct joined_group all[JOINED_MAX];
+};
+
+/* Add the groups of the interface `name` that a text has, which ends with a
+ * NUL.  Groups of IPv6 with a scope of the interface alone are left out. */
+void joined_add_igmp(struct joined *j, const char *text, const char *name);
+void joined_add_igmp6(struct joined *j, const char *text, const char *name);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Membership in multicast groups: joins, leaves, and packets to groups
+ * (RFC 4391, 5 and 6).
+ */
+#ifndef IPOIB_MEMBER_H
+#define IPOIB_MEMBER_H
+
+#include "ipoib/inside.h"
+
+/* Begins with the broadcast group alone, of which nothing is known yet. */
+void member_begin(struct ipoib *m, uint64_t now_ms);
+/* Forgets all groups, without leaving them, and detaches the queue pair. */
+void member_forget(struct ipoib *m);
+/* The memberships may have ended: asks for each again.  Packets go on. */
+void member_renew(struct ipoib *m);
+/* Sets which groups the kernel has joined. */
+void member_set_joined(struct ipoib *m, const struct joined *j,
+		       uint64_t now_ms);
+/* Sends a packet to a group, or lets it wait for a join. */
+void member_send(struct ipoib *m, const uint8_t mgid[16], const uint8_t *p,
+		 size_t bytes, uint64_t now_ms);
+/* Takes the answer to a question about a group.  Returns false if it is not
+ * about one. */
+bool member_answer(struct ipoib *m, const struct sa_answer *answer,
+		   uint64_t now_ms);
+/* Does what is due.  Returns the time of the next call. */
+uint64_t member_turn(struct ipoib *m, uint64_t now_ms);
+/* Returns whether no question to leave is open. */
+bool member_has_left(const struct ipoib *m);
+
+#endif

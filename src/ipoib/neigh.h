@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The neighbours: interfaces of other hosts whose hardware addresses have come
+ * in ARP and neighbour discovery.  They are found by MAC, and by LID and QPN.
+ * If the table is full, the neighbour to which no packet was sent for the
+ * longest time is forgotten.  Owner: struct ipoib.
+ */
+#ifndef IPOIB_NEIGH_H
+#define IPOIB_NEIGH_H
+
+#include "ipoib/ask.h"
+#include "ipoib/hwaddr.h"
+#include "ipoib/route.h"
+#include "ipoib/waiting.h"
+
+#define NEIGH_MAX	2048 /* neighbours */
+#define NEIGH_BUCKETS	4096
+#define NEIGH_SOURCES	1024  /* slots to find MACs by LID and QPN */
+#define NEIGH_UNUSED_MS 60000 /* then another neighbour may take the MAC */
+
+struct neigh {
+	struct hwaddr address;
+	uint8_t mac[HWADDR_MAC_BYTES];
+	struct neigh *next;  /* in its bucket */
+	uint64_t used_ms;    /* when a packet was last sent there */
+	uint64_t learned_ms; /* when the path was learned */
+	struct route route;  /* lid is 0: the path is not known */
+	struct ask ask;	     /* for the path */
+	bool wants_path;
+	struct waiting waiting;
+};
+
+/* The MAC of the sender of packets with a LID and a QPN. */
+struct neigh_source {
+	uint16_t lid;
+	uint32_t qpn; /* 0: the slot is free */
+	uint8_t mac[HWADDR_MAC_BYTES];
+};
+
+/* All zero is an empty table. */
+struct neigh_table {
+	struct neigh *buckets[NEIGH_BUCKETS];
+	uint32_t count;
+	/* Another pair of LID and QPN may take the slot of an older one. */
+	struct neigh_source sources[NEIGH_SOURCES];
+};
+
+/* Returns the neighbour with the MAC, or NULL. */
+struct neigh *neigh_find(const struct neigh_table *t,
+			 const uint8_t mac[HWADDR_MAC_BYTES]);
+/* Adds a neighbour, whose MAC no other one has.  NULL: the table is full, or
+ * there is no memory. */
+struct neigh *neigh_add(struct neigh_table *t, const struct hwaddr *a,
+			uint64_t now_ms);
+/* Returns the neighbour to forget first, or NULL if there is none. */
+struct neigh *neigh_oldest(const struct neigh_table *t);
+/* Removes and frees a neighbour, which has no waiting packets and no handle. */
+void neigh_remove(struct neigh_table *t, struct neigh *n);
+/* Iterates: returns the neighbour behind n; NULL at the end.  n is NULL at
+ * first. */
+struct neigh *neigh_next(const struct neigh_table *t, const struct neigh *n);
+/* Notes the LID from which a neighbour sends. */
+void neigh_note_source(struct neigh_table *t, const struct neigh *n,
+		       uint16_t lid);
+/* Returns the MAC of the sender of packets with a LID and a QPN; NULL: it is
+ * not known. */
+const uint8_t *neigh_source(const struct neigh_table *t, uint16_t lid,
+			    uint32_t qpn);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What an interface tells its user. */
+#ifndef IPOIB_REPORT_H
+#define IPOIB_REPORT_H
+
+#include "ipoib/inside.h"
+
+/* Tells a formatted sentence. */
+void report_say(struct ipoib *m, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Tells why the interface is down, unless this reason was the last one told.
+ * status: of the answer of the subnet administration, if there was one. */
+void report_down(struct ipoib *m, enum ipoib_reason why, uint16_t status);
+/* Tells that the interface is up again, if it was told why it was down. */
+void report_up(struct ipoib *m);
+/* Tells that two interfaces have one MAC, at most once in a minute. */
+void report_collision(struct ipoib *m, const struct hwaddr *a,
+		      const struct hwaddr *b, uint64_t now_ms);
+/* Tells that a group that the kernel has joined cannot be joined. */
+void report_group(struct ipoib *m, const uint8_t mgid[16], uint16_t status);
+/* Tells once that no more groups can be joined. */
+void report_full(struct ipoib *m);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The datagrams by which IPoIB asks the subnet administration (IBTA Vol 1, 15):
+ * MCMemberRecord to join and leave multicast groups, PathRecord for the path to
+ * a GID.  Pure.
+ */
+#ifndef IPOIB_SA_H
+#define IPOIB_SA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hdr/mad.h"
+
+#define SA_CLASS   3
+#define SA_VERSION 2
+
+/* How a port is a member of a group (IBTA Vol 1, 15.2.5.17). */
+enum sa_join_state {
+	SA_JOIN_FULL = 1,
+	SA_JOIN_SEND_ONLY = 4,
+};
+
+enum sa_kind {
+	SA_MEMBER, /* the answer to a join */
+	SA_LEFT,   /* the answer to a leave */
+	SA_PATH,   /* the answer to a question for a path */
+};
+
+/* A member of a group, and the parameters of the group. */
+struct sa_member {
+	uint8_t mgid[16], port_gid[16];
+	uint32_t qkey;
+	uint32_t flow_label; /* 20 bits */
+	uint16_t mlid;
+	uint16_t pkey;
+	uint8_t mtu; /* 1 to 5: 256 to 4096 */
+	uint8_t rate;
+	uint8_t sl;
+	uint8_t traffic_class;
+	uint8_t hop_limit;
+	uint8_t join_state; /* enum sa_join_state */
+};
+
+struct sa_path {
+	uint8_t dgid[16], sgid[16];
+	uint32_t flow_label; /* 20 bits */
+	uint16_t dlid;
+	uint16_t pkey;
+	uint8_t mtu; /* 1 to 5: 256 to 4096 */
+	uint8_t rate;
+	uint8_t sl;
+	uint8_t traffic_class;
+	uint8_t hop_limit;
+};
+
+struct sa_answer {
+	enum sa_kind kind;
+	uint32_t id;	 /* of the question */
+	uint16_t status; /* 0: the member or the path follows */
+	union {
+		struct sa_member member; /* SA_MEMBER */
+		struct sa_path path;	 /* SA_PATH */
+	};
+};
+
+/* Write a question.  The answer has the same id.  sa_write_join with `makes`:
+ * the group is made with the parameters of *m if there is none. */
+void sa_write_join(uint8_t mad[MAD_BYTES], uint32_t id,
+		   const struct sa_member *m, bool makes);
+void sa_write_leave(uint8_t mad[MAD_BYTES], uint32_t id,
+		    const struct sa_member *m);
+void sa_write_path(uint8_t mad[MAD_BYTES], uint32_t id,
+		   const struct sa_path *path);
+/* Reads an answer.  Returns false if it is none of those of enum sa_kind, or if
+ * it has no error and its values are impossible. */
+bool sa_read(const uint8_t *mad, size_t bytes, struct sa_answer *answer);
+
+#endif

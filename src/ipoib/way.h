@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Packets to neighbours, and the paths of these packets, for which the subnet
+ * administration is asked.
+ */
+#ifndef IPOIB_WAY_H
+#define IPOIB_WAY_H
+
+#include "ipoib/inside.h"
+
+/* Learns that an interface exists.  from: the sender of the packet that told
+ * its address.  Returns its MAC, or NULL if another interface has that MAC. */
+const uint8_t *way_learn(struct ipoib *m, const struct hwaddr *a,
+			 const struct ipoib_from *from, uint64_t now_ms);
+/* Sends a packet to a neighbour, or lets it wait for the path. */
+void way_send(struct ipoib *m, struct neigh *n, const uint8_t *p, size_t bytes,
+	      uint64_t now_ms);
+/* Takes the answer to a question for a path.  Returns false if it is not one.
+ */
+bool way_answer(struct ipoib *m, const struct sa_answer *answer,
+		uint64_t now_ms);
+/* Forgets all paths, which are asked for again when packets are sent. */
+void way_renew(struct ipoib *m);
+/* Forgets all neighbours. */
+void way_forget(struct ipoib *m);
+/* Does what is due.  Returns the time of the next call. */
+uint64_t way_turn(struct ipoib *m, uint64_t now_ms);
+
+#endif
