@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static int say_forbidden(const char *what, int err)
@@ -61,6 +64,30 @@ static int raise_loopback(void)
 	return err;
 }
 
+/*
+ * Lets the programs that this process executes keep the capabilities over the
+ * new network namespace: to make and configure interfaces, and to use raw
+ * sockets.  execve(2) takes capabilities away from a user other than 0, except
+ * for those that are inheritable and ambient (capabilities(7)).
+ */
+static int keep_rights(void)
+{
+	static const int kept[] = {CAP_NET_ADMIN, CAP_NET_RAW};
+	struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &head, data))
+		return -errno;
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		data[CAP_TO_INDEX(kept[i])].inheritable |= CAP_TO_MASK(kept[i]);
+	if (syscall(SYS_capset, &head, data))
+		return -errno;
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, kept[i], 0, 0))
+			return -errno;
+	return 0;
+}
+
 int private_enter(void)
 {
 	uid_t user = geteuid();
@@ -71,10 +98,16 @@ int private_enter(void)
 		if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
 			return say_forbidden("unshare fails", errno);
 		err = keep_ids(user, group);
+		if (err)
+			return say_forbidden("a new user namespace cannot keep "
+					     "the user's ID",
+					     -err);
+		err = keep_rights();
 	}
 	if (err)
-		return say_forbidden(
-			"a new user namespace cannot keep the user's ID", -err);
+		return say_forbidden("programs cannot keep the rights over the "
+				     "network namespace",
+				     -err);
 	err = raise_loopback();
 	if (err)
 		return say_forbidden("the loopback interface cannot be used",

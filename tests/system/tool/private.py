@@ -6,6 +6,7 @@ run programs in a network namespace of their own."""
 import contextlib
 import os
 import re
+import shutil
 import socket
 import sys
 
@@ -44,6 +45,23 @@ def one_of_its_own():
            "run is in the namespace of this script")
 
 
+def rights_over_the_namespace():
+    """A program, and the programs that it starts, may configure the namespace:
+    CAP_NET_ADMIN and CAP_NET_RAW are effective and ambient."""
+    want = 1 << 12 | 1 << 13
+    r = private("sh", "-c", "cat /proc/self/status")
+    if "no private network namespace" in r.output:
+        raise system.Skip("no network namespace can be made")
+    expect_ok(r)
+    effective = int(re.search(r"^CapEff:\s+(\w+)", r.output, re.M).group(1), 16)
+    expect(effective & want == want, "the rights are missing", r)
+    if os.geteuid():
+        expect(effective == want, "the program has further rights", r)
+    if shutil.which("ip"):
+        expect_ok(private("sh", "-c", "ip link set lo mtu 1500 && "
+                          "ip address add 10.9.0.1/24 dev lo"))
+
+
 def not_a_strangers_port():
     """adverb pair --private works although a program of the caller's namespace
     holds the port."""
@@ -75,6 +93,8 @@ def forbidden():
 
 t.case("run --private gives a namespace of its own, and the same user",
        one_of_its_own)
+t.case("programs of run --private may configure the namespace",
+       rights_over_the_namespace)
 t.case("pair --private works although another program has the port",
        not_a_strangers_port)
 t.case("run --private says why no namespace can be made", forbidden)
