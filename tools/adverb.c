@@ -6,6 +6,7 @@
 #include "doctor.h"
 #include "fabric.h"
 #include "install.h"
+#include "ipoib.h"
 #include "launch.h"
 #include "pair.h"
 #include "run.h"
@@ -37,6 +38,8 @@ static void print_help(FILE *out)
 		"           show the traffic of each queue pair, and why it waits\n"
 		"       adverb fabric FILE | --show | --stop\n"
 		"           emulate an InfiniBand subnet, which a stock OpenSM manages\n"
+		"       adverb ipoib [--name NAME] [--address A/LENGTH]\n"
+		"           make an IP interface on a host of such a subnet\n"
 		"       adverb bench [--quick]\n"
 		"           measure adverb beside this machine's raw limits and "
 		"other software\n"
@@ -91,6 +94,8 @@ int main(int argc, char **argv)
 		return top_main(argc - 1, argv + 1);
 	if (strcmp(command, "fabric") == 0)
 		return fabric_main(argc - 1, argv + 1);
+	if (strcmp(command, "ipoib") == 0)
+		return ipoib_main(argc - 1, argv + 1);
 	if (strcmp(command, "install") == 0)
 		return install_main(argc - 1, argv + 1);
 	if (strcmp(command, "uninstall") == 0)

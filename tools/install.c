@@ -142,6 +142,7 @@ static const struct {
 	const char *built, *installed, *to;
 } programs[] = {
 	{"adverb", "adverb", BIN "/adverb"},
+	{"adverb-ipoib", "../libexec/adverb-ipoib", EXE "/adverb-ipoib"},
 	{"../sim/adverb-sim", "../libexec/adverb-sim", EXE "/adverb-sim"},
 };
 

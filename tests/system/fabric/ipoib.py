@@ -1,0 +1,582 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tests `adverb ipoib`: IP over an emulated subnet under OpenSM."""
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import sys
+import time
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import subnet
+import system
+from subnet import (NET, PATIENCE_S, Fabric, fabric, fabric_argv, managed,
+                    managed_on, port_lid)
+from system import PYTHON, Fail, Skip, expect, expect_ok, wait_until
+
+AREA = "InfiniBand"
+GROUP = "239.1.2.3"
+GROUP_MGID = "ff12:401b:ffff::f01:203"
+NOBODY = 65534
+
+
+class Suite(system.Suite):
+    """A fabric serves no user whose number others share in a user namespace, as
+    they share nobody's.  The programs run with another number there."""
+
+    def unprivileged(self, argv):
+        if os.geteuid() in (0, NOBODY):
+            argv = ["unshare", "--user", "--map-user=1000", "--map-group=1000",
+                    *argv]
+        return super().unprivileged(argv)
+
+
+t = Suite(__doc__)
+subnet.use(t)
+
+# Runs commands in the network namespace of a host, one after another.
+AGENT = """
+import json, socket, subprocess, sys
+with socket.socket(fileno=int(sys.argv[1])) as s:
+    f = s.makefile("rw")
+    for line in f:
+        argv, timeout = json.loads(line)
+        try:
+            r = subprocess.run(argv, stdin=subprocess.DEVNULL, timeout=timeout,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            result = r.returncode, r.stdout.decode(errors="replace")
+        except subprocess.TimeoutExpired as why:
+            result = 124, (why.stdout or b"").decode(errors="replace")
+        f.write(json.dumps(result) + "\\n")
+        f.flush()
+"""
+
+# ping(8), which not every machine has: ADDRESS SIZE COUNT.
+PING = """
+import os, socket, struct, sys, time
+name, size, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+family, _, _, _, at = socket.getaddrinfo(name, 0, type=socket.SOCK_DGRAM)[0]
+v6 = family == socket.AF_INET6
+s = socket.socket(family, socket.SOCK_RAW, 58 if v6 else 1)
+s.settimeout(10)
+ident, data, times = os.getpid() & 0xffff, os.urandom(size), []
+
+def checksum(p):
+    total = sum(struct.unpack("!%dH" % ((len(p) + 1) // 2), p + p[:0] +
+                              bytes(len(p) % 2)))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return ~total & 0xffff
+
+for n in range(count):
+    p = struct.pack("!BBHHH", 128 if v6 else 8, 0, 0, ident, n) + data
+    if not v6:
+        p = p[:2] + struct.pack("!H", checksum(p)) + p[4:]
+    began = time.monotonic()
+    s.sendto(p, at)
+    while True:
+        got = s.recv(65536)
+        if not v6:
+            got = got[(got[0] & 15) * 4:]
+        if got[:1] == (b"\\x81" if v6 else b"\\0") and \\
+                got[4:] == struct.pack("!HH", ident, n) + data:
+            break
+    times.append(time.monotonic() - began)
+print("%d answers, median %.0f us" % (count, sorted(times)[count // 2] * 1e6))
+"""
+
+# Receives BYTES on a TCP port, and prints their SHA-256.
+TCP_SERVER = """
+import hashlib, socket
+with socket.create_server(("", 5001)) as s:
+    with s.accept()[0] as c:
+        h = hashlib.sha256()
+        while True:
+            data = c.recv(1 << 16)
+            if not data:
+                break
+            h.update(data)
+        c.sendall(h.hexdigest().encode())
+"""
+TCP_CLIENT = """
+import hashlib, os, socket, sys, time
+data = os.urandom(int(sys.argv[2]))
+deadline = time.monotonic() + 30
+while True:
+    try:
+        c = socket.create_connection((sys.argv[1], 5001))
+        break
+    except ConnectionRefusedError:
+        if time.monotonic() > deadline:
+            raise
+        time.sleep(0.01)
+began = time.monotonic()
+c.sendall(data)
+c.shutdown(socket.SHUT_WR)
+said = c.makefile().read()
+assert said == hashlib.sha256(data).hexdigest(), "other bytes have arrived"
+print("%.0f Mbit/s" % (len(data) * 8e-6 / (time.monotonic() - began)))
+"""
+
+# Joins a group, prints "joined" to a file, and prints what it receives.
+MEMBER = """
+import socket, struct, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 5002))
+s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(
+    sys.argv[1]) + socket.inet_aton(sys.argv[2]))
+s.settimeout(60)
+print(s.recv(100).decode())
+"""
+SENDER = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(
+    sys.argv[2]))
+s.sendto(sys.argv[3].encode(), (sys.argv[1], 5002))
+"""
+
+
+class Host:
+    """A host of a fabric, in a network namespace of its own."""
+
+    def __init__(self, f, name):
+        self.name = name
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self.process = t.start(
+                [t.adverb, "run", "--private", "--fabric=" + f.socket, "--host",
+                 name, "--", PYTHON, "-c", AGENT, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()])
+        self.file = ours.makefile("rw")
+        ours.close()
+
+    def begin(self, *argv, timeout=PATIENCE_S):
+        """Starts a command.  The result is that of end()."""
+        try:
+            self.file.write(json.dumps((argv, timeout)) + "\n")
+            self.file.flush()
+        except BrokenPipeError:
+            pass
+
+    def end(self):
+        line = self.file.readline()
+        if not line:
+            said = t.finish(self.process, 10).output
+            if "no private network namespace" in said:
+                raise Skip("no network namespace can be made")
+            raise Fail("the agent of %s has ended" % self.name, said)
+        return system.Result(*json.loads(line))
+
+    def run(self, *argv, timeout=PATIENCE_S):
+        self.begin(*argv, timeout=timeout)
+        return self.end()
+
+    def out(self, *argv, timeout=PATIENCE_S):
+        r = self.run(*argv, timeout=timeout)
+        expect_ok(r)
+        return r.output
+
+    def ipoib(self, *words):
+        return self.run(t.adverb, "ipoib", *words)
+
+    def ping(self, to, size=56, count=3):
+        """Returns the median round trip."""
+        return self.out(PYTHON, "-c", PING, to, str(size), str(count))
+
+    def settle(self, name="ib0"):
+        """Waits until the addresses of IPv6 are no longer tentative."""
+        wait_until(lambda: "inet6" not in self.out(
+            "ip", "-6", "address", "show", "dev", name, "tentative"),
+            "the addresses stay tentative", PATIENCE_S)
+
+    def local(self, name="ib0"):
+        """Returns the link-local address, with its interface."""
+        said = self.out("ip", "-6", "address", "show", "dev", name)
+        return re.search(r"inet6 (fe80:[0-9a-f:]+)", said).group(1) + "%" + name
+
+    def close(self):
+        """Ends the agent.  adverb ipoib ends with the fabric."""
+        self.file.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.communicate()
+
+
+@contextlib.contextmanager
+def hosts(f, *names):
+    t.need("ip")
+    made = []
+    try:
+        for name in names:
+            made.append(Host(f, name))
+        yield made
+    finally:
+        for host in made:
+            host.close()
+
+
+def start_interfaces(all_hosts, *words):
+    """Starts adverb ipoib on each host: 10.9.0.1 and fd00::1, and so on."""
+    for i, host in enumerate(all_hosts, 1):
+        host.begin(t.adverb, "ipoib", "--background", "--address",
+                   "10.9.0.%d/24" % i, "--address", "fd00::%d/64" % i, *words)
+    for host in all_hosts:
+        expect_ok(host.end())
+
+
+@contextlib.contextmanager
+def interfaces(f, *names):
+    with hosts(f, *names) as made:
+        start_interfaces(made)
+        yield made
+
+
+def tshark(path, expression):
+    """Returns the lines of the packets of a capture that fit."""
+    r = t.run(["tshark", "-r", path, "-Y", expression])
+    expect_ok(r)
+    return [line for line in r.output.splitlines()
+            if re.match(r"\s*\d+\s+\d+\.\d+ ", line)]
+
+
+def check_capture(path):
+    if not shutil.which("tshark"):
+        t.note("without tshark")
+        return
+    for expression in ("arp.hw.type == 32 && arp.opcode == 1",
+                       "arp.hw.type == 32 && arp.opcode == 2",
+                       "icmp.type == 8", "icmpv6.type == 135",
+                       "icmpv6.type == 136", "icmpv6.type == 129"):
+        expect(tshark(path, expression), "no packet has " + expression)
+    for expression in ("_ws.malformed && !infiniband.mad",
+                       "arp.hw.type == 1", "eth.type == 0x0800",
+                       "icmpv6.checksum.status == \"Bad\"",
+                       "icmp.checksum.status == \"Bad\""):
+        wrong = tshark(path, expression)
+        expect(not wrong, "packets have %s:\n%s" % (expression,
+                                                    "\n".join(wrong[:5])))
+
+
+def pings():
+    capture = t.path("ipoib.pcap")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(capture)
+    with fabric(NET, "--capture", capture) as f:
+        with managed_on(f), interfaces(f, "Hca2", "Hca3") as (one, two):
+            t.note(one.ping("10.9.0.2", count=50).strip())
+            for size in 0, 1, 2044 - 28, 2044 - 27, 8000, 60000:
+                one.ping("10.9.0.2", size)
+            one.settle()
+            two.settle()
+            for to in "fd00::1", one.local():
+                for size in 56, 2044 - 48, 2044 - 47, 8000:
+                    two.ping(to, size)
+            said = one.out("ip", "link", "show", "ib0")
+            expect("mtu 2044" in said and "NO-CARRIER" not in said, said)
+            # the kernel refuses what the link cannot carry
+            r = one.run("ip", "neigh", "show", "dev", "ib0")
+            expect(re.search(r"10\.9\.0\.2 .*lladdr [0-9a-f][26ae]:",
+                             r.output), r.output)
+    check_capture(capture)
+
+
+def gateways():
+    """A packet goes to the MAC of the gateway that the kernel has chosen."""
+    with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
+        two.out("ip", "address", "add", "10.10.0.1/32", "dev", "lo")
+        one.out("ip", "route", "add", "10.10.0.0/24", "via", "10.9.0.2")
+        one.ping("10.10.0.1")
+
+
+def tcp():
+    with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
+        for server, client, to in (two, one, "10.9.0.2"), \
+                (one, two, "10.9.0.1"):
+            server.begin(PYTHON, "-c", TCP_SERVER)
+            said = client.out(PYTHON, "-c", TCP_CLIENT, to, str(16 << 20))
+            expect_ok(server.end())
+            t.note(said.strip())
+
+
+def stock_ping():
+    t.need("ping")
+    with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
+        for host in one, two:
+            host.settle()
+        for to in "10.9.0.2", "fd00::2":
+            said = one.out("ping", "-c", "3", "-i", "0.2", "-w", "30", to)
+            expect(" 0% packet loss" in said, said)
+
+
+def iperf3():
+    t.need("iperf3")
+    with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
+        # port 5201
+        two.out("sh", "-c", "iperf3 -s -1 >/dev/null 2>&1 & while ! grep -q "
+                ":1451 /proc/net/tcp /proc/net/tcp6; do sleep 0.05; done")
+        said = one.out("iperf3", "-c", "10.9.0.2", "-n", "16M")
+        t.note(re.search(r"(\S+ [MG]bits/sec)\s+receiver", said).group(1))
+
+
+def members(f):
+    """Returns how many ports are members of the group."""
+    # only a question with the key of the subnet manager shows members
+    said = f.out("Hca1", "saquery", "--smkey", "1", "-m")
+    return sum(GROUP_MGID in block and "fe80" in block
+               for block in said.split("MGID."))
+
+
+def multicast():
+    with managed() as f, interfaces(f, "Hca1", "Hca2", "Hca3") as all_hosts:
+        receivers, sender = all_hosts[:2], all_hosts[2]
+        for i, host in enumerate(receivers, 1):
+            host.begin(PYTHON, "-c", MEMBER, GROUP, "10.9.0.%d" % i)
+        wait_until(lambda: members(f) == 2, "the hosts do not join the group",
+                   PATIENCE_S)
+        sender.out(PYTHON, "-c", SENDER, GROUP, "10.9.0.3", "hello")
+        for host in receivers:
+            r = host.end()
+            expect_ok(r)
+            expect(r.output.strip() == "hello", r.output)
+        # the programs have ended, so the kernels have left the group
+        wait_until(lambda: members(f) == 0, "the hosts do not leave the group",
+                   PATIENCE_S)
+
+
+def check_all(all_hosts):
+    """Each host reaches each other one, without what it knew before."""
+    for i, host in enumerate(all_hosts, 1):
+        host.out("ip", "neigh", "flush", "dev", "ib0")
+    for i, host in enumerate(all_hosts, 1):
+        for k in range(1, len(all_hosts) + 1):
+            if k != i:
+                host.ping("10.9.0.%d" % k)
+                host.ping("fd00::%d" % k)
+
+
+def manager_restarts():
+    """A new OpenSM knows no members: the hosts join again."""
+    with fabric() as f:
+        with hosts(f, "Hca2", "Hca3") as made:
+            with managed_on(f):
+                start_interfaces(made)
+                for host in made:
+                    host.settle()
+                check_all(made)
+            with managed_on(f):
+                check_all(made)
+
+
+def lids_change():
+    with fabric() as f, hosts(f, "Hca2", "Hca3") as made:
+        with managed_on(f):
+            start_interfaces(made)
+            for host in made:
+                host.settle()
+            check_all(made)
+            before = port_lid(f, "Hca3", "1")
+            guids = re.findall(r"^\w+\s+(0x[0-9a-f]{16}) ", t.run(
+                fabric_argv("--socket", f.socket, "--show")).output, re.M)
+        # the GUID of an adapter's first port is the next one after the node's
+        folder = subnet.manager_env()["OSM_CACHE_DIR"]
+        with open(folder + "/guid2lid", "w") as file:
+            for i, guid in enumerate(guids):
+                for k in range(3):
+                    lid = 100 + 3 * i + k
+                    file.write("0x%016x 0x%04x 0x%04x\n\n" %
+                               (int(guid, 16) + k, lid, lid))
+        try:
+            with managed_on(f, "Hca1", "-x"):
+                expect(port_lid(f, "Hca3", "1") != before,
+                       "the LID has not changed")
+                # the kernels keep their neighbours
+                made[0].ping("10.9.0.2")
+                check_all(made)
+        finally:
+            os.unlink(folder + "/guid2lid")
+
+
+PARTITIONS = """
+Default=0x7fff,ipoib:ALL=full;
+Mine=0x0001,ipoib:ALL=full;
+Mute=0x0003:ALL=full;
+"""
+
+
+def partitions():
+    path = t.path("partitions")
+    with open(path, "w") as file:
+        file.write(PARTITIONS)
+    os.chmod(path, 0o644)
+    with managed(NET, "Hca1", "-P", path) as f, \
+            hosts(f, "Hca2", "Hca3") as made:
+        start_interfaces(made, "--pkey", "0x8001", "--name", "ib0.8001")
+        made[0].ping("10.9.0.2")
+        # a second interface of the host, in another partition
+        for i, host in enumerate(made, 1):
+            expect_ok(host.ipoib("--background", "--address",
+                                 "10.8.0.%d/24" % i))
+        made[0].ping("10.8.0.2")
+        said = f.out("Hca1", "saquery", "-g")
+        expect("ff12:401b:8001::ffff:ffff" in said, said)
+        log = t.path("quiet.log")
+        for pkey, want in ("0x8002", "no full member of the partition 0x8002"), \
+                ("3", "no broadcast group ff12:401b:8003:0:0:0:ffff:ffff"):
+            await_sentence(made[0], log, want, "--pkey", pkey, "--name", "ib9")
+
+
+def await_sentence(host, log, want, *words):
+    """Starts adverb ipoib, waits until it prints a sentence, and ends it."""
+    with open(log, "w"):
+        pass
+    os.chmod(log, 0o666)
+    said = host.out("sh", "-c", "\"$@\" 2>%s >&2 & echo $!" % log, "sh",
+                    t.adverb, "ipoib", *words)
+    try:
+        await_text(log, want)
+    finally:
+        host.out("kill", said.strip())
+
+
+def read_text(path):
+    with open(path) as file:
+        return file.read()
+
+
+def await_text(path, want):
+    wait_until(lambda: want in read_text(path),
+               "adverb ipoib does not say: " + want, PATIENCE_S)
+
+
+def no_manager():
+    """Without a subnet manager there is no carrier; one that starts later brings
+    the interface up."""
+    log = t.path("late.log")
+    with open(log, "w"):
+        pass
+    os.chmod(log, 0o666)
+    with fabric() as f, hosts(f, "Hca3") as (host,):
+        host.out("sh", "-c", "\"$@\" 2>%s >&2 &" % log, "sh", t.adverb, "ipoib")
+        await_text(log, "its port is not active; start a subnet manager")
+        expect("NO-CARRIER" in host.out("ip", "link", "show", "ib0"),
+               "the interface has a carrier")
+        with managed_on(f):
+            await_text(log, "ib0: the interface is up")
+            wait_until(lambda: "NO-CARRIER" not in host.out(
+                "ip", "link", "show", "ib0"), "no carrier", PATIENCE_S)
+            # the link of the port is taken down: switch 2's port 1
+            f.out("Hca1", "ibportstate", "-D", "0,1,3", "1", "disable")
+            wait_until(lambda: "NO-CARRIER" in host.out(
+                "ip", "link", "show", "ib0"), "the carrier stays", PATIENCE_S)
+            f.out("Hca1", "ibportstate", "-D", "0,1,3", "1", "enable")
+            wait_until(lambda: "NO-CARRIER" not in host.out(
+                "ip", "link", "show", "ib0"), "no carrier", PATIENCE_S)
+    expect(read_text(log).count("its port is not active; start") == 2,
+           read_text(log))
+
+
+def refusals():
+    with managed() as f:
+        r = f.host("Hca3", t.adverb, "ipoib")
+        expect(r.status == 1 and "(CAP_NET_ADMIN)" in r.output and
+               "adverb run --private" in r.output, "no sentence about the right",
+               r)
+        for words, want in (
+                (["--address", "10.9.0.1"], "the length of its prefix"),
+                (["--address", "10.9.0.1/33"], "the length of its prefix"),
+                (["--pkey", "0x10000"], "is not a P_Key"),
+                (["--port", "0"], "the number of a port")):
+            r = f.host("Hca3", t.adverb, "ipoib", *words)
+            expect(r.status == 2 and want in r.output, "no sentence", r)
+        with hosts(f, "Hca3") as (host,):
+            expect_ok(host.ipoib("--background"))
+            r = host.ipoib("--background")
+            expect(r.status == 1 and "has an interface of this name" in
+                   r.output and "--name" in r.output, "no sentence", r)
+            r = host.ipoib("--name", "lo")
+            expect(r.status == 1 and "another kind" in r.output, "no sentence",
+                   r)
+            r = host.ipoib("--name", "ib2", "--port", "7")
+            expect(r.status == 1 and "no port 7" in r.output, "no sentence", r)
+    r = t.run([t.adverb, "ipoib"])
+    expect(r.status == 1 and "needs a host of an emulated subnet" in r.output,
+           "no sentence", r)
+
+
+def own_options():
+    """adverb ipoib takes --fabric and --host itself."""
+    with managed() as f:
+        r = t.run([t.adverb, "run", "--private", "--", "sh", "-c",
+                   "%s ipoib --fabric=%s --host Hca3 --background && "
+                   "ip link show ib0" % (t.adverb, f.socket)])
+        expect_ok(r)
+        expect("LOWER_UP" in r.output, r.output)
+
+
+def interface_is_removed():
+    """`ip link delete` ends the program, and its port leaves the groups."""
+    log = t.path("removed.log")
+    with open(log, "w"):
+        pass
+    os.chmod(log, 0o666)
+    with managed() as f, hosts(f, "Hca2") as (host,):
+        expect_ok(host.run("sh", "-c", "\"$@\" 2>" + log, "sh", t.adverb,
+                           "ipoib", "--background"))
+        host.out("ip", "link", "delete", "ib0")
+        await_text(log, "ib0: the interface was removed, so adverb ipoib ends")
+        # its name is free again
+        expect_ok(host.ipoib("--background"))
+
+
+def fabric_is_killed():
+    log = t.path("killed.log")
+    net, path = t.path("net"), t.path("doomed-socket")
+    with open(net, "w") as file:
+        file.write(NET)
+    with open(log, "w"):
+        pass
+    os.chmod(log, 0o666)
+    doomed = t.start(fabric_argv("--socket", path, net))
+    try:
+        expect(b"runs at" in doomed.stdout.readline(), "no fabric")
+        f = Fabric.at(path)
+        with hosts(f, "Hca3") as (host,):
+            with managed_on(f):
+                expect_ok(host.run("sh", "-c", "\"$@\" 2>" + log, "sh",
+                                   t.adverb, "ipoib", "--background"))
+            doomed.kill()
+            await_text(log, "ib0: the fabric has ended, so adverb ipoib ends")
+            wait_until(lambda: host.run("ip", "link", "show", "ib0").status,
+                       "the interface stays", PATIENCE_S)
+    finally:
+        doomed.kill()
+        doomed.communicate()
+
+
+t.case("ping by IPv4 and IPv6, small, as long as the MTU and in fragments",
+       pings)
+t.case("packets go to the gateway of a route", gateways)
+t.case("TCP carries 16 MiB in each direction", tcp)
+t.case("ping(8) runs", stock_ping, "IP over InfiniBand", "ping")
+t.case("iperf3 runs", iperf3, "IP over InfiniBand", "iperf3")
+t.case("three hosts use a multicast group", multicast)
+t.case("a subnet manager that starts again knows the groups", manager_restarts)
+t.case("hosts reach one another after their LIDs have changed", lids_change)
+t.case("partitions have interfaces of their own, or a sentence says why not",
+       partitions)
+t.case("the carrier follows the port, and a sentence says why it is off",
+       no_manager)
+t.case("a missing right, a taken name and wrong options give sentences",
+       refusals)
+t.case("adverb ipoib takes --fabric and --host", own_options)
+t.case("adverb ipoib ends if its interface is removed", interface_is_removed)
+t.case("adverb ipoib ends if the fabric is killed", fabric_is_killed)
+t.end()

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ipoib_loop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "ipoib/ipoib.h"
+#include "ipoib_verbs.h"
+#include "util/monotonic.h"
+
+enum {
+	FRAMES = 64,	   /* of a kind, before the other sources have a turn */
+	LOOK_MS = 1000,	   /* between two looks at the kernel's groups */
+	LEAVE_MS = 1000,   /* for the answers to the last questions */
+	MTU_BEFORE = 2044, /* until the broadcast group is joined */
+	SOURCES = 8,
+};
+
+/* What a descriptor of the loop is. */
+enum source {
+	SOURCE_TAP,
+	SOURCE_CHANNEL,
+	SOURCE_ASYNC,
+	SOURCE_UMAD,
+	SOURCE_SIGNAL,
+};
+
+struct loop {
+	const struct ipoib_loop_config *config;
+	struct ipoib *m;
+	struct ipoib_verbs verbs;
+	struct ipoib_tap tap;
+	int epoll, signals;
+	bool is_up;
+	bool looks;	  /* the kernel's groups are to be read */
+	bool reads_tap;	  /* the loop waits for frames */
+	bool has_more;	  /* a source may have more without an event */
+	bool ends;	  /* a signal has come */
+	int status;	  /* -1: the loop goes on; else the exit status */
+	uint64_t look_ms; /* when the groups are read next */
+};
+
+/* Ends the loop, after a sentence. */
+static void end_loop(struct loop *l, const char *why)
+{
+	if (l->status < 0)
+		fprintf(stderr, "adverb: %s: %s.\n", l->tap.name, why);
+	l->status = 1;
+}
+
+static void take_frame(void *ctx, const uint8_t *p, size_t bytes)
+{
+	struct loop *l = ctx;
+
+	/* EIO: the user has disabled the interface, and frames are lost */
+	if (write(l->tap.fd, p, bytes) < 0 && errno == EBADFD)
+		end_loop(l, "the interface was removed, so adverb ipoib ends");
+}
+
+static void take_packet(void *ctx, struct route *r, const uint8_t *p,
+			size_t bytes)
+{
+	struct loop *l = ctx;
+
+	ipoib_verbs_send(&l->verbs, r, p, bytes);
+}
+
+static void take_release(void *ctx, struct route *r)
+{
+	ipoib_verbs_release(r);
+}
+
+static void take_question(void *ctx, const uint8_t mad[MAD_BYTES])
+{
+	struct loop *l = ctx;
+
+	ipoib_verbs_ask(&l->verbs, mad);
+}
+
+static void take_attach(void *ctx, const uint8_t mgid[16], bool attaches)
+{
+	struct loop *l = ctx;
+
+	ipoib_verbs_attach(&l->verbs, mgid, attaches);
+}
+
+static void say_error(struct loop *l, const char *what, int err)
+{
+	if (err)
+		fprintf(stderr, "adverb: %s: %s: %s.\n", l->tap.name, what,
+			strerror(-err));
+}
+
+static void come_up(struct loop *l, const struct ipoib_link *link)
+{
+	int err = ipoib_verbs_start(&l->verbs, link->qkey);
+
+	if (err) {
+		say_error(l, "the queue pair cannot be started", err);
+		end_loop(l, "adverb ipoib ends");
+		return;
+	}
+	say_error(l, "the MTU cannot be set",
+		  ipoib_tap_set_mtu(&l->tap, link->mtu));
+	ipoib_tap_set_carrier(&l->tap, true);
+	l->looks = true;
+	l->is_up = true;
+}
+
+static void take_link(void *ctx, const struct ipoib_link *link)
+{
+	struct loop *l = ctx;
+
+	say_error(l, "the hardware address cannot be set",
+		  ipoib_tap_set_mac(&l->tap, link->mac));
+	if (link->is_up) {
+		come_up(l, link);
+		return;
+	}
+	ipoib_tap_set_carrier(&l->tap, false);
+	ipoib_verbs_stop(&l->verbs);
+	l->is_up = false;
+}
+
+static void take_look(void *ctx)
+{
+	struct loop *l = ctx;
+
+	l->looks = true;
+}
+
+static void take_sentence(void *ctx, const char *text)
+{
+	struct loop *l = ctx;
+
+	fprintf(stderr, "adverb: %s: %s.\n", l->tap.name, text);
+}
+
+static const struct ipoib_sink sink = {
+	.frame = take_frame,
+	.packet = take_packet,
+	.release = take_release,
+	.ask = take_question,
+	.attach = take_attach,
+	.link = take_link,
+	.look = take_look,
+	.say = take_sentence,
+};
+
+/* Tells the interface what its port is. */
+static void tell_port(struct loop *l)
+{
+	uint64_t now_ms = monotonic_ms();
+	struct ipoib_port port;
+
+	if (ipoib_verbs_port(&l->verbs, &port)) {
+		end_loop(l, "the port does not answer, so adverb ipoib ends");
+		return;
+	}
+	/* the queue pair needs another index of the P_Key */
+	if (l->verbs.is_started && port.has_pkey &&
+	    l->verbs.pkey_index != l->verbs.used_index) {
+		struct ipoib_port none = port;
+
+		none.has_pkey = false;
+		ipoib_port(l->m, &none, now_ms);
+	}
+	ipoib_port(l->m, &port, now_ms);
+}
+
+static void take_event(struct loop *l, const struct ibv_async_event *e)
+{
+	if (e->event_type == IBV_EVENT_DEVICE_FATAL) {
+		end_loop(l, "the fabric has ended, so adverb ipoib ends");
+		return;
+	}
+	if (e->element.port_num != l->verbs.port)
+		return;
+	tell_port(l);
+	if (e->event_type == IBV_EVENT_CLIENT_REREGISTER ||
+	    e->event_type == IBV_EVENT_SM_CHANGE)
+		ipoib_reregister(l->m, monotonic_ms());
+}
+
+static bool is_of_port(enum ibv_event_type type)
+{
+	return type == IBV_EVENT_PORT_ACTIVE || type == IBV_EVENT_PORT_ERR ||
+	       type == IBV_EVENT_LID_CHANGE || type == IBV_EVENT_PKEY_CHANGE ||
+	       type == IBV_EVENT_SM_CHANGE || type == IBV_EVENT_GID_CHANGE ||
+	       type == IBV_EVENT_CLIENT_REREGISTER ||
+	       type == IBV_EVENT_DEVICE_FATAL;
+}
+
+static void take_events(struct loop *l)
+{
+	struct ibv_async_event e;
+
+	while (l->status < 0 && !ibv_get_async_event(l->verbs.context, &e)) {
+		if (is_of_port(e.event_type))
+			take_event(l, &e);
+		ibv_ack_async_event(&e);
+	}
+}
+
+static void read_frames(struct loop *l, uint64_t now_ms)
+{
+	uint8_t spare[IPOIB_FRAME_MAX], *place;
+	ssize_t n = 1;
+
+	for (int i = 0; i < FRAMES; i++) {
+		place = ipoib_verbs_place(&l->verbs);
+		/* a frame of an interface that is down is only counted */
+		if (!place && !l->is_up)
+			place = spare;
+		if (!place)
+			return;
+		n = read(l->tap.fd, place, IPOIB_FRAME_MAX);
+		if (n < 0)
+			break;
+		ipoib_frame(l->m, place, (size_t)n, now_ms);
+	}
+	l->has_more |= n >= 0;
+	if (n < 0 && errno == EBADFD)
+		end_loop(l, "the interface was removed, so adverb ipoib ends");
+}
+
+static int watch_fd(struct loop *l, int fd, enum source source)
+{
+	struct epoll_event e = {.events = EPOLLIN, .data.u32 = source};
+
+	return epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+/* Waits for frames only while there is a place for one. */
+static void watch_tap(struct loop *l)
+{
+	bool reads = !l->is_up || !ipoib_verbs_await_place(&l->verbs);
+	struct epoll_event e = {.events = reads ? EPOLLIN : 0,
+				.data.u32 = SOURCE_TAP};
+
+	if (reads != l->reads_tap)
+		epoll_ctl(l->epoll, EPOLL_CTL_MOD, l->tap.fd, &e);
+	l->reads_tap = reads;
+}
+
+static int watch_all(struct loop *l)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	l->epoll = epoll_create1(EPOLL_CLOEXEC);
+	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	l->reads_tap = true;
+	return l->epoll < 0 || l->signals < 0 ||
+	       watch_fd(l, l->tap.fd, SOURCE_TAP) ||
+	       watch_fd(l, l->verbs.channel->fd, SOURCE_CHANNEL) ||
+	       watch_fd(l, l->verbs.context->async_fd, SOURCE_ASYNC) ||
+	       watch_fd(l, l->verbs.umad, SOURCE_UMAD) ||
+	       watch_fd(l, l->signals, SOURCE_SIGNAL);
+}
+
+static void look_at_groups(struct loop *l, uint64_t now_ms)
+{
+	struct joined joined;
+
+	if (!l->looks && now_ms < l->look_ms)
+		return;
+	ipoib_tap_joined(&l->tap, &joined);
+	ipoib_joined(l->m, &joined, now_ms);
+	l->looks = false;
+	l->look_ms = now_ms + LOOK_MS;
+}
+
+static int wait_ms(const struct loop *l, uint64_t now_ms)
+{
+	uint64_t due = ipoib_deadline(l->m);
+
+	if (l->has_more || l->looks)
+		return 0;
+	due = due < l->look_ms ? due : l->look_ms;
+	return due > now_ms ? (int)(due - now_ms) : 0;
+}
+
+static void serve_source(struct loop *l, enum source source, uint64_t now_ms)
+{
+	switch (source) {
+	case SOURCE_TAP:
+		read_frames(l, now_ms);
+		break;
+	case SOURCE_CHANNEL:
+		ipoib_verbs_events(&l->verbs);
+		break;
+	case SOURCE_ASYNC:
+		take_events(l);
+		break;
+	case SOURCE_UMAD:
+		ipoib_verbs_answers(&l->verbs, l->m, now_ms);
+		break;
+	case SOURCE_SIGNAL:
+		l->ends = true;
+		break;
+	}
+}
+
+/* Waits for events, and does what they and the time ask for. */
+static void turn_once(struct loop *l, int timeout_ms)
+{
+	struct epoll_event events[SOURCES];
+	int n = epoll_wait(l->epoll, events, SOURCES, timeout_ms);
+	uint64_t now_ms = monotonic_ms();
+
+	l->has_more = false;
+	for (int i = 0; i < n; i++)
+		serve_source(l, events[i].data.u32, now_ms);
+	l->has_more |=
+		ipoib_verbs_receive(&l->verbs, l->m, FRAMES, now_ms) >= FRAMES;
+	if (now_ms >= ipoib_deadline(l->m))
+		ipoib_turn(l->m, now_ms);
+}
+
+/* Leaves the groups, so that the subnet manager frees them. */
+static void leave_groups(struct loop *l)
+{
+	uint64_t now_ms = monotonic_ms(), end_ms = now_ms + LEAVE_MS;
+
+	while (l->status < 0 && !ipoib_leave(l->m, now_ms) && now_ms < end_ms) {
+		turn_once(l, (int)(end_ms - now_ms));
+		now_ms = monotonic_ms();
+	}
+}
+
+static void run_turns(struct loop *l)
+{
+	bool was_up = false;
+
+	tell_port(l);
+	while (l->status < 0 && !l->ends) {
+		turn_once(l, wait_ms(l, monotonic_ms()));
+		look_at_groups(l, monotonic_ms());
+		watch_tap(l);
+		if (l->is_up && !was_up)
+			l->config->up(l->config->ctx);
+		was_up = l->is_up;
+	}
+	if (l->is_up)
+		leave_groups(l);
+}
+
+/* Gives the interface its addresses.  Returns 0, or -1 after a sentence. */
+static int set_addresses(struct loop *l)
+{
+	struct ipoib_tap_address local = {.family = AF_INET6, .prefix = 64};
+	struct ipoib_port port;
+	int err = ipoib_tap_enable(&l->tap);
+
+	say_error(l, "the interface cannot be enabled", err);
+	for (uint32_t i = 0; !err && i < l->config->address_count; i++) {
+		err = ipoib_tap_add(&l->tap, &l->config->addresses[i]);
+		say_error(l, "an address cannot be set", err);
+	}
+	if (!err && !ipoib_verbs_port(&l->verbs, &port)) {
+		hwaddr_link_local(port.gid, local.ip);
+		/* a kernel without IPv6 has no such address */
+		ipoib_tap_add(&l->tap, &local);
+	}
+	return err ? -1 : 0;
+}
+
+/* The threads of the libraries inherit the mask, so signals come to the loop
+ * alone. */
+static void block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static int start_all(struct loop *l)
+{
+	if (ipoib_tap_open(&l->tap, l->config->name))
+		return -1;
+	if (ipoib_verbs_open(&l->verbs, l->config->port, l->config->pkey))
+		return -1;
+	l->m = ipoib_new(&sink, l, l->verbs.qp->qp_num);
+	if (!l->m || watch_all(l)) {
+		end_loop(l, "there is no memory or descriptor for the "
+			    "interface");
+		return -1;
+	}
+	say_error(l, "the MTU cannot be set",
+		  ipoib_tap_set_mtu(&l->tap, MTU_BEFORE));
+	return set_addresses(l);
+}
+
+int ipoib_loop_run(const struct ipoib_loop_config *config)
+{
+	struct loop l = {.config = config, .status = -1};
+	int status = 1;
+
+	block_signals();
+	if (!start_all(&l)) {
+		run_turns(&l);
+		status = l.status < 0 ? 0 : l.status;
+	}
+	ipoib_free(l.m);
+	ipoib_verbs_close(&l.verbs);
+	return status;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Runs an IPoIB interface: moves frames and packets between the TAP device and
+ * the queue pair, and follows the changes of the port.  One thread; no lock.
+ */
+#ifndef TOOLS_IPOIB_LOOP_H
+#define TOOLS_IPOIB_LOOP_H
+
+#include "ipoib_tap.h"
+
+#define IPOIB_LOOP_ADDRESSES 32
+
+struct ipoib_loop_config {
+	const char *name; /* of the interface */
+	uint8_t port;	  /* 0: the first one that has a link */
+	uint16_t pkey;	  /* 0: the first one of the port */
+	struct ipoib_tap_address addresses[IPOIB_LOOP_ADDRESSES];
+	uint32_t address_count;
+	/* Called each time that the interface comes up. */
+	void (*up)(void *ctx);
+	void *ctx;
+};
+
+/* Runs the interface until a signal, the end of the fabric or that of the
+ * interface.  Returns the exit status, after a sentence on stderr if it is not
+ * 0. */
+int ipoib_loop_run(const struct ipoib_loop_config *config);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * adverb-ipoib: an IPoIB interface of a host of an emulated subnet.  `adverb
+ * ipoib` starts it on adverb's libraries.
+ */
+#include "ipoib_loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void print_help(FILE *out)
+{
+	fprintf(out,
+		"usage: adverb ipoib [--name NAME] [--address A/LENGTH] ... "
+		"[--pkey P_KEY]\n"
+		"                    [--port N] [--background] "
+		"[--fabric[=SOCKET]] [--host NAME]\n"
+		"\n"
+		"Makes an IP interface over InfiniBand (IPoIB, datagram mode) "
+		"on a host of an\n"
+		"emulated subnet, in this network namespace.  A subnet "
+		"manager, such as OpenSM,\n"
+		"must have made the partition's broadcast group.\n"
+		"\n"
+		"  --name NAME         the interface (default: ib0)\n"
+		"  --address A/LENGTH  an address of IPv4 or IPv6, and the "
+		"length of its prefix\n"
+		"  --pkey P_KEY        the partition (default: the first one "
+		"of the port)\n"
+		"  --port N            the port of the host (default: the first one with a link)\n"
+		"  --background        return when the interface is up\n"
+		"  --fabric[=SOCKET], --host NAME\n"
+		"                      which host, as in adverb run\n"
+		"  -h, --help          this text\n"
+		"\n"
+		"Example:  adverb run --private --fabric --host Hca1 -- sh -c "
+		"\\\n"
+		"              'adverb ipoib --background --address "
+		"10.9.0.1/24 && ping 10.9.0.2'\n");
+}
+
+static bool read_number(const char *text, unsigned long least,
+			unsigned long most, unsigned long *number)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoul(text, &end, 0);
+	return *text && !*end && !errno && *number >= least && *number <= most;
+}
+
+static int refuse_value(const char *option, const char *value, const char *want)
+{
+	fprintf(stderr, "adverb: --%s %s is not %s.\n", option, value, want);
+	return 2;
+}
+
+static int add_address(struct ipoib_loop_config *c, const char *text)
+{
+	if (c->address_count == IPOIB_LOOP_ADDRESSES)
+		return refuse_value("address", text,
+				    "accepted, because the interface has as "
+				    "many addresses as adverb ipoib can set; "
+				    "add it by ip(8)");
+	if (!ipoib_tap_parse(text, &c->addresses[c->address_count]))
+		return refuse_value("address", text,
+				    "an address and the length of its prefix, "
+				    "such as 10.9.0.1/24");
+	c->address_count++;
+	return 0;
+}
+
+static int set_number(struct ipoib_loop_config *c, int option, const char *text)
+{
+	bool is_pkey = option == 'p';
+	unsigned long n;
+
+	if (!read_number(text, 1, is_pkey ? 0xffff : 254, &n))
+		return is_pkey ? refuse_value("pkey", text,
+					      "a P_Key, such as 0x8001")
+			       : refuse_value("port", text,
+					      "the number of a port");
+	if (is_pkey)
+		c->pkey = (uint16_t)(n | 0x8000); /* full membership */
+	else
+		c->port = (uint8_t)n;
+	return 0;
+}
+
+/* Returns 0, or the exit status. */
+static int read_options(int argc, char **argv, struct ipoib_loop_config *c,
+			bool *background)
+{
+	static const struct option options[] = {
+		{"name", required_argument, NULL, 'n'},
+		{"address", required_argument, NULL, 'a'},
+		{"pkey", required_argument, NULL, 'p'},
+		{"port", required_argument, NULL, 'P'},
+		{"background", no_argument, NULL, 'b'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	int o, status = 0;
+
+	while (!status &&
+	       (o = getopt_long(argc, argv, "h", options, NULL)) != -1)
+		if (o == 'n')
+			c->name = optarg;
+		else if (o == 'a')
+			status = add_address(c, optarg);
+		else if (o == 'p' || o == 'P')
+			status = set_number(c, o, optarg);
+		else if (o == 'b')
+			*background = true;
+		else if (o == 'h') {
+			print_help(stdout);
+			exit(0);
+		} else
+			status = 2;
+	if (!status && optind == argc)
+		return 0;
+	if (!status)
+		print_help(stderr);
+	return 2;
+}
+
+/* Does a program of adverb run as a host of a subnet? */
+static bool is_host(void)
+{
+	const char *fabric = secure_getenv("ADVERB_FABRIC");
+
+	if (fabric && *fabric)
+		return true;
+	fprintf(stderr, "adverb: adverb ipoib needs a host of an emulated "
+			"subnet; start it inside `adverb run --fabric --host "
+			"NAME --`, or give it these options.\n");
+	return false;
+}
+
+/* Lets the terminal and the pipes of the caller go.  Sentences still go to a
+ * file, if standard error is one. */
+static void let_caller_go(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct stat st;
+
+	for (int i = 0; null >= 0 && i < 3; i++)
+		if (i < 2 || fstat(i, &st) || !S_ISREG(st.st_mode))
+			dup2(null, i);
+	if (null > 2)
+		close(null);
+	/* A file system cannot be unmounted while a process has its working
+	 * directory there. */
+	if (chdir("/"))
+		errno = 0;
+}
+
+/* Forks.  Returns in the child, with the descriptor to which it reports that
+ * the interface is up.  The parent waits for that report and exits. */
+static int enter_background(void)
+{
+	int ends[2];
+	char up;
+	pid_t pid = -1;
+
+	if (!pipe2(ends, O_CLOEXEC))
+		pid = fork();
+	if (pid < 0) {
+		fprintf(stderr,
+			"adverb: adverb ipoib cannot run in the background: no "
+			"process can be made: %s; leave --background out.\n",
+			strerror(errno));
+		exit(1);
+	}
+	if (!pid) {
+		close(ends[0]);
+		setsid();
+		signal(SIGHUP, SIG_IGN);
+		return ends[1];
+	}
+	close(ends[1]);
+	_exit(read(ends[0], &up, 1) == 1 ? 0 : 1);
+}
+
+static void report_up(void *ctx)
+{
+	int *fd = ctx;
+
+	if (*fd < 0)
+		return;
+	let_caller_go();
+	if (write(*fd, "", 1) < 0)
+		errno = 0;
+	close(*fd);
+	*fd = -1;
+}
+
+int main(int argc, char **argv)
+{
+	struct ipoib_loop_config c = {.name = "ib0"};
+	bool background = false;
+	int up = -1, status = read_options(argc, argv, &c, &background);
+
+	if (status)
+		return status;
+	if (!is_host())
+		return 1;
+	if (background)
+		up = enter_background();
+	c.up = report_up;
+	c.ctx = &up;
+	return ipoib_loop_run(&c);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The TAP device of an IPoIB interface, and its addresses.  One thread; no
+ * lock.
+ */
+#ifndef TOOLS_IPOIB_TAP_H
+#define TOOLS_IPOIB_TAP_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ipoib/joined.h"
+
+struct ipoib_tap {
+	int fd;	     /* of the device, without blocking */
+	int control; /* a socket, for the ioctls of interfaces */
+	char name[IFNAMSIZ];
+};
+
+/* An address of IP and the length of its network's prefix. */
+struct ipoib_tap_address {
+	int family; /* AF_INET or AF_INET6 */
+	uint8_t ip[16];
+	uint8_t prefix;
+};
+
+/* Reads "ADDRESS/LENGTH".  Returns whether it is one. */
+bool ipoib_tap_parse(const char *text, struct ipoib_tap_address *a);
+/* Makes the device, which has no carrier and no addresses.  Returns 0, or -1
+ * after a sentence on stderr. */
+int ipoib_tap_open(struct ipoib_tap *t, const char *name);
+/* Each returns 0 or -errno. */
+int ipoib_tap_set_mac(const struct ipoib_tap *t, const uint8_t mac[6]);
+int ipoib_tap_set_mtu(const struct ipoib_tap *t, uint32_t mtu);
+int ipoib_tap_set_carrier(const struct ipoib_tap *t, bool is_on);
+/* Enables the interface, as `ip link set up` does. */
+int ipoib_tap_enable(const struct ipoib_tap *t);
+int ipoib_tap_add(const struct ipoib_tap *t, const struct ipoib_tap_address *a);
+/* Reads which groups the kernel has joined at the interface. */
+void ipoib_tap_joined(const struct ipoib_tap *t, struct joined *j);
+
+#endif

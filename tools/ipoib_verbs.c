@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ipoib_verbs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <infiniband/umad.h>
+
+#include "ipoib/ask.h"
+#include "ipoib/sa.h"
+
+enum {
+	GRH = 40, /* before each received packet, with or without a GRH */
+	RECEIVE_BYTES = GRH + IPOIB_PACKET_MAX,
+	SEND_BYTES = (IPOIB_FRAME_MAX + 15) & ~15,
+	SENDS_AT = IPOIB_VERBS_RECEIVES * RECEIVE_BYTES,
+	MEMORY_BYTES = SENDS_AT + IPOIB_VERBS_SENDS * SEND_BYTES,
+	BATCH = 32,
+	PKEY_FULL = 0x8000,
+	AT_SGID = 8, /* in a GRH */
+	AT_DGID = 24,
+	QP_MANAGEMENT = 1,
+};
+
+#define QKEY_MANAGEMENT 0x80010000u
+
+static int say_failure(const char *what, int err)
+{
+	fprintf(stderr,
+		"adverb: adverb ipoib cannot start: %s%s%s; see the "
+		"sentence above, or adverb doctor.\n",
+		what, err ? ": " : "", err ? strerror(err) : "");
+	return -1;
+}
+
+static struct ibv_context *open_device(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *context = NULL;
+
+	if (list && list[0])
+		context = ibv_open_device(list[0]);
+	if (list)
+		ibv_free_device_list(list);
+	return context;
+}
+
+static int make_queues(struct ipoib_verbs *v)
+{
+	struct ibv_qp_init_attr init = {
+		.cap = {IPOIB_VERBS_SENDS, IPOIB_VERBS_RECEIVES, 1, 1, 0},
+		.qp_type = IBV_QPT_UD,
+		.sq_sig_all = 1,
+	};
+
+	v->pd = ibv_alloc_pd(v->context);
+	v->channel = ibv_create_comp_channel(v->context);
+	if (!v->pd || !v->channel)
+		return -1;
+	v->receive_cq = ibv_create_cq(v->context, IPOIB_VERBS_RECEIVES, NULL,
+				      v->channel, 0);
+	v->send_cq = ibv_create_cq(v->context, IPOIB_VERBS_SENDS, NULL,
+				   v->channel, 0);
+	v->memory = calloc(1, MEMORY_BYTES);
+	if (!v->receive_cq || !v->send_cq || !v->memory)
+		return -1;
+	v->mr = ibv_reg_mr(v->pd, v->memory, MEMORY_BYTES,
+			   IBV_ACCESS_LOCAL_WRITE);
+	init.send_cq = v->send_cq;
+	init.recv_cq = v->receive_cq;
+	v->qp = v->mr ? ibv_create_qp(v->pd, &init) : NULL;
+	return v->qp ? 0 : -1;
+}
+
+static int open_umad(struct ipoib_verbs *v)
+{
+	if (umad_init())
+		return -1;
+	v->umad = umad_open_port(
+		(char *)ibv_get_device_name(v->context->device), v->port);
+	v->agent = v->umad >= 0 ? umad_register(v->umad, SA_CLASS, SA_VERSION,
+						0, NULL)
+				: -1;
+	return v->agent < 0 ? -1 : 0;
+}
+
+static void unblock_fd(int fd)
+{
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+/* Returns the first port that has a link; 1 if there is none. */
+static uint8_t choose_port(struct ibv_context *context)
+{
+	struct ibv_device_attr device = {0};
+	struct ibv_port_attr attr;
+
+	ibv_query_device(context, &device);
+	for (uint8_t i = 1; i <= device.phys_port_cnt; i++)
+		if (!ibv_query_port(context, i, &attr) &&
+		    attr.state != IBV_PORT_DOWN)
+			return i;
+	return 1;
+}
+
+int ipoib_verbs_open(struct ipoib_verbs *v, uint8_t port, uint16_t pkey)
+{
+	struct ibv_port_attr attr;
+
+	memset(v, 0, sizeof(*v));
+	v->umad = -1;
+	v->wanted_pkey = pkey;
+	v->context = open_device();
+	if (!v->context)
+		return say_failure("the device cannot be opened", errno);
+	v->port = port ? port : choose_port(v->context);
+	if (ibv_query_port(v->context, v->port, &attr)) {
+		fprintf(stderr,
+			"adverb: the host has no port %u; choose another by "
+			"--port.\n",
+			port);
+		return -1;
+	}
+	if (make_queues(v))
+		return say_failure("the queue pair cannot be made", errno);
+	if (open_umad(v))
+		return say_failure("the port cannot be opened for management "
+				   "datagrams",
+				   errno);
+	unblock_fd(v->channel->fd);
+	unblock_fd(v->context->async_fd);
+	return 0;
+}
+
+void ipoib_verbs_close(struct ipoib_verbs *v)
+{
+	if (v->umad >= 0)
+		umad_close_port(v->umad);
+	if (v->qp)
+		ibv_destroy_qp(v->qp);
+	if (v->mr)
+		ibv_dereg_mr(v->mr);
+	if (v->send_cq)
+		ibv_destroy_cq(v->send_cq);
+	if (v->receive_cq)
+		ibv_destroy_cq(v->receive_cq);
+	if (v->channel)
+		ibv_destroy_comp_channel(v->channel);
+	if (v->pd)
+		ibv_dealloc_pd(v->pd);
+	if (v->context)
+		ibv_close_device(v->context);
+	free(v->memory);
+}
+
+/* Finds the P_Key, with full membership, in the port's table. */
+static bool find_pkey(struct ipoib_verbs *v, uint16_t entries, uint16_t *pkey)
+{
+	for (uint16_t i = 0; i < entries; i++) {
+		__be16 value;
+		uint16_t found;
+
+		if (ibv_query_pkey(v->context, v->port, i, &value))
+			continue;
+		found = be16toh(value);
+		if (!*pkey && !i)
+			*pkey = found | PKEY_FULL;
+		if (!(found & PKEY_FULL) || found != *pkey)
+			continue;
+		v->pkey_index = i;
+		return true;
+	}
+	return false;
+}
+
+int ipoib_verbs_port(struct ipoib_verbs *v, struct ipoib_port *port)
+{
+	struct ibv_port_attr attr;
+	union ibv_gid gid;
+	int err = ibv_query_port(v->context, v->port, &attr);
+
+	if (!err && ibv_query_gid(v->context, v->port, 0, &gid))
+		err = errno;
+	if (err)
+		return -err;
+	v->sm_lid = attr.sm_lid;
+	v->sl = attr.sm_sl;
+	*port = (struct ipoib_port){
+		.is_active = attr.state == IBV_PORT_ACTIVE,
+		.pkey = v->wanted_pkey,
+		.lid = attr.lid,
+		.sm_lid = attr.sm_lid,
+	};
+	port->has_pkey = find_pkey(v, attr.pkey_tbl_len, &port->pkey);
+	memcpy(port->gid, gid.raw, sizeof(port->gid));
+	return 0;
+}
+
+static int post_receive(struct ipoib_verbs *v, uint32_t index)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)v->memory +
+				      (size_t)index * RECEIVE_BYTES,
+			      .length = RECEIVE_BYTES,
+			      .lkey = v->mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = (uint64_t)v->round << 32 | index,
+				 .sg_list = &sge,
+				 .num_sge = 1},
+			   *bad;
+
+	return ibv_post_recv(v->qp, &wr, &bad);
+}
+
+static void free_places(struct ipoib_verbs *v)
+{
+	v->free_count = IPOIB_VERBS_SENDS;
+	for (uint16_t i = 0; i < IPOIB_VERBS_SENDS; i++)
+		v->free[i] = i;
+}
+
+static int enter_init(struct ipoib_verbs *v, uint32_t qkey)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+				   .pkey_index = v->pkey_index,
+				   .port_num = v->port,
+				   .qkey = qkey};
+	int err = ibv_modify_qp(v->qp, &attr,
+				IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					IBV_QP_QKEY);
+
+	v->used_index = v->pkey_index;
+	for (uint32_t i = 0; !err && i < IPOIB_VERBS_RECEIVES; i++)
+		err = post_receive(v, i);
+	return err;
+}
+
+static int enter_rts(struct ipoib_verbs *v)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR};
+	int err = ibv_modify_qp(v->qp, &attr, IBV_QP_STATE);
+
+	attr.qp_state = IBV_QPS_RTS;
+	if (!err)
+		err = ibv_modify_qp(v->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+	if (!err)
+		err = ibv_req_notify_cq(v->receive_cq, 0);
+	return err;
+}
+
+int ipoib_verbs_start(struct ipoib_verbs *v, uint32_t qkey)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS, .qkey = qkey};
+	int err;
+
+	v->qkey = qkey;
+	if (v->is_started)
+		return -ibv_modify_qp(v->qp, &attr, IBV_QP_STATE | IBV_QP_QKEY);
+	v->round++;
+	free_places(v);
+	err = enter_init(v, qkey);
+	if (!err)
+		err = enter_rts(v);
+	v->is_started = !err;
+	return -err;
+}
+
+void ipoib_verbs_stop(struct ipoib_verbs *v)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+
+	if (v->is_started)
+		ibv_modify_qp(v->qp, &attr, IBV_QP_STATE);
+	v->is_started = false;
+	v->free_count = 0;
+}
+
+static uint8_t *place_at(struct ipoib_verbs *v, uint32_t index)
+{
+	return v->memory + SENDS_AT + (size_t)index * SEND_BYTES;
+}
+
+/* Frees the places of sends that are complete. */
+static void collect_sends(struct ipoib_verbs *v)
+{
+	struct ibv_wc wc[BATCH];
+	int n;
+
+	do {
+		n = ibv_poll_cq(v->send_cq, BATCH, wc);
+		for (int i = 0; i < n; i++)
+			if (wc[i].wr_id >> 32 == v->round &&
+			    v->free_count < IPOIB_VERBS_SENDS)
+				v->free[v->free_count++] =
+					(uint16_t)wc[i].wr_id;
+	} while (n == BATCH);
+}
+
+uint8_t *ipoib_verbs_place(struct ipoib_verbs *v)
+{
+	if (v->is_started && v->free_count < IPOIB_VERBS_SENDS / 2)
+		collect_sends(v);
+	return v->free_count ? place_at(v, v->free[v->free_count - 1]) : NULL;
+}
+
+bool ipoib_verbs_await_place(struct ipoib_verbs *v)
+{
+	if (!v->is_started || ipoib_verbs_place(v))
+		return false;
+	ibv_req_notify_cq(v->send_cq, 0);
+	/* a send may have completed before the request */
+	return !ipoib_verbs_place(v);
+}
+
+static struct ibv_ah *make_handle(struct ipoib_verbs *v, const struct route *r)
+{
+	struct ibv_ah_attr attr = {.dlid = r->lid,
+				   .sl = r->sl,
+				   .static_rate = r->rate,
+				   .is_global = r->is_global,
+				   .port_num = v->port};
+
+	memcpy(attr.grh.dgid.raw, r->gid, 16);
+	attr.grh.flow_label = r->flow_label;
+	attr.grh.hop_limit = r->hop_limit;
+	attr.grh.traffic_class = r->traffic_class;
+	return ibv_create_ah(v->pd, &attr);
+}
+
+void ipoib_verbs_release(struct route *r)
+{
+	ibv_destroy_ah(r->handle);
+}
+
+void ipoib_verbs_send(struct ipoib_verbs *v, struct route *r, const uint8_t *p,
+		      size_t bytes)
+{
+	uint8_t *place = ipoib_verbs_place(v);
+	uint32_t index;
+	struct ibv_sge sge = {.length = (uint32_t)bytes, .lkey = v->mr->lkey};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND},
+			   *bad;
+
+	if (!r->handle)
+		r->handle = make_handle(v, r);
+	if (!place || !r->handle || bytes > SEND_BYTES)
+		return;
+	if (p < place || p >= place + SEND_BYTES) {
+		memcpy(place, p, bytes);
+		p = place;
+	}
+	index = v->free[--v->free_count];
+	sge.addr = (uintptr_t)p;
+	wr.wr_id = (uint64_t)v->round << 32 | index;
+	wr.wr.ud.ah = r->handle;
+	wr.wr.ud.remote_qpn = r->qpn;
+	wr.wr.ud.remote_qkey = v->qkey;
+	if (ibv_post_send(v->qp, &wr, &bad))
+		v->free[v->free_count++] = (uint16_t)index;
+}
+
+void ipoib_verbs_attach(struct ipoib_verbs *v, const uint8_t mgid[16],
+			bool attaches)
+{
+	union ibv_gid gid;
+
+	memcpy(gid.raw, mgid, sizeof(gid.raw));
+	if (attaches)
+		ibv_attach_mcast(v->qp, &gid, 0);
+	else
+		ibv_detach_mcast(v->qp, &gid, 0);
+}
+
+static void receive_one(struct ipoib_verbs *v, struct ipoib *m,
+			const struct ibv_wc *wc, uint64_t now_ms)
+{
+	uint32_t index = (uint32_t)wc->wr_id;
+	uint8_t *p = v->memory + (size_t)index * RECEIVE_BYTES;
+	struct ipoib_from from = {.qpn = wc->src_qp,
+				  .lid = wc->slid,
+				  .is_global = wc->wc_flags & IBV_WC_GRH};
+
+	memcpy(from.sgid, p + AT_SGID, 16);
+	memcpy(from.dgid, p + AT_DGID, 16);
+	if (wc->status == IBV_WC_SUCCESS && wc->byte_len > GRH)
+		ipoib_packet(m, &from, p + GRH, wc->byte_len - GRH, now_ms);
+	if (v->is_started)
+		post_receive(v, index);
+}
+
+int ipoib_verbs_receive(struct ipoib_verbs *v, struct ipoib *m, int most,
+			uint64_t now_ms)
+{
+	struct ibv_wc wc[BATCH];
+	int all = 0, n;
+
+	if (!v->is_started)
+		return 0;
+	do {
+		n = ibv_poll_cq(v->receive_cq, BATCH, wc);
+		for (int i = 0; i < n; i++)
+			if (wc[i].wr_id >> 32 == v->round)
+				receive_one(v, m, &wc[i], now_ms);
+		all += n > 0 ? n : 0;
+	} while (n == BATCH && all < most);
+	return all;
+}
+
+void ipoib_verbs_events(struct ipoib_verbs *v)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	while (!ibv_get_cq_event(v->channel, &cq, &context)) {
+		ibv_ack_cq_events(cq, 1);
+		if (cq == v->receive_cq && v->is_started)
+			ibv_req_notify_cq(cq, 0);
+	}
+}
+
+void ipoib_verbs_ask(struct ipoib_verbs *v, const uint8_t mad[MAD_BYTES])
+{
+	uint8_t message[256 + 128] __attribute__((aligned(8))) = {0};
+
+	if (umad_size() + MAD_BYTES > sizeof(message))
+		return;
+	memcpy(umad_get_mad(message), mad, MAD_BYTES);
+	umad_set_addr(message, v->sm_lid, QP_MANAGEMENT, v->sl,
+		      (int)QKEY_MANAGEMENT);
+	umad_set_pkey(message, 0);
+	/* a question that fails at once is asked again when its time ends */
+	umad_send(v->umad, v->agent, message, MAD_BYTES, ASK_TRY_MS, 0);
+}
+
+void ipoib_verbs_answers(struct ipoib_verbs *v, struct ipoib *m,
+			 uint64_t now_ms)
+{
+	uint8_t message[256 + 128] __attribute__((aligned(8)));
+
+	for (;;) {
+		int bytes = MAD_BYTES;
+
+		if (umad_recv(v->umad, message, &bytes, 0) < 0)
+			return;
+		if (!umad_status(message))
+			ipoib_answer(m, umad_get_mad(message), (size_t)bytes,
+				     now_ms);
+	}
+}
