@@ -24,24 +24,31 @@ enum {
 
 struct subnet {
 	struct fabric *fabric;
-	struct data_end *ends[2];
+	struct data_end
+		*ends[2][SUBNET_PORTS]; /* of each host, of port 1 and port 2 */
 };
 
 static const char net_text[] =
 	"Switch 2 \"S1\"\n[1] \"H0\"[1]\n[2] \"S2\"[1]\n\n"
 	"Switch 2 \"S2\"\n[1] \"S1\"[2]\n[2] \"S3\"[1]\n\n"
 	"Switch 2 \"S3\"\n[1] \"S2\"[2]\n[2] \"H1\"[1]\n\n"
-	"Hca 1 \"H0\"\n[1] \"S1\"[1]\n\n"
-	"Hca 1 \"H1\"\n[1] \"S3\"[2]\n";
+	"Switch 2 \"S4\"\n[1] \"H0\"[2]\n[2] \"H1\"[2]\n\n"
+	"Hca 2 \"H0\"\n[1] \"S1\"[1]\n[2] \"S4\"[1]\n\n"
+	"Hca 2 \"H1\"\n[1] \"S3\"[2]\n[2] \"S4\"[2]\n";
 
 uint16_t subnet_lid(int host)
 {
 	return (uint16_t)(16 + host);
 }
 
-static struct port *port_of(const struct subnet *s, int host)
+uint16_t subnet_second_lid(int host)
 {
-	return &fabric_find(s->fabric, host ? "H1" : "H0")->ports[1];
+	return (uint16_t)(32 + host);
+}
+
+static struct port *port_of(const struct subnet *s, int host, int number)
+{
+	return &fabric_find(s->fabric, host ? "H1" : "H0")->ports[number];
 }
 
 /* Port 1 of each switch leads to host 0, port 2 to host 1. */
@@ -49,9 +56,9 @@ static void set_tables(struct node *node)
 {
 	if (!node_is_switch(node))
 		return;
-	bytes_put16(node->switch_info + 6, subnet_lid(1));
-	node->lft[subnet_lid(0)] = 1;
-	node->lft[subnet_lid(1)] = 2;
+	bytes_put16(node->switch_info + 6, subnet_second_lid(1));
+	node->lft[subnet_lid(0)] = node->lft[subnet_second_lid(0)] = 1;
+	node->lft[subnet_lid(1)] = node->lft[subnet_second_lid(1)] = 2;
 	node->mft[(SUBNET_MLID - 0xc000) * node->mft_columns] = 1 << 1 | 1 << 2;
 }
 
@@ -68,13 +75,26 @@ static void set_ports(struct node *node)
 	}
 }
 
+static void open_ends(struct subnet *s, int host)
+{
+	struct port *one = port_of(s, host, 1), *two = port_of(s, host, 2);
+	struct data_end **ends = s->ends[host];
+	int err;
+
+	bytes_put16(one->info + AT_LID, subnet_lid(host));
+	bytes_put16(two->info + AT_LID, subnet_second_lid(host));
+	ends[0] = data_open(one->node, 1, NULL, &err);
+	CHECK(ends[0]);
+	ends[1] = data_open_beside(ends[0], 2, NULL, &err);
+	CHECK(ends[1]);
+}
+
 struct subnet *subnet_new(void)
 {
 	struct subnet *s = calloc(1, sizeof(*s));
 	struct net_error error;
 	struct node *node;
 	struct net net;
-	int err;
 
 	CHECK(s && !net_parse(net_text, sizeof(net_text) - 1, &net, &error));
 	s->fabric = fabric_new(&net);
@@ -84,13 +104,8 @@ struct subnet *subnet_new(void)
 		set_tables(node);
 		set_ports(node);
 	}
-	for (int host = 0; host < 2; host++) {
-		struct port *port = port_of(s, host);
-
-		bytes_put16(port->info + AT_LID, subnet_lid(host));
-		s->ends[host] = data_open(port->node, 1, NULL, &err);
-		CHECK(s->ends[host]);
-	}
+	for (int host = 0; host < 2; host++)
+		open_ends(s, host);
 	return s;
 }
 
@@ -107,37 +122,45 @@ struct fabric *subnet_fabric(struct subnet *s)
 
 void subnet_gid(const struct subnet *s, int host, uint8_t gid[16])
 {
-	const struct port *port = port_of(s, host);
+	const struct port *port = port_of(s, host, 1);
 
 	port_info_gid(port, port_guid(port, 0), gid);
 }
 
 uint32_t subnet_qpn(const struct subnet *s, int host, uint32_t rest)
 {
-	return data_number(s->ends[host]) << DATA_REST_BITS | rest;
+	return data_number(s->ends[host][0]) << DATA_REST_BITS | rest;
 }
 
 void subnet_set_pkey(struct subnet *s, int host, uint32_t index, uint16_t pkey)
 {
-	port_of(s, host)->pkeys[index] = pkey;
+	port_of(s, host, 1)->pkeys[index] = pkey;
 }
 
 struct hca_port subnet_port(const struct subnet *s, int host)
 {
 	struct hca_port port = {.lid = subnet_lid(host)};
 
-	memcpy(port.pkeys, port_of(s, host)->pkeys, sizeof(port.pkeys));
+	memcpy(port.pkeys, port_of(s, host, 1)->pkeys, sizeof(port.pkeys));
+	return port;
+}
+
+struct hca_port subnet_second_port(const struct subnet *s, int host)
+{
+	struct hca_port port = {.lid = subnet_second_lid(host)};
+
+	memcpy(port.pkeys, port_of(s, host, 2)->pkeys, sizeof(port.pkeys));
 	return port;
 }
 
 void subnet_join(struct subnet *s, int host, const uint8_t gid[16])
 {
-	CHECK(!data_join(s->ends[host], gid));
+	CHECK(!data_join(s->ends[host][0], gid));
 }
 
-int subnet_send(struct subnet *s, int host, const uint8_t *head,
-		size_t head_bytes, const uint8_t *bytes, size_t len,
-		uint64_t now_ns)
+int subnet_send(struct subnet *s, int host, uint32_t number,
+		const uint8_t *head, size_t head_bytes, const uint8_t *bytes,
+		size_t len, uint64_t now_ns)
 {
 	uint8_t packet[LRH_FRAME_MAX];
 	int err;
@@ -146,19 +169,19 @@ int subnet_send(struct subnet *s, int host, const uint8_t *head,
 	memcpy(packet, head, head_bytes);
 	memcpy(packet + head_bytes, bytes, len);
 	fabric_set_time(s->fabric, now_ns / 1000000);
-	err = data_send(s->ends[host], packet, head_bytes + len);
+	err = data_send(s->ends[host][number - 1], packet, head_bytes + len);
 	fabric_turn(s->fabric, now_ns / 1000000);
 	return err;
 }
 
-size_t subnet_fetch(struct subnet *s, int host, uint8_t *buf)
+size_t subnet_fetch(struct subnet *s, int host, uint32_t number, uint8_t *buf)
 {
 	size_t bytes = 0;
-	const uint8_t *packet = data_fetch(s->ends[host], &bytes);
+	const uint8_t *packet = data_fetch(s->ends[host][number - 1], &bytes);
 
 	if (!packet)
 		return 0;
 	memcpy(buf, packet, bytes);
-	data_fetched(s->ends[host]);
+	data_fetched(s->ends[host][number - 1]);
 	return bytes;
 }

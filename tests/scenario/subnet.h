@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A subnet of two hosts with three switches between them, whose ports and
- * tables are set as a subnet manager sets them.  Each host has one data end
- * (fabric/data.h).
+ * A subnet of two hosts, whose ports and tables are set as a subnet manager
+ *sets them.  Three switches connect ports 1 of the hosts, and a fourth switch
+ * connects ports 2.  Each port of a host has a data end (fabric/data.h).
  *
- *	host 0 --- S1 --- S2 --- S3 --- host 1
+ *	host 0 [1] --- S1 --- S2 --- S3 --- [1] host 1
+ *	       [2] ---------- S4 ---------- [2]
  */
 #ifndef TESTS_SCENARIO_SUBNET_H
 #define TESTS_SCENARIO_SUBNET_H
@@ -14,7 +15,8 @@
 
 #include "hca/types.h"
 
-#define SUBNET_MLID 0xc001u /* switches forward its packets to both hosts */
+#define SUBNET_PORTS 2	     /* ports of a host */
+#define SUBNET_MLID  0xc001u /* switches forward its packets to both hosts */
 
 struct fabric;
 struct subnet;
@@ -24,25 +26,29 @@ struct subnet *subnet_new(void);
 void subnet_free(struct subnet *s);
 /* Returns the fabric, which the subnet owns, for changes of its tables. */
 struct fabric *subnet_fabric(struct subnet *s);
-/* Returns the LID of a host. */
+/* Returns the LID of a host's port 1. */
 uint16_t subnet_lid(int host);
-/* Writes the first GID of a host's port. */
+/* Returns the LID of a host's port 2. */
+uint16_t subnet_second_lid(int host);
+/* Writes the first GID of a host's port 1. */
 void subnet_gid(const struct subnet *s, int host, uint8_t gid[16]);
 /* Returns a QPN of the host's data end; `rest` is below 1 << DATA_REST_BITS. */
 uint32_t subnet_qpn(const struct subnet *s, int host, uint32_t rest);
-/* Sets an entry of the P_Key table of a host's port. */
+/* Sets an entry of the P_Key table of a host's port 1. */
 void subnet_set_pkey(struct subnet *s, int host, uint32_t index, uint16_t pkey);
-/* Returns the LID and the P_Keys of a host's port. */
+/* Returns the LID and the P_Keys of a host's port 1. */
 struct hca_port subnet_port(const struct subnet *s, int host);
-/* Joins the data end of a host to a multicast group. */
+/* Returns the LID and the P_Keys of a host's port 2. */
+struct hca_port subnet_second_port(const struct subnet *s, int host);
+/* Joins the data end of a host's port 1 to a multicast group. */
 void subnet_join(struct subnet *s, int host, const uint8_t gid[16]);
-/* Sends a packet, head and rest, from a host.  Returns the result of
- * data_send. */
-int subnet_send(struct subnet *s, int host, const uint8_t *head,
-		size_t head_bytes, const uint8_t *bytes, size_t len,
-		uint64_t now_ns);
-/* Copies the next packet that has arrived at a host to buf, which has
- * LRH_FRAME_MAX bytes.  Returns its length; 0: there is none. */
-size_t subnet_fetch(struct subnet *s, int host, uint8_t *buf);
+/* Sends a packet, head and rest, from port `number` of a host.  Returns the
+ * result of data_send. */
+int subnet_send(struct subnet *s, int host, uint32_t number,
+		const uint8_t *head, size_t head_bytes, const uint8_t *bytes,
+		size_t len, uint64_t now_ns);
+/* Copies the next packet that has arrived at port `number` of a host to buf,
+ * which has LRH_FRAME_MAX bytes.  Returns its length; 0: there is none. */
+size_t subnet_fetch(struct subnet *s, int host, uint32_t number, uint8_t *buf);
 
 #endif

@@ -110,6 +110,8 @@ static void side_init(struct two_hcas *d, int i, uint32_t type, uint32_t depth,
 		s->qp->is_by_lid = 1;
 		port = subnet_port(d->subnet, i);
 		engine_port(s->engine, 0, 1, &port);
+		port = subnet_second_port(d->subnet, i);
+		engine_port(s->engine, 0, 2, &port);
 	}
 	s->side = engine_qp_add(s->engine, s->qp);
 }
@@ -428,17 +430,21 @@ static void take_events(struct two_hcas *d, int i)
 	}
 }
 
+static void receive_by_port(struct two_hcas *d, int i, uint32_t number)
+{
+	uint8_t buf[LRH_FRAME_MAX];
+	struct engine_packet p = {.bytes = buf, .port = number};
+
+	while ((p.len = subnet_fetch(d->subnet, i, number, buf)))
+		engine_rx_link(d->side[i].engine, &p, d->now_ns);
+}
+
 /* Gives both engines the packets that have arrived for them. */
 static void receive_packets(struct two_hcas *d)
 {
-	uint8_t buf[LRH_FRAME_MAX];
-
-	for (int i = 0; i < 2; i++) {
-		struct engine_packet p = {.bytes = buf, .port = 1};
-
-		while ((p.len = subnet_fetch(d->subnet, i, buf)))
-			engine_rx_link(d->side[i].engine, &p, d->now_ns);
-	}
+	for (int i = 0; i < 2; i++)
+		for (uint32_t number = 1; number <= SUBNET_PORTS; number++)
+			receive_by_port(d, i, number);
 }
 
 /* Delivers one frame of side i. */
@@ -454,8 +460,8 @@ static void deliver_frame(struct two_hcas *d, int i,
 
 	CHECK(!d->subnet == !f->head_bytes);
 	if (d->subnet) {
-		CHECK(!subnet_send(d->subnet, i, f->head, f->head_bytes,
-				   f->bytes, f->len, d->now_ns));
+		CHECK(!subnet_send(d->subnet, i, f->port, f->head,
+				   f->head_bytes, f->bytes, f->len, d->now_ns));
 		receive_packets(d);
 		return;
 	}
