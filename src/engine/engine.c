@@ -10,13 +10,13 @@
 #include "engine/lid.h"
 #include "ibt/mcast.h"
 #include "ibt/middle_packets.h"
+#include "ibt/migration.h"
 #include "ibt/rx_pending.h"
 #include "ibt/uc.h"
 #include "ibt/unreliable_tx.h"
 #include "iwarp/stream.h"
 #include "util/alloc.h"
 #include "util/bits.h"
-#include "util/check.h"
 #include "util/prefetch.h"
 
 /* A QP sends at most this much before the next QP has its turn. */
@@ -206,7 +206,7 @@ static void set_addresses(const struct ibt *t, struct ibt_qp *q,
 	const struct hca_ah *ah = &q->qp->attr.ah;
 
 	if (q->qp->is_by_lid) {
-		lid_set_addresses(t, q);
+		ibt_qp_set_lids(t, q);
 		return;
 	}
 	memcpy(q->self.ip, from, 16);
@@ -218,6 +218,7 @@ static void change_state(struct engine *e, struct ibt_qp *q,
 			 const uint8_t from[16])
 {
 	struct qp *qp = q->qp;
+	uint32_t old = qp->attr.path_mig_state;
 
 	qp_modify_store(qp, attr, mask);
 	if (mask & HCA_QP_AV) {
@@ -234,6 +235,8 @@ static void change_state(struct engine *e, struct ibt_qp *q,
 	if ((mask & HCA_QP_STATE) &&
 	    (attr->qp_state != qp->state || attr->qp_state == HCA_QP_RESET))
 		ibt_qp_enter(&e->ibt, q, (enum hca_qp_state)attr->qp_state);
+	if (mask & HCA_QP_PATH_MIG_STATE)
+		migration_modified(&e->ibt, q, old);
 	shm_ack_modified(&e->shm_ack, q);
 }
 
@@ -344,13 +347,6 @@ void engine_page(struct engine *e, uint32_t qpn, const struct credit_page *page)
 		credit_page_is(c, page);
 		activate_starved(e);
 	}
-}
-
-void engine_port(struct engine *e, uint32_t device, uint32_t number,
-		 const struct hca_port *port)
-{
-	CHECK(device < HCA_MAX_DEVICES && number && number <= HCA_MAX_PORTS);
-	e->ibt.ports[device][number - 1] = *port;
 }
 
 int engine_mcast_attach(struct engine *e, struct ibt_qp *q,

@@ -1,33 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "engine/lid.h"
 
+#include <string.h>
+
 #include "engine/inside.h"
-
-/* Returns the LID of q's port, whose lowest bits, as many as the port's LMC
- * says, are those of path_bits; 0: the port has no LID. */
-static uint16_t lid_of(const struct ibt *t, const struct ibt_qp *q,
-		       uint8_t path_bits)
-{
-	const struct hca_port *port = ibt_port(t, q);
-
-	if (!port || !port->lid)
-		return 0;
-	return (uint16_t)(port->lid | (path_bits & ((1 << port->lmc) - 1)));
-}
+#include "util/check.h"
 
 void lid_add_port(const struct ibt *t, const struct ibt_qp *q,
 		  uint8_t path_bits, struct burst_lid *lid)
 {
-	lid->slid = lid_of(t, q, path_bits);
+	lid->slid = ibt_lid(t, q, q->qp->attr.port_num, path_bits);
 	lid->pkey = ibt_pkey(t, q);
 }
 
-void lid_set_addresses(const struct ibt *t, struct ibt_qp *q)
+bool lid_has_gids(const struct hca_ah *ah, const struct iblink *link)
 {
-	const struct hca_ah *ah = &q->qp->attr.ah;
+	if (link->lrh.lnh != LRH_NEXT_GLOBAL || !ah->is_global)
+		return true;
+	return !memcmp(link->grh.sgid, ah->dgid, 16) &&
+	       !memcmp(link->grh.dgid, ah->sgid, 16);
+}
 
-	inaddr_map_lid(q->self.ip, lid_of(t, q, ah->src_path_bits));
-	inaddr_map_lid(q->peer.ip, ah->dlid);
+bool lid_is_alternate(const struct ibt *t, const struct ibt_qp *q,
+		      const struct engine_dgram *d)
+{
+	const struct hca_qp_attr *a = &q->qp->attr;
+	const struct lrh *lrh = &d->link->lrh;
+
+	return a->alt_ah.dlid && d->port == a->alt_port_num &&
+	       lrh->slid == a->alt_ah.dlid &&
+	       lrh->dlid == ibt_lid(t, q, a->alt_port_num,
+				    a->alt_ah.src_path_bits) &&
+	       lid_has_gids(&a->alt_ah, d->link);
+}
+
+void engine_port(struct engine *e, uint32_t device, uint32_t number,
+		 const struct hca_port *port)
+{
+	CHECK(device < HCA_MAX_DEVICES && number && number <= HCA_MAX_PORTS);
+	e->ibt.ports[device][number - 1] = *port;
 }
 
 void engine_fail_device(struct engine *e, uint32_t device, uint64_t now_ns)

@@ -5,6 +5,7 @@
 #include "engine/inside.h"
 #include "engine/lid.h"
 #include "ibt/mcast.h"
+#include "ibt/migration.h"
 #include "ibt/rx_pending.h"
 #include "util/bits.h"
 
@@ -40,27 +41,92 @@ static bool is_direct(const struct ibt_qp *q, const struct pkt *p)
 				: q->direct.path == IBT_PATH_DIRECT;
 }
 
-/* Does a packet have the GIDs of q's connection?  True for a packet without a
- * GRH, and for a connection without GIDs. */
-static bool has_gids(const struct ibt_qp *q, const struct iblink *link)
-{
-	const struct hca_ah *ah = &q->qp->attr.ah;
-
-	if (!link || link->lrh.lnh != LRH_NEXT_GLOBAL || !ah->is_global)
-		return true;
-	return !memcmp(link->grh.sgid, ah->dgid, 16) &&
-	       !memcmp(link->grh.dgid, ah->sgid, 16);
-}
-
 /* IBTA 9.6.1.1: the packet must come from the connected peer.  By LID, the
  * addresses stand for the LIDs (9.6.1.2.1), and the GIDs are compared, too
  * (9.6.1.2.2). */
 static bool is_from_peer(const struct ibt_qp *q, const struct engine_dgram *d,
 			 const struct pkt *p)
 {
-	return has_gids(q, d->link) && q->qp->state >= HCA_QP_RTR &&
-	       !is_direct(q, p) && inaddr_has_same_ip(d->from.ip, q->peer.ip) &&
+	return (!d->link || lid_has_gids(&q->qp->attr.ah, d->link)) &&
+	       q->qp->state >= HCA_QP_RTR && !is_direct(q, p) &&
+	       inaddr_has_same_ip(d->from.ip, q->peer.ip) &&
 	       inaddr_has_same_ip(d->to.ip, q->self.ip);
+}
+
+/* Does p have a PSN or Q_Key that only a peer of q knows?  True for UC, which
+ * accepts any PSN. */
+static bool fits_window(const struct ibt_qp *q, const struct pkt *p)
+{
+	if (q->qp->type == HCA_QPT_UD)
+		return p->deth.qkey == q->qp->attr.qkey;
+	if (q->qp->type == HCA_QPT_UC)
+		return true;
+	return p->info->request ? rc_resp_fits(q, p) : rc_comp_fits(q, p);
+}
+
+/* ---- path migration (ibt/migration.h) ---- */
+
+/* Does p ask q to migrate, by q's alternate path?  In REARM the peer may send
+ * MigReq 1 by the present path, since it may not be armed yet; so there the
+ * alternate path must differ from the present path. */
+static bool asks_to_migrate(const struct ibt *t, const struct ibt_qp *q,
+			    const struct engine_dgram *d, const struct pkt *p)
+{
+	const struct hca_qp_attr *a = &q->qp->attr;
+
+	return a->path_mig_state != HCA_MIG_MIGRATED && p->bth.migreq &&
+	       d->link && q->qp->state != HCA_QP_ERR &&
+	       lid_is_alternate(t, q, d) &&
+	       bth_is_same_partition(p->bth.pkey,
+				     ibt_port_pkey(t, q, a->alt_port_num,
+						   a->alt_pkey_index)) &&
+	       (a->path_mig_state == HCA_MIG_ARMED || d->port != a->port_num ||
+		!is_from_peer(q, d, p));
+}
+
+/* Has p, which did not come by q's path, come by another path from q's peer?
+ * Packets of the old path may come after a migration.  In ARMED, a request for
+ * a migration may come by a path that is not q's alternate path. */
+static bool is_astray(struct ibt *t, struct ibt_qp *q,
+		      const struct engine_dgram *d, const struct pkt *p)
+{
+	const struct hca_qp_attr *a = &q->qp->attr;
+
+	if (!d->link)
+		return false;
+	if (a->path_mig_state != HCA_MIG_ARMED)
+		return lid_is_alternate(t, q, d);
+	if (!p->bth.migreq || !fits_window(q, p) ||
+	    (d->link->lrh.slid != a->ah.dlid &&
+	     d->link->lrh.slid != a->alt_ah.dlid))
+		return false;
+	migration_refuse(t, q);
+	return true;
+}
+
+/* Changes q's state of path migration as MigReq of p demands.  False: p must be
+ * dropped. */
+static bool follow_peer(struct ibt *t, struct ibt_qp *q,
+			const struct engine_dgram *d, const struct pkt *p)
+{
+	bool asks = asks_to_migrate(t, q, d, p);
+
+	if (!p->bth.migreq) {
+		migration_heard(q);
+		return true;
+	}
+	if (!asks && q->qp->attr.path_mig_state == HCA_MIG_REARM)
+		return true; /* the peer is not armed yet */
+	if (!fits_window(q, p)) {
+		q->counters->rx_wrong_psn++;
+		t->sign = ENGINE_SIGN_PSN;
+		return false;
+	}
+	if (asks)
+		migration_go(t, q);
+	else
+		migration_refuse(t, q);
+	return asks;
 }
 
 /* ---- packets that fit no connection ---- */
@@ -105,25 +171,16 @@ static void refuse_unknown_qpn(struct engine *e, const struct engine_dgram *d,
 /* Handles a packet for q that is not from q's peer, or that cannot come because
  * the requests go direct. */
 static void refuse_wrong_peer(struct engine *e, const struct engine_dgram *d,
-			      const struct ibt_qp *q)
+			      struct ibt_qp *q, const struct pkt *p)
 {
 	e->ibt.counters[d->device].refused.wrong_peer++;
 	/* This is no sign if q has no peer yet or is no connection. */
 	if (q->qp->state < HCA_QP_RTR || q->qp->type == HCA_QPT_UD)
 		return;
+	if (is_astray(&e->ibt, q, d, p))
+		return;
 	if (!drops_sign(e, d, ENGINE_SIGN_PEER))
 		note_sign(e, d, ENGINE_NO_USER, ENGINE_SIGN_PEER);
-}
-
-/* Does p have a PSN or Q_Key that only a peer of q knows?  True for UC, which
- * accepts any PSN. */
-static bool fits_window(const struct ibt_qp *q, const struct pkt *p)
-{
-	if (q->qp->type == HCA_QPT_UD)
-		return p->deth.qkey == q->qp->attr.qkey;
-	if (q->qp->type == HCA_QPT_UC)
-		return true;
-	return p->info->request ? rc_resp_fits(q, p) : rc_comp_fits(q, p);
 }
 
 /* Must p be dropped before its ICRC is checked, because it fits no connection
@@ -201,6 +258,8 @@ static struct ibt_qp *find_target(struct engine *e,
 		*all = false;
 		return NULL;
 	}
+	if (q && asks_to_migrate(&e->ibt, q, d, p))
+		return q;
 	/* mcast_rx compares the P_Key of a multicast packet by LID, since each
 	 * member of the group may have another one. */
 	if (!(*all && d->link) &&
@@ -211,7 +270,7 @@ static struct ibt_qp *find_target(struct engine *e,
 		return NULL;
 	}
 	if (q && !may_come(q, d, p)) {
-		refuse_wrong_peer(e, d, q);
+		refuse_wrong_peer(e, d, q, p);
 		return NULL;
 	}
 	if (q && q->qp->state == HCA_QP_ERR && e->inbox.page)
@@ -348,6 +407,9 @@ static void handle_packet(struct engine *e, struct ibt_qp *q,
 	size_t len = a->len - 4;
 
 	e->ibt.sign = ENGINE_SIGN_NONE;
+	if (q->qp->attr.path_mig_state != HCA_MIG_MIGRATED &&
+	    !follow_peer(&e->ibt, q, a->d, p))
+		return;
 	q->qp->stats.rx_packets++;
 	q->qp->stats.rx_bytes += len;
 	if (q->qp->type != HCA_QPT_RC) {

@@ -18,6 +18,8 @@ enum engine_event_type {
 	ENGINE_COMM_EST,      /* user: the cookie of the QP */
 	ENGINE_SQ_DRAINED,    /* user: the cookie of the QP */
 	ENGINE_LAST_WQE,      /* user: the cookie of the QP */
+	ENGINE_PATH_MIG,      /* user: the cookie of the QP */
+	ENGINE_PATH_MIG_ERR,  /* user: the cookie of the QP */
 	ENGINE_SRQ_LIMIT,     /* user: the cookie of the SRQ */
 	ENGINE_EXPLAIN,	      /* explain: the facts of a failure */
 	/* qpn: the QP that asks; peer and dest_qpn: the QP asked about. */

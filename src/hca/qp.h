@@ -39,15 +39,15 @@ struct hca_ah {
 	uint8_t local;	/* dgid is an address of this network namespace */
 	uint16_t port;	/* the UDP port to send from; 0: 4791 */
 	uint32_t link;	/* index of the source GID's interface; 0: any */
-	/* By LID, if is_global: the port's GID at sgid_index. */
+	/* By LID, if is_global: the GID at sgid_index of the path's port. */
 	uint8_t sgid[16];
 };
 
 /* The attributes of a QP, in host byte order.  IBTA 11.2.5.2 explains them. */
 struct hca_qp_attr {
 	uint32_t qp_state, cur_qp_state;
-	uint32_t path_mtu; /* IBV_MTU_*: 1..5 */
-	uint32_t path_mig_state;
+	uint32_t path_mtu;	 /* IBV_MTU_*: 1..5 */
+	uint32_t path_mig_state; /* enum hca_mig */
 	uint32_t qkey;
 	uint32_t rq_psn, sq_psn;
 	uint32_t dest_qpn;

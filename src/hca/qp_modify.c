@@ -176,6 +176,74 @@ static int check_av(const struct qp *qp, const struct hca_ah *ah,
 	return 0;
 }
 
+/* Checks the alternate path of a connected QP (IBTA 11.2.5.2). */
+static int check_alternate(const struct qp *qp, const struct hca_qp_attr *a,
+			   const char **why)
+{
+	if (!qp->is_by_lid)
+		return refuse_modify(why, "alternate paths exist on InfiniBand "
+					  "alone: leave IBV_QP_ALT_PATH out of "
+					  "attr_mask on RoCE");
+	if (!a->alt_port_num || a->alt_port_num > HCA_MAX_PORTS ||
+	    a->alt_port_num != a->alt_ah.port_num)
+		return refuse_modify(why, "alt_port_num and "
+					  "alt_ah_attr.port_num must be the "
+					  "number of one port of the device");
+	if (a->alt_pkey_index >= HCA_MAX_PKEYS)
+		return refuse_modify(why, "alt_pkey_index is not below the "
+					  "port's pkey_tbl_len");
+	if (a->alt_timeout > 31)
+		return refuse_modify(why, "alt_timeout is above 31");
+	if (!a->alt_ah.dlid || a->alt_ah.dlid >= FIRST_MULTICAST_LID)
+		return refuse_modify(why, "alt_ah_attr.dlid must be the LID of "
+					  "a port, 1 to 0xbfff");
+	if (a->alt_ah.sl > 15)
+		return refuse_modify(why, "alt_ah_attr.sl is above 15");
+	return 0;
+}
+
+/* Checks a new state of path migration (IBTA 17.2.8). */
+static int check_migration(const struct qp *qp, const struct hca_qp_attr *a,
+			   uint32_t mask, const char **why)
+{
+	bool has_path = mask & HCA_QP_ALT_PATH || qp->attr.alt_ah.dlid;
+
+	if (a->path_mig_state > HCA_MIG_REARM)
+		return refuse_modify(why, "path_mig_state must be "
+					  "IBV_MIG_MIGRATED or IBV_MIG_REARM: "
+					  "only the adapter enters "
+					  "IBV_MIG_ARMED");
+	/* iWARP does not use the state */
+	if (qp->is_iwarp)
+		return 0;
+	if (a->path_mig_state == HCA_MIG_REARM && !has_path)
+		return refuse_modify(why,
+				     "path_mig_state is IBV_MIG_REARM, but "
+				     "the QP has no alternate path: set "
+				     "one by IBV_QP_ALT_PATH");
+	if (a->path_mig_state == HCA_MIG_MIGRATED &&
+	    qp->attr.path_mig_state == HCA_MIG_REARM)
+		return refuse_modify(why, "path_mig_state is IBV_MIG_MIGRATED, "
+					  "but the QP is not armed yet: the "
+					  "peer must be armed too, and must "
+					  "have sent a packet since");
+	return 0;
+}
+
+/* Checks the paths of a call, and the state of path migration. */
+static int check_paths(const struct qp *qp, const struct hca_qp_attr *a,
+		       uint32_t mask, const char **why)
+{
+	int err = mask & HCA_QP_AV ? check_av(qp, &a->ah, why) : 0;
+
+	/* iWARP does not use the alternate path */
+	if (!err && mask & HCA_QP_ALT_PATH && !qp->is_iwarp)
+		err = check_alternate(qp, a, why);
+	if (!err && mask & HCA_QP_PATH_MIG_STATE)
+		err = check_migration(qp, a, mask, why);
+	return err;
+}
+
 static int check_ranges(const struct hca *h, const struct qp *qp,
 			const struct hca_qp_attr *a, uint32_t mask,
 			const char **why)
@@ -211,7 +279,7 @@ static int check_ranges(const struct hca *h, const struct qp *qp,
 		return refuse_modify(why, "retry_cnt is above 7");
 	if ((mask & HCA_QP_RNR_RETRY) && a->rnr_retry > 7)
 		return refuse_modify(why, "rnr_retry is above 7");
-	return mask & HCA_QP_AV ? check_av(qp, &a->ah, why) : 0;
+	return check_paths(qp, a, mask, why);
 }
 
 static const struct edge *find_edge(const struct qp *qp, uint32_t to)

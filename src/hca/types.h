@@ -128,6 +128,9 @@ enum hca_qp_state {
 /* Values of IBV_QPT_*. */
 enum { HCA_QPT_RC = 2, HCA_QPT_UC = 3, HCA_QPT_UD = 4 };
 
+/* The state of path migration (ibt/migration.h), values of IBV_MIG_*. */
+enum hca_mig { HCA_MIG_MIGRATED = 0, HCA_MIG_REARM = 1, HCA_MIG_ARMED = 2 };
+
 /* Modify masks, values of IBV_QP_*. */
 enum {
 	HCA_QP_STATE = 1 << 0,

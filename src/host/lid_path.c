@@ -18,7 +18,8 @@ static int find_port(const struct device *dev, const struct hca_ah *ah,
 {
 	if (device_port(dev, ah->port_num, port))
 		return 0;
-	*why = "ah_attr.port_num is not the number of a port of the device";
+	*why = "the port_num of an ah_attr is not the number of a port of the "
+	       "device";
 	return -EINVAL;
 }
 
@@ -73,6 +74,17 @@ int lid_path_find(const struct device *dev, const struct hca_ah *ah,
 	return err ? err : source_gid(dev, ah, to->from, why);
 }
 
+static int set_alternate(const struct device *dev, struct hca_ah *ah,
+			 const char **why)
+{
+	struct device_port port;
+	int err = find_port(dev, ah, &port, why);
+
+	ah->bursts = ah->local = 0;
+	ah->port = 0;
+	return err ? err : source_gid(dev, ah, ah->sgid, why);
+}
+
 int lid_path_set(const struct device *dev, struct hca_qp_attr *attr,
 		 uint32_t mask, const char **why)
 {
@@ -85,8 +97,10 @@ int lid_path_set(const struct device *dev, struct hca_qp_attr *attr,
 	}
 	attr->ah.bursts = attr->ah.local = 0;
 	attr->ah.port = 0;
-	if (!(mask & HCA_QP_AV))
-		return 0;
+	if (mask & HCA_QP_ALT_PATH)
+		err = set_alternate(dev, &attr->alt_ah, why);
+	if (err || !(mask & HCA_QP_AV))
+		return err;
 	err = find_port(dev, &attr->ah, &port, why);
 	if (!err)
 		err = source_gid(dev, &attr->ah, attr->ah.sgid, why);

@@ -18,8 +18,9 @@ int lid_path_find(const struct device *dev, const struct hca_ah *ah,
 		  struct wq_to *to, const char **why);
 /* Checks the attributes that host_qp_modify sets of a QP of an InfiniBand
  * device.  Sets bursts, local and port of attr->ah to 0 and, if mask has
- * HCA_QP_AV, sgid to the source GID.  Returns 0, or -EINVAL with a constant
- * sentence in *why. */
+ * HCA_QP_AV, sgid to the source GID.  If mask has HCA_QP_ALT_PATH, sets the
+ * same members of attr->alt_ah.  Returns 0, or -EINVAL with a constant sentence
+ * in *why. */
 int lid_path_set(const struct device *dev, struct hca_qp_attr *attr,
 		 uint32_t mask, const char **why);
 /* Tells the user if port `number` of dev is not active, because then no packet

@@ -123,22 +123,38 @@ void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x)
 		e->explain = *x;
 }
 
-const struct hca_port *ibt_port(const struct ibt *t, const struct ibt_qp *q)
+/* NULL: there is no such port. */
+static const struct hca_port *find_port(const struct ibt *t,
+					const struct ibt_qp *q, uint32_t n)
 {
-	uint32_t n = q->qp->attr.port_num;
-
 	return n && n <= HCA_MAX_PORTS ? &t->ports[q->qp->device][n - 1] : NULL;
+}
+
+uint16_t ibt_lid(const struct ibt *t, const struct ibt_qp *q, uint32_t number,
+		 uint8_t path_bits)
+{
+	const struct hca_port *port = find_port(t, q, number);
+
+	if (!port || !port->lid)
+		return 0;
+	return (uint16_t)(port->lid | (path_bits & ((1 << port->lmc) - 1)));
+}
+
+uint16_t ibt_port_pkey(const struct ibt *t, const struct ibt_qp *q,
+		       uint32_t number, uint32_t index)
+{
+	const struct hca_port *port = find_port(t, q, number);
+
+	return port && index < HCA_MAX_PKEYS ? port->pkeys[index] : 0;
 }
 
 uint16_t ibt_pkey(const struct ibt *t, const struct ibt_qp *q)
 {
-	const struct hca_port *port;
-	uint32_t i = q->qp->attr.pkey_index;
+	const struct hca_qp_attr *a = &q->qp->attr;
 
-	if (!q->qp->is_by_lid)
-		return BTH_DEFAULT_PKEY;
-	port = ibt_port(t, q);
-	return port && i < HCA_MAX_PKEYS ? port->pkeys[i] : 0;
+	return q->qp->is_by_lid
+		       ? ibt_port_pkey(t, q, a->port_num, a->pkey_index)
+		       : BTH_DEFAULT_PKEY;
 }
 
 void ibt_cq_event(struct ibt *t, uint64_t user, enum engine_event_type type)

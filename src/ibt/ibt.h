@@ -15,6 +15,7 @@
  *	uc_req, uc_resp, ud_req, ud_resp  packets of UC and UD
  *	rx_pending  messages of UC and UD that wait for a receive
  *	mcast	 multicast groups
+ *	migration  the alternate path of a connection by LID
  *	ibt	 completions and events of all QPs
  *	ibt_qp	 creation, states and flush of a QP
  */
@@ -290,6 +291,9 @@ struct rc_resp {
 	bool tombstone;
 	struct serial24 tomb_psn; /* valid if tombstone */
 	uint8_t tomb_syndrome;	  /* valid if tombstone */
+	/* A request of the peer for a migration (migration.h) was refused since
+	 * the program has set path_mig_state. */
+	bool migration_refused;
 };
 
 /* Why a message of UC or UD was dropped; each cause is explained once per QP.
@@ -369,8 +373,16 @@ struct ibt_qp {
 };
 
 /* ibt.c and ibt_qp.c */
-/* Returns the port of q, a QP by LID, owned by *t; NULL: q has no port yet. */
-const struct hca_port *ibt_port(const struct ibt *t, const struct ibt_qp *q);
+/* Returns the LID of port `number` of q's device, for q, a QP by LID.  The
+ * lowest bits of the LID, as many as the port's LMC says, are those of
+ * path_bits.  0: the device has no such port, or the port has no LID. */
+uint16_t ibt_lid(const struct ibt *t, const struct ibt_qp *q, uint32_t number,
+		 uint8_t path_bits);
+/* Returns the P_Key at `index` in the table of port `number` of q's device, for
+ * q, a QP by LID.  0: there is no such port, or the index is beyond the table.
+ */
+uint16_t ibt_port_pkey(const struct ibt *t, const struct ibt_qp *q,
+		       uint32_t number, uint32_t index);
 /* Returns the P_Key of the packets that q sends.  QP by LID: the P_Key at q's
  * pkey_index in the table of its port; 0: q has no port, or the index is beyond
  * the table.  Any other QP: BTH_DEFAULT_PKEY. */
@@ -418,6 +430,9 @@ void ibt_qp_end_waits(struct ibt *t);
 /* In SQE or ERR: completes the posted requests of the send queue with a flush
  * error, in order. */
 void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q);
+/* Sets the addresses that packets for q, a connected QP by LID, must have: the
+ * LIDs of both ends (IBTA Vol 1, 9.6.1.2.1). */
+void ibt_qp_set_lids(const struct ibt *t, struct ibt_qp *q);
 /* Puts q on the list of active QPs. */
 void ibt_qp_activate(struct ibt *t, struct ibt_qp *q);
 /* Returns whether q has an ACK to send that waits for a request to the same
@@ -572,10 +587,14 @@ void rc_comp_drained(struct ibt *t, struct ibt_qp *q);
  * READ or atomic: completes their requests. */
 void rc_comp_accepted(struct ibt *t, struct ibt_qp *q, struct serial24 psn);
 /* The local ACK timeout has expired: sends again from the oldest unacknowledged
- * PSN, or fails the QP when the retries and then engine_config.patience_ns are
- * used up.  With engine_config.strict, or if the peer's QP or process has
- * ended, only the retries count. */
+ * PSN, by the alternate path if the retries are used up and the QP is armed
+ * (migration.h).  Fails the QP when the retries and then
+ * engine_config.patience_ns are used up.  With engine_config.strict, or if the
+ * peer's QP or process has ended, only the retries count. */
 void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
+/* Sends again all packets of q that are unacknowledged, because q's path has
+ * changed. */
+void rc_comp_resend(struct ibt *t, struct ibt_qp *q);
 /* This process slept for slept_ns: neither the ACK timeout nor
  * engine_config.patience_ns counts that time. */
 void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t slept_ns,

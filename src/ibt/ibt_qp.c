@@ -99,6 +99,15 @@ void ibt_qp_fini(struct ibt *t, struct ibt_qp *q)
 	t->qps--;
 }
 
+void ibt_qp_set_lids(const struct ibt *t, struct ibt_qp *q)
+{
+	const struct hca_qp_attr *a = &q->qp->attr;
+
+	inaddr_map_lid(q->self.ip,
+		       ibt_lid(t, q, a->port_num, a->ah.src_path_bits));
+	inaddr_map_lid(q->peer.ip, a->ah.dlid);
+}
+
 void ibt_qp_activate(struct ibt *t, struct ibt_qp *q)
 {
 	if (!list_is_linked(&q->active))

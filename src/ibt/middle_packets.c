@@ -3,6 +3,7 @@
 
 #include "hca/semantics.h"
 #include "ibt/message.h"
+#include "ibt/migration.h"
 #include "util/bits.h"
 
 /* Returns how many Middles of a request may be made at once, at most `most`.
@@ -28,7 +29,7 @@ static void number_packet(const struct ibt_qp *q, struct middle_packets *m,
 {
 	p->bth = (struct bth){.opcode = p->bth.opcode,
 			      .pkey = BTH_DEFAULT_PKEY,
-			      .migreq = true,
+			      .migreq = migration_bit(q),
 			      .dest_qpn = q->qp->attr.dest_qpn};
 	bth_write(m->bth, &p->bth);
 }

@@ -3,13 +3,15 @@
  * The requester's side of responses (IBTA Vol 1, 9.7.5, 9.7.6): ACKs, NAKs and
  * responses with data complete requests.  Three functions decide that requests
  * are sent again: rc_comp_timeout, after silence; ask_again, when a response is
- * missing; handle_nak, after an RNR NAK or a NAK for a sequence error.  rc_req
- * sends them.
+ * missing; handle_nak, after an RNR NAK or a NAK for a sequence error.  A
+ * fourth, rc_comp_resend, does so when the path has changed.  rc_req sends
+ * them.
  */
 #include <string.h>
 
 #include "hca/semantics.h"
 #include "ibt/ibt.h"
+#include "ibt/migration.h"
 #include "util/bits.h"
 
 #define SMALL_BYTES 1024 /* a payload that every network carries */
@@ -329,7 +331,7 @@ static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
 	struct rc_req *r = &q->req;
 
-	if (r->retries++ < q->qp->attr.retry_cnt)
+	if (r->retries++ < q->qp->attr.retry_cnt || migration_fail_over(t, q))
 		return true;
 	if (t->strict || q->direct.is_closed || q->direct.is_gone) {
 		fail_oldest(t, q, HCA_RETRY_EXC_ERR,
@@ -631,6 +633,21 @@ void rc_comp_accepted(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
 		return;
 	apply_nak(t, q);
 	rc_comp_drained(t, q);
+}
+
+void rc_comp_resend(struct ibt *t, struct ibt_qp *q)
+{
+	struct rc_req *r = &q->req;
+
+	r->retries = 0;
+	if (q->qp->state == HCA_QP_ERR || serial24_is_equal(r->una, r->max))
+		return;
+	r->gap_valid = false;
+	reorder_drop(t, &r->reorder);
+	rc_req_seek(t, q, r->una);
+	if (!r->rnr_waiting)
+		rc_comp_arm(t, q, t->now_ns);
+	ibt_qp_activate(t, q);
 }
 
 void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ibt/ibt.h"
+#include "ibt/migration.h"
 #include "ibt/verdict.h"
 #include "util/bits.h"
 #include "util/check.h"
@@ -177,7 +178,7 @@ size_t rc_reply_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 			return 0;
 		/* the other members of p are not used for these packets */
 		p.bth = (struct bth){.pkey = BTH_DEFAULT_PKEY,
-				     .migreq = true,
+				     .migreq = migration_bit(q),
 				     .dest_qpn = q->qp->attr.dest_qpn};
 		p.payload_len = 0;
 		y = reply_at(r, r->reply_tail);

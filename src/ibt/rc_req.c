@@ -5,6 +5,7 @@
 #include "ibt/ibt.h"
 #include "ibt/local_wr.h"
 #include "ibt/message.h"
+#include "ibt/migration.h"
 #include "util/bits.h"
 
 /* One of this many packets asks for an ACK (rc_req_asks): ACK_EVERY to a peer
@@ -494,7 +495,7 @@ size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 	}
 	/* the other members of p are not used for these packets */
 	p.bth = (struct bth){.pkey = BTH_DEFAULT_PKEY,
-			     .migreq = true,
+			     .migreq = migration_bit(q),
 			     .psn = serial24_add(n->first, r->packet).v,
 			     .dest_qpn = q->qp->attr.dest_qpn};
 	p.payload_len = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/semantics.h"
 #include "ibt/message.h"
+#include "ibt/migration.h"
 #include "ibt/uc.h"
 #include "ibt/unreliable_tx.h"
 #include "util/bits.h"
@@ -26,7 +27,8 @@ bool uc_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w, uint32_t unit)
 
 size_t uc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 {
-	struct pkt p = {.bth = {.pkey = BTH_DEFAULT_PKEY, .migreq = true}};
+	struct pkt p = {
+		.bth = {.pkey = BTH_DEFAULT_PKEY, .migreq = migration_bit(q)}};
 	struct explain x = {0};
 	struct wqe *w = unreliable_tx_next(t, q);
 	enum hca_status status;

@@ -60,6 +60,12 @@ void v_event(const struct engine_event *e)
 	case ENGINE_LAST_WQE:
 		v_table_visit(e->user, qp_event, V_QP_LAST_WQE);
 		break;
+	case ENGINE_PATH_MIG:
+		v_table_visit(e->user, qp_event, V_QP_PATH_MIG);
+		break;
+	case ENGINE_PATH_MIG_ERR:
+		v_table_visit(e->user, qp_event, V_QP_PATH_MIG_ERR);
+		break;
 	case ENGINE_SRQ_LIMIT:
 		v_table_visit(e->user, srq_event, 0);
 		break;

@@ -145,6 +145,8 @@ enum v_qp_event {
 	V_QP_COMM_EST,
 	V_QP_SQ_DRAINED,
 	V_QP_LAST_WQE,
+	V_QP_PATH_MIG,
+	V_QP_PATH_MIG_ERR,
 	V_QP_EVENTS
 };
 

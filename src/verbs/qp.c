@@ -122,6 +122,8 @@ static void qp_show(struct v_qp *q, struct ibv_pd *pd,
 		[V_QP_COMM_EST] = IBV_EVENT_COMM_EST,
 		[V_QP_SQ_DRAINED] = IBV_EVENT_SQ_DRAINED,
 		[V_QP_LAST_WQE] = IBV_EVENT_QP_LAST_WQE_REACHED,
+		[V_QP_PATH_MIG] = IBV_EVENT_PATH_MIG,
+		[V_QP_PATH_MIG_ERR] = IBV_EVENT_PATH_MIG_ERR,
 	};
 	struct ibv_qp *qp = &q->base.qp_base;
 

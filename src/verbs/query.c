@@ -120,6 +120,8 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
 	a->max_pkeys = pkey_count(c->dev);
 	a->local_ca_ack_delay = 15;
 	a->phys_port_cnt = (uint8_t)c->dev->port_count;
+	if (c->dev->kind == DEVICE_IB)
+		a->device_cap_flags |= IBV_DEVICE_AUTO_PATH_MIG;
 	if (is_iwarp(context))
 		limit_iwarp(a);
 	return 0;

@@ -165,6 +165,29 @@ static void the_host_fills_in_its_members(void **state)
 	assert_int_equal(set_path(&attr, HCA_QP_AV), -EINVAL);
 }
 
+static void an_alternate_path_leaves_by_its_port(void **state)
+{
+	static const uint8_t mine[16] = {0xfe, 0x80, [15] = 0x22};
+	struct hca_qp_attr attr = {.alt_ah = {.dlid = 5,
+					      .port_num = 2,
+					      .is_global = 1,
+					      .sgid_index = 2,
+					      .local = 1,
+					      .bursts = 1,
+					      .port = 4}};
+
+	assert_int_equal(set_path(&attr, HCA_QP_ALT_PATH), 0);
+	assert_memory_equal(attr.alt_ah.sgid, mine, 16);
+	assert_int_equal(
+		attr.alt_ah.local + attr.alt_ah.bursts + attr.alt_ah.port, 0);
+	attr.alt_ah.sgid_index = 1;
+	assert_int_equal(set_path(&attr, HCA_QP_ALT_PATH), -EINVAL);
+	attr.alt_ah.sgid_index = 0;
+	attr.alt_ah.port_num = 3;
+	assert_int_equal(set_path(&attr, HCA_QP_ALT_PATH), -EINVAL);
+	assert_int_equal(set_path(&attr, HCA_QP_STATE), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +196,7 @@ int main(void)
 		cmocka_unit_test(a_path_that_cannot_be_is_refused),
 		cmocka_unit_test(a_queue_pair_has_a_port_of_the_device),
 		cmocka_unit_test(a_connection_has_the_mtu_of_its_port),
+		cmocka_unit_test(an_alternate_path_leaves_by_its_port),
 		cmocka_unit_test(the_host_fills_in_its_members),
 	};
 

@@ -129,6 +129,121 @@ static void every_state_goes_to_reset_and_error(void **state)
 	}
 }
 
+/* Checks a call in RTS about an alternate path of a QP by LID. */
+static int check_path(const struct hca_qp_attr *old,
+		      const struct hca_qp_attr *a, uint32_t mask)
+{
+	struct hca h = {.active_mtu = 5};
+	struct qp qp = {.type = HCA_QPT_RC,
+			.state = HCA_QP_RTS,
+			.is_by_lid = 1,
+			.attr = *old};
+	const char *why = NULL;
+	int err = qp_modify_check(&h, &qp, a, mask, &why);
+
+	assert_int_equal(err != 0, why != NULL);
+	said = why;
+	return err;
+}
+
+struct path {
+	uint16_t dlid, pkey_index;
+	uint8_t sl, port_num, ah_port_num, timeout;
+};
+
+static int check_alternate(const struct path *p)
+{
+	static const struct hca_qp_attr none;
+	const struct hca_qp_attr a = {.alt_ah = {.dlid = p->dlid,
+						 .sl = p->sl,
+						 .port_num = p->ah_port_num},
+				      .alt_port_num = p->port_num,
+				      .alt_timeout = p->timeout,
+				      .alt_pkey_index = p->pkey_index};
+
+	return check_path(&none, &a, HCA_QP_ALT_PATH);
+}
+
+static void an_alternate_path_is_checked(void **state)
+{
+	static const struct path good[] = {{1, 0, 0, 1, 1, 0},
+					   {0xbfff, 63, 15, 2, 2, 31}};
+	static const struct {
+		struct path path;
+		const char *why;
+	} bad[] = {
+		{{0, 0, 0, 1, 1, 0}, "alt_ah_attr.dlid"},
+		{{0xc000, 0, 0, 1, 1, 0}, "alt_ah_attr.dlid"},
+		{{1, 64, 0, 1, 1, 0}, "alt_pkey_index"},
+		{{1, 0, 16, 1, 1, 0}, "alt_ah_attr.sl"},
+		{{1, 0, 0, 0, 0, 0}, "alt_port_num"},
+		{{1, 0, 0, 255, 255, 0}, "alt_port_num"},
+		{{1, 0, 0, 1, 2, 0}, "alt_port_num"},
+		{{1, 0, 0, 1, 1, 32}, "alt_timeout"},
+	};
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+		assert_int_equal(check_alternate(&good[i]), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		assert_int_equal(check_alternate(&bad[i].path), -EINVAL);
+		assert_non_null(strstr(said, bad[i].why));
+	}
+}
+
+/* RoCE has no alternate paths. */
+static void an_alternate_path_on_roce_is_refused(void **state)
+{
+	const struct row rts = {HCA_QPT_RC, HCA_QP_RTS, HCA_QP_RTS, 0, 0};
+
+	assert_int_equal(check_modify(&rts, HCA_QP_ALT_PATH), -EINVAL);
+	assert_non_null(strstr(said, "RoCE"));
+	assert_int_equal(check_modify(&rts, HCA_QP_PATH_MIG_STATE), 0);
+}
+
+/* iWARP ignores the paths, but no QP enters ARMED because its program says so.
+ */
+static void an_iwarp_queue_pair_is_never_armed(void **state)
+{
+	struct hca h = {.active_mtu = 5};
+	struct qp qp = {.type = HCA_QPT_RC, .state = HCA_QP_RTS, .is_iwarp = 1};
+	struct hca_qp_attr a = {.path_mig_state = HCA_MIG_REARM};
+	uint32_t mask = HCA_QP_ALT_PATH | HCA_QP_PATH_MIG_STATE;
+	const char *why = NULL;
+
+	assert_int_equal(qp_modify_check(&h, &qp, &a, mask, &why), 0);
+	a.path_mig_state = HCA_MIG_ARMED;
+	assert_int_equal(qp_modify_check(&h, &qp, &a, mask, &why), -EINVAL);
+}
+
+/* IBTA 17.2.8 */
+static void a_program_enters_two_states_of_path_migration(void **state)
+{
+	static const struct {
+		uint32_t old, asked;
+		bool has_path;
+		int err;
+	} steps[] = {
+		{HCA_MIG_MIGRATED, HCA_MIG_MIGRATED, false, 0},
+		{HCA_MIG_MIGRATED, HCA_MIG_REARM, false, -EINVAL},
+		{HCA_MIG_MIGRATED, HCA_MIG_REARM, true, 0},
+		{HCA_MIG_MIGRATED, HCA_MIG_ARMED, true, -EINVAL},
+		{HCA_MIG_REARM, HCA_MIG_MIGRATED, true, -EINVAL},
+		{HCA_MIG_REARM, HCA_MIG_REARM, true, 0},
+		{HCA_MIG_ARMED, HCA_MIG_MIGRATED, true, 0},
+		{HCA_MIG_ARMED, HCA_MIG_REARM, true, 0},
+		{HCA_MIG_ARMED, 3, true, -EINVAL},
+	};
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		struct hca_qp_attr old = {.path_mig_state = steps[i].old};
+		struct hca_qp_attr a = {.path_mig_state = steps[i].asked};
+
+		old.alt_ah.dlid = steps[i].has_path ? 7 : 0;
+		assert_int_equal(check_path(&old, &a, HCA_QP_PATH_MIG_STATE),
+				 steps[i].err);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +251,10 @@ int main(void)
 		cmocka_unit_test(an_attribute_of_another_service_is_refused),
 		cmocka_unit_test(a_refusal_names_the_attribute),
 		cmocka_unit_test(iwarp_ignores_the_address_vector),
+		cmocka_unit_test(an_alternate_path_is_checked),
+		cmocka_unit_test(an_alternate_path_on_roce_is_refused),
+		cmocka_unit_test(a_program_enters_two_states_of_path_migration),
+		cmocka_unit_test(an_iwarp_queue_pair_is_never_armed),
 		cmocka_unit_test(every_state_goes_to_reset_and_error),
 	};
 
