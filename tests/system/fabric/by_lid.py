@@ -4,6 +4,7 @@
 
 import re
 import signal
+import subprocess
 import sys
 import time
 
@@ -101,6 +102,84 @@ def events_of_completions():
     with managed() as f:
         for r in both(f, ["ibv_rc_pingpong", "-e", "-n", "500"], NEAR):
             expect_ok(r)
+
+
+# Hca1 and Hca2 have a link to each of two switches.  OpenSM runs on Hca3.
+TWO_LINKS = """
+Switch 8 "Switch1"
+[1] "Hca1"[1]
+[2] "Hca2"[1]
+[3] "Hca3"[1]
+[4] "Switch2"[4]
+
+Switch 8 "Switch2"
+[1] "Hca1"[2]
+[2] "Hca2"[2]
+[4] "Switch1"[4]
+
+Hca 2 "Hca1"
+[1] "Switch1"[1]
+[2] "Switch2"[1]
+
+Hca 2 "Hca2"
+[1] "Switch1"[2]
+[2] "Switch2"[2]
+
+Hca 1 "Hca3"
+[1] "Switch1"[3]
+"""
+
+
+def say(process, line):
+    process.stdin.write(line)
+    process.stdin.flush()
+
+
+def await_word(process, word):
+    line = b" "
+    while not line.startswith(word):
+        line = process.stdout.readline()
+        if not line:
+            raise Fail("an end has ended without the word %s" % word.decode())
+
+
+def migrate(cut, *options):
+    """Runs both ends of a connection with two paths, of which the first end
+    has @options.  Calls @cut(fabric) when both ends are armed."""
+    with managed(TWO_LINKS, "Hca3") as f:
+        ends = [t.start([t.adverb, "run", "--fabric=" + f.socket, "--host",
+                         host, "--", t.program("migrates"), *words],
+                        env=t.environment(), stdin=subprocess.PIPE)
+                for host, words in (("Hca1", options), ("Hca2", ()))]
+        try:
+            said = [end.stdout.readline() for end in ends]
+            for end, line in zip(ends, reversed(said)):
+                expect(line.count(b" ") == 2, "an end does not start: %s" % line)
+                say(end, line)
+            for end in ends:
+                if not options:
+                    await_word(end, b"armed")
+            cut(f)
+            for end in ends:
+                await_word(end, b"migrated")
+            for end in ends:
+                await_word(end, b"done")
+            for end in ends:
+                out = end.communicate(timeout=PATIENCE_S)[0].decode()
+                expect(end.returncode == 0, out)
+        finally:
+            for end in ends:
+                end.kill()
+                end.communicate()
+
+
+def cut_is_survived():
+    """The link between Switch1 and Hca2 is taken down during a load."""
+    migrate(lambda f: f.out("Hca3", "ibportstate", "-D", "0,1", "2", "disable"))
+
+
+def program_migrates():
+    migrate(lambda f: None, "program")
 
 
 PERFTEST = [
@@ -225,6 +304,10 @@ t.case("verbs by LID accept valid arguments and refuse others",
        checks_of_verbs)
 t.case("a link that goes down and up raises the events of its port",
        links_that_end)
+t.case("a connection with two paths loses nothing when a link is cut",
+       cut_is_survived)
+t.case("a connection with two paths loses nothing when its program migrates it",
+       program_migrates)
 t.case("when the fabric is killed, both sides print a message",
        fabric_is_killed)
 t.end()

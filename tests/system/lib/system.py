@@ -186,7 +186,8 @@ class Suite:
         these words run with the privileges of this script."""
         into = options.pop("into", lambda words: words)
         process = subprocess.Popen(
-            into(self.unprivileged(with_report(argv))), stdin=subprocess.DEVNULL,
+            into(self.unprivileged(with_report(argv))),
+            stdin=options.pop("stdin", subprocess.DEVNULL),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.tmp,
             start_new_session=True, env=options.pop("env", self.environment()),
             **options)
