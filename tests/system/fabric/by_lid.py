@@ -13,8 +13,8 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import perftest_check
 import subnet
 import system
-from subnet import (NET, PATIENCE_S, Fabric, fabric, fabric_argv, managed,
-                    managed_on, port_lid)
+from subnet import (NET, PATIENCE_S, Fabric, dissect, fabric, fabric_argv,
+                    managed, managed_on, port_lid)
 from system import Fail, expect, expect_ok, listens
 
 AREA = "InfiniBand"
@@ -204,6 +204,44 @@ def perftest():
             expect(rows, "%s prints no result\n%s" % (argv[0], r.output))
 
 
+# Options of perftest for the path, and what tshark shows of their packets.
+PATHS = [
+    (["-S", "3"], "infiniband.lrh.sl == 3"),
+    (["--pkey_index", "1"], "infiniband.bth.p_key == 0x8001"),
+    (["-x", "0"], "infiniband.lrh.lnh == 3"),
+]
+SERVICES = [
+    ["ib_send_bw", "-s", "3000"],
+    ["ib_send_bw", "-c", "UC", "-s", "3000"],
+    ["ib_send_bw", "-c", "UD", "-s", "1000"],
+    ["ib_write_bw", "-s", "3000"],
+    ["ib_write_bw", "-c", "UC", "-s", "3000"],
+    ["ib_read_bw", "-s", "3000"],
+    ["ib_atomic_bw"],
+]
+
+
+def paths_of_perftest():
+    """The options for SL, P_Key and GID reach all packets, answers included."""
+    t.need("tshark")
+    partitions = t.path("partitions")
+    with open(partitions, "w") as out:
+        out.write("Default=0x7fff: ALL=full, SELF=full;\n"
+                  "Part1=0x1: ALL=full, SELF=full;\n")
+    for option, shown in PATHS:
+        capture = t.path("path%s.pcap" % option[0])
+        with (fabric(NET, "--capture", capture) as f,
+              managed_on(f, "Hca1", "-P", partitions)):
+            for argv in SERVICES:
+                for r in both(f, [*argv, *option, "-n", "20"], FAR):
+                    expect_ok(r)
+        sent = "infiniband.bth.destqp > 1 && "
+        expect(len(dissect(capture, sent + shown)) >= 20 * len(SERVICES),
+               "no packets with " + shown)
+        other = dissect(capture, sent + "!(%s)" % shown)
+        expect(not other, "\n".join(other[:5]))
+
+
 def multicast():
     """ib_send_bw joins the group of its server through OpenSM."""
     with managed() as f:
@@ -297,6 +335,8 @@ t.case("RC, UC, UD and SRQ pingpongs by LID, with and without GRH", pingpongs,
 t.case("a pingpong by LID works with completion events", events_of_completions,
        AREA, "ibv_rc_pingpong -e")
 t.case("perftest by LID", perftest, AREA, "perftest")
+t.case("perftest by LID with another SL, with another P_Key, and with a GRH",
+       paths_of_perftest, AREA, "perftest")
 t.case("perftest by multicast group", multicast, AREA, "ib_send_bw -g")
 t.case("a message names the state of a port that no manager has configured",
        port_without_manager)

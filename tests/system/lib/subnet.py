@@ -143,7 +143,8 @@ def port_lid(f, host, port):
 
 
 def dissect(capture, shown, *fields):
-    """Returns what tshark prints of the packets that `shown` selects."""
+    """Returns what tshark prints of the packets of a capture that `shown`
+    selects."""
     argv = ["tshark", "-r", capture, "-Y", shown]
     if fields:
         argv += ["-T", "fields", *sum((["-e", f] for f in fields), [])]
