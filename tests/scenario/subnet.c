@@ -120,11 +120,19 @@ struct fabric *subnet_fabric(struct subnet *s)
 	return s->fabric;
 }
 
+static void gid_of(const struct port *port, uint8_t gid[16])
+{
+	port_info_gid(port, port_guid(port, 0), gid);
+}
+
 void subnet_gid(const struct subnet *s, int host, uint8_t gid[16])
 {
-	const struct port *port = port_of(s, host, 1);
+	gid_of(port_of(s, host, 1), gid);
+}
 
-	port_info_gid(port, port_guid(port, 0), gid);
+void subnet_second_gid(const struct subnet *s, int host, uint8_t gid[16])
+{
+	gid_of(port_of(s, host, 2), gid);
 }
 
 uint32_t subnet_qpn(const struct subnet *s, int host, uint32_t rest)

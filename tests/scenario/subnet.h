@@ -32,6 +32,8 @@ uint16_t subnet_lid(int host);
 uint16_t subnet_second_lid(int host);
 /* Writes the first GID of a host's port 1. */
 void subnet_gid(const struct subnet *s, int host, uint8_t gid[16]);
+/* Writes the first GID of a host's port 2. */
+void subnet_second_gid(const struct subnet *s, int host, uint8_t gid[16]);
 /* Returns a QPN of the host's data end; `rest` is below 1 << DATA_REST_BITS. */
 uint32_t subnet_qpn(const struct subnet *s, int host, uint32_t rest);
 /* Sets an entry of the P_Key table of a host's port 1. */

@@ -16,6 +16,8 @@
 
 #define AT 500000u
 
+static bool has_grh; /* packets of the alternate path have a GRH */
+
 static int modify_qp(struct two_hcas *d, int i, const struct hca_qp_attr *a,
 		     uint32_t mask)
 {
@@ -43,6 +45,9 @@ static void give_alternate(struct two_hcas *d, int i)
 					   .sl = 1,
 					   .port_num = 2}};
 
+	a.alt_ah.is_global = has_grh;
+	subnet_second_gid(d->subnet, i, a.alt_ah.sgid);
+	subnet_second_gid(d->subnet, !i, a.alt_ah.dgid);
 	assert_int_equal(
 		modify_qp(d, i, &a, HCA_QP_ALT_PATH | HCA_QP_PATH_MIG_STATE),
 		0);
@@ -351,7 +356,8 @@ static void a_uc_queue_pair_migrates_with_its_peer(void **state)
 	two_hcas_free(d);
 }
 
-/* Gives side 1 a WRITE without payload of side 0, from a LID, by a port. */
+/* Gives side 1 a WRITE without payload of side 0, from a LID, by a port.  If
+ * has_grh, the packet has a GRH, in which both GIDs are side 1's. */
 static void give_write(struct two_hcas *d, uint16_t slid, uint32_t number,
 		       uint32_t psn)
 {
@@ -365,9 +371,15 @@ static void give_write(struct two_hcas *d, uint16_t slid, uint32_t number,
 				   .dlid = number == 1 ? subnet_lid(1)
 						       : subnet_second_lid(1)}};
 	uint8_t buf[LRH_FRAME_MAX], bth[256];
-	size_t n = pkt_write_headers(bth, &p), head = iblink_write(buf, &h, n);
+	size_t n = pkt_write_headers(bth, &p), head;
 	struct engine_packet packet = {.bytes = buf, .port = number};
 
+	if (has_grh) {
+		h.lrh.lnh = LRH_NEXT_GLOBAL;
+		subnet_second_gid(d->subnet, 1, h.grh.sgid);
+		subnet_second_gid(d->subnet, 1, h.grh.dgid);
+	}
+	head = iblink_write(buf, &h, n);
 	memcpy(buf + head, bth, n);
 	packet.len = head + iblink_seal(buf, head, buf + head, n);
 	engine_rx_link(d->side[1].engine, &packet, d->now_ns);
@@ -438,6 +450,27 @@ static void packets_of_the_old_path_are_no_sign_of_forgery(void **state)
 	two_hcas_free(d);
 }
 
+/* The path of ports 1 has no GRH. */
+static void an_alternate_path_with_a_grh_compares_gids(void **state)
+{
+	struct two_hcas *d;
+
+	has_grh = true;
+	d = armed_pair(16);
+	give_write(d, subnet_second_lid(0), 2, attr_of(d, 1).rq_psn);
+	expect_state(d, 1, HCA_MIG_ARMED);
+	assert_int_equal(d->side[1].events[ENGINE_PATH_MIG_ERR], 1);
+	d->side[1].events[ENGINE_PATH_MIG_ERR] = 0;
+	cut_path(d, true);
+	write_once(d, 0);
+	for (int i = 0; i < 2; i++) {
+		assert_true(attr_of(d, i).ah.is_global);
+		expect_migrated(d, i, 2);
+	}
+	two_hcas_free(d);
+	has_grh = false;
+}
+
 static void states_that_do_not_exist_are_refused(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
@@ -466,6 +499,7 @@ int main(void)
 		cmocka_unit_test(a_uc_queue_pair_migrates_with_its_peer),
 		cmocka_unit_test(
 			a_request_to_migrate_by_another_path_is_refused_once),
+		cmocka_unit_test(an_alternate_path_with_a_grh_compares_gids),
 		cmocka_unit_test(strangers_cause_no_migration_and_no_event),
 		cmocka_unit_test(
 			packets_of_the_old_path_are_no_sign_of_forgery),
