@@ -405,7 +405,8 @@ static int make_host(struct fabric_cm *cm, struct node *node,
 
 /* Returns the host of a node; NULL: no program there has connection management,
  * and no conversation is left. */
-static struct cm_host *host_of(const struct fabric_cm *cm, const struct node *node)
+static struct cm_host *host_of(const struct fabric_cm *cm,
+			       const struct node *node)
 {
 	list_for_each (l, &cm->hosts)
 		if (OF_HOSTS(l)->node == node)
@@ -644,8 +645,8 @@ static bool has_peer(const struct cm_host *h, const struct live_peer *about)
 {
 	struct gid_place place;
 	struct cm_host *peers = gid_find(h->cm->fabric, about->peer, &place)
-				     ? host_of(h->cm, place.node)
-				     : NULL;
+					? host_of(h->cm, place.node)
+					: NULL;
 
 	return peers && cmserver_has_peer(h->server, peers->server, about);
 }
