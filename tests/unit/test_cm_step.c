@@ -258,7 +258,7 @@ static void each_side_waits_as_long_as_the_other_may_need(void **state)
 	assert_int_equal(cm_connect(active, &s, 0, &id), 0);
 	assert_int_equal(conv_find(active, id)->retry.timeout_exponent, 20);
 	assert_true(cm_tx(active, &f));
-	cm_rx(passive, f.from, f.to, 0, f.mad, MAD_BYTES, 0);
+	cm_rx(passive, f.from, f.to, &f.way, f.mad, MAD_BYTES, 0);
 	assert_true(cm_event(passive, &e));
 	assert_int_equal(cm_accept(passive, e.id, &reply, 0), 0);
 	assert_int_equal(conv_find(passive, e.id)->retry.timeout_exponent, 15);
