@@ -267,12 +267,13 @@ static pid_t begin_short_broker(pid_t pid)
 	const struct sigaction again = {.sa_handler = open_again};
 	int listener = listen_there();
 	struct server *s;
-	pid_t broker = fork();
+	pid_t parent = getpid(), broker = fork();
 
 	if (broker) {
 		close(listener);
 		return broker;
 	}
+	test_begin_child(parent);
 	sigaction(SIGUSR1, &again, NULL);
 	unopened = pid;
 	s = server_new(listener, &config);
