@@ -256,8 +256,8 @@ void reuseport_group_init(struct reuseport_group *g, bool may_steer)
 }
 
 /* Returns the index of a member for a process of the broker's own user, or
- * -errno with a sentence in *why. */
-static int take_member(struct reuseport_group *g, const char **why)
+ * -errno with a sentence in *why.  Its page may not be empty. */
+static int choose_member(struct reuseport_group *g, const char **why)
 {
 	uint32_t i = find_member(g, REUSEPORT_FREE);
 	int err;
@@ -275,13 +275,33 @@ static int take_member(struct reuseport_group *g, const char **why)
 		*why = "every steering class of port 4791 is taken";
 		return -ENOSPC;
 	}
-	drain_socket(g->member[i].fd, DRAIN_MAX);
-	if (!renew_member(&g->member[i])) {
-		*why = "the broker has no memory to clear the page of a "
-		       "steering class";
-		return -ENOMEM;
-	}
 	return (int)i;
+}
+
+/*
+ * As choose_member, and empties the member for its next owner.  If the page of
+ * a member cannot be cleared, tries the other members.  It gives up if the page
+ * of a new member cannot be cleared: there is no memory.
+ */
+static int take_member(struct reuseport_group *g, const char **why)
+{
+	uint32_t count = g->count;
+	int i;
+
+	do {
+		struct reuseport_group_member *m;
+
+		i = choose_member(g, why);
+		if (i < 0)
+			return i;
+		m = &g->member[i];
+		drain_socket(m->fd, DRAIN_MAX);
+		if (renew_member(m))
+			return i;
+		m->use = REUSEPORT_UNCLEARED;
+	} while ((uint32_t)i < count);
+	*why = "the broker has no memory to clear the page of a steering class";
+	return -ENOMEM;
 }
 
 int reuseport_group_take(struct reuseport_group *g, uid_t user, pid_t pid,
@@ -504,16 +524,28 @@ int reuseport_group_page(const struct reuseport_group *g, uint32_t class)
 	return m && m->use == REUSEPORT_OWNED ? m->page_fd : -1;
 }
 
+/* Lets a member whose page could not be cleared rest, so that take_member tries
+ * it again after the others. */
+static void rest_again(struct reuseport_group_member *m, uint64_t now_ms)
+{
+	if (m->use != REUSEPORT_UNCLEARED)
+		return;
+	m->use = REUSEPORT_RESTING;
+	m->freed_ms = now_ms;
+}
+
 int reuseport_group_tick(struct reuseport_group *g, uint64_t now_ms)
 {
 	int next = -1;
 
 	for (uint32_t i = 1; i <= STEER_CLASS_MAX; i++) {
 		struct reuseport_group_member *m = &g->member[i];
-		uint64_t rested = now_ms - m->freed_ms;
+		uint64_t rested;
 
 		if (m->is_other_user)
 			other_user_tick(m, now_ms);
+		rest_again(m, now_ms);
+		rested = now_ms - m->freed_ms;
 		if (m->use != REUSEPORT_RESTING)
 			continue;
 		if (rested >= REUSEPORT_REST_MS) {

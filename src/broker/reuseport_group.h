@@ -36,7 +36,10 @@ enum reuseport_group_use {
 	REUSEPORT_OWNED,   /* a client has the class */
 	REUSEPORT_RESTING, /* released less than REUSEPORT_REST_MS ago */
 	/* unused: a process of the last user may get the class */
-	REUSEPORT_FREE
+	REUSEPORT_FREE,
+	/* unused: its page could not be cleared for a new owner; rests after
+	 * the next tick */
+	REUSEPORT_UNCLEARED
 };
 
 struct reuseport_group_member {

@@ -164,6 +164,52 @@ static void a_page_is_cleared_whatever_the_size_of_files(void **state)
 	close(fd);
 }
 
+static uint32_t take_class(uint64_t now_ms)
+{
+	const char *why = "";
+	uint32_t class = 0;
+
+	if (reuseport_group_take(&group, geteuid(), getpid(), now_ms, &why,
+				 &class))
+		fail_msg("%s", why);
+	return class;
+}
+
+/* Puts a page that nobody can write in the place of the page of member i. */
+static void seal_page(uint32_t i)
+{
+	int fd = memfd_create("sealed", MFD_ALLOW_SEALING);
+
+	assert_int_equal(ftruncate(fd, SHARED_PAGE_BYTES), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SEAL), 0);
+	close(group.member[i].page_fd);
+	group.member[i].page_fd = fd;
+}
+
+/* A successor adopts pages that others have made. */
+static void a_page_that_cannot_be_cleared_takes_only_its_class(void **state)
+{
+	uint32_t class[4], sealed;
+	uint64_t now = 1000;
+
+	begin_group();
+	sealed = steer_class_at(&group.key, 1);
+	seal_page(1);
+	for (int i = 0; i < 3; i++)
+		class[i] = take_class(now);
+	reuseport_group_release(&group, sealed, ++now);
+	for (int i = 0; i < 3; i++)
+		reuseport_group_release(&group, class[i], now);
+	now += REUSEPORT_REST_MS;
+	for (int i = 0; i < 4; i++) {
+		class[i] = take_class(now);
+		assert_int_not_equal(class[i], sealed);
+		for (int k = 0; k < i; k++)
+			assert_int_not_equal(class[i], class[k]);
+	}
+	reuseport_group_close(&group);
+}
+
 /* Listens where a broker of that version would. */
 static int listen_as(unsigned version)
 {
@@ -289,6 +335,9 @@ int main(void)
 		cmocka_unit_test(a_store_with_other_files_is_refused),
 		cmocka_unit_test(a_group_is_adopted_as_a_whole_or_not_at_all),
 		cmocka_unit_test(a_page_is_cleared_whatever_the_size_of_files),
+		cmocka_unit_test_teardown(
+			a_page_that_cannot_be_cleared_takes_only_its_class,
+			end_group),
 		cmocka_unit_test_teardown(a_name_like_a_brokers_takes_no_port,
 					  end_group),
 		cmocka_unit_test_teardown(
