@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,6 +295,23 @@ bool fd_store_is_short(int err)
 	return err == -EMFILE || err == -ENFILE;
 }
 
+/*
+ * Looks at the entry's process without a pidfd, since pidfd_open has failed
+ * with err.  Returns -ESRCH: the process has ended; or -err: it may live.  The
+ * state 'Z' says nothing, since other threads of the process may live.
+ */
+static int look_without_pidfd(const struct fd_store_entry *e, int err)
+{
+	struct procfs_stat p;
+
+	if (fd_store_is_short(-err))
+		return -err;
+	if (is_nobody(err) || (kill(e->pid, 0) && errno == ESRCH) ||
+	    (procfs_look(e->pid, &p) && p.start != e->start))
+		return -ESRCH;
+	return -err;
+}
+
 int fd_store_process(const struct fd_store_entry *e)
 {
 	int fd, err;
@@ -302,7 +320,7 @@ int fd_store_process(const struct fd_store_entry *e)
 		return -EINVAL;
 	fd = (int)syscall(SYS_pidfd_open, e->pid, 0);
 	if (fd < 0)
-		return is_nobody(errno) ? -ESRCH : -errno;
+		return look_without_pidfd(e, errno);
 	/* The start is compared after pidfd_open: another process may have the
 	 * pid by then. */
 	err = check_start(e, fd);

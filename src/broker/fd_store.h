@@ -134,7 +134,8 @@ struct fd_store_entry fd_store_owner(uid_t user, pid_t pid);
  * -ESRCH: the process has ended.  Any other errno says nothing about the
  * process.  -EMFILE, -ENFILE: no descriptor is left, and a later call may
  * succeed; -EINVAL: the entry has no pid of this process's PID namespace;
- * -EACCES: /proc does not show the process; or the errno of pidfd_open(2).
+ * -EACCES: /proc does not show the process; or the errno of pidfd_open(2), if
+ * neither kill(2) nor /proc shows that the process has ended.
  */
 int fd_store_process(const struct fd_store_entry *e);
 /* Whether err, a result of fd_store_process, says that no descriptor is left.

@@ -6,10 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +19,29 @@
 #include "broker/fd_store.h"
 
 #define FREE_MOST 3 /* more than fd_store_process has open at a time */
+
+static int refusal; /* the errno of pidfd_open; 0: the kernel's result */
+
+long __real_syscall(long number, long a, long b, long c, long d, long e,
+		    long f);
+long __wrap_syscall(long number, ...);
+
+long __wrap_syscall(long number, ...)
+{
+	long arg[6];
+	va_list ap;
+
+	va_start(ap, number);
+	for (int i = 0; i < 6; i++)
+		arg[i] = va_arg(ap, long);
+	va_end(ap);
+	if (number == SYS_pidfd_open && refusal) {
+		errno = refusal;
+		return -1;
+	}
+	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4],
+			      arg[5]);
+}
 
 static ino_t number_of(int fd)
 {
@@ -247,6 +272,25 @@ static void a_lack_of_descriptors_is_no_end_of_a_process(void **state)
 	assert_int_equal(process_with(&own, FREE_MOST), -EINVAL);
 }
 
+/* Linux before 5.3 has no pidfd_open, and a seccomp filter may refuse it. */
+static void an_end_is_seen_without_pidfds(void **state)
+{
+	static const int refusals[] = {ENOSYS, EPERM};
+	struct fd_store_entry own = fd_store_owner(geteuid(), getpid());
+	struct fd_store_entry ended = ended_process(), other = own;
+
+	other.start++; /* another process has got the pid */
+	for (size_t i = 0; i < TEST_COUNT(refusals); i++) {
+		refusal = refusals[i];
+		assert_int_equal(fd_store_process(&own), -refusal);
+		assert_int_equal(fd_store_process(&ended), -ESRCH);
+		assert_int_equal(fd_store_process(&other), -ESRCH);
+	}
+	refusal = EMFILE;
+	assert_int_equal(fd_store_process(&own), -EMFILE);
+	refusal = 0;
+}
+
 /* The earlier broker was in another PID namespace, as in a container that
  * shares the network of its host.  There its pids are those of others. */
 static void a_pid_of_another_namespace_says_nothing(void **state)
@@ -310,6 +354,7 @@ int main(void)
 			a_message_that_is_no_store_leaves_no_descriptor),
 		cmocka_unit_test(a_member_is_found_whole_or_not_at_all),
 		cmocka_unit_test(a_lack_of_descriptors_is_no_end_of_a_process),
+		cmocka_unit_test(an_end_is_seen_without_pidfds),
 		cmocka_unit_test(
 			a_lack_of_descriptors_releases_no_conversation),
 		cmocka_unit_test(a_pid_of_another_namespace_says_nothing),
