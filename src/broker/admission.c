@@ -190,6 +190,15 @@ static int check_again(struct server *s, uid_t user, char *why, size_t size)
 	return admission_check(s, files.rlim_cur, user, why, size);
 }
 
+/* As add_conn, but connections that have hung up take no descriptor. */
+static bool add_again(struct server *s, const struct newcomer *n)
+{
+	if (add_conn(s, n))
+		return true;
+	server_drop_hung_up(s);
+	return add_conn(s, n);
+}
+
 bool admission_accept(struct server *s)
 {
 	struct newcomer n = {.fd = accept_one(s)};
@@ -208,7 +217,7 @@ bool admission_accept(struct server *s)
 	}
 	if (check_again(s, n.user, why, sizeof(why)))
 		refuse_for_share(s, &n, why);
-	else if (!add_conn(s, &n))
+	else if (!add_again(s, &n))
 		refuse_for_files(s, &n);
 	return true;
 }

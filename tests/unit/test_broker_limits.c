@@ -18,6 +18,7 @@
 #define HARD	  90 /* below UNDER_WAY; enough for a broker */
 #define MANY	  10000
 #define ROOM	  60
+#define FREE_MOST 3
 #define CROWD	  (ROOM / 2 + 4) /* each client costs a broker two fds */
 
 static const struct client_want silent = {
@@ -314,13 +315,18 @@ static void a_client_that_cannot_be_accepted_is_told_why(void **state)
 	end_full(broker);
 }
 
-/* Leaves room for `count` more descriptors. */
+/* Leaves room for `count` more descriptors: 1 to FREE_MOST. */
 static void leave_free(rlim_t count)
 {
-	int top = dup(0);
+	int fd[FREE_MOST], top = 0;
 
-	close(top);
-	limit_files((rlim_t)top + count, (rlim_t)top + count);
+	/* the numbers may have gaps, where the test has inherited descriptors
+	 */
+	for (rlim_t i = 0; i < count; i++)
+		top = fd[i] = dup(0);
+	while (count)
+		close(fd[--count]);
+	limit_files((rlim_t)top + 1, (rlim_t)top + 1);
 }
 
 /* A connection takes the last descriptor, and none is left for the pidfd by
@@ -348,6 +354,36 @@ static void connect_with_one_descriptor(void)
 static void a_client_that_cannot_be_watched_is_refused(void **state)
 {
 	run_in_child(connect_with_one_descriptor);
+}
+
+/* Both connections wait when the broker accepts: one that its client has closed
+ * (proto_look), and one whose pidfd needs a descriptor of the first. */
+static void connect_after_a_look(void)
+{
+	const struct server_config config = {.idle_ms = INT_MAX};
+	struct proto m = {.magic = PROTO_MAGIC,
+			  .version = PROTO_VERSION,
+			  .kind = PROTO_WHO};
+	struct server *s = server_new(listen_there(), &config);
+	int look = proto_connect(PROTO_VERSION);
+	int fd = proto_connect(PROTO_VERSION), fds[PROTO_FDS];
+
+	/* a close would leave a free descriptor below `fd` */
+	assert_int_equal(shutdown(look, SHUT_RDWR), 0);
+	assert_int_equal(proto_send(fd, &m, NULL), 0);
+	leave_free(3);
+	while (proto_receive(fd, &m, fds) == -EAGAIN)
+		server_turn(s);
+	assert_int_not_equal(m.kind, PROTO_REFUSED);
+	assert_int_equal(s->conns, 1);
+	close(look);
+	close(fd);
+	server_free(s);
+}
+
+static void a_connection_that_has_hung_up_keeps_no_descriptor(void **state)
+{
+	run_in_child(connect_after_a_look);
 }
 
 /* A broker has PER_CONN entries for each client, and most clients have fewer
@@ -477,6 +513,8 @@ int main(void)
 		cmocka_unit_test(a_full_broker_gives_each_client_the_reason),
 		cmocka_unit_test(a_client_that_cannot_be_accepted_is_told_why),
 		cmocka_unit_test(a_client_that_cannot_be_watched_is_refused),
+		cmocka_unit_test(
+			a_connection_that_has_hung_up_keeps_no_descriptor),
 		cmocka_unit_test(
 			a_broker_polls_more_entries_than_its_limit_on_files),
 		cmocka_unit_test(
