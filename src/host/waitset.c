@@ -33,13 +33,17 @@ static int streams_of(const struct progress *p)
 	return (int)shared_load(&p->streams.waits_on) - 1;
 }
 
-/* Adds fd to the epoll set, unless fd is -1.  The thread that makes progress
- * may close fd just now.  Then version_of changes, and the next wait makes a
- * new set.  False: the kernel has refused. */
+/*
+ * Adds fd to the epoll set, unless fd is -1.  The thread that makes progress
+ * may close fd just now, and the number may already be another file's: this
+ * epoll set's (EINVAL), a file's that the set has (EEXIST), or a file's that
+ * cannot be polled (EPERM).  Then version_of changes, and the next wait makes a
+ * new set.  False: the kernel has refused.
+ */
 static bool add_if_open(int epoll, int fd, struct epoll_event *source)
 {
 	return fd < 0 || !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, source) ||
-	       errno == EBADF;
+	       (errno != ENOSPC && errno != ENOMEM);
 }
 
 /*

@@ -7,10 +7,12 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "host/progress.h"
 #include "host/waitset.h"
+#include "util/instrument.h"
 #include "util/monotonic.h"
 
 #define WAIT_NS 1000000000u
@@ -56,10 +58,39 @@ static void a_refused_descriptor_ends_a_wait_nevertheless(void **state)
 	close(streams);
 }
 
+/* The descriptor of the streams is closed, and its number belongs to another
+ * file, while the epoll set is made.  The next set is an epoll set again. */
+static void a_reused_number_does_not_end_the_use_of_epoll(void **state)
+{
+	static struct progress p;
+	int file = memfd_create("file", MFD_CLOEXEC), lowest;
+
+	p.wake.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	p.wake.awaited_fd = -1;
+	p.wire.fd = p.wire.tx.fd = udp_unbound();
+	lowest = eventfd(0, EFD_CLOEXEC);
+	close(lowest);
+	for (int i = 0; i < 3; i++) {
+		/* EPERM, EEXIST, and EINVAL for the epoll set itself */
+		const int numbers[] = {file, p.wake.fd, lowest};
+		struct waitset in = {.fd = -1};
+
+		shared_store(&p.streams.waits_on, (uint32_t)numbers[i] + 1);
+		waitset_open(&in, &p);
+		if (!instrument_by_valgrind())
+			assert_false(in.is_refused);
+		waitset_close(&in);
+	}
+	close(p.wire.fd);
+	close(p.wake.fd);
+	close(file);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_refused_descriptor_ends_a_wait_nevertheless),
+		cmocka_unit_test(a_reused_number_does_not_end_the_use_of_epoll),
 	};
 
 	return cmocka_run_group_tests_name("waitset", tests, NULL, NULL);
