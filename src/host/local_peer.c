@@ -187,17 +187,22 @@ bool local_peer_maps(void)
 	return all.is_open && all.maps;
 }
 
-bool local_peer_begin(void) NO_LOCK_ANALYSIS
+int local_peer_begin(void) NO_LOCK_ANALYSIS
 {
 	if (!all.is_open)
-		return true;
+		return 0;
+	errno = 0;
 	all.own->shared->owner = lock_owner_open();
-	return all.own->shared->owner && !pthread_mutex_lock(pulse_mutex());
+	if (all.own->shared->owner)
+		return -pthread_mutex_lock(pulse_mutex());
+	if (broker_link_fd() < 0)
+		return 0;
+	return errno ? -errno : -EIO;
 }
 
 void local_peer_end(void) NO_LOCK_ANALYSIS
 {
-	if (all.is_open)
+	if (all.is_open && all.own->shared->owner)
 		pthread_mutex_unlock(pulse_mutex());
 }
 

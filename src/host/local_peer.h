@@ -74,13 +74,16 @@ void local_peer_open(struct hca *own, bool maps);
 /* Returns the eventfd by which local peers wake this process, or -1.  The
  * caller does not close it. */
 int local_peer_wake_fd(void);
-/* Called by the progress thread when it begins: takes the lock whose word
- * hca_is_alive reads, so that peers find this process alive.  False: the
- * process gets no name as an owner of shared locks (lock_owner_open), and the
- * device cannot be opened. */
-bool local_peer_begin(void);
+/*
+ * Called by the progress thread when it begins: takes the lock whose word
+ * hca_is_alive reads, so that peers find this process alive.  Returns 0, or
+ * -errno: the process gets no name as an owner of shared locks
+ * (lock_owner_open), and the device cannot be opened.  A process without a
+ * broker has no peers, and begins without the name and the lock.
+ */
+int local_peer_begin(void);
 /* Called by the progress thread when it ends: releases the lock of
- * local_peer_begin. */
+ * local_peer_begin, if that call has taken it. */
 void local_peer_end(void);
 /* Called after the progress thread has ended: waits until no peer works in this
  * process's arena, and unmaps the arenas of all peers. */

@@ -30,7 +30,7 @@
 static pthread_t thread;
 static bool is_running;
 static sem_t begun;	  /* posted after local_peer_begin */
-static bool has_begun;	  /* the result of local_peer_begin */
+static int begin_err;	  /* the result of local_peer_begin */
 static struct count arms; /* how often the program has armed a CQ */
 /*
  * `current` is the number of the progress thread; a thread with another number
@@ -126,9 +126,9 @@ static void *run_thread(void *arg)
 	own_number = first_number;
 	/* The default timer slack, 50 us, would double the shortest nap. */
 	prctl(PR_SET_TIMERSLACK, 1ul);
-	has_begun = local_peer_begin();
+	begin_err = local_peer_begin();
 	sem_post(&begun);
-	if (!has_begun)
+	if (begin_err)
 		return NULL;
 	leader_take();
 	while (shared_load(&current) == own_number) {
@@ -153,17 +153,17 @@ static int make_wake(void)
 }
 
 /* Waits until the thread holds the lock that hca_is_alive reads.  From then on
- * peers reach this process, even if it is stopped.  False: the thread could not
- * begin, and has ended. */
-static bool await_begin(void)
+ * peers reach this process, even if it is stopped.  Returns 0, or a positive
+ * errno: the thread could not begin, and has ended. */
+static int await_begin(void)
 {
 	if (!local_peer_is_open())
-		return true;
+		return 0;
 	while (sem_wait(&begun) && errno == EINTR)
 		;
-	if (!has_begun)
+	if (begin_err)
 		pthread_join(thread, NULL);
-	return has_begun;
+	return -begin_err;
 }
 
 int progress_thread_start(struct progress *p)
@@ -187,8 +187,8 @@ int progress_thread_start(struct progress *p)
 	first_number = shared_own(&current);
 	err = pthread_create(&thread, NULL, run_thread, p);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!err && !await_begin())
-		err = EMFILE;
+	if (!err)
+		err = await_begin();
 	if (err) {
 		leader_close(p);
 		leader_closed();

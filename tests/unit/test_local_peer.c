@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -55,7 +56,7 @@ void log_say(enum log_cause cause, uint64_t detail, const char *fmt, ...)
 
 static void *keep_alive(void *arg)
 {
-	assert_true(local_peer_begin());
+	assert_int_equal(local_peer_begin(), 0);
 	me.is_up = 1;
 	while (!me.is_ending)
 		usleep(1000);
@@ -643,6 +644,53 @@ the_lists_are_repaired_for_a_second_after_a_death(void **state) NO_LOCK_ANALYSIS
 	}
 }
 
+/* Begins and ends without descriptors, so without a file of /proc.  Returns the
+ * result of local_peer_begin. */
+static void *begin_without_files(void *arg)
+{
+	struct rlimit files, none;
+	int *err = arg;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	none = (struct rlimit){0, files.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	*err = local_peer_begin();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	if (!*err)
+		local_peer_end();
+	return NULL;
+}
+
+/* A process without a broker has no peers that must find it alive. */
+static void without_a_broker_a_process_needs_no_proc(void **state)
+{
+	static const bool has_broker[] = {false, true};
+	uint64_t seed[4] = {1, 2, 3, 4};
+	pthread_t thread;
+	int err = 1;
+
+	for (size_t i = 0; i < TEST_COUNT(has_broker); i++) {
+		assert_int_equal(arena_map_new(&me.map), 0);
+		space_self_init(&me.space);
+		assert_int_equal(
+			hca_init(&me.hca, me.map.arena, &me.space.space, seed),
+			0);
+		local_peer_open(&me.hca, true);
+		me.fd = has_broker[i] ? broker_link_socket(me.map.fd,
+							   local_peer_wake_fd(),
+							   60000000000u)
+				      : -1;
+		pthread_create(&thread, NULL, begin_without_files, &err);
+		pthread_join(thread, NULL);
+		assert_int_equal(err, has_broker[i] ? -EMFILE : 0);
+		local_peer_close();
+		broker_link_close();
+		close(me.fd);
+		space_self_fini(&me.space);
+		arena_map_free(&me.map);
+	}
+}
+
 #define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 static int setup_cards(void **state)
@@ -672,6 +720,7 @@ int main(void)
 		EACH(an_answer_that_a_dead_process_left_is_no_local_peer),
 		EACH(a_refusal_that_was_not_taken_is_forgotten),
 		EACH(the_lists_are_repaired_for_a_second_after_a_death),
+		cmocka_unit_test(without_a_broker_a_process_needs_no_proc),
 	};
 
 	return cmocka_run_group_tests(tests, setup_cards, NULL);
