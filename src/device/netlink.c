@@ -257,7 +257,23 @@ static int dump_table(struct netdev_scene *s, int fd, uint16_t type,
 	return err < 0 ? err : 0;
 }
 
-static int read_once(struct netdev_scene *s, bool routes)
+/*
+ * Dumps the default routes.  @is_last: no further attempt follows, and an
+ * interrupted dump is accepted: the links and addresses are complete, and a
+ * device whose default route is missing is better than no device.  The dump of
+ * the IPv6 routes fails on a machine without IPv6, which is no error.
+ */
+static int dump_routes(struct netdev_scene *s, int fd, bool is_last)
+{
+	int err = dump_table(s, fd, RTM_GETROUTE, AF_INET, take_route);
+
+	if (!err &&
+	    dump_table(s, fd, RTM_GETROUTE, AF_INET6, take_route) == -EINTR)
+		err = -EINTR;
+	return is_last && err == -EINTR ? 0 : err;
+}
+
+static int read_once(struct netdev_scene *s, bool routes, bool is_last)
 {
 	int fd = open_socket(0), err;
 
@@ -268,12 +284,7 @@ static int read_once(struct netdev_scene *s, bool routes)
 	if (!err)
 		err = dump_table(s, fd, RTM_GETADDR, AF_UNSPEC, take_addr);
 	if (!err && routes)
-		err = dump_table(s, fd, RTM_GETROUTE, AF_INET, take_route);
-	/* The dump of the IPv6 routes fails on a machine without IPv6, which is
-	 * no error.  Only an interrupted dump is repeated. */
-	if (!err && routes &&
-	    dump_table(s, fd, RTM_GETROUTE, AF_INET6, take_route) == -EINTR)
-		err = -EINTR;
+		err = dump_routes(s, fd, is_last);
 	close(fd);
 	if (err)
 		netlink_free(s);
@@ -284,8 +295,8 @@ int netlink_read(struct netdev_scene *scene, bool routes)
 {
 	int err = -EINTR;
 
-	for (int i = 0; i < DUMP_TRIES && err == -EINTR; i++)
-		err = read_once(scene, routes);
+	for (int i = 1; i <= DUMP_TRIES && err == -EINTR; i++)
+		err = read_once(scene, routes, i == DUMP_TRIES);
 	return err;
 }
 

@@ -348,9 +348,13 @@ static void an_interrupted_dump_of_any_table_is_repeated(void **state)
 	assert_int_equal(netlink_read(&scene, true), 0);
 	assert_true(interrupted < 0);
 	netlink_free(&scene);
+	/* The last attempt accepts an interrupted dump of the routes. */
 	interrupted = 100;
-	assert_int_equal(netlink_read(&scene, true), -EINTR);
+	assert_int_equal(netlink_read(&scene, true), 0);
+	assert_true(scene.link_count > 0 && scene.addr_count > 0);
+	assert_true(interrupted <= 97);
 	interrupted = 0;
+	netlink_free(&scene);
 }
 
 int main(void)
