@@ -124,6 +124,8 @@ static bool run_local(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 		return false;
 	}
 	advance_cursor(t, q);
+	if (q->qp->state != HCA_QP_ERR)
+		rc_comp_drained(t, q);
 	return true;
 }
 

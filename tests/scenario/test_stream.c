@@ -322,6 +322,74 @@ static void receive_counters_equal_the_peers_send_counters(void **state)
 	joined_part(&j);
 }
 
+/* Runs for 20 ms. */
+static void run_on(struct joined *j)
+{
+	for (int i = 0; i < 20; i++) {
+		j->d->now_ns += 1000000;
+		joined_run(j);
+	}
+}
+
+/* Binds a window of side 1, and invalidates it while side 0 copies by its key.
+ */
+static struct mr *begin_invalidation(struct joined *j)
+{
+	struct two_hcas_side *s = &j->d->side[1];
+	struct mr *window = mw_new(&s->hca, s->qp->pd, 2);
+	struct wqe *w = two_hcas_send(j->d, 1, HCA_WR_BIND_MW, 0, 0, 0);
+	uint32_t key;
+
+	assert_non_null(window);
+	w->imm_be = window->lkey;
+	w->rkey = window->lkey + 1;
+	w->va = TWO_HCAS_BASE;
+	w->compare = 4096;
+	w->swap_add = (uint64_t)s->mr->lkey << 32 | HCA_REMOTE_WRITE;
+	two_hcas_post(j->d, 1);
+	joined_run(j);
+	joined_done(j, 1, HCA_SUCCESS);
+	key = window->rkey;
+	access_enter(s->access, access_qp(s->qp->qpn));
+	access_copy(s->access, access_qp(s->qp->qpn) | access_key(key));
+	w = two_hcas_send(j->d, 1, HCA_WR_LOCAL_INV, 0, 0, 0);
+	w->imm_be = key;
+	two_hcas_post(j->d, 1);
+	return window;
+}
+
+/* An invalidation has begun, so a drain lasts until it completes. */
+static void a_drain_waits_for_an_invalidation(void **state)
+{
+	struct hca_qp_attr a = {.qp_state = HCA_QP_SQD,
+				.en_sqd_async_notify = 1};
+	struct two_hcas_side *s;
+	struct mr *window;
+	const char *why;
+	struct joined j;
+
+	joined_plain(&j);
+	joined_exchange(&j, 100); /* after that side 1 sends, too */
+	s = &j.d->side[1];
+	window = begin_invalidation(&j);
+	run_on(&j);
+	assert_int_equal(engine_qp_modify(s->engine, s->side, &a,
+					  HCA_QP_STATE | HCA_QP_EN_SQD_ASYNC,
+					  s->ip, j.d->now_ns, &why),
+			 0);
+	run_on(&j);
+	two_hcas_run(j.d, j.d->now_ns);
+	joined_idle(&j, 1);
+	assert_int_equal(s->events[ENGINE_SQ_DRAINED], 0);
+	access_leave(s->access);
+	run_on(&j);
+	two_hcas_run(j.d, j.d->now_ns);
+	joined_done(&j, 1, HCA_SUCCESS);
+	assert_int_equal(s->events[ENGINE_SQ_DRAINED], 1);
+	mw_free(&s->hca, window);
+	joined_part(&j);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -344,6 +412,7 @@ int main(void)
 			the_extensions_work_where_both_sides_know_them),
 		cmocka_unit_test(
 			receive_counters_equal_the_peers_send_counters),
+		cmocka_unit_test(a_drain_waits_for_an_invalidation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
