@@ -2,11 +2,13 @@
 #include "host/host.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,6 +45,7 @@
 #define QPN_TRIES	 256
 #define NS_PER_MS	 1000000u
 #define QPN_MULTICAST	 0xffffff /* IBTA 9.6.1 */
+#define FILES_FEW	 6	  /* least files that a program still opens */
 #define POLL_YIELD	 64	  /* empty polls between yields of the core */
 #define SWITCH_MIN_NS	 600	  /* in a longer yield another thread ran */
 #define SWITCH_MAX_NS	 50000	  /* in a longer yield a thread computed */
@@ -239,6 +242,27 @@ close_peers:
 	return err;
 }
 
+/* Prints a message if the program can open only few files more: the calls of
+ * the program itself fail then, without a word of adverb. */
+static void look_for_files(void)
+{
+	struct rlimit limit;
+	int lowest = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+
+	if (lowest >= 0)
+		close(lowest);
+	else if (errno != EMFILE)
+		return; /* the program has closed standard error */
+	if (getrlimit(RLIMIT_NOFILE, &limit) || !limit.rlim_cur ||
+	    (lowest >= 0 && (rlim_t)lowest + FILES_FEW <= limit.rlim_cur))
+		return;
+	log_say(LOG_FILES_FEW, 0,
+		"the device is open, but this program has almost reached its "
+		"limit of %llu open files, of which adverb needs about 20: "
+		"raise ulimit -n",
+		(unsigned long long)limit.rlim_cur);
+}
+
 static struct host *new_host(const struct host_sink *sink)
 {
 	struct host *h = aligned_alloc(alignof(struct host), sizeof(*h));
@@ -266,6 +290,7 @@ static struct host *new_host(const struct host_sink *sink)
 	 * process.  A host of a fabric must notice changes of its ports. */
 	if (broker_link_fd() >= 0 || fabric_link_is_open())
 		progress_thread_start(&h->progress);
+	look_for_files();
 	return h;
 }
 
