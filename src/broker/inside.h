@@ -43,7 +43,8 @@ struct conn {
 	/* the connection as the thread of another user has it; NULL: the client
 	 * is of the broker's own user, or has no connection */
 	struct user_receiver_conn *received;
-	/* -1: the process is not visible, or has ended; or is_unwatched */
+	/* -1: the process is not visible, cannot be watched, or has ended; or
+	 * is_unwatched */
 	int pidfd;
 	/* There is no connection, and no descriptor was left for pidfd.  The
 	 * broker tries again, and keeps the class meanwhile. */
@@ -94,6 +95,8 @@ struct server {
 	/* idle_ms: the time without clients after which the broker ends;
 	 * idle_since_ms: when the last client left, or the server was made */
 	uint64_t idle_ms, idle_since_ms;
+	/* when the loop last looked at processes that cannot be watched */
+	uint64_t looked_ms;
 	/* the server is a thread of a program, with which it ends */
 	bool is_thread;
 	bool holds_port; /* server_hold_port was called */
@@ -113,5 +116,12 @@ struct server {
 
 /* Ends the connections whose clients have closed them since the last poll. */
 void server_drop_hung_up(struct server *s);
+/*
+ * Returns how many entries keep the broker from its end.  The others only
+ * reserve the class of a process of a dead broker that has no connection and
+ * cannot be watched, and whose end may stay unknown.  They need no broker: if
+ * the process lives, the port and the fd store last as long as it does.
+ */
+uint32_t server_clients(const struct server *s);
 
 #endif

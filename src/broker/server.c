@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #define CLAIM_MS 1000 /* between two attempts at a port that is held */
+#define LOOK_MS	 1000 /* between two looks at a process without a pidfd */
 #define BACKLOG	 1024
 /* in one turn: messages of one client, and new connections */
 #define BATCH 16
@@ -330,28 +331,52 @@ static void leave_conn(struct server *s, uint32_t i)
 		drop_conn(s, i);
 }
 
-/*
- * Watches the processes for which no descriptor was left (is_unwatched), as far
- * as descriptors are left now.  Releases what a process had if it has ended
- * meanwhile.  The next turn goes on.
- */
-static void watch_processes(struct server *s)
+/* Whether c stands for a process that has no connection and that no pidfd
+ * watches, but whose pid may show its end. */
+static bool is_unseen(const struct conn *c)
 {
-	bool is_short = false;
+	return c->fd < 0 && c->pidfd < 0 && c->class && c->pid;
+}
 
-	for (uint32_t i = 0; i < s->conns && !is_short; i++) {
-		struct conn *c = &s->conn[i];
-		int pidfd;
+/* Looks at the process of entry i, which is_unseen, and watches it if that is
+ * possible now.  Releases what the process had if it has ended.  False: no
+ * descriptor is left. */
+static bool look_at_process(struct server *s, uint32_t i)
+{
+	struct conn *c = &s->conn[i];
+	bool was_unwatched = c->is_unwatched;
+	int pidfd = greeting_watch(s, c->class);
 
-		if (!c->is_unwatched || !c->class)
-			continue;
-		pidfd = greeting_watch(s, c->class);
-		is_short = c->is_unwatched = fd_store_is_short(pidfd);
-		if (pidfd >= 0)
-			c->pidfd = pidfd;
-		else if (pidfd == -ESRCH)
-			end_process(s, c);
+	c->is_unwatched = fd_store_is_short(pidfd);
+	if (pidfd >= 0)
+		c->pidfd = pidfd;
+	else if (was_unwatched && !c->is_unwatched)
+		s->idle_since_ms = monotonic_ms();
+	if (pidfd == -ESRCH) {
+		end_process(s, c);
+		drop_conn(s, i);
 	}
+	return !fd_store_is_short(pidfd);
+}
+
+/*
+ * Looks at the processes for which no descriptor was left (is_unwatched), as
+ * far as descriptors are left now; and, each LOOK_MS, at those that cannot be
+ * watched, for example because the kernel has no pidfd_open.  Comes last in a
+ * turn, since the turn may have closed descriptors.
+ */
+static void look_at_processes(struct server *s)
+{
+	uint64_t now = monotonic_ms();
+	bool is_due = now - s->looked_ms >= LOOK_MS;
+
+	if (is_due)
+		s->looked_ms = now;
+	for (uint32_t i = s->conns; i-- > 0;)
+		if (is_unseen(&s->conn[i]) &&
+		    (is_due || s->conn[i].is_unwatched) &&
+		    !look_at_process(s, i))
+			break;
 }
 
 /* Closes the connections that have ended and that the client has read.  Removes
@@ -392,6 +417,31 @@ static int qp1_patience(const struct server *s, int wait)
 	return sooner_of(wait, left < INT_MAX ? (int)left : INT_MAX);
 }
 
+uint32_t server_clients(const struct server *s)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->conns; i++)
+		n += s->conn[i].fd >= 0 || s->conn[i].pidfd >= 0 ||
+		     s->conn[i].is_unwatched;
+	return n;
+}
+
+/* Returns the shorter of `wait`, where -1 means without an end, and the time
+ * until an entry of the table has to be looked at, in milliseconds. */
+static int conn_patience(const struct server *s, int wait)
+{
+	for (uint32_t i = 0; i < s->conns; i++) {
+		const struct conn *c = &s->conn[i];
+
+		if (c->is_waiting || c->is_unwatched)
+			wait = sooner_of(wait, GREETING_RETRY_MS);
+		else if (is_unseen(c))
+			wait = sooner_of(wait, LOOK_MS);
+	}
+	return wait;
+}
+
 /* Milliseconds until a broker without clients ends. */
 static int until_idle(const struct server *s, uint64_t now)
 {
@@ -407,14 +457,12 @@ static int poll_patience(struct server *s)
 	uint64_t now = monotonic_ms();
 	int rest = reuseport_group_tick(&s->group, now), wait = -1;
 
-	if (s->idle_ms != SERVER_NEVER && !s->conns && !cmserver_is_busy(s->cm))
+	if (s->idle_ms != SERVER_NEVER && !server_clients(s) &&
+	    !cmserver_is_busy(s->cm))
 		wait = until_idle(s, now);
 	if (s->holds_port && gsi_fd(&s->gsi) < 0)
 		wait = sooner_of(wait, CLAIM_MS);
-	for (uint32_t i = 0; i < s->conns; i++)
-		if (s->conn[i].is_waiting)
-			wait = GREETING_RETRY_MS;
-	wait = sooner_of(wait, rest);
+	wait = conn_patience(s, sooner_of(wait, rest));
 	wait = refuse_full_patience(&s->refuse_full, wait);
 	wait = user_receiver_turn(&s->receivers, wait);
 	return counter_tree_refresh(
@@ -539,7 +587,7 @@ static void poll_conn(struct conn *c, struct pollfd *p)
 bool server_turn(struct server *s)
 {
 	struct pollfd *p = s->polled;
-	uint32_t n = s->conns;
+	uint32_t n = s->conns, clients = server_clients(s);
 	/* poll_patience comes before may_accept: if may_accept finds a thread
 	 * with connections to close, poll_patience has found some, too, and
 	 * poll does not wait without an end. */
@@ -570,13 +618,13 @@ bool server_turn(struct server *s)
 	cmserver_tick(s->cm, monotonic_ns());
 	if (ready > 0)
 		serve_ready(s, p, n);
-	watch_processes(s);
 	sweep_conns(s);
+	look_at_processes(s);
 	claim_port(s);
 	remote_liveness_tick(s->remote_liveness, monotonic_ns());
 	answer_remote_all(s, monotonic_ns());
 	send_all(s);
-	return ready || n || cmserver_is_busy(s->cm) ||
+	return ready || clients || cmserver_is_busy(s->cm) ||
 	       monotonic_ms() - s->idle_since_ms < s->idle_ms;
 }
 

@@ -14,9 +14,13 @@
 #define ROUNDS	20
 #define KILLS	60
 
-/* In this process pidfd_open fails for this pid, since no descriptor is left.
- */
-static volatile sig_atomic_t unopened;
+/* Shared with the broker of begin_short_broker, in which pidfd_open fails with
+ * errno `err` for process pid; 0: it does not fail. */
+struct refusal {
+	volatile int pid, err;
+};
+
+static struct refusal *refusal; /* NULL: this process is not that broker */
 
 long __real_syscall(long number, long a, long b, long c, long d, long e,
 		    long f);
@@ -31,8 +35,9 @@ long __wrap_syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		arg[i] = va_arg(ap, long);
 	va_end(ap);
-	if (number == SYS_pidfd_open && unopened && (int)arg[0] == unopened) {
-		errno = EMFILE;
+	if (number == SYS_pidfd_open && refusal && refusal->err &&
+	    (int)arg[0] == refusal->pid) {
+		errno = refusal->err;
 		return -1;
 	}
 	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4],
@@ -254,17 +259,11 @@ the_class_of_a_client_that_dies_without_a_broker_is_freed(void **state)
 	close(hold[1]);
 }
 
-static void open_again(int signal)
+/* Starts a broker in a process of its own, which ends after idle_ms without
+ * clients. */
+static pid_t begin_short_broker(struct refusal *r, uint64_t idle_ms)
 {
-	unopened = 0;
-}
-
-/* Starts a broker in a process of its own, which has no descriptor left to
- * watch process `pid` until SIGUSR1 comes. */
-static pid_t begin_short_broker(pid_t pid)
-{
-	const struct server_config config = {.idle_ms = INT_MAX};
-	const struct sigaction again = {.sa_handler = open_again};
+	const struct server_config config = {.idle_ms = idle_ms};
 	int listener = listen_there();
 	struct server *s;
 	pid_t parent = getpid(), broker = fork();
@@ -274,55 +273,117 @@ static pid_t begin_short_broker(pid_t pid)
 		return broker;
 	}
 	test_begin_child(parent);
-	sigaction(SIGUSR1, &again, NULL);
-	unopened = pid;
+	refusal = r;
 	s = server_new(listener, &config);
-	for (;;)
-		server_turn(s);
+	while (server_turn(s))
+		;
+	_exit(0);
+}
+
+/* A process whose broker has died, and the successor of that broker. */
+struct orphan {
+	struct refusal *refusal;
+	struct client me;
+	int out[2], hold[2];
+	uint32_t qpn;
+	pid_t pid, broker;
+};
+
+/* Begins a process with a class.  It is stopped, so that it does not find the
+ * successor of its broker, in which pidfd_open fails for it with `err`. */
+static void begin_orphan(struct orphan *o, int err, uint64_t idle_ms)
+{
+	uint32_t report[2];
+	pid_t dead;
+
+	if (pipe(o->out) || pipe(o->hold))
+		fail();
+	o->refusal = mmap(NULL, sizeof(*o->refusal), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(o->refusal, MAP_FAILED);
+	open_or_fail(&o->me);
+	dead = broker_of(&o->me);
+	o->pid = begin_client(o->out[1], o->hold[0]);
+	assert_int_equal(read(o->out[0], report, sizeof(report)),
+			 sizeof(report));
+	o->qpn = steer_qpn(report[1], 1);
+	kill(o->pid, SIGSTOP);
+	waitpid(o->pid, NULL, WUNTRACED);
+	end_broker(dead);
+	*o->refusal = (struct refusal){o->pid, err};
+	o->broker = begin_short_broker(o->refusal, idle_ms);
+	assert_int_equal(await_broker(&o->me, 1, dead), o->broker);
+	assert_int_equal(peer_state(&o->me, o->qpn), CLIENT_PEER_ALIVE);
+}
+
+static void end_orphan(struct orphan *o)
+{
+	kill(o->pid, SIGKILL);
+	waitpid(o->pid, NULL, 0);
+}
+
+/* Waits until the broker says by itself that the process has ended. */
+static void await_death(struct orphan *o)
+{
+	struct client_news news;
+
+	while (!wait_turn(&o->me, &news) || news.what != CLIENT_NEWS_DIED)
+		;
+	assert_int_equal(peer_state(&o->me, o->qpn), CLIENT_PEER_GONE);
+}
+
+static void close_orphan(struct orphan *o)
+{
+	waitpid(o->broker, NULL, 0);
+	munmap(o->refusal, sizeof(*o->refusal));
+	for (int i = 0; i < 2; i++) {
+		close(o->out[i]);
+		close(o->hold[i]);
+	}
 }
 
 /* A successor takes a process for dead only if it has ended.  When a descriptor
- * is left, the successor looks again. */
+ * is left, the successor looks again, even if no message comes. */
 static void a_successor_without_descriptors_releases_no_class(void **state)
 {
-	int out[2], hold[2];
-	uint32_t report[2], qpn;
-	struct client_news news;
-	struct client me;
-	pid_t pid, dead, broker;
+	struct orphan o;
 
-	if (pipe(out) || pipe(hold))
-		fail();
-	open_or_fail(&me);
-	dead = broker_of(&me);
-	pid = begin_client(out[1], hold[0]);
-	assert_int_equal(read(out[0], report, sizeof(report)), sizeof(report));
-	qpn = steer_qpn(report[1], 1);
-	/* The process is stopped, so that it does not find the successor. */
-	kill(pid, SIGSTOP);
-	waitpid(pid, NULL, WUNTRACED);
-	end_broker(dead);
-	broker = begin_short_broker(pid);
-	assert_int_equal(await_broker(&me, 1, dead), broker);
-	assert_int_equal(peer_state(&me, qpn), CLIENT_PEER_ALIVE);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	assert_int_equal(peer_state(&me, qpn), CLIENT_PEER_ALIVE);
-	kill(broker, SIGUSR1);
-	/* each question is a turn of the broker */
-	do {
-		assert_true(client_ask(&me, qpn));
-		while (!wait_turn(&me, &news))
-			;
-	} while (news.what != CLIENT_NEWS_DIED);
-	assert_int_equal(peer_state(&me, qpn), CLIENT_PEER_GONE);
-	client_close(&me);
-	end_broker(broker);
-	waitpid(broker, NULL, 0);
-	for (int i = 0; i < 2; i++) {
-		close(out[i]);
-		close(hold[i]);
-	}
+	begin_orphan(&o, EMFILE, INT_MAX);
+	end_orphan(&o);
+	assert_int_equal(peer_state(&o.me, o.qpn), CLIENT_PEER_ALIVE);
+	o.refusal->err = 0;
+	await_death(&o);
+	client_close(&o.me);
+	end_broker(o.broker);
+	close_orphan(&o);
+}
+
+static void a_successor_without_pidfds_finds_the_dead(void **state)
+{
+	struct orphan o;
+
+	begin_orphan(&o, EPERM, INT_MAX);
+	end_orphan(&o);
+	await_death(&o);
+	client_close(&o.me);
+	end_broker(o.broker);
+	close_orphan(&o);
+}
+
+/* The process lives, and has the fd store for the next broker. */
+static void a_process_that_cannot_be_watched_keeps_no_broker(void **state)
+{
+	struct pollfd end = {.events = POLLIN};
+	struct orphan o;
+
+	/* long enough for one more look at the process */
+	begin_orphan(&o, EPERM, 1500);
+	end.fd = (int)syscall(SYS_pidfd_open, o.broker, 0);
+	client_close(&o.me);
+	assert_int_equal(poll(&end, 1, 10000), 1);
+	close(end.fd);
+	end_orphan(&o);
+	close_orphan(&o);
 }
 
 static void kills_at_any_moment_lose_no_class_and_no_datagram(void **state)
@@ -525,6 +586,9 @@ int main(void)
 			the_class_of_a_client_that_dies_without_a_broker_is_freed),
 		cmocka_unit_test(
 			a_successor_without_descriptors_releases_no_class),
+		cmocka_unit_test(a_successor_without_pidfds_finds_the_dead),
+		cmocka_unit_test(
+			a_process_that_cannot_be_watched_keeps_no_broker),
 		cmocka_unit_test(
 			kills_at_any_moment_lose_no_class_and_no_datagram),
 		cmocka_unit_test(no_file_of_the_program_is_shared),
