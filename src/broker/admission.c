@@ -17,13 +17,15 @@ int admission_check(const struct server *s, uint64_t files, uid_t user,
 		    char *why, size_t size)
 {
 	uint64_t most = files / ADMISSION_FILES, left;
-	uint32_t has = 0;
+	uint32_t has = 0, clients = server_clients(s);
+	/* entries that are no clients only take room in the table */
+	uint32_t room = CONN_MAX - (s->conns - clients);
 
 	for (uint32_t i = 0; i < s->conns; i++)
-		has += s->conn[i].user == user;
-	if (most > CONN_MAX || user_is_same(user, s->group.user))
-		most = CONN_MAX;
-	left = most > s->conns ? most - s->conns : 0;
+		has += s->conn[i].user == user && server_is_client(&s->conn[i]);
+	if (most > room || user_is_same(user, s->group.user))
+		most = room;
+	left = most > clients ? most - clients : 0;
 	if (user_is_same(user, s->group.user) ? left > 0 : has < left)
 		return 0;
 	if (has && left)

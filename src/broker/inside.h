@@ -117,11 +117,14 @@ struct server {
 /* Ends the connections whose clients have closed them since the last poll. */
 void server_drop_hung_up(struct server *s);
 /*
- * Returns how many entries keep the broker from its end.  The others only
- * reserve the class of a process of a dead broker that has no connection and
- * cannot be watched, and whose end may stay unknown.  They need no broker: if
- * the process lives, the port and the fd store last as long as it does.
+ * Whether the entry keeps the broker from its end, and counts as a client.
+ * Another one only reserves the class of a process of a dead broker that has no
+ * connection and cannot be watched, and whose end may stay unknown.  It needs
+ * no broker: if the process lives, the port and the fd store last as long as it
+ * does.
  */
+bool server_is_client(const struct conn *c);
+/* Returns how many entries are clients. */
 uint32_t server_clients(const struct server *s);
 
 #endif

@@ -417,13 +417,17 @@ static int qp1_patience(const struct server *s, int wait)
 	return sooner_of(wait, left < INT_MAX ? (int)left : INT_MAX);
 }
 
+bool server_is_client(const struct conn *c)
+{
+	return c->fd >= 0 || c->pidfd >= 0 || c->is_unwatched;
+}
+
 uint32_t server_clients(const struct server *s)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < s->conns; i++)
-		n += s->conn[i].fd >= 0 || s->conn[i].pidfd >= 0 ||
-		     s->conn[i].is_unwatched;
+		n += server_is_client(&s->conn[i]);
 	return n;
 }
 

@@ -386,6 +386,34 @@ static void a_connection_that_has_hung_up_keeps_no_descriptor(void **state)
 	run_in_child(connect_after_a_look);
 }
 
+/* A class of a dead broker's process, of which nothing is known, needs no
+ * descriptor. */
+static void a_class_without_a_client_takes_no_share(void **state)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	char why[96];
+
+	assert_non_null(s);
+	s->group.user = 1;
+	for (; s->conns < 2; s->conns++)
+		s->conn[s->conns] =
+			(struct conn){.fd = -1, .pidfd = -1, .user = 2};
+	assert_int_equal(
+		admission_check(s, 4 * ADMISSION_FILES, 2, why, sizeof(why)),
+		0);
+	s->conn[0].fd = s->conn[1].fd = 0;
+	assert_int_equal(
+		admission_check(s, 4 * ADMISSION_FILES, 2, why, sizeof(why)),
+		-EUSERS);
+	/* the table is full */
+	for (; s->conns < CONN_MAX; s->conns++)
+		s->conn[s->conns] =
+			(struct conn){.fd = -1, .pidfd = -1, .user = 2};
+	assert_int_equal(admission_check(s, UINT64_MAX, 1, why, sizeof(why)),
+			 -EUSERS);
+	free(s);
+}
+
 /* A broker has PER_CONN entries for each client, and most clients have fewer
  * descriptors. */
 static void watch_more_entries_than_files(void)
@@ -515,6 +543,7 @@ int main(void)
 		cmocka_unit_test(a_client_that_cannot_be_watched_is_refused),
 		cmocka_unit_test(
 			a_connection_that_has_hung_up_keeps_no_descriptor),
+		cmocka_unit_test(a_class_without_a_client_takes_no_share),
 		cmocka_unit_test(
 			a_broker_polls_more_entries_than_its_limit_on_files),
 		cmocka_unit_test(
