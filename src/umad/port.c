@@ -90,7 +90,7 @@ static int add_port(int fd, int connection)
 	return err;
 }
 
-int umad_open_port(const char *ca_name, int portnum)
+static int open_shielded(const char *ca_name, int portnum)
 {
 	struct fabric_proto m = {.kind = FABRIC_PROTO_OPEN};
 	int fd, connection, err;
@@ -114,12 +114,24 @@ int umad_open_port(const char *ca_name, int portnum)
 	return fail_with(err);
 }
 
+/* A thread that is cancelled after the fabric has opened the port, and before
+ * the table has it, would leave the port open for ever. */
+int umad_open_port(const char *ca_name, int portnum)
+{
+	int cancel, fd;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	fd = open_shielded(ca_name, portnum);
+	pthread_setcancelstate(cancel, NULL);
+	return fd;
+}
+
 int umad_open_smi_port(const char *ca_name, int portnum)
 {
 	return umad_open_port(ca_name, portnum);
 }
 
-int umad_close_port(int portid)
+static int close_shielded(int portid)
 {
 	struct open_port old = {false}, *port;
 
@@ -135,6 +147,18 @@ int umad_close_port(int portid)
 	fd_identity_close(old.fd);
 	fd_identity_close(old.connection);
 	return 0;
+}
+
+/* A thread that is cancelled in its first close would leave the descriptors and
+ * the port open for ever. */
+int umad_close_port(int portid)
+{
+	int cancel, err;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	err = close_shielded(portid);
+	pthread_setcancelstate(cancel, NULL);
+	return err;
 }
 
 int umad_get_fd(int portid)

@@ -7,7 +7,8 @@
  * descriptors.  libibumad must not send by these sockets, receive from them or
  * close them.  Another gets descriptor 0 for a port.  The third cancels threads
  * in the calls that do not sleep, or that libibumad makes under a lock: other
- * threads must then not wait for that lock.
+ * threads must then not wait for that lock.  The fourth cancels a thread that
+ * opens a port, and a thread that closes the port.
  */
 #include "check.h"
 
@@ -138,6 +139,26 @@ static void *register_agent(void *arg)
 	return NULL;
 }
 
+static int opened; /* the result of open_port */
+
+static void *open_port(void *arg)
+{
+	pthread_cancel(pthread_self());
+	opened = umad_open_port("advib0", 1);
+	is_through = true;
+	pthread_testcancel();
+	return arg;
+}
+
+static void *close_port(void *arg)
+{
+	pthread_cancel(pthread_self());
+	umad_close_port(*(int *)arg);
+	is_through = true;
+	pthread_testcancel();
+	return NULL;
+}
+
 static void run_cancelled(void *(*call)(void *), int port)
 {
 	pthread_t thread;
@@ -162,10 +183,33 @@ static void a_cancelled_thread_keeps_no_lock(void)
 	EXPECT(!umad_close_port(port));
 }
 
+static int lowest_free(void)
+{
+	int fd = dup(STDIN_FILENO);
+
+	close(fd);
+	return fd;
+}
+
+static void a_cancelled_thread_leaves_no_port_open(void)
+{
+	int free_before;
+
+	NEED(!umad_init());
+	free_before = lowest_free();
+	run_cancelled(open_port, 0);
+	EXPECT(opened > 0);
+	run_cancelled(close_port, opened);
+	EXPECT(lowest_free() == free_before);
+	EXPECT(umad_get_fd(opened) < 0);
+}
+
 int main(void)
 {
 	check_run("a cancelled thread keeps no lock",
 		  a_cancelled_thread_keeps_no_lock);
+	check_run("a cancelled thread leaves no port open",
+		  a_cancelled_thread_leaves_no_port_open);
 	check_run("a port may have descriptor 0", a_port_may_have_descriptor_0);
 	check_run("a daemon keeps its sockets", a_daemon_keeps_its_sockets);
 	return check_end();
