@@ -59,6 +59,10 @@ static const char *why_not_open(int err)
 		return "the peers have agreed on a segment size, or on a number "
 		       "of RDMA Reads at a time, that this adapter does not "
 		       "have";
+	if (err == -EBADF)
+		return "the program has closed a descriptor of this adapter, "
+		       "with which the adapter waits for connections; close no "
+		       "descriptors that the program did not open";
 	if (err == -ENOSPC)
 		return "this user has too many descriptors in epoll sets; "
 		       "raise the limit fs.epoll.max_user_watches";

@@ -617,8 +617,9 @@ static int prepare_set(struct stream_set *set)
 		set->tx = malloc(STREAM_SET_BYTES);
 	if (!set->rx || !set->tx)
 		return -ENOMEM;
+	/* The program may have closed the epoll set and reused the number. */
 	if (epoll_of(set) >= 0)
-		return 0;
+		return fd_identity_holds(epoll_of(set)) ? 0 : -EBADF;
 	fd = fd_identity_note(epoll_create1(EPOLL_CLOEXEC));
 	if (fd < 0)
 		return -errno;

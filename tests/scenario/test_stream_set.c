@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -236,6 +237,26 @@ static void a_connection_that_epoll_refuses_is_not_opened(void **s)
 	take_down(&w);
 }
 
+/* The program has closed the epoll set, and its number is a file's. */
+static void a_set_that_the_program_has_closed_is_not_used(void **s)
+{
+	struct wired w;
+	int epoll, err, file = memfd_create("file", MFD_CLOEXEC);
+
+	wire_up(&w);
+	stream_set_cancel(&w.set, w.j.d->side[0].qp->qpn);
+	epoll = (int)shared_load(&w.set.waits_on) - 1;
+	assert_int_equal(dup2(file, epoll), epoll);
+	err = stream_set_open(&w.set, w.j.d->side[0].engine,
+			      w.j.d->side[0].side, &w.stream, w.j.d->now_ns);
+	assert_int_equal(err, -EBADF);
+	assert_false(stream_set_is_open(&w.set));
+	close(w.stream.fd);
+	take_down(&w);
+	assert_int_equal(close(epoll), 0);
+	close(file);
+}
+
 static void *look_when_cancelled(void *arg)
 {
 	struct wired *w = arg;
@@ -270,6 +291,7 @@ int main(void)
 		cmocka_unit_test(
 			the_end_by_the_program_itself_is_not_explained),
 		cmocka_unit_test(a_connection_that_epoll_refuses_is_not_opened),
+		cmocka_unit_test(a_set_that_the_program_has_closed_is_not_used),
 		cmocka_unit_test(a_look_is_no_cancellation_point),
 	};
 
