@@ -193,6 +193,16 @@ static void put_question(struct peer_question *q)
 						  q->host, q->scope);
 }
 
+/* Does a question wait for an answer?  The others wait for
+ * broker_link_reap_dead. */
+static bool awaits_answer(void)
+{
+	for (uint32_t i = 0; i < questions; i++)
+		if (!question[i].is_over)
+			return true;
+	return false;
+}
+
 /* Sends the questions that could not be sent before, until one cannot be sent
  * now. */
 static void put_owed(void)
@@ -397,7 +407,7 @@ void broker_link_turn(struct engine *engine, uint64_t now_ns)
 	if (broker.state == CLIENT_ALONE)
 		give_up(engine, now_ns);
 	put_owed();
-	wants_turn = questions > 0 || local_peer_is_asking() ||
+	wants_turn = awaits_answer() || local_peer_is_asking() ||
 		     source_port_is_asking();
 	publish_fd();
 }

@@ -75,10 +75,13 @@ static void refuse_there(struct engine *engine, int listener)
 	struct pollfd p = {listener, POLLIN, 0};
 	int fd;
 
-	while (!poll(&p, 1, 0))
+	while (!poll(&p, 1, 0)) {
+		broker_link_woken(); /* as the thread that waits would */
 		broker_link_turn(engine, 1);
+	}
 	fd = accept_client(listener);
 	assert_int_equal(proto_send(fd, &word, NULL), 0);
+	broker_link_woken();
 	broker_link_turn(engine, 1);
 	close(fd);
 }
@@ -129,6 +132,7 @@ static void a_death_is_known_after_the_broker_has_died(void **state)
 	int fd = broker_link_socket(-1, -1, PATIENCE_NS), listener;
 	struct pollfd p = {broker_link_fd(), POLLIN, 0};
 	struct client other, both[2] = {0}; /* tells the broker's process id */
+	uint32_t changes;
 	pid_t broker;
 
 	assert_true(fd >= 0);
@@ -146,6 +150,10 @@ static void a_death_is_known_after_the_broker_has_died(void **state)
 	listener = listen_there();
 	refuse_there(&engine, listener);
 	assert_true(broker_link_has_dead());
+	/* The kept death makes no further turn: a turn counts a change. */
+	changes = broker_link_changes();
+	broker_link_turn(&engine, 1);
+	assert_int_equal(broker_link_changes(), changes);
 	close(listener);
 	client_close(&other);
 	broker_link_close();
