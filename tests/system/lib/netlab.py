@@ -99,9 +99,11 @@ class Lab:
                       "%s gets no link-local address" % name)
 
     def wait(self, done, why, seconds=HANG):
+        """@why: a text, or a function that returns one after the wait."""
         end = time.monotonic() + seconds
         while not done():
-            expect(time.monotonic() < end, why)
+            if time.monotonic() >= end:
+                expect(False, why() if callable(why) else why)
             time.sleep(0.01)
 
     def unwire(self):

@@ -163,7 +163,7 @@ def settle(device, frames, before=(0, 0, 0)):
     def says():
         return "%s had %s, has %s; %d frames were captured" % (
             device, before, all_of(device), frames)
-    lab.wait(lambda: sum(more()[:2]) >= frames, says())
+    lab.wait(lambda: sum(more()[:2]) >= frames, says)
     sent, got, words = more()
     expect(sent == got and sent + got == frames and words >= 125000, says())
 
@@ -220,7 +220,7 @@ def reads_and_failures():
     # In ib_write_lat both ends write; in the other two tools only the client
     # posts requests.
     lab.wait(lambda: list(now().values()) == [40, 20, 20, 0, 0],
-             "not 40 WRITEs, 20 READs and 20 atomics: %s" % now())
+             lambda: "not 40 WRITEs, 20 READs and 20 atomics: %s" % now())
 
 
 def fresh(body):
