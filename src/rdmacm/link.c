@@ -26,9 +26,10 @@
 #include "util/monotonic.h"
 #include "util/shared.h"
 
-#define PATIENCE_S 30	     /* how long a call waits for its answer */
-#define MOST_FDS   (1 << 20) /* the kernel's default of fs.nr_open */
-#define SEEK_MS	   1000	     /* the longest pause between two attempts */
+#define PATIENCE_S  30 /* how long a call waits for its answer */
+#define PATIENCE_MS (PATIENCE_S * 1000u)
+#define MOST_FDS    (1 << 20) /* the kernel's default of fs.nr_open */
+#define SEEK_MS	    1000      /* the longest pause between two attempts */
 
 static int broker_fd = -1; /* -1: there is no connection */
 /*
@@ -60,14 +61,57 @@ static bool is_sound(const struct cmproto *m, ssize_t n)
 	"; this process closes its connection to that broker, and looks for "  \
 	"another one"
 
-/* Receives one message.  After -EPIPE no message of the broker will come. */
-static int receive_message(int fd, struct cmproto *m)
+/* Limits how long each recv (SO_RCVTIMEO) or send (SO_SNDTIMEO) waits; 0:
+ * without a limit.  The program may have closed fd meanwhile. */
+static void limit_wait(int fd, int option, uint64_t ms)
+{
+	const struct timeval t = {.tv_sec = (time_t)(ms / 1000),
+				  .tv_usec = (suseconds_t)(ms % 1000 * 1000)};
+
+	if (fd_identity_holds(fd))
+		setsockopt(fd, SOL_SOCKET, option, &t, sizeof(t));
+}
+
+static void limit_waits(int fd, uint64_t ms)
+{
+	limit_wait(fd, SO_RCVTIMEO, ms);
+	limit_wait(fd, SO_SNDTIMEO, ms);
+}
+
+/* Has a signal handler interrupted the wait of a recv or send?  Then the call
+ * is repeated, and waits until until_ms at most; at that time errno is EAGAIN,
+ * and the call is not repeated. */
+static bool was_interrupted(int fd, int option, uint64_t until_ms)
+{
+	uint64_t now = monotonic_ms();
+
+	if (errno != EINTR)
+		return false;
+	if (now >= until_ms) {
+		errno = EAGAIN;
+		return false;
+	}
+	limit_wait(fd, option, until_ms - now);
+	return true;
+}
+
+/* Each later send and recv fails at once.  Returns -EPIPE. */
+static int leave_broker(int fd)
+{
+	if (fd_identity_holds(fd))
+		shutdown(fd, SHUT_RDWR);
+	return -EPIPE;
+}
+
+/* Receives one message, and waits for it until until_ms at most.  After -EPIPE
+ * no message of the broker will come. */
+static int receive_message(int fd, struct cmproto *m, uint64_t until_ms)
 {
 	ssize_t n;
 
 	do
 		n = recv(fd, m, sizeof(*m), 0);
-	while (n < 0 && errno == EINTR);
+	while (n < 0 && was_interrupted(fd, SO_RCVTIMEO, until_ms));
 	if (n > 0 && is_sound(m, n))
 		return 0;
 	if (n > 0)
@@ -75,26 +119,40 @@ static int receive_message(int fd, struct cmproto *m)
 	else if (n < 0 && errno == EAGAIN)
 		r_say("rdma_cm: the broker does not answer (is it "
 		      "stopped?)" CLOSED);
-	shutdown(fd, SHUT_RDWR); /* each later send and recv fails at once */
-	return -EPIPE;
+	return leave_broker(fd);
 }
 
-/* Sends a message.  Returns 0, or -EPIPE if the broker is gone, or reads no
- * messages. */
-static int send_message(int fd, const struct cmproto *m)
+/* Sends a message, and waits for room until until_ms at most.  Returns 0, or
+ * -EPIPE if the broker is gone, or reads no messages. */
+static int send_message(int fd, const struct cmproto *m, uint64_t until_ms)
 {
 	ssize_t n;
 
 	do
 		n = send(fd, m, sizeof(*m), MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
+	while (n < 0 && was_interrupted(fd, SO_SNDTIMEO, until_ms));
 	if (n == sizeof(*m))
 		return 0;
 	if (n < 0 && errno == EAGAIN)
 		r_say("rdma_cm: the broker reads no messages (is it "
 		      "stopped?)" CLOSED);
-	shutdown(fd, SHUT_RDWR);
-	return -EPIPE;
+	return leave_broker(fd);
+}
+
+/* Sends the request m.  Returns 0, or -EPIPE if the broker is gone, or the
+ * program has closed fd. */
+static int tell_broker(int fd, struct cmproto *m, uint16_t kind,
+		       uint32_t handle, uint64_t until_ms)
+{
+	m->magic = CMPROTO_MAGIC;
+	m->version = CMPROTO_VERSION;
+	m->kind = kind;
+	m->id = handle;
+	m->serial = ++last_serial;
+	if (!fd_identity_holds(fd))
+		return -EPIPE;
+	limit_waits(fd, PATIENCE_MS);
+	return send_message(fd, m, until_ms);
 }
 
 /* Sends the request m and waits for the answer, which replaces m.  Handles the
@@ -102,17 +160,14 @@ static int send_message(int fd, const struct cmproto *m)
  * Returns 0, -EPIPE if the broker is gone, or the answer's -errno. */
 static int ask_broker(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
 {
-	uint32_t serial = ++last_serial;
+	uint64_t until_ms = monotonic_ms() + PATIENCE_MS;
+	int err = tell_broker(fd, m, kind, handle, until_ms);
+	uint32_t serial = last_serial;
 
-	m->magic = CMPROTO_MAGIC;
-	m->version = CMPROTO_VERSION;
-	m->kind = kind;
-	m->id = handle;
-	m->serial = serial;
-	if (send_message(fd, m))
-		return -EPIPE;
+	if (err)
+		return err;
 	for (;;) {
-		if (receive_message(fd, m))
+		if (receive_message(fd, m, until_ms))
 			return -EPIPE;
 		if (m->kind == CMPROTO_DONE && m->serial == serial)
 			return r_table_result(kind, m);
@@ -128,6 +183,17 @@ static void lose_port(struct r_id *id, int err)
 	      "port %u back to this process: %s; the id gets DEVICE_REMOVAL",
 	      r_addr_port(&id->base.route.addr.src_addr), r_reason(-err));
 	r_post_removed(id);
+}
+
+/* The successor has bound the port, and refuses the listener.  The program may
+ * keep the id for long, and must not keep the port. */
+static void give_port_back(int fd, struct r_id *id)
+{
+	struct cmproto m = {0};
+
+	tell_broker(fd, &m, CMPROTO_RELEASE, id->handle,
+		    monotonic_ms() + PATIENCE_MS);
+	r_table_unlink(id);
 }
 
 /*
@@ -165,6 +231,8 @@ static void revive_id(int fd, struct r_id *id)
 	if (!err && id->state.is_listening) {
 		m = (struct cmproto){.backlog = id->backlog};
 		err = ask_broker(fd, &m, CMPROTO_LISTEN, id->handle);
+		if (err && err != -EPIPE)
+			give_port_back(fd, id);
 	}
 	if (err && err != -EPIPE && !has_conversation)
 		lose_port(id, err);
@@ -198,19 +266,11 @@ static void release_again(int fd)
 	}
 }
 
-/* Limits how long a send or recv waits; 0: without a limit. */
-static void limit_waits(int fd, time_t seconds)
-{
-	const struct timeval t = {.tv_sec = seconds};
-
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
-}
-
 /*
  * Gives all ids to the successor of a broker that was killed, under r_lock.
  * A successor that is stopped blocks the caller, and so all calls that take
- * r_lock, for no longer than PATIENCE_S.
+ * r_lock, for no longer than PATIENCE_MS after the last request that it has
+ * answered.
  * Listeners come last: if a peer repeats a request, the successor must already
  * know the request's conversation and not take it for a new request.
  */
@@ -219,7 +279,6 @@ static void revive_all(int fd)
 	struct list all = {&all, &all}, last = {&last, &last};
 
 	broker_fd = fd_identity_note(fd);
-	limit_waits(fd, PATIENCE_S);
 	r_table_take_ids(&all, &last);
 	while (!list_is_empty(&all))
 		revive_id(fd, r_table_id(list_pop_head(&all)));
