@@ -768,10 +768,10 @@ static void a_listener_whose_port_is_lost_is_removed(void **state)
 		assert_int_equal(rdma_get_cm_event(&channel.base, &e), 0);
 		assert_int_equal(e->event, RDMA_CM_EVENT_DEVICE_REMOVAL);
 		assert_int_equal(rdma_ack_cm_event(e), 0);
-		rdma_destroy_id(&id->base);
 		b->refused = b->denied = 0;
 		bind_to(other, OTHER_PORT); /* the broker reads in order */
 		assert_int_equal(b->heard[CMPROTO_RELEASE], has_port);
+		rdma_destroy_id(&id->base);
 		rdma_destroy_id(&other->base);
 	}
 }
