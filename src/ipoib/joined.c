@@ -38,6 +38,15 @@ static bool is_name(struct word w, const char *name)
 	return w.bytes == strlen(name) && !memcmp(w.at, name, w.bytes);
 }
 
+/* The kernel prints a colon behind a name.  There are no blanks between them if
+ * the name has 10 or more characters.  No name has a colon. */
+static struct word without_colon(struct word w)
+{
+	if (w.bytes && w.at[w.bytes - 1] == ':')
+		w.bytes--;
+	return w;
+}
+
 static bool is_hex(struct word w, size_t digits)
 {
 	for (size_t i = 0; i < w.bytes; i++)
@@ -83,7 +92,7 @@ void joined_add_igmp(struct joined *j, const char *text, const char *name)
 				add_ipv4(j, first);
 			continue;
 		}
-		is_here = is_name(next_word(&at), name);
+		is_here = is_name(without_colon(next_word(&at)), name);
 	}
 }
 

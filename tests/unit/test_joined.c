@@ -52,6 +52,28 @@ static void the_groups_of_one_interface_are_found(void **state)
 	assert_int_equal(j.all[3].ipv6[15], 10);
 }
 
+/* The kernel puts no blank between a long name and the colon. */
+static void long_names_are_found(void **state)
+{
+	static const char *const names[] = {"ib0.8001", "ib0.80012",
+					    "ib0.800123", "ib0.8001-backup"};
+	char text[256];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct joined j = {0};
+
+		snprintf(
+			text, sizeof(text),
+			"Idx\tDevice    : Count Querier\tGroup    Users Timer\tR\n"
+			"2\t%-10s: %5d %7s\n\t\t\t\t%08X     1 0:00000000\t\t0\n",
+			names[i], 1, "V3", 0x010000e0);
+		joined_add_igmp(&j, text, names[i]);
+		assert_int_equal(j.count, 1);
+		joined_add_igmp(&j, text, "ib0.800");
+		assert_int_equal(j.count, 1);
+	}
+}
+
 static void a_list_takes_no_more_than_it_has_room_for(void **state)
 {
 	struct joined j = {0};
@@ -93,6 +115,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_groups_of_one_interface_are_found),
+		cmocka_unit_test(long_names_are_found),
 		cmocka_unit_test(a_list_takes_no_more_than_it_has_room_for),
 		cmocka_unit_test(other_texts_do_no_harm),
 	};
