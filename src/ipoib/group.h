@@ -24,10 +24,14 @@ enum group_state {
 struct group {
 	enum group_state state;
 	bool is_joined;	  /* the kernel has joined the group */
-	bool is_full;	  /* the port is a full member, else a send-only one */
+	bool is_full;	  /* the last join asked for a full membership */
 	bool is_attached; /* the queue pair receives the group's packets */
 	bool is_told;	  /* it was told that the join fails */
-	uint64_t used_ms; /* when a packet was last sent there */
+	/* The states in which the port may be a member (enum sa_join_state):
+	 * those that it has asked for, and that were neither refused nor left.
+	 */
+	uint8_t states;
+	uint64_t used_ms;   /* when a packet was last sent there */
 	struct route route; /* lid is 0: the group has never been joined */
 	struct ask ask;
 	struct waiting waiting;

@@ -79,23 +79,31 @@ void member_renew(struct ipoib *m)
 	}
 }
 
-/* Writes and sends the question of a group: to leave, or to join. */
+static uint8_t state_of(bool is_full)
+{
+	return is_full ? SA_JOIN_FULL : SA_JOIN_SEND_ONLY;
+}
+
+/* Writes and sends the question of a group: to leave, or to join.  Joins in
+ * several states add up (IBTA 15.2.5.17), so all of them are left. */
 static void ask_now(struct ipoib *m, struct group *g, uint64_t now_ms)
 {
 	struct sa_member record = m->broadcast;
-	bool is_full = g->state == GROUP_LEAVES ? g->is_full : wants_full(m, g);
+	bool is_full = wants_full(m, g);
 	uint32_t id = ipoib_next_id(m);
 	uint8_t mad[MAD_BYTES];
 
 	memcpy(record.mgid, g->route.gid, 16);
 	memcpy(record.port_gid, m->self.gid, 16);
 	record.pkey = m->port.pkey;
-	record.join_state = is_full ? SA_JOIN_FULL : SA_JOIN_SEND_ONLY;
 	ask_begin(&g->ask, id, now_ms);
 	if (g->state == GROUP_LEAVES) {
+		record.join_state = g->states;
 		sa_write_leave(mad, id, &record);
 	} else {
+		record.join_state = state_of(is_full);
 		g->is_full = is_full;
+		g->states |= record.join_state;
 		/* a sender alone makes no group (RFC 4391, 6) */
 		sa_write_join(mad, id, &record, !is_broadcast(m, g) && is_full);
 	}
@@ -190,6 +198,8 @@ static void fail_join(struct ipoib *m, struct group *g, uint16_t status,
 {
 	ask_fail(&g->ask, now_ms);
 	g->state = GROUP_OUT;
+	if (status)
+		g->states &= (uint8_t)~state_of(g->is_full);
 	if (is_broadcast(m, g)) {
 		lose_broadcast(m, status);
 		return;
@@ -210,6 +220,7 @@ static void end_leave(struct ipoib *m, struct group *g)
 	}
 	ask_reset(&g->ask);
 	g->state = GROUP_OUT;
+	g->states = 0;
 }
 
 static struct group *find_asker(struct ipoib *m, uint32_t id)
@@ -335,9 +346,11 @@ static bool is_unused(const struct ipoib *m, const struct group *g,
 
 static void give_up(struct ipoib *m, struct group *g, uint64_t now_ms)
 {
-	if (g->ask.tries < ASK_TRIES)
+	bool leaves = g->state == GROUP_LEAVES;
+
+	if (g->ask.tries < ASK_TRIES && (leaves || !m->ends))
 		ask_now(m, g, now_ms);
-	else if (g->state == GROUP_LEAVES)
+	else if (leaves)
 		end_leave(m, g);
 	else
 		fail_join(m, g, 0, now_ms);
@@ -359,7 +372,7 @@ static void step_group(struct ipoib *m, struct group *g, uint64_t now_ms)
 	if (g->state == GROUP_FREE || g->ask.id)
 		return;
 	if (is_unused(m, g, now_ms)) {
-		if (g->state == GROUP_IN)
+		if (g->states)
 			begin_leave(m, g, now_ms);
 		else
 			remove_group(m, g);
@@ -398,7 +411,8 @@ uint64_t member_turn(struct ipoib *m, uint64_t now_ms)
 bool member_has_left(const struct ipoib *m)
 {
 	for (uint32_t i = 0; i < GROUP_MAX; i++)
-		if (m->groups.all[i].state == GROUP_LEAVES)
+		if (m->groups.all[i].state != GROUP_FREE &&
+		    m->groups.all[i].states)
 			return false;
 	return true;
 }

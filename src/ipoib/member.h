@@ -26,7 +26,7 @@ bool member_answer(struct ipoib *m, const struct sa_answer *answer,
 		   uint64_t now_ms);
 /* Does what is due.  Returns the time of the next call. */
 uint64_t member_turn(struct ipoib *m, uint64_t now_ms);
-/* Returns whether no question to leave is open. */
+/* Returns whether the port is a member of no group. */
 bool member_has_left(const struct ipoib *m);
 
 #endif

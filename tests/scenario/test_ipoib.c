@@ -343,7 +343,7 @@ static uint16_t leave_group(struct world *w, int host, const uint8_t *mad)
 		return 0x0200;
 	if (mad[56 + 48] & SA_JOIN_FULL)
 		g->full &= ~(1u << host);
-	else
+	if (mad[56 + 48] & SA_JOIN_SEND_ONLY)
 		g->senders &= ~(1u << host);
 	return 0;
 }
@@ -645,6 +645,60 @@ static void a_group_that_the_kernel_leaves_is_left(void **state)
 	free(w);
 }
 
+/* A sender that the kernel then makes a member has asked for two states. */
+static void both_states_of_a_group_are_left(void **state)
+{
+	for (int ends = 0; ends < 2; ends++) {
+		struct world *w = calloc(1, sizeof(*w));
+		uint8_t mgid[16];
+
+		assert_non_null(w);
+		begin_world(w, 1, 0);
+		expect_all_reachable(w);
+		mgid_ipv4(w->groups[0].mgid, GROUP_IP, mgid);
+		w->hosts[2].joins_group = true;
+		pass_time(w, 1000);
+		assert_int_equal(find_sa_group(w, mgid)->full, 7);
+		assert_int_equal(find_sa_group(w, mgid)->senders, 4);
+		w->hosts[2].joins_group = false;
+		if (ends)
+			ipoib_leave(w->hosts[2].m, w->now_ms);
+		pass_time(w, 1000);
+		assert_int_equal(find_sa_group(w, mgid)->full, 3);
+		assert_int_equal(find_sa_group(w, mgid)->senders, 0);
+		end_world(w);
+		free(w);
+	}
+}
+
+/* The administration has taken a join, but its answer is lost. */
+static void a_join_without_an_answer_is_left(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	uint8_t mgid[16];
+	int turns = 0;
+
+	assert_non_null(w);
+	begin_world(w, 1, 0);
+	pass_time(w, 1000);
+	mgid_ipv4(w->groups[0].mgid, GROUP_IP, mgid);
+	assert_int_equal(find_sa_group(w, mgid)->full, 3);
+	w->hosts[2].joins_group = true;
+	look_at_groups(&w->hosts[2]);
+	ipoib_turn(w->hosts[2].m, w->now_ms);
+	for (int i = 0; i < FLIGHTS; i++)
+		if (w->flights[i].kind == FLIES_QUESTION)
+			join_group(w, 2, w->flights[i].p);
+	memset(w->flights, 0, sizeof(w->flights));
+	assert_int_equal(find_sa_group(w, mgid)->full, 7);
+	while (!ipoib_leave(w->hosts[2].m, w->now_ms) && turns++ < 500)
+		pass_time(w, STEP_MS);
+	assert_uint_in_range(turns, 1, 499);
+	assert_int_equal(find_sa_group(w, mgid)->full, 3);
+	end_world(w);
+	free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -653,6 +707,8 @@ int main(void)
 		cmocka_unit_test(a_moved_neighbour_is_found_again),
 		cmocka_unit_test(interfaces_that_end_leave_all_groups),
 		cmocka_unit_test(a_group_that_the_kernel_leaves_is_left),
+		cmocka_unit_test(both_states_of_a_group_are_left),
+		cmocka_unit_test(a_join_without_an_answer_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
