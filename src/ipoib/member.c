@@ -8,7 +8,8 @@
 #include "ipoib/report.h"
 
 #define SEND_ONLY_MAX (GROUP_MAX / 2)
-#define MTU_256	      1 /* the code of the MTU of 256 bytes */
+#define OLD_MS	      30000 /* then the join of a sender in use is repeated */
+#define MTU_256	      1	    /* the code of the MTU of 256 bytes */
 /* The answers to a join for a group that does not exist, with a mask that makes
  * none (IBTA Vol 1, 15.2.5.17): a request without the parameters. */
 #define STATUS_INSUFFICIENT 0x0600
@@ -156,11 +157,12 @@ static bool has_changed(const struct sa_member *old,
 }
 
 static void take_membership(struct ipoib *m, struct group *g,
-			    const struct sa_member *a)
+			    const struct sa_member *a, uint64_t now_ms)
 {
 	ask_succeed(&g->ask);
 	g->state = GROUP_IN;
 	g->is_told = false;
+	g->joined_ms = now_ms;
 	set_route(m, g, a);
 	if (is_broadcast(m, g) && (!m->is_up || has_changed(&m->broadcast, a)))
 		bring_up(m, a);
@@ -204,7 +206,8 @@ static void fail_join(struct ipoib *m, struct group *g, uint16_t status,
 		lose_broadcast(m, status);
 		return;
 	}
-	g->route.lid = 0;
+	if (status)
+		g->route.lid = 0;
 	drop_waiting(m, g);
 	if (g->is_joined && !g->is_told)
 		report_group(m, g->route.gid, status);
@@ -245,7 +248,7 @@ bool member_answer(struct ipoib *m, const struct sa_answer *answer,
 	else if (answer->status)
 		fail_join(m, g, answer->status, now_ms);
 	else if (!memcmp(answer->member.mgid, g->route.gid, 16))
-		take_membership(m, g, &answer->member);
+		take_membership(m, g, &answer->member, now_ms);
 	return true;
 }
 
@@ -292,6 +295,15 @@ void member_set_joined(struct ipoib *m, const struct joined *j, uint64_t now_ms)
 	}
 }
 
+/* Is the join to be repeated?  The last full member may have left a group to
+ * which this port sends, and the next one has made it again, with another LID.
+ * Nobody tells senders. */
+static bool is_old(const struct group *g, uint64_t now_ms)
+{
+	return g->state == GROUP_IN && !g->is_full && !g->ask.id &&
+	       g->used_ms > g->joined_ms && now_ms >= g->joined_ms + OLD_MS;
+}
+
 static uint32_t count_senders(const struct ipoib *m)
 {
 	uint32_t count = 0;
@@ -314,6 +326,8 @@ void member_send(struct ipoib *m, const uint8_t mgid[16], const uint8_t *p,
 		return;
 	}
 	g->used_ms = now_ms;
+	if (is_old(g, now_ms))
+		m->deadline_ms = now_ms;
 	if (g->route.lid) {
 		m->sink->packet(m->ctx, &g->route, p, bytes);
 		return;
@@ -378,8 +392,8 @@ static void step_group(struct ipoib *m, struct group *g, uint64_t now_ms)
 			remove_group(m, g);
 		return;
 	}
-	if (wants_join(m, g) && (m->is_up || is_broadcast(m, g)) &&
-	    ask_may_begin(&g->ask, now_ms))
+	if ((wants_join(m, g) || is_old(g, now_ms)) &&
+	    (m->is_up || is_broadcast(m, g)) && ask_may_begin(&g->ask, now_ms))
 		ask_now(m, g, now_ms);
 }
 

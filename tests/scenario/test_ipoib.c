@@ -699,6 +699,37 @@ static void a_join_without_an_answer_is_left(void **state)
 	free(w);
 }
 
+/* All members of a group leave, and others make it again: a sender that never
+ * pauses finds the new group. */
+static void a_sender_finds_a_group_that_was_made_again(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct sa_group *g;
+	uint8_t mgid[16];
+
+	assert_non_null(w);
+	begin_world(w, 1, 0);
+	expect_all_reachable(w);
+	mgid_ipv4(w->groups[0].mgid, GROUP_IP, mgid);
+	g = find_sa_group(w, mgid);
+	w->groups[w->group_count++] = *g; /* it has another LID now */
+	memset(g, 0, sizeof(*g));
+	ipoib_reregister(w->hosts[0].m, w->now_ms);
+	ipoib_reregister(w->hosts[1].m, w->now_ms);
+	w->groups[w->group_count - 1].senders = 0;
+	for (int i = 0; i < 32; i++) {
+		pass_time(w, 1000);
+		send_to_group(&w->hosts[2]);
+	}
+	pass_time(w, 1000);
+	assert_int_equal(find_sa_group(w, mgid)->senders, 4);
+	/* a group that is not used is asked for no more, and then left */
+	pass_time(w, GROUP_UNUSED_MS + 1000);
+	assert_int_equal(find_sa_group(w, mgid)->senders, 0);
+	end_world(w);
+	free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -709,6 +740,7 @@ int main(void)
 		cmocka_unit_test(a_group_that_the_kernel_leaves_is_left),
 		cmocka_unit_test(both_states_of_a_group_are_left),
 		cmocka_unit_test(a_join_without_an_answer_is_left),
+		cmocka_unit_test(a_sender_finds_a_group_that_was_made_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
