@@ -63,12 +63,13 @@ static void take_question(void *ctx, const uint8_t mad[MAD_BYTES])
 	memcpy(((struct script *)ctx)->mad, mad, MAD_BYTES);
 }
 
-static void take_attach(void *ctx, const uint8_t mgid[16], bool attaches)
+static bool take_attach(void *ctx, const uint8_t mgid[16], bool attaches)
 {
 	struct script *s = ctx;
 
 	s->attached += attaches ? 1 : -1u;
 	FUZZ_REQUIRE(mgid[0] == 0xff && s->attached <= GROUP_MAX);
+	return true;
 }
 
 static void take_link(void *ctx, const struct ipoib_link *link)

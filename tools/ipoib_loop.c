@@ -82,11 +82,11 @@ static void take_question(void *ctx, const uint8_t mad[MAD_BYTES])
 	ipoib_verbs_ask(&l->verbs, mad);
 }
 
-static void take_attach(void *ctx, const uint8_t mgid[16], bool attaches)
+static bool take_attach(void *ctx, const uint8_t mgid[16], bool attaches)
 {
 	struct loop *l = ctx;
 
-	ipoib_verbs_attach(&l->verbs, mgid, attaches);
+	return ipoib_verbs_attach(&l->verbs, mgid, attaches);
 }
 
 static void say_error(struct loop *l, const char *what, int err)

@@ -362,16 +362,14 @@ void ipoib_verbs_send(struct ipoib_verbs *v, struct route *r, const uint8_t *p,
 		v->free[v->free_count++] = (uint16_t)index;
 }
 
-void ipoib_verbs_attach(struct ipoib_verbs *v, const uint8_t mgid[16],
+bool ipoib_verbs_attach(struct ipoib_verbs *v, const uint8_t mgid[16],
 			bool attaches)
 {
 	union ibv_gid gid;
 
 	memcpy(gid.raw, mgid, sizeof(gid.raw));
-	if (attaches)
-		ibv_attach_mcast(v->qp, &gid, 0);
-	else
-		ibv_detach_mcast(v->qp, &gid, 0);
+	return !(attaches ? ibv_attach_mcast(v->qp, &gid, 0)
+			  : ibv_detach_mcast(v->qp, &gid, 0));
 }
 
 static void receive_one(struct ipoib_verbs *v, struct ipoib *m,

@@ -59,7 +59,8 @@ uint8_t *ipoib_verbs_place(struct ipoib_verbs *v);
 void ipoib_verbs_send(struct ipoib_verbs *v, struct route *r, const uint8_t *p,
 		      size_t bytes);
 void ipoib_verbs_release(struct route *r);
-void ipoib_verbs_attach(struct ipoib_verbs *v, const uint8_t mgid[16],
+/* Returns whether the queue pair is attached or detached. */
+bool ipoib_verbs_attach(struct ipoib_verbs *v, const uint8_t mgid[16],
 			bool attaches);
 /* Gives at most `most` packets to an interface.  Returns how many have come. */
 int ipoib_verbs_receive(struct ipoib_verbs *v, struct ipoib *m, int most,

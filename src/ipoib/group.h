@@ -32,6 +32,7 @@ struct group {
 	 */
 	uint8_t states;
 	uint64_t used_ms;   /* when a packet was last sent there */
+	uint64_t attach_ms; /* before this time no attachment is tried */
 	uint64_t joined_ms; /* when a join was last answered */
 	struct route route; /* lid is 0: the group has never been joined */
 	struct ask ask;

@@ -68,8 +68,9 @@ struct ipoib_sink {
 	void (*release)(void *ctx, struct route *r);
 	/* Sends a question to the subnet administration. */
 	void (*ask)(void *ctx, const uint8_t mad[MAD_BYTES]);
-	/* Attaches the queue pair to a group, or detaches it. */
-	void (*attach)(void *ctx, const uint8_t mgid[16], bool attaches);
+	/* Attaches the queue pair to a group, or detaches it.  Returns whether
+	 * that is done; detaching does not fail. */
+	bool (*attach)(void *ctx, const uint8_t mgid[16], bool attaches);
 	/* The interface comes up, goes down, or has changed.  Down: the queue
 	 * pair is detached from all groups. */
 	void (*link)(void *ctx, const struct ipoib_link *link);

@@ -8,6 +8,8 @@
 #include "ipoib/report.h"
 
 #define SEND_ONLY_MAX (GROUP_MAX / 2)
+#define ATTACH_MS     5000  /* until a failed attachment is tried again */
+#define RENEWALS      3	    /* without an answer, then the interface is down */
 #define OLD_MS	      30000 /* then the join of a sender in use is repeated */
 #define MTU_256	      1	    /* the code of the MTU of 256 bytes */
 /* The answers to a join for a group that does not exist, with a mask that makes
@@ -38,16 +40,31 @@ static void release_handle(struct ipoib *m, struct route *r)
 	r->handle = NULL;
 }
 
-static void set_attached(struct ipoib *m, struct group *g, bool attaches)
+static void detach_group(struct ipoib *m, struct group *g)
 {
-	if (g->is_attached != attaches)
-		m->sink->attach(m->ctx, g->route.gid, attaches);
-	g->is_attached = attaches;
+	if (g->is_attached)
+		m->sink->attach(m->ctx, g->route.gid, false);
+	g->is_attached = false;
+}
+
+/* Does the interface wait to attach the queue pair? */
+static bool wants_attach(const struct ipoib *m, const struct group *g)
+{
+	return g->state == GROUP_IN && wants_full(m, g) && !g->is_attached;
+}
+
+static void attach_group(struct ipoib *m, struct group *g, uint64_t now_ms)
+{
+	g->is_attached = m->sink->attach(m->ctx, g->route.gid, true);
+	g->attach_ms = now_ms + ATTACH_MS;
+	if (!g->is_attached && !g->is_told)
+		report_attach(m, g->route.gid);
+	g->is_told |= !g->is_attached;
 }
 
 static void remove_group(struct ipoib *m, struct group *g)
 {
-	set_attached(m, g, false);
+	detach_group(m, g);
 	drop_waiting(m, g);
 	release_handle(m, &g->route);
 	group_remove(g);
@@ -166,7 +183,10 @@ static void take_membership(struct ipoib *m, struct group *g,
 	set_route(m, g, a);
 	if (is_broadcast(m, g) && (!m->is_up || has_changed(&m->broadcast, a)))
 		bring_up(m, a);
-	set_attached(m, g, wants_full(m, g));
+	if (!wants_full(m, g))
+		detach_group(m, g);
+	else if (!g->is_attached)
+		attach_group(m, g, now_ms);
 	send_waiting(m, g);
 }
 
@@ -180,7 +200,7 @@ static void lose_broadcast(struct ipoib *m, uint16_t status)
 	for (uint32_t i = 1; i < GROUP_MAX; i++)
 		if (m->groups.all[i].state != GROUP_FREE)
 			remove_group(m, &m->groups.all[i]);
-	set_attached(m, g, false);
+	detach_group(m, g);
 	drop_waiting(m, g);
 	if (m->is_up)
 		m->sink->link(m->ctx, &link);
@@ -203,7 +223,9 @@ static void fail_join(struct ipoib *m, struct group *g, uint16_t status,
 	if (status)
 		g->states &= (uint8_t)~state_of(g->is_full);
 	if (is_broadcast(m, g)) {
-		lose_broadcast(m, status);
+		/* one lost answer to a renewal does not end the membership */
+		if (status || !m->is_up || g->ask.failures >= RENEWALS)
+			lose_broadcast(m, status);
 		return;
 	}
 	if (status)
@@ -291,7 +313,7 @@ void member_set_joined(struct ipoib *m, const struct joined *j, uint64_t now_ms)
 		if (is[i] && !was[i] && g->state == GROUP_OUT)
 			ask_reset(&g->ask);
 		if (was[i] && !is[i])
-			set_attached(m, g, false);
+			detach_group(m, g);
 	}
 }
 
@@ -341,7 +363,7 @@ void member_send(struct ipoib *m, const uint8_t mgid[16], const uint8_t *p,
 
 static void begin_leave(struct ipoib *m, struct group *g, uint64_t now_ms)
 {
-	set_attached(m, g, false);
+	detach_group(m, g);
 	ask_reset(&g->ask);
 	g->state = GROUP_LEAVES;
 	g->route.lid = 0;
@@ -392,6 +414,8 @@ static void step_group(struct ipoib *m, struct group *g, uint64_t now_ms)
 			remove_group(m, g);
 		return;
 	}
+	if (wants_attach(m, g) && now_ms >= g->attach_ms)
+		attach_group(m, g, now_ms);
 	if ((wants_join(m, g) || is_old(g, now_ms)) &&
 	    (m->is_up || is_broadcast(m, g)) && ask_may_begin(&g->ask, now_ms))
 		ask_now(m, g, now_ms);
@@ -401,6 +425,8 @@ static uint64_t deadline_of(const struct ipoib *m, const struct group *g)
 {
 	if (g->ask.id || wants_join(m, g))
 		return ask_deadline(&g->ask);
+	if (wants_attach(m, g))
+		return g->attach_ms;
 	return wants_full(m, g) ? ASK_NEVER : g->used_ms + GROUP_UNUSED_MS;
 }
 

@@ -138,6 +138,17 @@ void report_group(struct ipoib *m, const uint8_t mgid[16], uint16_t status)
 			   gid_text(mgid, text));
 }
 
+void report_attach(struct ipoib *m, const uint8_t mgid[16])
+{
+	char text[GID_TEXT];
+
+	report_say(m,
+		   "the queue pair cannot be attached to the group %s, so "
+		   "packets to this group are not received; see adverb doctor; "
+		   "the attachment is tried again",
+		   gid_text(mgid, text));
+}
+
 void report_full(struct ipoib *m)
 {
 	if (!m->was_full)

@@ -18,6 +18,8 @@ void report_collision(struct ipoib *m, const struct hwaddr *a,
 		      const struct hwaddr *b, uint64_t now_ms);
 /* Tells that a group that the kernel has joined cannot be joined. */
 void report_group(struct ipoib *m, const uint8_t mgid[16], uint16_t status);
+/* Tells that the queue pair cannot be attached to a group. */
+void report_attach(struct ipoib *m, const uint8_t mgid[16]);
 /* Tells once that no more groups can be joined. */
 void report_full(struct ipoib *m);
 

@@ -150,7 +150,7 @@ static void take_question(void *ctx, const uint8_t mad[MAD_BYTES])
 	send_flight(h->w, f);
 }
 
-static void take_attach(void *ctx, const uint8_t mgid[16], bool attaches)
+static bool take_attach(void *ctx, const uint8_t mgid[16], bool attaches)
 {
 	struct host *h = ctx;
 
@@ -159,10 +159,11 @@ static void take_attach(void *ctx, const uint8_t mgid[16], bool attaches)
 			continue;
 		assert_false(attaches);
 		memcpy(h->attached[i], h->attached[--h->attached_count], 16);
-		return;
+		return true;
 	}
 	assert_true(attaches);
 	memcpy(h->attached[h->attached_count++], mgid, 16);
+	return true;
 }
 
 static void take_link(void *ctx, const struct ipoib_link *link)

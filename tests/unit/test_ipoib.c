@@ -30,6 +30,8 @@ struct seen {
 	uint8_t frame[IPOIB_FRAME_MAX], packet[IPOIB_PACKET_MAX];
 	size_t frame_bytes, packet_bytes;
 	uint32_t frames, packets, questions, sentences, looks, handles;
+	uint32_t attachments;
+	bool is_full; /* no attachment succeeds */
 	uint8_t mad[MAD_BYTES];
 	struct route route;
 	struct ipoib_link link;
@@ -83,9 +85,13 @@ static void take_question(void *ctx, const uint8_t mad[MAD_BYTES])
 	s->questions++;
 }
 
-static void take_attach(void *ctx, const uint8_t mgid[16], bool attaches)
+static bool take_attach(void *ctx, const uint8_t mgid[16], bool attaches)
 {
+	struct seen *s = ctx;
+
 	assert_int_equal(mgid[0], 0xff);
+	s->attachments += attaches && !s->is_full;
+	return !attaches || !s->is_full;
 }
 
 static void take_link(void *ctx, const struct ipoib_link *link)
@@ -515,6 +521,62 @@ static void a_missing_broadcast_group_is_told_and_asked_for(void **state)
 	assert_int_equal(s->sentences, 3);
 }
 
+/* A lost answer to a renewal leaves the interface up. */
+static void renewals_without_an_answer_are_repeated(void **state)
+{
+	struct seen *s = *state;
+	uint32_t asked = s->questions;
+	uint64_t now_ms = 100;
+
+	ipoib_reregister(s->m, now_ms);
+	for (int i = 0; i < ASK_TRIES; i++, now_ms += ASK_TRY_MS)
+		ipoib_turn(s->m, now_ms);
+	ipoib_turn(s->m, now_ms);
+	assert_true(s->link.is_up);
+	assert_int_equal(s->questions, asked + ASK_TRIES);
+	for (int i = 0; i < 3 * ASK_TRIES && s->link.is_up; i++) {
+		now_ms = ipoib_deadline(s->m);
+		ipoib_turn(s->m, now_ms);
+	}
+	assert_false(s->link.is_up);
+	assert_non_null(strstr(s->text, "does not answer"));
+	/* a refusal ends it at once */
+	ipoib_turn(s->m, ipoib_deadline(s->m));
+	answer_last(s, now_ms);
+	assert_true(s->link.is_up);
+	ipoib_reregister(s->m, now_ms);
+	ipoib_turn(s->m, now_ms);
+	refuse_last(s, 0x0600, now_ms);
+	assert_false(s->link.is_up);
+}
+
+static void an_attachment_that_fails_is_tried_again(void **state)
+{
+	struct seen *s = *state;
+	struct joined j = {.count = 1, .all = {{.ipv4 = 0xef010203}}};
+	uint64_t now_ms = 10;
+	uint32_t before = s->attachments;
+
+	s->is_full = true;
+	ipoib_joined(s->m, &j, now_ms);
+	ipoib_turn(s->m, now_ms);
+	answer_last(s, now_ms);
+	assert_int_equal(s->sentences, 1);
+	assert_non_null(strstr(s->text, "ff12:401b:ffff:0:0:0:f01:203"));
+	for (int i = 0; i < 3; i++) {
+		ipoib_turn(s->m, now_ms);
+		assert_uint_in_range(ipoib_deadline(s->m), now_ms + 1,
+				     now_ms + 60000);
+		now_ms = ipoib_deadline(s->m);
+	}
+	assert_int_equal(s->sentences, 1);
+	s->is_full = false;
+	ipoib_turn(s->m, now_ms);
+	assert_int_equal(s->attachments, before + 1);
+	ipoib_turn(s->m, now_ms);
+	assert_true(ipoib_deadline(s->m) == IPOIB_NEVER);
+}
+
 /* Fills a block with random bytes, which begin as a packet does. */
 static void fill_block(struct rng *r, uint8_t *p, size_t bytes)
 {
@@ -578,6 +640,8 @@ int main(void)
 		CASE(the_oldest_neighbour_is_forgotten),
 		CASE(the_user_is_told_why_the_interface_is_down),
 		CASE(a_missing_broadcast_group_is_told_and_asked_for),
+		CASE(renewals_without_an_answer_are_repeated),
+		CASE(an_attachment_that_fails_is_tried_again),
 		CASE(hostile_frames_and_packets_do_no_harm),
 	};
 
