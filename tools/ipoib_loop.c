@@ -41,11 +41,13 @@ struct loop {
 	bool reads_tap;	  /* the loop waits for frames */
 	bool has_more;	  /* a source may have more without an event */
 	bool ends;	  /* a signal has come */
+	bool is_cut;	  /* the fabric has ended */
 	int status;	  /* -1: the loop goes on; else the exit status */
 	uint64_t look_ms; /* when the groups are read next */
 };
 
-/* Ends the loop, after a sentence. */
+/* Ends the loop, after a sentence.  The groups are left if the fabric goes on.
+ */
 static void end_loop(struct loop *l, const char *why)
 {
 	if (l->status < 0)
@@ -159,6 +161,7 @@ static void tell_port(struct loop *l)
 	struct ipoib_port port;
 
 	if (ipoib_verbs_port(&l->verbs, &port)) {
+		l->is_cut = true;
 		end_loop(l, "the port does not answer, so adverb ipoib ends");
 		return;
 	}
@@ -176,6 +179,7 @@ static void tell_port(struct loop *l)
 static void take_event(struct loop *l, const struct ibv_async_event *e)
 {
 	if (e->event_type == IBV_EVENT_DEVICE_FATAL) {
+		l->is_cut = true;
 		end_loop(l, "the fabric has ended, so adverb ipoib ends");
 		return;
 	}
@@ -288,6 +292,14 @@ static int wait_ms(const struct loop *l, uint64_t now_ms)
 	return due > now_ms ? (int)(due - now_ms) : 0;
 }
 
+static void take_signal(struct loop *l)
+{
+	struct signalfd_siginfo info;
+
+	if (read(l->signals, &info, sizeof(info)) == sizeof(info))
+		l->ends = true;
+}
+
 static void serve_source(struct loop *l, enum source source, uint64_t now_ms)
 {
 	switch (source) {
@@ -304,7 +316,7 @@ static void serve_source(struct loop *l, enum source source, uint64_t now_ms)
 		ipoib_verbs_answers(&l->verbs, l->m, now_ms);
 		break;
 	case SOURCE_SIGNAL:
-		l->ends = true;
+		take_signal(l);
 		break;
 	}
 }
@@ -330,7 +342,10 @@ static void leave_groups(struct loop *l)
 {
 	uint64_t now_ms = monotonic_ms(), end_ms = now_ms + LEAVE_MS;
 
-	while (l->status < 0 && !ipoib_leave(l->m, now_ms) && now_ms < end_ms) {
+	/* an interface that was removed has an event as long as it is watched
+	 */
+	epoll_ctl(l->epoll, EPOLL_CTL_DEL, l->tap.fd, NULL);
+	while (!l->is_cut && !ipoib_leave(l->m, now_ms) && now_ms < end_ms) {
 		turn_once(l, (int)(end_ms - now_ms));
 		now_ms = monotonic_ms();
 	}

@@ -334,6 +334,11 @@ def members(f):
                for block in said.split("MGID."))
 
 
+def memberships(f):
+    """Returns how many members all groups have."""
+    return f.out("Hca1", "saquery", "--smkey", "1", "-m").count("PortGid")
+
+
 def multicast():
     with managed() as f, interfaces(f, "Hca1", "Hca2", "Hca3") as all_hosts:
         receivers, sender = all_hosts[:2], all_hosts[2]
@@ -528,10 +533,14 @@ def interface_is_removed():
         pass
     os.chmod(log, 0o666)
     with managed() as f, hosts(f, "Hca2") as (host,):
+        before = memberships(f)
         expect_ok(host.run("sh", "-c", "\"$@\" 2>" + log, "sh", t.adverb,
                            "ipoib", "--background"))
+        expect(memberships(f) > before, "the port joins no group")
         host.out("ip", "link", "delete", "ib0")
         await_text(log, "ib0: the interface was removed, so adverb ipoib ends")
+        wait_until(lambda: memberships(f) == before,
+                   "the port stays in its groups", PATIENCE_S)
         # its name is free again
         expect_ok(host.ipoib("--background"))
 
