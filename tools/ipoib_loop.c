@@ -19,6 +19,7 @@ enum {
 	LEAVE_MS = 1000,   /* for the answers to the last questions */
 	MTU_BEFORE = 2044, /* until the broadcast group is joined */
 	SOURCES = 8,
+	ANNOUNCED = 64, /* addresses of IPv4 that other hosts are told */
 };
 
 /* What a descriptor of the loop is. */
@@ -38,6 +39,7 @@ struct loop {
 	int epoll, signals;
 	bool is_up;
 	bool looks;	  /* the kernel's groups are to be read */
+	bool announces;	  /* other hosts are to be told the addresses */
 	bool reads_tap;	  /* the loop waits for frames */
 	bool has_more;	  /* a source may have more without an event */
 	bool ends;	  /* a signal has come */
@@ -111,6 +113,7 @@ static void come_up(struct loop *l, const struct ipoib_link *link)
 		  ipoib_tap_set_mtu(&l->tap, link->mtu));
 	ipoib_tap_set_carrier(&l->tap, true);
 	l->looks = true;
+	l->announces = true;
 	l->is_up = true;
 }
 
@@ -282,6 +285,22 @@ static void look_at_groups(struct loop *l, uint64_t now_ms)
 	l->look_ms = now_ms + LOOK_MS;
 }
 
+/* An interface that starts again has another QPN.  The hosts that know the old
+ * one are told.  For IPv4 the kernel would do so only before there is a carrier
+ * (arp_notify), when its packets are lost. */
+static void announce_addresses(struct loop *l)
+{
+	uint8_t ips[ANNOUNCED][4];
+	uint32_t count;
+
+	if (!l->announces || !l->is_up)
+		return;
+	count = ipoib_tap_ipv4(&l->tap, ips, ANNOUNCED);
+	for (uint32_t i = 0; i < count; i++)
+		ipoib_announce(l->m, ips[i], monotonic_ms());
+	l->announces = false;
+}
+
 static int wait_ms(const struct loop *l, uint64_t now_ms)
 {
 	uint64_t due = ipoib_deadline(l->m);
@@ -358,6 +377,7 @@ static void run_turns(struct loop *l)
 	tell_port(l);
 	while (l->status < 0 && !l->ends) {
 		turn_once(l, wait_ms(l, monotonic_ms()));
+		announce_addresses(l);
 		look_at_groups(l, monotonic_ms());
 		watch_tap(l);
 		if (l->is_up && !was_up)

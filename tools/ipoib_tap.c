@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <linux/if_tun.h>
 #include <linux/rtnetlink.h>
 #include <net/if_arp.h>
@@ -124,8 +125,7 @@ int ipoib_tap_open(struct ipoib_tap *t, const char *name)
 	 */
 	write_setting(t->name, "ipv6", "addr_gen_mode", "1");
 	/* an interface that starts again has another QPN, and tells the hosts
-	 * that know the old one */
-	write_setting(t->name, "ipv4", "arp_notify", "1");
+	 * that know the old one when duplicate address detection has ended */
 	write_setting(t->name, "ipv6", "ndisc_notify", "1");
 	return 0;
 }
@@ -252,6 +252,29 @@ int ipoib_tap_add(const struct ipoib_tap *t, const struct ipoib_tap_address *a)
 	if (a->family == AF_INET && a->prefix < 31)
 		add_broadcast(&m, a);
 	return ask_kernel(&m.head);
+}
+
+static bool is_ipv4_of(const struct ipoib_tap *t, const struct ifaddrs *a)
+{
+	return a->ifa_addr && a->ifa_addr->sa_family == AF_INET &&
+	       !strcmp(a->ifa_name, t->name);
+}
+
+uint32_t ipoib_tap_ipv4(const struct ipoib_tap *t, uint8_t (*ips)[4],
+			uint32_t room)
+{
+	struct ifaddrs *all;
+	uint32_t count = 0;
+
+	if (getifaddrs(&all))
+		return 0;
+	for (struct ifaddrs *a = all; a && count < room; a = a->ifa_next)
+		if (is_ipv4_of(t, a))
+			memcpy(ips[count++],
+			       &((struct sockaddr_in *)a->ifa_addr)->sin_addr,
+			       4);
+	freeifaddrs(all);
+	return count;
 }
 
 /* Reads a file into text, of TEXT_BYTES, with a NUL. */

@@ -38,6 +38,10 @@ int ipoib_tap_set_carrier(const struct ipoib_tap *t, bool is_on);
 /* Enables the interface, as `ip link set up` does. */
 int ipoib_tap_enable(const struct ipoib_tap *t);
 int ipoib_tap_add(const struct ipoib_tap *t, const struct ipoib_tap_address *a);
+/* Stores the interface's addresses of IPv4, at most `room`.  Returns how many.
+ */
+uint32_t ipoib_tap_ipv4(const struct ipoib_tap *t, uint8_t (*ips)[4],
+			uint32_t room);
 /* Reads which groups the kernel has joined at the interface. */
 void ipoib_tap_joined(const struct ipoib_tap *t, struct joined *j);
 

@@ -21,6 +21,7 @@ enum {
 	TYPE_IPV4 = 0x0800,
 	TYPE_ARP = 0x0806,
 	TYPE_IPV6 = 0x86dd,
+	ARP_REQUEST = 1,
 	IPV4_IGMP = 2,
 	IPV6_HOP_BY_HOP = 0, /* the option of MLD reports */
 	MULTICAST = 0xff,    /* first byte of a group's GID or IPv6 address */
@@ -307,6 +308,21 @@ void ipoib_frame(struct ipoib *m, uint8_t *p, size_t bytes, uint64_t now_ms)
 		member_send(m, mgid, packet, bytes, now_ms);
 	else
 		send_packet(m, p, packet, bytes, now_ms);
+}
+
+void ipoib_announce(struct ipoib *m, const uint8_t ip[4], uint64_t now_ms)
+{
+	uint8_t p[ETHERNET_BYTES + ARP_MAC_BYTES];
+	struct arp arp = {.operation = ARP_REQUEST}; /* RFC 5227, 2.3 */
+
+	memcpy(arp.sender, m->mac, HWADDR_MAC_BYTES);
+	memcpy(arp.sender_ip, ip, 4);
+	memcpy(arp.target_ip, ip, 4);
+	memcpy(p, mac_broadcast, HWADDR_MAC_BYTES);
+	memcpy(p + AT_SOURCE, m->mac, HWADDR_MAC_BYTES);
+	bytes_put16(p + AT_TYPE, TYPE_ARP);
+	arp_write_mac(p + ETHERNET_BYTES, &arp);
+	ipoib_frame(m, p, sizeof(p), now_ms);
 }
 
 /* Writes the header of a frame whose payload is at frame + ETHERNET_BYTES. */

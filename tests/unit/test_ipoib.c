@@ -521,6 +521,24 @@ static void a_missing_broadcast_group_is_told_and_asked_for(void **state)
 	assert_int_equal(s->sentences, 3);
 }
 
+static void an_announcement_goes_to_all_hosts(void **state)
+{
+	static const uint8_t ip[4] = {10, 0, 0, 1};
+	struct seen *s = *state;
+	struct hwaddr a;
+	struct arp arp;
+
+	ipoib_announce(s->m, ip, 0);
+	assert_int_equal(s->packets, 1);
+	assert_int_equal(s->route.qpn, ROUTE_QPN_MULTICAST);
+	assert_true(arp_parse_hwaddr(s->packet + 4, ARP_HWADDR_BYTES, &arp));
+	assert_int_equal(arp.operation, 1);
+	assert_memory_equal(arp.sender_ip, ip, 4);
+	assert_memory_equal(arp.target_ip, ip, 4);
+	assert_true(hwaddr_parse(arp.sender, &a));
+	assert_int_equal(a.qpn, QPN);
+}
+
 /* A lost answer to a renewal leaves the interface up. */
 static void renewals_without_an_answer_are_repeated(void **state)
 {
@@ -640,6 +658,7 @@ int main(void)
 		CASE(the_oldest_neighbour_is_forgotten),
 		CASE(the_user_is_told_why_the_interface_is_down),
 		CASE(a_missing_broadcast_group_is_told_and_asked_for),
+		CASE(an_announcement_goes_to_all_hosts),
 		CASE(renewals_without_an_answer_are_repeated),
 		CASE(an_attachment_that_fails_is_tried_again),
 		CASE(hostile_frames_and_packets_do_no_harm),

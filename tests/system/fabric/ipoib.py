@@ -545,6 +545,24 @@ def interface_is_removed():
         expect_ok(host.ipoib("--background"))
 
 
+def interface_restarts():
+    """An interface that starts again has another address of IPoIB, and tells
+    those that know the old one."""
+    with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
+        one.ping("10.9.0.2")
+
+        def neighbour():
+            return re.search(r"lladdr (\S+)", one.out(
+                "ip", "neigh", "show", "10.9.0.2", "dev", "ib0")).group(1)
+
+        before = neighbour()
+        two.out("ip", "link", "delete", "ib0")
+        expect_ok(two.ipoib("--background", "--address", "10.9.0.2/24"))
+        wait_until(lambda: neighbour() != before,
+                   "a neighbour is not told the new address", 10)
+        one.ping("10.9.0.2")
+
+
 def fabric_is_killed():
     log = t.path("killed.log")
     net, path = t.path("net"), t.path("doomed-socket")
@@ -587,5 +605,7 @@ t.case("a missing right, a taken name and wrong options give sentences",
        refusals)
 t.case("adverb ipoib takes --fabric and --host", own_options)
 t.case("adverb ipoib ends if its interface is removed", interface_is_removed)
+t.case("an interface that starts again tells its neighbours",
+       interface_restarts)
 t.case("adverb ipoib ends if the fabric is killed", fabric_is_killed)
 t.end()
