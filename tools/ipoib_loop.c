@@ -279,8 +279,9 @@ static void look_at_groups(struct loop *l, uint64_t now_ms)
 
 	if (!l->looks && now_ms < l->look_ms)
 		return;
-	ipoib_tap_joined(&l->tap, &joined);
-	ipoib_joined(l->m, &joined, now_ms);
+	/* groups that cannot be read now are not left */
+	if (ipoib_tap_joined(&l->tap, &joined))
+		ipoib_joined(l->m, &joined, now_ms);
 	l->looks = false;
 	l->look_ms = now_ms + LOOK_MS;
 }

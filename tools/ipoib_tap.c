@@ -277,32 +277,58 @@ uint32_t ipoib_tap_ipv4(const struct ipoib_tap *t, uint8_t (*ips)[4],
 	return count;
 }
 
-/* Reads a file into text, of TEXT_BYTES, with a NUL. */
-static void read_text(const char *path, char *text)
+/* Reads a file into text, of TEXT_BYTES, with a NUL.  Returns 0 or -errno. */
+static int read_text(const char *path, char *text)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
 	size_t at = 0;
-	ssize_t n = fd >= 0 ? 1 : 0;
+	ssize_t n = 1;
 
+	if (fd < 0)
+		return -errno;
 	while (n > 0 && at < TEXT_BYTES - 1) {
 		n = read(fd, text + at, TEXT_BYTES - 1 - at);
 		at += n > 0 ? (size_t)n : 0;
 	}
+	err = n < 0 ? -errno : 0;
 	text[at] = '\0';
-	if (fd >= 0)
-		close(fd);
+	close(fd);
+	return err;
 }
 
-void ipoib_tap_joined(const struct ipoib_tap *t, struct joined *j)
+static bool read_groups(const char *name, char *text, struct joined *j)
+{
+	int err = read_text("/proc/self/net/igmp", text);
+
+	if (err)
+		return false;
+	joined_add_igmp(j, text, name);
+	err = read_text("/proc/self/net/igmp6", text);
+	if (!err)
+		joined_add_igmp6(j, text, name);
+	/* a kernel without IPv6 has no such file */
+	return !err || err == -ENOENT;
+}
+
+/* Another program may rename the interface. */
+static void learn_name(struct ipoib_tap *t)
+{
+	struct ifreq r = {0};
+
+	if (ioctl(t->fd, TUNGETIFF, &r))
+		return;
+	memcpy(t->name, r.ifr_name, sizeof(t->name));
+	t->name[IFNAMSIZ - 1] = '\0';
+}
+
+bool ipoib_tap_joined(struct ipoib_tap *t, struct joined *j)
 {
 	char *text = malloc(TEXT_BYTES);
+	bool is_read;
 
 	j->count = 0;
-	if (!text)
-		return;
-	read_text("/proc/self/net/igmp", text);
-	joined_add_igmp(j, text, t->name);
-	read_text("/proc/self/net/igmp6", text);
-	joined_add_igmp6(j, text, t->name);
+	learn_name(t);
+	is_read = text && read_groups(t->name, text, j);
 	free(text);
+	return is_read;
 }

@@ -42,7 +42,8 @@ int ipoib_tap_add(const struct ipoib_tap *t, const struct ipoib_tap_address *a);
  */
 uint32_t ipoib_tap_ipv4(const struct ipoib_tap *t, uint8_t (*ips)[4],
 			uint32_t room);
-/* Reads which groups the kernel has joined at the interface. */
-void ipoib_tap_joined(const struct ipoib_tap *t, struct joined *j);
+/* Reads which groups the kernel has joined at the interface, whose name may
+ * have changed.  False: they cannot be read. */
+bool ipoib_tap_joined(struct ipoib_tap *t, struct joined *j);
 
 #endif

@@ -545,6 +545,20 @@ def interface_is_removed():
         expect_ok(host.ipoib("--background"))
 
 
+def interface_is_renamed():
+    """The groups of an interface that has another name are joined."""
+    with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
+        two.out("sh", "-c", "ip link set ib0 down; ip link set ib0 name "
+                "ib0-with-a-name; ip link set ib0-with-a-name up")
+        two.begin(PYTHON, "-c", MEMBER, GROUP, "10.9.0.2")
+        wait_until(lambda: members(f) == 1, "the host does not join the group",
+                   PATIENCE_S)
+        one.out(PYTHON, "-c", SENDER, GROUP, "10.9.0.1", "hello")
+        r = two.end()
+        expect_ok(r)
+        expect(r.output.strip() == "hello", r.output)
+
+
 def interface_restarts():
     """An interface that starts again has another address of IPoIB, and tells
     those that know the old one."""
@@ -605,6 +619,8 @@ t.case("a missing right, a taken name and wrong options give sentences",
        refusals)
 t.case("adverb ipoib takes --fabric and --host", own_options)
 t.case("adverb ipoib ends if its interface is removed", interface_is_removed)
+t.case("an interface with another, longer name joins groups",
+       interface_is_renamed)
 t.case("an interface that starts again tells its neighbours",
        interface_restarts)
 t.case("adverb ipoib ends if the fabric is killed", fabric_is_killed)
