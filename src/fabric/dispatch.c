@@ -5,9 +5,11 @@
 
 #include "fabric/data_end.h"
 #include "fabric/end.h"
+#include "fabric/gate.h"
 #include "fabric/pma.h"
 #include "fabric/port_info.h"
 #include "fabric/sma.h"
+#include "hdr/bth.h"
 #include "hdr/bytes.h"
 #include "hdr/cmmsg.h"
 
@@ -109,6 +111,18 @@ static void carry_out(struct packet *p, enum sma_verdict verdict,
 		packet_drop(p);
 }
 
+/* Must an adapter drop the packet for QP1, because its port is not in the
+ * packet's partition (IBTA 9.6.1.1.1)?  Counts the packet if so.  P_Key 0: the
+ * sender has set none, so the packet has the default P_Key. */
+static bool is_from_other_partition(const struct packet *p)
+{
+	if (p->dest_qp != 1 || node_is_switch(p->at->node) ||
+	    gate_fits(p->at, p->pkey ? p->pkey : BTH_DEFAULT_PKEY))
+		return false;
+	port_info_count_pkey(p->at);
+	return true;
+}
+
 void dispatch_packet(struct packet *p)
 {
 	enum sma_verdict verdict = SMA_NOT_MINE;
@@ -120,7 +134,8 @@ void dispatch_packet(struct packet *p)
 	}
 	if (p->mad[0] != MGMT_BASE_VERSION ||
 	    inside_is_subnet(p->mad[1]) != (p->dest_qp == 0) ||
-	    p->dest_qp > 1 || (p->dest_qp == 1 && p->qkey != QP1_QKEY)) {
+	    p->dest_qp > 1 || (p->dest_qp == 1 && p->qkey != QP1_QKEY) ||
+	    is_from_other_partition(p)) {
 		packet_drop(p);
 		return;
 	}
