@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fabric/gate.h"
+#include "fabric/port_info.h"
 #include "hdr/bytes.h"
 
 /* Offsets in a MAD of RMPP's header, which follows the MAD header (IBTA
@@ -280,11 +281,13 @@ static bool append_data(struct rmpp_in *in, const uint8_t *mad, size_t header)
 static void send_ack(struct end *end, struct rmpp_in *in,
 		     const struct packet *p)
 {
+	uint32_t bits = (1u << port_info_lmc(end->port)) - 1;
 	struct umad to = {.agent = in->agent,
 			  .qpn = p->src_qp,
 			  .qkey = p->qkey,
 			  .lid = p->slid,
 			  .sl = p->sl,
+			  .path_bits = (uint8_t)(p->dlid & bits),
 			  .pkey_index = gate_index(end->port, p->pkey)};
 	uint8_t mad[MAD_BYTES] = {0};
 

@@ -226,6 +226,22 @@ static void a_pkey_has_the_index_of_the_receivers_table(void **state)
 	fabric_free(w.f);
 }
 
+/* A sends a request by RMPP to B's second LID.  The ACK comes from that LID. */
+static void an_ack_comes_from_the_lid_of_the_segment(void **state)
+{
+	uint8_t mad[MAD_BYTES];
+	struct umad header;
+	struct world w;
+
+	make_world(&w, CLASS_SA);
+	make_request(CLASS_SA, mad);
+	mad[AT_RMPP + 2] = 1; /* active */
+	send_mad(&w, &w.a, (struct umad){.lid = LID_B + 1}, mad);
+	assert_true(take_message(&w.b, &header, mad));
+	assert_int_equal(fabric_deadline(w.f), FABRIC_NEVER);
+	fabric_free(w.f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +250,7 @@ int main(void)
 		cmocka_unit_test(
 			a_long_answer_from_another_port_ends_no_request),
 		cmocka_unit_test(a_pkey_has_the_index_of_the_receivers_table),
+		cmocka_unit_test(an_ack_comes_from_the_lid_of_the_segment),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
