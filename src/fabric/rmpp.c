@@ -213,9 +213,16 @@ static void take_ack(struct end *end, uint32_t agent, const struct packet *p)
 	if (!out || segment < out->acked || segment > out->segments ||
 	    segment > out->window || window < out->window)
 		return;
+	/* A window past the last segment is no progress either. */
+	if (window > out->segments)
+		window = out->segments;
+	/* An ACK without progress must not keep the transfer. */
+	if (segment == out->acked && window == out->window)
+		return;
+	if (segment > out->acked)
+		out->repeats = 0;
 	out->acked = segment;
 	out->window = window;
-	out->repeats = 0;
 	if (out->acked == out->segments)
 		free_out(end, out);
 	else
@@ -321,6 +328,16 @@ static void finish_in(struct end *end, struct rmpp_in *in,
 	free_in(end, in);
 }
 
+/* The next segment has come: the receiver waits for the one after it, and the
+ * request for its response. */
+static void extend_time(const struct end *end, struct rmpp_in *in,
+			struct wait *wait)
+{
+	in->due_ms = now_of(end) + RECEIVE_MS;
+	if (wait && wait->due_ms < in->due_ms)
+		wait->due_ms = in->due_ms;
+}
+
 static void take_data(struct end *end, uint32_t agent, const struct packet *p)
 {
 	uint32_t segment = bytes_get32(p->mad + AT_SEGMENT);
@@ -332,17 +349,14 @@ static void take_data(struct end *end, uint32_t agent, const struct packet *p)
 		return;
 	if (!in && segment == 1)
 		in = new_in(end, agent, p);
-	if (!in)
+	if (!in || segment > in->segments + 1)
 		return;
-	in->due_ms = now_of(end) + RECEIVE_MS;
-	if (wait && wait->due_ms < in->due_ms)
-		wait->due_ms = in->due_ms;
-	if (segment > in->segments + 1)
-		return;
-	if (segment == in->segments + 1 &&
-	    !append_data(in, p->mad, header_of(p->mad[1]))) {
-		free_in(end, in);
-		return;
+	if (segment == in->segments + 1) {
+		if (!append_data(in, p->mad, header_of(p->mad[1]))) {
+			free_in(end, in);
+			return;
+		}
+		extend_time(end, in, wait);
 	}
 	if (is_last || segment == 1 || in->segments >= in->window)
 		send_ack(end, in, p);

@@ -723,6 +723,49 @@ static void a_mad_without_end_is_dropped(void **state)
 	assert_true(ack_comes(w, &s, 1));
 }
 
+/* A segment that has come before, or comes too early, extends no transfer. */
+static void only_new_segments_extend_a_transfer(void **state)
+{
+	struct world *w = *state;
+	struct smp s;
+	uint64_t due_ms;
+
+	init_segments(w, &s);
+	assert_true(ack_comes(w, &s, 1));
+	due_ms = fabric_deadline(w->f);
+	w->now_ms = due_ms - 1;
+	assert_true(ack_comes(w, &s, 1));
+	assert_false(ack_comes(w, &s, 9));
+	assert_int_equal(fabric_deadline(w->f), due_ms);
+}
+
+/* A sends a response by RMPP.  B's ACKs acknowledge nothing, but open the
+ * window more and more.  A gives up all the same. */
+static void acks_without_progress_keep_no_transfer(void **state)
+{
+	struct world *w = *state;
+	struct smp s, ack;
+
+	init_segments(w, &ack);
+	init_mad(&s, 0, SA, 0x94, 0x11, 0);
+	s.bytes[0] = 1; /* A's agent for SA */
+	s.mad[2] = 2;
+	s.mad[26] = 1; /* active */
+	address_to(&s, 3, 1);
+	assert_int_equal(fabric_send_as_is(w->a, s.bytes, SMALL), 0);
+	memset(ack.bytes + 8, 0, 4); /* no timeout */
+	ack.mad[24] = 1;
+	ack.mad[25] = 2; /* ACK, of segment 0 */
+	ack.mad[26] = 1;
+	for (uint32_t window = 1; window <= 20; window++) {
+		bytes_put32(ack.mad + 32, window);
+		assert_int_equal(fabric_send_as_is(w->b, ack.bytes, SMALL), 0);
+		w->now_ms += 1000;
+		fabric_turn(w->f, w->now_ms);
+	}
+	assert_int_equal(fabric_deadline(w->f), FABRIC_NEVER);
+}
+
 #define WORLD_TEST(name)                                                       \
 	cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
@@ -747,6 +790,8 @@ int main(void)
 		WORLD_TEST(transfers_that_nobody_acknowledges_are_bounded),
 		WORLD_TEST(transfers_that_nobody_ends_are_bounded),
 		WORLD_TEST(a_mad_without_end_is_dropped),
+		WORLD_TEST(only_new_segments_extend_a_transfer),
+		WORLD_TEST(acks_without_progress_keep_no_transfer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
