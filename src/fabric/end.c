@@ -20,6 +20,7 @@ enum {
 	AT_DR_SLID = 32,
 	CLASSES = 0x80, /* classes for agents are 0x00 to 0x7f, and 0x81 */
 	TIMEOUT_MAX_MS = 600000,
+	ROOM_MS = 100, /* until a message that found no room is added again */
 };
 
 struct end_message {
@@ -189,18 +190,18 @@ int fabric_unregister(struct end *end, uint32_t agent)
 	return 0;
 }
 
-/* Adds a message to end->messages; drops it if the program has too many bytes
- * to fetch, or if no memory is left. */
-static void add_message(struct end *end, const uint8_t *header,
+/* Adds a message to end->messages.  False: the message was dropped, because the
+ * program has too many bytes to fetch, or no memory is left. */
+static bool add_message(struct end *end, const uint8_t *header,
 			const uint8_t *mad, size_t bytes)
 {
 	struct end_message *m;
 
 	if (end->held + bytes > HELD_MAX)
-		return;
+		return false;
 	m = malloc(sizeof(*m) + FABRIC_UMAD_BYTES + bytes);
 	if (!m)
-		return;
+		return false;
 	list_init(&m->list);
 	m->bytes = FABRIC_UMAD_BYTES + bytes;
 	memcpy(m->data, header, FABRIC_UMAD_BYTES);
@@ -209,9 +210,10 @@ static void add_message(struct end *end, const uint8_t *header,
 	list_push_tail(&end->messages, &m->list);
 	if (!end->is_paused && !list_is_linked(&end->ready))
 		list_push_tail(&end->port->node->fabric->ready, &end->ready);
+	return true;
 }
 
-void end_deliver(struct end *end, uint32_t agent, const struct packet *p,
+bool end_deliver(struct end *end, uint32_t agent, const struct packet *p,
 		 const uint8_t *mad, size_t bytes)
 {
 	struct umad from = {
@@ -233,7 +235,7 @@ void end_deliver(struct end *end, uint32_t agent, const struct packet *p,
 	if (p->has_grh)
 		from.gid_index = (uint8_t)gid_index(end->port, p->dgid);
 	umad_header_write(&from, bytes, header);
-	add_message(end, header, mad, bytes);
+	return add_message(end, header, mad, bytes);
 }
 
 int end_inject(struct end *end, const struct umad *to,
@@ -415,10 +417,9 @@ static void take_response(struct end *end, uint32_t agent,
 
 	/* A packet of RMPP needs no waiting request: it may be an ACK for a
 	 * request that was sent without a timeout. */
-	if (!wait && !is_rmpp)
-		return;
-	take_packet(end, agent, p);
-	if (!is_rmpp)
+	if (is_rmpp)
+		rmpp_take(end, agent, p);
+	else if (wait && end_deliver(end, agent, p, p->mad, MAD_BYTES))
 		end_free_wait(end, wait);
 }
 
@@ -440,12 +441,18 @@ void end_take_response(const struct packet *p)
 }
 
 /* Returns the request to the program, cut to its MAD header, with ETIMEDOUT, as
- * the kernel does. */
-static void time_out(struct end *end, struct wait *wait)
+ * the kernel does.  Without room for the message, tries again later: a program
+ * gets either a response or a timeout for each request. */
+static void time_out(struct end *end, struct wait *wait, uint64_t now_ms)
 {
-	umad_header_fail(wait->header, ETIMEDOUT, MAD_HEADER_BYTES);
-	add_message(end, wait->header, wait->mad, MAD_HEADER_BYTES);
-	end_free_wait(end, wait);
+	uint8_t header[FABRIC_UMAD_BYTES];
+
+	memcpy(header, wait->header, sizeof(header));
+	umad_header_fail(header, ETIMEDOUT, MAD_HEADER_BYTES);
+	if (add_message(end, header, wait->mad, MAD_HEADER_BYTES))
+		end_free_wait(end, wait);
+	else
+		wait->due_ms = now_ms + ROOM_MS;
 }
 
 static void tick_wait(struct end *end, struct wait *wait, uint64_t now_ms)
@@ -455,7 +462,7 @@ static void tick_wait(struct end *end, struct wait *wait, uint64_t now_ms)
 	if (wait->due_ms > now_ms)
 		return;
 	if (!wait->retries) {
-		time_out(end, wait);
+		time_out(end, wait, now_ms);
 		return;
 	}
 	wait->retries--;

@@ -94,9 +94,10 @@ void end_take_response(const struct packet *p);
 int end_inject(struct end *end, const struct umad *to,
 	       const uint8_t mad[MAD_BYTES]);
 /* Adds a message for `agent` to an end: the `bytes` bytes at `mad`, with a
- * header that has the address of the sender of packet p.  The message is lost
- * if the program has too many bytes to fetch, or if no memory is left. */
-void end_deliver(struct end *end, uint32_t agent, const struct packet *p,
+ * header that has the address of the sender of packet p.  False: the message is
+ * lost, because the program has too many bytes to fetch, or no memory is left.
+ */
+bool end_deliver(struct end *end, uint32_t agent, const struct packet *p,
 		 const uint8_t *mad, size_t bytes);
 /* Finds the agent's request that the response p answers: the two have the same
  * class and transaction ID, and p comes from the port to which the request was

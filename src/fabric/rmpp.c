@@ -321,9 +321,8 @@ static void finish_in(struct end *end, struct rmpp_in *in,
 	if (length && length < PAYLOAD && PAYLOAD - length <= in->bytes)
 		in->bytes -= PAYLOAD - length;
 	wait = end_find_wait(end, in->agent, p);
-	if (wait || !(p->mad[3] & MAD_METHOD_RESPONSE))
-		end_deliver(end, in->agent, p, in->mad, in->bytes);
-	if (wait)
+	if ((wait || !(p->mad[3] & MAD_METHOD_RESPONSE)) &&
+	    end_deliver(end, in->agent, p, in->mad, in->bytes) && wait)
 		end_free_wait(end, wait);
 	free_in(end, in);
 }

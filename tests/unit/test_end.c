@@ -4,6 +4,8 @@
  * P_Keys.  A message of another partition is dropped. */
 #include "test.h"
 
+#include <errno.h>
+
 #include "fabric/end.h"
 #include "fabric/net.h"
 #include "fabric/umad_header.h"
@@ -19,6 +21,7 @@ enum {
 	AT_LMC = 34,
 	CLASS = 0x0a, /* of no agent of the fabric */
 	ID = 0x1234,
+	HELD = 16 << 20, /* most bytes that a program has not fetched */
 	PKEY = 0x8005,
 	OTHER_PKEY = 0x8006,
 	NONE = 0xffff, /* no index: the message was dropped */
@@ -242,6 +245,47 @@ static void an_ack_comes_from_the_lid_of_the_segment(void **state)
 	fabric_free(w.f);
 }
 
+/* A program that fetches nothing gets the timeout of its request later. */
+static void a_timeout_waits_for_room(void **state)
+{
+	uint8_t mad[MAD_BYTES];
+	struct umad header;
+	struct world w;
+
+	make_world(&w, CLASS);
+	make_request(CLASS, mad);
+	send_mad(&w, &w.a, (struct umad){.lid = LID_B, .timeout_ms = 1000},
+		 mad);
+	w.a.end->held = HELD;
+	fabric_turn(w.f, 1001);
+	assert_false(take_message(&w.a, &header, mad));
+	w.a.end->held = 0;
+	fabric_turn(w.f, fabric_deadline(w.f));
+	assert_true(take_message(&w.a, &header, mad));
+	assert_int_equal(header.status, ETIMEDOUT);
+	assert_int_equal(fabric_deadline(w.f), FABRIC_NEVER);
+	fabric_free(w.f);
+}
+
+/* A response that finds no room is lost, but the request still waits. */
+static void a_response_without_room_ends_no_request(void **state)
+{
+	uint8_t mad[MAD_BYTES];
+	struct umad header;
+	struct world w;
+
+	make_world(&w, CLASS);
+	make_request(CLASS, mad);
+	send_mad(&w, &w.a, (struct umad){.lid = LID_B, .timeout_ms = 1000},
+		 mad);
+	assert_true(take_message(&w.b, &header, mad));
+	w.a.end->held = HELD;
+	assert_false(answer_reaches(&w, &w.b, 0, mad));
+	w.a.end->held = 0;
+	assert_true(answer_reaches(&w, &w.b, 0, mad));
+	fabric_free(w.f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +295,8 @@ int main(void)
 			a_long_answer_from_another_port_ends_no_request),
 		cmocka_unit_test(a_pkey_has_the_index_of_the_receivers_table),
 		cmocka_unit_test(an_ack_comes_from_the_lid_of_the_segment),
+		cmocka_unit_test(a_timeout_waits_for_room),
+		cmocka_unit_test(a_response_without_room_ends_no_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
