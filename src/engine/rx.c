@@ -112,7 +112,8 @@ static bool follow_peer(struct ibt *t, struct ibt_qp *q,
 	bool asks = asks_to_migrate(t, q, d, p);
 
 	if (!p->bth.migreq) {
-		migration_heard(q);
+		if (fits_window(q, p))
+			migration_heard(q);
 		return true;
 	}
 	if (!asks && q->qp->attr.path_mig_state == HCA_MIG_REARM)

@@ -358,12 +358,12 @@ static void a_uc_queue_pair_migrates_with_its_peer(void **state)
 
 /* Gives side 1 a WRITE without payload of side 0, from a LID, by a port.  If
  * has_grh, the packet has a GRH, in which both GIDs are side 1's. */
-static void give_write(struct two_hcas *d, uint16_t slid, uint32_t number,
-		       uint32_t psn)
+static void give_write_with(struct two_hcas *d, uint16_t slid, uint32_t number,
+			    uint32_t psn, bool migreq)
 {
 	struct pkt p = {.bth = {.opcode = OPCODE_RC_WRITE_ONLY,
 				.pkey = BTH_DEFAULT_PKEY,
-				.migreq = true,
+				.migreq = migreq,
 				.dest_qpn = d->side[1].qp->qpn,
 				.psn = psn}};
 	struct iblink h = {.lrh = {.lnh = LRH_NEXT_LOCAL,
@@ -384,6 +384,12 @@ static void give_write(struct two_hcas *d, uint16_t slid, uint32_t number,
 	packet.len = head + iblink_seal(buf, head, buf + head, n);
 	engine_rx_link(d->side[1].engine, &packet, d->now_ns);
 	two_hcas_run(d, d->now_ns);
+}
+
+static void give_write(struct two_hcas *d, uint16_t slid, uint32_t number,
+		       uint32_t psn)
+{
+	give_write_with(d, slid, number, psn, true);
 }
 
 static uint64_t wrong_peers(const struct two_hcas *d)
@@ -425,6 +431,19 @@ static void strangers_cause_no_migration_and_no_event(void **state)
 	assert_int_equal(d->side[1].events[ENGINE_PATH_MIG_ERR], 0);
 	give_write(d, subnet_second_lid(0), 2, psn);
 	expect_migrated(d, 1, 2);
+	two_hcas_free(d);
+}
+
+static void only_a_psn_of_the_peer_arms(void **state)
+{
+	struct two_hcas *d = two_hcas_new(5, 16);
+	uint32_t psn = attr_of(d, 1).rq_psn;
+
+	give_alternate(d, 1);
+	give_write_with(d, subnet_lid(0), 1, psn + 100000, false);
+	expect_state(d, 1, HCA_MIG_REARM);
+	give_write_with(d, subnet_lid(0), 1, psn, false);
+	expect_state(d, 1, HCA_MIG_ARMED);
 	two_hcas_free(d);
 }
 
@@ -501,6 +520,7 @@ int main(void)
 			a_request_to_migrate_by_another_path_is_refused_once),
 		cmocka_unit_test(an_alternate_path_with_a_grh_compares_gids),
 		cmocka_unit_test(strangers_cause_no_migration_and_no_event),
+		cmocka_unit_test(only_a_psn_of_the_peer_arms),
 		cmocka_unit_test(
 			packets_of_the_old_path_are_no_sign_of_forgery),
 		cmocka_unit_test(states_that_do_not_exist_are_refused),
