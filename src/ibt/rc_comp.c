@@ -640,6 +640,10 @@ void rc_comp_resend(struct ibt *t, struct ibt_qp *q)
 	struct rc_req *r = &q->req;
 
 	r->retries = 0;
+	/* the silence of the old path says nothing about the new path */
+	r->silent_since_ns = 0;
+	r->asking = false;
+	r->was_alive = false;
 	if (q->qp->state == HCA_QP_ERR || serial24_is_equal(r->una, r->max))
 		return;
 	r->gap_valid = false;
