@@ -84,6 +84,20 @@ static bool asks_to_migrate(const struct ibt *t, const struct ibt_qp *q,
 		!is_from_peer(q, d, p));
 }
 
+/* Answers a request that the peer repeats on the old path.  The peer may still
+ * be in REARM, if q's ACKs were lost.  Then the peer migrates when a packet
+ * comes by the new path. */
+static void answer_old_path(struct ibt *t, struct ibt_qp *q,
+			    const struct pkt *p)
+{
+	if (q->qp->attr.path_mig_state != HCA_MIG_MIGRATED ||
+	    q->qp->type != HCA_QPT_RC || q->qp->state == HCA_QP_ERR ||
+	    !p->info->request || p->bth.migreq || !fits_window(q, p))
+		return;
+	q->resp.ack_owed = true;
+	ibt_qp_activate(t, q);
+}
+
 /* Has p, which did not come by q's path, come by another path from q's peer?
  * Packets of the old path may come after a migration.  In ARMED, a request for
  * a migration may come by a path that is not q's alternate path. */
@@ -94,8 +108,12 @@ static bool is_astray(struct ibt *t, struct ibt_qp *q,
 
 	if (!d->link)
 		return false;
-	if (a->path_mig_state != HCA_MIG_ARMED)
-		return lid_is_alternate(t, q, d);
+	if (a->path_mig_state != HCA_MIG_ARMED) {
+		if (!lid_is_alternate(t, q, d))
+			return false;
+		answer_old_path(t, q, p);
+		return true;
+	}
 	if (!p->bth.migreq || !fits_window(q, p) ||
 	    (d->link->lrh.slid != a->ah.dlid &&
 	     d->link->lrh.slid != a->alt_ah.dlid))

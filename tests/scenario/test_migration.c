@@ -346,6 +346,30 @@ static int drop_all_of_side_0(void *context, int from,
 	return from;
 }
 
+/* Side 0 is armed by a request of side 1, and migrates before it has sent an
+ * ACK.  Its first ACK by the new path is lost.  Side 1, in REARM, repeats its
+ * request on the old path. */
+static void a_requester_that_is_not_armed_yet_follows(void **state)
+{
+	struct two_hcas *d = two_hcas_new(5, 16);
+
+	for (int i = 0; i < 2; i++)
+		give_alternate(d, i);
+	d->fate = drop_all_of_side_0;
+	two_hcas_send(d, 1, HCA_WR_RDMA_WRITE, 0, 8, AT);
+	two_hcas_post(d, 1);
+	two_hcas_run(d, d->now_ns + 1000000);
+	assert_int_equal(ask_state(d, 0, HCA_MIG_MIGRATED), 0);
+	two_hcas_run(d, d->now_ns + 1000000);
+	expect_state(d, 1, HCA_MIG_REARM);
+	d->fate = NULL;
+	two_hcas_run(d, d->now_ns + LONG);
+	outcome_assert_done(d, 1, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	for (int i = 0; i < 2; i++)
+		expect_migrated(d, i, 2);
+	two_hcas_free(d);
+}
+
 /* Side 0's peer is silent for nearly as long as it may be.  Then side 0
  * migrates, and the peer may be silent as long again. */
 static void the_silence_of_the_old_path_does_not_count(void **state)
@@ -546,6 +570,7 @@ int main(void)
 			a_queue_pair_that_is_armed_again_migrates_back),
 		cmocka_unit_test(a_second_cut_ends_the_connection),
 		cmocka_unit_test(a_peer_that_is_not_armed_yet_follows),
+		cmocka_unit_test(a_requester_that_is_not_armed_yet_follows),
 		cmocka_unit_test(the_silence_of_the_old_path_does_not_count),
 		cmocka_unit_test(a_uc_queue_pair_migrates_with_its_peer),
 		cmocka_unit_test(
