@@ -26,6 +26,7 @@
 enum {
 	EVENTS = 64,
 	READS = 64,		/* messages of one port in one turn */
+	REST = 1024,		/* messages of a socket that is closed */
 	CONNECTIONS_MAX = 8192, /* the most connections of all programs */
 	BUFFER_BYTES = 1 << 20, /* SO_SNDBUF of both ends of a port */
 	MESSAGE_MAX = FABRIC_UMAD_BYTES + FABRIC_MAD_MAX,
@@ -108,23 +109,12 @@ static void close_port(struct fabric_server *s, struct connection *c)
 	c->end = NULL;
 }
 
-static void close_data(struct fabric_server *s, struct data_socket *d)
-{
-	if (!d->end)
-		return;
-	s->has_closed = true;
-	close(d->watched.fd);
-	d->watched.fd = -1;
-	data_close(d->end);
-	d->end = NULL;
-}
-
 /* Sends the packets that are left in the socket of a program that has ended, as
  * many as the end may send: the program's requests have completed, so an
  * adapter would have sent them. */
 static void send_rest(struct fabric_server *s, const struct data_socket *d)
 {
-	while (d->end && data_may_send(d->end)) {
+	for (int i = 0; i < REST && data_may_send(d->end); i++) {
 		ssize_t n = recv(d->watched.fd, s->buffer, MESSAGE_MAX,
 				 MSG_DONTWAIT | MSG_TRUNC);
 
@@ -138,13 +128,47 @@ static void send_rest(struct fabric_server *s, const struct data_socket *d)
 	}
 }
 
+static void close_data(struct fabric_server *s, struct data_socket *d)
+{
+	if (!d->end)
+		return;
+	send_rest(s, d);
+	s->has_closed = true;
+	close(d->watched.fd);
+	d->watched.fd = -1;
+	data_close(d->end);
+	d->end = NULL;
+}
+
+/* Reads up to `most` messages of the program's agents. */
+static void read_port(struct fabric_server *s, struct connection *c, int most)
+{
+	for (int i = 0; i < most; i++) {
+		/* MSG_TRUNC: n is the length of the whole message */
+		ssize_t n = recv(c->port.fd, s->buffer, MESSAGE_MAX,
+				 MSG_DONTWAIT | MSG_TRUNC);
+
+		if (n < 0 && errno == ECONNRESET)
+			continue; /* as in send_rest */
+		if (n < 0)
+			return;
+		if (!n) { /* the program has closed its socket */
+			close_port(s, c);
+			return;
+		}
+		/* a message that fabric_send refuses, for example one that is
+		 * longer than the buffer, is lost, as on a wire */
+		fabric_send(c->end, s->buffer, (size_t)n);
+	}
+}
+
 static void end_connection(struct fabric_server *s, struct connection *c)
 {
+	if (c->port.fd >= 0)
+		read_port(s, c, REST);
 	close_port(s, c);
-	for (int i = 0; i < FABRIC_PROTO_PORTS; i++) {
-		send_rest(s, &c->data[i]);
+	for (int i = 0; i < FABRIC_PROTO_PORTS; i++)
 		close_data(s, &c->data[i]);
-	}
 	if (c->cm)
 		fabric_cm_hang_up(c->cm);
 	if (c->held)
@@ -529,25 +553,6 @@ static void read_control(struct fabric_server *s, struct connection *c)
 		end_connection(s, c);
 }
 
-static void read_port(struct fabric_server *s, struct connection *c)
-{
-	for (int i = 0; i < READS; i++) {
-		/* MSG_TRUNC: n is the length of the whole message */
-		ssize_t n = recv(c->port.fd, s->buffer, MESSAGE_MAX,
-				 MSG_DONTWAIT | MSG_TRUNC);
-
-		if (n < 0)
-			return;
-		if (!n) { /* the program has closed its socket */
-			close_port(s, c);
-			return;
-		}
-		/* a message that fabric_send refuses, for example one that is
-		 * longer than the buffer, is lost, as on a wire */
-		fabric_send(c->end, s->buffer, (size_t)n);
-	}
-}
-
 /* Watches the socket for reading only while its data end may send.  Otherwise
  * epoll would report the unread socket again and again. */
 static void watch_data(struct fabric_server *s, struct data_socket *d)
@@ -661,7 +666,7 @@ static void handle_event(struct fabric_server *s, const struct epoll_event *e)
 			fabric_resume(c->end);
 		}
 		if (e->events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-			read_port(s, c);
+			read_port(s, c, READS);
 	}
 }
 

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tools/fabric_server: the packets of a program that ends still arrive. */
+/* tools/fabric_server: the packets and MADs of a program that ends still
+ * arrive. */
 #include "fabric_programs.h"
 
 #include <signal.h>
 
 #include "fabric/data.h"
+#include "fabric/umad_header.h"
 #include "hdr/bth.h"
 #include "hdr/lrh.h"
 
 enum {
 	COUNT = DATA_UNREAD, /* more than the fabric reads in one turn */
+	MADS = 100,
+	CLASS = 0x0a, /* of no agent of the fabric */
 	SEND_ONLY = 0x04,
 	PAYLOAD = 8,
 	ICRC = 4, /* the fabric does not read it */
@@ -78,10 +82,38 @@ static void the_last_packets_of_a_program_that_ends_arrive(void **state)
 	close_both(b.fabric, b.data);
 }
 
+/* The fabric finds the end of the program before its MADs. */
+static void the_last_mads_of_a_program_that_ends_arrive(void **state)
+{
+	struct umad_program a = run_agent("A", CLASS, METHOD_SET);
+	struct umad_program b = run_agent("B", CLASS, METHOD_GET);
+	const struct umad to = {.qpn = 1, .qkey = 0x80010000u, .lid = LID_B};
+	struct pollfd wait = {.fd = b.umad, .events = POLLIN};
+	uint8_t m[FABRIC_UMAD_BYTES + MAD_BYTES] = {0};
+
+	umad_header_write(&to, MAD_BYTES, m);
+	mad_write(m + FABRIC_UMAD_BYTES, &(struct mad){.base_version = 1,
+						       .mgmt_class = CLASS,
+						       .class_version = 2,
+						       .method = METHOD_GET});
+	assert_int_equal(kill(server, SIGSTOP), 0);
+	close(a.fabric);
+	for (int i = 0; i < MADS; i++)
+		assert_int_equal(send(a.umad, m, sizeof(m), 0), sizeof(m));
+	close(a.umad);
+	assert_int_equal(kill(server, SIGCONT), 0);
+	for (int i = 0; i < MADS; i++) {
+		assert_int_equal(poll(&wait, 1, 5000), 1);
+		assert_int_equal(recv(b.umad, m, sizeof(m), 0), sizeof(m));
+	}
+	end_agent(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FABRIC_TEST(the_last_packets_of_a_program_that_ends_arrive),
+		FABRIC_TEST(the_last_mads_of_a_program_that_ends_arrive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
