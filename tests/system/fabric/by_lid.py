@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests programs over libibverbs by LID, on an emulated subnet under OpenSM."""
 
+import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -136,11 +138,20 @@ def say(process, line):
 
 
 def await_word(process, word):
-    line = b" "
-    while not line.startswith(word):
-        line = process.stdout.readline()
-        if not line:
+    """Reads lines of the process up to one that begins with @word.  Reads single
+    bytes from the pipe, so that no line is in a buffer that select ignores."""
+    end = time.monotonic() + PATIENCE_S
+    line = b""
+    while not (line.startswith(word) and line.endswith(b"\n")):
+        if line.endswith(b"\n"):
+            line = b""
+        left = max(0, end - time.monotonic())
+        if not select.select([process.stdout], [], [], left)[0]:
+            raise Fail("an end does not print the word %s" % word.decode())
+        byte = os.read(process.stdout.fileno(), 1)
+        if not byte:
             raise Fail("an end has ended without the word %s" % word.decode())
+        line += byte
 
 
 def migrate(cut, *options):

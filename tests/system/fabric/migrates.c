@@ -7,9 +7,10 @@
  *
  * Prints the LIDs of both ports and the QPN, and reads those of the peer.  Both
  * ends send numbered messages without a pause, and check the numbers that come.
- * Prints `armed` when the connection can migrate.  With `program`, asks for the
- * migration then; else waits for it.  Ends after both ends have migrated and
- * have sent MESSAGES more messages, when the standard input ends.
+ * Prints `armed` when the connection can migrate, or has migrated.  With
+ * `program`, asks for the migration then; else waits for it.  Ends after both
+ * ends have migrated and have sent MESSAGES more messages, when the standard
+ * input ends.
  */
 #include "check.h"
 
@@ -115,12 +116,12 @@ static void connect_end(const struct end *peer)
 				    IBV_QP_MAX_DEST_RD_ATOMIC |
 				    IBV_QP_MIN_RNR_TIMER));
 	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
-				 .timeout = 16,
+				 .timeout = 18,
 				 .retry_cnt = 6,
 				 .rnr_retry = 7,
 				 .alt_ah_attr = path_to(peer, 2),
 				 .alt_port_num = 2,
-				 .alt_timeout = 17,
+				 .alt_timeout = 19,
 				 .path_mig_state = IBV_MIG_REARM};
 	NEED(!ibv_modify_qp(qp, &a,
 			    IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
@@ -181,6 +182,13 @@ static void poll_queue(void)
 	NEED(!n);
 }
 
+static void note_armed(void)
+{
+	if (!is_armed)
+		puts("armed");
+	is_armed = true;
+}
+
 static void take_events(void)
 {
 	struct ibv_async_event e;
@@ -190,6 +198,7 @@ static void take_events(void)
 		if (e.event_type == IBV_EVENT_PATH_MIG) {
 			NEED(e.element.qp == qp && !has_migrated);
 			has_migrated = true;
+			note_armed();
 			puts("migrated");
 		}
 		ibv_ack_async_event(&e);
@@ -219,8 +228,7 @@ static void look_armed(bool by_program)
 	if (is_armed || has_migrated || acked < MESSAGES / 10 ||
 	    query_path().path_mig_state != IBV_MIG_ARMED)
 		return;
-	is_armed = true;
-	puts("armed");
+	note_armed();
 	if (by_program)
 		ask_migration();
 }
@@ -233,7 +241,7 @@ static void check_paths(const struct end *peer)
 	NEED(a.path_mig_state == IBV_MIG_MIGRATED);
 	NEED(a.port_num == 2 && a.ah_attr.dlid == peer->lid[1]);
 	NEED(a.alt_port_num == 1 && a.alt_ah_attr.dlid == peer->lid[0]);
-	NEED(a.timeout == 17 && a.alt_timeout == 16);
+	NEED(a.timeout == 19 && a.alt_timeout == 18);
 }
 
 int main(int argc, char **argv)
