@@ -14,7 +14,7 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import subnet
 import system
 from subnet import (NET, PATIENCE_S, Fabric, dissect, fabric, fabric_argv,
-                    managed, managed_on)
+                    managed, managed_on, port_lid)
 from system import Fail, expect, expect_ok
 
 AREA = "InfiniBand"
@@ -140,6 +140,25 @@ def partitions():
     expect({int(key, 0) & 0x7fff for key in seen} == {5}, seen)
 
 
+def limited_members():
+    """Two limited members of a partition get no path to each other, and no MAD.
+    A full member reaches both."""
+    file = t.path("limited")
+    with open(file, "w") as out:
+        out.write("Default=0x7fff: ALL=limited, SELF=full;\n")
+    with fabric(NET) as f, managed_on(f, "Hca1", "-P", file):
+        gid = gids(f, "Hca3")[0]
+        counters = ["perfquery", "-t", "100", port_lid(f, "Hca3", "1"), "1"]
+        server = start_server(f, "Hca3", ["ucmatose", "-f", "gid"])
+        r = f.host("Hca2", "ucmatose", "-f", "gid", "-s", gid)
+        expect("knows no path" in r.output, r.output)
+        r = f.host("Hca2", *counters)
+        expect(r.status != 0 and "PortXmitPkts" not in r.output, r.output)
+        expect_ok(f.host("Hca1", *counters))
+        expect_done([f.host("Hca1", "ucmatose", "-f", "gid", "-s", gid),
+                     t.finish(server, PATIENCE_S)])
+
+
 def refusals():
     """Wrong destinations fail, and a sentence says why."""
     with managed() as f:
@@ -244,6 +263,7 @@ t.case("rdma_cm by GID from and to one GID, the second port, and this host",
        addresses)
 t.case("rdma_create_ep takes the GIDs of rdma_getaddrinfo", endpoints)
 t.case("a connection in a partition is made in that partition", partitions)
+t.case("two limited members of a partition do not reach each other", limited_members)
 t.case("a wrong GID, an IP address or a free port fails with a sentence",
        refusals)
 t.case("a host without a program is unreachable", host_without_programs)
