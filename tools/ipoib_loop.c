@@ -57,6 +57,13 @@ static void end_loop(struct loop *l, const char *why)
 	l->status = 1;
 }
 
+/* The fabric has closed its connections. */
+static void cut_loop(struct loop *l)
+{
+	l->is_cut = true;
+	end_loop(l, "the fabric has ended, so adverb ipoib ends");
+}
+
 static void take_frame(void *ctx, const uint8_t *p, size_t bytes)
 {
 	struct loop *l = ctx;
@@ -182,8 +189,7 @@ static void tell_port(struct loop *l)
 static void take_event(struct loop *l, const struct ibv_async_event *e)
 {
 	if (e->event_type == IBV_EVENT_DEVICE_FATAL) {
-		l->is_cut = true;
-		end_loop(l, "the fabric has ended, so adverb ipoib ends");
+		cut_loop(l);
 		return;
 	}
 	if (e->element.port_num != l->verbs.port)
@@ -312,6 +318,12 @@ static int wait_ms(const struct loop *l, uint64_t now_ms)
 	return due > now_ms ? (int)(due - now_ms) : 0;
 }
 
+static void take_answers(struct loop *l, uint64_t now_ms)
+{
+	if (ipoib_verbs_answers(&l->verbs, l->m, now_ms))
+		cut_loop(l);
+}
+
 static void take_signal(struct loop *l)
 {
 	struct signalfd_siginfo info;
@@ -333,7 +345,7 @@ static void serve_source(struct loop *l, enum source source, uint64_t now_ms)
 		take_events(l);
 		break;
 	case SOURCE_UMAD:
-		ipoib_verbs_answers(&l->verbs, l->m, now_ms);
+		take_answers(l, now_ms);
 		break;
 	case SOURCE_SIGNAL:
 		take_signal(l);
@@ -440,7 +452,7 @@ static int start_all(struct loop *l)
 
 int ipoib_loop_run(const struct ipoib_loop_config *config)
 {
-	struct loop l = {.config = config, .status = -1};
+	struct loop l = {.config = config, .status = -1, .verbs.umad = -1};
 	int status = 1;
 
 	block_signals();

@@ -433,16 +433,16 @@ void ipoib_verbs_ask(struct ipoib_verbs *v, const uint8_t mad[MAD_BYTES])
 	umad_send(v->umad, v->agent, message, MAD_BYTES, ASK_TRY_MS, 0);
 }
 
-void ipoib_verbs_answers(struct ipoib_verbs *v, struct ipoib *m,
-			 uint64_t now_ms)
+int ipoib_verbs_answers(struct ipoib_verbs *v, struct ipoib *m, uint64_t now_ms)
 {
 	uint8_t message[256 + 128] __attribute__((aligned(8)));
 
 	for (;;) {
 		int bytes = MAD_BYTES;
+		int err = umad_recv(v->umad, message, &bytes, 0);
 
-		if (umad_recv(v->umad, message, &bytes, 0) < 0)
-			return;
+		if (err < 0)
+			return err == -EWOULDBLOCK || err == -EINTR ? 0 : err;
 		if (!umad_status(message))
 			ipoib_answer(m, umad_get_mad(message), (size_t)bytes,
 				     now_ms);

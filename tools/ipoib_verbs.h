@@ -72,8 +72,9 @@ bool ipoib_verbs_await_place(struct ipoib_verbs *v);
 void ipoib_verbs_events(struct ipoib_verbs *v);
 /* Sends a MAD to the subnet administration. */
 void ipoib_verbs_ask(struct ipoib_verbs *v, const uint8_t mad[MAD_BYTES]);
-/* Gives the MADs that have come to an interface. */
-void ipoib_verbs_answers(struct ipoib_verbs *v, struct ipoib *m,
-			 uint64_t now_ms);
+/* Gives the MADs that have come to an interface.  Returns 0, or -errno if no
+ * more will come. */
+int ipoib_verbs_answers(struct ipoib_verbs *v, struct ipoib *m,
+			uint64_t now_ms);
 
 #endif
