@@ -194,8 +194,10 @@ static void step_neigh(struct ipoib *m, struct neigh *n, uint32_t *open,
 	if (ask_is_late(&n->ask, now_ms)) {
 		if (n->ask.tries < ASK_TRIES)
 			ask_now(m, n, now_ms);
-		else
+		else {
 			fail_path(m, n, false, now_ms);
+			--*open;
+		}
 	} else if (n->wants_path && *open < OPEN_MAX_ASKS &&
 		   ask_may_begin(&n->ask, now_ms)) {
 		ask_now(m, n, now_ms);
@@ -217,14 +219,18 @@ uint64_t way_turn(struct ipoib *m, uint64_t now_ms)
 {
 	uint64_t next = ASK_NEVER, due;
 	uint32_t open = count_open(m);
+	bool has_skipped = false;
 	struct neigh *n = NULL;
 
 	while ((n = neigh_next(&m->neighs, n))) {
 		step_neigh(m, n, &open, now_ms);
-		if (!n->ask.id && (!n->wants_path || open >= OPEN_MAX_ASKS))
+		if (!n->ask.id && (!n->wants_path || open >= OPEN_MAX_ASKS)) {
+			has_skipped |= n->wants_path;
 			continue;
+		}
 		due = ask_deadline(&n->ask);
 		next = due < next ? due : next;
 	}
-	return next;
+	/* a question of a later neighbour has ended */
+	return has_skipped && open < OPEN_MAX_ASKS ? now_ms : next;
 }

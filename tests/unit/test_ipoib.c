@@ -539,6 +539,36 @@ static void an_announcement_goes_to_all_hosts(void **state)
 	assert_int_equal(a.qpn, QPN);
 }
 
+/* Neighbours beyond the bound of open questions are asked for when the first
+ * questions have failed. */
+static void paths_that_fail_make_room_for_others(void **state)
+{
+	enum { MANY = 40 };
+	struct seen *s = *state;
+	uint8_t p[ARP_HWADDR_BYTES], datagram[60], mac[6];
+	struct arp arp = {.operation = 1};
+	struct hwaddr a = peer;
+	struct neigh *n = NULL;
+	uint32_t asked = s->questions;
+
+	write_datagram(datagram, 0x0a000002, sizeof(datagram));
+	for (uint32_t i = 0; i < MANY; i++) {
+		a.qpn = 1000 + i;
+		hwaddr_write(arp.sender, &a);
+		arp_write_hwaddr(p, &arp);
+		receive_packet(s, &from_peer, TYPE_ARP, p, sizeof(p));
+		hwaddr_mac(&a, mac);
+		send_frame(s, mac, TYPE_IPV4, datagram, sizeof(datagram), 0);
+	}
+	for (int i = 0; i < 1000 && s->questions < asked + MANY * ASK_TRIES &&
+			ipoib_deadline(s->m) != IPOIB_NEVER;
+	     i++)
+		ipoib_turn(s->m, ipoib_deadline(s->m));
+	assert_int_equal(s->questions, asked + MANY * ASK_TRIES);
+	while ((n = neigh_next(&s->m->neighs, n)))
+		assert_int_equal(n->ask.tries, ASK_TRIES);
+}
+
 /* A lost answer to a renewal leaves the interface up. */
 static void renewals_without_an_answer_are_repeated(void **state)
 {
@@ -659,6 +689,7 @@ int main(void)
 		CASE(the_user_is_told_why_the_interface_is_down),
 		CASE(a_missing_broadcast_group_is_told_and_asked_for),
 		CASE(an_announcement_goes_to_all_hosts),
+		CASE(paths_that_fail_make_room_for_others),
 		CASE(renewals_without_an_answer_are_repeated),
 		CASE(an_attachment_that_fails_is_tried_again),
 		CASE(hostile_frames_and_packets_do_no_harm),
