@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -162,13 +163,21 @@ static void let_caller_go(void)
 		errno = 0;
 }
 
+/* The program ends if its caller ends before the interface is up. */
+static void end_with(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(1);
+}
+
 /* Forks.  Returns in the child, with the descriptor to which it reports that
  * the interface is up.  The parent waits for that report and exits. */
 static int enter_background(void)
 {
 	int ends[2];
 	char up;
-	pid_t pid = -1;
+	pid_t pid = -1, parent = getpid();
 
 	if (!pipe2(ends, O_CLOEXEC))
 		pid = fork();
@@ -181,6 +190,7 @@ static int enter_background(void)
 	}
 	if (!pid) {
 		close(ends[0]);
+		end_with(parent);
 		setsid();
 		signal(SIGHUP, SIG_IGN);
 		return ends[1];
@@ -195,6 +205,7 @@ static void report_up(void *ctx)
 
 	if (*fd < 0)
 		return;
+	prctl(PR_SET_PDEATHSIG, 0);
 	let_caller_go();
 	if (write(*fd, "", 1) < 0)
 		errno = 0;

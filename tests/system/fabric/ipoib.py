@@ -545,6 +545,16 @@ def interface_is_removed():
         expect_ok(host.ipoib("--background"))
 
 
+def caller_is_killed():
+    """A program that waits in the background ends with its caller."""
+    with fabric() as f, hosts(f, "Hca3") as (host,):
+        host.out("sh", "-c", "\"$@\" >/dev/null 2>&1 & c=$!; while ! ip link "
+                 "show ib0; do sleep 0.05; done; kill -9 $c", "sh", t.adverb,
+                 "ipoib", "--background")
+        wait_until(lambda: host.run("ip", "link", "show", "ib0").status,
+                   "the interface stays", 10)
+
+
 def interface_is_renamed():
     """The groups of an interface that has another name are joined."""
     with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
@@ -619,6 +629,8 @@ t.case("a missing right, a taken name and wrong options give sentences",
        refusals)
 t.case("adverb ipoib takes --fabric and --host", own_options)
 t.case("adverb ipoib ends if its interface is removed", interface_is_removed)
+t.case("adverb ipoib --background ends if its caller is killed before the "
+       "interface is up", caller_is_killed)
 t.case("an interface with another, longer name joins groups",
        interface_is_renamed)
 t.case("an interface that starts again tells its neighbours",
