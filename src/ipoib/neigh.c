@@ -22,8 +22,7 @@ struct neigh *neigh_find(const struct neigh_table *t,
 	return n;
 }
 
-struct neigh *neigh_add(struct neigh_table *t, const struct hwaddr *a,
-			uint64_t now_ms)
+struct neigh *neigh_add(struct neigh_table *t, const struct hwaddr *a)
 {
 	struct neigh *n = t->count < NEIGH_MAX ? calloc(1, sizeof(*n)) : NULL;
 	uint32_t bucket;
@@ -31,7 +30,6 @@ struct neigh *neigh_add(struct neigh_table *t, const struct hwaddr *a,
 	if (!n)
 		return NULL;
 	n->address = *a;
-	n->used_ms = now_ms;
 	hwaddr_mac(a, n->mac);
 	bucket = bucket_of(n->mac);
 	n->next = t->buckets[bucket];

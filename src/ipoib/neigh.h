@@ -3,7 +3,9 @@
  * The neighbours: interfaces of other hosts whose hardware addresses have come
  * in ARP and neighbour discovery.  They are found by MAC, and by LID and QPN.
  * If the table is full, the neighbour to which no packet was sent for the
- * longest time is forgotten.  Owner: struct ipoib.
+ * longest time is forgotten: first one to which none was sent, so that
+ * addresses that somebody invents push out no neighbour in use.  Owner: struct
+ * ipoib.
  */
 #ifndef IPOIB_NEIGH_H
 #define IPOIB_NEIGH_H
@@ -22,7 +24,7 @@ struct neigh {
 	struct hwaddr address;
 	uint8_t mac[HWADDR_MAC_BYTES];
 	struct neigh *next;  /* in its bucket */
-	uint64_t used_ms;    /* when a packet was last sent there */
+	uint64_t used_ms;    /* when a packet was last sent there; 0: never */
 	uint64_t learned_ms; /* when the path was learned */
 	struct route route;  /* lid is 0: the path is not known */
 	struct ask ask;	     /* for the path */
@@ -50,8 +52,7 @@ struct neigh *neigh_find(const struct neigh_table *t,
 			 const uint8_t mac[HWADDR_MAC_BYTES]);
 /* Adds a neighbour, whose MAC no other one has.  NULL: the table is full, or
  * there is no memory. */
-struct neigh *neigh_add(struct neigh_table *t, const struct hwaddr *a,
-			uint64_t now_ms);
+struct neigh *neigh_add(struct neigh_table *t, const struct hwaddr *a);
 /* Returns the neighbour to forget first, or NULL if there is none. */
 struct neigh *neigh_oldest(const struct neigh_table *t);
 /* Removes and frees a neighbour, which has no waiting packets and no handle. */

@@ -24,8 +24,7 @@ static void remove_neigh(struct ipoib *m, struct neigh *n)
 	neigh_remove(&m->neighs, n);
 }
 
-static struct neigh *add_neigh(struct ipoib *m, const struct hwaddr *a,
-			       uint64_t now_ms)
+static struct neigh *add_neigh(struct ipoib *m, const struct hwaddr *a)
 {
 	struct neigh *oldest = NULL, *n;
 
@@ -33,7 +32,7 @@ static struct neigh *add_neigh(struct ipoib *m, const struct hwaddr *a,
 		oldest = neigh_oldest(&m->neighs);
 	if (oldest)
 		remove_neigh(m, oldest);
-	n = neigh_add(&m->neighs, a, now_ms);
+	n = neigh_add(&m->neighs, a);
 	return n;
 }
 
@@ -73,7 +72,7 @@ const uint8_t *way_learn(struct ipoib *m, const struct hwaddr *a,
 		n = NULL;
 	}
 	if (!n)
-		n = add_neigh(m, a, now_ms);
+		n = add_neigh(m, a);
 	if (!n)
 		return NULL;
 	if (from->qpn == a->qpn)

@@ -203,8 +203,9 @@ static void send_frame(struct seen *s, const uint8_t *to, uint16_t type,
 
 /* Receives a packet, which lies behind the headroom in a block of its exact
  * length. */
-static void receive_packet(struct seen *s, const struct ipoib_from *from,
-			   uint16_t type, const uint8_t *payload, size_t bytes)
+static void receive_packet_at(struct seen *s, const struct ipoib_from *from,
+			      uint16_t type, const uint8_t *payload,
+			      size_t bytes, uint64_t now_ms)
 {
 	size_t head = IPOIB_HEADROOM + IPOIB_HEADER_BYTES;
 	uint8_t *p = calloc(1, head + bytes);
@@ -213,8 +214,14 @@ static void receive_packet(struct seen *s, const struct ipoib_from *from,
 	bytes_put16(p + IPOIB_HEADROOM, type);
 	memcpy(p + head, payload, bytes);
 	ipoib_packet(s->m, from, p + IPOIB_HEADROOM, IPOIB_HEADER_BYTES + bytes,
-		     0);
+		     now_ms);
 	free(p);
+}
+
+static void receive_packet(struct seen *s, const struct ipoib_from *from,
+			   uint16_t type, const uint8_t *payload, size_t bytes)
+{
+	receive_packet_at(s, from, type, payload, bytes, 0);
 }
 
 static void write_datagram(uint8_t *p, uint32_t dst, uint16_t bytes)
@@ -539,6 +546,27 @@ static void an_announcement_goes_to_all_hosts(void **state)
 	assert_int_equal(a.qpn, QPN);
 }
 
+/* Addresses that are told and never used push out no neighbour in use. */
+static void a_neighbour_in_use_is_kept(void **state)
+{
+	struct seen *s = *state;
+	uint8_t p[ARP_HWADDR_BYTES], datagram[60], mac[6];
+	struct arp arp = {.operation = 1};
+	struct hwaddr a = peer;
+
+	learn_peer(s, mac);
+	write_datagram(datagram, 0x0a000002, sizeof(datagram));
+	send_frame(s, mac, TYPE_IPV4, datagram, sizeof(datagram), 1);
+	for (uint32_t i = 0; i < 2 * NEIGH_MAX; i++) {
+		a.qpn = 1000 + i;
+		hwaddr_write(arp.sender, &a);
+		arp_write_hwaddr(p, &arp);
+		receive_packet_at(s, &from_peer, TYPE_ARP, p, sizeof(p), 10);
+	}
+	assert_int_equal(s->m->neighs.count, NEIGH_MAX);
+	assert_non_null(neigh_find(&s->m->neighs, mac));
+}
+
 /* Neighbours beyond the bound of open questions are asked for when the first
  * questions have failed. */
 static void paths_that_fail_make_room_for_others(void **state)
@@ -689,6 +717,7 @@ int main(void)
 		CASE(the_user_is_told_why_the_interface_is_down),
 		CASE(a_missing_broadcast_group_is_told_and_asked_for),
 		CASE(an_announcement_goes_to_all_hosts),
+		CASE(a_neighbour_in_use_is_kept),
 		CASE(paths_that_fail_make_room_for_others),
 		CASE(renewals_without_an_answer_are_repeated),
 		CASE(an_attachment_that_fails_is_tried_again),

@@ -17,12 +17,13 @@ static void neighbours_are_found_by_mac(void **state)
 
 	for (uint32_t i = 0; i < NEIGH_MAX; i++) {
 		struct hwaddr a = address_of(i);
-		struct neigh *n = neigh_add(&table, &a, 1000 + i);
+		struct neigh *n = neigh_add(&table, &a);
 
 		assert_non_null(n);
+		n->used_ms = 1000 + i;
 		assert_ptr_equal(neigh_find(&table, n->mac), n);
 	}
-	assert_null(neigh_add(&table, &(struct hwaddr){.qpn = 2}, 1));
+	assert_null(neigh_add(&table, &(struct hwaddr){.qpn = 2}));
 	for (struct neigh *n = NULL; (n = neigh_next(&table, n));)
 		found++;
 	assert_int_equal(found, NEIGH_MAX);
@@ -43,7 +44,7 @@ static void neighbours_are_found_by_mac(void **state)
 static void senders_are_found_by_lid_and_qpn(void **state)
 {
 	struct hwaddr a = address_of(5), b = a;
-	struct neigh *n = neigh_add(&table, &a, 1), *other;
+	struct neigh *n = neigh_add(&table, &a), *other;
 
 	neigh_note_source(&table, n, 9);
 	assert_memory_equal(neigh_source(&table, 9, 7), n->mac, 6);
@@ -51,7 +52,7 @@ static void senders_are_found_by_lid_and_qpn(void **state)
 	assert_null(neigh_source(&table, 9, 8));
 	/* another pair takes the slot of this one */
 	b.qpn += NEIGH_SOURCES;
-	other = neigh_add(&table, &b, 1);
+	other = neigh_add(&table, &b);
 	neigh_note_source(&table, other, 9);
 	assert_null(neigh_source(&table, 9, a.qpn));
 	assert_memory_equal(neigh_source(&table, 9, b.qpn), other->mac, 6);
