@@ -126,21 +126,35 @@ print("%.0f Mbit/s" % (len(data) * 8e-6 / (time.monotonic() - began)))
 """
 
 # Joins a group, prints "joined" to a file, and prints what it receives.
+# Takes a datagram to the group, and answers it.
 MEMBER = """
 import socket, struct, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind(("", 5002))
 s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(
     sys.argv[1]) + socket.inet_aton(sys.argv[2]))
-s.settimeout(60)
-print(s.recv(100).decode())
+s.settimeout(50)
+said, sender = s.recvfrom(100)
+s.sendto(b"taken", sender)
+print(said.decode())
 """
+# Repeats a datagram to the group until as many members have answered.  The first
+# ones may be lost: the subnet manager answers a join before it has written the
+# tables of all switches.
 SENDER = """
-import socket, sys
+import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(
     sys.argv[2]))
-s.sendto(sys.argv[3].encode(), (sys.argv[1], 5002))
+s.settimeout(0.1)
+end, answered = time.monotonic() + 50, set()
+while len(answered) < int(sys.argv[4]) and time.monotonic() < end:
+    s.sendto(sys.argv[3].encode(), (sys.argv[1], 5002))
+    try:
+        answered.add(s.recvfrom(100)[1])
+    except socket.timeout:
+        pass
+sys.exit(len(answered) < int(sys.argv[4]))
 """
 
 
@@ -346,7 +360,7 @@ def multicast():
             host.begin(PYTHON, "-c", MEMBER, GROUP, "10.9.0.%d" % i)
         wait_until(lambda: members(f) == 2, "the hosts do not join the group",
                    PATIENCE_S)
-        sender.out(PYTHON, "-c", SENDER, GROUP, "10.9.0.3", "hello")
+        sender.out(PYTHON, "-c", SENDER, GROUP, "10.9.0.3", "hello", "2")
         for host in receivers:
             r = host.end()
             expect_ok(r)
@@ -563,7 +577,7 @@ def interface_is_renamed():
         two.begin(PYTHON, "-c", MEMBER, GROUP, "10.9.0.2")
         wait_until(lambda: members(f) == 1, "the host does not join the group",
                    PATIENCE_S)
-        one.out(PYTHON, "-c", SENDER, GROUP, "10.9.0.1", "hello")
+        one.out(PYTHON, "-c", SENDER, GROUP, "10.9.0.1", "hello", "1")
         r = two.end()
         expect_ok(r)
         expect(r.output.strip() == "hello", r.output)
