@@ -55,7 +55,7 @@ HERE, THERE = "10.1.0.1", "10.1.0.2"  # the addresses that lab.interface() sets
 # How long, in ns, the broker holds a request for a service that no program
 # has, and one for a service that a program has just left.
 HOLD_NS = constant("src/cm/cm.h", "CM_HOLD_NS")
-AGAIN_NS = constant("src/broker/cmserver.c", "AGAIN_NS")
+AGAIN_NS = constant("src/broker/cmserver_object.c", "AGAIN_NS")
 
 
 # From release 45 on the ends of cmtime also connect by TCP, and cmtime prints
