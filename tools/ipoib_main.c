@@ -44,7 +44,9 @@ static void print_help(FILE *out)
 		"Example:  adverb run --private --fabric --host Hca1 -- sh -c "
 		"\\\n"
 		"              'adverb ipoib --background --address "
-		"10.9.0.1/24 && ping 10.9.0.2'\n");
+		"10.9.0.1/24 && ping 10.9.0.2'\n"
+		"\n"
+		"More: man adverb-ipoib\n");
 }
 
 static bool read_number(const char *text, unsigned long least,
