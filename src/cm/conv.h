@@ -113,7 +113,7 @@ struct conv {
 	uint16_t sender;
 	uint32_t local_id, remote_id; /* remote_id 0: not known yet */
 	uint32_t remote_qpn;	      /* 0: none, or not known yet */
-	/* Of a request: an index of cm's listener[], or CONV_NO_LISTENER. */
+	/* A request: an index of cm's listener[], or CONV_NO_LISTENER. */
 	uint32_t listener;
 	/* The owner for which the conversation counts; NULL: none. */
 	struct cm_owner *owner;
