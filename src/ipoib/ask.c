@@ -18,11 +18,6 @@ void ask_begin(struct ask *a, uint32_t id, uint64_t now_ms)
 	a->due_ms = now_ms + ASK_TRY_MS;
 }
 
-void ask_succeed(struct ask *a)
-{
-	*a = (struct ask){0};
-}
-
 void ask_fail(struct ask *a, uint64_t now_ms)
 {
 	uint64_t pause = ASK_PAUSE_MS;

@@ -31,12 +31,10 @@ bool ask_is_late(const struct ask *a, uint64_t now_ms);
 bool ask_may_begin(const struct ask *a, uint64_t now_ms);
 /* Begins a question, or another try of the open one, with a new id. */
 void ask_begin(struct ask *a, uint32_t id, uint64_t now_ms);
-/* The question is answered. */
-void ask_succeed(struct ask *a);
 /* The question has failed: no answer came, or a refusal. */
 void ask_fail(struct ask *a, uint64_t now_ms);
-/* Forgets the open question and the failures, so that a question may begin at
- * once. */
+/* The question is answered or of no more use: forgets it and the failures, so
+ * that a question may begin at once. */
 void ask_reset(struct ask *a);
 /* Returns when the owner has to act, if it wants to ask. */
 uint64_t ask_deadline(const struct ask *a);

@@ -3,10 +3,13 @@
 #ifndef IPOIB_INSIDE_H
 #define IPOIB_INSIDE_H
 
+#include <stdlib.h>
+
 #include "ipoib/group.h"
 #include "ipoib/ipoib.h"
 #include "ipoib/neigh.h"
 #include "ipoib/sa.h"
+#include "ipoib/waiting.h"
 
 /* Why the interface is down; each reason is told once in sequence. */
 enum ipoib_reason {
@@ -47,6 +50,26 @@ static inline uint32_t ipoib_next_id(struct ipoib *m)
 	m->last_id++;
 	m->last_id += !m->last_id;
 	return m->last_id;
+}
+
+/* Gives back the address handle of a route that is to change or to end. */
+static inline void ipoib_release_route(struct ipoib *m, struct route *r)
+{
+	if (r->handle)
+		m->sink->release(m->ctx, r);
+	r->handle = NULL;
+}
+
+/* Sends the packets that have waited for the route. */
+static inline void ipoib_send_waiting(struct ipoib *m, struct route *r,
+				      struct waiting *waiting)
+{
+	struct waiting_packet w;
+
+	while ((w = waiting_take(waiting)).p) {
+		m->sink->packet(m->ctx, r, w.p, w.bytes);
+		free(w.p);
+	}
 }
 
 #endif

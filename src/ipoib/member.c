@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ipoib/member.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "ipoib/mgid.h"
@@ -33,13 +32,6 @@ static void drop_waiting(struct ipoib *m, struct group *g)
 	m->counters.waited += waiting_drop(&g->waiting);
 }
 
-static void release_handle(struct ipoib *m, struct route *r)
-{
-	if (r->handle)
-		m->sink->release(m->ctx, r);
-	r->handle = NULL;
-}
-
 static void detach_group(struct ipoib *m, struct group *g)
 {
 	if (g->is_attached)
@@ -66,7 +58,7 @@ static void remove_group(struct ipoib *m, struct group *g)
 {
 	detach_group(m, g);
 	drop_waiting(m, g);
-	release_handle(m, &g->route);
+	ipoib_release_route(m, &g->route);
 	group_remove(g);
 }
 
@@ -128,22 +120,12 @@ static void ask_now(struct ipoib *m, struct group *g, uint64_t now_ms)
 	m->sink->ask(m->ctx, mad);
 }
 
-static void send_waiting(struct ipoib *m, struct group *g)
-{
-	struct waiting_packet w;
-
-	while ((w = waiting_take(&g->waiting)).p) {
-		m->sink->packet(m->ctx, &g->route, w.p, w.bytes);
-		free(w.p);
-	}
-}
-
 static void set_route(struct ipoib *m, struct group *g,
 		      const struct sa_member *a)
 {
 	struct route *r = &g->route;
 
-	release_handle(m, r);
+	ipoib_release_route(m, r);
 	r->lid = a->mlid;
 	r->flow_label = a->flow_label;
 	r->sl = a->sl;
@@ -176,7 +158,7 @@ static bool has_changed(const struct sa_member *old,
 static void take_membership(struct ipoib *m, struct group *g,
 			    const struct sa_member *a, uint64_t now_ms)
 {
-	ask_succeed(&g->ask);
+	ask_reset(&g->ask);
 	g->state = GROUP_IN;
 	g->is_told = false;
 	g->joined_ms = now_ms;
@@ -187,7 +169,7 @@ static void take_membership(struct ipoib *m, struct group *g,
 		detach_group(m, g);
 	else if (!g->is_attached)
 		attach_group(m, g, now_ms);
-	send_waiting(m, g);
+	ipoib_send_waiting(m, &g->route, &g->waiting);
 }
 
 /* The broadcast group cannot be joined: without it, there is no interface. */

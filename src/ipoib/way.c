@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ipoib/way.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "ipoib/report.h"
@@ -10,17 +9,10 @@
 #define OLD_MS	      30000 /* then a path in use is asked for again */
 #define MOVED_MS      1000  /* as OLD_MS, if packets come from another LID */
 
-static void release_handle(struct ipoib *m, struct neigh *n)
-{
-	if (n->route.handle)
-		m->sink->release(m->ctx, &n->route);
-	n->route.handle = NULL;
-}
-
 static void remove_neigh(struct ipoib *m, struct neigh *n)
 {
 	m->counters.waited += waiting_drop(&n->waiting);
-	release_handle(m, n);
+	ipoib_release_route(m, &n->route);
 	neigh_remove(&m->neighs, n);
 }
 
@@ -115,10 +107,9 @@ static void take_path(struct ipoib *m, struct neigh *n,
 		      const struct sa_path *path, uint64_t now_ms)
 {
 	struct route *r = &n->route;
-	struct waiting_packet w;
 
-	release_handle(m, n);
-	ask_succeed(&n->ask);
+	ipoib_release_route(m, &n->route);
+	ask_reset(&n->ask);
 	n->wants_path = false;
 	n->learned_ms = now_ms;
 	memcpy(r->gid, n->address.gid, 16);
@@ -132,10 +123,7 @@ static void take_path(struct ipoib *m, struct neigh *n,
 	/* a packet that no router forwards needs no GRH */
 	r->is_global = path->hop_limit > 1;
 	neigh_note_source(&m->neighs, n, path->dlid);
-	while ((w = waiting_take(&n->waiting)).p) {
-		m->sink->packet(m->ctx, r, w.p, w.bytes);
-		free(w.p);
-	}
+	ipoib_send_waiting(m, r, &n->waiting);
 }
 
 /* The path is unknown, or the old one stays in use if no answer came. */
