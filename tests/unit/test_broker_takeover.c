@@ -2,12 +2,12 @@
 /* The broker is killed by SIGKILL: its clients keep their classes, and a
  * successor takes over. */
 #include "brokers.h"
+#include "refused_syscall.h"
 
 #include "broker/server.h"
 #include "util/fd_identity.h"
 
 #include <limits.h>
-#include <stdarg.h>
 #include <sys/eventfd.h>
 
 #define CLIENTS 4
@@ -22,26 +22,11 @@ struct refusal {
 
 static struct refusal *refusal; /* NULL: this process is not that broker */
 
-long __real_syscall(long number, long a, long b, long c, long d, long e,
-		    long f);
-long __wrap_syscall(long number, ...);
-
-long __wrap_syscall(long number, ...)
+static int refused_syscall(long number, long first)
 {
-	long arg[6];
-	va_list ap;
-
-	va_start(ap, number);
-	for (int i = 0; i < 6; i++)
-		arg[i] = va_arg(ap, long);
-	va_end(ap);
-	if (number == SYS_pidfd_open && refusal && refusal->err &&
-	    (int)arg[0] == refusal->pid) {
-		errno = refusal->err;
-		return -1;
-	}
-	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4],
-			      arg[5]);
+	return number == SYS_pidfd_open && refusal && (int)first == refusal->pid
+		       ? refusal->err
+		       : 0;
 }
 
 /* Calls client_turn for each client until the client has a broker that is not

@@ -25,7 +25,7 @@ enum {
 	PKEY = 0x8005,
 	OTHER_PKEY = 0x8006,
 	NONE = 0xffff, /* no index: the message was dropped */
-	/* Of the header of RMPP, in a MAD. */
+	/* The header of RMPP, in a MAD. */
 	AT_RMPP = 24,
 	ACTIVE_FIRST_LAST = 7,
 };

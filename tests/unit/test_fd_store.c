@@ -3,10 +3,10 @@
  * socket that is no fd store is refused, and its descriptors are closed; a
  * process counts as ended only if it has ended. */
 #include "brought.h"
+#include "refused_syscall.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -22,25 +22,9 @@
 
 static int refusal; /* the errno of pidfd_open; 0: the kernel's result */
 
-long __real_syscall(long number, long a, long b, long c, long d, long e,
-		    long f);
-long __wrap_syscall(long number, ...);
-
-long __wrap_syscall(long number, ...)
+static int refused_syscall(long number, long first)
 {
-	long arg[6];
-	va_list ap;
-
-	va_start(ap, number);
-	for (int i = 0; i < 6; i++)
-		arg[i] = va_arg(ap, long);
-	va_end(ap);
-	if (number == SYS_pidfd_open && refusal) {
-		errno = refusal;
-		return -1;
-	}
-	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4],
-			      arg[5]);
+	return number == SYS_pidfd_open ? refusal : 0;
 }
 
 static ino_t number_of(int fd)
