@@ -2,7 +2,7 @@
 #include "fabric_capture.h"
 
 #include "fabric/fabric.h"
-#include "hdr/bytes.h"
+#include "hdr/erf.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,23 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The format of libpcap, in this machine's byte order, times in ns.  Each
- * packet follows a header of the Extensible Record Format (ERF), since tshark
- * does not read libpcap's own link type of InfiniBand (247). */
 enum {
 	SNAP_BYTES = 8256,
-	LINK_TYPE_ERF = 197,
-	ERF_BYTES = 16,
-	ERF_INFINIBAND = 21,
-	ERF_VARYING_LENGTH = 4,
-	AT_ERF_FRACTION = 0, /* of a second, in 2^-32 s; little-endian */
-	AT_ERF_SECONDS = 4,
-	AT_ERF_TYPE = 8,
-	AT_ERF_FLAGS = 9,
-	AT_ERF_RECORD = 10, /* bytes with this header; big-endian */
-	AT_ERF_WIRE = 14,   /* bytes of the packet */
 };
 
+/* The format of libpcap, in this machine's byte order, times in ns.  Each
+ * packet follows a header of ERF. */
 struct file_header {
 	uint32_t magic;
 	uint16_t major, minor;
@@ -41,26 +30,6 @@ struct packet_header {
 	uint32_t s, ns;
 	uint32_t captured, bytes;
 };
-
-static void put_little(uint8_t *to, uint32_t v)
-{
-	for (int i = 0; i < 4; i++)
-		to[i] = (uint8_t)(v >> 8 * i);
-}
-
-static void write_erf(uint8_t erf[ERF_BYTES], const struct timespec *now,
-		      size_t bytes)
-{
-	uint64_t fraction = ((uint64_t)now->tv_nsec << 32) / 1000000000;
-
-	memset(erf, 0, ERF_BYTES);
-	put_little(erf + AT_ERF_FRACTION, (uint32_t)fraction);
-	put_little(erf + AT_ERF_SECONDS, (uint32_t)now->tv_sec);
-	erf[AT_ERF_TYPE] = ERF_INFINIBAND;
-	erf[AT_ERF_FLAGS] = ERF_VARYING_LENGTH;
-	bytes_put16(erf + AT_ERF_RECORD, (uint16_t)(ERF_BYTES + bytes));
-	bytes_put16(erf + AT_ERF_WIRE, (uint16_t)bytes);
-}
 
 /* Ends a capture whose file takes no more bytes; the fabric goes on. */
 static void end_capture(struct fabric_capture *c, int err)
@@ -86,7 +55,7 @@ static void write_packet(void *arg, const uint8_t *p, size_t bytes)
 	clock_gettime(CLOCK_REALTIME, &now);
 	h.s = (uint32_t)now.tv_sec;
 	h.ns = (uint32_t)now.tv_nsec;
-	write_erf(erf, &now, bytes);
+	erf_write(erf, (uint64_t)now.tv_sec, (uint32_t)now.tv_nsec, bytes);
 	if (fwrite(&h, sizeof(h), 1, c->file) != 1 ||
 	    fwrite(erf, sizeof(erf), 1, c->file) != 1 ||
 	    fwrite(p, bytes, 1, c->file) != 1)
@@ -100,7 +69,7 @@ int fabric_capture_open(struct fabric_capture *c, struct fabric *f,
 					     .major = 2,
 					     .minor = 4,
 					     .snap_bytes = SNAP_BYTES,
-					     .link_type = LINK_TYPE_ERF};
+					     .link_type = ERF_LINK_TYPE};
 	int fd =
 		open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 		     0600);

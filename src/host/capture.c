@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "device/netif.h"
+#include "hdr/erf.h"
 #include "hdr/eth.h"
 #include "hdr/ip.h"
 #include "hdr/udp.h"
@@ -34,12 +35,21 @@
 #define MEMORY_FULL  7
 
 static int file = -1;
+/* The frame that is being written; under the progress lock. */
+static uint8_t scratch[MAX_FRAME];
 
-/* pcapng: section header, then one Ethernet interface with ns time stamps. */
-static const uint32_t preamble[] = {
+/* pcapng: section header, then one interface with ns time stamps. */
+static const uint32_t ethernet_preamble[] = {
 	0x0a0d0d0a, 28, 0x1a2b3c4d, 1,		0xffffffff, 0xffffffff, 28, 1,
 	32,	    1,	0,	    0x00010009, 9,	    0,		32,
 };
+static const uint32_t lid_preamble[] = {
+	0x0a0d0d0a,    28, 0x1a2b3c4d, 1, 0xffffffff, 0xffffffff, 28, 1, 32,
+	ERF_LINK_TYPE, 0,  0x00010009, 9, 0,	      32,
+};
+
+_Static_assert(sizeof(ethernet_preamble) == sizeof(lid_preamble),
+	       "capture_open writes either");
 
 /* Opens the file of an O_PATH descriptor.  Without /proc opens the file by its
  * name in the folder of the walk instead; if the name is a pipe then, this does
@@ -144,7 +154,7 @@ static bool is_fit_device(int fd, const struct stat *s)
  */
 static const char *why_not(int fd)
 {
-	uint32_t first = preamble[0];
+	uint32_t first = ethernet_preamble[0];
 	struct stat s;
 
 	if (fstat(fd, &s))
@@ -164,7 +174,7 @@ static const char *why_not(int fd)
 	if (s.st_nlink > 1)
 		return "it has several names (hard links)";
 	if (pread(fd, &first, sizeof(first), 0) != sizeof(first) ||
-	    first != preamble[0])
+	    first != ethernet_preamble[0])
 		return "it is not empty and not a pcapng capture";
 	return NULL;
 }
@@ -198,9 +208,10 @@ static int open_capture(const char *name, const char **why, char *text,
 	return -1;
 }
 
-void capture_open(void)
+void capture_open(bool is_by_lid)
 {
 	const char *name = env_text("ADVERB_PCAP"), *why;
+	const uint32_t *preamble = is_by_lid ? lid_preamble : ethernet_preamble;
 	struct fsize limit;
 	char text[128];
 
@@ -210,8 +221,8 @@ void capture_open(void)
 	 * have several sections. */
 	file = fd_identity_note(open_capture(name, &why, text, sizeof(text)));
 	fsize_hold(&limit);
-	if (file >= 0 &&
-	    write(file, preamble, sizeof(preamble)) != sizeof(preamble)) {
+	if (file >= 0 && write(file, preamble, sizeof(lid_preamble)) !=
+				 sizeof(lid_preamble)) {
 		why = strerror(errno);
 		capture_close();
 	}
@@ -309,32 +320,15 @@ static size_t rebuild_headers(uint8_t *p, const struct inaddr *from,
 	return ETH_BYTES + ip_bytes + udp.length;
 }
 
-void capture_frame(const struct inaddr *from, const struct inaddr *to,
-		   const uint8_t *bytes, size_t len, uint16_t id, uint8_t tos,
-		   uint8_t ttl)
+/* Writes the block of a frame[0..n), after which 3 more bytes may be written.
+ */
+static void write_block(uint8_t *frame, size_t n, const struct timespec *t)
 {
-	static uint8_t frame[MAX_FRAME]; /* under the progress lock */
+	uint64_t ns = (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
 	uint32_t head[7], tail;
 	struct fsize limit;
-	struct timespec t;
 	ssize_t written;
-	uint64_t ns;
-	size_t n;
 
-	if (file < 0 || len > MAX_FRAME - 100)
-		return;
-	if (!fd_identity_holds(file)) {
-		log_say(LOG_CAPTURE_ENDS, 0,
-			"the capture ends here, because the program has closed "
-			"the capture's descriptor; change the program to close "
-			"only descriptors that it has opened");
-		capture_close();
-		return;
-	}
-	n = rebuild_headers(frame, from, to, bytes, len, id, tos,
-			    ttl ? ttl : 64);
-	clock_gettime(CLOCK_REALTIME, &t);
-	ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 	tail = (uint32_t)(sizeof(head) + bits_align_up(n, 4) + sizeof(tail));
 	head[0] = 6; /* enhanced packet block */
 	head[1] = tail;
@@ -360,6 +354,52 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 			"or name another file, and start the program again");
 		capture_close();
 	}
+}
+
+/* Is there a capture to which len bytes can be written?  If the descriptor is
+ * another file's, ends the capture and says so. */
+static bool can_write(size_t len)
+{
+	if (file < 0 || len > MAX_FRAME - 100)
+		return false;
+	if (fd_identity_holds(file))
+		return true;
+	log_say(LOG_CAPTURE_ENDS, 0,
+		"the capture ends here, because the program has closed the "
+		"capture's descriptor; change the program to close only "
+		"descriptors that it has opened");
+	capture_close();
+	return false;
+}
+
+void capture_frame(const struct inaddr *from, const struct inaddr *to,
+		   const uint8_t *bytes, size_t len, uint16_t id, uint8_t tos,
+		   uint8_t ttl)
+{
+	struct timespec t;
+	size_t n;
+
+	if (!can_write(len))
+		return;
+	n = rebuild_headers(scratch, from, to, bytes, len, id, tos,
+			    ttl ? ttl : 64);
+	clock_gettime(CLOCK_REALTIME, &t);
+	write_block(scratch, n, &t);
+}
+
+void capture_packet(const uint8_t *head, size_t n, const uint8_t *bytes,
+		    size_t len)
+{
+	struct timespec t;
+
+	if (!can_write(n + len))
+		return;
+	clock_gettime(CLOCK_REALTIME, &t);
+	erf_write(scratch, (uint64_t)t.tv_sec, (uint32_t)t.tv_nsec, n + len);
+	if (n)
+		memcpy(scratch + ERF_BYTES, head, n);
+	memcpy(scratch + ERF_BYTES + n, bytes, len);
+	write_block(scratch, ERF_BYTES + n + len, &t);
 }
 
 void capture_sent(const struct engine_frame *f)

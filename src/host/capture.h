@@ -2,8 +2,9 @@
 /*
  * ADVERB_PCAP=FILE: writes every frame that is sent or received by UDP to a
  * pcapng file, with the Ethernet, IP and UDP headers that the frame has on a
- * wire.  Frames are written under the progress lock, although no other file is
- * written under that lock: a user who asks for a capture wants each frame
+ * wire.  On a host of an emulated subnet, writes every packet from LRH to VCRC
+ * instead.  Frames are written under the progress lock, although no other file
+ * is written under that lock: a user who asks for a capture wants each frame
  * rather than speed.
  *
  * Owner: this file; one capture for each process.  Lock: the progress lock,
@@ -21,9 +22,11 @@
 #include "util/inaddr.h"
 
 /* Opens the file that ADVERB_PCAP names.  Does nothing if the variable is not
- * set or the file is open.  No other user may be able to change the path to the
- * file (util/walk.h).  On failure prints why, and there is no capture. */
-void capture_open(void);
+ * set or the file is open.  is_by_lid: capture_packet is to be used, and not
+ * capture_frame, because a file is to have packets of one kind of link.  No
+ * other user may be able to change the path to the file (util/walk.h).  On
+ * failure prints why, and there is no capture. */
+void capture_open(bool is_by_lid);
 /* Closes the file, if it is open. */
 void capture_close(void);
 /* Are frames captured? */
@@ -35,6 +38,12 @@ bool capture_is_open(void);
 void capture_frame(const struct inaddr *from, const struct inaddr *to,
 		   const uint8_t *bytes, size_t len, uint16_t id, uint8_t tos,
 		   uint8_t ttl);
+/* Writes a packet of an InfiniBand link, whose LRH and GRH are head[0..n) and
+ * whose other bytes, to the VCRC, are bytes[0..len).  n may be 0 if the headers
+ * are in `bytes`.  Does nothing if there is no capture, or if the packet is
+ * longer than 10140 bytes. */
+void capture_packet(const uint8_t *head, size_t n, const uint8_t *bytes,
+		    size_t len);
 /* Writes a frame of the engine that was sent by UDP, one packet for each
  * segment, as on the wire. */
 void capture_sent(const struct engine_frame *f);

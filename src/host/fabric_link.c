@@ -16,6 +16,7 @@
 #include "hdr/bth.h"
 #include "hdr/bytes.h"
 #include "hdr/lrh.h"
+#include "host/capture.h"
 #include "host/link_groups.h"
 #include "log/log.h"
 #include "util/bits.h"
@@ -308,6 +309,13 @@ static int take_news(uint32_t number, const uint8_t *bytes, size_t n)
 
 /* ---- packets in ---- */
 
+static void take_packet(struct engine *engine,
+			const struct engine_packet *packet, uint64_t now_ns)
+{
+	capture_packet(NULL, 0, packet->bytes, packet->len);
+	engine_rx_link(engine, packet, now_ns);
+}
+
 /* Gives the remaining packets of the batch to the engine, until the engine is
  * choked.  Returns 0 or -errno. */
 static int give_batch(struct engine *engine, uint64_t now_ns)
@@ -328,7 +336,7 @@ static int give_batch(struct engine *engine, uint64_t now_ns)
 		else if (packet.len < PACKET_MIN)
 			err = take_news(b->port, packet.bytes, packet.len);
 		else
-			engine_rx_link(engine, &packet, now_ns);
+			take_packet(engine, &packet, now_ns);
 	}
 	return err;
 }
@@ -451,6 +459,13 @@ static size_t send_some(int fd, struct mmsghdr *heads, size_t n)
 	return errno == EAGAIN ? 0 : 1;
 }
 
+static void capture_run(const struct engine_frame *frames, size_t n)
+{
+	for (size_t i = 0; i < n && capture_is_open(); i++)
+		capture_packet(frames[i].head, frames[i].head_bytes,
+			       frames[i].bytes, frames[i].len);
+}
+
 size_t fabric_link_send(const struct engine_frame *frames, size_t n)
 {
 	struct mmsghdr heads[SEND_BATCH];
@@ -473,6 +488,7 @@ size_t fabric_link_send(const struct engine_frame *frames, size_t n)
 			at.full_fd = fd;
 			break;
 		}
+		capture_run(frames + sent, fd < 0 ? 0 : k);
 		sent += k;
 	}
 	return sent;

@@ -222,7 +222,7 @@ static int start_host(struct host *h, const struct host_sink *sink)
 			     broker_link_class(broker_link_qpn(0)),
 			     udp_buffer_bytes(&h->progress.wire),
 			     !h->progress.wire.has.gro);
-		capture_open();
+		capture_open(ib);
 		/* A capture shows packets only, so ACKs then go by packets. */
 		if (!capture_is_open() && !config.strict)
 			shm_ack_open(engine_shm_ack(e), broker_link_page());

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hdr/erf.h"
 #include "host/capture.h"
 
 #define BLOCK_SECTION 0x0a0d0d0au
@@ -38,7 +39,7 @@ static int set_up(void **state)
 		return -1;
 	close(fd);
 	setenv("ADVERB_PCAP", path, 1);
-	capture_open();
+	capture_open(false);
 	return 0;
 }
 
@@ -46,6 +47,11 @@ static int tear_down(void **state)
 {
 	capture_close();
 	return unlink(path);
+}
+
+static void open_again(void)
+{
+	capture_open(false);
 }
 
 static uint32_t seen_u32(size_t at)
@@ -172,6 +178,46 @@ static void an_ipv6_frame_has_its_headers_and_sum(void **state)
 	assert_memory_equal(udp + 8, payload, 8);
 }
 
+/* A packet by LID follows a header of ERF, in a file of that link type. */
+static void a_packet_by_lid_is_written_whole(void **state)
+{
+	const uint8_t head[8] = "LRH-LRH", body[] = "BTH and the rest";
+	const uint8_t *p;
+	uint32_t bytes;
+	size_t next;
+
+	capture_close();
+	assert_int_equal(truncate(path, 0), 0);
+	capture_open(true);
+	capture_packet(head, 8, body, 16);
+	capture_packet(NULL, 0, body, 16);
+	read_capture();
+	assert_int_equal(seen_u32(36) & 0xffff, 197);
+	p = frame_at(PREAMBLE, &bytes, &next);
+	assert_int_equal(bytes, 16 + 8 + 16);
+	assert_int_equal(p[8], 21); /* InfiniBand */
+	assert_int_equal(read_be16(p + 10), bytes);
+	assert_int_equal(read_be16(p + 14), 24);
+	assert_memory_equal(p + 16, head, 8);
+	assert_memory_equal(p + 24, body, 16);
+	p = frame_at(next, &bytes, &next);
+	assert_int_equal(bytes, 16 + 16);
+	assert_memory_equal(p + 16, body, 16);
+	assert_int_equal(next, seen_bytes);
+}
+
+static void the_time_of_erf_is_a_binary_fraction(void **state)
+{
+	static const uint8_t half[8] = {0, 0, 0, 0x80, 0x78, 0x56, 0x34, 0x12};
+	uint8_t p[ERF_BYTES];
+
+	erf_write(p, 0x912345678, 500000000, 100);
+	assert_memory_equal(p, half, 8);
+	erf_write(p, 0, 999999999, 100);
+	assert_int_equal(p[3], 0xff);
+	assert_int_equal(p[2], 0xff);
+}
+
 static void frames_of_every_length_follow_one_another(void **state)
 {
 	static uint8_t payload[64];
@@ -196,7 +242,7 @@ static void two_captures_in_one_file_both_write_sections(void **state)
 
 	capture_frame(&four_a, &four_b, (const uint8_t *)"x", 1, 0, 0, 64);
 	capture_close();
-	capture_open();
+	capture_open(false);
 	capture_frame(&four_a, &four_b, (const uint8_t *)"y", 1, 0, 0, 64);
 	read_capture();
 	frame_at(PREAMBLE, &bytes, &next);
@@ -222,7 +268,7 @@ static void a_full_disk_ends_the_capture(void **state)
 	capture_close();
 	setenv("ADVERB_PCAP", "/dev/full", 1);
 	setenv("ADVERB_EXPLAIN", "0", 1);
-	capture_open();
+	capture_open(false);
 	capture_frame(&four_a, &four_b, (const uint8_t *)"x", 1, 0, 0, 64);
 	assert_false(capture_is_open());
 }
@@ -291,7 +337,7 @@ static void a_file_that_cannot_be_made_blocking_is_refused(void **state)
 	capture_close();
 	setenv("ADVERB_PCAP", "/dev/null", 1);
 	has_fixed_flags = true;
-	assert_true(said_by(capture_open, text, sizeof(text)));
+	assert_true(said_by(open_again, text, sizeof(text)));
 	has_fixed_flags = false;
 	assert_non_null(strstr(text, strerror(EPERM)));
 	assert_false(capture_is_open());
@@ -306,7 +352,7 @@ static void expect_refused(const char *name, off_t bytes)
 	setenv("ADVERB_EXPLAIN", "0", 1);
 	capture_close();
 	setenv("ADVERB_PCAP", name, 1);
-	capture_open();
+	capture_open(false);
 	assert_false(capture_is_open());
 	capture_frame(&four_a, &four_b, (const uint8_t *)"x", 1, 0, 0, 64);
 	/* root cannot follow another user's link in /tmp */
@@ -377,7 +423,7 @@ static void expect_captured(const char *name)
 
 	capture_close();
 	setenv("ADVERB_PCAP", name, 1);
-	capture_open();
+	capture_open(false);
 	assert_true(capture_is_open());
 	capture_close();
 	assert_int_equal(stat(name, &s), 0);
@@ -446,7 +492,7 @@ static void a_descriptor_gets_the_capture(void **state)
 	snprintf(name, sizeof(name), "/dev/fd/%d", fds[1]);
 	capture_close();
 	setenv("ADVERB_PCAP", name, 1);
-	capture_open();
+	capture_open(false);
 	assert_true(capture_is_open());
 	assert_int_equal(read(fds[0], seen, sizeof(seen)), PREAMBLE);
 	capture_close();
@@ -461,7 +507,7 @@ static void a_capture_is_for_its_user_alone(void **state)
 	capture_close();
 	assert_int_equal(unlink(path), 0);
 	umask(0);
-	capture_open();
+	capture_open(false);
 	umask(022);
 	assert_true(capture_is_open());
 	assert_int_equal(stat(path, &s), 0);
@@ -485,7 +531,7 @@ static void a_pipe_of_ours_has_the_frames(void **state)
 	fd = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	capture_close();
 	setenv("ADVERB_PCAP", pipe, 1);
-	capture_open();
+	capture_open(false);
 	assert_true(capture_is_open());
 	assert_int_equal(read(fd, seen, sizeof(seen)), PREAMBLE);
 	capture_frame(&four_a, &four_b, payload, sizeof(payload), 0, 0, 64);
@@ -541,7 +587,7 @@ static void a_pipe_that_becomes_a_link_has_no_frames(void **state)
 		fds[1] = make_pipe(other);
 		setenv("ADVERB_PCAP", one, 1);
 		looks = i;
-		capture_open();
+		capture_open(false);
 		assert_int_equal(looks, 0);
 		assert_int_equal(read(fds[1], seen, sizeof(seen)), 0);
 		capture_close();
@@ -561,6 +607,8 @@ int main(void)
 		CASE(a_file_begins_with_a_section_and_an_interface),
 		CASE(an_ipv4_frame_has_its_headers_and_sums),
 		CASE(an_ipv6_frame_has_its_headers_and_sum),
+		CASE(a_packet_by_lid_is_written_whole),
+		CASE(the_time_of_erf_is_a_binary_fraction),
 		CASE(frames_of_every_length_follow_one_another),
 		CASE(two_captures_in_one_file_both_write_sections),
 		CASE(frames_too_long_or_after_the_close_are_not_captured),

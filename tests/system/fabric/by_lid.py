@@ -253,6 +253,38 @@ def paths_of_perftest():
         expect(not other, "\n".join(other[:5]))
 
 
+def captured(f, argv, hosts):
+    """Runs a pair whose sides write captures.  Returns for each side the packets
+    of its capture that have data, as strings."""
+    (one, at_one), (two, at_two) = hosts
+    paths = [t.path("server.pcapng"), t.path("client.pcapng")]
+    server = start_server(f, one, [*argv, *at_one], ADVERB_PCAP=paths[0])
+    client = start(f, two, [*argv, *at_two, "127.0.0.1"], ADVERB_PCAP=paths[1])
+    for side in server, client:
+        expect_ok(t.finish(side, PATIENCE_S))
+    for path in paths:
+        bad = dissect(path, "_ws.malformed || _ws.expert.severity >= 0x600000")
+        expect(not bad, "\n".join(bad[:5]))
+    return [dissect(path, "infiniband.bth.opcode <= 5", "infiniband.lrh.slid",
+                    *("infiniband.bth." + field
+                      for field in ("destqp", "opcode", "psn")),
+                    "infiniband.invariant.crc") for path in paths]
+
+
+def captures_of_programs():
+    """ADVERB_PCAP has the packets by LID of each side: of a pair that loses
+    none, each side captures what it and the other side have sent."""
+    t.need("tshark")
+    with managed() as f:
+        for more in [], ["-g", "0"]:
+            sides = captured(f, ["ibv_rc_pingpong", "-n", "50", "-s", "5000",
+                                 *more], FAR)
+            # 50 messages of three packets in each direction
+            expect(min(map(len, sides)) >= 300, "%s packets" % sides)
+            expect(set(sides[0]) == set(sides[1]), "the captures differ: %s" %
+                   (set(sides[0]) ^ set(sides[1])))
+
+
 def multicast():
     """ib_send_bw joins the group of its server through OpenSM."""
     with managed() as f:
@@ -348,6 +380,7 @@ t.case("a pingpong by LID works with completion events", events_of_completions,
 t.case("perftest by LID", perftest, AREA, "perftest")
 t.case("perftest by LID with another SL, with another P_Key, and with a GRH",
        paths_of_perftest, AREA, "perftest")
+t.case("captures of programs have their packets by LID", captures_of_programs)
 t.case("perftest by multicast group", multicast, AREA, "ib_send_bw -g")
 t.case("a message names the state of a port that no manager has configured",
        port_without_manager)
