@@ -5,6 +5,7 @@
 
 #include "fabric/gate.h"
 #include "fabric/port_info.h"
+#include "fabric/trap.h"
 #include "util/bits.h"
 
 #define LOOPBACK_LIFE_MS 1000
@@ -78,6 +79,7 @@ void data_end_take(struct packet *p)
 
 	if (!node_is_switch(port->node) && !gate_fits(port, p->pkey)) {
 		port_info_count_pkey(port);
+		trap_pkey(port, p);
 		packet_drop(p);
 		return;
 	}

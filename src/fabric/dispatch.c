@@ -9,6 +9,7 @@
 #include "fabric/pma.h"
 #include "fabric/port_info.h"
 #include "fabric/sma.h"
+#include "fabric/trap.h"
 #include "hdr/bth.h"
 #include "hdr/bytes.h"
 #include "hdr/cmmsg.h"
@@ -120,6 +121,7 @@ static bool is_from_other_partition(const struct packet *p)
 	    gate_fits(p->at, p->pkey ? p->pkey : BTH_DEFAULT_PKEY))
 		return false;
 	port_info_count_pkey(p->at);
+	trap_pkey(p->at, p);
 	return true;
 }
 

@@ -81,6 +81,7 @@ static int make_node(struct fabric *f, const struct net *net, uint32_t index)
 		port->number = (uint8_t)i;
 		list_init(&port->ends);
 		list_init(&port->data_ends);
+		list_init(&port->traps);
 		if (cable->peer != NET_NO_PORT)
 			port->peer = &f->ports[cable->peer];
 		port_info_first(port, cable);
@@ -123,6 +124,7 @@ struct fabric *fabric_new(const struct net *net)
 	list_init(&f->ends);
 	list_init(&f->ready);
 	list_init(&f->moving);
+	list_init(&f->traps);
 	list_init(&f->data.all);
 	list_init(&f->data.ready);
 	list_init(&f->data.resumed);
@@ -148,6 +150,7 @@ struct fabric *fabric_new(const struct net *net)
 static void free_node(struct node *node)
 {
 	for (uint32_t i = 0; node->ports && i <= node->port_count; i++) {
+		trap_free_all(&node->ports[i]);
 		free(node->ports[i].slvl);
 		free(node->ports[i].guids);
 	}

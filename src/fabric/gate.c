@@ -2,6 +2,7 @@
 #include "fabric/gate.h"
 
 #include "fabric/port_info.h"
+#include "fabric/trap.h"
 #include "hdr/bth.h"
 #include "hdr/lrh.h"
 
@@ -67,6 +68,7 @@ bool gate_leave(struct port *out, struct packet *p)
 	if (node_is_switch(out->node) && port_info_enforces_out(out) &&
 	    !gate_fits(out, p->pkey)) {
 		out->counters.tx_constraint++;
+		trap_switch_pkey(out, p);
 		return false;
 	}
 	return true;
@@ -89,5 +91,6 @@ bool gate_enter(struct port *in, const struct packet *p)
 	    has_partition(in, p->pkey))
 		return true;
 	in->counters.rx_constraint++;
+	trap_switch_pkey(in, p);
 	return false;
 }

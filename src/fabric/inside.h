@@ -89,6 +89,7 @@ struct port {
 	struct port *peer; /* at the other end of the cable; NULL: no cable */
 	struct list ends;  /* struct end.of_port: programs that have it open */
 	struct list data_ends; /* struct data_end.of_port */
+	struct list traps;     /* struct trap.of_port */
 	uint8_t number;
 	uint8_t state;		       /* STATE_* */
 	uint8_t phys_state;	       /* PHYS_* */
@@ -100,14 +101,6 @@ struct port {
 	uint64_t *guids;	     /* GUID table; NULL: a port of a switch */
 	uint64_t mkey_expires_ms;    /* 0: no M_Key lease is running */
 	struct counters counters;
-};
-
-/* A trap that a node sends again until the SM represses it (IBTA 14.3.9). */
-struct trap {
-	uint8_t notice[64];
-	uint64_t transaction_id;
-	uint64_t next_ms; /* when the trap is sent next; 0: no trap to send */
-	uint32_t sent;	  /* how often the trap was sent */
 };
 
 struct node {
@@ -131,7 +124,6 @@ struct node {
 	uint16_t *mft;
 	uint32_t mft_columns;
 	uint32_t held; /* groups of processes that have this host */
-	struct trap trap;
 };
 
 /* The bytes of a data end's packet, from LRH to VCRC, which copies of a
@@ -199,8 +191,9 @@ struct fabric {
 	struct list moving; /* struct packet.list */
 	struct data_ends data;
 	uint32_t moving_count;
-	uint32_t trap_count;  /* nodes that have a trap to send */
+	struct list traps;    /* struct trap.sending */
 	uint64_t trap_due_ms; /* when the first of these traps is due */
+	uint64_t trap_id;     /* the transaction ID of the last trap */
 	uint64_t now_ms;
 	/* The arguments of fabric_watch; seen NULL: nobody watches. */
 	void (*seen)(void *arg, const uint8_t *p, size_t bytes);

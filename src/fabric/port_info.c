@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fabric/data_end.h"
+#include "fabric/trap.h"
 #include "hdr/bytes.h"
 
 /* Offsets of PortInfo's fields. */
@@ -284,12 +285,21 @@ uint16_t port_info_set(struct port *port, const uint8_t from[PORT_INFO_BYTES])
 	return 0;
 }
 
+uint32_t port_info_capabilities(const struct port *port)
+{
+	return bytes_get32(port->info + AT_CAPABILITIES);
+}
+
 void port_info_set_sm(struct port *port, bool is_sm)
 {
-	uint8_t *at = port->info + AT_CAPABILITIES;
-	uint32_t mask = bytes_get32(at) & ~PORT_INFO_IS_SM;
+	uint32_t old = port_info_capabilities(port);
+	uint32_t mask =
+		(old & ~PORT_INFO_IS_SM) | (is_sm ? PORT_INFO_IS_SM : 0);
 
-	bytes_put32(at, mask | (is_sm ? PORT_INFO_IS_SM : 0));
+	if (mask == old)
+		return;
+	bytes_put32(port->info + AT_CAPABILITIES, mask);
+	trap_capabilities(port);
 }
 
 /* Returns the rate in Gbit/s, rounded down: 1x SDR has 2.5, which gives 2. */

@@ -30,7 +30,9 @@ void port_info_write(const struct port *port, uint8_t in_number,
 /* Applies Set(PortInfo) with the values `from`.  Returns 0; or STATUS_VALUE: a
  * value is not allowed, and nothing has changed. */
 uint16_t port_info_set(struct port *port, const uint8_t from[PORT_INFO_BYTES]);
-/* Sets or clears IsSM in CapabilityMask.  Sends no trap. */
+/* Returns CapabilityMask. */
+uint32_t port_info_capabilities(const struct port *port);
+/* Sets or clears IsSM in CapabilityMask.  A change begins trap 144. */
 void port_info_set_sm(struct port *port, bool is_sm);
 /* Returns the port's base LID; 0: none. */
 uint16_t port_info_lid(const struct port *port);

@@ -155,10 +155,12 @@ enum sma_verdict sma_request(struct packet *p, uint16_t *status)
 	}
 	key = mkey_check(port_managed(c.in), bytes_get64(p->mad + 24),
 			 method == METHOD_GET);
-	if (key == MKEY_REFUSED)
+	if (key == MKEY_REFUSED) {
+		trap_mkey(port_managed(c.in), p);
 		return SMA_SILENT;
+	}
 	if (method == METHOD_TRAP_REPRESS) {
-		trap_repress(c.node, bytes_get64(p->mad + 8));
+		trap_repress(port_managed(c.in), bytes_get64(p->mad + 8));
 		return SMA_SILENT;
 	}
 	c.hides_mkey = key == MKEY_HIDDEN;

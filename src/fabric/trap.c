@@ -1,23 +1,65 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fabric/trap.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "fabric/port_info.h"
 #include "hdr/bytes.h"
+#include "util/bits.h"
 
-enum {
+enum trap_number {
 	TRAP_LINK_STATE = 128,
-	REPEAT_MS = 2000, /* exceeds the SubnetTimeOut of a small subnet */
-	SENDS_MAX = 16,	  /* the SM may end before it sends TrapRepress */
-	AT_DATA = 64,
-	NOTICE_BYTES = 64,
+	TRAP_CAPABILITIES = 144,
+	TRAP_BAD_MKEY = 256,
+	TRAP_BAD_PKEY = 257,
+	TRAP_SWITCH_PKEY = 259,
 };
 
-static void send_trap(struct node *node)
+enum {
+	GENERIC = 0x80,
+	TYPE_URGENT = 1,
+	TYPE_SECURITY = 2,
+	TYPE_INFORMATIONAL = 4,
+	/* Exceeds the SubnetTimeOut of a small subnet. */
+	REPEAT_MS = 2000,
+	SENDS_MAX = 16, /* the SM may end before it sends TrapRepress */
+	AT_DATA = 64,
+	NOTICE_BYTES = 64,
+	RETURN_PATH = 192, /* in an SMP with a directed route */
+	NOTICE_PATH = 30,  /* bytes of a path in the notice of trap 256 */
+	PATH_IS_CUT = 0x40,
+	IS_DIRECTED = 0x80,
+	/* DataDetails of trap 259: which fields are valid. */
+	VALID_LIDS = 3,
+	VALID_PKEY = 1 << 2,
+	VALID_SL = 1 << 3,
+	VALID_QP1 = 1 << 4,
+	VALID_QP2 = 1 << 5,
+	VALID_GIDS = 3 << 6,
+};
+
+/* A trap that a port sends again until the SM represses it.  It stays on the
+ * port's list when it has ended, to limit how often it begins. */
+struct trap {
+	struct list of_port; /* in port.traps */
+	struct list sending; /* in fabric.traps, until the trap has ended */
+	struct port *port;
+	enum trap_number number;
+	uint32_t sent; /* how often the trap was sent */
+	uint64_t transaction_id;
+	uint64_t begun_ms;
+	uint64_t next_ms; /* when the trap is sent next */
+	uint8_t notice[NOTICE_BYTES];
+};
+
+#define OF_PORT(l) CONTAINER_OF(l, struct trap, of_port)
+#define SENDING(l) CONTAINER_OF(l, struct trap, sending)
+
+static void send_trap(const struct trap *trap)
 {
-	struct port *port = &node->ports[0];
-	struct packet *p = packet_new(node->fabric, port);
+	struct port *port = trap->port;
+	struct packet *p = packet_new(port->node->fabric, port);
 
 	if (!p)
 		return;
@@ -26,80 +68,200 @@ static void send_trap(struct node *node)
 	p->mad[0] = p->mad[2] = 1;
 	p->mad[1] = CLASS_SUBN_LID;
 	p->mad[3] = METHOD_TRAP;
-	bytes_put64(p->mad + 8, node->trap.transaction_id);
+	bytes_put64(p->mad + 8, trap->transaction_id);
 	bytes_put16(p->mad + 16, ATTR_NOTICE);
 	memcpy(p->mad + 24, port->info, 8); /* M_Key */
-	memcpy(p->mad + AT_DATA, node->trap.notice, NOTICE_BYTES);
+	memcpy(p->mad + AT_DATA, trap->notice, NOTICE_BYTES);
 	packet_inject(p);
 }
 
-static void end_trap(struct node *node)
+static struct trap *find_trap(struct port *port, enum trap_number number)
 {
-	if (node->trap.next_ms)
-		node->fabric->trap_count--;
-	node->trap.next_ms = 0;
+	struct trap *trap;
+
+	list_for_each (l, &port->traps)
+		if (OF_PORT(l)->number == number)
+			return OF_PORT(l);
+	trap = calloc(1, sizeof(*trap));
+	if (!trap)
+		return NULL;
+	trap->port = port;
+	trap->number = number;
+	list_init(&trap->sending);
+	list_init(&trap->of_port);
+	list_push_tail(&port->traps, &trap->of_port);
+	return trap;
+}
+
+/* Begins a trap of the port, whose DataDetails the caller writes.  Returns NULL
+ * if none is to begin: there is nobody to tell, or no memory.  Those who cause
+ * a security trap may repeat the violation as often as they like; such a trap
+ * begins again only after the pause of a repeated one. */
+static struct trap *begin_trap(struct port *port, enum trap_number number,
+			       uint8_t type)
+{
+	struct fabric *f = port->node->fabric;
+	struct trap *trap;
+
+	if (!port_info_sm_lid(port) || !port_info_lid(port))
+		return NULL;
+	trap = find_trap(port, number);
+	if (!trap || (type == TYPE_SECURITY && trap->transaction_id &&
+		      f->now_ms < trap->begun_ms + REPEAT_MS))
+		return NULL;
+	memset(trap->notice, 0, sizeof(trap->notice));
+	trap->notice[0] = GENERIC | type;
+	trap->notice[3] = port->node->type;
+	bytes_put16(trap->notice + 4, number);
+	bytes_put16(trap->notice + 6, port_info_lid(port));
+	trap->transaction_id = ++f->trap_id;
+	trap->sent = 0;
+	trap->begun_ms = trap->next_ms = f->now_ms;
+	if (!list_is_linked(&trap->sending))
+		list_push_tail(&f->traps, &trap->sending);
+	f->trap_due_ms = f->now_ms;
+	return trap;
 }
 
 void trap_link_changed(struct node *node)
 {
 	struct port *port = &node->ports[0];
-	struct fabric *f = node->fabric;
-	struct trap *trap = &node->trap;
+	struct trap *trap = begin_trap(port, TRAP_LINK_STATE, TYPE_URGENT);
 
-	if (!port_info_sm_lid(port) || !port_info_lid(port))
-		return;
-	memset(trap->notice, 0, sizeof(trap->notice));
-	trap->notice[0] = 0x81; /* generic, urgent */
-	trap->notice[3] = node->type;
-	bytes_put16(trap->notice + 4, TRAP_LINK_STATE);
-	bytes_put16(trap->notice + 6, port_info_lid(port));
-	bytes_put16(trap->notice + 10, port_info_lid(port)); /* LIDADDR */
-	trap->transaction_id++;
-	trap->sent = 0;
-	if (!trap->next_ms)
-		f->trap_count++;
-	trap->next_ms = f->now_ms ? f->now_ms : 1;
-	f->trap_due_ms = f->now_ms;
+	if (trap)
+		bytes_put16(trap->notice + 10, port_info_lid(port));
 }
 
-void trap_repress(struct node *node, uint64_t transaction_id)
+void trap_capabilities(struct port *port)
+{
+	struct trap *trap =
+		begin_trap(port, TRAP_CAPABILITIES, TYPE_INFORMATIONAL);
+
+	if (!trap)
+		return;
+	bytes_put16(trap->notice + 12, port_info_lid(port));
+	bytes_put32(trap->notice + 16, port_info_capabilities(port));
+}
+
+/* Writes the way back to the sender of an SMP with a directed route. */
+static void put_route(uint8_t *notice, const struct packet *p)
+{
+	uint8_t hops = p->mad[7] & 0x3f;
+
+	notice[33] = (uint8_t)(IS_DIRECTED |
+			       (hops > NOTICE_PATH ? PATH_IS_CUT : 0) | hops);
+	memcpy(notice + 34, p->mad + RETURN_PATH, NOTICE_PATH);
+}
+
+void trap_mkey(struct port *port, const struct packet *p)
+{
+	struct trap *trap = begin_trap(port, TRAP_BAD_MKEY, TYPE_SECURITY);
+	bool is_directed = p->mad[1] == CLASS_SUBN_DIRECTED;
+
+	if (!trap)
+		return;
+	bytes_put16(trap->notice + 12, p->slid);
+	if (is_directed)
+		memcpy(trap->notice + 14, p->mad + 32, 2); /* DrSLID */
+	trap->notice[16] = p->mad[3];
+	memcpy(trap->notice + 18, p->mad + 16, 2); /* attribute */
+	memcpy(trap->notice + 20, p->mad + 20, 4); /* its modifier */
+	memcpy(trap->notice + 24, p->mad + 24, 8); /* M_Key */
+	if (is_directed)
+		put_route(trap->notice, p);
+}
+
+void trap_pkey(struct port *port, const struct packet *p)
+{
+	struct trap *trap = begin_trap(port, TRAP_BAD_PKEY, TYPE_SECURITY);
+
+	if (!trap)
+		return;
+	bytes_put16(trap->notice + 12, p->slid);
+	bytes_put16(trap->notice + 14, p->dlid);
+	bytes_put32(trap->notice + 16, p->pkey);
+	bytes_put32(trap->notice + 20, (uint32_t)p->sl << 28 | p->src_qp);
+	bytes_put32(trap->notice + 24, p->dest_qp);
+	if (!p->has_grh)
+		return;
+	memcpy(trap->notice + 28, p->sgid, 16);
+	memcpy(trap->notice + 44, p->dgid, 16);
+}
+
+void trap_switch_pkey(struct port *at, const struct packet *p)
+{
+	struct port *port = &at->node->ports[0];
+	struct trap *trap = begin_trap(port, TRAP_SWITCH_PKEY, TYPE_SECURITY);
+	uint16_t valid = VALID_LIDS | VALID_PKEY | VALID_SL | VALID_QP2;
+
+	if (!trap)
+		return;
+	if (p->src_qp)
+		valid |= VALID_QP1;
+	if (p->has_grh) {
+		valid |= VALID_GIDS;
+		memcpy(trap->notice + 26, p->sgid, 16);
+		memcpy(trap->notice + 42, p->dgid, 16);
+	}
+	bytes_put16(trap->notice + 10, valid);
+	bytes_put16(trap->notice + 12, p->slid);
+	bytes_put16(trap->notice + 14, p->dlid);
+	bytes_put16(trap->notice + 16, p->pkey);
+	bytes_put32(trap->notice + 18, (uint32_t)p->sl << 28 | p->src_qp);
+	bytes_put32(trap->notice + 22, p->dest_qp);
+	bytes_put16(trap->notice + 58, port_info_lid(port));
+	trap->notice[60] = at->number;
+}
+
+void trap_repress(struct port *port, uint64_t transaction_id)
 {
 	/* The upper halves may differ: a subnet manager may send TrapRepress
 	 * with the tid_high of its own agent there. */
-	if ((uint32_t)transaction_id == (uint32_t)node->trap.transaction_id)
-		end_trap(node);
+	list_for_each (l, &port->traps)
+		if ((uint32_t)transaction_id ==
+		    (uint32_t)OF_PORT(l)->transaction_id)
+			list_remove(&OF_PORT(l)->sending);
 }
 
-/* Sends the trap of one node if it is due. */
-static void tick_node(struct node *node, uint64_t now_ms)
+/* Sends a trap if it is due. */
+static void tick_trap(struct trap *trap, uint64_t now_ms)
 {
-	struct trap *trap = &node->trap;
-
-	if (!trap->next_ms || trap->next_ms > now_ms)
+	if (trap->next_ms > now_ms)
 		return;
 	if (trap->sent++ == SENDS_MAX) {
-		end_trap(node);
+		list_remove(&trap->sending);
 		return;
 	}
 	trap->next_ms = now_ms + REPEAT_MS;
-	send_trap(node);
+	send_trap(trap);
 }
 
 void trap_tick(struct fabric *f)
 {
-	if (!f->trap_count || f->now_ms < f->trap_due_ms)
+	if (list_is_empty(&f->traps) || f->now_ms < f->trap_due_ms)
 		return;
 	f->trap_due_ms = FABRIC_NEVER;
-	for (uint32_t i = 0; i < f->node_count; i++) {
-		const struct trap *trap = &f->nodes[i].trap;
+	list_for_each_safe (l, &f->traps) {
+		const struct trap *trap = SENDING(l);
 
-		tick_node(&f->nodes[i], f->now_ms);
-		if (trap->next_ms && trap->next_ms < f->trap_due_ms)
+		tick_trap(SENDING(l), f->now_ms);
+		if (list_is_linked(&trap->sending) &&
+		    trap->next_ms < f->trap_due_ms)
 			f->trap_due_ms = trap->next_ms;
 	}
 }
 
 uint64_t trap_deadline(const struct fabric *f)
 {
-	return f->trap_count ? f->trap_due_ms : FABRIC_NEVER;
+	return list_is_empty(&f->traps) ? FABRIC_NEVER : f->trap_due_ms;
+}
+
+void trap_free_all(struct port *port)
+{
+	struct list *l;
+
+	while ((l = list_pop_head(&port->traps))) {
+		list_remove(&OF_PORT(l)->sending);
+		free(OF_PORT(l));
+	}
 }

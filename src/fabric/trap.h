@@ -1,24 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Trap 128 (IBTA 14.3.9): a switch tells the subnet manager that the state of a
- * link has changed.  The switch repeats the trap until the subnet manager sends
- * TrapRepress, but not without limit.
+ * Traps (IBTA 13.4.8, 14.2.5.1): a port tells the subnet manager that something
+ * has happened.  The port repeats a trap until the subnet manager sends
+ * TrapRepress, but not without limit.  A port has at most one trap of each
+ * number at a time.  No trap begins at a port that has no LID, or knows no LID
+ * of a subnet manager.
  */
 #ifndef FABRIC_TRAP_H
 #define FABRIC_TRAP_H
 
 #include "fabric/inside.h"
 
-/* Begins trap 128 of a switch, which trap_tick sends.  Does nothing if the
- * switch has no LID, or knows no LID of a subnet manager. */
+/* Trap 128 of a switch: the state of a link has changed.  A link that changes
+ * again begins another trap in place of the first. */
 void trap_link_changed(struct node *node);
-/* Executes TrapRepress: ends the trap if the lower halves of its transaction ID
- * and of `transaction_id` are equal. */
-void trap_repress(struct node *node, uint64_t transaction_id);
+/* Trap 144 of `port`: its CapabilityMask has changed. */
+void trap_capabilities(struct port *port);
+/* Trap 256: the port refuses the SMP p, which has come to it, because its M_Key
+ * is wrong. */
+void trap_mkey(struct port *port, const struct packet *p);
+/* Trap 257: the adapter's port refuses p, because the port is not in the
+ * packet's partition. */
+void trap_pkey(struct port *port, const struct packet *p);
+/* Trap 259: the port `at` of a switch refuses p, because the port's table lacks
+ * the packet's partition. */
+void trap_switch_pkey(struct port *at, const struct packet *p);
+
+/* Executes TrapRepress at `port`: ends the trap if the lower halves of its
+ * transaction ID and of `transaction_id` are equal. */
+void trap_repress(struct port *port, uint64_t transaction_id);
 /* Sends the traps that are due at f->now_ms. */
 void trap_tick(struct fabric *f);
-/* Returns the time at which the next trap is due, in ms; FABRIC_NEVER: no node
+/* Returns the time at which the next trap is due, in ms; FABRIC_NEVER: no port
  * has a trap to send. */
 uint64_t trap_deadline(const struct fabric *f);
+/* Frees the traps of a port. */
+void trap_free_all(struct port *port);
 
 #endif

@@ -232,6 +232,31 @@ def links_go_down_and_up():
         expect(re.search(r"LinkState:\.*Active", said), said)
 
 
+def traps_are_told():
+    """A second manager, and a request without the M_Key, make ports send traps
+    144 and 256 to OpenSM."""
+    config = t.path("mkey.conf")
+    with open(config, "w") as file:
+        file.write("m_key 0x77\nm_key_lease_period 0\n"
+                   "m_key_protection_level 2\n")
+    with managed(NET, "Hca1", "-F", config) as f:
+        lid = port_lid(f, "Hca3", "1")
+        r = f.host("Hca1", "smpquery", "-t", "100", "nodedesc", lid)
+        expect(r.status != 0, "a port answers without its M_Key", r)
+        await_line(f.log, "Generic Notice type:2 num:256")
+        expect("Hca3" in f.out("Hca1", "smpquery", "-y", "0x77", "nodedesc",
+                               lid), "no answer")
+        other = t.start([t.adverb, "run", "--fabric=" + f.socket, "--host",
+                         "Hca2", "--", "opensm", "-d", "2", "-f",
+                         t.path("other.log"), "-s", "0"],
+                        env=t.environment(**manager_env()))
+        try:
+            await_line(f.log, "Generic Notice type:4 num:144")
+        finally:
+            other.terminate()
+            other.communicate()
+
+
 def pings():
     with managed() as f:
         t.need("ibping")
@@ -499,6 +524,8 @@ t.case("ibtracert, ibroute, ibhosts and iblinkinfo show the subnet", routes,
 t.case("perfquery reads and resets counters", counters, AREA, "perfquery")
 t.case("ibportstate takes a link down and up, and OpenSM reacts",
        links_go_down_and_up, AREA, "ibportstate")
+t.case("OpenSM is told of a wrong M_Key and of a new manager", traps_are_told,
+       AREA, "opensm")
 t.case("ibping reaches a server", pings, AREA, "ibping")
 t.case("packets of programs go by LID, all and in order", packets_follow_lids)
 t.case("packets of a partition stay in it", partitions_are_enforced)

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* fabric/trap: a port tells the subnet manager, a program on C, what has
+ * happened, and says who has caused it. */
+#include "data_world.h"
+
+#include "fabric/port_info.h"
+#include "fabric/trap.h"
+
+enum {
+	MAD_AT = FABRIC_UMAD_BYTES,
+	MESSAGE = MAD_AT + MAD_BYTES,
+	NOTICE_AT = MAD_AT + 64,
+	AT_SM_LID = 18,
+	AT_PROTECT = 34,
+	LID_S1 = 10,
+	LID_S3 = 12,
+	PAUSE_MS = 2000,
+};
+
+struct manager {
+	struct world *w;
+	struct end *end;
+	uint8_t message[MESSAGE]; /* the last one */
+};
+
+static void tell_manager(struct port *port, uint16_t lid)
+{
+	bytes_put16(port->info + AT_LID, lid);
+	bytes_put16(port->info + AT_SM_LID, LID_C);
+}
+
+static struct manager run_manager(struct world *w)
+{
+	struct fabric_agent asked = {.mgmt_class = CLASS_SUBN_LID,
+				     .class_version = 1,
+				     .methods = {1 << METHOD_TRAP, 0}};
+	struct manager m = {.w = w};
+	int err;
+
+	m.end = fabric_open(fabric_find(w->f, "C"), 1, NULL, &err);
+	assert_non_null(m.end);
+	assert_true(fabric_register(m.end, &asked) >= 0);
+	tell_manager(port_of(w, "A", 1), LID_A);
+	tell_manager(port_of(w, "B", 1), LID_B);
+	tell_manager(port_of(w, "C", 1), LID_C);
+	tell_manager(port_of(w, "S1", 0), LID_S1);
+	tell_manager(port_of(w, "S3", 0), LID_S3);
+	return m;
+}
+
+/* Returns the notice of the next trap; NULL: there is none. */
+static const uint8_t *next_notice(struct manager *m)
+{
+	const uint8_t *message;
+	size_t bytes;
+
+	fabric_turn(m->w->f, m->w->now_ms);
+	message = fabric_fetch(m->end, &bytes);
+	if (!message)
+		return NULL;
+	assert_int_equal(bytes, MESSAGE);
+	memcpy(m->message, message, MESSAGE);
+	fabric_fetched(m->end);
+	assert_int_equal(m->message[MAD_AT + 3], METHOD_TRAP);
+	assert_int_equal(bytes_get16(m->message + MAD_AT + 16), ATTR_NOTICE);
+	return m->message + NOTICE_AT;
+}
+
+/* Returns the notice of the next trap, which has this number and issuer. */
+static const uint8_t *expect_trap(struct manager *m, uint16_t number,
+				  uint16_t issuer)
+{
+	const uint8_t *n = next_notice(m);
+
+	assert_non_null(n);
+	assert_int_equal(n[0] & 0x80, 0x80); /* generic */
+	assert_int_equal(bytes_get16(n + 4), number);
+	assert_int_equal(bytes_get16(n + 6), issuer);
+	return n;
+}
+
+static void repress_last(struct manager *m)
+{
+	m->message[MAD_AT + 3] = METHOD_TRAP_REPRESS;
+	bytes_put32(m->message + 20, 0); /* QP0 */
+	assert_int_equal(fabric_send(m->end, m->message, MESSAGE), 0);
+	fabric_turn(m->w->f, m->w->now_ms);
+}
+
+/* A program on A sends Set(PortInfo) to B without B's M_Key. */
+static void set_without_key(struct world *w)
+{
+	struct fabric_agent asked = {.mgmt_class = CLASS_SUBN_LID,
+				     .class_version = 1};
+	uint8_t s[MESSAGE] = {0}, *mad = s + MAD_AT;
+	struct end *end;
+	int err, agent;
+
+	bytes_put64(port_of(w, "B", 1)->info, 7);
+	end = fabric_open(fabric_find(w->f, "A"), 1, NULL, &err);
+	assert_non_null(end);
+	agent = fabric_register(end, &asked);
+	memcpy(s, &agent, sizeof(agent));
+	bytes_put16(s + 28, LID_B);
+	mad[0] = mad[1] = mad[2] = 1;
+	mad[3] = METHOD_SET;
+	bytes_put16(mad + 16, 0x15);
+	bytes_put32(mad + 20, 1);
+	bytes_put64(mad + 24, 0x1122334455667788);
+	assert_int_equal(fabric_send(end, s, MESSAGE), 0);
+	fabric_turn(w->f, w->now_ms);
+	fabric_close(end);
+}
+
+/* IBTA 14.2.5.1, trap 256 */
+static void a_wrong_mkey_is_told(void **state)
+{
+	struct world *w = *state;
+	struct manager m = run_manager(w);
+	const uint8_t *n;
+
+	set_without_key(w);
+	n = expect_trap(&m, 256, LID_B);
+	assert_int_equal(n[0] & 0x7f, 2); /* security */
+	assert_int_equal(bytes_get16(n + 12), LID_A);
+	assert_int_equal(n[16], METHOD_SET);
+	assert_int_equal(bytes_get16(n + 18), 0x15);
+	assert_int_equal(bytes_get32(n + 20), 1);
+	assert_true(bytes_get64(n + 24) == 0x1122334455667788);
+	assert_null(next_notice(&m));
+}
+
+/* Trap 257 */
+static void an_adapter_tells_of_another_partition(void **state)
+{
+	struct world *w = *state;
+	struct manager m = run_manager(w);
+	const uint8_t *n;
+
+	port_of(w, "B", 1)->pkeys[0] = 0x8006;
+	assert_int_equal(send_mark(w, w->b, LID_B, 1), 0);
+	n = expect_trap(&m, 257, LID_B);
+	assert_int_equal(bytes_get16(n + 12), LID_A);
+	assert_int_equal(bytes_get16(n + 14), LID_B);
+	assert_int_equal(bytes_get32(n + 16), 0xffff);
+	assert_int_equal(bytes_get32(n + 24), qpn_of(w->b));
+}
+
+/* Trap 259 */
+static void a_switch_tells_which_port_refuses_a_partition(void **state)
+{
+	struct world *w = *state;
+	struct manager m = run_manager(w);
+	struct port *out = port_of(w, "S3", 2);
+	const uint8_t *n;
+
+	out->info[AT_LANES] |= 4; /* PartitionEnforcementOutbound */
+	out->pkeys[0] = 0x8006;
+	assert_int_equal(send_mark(w, w->b, LID_B, 1), 0);
+	n = expect_trap(&m, 259, LID_S3);
+	assert_int_equal(bytes_get16(n + 12), LID_A);
+	assert_int_equal(bytes_get16(n + 14), LID_B);
+	assert_int_equal(bytes_get16(n + 16), 0xffff);
+	assert_int_equal(bytes_get32(n + 22), qpn_of(w->b));
+	assert_int_equal(bytes_get16(n + 58), LID_S3);
+	assert_int_equal(n[60], 2);
+	assert_int_equal(bytes_get16(n + 10),
+			 0x2f); /* valid: no GIDs, no QP1 */
+}
+
+/* Trap 144 */
+static void a_port_tells_its_new_capabilities(void **state)
+{
+	struct world *w = *state;
+	struct manager m = run_manager(w);
+	struct port *a = port_of(w, "A", 1);
+	const uint8_t *n;
+
+	port_info_set_sm(a, true);
+	n = expect_trap(&m, 144, LID_A);
+	assert_int_equal(bytes_get16(n + 12), LID_A);
+	assert_int_equal(bytes_get32(n + 16), port_info_capabilities(a));
+	assert_true(bytes_get32(n + 16) & 2); /* IsSM */
+	repress_last(&m);
+	port_info_set_sm(a, true); /* no change */
+	assert_null(next_notice(&m));
+	port_info_set_sm(a, false);
+	n = expect_trap(&m, 144, LID_A);
+	assert_false(bytes_get32(n + 16) & 2);
+}
+
+/* A program that repeats a violation makes no more traps than one in a pause.
+ */
+static void violations_cannot_flood_the_manager(void **state)
+{
+	struct world *w = *state;
+	struct manager m = run_manager(w);
+
+	for (int i = 0; i < 100; i++)
+		set_without_key(w);
+	expect_trap(&m, 256, LID_B);
+	assert_null(next_notice(&m));
+	repress_last(&m);
+	w->now_ms += PAUSE_MS - 1;
+	set_without_key(w);
+	assert_null(next_notice(&m));
+	w->now_ms++;
+	set_without_key(w);
+	expect_trap(&m, 256, LID_B);
+}
+
+/* Each trap of a port is repeated and repressed by itself. */
+static void a_port_has_several_traps_at_once(void **state)
+{
+	struct world *w = *state;
+	struct manager m = run_manager(w);
+
+	set_without_key(w);
+	expect_trap(&m, 256, LID_B);
+	repress_last(&m);
+	port_of(w, "B", 1)->pkeys[0] = 0x8006;
+	set_without_key(w); /* too soon */
+	assert_int_equal(send_mark(w, w->b, LID_B, 1), 0);
+	expect_trap(&m, 257, LID_B);
+	port_info_set_sm(port_of(w, "B", 1), true);
+	expect_trap(&m, 144, LID_B);
+	repress_last(&m);
+	w->now_ms += PAUSE_MS;
+	expect_trap(&m, 257, LID_B);
+	assert_null(next_notice(&m));
+	repress_last(&m);
+	w->now_ms += PAUSE_MS;
+	assert_null(next_notice(&m));
+}
+
+static void a_port_that_knows_no_manager_sends_no_trap(void **state)
+{
+	struct world *w = *state;
+	struct manager m = run_manager(w);
+
+	bytes_put16(port_of(w, "B", 1)->info + AT_SM_LID, 0);
+	set_without_key(w);
+	port_info_set_sm(port_of(w, "B", 1), true);
+	assert_null(next_notice(&m));
+	assert_true(trap_deadline(w->f) == FABRIC_NEVER);
+}
+
+/* A manager that does not answer gets each trap a limited number of times. */
+static void a_trap_ends_without_an_answer(void **state)
+{
+	struct world *w = *state;
+	struct manager m = run_manager(w);
+	int count = 0;
+
+	trap_link_changed(fabric_find(w->f, "S1"));
+	while (next_notice(&m)) {
+		assert_uint_in_range(++count, 1, 100);
+		w->now_ms = trap_deadline(w->f);
+	}
+	assert_true(trap_deadline(w->f) == FABRIC_NEVER);
+	assert_true(count > 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_wrong_mkey_is_told),
+		TEST(an_adapter_tells_of_another_partition),
+		TEST(a_switch_tells_which_port_refuses_a_partition),
+		TEST(a_port_tells_its_new_capabilities),
+		TEST(violations_cannot_flood_the_manager),
+		TEST(a_port_has_several_traps_at_once),
+		TEST(a_port_that_knows_no_manager_sends_no_trap),
+		TEST(a_trap_ends_without_an_answer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
