@@ -25,14 +25,19 @@
 #include "util/fd_identity.h"
 
 #define PATH_BYTES    300 /* the most bytes of a path in the tree */
-#define TREE_VERSION  6	  /* of the set of files; a part of the stamp */
+#define TREE_VERSION  7	  /* of the set of files; a part of the stamp */
 #define STAMP_BYTES   32
 #define STAMP	      ".stamp"
 #define LOCK	      ".lock"
+#define NODE_BYTES    20 /* the most bytes of the name of a device file */
+#define UMAD_KINDS    2
 #define MOST_CPUS     1024
 #define CPUS_PER_WORD 32
 #define TURN_NS	      5000000 /* between two tries to take a lock */
 #define MOST_TURNS    200     /* one second: the lock's owner may be stopped */
+
+/* A port that libibumad can open has a file of each kind. */
+static const char *const umad_kinds[UMAD_KINDS] = {"umad", "issm"};
 
 /* The state while a tree is written. */
 struct writing {
@@ -216,23 +221,58 @@ static void put_ethernet(struct writing *w, const struct device *d)
 			 d->name);
 }
 
-static void put_node(struct writing *w, const char *device, uint32_t index)
+/* Creates a device file, of which programs only test whether they may open it.
+ */
+static void put_device_file(struct writing *w, const char *kind, uint32_t index)
 {
-	char name[20];
-	int fd;
+	int fd = w->err ? w->err : folder_open(w->fd, "dev/infiniband", true);
+	char name[NODE_BYTES];
 
-	put_file(w, device, "class/infiniband_verbs/uverbs%u/ibdev", index);
-	put_file(w, "1", "class/infiniband_verbs/uverbs%u/abi_version", index);
-	fd = w->err ? w->err : folder_open(w->fd, "dev/infiniband", true);
 	if (fd < 0) {
 		w->err = fd;
 		return;
 	}
-	snprintf(name, sizeof(name), "uverbs%u", index);
-	/* Programs only test whether they may open the device file. */
+	snprintf(name, sizeof(name), "%s%u", kind, index);
 	if (symlinkat("/dev/null", fd, name) && errno != EEXIST)
 		w->err = -errno;
 	close(fd);
+}
+
+static void put_node(struct writing *w, const char *device, uint32_t index)
+{
+	put_file(w, device, "class/infiniband_verbs/uverbs%u/ibdev", index);
+	put_file(w, "1", "class/infiniband_verbs/uverbs%u/abi_version", index);
+	put_device_file(w, "uverbs", index);
+}
+
+/* Writes the files of a port that libibumad can open. */
+static void put_umad(struct writing *w, const char *device, uint32_t port,
+		     uint32_t index)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", port);
+	for (size_t i = 0; i < UMAD_KINDS; i++) {
+		put_file(w, device, "class/infiniband_mad/%s%u/ibdev",
+			 umad_kinds[i], index);
+		put_file(w, text, "class/infiniband_mad/%s%u/port",
+			 umad_kinds[i], index);
+		put_device_file(w, umad_kinds[i], index);
+	}
+}
+
+/* Writes infiniband_mad.  RoCE ports are not there, since they have no
+ * management datagrams of programs. */
+static void put_umads(struct writing *w, const struct device *devices,
+		      uint32_t count)
+{
+	uint32_t index = 0;
+
+	put_file(w, "5", "class/infiniband_mad/abi_version");
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t n = 1; n <= devices[i].port_count; n++)
+			if (devices[i].kind == DEVICE_IB)
+				put_umad(w, devices[i].name, n, index++);
 }
 
 /* Creates the counter files that are missing.  The broker writes the counters
@@ -429,17 +469,35 @@ static void put_device(struct writing *w, const struct device *d,
 	put_node(w, d->name, index);
 }
 
+/* Is the name that of a kind and one of the indexes 0 to count - 1? */
+static bool is_indexed(const char *name, const char *kind, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		char node[NODE_BYTES];
+
+		snprintf(node, sizeof(node), "%s%u", kind, i);
+		if (!strcmp(name, node))
+			return true;
+	}
+	return false;
+}
+
 static bool is_device(const char *name, const struct device *devices,
 		      uint32_t count)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		char node[20];
+	uint32_t ports = 0;
 
-		snprintf(node, sizeof(node), "uverbs%u", i);
-		if (!strcmp(name, devices[i].name) || !strcmp(name, node))
+	for (uint32_t i = 0; i < count; i++) {
+		if (!strcmp(name, devices[i].name))
 			return true;
+		if (devices[i].kind == DEVICE_IB)
+			ports += devices[i].port_count;
 	}
-	return !strcmp(name, "abi_version");
+	for (size_t i = 0; i < UMAD_KINDS; i++)
+		if (is_indexed(name, umad_kinds[i], ports))
+			return true;
+	return is_indexed(name, "uverbs", count) ||
+	       !strcmp(name, "abi_version");
 }
 
 /* Computes the stamp: a hash of all members of the devices. */
@@ -522,7 +580,8 @@ static int write_tree(int fd, const char *stamp, const struct device *devices,
 		      uint32_t count)
 {
 	static const char *const swept[] = {
-		"class/infiniband", "class/infiniband_verbs", "dev/infiniband"};
+		"class/infiniband", "class/infiniband_verbs",
+		"class/infiniband_mad", "dev/infiniband"};
 	struct writing w = {.fd = fd, .last_fd = -1};
 
 	unlinkat(fd, STAMP, 0);
@@ -530,6 +589,7 @@ static int write_tree(int fd, const char *stamp, const struct device *devices,
 	w.err = w.err ? w.err : make_folder(fd, swept[0]);
 	for (uint32_t i = 0; i < count; i++)
 		put_device(&w, &devices[i], i);
+	put_umads(&w, devices, count);
 	for (size_t i = 0; i < sizeof(swept) / sizeof(swept[0]); i++)
 		sweep_below(&w, swept[i], is_device, devices, count);
 	put_file(&w, stamp, STAMP);

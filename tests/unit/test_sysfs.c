@@ -287,6 +287,28 @@ static void a_port_that_changes_is_written_anew(void **state)
 	expect_none(PORT "gid_attrs/ndevs/1");
 }
 
+/* Two ports, then one, then a device without such ports. */
+static void ports_for_libibumad_come_and_go(void **state)
+{
+	struct device roce = devices[0];
+
+	make_ib(&devices[0]);
+	assert_int_equal(write_tree(1), 0);
+	expect_file("class/infiniband_mad/abi_version", "5");
+	expect_file("class/infiniband_mad/umad1/ibdev", "advib0");
+	expect_file("class/infiniband_mad/umad1/port", "2");
+	expect_file("class/infiniband_mad/issm0/port", "1");
+	devices[0].port_count = 1;
+	assert_int_equal(write_tree(1), 0);
+	expect_file("class/infiniband_mad/umad0/port", "1");
+	expect_none("class/infiniband_mad/umad1");
+	expect_none("dev/infiniband/issm1");
+	devices[0] = roce;
+	assert_int_equal(write_tree(1), 0);
+	expect_none("class/infiniband_mad/umad0");
+	expect_none("dev/infiniband/umad0");
+}
+
 static void a_device_that_is_no_more_leaves_nothing(void **state)
 {
 	assert_int_equal(write_tree(2), 0);
@@ -404,6 +426,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_device_that_is_no_more_leaves_nothing, set_up,
 			tear_down),
+		cmocka_unit_test_setup_teardown(ports_for_libibumad_come_and_go,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_tree_that_cannot_be_written_is_an_error, set_up,
 			tear_down),

@@ -79,6 +79,14 @@ def device_is_shown():
             said = f.out("Hca3", "cat", "/sys/class/infiniband/advib0/ports/1/"
                          "state", "/sys/class/infiniband/advib0/ports/1/lid")
             expect(said.split() == ["4:", "ACTIVE", "0x%x" % int(lid)], said)
+        said = f.out("Hca1", "grep", "-r", "", "/sys/class/infiniband_mad")
+        for kind in "umad", "issm":
+            for i in 0, 1:
+                expect("%s%d/ibdev:advib0\n" % (kind, i) in said and
+                       "%s%d/port:%d\n" % (kind, i, i + 1) in said, said)
+        said = f.out("Hca1", "ls", "/dev/infiniband")
+        expect(said.split() == ["issm0", "issm1", "umad0", "umad1", "uverbs0"],
+               said)
 
 
 def pingpongs():
