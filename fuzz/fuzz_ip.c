@@ -9,7 +9,8 @@
 
 /* Computes the ICRC with the packet's own identification and flags, and with
  * assumed ones.  From the difference, icrc_syndrome_id must find the packet's
- * own identification and flags. */
+ * own identification and DF, or return false if the packet is a fragment or has
+ * the reserved flag. */
 static void try_syndrome(const uint8_t *p, const struct ip_v4 *ip,
 			 const struct udp *udp)
 {

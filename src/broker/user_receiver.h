@@ -8,8 +8,9 @@
  * descriptor of a file.  That close may take as long as the sender likes: for
  * example, the close of a TCP socket with SO_LINGER and unsent data.  So the
  * broker's loop never receives from a connection of another user, and never
- * closes one.  The user's thread does both, and only that user waits.  It
- * passes each message on without descriptors:
+ * closes one for which there is a thread.  The user's thread does both, and
+ * only that user waits.  The thread passes each message on without
+ * descriptors:
  *
  *	process -> connection -> the user's thread -> pair -> the broker's loop
  *
@@ -19,16 +20,17 @@
  * not pass the thread: the loop sends them at the connection.
  *
  * The thread also answers and closes the connections that the broker refuses.
- * While a thread has connections to close, the loop interrupts it again and
- * again by a signal (user_receiver_interrupt_by_signal), which ends the wait of
- * a close.  While USER_RECEIVER_OWED or more connections of one user are still
- * to be closed, the broker accepts no connection.
+ * If user_receiver_interrupt_by_signal was called, the loop sends a signal
+ * again and again to each thread that has connections to close.  The signal
+ * ends the wait of a close.  While USER_RECEIVER_OWED or more connections of
+ * one user are still to be closed, the broker accepts no connection.
  *
  * Users that cannot be told from each other (USER_NONE, user.h) have a thread
  * for each connection.  A thread ends with its user's last connection.
  *
- * All functions belong to the thread of the broker's loop.  Only
- * user_receiver_end waits.
+ * All functions belong to the thread of the broker's loop.  user_receiver_end
+ * waits.  Without a thread, user_receiver_refuse and user_receiver_turn may
+ * wait in a close.  No other function waits.
  */
 #ifndef BROKER_USER_RECEIVER_H
 #define BROKER_USER_RECEIVER_H
@@ -67,7 +69,8 @@ void user_receiver_init(struct user_receivers *s, bool no_threads);
  * Gives a connection to the thread of its user.  fd: the connection, which the
  * thread closes after user_receiver_close; until then the caller may send at
  * fd, and does not receive or close.  *in_fd: the socket where the caller reads
- * what the client sends, in messages of the same lengths; the caller owns it.
+ * what the client sends, message by message; the caller owns it.  A message
+ * that is too long for each protocol of the broker is cut, but stays too long.
  * At the end of the connection, *in_fd is at its end, too.  Returns the
  * connection, which is valid until user_receiver_close.  NULL: there is no
  * memory, no descriptor, or no thread, and fd is still the caller's.
@@ -82,11 +85,10 @@ struct user_receiver_conn *user_receiver_take(struct user_receivers *s, int fd,
 void user_receiver_refuse(struct user_receivers *s, int fd, uid_t user, int err,
 			  const char *why);
 /* Notes that the process of c has ended, or that the client has closed the
- * connection.  The socket *in_fd of c is at its end
- * after the messages that wait now, 1024 at most, even if another process has
- * the connection open. */
+ * connection.  The socket *in_fd of c is at its end after the messages that
+ * wait now, 1024 at most, even if another process has the connection open. */
 void user_receiver_finish(struct user_receiver_conn *c);
-/* Closes the connection.  c is invalid from then on. */
+/* Has the thread close the connection.  c is invalid from then on. */
 void user_receiver_close(struct user_receiver_conn *c);
 /* Whether the broker may accept connections: no user has USER_RECEIVER_OWED
  * connections that are still to be closed. */

@@ -189,8 +189,8 @@ static bool is_step(const struct port *port, uint8_t state)
 	return state == NO_CHANGE || state == STATE_DOWN;
 }
 
-/* Returns what Set(PortInfo) with the values `from` changes that data ends want
- * to know: a set of enum data_change. */
+/* Returns the changes that Set(PortInfo) with the values `from` makes and that
+ * programs at the port are told: a set of enum data_change. */
 static uint32_t changes_of(const struct port *port, const uint8_t *from)
 {
 	const uint8_t *i = port->info;
@@ -376,7 +376,8 @@ bool port_info_enforces_out(const struct port *port)
 }
 
 /* HOQLife n means 4.096 us times 2 to the power n.  An adapter's port has no
- * HOQLife, so a packet that leaves by it waits for ADAPTER_LIFE_MS at most. */
+ * HOQLife, so a packet that leaves by such a port waits for ADAPTER_LIFE_MS at
+ * most. */
 uint64_t port_info_queue_life(const struct port *port)
 {
 	uint8_t life = port->info[AT_HOQ] & 31;

@@ -36,7 +36,7 @@
 #define FPDU_MARKED_MAX	   65000
 #define FPDU_MARKER_BYTES  4
 #define FPDU_MARKER_STRIDE 512 /* bytes from one marker to the next */
-/* The greatest number of markers in one FPDU. */
+/* An upper bound of the number of markers in one FPDU. */
 #define FPDU_MARKERS_MAX                                                       \
 	((FPDU_ULPDU_MAX + 9) / (FPDU_MARKER_STRIDE - FPDU_MARKER_BYTES) + 2)
 /* Bytes of scratch memory that fpdu_write needs: ULPDU_Length, pad, CRC and
@@ -61,7 +61,7 @@ struct fpdu_want {
 	uint32_t bytes; /* how many bytes of that part come next, 1 or more */
 };
 
-/* What the bytes of one fpdu_rx_take have led to. */
+/* The result of fpdu_rx_take. */
 enum fpdu_result {
 	FPDU_MORE,  /* the FPDU is not complete */
 	FPDU_BEGUN, /* ULPDU_Length is complete: fpdu_rx.ulpdu_bytes is valid */

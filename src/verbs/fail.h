@@ -10,15 +10,16 @@
 
 #include <stdint.h>
 
-/* Why a call fails: selects the message, into which the caller's string is
- * inserted.  The comment of each value says what the string names. */
+/* The cause of a failure, which selects the message.  The caller's string is
+ * inserted into the message.  The comment of each value says what the string
+ * names. */
 enum v_cause {
 	V_FORKED = 1,	 /* the call that a forked child made */
 	V_NOT_SUPPORTED, /* the feature */
-	V_LIMIT,	 /* the limit that the program exceeds */
+	V_LIMIT,	 /* the quantity that exceeds its limit */
 	V_ACCESS,	 /* why the memory is not registered */
 	V_BUSY,		 /* the call, and the objects that prevent it */
-	V_INPUT,	 /* the call, and the argument that is wrong */
+	V_INPUT,	 /* the argument that is wrong, of which call */
 	V_MODIFY,	 /* why ibv_modify_qp fails */
 	V_CONNECT,	 /* why the QP cannot take librdmacm's connection */
 	V_AH,		 /* why ibv_create_ah fails */

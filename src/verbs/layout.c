@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The layouts of structs that programs access through inline functions of the
- * header they were built with, on 64-bit machines.  This file has no code: if
- * the header or the compiler lays out a struct differently, adverb does not
- * build.  Sizes are those of release 44 of rdma-core.  meson.build finds out
- * which structs have grown in the installed header, and this file compares
- * these structs with newer.h.  A mutex has 40 bytes on x86-64 and 48 on arm64.
+ * The layouts of structs that programs access, themselves or through inline
+ * functions of the header with which they were built, on 64-bit machines.  This
+ * file has no code: if the header or the compiler lays out a struct
+ * differently, adverb does not build.  Sizes are those of release 44 of
+ * rdma-core, except those of members and structs that later releases have
+ * added.  meson.build finds out which of these the installed header has, and
+ * this file compares them with newer.h.  A mutex has 40 bytes on x86-64 and 48
+ * on arm64.
  */
 #include <infiniband/sa.h>
 #include <infiniband/verbs.h>
@@ -21,8 +23,8 @@
 #define AT(type, field, bytes)                                                 \
 	_Static_assert(offsetof(struct type, field) == (bytes),                \
 		       #type "." #field)
-/* Asserts the distance in bytes from an operation of the verbs_context to its
- * last member, the ibv_context. */
+/* Asserts the distance in bytes from a member of the verbs_context to its last
+ * member, the ibv_context. */
 #define BEFORE(field, bytes)                                                   \
 	_Static_assert(                                                        \
 		offsetof(struct verbs_context, context) -                      \

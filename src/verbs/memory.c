@@ -14,9 +14,9 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-/* Flags that this file accepts and that need no work here: callers have applied
- * IBV_ACCESS_ZERO_BASED to iova, and the other flags have no effect on
- * adverb. */
+/* Flags that check_access accepts besides the rights.  ibv_reg_mr,
+ * ibv_reg_mr_iova2 and ibv_rereg_mr apply IBV_ACCESS_ZERO_BASED to iova; the
+ * other flags have no effect on adverb. */
 #define HARMLESS                                                               \
 	(IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 #define RIGHTS                                                                 \
@@ -186,8 +186,8 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length,
 	return register_region(pd, addr, length, iova, (unsigned int)access);
 }
 
-/* The header's inline function calls this for ibv_reg_mr too, with iova equal
- * to addr. */
+/* The header's inline function for ibv_reg_mr calls this function, too, with
+ * iova equal to addr, if `access` is no constant or has an optional flag. */
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
 				uint64_t iova, unsigned int access)
 {

@@ -16,12 +16,13 @@
  * host_doorbell. */
 #define V_POST_EACH 64
 
-/* The queue pair to which this thread has posted last. */
+/* The queue pair to which this thread has posted last; none after a post of
+ * more than PREFETCH_MUCH bytes. */
 extern _Thread_local struct prefetch_turn v_post_turn
 	__attribute__((tls_model("initial-exec")));
 
 /* Prefetches the memory of a queue pair, unless this thread has posted to that
- * queue pair last. */
+ * queue pair last, and no more than PREFETCH_MUCH bytes. */
 static inline void v_post_expect(const struct v_qp *q)
 {
 	if (!prefetch_is_due(&v_post_turn, q))
@@ -37,8 +38,9 @@ static inline void v_post_done(const struct v_qp *q, uint64_t bytes)
 	prefetch_passed(&v_post_turn, bytes);
 	host_doorbell(q->host, q->side, bytes);
 }
-/* Checks that the QP is in state `from` (HCA_QP_*) or a later state.  Returns
- * 0, or a positive errno with a message. */
+/* Checks that this process has created the QP, and that the QP is in state
+ * `from` (HCA_QP_*) or a later state.  Returns 0, or a positive errno with a
+ * message. */
 int v_post_state(const struct v_qp *q, uint32_t from);
 /* Returns the sum of the bytes of n elements, or UINT64_MAX if n exceeds max.
  */
@@ -46,8 +48,8 @@ uint64_t v_post_total(const struct ibv_sge *sge, size_t n, uint32_t max);
 /* Checks a result of v_post_total.  Returns 0, or EINVAL with a message. */
 int v_post_check_total(uint64_t bytes);
 /* Copies n elements into the slot, except those of length 0.  The slot has
- * room: the caller has passed n to v_post_total, and the result to
- * v_post_check_total. */
+ * room: the caller has found by v_post_total that n does not exceed the queue's
+ * max_sge. */
 void v_post_sges(struct wqe *w, const struct ibv_sge *sge, size_t n);
 /*
  * Fills in a request that binds the window, in the form that ibt/local_wr.c

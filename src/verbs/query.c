@@ -69,7 +69,7 @@ static uint32_t part_id(void)
 	return value && *value ? (uint32_t)strtoul(value, NULL, 0) : PART_ID;
 }
 
-/* iWARP has no atomics, no addresses in work requests, no groups, and no
+/* iWARP has no atomics, no address handles, no multicast groups, and no
  * acknowledgements of its own. */
 static void limit_iwarp(struct ibv_device_attr *a)
 {

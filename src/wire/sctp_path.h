@@ -18,21 +18,21 @@
 
 #include "util/list.h"
 
-/* A UDP or raw socket: that of a service and of the connections made to it, or
- * that of one client. */
+/* A UDP or raw socket, which a service and the connections made to it share, or
+ * which one client has. */
 struct sctp_socket {
 	struct list link; /* in sctp_conn_all.sockets */
 	uint32_t key;	  /* in sctp_conn_all.objects and the epoll set; even */
 	uint32_t users;	  /* connections, and calls that use it now */
 	int fd;
-	bool is_raw; /* of SCTP over IP, without UDP */
+	bool is_raw; /* carries SCTP over IP, without UDP */
 	/* the address to which the socket is bound, with its UDP port, or port
 	 * 0 if the socket is raw */
 	struct sockaddr_in6 at;
 	uint64_t checked_ns; /* when sctp_conn_is_ours last checked fd */
 };
 
-/* From where and to where the packets of an association go. */
+/* The socket and the addresses by which an association sends its packets. */
 struct sctp_path {
 	struct sctp_socket *socket;
 	/* This host's address; 0: the kernel chooses the source address. */

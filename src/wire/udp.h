@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The UDP datagrams of RoCEv2.  One dual-stack socket on port 4791 (IBTA
- * A17.3.1) receives them, and sends those for which sport.h has no socket. IPv4
- * addresses are stored as ::ffff:a.b.c.d.
+ * A17.3.1) receives them, and sends those for which sport.h has no socket.  If
+ * a relay (wire/relay.h) receives instead, a socket on another port sends.
+ * IPv4 addresses are stored as ::ffff:a.b.c.d.
  *
  * The kernel computes UDP checksums.  The ICRC covers fields of the IPv4 header
- * that a socket does not report (encap/icrc.h).  Their values are known because
- * "Don't fragment" is set for both address families and no IPv4 socket is
- * connected.
+ * that a socket does not report (encap/icrc.h).  The sender knows their values,
+ * because "Don't fragment" is set for both address families and no IPv4 socket
+ * is connected.
  *
  * Owner: struct progress, and in a broker struct gsi; lock: the progress lock,
- * and none in a broker, where one thread uses it.  No function blocks.
+ * and none in a broker, where one thread uses the socket.  No function blocks.
  */
 #ifndef WIRE_UDP_H
 #define WIRE_UDP_H
@@ -73,16 +74,16 @@ struct udp_socket {
 	uint64_t refused;
 };
 
-/* Returns a socket that is bound to no port and so receives nothing, or -errno:
- * for a process whose packets do not go by UDP. */
+/* For a process that sends no packets by UDP: returns a socket that is bound to
+ * no port and so receives nothing, or -errno. */
 int udp_unbound(void);
 /* Returns a socket that is bound to `port` on every local address, or -errno.
  */
 int udp_bind(uint16_t port);
-/* Initialises u with fd, which is a UDP socket from udp_bind or from a broker,
- * or the receiving end of a relay.  allowed: the offloads that u may use.
- * one_port: all datagrams are sent from one port.  Returns 0, and u owns fd; or
- * -errno, and the caller owns fd. */
+/* Initialises u with fd, which is a UDP socket from udp_bind, udp_unbound or a
+ * broker, or the receiving end of a relay.  allowed: the offloads that u may
+ * use.  one_port: all datagrams are sent from one port.  Returns 0, and u owns
+ * fd; or -errno, and the caller owns fd. */
 int udp_init(struct udp_socket *u, int fd, struct udp_offload allowed,
 	     bool one_port);
 /* Closes all sockets and frees the buffers. */
@@ -111,8 +112,8 @@ size_t udp_receive(struct udp_socket *u, struct udp_dgram *got);
 void udp_take_relay(struct udp_socket *u, int fd);
 /*
  * Turns UDP_GRO on if u->has.gro.  Then a stream of datagrams takes less time,
- * but a single message takes a tenth more, because the kernel adds a control
- * message with the size of the segments.
+ * but a single message takes up to a tenth more, because the kernel reads for
+ * each datagram how it was joined (docs/decisions/013).
  */
 void udp_join_datagrams(struct udp_socket *u);
 /* Joins a multicast group on an interface.  Returns 0, also if the socket is a

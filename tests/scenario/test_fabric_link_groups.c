@@ -83,7 +83,7 @@ static void assert_not_asked(struct world *w)
 	assert_false(fabric_link_has_ended());
 }
 
-static void a_group_is_joined_once_and_left_after_the_last(void **state)
+static void a_group_is_joined_once_and_left_after_the_last_detach(void **state)
 {
 	struct fabric_proto m;
 	struct world w;
@@ -140,7 +140,7 @@ static void questions_wait_for_one_another(void **state)
 	fabric_peer_tell(&w, 1, DATA_LID);
 	assert_true(fabric_peer_turn(&w));
 	assert_false(fabric_peer_is_readable(w.control));
-	/* nothing was asked about this group, and nothing is */
+	/* the fabric has not been asked about this group, and never is */
 	assert_int_equal(detach_group(&w, 1, 2), 0);
 	answer_question(&w, m, 0);
 	m = fabric_peer_question(&w, FABRIC_PROTO_PORT, 1);
@@ -196,8 +196,9 @@ static void a_full_table_takes_no_other_group(void **state)
 	assert_not_asked(&w);
 	assert_int_equal(attach_group(&w, 2, 100), 0);
 	serve_question(&w, FABRIC_PROTO_JOIN, 2, 100);
-	/* there is room as soon as no queue pair is attached, and the fabric
-	 * is never asked for more groups than there is room for */
+	/* a group to which no queue pair is attached makes room for another
+	 * one at once; but the process leaves such groups before it joins
+	 * others, so it is never in more than LINK_GROUPS_MAX groups */
 	assert_int_equal(attach_group(&w, 2, 101), 0);
 	m = take_question(&w, FABRIC_PROTO_JOIN, 2, 101);
 	for (uint8_t i = 0; i < LINK_GROUPS_MAX; i++) {
@@ -322,7 +323,7 @@ static void wrong_arguments_ask_nothing(void **state)
 	fabric_peer_end(&w);
 }
 
-static void the_link_ends_with_joins_pending(void **state)
+static void groups_can_be_detached_after_the_link_has_ended(void **state)
 {
 	struct world w;
 
@@ -465,7 +466,8 @@ static void hostile_answers_end_the_link(void **state)
 	}
 }
 
-/* A correct fabric refuses this only if the data end is not in the group. */
+/* A correct fabric refuses to let a port leave a group only if the port is not
+ * in the group. */
 static void a_refusal_to_leave_ends_the_link(void **state)
 {
 	struct fabric_proto m;
@@ -485,7 +487,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
-			a_group_is_joined_once_and_left_after_the_last),
+			a_group_is_joined_once_and_left_after_the_last_detach),
 		cmocka_unit_test(each_port_has_groups_of_its_own),
 		cmocka_unit_test(questions_wait_for_one_another),
 		cmocka_unit_test(the_latest_attach_or_detach_holds),
@@ -494,7 +496,8 @@ int main(void)
 			a_refusal_is_reported_and_the_next_attach_asks_again),
 		cmocka_unit_test(a_refused_group_is_not_left),
 		cmocka_unit_test(wrong_arguments_ask_nothing),
-		cmocka_unit_test(the_link_ends_with_joins_pending),
+		cmocka_unit_test(
+			groups_can_be_detached_after_the_link_has_ended),
 		cmocka_unit_test(a_question_that_cannot_be_sent_ends_the_link),
 		cmocka_unit_test(hostile_answers_end_the_link),
 		cmocka_unit_test(a_refusal_to_leave_ends_the_link),

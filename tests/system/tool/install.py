@@ -122,9 +122,9 @@ def a_program_inside_sees_the_device():
 
 
 def vendors_libraries(folder, conf, later):
-    """A vendor's library of the system comes before adverb's substitute, in
-    whichever folder it lies, and whether it is installed before or after adverb.
-    Where the system has no such library, the substitute is loaded."""
+    """A vendor's library in @folder comes before adverb's substitute, whether
+    the vendor's library is installed before or after adverb.  Until the system
+    has the vendor's library, the loader finds the substitute."""
     root = Root("ib_write_bw", vendors=True)
     own = [path for path in root.files() if VENDORS.search(path)]
     expect(own, "ib_write_bw links no vendor's library")
@@ -161,7 +161,7 @@ def vendors_libraries(folder, conf, later):
 
 def only_what_the_system_lacks():
     """adverb run adds only the folders of vendors' libraries that the system
-    lacks, and all programs start."""
+    lacks, and ib_write_bw starts."""
     namespaces()
     for vendors in (), ("efa",), ("efa", "mlx4", "mlx5", "mana", "hns"):
         root = Root("ib_write_bw", "sh", vendors=True)
@@ -225,8 +225,8 @@ def the_shim_is_in_every_program():
 
 def others_preloads_stay():
     """adverb does not change an ld.so.preload that it has not made.  adverb is
-    not removed while that file names the shim, since each program would then
-    complain that the shim is missing."""
+    not removed while that file names the shim, since the loader would then
+    complain in each program that the shim is missing."""
     root = Root()
     path = root.at("etc/ld.so.preload")
     root.text("etc/ld.so.preload", "/lib/others.so\n")
@@ -320,7 +320,7 @@ door.listen(1)
 broker = subprocess.Popen(sys.argv[2:], stdin=door)
 caller = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 # The broker closes the connection of a client whose message is not of the
-# protocol.  When it does so, it already has the port.
+# protocol.  By then the broker has the port.
 caller.connect(b"\\0adverbd-%s" % sys.argv[1].encode())
 caller.send(b"?")
 caller.recv(1)
@@ -334,7 +334,7 @@ print("taken: %s; free again: %s" % (taken, [is_free(f) for f in families]))
 def its_unit_holds_the_port():
     """The unit starts the broker at boot, and again whenever the broker has
     ended.  The broker holds the port although no program uses the broker.
-    ci/test-recipes tests systemd itself."""
+    ci/test-recipes tests the unit under systemd itself."""
     suite.need("ip")
     namespaces()
     root = Root()
@@ -386,7 +386,7 @@ def its_units_are_those_of_packaging():
                            "packaging/" + name, "adverb install --service")))
 
 
-def its_unit_is_one():
+def systemd_accepts_its_units():
     suite.need("systemd-analyze")
     root = Root()
     root.adverb("install", "--service")
@@ -435,8 +435,8 @@ def one_that_was_ended_is_repeated_or_undone():
 
 
 def cut(root, command, call, after):
-    """Runs adverb under strace, which kills adverb when it makes the system call
-    @call for the @after-th time."""
+    """Runs adverb under strace, which kills adverb at its @after-th system call
+    of the name @call."""
     r = suite.run(["strace", "-qqf", "-o", "/dev/null", "-e",
                    "inject=%s:signal=KILL:when=%d" % (call, after),
                    suite.adverb, command, root.path])
@@ -572,7 +572,8 @@ suite.case("a program in the image sees adv0", a_program_inside_sees_the_device,
 for where, is_named in (("/usr/lib/x86_64-linux-gnu", True),
                         ("/usr/lib", False)):
     for after in False, True:
-        suite.case("vendors' own libraries win in %s, installed %s adverb" %
+        suite.case("the loader prefers a vendor's own library in %s that was "
+                   "installed %s adverb" %
                    (where, "after" if after else "before"),
                    lambda where=where, is_named=is_named, after=after:
                    vendors_libraries(where, is_named, after))
@@ -592,7 +593,8 @@ suite.case("the system's broker has the port from boot on",
            its_unit_holds_the_port)
 suite.case("the unit and the socket are those of packaging",
            its_units_are_those_of_packaging)
-suite.case("systemd-analyze accepts the unit and the socket", its_unit_is_one)
+suite.case("systemd-analyze accepts the unit and the socket",
+           systemd_accepts_its_units)
 suite.case("two installations at once both succeed", two_at_once_both_succeed)
 suite.case("a second installation leaves the ld.so.conf of the first",
            a_second_one_leaves_the_loaders_file)

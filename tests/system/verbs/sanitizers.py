@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests programs that are built with AddressSanitizer or ThreadSanitizer, or run
-under valgrind: there is no report about adverb, and there is a report about an
-error of the program itself."""
+under valgrind: there is no report about adverb, and ThreadSanitizer reports a data
+race of the program itself."""
 
 import os
 import re
@@ -44,7 +44,7 @@ def is_quiet(program):
            "a case failed", r)
 
 
-def is_told(where):
+def race_is_reported(where):
     r = run("race_order-thread", "race-" + where)
     expect(r.status == RACED and re.search(
         r"data race .*race_order\.c", r.output), "the race is not reported", r)
@@ -74,5 +74,5 @@ for sanitizer, programs in PROGRAMS.items():
                "sanitizers", name)
 for where in "posting", "polling":
     t.case("a race of the program itself during %s is reported" % where,
-           lambda where=where: is_told(where), "sanitizers", "race_order")
+           lambda where=where: race_is_reported(where), "sanitizers", "race_order")
 t.end()
