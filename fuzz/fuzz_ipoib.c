@@ -14,6 +14,7 @@
 #include "hdr/bytes.h"
 #include "hdr/ip.h"
 #include "ipoib/inside.h"
+#include "sa_answer.h"
 
 #define ETHERNET 14
 #define MOST	 200 /* bytes behind the headers of a frame or a packet */
@@ -195,15 +196,13 @@ static void answer_last(struct script *s)
 	uint8_t mad[MAD_BYTES], how = input_u8(&s->in);
 
 	memcpy(mad, s->mad, MAD_BYTES);
-	mad[3] = mad[3] == 0x15 ? 0x95 : 0x81;
-	bytes_put16(mad + 56 + 36, 0xc001);
-	mad[56 + 38] = 1 + (how & 3);
-	if (mad[17] == 0x35) {
-		bytes_put16(mad + 56 + 40, 1 + (how >> 2 & 3));
-		mad[56 + 54] = 4;
-	}
-	if (how & 16)
-		bytes_put16(mad + 4, how & 32 ? 0x0600 : 0x0200);
+	if (sa_asks_path(mad))
+		sa_answer_path(mad, 1 + (how >> 2 & 3), 1 + (how >> 1 & 3), 4);
+	else
+		sa_answer_group(mad, 0xc001, 0, 1 + (how & 3));
+	sa_answer(mad, !(how & 16) ? 0
+		       : how & 32  ? SA_COMPONENTS
+				   : SA_REQUEST_INVALID);
 	for (int i = 0; how & 64 && i < 3; i++)
 		mad[input_u8(&s->in)] ^= input_u8(&s->in);
 	ipoib_answer(s->m, mad, how & 128 ? how : MAD_BYTES, s->now_ms);

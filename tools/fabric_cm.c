@@ -10,6 +10,7 @@
 #include "fabric/umad_header.h"
 #include "hdr/bytes.h"
 #include "hdr/cmmsg.h"
+#include "hdr/sa.h"
 #include "util/bits.h"
 #include "util/list.h"
 #include "util/monotonic.h"
@@ -259,7 +260,7 @@ static struct path_query *find_query(const struct cm_host *h, uint32_t id)
 static void take_sa(struct cm_host *h, const struct umad *from,
 		    const uint8_t *mad, size_t bytes)
 {
-	struct path_query *q = find_query(h, fabric_route_id(mad));
+	struct path_query *q = find_query(h, sa_id(mad));
 	struct cmproto_path path;
 	int err;
 
@@ -331,9 +332,8 @@ static void register_cm(struct host_port *p)
 
 static int open_end(struct cm_host *h, struct host_port *p, uint32_t number)
 {
-	const struct fabric_agent asked = {.mgmt_class = FABRIC_ROUTE_CLASS,
-					   .class_version =
-						   FABRIC_ROUTE_VERSION};
+	const struct fabric_agent asked = {.mgmt_class = SA_CLASS,
+					   .class_version = SA_VERSION};
 	int err;
 
 	p->reader = (struct fabric_cm_reader){.read = read_end, .user = p};

@@ -14,9 +14,7 @@
 #include "hdr/mad.h"
 
 enum {
-	FABRIC_ROUTE_CLASS = 0x03, /* subnet administration */
-	FABRIC_ROUTE_VERSION = 2,  /* its class version */
-	FABRIC_ROUTE_RETRIES = 3,  /* how often a query is sent again */
+	FABRIC_ROUTE_RETRIES = 3, /* how often a query is sent again */
 };
 
 /* Writes the query for a path from m->at.local to m->at.peer for the service of
@@ -25,12 +23,10 @@ enum {
  * its transaction ID is `id`. */
 void fabric_route_write(const struct cmproto *m, uint32_t id,
 			uint8_t mad[MAD_BYTES]);
-/* Returns the lower half of the transaction ID of a query or its answer. */
-uint32_t fabric_route_id(const uint8_t *mad);
 /* Reads the path in an answer of `bytes` bytes and any contents.  Returns 0;
- * -ENETUNREACH: the administration knows no such path, or the answer names no
- * LIDs of ports; -EREMOTEIO: no subnet administration is at the port, or it is
- * busy. */
+ * -ENETUNREACH: the administration knows no such path, or the answer's
+ * values are impossible; -EREMOTEIO: no subnet administration is at the port,
+ * or it is busy. */
 int fabric_route_read(const uint8_t *mad, size_t bytes,
 		      struct cmproto_path *path);
 /* Returns how many ms each try may take, so that all tries together last about

@@ -9,8 +9,8 @@
 
 #include <infiniband/umad.h>
 
+#include "hdr/sa.h"
 #include "ipoib/ask.h"
-#include "ipoib/sa.h"
 
 enum {
 	GRH = 40, /* before each received packet, with or without a GRH */

@@ -5,10 +5,10 @@
 
 #include <stdlib.h>
 
+#include "hdr/sa.h"
 #include "ipoib/group.h"
 #include "ipoib/ipoib.h"
 #include "ipoib/neigh.h"
-#include "ipoib/sa.h"
 #include "ipoib/waiting.h"
 
 /* Why the interface is down; each reason is told once in sequence. */

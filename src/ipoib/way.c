@@ -99,7 +99,7 @@ static void ask_now(struct ipoib *m, struct neigh *n, uint64_t now_ms)
 	memcpy(path.dgid, n->address.gid, 16);
 	memcpy(path.sgid, m->self.gid, 16);
 	ask_begin(&n->ask, id, now_ms);
-	sa_write_path(mad, id, &path);
+	sa_write_path(mad, id, &path, SA_PATH_PKEY);
 	m->sink->ask(m->ctx, mad);
 }
 

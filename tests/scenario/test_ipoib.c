@@ -9,10 +9,11 @@
 
 #include "hdr/bytes.h"
 #include "hdr/ip.h"
+#include "hdr/sa.h"
 #include "ipoib/arp.h"
 #include "ipoib/inside.h"
 #include "ipoib/mgid.h"
-#include "ipoib/sa.h"
+#include "sa_answer.h"
 #include "util/rng.h"
 
 enum {
@@ -314,52 +315,50 @@ static const struct ipoib_sink sink = {
 
 static uint16_t join_group(struct world *w, int host, uint8_t *mad)
 {
-	struct sa_group *g = find_sa_group(w, mad + 56);
-	bool is_full = mad[56 + 48] & SA_JOIN_FULL;
-	bool makes = bytes_get64(mad + 48) & 4; /* it has a Q_Key */
+	struct sa_group *g = find_sa_group(w, mad + SA_AT_RECORD);
+	bool is_full = mad[SA_AT_RECORD + 48] & SA_JOIN_FULL;
+	bool makes = bytes_get64(mad + SA_AT_MASK) & 4; /* it has a Q_Key */
 
 	if (!g && (!is_full || !makes))
-		return 0x0600;
+		return SA_COMPONENTS;
 	if (!g) {
 		assert_true(w->group_count < GROUPS);
 		g = &w->groups[w->group_count++];
 		*g = (struct sa_group){0};
-		memcpy(g->mgid, mad + 56, 16);
+		memcpy(g->mgid, mad + SA_AT_RECORD, 16);
 	}
 	if (is_full)
 		g->full |= 1u << host;
 	else
 		g->senders |= 1u << host;
-	bytes_put32(mad + 56 + 32, QKEY);
-	bytes_put16(mad + 56 + 36, (uint16_t)(MLID + 1 + (g - w->groups)));
-	mad[56 + 38] = 4;
+	sa_answer_group(mad, (uint16_t)(MLID + 1 + (g - w->groups)), QKEY, 4);
 	return 0;
 }
 
 static uint16_t leave_group(struct world *w, int host, const uint8_t *mad)
 {
-	struct sa_group *g = find_sa_group(w, mad + 56);
+	struct sa_group *g = find_sa_group(w, mad + SA_AT_RECORD);
 
 	if (!g)
-		return 0x0200;
-	if (mad[56 + 48] & SA_JOIN_FULL)
+		return SA_REQUEST_INVALID;
+	if (mad[SA_AT_RECORD + 48] & SA_JOIN_FULL)
 		g->full &= ~(1u << host);
-	if (mad[56 + 48] & SA_JOIN_SEND_ONLY)
+	if (mad[SA_AT_RECORD + 48] & SA_JOIN_SEND_ONLY)
 		g->senders &= ~(1u << host);
 	return 0;
 }
 
-static uint16_t find_path(struct world *w, uint8_t *mad)
+static uint16_t find_path(struct world *w, int host, uint8_t *mad)
 {
 	for (int i = 0; i < HOSTS; i++) {
-		if (memcmp(w->hosts[i].port.gid, mad + 56 + 8, 16) ||
+		if (memcmp(w->hosts[i].port.gid, mad + SA_AT_RECORD + 8, 16) ||
 		    !w->hosts[i].port.is_active)
 			continue;
-		bytes_put16(mad + 56 + 40, w->hosts[i].port.lid);
-		mad[56 + 54] = 4;
+		sa_answer_path(mad, w->hosts[i].port.lid,
+			       w->hosts[host].port.lid, 4);
 		return 0;
 	}
-	return 0x0300;
+	return SA_NO_RECORDS;
 }
 
 static void answer_question(struct world *w, struct flight *f)
@@ -369,14 +368,13 @@ static void answer_question(struct world *w, struct flight *f)
 
 	if (!w->has_sa)
 		return;
-	if (bytes_get16(mad + 16) == 0x35)
-		status = find_path(w, mad);
-	else if (mad[3] == 2)
-		status = join_group(w, f->host, mad);
-	else
+	if (sa_asks_path(mad))
+		status = find_path(w, f->host, mad);
+	else if (sa_asks_leave(mad))
 		status = leave_group(w, f->host, mad);
-	mad[3] = mad[3] == 0x15 ? 0x95 : 0x81;
-	bytes_put16(mad + 4, status);
+	else
+		status = join_group(w, f->host, mad);
+	sa_answer(mad, status);
 	f->kind = FLIES_ANSWER;
 	send_flight(w, *f);
 }

@@ -5,10 +5,11 @@
 
 #include "hdr/bytes.h"
 #include "hdr/ip.h"
+#include "hdr/sa.h"
 #include "ipoib/arp.h"
 #include "ipoib/inside.h"
 #include "ipoib/mgid.h"
-#include "ipoib/sa.h"
+#include "sa_answer.h"
 #include "util/rng.h"
 
 enum {
@@ -138,23 +139,17 @@ static struct ipoib_port good_port(void)
 /* Answers the last question with success. */
 static void answer_last(struct seen *s, uint64_t now_ms)
 {
-	bool leaves = s->mad[3] == 0x15;
-
-	bytes_put32(s->mad + 56 + 32, QKEY);
-	bytes_put16(s->mad + 56 + 36, 0xc001);
-	s->mad[56 + 38] = 4;
-	if (bytes_get16(s->mad + 16) == 0x35) {
-		bytes_put16(s->mad + 56 + 40, PEER_LID);
-		s->mad[56 + 54] = 4;
-	}
-	s->mad[3] = leaves ? 0x95 : 0x81;
+	if (sa_asks_path(s->mad))
+		sa_answer_path(s->mad, PEER_LID, LID, 4);
+	else if (!sa_asks_leave(s->mad))
+		sa_answer_group(s->mad, 0xc001, QKEY, 4);
+	sa_answer(s->mad, 0);
 	ipoib_answer(s->m, s->mad, MAD_BYTES, now_ms);
 }
 
 static void refuse_last(struct seen *s, uint16_t status, uint64_t now_ms)
 {
-	s->mad[3] = 0x81;
-	bytes_put16(s->mad + 4, status);
+	sa_answer(s->mad, status);
 	ipoib_answer(s->m, s->mad, MAD_BYTES, now_ms);
 }
 
@@ -391,8 +386,8 @@ static void a_group_nobody_has_joined_gets_no_packets(void **state)
 	send_frame(s, group, TYPE_IPV4, p, sizeof(p), 0);
 	ipoib_turn(s->m, 0);
 	assert_int_equal(s->questions, asked + 1);
-	assert_int_equal(s->mad[56 + 48], SA_JOIN_SEND_ONLY);
-	refuse_last(s, 0x0600, 0);
+	assert_int_equal(s->mad[SA_AT_RECORD + 48], SA_JOIN_SEND_ONLY);
+	refuse_last(s, SA_COMPONENTS, 0);
 	/* no question follows at once, and the user need not know */
 	send_frame(s, group, TYPE_IPV4, p, sizeof(p), 1);
 	ipoib_turn(s->m, 1);
@@ -508,7 +503,7 @@ static void a_missing_broadcast_group_is_told_and_asked_for(void **state)
 		now_ms = ipoib_deadline(s->m);
 		ipoib_turn(s->m, now_ms);
 		assert_int_equal(s->questions, asked + 1);
-		refuse_last(s, 0x0600, now_ms);
+		refuse_last(s, SA_COMPONENTS, now_ms);
 		ipoib_turn(s->m, now_ms);
 		assert_true(ipoib_deadline(s->m) > now_ms);
 		assert_int_equal(s->sentences, 1);
@@ -622,7 +617,7 @@ static void renewals_without_an_answer_are_repeated(void **state)
 	assert_true(s->link.is_up);
 	ipoib_reregister(s->m, now_ms);
 	ipoib_turn(s->m, now_ms);
-	refuse_last(s, 0x0600, now_ms);
+	refuse_last(s, SA_COMPONENTS, now_ms);
 	assert_false(s->link.is_up);
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ipoib/sa: questions to the subnet administration, and their answers. */
+/* hdr/sa: questions to the subnet administration, and their answers. */
 #include "test.h"
 
 #include "hdr/bytes.h"
-#include "ipoib/sa.h"
-
-enum { AT_METHOD = 3, AT_STATUS = 4, AT_MASK = 48, AT_RECORD = 56 };
+#include "hdr/sa.h"
+#include "sa_answer.h"
 
 static const struct sa_member member = {
 	.mgid = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, [15] = 1},
@@ -32,13 +31,13 @@ static void a_join_asks_for_what_it_makes(void **state)
 	struct sa_answer a;
 
 	sa_write_join(mad, 0x1234, &member, false);
-	assert_int_equal(bytes_get64(mad + AT_MASK), 0x10083);
+	assert_int_equal(bytes_get64(mad + SA_AT_MASK), 0x10083);
 	sa_write_join(mad, 0x1234, &member, true);
-	assert_int_equal(bytes_get64(mad + AT_MASK), 0x173f7);
-	assert_int_equal(mad[AT_METHOD], 2);
+	assert_int_equal(bytes_get64(mad + SA_AT_MASK), 0x173f7);
+	assert_int_equal(mad[SA_AT_METHOD], 2);
 	/* an answer has the fields at the same places */
-	mad[AT_METHOD] = 0x81;
-	bytes_put16(mad + AT_RECORD + 36, member.mlid);
+	mad[SA_AT_METHOD] = 0x81;
+	bytes_put16(mad + SA_AT_RECORD + 36, member.mlid);
 	assert_true(sa_read(mad, sizeof(mad), &a));
 	assert_int_equal(a.kind, SA_MEMBER);
 	assert_int_equal(a.id, 0x1234);
@@ -52,10 +51,10 @@ static void a_leave_names_group_port_and_state(void **state)
 	struct sa_answer a;
 
 	sa_write_leave(mad, 9, &member);
-	assert_int_equal(bytes_get64(mad + AT_MASK), 0x10003);
-	assert_int_equal(mad[AT_METHOD], 0x15);
+	assert_int_equal(bytes_get64(mad + SA_AT_MASK), 0x10003);
+	assert_int_equal(mad[SA_AT_METHOD], 0x15);
 	assert_false(sa_read(mad, sizeof(mad), &a) && a.kind == SA_LEFT);
-	mad[AT_METHOD] = 0x95;
+	mad[SA_AT_METHOD] = 0x95;
 	assert_true(sa_read(mad, sizeof(mad), &a));
 	assert_int_equal(a.kind, SA_LEFT);
 	assert_int_equal(a.id, 9);
@@ -66,24 +65,55 @@ static void a_path_is_read(void **state)
 	uint8_t mad[MAD_BYTES];
 	struct sa_answer a;
 
-	sa_write_path(mad, 5, &path);
-	assert_int_equal(bytes_get64(mad + AT_MASK), 0x380c);
-	assert_int_equal(mad[AT_METHOD], 1);
-	mad[AT_METHOD] = 0x81;
-	bytes_put16(mad + AT_RECORD + 40, 0x21);
-	bytes_put32(mad + AT_RECORD + 44, 0x0abcde40);
-	mad[AT_RECORD + 53] = 0xf3;
-	mad[AT_RECORD + 54] = 0x84;
-	mad[AT_RECORD + 55] = 0x87;
+	sa_write_path(mad, 5, &path, SA_PATH_PKEY);
+	assert_int_equal(bytes_get64(mad + SA_AT_MASK), 0x380c);
+	assert_int_equal(mad[SA_AT_METHOD], 1);
+	assert_int_equal(sa_id(mad), 5);
+	sa_answer_path(mad, 0x21, 0x22, 4);
+	sa_answer(mad, 0);
+	bytes_put32(mad + SA_AT_RECORD + 44, 0x0abcde40);
+	mad[SA_AT_RECORD + 53] = 0xf3;
+	mad[SA_AT_RECORD + 55] = 0x87;
+	mad[SA_AT_RECORD + 56] = 0x8c;
 	assert_true(sa_read(mad, sizeof(mad), &a));
 	assert_int_equal(a.kind, SA_PATH);
 	assert_int_equal(a.path.dlid, 0x21);
+	assert_int_equal(a.path.slid, 0x22);
 	assert_int_equal(a.path.flow_label, 0xabcde);
 	assert_int_equal(a.path.hop_limit, 0x40);
 	assert_int_equal(a.path.sl, 3);
 	assert_int_equal(a.path.mtu, 4);
 	assert_int_equal(a.path.rate, 7);
+	assert_int_equal(a.path.life_time, 12);
 	assert_memory_equal(a.path.dgid, path.dgid, 16);
+	assert_memory_equal(a.path.sgid, path.sgid, 16);
+}
+
+static void a_path_is_asked_for_by_the_fields_given(void **state)
+{
+	static const struct {
+		uint32_t fields;
+		int at;
+		uint8_t value;
+	} rows[] = {{SA_PATH_SERVICE, 7, 0x77},
+		    {SA_PATH_TRAFFIC_CLASS, 48, 0x24},
+		    {SA_PATH_PKEY, 50, 0x80},
+		    {SA_PATH_SL, 53, 3}};
+	struct sa_path asked = path;
+	uint8_t mad[MAD_BYTES];
+
+	asked.service_id = 0x1122334455667777;
+	asked.traffic_class = 0x24;
+	asked.sl = 0xf3;
+	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
+		sa_write_path(mad, 1, &asked, rows[i].fields);
+		assert_int_equal(bytes_get64(mad + SA_AT_MASK),
+				 0x180c | rows[i].fields);
+		assert_int_equal(mad[SA_AT_RECORD + 49], 0x81);
+		for (size_t k = 0; k < TEST_COUNT(rows); k++)
+			assert_int_equal(mad[SA_AT_RECORD + rows[k].at],
+					 k == i ? rows[k].value : 0);
+	}
 }
 
 static void impossible_values_are_refused(void **state)
@@ -102,21 +132,24 @@ static void impossible_values_are_refused(void **state)
 
 	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
 		sa_write_join(mad, 1, &member, true);
-		mad[AT_METHOD] = 0x81;
-		bytes_put16(mad + AT_RECORD + 36, member.mlid);
-		bytes_put16(mad + AT_RECORD + rows[i].at, rows[i].value);
+		mad[SA_AT_METHOD] = 0x81;
+		bytes_put16(mad + SA_AT_RECORD + 36, member.mlid);
+		bytes_put16(mad + SA_AT_RECORD + rows[i].at, rows[i].value);
 		assert_false(sa_read(mad, sizeof(mad), &a));
 		/* with an error the values have no meaning */
-		bytes_put16(mad + AT_STATUS, 0x0200);
+		bytes_put16(mad + SA_AT_STATUS, 0x0200);
 		assert_true(sa_read(mad, sizeof(mad), &a));
 		assert_int_equal(a.status, 0x0200);
 	}
 	for (size_t i = 0; i < TEST_COUNT(lids); i++) {
-		sa_write_path(mad, 1, &path);
-		mad[AT_METHOD] = 0x81;
-		mad[AT_RECORD + 54] = 4;
-		bytes_put16(mad + AT_RECORD + 40, lids[i]);
+		sa_write_path(mad, 1, &path, 0);
+		sa_answer(mad, 0);
+		sa_answer_path(mad, lids[i], 1, 4);
 		assert_false(sa_read(mad, sizeof(mad), &a));
+		sa_answer_path(mad, 1, lids[i], 4);
+		assert_false(sa_read(mad, sizeof(mad), &a));
+		sa_answer_path(mad, 1, 1, 4);
+		assert_true(sa_read(mad, sizeof(mad), &a));
 	}
 }
 
@@ -125,11 +158,10 @@ static void other_datagrams_are_refused(void **state)
 	uint8_t mad[MAD_BYTES];
 	struct sa_answer a;
 
-	sa_write_path(mad, 1, &path);
+	sa_write_path(mad, 1, &path, 0);
 	assert_false(sa_read(mad, sizeof(mad), &a)); /* a question */
-	mad[AT_METHOD] = 0x81;
-	mad[AT_RECORD + 54] = 4;
-	bytes_put16(mad + AT_RECORD + 40, 1);
+	sa_answer(mad, 0);
+	sa_answer_path(mad, 1, 2, 4);
 	assert_true(sa_read(mad, sizeof(mad), &a));
 	for (size_t n = 0; n < sizeof(mad); n++)
 		assert_false(sa_read(mad, n, &a));
@@ -143,6 +175,7 @@ int main(void)
 		cmocka_unit_test(a_join_asks_for_what_it_makes),
 		cmocka_unit_test(a_leave_names_group_port_and_state),
 		cmocka_unit_test(a_path_is_read),
+		cmocka_unit_test(a_path_is_asked_for_by_the_fields_given),
 		cmocka_unit_test(impossible_values_are_refused),
 		cmocka_unit_test(other_datagrams_are_refused),
 	};

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The datagrams by which IPoIB asks the subnet administration (IBTA Vol 1, 15):
- * MCMemberRecord to join and leave multicast groups, PathRecord for the path to
- * a GID.  Pure.
+ * Questions to the subnet administration and its answers (IBTA Vol 1, 15):
+ * MCMemberRecord to join and leave multicast groups (15.2.5.17), PathRecord for
+ * the path to a GID (15.2.5.16).  After the common header of hdr/mad.h:
+ *
+ *	24  header of RMPP
+ *	36  SM_Key
+ *	44  AttributeOffset
+ *	48  ComponentMask: the fields of the record that a question gives
+ *	56  the record
  */
-#ifndef IPOIB_SA_H
-#define IPOIB_SA_H
+#ifndef HDR_SA_H
+#define HDR_SA_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,16 +49,27 @@ struct sa_member {
 	uint8_t join_state; /* enum sa_join_state */
 };
 
+/* Fields of a question for a path that may be absent: bits of the component
+ * mask of a PathRecord. */
+enum sa_path_field {
+	SA_PATH_SERVICE = 3 << 0, /* both halves of the ServiceID */
+	SA_PATH_TRAFFIC_CLASS = 1 << 10,
+	SA_PATH_PKEY = 1 << 13,
+	SA_PATH_SL = 1 << 15,
+};
+
 struct sa_path {
+	uint64_t service_id;
 	uint8_t dgid[16], sgid[16];
 	uint32_t flow_label; /* 20 bits */
-	uint16_t dlid;
+	uint16_t dlid, slid;
 	uint16_t pkey;
 	uint8_t mtu; /* 1 to 5: 256 to 4096 */
 	uint8_t rate;
 	uint8_t sl;
 	uint8_t traffic_class;
 	uint8_t hop_limit;
+	uint8_t life_time; /* an exponent: 4.096 us * 2^life_time */
 };
 
 struct sa_answer {
@@ -71,8 +88,12 @@ void sa_write_join(uint8_t mad[MAD_BYTES], uint32_t id,
 		   const struct sa_member *m, bool makes);
 void sa_write_leave(uint8_t mad[MAD_BYTES], uint32_t id,
 		    const struct sa_member *m);
+/* Writes a question for one reversible path from path->sgid to path->dgid with
+ * those fields of *path that are in `fields` (enum sa_path_field). */
 void sa_write_path(uint8_t mad[MAD_BYTES], uint32_t id,
-		   const struct sa_path *path);
+		   const struct sa_path *path, uint32_t fields);
+/* Returns the id of a question or an answer. */
+uint32_t sa_id(const uint8_t mad[MAD_BYTES]);
 /* Reads an answer.  Returns false if it is none of those of enum sa_kind, or if
  * it has no error and its values are impossible. */
 bool sa_read(const uint8_t *mad, size_t bytes, struct sa_answer *answer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "ipoib/sa.h"
+#include "hdr/sa.h"
 
 #include <string.h>
 
@@ -20,9 +20,11 @@ enum {
 	AT_RATE = AT_RECORD + 42,
 	AT_FLOW = AT_RECORD + 44, /* SL, flow label, hop limit */
 	AT_JOIN = AT_RECORD + 48, /* scope and JoinState */
+	AT_PATH_SERVICE = AT_RECORD,
 	AT_PATH_DGID = AT_RECORD + 8,
 	AT_PATH_SGID = AT_RECORD + 24,
 	AT_PATH_DLID = AT_RECORD + 40,
+	AT_PATH_SLID = AT_RECORD + 42,
 	AT_PATH_HOPS = AT_RECORD + 44, /* flow label and hop limit */
 	AT_PATH_TRAFFIC_CLASS = AT_RECORD + 48,
 	AT_PATH_NUMBER = AT_RECORD + 49, /* Reversible and NumbPath */
@@ -30,6 +32,7 @@ enum {
 	AT_PATH_SL = AT_RECORD + 53,
 	AT_PATH_MTU = AT_RECORD + 54,
 	AT_PATH_RATE = AT_RECORD + 55,
+	AT_PATH_LIFE_TIME = AT_RECORD + 56,
 };
 
 /* Bits of the component mask of a MCMemberRecord. */
@@ -49,13 +52,12 @@ enum {
 		      HAS_SL | HAS_FLOW_LABEL | HAS_HOP_LIMIT,
 };
 
-/* Bits of the component mask of a PathRecord. */
+/* Bits of the component mask of a PathRecord that each question has. */
 enum {
 	HAS_PATH_DGID = 1 << 2,
 	HAS_PATH_SGID = 1 << 3,
 	HAS_PATH_REVERSIBLE = 1 << 11,
 	HAS_PATH_NUMBER = 1 << 12,
-	HAS_PATH_PKEY = 1 << 13,
 };
 
 enum {
@@ -126,15 +128,27 @@ void sa_write_leave(uint8_t mad[MAD_BYTES], uint32_t id,
 }
 
 void sa_write_path(uint8_t mad[MAD_BYTES], uint32_t id,
-		   const struct sa_path *path)
+		   const struct sa_path *path, uint32_t fields)
 {
 	write_head(mad, id, METHOD_GET, ATTR_PATH,
 		   HAS_PATH_DGID | HAS_PATH_SGID | HAS_PATH_REVERSIBLE |
-			   HAS_PATH_NUMBER | HAS_PATH_PKEY);
+			   HAS_PATH_NUMBER | fields);
 	memcpy(mad + AT_PATH_DGID, path->dgid, 16);
 	memcpy(mad + AT_PATH_SGID, path->sgid, 16);
 	mad[AT_PATH_NUMBER] = REVERSIBLE_ONE;
-	bytes_put16(mad + AT_PATH_PKEY, path->pkey);
+	if (fields & SA_PATH_SERVICE)
+		bytes_put64(mad + AT_PATH_SERVICE, path->service_id);
+	if (fields & SA_PATH_TRAFFIC_CLASS)
+		mad[AT_PATH_TRAFFIC_CLASS] = path->traffic_class;
+	if (fields & SA_PATH_PKEY)
+		bytes_put16(mad + AT_PATH_PKEY, path->pkey);
+	if (fields & SA_PATH_SL)
+		mad[AT_PATH_SL] = path->sl & 15;
+}
+
+uint32_t sa_id(const uint8_t mad[MAD_BYTES])
+{
+	return bytes_get32(mad + AT_ID);
 }
 
 static bool read_member(const uint8_t *mad, struct sa_member *m)
@@ -159,24 +173,32 @@ static bool read_member(const uint8_t *mad, struct sa_member *m)
 	       m->mlid != LID_PERMISSIVE && m->mtu >= 1 && m->mtu <= MTU_MOST;
 }
 
+static bool is_port_lid(uint16_t lid)
+{
+	return lid && lid < LID_MULTICAST;
+}
+
 static bool read_path(const uint8_t *mad, struct sa_path *path)
 {
 	uint32_t hops = bytes_get32(mad + AT_PATH_HOPS);
 
 	*path = (struct sa_path){
+		.service_id = bytes_get64(mad + AT_PATH_SERVICE),
 		.flow_label = hops >> 8 & 0xfffff,
 		.dlid = bytes_get16(mad + AT_PATH_DLID),
+		.slid = bytes_get16(mad + AT_PATH_SLID),
 		.pkey = bytes_get16(mad + AT_PATH_PKEY),
 		.mtu = mad[AT_PATH_MTU] & SELECTED,
 		.rate = mad[AT_PATH_RATE] & SELECTED,
 		.sl = mad[AT_PATH_SL] & 15,
 		.traffic_class = mad[AT_PATH_TRAFFIC_CLASS],
 		.hop_limit = (uint8_t)hops,
+		.life_time = mad[AT_PATH_LIFE_TIME] & SELECTED,
 	};
 	memcpy(path->dgid, mad + AT_PATH_DGID, 16);
 	memcpy(path->sgid, mad + AT_PATH_SGID, 16);
-	return path->dlid && path->dlid < LID_MULTICAST && path->mtu >= 1 &&
-	       path->mtu <= MTU_MOST;
+	return is_port_lid(path->dlid) && is_port_lid(path->slid) &&
+	       path->mtu >= 1 && path->mtu <= MTU_MOST;
 }
 
 bool sa_read(const uint8_t *mad, size_t bytes, struct sa_answer *answer)
@@ -186,7 +208,7 @@ bool sa_read(const uint8_t *mad, size_t bytes, struct sa_answer *answer)
 	if (bytes != MAD_BYTES || !mad_parse(mad, bytes, &head) ||
 	    head.mgmt_class != SA_CLASS || head.class_version != SA_VERSION)
 		return false;
-	answer->id = bytes_get32(mad + AT_ID);
+	answer->id = sa_id(mad);
 	answer->status = head.status;
 	if (head.attribute_id == ATTR_PATH &&
 	    head.method == METHOD_GET_RESPONSE) {
