@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Brokers for the tests of librdmacm's connection to them.  A thread of the
+ * test plays each broker: it has the broker's address, accepts each connection
+ * and answers.
+ */
+#ifndef TESTS_UNIT_PLAYED_BROKERS_H
+#define TESTS_UNIT_PLAYED_BROKERS_H
+
+#include "brokers.h"
+
+#include "broker/cmproto.h"
+#include "rdmacm/object.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/eventfd.h>
+
+enum { PORT = 7100, OTHER_PORT, BROKERS = 48, WAIT_S = 30 };
+
+/* How one broker answers, and which messages it got.  refused: a port. */
+static struct broker {
+	int fd;
+	enum cmproto_kind silent_at, dies_at; /* 0: never */
+	uint16_t refused;
+	bool lies;		       /* by send_rejections(), after CONNECT */
+	bool garbles;		       /* no answer has the magic number */
+	enum cmproto_kind denied;      /* answered with -denial */
+	int denial;		       /* an errno; 0: EDQUOT */
+	unsigned heard[CMPROTO_EVENT]; /* by kind */
+	unsigned order[CMPROTO_EVENT]; /* rank of the first of a kind */
+	sem_t was_bound;	       /* CMPROTO_BIND came */
+} broker[BROKERS];
+static unsigned brokers; /* how many have begun; the last one serves */
+/* came: a broker has begun.  was_told: a broker has got CMPROTO_LISTEN.
+ * was_confirmed: a broker has got CMPROTO_ESTABLISH. */
+static sem_t came, was_told, was_confirmed;
+static unsigned heard_so_far;
+
+/* The handle of a port at the last broker. */
+static inline uint32_t handle_of(uint16_t port)
+{
+	return brokers << 16 | port;
+}
+
+/* Sends a rejection that claims too many bytes of private data, and a valid
+ * one. */
+static inline void send_rejections(const struct broker *b, uint32_t handle)
+{
+	struct cmproto m = {.magic = CMPROTO_MAGIC,
+			    .version = CMPROTO_VERSION,
+			    .kind = CMPROTO_EVENT,
+			    .id = handle,
+			    .event = CMPROTO_REJECTED,
+			    .status = 28,
+			    .private_bytes = CMPROTO_PRIVATE + 1};
+
+	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
+	m.private_bytes = CMPROTO_PRIVATE;
+	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
+}
+
+static inline void answer_request(const struct broker *b,
+				  const struct cmproto *to)
+{
+	struct cmproto m = {.magic = b->garbles ? 0 : CMPROTO_MAGIC,
+			    .version = CMPROTO_VERSION,
+			    .kind = CMPROTO_DONE,
+			    .serial = to->serial,
+			    .at.local_port = to->at.local_port};
+
+	if (to->kind == b->silent_at || to->kind == CMPROTO_RELEASE)
+		return;
+	if (to->kind == CMPROTO_BIND && to->at.local_port == b->refused)
+		m.err = -EADDRINUSE;
+	else if (to->kind == b->denied)
+		m.err = b->denial ? -b->denial : -EDQUOT;
+	else if (to->kind == CMPROTO_BIND)
+		m.new_id = handle_of(to->at.local_port);
+	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
+	if (to->kind == CMPROTO_CONNECT && b->lies)
+		send_rejections(b, to->id);
+}
+
+/* Answers the first question of each client, PROTO_WHO. */
+static inline void introduce_broker(int fd)
+{
+	struct proto m = {0};
+	int fds[PROTO_FDS];
+	struct pollfd p = {fd, POLLIN, 0};
+
+	poll(&p, 1, -1);
+	if (proto_receive(fd, &m, fds) || m.kind != PROTO_WHO)
+		return;
+	m = (struct proto){.kind = PROTO_WHO_IS};
+	proto_introduce(&m, 0);
+	proto_send(fd, &m, NULL);
+}
+
+/* The thread that plays one broker after the other, each until its connection
+ * is shut down. */
+static inline void *serve_clients(void *arg)
+{
+	struct pollfd p = {.fd = *(int *)arg, .events = POLLIN};
+
+	while (brokers < BROKERS && poll(&p, 1, -1) == 1) {
+		struct broker *b = &broker[brokers];
+		struct cmproto m;
+
+		b->fd = accept(p.fd, NULL, NULL);
+		/* a connection by which a client looks which process listens */
+		if (recv(b->fd, &m, 1, MSG_PEEK) != 1) {
+			close(b->fd);
+			continue;
+		}
+		brokers++;
+		introduce_broker(b->fd);
+		sem_post(&came);
+		while (recv(b->fd, &m, sizeof(m), 0) == sizeof(m) &&
+		       m.kind != b->dies_at) {
+			if (!b->heard[m.kind]++)
+				b->order[m.kind] = ++heard_so_far;
+			if (m.kind == CMPROTO_ESTABLISH)
+				sem_post(&was_confirmed);
+			if (m.kind == CMPROTO_LISTEN)
+				sem_post(&was_told);
+			if (m.kind == CMPROTO_BIND)
+				sem_post(&b->was_bound);
+			answer_request(b, &m);
+		}
+		close(b->fd);
+	}
+	return NULL;
+}
+
+/* Called once, right after r_lock is released for the first time, or gap_skips
+ * times later.  If gap_is_ours, releases by the test's thread count, else
+ * releases by other threads. */
+static void (*gap)(void);
+static unsigned gap_skips;
+static bool gap_is_ours;
+static pthread_t ours;
+
+int pthread_mutex_unlock(pthread_mutex_t *m)
+{
+	static int (*real)(pthread_mutex_t *);
+	void (*now)(void) = NULL;
+	int err;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
+	if (m == &r_lock && gap &&
+	    gap_is_ours == !!pthread_equal(pthread_self(), ours) &&
+	    !gap_skips--) {
+		now = gap;
+		gap = NULL;
+		gap_skips = 0;
+	}
+	err = real(m);
+	if (now)
+		now();
+	return err;
+}
+
+static struct r_channel channel;
+
+static inline struct r_id *id_new(void)
+{
+	struct r_id *id =
+		r_id_new(&channel.base, NULL, RDMA_PS_TCP, IBV_QPT_RC);
+
+	assert_non_null(id);
+	return id;
+}
+
+static inline void bind_to(struct r_id *id, uint16_t port)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET,
+				  .sin_port = htons(port)};
+
+	assert_int_equal(r_bind(id, (struct sockaddr *)&any), 0);
+}
+
+static sem_t at_gap, may_go_on;
+
+static inline bool has_event(void)
+{
+	struct pollfd p = {.fd = channel.base.fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* The file in place of standard error, and standard error. */
+static int heard = -1, standard_error;
+
+/* From now on keeps what is said to the user. */
+static inline void begin_hearing(void)
+{
+	heard = memfd_create("heard", MFD_CLOEXEC);
+	standard_error = dup(STDERR_FILENO);
+	assert_true(dup2(heard, STDERR_FILENO) >= 0);
+}
+
+/* Fails unless the user was told this sentence since begin_hearing. */
+static inline void expect_heard(const char *sentence)
+{
+	char text[2048] = "";
+
+	assert_true(dup2(standard_error, STDERR_FILENO) >= 0);
+	close(standard_error);
+	assert_true(pread(heard, text, sizeof(text) - 1, 0) >= 0);
+	close(heard);
+	if (!strstr(text, sentence))
+		fail_msg("not said: %s\nbut: %s", sentence, text);
+}
+
+static inline int setup_broker(void **state)
+{
+	static int listener;
+	struct sockaddr_un a;
+	socklen_t length;
+	pthread_t thread;
+
+	enter_namespace(state);
+	length = proto_address(&a);
+	ours = pthread_self();
+	list_init(&channel.events);
+	channel.base.fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&a, length), 0);
+	assert_int_equal(listen(listener, BROKERS), 0);
+	for (int i = 0; i < BROKERS; i++)
+		sem_init(&broker[i].was_bound, 0, 0);
+	sem_init(&came, 0, 0);
+	sem_init(&was_told, 0, 0);
+	sem_init(&was_confirmed, 0, 0);
+	sem_init(&at_gap, 0, 0);
+	sem_init(&may_go_on, 0, 0);
+	return pthread_create(&thread, NULL, serve_clients, &listener);
+}
+
+#endif

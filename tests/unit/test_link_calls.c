@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Calls of librdmacm whose requests a broker refuses or does not answer, or
+ * whose events come before the call returns. */
+#include "played_brokers.h"
+
+#include "rdmacm/iw.h"
+#include "wire/sctp.h"
+
+#include <stdlib.h>
+
+static bool is_time_over; /* of each wait for an answer or a call */
+
+int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m,
+			   clockid_t clock, const struct timespec *until)
+{
+	static int (*real)(pthread_cond_t *, pthread_mutex_t *, clockid_t,
+			   const struct timespec *);
+
+	if (is_time_over)
+		return ETIMEDOUT;
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "pthread_cond_clockwait");
+	return real(c, m, clock, until);
+}
+
+/* The program gets no more private data than a message has room for. */
+static void a_message_that_claims_too_much_data_is_dropped(void **state)
+{
+	struct r_id *id = id_new();
+	struct rdma_cm_event *e;
+	struct cmproto m = {0};
+
+	bind_to(id, PORT);
+	broker[brokers - 1].lies = true;
+	assert_int_equal(r_request(id, &m, CMPROTO_CONNECT), 0);
+	assert_int_equal(rdma_get_cm_event(&channel.base, &e), 0);
+	assert_int_equal(e->event, RDMA_CM_EVENT_REJECTED);
+	assert_int_equal(e->param.conn.private_data_len, CMPROTO_PRIVATE);
+	assert_int_equal(rdma_ack_cm_event(e), 0);
+	rdma_destroy_id(&id->base);
+	broker[brokers - 1].lies = false;
+}
+
+static void take_refusal_and_destroy(void)
+{
+	struct rdma_cm_event *e;
+	struct rdma_cm_id *id;
+
+	assert_int_equal(rdma_get_cm_event(&channel.base, &e), 0);
+	assert_int_equal(e->event, RDMA_CM_EVENT_REJECTED);
+	id = e->id;
+	assert_int_equal(rdma_ack_cm_event(e), 0);
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
+/* A program may destroy the id in the thread that takes the event, before
+ * rdma_connect has returned.  AddressSanitizer sees a later access. */
+static void rdma_connect_does_not_use_an_id_whose_event_was_taken(void **state)
+{
+	struct r_device device = {.max_responder = 1, .max_initiator = 1};
+	struct r_id *id = id_new();
+
+	bind_to(id, PORT);
+	id->device = &device;
+	id->state.has_destination = true;
+	id->base.route.addr.dst_addr.sa_family = AF_INET;
+	broker[brokers - 1].lies = true;
+	gap_is_ours = true;
+	gap_skips = 1; /* the first is before the request */
+	gap = take_refusal_and_destroy;
+	assert_int_equal(rdma_connect(&id->base, NULL), 0);
+	assert_null(gap);
+	assert_false(has_event());
+	broker[brokers - 1].lies = false;
+}
+
+/* The broker lives, so the program must not be told that the connection has
+ * ended with the broker. */
+static void a_call_behind_a_long_call_times_out(void **state)
+{
+	struct r_id *id = id_new();
+
+	bind_to(id, PORT);
+	id->caller = getpid();
+	is_time_over = true;
+	assert_int_equal(r_do(id, CMPROTO_DISCONNECT), -ETIMEDOUT);
+	id->state.is_decided = true;
+	assert_int_equal(rdma_disconnect(&id->base), -1);
+	assert_int_equal(errno, ETIMEDOUT);
+	is_time_over = false;
+	id->caller = 0;
+	assert_false(has_event());
+	rdma_destroy_id(&id->base);
+}
+
+/* Calls `call` with the id, which must fail with ETIMEDOUT, and stores what
+ * this prints on stderr. */
+static void time_out(int (*call)(struct rdma_cm_id *), struct r_id *id,
+		     char *text, size_t size)
+{
+	int was = dup(STDERR_FILENO), said = memfd_create("stderr", 0), err;
+	ssize_t n;
+
+	dup2(said, STDERR_FILENO);
+	is_time_over = true;
+	errno = 0;
+	err = call(&id->base) == -1 ? errno : 0;
+	is_time_over = false;
+	dup2(was, STDERR_FILENO);
+	n = pread(said, text, size - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	close(said);
+	close(was);
+	assert_int_equal(err, ETIMEDOUT);
+}
+
+static int accept_id(struct rdma_cm_id *id)
+{
+	return rdma_accept(id, NULL);
+}
+
+static int reject_id(struct rdma_cm_id *id)
+{
+	return rdma_reject(id, NULL, 0);
+}
+
+static int notify_id(struct rdma_cm_id *id)
+{
+	return rdma_notify(id, IBV_EVENT_COMM_EST);
+}
+
+/* If the message named a missing connection, users would look for a fault in
+ * the program. */
+static void a_silent_broker_is_no_missing_connection(void **state)
+{
+	static int (*const calls[])(struct rdma_cm_id *) = {
+		accept_id, reject_id, notify_id, rdma_establish,
+		rdma_disconnect};
+	struct r_id *id = id_new();
+	char text[1024];
+
+	unsetenv("ADVERB_EXPLAIN");
+	bind_to(id, PORT);
+	id->base.qp_type = IBV_QPT_UD;
+	id->state.is_passive = true;
+	id->caller = getpid();
+	for (size_t i = 0; i < TEST_COUNT(calls); i++) {
+		time_out(calls[i], id, text, sizeof(text));
+		assert_non_null(strstr(text, "the broker cannot be asked"));
+		assert_non_null(strstr(text, strerror(ETIMEDOUT)));
+	}
+	id->caller = 0;
+	rdma_destroy_id(&id->base);
+}
+
+static void a_failed_listen_tells_the_user_what_to_do(void **state)
+{
+	static const struct {
+		int err;
+		const char *sentence;
+	} cases[] = {
+		{EADDRINUSE, "another id already listens at 0.0.0.0 port 7100; "
+			     "choose another port\n"},
+		{EDQUOT, "the id cannot listen at 0.0.0.0 port 7100: one user"},
+		{EINVAL, "the id cannot listen at 0.0.0.0 port 7100: Invalid "
+			 "argument; bind a new id to this address, and call "
+			 "rdma_listen with it\n"},
+	};
+	struct r_id *id = id_new();
+	struct broker *b;
+
+	bind_to(id, PORT);
+	b = &broker[brokers - 1];
+	b->denied = CMPROTO_LISTEN;
+	for (size_t i = 0; i < TEST_COUNT(cases); i++) {
+		b->denial = cases[i].err;
+		begin_hearing();
+		assert_int_equal(rdma_listen(&id->base, 4), -1);
+		assert_int_equal(errno, cases[i].err);
+		expect_heard(cases[i].sentence);
+	}
+	b->denied = 0, b->denial = 0;
+	rdma_destroy_id(&id->base);
+}
+
+static void a_failed_disconnect_tells_the_user_when_to_disconnect(void **state)
+{
+	struct r_id *id = id_new();
+	struct broker *b;
+
+	bind_to(id, PORT);
+	b = &broker[brokers - 1];
+	begin_hearing();
+	assert_int_equal(rdma_disconnect(&id->base), -1);
+	assert_int_equal(errno, EINVAL);
+	expect_heard("the id was never connected; call rdma_disconnect only "
+		     "after ESTABLISHED\n");
+	id->state.is_decided = true;
+	b->denied = CMPROTO_DISCONNECT;
+	b->denial = EINVAL;
+	begin_hearing();
+	assert_int_equal(rdma_disconnect(&id->base), -1);
+	assert_int_equal(errno, EINVAL);
+	expect_heard("the id has no connection; call rdma_disconnect only "
+		     "after ESTABLISHED\n");
+	b->denied = 0;
+	b->denial = 0;
+	rdma_destroy_id(&id->base);
+}
+
+/* Makes a socket that is bound to PORT. */
+static int open_tcp(void)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_port = htons(PORT)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	return fd;
+}
+
+static int connect_tcp(void)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(PORT),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int err = connect(fd, (struct sockaddr *)&to, sizeof(to)) ? errno : 0;
+
+	close(fd);
+	return err;
+}
+
+/* Makes an id that is bound to PORT at the broker and with TCP, as an id is
+ * that is bound for devices of both kinds. */
+static struct r_id *id_of_both(void)
+{
+	struct r_id *id = id_new();
+
+	id->options.may_share = true;
+	bind_to(id, PORT);
+	assert_int_equal(r_iw_bind(id, &id->base.route.addr.src_addr), 0);
+	return id;
+}
+
+static void an_id_listens_at_the_broker_and_with_tcp_or_not_at_all(void **state)
+{
+	struct r_id *id = id_of_both();
+	struct broker *b = &broker[brokers - 1];
+	unsigned before = b->heard[CMPROTO_LISTEN];
+	int other = open_tcp();
+
+	assert_int_equal(listen(other, 1), 0);
+	assert_int_equal(rdma_listen(&id->base, 4), -1);
+	assert_int_equal(errno, EADDRINUSE);
+	assert_int_equal(b->heard[CMPROTO_LISTEN], before);
+	close(other);
+	b->denied = CMPROTO_LISTEN;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(rdma_listen(&id->base, 4), -1);
+		assert_int_equal(errno, EDQUOT);
+		assert_int_equal(connect_tcp(), ECONNREFUSED);
+	}
+	b->denied = 0;
+	assert_int_equal(rdma_listen(&id->base, 4), 0);
+	assert_int_equal(connect_tcp(), 0);
+	b->denied = CMPROTO_LISTEN; /* does not end the listener */
+	assert_int_equal(rdma_listen(&id->base, 4), -1);
+	assert_int_equal(connect_tcp(), 0);
+	b->denied = 0;
+	rdma_destroy_id(&id->base);
+}
+
+/* The descriptor of an SCTP listener is one end of a socketpair.  The end of
+ * this listener must leave open the socket that is bound to the port. */
+static void an_id_that_failed_to_listen_with_sctp_keeps_its_port(void **state)
+{
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6,
+				  .sin6_port = htons(PORT)},
+			    from = at;
+	struct sctp_news news = {.err = -1};
+	struct broker *b;
+	struct r_id *id;
+	int fd, err;
+
+	setenv("ADVERB_SCTP", "udp", 1);
+	inet_pton(AF_INET6, "::ffff:127.0.0.1", &at.sin6_addr);
+	from.sin6_addr = at.sin6_addr;
+	from.sin6_port = 0;
+	id = id_new();
+	bind_to(id, PORT);
+	b = &broker[brokers - 1];
+	err = r_iw_bind(id, &id->base.route.addr.src_addr);
+	unsetenv("ADVERB_SCTP");
+	if (err == -ELIBACC) {
+		rdma_destroy_id(&id->base);
+		SKIP_FOR("libusrsctp2 is not installed");
+	}
+	assert_int_equal(err, 0);
+	b->denied = CMPROTO_LISTEN;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(rdma_listen(&id->base, 4), -1);
+		assert_int_equal(errno, EDQUOT);
+		assert_int_equal(sctp_bind(&at, false), -EADDRINUSE);
+	}
+	b->denied = 0;
+	assert_int_equal(rdma_listen(&id->base, 4), 0);
+	fd = sctp_connect(sctp_bind(&from, false), &from, &at);
+	assert_true(fd >= 0);
+	assert_int_equal(poll(&(struct pollfd){fd, POLLIN, 0}, 1, 60000), 1);
+	assert_int_equal(recv(fd, &news, sizeof(news), 0), sizeof(news));
+	assert_int_equal(news.err, 0);
+	close(fd);
+	rdma_destroy_id(&id->base);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_message_that_claims_too_much_data_is_dropped),
+		cmocka_unit_test(a_failed_listen_tells_the_user_what_to_do),
+		cmocka_unit_test(
+			a_failed_disconnect_tells_the_user_when_to_disconnect),
+		cmocka_unit_test(
+			an_id_listens_at_the_broker_and_with_tcp_or_not_at_all),
+		cmocka_unit_test(
+			an_id_that_failed_to_listen_with_sctp_keeps_its_port),
+		cmocka_unit_test(a_silent_broker_is_no_missing_connection),
+		cmocka_unit_test(a_call_behind_a_long_call_times_out),
+		cmocka_unit_test(
+			rdma_connect_does_not_use_an_id_whose_event_was_taken),
+	};
+
+	return cmocka_run_group_tests(tests, setup_broker, NULL);
+}
