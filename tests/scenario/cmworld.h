@@ -497,4 +497,20 @@ static inline void connect_one(struct world *w)
 	drain_side(w, 0);
 }
 
+/* A request from side 0 to side 1. */
+static inline struct cm_start request_of(struct world *w, enum cmmsg_kind kind,
+					 uint32_t qpn)
+{
+	struct cm_start s = {.msg = {.kind = kind,
+				     .service_id = SERVICE,
+				     .qp.qpn = qpn,
+				     .remote_timeout = 20,
+				     .local_timeout = 20,
+				     .max_cm_retries = 15}};
+
+	memcpy(s.local, w->ip[0], 16);
+	memcpy(s.peer, w->ip[1], 16);
+	return s;
+}
+
 #endif
