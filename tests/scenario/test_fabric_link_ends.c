@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How the link of a process to an emulated subnet ends: by the fabric, by wrong
+ * messages, by the program, and in a child of fork. */
+#include "fabric_link_packets.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+/* This is the first test whose link ends, since a process prints the message
+ * only once. */
+static void the_end_of_the_fabric_is_reported(void **state)
+{
+	int old = dup(STDERR_FILENO),
+	    file = memfd_create("stderr", MFD_CLOEXEC);
+	uint32_t changes = fabric_link_changes();
+	char text[1024] = "";
+	struct fabric_port port;
+	struct world w;
+
+	fabric_peer_start(&w, HCA_QPT_RC, 0);
+	assert_int_not_equal(fabric_link_changes(), changes);
+	changes = fabric_link_changes();
+	two_hcas_recv(w.d, 0, 0, BYTES);
+	dup2(file, STDERR_FILENO);
+	shutdown(w.control, SHUT_RDWR);
+	assert_true(fabric_link_has_news());
+	assert_true(fabric_peer_turn(&w));
+	dup2(old, STDERR_FILENO);
+	fabric_peer_assert_ended(&w);
+	assert_int_not_equal(fabric_link_changes(), changes);
+	assert_completes(&w, 0, HCA_WR_FLUSH_ERR);
+	for (uint32_t n = 1; n <= FABRIC_PEER_PORTS; n++) {
+		assert_true(fabric_link_port(n, &port));
+		assert_int_equal(port.state, 1); /* PORT_DOWN */
+		assert_int_equal(fabric_link_take_changes(n), DATA_STATE);
+	}
+	assert_true(pread(file, text, sizeof(text) - 1, 0) > 0);
+	assert_non_null(strstr(text, fabric_peer_path));
+	assert_non_null(strstr(text, "its process has ended"));
+	assert_non_null(
+		strstr(text, "(ADVERB_FABRIC_HOST=" FABRIC_PEER_HOST ")"));
+	assert_non_null(strstr(text, "adverb fabric FILE"));
+	close(old);
+	close(file);
+	fabric_peer_end(&w);
+}
+
+static void a_closed_data_end_ends_the_link(void **state)
+{
+	struct world w;
+
+	fabric_peer_start(&w, HCA_QPT_UC, 0);
+	shutdown(w.data[1], SHUT_RDWR);
+	assert_true(fabric_peer_turn(&w));
+	fabric_peer_assert_ended(&w);
+	fabric_peer_end(&w);
+	/* here a send finds the socket closed */
+	fabric_peer_start(&w, HCA_QPT_UC, 0);
+	shutdown(w.data[0], SHUT_RDWR);
+	post_send(&w, 0, 0);
+	assert_int_equal(send_all(&w), 1);
+	assert_false(fabric_link_has_ended());
+	assert_true(fabric_peer_turn(&w));
+	fabric_peer_assert_ended(&w);
+	fabric_peer_end(&w);
+}
+
+/* Sends a message on a data end, and expects that the message ends the link. */
+static void refuse_message(const void *bytes, size_t n)
+{
+	struct world w;
+
+	fabric_peer_start(&w, HCA_QPT_UC, 0);
+	assert_int_equal(send(w.data[0], bytes, n, 0), n);
+	assert_true(fabric_peer_turn(&w));
+	fabric_peer_assert_ended(&w);
+	fabric_peer_end(&w);
+}
+
+static void wrong_messages_end_the_link(void **state)
+{
+	static uint8_t bytes[LRH_FRAME_MAX + 1];
+	struct fabric_proto_news news = {.changes = 2 * DATA_REREGISTER};
+	struct world w;
+
+	refuse_message(bytes, 1);
+	refuse_message(bytes, sizeof(news) - 1);
+	refuse_message(bytes, sizeof(news)); /* nothing has changed */
+	refuse_message(bytes, sizeof(news) + 1);
+	refuse_message(bytes, 25); /* a packet has at least 26 bytes */
+	refuse_message(bytes, sizeof(bytes));
+	refuse_message(&news, sizeof(news));
+	/* a packet that is damaged is dropped, as on any link */
+	fabric_peer_start(&w, HCA_QPT_UC, 0);
+	assert_int_equal(send(w.data[0], bytes, 26, 0), 26);
+	assert_int_equal(send(w.data[0], bytes, LRH_FRAME_MAX, 0),
+			 LRH_FRAME_MAX);
+	assert_true(fabric_peer_turn(&w));
+	assert_false(fabric_link_has_ended());
+	assert_int_equal(engine_counters(w.engine, 0)->refused.bad_icrc, 2);
+	fabric_peer_end(&w);
+}
+
+/* Answers a question about port 1 by *m, and expects that this ends the link.
+ * size: of the answer; asks: the process has asked. */
+static void refuse_answer(const struct fabric_proto *m, size_t size, bool asks)
+{
+	struct world w;
+
+	fabric_peer_start(&w, HCA_QPT_UC, 0);
+	if (asks) {
+		fabric_peer_tell(&w, 1, DATA_STATE);
+		fabric_peer_turn(&w);
+		take_question(&w, 1);
+	}
+	assert_int_equal(send(w.control, m, size, 0), size);
+	assert_true(fabric_peer_turn(&w));
+	fabric_peer_assert_ended(&w);
+	fabric_peer_end(&w);
+}
+
+static void wrong_answers_end_the_link(void **state)
+{
+	const struct fabric_proto good = {
+		.version = FABRIC_PROTO_VERSION,
+		.kind = FABRIC_PROTO_PORT,
+		.number = 1,
+		.port = {.state = 4, .mtu = 5, .max_mtu = 5}};
+	struct fabric_proto m = good;
+
+	refuse_answer(&m, sizeof(m), false);
+	m.number = 0;
+	refuse_answer(&m, sizeof(m), false);
+	m = good;
+	refuse_answer(&m, sizeof(m) - 1, true);
+	m.version++;
+	refuse_answer(&m, sizeof(m), true);
+	m = good;
+	m.kind = FABRIC_PROTO_CA;
+	refuse_answer(&m, sizeof(m), true);
+	m = good;
+	m.number = 2;
+	refuse_answer(&m, sizeof(m), true);
+	m.number = UINT32_MAX;
+	refuse_answer(&m, sizeof(m), true);
+	m = good;
+	m.err = -ENODEV;
+	refuse_answer(&m, sizeof(m), true);
+	m = good;
+	m.port.lid = 0xffff;
+	refuse_answer(&m, sizeof(m), true);
+	m = good;
+	m.port.state = 5;
+	refuse_answer(&m, sizeof(m), true);
+}
+
+/* Nothing stays open after a refusal. */
+static void a_wrong_fabric_is_refused(void **state)
+{
+	int before = dup(0), after;
+
+	close(before);
+	for (enum wrong wrong = RIGHT + 1; wrong < WRONGS; wrong++) {
+		struct world w;
+		int err;
+
+		fabric_peer_init(&w, HCA_QPT_UC, 4);
+		w.wrong = wrong;
+		w.listener = fabric_peer_listen();
+		err = fabric_peer_open(&w);
+		assert_int_equal(err, wrong == IS_SWITCH  ? -ENODEV
+				      : wrong == HANGS_UP ? -ECONNRESET
+							  : -EPROTO);
+		assert_false(fabric_link_is_open());
+		assert_int_equal(fabric_link_fd(), -1);
+		fabric_peer_hang_up(&w);
+		close(w.listener);
+		unlink(fabric_peer_path);
+		two_hcas_free(w.d);
+		after = dup(0);
+		assert_int_equal(after, before);
+		close(after);
+	}
+}
+
+/* In a process without a link, the functions that close a link close no
+ * descriptor of the program. */
+static void without_a_link_nothing_is_closed(void **state)
+{
+	fabric_link_forget();
+	fabric_link_close();
+	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+	assert_false(fabric_link_is_open());
+	assert_false(fabric_link_has_news());
+	assert_false(fabric_link_turn(NULL, 1, 1));
+	assert_true(fabric_link_is_ours());
+}
+
+/* The program puts a file of its own in the place of a socket. */
+static void descriptors_of_the_program_are_left_alone(void **state)
+{
+	static const uint8_t group[16] = {0xff, 0x12};
+	const char *why;
+	struct fabric_proto m;
+	struct world w;
+	int fd, own = memfd_create("own", MFD_CLOEXEC);
+	struct hca_qp_attr now;
+
+	fabric_peer_start(&w, HCA_QPT_UC, 4096);
+	fd = data_descriptor(&w);
+	assert_int_equal(fabric_link_attach(w.engine, 1, group, 1, &why), 0);
+	m = fabric_peer_question(&w, FABRIC_PROTO_JOIN, 1);
+	fabric_peer_answer(&w, &m);
+	assert_true(fabric_peer_turn(&w));
+	assert_true(fabric_link_is_ours());
+	dup2(own, fd);
+	assert_false(fabric_link_is_ours());
+	assert_true(fabric_link_has_news());
+	assert_int_equal(fabric_link_attach(w.engine, 1, group, 1, &why), -EIO);
+	assert_int_equal(fabric_link_detach(w.engine, 1, group, 1, &why), 0);
+	assert_false(fabric_peer_is_readable(w.control));
+	post_send(&w, 0, 0);
+	while (send_all(&w))
+		;
+	assert_true(fabric_peer_turn(&w));
+	engine_qp_query(w.engine, w.d->side[0].side, &now);
+	assert_int_equal(now.qp_state, HCA_QP_ERR);
+	assert_true(fabric_link_has_ended());
+	fabric_peer_end(&w);
+	assert_int_equal(lseek(own, 0, SEEK_END), 0); /* nothing was written */
+	assert_true(fcntl(fd, F_GETFD) >= 0);
+	close(fd);
+	close(own);
+}
+
+/* A child of fork closes its descriptors of the link.  The parent's link goes
+ * on. */
+static void a_child_of_fork_leaves_the_link(void **state)
+{
+	int go[2], status = -1;
+	struct world w;
+	char byte;
+	pid_t child;
+
+	fabric_peer_start(&w, HCA_QPT_UC, 0);
+	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+	child = fork();
+	if (!child) {
+		fabric_link_forget();
+		_exit(fabric_link_is_open());
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	two_hcas_recv(w.d, 0, 0, BYTES);
+	two_hcas_fill(w.d, 1, 0, BYTES);
+	post_send(&w, 1, 0);
+	send_back(&w, 1);
+	assert_true(fabric_peer_turn(&w));
+	assert_received(&w, 0, 0, 0);
+	/* a child that keeps the descriptors does not keep the link */
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(go[1]);
+		_exit(read(go[0], &byte, 1) != 0);
+	}
+	fabric_link_close();
+	for (int i = 0; i < FABRIC_PEER_PORTS; i++)
+		assert_int_equal(recv(w.data[i], &byte, 1, 0), 0);
+	assert_int_equal(recv(w.control, &byte, 1, 0), 0);
+	close(go[1]);
+	close(go[0]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	fabric_peer_end(&w);
+}
+
+static int count_descriptors(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void *open_link(void *world)
+{
+	struct world *w = world;
+
+	fabric_link_open(w->engine, 0, FABRIC_PEER_PATIENCE_MS);
+	return NULL;
+}
+
+/* A thread waits for the fabric's first answer, and another one forks. */
+static void a_child_of_fork_closes_a_link_that_was_opening(void **state)
+{
+	struct fabric_proto m;
+	pthread_t opener;
+	int status = -1, before;
+	struct world w;
+	pid_t child;
+
+	fabric_peer_init(&w, HCA_QPT_UC, 4);
+	w.listener = fabric_peer_listen();
+	before = count_descriptors();
+	assert_int_equal(pthread_create(&opener, NULL, open_link, &w), 0);
+	w.control = accept(w.listener, NULL, NULL);
+	assert_int_equal(recv(w.control, &m, sizeof(m), 0), sizeof(m));
+	child = fork();
+	if (!child) {
+		fabric_link_forget();
+		_exit(count_descriptors() != before + 1); /* w.control */
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(w.control);
+	pthread_join(opener, NULL);
+	close(w.listener);
+	unlink(fabric_peer_path);
+	two_hcas_free(w.d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_a_link_nothing_is_closed),
+		cmocka_unit_test(the_end_of_the_fabric_is_reported),
+		cmocka_unit_test(a_closed_data_end_ends_the_link),
+		cmocka_unit_test(wrong_messages_end_the_link),
+		cmocka_unit_test(wrong_answers_end_the_link),
+		cmocka_unit_test(a_wrong_fabric_is_refused),
+		cmocka_unit_test(descriptors_of_the_program_are_left_alone),
+		cmocka_unit_test(a_child_of_fork_leaves_the_link),
+		cmocka_unit_test(
+			a_child_of_fork_closes_a_link_that_was_opening),
+	};
+
+	return cmocka_run_group_tests(tests, fabric_peer_make_folder,
+				      fabric_peer_remove_folder);
+}
