@@ -196,3 +196,20 @@ void joined_exchange(struct joined *j, uint32_t bytes)
 	joined_same(j, 0, 300000, bytes);
 	joined_same(j, 600000, 500000, bytes);
 }
+
+void joined_terminated(struct joined *j, enum terminate_cause cause)
+{
+	const struct iwarp_stream *s = j->d->side[1].side->stream;
+	char text[300];
+
+	assert_int_equal(s->terminate.cause, cause);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(joined_phase(j, i), STREAM_OVER);
+		assert_int_equal(joined_state(j, i), HCA_QP_ERR);
+	}
+	assert_string_equal(j->d->side[0].explained.detail,
+			    terminate_row(cause)->text);
+	explain_text(&j->d->side[0].explained, text, sizeof(text));
+	assert_non_null(strstr(text, "the peer ended the iWARP connection"));
+	assert_non_null(strstr(text, terminate_row(cause)->text));
+}

@@ -62,6 +62,8 @@ enum stream_phase joined_phase(struct joined *j, int i);
 uint32_t joined_state(struct joined *j, int i);
 /* Each side has counted as received what the other side has counted as sent. */
 void joined_counted(struct joined *j);
+/* Both sides have ended, and the Terminate names this error. */
+void joined_terminated(struct joined *j, enum terminate_cause cause);
 /* Side 0 executes a WRITE, a SEND and a READ of `bytes` bytes each. */
 void joined_exchange(struct joined *j, uint32_t bytes);
 
