@@ -9,5 +9,6 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import system
 
 t = system.Suite(__doc__)
-t.checks("streamcheck", "iWARP", ADVERB_DEVICES="iwarp:lo")
+for program in "streamcheck", "streamendcheck":
+    t.checks(program, "iWARP", ADVERB_DEVICES="iwarp:lo")
 t.end()
