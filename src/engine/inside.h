@@ -67,6 +67,15 @@ static inline struct ibt_qp *engine_find(const struct engine *e, uint32_t qpn)
 	return map_find(&e->qpns, qpn);
 }
 
+/* Flow control for the receiver of packets to this QPN; NULL: engine_config has
+ * no classes. */
+static inline struct credit *engine_credit_of(const struct engine *e,
+					      uint32_t qpn)
+{
+	return e->credits ? &e->credits[e->class_of(qpn) % CREDIT_CLASSES]
+			  : NULL;
+}
+
 /* Handles d, one packet that was parked until its source was known (rx.c).
  * @id: its IPv4 identification. */
 void engine_rx_parked(struct engine *e, const struct engine_dgram *d,
