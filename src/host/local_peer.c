@@ -9,10 +9,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "broker/client.h"
@@ -20,9 +17,9 @@
 #include "engine/engine.h"
 #include "host/broker_link.h"
 #include "host/host.h"
+#include "host/peer_arena.h"
 #include "log/env.h"
 #include "log/log.h"
-#include "memory/arena_map.h"
 #include "memory/lock_owner.h"
 #include "memory/peer_maps.h"
 #include "memory/space_other.h"
@@ -39,8 +36,7 @@
 #define EXPECTED 64
 /* The most questions that are outstanding; the broker's socket has room for
  * them. */
-#define ASKS  32
-#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define ASKS 32
 
 /* The QPs of post lock 0 use the first view of a peer. */
 #define VIEWS ENGINE_POST_LOCKS
@@ -76,7 +72,6 @@ static struct {
 	struct hca *own;
 	int peer_wake_fd;    /* the eventfd by which peers wake this process */
 	uint32_t class;	     /* this process's steering class */
-	dev_t memory;	     /* st_dev of memfds */
 	struct entry self;   /* this process as its own peer */
 	struct list entries; /* all peers */
 	/* how many entries there are */
@@ -130,22 +125,6 @@ static bool make_pulse(void)
 	return done;
 }
 
-/* Stores the st_dev of all memfds, by which is_memory recognises them.  No user
- * can mount this device. */
-static bool learn_memory(void)
-{
-	int fd = memfd_create("adverb-look", MFD_CLOEXEC);
-	struct stat st;
-	bool done;
-
-	if (fd < 0)
-		return false;
-	done = !fstat(fd, &st);
-	close(fd);
-	all.memory = st.st_dev;
-	return done;
-}
-
 void local_peer_open(struct hca *own, bool maps)
 {
 	struct hca_shared *s = own->shared;
@@ -154,7 +133,7 @@ void local_peer_open(struct hca *own, bool maps)
 		return;
 	all.own = own;
 	all.maps = maps;
-	if (!learn_memory() || !make_pulse() ||
+	if (!peer_arena_init() || !make_pulse() ||
 	    !random_fill(&s->nonce.value, sizeof(s->nonce.value), true))
 		return;
 	all.peer_wake_fd =
@@ -308,216 +287,6 @@ void local_peer_forget(void)
 	close_all();
 }
 
-/* Not a refusal: the process may be ready when the broker is asked again. */
-static const char not_yet[] = "it is about to begin or to end";
-
-static const char not_allowed[] =
-	"the kernel does not let processes of one user access each other's "
-	"memory (Yama, or a container's rights); run adverb doctor for help";
-
-static bool fits_arena(const struct hca *h, aoff at, uint64_t bytes)
-{
-	return at % 64 == 0 && arena_has(&h->arena, at, bytes);
-}
-
-/*
- * Is the file of an O_PATH descriptor a memfd of this user?  The check sends no
- * request to a file server (FUSE), because the server may be the peer and may
- * never answer.
- */
-static bool is_memory(int path_fd)
-{
-	struct statx s;
-
-	return !statx(path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
-		      STATX_TYPE | STATX_UID, &s) &&
-	       S_ISREG(s.stx_mode) && s.stx_uid == geteuid() &&
-	       makedev(s.stx_dev_major, s.stx_dev_minor) == all.memory;
-}
-
-/*
- * Opens a memfd by a path that another process has named.  The path may lead to
- * any file, and opening a terminal, a FIFO or a device has effects, so this
- * first checks that the file is a memfd.  Returns a descriptor, or -1 with
- * *why.
- */
-static int open_memory(const char *path, int how, const char **why)
-{
-	char again[32];
-	int path_fd = open(path, O_PATH | O_CLOEXEC), fd = -1;
-
-	*why = errno == ENOENT ? not_yet : not_allowed;
-	if (path_fd < 0)
-		return -1;
-	*why = "its arena is not a memfd of this user";
-	if (is_memory(path_fd)) {
-		snprintf(again, sizeof(again), "/proc/self/fd/%d", path_fd);
-		fd = open(again, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		*why = not_allowed;
-	}
-	close(path_fd);
-	return fd;
-}
-
-/* Opens a memfd of another process through /proc, which the kernel allows if
- * this process may trace that process.  Returns a descriptor, or -1 with
- * *why. */
-static int open_at(const struct proto_at *at, int how, const char **why)
-{
-	char path[48];
-
-	if (at->pid_space != proto_pid_space()) {
-		*why = "it is in another PID namespace";
-		return -1;
-	}
-	if (!at->pid || at->pid > INT32_MAX || at->fd < 0) {
-		*why = "its arena is invalid";
-		return -1;
-	}
-	snprintf(path, sizeof(path), "/proc/%u/fd/%d", (unsigned)at->pid,
-		 (int)at->fd);
-	return open_memory(path, how, why);
-}
-
-/* Returns the size of a sealed memfd of this user; 0: fd is no such memfd. */
-static size_t sealed_bytes(int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) || st.st_uid != geteuid() || st.st_size < 4096 ||
-	    (fcntl(fd, F_GET_SEALS) & SEALS) != SEALS)
-		return 0;
-	return (size_t)st.st_size;
-}
-
-/* Maps both parts of the arena that hdr describes, the first part read-only.
- * hdr is a private copy, which the peer cannot change.  Returns NULL, or the
- * reason why the arena is not mapped. */
-static const char *map_arena(struct hca *h, const struct arena_hdr *hdr, int fd,
-			     int shared_fd)
-{
-	const struct arena_parts p = {.fd = fd,
-				      .shared_fd = shared_fd,
-				      .bytes = sealed_bytes(fd),
-				      .shared_bytes = sealed_bytes(shared_fd),
-				      .prot = PROT_READ};
-	void *base;
-
-	if (!p.bytes || !p.shared_bytes || p.bytes % 4096 ||
-	    hdr->shared != p.bytes || hdr->size < p.bytes ||
-	    hdr->size - p.bytes != p.shared_bytes)
-		return "its arena is not sealed memory of the size it claims";
-	if (hdr->size > arena_map_limit())
-		return "its arena is too large for this program, which runs "
-		       "under valgrind";
-	base = arena_map_parts(&p);
-	if (!base)
-		return "this process cannot map its arena (out of memory or "
-		       "address space)";
-	madvise(base, hdr->size, MADV_DONTFORK);
-	h->arena = (struct arena){base, hdr->size, p.bytes};
-	return NULL;
-}
-
-/* Maps the arena and stores its header in *hdr.  `at` names the descriptor of
- * the first part; the header in that part names the descriptor of the second
- * part.  Returns NULL, or the reason why the arena is not mapped. */
-static const char *map_at(struct hca *h, const struct proto_at *at,
-			  struct arena_hdr *hdr)
-{
-	struct proto_at shared = *at;
-	const char *why;
-	int shared_fd, fd = open_at(at, O_RDONLY, &why);
-
-	if (fd < 0)
-		return why;
-	why = "it runs another build of adverb";
-	if (pread(fd, hdr, sizeof(*hdr), 0) == (ssize_t)sizeof(*hdr) &&
-	    hdr->magic == ARENA_MAGIC && hdr->layout == ARENA_LAYOUT) {
-		shared.fd = hdr->shared_fd;
-		shared_fd = open_at(&shared, O_RDWR, &why);
-		if (shared_fd >= 0) {
-			why = map_arena(h, hdr, fd, shared_fd);
-			close(shared_fd);
-		}
-	}
-	close(fd);
-	return why;
-}
-
-/* Checks that the arena has the layout of this build, and fills the view.
- * Returns NULL, or what is wrong with the arena. */
-static const char *read_view(struct hca *h, aoff root)
-{
-	aoff mrs, target;
-
-	if (!fits_arena(h, root, sizeof(struct hca_shared)))
-		return "it runs another build of adverb";
-	h->shared = arena_at(&h->arena, root);
-	if (h->shared->shape != HCA_SHAPE)
-		return "it runs another build of adverb";
-	mrs = h->shared->mrs;
-	if (!fits_arena(h, mrs, HCA_MAX_MR * sizeof(struct mr)))
-		return "its arena is invalid";
-	h->mrs = arena_at(&h->arena, mrs);
-	target = h->shared->peer_area;
-	if (!arena_shares(&h->arena, target, sizeof(struct hca_peer_area)))
-		return "its arena is invalid";
-	h->peer_area = arena_at(&h->arena, target);
-	return NULL;
-}
-
-static const char *probe_failure(void)
-{
-	if (errno == ESRCH) /* the process has died meanwhile */
-		return not_yet;
-	if (errno == EPERM)
-		return not_allowed;
-	return "its memory cannot be reached";
-}
-
-/* Checks that the kernel lets this process read and write the peer's memory,
- * and that the arena is the peer's: only the peer has the arena's nonce at the
- * address that the arena names.  Returns NULL, or which check has failed. */
-static const char *probe_memory(const struct entry *e)
-{
-	uint64_t found, nonce = e->view.shared->nonce.value;
-	struct iovec to = {&found, sizeof(found)};
-	struct iovec from = {(void *)(uintptr_t)e->view.shared->nonce.va,
-			     sizeof(found)};
-
-	if (process_vm_readv(e->is.pid, &to, 1, &from, 1, 0) != sizeof(found))
-		return probe_failure();
-	if (found != nonce)
-		return "its memory does not hold what its arena says";
-	/* Writes the same value, because seccomp may allow only reading. */
-	if (process_vm_writev(e->is.pid, &to, 1, &from, 1, 0) != sizeof(found))
-		return probe_failure();
-	return NULL;
-}
-
-/*
- * Checks a mapped arena, and claims an access slot there.  e->is.pid is the pid
- * that the kernel told the broker when the peer connected to the broker.
- * Returns NULL, or the reason why the peer cannot be used.
- */
-static const char *check_arena(struct entry *e, aoff root)
-{
-	const char *why = read_view(&e->view, root);
-
-	if (why)
-		return why;
-	if (e->view.shared->pid != (uint32_t)e->is.pid)
-		return "its arena says that it is another process's";
-	why = probe_memory(e);
-	if (why)
-		return why;
-	if (!hca_is_alive(&e->view))
-		return not_yet;
-	e->is.access = access_claim(&e->view);
-	return e->is.access ? NULL : "too many processes have mapped its arena";
-}
-
 /* Prepares e, which has an access slot, to access the peer's memory. */
 static void open_view(struct entry *e)
 {
@@ -567,22 +336,21 @@ static const char *adopt_arena(uint32_t class, const struct proto_at *arena,
 			       int peer_wake_fd)
 {
 	struct entry *e = calloc(1, sizeof(*e));
-	struct arena_hdr hdr;
 	const char *why;
 
 	if (!e)
 		return "this process has no memory for it";
-	why = map_at(&e->view, arena, &hdr);
+	why = peer_arena_map(&e->view, arena);
 	if (why) {
 		free(e);
 		return why;
 	}
 	e->is.pid = (int)arena->pid;
-	why = check_arena(e, hdr.root);
-	if (why) {
+	e->is.access = access_claim(&e->view);
+	if (!e->is.access) {
 		munmap(e->view.arena.base, e->view.arena.size);
 		free(e);
-		return why;
+		return "too many processes have mapped its arena";
 	}
 	open_view(e);
 	e->view.active_mtu = all.own->active_mtu;
@@ -644,7 +412,7 @@ void local_peer_answered(const struct client_news *news)
 		why = adopt_arena(class, &news->arena_at, news->peer_wake_fd);
 		if (why)
 			close(news->peer_wake_fd);
-		if (why && why != not_yet)
+		if (why && why != peer_arena_not_yet)
 			refuse_class(class, why);
 		break;
 	case CLIENT_ARENA_NONE:

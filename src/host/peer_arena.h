@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Maps the arena of another process of this user, by the descriptors that the
+ * broker's answer and the arena's header name, and checks it.  The names and
+ * the arena are input: a name may lead to any file, and each offset in the
+ * arena is checked with arena_has.
+ *
+ * Lock: the progress lock; peer_arena_init is called while no other thread uses
+ * this file.
+ */
+#ifndef HOST_PEER_ARENA_H
+#define HOST_PEER_ARENA_H
+
+#include <stdbool.h>
+
+#include "broker/client.h"
+#include "hca/hca.h"
+
+/* Not a refusal: the process may be ready when the broker is asked again. */
+extern const char peer_arena_not_yet[];
+
+/* Learns how to recognise memfds.  False: the process can make none. */
+bool peer_arena_init(void);
+/*
+ * Maps the arena, the owner's part read-only, fills *h except for its space,
+ * and checks that the arena is that of the process at->pid and that the kernel
+ * lets this process access that process's memory.  Returns NULL, and the caller
+ * unmaps h->arena; or the reason why the peer cannot be used, for the user.
+ */
+const char *peer_arena_map(struct hca *h, const struct proto_at *at);
+
+#endif
