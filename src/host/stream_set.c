@@ -6,104 +6,31 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "host/stream_socket.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
 #include "wire/tcp.h"
 
-#define FEW	    4		/* up to this many connections need no epoll */
-#define BATCH	    32		/* events of one epoll_wait */
-#define CHECK_NS    1000000	/* between checks that a descriptor is ours */
-#define CLOSE_NS    10000000000 /* from stream_set_close to the end, at most */
-#define LINGER_NS   5000000000	/* for which a connection may linger */
-#define DRAIN_MS    20		/* one wait for room in stream_set_drain */
-#define DRAIN_STEPS 100		/* waits of one stream_set_drain */
-#define NEVER	    UINT64_MAX
-#define NUDGES	    4
-#define MESSAGES    32	 /* read of one association in a turn */
-#define LINGERS	    0	 /* epoll data of lingering sockets; no QPN is 0 */
-#define ALL_LOOKS   4	 /* one look in this many is at all sockets */
-#define HOT_LOOKS   4096 /* vain looks (about 1 ms) after which none is hot */
-
-struct stream_socket {
-	struct list link;
-	struct ibt_qp *q; /* NULL: the connection lingers */
-	uint32_t qpn;
-	int fd;
-	bool is_session; /* the connection is an association of SCTP */
-	bool is_awaited; /* the news HOST_STREAM_READY is still due */
-	/* At deadline_ns the QP begins to send without the peer's first FPDU,
-	 * and the connection goes on. */
-	bool begins_late;
-	/* How many WRITEs without bytes may still be sent; the next is sent at
-	 * deadline_ns.  nudge_ns: the wait before that, which then doubles. */
-	uint8_t nudges;
-	uint64_t nudge_ns;
-	bool is_closing;   /* stream_set_close was called */
-	bool has_finished; /* FIN was sent */
-	bool gets_no_more; /* the peer has sent FIN */
-	/* checked_ns: when fd was last checked to be ours.
-	 * deadline_ns: when the connection ends at the latest, or NEVER. */
-	uint64_t checked_ns, deadline_ns;
-	/* A buffer of STREAM_SET_BYTES, owned. */
-	uint8_t *left;
-	/* The bytes that the socket has not taken yet.
-	 * left_at: their index in `left`.  left_bytes: their number. */
-	uint32_t left_at, left_bytes;
-	/* The message that ends a session, until it is sent behind `left`. */
-	uint8_t last[ENGINE_FINISH_BYTES];
-	uint32_t last_bytes;
-	void (*news)(void *arg, enum host_stream_news what); /* host_stream's */
-	void *arg;					     /* of `news` */
-};
-
-static struct stream_socket *socket_of(struct list *n)
-{
-	return CONTAINER_OF(n, struct stream_socket, link);
-}
-
-static int epoll_of(const struct stream_set *set)
-{
-	return (int)shared_own(&set->waits_on) - 1;
-}
+#define FEW		    4  /* up to this many connections need no epoll */
+#define BATCH		    32 /* events of one epoll_wait */
+#define CHECK_NS	    1000000 /* between checks that a descriptor is ours */
+#define CLOSE_NS	    10000000000 /* from stream_set_close to the end, at most */
+#define DRAIN_MS	    20	/* one wait for room in stream_set_drain */
+#define DRAIN_STEPS	    100 /* waits of one stream_set_drain */
+#define STREAM_SOCKET_NEVER UINT64_MAX
+#define NUDGES		    4
+#define MESSAGES	    32 /* read of one association in a turn */
+#define STREAM_SOCKET_LINGERS                                                  \
+	0	       /* epoll data of lingering sockets; no QPN is 0 */
+#define ALL_LOOKS 4    /* one look in this many is at all sockets */
+#define HOT_LOOKS 4096 /* vain looks (about 1 ms) after which none is hot */
 
 void stream_set_init(struct stream_set *set)
 {
 	memset(set, 0, sizeof(*set));
 	list_init(&set->open);
 	list_init(&set->lingering);
-	set->due_ns = NEVER;
-}
-
-static void free_memory(struct stream_socket *s)
-{
-	free(s->left);
-	free(s);
-}
-
-/* Forgets s as `got` and `hot`: it gives no more bytes to a QP. */
-static void forget_socket(struct stream_set *set, const struct stream_socket *s)
-{
-	if (set->got == s)
-		set->got = NULL;
-	if (set->hot == s)
-		set->hot = NULL;
-}
-
-static void free_socket(struct stream_set *set, struct stream_socket *s)
-{
-	forget_socket(set, s);
-	if (s->left_bytes)
-		set->full--;
-	list_remove(&s->link);
-	if (fd_identity_holds(s->fd)) {
-		/* close would leave the socket in the epoll set while a child
-		 * of fork has a copy of the descriptor, and the set would
-		 * report it for ever. */
-		epoll_ctl(epoll_of(set), EPOLL_CTL_DEL, s->fd, NULL);
-		tcp_end(s->fd);
-	}
-	fd_identity_close(s->fd);
-	free_memory(s);
+	set->due_ns = STREAM_SOCKET_NEVER;
 }
 
 static void free_all(struct stream_set *set, struct list *sockets)
@@ -111,14 +38,14 @@ static void free_all(struct stream_set *set, struct list *sockets)
 	struct list *n;
 
 	while ((n = list_pop_head(sockets)))
-		free_socket(set, socket_of(n));
+		stream_socket_free(set, stream_socket_of(n));
 }
 
 void stream_set_fini(struct stream_set *set)
 {
 	free_all(set, &set->open);
 	free_all(set, &set->lingering);
-	fd_identity_close(epoll_of(set));
+	fd_identity_close(stream_socket_epoll(set));
 	map_fini(&set->by_qpn);
 	free(set->rx);
 	free(set->tx);
@@ -137,26 +64,6 @@ static bool is_ours(int fd, uint64_t *checked_ns, uint64_t now_ns)
 	return true;
 }
 
-/* Returns 0 or -errno. */
-static int watch_socket(struct stream_set *set, struct stream_socket *s,
-			int how)
-{
-	/* After FIN the socket is readable for ever. */
-	struct epoll_event ev = {.events = s->gets_no_more ? 0 : EPOLLIN};
-
-	ev.data.u32 = s->q ? s->qpn : LINGERS;
-	if (s->left_bytes)
-		ev.events |= EPOLLOUT;
-	return epoll_ctl(epoll_of(set), how, s->fd, &ev) ? -errno : 0;
-}
-
-static void set_deadline(struct stream_set *set, struct stream_socket *s,
-			 uint64_t deadline_ns)
-{
-	s->deadline_ns = deadline_ns;
-	set->due_ns = bits_min_u64(set->due_ns, deadline_ns);
-}
-
 /* The QP may send: the wait for the peer's first FPDU is over. */
 static void end_wait(struct stream_set *set, struct stream_socket *s,
 		     uint64_t now_ns)
@@ -166,9 +73,9 @@ static void end_wait(struct stream_set *set, struct stream_socket *s,
 	s->begins_late = false;
 	s->nudges = 0;
 	if (!s->is_closing)
-		s->deadline_ns = NEVER;
+		s->deadline_ns = STREAM_SOCKET_NEVER;
 	else if (was_late)
-		set_deadline(set, s, now_ns + CLOSE_NS);
+		stream_socket_set_deadline(set, s, now_ns + CLOSE_NS);
 }
 
 /* Sends a WRITE without bytes, because the peer has sent nothing yet: perhaps
@@ -179,38 +86,12 @@ static void nudge_peer(struct stream_set *set, struct stream_socket *s,
 	engine_stream_nudge(e, s->q);
 	s->nudges--;
 	s->nudge_ns *= 2;
-	s->deadline_ns = NEVER;
+	s->deadline_ns = STREAM_SOCKET_NEVER;
 	if (s->nudges)
-		set_deadline(set, s, now_ns + s->nudge_ns);
+		stream_socket_set_deadline(set, s, now_ns + s->nudge_ns);
 }
 
 /* ---- the end of a connection ---- */
-
-static void keep_left(struct stream_set *set, struct stream_socket *s,
-		      const uint8_t *bytes, uint32_t count)
-{
-	memcpy(s->left, bytes, count);
-	s->left_at = 0;
-	s->left_bytes = count;
-	set->full++;
-	watch_socket(set, s, EPOLL_CTL_MOD);
-}
-
-/* Sends the bytes of s->left.  False: the connection is broken. */
-static bool send_left(struct stream_set *set, struct stream_socket *s)
-{
-	ssize_t n = tcp_send(s->fd, s->left + s->left_at, s->left_bytes);
-
-	if (n < 0)
-		return false;
-	s->left_at += (uint32_t)n;
-	s->left_bytes -= (uint32_t)n;
-	if (s->left_bytes)
-		return true;
-	set->full--;
-	watch_socket(set, s, EPOLL_CTL_MOD);
-	return true;
-}
 
 /* Ends a connection that is broken, or that has nothing left to send. */
 static void drop_socket(struct stream_set *set, struct engine *e,
@@ -219,47 +100,7 @@ static void drop_socket(struct stream_set *set, struct engine *e,
 	map_remove(&set->by_qpn, s->qpn);
 	engine_stream_lost(e, s->q, now_ns);
 	s->news(s->arg, HOST_STREAM_ENDED);
-	free_socket(set, s);
-}
-
-/* Makes the message that ends the session, if the connection has one. */
-static void make_last(struct stream_socket *s)
-{
-	if (s->is_session && !s->has_finished && !s->last_bytes)
-		s->last_bytes = engine_stream_finish(s->q, s->last);
-}
-
-/* Sends FIN, if the socket has taken all bytes.  A session sends its last
- * message first. */
-static void finish_sending(struct stream_set *set, struct stream_socket *s)
-{
-	if (s->left_bytes || s->has_finished)
-		return;
-	if (s->last_bytes) {
-		keep_left(set, s, s->last, s->last_bytes);
-		s->last_bytes = 0;
-		if (!send_left(set, s) || s->left_bytes)
-			return; /* the next look finds a broken connection */
-	}
-	tcp_finish(s->fd);
-	s->has_finished = true;
-}
-
-/* Detaches the connection from its QP, and lets the connection linger. */
-static void linger_socket(struct stream_set *set, struct stream_socket *s,
-			  uint64_t now_ns)
-{
-	map_remove(&set->by_qpn, s->qpn);
-	make_last(s);
-	s->q = NULL;
-	s->begins_late = false;
-	s->nudges = 0;
-	forget_socket(set, s);
-	finish_sending(set, s);
-	list_remove(&s->link);
-	list_push_tail(&set->lingering, &s->link);
-	watch_socket(set, s, EPOLL_CTL_MOD);
-	set_deadline(set, s, now_ns + LINGER_NS);
+	stream_socket_free(set, s);
 }
 
 /* Reports the end of the connection, and lets it linger: the peer may still
@@ -268,7 +109,7 @@ static void end_socket(struct stream_set *set, struct stream_socket *s,
 		       uint64_t now_ns)
 {
 	s->news(s->arg, HOST_STREAM_ENDED);
-	linger_socket(set, s, now_ns);
+	stream_socket_linger(set, s, now_ns);
 }
 
 /* The peer has sent FIN: the QP has failed, and the connection ends.  The peer
@@ -286,35 +127,6 @@ static void take_fin(struct stream_set *set, struct engine *e,
 	end_socket(set, s, now_ns);
 }
 
-/* Reads and drops the peer's bytes.  False: the connection is broken, or
- * nothing is left to send or to read. */
-static bool read_lingering(struct stream_set *set, struct stream_socket *s)
-{
-	ssize_t got = s->gets_no_more
-			      ? 0
-			      : tcp_receive(s->fd, set->rx, STREAM_SET_BYTES);
-
-	if (got)
-		return got > 0 || got == -EAGAIN;
-	if (!s->left_bytes)
-		return false;
-	if (!s->gets_no_more) {
-		s->gets_no_more = true;
-		watch_socket(set, s, EPOLL_CTL_MOD);
-	}
-	return true;
-}
-
-/* Sends the bytes of s->left, and reads and drops the peer's bytes.  False: the
- * connection is broken, or nothing is left to send or to read. */
-static bool serve_lingering(struct stream_set *set, struct stream_socket *s)
-{
-	if (!fd_identity_holds(s->fd) || (s->left_bytes && !send_left(set, s)))
-		return false;
-	finish_sending(set, s);
-	return read_lingering(set, s);
-}
-
 static void put_back(struct list *kept, struct list *sockets)
 {
 	struct list *n;
@@ -328,10 +140,10 @@ static void serve_all_lingering(struct stream_set *set)
 	struct list kept = {&kept, &kept}, *n;
 
 	while ((n = list_pop_head(&set->lingering)))
-		if (serve_lingering(set, socket_of(n)))
+		if (stream_socket_serve_lingering(set, stream_socket_of(n)))
 			list_push_tail(&kept, n);
 		else
-			free_socket(set, socket_of(n));
+			stream_socket_free(set, stream_socket_of(n));
 	put_back(&kept, &set->lingering);
 }
 
@@ -340,12 +152,12 @@ static void serve_all_lingering(struct stream_set *set)
 static void drain_list(struct stream_set *set, struct list *sockets, int *steps)
 {
 	list_for_each (n, sockets) {
-		struct stream_socket *s = socket_of(n);
+		struct stream_socket *s = stream_socket_of(n);
 
 		while (s->left_bytes && *steps && fd_identity_holds(s->fd)) {
 			--*steps;
 			tcp_await_room(s->fd, DRAIN_MS);
-			if (!send_left(set, s))
+			if (!stream_socket_send_left(set, s))
 				break;
 		}
 	}
@@ -372,8 +184,8 @@ static void finish_socket(struct stream_set *set, struct engine *e,
 	}
 	if (!s->is_closing || !engine_stream_is_drained(s->q))
 		return;
-	make_last(s);
-	finish_sending(set, s);
+	stream_socket_make_last(s);
+	stream_socket_finish(set, s);
 }
 
 /* Sends the next bytes of a QP.  False: there was nothing to send, the socket
@@ -399,7 +211,7 @@ static bool send_fpdus(struct stream_set *set, struct engine *e,
 		return false;
 	}
 	if ((uint32_t)n < bytes) {
-		keep_left(set, s, set->tx + n, bytes - (uint32_t)n);
+		stream_socket_keep(set, s, set->tx + n, bytes - (uint32_t)n);
 		engine_stream_blocked(s->q);
 	} else if (engine_stream_is_over(s->q)) {
 		finish_socket(set, e, s, now_ns);
@@ -495,7 +307,7 @@ static bool serve_socket(struct stream_set *set, struct engine *e,
 	bool was_full = s->left_bytes;
 	int64_t result;
 
-	if (was_full && !send_left(set, s)) {
+	if (was_full && !stream_socket_send_left(set, s)) {
 		drop_socket(set, e, s, now_ns);
 		return true;
 	}
@@ -535,7 +347,7 @@ static bool look_in_turn(struct stream_set *set, uint64_t now_ns)
 {
 	set->has_more = false;
 	for (uint32_t i = set->by_qpn.count; i; i--) {
-		struct stream_socket *s = socket_of(set->open.next);
+		struct stream_socket *s = stream_socket_of(set->open.next);
 
 		list_remove(&s->link);
 		list_push_tail(&set->open, &s->link);
@@ -564,9 +376,9 @@ static bool receive_by_epoll(struct stream_set *set, struct engine *e,
 	bool any = false;
 	int n;
 
-	if (!is_ours(epoll_of(set), &set->checked_ns, now_ns))
+	if (!is_ours(stream_socket_epoll(set), &set->checked_ns, now_ns))
 		return false;
-	n = epoll_wait(epoll_of(set), got, BATCH, 0);
+	n = epoll_wait(stream_socket_epoll(set), got, BATCH, 0);
 	set->has_more = n == BATCH;
 	for (int i = 0; i < n; i++) {
 		struct stream_socket *s =
@@ -574,7 +386,7 @@ static bool receive_by_epoll(struct stream_set *set, struct engine *e,
 
 		if (s)
 			any |= serve_socket(set, e, s, now_ns);
-		else if (got[i].data.u32 == LINGERS)
+		else if (got[i].data.u32 == STREAM_SOCKET_LINGERS)
 			serve_all_lingering(set);
 	}
 	return any;
@@ -618,36 +430,13 @@ static int prepare_set(struct stream_set *set)
 	if (!set->rx || !set->tx)
 		return -ENOMEM;
 	/* The program may have closed the epoll set and reused the number. */
-	if (epoll_of(set) >= 0)
-		return fd_identity_holds(epoll_of(set)) ? 0 : -EBADF;
+	if (stream_socket_epoll(set) >= 0)
+		return fd_identity_holds(stream_socket_epoll(set)) ? 0 : -EBADF;
 	fd = fd_identity_note(epoll_create1(EPOLL_CLOEXEC));
 	if (fd < 0)
 		return -errno;
 	shared_store(&set->waits_on, (uint32_t)fd + 1);
 	return 0;
-}
-
-static struct stream_socket *new_socket(struct stream_set *set,
-					struct ibt_qp *q, uint32_t qpn,
-					const struct host_stream *hs)
-{
-	struct stream_socket *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return NULL;
-	s->left = malloc(STREAM_SET_BYTES);
-	if (!s->left || map_add(&set->by_qpn, qpn, s)) {
-		free_memory(s);
-		return NULL;
-	}
-	list_init(&s->link);
-	s->q = q;
-	s->qpn = qpn;
-	s->fd = hs->fd;
-	s->deadline_ns = NEVER;
-	s->news = hs->news;
-	s->arg = hs->arg;
-	return s;
 }
 
 int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
@@ -660,15 +449,15 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 
 	if (err)
 		return err;
-	s = new_socket(set, q, qpn, hs);
+	s = stream_socket_new(set, q, qpn, hs);
 	if (!s)
 		return -ENOMEM;
-	err = watch_socket(set, s, EPOLL_CTL_ADD);
+	err = stream_socket_watch(set, s, EPOLL_CTL_ADD);
 	err = err ? err : engine_stream_open(e, q, hs->config);
 	if (err) {
-		epoll_ctl(epoll_of(set), EPOLL_CTL_DEL, s->fd, NULL);
+		epoll_ctl(stream_socket_epoll(set), EPOLL_CTL_DEL, s->fd, NULL);
 		map_remove(&set->by_qpn, qpn);
-		free_memory(s);
+		stream_socket_free_memory(s);
 		return err;
 	}
 	list_push_tail(&set->open, &s->link);
@@ -685,18 +474,19 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 	s->begins_late = s->is_awaited && !s->is_session &&
 			 !hs->ready_within_ns && hs->begin_after_ns;
 	if (s->begins_late)
-		set_deadline(set, s, now_ns + hs->begin_after_ns);
+		stream_socket_set_deadline(set, s, now_ns + hs->begin_after_ns);
 	else if (s->is_awaited && hs->ready_within_ns)
-		set_deadline(set, s, now_ns + hs->ready_within_ns);
+		stream_socket_set_deadline(set, s,
+					   now_ns + hs->ready_within_ns);
 	if (!s->is_awaited && !s->is_session && hs->nudge_after_ns) {
 		s->nudges = NUDGES;
 		s->nudge_ns = hs->nudge_after_ns;
-		set_deadline(set, s, now_ns + s->nudge_ns);
+		stream_socket_set_deadline(set, s, now_ns + s->nudge_ns);
 	}
 	if (hs->first_bytes) {
-		keep_left(set, s, hs->first, hs->first_bytes);
+		stream_socket_keep(set, s, hs->first, hs->first_bytes);
 		/* If the connection is broken, the next receive finds that. */
-		send_left(set, s);
+		stream_socket_send_left(set, s);
 	}
 	return 0;
 }
@@ -718,10 +508,10 @@ void stream_set_cancel(struct stream_set *set, uint32_t qpn)
 {
 	struct stream_socket *s = map_find(&set->by_qpn, qpn);
 
-	epoll_ctl(epoll_of(set), EPOLL_CTL_DEL, s->fd, NULL);
+	epoll_ctl(stream_socket_epoll(set), EPOLL_CTL_DEL, s->fd, NULL);
 	s->fd = -1;
 	map_remove(&set->by_qpn, qpn);
-	free_socket(set, s);
+	stream_socket_free(set, s);
 }
 
 void stream_set_close(struct stream_set *set, struct engine *e, uint32_t qpn,
@@ -736,7 +526,7 @@ void stream_set_close(struct stream_set *set, struct engine *e, uint32_t qpn,
 	/* If begins_late, posted requests wait, and must be sent before the
 	 * end: end_wait sets the deadline when they may be sent. */
 	if (!s->begins_late)
-		set_deadline(set, s, now_ns + CLOSE_NS);
+		stream_socket_set_deadline(set, s, now_ns + CLOSE_NS);
 	engine_stream_ready(e, s->q);
 }
 
@@ -758,7 +548,7 @@ bool stream_set_abort(struct stream_set *set, uint32_t qpn, const void *arg,
 
 	if (!s || s->arg != arg)
 		return false;
-	linger_socket(set, s, now_ns);
+	stream_socket_linger(set, s, now_ns);
 	return true;
 }
 
@@ -771,7 +561,7 @@ static void end_overdue(struct stream_set *set, struct list *sockets,
 	struct list kept = {&kept, &kept}, *n;
 
 	while ((n = list_pop_head(sockets))) {
-		struct stream_socket *s = socket_of(n);
+		struct stream_socket *s = stream_socket_of(n);
 
 		if (s->deadline_ns <= now_ns && s->begins_late) {
 			end_wait(set, s, now_ns);
@@ -785,7 +575,7 @@ static void end_overdue(struct stream_set *set, struct list *sockets,
 		} else if (s->q) {
 			drop_socket(set, e, s, now_ns);
 		} else {
-			free_socket(set, s);
+			stream_socket_free(set, s);
 		}
 	}
 	put_back(&kept, sockets);
@@ -795,7 +585,7 @@ void stream_set_tick(struct stream_set *set, struct engine *e, uint64_t now_ns)
 {
 	if (now_ns < set->due_ns)
 		return;
-	set->due_ns = NEVER;
+	set->due_ns = STREAM_SOCKET_NEVER;
 	end_overdue(set, &set->open, e, now_ns);
 	end_overdue(set, &set->lingering, e, now_ns);
 }

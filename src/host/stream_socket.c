@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/stream_socket.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "util/bits.h"
+#include "util/fd_identity.h"
+#include "wire/tcp.h"
+
+#define LINGER_NS 5000000000 /* for which a connection may linger */
+
+void stream_socket_free_memory(struct stream_socket *s)
+{
+	free(s->left);
+	free(s);
+}
+
+/* Forgets s as `got` and `hot`: it gives no more bytes to a QP. */
+static void forget_socket(struct stream_set *set, const struct stream_socket *s)
+{
+	if (set->got == s)
+		set->got = NULL;
+	if (set->hot == s)
+		set->hot = NULL;
+}
+
+void stream_socket_free(struct stream_set *set, struct stream_socket *s)
+{
+	forget_socket(set, s);
+	if (s->left_bytes)
+		set->full--;
+	list_remove(&s->link);
+	if (fd_identity_holds(s->fd)) {
+		/* close would leave the socket in the epoll set while a child
+		 * of fork has a copy of the descriptor, and the set would
+		 * report it for ever. */
+		epoll_ctl(stream_socket_epoll(set), EPOLL_CTL_DEL, s->fd, NULL);
+		tcp_end(s->fd);
+	}
+	fd_identity_close(s->fd);
+	stream_socket_free_memory(s);
+}
+
+int stream_socket_watch(struct stream_set *set, struct stream_socket *s,
+			int how)
+{
+	/* After FIN the socket is readable for ever. */
+	struct epoll_event ev = {.events = s->gets_no_more ? 0 : EPOLLIN};
+
+	ev.data.u32 = s->q ? s->qpn : STREAM_SOCKET_LINGERS;
+	if (s->left_bytes)
+		ev.events |= EPOLLOUT;
+	return epoll_ctl(stream_socket_epoll(set), how, s->fd, &ev) ? -errno
+								    : 0;
+}
+
+void stream_socket_set_deadline(struct stream_set *set, struct stream_socket *s,
+				uint64_t deadline_ns)
+{
+	s->deadline_ns = deadline_ns;
+	set->due_ns = bits_min_u64(set->due_ns, deadline_ns);
+}
+
+void stream_socket_keep(struct stream_set *set, struct stream_socket *s,
+			const uint8_t *bytes, uint32_t count)
+{
+	memcpy(s->left, bytes, count);
+	s->left_at = 0;
+	s->left_bytes = count;
+	set->full++;
+	stream_socket_watch(set, s, EPOLL_CTL_MOD);
+}
+
+bool stream_socket_send_left(struct stream_set *set, struct stream_socket *s)
+{
+	ssize_t n = tcp_send(s->fd, s->left + s->left_at, s->left_bytes);
+
+	if (n < 0)
+		return false;
+	s->left_at += (uint32_t)n;
+	s->left_bytes -= (uint32_t)n;
+	if (s->left_bytes)
+		return true;
+	set->full--;
+	stream_socket_watch(set, s, EPOLL_CTL_MOD);
+	return true;
+}
+
+void stream_socket_make_last(struct stream_socket *s)
+{
+	if (s->is_session && !s->has_finished && !s->last_bytes)
+		s->last_bytes = engine_stream_finish(s->q, s->last);
+}
+
+void stream_socket_finish(struct stream_set *set, struct stream_socket *s)
+{
+	if (s->left_bytes || s->has_finished)
+		return;
+	if (s->last_bytes) {
+		stream_socket_keep(set, s, s->last, s->last_bytes);
+		s->last_bytes = 0;
+		if (!stream_socket_send_left(set, s) || s->left_bytes)
+			return; /* the next look finds a broken connection */
+	}
+	tcp_finish(s->fd);
+	s->has_finished = true;
+}
+
+void stream_socket_linger(struct stream_set *set, struct stream_socket *s,
+			  uint64_t now_ns)
+{
+	map_remove(&set->by_qpn, s->qpn);
+	stream_socket_make_last(s);
+	s->q = NULL;
+	s->begins_late = false;
+	s->nudges = 0;
+	forget_socket(set, s);
+	stream_socket_finish(set, s);
+	list_remove(&s->link);
+	list_push_tail(&set->lingering, &s->link);
+	stream_socket_watch(set, s, EPOLL_CTL_MOD);
+	stream_socket_set_deadline(set, s, now_ns + LINGER_NS);
+}
+
+/* Reads and drops the peer's bytes.  False: the connection is broken, or
+ * nothing is left to send or to read. */
+static bool read_lingering(struct stream_set *set, struct stream_socket *s)
+{
+	ssize_t got = s->gets_no_more
+			      ? 0
+			      : tcp_receive(s->fd, set->rx, STREAM_SET_BYTES);
+
+	if (got)
+		return got > 0 || got == -EAGAIN;
+	if (!s->left_bytes)
+		return false;
+	if (!s->gets_no_more) {
+		s->gets_no_more = true;
+		stream_socket_watch(set, s, EPOLL_CTL_MOD);
+	}
+	return true;
+}
+
+bool stream_socket_serve_lingering(struct stream_set *set,
+				   struct stream_socket *s)
+{
+	if (!fd_identity_holds(s->fd) ||
+	    (s->left_bytes && !stream_socket_send_left(set, s)))
+		return false;
+	stream_socket_finish(set, s);
+	return read_lingering(set, s);
+}
+
+struct stream_socket *stream_socket_new(struct stream_set *set,
+					struct ibt_qp *q, uint32_t qpn,
+					const struct host_stream *hs)
+{
+	struct stream_socket *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->left = malloc(STREAM_SET_BYTES);
+	if (!s->left || map_add(&set->by_qpn, qpn, s)) {
+		stream_socket_free_memory(s);
+		return NULL;
+	}
+	list_init(&s->link);
+	s->q = q;
+	s->qpn = qpn;
+	s->fd = hs->fd;
+	s->deadline_ns = STREAM_SOCKET_NEVER;
+	s->news = hs->news;
+	s->arg = hs->arg;
+	return s;
+}

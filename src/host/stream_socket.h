@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One connection of a set (stream_set.h): its descriptor in the epoll set, the
+ * bytes that the socket has not taken, and its end.  For stream_set.c only.
+ *
+ * Owner and lock: those of the set.
+ */
+#ifndef HOST_STREAM_SOCKET_H
+#define HOST_STREAM_SOCKET_H
+
+#include "host/stream_set.h"
+#include "util/bits.h"
+
+#define STREAM_SOCKET_NEVER UINT64_MAX
+/* The epoll data of lingering sockets; no QPN is 0. */
+#define STREAM_SOCKET_LINGERS 0
+
+struct stream_socket {
+	struct list link;
+	struct ibt_qp *q; /* NULL: the connection lingers */
+	uint32_t qpn;
+	int fd;
+	bool is_session; /* the connection is an association of SCTP */
+	bool is_awaited; /* the news HOST_STREAM_READY is still due */
+	/* At deadline_ns the QP begins to send without the peer's first FPDU,
+	 * and the connection goes on. */
+	bool begins_late;
+	/* How many WRITEs without bytes may still be sent; the next is sent at
+	 * deadline_ns.  nudge_ns: the wait before that, which then doubles. */
+	uint8_t nudges;
+	uint64_t nudge_ns;
+	bool is_closing;   /* stream_set_close was called */
+	bool has_finished; /* FIN was sent */
+	bool gets_no_more; /* the peer has sent FIN */
+	/* checked_ns: when fd was last checked to be ours.
+	 * deadline_ns: when the connection ends at the latest, or NEVER. */
+	uint64_t checked_ns, deadline_ns;
+	/* A buffer of STREAM_SET_BYTES, owned. */
+	uint8_t *left;
+	/* The bytes that the socket has not taken yet.
+	 * left_at: their index in `left`.  left_bytes: their number. */
+	uint32_t left_at, left_bytes;
+	/* The message that ends a session, until it is sent behind `left`. */
+	uint8_t last[ENGINE_FINISH_BYTES];
+	uint32_t last_bytes;
+	void (*news)(void *arg, enum host_stream_news what); /* host_stream's */
+	void *arg;					     /* of `news` */
+};
+
+static inline struct stream_socket *stream_socket_of(struct list *n)
+{
+	return CONTAINER_OF(n, struct stream_socket, link);
+}
+
+/* The descriptor of the epoll set; -1: there is none yet. */
+static inline int stream_socket_epoll(const struct stream_set *set)
+{
+	return (int)shared_own(&set->waits_on) - 1;
+}
+
+/* Makes the connection of q, and lists it in set->by_qpn.  NULL: no memory. */
+struct stream_socket *stream_socket_new(struct stream_set *set,
+					struct ibt_qp *q, uint32_t qpn,
+					const struct host_stream *hs);
+/* Frees what stream_socket_new has made, and leaves the descriptor open. */
+void stream_socket_free_memory(struct stream_socket *s);
+/* Closes the descriptor and frees s, which is in no map any more. */
+void stream_socket_free(struct stream_set *set, struct stream_socket *s);
+/* Tells the epoll set for which events of the socket to look.  `how` is that of
+ * epoll_ctl.  Returns 0 or -errno. */
+int stream_socket_watch(struct stream_set *set, struct stream_socket *s,
+			int how);
+void stream_socket_set_deadline(struct stream_set *set, struct stream_socket *s,
+				uint64_t deadline_ns);
+/* Keeps bytes that the socket has not taken. */
+void stream_socket_keep(struct stream_set *set, struct stream_socket *s,
+			const uint8_t *bytes, uint32_t count);
+/* Sends the bytes that are kept.  False: the connection is broken. */
+bool stream_socket_send_left(struct stream_set *set, struct stream_socket *s);
+/* Makes the message that ends the session, if the connection has one. */
+void stream_socket_make_last(struct stream_socket *s);
+/* Sends FIN, if the socket has taken all bytes.  A session sends its last
+ * message first. */
+void stream_socket_finish(struct stream_set *set, struct stream_socket *s);
+/* Detaches the connection from its QP, and lets the connection linger. */
+void stream_socket_linger(struct stream_set *set, struct stream_socket *s,
+			  uint64_t now_ns);
+/* Sends the bytes that are kept, and reads and drops the peer's bytes.  False:
+ * the connection is broken, or nothing is left to send or to read. */
+bool stream_socket_serve_lingering(struct stream_set *set,
+				   struct stream_socket *s);
+
+#endif
