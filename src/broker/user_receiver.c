@@ -32,9 +32,9 @@
 /* More than any message of a protocol of the broker: a longer one is passed on
  * with this length, which is wrong in every protocol. */
 #define MESSAGE_BYTES (CMPROTO_BYTES + 8)
-#define CONNS_MAX     (CONN_MAX + USER_RECEIVER_OWED)
+#define CONNS_MAX     (CONN_MAX + USER_RECEIVER_UNCLOSED)
 #define STACK_BYTES   (128 << 10)
-#define OWED_MS	      2	  /* between two signals to a thread */
+#define SIGNAL_MS     2	  /* between two signals to a thread */
 #define INLINE_TURNS  64  /* for one call of user_receiver_turn */
 #define END_MS	      100 /* how long user_receiver_end awaits a thread */
 
@@ -85,7 +85,7 @@ struct user_receiver {
 	pthread_mutex_t lock;
 	struct user_receiver_conn *conn;
 	/* connections that the loop has given up, and that are still open */
-	uint32_t owed;
+	uint32_t unclosed;
 	bool is_spare; /* has no user yet, and does not end */
 	bool is_over;  /* the thread has ended, or ends */
 	bool is_left;  /* nobody joins the thread: it frees this struct */
@@ -190,7 +190,7 @@ static void close_all(struct user_receiver *r, struct user_receiver_conn *c)
 		c = next;
 	}
 	pthread_mutex_lock(&r->lock);
-	r->owed -= closed;
+	r->unclosed -= closed;
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -394,7 +394,7 @@ static bool add_conn(struct user_receiver *r, struct user_receiver_conn *c)
 		c->next = r->conn;
 		r->conn = c;
 		r->is_spare = false;
-		r->owed += c->is_refused;
+		r->unclosed += c->is_refused;
 	}
 	pthread_mutex_unlock(&r->lock);
 	if (is_added)
@@ -404,16 +404,16 @@ static bool add_conn(struct user_receiver *r, struct user_receiver_conn *c)
 
 /* Returns how many connections of r are to be closed.  *is_over, which may be
  * NULL: the thread has ended, or ends. */
-static uint32_t count_owed(struct user_receiver *r, bool *is_over)
+static uint32_t count_unclosed(struct user_receiver *r, bool *is_over)
 {
-	uint32_t owed;
+	uint32_t unclosed;
 
 	pthread_mutex_lock(&r->lock);
-	owed = r->owed;
+	unclosed = r->unclosed;
 	if (is_over)
 		*is_over = r->is_over;
 	pthread_mutex_unlock(&r->lock);
-	return owed;
+	return unclosed;
 }
 
 /* Joins a thread that ends, and frees it. */
@@ -433,7 +433,7 @@ static void free_ended(struct user_receivers *s)
 		struct user_receiver *r = *at;
 		bool is_over;
 
-		count_owed(r, &is_over);
+		count_unclosed(r, &is_over);
 		if (is_over) {
 			*at = r->next;
 			join_thread(s, r);
@@ -539,7 +539,7 @@ void user_receiver_close(struct user_receiver_conn *c)
 
 	pthread_mutex_lock(&r->lock);
 	c->is_closing = true;
-	r->owed++;
+	r->unclosed++;
 	pthread_mutex_unlock(&r->lock);
 	/* The thread may have ended meanwhile.  r is valid nevertheless, since
 	 * only the caller's thread frees it. */
@@ -551,13 +551,13 @@ bool user_receiver_may_accept(const struct user_receivers *s)
 	uint32_t of_nobody = 0;
 
 	for (struct user_receiver *r = s->first; r; r = r->next) {
-		uint32_t owed = count_owed(r, NULL);
+		uint32_t unclosed = count_unclosed(r, NULL);
 
-		of_nobody += r->user == USER_NONE ? owed : 0;
-		if (owed >= USER_RECEIVER_OWED)
+		of_nobody += r->user == USER_NONE ? unclosed : 0;
+		if (unclosed >= USER_RECEIVER_UNCLOSED)
 			return false;
 	}
-	return of_nobody < USER_RECEIVER_OWED;
+	return of_nobody < USER_RECEIVER_UNCLOSED;
 }
 
 /* Does the work of a thread that does not exist. */
@@ -582,11 +582,11 @@ int user_receiver_turn(struct user_receivers *s, int wait)
 		work_for(r);
 	free_ended(s);
 	for (r = s->first; r; r = r->next) {
-		if (!count_owed(r, NULL))
+		if (!count_unclosed(r, NULL))
 			continue;
 		interrupt_thread(s, r);
-		if (wait < 0 || wait > OWED_MS)
-			wait = OWED_MS;
+		if (wait < 0 || wait > SIGNAL_MS)
+			wait = SIGNAL_MS;
 	}
 	/* Before any user has come, a thread that cannot be made is not tried
 	 * again: the attempts might always fail. */
@@ -633,7 +633,7 @@ static void end_receiver(const struct user_receivers *s,
 	pthread_mutex_lock(&r->lock);
 	r->is_spare = false;
 	for (struct user_receiver_conn *c = r->conn; c; c = c->next) {
-		r->owed += !c->is_closing && !c->is_refused;
+		r->unclosed += !c->is_closing && !c->is_refused;
 		c->is_closing = true;
 	}
 	pthread_mutex_unlock(&r->lock);

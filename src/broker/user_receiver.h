@@ -22,8 +22,8 @@
  * The thread also answers and closes the connections that the broker refuses.
  * If user_receiver_interrupt_by_signal was called, the loop sends a signal
  * again and again to each thread that has connections to close.  The signal
- * ends the wait of a close.  While USER_RECEIVER_OWED or more connections of
- * one user are still to be closed, the broker accepts no connection.
+ * ends the wait of a close.  While USER_RECEIVER_UNCLOSED or more connections
+ * of one user are still to be closed, the broker accepts no connection.
  *
  * Users that cannot be told from each other (USER_NONE, user.h) have a thread
  * for each connection.  A thread ends with its user's last connection.
@@ -41,7 +41,7 @@
 
 /* If so many connections of one user are still to be closed, the broker accepts
  * no further connection. */
-#define USER_RECEIVER_OWED 64
+#define USER_RECEIVER_UNCLOSED 64
 
 struct user_receiver;
 /* a connection of another user, as its user's thread has it */
@@ -90,7 +90,7 @@ void user_receiver_refuse(struct user_receivers *s, int fd, uid_t user, int err,
 void user_receiver_finish(struct user_receiver_conn *c);
 /* Has the thread close the connection.  c is invalid from then on. */
 void user_receiver_close(struct user_receiver_conn *c);
-/* Whether the broker may accept connections: no user has USER_RECEIVER_OWED
+/* Whether the broker may accept connections: no user has USER_RECEIVER_UNCLOSED
  * connections that are still to be closed. */
 bool user_receiver_may_accept(const struct user_receivers *s);
 /* Frees the threads that have ended, makes the spare thread, and interrupts

@@ -158,7 +158,7 @@ bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	if (q->direct.path == IBT_PATH_DIRECT && q->direct.link &&
 	    (q->direct.link->is_asked || q->direct.link->is_busy))
 		e->look_ns = bits_min_u64(e->look_ns, now_ns + IBT_LOOK_NS);
-	return q->direct.path == IBT_PATH_PACKETS || rc_reply_is_owed(q);
+	return q->direct.path == IBT_PATH_PACKETS || rc_reply_is_due(q);
 }
 
 bool engine_qp_posts_apart(const struct ibt_qp *q)

@@ -177,7 +177,7 @@ static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	bool ask = false, waits;
 
 	q->credit.is_awaited = false;
-	if (!c || (e->shm_ack.is_forced && rc_reply_is_owed(q)))
+	if (!c || (e->shm_ack.is_forced && rc_reply_is_due(q)))
 		return true;
 	waits = credit_waits(c, &want, now_ns, &ask);
 	if (ask)
@@ -197,7 +197,7 @@ static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
  * turn. */
 static bool has_nothing_left(const struct ibt_qp *q)
 {
-	return q->qp->type == HCA_QPT_RC && !rc_reply_is_owed(q) &&
+	return q->qp->type == HCA_QPT_RC && !rc_reply_is_due(q) &&
 	       q->req.wqe == shared_load(&q->qp->sq.head);
 }
 

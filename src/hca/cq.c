@@ -64,19 +64,23 @@ static bool is_wanted(uint32_t arm, bool solicited)
 }
 
 /* Returns the value that the word `arm` has after an event was raised: the
- * queue is disarmed, no completion is held back, and one more event is owed. */
+ * queue is disarmed, no completion is held back, and one more event waits to be
+ * reported. */
 static uint32_t add_event(uint32_t arm)
 {
-	uint32_t owed = arm & CQ_OWED_MASK;
+	uint32_t unreported = arm & CQ_UNREPORTED_MASK;
 
-	return owed == CQ_OWED_MASK ? owed : owed + CQ_OWED_ONE;
+	return unreported == CQ_UNREPORTED_MASK
+		       ? unreported
+		       : unreported + CQ_UNREPORTED_ONE;
 }
 
-uint32_t cq_owed(struct cq *cq)
+uint32_t cq_take_unreported(struct cq *cq)
 {
-	uint32_t arm = atomic_fetch_and(&cq_shared(cq)->arm, ~CQ_OWED_MASK);
+	uint32_t arm =
+		atomic_fetch_and(&cq_shared(cq)->arm, ~CQ_UNREPORTED_MASK);
 
-	return (arm & CQ_OWED_MASK) / CQ_OWED_ONE;
+	return (arm & CQ_UNREPORTED_MASK) / CQ_UNREPORTED_ONE;
 }
 
 /*
@@ -105,7 +109,7 @@ static enum cq_push fire_event(const struct cq *cq, struct cq_shared *shared,
 	arm = atomic_load(&shared->arm);
 	do {
 		if (!is_wanted(arm, solicited))
-			return arm & CQ_OWED_MASK ? CQ_NOTIFY : CQ_QUIET;
+			return arm & CQ_UNREPORTED_MASK ? CQ_NOTIFY : CQ_QUIET;
 		STEP("a queue is found armed");
 		held = arm / CQ_HELD_ONE + count;
 		waits = !failed && held < cq->hold_count;
@@ -114,7 +118,7 @@ static enum cq_push fire_event(const struct cq *cq, struct cq_shared *shared,
 						     : add_event(arm)));
 	if (waits)
 		return held == count && cq->hold_ns ? CQ_LATER : CQ_QUIET;
-	STEP("an event is owed");
+	STEP("an event is raised");
 	return CQ_NOTIFY;
 }
 

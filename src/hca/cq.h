@@ -50,15 +50,15 @@ enum cq_arm { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };
 
 /*
  * The word cq_shared.arm has enum cq_arm in its lowest bits.  The bits above it
- * (CQ_OWED) count the events that were raised and not reported yet.  The
+ * (CQ_UNREPORTED) count the events that were raised and not reported yet.  The
  * highest bits (CQ_HELD) count the completions that were held back since the
  * queue was armed (cq_moderate).
  */
-#define CQ_ARM_MASK  3u
-#define CQ_OWED_ONE  4u
-#define CQ_OWED_MASK 0xfffcu
-#define CQ_HELD_ONE  0x10000u
-#define CQ_HELD_MAX  0xffffu
+#define CQ_ARM_MASK	   3u
+#define CQ_UNREPORTED_ONE  4u
+#define CQ_UNREPORTED_MASK 0xfffcu
+#define CQ_HELD_ONE	   0x10000u
+#define CQ_HELD_MAX	   0xffffu
 
 /* Values of cq.overrun: whether the front end was told of the overflow. */
 enum { CQ_OVERRUN_UNREPORTED = 1, CQ_OVERRUN_REPORTED };
@@ -121,9 +121,10 @@ static inline struct cq_shared *cq_shared(const struct cq *cq)
 
 /* The effect of a completion on the events of its queue. */
 enum cq_push {
-	CQ_QUIET,   /* no event */
-	CQ_NOTIFY,  /* the caller calls cq_owed and reports the events */
-	CQ_LATER,   /* the caller makes a timer that calls cq_fire in hold_ns */
+	CQ_QUIET,  /* no event */
+	CQ_NOTIFY, /* the caller calls cq_take_unreported and reports the events
+		    */
+	CQ_LATER,  /* the caller makes a timer that calls cq_fire in hold_ns */
 	CQ_OVERRUN, /* the ring has overflowed: IBTA 11.6.3.2 */
 };
 
@@ -138,10 +139,10 @@ void cq_free(struct hca *h, struct cq *cq);
 int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe);
 /*
  * Appends c, and raises an event if the queue is armed for it (arming is
- * one-shot).  CQ_NOTIFY: the caller calls cq_owed.  The caller may be stopped
- * before it calls cq_owed.  So until some thread has called cq_owed, each
- * later call that appends its completion and does not hold it back returns
- * CQ_NOTIFY too.
+ * one-shot).  CQ_NOTIFY: the caller calls cq_take_unreported.  The caller may
+ * be stopped before it calls cq_take_unreported.  So until some thread has
+ * called cq_take_unreported, each later call that appends its completion and
+ * does not hold it back returns CQ_NOTIFY too.
  */
 enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 		     bool solicited);
@@ -163,7 +164,7 @@ void cq_collect(struct hca *h, struct cq *cq, struct qp *also);
 void cq_forget(struct hca *h, struct cq *cq, struct qp *qp);
 /* Takes the events that were raised: returns their number, and the caller
  * reports them. */
-uint32_t cq_owed(struct cq *cq);
+uint32_t cq_take_unreported(struct cq *cq);
 /* Moderates events: @count completions raise one event.  If
  * fewer completions come, they raise an event @period_ns after the first of
  * them; @period_ns 0: they raise none. */
@@ -175,7 +176,7 @@ static inline bool cq_is_holding(const struct cq *cq)
 	return atomic_load(&cq_shared(cq)->arm) >= CQ_HELD_ONE;
 }
 /* Raises the event for the completions that are held back, if there are any,
- * and disarms the queue.  The caller then calls cq_owed. */
+ * and disarms the queue.  The caller then calls cq_take_unreported. */
 void cq_fire(struct cq *cq);
 /* Moves up to n completions to `out`, and frees the slots of their requests.
  * Returns their number. */

@@ -61,12 +61,12 @@ void srq_free(struct hca *h, struct srq *s)
  * The generation changes when the queue is resized.  So the
  * compare-and-exchange fails in a thread that copied its receive before.
  */
-#define SRQ_RESIZING (1ull << 63)
-#define GENERATION   (1ull << 48)
-#define TAKER	     (1ull << 32)
-#define WANTS	     (1ull << 32)
-#define TAKES	     (2ull << 32)
-#define SRQ_OWED     (1u << 31)
+#define SRQ_RESIZING   (1ull << 63)
+#define GENERATION     (1ull << 48)
+#define TAKER	       (1ull << 32)
+#define WANTS	       (1ull << 32)
+#define TAKES	       (2ull << 32)
+#define SRQ_UNREPORTED (1u << 31)
 
 static uint32_t index_of(uint64_t next)
 {
@@ -118,7 +118,7 @@ bool srq_is_resizing(const struct hca *h, const struct srq *s)
 
 uint32_t srq_limit(const struct srq *s)
 {
-	return atomic_load(&srq_shared(s)->limit) & ~SRQ_OWED;
+	return atomic_load(&srq_shared(s)->limit) & ~SRQ_UNREPORTED;
 }
 
 /* If fewer receives are posted than the limit, disarms the limit and raises its
@@ -129,12 +129,12 @@ static bool is_low(const struct srq *s, struct srq_shared *shared)
 	uint32_t limit = atomic_load(&shared->limit);
 
 	do {
-		if (!(limit & ~SRQ_OWED) ||
-		    count_posted(s, shared) >= (limit & ~SRQ_OWED))
-			return limit & SRQ_OWED;
+		if (!(limit & ~SRQ_UNREPORTED) ||
+		    count_posted(s, shared) >= (limit & ~SRQ_UNREPORTED))
+			return limit & SRQ_UNREPORTED;
 	} while (!atomic_compare_exchange_weak(&shared->limit, &limit,
-					       SRQ_OWED));
-	STEP("a limit's event is owed");
+					       SRQ_UNREPORTED));
+	STEP("a limit's event is raised");
 	return true;
 }
 
@@ -250,7 +250,7 @@ bool srq_arm(struct hca *h, struct srq *s, uint32_t limit)
 	uint32_t old = atomic_load(&srq_shared(s)->limit);
 
 	while (!atomic_compare_exchange_weak(&srq_shared(s)->limit, &old,
-					     (old & SRQ_OWED) | limit))
+					     (old & SRQ_UNREPORTED) | limit))
 		;
 	is_low(s, srq_shared(s));
 	return srq_owed(s);
@@ -258,7 +258,8 @@ bool srq_arm(struct hca *h, struct srq *s, uint32_t limit)
 
 bool srq_owed(struct srq *s)
 {
-	return atomic_fetch_and(&srq_shared(s)->limit, ~SRQ_OWED) & SRQ_OWED;
+	return atomic_fetch_and(&srq_shared(s)->limit, ~SRQ_UNREPORTED) &
+	       SRQ_UNREPORTED;
 }
 
 /* Copies the receive at index into qp's slot.  Called before the receive is

@@ -32,8 +32,8 @@ struct srq_shared {
 	 * of the QP that took the last receive, and SRQ_RESIZING. */
 	_Atomic uint64_t next;
 	/* The limit that is armed: an event is raised when fewer receives are
-	 * posted; 0: none is armed.  Bit SRQ_OWED (srq.c): an event was raised
-	 * and not reported yet. */
+	 * posted; 0: none is armed.  Bit SRQ_UNREPORTED (srq.c): an event was
+	 * raised and not reported yet. */
 	_Atomic uint32_t limit;
 };
 

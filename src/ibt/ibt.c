@@ -164,7 +164,7 @@ void ibt_cq_event(struct ibt *t, uint64_t user, enum engine_event_type type)
 
 void ibt_cq_tell(struct ibt *t, struct cq *cq)
 {
-	for (uint32_t n = cq_owed(cq); n; n--)
+	for (uint32_t n = cq_take_unreported(cq); n; n--)
 		ibt_cq_event(t, cq->user, ENGINE_CQ_EVENT);
 }
 

@@ -652,7 +652,7 @@ size_t rc_reply_ack_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf);
  * sent. */
 void rc_reply_stop(struct ibt_qp *q);
 /* Returns whether a reply or a coalesced ACK is due. */
-bool rc_reply_is_owed(const struct ibt_qp *q);
+bool rc_reply_is_due(const struct ibt_qp *q);
 /* Appends a zeroed reply to the ring of replies and returns it, owned by q. The
  * ring must have room. */
 struct reply *rc_reply_push(struct ibt_qp *q);

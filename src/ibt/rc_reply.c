@@ -206,7 +206,7 @@ void rc_reply_stop(struct ibt_qp *q)
 	r->ack_owed = false;
 }
 
-bool rc_reply_is_owed(const struct ibt_qp *q)
+bool rc_reply_is_due(const struct ibt_qp *q)
 {
 	return q->resp.reply_tail != q->resp.reply_head || q->resp.ack_owed;
 }

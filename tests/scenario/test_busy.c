@@ -127,7 +127,7 @@ static void an_event_that_a_stopped_peer_owes_is_raised(void **state)
 
 	for (int k = 0; k < 3; k++)
 		two_hcas_recv(d, 1, AT, 100);
-	atomic_store(&cq_shared(s->cq)->arm, CQ_OWED_ONE);
+	atomic_store(&cq_shared(s->cq)->arm, CQ_UNREPORTED_ONE);
 	engine_asleep(s->engine, true);
 	s->is_stopped = true;
 	for (int k = 0; k < 3; k++) {

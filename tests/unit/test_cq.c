@@ -97,7 +97,7 @@ static void arming_is_for_one_event(void **state)
 	assert_int_equal(push_cqe(1, 1, true), CQ_QUIET);
 	cq_arm(cq, false);
 	assert_int_equal(push_cqe(2, 1, false), CQ_NOTIFY);
-	assert_int_equal(cq_owed(cq), 1);
+	assert_int_equal(cq_take_unreported(cq), 1);
 	assert_int_equal(push_cqe(3, 1, false), CQ_QUIET);
 	cq_arm(cq, true);
 	assert_int_equal(push_cqe(4, 1, false), CQ_QUIET);
@@ -156,15 +156,15 @@ static void moderated_events_wait_for_more_completions(void **state)
 	assert_int_equal(push_cqe(2, 1, false), CQ_QUIET);
 	assert_int_equal(push_cqe(3, 1, false), CQ_NOTIFY);
 	cq_fire(cq);
-	assert_int_equal(cq_owed(cq), 1);
+	assert_int_equal(cq_take_unreported(cq), 1);
 	cq_arm(cq, false);
 	assert_int_equal(push_cqe(4, 1, false), CQ_LATER);
 	assert_true(cq_is_holding(cq));
 	cq_fire(cq);
 	assert_false(cq_is_holding(cq));
-	assert_int_equal(cq_owed(cq), 1);
+	assert_int_equal(cq_take_unreported(cq), 1);
 	cq_fire(cq);
-	assert_int_equal(cq_owed(cq), 0);
+	assert_int_equal(cq_take_unreported(cq), 0);
 }
 
 static void events_that_are_not_reported_do_not_wrap(void **state)
@@ -175,7 +175,8 @@ static void events_that_are_not_reported_do_not_wrap(void **state)
 		pop_cqe();
 	}
 	assert_false(cq_is_holding(cq));
-	assert_int_equal(cq_owed(cq), CQ_OWED_MASK / CQ_OWED_ONE);
+	assert_int_equal(cq_take_unreported(cq),
+			 CQ_UNREPORTED_MASK / CQ_UNREPORTED_ONE);
 }
 
 /* ---- completions that peers leave ---- */
@@ -261,7 +262,7 @@ static void left_completions_fire_an_armed_queue_once(void **state)
 	assert_int_equal(leave_completion(a, 1), CQ_NOTIFY);
 	/* the peer that was told first may be stopped before it reports */
 	assert_int_equal(leave_completion(b, 2), CQ_NOTIFY);
-	assert_int_equal(cq_owed(cq), 1);
+	assert_int_equal(cq_take_unreported(cq), 1);
 	assert_int_equal(leave_completion(b, 3), CQ_QUIET);
 	cq_arm(cq, true);
 	assert_int_equal(leave_completion(a, 4), CQ_QUIET); /* not solicited */
@@ -289,14 +290,14 @@ static void a_peer_stopped_while_it_announces_excludes_no_peer(void **state)
 	atomic_store(&qp_target(a)->lock.owner, STOPPED);
 	assert_false(peer_death_repair(&h));
 	assert_int_equal(shared_load(&qp_target(a)->is_queued), 1);
-	assert_int_equal(cq_owed(cq), 0);
+	assert_int_equal(cq_take_unreported(cq), 0);
 	/* the peer is dead, and another process has entered since */
 	atomic_store(&qp_target(a)->lock.owner, DEAD);
 	assert_true(rq_enter(&h, a));
 	assert_false(peer_death_repair(&h));
 	rq_leave(a);
 	assert_true(peer_death_repair(&h));
-	assert_int_equal(cq_owed(cq), 1);
+	assert_int_equal(cq_take_unreported(cq), 1);
 	assert_int_equal(pop_cqe(), 1);
 	assert_int_equal(leave_completion(a, 4), CQ_QUIET);
 	assert_int_equal(pop_cqe(), 4);
@@ -387,7 +388,7 @@ static void without_a_channel_nothing_is_owed(void **state)
 		assert_int_equal(pop_cqe(), i);
 		assert_int_equal(pop_cqe(), 10 + i);
 	}
-	assert_int_equal(cq_owed(cq), 0);
+	assert_int_equal(cq_take_unreported(cq), 0);
 	assert_false(cq_is_holding(cq));
 	end_qp(a);
 }

@@ -609,7 +609,7 @@ static void let_nobody_refuse_descriptors(void)
 		SKIP_FOR("no seccomp filter can be installed here");
 }
 
-#define SLOW_ONES 100 /* more than USER_RECEIVER_OWED */
+#define SLOW_ONES 100 /* more than USER_RECEIVER_UNCLOSED */
 
 /*
  * In the child, while the broker is stopped: sends descriptors that are slow to

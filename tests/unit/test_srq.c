@@ -103,7 +103,7 @@ static void a_resize_keeps_what_is_posted(void **state)
 	end_world(&w);
 }
 
-static void a_limit_above_the_count_is_owed_at_once(void **state)
+static void a_limit_above_the_count_raises_its_event_at_once(void **state)
 {
 	struct world w;
 	bool low;
@@ -239,7 +239,8 @@ int main(void)
 			a_taken_receive_has_the_elements_of_its_queue_alone),
 		cmocka_unit_test(receives_come_out_in_the_order_posted),
 		cmocka_unit_test(a_resize_keeps_what_is_posted),
-		cmocka_unit_test(a_limit_above_the_count_is_owed_at_once),
+		cmocka_unit_test(
+			a_limit_above_the_count_raises_its_event_at_once),
 		cmocka_unit_test(
 			a_receive_that_a_dead_process_took_is_held_by_its_queue_pair),
 		cmocka_unit_test(

@@ -250,7 +250,7 @@ static void await_all_ended(void)
 
 static void slow_closes_are_interrupted(void **state)
 {
-	for (int i = 0; i < 2 * USER_RECEIVER_OWED; i++) {
+	for (int i = 0; i < 2 * USER_RECEIVER_UNCLOSED; i++) {
 		struct end e = connect_slow(ANNA, true);
 
 		close_end(&e);
@@ -264,12 +264,12 @@ static void slow_closes_are_interrupted(void **state)
 static void too_many_closes_stop_the_broker_from_accepting(void **state)
 {
 	struct user_receivers mine;
-	struct user_receiver_conn *c[USER_RECEIVER_OWED];
-	int in_fd[USER_RECEIVER_OWED], pair[2];
+	struct user_receiver_conn *c[USER_RECEIVER_UNCLOSED];
+	int in_fd[USER_RECEIVER_UNCLOSED], pair[2];
 
 	/* without threads, nothing is closed before the next turn */
 	user_receiver_init(&mine, true);
-	for (int i = 0; i < USER_RECEIVER_OWED; i++) {
+	for (int i = 0; i < USER_RECEIVER_UNCLOSED; i++) {
 		assert_true(user_receiver_may_accept(&mine));
 		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair),
 				 0);
@@ -279,12 +279,12 @@ static void too_many_closes_stop_the_broker_from_accepting(void **state)
 		close(pair[1]);
 		close(in_fd[i]);
 	}
-	for (int i = 0; i < USER_RECEIVER_OWED; i += 2)
+	for (int i = 0; i < USER_RECEIVER_UNCLOSED; i += 2)
 		user_receiver_close(c[i]);
-	for (int i = 1; i < USER_RECEIVER_OWED; i += 2)
+	for (int i = 1; i < USER_RECEIVER_UNCLOSED; i += 2)
 		user_receiver_close(c[i]);
 	assert_true(user_receiver_may_accept(&mine));
-	for (int i = 0; i < USER_RECEIVER_OWED / 2; i++) {
+	for (int i = 0; i < USER_RECEIVER_UNCLOSED / 2; i++) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair),
 				 0);
 		user_receiver_refuse(&mine, pair[0], USER_NONE, EUSERS, "full");
