@@ -53,8 +53,8 @@ void cm_seal_write(struct cm_seal *s, const struct cm_note *note,
 	memcpy(bytes, &sealed, sizeof(sealed));
 }
 
-/* Whether the key in the ledger is that of an earlier broker. */
-static bool is_heir(const struct cm_seal *s)
+/* Is the key in the ledger that of an earlier broker? */
+static bool has_earlier_key(const struct cm_seal *s)
 {
 	const struct siphash_key *key = ledger_key(s);
 
@@ -73,5 +73,5 @@ bool cm_seal_read(const struct cm_seal *s, const uint8_t bytes[CMPROTO_NOTE],
 	    sealed.seal == seal_of(&s->own, &sealed.note))
 		return true;
 	note->is_unproven = true;
-	return !is_heir(s) && now_ns - s->began_ns < CM_SEAL_LENIENT_NS;
+	return !has_earlier_key(s) && now_ns - s->began_ns < CM_SEAL_LENIENT_NS;
 }

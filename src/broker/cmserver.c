@@ -17,8 +17,8 @@
 #define HALF_OPEN     1024 /* unanswered requests of one sender */
 
 /* Returns the client of c's user for which the most messages wait. */
-static struct cmserver_client *slowest_client(struct cmserver *s,
-					      struct cmserver_client *c)
+static struct cmserver_client *find_longest_queue(struct cmserver *s,
+						  struct cmserver_client *c)
 {
 	list_for_each (n, &s->clients) {
 		struct cmserver_client *other =
@@ -34,14 +34,15 @@ static struct cmserver_client *slowest_client(struct cmserver *s,
 /*
  * Queues a message for a client.  The message is sent at the end of the loop's
  * turn, so that a client is woken once for all its messages of a turn.  If the
- * message cannot be queued, the slowest client of the user loses its messages.
+ * message cannot be queued, the client of the user for which the most messages
+ * wait loses them.
  */
 void cmserver_tell(struct cmserver *s, struct cmserver_client *c,
 		   const struct cmproto *m)
 {
 	if (c->output.is_lost || cm_output_push(&c->output, m))
 		return;
-	cm_output_lose(&slowest_client(s, c)->output);
+	cm_output_lose(&find_longest_queue(s, c)->output);
 	if (!c->output.is_lost && !cm_output_push(&c->output, m))
 		cm_output_lose(&c->output);
 }
@@ -292,7 +293,7 @@ struct cmserver *cmserver_new(const struct cmserver_wire *wire,
 /* Releases the inherited conversations of the process pid, which has ended; pid
  * 0: those of all processes that have ended.  If there is no memory, their
  * peers are not told. */
-static void execute_notes(struct cmserver *s, pid_t pid, uint64_t now_ns)
+static void release_inherited(struct cmserver *s, pid_t pid, uint64_t now_ns)
 {
 	struct fd_store_record left;
 
@@ -324,7 +325,7 @@ void cmserver_succeed(struct cmserver *s, uint64_t now_ns)
 		cm_note_make(s->cm, o->conv, &note);
 		cm_journal_write(&s->cm_journal, i, &o->client->process, &note);
 	}
-	execute_notes(s, 0, now_ns);
+	release_inherited(s, 0, now_ns);
 }
 
 bool cmserver_awaits(const struct cmserver *s, pid_t pid)
@@ -335,7 +336,7 @@ bool cmserver_awaits(const struct cmserver *s, pid_t pid)
 void cmserver_process_ended(struct cmserver *s, pid_t pid, uint64_t now_ns)
 {
 	if (pid > 0)
-		execute_notes(s, pid, now_ns);
+		release_inherited(s, pid, now_ns);
 }
 
 void cmserver_free(struct cmserver *s)

@@ -13,8 +13,8 @@
 /* how long a request for a listener that has ended is held, since the program
  * may listen again */
 #define AGAIN_NS     2000000000u
-#define GENERATIONS  16 /* bits of the index, which are below the generation */
-#define INDEX_OF(id) ((id) & ((1u << GENERATIONS) - 1))
+#define INDEX_BITS   16 /* of an id; the bits above are the generation */
+#define INDEX_OF(id) ((id) & ((1u << INDEX_BITS) - 1))
 
 /* Returns 0 if the client may have another object; -EDQUOT: the client's user
  * has used up its share; -ENOMEM: the client, or all clients together, have as
@@ -62,7 +62,7 @@ int cmserver_object_new(struct cmserver *s, struct cmserver_client *c,
 uint32_t cmserver_object_id(const struct cmserver *s,
 			    const struct cmserver_object *o)
 {
-	return (uint32_t)o->generation << GENERATIONS |
+	return (uint32_t)o->generation << INDEX_BITS |
 	       (uint32_t)(o - s->object);
 }
 

@@ -67,8 +67,8 @@ static void fail_session(struct ibt *t, struct ibt_qp *q, const char *why)
 }
 
 /* Takes a message that is due. */
-static void take_turn(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
-		      uint32_t n)
+static void take_due(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
+		     uint32_t n)
 {
 	struct session *s = q->stream->session;
 	struct mpa_frame f;
@@ -106,7 +106,7 @@ static void take_kept(struct ibt *t, struct ibt_qp *q)
 	       (e = s->ring[s->rx_ssn & (SESSION_WINDOW - 1)])) {
 		s->ring[s->rx_ssn & (SESSION_WINDOW - 1)] = NULL;
 		s->kept -= e->bytes + NOTE_BYTES;
-		take_turn(t, q, e->data, e->bytes);
+		take_due(t, q, e->data, e->bytes);
 		free(e);
 	}
 }
@@ -158,7 +158,7 @@ void session_rx(struct ibt *t, struct ibt_qp *q, const uint8_t *p, uint32_t n)
 	}
 	ahead = (uint16_t)(ssn - s->rx_ssn);
 	if (!ahead) {
-		take_turn(t, q, p, n);
+		take_due(t, q, p, n);
 		take_kept(t, q);
 	} else if (ahead >= HALF) {
 		fail_session(t, q, came_before);

@@ -58,7 +58,7 @@ static const struct verbs_iwarp *iwarp_calls(void)
 }
 
 /* Returns whether the device's link layer is InfiniBand. */
-static bool is_adapter(struct ibv_context *verbs)
+static bool is_infiniband(struct ibv_context *verbs)
 {
 	struct ibv_port_attr port;
 
@@ -77,7 +77,7 @@ static bool open_device(struct r_device *d, struct ibv_device *device)
 	d->verbs = ibv_open_device(device);
 	if (!d->verbs)
 		return false;
-	d->is_ib = !is_iwarp && is_adapter(d->verbs);
+	d->is_ib = !is_iwarp && is_infiniband(d->verbs);
 	d->guid = be64toh(ibv_get_device_guid(device));
 	d->max_responder = d->max_initiator = 1;
 	if (!ibv_query_device(d->verbs, &attr)) {

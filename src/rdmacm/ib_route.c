@@ -174,7 +174,7 @@ int r_ib_check_space(const struct r_id *id, const struct sockaddr *addr)
 /* ---- the path ---- */
 
 /* Checks a path that the fabric has sent. */
-static bool is_sound(const struct cmproto_path *p)
+static bool is_valid_path(const struct cmproto_path *p)
 {
 	return p->local_lid && p->local_lid <= UNICAST_MAX && p->remote_lid &&
 	       p->remote_lid <= UNICAST_MAX && p->mtu && p->mtu <= MTU_MAX &&
@@ -220,7 +220,7 @@ static int status_of(int err)
 
 void r_ib_routed(struct r_id *id, const struct cmproto *m)
 {
-	int err = m->err || is_sound(&m->path) ? m->err : -EPROTO;
+	int err = m->err || is_valid_path(&m->path) ? m->err : -EPROTO;
 	struct r_event *e = r_event_new(id,
 					err ? RDMA_CM_EVENT_ROUTE_ERROR
 					    : RDMA_CM_EVENT_ROUTE_RESOLVED,
@@ -278,7 +278,7 @@ int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r)
 		.is_global = hops > 1,
 	};
 
-	if (!is_sound(&path))
+	if (!is_valid_path(&path))
 		return r_fail(EINVAL,
 			      "rdma_set_option: the path of "
 			      "RDMA_OPTION_IB_PATH needs two unicast LIDs, a "

@@ -50,7 +50,7 @@ static uint32_t dials;
 
 /* Checks a message of n bytes from the broker: its size, magic number, version,
  * error and count of private data. */
-static bool is_sound(const struct cmproto *m, ssize_t n)
+static bool is_valid_message(const struct cmproto *m, ssize_t n)
 {
 	return n == sizeof(*m) && m->magic == CMPROTO_MAGIC &&
 	       m->version == CMPROTO_VERSION && m->err <= 0 &&
@@ -112,7 +112,7 @@ static int receive_message(int fd, struct cmproto *m, uint64_t until_ms)
 	do
 		n = recv(fd, m, sizeof(*m), 0);
 	while (n < 0 && was_interrupted(fd, SO_RCVTIMEO, until_ms));
-	if (n > 0 && is_sound(m, n))
+	if (n > 0 && is_valid_message(m, n))
 		return 0;
 	if (n > 0)
 		r_say("rdma_cm: the broker sends malformed messages" CLOSED);
@@ -440,7 +440,7 @@ static void *run_thread(void *arg)
 		}
 		r_take();
 		for (int i = 0; i < n; i++)
-			if (is_sound(&in.messages[i], in.of[i].msg_len))
+			if (is_valid_message(&in.messages[i], in.of[i].msg_len))
 				r_table_message(&in.messages[i]);
 		r_give();
 	}
