@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHILDREN 200
+#define CHILDREN 20
 #define HANGS_S	 20
 
 static int stderr_before;
@@ -121,65 +121,107 @@ static void fork_a_printer(void)
 	assert_int_equal(status, 0);
 }
 
-static atomic_bool is_over;
+static sem_t may_print;
 
-static void *keep_talking(void *arg)
+static void *print_on_demand(void *arg)
 {
-	do {
-		log_say(LOG_TEST, 4, "four");
+	for (uint64_t i = 0; i < CHILDREN; i++) {
+		sem_wait(&may_print);
+		log_say(LOG_TEST, 100 + i, "four");
 		r_say("five");
-	} while (!is_over);
+	}
 	return NULL;
 }
 
-/* The child has the memory of a thread that was printing, but not the thread.
- */
+/* The child has the memory of a thread that was perhaps printing, but not the
+ * thread. */
 static void the_child_of_a_fork_can_print(void **state)
 {
-	pthread_t talker;
+	pthread_t thread;
 	int fd;
 
 	NEEDS_KERNEL();
 	fd = replace_stderr(0);
-	assert_int_equal(pthread_create(&talker, NULL, keep_talking, NULL), 0);
-	for (int i = 0; i < CHILDREN; i++)
+	sem_init(&may_print, 0, 0);
+	assert_int_equal(pthread_create(&thread, NULL, print_on_demand, NULL),
+			 0);
+	for (int i = 0; i < CHILDREN; i++) {
+		sem_post(&may_print);
 		fork_a_printer();
-	is_over = true;
-	pthread_join(talker, NULL);
+	}
+	pthread_join(thread, NULL);
 	assert_int_equal(restore_stderr(fd),
-			 strlen("adverb: four\nadverb: five\n") +
-				 CHILDREN * CHILD_BYTES);
+			 CHILDREN * (strlen("adverb: four\n") + CHILD_BYTES) +
+				 strlen("adverb: five\n"));
 }
 
-static atomic_bool is_to_stop; /* the next write to stderr waits */
+/* Where the next thread in a call waits: before the sentence counts as printed,
+ * or after that. */
+enum stop { STOPS_NOWHERE, STOPS_AT_BEGIN, STOPS_AT_WRITE };
+
+static _Atomic enum stop next_stop;
 static sem_t has_stopped, may_go_on;
 
-/* Replaces libc's write for all code that is linked into the test. */
+static void stop_at(enum stop here)
+{
+	enum stop found = here;
+
+	if (!atomic_compare_exchange_strong(&next_stop, &found, STOPS_NOWHERE))
+		return;
+	sem_post(&has_stopped);
+	sem_wait(&may_go_on);
+}
+
+/* These replace libc's functions for all code that is linked into the test. */
+char *secure_getenv(const char *name)
+{
+	stop_at(STOPS_AT_BEGIN);
+	return getenv(name);
+}
+
 ssize_t write(int fd, const void *bytes, size_t n)
 {
-	if (fd == STDERR_FILENO && atomic_exchange(&is_to_stop, false)) {
-		sem_post(&has_stopped);
-		sem_wait(&may_go_on);
-	}
+	if (fd == STDERR_FILENO)
+		stop_at(STOPS_AT_WRITE);
 	return syscall(SYS_write, fd, bytes, n);
 }
 
-static void *print_by_log(void *arg)
+/* *stop: the thread waits there. */
+static void *print_by_log(void *stop)
 {
-	log_say(LOG_TEST, 9, "thread");
+	log_say(LOG_TEST, 200 + *(enum stop *)stop, "thread");
 	return NULL;
 }
 
-static void *print_by_rdmacm(void *arg)
+static void *print_by_rdmacm(void *stop)
 {
-	r_say("thread");
+	if (*(enum stop *)stop == STOPS_AT_BEGIN)
+		r_say("thread");
+	else
+		r_say("%s", "thread");
 	return NULL;
 }
 
-static void *print_by_umad(void *arg)
+static void *print_by_umad(void *stop)
 {
-	u_say("thread");
+	if (*(enum stop *)stop == STOPS_AT_BEGIN)
+		u_say("thread");
+	else
+		u_say("%s", "thread");
 	return NULL;
+}
+
+/* Forks a child that prints while a thread is at the stop in print(). */
+static void fork_during(void *(*print)(void *), enum stop stop)
+{
+	pthread_t thread;
+
+	next_stop = stop;
+	assert_int_equal(pthread_create(&thread, NULL, print, &stop), 0);
+	sem_wait(&has_stopped);
+	fork_a_printer();
+	sem_post(&may_go_on);
+	pthread_join(thread, NULL);
 }
 
 static void
@@ -194,18 +236,11 @@ the_child_of_a_fork_can_print_while_a_thread_is_in_the_call(void **state)
 	sem_init(&has_stopped, 0, 0);
 	sem_init(&may_go_on, 0, 0);
 	for (size_t i = 0; i < TEST_COUNT(print); i++) {
-		pthread_t thread;
-
-		is_to_stop = true;
-		assert_int_equal(pthread_create(&thread, NULL, print[i], NULL),
-				 0);
-		sem_wait(&has_stopped);
-		fork_a_printer();
-		sem_post(&may_go_on);
-		pthread_join(thread, NULL);
+		fork_during(print[i], STOPS_AT_BEGIN);
+		fork_during(print[i], STOPS_AT_WRITE);
 	}
 	assert_int_equal(restore_stderr(fd),
-			 TEST_COUNT(print) *
+			 2 * TEST_COUNT(print) *
 				 (strlen("adverb: thread\n") + CHILD_BYTES));
 }
 
