@@ -372,17 +372,18 @@ static void free_host(struct cm_host *h)
 	free(h);
 }
 
-static int make_host(struct fabric_cm *cm, struct node *node,
-		     struct cm_host **made)
+/* Returns the new host of a node; NULL: *err says why, as -errno. */
+static struct cm_host *make_host(struct fabric_cm *cm, struct node *node,
+				 int *err)
 {
 	struct cm_host *h =
 		cm->host_count < FABRIC_CM_HOSTS ? calloc(1, sizeof(*h)) : NULL;
 	const struct cmserver_wire wire = {
 		.user = h, .send = send_frame, .is_own = is_own, .is_ib = true};
-	int err;
 
+	*err = cm->host_count < FABRIC_CM_HOSTS ? -ENOMEM : -EMFILE;
 	if (!h)
-		return cm->host_count < FABRIC_CM_HOSTS ? -ENOMEM : -EMFILE;
+		return NULL;
 	h->cm = cm;
 	h->node = node;
 	h->due_ns = UINT64_MAX;
@@ -392,15 +393,14 @@ static int make_host(struct fabric_cm *cm, struct node *node,
 	list_init(&h->queries);
 	list_push_tail(&cm->hosts, &h->link);
 	cm->host_count++;
-	err = open_ends(h);
-	h->server =
-		err ? NULL : cmserver_new(&wire, &cm->no_store, monotonic_ns());
-	if (!h->server) {
-		free_host(h);
-		return err ? err : -ENOMEM;
-	}
-	*made = h;
-	return 0;
+	*err = open_ends(h);
+	h->server = *err ? NULL
+			 : cmserver_new(&wire, &cm->no_store, monotonic_ns());
+	if (h->server)
+		return h;
+	*err = *err ? *err : -ENOMEM;
+	free_host(h);
+	return NULL;
 }
 
 /* Returns the host of a node; NULL: no program there has connection management,
@@ -414,16 +414,20 @@ static struct cm_host *host_of(const struct fabric_cm *cm,
 	return NULL;
 }
 
-static int find_host(struct fabric_cm *cm, const uint8_t gid[16],
-		     struct cm_host **found)
+/* Returns the host with the GID, which it makes if need be; NULL: *err says
+ * why, as -errno. */
+static struct cm_host *find_host(struct fabric_cm *cm, const uint8_t gid[16],
+				 int *err)
 {
 	struct gid_place place;
+	struct cm_host *h;
 
+	*err = -ENODEV;
 	if (!gid_find(cm->fabric, gid, &place) ||
 	    place.port > FABRIC_PROTO_PORTS)
-		return -ENODEV;
-	*found = host_of(cm, place.node);
-	return *found ? 0 : make_host(cm, place.node, found);
+		return NULL;
+	h = host_of(cm, place.node);
+	return h ? h : make_host(cm, place.node, err);
 }
 
 /* Makes the client of a host; fd is its end of the socket pair. */
@@ -458,10 +462,10 @@ static int make_client(struct cm_host *h, int fd, pid_t pid,
 int fabric_cm_open(struct fabric_cm *cm, const uint8_t gid[16], pid_t pid,
 		   struct fabric_cm_client **place)
 {
-	struct cm_host *h;
-	int ends[2], err = find_host(cm, gid, &h);
+	int ends[2], err;
+	struct cm_host *h = find_host(cm, gid, &err);
 
-	if (err)
+	if (!h)
 		return err;
 	mark_active(h); /* a host without a client does not stay */
 	if (h->client_count == FABRIC_CM_CLIENTS)
