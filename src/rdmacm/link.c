@@ -104,14 +104,16 @@ static int leave_broker(int fd)
 }
 
 /* Receives one message, and waits for it until until_ms at most.  After -EPIPE
- * no message of the broker will come. */
+ * no message of the broker will come, or the program has closed fd. */
 static int receive_message(int fd, struct cmproto *m, uint64_t until_ms)
 {
 	ssize_t n;
 
-	do
+	do {
+		if (!fd_identity_holds(fd))
+			return -EPIPE;
 		n = recv(fd, m, sizeof(*m), 0);
-	while (n < 0 && was_interrupted(fd, SO_RCVTIMEO, until_ms));
+	} while (n < 0 && was_interrupted(fd, SO_RCVTIMEO, until_ms));
 	if (n > 0 && is_valid_message(m, n))
 		return 0;
 	if (n > 0)

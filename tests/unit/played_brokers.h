@@ -31,6 +31,7 @@ static struct broker {
 	unsigned heard[CMPROTO_EVENT]; /* by kind */
 	unsigned order[CMPROTO_EVENT]; /* rank of the first of a kind */
 	sem_t was_bound;	       /* CMPROTO_BIND came */
+	void (*on_bind)(void); /* called before CMPROTO_BIND is answered */
 } broker[BROKERS];
 static unsigned brokers; /* how many have begun; the last one serves */
 /* came: a broker has begun.  was_told: a broker has got CMPROTO_LISTEN.
@@ -125,6 +126,8 @@ static inline void *serve_clients(void *arg)
 				sem_post(&was_confirmed);
 			if (m.kind == CMPROTO_LISTEN)
 				sem_post(&was_told);
+			if (m.kind == CMPROTO_BIND && b->on_bind)
+				b->on_bind();
 			if (m.kind == CMPROTO_BIND)
 				sem_post(&b->was_bound);
 			answer_request(b, &m);

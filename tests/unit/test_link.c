@@ -7,8 +7,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+/* The broker has run so long that no pause precedes the call of the next one.
+ */
 static void kill_broker(void)
 {
+	skipped_ms += LIFE_MS;
 	shutdown(broker[brokers - 1].fd, SHUT_RDWR);
 }
 
@@ -41,7 +44,73 @@ static void await_revival(void)
 	await_lock();
 }
 
+/* Waits until the thread sleeps, for an answer or for the other thread's call.
+ */
+static void await_sleep(pid_t thread)
+{
+	char path[64], state = 'R';
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)thread);
+	while (state != 'S') {
+		f = fopen(path, "re");
+		assert_non_null(f);
+		assert_int_equal(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
+		fclose(f);
+	}
+}
+
+/* Is fd the end of a connection to a broker that librdmacm has? */
+static bool is_connection(int fd)
+{
+	struct sockaddr_un broker_at, peer;
+	socklen_t want = proto_address(&broker_at), found = sizeof(peer);
+
+	return !getpeername(fd, (struct sockaddr *)&peer, &found) &&
+	       found == want && !memcmp(&peer, &broker_at, want);
+}
+
+static int find_connection(void)
+{
+	int fd = 0;
+
+	while (fd < 1024 && !is_connection(fd))
+		fd++;
+	assert_true(is_connection(fd));
+	return fd;
+}
+
 static atomic_bool is_hasty; /* the next limit of a recv is 100 ms */
+/* If so many brokers have begun, signals interrupt each recv from the last of
+ * them after INTERRUPTED_MS of the test's clock. */
+static unsigned interrupted_at;
+static unsigned interruptions;
+static uint64_t limit_ms[8]; /* of the wait that an interruption ended */
+
+static _Atomic pid_t receiver; /* the thread that has called recv last */
+
+enum { INTERRUPTED_MS = 12000 };
+
+ssize_t recv(int fd, void *bytes, size_t n, int flags)
+{
+	static ssize_t (*real)(int, void *, size_t, int);
+	struct timeval limit;
+	socklen_t size = sizeof(limit);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "recv");
+	if (is_connection(fd))
+		atomic_store(&receiver, gettid());
+	if (!interrupted_at || interrupted_at != brokers ||
+	    interruptions == TEST_COUNT(limit_ms) || !is_connection(fd))
+		return real(fd, bytes, n, flags);
+	getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &size);
+	limit_ms[interruptions++] =
+		(uint64_t)limit.tv_sec * 1000 + (uint64_t)limit.tv_usec / 1000;
+	skipped_ms += INTERRUPTED_MS;
+	errno = EINTR;
+	return -1;
+}
 
 int setsockopt(int fd, int level, int option, const void *value,
 	       socklen_t bytes)
@@ -56,6 +125,24 @@ int setsockopt(int fd, int level, int option, const void *value,
 	    atomic_exchange(&is_hasty, false))
 		value = &soon;
 	return real(fd, level, option, value, bytes);
+}
+
+static void (*on_sent)(void); /* called after the next send to a broker */
+
+ssize_t send(int fd, const void *bytes, size_t n, int flags)
+{
+	static ssize_t (*real)(int, const void *, size_t, int);
+	void (*now)(void) = on_sent;
+	ssize_t sent;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "send");
+	sent = real(fd, bytes, n, flags);
+	if (now && is_connection(fd)) {
+		on_sent = NULL;
+		now();
+	}
+	return sent;
 }
 
 static int no_thread; /* pthread_create returns this error */
@@ -204,14 +291,15 @@ static uint64_t now_ms(void)
 static void brokers_that_end_at_once_are_called_after_pauses(void **state)
 {
 	enum { SUDDEN = 6, PAUSES_MS = 1 + 3 + 7 + 15 + 31 + 63 };
-	uint64_t began = now_ms();
 	struct r_id *id = id_new();
+	uint64_t began;
 
 	bind_to(id, PORT);
 	for (unsigned i = 0; i < SUDDEN; i++)
 		broker[brokers + i].dies_at = CMPROTO_BIND;
 	drain_semaphore(&came);
 	kill_broker();
+	began = now_ms();
 	for (int i = 0; i <= SUDDEN; i++)
 		await_semaphore(&came);
 	await_revival();
@@ -277,22 +365,6 @@ static pthread_t begin_call(struct call *c, struct r_id *id, uint16_t kind)
 	assert_int_equal(pthread_create(&thread, NULL, call_broker, c), 0);
 	await_semaphore(&c->began);
 	return thread;
-}
-
-/* Waits until the thread sleeps, for an answer or for the other thread's call.
- */
-static void await_sleep(pid_t thread)
-{
-	char path[64], state = 'R';
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)thread);
-	while (state != 'S') {
-		f = fopen(path, "re");
-		assert_non_null(f);
-		assert_int_equal(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
-		fclose(f);
-	}
 }
 
 /* A disconnect before the confirmation would have no effect. */
@@ -398,6 +470,112 @@ static void a_successor_with_malformed_answers_is_left(void **state)
 	expect_another(id, "the broker sends malformed messages");
 }
 
+/* After each signal the wait has the rest of its 30 seconds, and then it ends.
+ */
+static void signals_do_not_lengthen_the_wait_for_a_successor(void **state)
+{
+	struct r_id *id = id_new();
+
+	bind_to(id, PORT);
+	broker[brokers].silent_at = CMPROTO_BIND;
+	interrupted_at = brokers + 1;
+	drain_semaphore(&came);
+	kill_broker();
+	await_semaphore(&came);
+	await_semaphore(&came);
+	await_revival();
+	assert_int_equal(interruptions, 3);
+	assert_uint_in_range(limit_ms[0], 29000, 30000);
+	assert_uint_in_range(limit_ms[1], 17000, 18000);
+	assert_uint_in_range(limit_ms[2], 5000, 6000);
+	expect_asked_once(id, 0);
+	rdma_destroy_id(&id->base);
+}
+
+/* A pair of sockets of the program.  own[0] gets the number of librdmacm's
+ * connection, which is taken_fd. */
+static int own[2], taken_fd;
+
+static void take_number(void)
+{
+	taken_fd = find_connection();
+	assert_int_equal(dup2(own[0], taken_fd), taken_fd);
+}
+
+/* The socket at taken_fd is open, has no limit, and nothing was written there
+ * or read from there. */
+static void expect_left_alone(void)
+{
+	struct timeval limit;
+	socklen_t size = sizeof(limit);
+	char bytes[2];
+
+	assert_int_equal(recv(own[1], bytes, 1, MSG_DONTWAIT), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(recv(taken_fd, bytes, 2, MSG_DONTWAIT), 1);
+	assert_int_equal(
+		getsockopt(own[0], SOL_SOCKET, SO_RCVTIMEO, &limit, &size), 0);
+	assert_true(!limit.tv_sec && !limit.tv_usec);
+	close(taken_fd);
+	close(own[0]);
+	close(own[1]);
+}
+
+static struct r_id *begin_own(void)
+{
+	struct r_id *id = id_new();
+
+	bind_to(id, PORT);
+	assert_int_equal(rdma_listen(&id->base, 4), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, own), 0);
+	assert_int_equal(send(own[1], "x", 1, 0), 1);
+	return id;
+}
+
+static void
+a_file_that_has_the_number_of_the_connection_is_left_alone(void **state)
+{
+	struct r_id *id = begin_own();
+
+	take_number();
+	replace_broker();
+	expect_left_alone();
+	expect_asked_once(id, 1);
+	rdma_destroy_id(&id->base);
+}
+
+static void take_number_of_sleeper(void)
+{
+	while (!atomic_load(&receiver))
+		sched_yield();
+	await_sleep(atomic_load(&receiver));
+	take_number();
+}
+
+/* The number is taken while the thread waits for the successor's answer, and
+ * before it waits. */
+static void
+a_file_that_gets_the_number_during_a_revival_is_left_alone(void **state)
+{
+	for (int early = 0; early < 2; early++) {
+		struct r_id *id = begin_own();
+
+		atomic_store(&receiver, 0);
+		if (early)
+			on_sent = take_number;
+		else
+			broker[brokers].on_bind = take_number_of_sleeper;
+		drain_semaphore(&came);
+		kill_broker();
+		await_semaphore(&came);
+		await_semaphore(&came);
+		await_revival();
+		expect_left_alone();
+		expect_asked_once(id, 1);
+		rdma_destroy_id(&id->base);
+	}
+}
+
 /* The successor refuses the port; or only the listener. */
 static void a_listener_whose_port_is_lost_is_removed(void **state)
 {
@@ -438,6 +616,12 @@ int main(void)
 			calls_of_two_threads_reach_the_next_broker_in_order),
 		cmocka_unit_test(a_successor_that_does_not_answer_is_left),
 		cmocka_unit_test(a_successor_with_malformed_answers_is_left),
+		cmocka_unit_test(
+			signals_do_not_lengthen_the_wait_for_a_successor),
+		cmocka_unit_test(
+			a_file_that_has_the_number_of_the_connection_is_left_alone),
+		cmocka_unit_test(
+			a_file_that_gets_the_number_during_a_revival_is_left_alone),
 		cmocka_unit_test(a_listener_whose_port_is_lost_is_removed),
 		cmocka_unit_test(an_id_in_a_call_is_destroyed_after_the_call),
 	};
