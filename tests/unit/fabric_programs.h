@@ -26,6 +26,7 @@
 #include "fabric/port_info.h"
 #include "hdr/bytes.h"
 #include "hdr/cmmsg.h"
+#include "sa_answer.h"
 #include "tools/fabric_server.h"
 
 enum {
@@ -40,7 +41,7 @@ enum {
 	SHORT_TIMEOUT = 14, /* about 67 ms */
 	AT_LID = 16,	    /* in PortInfo */
 	AT_SM_LID = 18,
-	AT_PATH = FABRIC_UMAD_BYTES + 56, /* a PathRecord */
+	AT_PATH = FABRIC_UMAD_BYTES + SA_AT_RECORD, /* a PathRecord */
 	SA_SL = 3,
 	SA_MTU = 4,
 	SA_RATE = 7,
@@ -367,24 +368,20 @@ static inline void answer_query(const struct umad_program *sa)
 
 	assert_int_equal(recv(sa->umad, m, sizeof(m), 0), sizeof(m));
 	assert_int_equal(mad[1], CLASS_SA);
-	assert_int_equal(bytes_get16(mad + 16), 0x35); /* PathRecord */
+	assert_true(sa_asks_path(mad));
 	/* ServiceID, DGID, SGID, TClass, Reversible, NumbPath and P_Key */
-	assert_int_equal(bytes_get64(mad + 48), 0x3c0f);
+	assert_int_equal(bytes_get64(mad + SA_AT_MASK), 0x3c0f);
 	assert_int_equal(bytes_get64(record), cmmsg_service_id(SPACE, SERVICE));
 	assert_int_equal(record[48], TRAFFIC_CLASS);
 	assert_int_equal(record[49], 0x81);
 	dlid = lid_of(sa->fabric, record + 8);
 	slid = lid_of(sa->fabric, record + 24);
-	mad[3] |= MAD_METHOD_RESPONSE;
-	if (!slid || !dlid) {
-		bytes_put16(mad + 4, 0x0300); /* no records */
-	} else {
-		bytes_put16(record + 40, dlid);
-		bytes_put16(record + 42, slid);
+	sa_answer(mad, slid && dlid ? 0 : SA_NO_RECORDS);
+	if (slid && dlid) {
+		sa_answer_path(mad, dlid, slid, SA_MTU);
 		record[53] = SA_SL;
-		record[54] = 2 << 6 | SA_MTU;
-		record[55] = 2 << 6 | SA_RATE;
-		record[56] = 2 << 6 | SA_LIFE_TIME;
+		record[55] = SA_EXACTLY | SA_RATE;
+		record[56] = SA_EXACTLY | SA_LIFE_TIME;
 	}
 	bytes_put32(m + 24, 0x80010000); /* the Q_Key of QP1 */
 	assert_int_equal(send(sa->umad, m, sizeof(m), 0), sizeof(m));
