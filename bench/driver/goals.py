@@ -121,6 +121,10 @@ GOALS = [
      "iwarp send_lat events/2", "us", "stream tcp blocking/2", "<", 1.3),
     ("iWARP: 1000 connections at once, each, to TCP's connect and accept",
      "iwarp connect/1000", "us", "stream tcp connect/1000", "<", 3),
+    ("OpenSM's first sweep of 1024 hosts and 320 switches, to ibsim",
+     "adverb sweep/1344", "s", "ibsim sweep/1344", "<", 1.5),
+    ("1024 emulated hosts and 320 switches: resident MiB",
+     "adverb sweep/1344", "MiB", None, "<", 1344),
     *[("%s of %s, to ISA-L" % (name, size), "%s/%d" % (series, count),
        "ratio", None, ">", 1)
       for name, series in (("CRC-32", "crc32"), ("CRC-32C", "crc32c"))

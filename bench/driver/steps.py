@@ -9,7 +9,7 @@ A step's key is SERIES/BYTES; its run gives a dictionary of figures:
           tcp_connect, connects: one               included
           connection; registration: one       MiB  resident memory
           registration and its end)
-    s     seconds
+    s     seconds (sweep: until OpenSM has configured the subnet)
     ratio  qps: of the time with many queue pairs to the time with one; crc: of
            the speed to ISA-L's; registration: of the time to that of mmap and
            munmap
@@ -22,6 +22,7 @@ import re
 import tempfile
 
 import proc
+import subnet
 from proc import Failed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -503,6 +504,15 @@ def mechanisms(m):
                env=packets)
     yield both(m.latency, "adaptive", "send_lat", "ib_send_lat", 64 * KIB,
                env=packets)
+
+
+def sweeps(m):
+    """OpenSM's first sweep of an emulated fat tree.  The size is the number of
+    its nodes."""
+    nodes = subnet.node_count(subnet.ARITY)
+    yield Step("adverb sweep", nodes, lambda: subnet.on_adverb(m.adverb),
+               ["opensm"])
+    yield Step("ibsim sweep", nodes, subnet.on_ibsim, ["opensm", "ibsim"])
 
 
 def crcs(m):

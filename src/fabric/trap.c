@@ -112,7 +112,7 @@ static struct trap *begin_trap(struct port *port, enum trap_number number,
 	memset(trap->notice, 0, sizeof(trap->notice));
 	trap->notice[0] = GENERIC | type;
 	trap->notice[3] = port->node->type;
-	bytes_put16(trap->notice + 4, number);
+	bytes_put16(trap->notice + 4, (uint16_t)number);
 	bytes_put16(trap->notice + 6, port_info_lid(port));
 	trap->transaction_id = ++f->trap_id;
 	trap->sent = 0;
