@@ -2,6 +2,8 @@
 #include "fabric_server.h"
 
 #include "fabric_cm.h"
+#include "fabric_data.h"
+#include "fabric_watch.h"
 
 #include "fabric/proto.h"
 #include "util/bits.h"
@@ -25,45 +27,25 @@
 
 enum {
 	EVENTS = 64,
-	READS = 64,		/* messages of one port in one turn */
-	REST = 1024,		/* messages of a socket that is closed */
+	READS = 64,		/* datagrams of one port in one turn */
+	REST = 1024,		/* datagrams of a socket that is closed */
 	CONNECTIONS_MAX = 8192, /* the most connections of all programs */
 	BUFFER_BYTES = 1 << 20, /* SO_SNDBUF of both ends of a port */
 	MESSAGE_MAX = FABRIC_UMAD_BYTES + FABRIC_MAD_MAX,
 	RETRY_MS = 1000, /* pause of accepting at ENFILE, ENOMEM, ENOBUFS */
 };
 
-enum watched_kind {
-	WATCHED_CONTROL, /* requests and answers */
-	WATCHED_PORT,	 /* management datagrams */
-	WATCHED_DATA,	 /* packets of a data end */
-	WATCHED_CM,	 /* connection management of all programs */
-};
-
-/* A descriptor that epoll watches. */
-struct watched {
-	struct connection *connection; /* NULL: it is no program's */
-	enum watched_kind kind;
-	int fd; /* -1: not open */
-};
-
-/* The socket of a data end. */
-struct data_socket {
-	struct watched watched;
-	struct data_end *end; /* NULL: not open */
-	bool reads;	      /* the end may send: the socket is read */
-	bool is_full;	      /* the program does not read its packets */
-};
-
 struct connection {
 	struct list list;
-	struct watched control, port;
-	struct data_socket data[FABRIC_PROTO_PORTS]; /* of port 1, 2... */
-	struct fabric_cm_reader reader;		     /* of the open port */
-	struct fabric_cm_client *cm; /* NULL: no connection management */
-	struct end *end;	     /* the open port, or NULL */
+	struct fabric_watch control, port;
+	struct fabric_data_socket data[FABRIC_PROTO_PORTS]; /* of port 1... */
+	struct fabric_cm_reader reader; /* of the open port */
+	struct fabric_cm_client *cm;	/* NULL: no connection management */
+	struct end *end;		/* the open port, or NULL */
 	struct node *held; /* the host that the program took, or NULL */
-	bool is_dead;	   /* freed at the end of the turn */
+	/* The program has ended.  The connection is freed at the end of the
+	 * turn in which its last data end is closed. */
+	bool is_dead;
 };
 
 struct fabric_server {
@@ -71,7 +53,8 @@ struct fabric_server {
 	struct list connections;
 	uint32_t connection_count;
 	int epoll;
-	struct watched listener, signals, cm_watched;
+	struct fabric_watch listener, signals, cm_watched;
+	struct fabric_data data;
 	struct fabric_cm *cm;
 	/* 0: the listener is watched.  Otherwise a connection could not be
 	 * accepted, and the listener is watched again at this time in ms, or
@@ -82,21 +65,6 @@ struct fabric_server {
 	bool stops;
 	uint8_t *buffer; /* one message, of at most MESSAGE_MAX bytes */
 };
-
-static int watch_fd(struct fabric_server *s, struct watched *w, uint32_t events)
-{
-	struct epoll_event e = {.events = events, .data.ptr = w};
-
-	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, w->fd, &e) ? -errno : 0;
-}
-
-static void change_watch(struct fabric_server *s, struct watched *w,
-			 uint32_t events)
-{
-	struct epoll_event e = {.events = events, .data.ptr = w};
-
-	epoll_ctl(s->epoll, EPOLL_CTL_MOD, w->fd, &e);
-}
 
 static void close_port(struct fabric_server *s, struct connection *c)
 {
@@ -109,37 +77,6 @@ static void close_port(struct fabric_server *s, struct connection *c)
 	c->end = NULL;
 }
 
-/* Sends the packets that are left in the socket of a program that has ended, as
- * many as the end may send: the program's requests have completed, so an
- * adapter would have sent them. */
-static void send_rest(struct fabric_server *s, const struct data_socket *d)
-{
-	for (int i = 0; i < REST && data_may_send(d->end); i++) {
-		ssize_t n = recv(d->watched.fd, s->buffer, MESSAGE_MAX,
-				 MSG_DONTWAIT | MSG_TRUNC);
-
-		/* the first call may report packets that the program has not
-		 * read */
-		if (n < 0 && errno == ECONNRESET)
-			continue;
-		if (n <= 0)
-			return;
-		data_send(d->end, s->buffer, (size_t)n);
-	}
-}
-
-static void close_data(struct fabric_server *s, struct data_socket *d)
-{
-	if (!d->end)
-		return;
-	send_rest(s, d);
-	s->has_closed = true;
-	close(d->watched.fd);
-	d->watched.fd = -1;
-	data_close(d->end);
-	d->end = NULL;
-}
-
 /* Reads up to `most` messages of the program's agents. */
 static void read_port(struct fabric_server *s, struct connection *c, int most)
 {
@@ -149,7 +86,7 @@ static void read_port(struct fabric_server *s, struct connection *c, int most)
 				 MSG_DONTWAIT | MSG_TRUNC);
 
 		if (n < 0 && errno == ECONNRESET)
-			continue; /* as in send_rest */
+			continue; /* the program left messages unread */
 		if (n < 0)
 			return;
 		if (!n) { /* the program has closed its socket */
@@ -162,29 +99,43 @@ static void read_port(struct fabric_server *s, struct connection *c, int most)
 	}
 }
 
+/* The program has ended.  Its data ends send the packets that it has left. */
 static void end_connection(struct fabric_server *s, struct connection *c)
 {
+	if (c->is_dead)
+		return;
 	if (c->port.fd >= 0)
 		read_port(s, c, REST);
 	close_port(s, c);
 	for (int i = 0; i < FABRIC_PROTO_PORTS; i++)
-		close_data(s, &c->data[i]);
+		fabric_data_leave(&s->data, &c->data[i]);
 	if (c->cm)
 		fabric_cm_hang_up(c->cm);
 	if (c->held)
 		fabric_release(c->held);
 	c->held = NULL;
+	close(c->control.fd);
+	c->control.fd = -1;
+	s->has_closed = true;
 	c->is_dead = true;
 }
 
 static void free_connection(struct fabric_server *s, struct connection *c)
 {
 	end_connection(s, c);
-	close(c->control.fd);
-	s->has_closed = true;
+	for (int i = 0; i < FABRIC_PROTO_PORTS; i++)
+		fabric_data_close(&s->data, &c->data[i]);
 	list_remove(&c->list);
 	s->connection_count--;
 	free(c);
+}
+
+static bool has_data(const struct connection *c)
+{
+	for (int i = 0; i < FABRIC_PROTO_PORTS; i++)
+		if (c->data[i].end)
+			return true;
+	return false;
 }
 
 /* Only programs of the fabric's user are trusted: what one program sets, the
@@ -205,7 +156,7 @@ static void pause_accepting(struct fabric_server *s, int err)
 {
 	if (err != EMFILE && err != ENFILE && err != ENOMEM && err != ENOBUFS)
 		return;
-	change_watch(s, &s->listener, 0);
+	fabric_watch_change(s->epoll, &s->listener, 0);
 	/* at EMFILE only this process can free a descriptor */
 	s->accept_ms = err == EMFILE ? FABRIC_NEVER : monotonic_ms() + RETRY_MS;
 	if (!s->has_said)
@@ -221,7 +172,7 @@ static void resume_accepting(struct fabric_server *s)
 {
 	if (s->accept_ms && (s->has_closed || s->accept_ms <= monotonic_ms())) {
 		s->accept_ms = 0;
-		change_watch(s, &s->listener, EPOLLIN);
+		fabric_watch_change(s->epoll, &s->listener, EPOLLIN);
 	}
 	s->has_closed = false;
 }
@@ -244,15 +195,14 @@ static void accept_one(struct fabric_server *s)
 		return;
 	}
 	list_init(&c->list);
-	c->control = (struct watched){.connection = c, .fd = fd};
-	c->port = (struct watched){
-		.connection = c, .kind = WATCHED_PORT, .fd = -1};
+	c->control = (struct fabric_watch){.connection = c, .fd = fd};
+	c->port = (struct fabric_watch){
+		.connection = c, .kind = FABRIC_WATCH_PORT, .fd = -1};
 	for (int i = 0; i < FABRIC_PROTO_PORTS; i++)
-		c->data[i].watched = (struct watched){
-			.connection = c, .kind = WATCHED_DATA, .fd = -1};
+		fabric_data_init(&c->data[i], c);
 	list_push_tail(&s->connections, &c->list);
 	s->connection_count++;
-	if (watch_fd(s, &c->control, EPOLLIN))
+	if (fabric_watch_add(s->epoll, &c->control, EPOLLIN))
 		free_connection(s, c);
 }
 
@@ -333,7 +283,8 @@ static void flush_port(void *user, struct end *end)
 
 		if (n < 0 && errno == EAGAIN) {
 			fabric_pause(end);
-			change_watch(s, &c->port, EPOLLIN | EPOLLOUT);
+			fabric_watch_change(s->epoll, &c->port,
+					    EPOLLIN | EPOLLOUT);
 			return;
 		}
 		if (n < 0 && errno == EMSGSIZE)
@@ -363,7 +314,7 @@ static int open_port(struct fabric_server *s, struct connection *c,
 	if (!err) {
 		c->port.fd = ends[0];
 		*given = ends[1];
-		err = watch_fd(s, &c->port, EPOLLIN);
+		err = fabric_watch_add(s->epoll, &c->port, EPOLLIN);
 		if (!err)
 			return 0;
 		close_port(s, c);
@@ -376,54 +327,47 @@ static int open_port(struct fabric_server *s, struct connection *c,
 }
 
 /* Returns the place of a port's data end; NULL: the port can have none. */
-static struct data_socket *data_at(struct connection *c, uint32_t port)
+static struct fabric_data_socket *data_at(struct connection *c, uint32_t port)
 {
 	return port && port <= FABRIC_PROTO_PORTS ? &c->data[port - 1] : NULL;
 }
 
-/* Opens a data end at the port.  All those of a connection are at one host. */
-static int open_data_end(struct connection *c, struct node *node, uint32_t port)
+/* Makes a data end at the port for the place d.  All those of a connection are
+ * at one host. */
+static struct data_end *make_data_end(struct connection *c, struct node *node,
+				      uint32_t port,
+				      struct fabric_data_socket *d, int *err)
 {
-	struct data_socket *d = data_at(c, port);
 	const struct data_end *other = NULL;
-	int err = 0;
 
-	if (!d)
-		return -ENODEV;
 	for (int i = 0; i < FABRIC_PROTO_PORTS && !other; i++)
 		other = c->data[i].end;
+	*err = -EBUSY;
 	if (d->end || (other && data_node(other) != node))
-		return -EBUSY;
-	d->end = other ? data_open_beside(other, port, d, &err)
-		       : data_open(node, port, d, &err);
-	d->reads = true;
-	d->is_full = false;
-	return err;
+		return NULL;
+	return other ? data_open_beside(other, port, d, err)
+		     : data_open(node, port, d, err);
 }
 
 static int open_data(struct fabric_server *s, struct connection *c,
 		     struct fabric_proto *m, int *given)
 {
 	struct node *node = named_node(s, m);
-	struct data_socket *d;
+	struct fabric_data_socket *d = data_at(c, m->number);
+	struct data_end *end;
 	int ends[2], err;
 
-	if (!node)
+	if (!node || !d)
 		return -ENODEV;
 	err = make_sockets(ends);
 	if (err)
 		return err;
-	err = open_data_end(c, node, m->number);
-	if (err) {
+	end = make_data_end(c, node, m->number, d, &err);
+	if (end)
+		err = fabric_data_open(&s->data, d, ends[0], end);
+	else
 		close(ends[0]);
-		close(ends[1]);
-		return err;
-	}
-	d = data_at(c, m->number);
-	d->watched.fd = ends[0];
-	err = watch_fd(s, &d->watched, EPOLLIN);
 	if (err) {
-		close_data(s, d);
 		close(ends[1]);
 		return err;
 	}
@@ -453,7 +397,7 @@ static int open_cm(struct fabric_server *s, struct connection *c,
 
 static int change_group(struct connection *c, const struct fabric_proto *m)
 {
-	const struct data_socket *d = data_at(c, m->number);
+	const struct fabric_data_socket *d = data_at(c, m->number);
 
 	if (!d || !d->end)
 		return -EINVAL;
@@ -553,98 +497,9 @@ static void read_control(struct fabric_server *s, struct connection *c)
 		end_connection(s, c);
 }
 
-/* Watches the socket for reading only while its data end may send.  Otherwise
- * epoll would report the unread socket again and again. */
-static void watch_data(struct fabric_server *s, struct data_socket *d)
-{
-	change_watch(s, &d->watched,
-		     (d->reads ? EPOLLIN : 0) | (d->is_full ? EPOLLOUT : 0));
-}
-
-static void read_data(struct fabric_server *s, struct data_socket *d)
-{
-	for (int i = 0; i < READS; i++) {
-		ssize_t n;
-
-		if (!data_may_send(d->end)) {
-			d->reads = false;
-			watch_data(s, d);
-			return;
-		}
-		n = recv(d->watched.fd, s->buffer, MESSAGE_MAX,
-			 MSG_DONTWAIT | MSG_TRUNC);
-		if (n < 0)
-			return;
-		if (!n) { /* the program has closed its socket */
-			close_data(s, d);
-			return;
-		}
-		/* a packet that data_send refuses is dropped: an adapter would
-		 * not send it */
-		data_send(d->end, s->buffer, (size_t)n);
-	}
-}
-
-static bool send_data(struct data_socket *d, const void *message, size_t bytes)
-{
-	ssize_t n = send(d->watched.fd, message, bytes,
-			 MSG_DONTWAIT | MSG_NOSIGNAL);
-
-	if (n >= 0 || errno != EAGAIN)
-		return true;
-	d->is_full = true;
-	return false;
-}
-
-/* Sends a program the changes of its port and the packets for it, until none is
- * left or the socket is full. */
-static void flush_data(struct fabric_server *s, struct data_end *end)
-{
-	struct data_socket *d = data_owner(end);
-	struct fabric_proto_news news = {.changes = data_changes(end)};
-	const uint8_t *packet;
-	size_t bytes;
-
-	if (news.changes && send_data(d, &news, sizeof(news)))
-		data_changes_fetched(end);
-	while (!d->is_full && (packet = data_fetch(end, &bytes)))
-		if (send_data(d, packet, bytes))
-			data_fetched(end);
-	if (!d->is_full)
-		return;
-	data_pause(end);
-	watch_data(s, d);
-}
-
-static void handle_data(struct fabric_server *s, struct data_socket *d,
-			uint32_t events)
-{
-	if ((events & EPOLLOUT) && d->is_full) {
-		d->is_full = false;
-		watch_data(s, d);
-		data_unpause(d->end);
-	}
-	if (d->reads && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
-		read_data(s, d);
-	else if (events & (EPOLLHUP | EPOLLERR))
-		close_data(s, d);
-}
-
-static void resume_data(struct fabric_server *s)
-{
-	struct data_end *end;
-
-	while ((end = data_resumed(s->fabric))) {
-		struct data_socket *d = data_owner(end);
-
-		d->reads = true;
-		watch_data(s, d);
-	}
-}
-
 static void handle_event(struct fabric_server *s, const struct epoll_event *e)
 {
-	struct watched *w = e->data.ptr;
+	struct fabric_watch *w = e->data.ptr;
 	struct connection *c = w->connection;
 
 	if (w == &s->listener) {
@@ -655,14 +510,16 @@ static void handle_event(struct fabric_server *s, const struct epoll_event *e)
 		fabric_cm_serve(s->cm);
 	} else if (c->is_dead || w->fd < 0) {
 		return; /* ended earlier in this turn */
-	} else if (w->kind == WATCHED_CONTROL) {
+	} else if (w->kind == FABRIC_WATCH_CONTROL) {
 		read_control(s, c);
-	} else if (w->kind == WATCHED_DATA) {
-		handle_data(s, CONTAINER_OF(w, struct data_socket, watched),
-			    e->events);
+	} else if (w->kind == FABRIC_WATCH_DATA) {
+		fabric_data_serve(
+			&s->data,
+			CONTAINER_OF(w, struct fabric_data_socket, watch),
+			e->events);
 	} else {
 		if (e->events & EPOLLOUT) {
-			change_watch(s, &c->port, EPOLLIN);
+			fabric_watch_change(s->epoll, &c->port, EPOLLIN);
 			fabric_resume(c->end);
 		}
 		if (e->events & (EPOLLIN | EPOLLHUP | EPOLLERR))
@@ -685,6 +542,7 @@ static int turn_timeout(const struct fabric_server *s)
 	uint64_t due = bits_min_u64(fabric_deadline(s->fabric),
 				    fabric_cm_deadline(s->cm));
 
+	due = bits_min_u64(due, fabric_data_deadline(&s->data));
 	if (s->accept_ms)
 		due = bits_min_u64(due, s->accept_ms);
 	if (due == FABRIC_NEVER)
@@ -695,7 +553,6 @@ static int turn_timeout(const struct fabric_server *s)
 static void run_turn(struct fabric_server *s)
 {
 	struct epoll_event events[EVENTS];
-	struct data_end *data;
 	struct end *end;
 	int n = epoll_wait(s->epoll, events, EVENTS, turn_timeout(s));
 
@@ -705,17 +562,17 @@ static void run_turn(struct fabric_server *s)
 	fabric_turn(s->fabric, monotonic_ms());
 	while ((end = fabric_ready(s->fabric)))
 		read_end(end);
-	while ((data = data_ready(s->fabric)))
-		flush_data(s, data);
-	resume_data(s);
+	fabric_data_turn(&s->data, monotonic_ms());
 	if (fabric_cm_turn(s->cm))
 		s->has_closed = true;
 	list_for_each_safe (l, &s->connections) {
 		struct connection *c = (struct connection *)l;
 
-		if (c->is_dead)
+		if (c->is_dead && !has_data(c))
 			free_connection(s, c);
 	}
+	s->has_closed |= s->data.has_closed;
+	s->data.has_closed = false;
 	resume_accepting(s);
 }
 
@@ -745,16 +602,16 @@ static int open_signals(void)
  * program's.  Returns 0 or -errno. */
 static int watch_all(struct fabric_server *s)
 {
-	int err = watch_fd(s, &s->listener, EPOLLIN);
+	int err = fabric_watch_add(s->epoll, &s->listener, EPOLLIN);
 
 	s->cm = fabric_cm_new(s->fabric);
 	if (!s->cm)
 		return -errno;
-	s->cm_watched.kind = WATCHED_CM;
+	s->cm_watched.kind = FABRIC_WATCH_CM;
 	s->cm_watched.fd = fabric_cm_fd(s->cm);
 	if (!err)
-		err = watch_fd(s, &s->signals, EPOLLIN);
-	return err ? err : watch_fd(s, &s->cm_watched, EPOLLIN);
+		err = fabric_watch_add(s->epoll, &s->signals, EPOLLIN);
+	return err ? err : fabric_watch_add(s->epoll, &s->cm_watched, EPOLLIN);
 }
 
 int fabric_server_run(struct fabric *f, int listener, const char *path,
@@ -773,6 +630,11 @@ int fabric_server_run(struct fabric *f, int listener, const char *path,
 	s.buffer = malloc(MESSAGE_MAX);
 	s.signals.fd = open_signals();
 	s.epoll = epoll_create1(EPOLL_CLOEXEC);
+	s.data = (struct fabric_data){.fabric = f,
+				      .epoll = s.epoll,
+				      .buffer = s.buffer,
+				      .size = MESSAGE_MAX};
+	list_init(&s.data.rests);
 	if (!s.buffer || s.signals.fd < 0 || s.epoll < 0)
 		err = s.buffer ? -errno : -ENOMEM;
 	if (!err)

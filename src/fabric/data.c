@@ -140,15 +140,23 @@ void data_close(struct data_end *end)
 		OF_SENDER(l)->orphans = &f->data.orphans;
 		f->data.orphans++;
 	}
-	while ((l = list_pop_head(&end->inbox)))
-		packet_drop((struct packet *)l);
+	data_deafen(end);
 	list_remove(&end->of_fabric);
 	list_remove(&end->of_port);
-	list_remove(&end->ready);
 	list_remove(&end->resumed);
 	f->data.count--;
 	free(end->groups);
 	free(end);
+}
+
+void data_deafen(struct data_end *end)
+{
+	struct list *l;
+
+	while ((l = list_pop_head(&end->inbox)))
+		packet_drop((struct packet *)l);
+	end->is_deaf = true;
+	list_remove(&end->ready);
 }
 
 void *data_owner(const struct data_end *end)

@@ -64,6 +64,10 @@ struct data_end *data_open_beside(const struct data_end *end, uint32_t port,
 /* Frees the end and the packets that it has not fetched.  Packets that it has
  * sent still arrive. */
 void data_close(struct data_end *end);
+/* Makes an end receive nothing any more: frees the packets that it has not
+ * fetched, and drops those that come.  data_ready does not return the end.  The
+ * end still sends. */
+void data_deafen(struct data_end *end);
 /* Returns the pointer `owner` of data_open or data_open_beside. */
 void *data_owner(const struct data_end *end);
 /* Returns the host that has the end's port. */

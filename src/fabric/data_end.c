@@ -62,7 +62,7 @@ static void take_multicast(struct packet *p)
 	list_for_each (l, &p->at->data_ends) {
 		struct packet *copy;
 
-		if (!is_joined(OF_PORT(l), p->dgid))
+		if (OF_PORT(l)->is_deaf || !is_joined(OF_PORT(l), p->dgid))
 			continue;
 		copy = packet_copy(p);
 		if (copy)
@@ -88,7 +88,8 @@ void data_end_take(struct packet *p)
 		return;
 	}
 	list_for_each (l, &port->data_ends)
-		if (OF_PORT(l)->number == p->dest_qp >> DATA_REST_BITS) {
+		if (OF_PORT(l)->number == p->dest_qp >> DATA_REST_BITS &&
+		    !OF_PORT(l)->is_deaf) {
 			add_packet(OF_PORT(l), p);
 			return;
 		}

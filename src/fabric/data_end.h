@@ -27,6 +27,7 @@ struct data_end {
 	uint32_t changes;      /* set of enum data_change */
 	uint32_t group_count;  /* joined groups */
 	uint8_t (*groups)[16]; /* their GIDs; room for DATA_GROUPS */
+	bool is_deaf;	       /* data_deafen was called */
 	bool is_paused;	       /* between data_pause and data_unpause */
 	bool waits; /* data_may_send has refused the end; cleared when
 		       the end is put into data_ends.resumed */

@@ -7,7 +7,7 @@
 
 void data_wake(struct data_end *end)
 {
-	if (!end->is_paused && !list_is_linked(&end->ready) &&
+	if (!end->is_paused && !end->is_deaf && !list_is_linked(&end->ready) &&
 	    (end->changes || !list_is_empty(&end->inbox)))
 		list_push_tail(&end->port->node->fabric->data.ready,
 			       &end->ready);

@@ -41,6 +41,8 @@ enum {
 	SHORT_TIMEOUT = 14, /* about 67 ms */
 	AT_LID = 16,	    /* in PortInfo */
 	AT_SM_LID = 18,
+	AT_HOQ_LIFE = 42,
+	LIFE_ENDLESS = 31,			    /* HOQLife */
 	AT_PATH = FABRIC_UMAD_BYTES + SA_AT_RECORD, /* a PathRecord */
 	SA_SL = 3,
 	SA_MTU = 4,
@@ -95,23 +97,36 @@ static inline void configure_subnet(struct fabric *f)
 	bytes_put16(s->switch_info + 6, LID_A2);
 	for (uint8_t i = 1; i <= 4; i++) {
 		s->ports[i].state = STATE_ACTIVE;
+		/* programs of the tests read late */
+		s->ports[i].info[AT_HOQ_LIFE] = LIFE_ENDLESS;
 		s->lft[LID_A1 + i - 1] = i;
 	}
+}
+
+/* Returns the configured subnet, or NULL. */
+static inline struct fabric *new_subnet(void)
+{
+	struct net_error error;
+	struct fabric *f;
+	struct net net;
+
+	if (net_parse(net_text, sizeof(net_text) - 1, &net, &error))
+		return NULL;
+	f = fabric_new(&net);
+	net_free(&net);
+	if (f)
+		configure_subnet(f);
+	return f;
 }
 
 static inline _Noreturn void serve_fabric(int listener)
 {
 	struct fabric_capture capture = {0};
-	struct net_error error;
-	struct fabric *f;
-	struct net net;
+	struct fabric *f = new_subnet();
 	int err;
 
-	if (net_parse(net_text, sizeof(net_text) - 1, &net, &error))
+	if (!f)
 		_exit(3);
-	f = fabric_new(&net);
-	net_free(&net);
-	configure_subnet(f);
 	err = fabric_server_run(f, listener, path, &capture);
 	fabric_free(f);
 	_exit(err ? 4 : 0);

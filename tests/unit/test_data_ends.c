@@ -26,6 +26,22 @@ static void a_sender_waits_for_a_receiver_that_is_slow(void **state)
 	assert_int_equal(port_of(w, "S3", 2)->counters.tx_discards, 0);
 }
 
+/* A packet for a program that has ended does not count against its sender. */
+static void a_deaf_end_receives_nothing_and_sends(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(send_mark(w, w->b, LID_B, 1), 0);
+	data_deafen(w->b);
+	assert_null(data_ready(w->f));
+	for (int i = 0; i < 2 * DATA_UNREAD; i++)
+		assert_int_equal(send_mark(w, w->b, LID_B, 2), 0);
+	assert_true(data_may_send(w->a));
+	assert_null(data_ready(w->f));
+	data_deafen(w->a);
+	assert_int_equal(send_mark(w, w->b, LID_B, 3), 0);
+}
+
 /* The receiver fetches one packet every 200 ms, and HOQLife is 268 ms.  The
  * last packet waits for seconds, but is at the head of the queue for only 200
  * ms. */
@@ -305,6 +321,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_sender_waits_for_a_receiver_that_is_slow),
+		TEST(a_deaf_end_receives_nothing_and_sends),
 		TEST(a_receiver_that_reads_slowly_loses_nothing),
 		TEST(copies_for_many_receivers_are_bounded),
 		TEST(a_receiver_that_has_stopped_does_not_stop_its_senders),

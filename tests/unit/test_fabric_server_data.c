@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tools/fabric_server: the packets and MADs of a program that ends still
- * arrive. */
+/* tools/fabric_server, tools/fabric_data: the packets and MADs of a program
+ * that ends still arrive. */
 #include "fabric_programs.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/epoll.h>
 
 #include "fabric/data.h"
 #include "fabric/umad_header.h"
 #include "hdr/bth.h"
 #include "hdr/lrh.h"
+#include "tools/fabric_data.h"
+#include "util/monotonic.h"
 
 enum {
 	COUNT = DATA_UNREAD, /* more than the fabric reads in one turn */
 	MADS = 100,
 	CLASS = 0x0a, /* of no agent of the fabric */
 	SEND_ONLY = 0x04,
-	PAYLOAD = 8,
-	ICRC = 4, /* the fabric does not read it */
+	PAYLOAD = 1024,
+	FULL_MS = 300, /* a socket without room for this time is full */
+	ICRC = 4,      /* the fabric does not read it */
 	BYTES = LRH_BYTES + BTH_BYTES + PAYLOAD + ICRC + LRH_VCRC_BYTES,
 	WORDS = (BYTES - LRH_VCRC_BYTES) / 4,
 };
@@ -38,8 +43,8 @@ static struct sender attach_to(const char *host)
 	return s;
 }
 
-/* Sends a packet from A to B. */
-static void send_packet(const struct sender *a, const struct sender *b)
+/* Makes a packet from A to a QP of the data end `number` at B. */
+static void make_packet(uint8_t p[BYTES], uint32_t number)
 {
 	const struct lrh lrh = {.lnh = LRH_NEXT_LOCAL,
 				.dlid = LID_B,
@@ -47,23 +52,36 @@ static void send_packet(const struct sender *a, const struct sender *b)
 				.words = WORDS};
 	const struct bth bth = {.opcode = SEND_ONLY,
 				.pkey = 0xffff,
-				.dest_qpn = b->number << DATA_REST_BITS | 5};
-	uint8_t p[BYTES] = {0};
+				.dest_qpn = number << DATA_REST_BITS | 5};
 
+	memset(p, 0, BYTES);
 	lrh_write(p, &lrh);
 	bth_write(p + LRH_BYTES, &bth);
 	lrh_seal(p, BYTES - LRH_VCRC_BYTES);
-	assert_int_equal(send(a->data, p, BYTES, MSG_NOSIGNAL), BYTES);
 }
 
-/* Counts the packets that come, up to COUNT. */
-static int count_packets(const struct sender *b)
+/* Sends a packet from A to B.  False: A's socket is full. */
+static bool send_packet(const struct sender *a, const struct sender *b)
+{
+	uint8_t p[BYTES];
+	ssize_t n;
+
+	make_packet(p, b->number);
+	n = send(a->data, p, BYTES, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n < 0 && errno == EAGAIN)
+		return false;
+	assert_int_equal(n, BYTES);
+	return true;
+}
+
+/* Counts the packets that come, up to `most`. */
+static int count_packets(const struct sender *b, int most)
 {
 	struct pollfd wait = {.fd = b->data, .events = POLLIN};
 	uint8_t p[BYTES];
 	int count = 0;
 
-	while (count < COUNT && poll(&wait, 1, 5000) == 1)
+	while (count < most && poll(&wait, 1, 5000) == 1)
 		count += recv(b->data, p, sizeof(p), 0) == BYTES;
 	return count;
 }
@@ -72,14 +90,72 @@ static int count_packets(const struct sender *b)
 static void the_last_packets_of_a_program_that_ends_arrive(void **state)
 {
 	struct sender a = attach_to("A"), b = attach_to("B");
+	int count = 0;
 
 	assert_int_equal(kill(server, SIGSTOP), 0);
-	for (int i = 0; i < COUNT; i++)
-		send_packet(&a, &b);
+	while (count < COUNT && send_packet(&a, &b))
+		count++;
 	close_both(a.fabric, a.data);
 	assert_int_equal(kill(server, SIGCONT), 0);
-	assert_int_equal(count_packets(&b), COUNT);
+	assert_int_equal(count_packets(&b, count), count);
 	close_both(b.fabric, b.data);
+}
+
+/* B does not read, so the fabric reads no more of A's packets. */
+static void packets_that_had_to_wait_arrive_after_their_program(void **state)
+{
+	struct sender a = attach_to("A"), b = attach_to("B");
+	struct pollfd room = {.fd = a.data, .events = POLLOUT};
+	struct fabric_proto m = {.kind = FABRIC_PROTO_CA};
+	int count = 0;
+
+	while (poll(&room, 1, FULL_MS) == 1)
+		count += send_packet(&a, &b);
+	close_both(a.fabric, a.data);
+	/* after this answer the fabric knows that A has ended */
+	strcpy(m.host, "B");
+	assert_int_equal(ask_fabric(b.fabric, &m, NULL), 0);
+	assert_int_equal(count_packets(&b, count), count);
+	close_both(b.fabric, b.data);
+}
+
+/* A data end at A, whose program has ended, and one at B, which never reads. */
+static void packets_that_cannot_be_sent_are_given_up_at_last(void **state)
+{
+	struct fabric_data_socket d;
+	struct fabric_data f = {.epoll = epoll_create1(0)};
+	struct data_end *a, *b;
+	uint8_t p[BYTES], buffer[BYTES];
+	int ends[2], err;
+
+	f.fabric = new_subnet();
+	f.buffer = buffer;
+	f.size = sizeof(buffer);
+	list_init(&f.rests);
+	fabric_data_init(&d, NULL);
+	a = data_open(fabric_find(f.fabric, "A"), 1, &d, &err);
+	b = data_open(fabric_find(f.fabric, "B"), 1, NULL, &err);
+	data_pause(b);
+	make_packet(p, data_number(b));
+	while (data_may_send(a))
+		assert_int_equal(data_send(a, p, BYTES), 0);
+	assert_int_equal(
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends),
+		0);
+	assert_int_equal(fabric_data_open(&f, &d, ends[0], a), 0);
+	assert_int_equal(send(ends[1], p, BYTES, 0), BYTES);
+	close(ends[1]);
+	assert_int_equal(fabric_data_deadline(&f), FABRIC_NEVER);
+	fabric_data_leave(&f, &d);
+	fabric_data_turn(&f, monotonic_ms());
+	assert_ptr_equal(d.end, a);
+	fabric_data_turn(&f, fabric_data_deadline(&f));
+	assert_null(d.end);
+	assert_true(f.has_closed);
+	assert_int_equal(fabric_data_deadline(&f), FABRIC_NEVER);
+	assert_int_equal(fcntl(ends[0], F_GETFD), -1);
+	fabric_free(f.fabric);
+	close(f.epoll);
 }
 
 /* The fabric finds the end of the program before its MADs. */
@@ -113,6 +189,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FABRIC_TEST(the_last_packets_of_a_program_that_ends_arrive),
+		FABRIC_TEST(
+			packets_that_had_to_wait_arrive_after_their_program),
+		cmocka_unit_test(
+			packets_that_cannot_be_sent_are_given_up_at_last),
 		FABRIC_TEST(the_last_mads_of_a_program_that_ends_arrive),
 	};
 

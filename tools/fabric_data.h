@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sockets of data ends in the process of a fabric: each message is a packet
+ * of a program's queue pairs, or tells the program of changes of its port
+ * (fabric/proto.h).
+ *
+ * A program that ends leaves packets in its socket.  Their requests may have
+ * completed, and an adapter would have sent them.  So the data end then
+ * receives no more packets, and sends those of its socket as fast as it may
+ * (data_may_send).  The socket is closed when it is empty, and at the latest
+ * FABRIC_DATA_REST_MS after the program's end: a receiver that does not read
+ * cannot keep the data end and its number for longer.
+ *
+ * Owner: the process's one thread.
+ */
+#ifndef TOOLS_FABRIC_DATA_H
+#define TOOLS_FABRIC_DATA_H
+
+#include "fabric_watch.h"
+
+#include "fabric/data.h"
+#include "util/list.h"
+
+enum { FABRIC_DATA_REST_MS = 20000 };
+
+/* The data ends of a fabric's process. */
+struct fabric_data {
+	struct fabric *fabric;
+	int epoll;	   /* watches the sockets */
+	uint8_t *buffer;   /* room for a packet */
+	size_t size;	   /* of buffer, in bytes */
+	struct list rests; /* struct fabric_data_socket.rest */
+	/* A socket was closed.  The owner of the struct clears it. */
+	bool has_closed;
+};
+
+/* The socket of a data end. */
+struct fabric_data_socket {
+	struct fabric_watch watch;
+	struct data_end *end; /* NULL: not open */
+	bool reads;	      /* the end may send: the socket is read */
+	bool is_full;	      /* the program does not read its packets */
+	/* In fabric_data.rests: the program has ended, and the socket may have
+	 * packets of the program. */
+	struct list rest;
+	uint64_t rest_ms; /* when the socket of such a program is closed */
+};
+
+/* Prepares a socket that is not open. */
+void fabric_data_init(struct fabric_data_socket *d, struct connection *c);
+/* Begins to serve the socket fd and the data end `end`, whose data_owner is d.
+ * Takes both.  Returns 0 or -errno; on failure both are closed. */
+int fabric_data_open(struct fabric_data *f, struct fabric_data_socket *d,
+		     int fd, struct data_end *end);
+/* Serves the events that epoll has reported. */
+void fabric_data_serve(struct fabric_data *f, struct fabric_data_socket *d,
+		       uint32_t events);
+/* The program of d has ended, or has closed its socket.  Sends the packets that
+ * are left; d is closed when all are sent, perhaps before this returns. */
+void fabric_data_leave(struct fabric_data *f, struct fabric_data_socket *d);
+/* Closes d, if it is open.  Packets that are left in the socket are lost. */
+void fabric_data_close(struct fabric_data *f, struct fabric_data_socket *d);
+/* Gives the programs the packets and the changes that wait for them, reads the
+ * sockets of those that may send again, and closes the sockets of ended
+ * programs whose time is over.  Called after fabric_turn. */
+void fabric_data_turn(struct fabric_data *f, uint64_t now_ms);
+/* Returns the time at which fabric_data_turn closes a socket, in ms;
+ * FABRIC_NEVER: never. */
+uint64_t fabric_data_deadline(const struct fabric_data *f);
+
+#endif

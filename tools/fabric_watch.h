@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Descriptors that the process of a fabric watches by epoll.  Owner: the
+ * process's one thread.
+ */
+#ifndef TOOLS_FABRIC_WATCH_H
+#define TOOLS_FABRIC_WATCH_H
+
+#include <stdint.h>
+
+enum fabric_watch_kind {
+	FABRIC_WATCH_CONTROL, /* requests and answers */
+	FABRIC_WATCH_PORT,    /* management datagrams */
+	FABRIC_WATCH_DATA,    /* packets of a data end */
+	FABRIC_WATCH_CM,      /* connection management of all programs */
+};
+
+struct connection;
+
+/* A descriptor, and what reports of epoll about it concern. */
+struct fabric_watch {
+	struct connection *connection; /* NULL: it is no program's */
+	enum fabric_watch_kind kind;
+	int fd; /* -1: not open */
+};
+
+/* Watches w->fd for `events` (EPOLLIN, EPOLLOUT).  The reports have the address
+ * of *w.  Returns 0 or -errno. */
+int fabric_watch_add(int epoll, struct fabric_watch *w, uint32_t events);
+/* Watches w->fd, which is watched already, for other events. */
+void fabric_watch_change(int epoll, struct fabric_watch *w, uint32_t events);
+/* Ends the watch.  The descriptor stays open. */
+void fabric_watch_remove(int epoll, const struct fabric_watch *w);
+
+#endif
