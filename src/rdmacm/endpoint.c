@@ -88,6 +88,24 @@ static int give_queues(struct r_id *listener, struct rdma_cm_id *id)
 	return rdma_create_qp(id, listener->listen_pd, &attr);
 }
 
+/* No request comes after DEVICE_REMOVAL, so a call that waited for one would
+ * not return.  The listener keeps the event, and so each later call fails, too.
+ */
+static bool is_removed(const struct rdma_cm_id *listen)
+{
+	return listen->event &&
+	       listen->event->event == RDMA_CM_EVENT_DEVICE_REMOVAL;
+}
+
+static int fail_removed(void)
+{
+	return r_fail(
+		ENODEV,
+		"rdma_get_request: the listener has got "
+		"RDMA_CM_EVENT_DEVICE_REMOVAL, so no request can come any "
+		"more; destroy the id, and listen with a new one");
+}
+
 int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 {
 	struct r_id *listener = r_id(listen);
@@ -98,6 +116,8 @@ int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 		return r_fail(EINVAL, "rdma_get_request takes only a listener "
 				      "that was created without an event "
 				      "channel; use rdma_get_cm_event");
+	if (is_removed(listen))
+		return fail_removed();
 	if (listen->event) {
 		rdma_ack_cm_event(listen->event);
 		listen->event = NULL;
@@ -117,6 +137,8 @@ int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 	}
 	if (err) {
 		listen->event = event;
+		if (is_removed(listen))
+			return fail_removed();
 		errno = err;
 		return -1;
 	}
