@@ -329,7 +329,9 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		break;
 	case HCA_QP_SQD:
 		q->req.draining = true;
-		if (qp->type == HCA_QPT_RC) {
+		if (q->stream) {
+			/* stream_tx finds out when the queue is drained */
+		} else if (qp->type == HCA_QPT_RC) {
 			rc_req_nudge(t, q);
 			rc_comp_drained(t, q);
 		} else {

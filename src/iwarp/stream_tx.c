@@ -110,6 +110,16 @@ static enum hca_status judge_request(struct ibt *t, const struct ibt_qp *q,
 	return sem_check(t->hca, q->qp->pd, w, HCA_LOCAL_WRITE, x);
 }
 
+/* In SQD: tells that the send queue is drained if each request that has begun
+ * is complete.  A WRITE or a SEND is complete when its last FPDU is made, and a
+ * READ or an atomic when its response has come (RFC 5040 5.5, RFC 7306 5.4). */
+static void tell_drained(struct ibt *t, struct ibt_qp *q)
+{
+	if (!q->stream->out.is_begun &&
+	    shared_own(&q->qp->sq.completed) == q->req.wqe)
+		rc_comp_drained(t, q);
+}
+
 /* Executes w, a request that sends nothing, and advances the cursor.  False: w
  * waits or has failed, and the cursor is still at w. */
 static bool run_local(struct ibt *t, struct ibt_qp *q, struct wqe *w)
@@ -125,7 +135,7 @@ static bool run_local(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	}
 	advance_cursor(t, q);
 	if (q->qp->state != HCA_QP_ERR)
-		rc_comp_drained(t, q);
+		tell_drained(t, q);
 	return true;
 }
 
@@ -510,6 +520,8 @@ uint32_t stream_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint32_t room)
 
 	if (room < stream_tx_room(q) || s->phase == STREAM_OVER)
 		return 0;
+	if (q->req.draining && q->qp->state == HCA_QP_SQD)
+		tell_drained(t, q);
 	if (s->phase == STREAM_OPEN && q->qp->state == HCA_QP_ERR)
 		s->phase = STREAM_OVER; /* the program moved q to ERR */
 	if (s->phase == STREAM_OPEN && s->may_send) {

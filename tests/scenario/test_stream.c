@@ -390,6 +390,60 @@ static void a_drain_waits_for_an_invalidation(void **state)
 	joined_part(&j);
 }
 
+/* Asks for a drain, and for the event of its end. */
+static void begin_drain(struct joined *j)
+{
+	struct two_hcas_side *s = &j->d->side[0];
+	struct hca_qp_attr a = {.qp_state = HCA_QP_SQD,
+				.en_sqd_async_notify = 1};
+	const char *why;
+
+	assert_int_equal(engine_qp_modify(s->engine, s->side, &a,
+					  HCA_QP_STATE | HCA_QP_EN_SQD_ASYNC,
+					  s->ip, j->d->now_ns, &why),
+			 0);
+}
+
+static uint32_t drained_events(struct joined *j)
+{
+	two_hcas_run(j->d, j->d->now_ns);
+	return j->d->side[0].events[ENGINE_SQ_DRAINED];
+}
+
+/* A READ that was sent is complete when its response has come, and a WRITE
+ * after it not earlier.  A request that was not sent yet does not begin. */
+static void a_drain_waits_for_the_responses_to_reads(void **state)
+{
+	struct joined j;
+
+	joined_plain(&j);
+	joined_post(&j, HCA_WR_RDMA_READ, 0, 100, 5000);
+	joined_post(&j, HCA_WR_RDMA_WRITE, 0, 100, 7000);
+	joined_fill(&j, 0);
+	begin_drain(&j);
+	joined_post(&j, HCA_WR_RDMA_WRITE, 0, 100, 8000);
+	joined_fill(&j, 0);
+	assert_int_equal(drained_events(&j), 0);
+	joined_run(&j);
+	assert_int_equal(drained_events(&j), 1);
+	joined_done(&j, 0, HCA_SUCCESS);
+	joined_done(&j, 0, HCA_SUCCESS);
+	joined_idle(&j, 0);
+	joined_part(&j);
+}
+
+static void a_drain_without_open_requests_ends_at_once(void **state)
+{
+	struct joined j;
+
+	joined_plain(&j);
+	joined_exchange(&j, 100);
+	begin_drain(&j);
+	joined_fill(&j, 0);
+	assert_int_equal(drained_events(&j), 1);
+	joined_part(&j);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -413,6 +467,8 @@ int main(void)
 		cmocka_unit_test(
 			receive_counters_equal_the_peers_send_counters),
 		cmocka_unit_test(a_drain_waits_for_an_invalidation),
+		cmocka_unit_test(a_drain_waits_for_the_responses_to_reads),
+		cmocka_unit_test(a_drain_without_open_requests_ends_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
