@@ -69,6 +69,7 @@ struct wq_lid {
 	uint16_t dlid; /* a unicast LID, or the MLID of a multicast group */
 	uint8_t sl;
 	uint8_t path_bits; /* hca_ah.src_path_bits */
+	uint8_t port_num;  /* hca_ah.port_num */
 };
 
 /*

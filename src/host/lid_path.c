@@ -66,7 +66,8 @@ int lid_path_find(const struct device *dev, const struct hca_ah *ah,
 			     .has_grh = ah->is_global,
 			     .lid = {.dlid = ah->dlid,
 				     .sl = ah->sl,
-				     .path_bits = ah->src_path_bits},
+				     .path_bits = ah->src_path_bits,
+				     .port_num = (uint8_t)ah->port_num},
 			     .flow_label = ah->flow_label & 0xfffff};
 	memcpy(to->to, ah->dgid, 16);
 	if (!err)

@@ -20,6 +20,14 @@ static uint32_t max_message_bytes(const struct ibt_qp *q, struct wqe *w)
 	return to->mtu ? bits_min_u32(q->mtu, 128u << to->mtu) : q->mtu;
 }
 
+/* Path bits and source GID of an address handle are those of one port, and a
+ * datagram leaves by the port of its QP. */
+static bool has_other_port(const struct ibt_qp *q, struct wqe *w)
+{
+	return q->qp->is_by_lid &&
+	       wq_to(&q->qp->sq, w)->lid.port_num != q->qp->attr.port_num;
+}
+
 bool ud_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 {
 	struct explain x = {.cause = EXPLAIN_LOCAL_OP};
@@ -28,6 +36,10 @@ bool ud_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	if (!hca_wr_is_send(w->opcode)) {
 		x.detail =
 			"a UD queue pair sends only SENDs without invalidate";
+	} else if (has_other_port(q, w)) {
+		x.detail = "the address handle belongs to another port than "
+			   "the queue pair; create it with an ah_attr.port_num "
+			   "that is the port_num of the queue pair";
 	} else if (w->bytes > max_message_bytes(q, w)) {
 		status = HCA_LOC_LEN_ERR;
 		x.detail = "a UD message may not be longer than the port's MTU";

@@ -102,6 +102,29 @@ static void a_datagram_with_a_grh_shows_it(void **state)
 	two_hcas_free(d);
 }
 
+/* A datagram leaves by the port of its queue pair.  The peer would answer to
+ * another port, and the subnet drops a source GID that is not the port's. */
+static void a_datagram_by_another_ports_path_is_an_error(void **state)
+{
+	for (unsigned has_grh = 0; has_grh < 2; has_grh++) {
+		struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+		struct wq_to *to = prepare_datagram(d, 8);
+		char text[1024];
+		struct cqe c;
+
+		to->has_grh = (uint8_t)has_grh;
+		to->lid.port_num = 2;
+		post_and_run(d);
+		assert_true(two_hcas_poll(d, 0, &c));
+		assert_int_equal(c.status, HCA_LOC_QP_OP_ERR);
+		assert_int_equal(d->side[0].qp->state, HCA_QP_SQE);
+		assert_false(two_hcas_poll(d, 1, &c));
+		explain_text(&d->side[0].explained, text, sizeof(text));
+		assert_non_null(strstr(text, "another port than the queue"));
+		two_hcas_free(d);
+	}
+}
+
 /* Sends a datagram to the group from side 0. */
 static void send_to_group(struct two_hcas *d, uint32_t bytes)
 {
@@ -530,6 +553,7 @@ int main(void)
 		cmocka_unit_test(a_connection_takes_packets_of_its_lids_alone),
 		cmocka_unit_test(a_connection_with_gids_compares_them),
 		cmocka_unit_test(a_datagram_with_a_grh_shows_it),
+		cmocka_unit_test(a_datagram_by_another_ports_path_is_an_error),
 		cmocka_unit_test(
 			a_datagram_without_a_grh_leaves_40_bytes_as_they_are),
 		cmocka_unit_test(a_datagram_by_udp_reaches_no_member_by_lid),

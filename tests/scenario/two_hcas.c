@@ -234,7 +234,8 @@ void two_hcas_end_process(struct two_hcas *d, int i)
 
 static void address_by_lid(const struct two_hcas *d, int i, struct wq_to *to)
 {
-	to->lid = (struct wq_lid){.dlid = subnet_lid(!i), .sl = 2};
+	to->lid =
+		(struct wq_lid){.dlid = subnet_lid(!i), .sl = 2, .port_num = 1};
 	to->has_grh = is_global;
 	subnet_gid(d->subnet, i, to->from);
 	subnet_gid(d->subnet, !i, to->to);

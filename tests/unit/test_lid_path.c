@@ -50,6 +50,7 @@ static void a_datagram_goes_to_its_lid(void **state)
 	assert_int_equal(to.lid.dlid, 7);
 	assert_int_equal(to.lid.sl, 3);
 	assert_int_equal(to.lid.path_bits, 2);
+	assert_int_equal(to.lid.port_num, 2);
 	assert_int_equal(to.mtu, 3);
 	assert_false(to.has_grh);
 	assert_memory_equal(to.from, none, 16);
