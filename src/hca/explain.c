@@ -170,6 +170,7 @@ static void put_subject(struct text *t, const struct explain *x)
 	case EXPLAIN_MTU_MAYBE:
 	case EXPLAIN_DROPPED:
 	case EXPLAIN_CQ_OVERRUN:
+	case EXPLAIN_MIGRATION:
 	case EXPLAIN_STREAM_REFUSED:
 		break;
 	}
@@ -222,6 +223,16 @@ static void put_mtu(struct text *t, const struct explain *x)
 		"a smaller path MTU (perftest -m 1024)",
 		x->dest_qpn, is_read ? "do not arrive" : "get no answer",
 		x->tries);
+}
+
+static void put_migration(struct text *t, const struct explain *x)
+{
+	put_peer(t, x);
+	put_text(t, " asks for a path migration by a path that is not the "
+		    "alternate path of this QP, so the QP stays on its path "
+		    "(IBV_EVENT_PATH_MIG_ERR); give the QPs at both ends "
+		    "alternate paths (alt_ah_attr, alt_port_num, "
+		    "alt_pkey_index) between the same two ports");
 }
 
 /* Puts the reason, if this process has found it. */
@@ -279,6 +290,9 @@ static void put_local_reason(struct text *t, const struct explain *x)
 	case EXPLAIN_CQ_OVERRUN:
 		put_text(t, "the QP's completion queue is full; poll the queue "
 			    "more often or create a larger one");
+		break;
+	case EXPLAIN_MIGRATION:
+		put_migration(t, x);
 		break;
 	case EXPLAIN_NONE:
 	case EXPLAIN_NAK_ACCESS:
@@ -422,6 +436,7 @@ static void put_silence_reason(struct text *t, const struct explain *x)
 	case EXPLAIN_INVALIDATE:
 	case EXPLAIN_DROPPED:
 	case EXPLAIN_CQ_OVERRUN:
+	case EXPLAIN_MIGRATION:
 	case EXPLAIN_STREAM_REFUSED:
 	case EXPLAIN_STREAM_ENDED:
 	case EXPLAIN_NAK_ACCESS:

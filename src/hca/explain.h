@@ -36,6 +36,7 @@ enum explain_cause {
 	EXPLAIN_RNR,		/* the peer had no receive posted */
 	EXPLAIN_DROPPED,	/* a message of UC or UD was dropped */
 	EXPLAIN_CQ_OVERRUN,	/* the completion queue overflowed */
+	EXPLAIN_MIGRATION,	/* a peer's path migration was refused */
 	/* The causes for iWARP.  `detail` is the reason, a noun phrase. */
 	EXPLAIN_STREAM_REFUSED, /* this side has ended the connection */
 	EXPLAIN_STREAM_ENDED,	/* the peer has ended the connection */

@@ -52,8 +52,11 @@ void migration_heard(struct ibt_qp *q)
 
 void migration_refuse(struct ibt *t, struct ibt_qp *q)
 {
+	struct explain x = {.cause = EXPLAIN_MIGRATION};
+
 	if (q->resp.migration_refused)
 		return;
 	q->resp.migration_refused = true;
+	ibt_explain(t, q, &x);
 	ibt_event(t, q, ENGINE_PATH_MIG_ERR);
 }

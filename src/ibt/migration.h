@@ -43,7 +43,8 @@ void migration_modified(struct ibt *t, struct ibt_qp *q, uint32_t old);
 /* A packet with MigReq 0 has come from q's peer. */
 void migration_heard(struct ibt_qp *q);
 /* The peer of q, in ARMED, asks for a migration to a path that is not q's
- * alternate path.  Raises ENGINE_PATH_MIG_ERR, once until q is armed again. */
+ * alternate path.  Raises ENGINE_PATH_MIG_ERR and explains it, once until q is
+ * armed again. */
 void migration_refuse(struct ibt *t, struct ibt_qp *q);
 
 #endif

@@ -296,6 +296,23 @@ static void a_queue_pair_that_is_armed_again_migrates_back(void **state)
 	two_hcas_free(d);
 }
 
+/* The port of side `i` goes down, and side 0 is the only requester. */
+static void a_port_that_goes_down_is_survived(void **state)
+{
+	for (int i = 0; i < 2; i++) {
+		struct two_hcas *d = armed_pair(16);
+		struct node *host =
+			fabric_find(subnet_fabric(d->subnet), i ? "H1" : "H0");
+
+		d->liveness = ENGINE_PEER_UNKNOWN;
+		host->ports[1].state = STATE_DOWN;
+		write_once(d, 0);
+		for (int k = 0; k < 2; k++)
+			expect_migrated(d, k, 2);
+		two_hcas_free(d);
+	}
+}
+
 /* A queue pair migrates once: the next failure ends the connection. */
 static void a_second_cut_ends_the_connection(void **state)
 {
@@ -456,12 +473,15 @@ static void a_request_to_migrate_by_another_path_is_refused_once(void **state)
 {
 	struct two_hcas *d = armed_pair(16);
 	uint32_t psn = attr_of(d, 1).rq_psn;
+	char text[1024];
 
 	give_write(d, subnet_lid(0), 1, psn);	     /* by the path */
 	give_write(d, subnet_second_lid(0), 1, psn); /* by no path */
 	expect_state(d, 1, HCA_MIG_ARMED);
 	assert_int_equal(attr_of(d, 1).rq_psn, psn);
 	assert_int_equal(d->side[1].events[ENGINE_PATH_MIG_ERR], 1);
+	explain_text(&d->side[1].explained, text, sizeof(text));
+	assert_non_null(strstr(text, "by a path that is not the alternate"));
 	assert_int_equal(wrong_peers(d), 1);
 	assert_int_equal(ask_state(d, 1, HCA_MIG_REARM), 0);
 	write_once(d, 0);
@@ -568,6 +588,7 @@ int main(void)
 		cmocka_unit_test(a_migration_waits_for_no_timer),
 		cmocka_unit_test(
 			a_queue_pair_that_is_armed_again_migrates_back),
+		cmocka_unit_test(a_port_that_goes_down_is_survived),
 		cmocka_unit_test(a_second_cut_ends_the_connection),
 		cmocka_unit_test(a_peer_that_is_not_armed_yet_follows),
 		cmocka_unit_test(a_requester_that_is_not_armed_yet_follows),
