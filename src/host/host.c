@@ -360,6 +360,7 @@ void host_put(struct host *h)
 			give_shielded(&host_once, once_cancel);
 			return;
 		}
+		progress_send_rest(&h->progress);
 		local_peer_close();
 		progress_fini(&h->progress);
 		fabric_link_close();

@@ -16,6 +16,7 @@
 #include "host/broker_link.h"
 #include "host/capture.h"
 #include "host/fabric_link.h"
+#include "host/frames.h"
 #include "host/inside.h"
 #include "host/local_peer.h"
 #include "host/mcast_socket.h"
@@ -36,6 +37,7 @@
 #define EVENT_BATCH 16
 #define QUIT_NS	    1000000000 /* how long progress_quit waits for the lock */
 #define QUIT_NAP_NS 50000      /* between two tries */
+#define REST_NS	    1000000000 /* how long send_rest waits for room */
 #define PUBLISH_NS  100000000  /* between writes of the counters */
 
 int progress_init(struct progress *p, struct engine *e, int fd,
@@ -120,58 +122,6 @@ static bool send_streams(struct progress *p)
 	return stream_set_send(&p->streams, p->engine, p->now_ns);
 }
 
-/* Sends the first k of n frames by UDP, and returns k. */
-static size_t send_datagrams(struct progress *p, const struct engine_frame *f,
-			     size_t n)
-{
-	struct udp_dgram d[UDP_BATCH];
-	size_t sent;
-
-	for (size_t i = 0; i < n; i++)
-		d[i] = (struct udp_dgram){
-			.from = f[i].from,
-			.to = f[i].to,
-			.ifindex = addresses_interface(&f[i]),
-			.bytes = f[i].bytes,
-			.len = f[i].len,
-			.segment = f[i].segment,
-			.tos = f[i].tos,
-			.ttl = f[i].ttl,
-		};
-	sent = udp_send(&p->wire, d, n);
-	for (size_t i = 0; i < sent; i++)
-		capture_sent(&f[i]);
-	if (sent)
-		poll_policy_sent(&p->policy, f[sent - 1].len,
-				 f[sent - 1].segment);
-	return sent;
-}
-
-/* Sends the first k of n frames, by UDP or by the link to a fabric, and returns
- * k. */
-static size_t send_frames(struct progress *p, const struct engine_frame *f,
-			  size_t n)
-{
-	size_t sent = 0;
-
-	p->full_fd = -1;
-	while (sent < n && p->full_fd < 0) {
-		const struct engine_frame *first = f + sent;
-		size_t run = 1, k;
-
-		while (sent + run < n &&
-		       !first[run].head_bytes == !first->head_bytes)
-			run++;
-		k = first->head_bytes ? fabric_link_send(first, run)
-				      : send_datagrams(p, first, run);
-		if (k < run)
-			p->full_fd = first->head_bytes ? fabric_link_full_fd()
-						       : p->wire.full_fd;
-		sent += k;
-	}
-	return sent;
-}
-
 static void transmit_frames(struct progress *p)
 {
 	struct engine_frame f[UDP_BATCH];
@@ -182,11 +132,30 @@ static void transmit_frames(struct progress *p)
 		n = engine_tx(p->engine, f, UDP_BATCH, p->now_ns);
 		if (n || engine_has_wakes(p->engine))
 			shield_holder(p);
-		sent = send_frames(p, f, n);
+		sent = frames_send(p, f, n);
 		engine_tx_done(p->engine, sent);
 		more = send_streams(p) && sent == n;
 	}
 	direct_select_wake(p->engine);
+}
+
+/*
+ * Sends the frames that a full socket has left with the engine.  Called before
+ * the process ends: their requests may have completed, and an adapter would
+ * have sent them.  Waits for room for at most REST_NS, since the fabric does
+ * not read a process whose receivers have stopped.
+ */
+static void send_rest(struct progress *p)
+{
+	uint64_t end = monotonic_ns() + REST_NS, now;
+
+	shield_holder(p);
+	while (p->full_fd >= 0 && (now = monotonic_ns()) < end) {
+		struct pollfd room = {.fd = p->full_fd, .events = POLLOUT};
+
+		poll(&room, 1, (int)((end - now) / 1000000) + 1);
+		transmit_frames(p);
+	}
 }
 
 /* Has the socket join datagrams (GRO), and tells the peers, which may send more
@@ -718,9 +687,17 @@ void progress_quit(struct progress *p) NO_LOCK_ANALYSIS
 		return;
 	shield_holder(p);
 	progress_catch_up(p);
+	send_rest(p);
 	stream_set_drain(&p->streams);
 	engine_publish(p->engine);
 	progress_release(p);
+}
+
+void progress_send_rest(struct progress *p)
+{
+	progress_take(p);
+	send_rest(p);
+	progress_give(p);
 }
 
 /* Plans the wait of the leader: which events end the wait, and when it ends at

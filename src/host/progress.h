@@ -212,11 +212,15 @@ void progress_flush(struct progress *p) REQUIRES(&p->lock);
  * progress_flush.  Called before a QP is destroyed or modified to RESET or ERR,
  * because a hardware adapter would have answered these packets by now. */
 void progress_catch_up(struct progress *p) REQUIRES(&p->lock);
-/* Called when the process ends: does the work of progress_catch_up, drains the
+/* Called when the process ends: does the work of progress_catch_up, waits at
+ * most a second until a full socket takes the remaining frames, drains the
  * streams and publishes the counters.  Does nothing if the lock and the post
  * locks are not all free within a second: the calling thread may itself have
  * one of them, if a handler of a signal has called exit(3). */
 void progress_quit(struct progress *p);
+/* Called before the last user of the host ends: waits at most a second until a
+ * full socket takes the remaining frames. */
+void progress_send_rest(struct progress *p);
 /* Serves the doorbells, if there are any and the lock is free.  Called before
  * the program sleeps, because work may wait for its next poll. */
 void progress_serve(struct progress *p);

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A process that ends while its link to a subnet is full.  The process is side
+ * 0 of two adapters, and the test is the fabric.
+ */
+#include "test.h"
+
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include "hdr/lrh.h"
+#include "host/fabric_link.h"
+#include "host/progress.h"
+#include "scenario/fabric_peer.h"
+#include "util/fd_identity.h"
+#include "util/monotonic.h"
+
+enum { COUNT = 100, BYTES = 1000, SOCKET_BYTES = 4096 };
+
+static struct progress progress;
+
+static void ignore_event(const struct engine_event *e)
+{
+}
+
+static void ignore_fatal(void)
+{
+}
+
+/* Posts messages of an unreliable QP, whose requests complete when their frames
+ * are made.  The socket has no room for all of them. */
+static void post_many(struct world *w)
+{
+	progress_take(&progress);
+	for (int i = 0; i < COUNT; i++) {
+		two_hcas_send(w->d, 0, HCA_WR_SEND, 0, BYTES, 0);
+		two_hcas_post(w->d, 0);
+	}
+	progress_give(&progress);
+	assert_true(progress.full_fd >= 0);
+}
+
+static void begin_world(struct world *w)
+{
+	const struct host_sink sink = {.event = ignore_event,
+				       .fatal = ignore_fatal};
+	int fd = udp_bind(0);
+
+	fabric_peer_start(w, HCA_QPT_UC, SOCKET_BYTES);
+	assert_true(fd >= 0);
+	w->d->now_ns = monotonic_ns();
+	assert_int_equal(progress_init(&progress, w->engine, fd, &sink,
+				       (struct udp_offload){0}, false),
+			 0);
+	progress.wake.fd =
+		fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	post_many(w);
+}
+
+static void end_world(struct world *w)
+{
+	engine_qp_remove(w->engine, w->d->side[0].side);
+	fd_identity_close(progress.wake.fd);
+	progress_fini(&progress);
+	w->d->side[0].is_dead = true;
+	fabric_peer_end(w);
+}
+
+/* Reads the packets of a data end, up to COUNT or to the end of the process. */
+static void *read_packets(void *fd)
+{
+	uint8_t bytes[LRH_FRAME_MAX];
+	intptr_t count = 0;
+
+	while (count < COUNT &&
+	       recv((int)(intptr_t)fd, bytes, sizeof(bytes), 0) > 0)
+		count++;
+	return (void *)count;
+}
+
+/* The process ends, or closes its last device. */
+static void what_a_full_link_has_not_taken_is_sent_at_the_end(void **state)
+{
+	for (int is_exit = 0; is_exit < 2; is_exit++) {
+		struct world w;
+		pthread_t thread;
+		void *count;
+
+		begin_world(&w);
+		assert_int_equal(pthread_create(&thread, NULL, read_packets,
+						(void *)(intptr_t)w.data[0]),
+				 0);
+		if (is_exit)
+			progress_quit(&progress);
+		else
+			progress_send_rest(&progress);
+		assert_int_equal(progress.full_fd, -1);
+		assert_int_equal(pthread_join(thread, &count), 0);
+		assert_int_equal((intptr_t)count, COUNT);
+		end_world(&w);
+	}
+}
+
+/* A fabric that does not read holds the process up for about a second. */
+static void a_link_that_stays_full_does_not_keep_the_process(void **state)
+{
+	struct world w;
+
+	begin_world(&w);
+	progress_quit(&progress);
+	assert_true(progress.full_fd >= 0);
+	fabric_peer_hang_up(&w);
+	w.control = w.data[0] = w.data[1] = -1;
+	progress_send_rest(&progress);
+	assert_int_equal(progress.full_fd, -1);
+	end_world(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			what_a_full_link_has_not_taken_is_sent_at_the_end),
+		cmocka_unit_test(
+			a_link_that_stays_full_does_not_keep_the_process),
+	};
+
+	return cmocka_run_group_tests(tests, fabric_peer_make_folder,
+				      fabric_peer_remove_folder);
+}
