@@ -145,6 +145,8 @@ static int resume_conv(struct cm *cm, struct cm_owner *owner, uint64_t user,
 	 * ids in the note's message are not trusted */
 	if (phase.last_sent)
 		step_keep(c, &last);
+	else if (c->state == CONV_REQ_RCVD)
+		memcpy(c->retry.last, note->last, MAD_BYTES);
 	/* cm_note_release (goes_on is false) ends the conversation next: then
 	 * only a DREQ is worth sending again */
 	if (phase.is_repeated && (goes_on || phase.last_sent == CMMSG_DREQ)) {

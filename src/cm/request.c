@@ -153,6 +153,7 @@ static void admit_request(struct cm *cm, struct conv_listener *l,
 	l->waiting++;
 	conv_enter(cm, c,
 		   m->kind == CMMSG_REQ ? CONV_REQ_RCVD : CONV_SIDR_RCVD);
+	cmmsg_write(c->retry.last, m); /* for the REP, see step.c */
 	if (m->kind == CMMSG_REQ)
 		conv_set_qpn(cm, c, m->qp.qpn);
 	step_emit(cm, c, CM_REQUEST, m);

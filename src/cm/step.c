@@ -368,10 +368,23 @@ static void timer_expired(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	step_emit(cm, c, CM_TIMEWAIT_EXIT, NULL);
 }
 
+/* Has the request, which is the last message that c keeps, an alternate path?
+ */
+static bool offers_alternate(const struct conv *c)
+{
+	struct cmmsg m;
+
+	return cmmsg_parse(c->retry.last, MAD_BYTES, &m) &&
+	       m.kind == CMMSG_REQ && m.alternate.local_lid;
+}
+
+/* The consumer cannot load an alternate path, so the REP refuses one. */
 static void send_rep(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		     uint64_t now)
 {
 	msg->kind = CMMSG_REP;
+	msg->failover = offers_alternate(c) ? CMMSG_FAILOVER_UNSUPPORTED
+					    : CMMSG_FAILOVER_ACCEPTED;
 	step_send(cm, c, msg);
 	step_arm(cm, c, c->retry.timeout_exponent, c->retry.given, now);
 }

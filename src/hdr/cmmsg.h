@@ -72,6 +72,10 @@ enum {
 	CMMSG_SIDR_NO_QP,
 };
 
+/* Failover Accepted of a REP (IBTA 12.6.8): what becomes of the alternate path
+ * of the REQ. */
+enum { CMMSG_FAILOVER_ACCEPTED, CMMSG_FAILOVER_UNSUPPORTED };
+
 /* APR status (IBTA 12.8.2.1). */
 enum { CMMSG_APR_BAD_COMM_ID = 1, CMMSG_APR_UNSUPPORTED = 2 };
 

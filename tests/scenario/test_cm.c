@@ -407,6 +407,47 @@ static void a_refused_alternate_path_leaves_the_connection(void **state)
 	world_free(w);
 }
 
+/* Lets side 1 accept a REQ with the LIDs of an alternate path, and returns the
+ * REP. */
+static struct cmmsg accept_request(struct world *w, uint16_t lid)
+{
+	struct cmmsg m = {.kind = CMMSG_REQ,
+			  .local_id = 77,
+			  .service_id = SERVICE,
+			  .qp.qpn = 5,
+			  .alternate = {.local_lid = lid, .remote_lid = lid}};
+	uint8_t mad[MAD_BYTES];
+	struct cm_event e;
+	struct cm_frame f;
+
+	memcpy(m.primary.local_gid, w->ip[0], 16);
+	memcpy(m.primary.remote_gid, w->ip[1], 16);
+	cmmsg_write(mad, &m);
+	cm_rx(w->cm[1], w->ip[0], w->ip[1], &(struct cm_way){0}, mad, MAD_BYTES,
+	      w->now);
+	assert_true(cm_event(w->cm[1], &e));
+	assert_int_equal(e.type, CM_REQUEST);
+	m = (struct cmmsg){.qp.qpn = 6};
+	assert_int_equal(cm_accept(w->cm[1], e.id, &m, w->now), 0);
+	assert_true(cm_tx(w->cm[1], &f));
+	assert_true(cmmsg_parse(f.mad, MAD_BYTES, &m));
+	assert_int_equal(m.kind, CMMSG_REP);
+	return m;
+}
+
+/* IBTA 12.6.8: the sender of the REQ may not arm its queue pair. */
+static void a_rep_says_that_no_alternate_path_is_loaded(void **state)
+{
+	for (uint16_t lid = 0; lid <= 7; lid += 7) {
+		struct world *w = world_new(3, 0);
+
+		assert_int_equal(accept_request(w, lid).failover,
+				 lid ? CMMSG_FAILOVER_UNSUPPORTED
+				     : CMMSG_FAILOVER_ACCEPTED);
+		world_free(w);
+	}
+}
+
 /* The request is held for a while first, for a program that is about to listen.
  */
 static void without_a_listener_the_answer_comes_soon(void **state)
@@ -651,6 +692,7 @@ int main(int argc, char **argv)
 			the_other_end_of_a_connection_is_found_until_it_ends),
 		cmocka_unit_test(
 			a_refused_alternate_path_leaves_the_connection),
+		cmocka_unit_test(a_rep_says_that_no_alternate_path_is_loaded),
 		cmocka_unit_test(without_a_listener_the_answer_comes_soon),
 		cmocka_unit_test(all_messages_go_by_the_way_of_the_request),
 		cmocka_unit_test(a_refusal_goes_by_the_way_of_the_request),
