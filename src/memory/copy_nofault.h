@@ -29,16 +29,17 @@ void copy_nofault_open(void);
 /* Restores the handlers that were installed before, unless the program has
  * replaced adverb's. */
 void copy_nofault_close(void);
-/* Chooses `rep movsb` (true) or vector registers (false) for copies.
- * copy_nofault_open calls this with the faster choice; tests call it with
- * either. */
+/* Chooses `rep movsb` (true) or vector registers (false) for copies; between
+ * addresses where `rep movsb` would be slow, copies always use vector
+ * registers.  copy_nofault_open calls this with the faster choice; tests call
+ * it with either. */
 void copy_nofault_choose(bool fast_strings);
 /* Sets the progress clock, by which each thread decides when to check the
  * handler again. */
 void copy_nofault_turn(uint64_t now_ns);
 /* Returns whether this thread may call the copies below. */
 bool copy_nofault_is_on(void);
-/* Returns whether copies use `rep movsb`. */
+/* Returns whether copies use `rep movsb` where it is fast. */
 bool copy_nofault_has_strings(void);
 /* Copies `bytes` bytes.  Returns false if some of the memory is not accessible;
  * part of the bytes may have been copied then. */
