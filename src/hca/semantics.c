@@ -90,9 +90,11 @@ static enum hca_status note_fault(const struct space_vec *vec, size_t n,
 	return HCA_LOC_PROT_ERR;
 }
 
-enum hca_status sem_gather(struct hca *h, uint32_t pd, struct wqe *w,
-			   uint32_t offset, uint32_t bytes, uint8_t *out,
-			   uint32_t *crc, struct explain *x)
+/* Does the work of sem_gather and sem_gather_crc32c; kind: of crc. */
+static enum hca_status gather_bytes(struct hca *h, uint32_t pd, struct wqe *w,
+				    uint32_t offset, uint32_t bytes,
+				    uint8_t *out, enum crc_kind kind,
+				    uint32_t *crc, struct explain *x)
 {
 	struct space_vec vec[SPACE_VEC_MAX];
 	enum hca_status status;
@@ -101,16 +103,30 @@ enum hca_status sem_gather(struct hca *h, uint32_t pd, struct wqe *w,
 	if (w->flags & HCA_SEND_INLINE) {
 		memcpy(out, (const uint8_t *)(w + 1) + offset, bytes);
 		if (crc)
-			*crc = crc32_update(*crc, out, bytes);
+			*crc = crc_update(kind, *crc, out, bytes);
 		return HCA_SUCCESS;
 	}
 	status = sem_locate(h, pd, w, offset, bytes, 0, vec, &n, x);
 	if (status)
 		return status;
-	if (n && (crc ? space_read_crc(h->space, vec, n, out, crc)
+	if (n && (crc ? space_read_crc(h->space, vec, n, out, kind, crc)
 		      : h->space->ops->read(h->space, vec, n, out)))
 		return note_fault(vec, n, x);
 	return HCA_SUCCESS;
+}
+
+enum hca_status sem_gather(struct hca *h, uint32_t pd, struct wqe *w,
+			   uint32_t offset, uint32_t bytes, uint8_t *out,
+			   uint32_t *crc, struct explain *x)
+{
+	return gather_bytes(h, pd, w, offset, bytes, out, CRC_32, crc, x);
+}
+
+enum hca_status sem_gather_crc32c(struct hca *h, uint32_t pd, struct wqe *w,
+				  uint32_t offset, uint32_t bytes, uint8_t *out,
+				  uint32_t *crc, struct explain *x)
+{
+	return gather_bytes(h, pd, w, offset, bytes, out, CRC_32C, crc, x);
 }
 
 enum hca_status sem_scatter(struct hca *h, uint32_t pd, struct wqe *w,

@@ -61,11 +61,15 @@ static inline enum hca_status sem_locate(struct hca *h, uint32_t pd,
 /*
  * Copies bytes [offset, offset + bytes) of w's message, from its SGEs or its
  * inline data, to out.  If crc is not NULL, *crc is updated with the bytes
- * (util/crc.h).
+ * (crc32_update).
  */
 enum hca_status sem_gather(struct hca *h, uint32_t pd, struct wqe *w,
 			   uint32_t offset, uint32_t bytes, uint8_t *out,
 			   uint32_t *crc, struct explain *x);
+/* As sem_gather; *crc is updated by crc32c_update. */
+enum hca_status sem_gather_crc32c(struct hca *h, uint32_t pd, struct wqe *w,
+				  uint32_t offset, uint32_t bytes, uint8_t *out,
+				  uint32_t *crc, struct explain *x);
 /* Copies data to w's SGEs at offset.  HCA_LOC_LEN_ERR: the SGEs end before
  * offset + bytes. */
 enum hca_status sem_scatter(struct hca *h, uint32_t pd, struct wqe *w,

@@ -94,7 +94,7 @@ struct space_ops {
 	 * the CRC.
 	 */
 	int (*read_crc)(struct space *s, const struct space_vec *from, size_t n,
-			void *dst, uint32_t *crc);
+			void *dst, enum crc_kind kind, uint32_t *crc);
 	/* Does in advance the work that would take long in one of the calls
 	 * above.  Called while no peer waits for the caller, and before the
 	 * caller checks that the owner of the memory lives, so that little time
@@ -111,20 +111,21 @@ struct space {
 	uint32_t calls;
 };
 
-/* Reads n ranges to dst, and updates *crc with the bytes (crc32_update).
+/* Reads n ranges to dst, and updates *crc with the bytes (crc_update).
  * Returns what `read` returns. */
 static inline int space_read_crc(struct space *s, const struct space_vec *from,
-				 size_t n, void *dst, uint32_t *crc)
+				 size_t n, void *dst, enum crc_kind kind,
+				 uint32_t *crc)
 {
 	uint64_t bytes = 0;
 	int err;
 
 	if (s->ops->read_crc)
-		return s->ops->read_crc(s, from, n, dst, crc);
+		return s->ops->read_crc(s, from, n, dst, kind, crc);
 	err = s->ops->read(s, from, n, dst);
 	for (size_t i = 0; !err && i < n; i++)
 		bytes += from[i].bytes;
-	*crc = crc32_update(*crc, dst, bytes);
+	*crc = crc_update(kind, *crc, dst, bytes);
 	return err;
 }
 

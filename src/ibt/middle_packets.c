@@ -121,7 +121,7 @@ size_t middle_packets_tx(struct ibt *t, struct ibt_qp *q,
 	bth_number(buf, m->psn.v, !m->answer && rc_req_asks(q, m->psn));
 	t->sum_crc = 0;
 	t->sum_bytes = q->mtu;
-	if (space_read_crc(t->hca->space, &from, 1, buf + BTH_BYTES,
+	if (space_read_crc(t->hca->space, &from, 1, buf + BTH_BYTES, CRC_32,
 			   &t->sum_crc))
 		return 0;
 	advance_packet(q, m);

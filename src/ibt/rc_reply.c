@@ -118,7 +118,7 @@ static int read_memory(struct ibt *t, const struct space_vec *from,
 
 	if (from->bytes < IBT_SUM_BYTES)
 		return s->ops->read(s, from, 1, out);
-	err = space_read_crc(s, from, 1, out, &t->sum_crc);
+	err = space_read_crc(s, from, 1, out, CRC_32, &t->sum_crc);
 	/* after a failure a NAK is sent, which has no payload */
 	t->sum_bytes = err ? 0 : (uint32_t)from->bytes;
 	return err;

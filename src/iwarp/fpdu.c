@@ -324,16 +324,40 @@ static uint32_t seal_with_markers(struct fpdu_tx *tx, uint8_t *buf,
 	return at;
 }
 
-uint32_t fpdu_seal(struct fpdu_tx *tx, uint8_t *buf, uint32_t ulpdu_bytes)
+bool fpdu_may_sum(const struct fpdu_tx *tx)
+{
+	return tx->has_crc && !tx->has_markers;
+}
+
+uint32_t fpdu_sum_head(uint8_t *buf, uint32_t head_bytes, uint32_t ulpdu_bytes)
+{
+	bytes_put16(buf, (uint16_t)ulpdu_bytes);
+	return crc32c_update(CRC_INIT, buf, LENGTH_BYTES + head_bytes);
+}
+
+uint32_t fpdu_seal_summed(uint8_t *buf, uint32_t ulpdu_bytes, uint32_t crc)
 {
 	uint32_t pad = pad_bytes(ulpdu_bytes);
 	uint32_t end = LENGTH_BYTES + ulpdu_bytes + pad;
 
+	memset(buf + end - pad, 0, pad);
+	if (pad)
+		crc = crc32c_update(crc, buf + end - pad, pad);
+	put_crc(buf + end, crc);
+	return end + CRC_BYTES;
+}
+
+uint32_t fpdu_seal(struct fpdu_tx *tx, uint8_t *buf, uint32_t ulpdu_bytes)
+{
+	uint32_t tail = pad_bytes(ulpdu_bytes) + CRC_BYTES;
+
 	if (tx->has_markers)
 		return seal_with_markers(tx, buf, ulpdu_bytes);
-	bytes_put16(buf, (uint16_t)ulpdu_bytes);
-	memset(buf + end - pad, 0, pad + CRC_BYTES);
 	if (tx->has_crc)
-		put_crc(buf + end, crc32c_update(CRC_INIT, buf, end));
-	return end + CRC_BYTES;
+		return fpdu_seal_summed(
+			buf, ulpdu_bytes,
+			fpdu_sum_head(buf, ulpdu_bytes, ulpdu_bytes));
+	bytes_put16(buf, (uint16_t)ulpdu_bytes);
+	memset(buf + LENGTH_BYTES + ulpdu_bytes, 0, tail);
+	return LENGTH_BYTES + ulpdu_bytes + tail;
 }

@@ -151,4 +151,20 @@ uint32_t fpdu_bytes_max(const struct fpdu_tx *tx, uint32_t ulpdu_bytes);
  */
 uint32_t fpdu_seal(struct fpdu_tx *tx, uint8_t *buf, uint32_t ulpdu_bytes);
 
+/*
+ * The same for a caller that computes the CRC while it copies the ULPDU:
+ *
+ *	fpdu_sum_head -> the caller updates the state -> fpdu_seal_summed
+ */
+/* May the caller compute the CRC?  False: the stream has no CRC, or has
+ * markers, which the CRC covers. */
+bool fpdu_may_sum(const struct fpdu_tx *tx);
+/* Writes ULPDU_Length, and returns the raw state (util/crc.h) of the CRC of
+ * ULPDU_Length and of the first head_bytes bytes of the ULPDU.  The caller has
+ * written these bytes at buf + FPDU_ULPDU_AT. */
+uint32_t fpdu_sum_head(uint8_t *buf, uint32_t head_bytes, uint32_t ulpdu_bytes);
+/* Does the rest of fpdu_seal.  crc: the state of fpdu_sum_head, updated by the
+ * rest of the ULPDU. */
+uint32_t fpdu_seal_summed(uint8_t *buf, uint32_t ulpdu_bytes, uint32_t crc);
+
 #endif

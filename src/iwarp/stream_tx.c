@@ -15,6 +15,9 @@ struct fpdu_out {
 	struct ddp_header ddp;
 	uint32_t head_bytes; /* the length of the DDP header in buf */
 	uint8_t *payload;    /* where in buf the payload begins */
+	/* `crc` is the state of the FPDU's CRC (fpdu_sum_head). */
+	bool is_summed;
+	uint32_t crc; /* valid if is_summed */
 };
 
 uint32_t stream_tx_room(const struct ibt_qp *q)
@@ -41,6 +44,20 @@ static void begin_segment(const struct iwarp_stream *s, struct fpdu_out *o,
 	o->payload = segment + o->head_bytes;
 }
 
+/* Begins the CRC of an FPDU whose header is written.  Returns the state that
+ * the caller updates while it copies the payload; NULL: end_segment computes
+ * the CRC, or there is none. */
+static uint32_t *begin_sum(const struct iwarp_stream *s, struct fpdu_out *o,
+			   uint32_t payload_bytes)
+{
+	o->is_summed = !s->session && fpdu_may_sum(&s->tx);
+	if (!o->is_summed)
+		return NULL;
+	o->crc = fpdu_sum_head(o->buf, o->head_bytes,
+			       o->head_bytes + payload_bytes);
+	return &o->crc;
+}
+
 static uint32_t end_segment(struct ibt_qp *q, const struct fpdu_out *o,
 			    uint32_t payload_bytes)
 {
@@ -51,6 +68,8 @@ static uint32_t end_segment(struct ibt_qp *q, const struct fpdu_out *o,
 	q->counters->tx_bytes += ulpdu_bytes;
 	q->qp->stats.tx_packets++;
 	q->qp->stats.tx_bytes += ulpdu_bytes;
+	if (o->is_summed)
+		return fpdu_seal_summed(o->buf, ulpdu_bytes, o->crc);
 	return s->session ? session_seal(s->session, o->buf, ulpdu_bytes)
 			  : fpdu_seal(&s->tx, o->buf, ulpdu_bytes);
 }
@@ -219,8 +238,9 @@ static uint32_t emit_data(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	}
 	begin_segment(q->stream, &o, buf,
 		      is_send ? send_opcode(w) : RDMAP_WRITE);
-	status = bytes ? sem_gather(t->hca, q->qp->pd, w, out->sent, bytes,
-				    o.payload, NULL, &x)
+	status = bytes ? sem_gather_crc32c(t->hca, q->qp->pd, w, out->sent,
+					   bytes, o.payload,
+					   begin_sum(s, &o, bytes), &x)
 		       : HCA_SUCCESS;
 	if (status) {
 		stop_request(t, q, w, status, &x);
@@ -392,6 +412,18 @@ static void refuse_source(struct ibt *t, struct ibt_qp *q, struct rdmap_read r,
 		q->stream->terminate.cause = cause;
 }
 
+/* Copies the source of a response to o->payload.  Returns 0 or -EFAULT. */
+static int read_source(struct ibt *t, const struct iwarp_stream *s,
+		       const struct space_vec *from, struct fpdu_out *o)
+{
+	uint32_t *crc = begin_sum(s, o, (uint32_t)from->bytes);
+
+	return crc ? space_read_crc(t->hca->space, from, 1, o->payload, CRC_32C,
+				    crc)
+		   : t->hca->space->ops->read(t->hca->space, from, 1,
+					      o->payload);
+}
+
 /* Sends the next segment of the response to r.  Responses are sent in the order
  * of their READs (RFC 5040 5.2.2). */
 static uint32_t emit_read_response(struct ibt *t, struct ibt_qp *q,
@@ -413,8 +445,7 @@ static uint32_t emit_read_response(struct ibt *t, struct ibt_qp *q,
 				    r->source_offset + s->in.sent, bytes,
 				    HCA_REMOTE_READ, &from.va, &x))
 		cause = terminate_of_source((enum mr_verdict)x.verdict);
-	else if (bytes &&
-		 t->hca->space->ops->read(t->hca->space, &from, 1, o.payload))
+	else if (bytes && read_source(t, s, &from, &o))
 		cause = TERMINATE_STREAM, x.cause = EXPLAIN_REMOTE_FAULT;
 	if (cause) {
 		refuse_source(t, q, *r, cause, &x);

@@ -143,10 +143,10 @@ static _Thread_local struct {
 } known;
 /* The stack pointer in this thread's call of copy_nofault_steps. */
 static _Thread_local uintptr_t steps_sp;
-/* The copy that computes the CRC of whole steps; NULL: this processor has no
- * such copy. */
-static crctier_copy *steps;
-/* Where a thread continues after a fault in `steps`. */
+/* By enum crc_kind: the copy that computes the CRC of whole steps; NULL: this
+ * processor has no such copy. */
+static crctier_copy *steps[CRC_KINDS];
+/* Where a thread continues after a fault in one of `steps`. */
 static const char *steps_fault;
 /* Copies without a CRC use `rep movsb`. */
 static bool uses_strings = true;
@@ -245,7 +245,8 @@ void copy_nofault_open(void)
 	for (int i = 0; i < 2; i++)
 		if (sigaction(signals[i], &ours, &before[i]))
 			return;
-	steps = crccopy_steps();
+	for (int kind = 0; kind < CRC_KINDS; kind++)
+		steps[kind] = crccopy_steps((enum crc_kind)kind);
 	steps_fault = crccopy_is_wide() ? copy_nofault_wide_fault
 					: copy_nofault_steps_fault;
 	copy_nofault_choose(has_fast_strings());
@@ -315,18 +316,20 @@ bool copy_nofault(void *to, const void *from, size_t bytes)
 	return !plain_copy(to, from, bytes);
 }
 
-bool copy_nofault_crc(void *to, const void *from, size_t bytes, uint32_t *crc)
+bool copy_nofault_crc(void *to, const void *from, size_t bytes,
+		      enum crc_kind kind, uint32_t *crc)
 {
-	size_t done = steps ? bytes - bytes % CRCCOPY_STEP : 0;
+	size_t done = steps[kind] ? bytes - bytes % CRCCOPY_STEP : 0;
 
-	if (done && copy_nofault_steps(to, from, done, crc, steps, &steps_sp))
+	if (done &&
+	    copy_nofault_steps(to, from, done, crc, steps[kind], &steps_sp))
 		return false;
 	if (done == bytes)
 		return true; /* a `rep movsb` of no bytes takes 10 ns */
 	if (plain_copy((uint8_t *)to + done, (const uint8_t *)from + done,
 		       bytes - done))
 		return false;
-	*crc = crc32_update(*crc, (uint8_t *)to + done, bytes - done);
+	*crc = crc_update(kind, *crc, (uint8_t *)to + done, bytes - done);
 	return true;
 }
 
@@ -381,10 +384,11 @@ bool copy_nofault(void *to, const void *from, size_t bytes)
 	return true;
 }
 
-bool copy_nofault_crc(void *to, const void *from, size_t bytes, uint32_t *crc)
+bool copy_nofault_crc(void *to, const void *from, size_t bytes,
+		      enum crc_kind kind, uint32_t *crc)
 {
 	memcpy(to, from, bytes);
-	*crc = crc32_update(*crc, to, bytes);
+	*crc = crc_update(kind, *crc, to, bytes);
 	return true;
 }
 

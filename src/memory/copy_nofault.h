@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/crc.h"
+
 /* Installs the handler, unless ADVERB_GUARD is 0, valgrind runs the program, or
  * the handler is installed already. */
 void copy_nofault_open(void);
@@ -44,10 +46,11 @@ bool copy_nofault_has_strings(void);
 /* Copies `bytes` bytes.  Returns false if some of the memory is not accessible;
  * part of the bytes may have been copied then. */
 bool copy_nofault(void *to, const void *from, size_t bytes);
-/* Copies `bytes` bytes and updates *crc by the copied bytes (crc32_update).
- * Returns false if some of the memory is not accessible; part of the bytes may
- * have been copied then. */
-bool copy_nofault_crc(void *to, const void *from, size_t bytes, uint32_t *crc);
+/* Copies `bytes` bytes to `to`, adverb's own memory, and updates *crc by the
+ * copied bytes (crc_update).  Returns false if some of the memory is not
+ * accessible; part of the bytes may have been copied then. */
+bool copy_nofault_crc(void *to, const void *from, size_t bytes,
+		      enum crc_kind kind, uint32_t *crc);
 /* Copies 1, 2, 4 or 8 bytes to an address aligned to that size, by one store.
  * x86-64 makes the store visible to other threads only after the caller's
  * earlier stores, so a program that polls these bytes sees them last.  Returns

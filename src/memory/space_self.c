@@ -251,7 +251,7 @@ static int self_read(struct space *space, const struct space_vec *from,
 }
 
 static int self_read_crc(struct space *space, const struct space_vec *from,
-			 size_t n, void *dst, uint32_t *crc)
+			 size_t n, void *dst, enum crc_kind kind, uint32_t *crc)
 {
 	uint8_t *to = dst;
 	uint64_t bytes = 0;
@@ -260,7 +260,7 @@ static int self_read_crc(struct space *space, const struct space_vec *from,
 		for (size_t i = 0; i < n; to += from[i++].bytes)
 			if (!copy_nofault_crc(
 				    to, (const void *)(uintptr_t)from[i].va,
-				    from[i].bytes, crc))
+				    from[i].bytes, kind, crc))
 				return -EFAULT;
 		return 0;
 	}
@@ -268,7 +268,7 @@ static int self_read_crc(struct space *space, const struct space_vec *from,
 		return -EFAULT;
 	for (size_t i = 0; i < n; i++)
 		bytes += from[i].bytes;
-	*crc = crc32_update(*crc, dst, bytes);
+	*crc = crc_update(kind, *crc, dst, bytes);
 	return 0;
 }
 

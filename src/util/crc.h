@@ -25,10 +25,19 @@
 
 #define CRC_INIT 0xffffffffu
 
+enum crc_kind { CRC_32, CRC_32C, CRC_KINDS };
+
 /* Returns the CRC-32 state after `bytes` bytes of data from state `crc`. */
 uint32_t crc32_update(uint32_t crc, const void *data, size_t bytes);
 /* Returns the CRC-32C state after `bytes` bytes of data from state `crc`. */
 uint32_t crc32c_update(uint32_t crc, const void *data, size_t bytes);
+/* Calls crc32_update or crc32c_update. */
+static inline uint32_t crc_update(enum crc_kind kind, uint32_t crc,
+				  const void *data, size_t bytes)
+{
+	return kind == CRC_32 ? crc32_update(crc, data, bytes)
+			      : crc32c_update(crc, data, bytes);
+}
 
 /*
  * Returns the CRC-32 state from which `bytes` zero bytes lead to state `crc`:

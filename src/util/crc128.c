@@ -66,7 +66,13 @@ crc128_update(const struct crcfactor *f, uint32_t crc, const uint8_t *p,
 CRCCOPY_ALONE(WIDE_TARGET)
 void crc128_copy(void *to, const void *from, size_t bytes, uint32_t *crc)
 {
-	fold_copy(to, from, bytes, crc);
+	fold_copy(&crcfactor_crc32, to, from, bytes, crc);
+}
+
+CRCCOPY_ALONE(WIDE_TARGET)
+void crc128_copy_c(void *to, const void *from, size_t bytes, uint32_t *crc)
+{
+	fold_copy(&crcfactor_crc32c, to, from, bytes, crc);
 }
 
 #endif

@@ -68,7 +68,14 @@ crc256_update(const struct crcfactor *f, uint32_t crc, const uint8_t *p,
 CRCCOPY_ALONE(WIDE_TARGET)
 void crc256_copy(void *to, const void *from, size_t bytes, uint32_t *crc)
 {
-	fold_copy(to, from, bytes, crc);
+	fold_copy(&crcfactor_crc32, to, from, bytes, crc);
+	_mm256_zeroupper();
+}
+
+CRCCOPY_ALONE(WIDE_TARGET)
+void crc256_copy_c(void *to, const void *from, size_t bytes, uint32_t *crc)
+{
+	fold_copy(&crcfactor_crc32c, to, from, bytes, crc);
 	_mm256_zeroupper();
 }
 

@@ -3,9 +3,9 @@
 
 #include "util/crcmul.h"
 
-crctier_copy *crccopy_steps(void)
+crctier_copy *crccopy_steps(enum crc_kind kind)
 {
-	return crctier_chosen.copy;
+	return kind == CRC_32 ? crctier_chosen.copy : crctier_chosen.copy_c;
 }
 
 bool crccopy_is_wide(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A copy that also computes the CRC-32 of the copied bytes.  It takes the time
+ * A copy that also computes a CRC of the copied bytes.  It takes the time
  * of the copy or of the CRC, whichever is longer.  Each byte is read once, so
  * the CRC is that of the copied bytes even if another thread writes to the
  * source meanwhile.
@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/crc.h"
 #include "util/crctier.h"
 
 #define CRCCOPY_STEP CRCTIER_STEP
@@ -30,9 +31,9 @@
 		       target(instructions),                                   \
 		       no_sanitize("address", "undefined", "thread")))
 
-/* Returns the copy for this processor, which takes multiples of CRCCOPY_STEP
- * bytes; NULL: there is none. */
-crctier_copy *crccopy_steps(void);
+/* Returns the copy for this processor and this CRC, which takes multiples of
+ * CRCCOPY_STEP bytes; NULL: there is none. */
+crctier_copy *crccopy_steps(enum crc_kind kind);
 /* Returns whether the copy that crccopy_steps returns, when a signal interrupts
  * it, leaves the upper halves of the vector registers in use. */
 bool crccopy_is_wide(void);

@@ -87,9 +87,9 @@ INNER uint32_t fold_many(const struct crcfactor *f, uint32_t crc,
 	return crcmul_reduce(f, wide_sum(f, sum));
 }
 
-INNER void fold_copy(void *to, const void *from, size_t bytes, uint32_t *crc)
+INNER void fold_copy(const struct crcfactor *f, void *to, const void *from,
+		     size_t bytes, uint32_t *crc)
 {
-	const struct crcfactor *f = &crcfactor_crc32;
 	vector sum = fold_steps(f, *crc, to, from, bytes, true);
 
 	*crc = crcmul_reduce(f, wide_sum(f, sum));

@@ -55,26 +55,27 @@ static bool has_128(void)
 const struct crctier crctier_all[] = {
 #if defined(__x86_64__)
 	{"VPCLMULQDQ and AVX-512", has_512, crcfew_update, crc512_update,
-	 crcinsn_few, crc512_update, crc512_copy, true, true},
+	 crcinsn_few, crc512_update, crc512_copy, crc512_copy_c, true, true},
 	{"VPCLMULQDQ and AVX2", has_256, crcfew_update, crc256_update,
-	 crcinsn_few, crc256_update, crc256_copy, true, true},
+	 crcinsn_few, crc256_update, crc256_copy, crc256_copy_c, true, true},
 	{"PCLMULQDQ and SSE4.2", has_128, crcfew_update, crc128_update,
-	 crcinsn_few, crcinsn_many, crc128_copy, false, true},
+	 crcinsn_few, crcinsn_many, crc128_copy, crc128_copy_c, false, true},
 #elif CRCMUL_IS_BUILT
 	{"PMULL and CRC32", has_128, crcinsn_few, crc128_update, crcinsn_few,
-	 crc128_update, crc128_copy, false, true},
+	 crc128_update, crc128_copy, crc128_copy_c, false, true},
 	{"CRC32", has_insn, crcinsn_few, crcinsn_few, crcinsn_few, crcinsn_few,
-	 NULL, false, false},
+	 NULL, NULL, false, false},
 #endif
 	{"tables", is_always_here, crcslice_update, crcslice_update,
-	 crcslice_update, crcslice_update, NULL, false, false},
+	 crcslice_update, crcslice_update, NULL, NULL, false, false},
 };
 
 const size_t crctier_count = sizeof(crctier_all) / sizeof(crctier_all[0]);
 
 struct crctier crctier_chosen = {"bits",	 is_always_here, crcfactor_bits,
 				 crcfactor_bits, crcfactor_bits, crcfactor_bits,
-				 NULL,		 false,		 false};
+				 NULL,		 NULL,		 false,
+				 false};
 
 void crctier_choose(const struct crctier *t)
 {

@@ -24,7 +24,7 @@
 typedef uint32_t crctier_update(const struct crcfactor *f, uint32_t crc,
 				const uint8_t *p, size_t bytes);
 /* Copies `bytes` bytes, a multiple of CRCTIER_STEP that is not 0, and updates
- * *crc, a state of CRC-32, by the copied bytes (util/crccopy.h). */
+ * the state *crc by the copied bytes (util/crccopy.h). */
 typedef void crctier_copy(void *to, const void *from, size_t bytes,
 			  uint32_t *crc);
 
@@ -47,6 +47,8 @@ struct crctier {
 	/* A copy that computes the CRC-32; NULL: the caller uses memcpy and
 	 * crc32_update. */
 	crctier_copy *copy;
+	/* A copy that computes the CRC-32C; NULL: as for `copy`. */
+	crctier_copy *copy_c;
 	/* A copy that a signal interrupts leaves the upper halves of the vector
 	 * registers in use. */
 	bool is_wide;
@@ -76,6 +78,8 @@ crctier_update crcfew_update, crc128_update, crc256_update, crc512_update;
 /* Copy and compute the CRC-32 by registers of 128, 256 and 512 bits.  Those of
  * 256 and 512 bits are for x86-64 alone. */
 crctier_copy crc128_copy, crc256_copy, crc512_copy;
+/* The same for the CRC-32C. */
+crctier_copy crc128_copy_c, crc256_copy_c, crc512_copy_c;
 /* Compute the CRC by the processor's CRC instruction, which on x86-64 is for
  * CRC-32C alone.  crcinsn_few takes any number of bytes.  crcinsn_many, which
  * is for x86-64 alone, takes more than CRCTIER_FEW bytes, and computes the CRCs

@@ -3,9 +3,11 @@
 #include "test.h"
 
 #include "iwarp/fpdu.h"
+#include "util/crc.h"
 #include "util/rng.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define STREAM 400000 /* bytes */
 #define PIECES 1000
@@ -232,6 +234,35 @@ static void a_stream_may_be_cut_at_any_byte(void **state)
 /* RFC 5044 4.4, RFC 5044 8: each flipped bit is an error, or leaves the
  * receiver waiting for bytes that a greater length promises.  No damaged FPDU
  * is taken for a whole FPDU. */
+/* The CRC of an FPDU may be computed while its ULPDU is copied. */
+static void an_fpdu_that_is_summed_early_is_the_same(void **state)
+{
+	uint8_t sealed[100], summed[100];
+	struct fpdu_tx tx;
+	uint32_t n, crc;
+
+	fpdu_tx_init(&tx, true, false);
+	assert_true(fpdu_may_sum(&tx));
+	for (uint32_t bytes = 0; bytes <= 80; bytes++) {
+		uint32_t head = bytes / 3;
+
+		memset(sealed, 0xee, sizeof(sealed));
+		for (uint32_t i = 0; i < bytes; i++)
+			sealed[FPDU_ULPDU_AT + i] = (uint8_t)(i * 31 + bytes);
+		memcpy(summed, sealed, sizeof(sealed));
+		n = fpdu_seal(&tx, sealed, bytes);
+		crc = fpdu_sum_head(summed, head, bytes);
+		crc = crc32c_update(crc, summed + FPDU_ULPDU_AT + head,
+				    bytes - head);
+		assert_int_equal(fpdu_seal_summed(summed, bytes, crc), n);
+		assert_memory_equal(summed, sealed, sizeof(sealed));
+	}
+	fpdu_tx_init(&tx, true, true);
+	assert_false(fpdu_may_sum(&tx));
+	fpdu_tx_init(&tx, false, false);
+	assert_false(fpdu_may_sum(&tx));
+}
+
 static void no_flipped_bit_passes(void **state)
 {
 	static struct received r;
@@ -292,6 +323,7 @@ int main(void)
 				       setup_message),
 		cmocka_unit_test_setup(a_stream_may_be_cut_at_any_byte,
 				       setup_message),
+		cmocka_unit_test(an_fpdu_that_is_summed_early_is_the_same),
 		cmocka_unit_test_setup(no_flipped_bit_passes, setup_message),
 		cmocka_unit_test_setup(
 			an_fpdu_without_room_is_refused_and_changes_nothing,
