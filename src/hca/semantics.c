@@ -129,9 +129,10 @@ enum hca_status sem_gather_crc32c(struct hca *h, uint32_t pd, struct wqe *w,
 	return gather_bytes(h, pd, w, offset, bytes, out, CRC_32C, crc, x);
 }
 
-enum hca_status sem_scatter(struct hca *h, uint32_t pd, struct wqe *w,
-			    uint32_t offset, const uint8_t *data,
-			    uint32_t bytes, struct explain *x)
+enum hca_status sem_scatter_crc32c(struct hca *h, uint32_t pd, struct wqe *w,
+				   uint32_t offset, const uint8_t *data,
+				   uint32_t bytes, uint32_t *crc,
+				   struct explain *x)
 {
 	struct space_vec vec[SPACE_VEC_MAX];
 	enum hca_status status;
@@ -141,9 +142,17 @@ enum hca_status sem_scatter(struct hca *h, uint32_t pd, struct wqe *w,
 			    x);
 	if (status)
 		return status;
-	if (n && h->space->ops->write(h->space, vec, n, data))
+	if (n && (crc ? space_write_crc(h->space, vec, n, data, CRC_32C, crc)
+		      : h->space->ops->write(h->space, vec, n, data)))
 		return note_fault(vec, n, x);
 	return HCA_SUCCESS;
+}
+
+enum hca_status sem_scatter(struct hca *h, uint32_t pd, struct wqe *w,
+			    uint32_t offset, const uint8_t *data,
+			    uint32_t bytes, struct explain *x)
+{
+	return sem_scatter_crc32c(h, pd, w, offset, data, bytes, NULL, x);
 }
 
 uint64_t sem_capacity(struct wqe *w)

@@ -75,6 +75,12 @@ enum hca_status sem_gather_crc32c(struct hca *h, uint32_t pd, struct wqe *w,
 enum hca_status sem_scatter(struct hca *h, uint32_t pd, struct wqe *w,
 			    uint32_t offset, const uint8_t *data,
 			    uint32_t bytes, struct explain *x);
+/* As sem_scatter.  If crc is not NULL, *crc is updated with the bytes
+ * (crc32c_update); after an error it has no meaning. */
+enum hca_status sem_scatter_crc32c(struct hca *h, uint32_t pd, struct wqe *w,
+				   uint32_t offset, const uint8_t *data,
+				   uint32_t bytes, uint32_t *crc,
+				   struct explain *x);
 /* Returns the sum of the lengths of w's SGEs, in bytes. */
 uint64_t sem_capacity(struct wqe *w);
 

@@ -95,6 +95,10 @@ struct space_ops {
 	 */
 	int (*read_crc)(struct space *s, const struct space_vec *from, size_t n,
 			void *dst, enum crc_kind kind, uint32_t *crc);
+	/* Does the work of `write`, and updates *crc with the bytes.  NULL:
+	 * space_write_crc calls `write` and computes the CRC. */
+	int (*write_crc)(struct space *s, const struct space_vec *to, size_t n,
+			 const void *src, enum crc_kind kind, uint32_t *crc);
 	/* Does in advance the work that would take long in one of the calls
 	 * above.  Called while no peer waits for the caller, and before the
 	 * caller checks that the owner of the memory lives, so that little time
@@ -127,6 +131,22 @@ static inline int space_read_crc(struct space *s, const struct space_vec *from,
 		bytes += from[i].bytes;
 	*crc = crc_update(kind, *crc, dst, bytes);
 	return err;
+}
+
+/* Writes src to n ranges, and updates *crc with the bytes (crc_update). Returns
+ * what `write` returns; after an error *crc has no meaning. */
+static inline int space_write_crc(struct space *s, const struct space_vec *to,
+				  size_t n, const void *src, enum crc_kind kind,
+				  uint32_t *crc)
+{
+	uint64_t bytes = 0;
+
+	if (s->ops->write_crc)
+		return s->ops->write_crc(s, to, n, src, kind, crc);
+	for (size_t i = 0; i < n; i++)
+		bytes += to[i].bytes;
+	*crc = crc_update(kind, *crc, src, bytes);
+	return s->ops->write(s, to, n, src);
 }
 
 /*

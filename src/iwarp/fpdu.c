@@ -145,6 +145,22 @@ static enum fpdu_result end_part(struct fpdu_rx *rx)
 	return is_right ? FPDU_WHOLE : FPDU_BAD_CRC;
 }
 
+/* Takes n bytes, whose CRC is computed, of rx->part. */
+static enum fpdu_result take_part(struct fpdu_rx *rx, uint32_t n)
+{
+	rx->left -= n;
+	rx->distance += n;
+	rx->position = (rx->position + n) % FPDU_MARKER_STRIDE;
+	return rx->left ? FPDU_MORE : end_part(rx);
+}
+
+enum fpdu_result fpdu_rx_take_summed(struct fpdu_rx *rx, uint32_t n,
+				     uint32_t crc)
+{
+	rx->crc = crc;
+	return take_part(rx, n);
+}
+
 enum fpdu_result fpdu_rx_take(struct fpdu_rx *rx, const uint8_t *p, uint32_t n)
 {
 	if (is_in_marker(rx))
@@ -155,10 +171,7 @@ enum fpdu_result fpdu_rx_take(struct fpdu_rx *rx, const uint8_t *p, uint32_t n)
 	}
 	if (rx->part != FPDU_CRC && rx->has_crc)
 		rx->crc = crc32c_update(rx->crc, p, n);
-	rx->left -= n;
-	rx->distance += n;
-	rx->position = (rx->position + n) % FPDU_MARKER_STRIDE;
-	return rx->left ? FPDU_MORE : end_part(rx);
+	return take_part(rx, n);
 }
 
 /* ---- sending ---- */

@@ -105,6 +105,11 @@ struct fpdu_want fpdu_rx_want(const struct fpdu_rx *rx);
  * most fpdu_rx_want(rx).bytes.  After FPDU_BAD_CRC or FPDU_BAD_MARKER the
  * caller takes no more bytes: it cannot know where the next FPDU begins. */
 enum fpdu_result fpdu_rx_take(struct fpdu_rx *rx, const uint8_t *p, uint32_t n);
+/* The same for n bytes of a ULPDU, if the caller has computed their CRC while
+ * it copied them.  crc: rx->crc, updated by these bytes; without CRCs, any
+ * value. */
+enum fpdu_result fpdu_rx_take_summed(struct fpdu_rx *rx, uint32_t n,
+				     uint32_t crc);
 
 /* ---- sending ---- */
 

@@ -18,8 +18,17 @@
 
 /* ---- placing payload ---- */
 
+/* Copies the n bytes at p to memory, and updates *crc with the bytes unless crc
+ * is NULL.  Returns 0 or -EFAULT. */
+static int copy_in(struct space *space, const struct space_vec *to,
+		   const uint8_t *p, uint32_t *crc)
+{
+	return crc ? space_write_crc(space, to, 1, p, CRC_32C, crc)
+		   : space->ops->write(space, to, 1, p);
+}
+
 static bool place_write(struct ibt *t, struct ibt_qp *q, uint32_t at,
-			const uint8_t *p, uint32_t n)
+			const uint8_t *p, uint32_t n, uint32_t *crc)
 {
 	struct iwarp_stream *s = q->stream;
 	struct stream_segment *g = &s->segment;
@@ -35,7 +44,7 @@ static bool place_write(struct ibt *t, struct ibt_qp *q, uint32_t at,
 		g->explain.verdict = v;
 		return judge_refuse(s, terminate_of_tagged(v));
 	}
-	if (!t->hca->space->ops->write(t->hca->space, &to, 1, p))
+	if (!copy_in(t->hca->space, &to, p, crc))
 		return true;
 	g->explain.cause = EXPLAIN_REMOTE_FAULT;
 	return judge_refuse(s, TERMINATE_STREAM);
@@ -50,46 +59,55 @@ static bool refuse_response(struct iwarp_stream *s, const struct wqe *w)
 }
 
 static bool place_response(struct ibt *t, struct ibt_qp *q, uint32_t at,
-			   const uint8_t *p, uint32_t n)
+			   const uint8_t *p, uint32_t n, uint32_t *crc)
 {
 	struct iwarp_stream *s = q->stream;
 	uint32_t index;
 	struct wqe *w = stream_read_out(t, q, &index);
 
-	return !sem_scatter(t->hca, q->qp->pd, w, s->out.placed + at, p, n,
-			    &s->segment.explain) ||
+	return !sem_scatter_crc32c(t->hca, q->qp->pd, w, s->out.placed + at, p,
+				   n, crc, &s->segment.explain) ||
 	       refuse_response(s, w);
 }
 
 static bool place_send(struct ibt *t, struct ibt_qp *q, uint32_t at,
-		       const uint8_t *p, uint32_t n)
+		       const uint8_t *p, uint32_t n, uint32_t *crc)
 {
 	struct iwarp_stream *s = q->stream;
 	struct stream_segment *g = &s->segment;
 
-	if (!sem_scatter(t->hca, q->qp->recv_pd, rq_held(t->hca, q->qp),
-			 s->in.placed + at, p, n, &g->explain))
+	if (!sem_scatter_crc32c(t->hca, q->qp->recv_pd, rq_held(t->hca, q->qp),
+				s->in.placed + at, p, n, crc, &g->explain))
 		return true;
 	g->explain.opcode = EXPLAIN_RECEIVE;
 	g->receive_status = HCA_LOC_PROT_ERR;
 	return judge_refuse(s, TERMINATE_LOCAL);
 }
 
-/* Places the n bytes at p, which are at offset `at` of the payload. */
+static void add_to_sum(uint32_t *crc, const uint8_t *p, uint32_t n)
+{
+	if (crc && n)
+		*crc = crc32c_update(*crc, p, n);
+}
+
+/* Places the n bytes at p, which are at offset `at` of the payload.  Updates
+ * *crc with the bytes unless crc is NULL; if the segment is refused, *crc has
+ * no meaning. */
 static bool place_bytes(struct ibt *t, struct ibt_qp *q, uint32_t at,
-			const uint8_t *p, uint32_t n)
+			const uint8_t *p, uint32_t n, uint32_t *crc)
 {
 	struct stream_segment *g = &q->stream->segment;
 
 	if (!n)
 		return true;
 	if (g->ddp.opcode == RDMAP_WRITE)
-		return place_write(t, q, at, p, n);
+		return place_write(t, q, at, p, n, crc);
 	if (g->ddp.opcode == RDMAP_READ_RESPONSE)
-		return place_response(t, q, at, p, n);
+		return place_response(t, q, at, p, n, crc);
 	if (rdmap_is_send(g->ddp.opcode))
-		return place_send(t, q, at, p, n);
+		return place_send(t, q, at, p, n, crc);
 	memcpy(g->body + at, p, n);
+	add_to_sum(crc, p, n);
 	return true;
 }
 
@@ -99,27 +117,44 @@ static uint32_t held_from(const struct stream_segment *g)
 	return g->payload_bytes - bits_min_u32(g->payload_bytes, STREAM_HOLD);
 }
 
+/* Places bytes of the payload, unless the segment is refused. */
+static void place_now(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
+		      uint32_t n, uint32_t *crc)
+{
+	struct stream_segment *g = &q->stream->segment;
+	uint32_t before = crc ? *crc : 0;
+
+	if (!g->refused && place_bytes(t, q, g->taken, p, n, crc))
+		return;
+	/* the CRC of a refused segment is still to be compared */
+	if (crc)
+		*crc = before;
+	add_to_sum(crc, p, n);
+}
+
 static void take_payload(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
-			 uint32_t n)
+			 uint32_t n, uint32_t *crc)
 {
 	struct stream_segment *g = &q->stream->segment;
 	uint32_t from = held_from(g), now = 0;
 
 	if (g->taken < from)
 		now = bits_min_u32(n, from - g->taken);
-	if (!g->refused)
-		place_bytes(t, q, g->taken, p, now);
+	place_now(t, q, p, now, crc);
 	g->taken += now;
 	if (n > now)
 		memcpy(g->last + (g->taken - from), p + now, n - now);
+	add_to_sum(crc, p + now, n - now);
 	g->taken += n - now;
 }
 
-/* Takes the next n bytes of the ULPDU: of its header, then of its payload. */
+/* Takes the next n bytes of the ULPDU: of its header, then of its payload.
+ * Updates *crc with the bytes unless crc is NULL. */
 static void take_ulpdu(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
-		       uint32_t n)
+		       uint32_t n, uint32_t *crc)
 {
 	struct stream_segment *g = &q->stream->segment;
+	const uint8_t *head = p;
 
 	while (n && !g->is_parsed) {
 		g->head[g->head_bytes++] = *p;
@@ -132,8 +167,9 @@ static void take_ulpdu(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
 		g->payload_bytes = q->stream->rx.ulpdu_bytes - g->head_bytes;
 		judge_segment(t, q);
 	}
+	add_to_sum(crc, head, (uint32_t)(p - head));
 	if (n)
-		take_payload(t, q, p, n);
+		take_payload(t, q, p, n, crc);
 }
 
 /* ---- a segment is complete ---- */
@@ -527,7 +563,7 @@ static void end_segment(struct ibt *t, struct ibt_qp *q)
 	struct stream_segment *g = &q->stream->segment;
 
 	if (!g->refused && place_bytes(t, q, held_from(g), g->last,
-				       g->payload_bytes - held_from(g)))
+				       g->payload_bytes - held_from(g), NULL))
 		end_opcode(t, q);
 	if (g->refused)
 		act_on_refusal(t, q);
@@ -591,8 +627,20 @@ void stream_rx_segment(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
 		return;
 	q->stream->rx.ulpdu_bytes = n;
 	begin_segment(&q->stream->segment);
-	take_ulpdu(t, q, p, n);
+	take_ulpdu(t, q, p, n, NULL);
 	end_fpdu(t, q);
+}
+
+/* Takes the next n bytes of the ULPDU of an FPDU.  The copy of the payload
+ * computes the CRC. */
+static enum fpdu_result receive_ulpdu(struct ibt *t, struct ibt_qp *q,
+				      const uint8_t *p, uint32_t n)
+{
+	struct fpdu_rx *rx = &q->stream->rx;
+	uint32_t crc = rx->crc;
+
+	take_ulpdu(t, q, p, n, rx->has_crc ? &crc : NULL);
+	return fpdu_rx_take_summed(rx, n, crc);
 }
 
 void stream_rx(struct ibt *t, struct ibt_qp *q, const uint8_t *p, uint32_t n)
@@ -606,10 +654,11 @@ void stream_rx(struct ibt *t, struct ibt_qp *q, const uint8_t *p, uint32_t n)
 	while (n && is_receiving(q)) {
 		struct fpdu_want want = fpdu_rx_want(&s->rx);
 		uint32_t part = bits_min_u32(n, want.bytes);
+		enum fpdu_result result =
+			want.part == FPDU_ULPDU ? receive_ulpdu(t, q, p, part)
+						: fpdu_rx_take(&s->rx, p, part);
 
-		if (want.part == FPDU_ULPDU)
-			take_ulpdu(t, q, p, part);
-		switch (fpdu_rx_take(&s->rx, p, part)) {
+		switch (result) {
 		case FPDU_MORE:
 			break;
 		case FPDU_BEGUN:

@@ -316,8 +316,10 @@ bool copy_nofault(void *to, const void *from, size_t bytes)
 	return !plain_copy(to, from, bytes);
 }
 
-bool copy_nofault_crc(void *to, const void *from, size_t bytes,
-		      enum crc_kind kind, uint32_t *crc)
+/* Does the work of copy_nofault_crc and copy_nofault_crc_to.  own: that one of
+ * `to` and `from` which is adverb's memory. */
+static bool copy_and_sum(void *to, const void *from, const void *own,
+			 size_t bytes, enum crc_kind kind, uint32_t *crc)
 {
 	size_t done = steps[kind] ? bytes - bytes % CRCCOPY_STEP : 0;
 
@@ -329,8 +331,21 @@ bool copy_nofault_crc(void *to, const void *from, size_t bytes,
 	if (plain_copy((uint8_t *)to + done, (const uint8_t *)from + done,
 		       bytes - done))
 		return false;
-	*crc = crc_update(kind, *crc, (uint8_t *)to + done, bytes - done);
+	*crc = crc_update(kind, *crc, (const uint8_t *)own + done,
+			  bytes - done);
 	return true;
+}
+
+bool copy_nofault_crc(void *to, const void *from, size_t bytes,
+		      enum crc_kind kind, uint32_t *crc)
+{
+	return copy_and_sum(to, from, to, bytes, kind, crc);
+}
+
+bool copy_nofault_crc_to(void *to, const void *from, size_t bytes,
+			 enum crc_kind kind, uint32_t *crc)
+{
+	return copy_and_sum(to, from, from, bytes, kind, crc);
 }
 
 bool copy_nofault_store(void *to, const void *from, size_t bytes)
@@ -389,6 +404,14 @@ bool copy_nofault_crc(void *to, const void *from, size_t bytes,
 {
 	memcpy(to, from, bytes);
 	*crc = crc_update(kind, *crc, to, bytes);
+	return true;
+}
+
+bool copy_nofault_crc_to(void *to, const void *from, size_t bytes,
+			 enum crc_kind kind, uint32_t *crc)
+{
+	memcpy(to, from, bytes);
+	*crc = crc_update(kind, *crc, from, bytes);
 	return true;
 }
 

@@ -51,6 +51,9 @@ bool copy_nofault(void *to, const void *from, size_t bytes);
  * accessible; part of the bytes may have been copied then. */
 bool copy_nofault_crc(void *to, const void *from, size_t bytes,
 		      enum crc_kind kind, uint32_t *crc);
+/* The same, but `from` is adverb's own memory. */
+bool copy_nofault_crc_to(void *to, const void *from, size_t bytes,
+			 enum crc_kind kind, uint32_t *crc);
 /* Copies 1, 2, 4 or 8 bytes to an address aligned to that size, by one store.
  * x86-64 makes the store visible to other threads only after the caller's
  * earlier stores, so a program that polls these bytes sees them last.  Returns

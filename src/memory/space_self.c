@@ -158,8 +158,18 @@ static int vm_copy(struct space_self *s, struct iovec *target, size_t n,
 	return 0;
 }
 
-/* Copies the body, then the tail by one store (hca/space.h). */
-static int nofault_write(const struct space_vec *to, size_t n, const void *src)
+/* Copies, and updates *crc with the bytes unless crc is NULL. */
+static bool nofault_copy(void *to, const uint8_t *from, uint64_t bytes,
+			 enum crc_kind kind, uint32_t *crc)
+{
+	return crc ? copy_nofault_crc_to(to, from, bytes, kind, crc)
+		   : copy_nofault(to, from, bytes);
+}
+
+/* Copies the body, then the tail by one store (hca/space.h).  Updates *crc with
+ * the bytes unless crc is NULL. */
+static int nofault_write(const struct space_vec *to, size_t n, const void *src,
+			 enum crc_kind kind, uint32_t *crc)
 {
 	const uint8_t *from = src;
 	uint64_t tail = 0;
@@ -171,13 +181,15 @@ static int nofault_write(const struct space_vec *to, size_t n, const void *src)
 			continue;
 		if (i + 1 == n)
 			tail = space_tail(&to[i]);
-		if (!copy_nofault(at, from, to[i].bytes - tail))
+		if (!nofault_copy(at, from, to[i].bytes - tail, kind, crc))
 			return -EFAULT;
 		from += to[i].bytes;
 		if (tail && !copy_nofault_store(at + to[i].bytes - tail,
 						from - tail, tail))
 			return -EFAULT;
 	}
+	if (tail && crc)
+		*crc = crc_update(kind, *crc, from - tail, tail);
 	return 0;
 }
 
@@ -212,7 +224,8 @@ static int self_write(struct space *space, const struct space_vec *to, size_t n,
 	size_t k;
 
 	if (copy_nofault_is_on())
-		return nofault_write(to, without_empty_end(to, n), src);
+		return nofault_write(to, without_empty_end(to, n), src, CRC_32,
+				     NULL);
 	k = fill_iovec(iov, to, n, &bytes);
 	if (!bytes)
 		return 0;
@@ -225,6 +238,21 @@ static int self_write(struct space *space, const struct space_vec *to, size_t n,
 		k = split_tail(iov, fill_iovec(iov, to, n, &bytes));
 	}
 	return file_write(s, iov, k, src, bytes);
+}
+
+static int self_write_crc(struct space *space, const struct space_vec *to,
+			  size_t n, const void *src, enum crc_kind kind,
+			  uint32_t *crc)
+{
+	uint64_t bytes = 0;
+
+	if (copy_nofault_is_on())
+		return nofault_write(to, without_empty_end(to, n), src, kind,
+				     crc);
+	for (size_t i = 0; i < n; i++)
+		bytes += to[i].bytes;
+	*crc = crc_update(kind, *crc, src, bytes);
+	return self_write(space, to, n, src);
 }
 
 static int self_read(struct space *space, const struct space_vec *from,
@@ -318,6 +346,7 @@ static const struct space_ops self_ops = {
 	.write = self_write,
 	.read = self_read,
 	.read_crc = self_read_crc,
+	.write_crc = self_write_crc,
 	.atomic = self_atomic,
 };
 

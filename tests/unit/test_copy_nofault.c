@@ -171,6 +171,26 @@ static void sum_until_it_stops(uint8_t *p, enum crc_kind kind)
 	}
 }
 
+/* p: as above.  The bytes that are summed are those of adverb's own memory. */
+static void sum_to_where_it_stops(uint8_t *p, enum crc_kind kind)
+{
+	static uint8_t buf[2 * PAGE];
+
+	for (size_t at = 0; at < 2 * PAGE; at += 127) {
+		uint32_t crc = 78, want;
+
+		for (size_t i = 0; i < at; i++)
+			buf[i] = (uint8_t)(i * 11 + at);
+		want = crc_update(kind, 78, buf, at);
+		assert_true(copy_nofault_crc_to(p, buf, at, kind, &crc));
+		assert_int_equal(crc, want);
+		assert_memory_equal(p, buf, at);
+		assert_int_equal(
+			copy_nofault_crc_to(p + at, buf, 2 * PAGE, kind, &crc),
+			at == 0);
+	}
+}
+
 static void a_copy_with_a_crc_fails_where_the_memory_ends(void **state)
 {
 	uint8_t *p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
@@ -190,6 +210,8 @@ static void a_copy_with_a_crc_fails_where_the_memory_ends(void **state)
 		copy_nofault_turn(later_ns());
 		sum_until_it_stops(p, CRC_32);
 		sum_until_it_stops(p, CRC_32C);
+		sum_to_where_it_stops(p, CRC_32);
+		sum_to_where_it_stops(p, CRC_32C);
 		copy_nofault_close();
 	}
 	crctier_choose(&before);

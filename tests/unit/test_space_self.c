@@ -89,6 +89,33 @@ static void bytes_go_to_their_pieces_and_come_back(void **state)
 	assert_memory_equal(back, src, sizeof(back));
 }
 
+/* Bytes that are written to pieces are summed in their order, also those of the
+ * tail, which is stored last. */
+static void the_crc_of_a_write_is_that_of_its_bytes(void **state)
+{
+	static uint8_t src[1200], to[3000];
+	struct space_vec v[3] = {
+		{va_of(to + 3), 700},
+		{va_of(to + 1000), 0},
+		{va_of(to + 1001), 500},
+	};
+
+	for (size_t i = 0; i < sizeof(src); i++)
+		src[i] = (uint8_t)(i * 7 + i / 251);
+	for (int kind = 0; kind < CRC_KINDS; kind++) {
+		uint32_t crc = 5;
+
+		memset(to, 0, sizeof(to));
+		assert_int_equal(space_write_crc(&self.space, v, 3, src,
+						 (enum crc_kind)kind, &crc),
+				 0);
+		assert_int_equal(crc, crc_update((enum crc_kind)kind, 5, src,
+						 sizeof(src)));
+		assert_memory_equal(to + 3, src, 700);
+		assert_memory_equal(to + 1001, src + 700, 500);
+	}
+}
+
 static void unmapped_memory_is_refused_without_a_crash(void **state)
 {
 	uint8_t *p = map_pages(2, PROT_READ | PROT_WRITE), buf[16] = {1};
@@ -293,6 +320,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_go_to_their_pieces_and_come_back),
+		cmocka_unit_test(the_crc_of_a_write_is_that_of_its_bytes),
 		cmocka_unit_test(unmapped_memory_is_refused_without_a_crash),
 		cmocka_unit_test(memory_that_may_only_be_read_is_not_written),
 		cmocka_unit_test(
@@ -300,6 +328,7 @@ int main(void)
 		cmocka_unit_test(
 			atomics_on_memory_that_is_gone_or_read_only_are_refused),
 		TWICE(bytes_go_to_their_pieces_and_come_back),
+		TWICE(the_crc_of_a_write_is_that_of_its_bytes),
 		TWICE(unmapped_memory_is_refused_without_a_crash),
 		TWICE(memory_that_may_only_be_read_is_not_written),
 		cmocka_unit_test(a_copy_that_a_filter_ends_goes_on_by_the_file),
