@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define CMPROTO_MAGIC	0x61647663u
-#define CMPROTO_VERSION 4
+#define CMPROTO_VERSION 5
 #define CMPROTO_PRIVATE 224
 #define CMPROTO_NOTE	352
 #define CMPROTO_BYTES	752 /* of struct cmproto */
@@ -35,8 +35,8 @@
 enum cmproto_kind {
 	/* makes an object with a port (at.local_port 0: the broker chooses the
 	 * port).  Fields: at.space, at.local or any_v4 and any_v6,
-	 * at.local_port, may_share, only_own, is_datagram.  The answer has
-	 * new_id and at.local_port. */
+	 * at.local_port, may_share, only_own, is_ip, is_datagram.  The answer
+	 * has new_id and at.local_port. */
 	CMPROTO_BIND = 1,
 	CMPROTO_LISTEN, /* makes the object a listener.  Fields: backlog. */
 	/* sends a REQ or SIDR_REQ.  Fields: at, qp, private data, is_datagram,
@@ -71,6 +71,15 @@ enum cmproto_kind {
 	 * at.local is not active, or the host has no such port; -ENOBUFS: the
 	 * client has too many open queries. */
 	CMPROTO_ROUTE,
+	/* the client is an interface of IPoIB.  Fields: at.local (its GID),
+	 * qp.qpn, path.pkey (of its partition).  A later message replaces the
+	 * earlier one.  No answer; a broker refuses by -EOPNOTSUPP. */
+	CMPROTO_INTERFACE,
+	/* asks for the interface of IPoIB that has a MAC (ipoib/hwaddr.h), on
+	 * any host of the subnet; a broker refuses by -EOPNOTSUPP.  Fields:
+	 * at.peer, whose first 6 bytes are the MAC.  The answer has at.local
+	 * and path.pkey; -ENODEV: there is no such interface. */
+	CMPROTO_INTERFACE_OF,
 	CMPROTO_DONE,  /* the answer to a request; err: 0 or -errno */
 	CMPROTO_EVENT, /* from the broker; event: enum cmproto_event */
 };
@@ -159,9 +168,14 @@ struct cmproto {
 	 * waits are shorter. */
 	uint8_t is_strict, max_retries, timeout;
 	uint8_t private_bytes; /* of private_data */
-	/* the addresses are GIDs of InfiniBand, and REQ and SIDR_REQ have no IP
-	 * addressing (IBTA A11) before the private data */
+	/* the addresses are GIDs of InfiniBand, and the server neither writes
+	 * nor reads IP addressing (IBTA A11) before the private data of REQ and
+	 * SIDR_REQ */
 	uint8_t is_ib;
+	/* BIND with is_ib: the addresses are of IP.  Requests are for the
+	 * address in their IP addressing, which the client finds in their
+	 * private data. */
+	uint8_t is_ip;
 	struct cmproto_qp qp;
 	/* CONNECT: the path of the conversation; EVENT with CMPROTO_REQUEST:
 	 * the path that the REQ names */

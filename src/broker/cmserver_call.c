@@ -33,6 +33,7 @@ static int do_bind(struct cmserver *s, struct cmserver_client *c,
 				  .where.any_v4 = m->any_v4,
 				  .where.any_v6 = m->any_v6,
 				  .where.only_own = m->only_own,
+				  .where.by_header = m->is_ib && m->is_ip,
 				  .may_share = m->may_share};
 	struct cmserver_object *o;
 	int err;
@@ -244,6 +245,8 @@ static int perform_call(struct cmserver *s, struct cmserver_object *o,
 	case CMPROTO_BIND:
 	case CMPROTO_RESUME:
 	case CMPROTO_ROUTE:
+	case CMPROTO_INTERFACE:
+	case CMPROTO_INTERFACE_OF:
 	case CMPROTO_DONE:
 	case CMPROTO_EVENT:
 		break;
@@ -274,7 +277,8 @@ static int dispatch_call(struct cmserver *s, struct cmserver_client *c,
 {
 	if (is_misplaced(s, m))
 		return -EINVAL;
-	if (m->kind == CMPROTO_ROUTE || has_no_past(s, m))
+	if (m->kind == CMPROTO_ROUTE || m->kind == CMPROTO_INTERFACE ||
+	    m->kind == CMPROTO_INTERFACE_OF || has_no_past(s, m))
 		return -EOPNOTSUPP;
 	if (m->kind == CMPROTO_BIND)
 		return do_bind(s, c, m, reply);

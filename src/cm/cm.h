@@ -133,6 +133,10 @@ struct cm_where {
 	uint8_t ip[16];	     /* the one address; unused with any_v4 or any_v6 */
 	bool any_v4, any_v6; /* every IPv4 address; every IPv6 address */
 	bool only_own; /* only requests from conversations of this manager */
+	/* InfiniBand: the addresses are of IP.  Requests are for the address in
+	 * the header of RDMA IP CM (struct cmmsg_ip) in their private data, and
+	 * those without such a header are for nobody here. */
+	bool by_header;
 };
 
 /*

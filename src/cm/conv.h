@@ -277,17 +277,17 @@ void listener_enter(struct cm *cm, struct conv_listener *l);
 void listener_remember(struct cm *cm, const struct conv_listener *l,
 		       uint64_t until_ns);
 /*
- * Finds the listener that answers requests for the service at this address.  A
- * listener at this one address is preferred to a listener at any address.
- * is_own: a conversation of this manager has sent the request.  NULL: there is
- * no such listener.
+ * Finds the listener that answers the REQ or SIDR_REQ m, which has come to the
+ * address `to`.  A listener at this one address is preferred to a listener at
+ * any address.  is_own: a conversation of this manager has sent the request.
+ * NULL: there is no such listener.
  */
-struct conv_listener *listener_at(struct cm *cm, uint64_t service_id,
-				  const uint8_t ip[16], bool is_own);
-/* Returns the absolute time, in ns, until which a listener for the service at
+struct conv_listener *listener_at(struct cm *cm, const struct cmmsg *m,
+				  const uint8_t to[16], bool is_own);
+/* Returns the absolute time, in ns, until which a listener for the request m to
  * this address is expected to be made; 0 or a past time: none is expected. */
-uint64_t listener_expected_until(const struct cm *cm, uint64_t service_id,
-				 const uint8_t ip[16]);
+uint64_t listener_expected_until(const struct cm *cm, const struct cmmsg *m,
+				 const uint8_t to[16]);
 
 /* request.c */
 /* Handles a REQ or SIDR_REQ that has come: m is the parsed message, mad its

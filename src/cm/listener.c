@@ -70,30 +70,38 @@ void listener_remember(struct cm *cm, const struct conv_listener *l,
 	};
 }
 
-static bool answers_at(const struct cm_where *w, const uint8_t ip[16],
-		       bool is_own)
+/* Does a listener at these addresses answer the request m, which has come to
+ * the address `to`?  Anybody may have written the private data of m. */
+static bool answers_at(const struct cm_where *w, const struct cmmsg *m,
+		       const uint8_t to[16], bool is_own)
 {
+	struct cmmsg_ip ip;
+
 	if (w->only_own && !is_own)
 		return false;
+	if (w->by_header && !cmmsg_ip_parse(m->private_data, &ip))
+		return false;
+	if (w->by_header)
+		to = ip.dst;
 	if (w->any_v4 || w->any_v6)
-		return inaddr_is_v4(ip) ? w->any_v4 : w->any_v6;
-	return !memcmp(w->ip, ip, 16);
+		return inaddr_is_v4(to) ? w->any_v4 : w->any_v6;
+	return !memcmp(w->ip, to, 16);
 }
 
-struct conv_listener *listener_at(struct cm *cm, uint64_t service_id,
-				  const uint8_t ip[16], bool is_own)
+struct conv_listener *listener_at(struct cm *cm, const struct cmmsg *m,
+				  const uint8_t to[16], bool is_own)
 {
 	struct conv_listener *found = NULL;
 
-	list_for_each (n, service_bucket(cm, service_id)) {
+	list_for_each (n, service_bucket(cm, m->service_id)) {
 		struct conv_listener *l =
 			(struct conv_listener
 				 *)(void *)((char *)n -
 					    offsetof(struct conv_listener,
 						     link));
 
-		if (l->service_id != service_id ||
-		    !answers_at(&l->where, ip, is_own))
+		if (l->service_id != m->service_id ||
+		    !answers_at(&l->where, m, to, is_own))
 			continue;
 		if (!l->where.any_v4 && !l->where.any_v6)
 			return l;
@@ -102,8 +110,8 @@ struct conv_listener *listener_at(struct cm *cm, uint64_t service_id,
 	return found;
 }
 
-uint64_t listener_expected_until(const struct cm *cm, uint64_t service_id,
-				 const uint8_t ip[16])
+uint64_t listener_expected_until(const struct cm *cm, const struct cmmsg *m,
+				 const uint8_t to[16])
 {
 	uint64_t until_ns = cm->expecting_until_ns;
 
@@ -111,9 +119,9 @@ uint64_t listener_expected_until(const struct cm *cm, uint64_t service_id,
 		/* Compares the port, but not the port space: some programs
 		 * resolve by SIDR a service to which they have connected. */
 		if ((uint16_t)cm->recent[i].service_id ==
-			    (uint16_t)service_id &&
+			    (uint16_t)m->service_id &&
 		    cm->recent[i].until_ns > until_ns &&
-		    answers_at(&cm->recent[i].where, ip, true))
+		    answers_at(&cm->recent[i].where, m, to, true))
 			until_ns = cm->recent[i].until_ns;
 	return until_ns;
 }

@@ -62,8 +62,12 @@ static bool is_any(const struct cm_where *w)
 	return w->any_v4 || w->any_v6;
 }
 
+/* The private data of a request by GIDs may look like a header of IP.  So a
+ * port belongs to addresses of IP or to GIDs, and not to both. */
 static bool overlaps_with(const struct cm_where *a, const struct cm_where *b)
 {
+	if (a->by_header != b->by_header)
+		return true;
 	if (is_any(a) && is_any(b))
 		return (a->any_v4 && b->any_v4) || (a->any_v6 && b->any_v6);
 	if (is_any(a))

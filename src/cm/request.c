@@ -44,8 +44,7 @@ static struct conv_listener *listener_of(struct cm *cm, const uint8_t from[16],
 					 const uint8_t to[16],
 					 const struct cmmsg *m)
 {
-	return listener_at(cm, m->service_id, to,
-			   own_sender(cm, from, to, m) != NULL);
+	return listener_at(cm, m, to, own_sender(cm, from, to, m) != NULL);
 }
 
 /* Sends a refusal that belongs to no conversation. */
@@ -320,10 +319,9 @@ void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
 			  c->listener == CONV_NO_LISTENER
 				  ? now_ns + FULL_NS
 				  : c->retry.held_until_ns);
-	} else if (!l && listener_expected_until(cm, m.service_id, c->local) >
-				 now_ns) {
+	} else if (!l && listener_expected_until(cm, &m, c->local) > now_ns) {
 		keep_held(cm, c, CONV_NO_LISTENER,
-			  listener_expected_until(cm, m.service_id, c->local));
+			  listener_expected_until(cm, &m, c->local));
 	} else {
 		/* a request that got no room in time is dropped without a REJ,
 		 * so that its sender may repeat it */
@@ -339,7 +337,7 @@ static uint64_t may_wait_until(struct cm *cm, const uint8_t from[16],
 			       const uint8_t to[16], const struct cmmsg *m,
 			       uint64_t now_ns)
 {
-	uint64_t expected = listener_expected_until(cm, m->service_id, to);
+	uint64_t expected = listener_expected_until(cm, m, to);
 	const struct conv *sender = own_sender(cm, from, to, m);
 	uint64_t until_ns =
 		sender && sender->is_strict ? 0 : now_ns + CM_HOLD_NS;

@@ -59,6 +59,13 @@ static void end_listener(struct cm *cm, struct cm_owner *owner,
 	cm_unlisten(cm, listener, until_ns);
 }
 
+static uint64_t expected_until(const struct cm *cm, uint64_t service_id)
+{
+	const struct cmmsg m = {.kind = CMMSG_REQ, .service_id = service_id};
+
+	return listener_expected_until(cm, &m, lo);
+}
+
 /* Returns how many of the SERVICES services from `first` on are expected to get
  * a listener again. */
 static uint32_t count_expected(const struct cm *cm, uint64_t first)
@@ -66,7 +73,7 @@ static uint32_t count_expected(const struct cm *cm, uint64_t first)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < SERVICES; i++)
-		count += listener_expected_until(cm, first + i, lo) > 0;
+		count += expected_until(cm, first + i) > 0;
 	return count;
 }
 
@@ -94,10 +101,8 @@ static void no_user_makes_the_broker_forget_listeners_of_others(void **state)
 	assert_uint_in_range(count_expected(cm, 10000), CONV_RECENT / 4,
 			     CONV_RECENT / 3);
 	/* the latest services of each user are left */
-	assert_int_not_equal(
-		listener_expected_until(cm, 20000 + SERVICES - 1, lo), 0);
-	assert_int_not_equal(
-		listener_expected_until(cm, 10000 + SERVICES - 1, lo), 0);
+	assert_int_not_equal(expected_until(cm, 20000 + SERVICES - 1), 0);
+	assert_int_not_equal(expected_until(cm, 10000 + SERVICES - 1), 0);
 	for (uint32_t i = 0; i < SERVICES; i++)
 		end_listener(cm, &quiet, 30000 + i, now_ns++);
 	assert_uint_in_range(count_expected(cm, 30000), CONV_RECENT / 4,

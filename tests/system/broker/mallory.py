@@ -189,7 +189,7 @@ class Held:
     """A connection to a broker, and what the broker has granted on it."""
 
     WELCOME, REFUSED = 2, 3  # proto.h
-    BIND, LISTEN, DONE, EVENT, REQUEST = 1, 2, 12, 13, 0  # cmproto.h
+    BIND, LISTEN, DONE, EVENT, REQUEST = 1, 2, 14, 15, 0  # cmproto.h
 
     def __init__(self, count, is_here):
         self.count, self.is_here = count, is_here
