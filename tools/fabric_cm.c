@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fabric_cm.h"
 
+#include "fabric_interface.h"
 #include "fabric_route.h"
 
 #include "broker/cm_inbox.h"
@@ -75,6 +76,8 @@ struct fabric_cm_client {
 	int fd;
 	uint32_t query_count;
 	bool is_full; /* the socket has no room, and is watched for it */
+	/* What the program is, if it is an interface of IPoIB. */
+	struct fabric_interface interface;
 };
 
 /* A query for a path that has no answer yet. */
@@ -92,9 +95,10 @@ struct fabric_cm {
 	uint32_t host_count;
 	struct list active; /* hosts that something has happened at */
 	int epoll;
-	uint32_t last_id; /* of a query */
-	uint64_t due_ns;  /* the earliest due_ns of the hosts */
-	bool has_closed;  /* a descriptor, since the last turn */
+	uint32_t last_id;	/* of a query */
+	uint64_t due_ns;	/* the earliest due_ns of the hosts */
+	struct list interfaces; /* struct fabric_interface, of clients */
+	bool has_closed;	/* a descriptor, since the last turn */
 	struct cm_inbox inbox;
 };
 
@@ -450,6 +454,7 @@ static int make_client(struct cm_host *h, int fd, pid_t pid,
 		return err;
 	}
 	list_init(&c->link);
+	list_init(&c->interface.link);
 	list_push_tail(&h->clients, &c->link);
 	h->client_count++;
 	c->host = h;
@@ -493,6 +498,7 @@ void fabric_cm_close(struct fabric_cm_client *c)
 	cmserver_client_free(h->server, c->client, monotonic_ns());
 	close(c->fd);
 	h->cm->has_closed = true;
+	list_remove(&c->interface.link);
 	list_remove(&c->link);
 	h->client_count--;
 	*c->place = NULL;
@@ -567,15 +573,42 @@ static void handle_route(struct fabric_cm_client *c, const struct cmproto *m)
 		cmserver_tell(c->host->server, c->client, &reply);
 }
 
+/* The program says that it is an interface.  Only a GID of its host counts. */
+static void handle_interface(struct fabric_cm_client *c,
+			     const struct cmproto *m)
+{
+	struct gid_place place;
+
+	if (own_port(c->host, m->at.local, &place))
+		fabric_interface_set(&c->host->cm->interfaces, &c->interface,
+				     m);
+}
+
+static void handle_interface_of(struct fabric_cm_client *c,
+				const struct cmproto *m)
+{
+	struct cmproto reply = {
+		.kind = CMPROTO_DONE, .serial = m->serial, .is_ib = true};
+
+	reply.err = fabric_interface_find(&c->host->cm->interfaces, m, &reply);
+	cmserver_tell(c->host->server, c->client, &reply);
+}
+
 /* Handles a message of any contents.  False: the client is to be closed. */
 static bool handle_message(struct fabric_cm_client *c, const struct cmproto *m,
 			   size_t length)
 {
-	if (length != sizeof(*m) || m->version != CMPROTO_VERSION ||
-	    m->kind != CMPROTO_ROUTE)
+	bool is_sound = length == sizeof(*m) && m->version == CMPROTO_VERSION;
+
+	if (is_sound && m->kind == CMPROTO_ROUTE)
+		handle_route(c, m);
+	else if (is_sound && m->kind == CMPROTO_INTERFACE)
+		handle_interface(c, m);
+	else if (is_sound && m->kind == CMPROTO_INTERFACE_OF)
+		handle_interface_of(c, m);
+	else
 		return cmserver_handle(c->host->server, c->client, m, length,
 				       monotonic_ns());
-	handle_route(c, m);
 	return true;
 }
 
@@ -738,6 +771,7 @@ struct fabric_cm *fabric_cm_new(struct fabric *f)
 	fd_store_init(&cm->no_store);
 	list_init(&cm->hosts);
 	list_init(&cm->active);
+	list_init(&cm->interfaces);
 	cm->due_ns = UINT64_MAX;
 	cm_inbox_init(&cm->inbox);
 	cm->epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "ipoib/ipoib.h"
+#include "ipoib_register.h"
 #include "ipoib_verbs.h"
 #include "util/monotonic.h"
 
@@ -36,6 +37,7 @@ struct loop {
 	struct ipoib *m;
 	struct ipoib_verbs verbs;
 	struct ipoib_tap tap;
+	struct ipoib_register known; /* to the fabric, for rdma_cm */
 	int epoll, signals;
 	bool is_up;
 	bool looks;	  /* the kernel's groups are to be read */
@@ -184,6 +186,8 @@ static void tell_port(struct loop *l)
 		ipoib_port(l->m, &none, now_ms);
 	}
 	ipoib_port(l->m, &port, now_ms);
+	ipoib_register_tell(&l->known, port.gid, l->verbs.qp->qp_num,
+			    port.has_pkey ? port.pkey : 0);
 }
 
 static void take_event(struct loop *l, const struct ibv_async_event *e)
@@ -439,6 +443,7 @@ static int start_all(struct loop *l)
 		return -1;
 	if (ipoib_verbs_open(&l->verbs, l->config->port, l->config->pkey))
 		return -1;
+	ipoib_register_open(&l->known, l->tap.name);
 	l->m = ipoib_new(&sink, l, l->verbs.qp->qp_num);
 	if (!l->m || watch_all(l)) {
 		end_loop(l, "there is no memory or descriptor for the "
@@ -452,7 +457,10 @@ static int start_all(struct loop *l)
 
 int ipoib_loop_run(const struct ipoib_loop_config *config)
 {
-	struct loop l = {.config = config, .status = -1, .verbs.umad = -1};
+	struct loop l = {.config = config,
+			 .status = -1,
+			 .verbs.umad = -1,
+			 .known = {.connection = -1, .fd = -1}};
 	int status = 1;
 
 	block_signals();
@@ -461,6 +469,7 @@ int ipoib_loop_run(const struct ipoib_loop_config *config)
 		status = l.status < 0 ? 0 : l.status;
 	}
 	ipoib_free(l.m);
+	ipoib_register_close(&l.known);
 	ipoib_verbs_close(&l.verbs);
 	return status;
 }

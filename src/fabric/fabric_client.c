@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fabric/fabric_client.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,6 +150,46 @@ int fabric_client_ask(int connection, struct fabric_proto *m, int *fd)
 		close(*fd);
 		*fd = -1;
 	}
+	return err;
+}
+
+/* Asks the fabric for port 1 of this process's host, and makes *m a request
+ * FABRIC_PROTO_CM with that port's GID.  Returns 0 or -errno. */
+static int ask_gid(int connection, struct fabric_proto *m)
+{
+	uint64_t gid[2];
+	int err;
+
+	*m = (struct fabric_proto){.kind = FABRIC_PROTO_PORT, .number = 1};
+	snprintf(m->host, sizeof(m->host), "%s", fabric_client_host());
+	err = fabric_client_ask(connection, m, NULL);
+	if (err)
+		return err;
+	if (!fabric_client_is_port(&m->port) || !m->port.guids[0])
+		return -EPROTO;
+	gid[0] = htobe64(m->port.gid_prefix);
+	gid[1] = htobe64(m->port.guids[0]);
+	*m = (struct fabric_proto){.kind = FABRIC_PROTO_CM};
+	snprintf(m->host, sizeof(m->host), "%s", fabric_client_host());
+	memcpy(m->gid, gid, sizeof(m->gid));
+	return 0;
+}
+
+int fabric_client_open_cm(const char *path, uint32_t patience_ms, int *fd)
+{
+	int connection = fabric_client_connect(path, patience_ms), err;
+	struct fabric_proto m;
+
+	if (connection < 0)
+		return connection;
+	err = ask_gid(connection, &m);
+	if (!err)
+		err = fabric_client_ask(connection, &m, fd);
+	if (!err && *fd < 0)
+		err = -EPROTO;
+	if (!err)
+		return connection;
+	close(connection);
 	return err;
 }
 

@@ -38,6 +38,14 @@ int fabric_client_connect(const char *path, uint32_t patience_ms);
  * connection; -EPROTO: a fabric of this version sends no such answer; or
  * another -errno of the connection. */
 int fabric_client_ask(int connection, struct fabric_proto *m, int *fd);
+/*
+ * Connects to the fabric at `path`, as fabric_client_connect does, and gets a
+ * socket for messages of broker/cmproto.h of this process's host
+ * (FABRIC_PROTO_CM).  Returns the connection, which the caller keeps open as
+ * long as it uses the socket, with the socket in *fd; or the -errno of
+ * fabric_client_connect or fabric_client_ask.
+ */
+int fabric_client_open_cm(const char *path, uint32_t patience_ms, int *fd);
 /* Checks a message of n bytes that was received into *m as an answer, and ends
  * its strings with a NUL.  Returns 0; the -errno of the answer; -ECONNRESET: n
  * is 0, so the fabric has closed the connection; or -EPROTO: a fabric of this

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tells the fabric which IPoIB interface this process is (CMPROTO_INTERFACE),
+ * so that rdma_cm finds the GID that belongs to a MAC.  One thread; no lock.
+ */
+#ifndef TOOLS_IPOIB_REGISTER_H
+#define TOOLS_IPOIB_REGISTER_H
+
+#include <stdint.h>
+
+struct ipoib_register {
+	int connection; /* brought fd, and stays open as long; -1: none */
+	int fd;
+};
+
+/* Connects to the fabric of this process.  Prints a sentence about the
+ * interface `name` if that fails; rdma_cm then does not find the interface. */
+void ipoib_register_open(struct ipoib_register *r, const char *name);
+/* Tells the interface's GID, QPN and P_Key; pkey 0: it has none now. */
+void ipoib_register_tell(const struct ipoib_register *r, const uint8_t gid[16],
+			 uint32_t qpn, uint16_t pkey);
+void ipoib_register_close(struct ipoib_register *r);
+
+#endif
