@@ -22,12 +22,11 @@
 #define FAST_RETRIES 4	/* with ADVERB_CM_FAST: gives up after 8 s */
 #define ACK_TIMEOUT  17 /* 0.5 s: twice the packet lifetime */
 #define HOP_LIMIT    64
-#define PKEY	     0xffff
 #define REJ_ECE	     35 /* IBTA 12.6.7.2: the vendor option is refused */
 
 /* Bytes of private data that a program may put into each message of the CM
  * (IBTA 12.6, A11.3).  ROOM_IP: the bytes of IP addressing in a REQ and a
- * SIDR_REQ, which messages between GIDs do not have. */
+ * SIDR_REQ, which requests for GIDs do not have. */
 enum {
 	ROOM_REQ = 56,
 	ROOM_REP = 196,
@@ -141,11 +140,8 @@ static int listen_all(struct r_id *id, int backlog)
 /* Binds the id to a free port at all addresses of this host. */
 static int bind_any(struct r_id *id)
 {
-	static const uint8_t none[16];
 	struct sockaddr_storage any = {.ss_family = AF_INET};
 
-	if (r_ib_is_used())
-		r_addr_make_ib((struct sockaddr *)&any, none, 0, 0, PKEY);
 	return r_bind(id, (const struct sockaddr *)&any);
 }
 
@@ -253,8 +249,9 @@ static int connect_roce(struct r_id *id,
 	struct cmproto m = {.timeout = CM_TIMEOUT,
 			    .max_retries = CM_RETRIES,
 			    .is_strict = env_is_on("ADVERB_STRICT")};
+	const struct sockaddr *to = &id->base.route.addr.dst_addr;
 	size_t room = (is_datagram(id) ? ROOM_SIDR : ROOM_REQ) +
-		      (r_is_ib(id) ? ROOM_IP : 0);
+		      (r_addr_is_ib(to) ? ROOM_IP : 0);
 	int err;
 
 	if (conn_param && put_private(&m, conn_param->private_data,
@@ -266,10 +263,11 @@ static int connect_roce(struct r_id *id,
 	memcpy(m.at.local, id->path.local, 16);
 	memcpy(m.at.peer, id->path.peer, 16);
 	m.at.scope = id->path.scope;
-	m.at.peer_port = r_addr_port(&id->base.route.addr.dst_addr);
-	if (r_is_ib(id))
-		m.at.space =
-			(uint16_t)r_addr_space(&id->base.route.addr.dst_addr);
+	m.at.peer_port = r_addr_port(to);
+	if (r_addr_is_ib(to))
+		m.at.space = (uint16_t)r_addr_space(to);
+	else if (r_is_ib(id))
+		r_ib_put_header(id, &m);
 	/* If there are no random numbers, the broker chooses both fields. */
 	if (!random_fill(&m.call_id, sizeof(m.call_id), false) ||
 	    !random_fill(&m.call_transaction, sizeof(m.call_transaction),

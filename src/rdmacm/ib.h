@@ -3,7 +3,7 @@
  * rdma_cm on a host of an emulated InfiniBand subnet (`adverb fabric`).  The
  * fabric's process takes the broker's part: it has the conversations of this
  * process's ids, and asks the subnet administration for paths.  The addresses
- * of ids are GIDs (AF_IB).
+ * of ids are GIDs (AF_IB), or IP addresses of IPoIB interfaces.
  *
  * The fabric's process has no successor.  When it ends, the device has failed,
  * and each id gets DEVICE_REMOVAL.
@@ -11,6 +11,7 @@
 #ifndef RDMACM_IB_H
 #define RDMACM_IB_H
 
+#include "hdr/cmmsg.h"
 #include "rdmacm/object.h"
 
 /* ---- ib_link.c: the connection to the fabric, under r_lock ---- */
@@ -18,6 +19,8 @@
 /* Is this process on a host of a fabric?  The first call decides for the
  * process and its forked children.  Needs no lock. */
 bool r_ib_is_used(void);
+/* Is the address one of IP, on a host of a fabric?  Needs no lock. */
+bool r_ib_is_ip(const struct sockaddr *a);
 /* Returns the word for the process that has the conversations: "fabric" or
  * "broker".  Needs no lock. */
 const char *r_ib_server(void);
@@ -35,6 +38,42 @@ void r_ib_end(void);
  * forked child, or one that link.c could not use.  The process may connect
  * again. */
 void r_ib_forget(void);
+
+/* ---- ib_ip.c: addresses of IPoIB interfaces (adverb ipoib) ---- */
+
+/* Gives the id the adapter and the GID of the IPoIB interface that has the
+ * address; for a loopback address, those of the first active port.  Returns 0,
+ * or -1 and errno ENODEV with a message. */
+int r_ib_take_ip(struct r_id *id, const struct sockaddr *addr);
+/*
+ * Finds the GID of the id's destination, an IP address, by the kernel's routes
+ * and neighbours.  state.is_resolving is set before.  ADDR_RESOLVED or
+ * ADDR_ERROR follows, after at most timeout_ms, when the id is bound, too.  The
+ * caller does not use the id after this call.
+ */
+void r_ib_find_peer(struct r_id *id, int timeout_ms);
+/* ---- ib_header.c ---- */
+
+/* Puts the addresses of the id before the private data of a REQ or SIDR_REQ
+ * (IBTA A11.3). */
+void r_ib_put_header(const struct r_id *id, struct cmproto *m);
+/* Takes these addresses out of the private data of a request of any contents.
+ * Returns false if there are none. */
+bool r_ib_take_header(struct cmproto *m, struct cmmsg_ip *ip);
+
+/* ---- ib_neighbour.c: neighbours that the kernel has to ask for ---- */
+
+/* Called in a thread without r_lock: the wait of an id has ended.  err is 0,
+ * with the neighbour's MAC; -ETIMEDOUT; or another -errno. */
+typedef void r_ib_finish(struct r_id *id, int err, const uint8_t mac[6]);
+/* Waits in a thread until the kernel knows the neighbour `hop` of the id's
+ * interface, or timeout_ms have passed, and then calls finish.  Returns 0 or
+ * -errno. */
+int r_ib_await(struct r_id *id, const uint8_t hop[16], int timeout_ms,
+	       r_ib_finish *finish);
+/* Under r_lock: the id is about to be destroyed.  Ends its r_ib_await, and
+ * waits while the thread uses the id. */
+void r_ib_stop_waiting(const struct r_id *id);
 
 /* ---- ib_route.c: paths ---- */
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rdmacm/ib.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "fabric/fabric_client.h"
@@ -34,51 +31,14 @@ bool r_ib_is_used(void)
 	return is_used;
 }
 
+bool r_ib_is_ip(const struct sockaddr *a)
+{
+	return r_ib_is_used() && !r_addr_is_ib(a);
+}
+
 const char *r_ib_server(void)
 {
 	return r_ib_is_used() ? "fabric" : "broker";
-}
-
-/* Asks the fabric for port 1 of this process's host, and makes *m a request
- * FABRIC_PROTO_CM with that port's GID.  Returns 0 or -errno. */
-static int ask_gid(int connection, struct fabric_proto *m)
-{
-	uint64_t gid[2];
-	int err;
-
-	*m = (struct fabric_proto){.kind = FABRIC_PROTO_PORT, .number = 1};
-	snprintf(m->host, sizeof(m->host), "%s", fabric_client_host());
-	err = fabric_client_ask(connection, m, NULL);
-	if (err)
-		return err;
-	if (!fabric_client_is_port(&m->port) || !m->port.guids[0])
-		return -EPROTO;
-	gid[0] = htobe64(m->port.gid_prefix);
-	gid[1] = htobe64(m->port.guids[0]);
-	*m = (struct fabric_proto){.kind = FABRIC_PROTO_CM};
-	snprintf(m->host, sizeof(m->host), "%s", fabric_client_host());
-	memcpy(m->gid, gid, sizeof(m->gid));
-	return 0;
-}
-
-/* Connects to the fabric.  Returns the connection, with the socket for messages
- * of the CM in *fd, or -errno. */
-static int open_both(const char *path, int *fd)
-{
-	int connection = fabric_client_connect(path, PATIENCE_MS), err;
-	struct fabric_proto m;
-
-	if (connection < 0)
-		return connection;
-	err = ask_gid(connection, &m);
-	if (!err)
-		err = fabric_client_ask(connection, &m, fd);
-	if (!err && *fd < 0)
-		err = -EPROTO;
-	if (!err)
-		return connection;
-	close(connection);
-	return err;
 }
 
 int r_ib_dial(int *fd)
@@ -89,7 +49,7 @@ int r_ib_dial(int *fd)
 
 	if (has_ended)
 		return -ENODEV;
-	connection = open_both(path, fd);
+	connection = fabric_client_open_cm(path, PATIENCE_MS, fd);
 	if (connection >= 0) {
 		control = fd_identity_note(connection);
 		return 0;

@@ -185,30 +185,31 @@ static void explain_error(const struct r_id *id, int err)
 {
 	const struct sockaddr *to = &id->base.route.addr.dst_addr;
 	const struct sockaddr *from = &id->base.route.addr.src_addr;
+	const char *kind = r_addr_is_ib(to) ? "the GID " : "";
 	char text[R_ADDR_TEXT], own[R_ADDR_TEXT];
 
 	r_addr_text(to, text);
 	if (err == -ENETUNREACH)
 		r_say("rdma_resolve_route: ROUTE_ERROR: the subnet manager "
-		      "knows no path to the GID %s with this P_Key; ibv_devinfo "
-		      "-v on the peer's host shows its GIDs, and saquery -p the "
+		      "knows no path to %s%s with this P_Key; ibv_devinfo -v on "
+		      "the peer's host shows its GIDs, and saquery -p the "
 		      "paths",
-		      text);
+		      kind, text);
 	else if (err == -ETIMEDOUT || err == -EREMOTEIO)
 		r_say("rdma_resolve_route: ROUTE_ERROR: no subnet manager has "
-		      "answered the question for a path to the GID %s; start "
-		      "opensm on a host of the fabric",
-		      text);
+		      "answered the question for a path to %s%s; start opensm "
+		      "on a host of the fabric",
+		      kind, text);
 	else if (err == -ENETDOWN)
-		r_say("rdma_resolve_route: ROUTE_ERROR: the port with the GID "
-		      "%s is not active, since no subnet manager has configured "
+		r_say("rdma_resolve_route: ROUTE_ERROR: the port with the "
+		      "address %s is not active, since no subnet manager has configured "
 		      "it, or its link is down; start opensm on a host of the "
 		      "fabric, and wait until ibv_devinfo shows PORT_ACTIVE",
 		      r_addr_text(from, own));
 	else
 		r_say("rdma_resolve_route: ROUTE_ERROR: the fabric has no path "
-		      "to the GID %s: %s",
-		      text, strerror(-err));
+		      "to %s%s: %s",
+		      kind, text, strerror(-err));
 }
 
 /* Returns the status of ROUTE_ERROR.  The kernel reports each status in an

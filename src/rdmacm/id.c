@@ -13,10 +13,6 @@
 
 #include "util/token.h"
 
-/* If the broker chooses the port: at most this many ports of the broker are
- * tried until one is also free with TCP. */
-#define PORT_TRIES 16
-
 static bool type_of(enum rdma_port_space ps, enum ibv_qp_type *type)
 {
 	switch (ps) {
@@ -127,6 +123,7 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 	r_take();
 	/* A thread that has taken the event of a call may destroy the id before
 	 * the call has returned in the thread that made it. */
+	r_ib_stop_waiting(id);
 	r_await_calls(id);
 	r_await_bound(id);
 	/* r_release comes before the wait for acknowledgements, so that the
@@ -146,15 +143,16 @@ void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
 	m->at.local_port = r_addr_port(addr);
 	m->may_share = id->options.may_share;
 	m->is_datagram = id->base.qp_type == IBV_QPT_UD;
-	m->is_ib = r_addr_is_ib(addr);
-	if (m->is_ib && r_addr_space(addr))
+	m->is_ib = r_ib_is_used();
+	m->is_ip = r_ib_is_ip(addr);
+	if (r_addr_is_ib(addr) && r_addr_space(addr))
 		m->at.space = (uint16_t)r_addr_space(addr);
 	if (!r_addr_is_open(addr) || id->device) {
 		r_addr_ip(addr, m->at.local);
 		return;
 	}
 	m->only_own = r_addr_is_loopback(addr);
-	if (m->is_ib) {
+	if (r_addr_is_ib(addr)) {
 		m->any_v6 = true; /* a GID has the form of an IPv6 address */
 		return;
 	}
@@ -162,44 +160,7 @@ void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
 	m->any_v6 = addr->sa_family == AF_INET6;
 }
 
-static int take_device(struct r_id *id, const struct sockaddr *addr)
-{
-	struct r_device *d;
-	uint8_t ip[16];
-
-	r_addr_ip(addr, ip);
-	d = r_device_find(ip, r_transports(id), &id->path);
-	if (!d)
-		return -ENODEV;
-	r_device_use(id, d);
-	memcpy(id->path.local, ip, 16);
-	return 0;
-}
-
-/*
- * Checks a bind before the broker is asked.  With `takes`, the id gets the
- * device that has the address.  Returns 0, or -1 and errno.
- */
-static int may_bind(struct r_id *id, const struct sockaddr *addr, bool takes)
-{
-	if (id->state.is_binding)
-		return r_fail(EINVAL,
-			      "rdma_cm: the id cannot be bound, since "
-			      "its rdma_resolve_addr has not ended yet; "
-			      "wait for ADDR_RESOLVED or ADDR_ERROR");
-	if (r_ib_check_space(id, addr))
-		return -1;
-	if (takes && take_device(id, addr))
-		return r_fail_device(
-			id, addr,
-			"rdma_cm: %s is no address of an RDMA "
-			"device of this host; ibv_devinfo -v shows "
-			"the devices");
-	return 0;
-}
-
-static void set_bound(struct r_id *id, const struct sockaddr *addr,
-		      uint16_t port)
+void r_set_bound(struct r_id *id, const struct sockaddr *addr, uint16_t port)
 {
 	struct rdma_addr *a = &id->base.route.addr;
 
@@ -211,151 +172,39 @@ static void set_bound(struct r_id *id, const struct sockaddr *addr,
 	memcpy(&a->addr.ibaddr.sgid, id->path.local, 16);
 	if (r_addr_is_ib(addr))
 		a->addr.ibaddr.pkey = htobe16(r_addr_pkey(&a->src_addr));
+	else if (id->path.pkey)
+		a->addr.ibaddr.pkey = htobe16(id->path.pkey);
 }
 
-int r_bind_later(struct r_id *id, const struct sockaddr *addr)
+void r_id_resolved(struct r_id *id, int err)
 {
-	struct cmproto m = {0};
-	int err;
+	struct r_event *e = r_event_new(id,
+					err ? RDMA_CM_EVENT_ADDR_ERROR
+					    : RDMA_CM_EVENT_ADDR_RESOLVED,
+					err);
 
-	if (may_bind(id, addr, true) || (r_is_iwarp(id) && r_iw_make(id)))
-		return -1;
-	r_bind_message(id, addr, &m);
-	set_bound(id, addr, 0);
-	if (r_is_iwarp(id))
-		return 0; /* connect(2) chooses the port */
-	id->state.is_binding = true;
-	err = r_request(id, &m, CMPROTO_BIND);
-	if (!err)
-		return 0;
-	id->state.is_binding = false;
-	return r_fail(-err,
-		      "rdma_cm: the %s cannot be asked to bind a port: %s",
-		      r_ib_server(), strerror(-err));
+	id->state.has_destination = !err;
+	if (e)
+		r_post(e);
 }
-
-#define LOW_PORT                                                               \
-	"a port below 1024 (net.ipv4.ip_unprivileged_port_start) is for "      \
-	"programs of root, and for programs with CAP_NET_BIND_SERVICE that "   \
-	"did not get the capability from their file; choose a higher port"
 
 void r_id_bound(struct r_id *id, const struct cmproto *m)
 {
-	struct r_event *e;
-
 	if (!m->err) {
 		r_link(id, m->new_id);
-		set_bound(id, &id->base.route.addr.src_addr, m->at.local_port);
+		r_set_bound(id, &id->base.route.addr.src_addr,
+			    m->at.local_port);
 	}
 	if (!id->state.is_binding)
 		return; /* r_bind waits for the answer */
 	if (m->err == -EACCES)
 		r_say("rdma_resolve_addr: the source port cannot be "
-		      "bound: " LOW_PORT);
+		      "bound: " R_LOW_PORT);
 	id->state.is_binding = false;
-	id->state.has_destination = !m->err;
-	e = r_event_new(id,
-			m->err ? RDMA_CM_EVENT_ADDR_ERROR
-			       : RDMA_CM_EVENT_ADDR_RESOLVED,
-			m->err);
-	if (e)
-		r_post(e);
-}
-
-/* Binds the id at the broker.  Returns 0 or -errno. */
-static int bind_roce(struct r_id *id, const struct sockaddr *addr)
-{
-	struct cmproto m = {0};
-
-	r_bind_message(id, addr, &m);
-	set_bound(id, addr, r_addr_port(addr));
-	return r_call(id, &m, CMPROTO_BIND);
-}
-
-static void release_roce(struct r_id *id)
-{
-	r_take();
-	r_release(id);
-	r_give();
-}
-
-/* Binds the id to the same port at the broker and with TCP.  Returns 0 or
- * -errno.  -EADDRINUSE: the port is in use at the broker or with TCP, even if
- * the broker has chosen it. */
-static int bind_both(struct r_id *id, const struct sockaddr *addr)
-{
-	struct sockaddr_storage at;
-	int err = bind_roce(id, addr);
-
-	if (err)
-		return err;
-	memcpy(&at, addr, r_addr_size(addr));
-	r_addr_set_port((struct sockaddr *)&at,
-			r_addr_port(&id->base.route.addr.src_addr));
-	err = r_iw_bind(id, (struct sockaddr *)&at);
-	if (err)
-		release_roce(id);
-	return err;
-}
-
-/* Binds the id for the devices that it can have.  Returns 0 or -errno. */
-static int bind_id(struct r_id *id, const struct sockaddr *addr)
-{
-	bool is_iwarp =
-		r_is_iwarp(id) || (!id->device && r_transports(id) == R_ANY &&
-				   r_device_exists(R_IWARP));
-	int err = -EADDRINUSE;
-
-	if (!is_iwarp)
-		return bind_roce(id, addr);
-	if (id->device || !r_device_exists(R_ROCE))
-		return r_iw_bind(id, addr);
-	for (int i = 0; err == -EADDRINUSE && i < PORT_TRIES; i++) {
-		err = bind_both(id, addr);
-		if (r_addr_port(addr))
-			break;
-	}
-	return err;
-}
-
-int r_bind(struct r_id *id, const struct sockaddr *addr)
-{
-	const struct rdma_addr was = id->base.route.addr;
-	char text[R_ADDR_TEXT];
-	int err;
-
-	if (may_bind(id, addr, !r_addr_is_open(addr)))
-		return -1;
-	if (!r_device_exists(r_transports(id)) && r_device_exists(R_IWARP))
-		return r_fail_device(id, addr,
-				     "rdma_cm: %s cannot be bound: there is no "
-				     "device");
-	err = bind_id(id, addr);
-	if (!err)
-		return 0;
-	id->base.route.addr = was;
-	if (err == -EACCES)
-		return r_fail(EACCES, "rdma_cm: %s cannot be bound: " LOW_PORT,
-			      r_addr_text(addr, text));
-	if (err == -EADDRINUSE)
-		return r_fail(EADDRINUSE,
-			      "rdma_cm: %s is in use by another id, of this "
-			      "program or another; choose another port",
-			      r_addr_text(addr, text));
-	return r_fail(-err, "rdma_cm: %s cannot be bound: %s",
-		      r_addr_text(addr, text), r_reason(-err));
-}
-
-int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *addr)
-{
-	struct r_id *id = r_id(base);
-
-	if (r_addr_check(addr, "rdma_bind_addr"))
-		return -1;
-	if (r_is_bound(id))
-		return r_fail(EINVAL,
-			      "rdma_bind_addr: the id already has an address");
-	return r_bind(id, addr);
+	if (m->err)
+		id->state.resolve_err = m->err;
+	if (!id->state.is_resolving)
+		r_id_resolved(id, id->state.resolve_err);
 }
 
 int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
@@ -402,6 +251,21 @@ __be16 rdma_get_dst_port(struct rdma_cm_id *id)
 	return port_of(&id->route.addr.dst_addr);
 }
 
+/* Sets the addresses of the id of a connection request by IP on a host of a
+ * fabric. */
+static void set_ips(struct r_id *id, const struct r_id *listener,
+		    const struct cmproto *m, const struct cmmsg_ip *ip)
+{
+	struct rdma_addr *a = &id->base.route.addr;
+
+	id->path.ib = m->path;
+	r_addr_make(&a->src_addr, ip->dst, m->at.local_port);
+	r_addr_make(&a->dst_addr, ip->src, ip->src_port);
+	a->addr.ibaddr.pkey = listener->base.route.addr.addr.ibaddr.pkey;
+	if (m->path.pkey)
+		a->addr.ibaddr.pkey = htobe16(m->path.pkey);
+}
+
 /* Sets the addresses of the id of a connection request. */
 static void set_addresses(struct r_id *id, const struct r_id *listener,
 			  const struct cmproto *m)
@@ -425,8 +289,9 @@ static void set_addresses(struct r_id *id, const struct r_id *listener,
 }
 
 /* Creates the id of a connection request, and posts the event to the listener's
- * channel. */
-static void create_incoming_id(struct r_id *listener, const struct cmproto *m)
+ * channel.  ip: the addresses in the request; NULL: those of *m count. */
+static void create_incoming_id(struct r_id *listener, const struct cmproto *m,
+			       const struct cmmsg_ip *ip)
 {
 	struct r_id *id =
 		r_id_new(listener->base.channel, listener->base.context,
@@ -449,13 +314,30 @@ static void create_incoming_id(struct r_id *listener, const struct cmproto *m)
 	id->options.ack_timeout = listener->options.ack_timeout;
 	memcpy(id->path.local, m->at.local, 16);
 	memcpy(id->path.peer, m->at.peer, 16);
-	set_addresses(id, listener, m);
+	if (ip)
+		set_ips(id, listener, m, ip);
+	else
+		set_addresses(id, listener, m);
 	memcpy(&id->base.route.addr.addr.ibaddr.sgid, m->at.local, 16);
 	memcpy(&id->base.route.addr.addr.ibaddr.dgid, m->at.peer, 16);
 	r_link(id, m->new_id);
 	e->message = *m;
 	e->base.listen_id = &listener->base;
 	r_post(e);
+}
+
+/* Handles a connection request to a listener. */
+static void take_request(struct r_id *listener, const struct cmproto *m)
+{
+	struct cmproto inner = *m;
+	struct cmmsg_ip ip;
+
+	if (!r_ib_is_ip(&listener->base.route.addr.src_addr))
+		create_incoming_id(listener, m, NULL);
+	else if (r_ib_take_header(&inner, &ip))
+		create_incoming_id(listener, &inner, &ip);
+	else
+		r_tell(CMPROTO_RELEASE, m->new_id);
 }
 
 static void explain_end(const struct r_id *id, const struct cmproto *m)
@@ -474,11 +356,10 @@ static void explain_end(const struct r_id *id, const struct cmproto *m)
 		return;
 	if (m->event == CMPROTO_UNREACHABLE && m->status == -ETIMEDOUT &&
 	    r_is_ib(id))
-		r_say("rdma_connect: UNREACHABLE: no program at the GID %s "
-		      "answers connection management; start the server on that "
-		      "host first, and check that its port is active "
-		      "(ibv_devinfo)",
-		      text);
+		r_say("rdma_connect: UNREACHABLE: no program at %s%s answers "
+		      "connection management; start the server on that host "
+		      "first, and check that its port is active (ibv_devinfo)",
+		      r_addr_is_ib(to) ? "the GID " : "", text);
 	else if (m->event == CMPROTO_UNREACHABLE && m->status == -ETIMEDOUT)
 		r_say("rdma_connect: UNREACHABLE: no program at %s answers "
 		      "connection management on UDP port 4791; check address, "
@@ -574,7 +455,7 @@ void r_id_message(struct r_id *id, const struct cmproto *m)
 
 	if (m->event == CMPROTO_REQUEST) {
 		if (m->new_id)
-			create_incoming_id(id, m);
+			take_request(id, m);
 		return;
 	}
 	if (m->event > CMPROTO_RESOLVED)

@@ -77,6 +77,10 @@ struct r_state {
 	bool is_decided; /* the program has connected, accepted or rejected */
 	/* The peer's request ended before is_decided was set. */
 	bool is_withdrawn;
+	/* r_ib_find_peer has not ended yet; ADDR_RESOLVED waits for it. */
+	bool is_resolving;
+	/* The first failure of r_bind_later or r_ib_find_peer; 0: none. */
+	int resolve_err;
 };
 
 /* The addresses and the path MTU of an id's connection. */
@@ -88,6 +92,8 @@ struct r_path {
 	uint8_t mtu;	    /* the path MTU, IBV_MTU_* */
 	uint8_t route_mtu;  /* the largest path MTU of the route; 0: unknown */
 	uint32_t scope;	    /* the interface of a link-local peer address */
+	uint32_t ifindex;   /* InfiniBand: of the IPoIB interface, or 0 */
+	uint16_t pkey;	    /* InfiniBand: that interface's P_Key, or 0 */
 	/* InfiniBand: the path of rdma_resolve_route, or that of the peer's
 	 * REQ; all zeroes: unknown. */
 	struct cmproto_path ib;
@@ -347,28 +353,39 @@ void r_free_info(struct rdma_addrinfo *res);
 struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 		      enum rdma_port_space ps, enum ibv_qp_type type);
 
-/* ---- id.c ---- */
+/* ---- id.c, bind.c ---- */
+
+/* The reason of EACCES for a port. */
+#define R_LOW_PORT                                                             \
+	"a port below 1024 (net.ipv4.ip_unprivileged_port_start) is for "      \
+	"programs of root, and for programs with CAP_NET_BIND_SERVICE that "   \
+	"did not get the capability from their file; choose a higher port"
 
 /* Under r_lock: moves the id and all its waiting events to the channel `to`.
  * If `to` is NULL, frees the events, and the id keeps its channel. */
 void r_channel_move(struct r_id *id, struct r_channel *to);
 /* Under r_lock: handles a message of the broker about an id. */
 void r_id_message(struct r_id *id, const struct cmproto *m);
-/* Binds the id to the address, at the broker or with TCP, and gives the id the
- * device of the address.  With an open address (r_addr_is_open) the id is bound
- * for all devices, and gets no device.  Returns 0, or -1 and errno with a
- * message. */
+/* bind.c: binds the id to the address, at the broker or with TCP, and gives the
+ * id the device of the address.  With an open address (r_addr_is_open) the id
+ * is bound for all devices, and gets no device.  Returns 0, or -1 and errno
+ * with a message. */
 int r_bind(struct r_id *id, const struct sockaddr *addr);
 /*
- * Gives the id the device of the address, and asks the broker for a port.  Does
- * not wait for the broker's answer: when it comes, ADDR_RESOLVED or ADDR_ERROR
- * is posted.  For an iWARP device the broker is not asked, and no event is
- * posted.  Returns 0, or -1 and errno with a message.
+ * bind.c: gives the id the device of the address, and asks the broker for a
+ * port.  Does not wait for the broker's answer: when it comes, ADDR_RESOLVED or
+ * ADDR_ERROR is posted.  For an iWARP device the broker is not asked, and no
+ * event is posted.  Returns 0, or -1 and errno with a message.
  */
 int r_bind_later(struct r_id *id, const struct sockaddr *addr);
+/* Sets the address and the port of an id that is bound, or about to be. */
+void r_set_bound(struct r_id *id, const struct sockaddr *addr, uint16_t port);
 /* Under r_lock: handles the broker's answer m to the request of r_bind or
  * r_bind_later. */
 void r_id_bound(struct r_id *id, const struct cmproto *m);
+/* Under r_lock: rdma_resolve_addr has ended with err, which is 0 or -errno.
+ * Posts ADDR_RESOLVED or ADDR_ERROR. */
+void r_id_resolved(struct r_id *id, int err);
 /* Fills in m, which is all zeroes before, as a request to bind the id to the
  * address.  Calls nothing of the verbs library, so that the caller may hold
  * r_lock. */
@@ -399,8 +416,8 @@ int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 /* Returns whether the address is not NULL, and is IPv4, IPv6 or a GID (AF_IB).
  * The functions below are called only with such an address. */
 bool r_addr_is_known(const struct sockaddr *a);
-/* Checks that an address, which may be NULL, is one of the family that this
- * host's devices have: AF_IB on a host of a fabric, elsewhere IPv4 and IPv6.
+/* Checks that an address, which may be NULL, is of a family that this host's
+ * devices have: IPv4 and IPv6 and, on a host of a fabric, AF_IB.
  * Returns 0, or -1 and errno EAFNOSUPPORT with a message that begins with the
  * name of the call. */
 int r_addr_check(const struct sockaddr *a, const char *call);

@@ -87,8 +87,9 @@ static void set_peer(struct r_id *id, const struct sockaddr *to)
 	if (to->sa_family == AF_INET6)
 		id->path.scope = a->dst_sin6.sin6_scope_id;
 	memcpy(&a->addr.ibaddr.dgid, id->path.peer, 16);
-	a->addr.ibaddr.pkey =
-		r_addr_is_ib(to) ? htobe16(r_addr_pkey(to)) : htobe16(PKEY);
+	a->addr.ibaddr.pkey = htobe16(r_addr_is_ib(to) ? r_addr_pkey(to)
+				      : id->path.pkey  ? id->path.pkey
+						       : PKEY);
 }
 
 /* Returns whether rdma_resolve_addr must bind src as rdma_bind_addr does. */
@@ -139,6 +140,13 @@ static int set_device(struct r_id *id, const struct sockaddr *from)
 	uint8_t ip[16];
 
 	r_addr_ip(from, ip);
+	if (r_ib_is_ip(from)) {
+		if (r_ib_take_ip(id, from))
+			return 1;
+		r_addr_move(&a->src_addr, ip);
+		memcpy(&a->addr.ibaddr.sgid, id->path.local, 16);
+		return 0;
+	}
 	d = r_device_find(ip, r_transports(id), &id->path);
 	if (!d) {
 		r_fail_device(id, from,
@@ -169,6 +177,9 @@ static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 	int err =
 		is_ib ? 0 : route_to(&a->dst_addr, &from, &id->path.route_mtu);
 
+	/* the path of a subnet has the MTU that its manager says */
+	if (r_ib_is_used())
+		id->path.route_mtu = 0;
 	if (r_is_bound(id) && id->device) {
 		if (id->path.route_mtu && id->path.route_mtu < id->path.mtu)
 			id->path.mtu = id->path.route_mtu;
@@ -228,9 +239,11 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	set_peer(id, dst_addr);
 	/* Set before the broker can answer: r_id_bound may reset the flag. */
 	id->state.has_destination = true;
+	id->state.is_resolving = r_ib_is_ip(dst_addr);
+	id->state.resolve_err = 0;
 	err = set_source(id, src_addr, &later);
 	if (err)
-		id->state.has_destination = false;
+		id->state.has_destination = id->state.is_resolving = false;
 	if (err > 0) {
 		base->route.addr = was; /* takes the destination back */
 		return -1;
@@ -241,6 +254,8 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 		      r_addr_text(dst_addr, text), strerror(-err));
 		if (r_post_local(id, RDMA_CM_EVENT_ADDR_ERROR, err))
 			return -1;
+	} else if (id->state.is_resolving) {
+		r_ib_find_peer(id, timeout_ms);
 	} else if (!later && r_post_local(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0)) {
 		return -1;
 	}
@@ -286,13 +301,16 @@ static int ask_route(struct r_id *id, int timeout_ms)
 				      "first");
 	memcpy(m.at.local, id->path.local, 16);
 	memcpy(m.at.peer, id->path.peer, 16);
-	m.at.space = (uint16_t)r_addr_space(&a->dst_addr);
+	if (r_addr_is_ib(&a->dst_addr)) {
+		m.at.space = (uint16_t)r_addr_space(&a->dst_addr);
+		/* as the kernel: RDMA_OPTION_ID_TOS has no effect on these
+		 * paths */
+		m.path.traffic_class = r_addr_traffic_class(&a->src_addr);
+	}
 	if (!m.at.space) /* as in CMPROTO_CONNECT */
 		m.at.space = (uint16_t)id->base.ps;
 	m.at.peer_port = r_addr_port(&a->dst_addr);
 	m.path.pkey = be16toh(a->addr.ibaddr.pkey);
-	/* as the kernel: RDMA_OPTION_ID_TOS has no effect on these paths */
-	m.path.traffic_class = r_addr_traffic_class(&a->src_addr);
 	err = r_request(id, &m, CMPROTO_ROUTE);
 	if (!err)
 		return 0;

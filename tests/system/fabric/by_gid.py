@@ -169,7 +169,7 @@ def refusals():
                  "ROUTE_ERROR: the subnet manager knows no path to the GID "
                  "fe80::dead"),
                 (["-f", "gid", "-s", "fec0::1"], "no active port of advib0"),
-                (["-s", "127.0.0.1"], "advib0 has no IP addresses"),
+                (["-s", "127.0.0.1"], "no program listens at 127.0.0.1"),
                 (["-f", "gid", "-s", gid, "-p", "999"], "no program listens")):
             r = f.host("Hca1", "ucmatose", *words)
             expect(r.status != 0 or "return status 0" not in r.output, r.output)
@@ -264,7 +264,7 @@ t.case("rdma_cm by GID from and to one GID, the second port, and this host",
 t.case("rdma_create_ep takes the GIDs of rdma_getaddrinfo", endpoints)
 t.case("a connection in a partition is made in that partition", partitions)
 t.case("two limited members of a partition do not reach each other", limited_members)
-t.case("a wrong GID, an IP address or a free port fails with a sentence",
+t.case("a wrong GID or a free port fails with a sentence",
        refusals)
 t.case("a host without a program is unreachable", host_without_programs)
 t.case("a host whose programs do not listen rejects a connection",

@@ -3,94 +3,26 @@
 """Tests `adverb ipoib`: IP over an emulated subnet under OpenSM."""
 
 import contextlib
-import hashlib
-import json
 import os
 import re
 import shutil
-import signal
-import socket
 import sys
-import time
 
 sys.path.insert(1, sys.path[0] + "/../lib")
 
+import iphosts
 import subnet
-import system
+from iphosts import hosts, interfaces, start_interfaces
 from subnet import (NET, PATIENCE_S, Fabric, fabric, fabric_argv, managed,
                     managed_on, port_lid)
-from system import PYTHON, Fail, Skip, expect, expect_ok, wait_until
+from system import PYTHON, expect, expect_ok, wait_until
 
 AREA = "InfiniBand"
 GROUP = "239.1.2.3"
 GROUP_MGID = "ff12:401b:ffff::f01:203"
-NOBODY = 65534
-
-
-class Suite(system.Suite):
-    """A fabric serves no user whose number others share in a user namespace, as
-    they share nobody's.  The programs run with another number there."""
-
-    def unprivileged(self, argv):
-        if os.geteuid() in (0, NOBODY):
-            argv = ["unshare", "--user", "--map-user=1000", "--map-group=1000",
-                    *argv]
-        return super().unprivileged(argv)
-
-
-t = Suite(__doc__)
+t = iphosts.Suite(__doc__)
 subnet.use(t)
-
-# Runs commands in the network namespace of a host, one after another.
-AGENT = """
-import json, socket, subprocess, sys
-with socket.socket(fileno=int(sys.argv[1])) as s:
-    f = s.makefile("rw")
-    for line in f:
-        argv, timeout = json.loads(line)
-        try:
-            r = subprocess.run(argv, stdin=subprocess.DEVNULL, timeout=timeout,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            result = r.returncode, r.stdout.decode(errors="replace")
-        except subprocess.TimeoutExpired as why:
-            result = 124, (why.stdout or b"").decode(errors="replace")
-        f.write(json.dumps(result) + "\\n")
-        f.flush()
-"""
-
-# ping(8), which not every machine has: ADDRESS SIZE COUNT.
-PING = """
-import os, socket, struct, sys, time
-name, size, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-family, _, _, _, at = socket.getaddrinfo(name, 0, type=socket.SOCK_DGRAM)[0]
-v6 = family == socket.AF_INET6
-s = socket.socket(family, socket.SOCK_RAW, 58 if v6 else 1)
-s.settimeout(10)
-ident, data, times = os.getpid() & 0xffff, os.urandom(size), []
-
-def checksum(p):
-    total = sum(struct.unpack("!%dH" % ((len(p) + 1) // 2), p + p[:0] +
-                              bytes(len(p) % 2)))
-    while total >> 16:
-        total = (total & 0xffff) + (total >> 16)
-    return ~total & 0xffff
-
-for n in range(count):
-    p = struct.pack("!BBHHH", 128 if v6 else 8, 0, 0, ident, n) + data
-    if not v6:
-        p = p[:2] + struct.pack("!H", checksum(p)) + p[4:]
-    began = time.monotonic()
-    s.sendto(p, at)
-    while True:
-        got = s.recv(65536)
-        if not v6:
-            got = got[(got[0] & 15) * 4:]
-        if got[:1] == (b"\\x81" if v6 else b"\\0") and \\
-                got[4:] == struct.pack("!HH", ident, n) + data:
-            break
-    times.append(time.monotonic() - began)
-print("%d answers, median %.0f us" % (count, sorted(times)[count // 2] * 1e6))
-"""
+iphosts.use(t)
 
 # Receives BYTES on a TCP port, and prints their SHA-256.
 TCP_SERVER = """
@@ -156,101 +88,6 @@ while len(answered) < int(sys.argv[4]) and time.monotonic() < end:
         pass
 sys.exit(len(answered) < int(sys.argv[4]))
 """
-
-
-class Host:
-    """A host of a fabric, in a network namespace of its own."""
-
-    def __init__(self, f, name):
-        self.name = name
-        ours, theirs = socket.socketpair()
-        with theirs:
-            self.process = t.start(
-                [t.adverb, "run", "--private", "--fabric=" + f.socket, "--host",
-                 name, "--", PYTHON, "-c", AGENT, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()])
-        self.file = ours.makefile("rw")
-        ours.close()
-
-    def begin(self, *argv, timeout=PATIENCE_S):
-        """Starts a command.  The result is that of end()."""
-        try:
-            self.file.write(json.dumps((argv, timeout)) + "\n")
-            self.file.flush()
-        except BrokenPipeError:
-            pass
-
-    def end(self):
-        line = self.file.readline()
-        if not line:
-            said = t.finish(self.process, 10).output
-            if "no private network namespace" in said:
-                raise Skip("no network namespace can be made")
-            raise Fail("the agent of %s has ended" % self.name, said)
-        return system.Result(*json.loads(line))
-
-    def run(self, *argv, timeout=PATIENCE_S):
-        self.begin(*argv, timeout=timeout)
-        return self.end()
-
-    def out(self, *argv, timeout=PATIENCE_S):
-        r = self.run(*argv, timeout=timeout)
-        expect_ok(r)
-        return r.output
-
-    def ipoib(self, *words):
-        return self.run(t.adverb, "ipoib", *words)
-
-    def ping(self, to, size=56, count=3):
-        """Returns the median round trip."""
-        return self.out(PYTHON, "-c", PING, to, str(size), str(count))
-
-    def settle(self, name="ib0"):
-        """Waits until the addresses of IPv6 are no longer tentative."""
-        wait_until(lambda: "inet6" not in self.out(
-            "ip", "-6", "address", "show", "dev", name, "tentative"),
-            "the addresses stay tentative", PATIENCE_S)
-
-    def local(self, name="ib0"):
-        """Returns the link-local address, with its interface."""
-        said = self.out("ip", "-6", "address", "show", "dev", name)
-        return re.search(r"inet6 (fe80:[0-9a-f:]+)", said).group(1) + "%" + name
-
-    def close(self):
-        """Ends the agent.  adverb ipoib ends with the fabric."""
-        self.file.close()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.communicate()
-
-
-@contextlib.contextmanager
-def hosts(f, *names):
-    t.need("ip")
-    made = []
-    try:
-        for name in names:
-            made.append(Host(f, name))
-        yield made
-    finally:
-        for host in made:
-            host.close()
-
-
-def start_interfaces(all_hosts, *words):
-    """Starts adverb ipoib on each host: 10.9.0.1 and fd00::1, and so on."""
-    for i, host in enumerate(all_hosts, 1):
-        host.begin(t.adverb, "ipoib", "--background", "--address",
-                   "10.9.0.%d/24" % i, "--address", "fd00::%d/64" % i, *words)
-    for host in all_hosts:
-        expect_ok(host.end())
-
-
-@contextlib.contextmanager
-def interfaces(f, *names):
-    with hosts(f, *names) as made:
-        start_interfaces(made)
-        yield made
 
 
 def tshark(path, expression):

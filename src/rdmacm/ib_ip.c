@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The addresses of IPoIB interfaces.  The kernel tells the interface of an
+ * address, the next hop to a destination, and the next hop's MAC.  The MAC of
+ * an IPoIB interface is a hash of its GID and its QPN.  The fabric knows all
+ * these interfaces, and tells the GID of a MAC.
+ */
+#include "rdmacm/ib.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "rdmacm/explain.h"
+#include "wire/neighbour.h"
+
+/* Stores the GID and the P_Key of the interface with the MAC.  Returns 0;
+ * -ENODEV: no IPoIB interface of the subnet has the MAC; or another -errno of
+ * r_call. */
+static int find_mac(struct r_id *id, const uint8_t mac[NEIGHBOUR_MAC_BYTES],
+		    uint8_t gid[16], uint16_t *pkey)
+{
+	struct cmproto m = {.is_ib = true};
+	int err;
+
+	memcpy(m.at.peer, mac, NEIGHBOUR_MAC_BYTES);
+	err = r_call(id, &m, CMPROTO_INTERFACE_OF);
+	if (err)
+		return err;
+	memcpy(gid, m.at.local, 16);
+	*pkey = m.path.pkey;
+	return 0;
+}
+
+static uint32_t scope_of(const struct sockaddr *a)
+{
+	const struct sockaddr_in6 *six =
+		(const struct sockaddr_in6 *)(const void *)a;
+
+	return a->sa_family == AF_INET6 ? six->sin6_scope_id : 0;
+}
+
+/* Finds the interface of the address, and its GID.  Returns 0, or -1 and errno
+ * ENODEV with a message. */
+static int find_own(struct r_id *id, const struct sockaddr *addr,
+		    uint8_t gid[16])
+{
+	struct neighbour_interface i;
+	char text[R_ADDR_TEXT];
+	uint8_t ip[16];
+	int err;
+
+	r_addr_ip(addr, ip);
+	r_addr_text(addr, text);
+	err = neighbour_own(ip, scope_of(addr), &i);
+	if (err)
+		return r_fail(ENODEV,
+			      "rdma_cm: %s is no address of an interface of "
+			      "this network namespace: %s; give an address of "
+			      "an IPoIB interface (adverb ipoib), or a GID "
+			      "(AF_IB)",
+			      text, strerror(-err));
+	err = find_mac(id, i.mac, gid, &id->path.pkey);
+	if (err == -ENODEV)
+		return r_fail(ENODEV,
+			      "rdma_cm: %s is an address of the interface %s, "
+			      "which is no IPoIB interface of the fabric; make "
+			      "one by adverb ipoib --address, and use its "
+			      "address, or a GID (AF_IB)",
+			      text, i.name);
+	if (err)
+		return r_fail(ENODEV,
+			      "rdma_cm: the fabric cannot be asked for the GID "
+			      "of the interface %s: %s",
+			      i.name, strerror(-err));
+	id->path.ifindex = i.ifindex;
+	return 0;
+}
+
+/* Finds the GID by which the id sends from the address. */
+static int find_gid(struct r_id *id, const struct sockaddr *addr,
+		    uint8_t gid[16])
+{
+	if (!r_addr_is_loopback(addr))
+		return find_own(id, addr, gid);
+	id->path.ifindex = 0;
+	id->path.pkey = 0;
+	if (r_ib_own_gid(gid))
+		return 0;
+	return r_fail(ENODEV, "rdma_cm: no port of advib0 is active, since no "
+			      "subnet manager has configured the subnet; start "
+			      "opensm on a host of the fabric, and wait until "
+			      "ibv_devinfo shows PORT_ACTIVE");
+}
+
+int r_ib_take_ip(struct r_id *id, const struct sockaddr *addr)
+{
+	struct rdma_addr *a = &id->base.route.addr;
+	char text[R_ADDR_TEXT];
+	struct r_device *d;
+	uint8_t gid[16];
+
+	if (find_gid(id, addr, gid))
+		return -1;
+	d = r_device_find(gid, R_ROCE, &id->path);
+	if (!d)
+		return r_fail(ENODEV,
+			      "rdma_cm: the IPoIB interface with the address "
+			      "%s is not of this host of the fabric; run the "
+			      "program on the host of that interface (adverb "
+			      "run --host)",
+			      r_addr_text(addr, text));
+	r_device_use(id, d);
+	memcpy(id->path.local, gid, 16);
+	if (id->path.pkey)
+		a->addr.ibaddr.pkey = htobe16(id->path.pkey);
+	return 0;
+}
+
+/* Prints why the destination has no GID. */
+static void explain_error(const struct r_id *id, int err)
+{
+	const struct sockaddr *to = &id->base.route.addr.dst_addr;
+	char text[R_ADDR_TEXT];
+
+	r_addr_text(to, text);
+	if (err == -ETIMEDOUT)
+		r_say("rdma_resolve_addr: ADDR_ERROR: no neighbour has told "
+		      "its hardware address for %s in time; check the address "
+		      "and the partition, and that adverb ipoib runs on that "
+		      "host (ip neigh shows the neighbours)",
+		      text);
+	else if (err == -ENODEV)
+		r_say("rdma_resolve_addr: ADDR_ERROR: the way to %s leads to a "
+		      "neighbour that is no IPoIB interface of the fabric, or "
+		      "not any more; start adverb ipoib on that host",
+		      text);
+	else
+		r_say("rdma_resolve_addr: ADDR_ERROR: there is no route to %s "
+		      "over the IPoIB interface: %s",
+		      text, strerror(-err));
+}
+
+/* The search for the destination ends: err is 0, with its GID, or -errno. */
+static void end_search(struct r_id *id, int err, const uint8_t gid[16])
+{
+	if (err)
+		explain_error(id, err);
+	r_take();
+	if (!err) {
+		memcpy(id->path.peer, gid, 16);
+		memcpy(&id->base.route.addr.addr.ibaddr.dgid, gid, 16);
+	}
+	if (err)
+		id->state.resolve_err = err;
+	id->state.is_resolving = false;
+	/* else r_id_bound does it */
+	if (!id->state.is_binding)
+		r_id_resolved(id, id->state.resolve_err);
+	r_give();
+}
+
+/* Finds the GID of an address of this network namespace. */
+static int find_self(struct r_id *id, const uint8_t ip[16], uint8_t gid[16])
+{
+	struct neighbour_interface i;
+	uint16_t pkey;
+	int err = neighbour_own(ip, id->path.scope, &i);
+
+	return err ? err : find_mac(id, i.mac, gid, &pkey);
+}
+
+/* Finds the GID of the destination.  Returns 0; -EAGAIN: the kernel has to ask
+ * for the neighbour `hop`; or another -errno. */
+static int find_peer(struct r_id *id, uint8_t gid[16], uint8_t hop[16])
+{
+	uint8_t to[16], mac[NEIGHBOUR_MAC_BYTES];
+	uint16_t pkey;
+	bool is_own;
+	int err;
+
+	r_addr_ip(&id->base.route.addr.dst_addr, to);
+	if (!id->path.ifindex) {
+		memcpy(gid, id->path.local, 16);
+		return 0;
+	}
+	err = neighbour_route(to, id->path.ifindex, hop, &is_own);
+	if (err)
+		return err;
+	if (is_own)
+		return find_self(id, to, gid);
+	err = neighbour_look(id->path.ifindex, hop, mac);
+	return err ? err : find_mac(id, mac, gid, &pkey);
+}
+
+/* The wait for a neighbour ends. */
+static void finish_wait(struct r_id *id, int err,
+			const uint8_t mac[NEIGHBOUR_MAC_BYTES])
+{
+	uint8_t gid[16];
+	uint16_t pkey;
+
+	if (!err)
+		err = find_mac(id, mac, gid, &pkey);
+	end_search(id, err, gid);
+}
+
+void r_ib_find_peer(struct r_id *id, int timeout_ms)
+{
+	uint8_t gid[16], hop[16];
+	int err = find_peer(id, gid, hop);
+
+	if (err == -EAGAIN) {
+		err = r_ib_await(id, hop, timeout_ms, finish_wait);
+		if (!err)
+			return;
+	}
+	end_search(id, err, gid);
+}

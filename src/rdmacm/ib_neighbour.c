@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ids that wait for a neighbour of their IPoIB interface.  A thread waits while
+ * there are such ids: the kernel tells it when a neighbour has changed.
+ */
+#include "rdmacm/ib.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/bits.h"
+#include "util/monotonic.h"
+#include "wire/neighbour.h"
+
+/* After this pause the kernel is made to ask again, in case it has given up. */
+#define AGAIN_MS 500
+
+struct neighbour_wait {
+	struct list link; /* in waits */
+	struct r_id *id;
+	r_ib_finish *finish;
+	uint32_t ifindex;
+	uint8_t hop[16];
+	uint64_t until_ms;
+	uint64_t again_ms; /* when the kernel is made to ask next */
+};
+
+/* All below is under r_lock. */
+static struct list waits = {&waits, &waits};
+static pid_t owner; /* the process that uses the list, and has the thread */
+static bool is_running;
+static const struct r_id *in_use; /* the thread finishes with this id */
+
+static struct neighbour_wait *wait_of(struct list *l)
+{
+	return (struct neighbour_wait *)(void *)
+		l; /* link is the first member */
+}
+
+/* Takes a wait that has ended out of the list.  *err: 0, with the MAC; or
+ * -errno.  Returns NULL if there is none. */
+static struct neighbour_wait *take_ended(uint8_t mac[NEIGHBOUR_MAC_BYTES],
+					 int *err)
+{
+	uint64_t now_ms = monotonic_ms();
+
+	list_for_each (l, &waits) {
+		struct neighbour_wait *w = wait_of(l);
+
+		*err = neighbour_look(w->ifindex, w->hop, mac);
+		if (*err == -EAGAIN && now_ms < w->until_ms)
+			continue;
+		if (*err == -EAGAIN)
+			*err = -ETIMEDOUT;
+		list_remove(&w->link);
+		return w;
+	}
+	return NULL;
+}
+
+/* Makes the kernel ask for the neighbours for which it is time.  Returns how
+ * long the thread may sleep, in ms. */
+static int ask_again(void)
+{
+	uint64_t now_ms = monotonic_ms(), until_ms = now_ms + AGAIN_MS;
+
+	list_for_each (l, &waits) {
+		struct neighbour_wait *w = wait_of(l);
+
+		if (w->again_ms <= now_ms) {
+			neighbour_ask(w->ifindex, w->hop);
+			w->again_ms = now_ms + AGAIN_MS;
+		}
+		until_ms = bits_min_u64(until_ms, w->again_ms);
+		until_ms = bits_min_u64(until_ms, w->until_ms);
+	}
+	return until_ms > now_ms ? (int)(until_ms - now_ms) : 0;
+}
+
+/* Finishes with the ids whose wait has ended.  Returns the pause until the next
+ * look in ms; -1: no id waits, and the thread is to end. */
+static int serve_waits(void)
+{
+	uint8_t mac[NEIGHBOUR_MAC_BYTES] = {0};
+	struct neighbour_wait *w;
+	int err, pause_ms = -1;
+
+	r_take();
+	while (owner == getpid() && (w = take_ended(mac, &err))) {
+		in_use = w->id;
+		r_give();
+		w->finish(w->id, err, mac);
+		free(w);
+		r_take();
+		in_use = NULL;
+		pthread_cond_broadcast(&r_changed);
+	}
+	is_running = !list_is_empty(&waits);
+	if (is_running)
+		pause_ms = ask_again();
+	r_give();
+	return pause_ms;
+}
+
+static void *run_thread(void *arg)
+{
+	struct pollfd watch = {.fd = (int)(intptr_t)arg, .events = POLLIN};
+	int pause_ms = serve_waits();
+
+	while (pause_ms >= 0) {
+		poll(&watch, 1, pause_ms);
+		neighbour_drain(watch.fd);
+		pause_ms = serve_waits();
+	}
+	close(watch.fd);
+	return NULL;
+}
+
+/* Starts the thread unless it runs.  Returns 0 or -errno. */
+static int start_thread(void)
+{
+	sigset_t all, old;
+	pthread_t thread;
+	int err, fd;
+
+	if (is_running)
+		return 0;
+	fd = neighbour_watch();
+	if (fd < 0)
+		return fd;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, NULL, run_thread, (void *)(intptr_t)fd);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err) {
+		close(fd);
+		return -err;
+	}
+	pthread_setname_np(thread, "adverb-cm-ip");
+	pthread_detach(thread);
+	is_running = true;
+	return 0;
+}
+
+/* A forked child has neither its parent's thread nor its parent's waits. */
+static void own_list(void)
+{
+	if (owner == getpid())
+		return;
+	list_init(&waits);
+	is_running = false;
+	in_use = NULL;
+	owner = getpid();
+}
+
+int r_ib_await(struct r_id *id, const uint8_t hop[16], int timeout_ms,
+	       r_ib_finish *finish)
+{
+	struct neighbour_wait *w = malloc(sizeof(*w));
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	*w = (struct neighbour_wait){
+		.id = id,
+		.finish = finish,
+		.ifindex = id->path.ifindex,
+		.until_ms = monotonic_ms() +
+			    (timeout_ms > 0 ? (uint64_t)timeout_ms : 0)};
+	memcpy(w->hop, hop, 16);
+	list_init(&w->link);
+	r_take();
+	own_list();
+	err = start_thread();
+	if (!err) {
+		list_push_tail(&waits, &w->link);
+		w = NULL;
+	}
+	r_give();
+	free(w);
+	return err;
+}
+
+void r_ib_stop_waiting(const struct r_id *id)
+{
+	if (owner != getpid())
+		return;
+	list_for_each_safe (l, &waits)
+		if (wait_of(l)->id == id) {
+			list_remove(l);
+			free(wait_of(l));
+		}
+	while (in_use == id)
+		pthread_cond_wait(&r_changed, &r_lock);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "wire/neighbour.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <linux/if_packet.h>
+#include <linux/neighbour.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "util/inaddr.h"
+
+#define PORT_DISCARD 9 /* RFC 863 */
+#define MESSAGES     4096
+/* The states of a neighbour in which its MAC is known. */
+#define NUD_KNOWN                                                              \
+	(NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT |   \
+	 NUD_NOARP)
+
+/* A request, and later the kernel's answer to it. */
+struct kernel_message {
+	struct nlmsghdr head;
+	union {
+		struct nlmsgerr failure;
+		struct rtmsg route;
+		struct ndmsg neighbour;
+	};
+	uint8_t attributes[1024];
+};
+
+static void put_attribute(struct kernel_message *m, uint16_t type,
+			  const void *value, size_t bytes)
+{
+	size_t at = NLMSG_ALIGN(m->head.nlmsg_len);
+	const struct rtattr a = {.rta_len = (uint16_t)RTA_LENGTH(bytes),
+				 .rta_type = type};
+
+	memcpy((uint8_t *)m + at, &a, sizeof(a));
+	memcpy((uint8_t *)m + at + RTA_LENGTH(0), value, bytes);
+	m->head.nlmsg_len = (uint32_t)(at + RTA_LENGTH(bytes));
+}
+
+static void put_ip(struct kernel_message *m, uint16_t type,
+		   const uint8_t ip[16])
+{
+	bool is_v4 = inaddr_is_v4(ip);
+
+	put_attribute(m, type, is_v4 ? ip + 12 : ip, is_v4 ? 4 : 16);
+}
+
+static uint8_t family_of(const uint8_t ip[16])
+{
+	return inaddr_is_v4(ip) ? AF_INET : AF_INET6;
+}
+
+/* Sends the request m; the answer, of the given type, replaces it.  Returns 0
+ * or -errno. */
+static int ask_kernel(struct kernel_message *m, uint16_t type)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	ssize_t n = -1;
+	int err = 0;
+
+	if (fd < 0)
+		return -errno;
+	/* NETLINK_ROUTE answers during send, so MSG_DONTWAIT finds the answer.
+	 */
+	if (send(fd, m, m->head.nlmsg_len, MSG_NOSIGNAL) >= 0)
+		n = recv(fd, m, sizeof(*m), MSG_DONTWAIT);
+	if (n < (ssize_t)NLMSG_LENGTH(sizeof(m->route)))
+		err = n < 0 ? -errno : -EPROTO;
+	close(fd);
+	if (!err && m->head.nlmsg_type == NLMSG_ERROR)
+		err = m->failure.error < 0 ? m->failure.error : -EPROTO;
+	else if (!err && m->head.nlmsg_type != type)
+		err = -EPROTO;
+	if (!err && m->head.nlmsg_len > (uint32_t)n)
+		err = -EPROTO;
+	return err;
+}
+
+/* Finds an attribute behind a body of `body` bytes.  Returns its value if that
+ * has `bytes` bytes, else NULL. */
+static const void *find_attribute(const struct kernel_message *m, size_t body,
+				  uint16_t type, size_t bytes)
+{
+	const char *at = (const char *)m + NLMSG_SPACE(body);
+	const struct rtattr *a = (const void *)at;
+	size_t left = m->head.nlmsg_len > NLMSG_SPACE(body)
+			      ? m->head.nlmsg_len - NLMSG_SPACE(body)
+			      : 0;
+
+	for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
+		if (a->rta_type == type && RTA_PAYLOAD(a) == bytes)
+			return RTA_DATA(a);
+	return NULL;
+}
+
+static bool has_address(const struct ifaddrs *a, const uint8_t ip[16])
+{
+	const struct sockaddr *s = a->ifa_addr;
+	uint8_t own[16];
+
+	if (!s || s->sa_family != family_of(ip))
+		return false;
+	if (s->sa_family == AF_INET)
+		inaddr_map_v4(own,
+			      &((const struct sockaddr_in *)(const void *)s)
+				       ->sin_addr);
+	else
+		memcpy(own,
+		       &((const struct sockaddr_in6 *)(const void *)s)
+				->sin6_addr,
+		       16);
+	return !memcmp(own, ip, 16);
+}
+
+/* Fills in *i from the entry of the interface's link, if the name is that of
+ * the interface. */
+static bool read_link(const struct ifaddrs *a, const char *name,
+		      struct neighbour_interface *i)
+{
+	const struct sockaddr_ll *link = (const void *)a->ifa_addr;
+
+	if (!link || link->sll_family != AF_PACKET ||
+	    strcmp(a->ifa_name, name) != 0)
+		return false;
+	*i = (struct neighbour_interface){.ifindex =
+						  (uint32_t)link->sll_ifindex};
+	strncpy(i->name, name, sizeof(i->name) - 1);
+	if (link->sll_halen == sizeof(i->mac))
+		memcpy(i->mac, link->sll_addr, sizeof(i->mac));
+	return true;
+}
+
+static bool find_link(const struct ifaddrs *all, const char *name,
+		      struct neighbour_interface *i)
+{
+	for (const struct ifaddrs *a = all; a; a = a->ifa_next)
+		if (read_link(a, name, i))
+			return true;
+	return false;
+}
+
+int neighbour_own(const uint8_t ip[16], uint32_t scope,
+		  struct neighbour_interface *i)
+{
+	struct ifaddrs *all;
+	bool is_found = false;
+
+	if (getifaddrs(&all))
+		return -errno;
+	for (const struct ifaddrs *a = all; a && !is_found; a = a->ifa_next)
+		is_found = has_address(a, ip) &&
+			   find_link(all, a->ifa_name, i) &&
+			   (!scope || scope == i->ifindex);
+	freeifaddrs(all);
+	return is_found ? 0 : -EADDRNOTAVAIL;
+}
+
+int neighbour_route(const uint8_t to[16], uint32_t ifindex, uint8_t hop[16],
+		    bool *is_own)
+{
+	bool is_v4 = inaddr_is_v4(to);
+	struct kernel_message m = {
+		.head = {.nlmsg_len = NLMSG_LENGTH(sizeof(m.route)),
+			 .nlmsg_type = RTM_GETROUTE,
+			 .nlmsg_flags = NLM_F_REQUEST},
+		.route = {.rtm_family = family_of(to),
+			  .rtm_dst_len = is_v4 ? 32 : 128},
+	};
+	const void *gateway;
+	int err;
+
+	put_ip(&m, RTA_DST, to);
+	put_attribute(&m, RTA_OIF, &ifindex, sizeof(ifindex));
+	err = ask_kernel(&m, RTM_NEWROUTE);
+	if (err)
+		return err;
+	*is_own = m.route.rtm_type == RTN_LOCAL;
+	gateway = find_attribute(&m, sizeof(m.route), RTA_GATEWAY,
+				 is_v4 ? 4 : 16);
+	if (!gateway)
+		memcpy(hop, to, 16);
+	else if (is_v4)
+		inaddr_map_v4(hop, gateway);
+	else
+		memcpy(hop, gateway, 16);
+	return 0;
+}
+
+int neighbour_look(uint32_t ifindex, const uint8_t hop[16],
+		   uint8_t mac[NEIGHBOUR_MAC_BYTES])
+{
+	struct kernel_message m = {
+		.head = {.nlmsg_len = NLMSG_LENGTH(sizeof(m.neighbour)),
+			 .nlmsg_type = RTM_GETNEIGH,
+			 .nlmsg_flags = NLM_F_REQUEST},
+		.neighbour = {.ndm_family = family_of(hop),
+			      .ndm_ifindex = (int)ifindex},
+	};
+	const void *found;
+	int err;
+
+	put_ip(&m, NDA_DST, hop);
+	err = ask_kernel(&m, RTM_NEWNEIGH);
+	if (err)
+		return err == -ENOENT ? -EAGAIN : err;
+	found = find_attribute(&m, sizeof(m.neighbour), NDA_LLADDR,
+			       NEIGHBOUR_MAC_BYTES);
+	if (!found || !(m.neighbour.ndm_state & NUD_KNOWN))
+		return -EAGAIN;
+	memcpy(mac, found, NEIGHBOUR_MAC_BYTES);
+	return 0;
+}
+
+void neighbour_ask(uint32_t ifindex, const uint8_t hop[16])
+{
+	struct sockaddr_in6 to = {.sin6_family = AF_INET6,
+				  .sin6_port = htons(PORT_DISCARD)};
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int index = (int)ifindex;
+
+	memcpy(&to.sin6_addr, hop, 16);
+	if (inaddr_is_link_local(hop) && !inaddr_is_v4(hop))
+		to.sin6_scope_id = ifindex;
+	if (fd < 0)
+		return;
+	setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &index, sizeof(index));
+	sendto(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to,
+	       sizeof(to));
+	close(fd);
+}
+
+int neighbour_watch(void)
+{
+	struct sockaddr_nl a = {.nl_family = AF_NETLINK,
+				.nl_groups = RTMGRP_NEIGH};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	if (!bind(fd, (struct sockaddr *)(void *)&a, sizeof(a)))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+void neighbour_drain(int fd)
+{
+	char bytes[MESSAGES];
+	ssize_t n;
+
+	do
+		n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	while (n > 0 || (n < 0 && (errno == EINTR || errno == ENOBUFS)));
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The kernel's routes and neighbours in this network namespace, by
+ * rtnetlink(7), for addresses of IPv6 or ::ffff:a.b.c.d.  Needs no right.  No
+ * state, no lock; no call blocks.
+ */
+#ifndef WIRE_NEIGHBOUR_H
+#define WIRE_NEIGHBOUR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NEIGHBOUR_MAC_BYTES 6
+
+/* The interface that has an address. */
+struct neighbour_interface {
+	uint32_t ifindex;
+	char name[16];
+	uint8_t mac[NEIGHBOUR_MAC_BYTES];
+};
+
+/* Finds the interface that has the address ip.  scope: the index of the
+ * interface of a link-local address; 0: any.  Returns 0; -EADDRNOTAVAIL: no
+ * interface has the address; or another -errno. */
+int neighbour_own(const uint8_t ip[16], uint32_t scope,
+		  struct neighbour_interface *i);
+/* Stores the address of the next hop of packets that leave by the interface for
+ * the address `to`: that of a gateway, or `to` itself.  *is_own: `to` is an
+ * address of this namespace.  Returns 0, or -errno if there is no route. */
+int neighbour_route(const uint8_t to[16], uint32_t ifindex, uint8_t hop[16],
+		    bool *is_own);
+/* Stores the MAC of a neighbour.  Returns 0; -EAGAIN: the kernel does not know
+ * it yet; or another -errno. */
+int neighbour_look(uint32_t ifindex, const uint8_t hop[16],
+		   uint8_t mac[NEIGHBOUR_MAC_BYTES]);
+/* Makes the kernel ask for the MAC of a neighbour, by an empty datagram to its
+ * port "discard", which the kernel keeps until it knows the MAC. */
+void neighbour_ask(uint32_t ifindex, const uint8_t hop[16]);
+/* Returns a socket that becomes readable when a neighbour changes, or -errno.
+ * The caller closes the socket. */
+int neighbour_watch(void);
+/* Discards all messages that wait at that socket. */
+void neighbour_drain(int fd);
+
+#endif

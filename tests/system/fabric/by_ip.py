@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tests programs over librdmacm by the IP addresses of IPoIB interfaces, on an
+emulated subnet under OpenSM."""
+
+import contextlib
+import os
+import select
+import sys
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import iphosts
+import subnet
+from iphosts import hosts, interfaces, start_interfaces
+from subnet import (NET, PATIENCE_S, dissect, fabric, managed, managed_on)
+from system import Fail, expect, expect_ok, wait_until
+
+AREA = "IP over InfiniBand"
+t = iphosts.Suite(__doc__)
+subnet.use(t)
+iphosts.use(t)
+
+
+@contextlib.contextmanager
+def ready_pipe():
+    """A named pipe to which a server's librdmacm writes when it listens."""
+    path = t.path("ready")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    os.mkfifo(path)
+    os.chmod(path, 0o666)
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        yield path, fd
+    finally:
+        os.close(fd)
+
+
+def begin_server(host, argv):
+    """Begins a server, and waits until it listens.  host.end() ends it."""
+    t.need(argv[0])
+    with ready_pipe() as (path, fd):
+        host.begin("sh", "-c", "exec env ADVERB_READY_FD=9 \"$@\" 9>" + path,
+                   "sh", *argv)
+        readable, _, _ = select.select([fd], [], [], PATIENCE_S)
+        if not readable or not os.read(fd, 1):
+            raise Fail("the server does not listen", host.end().output)
+
+
+def both(server, client, server_argv, client_argv):
+    """Runs a server and a client on two hosts.  Returns the results of the
+    client and the server."""
+    begin_server(server, server_argv)
+    r = client.run(*client_argv)
+    return r, server.end()
+
+
+def expect_done(results, want):
+    for r in results:
+        expect_ok(r)
+    for r in results[:1] if want.startswith("rdma_client") else results:
+        expect(want in r.output, r.output)
+
+
+# Commands of the server and the client, and a text that success prints.  % is
+# the server's address.
+PROGRAMS = [
+    ("rping -s -a % -C 20 -V", "rping -c -a % -C 20 -V", ""),
+    ("rping -s -C 3 -S 60000 -V", "rping -c -a % -C 3 -S 60000 -V", ""),
+    ("ucmatose", "ucmatose -s %", "return status 0"),
+    ("ucmatose -b % -c 10 -C 20", "ucmatose -s % -c 10 -C 20",
+     "return status 0"),
+    ("ucmatose -c 4 -m", "ucmatose -s % -c 4 -m", "return status 0"),
+    ("udaddy", "udaddy -s %", "return status 0"),
+    ("udaddy -b % -c 4 -C 20", "udaddy -s % -c 4 -C 20", "return status 0"),
+    ("rdma_server", "rdma_client -s %", "rdma_client: end 0"),
+    ("ib_write_bw -R -n 200", "ib_write_bw -R -n 200 %", ""),
+    ("ib_send_lat -R -n 200", "ib_send_lat -R -n 200 %", ""),
+    ("ib_send_bw -R -c UD -n 200", "ib_send_bw -R -c UD -n 200 %", ""),
+]
+
+
+def program(name):
+    """Returns a case: a client reaches a server by its IPv4 address."""
+    def body():
+        # perftest uses the first port, which has no cable at Hca2
+        with managed() as f, interfaces(f, "Hca1", "Hca3") as (one, two):
+            for server, client, want in PROGRAMS:
+                if server.split()[0] == name:
+                    expect_done(both(two, one,
+                                     server.replace("%", "10.9.0.2").split(),
+                                     client.replace("%", "10.9.0.2").split()),
+                                want)
+    return body
+
+
+def six():
+    """IPv6: a global address, and a listener at all addresses."""
+    with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
+        one.settle()
+        two.settle()
+        for name in "ucmatose", "udaddy":
+            words = [name, "-f", "ipv6", "-b"]
+            expect_done(both(two, one, [*words, "fd00::2"],
+                             [*words, "fd00::1", "-s", "fd00::2"]),
+                        "return status 0")
+        # a listener at all addresses takes IPv4, too
+        for to in "fd00::2", "10.9.0.2":
+            words = ["rping", "-C", "3", "-V"]
+            expect_done(both(two, one, [*words, "-s", "-a", "::"],
+                             [*words, "-c", "-a", to]), "")
+
+
+def own_address():
+    """A host reaches itself, by its address and by 127.0.0.1."""
+    with managed() as f, interfaces(f, "Hca2") as (one,):
+        for to in "10.9.0.1", "127.0.0.1":
+            r = one.run("sh", "-c", "ucmatose & sleep 1; ucmatose -s " + to +
+                        "; wait")
+            expect_ok(r)
+            expect(r.output.count("return status 0") == 2, r.output)
+
+
+def gateway():
+    """The next hop to an address of another network counts."""
+    with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
+        two.out("ip", "address", "add", "10.10.0.1/32", "dev", "ib0")
+        one.out("ip", "route", "add", "10.10.0.0/24", "via", "10.9.0.2")
+        expect_done(both(two, one, ["ucmatose", "-b", "10.10.0.1"],
+                         ["ucmatose", "-s", "10.10.0.1"]), "return status 0")
+
+
+def partition():
+    """The P_Key of the interface is that of the connection and of its MADs."""
+    t.need("tshark")
+    capture, file = t.path("capture.pcap"), t.path("partitions")
+    with open(file, "w") as out:
+        out.write("Default=0x7fff: ALL=full, SELF=full;\n"
+                  "Own=0x5, ipoib: ALL=full;\n")
+    with fabric(NET, "--capture", capture) as f:
+        with managed_on(f, "Hca1", "-P", file), \
+                hosts(f, "Hca2", "Hca3") as made:
+            start_interfaces(made, "--pkey", "0x8005", "--name", "ib5")
+            expect_done(both(made[1], made[0], ["ucmatose", "-b", "10.9.0.2"],
+                             ["ucmatose", "-s", "10.9.0.2"]),
+                        "return status 0")
+    seen = dissect(capture, "infiniband.mad.mgmtclass == 7",
+                   "infiniband.bth.p_key")
+    expect(len(seen) >= 5, seen)
+    expect({int(key, 0) & 0x7fff for key in seen} == {5}, seen)
+
+
+def other_partition():
+    """Interfaces of two partitions are no neighbours."""
+    file = t.path("partitions")
+    with open(file, "w") as out:
+        out.write("Default=0x7fff, ipoib: ALL=full, SELF=full;\n"
+                  "Own=0x5, ipoib: ALL=full;\n")
+    with fabric(NET) as f, managed_on(f, "Hca1", "-P", file), \
+            hosts(f, "Hca2", "Hca3") as (one, two):
+        start_interfaces([one])
+        expect_ok(two.run(t.adverb, "ipoib", "--background", "--pkey",
+                          "0x8005", "--address", "10.9.0.2/24"))
+        r = one.run("ucmatose", "-s", "10.9.0.2")
+        expect("ADDR_ERROR: no neighbour has told its hardware address for "
+               "10.9.0.2" in r.output, r.output)
+        expect("RDMA_CM_EVENT_ADDR_ERROR" in r.output, r.output)
+
+
+def refusals():
+    """Wrong addresses fail, and a sentence says why."""
+    with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
+        one.out("ip", "address", "add", "10.8.0.1/24", "dev", "lo")
+        for words, want in (
+                (["-s", "10.9.0.77"], "no neighbour has told its hardware "
+                 "address for 10.9.0.77"),
+                (["-s", "10.8.0.2"], "which is no IPoIB interface"),
+                (["-b", "10.8.0.1"], "the interface lo, which is no IPoIB"),
+                (["-b", "10.9.0.9"], "is no address of an interface of this"),
+                (["-s", "192.0.2.1"], "there is no route to 192.0.2.1"),
+                (["-s", "10.9.0.2", "-p", "999"], "no program listens at "
+                 "10.9.0.2")):
+            begin_server(two, ["ucmatose"])
+            r = one.run("ucmatose", *words)
+            expect(want in r.output, r.output)
+            expect_done([one.run("ucmatose", "-s", "10.9.0.2"), two.end()],
+                        "return status 0")
+
+
+def interface_goes():
+    """Without the neighbour's or the own interface there is no connection; a
+    new interface of the neighbour is found."""
+    with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
+        one.ping("10.9.0.2")
+        two.out("ip", "link", "delete", "ib0")
+        wait_until(lambda: two.run("ip", "link", "show", "ib0").status,
+                   "the interface stays", PATIENCE_S)
+
+        def is_forgotten():
+            return "no IPoIB interface of the fabric, or not any more" in \
+                one.run("ucmatose", "-s", "10.9.0.2").output
+
+        wait_until(is_forgotten, "the fabric knows the interface for ever",
+                   PATIENCE_S)
+        expect_ok(two.ipoib("--background", "--address", "10.9.0.2/24"))
+        expect_done(both(two, one, ["ucmatose"],
+                         ["ucmatose", "-s", "10.9.0.2"]), "return status 0")
+        one.out("ip", "link", "delete", "ib0")
+        r = one.run("ucmatose", "-s", "10.9.0.2")
+        expect("there is no route to 10.9.0.2" in r.output, r.output)
+
+
+for first, shown in (("rping", "rping"), ("ucmatose", "ucmatose"),
+                     ("udaddy", "udaddy"),
+                     ("rdma_server", "rdma_client, rdma_server"),
+                     ("ib_write_bw", "ib_write_bw -R"),
+                     ("ib_send_lat", "ib_send_lat -R"),
+                     ("ib_send_bw", "ib_send_bw -R -c UD")):
+    t.case(shown + " by IPv4", program(first), AREA, shown)
+t.case("ucmatose and udaddy by IPv6", six)
+t.case("a host connects to its own addresses", own_address)
+t.case("a connection goes to the gateway of a route", gateway)
+t.case("a connection has the partition of its interface", partition)
+t.case("an address in another partition has no neighbour", other_partition)
+t.case("a wrong address or a free port fails with a sentence", refusals)
+t.case("an interface that goes away ends what begins there, and a new one is "
+       "found", interface_goes)
+t.end()
