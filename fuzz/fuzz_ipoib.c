@@ -85,6 +85,19 @@ static void take_look(void *ctx)
 {
 }
 
+static uint32_t take_addresses(void *ctx, struct announce_address *all,
+			       uint32_t room)
+{
+	struct script *s = ctx;
+	uint32_t count = input_u8(&s->in) & 3;
+
+	FUZZ_REQUIRE(count <= room);
+	for (uint32_t i = 0; i < count; i++)
+		all[i] = (struct announce_address){
+			.is_v6 = i & 1, .ip = {0xfd, [15] = (uint8_t)i}};
+	return count;
+}
+
 static void take_sentence(void *ctx, const char *text)
 {
 	FUZZ_REQUIRE(strlen(text) > 10);
@@ -98,6 +111,7 @@ static const struct ipoib_sink sink = {
 	.attach = take_attach,
 	.link = take_link,
 	.look = take_look,
+	.addresses = take_addresses,
 	.say = take_sentence,
 };
 

@@ -20,7 +20,6 @@ enum {
 	LEAVE_MS = 1000,   /* for the answers to the last questions */
 	MTU_BEFORE = 2044, /* until the broadcast group is joined */
 	SOURCES = 8,
-	ANNOUNCED = 64, /* addresses of IPv4 that other hosts are told */
 };
 
 /* What a descriptor of the loop is. */
@@ -41,7 +40,6 @@ struct loop {
 	int epoll, signals;
 	bool is_up;
 	bool looks;	  /* the kernel's groups are to be read */
-	bool announces;	  /* other hosts are to be told the addresses */
 	bool reads_tap;	  /* the loop waits for frames */
 	bool has_more;	  /* a source may have more without an event */
 	bool ends;	  /* a signal has come */
@@ -122,7 +120,6 @@ static void come_up(struct loop *l, const struct ipoib_link *link)
 		  ipoib_tap_set_mtu(&l->tap, link->mtu));
 	ipoib_tap_set_carrier(&l->tap, true);
 	l->looks = true;
-	l->announces = true;
 	l->is_up = true;
 }
 
@@ -148,6 +145,14 @@ static void take_look(void *ctx)
 	l->looks = true;
 }
 
+static uint32_t take_addresses(void *ctx, struct announce_address *all,
+			       uint32_t room)
+{
+	struct loop *l = ctx;
+
+	return ipoib_tap_addresses(&l->tap, all, room);
+}
+
 static void take_sentence(void *ctx, const char *text)
 {
 	struct loop *l = ctx;
@@ -163,6 +168,7 @@ static const struct ipoib_sink sink = {
 	.attach = take_attach,
 	.link = take_link,
 	.look = take_look,
+	.addresses = take_addresses,
 	.say = take_sentence,
 };
 
@@ -296,22 +302,6 @@ static void look_at_groups(struct loop *l, uint64_t now_ms)
 	l->look_ms = now_ms + LOOK_MS;
 }
 
-/* An interface that starts again has another QPN.  The hosts that know the old
- * one are told.  For IPv4 the kernel would do so only before there is a carrier
- * (arp_notify), when its packets are lost. */
-static void announce_addresses(struct loop *l)
-{
-	uint8_t ips[ANNOUNCED][4];
-	uint32_t count;
-
-	if (!l->announces || !l->is_up)
-		return;
-	count = ipoib_tap_ipv4(&l->tap, ips, ANNOUNCED);
-	for (uint32_t i = 0; i < count; i++)
-		ipoib_announce(l->m, ips[i], monotonic_ms());
-	l->announces = false;
-}
-
 static int wait_ms(const struct loop *l, uint64_t now_ms)
 {
 	uint64_t due = ipoib_deadline(l->m);
@@ -394,7 +384,6 @@ static void run_turns(struct loop *l)
 	tell_port(l);
 	while (l->status < 0 && !l->ends) {
 		turn_once(l, wait_ms(l, monotonic_ms()));
-		announce_addresses(l);
 		look_at_groups(l, monotonic_ms());
 		watch_tap(l);
 		if (l->is_up && !was_up)

@@ -254,29 +254,6 @@ int ipoib_tap_add(const struct ipoib_tap *t, const struct ipoib_tap_address *a)
 	return ask_kernel(&m.head);
 }
 
-static bool is_ipv4_of(const struct ipoib_tap *t, const struct ifaddrs *a)
-{
-	return a->ifa_addr && a->ifa_addr->sa_family == AF_INET &&
-	       !strcmp(a->ifa_name, t->name);
-}
-
-uint32_t ipoib_tap_ipv4(const struct ipoib_tap *t, uint8_t (*ips)[4],
-			uint32_t room)
-{
-	struct ifaddrs *all;
-	uint32_t count = 0;
-
-	if (getifaddrs(&all))
-		return 0;
-	for (struct ifaddrs *a = all; a && count < room; a = a->ifa_next)
-		if (is_ipv4_of(t, a))
-			memcpy(ips[count++],
-			       &((struct sockaddr_in *)a->ifa_addr)->sin_addr,
-			       4);
-	freeifaddrs(all);
-	return count;
-}
-
 /* Reads a file into text, of TEXT_BYTES, with a NUL.  Returns 0 or -errno. */
 static int read_text(const char *path, char *text)
 {
@@ -319,6 +296,77 @@ static void learn_name(struct ipoib_tap *t)
 		return;
 	memcpy(t->name, r.ifr_name, sizeof(t->name));
 	t->name[IFNAMSIZ - 1] = '\0';
+}
+
+static bool is_ipv4_of(const struct ipoib_tap *t, const struct ifaddrs *a)
+{
+	return a->ifa_addr && a->ifa_addr->sa_family == AF_INET &&
+	       !strcmp(a->ifa_name, t->name);
+}
+
+static uint32_t list_ipv4(const struct ipoib_tap *t,
+			  struct announce_address *all, uint32_t room)
+{
+	struct ifaddrs *list;
+	uint32_t count = 0;
+
+	if (getifaddrs(&list))
+		return 0;
+	for (struct ifaddrs *a = list; a && count < room; a = a->ifa_next) {
+		struct sockaddr_in *in = (void *)a->ifa_addr;
+
+		if (!is_ipv4_of(t, a))
+			continue;
+		all[count] = (struct announce_address){.is_v6 = false};
+		memcpy(all[count++].ip, &in->sin_addr, 4);
+	}
+	freeifaddrs(list);
+	return count;
+}
+
+/* Reads a line of /proc/net/if_inet6.  Returns whether it has an address of the
+ * interface that no other host has. */
+static bool read_ipv6(const struct ipoib_tap *t, const char *line,
+		      struct announce_address *a)
+{
+	char digits[33], name[IFNAMSIZ];
+	unsigned int flags;
+
+	a->is_v6 = true;
+	if (sscanf(line, "%32[0-9a-f] %*x %*x %*x %x %15s", digits, &flags,
+		   name) != 3 ||
+	    strlen(digits) != 32 || strcmp(name, t->name) != 0)
+		return false;
+	for (int i = 0; i < 16; i++)
+		if (sscanf(digits + 2 * i, "%2hhx", &a->ip[i]) != 1)
+			return false;
+	return !(flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED));
+}
+
+static uint32_t list_ipv6(const struct ipoib_tap *t,
+			  struct announce_address *all, uint32_t room)
+{
+	FILE *file = fopen("/proc/self/net/if_inet6", "re");
+	char line[128];
+	uint32_t count = 0;
+
+	/* a kernel without IPv6 has no such file */
+	if (!file)
+		return 0;
+	while (count < room && fgets(line, sizeof(line), file))
+		count += read_ipv6(t, line, &all[count]);
+	fclose(file);
+	return count;
+}
+
+uint32_t ipoib_tap_addresses(struct ipoib_tap *t, struct announce_address *all,
+			     uint32_t room)
+{
+	uint32_t count;
+
+	learn_name(t);
+	count = list_ipv4(t, all, room);
+	return count + list_ipv6(t, all + count, room - count);
 }
 
 bool ipoib_tap_joined(struct ipoib_tap *t, struct joined *j)

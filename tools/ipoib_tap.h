@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ipoib/announce.h"
 #include "ipoib/joined.h"
 
 struct ipoib_tap {
@@ -38,10 +39,11 @@ int ipoib_tap_set_carrier(const struct ipoib_tap *t, bool is_on);
 /* Enables the interface, as `ip link set up` does. */
 int ipoib_tap_enable(const struct ipoib_tap *t);
 int ipoib_tap_add(const struct ipoib_tap *t, const struct ipoib_tap_address *a);
-/* Stores the interface's addresses of IPv4, at most `room`.  Returns how many.
+/* Stores the interface's addresses, at most `room`.  An address of IPv6 that
+ * is not yet known to be the interface's alone is left out.  Returns how many.
  */
-uint32_t ipoib_tap_ipv4(const struct ipoib_tap *t, uint8_t (*ips)[4],
-			uint32_t room);
+uint32_t ipoib_tap_addresses(struct ipoib_tap *t, struct announce_address *all,
+			     uint32_t room);
 /* Reads which groups the kernel has joined at the interface, whose name may
  * have changed.  False: they cannot be read. */
 bool ipoib_tap_joined(struct ipoib_tap *t, struct joined *j);

@@ -35,6 +35,7 @@ struct ipoib {
 	enum ipoib_reason told;
 	/* The parameters of the broadcast group; only if is_up. */
 	struct sa_member broadcast;
+	struct announce announce;
 	struct group_table groups;
 	struct neigh_table neighs;
 	uint32_t last_id;      /* of a question */

@@ -21,10 +21,10 @@ enum {
 	TYPE_IPV4 = 0x0800,
 	TYPE_ARP = 0x0806,
 	TYPE_IPV6 = 0x86dd,
-	ARP_REQUEST = 1,
 	IPV4_IGMP = 2,
 	IPV6_HOP_BY_HOP = 0, /* the option of MLD reports */
 	MULTICAST = 0xff,    /* first byte of a group's GID or IPv6 address */
+	ANNOUNCED = 64,	     /* addresses that other hosts are told */
 };
 
 _Static_assert(ETHERNET_BYTES - IPOIB_HEADER_BYTES == IPOIB_HEADROOM,
@@ -90,6 +90,7 @@ static void take_down(struct ipoib *m)
 
 	member_forget(m);
 	way_renew(m);
+	announce_end(&m->announce);
 	m->is_up = false;
 	memcpy(link.mac, m->mac, HWADDR_MAC_BYTES);
 	m->sink->link(m->ctx, &link);
@@ -310,21 +311,6 @@ void ipoib_frame(struct ipoib *m, uint8_t *p, size_t bytes, uint64_t now_ms)
 		send_packet(m, p, packet, bytes, now_ms);
 }
 
-void ipoib_announce(struct ipoib *m, const uint8_t ip[4], uint64_t now_ms)
-{
-	uint8_t p[ETHERNET_BYTES + ARP_MAC_BYTES];
-	struct arp arp = {.operation = ARP_REQUEST}; /* RFC 5227, 2.3 */
-
-	memcpy(arp.sender, m->mac, HWADDR_MAC_BYTES);
-	memcpy(arp.sender_ip, ip, 4);
-	memcpy(arp.target_ip, ip, 4);
-	memcpy(p, mac_broadcast, HWADDR_MAC_BYTES);
-	memcpy(p + AT_SOURCE, m->mac, HWADDR_MAC_BYTES);
-	bytes_put16(p + AT_TYPE, TYPE_ARP);
-	arp_write_mac(p + ETHERNET_BYTES, &arp);
-	ipoib_frame(m, p, sizeof(p), now_ms);
-}
-
 /* Writes the header of a frame whose payload is at frame + ETHERNET_BYTES. */
 static void write_header(const struct passage *t, uint8_t *frame, uint16_t type)
 {
@@ -404,6 +390,16 @@ static uint8_t *make_frame(struct passage *t, uint8_t *p, size_t *bytes)
 	return frame;
 }
 
+/* Is the packet one of this interface?  A group's packets may come back to
+ * their sender, after its LID has changed, too. */
+static bool is_own(const struct ipoib *m, const struct ipoib_from *from)
+{
+	if (from->qpn != m->self.qpn)
+		return false;
+	return from->lid == m->port.lid ||
+	       (from->is_global && !memcmp(from->sgid, m->self.gid, 16));
+}
+
 void ipoib_packet(struct ipoib *m, const struct ipoib_from *from, uint8_t *p,
 		  size_t bytes, uint64_t now_ms)
 {
@@ -414,8 +410,7 @@ void ipoib_packet(struct ipoib *m, const struct ipoib_from *from, uint8_t *p,
 		m->counters.down++;
 		return;
 	}
-	/* a group's packets may come back to their sender */
-	if (from->qpn == m->self.qpn && from->lid == m->port.lid)
+	if (is_own(m, from))
 		return;
 	if (bytes > IPOIB_HEADER_BYTES && bytes <= IPOIB_PACKET_MAX)
 		frame = make_frame(&t, p, &bytes);
@@ -440,21 +435,40 @@ void ipoib_answer(struct ipoib *m, const uint8_t *mad, size_t bytes,
 bool ipoib_leave(struct ipoib *m, uint64_t now_ms)
 {
 	m->ends = true;
+	announce_end(&m->announce);
 	ipoib_turn(m, now_ms);
 	return member_has_left(m);
 }
 
+/* The kernel announces addresses of IPv4 only before there is a carrier, when
+ * its frames are lost (arp_notify), and those of IPv6 only once. */
+static void announce_all(struct ipoib *m, uint64_t now_ms)
+{
+	struct announce_address all[ANNOUNCED];
+	uint32_t count = m->sink->addresses(m->ctx, all, ANNOUNCED);
+	uint8_t frame[ANNOUNCE_FRAME_MAX];
+
+	for (uint32_t i = 0; i < count; i++)
+		ipoib_frame(m, frame, announce_write(m->mac, &all[i], frame),
+			    now_ms);
+}
+
 void ipoib_turn(struct ipoib *m, uint64_t now_ms)
 {
-	uint64_t member, way;
+	uint64_t member, way, announce;
 
 	if (why_down(&m->port) != IPOIB_REASON_NONE) {
 		m->deadline_ms = IPOIB_NEVER;
 		return;
 	}
+	if (announce_take(&m->announce, now_ms))
+		announce_all(m, now_ms);
 	member = member_turn(m, now_ms);
 	way = m->is_up ? way_turn(m, now_ms) : IPOIB_NEVER;
+	announce = announce_deadline(&m->announce);
 	m->deadline_ms = member < way ? member : way;
+	if (announce < m->deadline_ms)
+		m->deadline_ms = announce;
 }
 
 uint64_t ipoib_deadline(const struct ipoib *m)

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "hdr/mad.h"
+#include "ipoib/announce.h"
 #include "ipoib/hwaddr.h"
 #include "ipoib/joined.h"
 #include "ipoib/route.h"
@@ -77,6 +78,10 @@ struct ipoib_sink {
 	/* The kernel may have joined or left groups: ipoib_joined is to be
 	 * called soon. */
 	void (*look)(void *ctx);
+	/* Stores the interface's addresses, at most `room`, except those that
+	 * other hosts may have, too.  Returns how many. */
+	uint32_t (*addresses)(void *ctx, struct announce_address *all,
+			      uint32_t room);
 	/* Tells the user a sentence, without its full stop. */
 	void (*say)(void *ctx, const char *text);
 };
@@ -103,9 +108,6 @@ void ipoib_reregister(struct ipoib *m, uint64_t now_ms);
 void ipoib_joined(struct ipoib *m, const struct joined *j, uint64_t now_ms);
 /* A frame of the kernel, which is overwritten. */
 void ipoib_frame(struct ipoib *m, uint8_t *p, size_t bytes, uint64_t now_ms);
-/* Tells all hosts that the interface has an address of IPv4, so that those that
- * know another interface by this address forget that one. */
-void ipoib_announce(struct ipoib *m, const uint8_t ip[4], uint64_t now_ms);
 /* A packet of the queue pair.  It is overwritten, and so are the IPOIB_HEADROOM
  * bytes before it. */
 void ipoib_packet(struct ipoib *m, const struct ipoib_from *from, uint8_t *p,

@@ -135,7 +135,8 @@ static void set_route(struct ipoib *m, struct group *g,
 	r->is_global = true;
 }
 
-static void bring_up(struct ipoib *m, const struct sa_member *a)
+static void bring_up(struct ipoib *m, const struct sa_member *a,
+		     uint64_t now_ms)
 {
 	struct ipoib_link link = {.is_up = true,
 				  .mtu = (128u << a->mtu) - IPOIB_HEADER_BYTES,
@@ -145,6 +146,7 @@ static void bring_up(struct ipoib *m, const struct sa_member *a)
 	m->broadcast = *a;
 	m->is_up = true;
 	m->sink->link(m->ctx, &link);
+	announce_begin(&m->announce, now_ms);
 	report_up(m);
 }
 
@@ -164,7 +166,7 @@ static void take_membership(struct ipoib *m, struct group *g,
 	g->joined_ms = now_ms;
 	set_route(m, g, a);
 	if (is_broadcast(m, g) && (!m->is_up || has_changed(&m->broadcast, a)))
-		bring_up(m, a);
+		bring_up(m, a, now_ms);
 	if (!wants_full(m, g))
 		detach_group(m, g);
 	else if (!g->is_attached)
@@ -187,6 +189,7 @@ static void lose_broadcast(struct ipoib *m, uint16_t status)
 	if (m->is_up)
 		m->sink->link(m->ctx, &link);
 	m->is_up = false;
+	announce_end(&m->announce);
 	report_down(m,
 		    !status ? IPOIB_REASON_SILENT
 		    : status == STATUS_INSUFFICIENT ||

@@ -73,7 +73,8 @@ struct world {
 	uint32_t group_count;
 	struct rng rng;
 	uint64_t now_ms;
-	uint32_t loss; /* millionths */
+	uint32_t loss;	    /* millionths */
+	uint64_t tables_ms; /* before, packets to groups are lost */
 	bool has_sa;
 };
 
@@ -128,7 +129,7 @@ static void take_packet(void *ctx, struct route *r, const uint8_t *p,
 		    to->port.lid == r->lid && to->m->self.qpn == r->qpn)
 			send_flight(w, f);
 		/* the medium gives groups' packets to all ports */
-		if (r->lid >= MLID)
+		if (r->lid >= MLID && w->now_ms >= w->tables_ms)
 			send_flight(w, f);
 	}
 }
@@ -181,6 +182,17 @@ static void take_look(void *ctx)
 	struct host *h = ctx;
 
 	h->looks++;
+}
+
+static uint32_t take_addresses(void *ctx, struct announce_address *all,
+			       uint32_t room)
+{
+	struct host *h = ctx;
+
+	assert_true(room);
+	all[0] = (struct announce_address){.is_v6 = false};
+	bytes_put32(all[0].ip, h->ip);
+	return 1;
 }
 
 static void take_sentence(void *ctx, const char *text)
@@ -259,6 +271,8 @@ static void take_arp(struct host *h, const uint8_t *p)
 	from = (int)(ip & 15);
 	assert_uint_in_range(from, 0, HOSTS - 1);
 	assert_int_not_equal(from, h->number);
+	if (h->knows[from])
+		memcpy(h->macs[from], arp.sender, 6);
 	if (bytes_get32(arp.target_ip) != h->ip)
 		return;
 	memcpy(h->macs[from], arp.sender, 6);
@@ -308,6 +322,7 @@ static const struct ipoib_sink sink = {
 	.attach = take_attach,
 	.link = take_link,
 	.look = take_look,
+	.addresses = take_addresses,
 	.say = take_sentence,
 };
 
@@ -729,6 +744,32 @@ static void a_sender_finds_a_group_that_was_made_again(void **state)
 	free(w);
 }
 
+/* It has another QPN, and its first announcement is lost: the subnet manager
+ * has not yet written the tables of the switches. */
+static void an_interface_that_starts_again_tells_its_neighbours(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct host *h;
+
+	assert_non_null(w);
+	begin_world(w, 1, 0);
+	expect_all_reachable(w);
+	h = &w->hosts[0];
+	ipoib_free(h->m);
+	h->attached_count = 0;
+	h->m = ipoib_new(&sink, h, 0x2000);
+	assert_non_null(h->m);
+	w->tables_ms = w->now_ms + 6000;
+	set_port(h, true, h->port.lid);
+	pass_time(w, 20000);
+	forget_results(w);
+	send_to(&w->hosts[1], 0);
+	pass_time(w, 1000);
+	assert_int_equal(h->got[1], 1);
+	end_world(w);
+	free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -740,6 +781,8 @@ int main(void)
 		cmocka_unit_test(both_states_of_a_group_are_left),
 		cmocka_unit_test(a_join_without_an_answer_is_left),
 		cmocka_unit_test(a_sender_finds_a_group_that_was_made_again),
+		cmocka_unit_test(
+			an_interface_that_starts_again_tells_its_neighbours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,6 +33,8 @@ struct seen {
 	uint32_t frames, packets, questions, sentences, looks, handles;
 	uint32_t attachments;
 	bool is_full; /* no attachment succeeds */
+	struct announce_address addresses[4];
+	uint32_t address_count;
 	uint8_t mad[MAD_BYTES];
 	struct route route;
 	struct ipoib_link link;
@@ -105,6 +107,17 @@ static void take_look(void *ctx)
 	((struct seen *)ctx)->looks++;
 }
 
+static uint32_t take_addresses(void *ctx, struct announce_address *all,
+			       uint32_t room)
+{
+	struct seen *s = ctx;
+	uint32_t count = s->address_count;
+
+	assert_true(count <= room);
+	memcpy(all, s->addresses, count * sizeof(*all));
+	return count;
+}
+
 static void take_sentence(void *ctx, const char *text)
 {
 	struct seen *s = ctx;
@@ -121,6 +134,7 @@ static const struct ipoib_sink sink = {
 	.attach = take_attach,
 	.link = take_link,
 	.look = take_look,
+	.addresses = take_addresses,
 	.say = take_sentence,
 };
 
@@ -523,14 +537,17 @@ static void a_missing_broadcast_group_is_told_and_asked_for(void **state)
 	assert_int_equal(s->sentences, 3);
 }
 
-static void an_announcement_goes_to_all_hosts(void **state)
+static void addresses_are_announced_to_all_hosts(void **state)
 {
 	static const uint8_t ip[4] = {10, 0, 0, 1};
 	struct seen *s = *state;
 	struct hwaddr a;
 	struct arp arp;
 
-	ipoib_announce(s->m, ip, 0);
+	s->addresses[s->address_count++] =
+		(struct announce_address){.ip = {10, 0, 0, 1}};
+	assert_int_equal(ipoib_deadline(s->m), 0);
+	ipoib_turn(s->m, 0);
 	assert_int_equal(s->packets, 1);
 	assert_int_equal(s->route.qpn, ROUTE_QPN_MULTICAST);
 	assert_true(arp_parse_hwaddr(s->packet + 4, ARP_HWADDR_BYTES, &arp));
@@ -539,6 +556,40 @@ static void an_announcement_goes_to_all_hosts(void **state)
 	assert_memory_equal(arp.target_ip, ip, 4);
 	assert_true(hwaddr_parse(arp.sender, &a));
 	assert_int_equal(a.qpn, QPN);
+	/* IPv6, whose group must be joined first */
+	s->addresses[0] =
+		(struct announce_address){.is_v6 = true, .ip = {0xfd}};
+	ipoib_turn(s->m, ipoib_deadline(s->m));
+	assert_int_equal(s->packets, 1);
+	answer_last(s, 1000);
+	assert_int_equal(s->packets, 2);
+	assert_int_equal(bytes_get16(s->packet), TYPE_IPV6);
+}
+
+/* The first announcements may be lost. */
+static void announcements_end_with_the_interface(void **state)
+{
+	struct seen *s = *state;
+	struct ipoib_port port = good_port();
+
+	s->addresses[s->address_count++] =
+		(struct announce_address){.ip = {10, 0, 0, 1}};
+	ipoib_turn(s->m, 0);
+	ipoib_turn(s->m, 1000);
+	assert_int_equal(s->packets, 2);
+	port.is_active = false;
+	ipoib_port(s->m, &port, 1000);
+	ipoib_turn(s->m, 60000);
+	assert_int_equal(s->packets, 2);
+	/* and begin again with it */
+	port = good_port();
+	ipoib_port(s->m, &port, 70000);
+	ipoib_turn(s->m, 70000);
+	answer_last(s, 70000);
+	while (ipoib_deadline(s->m) != IPOIB_NEVER)
+		ipoib_turn(s->m, ipoib_deadline(s->m));
+	assert_uint_in_range(s->packets, 2 + 3, 2 + 10);
+	ipoib_leave(s->m, 70000);
 }
 
 /* Addresses that are told and never used push out no neighbour in use. */
@@ -628,6 +679,7 @@ static void an_attachment_that_fails_is_tried_again(void **state)
 	uint64_t now_ms = 10;
 	uint32_t before = s->attachments;
 
+	announce_end(&s->m->announce); /* the deadlines are the group's */
 	s->is_full = true;
 	ipoib_joined(s->m, &j, now_ms);
 	ipoib_turn(s->m, now_ms);
@@ -711,7 +763,8 @@ int main(void)
 		CASE(the_oldest_neighbour_is_forgotten),
 		CASE(the_user_is_told_why_the_interface_is_down),
 		CASE(a_missing_broadcast_group_is_told_and_asked_for),
-		CASE(an_announcement_goes_to_all_hosts),
+		CASE(addresses_are_announced_to_all_hosts),
+		CASE(announcements_end_with_the_interface),
 		CASE(a_neighbour_in_use_is_kept),
 		CASE(paths_that_fail_make_room_for_others),
 		CASE(renewals_without_an_answer_are_repeated),

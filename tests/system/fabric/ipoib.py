@@ -424,18 +424,26 @@ def interface_restarts():
     """An interface that starts again has another address of IPoIB, and tells
     those that know the old one."""
     with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
-        one.ping("10.9.0.2")
+        both = "10.9.0.2", "fd00::2"
 
-        def neighbour():
-            return re.search(r"lladdr (\S+)", one.out(
-                "ip", "neigh", "show", "10.9.0.2", "dev", "ib0")).group(1)
+        def neighbours():
+            return [re.search(r"lladdr (\S+)", one.out(
+                "ip", "neigh", "show", to, "dev", "ib0")).group(1)
+                for to in both]
 
-        before = neighbour()
+        for host in one, two:
+            host.settle()
+        for to in both:
+            one.ping(to)
+        before = neighbours()
         two.out("ip", "link", "delete", "ib0")
-        expect_ok(two.ipoib("--background", "--address", "10.9.0.2/24"))
-        wait_until(lambda: neighbour() != before,
-                   "a neighbour is not told the new address", 10)
-        one.ping("10.9.0.2")
+        expect_ok(two.ipoib("--background", "--address", "10.9.0.2/24",
+                            "--address", "fd00::2/64"))
+        for i in range(len(both)):
+            wait_until(lambda i=i: neighbours()[i] != before[i],
+                       "a neighbour is not told the new address", PATIENCE_S)
+        for to in both:
+            one.ping(to)
 
 
 def fabric_is_killed():
