@@ -119,6 +119,7 @@ enum data_change {
 	DATA_PKEYS = 8,	      /* the P_Key table */
 	DATA_GIDS = 16,	      /* GidPrefix or a GUID */
 	DATA_REREGISTER = 32, /* the SM asks to join groups again */
+	DATA_MTU = 64,	      /* NeighborMTU; verbs have no event for it */
 };
 
 /* Returns an end that is not paused and has a packet or changes to fetch; NULL:

@@ -204,6 +204,8 @@ static uint32_t changes_of(const struct port *port, const uint8_t *from)
 	if (memcmp(i + AT_SM_LID, from + AT_SM_LID, 2) != 0 ||
 	    ((i[AT_MTU_SL] ^ from[AT_MTU_SL]) & 15))
 		changes |= DATA_SM;
+	if (from[AT_MTU_SL] >> 4 && (i[AT_MTU_SL] ^ from[AT_MTU_SL]) & 0xf0)
+		changes |= DATA_MTU;
 	if (from[AT_TIMEOUT] & CLIENT_REREGISTER)
 		changes |= DATA_REREGISTER;
 	return changes;

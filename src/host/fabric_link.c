@@ -28,7 +28,7 @@
 #define TYPE_CA	    1  /* NodeType (IBTA 14.2.5.3) */
 #define PORT_DOWN   1  /* PortState (IBTA 14.2.5.6) */
 #define PHYS_POLLS  2  /* PortPhysicalState: Polling */
-#define ALL_CHANGES (2 * DATA_REREGISTER - 1)
+#define ALL_CHANGES (2 * DATA_MTU - 1)
 /* Shorter messages are news. */
 #define PACKET_MIN (LRH_BYTES + BTH_BYTES + ICRC_BYTES + LRH_VCRC_BYTES)
 

@@ -85,7 +85,7 @@ static void refuse_message(const void *bytes, size_t n)
 static void wrong_messages_end_the_link(void **state)
 {
 	static uint8_t bytes[LRH_FRAME_MAX + 1];
-	struct fabric_proto_news news = {.changes = 2 * DATA_REREGISTER};
+	struct fabric_proto_news news = {.changes = 2 * DATA_MTU};
 	struct world w;
 
 	refuse_message(bytes, 1);

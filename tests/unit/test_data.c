@@ -3,6 +3,8 @@
  * tables that the test sets, as a subnet manager would. */
 #include "data_world.h"
 
+#include "fabric/port_info.h"
+
 static void packets_go_by_lid_over_one_and_three_switches(void **state)
 {
 	struct world *w = *state;
@@ -145,6 +147,23 @@ static void the_first_packet_makes_an_armed_port_active(void **state)
 	assert_int_equal(port_of(w, "B", 1)->state, STATE_ACTIVE);
 	assert_int_equal(data_changes(w->b), DATA_STATE);
 	assert_int_equal(fetch_mark(w->b), 1);
+}
+
+static void a_new_mtu_is_told(void **state)
+{
+	struct world *w = *state;
+	struct port *b = port_of(w, "B", 1);
+	uint8_t info[PORT_INFO_BYTES];
+
+	data_changes_fetched(w->b);
+	memcpy(info, b->info, sizeof(info)); /* the states: no change */
+	assert_int_equal(port_info_mtu(b), 4096);
+	assert_int_equal(port_info_set(b, info), 0);
+	assert_int_equal(data_changes(w->b), 0);
+	info[36] = (uint8_t)(3 << 4 | (info[36] & 15));
+	assert_int_equal(port_info_set(b, info), 0);
+	assert_int_equal(port_info_mtu(b), 1024);
+	assert_int_equal(data_changes(w->b), DATA_MTU);
 }
 
 static void a_lid_without_an_entry_is_counted_and_dropped(void **state)
@@ -340,6 +359,7 @@ int main(void)
 		TEST(a_datagram_names_a_qp_of_its_sender),
 		TEST(a_port_that_is_not_active_sends_nothing),
 		TEST(the_first_packet_makes_an_armed_port_active),
+		TEST(a_new_mtu_is_told),
 		TEST(a_lid_without_an_entry_is_counted_and_dropped),
 		TEST(two_limited_members_exchange_no_packets),
 		TEST(a_switch_enforces_partitions_if_the_manager_says_so),
