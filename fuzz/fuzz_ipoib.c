@@ -123,6 +123,7 @@ static void set_port(struct script *s, uint8_t how)
 		.pkey = how & 16 ? 0x8001 : 0xffff,
 		.lid = 1 + (how >> 5 & 1),
 		.sm_lid = 1,
+		.mtu = how & 128 ? 2 : 5,
 		.gid = {0xfe, 0x80, [15] = how & 64 ? 1 : 2},
 	};
 

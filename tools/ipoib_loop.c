@@ -16,7 +16,7 @@
 
 enum {
 	FRAMES = 64,	   /* of a kind, before the other sources have a turn */
-	LOOK_MS = 1000,	   /* between two looks at the kernel's groups */
+	LOOK_MS = 1000,	   /* between two looks at the port and the groups */
 	LEAVE_MS = 1000,   /* for the answers to the last questions */
 	MTU_BEFORE = 2044, /* until the broadcast group is joined */
 	SOURCES = 8,
@@ -45,7 +45,7 @@ struct loop {
 	bool ends;	  /* a signal has come */
 	bool is_cut;	  /* the fabric has ended */
 	int status;	  /* -1: the loop goes on; else the exit status */
-	uint64_t look_ms; /* when the groups are read next */
+	uint64_t look_ms; /* when the port and the groups are read next */
 };
 
 /* Ends the loop, after a sentence.  The groups are left if the fabric goes on.
@@ -289,12 +289,15 @@ static int watch_all(struct loop *l)
 	       watch_fd(l, l->signals, SOURCE_SIGNAL);
 }
 
-static void look_at_groups(struct loop *l, uint64_t now_ms)
+static void look_around(struct loop *l, uint64_t now_ms)
 {
 	struct joined joined;
 
 	if (!l->looks && now_ms < l->look_ms)
 		return;
+	/* no event tells that the MTU of the port has changed */
+	if (now_ms >= l->look_ms)
+		tell_port(l);
 	/* groups that cannot be read now are not left */
 	if (ipoib_tap_joined(&l->tap, &joined))
 		ipoib_joined(l->m, &joined, now_ms);
@@ -384,7 +387,7 @@ static void run_turns(struct loop *l)
 	tell_port(l);
 	while (l->status < 0 && !l->ends) {
 		turn_once(l, wait_ms(l, monotonic_ms()));
-		look_at_groups(l, monotonic_ms());
+		look_around(l, monotonic_ms());
 		watch_tap(l);
 		if (l->is_up && !was_up)
 			l->config->up(l->config->ctx);

@@ -193,6 +193,7 @@ int ipoib_verbs_port(struct ipoib_verbs *v, struct ipoib_port *port)
 		.pkey = v->wanted_pkey,
 		.lid = attr.lid,
 		.sm_lid = attr.sm_lid,
+		.mtu = (uint8_t)attr.active_mtu,
 	};
 	port->has_pkey = find_pkey(v, attr.pkey_tbl_len, &port->pkey);
 	memcpy(port->gid, gid.raw, sizeof(port->gid));

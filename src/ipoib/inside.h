@@ -35,6 +35,9 @@ struct ipoib {
 	enum ipoib_reason told;
 	/* The parameters of the broadcast group; only if is_up. */
 	struct sa_member broadcast;
+	/* The MTU that is used: that of the broadcast group or of the port, if
+	 * this one is smaller; only if is_up. */
+	uint8_t mtu;
 	struct announce announce;
 	struct group_table groups;
 	struct neigh_table neighs;

@@ -101,10 +101,12 @@ static bool has_moved(const struct ipoib_port *a, const struct ipoib_port *b)
 	return a->lid != b->lid || a->sm_lid != b->sm_lid;
 }
 
-/* Is the interface another one: another partition or address? */
+/* Is the interface another one: another partition or address, or a port whose
+ * queue pair must be started again for another MTU? */
 static bool is_other(const struct ipoib_port *a, const struct ipoib_port *b)
 {
-	return a->pkey != b->pkey || memcmp(a->gid, b->gid, 16) != 0;
+	return a->pkey != b->pkey || a->mtu != b->mtu ||
+	       memcmp(a->gid, b->gid, 16) != 0;
 }
 
 void ipoib_port(struct ipoib *m, const struct ipoib_port *port, uint64_t now_ms)
@@ -260,8 +262,7 @@ static uint8_t *make_packet(struct passage *t, uint8_t *frame, size_t *bytes)
 	} else if (type == TYPE_IPV6 && ndisc_is(ip, left)) {
 		made = ndisc_translate(ip, left, NDISC_TO_HWADDR, find_hwaddr,
 				       t, m->scratch + IPOIB_HEADER_BYTES,
-				       (128u << m->broadcast.mtu) -
-					       IPOIB_HEADER_BYTES);
+				       (128u << m->mtu) - IPOIB_HEADER_BYTES);
 		out = m->scratch;
 	} else if (type != TYPE_IPV4 && type != TYPE_IPV6) {
 		made = 0;
@@ -278,7 +279,7 @@ static uint8_t *make_packet(struct passage *t, uint8_t *frame, size_t *bytes)
 static bool is_frame(const struct ipoib *m, const uint8_t *p, size_t bytes)
 {
 	return bytes > ETHERNET_BYTES &&
-	       bytes - IPOIB_HEADROOM <= 128u << m->broadcast.mtu &&
+	       bytes - IPOIB_HEADROOM <= 128u << m->mtu &&
 	       !memcmp(p + AT_SOURCE, m->mac, HWADDR_MAC_BYTES);
 }
 

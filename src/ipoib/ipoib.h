@@ -40,6 +40,7 @@ struct ipoib_port {
 	uint16_t pkey; /* the partition's, with the bit of full membership */
 	uint16_t lid;
 	uint16_t sm_lid; /* 0: the port knows no subnet manager */
+	uint8_t mtu;	 /* the active MTU: 1 to 5, for 256 to 4096 bytes */
 	uint8_t gid[16];
 };
 

@@ -135,15 +135,23 @@ static void set_route(struct ipoib *m, struct group *g,
 	r->is_global = true;
 }
 
+/* Returns the MTU that the group and the port carry. */
+static uint8_t mtu_of(const struct ipoib *m, const struct sa_member *a)
+{
+	return m->port.mtu < a->mtu ? m->port.mtu : a->mtu;
+}
+
 static void bring_up(struct ipoib *m, const struct sa_member *a,
 		     uint64_t now_ms)
 {
 	struct ipoib_link link = {.is_up = true,
-				  .mtu = (128u << a->mtu) - IPOIB_HEADER_BYTES,
+				  .mtu = (128u << mtu_of(m, a)) -
+					 IPOIB_HEADER_BYTES,
 				  .qkey = a->qkey};
 
 	memcpy(link.mac, m->mac, HWADDR_MAC_BYTES);
 	m->broadcast = *a;
+	m->mtu = mtu_of(m, a);
 	m->is_up = true;
 	m->sink->link(m->ctx, &link);
 	announce_begin(&m->announce, now_ms);

@@ -457,6 +457,7 @@ static void set_port(struct host *h, bool is_active, uint16_t lid)
 		.pkey = PKEY,
 		.lid = lid,
 		.sm_lid = 1,
+		.mtu = 5,
 		.gid = {0xfe, 0x80, [15] = (uint8_t)(h->number + 1)}};
 	ipoib_port(h->m, &h->port, h->w->now_ms);
 }

@@ -144,7 +144,8 @@ static struct ipoib_port good_port(void)
 				  .has_pkey = true,
 				  .pkey = 0xffff,
 				  .lid = LID,
-				  .sm_lid = 1};
+				  .sm_lid = 1,
+				  .mtu = 5};
 
 	memcpy(port.gid, gid, sizeof(gid));
 	return port;
@@ -537,6 +538,25 @@ static void a_missing_broadcast_group_is_told_and_asked_for(void **state)
 	assert_int_equal(s->sentences, 3);
 }
 
+/* A port may carry less than the broadcast group says. */
+static void the_port_bounds_the_mtu(void **state)
+{
+	struct seen *s = *state;
+	struct ipoib_port port = good_port();
+	uint8_t payload[MTU] = {0x45};
+	static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+	port.mtu = 3;
+	ipoib_port(s->m, &port, 0);
+	ipoib_turn(s->m, 0);
+	answer_last(s, 0);
+	assert_int_equal(s->link.mtu, 1024 - IPOIB_HEADER_BYTES);
+	send_frame(s, all, TYPE_IPV4, payload, 1020, 0);
+	assert_int_equal(s->packets, 1);
+	send_frame(s, all, TYPE_IPV4, payload, 1021, 0);
+	assert_int_equal(s->packets, 1);
+}
+
 static void addresses_are_announced_to_all_hosts(void **state)
 {
 	static const uint8_t ip[4] = {10, 0, 0, 1};
@@ -763,6 +783,7 @@ int main(void)
 		CASE(the_oldest_neighbour_is_forgotten),
 		CASE(the_user_is_told_why_the_interface_is_down),
 		CASE(a_missing_broadcast_group_is_told_and_asked_for),
+		CASE(the_port_bounds_the_mtu),
 		CASE(addresses_are_announced_to_all_hosts),
 		CASE(announcements_end_with_the_interface),
 		CASE(a_neighbour_in_use_is_kept),

@@ -339,6 +339,25 @@ def no_manager():
            read_text(log))
 
 
+def port_has_small_mtu():
+    """The interface's MTU is that of the port, if it is smaller than that of the
+    broadcast group."""
+    def set_mtu(code):
+        f.out("Hca1", "ibportstate", port_lid(f, "Hca3", "1"), "1", "mtu", code)
+
+    with managed() as f, hosts(f, "Hca2", "Hca3") as made:
+        set_mtu("3")  # 1024
+        start_interfaces(made)
+        said = made[1].out("ip", "link", "show", "ib0")
+        expect("mtu 1020" in said, said)
+        made[1].ping("10.9.0.1", 1020 - 28)
+        for code, mtu in ("2", 508), ("5", 2044):
+            set_mtu(code)
+            wait_until(lambda mtu=mtu: "mtu %d " % mtu in made[1].out(
+                "ip", "link", "show", "ib0"), "the MTU stays", PATIENCE_S)
+            made[1].ping("10.9.0.1", mtu - 28)
+
+
 def refusals():
     with managed() as f:
         r = f.host("Hca3", t.adverb, "ipoib")
@@ -484,6 +503,8 @@ t.case("partitions have interfaces of their own, or a sentence says why not",
        partitions)
 t.case("the carrier follows the port, and a sentence says why it is off",
        no_manager)
+t.case("the MTU of the port bounds that of the interface",
+       port_has_small_mtu)
 t.case("a missing right, a taken name and wrong options give sentences",
        refusals)
 t.case("adverb ipoib takes --fabric and --host", own_options)
