@@ -83,7 +83,9 @@ static void take_packet(void *ctx, struct route *r, const uint8_t *p,
 
 static void take_release(void *ctx, struct route *r)
 {
-	ipoib_verbs_release(r);
+	struct loop *l = ctx;
+
+	ipoib_verbs_release(&l->verbs, r);
 }
 
 static void take_question(void *ctx, const uint8_t mad[MAD_BYTES])
@@ -232,7 +234,7 @@ static void take_events(struct loop *l)
 
 static void read_frames(struct loop *l, uint64_t now_ms)
 {
-	uint8_t spare[IPOIB_FRAME_MAX], *place;
+	uint8_t spare[IPOIB_FRAME_MAX], *place = NULL;
 	ssize_t n = 1;
 
 	for (int i = 0; i < FRAMES; i++) {
@@ -241,13 +243,14 @@ static void read_frames(struct loop *l, uint64_t now_ms)
 		if (!place && !l->is_up)
 			place = spare;
 		if (!place)
-			return;
+			break;
 		n = read(l->tap.fd, place, IPOIB_FRAME_MAX);
 		if (n < 0)
 			break;
 		ipoib_frame(l->m, place, (size_t)n, now_ms);
 	}
-	l->has_more |= n >= 0;
+	ipoib_verbs_flush(&l->verbs);
+	l->has_more |= place && n >= 0;
 	if (n < 0 && errno == EBADFD)
 		end_loop(l, "the interface was removed, so adverb ipoib ends");
 }
@@ -354,9 +357,12 @@ static void serve_source(struct loop *l, enum source source, uint64_t now_ms)
 static void turn_once(struct loop *l, int timeout_ms)
 {
 	struct epoll_event events[SOURCES];
-	int n = epoll_wait(l->epoll, events, SOURCES, timeout_ms);
-	uint64_t now_ms = monotonic_ms();
+	uint64_t now_ms;
+	int n;
 
+	ipoib_verbs_flush(&l->verbs);
+	n = epoll_wait(l->epoll, events, SOURCES, timeout_ms);
+	now_ms = monotonic_ms();
 	l->has_more = false;
 	for (int i = 0; i < n; i++)
 		serve_source(l, events[i].data.u32, now_ms);

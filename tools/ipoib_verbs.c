@@ -275,6 +275,7 @@ void ipoib_verbs_stop(struct ipoib_verbs *v)
 		ibv_modify_qp(v->qp, &attr, IBV_QP_STATE);
 	v->is_started = false;
 	v->free_count = 0;
+	v->batch.count = 0;
 }
 
 static uint8_t *place_at(struct ipoib_verbs *v, uint32_t index)
@@ -329,21 +330,53 @@ static struct ibv_ah *make_handle(struct ipoib_verbs *v, const struct route *r)
 	return ibv_create_ah(v->pd, &attr);
 }
 
-void ipoib_verbs_release(struct route *r)
+void ipoib_verbs_flush(struct ipoib_verbs *v)
 {
+	struct ipoib_verbs_batch *b = &v->batch;
+	struct ibv_send_wr *bad = NULL;
+
+	if (!b->count)
+		return;
+	b->wr[b->count - 1].next = NULL;
+	if (ibv_post_send(v->qp, b->wr, &bad))
+		for (; bad; bad = bad->next)
+			v->free[v->free_count++] = (uint16_t)bad->wr_id;
+	b->count = 0;
+}
+
+void ipoib_verbs_release(struct ipoib_verbs *v, struct route *r)
+{
+	/* a send of the batch may use the handle */
+	ipoib_verbs_flush(v);
 	ibv_destroy_ah(r->handle);
+}
+
+/* Adds a send of the place that is last in v->free to the batch. */
+static void add_send(struct ipoib_verbs *v, const struct route *r,
+		     const uint8_t *p, size_t bytes)
+{
+	struct ipoib_verbs_batch *b = &v->batch;
+	struct ibv_sge *sge = &b->sge[b->count];
+	struct ibv_send_wr *wr = &b->wr[b->count];
+
+	*sge = (struct ibv_sge){.addr = (uintptr_t)p,
+				.length = (uint32_t)bytes,
+				.lkey = v->mr->lkey};
+	*wr = (struct ibv_send_wr){.sg_list = sge,
+				   .num_sge = 1,
+				   .opcode = IBV_WR_SEND,
+				   .next = wr + 1};
+	wr->wr_id = (uint64_t)v->round << 32 | v->free[--v->free_count];
+	wr->wr.ud.ah = r->handle;
+	wr->wr.ud.remote_qpn = r->qpn;
+	wr->wr.ud.remote_qkey = v->qkey;
+	b->count++;
 }
 
 void ipoib_verbs_send(struct ipoib_verbs *v, struct route *r, const uint8_t *p,
 		      size_t bytes)
 {
 	uint8_t *place = ipoib_verbs_place(v);
-	uint32_t index;
-	struct ibv_sge sge = {.length = (uint32_t)bytes, .lkey = v->mr->lkey};
-	struct ibv_send_wr wr = {.sg_list = &sge,
-				 .num_sge = 1,
-				 .opcode = IBV_WR_SEND},
-			   *bad;
 
 	if (!r->handle)
 		r->handle = make_handle(v, r);
@@ -353,14 +386,9 @@ void ipoib_verbs_send(struct ipoib_verbs *v, struct route *r, const uint8_t *p,
 		memcpy(place, p, bytes);
 		p = place;
 	}
-	index = v->free[--v->free_count];
-	sge.addr = (uintptr_t)p;
-	wr.wr_id = (uint64_t)v->round << 32 | index;
-	wr.wr.ud.ah = r->handle;
-	wr.wr.ud.remote_qpn = r->qpn;
-	wr.wr.ud.remote_qkey = v->qkey;
-	if (ibv_post_send(v->qp, &wr, &bad))
-		v->free[v->free_count++] = (uint16_t)index;
+	add_send(v, r, p, bytes);
+	if (v->batch.count == IPOIB_VERBS_BATCH)
+		ipoib_verbs_flush(v);
 }
 
 bool ipoib_verbs_attach(struct ipoib_verbs *v, const uint8_t mgid[16],

@@ -17,6 +17,14 @@
 
 #define IPOIB_VERBS_RECEIVES 512
 #define IPOIB_VERBS_SENDS    128
+#define IPOIB_VERBS_BATCH    64 /* sends that are posted together */
+
+/* Sends that are still to be posted, by one call. */
+struct ipoib_verbs_batch {
+	struct ibv_send_wr wr[IPOIB_VERBS_BATCH];
+	struct ibv_sge sge[IPOIB_VERBS_BATCH];
+	uint32_t count;
+};
 
 struct ipoib_verbs {
 	struct ibv_context *context;
@@ -38,6 +46,7 @@ struct ipoib_verbs {
 	/* The places of sends that are free: a stack. */
 	uint16_t free[IPOIB_VERBS_SENDS];
 	uint32_t free_count;
+	struct ipoib_verbs_batch batch;
 	int umad, agent;
 };
 
@@ -55,10 +64,13 @@ void ipoib_verbs_stop(struct ipoib_verbs *v);
 /* Returns the place for the next frame that is sent, of IPOIB_FRAME_MAX bytes;
  * NULL: all places are in use. */
 uint8_t *ipoib_verbs_place(struct ipoib_verbs *v);
-/* Sends a packet, which is in the place that was last returned or elsewhere. */
+/* Sends a packet, which is in the place that was last returned or elsewhere.
+ * ipoib_verbs_flush must follow, before the program waits. */
 void ipoib_verbs_send(struct ipoib_verbs *v, struct route *r, const uint8_t *p,
 		      size_t bytes);
-void ipoib_verbs_release(struct route *r);
+/* Posts the packets that were to be sent. */
+void ipoib_verbs_flush(struct ipoib_verbs *v);
+void ipoib_verbs_release(struct ipoib_verbs *v, struct route *r);
 /* Returns whether the queue pair is attached or detached. */
 bool ipoib_verbs_attach(struct ipoib_verbs *v, const uint8_t mgid[16],
 			bool attaches);

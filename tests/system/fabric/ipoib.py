@@ -170,11 +170,16 @@ def stock_ping():
 def iperf3():
     t.need("iperf3")
     with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
-        # port 5201
-        two.out("sh", "-c", "iperf3 -s -1 >/dev/null 2>&1 & while ! grep -q "
-                ":1451 /proc/net/tcp /proc/net/tcp6; do sleep 0.05; done")
+        # port 5201, in the state LISTEN
+        two.out("sh", "-c", "iperf3 -s >/dev/null 2>&1 & while ! grep -q "
+                "':1451 .* 0A ' /proc/net/tcp /proc/net/tcp6; do sleep 0.05; "
+                "done")
         said = one.out("iperf3", "-c", "10.9.0.2", "-n", "16M")
         t.note(re.search(r"(\S+ [MG]bits/sec)\s+receiver", said).group(1))
+        # UDP at a rate that two processors may not carry
+        said = one.out("iperf3", "-c", "10.9.0.2", "-u", "-b", "1G", "-t", "1")
+        t.note("UDP: " + re.search(r"(\S+ [KMG]bits/sec) .*receiver",
+                                   said).group(1))
 
 
 def members(f):
