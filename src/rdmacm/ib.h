@@ -67,10 +67,11 @@ bool r_ib_take_header(struct cmproto *m, struct cmmsg_ip *ip);
  * with the neighbour's MAC; -ETIMEDOUT; or another -errno. */
 typedef void r_ib_finish(struct r_id *id, int err, const uint8_t mac[6]);
 /* Waits in a thread until the kernel knows the neighbour `hop` of the id's
- * interface, or timeout_ms have passed, and then calls finish.  Returns 0 or
- * -errno. */
-int r_ib_await(struct r_id *id, const uint8_t hop[16], int timeout_ms,
-	       r_ib_finish *finish);
+ * interface, or timeout_ms have passed, and then calls finish.  old: a MAC of
+ * the neighbour that the fabric does not know, or NULL; waits for another one,
+ * and gives finish the old one if none comes in time.  Returns 0 or -errno. */
+int r_ib_await(struct r_id *id, const uint8_t hop[16], const uint8_t *old,
+	       int timeout_ms, r_ib_finish *finish);
 /* Under r_lock: the id is about to be destroyed.  Ends its r_ib_await, and
  * waits while the thread uses the id. */
 void r_ib_stop_waiting(const struct r_id *id);

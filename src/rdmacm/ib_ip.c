@@ -171,12 +171,26 @@ static int find_self(struct r_id *id, const uint8_t ip[16], uint8_t gid[16])
 	return err ? err : find_mac(id, i.mac, gid, &pkey);
 }
 
-/* Finds the GID of the destination.  Returns 0; -EAGAIN: the kernel has to ask
- * for the neighbour `hop`; or another -errno. */
-static int find_peer(struct r_id *id, uint8_t gid[16], uint8_t hop[16])
+/* Finds the GID of the neighbour `hop`.  Returns 0; -EAGAIN: the kernel has to
+ * ask for the neighbour; -ESTALE: the fabric does not know the MAC in
+ * `mac`; or another -errno. */
+static int find_neighbour(struct r_id *id, const uint8_t hop[16],
+			  uint8_t gid[16], uint8_t mac[NEIGHBOUR_MAC_BYTES])
 {
-	uint8_t to[16], mac[NEIGHBOUR_MAC_BYTES];
+	int err = neighbour_look(id->path.ifindex, hop, mac);
 	uint16_t pkey;
+
+	if (err)
+		return err;
+	err = find_mac(id, mac, gid, &pkey);
+	return err == -ENODEV ? -ESTALE : err;
+}
+
+/* Finds the GID of the destination.  Returns as find_neighbour does. */
+static int find_peer(struct r_id *id, uint8_t gid[16], uint8_t hop[16],
+		     uint8_t mac[NEIGHBOUR_MAC_BYTES])
+{
+	uint8_t to[16];
 	bool is_own;
 	int err;
 
@@ -190,8 +204,7 @@ static int find_peer(struct r_id *id, uint8_t gid[16], uint8_t hop[16])
 		return err;
 	if (is_own)
 		return find_self(id, to, gid);
-	err = neighbour_look(id->path.ifindex, hop, mac);
-	return err ? err : find_mac(id, mac, gid, &pkey);
+	return find_neighbour(id, hop, gid, mac);
 }
 
 /* The wait for a neighbour ends. */
@@ -208,11 +221,13 @@ static void finish_wait(struct r_id *id, int err,
 
 void r_ib_find_peer(struct r_id *id, int timeout_ms)
 {
-	uint8_t gid[16], hop[16];
-	int err = find_peer(id, gid, hop);
+	uint8_t gid[16], hop[16], mac[NEIGHBOUR_MAC_BYTES];
+	int err = find_peer(id, gid, hop, mac);
+	bool is_old = err == -ESTALE;
 
-	if (err == -EAGAIN) {
-		err = r_ib_await(id, hop, timeout_ms, finish_wait);
+	if (err == -EAGAIN || is_old) {
+		err = r_ib_await(id, hop, is_old ? mac : NULL, timeout_ms,
+				 finish_wait);
 		if (!err)
 			return;
 	}

@@ -25,6 +25,10 @@ struct neighbour_wait {
 	r_ib_finish *finish;
 	uint32_t ifindex;
 	uint8_t hop[16];
+	/* If has_old: a MAC that the fabric does not know.  The neighbour's
+	 * interface may have been made again, and will announce its new MAC. */
+	bool has_old;
+	uint8_t old[NEIGHBOUR_MAC_BYTES];
 	uint64_t until_ms;
 	uint64_t again_ms; /* when the kernel is made to ask next */
 };
@@ -41,6 +45,20 @@ static struct neighbour_wait *wait_of(struct list *l)
 		l; /* link is the first member */
 }
 
+/* Looks for the neighbour's MAC.  Returns 0, -EAGAIN or another -errno.  After
+ * the wait's time, an old MAC is better than none: the fabric is asked for it
+ * once more. */
+static int look_for(const struct neighbour_wait *w, uint64_t now_ms,
+		    uint8_t mac[NEIGHBOUR_MAC_BYTES])
+{
+	int err = neighbour_look(w->ifindex, w->hop, mac);
+
+	if (!err && w->has_old && now_ms < w->until_ms &&
+	    !memcmp(mac, w->old, sizeof(w->old)))
+		return -EAGAIN;
+	return err;
+}
+
 /* Takes a wait that has ended out of the list.  *err: 0, with the MAC; or
  * -errno.  Returns NULL if there is none. */
 static struct neighbour_wait *take_ended(uint8_t mac[NEIGHBOUR_MAC_BYTES],
@@ -51,7 +69,7 @@ static struct neighbour_wait *take_ended(uint8_t mac[NEIGHBOUR_MAC_BYTES],
 	list_for_each (l, &waits) {
 		struct neighbour_wait *w = wait_of(l);
 
-		*err = neighbour_look(w->ifindex, w->hop, mac);
+		*err = look_for(w, now_ms, mac);
 		if (*err == -EAGAIN && now_ms < w->until_ms)
 			continue;
 		if (*err == -EAGAIN)
@@ -157,8 +175,8 @@ static void own_list(void)
 	owner = getpid();
 }
 
-int r_ib_await(struct r_id *id, const uint8_t hop[16], int timeout_ms,
-	       r_ib_finish *finish)
+int r_ib_await(struct r_id *id, const uint8_t hop[16], const uint8_t *old,
+	       int timeout_ms, r_ib_finish *finish)
 {
 	struct neighbour_wait *w = malloc(sizeof(*w));
 	int err;
@@ -172,6 +190,9 @@ int r_ib_await(struct r_id *id, const uint8_t hop[16], int timeout_ms,
 		.until_ms = monotonic_ms() +
 			    (timeout_ms > 0 ? (uint64_t)timeout_ms : 0)};
 	memcpy(w->hop, hop, 16);
+	w->has_old = old;
+	if (old)
+		memcpy(w->old, old, sizeof(w->old));
 	list_init(&w->link);
 	r_take();
 	own_list();
