@@ -32,7 +32,7 @@
 #include "fabric/data.h"
 #include "fabric/fabric.h"
 
-#define FABRIC_PROTO_VERSION 0x41464204u /* "AFB", 4 */
+#define FABRIC_PROTO_VERSION 0x41464205u /* "AFB", 5 */
 
 /* For each kind, the members that a request uses, then those that its answer
  * uses. */
