@@ -443,27 +443,29 @@ static int socket_of(const struct engine_frame *f)
 		       : -1;
 }
 
+static void capture_run(const struct engine_frame *frames, size_t n)
+{
+	for (size_t i = 0; i < n && capture_is_open(); i++)
+		capture_packet(frames[i].head, frames[i].head_bytes,
+			       frames[i].bytes, frames[i].len);
+}
+
 /*
  * Sends n packets by one socket.  Returns how many were sent; 0: the socket is
  * full.  A packet that cannot be sent counts as sent: without memory in the
  * kernel the packet is lost, as on a wire, and fabric_link_turn finds out if
  * the fabric has closed the socket.
  */
-static size_t send_some(int fd, struct mmsghdr *heads, size_t n)
+static size_t send_some(int fd, struct mmsghdr *heads, size_t n,
+			const struct engine_frame *frames)
 {
 	long k = syscall(SYS_sendmmsg, fd, heads, n,
 			 MSG_DONTWAIT | MSG_NOSIGNAL);
 
-	if (k > 0)
-		return (size_t)k;
-	return errno == EAGAIN ? 0 : 1;
-}
-
-static void capture_run(const struct engine_frame *frames, size_t n)
-{
-	for (size_t i = 0; i < n && capture_is_open(); i++)
-		capture_packet(frames[i].head, frames[i].head_bytes,
-			       frames[i].bytes, frames[i].len);
+	if (k <= 0)
+		return errno == EAGAIN ? 0 : 1;
+	capture_run(frames, (size_t)k);
+	return (size_t)k;
 }
 
 size_t fabric_link_send(const struct engine_frame *frames, size_t n)
@@ -483,12 +485,11 @@ size_t fabric_link_send(const struct engine_frame *frames, size_t n)
 			run++;
 		}
 		if (fd >= 0)
-			k = send_some(fd, heads, run);
+			k = send_some(fd, heads, run, frames + sent);
 		if (!k) {
 			at.full_fd = fd;
 			break;
 		}
-		capture_run(frames + sent, fd < 0 ? 0 : k);
 		sent += k;
 	}
 	return sent;
