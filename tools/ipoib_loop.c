@@ -45,7 +45,8 @@ struct loop {
 	bool ends;	  /* a signal has come */
 	bool is_cut;	  /* the fabric has ended */
 	int status;	  /* -1: the loop goes on; else the exit status */
-	uint64_t look_ms; /* when the port and the groups are read next */
+	uint64_t look_ms; /* when the kernel's groups are read next */
+	uint64_t port_ms; /* when the port is read next */
 };
 
 /* Ends the loop, after a sentence.  The groups are left if the fabric goes on.
@@ -296,11 +297,13 @@ static void look_around(struct loop *l, uint64_t now_ms)
 {
 	struct joined joined;
 
+	/* no event tells that the MTU of the port has changed */
+	if (now_ms >= l->port_ms) {
+		tell_port(l);
+		l->port_ms = now_ms + LOOK_MS;
+	}
 	if (!l->looks && now_ms < l->look_ms)
 		return;
-	/* no event tells that the MTU of the port has changed */
-	if (now_ms >= l->look_ms)
-		tell_port(l);
 	/* groups that cannot be read now are not left */
 	if (ipoib_tap_joined(&l->tap, &joined))
 		ipoib_joined(l->m, &joined, now_ms);
@@ -315,6 +318,7 @@ static int wait_ms(const struct loop *l, uint64_t now_ms)
 	if (l->has_more || l->looks)
 		return 0;
 	due = due < l->look_ms ? due : l->look_ms;
+	due = due < l->port_ms ? due : l->port_ms;
 	return due > now_ms ? (int)(due - now_ms) : 0;
 }
 

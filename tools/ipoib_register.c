@@ -16,6 +16,7 @@ void ipoib_register_open(struct ipoib_register *r, const char *name)
 	const char *path = fabric_client_path();
 	char why[SENTENCE];
 
+	*r = (struct ipoib_register){.fd = -1};
 	r->connection = fabric_client_open_cm(path, PATIENCE_MS, &r->fd);
 	if (r->connection >= 0)
 		return;
@@ -28,7 +29,7 @@ void ipoib_register_open(struct ipoib_register *r, const char *name)
 	r->fd = r->connection = -1;
 }
 
-void ipoib_register_tell(const struct ipoib_register *r, const uint8_t gid[16],
+void ipoib_register_tell(struct ipoib_register *r, const uint8_t gid[16],
 			 uint32_t qpn, uint16_t pkey)
 {
 	struct cmproto m = {.magic = CMPROTO_MAGIC,
@@ -38,11 +39,18 @@ void ipoib_register_tell(const struct ipoib_register *r, const uint8_t gid[16],
 			    .qp.qpn = qpn,
 			    .path.pkey = pkey};
 
+	if (r->fd < 0 || (r->qpn == qpn && r->pkey == pkey &&
+			  !memcmp(r->gid, gid, sizeof(r->gid))))
+		return;
 	memcpy(m.at.local, gid, 16);
-	/* It fails only if the fabric ends, which the loop notices elsewhere.
-	 */
-	if (r->fd >= 0)
-		send(r->fd, &m, sizeof(m), MSG_NOSIGNAL);
+	/* An error but EAGAIN means that the fabric has ended, which the loop
+	 * notices elsewhere. */
+	if (send(r->fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL) !=
+	    sizeof(m))
+		return;
+	memcpy(r->gid, gid, sizeof(r->gid));
+	r->qpn = qpn;
+	r->pkey = pkey;
 }
 
 void ipoib_register_close(struct ipoib_register *r)

@@ -11,13 +11,19 @@
 struct ipoib_register {
 	int connection; /* brought fd, and stays open as long; -1: none */
 	int fd;
+	/* What the fabric was told last; all zero: nothing. */
+	uint8_t gid[16];
+	uint32_t qpn;
+	uint16_t pkey;
 };
 
 /* Connects to the fabric of this process.  Prints a sentence about the
  * interface `name` if that fails; rdma_cm then does not find the interface. */
 void ipoib_register_open(struct ipoib_register *r, const char *name);
-/* Tells the interface's GID, QPN and P_Key; pkey 0: it has none now. */
-void ipoib_register_tell(const struct ipoib_register *r, const uint8_t gid[16],
+/* Tells the interface's GID, QPN and P_Key, if they have changed; pkey 0: it
+ * has none now.  Does not wait: while the fabric reads nothing, a later call
+ * tells them. */
+void ipoib_register_tell(struct ipoib_register *r, const uint8_t gid[16],
 			 uint32_t qpn, uint16_t pkey);
 void ipoib_register_close(struct ipoib_register *r);
 
