@@ -10,7 +10,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { READS = 64 }; /* packets of one socket in one turn */
+enum {
+	READS = 64,  /* packets of one socket in one turn */
+	REST = 1024, /* the same, of a program that has ended */
+};
 
 #define OF_REST(l) CONTAINER_OF(l, struct fabric_data_socket, rest)
 
@@ -78,11 +81,12 @@ static int send_next(const struct fabric_data *f,
 	return 1;
 }
 
-/* Sends the packets of a program that has ended, as many as the end may send.
- * Closes the socket if all are sent. */
+/* Sends packets of a program that has ended, as many as the end may send, but
+ * at most REST, since another process may fill the socket for ever; the next
+ * turn goes on.  Closes the socket if all are sent. */
 static void send_rest(struct fabric_data *f, struct fabric_data_socket *d)
 {
-	while (data_may_send(d->end))
+	for (int i = 0; i < REST && data_may_send(d->end); i++)
 		if (send_next(f, d) <= 0) {
 			fabric_data_close(f, d);
 			return;
@@ -169,10 +173,9 @@ static void resume_data(struct fabric_data *f, struct data_end *end)
 {
 	struct fabric_data_socket *d = data_owner(end);
 
-	if (list_is_linked(&d->rest)) {
-		send_rest(f, d);
+	/* fabric_data_turn sends the rest */
+	if (list_is_linked(&d->rest))
 		return;
-	}
 	d->reads = true;
 	watch_data(f, d);
 }
@@ -188,6 +191,8 @@ void fabric_data_turn(struct fabric_data *f, uint64_t now_ms)
 	list_for_each_safe (l, &f->rests)
 		if (OF_REST(l)->rest_ms <= now_ms)
 			fabric_data_close(f, OF_REST(l));
+		else
+			send_rest(f, OF_REST(l));
 }
 
 uint64_t fabric_data_deadline(const struct fabric_data *f)
@@ -195,6 +200,9 @@ uint64_t fabric_data_deadline(const struct fabric_data *f)
 	uint64_t first = FABRIC_NEVER;
 
 	list_for_each (l, &f->rests)
-		first = bits_min_u64(first, OF_REST(l)->rest_ms);
+		if (data_may_send(OF_REST(l)->end))
+			return 0;
+		else
+			first = bits_min_u64(first, OF_REST(l)->rest_ms);
 	return first;
 }
