@@ -75,6 +75,9 @@ int r_ib_await(struct r_id *id, const uint8_t hop[16], const uint8_t *old,
 /* Under r_lock: the id is about to be destroyed.  Ends its r_ib_await, and
  * waits while the thread uses the id. */
 void r_ib_stop_waiting(const struct r_id *id);
+/* In a forked child, which has neither the thread nor the waits of its parent.
+ */
+void r_ib_await_forked(void);
 
 /* ---- ib_route.c: paths ---- */
 

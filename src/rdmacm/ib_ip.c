@@ -10,6 +10,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "rdmacm/explain.h"
@@ -100,8 +101,13 @@ int r_ib_take_ip(struct r_id *id, const struct sockaddr *addr)
 	char text[R_ADDR_TEXT];
 	struct r_device *d;
 	uint8_t gid[16];
+	int cancel, err;
 
-	if (find_gid(id, addr, gid))
+	/* A thread that is cancelled here would leak a socket. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	err = find_gid(id, addr, gid);
+	pthread_setcancelstate(cancel, NULL);
+	if (err)
 		return -1;
 	d = r_device_find(gid, R_ROCE, &id->path);
 	if (!d)
@@ -191,7 +197,6 @@ static int find_peer(struct r_id *id, uint8_t gid[16], uint8_t hop[16],
 		     uint8_t mac[NEIGHBOUR_MAC_BYTES])
 {
 	uint8_t to[16];
-	bool is_own;
 	int err;
 
 	r_addr_ip(&id->base.route.addr.dst_addr, to);
@@ -199,11 +204,14 @@ static int find_peer(struct r_id *id, uint8_t gid[16], uint8_t hop[16],
 		memcpy(gid, id->path.local, 16);
 		return 0;
 	}
-	err = neighbour_route(to, id->path.ifindex, hop, &is_own);
+	/* The route over one interface does not lead to the address of another
+	 * interface of this namespace. */
+	err = find_self(id, to, gid);
+	if (err != -EADDRNOTAVAIL)
+		return err;
+	err = neighbour_route(to, id->path.ifindex, hop);
 	if (err)
 		return err;
-	if (is_own)
-		return find_self(id, to, gid);
 	return find_neighbour(id, hop, gid, mac);
 }
 
@@ -219,7 +227,7 @@ static void finish_wait(struct r_id *id, int err,
 	end_search(id, err, gid);
 }
 
-void r_ib_find_peer(struct r_id *id, int timeout_ms)
+static void begin_search(struct r_id *id, int timeout_ms)
 {
 	uint8_t gid[16], hop[16], mac[NEIGHBOUR_MAC_BYTES];
 	int err = find_peer(id, gid, hop, mac);
@@ -232,4 +240,15 @@ void r_ib_find_peer(struct r_id *id, int timeout_ms)
 			return;
 	}
 	end_search(id, err, gid);
+}
+
+void r_ib_find_peer(struct r_id *id, int timeout_ms)
+{
+	int cancel;
+
+	/* A thread that is cancelled here would leak a socket, and leave the id
+	 * without a result. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	begin_search(id, timeout_ms);
+	pthread_setcancelstate(cancel, NULL);
 }

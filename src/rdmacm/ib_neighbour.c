@@ -10,9 +10,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "util/bits.h"
+#include "util/fd_identity.h"
 #include "util/monotonic.h"
 #include "wire/neighbour.h"
 
@@ -31,12 +31,17 @@ struct neighbour_wait {
 	uint8_t old[NEIGHBOUR_MAC_BYTES];
 	uint64_t until_ms;
 	uint64_t again_ms; /* when the kernel is made to ask next */
+	/* When the wait has ended: the arguments of finish. */
+	int err;
+	uint8_t mac[NEIGHBOUR_MAC_BYTES];
 };
 
 /* All below is under r_lock. */
 static struct list waits = {&waits, &waits};
-static pid_t owner; /* the process that uses the list, and has the thread */
+/* Waits that have ended, and with whose ids the thread will finish. */
+static struct list ended = {&ended, &ended};
 static bool is_running;
+static int watch_fd = -1;	  /* the socket of the thread that runs */
 static const struct r_id *in_use; /* the thread finishes with this id */
 
 static struct neighbour_wait *wait_of(struct list *l)
@@ -59,25 +64,22 @@ static int look_for(const struct neighbour_wait *w, uint64_t now_ms,
 	return err;
 }
 
-/* Takes a wait that has ended out of the list.  *err: 0, with the MAC; or
- * -errno.  Returns NULL if there is none. */
-static struct neighbour_wait *take_ended(uint8_t mac[NEIGHBOUR_MAC_BYTES],
-					 int *err)
+/* Moves the waits that have ended to `ended`. */
+static void collect_ended(void)
 {
 	uint64_t now_ms = monotonic_ms();
 
-	list_for_each (l, &waits) {
+	list_for_each_safe (l, &waits) {
 		struct neighbour_wait *w = wait_of(l);
 
-		*err = look_for(w, now_ms, mac);
-		if (*err == -EAGAIN && now_ms < w->until_ms)
+		w->err = look_for(w, now_ms, w->mac);
+		if (w->err == -EAGAIN && now_ms < w->until_ms)
 			continue;
-		if (*err == -EAGAIN)
-			*err = -ETIMEDOUT;
-		list_remove(&w->link);
-		return w;
+		if (w->err == -EAGAIN)
+			w->err = -ETIMEDOUT;
+		list_remove(l);
+		list_push_tail(&ended, l);
 	}
-	return NULL;
 }
 
 /* Makes the kernel ask for the neighbours for which it is time.  Returns how
@@ -103,15 +105,17 @@ static int ask_again(void)
  * look in ms; -1: no id waits, and the thread is to end. */
 static int serve_waits(void)
 {
-	uint8_t mac[NEIGHBOUR_MAC_BYTES] = {0};
-	struct neighbour_wait *w;
-	int err, pause_ms = -1;
+	struct list *l;
+	int pause_ms = -1;
 
 	r_take();
-	while (owner == getpid() && (w = take_ended(mac, &err))) {
+	collect_ended();
+	while ((l = list_pop_head(&ended))) {
+		struct neighbour_wait *w = wait_of(l);
+
 		in_use = w->id;
 		r_give();
-		w->finish(w->id, err, mac);
+		w->finish(w->id, w->err, w->mac);
 		free(w);
 		r_take();
 		in_use = NULL;
@@ -120,21 +124,33 @@ static int serve_waits(void)
 	is_running = !list_is_empty(&waits);
 	if (is_running)
 		pause_ms = ask_again();
+	else
+		watch_fd = -1;
 	r_give();
 	return pause_ms;
 }
 
+/* Sleeps until a neighbour has changed, or the pause is over.  If the program
+ * has closed the socket, or has put a file of its own in its place, only the
+ * pause ends the sleep. */
+static void await_change(int fd, int pause_ms)
+{
+	struct pollfd watch = {.fd = fd_identity_holds(fd) ? fd : -1,
+			       .events = POLLIN};
+
+	if (poll(&watch, 1, pause_ms) > 0 && fd_identity_holds(fd))
+		neighbour_drain(fd);
+}
+
 static void *run_thread(void *arg)
 {
-	struct pollfd watch = {.fd = (int)(intptr_t)arg, .events = POLLIN};
-	int pause_ms = serve_waits();
+	int fd = (int)(intptr_t)arg, pause_ms = serve_waits();
 
 	while (pause_ms >= 0) {
-		poll(&watch, 1, pause_ms);
-		neighbour_drain(watch.fd);
+		await_change(fd, pause_ms);
 		pause_ms = serve_waits();
 	}
-	close(watch.fd);
+	fd_identity_close(fd);
 	return NULL;
 }
 
@@ -147,7 +163,7 @@ static int start_thread(void)
 
 	if (is_running)
 		return 0;
-	fd = neighbour_watch();
+	fd = fd_identity_note(neighbour_watch());
 	if (fd < 0)
 		return fd;
 	sigfillset(&all);
@@ -155,24 +171,24 @@ static int start_thread(void)
 	err = pthread_create(&thread, NULL, run_thread, (void *)(intptr_t)fd);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
-		close(fd);
+		fd_identity_close(fd);
 		return -err;
 	}
 	pthread_setname_np(thread, "adverb-cm-ip");
 	pthread_detach(thread);
 	is_running = true;
+	watch_fd = fd;
 	return 0;
 }
 
-/* A forked child has neither its parent's thread nor its parent's waits. */
-static void own_list(void)
+void r_ib_await_forked(void)
 {
-	if (owner == getpid())
-		return;
 	list_init(&waits);
+	list_init(&ended);
 	is_running = false;
 	in_use = NULL;
-	owner = getpid();
+	fd_identity_close(watch_fd);
+	watch_fd = -1;
 }
 
 int r_ib_await(struct r_id *id, const uint8_t hop[16], const uint8_t *old,
@@ -195,7 +211,6 @@ int r_ib_await(struct r_id *id, const uint8_t hop[16], const uint8_t *old,
 		memcpy(w->old, old, sizeof(w->old));
 	list_init(&w->link);
 	r_take();
-	own_list();
 	err = start_thread();
 	if (!err) {
 		list_push_tail(&waits, &w->link);
@@ -206,15 +221,19 @@ int r_ib_await(struct r_id *id, const uint8_t hop[16], const uint8_t *old,
 	return err;
 }
 
-void r_ib_stop_waiting(const struct r_id *id)
+static void drop_waits(struct list *list, const struct r_id *id)
 {
-	if (owner != getpid())
-		return;
-	list_for_each_safe (l, &waits)
+	list_for_each_safe (l, list)
 		if (wait_of(l)->id == id) {
 			list_remove(l);
 			free(wait_of(l));
 		}
+}
+
+void r_ib_stop_waiting(const struct r_id *id)
+{
+	drop_waits(&waits, id);
+	drop_waits(&ended, id);
 	while (in_use == id)
 		pthread_cond_wait(&r_changed, &r_lock);
 }

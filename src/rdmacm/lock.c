@@ -2,6 +2,8 @@
 /* The lock of this folder, and the wait for acknowledgements. */
 #include "rdmacm/object.h"
 
+#include "rdmacm/ib.h"
+
 #include <pthread.h>
 
 pthread_mutex_t r_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -44,6 +46,7 @@ static void after_fork(void)
 {
 	pthread_mutex_init(&r_lock, NULL);
 	pthread_cond_init(&r_changed, NULL);
+	r_ib_await_forked();
 }
 
 __attribute__((constructor)) static void watch_forks(void)

@@ -12,10 +12,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "util/bits.h"
 #include "util/inaddr.h"
 
 #define PORT_DISCARD 9 /* RFC 863 */
 #define MESSAGES     4096
+#define PART_BYTES   32768 /* the most that the kernel writes at once */
 /* The states of a neighbour in which its MAC is known. */
 #define NUD_KNOWN                                                              \
 	(NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT |   \
@@ -162,8 +164,7 @@ int neighbour_own(const uint8_t ip[16], uint32_t scope,
 	return is_found ? 0 : -EADDRNOTAVAIL;
 }
 
-int neighbour_route(const uint8_t to[16], uint32_t ifindex, uint8_t hop[16],
-		    bool *is_own)
+int neighbour_route(const uint8_t to[16], uint32_t ifindex, uint8_t hop[16])
 {
 	bool is_v4 = inaddr_is_v4(to);
 	struct kernel_message m = {
@@ -181,7 +182,6 @@ int neighbour_route(const uint8_t to[16], uint32_t ifindex, uint8_t hop[16],
 	err = ask_kernel(&m, RTM_NEWROUTE);
 	if (err)
 		return err;
-	*is_own = m.route.rtm_type == RTN_LOCAL;
 	gateway = find_attribute(&m, sizeof(m.route), RTA_GATEWAY,
 				 is_v4 ? 4 : 16);
 	if (!gateway)
@@ -191,6 +191,87 @@ int neighbour_route(const uint8_t to[16], uint32_t ifindex, uint8_t hop[16],
 	else
 		memcpy(hop, gateway, 16);
 	return 0;
+}
+
+/* Reads the MAC from an entry of the kernel's table.  -EAGAIN: the kernel does
+ * not know it. */
+static int read_mac(const struct kernel_message *m,
+		    uint8_t mac[NEIGHBOUR_MAC_BYTES])
+{
+	const void *found = find_attribute(m, sizeof(m->neighbour), NDA_LLADDR,
+					   NEIGHBOUR_MAC_BYTES);
+
+	if (!found || !(m->neighbour.ndm_state & NUD_KNOWN))
+		return -EAGAIN;
+	memcpy(mac, found, NEIGHBOUR_MAC_BYTES);
+	return 0;
+}
+
+static bool is_entry_of(const struct kernel_message *m, uint32_t ifindex,
+			const uint8_t hop[16])
+{
+	bool is_v4 = inaddr_is_v4(hop);
+	size_t bytes = is_v4 ? 4 : 16;
+	const void *to;
+
+	if (m->head.nlmsg_type != RTM_NEWNEIGH ||
+	    m->neighbour.ndm_ifindex != (int)ifindex)
+		return false;
+	to = find_attribute(m, sizeof(m->neighbour), NDA_DST, bytes);
+	return to && !memcmp(to, is_v4 ? hop + 12 : hop, bytes);
+}
+
+/* Looks for the neighbour in a part of the kernel's table.  Returns 0; -EAGAIN:
+ * a further part is to be read; -ENOENT: this was the last part. */
+static int search_part(const uint8_t *bytes, size_t n, uint32_t ifindex,
+		       const uint8_t hop[16], struct kernel_message *m)
+{
+	struct nlmsghdr head;
+
+	for (; n >= sizeof(head); n -= NLMSG_ALIGN(head.nlmsg_len),
+				  bytes += NLMSG_ALIGN(head.nlmsg_len)) {
+		memcpy(&head, bytes, sizeof(head));
+		if (head.nlmsg_len < sizeof(head) ||
+		    NLMSG_ALIGN(head.nlmsg_len) > n ||
+		    head.nlmsg_type == NLMSG_DONE ||
+		    head.nlmsg_type == NLMSG_ERROR)
+			return -ENOENT;
+		memset(m, 0, sizeof(*m));
+		memcpy(m, bytes, bits_min_u64(head.nlmsg_len, sizeof(*m)));
+		if (head.nlmsg_len <= sizeof(*m) &&
+		    is_entry_of(m, ifindex, hop))
+			return 0;
+	}
+	return -EAGAIN;
+}
+
+int neighbour_search(uint32_t ifindex, const uint8_t hop[16],
+		     uint8_t mac[NEIGHBOUR_MAC_BYTES])
+{
+	struct kernel_message m = {
+		.head = {.nlmsg_len = NLMSG_LENGTH(sizeof(m.neighbour)),
+			 .nlmsg_type = RTM_GETNEIGH,
+			 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+		.neighbour = {.ndm_family = family_of(hop)},
+	};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	uint8_t part[PART_BYTES];
+	int err = -EAGAIN;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	if (send(fd, &m, m.head.nlmsg_len, MSG_NOSIGNAL) < 0)
+		err = -errno;
+	while (err == -EAGAIN) {
+		n = recv(fd, part, sizeof(part), MSG_DONTWAIT);
+		err = n < 0 ? -ENOENT
+			    : search_part(part, (size_t)n, ifindex, hop, &m);
+	}
+	close(fd);
+	if (err)
+		return err == -ENOENT ? -EAGAIN : err;
+	return read_mac(&m, mac);
 }
 
 int neighbour_look(uint32_t ifindex, const uint8_t hop[16],
@@ -203,36 +284,50 @@ int neighbour_look(uint32_t ifindex, const uint8_t hop[16],
 		.neighbour = {.ndm_family = family_of(hop),
 			      .ndm_ifindex = (int)ifindex},
 	};
-	const void *found;
 	int err;
 
 	put_ip(&m, NDA_DST, hop);
 	err = ask_kernel(&m, RTM_NEWNEIGH);
+	if (err == -EOPNOTSUPP) /* before Linux 5.0 */
+		return neighbour_search(ifindex, hop, mac);
 	if (err)
 		return err == -ENOENT ? -EAGAIN : err;
-	found = find_attribute(&m, sizeof(m.neighbour), NDA_LLADDR,
-			       NEIGHBOUR_MAC_BYTES);
-	if (!found || !(m.neighbour.ndm_state & NUD_KNOWN))
-		return -EAGAIN;
-	memcpy(mac, found, NEIGHBOUR_MAC_BYTES);
-	return 0;
+	return read_mac(&m, mac);
+}
+
+/* Writes the address of the neighbour's port "discard".  Returns its length. */
+static socklen_t put_discard(struct sockaddr_storage *to, uint32_t ifindex,
+			     const uint8_t hop[16])
+{
+	struct sockaddr_in6 *six = (void *)to;
+	struct sockaddr_in *four = (void *)to;
+
+	memset(to, 0, sizeof(*to));
+	to->ss_family = family_of(hop);
+	if (to->ss_family == AF_INET) {
+		four->sin_port = htons(PORT_DISCARD);
+		memcpy(&four->sin_addr, hop + 12, 4);
+		return sizeof(*four);
+	}
+	six->sin6_port = htons(PORT_DISCARD);
+	memcpy(&six->sin6_addr, hop, 16);
+	six->sin6_scope_id = inaddr_is_link_local(hop) ? ifindex : 0;
+	return sizeof(*six);
 }
 
 void neighbour_ask(uint32_t ifindex, const uint8_t hop[16])
 {
-	struct sockaddr_in6 to = {.sin6_family = AF_INET6,
-				  .sin6_port = htons(PORT_DISCARD)};
-	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_storage to;
+	socklen_t length = put_discard(&to, ifindex, hop);
+	int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int index = (int)ifindex;
 
-	memcpy(&to.sin6_addr, hop, 16);
-	if (inaddr_is_link_local(hop) && !inaddr_is_v4(hop))
-		to.sin6_scope_id = ifindex;
 	if (fd < 0)
 		return;
+	/* A kernel before 5.0 lacks the option, and the route decides. */
 	setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &index, sizeof(index));
 	sendto(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to,
-	       sizeof(to));
+	       length);
 	close(fd);
 }
 

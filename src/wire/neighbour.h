@@ -25,14 +25,17 @@ struct neighbour_interface {
 int neighbour_own(const uint8_t ip[16], uint32_t scope,
 		  struct neighbour_interface *i);
 /* Stores the address of the next hop of packets that leave by the interface for
- * the address `to`: that of a gateway, or `to` itself.  *is_own: `to` is an
- * address of this namespace.  Returns 0, or -errno if there is no route. */
-int neighbour_route(const uint8_t to[16], uint32_t ifindex, uint8_t hop[16],
-		    bool *is_own);
+ * the address `to`: that of a gateway, or `to` itself.  Returns 0, or -errno
+ * if there is no route. */
+int neighbour_route(const uint8_t to[16], uint32_t ifindex, uint8_t hop[16]);
 /* Stores the MAC of a neighbour.  Returns 0; -EAGAIN: the kernel does not know
  * it yet; or another -errno. */
 int neighbour_look(uint32_t ifindex, const uint8_t hop[16],
 		   uint8_t mac[NEIGHBOUR_MAC_BYTES]);
+/* The same, by a search of the kernel's whole table, for a kernel that looks
+ * for no single neighbour (before Linux 5.0). */
+int neighbour_search(uint32_t ifindex, const uint8_t hop[16],
+		     uint8_t mac[NEIGHBOUR_MAC_BYTES]);
 /* Makes the kernel ask for the MAC of a neighbour, by an empty datagram to its
  * port "discard", which the kernel keeps until it knows the MAC. */
 void neighbour_ask(uint32_t ifindex, const uint8_t hop[16]);

@@ -7,9 +7,15 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/neighbour.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <poll.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static const uint8_t loop[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
@@ -29,17 +35,15 @@ static void an_interface_is_found_by_its_address(void **state)
 	assert_int_equal(neighbour_own(nobody, 0, &i), -EADDRNOTAVAIL);
 }
 
-static void an_own_address_is_told_from_others(void **state)
+static void a_route_without_a_gateway_has_the_address_as_its_hop(void **state)
 {
 	uint32_t lo = if_nametoindex("lo");
-	bool is_own = false;
 	uint8_t hop[16];
 
-	assert_int_equal(neighbour_route(loop, lo, hop, &is_own), 0);
-	assert_true(is_own);
+	assert_int_equal(neighbour_route(loop, lo, hop), 0);
 	assert_memory_equal(hop, loop, 16);
 	/* there is no interface with this number */
-	assert_true(neighbour_route(nobody, 0x7ffffff0, hop, &is_own) < 0);
+	assert_true(neighbour_route(nobody, 0x7ffffff0, hop) < 0);
 }
 
 static void a_neighbour_that_nobody_has_asked_for_is_not_known(void **state)
@@ -49,6 +53,92 @@ static void a_neighbour_that_nobody_has_asked_for_is_not_known(void **state)
 	assert_int_equal(neighbour_look(if_nametoindex("lo"), nobody, mac),
 			 -EAGAIN);
 	assert_int_equal(neighbour_look(0x7ffffff0, nobody, mac), -ENODEV);
+}
+
+/* Adds an entry for fd00::x to the kernel's table, at lo.  Returns 0 or
+ * -errno. */
+static int add_entry(int fd, uint8_t x, const uint8_t mac[NEIGHBOUR_MAC_BYTES])
+{
+	struct {
+		struct nlmsghdr head;
+		struct ndmsg body;
+		struct rtattr dst;
+		uint8_t ip[16];
+		struct rtattr link;
+		uint8_t mac[8];
+	} m = {
+		.head = {.nlmsg_len = sizeof(m),
+			 .nlmsg_type = RTM_NEWNEIGH,
+			 .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK |
+					NLM_F_CREATE | NLM_F_REPLACE},
+		.body = {.ndm_family = AF_INET6,
+			 .ndm_ifindex = (int)if_nametoindex("lo"),
+			 .ndm_state = NUD_PERMANENT},
+		.dst = {.rta_len = RTA_LENGTH(16), .rta_type = NDA_DST},
+		.ip = {0xfd, [15] = x},
+		.link = {.rta_len = RTA_LENGTH(NEIGHBOUR_MAC_BYTES),
+			 .rta_type = NDA_LLADDR},
+	};
+	struct {
+		struct nlmsghdr head;
+		struct nlmsgerr body;
+		uint8_t rest[256];
+	} answer;
+
+	memcpy(m.mac, mac, NEIGHBOUR_MAC_BYTES);
+	if (send(fd, &m, sizeof(m), 0) < 0 ||
+	    recv(fd, &answer, sizeof(answer), 0) < 0)
+		return -errno;
+	return answer.body.error;
+}
+
+/* A namespace of its own, whose table has more entries than one part. */
+static void search_namespace(void)
+{
+	enum { ENTRIES = 250 };
+	uint8_t hop[16] = {0xfd};
+	uint8_t mac[NEIGHBOUR_MAC_BYTES] = {2}, found[NEIGHBOUR_MAC_BYTES];
+	struct ifreq up = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+	uint32_t lo = if_nametoindex("lo");
+	int fd;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
+		_exit(77);
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &up), 0);
+	close(fd);
+	fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	for (uint8_t x = 1; x <= ENTRIES; x++) {
+		mac[5] = x;
+		assert_int_equal(add_entry(fd, x, mac), 0);
+	}
+	for (uint8_t x = 1; x <= ENTRIES; x++) {
+		hop[15] = mac[5] = x;
+		assert_int_equal(neighbour_search(lo, hop, found), 0);
+		assert_memory_equal(found, mac, sizeof(mac));
+		assert_int_equal(neighbour_look(lo, hop, found), 0);
+		assert_memory_equal(found, mac, sizeof(mac));
+	}
+	hop[15] = ENTRIES + 1;
+	assert_int_equal(neighbour_search(lo, hop, found), -EAGAIN);
+	hop[15] = 1;
+	assert_int_equal(neighbour_search(lo + 1, hop, found), -EAGAIN);
+	_exit(0);
+}
+
+static void a_search_finds_what_a_look_finds(void **state)
+{
+	pid_t parent = getpid(), child = fork();
+	int status = -1;
+
+	if (!child) {
+		test_begin_child(parent);
+		search_namespace();
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		SKIP_FOR("no network namespace can be made");
+	assert_int_equal(status, 0);
 }
 
 static void watching_does_not_block(void **state)
@@ -65,9 +155,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_interface_is_found_by_its_address),
-		cmocka_unit_test(an_own_address_is_told_from_others),
+		cmocka_unit_test(
+			a_route_without_a_gateway_has_the_address_as_its_hop),
 		cmocka_unit_test(
 			a_neighbour_that_nobody_has_asked_for_is_not_known),
+		cmocka_unit_test(a_search_finds_what_a_look_finds),
 		cmocka_unit_test(watching_does_not_block),
 	};
 

@@ -116,8 +116,10 @@ def own_address():
     """A host reaches itself, by its address and by 127.0.0.1."""
     with managed() as f, interfaces(f, "Hca2") as (one,):
         for to in "10.9.0.1", "127.0.0.1":
-            r = one.run("sh", "-c", "ucmatose & sleep 1; ucmatose -s " + to +
-                        "; wait")
+            with ready_pipe() as (path, fd):
+                r = one.run("sh", "-c", "ADVERB_READY_FD=9 ucmatose 9>" + path +
+                            " & head -c 1 <" + path +
+                            " >/dev/null; ucmatose -s " + to + "; wait")
             expect_ok(r)
             expect(r.output.count("return status 0") == 2, r.output)
 
