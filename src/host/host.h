@@ -124,8 +124,8 @@ struct host_stream {
 	int fd; /* O_NONBLOCK and O_CLOEXEC */
 	/* The result of the start-up.  host_stream_open copies it. */
 	const struct stream_config *config;
-	/* Read only for an association: the peer's address, IPv4 as
-	 * ::ffff:a.b.c.d, for messages to the user. */
+	/* The peer's address, IPv4 as ::ffff:a.b.c.d, for messages to the
+	 * user. */
 	uint8_t peer[16];
 	/* For an association: messages that the peer sent after its reply and
 	 * that overtook the reply, in the form of `early` in struct startup

@@ -444,7 +444,6 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 {
 	uint32_t qpn = engine_qp_qpn(q);
 	struct stream_socket *s;
-	uint8_t peer[16];
 	int err = prepare_set(set);
 
 	if (err)
@@ -463,13 +462,9 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 	list_push_tail(&set->open, &s->link);
 	fd_identity_note(s->fd);
 	s->is_session = engine_stream_is_session(q);
-	if (s->is_session) {
-		memcpy(peer, hs->peer, sizeof(peer));
-	} else {
+	if (!s->is_session)
 		tcp_set_nodelay(s->fd);
-		tcp_peer(s->fd, peer);
-	}
-	engine_stream_peer(q, peer);
+	engine_stream_peer(q, hs->peer);
 	s->is_awaited = !engine_stream_has_begun(q);
 	s->begins_late = s->is_awaited && !s->is_session &&
 			 !hs->ready_within_ns && hs->begin_after_ns;

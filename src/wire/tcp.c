@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,26 +14,6 @@
 void tcp_set_nodelay(int fd)
 {
 	bind_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-}
-
-void tcp_peer(int fd, uint8_t ip[16])
-{
-	union {
-		struct sockaddr any;
-		struct sockaddr_in v4;
-		struct sockaddr_in6 v6;
-	} at = {.any.sa_family = AF_UNSPEC};
-	socklen_t size = sizeof(at);
-
-	memset(ip, 0, 16);
-	if (getpeername(fd, &at.any, &size))
-		return;
-	if (at.any.sa_family == AF_INET6)
-		memcpy(ip, &at.v6.sin6_addr, 16);
-	if (at.any.sa_family != AF_INET)
-		return;
-	ip[10] = ip[11] = 0xff;
-	memcpy(ip + 12, &at.v4.sin_addr, 4);
 }
 
 ssize_t tcp_send(int fd, const void *bytes, size_t count)

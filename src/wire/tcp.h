@@ -8,15 +8,11 @@
 #define WIRE_TCP_H
 
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /* Sets TCP_NODELAY, so that a short message is not delayed until a larger
  * segment can be sent. */
 void tcp_set_nodelay(int fd);
-/* Stores the peer's address in ip, an IPv4 address as ::ffff:a.b.c.d; stores
- * zeroes if the socket is no longer connected. */
-void tcp_peer(int fd, uint8_t ip[16]);
 /* Sends up to `count` bytes.  Returns how many the socket took; 0 if the socket
  * is full or the kernel is short of memory; -errno if the connection is broken.
  */
