@@ -49,6 +49,7 @@ void stream_set_fini(struct stream_set *set)
 	map_fini(&set->by_qpn);
 	free(set->rx);
 	free(set->tx);
+	free(set->spare);
 	stream_set_init(set);
 }
 
@@ -194,7 +195,6 @@ static bool send_fpdus(struct stream_set *set, struct engine *e,
 		       struct stream_socket *s, uint64_t now_ns)
 {
 	uint32_t bytes;
-	ssize_t n;
 
 	if (s->left_bytes)
 		return false;
@@ -203,15 +203,12 @@ static bool send_fpdus(struct stream_set *set, struct engine *e,
 		finish_socket(set, e, s, now_ns);
 		return false;
 	}
-	n = is_ours(s->fd, &s->checked_ns, now_ns)
-		    ? tcp_send(s->fd, set->tx, bytes)
-		    : -EBADF;
-	if (n < 0) {
+	if (!is_ours(s->fd, &s->checked_ns, now_ns) ||
+	    !stream_socket_put(set, s, set->tx, bytes)) {
 		drop_socket(set, e, s, now_ns);
 		return false;
 	}
-	if ((uint32_t)n < bytes) {
-		stream_socket_keep(set, s, set->tx + n, bytes - (uint32_t)n);
+	if (s->left_bytes) {
 		engine_stream_blocked(s->q);
 	} else if (engine_stream_is_over(s->q)) {
 		finish_socket(set, e, s, now_ns);
@@ -427,6 +424,9 @@ static int prepare_set(struct stream_set *set)
 		set->rx = malloc(STREAM_SET_BYTES);
 	if (!set->tx)
 		set->tx = malloc(STREAM_SET_BYTES);
+	/* The first socket that becomes full needs no allocation. */
+	if (!set->by_qpn.count && !set->spare)
+		set->spare = malloc(STREAM_SET_BYTES);
 	if (!set->rx || !set->tx)
 		return -ENOMEM;
 	/* The program may have closed the epoll set and reused the number. */
@@ -478,11 +478,9 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 		s->nudge_ns = hs->nudge_after_ns;
 		stream_socket_set_deadline(set, s, now_ns + s->nudge_ns);
 	}
-	if (hs->first_bytes) {
-		stream_socket_keep(set, s, hs->first, hs->first_bytes);
-		/* If the connection is broken, the next receive finds that. */
-		stream_socket_send_left(set, s);
-	}
+	/* If the connection is broken, the next receive finds that. */
+	if (hs->first_bytes)
+		stream_socket_put(set, s, hs->first, hs->first_bytes);
 	return 0;
 }
 

@@ -15,7 +15,7 @@
  * If a socket is full, the set keeps the bytes that the socket did not take,
  * and the engine makes no more bytes for this queue pair until the socket has
  * taken them.  So a slow peer lets the send queue fill, but uses no more
- * memory.
+ * memory than one buffer.  A connection whose socket is not full has no buffer.
  *
  * When a QP is done with its connection, or the peer has sent FIN and the set
  * still keeps bytes, the connection lingers: the set sends the bytes that it
@@ -55,6 +55,9 @@ struct stream_set {
 	uint64_t checked_ns;
 	uint64_t due_ns;  /* the earliest deadline of a socket */
 	uint8_t *rx, *tx; /* STREAM_SET_BYTES each; owned */
+	/* The buffer for the next socket that becomes full, STREAM_SET_BYTES,
+	 * owned; NULL: that socket gets a new buffer. */
+	uint8_t *spare;
 	/* The socket whose bytes lie in rx and wait for stream_set_receive;
 	 * NULL: none. */
 	struct stream_socket *got;
@@ -71,7 +74,7 @@ struct stream_set {
 	bool has_more;
 };
 
-/* The size of rx, of tx, and of each socket's buffer of unsent bytes. */
+/* The size of rx, of tx, and of a full socket's buffer of unsent bytes. */
 #define STREAM_SET_BYTES (256u << 10)
 
 /* Makes an empty set, which needs no descriptor and no memory. */

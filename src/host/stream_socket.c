@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "log/log.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
 #include "wire/tcp.h"
@@ -64,14 +65,50 @@ void stream_socket_set_deadline(struct stream_set *set, struct stream_socket *s,
 	set->due_ns = bits_min_u64(set->due_ns, deadline_ns);
 }
 
-void stream_socket_keep(struct stream_set *set, struct stream_socket *s,
-			const uint8_t *bytes, uint32_t count)
+/* Keeps bytes that the socket has not taken.  False: no memory is left. */
+static bool keep_bytes(struct stream_set *set, struct stream_socket *s,
+		       const uint8_t *bytes, uint32_t count)
 {
+	s->left = set->spare ? set->spare : malloc(STREAM_SET_BYTES);
+	set->spare = NULL;
+	if (!s->left)
+		return false;
 	memcpy(s->left, bytes, count);
 	s->left_at = 0;
 	s->left_bytes = count;
 	set->full++;
 	stream_socket_watch(set, s, EPOLL_CTL_MOD);
+	return true;
+}
+
+bool stream_socket_put(struct stream_set *set, struct stream_socket *s,
+		       const uint8_t *bytes, uint32_t count)
+{
+	ssize_t n = tcp_send(s->fd, bytes, count);
+
+	if (n < 0)
+		return false;
+	if ((uint32_t)n == count ||
+	    keep_bytes(set, s, bytes + n, count - (uint32_t)n))
+		return true;
+	log_say(LOG_STREAM_MEMORY, s->qpn,
+		"the connection of queue pair 0x%x ends, since its peer reads "
+		"slowly and no memory is left for the bytes that wait; let the "
+		"process use more memory (ulimit -v), or fewer connections",
+		s->qpn);
+	tcp_end(s->fd);
+	return false;
+}
+
+/* The socket has taken all bytes: frees the buffer, or keeps it as the set's
+ * spare. */
+static void drop_buffer(struct stream_set *set, struct stream_socket *s)
+{
+	if (set->spare)
+		free(s->left);
+	else
+		set->spare = s->left;
+	s->left = NULL;
 }
 
 bool stream_socket_send_left(struct stream_set *set, struct stream_socket *s)
@@ -85,6 +122,7 @@ bool stream_socket_send_left(struct stream_set *set, struct stream_socket *s)
 	if (s->left_bytes)
 		return true;
 	set->full--;
+	drop_buffer(set, s);
 	stream_socket_watch(set, s, EPOLL_CTL_MOD);
 	return true;
 }
@@ -100,9 +138,10 @@ void stream_socket_finish(struct stream_set *set, struct stream_socket *s)
 	if (s->left_bytes || s->has_finished)
 		return;
 	if (s->last_bytes) {
-		stream_socket_keep(set, s, s->last, s->last_bytes);
+		uint32_t bytes = s->last_bytes;
+
 		s->last_bytes = 0;
-		if (!stream_socket_send_left(set, s) || s->left_bytes)
+		if (!stream_socket_put(set, s, s->last, bytes) || s->left_bytes)
 			return; /* the next look finds a broken connection */
 	}
 	tcp_finish(s->fd);
@@ -162,8 +201,7 @@ struct stream_socket *stream_socket_new(struct stream_set *set,
 
 	if (!s)
 		return NULL;
-	s->left = malloc(STREAM_SET_BYTES);
-	if (!s->left || map_add(&set->by_qpn, qpn, s)) {
+	if (map_add(&set->by_qpn, qpn, s)) {
 		stream_socket_free_memory(s);
 		return NULL;
 	}

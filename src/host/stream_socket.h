@@ -35,10 +35,11 @@ struct stream_socket {
 	/* checked_ns: when fd was last checked to be ours.
 	 * deadline_ns: when the connection ends at the latest, or NEVER. */
 	uint64_t checked_ns, deadline_ns;
-	/* A buffer of STREAM_SET_BYTES, owned. */
+	/* The bytes that the socket has not taken yet, in a buffer of
+	 * STREAM_SET_BYTES, owned.  NULL: there are none. */
 	uint8_t *left;
-	/* The bytes that the socket has not taken yet.
-	 * left_at: their index in `left`.  left_bytes: their number. */
+	/* left_at: the index of these bytes in `left`.  left_bytes: their
+	 * number. */
 	uint32_t left_at, left_bytes;
 	/* The message that ends a session, until it is sent behind `left`. */
 	uint8_t last[ENGINE_FINISH_BYTES];
@@ -72,9 +73,12 @@ int stream_socket_watch(struct stream_set *set, struct stream_socket *s,
 			int how);
 void stream_socket_set_deadline(struct stream_set *set, struct stream_socket *s,
 				uint64_t deadline_ns);
-/* Keeps bytes that the socket has not taken. */
-void stream_socket_keep(struct stream_set *set, struct stream_socket *s,
-			const uint8_t *bytes, uint32_t count);
+/* Sends bytes, STREAM_SET_BYTES at most, and keeps those that the socket does
+ * not take.  Called while no bytes are kept.  False: the connection is broken;
+ * or no memory is left to keep the bytes, and the connection is shut down, so
+ * that the next look at the socket ends the connection. */
+bool stream_socket_put(struct stream_set *set, struct stream_socket *s,
+		       const uint8_t *bytes, uint32_t count);
 /* Sends the bytes that are kept.  False: the connection is broken. */
 bool stream_socket_send_left(struct stream_set *set, struct stream_socket *s);
 /* Makes the message that ends the session, if the connection has one. */

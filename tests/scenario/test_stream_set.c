@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -29,6 +30,18 @@ int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 		return __real_epoll_ctl(epoll, op, fd, event);
 	errno = ENOSPC;
 	return -1;
+}
+
+static bool has_no_memory; /* malloc makes no buffer of a socket */
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+
+void *__wrap_malloc(size_t bytes)
+{
+	return has_no_memory && bytes == STREAM_SET_BYTES
+		       ? NULL
+		       : __real_malloc(bytes);
 }
 
 /* Side 0 of `j` sends by a connection of `set`; `peer` is the other end. */
@@ -187,6 +200,46 @@ static void the_bytes_of_a_completed_request_reach_a_peer_that_reads(void **s)
 	}
 }
 
+/* A thousand idle connections have no buffers. */
+static void only_a_full_socket_has_a_buffer(void **s)
+{
+	struct wired w;
+	uint8_t *spare;
+
+	wire_up(&w);
+	spare = w.set.spare;
+	assert_non_null(spare);
+	fill_socket(&w);
+	assert_null(w.set.spare);
+	end_queue_pair(&w);
+	read_all(&w);
+	assert_ptr_equal(w.set.spare, spare);
+	take_down(&w);
+}
+
+/* The first socket that becomes full has the spare buffer.  Without memory for
+ * a second buffer, the second socket's connection ends, and the news say so. */
+static void a_full_socket_without_a_buffer_ends_its_connection(void **s)
+{
+	struct engine_frame frame;
+	struct wired w;
+
+	wire_up(&w);
+	free(w.set.spare);
+	w.set.spare = NULL;
+	has_no_memory = true;
+	two_hcas_fill(w.j.d, 0, 0, BYTES);
+	joined_post(&w.j, HCA_WR_RDMA_WRITE, 0, BYTES, 0);
+	engine_tx(w.j.d->side[0].engine, &frame, 1, w.j.d->now_ns);
+	stream_set_send(&w.set, w.j.d->side[0].engine, w.j.d->now_ns);
+	has_no_memory = false;
+	assert_int_equal(w.ends, 1);
+	assert_int_equal(joined_state(&w.j, 0), HCA_QP_ERR);
+	assert_int_equal(w.set.full, 0);
+	assert_false(stream_set_is_open(&w.set));
+	take_down(&w);
+}
+
 /* A child of fork that does not call exec has such a copy. */
 static void a_copy_of_the_descriptor_wakes_no_thread(void **s)
 {
@@ -287,6 +340,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			the_bytes_of_a_completed_request_reach_a_peer_that_reads),
+		cmocka_unit_test(only_a_full_socket_has_a_buffer),
+		cmocka_unit_test(
+			a_full_socket_without_a_buffer_ends_its_connection),
 		cmocka_unit_test(a_copy_of_the_descriptor_wakes_no_thread),
 		cmocka_unit_test(
 			the_end_by_the_program_itself_is_not_explained),
