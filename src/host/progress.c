@@ -480,8 +480,9 @@ bool progress_has_files(struct progress *p)
 
 /*
  * Must the thread that waits be woken?  It must if there is work to do at once,
- * or if it waits for longer than the engine now allows, for room in another
- * socket than the full one, or on the descriptor of a broker that is gone.
+ * or if it waits for longer than the engine or a stream now allows, for room in
+ * another socket than the full one, on the descriptor of a broker that is gone,
+ * or without the epoll set of the streams, which the first stream has made.
  */
 static bool must_wake(const struct progress *p)
 {
@@ -490,6 +491,8 @@ static bool must_wake(const struct progress *p)
 		is_behind(p) || engine_has_tx(p->engine) ||
 		poll_policy_wants_service(&p->policy) ||
 		p->wake.link_at != broker_link_changes() ||
+		p->wake.streams_at != shared_own(&p->streams.waits_on) ||
+		p->streams.due_ns < p->wake.at_ns ||
 		direct_select_look_ns(p->engine, p->now_ns) < p->wake.at_ns ||
 		engine_deadline(p->engine) < p->wake.at_ns);
 }
@@ -724,6 +727,7 @@ static void plan_rest(struct progress *p, struct progress_rest *r)
 			    (engine_is_choked(p->engine) ? 0 : POLLIN));
 	r->serves = post_lock_serves(&p->posts, p->last_turn_ns);
 	w->link_at = broker_link_changes();
+	w->streams_at = shared_own(&p->streams.waits_on);
 	shared_store(&w->is_resting, 1);
 }
 

@@ -137,10 +137,6 @@ int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,
 	*why = "no queue pair has this number";
 	err = q ? open_stream(p, q, s, why) : -ENOENT;
 	progress_give(p);
-	/* The first connection creates the epoll set.  The thread that sleeps
-	 * for work wakes up, and then also waits on this set. */
-	if (!err)
-		progress_wake(p);
 	return err;
 }
 
