@@ -153,7 +153,7 @@ static int wait_by_poll(struct waitset *in, struct progress *p, uint64_t until,
 	in->has_timed_out = n == 0;
 	if (n > 0 && fds[1].revents)
 		broker_link_woken();
-	if (n > 0 && fds[0].revents & POLLIN &&
+	if (n > 0 && fds[0].revents & POLLIN && fd_identity_holds(p->wake.fd) &&
 	    read(p->wake.fd, &sink, sizeof(sink)) < 0)
 		return 0; /* the eventfd is 0 already */
 	return n < 0 && errno == EINTR ? -EINTR : 0;
@@ -184,7 +184,9 @@ int waitset_wait(struct waitset *in, struct progress *p, uint64_t until,
 
 int waitset_nap(struct waitset *in, struct progress *p, uint64_t until)
 {
-	if (!progress_has_files(p))
+	/* A nap is short and frequent, so it leaves the system calls of
+	 * progress_has_files to the threads that take the progress lock. */
+	if (shared_load(&p->wire.is_lost))
 		return wait_without(in, until);
 	in->socket_is_empty = false;
 	return wait_by_poll(in, p, until, 0, -1);
