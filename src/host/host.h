@@ -148,8 +148,8 @@ struct host_stream {
 	 * none. */
 	uint64_t nudge_after_ns;
 	/* Reports an event.  Called by any thread, under the progress lock, so
-	 * this function takes only locks under which no other lock is taken,
-	 * and calls no function of this header. */
+	 * this function waits only for locks under which no other lock is
+	 * taken, and calls no function of this header. */
 	void (*news)(void *arg, enum host_stream_news what);
 	/* The argument of `news`, by which host_stream_close and
 	 * host_stream_abort also recognise the connection. */

@@ -164,6 +164,13 @@ static void wake_thread(void)
 		errno = 0; /* EAGAIN: earlier wake-ups are still pending */
 }
 
+void r_iw_note_news(struct r_iw *iw, uint32_t bits)
+{
+	pthread_mutex_lock(&leaf);
+	iw->news_bits |= bits;
+	pthread_mutex_unlock(&leaf);
+}
+
 void r_iw_add_news(struct r_iw *iw, uint32_t bits)
 {
 	pthread_mutex_lock(&leaf);

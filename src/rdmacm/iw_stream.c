@@ -101,11 +101,21 @@ static void await_call(const struct r_iw *iw)
 
 /* ---- the beginning ---- */
 
-/* Called by libibverbs under its progress lock, so this function does not take
- * r_lock. */
+/*
+ * Called by libibverbs under its progress lock, so this function does not wait
+ * for r_lock.  If r_lock is free, the event is posted at once; otherwise the
+ * thread adverb-iw posts the event.  In the state R_IW_BUSY the thread that is
+ * in the call does.
+ */
 static void tell_news(void *arg, enum host_stream_news what)
 {
-	r_iw_add_news(arg, 1u << what);
+	if (pthread_mutex_trylock(&r_lock)) {
+		r_iw_add_news(arg, 1u << what);
+		return;
+	}
+	r_iw_note_news(arg, 1u << what);
+	settle_news(arg);
+	pthread_mutex_unlock(&r_lock);
 }
 
 /* Fills in *c with what the two ends agreed on, and notes the queue pair of the
