@@ -25,13 +25,18 @@
 #define AT_A_TIME 64 /* epoll events of one epoll_wait(2) */
 #define SECOND	  1000000000ull
 #define MS	  1000000ull
+#define CHECK_NS  1000000 /* between checks that epoll_fd is ours */
 
 /* ---- under r_lock ---- */
 
 static struct list table[BUCKETS]; /* by serial */
 static struct list timed = {&timed, &timed};
+/* No object of `timed` has an earlier deadline. */
+static uint64_t due_ns = UINT64_MAX;
 static uint64_t last_serial;
 static int epoll_fd = -1;
+/* When epoll_fd was last found to be ours, a time of monotonic_ns. */
+static uint64_t checked_ns;
 static uint32_t thread_number; /* a thread with another number ends */
 static _Thread_local bool is_thread;
 
@@ -68,6 +73,7 @@ static void in_child(void)
 	epoll_fd = wake_fd = -1;
 	memset(table, 0, sizeof(table));
 	list_init(&timed);
+	due_ns = UINT64_MAX;
 	list_init(&news);
 }
 
@@ -138,6 +144,21 @@ void r_iw_close_fd(struct r_iw *iw)
 	fd_identity_close(fd);
 }
 
+/* Returns whether epoll_fd is open.  The program may have closed it a short
+ * time ago; functions that the program calls first call r_iw_start_thread,
+ * which notices that at once. */
+static bool has_epoll(void)
+{
+	uint64_t now = monotonic_ns();
+
+	if (epoll_fd >= 0 && now - checked_ns <= CHECK_NS)
+		return true;
+	if (!fd_identity_holds(epoll_fd))
+		return false;
+	checked_ns = now;
+	return true;
+}
+
 void r_iw_watch(struct r_iw *iw, uint32_t events)
 {
 	struct epoll_event e = {.events = events, .data.u64 = iw->serial};
@@ -148,7 +169,8 @@ void r_iw_watch(struct r_iw *iw, uint32_t events)
 	if (events == iw->watched)
 		return;
 	iw->watched = 0;
-	if (fd_identity_holds(epoll_fd) && fd_identity_holds(iw->fd) &&
+	/* The removal of a file that the set does not have does nothing. */
+	if (has_epoll() && (!events || fd_identity_holds(iw->fd)) &&
 	    !epoll_ctl(epoll_fd, op, iw->fd, &e))
 		iw->watched = events;
 }
@@ -175,9 +197,11 @@ void r_iw_add_news(struct r_iw *iw, uint32_t bits)
 {
 	pthread_mutex_lock(&leaf);
 	iw->news_bits |= bits;
+	/* A thread that has yet to take the earlier news takes these, too. */
+	if (list_is_empty(&news))
+		wake_thread();
 	if (!list_is_linked(&iw->news))
 		list_push_tail(&news, &iw->news);
-	wake_thread();
 	pthread_mutex_unlock(&leaf);
 }
 
@@ -247,8 +271,11 @@ void r_iw_set_timer(struct r_iw *iw, uint64_t deadline_ns)
 	if (deadline_ns == UINT64_MAX)
 		return;
 	list_push_tail(&timed, &iw->timed);
+	if (deadline_ns >= due_ns)
+		return; /* the thread wakes up at due_ns, or earlier */
+	due_ns = deadline_ns;
 	if (is_thread)
-		return; /* the thread reads all deadlines before it waits */
+		return; /* the thread reads due_ns before it waits */
 	pthread_mutex_lock(&leaf);
 	wake_thread();
 	pthread_mutex_unlock(&leaf);
@@ -273,28 +300,31 @@ static struct r_iw *timed_of(struct list *node)
 	return CONTAINER_OF(node, struct r_iw, timed);
 }
 
-/* Handles the deadlines that have come. */
+/* Handles the deadlines that have come, and sets due_ns to the first of the
+ * others. */
 static void serve_due(void)
 {
 	uint64_t now = monotonic_ns();
 
+	if (now < due_ns)
+		return;
+	due_ns = UINT64_MAX;
 	list_for_each_safe (n, &timed)
 		if (timed_of(n)->deadline_ns <= now)
 			serve_object(timed_of(n), true);
+		else
+			due_ns = bits_min_u64(due_ns, timed_of(n)->deadline_ns);
 }
 
-/* Returns how many ms remain until the next deadline, or -1 if there is none,
- * as epoll_wait(2) takes it. */
+/* Returns how many ms remain until due_ns, or -1 if there is no deadline, as
+ * epoll_wait(2) takes it. */
 static int wait_ms(void)
 {
-	uint64_t first = UINT64_MAX, now = monotonic_ns();
+	uint64_t now = monotonic_ns();
 
-	list_for_each (n, &timed)
-		if (timed_of(n)->deadline_ns < first)
-			first = timed_of(n)->deadline_ns;
-	if (first == UINT64_MAX)
+	if (due_ns == UINT64_MAX)
 		return -1;
-	return first <= now ? 0 : (int)((first - now) / MS) + 1;
+	return due_ns <= now ? 0 : (int)((due_ns - now) / MS) + 1;
 }
 
 static void empty_wake_fd(void)
@@ -453,6 +483,7 @@ int r_iw_start_thread(void)
 	bool waits = fd_identity_holds(epoll_fd);
 	int err;
 
+	checked_ns = waits ? monotonic_ns() : 0;
 	if (waits && fd_identity_holds(wake_fd))
 		return 0;
 	err = open_thread(waits);
@@ -474,7 +505,7 @@ int r_iw_start_thread(void)
 
 struct r_iw *r_iw_new(struct r_id *id)
 {
-	int err = r_iw_start_thread();
+	int err = is_thread ? 0 : r_iw_start_thread();
 	struct r_iw *iw = err ? NULL : calloc(1, sizeof(*iw));
 	struct list *l;
 

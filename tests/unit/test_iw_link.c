@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rdmacm/iw_link: descriptors of the thread adverb-iw that the program closes
  * are opened again, and connections fail with an event.  A socket of the
- * program is left alone. */
+ * program is left alone.  Deadlines are served in their order. */
 #include "test.h"
 
 #include "rdmacm/iw_inside.h"
@@ -14,6 +14,8 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "util/monotonic.h"
 
 /* Returns how many descriptors the process has; *fd becomes the last one whose
  * file has `kind` in its name, if there is one. */
@@ -186,6 +188,57 @@ static void a_socket_of_the_program_is_left_alone(void **state)
 	close(channel.base.fd);
 }
 
+/* ---- deadlines ---- */
+
+#define MS 1000000ull
+
+/* The objects whose deadline has come, in this order.  Lock: r_lock. */
+static const struct r_iw *served[4];
+static unsigned served_count;
+
+static void note_served(struct r_iw *iw, bool is_due)
+{
+	assert_true(is_due);
+	served[served_count++] = iw;
+	pthread_cond_broadcast(&r_changed);
+}
+
+static const struct r_iw_role timed_role = {.serve = note_served};
+
+/* Under r_lock: waits until so many objects were served. */
+static void await_served(unsigned count)
+{
+	while (served_count < count)
+		pthread_cond_wait(&r_changed, &r_lock);
+}
+
+/* The thread sleeps until the first deadline.  It wakes up for an earlier one
+ * that is set later, and not for one that is taken back. */
+static void deadlines_are_served_in_their_order(void **state)
+{
+	static const unsigned after_ms[] = {30, 10, 20, 5}, order[] = {1, 2, 0};
+	struct r_iw *iw[TEST_COUNT(after_ms)];
+	uint64_t now;
+
+	for (size_t i = 0; i < TEST_COUNT(iw); i++) {
+		iw[i] = new_object();
+		r_iw_enter(iw[i], R_IW_IDLE, &timed_role);
+	}
+	r_take();
+	now = monotonic_ns();
+	for (size_t i = 0; i < TEST_COUNT(iw); i++)
+		r_iw_set_timer(iw[i], now + after_ms[i] * MS);
+	r_iw_set_timer(iw[3], UINT64_MAX);
+	for (unsigned i = 0; i < TEST_COUNT(order); i++) {
+		await_served(i + 1);
+		assert_ptr_equal(served[i], iw[order[i]]);
+		assert_true(monotonic_ns() >= now + after_ms[order[i]] * MS);
+	}
+	for (size_t i = 0; i < TEST_COUNT(iw); i++)
+		r_iw_free(iw[i]);
+	r_give();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +246,7 @@ int main(void)
 			a_descriptor_that_the_program_closes_is_replaced),
 		cmocka_unit_test(connections_fail_without_the_descriptor),
 		cmocka_unit_test(a_socket_of_the_program_is_left_alone),
+		cmocka_unit_test(deadlines_are_served_in_their_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
