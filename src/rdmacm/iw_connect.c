@@ -189,6 +189,16 @@ static void call_failed(struct r_iw *iw, int err)
 		fail_call(iw, err, NULL);
 }
 
+/* Makes the thread adverb-iw wait for the peer's frame and, unless this side's
+ * frame is sent, for room in the socket. */
+static void watch_exchange(struct r_iw *iw)
+{
+	const struct r_iw_start *s = iw->start;
+
+	r_iw_watch(iw,
+		   s->out_sent < s->out_bytes ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
 /* Begins the TCP connection or the SCTP association.  Returns 0 or -errno. */
 static int connect_socket(struct r_iw *iw)
 {
@@ -204,9 +214,34 @@ static int connect_socket(struct r_iw *iw)
 
 static void serve_call(struct r_iw *iw, bool is_due);
 static void lose_call(struct r_iw *iw);
+static void exchange_frames(struct r_iw *iw);
 
 static const struct r_iw_role caller_role = {.serve = serve_call,
 					     .lost = lose_call};
+
+/*
+ * Sends MPA's request at once if the connection is made already, as it mostly
+ * is to a peer on this host.  Otherwise the thread adverb-iw sends the request.
+ */
+static void greet_peer(struct r_iw *iw)
+{
+	int err = r_iw_send_start(iw);
+
+	if (!err && !iw->start->out_sent) {
+		r_iw_watch(iw, EPOLLOUT);
+		return;
+	}
+	/* With these errors the connection was made, and has ended. */
+	if (err && err != -ECONNRESET && err != -EPIPE) {
+		call_failed(iw, -err);
+		return;
+	}
+	r_iw_enter(iw, R_IW_STARTING, &caller_role);
+	if (err)
+		exchange_frames(iw);
+	else
+		watch_exchange(iw);
+}
 
 /* Begins a connection, and prepares MPA's request of this revision, which
  * is sent when the connection is made. */
@@ -228,8 +263,10 @@ static void call_peer(struct r_iw *iw, uint8_t revision)
 	r_iw_enter(iw, R_IW_CALLING, &caller_role);
 	if (err)
 		call_failed(iw, -err);
+	else if (iw->sctp)
+		r_iw_watch(iw, EPOLLIN);
 	else
-		r_iw_watch(iw, iw->sctp ? EPOLLIN : EPOLLOUT);
+		greet_peer(iw);
 }
 
 static void set_patience(struct r_iw *iw)
@@ -374,8 +411,7 @@ static void exchange_frames(struct r_iw *iw)
 	switch (s->mpa.state) {
 	case STARTUP_WAITS:
 	case STARTUP_REQUESTED: /* never: only a responder has this state */
-		r_iw_watch(iw, s->out_sent < s->out_bytes ? EPOLLIN | EPOLLOUT
-							  : EPOLLIN);
+		watch_exchange(iw);
 		return;
 	case STARTUP_ACCEPTED:
 		finish_call(iw);
@@ -498,8 +534,7 @@ static void linger_on(struct r_iw *iw)
 
 	if (s->out_sent == s->out_bytes)
 		shutdown(iw->fd, SHUT_WR);
-	r_iw_watch(iw,
-		   s->out_sent < s->out_bytes ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	watch_exchange(iw);
 }
 
 static void serve_lingering(struct r_iw *iw, bool is_due);

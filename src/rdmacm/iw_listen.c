@@ -17,7 +17,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -226,7 +225,6 @@ static void begin_half(struct r_iw *l, int fd, const struct sctp_news *news)
 	struct r_iw *iw = r_iw_new(NULL);
 	uint8_t revision = env_has_mpa(ENV_MPA_REV1) ? 1 : STARTUP_REVISION_MAX;
 	uint64_t deadline_ns = monotonic_ns() + START_NS;
-	int on = 1;
 
 	if (iw)
 		iw->start = calloc(1, sizeof(*iw->start));
@@ -237,8 +235,6 @@ static void begin_half(struct r_iw *l, int fd, const struct sctp_news *news)
 		close(fd);
 		return;
 	}
-	if (!news)
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	r_iw_keep_fd(iw, fd);
 	if (l->queue.halves_count >= most_halves(l))
 		drop_oldest_half(l);
@@ -250,6 +246,9 @@ static void begin_half(struct r_iw *l, int fd, const struct sctp_news *news)
 		startup_listen(&iw->start->mpa, revision, deadline_ns);
 	r_iw_watch(iw, EPOLLIN);
 	r_iw_set_timer(iw, deadline_ns);
+	/* The request has often come before the connection is accepted. */
+	if (!news)
+		serve_half(iw, false);
 }
 
 /* Returns whether the next connection must wait in the kernel, since there are

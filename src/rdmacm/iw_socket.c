@@ -27,7 +27,6 @@ int r_iw_socket(struct r_iw *iw, const struct r_id *id, int family)
 
 	if (r_iw_keep_fd(iw, fd) < 0)
 		return -errno;
-	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	if (family == AF_INET6)
 		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY,
 			   id->options.is_family_only);
@@ -125,6 +124,8 @@ int r_iw_send_start(struct r_iw *iw)
 	struct r_iw_start *s = iw->start;
 	ssize_t n;
 
+	if (s->out_sent == s->out_bytes)
+		return 0;
 	if (!fd_identity_holds(iw->fd))
 		return -EBADF; /* the program has closed the descriptor */
 	while (s->out_sent < s->out_bytes) {
@@ -147,14 +148,13 @@ int r_iw_take_start(struct r_iw *iw)
 	/* a message of SCTP is received whole, or its rest is lost */
 	static uint8_t bytes[SCTP_MESSAGE_MAX];
 	struct startup *mpa = &iw->start->mpa;
+	size_t room = iw->sctp ? sizeof(bytes) : MPA_FRAME_MAX;
 	ssize_t n;
 
 	if (!fd_identity_holds(iw->fd))
 		return -EBADF;
 	while (mpa->state == STARTUP_WAITS || mpa->state == STARTUP_REQUESTED) {
-		n = recv(iw->fd, bytes,
-			 iw->sctp ? sizeof(bytes) : MPA_FRAME_MAX,
-			 MSG_DONTWAIT);
+		n = recv(iw->fd, bytes, room, MSG_DONTWAIT);
 		if (n < 0 && errno == EAGAIN)
 			return 0;
 		if (n < 0 && errno == EINTR)
@@ -165,6 +165,10 @@ int r_iw_take_start(struct r_iw *iw)
 			startup_take(mpa, bytes, (size_t)n);
 		else
 			startup_end(mpa);
+		/* epoll tells when more bytes of TCP come, and when the peer
+		 * closes the connection */
+		if (!iw->sctp && n > 0 && (size_t)n < room)
+			return 0;
 	}
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rdmacm/iw_link: descriptors of the thread adverb-iw that the program closes
  * are opened again, and connections fail with an event.  A socket of the
- * program is left alone.  Deadlines are served in their order. */
+ * program is left alone.  Deadlines are served in their order.  A request is
+ * sent as soon as the connection is made. */
 #include "test.h"
 
 #include "rdmacm/iw_inside.h"
@@ -239,6 +240,31 @@ static void deadlines_are_served_in_their_order(void **state)
 	r_give();
 }
 
+/* ---- requests ---- */
+
+/* The peer's kernel has made the connection when connect(2) returns. */
+static void a_request_is_sent_before_rdma_connect_returns(void **state)
+{
+	uint8_t frame[MPA_FRAME_MAX];
+	int listener, peer;
+	uint16_t at = take_port(&listener);
+	struct r_id *id = id_to(at);
+
+	assert_int_equal(listen(listener, 1), 0);
+	open_channel();
+	assert_int_equal(r_iw_connect(id, NULL), 0);
+	peer = accept(listener, NULL, NULL);
+	assert_true(peer >= 0);
+	assert_true(recv(peer, frame, sizeof(frame), MSG_DONTWAIT) > 0);
+	close(peer); /* the peer has only revision 1, it seems */
+	peer = accept(listener, NULL, NULL);
+	close(listener);
+	close(peer);
+	expect_event(id, RDMA_CM_EVENT_REJECTED);
+	rdma_destroy_id(&id->base);
+	close(channel.base.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +273,7 @@ int main(void)
 		cmocka_unit_test(connections_fail_without_the_descriptor),
 		cmocka_unit_test(a_socket_of_the_program_is_left_alone),
 		cmocka_unit_test(deadlines_are_served_in_their_order),
+		cmocka_unit_test(a_request_is_sent_before_rdma_connect_returns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
