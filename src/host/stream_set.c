@@ -14,6 +14,7 @@
 #define FEW		    4  /* up to this many connections need no epoll */
 #define BATCH		    32 /* events of one epoll_wait */
 #define CHECK_NS	    1000000 /* between checks that a descriptor is ours */
+#define LATE_NS		    5000000 /* how late a deadline may be served */
 #define CLOSE_NS	    10000000000 /* from stream_set_close to the end, at most */
 #define DRAIN_MS	    20	/* one wait for room in stream_set_drain */
 #define DRAIN_STEPS	    100 /* waits of one stream_set_drain */
@@ -581,4 +582,9 @@ void stream_set_tick(struct stream_set *set, struct engine *e, uint64_t now_ns)
 	set->due_ns = STREAM_SOCKET_NEVER;
 	end_overdue(set, &set->open, e, now_ns);
 	end_overdue(set, &set->lingering, e, now_ns);
+	/* Each look is at all connections.  With a look for each deadline, a
+	 * thousand connections that began one after the other would cost a
+	 * thousand looks at a thousand connections. */
+	if (set->due_ns < now_ns + LATE_NS)
+		set->due_ns = now_ns + LATE_NS;
 }

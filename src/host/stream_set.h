@@ -53,7 +53,8 @@ struct stream_set {
 	shared_u32 waits_on;
 	/* When the epoll set's descriptor was last checked to be ours. */
 	uint64_t checked_ns;
-	uint64_t due_ns;  /* the earliest deadline of a socket */
+	/* When stream_set_tick looks at the deadlines of the sockets. */
+	uint64_t due_ns;
 	uint8_t *rx, *tx; /* STREAM_SET_BYTES each; owned */
 	/* The buffer for the next socket that becomes full, STREAM_SET_BYTES,
 	 * owned; NULL: that socket gets a new buffer. */
@@ -141,8 +142,8 @@ bool stream_set_receive(struct stream_set *set, struct engine *e,
 /* Sends the bytes of the engine's queue pairs, at most STREAM_SET_BYTES of each
  * QP in turn.  True: some bytes were sent. */
 bool stream_set_send(struct stream_set *set, struct engine *e, uint64_t now_ns);
-/* Ends the connections whose deadline has passed.  Does nothing before
- * set->due_ns. */
+/* Handles the connections whose deadline has passed.  Does nothing before
+ * set->due_ns, which is at most 5 ms after the earliest deadline. */
 void stream_set_tick(struct stream_set *set, struct engine *e, uint64_t now_ns);
 
 #endif

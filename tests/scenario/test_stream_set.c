@@ -240,6 +240,31 @@ static void a_full_socket_without_a_buffer_ends_its_connection(void **s)
 	take_down(&w);
 }
 
+/* The deadlines of nudges double.  Those within 5 ms are served by one look at
+ * all connections. */
+static void deadlines_that_are_close_are_served_together(void **s)
+{
+	const uint64_t ms = 1000000;
+	uint64_t now, due;
+	struct wired w;
+
+	wire_up(&w);
+	stream_set_cancel(&w.set, w.j.d->side[0].qp->qpn);
+	joined_open(&w.j);
+	w.stream.nudge_after_ns = ms;
+	now = w.j.d->now_ns;
+	assert_int_equal(stream_set_open(&w.set, w.j.d->side[0].engine,
+					 w.j.d->side[0].side, &w.stream, now),
+			 0);
+	assert_int_equal(w.set.due_ns, now + ms);
+	stream_set_tick(&w.set, w.j.d->side[0].engine, now + ms);
+	due = w.set.due_ns;
+	assert_true(due > now + 3 * ms && due <= now + 8 * ms);
+	stream_set_tick(&w.set, w.j.d->side[0].engine, due);
+	assert_true(w.set.due_ns > due);
+	take_down(&w);
+}
+
 /* A child of fork that does not call exec has such a copy. */
 static void a_copy_of_the_descriptor_wakes_no_thread(void **s)
 {
@@ -343,6 +368,7 @@ int main(void)
 		cmocka_unit_test(only_a_full_socket_has_a_buffer),
 		cmocka_unit_test(
 			a_full_socket_without_a_buffer_ends_its_connection),
+		cmocka_unit_test(deadlines_that_are_close_are_served_together),
 		cmocka_unit_test(a_copy_of_the_descriptor_wakes_no_thread),
 		cmocka_unit_test(
 			the_end_by_the_program_itself_is_not_explained),
