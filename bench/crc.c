@@ -5,7 +5,7 @@
  * Each call begins with the previous call's result.  If libisal.so.2 is
  * installed, crc also prints ISA-L's rate and the ratio of the two: adverb and
  * ISA-L compute in turns of about TURN_NS, so that a change of the machine's
- * speed concerns both.
+ * speed affects both.
  */
 #include "raw.h"
 #include "util/crc.h"
@@ -37,7 +37,7 @@ static uint32_t update_adverb_c(uint32_t crc, uint8_t *p, size_t bytes)
 	return crc32c_update(crc, p, bytes);
 }
 
-/* ISA-L's function inverts the state before and after. */
+/* crc32_gzip_refl inverts the state before and after. */
 static uint32_t update_isal(uint32_t crc, uint8_t *p, size_t bytes)
 {
 	return ~isal_function(~crc, p, bytes);
@@ -83,7 +83,8 @@ static double take_turn(update *f, uint8_t *p, size_t bytes, int calls,
 	return ns;
 }
 
-/* Returns how many calls take at least TURN_NS, a power of two. */
+/* Returns a number of calls that take at least TURN_NS together.  The number is
+ * a power of two. */
 static int calls_a_turn(update *f, uint8_t *p, size_t bytes, uint32_t *crc)
 {
 	int calls = 1;

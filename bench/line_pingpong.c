@@ -21,8 +21,8 @@ static void line_send(const struct raw_options *o, int end)
 {
 	/* End 0 sends the next number, end 1 sends the number that it received.
 	 * Release here and acquire in line_receive are what a message with data
-	 * needs.  Here the number is the only data, so nothing breaks without
-	 * them. */
+	 * needs.  This program sends no data but the number, so nothing breaks
+	 * without them. */
 	turn += end == 0;
 	__atomic_store_n(&lines[end].turn, turn, __ATOMIC_RELEASE);
 }

@@ -21,7 +21,7 @@
 
 /* launch_init looks for a folder with this file. */
 #define LIBRARY	    "libibverbs.so.1"
-#define SCRIPTS_MAX 4 /* interpreters that are scripts themselves */
+#define SCRIPTS_MAX 4 /* the most interpreters that find_executed follows */
 
 const char launch_pcap_help[] =
 	"  --pcap FILE      write every frame to FILE (pcapng, opens in "
@@ -201,8 +201,8 @@ int launch_find(const char *program, char *path)
 }
 
 /*
- * Finds the privilege for which the loader ignores LD_* (AT_SECURE); NULL:
- * none.  A file gives no privilege under no_new_privs, or if this process
+ * Finds the privilege because of which the loader ignores LD_* (AT_SECURE);
+ * NULL: none.  A file gives no privilege under no_new_privs, or if this process
  * already has the user or group of the file.
  */
 static const char *find_privilege(const char *path)
@@ -231,7 +231,7 @@ static bool has_unfit_name(const struct launch *l)
 	if (!bad)
 		return false;
 	fprintf(stderr,
-		"adverb: '%c' separates folders in the loader's variables, so "
+		"adverb: '%c' separates names in the loader's variables, so "
 		"the loader cannot search %s; move adverb to a folder without "
 		"this character in its name.\n",
 		*bad, l->libdir);
@@ -242,8 +242,8 @@ static bool has_unfit_name(const struct launch *l)
  * Finds the file that the kernel executes for @path: @path, or for a script its
  * interpreter, which may be a script too.  The loader sees that file only, and
  * the kernel takes privileges from that file only.  Stores the file's facts in
- * l->facts and its name in @executed; "": @path is a text without an
- * interpreter, which execvp gives to the shell.
+ * l->facts, its folder in l->origin and its name in @executed; "": @path is a
+ * text without an interpreter, which execvp gives to the shell.
  */
 static void find_executed(struct launch *l, const char *path,
 			  char executed[PATH_MAX])

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 /*
- * Opens a pseudo-terminal in raw mode: a program writes to a terminal line by
- * line, so that no line is lost when the program is killed.  Returns 0, and the
- * descriptors of the master (ends[0]) and of the program's end (ends[1]); or -1
- * if there is no pseudo-terminal.
+ * Opens a pseudo-terminal: stdio writes to a terminal line by line, so no whole
+ * line is lost when the program is killed.  In raw mode the terminal does not
+ * change the bytes.  Returns 0, and the descriptors of the master (ends[0]) and
+ * of the program's end (ends[1]); or -1 if there is no pseudo-terminal.
  */
 static int open_terminal(int ends[2])
 {

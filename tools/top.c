@@ -63,7 +63,7 @@ static void format_reason(const struct qp_row *r, char *text, size_t size)
 	if (r->process->stopped)
 		snprintf(text, size, "this process is stopped");
 	else if (r->qp->state == HCA_QP_ERR)
-		snprintf(text, size, "failed (ERR), requests are flushed");
+		snprintf(text, size, "in ERR, requests are flushed");
 	else if (wait != QP_WAIT_NONE && r->peer && r->peer->stopped)
 		snprintf(text, size, "the peer, process %d (%s), is stopped",
 			 r->peer->pid, r->peer->name);
@@ -250,8 +250,7 @@ static void print_suspect(const struct watch_process *p)
 			printf("%s %lu %s", any++ ? "," : ":",
 			       (unsigned long)s->signs[i], what[i]);
 	if (p->suspect_count > 1)
-		printf("; fewer from %zu other addresses",
-		       p->suspect_count - 1);
+		printf("; and from %zu other sources", p->suspect_count - 1);
 	putchar('\n');
 }
 
@@ -492,8 +491,8 @@ int top_main(int argc, char **argv)
 			if (!*end && t.interval > 0 && t.interval < 86400)
 				break;
 			fprintf(stderr,
-				"adverb: --interval takes seconds, less than "
-				"86400, not \"%s\".\n",
+				"adverb: --interval takes seconds, more than 0 "
+				"and less than 86400, not \"%s\".\n",
 				optarg);
 			return 2;
 		default:

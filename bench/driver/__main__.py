@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Measures adverb, this machine's raw limits and other software in turns.
 
-Every round runs each step once, so that a machine that is slow for a while
-slows all steps alike.  Figures are medians over the rounds, goals are ratios."""
+Every round takes one figure of each step, so that a machine that is slow for a
+while slows all steps alike.  Figures are medians over the rounds, goals are
+ratios."""
 
 import argparse
 import datetime
@@ -29,10 +30,10 @@ def options():
     p.add_argument("--quick", action="store_true",
                    help="one round, few sizes: under a minute")
     p.add_argument("--rounds", type=int, metavar="K",
-                   help="how often each step runs (default 5)")
+                   help="measure in K rounds (default 5; with --quick 1)")
     p.add_argument("--retries", type=int, metavar="N", default=2,
                    help="repeat a step up to N times while other programs "
-                   "keep the cores busy (default 2)")
+                   "keep the cores busy (default 2; never with --quick)")
     p.add_argument("--only", action="append", metavar="PATTERN",
                    help="only steps that match, such as 'adverb write*', "
                    "'*/65536', 'goals', 'mechanisms' or 'iwarp'; may be "
@@ -221,8 +222,8 @@ def described():
 
 
 def measure_both(o):
-    """Measures each step of adverb with two builds.  Each build has a network
-    namespace, and so a broker, of its own."""
+    """Measures the wanted steps of adverb on loopback with two builds.  Each
+    build has a network namespace, and so a broker, of its own."""
     spaces = [veth.Loopback(), veth.Loopback()]
     try:
         new, old = (

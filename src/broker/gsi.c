@@ -23,7 +23,7 @@
 #define HOP_LIMIT    64
 
 _Static_assert(GSI_FRAME >= BTH_BYTES + EXT_DETH_BYTES + MAD_BYTES + ICRC_BYTES,
-	       "a frame has room");
+	       "a frame has room for a MAD and its headers");
 
 bool gsi_attach(struct gsi *g, const struct gsi_agent *agent)
 {
@@ -36,7 +36,7 @@ bool gsi_attach(struct gsi *g, const struct gsi_agent *agent)
 int gsi_open(struct gsi *g, int fd)
 {
 	/* Allowing GRO only gives the receive buffers room for joined
-	 * datagrams.  This socket itself does not turn UDP_GRO on
+	 * datagrams.  The broker does not turn UDP_GRO on
 	 * (udp_join_datagrams). */
 	const struct udp_offload allowed = {.gro = true};
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), on = 1, err;
@@ -49,11 +49,13 @@ int gsi_open(struct gsi *g, int fd)
 		return err;
 	}
 	/*
-	 * This socket receives the datagrams of every multicast group.  If only
-	 * one socket receives an IPv4 multicast datagram of another host, Linux
-	 * does not simply give the datagram to that socket, but runs the
-	 * steering program, which knows no class for the datagram.  With this
-	 * socket there are at least two, and Linux gives each of them a copy.
+	 * This socket receives the datagrams of every IPv4 multicast group that
+	 * a socket of the namespace has joined, and if the broker relays, those
+	 * of every IPv6 group, too.  If only one socket receives an IPv4
+	 * multicast datagram of another host, Linux does not simply give the
+	 * datagram to that socket, but runs the steering program, which knows
+	 * no class for the datagram.  With this socket there are at least two,
+	 * and Linux gives each of them a copy.
 	 */
 	setsockopt(copy, IPPROTO_IP, IP_MULTICAST_ALL, &on, sizeof(on));
 	if (g->relay)
@@ -119,7 +121,8 @@ static bool is_mad(const struct pkt *p)
 }
 
 /* Relays a frame to the process of the frame's class, which checks the frame.
- * False: the frame is of class 0, or the broker relays nothing. */
+ * False: the frame is of class 0 or has no BTH, or the broker relays nothing.
+ */
 static bool relay_frame(struct gsi *g, const struct udp_dgram *d)
 {
 	struct bth bth;
@@ -213,8 +216,8 @@ static void take_datagram(struct gsi *g, const struct udp_dgram *d,
 	agent->receive(agent->user, &m, now_ns);
 }
 
-/* Takes each of the datagrams that the kernel has joined in d, which is one
- * datagram if it is empty.  Returns how many they are. */
+/* Takes each of the datagrams that the kernel has joined in d; an empty d is
+ * one datagram.  Returns the number of datagrams. */
 static size_t take_each(struct gsi *g, const struct udp_dgram *d,
 			uint64_t now_ns)
 {
@@ -238,8 +241,8 @@ void gsi_turn(struct gsi *g, uint64_t now_ns)
 
 	g->has_asked = false;
 	/* The bound counts datagrams, since the kernel may join several in one
-	 * entry of a batch.  It counts those that udp_receive drops, too:
-	 * otherwise a flood of them would never end the turn. */
+	 * entry of a batch.  The bound counts those that udp_receive drops,
+	 * too: otherwise a flood of them would make the turn endless. */
 	for (size_t taken = 0; more && taken < TURN_FRAMES;) {
 		size_t n = udp_receive(&g->wire, got);
 

@@ -28,8 +28,9 @@ int shared_page_new(void)
 		close(fd);
 		return -err;
 	}
-	/* With these seals and this mode no reader gets SIGBUS, and none can
-	 * open the page for writing. */
+	/* The seals fix the size, so no reader gets SIGBUS.  The mode keeps a
+	 * reader from opening the page for writing, unless the reader overrides
+	 * or changes the mode. */
 	if (!fcntl(fd, F_ADD_SEALS,
 		   F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) &&
 	    !fchmod(fd, S_IRUSR))
@@ -69,7 +70,8 @@ static int clear_mapped(int fd, uint64_t generation)
 {
 	uint8_t *page;
 
-	/* takes the memory now: without it, the stores would raise SIGBUS */
+	/* allocates the memory now: if there were none, the stores below would
+	 * raise SIGBUS */
 	if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, SHARED_PAGE_BYTES))
 		return -errno;
 	page = mmap(NULL, SHARED_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,

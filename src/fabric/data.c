@@ -251,8 +251,8 @@ static bool has_gid(const struct port *port, const uint8_t gid[16])
 }
 
 /* Is the packet's destination valid?  A multicast packet has to be a datagram
- * (UD), of which src_qp is not 0, and has to have a GRH, whose DGID the
- * receivers compare with their groups. */
+ * (UD), whose src_qp is not 0, and has to have a GRH, whose DGID the receivers
+ * compare with their groups. */
 static bool is_destination(const struct packet *p)
 {
 	if (p->dlid < MLID_FIRST)
@@ -295,7 +295,8 @@ static int add_payload(struct data_end *end, struct packet *p,
 }
 
 /* Sends the packet to the switches.  Since a switch does not send a multicast
- * packet back to its ingress port, the port's own data ends get a copy here. */
+ * packet back to the packet's ingress port, the data ends at the sender's port
+ * get a copy here. */
 static void send_packet(struct packet *p)
 {
 	struct packet *copy = p->dlid >= MLID_FIRST ? packet_copy(p) : NULL;

@@ -139,7 +139,7 @@ struct ibt {
 	enum engine_sign sign; /* why the present packet may be forged */
 	struct list active;    /* struct ibt_qp with something to send */
 	struct list owing;     /* struct ibt_qp whose ACK waits for a request */
-	uint64_t owing_ns;     /* since when the first of `owing` waits */
+	uint64_t owing_ns;     /* when a QP last came on an empty `owing` */
 	bool holds_acks;       /* ACKs wait for requests: engine_hold_acks */
 	/* struct ibt_qp whose requests complete when the frames made so far are
 	 * sent (unreliable_tx.h). */
@@ -187,12 +187,12 @@ struct rc_req {
 	/* How many packets may be unacknowledged (window), and how many were
 	 * acknowledged since the window last changed (window_credit). */
 	uint32_t window, window_credit;
-	/* How often packets were sent again, and how many RNR NAKs came, since
-	 * a PSN was last acknowledged. */
+	/* How many ACK timeouts and NAKs for a sequence error (retries), and
+	 * how many RNR NAKs (rnr_retries) came since a PSN was last
+	 * acknowledged. */
 	uint32_t retries, rnr_retries;
-	/* When the retries were used up without an answer from the peer; 0:
-	 * they are not used up.  rc_comp_asleep adds the time that this
-	 * process slept. */
+	/* When the retries were used up; 0: they are not used up.
+	 * rc_comp_asleep adds the time that this process slept. */
 	uint64_t silent_since_ns;
 	/* The ACK timer was restarted because this process slept. */
 	bool is_granted;
@@ -292,12 +292,12 @@ struct rc_resp {
 	struct serial24 tomb_psn; /* valid if tombstone */
 	uint8_t tomb_syndrome;	  /* valid if tombstone */
 	/* A request of the peer for a migration (migration.h) was refused since
-	 * the program has set path_mig_state. */
+	 * the program last set path_mig_state. */
 	bool migration_refused;
 };
 
-/* Why a message of UC or UD was dropped; each cause is explained once per QP.
- */
+/* Why a message of UC or UD was dropped; each cause is explained once until the
+ * QP enters RESET. */
 enum ibt_drop {
 	IBT_DROP_RECEIVE, /* no receive was posted */
 	IBT_DROP_LENGTH,  /* the message is longer than its receive */
@@ -349,8 +349,8 @@ struct ibt_qp {
 	struct rx_pending_state pending;
 	struct ibt_credit credit;
 	struct mpsc_node doorbell; /* on the list of doorbells */
-	/* UC, UD: on ibt.handed, because requests were sent and not completed.
-	 */
+	/* UC, UD: on ibt.handed, because requests of this QP complete when the
+	 * frames made so far are sent. */
 	struct list handed;
 	struct inaddr self, peer; /* packets are sent from self to peer */
 	struct ibt_source source;
@@ -439,10 +439,10 @@ void ibt_qp_activate(struct ibt *t, struct ibt_qp *q);
  * peer (engine_hold_acks); if so, puts q on ibt.owing. */
 bool ibt_qp_holds_ack(struct ibt *t, struct ibt_qp *q);
 /* Returns how long in ns q waits for room in the socket of a peer that is
- * alive.  An RC QP waits only until its own timers act, because RC sends lost
- * packets again.  A UC QP waits for engine_config.patience_ns.  A UD QP waits
- * at most 2 s, because it sends to other peers too.  With engine_config.strict
- * all QPs wait as long as an RC QP. */
+ * alive.  An RC QP waits for only 100 ms, because RC sends lost packets again.
+ * A UC QP waits for engine_config.patience_ns.  A UD QP waits at most 2 s,
+ * because it sends to other peers too.  With engine_config.strict all QPs wait
+ * as long as an RC QP. */
 uint64_t ibt_qp_patience_ns(const struct ibt *t, const struct ibt_qp *q);
 /* An ACK of q has become due: activates q to send the ACK, unless the ACK waits
  * for a request (ibt_qp_holds_ack). */
@@ -483,12 +483,13 @@ void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq, const struct cqe *c,
 /* Completes the oldest request of the send queue, and counts it. */
 void ibt_request_done(struct ibt *t, struct ibt_qp *q, enum hca_status status);
 /* w, the request at the cursor, has a local error: notes that w fails with this
- * status when the requests before it are complete, and explains it by *x. */
+ * status when the requests before w are complete, and explains the error by *x.
+ */
 void ibt_request_failed(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 			enum hca_status status, struct explain *x);
 /* Counts a message for q that was dropped because of `why`, and explains the
- * first such message of q with the facts in x.  @src_qpn: the sender's QPN; 0:
- * not known. */
+ * first such message of q since RESET with the facts in x.  @src_qpn: the
+ * sender's QPN; 0: not known. */
 void ibt_dropped(struct ibt *t, struct ibt_qp *q, struct explain *x,
 		 enum ibt_drop why, uint32_t src_qpn);
 /*
@@ -518,7 +519,7 @@ void ibt_qp_note(struct ibt_qp *q);
 /* Forgets the requester's state. */
 void rc_req_reset(struct ibt *t, struct ibt_qp *q);
 /* May q have a request to send?  If not, rc_req_tx finds nothing until the
- * program posts, an answer comes or a timer of q expires. */
+ * program posts or modifies q, an answer comes, or a timer of q expires. */
 bool rc_req_is_ready(const struct ibt_qp *q);
 /*
  * Writes the next request packet, BTH to padding, into buf (IBT_PACKET_BYTES).
@@ -595,8 +596,9 @@ void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 /* Sends again all packets of q that are unacknowledged, because q's path has
  * changed. */
 void rc_comp_resend(struct ibt *t, struct ibt_qp *q);
-/* This process slept for slept_ns: neither the ACK timeout nor
- * engine_config.patience_ns counts that time. */
+/* This process slept for slept_ns: engine_config.patience_ns does not count
+ * that time, and the ACK timer is restarted, but only once until it is next
+ * set. */
 void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t slept_ns,
 		    uint64_t now_ns);
 /* The wait after an RNR NAK is over: sends again. */

@@ -21,7 +21,7 @@
 
 struct announce_address {
 	bool is_v6;
-	uint8_t ip[16]; /* of IPv4: the first 4 bytes */
+	uint8_t ip[16]; /* IPv4: the first 4 bytes */
 };
 
 /* All zero: nothing is to be announced. */

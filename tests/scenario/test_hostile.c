@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packets by which a peer or a stranger breaks the rules of IBTA do no harm.
- * The test forges these packets (two_hcas_forge); the sides send the packets
- * that the rules allow.
+ * Packets by which a peer or a stranger breaks the rules of IBTA do no harm,
+ * and rare packets that the rules allow are handled as the rules say.  The
+ * tests forge such packets (two_hcas_forge) or drop the packets that the sides
+ * send.
  */
 #include "test.h"
 
@@ -15,14 +16,14 @@
 #define SOON	 1000000 /* before any timeout */
 #define MTU_1024 3
 
-/* Counts the packets of each kind that side `of` has sent, and keeps two values
- * of the last ones. */
+/* Counts packets of some kinds that side `of` has sent, and keeps one value of
+ * the last Atomic ACK and one of the last ACK. */
 struct ear {
 	int of;
 	int requests, reads, writes, responses, naks, atomics;
 	uint64_t orig;	/* the original value in the last Atomic ACK */
 	uint32_t acked; /* the PSN of the last ACK */
-	bool is_let_by; /* all frames arrive; else no frame */
+	bool is_let_by; /* all frames of both sides arrive; else none does */
 };
 
 static int count_packets(void *context, int from, const struct engine_frame *f)
@@ -89,8 +90,9 @@ static void a_nak_of_a_reserved_code_ends_nothing(void **state)
 }
 
 /*
- * The memory of a READ goes away while side 0 has more packets of a WRITE to
- * send.  A queue pair that has failed sends no more requests (IBTA 10.3.1.7).
+ * The region of a READ is deregistered while side 0 has more packets of a WRITE
+ * to send.  A queue pair that has failed sends no more requests
+ * (IBTA 10.3.1.7).
  */
 static void nothing_follows_the_refusal_of_a_read(void **state)
 {
@@ -123,8 +125,8 @@ static void nothing_follows_the_refusal_of_a_read(void **state)
 	two_hcas_free(d);
 }
 
-/* A READ with the PSN of an earlier atomic is no duplicate, and the queue pair
- * forbids READs. */
+/* A READ with the PSN of an earlier ATOMIC WRITE is no duplicate, and the queue
+ * pair forbids READs. */
 static void a_forbidden_read_is_no_duplicate_of_something_else(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
@@ -219,7 +221,7 @@ static void to_state(struct two_hcas *d, int i, enum hca_qp_state state)
 /* A READ that is sent as three requests uses three of the four requests that
  * max_rd_atomic allows, whatever is retransmitted behind the READ (IBTA 9.4.4).
  */
-static void a_drained_queue_knows_how_many_reads_are_out(void **state)
+static void a_queue_that_leaves_sqd_knows_how_many_reads_are_out(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 	struct two_hcas_side *s = &d->side[0];
@@ -310,8 +312,8 @@ static void a_send_is_at_most_two_gibibytes_long(void **state)
 	two_hcas_free(d);
 }
 
-/* A queue pair that holds packets for reordering uses up a pool that all queue
- * pairs share. */
+/* A queue pair holds packets for reordering in a pool that all queue pairs
+ * share. */
 static void a_failed_queue_pair_holds_no_packets(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
@@ -330,7 +332,7 @@ static void a_failed_queue_pair_holds_no_packets(void **state)
 	two_hcas_free(d);
 }
 
-/* Adapters send CNPs where packets met congestion: IBTA A17.9. */
+/* An adapter sends a CNP after a packet that met congestion (IBTA A17.9). */
 static void a_congestion_notification_is_not_counted_as_refused(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
@@ -368,7 +370,7 @@ static void old_answers_are_no_duplicate_requests(void **state)
 		p.bth.psn = serial24_add(s->side->req.una, -1).v;
 		two_hcas_forge(d, 0, &p);
 		p.bth.psn = s->side->req.una.v;
-		if (k > 0) /* there was no READ or atomic */
+		if (k > 0) /* a WRITE gets an ACK, not a response */
 			two_hcas_forge(d, 0, &p);
 	}
 	assert_int_equal(engine_counters(s->engine, 0)->rx_duplicates, 0);
@@ -420,7 +422,8 @@ int main(void)
 			a_duplicate_is_of_the_latest_request_of_its_psn),
 		cmocka_unit_test(
 			a_packet_of_another_service_closes_no_queue_pair),
-		cmocka_unit_test(a_drained_queue_knows_how_many_reads_are_out),
+		cmocka_unit_test(
+			a_queue_that_leaves_sqd_knows_how_many_reads_are_out),
 		cmocka_unit_test(a_wrong_qkey_takes_no_room),
 		cmocka_unit_test(a_send_is_at_most_two_gibibytes_long),
 		cmocka_unit_test(a_failed_queue_pair_holds_no_packets),

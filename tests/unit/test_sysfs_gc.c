@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The removal of the sysfs trees of network namespaces that no process uses,
- * and processes that start during a removal. */
+/* The sysfs trees of network namespaces that no process uses are removed, and
+ * no other folder is.  A program that starts during a removal has a whole tree.
+ */
 #include "test.h"
 
 #include <dirent.h>
@@ -118,8 +119,9 @@ static void a_tree_that_no_process_holds_is_removed(void **state)
 	assert_int_equal(count_entries(), 1);
 }
 
-/* Forks a process that holds a tree, as a program does after its start, writes
- * 1 to `ready`, and stays until SIGKILL or the end of the test. */
+/* Forks a process that takes a tree, as a program does when it starts, and
+ * stays until SIGKILL or the end of the test.  The process writes 1 to `ready`
+ * if it holds the tree, else 0. */
 static pid_t fork_user(const char *name, int ready)
 {
 	pid_t pid = fork();
@@ -171,7 +173,7 @@ static void the_own_tree_stays_while_a_process_is_in_the_namespace(void **state)
 	close(fd);
 }
 
-static void a_folder_that_has_only_the_name_of_a_tree_stays(void **state)
+static void only_unused_trees_beside_the_own_tree_are_removed(void **state)
 {
 	int chosen;
 
@@ -251,7 +253,7 @@ int main(void)
 		T(a_tree_that_no_process_holds_is_removed),
 		T(a_tree_stays_until_the_process_that_holds_it_ends),
 		T(the_own_tree_stays_while_a_process_is_in_the_namespace),
-		T(a_folder_that_has_only_the_name_of_a_tree_stays),
+		T(only_unused_trees_beside_the_own_tree_are_removed),
 		T(a_program_that_starts_during_a_removal_has_a_whole_tree),
 	};
 

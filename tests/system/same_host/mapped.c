@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * mapped KIND: an initiator writes, reads and sends into memory of a target.
- * Unless KIND is remapped or cut, it has a seccomp filter that kills a process
- * which copies by a system call.  KIND selects the target's memory, and what is
- * expected:
+ * Unless KIND is remapped or cut, a seccomp filter kills the initiator if the
+ * initiator copies by a system call.  KIND selects the target's memory and the
+ * expected result:
  *	memfd	a memfd that the target has open: no system call copies
  *	shm	a file of /dev/shm that the target has closed: no system call
  *		copies
@@ -20,8 +20,9 @@
  *		error
  *
  *	target: opens the memory	initiator: one WRITE, then the filter,
- *		checks the bytes		all sizes, compares the bytes
- * Exits with 0, or prints what is wrong.
+ *		checks the bytes		many sizes, compares the bytes
+ * Exits with 0; with 3 if the filter killed a process; or else prints what is
+ * wrong and exits with 1.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -172,8 +173,8 @@ static void open_dm(void)
 	shared_steps->rkey = mr->rkey;
 }
 
-/* Expects that the memory has `value`, written last, in each byte before the
- * receive's. */
+/* Expects that each byte before those of the receive has `value`, which was
+ * written last. */
 static void check_memory(uint8_t value)
 {
 	if (dm && ibv_memcpy_from_dm(memory, dm, 0, BYTES))
@@ -184,8 +185,8 @@ static void check_memory(uint8_t value)
 }
 
 /* Registers each half of the memory, then maps private memory in the place of
- * the second half and registers that.  Waits for the WRITEs, and checks both
- * halves and the file. */
+ * the second half and registers the private memory.  Waits for the WRITEs, and
+ * checks both halves and the file. */
 static void remap_memory(void)
 {
 	struct ibv_mr *more = ibv_reg_mr(me.pd, memory, PART, RIGHTS);
@@ -278,8 +279,8 @@ static void must_succeed(enum ibv_wr_opcode opcode, uint64_t at, uint32_t from,
 		end_failed("a request failed", bytes);
 }
 
-/* From now on a system call that copies to another process kills this process,
- * whichever thread makes it. */
+/* From now on a system call that copies to or from another process kills this
+ * process, whichever thread makes the call. */
 static void forbid_calls(void)
 {
 	struct sock_filter filter[] = {

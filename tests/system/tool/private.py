@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests `adverb run --private` and `adverb pair --private`, by which any user can
-run programs in a network namespace of their own."""
+run programs in a new network namespace."""
 
 import contextlib
 import os
@@ -47,7 +47,8 @@ def one_of_its_own():
 
 def rights_over_the_namespace():
     """A program, and the programs that it starts, may configure the namespace:
-    CAP_NET_ADMIN and CAP_NET_RAW are effective and ambient."""
+    they have CAP_NET_ADMIN and CAP_NET_RAW, and no other capability if the user
+    is an ordinary one."""
     want = 1 << 12 | 1 << 13
     r = private("sh", "-c", "cat /proc/self/status")
     if "no private network namespace" in r.output:
@@ -64,7 +65,7 @@ def rights_over_the_namespace():
 
 def not_a_strangers_port():
     """adverb pair --private works although a program of the caller's namespace
-    holds the port."""
+    has port 4791."""
     t.need("ibv_rc_pingpong")
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
         with contextlib.suppress(OSError):  # another program has the port
@@ -91,11 +92,11 @@ def forbidden():
         "no message says why the namespace cannot be made", r)
 
 
-t.case("run --private gives a namespace of its own, and the same user",
+t.case("run --private runs each program in a new namespace, as the same user",
        one_of_its_own)
 t.case("programs of run --private may configure the namespace",
        rights_over_the_namespace)
-t.case("pair --private works although another program has the port",
+t.case("pair --private works although another program has port 4791",
        not_a_strangers_port)
 t.case("run --private says why no namespace can be made", forbidden)
 t.end()
