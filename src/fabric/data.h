@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Data ends.  A data end is a program that sends and receives the packets of
- * its queue pairs at a port of a host.  Each packet has the bytes of an
- * InfiniBand link, from LRH to VCRC (hdr/lrh.h).  As management datagrams do,
- * packets go through the switches by LID and by multicast group.  Each port
- * checks its own state and the packet's P_Key, VL and length.
+ * Data ends.  A data end is the endpoint at which a program sends and receives
+ * the packets of its queue pairs at one port of a host.  Each packet has the
+ * bytes of an InfiniBand link, from LRH to VCRC (hdr/lrh.h).  As management
+ * datagrams do, packets go through the switches by LID and by multicast group.
+ * Each port checks its own state and the packet's P_Key, VL and length.
  *
  * A full queue never loses a unicast packet.  Each packet counts against its
  * sender until the receivers have fetched the packet, and a sender with too
