@@ -114,12 +114,21 @@ static int elsewhere_atomic(struct space *s, enum space_atomic op, uint64_t va,
 	return mem_atomic(owner_space(s), op, va, swap_add, compare, old);
 }
 
+/* As for memory of another process, a write to memory that both processes map
+ * needs no system call. */
+static bool elsewhere_is_call(struct space *s, const struct space_vec *to,
+			      size_t n)
+{
+	return !((struct memory_elsewhere *)(void *)s)->is_mapped;
+}
+
 void memory_elsewhere(struct memory_elsewhere *e, struct memory *of,
 		      bool is_mapped)
 {
 	static const struct space_ops ops = {.write = elsewhere_write,
 					     .read = elsewhere_read,
-					     .atomic = elsewhere_atomic};
+					     .atomic = elsewhere_atomic,
+					     .is_call = elsewhere_is_call};
 
 	*e = (struct memory_elsewhere){{&ops}, of, is_mapped, false};
 }

@@ -308,7 +308,8 @@ static bool may_batch(const struct ibt *t, const struct ibt_qp *q,
 		return false;
 	/* a batch of SENDs has eager messages only (batch.c) */
 	if (hca_wr_is_send(w->opcode))
-		return direct_state_may_be_eager(&t->direct, w->bytes);
+		return direct_state_may_be_eager(&t->direct, &q->direct,
+						 w->bytes);
 	return shared_load(&q->qp->sq.head) - q->req.wqe > 1 &&
 	       wq_at(t->hca, &q->qp->sq, q->req.wqe + 1)->opcode == w->opcode;
 }
@@ -346,6 +347,7 @@ static uint32_t run_batch(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	s.arg = &b;
 	n = target_run_batch(q->direct.link, &s);
 	q->direct.apart.takes_calls = space->calls != calls;
+	q->direct.has_bounces = q->direct.link->has_bounces;
 	initiator_wake(q, to_wake, &s.r);
 	if (n && is_atomic(w)) {
 		q->direct.apart.found = s.r.outcome.found;
@@ -397,6 +399,7 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *to_wake,
 		r.initiator.n = r.bytes = 0;
 	r.now_ns = now_ns;
 	answer = target_run(l, &r);
+	q->direct.has_bounces = l->has_bounces;
 	initiator_wake(q, to_wake, &r);
 	if (status && answer == DIRECT_DONE)
 		rc_req_stop(t, q, w, status, &x);

@@ -184,24 +184,44 @@ static enum verdict get_piece(struct direct_memory *target,
 		r, space_get(target->space, r->initiator.space, &m, 1, &count));
 }
 
-/* May the message stay with its receive as an eager message?  It may if it is
- * whole, short, and for one range of memory. */
-static bool fits_eager(const struct target_ref *l,
-		       const struct direct_request *r, size_t ranges)
+/* Returns a bounce buffer for a message that is longer than a receive's slot;
+ * NULL: there is none, or one copy to the target's memory takes less time than
+ * two copies by a buffer do. */
+static uint8_t *bounce_for(struct target_ref *l, struct qp *qp,
+			   const struct direct_memory *target)
 {
-	return ranges == 1 && r->bytes == r->total &&
-	       r->bytes <= WQE_EAGER_BYTES && !l->has_no_eager;
+	l->has_bounces =
+		qp->rq.bounces && space_is_call(target->space, target->vec, 1);
+	if (!l->has_bounces)
+		return NULL;
+	inside_see_collected(l, qp);
+	return eager_bounce(l->hca, qp);
 }
 
+/* Returns where the message's bytes are put if it stays with its receive as an
+ * eager message.  It may if it is whole, short, and for one range of memory.
+ * NULL: it may not. */
+static uint8_t *eager_bytes(struct target_ref *l, struct qp *qp,
+			    struct direct_request *r,
+			    const struct direct_memory *target)
+{
+	if (target->n != 1 || r->bytes != r->total || r->bytes > EAGER_MAX ||
+	    l->has_no_eager)
+		return NULL;
+	return r->bytes <= WQE_EAGER_BYTES ? r->eager.bytes
+					   : bounce_for(l, qp, target);
+}
+
+/* Copies the message to `bytes`, which eager_bytes has returned. */
 static enum verdict leave_eager(struct direct_request *r,
-				const struct direct_memory *target)
+				const struct direct_memory *target,
+				uint8_t *bytes)
 {
 	struct space *s = r->initiator.space;
 
 	if (r->data)
-		memcpy(r->eager.bytes, r->data, r->bytes);
-	else if (s->ops->read(s, r->initiator.vec, r->initiator.n,
-			      r->eager.bytes))
+		memcpy(bytes, r->data, r->bytes);
+	else if (s->ops->read(s, r->initiator.vec, r->initiator.n, bytes))
 		return end_copy(r, -ENXIO);
 	r->eager.at = target->vec[0].va;
 	return V_OK;
@@ -239,12 +259,16 @@ bool request_eager(struct target_ref *l, struct qp *qp,
 	struct wqe *w = take_receive(l, qp, r);
 	struct direct_memory target;
 	struct explain x;
+	uint8_t *bytes;
 	struct cqe c;
 
+	target.space = l->hca->space;
 	if (!w || wqe_sge_count(w) != 1 || r->total > sem_capacity(w) ||
 	    sem_locate(l->hca, qp->recv_pd, w, 0, r->bytes, HCA_LOCAL_WRITE,
-		       target.vec, &target.n, &x) ||
-	    !fits_eager(l, r, target.n) || leave_eager(r, &target))
+		       target.vec, &target.n, &x))
+		return false;
+	bytes = eager_bytes(l, qp, r, &target);
+	if (!bytes || leave_eager(r, &target, bytes))
 		return false;
 	c = completion_of(l, qp, r, HCA_SUCCESS);
 	rq_complete(l->hca, qp, &c, &r->eager);
@@ -267,6 +291,7 @@ static enum verdict fill_receive(struct target_ref *l, struct qp *qp,
 				 struct explain *x)
 {
 	struct direct_memory target;
+	uint8_t *bytes;
 
 	target.space = l->hca->space;
 	if (r->total > sem_capacity(w)) {
@@ -279,9 +304,9 @@ static enum verdict fill_receive(struct target_ref *l, struct qp *qp,
 		       HCA_LOCAL_WRITE, target.vec, &target.n, x))
 		return V_RECV_MEMORY;
 	x->va = target.n ? target.vec[0].va : 0;
-	if (fits_eager(l, r, target.n)
-		    ? !leave_eager(r, &target)
-		    : !is_in_way(l, qp, r, &target) && !put_piece(&target, r))
+	bytes = eager_bytes(l, qp, r, &target);
+	if (bytes ? !leave_eager(r, &target, bytes)
+		  : !is_in_way(l, qp, r, &target) && !put_piece(&target, r))
 		return V_OK;
 	x->cause = EXPLAIN_LOCAL_FAULT;
 	return V_RECV_MEMORY;

@@ -22,6 +22,15 @@ struct target_ref *target_new(void)
 	return l;
 }
 
+/* Are the bounce buffers inside the peers' part, and their number sound? */
+static bool has_bounces(const struct arena *a, const struct wq *q)
+{
+	uint32_t n = q->bounces;
+
+	return n && n <= WQ_BOUNCES && !(n & (n - 1)) &&
+	       arena_shares(a, q->bounce, n * WQ_BOUNCE_BYTES);
+}
+
 /* Are all places that the copy names inside the arena?  The places that the
  * initiator writes must be in the peers' part of the arena. */
 static bool has_places(const struct target_ref *l)
@@ -33,6 +42,7 @@ static bool has_places(const struct target_ref *l)
 
 	return wq_is_sound(l->hca, &qp->rq, WQE_EAGER_BYTES) &&
 	       arena_shares(a, qp->rq.slots, bytes) &&
+	       (!qp->rq.bounces || has_bounces(a, &qp->rq)) &&
 	       arena_shares(a, target, sizeof(struct qp_target)) &&
 	       qp->stats.row < HCA_MAX_QP &&
 	       (!qp->srq || inside_at(l->hca, qp->srq, sizeof(struct srq))) &&
@@ -69,6 +79,8 @@ static bool read_places(struct target_ref *l, aoff at)
 		.rq.stride = SEEN(there->rq.stride),
 		.rq.max_sge = SEEN(there->rq.max_sge),
 		.rq.slots = SEEN(there->rq.slots),
+		.rq.bounces = SEEN(there->rq.bounces),
+		.rq.bounce = SEEN(there->rq.bounce),
 		/* Another number than the owner's, so that copy_state copies
 		 * attr. */
 		.attr_serial = SEEN(there->attr_serial) - 1,

@@ -35,9 +35,12 @@ struct target_ref {
 	void *owner;  /* the host's struct for the target's process; borrowed */
 	bool is_gone; /* the target's process has ended */
 	bool has_no_eager; /* no SEND of this link goes as an eager message */
-	uint32_t type;	   /* HCA_QPT_*, of both ends */
-	uint32_t path;	   /* UD: enum ibt_path of this link */
-	uint32_t qpn;	   /* the target's */
+	/* The last SEND that was too long for a slot could use a bounce buffer
+	 * (hca/eager.h). */
+	bool has_bounces;
+	uint32_t type; /* HCA_QPT_*, of both ends */
+	uint32_t path; /* UD: enum ibt_path of this link */
+	uint32_t qpn;  /* the target's */
 	/* The initiator's QPN, PSN and address, which the target's attributes
 	 * must name as those of its peer. */
 	uint32_t src_qpn, src_psn;

@@ -80,22 +80,44 @@ struct arena_spare {
 	aoff next, at;
 };
 
-/* Allocates a block of part two. */
-static aoff take_shared(struct arena *a, struct arena_hdr *h, unsigned class)
+/* Takes a free block of part two, with the contents that it has; 0: there is
+ * none of this class. */
+static aoff take_spare(struct arena *a, struct arena_hdr *h, unsigned class)
 {
-	uint64_t bytes = 1ull << (class + MIN_SHIFT);
 	aoff spare = h->shared_free[class];
 	struct arena_spare *s = arena_at(a, spare);
 	aoff off;
 
 	if (!s)
-		return take_fresh(&h->shared_brk, a->size - ARENA_UNUSED,
-				  bytes);
+		return 0;
 	off = s->at;
 	h->shared_free[class] = s->next;
 	give_block(a, h, 0, spare);
+	return off;
+}
+
+/* Allocates a zeroed block of part two. */
+static aoff take_shared(struct arena *a, struct arena_hdr *h, unsigned class)
+{
+	uint64_t bytes = 1ull << (class + MIN_SHIFT);
+	aoff off = take_spare(a, h, class);
+
+	if (!off)
+		return take_fresh(&h->shared_brk, a->size - ARENA_UNUSED,
+				  bytes);
 	memset(a->base + off, 0, bytes);
 	return off;
+}
+
+/* Allocates a block of the first half of part two, without zeroing it. */
+static aoff take_buffer(struct arena *a, struct arena_hdr *h, unsigned class)
+{
+	aoff half = a->shared + (a->size - a->shared) / 2;
+	aoff off = take_spare(a, h, class);
+
+	return off ? off
+		   : take_fresh(&h->shared_brk, half,
+				1ull << (class + MIN_SHIFT));
 }
 
 /* Frees a block of part two.  If there is no memory for its struct arena_spare,
@@ -139,6 +161,11 @@ aoff arena_alloc(struct arena *a, uint64_t bytes)
 aoff arena_alloc_shared(struct arena *a, uint64_t bytes)
 {
 	return alloc_by(a, bytes, take_shared);
+}
+
+aoff arena_alloc_buffer(struct arena *a, uint64_t bytes)
+{
+	return alloc_by(a, bytes, take_buffer);
 }
 
 void arena_free(struct arena *a, aoff off, uint64_t bytes)

@@ -49,7 +49,7 @@ struct arena_hdr {
 	uint32_t reserved;
 };
 
-#define ARENA_LAYOUT 10 /* changes with the structures in an arena */
+#define ARENA_LAYOUT 11 /* changes with the structures in an arena */
 
 struct arena {
 	uint8_t *base; /* this process's mapping; borrowed */
@@ -67,8 +67,13 @@ aoff arena_alloc(struct arena *a, uint64_t bytes);
 /* Allocates zeroed bytes in the part that peers may write, aligned as those of
  * arena_alloc.  0: the part is full. */
 aoff arena_alloc_shared(struct arena *a, uint64_t bytes);
-/* Frees the memory that arena_alloc or arena_alloc_shared returned for the same
- * number of bytes.  An offset of 0 is allowed. */
+/* Allocates as arena_alloc_shared does, for buffers that the caller can do
+ * without: 0 if half of the part is used, so that room for queues is left.  The
+ * bytes may be those of an earlier user of the memory, so pages that nobody has
+ * written take no memory. */
+aoff arena_alloc_buffer(struct arena *a, uint64_t bytes);
+/* Frees the memory that one of the functions above returned for the same number
+ * of bytes.  An offset of 0 is allowed. */
 void arena_free(struct arena *a, aoff off, uint64_t bytes);
 /* Returns the number of bytes that are allocated in both parts, rounded up to
  * size classes.  Takes no lock. */

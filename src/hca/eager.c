@@ -16,15 +16,27 @@ static uint8_t *place_in(const struct qp *qp, struct wqe *w, uint32_t bytes)
 	return bytes <= sizeof(w->few) ? w->few : wq_eager_bytes(&qp->rq, w);
 }
 
+/* The receives from `collected` to the cursor use different buffers if there
+ * are no more of them than buffers. */
+uint8_t *eager_bounce(const struct hca *h, const struct qp *qp)
+{
+	uint32_t i = rq_cursor(qp);
+
+	return i - shared_load(&qp->rq.collected) < qp->rq.bounces
+		       ? wq_bounce(h, &qp->rq, i)
+		       : NULL;
+}
+
 void eager_leave(struct hca *h, struct qp *qp, struct wqe *w,
 		 const struct eager *eager)
 {
-	uint32_t bytes = bits_min_u32(w->bytes, WQE_EAGER_BYTES);
+	uint32_t bytes = w->bytes;
 
 	w->at = eager ? eager->at : 0;
 	if (!eager || !eager->at)
 		return;
-	memcpy(place_in(qp, w, bytes), eager->bytes, bytes);
+	if (bytes <= WQE_EAGER_BYTES)
+		memcpy(place_in(qp, w, bytes), eager->bytes, bytes);
 	/* rq_complete then stores `completed` (release).  That orders the
 	 * stores of this function before it: otherwise a thread could find the
 	 * receive completed and miss its message. */
@@ -89,23 +101,29 @@ bool eager_is_in_way(const struct hca *h, const struct qp *qp,
 	return false;
 }
 
+static uint32_t longest_message(const struct wq *q)
+{
+	return q->bounces ? WQ_BOUNCE_BYTES : WQE_EAGER_BYTES;
+}
+
 /*
  * The key may have been withdrawn since the peer looked it up: ibv_dereg_mr
  * collects the eager messages that exist (eager_settle), but does not wait for
  * a peer that is about to write another one.  So sem_scatter looks the key up
  * again.
  */
-int eager_place(struct hca *h, const struct qp *qp, struct wqe *w)
+int eager_place(struct hca *h, const struct qp *qp, struct wqe *w,
+		uint32_t index)
 {
 	/* A peer has written the length, so it is read once and limited. */
 	uint32_t given = __atomic_load_n(&w->bytes, __ATOMIC_RELAXED);
-	uint32_t bytes = bits_min_u32(given, WQE_EAGER_BYTES);
+	uint32_t bytes = bits_min_u32(given, longest_message(&qp->rq));
+	const uint8_t *from = bytes > WQE_EAGER_BYTES
+				      ? wq_bounce(h, &qp->rq, index)
+				      : place_in(qp, w, bytes);
 	struct explain x;
 
-	return sem_scatter(h, qp->recv_pd, w, 0, place_in(qp, w, bytes), bytes,
-			   &x)
-		       ? -EFAULT
-		       : 0;
+	return sem_scatter(h, qp->recv_pd, w, 0, from, bytes, &x) ? -EFAULT : 0;
 }
 
 void eager_settle(struct hca *h)

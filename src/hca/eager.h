@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Eager messages: a message of few bytes stays in the slot of its receive until
- * the owner, which is the process of the QP, collects the completion and copies
- * the message to the receive's memory (docs/decisions/015).  A peer's request
- * that reads or writes that memory waits until the owner has collected the
- * message; the peer asks the owner for this by QP_NOTIFY_ROOM.
+ * Eager messages: a message of few bytes stays in the slot of its receive, or
+ * in a bounce buffer of the receive queue, until the owner, which is the
+ * process of the QP, collects the completion and copies the message to the
+ * receive's memory (docs/decisions/015).  A peer's request that reads or writes
+ * that memory waits until the owner has collected the message; the peer asks
+ * the owner for this by QP_NOTIFY_ROOM.
  */
 #ifndef HCA_EAGER_H
 #define HCA_EAGER_H
@@ -21,12 +22,23 @@ struct space_vec;
 
 struct eager {
 	uint64_t at; /* the owner's address for the message; 0: no message */
-	uint8_t bytes[WQE_EAGER_BYTES]; /* the message, of wqe.bytes bytes */
+	/* The message, of wqe.bytes bytes, unless it is in a bounce buffer. */
+	uint8_t bytes[WQE_EAGER_BYTES];
 };
 
+/* The most bytes of an eager message. */
+#define EAGER_MAX WQ_BOUNCE_BYTES
+
+/*
+ * For a peer, under the responder lock: returns the bounce buffer for a message
+ * of the receive that is held; NULL: there is none, or a message that was not
+ * collected may be in it.  qp->rq.collected may be older than the owner's.
+ */
+uint8_t *eager_bounce(const struct hca *h, const struct qp *qp);
 /* For a peer in rq_complete, under the responder lock: copies @eager into w,
- * the slot of the receive that is held.  If @eager is NULL or has no message,
- * marks w as a slot without a message. */
+ * the slot of the receive that is held, unless the message is longer than a
+ * slot and so in eager_bounce.  If @eager is NULL or has no message, marks w as
+ * a slot without a message. */
 void eager_leave(struct hca *h, struct qp *qp, struct wqe *w,
 		 const struct eager *eager);
 /* Does the slot of a receive of qp have a message that was not collected? */
@@ -35,10 +47,11 @@ bool eager_is_any(const struct hca *h, const struct qp *qp);
  * that belongs to memory in vec[0..n)? */
 bool eager_is_in_way(const struct hca *h, const struct qp *qp,
 		     const struct space_vec *vec, size_t n);
-/* For the owner in rq_collect: copies the message in w to the receive's memory.
- * Returns 0, or -EFAULT if the memory is not registered or not mapped any
- * more. */
-int eager_place(struct hca *h, const struct qp *qp, struct wqe *w);
+/* For the owner in rq_collect: copies the message of the receive at @index,
+ * whose slot is w, to the receive's memory.  Returns 0, or -EFAULT if the
+ * memory is not registered or not mapped any more. */
+int eager_place(struct hca *h, const struct qp *qp, struct wqe *w,
+		uint32_t index);
 /* For the owner, under the ctx lock, while a region is deregistered: collects
  * the messages of all QPs, so that none is copied to the region's memory later.
  * A message whose key is not valid any more fails its receive (eager_place). */

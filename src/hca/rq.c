@@ -264,7 +264,7 @@ void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 		c->wq_index = i;
 	}
 	STEP("a completion is about to be collected");
-	if (w->at && eager_place(h, qp, w)) {
+	if (w->at && eager_place(h, qp, w, i)) {
 		c->status = c->vendor_err = HCA_LOC_PROT_ERR;
 		qp->rq_lost = w->at;
 		qp->rq_lost_id = c->wr_id;

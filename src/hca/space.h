@@ -16,6 +16,7 @@
 #ifndef HCA_SPACE_H
 #define HCA_SPACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -105,6 +106,8 @@ struct space_ops {
 	 * passes between this check and the copy.  NULL: there is no such
 	 * work. */
 	void (*refresh)(struct space *s);
+	/* Is a `write` to these n ranges a system call?  NULL: no. */
+	bool (*is_call)(struct space *s, const struct space_vec *to, size_t n);
 };
 
 /* The first member of every implementation's struct. */
@@ -114,6 +117,13 @@ struct space {
 	 * Under the lock of the space's user. */
 	uint32_t calls;
 };
+
+/* Is a write to these n ranges a system call? */
+static inline bool space_is_call(struct space *s, const struct space_vec *to,
+				 size_t n)
+{
+	return s->ops->is_call && s->ops->is_call(s, to, n);
+}
 
 /* Reads n ranges to dst, and updates *crc with the bytes (crc_update).
  * Returns what `read` returns. */

@@ -43,13 +43,24 @@ int wq_init_ud(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	return make_slots(h, q);
 }
 
+/* Without bounce buffers, the queue works as well, only slower. */
+static void make_bounces(struct hca *h, struct wq *q)
+{
+	uint32_t n = bits_min_u32(q->size, WQ_BOUNCES);
+
+	q->bounce = arena_alloc_buffer(&h->arena, n * WQ_BOUNCE_BYTES);
+	q->bounces = q->bounce ? n : 0;
+}
+
 int wq_init_recv(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge)
 {
 	init_queue(q, depth, max_sge, 0, WQE_EAGER_BYTES, PREFETCH_LINE);
 	q->slots = arena_alloc_shared(&h->arena, (uint64_t)q->size * q->stride);
 	q->ids = arena_alloc(&h->arena, q->size * sizeof(uint64_t));
-	if (q->slots && q->ids)
+	if (q->slots && q->ids) {
+		make_bounces(h, q);
 		return 0;
+	}
 	wq_fini(h, q);
 	return -ENOMEM;
 }
@@ -58,7 +69,9 @@ void wq_fini(struct hca *h, struct wq *q)
 {
 	arena_free(&h->arena, q->slots, (uint64_t)q->size * q->stride);
 	arena_free(&h->arena, q->ids, q->size * sizeof(uint64_t));
-	q->slots = q->ids = 0;
+	arena_free(&h->arena, q->bounce, q->bounces * WQ_BOUNCE_BYTES);
+	q->slots = q->ids = q->bounce = 0;
+	q->bounces = 0;
 }
 
 bool wq_is_sound(const struct hca *h, const struct wq *q, uint32_t extra)

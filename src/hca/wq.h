@@ -64,6 +64,11 @@ struct wqe {
  */
 #define WQE_EAGER_BYTES 440u
 
+/* Bytes of a bounce buffer, and how many a receive queue has at most.  Their
+ * pages take memory once a message has used them. */
+#define WQ_BOUNCE_BYTES 8192u
+#define WQ_BOUNCES	8u
+
 /* The members of hca_ah that a datagram by LID needs. */
 struct wq_lid {
 	uint16_t dlid; /* a unicast LID, or the MLID of a multicast group */
@@ -104,13 +109,18 @@ struct wq {
 	uint32_t stride; /* bytes of a slot */
 	uint32_t max_sge;
 	uint32_t max_inline; /* bytes of inline data */
-	uint32_t reserved;
+	/* A QP's receive queue: the number of bounce buffers, a power of two;
+	 * 0: there are none. */
+	uint32_t bounces;
 	/* The slots; those of a QP's receive queue lie in the part that peers
 	 * write. */
 	aoff slots;
 	/* A QP's receive queue: the wr_ids of the receives, uint64_t[size], in
 	 * the owner's part; else 0. */
 	aoff ids;
+	/* The bounce buffers, of WQ_BOUNCE_BYTES each, in the part that peers
+	 * write (eager.h); 0: there are none. */
+	aoff bounce;
 	/* The next slot to post; written by the program. */
 	_Alignas(HCA_APART) ring_index head;
 	ring_index tail; /* the oldest slot in use; written by polls */
@@ -182,6 +192,15 @@ static inline void wq_commit_recv(const struct hca *h, struct wq *q,
 static inline uint8_t *wq_eager_bytes(const struct wq *q, struct wqe *w)
 {
 	return (uint8_t *)w + q->stride - WQE_EAGER_BYTES;
+}
+
+/* Returns the bounce buffer of the receive at @index.  q->bounces is not 0. */
+static inline uint8_t *wq_bounce(const struct hca *h, const struct wq *q,
+				 uint32_t index)
+{
+	uint64_t i = index & (q->bounces - 1);
+
+	return (uint8_t *)arena_at(&h->arena, q->bounce + i * WQ_BOUNCE_BYTES);
 }
 
 /* Returns how many bytes, from the start of a receive's slot, hold the receive

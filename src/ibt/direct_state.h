@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "hca/access.h"
+#include "hca/eager.h"
 #include "hca/wq.h"
 #include "util/list.h"
 #include "util/serial24.h"
@@ -55,6 +56,9 @@ struct direct_state {
 	/* The target of the requests, owned; NULL: there is none.  UD: the
 	 * target that was used last. */
 	struct target_ref *link;
+	/* The last message that was too long for a receive's slot could use a
+	 * bounce buffer of the target. */
+	bool has_bounces;
 	/* UD: all targets by QPN, owned; NULL: there are none. */
 	struct map *targets;
 	/* UD: the destination QPN of the datagram whose path
@@ -100,11 +104,14 @@ struct direct_queues {
 	bool has_no_eager; /* no SEND goes as an eager message */
 };
 
-/* May a SEND of this many bytes go as an eager message (hca/eager.h)? */
+/* May a SEND of this many bytes of the QP with the state s go as an eager
+ * message (hca/eager.h)? */
 static inline bool direct_state_may_be_eager(const struct direct_queues *d,
+					     const struct direct_state *s,
 					     uint32_t bytes)
 {
-	return bytes <= WQE_EAGER_BYTES && !d->has_no_eager;
+	return bytes <= (s->has_bounces ? EAGER_MAX : WQE_EAGER_BYTES) &&
+	       !d->has_no_eager;
 }
 
 /* The state that engine/shm_ack.h keeps in each struct ibt_qp for shm acks. */

@@ -440,10 +440,12 @@ struct wqe *rc_req_begin(struct ibt *t, struct ibt_qp *q)
 	return has_next(t, q) ? begin_request(t, q) : NULL;
 }
 
-static bool is_plain(const struct ibt *t, const struct wqe *w)
+static bool is_plain(const struct ibt *t, const struct ibt_qp *q,
+		     const struct wqe *w)
 {
 	if (w->opcode == HCA_WR_SEND || w->opcode == HCA_WR_SEND_IMM)
-		return direct_state_may_be_eager(&t->direct, w->bytes);
+		return direct_state_may_be_eager(&t->direct, &q->direct,
+						 w->bytes);
 	return w->opcode == HCA_WR_RDMA_WRITE ||
 	       w->opcode == HCA_WR_RDMA_READ || is_atomic(w);
 }
@@ -457,7 +459,7 @@ struct wqe *rc_req_begin_plain(struct ibt *t, struct ibt_qp *q)
 
 	if (!may_send(q) || r->packet || r->draining || n->started ||
 	    w->flags & HCA_SEND_FENCE || w->bytes > t->direct.piece ||
-	    !is_plain(t, w) || judge_start(t, q, w, &x) ||
+	    !is_plain(t, q, w) || judge_start(t, q, w, &x) ||
 	    (is_atomic(w) &&
 	     sem_check(t->hca, q->qp->pd, w, HCA_LOCAL_WRITE, &x)))
 		return NULL;

@@ -358,6 +358,15 @@ static void other_refresh(struct space *s)
 		peer_maps_look(a);
 }
 
+static bool other_is_call(struct space *s, const struct space_vec *to, size_t n)
+{
+	struct space_other *o = other_of(s);
+	struct space_vec ours[SPACE_VEC_MAX];
+
+	return !o->peer_maps || !o->peer_maps->count ||
+	       !translate_target(o, to, (uint32_t)n, true, ours);
+}
+
 static const struct space_ops other_ops = {
 	.write = other_write,
 	.read = other_read,
@@ -365,6 +374,7 @@ static const struct space_ops other_ops = {
 	.put = other_put,
 	.get = other_get,
 	.refresh = other_refresh,
+	.is_call = other_is_call,
 };
 
 void space_other_init(struct space_other *s, pid_t pid)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Eager messages: without packets a message of few bytes stays in its receive's
- * slot until the target polls. */
+ * slot, and a longer one in a bounce buffer, until the target polls. */
 #include "test.h"
 
 #include <string.h>
@@ -11,8 +11,11 @@
 
 #define FEW 40
 #define AT  100000
+/* Bytes of a message that is too long for a slot, and short enough to be sent
+ * in one piece. */
+#define MANY 900
 
-static const uint8_t nothing[FEW];
+static const uint8_t nothing[MANY];
 
 /* Side 0 has sent FEW bytes 0x11, and side 1 has not polled. */
 static struct two_hcas *with_few_bytes_sent(void)
@@ -139,7 +142,7 @@ static void a_request_for_the_same_memory_waits_for_eager_bytes(void **state)
 	expect_after_eager(HCA_WR_RDMA_READ, 1);
 	expect_after_eager(HCA_WR_RDMA_WRITE, 1);
 	expect_after_eager(HCA_WR_RDMA_READ, 1000);
-	expect_after_eager(HCA_WR_SEND, 1000);
+	expect_after_eager(HCA_WR_SEND, EAGER_MAX + 1);
 }
 
 static void a_request_for_other_memory_does_not_wait(void **state)
@@ -212,6 +215,121 @@ static void few_bytes_whose_key_has_gone_fail_their_receive(void **state)
 	two_hcas_free(d);
 }
 
+/* Sends message i of MANY bytes from side 0 to a receive of its own. */
+static void send_many(struct two_hcas *d, int i)
+{
+	memset(d->side[0].memory.bytes + i * MANY, i + 1, MANY);
+	two_hcas_recv(d, 1, AT + (uint64_t)i * MANY, MANY);
+	two_hcas_send(d, 0, HCA_WR_SEND, (uint64_t)i * MANY, MANY, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns);
+	assert_done(d, 0, HCA_SUCCESS);
+}
+
+static void expect_many(struct two_hcas *d, int i, const uint8_t *bytes)
+{
+	assert_memory_equal(d->side[1].memory.bytes + AT + i * MANY, bytes,
+			    MANY);
+}
+
+/* More messages than there are bounce buffers, twice: the buffers are used
+ * again once the target has polled, and a message without a buffer is copied at
+ * once. */
+static void longer_messages_wait_in_buffers_of_their_own(void **state)
+{
+	struct two_hcas *d = two_hcas_new(3, 16);
+	const struct wq *rq = &d->side[1].qp->rq;
+	int all = 2 * (WQ_BOUNCES + 1);
+
+	assert_int_equal(rq->bounces, WQ_BOUNCES);
+	d->side[1].is_stopped = true;
+	for (int i = 0; i < all; i++) {
+		bool is_copied = i % (WQ_BOUNCES + 1) == WQ_BOUNCES;
+
+		send_many(d, i);
+		expect_many(d, i,
+			    is_copied ? d->side[0].memory.bytes + i * MANY
+				      : nothing);
+		if (!is_copied)
+			continue;
+		for (int k = 0; k <= (int)WQ_BOUNCES; k++)
+			assert_done(d, 1, HCA_SUCCESS);
+	}
+	for (int i = 0; i < all; i++)
+		expect_many(d, i, d->side[0].memory.bytes + i * MANY);
+	assert_int_equal(packets_sent(d), 0);
+	two_hcas_free(d);
+}
+
+static void longer_messages_to_mapped_memory_are_copied_at_once(void **state)
+{
+	struct two_hcas *d = two_hcas_new(3, 16);
+
+	d->side[1].elsewhere.is_mapped = true;
+	d->side[1].is_stopped = true;
+	for (int i = 0; i < 3; i++) {
+		send_many(d, i);
+		expect_many(d, i, d->side[0].memory.bytes + i * MANY);
+		assert_done(d, 1, HCA_SUCCESS);
+	}
+	two_hcas_free(d);
+}
+
+/* The target's process writes a number or a place of bounce buffers that would
+ * have a peer write outside the peers' part of the arena. */
+static void unsound_bounce_buffers_are_not_used(void **state)
+{
+	static const struct {
+		uint32_t bounces;
+		aoff bounce;
+	} bad[] = {{3, 0},
+		   {1u << 31, 0},
+		   {2 * WQ_BOUNCES, 0},
+		   {1, UINT64_MAX - 63},
+		   {1, 64},
+		   {1, 8}};
+
+	for (size_t i = 0; i < TEST_COUNT(bad); i++) {
+		struct two_hcas *d = two_hcas_new(3, 16);
+		struct wq *rq = &d->side[1].qp->rq;
+		struct wq right = *rq;
+		struct cqe c;
+
+		rq->bounces = bad[i].bounces;
+		if (bad[i].bounce)
+			rq->bounce = bad[i].bounce;
+		two_hcas_recv(d, 1, AT, MANY);
+		two_hcas_send(d, 0, HCA_WR_SEND, 0, MANY, 0);
+		two_hcas_post(d, 0);
+		two_hcas_run(d, d->now_ns);
+		assert_false(two_hcas_poll(d, 0, &c));
+		assert_false(two_hcas_poll(d, 1, &c));
+		rq->bounces = right.bounces;
+		rq->bounce = right.bounce;
+		two_hcas_free(d);
+	}
+}
+
+/* A peer writes a length that is longer than a bounce buffer. */
+static void a_length_in_a_slot_is_limited_to_a_buffer(void **state)
+{
+	struct two_hcas *d = two_hcas_new(3, 16);
+	struct qp *qp = d->side[1].qp;
+	struct wqe *w = rq_slot(&d->side[1].hca, qp);
+	uint8_t *to = d->side[1].memory.bytes;
+
+	two_hcas_recv(d, 1, 0, 2 * WQ_BOUNCE_BYTES);
+	memset(wq_bounce(&d->side[1].hca, &qp->rq, rq_cursor(qp)), 0x33,
+	       WQ_BOUNCE_BYTES);
+	memset(to, 0, WQ_BOUNCE_BYTES + 1);
+	w->bytes = UINT32_MAX;
+	w->at = TWO_HCAS_BASE;
+	assert_int_equal(eager_place(&d->side[1].hca, qp, w, rq_cursor(qp)), 0);
+	assert_int_equal(to[WQ_BOUNCE_BYTES - 1], 0x33);
+	assert_int_equal(to[WQ_BOUNCE_BYTES], 0);
+	two_hcas_free(d);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +346,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(few_bytes_without_memory_fail_their_receive),
 		cmocka_unit_test(
 			few_bytes_whose_key_has_gone_fail_their_receive),
+		cmocka_unit_test(longer_messages_wait_in_buffers_of_their_own),
+		cmocka_unit_test(
+			longer_messages_to_mapped_memory_are_copied_at_once),
+		cmocka_unit_test(unsound_bounce_buffers_are_not_used),
+		cmocka_unit_test(a_length_in_a_slot_is_limited_to_a_buffer),
 	};
 
 	two_hcas_mode(argc, argv);
