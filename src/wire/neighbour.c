@@ -121,29 +121,38 @@ static bool has_address(const struct ifaddrs *a, const uint8_t ip[16])
 	return !memcmp(own, ip, 16);
 }
 
-/* Fills in *i from the entry of the interface's link, if the name is that of
- * the interface. */
-static bool read_link(const struct ifaddrs *a, const char *name,
+/* Is the label that of an address of the interface `name`?  IPv4 addresses have
+ * labels: the interface's name, or that and a colon and more text. */
+static bool is_label_of(const char *label, const char *name)
+{
+	size_t length = strcspn(label, ":");
+
+	return strlen(name) == length && !memcmp(label, name, length);
+}
+
+/* Fills in *i from the entry of the interface's link, if the label is that of
+ * an address of the interface. */
+static bool read_link(const struct ifaddrs *a, const char *label,
 		      struct neighbour_interface *i)
 {
 	const struct sockaddr_ll *link = (const void *)a->ifa_addr;
 
 	if (!link || link->sll_family != AF_PACKET ||
-	    strcmp(a->ifa_name, name) != 0)
+	    !is_label_of(label, a->ifa_name))
 		return false;
 	*i = (struct neighbour_interface){.ifindex =
 						  (uint32_t)link->sll_ifindex};
-	strncpy(i->name, name, sizeof(i->name) - 1);
+	strncpy(i->name, a->ifa_name, sizeof(i->name) - 1);
 	if (link->sll_halen == sizeof(i->mac))
 		memcpy(i->mac, link->sll_addr, sizeof(i->mac));
 	return true;
 }
 
-static bool find_link(const struct ifaddrs *all, const char *name,
+static bool find_link(const struct ifaddrs *all, const char *label,
 		      struct neighbour_interface *i)
 {
 	for (const struct ifaddrs *a = all; a; a = a->ifa_next)
-		if (read_link(a, name, i))
+		if (read_link(a, label, i))
 			return true;
 	return false;
 }

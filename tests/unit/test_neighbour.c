@@ -92,22 +92,15 @@ static int add_entry(int fd, uint8_t x, const uint8_t mac[NEIGHBOUR_MAC_BYTES])
 	return answer.body.error;
 }
 
-/* A namespace of its own, whose table has more entries than one part. */
-static void search_namespace(void)
+/* The table has more entries than one part. */
+static void search_many(void)
 {
 	enum { ENTRIES = 250 };
 	uint8_t hop[16] = {0xfd};
 	uint8_t mac[NEIGHBOUR_MAC_BYTES] = {2}, found[NEIGHBOUR_MAC_BYTES];
-	struct ifreq up = {.ifr_name = "lo", .ifr_flags = IFF_UP};
 	uint32_t lo = if_nametoindex("lo");
-	int fd;
+	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
 
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
-		_exit(77);
-	fd = socket(AF_INET, SOCK_DGRAM, 0);
-	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &up), 0);
-	close(fd);
-	fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
 	for (uint8_t x = 1; x <= ENTRIES; x++) {
 		mac[5] = x;
 		assert_int_equal(add_entry(fd, x, mac), 0);
@@ -123,22 +116,65 @@ static void search_namespace(void)
 	assert_int_equal(neighbour_search(lo, hop, found), -EAGAIN);
 	hop[15] = 1;
 	assert_int_equal(neighbour_search(lo + 1, hop, found), -EAGAIN);
-	_exit(0);
+	close(fd);
 }
 
-static void a_search_finds_what_a_look_finds(void **state)
+/* Gives lo a second address, with the label lo:1. */
+static void find_labelled(void)
+{
+	struct ifreq alias = {.ifr_name = "lo:1"};
+	struct sockaddr_in *a = (struct sockaddr_in *)(void *)&alias.ifr_addr;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	struct neighbour_interface i;
+
+	a->sin_family = AF_INET;
+	memcpy(&a->sin_addr, nobody + 12, 4);
+	assert_int_equal(ioctl(fd, SIOCSIFADDR, &alias), 0);
+	close(fd);
+	assert_int_equal(neighbour_own(nobody, 0, &i), 0);
+	assert_int_equal(i.ifindex, if_nametoindex("lo"));
+	assert_string_equal(i.name, "lo");
+	assert_int_equal(neighbour_own(loop, 0, &i), 0);
+}
+
+static void enter_namespace(void)
+{
+	struct ifreq up = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+	int fd;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
+		_exit(77);
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &up), 0);
+	close(fd);
+}
+
+/* Calls `work` in a child, in a namespace of its own. */
+static void run_apart(void (*work)(void))
 {
 	pid_t parent = getpid(), child = fork();
 	int status = -1;
 
 	if (!child) {
 		test_begin_child(parent);
-		search_namespace();
+		enter_namespace();
+		work();
+		_exit(0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
 		SKIP_FOR("no network namespace can be made");
 	assert_int_equal(status, 0);
+}
+
+static void a_search_finds_what_a_look_finds(void **state)
+{
+	run_apart(search_many);
+}
+
+static void an_address_with_a_label_is_that_of_its_interface(void **state)
+{
+	run_apart(find_labelled);
 }
 
 static void watching_does_not_block(void **state)
@@ -160,6 +196,8 @@ int main(void)
 		cmocka_unit_test(
 			a_neighbour_that_nobody_has_asked_for_is_not_known),
 		cmocka_unit_test(a_search_finds_what_a_look_finds),
+		cmocka_unit_test(
+			an_address_with_a_label_is_that_of_its_interface),
 		cmocka_unit_test(watching_does_not_block),
 	};
 
