@@ -154,16 +154,13 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
-/* Starts the thread unless it runs.  Returns 0 or -errno. */
+/* Returns 0 or -errno. */
 static int start_thread(void)
 {
 	sigset_t all, old;
 	pthread_t thread;
-	int err, fd;
+	int err, fd = fd_identity_note(neighbour_watch());
 
-	if (is_running)
-		return 0;
-	fd = fd_identity_note(neighbour_watch());
 	if (fd < 0)
 		return fd;
 	sigfillset(&all);
@@ -178,6 +175,17 @@ static int start_thread(void)
 	pthread_detach(thread);
 	is_running = true;
 	watch_fd = fd;
+	return 0;
+}
+
+/* Starts the thread, or ends its pause, which may be longer than a new wait.
+ * Returns 0 or -errno. */
+static int wake_thread(void)
+{
+	if (!is_running)
+		return start_thread();
+	if (fd_identity_holds(watch_fd))
+		neighbour_wake(watch_fd);
 	return 0;
 }
 
@@ -211,7 +219,7 @@ int r_ib_await(struct r_id *id, const uint8_t hop[16], const uint8_t *old,
 		memcpy(w->old, old, sizeof(w->old));
 	list_init(&w->link);
 	r_take();
-	err = start_thread();
+	err = wake_thread();
 	if (!err) {
 		list_push_tail(&waits, &w->link);
 		w = NULL;

@@ -356,6 +356,17 @@ int neighbour_watch(void)
 	return err;
 }
 
+void neighbour_wake(int fd)
+{
+	const struct nlmsghdr nothing = {.nlmsg_len = sizeof(nothing),
+					 .nlmsg_type = NLMSG_NOOP,
+					 .nlmsg_flags =
+						 NLM_F_REQUEST | NLM_F_ACK};
+
+	/* the kernel's answer is the message that wakes */
+	send(fd, &nothing, sizeof(nothing), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 void neighbour_drain(int fd)
 {
 	char bytes[MESSAGES];

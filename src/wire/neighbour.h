@@ -42,6 +42,8 @@ void neighbour_ask(uint32_t ifindex, const uint8_t hop[16]);
 /* Returns a socket that becomes readable when a neighbour changes, or -errno.
  * The caller closes the socket. */
 int neighbour_watch(void);
+/* Makes that socket readable: ends a wait for it in another thread. */
+void neighbour_wake(int fd);
 /* Discards all messages that wait at that socket. */
 void neighbour_drain(int fd);
 

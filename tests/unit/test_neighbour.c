@@ -187,6 +187,16 @@ static void watching_does_not_block(void **state)
 	close(fd);
 }
 
+static void a_watch_can_be_woken(void **state)
+{
+	struct pollfd p = {.fd = neighbour_watch(), .events = POLLIN};
+
+	neighbour_wake(p.fd);
+	assert_int_equal(poll(&p, 1, 10000), 1);
+	neighbour_drain(p.fd);
+	close(p.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -199,6 +209,7 @@ int main(void)
 		cmocka_unit_test(
 			an_address_with_a_label_is_that_of_its_interface),
 		cmocka_unit_test(watching_does_not_block),
+		cmocka_unit_test(a_watch_can_be_woken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

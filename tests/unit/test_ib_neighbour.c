@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rdmacm/ib_neighbour: ids that wait for a neighbour, whose table this test
+ * plays. */
+#include "test.h"
+
+#include "rdmacm/ib.h"
+#include "wire/neighbour.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+enum { HOPS = 3, WAIT_S = 10, LONG_MS = 100000 };
+
+/* By the last byte of a neighbour's address. */
+static struct {
+	sem_t was_asked;
+	atomic_bool is_known;
+} hop[HOPS];
+
+int __wrap_neighbour_look(uint32_t ifindex, const uint8_t ip[16],
+			  uint8_t mac[NEIGHBOUR_MAC_BYTES]);
+int __wrap_neighbour_look(uint32_t ifindex, const uint8_t ip[16],
+			  uint8_t mac[NEIGHBOUR_MAC_BYTES])
+{
+	memset(mac, ip[15], NEIGHBOUR_MAC_BYTES);
+	return hop[ip[15]].is_known ? 0 : -EAGAIN;
+}
+
+void __wrap_neighbour_ask(uint32_t ifindex, const uint8_t ip[16]);
+void __wrap_neighbour_ask(uint32_t ifindex, const uint8_t ip[16])
+{
+	sem_post(&hop[ip[15]].was_asked);
+}
+
+int __real_poll(struct pollfd *fds, nfds_t count, int ms);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int ms);
+/* Each pause of the thread is endless. */
+int __wrap_poll(struct pollfd *fds, nfds_t count, int ms)
+{
+	return __real_poll(fds, count, -1);
+}
+
+static sem_t has_finished;
+static _Atomic uint8_t found; /* the last byte of the MAC */
+
+static void note_end(struct r_id *id, int err, const uint8_t mac[6])
+{
+	found = err ? 0 : mac[5];
+	sem_post(&has_finished);
+}
+
+static bool post_comes(sem_t *s)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += WAIT_S;
+	return !sem_timedwait(s, &until);
+}
+
+static void begin_wait(struct r_id *id, uint8_t x)
+{
+	const uint8_t ip[16] = {0xfd, [15] = x};
+
+	assert_int_equal(r_ib_await(id, ip, NULL, LONG_MS, note_end), 0);
+}
+
+static void end_wait(const struct r_id *id)
+{
+	r_take();
+	r_ib_stop_waiting(id);
+	r_give();
+}
+
+/* The thread sleeps, since the first neighbour does not answer. */
+static void a_second_wait_does_not_wait_for_the_first(void **state)
+{
+	struct r_id one = {.path.ifindex = 1}, two = {.path.ifindex = 1};
+	struct r_id three = {.path.ifindex = 1};
+
+	begin_wait(&one, 1);
+	assert_true(post_comes(&hop[1].was_asked));
+	begin_wait(&two, 2);
+	assert_true(post_comes(&hop[2].was_asked));
+	hop[2].is_known = true;
+	begin_wait(&three, 2);
+	for (int i = 0; i < 2; i++) {
+		assert_true(post_comes(&has_finished));
+		assert_int_equal(found, 2);
+	}
+	end_wait(&one);
+	end_wait(&two);
+	end_wait(&three);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_second_wait_does_not_wait_for_the_first),
+	};
+
+	for (int i = 0; i < HOPS; i++)
+		sem_init(&hop[i].was_asked, 0, 0);
+	sem_init(&has_finished, 0, 0);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
