@@ -185,7 +185,8 @@ def measure(o):
     pairs = [] if o.quick else [veth.Veth(1500), veth.Veth(9000)]
     plan = on_lo(maker, o.quick) + (
         [] if o.quick else [*steps.iwarp(maker), *steps.crcs(maker),
-                            *steps.sweeps(maker), *steps.mechanisms(maker)])
+                            *steps.sweeps(maker), *steps.subnets(maker),
+                            *steps.mechanisms(maker)])
     left_out = {}
     two = users.Users(o.adverb)
     try:

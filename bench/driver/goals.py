@@ -125,6 +125,10 @@ GOALS = [
      "adverb sweep/1344", "s", "ibsim sweep/1344", "<", 1.5),
     ("1024 emulated hosts and 320 switches: resident MiB",
      "adverb sweep/1344", "MiB", None, "<", 1344),
+    ("WRITE 64 KiB between hosts at one emulated switch, to packets over UDP",
+     "subnet write/%d" % K64, "GBps", "subnet udp write/%d" % K64, ">", 0.8),
+    ("a further emulated switch: CPU time for a packet, to a relayed datagram",
+     "subnet hop/4096", "us", "relayed datagram/4096", "<", 1.5),
     *[("%s of %s, to ISA-L" % (name, size), "%s/%d" % (series, count),
        "ratio", None, ">", 1)
       for name, series in (("CRC-32", "crc32"), ("CRC-32C", "crc32c"))

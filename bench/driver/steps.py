@@ -8,7 +8,9 @@ A step's key is SERIES/BYTES; its run gives a dictionary of figures:
           (qps: one operation; cmtime,             client and server, start
           tcp_connect, connects: one               included
           connection; registration: one       MiB  resident memory
-          registration and its end)
+          registration and its end; relay,
+          a packet or a hop of a subnet:
+          CPU time of the forwarding process)
     s     seconds (sweep: until OpenSM has configured the subnet)
     ratio  qps: of the time with many queue pairs to the time with one; crc: of
            the speed to ISA-L's; registration: of the time to that of mmap and
@@ -57,12 +59,14 @@ class Where:
     """The address and the network namespaces of a step's two programs."""
 
     def __init__(self, name="lo", client=(), server=(), address=LOCAL,
-                 raw=(), device=""):
+                 raw=(), device="", hosts=((), ())):
         self.name = name            # part of the series' name
         self.client = list(client)  # words before the client's command
         self.server = list(server)  # words before the server's command
         self.address = address
         self.raw = list(raw)        # options of the raw programs
+        self.hosts = hosts          # the client's and the server's options of
+                                    # `adverb run`, on hosts of a subnet
         self.env = {"ADVERB_DIRECT": "0"}
         if device:
             # Without this variable perftest takes the first device, mostly
@@ -76,6 +80,7 @@ class Where:
 LO = Where(device="lo")
 DIRECT = {"ADVERB_DIRECT": "1"}
 MAPPED_BYTES = 64 * MIB
+HOPS = 4
 IWARP = {"ADVERB_DEVICES": "iwarp"}
 NO_CRC = {**IWARP, "ADVERB_MPA": "nocrc"}
 
@@ -97,6 +102,13 @@ def malloced():
     yield [], []
 
 
+def stream_count(size):
+    """Returns the messages of a stream: a multiple of 64, for -l 64, if there are
+    that many."""
+    count = max(32, min(100000, 512 * MIB // size))
+    return count - (count % 64 if count > 64 else 0)
+
+
 class StepMaker:
     """Makes steps.  @adverb: the path of the command adverb; @inside: words that,
     before this command, make it run in a network namespace."""
@@ -105,8 +117,8 @@ class StepMaker:
         self.adverb = [*inside, adverb]
         self.raw = HERE
 
-    def prefix(self):
-        return self.adverb + ["run", "--"]
+    def prefix(self, options=()):
+        return self.adverb + ["run", *options, "--"]
 
     # -- the raw limits -----------------------------------------------------
 
@@ -144,11 +156,12 @@ class StepMaker:
     def perftest(self, program, size, count, options, where, one_core=False,
                  env=None, memory=malloced):
         port = proc.free_port()
-        argv = self.prefix() + [program, "-F", "-s", str(size), "-n",
-                                str(count), "-p", str(port), *options]
+        argv = [program, "-F", "-s", str(size), "-n", str(count), "-p",
+                str(port), *options]
+        there, here = map(self.prefix, where.hosts[::-1])
         with memory() as (server, client):
-            text, cpu = proc.pair(where.server + argv + server,
-                                  where.client + argv + client +
+            text, cpu = proc.pair(where.server + there + argv + server,
+                                  where.client + here + argv + client +
                                   [where.address], port,
                                   env={**where.env, **(env or {})},
                                   one_core=one_core)
@@ -161,8 +174,7 @@ class StepMaker:
     def bandwidth(self, series, program, size, *options, where=LO, env=None,
                   memory=malloced):
         def run():
-            count = max(32, min(100000, 512 * MIB // size))
-            count -= count % 64 if count > 64 else 0  # for -l 64
+            count = stream_count(size)
             depth = min(128, count)
             row, cpu = self.perftest(program, size, count,
                                      ["-t", str(depth), *options], where,
@@ -179,6 +191,56 @@ class StepMaker:
                                    one_core, env, memory)
             return {"us": row[4]}
         return Step(where.series(series), size, run, [program])
+
+    # -- hosts of an emulated subnet ----------------------------------------
+
+    def between(self, net, server):
+        """A Where whose client is the host NEAR of a chain of switches."""
+        return Where(hosts=(net.options(subnet.NEAR), net.options(server)))
+
+    def on_subnet(self, series, program, size, *options):
+        """The bandwidth between two hosts at one switch, by LID.  The CPU time of
+        the fabric counts."""
+        def run():
+            with subnet.managed(self.adverb, subnet.chain(1),
+                                subnet.FAR) as net:
+                began = net.cpu_us()
+                figures = self.bandwidth(
+                    series, program, size, *options,
+                    where=self.between(net, subnet.NEXT)).run()
+                figures["cpu"] += (net.cpu_us() - began) * 1e3 / (
+                    size * stream_count(size))
+                return figures
+        return Step(series, size, run, ["opensm", program])
+
+    def packet_us(self, net, server, size):
+        """The CPU time of the fabric for each packet of a stream, with its share
+        of the packets that come back."""
+        began, count = net.cpu_us(), 20000
+        self.perftest("ib_write_bw", size, count, ["-m", "4096"],
+                      self.between(net, server))
+        return (net.cpu_us() - began) / count
+
+    def forwarded(self, series, size):
+        """The CPU time of the fabric for a packet that crosses one switch."""
+        def run():
+            with subnet.managed(self.adverb, subnet.chain(1),
+                                subnet.FAR) as net:
+                return {"us": self.packet_us(net, subnet.NEXT, size)}
+        return Step(series, size, run, ["opensm", "ib_write_bw"])
+
+    def hop(self, series, size):
+        """The CPU time of the fabric for a further switch: a packet crosses HOPS
+        switches more on its way to FAR than on its way to NEXT."""
+        def run():
+            ways = {subnet.NEXT: [], subnet.FAR: []}
+            with subnet.managed(self.adverb, subnet.chain(1 + HOPS),
+                                subnet.FAR) as net:
+                for server in list(ways) * 3:
+                    ways[server].append(self.packet_us(net, server, size))
+            near, far = (sorted(times)[1] for times in ways.values())
+            return {"us": (far - near) / HOPS}
+        return Step(series, size, run, ["opensm", "ib_write_bw"])
 
     def qps(self, series, count):
         def run():
@@ -513,6 +575,17 @@ def sweeps(m):
     yield Step("adverb sweep", nodes, lambda: subnet.on_adverb(m.adverb),
                ["opensm"])
     yield Step("ibsim sweep", nodes, subnet.on_ibsim, ["opensm", "ibsim"])
+
+
+def subnets(m):
+    """Packets by LID over an emulated subnet, beside packets over UDP and beside a
+    process that only receives and sends a datagram."""
+    yield (m.on_subnet("subnet write", "ib_write_bw", 64 * KIB, "-m", "4096"),
+           m.bandwidth("subnet udp write", "ib_write_bw", 64 * KIB, "-m",
+                       "4096"))
+    yield (m.forwarded("subnet packet", 4 * KIB),
+           m.raw_step("relayed datagram", "relay", 4 * KIB))
+    yield m.hop("subnet hop", 4 * KIB)
 
 
 def crcs(m):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""OpenSM's first sweep of a fat tree, on `adverb fabric` and on ibsim.
+"""Emulated subnets under OpenSM: its first sweep of a fat tree, on `adverb fabric` and
+on ibsim; a chain of switches, over which programs send by LID.
 
-The time is from OpenSM's line "Entering DISCOVERING state" in its log to its line
+A sweep is from OpenSM's line "Entering DISCOVERING state" in its log to its line
 "SUBNET UP", so the start of the simulators does not count.
 """
 
@@ -19,6 +20,7 @@ from proc import Failed
 
 ARITY = 16  # 1024 hosts and 320 switches
 HOST = "H0-0-0"
+NEAR, NEXT, FAR = "Near", "Next", "Far"  # the hosts of a chain of switches
 STAMP = re.compile(r"(\d\d):(\d\d):(\d\d) (\d{6})")
 DAY_S = 86400
 PATIENCE_S = 200
@@ -28,15 +30,35 @@ def node_count(k):
     return k ** 3 // 4 + 5 * k ** 2 // 4
 
 
+def add_node(rows, kind, ports, name, cables):
+    """Adds the lines of a node in ibsim's net file format."""
+    rows.append('%s %d "%s"' % (kind, ports, name))
+    rows.extend('[%d] "%s"[%d]' % cable for cable in cables)
+    rows.append("")
+
+
+def chain(count):
+    """Returns a topology of @count switches in a row.  The hosts NEAR and NEXT
+    are at the first switch, FAR is at the last one."""
+    rows = []
+    for i in range(1, count + 1):
+        cables = [(1, "S%d" % (i - 1), 2)] if i > 1 else []
+        cables += [(2, "S%d" % (i + 1), 1)] if i < count else []
+        cables += [(3, NEAR, 1), (4, NEXT, 1)] if i == 1 else []
+        cables += [(5, FAR, 1)] if i == count else []
+        add_node(rows, "Switch", 5, "S%d" % i, cables)
+    for host, number, port in (NEAR, 1, 3), (NEXT, 1, 4), (FAR, count, 5):
+        add_node(rows, "Hca", 1, host, [(1, "S%d" % number, port)])
+    return "\n".join(rows)
+
+
 def fat_tree(k):
     """Returns a topology of three levels of switches with @k ports, k^3/4 hosts
-    below them, in ibsim's net file format."""
+    below them."""
     half, rows = k // 2, []
 
-    def node(kind, ports, name, cables):
-        rows.append('%s %d "%s"' % (kind, ports, name))
-        rows.extend('[%d] "%s"[%d]' % cable for cable in cables)
-        rows.append("")
+    def node(*words):
+        add_node(rows, *words)
 
     for i in range(half):
         for j in range(half):
@@ -77,14 +99,14 @@ def resident_mib(pid):
         return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1)) / 1024
 
 
-class Sweep:
-    """The files and processes of one sweep."""
+class Subnet:
+    """The files and processes of one subnet."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, topology):
         self.folder, self.running = folder, []
         self.net, self.log = folder + "/net", folder + "/log"
         with open(self.net, "w", encoding="ascii") as f:
-            f.write(fat_tree(ARITY))
+            f.write(topology)
 
     def start(self, argv, **env):
         """Starts a program in a process group of its own, with its output in a
@@ -132,9 +154,9 @@ class Sweep:
 
 
 @contextlib.contextmanager
-def sweep():
+def subnet(topology):
     with tempfile.TemporaryDirectory(prefix="adverb-sweep-") as folder:
-        s = Sweep(folder)
+        s = Subnet(folder, topology)
         try:
             yield s
         finally:
@@ -145,15 +167,37 @@ def opensm(log):
     return ["opensm", "-d", "2", "-s", "0", "-f", log]
 
 
+class Managed:
+    """`adverb fabric` with a topology under an OpenSM that has configured it."""
+
+    def __init__(self, s, adverb, host):
+        self.path = s.folder + "/socket"
+        self.fabric = s.start([*adverb, "fabric", "--socket", self.path, s.net])
+        s.wait_for(lambda: os.path.exists(self.path), self.fabric)
+        manager = s.start([*adverb, "run", *self.options(host), "--",
+                           *opensm(s.log)])
+        self.sweep_s = s.wait_for(s.swept, manager, self.fabric)
+
+    def options(self, host):
+        """The options by which `adverb run` starts a program on a host."""
+        return ["--fabric=" + self.path, "--host", host]
+
+    def cpu_us(self):
+        """The CPU time of the fabric's process so far, in microseconds."""
+        with open("/proc/%d/schedstat" % self.fabric.pid,
+                  encoding="ascii") as f:
+            return int(f.read().split()[0]) / 1e3
+
+
+@contextlib.contextmanager
+def managed(adverb, topology, host):
+    with subnet(topology) as s:
+        yield Managed(s, adverb, host)
+
+
 def on_adverb(adverb):
-    with sweep() as s:
-        path = s.folder + "/socket"
-        fabric = s.start([*adverb, "fabric", "--socket", path, s.net])
-        s.wait_for(lambda: os.path.exists(path), fabric)
-        manager = s.start([*adverb, "run", "--fabric=" + path, "--host", HOST,
-                           "--", *opensm(s.log)])
-        return {"s": s.wait_for(s.swept, manager, fabric),
-                "MiB": resident_mib(fabric.pid)}
+    with managed(adverb, fat_tree(ARITY), HOST) as net:
+        return {"s": net.sweep_s, "MiB": resident_mib(net.fabric.pid)}
 
 
 def ibsim_library():
@@ -176,7 +220,7 @@ def on_ibsim():
                       stderr=subprocess.DEVNULL).returncode:
         raise Failed("ibsim needs a user and network namespace, which this "
                      "machine refuses")
-    with sweep() as s:
+    with subnet(fat_tree(ARITY)) as s:
         simulator = s.start([*inside, "ibsim", "-s", "-n", "-N", "2048", "-S",
                              "512", "-P", "32768", s.net])
         listens = "/proc/%d/net/unix" % simulator.pid
