@@ -3,11 +3,22 @@
 
 #include <stdbool.h>
 
+#include "util/crcfactor.h"
+#include "util/crctier.h"
 #include "util/lock.h"
 #include "util/shared.h"
 
-#define POLYNOMIAL 0xd008u /* bit 15 is the coefficient of x^0 */
+#define POLYNOMIAL 0xd008u /* P: bit 15 is the coefficient of x^0 */
 #define SLICES	   8
+/* Less data is computed by tables. */
+#define MANY (CRCTIER_FEW + 4 + 1)
+
+/*
+ * The product of P and x^16 + 1, without its x^32: bit 31 is the coefficient of
+ * x^0.  P divides it, so a remainder of 32 bits modulo the product has the same
+ * remainder modulo P as the data, and the functions of util/crctier.h serve.
+ */
+static struct crcfactor product = {.polynomial = 0xd0085008u};
 
 /* slice[k][b] is the state after byte b and k zero bytes, from state 0. */
 static uint16_t slice[SLICES][256];
@@ -39,17 +50,14 @@ static void fill_once(void)
 	lock_take(&fill_lock);
 	if (!shared_load(&is_filled)) {
 		fill_slices();
+		crcfactor_init(&product);
 		shared_store(&is_filled, true);
 	}
 	lock_give(&fill_lock);
 }
 
-uint16_t crc16_update(uint16_t crc, const void *data, size_t bytes)
+static uint16_t by_tables(uint16_t crc, const uint8_t *p, size_t bytes)
 {
-	const uint8_t *p = data;
-
-	if (!shared_load(&is_filled))
-		fill_once();
 	for (; bytes >= SLICES; bytes -= SLICES, p += SLICES)
 		crc = (uint16_t)(slice[7][(p[0] ^ crc) & 0xff] ^
 				 slice[6][p[1] ^ crc >> 8] ^ slice[5][p[2]] ^
@@ -59,4 +67,26 @@ uint16_t crc16_update(uint16_t crc, const void *data, size_t bytes)
 	for (; bytes; bytes--, p++)
 		crc = (uint16_t)(crc >> 8 ^ slice[0][(crc ^ *p) & 0xff]);
 	return crc;
+}
+
+/* The remainder of all but the last four bytes modulo the product is a state of
+ * 32 bits, which is added to these four bytes.  Their CRC from state 0 is then
+ * that of all the data. */
+static uint16_t by_product(uint16_t crc, const uint8_t *p, size_t bytes)
+{
+	uint32_t rest = crctier_chosen.many(&product, crc, p, bytes - 4);
+	uint8_t last[4];
+
+	for (size_t i = 0; i < sizeof(last); i++)
+		last[i] = (uint8_t)(p[bytes - 4 + i] ^ rest >> 8 * i);
+	return by_tables(0, last, sizeof(last));
+}
+
+uint16_t crc16_update(uint16_t crc, const void *data, size_t bytes)
+{
+	if (!shared_load(&is_filled))
+		fill_once();
+	return crctier_chosen.multiplies && bytes >= MANY
+		       ? by_product(crc, data, bytes)
+		       : by_tables(crc, data, bytes);
 }

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* util/crc16: the CRC is that of the definition, with each implementation that
+ * this processor has, at all lengths, alignments and cuts. */
+#include "test.h"
+
+#include "util/crc16.h"
+#include "util/crctier.h"
+#include "util/rng.h"
+
+#define LENGTHS	   1100
+#define ALIGNMENTS 16
+
+static uint8_t bytes[LENGTHS + ALIGNMENTS];
+
+static uint16_t slow_crc(uint16_t crc, const uint8_t *p, size_t n)
+{
+	for (; n; n--, p++) {
+		crc ^= *p;
+		for (int bit = 0; bit < 8; bit++)
+			crc = (uint16_t)(crc >> 1 ^ (crc & 1 ? 0xd008 : 0));
+	}
+	return crc;
+}
+
+static int fill_bytes(void **state)
+{
+	struct rng rng;
+
+	rng_init(&rng, 16);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)rng_u32(&rng);
+	return 0;
+}
+
+static void check_length(size_t n)
+{
+	const uint8_t *p = bytes + n % ALIGNMENTS;
+	uint16_t seed = (uint16_t)(n * 40503), want = slow_crc(seed, p, n);
+	size_t cut = n * 5 / 7;
+
+	assert_int_equal(crc16_update(seed, p, n), want);
+	assert_int_equal(
+		crc16_update(crc16_update(seed, p, cut), p + cut, n - cut),
+		want);
+}
+
+static void each_implementation_agrees_with_the_definition(void **state)
+{
+	struct crctier chosen = crctier_chosen;
+
+	for (size_t i = 0; i < crctier_count; i++) {
+		if (!crctier_all[i].is_here())
+			continue;
+		crctier_choose(&crctier_all[i]);
+		for (size_t n = 0; n <= LENGTHS; n++)
+			check_length(n);
+	}
+	crctier_chosen = chosen;
+}
+
+static void each_bit_changes_the_crc_of_a_packet(void **state)
+{
+	uint16_t whole = crc16_update(CRC16_INIT, bytes, LENGTHS);
+
+	for (size_t bit = 0; bit < LENGTHS * 8; bit++) {
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		assert_int_not_equal(crc16_update(CRC16_INIT, bytes, LENGTHS),
+				     whole);
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			each_implementation_agrees_with_the_definition),
+		cmocka_unit_test(each_bit_changes_the_crc_of_a_packet),
+	};
+
+	return cmocka_run_group_tests(tests, fill_bytes, NULL);
+}
