@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fabric_data.h"
 
+#include "fabric/fabric_client.h"
 #include "fabric/proto.h"
+#include "hdr/lrh.h"
 #include "util/bits.h"
 #include "util/monotonic.h"
 
@@ -11,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-	READS = 64,  /* packets of one socket in one turn */
+	READS = 64,  /* messages of one socket in one turn */
 	REST = 1024, /* the same, of a program that has ended */
 };
 
@@ -34,6 +36,7 @@ int fabric_data_open(struct fabric_data *f, struct fabric_data_socket *d,
 	d->end = end;
 	d->reads = true;
 	d->is_full = false;
+	d->burst = fabric_client_burst(fd);
 	err = fabric_watch_add(f->epoll, &d->watch, EPOLLIN);
 	if (err)
 		fabric_data_close(f, d);
@@ -62,26 +65,43 @@ static void watch_data(const struct fabric_data *f,
 				    (d->is_full ? EPOLLOUT : 0));
 }
 
-/* Sends the next packet of the socket.  Returns 1; 0: the program has closed
- * its socket, which is empty; or -1: the socket has no packet. */
+/* Sends the packets of a message, also if they are more than the end may send
+ * (data_may_send).  A packet that data_send refuses is dropped: an adapter
+ * would not send it.  So are bytes that are no whole packet. */
+static void send_packets(struct data_end *end, const uint8_t *bytes, size_t n)
+{
+	for (int i = 0; n && i < FABRIC_PROTO_BURST_PACKETS; i++) {
+		size_t packet = lrh_first(bytes, n);
+
+		if (!packet)
+			return;
+		data_send(end, bytes, packet);
+		bytes += packet;
+		n -= packet;
+	}
+}
+
+/* Sends the packets of the socket's next message.  Returns 1; 0: the program
+ * has closed its socket, which is empty; or -1: the socket has no message. */
 static int send_next(const struct fabric_data *f,
 		     const struct fabric_data_socket *d)
 {
+	size_t room = bits_min_u64(f->size, FABRIC_PROTO_BURST_BYTES);
 	ssize_t n =
-		recv(d->watch.fd, f->buffer, f->size, MSG_DONTWAIT | MSG_TRUNC);
+		recv(d->watch.fd, f->buffer, room, MSG_DONTWAIT | MSG_TRUNC);
 
 	/* the first call may report messages that the program has not read */
 	if (n < 0 && errno == ECONNRESET)
 		return 1;
 	if (n <= 0)
 		return (int)n;
-	/* a packet that data_send refuses is dropped: an adapter would not send
-	 * it */
-	data_send(d->end, f->buffer, (size_t)n);
+	/* MSG_TRUNC: n is the length of the whole message */
+	if ((size_t)n <= room)
+		send_packets(d->end, f->buffer, (size_t)n);
 	return 1;
 }
 
-/* Sends packets of a program that has ended, as many as the end may send, but
+/* Sends messages of a program that has ended, as many as the end may send, but
  * at most REST, since another process may fill the socket for ever; the next
  * turn goes on.  Closes the socket if all are sent. */
 static void send_rest(struct fabric_data *f, struct fabric_data_socket *d)
@@ -137,16 +157,44 @@ void fabric_data_serve(struct fabric_data *f, struct fabric_data_socket *d,
 		fabric_data_leave(f, d);
 }
 
-static bool send_data(struct fabric_data_socket *d, const void *message,
-		      size_t bytes)
+/* Sends a message of these parts.  False: the socket is full. */
+static bool send_data(struct fabric_data_socket *d, struct iovec *parts,
+		      size_t count)
 {
-	ssize_t n =
-		send(d->watch.fd, message, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+	ssize_t n = sendmsg(d->watch.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 
-	if (n >= 0 || errno != EAGAIN)
-		return true;
-	d->is_full = true;
-	return false;
+	d->is_full = n < 0 && errno == EAGAIN;
+	return !d->is_full;
+}
+
+/* Sends a program the changes of its port. */
+static void flush_news(struct fabric_data_socket *d, struct data_end *end)
+{
+	struct fabric_proto_news news = {.changes = data_changes(end)};
+	struct iovec part = {&news, sizeof(news)};
+
+	if (news.changes && send_data(d, &part, 1))
+		data_changes_fetched(end);
+}
+
+/* Sends a program a message of the oldest packets for it.  False: there are no
+ * packets, or the socket is full. */
+static bool flush_packets(struct fabric_data_socket *d, struct data_end *end)
+{
+	struct data_part packets[FABRIC_PROTO_BURST_PACKETS];
+	struct iovec parts[FABRIC_PROTO_BURST_PACKETS];
+	size_t count =
+		data_gather(end, packets, FABRIC_PROTO_BURST_PACKETS, d->burst);
+
+	for (size_t i = 0; i < count; i++)
+		parts[i] = (struct iovec){(void *)(uintptr_t)packets[i].bytes,
+					  packets[i].n};
+	if (!count || !send_data(d, parts, count))
+		return false;
+	while (count--)
+		data_fetched(end);
+	return true;
 }
 
 /* Sends a program the changes of its port and the packets for it, until none is
@@ -154,15 +202,10 @@ static bool send_data(struct fabric_data_socket *d, const void *message,
 static void flush_data(const struct fabric_data *f, struct data_end *end)
 {
 	struct fabric_data_socket *d = data_owner(end);
-	struct fabric_proto_news news = {.changes = data_changes(end)};
-	const uint8_t *packet;
-	size_t bytes;
 
-	if (news.changes && send_data(d, &news, sizeof(news)))
-		data_changes_fetched(end);
-	while (!d->is_full && (packet = data_fetch(end, &bytes)))
-		if (send_data(d, packet, bytes))
-			data_fetched(end);
+	flush_news(d, end);
+	while (!d->is_full && flush_packets(d, end))
+		;
 	if (!d->is_full)
 		return;
 	data_pause(end);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sockets of data ends in the process of a fabric: each message is a packet
- * of a program's queue pairs, or tells the program of changes of its port
+ * The sockets of data ends in the process of a fabric: a message has packets of
+ * a program's queue pairs, or tells the program of changes of its port
  * (fabric/proto.h).
  *
  * A program that ends leaves packets in its socket.  Their requests may have
@@ -27,7 +27,7 @@ enum { FABRIC_DATA_REST_MS = 20000 };
 struct fabric_data {
 	struct fabric *fabric;
 	int epoll;	   /* watches the sockets */
-	uint8_t *buffer;   /* room for a packet */
+	uint8_t *buffer;   /* room for a message */
 	size_t size;	   /* of buffer, in bytes */
 	struct list rests; /* struct fabric_data_socket.rest */
 	/* A socket was closed.  The owner of the struct clears it. */
@@ -40,6 +40,7 @@ struct fabric_data_socket {
 	struct data_end *end; /* NULL: not open */
 	bool reads;	      /* the end may send: the socket is read */
 	bool is_full;	      /* the program does not read its packets */
+	size_t burst;	      /* the most bytes of packets in a message to it */
 	/* In fabric_data.rests: the program has ended, and the socket may have
 	 * packets of the program. */
 	struct list rest;

@@ -400,6 +400,40 @@ const uint8_t *data_fetch(struct data_end *end, size_t *bytes)
 	return NULL;
 }
 
+/* Returns the bytes of the packet at a place of an inbox.  NULL: they are more
+ * than `room`, or no memory is left to change the VL. */
+static const struct payload *next_payload(const struct list *at, size_t room)
+{
+	struct packet *p = (struct packet *)at;
+
+	return p->payload->bytes <= room && write_vl(p) ? p->payload : NULL;
+}
+
+size_t data_gather(struct data_end *end, struct data_part *parts, size_t most,
+		   size_t bytes)
+{
+	size_t count = 0, room = SIZE_MAX;
+
+	/* a packet whose VL cannot be changed is dropped when it is the first
+	 */
+	if (!data_fetch(end, &parts[0].n))
+		return 0;
+	list_for_each (l, &end->inbox) {
+		const struct payload *payload;
+
+		if (count == most)
+			break;
+		payload = next_payload(l, room);
+		if (!payload)
+			break;
+		parts[count++] =
+			(struct data_part){payload->data, payload->bytes};
+		bytes -= bits_min_u64(bytes, payload->bytes);
+		room = bytes;
+	}
+	return count;
+}
+
 void data_fetched(struct data_end *end)
 {
 	struct packet *p = (struct packet *)list_pop_head(&end->inbox);

@@ -40,6 +40,13 @@ enum {
 
 struct data_end;
 
+/* A packet from LRH to VCRC, which is valid until the data_fetched that removes
+ * the packet, data_close of its end, or the next fabric_turn. */
+struct data_part {
+	const uint8_t *bytes;
+	size_t n;
+};
+
 /*
  * Attaches a program to a port of a host.  The first port is 1.  Returns the
  * data end, which the caller closes by data_close.  data_owner returns the
@@ -134,8 +141,14 @@ void data_changes_fetched(struct data_end *end);
  * its length; NULL: there is no packet.  The bytes are valid until the next
  * data_fetched or data_close of the end, or the next fabric_turn. */
 const uint8_t *data_fetch(struct data_end *end, size_t *bytes);
-/* Removes the oldest packet for an end, which data_fetch has returned. */
+/* Removes the oldest packet for an end, which data_fetch or data_gather has
+ * returned. */
 void data_fetched(struct data_end *end);
+/* Stores the oldest packets for an end in parts[]: at most `most`, and, if
+ * there is more than one, at most `bytes` bytes in all.  Returns their number.
+ * The caller calls data_fetched for each of them that it has used. */
+size_t data_gather(struct data_end *end, struct data_part *parts, size_t most,
+		   size_t bytes);
 /* Pauses an end whose program does not read its packets: data_ready does not
  * return the end until data_unpause. */
 void data_pause(struct data_end *end);

@@ -200,6 +200,19 @@ bool fabric_client_is_port(const struct fabric_port *p)
 	       p->state <= STATE_MAX;
 }
 
+/* The kernel refuses a message that is longer than the send buffer.  A message
+ * of half of its length leaves room for the next one. */
+size_t fabric_client_burst(int fd)
+{
+	int room = 0;
+	socklen_t size = sizeof(room);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, &size) || room < 0)
+		return 0;
+	return room / 2 < FABRIC_PROTO_BURST_BYTES ? (size_t)room / 2
+						   : FABRIC_PROTO_BURST_BYTES;
+}
+
 void fabric_client_explain(const char *path, const char *host, int err,
 			   char *text, size_t room)
 {

@@ -54,6 +54,10 @@ int fabric_client_judge(struct fabric_proto *m, size_t n);
 /* Could a fabric say this of a host's port?  False: a number is out of the
  * range that the IBTA specification gives it. */
 bool fabric_client_is_port(const struct fabric_port *p);
+/* Returns how many bytes a message of several packets may have on a data end's
+ * socket: FABRIC_PROTO_BURST_BYTES, or less if the socket's send buffer is
+ * small. */
+size_t fabric_client_burst(int fd);
 /* Writes a sentence, without its full stop and with a NUL, to `text`, which has
  * `room` bytes.  It says why a program on the host `host` cannot use the fabric
  * at `path`, and what to do.  err: the -errno of fabric_client_connect,

@@ -12,10 +12,14 @@
  *
  * The answer to FABRIC_PROTO_DATA carries the SOCK_SEQPACKET socket of a data
  * end (data.h).  The program and the fabric send packets of an InfiniBand link
- * on this socket.  The fabric also sends struct fabric_proto_news, which is
- * shorter than any packet.  While too many of the program's packets wait for
- * their receivers, the fabric does not read the socket, so the socket fills.
- * The data end exists until the program closes the socket or the connection.
+ * on this socket.  A message is one packet or several, one behind the other
+ * (lrh_first), of at most FABRIC_PROTO_BURST_BYTES bytes in all.  The fabric
+ * drops a message that is longer, and the packets of a message after the first
+ * FABRIC_PROTO_BURST_PACKETS.  The fabric also sends struct fabric_proto_news,
+ * which is shorter than any packet.  While too many of the program's packets
+ * wait for their receivers, the fabric does not read the socket, so the socket
+ * fills. The data end exists until the program closes the socket or the
+ * connection.
  *
  * The answer to FABRIC_PROTO_CM carries a SOCK_SEQPACKET socket for connection
  * management at the host with the GID.  Each message on this socket is one
@@ -32,7 +36,7 @@
 #include "fabric/data.h"
 #include "fabric/fabric.h"
 
-#define FABRIC_PROTO_VERSION 0x41464205u /* "AFB", 5 */
+#define FABRIC_PROTO_VERSION 0x41464206u /* "AFB", 6 */
 
 /* For each kind, the members that a request uses, then those that its answer
  * uses. */
@@ -63,6 +67,9 @@ enum {
 	 * FABRIC_PROTO_PORTS of one host.  All data ends of a connection have
 	 * the same data_number. */
 	FABRIC_PROTO_PORTS = 4,
+	/* The most bytes and the most packets of a message of packets. */
+	FABRIC_PROTO_BURST_BYTES = 65536,
+	FABRIC_PROTO_BURST_PACKETS = 64,
 };
 
 /* A request or an answer.  All members are in host order. */

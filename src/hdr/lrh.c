@@ -62,6 +62,20 @@ size_t lrh_frame(const uint8_t *p, size_t len, struct lrh *lrh)
 	return covered < head + BTH_BYTES + ICRC_BYTES ? 0 : head;
 }
 
+size_t lrh_first(const uint8_t *p, size_t len)
+{
+	struct lrh lrh;
+	size_t covered;
+
+	if (!lrh_parse(p, len, &lrh))
+		return 0;
+	covered = 4u * lrh.words;
+	return covered < LRH_BYTES + BTH_BYTES + ICRC_BYTES ||
+			       covered + LRH_VCRC_BYTES > len
+		       ? 0
+		       : covered + LRH_VCRC_BYTES;
+}
+
 void lrh_write_vcrc(uint8_t *p, uint16_t state)
 {
 	uint16_t vcrc = (uint16_t)~state;

@@ -59,6 +59,13 @@ void lrh_write(uint8_t *p, const struct lrh *lrh);
  */
 size_t lrh_frame(const uint8_t *p, size_t len, struct lrh *lrh);
 
+/*
+ * Returns the length of the packet that begins at p, from LRH to VCRC, by its
+ * LRH; 0: the `len` bytes at p do not begin with a whole packet, or the length
+ * is less than that of the headers and CRCs.  Checks no other field.
+ */
+size_t lrh_first(const uint8_t *p, size_t len);
+
 /* Writes a VCRC of LRH_VCRC_BYTES at p.  @state: the state of CRC-16
  * (util/crc16.h) after all bytes that the VCRC covers. */
 void lrh_write_vcrc(uint8_t *p, uint16_t state);

@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -17,17 +16,17 @@
 #include "hdr/bytes.h"
 #include "hdr/lrh.h"
 #include "host/capture.h"
+#include "host/link_batch.h"
 #include "host/link_groups.h"
+#include "host/link_send.h"
 #include "log/log.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
 #include "util/shared.h"
 
-#define BATCH	    16 /* packets of one receive */
-#define SEND_BATCH  64 /* packets of one send */
-#define TYPE_CA	    1  /* NodeType (IBTA 14.2.5.3) */
-#define PORT_DOWN   1  /* PortState (IBTA 14.2.5.6) */
-#define PHYS_POLLS  2  /* PortPhysicalState: Polling */
+#define TYPE_CA	    1 /* NodeType (IBTA 14.2.5.3) */
+#define PORT_DOWN   1 /* PortState (IBTA 14.2.5.6) */
+#define PHYS_POLLS  2 /* PortPhysicalState: Polling */
 #define ALL_CHANGES (2 * DATA_MTU - 1)
 /* Shorter messages are news. */
 #define PACKET_MIN (LRH_BYTES + BTH_BYTES + ICRC_BYTES + LRH_VCRC_BYTES)
@@ -38,7 +37,8 @@ _Static_assert(HCA_MAX_PORTS <= FABRIC_PROTO_PORTS,
 	       "each port may have a data end");
 
 struct link_port {
-	int fd; /* the data end's socket; -1: none */
+	int fd;	      /* the data end's socket; -1: none */
+	size_t burst; /* the most bytes of packets in a message to it */
 	/* Sets of enum data_change.
 	 * heard: changes that the fabric has reported, and about which no
 	 * question was sent yet.
@@ -57,15 +57,6 @@ struct link_question {
 	uint8_t gid[16]; /* of FABRIC_PROTO_JOIN and FABRIC_PROTO_LEAVE */
 };
 
-/* Messages that were received from the socket of port `port`.  Those from
- * `next` to count - 1 were not given to the engine yet. */
-struct link_batch {
-	uint32_t port, count, next;
-	struct mmsghdr heads[BATCH];
-	struct iovec parts[BATCH];
-	uint8_t (*bytes)[LRH_FRAME_MAX]; /* BATCH of them; owned */
-};
-
 static struct {
 	/* is_begun: the descriptors of this struct are set; is_open: the link
 	 * has been opened. */
@@ -81,7 +72,9 @@ static struct {
 	/* The open question: it was sent, and the answer has not come. */
 	struct link_question question;
 	struct link_port ports[HCA_MAX_PORTS];
+	/* Received messages, of which the engine has not taken all yet. */
 	struct link_batch batch;
+	uint32_t batch_port;	      /* the port from whose socket they came */
 	char host[FABRIC_PROTO_NAME]; /* of ADVERB_FABRIC_HOST, or "" */
 	char path[128];		      /* of the fabric's socket */
 } at;
@@ -158,7 +151,7 @@ static void end_link(struct engine *engine, int err, uint64_t now_ns)
 	if (shared_load(&has_ended))
 		return;
 	shared_store(&has_ended, 1);
-	at.batch.count = at.batch.next = 0;
+	link_batch_clear(&at.batch);
 	publish_fd(-1);
 	shut_all();
 	take_ports_down();
@@ -316,45 +309,36 @@ static void take_packet(struct engine *engine,
 	engine_rx_link(engine, packet, now_ns);
 }
 
+/* Takes a message of the fabric, or one of the packets of a message.  Returns 0
+ * or -errno. */
+static int take_part(struct engine *engine, const uint8_t *bytes, size_t n,
+		     uint64_t now_ns)
+{
+	const struct engine_packet packet = {.bytes = bytes,
+					     .len = n,
+					     .device = at.device,
+					     .port = at.batch_port};
+
+	if (n < PACKET_MIN)
+		return take_news(at.batch_port, bytes, n);
+	take_packet(engine, &packet, now_ns);
+	return 0;
+}
+
 /* Gives the remaining packets of the batch to the engine, until the engine is
  * choked.  Returns 0 or -errno. */
 static int give_batch(struct engine *engine, uint64_t now_ns)
 {
-	struct link_batch *b = &at.batch;
+	const uint8_t *bytes = NULL;
+	size_t n = 0;
 	int err = 0;
 
-	while (!err && b->next < b->count && !engine_is_choked(engine)) {
-		const struct mmsghdr *head = &b->heads[b->next];
-		const struct engine_packet packet = {.bytes = b->bytes[b->next],
-						     .len = head->msg_len,
-						     .device = at.device,
-						     .port = b->port};
-
-		b->next++;
-		if (head->msg_hdr.msg_flags & MSG_TRUNC)
-			err = -EPROTO;
-		else if (packet.len < PACKET_MIN)
-			err = take_news(b->port, packet.bytes, packet.len);
-		else
-			take_packet(engine, &packet, now_ns);
+	while (!err && fabric_link_is_behind() && !engine_is_choked(engine)) {
+		err = link_batch_take(&at.batch, &bytes, &n);
+		if (!err)
+			err = take_part(engine, bytes, n, now_ns);
 	}
 	return err;
-}
-
-/* Receives a batch from a port's socket.  Returns 0 or -errno. */
-static int fill_batch(uint32_t port)
-{
-	struct link_batch *b = &at.batch;
-	int n;
-
-	b->next = b->count = 0;
-	b->port = port;
-	n = (int)syscall(SYS_recvmmsg, port_at(port)->fd, b->heads, BATCH,
-			 MSG_DONTWAIT, NULL);
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	b->count = (uint32_t)n;
-	return 0;
 }
 
 /* Stores the events of the readable descriptors: data.u32 is a port's number,
@@ -384,7 +368,8 @@ static int read_ready(struct engine *engine, uint64_t now_ns)
 			err = read_control(engine);
 			continue;
 		}
-		err = fill_batch(ready[i].data.u32);
+		at.batch_port = ready[i].data.u32;
+		err = link_batch_fill(&at.batch, port_at(at.batch_port)->fd);
 		if (!err)
 			err = give_batch(engine, now_ns);
 	}
@@ -421,76 +406,35 @@ bool fabric_link_has_news(void)
 
 bool fabric_link_is_behind(void)
 {
-	return at.batch.next < at.batch.count;
+	return link_batch_has(&at.batch);
 }
 
 /* ---- packets out ---- */
 
-static void prepare_packet(struct mmsghdr *head, struct iovec parts[2],
-			   const struct engine_frame *f)
+/* Returns the port of a frame; NULL: frames of this port are dropped. */
+static const struct link_port *port_of(const struct engine_frame *f)
 {
-	parts[0] = (struct iovec){(void *)(uintptr_t)f->head, f->head_bytes};
-	parts[1] = (struct iovec){(void *)(uintptr_t)f->bytes, f->len};
-	*head = (struct mmsghdr){.msg_hdr.msg_iov = parts,
-				 .msg_hdr.msg_iovlen = 2};
-}
-
-/* Returns the socket of a frame's port, or -1. */
-static int socket_of(const struct engine_frame *f)
-{
-	return is_usable() && f->port && f->port <= at.count
-		       ? port_at(f->port)->fd
-		       : -1;
-}
-
-static void capture_run(const struct engine_frame *frames, size_t n)
-{
-	for (size_t i = 0; i < n && capture_is_open(); i++)
-		capture_packet(frames[i].head, frames[i].head_bytes,
-			       frames[i].bytes, frames[i].len);
-}
-
-/*
- * Sends n packets by one socket.  Returns how many were sent; 0: the socket is
- * full.  A packet that cannot be sent counts as sent: without memory in the
- * kernel the packet is lost, as on a wire, and fabric_link_turn finds out if
- * the fabric has closed the socket.
- */
-static size_t send_some(int fd, struct mmsghdr *heads, size_t n,
-			const struct engine_frame *frames)
-{
-	long k = syscall(SYS_sendmmsg, fd, heads, n,
-			 MSG_DONTWAIT | MSG_NOSIGNAL);
-
-	if (k <= 0)
-		return errno == EAGAIN ? 0 : 1;
-	capture_run(frames, (size_t)k);
-	return (size_t)k;
+	return is_usable() && f->port && f->port <= at.count ? port_at(f->port)
+							     : NULL;
 }
 
 size_t fabric_link_send(const struct engine_frame *frames, size_t n)
 {
-	struct mmsghdr heads[SEND_BATCH];
-	struct iovec parts[SEND_BATCH][2];
 	size_t sent = 0;
 
 	while (sent < n) {
-		int fd = socket_of(&frames[sent]);
-		size_t run = 0, k = 1;
+		const struct link_port *port = port_of(&frames[sent]);
+		size_t run = 1, k;
 
-		while (run < SEND_BATCH && sent + run < n &&
-		       socket_of(&frames[sent + run]) == fd) {
-			prepare_packet(&heads[run], parts[run],
-				       &frames[sent + run]);
+		while (sent + run < n && port_of(&frames[sent + run]) == port)
 			run++;
-		}
-		if (fd >= 0)
-			k = send_some(fd, heads, run, frames + sent);
-		if (!k) {
-			at.full_fd = fd;
+		k = port ? link_send(port->fd, port->burst, frames + sent, run)
+			 : run;
+		sent += k;
+		if (k < run) {
+			at.full_fd = port->fd;
 			break;
 		}
-		sent += k;
 	}
 	return sent;
 }
@@ -592,6 +536,7 @@ static int attach_port(struct engine *engine, uint32_t number)
 	    m.number > DATA_NUMBER_MAX || (at.number && m.number != at.number))
 		return -EPROTO;
 	at.number = m.number;
+	port->burst = fabric_client_burst(port->fd);
 	err = watch_fd(port->fd, number);
 	if (!err)
 		err = ask_host(&m, FABRIC_PROTO_PORT, number, NULL);
@@ -622,24 +567,9 @@ static int take_host(void)
 	return 0;
 }
 
-/* Prepares the batch once for all calls of recvmmsg(2), which change only the
- * lengths and flags of its messages.  Returns 0 or -ENOMEM. */
-static int make_batch(struct link_batch *b)
-{
-	b->bytes = malloc(BATCH * sizeof(*b->bytes));
-	if (!b->bytes)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < BATCH; i++) {
-		b->parts[i] = (struct iovec){b->bytes[i], LRH_FRAME_MAX};
-		b->heads[i] = (struct mmsghdr){.msg_hdr.msg_iov = &b->parts[i],
-					       .msg_hdr.msg_iovlen = 1};
-	}
-	return 0;
-}
-
 static int connect_link(uint32_t patience_ms)
 {
-	if (make_batch(&at.batch))
+	if (link_batch_init(&at.batch))
 		return -ENOMEM;
 	at.epoll = fd_identity_note(epoll_create1(EPOLL_CLOEXEC));
 	if (at.epoll < 0)
@@ -669,7 +599,7 @@ static void close_all(void)
 		fd_identity_close(at.ports[i].fd);
 	fd_identity_close(at.control);
 	fd_identity_close(at.epoll);
-	free(at.batch.bytes);
+	link_batch_fini(&at.batch);
 	clear_state();
 }
 

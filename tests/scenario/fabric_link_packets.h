@@ -44,17 +44,21 @@ static inline size_t send_all(struct world *w)
  * number. */
 static inline size_t move_packets(struct world *w)
 {
-	uint8_t bytes[LRH_FRAME_MAX];
+	static uint8_t bytes[FABRIC_PROTO_BURST_BYTES];
 	size_t count = 0;
 	ssize_t n;
 
-	while ((n = recv(w->data[0], bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
-		const struct engine_packet p = {
-			.bytes = bytes, .len = (size_t)n, .port = 1};
+	while ((n = recv(w->data[0], bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
+		for (size_t at = 0; at < (size_t)n; count++) {
+			const struct engine_packet p = {
+				.bytes = bytes + at,
+				.len = lrh_first(bytes + at, (size_t)n - at),
+				.port = 1};
 
-		engine_rx_link(w->d->side[1].engine, &p, w->d->now_ns);
-		count++;
-	}
+			assert_true(p.len > 0);
+			engine_rx_link(w->d->side[1].engine, &p, w->d->now_ns);
+			at += p.len;
+		}
 	return count;
 }
 

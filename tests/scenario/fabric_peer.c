@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "hdr/lrh.h"
 #include "host/fabric_link.h"
 
 char fabric_peer_path[] = "/tmp/adverb-link-XXXXXX/socket";
@@ -191,6 +192,15 @@ bool fabric_peer_is_readable(int fd)
 	struct pollfd p = {fd, POLLIN, 0};
 
 	return poll(&p, 1, 0) == 1;
+}
+
+intptr_t fabric_peer_count(const uint8_t *bytes, ssize_t n)
+{
+	intptr_t count = 0;
+
+	for (ssize_t at = 0; at < n; count++)
+		at += (ssize_t)lrh_first(bytes + at, (size_t)(n - at));
+	return count;
 }
 
 void fabric_peer_tell(struct world *w, int port, uint32_t changed)

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "fabric/proto.h"
 #include "scenario/two_hcas.h"
@@ -69,6 +70,8 @@ void fabric_peer_end(struct world *w);
 bool fabric_peer_turn(struct world *w);
 /* Can a socket be read? */
 bool fabric_peer_is_readable(int fd);
+/* Returns the number of packets in a message of n bytes. */
+intptr_t fabric_peer_count(const uint8_t *bytes, ssize_t n);
 /* Sends the news that a port has changed. */
 void fabric_peer_tell(struct world *w, int port, uint32_t changed);
 /* Receives the process's question of a kind about a port. */

@@ -72,6 +72,70 @@ static void a_frame_of_no_port_is_dropped(void **state)
 	fabric_peer_end(&w);
 }
 
+/* The frames of one call, up to 64 KiB, are one message. */
+static void frames_share_a_message(void **state)
+{
+	static uint8_t bytes[2 * FABRIC_PROTO_BURST_BYTES];
+	const uint32_t count = 100;
+	struct engine_frame f[64];
+	struct world w;
+	ssize_t n;
+	size_t k;
+
+	fabric_peer_start(&w, HCA_QPT_UC, 0);
+	for (uint32_t i = 0; i < count; i++)
+		post_send(&w, 0, 0);
+	k = engine_tx(w.engine, f, 64, w.d->now_ns);
+	assert_int_equal(k, 64);
+	assert_int_equal(fabric_link_send(f, k), k);
+	n = recv(w.data[0], bytes, sizeof(bytes), MSG_DONTWAIT);
+	assert_true(n > FABRIC_PROTO_BURST_BYTES - 2 * (ssize_t)BYTES &&
+		    n <= FABRIC_PROTO_BURST_BYTES);
+	n = fabric_peer_count(bytes, n) +
+	    fabric_peer_count(
+		    bytes, recv(w.data[0], bytes, sizeof(bytes), MSG_DONTWAIT));
+	assert_int_equal(n, k);
+	assert_false(fabric_peer_is_readable(w.data[0]));
+	engine_tx_done(w.engine, k);
+	fabric_peer_end(&w);
+}
+
+/* Sends the frames of side 1 in one message to port 1. */
+static void send_back_at_once(struct world *w)
+{
+	static uint8_t bytes[FABRIC_PROTO_BURST_BYTES];
+	struct engine *e = w->d->side[1].engine;
+	struct engine_frame f;
+	size_t n = 0;
+
+	while (engine_tx(e, &f, 1, w->d->now_ns)) {
+		memcpy(bytes + n, f.head, f.head_bytes);
+		memcpy(bytes + n + f.head_bytes, f.bytes, f.len);
+		n += f.head_bytes + f.len;
+		engine_tx_done(e, 1);
+	}
+	assert_int_equal(send(w->data[0], bytes, n, MSG_DONTWAIT), n);
+}
+
+static void each_packet_of_a_message_comes_in(void **state)
+{
+	const uint32_t count = 50;
+	struct world w;
+
+	fabric_peer_start(&w, HCA_QPT_UC, 0);
+	for (uint32_t i = 0; i < count; i++) {
+		two_hcas_recv(w.d, 0, (uint64_t)i * BYTES, BYTES);
+		two_hcas_fill(w.d, 1, (uint64_t)i * BYTES, BYTES);
+		post_send(&w, 1, (uint64_t)i * BYTES);
+	}
+	send_back_at_once(&w);
+	assert_true(fabric_peer_turn(&w));
+	for (uint32_t i = 0; i < count; i++)
+		assert_received(&w, 0, (uint64_t)i * BYTES,
+				(uint64_t)i * BYTES);
+	fabric_peer_end(&w);
+}
+
 /* The fabric does not read while the receivers of the packets do not. */
 static void a_full_socket_leaves_frames_with_the_engine(void **state)
 {
@@ -248,6 +312,8 @@ int main(void)
 		cmocka_unit_test(a_request_goes_out_and_its_answer_comes_in),
 		cmocka_unit_test(each_port_receives),
 		cmocka_unit_test(a_frame_of_no_port_is_dropped),
+		cmocka_unit_test(frames_share_a_message),
+		cmocka_unit_test(each_packet_of_a_message_comes_in),
 		cmocka_unit_test(a_full_socket_leaves_frames_with_the_engine),
 		cmocka_unit_test(a_choked_engine_leaves_packets_with_the_link),
 		cmocka_unit_test(a_change_is_asked_about_and_shown),

@@ -84,7 +84,7 @@ static void refuse_message(const void *bytes, size_t n)
 
 static void wrong_messages_end_the_link(void **state)
 {
-	static uint8_t bytes[LRH_FRAME_MAX + 1];
+	static uint8_t bytes[FABRIC_PROTO_BURST_BYTES + 1];
 	struct fabric_proto_news news = {.changes = 2 * DATA_MTU};
 	struct world w;
 
@@ -93,8 +93,13 @@ static void wrong_messages_end_the_link(void **state)
 	refuse_message(bytes, sizeof(news)); /* nothing has changed */
 	refuse_message(bytes, sizeof(news) + 1);
 	refuse_message(bytes, 25); /* a packet has at least 26 bytes */
+	refuse_message(bytes, LRH_FRAME_MAX + 1);
 	refuse_message(bytes, sizeof(bytes));
 	refuse_message(&news, sizeof(news));
+	bytes[5] = 6; /* a packet of 26 bytes, and bytes that are none */
+	refuse_message(bytes, 27);
+	refuse_message(bytes, 52);
+	bytes[5] = 0;
 	/* a packet that is damaged is dropped, as on any link */
 	fabric_peer_start(&w, HCA_QPT_UC, 0);
 	assert_int_equal(send(w.data[0], bytes, 26, 0), 26);

@@ -70,12 +70,14 @@ static void end_world(struct world *w)
 /* Reads the packets of a data end, up to COUNT or to the end of the process. */
 static void *read_packets(void *fd)
 {
-	uint8_t bytes[LRH_FRAME_MAX];
+	static uint8_t bytes[FABRIC_PROTO_BURST_BYTES];
 	intptr_t count = 0;
+	ssize_t n = 1;
 
-	while (count < COUNT &&
-	       recv((int)(intptr_t)fd, bytes, sizeof(bytes), 0) > 0)
-		count++;
+	while (count < COUNT && n > 0) {
+		n = recv((int)(intptr_t)fd, bytes, sizeof(bytes), 0);
+		count += fabric_peer_count(bytes, n);
+	}
 	return (void *)count;
 }
 

@@ -26,6 +26,28 @@ static void a_sender_waits_for_a_receiver_that_is_slow(void **state)
 	assert_int_equal(port_of(w, "S3", 2)->counters.tx_discards, 0);
 }
 
+/* data_gather returns packets in order, limited in number and in bytes, and at
+ * least one packet. */
+static void several_packets_are_fetched_at_once(void **state)
+{
+	struct world *w = *state;
+	struct data_part parts[8];
+
+	assert_int_equal(data_gather(w->b, parts, 8, 8 * BYTES), 0);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(send_mark(w, w->b, LID_B, (uint8_t)i), 0);
+	assert_int_equal(data_gather(w->b, parts, 2, 8 * BYTES), 2);
+	assert_int_equal(data_gather(w->b, parts, 8, 1), 1);
+	assert_int_equal(data_gather(w->b, parts, 8, 3 * BYTES + 1), 3);
+	assert_int_equal(data_gather(w->b, parts, 8, 8 * BYTES), 5);
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(parts[i].n, BYTES);
+		assert_true(lrh_is_intact(parts[i].bytes, parts[i].n));
+		assert_int_equal(fetch_mark(w->b), i);
+	}
+	assert_int_equal(data_gather(w->b, parts, 8, 8 * BYTES), 0);
+}
+
 /* A packet for a program that has ended does not count against its sender. */
 static void a_deaf_end_receives_nothing_and_sends(void **state)
 {
@@ -321,6 +343,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_sender_waits_for_a_receiver_that_is_slow),
+		TEST(several_packets_are_fetched_at_once),
 		TEST(a_deaf_end_receives_nothing_and_sends),
 		TEST(a_receiver_that_reads_slowly_loses_nothing),
 		TEST(copies_for_many_receivers_are_bounded),

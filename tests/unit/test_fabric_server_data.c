@@ -78,12 +78,42 @@ static bool send_packet(const struct sender *a, const struct sender *b)
 static int count_packets(const struct sender *b, int most)
 {
 	struct pollfd wait = {.fd = b->data, .events = POLLIN};
-	uint8_t p[BYTES];
+	static uint8_t p[FABRIC_PROTO_BURST_BYTES];
 	int count = 0;
 
-	while (count < most && poll(&wait, 1, 5000) == 1)
-		count += recv(b->data, p, sizeof(p), 0) == BYTES;
+	while (count < most && poll(&wait, 1, 5000) == 1) {
+		ssize_t n = recv(b->data, p, sizeof(p), 0);
+
+		assert_int_equal(n % BYTES, 0);
+		count += (int)(n / BYTES);
+	}
 	return count;
+}
+
+/* Sends a message of n bytes from A, which begins with packets to B. */
+static void send_message(const struct sender *a, const struct sender *b,
+			 uint8_t *p, size_t n)
+{
+	for (size_t at = 0; at + BYTES <= n; at += BYTES)
+		make_packet(p + at, b->number);
+	assert_int_equal(send(a->data, p, n, MSG_NOSIGNAL), n);
+}
+
+/* The fabric drops bytes that are no packet, and a message of more than
+ * 64 KiB. */
+static void a_message_may_have_several_packets(void **state)
+{
+	struct sender a = attach_to("A"), b = attach_to("B");
+	static uint8_t p[2 * FABRIC_PROTO_BURST_BYTES];
+	const int most = FABRIC_PROTO_BURST_BYTES / BYTES;
+
+	send_message(&a, &b, p, 3 * BYTES);
+	send_message(&a, &b, p, 2 * BYTES + 20);
+	send_message(&a, &b, p, FABRIC_PROTO_BURST_BYTES + 1);
+	send_message(&a, &b, p, (size_t)most * BYTES);
+	assert_int_equal(count_packets(&b, 5 + most), 5 + most);
+	close_both(a.fabric, a.data);
+	close_both(b.fabric, b.data);
 }
 
 /* The fabric finds the packets and the end of the program at one time. */
@@ -188,6 +218,7 @@ static void the_last_mads_of_a_program_that_ends_arrive(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		FABRIC_TEST(a_message_may_have_several_packets),
 		FABRIC_TEST(the_last_packets_of_a_program_that_ends_arrive),
 		FABRIC_TEST(
 			packets_that_had_to_wait_arrive_after_their_program),

@@ -110,9 +110,24 @@ static void check_packet(const uint8_t *p, size_t n, uint32_t psn, uint32_t qpn)
 	}
 }
 
+/* Checks the packets of a message, which begin with the PSN `psn`.  Returns the
+ * PSN of the next packet. */
+static uint32_t check_message(const struct attached *a, const uint8_t *p,
+			      size_t n, uint32_t psn)
+{
+	while (n) {
+		size_t packet = lrh_first(p, n);
+
+		check_packet(p, packet, psn++, a->qpn);
+		p += packet;
+		n -= packet;
+	}
+	return psn;
+}
+
 static int receive_packets(struct attached *a, uint32_t count)
 {
-	uint8_t p[LRH_FRAME_MAX];
+	static uint8_t p[FABRIC_PROTO_BURST_BYTES];
 	uint32_t got = 0;
 
 	printf("lid %u qpn %u state %u\n", a->port.lid, a->qpn, a->port.state);
@@ -121,7 +136,7 @@ static int receive_packets(struct attached *a, uint32_t count)
 		size_t n = take_message(a, p, sizeof(p));
 
 		if (n > sizeof(struct fabric_proto_news))
-			check_packet(p, n, got++, a->qpn);
+			got = check_message(a, p, n, got);
 	}
 	printf("%u packets in order\n", got);
 	return 0;

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sends frames by the socket of a data end: as many frames in a message as the
+ * fabric takes (FABRIC_PROTO_DATA in fabric/proto.h), and several messages by
+ * one system call.
+ *
+ * Lock: the caller's.
+ */
+#ifndef HOST_LINK_SEND_H
+#define HOST_LINK_SEND_H
+
+#include <stddef.h>
+
+#include "engine/engine.h"
+
+/*
+ * Sends the first k of n frames, which all have a head, and returns k, which is
+ * less than n if the socket is full.  @burst: the most bytes of a message of
+ * several frames (fabric_client_burst).  Frames that cannot be sent for another
+ * reason count as sent: without memory in the kernel they are lost, as on a
+ * wire, and fabric_link_turn finds out if the fabric has closed the socket.
+ */
+size_t link_send(int fd, size_t burst, const struct engine_frame *frames,
+		 size_t n);
+
+#endif
