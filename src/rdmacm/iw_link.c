@@ -25,7 +25,6 @@
 #define AT_A_TIME 64 /* epoll events of one epoll_wait(2) */
 #define SECOND	  1000000000ull
 #define MS	  1000000ull
-#define CHECK_NS  1000000 /* between checks that epoll_fd is ours */
 
 /* ---- under r_lock ---- */
 
@@ -35,8 +34,6 @@ static struct list timed = {&timed, &timed};
 static uint64_t due_ns = UINT64_MAX;
 static uint64_t last_serial;
 static int epoll_fd = -1;
-/* When epoll_fd was last found to be ours, a time of monotonic_ns. */
-static uint64_t checked_ns;
 static uint32_t thread_number; /* a thread with another number ends */
 static _Thread_local bool is_thread;
 
@@ -144,21 +141,12 @@ void r_iw_close_fd(struct r_iw *iw)
 	fd_identity_close(fd);
 }
 
-/* Returns whether epoll_fd is open.  The program may have closed it a short
- * time ago; functions that the program calls first call r_iw_start_thread,
- * which notices that at once. */
-static bool has_epoll(void)
-{
-	uint64_t now = monotonic_ns();
-
-	if (epoll_fd >= 0 && now - checked_ns <= CHECK_NS)
-		return true;
-	if (!fd_identity_holds(epoll_fd))
-		return false;
-	checked_ns = now;
-	return true;
-}
-
+/*
+ * The program may have closed epoll_fd or iw->fd just now, and may have files
+ * of its own at these numbers.  So each change of the set checks both; a
+ * removal checks only iw->fd, since a set of the program does not have adverb's
+ * socket.
+ */
 void r_iw_watch(struct r_iw *iw, uint32_t events)
 {
 	struct epoll_event e = {.events = events, .data.u64 = iw->serial};
@@ -169,8 +157,8 @@ void r_iw_watch(struct r_iw *iw, uint32_t events)
 	if (events == iw->watched)
 		return;
 	iw->watched = 0;
-	/* The removal of a file that the set does not have does nothing. */
-	if (has_epoll() && (!events || fd_identity_holds(iw->fd)) &&
+	if (fd_identity_holds(iw->fd) &&
+	    (!events || fd_identity_holds(epoll_fd)) &&
 	    !epoll_ctl(epoll_fd, op, iw->fd, &e))
 		iw->watched = events;
 }
@@ -483,7 +471,6 @@ int r_iw_start_thread(void)
 	bool waits = fd_identity_holds(epoll_fd);
 	int err;
 
-	checked_ns = waits ? monotonic_ns() : 0;
 	if (waits && fd_identity_holds(wake_fd))
 		return 0;
 	err = open_thread(waits);

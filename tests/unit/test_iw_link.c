@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rdmacm/iw_link: descriptors of the thread adverb-iw that the program closes
- * are opened again, and connections fail with an event.  A socket of the
- * program is left alone.  A deadline wakes the thread.  A request is sent as
- * soon as the connection is made. */
+ * are opened again, and connections fail with an event.  Files of the program
+ * are left alone.  A deadline wakes the thread.  A request is sent as soon as
+ * the connection is made. */
 #include "test.h"
 
 #include "rdmacm/iw_inside.h"
@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -59,6 +60,12 @@ static int fd_of(const char *kind)
 static void close_of_adverb(const char *kind)
 {
 	assert_int_equal(syscall(SYS_close, fd_of(kind)), 0);
+}
+
+/* As close_of_adverb: the program puts its own file in place of adverb's. */
+static void put_in_place(int own, int fd)
+{
+	assert_int_equal(syscall(SYS_dup3, own, fd, 0), fd);
 }
 
 #define WAIT_MS 30000
@@ -198,6 +205,44 @@ static void a_socket_of_the_program_is_left_alone(void **state)
 	close(channel.base.fd);
 }
 
+/* Adds fd to an epoll set of the program.  Returns false if the set has fd. */
+static bool add_to(int epoll, int fd)
+{
+	struct epoll_event e = {.events = 0};
+
+	return !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+/* The program puts an epoll set of its own in place of the thread's, and a
+ * socket of its own in place of an object's, right after adverb has looked. */
+static void an_epoll_set_of_the_program_is_left_alone(void **state)
+{
+	struct r_iw *iw = new_object(), *late = new_object();
+	int epoll = fd_of(EPOLL), fds[2], own = epoll_create1(0),
+	    of_program = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	r_take();
+	assert_int_equal(r_iw_start_thread(), 0);
+	r_iw_keep_fd(iw, fds[0]);
+	r_iw_keep_fd(late, fds[1]);
+	r_iw_watch(iw, EPOLLIN);
+	put_in_place(own, epoll);
+	r_iw_watch(late, EPOLLIN);
+	assert_true(add_to(own, fds[1]));
+	put_in_place(of_program, fds[0]);
+	assert_true(add_to(own, fds[0]));
+	r_iw_watch(iw, 0);
+	assert_false(add_to(own, fds[0]));
+	r_iw_free(iw);
+	r_iw_free(late);
+	r_give();
+	assert_int_equal(close(epoll), 0);
+	assert_int_equal(close(fds[0]), 0);
+	close(own);
+	close(of_program);
+}
+
 /* ---- deadlines ---- */
 
 #define MS 1000000ull
@@ -286,6 +331,7 @@ int main(void)
 			a_descriptor_that_the_program_closes_is_replaced),
 		cmocka_unit_test(connections_fail_without_the_descriptor),
 		cmocka_unit_test(a_socket_of_the_program_is_left_alone),
+		cmocka_unit_test(an_epoll_set_of_the_program_is_left_alone),
 		cmocka_unit_test(an_earlier_deadline_wakes_the_thread),
 		cmocka_unit_test(a_request_is_sent_before_rdma_connect_returns),
 	};
