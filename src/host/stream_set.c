@@ -50,7 +50,7 @@ void stream_set_fini(struct stream_set *set)
 	map_fini(&set->by_qpn);
 	free(set->rx);
 	free(set->tx);
-	free(set->spare);
+	stream_buffer_fini(&set->buffers);
 	stream_set_init(set);
 }
 
@@ -425,9 +425,6 @@ static int prepare_set(struct stream_set *set)
 		set->rx = malloc(STREAM_SET_BYTES);
 	if (!set->tx)
 		set->tx = malloc(STREAM_SET_BYTES);
-	/* The first socket that becomes full needs no allocation. */
-	if (!set->by_qpn.count && !set->spare)
-		set->spare = malloc(STREAM_SET_BYTES);
 	if (!set->rx || !set->tx)
 		return -ENOMEM;
 	/* The program may have closed the epoll set and reused the number. */
@@ -457,7 +454,7 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 	if (err) {
 		epoll_ctl(stream_socket_epoll(set), EPOLL_CTL_DEL, s->fd, NULL);
 		map_remove(&set->by_qpn, qpn);
-		stream_socket_free_memory(s);
+		stream_socket_free_memory(set, s);
 		return err;
 	}
 	list_push_tail(&set->open, &s->link);

@@ -15,7 +15,8 @@
  * If a socket is full, the set keeps the bytes that the socket did not take,
  * and the engine makes no more bytes for this queue pair until the socket has
  * taken them.  So a slow peer lets the send queue fill, but uses no more
- * memory than one buffer.  A connection whose socket is not full has no buffer.
+ * memory than one buffer (stream_buffer.h).  A connection whose socket is not
+ * full has no buffer.
  *
  * When a QP is done with its connection, or the peer has sent FIN and the set
  * still keeps bytes, the connection lingers: the set sends the bytes that it
@@ -35,6 +36,7 @@
 
 #include "engine/engine.h"
 #include "host/host.h"
+#include "host/stream_buffer.h"
 #include "util/list.h"
 #include "util/map.h"
 #include "util/shared.h"
@@ -55,10 +57,8 @@ struct stream_set {
 	uint64_t checked_ns;
 	/* When stream_set_tick looks at the deadlines of the sockets. */
 	uint64_t due_ns;
-	uint8_t *rx, *tx; /* STREAM_SET_BYTES each; owned */
-	/* The buffer for the next socket that becomes full, STREAM_SET_BYTES,
-	 * owned; NULL: that socket gets a new buffer. */
-	uint8_t *spare;
+	uint8_t *rx, *tx;	       /* STREAM_SET_BYTES each; owned */
+	struct stream_buffers buffers; /* for the full sockets */
 	/* The socket whose bytes lie in rx and wait for stream_set_receive;
 	 * NULL: none. */
 	struct stream_socket *got;
@@ -75,8 +75,8 @@ struct stream_set {
 	bool has_more;
 };
 
-/* The size of rx, of tx, and of a full socket's buffer of unsent bytes. */
-#define STREAM_SET_BYTES (256u << 10)
+/* The size of rx and of tx. */
+#define STREAM_SET_BYTES STREAM_BUFFER_BYTES
 
 /* Makes an empty set, which needs no descriptor and no memory. */
 void stream_set_init(struct stream_set *set);

@@ -6,17 +6,84 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "log/log.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
 #include "wire/tcp.h"
 
 #define LINGER_NS 5000000000 /* for which a connection may linger */
 
-void stream_socket_free_memory(struct stream_socket *s)
+int stream_socket_watch(struct stream_set *set, struct stream_socket *s,
+			int how)
 {
-	free(s->left);
+	/* After FIN the socket is readable for ever. */
+	struct epoll_event ev = {.events = s->gets_no_more ? 0 : EPOLLIN};
+
+	ev.data.u32 = s->q ? s->qpn : STREAM_SOCKET_LINGERS;
+	if (s->left_bytes)
+		ev.events |= EPOLLOUT;
+	return epoll_ctl(stream_socket_epoll(set), how, s->fd, &ev) ? -errno
+								    : 0;
+}
+
+void stream_socket_set_deadline(struct stream_set *set, struct stream_socket *s,
+				uint64_t deadline_ns)
+{
+	s->deadline_ns = deadline_ns;
+	set->due_ns = bits_min_u64(set->due_ns, deadline_ns);
+}
+
+/* Keeps bytes that the socket has not taken. */
+static void keep_bytes(struct stream_set *set, struct stream_socket *s,
+		       const uint8_t *bytes, uint32_t count)
+{
+	s->left = stream_buffer_take(&set->buffers);
+	memcpy(s->left, bytes, count);
+	s->left_at = 0;
+	s->left_bytes = count;
+	set->full++;
+	stream_socket_watch(set, s, EPOLL_CTL_MOD);
+}
+
+bool stream_socket_put(struct stream_set *set, struct stream_socket *s,
+		       const uint8_t *bytes, uint32_t count)
+{
+	ssize_t n = tcp_send(s->fd, bytes, count);
+
+	if (n < 0)
+		return false;
+	if ((uint32_t)n < count)
+		keep_bytes(set, s, bytes + n, count - (uint32_t)n);
+	return true;
+}
+
+static void give_buffer(struct stream_set *set, struct stream_socket *s)
+{
+	if (s->left)
+		stream_buffer_give(&set->buffers, s->left);
+	s->left = NULL;
+}
+
+void stream_socket_free_memory(struct stream_set *set, struct stream_socket *s)
+{
+	give_buffer(set, s);
+	stream_buffer_release(&set->buffers);
 	free(s);
+}
+
+bool stream_socket_send_left(struct stream_set *set, struct stream_socket *s)
+{
+	ssize_t n = tcp_send(s->fd, s->left + s->left_at, s->left_bytes);
+
+	if (n < 0)
+		return false;
+	s->left_at += (uint32_t)n;
+	s->left_bytes -= (uint32_t)n;
+	if (s->left_bytes)
+		return true;
+	set->full--;
+	give_buffer(set, s);
+	stream_socket_watch(set, s, EPOLL_CTL_MOD);
+	return true;
 }
 
 /* Forgets s as `got` and `hot`: it gives no more bytes to a QP. */
@@ -42,89 +109,7 @@ void stream_socket_free(struct stream_set *set, struct stream_socket *s)
 		tcp_end(s->fd);
 	}
 	fd_identity_close(s->fd);
-	stream_socket_free_memory(s);
-}
-
-int stream_socket_watch(struct stream_set *set, struct stream_socket *s,
-			int how)
-{
-	/* After FIN the socket is readable for ever. */
-	struct epoll_event ev = {.events = s->gets_no_more ? 0 : EPOLLIN};
-
-	ev.data.u32 = s->q ? s->qpn : STREAM_SOCKET_LINGERS;
-	if (s->left_bytes)
-		ev.events |= EPOLLOUT;
-	return epoll_ctl(stream_socket_epoll(set), how, s->fd, &ev) ? -errno
-								    : 0;
-}
-
-void stream_socket_set_deadline(struct stream_set *set, struct stream_socket *s,
-				uint64_t deadline_ns)
-{
-	s->deadline_ns = deadline_ns;
-	set->due_ns = bits_min_u64(set->due_ns, deadline_ns);
-}
-
-/* Keeps bytes that the socket has not taken.  False: no memory is left. */
-static bool keep_bytes(struct stream_set *set, struct stream_socket *s,
-		       const uint8_t *bytes, uint32_t count)
-{
-	s->left = set->spare ? set->spare : malloc(STREAM_SET_BYTES);
-	set->spare = NULL;
-	if (!s->left)
-		return false;
-	memcpy(s->left, bytes, count);
-	s->left_at = 0;
-	s->left_bytes = count;
-	set->full++;
-	stream_socket_watch(set, s, EPOLL_CTL_MOD);
-	return true;
-}
-
-bool stream_socket_put(struct stream_set *set, struct stream_socket *s,
-		       const uint8_t *bytes, uint32_t count)
-{
-	ssize_t n = tcp_send(s->fd, bytes, count);
-
-	if (n < 0)
-		return false;
-	if ((uint32_t)n == count ||
-	    keep_bytes(set, s, bytes + n, count - (uint32_t)n))
-		return true;
-	log_say(LOG_STREAM_MEMORY, s->qpn,
-		"the connection of queue pair 0x%x ends, since its peer reads "
-		"slowly and no memory is left for the bytes that wait; let the "
-		"process use more memory (ulimit -v), or fewer connections",
-		s->qpn);
-	tcp_end(s->fd);
-	return false;
-}
-
-/* The socket has taken all bytes: frees the buffer, or keeps it as the set's
- * spare. */
-static void drop_buffer(struct stream_set *set, struct stream_socket *s)
-{
-	if (set->spare)
-		free(s->left);
-	else
-		set->spare = s->left;
-	s->left = NULL;
-}
-
-bool stream_socket_send_left(struct stream_set *set, struct stream_socket *s)
-{
-	ssize_t n = tcp_send(s->fd, s->left + s->left_at, s->left_bytes);
-
-	if (n < 0)
-		return false;
-	s->left_at += (uint32_t)n;
-	s->left_bytes -= (uint32_t)n;
-	if (s->left_bytes)
-		return true;
-	set->full--;
-	drop_buffer(set, s);
-	stream_socket_watch(set, s, EPOLL_CTL_MOD);
-	return true;
+	stream_socket_free_memory(set, s);
 }
 
 void stream_socket_make_last(struct stream_socket *s)
@@ -199,10 +184,12 @@ struct stream_socket *stream_socket_new(struct stream_set *set,
 {
 	struct stream_socket *s = calloc(1, sizeof(*s));
 
-	if (!s)
+	if (!s || !stream_buffer_reserve(&set->buffers)) {
+		free(s);
 		return NULL;
+	}
 	if (map_add(&set->by_qpn, qpn, s)) {
-		stream_socket_free_memory(s);
+		stream_socket_free_memory(set, s);
 		return NULL;
 	}
 	list_init(&s->link);

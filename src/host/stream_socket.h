@@ -36,7 +36,7 @@ struct stream_socket {
 	 * deadline_ns: when the connection ends at the latest, or NEVER. */
 	uint64_t checked_ns, deadline_ns;
 	/* The bytes that the socket has not taken yet, in a buffer of
-	 * STREAM_SET_BYTES, owned.  NULL: there are none. */
+	 * set->buffers.  NULL: there are none. */
 	uint8_t *left;
 	/* left_at: the index of these bytes in `left`.  left_bytes: their
 	 * number. */
@@ -64,7 +64,7 @@ struct stream_socket *stream_socket_new(struct stream_set *set,
 					struct ibt_qp *q, uint32_t qpn,
 					const struct host_stream *hs);
 /* Frees what stream_socket_new has made, and leaves the descriptor open. */
-void stream_socket_free_memory(struct stream_socket *s);
+void stream_socket_free_memory(struct stream_set *set, struct stream_socket *s);
 /* Closes the descriptor and frees s, which is in no map any more. */
 void stream_socket_free(struct stream_set *set, struct stream_socket *s);
 /* Tells the epoll set for which events of the socket to look.  `how` is that of
@@ -74,9 +74,8 @@ int stream_socket_watch(struct stream_set *set, struct stream_socket *s,
 void stream_socket_set_deadline(struct stream_set *set, struct stream_socket *s,
 				uint64_t deadline_ns);
 /* Sends bytes, STREAM_SET_BYTES at most, and keeps those that the socket does
- * not take.  Called while no bytes are kept.  False: the connection is broken;
- * or no memory is left to keep the bytes, and the connection is shut down, so
- * that the next look at the socket ends the connection. */
+ * not take.  Called while no bytes are kept.  False: the connection is broken.
+ */
 bool stream_socket_put(struct stream_set *set, struct stream_socket *s,
 		       const uint8_t *bytes, uint32_t count);
 /* Sends the bytes that are kept.  False: the connection is broken. */

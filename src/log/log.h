@@ -41,7 +41,6 @@ enum log_cause {
 	LOG_QP_FAILURE,
 	LOG_RANDOM,
 	LOG_SOURCE_UNKNOWN,
-	LOG_STREAM_MEMORY,
 	LOG_SUSPECT,
 	LOG_TREE,
 	LOG_VALUE_EXPLAIN, /* values of environment variables */

@@ -8,7 +8,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -32,16 +31,20 @@ int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 	return -1;
 }
 
-static bool has_no_memory; /* malloc makes no buffer of a socket */
+static bool has_no_memory; /* mmap fails */
 
-void *__real_malloc(size_t bytes);
-void *__wrap_malloc(size_t bytes);
+void *__real_mmap64(void *at, size_t bytes, int prot, int flags, int fd,
+		    off_t offset);
+void *__wrap_mmap64(void *at, size_t bytes, int prot, int flags, int fd,
+		    off_t offset);
 
-void *__wrap_malloc(size_t bytes)
+void *__wrap_mmap64(void *at, size_t bytes, int prot, int flags, int fd,
+		    off_t offset)
 {
-	return has_no_memory && bytes == STREAM_SET_BYTES
-		       ? NULL
-		       : __real_malloc(bytes);
+	if (!has_no_memory)
+		return __real_mmap64(at, bytes, prot, flags, fd, offset);
+	errno = ENOMEM;
+	return MAP_FAILED;
 }
 
 /* Side 0 of `j` sends by a connection of `set`; `peer` is the other end. */
@@ -200,43 +203,40 @@ static void the_bytes_of_a_completed_request_reach_a_peer_that_reads(void **s)
 	}
 }
 
-/* A thousand idle connections have no buffers. */
-static void only_a_full_socket_has_a_buffer(void **s)
+/* A socket that becomes full needs no memory that the connection has not
+ * reserved, and its bytes arrive. */
+static void a_full_socket_needs_no_further_memory(void **s)
 {
 	struct wired w;
-	uint8_t *spare;
 
 	wire_up(&w);
-	spare = w.set.spare;
-	assert_non_null(spare);
+	assert_int_equal(w.set.buffers.reserved, 1);
+	assert_int_equal(w.set.buffers.block[0].taken, 0);
+	has_no_memory = true;
 	fill_socket(&w);
-	assert_null(w.set.spare);
+	assert_int_equal(w.set.buffers.block[0].taken, 1);
 	end_queue_pair(&w);
 	read_all(&w);
-	assert_ptr_equal(w.set.spare, spare);
+	has_no_memory = false;
+	assert_int_equal(w.set.buffers.block[0].taken, 0);
 	take_down(&w);
 }
 
-/* The first socket that becomes full has the spare buffer.  Without memory for
- * a second buffer, the second socket's connection ends, and the news say so. */
-static void a_full_socket_without_a_buffer_ends_its_connection(void **s)
+static void a_connection_without_a_buffer_is_not_opened(void **s)
 {
-	struct engine_frame frame;
 	struct wired w;
 
 	wire_up(&w);
-	free(w.set.spare);
-	w.set.spare = NULL;
+	stream_set_cancel(&w.set, w.j.d->side[0].qp->qpn);
+	stream_buffer_fini(&w.set.buffers);
 	has_no_memory = true;
-	two_hcas_fill(w.j.d, 0, 0, BYTES);
-	joined_post(&w.j, HCA_WR_RDMA_WRITE, 0, BYTES, 0);
-	engine_tx(w.j.d->side[0].engine, &frame, 1, w.j.d->now_ns);
-	stream_set_send(&w.set, w.j.d->side[0].engine, w.j.d->now_ns);
+	assert_int_equal(stream_set_open(&w.set, w.j.d->side[0].engine,
+					 w.j.d->side[0].side, &w.stream,
+					 w.j.d->now_ns),
+			 -ENOMEM);
 	has_no_memory = false;
-	assert_int_equal(w.ends, 1);
-	assert_int_equal(joined_state(&w.j, 0), HCA_QP_ERR);
-	assert_int_equal(w.set.full, 0);
 	assert_false(stream_set_is_open(&w.set));
+	close(w.stream.fd);
 	take_down(&w);
 }
 
@@ -365,9 +365,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			the_bytes_of_a_completed_request_reach_a_peer_that_reads),
-		cmocka_unit_test(only_a_full_socket_has_a_buffer),
-		cmocka_unit_test(
-			a_full_socket_without_a_buffer_ends_its_connection),
+		cmocka_unit_test(a_full_socket_needs_no_further_memory),
+		cmocka_unit_test(a_connection_without_a_buffer_is_not_opened),
 		cmocka_unit_test(deadlines_that_are_close_are_served_together),
 		cmocka_unit_test(a_copy_of_the_descriptor_wakes_no_thread),
 		cmocka_unit_test(
