@@ -21,9 +21,10 @@
 #define FLUSH_BLOCKS 2 /* 128 frames: a default receive buffer holds 277 */
 #define FULL_MS	     1 /* until a full socket is tried again */
 #define HOP_LIMIT    64
+#define JOINED	     32 /* frames of one datagram; Linux segments at least 64 */
 
-_Static_assert(GSI_FRAME >= BTH_BYTES + EXT_DETH_BYTES + MAD_BYTES + ICRC_BYTES,
-	       "a frame has room for a MAD and its headers");
+_Static_assert(GSI_FRAME == BTH_BYTES + EXT_DETH_BYTES + MAD_BYTES + ICRC_BYTES,
+	       "the frames of a datagram follow each other without a gap");
 
 bool gsi_attach(struct gsi *g, const struct gsi_agent *agent)
 {
@@ -33,12 +34,16 @@ bool gsi_attach(struct gsi *g, const struct gsi_agent *agent)
 	return true;
 }
 
+/* Seals a frame that was made for a joined datagram and is sent alone. */
+static void seal_alone(const struct inaddr *from, const struct inaddr *to,
+		       uint8_t *bytes, size_t len)
+{
+	rocev2_seal(NULL, from, to, bytes, len - ICRC_BYTES, 0);
+}
+
 int gsi_open(struct gsi *g, int fd)
 {
-	/* Allowing GRO only gives the receive buffers room for joined
-	 * datagrams.  The broker does not turn UDP_GRO on
-	 * (udp_join_datagrams). */
-	const struct udp_offload allowed = {.gro = true};
+	const struct udp_offload allowed = {.gso = true, .gro = true};
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), on = 1, err;
 
 	if (copy < 0)
@@ -61,6 +66,8 @@ int gsi_open(struct gsi *g, int fd)
 	if (g->relay)
 		setsockopt(copy, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &on,
 			   sizeof(on));
+	g->wire.seal = seal_alone;
+	udp_join_datagrams(&g->wire);
 	g->is_open = true;
 	return 0;
 }
@@ -168,13 +175,13 @@ static bool is_forged(struct gsi *g, const struct udp_dgram *d)
 	return g->is_local;
 }
 
-static void take_datagram(struct gsi *g, const struct udp_dgram *d,
+/* @id: the IPv4 id that is tried first. */
+static void take_datagram(struct gsi *g, const struct udp_dgram *d, uint16_t id,
 			  uint64_t now_ns)
 {
 	const struct gsi_agent *agent;
 	struct gsi_mad m = {.from = d->from, .to = d->to};
 	struct mad mad;
-	uint16_t id = 0; /* the IPv4 id that is tried first */
 	struct pkt p;
 
 	/* the members of the multicast group have received the datagram by
@@ -227,7 +234,7 @@ static size_t take_each(struct gsi *g, const struct udp_dgram *d,
 	do {
 		one.bytes = d->bytes + at;
 		one.len = one.segment = bits_min_u64(d->segment, d->len - at);
-		take_datagram(g, &one, now_ns);
+		take_datagram(g, &one, (uint16_t)count, now_ns);
 		count++;
 		at += one.len;
 	} while (at < d->len);
@@ -256,6 +263,7 @@ void gsi_turn(struct gsi *g, uint64_t now_ns)
 /* Without a socket the frames are lost. */
 void gsi_flush(struct gsi *g)
 {
+	g->has_to = false;
 	while (!g->is_open && g->first)
 		drop_first(g);
 	for (int i = 0; g->first && i < FLUSH_BLOCKS; i++)
@@ -274,13 +282,13 @@ static struct gsi_block *last_block(struct gsi *g)
 {
 	struct gsi_block *b;
 
-	if (g->last && g->last->count < UDP_BATCH)
+	if (g->last && g->last->frames < UDP_BATCH)
 		return g->last;
 	b = g->blocks < GSI_BLOCKS ? malloc(sizeof(*b)) : NULL;
 	if (!b)
 		return NULL;
 	b->next = NULL;
-	b->count = b->sent = 0;
+	b->frames = b->count = b->sent = 0;
 	if (g->last)
 		g->last->next = b;
 	else
@@ -288,6 +296,52 @@ static struct gsi_block *last_block(struct gsi *g)
 	g->last = b;
 	g->blocks++;
 	return b;
+}
+
+/* Whether `to` is an address of this host.  A datagram to it goes by the
+ * loopback interface, where the IPv4 id of segment n is n (rocev2.h); a network
+ * card may choose other ids. */
+static bool is_near(struct gsi *g, const struct inaddr *to)
+{
+	if (inaddr_is_loopback(to->ip))
+		return true;
+	if (!g->has_to || !inaddr_has_same_ip(g->to.ip, to->ip))
+		g->is_near = local_ip_is(to->ip, 0);
+	g->to = *to;
+	g->has_to = true;
+	return g->is_near;
+}
+
+/* Whether the frame of m can follow the frames of d, the last datagram of b. */
+static bool may_join(struct gsi *g, const struct gsi_block *b,
+		     const struct udp_dgram *d, const struct gsi_mad *m)
+{
+	return g->is_open && g->wire.has.gso && b->count > b->sent &&
+	       d->len < JOINED * GSI_FRAME && !m->scope && !d->ifindex &&
+	       (m->to.port ? m->to.port : ROCEV2_PORT) == d->to.port &&
+	       inaddr_has_same_ip(m->to.ip, d->to.ip) &&
+	       inaddr_has_same_ip(m->from.ip, d->from.ip) && is_near(g, &d->to);
+}
+
+/* Returns the datagram for the next frame of b, whose MAD is m. */
+static struct udp_dgram *dgram_of(struct gsi *g, struct gsi_block *b,
+				  const struct gsi_mad *m)
+{
+	struct udp_dgram *d = &b->out[b->count];
+
+	if (b->count && may_join(g, b, d - 1, m))
+		return d - 1;
+	*d = (struct udp_dgram){.from = m->from,
+				.to = m->to,
+				.ifindex = m->scope,
+				.bytes = b->frame[b->frames],
+				.segment = GSI_FRAME,
+				.ttl = HOP_LIMIT};
+	d->from.port = ROCEV2_PORT;
+	if (!d->to.port)
+		d->to.port = ROCEV2_PORT;
+	b->count++;
+	return d;
 }
 
 void gsi_send(struct gsi *g, const struct gsi_mad *m)
@@ -309,20 +363,12 @@ void gsi_send(struct gsi *g, const struct gsi_mad *m)
 		g->lost++;
 		return;
 	}
-	frame = b->frame[b->count];
-	d = &b->out[b->count++];
+	d = dgram_of(g, b, m);
+	frame = b->frame[b->frames++];
 	head = pkt_write_headers(frame, &p);
-	*d = (struct udp_dgram){.from = m->from,
-				.to = m->to,
-				.ifindex = m->scope,
-				.bytes = frame,
-				.ttl = HOP_LIMIT};
 	memcpy(frame + head, m->bytes, MAD_BYTES);
-	d->from.port = ROCEV2_PORT;
-	if (!d->to.port)
-		d->to.port = ROCEV2_PORT;
-	d->len = d->segment =
-		rocev2_seal(NULL, &d->from, &d->to, frame, head + MAD_BYTES, 0);
+	d->len += rocev2_seal(NULL, &d->from, &d->to, frame, head + MAD_BYTES,
+			      (uint16_t)(d->len / GSI_FRAME));
 }
 
 void gsi_send_frame(struct gsi *g, const struct cm_frame *f)

@@ -31,7 +31,7 @@
 #define GSI_QKEY   0x80010000u /* IBTA 10.2.5: the well-known Q_Key of QP1 */
 #define GSI_PKEY   0xffff      /* a full member of the default partition */
 #define GSI_AGENTS 4
-#define GSI_FRAME  296 /* bytes of a frame, from BTH to ICRC */
+#define GSI_FRAME  280 /* bytes of a frame, from BTH to ICRC */
 #define GSI_BLOCKS 512 /* the most blocks that may wait: 32768 frames */
 
 /* One MAD.  If the MAD has arrived, `to` is an address of this host; if the
@@ -52,11 +52,14 @@ struct gsi_agent {
 	void (*receive)(void *user, const struct gsi_mad *m, uint64_t now_ns);
 };
 
-/* Frames that wait to be sent, as many as one system call takes. */
+/* Frames that wait to be sent, as many as one system call takes.  Successive
+ * frames to one address of this host are one datagram, which the kernel
+ * segments. */
 struct gsi_block {
 	struct gsi_block *next;
-	uint32_t count; /* how many frames out[] has */
-	uint32_t sent;	/* how many frames of out[] were sent */
+	uint32_t frames; /* how many frames frame[] has */
+	uint32_t count;	 /* how many datagrams out[] has */
+	uint32_t sent;	 /* how many datagrams of out[] were sent */
 	struct udp_dgram out[UDP_BATCH];
 	uint8_t frame[UDP_BATCH][GSI_FRAME];
 };
@@ -83,6 +86,11 @@ struct gsi {
 	struct inaddr asked;
 	uint32_t asked_scope;
 	bool has_asked, is_local;
+	/* gsi_send keeps the last answer of the kernel until gsi_flush: has_to
+	 * says that there is one, and is_near says whether `to` is an address
+	 * of this host. */
+	struct inaddr to;
+	bool has_to, is_near;
 	/* Counts of the MADs and frames that came in. */
 	uint64_t served;   /* MADs for an agent */
 	uint64_t unserved; /* MADs of a class without an agent */

@@ -15,6 +15,7 @@
 #include <linux/net_tstamp.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <sched.h>
 #include <string.h>
@@ -338,6 +339,95 @@ static void every_mad_to_the_same_host_is_received(void **state)
 	assert_int_equal(side[0].lost, 0);
 }
 
+/* Queues `count` MADs from address 1 to `to`, whose transaction ids count up.
+ */
+static void send_numbered(struct gsi *g, const struct inaddr *to, int count)
+{
+	uint8_t bytes[MAD_BYTES];
+	struct gsi_mad m = {.from = host_address(1),
+			    .to = *to,
+			    .remote_qpn = GSI_QPN,
+			    .pkey = 0xffff,
+			    .bytes = bytes};
+
+	mad_of(bytes, CM_CLASS);
+	for (int i = 0; i < count; i++) {
+		bytes[MAD_BYTES - 1] = (uint8_t)i;
+		gsi_send(g, &m);
+	}
+}
+
+/* Receives until `count` MADs have come, and checks the last one. */
+static void await_numbered(struct gsi *g, int before, int count)
+{
+	g->junk = 0;
+	while (heard.count - before < count)
+		await_turn(g, 1);
+	assert_int_equal(heard.count - before, count);
+	assert_int_equal(heard.bytes[MAD_BYTES - 1], (uint8_t)(count - 1));
+	assert_int_equal(g->junk, 0);
+}
+
+/* A datagram has 32 frames at most.  Each frame has the ICRC of its place in
+ * the datagram, since the receiver finds no junk, whether or not the kernel
+ * joins the frames for the receiver. */
+static void mads_to_one_address_of_this_host_are_one_datagram(void **state)
+{
+	const struct inaddr to = host_address(2);
+
+	NEEDS_KERNEL(); /* UDP_SEGMENT */
+	for (int joins = 0; joins <= 1; joins++) {
+		int before = heard.count;
+
+		assert_int_equal(setsockopt(gsi_fd(&side[1]), SOL_UDP, UDP_GRO,
+					    &joins, sizeof(joins)),
+				 0);
+		send_numbered(&side[0], &to, 40);
+		assert_int_equal(side[0].first->count, 2);
+		gsi_flush(&side[0]);
+		assert_int_equal(gsi_patience(&side[0]), -1);
+		await_numbered(&side[1], before, 40);
+	}
+}
+
+static void mads_to_other_hosts_are_not_joined(void **state)
+{
+	const struct inaddr far = {
+		.ip = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1}};
+	const struct inaddr near = host_address(2);
+	int before = heard.count;
+
+	send_numbered(&side[0], &far, 3);
+	assert_int_equal(side[0].first->count, 3);
+	/* nor are those that another MAD separates */
+	send_numbered(&side[0], &near, 1);
+	send_numbered(&side[0], &far, 1);
+	send_numbered(&side[0], &near, 1);
+	assert_int_equal(side[0].first->count, 6);
+	gsi_flush(&side[0]);
+	assert_int_equal(gsi_patience(&side[0]), -1);
+	while (heard.count < before + 2)
+		await_turn(&side[1], 1);
+}
+
+/* The kernel refuses UDP_SEGMENT for a socket that sends no checksums. */
+static void mads_arrive_where_the_kernel_refuses_segments(void **state)
+{
+	const struct inaddr to = host_address(2);
+	int before = heard.count, on = 1, off = 0;
+
+	NEEDS_KERNEL(); /* UDP_SEGMENT */
+	assert_int_equal(setsockopt(gsi_fd(&side[0]), SOL_SOCKET, SO_NO_CHECK,
+				    &on, sizeof(on)),
+			 0);
+	send_numbered(&side[0], &to, 20);
+	assert_int_equal(side[0].first->count, 1);
+	gsi_flush(&side[0]);
+	await_numbered(&side[1], before, 20);
+	setsockopt(gsi_fd(&side[0]), SOL_SOCKET, SO_NO_CHECK, &off,
+		   sizeof(off));
+}
+
 /* More datagrams than a gsi_turn takes, and fewer than a socket holds. */
 #define FLOOD 400
 
@@ -455,6 +545,10 @@ int main(void)
 		cmocka_unit_test(
 			a_link_local_address_is_this_hosts_at_any_interface),
 		cmocka_unit_test(every_mad_to_the_same_host_is_received),
+		cmocka_unit_test(
+			mads_to_one_address_of_this_host_are_one_datagram),
+		cmocka_unit_test(mads_to_other_hosts_are_not_joined),
+		cmocka_unit_test(mads_arrive_where_the_kernel_refuses_segments),
 		cmocka_unit_test(empty_datagrams_do_not_prolong_a_turn),
 		cmocka_unit_test(
 			datagrams_that_do_not_fit_do_not_prolong_a_turn),

@@ -444,7 +444,7 @@ def many_connections():
         s = Talker("here", "serve", HERE, PORT)
         began.append(s)
         s.wait("listening")
-        before = lab.datagrams("here")
+        before = lab.messages("here")
         os.killpg(s.process.pid, signal.SIGSTOP)
         c = Talker("here", "call", HERE, PORT, 20)
         began.append(c)
@@ -459,8 +459,8 @@ def many_connections():
         s.wait("RDMA_CM_EVENT_DISCONNECTED 20 ")
         s.process.send_signal(signal.SIGUSR1)
         s.wait("has a port")  # the broker has sent all answers before
-        said = lab.datagrams("here") - before
-        expect(said == 5 * 20, "%d messages instead of 100" % said)
+        said = lab.messages("here") - before
+        expect(said == 5 * 20, "%g messages instead of 100" % said)
     case("20 connections to a slow program within a host: no message is sent "
          "twice", slow)
 

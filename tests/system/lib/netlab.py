@@ -168,13 +168,25 @@ class Lab:
                         return True
         return False
 
-    def datagrams(self, side):
-        """Returns how many UDP datagrams the side has sent over IPv4."""
+    def counter(self, side, table, prefix, name):
+        """Returns a counter of a file in the side's /proc/net."""
         pid = self.there.pid if side == "there" else "self"
-        with open("/proc/%s/net/snmp" % pid) as f:
+        with open("/proc/%s/net/%s" % (pid, table)) as f:
             names, figures = [line.split() for line in f
-                              if line.startswith("Udp:")]
-        return int(figures[names.index("OutDatagrams")])
+                              if line.startswith(prefix)]
+        return int(figures[names.index(name)])
+
+    def datagrams(self, side):
+        """Returns how many UDP datagrams the side has sent over IPv4.  Some
+        that were joined (UDP_SEGMENT) count as one."""
+        return self.counter(side, "snmp", "Udp:", "OutDatagrams")
+
+    def messages(self, side):
+        """Returns how many messages to QP1 the side has sent over IPv4, if it
+        sends nothing else.  Each has 280 bytes, and a datagram, which may have
+        several, has 28 bytes of headers."""
+        sent = self.counter(side, "netstat", "IpExt:", "OutOctets")
+        return (sent - 28 * self.datagrams(side)) / 280
 
     def begin(self, server, client, timeout=HANG, server_env=None,
               client_env=None, client_side="there"):
