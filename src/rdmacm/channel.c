@@ -3,6 +3,10 @@
  * Event channels and their events.  A channel's descriptor is an eventfd in
  * semaphore mode with one token for each event, so it is readable exactly when
  * rdma_get_cm_event does not block.
+ *
+ * A token wakes the thread that waits for an event, and that thread then waits
+ * for r_lock.  So a thread that posts several events under r_lock holds their
+ * tokens back, and puts them at the end.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/newer.h"
@@ -77,12 +81,63 @@ struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
 	return e;
 }
 
+/* Under r_lock: the tokens that r_hold_tokens has held back. */
+static struct {
+	bool is_on;
+	const struct r_channel *channel; /* valid while count is not 0 */
+	uint64_t count;			 /* of tokens of this channel */
+} held;
+
+static void put_held(void)
+{
+	if (held.count)
+		token_put_all(held.channel->base.fd, held.count);
+	held.count = 0;
+}
+
+static void put_token(const struct r_channel *c)
+{
+	if (!held.is_on) {
+		token_put(c->base.fd);
+		return;
+	}
+	if (held.channel != c)
+		put_held();
+	held.channel = c;
+	held.count++;
+}
+
+void r_hold_tokens(void)
+{
+	held.is_on = true;
+}
+
+void r_put_tokens(void)
+{
+	put_held();
+	held.is_on = false;
+}
+
+void r_take_back_token(const struct r_channel *c)
+{
+	if (held.count && held.channel == c)
+		held.count--;
+	else
+		token_take_back(c->base.fd);
+}
+
+void r_forget_tokens(void)
+{
+	held.is_on = false;
+	held.count = 0;
+}
+
 void r_post(struct r_event *e)
 {
 	struct r_channel *c = r_channel(r_event_owner(e)->channel);
 
 	list_push_tail(&c->events, &e->link);
-	token_put(c->base.fd);
+	put_token(c);
 }
 
 int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status)
@@ -106,7 +161,7 @@ void r_forget_join(const struct r_id *id, const struct r_multicast *m)
 		if (r_event_of(n)->multicast != m)
 			continue;
 		list_remove(n);
-		token_take_back(c->base.fd);
+		r_take_back_token(c);
 		free(r_event_of(n));
 	}
 }

@@ -83,7 +83,7 @@ void r_channel_move(struct r_id *id, struct r_channel *to)
 			continue;
 		list_remove(n);
 		list_push_tail(&moved, n);
-		token_take_back(from->base.fd);
+		r_take_back_token(from);
 	}
 	if (to)
 		id->base.channel = &to->base;

@@ -386,7 +386,9 @@ static void *run_thread(void *arg)
 		if ((n < 0 && errno != EINTR) ||
 		    (uint32_t)(uintptr_t)arg != thread_number)
 			break;
+		r_hold_tokens();
 		serve_events(events, n);
+		r_put_tokens();
 	}
 	if ((uint32_t)(uintptr_t)arg == thread_number)
 		give_up_all();

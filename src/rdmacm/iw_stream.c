@@ -83,6 +83,7 @@ static const struct r_iw_role stream_role = {.settle = settle_news};
 static void begin_call(struct r_iw *iw)
 {
 	r_iw_enter(iw, R_IW_BUSY, &stream_role);
+	r_put_tokens();
 	pthread_mutex_unlock(&r_lock);
 }
 

@@ -441,9 +441,11 @@ static void *run_thread(void *arg)
 			continue;
 		}
 		r_take();
+		r_hold_tokens();
 		for (int i = 0; i < n; i++)
 			if (is_valid_message(&in.messages[i], in.of[i].msg_len))
 				r_table_message(&in.messages[i]);
+		r_put_tokens();
 		r_give();
 	}
 	return NULL;

@@ -46,6 +46,7 @@ static void after_fork(void)
 {
 	pthread_mutex_init(&r_lock, NULL);
 	pthread_cond_init(&r_changed, NULL);
+	r_forget_tokens();
 	r_ib_await_forked();
 }
 

@@ -40,8 +40,8 @@ struct r_device {
 
 struct r_channel {
 	struct rdma_event_channel base;
-	/* Events that the program has not taken; base.fd has a token for
-	 * each. */
+	/* Events that the program has not taken; base.fd has a token for each,
+	 * at the latest when r_lock is released. */
 	struct list events;
 };
 
@@ -325,6 +325,16 @@ struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
  * (base.listen_id), or of its id if it has no listener.  The channel then owns
  * the event. */
 void r_post(struct r_event *e);
+/* Under r_lock, by a thread that is about to post several events: the tokens of
+ * successive events of one channel are put together.  The caller calls
+ * r_put_tokens before it releases r_lock. */
+void r_hold_tokens(void);
+/* Under r_lock: ends r_hold_tokens, if it was called. */
+void r_put_tokens(void);
+/* Under r_lock: takes back the token of an event that was removed from c. */
+void r_take_back_token(const struct r_channel *c);
+/* In a forked child: ends the r_hold_tokens of a thread of the parent. */
+void r_forget_tokens(void);
 /* Makes and posts an event that no message of the broker has caused.  Takes
  * r_lock.  Returns 0, or -1 and errno with a message. */
 int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status);

@@ -2,7 +2,6 @@
 #include "util/token.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -18,12 +17,16 @@
 
 void token_put(int fd)
 {
-	uint64_t one = 1;
+	token_put_all(fd, 1);
+}
 
+void token_put_all(int fd, uint64_t count)
+{
 	/* Except for EINTR, a write to an eventfd fails only if the eventfd has
 	 * 2^64 - 2 tokens. */
 	while (fd_identity_holds(fd) &&
-	       syscall(SYS_write, fd, &one, sizeof(one)) < 0 && errno == EINTR)
+	       syscall(SYS_write, fd, &count, sizeof(count)) < 0 &&
+	       errno == EINTR)
 		;
 }
 

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Tokens in an eventfd of semaphore mode, one for each event that a program may
- * take: the descriptor is readable exactly when an event waits.  Neither
- * function waits, and neither does anything if the descriptor is another file
- * now (fd_identity.h).  Neither is a cancellation point: a thread that is
- * cancelled here would end with its caller's lock held.
+ * take: the descriptor is readable exactly when an event waits.  No function
+ * waits, and none does anything if the descriptor is another file now
+ * (fd_identity.h).  None is a cancellation point: a thread that is cancelled
+ * here would end with its caller's lock held.
  */
 #ifndef UTIL_TOKEN_H
 #define UTIL_TOKEN_H
 
+#include <stdint.h>
+
 /* Adds one token. */
 void token_put(int fd);
+/* Adds `count` tokens, by one system call; count is not 0. */
+void token_put_all(int fd, uint64_t count);
 /* Takes one token if there is one.  A thread of the program may have read the
  * token already; that thread then finds no event, and reads again. */
 void token_take_back(int fd);

@@ -32,6 +32,20 @@ static void each_token_is_taken_back_once(void **state)
 	fd_identity_close(fd);
 }
 
+static void several_tokens_are_put_by_one_call(void **state)
+{
+	int fd = fd_identity_note_shown(eventfd(0, EFD_SEMAPHORE));
+
+	NEEDS_KERNEL(); /* RWF_NOWAIT */
+	token_put_all(fd, 3);
+	for (int i = 0; i < 3; i++) {
+		assert_true(is_readable(fd));
+		token_take_back(fd);
+	}
+	assert_false(is_readable(fd));
+	fd_identity_close(fd);
+}
+
 static void a_file_of_the_program_is_left_alone(void **state)
 {
 	int fd = fd_identity_note_shown(eventfd(0, EFD_SEMAPHORE)), own[2];
@@ -54,6 +68,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_token_is_taken_back_once),
+		cmocka_unit_test(several_tokens_are_put_by_one_call),
 		cmocka_unit_test(a_file_of_the_program_is_left_alone),
 	};
 
