@@ -21,15 +21,19 @@
 #include "util/monotonic.h"
 
 /* Returns how many descriptors the process has; *fd becomes the last one whose
- * file has `kind` in its name, if there is one. */
+ * file has `kind` in its name, if there is one.  Under r_lock, since opendir
+ * may get the number of a descriptor that was closed and that the thread
+ * checks. */
 static int count_fds(const char *kind, int *fd)
 {
 	char path[300], target[64];
-	DIR *all = opendir("/proc/self/fd");
 	struct dirent *one;
 	ssize_t n;
 	int count = 0;
+	DIR *all;
 
+	r_take();
+	all = opendir("/proc/self/fd");
 	assert_non_null(all);
 	while ((one = readdir(all))) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%s", one->d_name);
@@ -42,6 +46,7 @@ static int count_fds(const char *kind, int *fd)
 			*fd = atoi(one->d_name);
 	}
 	closedir(all);
+	r_give();
 	return count;
 }
 
@@ -236,9 +241,9 @@ static void an_epoll_set_of_the_program_is_left_alone(void **state)
 	assert_false(add_to(own, fds[0]));
 	r_iw_free(iw);
 	r_iw_free(late);
-	r_give();
 	assert_int_equal(close(epoll), 0);
 	assert_int_equal(close(fds[0]), 0);
+	r_give();
 	close(own);
 	close(of_program);
 }
