@@ -146,13 +146,7 @@ static const struct {
 	{"../sim/adverb-sim", "../libexec/adverb-sim", EXE "/adverb-sim"},
 };
 
-static const char *const bench_files[] = {
-	"__main__.py",	    "against.py",   "goals.py",	    "plot.py",
-	"proc.py",	    "report.py",    "steps.py",	    "users.py",
-	"veth.py",	    "udp_pingpong", "tcp_pingpong", "line_pingpong",
-	"eventfd_pingpong", "udp_stream",   "tcp_stream",   "tcp_connect",
-	"vm_copy",	    "vm_pingpong",  "qps",	    "crc",
-};
+static const char *const bench_files[] = {ADVERB_BENCH_FILES};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

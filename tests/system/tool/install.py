@@ -508,6 +508,19 @@ def all_users_can_read_it():
     expect(mode & 0o055 == 0o055, "adverb has the mode %o" % mode)
 
 
+def an_installed_bench_has_all_of_its_files():
+    """bench/meson.build and the folder of an installation name the same files."""
+    root = Root()
+    root.adverb("install")
+    built = os.path.join(suite.build, "bench")
+    wanted = {name for name in os.listdir(built)
+              if os.path.isfile(os.path.join(built, name))
+              and not name.startswith("mpi_")}
+    found = set(os.listdir(root.at("usr/local/libexec/adverb/bench")))
+    expect(wanted == found, "files differ: %s" % sorted(wanted ^ found))
+    expect({"__main__.py", "udp_stream"} <= found, "files lack: %s" % found)
+
+
 def a_dry_run_writes_nothing():
     root = Root()
     before = root.files()
@@ -599,6 +612,8 @@ suite.case("two installations at once both succeed", two_at_once_both_succeed)
 suite.case("a second installation leaves the ld.so.conf of the first",
            a_second_one_leaves_the_loaders_file)
 suite.case("all users can read the installed folders and files", all_users_can_read_it)
+suite.case("an installed bench has all of its files",
+           an_installed_bench_has_all_of_its_files)
 suite.case("a dry run writes nothing", a_dry_run_writes_nothing)
 suite.case("a dry run names only files that exist",
            a_dry_run_names_only_files_that_exist)
