@@ -17,6 +17,7 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 
 import netlab
 import system
+from disk_io import random_writes
 from system import Skip, expect, expect_ok
 
 netlab.enter()
@@ -100,16 +101,8 @@ def writes_and_reads_back():
     data of read commands by RDMA WRITE.  The case compares the exported file
     with what was written."""
     need_iser("qemu-io")
-    disk, dice = blank_disk(), random.Random(5)
-    image = bytearray(DISK)
-    commands = []
-    for _ in range(60):
-        size = 512 * dice.choice((1, 2, 7, 8, 64, 200, 256))
-        at = 512 * dice.randrange((DISK - size) // 512)
-        fill = dice.randrange(1, 256)
-        image[at:at + size] = bytes([fill]) * size
-        for verb in "write", "read":
-            commands += ["-c", "%s -P %d %d %d" % (verb, fill, at, size)]
+    disk = blank_disk()
+    commands, image = random_writes(DISK)
     with target(disk):
         options = ("driver=iscsi,transport=iser,portal=127.0.0.1:3260,"
                    "target=%s,lun=1,initiator-name=%s" % (TARGET, INITIATOR))
