@@ -20,6 +20,7 @@ import guest
 import netlab
 from ends import SIW, Ends
 from guest import HERE, MAC, MAC_THERE, THERE, THERE6
+from iser import Iser
 from perftest_check import check_rows
 import sniff
 import system
@@ -73,12 +74,13 @@ def judged(body, alone):
                           failure.output + "\n--- siw with siw\n" + text)
 
 
-def case(name, body, program, alone, parameters="", mpa=""):
-    """Adds a case for each direction.  @parameters: siw's; @mpa: ADVERB_MPA's;
+def case(name, body, program, alone, parameters="", mpa="",
+         directions=DIRECTIONS):
+    """Adds a case for each of @directions.  @parameters: siw's; @mpa: ADVERB_MPA's;
     body(direction, environment) runs it, alone() with siw alone."""
     how = ["siw's " + parameters] if parameters else []
     how += ["ADVERB_MPA=" + mpa] if mpa else []
-    for direction in DIRECTIONS:
+    for direction in directions:
         def run(direction=direction):
             siw.use(parameters)
             judged(lambda: body(direction, {"ADVERB_MPA": mpa} if mpa else {}),
@@ -409,6 +411,18 @@ def meetings():
             "short", "short", wrap=on_bad_link)
 
 
+# ---- block storage ----
+
+def storage():
+    iser = Iser(t, vm, ends)
+    for parameters, mpa in [("", ""), ("peer_to_peer=1", "nocrc")][:1 + full]:
+        for program, direction, body in ("qemu-io", TO, iser.to_guest), \
+                ("tgtd", FROM, iser.from_guest):
+            case("iSER, " + program,
+                 lambda _, env, body=body: body(env), program, iser.alone,
+                 parameters, mpa, (direction,))
+
+
 # ---- a killed peer ----
 
 PINGS = ["-C", "1000000", "-v", "-a", "%(at)s"]
@@ -466,6 +480,7 @@ try:
     starts()
     refusals()
     meetings()
+    storage()
     deaths()
 finally:
     if vm:

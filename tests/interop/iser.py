@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Cases of block storage by iSER.  From the guest: its kernel is the initiator, and
+tgtd on adverb the target.  To the guest: programs over libiscsi on adverb are the
+initiator, and the guest's kernel (LIO) is the target."""
+
+import contextlib
+import hashlib
+import os
+
+import sniff
+from disk_io import random_writes
+from ends import PACE, wait_here
+from guest import HERE, MAC, MAC_THERE, THERE
+from system import HANG, Fail, Skip, expect, expect_ok
+
+DISK = 16 << 20
+TARGET = "iqn.2026-11.test:disk"
+INITIATOR = "iqn.2026-11.test:initiator"
+URL = "iser://%s/%s/0" % (THERE, TARGET)
+QEMU_IO = ["qemu-io", "--image-opts", "driver=iscsi,transport=iser,"
+           "portal=%s:3260,target=%s,lun=0,initiator-name=%s" % (
+               THERE, TARGET, INITIATOR)]
+# The sizes of blocks, while frames are captured and while not.
+FEW, MANY = "512 4096", "512 4096 65536 1048576"
+# tgtd listens for iSCSI over TCP, too, by default at the same port.  iWARP and TCP
+# share the ports, so this listener gets another port.
+TGTD = ["tgtd", "-f", "--iscsi", "portal=127.0.0.1:3261", "--iser",
+        "pool_sz_mb=32"]
+# The target fetches what is written by READs, and returns what is read by WRITEs.
+TARGET_SENDS = {"READ", "WRITE", "SEND"}
+
+
+class Iser:
+    def __init__(self, t, vm, ends):
+        self.t, self.vm, self.ends = t, vm, ends
+
+    def block(self, words, seconds=HANG):
+        """Runs guest/block in the guest, and returns what it prints."""
+        status, text = self.vm.run("/block " + words, seconds)
+        if status:
+            _, log = self.vm.run("dmesg | tail -n 20")
+            raise Fail("block %s ends with status %d" % (words, status),
+                       text + "\n--- the guest's log\n" + log)
+        return text
+
+    @contextlib.contextmanager
+    def attached(self, address):
+        """The guest's kernel has a disk of the target at @address, whose name
+        is returned."""
+        try:
+            yield self.block("attach %s %s" % (address, TARGET)).split()[-1]
+        finally:
+            self.vm.run("/block detach " + TARGET, HANG)
+
+    @contextlib.contextmanager
+    def exported(self, parameters=""):
+        """The guest's kernel is a target."""
+        self.block("export %s %s %s" % (THERE, TARGET, parameters))
+        try:
+            yield
+        finally:
+            self.block("withdraw")
+
+    def tgtadm(self, ipc, *words):
+        return self.t.run(["tgtadm", "--lld", "iser", "--mode", *words], 60,
+                          TGT_IPC_SOCKET=ipc)
+
+    @contextlib.contextmanager
+    def tgtd(self, disk, env):
+        """tgtd on adverb exports the file @disk."""
+        ipc = self.t.path("tgt")
+        process = self.t.start(self.ends.here(TGTD), env=self.ends.environment(
+            TGT_IPC_SOCKET=ipc, **env))
+        try:
+            wait_here(process, lambda: self.tgtadm(
+                ipc, "target", "--op", "show").status == 0)
+            for words in (
+                    ["target", "--op", "new", "--tid", "1", "-T", TARGET],
+                    ["logicalunit", "--op", "new", "--tid", "1", "--lun", "1",
+                     "-b", disk],
+                    ["target", "--op", "bind", "--tid", "1", "-I", "ALL"],
+                    ["target", "--op", "bind", "--tid", "1", "-Q", INITIATOR]):
+                expect_ok(self.tgtadm(ipc, *words))
+            yield
+        finally:
+            # tgtd does not end by itself while it has targets
+            process.kill()
+            self.t.finish(process, HANG)
+
+    def from_guest(self, env):
+        for program in "tgtd", "tgtadm":
+            self.t.need(program)
+        disk = self.t.path("disk")
+        with open(disk, "wb") as f:
+            f.truncate(DISK)
+        os.chmod(disk, 0o666)
+        with self.tgtd(disk, env):
+            with self.captured(MAC), self.attached(HERE) as name:
+                self.block("check %s %s" % (name, FEW))
+            with self.attached(HERE) as name:
+                self.block("check %s %s" % (name, MANY))
+                seen = self.block("sum_of " + name).split()[0]
+        with open(disk, "rb") as f:
+            here = hashlib.md5(f.read()).hexdigest()
+        expect(here == seen, "the guest reads bytes that the exported file "
+               "does not have")
+
+    def initiator(self, argv, want, env):
+        """Runs a program over libiscsi, which prints @want."""
+        self.t.need(argv[0])
+        # QEMU has a loop of its own, and loads libiscsi where pace.c cannot
+        # find it.
+        pace = {} if argv[0] == "qemu-io" else {
+            "LD_PRELOAD": PACE, "PACE_POLL": str(HANG * 1000)}
+        r = self.t.finish(self.t.start(
+            self.ends.here(argv), env=self.ends.environment(**pace, **env)),
+            HANG)
+        if "Unknown driver 'iscsi'" in r.output:
+            raise Skip("QEMU's iscsi driver is not installed")
+        expect_ok(r)
+        expect(want in r.output and "verification failed" not in r.output,
+               "%s does not print what it should" % argv[0], r)
+
+    def to_guest(self, env):
+        commands, image = random_writes(DISK)
+        target = "-i", INITIATOR, URL
+        # libiscsi announces immediate data, but sends none (siw.md)
+        with self.exported("ImmediateData=No"):
+            with self.captured(MAC_THERE):
+                self.initiator(["iscsi-inq", *target], "LIO-ORG", env)
+                self.initiator([*QEMU_IO, *commands[:4]], "wrote", env)
+            self.initiator(["iscsi-perf", "-t", "2", "-b", "128", "-m", "8",
+                            *target], "iops average", env)
+            self.initiator([*QEMU_IO, *commands], "wrote", env)
+            _, text = self.vm.run("md5sum </tmp/disk")
+        expect(text.split()[0] == hashlib.md5(image).hexdigest(),
+               "the disk has other bytes than were written")
+
+    def alone(self):
+        """The guest's kernel is the initiator and the target."""
+        try:
+            with self.exported(), self.attached(THERE) as name:
+                return 0, self.block("check %s %s %s" % (name, FEW, MANY))
+        except Fail as failure:
+            return 1, failure.output
+
+    @contextlib.contextmanager
+    def captured(self, target):
+        """Expects that tshark finds nothing wrong with the frames; those of the
+        target have the MAC address @target."""
+        sniffer = sniff.Sniffer("lab0", self.t.path("frames.pcap"))
+        try:
+            yield
+        finally:
+            sniffer.stop()
+        seen, _ = sniff.judge(self.t, sniffer.path)
+        kinds = {code.split(",")[0] for code in seen.get(target, ())}
+        expect(TARGET_SENDS <= kinds, "the target sends %s" % sorted(kinds))
+        os.unlink(sniffer.path)
