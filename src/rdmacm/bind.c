@@ -149,9 +149,13 @@ int r_bind(struct r_id *id, const struct sockaddr *addr)
 			      r_addr_text(addr, text));
 	if (err == -EADDRINUSE)
 		return r_fail(EADDRINUSE,
-			      "rdma_cm: %s is in use by another id, of this "
+			      "rdma_cm: %s is in use by another id%s, of this "
 			      "program or another; choose another port",
-			      r_addr_text(addr, text));
+			      r_addr_text(addr, text),
+			      r_device_exists(R_IWARP)
+				      ? " or by a TCP socket (iWARP uses TCP's "
+					"ports)"
+				      : "");
 	return r_fail(-err, "rdma_cm: %s cannot be bound: %s",
 		      r_addr_text(addr, text), r_reason(-err));
 }

@@ -247,6 +247,14 @@ def refusals():
                "the program succeeds, or no message says that the port is in "
                "use", r)
 
+    def port_of_tcp():
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            r = lab.run("here", ["rping", "-s", "-a", "127.0.0.1", "-p",
+                                 str(taken.getsockname()[1])], **LO)
+        expect(r.status != 0 and "by a TCP socket" in r.output,
+               "the program succeeds, or no message says that a TCP socket "
+               "may have the port", r)
+
     def port_again():
         for _ in range(2):
             s = Server(RPING)
@@ -259,6 +267,7 @@ def refusals():
     case("a connection to a port without a listener is rejected", nobody,
          "rping")
     case("a port in use is refused", port_in_use, "rping")
+    case("a port of a TCP socket is refused", port_of_tcp, "rping")
     case("a server gets the port of a server that has just ended", port_again,
          "rping")
 
