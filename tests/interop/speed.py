@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Measures adverb and rxe with perftest and cmtime, of which both ends run in one
-guest.
+"""Measures adverb and the kernel's rxe, or siw, with perftest and cmtime, of which
+both ends run in one guest.
 
-    speed.py [--build DIR] [--rounds N] [--only WORD] [--docs]
+    speed.py [--siw] [--build DIR] [--rounds N] [--only WORD] [--docs]
 
-Prints a table; --docs writes the table into docs/perf/vm.md.  For each row adverb
-and rxe run N times, in turns, and the table has the medians.  rxe uses the guest's
-own address with a link MTU of 9000.  adverb uses lo in a network namespace of its
-own, and sends packets.  Both have a path MTU of 4096.  The guest's CPU is emulated:
-the figures compare adverb and rxe, and say nothing about a real machine."""
+Prints a table; --docs writes that of rxe into docs/perf/vm.md.  For each row
+adverb and the kernel run N times, in turns, and the table has the medians.  rxe and
+siw use the guest's own address.  adverb uses lo in a network namespace of its own,
+and sends packets.  adverb and rxe have a path MTU of 4096; adverb and siw have TCP
+connections over lo, without CRC.  The guest's CPU is emulated: the figures compare adverb and the
+kernel, and say nothing about a real machine."""
 
 import argparse
 import os
@@ -25,21 +26,31 @@ import guest
 INSIDE = "/tmp/adverb"
 SETUP = (
     "/sbin/ip netns add a; /sbin/ip -n a link set lo up; "
-    "ip link set eth0 mtu 9000; mkdir -p /tmp/run; chmod 700 /tmp/run; "
-    "until ibv_devinfo | grep -q 'active_mtu:.*4096'; do usleep 20000; done")
+    "ip link set eth0 mtu 9000; mkdir -p /tmp/run; chmod 700 /tmp/run; %(mtu)s")
+READY = "until ibv_devinfo | grep -q 'active_mtu:.*4096'; do usleep 20000; done"
 RUN = "env XDG_RUNTIME_DIR=/tmp/run ADVERB_DIRECT=0 %s/tools/adverb run -- " % INSIDE
 SIDES = {
-    "adverb": ("/sbin/ip netns exec a ", RUN, "-d adv0 -x 1", "127.0.0.1"),
-    "rxe": ("", "", "-d rxe0 -x 1", guest.THERE),
+    "rxe": {
+        "adverb": ("/sbin/ip netns exec a ", RUN, "-d adv0 -x 1", "127.0.0.1"),
+        "rxe": ("", "", "-d rxe0 -x 1", guest.THERE),
+    },
+    "siw": {
+        # siw uses no CRC with siw, unless its parameters say otherwise
+        "adverb": ("/sbin/ip netns exec a ",
+                   "env ADVERB_DEVICES=iwarp:lo ADVERB_MPA=nocrc " + RUN,
+                   "-d iw0 -R", "127.0.0.1"),
+        "siw": ("", "", "-d siw0 -R", guest.THERE),
+    },
 }
 LAT, BW, CM = range(3)
 
 
-def rows():
+def rows(peer):
     for verb in "send", "write", "read":
         for size in 2, 4096, 65536:
             yield LAT, "ib_%s_lat" % verb, size, "-n 300"
-    yield LAT, "ib_atomic_lat", 8, "-n 300"
+    if peer == "rxe":
+        yield LAT, "ib_atomic_lat", 8, "-n 300"
     for verb in "send", "write", "read":
         # The emulator translates the code of each new process, and so adverb's
         # code, but the code of the kernel, and so rxe's, only once.  With so
@@ -70,8 +81,10 @@ def put(vm, paths):
 
 
 def line(side, kind, tool, size, more, port):
-    """Returns a shell command that runs both ends of a tool in the guest."""
-    netns, run, device, address = SIDES[side]
+    """Returns a shell command that runs both ends of a tool in the guest; @side
+    is a value of SIDES[peer]."""
+    netns, run, device, address = side
+    before = ""
     if kind == CM:
         end = "%scmtime -c %d -p %d" % (run, size, port)
         # the server of cmtime does not end by itself
@@ -84,7 +97,11 @@ def line(side, kind, tool, size, more, port):
                  "':%04X [0-9A-F:]* 0A' || [ \\$n = 500 ]; do "
                  "usleep 20000; n=\\$((n+1)); done" % port)
         client = end + " " + address
-    return "%ssh -c \"%s >/tmp/server 2>&1 & %s; %s; wait\"" % (
+    if kind != CM and device.endswith("-R"):
+        # pace.c lets the client connect a second time when the server listens.
+        before = ("touch /tmp/{0}; ln -s {0}.listens /tmp/{0}.connect; export "
+                  "LD_PRELOAD=/pace.so PACE=/tmp/{0}; ").format(port)
+    return before + "%ssh -c \"%s >/tmp/server 2>&1 & %s; %s; wait\"" % (
         netns, end, ready, client)
 
 
@@ -103,9 +120,8 @@ def figure(kind, size, text):
 
 def row(kind, tool, size, got):
     """Returns a row of the table, computed from the rounds in which both adverb
-    and rxe had a result."""
-    both = [pair for pair in zip(got["adverb"], got["rxe"])
-            if None not in pair]
+    and the kernel had a result."""
+    both = [pair for pair in zip(*got.values()) if None not in pair]
     unit = ("µs", "MiB/s", "a second")[kind]
     if not both:
         return "| %s | %d | | | %s | | 0 |" % (tool, size, unit)
@@ -115,8 +131,8 @@ def row(kind, tool, size, got):
         tool, size, ours, theirs, unit, ratio, len(both))
 
 
-HEAD = ("| tool | bytes | adverb | rxe | unit | adverb is better by a factor of "
-        "| rounds |", "|---|---|---|---|---|---|---|")
+HEAD = "| tool | bytes | adverb | %s | unit | adverb is better by a factor of " \
+    "| rounds |\n|---|---|---|---|---|---|---|"
 PAGE = os.path.join(guest.ROOT, "docs", "perf", "vm.md")
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
@@ -127,20 +143,23 @@ def load():
 
 
 def measure(vm, arg):
+    sides = SIDES[vm.rdma]
     ports = iter(range(18000, 30000))
     build = os.path.abspath(arg.build)
     put(vm, [(build, ["tools/adverb", "lib"])])
-    status, text = vm.run(SETUP, 120)
+    status, text = vm.run(SETUP % {
+        "mtu": READY if vm.rdma == "rxe" else ""}, 120)
     if status:
         sys.exit("the guest cannot be prepared for the programs:\n" + text)
     lines = []
-    for kind, tool, size, more in rows():
+    for kind, tool, size, more in rows(vm.rdma):
         if arg.only not in "%s %d" % (tool, size):
             continue
-        got = {"adverb": [], "rxe": []}
+        got = {name: [] for name in sides}
         for _ in range(arg.rounds):
             for side, figures in got.items():
-                words = line(side, kind, tool, size, more, next(ports))
+                words = line(sides[side], kind, tool, size, more,
+                             next(ports))
                 status, text = vm.run(words, 200)
                 figures.append(figure(kind, size, text))
                 if figures[-1] is None:
@@ -157,7 +176,7 @@ def write_page(vm, lines, loads):
     said = "Linux %s in the guest; the machine's load was %.1f to %.1f." % (
         release, min(loads), max(loads))
     with open(PAGE, "w") as page:
-        page.write("\n".join([before + BEGIN, said, "", *HEAD, *lines,
+        page.write("\n".join([before + BEGIN, said, "", HEAD % vm.rdma, *lines,
                               END + rest.partition(END)[2]]))
 
 
@@ -169,15 +188,19 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="")
     parser.add_argument("--docs", action="store_true")
+    parser.add_argument("--siw", action="store_true")
     arg = parser.parse_args()
-    if guest.missing():
-        sys.exit("speed.py: " + guest.missing())
+    if arg.docs and arg.siw:
+        parser.error("docs/perf/vm.md has figures of rxe alone")
+    why = guest.missing() or arg.siw and guest.missing_siw()
+    if why:
+        sys.exit("speed.py: " + why)
     if "ADVERB_INTEROP" not in os.environ:
         os.execvpe("unshare", ["unshare", "-Urn", sys.executable, *sys.argv],
                    dict(os.environ, ADVERB_INTEROP="1"))
-    vm = guest.Guest()
+    vm = guest.Guest(rdma="siw" if arg.siw else "rxe")
     try:
-        print("\n".join(HEAD), flush=True)
+        print(HEAD % vm.rdma, flush=True)
         loads = [load()]
         lines = measure(vm, arg)
         loads.append(load())
