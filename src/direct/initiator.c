@@ -160,9 +160,8 @@ void initiator_wait(struct ibt *t, struct ibt_qp *q)
 		list_push_tail(&t->direct.waiting, &q->direct.waiting);
 }
 
-/* Counts the piece at the cursor, which has moved, and moves the cursor. */
-static void count_moved(struct ibt *t, struct ibt_qp *q, uint8_t opcode,
-			uint32_t bytes)
+void initiator_count_moved(struct ibt *t, struct ibt_qp *q, uint8_t opcode,
+			   uint32_t bytes)
 {
 	if (opcode == HCA_WR_RDMA_READ)
 		q->qp->stats.rx_bytes += bytes;
@@ -187,7 +186,7 @@ static void finish_piece(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		rc_req_stop(t, q, w, status, &x);
 		return;
 	}
-	count_moved(t, q, r->opcode, r->bytes);
+	initiator_count_moved(t, q, r->opcode, r->bytes);
 }
 
 static enum hca_status status_of(enum verdict v)
@@ -276,7 +275,7 @@ struct request_batch {
 	uint32_t head;
 };
 
-static bool is_small(const struct ibt *t, const struct wqe *w)
+bool initiator_is_small(const struct ibt *t, const struct wqe *w)
 {
 	return w->bytes &&
 	       w->bytes <= bits_min_u32(t->direct.piece, BATCH_BYTES);
@@ -292,7 +291,7 @@ static bool next_of_batch(void *arg, uint32_t i, struct direct_request *r)
 	struct explain x;
 
 	if (b->q->req.wqe + i == b->head || w->opcode != b->opcode ||
-	    (w->flags & HCA_SEND_FENCE) || !is_small(b->t, w))
+	    (w->flags & HCA_SEND_FENCE) || !initiator_is_small(b->t, w))
 		return false;
 	status = describe_piece(b->t, b->q, w, r, &x);
 	/* An earlier request of the batch may have set `must_wake`, which
@@ -304,7 +303,8 @@ static bool next_of_batch(void *arg, uint32_t i, struct direct_request *r)
 static bool may_batch(const struct ibt *t, const struct ibt_qp *q,
 		      const struct wqe *w)
 {
-	if (q->req.packet || q->req.draining || !is_small(t, w) || is_atomic(w))
+	if (q->req.packet || q->req.draining || !initiator_is_small(t, w) ||
+	    is_atomic(w))
 		return false;
 	/* a batch of SENDs has eager messages only (batch.c) */
 	if (hca_wr_is_send(w->opcode))
@@ -326,11 +326,8 @@ static bool place_found(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	return !q->direct.apart.has_found;
 }
 
-/* Executes the requests at the cursor as one batch.  Returns their bytes plus 1
- * for each request; 0: none was executed, or the value that an atomic found
- * could not be placed. */
-static uint32_t run_batch(struct ibt *t, struct ibt_qp *q, struct wqe *w,
-			  struct list *to_wake, uint64_t now_ns)
+uint32_t initiator_run_batch(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+			     struct list *to_wake, uint64_t now_ns)
 {
 	struct request_batch b = {t, q, w->opcode,
 				  shared_load(&q->qp->sq.head)};
@@ -355,7 +352,7 @@ static uint32_t run_batch(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	}
 	for (uint32_t i = 0; i < n && w; i++) {
 		bytes += w->bytes + 1;
-		count_moved(t, q, w->opcode, w->bytes);
+		initiator_count_moved(t, q, w->opcode, w->bytes);
 		w = i + 1 < n ? rc_req_begin(t, q) : NULL;
 	}
 	return bytes;
@@ -375,7 +372,7 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *to_wake,
 	if (!w)
 		return 0;
 	bytes = !l->is_gone && may_batch(t, q, w)
-			? run_batch(t, q, w, to_wake, now_ns)
+			? initiator_run_batch(t, q, w, to_wake, now_ns)
 			: 0;
 	if (bytes)
 		return bytes;
@@ -406,116 +403,6 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *to_wake,
 	else
 		judge_result(t, q, w, &r, answer, now_ns);
 	return answer == DIRECT_DONE ? r.bytes + 1 : 0;
-}
-
-/* ---- requests that are executed without the progress lock ---- */
-
-/* May the requests of q be executed without the progress lock?  They may if
- * they wait for nothing and no timer of q runs. */
-static bool is_plain(const struct ibt_qp *q)
-{
-	const struct target_ref *l = q->direct.link;
-
-	return shared_own(&q->direct.apart.is_worth_it) &&
-	       q->direct.path == IBT_PATH_DIRECT &&
-	       q->qp->state == HCA_QP_RTS && !l->is_gone && !l->is_asked &&
-	       !l->is_busy && !l->waits_for_place &&
-	       list_is_empty(&q->pending.packets) &&
-	       !list_is_linked(&q->direct.waiting) &&
-	       !wheel_is_set(&q->timers.ack) && !wheel_is_set(&q->timers.rnr);
-}
-
-/* Does q wait for a receive of its peer, with nothing left for
- * initiator_tell_apart?  Requests that are posted meanwhile are executed when
- * the wait ends (initiator_look) or the timer expires. */
-static bool awaits_receive(const struct ibt_qp *q)
-{
-	return shared_own(&q->direct.apart.is_worth_it) &&
-	       q->direct.path == IBT_PATH_DIRECT &&
-	       q->qp->state == HCA_QP_RTS && q->req.rnr_waiting &&
-	       wheel_is_set(&q->timers.rnr) && !q->direct.apart.has_news &&
-	       !q->direct.apart.has_found;
-}
-
-bool initiator_post_apart(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
-			  void **to_wake)
-{
-	uint32_t moved = 0, bytes = 0;
-	struct list asleep;
-	struct wqe *w;
-
-	*to_wake = NULL;
-	if (!is_plain(q))
-		return awaits_receive(q);
-	list_init(&asleep);
-	q->direct.apart.is_running = true;
-	q->direct.apart.now_ns = now_ns;
-	do {
-		w = rc_req_begin_plain(t, q);
-		bytes = w ? run_batch(t, q, w, &asleep, now_ns) : 0;
-		moved += bytes;
-	} while (bytes && moved < INITIATOR_PIECE);
-	q->direct.apart.is_running = false;
-	if (list_pop_head(&asleep))
-		*to_wake = q->direct.link->owner;
-	return q->req.wqe == shared_load(&q->qp->sq.head) &&
-	       !q->direct.apart.has_news && !q->direct.apart.has_found;
-}
-
-static bool may_gather(const struct ibt *t, const struct wqe *w)
-{
-	return (w->opcode == HCA_WR_RDMA_WRITE ||
-		w->opcode == HCA_WR_RDMA_READ) &&
-	       !(w->flags & (HCA_SEND_INLINE | HCA_SEND_FENCE)) &&
-	       w->num_sge == 1 && is_small(t, w);
-}
-
-bool initiator_gathers(struct ibt *t, const struct ibt_qp *q)
-{
-	const struct wq *sq = &q->qp->sq;
-	uint32_t head = shared_load(&sq->head);
-	const struct wqe *first, *last;
-
-	if (!q->direct.apart.takes_calls || head == q->req.wqe || !is_plain(q))
-		return false;
-	first = wq_at(t->hca, sq, q->req.wqe);
-	last = wq_at(t->hca, sq, head - 1);
-	return may_gather(t, last) && last->opcode == first->opcode &&
-	       last->rkey == first->rkey;
-}
-
-/* Places the value that an executed atomic found, and that place_found could
- * not place.  If this fails again, the request fails. */
-static void tell_found(struct ibt *t, struct ibt_qp *q)
-{
-	struct wqe *w = wq_at(t->hca, &q->qp->sq, q->req.wqe);
-	const uint8_t *found = (const uint8_t *)&q->direct.apart.found;
-	struct explain x = {0};
-	enum hca_status status;
-
-	q->direct.apart.has_found = false;
-	if (q->qp->state != HCA_QP_RTS && q->qp->state != HCA_QP_SQD)
-		return;
-	status = sem_scatter(t->hca, q->qp->pd, w, 0, found, 8, &x);
-	if (status)
-		rc_req_stop(t, q, w, status, &x);
-	else
-		count_moved(t, q, w->opcode, w->bytes);
-}
-
-void initiator_tell_apart(struct ibt *t, struct ibt_qp *q)
-{
-	struct cq *cq = arena_at(&t->hca->arena, q->qp->send_cq);
-
-	if (q->direct.apart.has_found)
-		tell_found(t, q);
-	if (!q->direct.apart.has_news)
-		return;
-	q->direct.apart.has_news = false;
-	ibt_cq_tell(t, cq);
-	if (cq_is_holding(cq))
-		cq_moderation_set(t, cq);
-	ibt_overrun(t, q, cq);
 }
 
 /*

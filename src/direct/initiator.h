@@ -16,8 +16,8 @@
  * direct.waiting of struct ibt, and initiator_look activates it once it can go
  * on.
  *
- * Owner: the engine.  Lock: the progress lock and all post locks, or for
- * initiator_post_apart the QP's post lock alone.  Sans-IO.
+ * Owner: the engine.  Lock: the progress lock and all post locks, or the QP's
+ * post lock alone if initiator_apart.h calls.  Sans-IO.
  */
 #ifndef DIRECT_INITIATOR_H
 #define DIRECT_INITIATOR_H
@@ -26,7 +26,7 @@
 #include "ibt/ibt.h"
 
 /* The most bytes of a piece, unless the engine was made with another size.
- * initiator_post_apart returns once it has moved this many bytes. */
+ * initiator_apart_post returns once it has moved this many bytes. */
 #define INITIATOR_PIECE (1u << 20)
 
 /* Makes the path of q, a connected QP, direct to its peer in the adapter
@@ -63,30 +63,6 @@ bool initiator_is_undecided(const struct ibt_qp *q);
 uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *to_wake,
 			uint64_t now_ns);
 /*
- * Executes the requests at the cursor of an RC QP that fit into a batch
- * (target_run_batch) and succeed at once.  Such requests change nothing but q,
- * q's completion queue and the target's arena.  So the caller needs no progress
- * lock, but must exclude all other calls that use q or its target_ref.
- *
- * *to_wake is the link's owner if the target's process sleeps and has to be
- * woken, or else NULL.  Returns true if no request and no event is left, or if
- * q waits for a receive: then the requests are executed when the wait ends.
- * Returns false if requests or events are left: the caller then calls
- * initiator_tell_apart and initiator_turn under the progress lock.
- */
-bool initiator_post_apart(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
-			  void **to_wake);
-/*
- * Would the requests that initiator_post_apart has yet to execute, and those
- * that are posted next, take one system call together?  Lock: the QP's post
- * lock alone is enough.
- */
-bool initiator_gathers(struct ibt *t, const struct ibt_qp *q);
-/* Raises the events, and finishes the atomic, that initiator_post_apart has
- * left.  Called before any other call that executes or flushes requests of q.
- */
-void initiator_tell_apart(struct ibt *t, struct ibt_qp *q);
-/*
  * Executes the piece at the cursor of a UC QP, and puts a target that must be
  * woken on the list `to_wake`.  If the target cannot take the piece, the path
  * of the QP changes to packets.  Returns the bytes that moved plus 1; 0: the
@@ -94,6 +70,16 @@ void initiator_tell_apart(struct ibt *t, struct ibt_qp *q);
  */
 uint32_t initiator_turn_unreliable(struct ibt *t, struct ibt_qp *q,
 				   struct list *to_wake, uint64_t now_ns);
+/* Executes the requests at the cursor as one batch.  Returns their bytes plus 1
+ * for each request; 0: none was executed, or the value that an atomic found
+ * could not be placed. */
+uint32_t initiator_run_batch(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+			     struct list *to_wake, uint64_t now_ns);
+/* May w, by its length, be in a batch of more than one request? */
+bool initiator_is_small(const struct ibt *t, const struct wqe *w);
+/* Counts the piece at the cursor, which has moved, and moves the cursor. */
+void initiator_count_moved(struct ibt *t, struct ibt_qp *q, uint8_t opcode,
+			   uint32_t bytes);
 /* Activates the QPs that waited for their peer and can go on.  Returns the time
  * at which the next call is due, in ns of the caller's clock; UINT64_MAX: the
  * next engine_tick is early enough. */

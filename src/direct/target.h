@@ -14,7 +14,7 @@
  *
  * The target's arena is input: offsets are checked before use.  Owner: the
  * initiator's QP.  Lock: the progress lock and all post locks, or for
- * target_run_batch in initiator_post_apart the QP's post lock alone.  Sans-IO.
+ * target_run_batch in initiator_apart_post the QP's post lock alone.  Sans-IO.
  */
 #ifndef DIRECT_TARGET_H
 #define DIRECT_TARGET_H

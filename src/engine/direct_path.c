@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "direct/initiator.h"
+#include "direct/initiator_apart.h"
 #include "direct/initiator_ud.h"
 #include "engine/inside.h"
 #include "util/bits.h"
@@ -138,7 +139,7 @@ bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	bool is_ud = q->qp->type == HCA_QPT_UD;
 	uint32_t moved = 1;
 
-	initiator_tell_apart(&e->ibt, q);
+	initiator_apart_tell(&e->ibt, q);
 	/* initiator_ud_turn then sets the path for each datagram. */
 	if (is_ud)
 		q->direct.path =
@@ -179,12 +180,12 @@ uint32_t engine_qp_post_lock(const struct ibt_qp *q)
 bool engine_post_apart(struct engine *e, struct ibt_qp *q, uint64_t now_ns,
 		       void **to_wake)
 {
-	return initiator_post_apart(&e->ibt, q, now_ns, to_wake);
+	return initiator_apart_post(&e->ibt, q, now_ns, to_wake);
 }
 
 bool engine_qp_gathers(struct engine *e, const struct ibt_qp *q)
 {
-	return initiator_gathers(&e->ibt, q);
+	return initiator_apart_gathers(&e->ibt, q);
 }
 
 bool engine_post_direct(struct engine *e, struct ibt_qp *q, uint64_t now_ns)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "direct/initiator.h"
+#include "direct/initiator_apart.h"
 #include "engine/inside.h"
 #include "ibt/mcast.h"
 #include "ibt/migration.h"
@@ -366,7 +367,7 @@ void engine_cq_remove(struct engine *e, const struct cq *cq)
 void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	e->ibt.now_ns = now_ns;
-	initiator_tell_apart(&e->ibt, q);
+	initiator_apart_tell(&e->ibt, q);
 	if (q->qp->state == HCA_QP_ERR)
 		ibt_qp_flush(&e->ibt, q);
 	else if (q->qp->state == HCA_QP_SQE)

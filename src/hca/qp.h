@@ -79,7 +79,7 @@ enum qp_wait {
 
 /*
  * Counts of a QP's work, which `adverb top` reads at any time.  Written with
- * plain stores under the progress lock or, by initiator_post_apart, under the
+ * plain stores under the progress lock or, by initiator_apart_post, under the
  * QP's post lock alone.
  */
 struct qp_stats {

@@ -64,18 +64,18 @@ struct direct_state {
 	/* UD: the destination QPN of the datagram whose path
 	 * initiator_ud_turn looked up last; 0: none. */
 	uint32_t packets_to;
-	/* For initiator_post_apart, by which a thread executes requests without
+	/* For initiator_apart_post, by which a thread executes requests without
 	 * the progress lock. */
 	struct {
 		/* The number of the QP's post lock, below ENGINE_POST_LOCKS;
 		 * set when the QP is created. */
 		uint32_t lock;
-		/* initiator_post_apart may execute requests of this QP.
+		/* initiator_apart_post may execute requests of this QP.
 		 * Written under the progress lock; other threads read the flag
 		 * as a hint. */
 		shared_flag is_worth_it;
-		bool is_running; /* initiator_post_apart executes a request */
-		/* A request that initiator_post_apart has completed needs the
+		bool is_running; /* initiator_apart_post executes a request */
+		/* A request that initiator_apart_post has completed needs the
 		 * progress lock: an event is due, or the completion queue is
 		 * full. */
 		bool has_news;

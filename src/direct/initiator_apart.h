@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Requests that a thread executes without the progress lock
+ * (docs/decisions/026).
+ *
+ * Owner: the engine.  Lock: the QP's post lock, except for
+ * initiator_apart_tell, whose caller holds the progress lock and all post
+ * locks.  Sans-IO.
+ */
+#ifndef DIRECT_INITIATOR_APART_H
+#define DIRECT_INITIATOR_APART_H
+
+#include "ibt/ibt.h"
+
+/*
+ * Executes the requests at the cursor of an RC QP that fit into a batch
+ * (target_run_batch) and succeed at once.  Such requests change nothing but q,
+ * q's completion queue and the target's arena.  So the caller needs no progress
+ * lock, but must exclude all other calls that use q or its target_ref.
+ *
+ * *to_wake is the link's owner if the target's process sleeps and has to be
+ * woken, or else NULL.  Returns true if no request and no event is left, or if
+ * q waits for a receive: then the requests are executed when the wait ends.
+ * Returns false if requests or events are left: the caller then calls
+ * initiator_apart_tell and initiator_turn under the progress lock.
+ */
+bool initiator_apart_post(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
+			  void **to_wake);
+/*
+ * Would the requests that initiator_apart_post has yet to execute, and those
+ * that are posted next, take one system call together?  Lock: the QP's post
+ * lock alone is enough.
+ */
+bool initiator_apart_gathers(struct ibt *t, const struct ibt_qp *q);
+/* Raises the events, and finishes the atomic, that initiator_apart_post has
+ * left.  Called before any other call that executes or flushes requests of q.
+ */
+void initiator_apart_tell(struct ibt *t, struct ibt_qp *q);
+
+#endif
