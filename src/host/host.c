@@ -4,12 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "device/netif.h"
@@ -30,6 +28,7 @@
 #include "host/post.h"
 #include "host/progress_thread.h"
 #include "host/source_port.h"
+#include "host/yield.h"
 #include "log/env.h"
 #include "log/log.h"
 #include "memory/arena_map.h"
@@ -60,9 +59,6 @@ struct host {
 	struct progress progress;
 	struct lock ctx;
 	int cancel; /* the cancel state from before ctx was taken; under ctx */
-	shared_u32 yield_every; /* empty polls between two yields */
-	/* in the last yield another thread ran for a moment */
-	shared_flag is_after;
 };
 
 static struct host *the_host;
@@ -275,7 +271,6 @@ static struct host *new_host(const struct host_sink *sink)
 	memset(h, 0, sizeof(*h));
 	h->pid = getpid();
 	h->users = 1;
-	shared_store(&h->yield_every, POLL_YIELD);
 	env_check();
 	lock_init(&h->ctx);
 	err = start_host(h, sink);
@@ -687,56 +682,31 @@ void host_before_poll(struct host *h, const struct cq *cq)
 }
 
 /*
- * Lets the other threads of the core run; returns for how many ns.  Beside
- * threads that compute, sched_yield costs the caller the rest of its time slice
- * (Linux 6.18 and later), so a thread that polls would get a few percent of the
- * core.  A thread that sleeps keeps its share, and Linux wakes it soon.
- */
-static uint64_t yield_core(void)
-{
-	static _Thread_local struct poll_crowd crowd
-		__attribute__((tls_model("initial-exec")));
-	static const long moment[2] = {0, 1}; /* seconds, ns */
-	uint64_t began = monotonic_ns(), took;
-	bool is_crowded = poll_policy_is_crowded(&crowd, began);
-	int err = errno; /* a signal during the sleep sets EINTR */
-
-	/* nanosleep would be a cancellation point. */
-	if (is_crowded)
-		syscall(SYS_nanosleep, moment, NULL);
-	else
-		sched_yield();
-	took = monotonic_ns() - began;
-	if (!is_crowded)
-		poll_policy_yielded(&crowd, began, took);
-	errno = err;
-	return took;
-}
-
-/*
  * Yields the core, and then polls.  If another thread ran for a moment and then
  * packets arrived, the peer probably runs on this core, so from here on each
  * poll yields first.  (host_polled decides the same if the polled queue then
  * has a completion.)  A yield to a thread that only computes takes longer.
  */
-static void yield_poll(struct host *h, uint32_t every, shared_u32 *skipped)
+static void yield_poll(struct host *h, struct host_polls *polls, uint32_t every)
 {
 	uint32_t news = shared_load(&h->progress.policy.looks.news);
 	uint64_t took = yield_core();
 	bool ran = took > SWITCH_MIN_NS && took < SWITCH_MAX_NS;
 
-	progress_poll(&h->progress, skipped);
+	progress_poll(&h->progress, &polls->skipped);
 	every = ran && shared_load(&h->progress.policy.looks.news) != news
 			? 1
 			: bits_min_u32(2 * every, POLL_YIELD);
-	shared_store(&h->yield_every, every);
-	shared_store(&h->is_after, ran);
+	shared_store(&polls->yield_every, every);
+	shared_store(&polls->is_after, ran);
 }
 
 void host_poll(struct host *h, struct host_polls *polls)
 {
-	uint32_t every = shared_own(&h->yield_every);
+	uint32_t every = shared_own(&polls->yield_every);
 
+	if (!every) /* the first poll of the object */
+		every = POLL_YIELD;
 	/* Without a look at the socket a poll costs very little, so more polls
 	 * come between two yields, unless the peer runs on this core. */
 	if (direct_select_is_quiet(&h->progress.direct_select))
@@ -744,12 +714,12 @@ void host_poll(struct host *h, struct host_polls *polls)
 	else if (shared_load(&h->progress.policy.looks.is_paced))
 		every *= 16;
 	if ((shared_own(&polls->empty) + 1) % every == 0)
-		yield_poll(h, every, &polls->skipped);
+		yield_poll(h, polls, every);
 	else
 		progress_poll(&h->progress, &polls->skipped);
 }
 
-void host_polled(struct host *h, bool empty)
+void host_polled(struct host *h, struct host_polls *polls, bool empty)
 {
 	/* While all traffic comes through the arena, several threads may poll,
 	 * each its own queue.  They do not set this word to false then, so that
@@ -757,12 +727,13 @@ void host_polled(struct host *h, bool empty)
 	if (shared_own(&h->progress.activity.polled_in_vain) != empty &&
 	    (empty || !direct_select_is_quiet(&h->progress.direct_select)))
 		shared_store(&h->progress.activity.polled_in_vain, empty);
-	if (shared_own(&h->is_after)) {
-		shared_store(&h->is_after, false);
+	shared_store(&polls->empty, empty ? shared_own(&polls->empty) + 1 : 0);
+	if (shared_own(&polls->is_after)) {
+		shared_store(&polls->is_after, false);
 		/* The completion may have come by chance.  Then yield_poll
 		 * doubles yield_every again within a few polls. */
 		if (!empty)
-			shared_store(&h->yield_every, 1);
+			shared_store(&polls->yield_every, 1);
 	}
 	wake_for_notify(h);
 }

@@ -212,6 +212,11 @@ void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes);
 struct host_polls {
 	shared_u32 empty;   /* polls in a row that found nothing */
 	shared_u32 skipped; /* polls in a row that made no progress */
+	/* Empty polls between two yields of the core; 0: no poll was empty
+	 * yet. */
+	shared_u32 yield_every;
+	/* In the last yield another thread ran for a moment. */
+	shared_flag is_after;
 };
 
 /* Called before a thread looks for completions in cq: executes requests that
@@ -222,7 +227,7 @@ void host_before_poll(struct host *h, const struct cq *cq);
  * has had the lock all the time, waits for the lock. */
 void host_poll(struct host *h, struct host_polls *polls);
 /* Called after host_poll; @empty: the poll found no completion. */
-void host_polled(struct host *h, bool empty);
+void host_polled(struct host *h, struct host_polls *polls, bool empty);
 /* Called after a CQ was armed: from here on the progress thread makes progress
  * while the program sleeps. */
 void host_armed(struct host *h);

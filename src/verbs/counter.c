@@ -337,10 +337,8 @@ static int read_counter(struct ibv_comp_cntr *counter, bool failed,
 	*value = total_of(c, failed);
 	is_new = *value != c->last[failed];
 	c->last[failed] = *value;
-	shared_store(&c->polls.empty,
-		     is_new ? 0 : shared_own(&c->polls.empty) + 1);
 	lock_give(&c->lock);
-	host_polled(context->host, !is_new);
+	host_polled(context->host, &c->polls, !is_new);
 	instrument_happens_after(context->host);
 	return 0;
 }

@@ -67,7 +67,7 @@ static void end_poll(struct ibv_cq_ex *ex)
 	v_leave_queue(&cq->poll_lock, cq->is_single);
 	/* next_poll calls cq_poll, which may set a notify bit.  If a notify bit
 	 * is set, host_polled wakes the progress thread. */
-	host_polled(v_context(cq->base.context)->host, false);
+	host_polled(v_context(cq->base.context)->host, &cq->polls, false);
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)

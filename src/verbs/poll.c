@@ -40,9 +40,7 @@ uint32_t v_poll(struct host *h, struct v_cq *cq, struct cqe *out, uint32_t n)
 		host_poll(h, &cq->polls);
 		got = cq_poll(host_hca(h), cq->cq, out, n);
 	}
-	shared_store(&cq->polls.empty,
-		     got ? 0 : shared_own(&cq->polls.empty) + 1);
-	host_polled(h, !got);
+	host_polled(h, &cq->polls, !got);
 	return got;
 }
 
@@ -68,7 +66,7 @@ int v_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 		instrument_happens_after(c->host);
 	/* v_poll has called host_polled for its own batch only. */
 	if (all > BATCH)
-		host_polled(c->host, false);
+		host_polled(c->host, &cq->polls, false);
 	return all;
 }
 
