@@ -153,3 +153,8 @@ bool direct_select_may_skip(const struct direct_select *w,
 	shared_store(skipped, count + 1);
 	return true;
 }
+
+void direct_select_could_not(shared_u32 *skipped)
+{
+	shared_store(skipped, SKIPPED_TURNS);
+}

@@ -57,6 +57,9 @@ void direct_select_rested(struct engine *e);
  * have skipped progress; this call updates the count. */
 bool direct_select_may_skip(const struct direct_select *w,
 			    const struct engine *e, shared_u32 *skipped);
+/* Called when a poll could not make the progress that it did not skip: the next
+ * poll of the object does not skip it either. */
+void direct_select_could_not(shared_u32 *skipped);
 /* Does all traffic go through the arenas, so that polls look at the socket
  * seldom? */
 static inline bool direct_select_is_quiet(const struct direct_select *w)

@@ -36,11 +36,17 @@ static void take_claimed(struct post_lock *l) NO_LOCK_ANALYSIS
 	shared_store(&l->signs.is_claimed, false);
 }
 
+static void note_taken(struct post_locks *p)
+{
+	p->are_taken = true;
+	p->vain_since_ns = 0;
+}
+
 void post_lock_take_all(struct post_locks *p) NO_LOCK_ANALYSIS
 {
 	for (uint32_t left = p->mask; left; left &= left - 1)
 		take_claimed(&p->of[__builtin_ctz(left)]);
-	p->are_taken = true;
+	note_taken(p);
 }
 
 bool post_lock_try_all(struct post_locks *p) NO_LOCK_ANALYSIS
@@ -57,7 +63,17 @@ bool post_lock_try_all(struct post_locks *p) NO_LOCK_ANALYSIS
 		}
 		taken |= 1u << number;
 	}
-	p->are_taken = true;
+	note_taken(p);
+	return true;
+}
+
+bool post_lock_insist(struct post_locks *p, uint64_t now_ns)
+{
+	if (!p->vain_since_ns)
+		p->vain_since_ns = now_ns;
+	if (now_ns - p->vain_since_ns < POST_LOCK_VAIN_NS)
+		return false;
+	post_lock_take_all(p);
 	return true;
 }
 

@@ -26,6 +26,8 @@
 #include "util/lock.h"
 #include "util/shared.h"
 
+#define POST_LOCK_VAIN_NS 100000 /* see post_lock_insist */
+
 /* The lock of all queue pairs with one number (engine_qp_post_lock), and the
  * members that the lock guards. */
 struct post_lock {
@@ -61,6 +63,9 @@ struct post_locks {
 	struct post_lock of[ENGINE_POST_LOCKS];
 	uint32_t mask;	/* a bit for each number that a QP has had */
 	bool are_taken; /* the holder of the progress lock has the post locks */
+	/* When post_lock_insist was first called since the locks were last
+	 * taken; 0: it was not called. */
+	uint64_t vain_since_ns;
 	struct post_gather_thread thread;
 	/* The thread that waits for work looks for posts that wait.  Written
 	 * under all post locks; read under one post lock, and by the progress
@@ -80,6 +85,13 @@ void post_lock_take_all(struct post_locks *p);
 /* Takes all post locks that are in use, if they are all free.  False: another
  * thread has one of the locks, and the caller has none of them. */
 bool post_lock_try_all(struct post_locks *p);
+/*
+ * Called after post_lock_try_all was in vain, for work that may wait for
+ * POST_LOCK_VAIN_NS: once all tries for that long were in vain, waits for the
+ * locks, takes them and returns true.  A thread that waits for one lock keeps
+ * the locks that it has from the threads that post.
+ */
+bool post_lock_insist(struct post_locks *p, uint64_t now_ns);
 /* Releases the locks that post_lock_take_all has taken; does nothing if none
  * are taken. */
 void post_lock_give_all(struct post_locks *p);

@@ -611,6 +611,13 @@ static bool try_or_sleep(struct progress *p)
 	return true;
 }
 
+/* Takes the post locks for work that may wait for some microseconds. */
+static bool take_posts(struct progress *p) REQUIRES(&p->lock)
+{
+	return post_lock_try_all(&p->posts) ||
+	       post_lock_insist(&p->posts, clock_now(&p->clock));
+}
+
 void progress_poll(struct progress *p, shared_u32 *skipped) NO_LOCK_ANALYSIS
 {
 	if (direct_select_may_skip(&p->direct_select, p->engine, skipped) ||
@@ -620,7 +627,11 @@ void progress_poll(struct progress *p, shared_u32 *skipped) NO_LOCK_ANALYSIS
 		progress_release(p);
 		return;
 	}
-	post_lock_take_all(&p->posts);
+	if (!take_posts(p)) {
+		direct_select_could_not(skipped);
+		progress_release(p);
+		return;
+	}
 	begin_holding(p);
 	engine_polled(p->engine, p->now_ns);
 	progress_turn(p);
@@ -657,13 +668,14 @@ void progress_join(struct progress *p)
 	join_datagrams(p);
 }
 
-/* Takes the lock and all post locks, if all of them are free. */
-static bool try_all(struct progress *p)
+/* Takes the lock and all post locks, if all of them are free.  @insists: waits
+ * for the post locks after many tries in vain. */
+static bool try_all(struct progress *p, bool insists)
 	TRY_ACQUIRE(true, &p->lock) NO_LOCK_ANALYSIS
 {
 	if (!lock_try(&p->lock))
 		return false;
-	if (!post_lock_try_all(&p->posts)) {
+	if (!(insists ? take_posts(p) : post_lock_try_all(&p->posts))) {
 		lock_give(&p->lock);
 		return false;
 	}
@@ -679,7 +691,7 @@ static bool try_for(struct progress *p, uint64_t ns)
 	uint64_t end = monotonic_ns() + ns;
 	bool is_ours;
 
-	while (!(is_ours = try_all(p)) && monotonic_ns() < end)
+	while (!(is_ours = try_all(p, false)) && monotonic_ns() < end)
 		nanosleep(&nap, NULL);
 	return is_ours;
 }
@@ -736,8 +748,10 @@ bool progress_rest(struct progress *p, struct progress_rest *r) NO_LOCK_ANALYSIS
 	uint64_t bulk;
 	uint32_t news;
 
-	if (!progress_try(p))
+	if (!try_all(p, true)) {
+		progress_serve(p);
 		return false;
+	}
 	bulk = p->policy.stream.bulk;
 	news = shared_own(&p->policy.looks.news);
 	p->rest = r;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 #include "host/post_lock.h"
 
 static struct post_locks locks;
@@ -46,6 +49,53 @@ static void a_poster_leaves_a_lock_that_is_kept(void **state) NO_LOCK_ANALYSIS
 	lock_give(&locks.of[3].lock);
 }
 
+/* Posts until another thread claims the lock. */
+static void *post_until_claimed(void *lock) NO_LOCK_ANALYSIS
+{
+	struct post_lock *l = lock;
+
+	while (!shared_load(&l->signs.is_claimed))
+		sched_yield();
+	lock_give(&l->lock);
+	return NULL;
+}
+
+static void
+a_lock_is_awaited_after_many_tries_in_vain(void **state) NO_LOCK_ANALYSIS
+{
+	struct post_lock *l = &locks.of[2];
+	uint64_t now = 1000;
+	pthread_t poster;
+
+	(void)state;
+	post_lock_add(&locks, 1);
+	post_lock_add(&locks, 2);
+	post_lock_give_all(&locks);
+	/* a success in between begins the time anew */
+	for (int i = 0; i < 3; i++) {
+		assert_true(lock_try(&l->lock));
+		assert_false(post_lock_try_all(&locks));
+		assert_false(post_lock_insist(&locks, now));
+		now += POST_LOCK_VAIN_NS - 1;
+		assert_false(post_lock_try_all(&locks));
+		assert_false(post_lock_insist(&locks, now));
+		/* the other locks are free meanwhile */
+		assert_true(lock_try(&locks.of[1].lock));
+		lock_give(&locks.of[1].lock);
+		lock_give(&l->lock);
+		assert_true(post_lock_try_all(&locks));
+		post_lock_give_all(&locks);
+	}
+	assert_true(lock_try(&l->lock));
+	assert_false(post_lock_insist(&locks, now));
+	assert_int_equal(pthread_create(&poster, NULL, post_until_claimed, l),
+			 0);
+	assert_true(post_lock_insist(&locks, now + POST_LOCK_VAIN_NS));
+	assert_int_equal(pthread_join(poster, NULL), 0);
+	assert_false(lock_try(&l->lock));
+	post_lock_give_all(&locks);
+}
+
 static void
 one_queue_pair_of_each_lock_is_taken_over(void **state) NO_LOCK_ANALYSIS
 {
@@ -70,6 +120,9 @@ int main(void)
 			setup_locks, teardown_locks),
 		cmocka_unit_test_setup_teardown(
 			a_poster_leaves_a_lock_that_is_kept, setup_locks,
+			teardown_locks),
+		cmocka_unit_test_setup_teardown(
+			a_lock_is_awaited_after_many_tries_in_vain, setup_locks,
 			teardown_locks),
 		cmocka_unit_test_setup_teardown(
 			one_queue_pair_of_each_lock_is_taken_over, setup_locks,
