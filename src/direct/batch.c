@@ -131,6 +131,8 @@ static uint32_t run_sends(struct target_ref *l, struct qp *qp,
 		solicited |= s->r.solicited;
 		n++;
 	} while (n < DIRECT_BATCH_MAX && s->next(s->arg, n, &s->r));
+	if (s->r.outcome.is_dry)
+		s->r.outcome.rnr_timer = qp->attr.min_rnr_timer;
 	request_announce(l, qp, &s->r, solicited, n);
 	return n;
 }

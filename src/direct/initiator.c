@@ -8,6 +8,7 @@
 #include "direct/initiator_ud.h"
 #include "hca/semantics.h"
 #include "ibt/message.h"
+#include "ibt/rnr_wait.h"
 #include "ibt/uc.h"
 #include "ibt/unreliable_tx.h"
 #include "ibt/verdict.h"
@@ -346,6 +347,8 @@ uint32_t initiator_run_batch(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	q->direct.apart.takes_calls = space->calls != calls;
 	q->direct.has_bounces = q->direct.link->has_bounces;
 	initiator_wake(q, to_wake, &s.r);
+	q->direct.rnr.is_dry = !n && s.r.outcome.is_dry;
+	q->direct.rnr.timer = s.r.outcome.rnr_timer;
 	if (n && is_atomic(w)) {
 		q->direct.apart.found = s.r.outcome.found;
 		n = place_found(t, q, w);
@@ -490,18 +493,15 @@ uint64_t initiator_look(struct ibt *t)
 			CONTAINER_OF(n, struct ibt_qp, direct.waiting);
 
 		next = n->next;
-		if (q->direct.is_gone)
+		rnr_wait_count(q);
+		if (q->direct.is_gone || rnr_wait_is_minded(q, t->now_ns))
 			continue;
 		if (!target_is_ready(q->direct.link, q->req.rnr_waiting)) {
 			look = bits_min_u64(look, next_look(t, q->direct.link));
 			continue;
 		}
 		list_remove(n);
-		/* If rnr_waiting is not set, timers.rnr belongs to packets from
-		 * the peer, which wait until q has a receive. */
-		if (q->req.rnr_waiting)
-			wheel_cancel(&t->wheel, &q->timers.rnr);
-		q->req.rnr_waiting = false;
+		rnr_wait_end(t, q);
 		ibt_qp_activate(t, q);
 	}
 	return look;

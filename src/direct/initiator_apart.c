@@ -3,10 +3,11 @@
 
 #include "direct/initiator.h"
 #include "hca/semantics.h"
+#include "ibt/rnr_wait.h"
 
-/* May the requests of q be executed without the progress lock?  They may if
- * they wait for nothing and no timer of q runs. */
-static bool is_plain(const struct ibt_qp *q)
+/* Does q use the direct path, with nothing to do for its holders of the
+ * progress lock?  q may wait for a receive of its peer. */
+static bool is_open(const struct ibt_qp *q)
 {
 	const struct target_ref *l = q->direct.link;
 
@@ -15,32 +16,38 @@ static bool is_plain(const struct ibt_qp *q)
 	       q->qp->state == HCA_QP_RTS && !l->is_gone && !l->is_asked &&
 	       !l->is_busy && !l->waits_for_place &&
 	       list_is_empty(&q->pending.packets) &&
-	       !list_is_linked(&q->direct.waiting) &&
-	       !wheel_is_set(&q->timers.ack) && !wheel_is_set(&q->timers.rnr);
+	       !wheel_is_set(&q->timers.ack);
+}
+
+/* May the requests of q be executed without the progress lock?  They may if
+ * they wait for nothing and no timer of q runs, except the timer of a wait that
+ * has ended. */
+static bool is_plain(const struct ibt_qp *q)
+{
+	return is_open(q) && !q->req.rnr_waiting &&
+	       (q->direct.rnr.is_old || (!list_is_linked(&q->direct.waiting) &&
+					 !wheel_is_set(&q->timers.rnr)));
 }
 
 /* Does q wait for a receive of its peer, with nothing left for
  * initiator_apart_tell?  Requests that are posted meanwhile are executed when
- * the wait ends (initiator_look) or the timer expires. */
+ * the wait ends. */
 static bool awaits_receive(const struct ibt_qp *q)
 {
-	return shared_own(&q->direct.apart.is_worth_it) &&
-	       q->direct.path == IBT_PATH_DIRECT &&
-	       q->qp->state == HCA_QP_RTS && q->req.rnr_waiting &&
+	return is_open(q) && q->req.rnr_waiting &&
 	       wheel_is_set(&q->timers.rnr) && !q->direct.apart.has_news &&
 	       !q->direct.apart.has_found;
 }
 
-bool initiator_apart_post(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
-			  void **to_wake)
+/* Executes requests of q until one is left.  Returns true if none is left, or
+ * if q waits for a receive. */
+static bool run_requests(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
+			 void **to_wake)
 {
 	uint32_t moved = 0, bytes = 0;
 	struct list asleep;
 	struct wqe *w;
 
-	*to_wake = NULL;
-	if (!is_plain(q))
-		return awaits_receive(q);
 	list_init(&asleep);
 	q->direct.apart.is_running = true;
 	q->direct.apart.now_ns = now_ns;
@@ -52,8 +59,37 @@ bool initiator_apart_post(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
 	q->direct.apart.is_running = false;
 	if (list_pop_head(&asleep))
 		*to_wake = q->direct.link->owner;
-	return q->req.wqe == shared_load(&q->qp->sq.head) &&
-	       !q->direct.apart.has_news && !q->direct.apart.has_found;
+	if (q->direct.apart.has_news || q->direct.apart.has_found)
+		return false;
+	if (q->req.wqe == shared_load(&q->qp->sq.head))
+		return true;
+	return w && !bytes && q->direct.rnr.is_dry &&
+	       rnr_wait_again(t, q, q->direct.rnr.timer, now_ns);
+}
+
+bool initiator_apart_post(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
+			  void **to_wake)
+{
+	*to_wake = NULL;
+	return is_plain(q) ? run_requests(t, q, now_ns, to_wake)
+			   : awaits_receive(q);
+}
+
+bool initiator_apart_may_resume(struct ibt *t, struct ibt_qp *q,
+				uint64_t now_ns)
+{
+	if (!awaits_receive(q) || !rc_req_is_plain(t, q))
+		return false;
+	q->direct.rnr.looked_ns = now_ns;
+	return target_is_ready(q->direct.link, true);
+}
+
+bool initiator_apart_resume(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
+			    void **to_wake)
+{
+	*to_wake = NULL;
+	rnr_wait_resume(t, q);
+	return run_requests(t, q, now_ns, to_wake);
 }
 
 static bool may_gather(const struct ibt *t, const struct wqe *w)
@@ -101,6 +137,7 @@ void initiator_apart_tell(struct ibt *t, struct ibt_qp *q)
 {
 	struct cq *cq = arena_at(&t->hca->arena, q->qp->send_cq);
 
+	rnr_wait_settle(t, q);
 	if (q->direct.apart.has_found)
 		tell_found(t, q);
 	if (!q->direct.apart.has_news)

@@ -26,15 +26,23 @@
  */
 bool initiator_apart_post(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
 			  void **to_wake);
+/* Does q wait for a receive for a request that initiator_apart_post could
+ * execute, and does the peer have a receive now? */
+bool initiator_apart_may_resume(struct ibt *t, struct ibt_qp *q,
+				uint64_t now_ns);
+/* Ends q's wait, after initiator_apart_may_resume has returned true, and then
+ * does the work of initiator_apart_post, with the same results. */
+bool initiator_apart_resume(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
+			    void **to_wake);
 /*
  * Would the requests that initiator_apart_post has yet to execute, and those
  * that are posted next, take one system call together?  Lock: the QP's post
  * lock alone is enough.
  */
 bool initiator_apart_gathers(struct ibt *t, const struct ibt_qp *q);
-/* Raises the events, and finishes the atomic, that initiator_apart_post has
- * left.  Called before any other call that executes or flushes requests of q.
- */
+/* Raises the events, finishes the atomic, and settles the waits (rnr_wait.h),
+ * that initiator_apart_post and initiator_apart_resume have left.  Called
+ * before any other call that executes or flushes requests of q. */
 void initiator_apart_tell(struct ibt *t, struct ibt_qp *q);
 
 #endif

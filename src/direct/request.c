@@ -63,6 +63,7 @@ static struct wqe *take_receive(struct target_ref *l, struct qp *qp,
 	 * receive was posted since rq_take. */
 	r->outcome.is_full =
 		!w && (rq_is_full(l->hca, qp) || rq_has(l->hca, qp));
+	r->outcome.is_dry = !w && !r->outcome.is_full;
 	if (r->outcome.is_full)
 		inside_post(l, qp, r, QP_NOTIFY_ROOM);
 	if (low)

@@ -98,13 +98,14 @@ struct direct_memory {
 
 /* Results of target_run. */
 struct direct_outcome {
-	uint32_t verdict;  /* enum verdict */
-	uint8_t rnr_timer; /* DIRECT_RNR: the target's min_rnr_timer */
-	uint64_t found;	   /* the value that an atomic found */
-	bool must_wake;	   /* the target sleeps and has to be woken */
-	bool is_ours;	   /* the initiator's memory was not mapped */
-	bool is_gone;	   /* the target's process has ended */
-	bool is_denied;	   /* the kernel denied access to the target's memory */
+	uint32_t verdict; /* enum verdict */
+	/* DIRECT_RNR or is_dry: the target's min_rnr_timer. */
+	uint8_t rnr_timer;
+	uint64_t found; /* the value that an atomic found */
+	bool must_wake; /* the target sleeps and has to be woken */
+	bool is_ours;	/* the initiator's memory was not mapped */
+	bool is_gone;	/* the target's process has ended */
+	bool is_denied; /* the kernel denied access to the target's memory */
 	/* The access was revoked.  Unless is_executed is set, the request was
 	 * not executed. */
 	bool is_revoked;
@@ -113,6 +114,8 @@ struct direct_outcome {
 	/* The request must be tried again: the target must first collect
 	 * completions or eager messages, or a receive can be taken now. */
 	bool is_full;
+	/* There is no receive for the request. */
+	bool is_dry;
 };
 
 /* A piece of a message. */
@@ -146,7 +149,7 @@ static inline void direct_request_clear(struct direct_request *r)
 {
 	r->eager.at = 0;
 	r->outcome.must_wake = r->outcome.is_ours = r->outcome.is_gone =
-		r->outcome.is_denied = false;
+		r->outcome.is_denied = r->outcome.is_dry = false;
 	r->outcome.is_revoked = r->outcome.is_executed = r->outcome.is_full =
 		false;
 }

@@ -3,6 +3,7 @@
 #include "direct/initiator_apart.h"
 #include "direct/initiator_ud.h"
 #include "engine/inside.h"
+#include "ibt/rnr_wait.h"
 #include "util/bits.h"
 
 /* Each piece or batch of requests (execute_piece) counts as this many bytes
@@ -181,6 +182,25 @@ bool engine_post_apart(struct engine *e, struct ibt_qp *q, uint64_t now_ns,
 		       void **to_wake)
 {
 	return initiator_apart_post(&e->ibt, q, now_ns, to_wake);
+}
+
+bool engine_awaits_receive(const struct engine *e, uint32_t number)
+{
+	return shared_load(&e->ibt.direct.awaiting[number].is_any);
+}
+
+bool engine_resume_apart(struct engine *e, uint32_t number, uint64_t now_ns,
+			 struct ibt_qp **left, void **to_wake)
+{
+	struct ibt_qp *q = rnr_wait_next(&e->ibt, number);
+
+	*left = NULL;
+	*to_wake = NULL;
+	if (!q || !initiator_apart_may_resume(&e->ibt, q, now_ns))
+		return false;
+	if (!initiator_apart_resume(&e->ibt, q, now_ns, to_wake))
+		*left = q;
+	return true;
 }
 
 bool engine_qp_gathers(struct engine *e, const struct ibt_qp *q)

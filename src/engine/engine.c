@@ -31,7 +31,7 @@ static bool make_credits(struct engine *e, bool is_off)
 
 struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 {
-	struct engine *e = calloc(1, sizeof(*e));
+	struct engine *e = alloc_apart(sizeof(*e));
 
 	if (!e)
 		return NULL;

@@ -342,6 +342,17 @@ bool engine_is_settled(const struct engine *e);
  */
 bool engine_post_apart(struct engine *e, struct ibt_qp *q, uint64_t now_ns,
 		       void **to_wake);
+/* May engine_resume_apart find work?  A hint, which needs no lock. */
+bool engine_awaits_receive(const struct engine *e, uint32_t number);
+/*
+ * Looks at one QP with post lock `number` that waits for a receive of its peer;
+ * each call looks at the next one.  If the peer has a receive, ends the wait,
+ * executes the QP's work, and returns true.  Lock and to_wake: as for
+ * engine_post_apart.  *left: NULL, or the QP if its work or events are left;
+ * the caller then calls engine_doorbell.
+ */
+bool engine_resume_apart(struct engine *e, uint32_t number, uint64_t now_ns,
+			 struct ibt_qp **left, void **to_wake);
 /* Would the posted work of q and work that is posted later take one system call
  * together, rather than one each?  The caller holds q's post lock. */
 bool engine_qp_gathers(struct engine *e, const struct ibt_qp *q);

@@ -17,6 +17,9 @@
 /* The most bytes that one engine_tx copies for direct requests. */
 #define ENGINE_MOVED_MAX (4u << 20)
 
+_Static_assert(DIRECT_POST_LOCKS == ENGINE_POST_LOCKS,
+	       "each post lock has a list of QPs");
+
 struct engine {
 	struct ibt ibt;
 	struct rocev2_senders senders;

@@ -681,19 +681,28 @@ void host_before_poll(struct host *h, const struct cq *cq)
 	post_polled(&h->progress, engine_post_lock_of(cq));
 }
 
+/* Makes progress for a poll; first tries to end a wait of a QP that completes
+ * into cq, unless cq is NULL. */
+static void poll_once(struct host *h, const struct cq *cq, shared_u32 *skipped)
+{
+	if (!cq || !post_resume(&h->progress, engine_post_lock_of(cq)))
+		progress_poll(&h->progress, skipped);
+}
+
 /*
  * Yields the core, and then polls.  If another thread ran for a moment and then
  * packets arrived, the peer probably runs on this core, so from here on each
  * poll yields first.  (host_polled decides the same if the polled queue then
  * has a completion.)  A yield to a thread that only computes takes longer.
  */
-static void yield_poll(struct host *h, struct host_polls *polls, uint32_t every)
+static void yield_poll(struct host *h, const struct cq *cq,
+		       struct host_polls *polls, uint32_t every)
 {
 	uint32_t news = shared_load(&h->progress.policy.looks.news);
 	uint64_t took = yield_core();
 	bool ran = took > SWITCH_MIN_NS && took < SWITCH_MAX_NS;
 
-	progress_poll(&h->progress, &polls->skipped);
+	poll_once(h, cq, &polls->skipped);
 	every = ran && shared_load(&h->progress.policy.looks.news) != news
 			? 1
 			: bits_min_u32(2 * every, POLL_YIELD);
@@ -701,7 +710,7 @@ static void yield_poll(struct host *h, struct host_polls *polls, uint32_t every)
 	shared_store(&polls->is_after, ran);
 }
 
-void host_poll(struct host *h, struct host_polls *polls)
+void host_poll(struct host *h, const struct cq *cq, struct host_polls *polls)
 {
 	uint32_t every = shared_own(&polls->yield_every);
 
@@ -714,9 +723,9 @@ void host_poll(struct host *h, struct host_polls *polls)
 	else if (shared_load(&h->progress.policy.looks.is_paced))
 		every *= 16;
 	if ((shared_own(&polls->empty) + 1) % every == 0)
-		yield_poll(h, polls, every);
+		yield_poll(h, cq, polls, every);
 	else
-		progress_poll(&h->progress, &polls->skipped);
+		poll_once(h, cq, &polls->skipped);
 }
 
 void host_polled(struct host *h, struct host_polls *polls, bool empty)

@@ -224,8 +224,10 @@ struct host_polls {
 void host_before_poll(struct host *h, const struct cq *cq);
 /* Called by a poll that found nothing yet: makes progress if the progress lock
  * is free.  After many such polls yields the processor, or, if another thread
- * has had the lock all the time, waits for the lock. */
-void host_poll(struct host *h, struct host_polls *polls);
+ * has had the lock all the time, waits for the lock.  Makes no progress if it
+ * can end a wait of a QP that completes into cq (host/post.h); cq NULL: makes
+ * progress in any case. */
+void host_poll(struct host *h, const struct cq *cq, struct host_polls *polls);
 /* Called after host_poll; @empty: the poll found no completion. */
 void host_polled(struct host *h, struct host_polls *polls, bool empty);
 /* Called after a CQ was armed: from here on the progress thread makes progress

@@ -279,6 +279,30 @@ static void serve_waiting(struct progress *p,
 		progress_serve(p);
 }
 
+bool post_resume(struct progress *p, uint32_t number) NO_LOCK_ANALYSIS
+{
+	struct post_lock *l = &p->posts.of[number];
+	struct ibt_qp *left;
+	void *to_wake;
+	uint64_t now;
+	bool is_over;
+
+	if (!engine_awaits_receive(p->engine, number) ||
+	    shared_load(&l->signs.is_claimed) || !lock_try(&l->lock))
+		return false;
+	now = clock_now(&l->clock);
+	copy_nofault_turn(now);
+	is_over = engine_resume_apart(p->engine, number, now, &left, &to_wake);
+	if (to_wake)
+		local_peer_wake(to_wake);
+	if (left)
+		mpsc_push(&p->doorbells, engine_qp_doorbell(left));
+	lock_give(&l->lock);
+	if (left)
+		progress_serve(p);
+	return is_over;
+}
+
 void post_serve_own(struct progress *p)
 {
 	uint32_t left = own_waiting;

@@ -2,17 +2,17 @@
 /*
  * Post locks: a thread that has the post lock of a queue pair may execute plain
  * requests of this queue pair without the progress lock (engine_post_apart,
- * docs/decisions/026).
+ * engine_resume_apart, docs/decisions/026).
  *
- *	thread that posts          holder of the progress lock
- *	post_lock_take_soon        post_lock_take_all
- *	engine_post_apart          any call of the engine
- *	lock_give                  post_lock_give_all
+ *	thread that posts or polls    holder of the progress lock
+ *	post_lock_take_soon           post_lock_take_all
+ *	engine_post_apart             any call of the engine
+ *	lock_give                     post_lock_give_all
  *
  * The holder of the progress lock takes all post locks before it calls the
  * engine for a queue pair.  For each lock it waits until another thread's calls
- * of engine_post_apart, at most two, have returned.  A thread that has only a
- * post lock takes no other lock of struct progress.
+ * of the functions on the left, at most two, have returned.  A thread that has
+ *only a post lock takes no other lock of struct progress.
  */
 #ifndef HOST_POST_LOCK_H
 #define HOST_POST_LOCK_H

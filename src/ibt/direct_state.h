@@ -3,7 +3,8 @@
  * The state with which src/direct sends requests to peers of this host without
  * packets: struct direct_state in each struct ibt_qp, struct direct_queues in
  * struct ibt.  Owner: the engine.  Lock: the progress lock together with the
- * post locks; the QP's post lock alone for engine_post_apart.
+ * post locks; the QP's post lock alone for engine_post_apart and
+ * engine_resume_apart.
  */
 #ifndef IBT_DIRECT_STATE_H
 #define IBT_DIRECT_STATE_H
@@ -12,6 +13,7 @@
 #include <stdint.h>
 
 #include "hca/access.h"
+#include "hca/cq.h"
 #include "hca/eager.h"
 #include "hca/wq.h"
 #include "util/list.h"
@@ -29,6 +31,9 @@ enum ibt_path {
 	IBT_PATH_PACKETS,
 	IBT_PATH_DIRECT
 };
+
+/* How many post locks there are (ENGINE_POST_LOCKS). */
+#define DIRECT_POST_LOCKS 16
 
 /* The state in each struct ibt_qp. */
 struct direct_state {
@@ -87,11 +92,44 @@ struct direct_state {
 		bool has_found;
 		uint64_t found; /* that value, if has_found */
 	} apart;
+	/* The wait for a receive of the peer (rnr_wait.h). */
+	struct {
+		/* On direct_queues.awaiting while the QP waits. */
+		struct list node;
+		/* When timers.rnr expires, while it is armed. */
+		uint64_t timer_ns;
+		/* timers.rnr and `waiting` belong to a wait that has ended. */
+		bool is_old;
+		/* A wait has begun since the timer was armed, while is_old was
+		 * set. */
+		bool is_used;
+		/* When the last of these waits ends or would have ended, and
+		 * how long it is. */
+		uint64_t until_ns, last_ns;
+		/* When a poll of the program last looked whether the peer has
+		 * a receive. */
+		uint64_t looked_ns;
+		/* How many waits engine_counters lacks. */
+		uint32_t count;
+		/* The last batch executed no request, because the peer had no
+		 * receive (is_dry); `timer` is the peer's min_rnr_timer. */
+		bool is_dry;
+		uint8_t timer;
+	} rnr;
+};
+
+/* The QPs with one post lock that wait for a receive of their peers. */
+struct direct_awaiting {
+	/* struct ibt_qp, by direct_state.rnr.  Lock: the post lock. */
+	_Alignas(HCA_APART) struct list qps;
+	/* `qps` is not empty.  Threads that poll read this without a lock. */
+	shared_flag is_any;
 };
 
 /* The state in struct ibt, for the QPs of one progress lock. */
 struct direct_queues {
 	struct list waiting; /* struct ibt_qp, by direct_state.waiting */
+	struct direct_awaiting awaiting[DIRECT_POST_LOCKS]; /* by number */
 	struct list unused;  /* struct target_ref that no QP uses any more */
 	struct list leaving; /* struct ibt_qp, by direct_state.leaving */
 	/* When ibt_qp_end_waits has to look at `leaving`; UINT64_MAX: never. */

@@ -18,6 +18,8 @@ int ibt_init(struct ibt *t, uint64_t now_ns)
 	list_init(&t->handed);
 	list_init(&t->owing);
 	list_init(&t->direct.waiting);
+	for (int i = 0; i < DIRECT_POST_LOCKS; i++)
+		list_init(&t->direct.awaiting[i].qps);
 	list_init(&t->direct.unused);
 	list_init(&t->direct.leaving);
 	t->direct.leaving_look_ns = UINT64_MAX;

@@ -8,6 +8,7 @@
  *
  *	rc_req	 work requests -> request packets
  *	rc_comp	 ACKs, NAKs, responses -> completions
+ *	rnr_wait the wait for a receive of the peer
  *	rc_resp	 request packets -> memory, receive completions, replies
  *	rc_reply replies -> ACK, NAK and response packets
  *	reorder	 packets that came before their turn
@@ -196,9 +197,9 @@ struct rc_req {
 	uint64_t silent_since_ns;
 	/* The ACK timer was restarted because this process slept. */
 	bool is_granted;
-	/* rnr_waiting: no request is sent until the RNR timer expires.  asking:
-	 * ENGINE_ASK_PEER has no answer yet.  draining: in SQD, so no request
-	 * begins. */
+	/* rnr_waiting: no request is sent until the wait of rnr_wait.h ends.
+	 * asking: ENGINE_ASK_PEER has no answer yet.  draining: in SQD, so no
+	 * request begins. */
 	bool rnr_waiting, asking, draining;
 	bool was_alive;	  /* the peer was found alive since silent_since_ns */
 	bool is_answered; /* the peer has answered a request with any packet */
@@ -335,7 +336,8 @@ struct ibt_timers {
 
 /*
  * One QP's protocol state.  Owner: the engine.  Lock: the progress lock
- * together with the post locks; the QP's post lock alone for engine_post_apart.
+ * together with the post locks; the QP's post lock alone for engine_post_apart
+ * and engine_resume_apart.
  */
 struct ibt_qp {
 	struct qp *qp;			  /* borrowed */
@@ -546,10 +548,14 @@ struct wqe *rc_req_begin(struct ibt *t, struct ibt_qp *q);
  * Begins the request at the cursor for a caller that may change nothing but q,
  * and returns the request.  Does so only for a SEND that may be an eager
  * message, for a WRITE or READ of one piece (direct_queues.piece), and for an
- * atomic, and only if the request need not wait and has no local error.  NULL:
- * nothing was changed.
+ * atomic, and only if the request need not wait and has no local error.  Also
+ * returns a SEND that has begun before a wait for a receive.  NULL: nothing was
+ * changed.
  */
 struct wqe *rc_req_begin_plain(struct ibt *t, struct ibt_qp *q);
+/* Is the request at the cursor, by its opcode and length, one that
+ * rc_req_begin_plain may begin? */
+bool rc_req_is_plain(const struct ibt *t, const struct ibt_qp *q);
 /* The packet or piece at the cursor was sent: moves the cursor to the next. */
 void rc_req_advance(struct ibt *t, struct ibt_qp *q);
 /* w, the request at the cursor, has a local error: w fails with `status` when
@@ -601,7 +607,7 @@ void rc_comp_resend(struct ibt *t, struct ibt_qp *q);
  * set. */
 void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t slept_ns,
 		    uint64_t now_ns);
-/* The wait after an RNR NAK is over: sends again. */
+/* The RNR timer has expired: sends again, if the wait is over. */
 void rc_comp_rnr_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 /* Takes @state, the answer to ENGINE_ASK_PEER about q's peer. */
 void rc_comp_peer(struct ibt *t, struct ibt_qp *q, enum engine_peer state,

@@ -6,6 +6,7 @@
 
 #include "ibt/ibt.h"
 #include "ibt/mcast.h"
+#include "ibt/rnr_wait.h"
 #include "ibt/rx_pending.h"
 #include "ibt/unreliable_tx.h"
 #include "util/bits.h"
@@ -32,6 +33,7 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 	list_init(&q->owing);
 	list_init(&q->direct.waiting);
 	list_init(&q->direct.leaving);
+	list_init(&q->direct.rnr.node);
 	wheel_timer_init(&q->timers.ack);
 	wheel_timer_init(&q->timers.rnr);
 	q->timers.rnr.kind = IBT_TIMER_RNR;
@@ -46,6 +48,7 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 
 static void leave_timers_and_lists(struct ibt *t, struct ibt_qp *q)
 {
+	rnr_wait_end(t, q);
 	wheel_cancel(&t->wheel, &q->timers.ack);
 	wheel_cancel(&t->wheel, &q->timers.rnr);
 	list_remove(&q->active);
@@ -343,6 +346,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		ibt_qp_flush_sends(t, q);
 		break;
 	case HCA_QP_ERR:
+		rnr_wait_end(t, q);
 		list_remove(&q->direct.waiting);
 		wheel_cancel(&t->wheel, &q->timers.ack);
 		wheel_cancel(&t->wheel, &q->timers.rnr);

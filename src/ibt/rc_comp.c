@@ -12,6 +12,7 @@
 #include "hca/semantics.h"
 #include "ibt/ibt.h"
 #include "ibt/migration.h"
+#include "ibt/rnr_wait.h"
 #include "util/bits.h"
 
 #define SMALL_BYTES 1024 /* a payload that every network carries */
@@ -371,9 +372,8 @@ void rc_comp_rnr(struct ibt *t, struct ibt_qp *q, uint8_t timer,
 		return;
 	}
 	r->rnr_retries++;
-	r->rnr_waiting = true;
 	wheel_cancel(&t->wheel, &q->timers.ack);
-	wheel_set(&t->wheel, &q->timers.rnr, now_ns + aeth_rnr_timer_ns(timer));
+	rnr_wait_begin(t, q, timer, now_ns);
 }
 
 void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t slept_ns,
@@ -392,7 +392,9 @@ void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t slept_ns,
 
 void rc_comp_rnr_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
-	q->req.rnr_waiting = false;
+	if (!rnr_wait_is_over(t, q, now_ns))
+		return;
+	rnr_wait_end(t, q);
 	rc_comp_arm(t, q, now_ns);
 	ibt_qp_activate(t, q);
 }

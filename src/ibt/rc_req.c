@@ -450,6 +450,21 @@ static bool is_plain(const struct ibt *t, const struct ibt_qp *q,
 	       w->opcode == HCA_WR_RDMA_READ || is_atomic(w);
 }
 
+bool rc_req_is_plain(const struct ibt *t, const struct ibt_qp *q)
+{
+	return is_plain(t, q, wq_at(t->hca, &q->qp->sq, q->req.wqe));
+}
+
+/* Has w, the request at the cursor, begun before a wait for a receive that has
+ * ended? */
+static bool has_waited(const struct ibt_qp *q, const struct wqe *w)
+{
+	const struct req_note *n = rc_req_note(q, q->req.wqe);
+
+	return q->direct.rnr.is_old && n->started && !n->status &&
+	       hca_wr_is_send(w->opcode);
+}
+
 struct wqe *rc_req_begin_plain(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
@@ -457,9 +472,13 @@ struct wqe *rc_req_begin_plain(struct ibt *t, struct ibt_qp *q)
 	const struct req_note *n = rc_req_note(q, r->wqe);
 	struct explain x;
 
-	if (!may_send(q) || r->packet || r->draining || n->started ||
-	    w->flags & HCA_SEND_FENCE || w->bytes > t->direct.piece ||
-	    !is_plain(t, q, w) || judge_start(t, q, w, &x) ||
+	if (!may_send(q) || r->packet || r->draining)
+		return NULL;
+	if (has_waited(q, w))
+		return is_plain(t, q, w) ? w : NULL;
+	if (n->started || w->flags & HCA_SEND_FENCE ||
+	    w->bytes > t->direct.piece || !is_plain(t, q, w) ||
+	    judge_start(t, q, w, &x) ||
 	    (is_atomic(w) &&
 	     sem_check(t->hca, q->qp->pd, w, HCA_LOCAL_WRITE, &x)))
 		return NULL;

@@ -331,7 +331,7 @@ static int read_counter(struct ibv_comp_cntr *counter, bool failed,
 
 	if (!v_is_ours(context))
 		return v_fail(EPERM, V_FORKED, "reading a completion counter");
-	host_poll(context->host, &c->polls);
+	host_poll(context->host, NULL, &c->polls);
 	lock_take(&c->lock);
 	collect_sums(c);
 	*value = total_of(c, failed);

@@ -37,7 +37,7 @@ uint32_t v_poll(struct host *h, struct v_cq *cq, struct cqe *out, uint32_t n)
 		got = cq_poll(host_hca(h), cq->cq, out, n);
 	shared_store(&cq->found, got ? found + 1 : 0);
 	if (!got) {
-		host_poll(h, &cq->polls);
+		host_poll(h, found < FOUND_MAX ? cq->cq : NULL, &cq->polls);
 		got = cq_poll(host_hca(h), cq->cq, out, n);
 	}
 	host_polled(h, &cq->polls, !got);
