@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fabric_cm.h"
 
-#include "fabric_interface.h"
-#include "fabric_route.h"
+#include "fabric_host.h"
+#include "fabric_query.h"
 
-#include "broker/cm_inbox.h"
-#include "broker/cmserver.h"
-#include "fabric/gid.h"
-#include "fabric/proto.h"
 #include "fabric/umad_header.h"
 #include "hdr/bytes.h"
 #include "hdr/cmmsg.h"
@@ -27,85 +23,13 @@
 enum {
 	EVENTS = 64,
 	LAST_TURNS = 1024, /* most batches of a program that has ended */
-	QP1 = 1,
-	PKEY_DEFAULT = 0xffff,
-	PKEY_FULL = 0x8000,
-	PKEYS = 64, /* entries of a port's P_Key table */
 	MESSAGE = FABRIC_UMAD_BYTES + MAD_BYTES,
-	NONE = -1, /* no agent */
-};
-
-#define QP1_QKEY 0x80010000u
-
-_Static_assert(sizeof(((struct fabric_port *)0)->pkeys) ==
-		       PKEYS * sizeof(uint16_t),
-	       "the table of struct fabric_port");
-
-struct cm_host;
-
-/* A port of a host. */
-struct host_port {
-	struct fabric_cm_reader reader;
-	struct cm_host *host;
-	struct end *end; /* NULL: the host has no such port */
-	uint32_t number;
-	/* The end's agents.  cm_agent NONE: a program at the port has the class
-	 * of the CM. */
-	int cm_agent, sa_agent;
-	bool has_said; /* the message of say_taken was printed */
-};
-
-struct cm_host {
-	struct list link;   /* in fabric_cm.hosts */
-	struct list active; /* in fabric_cm.active */
-	struct fabric_cm *cm;
-	struct node *node;
-	struct cmserver *server;
-	struct list clients;
-	uint32_t client_count;
-	struct list queries; /* struct path_query, of all clients */
-	struct host_port ports[FABRIC_PROTO_PORTS]; /* of port 1, 2... */
-	uint64_t due_ns; /* of the next cmserver_tick */
-};
-
-struct fabric_cm_client {
-	struct list link; /* in host.clients */
-	struct cm_host *host;
-	struct fabric_cm_client **place; /* see fabric_cm_open */
-	struct cmserver_client *client;
-	int fd;
-	uint32_t query_count;
-	bool is_full; /* the socket has no room, and is watched for it */
-	/* What the program is, if it is an interface of IPoIB. */
-	struct fabric_interface interface;
-};
-
-/* A query for a path that has no answer yet. */
-struct path_query {
-	struct list link;
-	struct fabric_cm_client *client;
-	uint32_t id;	 /* the lower half of the transaction ID */
-	uint32_t serial; /* of the client's request */
-};
-
-struct fabric_cm {
-	struct fabric *fabric;
-	struct fd_store no_store; /* a fabric has no successor */
-	struct list hosts;
-	uint32_t host_count;
-	struct list active; /* hosts that something has happened at */
-	int epoll;
-	uint32_t last_id;	/* of a query */
-	uint64_t due_ns;	/* the earliest due_ns of the hosts */
-	struct list interfaces; /* struct fabric_interface, of clients */
-	bool has_closed;	/* a descriptor, since the last turn */
-	struct cm_inbox inbox;
+	NONE = FABRIC_HOST_NO_AGENT,
 };
 
 #define OF_HOSTS(l)   CONTAINER_OF(l, struct cm_host, link)
 #define OF_ACTIVE(l)  CONTAINER_OF(l, struct cm_host, active)
 #define OF_CLIENTS(l) CONTAINER_OF(l, struct fabric_cm_client, link)
-#define OF_QUERIES(l) CONTAINER_OF(l, struct path_query, link)
 
 /* Has fabric_cm_turn look at the host. */
 static void mark_active(struct cm_host *h)
@@ -114,52 +38,11 @@ static void mark_active(struct cm_host *h)
 		list_push_tail(&h->cm->active, &h->active);
 }
 
-/* Returns the host's port that has the place; NULL: the place is elsewhere, or
- * the port has no end. */
-static struct host_port *port_at(struct cm_host *h,
-				 const struct gid_place *place)
-{
-	struct host_port *p;
-
-	if (place->node != h->node || place->port > FABRIC_PROTO_PORTS)
-		return NULL;
-	p = &h->ports[place->port - 1];
-	return p->end ? p : NULL;
-}
-
-static struct host_port *own_port(struct cm_host *h, const uint8_t gid[16],
-				  struct gid_place *place)
-{
-	return gid_find(h->cm->fabric, gid, place) ? port_at(h, place) : NULL;
-}
-
 static bool is_own(void *user, const uint8_t ip[16])
 {
 	struct gid_place place;
 
-	return own_port(user, ip, &place) != NULL;
-}
-
-/* Returns the index of this P_Key in a port's table; PKEYS: the table
- * does not have it. */
-static uint16_t find_pkey(const struct fabric_port *port, uint16_t pkey)
-{
-	uint16_t i = 0;
-
-	while (i < PKEYS && port->pkeys[i] != pkey)
-		i++;
-	return i;
-}
-
-/* Returns the index of a P_Key (0: the default one) in a port's table: of full
- * membership in its partition or, if the port has no other, of limited
- * membership.  PKEYS: the port is not in the partition. */
-static uint16_t pkey_index(const struct fabric_port *port, uint16_t pkey)
-{
-	uint16_t full = (pkey ? pkey : PKEY_DEFAULT) | PKEY_FULL;
-	uint16_t i = find_pkey(port, full);
-
-	return i < PKEYS ? i : find_pkey(port, full & ~PKEY_FULL);
+	return fabric_host_port(user, ip, &place) != NULL;
 }
 
 /* Sends a MAD of the manager, by the P_Key and the SL of its conversation.  If
@@ -170,8 +53,8 @@ static void send_frame(void *user, const struct cm_frame *f)
 {
 	struct cm_host *h = user;
 	struct gid_place from, dest;
-	struct host_port *p = own_port(h, f->from, &from);
-	struct umad to = {.qpn = QP1, .qkey = QP1_QKEY};
+	struct host_port *p = fabric_host_port(h, f->from, &from);
+	struct umad to = {.qpn = FABRIC_HOST_QP1, .qkey = FABRIC_HOST_QKEY};
 	uint8_t message[MESSAGE];
 	struct fabric_port port;
 
@@ -179,8 +62,8 @@ static void send_frame(void *user, const struct cm_frame *f)
 	    !gid_find(h->cm->fabric, f->to, &dest) || !dest.lid)
 		return; /* the MAD is lost, as on a wire */
 	fabric_show_port(h->node, p->number, &port);
-	to.pkey_index = pkey_index(&port, f->way.pkey);
-	if (to.pkey_index == PKEYS)
+	to.pkey_index = fabric_host_pkey_index(&port, f->way.pkey);
+	if (to.pkey_index == FABRIC_HOST_PKEYS)
 		return;
 	to.agent = (uint32_t)p->cm_agent;
 	to.lid = dest.lid;
@@ -224,55 +107,10 @@ static void take_cm(struct host_port *p, const struct umad *from,
 	if (!find_sender(p->host->cm->fabric, from, sender))
 		return;
 	fabric_show_port(p->host->node, p->number, &port);
-	by.pkey = port.pkeys[from->pkey_index % PKEYS];
+	by.pkey = port.pkeys[from->pkey_index % FABRIC_HOST_PKEYS];
 	write_own_gid(&port, from, own);
 	cmserver_receive(p->host->server, sender, own, &by, mad,
 			 monotonic_ns());
-}
-
-static void answer_query(struct cm_host *h, struct path_query *q, int err,
-			 const struct cmproto_path *path)
-{
-	struct cmproto m = {.kind = CMPROTO_DONE,
-			    .serial = q->serial,
-			    .err = err,
-			    .is_ib = true};
-
-	if (!err)
-		m.path = *path;
-	cmserver_tell(h->server, q->client->client, &m);
-}
-
-static void free_query(struct path_query *q)
-{
-	list_remove(&q->link);
-	q->client->query_count--;
-	free(q);
-}
-
-/* Returns the host's query with this number; NULL: its client has ended. */
-static struct path_query *find_query(const struct cm_host *h, uint32_t id)
-{
-	list_for_each (l, &h->queries)
-		if (OF_QUERIES(l)->id == id)
-			return OF_QUERIES(l);
-	return NULL;
-}
-
-/* Takes the answer to a query, or the query itself with the status ETIMEDOUT.
- */
-static void take_sa(struct cm_host *h, const struct umad *from,
-		    const uint8_t *mad, size_t bytes)
-{
-	struct path_query *q = find_query(h, sa_id(mad));
-	struct cmproto_path path;
-	int err;
-
-	if (!q)
-		return;
-	err = from->status ? -ETIMEDOUT : fabric_route_read(mad, bytes, &path);
-	answer_query(h, q, err, &path);
-	free_query(q);
 }
 
 static void take_message(struct host_port *p, const uint8_t *message,
@@ -284,7 +122,7 @@ static void take_message(struct host_port *p, const uint8_t *message,
 	umad_header_parse(message, &from);
 	bytes -= FABRIC_UMAD_BYTES;
 	if (p->sa_agent != NONE && from.agent == (uint32_t)p->sa_agent)
-		take_sa(p->host, &from, mad, bytes);
+		fabric_query_take(p->host, &from, mad, bytes);
 	else if (bytes == MAD_BYTES)
 		take_cm(p, &from, mad);
 }
@@ -365,6 +203,7 @@ static int open_ends(struct cm_host *h)
 
 static void free_host(struct cm_host *h)
 {
+	fabric_query_free(h);
 	if (h->server)
 		cmserver_free(h->server);
 	for (int i = 0; i < FABRIC_PROTO_PORTS; i++)
@@ -394,7 +233,7 @@ static struct cm_host *make_host(struct fabric_cm *cm, struct node *node,
 	list_init(&h->link);
 	list_init(&h->active);
 	list_init(&h->clients);
-	list_init(&h->queries);
+	fabric_query_init(h);
 	list_push_tail(&cm->hosts, &h->link);
 	cm->host_count++;
 	*err = open_ends(h);
@@ -492,9 +331,7 @@ void fabric_cm_close(struct fabric_cm_client *c)
 {
 	struct cm_host *h = c->host;
 
-	list_for_each_safe (l, &h->queries)
-		if (OF_QUERIES(l)->client == c)
-			free_query(OF_QUERIES(l));
+	fabric_query_drop(c);
 	cmserver_client_free(h->server, c->client, monotonic_ns());
 	close(c->fd);
 	h->cm->has_closed = true;
@@ -506,80 +343,13 @@ void fabric_cm_close(struct fabric_cm_client *c)
 	mark_active(h);
 }
 
-/* Sends the query of a client's request from the port.  Returns 0 or -errno, as
- * cmproto.h says. */
-static int send_query(struct host_port *p, const struct cmproto *m, uint32_t id)
-{
-	struct umad to = {.qpn = QP1, .qkey = QP1_QKEY};
-	uint8_t message[MESSAGE];
-	struct fabric_port port;
-
-	fabric_show_port(p->host->node, p->number, &port);
-	if (port.state != STATE_ACTIVE)
-		return -ENETDOWN;
-	if (!port.sm_lid || p->sa_agent < 0)
-		return -ETIMEDOUT;
-	to.agent = (uint32_t)p->sa_agent;
-	to.lid = port.sm_lid;
-	to.sl = port.sm_sl;
-	to.pkey_index = pkey_index(&port, PKEY_DEFAULT);
-	if (to.pkey_index == PKEYS)
-		to.pkey_index = 0; /* as the kernel does */
-	to.timeout_ms = fabric_route_try_ms(m->timeout);
-	to.retries = FABRIC_ROUTE_RETRIES;
-	umad_header_write(&to, MAD_BYTES, message);
-	fabric_route_write(m, id, message + FABRIC_UMAD_BYTES);
-	return fabric_send(p->end, message, sizeof(message));
-}
-
-/* Begins a query, whose answer comes later.  Returns 0 or -errno. */
-static int begin_query(struct fabric_cm_client *c, const struct cmproto *m)
-{
-	struct fabric_cm *cm = c->host->cm;
-	struct gid_place place;
-	struct host_port *p = own_port(c->host, m->at.local, &place);
-	struct path_query *q;
-	int err;
-
-	if (!p)
-		return -ENETDOWN;
-	if (c->query_count == FABRIC_CM_QUERIES)
-		return -ENOBUFS;
-	q = calloc(1, sizeof(*q));
-	if (!q)
-		return -ENOMEM;
-	err = send_query(p, m, ++cm->last_id);
-	if (err) {
-		free(q);
-		return err;
-	}
-	q->client = c;
-	q->id = cm->last_id;
-	q->serial = m->serial;
-	list_init(&q->link);
-	list_push_tail(&c->host->queries, &q->link);
-	c->query_count++;
-	return 0;
-}
-
-static void handle_route(struct fabric_cm_client *c, const struct cmproto *m)
-{
-	struct cmproto reply = {.kind = CMPROTO_DONE,
-				.serial = m->serial,
-				.is_ib = true,
-				.err = begin_query(c, m)};
-
-	if (reply.err)
-		cmserver_tell(c->host->server, c->client, &reply);
-}
-
 /* The program says that it is an interface.  Only a GID of its host counts. */
 static void handle_interface(struct fabric_cm_client *c,
 			     const struct cmproto *m)
 {
 	struct gid_place place;
 
-	if (own_port(c->host, m->at.local, &place))
+	if (fabric_host_port(c->host, m->at.local, &place))
 		fabric_interface_set(&c->host->cm->interfaces, &c->interface,
 				     m);
 }
@@ -601,11 +371,15 @@ static bool handle_message(struct fabric_cm_client *c, const struct cmproto *m,
 	bool is_sound = length == sizeof(*m) && m->version == CMPROTO_VERSION;
 
 	if (is_sound && m->kind == CMPROTO_ROUTE)
-		handle_route(c, m);
+		fabric_query_route(c, m);
 	else if (is_sound && m->kind == CMPROTO_INTERFACE)
 		handle_interface(c, m);
 	else if (is_sound && m->kind == CMPROTO_INTERFACE_OF)
 		handle_interface_of(c, m);
+	else if (is_sound && m->kind == CMPROTO_JOIN)
+		fabric_query_join(c, m);
+	else if (is_sound && m->kind == CMPROTO_LEAVE)
+		fabric_query_leave(c, m);
 	else
 		return cmserver_handle(c->host->server, c->client, m, length,
 				       monotonic_ns());
@@ -710,7 +484,8 @@ static void finish_host(struct cm_host *h)
 			fabric_cm_close(OF_CLIENTS(l));
 	h->due_ns = cmserver_deadline(h->server);
 	list_remove(&h->active);
-	if (!h->client_count && !cmserver_is_busy(h->server))
+	if (!h->client_count && !cmserver_is_busy(h->server) &&
+	    !fabric_query_is_busy(h))
 		free_host(h);
 }
 

@@ -27,6 +27,7 @@ void fabric_interface_set(struct list *all, struct fabric_interface *i,
 		return;
 	hwaddr_mac(&i->address, i->mac);
 	i->pkey = m->path.pkey;
+	i->broadcast = m->group;
 	list_push_tail(all, &i->link);
 }
 
@@ -40,6 +41,7 @@ int fabric_interface_find(const struct list *all, const struct cmproto *m,
 			continue;
 		memcpy(reply->at.local, i->address.gid, 16);
 		reply->path.pkey = i->pkey;
+		reply->group = i->broadcast;
 		return 0;
 	}
 	return -ENODEV;

@@ -37,10 +37,12 @@ struct loop {
 	struct ipoib_verbs verbs;
 	struct ipoib_tap tap;
 	struct ipoib_register known; /* to the fabric, for rdma_cm */
+	struct ipoib_port port;	     /* as it was at the last look */
 	int epoll, signals;
 	bool is_up;
-	bool looks;	  /* the kernel's groups are to be read */
-	bool reads_tap;	  /* the loop waits for frames */
+	struct sa_member broadcast; /* the group, while is_up */
+	bool looks;		    /* the kernel's groups are to be read */
+	bool reads_tap;		    /* the loop waits for frames */
 	bool has_more;	  /* a source may have more without an event */
 	bool ends;	  /* a signal has come */
 	bool is_cut;	  /* the fabric has ended */
@@ -110,6 +112,16 @@ static void say_error(struct loop *l, const char *what, int err)
 			strerror(-err));
 }
 
+/* Tells the fabric what the interface is, for rdma_cm. */
+static void tell_fabric(struct loop *l)
+{
+	const struct ipoib_port *p = &l->port;
+
+	ipoib_register_tell(&l->known, p->gid, l->verbs.qp->qp_num,
+			    p->has_pkey ? p->pkey : 0,
+			    l->is_up ? &l->broadcast : NULL);
+}
+
 static void come_up(struct loop *l, const struct ipoib_link *link)
 {
 	int err = ipoib_verbs_start(&l->verbs, link->qkey);
@@ -123,6 +135,7 @@ static void come_up(struct loop *l, const struct ipoib_link *link)
 		  ipoib_tap_set_mtu(&l->tap, link->mtu));
 	ipoib_tap_set_carrier(&l->tap, true);
 	l->looks = true;
+	l->broadcast = link->broadcast;
 	l->is_up = true;
 }
 
@@ -134,11 +147,12 @@ static void take_link(void *ctx, const struct ipoib_link *link)
 		  ipoib_tap_set_mac(&l->tap, link->mac));
 	if (link->is_up) {
 		come_up(l, link);
-		return;
+	} else {
+		ipoib_tap_set_carrier(&l->tap, false);
+		ipoib_verbs_stop(&l->verbs);
+		l->is_up = false;
 	}
-	ipoib_tap_set_carrier(&l->tap, false);
-	ipoib_verbs_stop(&l->verbs);
-	l->is_up = false;
+	tell_fabric(l);
 }
 
 static void take_look(void *ctx)
@@ -194,9 +208,9 @@ static void tell_port(struct loop *l)
 		none.has_pkey = false;
 		ipoib_port(l->m, &none, now_ms);
 	}
+	l->port = port;
 	ipoib_port(l->m, &port, now_ms);
-	ipoib_register_tell(&l->known, port.gid, l->verbs.qp->qp_num,
-			    port.has_pkey ? port.pkey : 0);
+	tell_fabric(l);
 }
 
 static void take_event(struct loop *l, const struct ibv_async_event *e)

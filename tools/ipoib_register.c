@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "broker/cmproto.h"
 #include "fabric/fabric_client.h"
 
 enum { PATIENCE_MS = 10000, SENTENCE = 512 };
@@ -29,8 +28,30 @@ void ipoib_register_open(struct ipoib_register *r, const char *name)
 	r->fd = r->connection = -1;
 }
 
+static void put_group(struct cmproto_group *g, const struct sa_member *b)
+{
+	*g = (struct cmproto_group){.qkey = b->qkey,
+				    .flow_label = b->flow_label,
+				    .mlid = b->mlid,
+				    .mtu = b->mtu,
+				    .rate = b->rate,
+				    .sl = b->sl,
+				    .traffic_class = b->traffic_class,
+				    .hop_limit = b->hop_limit,
+				    .join_state = b->join_state};
+}
+
+/* Does the fabric know the interface as m describes it? */
+static bool is_known(const struct ipoib_register *r, const struct cmproto *m)
+{
+	return r->qpn == m->qp.qpn && r->pkey == m->path.pkey &&
+	       !memcmp(r->gid, m->at.local, sizeof(r->gid)) &&
+	       !memcmp(&r->broadcast, &m->group, sizeof(r->broadcast));
+}
+
 void ipoib_register_tell(struct ipoib_register *r, const uint8_t gid[16],
-			 uint32_t qpn, uint16_t pkey)
+			 uint32_t qpn, uint16_t pkey,
+			 const struct sa_member *broadcast)
 {
 	struct cmproto m = {.magic = CMPROTO_MAGIC,
 			    .version = CMPROTO_VERSION,
@@ -39,10 +60,11 @@ void ipoib_register_tell(struct ipoib_register *r, const uint8_t gid[16],
 			    .qp.qpn = qpn,
 			    .path.pkey = pkey};
 
-	if (r->fd < 0 || (r->qpn == qpn && r->pkey == pkey &&
-			  !memcmp(r->gid, gid, sizeof(r->gid))))
-		return;
 	memcpy(m.at.local, gid, 16);
+	if (broadcast)
+		put_group(&m.group, broadcast);
+	if (r->fd < 0 || is_known(r, &m))
+		return;
 	/* An error but EAGAIN means that the fabric has ended, which the loop
 	 * notices elsewhere. */
 	if (send(r->fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL) !=
@@ -51,6 +73,7 @@ void ipoib_register_tell(struct ipoib_register *r, const uint8_t gid[16],
 	memcpy(r->gid, gid, sizeof(r->gid));
 	r->qpn = qpn;
 	r->pkey = pkey;
+	r->broadcast = m.group;
 }
 
 void ipoib_register_close(struct ipoib_register *r)

@@ -8,6 +8,9 @@
 
 #include <stdint.h>
 
+#include "broker/cmproto.h"
+#include "hdr/sa.h"
+
 struct ipoib_register {
 	int connection; /* brought fd, and stays open as long; -1: none */
 	int fd;
@@ -15,16 +18,18 @@ struct ipoib_register {
 	uint8_t gid[16];
 	uint32_t qpn;
 	uint16_t pkey;
+	struct cmproto_group broadcast;
 };
 
 /* Connects to the fabric of this process.  Prints a sentence about the
  * interface `name` if that fails; rdma_cm then does not find the interface. */
 void ipoib_register_open(struct ipoib_register *r, const char *name);
-/* Tells the interface's GID, QPN and P_Key, if they have changed; pkey 0: it
- * has none now.  Does not wait: while the fabric reads nothing, a later call
- * tells them. */
+/* Tells the interface's GID, QPN, P_Key and broadcast group, if they have
+ * changed; pkey 0: it has no P_Key now; broadcast NULL: it has no such group.
+ * Does not wait: while the fabric reads nothing, a later call tells them. */
 void ipoib_register_tell(struct ipoib_register *r, const uint8_t gid[16],
-			 uint32_t qpn, uint16_t pkey);
+			 uint32_t qpn, uint16_t pkey,
+			 const struct sa_member *broadcast);
 void ipoib_register_close(struct ipoib_register *r);
 
 #endif

@@ -25,10 +25,10 @@
 #include <stdint.h>
 
 #define CMPROTO_MAGIC	0x61647663u
-#define CMPROTO_VERSION 5
+#define CMPROTO_VERSION 6
 #define CMPROTO_PRIVATE 224
 #define CMPROTO_NOTE	352
-#define CMPROTO_BYTES	752 /* of struct cmproto */
+#define CMPROTO_BYTES	776 /* of struct cmproto */
 
 /* What a message asks for or says.  `Fields` lists the members of struct
  * cmproto that the receiver reads, in addition to id. */
@@ -72,14 +72,28 @@ enum cmproto_kind {
 	 * client has too many open queries. */
 	CMPROTO_ROUTE,
 	/* the client is an interface of IPoIB.  Fields: at.local (its GID),
-	 * qp.qpn, path.pkey (of its partition).  A later message replaces the
-	 * earlier one.  No answer; a broker refuses by -EOPNOTSUPP. */
+	 * qp.qpn, path.pkey (of its partition), group (its broadcast group; the
+	 * mtu is 0 if it has none).  A later message replaces the earlier one.
+	 * No answer; a broker refuses by -EOPNOTSUPP. */
 	CMPROTO_INTERFACE,
 	/* asks for the interface of IPoIB that has a MAC (ipoib/hwaddr.h), on
 	 * any host of the subnet; a broker refuses by -EOPNOTSUPP.  Fields:
-	 * at.peer, whose first 6 bytes are the MAC.  The answer has at.local
-	 * and path.pkey; -ENODEV: there is no such interface. */
+	 * at.peer, whose first 6 bytes are the MAC.  The answer has at.local,
+	 * path.pkey and group; -ENODEV: there is no such interface. */
 	CMPROTO_INTERFACE_OF,
+	/* joins a multicast group; a broker refuses by -EOPNOTSUPP.  Fields:
+	 * at.local (the port's GID), at.peer (the group's; all zeroes: the
+	 * subnet administration chooses one), path.pkey, group, call_id (a
+	 * number that the client chooses for this membership).  The answer has
+	 * at.peer, path.pkey and group; -ECONNREFUSED: the subnet
+	 * administration refuses the join; -EREMOTEIO, -ETIMEDOUT and
+	 * -ENETDOWN as for ROUTE; -ENOBUFS: the host has too many memberships;
+	 * -EINVAL: the group has another Q_Key or P_Key here; -ECANCELED: the
+	 * client has left before the answer came. */
+	CMPROTO_JOIN,
+	/* ends the membership call_id.  No answer; a broker refuses by
+	 * -EOPNOTSUPP. */
+	CMPROTO_LEAVE,
 	CMPROTO_DONE,  /* the answer to a request; err: 0 or -errno */
 	CMPROTO_EVENT, /* from the broker; event: enum cmproto_event */
 };
@@ -137,6 +151,19 @@ struct cmproto_path {
 	uint8_t reserved[3];
 };
 
+/* A multicast group of InfiniBand (IBTA Vol 1, 15.2.5.17). */
+struct cmproto_group {
+	uint32_t qkey, flow_label;
+	uint16_t mlid; /* in answers */
+	uint8_t mtu, rate, sl, traffic_class, hop_limit;
+	uint8_t join_state; /* enum sa_join_state */
+	/* JOIN: the fabric does not leave the group when the last client has
+	 * left.  An interface of IPoIB at the port does so, since the client
+	 * has made the kernel a member of the group of IP. */
+	uint8_t is_shared;
+	uint8_t reserved[7];
+};
+
 struct cmproto {
 	uint32_t magic;
 	uint16_t version, kind;
@@ -180,6 +207,7 @@ struct cmproto {
 	/* CONNECT: the path of the conversation; EVENT with CMPROTO_REQUEST:
 	 * the path that the REQ names */
 	struct cmproto_path path;
+	struct cmproto_group group;
 	uint8_t private_data[CMPROTO_PRIVATE];
 	/*
 	 * CONNECT: the id and the transaction id of the conversation, which the

@@ -247,6 +247,8 @@ static int perform_call(struct cmserver *s, struct cmserver_object *o,
 	case CMPROTO_ROUTE:
 	case CMPROTO_INTERFACE:
 	case CMPROTO_INTERFACE_OF:
+	case CMPROTO_JOIN:
+	case CMPROTO_LEAVE:
 	case CMPROTO_DONE:
 	case CMPROTO_EVENT:
 		break;
@@ -270,6 +272,14 @@ static bool has_no_past(const struct cmserver *s, const struct cmproto *m)
 				 (m->kind == CMPROTO_RELEASE && !m->id));
 }
 
+/* Is the request one that only the process of a fabric handles? */
+static bool is_of_subnet(const struct cmproto *m)
+{
+	return m->kind == CMPROTO_ROUTE || m->kind == CMPROTO_INTERFACE ||
+	       m->kind == CMPROTO_INTERFACE_OF || m->kind == CMPROTO_JOIN ||
+	       m->kind == CMPROTO_LEAVE;
+}
+
 /* Executes a request that names an object of the client, or makes one. */
 static int dispatch_call(struct cmserver *s, struct cmserver_client *c,
 			 struct cmserver_object *o, const struct cmproto *m,
@@ -277,8 +287,7 @@ static int dispatch_call(struct cmserver *s, struct cmserver_client *c,
 {
 	if (is_misplaced(s, m))
 		return -EINVAL;
-	if (m->kind == CMPROTO_ROUTE || m->kind == CMPROTO_INTERFACE ||
-	    m->kind == CMPROTO_INTERFACE_OF || has_no_past(s, m))
+	if (is_of_subnet(m) || has_no_past(s, m))
 		return -EOPNOTSUPP;
 	if (m->kind == CMPROTO_BIND)
 		return do_bind(s, c, m, reply);

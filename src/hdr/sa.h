@@ -26,6 +26,8 @@
 enum sa_join_state {
 	SA_JOIN_FULL = 1,
 	SA_JOIN_SEND_ONLY = 4,
+	/* sends only, and keeps the group in being as a full member does */
+	SA_JOIN_FULL_SENDER = 8,
 };
 
 enum sa_kind {

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "hdr/mad.h"
+#include "hdr/sa.h"
 #include "ipoib/announce.h"
 #include "ipoib/hwaddr.h"
 #include "ipoib/joined.h"
@@ -48,8 +49,9 @@ struct ipoib_port {
 struct ipoib_link {
 	bool is_up;
 	uint8_t mac[HWADDR_MAC_BYTES];
-	uint32_t mtu;  /* of IP; only if is_up */
-	uint32_t qkey; /* of the queue pair; only if is_up */
+	uint32_t mtu;		    /* of IP; only if is_up */
+	uint32_t qkey;		    /* of the queue pair; only if is_up */
+	struct sa_member broadcast; /* the group; only if is_up */
 };
 
 /* The sender of a packet. */

@@ -197,6 +197,11 @@ uint8_t r_addr_traffic_class(const struct sockaddr *a)
 	return (uint8_t)(be32toh(as_ib(a)->sib_flowinfo) >> FLOW_LABEL_BITS);
 }
 
+uint32_t r_addr_scope(const struct sockaddr *a)
+{
+	return a->sa_family == AF_INET6 ? as_ipv6(a)->sin6_scope_id : 0;
+}
+
 uint16_t r_addr_pkey(const struct sockaddr *a)
 {
 	return be16toh(as_ib(a)->sib_pkey);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The multicast groups of an id.  On Ethernet a group's GID is its IP address,
- * and a queue pair becomes a member when it is attached (IBTA A17.9.2).
+ * and a queue pair becomes a member when it is attached (IBTA A17.9.2).  On
+ * InfiniBand the port joins first; see ib_group.c.
  */
 #include "rdmacm/explain.h"
+#include "rdmacm/ib.h"
 #include "rdmacm/object.h"
 
 #include <errno.h>
@@ -22,7 +24,7 @@ int r_group_joined(struct r_event *e)
 	int err = 0;
 
 	if (qp && !m->only_sends)
-		err = ibv_attach_mcast(qp, &m->gid, 0);
+		err = ibv_attach_mcast(qp, &m->gid, m->lid);
 	r_take();
 	m->is_attached = qp && !m->only_sends && !err;
 	m->is_joining = false;
@@ -41,15 +43,27 @@ static void settle_join(const struct r_id *id, const struct r_multicast *m)
 		pthread_cond_wait(&r_changed, &r_lock);
 }
 
+/* Has the program joined the group by this address? */
+static bool is_named(const struct r_multicast *m, const struct sockaddr *addr)
+{
+	const struct sockaddr *own = (const struct sockaddr *)&m->addr;
+	uint8_t ip[16], other[16];
+
+	r_addr_ip(own, ip);
+	r_addr_ip(addr, other);
+	return own->sa_family == addr->sa_family && !memcmp(ip, other, 16);
+}
+
 /* Removes a group from the id, and returns the group, which the caller owns, or
  * NULL. */
-static struct r_multicast *take_group(struct r_id *id, const uint8_t gid[16])
+static struct r_multicast *take_group(struct r_id *id,
+				      const struct sockaddr *addr)
 {
 	struct r_multicast *m = NULL;
 
 	r_take();
 	list_for_each (n, &id->multicasts)
-		if (!m && !memcmp(multicast_of(n)->gid.raw, gid, 16))
+		if (!m && is_named(multicast_of(n), addr))
 			m = multicast_of(n);
 	if (m) {
 		list_remove(&m->link);
@@ -59,10 +73,11 @@ static struct r_multicast *take_group(struct r_id *id, const uint8_t gid[16])
 	return m;
 }
 
-static void leave_group(struct r_id *id, struct r_multicast *m)
+void r_group_leave(struct r_id *id, struct r_multicast *m)
 {
 	if (m->is_attached && id->base.qp)
-		ibv_detach_mcast(id->base.qp, &m->gid, 0);
+		ibv_detach_mcast(id->base.qp, &m->gid, m->lid);
+	r_ib_leave(m);
 	free(m);
 }
 
@@ -70,17 +85,15 @@ int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
 {
 	struct r_id *id = r_id(base);
 	struct r_multicast *m;
-	uint8_t gid[16];
 
 	if (!r_addr_is_known(addr))
 		return r_fail(EINVAL, "rdma_leave_multicast: the group has no "
 				      "IP address");
-	r_addr_ip(addr, gid);
-	m = take_group(id, gid);
+	m = take_group(id, addr);
 	if (!m)
 		return r_fail(EADDRNOTAVAIL, "rdma_leave_multicast: the id has "
 					     "not joined the group");
-	leave_group(id, m);
+	r_group_leave(id, m);
 	return 0;
 }
 
@@ -91,6 +104,6 @@ void r_group_leave_all(struct r_id *id)
 		settle_join(id, multicast_of(n));
 	r_give();
 	list_for_each_safe (n, &id->multicasts)
-		leave_group(id, multicast_of(n));
+		r_group_leave(id, multicast_of(n));
 	list_init(&id->multicasts);
 }

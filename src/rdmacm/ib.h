@@ -52,6 +52,47 @@ int r_ib_take_ip(struct r_id *id, const struct sockaddr *addr);
  * caller does not use the id after this call.
  */
 void r_ib_find_peer(struct r_id *id, int timeout_ms);
+
+/* ---- ib_interface.c: IPoIB interfaces, as the fabric knows them ---- */
+
+/* Asks the fabric for the interface with the MAC; *m is the answer.  Returns 0;
+ * -ENODEV: no IPoIB interface of the subnet has the MAC; or another -errno of
+ * r_call. */
+int r_ib_interface(struct r_id *id, const uint8_t mac[6], struct cmproto *m);
+/* Stores the broadcast group of the IPoIB interface with the id's address in
+ * *m: group and path.pkey.  Returns 0; -ENODEV: the id's address is not that of
+ * an IPoIB interface; -EADDRNOTAVAIL: the interface has no such group; or
+ * another -errno. */
+int r_ib_broadcast(struct r_id *id, struct cmproto *m);
+/* Fails the call for this result of r_ib_broadcast, with a message that begins
+ * with the name of the call.  Returns -1 and errno. */
+int r_ib_fail_broadcast(const struct r_id *id, const char *call, int err);
+
+/* ---- ib_gid.c: the GIDs of groups ---- */
+
+/* Stores the GID that IP uses for the group, at the interface with the id's
+ * address. */
+void r_ib_group_gid(const struct r_id *id, const struct sockaddr *group,
+		    uint8_t gid[16]);
+/* Stores the GID of the group that the id joins by this address; all zeroes:
+ * the subnet administration chooses one. */
+void r_ib_choose_gid(const struct r_id *id, const struct sockaddr *group,
+		     uint8_t gid[16]);
+/* Is the group that the id joins the one that IP uses? */
+bool r_ib_is_of_ip(const struct r_id *id, const struct sockaddr *group);
+
+/* ---- ib_group.c, ib_joined.c: membership ---- */
+
+/* ib_group.c: asks for the membership of the id's port, and adds the group m to
+ * the id.  MULTICAST_JOIN or MULTICAST_ERROR follows.  Returns 0, or -1 and
+ * errno with a message; m is then still the caller's. */
+int r_ib_join(struct r_id *id, struct r_multicast *m);
+/* ib_group.c: ends the membership of r_ib_join, if there is one. */
+void r_ib_leave(struct r_multicast *m);
+/* ib_joined.c, under r_lock: handles the fabric's answer to CMPROTO_JOIN, for
+ * the membership with this number. */
+void r_ib_joined(struct r_id *id, uint32_t number, const struct cmproto *m);
+
 /* ---- ib_header.c ---- */
 
 /* Puts the addresses of the id before the private data of a REQ or SIDR_REQ

@@ -16,30 +16,19 @@
 #include "rdmacm/explain.h"
 #include "wire/neighbour.h"
 
-/* Stores the GID and the P_Key of the interface with the MAC.  Returns 0;
- * -ENODEV: no IPoIB interface of the subnet has the MAC; or another -errno of
- * r_call. */
+/* Stores the GID and the P_Key of the interface with the MAC.  Returns as
+ * r_ib_interface does. */
 static int find_mac(struct r_id *id, const uint8_t mac[NEIGHBOUR_MAC_BYTES],
 		    uint8_t gid[16], uint16_t *pkey)
 {
-	struct cmproto m = {.is_ib = true};
-	int err;
+	struct cmproto m;
+	int err = r_ib_interface(id, mac, &m);
 
-	memcpy(m.at.peer, mac, NEIGHBOUR_MAC_BYTES);
-	err = r_call(id, &m, CMPROTO_INTERFACE_OF);
 	if (err)
 		return err;
 	memcpy(gid, m.at.local, 16);
 	*pkey = m.path.pkey;
 	return 0;
-}
-
-static uint32_t scope_of(const struct sockaddr *a)
-{
-	const struct sockaddr_in6 *six =
-		(const struct sockaddr_in6 *)(const void *)a;
-
-	return a->sa_family == AF_INET6 ? six->sin6_scope_id : 0;
 }
 
 /* Finds the interface of the address, and its GID.  Returns 0, or -1 and errno
@@ -54,7 +43,7 @@ static int find_own(struct r_id *id, const struct sockaddr *addr,
 
 	r_addr_ip(addr, ip);
 	r_addr_text(addr, text);
-	err = neighbour_own(ip, scope_of(addr), &i);
+	err = neighbour_own(ip, r_addr_scope(addr), &i);
 	if (err)
 		return r_fail(ENODEV,
 			      "rdma_cm: %s is no address of an interface of "
@@ -200,6 +189,10 @@ static int find_peer(struct r_id *id, uint8_t gid[16], uint8_t hop[16],
 	int err;
 
 	r_addr_ip(&id->base.route.addr.dst_addr, to);
+	if (r_addr_is_multicast(&id->base.route.addr.dst_addr)) {
+		r_ib_group_gid(id, &id->base.route.addr.dst_addr, gid);
+		return 0;
+	}
 	if (!id->path.ifindex) {
 		memcpy(gid, id->path.local, 16);
 		return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ids: creation, binding, migration, and the broker's messages about them. */
+/* Ids: creation, migration, and the broker's messages about them. */
 #include "rdmacm/explain.h"
 #include "rdmacm/ib.h"
 #include "rdmacm/iw.h"
@@ -99,41 +99,6 @@ void r_channel_move(struct r_id *id, struct r_channel *to)
 		if (e->base.listen_id)
 			r_channel_move(r_id(e->base.id), to);
 	}
-}
-
-static void id_free(struct r_id *id)
-{
-	if (id->is_sync)
-		rdma_destroy_event_channel(id->base.channel);
-	r_free_info(id->info);
-	free(id->base.route.path_rec);
-	free(id->listen_attr);
-	free(id);
-}
-
-int rdma_destroy_id(struct rdma_cm_id *base)
-{
-	struct r_id *id = r_id(base);
-
-	r_group_leave_all(id);
-	if (base->event)
-		rdma_ack_cm_event(base->event);
-	base->event = NULL;
-	r_iw_drop(id);
-	r_take();
-	/* A thread that has taken the event of a call may destroy the id before
-	 * the call has returned in the thread that made it. */
-	r_ib_stop_waiting(id);
-	r_await_calls(id);
-	r_await_bound(id);
-	/* r_release comes before the wait for acknowledgements, so that the
-	 * peer learns of the end now. */
-	r_release(id);
-	r_channel_move(id, NULL);
-	r_await_acks(id);
-	r_give();
-	id_free(id);
-	return 0;
 }
 
 void r_bind_message(const struct r_id *id, const struct sockaddr *addr,

@@ -669,11 +669,16 @@ void r_await_bound(const struct r_id *id)
 		pthread_cond_wait(&r_changed, &r_lock);
 }
 
+void r_tell_message(struct cmproto *m, uint16_t kind, uint32_t handle)
+{
+	post_message(m, kind, handle);
+}
+
 void r_tell(uint16_t kind, uint32_t handle)
 {
 	struct cmproto m = {0};
 
-	post_message(&m, kind, handle);
+	r_tell_message(&m, kind, handle);
 }
 
 void r_release(struct r_id *id)

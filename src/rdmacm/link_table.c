@@ -9,10 +9,10 @@
 #include <string.h>
 
 #define BUCKETS 256
-/* The limit of requests that have no answer yet, except questions for a path,
- * whose answers the fabric keeps while this process's socket is full.  Without
- * a limit the broker's answers could fill this process's socket while the
- * requests fill the broker's socket. */
+/* The limit of requests that have no answer yet, except questions for a path
+ * and joins, whose answers the fabric keeps while this process's socket is
+ * full.  Without a limit the broker's answers could fill this process's socket
+ * while the requests fill the broker's socket. */
 #define PENDING	 64
 #define RELEASES 256 /* notes of released ids that are kept */
 
@@ -62,10 +62,10 @@ bool r_table_has_note(const struct r_id *id)
 }
 
 /* A subnet administration may answer after a minute, and no other request waits
- * for that. */
+ * for that.  A broker has no such requests, and a fabric no successor. */
 static bool is_counted(uint16_t kind)
 {
-	return kind != CMPROTO_ROUTE;
+	return kind != CMPROTO_ROUTE && kind != CMPROTO_JOIN;
 }
 
 static void pending_free(struct r_pending *p)
@@ -93,6 +93,8 @@ void r_table_settle(struct r_pending *p, const struct cmproto *m)
 		r_id_bound(id, m);
 	else if (p->request.kind == CMPROTO_ROUTE)
 		r_ib_routed(id, m);
+	else if (p->request.kind == CMPROTO_JOIN)
+		r_ib_joined(id, p->request.call_id, m);
 	else if (!m->err)
 		memcpy(id->note, m->note, sizeof(m->note));
 	/* A conversation without a note has ended, and its id has got an

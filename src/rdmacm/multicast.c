@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls that join multicast groups; see group.c. */
 #include "rdmacm/explain.h"
+#include "rdmacm/ib.h"
 #include "rdmacm/object.h"
 
 #include <errno.h>
@@ -24,44 +25,66 @@ static void fill_event(const struct r_id *id, const struct r_multicast *m,
 	p->ah_attr.grh.traffic_class = id->options.tos;
 }
 
-static int join_group(struct r_id *id, const struct sockaddr *addr,
-		      bool only_sends, void *context)
+/* Returns a new group, or NULL. */
+static struct r_multicast *make_group(const struct sockaddr *addr,
+				      bool only_sends, void *context)
 {
-	bool is_sync = id->is_sync;
-	struct r_multicast *m;
-	struct r_event *e;
+	struct r_multicast *m = calloc(1, sizeof(*m));
 
-	if (!r_addr_is_known(addr) || !id->device)
-		return r_fail(EINVAL, "rdma_join_multicast: the id has no "
-				      "device (call rdma_bind_addr or "
-				      "rdma_resolve_addr first), or the group "
-				      "has no IP address");
-	if (r_is_ib(id) || r_addr_is_ib(addr))
-		return r_fail(ENOTSUP, "rdma_join_multicast: adverb's rdma_cm "
-				       "does not join groups of InfiniBand; "
-				       "join by the subnet administration (as "
-				       "ib_send_bw -c UD -g does), and attach "
-				       "the queue pair by ibv_attach_mcast");
-	if (r_is_iwarp(id))
-		return r_fail(ENOSYS, "rdma_join_multicast: iWARP has no "
-				      "multicast; use a RoCE device");
-	m = calloc(1, sizeof(*m));
-	e = m ? r_event_new(id, RDMA_CM_EVENT_MULTICAST_JOIN, 0) : NULL;
-	if (!e) {
-		free(m);
-		return r_fail(ENOMEM, "rdma_join_multicast: no memory is left");
-	}
+	if (!m)
+		return NULL;
 	list_init(&m->link);
 	memcpy(&m->addr, addr, r_addr_size(addr));
 	m->context = context;
 	m->only_sends = only_sends;
-	r_addr_ip(addr, m->gid.raw);
+	m->kernel_fd = -1;
+	return m;
+}
+
+/* Posts the event of a join on Ethernet, and adds the group to the id.  Returns
+ * 0, or -1 and errno with a message. */
+static int join_ethernet(struct r_id *id, struct r_multicast *m)
+{
+	struct r_event *e = r_event_new(id, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+
+	if (!e)
+		return r_fail(ENOMEM, "rdma_join_multicast: no memory is left");
+	r_addr_ip((const struct sockaddr *)&m->addr, m->gid.raw);
 	fill_event(id, m, &e->base.param.ud);
 	e->multicast = m;
 	r_take();
 	list_push_tail(&id->multicasts, &m->link);
 	r_post(e);
 	r_give();
+	return 0;
+}
+
+static int join_group(struct r_id *id, const struct sockaddr *addr,
+		      bool only_sends, void *context)
+{
+	bool is_sync = id->is_sync;
+	struct r_multicast *m;
+
+	if (!r_addr_is_known(addr) || !id->device)
+		return r_fail(EINVAL, "rdma_join_multicast: the id has no "
+				      "device (call rdma_bind_addr or "
+				      "rdma_resolve_addr first), or the group "
+				      "has no IP address");
+	if (r_addr_is_ib(addr) && !r_is_ib(id))
+		return r_fail(EINVAL, "rdma_join_multicast: the group is a GID "
+				      "(AF_IB), and the id's device is no "
+				      "InfiniBand device; give the IP address "
+				      "of a group");
+	if (r_is_iwarp(id))
+		return r_fail(ENOSYS, "rdma_join_multicast: iWARP has no "
+				      "multicast; use a RoCE device");
+	m = make_group(addr, only_sends, context);
+	if (!m)
+		return r_fail(ENOMEM, "rdma_join_multicast: no memory is left");
+	if (r_is_ib(id) ? r_ib_join(id, m) : join_ethernet(id, m)) {
+		free(m);
+		return -1;
+	}
 	return is_sync ? r_complete(id) : 0;
 }
 
@@ -72,7 +95,7 @@ int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr,
 }
 
 /* RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER: the queue pair is not attached, since
- * on Ethernet a queue pair can send to a group without being a member. */
+ * a queue pair sends to a group without being attached. */
 int rdma_join_multicast_ex(struct rdma_cm_id *id,
 			   struct rdma_cm_join_mc_attr_ex *mc_join_attr,
 			   void *context)

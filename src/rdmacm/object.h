@@ -61,6 +61,13 @@ struct r_multicast {
 	struct sockaddr_storage addr;
 	void *context; /* the program's */
 	union ibv_gid gid;
+	/* InfiniBand: by this number the fabric names the membership; 0: there
+	 * is none. */
+	uint32_t number;
+	/* InfiniBand: a socket that makes the kernel a member of the group, or
+	 * -1. */
+	int kernel_fd;
+	uint16_t lid;	  /* InfiniBand: of the group */
 	bool only_sends;  /* the program asked that the QP is not attached */
 	bool is_attached; /* the QP is attached */
 	bool is_joining;  /* a thread has taken the event and attaches the QP */
@@ -306,6 +313,9 @@ void r_await_bound(const struct r_id *id);
 /* Under r_lock: sends a message of this kind about the object `handle` of the
  * broker.  The broker does not answer.  A failure is ignored. */
 void r_tell(uint16_t kind, uint32_t handle);
+/* Under r_lock: sends the message m about the object `handle` of the broker, or
+ * about none.  The broker does not answer.  A failure is ignored. */
+void r_tell_message(struct cmproto *m, uint16_t kind, uint32_t handle);
 /* Under r_lock: removes the id from the table of r_link, drops the id's
  * requests that have no answer, and releases the id at the broker if the broker
  * knows the id. */
@@ -440,6 +450,8 @@ uint64_t r_addr_space(const struct sockaddr *a);
 void r_addr_set_service(struct sockaddr *a, uint64_t space, uint16_t port);
 /* Returns the traffic class in the flow information of a GID's address. */
 uint8_t r_addr_traffic_class(const struct sockaddr *a);
+/* Returns the interface of a link-local address of IPv6; 0: there is none. */
+uint32_t r_addr_scope(const struct sockaddr *a);
 /* Returns the P_Key of a GID's address, in host order. */
 uint16_t r_addr_pkey(const struct sockaddr *a);
 /* Fills in *a, which has room for a struct sockaddr_ib. */
@@ -497,6 +509,9 @@ void r_qp_fail(struct r_id *id);
  * to the group e->multicast, unless the program asked that the QP is not
  * attached.  Returns 0, or -1 and errno. */
 int r_group_joined(struct r_event *e);
+/* group.c: leaves a group of the id, and frees it.  The group is not in the
+ * id's list any more. */
+void r_group_leave(struct r_id *id, struct r_multicast *m);
 /* group.c: leaves and frees all groups of the id. */
 void r_group_leave_all(struct r_id *id);
 

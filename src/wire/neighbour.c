@@ -340,6 +340,23 @@ void neighbour_ask(uint32_t ifindex, const uint8_t hop[16])
 	close(fd);
 }
 
+int neighbour_join(uint32_t ifindex, const uint8_t group[16])
+{
+	struct group_req r = {.gr_interface = ifindex};
+	int fd, err;
+
+	put_discard(&r.gr_group, ifindex, group);
+	fd = socket(family_of(group), SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (!setsockopt(fd, inaddr_is_v4(group) ? IPPROTO_IP : IPPROTO_IPV6,
+			MCAST_JOIN_GROUP, &r, sizeof(r)))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
 int neighbour_watch(void)
 {
 	struct sockaddr_nl a = {.nl_family = AF_NETLINK,

@@ -39,6 +39,10 @@ int neighbour_search(uint32_t ifindex, const uint8_t hop[16],
 /* Makes the kernel ask for the MAC of a neighbour, by an empty datagram to its
  * port "discard", which the kernel keeps until it knows the MAC. */
 void neighbour_ask(uint32_t ifindex, const uint8_t hop[16]);
+/* Makes the kernel a member of a group at the interface, as long as the socket
+ * is open that the function returns.  The caller closes it.  Returns -errno if
+ * that fails. */
+int neighbour_join(uint32_t ifindex, const uint8_t group[16]);
 /* Returns a socket that becomes readable when a neighbour changes, or -errno.
  * The caller closes the socket. */
 int neighbour_watch(void);

@@ -4,7 +4,9 @@
 emulated subnet under OpenSM."""
 
 import contextlib
+import ipaddress
 import os
+import re
 import select
 import sys
 
@@ -133,6 +135,102 @@ def gateway():
                          ["ucmatose", "-s", "10.10.0.1"]), "return status 0")
 
 
+def begin_member(host, name, words):
+    """Begins a member of a group, and waits until it has joined."""
+    t.need("mckey")
+    path = t.path(name)
+    with open(path, "w"):
+        os.chmod(path, 0o666)
+    host.begin("sh", "-c", "exec stdbuf -oL mckey \"$@\" >" + path + " 2>&1",
+               "sh", *words)
+
+    def has_joined():
+        with open(path) as f:
+            return "joined dgid" in f.read()
+
+    wait_until(has_joined, "the member does not join", PATIENCE_S)
+    return path
+
+
+def end_member(host, path):
+    r = host.end()
+    with open(path) as f:
+        text = f.read()
+    expect(r.status == 0, text)
+    expect("data transfers complete" in text, text)
+    return text
+
+
+def gid_of(text):
+    """The group's GID and LID that mckey prints."""
+    found = re.search(r"joined dgid: (\S+) mlid (\S+) sl", text)
+    expect(found, text)
+    return found.groups()
+
+
+# Group, addresses of the two hosts, options of mckey, and the group's GID.
+GROUPS = [
+    ("239.1.2.3", ("10.9.0.1", "10.9.0.2"), [], "ff12:4001:ffff::f01:203"),
+    ("ff1e::1:2", ("fd00::1", "fd00::2"), [], "ff12:6001:ffff::1:2"),
+]
+
+
+def groups():
+    """Members of a group of IP get what a sender on another host sends; the
+    group has the GID of RFC 4391, and the last member takes it along."""
+    with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
+        one.settle()
+        two.settle()
+        for group, own, options, gid in GROUPS:
+            words = ["-m", group, *options, "-b"]
+            member = begin_member(two, "member", [*words, own[1]])
+            r = one.run("mckey", *words, own[0], "-s")
+            expect_ok(r)
+            want = ipaddress.ip_address(gid)
+            for text in r.output, end_member(two, member):
+                expect(ipaddress.ip_address(gid_of(text)[0]) == want, text)
+            wait_until(lambda: not has_group(one, gid), "the group stays",
+                       PATIENCE_S)
+
+
+def group_refusals():
+    """A join that cannot be ends with a sentence; a sender alone joins, too."""
+    file = t.path("partitions")
+    with open(file, "w") as out:
+        out.write("Default=0x7fff, ipoib: ALL=full, SELF=full;\n")
+    with fabric(NET) as f, managed_on(f, "Hca1", "-P", file) as f, \
+            hosts(f, "Hca2", "Hca3") as (one, two):
+        start_interfaces([one, two])
+        words = ["mckey", "-m", "239.1.2.3", "-b"]
+        for address, want in (
+                ("127.0.0.1", "is not the address of an IPoIB interface"),
+                ("10.9.0.9", "is no address of an interface of this")):
+            r = one.run(*words, address)
+            expect(want in r.output, r.output)
+        # the send-only member sends, and the group exists without others
+        expect_ok(one.run(*words, "10.9.0.1", "-s", "-o"))
+        member = begin_member(two, "member", [*words[1:], "10.9.0.2"])
+        expect_ok(one.run(*words, "10.9.0.1", "-s", "-o"))
+        end_member(two, member)
+        # nobody answers at the LID of the subnet manager
+        f.manager.terminate()
+        f.manager.wait()
+        r = one.run(*words, "10.9.0.1")
+        expect("no subnet manager has answered the request to join 239.1.2.3"
+               in r.output, r.output)
+        expect("RDMA_CM_EVENT_MULTICAST_ERROR" in r.output, r.output)
+
+
+def has_group(host, gid):
+    """Does the subnet administration know the group?"""
+    r = host.run("saquery", "-g")
+    expect_ok(r)
+    wanted = ipaddress.ip_address(gid)
+    found = re.findall(r"MGID\.*([0-9a-f:]+)", r.output)
+    expect(found, r.output)
+    return any(ipaddress.ip_address(g) == wanted for g in found)
+
+
 def partition():
     """The P_Key of the interface is that of the connection and of its MADs."""
     t.need("tshark")
@@ -221,6 +319,8 @@ for first, shown in (("rping", "rping"), ("ucmatose", "ucmatose"),
                      ("ib_send_bw", "ib_send_bw -R -c UD")):
     t.case(shown + " by IPv4", program(first), AREA, shown)
 t.case("ucmatose and udaddy by IPv6", six)
+t.case("mckey by groups of IPv4 and IPv6", groups, AREA, "mckey")
+t.case("a group that cannot be joined fails with a sentence", group_refusals)
 t.case("a host connects to its own addresses", own_address)
 t.case("a connection goes to the gateway of a route", gateway)
 t.case("a connection has the partition of its interface", partition)

@@ -108,6 +108,7 @@ def managed_on(f, host="Hca1", *more):
     try:
         await_line(log, "SUBNET UP")
         f.log = log
+        f.manager = p
         yield f
     finally:
         p.terminate()

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Joins multicast groups for ids with an address of an IPoIB interface, by the
+ * fabric, and leaves them.  The broadcast group of the interface gives the
+ * parameters of a new group.
+ */
+#include "rdmacm/ib.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "hdr/sa.h"
+#include "rdmacm/explain.h"
+#include "util/fd_identity.h"
+#include "wire/neighbour.h"
+
+/* Fills in the request to join. */
+static void put_request(const struct r_id *id, const struct r_multicast *m,
+			struct cmproto *r)
+{
+	const struct sockaddr *group = (const struct sockaddr *)&m->addr;
+
+	memcpy(r->at.local, id->path.local, 16);
+	r_ib_choose_gid(id, group, r->at.peer);
+	r->group.qkey = id->own.qkey;
+	r->group.join_state =
+		m->only_sends ? SA_JOIN_FULL_SENDER : SA_JOIN_FULL;
+	r->group.is_shared = m->kernel_fd >= 0;
+	r->call_id = m->number;
+}
+
+/* Makes the kernel a member of a group that IP uses, too: adverb-ipoib leaves
+ * the group for the port when the kernel's last member has left.  Returns 0, or
+ * -1 and errno with a message. */
+static int join_kernel(const struct r_id *id, struct r_multicast *m)
+{
+	const struct sockaddr *group = (const struct sockaddr *)&m->addr;
+	char text[R_ADDR_TEXT];
+	uint8_t ip[16];
+	int fd;
+
+	if (m->only_sends || !r_ib_is_of_ip(id, group))
+		return 0;
+	r_addr_ip(group, ip);
+	fd = fd_identity_note(neighbour_join(id->path.ifindex, ip));
+	if (fd < 0)
+		return r_fail(-fd,
+			      "rdma_join_multicast: the kernel does not join "
+			      "the group %s at the IPoIB interface: %s",
+			      r_addr_text(group, text), strerror(-fd));
+	m->kernel_fd = fd;
+	return 0;
+}
+
+/* Adds the group to the id, and sends the request. */
+static int send_request(struct r_id *id, struct r_multicast *m,
+			struct cmproto *r)
+{
+	static uint32_t last_number; /* under r_lock */
+	int err;
+
+	r_take();
+	m->number = ++last_number;
+	list_push_tail(&id->multicasts, &m->link);
+	r_give();
+	put_request(id, m, r);
+	err = r_request(id, r, CMPROTO_JOIN);
+	if (!err)
+		return 0;
+	r_take();
+	list_remove(&m->link);
+	r_give();
+	return r_fail(-err,
+		      "rdma_join_multicast: the fabric cannot be asked to join "
+		      "the group: %s",
+		      strerror(-err));
+}
+
+static int join_apart(struct r_id *id, struct r_multicast *m, struct cmproto *r)
+{
+	if (join_kernel(id, m))
+		return -1;
+	if (!send_request(id, m, r))
+		return 0;
+	fd_identity_close(m->kernel_fd);
+	m->kernel_fd = -1;
+	return -1;
+}
+
+int r_ib_join(struct r_id *id, struct r_multicast *m)
+{
+	struct cmproto r;
+	int cancel, err;
+
+	/* as with the kernel, a GID has no broadcast group */
+	if (r_addr_is_ib(&id->base.route.addr.src_addr))
+		return r_fail(ENOTSUP,
+			      "rdma_join_multicast: the id has a GID, and "
+			      "groups are joined by ids with the address of an "
+			      "IPoIB interface (adverb ipoib --address); bind "
+			      "the id to one, or join by the subnet "
+			      "administration (as ib_send_bw -c UD -g does), "
+			      "and attach the queue pair by ibv_attach_mcast");
+	err = r_ib_broadcast(id, &r);
+	if (err)
+		return r_ib_fail_broadcast(id, "rdma_join_multicast", err);
+	if (id->base.ps == RDMA_PS_IPOIB)
+		id->own.qkey = r.group.qkey;
+	/* A thread that is cancelled here would leak a socket. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	err = join_apart(id, m, &r);
+	pthread_setcancelstate(cancel, NULL);
+	return err;
+}
+
+void r_ib_leave(struct r_multicast *m)
+{
+	struct cmproto r = {.call_id = m->number};
+
+	if (!m->number)
+		return;
+	r_take();
+	r_tell_message(&r, CMPROTO_LEAVE, 0);
+	fd_identity_close(m->kernel_fd);
+	r_give();
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The fabric's answers to joins of multicast groups, and their events. */
+#include "rdmacm/ib.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "rdmacm/explain.h"
+#include "util/bits.h"
+
+#define QPN_MULTICAST	0xffffff
+#define LID_MULTICAST	0xc000
+#define LID_PERMISSIVE	0xffff
+#define MTU_MOST	5
+#define SL_MOST		15
+#define FLOW_LABEL_MOST 0xfffff
+
+static struct r_multicast *find_group(const struct r_id *id, uint32_t number)
+{
+	list_for_each (n, &id->multicasts) {
+		struct r_multicast *m =
+			CONTAINER_OF(n, struct r_multicast, link);
+
+		if (m->number == number)
+			return m;
+	}
+	return NULL;
+}
+
+/* Checks an answer of the fabric. */
+static bool is_valid_group(const struct cmproto *m)
+{
+	const struct cmproto_group *g = &m->group;
+
+	return m->at.peer[0] == 0xff && g->mlid >= LID_MULTICAST &&
+	       g->mlid != LID_PERMISSIVE && g->mtu && g->mtu <= MTU_MOST &&
+	       g->sl <= SL_MOST && g->flow_label <= FLOW_LABEL_MOST;
+}
+
+static void explain_error(const struct r_multicast *m, int err)
+{
+	char text[R_ADDR_TEXT];
+
+	r_addr_text((const struct sockaddr *)&m->addr, text);
+	if (err == -ETIMEDOUT || err == -EREMOTEIO)
+		r_say("rdma_join_multicast: MULTICAST_ERROR: no subnet manager "
+		      "has answered the request to join %s; start opensm on a "
+		      "host of the fabric",
+		      text);
+	else if (err == -ECONNREFUSED)
+		r_say("rdma_join_multicast: MULTICAST_ERROR: the subnet "
+		      "manager refuses to let the port join %s; its log has "
+		      "the reason (opensm -f), and saquery -g the groups",
+		      text);
+	else if (err == -ENETDOWN)
+		r_say("rdma_join_multicast: MULTICAST_ERROR: the port is not "
+		      "active, so it cannot join %s; start opensm on a host of "
+		      "the fabric, and wait until ibv_devinfo shows "
+		      "PORT_ACTIVE",
+		      text);
+	else if (err == -EINVAL)
+		r_say("rdma_join_multicast: MULTICAST_ERROR: %s has another "
+		      "Q_Key than the id; use ids of one port space for a "
+		      "group, or a group of another GID",
+		      text);
+	else
+		r_say("rdma_join_multicast: MULTICAST_ERROR: the port cannot "
+		      "join %s: %s",
+		      text, strerror(-err));
+}
+
+/* Returns the status of MULTICAST_ERROR.  The kernel reports each status in an
+ * answer of the subnet administration as EINVAL. */
+static int status_of(int err)
+{
+	return err == -ECONNREFUSED || err == -EREMOTEIO ? -EINVAL : err;
+}
+
+static void fill_event(const struct r_id *id, const struct r_multicast *m,
+		       const struct cmproto_group *g, struct rdma_ud_param *p)
+{
+	struct ibv_ah_attr *a = &p->ah_attr;
+
+	p->qp_num = QPN_MULTICAST;
+	p->qkey = g->qkey;
+	a->dlid = g->mlid;
+	a->sl = g->sl;
+	a->static_rate = g->rate;
+	a->port_num = id->base.port_num;
+	a->is_global = 1;
+	a->grh.dgid = m->gid;
+	a->grh.sgid_index = id->path.sgid_index;
+	a->grh.flow_label = g->flow_label;
+	a->grh.hop_limit = g->hop_limit;
+	a->grh.traffic_class = g->traffic_class;
+}
+
+static int check_answer(const struct r_id *id, const struct cmproto *m)
+{
+	if (m->err)
+		return m->err;
+	if (!is_valid_group(m))
+		return -EPROTO;
+	return m->group.qkey == id->own.qkey ? 0 : -EINVAL;
+}
+
+void r_ib_joined(struct r_id *id, uint32_t number, const struct cmproto *answer)
+{
+	struct r_multicast *m = find_group(id, number);
+	int err = check_answer(id, answer);
+	struct r_event *e = m ? r_event_new(id,
+					    err ? RDMA_CM_EVENT_MULTICAST_ERROR
+						: RDMA_CM_EVENT_MULTICAST_JOIN,
+					    status_of(err))
+			      : NULL;
+
+	if (m && err)
+		explain_error(m, err);
+	if (!e)
+		return;
+	e->base.param.ud.private_data = m->context;
+	if (!err) {
+		memcpy(m->gid.raw, answer->at.peer, 16);
+		m->lid = answer->group.mlid;
+		fill_event(id, m, &answer->group, &e->base.param.ud);
+		e->multicast = m;
+	}
+	r_post(e);
+}

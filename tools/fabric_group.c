@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fabric_group.h"
+
+#include "util/bits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	/* The bits of the status that all classes have (IBTA 13.4.7): the port
+	 * has no agent of this class, or the agent is busy. */
+	STATUS_COMMON = 0xff,
+	GID_MULTICAST = 0xff,
+	PKEY_BASE = 0x7fff, /* without the bit of full membership */
+};
+
+enum phase {
+	PHASE_OUT, /* the port is no member */
+	PHASE_JOINS,
+	PHASE_IN,
+	PHASE_LEAVES,
+};
+
+/* A group, and the way in which a port is its member. */
+struct sa_group {
+	struct list link;
+	struct list members; /* struct sa_group_member */
+	/* The join: asked for, or in PHASE_IN as the administration has
+	 * answered. */
+	struct sa_member record;
+	/* An interface of IPoIB at the port ends the membership. */
+	bool is_shared;
+	enum phase phase;
+	uint32_t id; /* of the open question, in PHASE_JOINS and PHASE_LEAVES */
+};
+
+/* A program's membership. */
+struct sa_group_member {
+	struct list link;
+	void *owner;
+	uint32_t number; /* by which the program names it */
+	uint32_t serial; /* of the program's request */
+	bool waits;	 /* the request has no answer yet */
+};
+
+#define OF_GROUPS(l)  CONTAINER_OF(l, struct sa_group, link)
+#define OF_MEMBERS(l) CONTAINER_OF(l, struct sa_group_member, link)
+
+static const uint8_t no_gid[16];
+
+void fabric_group_init(struct fabric_groups *all,
+		       const struct fabric_group_sink *sink, void *user,
+		       uint32_t *last_id)
+{
+	*all = (struct fabric_groups){
+		.sink = sink, .user = user, .last_id = last_id};
+	list_init(&all->all);
+}
+
+static void free_member(struct fabric_groups *all, struct sa_group_member *m)
+{
+	list_remove(&m->link);
+	all->member_count--;
+	free(m);
+}
+
+static void free_group(struct fabric_groups *all, struct sa_group *g)
+{
+	list_for_each_safe (l, &g->members)
+		free_member(all, OF_MEMBERS(l));
+	list_remove(&g->link);
+	free(g);
+}
+
+void fabric_group_free(struct fabric_groups *all)
+{
+	list_for_each_safe (l, &all->all)
+		free_group(all, OF_GROUPS(l));
+}
+
+static void answer_member(struct fabric_groups *all, const struct sa_group *g,
+			  struct sa_group_member *m, int err)
+{
+	m->waits = false;
+	all->sink->answer(all->user, m->owner, m->serial, err, &g->record);
+}
+
+/* Tells the members that wait that the port is a member. */
+static void admit_members(struct fabric_groups *all, struct sa_group *g)
+{
+	list_for_each (l, &g->members)
+		if (OF_MEMBERS(l)->waits)
+			answer_member(all, g, OF_MEMBERS(l), 0);
+}
+
+static void refuse_members(struct fabric_groups *all, struct sa_group *g,
+			   int err)
+{
+	list_for_each_safe (l, &g->members) {
+		answer_member(all, g, OF_MEMBERS(l), err);
+		free_member(all, OF_MEMBERS(l));
+	}
+}
+
+static int ask_now(struct fabric_groups *all, struct sa_group *g, bool leaves)
+{
+	uint8_t mad[MAD_BYTES];
+
+	g->id = ++*all->last_id;
+	if (leaves)
+		sa_write_leave(mad, g->id, &g->record);
+	else
+		sa_write_join(mad, g->id, &g->record, true);
+	return all->sink->ask(all->user, g->record.port_gid, mad);
+}
+
+static void begin_join(struct fabric_groups *all, struct sa_group *g)
+{
+	int err = ask_now(all, g, false);
+
+	if (err)
+		refuse_members(all, g, err);
+	else
+		g->phase = PHASE_JOINS;
+}
+
+/* The last member has gone. */
+static void begin_leave(struct fabric_groups *all, struct sa_group *g)
+{
+	g->phase = g->is_shared || ask_now(all, g, true) ? PHASE_OUT
+							 : PHASE_LEAVES;
+}
+
+/* Does what the group needs next.  May free it. */
+static void step_group(struct fabric_groups *all, struct sa_group *g)
+{
+	bool is_empty = list_is_empty(&g->members);
+
+	if (g->phase == PHASE_OUT && !is_empty)
+		begin_join(all, g);
+	else if (g->phase == PHASE_IN && !is_empty)
+		admit_members(all, g);
+	else if (g->phase == PHASE_IN)
+		begin_leave(all, g);
+	if (g->phase == PHASE_OUT && list_is_empty(&g->members))
+		free_group(all, g);
+}
+
+static void read_request(const struct cmproto *m, struct sa_member *r)
+{
+	const struct cmproto_group *g = &m->group;
+
+	*r = (struct sa_member){.qkey = g->qkey,
+				.flow_label = g->flow_label,
+				.pkey = m->path.pkey,
+				.mtu = g->mtu,
+				.rate = g->rate,
+				.sl = g->sl & 15,
+				.traffic_class = g->traffic_class,
+				.hop_limit = g->hop_limit,
+				.join_state = g->join_state};
+	memcpy(r->mgid, m->at.peer, 16);
+	memcpy(r->port_gid, m->at.local, 16);
+}
+
+/* Has the group a GID?  The administration chooses one if not. */
+static bool is_named(const struct sa_member *r)
+{
+	return memcmp(r->mgid, no_gid, 16) != 0;
+}
+
+static bool is_sound(const struct sa_member *r)
+{
+	return (!is_named(r) || r->mgid[0] == GID_MULTICAST) && r->pkey &&
+	       (r->join_state == SA_JOIN_FULL ||
+		r->join_state == SA_JOIN_FULL_SENDER);
+}
+
+static struct sa_group *find_group(const struct fabric_groups *all,
+				   const struct sa_member *r)
+{
+	if (!is_named(r))
+		return NULL;
+	list_for_each (l, &all->all) {
+		const struct sa_member *is = &OF_GROUPS(l)->record;
+
+		if (!memcmp(is->mgid, r->mgid, 16) &&
+		    !memcmp(is->port_gid, r->port_gid, 16) &&
+		    is->join_state == r->join_state)
+			return OF_GROUPS(l);
+	}
+	return NULL;
+}
+
+/* Is the group the one that the program means? */
+static bool fits_request(const struct sa_group *g, const struct sa_member *r)
+{
+	return g->record.qkey == r->qkey &&
+	       !((g->record.pkey ^ r->pkey) & PKEY_BASE);
+}
+
+static struct sa_group *make_group(struct fabric_groups *all,
+				   const struct sa_member *r, bool is_shared)
+{
+	struct sa_group *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->record = *r;
+	g->is_shared = is_shared;
+	list_init(&g->link);
+	list_init(&g->members);
+	list_push_tail(&all->all, &g->link);
+	return g;
+}
+
+static struct sa_group_member *make_member(struct fabric_groups *all,
+					   struct sa_group *g, void *owner,
+					   const struct cmproto *m)
+{
+	struct sa_group_member *made = calloc(1, sizeof(*made));
+
+	if (!made)
+		return NULL;
+	*made = (struct sa_group_member){.owner = owner,
+					 .number = m->call_id,
+					 .serial = m->serial,
+					 .waits = true};
+	list_init(&made->link);
+	list_push_tail(&g->members, &made->link);
+	all->member_count++;
+	return made;
+}
+
+int fabric_group_join(struct fabric_groups *all, void *owner,
+		      const struct cmproto *m)
+{
+	struct sa_member r;
+	struct sa_group *g;
+
+	read_request(m, &r);
+	if (!is_sound(&r))
+		return -EINVAL;
+	if (all->member_count == FABRIC_GROUP_MEMBERS)
+		return -ENOBUFS;
+	g = find_group(all, &r);
+	if (g && !fits_request(g, &r))
+		return -EINVAL;
+	if (!g)
+		g = make_group(all, &r, m->group.is_shared);
+	if (!g)
+		return -ENOMEM;
+	if (!make_member(all, g, owner, m)) {
+		step_group(all, g);
+		return -ENOMEM;
+	}
+	step_group(all, g);
+	return 0;
+}
+
+void fabric_group_leave(struct fabric_groups *all, const void *owner,
+			uint32_t number)
+{
+	list_for_each (l, &all->all) {
+		struct sa_group *g = OF_GROUPS(l);
+
+		list_for_each (n, &g->members) {
+			struct sa_group_member *m = OF_MEMBERS(n);
+
+			if (m->owner != owner || m->number != number)
+				continue;
+			if (m->waits)
+				answer_member(all, g, m, -ECANCELED);
+			free_member(all, m);
+			step_group(all, g);
+			return;
+		}
+	}
+}
+
+void fabric_group_drop(struct fabric_groups *all, const void *owner)
+{
+	list_for_each_safe (l, &all->all) {
+		struct sa_group *g = OF_GROUPS(l);
+		bool has_changed = false;
+
+		list_for_each_safe (n, &g->members)
+			if (OF_MEMBERS(n)->owner == owner) {
+				free_member(all, OF_MEMBERS(n));
+				has_changed = true;
+			}
+		if (has_changed)
+			step_group(all, g);
+	}
+}
+
+/* Returns 0, with the membership, or -errno, as cmproto.h says. */
+static int read_answer(const struct sa_group *g, const uint8_t *mad,
+		       size_t bytes, struct sa_member *r)
+{
+	struct sa_answer a;
+
+	if (!sa_read(mad, bytes, &a) || a.kind != SA_MEMBER)
+		return -ECONNREFUSED;
+	if (a.status)
+		return a.status & STATUS_COMMON ? -EREMOTEIO : -ECONNREFUSED;
+	if (is_named(&g->record) && memcmp(a.member.mgid, g->record.mgid, 16))
+		return -ECONNREFUSED;
+	*r = a.member;
+	memcpy(r->port_gid, g->record.port_gid, 16);
+	r->join_state = g->record.join_state;
+	return 0;
+}
+
+static void end_join(struct fabric_groups *all, struct sa_group *g, int err,
+		     const uint8_t *mad, size_t bytes)
+{
+	if (!err)
+		err = read_answer(g, mad, bytes, &g->record);
+	g->phase = err ? PHASE_OUT : PHASE_IN;
+	if (err)
+		refuse_members(all, g, err);
+}
+
+static struct sa_group *find_asker(const struct fabric_groups *all, uint32_t id)
+{
+	list_for_each (l, &all->all) {
+		struct sa_group *g = OF_GROUPS(l);
+
+		if (g->id == id &&
+		    (g->phase == PHASE_JOINS || g->phase == PHASE_LEAVES))
+			return g;
+	}
+	return NULL;
+}
+
+bool fabric_group_take(struct fabric_groups *all, uint32_t id, int err,
+		       const uint8_t *mad, size_t bytes)
+{
+	struct sa_group *g = find_asker(all, id);
+
+	if (!g)
+		return false;
+	if (g->phase == PHASE_JOINS)
+		end_join(all, g, err, mad, bytes);
+	else
+		g->phase = PHASE_OUT;
+	step_group(all, g);
+	return true;
+}
+
+bool fabric_group_is_busy(const struct fabric_groups *all)
+{
+	list_for_each (l, &all->all)
+		if (OF_GROUPS(l)->phase != PHASE_IN)
+			return true;
+	return false;
+}

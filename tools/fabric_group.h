@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The multicast groups that programs of a host have joined by rdma_cm
+ * (CMPROTO_JOIN).  The subnet administration counts ports, not programs (IBTA
+ * Vol 1, 15.2.5.17), so the port of a host joins a group for the first of these
+ * programs and leaves the group after the last one.  No I/O: the sink sends the
+ * questions and the answers.  Messages of programs and MADs are not trusted.
+ * Owner: fabric_query, one thread.
+ */
+#ifndef TOOLS_FABRIC_GROUP_H
+#define TOOLS_FABRIC_GROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "broker/cmproto.h"
+#include "hdr/mad.h"
+#include "hdr/sa.h"
+#include "util/list.h"
+
+enum {
+	FABRIC_GROUP_MEMBERS = 4096, /* most memberships of a host's programs */
+};
+
+struct fabric_group_sink {
+	/* Sends a question to the subnet administration, from the port with the
+	 * GID.  An answer, or the failure to get one, comes by
+	 * fabric_group_take.  Returns 0 or -errno, as cmproto.h says. */
+	int (*ask)(void *user, const uint8_t gid[16],
+		   const uint8_t mad[MAD_BYTES]);
+	/* Answers a program's request to join.  *m is set if err is 0. */
+	void (*answer)(void *user, void *owner, uint32_t serial, int err,
+		       const struct sa_member *m);
+};
+
+struct fabric_groups {
+	const struct fabric_group_sink *sink; /* borrowed */
+	void *user;			      /* of the sink */
+	uint32_t *last_id; /* of a question; others count it, too */
+	struct list all;
+	uint32_t member_count;
+};
+
+void fabric_group_init(struct fabric_groups *all,
+		       const struct fabric_group_sink *sink, void *user,
+		       uint32_t *last_id);
+/* Frees the table, and sends nothing. */
+void fabric_group_free(struct fabric_groups *all);
+/* The program `owner` joins a group by the request m.  Returns 0: the sink's
+ * `answer` is called, maybe at once; or -errno, as cmproto.h says. */
+int fabric_group_join(struct fabric_groups *all, void *owner,
+		      const struct cmproto *m);
+/* The program ends its membership with this number, if it has it.  A join
+ * without an answer is answered by -ECANCELED. */
+void fabric_group_leave(struct fabric_groups *all, const void *owner,
+			uint32_t number);
+/* The program ends, and with it its memberships. */
+void fabric_group_drop(struct fabric_groups *all, const void *owner);
+/* Takes the answer of any contents to the question `id`; err is -ETIMEDOUT if
+ * none has come.  Returns false if no group has asked that. */
+bool fabric_group_take(struct fabric_groups *all, uint32_t id, int err,
+		       const uint8_t *mad, size_t bytes);
+/* Is a question open? */
+bool fabric_group_is_busy(const struct fabric_groups *all);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fabric_query.h"
+
+#include "fabric_route.h"
+
+#include "util/bits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GROUP_TIMEOUT 20 /* of joins: 4.3 s, as an exponent of cmproto.h */
+
+/* A question for a path that has no answer yet. */
+struct path_query {
+	struct list link;
+	struct fabric_cm_client *client;
+	uint32_t id;	 /* the lower half of the transaction ID */
+	uint32_t serial; /* of the client's request */
+};
+
+#define OF_QUERIES(l) CONTAINER_OF(l, struct path_query, link)
+
+static void tell_done(struct fabric_cm_client *c, struct cmproto *m,
+		      uint32_t serial, int err)
+{
+	m->kind = CMPROTO_DONE;
+	m->serial = serial;
+	m->err = err;
+	m->is_ib = true;
+	cmserver_tell(c->host->server, c->client, m);
+}
+
+static void answer_query(struct path_query *q, int err,
+			 const struct cmproto_path *path)
+{
+	struct cmproto m = {0};
+
+	if (!err)
+		m.path = *path;
+	tell_done(q->client, &m, q->serial, err);
+}
+
+static void free_query(struct path_query *q)
+{
+	list_remove(&q->link);
+	q->client->query_count--;
+	free(q);
+}
+
+/* Returns the host's query with this number; NULL: its client has ended. */
+static struct path_query *find_query(const struct cm_host *h, uint32_t id)
+{
+	list_for_each (l, &h->queries)
+		if (OF_QUERIES(l)->id == id)
+			return OF_QUERIES(l);
+	return NULL;
+}
+
+void fabric_query_take(struct cm_host *h, const struct umad *from,
+		       const uint8_t *mad, size_t bytes)
+{
+	int err = from->status ? -ETIMEDOUT : 0;
+	struct path_query *q = find_query(h, sa_id(mad));
+	struct cmproto_path path;
+
+	if (!q) {
+		fabric_group_take(&h->groups, sa_id(mad), err, mad, bytes);
+		return;
+	}
+	if (!err)
+		err = fabric_route_read(mad, bytes, &path);
+	answer_query(q, err, &path);
+	free_query(q);
+}
+
+/* Begins a query, whose answer comes later.  Returns 0 or -errno. */
+static int begin_query(struct fabric_cm_client *c, const struct cmproto *m)
+{
+	struct fabric_cm *cm = c->host->cm;
+	uint8_t mad[MAD_BYTES];
+	struct path_query *q;
+	int err;
+
+	if (c->query_count == FABRIC_CM_QUERIES)
+		return -ENOBUFS;
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return -ENOMEM;
+	fabric_route_write(m, ++cm->last_id, mad);
+	err = fabric_host_ask(c->host, m->at.local, mad,
+			      fabric_route_try_ms(m->timeout));
+	if (err) {
+		free(q);
+		return err;
+	}
+	q->client = c;
+	q->id = cm->last_id;
+	q->serial = m->serial;
+	list_init(&q->link);
+	list_push_tail(&c->host->queries, &q->link);
+	c->query_count++;
+	return 0;
+}
+
+void fabric_query_route(struct fabric_cm_client *c, const struct cmproto *m)
+{
+	int err = begin_query(c, m);
+	struct cmproto reply = {0};
+
+	if (err)
+		tell_done(c, &reply, m->serial, err);
+}
+
+static int ask_membership(void *user, const uint8_t gid[16],
+			  const uint8_t mad[MAD_BYTES])
+{
+	return fabric_host_ask(user, gid, mad,
+			       fabric_route_try_ms(GROUP_TIMEOUT));
+}
+
+static void answer_join(void *user, void *owner, uint32_t serial, int err,
+			const struct sa_member *r)
+{
+	struct cmproto m = {0};
+
+	if (!err) {
+		m.group = (struct cmproto_group){.qkey = r->qkey,
+						 .flow_label = r->flow_label,
+						 .mlid = r->mlid,
+						 .mtu = r->mtu,
+						 .rate = r->rate,
+						 .sl = r->sl,
+						 .traffic_class =
+							 r->traffic_class,
+						 .hop_limit = r->hop_limit,
+						 .join_state = r->join_state};
+		m.path.pkey = r->pkey;
+		memcpy(m.at.peer, r->mgid, 16);
+	}
+	tell_done(owner, &m, serial, err);
+}
+
+static const struct fabric_group_sink sink = {.ask = ask_membership,
+					      .answer = answer_join};
+
+void fabric_query_init(struct cm_host *h)
+{
+	list_init(&h->queries);
+	fabric_group_init(&h->groups, &sink, h, &h->cm->last_id);
+}
+
+void fabric_query_free(struct cm_host *h)
+{
+	fabric_group_free(&h->groups);
+}
+
+void fabric_query_join(struct fabric_cm_client *c, const struct cmproto *m)
+{
+	int err = fabric_group_join(&c->host->groups, c, m);
+	struct cmproto reply = {0};
+
+	if (err)
+		tell_done(c, &reply, m->serial, err);
+}
+
+void fabric_query_leave(struct fabric_cm_client *c, const struct cmproto *m)
+{
+	fabric_group_leave(&c->host->groups, c, m->call_id);
+}
+
+void fabric_query_drop(struct fabric_cm_client *c)
+{
+	list_for_each_safe (l, &c->host->queries)
+		if (OF_QUERIES(l)->client == c)
+			free_query(OF_QUERIES(l));
+	fabric_group_drop(&c->host->groups, c);
+}
+
+bool fabric_query_is_busy(const struct cm_host *h)
+{
+	return fabric_group_is_busy(&h->groups);
+}

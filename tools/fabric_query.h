@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Questions of programs to the subnet administration: for paths
+ * (CMPROTO_ROUTE), and to join multicast groups and to leave them (CMPROTO_JOIN
+ * and CMPROTO_LEAVE).  Part of fabric_cm.
+ */
+#ifndef TOOLS_FABRIC_QUERY_H
+#define TOOLS_FABRIC_QUERY_H
+
+#include "fabric_host.h"
+
+#include "fabric/umad_header.h"
+
+/* Begins the host's lists. */
+void fabric_query_init(struct cm_host *h);
+/* Frees what the lists have left. */
+void fabric_query_free(struct cm_host *h);
+/* Handles requests of a program, whose answers may come later. */
+void fabric_query_route(struct fabric_cm_client *c, const struct cmproto *m);
+void fabric_query_join(struct fabric_cm_client *c, const struct cmproto *m);
+void fabric_query_leave(struct fabric_cm_client *c, const struct cmproto *m);
+/* The program ends: drops its questions and memberships. */
+void fabric_query_drop(struct fabric_cm_client *c);
+/* Takes the answer to a question, or the question itself with the status
+ * ETIMEDOUT. */
+void fabric_query_take(struct cm_host *h, const struct umad *from,
+		       const uint8_t *mad, size_t bytes);
+/* Is a port to join or to leave a group? */
+bool fabric_query_is_busy(const struct cm_host *h);
+
+#endif
