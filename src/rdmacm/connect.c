@@ -325,9 +325,12 @@ static int call_in_state(struct r_id *id, struct cmproto *m, uint16_t kind)
 
 static int accept_datagram(struct r_id *id, const struct rdma_conn_param *p)
 {
-	struct cmproto m = {.qp.qkey = id->own.qkey};
+	struct cmproto m = {0};
 	int err;
 
+	if (r_is_ib(id) && r_ib_take_qkey(id, "rdma_accept"))
+		return -1;
+	m.qp.qkey = id->own.qkey;
 	m.qp.qpn = id->base.qp ? id->base.qp->qp_num : p ? p->qp_num : 0;
 	if (p && put_private(&m, p->private_data, p->private_data_len,
 			     ROOM_SIDR_REP))

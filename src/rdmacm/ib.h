@@ -67,6 +67,10 @@ int r_ib_broadcast(struct r_id *id, struct cmproto *m);
 /* Fails the call for this result of r_ib_broadcast, with a message that begins
  * with the name of the call.  Returns -1 and errno. */
 int r_ib_fail_broadcast(const struct r_id *id, const char *call, int err);
+/* Gives an id of RDMA_PS_IPOIB the Q_Key of its interface's broadcast group.
+ * An id with a GID keeps its Q_Key.  Returns 0, or -1 and errno with a message
+ * that begins with the name of the call. */
+int r_ib_take_qkey(struct r_id *id, const char *call);
 
 /* ---- ib_gid.c: the GIDs of groups ---- */
 

@@ -77,3 +77,19 @@ int r_ib_fail_broadcast(const struct r_id *id, const char *call, int err)
 		      "the address %s: %s",
 		      call, text, strerror(-err));
 }
+
+/* An id with a GID has no interface. */
+int r_ib_take_qkey(struct r_id *id, const char *call)
+{
+	struct cmproto m;
+	int err;
+
+	if (id->base.ps != RDMA_PS_IPOIB ||
+	    r_addr_is_ib(&id->base.route.addr.src_addr))
+		return 0;
+	err = r_ib_broadcast(id, &m);
+	if (err)
+		return r_ib_fail_broadcast(id, call, err);
+	id->own.qkey = m.group.qkey;
+	return 0;
+}

@@ -22,10 +22,11 @@
 #define ACK_TIMEOUT   17 /* 0.5 s: 4.096 us * 2^17 */
 #define HOP_LIMIT     64
 
-static int attr_init(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
+static int attr_init(struct r_id *id, struct ibv_qp_attr *a, int *mask)
 {
 	a->pkey_index = 0;
-	if (r_is_ib(id) && r_ib_pkey_index(id, &a->pkey_index))
+	if (r_is_ib(id) && (r_ib_pkey_index(id, &a->pkey_index) ||
+			    r_ib_take_qkey(id, "rdma_init_qp_attr")))
 		return EINVAL;
 	a->port_num = id->base.port_num;
 	*mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
@@ -123,7 +124,7 @@ int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *qp_attr,
 		      int *qp_attr_mask)
 {
 	enum ibv_qp_state state = qp_attr->qp_state;
-	const struct r_id *id = r_id(base);
+	struct r_id *id = r_id(base);
 	int err = EINVAL;
 
 	if (id->device && (state == IBV_QPS_INIT || state == IBV_QPS_RTR ||

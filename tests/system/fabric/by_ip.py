@@ -169,9 +169,14 @@ def gid_of(text):
 
 
 # Group, addresses of the two hosts, options of mckey, and the group's GID.
+# Without options mckey uses RDMA_PS_UDP; 0x0002 is RDMA_PS_IPOIB.
 GROUPS = [
     ("239.1.2.3", ("10.9.0.1", "10.9.0.2"), [], "ff12:4001:ffff::f01:203"),
+    ("239.1.2.4", ("10.9.0.1", "10.9.0.2"), ["-p", "0x2"],
+     "ff12:401b:ffff::f01:204"),
     ("ff1e::1:2", ("fd00::1", "fd00::2"), [], "ff12:6001:ffff::1:2"),
+    ("ff1e::1:3", ("fd00::1", "fd00::2"), ["-p", "0x2"],
+     "ff12:601b:ffff::1:3"),
 ]
 
 
@@ -251,6 +256,26 @@ def partition():
     expect({int(key, 0) & 0x7fff for key in seen} == {5}, seen)
 
 
+def qkeys():
+    """An id of RDMA_PS_IPOIB has the Q_Key of the broadcast group, and one of
+    RDMA_PS_UDP that of rdma_cm."""
+    t.need("tshark")
+    for space, is_own in ("0x111", True), ("0x2", False):
+        capture = t.path("capture%s.pcap" % space)
+        with fabric(NET, "--capture", capture) as f, \
+                managed_on(f, "Hca1"), \
+                interfaces(f, "Hca2", "Hca3") as (one, two):
+            words = ["udaddy", "-p", space]
+            expect_done(both(two, one, words, [*words, "-s", "10.9.0.2"]),
+                        "return status 0")
+        seen = dissect(capture, "infiniband.deth.srcqp > 1",
+                       "infiniband.deth.q_key")
+        own = [key for key in seen if int(key, 0) == 0x01234567]
+        # ten datagrams in each direction
+        expect(len(own) == (20 if is_own else 0), (space, seen))
+        expect(len(seen) > 20, (space, seen))
+
+
 def other_partition():
     """Interfaces of two partitions are no neighbours."""
     file = t.path("partitions")
@@ -324,6 +349,8 @@ t.case("a group that cannot be joined fails with a sentence", group_refusals)
 t.case("a host connects to its own addresses", own_address)
 t.case("a connection goes to the gateway of a route", gateway)
 t.case("a connection has the partition of its interface", partition)
+t.case("the Q_Key of a datagram id is that of its port space", qkeys, AREA,
+       "udaddy")
 t.case("an address in another partition has no neighbour", other_partition)
 t.case("a wrong address or a free port fails with a sentence", refusals)
 t.case("an interface that goes away ends what begins there, and a new one is "
