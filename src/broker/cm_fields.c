@@ -25,12 +25,12 @@ static void read_private(struct cmproto *m, const struct cmmsg *msg)
 	memcpy(m->private_data, msg->private_data, m->private_bytes);
 }
 
-/* Reads the path of a REQ, whose `local` is the end of the REQ's sender. */
-static void read_path(struct cmproto *m, const struct cmmsg *msg)
+/* Reads one of the paths p of a REQ, whose `local` is the end of the REQ's
+ * sender. */
+static struct cmproto_path read_path(const struct cmmsg *msg,
+				     const struct cmmsg_path *p)
 {
-	const struct cmmsg_path *p = &msg->primary;
-
-	m->path = (struct cmproto_path){
+	return (struct cmproto_path){
 		.local_lid = p->remote_lid,
 		.remote_lid = p->local_lid,
 		.pkey = msg->qp.pkey,
@@ -45,12 +45,27 @@ static void read_path(struct cmproto *m, const struct cmmsg *msg)
 	};
 }
 
+/* Reads the two paths of a REQ.  The LIDs of an alternate path that is absent
+ * are 0 (IBTA 12.6.5). */
+static void read_paths(struct cmproto *m, const struct cmmsg *msg)
+{
+	const struct cmmsg_path *other = &msg->alternate;
+
+	m->path = read_path(msg, &msg->primary);
+	if (!other->local_lid)
+		return;
+	m->alternate.path = read_path(msg, other);
+	m->alternate.ack_timeout = other->ack_timeout;
+	memcpy(m->alternate.local, other->remote_gid, 16);
+	memcpy(m->alternate.peer, other->local_gid, 16);
+}
+
 /* Reads a REQ or SIDR_REQ by GIDs, which does not have the sender's port. */
 static void read_ib(struct cmproto *m, const struct cmmsg *msg)
 {
 	m->at.local_port = (uint16_t)msg->service_id;
 	if (msg->kind == CMMSG_REQ)
-		read_path(m, msg);
+		read_paths(m, msg);
 	read_private(m, msg);
 }
 
@@ -80,6 +95,7 @@ void cm_fields_take(struct cmproto *m, const struct cmmsg *msg)
 	m->qp.ca_guid = msg->ca_guid;
 	m->qp.ece_vendor = msg->ece_vendor;
 	m->qp.ece_options = msg->ece_options;
+	m->alternate.failover = msg->failover;
 	m->is_datagram =
 		msg->kind == CMMSG_SIDR_REQ || msg->kind == CMMSG_SIDR_REP;
 	if (is_request(msg) && m->is_ib)
@@ -90,16 +106,26 @@ void cm_fields_take(struct cmproto *m, const struct cmmsg *msg)
 		read_private(m, msg);
 }
 
-static void fill_path(struct cmmsg *msg, const struct cmproto_path *path)
+static void fill_path(struct cmmsg_path *p, const struct cmproto_path *path)
 {
-	msg->qp.pkey = path->pkey;
-	msg->primary.local_lid = path->local_lid;
-	msg->primary.remote_lid = path->remote_lid;
-	msg->primary.sl = path->sl & 15;
-	msg->primary.rate = path->rate & 63;
-	msg->primary.traffic_class = path->traffic_class;
-	msg->primary.hop_limit = path->hop_limit;
-	msg->primary.subnet_local = !path->is_global;
+	p->local_lid = path->local_lid;
+	p->remote_lid = path->remote_lid;
+	p->sl = path->sl & 15;
+	p->rate = path->rate & 63;
+	p->traffic_class = path->traffic_class;
+	p->hop_limit = path->hop_limit;
+	p->subnet_local = !path->is_global;
+}
+
+static void fill_alternate(struct cmmsg *msg, const struct cmproto_alternate *a)
+{
+	msg->failover = a->failover & 3;
+	if (!a->path.remote_lid)
+		return;
+	fill_path(&msg->alternate, &a->path);
+	msg->alternate.ack_timeout = a->ack_timeout & 31;
+	memcpy(msg->alternate.local_gid, a->local, 16);
+	memcpy(msg->alternate.remote_gid, a->peer, 16);
 }
 
 void cm_fields_fill(struct cmmsg *msg, const struct cmproto *m)
@@ -123,6 +149,11 @@ void cm_fields_fill(struct cmmsg *msg, const struct cmproto *m)
 	msg->primary.ack_timeout = m->qp.ack_timeout;
 	msg->primary.traffic_class = m->qp.traffic_class;
 	msg->primary.hop_limit = m->qp.hop_limit;
-	if (m->is_ib)
-		fill_path(msg, &m->path);
+	/* a queue pair of RoCE takes no alternate path */
+	msg->failover = CMMSG_FAILOVER_UNSUPPORTED;
+	if (!m->is_ib)
+		return;
+	msg->qp.pkey = m->path.pkey;
+	fill_path(&msg->primary, &m->path);
+	fill_alternate(msg, &m->alternate);
 }

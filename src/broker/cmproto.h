@@ -25,10 +25,10 @@
 #include <stdint.h>
 
 #define CMPROTO_MAGIC	0x61647663u
-#define CMPROTO_VERSION 6
+#define CMPROTO_VERSION 7
 #define CMPROTO_PRIVATE 224
 #define CMPROTO_NOTE	352
-#define CMPROTO_BYTES	776 /* of struct cmproto */
+#define CMPROTO_BYTES	832 /* of struct cmproto */
 
 /* What a message asks for or says.  `Fields` lists the members of struct
  * cmproto that the receiver reads, in addition to id. */
@@ -41,10 +41,11 @@ enum cmproto_kind {
 	CMPROTO_LISTEN, /* makes the object a listener.  Fields: backlog. */
 	/* sends a REQ or SIDR_REQ.  Fields: at, qp, private data, is_datagram,
 	 * call_id, call_transaction, is_strict, max_retries, timeout; and with
-	 * is_ib: path, and at.space of the peer's service (0: that of the
-	 * object). */
+	 * is_ib: path, alternate, and at.space of the peer's service (0: that
+	 * of the object). */
 	CMPROTO_CONNECT,
-	/* sends a REP or SIDR_REP.  Fields: qp, private data. */
+	/* sends a REP or SIDR_REP.  Fields: qp, private data, and with is_ib:
+	 * alternate.failover. */
 	CMPROTO_ACCEPT,
 	/* sends a REJ or SIDR_REP.  Fields: status, private data. */
 	CMPROTO_REJECT,
@@ -151,6 +152,20 @@ struct cmproto_path {
 	uint8_t reserved[3];
 };
 
+/* The alternate path of a connection of InfiniBand (IBTA Vol 1, 12.6.5), seen
+ * as struct cmproto_path is. */
+struct cmproto_alternate {
+	uint8_t local[16], peer[16]; /* the GIDs of its two ends */
+	/* remote_lid 0: there is no alternate path.  The pkey and the mtu are
+	 * those of the connection's path. */
+	struct cmproto_path path;
+	uint8_t ack_timeout; /* as in struct cmproto_qp */
+	/* ACCEPT, and EVENT with CMPROTO_RESPONSE: what the passive side makes
+	 * of the path (CMMSG_FAILOVER_*). */
+	uint8_t failover;
+	uint8_t reserved[6];
+};
+
 /* A multicast group of InfiniBand (IBTA Vol 1, 15.2.5.17). */
 struct cmproto_group {
 	uint32_t qkey, flow_label;
@@ -207,7 +222,12 @@ struct cmproto {
 	/* CONNECT: the path of the conversation; EVENT with CMPROTO_REQUEST:
 	 * the path that the REQ names */
 	struct cmproto_path path;
-	struct cmproto_group group;
+	struct {
+		/* CONNECT, and EVENT with CMPROTO_REQUEST: the second path */
+		struct cmproto_alternate alternate;
+		/* JOIN, INTERFACE and the answers of INTERFACE_OF and JOIN */
+		struct cmproto_group group;
+	};
 	uint8_t private_data[CMPROTO_PRIVATE];
 	/*
 	 * CONNECT: the id and the transaction id of the conversation, which the

@@ -378,13 +378,13 @@ static bool offers_alternate(const struct conv *c)
 	       m.kind == CMMSG_REQ && m.alternate.local_lid;
 }
 
-/* The consumer cannot load an alternate path, so the REP refuses one. */
+/* The consumer has said what it makes of an alternate path (IBTA 12.6.8). */
 static void send_rep(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		     uint64_t now)
 {
 	msg->kind = CMMSG_REP;
-	msg->failover = offers_alternate(c) ? CMMSG_FAILOVER_UNSUPPORTED
-					    : CMMSG_FAILOVER_ACCEPTED;
+	if (!offers_alternate(c))
+		msg->failover = CMMSG_FAILOVER_ACCEPTED;
 	step_send(cm, c, msg);
 	step_arm(cm, c, c->retry.timeout_exponent, c->retry.given, now);
 }

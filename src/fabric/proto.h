@@ -36,7 +36,7 @@
 #include "fabric/data.h"
 #include "fabric/fabric.h"
 
-#define FABRIC_PROTO_VERSION 0x41464207u /* "AFB", 7 */
+#define FABRIC_PROTO_VERSION 0x41464208u /* "AFB", 8 */
 
 /* For each kind, the members that a request uses, then those that its answer
  * uses. */

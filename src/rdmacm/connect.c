@@ -204,6 +204,10 @@ static void fill_common(struct r_id *id, struct cmproto *m)
 		return;
 	m->qp.ack_delay = d->ack_delay;
 	m->path = id->path.ib;
+	m->alternate = id->path.alternate;
+	/* said by the passive side, if the peer has offered such a path */
+	if (!m->alternate.path.remote_lid)
+		m->alternate.failover = CMMSG_FAILOVER_UNSUPPORTED;
 	m->qp.pkey = id->path.ib.pkey;
 	m->qp.traffic_class = id->path.ib.traffic_class;
 	m->qp.hop_limit = id->path.ib.hop_limit;

@@ -148,9 +148,21 @@ void r_ib_take_route(struct r_event *e);
 /* The program takes CONNECT_REQUEST: gives the new id the record of the path
  * that the request names, if it names one and memory is left. */
 void r_ib_take_request(struct r_id *id);
-/* Gives the id the path r of the program (RDMA_OPTION_IB_PATH).  Returns 0, or
- * -1 and errno with a message. */
-int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r);
+/* Gives the id the path r of the program (RDMA_OPTION_IB_PATH), and `other` as
+ * its alternate path (NULL: none).  Returns 0, or -1 and errno with a message.
+ */
+int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r,
+		    const struct ibv_path_record *other);
+/* Does the alternate path begin at a port of this host that is in the
+ * partition? */
+bool r_ib_is_alternate(const struct r_id *id,
+		       const struct cmproto_alternate *a);
+/* Removes the alternate path of the peer's REQ if the id cannot use it. */
+void r_ib_check_alternate(struct r_id *id);
+/* Fills in the members of *a about the id's alternate path, for the transition
+ * to a->qp_state: RTR or RTS.  Returns their bits of the mask; 0: the id has no
+ * alternate path, or the peer has refused it. */
+int r_ib_fill_alternate(const struct r_id *id, struct ibv_qp_attr *a);
 /* Fills in the members of *a, which is all zeroes before, for the id's path. */
 void r_ib_fill_av(const struct r_id *id, struct ibv_ah_attr *a);
 /* Returns the local ACK timeout for the id's path and a peer with this ack

@@ -236,12 +236,15 @@ void r_ib_routed(struct r_id *id, const struct cmproto *m)
 	r_post(e);
 }
 
-/* Gives the id a path.  Returns 0 or -ENOMEM. */
-static int use_path(struct r_id *id, const struct cmproto_path *path)
+/* Gives the id a path, and an alternate path or NULL.  Returns 0 or -ENOMEM. */
+static int use_path(struct r_id *id, const struct cmproto_path *path,
+		    const struct cmproto_alternate *other)
 {
+	static const struct cmproto_alternate none;
 	int err;
 
 	id->path.ib = *path;
+	id->path.alternate = other ? *other : none;
 	id->path.mtu = bits_min_u8(id->path.mtu, path->mtu);
 	err = r_set_record(id, path);
 	if (!err)
@@ -251,7 +254,7 @@ static int use_path(struct r_id *id, const struct cmproto_path *path)
 
 void r_ib_take_route(struct r_event *e)
 {
-	e->base.status = use_path(r_id(e->base.id), &e->message.path);
+	e->base.status = use_path(r_id(e->base.id), &e->message.path, NULL);
 	if (e->base.status)
 		e->base.event = RDMA_CM_EVENT_ROUTE_ERROR;
 }
@@ -259,14 +262,64 @@ void r_ib_take_route(struct r_event *e)
 void r_ib_take_request(struct r_id *id)
 {
 	/* a SIDR_REQ names no path */
-	if (r_is_ib(id) && id->path.ib.remote_lid)
-		r_set_record(id, &id->path.ib);
+	if (!r_is_ib(id) || !id->path.ib.remote_lid)
+		return;
+	r_ib_check_alternate(id);
+	r_set_record(id, &id->path.ib);
 }
 
-int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r)
+/* The timeout is the sum of the round trip, 2^(life_time + 1), and of the ack
+ * delay, 2^ack_delay, both times 4.096 us (IBTA 12.7.34).  If the exponents
+ * differ by at most 1, the sum is rounded up to the next power of 2; else the
+ * smaller summand is neglected. */
+static uint8_t timeout_of(uint8_t life_time, uint8_t ack_delay)
+{
+	int timeout = life_time + 1;
+
+	if (timeout >= ack_delay)
+		timeout += ack_delay >= timeout - 1;
+	else
+		timeout = ack_delay + (timeout >= ack_delay - 1);
+	return timeout < TIMEOUT_MAX ? (uint8_t)timeout : TIMEOUT_MAX;
+}
+
+/* Finds the end of an alternate path at this host: its port, the index of its
+ * GID and that of the P_Key.  Returns false if there is no such port. */
+static bool find_end(const struct r_id *id, const struct cmproto_alternate *a,
+		     struct r_path *from, uint16_t *pkey_index)
+{
+	int found;
+
+	*from = (struct r_path){0};
+	if (r_device_find(a->local, R_ROCE, from) != id->device)
+		return false;
+	found = find_pkey(id->base.verbs, from->port_num, a->path.pkey);
+	*pkey_index = (uint16_t)found;
+	return found >= 0;
+}
+
+bool r_ib_is_alternate(const struct r_id *id, const struct cmproto_alternate *a)
+{
+	struct r_path from;
+	uint16_t index;
+
+	return find_end(id, a, &from, &index);
+}
+
+void r_ib_check_alternate(struct r_id *id)
+{
+	struct cmproto_alternate *a = &id->path.alternate;
+
+	if (a->path.remote_lid &&
+	    !(is_valid_path(&a->path) && r_ib_is_alternate(id, a)))
+		*a = (struct cmproto_alternate){0};
+}
+
+static struct cmproto_path path_of(const struct ibv_path_record *r)
 {
 	uint32_t hops = be32toh(r->flowlabel_hoplimit) & 0xff;
-	const struct cmproto_path path = {
+
+	return (struct cmproto_path){
 		.local_lid = be16toh(r->slid),
 		.remote_lid = be16toh(r->dlid),
 		.pkey = be16toh(r->pkey),
@@ -278,13 +331,46 @@ int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r)
 		.traffic_class = r->tclass,
 		.is_global = hops > 1,
 	};
+}
+
+/* Reads the alternate path `other` (NULL: none) of a connection by `path`.
+ * Returns 0, or -1 and errno with a message. */
+static int read_alternate(const struct r_id *id,
+			  const struct cmproto_path *path,
+			  const struct ibv_path_record *other,
+			  struct cmproto_alternate *a)
+{
+	*a = (struct cmproto_alternate){0};
+	if (!other)
+		return 0;
+	a->path = path_of(other);
+	memcpy(a->local, &other->sgid, 16);
+	memcpy(a->peer, &other->dgid, 16);
+	a->ack_timeout = timeout_of(a->path.life_time, id->device->ack_delay);
+	if (is_valid_path(&a->path) && a->path.pkey == path->pkey &&
+	    r_ib_is_alternate(id, a))
+		return 0;
+	return r_fail(EINVAL, "rdma_set_option: the alternate path of "
+			      "RDMA_OPTION_IB_PATH needs two unicast LIDs, the "
+			      "P_Key of the first path, an MTU of 1 to 5, and "
+			      "a GID of this host as its sgid, at a port in "
+			      "that partition");
+}
+
+int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r,
+		    const struct ibv_path_record *other)
+{
+	const struct cmproto_path path = path_of(r);
+	struct cmproto_alternate a;
 
 	if (!is_valid_path(&path))
 		return r_fail(EINVAL,
 			      "rdma_set_option: the path of "
 			      "RDMA_OPTION_IB_PATH needs two unicast LIDs, a "
 			      "P_Key and an MTU of 1 to 5");
-	if (use_path(id, &path))
+	if (read_alternate(id, &path, other, &a))
+		return -1;
+	if (use_path(id, &path, &a))
 		return r_fail(ENOMEM, "rdma_set_option: no memory is left");
 	return r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 }
@@ -293,46 +379,45 @@ int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r)
 
 /* Returns the path bits of the source LID: its low bits, as many as the LMC of
  * the port. */
-static uint8_t path_bits(const struct r_id *id)
+static uint8_t path_bits(const struct r_id *id, uint8_t port_num, uint16_t lid)
 {
 	struct ibv_port_attr port;
 
-	if (ibv_query_port(id->base.verbs, id->base.port_num, &port))
+	if (ibv_query_port(id->base.verbs, port_num, &port))
 		return 0;
-	return (uint8_t)(id->path.ib.local_lid & ((1u << port.lmc) - 1));
+	return (uint8_t)(lid & ((1u << port.lmc) - 1));
+}
+
+/* Fills in the members of *a for a path from this place to the GID `peer`. */
+static void fill_av(const struct r_id *id, const struct cmproto_path *p,
+		    const struct r_path *from, const uint8_t peer[16],
+		    struct ibv_ah_attr *a)
+{
+	a->dlid = p->remote_lid;
+	a->sl = p->sl;
+	a->src_path_bits = path_bits(id, from->port_num, p->local_lid);
+	a->static_rate = p->rate;
+	a->port_num = from->port_num;
+	if (!p->is_global)
+		return;
+	a->is_global = 1;
+	a->grh.sgid_index = from->sgid_index;
+	a->grh.hop_limit = p->hop_limit;
+	a->grh.traffic_class = p->traffic_class;
+	memcpy(&a->grh.dgid, peer, 16);
 }
 
 void r_ib_fill_av(const struct r_id *id, struct ibv_ah_attr *a)
 {
-	const struct cmproto_path *p = &id->path.ib;
+	const struct r_path from = {.port_num = id->base.port_num,
+				    .sgid_index = id->path.sgid_index};
 
-	a->dlid = p->remote_lid;
-	a->sl = p->sl;
-	a->src_path_bits = path_bits(id);
-	a->static_rate = p->rate;
-	a->port_num = id->base.port_num;
-	if (!p->is_global)
-		return;
-	a->is_global = 1;
-	a->grh.sgid_index = id->path.sgid_index;
-	a->grh.hop_limit = p->hop_limit;
-	a->grh.traffic_class = p->traffic_class;
-	memcpy(&a->grh.dgid, id->path.peer, 16);
+	fill_av(id, &id->path.ib, &from, id->path.peer, a);
 }
 
-/* The timeout is the sum of the round trip, 2^(life_time + 1), and of the ack
- * delay, 2^ack_delay, both times 4.096 us (IBTA 12.7.34).  If the exponents
- * differ by at most 1, the sum is rounded up to the next power of 2; else the
- * smaller summand is neglected. */
 uint8_t r_ib_ack_timeout(const struct r_id *id, uint8_t ack_delay)
 {
-	int timeout = id->path.ib.life_time + 1;
-
-	if (timeout >= ack_delay)
-		timeout += ack_delay >= timeout - 1;
-	else
-		timeout = ack_delay + (timeout >= ack_delay - 1);
-	return timeout < TIMEOUT_MAX ? (uint8_t)timeout : TIMEOUT_MAX;
+	return timeout_of(id->path.ib.life_time, ack_delay);
 }
 
 int r_ib_pkey_index(const struct r_id *id, uint16_t *index)
@@ -351,4 +436,25 @@ int r_ib_pkey_index(const struct r_id *id, uint16_t *index)
 	}
 	*index = (uint16_t)found;
 	return 0;
+}
+
+int r_ib_fill_alternate(const struct r_id *id, struct ibv_qp_attr *a)
+{
+	const struct cmproto_alternate *other = &id->path.alternate;
+	struct r_path from;
+
+	/* the passive side may have refused it in its REP */
+	if (!r_is_ib(id) || !other->path.remote_lid ||
+	    (!id->state.is_passive && id->remote.alternate.failover) ||
+	    !find_end(id, other, &from, &a->alt_pkey_index))
+		return 0;
+	if (a->qp_state == IBV_QPS_RTS) {
+		a->alt_pkey_index = 0;
+		a->path_mig_state = IBV_MIG_REARM;
+		return IBV_QP_PATH_MIG_STATE;
+	}
+	fill_av(id, &other->path, &from, other->peer, &a->alt_ah_attr);
+	a->alt_port_num = from.port_num;
+	a->alt_timeout = other->ack_timeout;
+	return IBV_QP_ALT_PATH;
 }

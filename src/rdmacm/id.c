@@ -224,6 +224,7 @@ static void set_ips(struct r_id *id, const struct r_id *listener,
 	struct rdma_addr *a = &id->base.route.addr;
 
 	id->path.ib = m->path;
+	id->path.alternate = m->alternate;
 	r_addr_make(&a->src_addr, ip->dst, m->at.local_port);
 	r_addr_make(&a->dst_addr, ip->src, ip->src_port);
 	a->addr.ibaddr.pkey = listener->base.route.addr.addr.ibaddr.pkey;
@@ -245,6 +246,7 @@ static void set_addresses(struct r_id *id, const struct r_id *listener,
 		return;
 	}
 	id->path.ib = m->path;
+	id->path.alternate = m->alternate;
 	pkey = m->path.pkey ? m->path.pkey : r_addr_pkey(at);
 	r_addr_make_ib(&a->src_addr, m->at.local, r_addr_space(at),
 		       m->at.local_port, pkey);
@@ -311,6 +313,12 @@ static void explain_end(const struct r_id *id, const struct cmproto *m)
 	char text[R_ADDR_TEXT];
 
 	r_addr_text(to, text);
+	if (m->event == CMPROTO_RESPONSE &&
+	    id->path.alternate.path.remote_lid && m->alternate.failover)
+		r_say("rdma_connect: the peer at %s does not use the alternate "
+		      "path (Failover Accepted %u of IBTA 12.6.8), so the "
+		      "connection has one path",
+		      text, m->alternate.failover);
 	if (m->event == CMPROTO_DISCONNECTED && m->status == -ETIMEDOUT)
 		r_say("rdma_disconnect: the program at %s has not answered the "
 		      "disconnect request: the program reads no events of "

@@ -34,14 +34,12 @@ struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 	return id;
 }
 
-int r_set_record(struct r_id *id, const struct cmproto_path *path)
+static void fill_record(struct ibv_sa_path_rec *p, const uint8_t local[16],
+			const uint8_t peer[16], uint8_t mtu,
+			const struct cmproto_path *path)
 {
-	struct ibv_sa_path_rec *p = calloc(1, sizeof(*p));
-
-	if (!p)
-		return -ENOMEM;
-	memcpy(&p->sgid, id->path.local, 16);
-	memcpy(&p->dgid, id->path.peer, 16);
+	memcpy(&p->sgid, local, 16);
+	memcpy(&p->dgid, peer, 16);
 	p->slid = htobe16(path->local_lid);
 	p->dlid = htobe16(path->remote_lid);
 	p->hop_limit = path->hop_limit;
@@ -52,12 +50,25 @@ int r_set_record(struct r_id *id, const struct cmproto_path *path)
 	p->sl = path->sl;
 	p->mtu_selector = p->rate_selector = SELECT_EQUAL;
 	p->packet_life_time_selector = SELECT_EQUAL;
-	p->mtu = id->path.mtu;
+	p->mtu = mtu;
 	p->rate = path->rate;
 	p->packet_life_time = path->life_time;
+}
+
+int r_set_record(struct r_id *id, const struct cmproto_path *path)
+{
+	const struct cmproto_alternate *a = &id->path.alternate;
+	int count = a->path.remote_lid ? 2 : 1;
+	struct ibv_sa_path_rec *p = calloc((size_t)count, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	fill_record(p, id->path.local, id->path.peer, id->path.mtu, path);
+	if (count == 2)
+		fill_record(p + 1, a->local, a->peer, id->path.mtu, &a->path);
 	free(id->base.route.path_rec);
 	id->base.route.path_rec = p;
-	id->base.route.num_paths = 1;
+	id->base.route.num_paths = count;
 	return 0;
 }
 

@@ -104,6 +104,9 @@ struct r_path {
 	/* InfiniBand: the path of rdma_resolve_route, or that of the peer's
 	 * REQ; all zeroes: unknown. */
 	struct cmproto_path ib;
+	/* InfiniBand: the alternate path of RDMA_OPTION_IB_PATH, or that of the
+	 * peer's REQ; remote_lid 0: there is none. */
+	struct cmproto_alternate alternate;
 };
 
 /* Values that this side sends in its REQ or REP. */
@@ -363,8 +366,9 @@ void r_forget_join(const struct r_id *id, const struct r_multicast *m);
  */
 int r_complete(struct r_id *id);
 
-/* object.c: gives the id the record of a path, in place of its last one; the
- * record has the GIDs and the MTU of the id.  Returns 0 or -ENOMEM. */
+/* object.c: gives the id the record of a path, in place of its last ones; the
+ * record has the GIDs and the MTU of the id.  If the id has an alternate path,
+ * that path has the second record.  Returns 0 or -ENOMEM. */
 int r_set_record(struct r_id *id, const struct cmproto_path *path);
 /* object.c: frees a list of results of rdma_getaddrinfo. */
 void r_free_info(struct rdma_addrinfo *res);
@@ -423,10 +427,12 @@ void r_post_failed(struct r_id *id, int err);
 
 /*
  * resolve.c: sets the route that the program passes (RDMA_OPTION_IB_PATH), and
- * posts ROUTE_RESOLVED.  The `size` bytes of paths may have several paths; only
- * the last one with the flags GMP, PRIMARY and BIDIRECTIONAL is used:
+ * posts ROUTE_RESOLVED.  The `size` bytes of paths may have several paths.  The
+ * first one with the flags GMP, PRIMARY and BIDIRECTIONAL is the id's path:
  * InfiniBand uses the whole path, RoCE its traffic class and its MTU, iWARP its
- * traffic class.  Returns 0, or -1 and errno with a message.
+ * traffic class.  On InfiniBand the next one with the same flags, or with
+ * ALTERNATE and BIDIRECTIONAL, is the alternate path.  A message says that
+ * others are not used.  Returns 0, or -1 and errno with a message.
  */
 int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 		  size_t size);

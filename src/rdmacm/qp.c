@@ -75,7 +75,8 @@ static int attr_rtr(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 	/* IBTA 12.7.31: each side's message has the PSN at which its receiver
 	 * starts to send. */
 	a->rq_psn = id->own.psn;
-	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		 r_ib_fill_alternate(id, a);
 	if (!is_reliable(id))
 		return 0;
 	a->max_dest_rd_atomic = id->own.responder_resources;
@@ -91,7 +92,10 @@ static int attr_rts(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 
 	*mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 	a->sq_psn = id->remote.qp.psn;
-	if (id->base.qp_type == IBV_QPT_UD || !is_reliable(id))
+	if (id->base.qp_type == IBV_QPT_UD)
+		return 0;
+	*mask |= r_ib_fill_alternate(id, a);
+	if (!is_reliable(id))
 		return 0;
 	a->timeout = id->options.ack_timeout	  ? id->options.ack_timeout
 		     : req && req->qp.ack_timeout ? req->qp.ack_timeout

@@ -336,28 +336,61 @@ int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
 	return is_sync ? r_complete(id) : 0;
 }
 
+/* Sorts the paths of the program.  Returns how many of them are neither the
+ * path nor the alternate path. */
+static size_t sort_paths(const struct ibv_path_data *paths, size_t count,
+			 const struct ibv_path_record **first,
+			 const struct ibv_path_record **second)
+{
+	const uint32_t main_flags = IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY |
+				    IBV_PATH_FLAG_BIDIRECTIONAL;
+	const uint32_t other_flags =
+		IBV_PATH_FLAG_ALTERNATE | IBV_PATH_FLAG_BIDIRECTIONAL;
+	size_t unused = 0;
+
+	*first = *second = NULL;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t flags = paths[i].flags;
+		bool is_main = (flags & main_flags) == main_flags;
+
+		if (is_main && !*first)
+			*first = &paths[i].path;
+		else if (!*second &&
+			 (is_main || (flags & other_flags) == other_flags))
+			*second = &paths[i].path;
+		else
+			unused++;
+	}
+	return unused;
+}
+
+static int give_ethernet(struct r_id *id, const struct ibv_path_record *r)
+{
+	if ((r->mtu & PATH_MTU) && (r->mtu & PATH_MTU) < id->path.mtu)
+		id->path.mtu = r->mtu & PATH_MTU;
+	return set_route(id);
+}
+
 int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 		  size_t size)
 {
-	const uint32_t want = IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY |
-			      IBV_PATH_FLAG_BIDIRECTIONAL;
-	const struct ibv_path_record *r = NULL;
+	const struct ibv_path_record *r, *other;
+	size_t unused = sort_paths(paths, size / sizeof(*paths), &r, &other);
 
-	for (size_t i = 0; i < size / sizeof(*paths); i++)
-		if ((paths[i].flags & want) == want)
-			r = &paths[i].path;
 	if (!id->device || !r || size % sizeof(*paths))
 		return r_fail(EINVAL,
 			      "rdma_set_option: RDMA_OPTION_IB_PATH "
 			      "needs a path with the flags GMP, PRIMARY "
 			      "and BIDIRECTIONAL, and an id that has a "
 			      "device; call rdma_resolve_addr first");
+	if (unused || (other && !r_is_ib(id)))
+		r_say("rdma_set_option: RDMA_OPTION_IB_PATH gives an id one "
+		      "path, and on InfiniBand an alternate path with the "
+		      "flags ALTERNATE and BIDIRECTIONAL; the other paths are "
+		      "not used");
 	id->options.tos = r->tclass;
 	if (r_is_iwarp(id))
 		return r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
-	if (r_is_ib(id))
-		return r_ib_give_route(id, r);
-	if ((r->mtu & PATH_MTU) && (r->mtu & PATH_MTU) < id->path.mtu)
-		id->path.mtu = r->mtu & PATH_MTU;
-	return set_route(id);
+	return r_is_ib(id) ? r_ib_give_route(id, r, other)
+			   : give_ethernet(id, r);
 }

@@ -53,6 +53,59 @@ static void a_path_of_gids_arrives_turned_round(void **state)
 	assert_memory_equal(&got.path, &there, sizeof(there));
 }
 
+static void an_alternate_path_arrives_turned_round(void **state)
+{
+	static const uint8_t here[16] = {0xfe, 0x80, [15] = 1};
+	static const uint8_t far[16] = {0xfe, 0x80, [15] = 2};
+	struct cmproto m = {.is_ib = 1,
+			    .path = there,
+			    .qp.mtu = there.mtu,
+			    .alternate = {.path = there, .ack_timeout = 19}};
+	struct cmproto got = {.is_ib = 1};
+	struct cmmsg req;
+
+	m.alternate.path.local_lid = 6;
+	m.alternate.path.remote_lid = 10;
+	m.alternate.path.sl = 1;
+	memcpy(m.alternate.local, here, 16);
+	memcpy(m.alternate.peer, far, 16);
+	req = carry_message(&m, CMMSG_REQ);
+	assert_int_equal(req.alternate.local_lid, 6);
+	assert_memory_equal(req.alternate.local_gid, here, 16);
+	assert_memory_equal(req.alternate.remote_gid, far, 16);
+	cm_fields_take(&got, &req);
+	assert_int_equal(got.alternate.path.local_lid, 10);
+	assert_int_equal(got.alternate.path.remote_lid, 6);
+	assert_int_equal(got.alternate.path.sl, 1);
+	assert_int_equal(got.alternate.path.pkey, there.pkey);
+	assert_int_equal(got.alternate.path.mtu, there.mtu);
+	assert_int_equal(got.alternate.ack_timeout, 19);
+	assert_memory_equal(got.alternate.local, far, 16);
+	assert_memory_equal(got.alternate.peer, here, 16);
+	/* without the path, nothing is said about it */
+	m.alternate.path.remote_lid = 0;
+	req = carry_message(&m, CMMSG_REQ);
+	got = (struct cmproto){.is_ib = 1};
+	cm_fields_take(&got, &req);
+	assert_memory_equal(&got.alternate, &(struct cmproto_alternate){0},
+			    sizeof(got.alternate));
+}
+
+static void a_reply_says_what_becomes_of_the_alternate_path(void **state)
+{
+	struct cmproto m = {.is_ib = 1}, got = {.is_ib = 1};
+	struct cmmsg rep = carry_message(&m, CMMSG_REP);
+
+	assert_int_equal(rep.failover, CMMSG_FAILOVER_ACCEPTED);
+	m.alternate.failover = 2; /* rejected for another reason */
+	rep = carry_message(&m, CMMSG_REP);
+	cm_fields_take(&got, &rep);
+	assert_int_equal(got.alternate.failover, 2);
+	m.is_ib = 0;
+	rep = carry_message(&m, CMMSG_REP);
+	assert_int_equal(rep.failover, CMMSG_FAILOVER_UNSUPPORTED);
+}
+
 static void a_path_within_a_subnet_needs_no_grh(void **state)
 {
 	struct cmproto m = {.is_ib = 1, .path = there}, got = {.is_ib = 1};
@@ -125,6 +178,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_path_of_gids_arrives_turned_round),
+		cmocka_unit_test(an_alternate_path_arrives_turned_round),
+		cmocka_unit_test(
+			a_reply_says_what_becomes_of_the_alternate_path),
 		cmocka_unit_test(a_path_within_a_subnet_needs_no_grh),
 		cmocka_unit_test(requests_by_gid_have_all_private_data),
 		cmocka_unit_test(a_request_by_ip_names_no_path),

@@ -180,6 +180,29 @@ static void each_cell_yields_at_most_one_message_and_one_event(void **state)
 		}
 }
 
+/* A REP answers for the alternate path of its REQ (IBTA 12.6.8), as the
+ * consumer says, and accepts nothing that was not offered. */
+static void a_reply_answers_for_the_alternate_path(void **state)
+{
+	for (int offers = 0; offers < 2; offers++) {
+		struct cm *cm = new_manager();
+		struct conv *c = in_state(cm, CONV_REQ_RCVD);
+		struct cmmsg m = {.kind = CMMSG_REQ,
+				  .alternate.local_lid = offers ? 5 : 0};
+		struct cm_frame f;
+
+		cmmsg_write(c->retry.last, &m);
+		m = (struct cmmsg){.failover = CMMSG_FAILOVER_UNSUPPORTED};
+		assert_true(step_run(cm, c, IN_ACCEPT, &m, SECOND));
+		assert_true(cm_tx(cm, &f));
+		assert_true(cmmsg_parse(f.mad, MAD_BYTES, &m));
+		assert_int_equal(m.kind, CMMSG_REP);
+		assert_int_equal(m.failover, offers ? CMMSG_FAILOVER_UNSUPPORTED
+						    : CMMSG_FAILOVER_ACCEPTED);
+		cm_free(cm);
+	}
+}
+
 /* After the release the conversation gets at most one message, and time passes
  * until the conversation has ended. */
 static void a_released_conversation_gives_no_events_and_ends(void **state)
@@ -273,6 +296,7 @@ int main(void)
 			every_cell_leads_to_the_state_of_the_specification),
 		cmocka_unit_test(
 			each_cell_yields_at_most_one_message_and_one_event),
+		cmocka_unit_test(a_reply_answers_for_the_alternate_path),
 		cmocka_unit_test(
 			a_released_conversation_gives_no_events_and_ends),
 		cmocka_unit_test(

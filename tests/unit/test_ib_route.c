@@ -331,14 +331,136 @@ static void the_message_names_the_default_pkey(void **state)
 	close(ends[0]);
 }
 
+static const struct ibv_path_record record = {.mtu = 2 << 6 | IBV_MTU_1024,
+					      .rate = 2 << 6 | 7,
+					      .packetlifetime = 2 << 6 | 14};
+
+/* Returns the record of a path between two LIDs, from the GID. */
+static struct ibv_path_record record_of(uint16_t slid, uint16_t dlid,
+					const uint8_t gid[16])
+{
+	struct ibv_path_record r = record;
+
+	r.slid = htobe16(slid);
+	r.dlid = htobe16(dlid);
+	r.pkey = htobe16(0xffff);
+	memcpy(&r.sgid, gid, 16);
+	return r;
+}
+
+/* Gives the id the paths of a program.  Returns 0 or errno. */
+static int give_paths(struct r_id *id, const struct ibv_path_data *paths,
+		      size_t count)
+{
+	struct r_channel channel = {.base.fd = -1};
+	struct list *l;
+	int err;
+
+	list_init(&channel.events);
+	id->base.channel = &channel.base;
+	errno = 0;
+	err = r_route_given(id, paths, count * sizeof(*paths)) ? errno : 0;
+	l = list_pop_head(&channel.events);
+	assert_int_equal(l == NULL, err != 0);
+	if (l)
+		free(CONTAINER_OF(l, struct r_event, link));
+	return err;
+}
+
+enum {
+	MAIN = IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY |
+	       IBV_PATH_FLAG_BIDIRECTIONAL,
+	OTHER = IBV_PATH_FLAG_ALTERNATE | IBV_PATH_FLAG_BIDIRECTIONAL,
+};
+
+static void assert_lids(const struct r_id *id, uint16_t first, uint16_t second)
+{
+	assert_int_equal(id->path.ib.remote_lid, first);
+	assert_int_equal(id->path.alternate.path.remote_lid, second);
+	assert_int_equal(id->base.route.num_paths, second ? 2 : 1);
+	if (second)
+		assert_int_equal(id->base.route.path_rec[1].dlid,
+				 htobe16(second));
+}
+
+static void the_first_path_counts_and_the_second_is_the_alternate(void **state)
+{
+	struct ibv_path_data all[3] = {{MAIN, 0, record_of(6, 9, one)},
+				       {OTHER, 0, record_of(7, 10, two)},
+				       {MAIN, 0, record_of(6, 11, one)}};
+	struct r_id *id = id_new();
+
+	memcpy(pkeys, (uint16_t[]){0x8001, 0xffff, 0}, sizeof(pkeys));
+	assert_int_equal(give_paths(id, all, 1), 0);
+	assert_lids(id, 9, 0);
+	assert_int_equal(give_paths(id, all, 3), 0);
+	assert_lids(id, 9, 10);
+	assert_memory_equal(&id->base.route.path_rec[1].sgid, two, 16);
+	all[1].flags = MAIN;
+	assert_int_equal(give_paths(id, all, 2), 0);
+	assert_lids(id, 9, 10);
+	all[1].flags = IBV_PATH_FLAG_INBOUND;
+	assert_int_equal(give_paths(id, all, 3), 0);
+	assert_lids(id, 9, 11);
+	all[0].flags = all[2].flags = OTHER;
+	assert_int_equal(give_paths(id, all, 3), EINVAL);
+	id_free(id);
+}
+
+static void an_alternate_path_begins_at_a_port_of_the_partition(void **state)
+{
+	static const uint8_t elsewhere[16] = {0xfe, 0x80, [15] = 9};
+	struct ibv_path_data all[2] = {{MAIN, 0, record_of(6, 9, one)},
+				       {OTHER, 0, record_of(7, 10, elsewhere)}};
+	struct r_id *id = id_new();
+
+	memcpy(pkeys, (uint16_t[]){0xffff, 0x8001, 0}, sizeof(pkeys));
+	assert_int_equal(give_paths(id, all, 2), EINVAL);
+	all[1].path = record_of(7, 10, two);
+	all[1].path.pkey = htobe16(0x8001);
+	assert_int_equal(give_paths(id, all, 2), EINVAL);
+	all[0].path.pkey = htobe16(0x8001);
+	assert_int_equal(give_paths(id, all, 2), 0);
+	pkeys[1] = 0;
+	assert_int_equal(give_paths(id, all, 2), EINVAL);
+	/* the path of a peer's REQ is left out */
+	id->path.alternate.path.remote_lid = 10;
+	r_ib_check_alternate(id);
+	assert_int_equal(id->path.alternate.path.remote_lid, 0);
+	id_free(id);
+}
+
+static void an_alternate_path_is_loaded_unless_the_peer_refuses(void **state)
+{
+	struct ibv_path_data all[2] = {{MAIN, 0, record_of(6, 9, one)},
+				       {OTHER, 0, record_of(7, 10, two)}};
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR};
+	struct r_id *id = id_new();
+
+	memcpy(pkeys, (uint16_t[]){0x8001, 0xffff, 0}, sizeof(pkeys));
+	assert_int_equal(give_paths(id, all, 1), 0);
+	assert_int_equal(r_ib_fill_alternate(id, &a), 0);
+	assert_int_equal(give_paths(id, all, 2), 0);
+	assert_int_equal(r_ib_fill_alternate(id, &a), IBV_QP_ALT_PATH);
+	assert_int_equal(a.alt_port_num, 2);
+	assert_int_equal(a.alt_ah_attr.port_num, 2);
+	assert_int_equal(a.alt_ah_attr.dlid, 10);
+	assert_int_equal(a.alt_ah_attr.src_path_bits, 7 % 4);
+	assert_int_equal(a.alt_pkey_index, 1);
+	assert_int_equal(a.alt_timeout, 15);
+	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS};
+	assert_int_equal(r_ib_fill_alternate(id, &a), IBV_QP_PATH_MIG_STATE);
+	assert_int_equal(a.path_mig_state, IBV_MIG_REARM);
+	id->remote.alternate.failover = CMMSG_FAILOVER_UNSUPPORTED;
+	assert_int_equal(r_ib_fill_alternate(id, &a), 0);
+	id->state.is_passive = true;
+	assert_int_equal(r_ib_fill_alternate(id, &a), IBV_QP_PATH_MIG_STATE);
+	id_free(id);
+}
+
 static void a_path_of_the_program_needs_lids_and_an_mtu(void **state)
 {
-	struct ibv_path_record r = {.dlid = htobe16(9),
-				    .slid = htobe16(6),
-				    .pkey = htobe16(0xffff),
-				    .mtu = 2 << 6 | IBV_MTU_1024,
-				    .rate = 2 << 6 | 7,
-				    .packetlifetime = 2 << 6 | 14};
+	struct ibv_path_record r = record_of(6, 9, one);
 	struct rdma_event_channel *c;
 	struct r_channel channel = {.base.fd = -1};
 	struct r_id *id = id_new();
@@ -346,7 +468,7 @@ static void a_path_of_the_program_needs_lids_and_an_mtu(void **state)
 	list_init(&channel.events);
 	c = &channel.base;
 	id->base.channel = c;
-	assert_int_equal(r_ib_give_route(id, &r), 0);
+	assert_int_equal(r_ib_give_route(id, &r, NULL), 0);
 	assert_int_equal(id->path.ib.remote_lid, 9);
 	assert_int_equal(id->path.ib.life_time, 14);
 	assert_int_equal(id->path.mtu, IBV_MTU_1024);
@@ -355,11 +477,11 @@ static void a_path_of_the_program_needs_lids_and_an_mtu(void **state)
 			  link));
 	r.dlid = htobe16(0xc000); /* a group's */
 	errno = 0;
-	assert_int_equal(r_ib_give_route(id, &r), -1);
+	assert_int_equal(r_ib_give_route(id, &r, NULL), -1);
 	assert_int_equal(errno, EINVAL);
 	r.dlid = htobe16(9);
 	r.mtu = 2 << 6 | 6;
-	assert_int_equal(r_ib_give_route(id, &r), -1);
+	assert_int_equal(r_ib_give_route(id, &r, NULL), -1);
 	id_free(id);
 }
 
@@ -379,6 +501,12 @@ int main(void)
 			a_timeout_covers_the_round_trip_and_the_ack_delay),
 		cmocka_unit_test(a_pkey_is_found_with_full_membership_first),
 		cmocka_unit_test(a_path_of_the_program_needs_lids_and_an_mtu),
+		cmocka_unit_test(
+			the_first_path_counts_and_the_second_is_the_alternate),
+		cmocka_unit_test(
+			an_alternate_path_begins_at_a_port_of_the_partition),
+		cmocka_unit_test(
+			an_alternate_path_is_loaded_unless_the_peer_refuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests programs over libibverbs by LID, on an emulated subnet under OpenSM."""
 
+import contextlib
 import os
 import re
 import select
@@ -162,43 +163,82 @@ def await_word(process, word):
         line += byte
 
 
-def migrate(cut, *options):
-    """Runs both ends of a connection with two paths, of which the first end
-    has @options.  Calls @cut(fabric) when both ends are armed."""
-    with managed(TWO_LINKS, "Hca3") as f:
-        ends = [t.start([t.adverb, "run", "--fabric=" + f.socket, "--host",
-                         host, "--", t.program("migrates"), *words],
-                        env=t.environment(), stdin=subprocess.PIPE)
-                for host, words in (("Hca1", options), ("Hca2", ()))]
-        try:
-            said = [end.stdout.readline() for end in ends]
-            for end, line in zip(ends, reversed(said)):
-                expect(line.count(b" ") == 2, "an end does not start: %s" % line)
-                say(end, line)
-            for end in ends:
-                if not options:
-                    await_word(end, b"armed")
-            cut(f)
-            for end in ends:
-                await_word(end, b"migrated")
-            for end in ends:
-                await_word(end, b"done")
-            for end in ends:
-                out = end.communicate(timeout=PATIENCE_S)[0].decode()
-                expect(end.returncode == 0, out)
-        finally:
-            for end in ends:
-                end.kill()
-                end.communicate()
+def start_end(f, host, *words):
+    return t.start([t.adverb, "run", "--fabric=" + f.socket, "--host", host,
+                    "--", t.program("migrates"), *words],
+                   env=t.environment(), stdin=subprocess.PIPE)
+
+
+@contextlib.contextmanager
+def ends_of_verbs(f, *options):
+    """Two connected ends of `migrates`, of which the first has @options."""
+    ends = [start_end(f, host, *words)
+            for host, words in (("Hca1", options), ("Hca2", ()))]
+    try:
+        said = [end.stdout.readline() for end in ends]
+        for end, line in zip(ends, reversed(said)):
+            expect(line.count(b" ") == 2, "an end does not start: %s" % line)
+            say(end, line)
+        yield ends
+    finally:
+        end_all(ends)
+
+
+@contextlib.contextmanager
+def ends_of_cm(f):
+    """Two ends of `migrates` that rdma_cm connects by two paths."""
+    said = f.out("Hca2", "ibv_devinfo", "-v")
+    gids = re.findall(r"GID\[\s*0\]:\s+([0-9a-f:]+)", said)
+    expect(len(gids) == 2, said)
+    ends = [start_end(f, "Hca2", "server", "7471")]
+    try:
+        await_word(ends[0], b"listens")
+        ends.append(start_end(f, "Hca1", "client", *gids, "7471"))
+        yield ends
+    finally:
+        end_all(ends)
+
+
+def end_all(ends):
+    for end in ends:
+        end.kill()
+        end.communicate()
+
+
+def migrate(cut, make_ends, *options):
+    """Runs both ends of a connection with two paths.  Calls @cut(fabric) when
+    both ends are armed."""
+    with managed(TWO_LINKS, "Hca3") as f, make_ends(f, *options) as ends:
+        for end in ends:
+            if not options:
+                await_word(end, b"armed")
+        cut(f)
+        for end in ends:
+            await_word(end, b"migrated")
+        for end in ends:
+            await_word(end, b"done")
+        for end in ends:
+            out = end.communicate(timeout=PATIENCE_S)[0].decode()
+            expect(end.returncode == 0, out)
+
+
+def cut_link(f):
+    """Takes the link between Switch1 and Hca2 down."""
+    f.out("Hca3", "ibportstate", "-D", "0,1", "2", "disable")
 
 
 def cut_is_survived():
-    """The link between Switch1 and Hca2 is taken down during a load."""
-    migrate(lambda f: f.out("Hca3", "ibportstate", "-D", "0,1", "2", "disable"))
+    """The link is cut during a load."""
+    migrate(cut_link, ends_of_verbs)
+
+
+def cut_is_survived_by_cm():
+    """rdma_cm loads the alternate path at both ends: the REQ has it."""
+    migrate(cut_link, ends_of_cm)
 
 
 def program_migrates():
-    migrate(lambda f: None, "program")
+    migrate(lambda f: None, ends_of_verbs, "program")
 
 
 PERFTEST = [
@@ -398,6 +438,8 @@ t.case("a link that goes down and up raises the events of its port",
        links_that_end)
 t.case("a connection with two paths loses nothing when a link is cut",
        cut_is_survived)
+t.case("a connection of rdma_cm with two paths loses nothing when a link is "
+       "cut", cut_is_survived_by_cm)
 t.case("a connection with two paths loses nothing when its program migrates it",
        program_migrates)
 t.case("when the fabric is killed, both sides print a message",

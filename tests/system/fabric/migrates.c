@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * migrates [program]: an end of an RC connection whose path goes from port 1 to
- * the peer's port 1, and whose alternate path goes from port 2 to the peer's
- * port
+ * migrates [program] | server PORT | client GID GID PORT: an end of an RC
+ * connection whose path goes from port 1 to the peer's port 1, and whose
+ * alternate path goes from port 2 to the peer's port
  * 2.  The other end runs on another host of the fabric.
  *
- * Prints the LIDs of both ports and the QPN, and reads those of the peer.  Both
+ * Prints the LIDs of both ports and the QPN, and reads those of the peer.  The
+ * server and the client are connected by rdma_cm instead: the client finds the
+ * paths to the GIDs of the server's two ports, and gives both to its id.  Both
  * ends send numbered messages without a pause, and check the numbers that come.
  * Prints `armed` when the connection can migrate, or has migrated.  With
  * `program`, asks for the migration then; else waits for it.  Ends after both
@@ -14,13 +16,18 @@
  */
 #include "check.h"
 
+#include <arpa/inet.h>
+#include <endian.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <infiniband/ib.h>
 #include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
 
 enum { DEPTH = 16, BYTES = 3000, MESSAGES = 2000 };
 
@@ -65,19 +72,12 @@ static struct ibv_mr *register_all(struct ibv_pd *pd, void *at, size_t bytes)
 
 static struct ibv_mr *in_mr;
 
-static struct end open_end(void)
+/* Makes what a queue pair of the open device needs. */
+static struct ibv_pd *make_parts(struct ibv_qp_init_attr *init)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_qp_init_attr init = {.cap = {DEPTH, 2 * DEPTH, 1, 1, 0},
-					.qp_type = IBV_QPT_RC,
-					.sq_sig_all = 1};
 	struct ibv_device_attr attr;
 	struct ibv_pd *pd;
 
-	NEED(list && list[0]);
-	ctx = ibv_open_device(list[0]);
-	NEED(ctx);
-	ibv_free_device_list(list);
 	NEED(!ibv_query_device(ctx, &attr));
 	NEED(attr.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG);
 	pd = ibv_alloc_pd(ctx);
@@ -85,10 +85,28 @@ static struct end open_end(void)
 	NEED(pd && cq);
 	mr = register_all(pd, out, sizeof(out));
 	in_mr = register_all(pd, in, sizeof(in));
-	init.send_cq = init.recv_cq = cq;
+	*init = (struct ibv_qp_init_attr){.cap = {DEPTH, 2 * DEPTH, 1, 1, 0},
+					  .qp_type = IBV_QPT_RC,
+					  .sq_sig_all = 1,
+					  .send_cq = cq,
+					  .recv_cq = cq};
+	NEED(!fcntl(ctx->async_fd, F_SETFL, O_NONBLOCK));
+	return pd;
+}
+
+static struct end open_end(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_qp_init_attr init;
+	struct ibv_pd *pd;
+
+	NEED(list && list[0]);
+	ctx = ibv_open_device(list[0]);
+	NEED(ctx);
+	ibv_free_device_list(list);
+	pd = make_parts(&init);
 	qp = ibv_create_qp(pd, &init);
 	NEED(qp);
-	NEED(!fcntl(ctx->async_fd, F_SETFL, O_NONBLOCK));
 	return (struct end){{lid_of(1), lid_of(2)}, qp->qp_num};
 }
 
@@ -138,6 +156,154 @@ static void post_receive(uint32_t slot)
 
 	NEED(!ibv_post_recv(qp, &wr, &bad));
 }
+
+static void post_receives(void)
+{
+	for (uint32_t i = 0; i < 2 * DEPTH; i++)
+		post_receive(i);
+}
+
+/* ---- connected by rdma_cm ---- */
+
+static struct rdma_event_channel *channel;
+
+/* Waits for the event, which the caller acknowledges. */
+static struct rdma_cm_event *take_event(enum rdma_cm_event_type type)
+{
+	struct rdma_cm_event *e;
+
+	NEED(!rdma_get_cm_event(channel, &e));
+	NEED(e->event == type && !e->status);
+	return e;
+}
+
+static void await_event(enum rdma_cm_event_type type)
+{
+	rdma_ack_cm_event(take_event(type));
+}
+
+static struct rdma_cm_id *make_id(void)
+{
+	struct rdma_cm_id *id;
+
+	NEED(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	return id;
+}
+
+static struct sockaddr_ib address_of(const char *gid, const char *port)
+{
+	struct sockaddr_ib a = {.sib_family = AF_IB,
+				.sib_sid_mask = UINT64_MAX};
+
+	a.sib_sid = htobe64((uint64_t)RDMA_PS_TCP << 16 | (uint64_t)atoi(port));
+	NEED(inet_pton(AF_INET6, gid, &a.sib_addr) == 1);
+	return a;
+}
+
+/* Makes an id with the path to the GID.  from: its own GID; NULL: any. */
+static struct rdma_cm_id *resolve_id(struct sockaddr_ib to,
+				     const union ibv_gid *from)
+{
+	struct sockaddr_ib own = {.sib_family = AF_IB};
+	struct rdma_cm_id *id = make_id();
+
+	if (from)
+		memcpy(&own.sib_addr, from, sizeof(*from));
+	NEED(!rdma_resolve_addr(id, from ? (struct sockaddr *)&own : NULL,
+				(struct sockaddr *)&to, 5000));
+	await_event(RDMA_CM_EVENT_ADDR_RESOLVED);
+	NEED(!rdma_resolve_route(id, 5000));
+	await_event(RDMA_CM_EVENT_ROUTE_RESOLVED);
+	NEED(id->route.num_paths == 1);
+	return id;
+}
+
+static struct ibv_path_data path_data(const struct rdma_cm_id *id,
+				      uint32_t flags)
+{
+	const struct ibv_sa_path_rec *r = id->route.path_rec;
+
+	return (struct ibv_path_data){
+		.flags = flags | IBV_PATH_FLAG_BIDIRECTIONAL,
+		.path = {.dgid = r->dgid,
+			 .sgid = r->sgid,
+			 .dlid = r->dlid,
+			 .slid = r->slid,
+			 .flowlabel_hoplimit = htobe32(r->hop_limit),
+			 .reversible_numpath = IBV_PATH_RECORD_REVERSIBLE | 1,
+			 .pkey = r->pkey,
+			 .qosclass_sl = htobe16(r->sl),
+			 .mtu = r->mtu,
+			 .rate = r->rate,
+			 .packetlifetime = r->packet_life_time}};
+}
+
+/* Creates the id's queue pair, with receives. */
+static void make_pair(struct rdma_cm_id *id)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_pd *pd;
+
+	ctx = id->verbs;
+	pd = make_parts(&init);
+	NEED(!rdma_create_qp(id, pd, &init));
+	qp = id->qp;
+	post_receives();
+}
+
+/* Returns the LIDs of the peer in the two paths of the id. */
+static struct end peer_of(const struct rdma_cm_id *id)
+{
+	const struct ibv_sa_path_rec *r = id->route.path_rec;
+
+	NEED(id->route.num_paths == 2);
+	NEED(be16toh(r[0].slid) == lid_of(1) &&
+	     be16toh(r[1].slid) == lid_of(2));
+	return (struct end){{be16toh(r[0].dlid), be16toh(r[1].dlid)}, 0};
+}
+
+static struct end connect_client(char **argv)
+{
+	struct rdma_conn_param param = {.retry_count = 2, .rnr_retry_count = 7};
+	struct rdma_cm_id *id = resolve_id(address_of(argv[0], argv[2]), NULL);
+	struct ibv_path_data paths[2];
+	struct rdma_cm_id *other;
+	union ibv_gid second;
+
+	NEED(!ibv_query_gid(id->verbs, 2, 0, &second));
+	other = resolve_id(address_of(argv[1], argv[2]), &second);
+	paths[0] = path_data(id, IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY);
+	paths[1] = path_data(other, IBV_PATH_FLAG_ALTERNATE);
+	rdma_destroy_id(other);
+	NEED(!rdma_set_option(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, paths,
+			      sizeof(paths)));
+	await_event(RDMA_CM_EVENT_ROUTE_RESOLVED);
+	make_pair(id);
+	NEED(!rdma_connect(id, &param));
+	await_event(RDMA_CM_EVENT_ESTABLISHED);
+	return peer_of(id);
+}
+
+static struct end accept_server(const char *port)
+{
+	struct rdma_conn_param param = {.rnr_retry_count = 7};
+	struct sockaddr_ib any = address_of("::", port);
+	struct rdma_cm_id *listener = make_id(), *id;
+	struct rdma_cm_event *e;
+
+	NEED(!rdma_bind_addr(listener, (struct sockaddr *)&any));
+	NEED(!rdma_listen(listener, 1));
+	puts("listens");
+	e = take_event(RDMA_CM_EVENT_CONNECT_REQUEST);
+	id = e->id;
+	rdma_ack_cm_event(e);
+	make_pair(id);
+	NEED(!rdma_accept(id, &param));
+	await_event(RDMA_CM_EVENT_ESTABLISHED);
+	return peer_of(id);
+}
+
+/* ---- the load ---- */
 
 static void post_message(void)
 {
@@ -234,27 +400,42 @@ static void look_armed(bool by_program)
 }
 
 /* The paths have changed places. */
-static void check_paths(const struct end *peer)
+static void check_paths(const struct end *peer, bool by_cm)
 {
 	struct ibv_qp_attr a = query_path();
 
 	NEED(a.path_mig_state == IBV_MIG_MIGRATED);
 	NEED(a.port_num == 2 && a.ah_attr.dlid == peer->lid[1]);
 	NEED(a.alt_port_num == 1 && a.alt_ah_attr.dlid == peer->lid[0]);
-	NEED(a.timeout == 19 && a.alt_timeout == 18);
+	NEED(by_cm || (a.timeout == 19 && a.alt_timeout == 18));
+}
+
+/* Tells the peer this end, and reads the peer's. */
+static struct end exchange_ends(void)
+{
+	struct end self = open_end(), peer;
+
+	printf("%u %u %u\n", self.lid[0], self.lid[1], self.qpn);
+	NEED(scanf("%u %u %u", &peer.lid[0], &peer.lid[1], &peer.qpn) == 3);
+	connect_end(&peer);
+	post_receives();
+	return peer;
 }
 
 int main(int argc, char **argv)
 {
 	bool by_program = argc == 2 && !strcmp(argv[1], "program");
-	struct end self = open_end(), peer;
+	bool by_cm = argc > 2;
+	struct end peer;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	printf("%u %u %u\n", self.lid[0], self.lid[1], self.qpn);
-	NEED(scanf("%u %u %u", &peer.lid[0], &peer.lid[1], &peer.qpn) == 3);
-	connect_end(&peer);
-	for (uint32_t i = 0; i < 2 * DEPTH; i++)
-		post_receive(i);
+	if (by_cm) {
+		channel = rdma_create_event_channel();
+		NEED(channel);
+	}
+	peer = argc == 3   ? accept_server(argv[2])
+	       : argc == 5 ? connect_client(argv + 2)
+			   : exchange_ends();
 	while (!has_sent_last || acked < sent || !has_received_last) {
 		take_events();
 		look_armed(by_program);
@@ -262,7 +443,7 @@ int main(int argc, char **argv)
 			post_message();
 		poll_queue();
 	}
-	check_paths(&peer);
+	check_paths(&peer, by_cm);
 	printf("done: %u sent, %u received\n", sent, received);
 	while (getchar() != EOF)
 		;
