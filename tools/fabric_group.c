@@ -16,9 +16,8 @@ enum {
 };
 
 enum phase {
-	PHASE_OUT, /* the port is no member */
+	PHASE_IDLE, /* no question is open */
 	PHASE_JOINS,
-	PHASE_IN,
 	PHASE_LEAVES,
 };
 
@@ -26,13 +25,14 @@ enum phase {
 struct sa_group {
 	struct list link;
 	struct list members; /* struct sa_group_member */
-	/* The join: asked for, or in PHASE_IN as the administration has
+	/* The join: asked for, or with is_in as the administration has
 	 * answered. */
 	struct sa_member record;
 	/* An interface of IPoIB at the port ends the membership. */
 	bool is_shared;
+	bool is_in; /* the port is a member */
 	enum phase phase;
-	uint32_t id; /* of the open question, in PHASE_JOINS and PHASE_LEAVES */
+	uint32_t id; /* of the open question */
 };
 
 /* A program's membership. */
@@ -94,13 +94,24 @@ static void admit_members(struct fabric_groups *all, struct sa_group *g)
 			answer_member(all, g, OF_MEMBERS(l), 0);
 }
 
+/* Refuses the members that wait. */
 static void refuse_members(struct fabric_groups *all, struct sa_group *g,
 			   int err)
 {
 	list_for_each_safe (l, &g->members) {
+		if (!OF_MEMBERS(l)->waits)
+			continue;
 		answer_member(all, g, OF_MEMBERS(l), err);
 		free_member(all, OF_MEMBERS(l));
 	}
+}
+
+static bool has_waiting(const struct sa_group *g)
+{
+	list_for_each (l, &g->members)
+		if (OF_MEMBERS(l)->waits)
+			return true;
+	return false;
 }
 
 static int ask_now(struct fabric_groups *all, struct sa_group *g, bool leaves)
@@ -128,22 +139,23 @@ static void begin_join(struct fabric_groups *all, struct sa_group *g)
 /* The last member has gone. */
 static void begin_leave(struct fabric_groups *all, struct sa_group *g)
 {
-	g->phase = g->is_shared || ask_now(all, g, true) ? PHASE_OUT
-							 : PHASE_LEAVES;
+	g->is_in = false;
+	if (!g->is_shared && !ask_now(all, g, true))
+		g->phase = PHASE_LEAVES;
 }
 
-/* Does what the group needs next.  May free it. */
+/* Does what the group needs next.  May free it.  For each new member the port
+ * joins again, since another subnet manager may have forgotten the group, or
+ * made it with another LID. */
 static void step_group(struct fabric_groups *all, struct sa_group *g)
 {
-	bool is_empty = list_is_empty(&g->members);
-
-	if (g->phase == PHASE_OUT && !is_empty)
+	if (g->phase != PHASE_IDLE)
+		return;
+	if (has_waiting(g))
 		begin_join(all, g);
-	else if (g->phase == PHASE_IN && !is_empty)
-		admit_members(all, g);
-	else if (g->phase == PHASE_IN)
+	else if (g->is_in && list_is_empty(&g->members))
 		begin_leave(all, g);
-	if (g->phase == PHASE_OUT && list_is_empty(&g->members))
+	if (g->phase == PHASE_IDLE && !g->is_in && list_is_empty(&g->members))
 		free_group(all, g);
 }
 
@@ -305,7 +317,8 @@ static int read_answer(const struct sa_group *g, const uint8_t *mad,
 		return -ECONNREFUSED;
 	if (a.status)
 		return a.status & STATUS_COMMON ? -EREMOTEIO : -ECONNREFUSED;
-	if (is_named(&g->record) && memcmp(a.member.mgid, g->record.mgid, 16))
+	if (is_named(&g->record) &&
+	    memcmp(a.member.mgid, g->record.mgid, 16) != 0)
 		return -ECONNREFUSED;
 	*r = a.member;
 	memcpy(r->port_gid, g->record.port_gid, 16);
@@ -318,9 +331,12 @@ static void end_join(struct fabric_groups *all, struct sa_group *g, int err,
 {
 	if (!err)
 		err = read_answer(g, mad, bytes, &g->record);
-	g->phase = err ? PHASE_OUT : PHASE_IN;
-	if (err)
+	if (err) {
 		refuse_members(all, g, err);
+		return;
+	}
+	g->is_in = true;
+	admit_members(all, g);
 }
 
 static struct sa_group *find_asker(const struct fabric_groups *all, uint32_t id)
@@ -328,8 +344,7 @@ static struct sa_group *find_asker(const struct fabric_groups *all, uint32_t id)
 	list_for_each (l, &all->all) {
 		struct sa_group *g = OF_GROUPS(l);
 
-		if (g->id == id &&
-		    (g->phase == PHASE_JOINS || g->phase == PHASE_LEAVES))
+		if (g->id == id && g->phase != PHASE_IDLE)
 			return g;
 	}
 	return NULL;
@@ -339,13 +354,14 @@ bool fabric_group_take(struct fabric_groups *all, uint32_t id, int err,
 		       const uint8_t *mad, size_t bytes)
 {
 	struct sa_group *g = find_asker(all, id);
+	bool joins;
 
 	if (!g)
 		return false;
-	if (g->phase == PHASE_JOINS)
+	joins = g->phase == PHASE_JOINS;
+	g->phase = PHASE_IDLE;
+	if (joins)
 		end_join(all, g, err, mad, bytes);
-	else
-		g->phase = PHASE_OUT;
 	step_group(all, g);
 	return true;
 }
@@ -353,7 +369,7 @@ bool fabric_group_take(struct fabric_groups *all, uint32_t id, int err,
 bool fabric_group_is_busy(const struct fabric_groups *all)
 {
 	list_for_each (l, &all->all)
-		if (OF_GROUPS(l)->phase != PHASE_IN)
+		if (OF_GROUPS(l)->phase != PHASE_IDLE)
 			return true;
 	return false;
 }
