@@ -7,6 +7,7 @@
 
 #include "fabric/data_end.h"
 #include "fabric/gate.h"
+#include "fabric/lane.h"
 #include "fabric/port_info.h"
 #include "hdr/bth.h"
 #include "hdr/bytes.h"
@@ -27,7 +28,7 @@ enum {
 #define OF_READY(l)   CONTAINER_OF(l, struct data_end, ready)
 #define OF_RESUMED(l) CONTAINER_OF(l, struct data_end, resumed)
 #define OF_PORT(l)    CONTAINER_OF(l, struct data_end, of_port)
-#define OF_SENDER(l)  CONTAINER_OF(l, struct payload, of_sender)
+#define OF_ORIGIN(l)  CONTAINER_OF(l, struct origin, list)
 
 static bool has_number(const struct port *port, uint32_t number)
 {
@@ -73,7 +74,7 @@ static struct data_end *make_end(struct port *port, uint32_t number,
 	list_init(&end->ready);
 	list_init(&end->resumed);
 	list_init(&end->inbox);
-	list_init(&end->unread);
+	list_init(&end->unsent);
 	return end;
 }
 
@@ -135,9 +136,9 @@ void data_close(struct data_end *end)
 	struct fabric *f = end->port->node->fabric;
 	struct list *l;
 
-	while ((l = list_pop_head(&end->unread))) {
-		OF_SENDER(l)->sender = NULL;
-		OF_SENDER(l)->orphans = &f->data.orphans;
+	while ((l = list_pop_head(&end->unsent))) {
+		OF_ORIGIN(l)->end = NULL;
+		OF_ORIGIN(l)->is_orphan = true;
 		f->data.orphans++;
 	}
 	data_deafen(end);
@@ -198,8 +199,7 @@ int data_leave(struct data_end *end, const uint8_t gid[16])
 
 bool data_may_send(struct data_end *end)
 {
-	if (end->unread_count < DATA_UNREAD &&
-	    end->unread_bytes < DATA_UNREAD_BYTES)
+	if (!end->full)
 		return true;
 	end->waits = true;
 	return false;
@@ -280,16 +280,12 @@ static int add_payload(struct data_end *end, struct packet *p,
 
 	if (!payload)
 		return -ENOMEM;
-	list_init(&payload->of_sender);
-	payload->sender = end;
-	payload->orphans = NULL;
 	payload->refs = 1;
 	payload->bytes = (uint32_t)n;
 	memcpy(payload->data, bytes, n);
-	list_push_tail(&end->unread, &payload->of_sender);
-	end->unread_count++;
-	end->unread_bytes += payload->bytes;
 	p->payload = payload;
+	p->blocks = (uint32_t)bits_div_up(n, LANE_BLOCK);
+	packet_belong(p, end, gate_vl(end->port, NULL, p->sl) % LANES);
 	end->port->node->fabric->data.packets++;
 	return 0;
 }
@@ -313,7 +309,7 @@ int data_send(struct data_end *end, const uint8_t *bytes, size_t n)
 
 	if (n > LRH_FRAME_MAX)
 		return -EINVAL;
-	p = packet_new(end->port->node->fabric, end->port);
+	p = packet_new_data(end->port->node->fabric, end->port);
 	if (!p)
 		return -ENOMEM;
 	if (!read_headers(p, bytes, n) || !is_destination(p) || !is_own(end, p))
@@ -373,9 +369,6 @@ static bool write_vl(struct packet *p)
 		if (!own)
 			return false;
 		memcpy(own, payload, sizeof(*own) + payload->bytes);
-		list_init(&own->of_sender);
-		own->sender = NULL;
-		own->orphans = NULL;
 		own->refs = 1;
 		packet_release(payload);
 		p->payload = own;
@@ -452,6 +445,6 @@ void data_pause(struct data_end *end)
 
 void data_unpause(struct data_end *end)
 {
-	end->is_paused = false;
+	end->is_paused = end->is_stalled = false;
 	data_wake(end);
 }

@@ -6,13 +6,18 @@
  * datagrams do, packets go through the switches by LID and by multicast group.
  * Each port checks its own state and the packet's P_Key, VL and length.
  *
- * A full queue never loses a unicast packet.  Each packet counts against its
- * sender until the receivers have fetched the packet, and a sender with too
- * many such packets waits (data_may_send).  A receiver that does not fetch
- * loses packets: if it has fetched nothing for the time HOQLife, the port at
- * the other end of its cable discards the packets that have waited that long.
- * The SM sets HOQLife of a switch's port; that of an adapter's port is one
- * second.  So a receiver does not stop its senders for good.
+ * A full queue loses no packet.  Each port has an input buffer for each VL, and
+ * a packet crosses a link only if the far end has room for it (lane.h).  A
+ * packet has room at its receiver's port until the receiver fetches it.  So a
+ * receiver that does not fetch stops its VL back to the senders.  A sender
+ * whose port cannot send its packets waits (data_may_send).
+ *
+ * Time loses packets.  If a receiver has fetched nothing for the time HOQLife,
+ * the port at the other end of its cable discards the packets that have waited
+ * that long; then those that come, too, while the end is paused.  A switch also
+ * discards packets that cannot leave (HOQLife, LifeTimeValue).  The SM sets
+ * these times, which may be without limit.  HOQLife of an adapter's port is one
+ * second.
  *
  * The QPNs of an end have the end's number, 1 to DATA_NUMBER_MAX, in their
  * upper 10 bits.  QP 0 and 1 belong to management (fabric.h).
@@ -27,12 +32,12 @@ enum {
 	DATA_NUMBER_MAX = 1022, /* greatest data_number */
 	DATA_REST_BITS = 14,	/* bits of a QPN below the end's number */
 	DATA_GROUPS = 256,	/* most multicast groups of an end */
-	/* The number of a sender's packets, not yet fetched, at which the
-	 * sender has to wait. */
-	DATA_UNREAD = 256,
+	/* The number of a sender's packets of one VL that have not left its
+	 * port, at which the sender has to wait. */
+	DATA_UNSENT = 256,
 	/* The length of these packets together, in bytes, at which the sender
 	 * has to wait. */
-	DATA_UNREAD_BYTES = 256 << 10,
+	DATA_UNSENT_BYTES = 256 << 10,
 	/* The number of data ends' packets in a fabric at which multicast
 	 * packets are no longer copied, and so do not reach all receivers. */
 	DATA_PACKETS = 65536,
@@ -53,7 +58,7 @@ struct data_part {
  * pointer `owner`.  NULL: *err is -ENODEV (the node is a switch, or has no such
  * port), -EMFILE (the fabric has DATA_ENDS ends, all DATA_NUMBER_MAX numbers of
  * the host are taken, or too many packets of closed ends wait for their
- * receivers) or -ENOMEM.
+ * links) or -ENOMEM.
  */
 struct data_end *data_open(struct node *node, uint32_t port, void *owner,
 			   int *err);
@@ -64,7 +69,7 @@ struct data_end *data_open(struct node *node, uint32_t port, void *owner,
  * data_owner returns the pointer `owner`.  NULL: *err is -ENODEV (the host has
  * no such port), -EBUSY (the program is attached to that port already), -EMFILE
  * (the fabric has DATA_ENDS ends, or too many packets of closed ends wait for
- * their receivers) or -ENOMEM.
+ * their links) or -ENOMEM.
  */
 struct data_end *data_open_beside(const struct data_end *end, uint32_t port,
 				  void *owner, int *err);
@@ -93,10 +98,11 @@ int data_join(struct data_end *end, const uint8_t gid[16]);
  * joined the group. */
 int data_leave(struct data_end *end, const uint8_t gid[16]);
 
-/* Returns whether the end may send: its packets that receivers have not fetched
- * are fewer than DATA_UNREAD and have less than DATA_UNREAD_BYTES bytes.  After
- * false, data_resumed returns the end as soon as both are at most half of these
- * limits. */
+/* Returns whether the end may send: its packets that have not left its port
+ * are, on each VL, fewer than DATA_UNSENT, and have less than DATA_UNSENT_BYTES
+ * bytes.  Packets to ends at the same port count until they are fetched.  After
+ * false, data_resumed returns the end as soon as both are, on each VL, at most
+ * half of these limits. */
 bool data_may_send(struct data_end *end);
 /*
  * Sends the packet of n bytes, VCRC included, at `bytes`.  The fabric copies

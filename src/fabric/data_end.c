@@ -35,8 +35,8 @@ static void add_packet(struct data_end *end, struct packet *p)
 	data_wake(end);
 }
 
-/* Counts a lost packet, which could not be copied or waited too long, at the
- * port from which it came over the last link. */
+/* Counts a lost packet, which could not be copied, or whose receiver did not
+ * fetch in time, at the port from which it came over the last link. */
 static void count_lost(struct packet *p)
 {
 	if (p->in && p->in->peer)
@@ -64,7 +64,7 @@ static void take_multicast(struct packet *p)
 
 		if (OF_PORT(l)->is_deaf || !is_joined(OF_PORT(l), p->dgid))
 			continue;
-		copy = packet_copy(p);
+		copy = OF_PORT(l)->is_stalled ? NULL : packet_copy(p);
 		if (copy)
 			add_packet(OF_PORT(l), copy);
 		else
@@ -73,9 +73,20 @@ static void take_multicast(struct packet *p)
 	packet_drop(p);
 }
 
+/* Returns the end at the port that receives packets for this number, or NULL.
+ */
+static struct data_end *find_end(const struct port *port, uint32_t number)
+{
+	list_for_each (l, &port->data_ends)
+		if (OF_PORT(l)->number == number && !OF_PORT(l)->is_deaf)
+			return OF_PORT(l);
+	return NULL;
+}
+
 void data_end_take(struct packet *p)
 {
 	struct port *port = p->at;
+	struct data_end *end;
 
 	if (!node_is_switch(port->node) && !gate_fits(port, p->pkey)) {
 		port_info_count_pkey(port);
@@ -87,12 +98,13 @@ void data_end_take(struct packet *p)
 		take_multicast(p);
 		return;
 	}
-	list_for_each (l, &port->data_ends)
-		if (OF_PORT(l)->number == p->dest_qp >> DATA_REST_BITS &&
-		    !OF_PORT(l)->is_deaf) {
-			add_packet(OF_PORT(l), p);
-			return;
-		}
+	end = find_end(port, p->dest_qp >> DATA_REST_BITS);
+	if (end && !end->is_stalled) {
+		add_packet(end, p);
+		return;
+	}
+	if (end)
+		count_lost(p);
 	packet_drop(p);
 }
 
@@ -108,6 +120,7 @@ static uint64_t due_of(const struct data_end *end, const struct packet *p)
 /* Drops the end's first packet, which has waited too long. */
 static void discard_first(struct data_end *end, struct packet *p)
 {
+	end->is_stalled = end->is_paused;
 	count_lost(p);
 	list_remove(&p->list);
 	packet_drop(p);

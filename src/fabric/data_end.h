@@ -9,6 +9,12 @@
 #include "fabric/data.h"
 #include "fabric/inside.h"
 
+/* The packets of a data end that have not left its port on one VL. */
+struct unsent {
+	uint32_t count;
+	uint32_t bytes;
+};
+
 struct data_end {
 	struct list of_fabric; /* in data_ends.all */
 	struct list of_port;   /* in port.data_ends */
@@ -18,17 +24,20 @@ struct data_end {
 	void *owner;	     /* what data_owner returns */
 	uint64_t fetched_ms; /* when a packet was last fetched; 0: never */
 	struct list inbox;   /* struct packet.list: packets to fetch */
-	/* struct payload.of_sender: packets that this end has sent and that
-	 * some receiver has not fetched. */
-	struct list unread;
-	uint32_t number;       /* upper bits of the end's QPNs */
-	uint32_t unread_count; /* payloads in `unread` */
-	uint32_t unread_bytes; /* bytes of these payloads */
-	uint32_t changes;      /* set of enum data_change */
-	uint32_t group_count;  /* joined groups */
-	uint8_t (*groups)[16]; /* their GIDs; room for DATA_GROUPS */
-	bool is_deaf;	       /* data_deafen was called */
-	bool is_paused;	       /* between data_pause and data_unpause */
+	/* struct origin.list: packets of this end that have not left its port.
+	 */
+	struct list unsent;
+	struct unsent unsent_on[LANES]; /* these packets by VL */
+	uint32_t full;			/* a bit for each VL at its limit */
+	uint32_t number;		/* upper bits of the end's QPNs */
+	uint32_t changes;		/* set of enum data_change */
+	uint32_t group_count;		/* joined groups */
+	uint8_t (*groups)[16];		/* their GIDs; room for DATA_GROUPS */
+	bool is_deaf;			/* data_deafen was called */
+	bool is_paused; /* between data_pause and data_unpause */
+	/* The end is paused, and has lost packets because its program did not
+	 * fetch them in time.  Packets that come are lost, too. */
+	bool is_stalled;
 	bool waits; /* data_may_send has refused the end; cleared when
 		       the end is put into data_ends.resumed */
 };

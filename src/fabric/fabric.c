@@ -8,10 +8,12 @@
 #include "fabric/data_end.h"
 #include "fabric/end.h"
 #include "fabric/inside.h"
+#include "fabric/lane.h"
 #include "fabric/move.h"
 #include "fabric/port_info.h"
 #include "fabric/trap.h"
 #include "hdr/bytes.h"
+#include "util/bits.h"
 #include "util/check.h"
 
 static int make_tables(struct node *node)
@@ -52,7 +54,8 @@ static void first_switch_info(struct node *node, bool has_enhanced_port0)
 
 	bytes_put16(s, LFT_CAP);
 	bytes_put16(s + 4, MFT_CAP);
-	bytes_put16(s + 14, PORT_PKEYS); /* PartitionEnforcementCap */
+	s[11] = PORT_INFO_LIFE_ENDLESS << 3; /* LifeTimeValue */
+	bytes_put16(s + 14, PORT_PKEYS);     /* PartitionEnforcementCap */
 	s[16] = (uint8_t)(0xf0 | (has_enhanced_port0 ? 0x08 : 0));
 }
 
@@ -128,6 +131,11 @@ struct fabric *fabric_new(const struct net *net)
 	list_init(&f->data.all);
 	list_init(&f->data.ready);
 	list_init(&f->data.resumed);
+	list_init(&f->data.waiting);
+	list_init(&f->data.woken);
+	list_init(&f->data.tired);
+	f->data.buffer_blocks = LANE_BLOCKS;
+	f->data.turn_blocks = LANE_TURN;
 	f->node_count = net->node_count;
 	f->nodes = calloc(net->node_count, sizeof(*f->nodes));
 	f->ports = calloc(net->port_count, sizeof(*f->ports));
@@ -151,6 +159,7 @@ static void free_node(struct node *node)
 {
 	for (uint32_t i = 0; node->ports && i <= node->port_count; i++) {
 		trap_free_all(&node->ports[i]);
+		free(node->ports[i].lanes);
 		free(node->ports[i].slvl);
 		free(node->ports[i].guids);
 	}
@@ -165,6 +174,7 @@ void fabric_free(struct fabric *f)
 	end_free_all(f);
 	while ((l = list_pop_head(&f->moving)))
 		packet_drop((struct packet *)l);
+	lane_flush_all(f);
 	data_end_free_all(f);
 	for (uint32_t i = 0; i < f->node_count; i++)
 		free_node(&f->nodes[i]);
@@ -178,12 +188,18 @@ _Static_assert(offsetof(struct packet, list) == 0, "fabric_turn casts");
 
 static void move_all(struct fabric *f)
 {
+	struct port *port;
 	struct list *l;
 
-	while ((l = list_pop_head(&f->moving))) {
-		f->moving_count--;
-		move_packet((struct packet *)l);
-	}
+	do {
+		while ((l = list_pop_head(&f->moving))) {
+			f->moving_count--;
+			move_packet((struct packet *)l);
+		}
+		port = lane_woken(f);
+		if (port)
+			move_waiting(port);
+	} while (port);
 }
 
 void fabric_watch(struct fabric *f,
@@ -204,9 +220,12 @@ void fabric_set_time(struct fabric *f, uint64_t now_ms)
 void fabric_turn(struct fabric *f, uint64_t now_ms)
 {
 	f->now_ms = now_ms;
+	lane_begin(f);
 	move_all(f);
 	end_tick(f);
 	data_end_tick(f);
+	move_all(f);
+	lane_tick(f);
 	trap_tick(f);
 	move_all(f);
 }
@@ -214,12 +233,11 @@ void fabric_turn(struct fabric *f, uint64_t now_ms)
 uint64_t fabric_deadline(const struct fabric *f)
 {
 	uint64_t ends = end_deadline(f), traps = trap_deadline(f);
-	uint64_t data = data_end_deadline(f);
+	uint64_t data = bits_min_u64(data_end_deadline(f), lane_deadline(f));
 
 	if (f->moving_count)
 		return f->now_ms;
-	ends = ends < data ? ends : data;
-	return ends < traps ? ends : traps;
+	return bits_min_u64(data, bits_min_u64(ends, traps));
 }
 
 struct node *fabric_node(struct fabric *f, uint32_t index)

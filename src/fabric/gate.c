@@ -5,6 +5,7 @@
 #include "fabric/trap.h"
 #include "hdr/bth.h"
 #include "hdr/lrh.h"
+#include "util/bits.h"
 
 enum {
 	PKEY_FULL = 0x8000,
@@ -44,9 +45,7 @@ bool gate_has(const struct port *port, uint16_t pkey)
 	return find_pkey(port, pkey) >= 0;
 }
 
-/* Returns the VL to which `out` maps an SL, for packets from the ingress port
- * `in`.  An adapter's port has no ingress ports, so its table has one row. */
-static uint8_t vl_of(const struct port *out, const struct port *in, uint8_t sl)
+uint8_t gate_vl(const struct port *out, const struct port *in, uint8_t sl)
 {
 	bool is_switch = node_is_switch(out->node);
 	uint8_t pair = out->slvl[is_switch && in ? in->number : 0][sl / 2];
@@ -58,9 +57,9 @@ bool gate_leave(struct port *out, struct packet *p)
 {
 	uint32_t mtu = port_info_mtu(out);
 
-	p->vl = vl_of(out, p->in, p->sl);
+	p->vl = gate_vl(out, p->in, p->sl);
 	/* The data VLs are at most VL0 to VL14, so this refuses VL15, too. */
-	if (p->vl >= port_info_vls(out) ||
+	if (p->vl >= bits_min_u8(port_info_vls(out), LANES) ||
 	    p->payload->bytes - LRH_VCRC_BYTES > mtu + HEADERS_MAX) {
 		out->counters.tx_discards++;
 		return false;

@@ -9,6 +9,9 @@
 
 #include "fabric/inside.h"
 
+/* Returns the VL to which `out` maps an SL, for packets from the ingress port
+ * `in`.  An adapter's port has no ingress ports, so its table has one row. */
+uint8_t gate_vl(const struct port *out, const struct port *in, uint8_t sl);
 /* Judges a data end's packet that leaves by the port `out`, and sets p->vl to
  * the port's VL for the packet's SL.  Returns whether the packet passes; the
  * caller drops a packet that does not. */

@@ -30,6 +30,7 @@ enum {
 	 * high-priority entries 1 to 32 and 33 to 64. */
 	VLARB_BLOCKS = 4,
 	SLVL_BYTES = 8,
+	LANES = 8,	   /* data VLs of a port */
 	HOPS_MAX = 64,	   /* a packet with more hops is dropped */
 	PACKET_WORDS = 72, /* LRH, BTH, DETH, MAD and ICRC in 32-bit words */
 	CLASS_SUBN_LID = 0x01,
@@ -77,8 +78,9 @@ struct counters {
 	uint64_t rx_relay_errors; /* a switch had no route for the packet */
 	/* Packets that the port could not send: its link was not active, the
 	 * packet had more than HOPS_MAX hops, its SL had no VL, it was longer
-	 * than the MTU, no copy of a multicast packet could be made, or the
-	 * receiver did not fetch the packet in time. */
+	 * than the MTU, no copy of a multicast packet could be made, the packet
+	 * waited for too long (HOQLife, LifeTimeValue), the VL was stalled, or
+	 * the receiver did not fetch the packet in time. */
 	uint64_t tx_discards;
 	uint64_t tx_constraint; /* P_Key refused at a switch's egress port */
 	uint64_t rx_constraint; /* P_Key refused at a switch's ingress port */
@@ -101,6 +103,9 @@ struct port {
 	uint64_t *guids;	     /* GUID table; NULL: a port of a switch */
 	uint64_t mkey_expires_ms;    /* 0: no M_Key lease is running */
 	struct counters counters;
+	/* Buffers and queues of the data VLs (lane.h); NULL: no packet of a
+	 * data end has passed the port. */
+	struct lanes *lanes;
 };
 
 struct node {
@@ -129,23 +134,25 @@ struct node {
 /* The bytes of a data end's packet, from LRH to VCRC, which copies of a
  * multicast packet share. */
 struct payload {
-	struct list of_sender; /* in data_end.unread */
-	/* NULL: the sender has closed, or the bytes are a receiver's own copy,
-	 * which counts against no sender. */
-	struct data_end *sender;
-	/* If the sender has closed, the address of data_ends.orphans, which
-	 * counts this payload; else NULL. */
-	uint32_t *orphans;
 	uint32_t refs; /* packets with these bytes */
 	uint32_t bytes;
 	uint8_t data[];
 };
 
+/* The sender of a data end's packet that has not left the sender's port. */
+struct origin {
+	struct list list;     /* in data_end.unsent */
+	struct data_end *end; /* NULL: the packet has left, or end has closed */
+	bool is_orphan;	      /* the end has closed: data_ends.orphans counts */
+	uint8_t vl;	      /* the VL on which data_end.waiting counts it */
+};
+
 /* A packet between its sender and its destination: a management datagram, or
  * the packet of a data end. */
 struct packet {
-	struct list list; /* in fabric.moving or data_end.inbox */
-	struct port *at;  /* the port where the packet is */
+	/* In fabric.moving, lane.queue or data_end.inbox. */
+	struct list list;
+	struct port *at; /* the port where the packet is */
 	struct port *in; /* the ingress port; NULL: the packet starts at `at` */
 	uint16_t slid, dlid;
 	uint8_t sl;
@@ -157,15 +164,22 @@ struct packet {
 	uint32_t flow_label;
 	uint8_t sgid[16], dgid[16];
 	struct payload *payload; /* NULL: a management datagram */
-	/* For a packet in the inbox of a data end.  came_ms: when the packet
-	 * entered the inbox.  life_ms: how long the packet stays there at most,
-	 * counted from came_ms or, if that is later, from the end's last fetch
+	struct origin origin;
+	/* The input buffer in which the packet is, a lane of the port `in`;
+	 * NULL: the packet has not crossed a link, or is a management datagram.
+	 */
+	struct lane *room;
+	uint32_t blocks; /* length in blocks (LANE_BLOCK) */
+	/* When the packet entered the queue or the inbox in which it is. */
+	uint64_t came_ms;
+	/* How long the packet stays in the inbox of a data end at most, counted
+	 * from came_ms or, if that is later, from the end's last fetch
 	 * (HOQLife); FABRIC_NEVER: without limit. */
-	uint64_t came_ms, life_ms;
+	uint64_t life_ms;
 	/* P_Key of the BTH; 0: a management datagram with the default P_Key. */
 	uint16_t pkey;
-	uint8_t vl; /* VL of a data end's packet on the link */
-	uint8_t mad[MAD_BYTES];
+	uint8_t vl;    /* VL of a data end's packet on the link */
+	uint8_t mad[]; /* MAD_BYTES of a management datagram; else none */
 };
 
 /* The data ends of a fabric. */
@@ -173,8 +187,17 @@ struct data_ends {
 	struct list all;     /* struct data_end.of_fabric */
 	struct list ready;   /* struct data_end.ready */
 	struct list resumed; /* struct data_end.resumed */
+	struct list waiting; /* struct lanes.waiting */
+	struct list woken;   /* struct lanes.woken: to serve now */
+	struct list tired;   /* struct lanes.woken: to serve in the next turn */
+	uint64_t turn;	     /* number of the current fabric_turn */
+	/* Room of an input buffer, in blocks (LANE_BLOCKS). */
+	uint32_t buffer_blocks;
+	/* What a link carries in a turn, in blocks (LANE_TURN). */
+	uint32_t turn_blocks;
 	uint32_t count;
-	uint32_t orphans; /* payloads whose senders have closed */
+	/* Packets that have not left the ports of senders that have closed. */
+	uint32_t orphans;
 	/* How many packets of data ends are in the fabric, copies of multicast
 	 * packets included. */
 	uint32_t packets;
@@ -229,18 +252,27 @@ static inline bool node_has_port(const struct node *node, uint32_t number)
 }
 
 /* packet.c */
-/* Allocates a packet at the port `at`, with all other members 0; NULL: no
- * memory is left, or too many packets move.  The caller owns the packet. */
+/* Allocates a management datagram at the port `at`, with all other members 0;
+ * NULL: no memory is left, or too many packets move.  The caller owns the
+ * packet. */
 struct packet *packet_new(struct fabric *f, struct port *at);
+/* As packet_new, but the packet is for a payload and has no room for a MAD. */
+struct packet *packet_new_data(struct fabric *f, struct port *at);
 /* Gives a packet to the fabric, which moves it in fabric_turn and frees it. */
 void packet_inject(struct packet *packet);
-/* Frees a packet. */
+/* As packet_inject, but the packet moves before all others. */
+void packet_inject_first(struct packet *packet);
+/* Frees a packet, and gives back its room in an input buffer. */
 void packet_drop(struct packet *packet);
+/* Counts a packet against the data end that sends it. */
+void packet_belong(struct packet *packet, struct data_end *end, uint8_t vl);
+/* The packet leaves its sender's port, and counts against the sender no more.
+ */
+void packet_depart(struct packet *packet);
 /* Returns a copy of a packet, with the same payload; NULL: no memory is left,
  * or too many packets move. */
 struct packet *packet_copy(const struct packet *packet);
-/* Drops one reference to a payload.  With the last reference the payload is
- * freed, and no longer counts against its sender. */
+/* Drops one reference to a payload, which is freed with the last one. */
 void packet_release(struct payload *payload);
 
 /* link.c */

@@ -2,6 +2,7 @@
 /* The states of a port and of its link; see fabric/inside.h. */
 #include "fabric/data_end.h"
 #include "fabric/inside.h"
+#include "fabric/lane.h"
 #include "fabric/trap.h"
 
 void link_set_state(struct port *port, uint8_t state)
@@ -19,6 +20,9 @@ void link_set_state(struct port *port, uint8_t state)
 		trap_link_changed(node);
 	}
 	port->state = state;
+	lane_wake(port);
+	if (port->peer)
+		lane_wake(port->peer);
 	data_wake_port(port, DATA_STATE);
 }
 

@@ -4,6 +4,7 @@
 #include "fabric/dispatch.h"
 #include "fabric/frame.h"
 #include "fabric/gate.h"
+#include "fabric/lane.h"
 #include "fabric/port_info.h"
 #include "hdr/bytes.h"
 #include "hdr/grh.h"
@@ -66,37 +67,92 @@ static void show_packet(const struct fabric *f, const struct packet *p)
 	f->seen(f->seen_arg, bytes, frame_write(p, bytes));
 }
 
-/* Sends a packet out of a port.  Before the link is active, only SMPs pass it.
- * The first packet that is no SMP makes the ARMED port that receives the packet
- * ACTIVE (IBTA 7.2.7). */
-static void cross_link(struct packet *p, struct port *out)
+/* Does the link of the port `out` carry the packet?  Before the link is active,
+ * only SMPs pass it. */
+static bool is_link_up(const struct port *out, bool for_smp)
+{
+	const struct port *peer = out->peer;
+
+	return peer && out->state >= (for_smp ? STATE_INIT : STATE_ACTIVE) &&
+	       peer->state >= (for_smp ? STATE_INIT : STATE_ARMED);
+}
+
+/* Moves a packet over the link of `out`.  The first packet that is no SMP makes
+ * the ARMED port that receives the packet ACTIVE (IBTA 7.2.7).  False: the far
+ * end has dropped the packet. */
+static bool pass_link(struct packet *p, struct port *out)
 {
 	struct port *peer = out->peer;
-	uint8_t least = is_smp(p) ? STATE_INIT : STATE_ACTIVE;
-	uint8_t least_rx = is_smp(p) ? STATE_INIT : STATE_ARMED;
 
-	if (!peer || out->state < least || peer->state < least_rx ||
-	    ++p->hops > HOPS_MAX) {
-		out->counters.tx_discards++;
-		packet_drop(p);
-		return;
-	}
-	if (p->payload && !gate_leave(out, p)) {
-		packet_drop(p);
-		return;
-	}
 	count_tx(out, p);
 	if (out->node->fabric->seen && p->hops == 1)
 		show_packet(out->node->fabric, p);
 	count_rx(peer, p);
 	if (!is_smp(p) && peer->state == STATE_ARMED)
 		link_set_state(peer, STATE_ACTIVE);
-	if (p->payload && !gate_enter(peer, p)) {
+	if (p->payload) {
+		packet_depart(p);
+		lane_enter(peer, p);
+	}
+	p->at = p->in = peer;
+	if (!p->payload || gate_enter(peer, p))
+		return true;
+	packet_drop(p);
+	return false;
+}
+
+/*
+ * A packet of a data end that need not wait goes on at once, before the packets
+ * that move after it.  So the buffers on its way hold it only if it waits.
+ * Copies of a multicast packet go on after each other.
+ */
+static void cross_data(struct packet *p, struct port *out)
+{
+	if (!gate_leave(out, p)) {
 		packet_drop(p);
 		return;
 	}
-	p->at = p->in = peer;
-	packet_inject(p);
+	switch (lane_try(out, p)) {
+	case LANE_WAITS:
+		return;
+	case LANE_LOST:
+		out->counters.tx_discards++;
+		packet_drop(p);
+		return;
+	case LANE_PASSES:
+		break;
+	}
+	if (!pass_link(p, out))
+		return;
+	if (p->dlid < MLID_FIRST)
+		packet_inject_first(p);
+	else
+		packet_inject(p);
+}
+
+static void cross_link(struct packet *p, struct port *out)
+{
+	if (!is_link_up(out, is_smp(p)) || ++p->hops > HOPS_MAX) {
+		out->counters.tx_discards++;
+		packet_drop(p);
+	} else if (p->payload) {
+		cross_data(p, out);
+	} else if (pass_link(p, out)) {
+		packet_inject(p);
+	}
+}
+
+void move_waiting(struct port *out)
+{
+	struct packet *p;
+
+	if (!is_link_up(out, false)) {
+		lane_flush(out);
+		return;
+	}
+	while ((p = lane_next(out)))
+		if (pass_link(p, out))
+			packet_inject(p);
 }
 
 static struct port *port_at(const struct node *node, uint8_t number)

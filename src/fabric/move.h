@@ -10,10 +10,13 @@
 
 /*
  * Moves a packet by one hop: injects the packet at the next port
- * (packet_inject), delivers it at this node (dispatch_packet), or drops it.
- * Takes ownership of the packet.
+ * (packet_inject), puts it into a queue of its port (lane_try), delivers it at
+ * this node (dispatch_packet), or drops it.  Takes ownership of the packet.
  */
 void move_packet(struct packet *p);
+/* Moves the packets that wait to leave by a port over its link, as many as may
+ * leave (lane_next).  If the link is not active, discards them. */
+void move_waiting(struct port *out);
 /* Returns the port by which a switch sends packets to a unicast LID, port 0 for
  * the switch itself; NULL: the forwarding table has no entry for the LID. */
 struct port *move_egress(const struct node *node, uint16_t dlid);

@@ -2,23 +2,38 @@
 /* Makes, copies and frees packets; see fabric/inside.h. */
 #include <stdlib.h>
 
+#include <string.h>
+
 #include "fabric/data_end.h"
 #include "fabric/inside.h"
+#include "fabric/lane.h"
 
 #define MOVING_MAX 65536 /* most packets in fabric.moving */
 
-struct packet *packet_new(struct fabric *f, struct port *at)
+static struct packet *make_packet(struct fabric *f, struct port *at,
+				  size_t bytes)
 {
 	struct packet *p;
 
 	if (f->moving_count >= MOVING_MAX)
 		return NULL;
-	p = calloc(1, sizeof(*p));
+	p = calloc(1, bytes);
 	if (!p)
 		return NULL;
 	list_init(&p->list);
+	list_init(&p->origin.list);
 	p->at = at;
 	return p;
+}
+
+struct packet *packet_new(struct fabric *f, struct port *at)
+{
+	return make_packet(f, at, sizeof(struct packet) + MAD_BYTES);
+}
+
+struct packet *packet_new_data(struct fabric *f, struct port *at)
+{
+	return make_packet(f, at, sizeof(struct packet));
 }
 
 void packet_inject(struct packet *p)
@@ -29,12 +44,46 @@ void packet_inject(struct packet *p)
 	list_push_tail(&f->moving, &p->list);
 }
 
-static void give_room(struct data_end *end, uint32_t bytes)
+void packet_inject_first(struct packet *p)
 {
-	end->unread_count--;
-	end->unread_bytes -= bytes;
-	if (!end->waits || end->unread_count > DATA_UNREAD / 2 ||
-	    end->unread_bytes > DATA_UNREAD_BYTES / 2)
+	struct fabric *f = p->at->node->fabric;
+
+	f->moving_count++;
+	list_push_head(&f->moving, &p->list);
+}
+
+void packet_belong(struct packet *p, struct data_end *end, uint8_t vl)
+{
+	struct unsent *u = &end->unsent_on[vl];
+
+	p->origin.end = end;
+	p->origin.vl = vl;
+	list_push_tail(&end->unsent, &p->origin.list);
+	u->count++;
+	u->bytes += p->payload->bytes;
+	if (u->count >= DATA_UNSENT || u->bytes >= DATA_UNSENT_BYTES)
+		end->full |= 1u << vl;
+}
+
+/* Has the end so few packets on each VL that it may go on after a refusal? */
+static bool has_space(const struct data_end *end)
+{
+	for (int vl = 0; vl < LANES; vl++)
+		if (end->unsent_on[vl].count > DATA_UNSENT / 2 ||
+		    end->unsent_on[vl].bytes > DATA_UNSENT_BYTES / 2)
+			return false;
+	return true;
+}
+
+static void give_space(struct data_end *end, const struct packet *p)
+{
+	struct unsent *u = &end->unsent_on[p->origin.vl];
+
+	u->count--;
+	u->bytes -= p->payload->bytes;
+	if (u->count < DATA_UNSENT && u->bytes < DATA_UNSENT_BYTES)
+		end->full &= ~(1u << p->origin.vl);
+	if (!end->waits || !has_space(end))
 		return;
 	end->waits = false;
 	if (!list_is_linked(&end->resumed))
@@ -42,25 +91,46 @@ static void give_room(struct data_end *end, uint32_t bytes)
 			       &end->resumed);
 }
 
+void packet_depart(struct packet *p)
+{
+	if (p->origin.end) {
+		list_remove(&p->origin.list);
+		give_space(p->origin.end, p);
+		p->origin.end = NULL;
+	} else if (p->origin.is_orphan) {
+		p->at->node->fabric->data.orphans--;
+		p->origin.is_orphan = false;
+	}
+}
+
 void packet_release(struct payload *payload)
 {
-	if (--payload->refs)
-		return;
-	list_remove(&payload->of_sender);
-	if (payload->sender)
-		give_room(payload->sender, payload->bytes);
-	if (payload->orphans)
-		--*payload->orphans;
-	free(payload);
+	if (!--payload->refs)
+		free(payload);
 }
 
 void packet_drop(struct packet *p)
 {
 	if (p->payload) {
+		lane_leave(p);
+		packet_depart(p);
 		p->at->node->fabric->data.packets--;
 		packet_release(p->payload);
 	}
 	free(p);
+}
+
+/* Makes a copy count as the packet from which it was made. */
+static void share_counts(struct fabric *f, struct packet *copy)
+{
+	copy->payload->refs++;
+	f->data.packets++;
+	if (copy->room)
+		copy->room->held += copy->blocks;
+	if (copy->origin.end)
+		packet_belong(copy, copy->origin.end, copy->origin.vl);
+	if (copy->origin.is_orphan)
+		f->data.orphans++;
 }
 
 struct packet *packet_copy(const struct packet *p)
@@ -70,14 +140,15 @@ struct packet *packet_copy(const struct packet *p)
 
 	if (p->payload && f->data.packets >= DATA_PACKETS)
 		return NULL;
-	copy = packet_new(f, p->at);
+	copy = p->payload ? packet_new_data(f, p->at) : packet_new(f, p->at);
 	if (!copy)
 		return NULL;
 	*copy = *p;
 	list_init(&copy->list);
-	if (copy->payload) {
-		copy->payload->refs++;
-		f->data.packets++;
-	}
+	list_init(&copy->origin.list);
+	if (copy->payload)
+		share_counts(f, copy);
+	else
+		memcpy(copy->mad, p->mad, MAD_BYTES);
 	return copy;
 }

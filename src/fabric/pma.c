@@ -3,16 +3,25 @@
 
 #include <string.h>
 
+#include "fabric/lane.h"
 #include "hdr/bytes.h"
 
 enum {
 	ATTR_COUNTERS = 0x12,
+	ATTR_VL_PACKETS = 0x19,
+	ATTR_VL_DATA = 0x1a,
+	ATTR_VL_WAIT = 0x1c,
 	ATTR_COUNTERS_EXTENDED = 0x1d,
 	AT_DATA = 64,
 	DATA_BYTES = 192,
 	ALL_PORTS = 255,
 	CAP_ALL_PORT_SELECT = 0x0100,
 	CAP_EXTENDED = 0x0200,
+	CAP_XMIT_WAIT = 0x1000,
+	AT_SELECT2 = 18,   /* CounterSelect2 of PortCounters */
+	AT_XMIT_WAIT = 40, /* in PortCounters */
+	SELECT2_XMIT_WAIT = 1,
+	AT_VL = 4, /* the first counter of an attribute with one for each VL */
 	PORTS_MAX = 255,
 };
 
@@ -149,6 +158,99 @@ static uint16_t run_counters(struct packet *p, const struct layout *l, size_t n)
 	return 0;
 }
 
+/* PortXmitWait, which is no member of struct counters: the attribute
+ * PortCounters has it, and CounterSelect2 selects it. */
+static uint16_t run_plain(struct packet *p)
+{
+	uint8_t *data = p->mad + AT_DATA;
+	bool is_set = p->mad[3] == METHOD_SET &&
+		      (data[AT_SELECT2] & SELECT2_XMIT_WAIT);
+	uint32_t wait = bytes_get32(data + AT_XMIT_WAIT);
+	uint16_t status =
+		run_counters(p, plain, sizeof(plain) / sizeof(*plain));
+	struct port_selection ask;
+	uint64_t sum = 0;
+
+	if (status || !find_ports(p, &ask))
+		return STATUS_VALUE;
+	for (uint32_t i = 0; i < ask.count; i++) {
+		if (is_set)
+			lane_set_waited(ask.ports[i], wait);
+		sum += lane_waited(ask.ports[i]);
+	}
+	put_counter(data + AT_XMIT_WAIT, 32, sum);
+	return 0;
+}
+
+/* The counter of a VL that an attribute has for each VL. */
+struct vl_layout {
+	uint16_t attribute;
+	uint8_t bits; /* 16 or 32 */
+	uint64_t *(*of)(struct port *port, uint32_t vl);
+};
+
+static uint64_t *packets_of(struct port *port, uint32_t vl)
+{
+	return &port->lanes->lane[vl].rx_packets;
+}
+
+static uint64_t *words_of(struct port *port, uint32_t vl)
+{
+	return &port->lanes->lane[vl].rx_words;
+}
+
+static uint64_t *wait_of(struct port *port, uint32_t vl)
+{
+	lane_count_ticks(port);
+	return &port->lanes->lane[vl].idle.ticks;
+}
+
+static const struct vl_layout by_vl[] = {
+	{ATTR_VL_PACKETS, 16, packets_of},
+	{ATTR_VL_DATA, 32, words_of},
+	{ATTR_VL_WAIT, 16, wait_of},
+};
+
+static const struct vl_layout *find_layout(uint16_t attribute)
+{
+	for (size_t i = 0; i < sizeof(by_vl) / sizeof(*by_vl); i++)
+		if (by_vl[i].attribute == attribute)
+			return &by_vl[i];
+	return NULL;
+}
+
+/* Executes a Get or a Set of an attribute with a counter for each VL.  A Set
+ * writes the counters of the VLs whose bit is set in CounterSelect. */
+static uint16_t run_vls(struct packet *p, const struct vl_layout *l)
+{
+	uint8_t *data = p->mad + AT_DATA, number = data[1];
+	bool is_set = p->mad[3] == METHOD_SET;
+	uint8_t in[LANES * 4];
+	struct port_selection ask;
+
+	if (!find_ports(p, &ask))
+		return STATUS_VALUE;
+	memcpy(in, data + AT_VL, sizeof(in));
+	memset(data, 0, DATA_BYTES);
+	data[1] = number;
+	bytes_put16(data + 2, ask.select);
+	for (uint32_t vl = 0; vl < LANES; vl++) {
+		size_t at = vl * l->bits / 8;
+		uint64_t sum = 0;
+
+		for (uint32_t k = 0; k < ask.count; k++) {
+			if (!ask.ports[k]->lanes)
+				continue;
+			if (is_set && (ask.select >> vl & 1))
+				*l->of(ask.ports[k], vl) =
+					get_counter(in + at, l->bits);
+			sum += *l->of(ask.ports[k], vl);
+		}
+		put_counter(data + AT_VL + at, l->bits, sum);
+	}
+	return 0;
+}
+
 static uint16_t class_port_info(struct packet *p)
 {
 	uint8_t *data = p->mad + AT_DATA;
@@ -157,24 +259,29 @@ static uint16_t class_port_info(struct packet *p)
 		return STATUS_METHOD;
 	memset(data, 0, DATA_BYTES);
 	data[0] = data[1] = 1;
-	bytes_put16(data + 2, CAP_ALL_PORT_SELECT | CAP_EXTENDED);
+	bytes_put16(data + 2,
+		    CAP_ALL_PORT_SELECT | CAP_EXTENDED | CAP_XMIT_WAIT);
 	data[7] = 16; /* RespTimeValue */
 	return 0;
 }
 
 enum sma_verdict pma_request(struct packet *p, uint16_t *status)
 {
+	uint16_t attribute = bytes_get16(p->mad + 16);
+	const struct vl_layout *by = find_layout(attribute);
+
 	if (p->mad[3] != METHOD_GET && p->mad[3] != METHOD_SET)
 		return SMA_NOT_MINE;
 	*status = 0;
 	if (p->mad[2] != 1)
 		*status = STATUS_BAD_VERSION;
-	else if (bytes_get16(p->mad + 16) == ATTR_CLASS_PORT_INFO)
+	else if (attribute == ATTR_CLASS_PORT_INFO)
 		*status = class_port_info(p);
-	else if (bytes_get16(p->mad + 16) == ATTR_COUNTERS)
-		*status =
-			run_counters(p, plain, sizeof(plain) / sizeof(*plain));
-	else if (bytes_get16(p->mad + 16) == ATTR_COUNTERS_EXTENDED)
+	else if (attribute == ATTR_COUNTERS)
+		*status = run_plain(p);
+	else if (by)
+		*status = run_vls(p, by);
+	else if (attribute == ATTR_COUNTERS_EXTENDED)
 		*status = run_counters(p, extended,
 				       sizeof(extended) / sizeof(*extended));
 	else

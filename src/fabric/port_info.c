@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "fabric/arbiter.h"
 #include "fabric/data_end.h"
 #include "fabric/trap.h"
 #include "hdr/bytes.h"
@@ -46,7 +47,7 @@ enum {
 	SPEED_SDR = 1,
 	MTU_4096 = 5,
 	VL0_TO_7 = 4,
-	VLARB_CAP = 8,
+	VLARB_CAP = ARBITER_ENTRIES,
 	/* An adapter's port has traps, SL mapping, SystemImageGUID and client
 	 * reregistration.  Port 0 of a switch has no client reregistration. */
 	CAPABILITIES_CA = 0x02000848,
@@ -54,7 +55,6 @@ enum {
 	CLIENT_REREGISTER = 0x80, /* in AT_TIMEOUT */
 	ENFORCE_IN = 8,		  /* in AT_OPER_VLS */
 	ENFORCE_OUT = 4,
-	LIFE_ENDLESS = 20, /* the least HOQLife that means no limit */
 	ADAPTER_LIFE_MS = 1000,
 	NO_CHANGE = 0, /* of a state in Set(PortInfo) */
 };
@@ -377,17 +377,29 @@ bool port_info_enforces_out(const struct port *port)
 	return port->info[AT_OPER_VLS] & ENFORCE_OUT;
 }
 
-/* HOQLife n means 4.096 us times 2 to the power n.  An adapter's port has no
- * HOQLife, so a packet that leaves by such a port waits for ADAPTER_LIFE_MS at
- * most. */
+uint64_t port_info_life_ms(uint8_t life)
+{
+	return life >= PORT_INFO_LIFE_ENDLESS ? FABRIC_NEVER
+					      : (4096ull << life) / 1000000 + 1;
+}
+
+/* An adapter's port has no HOQLife, so the receiver of a packet that has left
+ * by such a port has ADAPTER_LIFE_MS to fetch it. */
 uint64_t port_info_queue_life(const struct port *port)
 {
-	uint8_t life = port->info[AT_HOQ] & 31;
+	return node_is_switch(port->node)
+		       ? port_info_life_ms(port->info[AT_HOQ] & 31)
+		       : ADAPTER_LIFE_MS;
+}
 
-	if (!node_is_switch(port->node))
-		return ADAPTER_LIFE_MS;
-	return life >= LIFE_ENDLESS ? FABRIC_NEVER
-				    : (4096ull << life) / 1000000 + 1;
+uint8_t port_info_stall_count(const struct port *port)
+{
+	return port->info[AT_HOQ] >> 5;
+}
+
+uint8_t port_info_high_limit(const struct port *port)
+{
+	return port->info[AT_VL_LIMIT];
 }
 
 void port_info_count_pkey(struct port *port)

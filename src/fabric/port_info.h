@@ -13,6 +13,9 @@
 /* Bits of CapabilityMask. */
 #define PORT_INFO_IS_SM 0x02u
 
+/* The least value of HOQLife and LifeTimeValue that means no limit. */
+enum { PORT_INFO_LIFE_ENDLESS = 20 };
+
 /* Sets PortInfo, the P_Key table and the VL arbitration of a port that no
  * subnet manager has configured.  LID, LMC, width and speed are those of the
  * net file.  The link is down. */
@@ -53,6 +56,15 @@ bool port_info_enforces_out(const struct port *port);
 /* Returns for how many ms a packet may be the first in the port's egress queue
  * before the port discards the packet (HOQLife); FABRIC_NEVER: no limit. */
 uint64_t port_info_queue_life(const struct port *port);
+/* Returns the time in ms that a value of HOQLife or of SwitchInfo's
+ * LifeTimeValue means: n is 4.096 us times 2 to the power n, rounded up to ms;
+ * FABRIC_NEVER for 20 and greater values. */
+uint64_t port_info_life_ms(uint8_t life);
+/* Returns VLStallCount: how many packets in sequence are discarded after
+ * HOQLife until the VL is stalled; 0: it is never stalled. */
+uint8_t port_info_stall_count(const struct port *port);
+/* Returns VLHighLimit (arbiter.h). */
+uint8_t port_info_high_limit(const struct port *port);
 /* Counts a packet whose P_Key the port does not have (P_KeyViolations). */
 void port_info_count_pkey(struct port *port);
 /* Writes the GID that the port's GidPrefix and `guid` form. */

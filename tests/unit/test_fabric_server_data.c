@@ -15,7 +15,7 @@
 #include "util/monotonic.h"
 
 enum {
-	COUNT = DATA_UNREAD, /* more than the fabric reads in one turn */
+	COUNT = DATA_UNSENT, /* more than the fabric reads in one turn */
 	MADS = 100,
 	CLASS = 0x0a, /* of no agent of the fabric */
 	SEND_ONLY = 0x04,

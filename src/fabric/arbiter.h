@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * VL arbitration (IBTA 7.6.9): which VL sends next, if packets of several VLs
+ * wait for one link.  The port has two tables of pairs, a VL and a weight in
+ * blocks of 64 bytes.  Packets of the table of high priority go first.  After
+ * VLHighLimit times 4096 bytes of them, one packet of the table of low priority
+ * goes, if one waits.  Within a table the VLs take turns by their weights.
+ */
+#ifndef FABRIC_ARBITER_H
+#define FABRIC_ARBITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { ARBITER_ENTRIES = 8 }; /* VLArbHighCap and VLArbLowCap */
+
+/* The place of the arbiter in a table. */
+struct arbiter_place {
+	uint8_t at;    /* index of the entry */
+	uint32_t left; /* blocks that the entry's VL may still send */
+};
+
+struct arbiter {
+	struct arbiter_place high, low;
+	/* Blocks of high priority sent since the last packet of low priority.
+	 */
+	uint32_t high_blocks;
+};
+
+/* The tables of a port: ARBITER_ENTRIES pairs each. */
+struct arbiter_tables {
+	const uint8_t *high, *low;
+	uint8_t high_limit; /* VLHighLimit; 255: no limit */
+};
+
+/* Chooses the VL that sends its next packet.  `ready` has a bit for each VL of
+ * which a packet may leave, and is not 0.  blocks[vl] is the length of that
+ * packet.  A VL that no entry has sends only if no other VL can. */
+uint32_t arbiter_pick(struct arbiter *a, const struct arbiter_tables *t,
+		      uint32_t ready, const uint32_t blocks[]);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The lanes of a port: for each data VL the input buffer, which holds packets
+ * that have come in by the port, and the queue of packets that wait to leave by
+ * it (IBTA 7.6, 7.9, 18.2.5.4).
+ *
+ * A packet of a data end crosses a link only if the input buffer of its VL at
+ * the far end has room.  The packet gives the room back when it leaves the
+ * node, is dropped, or is fetched by its receiver.  So a receiver that does not
+ * fetch stops its VL, link by link, back to the senders, and no other VL.
+ *
+ * A link carries a limited number of blocks in one fabric_turn.  Where the
+ * packets of several VLs wait for one link, the arbiter chooses (arbiter.h).
+ *
+ * Management datagrams use no lane.
+ */
+#ifndef FABRIC_LANE_H
+#define FABRIC_LANE_H
+
+#include "fabric/arbiter.h"
+#include "fabric/inside.h"
+
+enum {
+	LANE_BLOCK = 64, /* bytes of a block, the unit of room and credits */
+	/* The blocks of one turn of the fabric that a link carries, of all VLs
+	 * together: those of 64 packets with a payload of 4096 bytes. */
+	LANE_TURN = 64 * 67,
+	/* Room of an input buffer, in blocks: a receiver can take what its link
+	 * carries in a turn. */
+	LANE_BLOCKS = LANE_TURN,
+};
+
+/* For each tick (1 ms) in which packets waited and none left, adds 1 to a
+ * counter. */
+struct lane_clock {
+	uint64_t from_ms; /* the last tick that is counted or had a packet */
+	uint64_t ticks;
+};
+
+/* One data VL of a port. */
+struct lane {
+	struct port *port;
+	struct list queue; /* struct packet.list: to leave, oldest first */
+	uint64_t head_ms;  /* since when the oldest is the oldest */
+	/* VLStalled: until this time the port discards the packets of the VL;
+	 * 0: it does not. */
+	uint64_t stalled_ms;
+	struct lane_clock idle; /* PortVLXmitWait */
+	uint64_t rx_packets;
+	uint64_t rx_words;
+	uint32_t held;	/* blocks of the input buffer that are taken */
+	uint8_t losses; /* packets discarded since one was sent (HOQLife) */
+	bool is_wanted; /* the port at the far end waits for room in the input
+			   buffer */
+};
+
+struct lanes {
+	struct port *port;
+	struct list waiting; /* in data_ends.waiting: some queue has packets */
+	/* In data_ends.woken: a queue may have a packet that can leave.  Or in
+	 * data_ends.tired: the link carries nothing more in this turn. */
+	struct list woken;
+	uint64_t turn;	 /* the last turn in which the link carried a packet */
+	uint32_t blocks; /* what the link has carried in that turn */
+	uint32_t queued; /* a bit for each VL whose queue has packets */
+	struct lane_clock idle; /* PortXmitWait */
+	struct arbiter arbiter;
+	struct lane lane[LANES];
+};
+
+enum lane_verdict {
+	LANE_PASSES, /* the packet leaves now */
+	LANE_WAITS,  /* the queue has taken the packet */
+	LANE_LOST,   /* the port discards the packet, which the caller drops */
+};
+
+/* Decides whether the packet p leaves now by the port `out`, whose link is up,
+ * on the VL p->vl.  After LANE_PASSES the caller moves the packet to the far
+ * end at once. */
+enum lane_verdict lane_try(struct port *out, struct packet *p);
+/* Takes a packet that may now leave by the port out of a queue.  The caller
+ * moves it to the far end at once.  NULL: no packet of the port may leave. */
+struct packet *lane_next(struct port *out);
+/* Has the input buffer of the lane room for the packet? */
+bool lane_has_room(const struct lane *l, const struct packet *p);
+/* Takes room in the input buffer of the port `in` for a packet that has come in
+ * on the VL p->vl, and gives back the room that the packet had before. */
+void lane_enter(struct port *in, struct packet *p);
+/* Discards all packets that wait to leave by the port. */
+void lane_flush(struct port *out);
+/* Discards all packets that wait to leave by any port. */
+void lane_flush_all(struct fabric *f);
+/* Begins a turn, in which each link carries up to data_ends.turn_blocks. */
+void lane_begin(struct fabric *f);
+/* Returns a port of which a packet may have become free to leave, and forgets
+ * the port; NULL: there is none. */
+struct port *lane_woken(struct fabric *f);
+/* Discards the packets that, at f->now_ms, have been the first of a queue for
+ * too long (HOQLife), or in a switch for too long (LifeTimeValue). */
+void lane_tick(struct fabric *f);
+/* Returns the time at which packets can move again or lane_tick has something
+ * to do, in ms; FABRIC_NEVER: not before the next input. */
+uint64_t lane_deadline(const struct fabric *f);
+/* Adds to the clocks of a port, which has lanes, the ticks up to f->now_ms. */
+void lane_count_ticks(struct port *port);
+/* Returns PortXmitWait in ticks, up to f->now_ms. */
+uint64_t lane_waited(struct port *port);
+/* Sets PortXmitWait. */
+void lane_set_waited(struct port *port, uint64_t ticks);
+
+/* Has the fabric look at the queues of a port again. */
+static inline void lane_wake(struct port *port)
+{
+	struct lanes *l = port->lanes;
+
+	if (l && l->queued && !list_is_linked(&l->woken))
+		list_push_tail(&port->node->fabric->data.woken, &l->woken);
+}
+
+/* Gives back the room that a packet has in an input buffer, if it has any. */
+static inline void lane_leave(struct packet *p)
+{
+	struct lane *l = p->room;
+
+	if (!l)
+		return;
+	p->room = NULL;
+	l->held -= p->blocks;
+	if (l->is_wanted) {
+		l->is_wanted = false;
+		lane_wake(l->port->peer);
+	}
+}
+
+#endif
