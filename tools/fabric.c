@@ -37,7 +37,8 @@ static void print_help(FILE *out)
 		"  --background    return when the fabric is ready\n"
 		"  --capture PCAP  write the packets to a new file, for "
 		"tshark\n"
-		"  --show          list the nodes of the running fabric\n"
+		"  --show          list the nodes of the running fabric, and "
+		"a deadlock\n"
 		"  --stop          end the running fabric\n"
 		"  -h, --help      this text\n"
 		"\n"
@@ -269,6 +270,16 @@ static const char *type_name(uint8_t type)
 				    : "router";
 }
 
+static int show_deadlock(int fd)
+{
+	struct fabric_proto m = {.kind = FABRIC_PROTO_DEADLOCK};
+	int err = fabric_client_ask(fd, &m, NULL);
+
+	if (!err && *m.said)
+		printf("deadlock: %.*s\n", (int)sizeof(m.said), m.said);
+	return err;
+}
+
 static int show_nodes(const char *path)
 {
 	int fd = fabric_client_connect(path, FABRIC_SOCKET_PATIENCE_MS),
@@ -286,10 +297,12 @@ static int show_nodes(const char *path)
 			       m.text, m.number,
 			       m.number == 1 ? "group" : "groups");
 	}
+	/* -ENOENT: the index is one past the last node */
+	if (err == -ENOENT && fd >= 0)
+		err = show_deadlock(fd);
 	if (fd >= 0)
 		close(fd);
-	/* -ENOENT: the index is one past the last node */
-	return fd >= 0 && err == -ENOENT ? 0 : say_unreachable(path, err);
+	return err ? say_unreachable(path, err) : 0;
 }
 
 static int stop_fabric(const char *path)

@@ -254,6 +254,22 @@ static int show_node(const struct fabric_server *s, struct fabric_proto *m)
 	return 0;
 }
 
+static int show_deadlock(const struct fabric_server *s, struct fabric_proto *m)
+{
+	const char *text = deadlock_text(s->fabric);
+
+	snprintf(m->said, sizeof(m->said), "%s", text ? text : "");
+	return 0;
+}
+
+static void print_deadlock(struct fabric *f)
+{
+	const char *text = deadlock_news(f);
+
+	if (text)
+		fprintf(stderr, "adverb: %s.\n", text);
+}
+
 /* Makes the sockets of a port; ends[1] is the program's. */
 static int make_sockets(int ends[2])
 {
@@ -447,6 +463,8 @@ static int run_request(struct fabric_server *s, struct connection *c,
 		return change_group(c, m);
 	case FABRIC_PROTO_CM:
 		return open_cm(s, c, m, given);
+	case FABRIC_PROTO_DEADLOCK:
+		return show_deadlock(s, m);
 	}
 	return -EOPNOTSUPP;
 }
@@ -560,6 +578,7 @@ static void run_turn(struct fabric_server *s)
 	for (int i = 0; i < n; i++)
 		handle_event(s, &events[i]);
 	fabric_turn(s->fabric, monotonic_ms());
+	print_deadlock(s->fabric);
 	while ((end = fabric_ready(s->fabric)))
 		read_end(end);
 	fabric_data_turn(&s->data, monotonic_ms());

@@ -228,6 +228,7 @@ void fabric_turn(struct fabric *f, uint64_t now_ms)
 	lane_tick(f);
 	trap_tick(f);
 	move_all(f);
+	deadlock_tick(f);
 }
 
 uint64_t fabric_deadline(const struct fabric *f)
@@ -237,6 +238,7 @@ uint64_t fabric_deadline(const struct fabric *f)
 
 	if (f->moving_count)
 		return f->now_ms;
+	data = bits_min_u64(data, deadlock_deadline(f));
 	return bits_min_u64(data, bits_min_u64(ends, traps));
 }
 

@@ -6,6 +6,7 @@
 #ifndef FABRIC_INSIDE_H
 #define FABRIC_INSIDE_H
 
+#include "fabric/deadlock.h"
 #include "fabric/fabric.h"
 #include "fabric/net.h"
 #include "hdr/mad.h"
@@ -191,6 +192,7 @@ struct data_ends {
 	struct list woken;   /* struct lanes.woken: to serve now */
 	struct list tired;   /* struct lanes.woken: to serve in the next turn */
 	uint64_t turn;	     /* number of the current fabric_turn */
+	struct deadlock deadlock;
 	/* Room of an input buffer, in blocks (LANE_BLOCKS). */
 	uint32_t buffer_blocks;
 	/* What a link carries in a turn, in blocks (LANE_TURN). */

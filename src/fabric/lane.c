@@ -361,6 +361,18 @@ uint64_t lane_deadline(const struct fabric *f)
 	return first;
 }
 
+uint64_t lane_oldest(const struct fabric *f)
+{
+	uint64_t first = FABRIC_NEVER;
+
+	list_for_each (l, &f->data.waiting)
+		for (uint32_t vl = 0; vl < LANES; vl++)
+			if (OF_WAITING(l)->queued >> vl & 1)
+				first = bits_min_u64(
+					first, OF_WAITING(l)->lane[vl].head_ms);
+	return first;
+}
+
 void lane_count_ticks(struct port *port)
 {
 	struct lanes *l = port->lanes;

@@ -48,8 +48,10 @@ struct lane {
 	struct lane_clock idle; /* PortVLXmitWait */
 	uint64_t rx_packets;
 	uint64_t rx_words;
-	uint32_t held;	/* blocks of the input buffer that are taken */
-	uint8_t losses; /* packets discarded since one was sent (HOQLife) */
+	uint32_t held;	   /* blocks of the input buffer that are taken */
+	uint32_t hopeless; /* for deadlock.c, during its search */
+	uint8_t losses;	   /* packets discarded since one was sent (HOQLife) */
+	uint8_t mark;	   /* for deadlock.c, during its search */
 	bool is_wanted; /* the port at the far end waits for room in the input
 			   buffer */
 };
@@ -101,6 +103,9 @@ void lane_tick(struct fabric *f);
 /* Returns the time at which packets can move again or lane_tick has something
  * to do, in ms; FABRIC_NEVER: not before the next input. */
 uint64_t lane_deadline(const struct fabric *f);
+/* Returns since when the packet that has been the first of its queue for the
+ * longest time has been the first; FABRIC_NEVER: no packet waits. */
+uint64_t lane_oldest(const struct fabric *f);
 /* Adds to the clocks of a port, which has lanes, the ticks up to f->now_ms. */
 void lane_count_ticks(struct port *port);
 /* Returns PortXmitWait in ticks, up to f->now_ms. */

@@ -34,6 +34,7 @@
 #define FABRIC_PROTO_H
 
 #include "fabric/data.h"
+#include "fabric/deadlock.h"
 #include "fabric/fabric.h"
 
 #define FABRIC_PROTO_VERSION 0x41464208u /* "AFB", 8 */
@@ -59,6 +60,7 @@ enum fabric_proto_kind {
 			       end there leaves */
 	FABRIC_PROTO_CM,    /* gid: of a port of the host; answer: a
 			       descriptor */
+	FABRIC_PROTO_DEADLOCK, /* no members; answer: said */
 };
 
 enum {
@@ -87,6 +89,9 @@ struct fabric_proto {
 		struct fabric_port port;   /* the port */
 		struct fabric_agent agent; /* the agent to register */
 		uint8_t gid[16];	   /* of a multicast group */
+		/* the sentence of deadlock_text, with a NUL; "": there is no
+		 * deadlock */
+		char said[DEADLOCK_TEXT];
 	};
 };
 

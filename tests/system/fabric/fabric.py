@@ -15,7 +15,8 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import subnet
 import system
 from subnet import (NET, PATIENCE_S, Fabric, await_line, dissect, fabric,
-                    fabric_argv, managed, managed_on, manager_env, port_lid)
+                    fabric_argv, managed, managed_on, manager_env, packets_argv,
+                    port_lid, receiver, said_by)
 from system import Fail, Skip, expect, expect_ok
 
 AREA = "InfiniBand"
@@ -273,31 +274,6 @@ def pings():
         finally:
             server.terminate()
             server.communicate()
-
-
-def packets_argv(f, host, *words):
-    return [t.adverb, "run", "--fabric=" + f.socket, "--host", host, "--",
-            t.program("packets"), *map(str, words)]
-
-
-@contextlib.contextmanager
-def receiver(f, host, port, count):
-    """Runs a receiver of packets.  Yields the process, its LID and its QPN."""
-    p = t.start(packets_argv(f, host, "receive", port, count),
-                env=t.environment())
-    try:
-        first = p.stdout.readline().decode()
-        found = re.match(r"lid (\d+) qpn (\d+) ", first)
-        expect(found, first)
-        yield p, found.group(1), found.group(2)
-    finally:
-        p.kill()
-        p.communicate()
-
-
-def said_by(p):
-    out, _ = p.communicate(timeout=PATIENCE_S)
-    return out.decode()
 
 
 def packets_follow_lids():

@@ -5,7 +5,7 @@
  *
  *	packets receive PORT COUNT	prints its LID and QPN, then checks that
  *					COUNT packets come, whole and in order
- *	packets send PORT LID QPN COUNT [PKEY]	sends COUNT packets
+ *	packets send PORT LID QPN COUNT [PKEY [SL]]	sends COUNT packets
  *	packets watch PORT		prints each change of its port
  */
 #include <errno.h>
@@ -155,6 +155,8 @@ static int send_packets(struct attached *a, char **argv, int argc)
 
 	if (argc > 3)
 		bth.pkey = (uint16_t)strtoul(argv[3], NULL, 0);
+	if (argc > 4)
+		h.lrh.sl = (uint8_t)atoi(argv[4]);
 	for (bth.psn = 0; bth.psn < count; bth.psn++) {
 		size_t head = iblink_write(p, &h, INNER), n;
 

@@ -6,7 +6,7 @@ import os
 import re
 import time
 
-from system import Fail, expect_ok
+from system import Fail, expect, expect_ok
 
 PATIENCE_S = 60
 # Two switches with two cables between them.  Two adapters are at the first switch
@@ -123,6 +123,31 @@ def managed(text=NET, host="Hca1", *more):
     with fabric(text) as f:
         with managed_on(f, host, *more):
             yield f
+
+
+def packets_argv(f, host, *words):
+    return [t.adverb, "run", "--fabric=" + f.socket, "--host", host, "--",
+            t.program("packets"), *map(str, words)]
+
+
+@contextlib.contextmanager
+def receiver(f, host, port, count):
+    """Runs a receiver of packets.  Yields the process, its LID and its QPN."""
+    p = t.start(packets_argv(f, host, "receive", port, count),
+                env=t.environment())
+    try:
+        first = p.stdout.readline().decode()
+        found = re.match(r"lid (\d+) qpn (\d+) ", first)
+        expect(found, first)
+        yield p, found.group(1), found.group(2)
+    finally:
+        p.kill()
+        p.communicate()
+
+
+def said_by(p):
+    out, _ = p.communicate(timeout=PATIENCE_S)
+    return out.decode()
 
 
 def await_line(path, text, count=1):

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Finds packets that wait for each other in a cycle.  A packet waits for room
+ * in the input buffer at the far end of its link (lane.h).  That room comes
+ * back only when one of the packets in that buffer leaves, and these may wait,
+ * too. If routes have a credit loop, full buffers can wait for each other for
+ * ever.
+ *
+ * The search begins with all queues in which packets wait, and removes each
+ * that can move: the far end has room, or a packet in the far end's buffer
+ * waits in no queue (its receiver may fetch it) or in a queue that was removed.
+ * The queues that are left can never move, unless a packet of them is
+ * discarded.
+ */
+#ifndef FABRIC_DEADLOCK_H
+#define FABRIC_DEADLOCK_H
+
+#include "fabric/fabric.h"
+
+enum {
+	DEADLOCK_TEXT = 416, /* bytes of a sentence, with its NUL */
+	/* The search runs when a queue has not moved for this time, and then
+	 * again after this time as long as it has not moved. */
+	DEADLOCK_MS = 1000,
+};
+
+/* A deadlock that was found. */
+struct deadlock {
+	uint64_t searched_ms;	  /* when the last search ran */
+	bool is_told;		  /* deadlock_news has returned the sentence */
+	char text[DEADLOCK_TEXT]; /* the sentence; "": there is no deadlock */
+};
+
+/* Searches, if it is time, at f->now_ms. */
+void deadlock_tick(struct fabric *f);
+/* Returns the time of the next search, in ms; FABRIC_NEVER: no packet waits. */
+uint64_t deadlock_deadline(const struct fabric *f);
+/* Returns the sentence about the deadlock that the last search has found: the
+ * links and VLs of the cycle, and what to do; NULL: it has found none.  Valid
+ * until the next fabric_turn. */
+const char *deadlock_text(const struct fabric *f);
+/* As deadlock_text, but returns the sentence once for each deadlock. */
+const char *deadlock_news(struct fabric *f);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* fabric/deadlock: four switches in a ring, with a host at each.  Port 1 of a
+ * switch leads to the next one, port 2 to the one before, port 3 to the host.
+ */
+#include "scenario/lane_world.h"
+
+#include "fabric/umad_header.h"
+
+enum { HOSTS = 4, NEXT = 1, BEFORE = 2, HOST = 3, ALL = 1 << 20 };
+
+static const char *const switches[HOSTS] = {"S0", "S1", "S2", "S3"};
+
+static const char ring[] =
+	"Switch 3 \"S0\"\n[1] \"S1\"[2]\n[2] \"S3\"[1]\n[3] \"H0\"[1]\n\n"
+	"Switch 3 \"S1\"\n[1] \"S2\"[2]\n[2] \"S0\"[1]\n[3] \"H1\"[1]\n\n"
+	"Switch 3 \"S2\"\n[1] \"S3\"[2]\n[2] \"S1\"[1]\n[3] \"H2\"[1]\n\n"
+	"Switch 3 \"S3\"\n[1] \"S0\"[2]\n[2] \"S2\"[1]\n[3] \"H3\"[1]\n\n"
+	"Hca 1 \"H0\"\n[1] \"S0\"[3]\n\n"
+	"Hca 1 \"H1\"\n[1] \"S1\"[3]\n\n"
+	"Hca 1 \"H2\"\n[1] \"S2\"[3]\n\n"
+	"Hca 1 \"H3\"\n[1] \"S3\"[3]\n";
+
+/* All packets go forward in the ring. */
+static int set_up(void **state)
+{
+	static struct lane_world w;
+
+	lane_world_init(&w, ring);
+	for (uint32_t at = 0; at < HOSTS; at++)
+		for (uint32_t to = 0; to < HOSTS; to++)
+			lane_world_route(&w, switches[at], to,
+					 to == at ? HOST : NEXT);
+	*state = &w;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	lane_world_fini(*state);
+	return 0;
+}
+
+/* Each host sends half way around while it may, and fetches at once what comes.
+ * Returns how many packets came. */
+static int run_round(struct lane_world *w, uint8_t sl)
+{
+	struct lrh lrh;
+	int came = 0;
+
+	for (uint32_t i = 0; i < HOSTS; i++)
+		for (int n = 0; n < 4 && data_may_send(w->ends[i]); n++)
+			lane_world_send(w, i, (i + 2) % HOSTS, sl);
+	lane_world_turn(w, 1);
+	for (uint32_t i = 0; i < HOSTS; i++)
+		while (lane_world_fetch(w, i, &lrh) >= 0)
+			came++;
+	return came;
+}
+
+static int run_rounds(struct lane_world *w, int rounds, uint8_t sl)
+{
+	int came = 0;
+
+	while (rounds--)
+		came = run_round(w, sl);
+	return came;
+}
+
+static uint64_t lost_in_ring(const struct lane_world *w)
+{
+	uint64_t lost = 0;
+
+	for (int i = 0; i < HOSTS; i++)
+		lost += lane_world_port(w, switches[i], NEXT)
+				->counters.tx_discards;
+	return lost;
+}
+
+static void set_life(const struct lane_world *w, uint8_t life)
+{
+	for (int i = 0; i < HOSTS; i++)
+		lane_world_port(w, switches[i], NEXT)->info[LANE_WORLD_HOQ] =
+			life;
+}
+
+/* The links carry less than the hosts send. */
+static void run_into_deadlock(struct lane_world *w, uint8_t sl)
+{
+	w->f->data.turn_blocks = 4;
+	assert_true(run_rounds(w, 1, sl) > 0);
+	assert_int_equal(run_rounds(w, 1000, sl), 0);
+}
+
+static void packets_that_go_around_a_ring_deadlock(void **state)
+{
+	struct lane_world *w = *state;
+	const char *said;
+
+	run_into_deadlock(w, 0);
+	lane_world_turn(w, 3600 * 1000);
+	assert_int_equal(run_rounds(w, 100, 0), 0);
+	assert_int_equal(lost_in_ring(w), 0);
+	said = deadlock_news(w->f);
+	assert_non_null(said);
+	for (uint32_t i = 0; i < HOSTS; i++) {
+		char link[40];
+
+		snprintf(link, sizeof(link), "S%u[1] to S%u[2] on VL 0", i,
+			 (i + 1) % HOSTS);
+		assert_non_null(strstr(said, link));
+	}
+	assert_null(deadlock_news(w->f));
+	assert_string_equal(deadlock_text(w->f), said);
+	/* no program has to come for the search to run */
+	assert_true(fabric_deadline(w->f) <= w->now_ms + DEADLOCK_MS);
+}
+
+/* The packets of another VL, and management datagrams, go on. */
+static void a_deadlock_stops_one_vl(void **state)
+{
+	uint8_t m[FABRIC_UMAD_BYTES + MAD_BYTES] = {0};
+	struct fabric_agent asked = {.mgmt_class = 1, .class_version = 1};
+	struct umad to = {.timeout_ms = 1000, .lid = 3};
+	struct lane_world *w = *state;
+	struct end *end;
+	size_t bytes;
+	int err;
+
+	run_into_deadlock(w, 0);
+	w->f->data.turn_blocks = LANE_TURN;
+	lane_world_send(w, 0, 2, 1);
+	lane_world_turn(w, 0);
+	assert_int_equal(lane_world_drain(w, 2, ALL), 1);
+	end = fabric_open(fabric_find(w->f, "H0"), 1, NULL, &err);
+	assert_non_null(end);
+	to.agent = (uint32_t)fabric_register(end, &asked);
+	umad_header_write(&to, MAD_BYTES, m);
+	mad_write(m + FABRIC_UMAD_BYTES, &(struct mad){.base_version = 1,
+						       .mgmt_class = 1,
+						       .class_version = 1,
+						       .method = METHOD_GET});
+	bytes_put16(m + FABRIC_UMAD_BYTES + 16, 0x11); /* NodeInfo */
+	assert_int_equal(fabric_send(end, m, sizeof(m)), 0);
+	lane_world_turn(w, 0);
+	assert_non_null(fabric_fetch(end, &bytes));
+}
+
+/* HOQLife is 268 ms. */
+static void a_finite_hoqlife_ends_a_deadlock(void **state)
+{
+	struct lane_world *w = *state;
+
+	run_into_deadlock(w, 0);
+	lane_world_turn(w, DEADLOCK_MS);
+	assert_non_null(deadlock_text(w->f));
+	set_life(w, 16);
+	lane_world_turn(w, 0);
+	assert_true(lost_in_ring(w) > 0);
+	assert_true(run_rounds(w, 1, 0) > 0);
+	set_life(w, LANE_WORLD_ENDLESS);
+	/* the routes change: no packet goes from S3 to S0 */
+	lane_world_route(w, "S2", 0, BEFORE);
+	lane_world_route(w, "S3", 1, BEFORE);
+	lane_world_route(w, "S2", 1, BEFORE);
+	lane_world_route(w, "S1", 0, BEFORE);
+	for (int i = 0; i < HOSTS; i++)
+		lane_flush(lane_world_port(w, switches[i], NEXT));
+	assert_true(run_rounds(w, 3000, 0) > 0);
+	assert_null(deadlock_text(w->f));
+}
+
+/* A host that does not fetch stops its senders, but waits for no packet. */
+static void a_receiver_that_has_stopped_is_no_deadlock(void **state)
+{
+	struct lane_world *w = *state;
+
+	for (uint32_t i = 0; i < 3; i++)
+		lane_world_fill(w, i, 3, 0, ALL);
+	lane_world_turn(w, DEADLOCK_MS);
+	lane_world_turn(w, DEADLOCK_MS);
+	assert_null(deadlock_text(w->f));
+	/* those of H3 wait for those of H2, and these for H3 to fetch */
+	for (uint32_t i = 0; i < HOSTS; i++)
+		lane_world_fill(w, i, (i + 2) % HOSTS, 0, ALL);
+	lane_world_turn(w, DEADLOCK_MS);
+	assert_null(deadlock_text(w->f));
+}
+
+/* Each packet changes its VL between S3 and S0, so that no cycle is closed. */
+static void a_second_vl_breaks_the_cycle(void **state)
+{
+	struct lane_world *w = *state;
+
+	for (int row = 0; row <= 3; row++)
+		lane_world_port(w, "S3", NEXT)->slvl[row][0] = 0x11;
+	lane_world_port(w, "S0", NEXT)->slvl[BEFORE][0] = 0x11;
+	w->f->data.turn_blocks = 4;
+	assert_true(run_rounds(w, 3000, 0) > 0);
+	assert_null(deadlock_text(w->f));
+	assert_true(
+		lane_world_port(w, "S1", BEFORE)->lanes->lane[1].rx_packets >
+		0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(packets_that_go_around_a_ring_deadlock),
+		TEST(a_deadlock_stops_one_vl),
+		TEST(a_finite_hoqlife_ends_a_deadlock),
+		TEST(a_receiver_that_has_stopped_is_no_deadlock),
+		TEST(a_second_vl_breaks_the_cycle),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
