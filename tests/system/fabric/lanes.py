@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests the virtual lanes of an emulated subnet under OpenSM: each SL on its VL,
-and a ring."""
+and a ring whose packets wait for each other."""
 
 import contextlib
 import re
 import sys
+import time
 
 sys.path.insert(1, sys.path[0] + "/../lib")
 
@@ -30,6 +31,7 @@ packet_life_time 0x14
 SWITCHES = 5
 SENDERS = 3  # of each host: together more than a link carries
 COUNT = 4000  # packets of a sender
+ENDLESS = 10**7
 # Five switches in a ring, with a host at each.  The one shortest way to the host
 # that is two switches ahead goes forward.
 RING = "".join(
@@ -104,6 +106,25 @@ def show(f):
     return t.run(subnet.fabric_argv("--socket", f.socket, "--show")).output
 
 
+def a_ring_deadlocks():
+    """minhop uses all links of the ring in the same direction."""
+    with fabric(RING) as f:
+        with managed_on(f, "H0", "-R", "minhop", "-F",
+                        conf_of("patient.conf", PATIENT)):
+            expect("deadlock" not in show(f), show(f))
+            with ring_traffic(f, ENDLESS):
+                end = time.monotonic() + PATIENCE_S
+                while "deadlock" not in show(f):
+                    expect(time.monotonic() < end, "no deadlock is told")
+                    time.sleep(0.1)
+                said = show(f)
+                for i in range(SWITCHES):
+                    link = "S%d[1] to S%d[2] on VL 0" % (i, (i + 1) % SWITCHES)
+                    expect(link in said, said)
+                # management goes on
+                f.out("H3", "saquery", "-N")
+
+
 def a_ring_without_a_cycle_works():
     """updn needs a root; without one it would route as minhop does."""
     with fabric(RING) as f:
@@ -121,6 +142,8 @@ def a_ring_without_a_cycle_works():
 
 t.case("OpenSM's QoS carries each SL on its own VL", sls_have_their_vls, AREA,
        "perfquery")
-t.case("a ring routed by updn carries packets that go half way around",
+t.case("a ring routed by minhop deadlocks, and the fabric names the links",
+       a_ring_deadlocks, AREA, "opensm")
+t.case("a ring routed by updn carries the same packets",
        a_ring_without_a_cycle_works, AREA, "opensm")
 t.end()
