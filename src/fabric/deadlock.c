@@ -9,7 +9,7 @@
 
 #define OF_WAITING(l) CONTAINER_OF(l, struct lanes, waiting)
 
-/* What the search knows of the queue of a lane. */
+/* The state of a lane's queue in the search. */
 enum mark {
 	MOVES,	  /* the queue can move, or is empty */
 	STANDS,	  /* not found to move */

@@ -195,7 +195,7 @@ struct data_ends {
 	struct deadlock deadlock;
 	/* Room of an input buffer, in blocks (LANE_BLOCKS). */
 	uint32_t buffer_blocks;
-	/* What a link carries in a turn, in blocks (LANE_TURN). */
+	/* Blocks that a link carries in a turn at most (LANE_TURN). */
 	uint32_t turn_blocks;
 	uint32_t count;
 	/* Packets that have not left the ports of senders that have closed. */

@@ -186,7 +186,7 @@ static void a_packet_is_in_a_switch_for_its_lifetime_at_most(void **state)
 	assert_int_equal(lane_world_drain(w, B, ALL), sent - LANE_WORLD_FIT);
 }
 
-/* What waits for a link that goes down is lost, and nothing else. */
+/* Packets that wait for a link that goes down are lost, and no others. */
 static void a_link_that_goes_down_discards_what_waits_for_it(void **state)
 {
 	struct lane_world *w = *state;
