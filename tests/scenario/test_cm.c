@@ -407,9 +407,10 @@ static void a_refused_alternate_path_leaves_the_connection(void **state)
 	world_free(w);
 }
 
-/* Lets side 1 accept a REQ with the LIDs of an alternate path, and returns the
- * REP. */
-static struct cmmsg accept_request(struct world *w, uint16_t lid)
+/* Lets side 1 accept a REQ with the LIDs of an alternate path, and say what
+ * became of that path.  Returns the REP. */
+static struct cmmsg accept_request(struct world *w, uint16_t lid,
+				   uint8_t failover)
 {
 	struct cmmsg m = {.kind = CMMSG_REQ,
 			  .local_id = 77,
@@ -427,7 +428,7 @@ static struct cmmsg accept_request(struct world *w, uint16_t lid)
 	      w->now);
 	assert_true(cm_event(w->cm[1], &e));
 	assert_int_equal(e.type, CM_REQUEST);
-	m = (struct cmmsg){.qp.qpn = 6};
+	m = (struct cmmsg){.qp.qpn = 6, .failover = failover};
 	assert_int_equal(cm_accept(w->cm[1], e.id, &m, w->now), 0);
 	assert_true(cm_tx(w->cm[1], &f));
 	assert_true(cmmsg_parse(f.mad, MAD_BYTES, &m));
@@ -435,15 +436,25 @@ static struct cmmsg accept_request(struct world *w, uint16_t lid)
 	return m;
 }
 
-/* IBTA 12.6.8: the sender of the REQ may not arm its queue pair. */
-static void a_rep_says_that_no_alternate_path_is_loaded(void **state)
+/* IBTA 12.6.8: the sender of the REQ may not arm its queue pair if the path was
+ * not loaded.  A REQ without such a path gets no refusal. */
+static void a_rep_says_whether_the_alternate_path_is_loaded(void **state)
 {
-	for (uint16_t lid = 0; lid <= 7; lid += 7) {
+	static const struct {
+		uint16_t lid;
+		uint8_t said, sent;
+	} cases[] = {
+		{7, CMMSG_FAILOVER_ACCEPTED, CMMSG_FAILOVER_ACCEPTED},
+		{7, CMMSG_FAILOVER_UNSUPPORTED, CMMSG_FAILOVER_UNSUPPORTED},
+		{0, CMMSG_FAILOVER_UNSUPPORTED, CMMSG_FAILOVER_ACCEPTED},
+	};
+
+	for (size_t i = 0; i < TEST_COUNT(cases); i++) {
 		struct world *w = world_new(3, 0);
 
-		assert_int_equal(accept_request(w, lid).failover,
-				 lid ? CMMSG_FAILOVER_UNSUPPORTED
-				     : CMMSG_FAILOVER_ACCEPTED);
+		assert_int_equal(
+			accept_request(w, cases[i].lid, cases[i].said).failover,
+			cases[i].sent);
 		world_free(w);
 	}
 }
@@ -692,7 +703,8 @@ int main(int argc, char **argv)
 			the_other_end_of_a_connection_is_found_until_it_ends),
 		cmocka_unit_test(
 			a_refused_alternate_path_leaves_the_connection),
-		cmocka_unit_test(a_rep_says_that_no_alternate_path_is_loaded),
+		cmocka_unit_test(
+			a_rep_says_whether_the_alternate_path_is_loaded),
 		cmocka_unit_test(without_a_listener_the_answer_comes_soon),
 		cmocka_unit_test(all_messages_go_by_the_way_of_the_request),
 		cmocka_unit_test(a_refusal_goes_by_the_way_of_the_request),
