@@ -324,8 +324,14 @@ static void *run_watch(void *number)
 	uint32_t mine = (uint32_t)(uintptr_t)number;
 	uint64_t count;
 
-	while (poll(fds, 2, -1), shared_load(&generation) == mine) {
-		if (!are_ours(fds))
+	/* netif_unwatch changes `generation` before it writes to wake_fd.  The
+	 * load of the next round comes after the read of this one: if that read
+	 * has taken the token of netif_unwatch too, the thread does not sleep
+	 * again.  Otherwise netif_unwatch would wait for the thread for
+	 * ever. */
+	while (shared_load(&generation) == mine) {
+		poll(fds, 2, -1);
+		if (shared_load(&generation) != mine || !are_ours(fds))
 			break;
 		if (fds[1].revents &&
 		    read(fds[1].fd, &count, sizeof(count)) > 0)

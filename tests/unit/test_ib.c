@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -285,6 +286,56 @@ static void changes_of_a_port_are_events_of_that_port(void **state)
 	assert_int_equal(on_host(see_events), 0);
 }
 
+/* The thread of netif reads wake_fd only when netif_unwatch has written there,
+ * too. */
+static struct {
+	volatile bool is_on;
+	sem_t reads, is_woken;
+} race;
+
+ssize_t read(int fd, void *bytes, size_t count)
+{
+	if (race.is_on) {
+		sem_post(&race.reads);
+		sem_wait(&race.is_woken);
+	}
+	return syscall(SYS_read, fd, bytes, count);
+}
+
+ssize_t write(int fd, const void *bytes, size_t count)
+{
+	ssize_t n = syscall(SYS_write, fd, bytes, count);
+
+	if (race.is_on && !sem_trywait(&race.reads))
+		sem_post(&race.is_woken);
+	return n;
+}
+
+/* The read takes the token of an event and that of netif_unwatch together. */
+static int end_beside_an_event(void)
+{
+	const struct device *d;
+	int reads = 0;
+
+	sem_init(&told, 0, 0);
+	sem_init(&race.reads, 0, 0);
+	sem_init(&race.is_woken, 0, 0);
+	device_list(&d);
+	netif_watch(on_port);
+	alarm(PATIENCE_S);
+	race.is_on = true;
+	netif_set_port(d, 1, &port_said, DATA_LID);
+	while (!reads)
+		sem_getvalue(&race.reads, &reads);
+	netif_unwatch();
+	return 0;
+}
+
+static void a_thread_ends_though_it_reads_its_last_token_early(void **state)
+{
+	assert_int_equal(on_host(end_beside_an_event), 0);
+}
+
 #define CHANGES 2000
 
 /* Reads port 1 until its LID is CHANGES. */
@@ -352,6 +403,9 @@ int main(void)
 		cmocka_unit_test(no_fabric_means_no_device),
 		cmocka_unit_test_setup(
 			changes_of_a_port_are_events_of_that_port, set_up),
+		cmocka_unit_test_setup(
+			a_thread_ends_though_it_reads_its_last_token_early,
+			set_up),
 		cmocka_unit_test_setup(a_port_is_read_whole, set_up),
 		cmocka_unit_test_setup(a_link_has_its_lanes, set_up),
 	};
