@@ -351,7 +351,6 @@ static void a_target_that_ends_is_left_for_the_progress_lock(void **state)
 		two_hcas_run(d, d->now_ns + LONG);
 		assert_done(d, 0, HCA_RETRY_EXC_ERR);
 		assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_GONE);
-		d->side[1].is_dead = true;
 		two_hcas_free(d);
 	}
 }
