@@ -54,8 +54,8 @@ static bool is_named(const struct r_multicast *m, const struct sockaddr *addr)
 	return own->sa_family == addr->sa_family && !memcmp(ip, other, 16);
 }
 
-/* Removes a group from the id, and returns the group, which the caller owns, or
- * NULL. */
+/* Removes the group from the id that was joined last by this address, and
+ * returns the group, which the caller owns, or NULL. */
 static struct r_multicast *take_group(struct r_id *id,
 				      const struct sockaddr *addr)
 {
@@ -63,7 +63,7 @@ static struct r_multicast *take_group(struct r_id *id,
 
 	r_take();
 	list_for_each (n, &id->multicasts)
-		if (!m && is_named(multicast_of(n), addr))
+		if (is_named(multicast_of(n), addr))
 			m = multicast_of(n);
 	if (m) {
 		list_remove(&m->link);
@@ -99,11 +99,16 @@ int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
 
 void r_group_leave_all(struct r_id *id)
 {
+	struct list *n;
+
+	/* A group is taken from the list before it is freed, since an answer to
+	 * its join may come meanwhile (r_ib_joined). */
 	r_take();
-	list_for_each (n, &id->multicasts)
+	while ((n = list_pop_head(&id->multicasts))) {
 		settle_join(id, multicast_of(n));
-	r_give();
-	list_for_each_safe (n, &id->multicasts)
+		r_give();
 		r_group_leave(id, multicast_of(n));
-	list_init(&id->multicasts);
+		r_take();
+	}
+	r_give();
 }
