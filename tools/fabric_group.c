@@ -32,7 +32,8 @@ struct sa_group {
 	bool is_shared;
 	bool is_in; /* the port is a member */
 	enum phase phase;
-	uint32_t id; /* of the open question */
+	const void *asker; /* the program that caused the open question */
+	uint32_t id;	   /* of the open question */
 };
 
 /* A program's membership. */
@@ -70,6 +71,7 @@ static void free_group(struct fabric_groups *all, struct sa_group *g)
 	list_for_each_safe (l, &g->members)
 		free_member(all, OF_MEMBERS(l));
 	list_remove(&g->link);
+	all->group_count--;
 	free(g);
 }
 
@@ -136,11 +138,14 @@ static void begin_join(struct fabric_groups *all, struct sa_group *g)
 		g->phase = PHASE_JOINS;
 }
 
-/* The last member has gone. */
+/* The last member has gone.  If the question cannot be sent now, the port stays
+ * a member until the next answer of the administration (fabric_group_take). */
 static void begin_leave(struct fabric_groups *all, struct sa_group *g)
 {
+	if (!g->is_shared && ask_now(all, g, true))
+		return;
 	g->is_in = false;
-	if (!g->is_shared && !ask_now(all, g, true))
+	if (!g->is_shared)
 		g->phase = PHASE_LEAVES;
 }
 
@@ -215,10 +220,13 @@ static bool fits_request(const struct sa_group *g, const struct sa_member *r)
 static struct sa_group *make_group(struct fabric_groups *all,
 				   const struct sa_member *r, bool is_shared)
 {
-	struct sa_group *g = calloc(1, sizeof(*g));
+	struct sa_group *g = all->group_count < FABRIC_GROUP_MEMBERS
+				     ? calloc(1, sizeof(*g))
+				     : NULL;
 
 	if (!g)
 		return NULL;
+	all->group_count++;
 	g->record = *r;
 	g->is_shared = is_shared;
 	list_init(&g->link);
@@ -245,6 +253,22 @@ static struct sa_group_member *make_member(struct fabric_groups *all,
 	return made;
 }
 
+/* May the program ask for one more membership? */
+static bool has_quota(const struct fabric_groups *all, const void *owner)
+{
+	uint32_t members = 0, questions = 0;
+
+	list_for_each (l, &all->all) {
+		const struct sa_group *g = OF_GROUPS(l);
+
+		questions += g->phase != PHASE_IDLE && g->asker == owner;
+		list_for_each (n, &g->members)
+			members += OF_MEMBERS(n)->owner == owner;
+	}
+	return members < FABRIC_GROUP_OWN && questions < FABRIC_GROUP_OWN &&
+	       all->member_count < FABRIC_GROUP_MEMBERS;
+}
+
 int fabric_group_join(struct fabric_groups *all, void *owner,
 		      const struct cmproto *m)
 {
@@ -254,7 +278,7 @@ int fabric_group_join(struct fabric_groups *all, void *owner,
 	read_request(m, &r);
 	if (!is_sound(&r))
 		return -EINVAL;
-	if (all->member_count == FABRIC_GROUP_MEMBERS)
+	if (!has_quota(all, owner))
 		return -ENOBUFS;
 	g = find_group(all, &r);
 	if (g && !fits_request(g, &r))
@@ -267,6 +291,9 @@ int fabric_group_join(struct fabric_groups *all, void *owner,
 		step_group(all, g);
 		return -ENOMEM;
 	}
+	g->is_shared |= m->group.is_shared;
+	if (g->phase == PHASE_IDLE)
+		g->asker = owner;
 	step_group(all, g);
 	return 0;
 }
@@ -285,6 +312,8 @@ void fabric_group_leave(struct fabric_groups *all, const void *owner,
 			if (m->waits)
 				answer_member(all, g, m, -ECANCELED);
 			free_member(all, m);
+			if (g->phase == PHASE_IDLE)
+				g->asker = owner;
 			step_group(all, g);
 			return;
 		}
@@ -302,6 +331,9 @@ void fabric_group_drop(struct fabric_groups *all, const void *owner)
 				free_member(all, OF_MEMBERS(n));
 				has_changed = true;
 			}
+		/* another program may get the same address later */
+		if (g->asker == owner)
+			g->asker = NULL;
 		if (has_changed)
 			step_group(all, g);
 	}
@@ -311,18 +343,20 @@ void fabric_group_drop(struct fabric_groups *all, const void *owner)
 static int read_answer(const struct sa_group *g, const uint8_t *mad,
 		       size_t bytes, struct sa_member *r)
 {
+	/* The answer has the join state of all groups of the port with this
+	 * GID. */
+	const struct sa_member asked = g->record;
 	struct sa_answer a;
 
 	if (!sa_read(mad, bytes, &a) || a.kind != SA_MEMBER)
 		return -ECONNREFUSED;
 	if (a.status)
 		return a.status & STATUS_COMMON ? -EREMOTEIO : -ECONNREFUSED;
-	if (is_named(&g->record) &&
-	    memcmp(a.member.mgid, g->record.mgid, 16) != 0)
+	if (is_named(&asked) && memcmp(a.member.mgid, asked.mgid, 16) != 0)
 		return -ECONNREFUSED;
 	*r = a.member;
-	memcpy(r->port_gid, g->record.port_gid, 16);
-	r->join_state = g->record.join_state;
+	memcpy(r->port_gid, asked.port_gid, 16);
+	r->join_state = asked.join_state;
 	return 0;
 }
 
@@ -350,6 +384,17 @@ static struct sa_group *find_asker(const struct fabric_groups *all, uint32_t id)
 	return NULL;
 }
 
+/* Asks again for the port to leave groups without members. */
+static void leave_unused(struct fabric_groups *all)
+{
+	list_for_each_safe (l, &all->all) {
+		struct sa_group *g = OF_GROUPS(l);
+
+		if (g->is_in && list_is_empty(&g->members))
+			step_group(all, g);
+	}
+}
+
 bool fabric_group_take(struct fabric_groups *all, uint32_t id, int err,
 		       const uint8_t *mad, size_t bytes)
 {
@@ -363,6 +408,7 @@ bool fabric_group_take(struct fabric_groups *all, uint32_t id, int err,
 	if (joins)
 		end_join(all, g, err, mad, bytes);
 	step_group(all, g);
+	leave_unused(all);
 	return true;
 }
 

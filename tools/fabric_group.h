@@ -20,7 +20,11 @@
 #include "util/list.h"
 
 enum {
-	FABRIC_GROUP_MEMBERS = 4096, /* most memberships of a host's programs */
+	/* The most memberships of a host's programs, and the most groups. */
+	FABRIC_GROUP_MEMBERS = 4096,
+	/* The most memberships of a program, and the most open questions that
+	 * it has caused. */
+	FABRIC_GROUP_OWN = 256,
 };
 
 struct fabric_group_sink {
@@ -39,7 +43,7 @@ struct fabric_groups {
 	void *user;			      /* of the sink */
 	uint32_t *last_id; /* of a question; others count it, too */
 	struct list all;
-	uint32_t member_count;
+	uint32_t member_count, group_count;
 };
 
 void fabric_group_init(struct fabric_groups *all,

@@ -23,6 +23,7 @@ static struct {
 	int questions;
 	uint8_t mad[MAD_BYTES]; /* of the last one */
 	int ask_err;
+	bool is_silent; /* the answers are not looked at */
 	int answers;
 	struct {
 		void *owner;
@@ -49,6 +50,8 @@ static int take_question(void *user, const uint8_t gid[16],
 static void take_answer(void *user, void *owner, uint32_t serial, int err,
 			const struct sa_member *m)
 {
+	if (got.is_silent)
+		return;
 	assert_true(got.answers < ANSWERS);
 	got.all[got.answers].owner = owner;
 	got.all[got.answers].serial = serial;
@@ -69,7 +72,7 @@ static int begin_groups(void **state)
 static int end_groups(void **state)
 {
 	fabric_group_free(&groups);
-	return groups.member_count != 0;
+	return groups.member_count || groups.group_count;
 }
 
 static struct cmproto request_of(uint32_t number)
@@ -295,8 +298,11 @@ static void a_sender_is_another_member_than_a_full_one(void **state)
 	m.group.join_state = SA_JOIN_FULL_SENDER;
 	assert_int_equal(fabric_group_join(&groups, &first, &m), 0);
 	assert_int_equal(got.questions, 2);
+	/* The administration answers with all states of the port. */
+	got.mad[SA_AT_RECORD + 48] |= SA_JOIN_FULL;
 	answer_last(0, QKEY);
 	assert_answers(2, 0);
+	assert_int_equal(got.all[1].member.join_state, SA_JOIN_FULL_SENDER);
 	fabric_group_leave(&groups, &first, 2);
 	assert_true(sa_asks_leave(got.mad));
 	/* the state that is left: JoinState, below the scope */
@@ -325,17 +331,65 @@ static void nonsense_of_a_program_is_refused(void **state)
 	assert_int_equal(got.questions, 1);
 }
 
-static void a_host_has_a_bound_of_memberships(void **state)
+static void a_program_has_a_bound_of_memberships(void **state)
 {
 	struct cmproto m = request_of(1);
 
-	got.ask_err = 0;
-	for (uint32_t i = 0; i < FABRIC_GROUP_MEMBERS; i++)
+	for (uint32_t i = 0; i < FABRIC_GROUP_OWN; i++)
 		join_as(&first, i);
 	assert_int_equal(fabric_group_join(&groups, &first, &m), -ENOBUFS);
+	join_as(&second, 1);
 	fabric_group_leave(&groups, &first, 5);
 	assert_int_equal(fabric_group_join(&groups, &first, &m), 0);
 	assert_int_equal(got.questions, 1);
+}
+
+static void a_host_has_a_bound_of_memberships(void **state)
+{
+	static char programs[FABRIC_GROUP_MEMBERS / FABRIC_GROUP_OWN];
+	struct cmproto m = request_of(1);
+
+	for (uint32_t i = 0; i < FABRIC_GROUP_MEMBERS; i++)
+		join_as(&programs[i / FABRIC_GROUP_OWN], i);
+	assert_int_equal(fabric_group_join(&groups, &first, &m), -ENOBUFS);
+}
+
+/* A program joins and leaves one group after the other, and does not wait for
+ * the administration. */
+static void a_program_has_a_bound_of_open_questions(void **state)
+{
+	struct cmproto m = request_of(1);
+	uint32_t joins = 0;
+
+	got.is_silent = true;
+	for (int err = 0; !err; joins += !err) {
+		m.at.peer[14] = (uint8_t)(joins >> 8);
+		m.at.peer[15] = (uint8_t)joins;
+		err = fabric_group_join(&groups, &first, &m);
+		fabric_group_leave(&groups, &first, 1);
+		assert_true(joins <= FABRIC_GROUP_OWN);
+	}
+	assert_int_equal(joins, FABRIC_GROUP_OWN);
+	join_as(&second, 1);
+}
+
+/* The table of questions is full when the last member leaves. */
+static void a_port_leaves_later_if_it_cannot_ask_at_once(void **state)
+{
+	struct cmproto m = request_of(2);
+
+	join_as(&first, 1);
+	answer_last(0, QKEY);
+	got.ask_err = -ENOBUFS;
+	fabric_group_leave(&groups, &first, 1);
+	assert_int_equal(groups.group_count, 1);
+	got.ask_err = 0;
+	m.at.peer[15]++;
+	assert_int_equal(fabric_group_join(&groups, &second, &m), 0);
+	answer_last(0, QKEY);
+	assert_true(sa_asks_leave(got.mad));
+	answer_last(0, QKEY);
+	assert_int_equal(groups.group_count, 1);
 }
 
 #define GROUP_TEST(f)                                                          \
@@ -356,7 +410,10 @@ int main(void)
 		GROUP_TEST(an_interface_leaves_a_shared_group),
 		GROUP_TEST(a_sender_is_another_member_than_a_full_one),
 		GROUP_TEST(nonsense_of_a_program_is_refused),
+		GROUP_TEST(a_program_has_a_bound_of_memberships),
 		GROUP_TEST(a_host_has_a_bound_of_memberships),
+		GROUP_TEST(a_program_has_a_bound_of_open_questions),
+		GROUP_TEST(a_port_leaves_later_if_it_cannot_ask_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
