@@ -347,14 +347,15 @@ static int read_alternate(const struct r_id *id,
 	memcpy(a->local, &other->sgid, 16);
 	memcpy(a->peer, &other->dgid, 16);
 	a->ack_timeout = timeout_of(a->path.life_time, id->device->ack_delay);
+	/* The REQ has one MTU, for both paths. */
 	if (is_valid_path(&a->path) && a->path.pkey == path->pkey &&
-	    r_ib_is_alternate(id, a))
+	    a->path.mtu == path->mtu && r_ib_is_alternate(id, a))
 		return 0;
 	return r_fail(EINVAL, "rdma_set_option: the alternate path of "
 			      "RDMA_OPTION_IB_PATH needs two unicast LIDs, the "
-			      "P_Key of the first path, an MTU of 1 to 5, and "
-			      "a GID of this host as its sgid, at a port in "
-			      "that partition");
+			      "P_Key and the MTU of the first path, and a GID "
+			      "of this host as its sgid, at a port in that "
+			      "partition");
 }
 
 int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r,
