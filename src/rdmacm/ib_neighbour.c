@@ -41,6 +41,7 @@ static struct list waits = {&waits, &waits};
 /* Waits that have ended, and with whose ids the thread will finish. */
 static struct list ended = {&ended, &ended};
 static bool is_running;
+static uint64_t looks_ms;	  /* until when the thread may sleep */
 static int watch_fd = -1;	  /* the socket of the thread that runs */
 static const struct r_id *in_use; /* the thread finishes with this id */
 
@@ -126,6 +127,7 @@ static int serve_waits(void)
 		pause_ms = ask_again();
 	else
 		watch_fd = -1;
+	looks_ms = monotonic_ms() + (pause_ms > 0 ? (uint64_t)pause_ms : 0);
 	r_give();
 	return pause_ms;
 }
@@ -178,15 +180,19 @@ static int start_thread(void)
 	return 0;
 }
 
-/* Starts the thread, or ends its pause, which may be longer than a new wait.
- * Returns 0 or -errno. */
-static int wake_thread(void)
+/* Asks for the neighbour of a wait that was added while the thread sleeps. Ends
+ * that sleep only if it is longer than the wait, or if the neighbour is known
+ * meanwhile: in a turn the thread asks the kernel about each wait. */
+static void begin_beside(struct neighbour_wait *w)
 {
-	if (!is_running)
-		return start_thread();
-	if (fd_identity_holds(watch_fd))
+	uint64_t now_ms = monotonic_ms();
+
+	neighbour_ask(w->ifindex, w->hop);
+	w->again_ms = now_ms + AGAIN_MS;
+	if ((w->until_ms < looks_ms ||
+	     look_for(w, now_ms, w->mac) != -EAGAIN) &&
+	    fd_identity_holds(watch_fd))
 		neighbour_wake(watch_fd);
-	return 0;
 }
 
 void r_ib_await_forked(void)
@@ -203,6 +209,7 @@ int r_ib_await(struct r_id *id, const uint8_t hop[16], const uint8_t *old,
 	       int timeout_ms, r_ib_finish *finish)
 {
 	struct neighbour_wait *w = malloc(sizeof(*w));
+	bool was_running;
 	int err;
 
 	if (!w)
@@ -219,9 +226,12 @@ int r_ib_await(struct r_id *id, const uint8_t hop[16], const uint8_t *old,
 		memcpy(w->old, old, sizeof(w->old));
 	list_init(&w->link);
 	r_take();
-	err = wake_thread();
+	was_running = is_running;
+	err = was_running ? 0 : start_thread();
 	if (!err) {
 		list_push_tail(&waits, &w->link);
+		if (was_running)
+			begin_beside(w);
 		w = NULL;
 	}
 	r_give();
