@@ -460,7 +460,8 @@ def many_connections():
         s.process.send_signal(signal.SIGUSR1)
         s.wait("has a port")  # the broker has sent all answers before
         said = lab.messages("here") - before
-        expect(said == 5 * 20, "%g messages instead of 100" % said)
+        # another packet of the namespace is a part of a message here
+        expect(99 < said < 101, "%g messages instead of 100" % said)
     case("20 connections to a slow program within a host: no message is sent "
          "twice", slow)
 
