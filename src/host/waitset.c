@@ -184,10 +184,17 @@ int waitset_wait(struct waitset *in, struct progress *p, uint64_t until,
 
 int waitset_nap(struct waitset *in, struct progress *p, uint64_t until)
 {
+	int err;
+
 	/* A nap is short and frequent, so it leaves the system calls of
 	 * progress_has_files to the threads that take the progress lock. */
 	if (shared_load(&p->wire.is_lost))
 		return wait_without(in, until);
 	in->socket_is_empty = false;
-	return wait_by_poll(in, p, until, 0, -1);
+	err = wait_by_poll(in, p, until, 0, -1);
+	/* A descriptor that the program has closed, or has put to another use,
+	 * ends each nap at once. */
+	if (err || in->has_timed_out || fd_identity_holds(p->wake.fd))
+		return err;
+	return wait_without(in, until);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* host/waitset: a wait when the kernel refuses to add descriptors to an epoll
- * set. */
+/* host/waitset: waits when the kernel refuses to add descriptors to an epoll
+ * set, or when the program has closed descriptors. */
 #include "test.h"
 
 #include <errno.h>
@@ -12,10 +12,12 @@
 
 #include "host/progress.h"
 #include "host/waitset.h"
+#include "util/fd_identity.h"
 #include "util/instrument.h"
 #include "util/monotonic.h"
 
 #define WAIT_NS 1000000000u
+#define NAP_NS	5000000u
 
 static int refused; /* calls until epoll_ctl fails; 0: it does not fail */
 
@@ -86,11 +88,31 @@ static void a_reused_number_does_not_end_the_use_of_epoll(void **state)
 	close(file);
 }
 
+/* poll(2) returns at once for a descriptor that the program has closed. */
+static void a_nap_without_its_descriptor_is_no_busy_loop(void **state)
+{
+	static struct progress p;
+	struct waitset in = {.fd = -1};
+	uint64_t until;
+
+	p.wake.fd = fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	p.wake.awaited_fd = -1;
+	p.wire.fd = p.wire.tx.fd = udp_unbound();
+	waitset_open(&in, &p);
+	close(p.wake.fd);
+	until = monotonic_ns() + NAP_NS;
+	assert_int_equal(waitset_nap(&in, &p, until), 0);
+	assert_true(monotonic_ns() >= until);
+	waitset_close(&in);
+	close(p.wire.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_refused_descriptor_ends_a_wait_nevertheless),
 		cmocka_unit_test(a_reused_number_does_not_end_the_use_of_epoll),
+		cmocka_unit_test(a_nap_without_its_descriptor_is_no_busy_loop),
 	};
 
 	return cmocka_run_group_tests_name("waitset", tests, NULL, NULL);
