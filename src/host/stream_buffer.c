@@ -53,6 +53,16 @@ void stream_buffer_release(struct stream_buffers *b)
 		drop_blocks(b, 1);
 }
 
+/* Gives the pages of an unused block back to the kernel.  The first block keeps
+ * its pages for the next full socket. */
+static void drop_pages(struct stream_buffer_block *block)
+{
+	int kept = errno;
+
+	madvise(block->base, BLOCK_BYTES, MADV_DONTNEED);
+	errno = kept;
+}
+
 /* Takes the first free buffer, since an earlier full socket has probably
  * written there: then the kernel need not find new pages. */
 uint8_t *stream_buffer_take(struct stream_buffers *b)
@@ -73,8 +83,11 @@ void stream_buffer_give(struct stream_buffers *b, const uint8_t *buffer)
 	for (uint32_t i = 0; i < b->blocks; i++) {
 		size_t at = (size_t)(buffer - b->block[i].base);
 
-		if (buffer >= b->block[i].base && at < BLOCK_BYTES)
-			b->block[i].taken &= ~(1u << at / STREAM_BUFFER_BYTES);
+		if (buffer < b->block[i].base || at >= BLOCK_BYTES)
+			continue;
+		b->block[i].taken &= ~(1u << at / STREAM_BUFFER_BYTES);
+		if (i && !b->block[i].taken)
+			drop_pages(&b->block[i]);
 	}
 }
 

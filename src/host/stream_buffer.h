@@ -3,7 +3,9 @@
  * The buffers of a set's full sockets (stream_set.h).  Each connection reserves
  * a buffer when it opens, so a socket that becomes full always gets one: the
  * connection does not end because the process has no memory left.  A reserved
- * buffer is address space, and takes memory only when bytes are written there.
+ * buffer is address space, and takes memory only when bytes are written there
+ * (but at once in a program that has called mlockall(MCL_FUTURE)).  Blocks of
+ * which no buffer is in use, except the first, have no memory.
  *
  * Owner: struct stream_set; lock: the progress lock.
  */

@@ -86,6 +86,29 @@ static void a_buffer_that_was_given_back_is_used_again(void **state)
 	stream_buffer_fini(&b);
 }
 
+/* Pages without memory are zero. */
+static void unused_blocks_have_no_memory(void **state)
+{
+	struct stream_buffers b = {0};
+	uint8_t *buffer[MANY];
+
+	reserve_many(&b);
+	for (int i = 0; i < MANY; i++) {
+		buffer[i] = stream_buffer_take(&b);
+		buffer[i][0] = 1;
+	}
+	for (int i = 0; i < MANY - 2; i++)
+		stream_buffer_give(&b, buffer[i]);
+	assert_int_equal(buffer[0][0], 1); /* of the first block */
+	for (int i = STREAM_BUFFER_BLOCK; i < MANY - 2; i++)
+		assert_int_equal(buffer[i][0],
+				 i >= MANY - 1 - STREAM_BUFFER_BLOCK);
+	stream_buffer_give(&b, buffer[MANY - 2]);
+	assert_int_equal(buffer[MANY - 2][0], 0);
+	assert_int_equal(buffer[MANY - 1][0], 1);
+	stream_buffer_fini(&b);
+}
+
 static void a_reservation_fails_without_memory(void **state)
 {
 	struct stream_buffers b = {0};
@@ -117,6 +140,7 @@ int main(void)
 		cmocka_unit_test(
 			each_reservation_is_a_buffer_without_further_memory),
 		cmocka_unit_test(a_buffer_that_was_given_back_is_used_again),
+		cmocka_unit_test(unused_blocks_have_no_memory),
 		cmocka_unit_test(a_reservation_fails_without_memory),
 		cmocka_unit_test(
 			most_memory_is_freed_after_the_last_connection),
