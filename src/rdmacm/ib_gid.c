@@ -5,8 +5,8 @@
  * group of RDMA_PS_IPOIB is the one that IP uses at the interface, with its
  * Q_Key.  A group of another port space has another signature in its GID, and
  * the Q_Key RDMA_UDP_QKEY, so that datagrams of IP and of rdma_cm do not mix.
- * (The kernel's gives ids of RDMA_PS_IB that Q_Key in the group of IP, which the
- * subnet administration refuses once IP is a member.)
+ * (The kernel's gives ids of RDMA_PS_IB that Q_Key in the group of IP, which
+ * the subnet administration refuses once IP is a member.)
  */
 #include "rdmacm/ib.h"
 
