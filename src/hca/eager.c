@@ -27,11 +27,9 @@ uint8_t *eager_bounce(const struct hca *h, const struct qp *qp)
 		       : NULL;
 }
 
-void eager_leave(struct hca *h, struct qp *qp, struct wqe *w,
+void eager_leave(struct hca *h, struct qp *qp, struct wqe *w, uint32_t bytes,
 		 const struct eager *eager)
 {
-	uint32_t bytes = w->bytes;
-
 	w->at = eager ? eager->at : 0;
 	if (!eager || !eager->at)
 		return;

@@ -35,16 +35,16 @@ struct eager {
  * collected may be in it.  qp->rq.collected may be older than the owner's.
  */
 uint8_t *eager_bounce(const struct hca *h, const struct qp *qp);
-/* For a peer in rq_complete, under the responder lock: copies @eager into w,
- * the slot of the receive that is held, unless the message is longer than a
- * slot and so in eager_bounce.  If @eager is NULL or has no message, marks w as
- * a slot without a message. */
-void eager_leave(struct hca *h, struct qp *qp, struct wqe *w,
+/* For a peer in rq_complete, under the responder lock: copies @eager, of @bytes
+ * bytes, into w, the slot of the receive that is held, unless the message is
+ * longer than a slot and so in eager_bounce.  If @eager is NULL or has no
+ * message, marks w as a slot without a message. */
+void eager_leave(struct hca *h, struct qp *qp, struct wqe *w, uint32_t bytes,
 		 const struct eager *eager);
-/* Does the slot of a receive of qp have a message that was not collected? */
+/* Has a receive of qp a message that was not collected? */
 bool eager_is_any(const struct hca *h, const struct qp *qp);
-/* Does the slot of a receive of qp have a message that was not collected and
- * that belongs to memory in vec[0..n)? */
+/* Has a receive of qp a message that was not collected and that belongs to
+ * memory in vec[0..n)? */
 bool eager_is_in_way(const struct hca *h, const struct qp *qp,
 		     const struct space_vec *vec, size_t n);
 /* For the owner in rq_collect: copies the message of the receive at @index,

@@ -169,7 +169,7 @@ void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
 	w->imm_be = c->imm_be;
 	w->rkey = c->src_qpn | c->wc_flags << 24 | (uint32_t)c->sl << 28;
 	w->va = c->at_ns;
-	eager_leave(h, qp, w, eager);
+	eager_leave(h, qp, w, c->byte_len, eager);
 	STEP("a receive is about to complete");
 	shared_store(&qp_target(qp)->completed, i + 1);
 	STEP("a receive is complete");

@@ -362,8 +362,9 @@ static bool other_is_call(struct space *s, const struct space_vec *to, size_t n)
 {
 	struct space_other *o = other_of(s);
 	struct space_vec ours[SPACE_VEC_MAX];
+	struct copy_revocable l;
 
-	return !o->peer_maps || !o->peer_maps->count ||
+	return !can_copy_mapped(o, &l) ||
 	       !translate_target(o, to, (uint32_t)n, true, ours);
 }
 
