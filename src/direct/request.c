@@ -228,6 +228,29 @@ static enum verdict leave_eager(struct direct_request *r,
 	return V_OK;
 }
 
+/*
+ * Leaves the message with the receive in w, if it may stay there as an eager
+ * message.  False: it may not, or a request that fails will say why.  The
+ * message touches no memory of the receive, so no copy is announced: an owner
+ * that withdraws a key need not wait for an initiator that is stopped here, and
+ * eager_place looks the key up again.
+ */
+static bool leave_with_receive(struct target_ref *l, struct qp *qp,
+			       struct direct_request *r, struct wqe *w)
+{
+	struct direct_memory target;
+	struct explain x;
+	uint8_t *bytes;
+
+	target.space = l->hca->space;
+	if (r->bytes > EAGER_MAX || r->total > sem_capacity(w) ||
+	    sem_locate(l->hca, qp->recv_pd, w, 0, r->bytes, HCA_LOCAL_WRITE,
+		       target.vec, &target.n, &x))
+		return false;
+	bytes = eager_bytes(l, qp, r, &target);
+	return bytes && !leave_eager(r, &target, bytes);
+}
+
 /* Does an eager message that is still with its receive belong to memory that
  * this request reads or writes?  If so, asks the target to copy that message
  * there first. */
@@ -258,18 +281,9 @@ bool request_eager(struct target_ref *l, struct qp *qp,
 		   struct direct_request *r)
 {
 	struct wqe *w = take_receive(l, qp, r);
-	struct direct_memory target;
-	struct explain x;
-	uint8_t *bytes;
 	struct cqe c;
 
-	target.space = l->hca->space;
-	if (!w || wqe_sge_count(w) != 1 || r->total > sem_capacity(w) ||
-	    sem_locate(l->hca, qp->recv_pd, w, 0, r->bytes, HCA_LOCAL_WRITE,
-		       target.vec, &target.n, &x))
-		return false;
-	bytes = eager_bytes(l, qp, r, &target);
-	if (!bytes || leave_eager(r, &target, bytes))
+	if (!w || wqe_sge_count(w) != 1 || !leave_with_receive(l, qp, r, w))
 		return false;
 	c = completion_of(l, qp, r, HCA_SUCCESS);
 	rq_complete(l->hca, qp, &c, &r->eager);
@@ -292,7 +306,6 @@ static enum verdict fill_receive(struct target_ref *l, struct qp *qp,
 				 struct explain *x)
 {
 	struct direct_memory target;
-	uint8_t *bytes;
 
 	target.space = l->hca->space;
 	if (r->total > sem_capacity(w)) {
@@ -305,9 +318,7 @@ static enum verdict fill_receive(struct target_ref *l, struct qp *qp,
 		       HCA_LOCAL_WRITE, target.vec, &target.n, x))
 		return V_RECV_MEMORY;
 	x->va = target.n ? target.vec[0].va : 0;
-	bytes = eager_bytes(l, qp, r, &target);
-	if (bytes ? !leave_eager(r, &target, bytes)
-		  : !is_in_way(l, qp, r, &target) && !put_piece(&target, r))
+	if (!is_in_way(l, qp, r, &target) && !put_piece(&target, r))
 		return V_OK;
 	x->cause = EXPLAIN_LOCAL_FAULT;
 	return V_RECV_MEMORY;
@@ -317,10 +328,15 @@ static enum verdict send_into(struct target_ref *l, struct qp *qp,
 			      struct direct_request *r, struct wqe *w,
 			      struct explain *x)
 {
-	access_set keys = keys_of(w);
+	access_set keys;
 	enum verdict v;
 
 	x->wr_id = w->wr_id;
+	if (leave_with_receive(l, qp, r, w)) {
+		STEP("a receive is filled");
+		return V_OK;
+	}
+	keys = keys_of(w);
 	inside_begin_copy(l, keys);
 	v = inside_end_copy(l, r, keys, fill_receive(l, qp, r, w, x));
 	if (v == V_RECV_MEMORY)
