@@ -201,7 +201,7 @@ bool data_may_send(struct data_end *end)
 {
 	if (!end->full)
 		return true;
-	end->waits = true;
+	end->waits_on |= end->full;
 	return false;
 }
 

@@ -100,9 +100,10 @@ int data_leave(struct data_end *end, const uint8_t gid[16]);
 
 /* Returns whether the end may send: its packets that have not left its port
  * are, on each VL, fewer than DATA_UNSENT, and have less than DATA_UNSENT_BYTES
- * bytes.  Packets to ends at the same port count until they are fetched.  After
- * false, data_resumed returns the end as soon as both are, on each VL, at most
- * half of these limits. */
+ * bytes.  Packets to ends at the same port count until they are fetched.  One
+ * VL at its limit stops the end's packets of all VLs: a program sends them on
+ * one socket, in order.  After false, data_resumed returns the end as soon as
+ * both are at most half of these limits on each VL that was at its limit. */
 bool data_may_send(struct data_end *end);
 /*
  * Sends the packet of n bytes, VCRC included, at `bytes`.  The fabric copies

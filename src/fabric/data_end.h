@@ -29,17 +29,18 @@ struct data_end {
 	struct list unsent;
 	struct unsent unsent_on[LANES]; /* these packets by VL */
 	uint32_t full;			/* a bit for each VL at its limit */
-	uint32_t number;		/* upper bits of the end's QPNs */
-	uint32_t changes;		/* set of enum data_change */
-	uint32_t group_count;		/* joined groups */
-	uint8_t (*groups)[16];		/* their GIDs; room for DATA_GROUPS */
-	bool is_deaf;			/* data_deafen was called */
-	bool is_paused; /* between data_pause and data_unpause */
+	/* A bit for each VL that was at its limit when data_may_send refused
+	 * the end; 0 when the end is put into data_ends.resumed. */
+	uint32_t waits_on;
+	uint32_t number;       /* upper bits of the end's QPNs */
+	uint32_t changes;      /* set of enum data_change */
+	uint32_t group_count;  /* joined groups */
+	uint8_t (*groups)[16]; /* their GIDs; room for DATA_GROUPS */
+	bool is_deaf;	       /* data_deafen was called */
+	bool is_paused;	       /* between data_pause and data_unpause */
 	/* The end is paused, and has lost packets because its program did not
 	 * fetch them in time.  Packets that come are lost, too. */
 	bool is_stalled;
-	bool waits; /* data_may_send has refused the end; cleared when
-		       the end is put into data_ends.resumed */
 };
 
 /* Closes all data ends of the fabric. */

@@ -65,12 +65,16 @@ void packet_belong(struct packet *p, struct data_end *end, uint8_t vl)
 		end->full |= 1u << vl;
 }
 
-/* Has the end so few packets on each VL that it may go on after a refusal? */
+/* Has the end, on each VL that was at its limit, so few packets that it may go
+ * on after a refusal? */
 static bool has_space(const struct data_end *end)
 {
+	uint32_t limits = end->waits_on | end->full;
+
 	for (int vl = 0; vl < LANES; vl++)
-		if (end->unsent_on[vl].count > DATA_UNSENT / 2 ||
-		    end->unsent_on[vl].bytes > DATA_UNSENT_BYTES / 2)
+		if ((limits >> vl & 1) &&
+		    (end->unsent_on[vl].count > DATA_UNSENT / 2 ||
+		     end->unsent_on[vl].bytes > DATA_UNSENT_BYTES / 2))
 			return false;
 	return true;
 }
@@ -83,9 +87,9 @@ static void give_space(struct data_end *end, const struct packet *p)
 	u->bytes -= p->payload->bytes;
 	if (u->count < DATA_UNSENT && u->bytes < DATA_UNSENT_BYTES)
 		end->full &= ~(1u << p->origin.vl);
-	if (!end->waits || !has_space(end))
+	if (!end->waits_on || !has_space(end))
 		return;
-	end->waits = false;
+	end->waits_on = 0;
 	if (!list_is_linked(&end->resumed))
 		list_push_tail(&end->port->node->fabric->data.resumed,
 			       &end->resumed);

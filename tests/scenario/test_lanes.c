@@ -3,6 +3,8 @@
  * packets wait, pass or are discarded. */
 #include "scenario/lane_world.h"
 
+#include "fabric/data_end.h"
+
 enum { A, B, C, D, ALL = 1 << 20 };
 
 /* A and C are at S1, B and D at S2. */
@@ -94,6 +96,28 @@ static void a_stopped_receiver_stops_only_its_vl(void **state)
 	assert_int_equal(lane_world_drain(w, B, ALL), sent + 3);
 	assert_int_equal(lane_world_drain(w, D, ALL), 3);
 	assert_int_equal(lost_at(w, "S1", 3) + lost_at(w, "S2", 1), 0);
+}
+
+/* On VL 0 A has more than half of its limit, and waits for B for ever.  That
+ * does not keep A from going on when VL 1, which was at its limit, moves. */
+static void a_sender_waits_only_for_the_vl_at_its_limit(void **state)
+{
+	enum { WAITING = DATA_UNSENT / 2 + 12 };
+	struct lane_world *w = *state;
+	struct data_end *a = w->ends[A];
+
+	lane_world_fill(w, A, B, 0, 3 * LANE_WORLD_FIT + WAITING);
+	assert_true(data_may_send(a));
+	for (int i = 0; i < DATA_UNSENT; i++)
+		lane_world_send(w, A, D, 1);
+	assert_false(data_may_send(a));
+	lane_world_turn(w, 0);
+	assert_null(data_resumed(w->f));
+	assert_int_equal(lane_world_drain(w, D, ALL), DATA_UNSENT);
+	assert_ptr_equal(data_resumed(w->f), a);
+	assert_null(data_resumed(w->f));
+	assert_true(data_may_send(a));
+	assert_int_equal(a->unsent_on[0].count, WAITING);
 }
 
 /* HOQLife of S1's port to S2 is 268 ms, and that of the port to B without
@@ -382,6 +406,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_packet_crosses_a_link_only_into_a_buffer_with_room),
 		TEST(a_stopped_receiver_stops_only_its_vl),
+		TEST(a_sender_waits_only_for_the_vl_at_its_limit),
 		TEST(a_packet_is_first_in_a_queue_for_hoqlife_at_most),
 		TEST(hoqlife_20_and_more_discards_nothing),
 		TEST(a_vl_that_lost_many_packets_is_stalled),
