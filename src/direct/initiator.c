@@ -338,6 +338,7 @@ uint32_t initiator_run_batch(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	struct direct_batch s;
 	struct explain x;
 
+	q->direct.rnr.is_dry = false;
 	if (describe_piece(t, q, w, &s.r, &x))
 		return 0;
 	s.r.now_ns = now_ns;

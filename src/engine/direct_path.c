@@ -193,14 +193,16 @@ bool engine_resume_apart(struct engine *e, uint32_t number, uint64_t now_ns,
 			 struct ibt_qp **left, void **to_wake)
 {
 	struct ibt_qp *q = rnr_wait_next(&e->ibt, number);
+	uint32_t at;
 
 	*left = NULL;
 	*to_wake = NULL;
 	if (!q || !initiator_apart_may_resume(&e->ibt, q, now_ns))
 		return false;
+	at = q->req.wqe;
 	if (!initiator_apart_resume(&e->ibt, q, now_ns, to_wake))
 		*left = q;
-	return true;
+	return *left || q->req.wqe != at;
 }
 
 bool engine_qp_gathers(struct engine *e, const struct ibt_qp *q)

@@ -346,10 +346,11 @@ bool engine_post_apart(struct engine *e, struct ibt_qp *q, uint64_t now_ns,
 bool engine_awaits_receive(const struct engine *e, uint32_t number);
 /*
  * Looks at one QP with post lock `number` that waits for a receive of its peer;
- * each call looks at the next one.  If the peer has a receive, ends the wait,
- * executes the QP's work, and returns true.  Lock and to_wake: as for
- * engine_post_apart.  *left: NULL, or the QP if its work or events are left;
- * the caller then calls engine_doorbell.
+ * each call looks at the next one.  If the peer has a receive, ends the wait
+ * and executes the QP's work.  False: no request was executed, and the QP waits
+ * as before or again.  Lock and to_wake: as for engine_post_apart.  *left:
+ * NULL, or the QP if its work or events are left; the caller then calls
+ * engine_doorbell.
  */
 bool engine_resume_apart(struct engine *e, uint32_t number, uint64_t now_ns,
 			 struct ibt_qp **left, void **to_wake);

@@ -112,7 +112,7 @@ struct direct_state {
 		/* How many waits engine_counters lacks. */
 		uint32_t count;
 		/* The last batch executed no request, because the peer had no
-		 * receive (is_dry); `timer` is the peer's min_rnr_timer. */
+		 * receive; `timer` is then the peer's min_rnr_timer. */
 		bool is_dry;
 		uint8_t timer;
 	} rnr;

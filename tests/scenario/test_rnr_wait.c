@@ -50,7 +50,8 @@ static bool is_waiting(const struct two_hcas *d)
 	return engine_awaits_receive(s->engine, engine_qp_post_lock(s->side));
 }
 
-/* True: the wait has ended, and *left is set as engine_resume_apart sets it. */
+/* True: a request was executed or is left; *left is set as engine_resume_apart
+ * sets it. */
 static bool poll_resumes(struct two_hcas *d, struct ibt_qp **left)
 {
 	struct two_hcas_side *s = &d->side[0];
@@ -274,6 +275,23 @@ static void a_long_message_is_left_for_the_progress_lock(void **state)
 	free_idle(d);
 }
 
+/* The program withdraws the memory of the message while the message waits. */
+static void a_message_without_memory_is_left_for_the_progress_lock(void **state)
+{
+	struct two_hcas *d = begin_wait();
+	struct ibt_qp *left;
+
+	wqe_sges(wq_at(&d->side[0].hca, &d->side[0].qp->sq,
+		       d->side[0].side->req.wqe))
+		->lkey ^= 1;
+	two_hcas_recv(d, 1, AT, FEW);
+	assert_true(poll_resumes(d, &left));
+	assert_ptr_equal(left, d->side[0].side);
+	ring_doorbell(d);
+	assert_done(d, 0, HCA_LOC_PROT_ERR);
+	free_idle(d);
+}
+
 /* The state changes during a wait that began without the progress lock, or
  * between two waits. */
 static void a_change_of_the_state_ends_each_wait(void **state)
@@ -388,6 +406,8 @@ int main(void)
 			a_wait_without_a_timer_begins_under_the_progress_lock),
 		cmocka_unit_test(a_shorter_wait_begins_under_the_progress_lock),
 		cmocka_unit_test(a_long_message_is_left_for_the_progress_lock),
+		cmocka_unit_test(
+			a_message_without_memory_is_left_for_the_progress_lock),
 		cmocka_unit_test(a_change_of_the_state_ends_each_wait),
 		cmocka_unit_test(a_drained_queue_ends_its_wait),
 		cmocka_unit_test(a_destroyed_queue_pair_leaves_nothing),
