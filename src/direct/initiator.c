@@ -495,8 +495,12 @@ uint64_t initiator_look(struct ibt *t)
 
 		next = n->next;
 		rnr_wait_count(q);
-		if (q->direct.is_gone || rnr_wait_is_minded(q, t->now_ns))
+		if (q->direct.is_gone)
 			continue;
+		if (rnr_wait_is_minded(q, t->now_ns)) {
+			look = bits_min_u64(look, rnr_wait_look_ns(q));
+			continue;
+		}
 		if (!target_is_ready(q->direct.link, q->req.rnr_waiting)) {
 			look = bits_min_u64(look, next_look(t, q->direct.link));
 			continue;

@@ -71,6 +71,12 @@ bool rnr_wait_is_minded(const struct ibt_qp *q, uint64_t now_ns)
 				  : q->direct.rnr.is_old;
 }
 
+uint64_t rnr_wait_look_ns(const struct ibt_qp *q)
+{
+	return q->req.rnr_waiting ? q->direct.rnr.looked_ns + MINDED_NS
+				  : UINT64_MAX;
+}
+
 bool rnr_wait_is_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
 	if (q->direct.rnr.is_old && q->direct.rnr.is_used &&

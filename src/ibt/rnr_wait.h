@@ -40,6 +40,10 @@ void rnr_wait_count(struct ibt_qp *q);
 /* Has the wait for which q is on direct_queues.waiting ended, or do polls of
  * the program look whether it can end? */
 bool rnr_wait_is_minded(const struct ibt_qp *q, uint64_t now_ns);
+/* When has the holder of all locks to look at q, for which rnr_wait_is_minded
+ * is true, unless a poll looks meanwhile: the program may have made its last
+ * poll, and then sleep.  UINT64_MAX: never. */
+uint64_t rnr_wait_look_ns(const struct ibt_qp *q);
 /* Called when q's timer has expired.  True: the wait is over.  False: q does
  * not wait any more, or waits for longer. */
 bool rnr_wait_is_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);

@@ -215,6 +215,21 @@ static void a_wait_without_polls_ends_when_its_timer_expires(void **state)
 	free_idle(d);
 }
 
+/* The program sleeps after a poll, and the receive comes soon afterwards. */
+static void a_wait_ends_soon_after_the_last_poll(void **state)
+{
+	struct two_hcas *d = begin_wait();
+	uint64_t until = d->now_ns + aeth_rnr_timer_ns(TIMER) / 2;
+	struct ibt_qp *left;
+
+	assert_false(poll_resumes(d, &left));
+	engine_tick(d->side[0].engine, d->now_ns);
+	two_hcas_recv(d, 1, AT, FEW);
+	two_hcas_run(d, until);
+	assert_done(d, 0, HCA_SUCCESS);
+	free_idle(d);
+}
+
 static void the_last_try_is_left_for_the_progress_lock(void **state)
 {
 	struct two_hcas *d = end_wait();
@@ -401,6 +416,7 @@ int main(void)
 		cmocka_unit_test(the_timer_of_an_old_wait_ends_no_later_wait),
 		cmocka_unit_test(
 			a_wait_without_polls_ends_when_its_timer_expires),
+		cmocka_unit_test(a_wait_ends_soon_after_the_last_poll),
 		cmocka_unit_test(the_last_try_is_left_for_the_progress_lock),
 		cmocka_unit_test(
 			a_wait_without_a_timer_begins_under_the_progress_lock),
