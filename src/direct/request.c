@@ -186,17 +186,19 @@ static enum verdict get_piece(struct direct_memory *target,
 }
 
 /* Returns a bounce buffer for a message that is longer than a receive's slot;
- * NULL: there is none, or one copy to the target's memory takes less time than
+ * NULL: none is free, or one copy to the target's memory takes less time than
  * two copies by a buffer do. */
 static uint8_t *bounce_for(struct target_ref *l, struct qp *qp,
 			   const struct direct_memory *target)
 {
-	l->has_bounces =
-		qp->rq.bounces && space_is_call(target->space, target->vec, 1);
-	if (!l->has_bounces)
-		return NULL;
-	inside_see_collected(l, qp);
-	return eager_bounce(l->hca, qp);
+	uint8_t *bounce = NULL;
+
+	if (qp->rq.bounces && space_is_call(target->space, target->vec, 1)) {
+		inside_see_collected(l, qp);
+		bounce = eager_bounce(l->hca, qp);
+	}
+	l->has_bounces = bounce != NULL;
+	return bounce;
 }
 
 /* Returns where the message's bytes are put if it stays with its receive as an

@@ -35,7 +35,7 @@ struct target_ref {
 	void *owner;  /* the host's struct for the target's process; borrowed */
 	bool is_gone; /* the target's process has ended */
 	bool has_no_eager; /* no SEND of this link goes as an eager message */
-	/* The last SEND that was too long for a slot could use a bounce buffer
+	/* The last SEND that was too long for a slot found a free bounce buffer
 	 * (hca/eager.h). */
 	bool has_bounces;
 	uint32_t type; /* HCA_QPT_*, of both ends */

@@ -61,7 +61,7 @@ struct direct_state {
 	/* The target of the requests, owned; NULL: there is none.  UD: the
 	 * target that was used last. */
 	struct target_ref *link;
-	/* The last message that was too long for a receive's slot could use a
+	/* The last message that was too long for a receive's slot found a free
 	 * bounce buffer of the target. */
 	bool has_bounces;
 	/* UD: all targets by QPN, owned; NULL: there are none. */

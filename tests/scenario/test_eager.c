@@ -250,6 +250,8 @@ static void longer_messages_wait_in_buffers_of_their_own(void **state)
 		expect_many(d, i,
 			    is_copied ? d->side[0].memory.bytes + i * MANY
 				      : nothing);
+		assert_int_equal(d->side[0].side->direct.has_bounces,
+				 !is_copied);
 		if (!is_copied)
 			continue;
 		for (int k = 0; k <= (int)WQ_BOUNCES; k++)
