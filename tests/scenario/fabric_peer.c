@@ -198,8 +198,12 @@ intptr_t fabric_peer_count(const uint8_t *bytes, ssize_t n)
 {
 	intptr_t count = 0;
 
-	for (ssize_t at = 0; at < n; count++)
-		at += (ssize_t)lrh_first(bytes + at, (size_t)(n - at));
+	for (ssize_t at = 0; at < n; count++) {
+		size_t len = lrh_first(bytes + at, (size_t)(n - at));
+
+		assert_int_not_equal(len, 0);
+		at += (ssize_t)len;
+	}
 	return count;
 }
 
