@@ -316,7 +316,7 @@ static bool may_batch(const struct ibt *t, const struct ibt_qp *q,
 }
 
 /* Places the value that an atomic found.  False: the memory is not mapped,
- * which initiator_tell_apart reports. */
+ * which initiator_apart_tell reports. */
 static bool place_found(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 {
 	const uint8_t *found = (const uint8_t *)&q->direct.apart.found;

@@ -12,7 +12,7 @@
  * The holder of the progress lock takes all post locks before it calls the
  * engine for a queue pair.  For each lock it waits until another thread's calls
  * of the functions on the left, at most two, have returned.  A thread that has
- *only a post lock takes no other lock of struct progress.
+ * only a post lock takes no other lock of struct progress.
  */
 #ifndef HOST_POST_LOCK_H
 #define HOST_POST_LOCK_H
