@@ -242,7 +242,8 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		wait_silent(t, q, now_ns);
 		break;
 	case DIRECT_RNR:
-		rc_comp_rnr(t, q, r->outcome.rnr_timer, now_ns);
+		if (!rnr_wait_goes_on(t, q, now_ns))
+			rc_comp_rnr(t, q, r->outcome.rnr_timer, now_ns);
 		initiator_wait(t, q);
 		break;
 	case DIRECT_ASKED_TARGET:

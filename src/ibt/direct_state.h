@@ -103,9 +103,11 @@ struct direct_state {
 		/* A wait has begun since the timer was armed, while is_old was
 		 * set. */
 		bool is_used;
-		/* When the last of these waits ends or would have ended, and
-		 * how long it is. */
-		uint64_t until_ns, last_ns;
+		/* When the last wait ends or would have ended. */
+		uint64_t until_ns;
+		/* How long the last wait is, of those that began while is_old
+		 * was set. */
+		uint64_t last_ns;
 		/* When a poll of the program last looked whether the peer has
 		 * a receive. */
 		uint64_t looked_ns;

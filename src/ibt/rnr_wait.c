@@ -32,8 +32,24 @@ static void arm_timer(struct ibt *t, struct ibt_qp *q, uint64_t at_ns)
 void rnr_wait_begin(struct ibt *t, struct ibt_qp *q, uint8_t timer,
 		    uint64_t now_ns)
 {
+	q->direct.rnr.until_ns = now_ns + aeth_rnr_timer_ns(timer);
 	set_waiting(t, q, true);
-	arm_timer(t, q, now_ns + aeth_rnr_timer_ns(timer));
+	arm_timer(t, q, q->direct.rnr.until_ns);
+}
+
+/* Has the wait of the oldest request ended before its time? */
+static bool is_early(const struct ibt_qp *q, uint64_t now_ns)
+{
+	return q->req.rnr_retries && now_ns < q->direct.rnr.until_ns;
+}
+
+bool rnr_wait_goes_on(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
+{
+	if (!is_early(q, now_ns))
+		return false;
+	set_waiting(t, q, true);
+	arm_timer(t, q, q->direct.rnr.until_ns);
+	return true;
 }
 
 void rnr_wait_count(struct ibt_qp *q)
@@ -100,17 +116,21 @@ void rnr_wait_resume(struct ibt *t, struct ibt_qp *q)
 bool rnr_wait_again(struct ibt *t, struct ibt_qp *q, uint8_t timer,
 		    uint64_t now_ns)
 {
+	bool goes_on = is_early(q, now_ns);
 	uint64_t last_ns = aeth_rnr_timer_ns(timer),
-		 until_ns = now_ns + last_ns;
+		 until_ns = goes_on ? q->direct.rnr.until_ns : now_ns + last_ns;
 	uint8_t limit = q->qp->attr.rnr_retry;
 
 	if (!q->direct.rnr.is_old || q->direct.rnr.timer_ns > until_ns ||
-	    (limit != IBT_RETRY_FOREVER && q->req.rnr_retries >= limit))
+	    (!goes_on && limit != IBT_RETRY_FOREVER &&
+	     q->req.rnr_retries >= limit))
 		return false;
-	q->req.rnr_retries++;
-	q->qp->stats.rnr_waits++;
+	if (!goes_on) {
+		q->req.rnr_retries++;
+		q->qp->stats.rnr_waits++;
+		q->direct.rnr.count++;
+	}
 	q->qp->stats.wait = QP_WAIT_RECEIVE;
-	q->direct.rnr.count++;
 	q->direct.rnr.last_ns = last_ns;
 	q->direct.rnr.until_ns = until_ns;
 	q->direct.rnr.is_used = true;

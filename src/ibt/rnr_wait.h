@@ -30,6 +30,13 @@
 /* Begins a wait, for as long as `timer`, the peer's min_rnr_timer, says. */
 void rnr_wait_begin(struct ibt *t, struct ibt_qp *q, uint8_t timer,
 		    uint64_t now_ns);
+/*
+ * Called in place of rnr_wait_begin when a wait without packets has ended
+ * because the peer had a receive, but another QP has taken that receive from a
+ * shared queue: continues the wait, which counts as one RNR NAK.  False: the
+ * time of the wait has passed, or q has not waited for this request.
+ */
+bool rnr_wait_goes_on(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 /* Ends the wait and disarms the timer, if q waits. */
 void rnr_wait_end(struct ibt *t, struct ibt_qp *q);
 /* Makes the timer and the list of q as if all waits had ended and begun under
@@ -51,7 +58,8 @@ bool rnr_wait_is_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 void rnr_wait_resume(struct ibt *t, struct ibt_qp *q);
 /*
  * Begins a wait, for as long as `timer`, the peer's min_rnr_timer, says, after
- * a wait that rnr_wait_resume has ended.  False: the timer expires too late or
+ * a wait that rnr_wait_resume has ended, or continues that wait as
+ * rnr_wait_goes_on does.  False: the timer expires too late or
  * not at all, or rnr_retry is used up; nothing was changed.  Lock: q's post
  * lock.
  */

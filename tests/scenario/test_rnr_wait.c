@@ -25,8 +25,18 @@ static struct {
 	const char *step;
 } death;
 
+/* The target whose receive is taken at the end of the next access; NULL: none
+ * is taken. */
+static struct two_hcas *theft;
+
 void step_at(const char *name)
 {
+	if (theft && !strcmp(name, "the access slot is cleared")) {
+		struct wq *rq = &theft->side[1].qp->rq;
+
+		shared_store(&rq->head, shared_own(&rq->head) - 1);
+		theft = NULL;
+	}
 	if (!death.step || strcmp(name, death.step) != 0)
 		return;
 	death.step = NULL;
@@ -307,6 +317,34 @@ static void a_message_without_memory_is_left_for_the_progress_lock(void **state)
 	free_idle(d);
 }
 
+/* Another QP takes the receive before the QP that waits does, as it may from a
+ * shared queue.  The wait ends at its time, and counts once. */
+static void a_receive_that_is_taken_ends_no_wait(void **state)
+{
+	for (int polls = 0; polls < 2; polls++) {
+		struct two_hcas *d = begin_wait();
+		uint64_t wait = aeth_rnr_timer_ns(TIMER), began = d->now_ns;
+		struct ibt_qp *left;
+
+		d->side[0].qp->attr.rnr_retry = 1;
+		d->now_ns += wait / 2;
+		two_hcas_recv(d, 1, AT, FEW);
+		theft = d;
+		if (polls)
+			assert_false(poll_resumes(d, &left));
+		else
+			engine_tick(d->side[0].engine, d->now_ns);
+		assert_null(theft);
+		two_hcas_run(d, began + wait / 4 * 3);
+		assert_true(is_waiting(d));
+		assert_int_equal(d->side[0].qp->stats.rnr_waits, 1);
+		two_hcas_run(d, d->now_ns + LONG);
+		assert_done(d, 0, HCA_RNR_RETRY_EXC_ERR);
+		assert_true(d->now_ns - began >= wait);
+		free_idle(d);
+	}
+}
+
 /* The state changes during a wait that began without the progress lock, or
  * between two waits. */
 static void a_change_of_the_state_ends_each_wait(void **state)
@@ -424,6 +462,7 @@ int main(void)
 		cmocka_unit_test(a_long_message_is_left_for_the_progress_lock),
 		cmocka_unit_test(
 			a_message_without_memory_is_left_for_the_progress_lock),
+		cmocka_unit_test(a_receive_that_is_taken_ends_no_wait),
 		cmocka_unit_test(a_change_of_the_state_ends_each_wait),
 		cmocka_unit_test(a_drained_queue_ends_its_wait),
 		cmocka_unit_test(a_destroyed_queue_pair_leaves_nothing),
