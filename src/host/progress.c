@@ -629,6 +629,9 @@ void progress_poll(struct progress *p, shared_u32 *skipped) NO_LOCK_ANALYSIS
 	}
 	if (!take_posts(p)) {
 		direct_select_could_not(skipped);
+		/* This waits for the post locks if a doorbell was pushed
+		 * meanwhile: the thread that pushed it found the progress lock
+		 * taken, so no other thread may serve the doorbell. */
 		progress_release(p);
 		return;
 	}
