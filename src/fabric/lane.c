@@ -167,7 +167,10 @@ enum lane_verdict lane_try(struct port *out, struct packet *p)
 	if (!l || !far || is_stalled(&l->lane[p->vl]))
 		return LANE_LOST;
 	is_first = !(l->queued >> p->vl & 1);
-	if (is_first && has_turn(l) && lane_has_room(&far->lane[p->vl], p)) {
+	/* If packets of other VLs wait for the link, the arbiter decides about
+	 * this one, too. */
+	if (is_first && !list_is_linked(&l->woken) && has_turn(l) &&
+	    lane_has_room(&far->lane[p->vl], p)) {
 		l->lane[p->vl].losses = 0;
 		spend_turn(l, p);
 		return LANE_PASSES;
@@ -296,9 +299,8 @@ static uint64_t end_of(uint64_t from, uint64_t life)
 	return life == FABRIC_NEVER ? FABRIC_NEVER : from + life;
 }
 
-/* Returns when the first packet of the queue of a VL is discarded; FABRIC_NEVER
- * if the queue is empty, too.  Only switches discard packets that wait. */
-static uint64_t due_of(const struct lanes *l, uint32_t vl)
+/* Only switches discard packets that wait. */
+uint64_t lane_due(const struct lanes *l, uint32_t vl)
 {
 	const struct lane *lane = &l->lane[vl];
 
@@ -329,7 +331,7 @@ static void tick_lane(struct lanes *l, uint32_t vl)
 	uint64_t now = now_of(l->port);
 	bool has_lost = false;
 
-	for (; due_of(l, vl) <= now; has_lost = true) {
+	for (; lane_due(l, vl) <= now; has_lost = true) {
 		bool was_head = end_of(l->lane[vl].head_ms,
 				       life_of_head(l->port)) <= now;
 
@@ -357,7 +359,8 @@ uint64_t lane_deadline(const struct fabric *f)
 		return f->now_ms;
 	list_for_each (l, &f->data.waiting)
 		for (uint32_t vl = 0; vl < LANES; vl++)
-			first = bits_min_u64(first, due_of(OF_WAITING(l), vl));
+			first = bits_min_u64(first,
+					     lane_due(OF_WAITING(l), vl));
 	return first;
 }
 

@@ -68,7 +68,7 @@ static void a_packet_crosses_a_link_only_into_a_buffer_with_room(void **state)
 	assert_int_equal(lane_world_drain(w, B, ALL), sent - 1);
 	assert_int_equal(held_at(w, "B", 1, 0), 0);
 	assert_int_equal(held_at(w, "S1", 1, 0), 0);
-	assert_int_equal(w->f->data.packets, 0);
+	assert_int_equal(w->f->data.multicasts, 0);
 	assert_true(list_is_empty(&w->f->data.waiting));
 }
 
@@ -237,7 +237,7 @@ static void a_receiver_that_closes_lets_the_others_go_on(void **state)
 	data_close(w->ends[B]);
 	lane_world_turn(w, 0);
 	assert_int_equal(lane_world_drain(w, D, ALL), 1);
-	assert_int_equal(w->f->data.packets, 0);
+	assert_int_equal(w->f->data.multicasts, 0);
 }
 
 /* The counter has the ticks in which packets waited and none left: all of them
@@ -268,22 +268,20 @@ static void port_xmit_wait_counts_the_time_without_credits(void **state)
 	assert_int_equal(lane_waited(port), 7);
 }
 
-/* Sends from A on VL 1 and from C on VL 2 as much as the link from S1 to S2
- * carries, and counts what arrives of each.  The link carries 4 packets in a
- * turn. */
-static void share_link(struct lane_world *w, int turns, int counts[2])
+/* In each of 1000 turns, sends @low packets from A on VL 1, and from C on VL 2
+ * as much as the link from S1 to S2 carries, which is 4 packets.  Counts what
+ * arrives of each. */
+static void share_link(struct lane_world *w, int low, int counts[2])
 {
 	struct lrh lrh;
 
 	w->f->data.turn_blocks = 8;
 	counts[0] = counts[1] = 0;
-	for (int i = 0; i < turns; i++) {
-		for (int n = 0; n < 4; n++) {
-			if (data_may_send(w->ends[A]))
-				lane_world_send(w, A, B, 1);
-			if (data_may_send(w->ends[C]))
-				lane_world_send(w, C, D, 2);
-		}
+	for (int i = 0; i < 1000; i++) {
+		for (int n = 0; n < low && data_may_send(w->ends[A]); n++)
+			lane_world_send(w, A, B, 1);
+		for (int n = 0; n < 4 && data_may_send(w->ends[C]); n++)
+			lane_world_send(w, C, D, 2);
 		lane_world_turn(w, 1);
 		while (lane_world_fetch(w, B, &lrh) >= 0)
 			counts[0]++;
@@ -309,7 +307,7 @@ static void vls_share_a_link_by_their_weights(void **state)
 	port->vlarb[0][1] = 6;
 	port->vlarb[0][2] = 2;
 	port->vlarb[0][3] = 2;
-	share_link(w, 1000, counts);
+	share_link(w, 4, counts);
 	expect_between(counts[0], 2990, 3010);
 	expect_between(counts[1], 990, 1010);
 	assert_int_equal(lost_at(w, "S1", 3), 0);
@@ -329,15 +327,34 @@ static void high_priority_goes_first_up_to_its_limit(void **state)
 	port->vlarb[2][0] = 2;
 	port->vlarb[2][1] = 255;
 	port->info[38] = 1; /* VLHighLimit */
-	share_link(w, 1000, counts);
+	share_link(w, 4, counts);
 	expect_between(counts[0], 4000 / 33 - 10, 4000 / 33 + 10);
 	expect_between(counts[1], 4000 - 4000 / 33 - 10, 4000);
 	port->info[38] = 255;
-	share_link(w, 1000, counts);
+	share_link(w, 4, counts);
 	expect_between(counts[0], 0, 10);
 	port->info[38] = 0;
-	share_link(w, 1000, counts);
+	share_link(w, 4, counts);
 	expect_between(counts[0], 1990, 2010);
+}
+
+/* VL 1 has fewer packets than a turn carries, so that its queue is empty at the
+ * end of each turn. */
+static void new_packets_of_low_priority_wait_for_the_queues(void **state)
+{
+	struct lane_world *w = *state;
+	struct port *port = lane_world_port(w, "S1", 3);
+	int counts[2];
+
+	memset(port->vlarb, 0, sizeof(port->vlarb));
+	port->vlarb[0][0] = 1;
+	port->vlarb[0][1] = 1;
+	port->vlarb[2][0] = 2;
+	port->vlarb[2][1] = 255;
+	port->info[38] = 255; /* VLHighLimit */
+	share_link(w, 3, counts);
+	expect_between(counts[0], 0, 10);
+	expect_between(counts[1], 3990, 4000);
 }
 
 /* Returns pseudo-random numbers, equal for equal seeds. */
@@ -395,7 +412,7 @@ static void whatever_waits_all_packets_arrive_in_order(void **state)
 			lane_world_turn(w, 1);
 		}
 		assert_int_equal(fetched, w->sent - first);
-		assert_int_equal(w->f->data.packets, 0);
+		assert_int_equal(w->f->data.multicasts, 0);
 	}
 }
 
@@ -416,6 +433,7 @@ int main(void)
 		TEST(port_xmit_wait_counts_the_time_without_credits),
 		TEST(vls_share_a_link_by_their_weights),
 		TEST(high_priority_goes_first_up_to_its_limit),
+		TEST(new_packets_of_low_priority_wait_for_the_queues),
 		TEST(whatever_waits_all_packets_arrive_in_order),
 	};
 
