@@ -67,13 +67,18 @@ static void remove_queue(struct lane *l)
 			packet_of(it)->room->hopeless -= packet_of(it)->blocks;
 }
 
-/* Can the first packet of a queue that stands leave, now or later? */
+/* Can the first packet of a queue that stands leave, now or later?  It can if
+ * it is discarded after some time, or if it fits beside the packets that can
+ * never leave the buffer. */
 static bool can_move(const struct lane *l)
 {
+	const struct data_ends *d = &l->port->node->fabric->data;
 	const struct lane *far = far_of(l);
 
-	return far->held > far->hopeless ||
-	       lane_has_room(far, packet_of(l->queue.next));
+	return lane_due(l->port->lanes, vl_of(l)) != FABRIC_NEVER ||
+	       !far->hopeless ||
+	       far->hopeless + packet_of(l->queue.next)->blocks <=
+		       d->buffer_blocks;
 }
 
 /* Removes the queues of a port that can move.  Returns whether there was one.

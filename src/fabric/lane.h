@@ -25,8 +25,10 @@
 enum {
 	LANE_BLOCK = 64, /* bytes of a block, the unit of room and credits */
 	/* The blocks of one turn of the fabric that a link carries, of all VLs
-	 * together: those of 64 packets with a payload of 4096 bytes. */
-	LANE_TURN = 64 * 67,
+	 * together: those of the 256 KiB and one message of 64 KiB that a
+	 * program sends at most in a turn on a VL, in packets with a payload of
+	 * 4096 bytes. */
+	LANE_TURN = 80 * 67,
 	/* Room of an input buffer, in blocks: a receiver can take what its link
 	 * carries in a turn. */
 	LANE_BLOCKS = LANE_TURN,
@@ -102,6 +104,9 @@ struct port *lane_woken(struct fabric *f);
 /* Discards the packets that, at f->now_ms, have been the first of a queue for
  * too long (HOQLife), or in a switch for too long (LifeTimeValue). */
 void lane_tick(struct fabric *f);
+/* Returns when the first packet of the queue of a VL is discarded, in ms;
+ * FABRIC_NEVER: it is not, or the queue is empty. */
+uint64_t lane_due(const struct lanes *l, uint32_t vl);
 /* Returns the time at which packets can move again or lane_tick has something
  * to do, in ms; FABRIC_NEVER: not before the next input. */
 uint64_t lane_deadline(const struct fabric *f);

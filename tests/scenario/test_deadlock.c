@@ -169,6 +169,18 @@ static void a_finite_hoqlife_ends_a_deadlock(void **state)
 	assert_null(deadlock_text(w->f));
 }
 
+/* HOQLife is 2147 ms: nothing moves, but packets will be discarded. */
+static void a_ring_with_a_finite_hoqlife_is_no_deadlock(void **state)
+{
+	struct lane_world *w = *state;
+
+	set_life(w, 19);
+	run_into_deadlock(w, 0);
+	lane_world_turn(w, DEADLOCK_MS);
+	assert_int_equal(lost_in_ring(w), 0);
+	assert_null(deadlock_text(w->f));
+}
+
 /* A host that does not fetch stops its senders, but waits for no packet. */
 static void a_receiver_that_has_stopped_is_no_deadlock(void **state)
 {
@@ -210,6 +222,7 @@ int main(void)
 		TEST(packets_that_go_around_a_ring_deadlock),
 		TEST(a_deadlock_stops_one_vl),
 		TEST(a_finite_hoqlife_ends_a_deadlock),
+		TEST(a_ring_with_a_finite_hoqlife_is_no_deadlock),
 		TEST(a_receiver_that_has_stopped_is_no_deadlock),
 		TEST(a_second_vl_breaks_the_cycle),
 	};
