@@ -15,6 +15,8 @@
 enum {
 	READS = 64,  /* messages of one socket in one turn */
 	REST = 1024, /* the same, of a program that has ended */
+	/* Bytes of one socket in one turn, after which no message is read. */
+	READ_BYTES = 512 << 10,
 };
 
 #define OF_REST(l) CONTAINER_OF(l, struct fabric_data_socket, rest)
@@ -81,8 +83,9 @@ static void send_packets(struct data_end *end, const uint8_t *bytes, size_t n)
 	}
 }
 
-/* Sends the packets of the socket's next message.  Returns 1; 0: the program
- * has closed its socket, which is empty; or -1: the socket has no message. */
+/* Sends the packets of the socket's next message.  Returns the bytes that were
+ * read; 0: the program has closed its socket, which is empty; or -1: the socket
+ * has no message. */
 static int send_next(const struct fabric_data *f,
 		     const struct fabric_data_socket *d)
 {
@@ -98,7 +101,7 @@ static int send_next(const struct fabric_data *f,
 	/* MSG_TRUNC: n is the length of the whole message */
 	if ((size_t)n <= room)
 		send_packets(d->end, f->buffer, (size_t)n);
-	return 1;
+	return (int)bits_min_u64((uint64_t)n, room);
 }
 
 /* Sends messages of a program that has ended, as many as the end may send, but
@@ -106,11 +109,17 @@ static int send_next(const struct fabric_data *f,
  * turn goes on.  Closes the socket if all are sent. */
 static void send_rest(struct fabric_data *f, struct fabric_data_socket *d)
 {
-	for (int i = 0; i < REST && data_may_send(d->end); i++)
-		if (send_next(f, d) <= 0) {
+	int got;
+
+	for (int i = 0, bytes = 0;
+	     i < REST && bytes < READ_BYTES && data_may_send(d->end); i++) {
+		got = send_next(f, d);
+		if (got <= 0) {
 			fabric_data_close(f, d);
 			return;
 		}
+		bytes += got;
+	}
 }
 
 void fabric_data_leave(struct fabric_data *f, struct fabric_data_socket *d)
@@ -127,9 +136,9 @@ void fabric_data_leave(struct fabric_data *f, struct fabric_data_socket *d)
 
 static void read_data(struct fabric_data *f, struct fabric_data_socket *d)
 {
-	for (int i = 0; i < READS; i++) {
-		int got;
+	int got;
 
+	for (int i = 0, bytes = 0; i < READS && bytes < READ_BYTES; i++) {
 		if (!data_may_send(d->end)) {
 			d->reads = false;
 			watch_data(f, d);
@@ -140,6 +149,7 @@ static void read_data(struct fabric_data *f, struct fabric_data_socket *d)
 			fabric_data_close(f, d);
 		if (got <= 0)
 			return;
+		bytes += got;
 	}
 }
 
