@@ -286,7 +286,8 @@ static int add_payload(struct data_end *end, struct packet *p,
 	p->payload = payload;
 	p->blocks = (uint32_t)bits_div_up(n, LANE_BLOCK);
 	packet_belong(p, end, gate_vl(end->port, NULL, p->sl) % LANES);
-	end->port->node->fabric->data.packets++;
+	if (p->dlid >= MLID_FIRST)
+		end->port->node->fabric->data.multicasts++;
 	return 0;
 }
 

@@ -38,9 +38,10 @@ enum {
 	/* The length of these packets together, in bytes, at which the sender
 	 * has to wait. */
 	DATA_UNSENT_BYTES = 256 << 10,
-	/* The number of data ends' packets in a fabric at which multicast
-	 * packets are no longer copied, and so do not reach all receivers. */
-	DATA_PACKETS = 65536,
+	/* The number of multicast packets of data ends in a fabric, copies
+	 * included, at which such packets are no longer copied, and so do not
+	 * reach all receivers. */
+	DATA_MULTICASTS = 65536,
 };
 
 struct data_end;

@@ -200,9 +200,9 @@ struct data_ends {
 	uint32_t count;
 	/* Packets that have not left the ports of senders that have closed. */
 	uint32_t orphans;
-	/* How many packets of data ends are in the fabric, copies of multicast
-	 * packets included. */
-	uint32_t packets;
+	/* How many multicast packets of data ends are in the fabric, copies
+	 * included. */
+	uint32_t multicasts;
 };
 
 struct fabric {

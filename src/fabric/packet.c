@@ -118,7 +118,8 @@ void packet_drop(struct packet *p)
 	if (p->payload) {
 		lane_leave(p);
 		packet_depart(p);
-		p->at->node->fabric->data.packets--;
+		if (p->dlid >= MLID_FIRST)
+			p->at->node->fabric->data.multicasts--;
 		packet_release(p->payload);
 	}
 	free(p);
@@ -128,7 +129,8 @@ void packet_drop(struct packet *p)
 static void share_counts(struct fabric *f, struct packet *copy)
 {
 	copy->payload->refs++;
-	f->data.packets++;
+	if (copy->dlid >= MLID_FIRST)
+		f->data.multicasts++;
 	if (copy->room)
 		copy->room->held += copy->blocks;
 	if (copy->origin.end)
@@ -142,7 +144,7 @@ struct packet *packet_copy(const struct packet *p)
 	struct fabric *f = p->at->node->fabric;
 	struct packet *copy;
 
-	if (p->payload && f->data.packets >= DATA_PACKETS)
+	if (p->payload && f->data.multicasts >= DATA_MULTICASTS)
 		return NULL;
 	copy = p->payload ? packet_new_data(f, p->at) : packet_new(f, p->at);
 	if (!copy)

@@ -32,7 +32,7 @@ static void a_sender_waits_for_a_receiver_that_is_slow(void **state)
 	assert_ptr_equal(data_resumed(w->f), w->a);
 	assert_null(data_resumed(w->f));
 	assert_true(data_may_send(w->a));
-	assert_int_equal(w->f->data.packets, 0);
+	assert_int_equal(w->f->data.multicasts, 0);
 	assert_int_equal(port_of(w, "S3", 2)->counters.tx_discards, 0);
 }
 
@@ -110,12 +110,12 @@ static void copies_for_many_receivers_are_bounded(void **state)
 	make_multicast(&m, w);
 	for (int i = 0; i < 2 * DATA_UNSENT && data_may_send(w->a); i++)
 		assert_int_equal(send_made(w, &m), 0);
-	assert_true(w->f->data.packets > DATA_PACKETS / 2);
-	assert_true(w->f->data.packets <= DATA_PACKETS + DATA_UNSENT);
+	assert_true(w->f->data.multicasts > DATA_MULTICASTS / 2);
+	assert_true(w->f->data.multicasts <= DATA_MULTICASTS + DATA_UNSENT);
 	assert_true(port_of(w, "S3", 2)->counters.tx_discards > 0);
 	w->now_ms += 1000;
 	fabric_turn(w->f, w->now_ms);
-	assert_int_equal(w->f->data.packets, 0);
+	assert_int_equal(w->f->data.multicasts, 0);
 	assert_true(data_may_send(w->a));
 }
 
