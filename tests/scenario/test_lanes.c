@@ -313,27 +313,35 @@ static void vls_share_a_link_by_their_weights(void **state)
 	assert_int_equal(lost_at(w, "S1", 3), 0);
 }
 
-/* VL 2 is of high priority, and takes all of the link but one packet for each
- * VLHighLimit of 4096 bytes. */
-static void high_priority_goes_first_up_to_its_limit(void **state)
+/* Gives VL 2 high priority over VL 1 at the link from S1 to S2, up to a limit
+ * (VLHighLimit). */
+static void prefer_vl2(struct lane_world *w, uint8_t limit)
 {
-	struct lane_world *w = *state;
 	struct port *port = lane_world_port(w, "S1", 3);
-	int counts[2];
 
 	memset(port->vlarb, 0, sizeof(port->vlarb));
 	port->vlarb[0][0] = 1;
 	port->vlarb[0][1] = 1;
 	port->vlarb[2][0] = 2;
 	port->vlarb[2][1] = 255;
-	port->info[38] = 1; /* VLHighLimit */
+	port->info[38] = limit;
+}
+
+/* VL 2 is of high priority, and takes all of the link but one packet for each
+ * VLHighLimit of 4096 bytes. */
+static void high_priority_goes_first_up_to_its_limit(void **state)
+{
+	struct lane_world *w = *state;
+	int counts[2];
+
+	prefer_vl2(w, 1);
 	share_link(w, 4, counts);
 	expect_between(counts[0], 4000 / 33 - 10, 4000 / 33 + 10);
 	expect_between(counts[1], 4000 - 4000 / 33 - 10, 4000);
-	port->info[38] = 255;
+	prefer_vl2(w, 255);
 	share_link(w, 4, counts);
 	expect_between(counts[0], 0, 10);
-	port->info[38] = 0;
+	prefer_vl2(w, 0);
 	share_link(w, 4, counts);
 	expect_between(counts[0], 1990, 2010);
 }
@@ -343,15 +351,9 @@ static void high_priority_goes_first_up_to_its_limit(void **state)
 static void new_packets_of_low_priority_wait_for_the_queues(void **state)
 {
 	struct lane_world *w = *state;
-	struct port *port = lane_world_port(w, "S1", 3);
 	int counts[2];
 
-	memset(port->vlarb, 0, sizeof(port->vlarb));
-	port->vlarb[0][0] = 1;
-	port->vlarb[0][1] = 1;
-	port->vlarb[2][0] = 2;
-	port->vlarb[2][1] = 255;
-	port->info[38] = 255; /* VLHighLimit */
+	prefer_vl2(w, 255);
 	share_link(w, 3, counts);
 	expect_between(counts[0], 0, 10);
 	expect_between(counts[1], 3990, 4000);
