@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hosts that make progress at the same time.  Each host's turn is a fiber, and
- * the programs together are one.  At every step (util/step.h) the seed decides
- * whether another fiber runs.
+ * Lets the simulated hosts make progress at the same time.  Each host's turn is
+ * a fiber, and all programs together have one more fiber.  At every step
+ * (util/step.h) the seed decides whether another fiber runs.
  *
  *	programs	poll, arm, post ... doorbell after the host's turn
  *	host 0		lock ... copy ..... copy ... unlock
@@ -16,8 +16,8 @@
 
 #include "sim/world.h"
 
-/* Runs a turn of each host, and of the programs if `programs`.  The caller sets
- * world.take_turns to this function. */
+/* Runs a turn of each host, and a turn of the programs if `programs` is true.
+ * A world calls this function if world.take_turns is set to it. */
 void turns_take(struct world *w, bool programs);
 
 #endif

@@ -22,7 +22,7 @@
 
 enum {
 	EVENTS = 64,
-	LAST_TURNS = 1024, /* most batches of a program that has ended */
+	LAST_TURNS = 1024, /* most reads from a program that has ended */
 	MESSAGE = FABRIC_UMAD_BYTES + MAD_BYTES,
 	NONE = FABRIC_HOST_NO_AGENT,
 };
@@ -45,10 +45,10 @@ static bool is_own(void *user, const uint8_t ip[16])
 	return fabric_host_port(user, ip, &place) != NULL;
 }
 
-/* Sends a MAD of the manager, by the P_Key and the SL of its conversation.  If
- * the port is not in the partition, the MAD is lost, as on a wire.  A GID that
- * is not the first of its port needs a GRH, since a LID leads only to the first
- * one. */
+/* Sends a MAD of the communication manager with the P_Key and the SL in f->way.
+ * If the port is not in the partition, the MAD is lost, as on a wire.  A GID
+ * that is not the first of its port needs a GRH, since a LID leads only to the
+ * first GID. */
 static void send_frame(void *user, const struct cm_frame *f)
 {
 	struct cm_host *h = user;
@@ -76,8 +76,9 @@ static void send_frame(void *user, const struct cm_frame *f)
 	fabric_send_as_is(p->end, message, sizeof(message));
 }
 
-/* Finds the GID of the sender of a message: that of the GRH, if the sending
- * port has it, or the first of the port with the source LID. */
+/* Finds the GID of the sender of a message: the GID in the GRH or, without
+ * a GRH, the first GID of the port with the source LID.  False: no port has
+ * that LID, or the port with the GID of the GRH has another LID. */
 static bool find_sender(struct fabric *f, const struct umad *from,
 			uint8_t gid[16])
 {
@@ -140,7 +141,7 @@ static void read_end(void *user, struct end *end)
 	mark_active(p->host);
 }
 
-/* Says that the CM's class has another owner. */
+/* Tells the user, once, that a program has registered for the CM's class. */
 static void say_taken(struct host_port *p)
 {
 	if (!p->has_said)
@@ -273,7 +274,8 @@ static struct cm_host *find_host(struct fabric_cm *cm, const uint8_t gid[16],
 	return h ? h : make_host(cm, place.node, err);
 }
 
-/* Makes the client of a host; fd is its end of the socket pair. */
+/* Makes a client of the host, and stores it in *place.  fd: this process's end
+ * of the socket pair. */
 static int make_client(struct cm_host *h, int fd, pid_t pid,
 		       struct fabric_cm_client **place)
 {
@@ -311,7 +313,7 @@ int fabric_cm_open(struct fabric_cm *cm, const uint8_t gid[16], pid_t pid,
 
 	if (!h)
 		return err;
-	mark_active(h); /* a host without a client does not stay */
+	mark_active(h); /* so that it is freed if it gets no client */
 	if (h->client_count == FABRIC_CM_CLIENTS)
 		return -EMFILE;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
@@ -343,7 +345,8 @@ void fabric_cm_close(struct fabric_cm_client *c)
 	mark_active(h);
 }
 
-/* The program says that it is an interface.  Only a GID of its host counts. */
+/* The program says that it is an interface of IPoIB.  The message is ignored if
+ * the program's host does not have the interface's GID. */
 static void handle_interface(struct fabric_cm_client *c,
 			     const struct cmproto *m)
 {
@@ -387,9 +390,9 @@ static bool handle_message(struct fabric_cm_client *c, const struct cmproto *m,
 }
 
 /* Serves at most CM_INBOX_MESSAGES messages, and returns how many; -1: the
- * client is to be closed.  Of a program that has ended with unread messages,
- * the first call reports ECONNRESET, and the next ones read its last messages.
- */
+ * client is to be closed.  If a program has ended before it has read all its
+ * messages, the first receive fails with ECONNRESET (0 is returned), and the
+ * next receives get the program's last messages. */
 static int read_client(struct fabric_cm_client *c)
 {
 	struct cm_inbox *in = &c->host->cm->inbox;
@@ -409,7 +412,8 @@ void fabric_cm_hang_up(struct fabric_cm_client *c)
 {
 	int turns = 0;
 
-	/* twice, since the first time may report ECONNRESET */
+	/* ends after two reads without a message, since the first of them may
+	 * have failed with ECONNRESET */
 	for (int idle = 0; idle < 2 && turns < LAST_TURNS; turns++) {
 		int n = read_client(c);
 

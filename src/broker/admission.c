@@ -55,7 +55,8 @@ static bool has_hung_up(int fd)
 	return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
 }
 
-/* Refuses a connection; `place` is for one of the broker's own user. */
+/* Refuses a connection.  `place` is used only if the connection is of the
+ * broker's own user. */
 static void refuse_newcomer(struct server *s, const struct newcomer *n,
 			    enum refuse_full_place place, int err,
 			    const char *why)
@@ -68,8 +69,9 @@ static void refuse_newcomer(struct server *s, const struct newcomer *n,
 }
 
 /* Refuses a connection, since the table or the share of its user is full.  If a
- * client of the broker's own user has hung up, only closes the connection: the
- * client has looked which process listens (proto_look), and reads no answer. */
+ * client of the broker's own user has hung up, only closes the connection: such
+ * a client reads no answer.  For example, it has only called proto_look to find
+ * out which process listens. */
 static void refuse_for_share(struct server *s, const struct newcomer *n,
 			     const char *why)
 {
@@ -79,8 +81,9 @@ static void refuse_for_share(struct server *s, const struct newcomer *n,
 		refuse_newcomer(s, n, REFUSE_FULL_SHARE, EUSERS, why);
 }
 
-/* Refuses a connection, since no descriptor is left.  Further connections wait
- * at the listener until this one is closed. */
+/* Refuses a connection, since no descriptor is left.  If the connection is of
+ * the broker's own user, further connections wait at the listener until this
+ * one is closed. */
 static void refuse_for_files(struct server *s, const struct newcomer *n)
 {
 	char why[96];
@@ -96,9 +99,9 @@ static bool is_full(int err)
 
 /*
  * Opens a pidfd of the client's process; -1: the process is not visible, or has
- * ended.  Both the connection and the process are polled, since a child of a
- * dead client may keep the connection open.  So a client without a pidfd cannot
- * be admitted if no descriptor is left: false.
+ * ended.  The broker polls the pidfd besides the connection, since a child of a
+ * dead client may keep the connection open.  False: no descriptor is left for
+ * the pidfd, so the client cannot be admitted.
  */
 static bool watch_newcomer(const struct newcomer *n, int *pidfd)
 {
@@ -108,7 +111,8 @@ static bool watch_newcomer(const struct newcomer *n, int *pidfd)
 	return n->who.pid <= 0 || *pidfd >= 0 || !is_full(errno);
 }
 
-/* Adds the client to the table.  False: no descriptor is left, and the
+/* Adds the client to the table.  False: no descriptor is left or, for a client
+ * of another user, there is no memory or no thread (user_receiver_take); the
  * connection is still the caller's. */
 static bool add_conn(struct server *s, const struct newcomer *n)
 {
@@ -136,10 +140,10 @@ static bool add_conn(struct server *s, const struct newcomer *n)
 
 /*
  * Sets all members of *n except fd.  Allows a client of the broker's own user
- * to send descriptors.  Until then Linux 6.16 or later refuses them (EPERM).
- * The client then sends PROTO_WHO, and sends the descriptors after the answer.
- * False: the kernel does not say which user the client is, and n->user is
- * USER_NONE.
+ * to send descriptors.  Before this call, Linux 6.16 or later refuses the
+ * descriptors (EPERM).  A client that gets EPERM sends PROTO_WHO, and sends the
+ * descriptors after the answer.  False: the kernel does not tell the client's
+ * user, and n->user is USER_NONE.
  */
 static bool look_at_newcomer(const struct server *s, struct newcomer *n)
 {
@@ -168,8 +172,8 @@ static void refuse_one(struct server *s)
 }
 
 /* Accepts a connection.  If no descriptor is left, first ends the connections
- * that have hung up: for example, each client that has looked which process
- * listens (proto_look) leaves one. */
+ * that have hung up: for example, each call of proto_look by a client leaves
+ * such a connection. */
 static int accept_one(struct server *s)
 {
 	int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);

@@ -26,8 +26,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* How long client_open waits without a broker: longer than FD_STORE_MS
- * (greeting.c), for which a broker may wait for the fd store. */
+/* How long client_open goes on while it awaits no broker (awaits_broker).  In
+ * all, it waits for OPEN_MS more than client_want.patience_ms at most. */
 #define OPEN_MS 15000
 /* How long client_open waits before it tells the user that the broker is late:
  * LATE_MS if the broker is stopped, or sleeps while it starts; otherwise
@@ -104,8 +104,8 @@ static bool look_at_broker(struct client *c)
 	       note_broker(c, &who);
 }
 
-/* Writes the limit that was reached to c->why.  proto_send compares the
- * descriptors in flight with the hard limit. */
+/* Writes the limit that was reached to c->why.  For descriptors in flight, that
+ * is the hard limit, to which proto_send raises the soft limit. */
 static void name_limit(struct client *c, int err)
 {
 	struct rlimit files = {0};
@@ -150,7 +150,8 @@ static int ask_first(struct client *c)
 	return client_send_message(c, &m, NULL);
 }
 
-/* Ends the connection if err, the result of sending a hello, is an error. */
+/* Ends the connection if err, the result of sending a message, is an error
+ * other than -EPIPE. */
 static void lose_for(struct client *c, int err)
 {
 	if (err == -ETOOMANYREFS) {
@@ -559,8 +560,8 @@ static bool is_final(const struct client *c)
 		c->err != -ECONNREFUSED);
 }
 
-/* Whether a broker has yet to answer, or another process is about to start one.
- */
+/* Whether a broker has yet to answer, or (-EAGAIN) another process is about to
+ * start one, or this process has to wait before it starts one. */
 static bool awaits_broker(const struct client *c)
 {
 	return c->state == CLIENT_STARTING || is_greeting(c) ||

@@ -6,14 +6,15 @@
 #include "cm/cm.h"
 #include "util/check.h"
 
-/* Users other than the broker's own get objects only while there are fewer than
- * this: as many as ephemeral ports, since each object may have such a port. */
+/* Users other than the broker's own get objects only while fewer objects than
+ * this are in use.  The number is that of the ephemeral ports, since each
+ * object may have such a port. */
 #define SHARED_OBJECTS (PORTS_EPHEMERAL_LAST - PORTS_EPHEMERAL_FIRST + 1)
 #define CLIENT_MAX     16384 /* objects of one client */
 /* how long a request for a listener that has ended is held, since the program
  * may listen again */
 #define AGAIN_NS     2000000000u
-#define INDEX_BITS   16 /* of an id; the bits above are the generation */
+#define INDEX_BITS   16 /* low bits of an id; the others are the generation */
 #define INDEX_OF(id) ((id) & ((1u << INDEX_BITS) - 1))
 
 /* Returns 0 if the client may have another object; -EDQUOT: the client's user

@@ -14,10 +14,10 @@
  *
  * A conversation is named by its communication id, a random number that its
  * messages have.  A conversation begins with a REQ or SIDR_REQ of the peer, or
- * with a call of cm_connect or cm_note_resume.  A conversation ends when its
- * consumer has released it, its last wait for the peer is over, and its
- * TIMEWAIT, if any, is over.  The consumer is the program that the caller acts
- * for.
+ * with a call of cm_connect, cm_note_resume or cm_note_release.  A conversation
+ * ends when its consumer has released it, its last wait for the peer is over,
+ * and its TIMEWAIT, if any, is over.  The consumer is the program that the
+ * caller acts for.
  *
  * A time is absolute, in ns of one monotonic clock that the caller chooses.  An
  * address is an IPv6 address, or an IPv4 address mapped into IPv6.
@@ -36,7 +36,7 @@
 struct cm;
 
 struct cm_config {
-	uint64_t seed;		/* of the random ids, see cm_seed */
+	uint64_t seed;		/* seeds the random ids, see cm_seed */
 	uint32_t conversations; /* the most that exist at a time */
 	/* The most unanswered requests of one sender.  A sender is an owner of
 	 * this manager, or the address of another manager. */
@@ -73,9 +73,9 @@ enum cm_event_type {
 	/* A SIDR_REP (msg) of any status has come. */
 	CM_RESOLVED,
 	/* The peer's host has sent a REQ (msg) with the queue pair that is the
-	 * peer's end of this connection.  The caller asks that host.  If the
-	 * host confirms that the queue pair has no connection with us, the
-	 * caller calls cm_stale. */
+	 * peer's end of this connection.  The caller asks that host, and calls
+	 * cm_stale unless the host answers that the queue pair is still in use.
+	 */
 	CM_STALE,
 };
 
@@ -87,9 +87,10 @@ struct cm_event {
 	struct cmmsg msg;	     /* kind 0: none */
 };
 
-/* The way of a MAD, in addition to its two addresses.  The caller of cm_rx says
- * how a MAD has come.  A conversation that a peer has begun answers by the way
- * of its request, and so does a refusal. */
+/* The interface, P_Key and SL of a MAD, in addition to its two addresses.  The
+ * caller of cm_rx passes those of the MAD that has come.  A conversation that
+ * a peer has begun sends its MADs with those of the peer's request, and so does
+ * a refusal of a request. */
 struct cm_way {
 	uint32_t scope; /* interface of link-local addresses; 0: any */
 	uint16_t pkey;	/* InfiniBand: the P_Key; 0: the default one */
@@ -104,7 +105,7 @@ struct cm_frame {
 };
 
 /*
- * The manager's counters.  Of messages:
+ * The manager's counters.  Messages:
  *	rx		received
  *	tx		sent, repetitions included
  *	malformed	received, but not parsed, or without any id
@@ -114,7 +115,7 @@ struct cm_frame {
  *			consumer has not answered
  *	retries		sent again, since no answer came in time
  *
- * Of requests (REQ, SIDR_REQ):
+ * Requests (REQ, SIDR_REQ):
  *	no_listener	refused, since there is no listener
  *	backlog_full	held or dropped, since the backlog was full, the sender
  *			had too many requests, or no conversation was free
@@ -133,9 +134,10 @@ struct cm_where {
 	uint8_t ip[16];	     /* the one address; unused with any_v4 or any_v6 */
 	bool any_v4, any_v6; /* every IPv4 address; every IPv6 address */
 	bool only_own; /* only requests from conversations of this manager */
-	/* InfiniBand: the addresses are of IP.  Requests are for the address in
-	 * the header of RDMA IP CM (struct cmmsg_ip) in their private data, and
-	 * those without such a header are for nobody here. */
+	/* InfiniBand: the addresses are IP addresses.  A request is for the
+	 * destination address in the header of RDMA IP CM (struct cmmsg_ip) in
+	 * its private data.  The listener does not answer requests without such
+	 * a header. */
 	bool by_header;
 };
 
@@ -157,7 +159,9 @@ struct cm_note {
 	 * the full length of a wait is 4.096 us * 2^timeout.  tries: how often
 	 * each message is sent again, at most. */
 	uint8_t is_passive, is_strict, timeout, tries;
-	uint8_t last[MAD_BYTES]; /* the message that a retry repeats */
+	/* The message that is sent again on a retry, or when the peer repeats
+	 * its own; until the consumer answers the peer's REQ, that REQ. */
+	uint8_t last[MAD_BYTES];
 	/* The consumer may have invented the note.  So the conversation is
 	 * found by its ids alone, and not by the peer's queue pair
 	 * (cm_has_ended, CM_STALE). */
@@ -223,7 +227,7 @@ struct cm_start {
 	uint32_t scope;
 	/* A REQ or SIDR_REQ.  The manager writes the message's ids and GIDs,
 	 * and the LIDs if both are 0, since a RoCE port has none.  All MADs of
-	 * the conversation go by the P_Key of msg.qp and the SL of msg.primary.
+	 * the conversation have the P_Key of msg.qp and the SL of msg.primary.
 	 * If no answer comes within the message's own remote_timeout, the
 	 * manager repeats the message, at most max_cm_retries times. */
 	struct cmmsg msg;
@@ -323,15 +327,14 @@ bool cm_has_ended(struct cm *cm, const struct cm_owner *owner,
 		  const uint8_t peer[16], uint32_t qpn);
 /*
  * Does `peers`, the manager of the peer's host, have the other end of our
- * connection with the peer's queue pair `qpn`, and does that end live?  For a
- * caller that has both managers, and asks because of CM_STALE.
+ * connection with the peer's queue pair `qpn`, and has the connection not ended
+ * there?  A caller that has both managers calls this after CM_STALE.
  */
 bool cm_has_peer(struct cm *cm, struct cm *peers, const uint8_t peer[16],
 		 uint32_t qpn);
 /*
- * The peer has said that its queue pair `qpn` is in no connection with us.
- * Ends our connection with that queue pair, if there is one
- * (IBTA 12.9.8.3.1).
+ * Ends our connection with the peer's queue pair `qpn`, if there is one, since
+ * the peer has lost that connection (IBTA 12.9.8.3.1).
  */
 void cm_stale(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
 	      uint64_t now_ns);
@@ -342,7 +345,8 @@ void cm_taken(struct cm *cm, uint32_t id);
 void cm_set_user(struct cm *cm, uint32_t id, uint64_t user);
 /*
  * Accepts a request: answers a REQ by a REP, and a SIDR_REQ by a SIDR_REP, with
- * the fields of reply.  The manager writes the ids.  Returns 0; -EINVAL: the
+ * the fields of reply.  The manager writes the ids, and the failover field of
+ * a REP if the REQ has no alternate path.  Returns 0; -EINVAL: the
  * conversation's state has no request to accept; -ENOENT: there is no such
  * conversation.
  */

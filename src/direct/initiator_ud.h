@@ -4,9 +4,10 @@
  * a link (struct target_ref) for each target of this host.  The path of a link
  * is IBT_PATH_UNDECIDED until initiator_ud_attach sets it.  A link with a
  * direct path is given up when the target's process ends.  A direct path
- * becomes IBT_PATH_PACKETS when a datagram cannot be executed (no receive, no
- * such QP, another Q_Key).  The target then gets the datagram as a packet,
- * which it drops with an explanation, or holds until a receive is posted.
+ * becomes IBT_PATH_PACKETS when a datagram cannot be executed (for example, no
+ * receive, no such QP, another Q_Key).  The target then gets the datagram as a
+ * packet.  It drops the packet with an explanation, or holds the packet until a
+ * receive is posted.
  *
  * The path of the queue pair (struct direct_state) is that of the datagram at
  * the cursor.

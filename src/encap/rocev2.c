@@ -10,8 +10,8 @@
 
 #define NEAR_AHEAD  1024    /* a near id is at most this far ahead */
 #define NEAR_BEHIND 64	    /* a near id is at most this far behind */
-#define STARTS_MAX  3	    /* of rocev2_sender.starts */
-#define MOVES_MAX   8	    /* of rocev2_sender.moves */
+#define STARTS_MAX  3	    /* the largest rocev2_sender.starts */
+#define MOVES_MAX   8	    /* the largest rocev2_sender.moves */
 #define TICK_NS	    1000000 /* a silent sender's id grows by at most 1 a tick */
 
 static uint32_t read_be32(const uint8_t *p)
@@ -46,7 +46,7 @@ static uint32_t pseudo_headers(const struct inaddr *from,
 	return icrc_headers_v6(&six, &udp);
 }
 
-/* Returns the result of pseudo_headers, from the memo if it is there. */
+/* Returns the result of pseudo_headers, from the memo if the memo has it. */
 static uint32_t known_headers(struct rocev2_memo *memo,
 			      const struct inaddr *from,
 			      const struct inaddr *to, uint16_t udp_len)

@@ -2,8 +2,9 @@
 /*
  * RoCEv2 (IBTA A17): a transport packet as the payload of one UDP datagram,
  * with its ICRC.  The kernel writes the IP header.  An IPv4 header that adverb
- * sends has DF set.  From an unconnected socket its id is 0, or n for segment n
- * of a datagram that the kernel segments (UDP_SEGMENT).  IPv6 has no id.
+ * sends has DF set.  If the socket is not connected, the header's id is 0, or n
+ * for segment n of a datagram that the kernel segments (UDP_SEGMENT).  IPv6 has
+ * no id.
  *
  * Pure functions: their only state is what the caller passes.
  */
@@ -80,15 +81,16 @@ bool rocev2_open(struct rocev2_memo *memo, const struct inaddr *from,
  * For most damaged packets, no id gives the received ICRC.  So every id of a
  * sender is accepted until a damaged packet has come from this sender
  * (rocev2_damaged).  From then on, an id is accepted if it is near the last
- * one.  Linux adds up to one per tick to the id of a sender that was silent, so
- * an id may be further ahead by one for each millisecond.
+ * accepted id, or if none was accepted yet.  Linux adds up to one per tick to
+ * the id of a sender that was silent, so an id may be further ahead by one for
+ * each millisecond.
  *
- * An id that is not near the last one is refused.  But if the next id is near
- * the refused one, the next id is accepted, and the sequence has a new start.
- * After three ids in a row that were not near the last one, or eight new starts
- * in all, every id of the sender is accepted: such a sender has no sequence, or
- * also numbers its packets to other hosts in this sequence.  A damaged packet
- * is then accepted with a chance of 2^-16.
+ * An id that is not near the last accepted id is refused.  But if the next id
+ * is near the refused one, the next id is accepted, and the sequence has a new
+ * start.  After three ids in a row that were not near the last accepted id, or
+ * eight new starts in all, every id of the sender is accepted: such a sender
+ * has no sequence, or also numbers its packets to other hosts in this sequence.
+ * A damaged packet is then accepted with a chance of 2^-16.
  */
 #define ROCEV2_SENDERS 64 /* the senders that a receiver remembers */
 

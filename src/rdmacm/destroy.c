@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of ids. */
+/* Destroys ids. */
 #include "rdmacm/ib.h"
 #include "rdmacm/iw.h"
 #include "rdmacm/object.h"
@@ -26,8 +26,8 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 	base->event = NULL;
 	r_iw_drop(id);
 	r_take();
-	/* A thread that has taken the event of a call may destroy the id before
-	 * the call has returned in the thread that made it. */
+	/* The program may destroy the id in a thread that has taken the event
+	 * of a call, while the call has not returned in another thread. */
 	r_ib_stop_waiting(id);
 	r_await_calls(id);
 	r_await_bound(id);
