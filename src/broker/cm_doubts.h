@@ -2,9 +2,10 @@
 /*
  * Doubts.  A REQ from another host may say that a peer there has lost its
  * connection with a client of this broker.  The peer is then doubted until its
- * host has said whether the peer's queue pair lives.  A user with n doubts gets
- * another one only if more than n places are free (cm_owner_may_add).  Part of
- * the broker's loop: one thread, no lock.
+ * host has said whether the peer's queue pair is alive, or until no answer has
+ * come in time (cm/live.h).  A user with n doubts gets another one only if more
+ * than n places are free (cm_owner_may_add); the broker's own user gets one if
+ * any place is free.  Part of the broker's loop: one thread, no lock.
  */
 #ifndef BROKER_CM_DOUBTS_H
 #define BROKER_CM_DOUBTS_H
@@ -30,9 +31,9 @@ struct cm_doubts {
 };
 
 /* Adds a doubt about a peer of a client; share: that of the client's user.  If
- * the user may have no further doubt, does nothing: the peer's next REQ raises
- * the doubt again.  Borrows the share until cm_doubts_settle, and counts the
- * doubt in share->doubts. */
+ * the user may have no further doubt, does nothing: a later REQ of the peer
+ * raises the doubt again.  Borrows the share until cm_doubts_settle, and counts
+ * the doubt in share->doubts. */
 void cm_doubts_add(struct cm_doubts *d, struct user_share *share,
 		   const struct live_peer *about);
 /* Sets *about to a doubted peer that no call has given before; the caller asks

@@ -7,8 +7,8 @@
  * An adverb sender waits longer, because the peer's process may only be slow.
  * So the sender has to tell a closed queue pair from a slow process.  Therefore
  * a process that drops a packet for a closed queue pair, or for a QPN that it
- * does not have, writes the QPN into its page, which the processes of its user
- * read.
+ * does not have, writes the QPN into its page.  The broker reads the page when
+ * a sender asks whether the queue pair's process is alive.
  *
  * The list has the last CLOSED_SLOTS such QPNs.  A QPN that was overwritten is
  * written again when the next packet for it comes.  A queue pair in RESET is
@@ -35,7 +35,7 @@ struct closed {
 };
 
 /* Writes the QPN into the list of this process.  Called when a packet for this
- * QPN, whose queue pair is closed, was dropped. */
+ * QPN is dropped, because its queue pair is closed or does not exist. */
 void closed_note(struct closed *c, uint32_t qpn);
 /* Removes the QPN from the list of this process.  Called when its queue pair
  * enters INIT, and so is not closed any more. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds senders that guess connections of this process.  Each packet that fits
- * no connection is a sign (enum engine_sign) against its source address:
+ * Finds senders that guess connections of this process.  A packet that fits no
+ * connection, or that has a wrong key, is a sign (enum engine_sign) against its
+ * source address:
  *
  *	         SUSPECT_MANY signs in SUSPECT_NS
  *	noted ----------------------------------> limited --.
@@ -15,7 +16,8 @@
  * An address is easy to forge, so signs do not count against packets that fit a
  * connection: a packet that names a queue pair whose peer has this address, and
  * that is within the queue pair's window, is handled as usual.  The handling of
- * such a packet neither reads nor changes the table of addresses.
+ * such a packet neither reads nor changes the table of addresses, unless the
+ * packet has a wrong rkey.
  *
  * The table has a fixed size and lies in the part of the arena that other
  * processes do not write, where `adverb top` reads it.  A new address takes the
@@ -46,7 +48,7 @@
 
 #define SUSPECT_NS   1000000000u
 #define SUSPECT_MANY 100 /* signs in SUSPECT_NS that limit an address */
-/* So many signs are reported although they do not limit the address. */
+/* An address with so many signs is reported even if it was never limited. */
 #define SUSPECT_REPORTED 1000
 #define SUSPECT_PASS	 10    /* signs of a limited address that are handled */
 #define SUSPECT_QPNS	 16384 /* bits for QPNs; a power of two */
@@ -77,10 +79,10 @@ struct suspects {
 struct suspect_from {
 	const uint8_t *ip; /* 16 bytes, borrowed */
 	bool is_local;	   /* an address of this host */
-	uint32_t user;	   /* the owner of the port, or ENGINE_NO_USER */
+	uint32_t user;	   /* the user of the source port, or ENGINE_NO_USER */
 };
 
-/* Initializes *s.  @rows: ENGINE_SUSPECTS rows in the arena, borrowed. */
+/* Initialises *s.  @rows: ENGINE_SUSPECTS rows in the arena, borrowed. */
 void engine_suspects_init(struct suspects *s, struct engine_suspect *rows);
 /* Notes that a queue pair with this QPN exists. */
 void engine_suspects_has_qpn(struct suspects *s, uint32_t qpn);

@@ -19,11 +19,11 @@
  * receives that were taken from the shared queue, and the head and tail of the
  * QP's own queue do not change.
  *
- * Peers write the cursor's cache line with every request.  So a poll does not
- * read the cursor, but the mark wqe.left of the slot at `collected`, which a
- * peer writes last, in the cache line of the completion.  A slow peer may write
- * its mark when the slot is already used again, so the mark differs between
- * rounds of the queue.
+ * Peers write the cursor's cache line with every request.  So a poll of a QP
+ * with its own queue reads, instead of the cursor, the mark wqe.left of the
+ * slot at `collected`.  A peer writes the mark last, in the cache line of the
+ * completion.  A slow peer may write its mark when the slot is already used
+ * again, so the mark differs from one round of the queue to the next.
  */
 static uint8_t mark_of(const struct qp *qp, uint32_t index)
 {
@@ -37,9 +37,9 @@ static bool is_held(const struct qp *qp)
 	return qp_target(qp)->held == (uint64_t)rq_cursor(qp) + 1;
 }
 
-/* Is a receive posted?  The program's index rq.head is in another cache line,
- * so this reads it only when all receives that were posted at the last read
- * are used up. */
+/* Is a receive posted?  The program's index rq.head is in another cache line
+ * than qp_target, so rq.head is read only when all receives that were posted
+ * at the last read are used up. */
 static bool is_posted(struct qp *qp)
 {
 	if (qp_target(qp)->posted == rq_cursor(qp))
@@ -92,11 +92,12 @@ struct wqe *rq_held(struct hca *h, const struct qp *qp)
 }
 
 /*
- * Repairs after a process died under the responder lock.  A receive that the
- * dead process had not completed stays held, and a receive that it had just
- * taken from a shared queue becomes held.  The caller may be a peer, so only
- * the owner later collects a completion that the dead process left without
- * announcing it (is_torn, rq_settle).
+ * Repairs the receive queue after a process died, or was stopped and lost its
+ * access (access_revoke), while it held the responder lock.  A receive that
+ * this process had not completed stays held, and a receive that it had just
+ * taken from a shared queue becomes held.  The process may have left a
+ * completion without announcing it.  The caller may be a peer, so it does not
+ * collect that completion: the owner does so later (is_torn, rq_settle).
  */
 static void repair_receive(struct hca *h, struct qp *qp)
 {
@@ -192,8 +193,8 @@ enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
 }
 
 /* The difference is signed, because rq_pass may have moved `collected` one
- * ahead of the cursor.  The cursor is input, so this also checks rq.head: a
- * receive that was not posted cannot have completed. */
+ * ahead of the cursor.  A peer can write any value to the cursor, so this also
+ * checks rq.head: a receive that was not posted cannot have completed. */
 bool rq_is_behind(const struct qp *qp)
 {
 	uint32_t collected = shared_own(&qp->rq.collected);
@@ -229,8 +230,9 @@ bool rq_has_left(const struct hca *h, const struct qp *qp)
 	       mark_of(qp, i);
 }
 
-/* Replaces the values that a completion of a receive cannot have.  A peer has
- * written the completion, so it may contain any values. */
+/* Checks the values of a completion of a receive, since a peer has written them
+ * and may write any.  An impossible status or length becomes the status
+ * HCA_LOC_QP_OP_ERR. */
 static void check_left(struct cqe *c)
 {
 	if (c->opcode != HCA_WC_RECV_RDMA_WITH_IMM)
@@ -289,8 +291,8 @@ bool rq_done(struct hca *h, struct qp *qp, struct cqe *c)
 {
 	if (rq_is_behind(qp))
 		cq_collect(h, arena_at(&h->arena, qp->recv_cq), qp);
-	/* The words that rq_take reads are input: a peer can make rq_take find
-	 * a receive that was not posted. */
+	/* A peer can write the words that rq_take reads, so rq_take may find a
+	 * receive that was not posted. */
 	if (!qp->srq &&
 	    shared_own(&qp->rq.collected) == shared_load(&qp->rq.head))
 		return false;

@@ -26,7 +26,8 @@ struct look {
 
 #define LOOKS 8 /* looks for one region */
 
-/* Begins a look.  False: a look cannot lead to a row for the region. */
+/* Begins a look.  False: the table has no row for the region, or has only a
+ * free row and mr_file_may_look is false. */
 static bool look_begin(struct host *h, struct look *l)
 {
 	struct hca *hca = host_hca(h);
@@ -43,8 +44,8 @@ static bool look_begin(struct host *h, struct look *l)
 	return is_of_use;
 }
 
-/* Enters the region, with a new row if the file is open.  Returns the row's
- * number, or 0.  Called under the ctx lock. */
+/* Enters the region in the table, with a new row if the file is open.  Returns
+ * the row's number, or 0.  Called under the ctx lock. */
 static uint32_t look_enter(struct hca *h, const struct look *l)
 {
 	uint32_t number =
@@ -83,8 +84,9 @@ static bool look_find(struct host *h, struct look *l, uint32_t *number)
 	return is_next;
 }
 
-/* The second half of a look: opens the file and enters the row, whose number is
- * stored in *number.  False: the look is out of date. */
+/* The second half of a look: opens the file and enters the region.  Sets
+ * *number to the number of the region's row; 0: the file cannot be opened, or
+ * no row is free.  False: the look is out of date. */
 static bool look_open(struct host *h, struct look *l, uint32_t *number)
 {
 	bool is_true;
@@ -103,8 +105,8 @@ static bool look_open(struct host *h, struct look *l, uint32_t *number)
 	return is_true;
 }
 
-/* Enters the region without a row, and invalidates what earlier rows say about
- * its addresses.  Returns 0. */
+/* Enters the region without a row, which withdraws all rows that overlap the
+ * region (share_enter).  Returns 0. */
 static uint32_t look_give_up(struct host *h, struct look *l)
 {
 	l->is_open = false;

@@ -3,8 +3,8 @@
  * The environment variables ADVERB_*: by which path the processes of one host
  * reach each other; which mechanisms a process does not use; how MPA begins;
  * whether SCTP takes the place of TCP; switches; and texts that their reader
- * interprets.  Also checks the values of all variables.  The folders that may
- * use log read these variables here.  No state, no lock.
+ * interprets.  A program that is executed with more privileges than its caller
+ * has (secure_getenv(3)) reads each variable as unset.  No state, no lock.
  */
 #ifndef LOG_ENV_H
 #define LOG_ENV_H
@@ -45,7 +45,7 @@ bool env_is_without(enum env_mechanism mechanism);
 /*
  * How rdma_cm begins MPA on the TCP connections of iWARP devices.  ADVERB_MPA
  * is a list of these words, separated by commas; each word changes one default.
- * The variable is for peers that need another beginning, and for tests.
+ * The variable is for peers that do not accept the defaults, and for tests.
  */
 enum env_mpa {
 	ENV_MPA_REV1,	       /* only revision 1 */
@@ -80,7 +80,9 @@ enum env_sctp {
  * variable names, in host order, and to 0 if it names none. */
 enum env_sctp env_sctp(uint16_t *udp_port);
 
-/* Prints a message for each variable that has an invalid value. */
+/* Checks the variables that a user sets to a number (a switch: to 0 or 1),
+ * ADVERB_MPA, ADVERB_SCTP and ADVERB_WITHOUT.  Prints a message for each
+ * invalid value. */
 void env_check(void);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Small integer arithmetic; pure functions without state. */
+/* Integer arithmetic, and two macros for arrays and for members of structures;
+ * no state. */
 #ifndef UTIL_BITS_H
 #define UTIL_BITS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The number of elements of the array a, which is not a pointer. */
+/* The number of elements of the array a, which must not be a pointer. */
 #define ARRAY_COUNT(a) (sizeof(a) / sizeof((a)[0]))
 /* The address of the structure of this type whose member is at ptr. */
 #define CONTAINER_OF(ptr, type, member)                                        \

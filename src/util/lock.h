@@ -3,9 +3,9 @@
  * Locks.
  *
  * struct lock is private to a process.  It is one word, which is zero when the
- * lock is free; a thread that waits sleeps in a futex.  Each post and each poll
- * takes a lock, so a lock must be cheap: one atomic instruction takes the lock
- * and one releases it, and the release is also a full fence.  A pthread mutex
+ * lock is free; a thread that waits sleeps in a futex.  Posts and polls take
+ * locks, so a lock must be cheap: on x86-64 one atomic instruction takes the
+ * lock, and another, which is also a full fence, releases it.  A pthread mutex
  * would cost more.
  *
  * struct alock lies in an arena that several processes may map.  It is one
@@ -145,8 +145,8 @@ enum alock_halt {
 	ALOCK_STOPPED_AFTER_COPY,
 };
 
-/* Functions that find out the state of other processes.  A waiter calls them
- * while it does not hold the lock for which it waits. */
+/* Functions that find out the state of other processes.  Their caller may hold
+ * locks. */
 struct alock_judge {
 	/* Returns whether the process of this name has ended. */
 	bool (*is_dead)(alock_owner owner);
@@ -163,9 +163,9 @@ struct alock_judge {
 
 /*
  * Sets the name under which this process takes alocks from now on, and the
- * judge, which must stay valid; NULL: no judge.  Called before another process
- * can see the locks.  Without this call the process is ALOCK_NAMELESS and
- * inherits no lock.
+ * judge, which must stay valid; NULL: no judge.  First called before another
+ * process can see the locks.  Without this call the process is ALOCK_NAMELESS
+ * and inherits no lock.
  */
 void alock_open(alock_owner self, const struct alock_judge *judge);
 /* Returns the name that alock_open has set. */
@@ -186,9 +186,9 @@ bool alock_try(struct alock *l, bool *inherited) TRY_ACQUIRE(true, l);
 void alock_give(struct alock *l) RELEASE(l);
 /* Returns whether `owner` is the name of another process that is dead. */
 bool alock_is_dead(alock_owner owner);
-/* Takes the lock from the owner `from`, which accesses nothing under the lock
- * any more, and releases the lock, if at all, by alock_leave.  Returns false if
- * another process owns the lock by now, or none. */
+/* Takes the lock from the owner `from`.  That owner must access nothing under
+ * the lock any more, and may release the lock only by alock_leave.  Returns
+ * false if another process owns the lock by now, or none. */
 bool alock_inherit(struct alock *l, alock_owner from) TRY_ACQUIRE(true, l);
 /* Releases the lock, unless another process has inherited it meanwhile. */
 void alock_leave(struct alock *l) RELEASE(l);

@@ -5,7 +5,8 @@
  * answer from a process that serves the file system (FUSE).
  *
  * Allocates nothing and takes no lock.  Opens the file by a direct system call,
- * since the shim, which contains this code, itself defines open and openat.
+ * since libadverb-shim.so, which contains this code, itself defines open and
+ * openat.
  */
 #ifndef UTIL_MOUNTINFO_H
 #define UTIL_MOUNTINFO_H
@@ -27,8 +28,8 @@ struct mountinfo {
  */
 bool mountinfo_find(unsigned major, unsigned minor, struct mountinfo *m);
 /* Finds the file system of a device in the text that is read from fd, and fills
- * m.  Returns false if the text has no such device.  fd stays the caller's and
- * is left where the reading ended. */
+ * m.  Returns false if the text has no such device.  fd stays the caller's; its
+ * offset is then where the reading ended. */
 bool mountinfo_find_in(int fd, unsigned major, unsigned minor,
 		       struct mountinfo *m);
 

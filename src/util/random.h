@@ -13,9 +13,9 @@
 /*
  * Fills buf with n random bytes and returns true.  Shortly after the boot, the
  * kernel's generator may not be seeded: then getrandom(2) waits if @waits, and
- * otherwise the call returns false.  (/dev/urandom does not tell whether it is
- * seeded.)  Also returns false if neither source gives random numbers.  The
- * caller must then fail, since there is no other source.
+ * otherwise random_fill returns false.  (/dev/urandom does not tell whether the
+ * generator is seeded.)  Also returns false if neither source gives random
+ * numbers: there is no other source.
  */
 bool random_fill(void *buf, size_t n, bool waits);
 
