@@ -56,8 +56,8 @@ void cmserver_free(struct cmserver *s);
  * During that time a request that finds no listener is held, not refused.
  */
 void cmserver_succeed(struct cmserver *s, uint64_t now_ns);
-/* Does the process pid have conversations of an earlier broker that it has not
- * resumed yet? */
+/* Does the process pid have conversations of an earlier broker that the process
+ * has not resumed yet? */
 bool cmserver_awaits(const struct cmserver *s, pid_t pid);
 /* Tells the peers of the conversations that the process pid, which has ended,
  * has not resumed. */
@@ -75,9 +75,9 @@ void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
  * caller drops the client. */
 bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 		     const struct cmproto *m, size_t length, uint64_t now_ns);
-/* Queues a message for the client, the answer to a CMPROTO_ROUTE that the
- * caller has handled itself.  If the client does not read its messages, the
- * message is lost, as those of cmserver_handle are. */
+/* Queues the answer to a request of the client that the caller has handled
+ * itself, for example a CMPROTO_ROUTE.  If the client does not read its
+ * messages, the answer is lost, as an answer of cmserver_handle is. */
 void cmserver_tell(struct cmserver *s, struct cmserver_client *c,
 		   const struct cmproto *m);
 /* Whether cmserver_output is due when the client's socket has room: messages
@@ -95,15 +95,15 @@ bool cmserver_has_ended(struct cmserver *s, uid_t user, const uint8_t peer[16],
  * Sets *about to a doubted peer (cm_doubts.h): a REQ from another host says
  * that this peer has lost its connection with a client.  False: there is none.
  * The caller asks the peer's host whether the peer's queue pair lives.  If the
- * host does not say that the queue pair lives, the caller calls cmserver_stale.
- * In each case, even if the host cannot be asked, the caller then calls
+ * host denies this or does not answer, the caller calls cmserver_stale.  In
+ * each case, even if the host cannot be asked, the caller then calls
  * cmserver_settle.
  */
 bool cmserver_doubts(struct cmserver *s, struct live_peer *about);
 /* Frees the place of a peer that cmserver_doubts has given. */
 void cmserver_settle(struct cmserver *s, const struct live_peer *about);
-/* Does the server of the peer's host, which is of the caller's process, too,
- * have the peer's end of the connection (see cm_has_peer)? */
+/* Does `peers`, the server of the peer's host in the caller's process, have the
+ * peer's end of the connection (see cm_has_peer)? */
 bool cmserver_has_peer(struct cmserver *s, struct cmserver *peers,
 		       const struct live_peer *about);
 /* Ends the connection with the peer's queue pair, since the peer has lost that

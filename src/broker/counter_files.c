@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define STEP_MS 1000 /* at least, between two writes of the files */
-/* for how long after a reader the files are written */
+#define STEP_MS 1000 /* the least time between two writes of the files */
+/* how long the files are written after a reader has opened one of them */
 #define LOOKED_MS 60000
 #define NEW_FILE  ".counter~"
 
@@ -41,8 +41,8 @@ void counter_files_close(struct counter_files *t)
 	close_fd(&t->inotify_fd);
 }
 
-/* Returns the row of `link`, which is made if there is none; NULL: there are
- * too many rows, and nothing is counted there. */
+/* Returns the row of `link`, and makes the row if there is none; NULL: there
+ * are too many rows, and nothing is counted for `link`. */
 static struct counter_files_row *row_of(struct counter_files *t, uint32_t link)
 {
 	for (uint32_t i = 0; i < t->count; i++)
@@ -294,8 +294,8 @@ static void write_row(struct counter_files_row *r)
 		uint64_t value = r->base[i] + ours[i];
 
 		/* A value never decreases: if the sum is smaller than the value
-		 * in the file, the file stays.  A row that has moved has files
-		 * of another device, whose values mean nothing here. */
+		 * in the file, the file stays.  If is_moved is set, the files
+		 * may have the values of another device, and are replaced. */
 		if (value <= r->shown[i] && !r->is_moved)
 			continue;
 		if (value != r->shown[i])

@@ -10,7 +10,7 @@
 struct dial_broker {
 	pid_t pid; /* 0: the broker is in another PID namespace */
 	uid_t user;
-	/* How many seconds after the end of its last program the broker ends.
+	/* The broker ends this many seconds after its last program has ended.
 	 * UINT32_MAX: the broker is a thread of process pid and ends with that
 	 * process.  PROTO_IDLE_NEVER: the broker does not end. */
 	uint32_t idle_s;

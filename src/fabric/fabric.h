@@ -43,8 +43,8 @@ void fabric_free(struct fabric *f);
 /* Sets the current time, in ms.  If a later input starts a timer, the timer
  * starts at this time. */
 void fabric_set_time(struct fabric *f, uint64_t now_ms);
-/* Sets the time, moves all packets to their destinations, and runs the timers
- * that are due.  now_ms never decreases. */
+/* Sets the time, moves each packet until it arrives, is dropped or has to wait
+ * in a queue, and runs the timers that are due.  now_ms never decreases. */
 void fabric_turn(struct fabric *f, uint64_t now_ms);
 /* Returns the time at which fabric_turn has to be called, in ms; FABRIC_NEVER:
  * not before the next input. */

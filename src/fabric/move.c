@@ -27,8 +27,8 @@ static bool is_smp(const struct packet *p)
 
 static void move_by_lid(struct packet *p);
 
-/* Returns by how much PortXmitData and PortRcvData count a packet: its 32-bit
- * words from the LRH to the ICRC. */
+/* Returns the number of a packet's 32-bit words from the LRH to the ICRC, which
+ * PortXmitData and PortRcvData count. */
 static uint32_t words_of(const struct packet *p)
 {
 	if (p->payload)
@@ -67,8 +67,8 @@ static void show_packet(const struct fabric *f, const struct packet *p)
 	f->seen(f->seen_arg, bytes, frame_write(p, bytes));
 }
 
-/* Does the link of the port `out` carry the packet?  Before the link is active,
- * only SMPs pass it. */
+/* Does the link of `out` carry SMPs (for_smp) or other packets?  Before the
+ * link is active, only SMPs pass it. */
 static bool is_link_up(const struct port *out, bool for_smp)
 {
 	const struct port *peer = out->peer;
@@ -102,9 +102,11 @@ static bool pass_link(struct packet *p, struct port *out)
 }
 
 /*
- * A packet of a data end that need not wait goes on at once, before the packets
- * that move after it.  So the buffers on its way hold it only if it waits.
- * Copies of a multicast packet go on after each other.
+ * Moves a packet of a data end over the link of `out`, or queues the packet.  A
+ * unicast packet that need not wait makes its next hop before all other packets
+ * move, so that it keeps no room in a switch's input buffer meanwhile.  A
+ * multicast packet makes its next hop after the packets that are already in
+ * fabric.moving.
  */
 static void cross_data(struct packet *p, struct port *out)
 {

@@ -16,18 +16,17 @@
 void trap_link_changed(struct node *node);
 /* Trap 144 of `port`: its CapabilityMask has changed. */
 void trap_capabilities(struct port *port);
-/* Trap 256: the port refuses the SMP p, which has come to it, because its M_Key
- * is wrong. */
+/* Trap 256: `port` refuses the SMP p, because the M_Key of p is wrong. */
 void trap_mkey(struct port *port, const struct packet *p);
-/* Trap 257: the adapter's port refuses p, because the port is not in the
- * packet's partition. */
+/* Trap 257: the adapter's port refuses p, because no P_Key in the port's table
+ * fits that of p (gate_fits). */
 void trap_pkey(struct port *port, const struct packet *p);
-/* Trap 259: the port `at` of a switch refuses p, because the port's table lacks
- * the packet's partition. */
+/* Trap 259: the port `at` of a switch refuses p, because no P_Key in the port's
+ * table fits that of p. */
 void trap_switch_pkey(struct port *at, const struct packet *p);
 
-/* Executes TrapRepress at `port`: ends the trap if the lower halves of its
- * transaction ID and of `transaction_id` are equal. */
+/* Executes TrapRepress at `port`: ends the port's trap whose transaction ID has
+ * the same lower half as `transaction_id`. */
 void trap_repress(struct port *port, uint64_t transaction_id);
 /* Sends the traps that are due at f->now_ms. */
 void trap_tick(struct fabric *f);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See walk.h.  The shim, which contains this file, defines some of libc's
- * functions itself, so this file makes those system calls directly.
+ * See walk.h.  libadverb-shim.so, which contains this file, defines some of
+ * libc's functions itself, so this file makes those system calls directly.
  */
 #include "util/walk.h"
 
@@ -28,9 +28,9 @@ static int open_at(int fd, const char *name, int flags)
 	return got < 0 ? -errno : (int)got;
 }
 
-/* Asks for the effective user, as whom the folder is written and by whom all
- * other checks of this file judge.  Where the kernel (before Linux 5.8) or a
- * filter lacks that call, asks for the real user. */
+/* Checks the rights of the effective user, since the kernel checks that user
+ * when the folder is written.  If the kernel is older than Linux 5.8, or a
+ * seccomp filter refuses faccessat2, checks the rights of the real user. */
 int walk_check_writable(const struct walk *w)
 {
 	if (!syscall(SYS_faccessat2, w->fd, ".", W_OK, AT_EACCESS))
@@ -89,8 +89,8 @@ static int refuse_fuse(struct walk *w)
 	return -EPERM;
 }
 
-/* Refuses every FUSE file system.  Called if mountinfo has no line for the file
- * system, so that its user is unknown. */
+/* Refuses every FUSE file system.  Called if statx fails, or mountinfo has no
+ * line for the file system, so that its user is unknown. */
 static int judge_magic(struct walk *w, int fd)
 {
 	struct statfs system;
@@ -102,7 +102,7 @@ static int judge_magic(struct walk *w, int fd)
 
 /*
  * Refuses a FUSE file system of another user.  Any user may mount a FUSE file
- * system that a process of that user serves, and which reports any owner for a
+ * system and serve it by a process of its own, which can report any owner for a
  * file.  Only root can mount other file systems, or a FUSE file system with a
  * block device.
  */
@@ -142,8 +142,9 @@ int walk_arrive(struct walk *w, int fd)
 	return look_at_fd(w, fd, &w->at);
 }
 
-/* Ends a step at the file fd, which is no link and is described by *s: in a
- * folder, or at the file that walk_file looks for.  The walk owns fd. */
+/* Ends a step at the object fd, which *s describes: a folder, or, if is_file,
+ * the file that walk_file looks for.  Fails for other files, and for a link to
+ * which a link in /proc has led.  Takes ownership of fd. */
 static int end_step(struct walk *w, int fd, const struct stat *s, bool is_file)
 {
 	if (S_ISDIR(s->st_mode))
@@ -283,7 +284,7 @@ static int go_along(struct walk *w, const char *path, bool is_file)
 	return err;
 }
 
-/* Walks along a path of a caller.  If is_file, it leads to any file. */
+/* Walks along a path of a caller.  If is_file, the path leads to any file. */
 static int go_to(struct walk *w, const char *path, bool is_file)
 {
 	char cwd[ROOM] = "/";

@@ -82,7 +82,7 @@ int ibv_destroy_ah(struct ibv_ah *ah)
 }
 
 /* Returns the index of the RoCE v2 GID `like`; if the device lacks `like`, the
- * index of the first RoCE v2 GID of its address family; else -1. */
+ * index of the first RoCE v2 GID of the same address family; else -1. */
 static int gid_index(const struct device *dev, const uint8_t like[16])
 {
 	int first = -1;

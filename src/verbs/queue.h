@@ -43,7 +43,7 @@ struct v_source {
 	uint32_t waiting; /* events posted and not taken */
 	uint32_t taken;	  /* events taken since v_source_init */
 	void *object;	  /* the object to which the events happen */
-	int type;	  /* enum ibv_event_type; 0: a completion event */
+	int type;	  /* enum ibv_event_type; not used for completions */
 };
 
 /* Opens the descriptor.  Returns 0 or -errno. */
