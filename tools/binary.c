@@ -89,7 +89,7 @@ static size_t find_offset(const struct elf_image *im, Elf64_Addr address)
 	return 0;
 }
 
-/* Does the program need a libasan older than gcc 8's?  An older libasan has no
+/* Is this needed library a libasan older than gcc 8's?  Such a libasan has no
  * option verify_asan_link_order. */
 static bool needs_old_asan(const char *needed)
 {
@@ -148,8 +148,9 @@ static void read_segments(const struct elf_image *im,
 	}
 }
 
-/* Reads the first line of a script, as execve(2) does: "#!", blanks, the
- * interpreter's path, a blank, the interpreter's argument. */
+/* Reads the interpreter's path in the first line of a script, as execve(2)
+ * does: the path follows "#!" and blanks, and ends at a blank or at the end of
+ * the line. */
 static void read_script(const struct elf_image *im, struct binary_facts *facts)
 {
 	const char *text = (const char *)im->bytes;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The fd store outlives a broker.  It holds every socket and page of the
- * SO_REUSEPORT group.  It also holds a ledger of which process has which class;
- * this includes processes of other users (other_user.h).
+ * SO_REUSEPORT group, and a ledger.  The ledger says which process has which
+ * class, also for processes of other users (other_user.h), and has a record of
+ * each conversation.
  *
  * A descriptor that was sent over a unix socket and not received stays open as
  * long as a process has that socket.  Each client of the broker's own user gets
@@ -13,7 +14,8 @@
  *
  *	store -> { ledger, bundle 0, bundle 1, ... }	one message
  *	bundle k -> { socket, page, relay }		one message for each
- *							of members 128 k and up
+ *							of members 128 k to
+ *							128 k + 127
  *
  * Clients of other users do not get the store, since its holder can receive all
  * packets of the group.  One thread at a time, no lock.
@@ -75,7 +77,7 @@ struct fd_store_ledger {
 	struct siphash_key note_key;
 	/* one for each index of the group */
 	struct fd_store_entry at[STEER_CLASS_MAX + 1];
-	uint32_t records; /* how many of record[] were ever written */
+	uint32_t records; /* no record from this index on was ever written */
 	struct fd_store_record record[FD_STORE_RECORDS];
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The pages (shared_page.h) of other processes, which a client has asked the
- * broker for.  Owner: the client (client.h), whose lock covers them.
+ * broker for.  Owner: the client (client.h).  The lock of the client's owner
+ * covers the pages.
  */
 #ifndef BROKER_PEER_PAGES_H
 #define BROKER_PEER_PAGES_H

@@ -10,16 +10,16 @@
 #include "util/crc.h"
 
 /* The "hidden bytes": the id, the flags and the fragment offset of an IPv4
- * header, which a socket does not report.  This is their offset. */
+ * header, which a socket does not report.  BEFORE_HIDDEN is their offset. */
 #define BEFORE_HIDDEN 4
 #define HIDDEN_BYTES  4
 
 /* x^(8 * 24): there are 24 bytes from the first hidden byte to the BTH. */
 #define HIDDEN_FACTOR 0x32b39da3
 
-/* Entry [id] is the change of the register before the BTH if the id is `id`
- * instead of 0.  Most ids are below 256, since a frame has at most 128 packets
- * (engine/burst.h). */
+/* Entry [id] is the xor of two CRC registers before the BTH: for the id `id`,
+ * and for the id 0.  Most ids are below 256, since a frame has at most 128
+ * packets (engine/burst.h). */
 static uint32_t of_low_id[256];
 
 static uint32_t of_id(uint16_t id)
@@ -38,8 +38,9 @@ __attribute__((constructor)) static void fill_low_id(void)
 					      : of_id(id);
 }
 
-/* Appends the UDP header to the `used` bytes of the dummy LRH and the IP header
- * in `block`.  Returns the CRC register after all of them. */
+/* `block` begins with `used` bytes: room for the dummy LRH, and the IP header.
+ * Fills in the LRH and appends the UDP header.  Returns the CRC register after
+ * the three headers. */
 static uint32_t write_headers(uint8_t *block, size_t used,
 			      const struct udp *udp)
 {
@@ -125,12 +126,12 @@ bool icrc_syndrome_id(uint32_t syndrome, uint16_t total_length,
 	if (total_length < IP_V4_BYTES + UDP_BYTES + BTH_BYTES + ICRC_BYTES)
 		return false;
 	/*
-	 * Consider the difference of the two headers: zeros, the four hidden
-	 * bytes, and zeros.  The register of this difference is 0 before the
-	 * hidden bytes, and the hidden bytes then turn it into some value R.
-	 * Four zero bytes turn a register that holds the hidden bytes, the
-	 * first byte lowest, into the same R.  So the syndrome, shifted back to
-	 * the start of the hidden bytes, is the difference of the hidden bytes.
+	 * Consider the difference (xor) of the sender's header and the assumed
+	 * header: zeros, four bytes D in the place of the hidden bytes, and
+	 * zeros.  The CRC register of this difference is 0 before D, and D then
+	 * turns the register into some value R.  Four zero bytes turn a
+	 * register that holds D, the first byte lowest, into the same R.  So
+	 * the syndrome, shifted back to the start of the hidden bytes, is D.
 	 */
 	syndrome = crc32_unshift(syndrome,
 				 total_length - ICRC_BYTES - BEFORE_HIDDEN);

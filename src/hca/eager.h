@@ -5,7 +5,7 @@
  * process of the QP, collects the completion and copies the message to the
  * receive's memory (docs/decisions/015).  A peer's request that reads or writes
  * that memory waits until the owner has collected the message; the peer asks
- * the owner for this by QP_NOTIFY_ROOM.
+ * the owner by QP_NOTIFY_ROOM to collect the message.
  */
 #ifndef HCA_EAGER_H
 #define HCA_EAGER_H
@@ -32,13 +32,15 @@ struct eager {
 /*
  * For a peer, under the responder lock: returns the bounce buffer for a message
  * of the receive that is held; NULL: there is none, or a message that was not
- * collected may be in it.  qp->rq.collected may be older than the owner's.
+ * collected may be in it.  qp is the peer's copy, into which the caller has
+ * read rq.collected (inside_see_collected); by now the owner may have collected
+ * more.
  */
 uint8_t *eager_bounce(const struct hca *h, const struct qp *qp);
 /* For a peer in rq_complete, under the responder lock: copies @eager, of @bytes
- * bytes, into w, the slot of the receive that is held, unless the message is
- * longer than a slot and so in eager_bounce.  If @eager is NULL or has no
- * message, marks w as a slot without a message. */
+ * bytes, into w, the slot of the receive that is held.  A message of more than
+ * WQE_EAGER_BYTES is already in the buffer that eager_bounce has returned.  If
+ * @eager is NULL or has no message, marks w as a slot without a message. */
 void eager_leave(struct hca *h, struct qp *qp, struct wqe *w, uint32_t bytes,
 		 const struct eager *eager);
 /* Has a receive of qp a message that was not collected? */
@@ -52,9 +54,10 @@ bool eager_is_in_way(const struct hca *h, const struct qp *qp,
  * memory is not registered or not mapped any more. */
 int eager_place(struct hca *h, const struct qp *qp, struct wqe *w,
 		uint32_t index);
-/* For the owner, under the ctx lock, while a region is deregistered: collects
- * the messages of all QPs, so that none is copied to the region's memory later.
- * A message whose key is not valid any more fails its receive (eager_place). */
+/* For the owner, under the ctx lock (adapter.h), after a key was withdrawn or
+ * has lost rights: collects the messages of all QPs, so that none is copied to
+ * the key's memory later.  A message whose key is not valid any more fails its
+ * receive (eager_place). */
 void eager_settle(struct hca *h);
 
 #endif

@@ -12,7 +12,8 @@
 #include "hca/hca.h"
 #include "hca/key.h"
 
-/* Checks all bytes of all SGEs of w; @need is 0 or HCA_LOCAL_WRITE. */
+/* Checks all bytes of all SGEs of w, unless w has inline data.  @need: 0 or
+ * HCA_LOCAL_WRITE. */
 enum hca_status sem_check(struct hca *h, uint32_t pd, struct wqe *w,
 			  uint32_t need, struct explain *x);
 /* The general case of sem_locate: any number of SGEs, any key. */
@@ -20,9 +21,9 @@ enum hca_status sem_locate_any(struct hca *h, uint32_t pd, struct wqe *w,
 			       uint32_t offset, uint32_t bytes, uint32_t need,
 			       struct space_vec *vec, size_t *n,
 			       struct explain *x);
-/* The frequent case of sem_locate: w has one SGE, its key's region has a hint,
- * and the access is permitted.  Fills in *vec.  False: the caller calls
- * sem_locate_any. */
+/* The frequent case of sem_locate: w has one SGE, key_hint finds the region of
+ * its key, bytes is not 0, and the access is permitted.  Fills in *vec.  False:
+ * the caller calls sem_locate_any. */
 static inline bool sem_locate_one(struct hca *h, uint32_t pd, struct wqe *w,
 				  uint32_t offset, uint32_t bytes,
 				  uint32_t need, struct space_vec *vec)

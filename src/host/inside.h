@@ -27,10 +27,12 @@ void progress_release(struct progress *p) RELEASE(&p->lock);
  * socket may hold packets that the peer sent before its death.
  */
 void progress_turn(struct progress *p) REQUIRES(&p->lock);
-/* Reports all events of the engine, and sends its frames until none is left, a
- * socket is full or TX_ROUNDS batches are sent. */
+/* Sends the engine's frames until none is left, a socket is full or TX_ROUNDS
+ * batches are sent, and reports all events of the engine.  Does both again each
+ * time that the engine may have got new work: an answer of the broker, or a
+ * local peer. */
 void progress_settle(struct progress *p) REQUIRES(&p->lock);
-/* Counts a post to q, if q's requests are not acknowledged. */
+/* Counts a post to q, if the peer never acknowledges q's packets (UC, UD). */
 void progress_count_unanswered(struct progress *p, const struct ibt_qp *q)
 	REQUIRES(&p->lock);
 

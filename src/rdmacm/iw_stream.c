@@ -5,7 +5,8 @@
  *
  * A thread releases r_lock for a call of libibverbs, and sets the state to
  * R_IW_BUSY meanwhile.  Threads that want to free the struct r_iw wait for the
- * end of the call, and the thread in the call handles the news afterwards.
+ * end of the call.  The thread in the call handles the news afterwards, unless
+ * its call has aborted the connection.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/iw_inside.h"
@@ -22,15 +23,16 @@
 /* How long the responder waits for the initiator's first FPDU in the
  * peer-to-peer model. */
 #define READY_NS 10000000000
-/* How long the responder waits in the client-server model for the initiator's
- * first FPDU.  Then it sends what its program has posted.  A program's server
- * may send first: adapters that do not wait, such as the kernel's siw, allow
- * this. */
+/* Unless ADVERB_STRICT is on: how long the responder waits in the client-server
+ * model for the initiator's first FPDU.  Then the responder sends what its
+ * program has posted.  Some programs need this, since their server sends first:
+ * adapters that do not wait, such as the kernel's siw, allow this. */
 #define BEGIN_NS 500000000
-/* How long the initiator waits for an FPDU of the peer before it sends the
- * first WRITE without bytes.  A responder such as the kernel's siw may have
- * received the ready-to-receive message before it began to look for that
- * message, and then finds it only when more bytes arrive. */
+/* Unless ADVERB_STRICT is on: how long the initiator waits for an FPDU of the
+ * peer before it sends the first WRITE without bytes.  A responder such as the
+ * kernel's siw may have received the ready-to-receive message before it began
+ * to look for that message.  Then it finds the message only when more bytes
+ * arrive. */
 #define NUDGE_NS 200000000
 
 /* ---- events ---- */
@@ -105,8 +107,8 @@ static void await_call(const struct r_iw *iw)
 /*
  * Called by libibverbs under its progress lock, so this function does not wait
  * for r_lock.  If r_lock is free, the event is posted at once; otherwise the
- * thread adverb-iw posts the event.  In the state R_IW_BUSY the thread that is
- * in the call does.
+ * thread adverb-iw posts the event.  In the state R_IW_BUSY the thread in the
+ * call posts the event.
  */
 static void tell_news(void *arg, enum host_stream_news what)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Converts address vectors from the API's struct to hca's.  No state, no lock.
- */
+/* Converts address vectors from struct ibv_ah_attr to struct hca_ah.  No state,
+ * no lock. */
 #ifndef VERBS_AH_H
 #define VERBS_AH_H
 
