@@ -114,8 +114,8 @@ static int elsewhere_atomic(struct space *s, enum space_atomic op, uint64_t va,
 	return mem_atomic(owner_space(s), op, va, swap_add, compare, old);
 }
 
-/* As for memory of another process, a write to memory that both processes map
- * needs no system call. */
+/* A write needs a system call unless both processes map the memory, as in
+ * memory/space_other.c. */
 static bool elsewhere_is_call(struct space *s, const struct space_vec *to,
 			      size_t n)
 {

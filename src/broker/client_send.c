@@ -16,9 +16,9 @@ int client_send_message(struct client *c, struct proto *m, const int *fds)
 	return proto_send(c->unix_fd, m, fds);
 }
 
-/* Whether the arena and the eventfd are still open under their numbers.  If the
- * program has closed them, the numbers may be those of its own files, which the
- * broker would pass to other processes. */
+/* Are the arena and the eventfd still open under their numbers?  If the program
+ * has closed them, the numbers may be those of files of the program, which
+ * peers would then open or get from the broker. */
 static bool can_share(const struct client *c)
 {
 	return fd_identity_holds(c->arena_fd) &&
@@ -53,11 +53,11 @@ static int send_hello(struct client *c, bool with_arena)
 }
 
 /*
- * Says hello to a broker of another user, which takes no descriptor.  The first
- * broker of this client makes the eventfd that wakes this process.  A successor
- * of that broker has no copy of the eventfd, so this client does not tell the
- * successor where the arena is.  Later connections to this process then go by
- * packets.
+ * Sends PROTO_HELLO to a broker of another user, which takes no descriptor.  If
+ * the client has no class yet, this broker makes the eventfd that wakes this
+ * process.  A successor of this broker has no copy of the eventfd, so this
+ * client does not tell the successor where the arena is.  Later connections to
+ * this process then go by packets.
  */
 static int send_hello_to_other(struct client *c)
 {
@@ -70,7 +70,7 @@ static int send_hello_to_other(struct client *c)
 	return client_send_message(c, &m, NULL);
 }
 
-/* Says hello to a broker of this user. */
+/* Sends PROTO_HELLO to a broker of this user. */
 static int send_hello_to_own(struct client *c)
 {
 	bool shares = can_share(c);

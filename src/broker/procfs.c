@@ -10,12 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TICKS_FIELD	  20   /* of the start time; the state is field 1 */
-#define TEXT		  8192 /* more bytes than a status file has */
+/* The number of the start time's field in the file stat, if the state's is 1
+ * (in proc(5) they are 22 and 3). */
+#define TICKS_FIELD 20
+/* More bytes than the file status has, unless the process is in hundreds of
+ * groups. */
+#define TEXT		  8192
 #define UNPRIVILEGED_PORT 1024 /* the kernel's default */
 
-/* Reads a file to text, as a string, and closes fd, which may be -1.  Returns
- * the number of bytes; -1: the file cannot be read. */
+/* Reads a file, but at most room - 1 bytes of it, to text as a string, and
+ * closes fd, which may be -1.  Returns the number of bytes; -1: the file cannot
+ * be read. */
 static ssize_t read_text(int fd, char *text, size_t room)
 {
 	size_t at = 0;
@@ -104,8 +109,9 @@ static unsigned long unprivileged_port(void)
 }
 
 /* Is the process in this user namespace?  The kernel shows ns/user of a process
- * to few processes, but uid_map to all.  The user namespace of an ordinary user
- * has another map than its parent. */
+ * to few processes, but uid_map to all.  A user namespace that an ordinary user
+ * has made has another map than its parent, unless the parent itself maps only
+ * ids of this user, each to the same number. */
 static bool has_our_users(pid_t id)
 {
 	char ours[TEXT], its[TEXT];

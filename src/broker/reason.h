@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reasons why adverbd could not be run, as clauses without a full stop, and the
- * names of processes.  The output of adverbd and the path of adverbd are not
- * trusted: they are shown without control characters, and only in part if they
- * are long.  No state.
+ * Reasons why adverbd could not be run, as clauses without a full stop; names
+ * of processes; and the versions of a broker and this library.  The output, the
+ * path and the version of adverbd are not trusted: they are shown without
+ * control characters, and only in part if they are long.  No state.
  */
 #ifndef BROKER_REASON_H
 #define BROKER_REASON_H
@@ -17,7 +17,7 @@
 
 struct proto;
 
-/* Writes the path to shown; of a path that is too long, "..." and the end. */
+/* Writes the path to shown; if the path is too long, "..." and its end. */
 void reason_path(const char *path, char shown[REASON_PATH]);
 /* Writes why execve of path has failed; err: its errno. */
 void reason_exec(const char *path, int err, char text[REASON_TEXT]);
@@ -25,9 +25,9 @@ void reason_exec(const char *path, int err, char text[REASON_TEXT]);
 void reason_clone(int err, char text[REASON_TEXT]);
 /*
  * Writes why adverbd has ended without serving.  words: the last `bytes` bytes
- * that adverbd, its dynamic loader or its interpreter has written; their last
- * line is the reason.  path: the path of adverbd, which is left out if that
- * line begins with it and a colon.
+ * that adverbd, its dynamic loader or its interpreter has written.  The reason
+ * is their last line that is not blank, without "PATH: " or "adverbd: " at its
+ * beginning; PATH stands for `path`, the path of adverbd.
  */
 void reason_words(const char *path, const char *words, size_t bytes,
 		  char text[REASON_TEXT]);

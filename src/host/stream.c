@@ -9,14 +9,15 @@
 #include "host/progress_thread.h"
 #include "log/log.h"
 
-/* A QP with an iWARP connection gives these rights to its peer.  The rights of
- * each memory region restrict the peer further. */
+/* open_stream gives these rights to the peer.  The rights of each memory region
+ * restrict the peer further. */
 #define PEER_ACCESS (HCA_REMOTE_WRITE | HCA_REMOTE_READ | HCA_REMOTE_ATOMIC)
 
-static const uint8_t nowhere[16]; /* a QP with a stream has no GIDs */
+static const uint8_t nowhere[16]; /* an iWARP QP has no source GID */
 
-/* Modifies q.  Only host_stream_open moves q to RTS, because q cannot send
- * without a connection.  A change to RESET ends the connection at once. */
+/* Modifies q, but does not move q from RESET, INIT or RTR to RTS, because q
+ * cannot send without a connection: host_stream_open does that.  A change to
+ * RESET ends the connection at once. */
 static int modify_locked(struct progress *p, struct ibt_qp *q,
 			 const struct hca_qp_attr *attr, uint32_t mask,
 			 const char **why) REQUIRES(&p->lock)

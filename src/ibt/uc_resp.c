@@ -2,7 +2,8 @@
 #include "ibt/message.h"
 #include "ibt/uc.h"
 
-/* Drops the message that has begun, or that begins with the present packet. */
+/* Drops the message that has begun; if none has, the message of the present
+ * packet. */
 static void drop_message(struct ibt *t, struct ibt_qp *q, struct explain *x,
 			 enum ibt_drop why)
 {
@@ -24,7 +25,10 @@ static bool is_in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	r->epsn = serial24_add(psn, 1);
 	if (gap)
 		q->counters->rx_out_of_order++;
-	/* a message is counted once, however many of its packets were lost */
+	/* A gap, or the beginning of the next message, drops the message that
+	 * has begun.  If none has begun, a gap before a packet that begins no
+	 * message drops that packet's message.  So a message with two gaps is
+	 * counted twice. */
 	if (r->in_message ? gap || opcode_starts(p->info)
 			  : gap && !opcode_starts(p->info))
 		drop_message(t, q, x, IBT_DROP_LOST);

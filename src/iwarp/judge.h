@@ -17,11 +17,11 @@ struct iwarp_stream;
 
 /*
  * Judges the present segment of q's stream: its versions, queue, opcode, order,
- * key and length.  A SEND or Immediate Data takes a receive if it has none yet.
- * Sets segment.info, and the facts for a message to the user in
- * segment.explain.  Returns true if the segment may be placed.  False:
- * segment.refused is the cause, and if a SEND is longer than its receive,
- * segment.receive_status is the receive's status.
+ * key and length.  A SEND or Immediate Data takes a receive if it has none yet;
+ * a SEND that is MPA's ready-to-receive takes none.  Sets segment.info, and the
+ * facts for a message to the user in segment.explain.  Returns true if the
+ * segment may be placed.  False: segment.refused is the cause, and if a SEND is
+ * longer than its receive, segment.receive_status is the receive's status.
  */
 bool judge_segment(struct ibt *t, struct ibt_qp *q);
 /* Refuses the present segment of the stream because of `cause`.  Always returns

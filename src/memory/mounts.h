@@ -12,10 +12,12 @@
 #include <sys/types.h>
 
 /*
- * Returns whether the file system of this device (st_dev) lies in memory or on
- * a disk of this machine, and the kernel alone serves it.  Also returns false
- * if this mount namespace has no such device, as for a file system that is
- * mounted only in another namespace.  Does not access the file system itself.
+ * Returns true if the file system of this device (st_dev) has one of the types
+ * in mounts.c, which the kernel alone serves from memory or a block device.
+ * Returns false for other types, and if this mount namespace has no such
+ * device, as for a file system that is mounted only in another namespace, or a
+ * subvolume of btrfs (util/mountinfo.h).  Does not access the file system
+ * itself.
  */
 bool mounts_are_kernels(dev_t dev);
 

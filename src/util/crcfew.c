@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The CRC of at most CRCTIER_FEW bytes, mostly headers, by carry-less
- * multiplication.  Each block of sixteen bytes is multiplied by the power for
- * its distance from the end, so that no product waits for another.  The sum is
- * reduced once.
+ * multiplication.  Each block of sixteen bytes is multiplied by the power of x
+ * for its distance from the end (crcfactor.by), so that no product waits for
+ * another.  The sum is reduced once.
  *
  * A block of fewer bytes is put at the end of a register, after zeros, which do
  * not change a state of 0.

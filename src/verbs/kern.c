@@ -54,8 +54,8 @@ void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst,
 	dst->alt_timeout = src->alt_timeout;
 }
 
-/* Copies the fields that have the same name and meaning in both path records.
- * The order of the fields and the padding differ. */
+/* Copies the fields that have the same name and type in both path records.  The
+ * order of the fields and the padding differ. */
 #define COPY_SCALARS(dst, src)                                                 \
 	do {                                                                   \
 		(dst)->dlid = (src)->dlid;                                     \

@@ -6,7 +6,8 @@
 #include <infiniband/verbs.h>
 
 /* Returns the name of an opcode as a static string; "unknown" for other values.
- * The private nodes export this function as ibv_wr_opcode_str. */
+ * ibv_wr_opcode_str of the version nodes IBVERBS_PRIVATE_* calls this function.
+ */
 const char *v_wr_opcode_str(enum ibv_wr_opcode opcode);
 
 #endif
