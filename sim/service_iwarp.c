@@ -29,7 +29,8 @@ static bool has_receive(const struct op *o)
 }
 
 /* iWARP has no RNR NAK, so a program posts a message that needs a receive only
- * after its peer has posted one, or when a QP of the pair is in ERR or gone. */
+ * after its peer has posted that receive, or when a QP of the pair is in ERR or
+ * gone with its process. */
 static bool may_post(const struct flow *f)
 {
 	uint32_t needed = 0;
@@ -54,7 +55,8 @@ static void enter_rts(struct world *w, struct flow *f)
 	service_rc_enter_rts(w, f, &a);
 }
 
-/* An initiator without requests has to send a ready-to-receive. */
+/* An MPA initiator that has no request to send has to send a ready-to-receive
+ * frame (RFC 6581). */
 static uint8_t draw_rtr(struct world *w, const struct flow *f)
 {
 	if (f->round.ops_count && workload_below(w, 2))

@@ -34,8 +34,9 @@ static struct cmserver_client *find_longest_queue(struct cmserver *s,
 /*
  * Queues a message for a client.  The message is sent at the end of the loop's
  * turn, so that a client is woken once for all its messages of a turn.  If the
- * message cannot be queued, the client of the user for which the most messages
- * wait loses them.
+ * message cannot be queued, drops the longest queue among the clients of this
+ * client's user, and tries again.  If that fails, too, drops this client's
+ * queue.
  */
 void cmserver_tell(struct cmserver *s, struct cmserver_client *c,
 		   const struct cmproto *m)
@@ -258,7 +259,7 @@ void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
 		cmserver_object_free(
 			s, (struct cmserver_object *)(void *)c->own.next,
 			now_ns);
-		/* each object may send messages, and the rings are short */
+		/* cm may have put messages into its rings, which are short */
 		flush_mads(s, now_ns);
 	}
 	cm_output_fini(&c->output);

@@ -27,8 +27,8 @@
 #define FIXED (3 + REFUSE_FULL_SLOTS)
 /* The entries by which poll watches one client.  CONN_IN: the socket where the
  * client's messages are read.  CONN_PROCESS: the client's pidfd.  CONN_OUT: the
- * connection, while messages wait to be sent there; the connection of another
- * user is always watched, for its end. */
+ * connection, while messages wait to be sent there; for a client of another
+ * user also without such messages, until the connection hangs up. */
 enum { CONN_IN, CONN_PROCESS, CONN_OUT, PER_CONN };
 #define POLLED (FIXED + PER_CONN * CONN_MAX)
 
@@ -51,7 +51,7 @@ struct conn {
 	bool is_unwatched;
 	uid_t user; /* USER_NONE: cannot be told from other users (user.h) */
 	pid_t pid;  /* the client's process; 0: the process is not visible */
-	uint32_t class;	    /* 0: the client has none yet */
+	uint32_t class;	    /* 0: the client has none */
 	bool is_waiting;    /* PROTO_HELLO has come and is not answered yet */
 	struct proto hello; /* the hello, if is_waiting */
 	int hello_fd;	    /* the socket that came with the hello; -1: none */
@@ -68,7 +68,7 @@ struct conn {
 	 * of connection management */
 	struct cmserver_client *cm;
 	/* the number of this client as an asker of remote_liveness; no number
-	 * is used twice; 0: none yet */
+	 * is used twice; 0: none */
 	uint64_t name;
 	/* how many of the client's questions about other hosts have no answer
 	 * yet */
@@ -117,11 +117,12 @@ struct server {
 /* Ends the connections whose clients have closed them since the last poll. */
 void server_drop_hung_up(struct server *s);
 /*
- * Whether the entry keeps the broker from its end, and counts as a client.
- * Another one only reserves the class of a process of a dead broker that has no
- * connection and cannot be watched, and whose end may stay unknown.  It needs
- * no broker: if the process lives, the port and the fd store last as long as it
- * does.
+ * Returns whether the entry counts as a client.  The broker does not end while
+ * it has clients.  An entry that is no client only reserves the class that a
+ * dead broker gave to a process.  That process has no connection and cannot be
+ * watched, so this broker may never learn of the process's end.  A process of
+ * the broker's user needs no broker: while the process exists, it holds the
+ * port and the fd store.
  */
 bool server_is_client(const struct conn *c);
 /* Returns how many entries are clients. */

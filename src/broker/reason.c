@@ -75,8 +75,8 @@ static const char *last_line(const char *words, size_t *bytes)
 	return at;
 }
 
-/* Returns the line after name and a colon, if the line begins with them;
- * otherwise the line. */
+/* Returns the rest of the line after name, a colon and a space, if the line
+ * begins with these; otherwise the line. */
 static const char *skip_name(const char *line, size_t *bytes, const char *name)
 {
 	size_t length = strlen(name);

@@ -29,10 +29,11 @@
 
 #define STACK_BYTES 16384
 #define BACKLOG	    1024
-#define FIRST_FD    3  /* the first that is not a standard one */
+#define FIRST_FD    3  /* the first descriptor after the standard ones */
 #define MESSAGES    16 /* read in one turn */
 /* The life of a broker is short below BRIEF_MS, and sudden below SUDDEN_MS.
- * After FREE_STARTS short lives in a row, a pause precedes the next start. */
+ * After more than FREE_STARTS short lives in a row, a pause precedes the next
+ * start. */
 #define BRIEF_MS      1000
 #define SUDDEN_MS     100
 #define FREE_STARTS   3	 /* short lives without a pause */
@@ -68,7 +69,7 @@ struct starter {
 static struct {
 	/* the process that has learnt these facts; a fork's child has not */
 	pid_t owner;
-	bool is_thread;	     /* adverbd cannot be run: a thread serves */
+	bool is_thread;	     /* adverbd has failed: a thread serves */
 	pid_t broker;	     /* the last broker, until it is lost; 0: none */
 	uint64_t started_ms; /* when that broker began to serve */
 	uint64_t due_ms;     /* when the next broker may be started */
@@ -76,8 +77,9 @@ static struct {
 } past;
 
 /* The descriptors of a start that is under way, each plus 1; 0: none.  A fork's
- * child closes its copies: they would keep the broker's address bound after the
- * broker has ended. */
+ * child closes its copies.  Its copy of the listener would keep the broker's
+ * address bound after the broker has ended, and its copy of adverbd's end of
+ * the status socket would hide the end of adverbd from the starter. */
 enum { KEPT_LISTEN, KEPT_OURS, KEPT_THEIRS, KEPT };
 static shared_u32 kept[KEPT];
 
@@ -187,7 +189,8 @@ static void locate_program(char *path, size_t size)
 		 slash ? self.dli_fname : "");
 }
 
-/* Runs in the grandchild, on the parent's memory: system calls only. */
+/* Runs in the grandchild, which shares the program's memory: makes only system
+ * calls. */
 static int become_broker(void *arg)
 {
 	static char started[] = "--started", relays[] = "--no-bpf";
@@ -276,8 +279,7 @@ static const char *remedy_text(void)
 /*
  * Has a thread of this process serve in place of adverbd, and says why in
  * s->sentence.  If the thread serves, this process does not run adverbd again,
- * since the next adverbd would end as this one did.  Returns what start_turn
- * returns.
+ * since adverbd would probably fail again.  Returns what start_turn returns.
  */
 static int serve_instead(struct start *s, const char *what, const char *reason,
 			 const char *cure)
@@ -368,7 +370,8 @@ static int read_status(struct start *s, uint64_t now_ms)
 
 	if (n < 0 && errno == EAGAIN)
 		return -EAGAIN;
-	/* reset: the other end has closed, and its last message comes next */
+	/* ECONNRESET: the other end is closed, and its last message comes next
+	 */
 	if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 		return -EINPROGRESS;
 	if (n >= PROTO_HEAD && m.proto.magic == PROTO_MAGIC)
@@ -415,7 +418,7 @@ static int withdraw_start(struct start *s, uint64_t now_ms)
 /*
  * Abandons the start, since the program has closed the status socket or put a
  * file of its own there.  The adverbd that was started cannot say WHO_IS any
- * more, and ends; the next search starts another one.
+ * more, and ends; the next start_begin starts another adverbd.
  */
 static int abandon_start(struct start *s)
 {
@@ -459,7 +462,7 @@ static int move_up(int fd)
 }
 
 /* Binds the broker's address, which makes this process the starter.  Returns
- * the listener or -errno; -EAGAIN: another process is the starter. */
+ * the listener or -errno; -EAGAIN: another process has bound the address. */
 static int open_listener(void)
 {
 	struct sockaddr_un a;
@@ -562,9 +565,9 @@ static int say_privileged(struct start *s)
 	return -EPERM;
 }
 
-/* Whether this process asked to be the parent of orphans below it.  It would
- * become that of adverbd: its wait(2) would return a child that it does not
- * know, or would wait for adverbd's end. */
+/* Whether this process is a subreaper (PR_SET_CHILD_SUBREAPER).  A subreaper
+ * would become the parent of adverbd: the program's wait(2) would return a
+ * child that the program does not know, or would wait for adverbd's end. */
 static bool adopts_orphans(void)
 {
 	int adopts = 0;
@@ -589,7 +592,7 @@ int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms)
 	s->listen_fd = fd;
 	s->owner = getpid();
 	s->began_ms = now_ms;
-	/* Processes that wait for this one wait a little longer. */
+	/* Other processes wait for patience_ms, which is longer. */
 	s->limit_ms = now_ms + patience_ms / 4 * 3;
 	/* If past.is_thread, a thread of this process serves another network
 	 * namespace, and a second thread serves this one. */

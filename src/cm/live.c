@@ -8,7 +8,8 @@
 #include "util/rng.h"
 
 #define RING (LIVE_QUESTIONS + 64)
-/* The wait before the first repetition; each further wait is twice as long. */
+/* The wait before the first repetition.  Each further wait is twice as long,
+ * but the last wait is what is left of LIVE_PATIENCE_NS. */
 #define FIRST_NS 20000000u
 #define TRIES	 5 /* waits of 20, 40, 80, 160 and 200 ms */
 
@@ -89,7 +90,8 @@ static void put_question(struct live *l, struct question *q, uint64_t now_ns)
 	q->due_ns = q->tries < TRIES ? now_ns + wait : q->until_ns;
 }
 
-/* The ring has room, since live_ask reserves a place for each open question. */
+/* The ring of answers has room, since live_ask reserves a place for each open
+ * question. */
 static void close_question(struct live *l, struct question *q,
 			   enum livemsg_state state)
 {
@@ -136,7 +138,8 @@ void live_forget(struct live *l, uint64_t asker)
 }
 
 /* Closes the open question that has the answer's nonce, if the answer came from
- * the peer that was asked. */
+ * the peer that was asked, to the address from which the question was sent, and
+ * has the question's QPN.  A refusal has no QPN. */
 static void take_answer(struct live *l, const uint8_t from[16],
 			const uint8_t to[16], const struct livemsg *m)
 {

@@ -40,8 +40,8 @@ void r_await_acks(const struct r_id *id)
 	pthread_cleanup_pop(0);
 }
 
-/* In a forked child: threads that held r_lock or waited for r_changed may not
- * exist here. */
+/* Runs in the child of a fork.  The parent's other threads, which may have held
+ * r_lock or waited for r_changed, do not exist in the child. */
 static void after_fork(void)
 {
 	pthread_mutex_init(&r_lock, NULL);

@@ -18,8 +18,8 @@
  *	wide_sum	reduces a vector to the 16 bytes that, at the vector's
  *			end, have the same remainder
  *
- * Four vectors are computed at once.  A product takes several cycles, but the
- * processor can begin one in each cycle.
+ * Four sums are computed at once.  A product takes several cycles, but the
+ * processor can begin a product in each cycle.
  */
 #include "util/crccopy.h"
 #include "util/crcmul.h"
@@ -67,9 +67,10 @@ INNER vector fold_steps(const struct crcfactor *f, uint32_t crc, uint8_t *to,
 	return wide_fold(a, wide_spread(f->by[3 * WIDE]), d);
 }
 
-/* Returns the CRC state.  Folds whole steps, and then the last one to four
- * vectors.  Each of these is multiplied by the power for its distance from the
- * end, so that no product waits for another. */
+/* Returns the CRC state.  Folds whole steps (or, of up to STEP bytes, the first
+ * vector), and then the last one to four vectors.  The sum of the steps and
+ * each vector but the last are multiplied by the power for their distance from
+ * the end, so that no product of a vector waits for another. */
 INNER uint32_t fold_many(const struct crcfactor *f, uint32_t crc,
 			 const uint8_t *p, size_t bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The implementations of a CRC for different processors, and the choice of one
- * for this processor.  Other folders use util/crc.h.
+ * for this processor.  Other folders use util/crc.h and util/crccopy.h.
  *
  * A constructor makes the choice when the library is loaded, by the processor's
  * instruction sets and by the registers that the kernel saves.  The choice is
@@ -56,7 +56,8 @@ struct crctier {
 	bool multiplies;
 };
 
-/* All implementations, the fastest first.  Every processor can use the last. */
+/* The implementations to choose from, the fastest first.  Every processor can
+ * use the last. */
 extern const struct crctier crctier_all[];
 /* The number of entries in crctier_all. */
 extern const size_t crctier_count;

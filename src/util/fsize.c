@@ -25,9 +25,9 @@ void fsize_give(const struct fsize *f)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGXFSZ);
-	/* The kernel has sent SIGXFSZ to this thread, so no other thread can
-	 * take the signal.  rt_sigtimedwait is called directly: libc's
-	 * sigtimedwait is a cancellation point. */
+	/* The kernel sends SIGXFSZ to the thread that reached the limit, so no
+	 * other thread can take the signal.  rt_sigtimedwait is called
+	 * directly: libc's sigtimedwait is a cancellation point. */
 	if (!sigismember(&f->before, SIGXFSZ))
 		while (syscall(SYS_rt_sigtimedwait, &set, NULL, &now,
 			       KERNEL_SET_BYTES) == SIGXFSZ)

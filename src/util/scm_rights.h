@@ -26,7 +26,7 @@ size_t scm_rights_take(struct msghdr *m, int *fds, size_t most);
 
 /*
  * Sets whether the other end of a Unix socket, or of each connection that comes
- * to a listening one, may send descriptors.  If not, a send that brings some
+ * to a listening socket, may send descriptors.  If not, a send with descriptors
  * fails with EPERM.  Messages that have been sent already are not changed.  On
  * a kernel before Linux 6.16 (SO_PASSRIGHTS) the call does nothing, and the
  * other end may always send descriptors.
