@@ -45,7 +45,8 @@ struct op {
 	uint8_t opcode, flags, pieces, defect;
 	struct piece piece[FLOW_SGES]; /* in the requester's memory */
 	uint32_t bytes, imm;	       /* the message's length; immediate */
-	uint32_t remote; /* the target's offset in the responder's memory */
+	/* WRITE, READ, atomics: the offset in the responder's memory */
+	uint32_t remote;
 	uint64_t swap_add, compare; /* an atomic's operands */
 };
 
@@ -144,8 +145,8 @@ uint32_t workload_below(struct world *w, uint32_t n);
 /* Draws the length of a message, mostly small. */
 uint32_t workload_bytes(struct world *w);
 /* Cuts the `bytes` bytes that begin at offset *brk into at most at_most pieces,
- * some of them empty, and adds `bytes` to *brk.  Returns the number of pieces.
- */
+ * of which some may be empty, and adds `bytes` to *brk.  Returns the number of
+ * pieces. */
 uint8_t workload_cut(struct world *w, struct piece *p, uint32_t *brk,
 		     uint32_t bytes, uint32_t at_most);
 /* Draws a receive for the message of request op, which has `bytes` bytes;

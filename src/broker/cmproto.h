@@ -7,8 +7,9 @@
  * broker sends an EVENT when something has happened.
  *
  * A program on a host of an emulated subnet has no broker: the process of the
- * fabric takes the broker's part (FABRIC_PROTO_CM).  The addresses are then
- * GIDs of InfiniBand ports, and is_ib is set in BIND, CONNECT and RESUME.
+ * fabric takes the broker's part (FABRIC_PROTO_CM), but does not answer
+ * INTERFACE and LEAVE.  The addresses are then GIDs of InfiniBand ports, and
+ * is_ib is set in BIND, CONNECT and RESUME.
  *
  * An object stands in the broker for one rdma_cm id of a program: a port, a
  * listener or a conversation.  The broker numbers the object in the answer to
@@ -30,8 +31,8 @@
 #define CMPROTO_NOTE	352
 #define CMPROTO_BYTES	832 /* of struct cmproto */
 
-/* What a message asks for or says.  `Fields` lists the members of struct
- * cmproto that the receiver reads, in addition to id. */
+/* The kinds of messages.  `Fields` lists the members of struct cmproto that the
+ * receiver reads, in addition to id. */
 enum cmproto_kind {
 	/* makes an object with a port (at.local_port 0: the broker chooses the
 	 * port).  Fields: at.space, at.local or any_v4 and any_v6,
@@ -75,7 +76,7 @@ enum cmproto_kind {
 	/* the client is an interface of IPoIB.  Fields: at.local (its GID),
 	 * qp.qpn, path.pkey (of its partition), group (its broadcast group; the
 	 * mtu is 0 if it has none).  A later message replaces the earlier one.
-	 * No answer; a broker refuses by -EOPNOTSUPP. */
+	 * The fabric does not answer; a broker refuses by -EOPNOTSUPP. */
 	CMPROTO_INTERFACE,
 	/* asks for the interface of IPoIB that has a MAC (ipoib/hwaddr.h), on
 	 * any host of the subnet; a broker refuses by -EOPNOTSUPP.  Fields:
@@ -92,8 +93,8 @@ enum cmproto_kind {
 	 * -EINVAL: the group has another Q_Key or P_Key here; -ECANCELED: the
 	 * client has left before the answer came. */
 	CMPROTO_JOIN,
-	/* ends the membership call_id.  No answer; a broker refuses by
-	 * -EOPNOTSUPP. */
+	/* ends the membership call_id.  The fabric does not answer; a broker
+	 * refuses by -EOPNOTSUPP. */
 	CMPROTO_LEAVE,
 	CMPROTO_DONE,  /* the answer to a request; err: 0 or -errno */
 	CMPROTO_EVENT, /* from the broker; event: enum cmproto_event */
@@ -113,8 +114,8 @@ enum cmproto_event {
 	CMPROTO_DISCONNECTED,
 	CMPROTO_TIMEWAIT_EXIT, /* the connection's TIMEWAIT is over */
 	CMPROTO_RESOLVED,      /* a SIDR_REP came: qp.qpn and qp.qkey */
-	/* id 0: the client did not read its messages: they are lost, and the
-	 * broker ends the connection */
+	/* the client did not read its messages, which are lost, and the broker
+	 * closes the client's connection; id: 0 */
 	CMPROTO_DROPPED,
 };
 
@@ -153,15 +154,15 @@ struct cmproto_path {
 };
 
 /* The alternate path of a connection of InfiniBand (IBTA Vol 1, 12.6.5), seen
- * as struct cmproto_path is. */
+ * from the receiver of the message. */
 struct cmproto_alternate {
 	uint8_t local[16], peer[16]; /* the GIDs of its two ends */
 	/* remote_lid 0: there is no alternate path.  The pkey and the mtu are
 	 * those of the connection's path. */
 	struct cmproto_path path;
 	uint8_t ack_timeout; /* as in struct cmproto_qp */
-	/* ACCEPT, and EVENT with CMPROTO_RESPONSE: what the passive side makes
-	 * of the path (CMMSG_FAILOVER_*). */
+	/* ACCEPT, and EVENT with CMPROTO_RESPONSE: whether the passive side
+	 * accepts the path (CMMSG_FAILOVER_*). */
 	uint8_t failover;
 	uint8_t reserved[6];
 };
@@ -173,8 +174,8 @@ struct cmproto_group {
 	uint8_t mtu, rate, sl, traffic_class, hop_limit;
 	uint8_t join_state; /* enum sa_join_state */
 	/* JOIN: the fabric does not leave the group when the last client has
-	 * left.  An interface of IPoIB at the port does so, since the client
-	 * has made the kernel a member of the group of IP. */
+	 * left.  An interface of IPoIB at the port leaves the group, since the
+	 * client has made the kernel a member of the IP multicast group. */
 	uint8_t is_shared;
 	uint8_t reserved[7];
 };
@@ -210,20 +211,20 @@ struct cmproto {
 	 * waits are shorter. */
 	uint8_t is_strict, max_retries, timeout;
 	uint8_t private_bytes; /* of private_data */
-	/* the addresses are GIDs of InfiniBand, and the server neither writes
-	 * nor reads IP addressing (IBTA A11) before the private data of REQ and
-	 * SIDR_REQ */
+	/* the addresses are GIDs of InfiniBand.  Clients write and read IP
+	 * addressing (IBTA A11) in the private data of REQ and SIDR_REQ; the
+	 * server neither adds nor removes IP addressing. */
 	uint8_t is_ib;
-	/* BIND with is_ib: the addresses are of IP.  Requests are for the
-	 * address in their IP addressing, which the client finds in their
-	 * private data. */
+	/* BIND with is_ib: the addresses are IP addresses.  The object gets
+	 * only requests whose IP addressing names such an address. */
 	uint8_t is_ip;
 	struct cmproto_qp qp;
 	/* CONNECT: the path of the conversation; EVENT with CMPROTO_REQUEST:
 	 * the path that the REQ names */
 	struct cmproto_path path;
 	struct {
-		/* CONNECT, and EVENT with CMPROTO_REQUEST: the second path */
+		/* CONNECT, and EVENT with CMPROTO_REQUEST: the alternate
+		 * path */
 		struct cmproto_alternate alternate;
 		/* JOIN, INTERFACE and the answers of INTERFACE_OF and JOIN */
 		struct cmproto_group group;

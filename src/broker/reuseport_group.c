@@ -174,9 +174,9 @@ static int open_relay(struct reuseport_group_member *m, const char **why)
 	return 0;
 }
 
-/* Whether the limit on open files allows an fd store: the descriptors in the
- * store are under way, and count like those in messages that clients have not
- * read. */
+/* Whether the limit on open files allows an fd store.  The kernel counts the
+ * descriptors in the store as in flight (unix(7)), like those in messages that
+ * clients have not read. */
 static bool may_keep_store(void)
 {
 	struct rlimit files;
@@ -256,7 +256,8 @@ void reuseport_group_init(struct reuseport_group *g, bool may_steer)
 }
 
 /* Returns the index of a member for a process of the broker's own user, or
- * -errno with a sentence in *why.  Its page may not be empty. */
+ * -errno with a sentence in *why.  The member's page may still have contents of
+ * its last owner. */
 static int choose_member(struct reuseport_group *g, const char **why)
 {
 	uint32_t i = find_member(g, REUSEPORT_FREE);
@@ -280,8 +281,8 @@ static int choose_member(struct reuseport_group *g, const char **why)
 
 /*
  * As choose_member, and empties the member for its next owner.  If the page of
- * a member cannot be cleared, tries the other members.  It gives up if the page
- * of a new member cannot be cleared: there is no memory.
+ * a member cannot be cleared, tries the other members.  Gives up if the page of
+ * a new member cannot be cleared: there is no memory.
  */
 static int take_member(struct reuseport_group *g, const char **why)
 {
@@ -369,7 +370,7 @@ void reuseport_group_release(struct reuseport_group *g, uint32_t class,
 }
 
 /* Whether these may be the descriptors of member `index`: any process that has
- * the store can put others there. */
+ * the store can put other descriptors there. */
 static bool is_member(uint32_t index, const int fds[FD_STORE_MEMBER_FDS],
 		      int own)
 {
@@ -379,7 +380,7 @@ static bool is_member(uint32_t index, const int fds[FD_STORE_MEMBER_FDS],
 	       (fds[2] < 0 || fd_check_is_messages(fds[2]));
 }
 
-/* Adds a member of the dead broker's group, and takes its descriptors. */
+/* Adds a member of the dead broker's group, and takes ownership of fds. */
 static void adopt_member(struct reuseport_group *g,
 			 const int fds[FD_STORE_MEMBER_FDS], uint64_t now_ms)
 {

@@ -2,8 +2,8 @@
 /*
  * The broker's loop: it serves a listener, its clients and their processes, and
  * the socket of QP1.  adverbd runs the loop as a process of its own; a program
- * that cannot run adverbd runs it as a thread (start.h).  The loop has one
- * thread and waits only in poll; calls that a process of another user could
+ * that cannot run adverbd runs the loop as a thread (start.h).  The loop has
+ * one thread and waits only in poll; calls that a process of another user could
  * delay are made by further threads (user_receiver.h).  Packets for a program
  * pass through the loop only if the kernel cannot steer, or if the program is
  * of another user.
@@ -34,9 +34,9 @@ struct server_config {
  * NULL: there is no memory or no random number, and the socket stays the
  * caller's.  The server copies *config. */
 struct server *server_new(int listen_fd, const struct server_config *config);
-/* Calls listen(2) on the listening socket, even if another process has called
- * it before.  After that, SO_PEERCRED names this process to clients, since it
- * names the process that called listen last. */
+/* Calls listen(2) on the listening socket, even if another process has done so
+ * before.  SO_PEERCRED shows clients the process that called listen last, which
+ * from then on is this process. */
 void server_listen(struct server *s);
 /*
  * Binds port 4791 at once, and not only when the first client comes, so that no

@@ -14,7 +14,7 @@
 #define OVERFLOW_UID	 65534u	     /* the kernel's default */
 #define FIRST_USER_SPACE 0xeffffffdu /* the kernel's PROC_USER_INIT_INO */
 
-/* What was found out about a user namespace and a network namespace. */
+/* Facts about a user namespace and a network namespace. */
 struct finding {
 	struct stat user, net; /* st_ino 0: the namespaces are not known */
 	uid_t overflow;	       /* the overflow uid */
@@ -43,7 +43,8 @@ __attribute__((constructor)) static void watch_forks(void)
 	pthread_atfork(about_to_fork, has_forked, has_forked);
 }
 
-/* Reads the numbers in the first line of a file; false: it cannot be read. */
+/* Reads up to three numbers at the start of a file; false: the file cannot be
+ * read, or begins with no number. */
 static bool read_numbers(const char *path, unsigned long number[3])
 {
 	FILE *f = fopen(path, "re");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells data ends that they have something to fetch. */
+/* The list of data ends that have something to fetch; see fabric/data_end.h. */
 #include "fabric/data_end.h"
 #include "util/bits.h"
 

@@ -167,7 +167,8 @@ enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp, uint32_t rkey)
 	if (w->qpn != qp->qpn)
 		return MR_BAD_QP;
 	/* If several threads invalidate this key at once, the exchange lets
-	 * only one of them succeed.  No other access depends on its order. */
+	 * only one of them succeed.  No other access depends on the memory
+	 * order of the exchange. */
 	before = __atomic_exchange_n(&h->peer_area->gone[w - h->mrs], rkey,
 				     __ATOMIC_ACQ_REL);
 	if (before == rkey)

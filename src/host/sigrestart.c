@@ -8,8 +8,9 @@
 
 enum { RESTARTING = 1, ENDING = 2 };
 
-/* Is this a signal that a fault of the program raises?  Such a signal does not
- * arrive during a system call. */
+/* Is this a signal that a fault of the program raises?  A fault does not happen
+ * during a wait, so such a signal interrupts a wait only if a process sends the
+ * signal, which is not expected. */
 static bool is_of_fault(int sig)
 {
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE ||

@@ -11,7 +11,7 @@
  * what a thread does after it has polled the completion.
  *
  * In a program without the runtime, an annotation costs one test of a variable.
- * In adverb's own ThreadSanitizer build these functions do nothing.
+ * In adverb's own ThreadSanitizer build the annotations do nothing.
  *
  * Lock: none.
  */

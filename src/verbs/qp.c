@@ -67,9 +67,9 @@ static int more_of(const struct ibv_qp_init_attr *a)
 
 /*
  * Returns whether `a` is a step of a search for a limit, such as libfabric's
- * search for the largest max_inline_data: the thread's latest queue pair was
- * granted more of one capability than the queue pair before, and `a` asks for
- * still more of this capability alone.
+ * search for the largest max_inline_data: the thread's latest queue pair asked
+ * for more of one capability than the queue pair before, and `a` asks for still
+ * more of this capability alone.
  */
 static bool is_search(const struct ibv_qp_init_attr *a)
 {
@@ -237,8 +237,8 @@ fail:
 	return NULL;
 }
 
-/* Extended attributes other than the domain and send_ops_flags ask for features
- * that adverb does not support. */
+/* Extended attributes other than pd, send_ops_flags and create_flags 0 ask for
+ * features that adverb does not support. */
 struct ibv_qp *v_create_qp_ex(struct ibv_context *context,
 			      struct ibv_qp_init_attr_ex *a)
 {

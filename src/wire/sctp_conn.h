@@ -82,7 +82,8 @@ struct sctp_process {
 	struct map objects;    /* by key; odd: a connection, even: a socket */
 	uint32_t last_key;     /* the last key given, without its lowest bit */
 	int epoll_fd, wake_fd; /* -1: there is no thread */
-	uint64_t busy_ns;      /* when the last packet was sent */
+	/* when the last packet was sent, or sctp_connect was last called */
+	uint64_t busy_ns;
 	/* The path of the packet that the library is processing; NULL: none. */
 	const struct sctp_path *current;
 };
@@ -90,9 +91,9 @@ struct sctp_process {
 extern struct sctp_process sctp_conn_all;
 
 /* Is the descriptor still the file that was opened?  A program may have closed
- * it and opened another.  Asks the kernel, unless a check less than a
- * millisecond ago found the file.  *checked_ns, at first 0, is the time of that
- * check; 0: there was none. */
+ * the descriptor, whose number then may be that of another file.  Asks the
+ * kernel, unless a check less than a millisecond ago found the file.
+ * *checked_ns, at first 0, is the time of that check; 0: there was none. */
 bool sctp_conn_is_ours(int fd, uint64_t *checked_ns);
 /* Adds fd to the thread's epoll set.  `key` goes into the data of its events.
  * Returns 0 or -errno. */
@@ -141,7 +142,8 @@ void sctp_conn_end(struct sctp_conn *c, int err);
  * that the library already has. */
 void sctp_conn_close(struct sctp_conn *c);
 /* Frees the connection if its deadline has passed, or if its association has
- * been shut down.  Touches it if its owner's message waits for memory. */
+ * been shut down.  Touches the connection if the message in `in`, for the
+ * owner, waits for memory. */
 void sctp_conn_tick(struct sctp_conn *c, uint64_t now_ns);
 /* Puts the connection on the list of connections to serve in this turn. */
 void sctp_conn_touch(struct sctp_conn *c);
