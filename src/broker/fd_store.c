@@ -22,7 +22,7 @@
 
 #define BUNDLE_MEMBERS 128
 #define FD_STORE_FDS   (1 + 2 * FD_STORE_BUNDLES)
-/* CMSG_SPACE is aligned up and may have room for one more */
+/* CMSG_SPACE rounds up, so the buffer may have room for one more descriptor. */
 #define PEEK_FDS     (FD_STORE_FDS + 1)
 #define LEDGER_BYTES sizeof(struct fd_store_ledger)
 
@@ -52,7 +52,7 @@ static int send_fds(int socket, const int *fds, size_t n)
 }
 
 /* Copies the descriptors of message k to fds, and leaves the message in the
- * socket.  Returns their number, or -errno. */
+ * socket.  Returns the number of descriptors, or -errno. */
 static int peek_fds(int socket, uint32_t k, int fds[PEEK_FDS])
 {
 	union {
@@ -75,14 +75,15 @@ static int peek_fds(int socket, uint32_t k, int fds[PEEK_FDS])
 	n = recvmsg(socket, &msg, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return errno == EAGAIN ? -ENOENT : -errno;
-	/* An empty message does not come from send_fds.  Closes the descriptors
-	 * that it may have brought all the same. */
+	/* send_fds sends no empty message, but the socket may be another
+	 * process's.  The descriptors of an empty message are closed. */
 	count = scm_rights_take(&msg, fds, n ? PEEK_FDS : 0);
 	if (!n)
 		return -ENOENT;
 	if (!(msg.msg_flags & MSG_CTRUNC))
 		return (int)count;
-	/* The limit on open files leaves no room for the others. */
+	/* The limit on open files leaves no room for the other descriptors, or
+	 * another process has sent more than send_fds does. */
 	while (count)
 		close(fds[--count]);
 	return -EMFILE;
@@ -297,8 +298,9 @@ bool fd_store_is_short(int err)
 
 /*
  * Looks at the entry's process without a pidfd, since pidfd_open has failed
- * with err.  Returns -ESRCH: the process has ended; or -err: it may live.  The
- * state 'Z' says nothing, since other threads of the process may live.
+ * with err.  Returns -ESRCH: the process has ended; or -err: it may still
+ * run.  The state 'Z' says nothing, since other threads of the process may
+ * still run.
  */
 static int look_without_pidfd(const struct fd_store_entry *e, int err)
 {
@@ -321,8 +323,8 @@ int fd_store_process(const struct fd_store_entry *e)
 	fd = (int)syscall(SYS_pidfd_open, e->pid, 0);
 	if (fd < 0)
 		return look_without_pidfd(e, errno);
-	/* The start is compared after pidfd_open: another process may have the
-	 * pid by then. */
+	/* The start is compared after pidfd_open, which may have opened a later
+	 * process with the same pid. */
 	err = check_start(e, fd);
 	if (!err)
 		return fd;

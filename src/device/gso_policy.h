@@ -3,8 +3,8 @@
  * Decides whether datagrams may be sent with UDP_SEGMENT.  The ICRC of a packet
  * covers the IPv4 id of its segment.  On loopback and veth interfaces, Linux
  * segments the datagram itself, with known ids, or delivers it unsegmented.  A
- * network card may choose other ids, so each packet through a card is sent as
- * one datagram.
+ * network card may choose other ids, so through all other interfaces each
+ * packet is sent as one datagram.
  */
 #ifndef DEVICE_GSO_POLICY_H
 #define DEVICE_GSO_POLICY_H

@@ -2,7 +2,8 @@
 /*
  * Memory regions, and the verdict on an access to memory (IBTA Vol 1, 10.6).
  * Regions and windows are rows of a table in the arena, which peers of this
- * host read.  mr_enter covers creation and destruction; lookups take no lock.
+ * host read.  Creation and destruction take the lock of mr_enter; lookups take
+ * no lock.
  */
 #ifndef HCA_MR_H
 #define HCA_MR_H
@@ -38,11 +39,15 @@ struct mr {
 /* Why a key, an address and a length do not name usable memory. */
 enum mr_verdict {
 	MR_OK,
-	MR_BAD_KEY,  /* no region or window has this key */
-	MR_BAD_PD,   /* the region belongs to another protection domain */
-	MR_NO_RIGHT, /* the region lacks the right that the access needs */
-	MR_OUTSIDE,  /* the range is not inside the region */
-	MR_BAD_QP,   /* the window is bound to another QP */
+	/* No region has this lkey, or no region or bound window has this rkey.
+	 * A bind request: no window or no region has the key. */
+	MR_BAD_KEY,
+	MR_BAD_PD, /* the region or window is of another protection domain */
+	/* The region or window lacks a right that the request needs.  A SEND
+	 * with invalidate: the key is not that of a window of type 2. */
+	MR_NO_RIGHT,
+	MR_OUTSIDE, /* the range is not inside the region or window */
+	MR_BAD_QP,  /* the window is bound to another QP */
 	/* Verdicts only on a bind request: */
 	MR_IS_BOUND, /* a window of type 2 is bound already */
 	MR_NO_BYTES, /* a window of type 2 would have length 0 */

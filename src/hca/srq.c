@@ -59,7 +59,8 @@ void srq_free(struct hca *h, struct srq *s)
  *	0		neither
  *
  * The generation changes when the queue is resized.  So the
- * compare-and-exchange fails in a thread that copied its receive before.
+ * compare-and-exchange fails in a thread that copied its receive before the
+ * resize.
  */
 #define SRQ_RESIZING   (1ull << 63)
 #define GENERATION     (1ull << 48)
@@ -138,9 +139,9 @@ static bool is_low(const struct srq *s, struct srq_shared *shared)
 	return true;
 }
 
-/* Records in the word of the last taker's row that the taker has taken the
- * receive.  The taker may be stopped or dead before it has recorded that
- * itself. */
+/* Records the last take as TAKES in the word of the QP that took the last
+ * receive, if the thread that took the receive has not marked it as held yet.
+ * That thread may be stopped or dead. */
 static void note_taker(const struct hca *h, uint64_t next)
 {
 	_Atomic uint64_t *word = word_of(h, taker_of(next));
@@ -168,8 +169,8 @@ uint32_t srq_next(const struct srq *s)
 
 /* The slots of the receives before `next` are free: these receives are taken
  * and copied, and a thread that still copies one of them fails to move `next`.
- * `next` is input, so the tail moves only to an index between the tail and the
- * head. */
+ * Peers write `next`, so the tail moves only to an index between the tail and
+ * the head. */
 struct wqe *srq_reserve(const struct hca *h, struct srq *s)
 {
 	uint32_t head = shared_own(&s->wq.head), tail = shared_own(&s->wq.tail);

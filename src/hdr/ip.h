@@ -84,8 +84,8 @@ bool ip_v4_checksum_ok(const uint8_t *p, const struct ip_v4 *ip);
 
 /*
  * Adds `bytes` bytes to the sum of an Internet checksum (RFC 1071) and returns
- * the new sum; the first sum is 0.  Only the last call may add an odd number of
- * bytes.
+ * the new sum.  The first sum is 0, or the sum of fields of a pseudo header.
+ * Only the last call may add an odd number of bytes.
  */
 uint64_t ip_sum(uint64_t sum, const void *data, size_t bytes);
 /* Returns the checksum, 16 bits in host order, of a sum that ip_sum returned.

@@ -12,8 +12,8 @@
  * One constant table has the properties of all opcodes: the headers that
  * follow, the position of the packet in its message, and the side that sends
  * it.  Reserved opcodes of RC have a row, as requests that the responder
- * refuses (IBTA 9.9.3).  Other reserved opcodes, and all opcodes of RD, have no
- * row.
+ * refuses (IBTA 9.9.3).  Other reserved opcodes, and all opcodes of RD and of
+ * the services 6 and 7, have no row.
  */
 #ifndef HDR_OPCODE_H
 #define HDR_OPCODE_H
@@ -156,14 +156,14 @@ struct opcode_info {
 };
 
 /* Returns the row of an opcode; NULL if the opcode is reserved in a service
- * other than RC, or is of RD or of a reserved service. */
+ * other than RC, or is of RD or of the services 6 and 7. */
 const struct opcode_info *opcode_info(uint8_t opcode);
 
 /*
  * Returns the opcode of one packet of a SEND, WRITE or READ response.  `tail`
- * is the extension header at the end of the message: 0 for none,
- * OPCODE_EXT_IMMDT, or for a SEND OPCODE_EXT_IETH; ignored for first and middle
- * packets.
+ * is the ImmDt or IETH of the message's last packet: 0 for none,
+ * OPCODE_EXT_IMMDT, or for a SEND OPCODE_EXT_IETH.  `tail` is ignored for first
+ * and middle packets, and for a READ response.
  */
 uint8_t opcode_of(enum opcode_service service, enum opcode_kind kind,
 		  enum opcode_position position, enum opcode_ext tail);

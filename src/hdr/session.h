@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The messages of DDP over SCTP (RFC 5043 5.2; RFC 6581 7 for functions 5 to
- * 7).  A user message of SCTP carries one of two payloads, told apart by its
- * payload protocol identifier (PPID):
+ * 7).  The payload protocol identifier (PPID) of a user message of SCTP says
+ * which of two payloads the message carries:
  *
  *	16: DDP segment			17: stream session control
  *	 0	DDP-SSN			 0	DDP-SSN
@@ -11,11 +11,11 @@
  *
  * The DDP-SSN numbers the messages of one direction of a session from 0, since
  * SCTP delivers them in any order.  In adverb each message begins with its
- * PPID, in 4 bytes; the offsets above do not count them.
+ * PPID; the offsets above do not count these 4 bytes.
  *
  * All control messages except the Terminate have the contents of an MPA frame,
- * so struct mpa_frame holds them.  Its `revision` is 2, and it asks for neither
- * CRCs nor markers.  The enhanced data are those of MPA (RFC 6581 9); a
+ * so struct mpa_frame holds them.  Its `revision` is 2, and the frame asks for
+ * neither CRCs nor markers.  The enhanced data are those of MPA (RFC 6581 9); a
  * rejection has none (RFC 6581 7).  Pure.
  */
 #ifndef HDR_SESSION_H
@@ -56,7 +56,7 @@ bool session_parse_head(const uint8_t *p, size_t n, uint32_t *ppid,
 			uint16_t *ssn);
 /*
  * Reads the control message at p, n bytes with the head.  The caller has read
- * the head by session_parse_head, and its PPID is SESSION_CONTROL.  Returns the
+ * the head by session_parse_head, and the PPID is SESSION_CONTROL.  Returns the
  * function, an enum session_function.  Sets *f for all functions but
  * SESSION_TERMINATE; f->private_data points into p.  -EPROTO: there is no such
  * function; -EMSGSIZE: the message is too long or too short for its function.

@@ -17,8 +17,9 @@
  * Sends the first k of n frames, which all have a head, and returns k, which is
  * less than n if the socket is full.  @burst: the most bytes of a message of
  * several frames (fabric_client_burst).  Frames that cannot be sent for another
- * reason count as sent: without memory in the kernel they are lost, as on a
- * wire, and fabric_link_turn finds out if the fabric has closed the socket.
+ * reason count as sent.  If the kernel has no memory for them, they are lost,
+ * as on a wire.  If the fabric has closed the socket, fabric_link_turn finds
+ * that out.
  */
 size_t link_send(int fd, size_t burst, const struct engine_frame *frames,
 		 size_t n);

@@ -125,7 +125,7 @@ void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x)
 		e->explain = *x;
 }
 
-/* NULL: there is no such port. */
+/* Returns port n of q's device; NULL: there is no such port. */
 static const struct hca_port *find_port(const struct ibt *t,
 					const struct ibt_qp *q, uint32_t n)
 {

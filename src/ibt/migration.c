@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ibt/migration.h"
 
-/* Lets two values of a path change places. */
+/* Swaps a value of the path with that of the alternate path. */
 #define SWAP(one, two)                                                         \
 	do {                                                                   \
 		__auto_type kept = (one);                                      \

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posting field by field: wr_start, then the fields of any number of requests,
- * then wr_complete or wr_abort.  Each request is written directly to its slot
- * of the queue.  wr_complete posts all requests at once, or none after an
- * error.  Lock: v_qp.send, held from wr_start to wr_complete or wr_abort.
+ * Posts a series of requests field by field: wr_start begins the series, then
+ * calls set the fields of any number of requests, and wr_complete or wr_abort
+ * ends the series.  Each request is written directly to its slot of the queue.
+ * wr_complete posts all requests at once, or none after an error.  Lock:
+ * v_qp.send, held for the whole series unless v_qp.is_single.
  */
 #include <errno.h>
 #include <string.h>
@@ -281,23 +282,23 @@ static void wr_start(struct ibv_qp_ex *ex)
 	q->wr.bytes = 0;
 	q->wr.has_bind = false;
 	q->wr.err = v_post_state(q, HCA_QP_RTS);
-	/* The program runs until wr_complete or wr_abort.  ThreadSanitizer must
-	 * see the program's accesses, although this thread holds a lock of
-	 * adverb's. */
+	/* Until wr_complete or wr_abort, this thread runs the program's code
+	 * too.  ThreadSanitizer must see the accesses of that code, although
+	 * the thread holds a lock of adverb's. */
 	instrument_ignore_end();
 	instrument_happens_after(&q->send);
 }
 
-/* Tells ThreadSanitizer that adverb's code runs again, with the queue's lock
- * held: see wr_start. */
+/* Tells ThreadSanitizer that only adverb's code runs again: see wr_start. */
 static void resume_series(struct v_qp *q)
 {
 	instrument_happens_before(&q->send);
 	instrument_ignore();
 }
 
-/* Stores the new keys of the windows that the series binds.  Only now is it
- * certain that the requests are posted. */
+/* Stores the new keys of the windows that the series binds.  Called only by
+ * wr_complete, since before that an error may keep the requests from being
+ * posted. */
 static void store_keys(struct v_qp *q)
 {
 	uint32_t head = shared_own(&q->qp->sq.head);
