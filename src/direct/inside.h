@@ -7,8 +7,8 @@
  * That struct qp is a copy (target.c): each word of the owner's struct was read
  * once, and the offsets were checked.  By these offsets the functions reach the
  * receives and struct qp_target in the arena, which other processes may write
- * at the same time.  So the functions read only values there, and access no
- * memory by an offset or address that they read there unchecked.
+ * at the same time.  So the functions check each offset and address that they
+ * read there before they access memory by it.
  */
 #ifndef DIRECT_INSIDE_H
 #define DIRECT_INSIDE_H
@@ -141,10 +141,10 @@ const char *request_detail(uint32_t number);
 /* Does the target take READs and atomics?  Returns V_OK, or V_INVALID with the
  * detail in *x if the target's max_dest_rd_atomic is 0. */
 enum verdict request_resources(const struct qp *qp, struct explain *x);
-/* Fills *target with the target's memory that the piece r names.  @need: the
- * right that r needs, one of HCA_REMOTE_*.  Returns V_OK.  If the QP or r's
- * rkey does not permit the access, returns the verdict of message_locate, with
- * the facts in *x. */
+/* Fills *target with the target's memory that r, a piece of a request, reads or
+ * writes.  @need: the right that r needs, one of HCA_REMOTE_*.  Returns V_OK.
+ * If the QP or r's rkey does not permit the access, returns the verdict of
+ * message_locate, with the facts in *x. */
 enum verdict request_locate(struct target_ref *l, const struct qp *qp,
 			    const struct direct_request *r, uint32_t need,
 			    struct direct_memory *target, struct explain *x);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A struct end is a port that a program has open: the program's agents, the
- * requests that wait for a response, and the messages that the program has not
- * fetched.
+ * A struct end stands for a port that a program has open.  It has the program's
+ * agents, the requests that wait for a response, and the messages that the
+ * program has not fetched.
  *
  * Agents work as in the kernel's interface for management datagrams.  The upper
- * half of the transaction ID of each request is the tid_high of the agent that
- * sends the request.  So a response goes to the agent whose tid_high is in the
- * response's transaction ID.  A request goes to the agent that registered for
- * the request's class, version and method.
+ * half of the transaction ID of each request by fabric_send is the tid_high of
+ * the agent that sends the request.  So a response goes to the agent whose
+ * tid_high is in the response's transaction ID.  A request goes to the agent
+ * that registered for the request's class, version and method.
  */
 #ifndef FABRIC_END_H
 #define FABRIC_END_H
@@ -61,7 +61,7 @@ struct end {
 	struct port *port;
 	void *owner; /* what fabric_owner returns */
 	struct agent agents[FABRIC_AGENTS];
-	struct list messages; /* struct message: to fetch, oldest first */
+	struct list messages; /* struct end_message, oldest first */
 	size_t held;	      /* bytes of the messages */
 	struct list waits;    /* struct wait */
 	uint32_t wait_count;
@@ -101,7 +101,8 @@ bool end_deliver(struct end *end, uint32_t agent, const struct packet *p,
 		 const uint8_t *mad, size_t bytes);
 /* Finds the agent's request that the response p answers: the two have the same
  * class and transaction ID, and p comes from the port to which the request was
- * sent; NULL: there is no such request. */
+ * sent.  The port is not compared if the request went by directed route or to a
+ * multicast group.  NULL: there is no such request. */
 struct wait *end_find_wait(struct end *end, uint32_t agent,
 			   const struct packet *p);
 /* Removes a request from end.waits and frees it. */

@@ -40,7 +40,7 @@ void direct_select_part(struct engine *e);
 void direct_select_wake(struct engine *e);
 /* Called at the end of a turn of progress: releases local peers, and decides
  * whether all traffic goes through the arenas.  any: the turn received
- * something: by the socket, by iWARP connections or by the link to a fabric. */
+ * something by the socket, by iWARP connections or by the link to a fabric. */
 void direct_select_turned(struct direct_select *w, struct engine *e, bool any,
 			  uint64_t now_ns);
 /* Returns when direct_select_look is due without an event; UINT64_MAX:

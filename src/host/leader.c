@@ -47,7 +47,7 @@ static struct {
 	sigset_t before;
 	/* When a yield last showed that other threads want this core. */
 	uint64_t crowded_ns;
-	/* For how long after crowded_ns no yield is tried. */
+	/* Outside a stream: for how long after crowded_ns no yield is tried. */
 	uint64_t crowded_for_ns;
 } leader_state = {.waitset = {.fd = -1}};
 
@@ -55,11 +55,13 @@ static struct {
 static struct {
 	uint32_t events_before; /* activity.events before the turn */
 	uint32_t sleeps_begun;	/* the count sleeps_begun before the turn */
-	uint32_t followed_at; /* sleeps_begun when it last stopped following */
+	/* The count sleeps_begun when the thread last stopped following. */
+	uint32_t followed_at;
 	/* `left` starts with this value.  The value grows each time that the
 	 * thread follows and no thread of the program leads meanwhile. */
 	uint32_t vain;
-	uint32_t left; /* events until the thread may follow again */
+	/* Turns with an event until the thread may follow again. */
+	uint32_t left;
 } thread_state;
 
 void leader_open(struct progress *p)
@@ -145,8 +147,9 @@ static bool linger_awake(struct progress *p)
 
 	poll_policy_thread_looked(&p->policy, now);
 	if (poll_policy_pauses(&p->policy, now)) {
-		/* A yield here would lose the core for milliseconds if other
-		 * threads want it. */
+		/* Spins until the backoff permits a look.  A yield instead
+		 * would lose the core for milliseconds if other threads want
+		 * the core. */
 		while (poll_policy_pauses(&p->policy, monotonic_ns()))
 			;
 		return true;

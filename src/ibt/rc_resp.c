@@ -325,7 +325,7 @@ static void drain_held(struct ibt *t, struct ibt_qp *q)
 
 /* Returns how long in ns a packet is held at most.  When the peer's ACK timer
  * expires, the peer sends the missing packet again, so no packet is held longer
- * than that.  The peer's timeout is not known; q's own timeout stands for it.
+ * than the peer's timeout.  That timeout is not known; q's own stands for it.
  */
 static uint64_t max_held_ns(const struct ibt_qp *q)
 {
@@ -373,8 +373,8 @@ static bool is_on_its_way_back(const struct ibt *t, const struct rc_resp *r)
 
 /*
  * A packet that comes before its turn is held, because the missing packet may
- * be late and not lost.  When a packet comes that asks for an answer, a NAK
- * asks the sender to go back (IBTA 9.7.5.2), and the held packets are
+ * be late and not lost.  If such a packet asks for an answer or cannot be held,
+ * a NAK asks the sender to go back (IBTA 9.7.5.2), and the held packets are
  * dropped.  If they were executed later, this QP could acknowledge them, or its
  * program could end, while the peer still sends them again.  In that case a
  * peer that is the kernel's rxe never completes its request.
@@ -406,8 +406,8 @@ static void reorder_request(struct ibt *t, struct ibt_qp *q,
 }
 
 /* Returns the record of the executed READ or atomic that p repeats; NULL: the
- * record was overwritten.  Searches from the newest record on, because PSNs
- * wrap around. */
+ * record was overwritten, or p repeats no such request.  Searches from the
+ * newest record on, because PSNs wrap around. */
 static const struct resource *resource_of(const struct rc_resp *r,
 					  const struct pkt *p)
 {

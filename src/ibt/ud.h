@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Unreliable datagram (IBTA Vol 1, 9.8.3): each message is one packet, to any
- * queue pair that shares a Q_Key, or to a multicast group.  The first 40 bytes
- * of a receive are the IPv6 header, or 20 bytes of 0 and the IPv4 header (IBTA
- * A17.4.5.2).  Of a datagram by LID they are its GRH; if the datagram has no
- * GRH, these bytes of memory keep their contents (IBTA 11.4.2.1).  Owner: the
- * engine.  Lock: the progress lock, unless a function's comment names another.
+ * queue pair whose Q_Key it carries, or to a multicast group.  The first 40
+ * bytes of a receive are the IPv6 header, or 20 bytes of 0 and the IPv4 header
+ * (IBTA A17.4.5.2).  If the datagram came by LID, these bytes are the
+ * datagram's GRH; without a GRH, they keep their contents (IBTA 11.4.2.1).
+ * Owner: the engine.  Lock: the progress lock, unless a function's comment
+ * names another.
  */
 #ifndef IBT_UD_H
 #define IBT_UD_H
@@ -48,8 +49,9 @@ uint32_t ud_req_qkey(const struct ibt_qp *q, const struct wq_to *to);
  * error, and unreliable_tx_stop was called. */
 bool ud_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w);
 /* Writes the next packet, BTH to padding, to buf (IBT_PACKET_BYTES), and its
- * destination to *to.  Returns its length in bytes; 0: there is nothing to send
- * now, or the next request goes direct or its path is not chosen yet. */
+ * destination to *to.  Returns the packet's length in bytes; 0: there is
+ * nothing to send now, or the next request has a local error, goes direct, or
+ * has no path yet. */
 size_t ud_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf,
 		 struct wq_to *to);
 /* Handles p, a datagram for q.  If p has q's Q_Key, the caller holds the

@@ -9,11 +9,12 @@
  *
  * The message that is due is the one with the next DDP-SSN.  A segment with a
  * later DDP-SSN is kept until it is due.  If it is not the last segment of its
- * RDMAP message, its payload is also placed at once (early.c).  A last segment
- * is not placed at once.  So a program that polls the last byte of a WRITE sees
- * that byte only when the whole WRITE is in memory, as over TCP.  When a
- * segment is due, it is placed, even if it was placed before.  So of two WRITEs
- * to the same memory the later one remains, in whichever order they arrived.
+ * RDMAP message, and the memory of that message is known already, the segment's
+ * payload is also placed at once (early.c).  A last segment is placed only when
+ * it is due.  So a program that polls the last byte of a WRITE sees that byte
+ * only when the whole WRITE is in memory, as over TCP.  When a segment is due,
+ * it is placed, even if it was placed before.  So of two WRITEs to the same
+ * memory the later one remains, in whichever order they arrived.
  *
  * The session ends (RFC 5043 10) if the peer sends a DDP-SSN that is
  * SESSION_WINDOW or more ahead of the due one, sends a DDP-SSN twice, or sends
@@ -52,8 +53,8 @@ struct session {
 };
 
 /* session.c */
-/* Returns a new session in full operation.  Its next messages are number 1,
- * since message 0 of each side was part of the start-up.  NULL: no memory is
+/* Returns a new session in full operation.  The next message of each side is
+ * number 1, since message 0 was part of the start-up.  NULL: no memory is
  * left. */
 struct session *session_new(void);
 /* Frees a session with its kept messages; s may be NULL. */
