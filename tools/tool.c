@@ -53,7 +53,8 @@ const struct tool *tool_find(const char *program)
 	return NULL;
 }
 
-/* Did the user give the option @word, as -p N, -pN, --port N or --port=N? */
+/* Did the user give the option @word?  Examples for "-p": -p N, -pN, --port N,
+ * --port=N. */
 static bool user_has(const struct tool *tool, char *const user[],
 		     const char *word)
 {

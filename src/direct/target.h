@@ -13,8 +13,8 @@
  *					     fails and explains
  *
  * The target's arena is input: offsets are checked before use.  Owner: the
- * initiator's QP.  Lock: the progress lock and all post locks, or for
- * target_run_batch in initiator_apart_post the QP's post lock alone.  Sans-IO.
+ * initiator's QP.  Lock: the progress lock and all post locks, or in the
+ * functions of initiator_apart.h the QP's post lock alone.  Sans-IO.
  */
 #ifndef DIRECT_TARGET_H
 #define DIRECT_TARGET_H
@@ -41,17 +41,17 @@ struct target_ref {
 	uint32_t type; /* HCA_QPT_*, of both ends */
 	uint32_t path; /* UD: enum ibt_path of this link */
 	uint32_t qpn;  /* the target's */
-	/* The initiator's QPN, PSN and address, which the target's attributes
-	 * must name as those of its peer. */
+	/* The initiator's QPN, PSN (RC alone) and address, which the attributes
+	 * of a connected target must name as those of its peer. */
 	uint32_t src_qpn, src_psn;
 	uint8_t src_ip[16];
 	/* The row in which the target was last found in the table of QPs. */
 	uint32_t row;
 	/*
-	 * A copy of the target's queue pair, of which each word was read once
-	 * and each place was checked; qp.self is 0 if there is none.  The
-	 * places are valid while the queue pair has this serial, the attributes
-	 * while it has this attr_serial.
+	 * A copy of members of the target's queue pair; qp.self is 0 if there
+	 * is no copy.  Each word was read once, and each offset was checked.
+	 * The offsets are valid while the target's queue pair has this serial,
+	 * the attributes while it has this attr_serial.
 	 */
 	struct qp qp;
 	/* qp.connection of the target at the first request; 0: no request was
@@ -126,7 +126,7 @@ struct direct_request {
 	 * of them. */
 	uint32_t total, offset, bytes;
 	/* rkey: of the target's memory.  imm_be: the immediate data in network
-	 * byte order; of SEND with Invalidate the key to invalidate. */
+	 * byte order; for SEND with Invalidate, the key to invalidate. */
 	uint32_t rkey, imm_be;
 	/* UD alone: the Q_Key and the service level.  For UD, `data` begins
 	 * with the GRH. */
@@ -180,9 +180,10 @@ struct direct_batch {
 };
 
 /*
- * Executes a batch under one responder lock.  Returns how many requests were
- * executed.  The caller runs the next request, which may be the first, alone
- * by target_run.
+ * Executes a batch, and takes the responder lock once for all its requests.
+ * Returns how many requests were executed; 0 also if the target's process has
+ * ended meanwhile.  The caller runs the next request, which may be the first,
+ * alone by target_run.
  */
 uint32_t target_run_batch(struct target_ref *l, struct direct_batch *s);
 /* May the request be tried again after DIRECT_LOST, DIRECT_RNR, DIRECT_BUSY or

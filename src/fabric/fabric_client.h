@@ -27,7 +27,7 @@ const char *fabric_client_host(void);
  * it, waits at most patience_ms for the fabric.  Returns the descriptor of the
  * connection, which the caller closes; -EPERM: the process that listens at the
  * path is another user's; -ETIMEDOUT: patience_ms have passed; -ENAMETOOLONG:
- * no socket can have so long a path; or another -errno of connect(2).
+ * no socket can have so long a path; or another -errno.
  */
 int fabric_client_connect(const char *path, uint32_t patience_ms);
 /* Sends the request *m on a connection and waits for the answer, which replaces

@@ -42,8 +42,8 @@ static struct lanes *make_lanes(struct port *port)
 	return l;
 }
 
-/* Returns the port's lanes, which the first data packet of the port makes;
- * NULL: no memory is left. */
+/* Returns the port's lanes, which are allocated when the first data packet is
+ * to cross the port's link; NULL: no memory is left. */
 static struct lanes *lanes_of(struct port *port)
 {
 	return port->lanes ? port->lanes : make_lanes(port);
@@ -55,7 +55,7 @@ static struct packet *first_of(const struct lane *l)
 	return (struct packet *)l->queue.next;
 }
 
-/* Begins to wait. */
+/* Called when a packet begins to wait and no packet waited before. */
 static void start_clock(struct lane_clock *c, uint64_t now_ms)
 {
 	c->from_ms = now_ms;
@@ -70,7 +70,7 @@ static void count_ticks(struct lane_clock *c, uint64_t now_ms)
 	c->from_ms = now_ms - 1;
 }
 
-/* A packet leaves in the current tick. */
+/* Called when a packet leaves, so that the current tick is not counted. */
 static void stop_clock(struct lane_clock *c, uint64_t now_ms)
 {
 	count_ticks(c, now_ms);
@@ -149,8 +149,8 @@ static struct packet *take_first(struct lanes *l, uint32_t vl)
 	return p;
 }
 
-/* Has the port served again when it can send: when the far end has room, or in
- * the next turn. */
+/* Has the port served again when the port can send: when the far end has room,
+ * or in the next turn. */
 static void ask_again(struct lanes *l, struct lane *far, const struct packet *p)
 {
 	if (!lane_has_room(far, p))
@@ -168,7 +168,7 @@ enum lane_verdict lane_try(struct port *out, struct packet *p)
 		return LANE_LOST;
 	is_first = !(l->queued >> p->vl & 1);
 	/* If packets of other VLs wait for the link, the arbiter decides about
-	 * this one, too. */
+	 * the packet p, too. */
 	if (is_first && !list_is_linked(&l->woken) && has_turn(l) &&
 	    lane_has_room(&far->lane[p->vl], p)) {
 		l->lane[p->vl].losses = 0;
@@ -299,7 +299,7 @@ static uint64_t end_of(uint64_t from, uint64_t life)
 	return life == FABRIC_NEVER ? FABRIC_NEVER : from + life;
 }
 
-/* Only switches discard packets that wait. */
+/* Only switches discard packets because they have waited too long. */
 uint64_t lane_due(const struct lanes *l, uint32_t vl)
 {
 	const struct lane *lane = &l->lane[vl];
@@ -312,7 +312,8 @@ uint64_t lane_due(const struct lanes *l, uint32_t vl)
 }
 
 /* Counts a packet that was discarded after HOQLife.  After VLStallCount such
- * packets in sequence the VL is stalled, and the port discards its packets. */
+ * packets in sequence the VL is stalled, and the port discards the packets of
+ * the VL. */
 static void count_loss(struct lanes *l, uint32_t vl)
 {
 	struct lane *lane = &l->lane[vl];

@@ -39,8 +39,8 @@ int link_batch_fill(struct link_batch *b, int fd)
 	long n;
 
 	link_batch_clear(b);
-	/* By syscall(2), since the C library's function is a cancellation
-	 * point. */
+	/* syscall(2) is no cancellation point, but recvmmsg(2) of the C library
+	 * is one. */
 	n = syscall(SYS_recvmmsg, fd, b->heads, LINK_BATCH_MESSAGES,
 		    MSG_DONTWAIT, NULL);
 	if (n < 0)

@@ -141,9 +141,10 @@ static void transmit_frames(struct progress *p)
 
 /*
  * Sends the frames that a full socket has left with the engine.  Called before
- * the process ends: their requests may have completed, and an adapter would
- * have sent them.  Waits for room for at most REST_NS, since the fabric does
- * not read a process whose receivers have stopped.
+ * the process or the host's last user ends: the requests of these frames may
+ * have completed, and a hardware adapter would have sent the frames.  Waits for
+ * room for at most REST_NS, since the fabric does not read from a process whose
+ * receivers have stopped.
  */
 static void send_rest(struct progress *p)
 {
@@ -219,7 +220,7 @@ static bool fill_batch(struct progress *p)
 	return true;
 }
 
-/* Reads up to @rounds batches; false if the socket was empty. */
+/* Reads up to @rounds batches; false if the engine got no datagram. */
 static bool receive_rounds(struct progress *p, unsigned rounds, uint64_t now)
 {
 	size_t bytes = 0, count = p->batch.count - p->batch.next;
@@ -497,8 +498,9 @@ static bool must_wake(const struct progress *p)
 		engine_deadline(p->engine) < p->wake.at_ns);
 }
 
-/* Called by each thread that has just taken the lock: renews the time, and
- * makes doorbells of the requests that wait under post locks. */
+/* Called by a thread that has just taken the lock and all post locks: renews
+ * the time, and pushes a doorbell for each QP whose requests wait under a post
+ * lock. */
 static void begin_holding(struct progress *p) REQUIRES(&p->lock)
 {
 	struct ibt_qp *q;
@@ -560,10 +562,11 @@ static void serve_and_give(struct progress *p) NO_LOCK_ANALYSIS
 }
 
 /*
- * Is there nothing to do for this poll?  Most polls find that: they only look
- * at the socket, and seldom read the clock.  Datagrams that this look receives
- * stay in the batch for progress_turn.  While most polls skip progress
- * (direct_select_may_skip), a poll that does not skip it makes a full turn.
+ * Is there nothing to do for this poll?  That is so for most polls, which only
+ * look at the socket here, and seldom read the clock.  Datagrams that such a
+ * look receives stay in the batch for progress_turn.  While most polls skip
+ * progress (direct_select_may_skip), a poll that does not skip it makes a full
+ * turn.
  */
 static bool is_still(struct progress *p) REQUIRES(&p->lock)
 {
@@ -631,7 +634,7 @@ void progress_poll(struct progress *p, shared_u32 *skipped) NO_LOCK_ANALYSIS
 		direct_select_could_not(skipped);
 		/* This waits for the post locks if a doorbell was pushed
 		 * meanwhile: the thread that pushed it found the progress lock
-		 * taken, so no other thread may serve the doorbell. */
+		 * taken, so perhaps no other thread serves the doorbell. */
 		progress_release(p);
 		return;
 	}
@@ -718,8 +721,8 @@ void progress_send_rest(struct progress *p)
 	progress_give(p);
 }
 
-/* Plans the wait of the leader: which events end the wait, and when it ends at
- * the latest. */
+/* Plans the wait of the thread that waits for work, the leader (leader.h):
+ * which events end the wait, and when the wait ends at the latest. */
 static void plan_rest(struct progress *p, struct progress_rest *r)
 {
 	struct progress_wake *w = &p->wake;

@@ -3,14 +3,15 @@
  * Copies that return false, where memcpy would crash, when the program has
  * unmapped the memory.  A handler of SIGSEGV and SIGBUS looks at the address of
  * the faulting instruction.  If the instruction belongs to one of these copies,
- * the copy returns false.  Any other fault is passed to the handler that was
- * installed before.
+ * the copy returns false.  If it belongs to a copy of copy_revocable.h, that
+ * copy returns an error.  Any other fault is passed to the handler that was
+ * installed before, or has the default action.
  *
  * The program may replace the handler, and each thread may block the signals.
  * copy_nofault_is_on checks handler and signals every 200 us of the progress
- * clock.  While it returns false, callers must not use these copies, and let
- * the kernel copy instead.  On a processor other than x86-64 it always returns
- * false.
+ * clock.  While copy_nofault_is_on returns false, callers must not use these
+ * copies, and let the kernel copy instead.  On a processor other than x86-64 it
+ * always returns false.
  *
  * Lock: none for the copies, which several threads make at once, since a thread
  * that polls a completion queue does not hold the progress lock.  One thread at
@@ -31,17 +32,17 @@ void copy_nofault_open(void);
 /* Restores the handlers that were installed before, unless the program has
  * replaced adverb's. */
 void copy_nofault_close(void);
-/* Chooses `rep movsb` (true) or vector registers (false) for copies; between
- * addresses where `rep movsb` would be slow, copies always use vector
- * registers.  copy_nofault_open calls this with the faster choice; tests call
- * it with either. */
+/* Chooses `rep movsb` (true) or vector registers (false) for copies without a
+ * CRC; between addresses where `rep movsb` would be slow, copies always use
+ * vector registers.  copy_nofault_open calls this function with the faster
+ * choice; tests call it with either. */
 void copy_nofault_choose(bool fast_strings);
 /* Sets the progress clock, by which each thread decides when to check the
  * handler again. */
 void copy_nofault_turn(uint64_t now_ns);
 /* Returns whether this thread may call the copies below. */
 bool copy_nofault_is_on(void);
-/* Returns whether copies use `rep movsb` where it is fast. */
+/* Returns the choice of copy_nofault_choose. */
 bool copy_nofault_has_strings(void);
 /* Copies `bytes` bytes.  Returns false if some of the memory is not accessible;
  * part of the bytes may have been copied then. */

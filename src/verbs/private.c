@@ -13,8 +13,9 @@
  * or _65.  adverb exports each name in all of these nodes, except the
  * verbs_register_driver_* at the end.
  *
- * The other functions have no parameters: callers pass arguments in registers,
- * and no answer depends on an argument (System V AMD64 ABI, 3.2.3).
+ * All functions but the last two have no parameters, although callers pass
+ * arguments: no result depends on an argument, and a function may ignore its
+ * arguments (System V AMD64 ABI, 3.2.3).
  */
 #include "verbs/private.h"
 

@@ -2,7 +2,8 @@
 /*
  * Tells librdmacm.so.1 and libibumad.so.3 to which release of adverb the
  * libibverbs.so.1 of the process belongs.  rdma-core's libibverbs.so.1 lacks
- * the symbol ibv_adverb_release, so these libraries look it up by dlsym.
+ * the symbol ibv_adverb_release, so librdmacm.so.1 and libibumad.so.3 look the
+ * symbol up by dlsym.
  */
 #ifndef VERBS_RELEASE_H
 #define VERBS_RELEASE_H

@@ -25,7 +25,7 @@
 #define HEAD	    12	/* bytes of a packet of SCTP before its chunks */
 #define BUSY_MS	    10	/* period of the library's timers while busy */
 #define IDLE_MS	    100 /* their period otherwise */
-#define BUSY_NS	    1000000000ull /* busy: this long after the last packet */
+#define BUSY_NS	    1000000000ull /* busy: this long after a sent packet */
 #define DRAIN_STEPS 200
 #define DRAIN_NS    10000000
 #define PORTS_FROM  0xc000 /* the first dynamic port */
@@ -83,8 +83,8 @@ static int send_packet(void *id, void *packet, size_t n, uint8_t tos,
 }
 
 /* Does a connection of the socket have the packet's SCTP port?  A raw socket
- * also receives the packets of other processes, and those of this process's
- * other raw sockets if one of the two is bound to all addresses. */
+ * also receives the packets of other processes, and those of another raw socket
+ * of this process if this or the other socket is bound to all addresses. */
 static bool has_port(const struct sctp_socket *s, const uint8_t *packet)
 {
 	list_for_each (n, &sctp_conn_all.conns) {
@@ -252,8 +252,8 @@ static ino_t file_of(int fd)
 	return fstat(fd, &s) ? 0 : s.st_ino;
 }
 
-/* Forgets the descriptor, which gets an owner that is not to be looked for
- * here. */
+/* Forgets the descriptor, which now belongs to a connection or a listener, or
+ * is the number of a new socket. */
 static void forget_bound(int fd)
 {
 	list_for_each_safe (n, &bounds) {
@@ -288,9 +288,9 @@ static void note_bound(int fd, const struct sockaddr_in6 *at, in_port_t port)
 	list_push_tail(&bounds, &b->link);
 }
 
-/* Returns a socket at this address; NULL: there is none.  *has_port: one of
- * them has this port of SCTP.  Forgets the sockets that their owners have
- * closed. */
+/* Returns a socket at this address; NULL: there is none.  *has_port: a socket
+ * at this address has this port of SCTP.  Forgets the sockets that their owners
+ * have closed. */
 static struct bound *find_bound(const struct sockaddr_in6 *at, in_port_t port,
 				bool *has_port)
 {
@@ -466,8 +466,8 @@ static int share_socket(int of, ino_t file)
 	return -EADDRINUSE;
 }
 
-/* Opens a socket, or shares a socket that is only bound, or that connections of
- * a listener use. */
+/* Opens a socket.  If a listener or a connection uses a socket at this address,
+ * or a socket there is only bound, shares that socket instead. */
 static int open_socket(struct sockaddr_in6 *carrier, in_port_t port,
 		       bool is_v6_only)
 {
@@ -689,7 +689,7 @@ static bool drain_conns(bool closes)
 	bool waits = false;
 
 	pthread_mutex_lock(&lock);
-	/* The thread may not have read the owners' last messages. */
+	/* Perhaps the thread has not read the owners' last messages yet. */
 	list_for_each (n, &sctp_conn_all.conns) {
 		struct sctp_conn *c = CONTAINER_OF(n, struct sctp_conn, link);
 
