@@ -5,12 +5,12 @@
  *
  * No path leaves the root: symbolic links, absolute links too, are resolved
  * inside (openat2, RESOLVE_IN_ROOT).  A list in the root has the size and the
- * checksum of each file that was put, so that a file of somebody else, or a
- * file that was changed since, is neither overwritten nor removed.
+ * checksum of each file that was put.  By the list, image_is_taken recognises a
+ * file of somebody else or a file that was changed since.  Such a file is not
+ * removed, and the caller must not overwrite it.
  *
  * Paths are relative to the root, without a leading '/'.  A function that
- * returns int returns 0, or -1 after a sentence on stderr.  Single-threaded; no
- * lock.
+ * returns int returns 0, or -1 after a sentence on stderr.  Single-threaded.
  */
 #ifndef TOOLS_IMAGE_H
 #define TOOLS_IMAGE_H
@@ -36,7 +36,7 @@ struct image_entry {
 	char path[IMAGE_PATH];
 	/* before: as the run found the file; now: as the run puts the file */
 	struct image_version before, now;
-	bool kept; /* put by this run; image_settle removes other files */
+	bool kept; /* this run puts the file; image_settle removes others */
 };
 
 struct image {
@@ -49,8 +49,9 @@ struct image {
 };
 
 /* Opens the root, waits until no other run has the root's lock (flock), takes
- * the lock, and reads the list, if there is one.  root and list are borrowed.
- * The caller calls image_close if 0 is returned. */
+ * the lock, and reads the list, if there is one.  Goes on without a lock if the
+ * file system has none.  root and list are borrowed.  The caller calls
+ * image_close if 0 is returned. */
 int image_open(struct image *im, const char *root, const char *list, bool dry);
 /* Closes the root, and so releases its lock. */
 void image_close(struct image *im);

@@ -28,7 +28,7 @@ void initiator_release(struct ibt *t, struct target_ref *l)
 		free(l);
 }
 
-/* Gives up the link of the previous connection, if there is one. */
+/* Gives up the reference to the target of the previous connection, if any. */
 static void leave_target(struct ibt *t, struct ibt_qp *q)
 {
 	if (q->direct.link)
@@ -316,8 +316,8 @@ static bool may_batch(const struct ibt *t, const struct ibt_qp *q,
 	       wq_at(t->hca, &q->qp->sq, q->req.wqe + 1)->opcode == w->opcode;
 }
 
-/* Places the value that an atomic found.  False: the memory is not mapped,
- * which initiator_apart_tell reports. */
+/* Places the value that an atomic found.  False: the value cannot be placed.
+ * initiator_apart_tell then tries again, and reports a second failure. */
 static bool place_found(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 {
 	const uint8_t *found = (const uint8_t *)&q->direct.apart.found;
@@ -412,10 +412,10 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *to_wake,
 
 /*
  * Judges the result for UC, where the responder does not report a fault to the
- * requester, and stays usable.  So a message that cannot be executed here goes
- * by packets, and so do all later messages.  The target drops the packets and
- * explains why, or holds them until a receive is posted.  A message of which
- * some pieces were executed already is lost.
+ * requester, and the responder's QP stays usable.  So a message that cannot be
+ * executed directly goes by packets, and so do all later messages.  The target
+ * drops the packets and explains why, or holds them until a receive is posted.
+ * A message of which some pieces were executed already is lost.
  */
 static void judge_once(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		       const struct direct_request *r,
@@ -565,7 +565,7 @@ static void fail_request(struct ibt *t, struct ibt_qp *q, enum verdict v,
 /*
  * Executes the request that a peer has left to this process.  Does not take the
  * responder lock, because a stopped peer could hold it.  The lock is not
- * needed: the peer writes no member ask_ while it waits for the answer, and a
+ * needed: the peer writes no member ask_* while it waits for the answer, and a
  * thread that changes the QP holds this process's progress lock.
  *
  * The peer stores `ask` after the request (ask_target), and this function loads
@@ -653,9 +653,10 @@ void initiator_notified(struct ibt *t, struct ibt_qp *q, uint32_t bits)
 	if ((bits & QP_NOTIFY_LOST) && q->qp->rq_lost)
 		note_lost(t, q);
 	/* Acquire, with the release of request.c: the load of has_failed comes
-	 * before the loads of the note.  The repair after a peer's death may
-	 * set QP_NOTIFY_FAIL before the store of has_failed, so the bit alone
-	 * orders nothing, and the note could be read half written. */
+	 * before the loads of the note.  After the death of any peer,
+	 * peer_death_repair sets all notify bits, perhaps before the store of
+	 * has_failed.  So QP_NOTIFY_FAIL alone orders nothing, and without the
+	 * acquire the note could be read half written. */
 	if ((bits & QP_NOTIFY_FAIL) &&
 	    __atomic_load_n(&qp_target(q->qp)->has_failed, __ATOMIC_ACQUIRE))
 		fail_request(t, q, target_explain(&qp_target(q->qp)->note, &x),

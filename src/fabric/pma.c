@@ -21,7 +21,7 @@ enum {
 	AT_SELECT2 = 18,   /* CounterSelect2 of PortCounters */
 	AT_XMIT_WAIT = 40, /* in PortCounters */
 	SELECT2_XMIT_WAIT = 1,
-	AT_VL = 4, /* the first counter of an attribute with one for each VL */
+	AT_VL = 4, /* the counter of VL 0, in an attribute of by_vl[] */
 	PORTS_MAX = 255,
 };
 
@@ -30,8 +30,8 @@ struct layout {
 	size_t counter;	 /* offset in struct counters */
 	uint8_t at;	 /* offset in the attribute */
 	uint8_t bits;	 /* 8, 16, 32 or 64 */
-	uint16_t select; /* bit of CounterSelect; a Set with it writes the
-			    counter */
+	uint16_t select; /* the bit of CounterSelect with which a Set writes
+			    the counter */
 };
 
 #define COUNTER(name) offsetof(struct counters, name)
@@ -158,8 +158,9 @@ static uint16_t run_counters(struct packet *p, const struct layout *l, size_t n)
 	return 0;
 }
 
-/* PortXmitWait, which is no member of struct counters: the attribute
- * PortCounters has it, and CounterSelect2 selects it. */
+/* Executes a Get or a Set of PortCounters.  Its counter PortXmitWait is not in
+ * plain[], because it is no member of struct counters.  A bit of CounterSelect2
+ * says whether a Set writes PortXmitWait. */
 static uint16_t run_plain(struct packet *p)
 {
 	uint8_t *data = p->mad + AT_DATA;
@@ -182,7 +183,7 @@ static uint16_t run_plain(struct packet *p)
 	return 0;
 }
 
-/* The counter of a VL that an attribute has for each VL. */
+/* An attribute that has one counter for each VL. */
 struct vl_layout {
 	uint16_t attribute;
 	uint8_t bits; /* 16 or 32 */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The performance management agent of each node (IBTA 16.1): ClassPortInfo,
- * PortCounters and PortCountersExtended.  The counters of data and packets
- * count all packets that pass a port: management datagrams and the packets of
- * data ends.
+ * PortCounters, PortCountersExtended, PortVLOpPackets, PortVLOpData and
+ * PortVLXmitWaitCounters.  The data and packet counters of PortCounters and
+ * PortCountersExtended count management datagrams and the packets of data ends.
+ * The counters of VLs count only the packets of data ends.
  */
 #ifndef FABRIC_PMA_H
 #define FABRIC_PMA_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The Middles of a long SEND, WRITE or READ response (IBTA 9.2.1).  They differ
- * only in PSN and payload.  So the checks that other packets need one by one
- * are made once for several Middles, and their header is copied:
+ * only in PSN, AckReq and payload.  So the checks that other packets need one
+ * by one are made once for several Middles, and their header is copied:
  *
  *	First     | Middle | Middle | Middle | ... | Last
  *	rc_req_tx | middle_packets_begin, middle_packets_tx, ...   | rc_req_tx
@@ -21,7 +21,7 @@
 
 /* Middles that may be made one after another. */
 struct middle_packets {
-	uint8_t bth[BTH_BYTES]; /* the header of all packets, without PSN */
+	uint8_t bth[BTH_BYTES]; /* of all packets, without PSN and AckReq */
 	struct serial24 psn;	/* the PSN of the next packet */
 	uint64_t va;   /* the address of the next payload, in this process */
 	uint32_t left; /* how many packets may still be made */
@@ -31,10 +31,10 @@ struct middle_packets {
 };
 
 /*
- * Sets *m to the Middles that come next, at most `most`.  If q has a reply,
- * they are those of its first reply, and only a READ response has Middles.
- * Without a reply they are those of the request at q's cursor.  False: no
- * Middle may be made now.
+ * Sets *m to the Middles that come next, at most `most`.  If q has a reply to
+ * send, these are the Middles of the first reply, and only a READ response has
+ * Middles.  Otherwise these are the Middles of the request at q's cursor.
+ * False: no Middle may be made now.
  */
 bool middle_packets_begin(struct ibt *t, struct ibt_qp *q, uint32_t most,
 			  struct middle_packets *m);

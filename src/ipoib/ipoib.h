@@ -24,8 +24,8 @@
 #include "ipoib/joined.h"
 #include "ipoib/route.h"
 
-#define IPOIB_HEADER_BYTES 4 /* of a packet: EtherType and 2 bytes 0 */
-/* How many bytes before a packet ipoib_packet may overwrite. */
+#define IPOIB_HEADER_BYTES 4 /* of a packet: EtherType, then 2 zero bytes */
+/* The bytes in front of a packet, which ipoib_packet may overwrite. */
 #define IPOIB_HEADROOM	 10
 #define IPOIB_PACKET_MAX 4096 /* bytes of a packet, with its header */
 #define IPOIB_FRAME_MAX	 (IPOIB_PACKET_MAX + IPOIB_HEADROOM)
@@ -45,7 +45,7 @@ struct ipoib_port {
 	uint8_t gid[16];
 };
 
-/* The interface, as the broadcast group describes it. */
+/* The interface: its MAC and, if it is up, values of its broadcast group. */
 struct ipoib_link {
 	bool is_up;
 	uint8_t mac[HWADDR_MAC_BYTES];
@@ -70,31 +70,37 @@ struct ipoib_sink {
 		       size_t bytes);
 	/* Frees r->handle, which is not NULL. */
 	void (*release)(void *ctx, struct route *r);
-	/* Sends a question to the subnet administration. */
+	/* Sends a request to the subnet administration. */
 	void (*ask)(void *ctx, const uint8_t mad[MAD_BYTES]);
-	/* Attaches the queue pair to a group, or detaches it.  Returns whether
-	 * that is done; detaching does not fail. */
+	/* Attaches the queue pair to a group or, if `attaches` is false,
+	 * detaches the queue pair from the group.  Returns whether attaching
+	 * succeeded; detaching does not fail. */
 	bool (*attach)(void *ctx, const uint8_t mgid[16], bool attaches);
-	/* The interface comes up, goes down, or has changed.  Down: the queue
-	 * pair is detached from all groups. */
+	/* Takes the new state of the interface, which comes up, is down, or
+	 * has changed.  If link->is_up is false, the queue pair was detached
+	 * from all groups before. */
 	void (*link)(void *ctx, const struct ipoib_link *link);
-	/* The kernel may have joined or left groups: ipoib_joined is to be
-	 * called soon. */
+	/* Asks the caller to call ipoib_joined soon, because the kernel may
+	 * have joined or left groups. */
 	void (*look)(void *ctx);
-	/* Stores the interface's addresses, at most `room`, except those that
-	 * other hosts may have, too.  Returns how many. */
+	/* Stores the interface's addresses, at most `room`, without IPv6
+	 * addresses that are not yet known to be unique.  Returns how many. */
 	uint32_t (*addresses)(void *ctx, struct announce_address *all,
 			      uint32_t room);
 	/* Tells the user a sentence, without its full stop. */
 	void (*say)(void *ctx, const char *text);
 };
 
-/* What the interface has dropped. */
+/* Counts of the frames and packets that the interface has dropped. */
 struct ipoib_counters {
-	uint64_t bad;	  /* frames and packets that are malformed */
-	uint64_t unknown; /* frames to MACs or groups that are not known */
-	uint64_t waited;  /* packets that waited for a path or a join */
-	uint64_t down;	  /* frames while the interface was down */
+	/* Frames and packets that are malformed or cannot be translated. */
+	uint64_t bad;
+	/* Frames to unknown MACs, or to groups for which there is no room. */
+	uint64_t unknown;
+	uint64_t waited; /* packets that waited for a path or a join */
+	/* Frames and packets while the interface was down, and frames after
+	 * ipoib_leave. */
+	uint64_t down;
 };
 
 /* Makes the interface of a queue pair.  sink is borrowed.  NULL: out of
@@ -102,26 +108,31 @@ struct ipoib_counters {
 struct ipoib *ipoib_new(const struct ipoib_sink *sink, void *ctx, uint32_t qpn);
 /* Frees the interface; calls only the sink's release. */
 void ipoib_free(struct ipoib *m);
-/* The port is as *port says.  The first call makes the MAC, and calls link. */
+/* Takes the present state of the port, and makes the MAC from the port's GID.
+ * Calls the sink's link, with is_up false, in the first call; when the P_Key,
+ * the MTU or the GID has changed; and when the port has become able or unable
+ * to carry the interface. */
 void ipoib_port(struct ipoib *m, const struct ipoib_port *port,
 		uint64_t now_ms);
-/* The subnet manager may have forgotten the groups and paths of this port. */
+/* Has ipoib_turn join all groups again, and discards all paths, because the
+ * subnet manager may no longer know the groups and paths of this port. */
 void ipoib_reregister(struct ipoib *m, uint64_t now_ms);
-/* These are the groups that the kernel has joined. */
+/* Takes the list of the groups that the kernel has joined. */
 void ipoib_joined(struct ipoib *m, const struct joined *j, uint64_t now_ms);
-/* A frame of the kernel, which is overwritten. */
+/* Sends a frame of the kernel as a packet.  Overwrites the frame. */
 void ipoib_frame(struct ipoib *m, uint8_t *p, size_t bytes, uint64_t now_ms);
-/* A packet of the queue pair.  It is overwritten, and so are the IPOIB_HEADROOM
- * bytes before it. */
+/* Gives a packet that the queue pair has received to the kernel as a frame.
+ * Overwrites the packet and the IPOIB_HEADROOM bytes in front of it. */
 void ipoib_packet(struct ipoib *m, const struct ipoib_from *from, uint8_t *p,
 		  size_t bytes, uint64_t now_ms);
-/* A MAD of the subnet administration. */
+/* Takes a MAD from the subnet administration; ignores a MAD that is no answer.
+ */
 void ipoib_answer(struct ipoib *m, const uint8_t *mad, size_t bytes,
 		  uint64_t now_ms);
-/* Leaves all groups; nothing more is joined.  Returns whether all answers have
- * come, or were given up. */
+/* Leaves all groups, and joins none from now on.  Returns whether each leave
+ * was answered or given up. */
 bool ipoib_leave(struct ipoib *m, uint64_t now_ms);
-/* Does what is due. */
+/* Does the work that is due: joins, leaves, path requests, announcements. */
 void ipoib_turn(struct ipoib *m, uint64_t now_ms);
 /* Returns when ipoib_turn must be called; IPOIB_NEVER: it need not be. */
 uint64_t ipoib_deadline(const struct ipoib *m);

@@ -18,24 +18,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Which addresses a message has, and which it gets. */
+/* The direction of a translation. */
 enum ndisc_way {
 	NDISC_TO_HWADDR, /* MACs become addresses of IPoIB */
 	NDISC_TO_MAC,	 /* addresses of IPoIB become MACs */
 };
 
-/* Finds the address `to` of the same interface as `from`.  False: there is
- * none, so the message is refused. */
+/* Translates the hardware address `from` of an interface to the address `to` of
+ * the same interface.  False: `to` is not known, so the message is refused. */
 typedef bool ndisc_find(void *ctx, const uint8_t *from, uint8_t *to);
 
-/* Is the packet of IPv6, of len bytes at p, such a message?  A message behind
- * an extension header is none. */
+/* Do the len bytes at p begin with an IPv6 header directly followed by a
+ * message of neighbour discovery?  False if an extension header is between. */
 bool ndisc_is(const uint8_t *p, size_t len);
 /*
- * Writes the message at p, for which ndisc_is is true, to `out`, with other
- * addresses.  Returns its length; 0: the message is longer than `room`, its
- * checksum, hop limit, code or length is wrong, an option has a wrong length,
- * or `find` has refused an address.
+ * Translates the packet at p, for which ndisc_is is true, and writes the result
+ * to `out`.  Returns the length of the result.  0: the result would be longer
+ * than `room`; the packet's checksum, hop limit, code or length is wrong; an
+ * option has a wrong length; or `find` has refused an address.
  */
 size_t ndisc_translate(const uint8_t *p, size_t len, enum ndisc_way way,
 		       ndisc_find *find, void *ctx, uint8_t *out, size_t room);

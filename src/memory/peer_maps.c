@@ -54,7 +54,7 @@ static bool is_known(const struct peer_maps *a, uint32_t serial)
 	return false;
 }
 
-/* The work of one map_thread. */
+/* The argument of map_thread. */
 struct task {
 	int pid;
 	const struct share *share;
@@ -82,9 +82,9 @@ static bool is_file(int path_fd, const struct share *s)
 
 /*
  * Opens the peer's file by /proc, which needs the right to trace the peer.
- * Returns -1 on failure.  The row comes from the peer and may name any of its
- * descriptors.  The open of a FIFO, a terminal or a device has side effects, so
- * the file is first opened by O_PATH and checked.
+ * Returns -1 on failure.  The row comes from the peer and may name any of the
+ * peer's descriptors.  The open of a FIFO, a terminal or a device has side
+ * effects, so the file is first opened with O_PATH and checked.
  */
 static int open_file(const struct task *t)
 {
@@ -106,8 +106,8 @@ static int open_file(const struct task *t)
 	return fd;
 }
 
-/* Maps with PROT_NONE first.  Otherwise a program that has called mlockall(2)
- * would have the kernel fill the mapping with pages. */
+/* Maps with PROT_NONE first.  Otherwise, if the program has called mlockall(2),
+ * the kernel would fill the mapping with pages. */
 static void *map_file(int fd, const struct share *s)
 {
 	int prot = s->is_written ? PROT_READ | PROT_WRITE : PROT_READ;
@@ -182,8 +182,9 @@ static void add_new(struct peer_maps *a)
 	}
 }
 
-/* A thread that posts calls this under a lock, and must not be cancelled in the
- * calls that open files, or while map_thread uses its stack. */
+/* A thread that posts calls this function under a lock.  The thread must not be
+ * cancelled in the calls that open files, or while map_thread uses the struct
+ * task on the thread's stack. */
 void peer_maps_look(struct peer_maps *a)
 {
 	uint32_t version = share_version(a->target);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Carry-less multiplication of 16 bytes, for the computation of a CRC
- * (util/crcfactor.h has the arithmetic): PCLMULQDQ of x86-64, PMULL of arm64.
+ * Carry-less multiplication of the halves of 16-byte registers, for the
+ * computation of a CRC (util/crcfactor.h has the arithmetic): PCLMULQDQ of
+ * x86-64, PMULL of arm64.
  *
  * Inline functions without state.  Their callers are compiled for CRCMUL_TARGET
  * and called only if crctier_chosen.multiplies.
@@ -118,7 +119,7 @@ CRCMUL uint32_t crcmul_third_word(crcmul_vec v)
 #define CRCMUL                                                                 \
 	static inline __attribute__((always_inline, target(CRCMUL_TARGET)))
 
-/* The functions for arm64 return what those of the same name for x86-64 do. */
+/* These functions do what the x86-64 functions of the same names do. */
 typedef uint64x2_t crcmul_vec;
 
 CRCMUL crcmul_vec crcmul_load(const void *p)
@@ -199,7 +200,8 @@ CRCMUL uint32_t crcmul_third_word(crcmul_vec v)
 
 #if CRCMUL_IS_BUILT
 
-/* Returns `a` times `by`, a row of crcfactor.by, plus `onto`. */
+/* Returns `onto` plus two products: that of the first halves of `a` and `by`,
+ * and that of their second halves.  `by` is a row of crcfactor.by. */
 CRCMUL crcmul_vec crcmul_fold(crcmul_vec a, crcmul_vec by, crcmul_vec onto)
 {
 	onto = crcmul_add(onto, crcmul_firsts(a, by));
