@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which connections the broker admits.  A user that has n connections gets
- * another one only if more than n are free, so that no user takes all.  The
- * broker's own user gets another one as long as any is free.  USER_NONE, which
- * stands for all users that cannot be told from each other, counts as one user.
+ * Decides which connections the broker admits.  A user that has n connections
+ * gets another one only if more than n are free, so that no user takes all.
+ * The broker's own user gets another one as long as any is free.  USER_NONE,
+ * which stands for all users that cannot be told from each other, counts as one
+ * user.
  *
  * Part of the broker's loop: one owner, no lock.
  */

@@ -75,8 +75,9 @@ static int welcome_client(struct server *s, struct conn *c)
 	return err;
 }
 
-/* Gives a client of an earlier broker the class that it had.  False: the class
- * is not that of the client's process. */
+/* Gives a client of an earlier broker the class that the client had there.
+ * False: another client has the class, or the class is not that of the client's
+ * process. */
 static bool recognise_client(struct server *s, struct conn *c)
 {
 	uint32_t class = c->hello.value;
@@ -123,8 +124,8 @@ void greeting_end(struct conn *c)
 	c->is_waiting = false;
 }
 
-/* Answers the hello of c.  Leaves it waiting, for FD_STORE_MS at most, if the
- * fd store of a dead broker has yet to come. */
+/* Answers the hello of c.  Leaves the hello waiting, for FD_STORE_MS at most,
+ * if the fd store of a dead broker has yet to come. */
 static void greet_client(struct server *s, struct conn *c)
 {
 	const char *why = "";
@@ -223,9 +224,9 @@ void greeting_close_wake_fd(struct conn *c)
 }
 
 /* Whether the client has given its own pid, by which other processes open its
- * arena.  The broker can compare pids only within its own PID namespace.  If
- * the client is in another PID namespace, the peer that opens the arena
- * compares the pid with the one in the arena. */
+ * arena.  The broker can compare pids only within its own PID namespace.  Also
+ * true if the client is in another PID namespace: there the peer that opens the
+ * arena compares the pid with the pid in the arena. */
 static bool says_its_pid(const struct conn *c)
 {
 	return c->arena.pid_space != proto_pid_space() ||
@@ -233,10 +234,12 @@ static bool says_its_pid(const struct conn *c)
 }
 
 /*
- * Takes what the client shows to other processes of its user.  A client of the
- * broker's user has sent its eventfd, *fd.  For a client of another user, which
- * brings no descriptor, the broker makes an eventfd.  That client gets the
- * eventfd with a new class, and none with a class that it had before.
+ * Notes where the client's arena is, for other processes of its user, and the
+ * eventfd by which they wake the client.  A client of the broker's user has
+ * sent its eventfd, *fd.  A client of another user brings no descriptor: if
+ * that client wants a new class and has an arena, the broker makes an eventfd,
+ * which it sends with the class.  A client that gave the pid of another process
+ * has no eventfd here, so its arena is shown to nobody.
  */
 static void take_arena(const struct server *s, struct conn *c, int *fd)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The header before a MAD that a program sends or receives: struct ib_user_mad
- * of the kernel's interface, with the P_Key index (ABI 5).  QPN, Q_Key, LID and
- * flow label of the header are in network order, the other fields in host
- * order.
+ * The header before a MAD that a program sends or receives: struct
+ * ib_user_mad_hdr of the kernel's interface, with the P_Key index (ABI 5).
+ * QPN, Q_Key, LID and flow label of the header are in network order, the other
+ * fields in host order.
  */
 #ifndef FABRIC_UMAD_HEADER_H
 #define FABRIC_UMAD_HEADER_H

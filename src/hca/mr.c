@@ -66,7 +66,7 @@ static uint32_t key_new(struct hca *h, uint32_t row, uint32_t generation)
 /*
  * Draws the keys of a row.  A key is at least 256, because some programs take a
  * smaller key for "none".  lkey and rkey are equal, because some programs give
- * peers a region's lkey as its rkey, as works with hardware adapters.  The
+ * peers a region's lkey as its rkey, which works with hardware adapters.  The
  * region's rights still separate local access from access by peers.
  */
 static void set_keys(struct hca *h, struct mr *mr)

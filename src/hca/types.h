@@ -75,7 +75,8 @@ enum hca_wr {
 	HCA_WR_ATOMIC_WRITE = 15,
 };
 
-/* Is the opcode a SEND without invalidate, which every service has? */
+/* Is the opcode SEND or SEND with Immediate Data?  RC, UC and UD have both;
+ * iWARP has no SEND with Immediate Data. */
 static inline bool hca_wr_is_send(uint8_t opcode)
 {
 	return opcode == HCA_WR_SEND || opcode == HCA_WR_SEND_IMM;

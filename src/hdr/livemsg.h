@@ -7,7 +7,7 @@
  * hdr/mad.h:
  *
  *	 8	TransactionID: a nonce; an answer has the nonce of its question
- *	24	RMPP header, 12 bytes of 0: one packet
+ *	24	RMPP header, 12 bytes of 0: RMPP is not active
  *	36	0, then the locally administered OUI 0a:de:b1
  *	40	"adverb", 0, version 1
  *	48	0, QPN in 24 bits

@@ -9,9 +9,10 @@
 #include "fabric/proto.h"
 #include "host/capture.h"
 
-#define FRAMES 64 /* of one system call */
+#define FRAMES 64 /* of one system call, at most */
 
-/* The messages of one system call.  counts: the frames of each message. */
+/* The messages of one system call.  counts: how many frames each message has.
+ */
 struct burst_call {
 	struct mmsghdr heads[FRAMES];
 	struct iovec parts[FRAMES][2];
@@ -23,7 +24,7 @@ static size_t bytes_of(const struct engine_frame *f)
 	return f->head_bytes + f->len;
 }
 
-/* Returns how many of n frames one message takes, 1 or more. */
+/* Returns how many of the first of n frames fit into one message, 1 or more. */
 static size_t count_fitting(const struct engine_frame *f, size_t n,
 			    size_t burst)
 {
@@ -65,14 +66,15 @@ static void capture_run(const struct engine_frame *f, size_t n)
 			       f[i].len);
 }
 
-/* Sends n frames, FRAMES at most.  Returns how many were sent. */
+/* Sends n frames by one system call; n is at most FRAMES.  Returns how many
+ * were sent.  If the first message cannot be sent for another reason than a
+ * full socket, the frames of that message are lost and count as sent. */
 static size_t send_call(int fd, size_t burst, const struct engine_frame *f,
 			size_t n)
 {
 	struct burst_call c;
 	uint32_t messages = prepare_call(&c, burst, f, n);
-	/* By syscall(2), since the C library's function is a cancellation
-	 * point. */
+	/* The C library's sendmmsg is a cancellation point. */
 	long k = syscall(SYS_sendmmsg, fd, c.heads, messages,
 			 MSG_DONTWAIT | MSG_NOSIGNAL);
 	size_t sent = 0;

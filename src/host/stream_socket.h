@@ -26,14 +26,16 @@ struct stream_socket {
 	 * and the connection goes on. */
 	bool begins_late;
 	/* How many WRITEs without bytes may still be sent; the next is sent at
-	 * deadline_ns.  nudge_ns: the wait before that, which then doubles. */
+	 * deadline_ns.  nudge_ns: the wait before the next WRITE; each WRITE
+	 * doubles this wait. */
 	uint8_t nudges;
 	uint64_t nudge_ns;
 	bool is_closing;   /* stream_set_close was called */
 	bool has_finished; /* FIN was sent */
 	bool gets_no_more; /* the peer has sent FIN */
 	/* checked_ns: when fd was last checked to be ours.
-	 * deadline_ns: when the connection ends at the latest, or NEVER. */
+	 * deadline_ns: see begins_late and nudges; if neither is set, when the
+	 * connection ends at the latest, or STREAM_SOCKET_NEVER. */
 	uint64_t checked_ns, deadline_ns;
 	/* The bytes that the socket has not taken yet, in a buffer of
 	 * set->buffers.  NULL: there are none. */
@@ -59,16 +61,18 @@ static inline int stream_socket_epoll(const struct stream_set *set)
 	return (int)shared_own(&set->waits_on) - 1;
 }
 
-/* Makes the connection of q, and lists it in set->by_qpn.  NULL: no memory. */
+/* Makes the struct for the connection of q, and adds it to set->by_qpn.  NULL:
+ * no memory. */
 struct stream_socket *stream_socket_new(struct stream_set *set,
 					struct ibt_qp *q, uint32_t qpn,
 					const struct host_stream *hs);
 /* Frees what stream_socket_new has made, and leaves the descriptor open. */
 void stream_socket_free_memory(struct stream_set *set, struct stream_socket *s);
-/* Closes the descriptor and frees s, which is in no map any more. */
+/* Closes the descriptor and frees s.  Does not remove s from set->by_qpn: the
+ * caller does so, or frees the whole map. */
 void stream_socket_free(struct stream_set *set, struct stream_socket *s);
-/* Tells the epoll set for which events of the socket to look.  `how` is that of
- * epoll_ctl.  Returns 0 or -errno. */
+/* Tells the epoll set for which events of the socket to look.  `how`: the
+ * operation of epoll_ctl, EPOLL_CTL_*.  Returns 0 or -errno. */
 int stream_socket_watch(struct stream_set *set, struct stream_socket *s,
 			int how);
 void stream_socket_set_deadline(struct stream_set *set, struct stream_socket *s,
@@ -78,9 +82,11 @@ void stream_socket_set_deadline(struct stream_set *set, struct stream_socket *s,
  */
 bool stream_socket_put(struct stream_set *set, struct stream_socket *s,
 		       const uint8_t *bytes, uint32_t count);
-/* Sends the bytes that are kept.  False: the connection is broken. */
+/* Sends as many of the kept bytes as the socket takes.  False: the connection
+ * is broken. */
 bool stream_socket_send_left(struct stream_set *set, struct stream_socket *s);
-/* Makes the message that ends the session, if the connection has one. */
+/* If the connection is an association of SCTP, makes s->last, the message that
+ * ends the session.  Does nothing if s->last waits already or FIN was sent. */
 void stream_socket_make_last(struct stream_socket *s);
 /* Sends FIN, if the socket has taken all bytes.  A session sends its last
  * message first. */

@@ -24,7 +24,7 @@ uint64_t yield_core(void)
 	bool is_crowded = poll_policy_is_crowded(&crowd, began);
 	int err = errno; /* a signal during the sleep sets EINTR */
 
-	/* nanosleep would be a cancellation point. */
+	/* The C library's nanosleep is a cancellation point. */
 	if (is_crowded)
 		syscall(SYS_nanosleep, moment, NULL);
 	else

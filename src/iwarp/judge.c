@@ -135,8 +135,8 @@ static bool judge_read_response(struct ibt *t, struct ibt_qp *q)
 	return true;
 }
 
-/* READs and atomics of the peer wait for their responses in one queue of IRD
- * rows (RFC 5040 6.1, RFC 7306 5.2). */
+/* Up to IRD READs and atomics of the peer wait for their responses, in one
+ * queue (RFC 5040 6.1, RFC 7306 5.2). */
 static bool judge_read_like(struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -144,7 +144,8 @@ static bool judge_read_like(struct ibt_qp *q)
 
 	if (s->segment.ddp.sequence != in->request_sequence)
 		return judge_refuse(s, TERMINATE_SEQUENCE);
-	/* one row more than IRD is for a ready-to-receive that is a READ */
+	/* The queue takes one more than IRD, because a ready-to-receive may be
+	 * a READ. */
 	if (in->head - in->tail > in->ird)
 		return judge_refuse(s, TERMINATE_NO_BUFFER);
 	return true;
@@ -205,8 +206,9 @@ bool judge_segment(struct ibt *t, struct ibt_qp *q)
 	    !has_fitting_body(g))
 		return judge_refuse(s, TERMINATE_STREAM);
 	g->explain.opcode = g->ddp.opcode;
-	/* a Terminate may come in place of a ready-to-receive: an initiator
-	 * that knows none of the responder's kinds sends one (RFC 6581 9.2) */
+	/* A Terminate may come in place of a ready-to-receive: an initiator
+	 * that knows none of the responder's kinds of ready-to-receive sends a
+	 * Terminate (RFC 6581 9.2). */
 	if (s->in.rtr && g->ddp.opcode != RDMAP_TERMINATE &&
 	    !is_ready_to_receive(s))
 		return judge_refuse(s, TERMINATE_RTR);
