@@ -286,16 +286,17 @@ static void changes_of_a_port_are_events_of_that_port(void **state)
 	assert_int_equal(on_host(see_events), 0);
 }
 
-/* The thread of netif reads wake_fd only when netif_unwatch has written there,
- * too. */
+/* The thread of netif reads wake_fd for the first time only when netif_unwatch
+ * has written there, too. */
 static struct {
-	volatile bool is_on;
+	volatile bool is_on, has_read, is_ending;
 	sem_t reads, is_woken;
 } race;
 
 ssize_t read(int fd, void *bytes, size_t count)
 {
-	if (race.is_on) {
+	if (race.is_on && !race.has_read && count == sizeof(uint64_t)) {
+		race.has_read = true;
 		sem_post(&race.reads);
 		sem_wait(&race.is_woken);
 	}
@@ -306,7 +307,7 @@ ssize_t write(int fd, const void *bytes, size_t count)
 {
 	ssize_t n = syscall(SYS_write, fd, bytes, count);
 
-	if (race.is_on && !sem_trywait(&race.reads))
+	if (race.is_ending)
 		sem_post(&race.is_woken);
 	return n;
 }
@@ -315,7 +316,6 @@ ssize_t write(int fd, const void *bytes, size_t count)
 static int end_beside_an_event(void)
 {
 	const struct device *d;
-	int reads = 0;
 
 	sem_init(&told, 0, 0);
 	sem_init(&race.reads, 0, 0);
@@ -325,8 +325,8 @@ static int end_beside_an_event(void)
 	alarm(PATIENCE_S);
 	race.is_on = true;
 	netif_set_port(d, 1, &port_said, DATA_LID);
-	while (!reads)
-		sem_getvalue(&race.reads, &reads);
+	sem_wait(&race.reads);
+	race.is_ending = true;
 	netif_unwatch();
 	return 0;
 }
