@@ -384,15 +384,12 @@ static struct sa_group *find_asker(const struct fabric_groups *all, uint32_t id)
 	return NULL;
 }
 
-/* Asks again for the port to leave groups without members. */
-static void leave_unused(struct fabric_groups *all)
+/* Does what each group needs next, which may be a leave that could not be asked
+ * for before. */
+static void step_all(struct fabric_groups *all)
 {
-	list_for_each_safe (l, &all->all) {
-		struct sa_group *g = OF_GROUPS(l);
-
-		if (g->is_in && list_is_empty(&g->members))
-			step_group(all, g);
-	}
+	list_for_each_safe (l, &all->all)
+		step_group(all, OF_GROUPS(l));
 }
 
 bool fabric_group_take(struct fabric_groups *all, uint32_t id, int err,
@@ -407,8 +404,7 @@ bool fabric_group_take(struct fabric_groups *all, uint32_t id, int err,
 	g->phase = PHASE_IDLE;
 	if (joins)
 		end_join(all, g, err, mad, bytes);
-	step_group(all, g);
-	leave_unused(all);
+	step_all(all);
 	return true;
 }
 
