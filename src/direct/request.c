@@ -201,41 +201,29 @@ static uint8_t *bounce_for(struct target_ref *l, struct qp *qp,
 	return bounce;
 }
 
-/* Returns where the message's bytes are put if it stays with its receive as an
- * eager message.  It may if it is whole, short, and for one range of memory.
- * NULL: it may not. */
-static uint8_t *eager_bytes(struct target_ref *l, struct qp *qp,
-			    struct direct_request *r,
-			    const struct direct_memory *target)
-{
-	if (target->n != 1 || r->bytes != r->total || r->bytes > EAGER_MAX ||
-	    l->has_no_eager)
-		return NULL;
-	return r->bytes <= WQE_EAGER_BYTES ? r->eager.bytes
-					   : bounce_for(l, qp, target);
-}
-
-/* Copies the message to `bytes`, which eager_bytes has returned. */
-static enum verdict leave_eager(struct direct_request *r,
-				const struct direct_memory *target,
-				uint8_t *bytes)
+/* Copies the message to `bytes`, its place as an eager message. */
+static bool copy_eager(struct direct_request *r,
+		       const struct direct_memory *target, uint8_t *bytes)
 {
 	struct space *s = r->initiator.space;
 
-	if (r->data)
+	if (r->data) {
 		memcpy(bytes, r->data, r->bytes);
-	else if (s->ops->read(s, r->initiator.vec, r->initiator.n, bytes))
-		return end_copy(r, -ENXIO);
+	} else if (s->ops->read(s, r->initiator.vec, r->initiator.n, bytes)) {
+		end_copy(r, -ENXIO);
+		return false;
+	}
 	r->eager.at = target->vec[0].va;
-	return V_OK;
+	return true;
 }
 
 /*
  * Leaves the message with the receive in w, if it may stay there as an eager
- * message.  False: it may not, or a request that fails will say why.  The
- * message touches no memory of the receive, so no copy is announced: an owner
- * that withdraws a key need not wait for an initiator that is stopped here, and
- * eager_place looks the key up again.
+ * message.  It may if it is whole, short, and for one range of memory.  False:
+ * it may not, or a request that fails will say why.  The message touches no
+ * memory of the receive, so no copy is announced: an owner that withdraws a key
+ * need not wait for an initiator that is stopped here, and eager_place looks
+ * the key up again.
  */
 static bool leave_with_receive(struct target_ref *l, struct qp *qp,
 			       struct direct_request *r, struct wqe *w)
@@ -245,12 +233,15 @@ static bool leave_with_receive(struct target_ref *l, struct qp *qp,
 	uint8_t *bytes;
 
 	target.space = l->hca->space;
-	if (r->bytes > EAGER_MAX || r->total > sem_capacity(w) ||
+	if (r->bytes != r->total || r->bytes > EAGER_MAX || l->has_no_eager ||
+	    r->total > sem_capacity(w) ||
 	    sem_locate(l->hca, qp->recv_pd, w, 0, r->bytes, HCA_LOCAL_WRITE,
-		       target.vec, &target.n, &x))
+		       target.vec, &target.n, &x) ||
+	    target.n != 1)
 		return false;
-	bytes = eager_bytes(l, qp, r, &target);
-	return bytes && !leave_eager(r, &target, bytes);
+	bytes = r->bytes <= WQE_EAGER_BYTES ? r->eager.bytes
+					    : bounce_for(l, qp, &target);
+	return bytes && copy_eager(r, &target, bytes);
 }
 
 /* Does an eager message that is still with its receive belong to memory that
