@@ -11,20 +11,17 @@
 #include "util/fd_identity.h"
 #include "wire/tcp.h"
 
-#define FEW		    4  /* up to this many connections need no epoll */
-#define BATCH		    32 /* events of one epoll_wait */
-#define CHECK_NS	    1000000 /* between checks that a descriptor is ours */
-#define LATE_NS		    5000000 /* how late a deadline may be served */
-#define CLOSE_NS	    10000000000 /* from stream_set_close to the end, at most */
-#define DRAIN_MS	    20	/* one wait for room in stream_set_drain */
-#define DRAIN_STEPS	    100 /* waits of one stream_set_drain */
-#define STREAM_SOCKET_NEVER UINT64_MAX
-#define NUDGES		    4
-#define MESSAGES	    32 /* read of one association in a turn */
-#define STREAM_SOCKET_LINGERS                                                  \
-	0	       /* epoll data of lingering sockets; no QPN is 0 */
-#define ALL_LOOKS 4    /* one look in this many is at all sockets */
-#define HOT_LOOKS 4096 /* vain looks (about 1 ms) after which none is hot */
+#define FEW	    4		/* up to this many connections need no epoll */
+#define BATCH	    32		/* events of one epoll_wait */
+#define CHECK_NS    1000000	/* between checks that a descriptor is ours */
+#define LATE_NS	    5000000	/* how late a deadline may be served */
+#define CLOSE_NS    10000000000 /* from stream_set_close to the end, at most */
+#define DRAIN_MS    20		/* one wait for room in stream_set_drain */
+#define DRAIN_STEPS 100		/* waits of one stream_set_drain */
+#define NUDGES	    4
+#define MESSAGES    32	 /* read of one association in a turn */
+#define ALL_LOOKS   4	 /* one look in this many is at all sockets */
+#define HOT_LOOKS   4096 /* vain looks (about 1 ms) after which none is hot */
 
 void stream_set_init(struct stream_set *set)
 {
