@@ -202,7 +202,7 @@ static void advance_text(struct sentence *t, int n)
  * there are. */
 static void write_links(struct sentence *t, struct lane *first)
 {
-	enum { REST = 200, LINK = 190 }; /* bytes, for what follows */
+	enum { REST = 200 }; /* bytes, for what follows */
 	uint32_t left = length_of(first);
 	struct lane *l = first;
 
@@ -230,7 +230,7 @@ static void write_sentence(char *text, struct lane *first)
 }
 
 /* While a deadlock is told, the search runs regularly, to see its end. */
-static uint64_t due_of(const struct fabric *f)
+uint64_t deadlock_deadline(const struct fabric *f)
 {
 	const struct deadlock *d = &f->data.deadlock;
 	uint64_t oldest = lane_oldest(f);
@@ -247,7 +247,7 @@ void deadlock_tick(struct fabric *f)
 	struct deadlock *d = &f->data.deadlock;
 	struct lane *l;
 
-	if (due_of(f) > f->now_ms)
+	if (deadlock_deadline(f) > f->now_ms)
 		return;
 	l = find_cycle(f);
 	d->searched_ms = f->now_ms;
@@ -257,11 +257,6 @@ void deadlock_tick(struct fabric *f)
 		d->is_told = false;
 	if (l)
 		write_sentence(d->text, l);
-}
-
-uint64_t deadlock_deadline(const struct fabric *f)
-{
-	return due_of(f);
 }
 
 const char *deadlock_text(const struct fabric *f)
