@@ -46,6 +46,20 @@ struct fabric_groups {
 	uint32_t member_count, group_count;
 };
 
+/* Returns what a program is told of a group (cmproto.h). */
+static inline struct cmproto_group fabric_group_write(const struct sa_member *r)
+{
+	return (struct cmproto_group){.qkey = r->qkey,
+				      .flow_label = r->flow_label,
+				      .mlid = r->mlid,
+				      .mtu = r->mtu,
+				      .rate = r->rate,
+				      .sl = r->sl,
+				      .traffic_class = r->traffic_class,
+				      .hop_limit = r->hop_limit,
+				      .join_state = r->join_state};
+}
+
 void fabric_group_init(struct fabric_groups *all,
 		       const struct fabric_group_sink *sink, void *user,
 		       uint32_t *last_id);

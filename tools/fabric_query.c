@@ -125,16 +125,7 @@ static void answer_join(void *user, void *owner, uint32_t serial, int err,
 	struct cmproto m = {0};
 
 	if (!err) {
-		m.group = (struct cmproto_group){.qkey = r->qkey,
-						 .flow_label = r->flow_label,
-						 .mlid = r->mlid,
-						 .mtu = r->mtu,
-						 .rate = r->rate,
-						 .sl = r->sl,
-						 .traffic_class =
-							 r->traffic_class,
-						 .hop_limit = r->hop_limit,
-						 .join_state = r->join_state};
+		m.group = fabric_group_write(r);
 		m.path.pkey = r->pkey;
 		memcpy(m.at.peer, r->mgid, 16);
 	}

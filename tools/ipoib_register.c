@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ipoib_register.h"
 
+#include "fabric_group.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,19 +30,6 @@ void ipoib_register_open(struct ipoib_register *r, const char *name)
 	r->fd = r->connection = -1;
 }
 
-static void put_group(struct cmproto_group *g, const struct sa_member *b)
-{
-	*g = (struct cmproto_group){.qkey = b->qkey,
-				    .flow_label = b->flow_label,
-				    .mlid = b->mlid,
-				    .mtu = b->mtu,
-				    .rate = b->rate,
-				    .sl = b->sl,
-				    .traffic_class = b->traffic_class,
-				    .hop_limit = b->hop_limit,
-				    .join_state = b->join_state};
-}
-
 /* Does the fabric know the interface as m describes it? */
 static bool is_known(const struct ipoib_register *r, const struct cmproto *m)
 {
@@ -62,7 +51,7 @@ void ipoib_register_tell(struct ipoib_register *r, const uint8_t gid[16],
 
 	memcpy(m.at.local, gid, 16);
 	if (broadcast)
-		put_group(&m.group, broadcast);
+		m.group = fabric_group_write(broadcast);
 	if (r->fd < 0 || is_known(r, &m))
 		return;
 	/* An error but EAGAIN means that the fabric has ended, which the loop
