@@ -124,7 +124,7 @@ static void tell_fabric(struct loop *l)
 
 static void come_up(struct loop *l, const struct ipoib_link *link)
 {
-	int err = ipoib_verbs_start(&l->verbs, link->qkey);
+	int err = ipoib_verbs_start(&l->verbs, link->broadcast.qkey);
 
 	if (err) {
 		say_error(l, "the queue pair cannot be started", err);

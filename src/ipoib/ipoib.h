@@ -50,8 +50,7 @@ struct ipoib_link {
 	bool is_up;
 	uint8_t mac[HWADDR_MAC_BYTES];
 	uint32_t mtu;		    /* of IP; only if is_up */
-	uint32_t qkey;		    /* of the queue pair; only if is_up */
-	struct sa_member broadcast; /* the group; only if is_up */
+	struct sa_member broadcast; /* its qkey is the queue pair's; if is_up */
 };
 
 /* The sender of a packet. */

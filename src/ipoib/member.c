@@ -147,7 +147,6 @@ static void bring_up(struct ipoib *m, const struct sa_member *a,
 	struct ipoib_link link = {.is_up = true,
 				  .mtu = (128u << mtu_of(m, a)) -
 					 IPOIB_HEADER_BYTES,
-				  .qkey = a->qkey,
 				  .broadcast = *a};
 
 	memcpy(link.mac, m->mac, HWADDR_MAC_BYTES);

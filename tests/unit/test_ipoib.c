@@ -181,7 +181,7 @@ static int set_up(void **state)
 	answer_last(s, 0);
 	assert_true(s->link.is_up);
 	assert_int_equal(s->link.mtu, MTU);
-	assert_int_equal(s->link.qkey, QKEY);
+	assert_int_equal(s->link.broadcast.qkey, QKEY);
 	*state = s;
 	return 0;
 }
