@@ -13,7 +13,7 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import subnet
 import system
 from subnet import (PATIENCE_S, await_line, fabric, managed, managed_on,
-                    packets_argv, port_lid, receiver, said_by)
+                    packets_argv, port_lid, receiver, said_by, write_file)
 from system import expect, expect_ok
 
 AREA = "InfiniBand"
@@ -44,13 +44,6 @@ t = system.Suite(__doc__)
 subnet.use(t)
 
 
-def conf_of(name, text):
-    path = t.path(name)
-    with open(path, "w") as f:
-        f.write(text)
-    return path
-
-
 def vl_counts(f, host, lid, port):
     """Returns the packets that a port has received on each VL."""
     said = f.out(host, "perfquery", "--vloppackets", lid, str(port))
@@ -60,7 +53,7 @@ def vl_counts(f, host, lid, port):
 
 def sls_have_their_vls():
     """The switch's ingress ports and the receiver count the packets by VL."""
-    with managed(subnet.NET, "Hca1", "-F", conf_of("qos.conf", QOS)) as f:
+    with managed(subnet.NET, "Hca1", "-F", write_file("qos.conf", QOS)) as f:
         sent = [0] * 8
         for sl, count in ((2, 40), (5, 30), (0, 20), (15, 10)):
             with receiver(f, "Hca3", 1, count) as (p, lid, qpn):
@@ -110,7 +103,7 @@ def a_ring_deadlocks():
     """minhop uses all links of the ring in the same direction."""
     with fabric(RING) as f:
         with managed_on(f, "H0", "-R", "minhop", "-F",
-                        conf_of("patient.conf", PATIENT)):
+                        write_file("patient.conf", PATIENT)):
             expect("deadlock" not in show(f), show(f))
             with ring_traffic(f, ENDLESS):
                 end = time.monotonic() + PATIENCE_S
@@ -130,8 +123,8 @@ def a_ring_without_a_cycle_works():
     with fabric(RING) as f:
         root = re.search(r"(0x\w+) \"S0\"", show(f)).group(1)
         with managed_on(f, "H0", "-R", "updn", "-a",
-                        conf_of("roots", root + "\n"), "-F",
-                        conf_of("patient.conf", PATIENT)):
+                        write_file("roots", root + "\n"), "-F",
+                        write_file("patient.conf", PATIENT)):
             await_line(f.log, "updn tables configured on all switches")
             with ring_traffic(f, COUNT) as receivers:
                 for p in receivers:

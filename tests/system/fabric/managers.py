@@ -15,7 +15,8 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 
 import subnet
 import system
-from subnet import NET, PATIENCE_S, await_line, fabric, manager_env, port_lid
+from subnet import (NET, PATIENCE_S, await_line, fabric, manager_env, port_lid,
+                    write_file)
 from system import expect
 
 AREA = "InfiniBand"
@@ -35,13 +36,6 @@ qos_sl2vl 0,1,2,3,0,1,2,3,0,1,2,3,0,1,2,3
 
 t = system.Suite(__doc__)
 subnet.use(t)
-
-
-def write_file(name, text):
-    path = t.path(name)
-    with open(path, "w") as f:
-        f.write(text)
-    return path
 
 
 def net_of(links):

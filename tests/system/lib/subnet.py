@@ -42,6 +42,14 @@ def use(suite):
     t = suite
 
 
+def write_file(name, text):
+    """Returns the path of a new file of the suite."""
+    path = t.path(name)
+    with open(path, "w") as f:
+        f.write(text)
+    return path
+
+
 def fabric_argv(*words):
     return [t.adverb, "fabric", *words]
 
