@@ -8,7 +8,7 @@ import hashlib
 import os
 
 import sniff
-from disk_io import random_writes
+from disk_io import blank_disk, exports, random_writes
 from ends import PACE, wait_here
 from guest import HERE, MAC, MAC_THERE, THERE
 from system import HANG, Fail, Skip, expect, expect_ok
@@ -74,12 +74,7 @@ class Iser:
         try:
             wait_here(process, lambda: self.tgtadm(
                 ipc, "target", "--op", "show").status == 0)
-            for words in (
-                    ["target", "--op", "new", "--tid", "1", "-T", TARGET],
-                    ["logicalunit", "--op", "new", "--tid", "1", "--lun", "1",
-                     "-b", disk],
-                    ["target", "--op", "bind", "--tid", "1", "-I", "ALL"],
-                    ["target", "--op", "bind", "--tid", "1", "-Q", INITIATOR]):
+            for words in exports(disk, TARGET, INITIATOR):
                 expect_ok(self.tgtadm(ipc, *words))
             yield
         finally:
@@ -90,10 +85,7 @@ class Iser:
     def from_guest(self, env):
         for program in "tgtd", "tgtadm":
             self.t.need(program)
-        disk = self.t.path("disk")
-        with open(disk, "wb") as f:
-            f.truncate(DISK)
-        os.chmod(disk, 0o666)
+        disk = blank_disk(self.t, DISK)
         with self.tgtd(disk, env):
             with self.captured(MAC), self.attached(HERE) as name:
                 self.block("check %s %s" % (name, FEW))

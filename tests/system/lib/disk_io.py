@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes of blocks that qemu-io makes, and the disk's bytes after them."""
+"""Disks of iSER: files that tgtd exports, writes of blocks that qemu-io makes, and
+the disk's bytes after them."""
 
+import os
 import random
 
 
@@ -18,3 +20,22 @@ def random_writes(disk_bytes):
         for verb in "write", "read":
             commands += ["-c", "%s -P %d %d %d" % (verb, fill, at, size)]
     return commands, image
+
+
+def blank_disk(suite, disk_bytes):
+    """Returns the path of a new file that any user may write."""
+    disk = suite.path("disk")
+    with open(disk, "wb") as f:
+        f.truncate(disk_bytes)
+    os.chmod(disk, 0o666)
+    return disk
+
+
+def exports(disk, target, initiator):
+    """Returns the arguments of each call of tgtadm by which tgtd exports the file
+    @disk to this initiator."""
+    return (
+        ["target", "--op", "new", "--tid", "1", "-T", target],
+        ["logicalunit", "--op", "new", "--tid", "1", "--lun", "1", "-b", disk],
+        ["target", "--op", "bind", "--tid", "1", "-I", "ALL"],
+        ["target", "--op", "bind", "--tid", "1", "-Q", initiator])

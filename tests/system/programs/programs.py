@@ -17,7 +17,7 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 
 import netlab
 import system
-from disk_io import random_writes
+from disk_io import blank_disk, exports, random_writes
 from system import Skip, expect, expect_ok
 
 netlab.enter()
@@ -47,26 +47,13 @@ def target(disk):
         lab.wait(lambda: p.poll() is not None or
                  tgtadm(env, "target", "--op", "show").status == 0,
                  "tgtd does not answer", 60)
-        for words in (
-                ["target", "--op", "new", "--tid", "1", "-T", TARGET],
-                ["logicalunit", "--op", "new", "--tid", "1", "--lun", "1",
-                 "-b", disk],
-                ["target", "--op", "bind", "--tid", "1", "-I", "ALL"],
-                ["target", "--op", "bind", "--tid", "1", "-Q", INITIATOR]):
+        for words in exports(disk, TARGET, INITIATOR):
             expect_ok(tgtadm(env, *words))
         yield
     finally:
         # tgtd does not end by itself while it has targets
         p.kill()
         t.finish(p, 20)
-
-
-def blank_disk():
-    disk = t.path("disk")
-    with open(disk, "wb") as f:
-        f.truncate(DISK)
-    os.chmod(disk, 0o666)
-    return disk
 
 
 def need_iser(*programs):
@@ -76,7 +63,7 @@ def need_iser(*programs):
 
 def asks_a_target():
     need_iser("iscsi-inq", "iscsi-readcapacity16")
-    with target(blank_disk()):
+    with target(blank_disk(t, DISK)):
         r = lab.run("here", ["iscsi-inq", "-i", INITIATOR, URL], 60)
         expect_ok(r)
         expect("VIRTUAL-DISK" in r.output, "no answer to INQUIRY", r)
@@ -88,7 +75,7 @@ def asks_a_target():
 
 def reads_many():
     need_iser("iscsi-perf")
-    with target(blank_disk()):
+    with target(blank_disk(t, DISK)):
         r = lab.run("here", ["iscsi-perf", "-i", INITIATOR, "-t", "2", "-b",
                              "128", "-m", "8", URL], 60)
         expect_ok(r)
@@ -101,7 +88,7 @@ def writes_and_reads_back():
     data of read commands by RDMA WRITE.  The case compares the exported file
     with what was written."""
     need_iser("qemu-io")
-    disk = blank_disk()
+    disk = blank_disk(t, DISK)
     commands, image = random_writes(DISK)
     with target(disk):
         options = ("driver=iscsi,transport=iser,portal=127.0.0.1:3260,"
