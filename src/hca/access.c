@@ -40,8 +40,9 @@ struct access *access_claim(struct hca *peer) NO_LOCK_ANALYSIS
 	return NULL;
 }
 
-/* The peer's name may be that of a thread that has ended (local_peer_close), so
- * that another process has found the peer dead and has inherited the slot. */
+/* The thread whose id names this process (memory/lock_owner.h) may have ended.
+ * Then another process may have found this process dead, and have inherited the
+ * slot. */
 void access_release(struct access *g) NO_LOCK_ANALYSIS
 {
 	alock_leave(&g->process);
@@ -166,9 +167,9 @@ static void pass_slot(struct access_scan *l)
 	l->epoch = 0;
 }
 
-/* Does the slot name an owner that cannot be a peer?  No thread of this process
- * has a slot in its own arena, and no process is nameless on a host where this
- * process has a name.  Such a slot is invalid input, and is not waited for. */
+/* Does the slot name a holder that cannot be a peer?  This process has no slot
+ * in its own arena, and no process is nameless on a host where this process has
+ * a name.  Such a slot is invalid input, and is not waited for. */
 static bool is_nobody(alock_owner who)
 {
 	alock_owner self = alock_self();

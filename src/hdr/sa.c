@@ -5,8 +5,8 @@
 
 #include "hdr/bytes.h"
 
-/* Offsets in a MAD of the subnet administration, in a MCMemberRecord, and in a
- * PathRecord. */
+/* Offsets in a MAD of the subnet administration: of its own fields, and of the
+ * fields of the MCMemberRecord or PathRecord in it. */
 enum {
 	AT_ID = 12,
 	AT_MASK = 48,

@@ -628,7 +628,8 @@ void startup_stream(const struct startup *s, uint32_t segment_bytes,
 		.tx_markers = a->tx_markers,
 		.rx_markers = a->rx_markers,
 		.is_session = s->is_session,
-		/* each side of a session may send first (RFC 6581 7) */
+		/* either side of a session may send first, except in the
+		 * peer-to-peer model (RFC 6581 7) */
 		.is_responder = !s->is_initiator &&
 				(!s->is_session || a->is_peer_to_peer),
 		.has_extensions = false,

@@ -230,8 +230,9 @@ static bool is_entry_of(const struct kernel_message *m, uint32_t ifindex,
 	return to && !memcmp(to, is_v4 ? hop + 12 : hop, bytes);
 }
 
-/* Looks for the neighbour in a part of the kernel's table.  Returns 0; -EAGAIN:
- * a further part is to be read; -ENOENT: this was the last part. */
+/* Looks for the neighbour in a part of the kernel's table.  Returns 0: *m is
+ * the neighbour's entry; -EAGAIN: a further part is to be read; -ENOENT: this
+ * was the last part, or the kernel reports an error. */
 static int search_part(const uint8_t *bytes, size_t n, uint32_t ifindex,
 		       const uint8_t hop[16], struct kernel_message *m)
 {
@@ -333,7 +334,8 @@ void neighbour_ask(uint32_t ifindex, const uint8_t hop[16])
 
 	if (fd < 0)
 		return;
-	/* A kernel before 5.0 lacks the option, and the route decides. */
+	/* A kernel before 5.7 refuses this to an ordinary user, or lacks the
+	 * option; then the route decides. */
 	setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &index, sizeof(index));
 	sendto(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to,
 	       length);
@@ -380,7 +382,7 @@ void neighbour_wake(int fd)
 					 .nlmsg_flags =
 						 NLM_F_REQUEST | NLM_F_ACK};
 
-	/* the kernel's answer is the message that wakes */
+	/* the kernel's ACK makes fd readable */
 	send(fd, &nothing, sizeof(nothing), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
