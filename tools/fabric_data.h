@@ -40,7 +40,8 @@ struct fabric_data_socket {
 	struct data_end *end; /* NULL: not open */
 	bool reads;	      /* the end may send: the socket is read */
 	bool is_full;	      /* the program does not read its packets */
-	size_t burst;	      /* the most bytes of packets in a message to it */
+	/* The most bytes of packets in a message to the program. */
+	size_t burst;
 	/* In fabric_data.rests: the program has ended, and the socket may have
 	 * packets of the program. */
 	struct list rest;
@@ -65,7 +66,8 @@ void fabric_data_close(struct fabric_data *f, struct fabric_data_socket *d);
  * sockets of those that may send again, and closes the sockets of ended
  * programs whose time is over.  Called after fabric_turn. */
 void fabric_data_turn(struct fabric_data *f, uint64_t now_ms);
-/* Returns the time at which fabric_data_turn closes a socket, in ms;
+/* Returns when fabric_data_turn has to be called, in ms: 0, which is at once,
+ * if packets of an ended program may be sent; else when it closes a socket;
  * FABRIC_NEVER: never. */
 uint64_t fabric_data_deadline(const struct fabric_data *f);
 

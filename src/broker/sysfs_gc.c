@@ -19,7 +19,7 @@
 #define PREFIX "sysfs-"
 /* begins the new name of a sysfs-N that is being removed */
 #define OLD_PREFIX ".gone-"
-/* entries looked at in one call, since a client may wait for the broker */
+/* one call looks at so many entries at most: a client may wait meanwhile */
 #define MOST 32
 
 /* Removes a folder whose contents all belong to this user. */

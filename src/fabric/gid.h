@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The GIDs of adapters' ports: the fabric's tables lead from a GID to a port
- * and its LID, and from a LID to the port's first GID.  A GID is the port's
- * GidPrefix and a GUID of the port's table.
+ * The GIDs of the ports of adapters and routers.  These functions find the port
+ * and the LID of a GID, and the first GID of a LID, by a search of all nodes.
+ * A GID is the port's GidPrefix and a GUID of the port's table.
  */
 #ifndef FABRIC_GID_H
 #define FABRIC_GID_H
@@ -25,14 +25,14 @@ struct gid_place {
 /* Returns the index of the GID in the port's table; 0 also if the port does not
  * have the GID. */
 uint32_t gid_index(const struct port *port, const uint8_t gid[16]);
-/* Finds the adapter's port that has the GID.  False: there is none. */
+/* Finds the port that has the GID.  False: there is none. */
 bool gid_find(struct fabric *f, const uint8_t gid[16], struct gid_place *place);
-/* Writes the first GID of the adapter's port that has the unicast LID.  False:
- * there is none. */
+/* Writes the first GID of the port that has the unicast LID.  False: there is
+ * none. */
 bool gid_of_lid(struct fabric *f, uint16_t lid, uint8_t gid[16]);
-/* Does the adapter's port with the GID have the LID? */
+/* Does the port with the GID have the LID? */
 bool gid_has_lid(struct fabric *f, const uint8_t gid[16], uint16_t lid);
-/* Are both LIDs those of one adapter's port, which has an LMC? */
+/* Are both LIDs those of one port?  A port with an LMC has several. */
 bool gid_has_both_lids(struct fabric *f, uint16_t a, uint16_t b);
 
 #endif

@@ -137,7 +137,8 @@ static void explain_error(const struct r_id *id, int err)
 		      text, strerror(-err));
 }
 
-/* The search for the destination ends: err is 0, with its GID, or -errno. */
+/* The search for the destination's GID ends.  err: 0, and gid is valid; or
+ * -errno. */
 static void end_search(struct r_id *id, int err, const uint8_t gid[16])
 {
 	if (err)
@@ -150,7 +151,7 @@ static void end_search(struct r_id *id, int err, const uint8_t gid[16])
 	if (err)
 		id->state.resolve_err = err;
 	id->state.is_resolving = false;
-	/* else r_id_bound does it */
+	/* While is_binding is set, r_id_bound posts the event later. */
 	if (!id->state.is_binding)
 		r_id_resolved(id, id->state.resolve_err);
 	r_give();

@@ -12,8 +12,8 @@
 #define PATIENCE_MS 30000
 #define SENTENCE    512
 
-/* The connection that brought the socket for messages of the CM, and must stay
- * open as long as that socket is used; -1: there is none. */
+/* The connection over which the fabric sent the socket for messages of the CM.
+ * It must stay open as long as that socket is used.  -1: there is none. */
 static int control = -1;
 static bool has_ended;
 
@@ -58,7 +58,8 @@ int r_ib_dial(int *fd)
 			      sizeof(text));
 	r_say("rdma_cm: there is no connection management on this host: %s",
 	      text);
-	/* To the caller, -EPIPE has another meaning. */
+	/* The caller (link.c) would take -EPIPE for a thread that is
+	 * connecting. */
 	return connection == -EPIPE ? -ECONNRESET : connection;
 }
 

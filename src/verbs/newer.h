@@ -137,7 +137,7 @@ struct v_comp_cntr_caps {
 	uint32_t supported_qp_attach_ops;
 };
 
-/* ibv_comp_cntr, of which programs have a pointer. */
+/* ibv_comp_cntr, to which programs have pointers. */
 struct v_comp_cntr_base {
 	struct ibv_context *context;
 	uint32_t handle; /* differs between all counters of a process */
