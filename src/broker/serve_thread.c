@@ -32,9 +32,10 @@ struct thread_start {
 	bool has_table; /* the thread has a table of its own */
 };
 
-/* Opens /dev/null at the numbers of the standard descriptors: the program's own
- * would stay open here after the program has closed them, so that the readers
- * of its output would wait for the end. */
+/* Opens /dev/null at the numbers of the standard descriptors.  Otherwise the
+ * program's standard descriptors would stay open in this table after the
+ * program has closed them, and a reader of the program's output would wait for
+ * its end. */
 static void drop_standard_fds(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -178,7 +179,9 @@ static int create_thread(struct thread_start *start)
 	return 0;
 }
 
-/* Closes the copy of the listener, unless the thread serves with it. */
+/* Starts the thread, and waits until the thread has begun to serve or has
+ * failed.  Closes the copy of the listener, unless the thread serves with it.
+ */
 static int begin_thread(int copy, bool no_bpf)
 {
 	struct thread_start start = {.config = {.idle_ms = INT_MAX,

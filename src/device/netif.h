@@ -53,9 +53,9 @@ uint32_t netif_index(const uint8_t ip[16], uint32_t link);
 uint32_t netif_scope(const uint8_t ip[16], uint32_t link);
 /* Returns a number that changes with each update of the ports; never 0. */
 uint32_t netif_version(void);
-/* Returns whether the address is in the GID table of port 1 of this device.  An
- * iWARP device has the table that programs do not see (device.h); that of an
- * InfiniBand device has no addresses. */
+/* Returns whether the address is in the GID table of port 1 of this device.
+ * For an iWARP device this is the table that programs do not see (device.h).
+ * The table of an InfiniBand device has no addresses. */
 bool netif_has_address(const struct device *dev, const uint8_t ip[16]);
 /* Returns whether the address is in the GID table of any RoCE device. */
 bool netif_is_local(const uint8_t ip[16]);

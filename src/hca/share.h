@@ -77,9 +77,9 @@ uint32_t share_again(struct hca *h, uint64_t va, uint64_t bytes,
  */
 uint32_t share_enter(struct hca *h, uint64_t va, uint64_t bytes,
 		     const struct share *what);
-/* Ends the use of a row by a region; 0: does nothing.  The caller has waited
- * for the peers that copied by the region's keys.  Returns a descriptor that
- * the caller closes, or -1. */
+/* Ends a region's use of the row `number`; 0: does nothing.  The caller has
+ * waited for the peers that copied by the region's keys.  Returns a descriptor
+ * that the caller closes, or -1. */
 int share_leave(struct hca *h, uint32_t number);
 /* Returns the next descriptor of the table; -1: there are no more.  *at is 0 at
  * the first call. */
@@ -93,8 +93,8 @@ static inline uint32_t share_version(const struct hca *h)
 {
 	return shared_load(&h->shared->share_version);
 }
-/* Returns a consistent copy of the row.  Its serial is 0 if the row is
- * unused. */
+/* Returns a copy of the row.  The copy's serial is 0 if the row is unused, or
+ * changes during the copy; otherwise the copy is consistent. */
 struct share share_read(const struct hca *h, uint32_t row);
 /* Is the row still in the use that has this serial? */
 bool share_is(const struct hca *h, uint32_t row, uint32_t serial);

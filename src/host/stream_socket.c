@@ -15,7 +15,7 @@
 int stream_socket_watch(struct stream_set *set, struct stream_socket *s,
 			int how)
 {
-	/* After FIN the socket is readable for ever. */
+	/* After the peer's FIN the socket is readable for ever. */
 	struct epoll_event ev = {.events = s->gets_no_more ? 0 : EPOLLIN};
 
 	ev.data.u32 = s->q ? s->qpn : STREAM_SOCKET_LINGERS;
@@ -86,7 +86,7 @@ bool stream_socket_send_left(struct stream_set *set, struct stream_socket *s)
 	return true;
 }
 
-/* Forgets s as `got` and `hot`: it gives no more bytes to a QP. */
+/* Forgets s as `got` and `hot`: no QP gets bytes from s any more. */
 static void forget_socket(struct stream_set *set, const struct stream_socket *s)
 {
 	if (set->got == s)
@@ -126,8 +126,9 @@ void stream_socket_finish(struct stream_set *set, struct stream_socket *s)
 		uint32_t bytes = s->last_bytes;
 
 		s->last_bytes = 0;
+		/* If the connection is broken, the next look finds that. */
 		if (!stream_socket_put(set, s, s->last, bytes) || s->left_bytes)
-			return; /* the next look finds a broken connection */
+			return;
 	}
 	tcp_finish(s->fd);
 	s->has_finished = true;

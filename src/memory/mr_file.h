@@ -48,10 +48,10 @@ bool mr_file_look_by_text(uint64_t va, uint64_t bytes,
  */
 bool mr_file_open(const struct mr_file_mapping *m, struct share *what);
 /*
- * A look for a region's file may read many lines of /proc.  The process has a
- * allowance of lines, and each registered region adds to it (mr_file_earn).
- * Returns whether the allowance is above 0.  If it is not, the caller does not
- * look for the region's file.
+ * A look for a region's file may read many lines of /proc.  The process has an
+ * allowance of lines, to which each registered region adds (mr_file_earn), and
+ * which each line read lowers.  Returns whether the allowance is above 0.  If
+ * not, the caller does not look for the region's file.
  */
 bool mr_file_may_look(void);
 /* Adds the lines that a registered region earns to the allowance of
