@@ -15,7 +15,7 @@
 #include "ipoib/joined.h"
 
 struct ipoib_tap {
-	int fd;	     /* of the device, without blocking */
+	int fd;	     /* of the device; non-blocking */
 	int control; /* a socket, for the ioctls of interfaces */
 	char name[IFNAMSIZ];
 };
@@ -27,7 +27,7 @@ struct ipoib_tap_address {
 	uint8_t prefix;
 };
 
-/* Reads "ADDRESS/LENGTH".  Returns whether it is one. */
+/* Reads "ADDRESS/LENGTH".  Returns whether the text has this form. */
 bool ipoib_tap_parse(const char *text, struct ipoib_tap_address *a);
 /* Makes the device, which has no carrier and no addresses.  Returns 0, or -1
  * after a sentence on stderr. */
@@ -39,9 +39,9 @@ int ipoib_tap_set_carrier(const struct ipoib_tap *t, bool is_on);
 /* Enables the interface, as `ip link set up` does. */
 int ipoib_tap_enable(const struct ipoib_tap *t);
 int ipoib_tap_add(const struct ipoib_tap *t, const struct ipoib_tap_address *a);
-/* Stores the interface's addresses, at most `room`.  An address of IPv6 that
- * is not yet known to be the interface's alone is left out.  Returns how many.
- */
+/* Stores the interface's addresses, at most `room`, without those of IPv6 for
+ * which duplicate address detection has not ended or has failed.  Returns how
+ * many. */
 uint32_t ipoib_tap_addresses(struct ipoib_tap *t, struct announce_address *all,
 			     uint32_t room);
 /* Reads which groups the kernel has joined at the interface, whose name may

@@ -50,7 +50,7 @@ struct comp {
 };
 
 /* Counts a completed request of qp itself.  @opcode: enum hca_wr; @bytes: the
- * length of its message. */
+ * request's length. */
 void comp_request(struct qp *qp, uint8_t opcode, bool failed, uint64_t bytes);
 /* Counts a completed receive of qp, whose completion is *c. */
 void comp_receive(struct qp *qp, const struct cqe *c);

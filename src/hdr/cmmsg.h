@@ -44,7 +44,7 @@ enum cmmsg_kind {
 	CMMSG_APR = 0x1a,
 };
 
-/* The REJ reasons that adverb sends (IBTA 12.6.7.2). */
+/* REJ reasons (IBTA 12.6.7.2). */
 enum {
 	CMMSG_REJ_NO_QP = 1,
 	CMMSG_REJ_NO_RESOURCES = 3,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Maps the arena of another process of this user, by the descriptors that the
- * broker's answer and the arena's header name, and checks it.  The names and
- * the arena are input: a name may lead to any file, and each offset in the
- * arena is checked with arena_has.
+ * Maps and checks the arena of another process of this user.  The broker's
+ * answer names the descriptor of the arena's first part, and the arena's header
+ * names that of the second part.  The names and the arena are input: a name may
+ * lead to any file, and each offset is checked to lie in the arena.
  *
  * Lock: the progress lock; peer_arena_init is called while no other thread uses
  * this file.
@@ -16,7 +16,8 @@
 #include "broker/client.h"
 #include "hca/hca.h"
 
-/* Not a refusal: the process may be ready when the broker is asked again. */
+/* A reason of peer_arena_map that is no refusal: the process may be ready when
+ * the broker is asked again. */
 extern const char peer_arena_not_yet[];
 
 /* Learns how to recognise memfds.  False: the process can make none. */

@@ -21,8 +21,9 @@ static inline uint32_t shared_load(const shared_u32 *w)
 	return atomic_load_explicit(w, memory_order_acquire);
 }
 
-/* Returns *w, for the only thread that writes *w.  Relaxed, since the thread
- * reads its own last value. */
+/* Returns *w.  Relaxed: for the only thread that writes *w, for the holder of
+ * the lock under which *w is written, and for a caller whose other accesses
+ * need no order with this load. */
 static inline uint32_t shared_own(const shared_u32 *w)
 {
 	return atomic_load_explicit(w, memory_order_relaxed);
