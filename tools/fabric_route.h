@@ -18,15 +18,16 @@ enum {
 };
 
 /* Writes the query for a path from m->at.local to m->at.peer for the service of
- * m->at.space and m->at.peer_port, with the traffic class m->path.traffic_class
- * and with the m->path.pkey and m->path.sl that are not 0.  The lower half of
- * its transaction ID is `id`. */
+ * m->at.space and m->at.peer_port, with the traffic class
+ * m->path.traffic_class.  The query also has m->path.pkey if that is not 0, and
+ * m->path.sl if that is not 0.  The lower half of its transaction ID is `id`.
+ */
 void fabric_route_write(const struct cmproto *m, uint32_t id,
 			uint8_t mad[MAD_BYTES]);
 /* Reads the path in an answer of `bytes` bytes and any contents.  Returns 0;
  * -ENETUNREACH: the administration knows no such path, or the answer's
- * values are impossible; -EREMOTEIO: no subnet administration is at the port,
- * or it is busy. */
+ * values are impossible; -EREMOTEIO: no subnet administration is at the port
+ * that has answered, or the subnet administration is busy. */
 int fabric_route_read(const uint8_t *mad, size_t bytes,
 		      struct cmproto_path *path);
 /* Returns how many ms each try may take, so that all tries together last about

@@ -219,8 +219,8 @@ static uint32_t choose_named(const struct netdev_scene *s, const char *names,
 	return count;
 }
 
-/* Does the token fit any interface, and are all interfaces that it fits
- * devices? */
+/* Does the token fit at least one interface, and is each interface that it fits
+ * among the devices? */
 static bool is_chosen(const struct netdev_scene *s, const struct token *t,
 		      const struct device *devices, uint32_t count)
 {
@@ -315,7 +315,7 @@ static void want_address(struct wanted *w, const struct netdev_addr *a)
 }
 
 /* Is address a preferred to address b for index 1?  Any address is preferred to
- * none (NULL), and IPv4 to IPv6.  Of two addresses of one family, the one that
+ * none (NULL), and IPv4 to IPv6.  If both are of one family, the address that
  * is at index 1 now is preferred. */
 static bool is_better(const struct device_port *p, const struct netdev_addr *a,
 		      const uint8_t *b)

@@ -168,8 +168,8 @@ static void copy_state(const struct target_ref *l, struct qp *qp)
 	shared_store(&qp->rq.collected, rq_cursor(qp));
 }
 
-/* Is the target's connection still the connection of this link (IBTA 9.6.1.1)?
- * A connection of UC takes any PSN. */
+/* Is the target still connected to the initiator, in the connection for which
+ * *l was made (IBTA 9.6.1.1)?  A connection of UC takes any PSN. */
 static bool is_ours(const struct target_ref *l, const struct qp *qp)
 {
 	return qp->attr.dest_qpn == l->src_qpn &&
@@ -327,9 +327,9 @@ static bool has_ended(const struct target_ref *l)
 }
 
 /*
- * Prepares the space, then checks that the process lives.  The preparation may
- * take long, so it comes first: the process might execute another program
- * between the check and a copy, and that time should be short.
+ * Prepares the space, then checks has_ended.  The preparation may take long, so
+ * it comes first: the process might execute another program between the check
+ * and a copy, and that time should be short.
  */
 static bool is_gone(struct target_ref *l)
 {

@@ -20,7 +20,7 @@ enum {
 	AT_DR_SLID = 32,
 	CLASSES = 0x80, /* classes for agents are 0x00 to 0x7f, and 0x81 */
 	TIMEOUT_MAX_MS = 600000,
-	ROOM_MS = 100, /* until a message that found no room is added again */
+	ROOM_MS = 100, /* until time_out tries again to add its message */
 };
 
 struct end_message {

@@ -54,8 +54,8 @@ static bool is_named(const struct r_multicast *m, const struct sockaddr *addr)
 	return own->sa_family == addr->sa_family && !memcmp(ip, other, 16);
 }
 
-/* Removes the group from the id that was joined last by this address, and
- * returns the group, which the caller owns, or NULL. */
+/* Removes from the id the group that it has joined last by this address, and
+ * returns the group, which the caller owns; NULL: there is none. */
 static struct r_multicast *take_group(struct r_id *id,
 				      const struct sockaddr *addr)
 {
