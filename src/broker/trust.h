@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which users' brokers a process trusts.  A broker gives the process its
- * receive socket.  Such a broker can read, forge and drop frames, and by the
- * keys in the frames it can read and write registered memory.  So a process
- * refuses the broker of another ordinary user, and sends it nothing.
+ * Decides whether a process trusts the broker of a user.  A broker gives the
+ * process its receive socket.  Such a broker can read, forge and drop frames,
+ * and by the keys in the frames it can read and write registered memory.  So a
+ * process refuses the broker of another ordinary user, and sends it nothing.
  *
- * The kernel tells the user of a broker (SO_PEERCRED).  In a user namespace all
- * users that have no number there read as the overflow uid.  That uid is not
- * trusted, unless the network namespace belongs to the user namespace: then no
- * user without a number can be in the network namespace, and the uid stands for
- * one user.
+ * SO_PEERCRED gives the uid of a broker's user.  In a user namespace all users
+ * that have no number there read as the overflow uid.  That uid is not trusted,
+ * unless the network namespace belongs to the user namespace: then no user
+ * without a number can be in the network namespace, and the uid stands for one
+ * user.
  *
  * No state.  Thread-safe.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of listeners, and the memory of those that have ended; see
+/* The table of listeners, and the list of those that have ended (recent[]); see
  * cm/conv.h. */
 #include <string.h>
 

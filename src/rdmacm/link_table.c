@@ -61,8 +61,10 @@ bool r_table_has_note(const struct r_id *id)
 	return memcmp(id->note, none, CMPROTO_NOTE);
 }
 
-/* A subnet administration may answer after a minute, and no other request waits
- * for that.  A broker has no such requests, and a fabric no successor. */
+/* Does a request of this kind count for PENDING?  The subnet administration may
+ * take a minute to answer a ROUTE or JOIN, and other requests must not wait so
+ * long.  Only a fabric gets these two kinds, and a fabric has no successor to
+ * which link.c would repeat them. */
 static bool is_counted(uint16_t kind)
 {
 	return kind != CMPROTO_ROUTE && kind != CMPROTO_JOIN;
@@ -136,7 +138,8 @@ static void keep_answer(struct r_waiter *w, const struct cmproto *m)
 		r_id_bound(w->id, m);
 	if (w->kind == CMPROTO_LISTEN)
 		w->id->state.is_listening = true;
-	/* an ACCEPT of a datagram id; a connection has decided before */
+	/* This ACCEPT is of a datagram id: for a connection, rdma_accept sets
+	 * is_decided before it sends ACCEPT. */
 	if (w->kind == CMPROTO_REJECT || w->kind == CMPROTO_ACCEPT)
 		w->id->state.is_decided = true;
 	if (w->kind == CMPROTO_ESTABLISH && !w->id->state.is_passive)

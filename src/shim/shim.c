@@ -143,8 +143,8 @@ TURN_AT(int, -1, scandirat64, dir,
 	 int (*order)(const struct dirent64 **, const struct dirent64 **)),
 	dir, path, names, filter, order)
 
-/* These functions call the program's function `each` with paths in the tree,
- * not with paths in /sys or /dev. */
+/* These functions call the program's function `each` with paths in the tree
+ * that path.h describes, not with paths in /sys or /dev. */
 TURN(int, -1, ftw, (const char *path, __ftw_func_t each, int most),
      path, each, most)
 TURN(int, -1, ftw64, (const char *path, __ftw64_func_t each, int most),

@@ -116,7 +116,7 @@ int v_get_srq_num(struct ibv_srq *srq, uint32_t *num)
 	return 0;
 }
 
-/* Returns 0, or a positive errno with a message.  Under host_lock and
+/* Returns 0, EINVAL with a message, or ENOMEM without one.  Under host_lock and
  * v_srq.post. */
 static int change_srq(struct v_srq *s, struct hca *h,
 		      const struct ibv_srq_attr *a, int mask)
