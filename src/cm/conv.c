@@ -66,7 +66,8 @@ static bool is_ending(enum conv_state state)
 	       state == CONV_TIMEWAIT;
 }
 
-/* Is `other` the other end of the connection c, as far as it knows yet? */
+/* Is `other` the other end of the connection c?  Before `other` knows the id of
+ * its peer, only the addresses are compared. */
 static bool is_other_end(const struct conv *c, const struct conv *other)
 {
 	return (!other->remote_id || other->remote_id == c->local_id) &&

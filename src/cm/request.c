@@ -347,7 +347,8 @@ static uint64_t may_wait_until(struct cm *cm, const uint8_t from[16],
 	return expected > until_ns ? expected : until_ns;
 }
 
-/* Holds a request that no listener can take now, or refuses it. */
+/* Holds a request that no listener can take now.  If the request may not be
+ * held, frees c, and refuses the request if there is no listener (l NULL). */
 static void keep_waiting(struct cm *cm, struct conv_listener *l, struct conv *c,
 			 const struct cmmsg *m, const uint8_t *mad,
 			 uint64_t now_ns)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Packets of UC and UD that come before the receive that they need is posted.
- * The specification drops their messages (IBTA 9.8.2.2, 9.8.3.2).  But here
- * packets are received many at a time, in the program's own calls.  So a
+ * By the specification their messages are dropped (IBTA 9.8.2.2, 9.8.3.2).  But
+ * here packets are received many at a time, in the program's own calls.  So a
  * program that posts receives fast enough for a hardware adapter would lose
  * messages.  Therefore the packets wait for RX_PENDING_PATIENCE_NS, in order,
  * as if they were still on the wire.  A queue pair that posts no receive in
  * that time is late: until it has posted a receive, further packets that need
- * one are dropped at once.  A packet to a multicast group that lacks a receive
- * does not wait, but is dropped.
+ * one are dropped at once.  A packet to a multicast group never waits for a
+ * receive: without one it is dropped.
  *
  * While many packets wait, and each queue pair has some of them
  * (rx_pending_is_full), the caller leaves further packets in the socket.

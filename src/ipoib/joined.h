@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which groups of IP the kernel has joined at an interface: reads the texts of
- * /proc/net/igmp and /proc/net/igmp6.  Pure.
+ * Finds out which groups of IP the kernel has joined at an interface, from the
+ * texts of /proc/net/igmp and /proc/net/igmp6.  Pure.
  */
 #ifndef IPOIB_JOINED_H
 #define IPOIB_JOINED_H
@@ -23,8 +23,8 @@ struct joined {
 	struct joined_group all[JOINED_MAX];
 };
 
-/* Add the groups of the interface `name` that a text has, which ends with a
- * NUL.  Groups of IPv6 with a scope of the interface alone are left out. */
+/* Add the groups of the interface `name` from a text, which ends with a NUL.
+ * IPv6 groups of interface-local scope (RFC 4291, 2.7) are left out. */
 void joined_add_igmp(struct joined *j, const char *text, const char *name);
 void joined_add_igmp6(struct joined *j, const char *text, const char *name);
 
