@@ -55,7 +55,7 @@ enum proto_kind {
 	/* value: a positive errno; why: a sentence.  If value is
 	 * EPROTONOSUPPORT, the message also introduces the broker. */
 	PROTO_REFUSED,
-	PROTO_ASK, /* asks whether the process of a QPN lives; value: the QPN */
+	PROTO_ASK, /* asks whether the process of a QPN exists; value: the QPN */
 	/* answers PROTO_ASK or PROTO_ASK_REMOTE; value: enum proto_peer; about:
 	 * the QPN */
 	PROTO_ANSWER,
@@ -64,8 +64,9 @@ enum proto_kind {
 	 * reading, if the class has a page and its process is of the client's
 	 * user. */
 	PROTO_PAGE_IS,
-	/* asks whether the process of a QPN of the host `peer` lives; value:
-	 * the QPN; `local`: the address to ask from; `scope`: its interface */
+	/* asks whether the process of a QPN of the host `peer` exists; value:
+	 * the QPN; `local`: the address to ask from; `scope`: the interface of
+	 * link-local addresses */
 	PROTO_ASK_REMOTE,
 	PROTO_TREE,  /* brings the folder for counter files (counter_files.h) */
 	PROTO_ARENA, /* asks where the arena of a class is; value: the class */
@@ -119,9 +120,9 @@ struct proto_at {
 /* The answers to PROTO_ASK and PROTO_ASK_REMOTE. */
 enum proto_peer {
 	PROTO_PEER_GONE,    /* the process has ended */
-	PROTO_PEER_ALIVE,   /* the process lives */
+	PROTO_PEER_ALIVE,   /* the process exists */
 	PROTO_PEER_UNKNOWN, /* the broker does not know */
-	PROTO_PEER_CLOSED,  /* the process lives, and drops packets to the QP */
+	PROTO_PEER_CLOSED,  /* the process exists, and drops packets to the QP */
 	PROTO_PEER_LEFT,    /* the connection to the QP has ended */
 };
 

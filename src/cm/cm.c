@@ -136,7 +136,7 @@ static struct conv *find_recipient(struct cm *cm, const struct cmmsg *m,
 	if (ours)
 		c = conv_find(cm, ours);
 	/* A peer that gives up before it has heard from us knows no id of ours
-	 * (IBTA 12.6.7.2, reason 4).  Any other message has both ids. */
+	 * (IBTA 12.6.7.2, reason 4).  Any other message has our id. */
 	else if (m->kind == CMMSG_REJ && m->reason == CMMSG_REJ_TIMEOUT)
 		c = conv_find_remote(cm, from, m->local_id);
 	return c && belongs_to(c, m, from) ? c : NULL;
@@ -153,7 +153,8 @@ static void answer_stray(struct cm *cm, const uint8_t from[16],
 		step_send_bare(cm, to, from, &answer);
 }
 
-/* Refuses a LAP, since this manager has no alternate paths (IBTA 12.8). */
+/* Refuses a LAP, since this manager loads no alternate path into a connection
+ * that exists (IBTA 12.8). */
 static void refuse_path(struct cm *cm, const struct conv *c,
 			const uint8_t from[16], const uint8_t to[16],
 			const struct cmmsg *m)

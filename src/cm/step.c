@@ -163,8 +163,8 @@ static void resend_message(struct cm *cm, struct conv *c, struct cmmsg *msg,
 
 /*
  * Is the peer's end of c also a conversation of this manager, one that has
- * received the last message of c and waits for its consumer?  Then no message
- * was lost.
+ * received the last message of c and waits for its consumer or, in HELD, for a
+ * listener?  Then no message was lost.
  */
 static bool is_received(struct cm *cm, const struct conv *c)
 {
@@ -181,9 +181,9 @@ static bool is_received(struct cm *cm, const struct conv *c)
 	       state == CONV_HELD;
 }
 
-/* Repeats the last message, unless is_received: then the repetition is
- * needless.  A REQ or REP that waits for a consumer of this manager uses up no
- * try, as if an MRA had come. */
+/* Repeats the last message, unless is_received shows that the repetition is
+ * needless.  A needless repetition of a REQ or REP uses up no try, as if an MRA
+ * had come. */
 static void repeat_message(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			   uint64_t now)
 {
@@ -378,7 +378,7 @@ static bool offers_alternate(const struct conv *c)
 	       m.kind == CMMSG_REQ && m.alternate.local_lid;
 }
 
-/* The consumer has said what it makes of an alternate path (IBTA 12.6.8). */
+/* msg->failover is the consumer's answer to an alternate path (IBTA 12.6.8). */
 static void send_rep(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		     uint64_t now)
 {

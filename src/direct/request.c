@@ -220,10 +220,11 @@ static bool copy_eager(struct direct_request *r,
 /*
  * Leaves the message with the receive in w, if it may stay there as an eager
  * message.  It may if it is whole, short, and for one range of memory.  False:
- * it may not, or a request that fails will say why.  The message touches no
- * memory of the receive, so no copy is announced: an owner that withdraws a key
- * need not wait for an initiator that is stopped here, and eager_place looks
- * the key up again.
+ * the message was not left.  The caller then copies it by fill_receive; if a
+ * check failed here, fill_receive fails, too, and its verdict says why.  The
+ * message touches no memory of the receive, so no copy is announced: an owner
+ * that withdraws a key need not wait for an initiator that is stopped here, and
+ * eager_place looks the key up again.
  */
 static bool leave_with_receive(struct target_ref *l, struct qp *qp,
 			       struct direct_request *r, struct wqe *w)
@@ -568,9 +569,10 @@ void request_refuse(struct target_ref *l, struct qp *qp,
 	};
 	STEP("a note says why");
 	/* Release: orders the stores of the note before has_failed.  The owner
-	 * may look at has_failed before QP_NOTIFY_FAIL is set here, because the
-	 * death of any peer sets all bits (peer_death.h).  Without this order
-	 * the owner could explain the failure by a half-written note. */
+	 * may look at has_failed before QP_NOTIFY_FAIL is set here, because it
+	 * sets all bits itself after the death of any peer (peer_death.h).
+	 * Without this order the owner could explain the failure by a
+	 * half-written note. */
 	__atomic_store_n(&qp_target(qp)->has_failed, 1, __ATOMIC_RELEASE);
 	STEP("the responder has failed");
 	if (row->recv_status)

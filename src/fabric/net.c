@@ -122,7 +122,7 @@ static int make_room(struct parser *p, uint32_t ports)
 	return 0;
 }
 
-/* Names with control characters are refused, since they are printed on
+/* A name with control characters is refused, since names are printed on
  * terminals. */
 static bool has_control(const char *name, size_t n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The way of a packet to a neighbour or to a group: the fields of its headers,
- * as the subnet administration has given them.
+ * The route of a packet to a neighbour or to a group: the fields of the
+ * packet's headers, as the subnet administration has given them.
  */
 #ifndef IPOIB_ROUTE_H
 #define IPOIB_ROUTE_H
@@ -15,7 +15,7 @@ struct route {
 	uint8_t gid[16]; /* the destination's */
 	uint32_t qpn;
 	uint32_t flow_label; /* 20 bits */
-	uint16_t lid;	     /* 0: there is no way yet */
+	uint16_t lid;	     /* 0: the route is not known yet */
 	uint8_t sl;
 	uint8_t rate;
 	uint8_t traffic_class;

@@ -12,13 +12,14 @@
 #define ALIAS_SLOW 16
 
 /*
- * Each sequence compares the word with `ended`, and its last instruction is
- * the store.  After an interrupt, the registers of `rep movsb` have the
- * addresses and the number of the bytes that are left, those of `rep movsq` the
- * same of the words, so a restarted sequence copies only these.  The kernel
- * moves an interrupted thread to label 4 before it runs a signal handler, even
- * the handler of a fault in the sequence.  So that handler finds the thread at
- * label 4, for which copy_revocable_is_at also returns true.
+ * Each restartable sequence (rseq(2)) compares the word with `ended`, and its
+ * last instruction is the store.  After an interrupt, the registers of
+ * `rep movsb` have the addresses and the number of the bytes that are left, and
+ * the registers of `rep movsq` those of the words that are left, so a restarted
+ * sequence copies only these.  The kernel moves an interrupted thread to label
+ * 4 before it runs a signal handler, even the handler of a fault in the
+ * sequence.  So that handler finds the thread at label 4, for which
+ * copy_revocable_is_at also returns true.
  *
  * The parameters are (to, from, bytes, l), with the number of words of 8 bytes
  * in the place of `bytes` for `words`, or (word, value, compare, l, old)
