@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether processes of other hosts live.  This agent asks the brokers of other
- * hosts over QP1, and answers their questions (cm/live.h).  Part of the
+ * Asks the brokers of other hosts over QP1 whether processes of those hosts
+ * live, and answers such questions of other brokers (cm/live.h).  Part of the
  * broker's loop: one owner, no lock, no call waits.
  */
 #ifndef BROKER_REMOTE_LIVENESS_H

@@ -42,7 +42,7 @@ struct post_gather {
 	uint64_t since_ns;  /* when the first of these posts began to wait */
 	uint32_t groups;    /* how many groups have begun so far */
 	uint32_t forbidden; /* how many of the next posts may not wait */
-	uint32_t penalty;   /* the next value of `forbidden` after a delay */
+	uint32_t penalty;   /* the next late poll sets `forbidden` to this */
 };
 
 /* The progress thread's knowledge about all groups. */
@@ -53,9 +53,9 @@ struct post_gather_thread {
 
 /* Starts with no stream seen and the smallest penalty. */
 void post_gather_init(struct post_gather *g);
-/* Called for each request that is posted.  @was_polled: the program has polled
- * since the previous post.  True: the program posts streams, so the request may
- * wait, if the progress thread looks for requests that wait. */
+/* Called for each post.  @was_polled: the program has polled since the previous
+ * post.  True: the program posts streams, so the request may wait, if the
+ * progress thread looks for requests that wait. */
 bool post_gather_posted(struct post_gather *g, bool was_polled);
 /* Does the request that was just posted wait?  False: the caller executes it
  * and all requests that wait, and calls post_gather_done. */

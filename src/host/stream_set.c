@@ -19,7 +19,7 @@
 #define DRAIN_MS    20		/* one wait for room in stream_set_drain */
 #define DRAIN_STEPS 100		/* waits of one stream_set_drain */
 #define NUDGES	    4
-#define MESSAGES    32	 /* read of one association in a turn */
+#define MESSAGES    32	 /* of one association in a turn, after the first */
 #define ALL_LOOKS   4	 /* one look in this many is at all sockets */
 #define HOT_LOOKS   4096 /* vain looks (about 1 ms) after which none is hot */
 
@@ -92,7 +92,8 @@ static void nudge_peer(struct stream_set *set, struct stream_socket *s,
 
 /* ---- the end of a connection ---- */
 
-/* Ends a connection that is broken, or that has nothing left to send. */
+/* Ends a connection at once: it is broken, its deadline has passed, or the peer
+ * has sent FIN while nothing was left to send. */
 static void drop_socket(struct stream_set *set, struct engine *e,
 			struct stream_socket *s, uint64_t now_ns)
 {
@@ -111,9 +112,9 @@ static void end_socket(struct stream_set *set, struct stream_socket *s,
 	stream_socket_linger(set, s, now_ns);
 }
 
-/* The peer has sent FIN: the QP has failed, and the connection ends.  The peer
- * may still read, so the bytes of s->left are sent first: they may be of
- * requests that have completed. */
+/* The peer has sent FIN, or has ended the session: fails the QP, and ends the
+ * connection.  The peer may still read, so the bytes of s->left are sent first:
+ * they may be of requests that have completed. */
 static void take_fin(struct stream_set *set, struct engine *e,
 		     struct stream_socket *s, uint64_t now_ns)
 {
@@ -389,7 +390,7 @@ static bool receive_by_epoll(struct stream_set *set, struct engine *e,
 
 bool stream_set_has_news(struct stream_set *set, uint64_t now_ns)
 {
-	/* With many sockets, only stream_set_receive asks epoll. */
+	/* If the set uses epoll, only stream_set_receive reads sockets. */
 	if (set->got || !is_small(set))
 		return true;
 	return set->hot && ++set->looks % ALL_LOOKS ? look_at_hot(set, now_ns)
@@ -411,7 +412,7 @@ bool stream_set_receive(struct stream_set *set, struct engine *e,
 	return true;
 }
 
-/* ---- the life of a connection ---- */
+/* ---- beginning, end and deadlines of a connection ---- */
 
 /* Makes the buffers and the epoll set, if they do not exist yet. */
 static int prepare_set(struct stream_set *set)

@@ -18,25 +18,26 @@ struct waitset {
 	 * sandbox or valgrind has no epoll_pwait2, or descriptors have run
 	 * out. */
 	bool is_refused;
-	/* The last wait ended with events of other descriptors and without one
-	 * of the socket.  So the socket is known to be empty. */
+	/* The socket is known to be empty: the last wait ended with events of
+	 * other descriptors and without one of the socket.  leader.c also sets
+	 * this while all traffic goes through the arenas. */
 	bool socket_is_empty;
 	bool has_timed_out; /* the last wait ended without an event */
 	/* The signal mask during a wait; NULL: the thread's own. */
 	const sigset_t *mask;
 };
 
-/* Makes the epoll set, unless poll has to be used. */
+/* Makes the epoll set.  Sets is_refused if epoll cannot be used. */
 void waitset_open(struct waitset *in, struct progress *p);
 /* Closes the epoll set, if it is open. */
 void waitset_close(struct waitset *in);
 /*
  * Waits until the broker, the eventfd or a stream has something to read.  If
  * socket_events has POLLIN, the receive socket and the link to a fabric also
- * end the wait.  With POLLOUT, room in the socket progress_wake.awaited_fd
- * ends the wait.  Waits at most until the time `until` (monotonic_ns;
- * UINT64_MAX: without end).  Sets socket_is_empty and has_timed_out.  Returns
- * 0, also if the wait failed, or -EINTR.
+ * end the wait.  With POLLOUT, room in the socket progress_wake.awaited_fd ends
+ * the wait.  Waits at most until the time `until` (monotonic_ns; UINT64_MAX:
+ * without end).  Sets has_timed_out and, unless the program has closed the
+ * descriptors, socket_is_empty.  Returns 0, also if the wait failed, or -EINTR.
  */
 int waitset_wait(struct waitset *in, struct progress *p, uint64_t until,
 		 short socket_events);
@@ -44,8 +45,8 @@ int waitset_wait(struct waitset *in, struct progress *p, uint64_t until,
  * Waits until the broker or the eventfd has something to read, and at most
  * until the time `until` (monotonic_ns; UINT64_MAX: without end).  Packets, and
  * bytes of streams, do not end the wait: a thread that polls receives them.
- * Sets has_timed_out, and socket_is_empty to false.  Returns 0, also if the
- * wait failed, or -EINTR.
+ * Sets has_timed_out.  Sets socket_is_empty to false, unless the program has
+ * closed the descriptors.  Returns 0, also if the wait failed, or -EINTR.
  */
 int waitset_nap(struct waitset *in, struct progress *p, uint64_t until);
 

@@ -15,7 +15,7 @@
 
 #define SPACE_SHIFT 16 /* of the port space in a service ID */
 #define WHOLE_ID    UINT64_MAX
-/* of the flow information, below the traffic class */
+/* the bits of the flow information below the traffic class */
 #define FLOW_LABEL_BITS 20
 
 static const struct sockaddr_in *as_ipv4(const struct sockaddr *a)

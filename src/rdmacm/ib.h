@@ -25,11 +25,11 @@ bool r_ib_is_ip(const struct sockaddr *a);
  * "broker".  Needs no lock. */
 const char *r_ib_server(void);
 /*
- * Connects to the fabric, and stores the descriptor for messages of cmproto.h,
- * which the caller owns, in *fd.  The connection that brought it stays open
- * here.  Waits at most 30 s for the connection, and for each of two answers.
- * Returns 0, or -errno with a message; -ENODEV: r_ib_end was called in this
- * process.
+ * Connects to the fabric, and stores the descriptor of a socket for messages of
+ * cmproto.h in *fd.  The caller owns this descriptor.  The connection to the
+ * fabric stays open here.  Waits at most 30 s for the connection, and for each
+ * of two answers.  Returns 0, or -errno with a message; -ENODEV: r_ib_end was
+ * called in this process.
  */
 int r_ib_dial(int *fd);
 /* Ends the connection for good.  The first call prints a message. */
@@ -47,9 +47,9 @@ void r_ib_forget(void);
 int r_ib_take_ip(struct r_id *id, const struct sockaddr *addr);
 /*
  * Finds the GID of the id's destination, an IP address, by the kernel's routes
- * and neighbours.  state.is_resolving is set before.  ADDR_RESOLVED or
- * ADDR_ERROR follows, after at most timeout_ms, when the id is bound, too.  The
- * caller does not use the id after this call.
+ * and neighbours.  state.is_resolving is set before the call.  ADDR_RESOLVED or
+ * ADDR_ERROR follows after at most timeout_ms, but not before the id is bound.
+ * The caller does not use the id after this call.
  */
 void r_ib_find_peer(struct r_id *id, int timeout_ms);
 
@@ -60,9 +60,9 @@ void r_ib_find_peer(struct r_id *id, int timeout_ms);
  * r_call. */
 int r_ib_interface(struct r_id *id, const uint8_t mac[6], struct cmproto *m);
 /* Stores the broadcast group of the IPoIB interface with the id's address in
- * *m: group and path.pkey.  Returns 0; -ENODEV: the id's address is not that of
- * an IPoIB interface; -EADDRNOTAVAIL: the interface has no such group; or
- * another -errno. */
+ * *m: group and path.pkey.  Sets id->path.ifindex.  Returns 0; -ENODEV: the
+ * id's address is not that of an IPoIB interface; -EADDRNOTAVAIL: the interface
+ * has no such group; or another -errno. */
 int r_ib_broadcast(struct r_id *id, struct cmproto *m);
 /* Fails the call for this result of r_ib_broadcast, with a message that begins
  * with the name of the call.  Returns -1 and errno. */
@@ -111,34 +111,36 @@ bool r_ib_take_header(struct cmproto *m, struct cmmsg_ip *ip);
 /* Called in a thread without r_lock: the wait of an id has ended.  err is 0,
  * with the neighbour's MAC; -ETIMEDOUT; or another -errno. */
 typedef void r_ib_finish(struct r_id *id, int err, const uint8_t mac[6]);
-/* Waits in a thread until the kernel knows the neighbour `hop` of the id's
- * interface, or timeout_ms have passed, and then calls finish.  old: a MAC of
- * the neighbour that the fabric does not know, or NULL; waits for another one,
- * and gives finish the old one if none comes in time.  Returns 0 or -errno. */
+/* Lets a thread wait until the kernel knows the neighbour `hop` of the id's
+ * interface, or timeout_ms have passed, and then call finish.  old: a MAC of
+ * the neighbour that the fabric does not know, or NULL; the thread waits for
+ * another MAC, and gives finish the old MAC if no other comes in time.  Returns
+ * 0 or -errno. */
 int r_ib_await(struct r_id *id, const uint8_t hop[16], const uint8_t *old,
 	       int timeout_ms, r_ib_finish *finish);
 /* Under r_lock: the id is about to be destroyed.  Ends its r_ib_await, and
  * waits while the thread uses the id. */
 void r_ib_stop_waiting(const struct r_id *id);
-/* In a forked child, which has neither the thread nor the waits of its parent.
- */
+/* Called in a forked child, which does not have the thread of its parent: drops
+ * the parent's waits. */
 void r_ib_await_forked(void);
 
 /* ---- ib_route.c: paths ---- */
 
-/* Stores the GID of the first port that is active in gid.  Returns false, and
- * stores zeroes, if there is no such port. */
+/* Stores the GID of the first active port in gid.  Returns false, and stores
+ * zeroes, if no port is active. */
 bool r_ib_own_gid(uint8_t gid[16]);
 /*
- * Stores the source address for the destination `to`, without a port, in *from:
- * the GID itself if it is one of this host, else a GID of an active port that
- * has the subnet prefix of the destination.  The port is in the partition of
- * the destination's P_Key, if that is not 0.  Returns 0, or -1 and errno ENODEV
- * with a message.
+ * Stores the source address for the destination `to`, without a service ID, in
+ * *from: the GID of `to` if it is a GID of this host, else a GID of this host
+ * with the subnet prefix of `to`.  The adapter's port with this GID is active,
+ * and in the partition of the P_Key of `to`, if that P_Key is not 0.  Returns
+ * 0, or -1 and errno ENODEV with a message.
  */
 int r_ib_source(const struct sockaddr *to, struct sockaddr_storage *from);
-/* Checks that an id may have the service ID of the address, or none.  Returns
- * 0, or -1 and errno EPROTONOSUPPORT with a message. */
+/* Checks that an id may have the service ID of the address; any id may have an
+ * address without a service ID.  Returns 0, or -1 and errno EPROTONOSUPPORT
+ * with a message. */
 int r_ib_check_space(const struct r_id *id, const struct sockaddr *addr);
 /* Under r_lock: handles the fabric's answer m to CMPROTO_ROUTE. */
 void r_ib_routed(struct r_id *id, const struct cmproto *m);
@@ -149,11 +151,11 @@ void r_ib_take_route(struct r_event *e);
  * that the request names, if it names one and memory is left. */
 void r_ib_take_request(struct r_id *id);
 /* Gives the id the path r of the program (RDMA_OPTION_IB_PATH), and `other` as
- * its alternate path (NULL: none).  Returns 0, or -1 and errno with a message.
- */
+ * its alternate path (NULL: none), and posts ROUTE_RESOLVED.  Returns 0, or -1
+ * and errno with a message. */
 int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r,
 		    const struct ibv_path_record *other);
-/* Does the alternate path begin at a port of this host that is in the
+/* Does the alternate path begin at a port of this host that is in the path's
  * partition? */
 bool r_ib_is_alternate(const struct r_id *id,
 		       const struct cmproto_alternate *a);
