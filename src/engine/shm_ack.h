@@ -9,12 +9,12 @@
  *	reads it, sends no ACK packet       <-	writes `taken` in its own page
  *
  * `accepted` is the PSN before which the responder has accepted all requests.
- * The responder writes it when it has to send an ACK (IBTA 9.7.5.1).  `taken`
- * is the PSN before which the requester has completed all requests.  The
- * responder also sends the ACK packet, unless `taken` has exactly the PSN of
- * `accepted`.  So a requester that does not read the page, because it sleeps,
- * captures packets or has no page, gets ACK packets.  NAKs and responses are
- * always packets.
+ * The responder writes `accepted` when it has to send an ACK (IBTA 9.7.5.1).
+ * `taken` is the PSN before which the requester has completed all requests.
+ * The responder also sends the ACK packet, unless `taken` has exactly the PSN
+ * of `accepted`.  So a requester that does not read the page, because it
+ * sleeps, captures packets or has no page, gets ACK packets.  NAKs and
+ * responses are always packets.
  *
  * In a stream of requests `taken` is always a few PSNs behind `accepted`, so
  * the responder would send every ACK packet.  Therefore the ACK packet waits in
@@ -81,8 +81,8 @@ void shm_ack_modified(struct shm_ack *b, struct ibt_qp *q);
 void shm_ack_want(struct shm_ack *b, struct ibt_qp *q);
 /* Clears and frees q's words, if q has words. */
 void shm_ack_leave(struct shm_ack *b, struct ibt_qp *q);
-/* Writes `accepted` and `taken` of q, if they have changed.  Called after a
- * packet for q was handled. */
+/* Writes `taken` of q and, if q has an ACK to send, `accepted`, if they have
+ * changed.  Called after a packet for q was handled. */
 void shm_ack_note(struct shm_ack *b, struct ibt_qp *q);
 /* Does q have an ACK to send that the peer does not read in this page?  Then
  * the caller sends the ACK packet before the next request of q. */

@@ -18,13 +18,14 @@ struct addresses {
 	uint8_t from[16];    /* the last argument of addresses_is_local */
 	bool from_is_local;  /* the result for `from` */
 	uint32_t from_at;    /* netif_version when `from` was looked up */
-	uint8_t own[16];     /* the last destination that a device has */
+	uint8_t own[16];     /* the last unicast address that a device has */
 	uint32_t own_link;   /* the interface that received the datagram */
 	uint32_t own_at;     /* netif_version when `own` was looked up */
 	uint32_t own_device; /* the index of the device that has `own` */
 };
 
-/* Is ip, in the form ::ffff:a.b.c.d if IPv4, an address of this host? */
+/* Is ip, in the form ::ffff:a.b.c.d if IPv4, in the GID table of a RoCE device
+ * of this host? */
 bool addresses_is_local(struct addresses *a, const uint8_t ip[16]);
 /* Returns the index of the device that has `ip`, the destination address of a
  * datagram (netif_device).  ifindex: the interface that received the datagram.

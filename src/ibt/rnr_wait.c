@@ -3,11 +3,11 @@
 
 #include "util/bits.h"
 
-/* For how long after a look of a poll the next poll is awaited. */
+/* How long after a poll has looked at a waiting QP the next is expected. */
 #define MINDED_NS 100000
 
-/* Sets rnr_waiting, and puts a QP that waits without packets on the list of its
- * post lock. */
+/* Sets rnr_waiting.  Puts a QP that waits without packets on the list of its
+ * post lock, and removes a QP that does not wait. */
 static void set_waiting(struct ibt *t, struct ibt_qp *q, bool waits)
 {
 	struct direct_awaiting *a = &t->direct.awaiting[q->direct.apart.lock];

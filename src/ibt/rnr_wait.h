@@ -33,7 +33,7 @@ void rnr_wait_begin(struct ibt *t, struct ibt_qp *q, uint8_t timer,
 /*
  * Called in place of rnr_wait_begin when a wait without packets has ended
  * because the peer had a receive, but another QP has taken that receive from a
- * shared queue: continues the wait, which counts as one RNR NAK.  False: the
+ * shared queue: continues the wait, and counts no further RNR NAK.  False: the
  * time of the wait has passed, or q has not waited for this request.
  */
 bool rnr_wait_goes_on(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
@@ -47,9 +47,9 @@ void rnr_wait_count(struct ibt_qp *q);
 /* Has the wait for which q is on direct_queues.waiting ended, or do polls of
  * the program look whether it can end? */
 bool rnr_wait_is_minded(const struct ibt_qp *q, uint64_t now_ns);
-/* When has the holder of all locks to look at q, for which rnr_wait_is_minded
- * is true, unless a poll looks meanwhile: the program may have made its last
- * poll, and then sleep.  UINT64_MAX: never. */
+/* For q with rnr_wait_is_minded: returns when the holder of all locks looks at
+ * q if no poll has looked meanwhile, because the program may have stopped
+ * polling.  UINT64_MAX: never. */
 uint64_t rnr_wait_look_ns(const struct ibt_qp *q);
 /* Called when q's timer has expired.  True: the wait is over.  False: q does
  * not wait any more, or waits for longer. */
@@ -59,9 +59,8 @@ void rnr_wait_resume(struct ibt *t, struct ibt_qp *q);
 /*
  * Begins a wait, for as long as `timer`, the peer's min_rnr_timer, says, after
  * a wait that rnr_wait_resume has ended, or continues that wait as
- * rnr_wait_goes_on does.  False: the timer expires too late or
- * not at all, or rnr_retry is used up; nothing was changed.  Lock: q's post
- * lock.
+ * rnr_wait_goes_on does.  False: the timer expires too late or not at all, or
+ * rnr_retry is used up; nothing was changed.  Lock: q's post lock.
  */
 bool rnr_wait_again(struct ibt *t, struct ibt_qp *q, uint8_t timer,
 		    uint64_t now_ns);
