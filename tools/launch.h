@@ -100,8 +100,8 @@ int launch_check(struct launch *l, const char *program);
  * exit status 126 or 127, as shells exit, after a sentence on stderr. */
 int launch_exec(const struct launch *l, char *const argv[]);
 
-/* Puts the path of @name, relative to this program's folder, into @path of
- * PATH_MAX bytes.  Returns 0 or -errno. */
+/* Puts the path of the file @name into @path of PATH_MAX bytes.  @name is
+ * relative to this program's folder.  Returns 0 or -errno. */
 int launch_beside(const char *name, char *path);
 
 #endif

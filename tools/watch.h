@@ -39,8 +39,8 @@ struct watch {
 	size_t count;
 };
 
-/* Reads every process that this user may read into *w, whose old contents are
- * not freed.  Returns 0, or -ENOMEM and an empty *w. */
+/* Reads into *w every process that this user may read.  Does not free the old
+ * contents of *w.  Returns 0, or -ENOMEM and an empty *w. */
 int watch_take(struct watch *w);
 /* Frees what *w points to, and empties it. */
 void watch_free(struct watch *w);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside cmserver: what it consists of, and the objects of its clients.  An
- * object is a bound port, a listener or a conversation, and stands for an id of
- * a program.  The owner of all is the struct cmserver; no lock, as cmserver.h
- * says.
+ * Inside cmserver: its members, and the objects of its clients.  An object is a
+ * bound port, a listener or a conversation, and stands for an id of a program.
+ * The owner of all is the struct cmserver; no lock, as cmserver.h says.
  */
 #ifndef BROKER_CMSERVER_OBJECT_H
 #define BROKER_CMSERVER_OBJECT_H
@@ -42,7 +41,7 @@ struct cmserver_object {
 	/* binding: the number of the bound port in `ports`; listener: the
 	 * number of the listener in `cm`; CMSERVER_NONE: there is none */
 	uint32_t binding, listener;
-	uint32_t conv; /* a conversation's id; 0: it has none */
+	uint32_t conv; /* a conversation's id; 0: there is none */
 	bool is_datagram;
 };
 
@@ -76,9 +75,9 @@ struct cmserver_object *cmserver_object_find(struct cmserver *s, uint32_t id);
  */
 void cmserver_object_free(struct cmserver *s, struct cmserver_object *o,
 			  uint64_t now_ns);
-/* Puts the conversation's note into a message to the object's client, which
- * gives it to a successor, and into the journal.  Does nothing without a
- * conversation. */
+/* Puts the note of the object's conversation into m, a message to the object's
+ * client, and into the journal.  The client gives the note to a successor of
+ * the broker.  Does nothing without a conversation. */
 void cmserver_object_note(struct cmserver *s, const struct cmserver_object *o,
 			  struct cmproto *m);
 

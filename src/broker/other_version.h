@@ -15,9 +15,9 @@ struct proto;
 struct ucred;
 
 /*
- * Whether a broker of another version has the port.  Any user's process may
- * listen at a broker's address, so a listener counts as a broker only if it may
- * have the port, too (port_holder_may_be).  Never waits.
+ * Returns whether a broker of another version has the port.  Any user's process
+ * may listen at a broker's address, so a listener counts as a broker only if it
+ * may have the port, too (port_holder_may_be).  Never waits.
  */
 bool other_version_has_port(void);
 /*

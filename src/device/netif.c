@@ -49,8 +49,8 @@ static struct {
  * reported yet, as sets of 1 << enum device_event; under the lock `ports`. */
 static uint32_t ib_news[HCA_MAX_PORTS];
 /* Changes with each netif_watch and netif_unwatch.  A thread that finds another
- * number than at its start ends: it could not be woken, and its descriptors may
- * be the program's by now. */
+ * number than at its start ends.  If the thread could not be woken at once, its
+ * descriptors may be the program's by now. */
 static shared_u32 generation;
 
 static void next_generation(void)
@@ -324,11 +324,11 @@ static void *run_watch(void *number)
 	uint32_t mine = (uint32_t)(uintptr_t)number;
 	uint64_t count;
 
-	/* netif_unwatch changes `generation` before it writes to wake_fd.  The
-	 * load of the next round comes after the read of this one: if that read
-	 * has taken the token of netif_unwatch too, the thread does not sleep
-	 * again.  Otherwise netif_unwatch would wait for the thread for
-	 * ever. */
+	/* netif_unwatch stores `generation` before it writes to wake_fd, and
+	 * this thread reads wake_fd before it loads `generation` again.  So if
+	 * one read has taken the tokens of netif_set_port and of netif_unwatch,
+	 * the thread ends and does not sleep again.  In another order
+	 * netif_unwatch would wait for the thread for ever. */
 	while (shared_load(&generation) == mine) {
 		poll(fds, 2, -1);
 		if (shared_load(&generation) != mine || !are_ours(fds))

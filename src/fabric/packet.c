@@ -65,8 +65,8 @@ void packet_belong(struct packet *p, struct data_end *end, uint8_t vl)
 		end->full |= 1u << vl;
 }
 
-/* Has the end, on each VL that was at its limit, so few packets that it may go
- * on after a refusal? */
+/* Is the end at most half full on each VL that was at its limit?  Then it may
+ * send again after a refusal. */
 static bool has_space(const struct data_end *end)
 {
 	uint32_t limits = end->waits_on | end->full;
@@ -125,7 +125,7 @@ void packet_drop(struct packet *p)
 	free(p);
 }
 
-/* Makes a copy count as the packet from which it was made. */
+/* Adds a copy to all counts that include the packet from which it was made. */
 static void share_counts(struct fabric *f, struct packet *copy)
 {
 	copy->payload->refs++;

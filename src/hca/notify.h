@@ -19,7 +19,7 @@ struct qp;
 /* Sets bits for qp.  Called by a peer, or by the owner for itself.  True: the
  * owner sleeps, and the caller wakes it by a write to its eventfd. */
 bool notify_post(struct hca *h, struct qp *qp, uint32_t bits);
-/* For the owner: may a bit be set? */
+/* For the owner: can there be bits for notify_take? */
 static inline bool notify_pending(const struct hca *h)
 {
 	return shared_load(&h->peer_area->notify_pending);
