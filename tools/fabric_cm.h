@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connection management for programs on the hosts of a fabric: the part that
- * the broker has for programs without one.  Each host with such programs has a
- * cmserver (broker/cmserver.h), whose addresses are GIDs, and an end at each of
- * its first FABRIC_PROTO_PORTS ports for the MADs of classes 7 (CM) and 3 (SA).
- * The host stays until its last program has gone and its last conversation has
- * ended.
+ * the broker has for programs that use no fabric.  Each host with such programs
+ * has a cmserver (broker/cmserver.h), whose addresses are GIDs, and an end at
+ * each of its first FABRIC_PROTO_PORTS ports for the MADs of classes 7 (CM) and
+ * 3 (SA).  The host stays until its last program has gone and its last
+ * conversation has ended.
  *
  *	program -- struct cmproto --> cmserver -- MAD --> end --> the subnet
- *	       \-- CMPROTO_ROUTE --> PathRecord query --> end --> the subnet's
- *SA
+ *	       \-- CMPROTO_ROUTE --> PathRecord query --> end --> the SA
  *
  * Part of the loop of the fabric's process: one thread, no lock, and no call
  * waits.  Messages of programs and MADs are not trusted.
@@ -32,9 +31,9 @@ enum {
 	FABRIC_CM_QUERIES = 1024, /* most open path queries of a program */
 };
 
-/* What fabric_owner returns for each end in the fabric's process.  While the
- * end has messages to fetch, the loop calls read, which fetches all of them or
- * pauses the end. */
+/* fabric_owner returns a pointer to such a struct for each end in the fabric's
+ * process.  While the end has messages to fetch, the loop calls read, which
+ * fetches all of them or pauses the end. */
 struct fabric_cm_reader {
 	void (*read)(void *user, struct end *end);
 	void *user;

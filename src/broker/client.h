@@ -20,7 +20,7 @@
  *
  * When the broker dies, the class, the receive socket and the pages stay valid.
  * client_turn starts another broker, or finds one that another process has
- * started, and gives that broker the class and the descriptors.  Of the
+ * started, and gives that broker the class and the descriptors.  Among the
  * functions below only client_open waits.
  *
  * Not thread-safe: the owner's lock covers a client.  A client does not survive
@@ -216,7 +216,7 @@ struct client_want {
  * trusted (trust.h); -EPERM: there is no broker, and this program starts none,
  * since it has more rights than its caller; -ENOTRECOVERABLE: each broker that
  * this process has started has ended at once; -EPROTONOSUPPORT: the broker is
- * of another version; -EPROTO: the broker's answer is invalid; or the errno of
+ * of another version; -EPROTO: the broker's answer is invalid; or the -errno of
  * a system call.
  */
 int client_open(struct client *c, const struct client_want *want,

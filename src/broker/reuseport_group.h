@@ -2,11 +2,11 @@
 /*
  * The receive sockets of UDP port 4791, all in one SO_REUSEPORT group: one of
  * the broker's own, and then one for each process of the broker's user.  A
- * member is not closed while the group is in use, since the kernel would move
- * the last member into the hole.  Instead the class of a dead process rests,
- * its member is drained, and the class goes to the next process of that user.
- * A process that has a member could steer the whole group.  So processes of
- * other users get no member; the broker relays their datagrams to them
+ * member is not closed while the group is in use, since the kernel would give
+ * its index to the last member.  Instead the class of a dead process rests, its
+ * member is drained, and the class goes to the next process of that user.  A
+ * process that has a member could steer the whole group.  So processes of other
+ * users get no member; the broker relays their datagrams to them
  * (other_user.h).
  *
  *	index	0		  the broker's own socket
@@ -43,8 +43,8 @@ enum reuseport_group_use {
 };
 
 struct reuseport_group_member {
-	/* the receive socket, or the receiving end of a relay; -1: only the
-	 * other user's process has it */
+	/* the receive socket, or the receiving end of a relay; -1: none, or
+	 * only the other user's process has that end */
 	int fd;
 	int page_fd; /* the member's page, for writing; negative: none */
 	uint64_t generation; /* the generation of the page */
@@ -130,7 +130,7 @@ void reuseport_group_relay(struct reuseport_group *g, uint32_t class,
  * had there.  The client proves that it had the class.  A client of the
  * broker's user proves it by fd, its socket of the port.  A client of another
  * user proves it by the token that came with the class, and has a new relay
- * then.  False: the class is not that process's.
+ * then.  False: the class is not that process's, or no relay can be made.
  */
 bool reuseport_group_recognise(struct reuseport_group *g, uint32_t class,
 			       uid_t user, pid_t pid, int fd, uint64_t token);
@@ -140,7 +140,7 @@ void reuseport_group_sent(struct reuseport_group *g, uint32_t class);
 /* Releases a class whose client is gone.  now_ms: CLOCK_MONOTONIC. */
 void reuseport_group_release(struct reuseport_group *g, uint32_t class,
 			     uint64_t now_ms);
-/* Whether a client has the class. */
+/* Returns whether a client has the class. */
 bool reuseport_group_is_owned(const struct reuseport_group *g, uint32_t class);
 /* Returns the descriptor of the page of a class that has an owner, for writing;
  * it stays the group's.  Negative: there is none. */

@@ -17,8 +17,8 @@
 #define USER_NONE ((uid_t)-1)
 
 /*
- * Whether that uid stands for users that cannot be told from each other.  This
- * is false for every uid if the network namespace belongs to this user
+ * Returns whether that uid stands for users that cannot be told from each
+ * other: false for every uid if the network namespace belongs to this user
  * namespace: only users with power over both namespaces can be in that network
  * namespace.
  */
@@ -30,8 +30,8 @@ void user_prepare(void);
 /* Returns the user of the process that SO_PEERCRED names: its uid, or
  * USER_NONE. */
 uid_t user_of(const struct ucred *who);
-/* Whether a and b are the same user; false for USER_NONE, which stands for
- * several users. */
+/* Returns whether a and b are the same user; false for USER_NONE, which stands
+ * for several users. */
 static inline bool user_is_same(uid_t a, uid_t b)
 {
 	return a == b && a != USER_NONE;

@@ -132,7 +132,7 @@ static void shut_all(void)
 	shut_down(at.control);
 }
 
-/* A port without a fabric has no cable. */
+/* Gives each port the state of a port without a cable. */
 static void take_ports_down(void)
 {
 	for (uint32_t n = 1; n <= at.count; n++) {

@@ -23,11 +23,11 @@
 struct map;
 struct target_ref; /* direct/target.h */
 
-/* How the requests of a QP go.  RC keeps its path for the whole life of the
- * connection.  UC changes from direct to packets when a request cannot be
- * executed directly.  UD has a path for each destination. */
+/* How the requests of a QP go.  An RC QP keeps its path until its connection
+ * ends.  UC changes from direct to packets when a request cannot be executed
+ * directly.  UD has a path for each destination. */
 enum ibt_path {
-	IBT_PATH_UNDECIDED, /* the host has yet to find the peer's process */
+	IBT_PATH_UNDECIDED, /* src/host has yet to find the peer's process */
 	IBT_PATH_PACKETS,
 	IBT_PATH_DIRECT
 };
@@ -111,7 +111,7 @@ struct direct_state {
 		/* When a poll of the program last looked whether the peer has
 		 * a receive. */
 		uint64_t looked_ns;
-		/* How many waits engine_counters lacks. */
+		/* How many waits engine_counters does not count yet. */
 		uint32_t count;
 		/* The last batch executed no request, because the peer had no
 		 * receive; `timer` is then the peer's min_rnr_timer. */

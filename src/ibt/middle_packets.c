@@ -7,8 +7,8 @@
 #include "util/bits.h"
 
 /* Returns how many Middles of a request may be made at once, at most `most`.
- * The last packet for which the window has room is not among them: it must ask
- * for an ACK, so rc_req_tx makes it. */
+ * The last two packets for which the window has room are not among them,
+ * because the last one must ask for an ACK: rc_req_tx makes both. */
 static uint32_t count_middles(const struct ibt_qp *q, const struct req_note *n,
 			      uint32_t most)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The kernel's routes and neighbours in this network namespace, by
- * rtnetlink(7), for addresses of IPv6 or ::ffff:a.b.c.d.  Needs no right.  No
- * state, no lock; no call blocks.
+ * rtnetlink(7), for addresses of IPv6 or ::ffff:a.b.c.d.  Needs no capability.
+ * No state, no lock; no call blocks.
  */
 #ifndef WIRE_NEIGHBOUR_H
 #define WIRE_NEIGHBOUR_H
@@ -36,8 +36,9 @@ int neighbour_look(uint32_t ifindex, const uint8_t hop[16],
  * for no single neighbour (before Linux 5.0). */
 int neighbour_search(uint32_t ifindex, const uint8_t hop[16],
 		     uint8_t mac[NEIGHBOUR_MAC_BYTES]);
-/* Makes the kernel ask for the MAC of a neighbour, by an empty datagram to its
- * port "discard", which the kernel keeps until it knows the MAC. */
+/* Makes the kernel ask for the MAC of a neighbour, by an empty datagram to the
+ * neighbour's port "discard".  The kernel keeps the datagram until it knows the
+ * MAC. */
 void neighbour_ask(uint32_t ifindex, const uint8_t hop[16]);
 /* Makes the kernel a member of a group at the interface, as long as the socket
  * is open that the function returns.  The caller closes it.  Returns -errno if
