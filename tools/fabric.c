@@ -223,7 +223,7 @@ static int serve_file(const char *name, const char *path, bool background,
 		fabric_free(f);
 		return 1;
 	}
-	/* before the child changes its folder */
+	/* before the child changes its working directory */
 	path = realpath(path, full) ? full : path;
 	if (background)
 		pid = enter_background();

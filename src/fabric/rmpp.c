@@ -213,10 +213,10 @@ static void take_ack(struct end *end, uint32_t agent, const struct packet *p)
 	if (!out || segment < out->acked || segment > out->segments ||
 	    segment > out->window || window < out->window)
 		return;
-	/* A window past the last segment is no progress either. */
+	/* A window past the last segment allows no further segment. */
 	if (window > out->segments)
 		window = out->segments;
-	/* An ACK without progress must not keep the transfer. */
+	/* An ACK without progress must not delay the end of the transfer. */
 	if (segment == out->acked && window == out->window)
 		return;
 	if (segment > out->acked)
@@ -327,8 +327,8 @@ static void finish_in(struct end *end, struct rmpp_in *in,
 	free_in(end, in);
 }
 
-/* The next segment has come: the receiver waits for the one after it, and the
- * request for its response. */
+/* Called when the next segment has come: the receiver waits RECEIVE_MS for the
+ * segment after it, and the request waits at least as long for its response. */
 static void extend_time(const struct end *end, struct rmpp_in *in,
 			struct wait *wait)
 {

@@ -131,8 +131,7 @@ static uint8_t with_tail(unsigned int plain, enum opcode_ext tail)
 }
 
 /* Returns the opcode of the packet at `position` of a SEND or WRITE.  first:
- * the opcode of the operation at OPCODE_FIRST, which is the lowest of its
- * opcodes. */
+ * the lowest opcode of the operation, that of the packet at OPCODE_FIRST. */
 static uint8_t message_opcode(unsigned int first, enum opcode_position position,
 			      enum opcode_ext tail)
 {

@@ -10,9 +10,10 @@
  *	lock_give                     post_lock_give_all
  *
  * The holder of the progress lock takes all post locks before it calls the
- * engine for a queue pair.  For each lock it waits until another thread's calls
- * of the functions on the left, at most two, have returned.  A thread that has
- * only a post lock takes no other lock of struct progress.
+ * engine for a queue pair.  For each lock it waits until the thread that has
+ * the lock has called engine_post_apart at most twice, or engine_resume_apart
+ * once.  A thread that has only a post lock takes no other lock of struct
+ * progress.
  */
 #ifndef HOST_POST_LOCK_H
 #define HOST_POST_LOCK_H
@@ -67,9 +68,9 @@ struct post_locks {
 	 * taken; 0: it was not called. */
 	uint64_t vain_since_ns;
 	struct post_gather_thread thread;
-	/* The thread that waits for work looks for posts that wait.  Written
-	 * under all post locks; read under one post lock, and by the progress
-	 * thread without a lock. */
+	/* The progress thread looks for posts that wait.  Written under all
+	 * post locks; read under one post lock, and by the progress thread
+	 * without a lock. */
 	shared_flag is_served;
 	/* A thread that posts wants is_served to be set.  Set under one post
 	 * lock; read and reset under all post locks. */
@@ -88,8 +89,8 @@ bool post_lock_try_all(struct post_locks *p);
 /*
  * Called after post_lock_try_all was in vain, for work that may wait for
  * POST_LOCK_VAIN_NS: once all tries for that long were in vain, waits for the
- * locks, takes them and returns true.  A thread that waits for one lock keeps
- * the locks that it has from the threads that post.
+ * locks, takes them and returns true.  The wait costs the threads that post:
+ * while the caller waits for one lock, it has those that it took before.
  */
 bool post_lock_insist(struct post_locks *p, uint64_t now_ns);
 /* Releases the locks that post_lock_take_all has taken; does nothing if none
