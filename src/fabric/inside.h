@@ -144,8 +144,9 @@ struct payload {
 struct origin {
 	struct list list;     /* in data_end.unsent */
 	struct data_end *end; /* NULL: the packet has left, or end has closed */
-	bool is_orphan;	      /* the end has closed: data_ends.orphans counts */
-	uint8_t vl;	      /* the VL on which data_end.waiting counts it */
+	/* The end has closed, and data_ends.orphans counts the packet. */
+	bool is_orphan;
+	uint8_t vl; /* the index in data_end.unsent_on that counts the packet */
 };
 
 /* A packet between its sender and its destination: a management datagram, or

@@ -18,7 +18,7 @@ enum group_state {
 	GROUP_FREE,   /* the entry is not in use */
 	GROUP_OUT,    /* not a member, or the membership may have ended */
 	GROUP_IN,     /* the port is a member */
-	GROUP_LEAVES, /* the open question is to leave */
+	GROUP_LEAVES, /* the SA has not answered the request to leave */
 };
 
 struct group {
@@ -26,7 +26,7 @@ struct group {
 	bool is_joined;	  /* the kernel has joined the group */
 	bool is_full;	  /* the last join asked for a full membership */
 	bool is_attached; /* the queue pair receives the group's packets */
-	bool is_told;	  /* it was told that the join fails */
+	bool is_told;	  /* the user knows that the join or attachment fails */
 	/* The states in which the port may be a member (enum sa_join_state):
 	 * those that it has asked for, and that were neither refused nor left.
 	 */
