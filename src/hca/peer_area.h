@@ -29,7 +29,8 @@
  *
  * - The peer writes the completion and the eager message before wqe.left
  *   (release), and a poll loads wqe.left (acquire) before it reads them.
- *   Otherwise the poll could report a completion that is half written.
+ *   Otherwise the poll could report a completion that is half written.  For a
+ *   QP with an SRQ, the poll loads `completed` instead of wqe.left.
  * - The peer stores a notify bit before it loads is_asleep, and the owner
  *   stores is_asleep before it loads the notify bits (sequentially consistent).
  *   Otherwise the peer could see no sleeper and the owner no bit, and the event
@@ -125,7 +126,8 @@ struct qp_target {
 	_Atomic uint32_t notify; /* enum qp_notify, see notify.h */
 	uint8_t has_failed;	 /* no request is accepted; note: the reason */
 	uint8_t is_heard;	 /* QP_NOTIFY_HEARD was set */
-	uint8_t is_torn;	 /* a peer died in the lock: rq_settle is due */
+	/* A peer died while it held the lock: rq_settle is due. */
+	uint8_t is_torn;
 	/* UC: the peer sends packets from now on; set without the lock. */
 	uint8_t sends_packets;
 	/* Few requests write the members from here on. */

@@ -118,9 +118,8 @@ static inline bool stream_set_is_open(const struct stream_set *set)
 {
 	return set->by_qpn.count || !list_is_empty(&set->lingering);
 }
-/* Does the coming turn of progress leave the UDP socket for the next turns,
- * because bytes of a connection wait?  One such turn in eight looks at the UDP
- * socket. */
+/* Does the coming turn of progress not look at the UDP socket, because bytes of
+ * a connection wait?  One turn in eight looks at the UDP socket even then. */
 static inline bool stream_set_goes_first(struct stream_set *set)
 {
 	return set->got && ++set->turns % 8;

@@ -8,11 +8,12 @@
 
 #define SEND_ONLY_MAX (GROUP_MAX / 2)
 #define ATTACH_MS     5000  /* until a failed attachment is tried again */
-#define RENEWALS      3	    /* without an answer, then the interface is down */
-#define OLD_MS	      30000 /* then the join of a sender in use is repeated */
+#define RENEWALS      3	    /* that fail, before the interface goes down */
+#define OLD_MS	      30000 /* the age at which a send-only join is repeated */
 #define MTU_256	      1	    /* the code of the MTU of 256 bytes */
-/* The answers to a join for a group that does not exist, with a mask that makes
- * none (IBTA Vol 1, 15.2.5.17): a request without the parameters. */
+/* The statuses of the answer to a join of a group that does not exist, if the
+ * request lacks the parameters with which the SA creates a group
+ * (IBTA Vol 1, 15.2.5.17). */
 #define STATUS_INSUFFICIENT 0x0600
 #define STATUS_NO_RECORDS   0x0300
 
@@ -114,7 +115,7 @@ static void ask_now(struct ipoib *m, struct group *g, uint64_t now_ms)
 		record.join_state = state_of(is_full);
 		g->is_full = is_full;
 		g->states |= record.join_state;
-		/* a sender alone makes no group (RFC 4391, 6) */
+		/* a send-only join creates no group (RFC 4391, 6) */
 		sa_write_join(mad, id, &record, !is_broadcast(m, g) && is_full);
 	}
 	m->sink->ask(m->ctx, mad);
@@ -229,7 +230,8 @@ static void fail_join(struct ipoib *m, struct group *g, uint16_t status,
 	g->is_told |= g->is_joined;
 }
 
-/* The port is no member any more. */
+/* Called when the SA has answered the request to leave, or has not answered any
+ * of its tries. */
 static void end_leave(struct ipoib *m, struct group *g)
 {
 	if (!wants_full(m, g) || m->ends) {
@@ -310,9 +312,9 @@ void member_set_joined(struct ipoib *m, const struct joined *j, uint64_t now_ms)
 	}
 }
 
-/* Is the join to be repeated?  The last full member may have left a group to
- * which this port sends, and the next one has made it again, with another LID.
- * Nobody tells senders. */
+/* Is the send-only join to be repeated?  The last full member of a group to
+ * which this port sends may have left, and a new full member may have created
+ * the group again, with another LID.  No message tells the senders. */
 static bool is_old(const struct group *g, uint64_t now_ms)
 {
 	return g->state == GROUP_IN && !g->is_full && !g->ask.id &&
@@ -385,8 +387,8 @@ static void give_up(struct ipoib *m, struct group *g, uint64_t now_ms)
 		fail_join(m, g, 0, now_ms);
 }
 
-/* Is the port to join the group, or to become a full member?  A group to which
- * nothing is sent is not joined for senders. */
+/* Is the port to join the group, or to become a full member?  A send-only join
+ * needs packets that wait, or an earlier join. */
 static bool wants_join(const struct ipoib *m, const struct group *g)
 {
 	if (g->state == GROUP_OUT)

@@ -19,12 +19,12 @@
 
 /* Writes the GID of a partition's broadcast group, with link-local scope. */
 void mgid_broadcast(uint16_t pkey, uint8_t mgid[16]);
-/* Writes the GID of the group ip, in host order. */
+/* Writes the GID of the multicast address ip, which is in host order. */
 void mgid_ipv4(const uint8_t broadcast[16], uint32_t ip, uint8_t mgid[16]);
-/* Writes the GID of the group ip. */
+/* Writes the GID of the multicast address ip. */
 void mgid_ipv6(const uint8_t broadcast[16], const uint8_t ip[16],
 	       uint8_t mgid[16]);
-/* Returns whether ip, in host order, is a group. */
+/* Returns whether ip, which is in host order, is a multicast address. */
 bool mgid_is_ipv4(uint32_t ip);
 
 #endif

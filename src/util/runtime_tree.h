@@ -9,7 +9,7 @@
  * ADVERB_SYSFS names another folder for the tree, and ADVERB_RUNTIME another
  * runtime folder.
  *
- * Without these variables the runtime folder lies in XDG_RUNTIME_DIR, /run (for
+ * Without ADVERB_RUNTIME the runtime folder lies in XDG_RUNTIME_DIR, /run (for
  * root), /tmp or /dev/shm.  Any user can create a folder in /tmp, and the roots
  * of all user namespaces may have the same uid.  So the runtime folder has the
  * first of a few names that no other user has taken, and is created with mode

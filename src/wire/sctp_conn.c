@@ -471,9 +471,9 @@ static bool take_notification(struct sctp_conn *c, size_t n)
 	return false;
 }
 
-/* Sends the owner the message of `in`.  False: the socketpair is full, or the
- * kernel has no memory for the message (ENOBUFS), which no event of the
- * socketpair will report to be over.  sctp_conn_tick then tries again. */
+/* Sends the owner the message of `in`.  False: the socketpair is full; or the
+ * kernel has no memory for the message (ENOBUFS), and sctp_conn_tick tries
+ * again, because no event of the socketpair reports that memory is free. */
 static bool pass_in(struct sctp_conn *c)
 {
 	ssize_t n = -1;
@@ -604,8 +604,8 @@ static void serve_out(struct sctp_conn *c)
 			break;
 	if (c->state == SCTP_CONN_OPEN && c->has_bytes && !c->is_waiting)
 		sctp_conn_touch(c);
-	/* read_out, which would find the end of the owner, is not called while
-	 * a message waits. */
+	/* read_out, which would find that the owner has closed its end, is not
+	 * called while a message waits. */
 	if (c->is_waiting && c->has_left && c->deadline_ns == UINT64_MAX)
 		c->deadline_ns = monotonic_ns() + CLOSE_NS;
 }
