@@ -63,7 +63,8 @@ static uint32_t class_of(uint32_t qpn)
 	return qpn >> 8;
 }
 
-/* Opens a page for ACKs in shared memory.  The page limits no credit. */
+/* Opens a page for ACKs in shared memory.  Its capacity 0 means unlimited
+ * credit. */
 static void open_shm_ack(struct host *h)
 {
 	memset(&h->page, 0, sizeof(h->page));

@@ -44,7 +44,7 @@
 #define QPN_TRIES	 256
 #define NS_PER_MS	 1000000u
 #define QPN_MULTICAST	 0xffffff /* IBTA 9.6.1 */
-#define FILES_FEW	 6	  /* least files that a program still opens */
+#define FILES_FEW	 6	  /* with room for fewer files, a message */
 #define POLL_YIELD	 64	  /* empty polls between yields of the core */
 #define SWITCH_MIN_NS	 600	  /* in a longer yield another thread ran */
 #define SWITCH_MAX_NS	 50000	  /* in a longer yield a thread computed */
@@ -120,7 +120,7 @@ static void show_tree(void)
 		broker_link_tree(fd);
 }
 
-/* Returns the InfiniBand device of this process, or NULL: the process is no
+/* Returns the InfiniBand device of this process; NULL: the process is not on a
  * host of a fabric. */
 static const struct device *ib_device(void)
 {
@@ -130,8 +130,8 @@ static const struct device *ib_device(void)
 								     : NULL;
 }
 
-/* Returns the socket that receives datagrams, or -errno.  A host of a fabric
- * receives none, and needs no broker. */
+/* Returns the socket that receives datagrams, or -errno.  On a host of a fabric
+ * the socket is not bound and receives none, and no broker is needed. */
 static int open_socket(struct host *h, bool has_udp, uint64_t patience)
 {
 	if (!has_udp)
@@ -239,7 +239,7 @@ close_peers:
 }
 
 /* Prints a message if the program can open only few files more: the calls of
- * the program itself fail then, without a word of adverb. */
+ * the program itself fail then, and adverb cannot say why. */
 static void look_for_files(void)
 {
 	struct rlimit limit;
@@ -717,7 +717,8 @@ void host_poll(struct host *h, const struct cq *cq, struct host_polls *polls)
 	if (!every) /* the first poll of the object */
 		every = POLL_YIELD;
 	/* Without a look at the socket a poll costs very little, so more polls
-	 * come between two yields, unless the peer runs on this core. */
+	 * come between two yields.  But if all traffic comes through the arena,
+	 * and the peer runs on this core, each poll yields. */
 	if (direct_select_is_quiet(&h->progress.direct_select))
 		every *= every > 1 ? 4 : 1;
 	else if (shared_load(&h->progress.policy.looks.is_paced))

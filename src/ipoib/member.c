@@ -352,7 +352,7 @@ void member_send(struct ipoib *m, const uint8_t mgid[16], const uint8_t *p,
 	if (g->ask.id || ask_may_begin(&g->ask, now_ms))
 		m->counters.waited += waiting_add(&g->waiting, p, bytes);
 	else
-		m->counters.waited++; /* refused a short time ago */
+		m->counters.waited++; /* asked in vain a short time ago */
 	m->deadline_ms = now_ms;
 }
 

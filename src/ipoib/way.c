@@ -6,7 +6,7 @@
 #include "ipoib/report.h"
 
 #define OPEN_MAX_ASKS 16    /* open questions for paths */
-#define OLD_MS	      30000 /* then a path in use is asked for again */
+#define OLD_MS	      30000 /* the age at which a path is asked for again */
 #define MOVED_MS      1000  /* as OLD_MS, if packets come from another LID */
 
 static void remove_neigh(struct ipoib *m, struct neigh *n)
@@ -28,7 +28,8 @@ static struct neigh *add_neigh(struct ipoib *m, const struct hwaddr *a)
 	return n;
 }
 
-/* A packet has come from the neighbour: it may have another LID now. */
+/* Called when a packet has come from the neighbour, which may have another LID
+ * now. */
 static void note_sender(struct ipoib *m, struct neigh *n,
 			const struct ipoib_from *from, uint64_t now_ms)
 {
@@ -87,7 +88,7 @@ void way_send(struct ipoib *m, struct neigh *n, const uint8_t *p, size_t bytes,
 	else if (n->ask.id || ask_may_begin(&n->ask, now_ms))
 		m->counters.waited += waiting_add(&n->waiting, p, bytes);
 	else
-		m->counters.waited++; /* refused a short time ago */
+		m->counters.waited++; /* asked in vain a short time ago */
 }
 
 static void ask_now(struct ipoib *m, struct neigh *n, uint64_t now_ms)
@@ -126,7 +127,9 @@ static void take_path(struct ipoib *m, struct neigh *n,
 	ipoib_send_waiting(m, r, &n->waiting);
 }
 
-/* The path is unknown, or the old one stays in use if no answer came. */
+/* Called when a question has failed.  is_refused: the SA has refused the path,
+ * which is unknown from now on.  False: no answer came, and an old path stays
+ * in use. */
 static void fail_path(struct ipoib *m, struct neigh *n, bool is_refused,
 		      uint64_t now_ms)
 {
@@ -218,6 +221,7 @@ uint64_t way_turn(struct ipoib *m, uint64_t now_ms)
 		due = ask_deadline(&n->ask);
 		next = due < next ? due : next;
 	}
-	/* a question of a later neighbour has ended */
+	/* The question of a neighbour behind a skipped one has ended, so the
+	 * skipped one may ask now. */
 	return has_skipped && open < OPEN_MAX_ASKS ? now_ms : next;
 }

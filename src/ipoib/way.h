@@ -8,15 +8,16 @@
 
 #include "ipoib/inside.h"
 
-/* Learns that an interface exists.  from: the sender of the packet that told
- * its address.  Returns its MAC, or NULL if another interface has that MAC. */
+/* Learns that the interface with the address *a exists.  from: the sender of
+ * the packet that told the address.  Returns the interface's MAC; NULL: another
+ * interface has that MAC, or no memory is left. */
 const uint8_t *way_learn(struct ipoib *m, const struct hwaddr *a,
 			 const struct ipoib_from *from, uint64_t now_ms);
 /* Sends a packet to a neighbour, or lets it wait for the path. */
 void way_send(struct ipoib *m, struct neigh *n, const uint8_t *p, size_t bytes,
 	      uint64_t now_ms);
-/* Takes the answer to a question for a path.  Returns false if it is not one.
- */
+/* Takes the answer to a question for a path.  False: the answer is not to such
+ * a question. */
 bool way_answer(struct ipoib *m, const struct sa_answer *answer,
 		uint64_t now_ms);
 /* Forgets all paths, which are asked for again when packets are sent. */

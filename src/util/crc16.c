@@ -10,7 +10,7 @@
 
 #define POLYNOMIAL 0xd008u /* P: bit 15 is the coefficient of x^0 */
 #define SLICES	   8
-/* Less data is computed by tables. */
+/* The CRC of fewer bytes is computed by tables. */
 #define MANY (CRCTIER_FEW + 4 + 1)
 
 /*
