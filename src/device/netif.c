@@ -473,10 +473,12 @@ void netif_forget(void)
 }
 
 /* Returns an entry with this address, of either RoCE version, in the GID table
- * of a RoCE device, and the device in *dev; NULL: there is none.  Of several
- * entries the result is one of interface `link`, or else the first. */
-static const struct device_gid *
-find_address(const uint8_t ip[16], uint32_t link, const struct device **dev)
+ * of a device of this kind, and the device in *dev; NULL: there is none.  Of
+ * several entries the result is one of interface `link`, or else the first. */
+static const struct device_gid *find_of_kind(enum device_kind kind,
+					     const uint8_t ip[16],
+					     uint32_t link,
+					     const struct device **dev)
 {
 	const struct device_gid *first = NULL;
 
@@ -485,7 +487,7 @@ find_address(const uint8_t ip[16], uint32_t link, const struct device **dev)
 			const struct device_gid *g =
 				&devices[i].ports[0].gids[k];
 
-			if (devices[i].kind != DEVICE_ROCE || !g->ifindex ||
+			if (devices[i].kind != kind || !g->ifindex ||
 			    !inaddr_has_same_ip(g->gid, ip) ||
 			    (first && g->ifindex != link))
 				continue;
@@ -495,6 +497,13 @@ find_address(const uint8_t ip[16], uint32_t link, const struct device **dev)
 				return g;
 		}
 	return first;
+}
+
+/* Returns the entry of a RoCE device. */
+static const struct device_gid *
+find_address(const uint8_t ip[16], uint32_t link, const struct device **dev)
+{
+	return find_of_kind(DEVICE_ROCE, ip, link, dev);
 }
 
 uint32_t netif_version(void)
@@ -586,6 +595,8 @@ void netif_mac(const uint8_t ip[16], uint8_t mac[6])
 	memset(mac, 0, 6);
 	lock_take(&ports);
 	g = find_address(ip, 0, &dev);
+	if (!g)
+		g = find_of_kind(DEVICE_IWARP, ip, 0, &dev);
 	if (g && g->ifindex == dev->ifindex)
 		memcpy(mac, dev->mac, 6);
 	lock_give(&ports);

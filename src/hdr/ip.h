@@ -34,6 +34,7 @@
 
 #define IP_V4_BYTES	20
 #define IP_V6_BYTES	40
+#define IP_PROTOCOL_TCP 6
 #define IP_PROTOCOL_UDP 17
 
 /* The bits of ip_v4.flags_fragment. */

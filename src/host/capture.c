@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,11 @@
 #include <unistd.h>
 
 #include "device/netif.h"
+#include "hdr/bytes.h"
 #include "hdr/erf.h"
 #include "hdr/eth.h"
 #include "hdr/ip.h"
+#include "hdr/tcp.h"
 #include "hdr/udp.h"
 #include "host/host.h"
 #include "log/env.h"
@@ -27,6 +30,8 @@
 #include "util/walk.h"
 
 #define MAX_FRAME 10240
+#define TTL	  64
+#define NS	  1000000000u
 
 /* The kernel's device numbers of /dev/null, /dev/zero and /dev/full. */
 #define MEMORY_MAJOR 1
@@ -35,6 +40,7 @@
 #define MEMORY_FULL  7
 
 static int file = -1;
+static bool has_link_packets; /* the file is for capture_packet */
 /* The frame that is being written; under the progress lock. */
 static uint8_t scratch[MAX_FRAME];
 
@@ -217,6 +223,7 @@ void capture_open(bool is_by_lid)
 
 	if (!name || !*name || file >= 0)
 		return;
+	has_link_packets = is_by_lid;
 	/* Several processes may append to the file, since a pcapng file may
 	 * have several sections. */
 	file = fd_identity_note(open_capture(name, &why, text, sizeof(text)));
@@ -245,105 +252,135 @@ bool capture_is_open(void)
 	return file >= 0;
 }
 
-static uint32_t put_word(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
-	       (uint32_t)p[2] << 8 | p[3];
-}
+/* The way of a packet: what its headers of Ethernet and IP have. */
+struct way {
+	const struct inaddr *from, *to;
+	uint16_t id; /* the identification of the IPv4 header */
+	uint8_t tos; /* the type of service or traffic class */
+	uint8_t ttl; /* the TTL or hop limit */
+};
 
-static size_t put_v4(uint8_t *p, const struct inaddr *from,
-		     const struct inaddr *to, size_t udp_len, uint16_t id,
-		     uint8_t tos, uint8_t ttl, uint16_t *sum)
+/* The headers between those of Ethernet and of UDP or TCP. */
+struct ip_header {
+	bool is_v4;
+	struct ip_v4 v4; /* if is_v4 */
+	struct ip_v6 v6; /* if not is_v4 */
+};
+
+/* Fills in the header of a packet whose payload has `bytes` bytes. */
+static void fill_ip(struct ip_header *ip, const struct way *w, uint8_t protocol,
+		    size_t bytes)
 {
-	struct ip_v4 ip = {
+	ip->is_v4 = inaddr_is_v4(w->from->ip);
+	ip->v4 = (struct ip_v4){
 		.header_bytes = IP_V4_BYTES,
-		.tos = tos,
-		.total_length = (uint16_t)(IP_V4_BYTES + udp_len),
-		.id = id,
+		.tos = w->tos,
+		.total_length = (uint16_t)(IP_V4_BYTES + bytes),
+		.id = w->id,
 		.flags_fragment = IP_V4_DF,
-		.ttl = ttl,
-		.protocol = IP_PROTOCOL_UDP,
-		.src = put_word(from->ip + 12),
-		.dst = put_word(to->ip + 12),
+		.ttl = w->ttl,
+		.protocol = protocol,
+		.src = bytes_get32(w->from->ip + 12),
+		.dst = bytes_get32(w->to->ip + 12),
 	};
-
-	ip_v4_write(p, &ip);
-	*sum = udp_checksum_v4(&ip, p + IP_V4_BYTES, udp_len);
-	return IP_V4_BYTES;
+	ip->v6 = (struct ip_v6){
+		.traffic_class = w->tos,
+		.payload_length = (uint16_t)bytes,
+		.next_header = protocol,
+		.hop_limit = w->ttl,
+	};
+	memcpy(ip->v6.src, w->from->ip, 16);
+	memcpy(ip->v6.dst, w->to->ip, 16);
 }
 
-static size_t put_v6(uint8_t *p, const struct inaddr *from,
-		     const struct inaddr *to, size_t udp_len, uint8_t tos,
-		     uint8_t ttl, uint16_t *sum)
+/* Writes the headers of Ethernet and IP, and returns their length. */
+static size_t put_ip(uint8_t *p, const struct way *w,
+		     const struct ip_header *ip)
 {
-	struct ip_v6 ip = {
-		.traffic_class = tos,
-		.payload_length = (uint16_t)udp_len,
-		.next_header = IP_PROTOCOL_UDP,
-		.hop_limit = ttl,
-	};
+	struct eth eth = {.type = ip->is_v4 ? ETH_TYPE_IPV4 : ETH_TYPE_IPV6};
 
-	memcpy(ip.src, from->ip, 16);
-	memcpy(ip.dst, to->ip, 16);
-	ip_v6_write(p, &ip);
-	*sum = udp_checksum_v6(&ip, p + IP_V6_BYTES, udp_len);
-	return IP_V6_BYTES;
+	netif_mac(w->from->ip, eth.src);
+	netif_mac(w->to->ip, eth.dst);
+	eth_write(p, &eth);
+	if (ip->is_v4) {
+		ip_v4_write(p + ETH_BYTES, &ip->v4);
+		return ETH_BYTES + IP_V4_BYTES;
+	}
+	ip_v6_write(p + ETH_BYTES, &ip->v6);
+	return ETH_BYTES + IP_V6_BYTES;
 }
 
-/* Writes the whole Ethernet frame to p, and returns its length. */
-static size_t rebuild_headers(uint8_t *p, const struct inaddr *from,
-			      const struct inaddr *to, const uint8_t *bytes,
-			      size_t len, uint16_t id, uint8_t tos, uint8_t ttl)
+/* Writes the whole frame of a UDP datagram to p, and returns its length. */
+static size_t put_datagram(uint8_t *p, const struct way *w,
+			   const uint8_t *bytes, size_t len)
 {
-	bool v4 = inaddr_is_v4(from->ip);
-	size_t ip_bytes = v4 ? IP_V4_BYTES : IP_V6_BYTES;
-	struct eth eth = {.type = v4 ? ETH_TYPE_IPV4 : ETH_TYPE_IPV6};
 	struct udp udp = {
-		.sport = from->port,
-		.dport = to->port,
+		.sport = w->from->port,
+		.dport = w->to->port,
 		.length = (uint16_t)(UDP_BYTES + len),
 	};
-	uint8_t *u = p + ETH_BYTES + ip_bytes;
+	struct ip_header ip;
+	uint8_t *u;
 
-	netif_mac(from->ip, eth.src);
-	netif_mac(to->ip, eth.dst);
-	eth_write(p, &eth);
+	fill_ip(&ip, w, IP_PROTOCOL_UDP, udp.length);
+	u = p + put_ip(p, w, &ip);
 	udp_write(u, &udp);
 	memcpy(u + UDP_BYTES, bytes, len);
-	if (v4)
-		put_v4(p + ETH_BYTES, from, to, udp.length, id, tos, ttl,
-		       &udp.checksum);
-	else
-		put_v6(p + ETH_BYTES, from, to, udp.length, tos, ttl,
-		       &udp.checksum);
+	udp.checksum = ip.is_v4 ? udp_checksum_v4(&ip.v4, u, udp.length)
+				: udp_checksum_v6(&ip.v6, u, udp.length);
 	udp_write(u, &udp);
-	return ETH_BYTES + ip_bytes + udp.length;
+	return (size_t)(u - p) + udp.length;
 }
 
-/* Writes the block of a frame[0..n), after which 3 more bytes may be written.
- */
-static void write_block(uint8_t *frame, size_t n, const struct timespec *t)
+/* Writes the headers of a TCP segment to p, and returns their length. */
+static size_t put_segment(uint8_t *p, const struct way *w,
+			  const struct tcp *tcp, const uint8_t *bytes,
+			  size_t len)
 {
-	uint64_t ns = (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
-	uint32_t head[7], tail;
+	struct tcp done = *tcp;
+	struct ip_header ip;
+	uint8_t head[TCP_SYN_BYTES];
+	size_t n, before;
+
+	done.sport = w->from->port;
+	done.dport = w->to->port;
+	done.checksum = 0;
+	n = tcp_write(head, &done);
+	fill_ip(&ip, w, IP_PROTOCOL_TCP, n + len);
+	done.checksum = ip.is_v4 ? tcp_checksum_v4(&ip.v4, head, n, bytes, len)
+				 : tcp_checksum_v6(&ip.v6, head, n, bytes, len);
+	before = put_ip(p, w, &ip);
+	tcp_write(p + before, &done);
+	return before + n;
+}
+
+/* Writes the block of a frame that consists of head[0..m) and bytes[0..n).
+ * at_ns: the time since 1970. */
+static void write_block(const uint8_t *head, size_t m, const uint8_t *bytes,
+			size_t n, uint64_t at_ns)
+{
+	size_t all = m + n, pad = bits_align_up(all, 4) - all;
+	uint32_t first[7], tail;
+	uint8_t end[3 + sizeof(tail)] = {0};
+	struct iovec iov[4] = {
+		{first, sizeof(first)},
+		{(void *)(uintptr_t)head, m},
+		{(void *)(uintptr_t)bytes, n},
+		{end, pad + sizeof(tail)},
+	};
 	struct fsize limit;
 	ssize_t written;
 
-	tail = (uint32_t)(sizeof(head) + bits_align_up(n, 4) + sizeof(tail));
-	head[0] = 6; /* enhanced packet block */
-	head[1] = tail;
-	head[2] = 0;
-	head[3] = (uint32_t)(ns >> 32);
-	head[4] = (uint32_t)ns;
-	head[5] = head[6] = (uint32_t)n;
-	memset(frame + n, 0, 4);
-	struct iovec iov[3] = {
-		{head, sizeof(head)},
-		{frame, bits_align_up(n, 4)},
-		{&tail, sizeof(tail)},
-	};
+	tail = (uint32_t)(sizeof(first) + all + pad + sizeof(tail));
+	first[0] = 6; /* enhanced packet block */
+	first[1] = tail;
+	first[2] = 0;
+	first[3] = (uint32_t)(at_ns >> 32);
+	first[4] = (uint32_t)at_ns;
+	first[5] = first[6] = (uint32_t)all;
+	memcpy(end + pad, &tail, sizeof(tail));
 	fsize_hold(&limit);
-	written = writev(file, iov, 3);
+	written = writev(file, iov, 4);
 	fsize_give(&limit);
 	if (written != (ssize_t)tail) {
 		if (written >= 0) /* a part was written */
@@ -356,12 +393,10 @@ static void write_block(uint8_t *frame, size_t n, const struct timespec *t)
 	}
 }
 
-/* Is there a capture to which len bytes can be written?  If the descriptor is
- * another file's, ends the capture and says so. */
-static bool can_write(size_t len)
+/* Is the descriptor still the capture's?  If it is another file's, ends the
+ * capture and says so. */
+static bool has_file(void)
 {
-	if (file < 0 || len > MAX_FRAME - 100)
-		return false;
 	if (fd_identity_holds(file))
 		return true;
 	log_say(LOG_CAPTURE_ENDS, 0,
@@ -372,34 +407,63 @@ static bool can_write(size_t len)
 	return false;
 }
 
+/* Is there a capture to which len bytes can be written? */
+static bool can_write(size_t len)
+{
+	return file >= 0 && len <= MAX_FRAME - 100 && has_file();
+}
+
+uint64_t capture_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * NS + (uint64_t)t.tv_nsec;
+}
+
 void capture_frame(const struct inaddr *from, const struct inaddr *to,
 		   const uint8_t *bytes, size_t len, uint16_t id, uint8_t tos,
 		   uint8_t ttl)
 {
-	struct timespec t;
-	size_t n;
+	const struct way w = {from, to, id, tos, ttl ? ttl : TTL};
 
 	if (!can_write(len))
 		return;
-	n = rebuild_headers(scratch, from, to, bytes, len, id, tos,
-			    ttl ? ttl : 64);
-	clock_gettime(CLOCK_REALTIME, &t);
-	write_block(scratch, n, &t);
+	write_block(scratch, put_datagram(scratch, &w, bytes, len), NULL, 0,
+		    capture_now());
+}
+
+void capture_segment(const struct capture_segment *s)
+{
+	const struct way w = {s->from, s->to, 0, s->tos, TTL};
+	uint8_t head[ETH_BYTES + IP_V6_BYTES + TCP_SYN_BYTES];
+	int cancel;
+	size_t n;
+
+	if (file < 0 || has_link_packets || s->count > CAPTURE_SEGMENT_MAX)
+		return;
+	/* A poll reads sockets of TCP under the progress lock without a
+	 * cancellation point. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (has_file()) {
+		n = put_segment(head, &w, &s->tcp, s->bytes, s->count);
+		write_block(head, n, s->bytes, s->count, s->at_ns);
+	}
+	pthread_setcancelstate(cancel, NULL);
 }
 
 void capture_packet(const uint8_t *head, size_t n, const uint8_t *bytes,
 		    size_t len)
 {
-	struct timespec t;
+	uint64_t now;
 
 	if (!can_write(n + len))
 		return;
-	clock_gettime(CLOCK_REALTIME, &t);
-	erf_write(scratch, (uint64_t)t.tv_sec, (uint32_t)t.tv_nsec, n + len);
+	now = capture_now();
+	erf_write(scratch, now / NS, (uint32_t)(now % NS), n + len);
 	if (n)
 		memcpy(scratch + ERF_BYTES, head, n);
-	memcpy(scratch + ERF_BYTES + n, bytes, len);
-	write_block(scratch, ERF_BYTES + n + len, &t);
+	write_block(scratch, ERF_BYTES + n, bytes, len, now);
 }
 
 void capture_sent(const struct engine_frame *f)

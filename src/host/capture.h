@@ -3,9 +3,10 @@
  * ADVERB_PCAP=FILE: writes every frame that is sent or received by UDP to a
  * pcapng file, with the Ethernet, IP and UDP headers that the frame has on a
  * wire.  On a host of an emulated subnet, writes every packet from LRH to VCRC
- * instead.  Frames are written under the progress lock, although no other file
- * is written under that lock: a user who asks for a capture wants each frame
- * rather than speed.
+ * instead.  The connections of iWARP are written as TCP segments
+ * (host/capture_stream.h).  Frames are written under the progress lock,
+ * although no other file is written under that lock: a user who asks for a
+ * capture wants each frame rather than speed.
  *
  * Owner: this file; one capture for each process.  Lock: the progress lock,
  * except for capture_open and capture_close, which the host calls while no
@@ -19,13 +20,27 @@
 #include <stdint.h>
 
 #include "engine/engine.h"
+#include "hdr/tcp.h"
 #include "util/inaddr.h"
+
+/* The most bytes of a segment, which fit in a packet of IPv4. */
+#define CAPTURE_SEGMENT_MAX (65535 - IP_V4_BYTES - TCP_BYTES)
+
+/* A segment of TCP. */
+struct capture_segment {
+	const struct inaddr *from, *to; /* borrowed */
+	uint8_t tos;	/* the type of service or traffic class */
+	struct tcp tcp; /* ports and checksum are filled in by this file */
+	const uint8_t *bytes; /* the payload; borrowed */
+	size_t count;	      /* of `bytes`, at most CAPTURE_SEGMENT_MAX */
+	uint64_t at_ns;	      /* when it was sent or received: capture_now */
+};
 
 /* Opens the file that ADVERB_PCAP names.  Does nothing if the variable is not
  * set or the file is open.  is_by_lid: capture_packet is to be used, and not
- * capture_frame, because a file is to have packets of one kind of link.  No
- * other user may be able to change the path to the file (util/walk.h).  On
- * failure prints why, and there is no capture. */
+ * capture_frame or capture_segment, because a file is to have packets of one
+ * kind of link.  No other user may be able to change the path to the file
+ * (util/walk.h).  On failure prints why, and there is no capture. */
 void capture_open(bool is_by_lid);
 /* Closes the file, if it is open. */
 void capture_close(void);
@@ -44,6 +59,11 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
  * longer than 10140 bytes. */
 void capture_packet(const uint8_t *head, size_t n, const uint8_t *bytes,
 		    size_t len);
+/* Writes the frame of a TCP segment.  Does nothing if there is no capture, or
+ * if the file is for packets by LID. */
+void capture_segment(const struct capture_segment *s);
+/* Returns the time of CLOCK_REALTIME in ns, for capture_segment. */
+uint64_t capture_now(void);
 /* Writes a frame of the engine that was sent by UDP, one packet for each
  * segment, as on the wire. */
 void capture_sent(const struct engine_frame *f);

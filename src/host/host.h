@@ -118,6 +118,21 @@ enum host_stream_news {
 	HOST_STREAM_ENDED,
 };
 
+/* How a connection of TCP began, for a capture.  Times are those of
+ * CLOCK_REALTIME in ns. */
+struct host_stream_start {
+	bool is_initiator;
+	uint64_t begun_ns; /* when this side knew that TCP was connected */
+	/* When the initiator had sent its request, or the responder had
+	 * received it. */
+	uint64_t request_ns;
+	/* The initiator's request, `sent`, and the reply that it has received,
+	 * `got`; or the request that the responder has received, `got`.
+	 * host_stream_open copies them. */
+	const uint8_t *sent, *got;
+	uint32_t sent_bytes, got_bytes; /* of `sent` and of `got` */
+};
+
 /* A connection whose start-up (iwarp/startup.h) has succeeded: of TCP, or an
  * association of SCTP (wire/sctp.h), as the config says. */
 struct host_stream {
@@ -127,6 +142,9 @@ struct host_stream {
 	/* The peer's address, IPv4 as ::ffff:a.b.c.d, for messages to the
 	 * user. */
 	uint8_t peer[16];
+	/* Of a connection of TCP.  NULL: a capture has only the bytes from now
+	 * on. */
+	const struct host_stream_start *start;
 	/* For an association: messages that the peer sent after its reply and
 	 * that overtook the reply, in the form of `early` in struct startup
 	 * (iwarp/startup.h).  host_stream_open reads them before it returns. */

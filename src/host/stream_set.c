@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "host/capture_stream.h"
 #include "host/stream_socket.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
@@ -290,7 +291,7 @@ static int64_t read_socket(struct stream_set *set, struct stream_socket *s,
 	int64_t result = -EBADF;
 
 	if (is_ours(s->fd, &s->checked_ns, now_ns))
-		result = tcp_receive(s->fd, set->rx, STREAM_SET_BYTES);
+		result = stream_socket_receive(set, s);
 	set->has_more |= result == STREAM_SET_BYTES;
 	return result;
 }
@@ -458,8 +459,10 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 	list_push_tail(&set->open, &s->link);
 	fd_identity_note(s->fd);
 	s->is_session = engine_stream_is_session(q);
-	if (!s->is_session)
+	if (!s->is_session) {
 		tcp_set_nodelay(s->fd);
+		s->capture = capture_stream_new(s->fd, hs);
+	}
 	engine_stream_peer(q, hs->peer);
 	s->is_awaited = !engine_stream_has_begun(q);
 	s->begins_late = s->is_awaited && !s->is_session &&

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "host/capture_stream.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
 #include "wire/tcp.h"
@@ -44,10 +45,21 @@ static void keep_bytes(struct stream_set *set, struct stream_socket *s,
 	stream_socket_watch(set, s, EPOLL_CTL_MOD);
 }
 
+/* Sends and captures bytes.  Returns what tcp_send returns. */
+static ssize_t send_bytes(struct stream_socket *s, const uint8_t *bytes,
+			  uint32_t count)
+{
+	ssize_t n = tcp_send(s->fd, bytes, count);
+
+	if (s->capture)
+		capture_stream_sent(s->capture, bytes, n);
+	return n;
+}
+
 bool stream_socket_put(struct stream_set *set, struct stream_socket *s,
 		       const uint8_t *bytes, uint32_t count)
 {
-	ssize_t n = tcp_send(s->fd, bytes, count);
+	ssize_t n = send_bytes(s, bytes, count);
 
 	if (n < 0)
 		return false;
@@ -67,12 +79,22 @@ void stream_socket_free_memory(struct stream_set *set, struct stream_socket *s)
 {
 	give_buffer(set, s);
 	stream_buffer_release(&set->buffers);
+	capture_stream_free(s->capture);
 	free(s);
+}
+
+int64_t stream_socket_receive(struct stream_set *set, struct stream_socket *s)
+{
+	ssize_t n = tcp_receive(s->fd, set->rx, STREAM_SET_BYTES);
+
+	if (s->capture)
+		capture_stream_received(s->capture, set->rx, n);
+	return n;
 }
 
 bool stream_socket_send_left(struct stream_set *set, struct stream_socket *s)
 {
-	ssize_t n = tcp_send(s->fd, s->left + s->left_at, s->left_bytes);
+	ssize_t n = send_bytes(s, s->left + s->left_at, s->left_bytes);
 
 	if (n < 0)
 		return false;
@@ -107,6 +129,8 @@ void stream_socket_free(struct stream_set *set, struct stream_socket *s)
 		 * report it for ever. */
 		epoll_ctl(stream_socket_epoll(set), EPOLL_CTL_DEL, s->fd, NULL);
 		tcp_end(s->fd);
+		if (s->capture)
+			capture_stream_finished(s->capture);
 	}
 	fd_identity_close(s->fd);
 	stream_socket_free_memory(set, s);
@@ -131,6 +155,8 @@ void stream_socket_finish(struct stream_set *set, struct stream_socket *s)
 			return;
 	}
 	tcp_finish(s->fd);
+	if (s->capture)
+		capture_stream_finished(s->capture);
 	s->has_finished = true;
 }
 
@@ -154,9 +180,7 @@ void stream_socket_linger(struct stream_set *set, struct stream_socket *s,
  * nothing is left to send or to read. */
 static bool read_lingering(struct stream_set *set, struct stream_socket *s)
 {
-	ssize_t got = s->gets_no_more
-			      ? 0
-			      : tcp_receive(s->fd, set->rx, STREAM_SET_BYTES);
+	int64_t got = s->gets_no_more ? 0 : stream_socket_receive(set, s);
 
 	if (got)
 		return got > 0 || got == -EAGAIN;

@@ -15,6 +15,8 @@
 /* The epoll data of lingering sockets; no QPN is 0. */
 #define STREAM_SOCKET_LINGERS 0
 
+struct capture_stream;
+
 struct stream_socket {
 	struct list link;
 	struct ibt_qp *q; /* NULL: the connection lingers */
@@ -48,6 +50,9 @@ struct stream_socket {
 	uint32_t last_bytes;
 	void (*news)(void *arg, enum host_stream_news what); /* host_stream's */
 	void *arg;					     /* of `news` */
+	/* Writes the bytes of the connection to the capture.  Owned; NULL: they
+	 * are not captured. */
+	struct capture_stream *capture;
 };
 
 static inline struct stream_socket *stream_socket_of(struct list *n)
@@ -66,6 +71,9 @@ static inline int stream_socket_epoll(const struct stream_set *set)
 struct stream_socket *stream_socket_new(struct stream_set *set,
 					struct ibt_qp *q, uint32_t qpn,
 					const struct host_stream *hs);
+/* Receives up to STREAM_SET_BYTES bytes to set->rx, and captures them.  Returns
+ * what tcp_receive returns. */
+int64_t stream_socket_receive(struct stream_set *set, struct stream_socket *s);
 /* Frees what stream_socket_new has made, and leaves the descriptor open. */
 void stream_socket_free_memory(struct stream_set *set, struct stream_socket *s);
 /* Closes the descriptor and frees s.  Does not remove s from set->by_qpn: the

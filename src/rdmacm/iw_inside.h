@@ -78,6 +78,9 @@ struct r_iw_start {
 	/* The initiator's private data and its length in bytes, kept to send
 	 * the request again. */
 	uint8_t private_bytes, private_data[UINT8_MAX];
+	/* TCP, for a capture: host_stream_start.begun_ns and request_ns; 0: not
+	 * yet. */
+	uint64_t begun_ns, request_ns;
 	/* When the initiator gives up, as a time of monotonic_ns. */
 	uint64_t give_up_ns;
 	/* Until this time of monotonic_ns, the initiator tries a refused
@@ -197,6 +200,8 @@ int r_iw_bind_socket(struct r_iw *iw, const struct r_id *id,
 int r_iw_local(const struct r_iw *iw, struct sockaddr_storage *addr);
 /* Stores the peer's address of a connected socket.  Returns 0 or -errno. */
 int r_iw_remote(const struct r_iw *iw, struct sockaddr_storage *addr);
+/* Returns the time of CLOCK_REALTIME in ns. */
+uint64_t r_iw_real_ns(void);
 /* Sends the rest of start->out, as far as the socket has room.  Returns 0, or
  * -errno if the connection is lost. */
 int r_iw_send_start(struct r_iw *iw);

@@ -242,6 +242,7 @@ static void begin_half(struct r_iw *l, int fd, const struct sctp_news *news)
 	iw->listener = l;
 	list_push_tail(&l->queue.halves, &iw->half);
 	l->queue.halves_count++;
+	iw->start->begun_ns = r_iw_real_ns();
 	if (!news)
 		startup_listen(&iw->start->mpa, revision, deadline_ns);
 	r_iw_watch(iw, EPOLLIN);
@@ -405,6 +406,7 @@ static void make_request(struct r_iw *iw)
 	struct r_iw *l = iw->listener;
 	struct r_id *id = make_id(iw);
 
+	iw->start->request_ns = r_iw_real_ns();
 	r_iw_set_timer(iw, UINT64_MAX);
 	if (!id ||
 	    !r_iw_post(id, &l->id->base, RDMA_CM_EVENT_CONNECT_REQUEST, 0, f)) {

@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "util/fd_identity.h"
 #include "wire/sctp.h"
@@ -119,6 +120,14 @@ int r_iw_remote(const struct r_iw *iw, struct sockaddr_storage *addr)
 	return getpeername(iw->fd, (struct sockaddr *)addr, &size) ? -errno : 0;
 }
 
+uint64_t r_iw_real_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 int r_iw_send_start(struct r_iw *iw)
 {
 	struct r_iw_start *s = iw->start;
@@ -136,6 +145,8 @@ int r_iw_send_start(struct r_iw *iw)
 			return 0;
 		if (n < 0 && errno != EINTR)
 			return -errno;
+		if (n > 0 && !s->out_sent && s->mpa.is_initiator)
+			s->begun_ns = s->request_ns = r_iw_real_ns();
 		s->out_sent = (uint16_t)(s->out_sent + (n > 0 ? n : 0));
 	}
 	return 0;

@@ -154,10 +154,27 @@ static void drop_start(struct r_iw *iw)
 	iw->start = NULL;
 }
 
+/* Tells a capture how the connection began.  The responder has sent nothing
+ * yet: its reply is host_stream.first. */
+static struct host_stream_start stream_start(const struct r_iw_start *s)
+{
+	return (struct host_stream_start){
+		.is_initiator = s->mpa.is_initiator,
+		.begun_ns = s->begun_ns,
+		.request_ns = s->request_ns,
+		.sent = s->out,
+		.sent_bytes = s->mpa.is_initiator ? s->out_sent : 0,
+		.got = s->mpa.held,
+		.got_bytes = s->mpa.held_bytes,
+	};
+}
+
 int r_iw_open(struct r_iw *iw)
 {
+	struct host_stream_start start = stream_start(iw->start);
 	struct stream_config c;
 	struct host_stream s = {.config = &c,
+				.start = &start,
 				.first = iw->start->out,
 				.first_bytes = iw->start->out_bytes,
 				.news = tell_news,

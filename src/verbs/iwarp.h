@@ -17,7 +17,7 @@
 #include "host/host.h"
 
 /* The version of struct verbs_iwarp, and of the structs that its calls take. */
-#define VERBS_IWARP_VERSION 2
+#define VERBS_IWARP_VERSION 3
 
 struct verbs_iwarp {
 	/* Returns whether ip is an address by which this iWARP device is found

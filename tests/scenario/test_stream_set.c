@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -13,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "host/capture.h"
 #include "host/stream_set.h"
 #include "scenario/joined.h"
 
@@ -149,6 +151,10 @@ static void fill_socket(struct wired *w)
 	assert_int_equal(w->set.full, 1);
 }
 
+/* The bytes that the peer has read in read_all. */
+static uint8_t taken[2 * BYTES];
+static size_t taken_bytes;
+
 /* The peer reads all bytes until FIN, and executes them. */
 static void read_all(struct wired *w)
 {
@@ -156,6 +162,7 @@ static void read_all(struct wired *w)
 	uint8_t bytes[4096];
 	ssize_t n;
 
+	taken_bytes = 0;
 	do {
 		struct pollfd p = {w->peer, POLLIN, 0};
 
@@ -163,6 +170,8 @@ static void read_all(struct wired *w)
 			receive_turn(w);
 		n = recv(w->peer, bytes, sizeof(bytes), 0);
 		assert_true(n >= 0);
+		memcpy(taken + taken_bytes, bytes, (size_t)n);
+		taken_bytes += (size_t)n;
 		engine_stream_rx(s->engine, s->side, bytes, (uint32_t)n,
 				 w->j.d->now_ns);
 	} while (n);
@@ -335,6 +344,138 @@ static void a_set_that_the_program_has_closed_is_not_used(void **s)
 	close(file);
 }
 
+/* A capture that was read again. */
+static struct {
+	char path[32];
+	uint8_t file[4 * BYTES];
+	size_t bytes; /* of `file` */
+	/* The bytes that each side has sent; 0: that of `set`. */
+	uint8_t sent[2][2 * BYTES];
+	size_t sent_bytes[2];
+	uint8_t flags[2]; /* the flags of TCP in all segments of a side */
+} seen;
+
+static void open_capture(void)
+{
+	int fd;
+
+	memset(&seen, 0, sizeof(seen));
+	strcpy(seen.path, "/tmp/adverb-stream-XXXXXX");
+	fd = mkstemp(seen.path);
+	assert_true(fd >= 0);
+	close(fd);
+	setenv("ADVERB_PCAP", seen.path, 1);
+	capture_open(false);
+	unsetenv("ADVERB_PCAP");
+	assert_true(capture_is_open());
+}
+
+/* Takes the frame of a segment over IPv4. */
+static void take_frame(const uint8_t *frame, uint32_t bytes, uint16_t port)
+{
+	const uint8_t *tcp = frame + 14 + 20;
+	uint32_t head = 14 + 20 + (uint32_t)(tcp[12] >> 4) * 4;
+	int side = (tcp[0] << 8 | tcp[1]) != port;
+
+	assert_true(head <= bytes);
+	memcpy(seen.sent[side] + seen.sent_bytes[side], frame + head,
+	       bytes - head);
+	seen.sent_bytes[side] += bytes - head;
+	seen.flags[side] |= tcp[13];
+}
+
+/* Closes and reads the capture of a connection whose near end had this port. */
+static void read_capture(uint16_t port)
+{
+	size_t at = 60; /* after the section and the interface */
+	uint32_t length, bytes;
+	int fd;
+
+	capture_close();
+	fd = open(seen.path, O_RDONLY | O_CLOEXEC);
+	seen.bytes = (size_t)read(fd, seen.file, sizeof(seen.file));
+	close(fd);
+	assert_int_equal(unlink(seen.path), 0);
+	for (; at < seen.bytes; at += length) {
+		memcpy(&length, seen.file + at + 4, 4);
+		memcpy(&bytes, seen.file + at + 20, 4);
+		take_frame(seen.file + at + 28, bytes, port);
+	}
+	assert_int_equal(at, seen.bytes);
+}
+
+static uint16_t port_of(const struct wired *w)
+{
+	struct sockaddr_in at;
+	socklen_t size = sizeof(at);
+
+	assert_int_equal(
+		getsockname(w->stream.fd, (struct sockaddr *)&at, &size), 0);
+	return ntohs(at.sin_port);
+}
+
+/* The socket takes the bytes in many parts. */
+static void a_capture_has_the_bytes_of_both_directions(void **s)
+{
+	struct wired w;
+	uint16_t port;
+
+	open_capture();
+	wire_up(&w);
+	port = port_of(&w);
+	fill_socket(&w);
+	end_queue_pair(&w);
+	assert_int_equal(send(w.peer, "0123456", 7, 0), 7);
+	read_all(&w);
+	shutdown(w.peer, SHUT_WR);
+	while (stream_set_is_open(&w.set))
+		receive_turn(&w);
+	take_down(&w);
+	read_capture(port);
+	assert_int_equal(seen.sent_bytes[0], taken_bytes);
+	assert_memory_equal(seen.sent[0], taken, taken_bytes);
+	assert_int_equal(seen.sent_bytes[1], 7);
+	assert_memory_equal(seen.sent[1], "0123456", 7);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(seen.flags[i], 0x1b); /* FIN SYN PSH ACK */
+}
+
+/* The peer closes while bytes of this side are in its socket. */
+static void a_capture_has_the_reset_of_the_peer(void **s)
+{
+	struct wired w;
+	uint16_t port;
+
+	open_capture();
+	wire_up(&w);
+	port = port_of(&w);
+	fill_socket(&w);
+	close(w.peer);
+	while (stream_set_is_open(&w.set))
+		receive_turn(&w);
+	take_down(&w);
+	read_capture(port);
+	assert_int_equal(seen.flags[1] & 4, 4);
+	assert_int_equal(seen.flags[0] & 5, 0);
+}
+
+/* The disk is full: the capture ends, and the connection does not. */
+static void a_capture_that_ends_harms_no_connection(void **s)
+{
+	struct wired w;
+
+	setenv("ADVERB_EXPLAIN", "0", 1);
+	open_capture();
+	wire_up(&w);
+	fill_socket(&w);
+	capture_close();
+	end_queue_pair(&w);
+	read_all(&w);
+	take_down(&w);
+	unsetenv("ADVERB_EXPLAIN");
+	assert_int_equal(unlink(seen.path), 0);
+}
+
 static void *look_when_cancelled(void *arg)
 {
 	struct wired *w = arg;
@@ -360,6 +501,28 @@ static void a_look_is_no_cancellation_point(void **s)
 	take_down(&w);
 }
 
+/* The look finds bytes, which are captured. */
+static void a_captured_look_is_no_cancellation_point(void **s)
+{
+	struct pollfd p;
+	pthread_t thread;
+	struct wired w;
+	void *result;
+
+	open_capture();
+	wire_up(&w);
+	p = (struct pollfd){w.stream.fd, POLLIN, 0};
+	assert_int_equal(send(w.peer, "\0", 1, 0), 1);
+	assert_int_equal(poll(&p, 1, 30000), 1);
+	assert_int_equal(pthread_create(&thread, NULL, look_when_cancelled, &w),
+			 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_ptr_equal(result, &w);
+	take_down(&w);
+	capture_close();
+	assert_int_equal(unlink(seen.path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -374,6 +537,10 @@ int main(void)
 		cmocka_unit_test(a_connection_that_epoll_refuses_is_not_opened),
 		cmocka_unit_test(a_set_that_the_program_has_closed_is_not_used),
 		cmocka_unit_test(a_look_is_no_cancellation_point),
+		cmocka_unit_test(a_captured_look_is_no_cancellation_point),
+		cmocka_unit_test(a_capture_has_the_bytes_of_both_directions),
+		cmocka_unit_test(a_capture_has_the_reset_of_the_peer),
+		cmocka_unit_test(a_capture_that_ends_harms_no_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@
 #define ETH	      14
 
 static char path[] = "/tmp/adverb-capture-XXXXXX";
-static uint8_t seen[16384];
+static uint8_t seen[1 << 17];
 static size_t seen_bytes;
 
 static const struct inaddr four_a = {{[10] = 0xff, 0xff, 10, 0, 0, 1}, 49152};
@@ -176,6 +176,94 @@ static void an_ipv6_frame_has_its_headers_and_sum(void **state)
 	assert_int_equal(ones_sum(ones_sum(17 + 16, ip + 8, 32), udp, 16),
 			 0xffff);
 	assert_memory_equal(udp + 8, payload, 8);
+}
+
+/* RFC 9293, 3.1; the options of SYN are those of RFC 9293, 3.7.1, and RFC 7323,
+ * 2.2. */
+static void a_segment_over_ipv4_has_its_headers_and_sums(void **state)
+{
+	static const uint8_t options[] = {2, 4, 0x12, 0x34, 1, 3, 3, 7};
+	const struct capture_segment s = {
+		.from = &four_a,
+		.to = &four_b,
+		.tos = 0x2a,
+		.tcp = {.seq = 0xfffffffe,
+			.ack = 0x01020304,
+			.flags = TCP_SYN | TCP_ACK,
+			.window = 0xabcd,
+			.segment_max = 0x1234,
+			.shift = 7},
+		.at_ns = 0x123456789abcdef0,
+	};
+	const uint8_t *f, *ip, *tcp;
+	uint32_t bytes;
+	size_t next;
+
+	capture_segment(&s);
+	read_capture();
+	f = frame_at(PREAMBLE, &bytes, &next);
+	assert_int_equal(next, seen_bytes);
+	assert_int_equal(seen_u32(PREAMBLE + 12), 0x12345678);
+	assert_int_equal(seen_u32(PREAMBLE + 16), 0x9abcdef0);
+	assert_int_equal(bytes, ETH + 20 + 28);
+	ip = f + ETH;
+	assert_int_equal(ip[1], 0x2a);
+	assert_int_equal(read_be16(ip + 2), 48);
+	assert_int_equal(ip[8], 64);
+	assert_int_equal(ip[9], 6);
+	assert_int_equal(ones_sum(0, ip, 20), 0xffff);
+	tcp = ip + 20;
+	assert_int_equal(read_be16(tcp), 49152);
+	assert_int_equal(read_be16(tcp + 2), 4791);
+	assert_memory_equal(tcp + 4, "\xff\xff\xff\xfe\1\2\3\4\x70\x12", 10);
+	assert_int_equal(read_be16(tcp + 14), 0xabcd);
+	assert_memory_equal(tcp + 20, options, sizeof(options));
+	assert_int_equal(ones_sum(ones_sum(6 + 28, ip + 12, 8), tcp, 28),
+			 0xffff);
+}
+
+static void a_segment_over_ipv6_may_be_as_long_as_ipv4_allows(void **state)
+{
+	static uint8_t payload[CAPTURE_SEGMENT_MAX + 1];
+	struct capture_segment s = {.from = &six_a,
+				    .to = &six_b,
+				    .tcp.flags = TCP_ACK,
+				    .bytes = payload};
+	const uint8_t *f, *ip;
+	uint32_t bytes;
+	size_t next;
+
+	for (size_t i = 0; i < sizeof(payload); i++)
+		payload[i] = (uint8_t)(i * 7 + i / 256);
+	s.count = sizeof(payload);
+	capture_segment(&s);
+	s.count = CAPTURE_SEGMENT_MAX;
+	capture_segment(&s);
+	read_capture();
+	f = frame_at(PREAMBLE, &bytes, &next);
+	assert_int_equal(next, seen_bytes);
+	assert_int_equal(bytes, ETH + 60 + CAPTURE_SEGMENT_MAX);
+	ip = f + ETH;
+	assert_int_equal(read_be16(ip + 4), 20 + CAPTURE_SEGMENT_MAX);
+	assert_int_equal(ip[6], 6);
+	assert_int_equal(ip[52], 0x50);
+	assert_int_equal(
+		ones_sum(ones_sum(6 + 20 + CAPTURE_SEGMENT_MAX, ip + 8, 32),
+			 ip + 40, 20 + CAPTURE_SEGMENT_MAX),
+		0xffff);
+	assert_memory_equal(ip + 60, payload, CAPTURE_SEGMENT_MAX);
+}
+
+static void a_file_of_packets_by_lid_gets_no_segments(void **state)
+{
+	const struct capture_segment s = {.from = &six_a, .to = &six_b};
+
+	capture_close();
+	assert_int_equal(truncate(path, 0), 0);
+	capture_open(true);
+	capture_segment(&s);
+	read_capture();
+	assert_int_equal(seen_bytes, PREAMBLE);
 }
 
 /* A packet by LID follows a header of ERF, in a file of that link type. */
@@ -607,6 +695,9 @@ int main(void)
 		CASE(a_file_begins_with_a_section_and_an_interface),
 		CASE(an_ipv4_frame_has_its_headers_and_sums),
 		CASE(an_ipv6_frame_has_its_headers_and_sum),
+		CASE(a_segment_over_ipv4_has_its_headers_and_sums),
+		CASE(a_segment_over_ipv6_may_be_as_long_as_ipv4_allows),
+		CASE(a_file_of_packets_by_lid_gets_no_segments),
 		CASE(a_packet_by_lid_is_written_whole),
 		CASE(the_time_of_erf_is_a_binary_fraction),
 		CASE(frames_of_every_length_follow_one_another),

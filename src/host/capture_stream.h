@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Writes the TCP connection of an iWARP queue pair to the capture
+ * (host/capture.h): the bytes that the socket has taken and given, in the
+ * segments of iwarp/tcp_segment.h.  The kernel does not tell this process the
+ * sequence numbers, acknowledgments and windows of its segments, so those in
+ * the capture are others.  Both ends of a connection compute the same sequence
+ * numbers: a file with the captures of both ends has each segment twice.
+ *
+ * Owner: struct stream_socket; lock: the progress lock.
+ */
+#ifndef HOST_CAPTURE_STREAM_H
+#define HOST_CAPTURE_STREAM_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct host_stream;
+struct capture_stream;
+
+/* Writes the beginning of the connection fd, as hs->start says.  NULL: there is
+ * no capture, no memory is left, or fd is not connected.  The caller frees the
+ * result by capture_stream_free. */
+struct capture_stream *capture_stream_new(int fd, const struct host_stream *hs);
+/* Writes the bytes that were sent.  result: of the tcp_send; after an error
+ * that means RST, writes RST. */
+void capture_stream_sent(struct capture_stream *c, const uint8_t *bytes,
+			 ssize_t result);
+/* Writes the bytes that were received.  result: of the tcp_receive; writes FIN
+ * after 0, and RST after an error that means RST. */
+void capture_stream_received(struct capture_stream *c, const uint8_t *bytes,
+			     ssize_t result);
+/* Writes FIN of this side.  May be called again, and then does nothing. */
+void capture_stream_finished(struct capture_stream *c);
+/* Writes the bytes of FPDUs that are not complete, and frees c.  c may be NULL.
+ */
+void capture_stream_free(struct capture_stream *c);
+
+#endif

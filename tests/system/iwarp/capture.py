@@ -1,0 +1,238 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tests captures (ADVERB_PCAP) of iWARP connections over TCP.  Each end of a
+connection writes a capture.  tshark must find nothing wrong with either, and both
+must have the same bytes."""
+
+import os
+import re
+import signal
+import sys
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import netlab
+from perftest_check import check_rows
+import system
+from system import HANG, expect, expect_ok
+
+netlab.enter()
+t = system.Suite(__doc__)
+lab = netlab.Lab(t)
+LO = {"ADVERB_DEVICES": "iwarp:lo"}
+LINK = {"ADVERB_DEVICES": "iwarp:v0"}
+SIDES = ("server", "client")
+# tshark must look for MPA in each TCP connection, and must not take the payload of
+# RDMAP for another protocol.
+TSHARK = ["-o", "tcp.try_heuristic_first:TRUE", "--disable-protocol",
+          "rpcordma", "--disable-protocol", "smb_direct"]
+# Warnings are wanted nowhere, except that a connection may end by RST.
+BAD = ("_ws.malformed || _ws.expert.severity >= 0x600000 && !tcp.flags.reset || "
+       "tcp.analysis.lost_segment || tcp.analysis.ack_lost_segment || "
+       "tcp.analysis.retransmission || tcp.analysis.out_of_order || "
+       "tcp.analysis.duplicate_ack || tcp.analysis.window_full || "
+       "tcp.checksum.status == 0 || ip.checksum.status == 0")
+CHECKS = ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]
+WRITE, READ, RESPONSE, SEND = "0x00", "0x01", "0x02", "0x03"
+
+
+def files(name):
+    """Returns paths for the captures of both ends, of which no file exists."""
+    paths = {side: t.path("%s-%s.pcapng" % (name, side)) for side in SIDES}
+    for path in paths.values():
+        if os.path.exists(path):
+            os.unlink(path)
+    return paths
+
+
+def tshark(path, *words):
+    r = t.run(["tshark", "-n", "-r", path, *TSHARK, *words], HANG)
+    expect(r.status == 0, "tshark cannot read the capture", r)
+    # For root, tshark warns that it runs as root.
+    return [line for line in r.output.splitlines()
+            if not line.startswith("Running as user")]
+
+
+def judge(path):
+    """Expects that tshark finds nothing wrong with a capture.  Returns the bytes of
+    each direction, by addresses and ports, and the opcodes of RDMAP."""
+    expect(os.path.exists(path), "no capture was written")
+    expect(os.stat(path).st_mode & 0o777 == 0o600, "others can read the capture")
+    bad = tshark(path, *CHECKS, "-Y", BAD)
+    expect(not bad, "tshark finds wrong frames: " + " | ".join(bad[:5]))
+    crcs = tshark(path, "-O", "iwarp_mpa", "-Y", "iwarp_mpa.crc_check")
+    expect(not any("Bad CRC32" in line for line in crcs), "a CRC is wrong")
+    expect(any("Good CRC32" in line for line in crcs), "tshark finds no CRC")
+    streams, codes = {}, set()
+    for line in tshark(path, "-Y", "tcp", "-T", "fields", "-e", "ip.src", "-e",
+                       "ipv6.src", "-e", "tcp.srcport", "-e", "ip.dst", "-e",
+                       "ipv6.dst", "-e", "tcp.dstport", "-e", "tcp.payload",
+                       "-e", "iwarp_rdma.opcode"):
+        *ends, payload, code = line.split("\t")
+        key = tuple(ends)
+        streams[key] = streams.get(key, b"") + \
+            bytes.fromhex(payload.replace(":", ""))
+        codes |= {c for c in code.split(",") if c}
+    starts = tshark(path, "-Y", "tcp.flags.syn == 1 || iwarp_mpa.req || "
+                    "iwarp_mpa.rep", "-T", "fields", "-e", "frame.number")
+    expect(len(starts) == 2 * len(streams), "%d frames begin %d connections" % (
+        len(starts), len(streams) // 2))
+    return streams, codes
+
+
+def agree(paths, want, connections=1, payload=0):
+    """Expects that both captures are right, have the same bytes, this many
+    connections, the opcodes @want and at least @payload bytes."""
+    seen = {side: judge(paths[side]) for side in SIDES}
+    for side in SIDES:
+        streams, codes = seen[side]
+        expect(len(streams) == 2 * connections, "the %s has %d directions" % (
+            side, len(streams)))
+        expect(want <= {"0x%02x" % int(code, 0) for code in codes},
+               "the %s has the opcodes %s" % (side, sorted(codes)))
+        count = sum(len(data) for data in streams.values())
+        expect(count >= payload, "the %s has only %d bytes" % (side, count))
+    first, other = seen["server"][0], seen["client"][0]
+    expect(first.keys() == other.keys(), "the ends have other addresses")
+    for key, data in first.items():
+        expect(data == other[key], "%s: the server has %d bytes, the client %d" %
+               (key, len(data), len(other[key])))
+    t.note("%d bytes" % sum(len(data) for data in first.values()))
+    for path in paths.values():
+        os.unlink(path)
+
+
+def case(name, body, program):
+    def go():
+        t.need("tshark")
+        t.need(program)
+        body()
+    t.case(name, go, "iWARP", program)
+
+
+def pair(argv, name, env):
+    paths = files(name)
+    options = ["--address", "127.0.0.1"]
+    for side in SIDES:
+        options += ["--env-" + side, "ADVERB_PCAP=" + paths[side]]
+    r = t.pair(argv, options, **env)
+    expect_ok(r)
+    expect("adverb:" not in r.output, "adverb prints a message", r)
+    return paths, r
+
+
+def programs():
+    def perftest(argv, want, connections, payload):
+        paths, r = pair(argv, "perftest", t.paced(**LO))
+        check_rows(r)
+        agree(paths, want, connections, payload)
+
+    def tool(argv, want, connections, **env):
+        paths, _ = pair(argv, "tool", dict(LO, **env))
+        agree(paths, want, connections)
+
+    for argv, want, connections, payload in (
+            (["ib_write_bw", "-n", "50", "-s", "65536"], {WRITE}, 2,
+             50 * 65536),
+            (["ib_read_bw", "-n", "50", "-s", "8000"], {READ, RESPONSE}, 2,
+             50 * 8000),
+            (["ib_send_bw", "-n", "50", "-s", "300000"], {SEND}, 2, 50 * 300000),
+            (["ib_write_lat", "-n", "50", "-s", "8"], {WRITE}, 2, 0),
+            (["ib_write_bw", "-n", "50", "-s", "4096", "-q", "4"], {WRITE}, 5,
+             200 * 4096)):
+        case(" ".join(argv) + " -R", lambda argv=argv, want=want, n=connections,
+             payload=payload: perftest([*argv, "-R"], want, n, payload), argv[0])
+    case("rping", lambda: tool(["rping", "-C", "20", "-S", "20000", "-V"],
+                               {WRITE, READ, RESPONSE}, 1), "rping")
+    case("rping with markers", lambda: tool(
+        ["rping", "-C", "5", "-S", "20000", "-V"], {WRITE, READ, RESPONSE}, 1,
+        ADVERB_MPA="markers"), "rping")
+    case("ucmatose -c 8", lambda: tool(["ucmatose", "-c", "8"], {SEND}, 8),
+         "ucmatose")
+
+
+def across():
+    def rping(address):
+        paths = files("across")
+        with lab.interface():
+            lab.port += 1
+            argv = ["-a", address, "-p", "%", "-C", "10", "-S", "5000", "-V"]
+            expect_ok(lab.both(
+                ["rping", "-s", *argv], ["rping", "-c", *argv],
+                server_env=dict(LINK, ADVERB_PCAP=paths["server"]),
+                client_env=dict(LINK, ADVERB_PCAP=paths["client"])))
+        for side in SIDES:
+            macs = set(tshark(paths[side], "-T", "fields", "-e", "eth.src"))
+            expect(len(macs) == 2, "the %s has the MACs %s" % (side, macs))
+        agree(paths, {WRITE, READ, RESPONSE})
+
+    for address in "10.1.0.1", "fd01::1":
+        case("rping between namespaces, " + address,
+             lambda address=address: rping(address), "rping")
+
+
+def threads():
+    def two():
+        """A server has a thread for each of two clients."""
+        paths = files("threads")
+        lab.port += 1
+        port = str(lab.port)
+        server = lab.start("here", ["rping", "-s", "-P", "-a", "127.0.0.1",
+                                    "-p", port, "-V"],
+                           **dict(LO, ADVERB_PCAP=paths["server"]))
+        lab.wait(lambda: lab.is_listening("here", lab.port) or
+                 server.poll() is not None, "the server does not listen", HANG)
+        ends = [t.path("threads-%d.pcapng" % i) for i in range(2)]
+        clients = [lab.start("here", ["rping", "-c", "-a", "127.0.0.1", "-p",
+                                      port, "-C", "300", "-S", "3000", "-V"],
+                             **dict(LO, ADVERB_PCAP=path)) for path in ends]
+        for client in clients:
+            expect_ok(t.finish(client, HANG))
+        os.killpg(server.pid, signal.SIGTERM)
+        t.finish(server, HANG)
+        served, _ = judge(paths["server"])
+        expect(len(served) == 4, "the server has %d directions" % len(served))
+        for path in ends:
+            streams, codes = judge(path)
+            expect(len(streams) == 2, "a client has %d directions" %
+                   len(streams))
+            for key, data in streams.items():
+                # the server was ended, and has perhaps not read all
+                got = served.get(key, b"")
+                expect(got and (data.startswith(got) or got.startswith(data)),
+                       "%s: the server has other bytes" % (key,))
+
+    case("two threads of a server", two, "rping")
+
+
+def limits():
+    def full():
+        """The disk is full: a sentence says so, and the program goes on."""
+        r = t.pair(["rping", "-C", "20", "-V"],
+                   ["--address", "127.0.0.1", "--env-client",
+                    "ADVERB_PCAP=/dev/full"], **LO)
+        expect_ok(r)
+        expect(len(re.findall("cannot write frames|the capture ends here",
+                              r.output)) == 1, "no sentence says why", r)
+
+    def over_sctp():
+        r = t.pair(["rping", "-C", "3", "-V"],
+                   ["--address", "127.0.0.1", "--env-client",
+                    "ADVERB_PCAP=" + files("sctp")["client"]],
+                   **dict(LO, ADVERB_SCTP="udp"))
+        if "libusrsctp2" in r.output:
+            raise system.Skip("libusrsctp2 is not installed")
+        expect_ok(r)
+        expect(r.output.count("does not capture iWARP over SCTP") == 1,
+               "no sentence says that SCTP is not captured", r)
+
+    case("a full disk ends the capture alone", full, "rping")
+    case("a sentence says that SCTP is not captured", over_sctp, "rping")
+
+
+programs()
+across()
+threads()
+limits()
+lab.end()
+t.end()
