@@ -32,10 +32,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define IP_V4_BYTES	20
-#define IP_V6_BYTES	40
-#define IP_PROTOCOL_TCP 6
-#define IP_PROTOCOL_UDP 17
+#define IP_V4_BYTES	 20
+#define IP_V6_BYTES	 40
+#define IP_PROTOCOL_TCP	 6
+#define IP_PROTOCOL_UDP	 17
+#define IP_PROTOCOL_SCTP 132
 
 /* The bits of ip_v4.flags_fragment. */
 #define IP_V4_DF	    0x4000

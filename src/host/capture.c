@@ -26,6 +26,8 @@
 #include "util/bits.h"
 #include "util/fd_identity.h"
 #include "util/fsize.h"
+#include "util/lock.h"
+#include "util/shared.h"
 #include "util/user_map.h"
 #include "util/walk.h"
 
@@ -39,10 +41,36 @@
 #define MEMORY_ZERO  5
 #define MEMORY_FULL  7
 
+/* Of the words below.  No lock but that of netif.h is taken under it. */
+static struct lock busy;
 static int file = -1;
-static bool has_link_packets; /* the file is for capture_packet */
-/* The frame that is being written; under the progress lock. */
-static uint8_t scratch[MAX_FRAME];
+static bool has_link_packets;	   /* the file is for capture_packet */
+static uint8_t scratch[MAX_FRAME]; /* the frame that is being written */
+
+/* Is there a file?  Changed under `busy`, and read without it. */
+static shared_flag is_open;
+
+static void after_fork(void)
+{
+	lock_init(&busy);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, after_fork);
+}
+
+static void take_file(int *cancel) NO_LOCK_ANALYSIS
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel);
+	lock_take(&busy);
+}
+
+static void give_file(int cancel) NO_LOCK_ANALYSIS
+{
+	lock_give(&busy);
+	pthread_setcancelstate(cancel, NULL);
+}
 
 /* pcapng: section header, then one interface with ns time stamps. */
 static const uint32_t ethernet_preamble[] = {
@@ -220,36 +248,52 @@ void capture_open(bool is_by_lid)
 	const uint32_t *preamble = is_by_lid ? lid_preamble : ethernet_preamble;
 	struct fsize limit;
 	char text[128];
+	int fd, cancel;
 
-	if (!name || !*name || file >= 0)
+	if (!name || !*name || capture_is_open())
 		return;
-	has_link_packets = is_by_lid;
 	/* Several processes may append to the file, since a pcapng file may
 	 * have several sections. */
-	file = fd_identity_note(open_capture(name, &why, text, sizeof(text)));
+	fd = fd_identity_note(open_capture(name, &why, text, sizeof(text)));
 	fsize_hold(&limit);
-	if (file >= 0 && write(file, preamble, sizeof(lid_preamble)) !=
-				 sizeof(lid_preamble)) {
+	if (fd >= 0 &&
+	    write(fd, preamble, sizeof(lid_preamble)) != sizeof(lid_preamble)) {
 		why = strerror(errno);
-		capture_close();
+		fd_identity_close(fd);
+		fd = -1;
 	}
 	fsize_give(&limit);
-	if (file < 0)
+	if (fd < 0)
 		log_say(LOG_CAPTURE_FAILS, 0,
 			"cannot write frames to %s: %s; name another file in "
 			"ADVERB_PCAP",
 			name, why);
+	take_file(&cancel);
+	file = fd;
+	has_link_packets = is_by_lid;
+	shared_store(&is_open, fd >= 0);
+	give_file(cancel);
 }
 
-void capture_close(void)
+static void end_capture(void)
 {
+	shared_store(&is_open, false);
 	fd_identity_close(file);
 	file = -1;
 }
 
+void capture_close(void)
+{
+	int cancel;
+
+	take_file(&cancel);
+	end_capture();
+	give_file(cancel);
+}
+
 bool capture_is_open(void)
 {
-	return file >= 0;
+	return shared_load(&is_open);
 }
 
 /* The way of a packet: what its headers of Ethernet and IP have. */
@@ -389,7 +433,7 @@ static void write_block(const uint8_t *head, size_t m, const uint8_t *bytes,
 			"the capture ends here, because the file of "
 			"ADVERB_PCAP cannot be written: %m; remove the cause, "
 			"or name another file, and start the program again");
-		capture_close();
+		end_capture();
 	}
 }
 
@@ -403,14 +447,23 @@ static bool has_file(void)
 		"the capture ends here, because the program has closed the "
 		"capture's descriptor; change the program to close only "
 		"descriptors that it has opened");
-	capture_close();
+	end_capture();
 	return false;
 }
 
-/* Is there a capture to which len bytes can be written? */
-static bool can_write(size_t len)
+/* Takes the lock, if there is a capture for frames of Ethernet, or for packets
+ * by LID, and len bytes are not too many for `scratch`.  The caller then calls
+ * give_file(*cancel). */
+static bool begin_frame(bool is_by_lid, size_t len,
+			int *cancel) NO_LOCK_ANALYSIS
 {
-	return file >= 0 && len <= MAX_FRAME - 100 && has_file();
+	if (!capture_is_open() || len > MAX_FRAME - 100)
+		return false;
+	take_file(cancel);
+	if (file >= 0 && has_link_packets == is_by_lid && has_file())
+		return true;
+	give_file(*cancel);
+	return false;
 }
 
 uint64_t capture_now(void)
@@ -426,11 +479,39 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 		   uint8_t ttl)
 {
 	const struct way w = {from, to, id, tos, ttl ? ttl : TTL};
+	int cancel;
 
-	if (!can_write(len))
+	if (!begin_frame(false, len, &cancel))
 		return;
 	write_block(scratch, put_datagram(scratch, &w, bytes, len), NULL, 0,
 		    capture_now());
+	give_file(cancel);
+}
+
+/* Writes the frame of a packet of SCTP without UDP. */
+static void write_raw(const struct way *w, const uint8_t *packet, size_t len)
+{
+	uint8_t head[ETH_BYTES + IP_V6_BYTES];
+	struct ip_header ip;
+
+	fill_ip(&ip, w, IP_PROTOCOL_SCTP, len);
+	write_block(head, put_ip(head, w, &ip), packet, len, capture_now());
+}
+
+void capture_sctp(const struct inaddr *from, const struct inaddr *to,
+		  const uint8_t *packet, size_t len)
+{
+	const struct way w = {from, to, 0, 0, TTL};
+	int cancel;
+
+	if (from->port) {
+		capture_frame(from, to, packet, len, 0, 0, TTL);
+		return;
+	}
+	if (!begin_frame(false, len, &cancel))
+		return;
+	write_raw(&w, packet, len);
+	give_file(cancel);
 }
 
 void capture_segment(const struct capture_segment *s)
@@ -440,30 +521,27 @@ void capture_segment(const struct capture_segment *s)
 	int cancel;
 	size_t n;
 
-	if (file < 0 || has_link_packets || s->count > CAPTURE_SEGMENT_MAX)
+	if (s->count > CAPTURE_SEGMENT_MAX || !begin_frame(false, 0, &cancel))
 		return;
-	/* A poll reads sockets of TCP under the progress lock without a
-	 * cancellation point. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	if (has_file()) {
-		n = put_segment(head, &w, &s->tcp, s->bytes, s->count);
-		write_block(head, n, s->bytes, s->count, s->at_ns);
-	}
-	pthread_setcancelstate(cancel, NULL);
+	n = put_segment(head, &w, &s->tcp, s->bytes, s->count);
+	write_block(head, n, s->bytes, s->count, s->at_ns);
+	give_file(cancel);
 }
 
 void capture_packet(const uint8_t *head, size_t n, const uint8_t *bytes,
 		    size_t len)
 {
 	uint64_t now;
+	int cancel;
 
-	if (!can_write(n + len))
+	if (!begin_frame(true, n + len, &cancel))
 		return;
 	now = capture_now();
 	erf_write(scratch, now / NS, (uint32_t)(now % NS), n + len);
 	if (n)
 		memcpy(scratch + ERF_BYTES, head, n);
 	write_block(scratch, ERF_BYTES + n, bytes, len, now);
+	give_file(cancel);
 }
 
 void capture_sent(const struct engine_frame *f)

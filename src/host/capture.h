@@ -4,13 +4,14 @@
  * pcapng file, with the Ethernet, IP and UDP headers that the frame has on a
  * wire.  On a host of an emulated subnet, writes every packet from LRH to VCRC
  * instead.  The connections of iWARP are written as TCP segments
- * (host/capture_stream.h).  Frames are written under the progress lock,
- * although no other file is written under that lock: a user who asks for a
- * capture wants each frame rather than speed.
+ * (host/capture_stream.h), or as the packets of SCTP.  Most frames are
+ * written under the progress lock, although no other file is written under that
+ * lock: a user who asks for a capture wants each frame rather than speed.
  *
- * Owner: this file; one capture for each process.  Lock: the progress lock,
- * except for capture_open and capture_close, which the host calls while no
- * other thread uses this file.
+ * Owner: this file; one capture for each process.  Lock: the functions
+ * take a lock of this file themselves, under which they take only that of
+ * netif.h.  The caller makes sure that no two threads are in capture_open and
+ * capture_close at once.
  */
 #ifndef HOST_CAPTURE_H
 #define HOST_CAPTURE_H
@@ -62,6 +63,11 @@ void capture_packet(const uint8_t *head, size_t n, const uint8_t *bytes,
 /* Writes the frame of a TCP segment.  Does nothing if there is no capture, or
  * if the file is for packets by LID. */
 void capture_segment(const struct capture_segment *s);
+/* Writes the frame of a packet of SCTP, in UDP if the ports of UDP in *from and
+ * *to are not 0.  Does what capture_frame does otherwise.  Any thread may call
+ * this function under any lock but those of this file and of netif.h. */
+void capture_sctp(const struct inaddr *from, const struct inaddr *to,
+		  const uint8_t *packet, size_t len);
 /* Returns the time of CLOCK_REALTIME in ns, for capture_segment. */
 uint64_t capture_now(void);
 /* Writes a frame of the engine that was sent by UDP, one packet for each

@@ -4,11 +4,8 @@
  * stream_modify of host/inside.h. */
 #include <errno.h>
 
-#include "host/capture.h"
 #include "host/inside.h"
 #include "host/progress_thread.h"
-#include "iwarp/stream.h"
-#include "log/log.h"
 
 /* open_stream gives these rights to the peer.  The rights of each memory region
  * restrict the peer further. */
@@ -107,16 +104,6 @@ static int open_stream(struct progress *p, struct ibt_qp *q,
 	return err;
 }
 
-/* Called under the progress lock, which capture_is_open needs. */
-static void say_no_capture(const struct host_stream *s)
-{
-	if (s->config->is_session && capture_is_open())
-		log_say(LOG_CAPTURE_STREAM, 0,
-			"ADVERB_PCAP does not capture iWARP over SCTP; use TCP "
-			"(leave out ADVERB_SCTP), or capture with tcpdump or "
-			"tshark, which need CAP_NET_RAW");
-}
-
 int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,
 		     const char **why) NO_LOCK_ANALYSIS
 {
@@ -133,7 +120,6 @@ int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,
 		return err;
 	}
 	progress_take(p);
-	say_no_capture(s);
 	q = engine_qp_find(p->engine, qpn);
 	*why = "no queue pair has this number";
 	err = q ? open_stream(p, q, s, why) : -ENOENT;

@@ -200,6 +200,14 @@ struct r_device *r_device_find(const uint8_t ip[16], enum r_transport among,
 	return NULL;
 }
 
+const struct verbs_iwarp *r_device_iwarp(void)
+{
+	for (int i = 0; i < count; i++)
+		if (devices[i].iwarp)
+			return devices[i].iwarp;
+	return NULL;
+}
+
 const struct r_device *r_device_ib(void)
 {
 	for (int i = 0; i < count; i++)

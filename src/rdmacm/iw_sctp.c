@@ -10,6 +10,8 @@
 
 #include "log/env.h"
 #include "util/fd_identity.h"
+#include "util/inaddr.h"
+#include "verbs/iwarp.h"
 #include "wire/sctp.h"
 
 bool r_iw_uses_sctp(void)
@@ -17,6 +19,27 @@ bool r_iw_uses_sctp(void)
 	uint16_t port;
 
 	return env_sctp(&port) != ENV_SCTP_OFF;
+}
+
+/* libibverbs' calls, which are static; set before SCTP starts. */
+static const struct verbs_iwarp *calls;
+
+static struct inaddr plain_address(const struct sockaddr_in6 *a)
+{
+	struct inaddr at = {.port = ntohs(a->sin6_port)};
+
+	memcpy(at.ip, &a->sin6_addr, sizeof(at.ip));
+	return at;
+}
+
+static void capture_packet(const struct sockaddr_in6 *from,
+			   const struct sockaddr_in6 *to, const void *packet,
+			   size_t n)
+{
+	struct inaddr plain_from = plain_address(from);
+	struct inaddr plain_to = plain_address(to);
+
+	calls->capture(&plain_from, &plain_to, packet, n);
 }
 
 /* Returns 0, or -errno with a message. */
@@ -28,6 +51,9 @@ static int start_sctp(void)
 	int err = -EINVAL;
 
 	o.is_raw = how == ENV_SCTP_RAW;
+	if (!calls)
+		calls = r_device_iwarp();
+	o.capture = calls ? capture_packet : NULL;
 	if (how != ENV_SCTP_WRONG)
 		err = sctp_start(&o, &why);
 	if (err)

@@ -259,6 +259,8 @@ int r_devices(void);
  */
 struct r_device *r_device_find(const uint8_t ip[16], enum r_transport among,
 			       struct r_path *path);
+/* device.c: returns the calls of an iWARP device of this host, or NULL. */
+const struct verbs_iwarp *r_device_iwarp(void);
 /* device.c: returns the adapter of a fabric, or NULL. */
 const struct r_device *r_device_ib(void);
 /*

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "device/netif.h"
+#include "host/capture.h"
 #include "verbs/fail.h"
 #include "verbs/object.h"
 
@@ -48,6 +49,7 @@ const struct verbs_iwarp *ibv_adverb_iwarp(uint32_t version)
 		.open = open_stream,
 		.close = close_stream,
 		.abort = abort_stream,
+		.capture = capture_sctp,
 	};
 
 	return version == VERBS_IWARP_VERSION ? &calls : NULL;

@@ -40,6 +40,10 @@ struct verbs_iwarp {
 	 * (host_stream.arg), or in a forked child. */
 	void (*abort)(struct ibv_context *context, uint32_t qpn,
 		      const void *arg);
+	/* Calls capture_sctp (host/capture.h): a packet of SCTP was sent or
+	 * received.  The ports are those of UDP, or 0 without UDP. */
+	void (*capture)(const struct inaddr *from, const struct inaddr *to,
+			const uint8_t *packet, size_t bytes);
 };
 
 /* Returns the calls, which are static, or NULL if `version` is not the

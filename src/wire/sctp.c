@@ -57,6 +57,21 @@ static void wake_thread(void)
 
 /* ---- packets ---- */
 
+/* Tells the owner's capture of a packet. */
+static void show_packet(const struct sctp_path *p, bool is_sent,
+			const void *packet, size_t n)
+{
+	struct sockaddr_in6 own = p->socket->at;
+
+	if (!sctp_conn_all.options.capture)
+		return;
+	own.sin6_addr = p->local;
+	if (is_sent)
+		sctp_conn_all.options.capture(&own, &p->remote, packet, n);
+	else
+		sctp_conn_all.options.capture(&p->remote, &own, packet, n);
+}
+
 static int send_packet(void *id, void *packet, size_t n, uint8_t tos,
 		       uint8_t set_df)
 {
@@ -76,8 +91,9 @@ static int send_packet(void *id, void *packet, size_t n, uint8_t tos,
 	}
 	if (!p && sctp_conn_all.current && sctp_conn_all.current->id == number)
 		p = sctp_conn_all.current;
-	if (p && sctp_conn_is_ours(p->socket->fd, &p->socket->checked_ns))
-		sctp_path_send(p, packet, n);
+	if (p && sctp_conn_is_ours(p->socket->fd, &p->socket->checked_ns) &&
+	    sctp_path_send(p, packet, n))
+		show_packet(p, true, packet, n);
 	sctp_conn_all.busy_ns = monotonic_ns();
 	return 0;
 }
@@ -109,6 +125,7 @@ static void take_packets(struct sctp_socket *s)
 			return;
 		if (n <= HEAD || (s->is_raw && !has_port(s, packet)))
 			continue;
+		show_packet(&path, false, packet, (size_t)n);
 		sctp_conn_all.current = &path;
 		sctp_conn_all.usr->conninput((void *)(uintptr_t)path.id, packet,
 					     (size_t)n, 0);

@@ -47,6 +47,12 @@ struct sctp_options {
 	/* The UDP port of all services, of this process and of its peers, in
 	 * host order.  0: the UDP port of a service equals its SCTP port. */
 	uint16_t udp_port;
+	/* Is told of each packet of SCTP that was sent or received.  The ports
+	 * are those of UDP; 0: without UDP.  Called under the lock of
+	 * wire/sctp.c.  NULL: nobody is told. */
+	void (*capture)(const struct sockaddr_in6 *from,
+			const struct sockaddr_in6 *to, const void *packet,
+			size_t n);
 };
 
 /* The first message of a connection. */

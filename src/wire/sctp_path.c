@@ -135,11 +135,19 @@ void sctp_path_number(struct sctp_path *p)
 
 /* ---- sending ---- */
 
+static bool hand_over(int fd, const struct msghdr *m)
+{
+	if (sendmsg(fd, m, MSG_DONTWAIT) >= 0)
+		return true;
+	errno = 0;
+	return false;
+}
+
 /* Names the source address in each message: for a socket that is bound to all
  * addresses, the kernel would choose the source by the route alone, but the
  * packets of an association must come from the address that the peer has
  * called. */
-static void send_raw(const struct sctp_path *p, const void *packet, size_t n)
+static bool send_raw(const struct sctp_path *p, const void *packet, size_t n)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET};
 	struct iovec piece = {.iov_base = (void *)(uintptr_t)packet,
@@ -162,11 +170,10 @@ static void send_raw(const struct sctp_path *p, const void *packet, size_t n)
 					.cmsg_type = IP_PKTINFO,
 					.cmsg_len = CMSG_LEN(sizeof(from))};
 	memcpy(CMSG_DATA(&control.head), &from, sizeof(from));
-	if (sendmsg(p->socket->fd, &m, MSG_DONTWAIT) < 0)
-		errno = 0;
+	return hand_over(p->socket->fd, &m);
 }
 
-void sctp_path_send(const struct sctp_path *p, const void *packet, size_t n)
+bool sctp_path_send(const struct sctp_path *p, const void *packet, size_t n)
 {
 	struct iovec piece = {.iov_base = (void *)(uintptr_t)packet,
 			      .iov_len = n};
@@ -182,18 +189,15 @@ void sctp_path_send(const struct sctp_path *p, const void *packet, size_t n)
 			   .msg_controllen = sizeof(control)};
 	struct in6_pktinfo from = {.ipi6_addr = p->local};
 
-	if (p->socket->is_raw) {
-		send_raw(p, packet, n);
-		return;
-	}
+	if (p->socket->is_raw)
+		return send_raw(p, packet, n);
 	control.head = (struct cmsghdr){.cmsg_level = IPPROTO_IPV6,
 					.cmsg_type = IPV6_PKTINFO,
 					.cmsg_len = CMSG_LEN(sizeof(from))};
 	memcpy(CMSG_DATA(&control.head), &from, sizeof(from));
 	if (IN6_IS_ADDR_UNSPECIFIED(&p->local))
 		m.msg_controllen = 0;
-	if (sendmsg(p->socket->fd, &m, MSG_DONTWAIT) < 0)
-		errno = 0;
+	return hand_over(p->socket->fd, &m);
 }
 
 /* ---- receiving ---- */

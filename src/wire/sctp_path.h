@@ -56,9 +56,9 @@ int sctp_path_open(struct sockaddr_in6 *at, bool is_v6_only, bool is_raw);
 bool sctp_path_address(int fd, struct sockaddr_in6 *at);
 /* Computes p->id from the other members. */
 void sctp_path_number(struct sctp_path *p);
-/* Sends a packet of n bytes.  A packet that the kernel refuses is lost; SCTP
- * sends it again. */
-void sctp_path_send(const struct sctp_path *p, const void *packet, size_t n);
+/* Sends a packet of n bytes.  False: the kernel has refused the packet, which
+ * is lost; SCTP sends it again. */
+bool sctp_path_send(const struct sctp_path *p, const void *packet, size_t n);
 /* Receives a packet of at most `room` bytes and fills in its path, whose socket
  * is s; the path does not count as a user of s.  Returns the packet's length in
  * bytes; 0 for a packet to ignore; or -errno: -EAGAIN if there is no packet. */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -254,6 +255,59 @@ static void a_segment_over_ipv6_may_be_as_long_as_ipv4_allows(void **state)
 	assert_memory_equal(ip + 60, payload, CAPTURE_SEGMENT_MAX);
 }
 
+static void a_packet_of_sctp_has_the_headers_of_its_carrier(void **state)
+{
+	static const uint8_t packet[] = "a packet of SCTP";
+	struct inaddr from = four_a, to = four_b;
+	const uint8_t *f;
+	uint32_t bytes;
+	size_t next;
+
+	capture_sctp(&from, &to, packet, 16);
+	from.port = to.port = 0;
+	capture_sctp(&from, &to, packet, 16);
+	read_capture();
+	f = frame_at(PREAMBLE, &bytes, &next);
+	assert_int_equal(bytes, ETH + 20 + 8 + 16);
+	assert_int_equal(f[ETH + 9], 17);
+	assert_int_equal(read_be16(f + ETH + 22), 4791);
+	assert_memory_equal(f + ETH + 28, packet, 16);
+	f = frame_at(next, &bytes, &next);
+	assert_int_equal(next, seen_bytes);
+	assert_int_equal(bytes, ETH + 20 + 16);
+	assert_int_equal(f[ETH + 9], 132);
+	assert_int_equal(read_be16(f + ETH + 2), 36);
+	assert_int_equal(ones_sum(0, f + ETH, 20), 0xffff);
+	assert_memory_equal(f + ETH + 20, packet, 16);
+}
+
+static void *write_frames(void *arg)
+{
+	for (int i = 0; i < 200; i++)
+		capture_sctp(&four_a, &four_b, arg, 100);
+	return NULL;
+}
+
+/* The thread of SCTP writes beside the holder of the progress lock. */
+static void two_threads_write_whole_frames(void **state)
+{
+	static uint8_t payload[100];
+	uint32_t frames = 0, bytes;
+	size_t at = PREAMBLE;
+	pthread_t other;
+
+	assert_int_equal(pthread_create(&other, NULL, write_frames, payload),
+			 0);
+	write_frames(payload);
+	assert_int_equal(pthread_join(other, NULL), 0);
+	read_capture();
+	for (; at < seen_bytes; frames++) {
+		frame_at(at, &bytes, &at);
+		assert_int_equal(bytes, ETH + 28 + 100);
+	}
+	assert_int_equal(frames, 400);
+}
+
 static void a_file_of_packets_by_lid_gets_no_segments(void **state)
 {
 	const struct capture_segment s = {.from = &six_a, .to = &six_b};
@@ -262,6 +316,7 @@ static void a_file_of_packets_by_lid_gets_no_segments(void **state)
 	assert_int_equal(truncate(path, 0), 0);
 	capture_open(true);
 	capture_segment(&s);
+	capture_sctp(&six_a, &six_b, (const uint8_t *)"0123", 4);
 	read_capture();
 	assert_int_equal(seen_bytes, PREAMBLE);
 }
@@ -697,6 +752,8 @@ int main(void)
 		CASE(an_ipv6_frame_has_its_headers_and_sum),
 		CASE(a_segment_over_ipv4_has_its_headers_and_sums),
 		CASE(a_segment_over_ipv6_may_be_as_long_as_ipv4_allows),
+		CASE(a_packet_of_sctp_has_the_headers_of_its_carrier),
+		CASE(two_threads_write_whole_frames),
 		CASE(a_file_of_packets_by_lid_gets_no_segments),
 		CASE(a_packet_by_lid_is_written_whole),
 		CASE(the_time_of_erf_is_a_binary_fraction),

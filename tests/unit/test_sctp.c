@@ -111,9 +111,35 @@ struct pair {
 	struct sctp_news news[2];
 };
 
+#define TOLD 4096 /* packets that are kept */
+
+/* The packets of which sctp_options.capture was told.  Both ends are in this
+ * process, so each packet is sent first and received later. */
+static atomic_uint told_sent, told_received;
+
+/* Called under the lock of wire/sctp.c. */
+static void note_packet(const struct sockaddr_in6 *from,
+			const struct sockaddr_in6 *to, const void *packet,
+			size_t n)
+{
+	static uint32_t sums[TOLD]; /* of packets that were not received yet */
+	uint32_t sum = crc32c_update(CRC_INIT, packet, n);
+
+	sum = crc32c_update(sum, &from->sin6_port, sizeof(from->sin6_port));
+	sum = crc32c_update(sum, &to->sin6_port, sizeof(to->sin6_port));
+	for (uint32_t i = 0; i < TOLD; i++)
+		if (sums[i] == sum) {
+			sums[i] = 0;
+			told_received++;
+			return;
+		}
+	sums[told_sent++ % TOLD] = sum;
+}
+
 static bool has_library(void)
 {
-	const struct sctp_options options = {.is_raw = false};
+	const struct sctp_options options = {.is_raw = false,
+					     .capture = note_packet};
 	const char *why;
 	int err = sctp_start(&options, &why);
 
@@ -278,6 +304,24 @@ static void each_message_arrives_once_and_whole(void **state)
 			assert_memory_equal(sent, got, sizes[i]);
 		}
 	end_pair(&p);
+}
+
+static void a_capture_is_told_of_each_packet_of_both_ends(void **state)
+{
+	uint32_t sent = told_sent, received = told_received;
+	uint8_t m[100];
+	struct pair p;
+
+	NEEDS_LIBRARY();
+	begin_pair(&p);
+	fill_message(m, sizeof(m), 1);
+	assert_int_equal(send_fully(p.caller, m, sizeof(m)), sizeof(m));
+	await_events(p.called, POLLIN);
+	assert_int_equal(recv(p.called, m, sizeof(m), 0), sizeof(m));
+	end_pair(&p);
+	/* INIT, INIT ACK, COOKIE ECHO, COOKIE ACK, DATA */
+	assert_true(told_sent - sent >= 5);
+	assert_true(told_received - received >= 5);
 }
 
 struct flood {
@@ -774,6 +818,7 @@ int main(void)
 		cmocka_unit_test(a_child_does_not_wait_for_the_librarys_thread),
 		cmocka_unit_test(both_ends_learn_the_addresses),
 		cmocka_unit_test(each_message_arrives_once_and_whole),
+		cmocka_unit_test(a_capture_is_told_of_each_packet_of_both_ends),
 		cmocka_unit_test(a_slow_peer_stops_the_sender),
 		cmocka_unit_test(a_close_ends_the_association_in_order),
 		cmocka_unit_test(a_port_without_a_listener_refuses),
