@@ -192,3 +192,14 @@ void capture_stream_free(struct capture_stream *c)
 	tcp_segment_fini(&c->segments);
 	free(c);
 }
+
+void capture_stream_refused(const struct host_stream *hs)
+{
+	struct capture_stream *c = capture_stream_new(hs->fd, hs);
+
+	if (!c)
+		return;
+	capture_stream_sent(c, hs->first, hs->first_bytes);
+	capture_stream_finished(c);
+	capture_stream_free(c);
+}

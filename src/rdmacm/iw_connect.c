@@ -254,6 +254,7 @@ static void call_peer(struct r_iw *iw, uint8_t revision)
 	struct r_iw_start *s = iw->start;
 
 	startup_fini(&s->mpa);
+	s->begun_ns = s->request_ns = 0;
 	s->out_sent = 0;
 	s->out_bytes = (uint16_t)startup_connect(&s->mpa, &offer, s->give_up_ns,
 						 s->out);
@@ -360,12 +361,16 @@ static void finish_call(struct r_iw *iw)
 static void send_terminate(struct r_iw *iw)
 {
 	struct r_iw_start *s = iw->start;
+	uint16_t request_bytes = s->out_sent;
+	uint8_t request[MPA_FRAME_MAX];
 
 	_Static_assert(STARTUP_TERMINATE_MAX <= sizeof(s->out), "room");
+	memcpy(request, s->out, sizeof(request));
 	s->out_sent = 0;
 	s->out_bytes = (uint16_t)startup_terminate(&s->mpa, s->out);
 	r_iw_send_start(
 		iw); /* if this fails, the peer gets a FIN and no reason */
+	r_iw_capture_refused(iw, request, request_bytes, true);
 	r_iw_sctp_end_session(iw);
 }
 
@@ -375,6 +380,8 @@ static void fail_start(struct r_iw *iw)
 
 	if (startup_verdict(mpa->error)->is_old_peer &&
 	    mpa->offer.revision > 1) {
+		r_iw_capture_refused(iw, iw->start->out, iw->start->out_sent,
+				     false);
 		r_iw_close_fd(iw);
 		call_peer(iw, 1);
 		return;
@@ -396,6 +403,7 @@ static void reject_call(struct r_iw *iw)
 	r_say("rdma_connect: REJECTED: the program at %s rejects the "
 	      "connection",
 	      r_addr_text(&iw->id->base.route.addr.dst_addr, text));
+	r_iw_capture_refused(iw, iw->start->out, iw->start->out_sent, false);
 	end_call(iw, RDMA_CM_EVENT_REJECTED, ECONNREFUSED,
 		 &iw->start->mpa.peer);
 }
@@ -546,6 +554,7 @@ void r_iw_refuse(struct r_iw *iw, const void *data, uint8_t bytes)
 {
 	struct startup_offer offer = own_offer(iw->id);
 	struct r_iw_start *s = iw->start;
+	int err;
 
 	offer.private_data = data;
 	offer.private_bytes = data ? bytes : 0;
@@ -556,7 +565,9 @@ void r_iw_refuse(struct r_iw *iw, const void *data, uint8_t bytes)
 	s->out_bytes = (uint16_t)startup_reject(&s->mpa, &offer, s->out);
 	r_iw_enter(iw, R_IW_LINGERING, &lingering_role);
 	r_iw_set_timer(iw, monotonic_ns() + LINGER_NS);
-	if (r_iw_send_start(iw))
+	err = r_iw_send_start(iw);
+	r_iw_capture_refused(iw, NULL, 0, true);
+	if (err)
 		r_iw_free(iw);
 	else
 		linger_on(iw);

@@ -257,6 +257,12 @@ void r_iw_sctp_address(const struct sockaddr_in6 *from,
  * socket and the start.
  */
 int r_iw_open(struct r_iw *iw);
+/* Writes a connection of TCP that is about to end, and that no queue pair has
+ * had, to the capture, if there is one.  request: the initiator's request, of
+ * request_bytes bytes; a responder ignores it.  `out` has the bytes that this
+ * side has sent at last, if `has_out`. */
+void r_iw_capture_refused(const struct r_iw *iw, const uint8_t *request,
+			  uint16_t request_bytes, bool has_out);
 /* Ends the connection at once, if a queue pair has it, and releases r_lock
  * meanwhile.  No event follows. */
 void r_iw_abort_stream(struct r_iw *iw);

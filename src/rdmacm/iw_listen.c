@@ -436,6 +436,7 @@ static void refuse_half(struct r_iw *iw)
 	      r_addr_text((struct sockaddr *)&peer, text),
 	      iw->sctp ? "a DDP stream session" : "MPA",
 	      startup_verdict(iw->start->mpa.error)->text);
+	r_iw_capture_refused(iw, NULL, 0, false);
 	r_iw_sctp_end_session(iw);
 	drop_half(iw);
 }

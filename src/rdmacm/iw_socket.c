@@ -145,7 +145,7 @@ int r_iw_send_start(struct r_iw *iw)
 			return 0;
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		if (n > 0 && !s->out_sent && s->mpa.is_initiator)
+		if (n > 0 && !s->begun_ns)
 			s->begun_ns = s->request_ns = r_iw_real_ns();
 		s->out_sent = (uint16_t)(s->out_sent + (n > 0 ? n : 0));
 	}

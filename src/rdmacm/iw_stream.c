@@ -18,6 +18,7 @@
 #include "iwarp/stream.h"
 #include "log/env.h"
 #include "util/bits.h"
+#include "util/fd_identity.h"
 #include "verbs/iwarp.h"
 
 /* How long the responder waits for the initiator's first FPDU in the
@@ -206,6 +207,28 @@ int r_iw_open(struct r_iw *iw)
 	drop_start(iw);
 	settle_news(iw);
 	return 0;
+}
+
+void r_iw_capture_refused(const struct r_iw *iw, const uint8_t *request,
+			  uint16_t request_bytes, bool has_out)
+{
+	const struct verbs_iwarp *calls = r_device_iwarp();
+	struct host_stream_start start = stream_start(iw->start);
+	const struct stream_config none = {.is_session = false};
+	const struct host_stream s = {
+		.fd = iw->fd,
+		.config = &none,
+		.start = &start,
+		.first = iw->start->out,
+		.first_bytes = has_out ? iw->start->out_sent : 0,
+	};
+
+	start.sent = request;
+	start.sent_bytes = start.is_initiator ? request_bytes : 0;
+	if (!start.request_ns)
+		start.request_ns = start.begun_ns;
+	if (calls && !iw->sctp && start.begun_ns && fd_identity_holds(iw->fd))
+		calls->capture_refused(&s);
 }
 
 /* ---- the end ---- */

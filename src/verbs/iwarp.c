@@ -5,6 +5,7 @@
 
 #include "device/netif.h"
 #include "host/capture.h"
+#include "host/capture_stream.h"
 #include "verbs/fail.h"
 #include "verbs/object.h"
 
@@ -49,6 +50,7 @@ const struct verbs_iwarp *ibv_adverb_iwarp(uint32_t version)
 		.open = open_stream,
 		.close = close_stream,
 		.abort = abort_stream,
+		.capture_refused = capture_stream_refused,
 		.capture = capture_sctp,
 	};
 

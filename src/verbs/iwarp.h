@@ -40,6 +40,10 @@ struct verbs_iwarp {
 	 * (host_stream.arg), or in a forked child. */
 	void (*abort)(struct ibv_context *context, uint32_t qpn,
 		      const void *arg);
+	/* Calls capture_stream_refused (host/capture_stream.h), which takes no
+	 * lock but that of a capture: a connection of TCP ends, and no queue
+	 * pair has had it. */
+	void (*capture_refused)(const struct host_stream *s);
 	/* Calls capture_sctp (host/capture.h): a packet of SCTP was sent or
 	 * received.  The ports are those of UDP, or 0 without UDP. */
 	void (*capture)(const struct inaddr *from, const struct inaddr *to,

@@ -7,6 +7,8 @@ must have the same bytes."""
 import os
 import re
 import signal
+import socket
+import struct
 import sys
 
 sys.path.insert(1, sys.path[0] + "/../lib")
@@ -32,6 +34,8 @@ BAD = ("_ws.malformed || _ws.expert.severity >= 0x600000 && !tcp.flags.reset || 
        "tcp.analysis.retransmission || tcp.analysis.out_of_order || "
        "tcp.analysis.duplicate_ack || tcp.analysis.window_full || "
        "tcp.checksum.status == 0 || ip.checksum.status == 0")
+REPLY = b"MPA ID Rep Frame"
+CRC, REJECT, ENHANCED = 0x40, 0x20, 0x10
 CHECKS = ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]
 WRITE, READ, RESPONSE, SEND = "0x00", "0x01", "0x02", "0x03"
 
@@ -205,6 +209,76 @@ def threads():
     case("two threads of a server", two, "rping")
 
 
+def frame(key, flags, private):
+    return key + struct.pack(">BBH", flags, 2, len(private)) + private
+
+
+def refusals():
+    """Connections that no queue pair gets.  This script plays the peer."""
+    def expect_frames(path, *wanted):
+        """Expects one frame of the capture for each filter."""
+        bad = tshark(path, *CHECKS, "-Y", BAD)
+        expect(not bad, "tshark finds wrong frames: " + " | ".join(bad[:5]))
+        for shown in wanted:
+            expect(len(tshark(path, "-Y", shown)) == 1,
+                   "not one frame has " + shown)
+        os.unlink(path)
+
+    def client_of(play):
+        path = files("refused")["client"]
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.settimeout(HANG)
+            client = lab.start("here", [
+                "rping", "-c", "-a", "127.0.0.1", "-p",
+                str(listener.getsockname()[1]), "-C", "1", "-v"],
+                **dict(LO, ADVERB_PCAP=path))
+            peer, _ = listener.accept()
+            peer.recv(4096)
+            play(peer)
+            r = t.finish(client, HANG)
+            peer.close()
+        expect(r.status not in (0, 124), "the client succeeds, or hangs", r)
+        return path
+
+    def rejected():
+        path = client_of(lambda peer: peer.sendall(
+            frame(REPLY, CRC | REJECT | ENHANCED, bytes(4) + b"go away")))
+        expect_frames(path, "iwarp_mpa.req", "iwarp_mpa.rep && "
+                      "iwarp_mpa.rej_flag == 1", "tcp.flags.fin == 1")
+
+    def terminated():
+        """The peer will send more READs at a time than the client takes."""
+        path = client_of(lambda peer: peer.sendall(
+            frame(REPLY, CRC | ENHANCED, struct.pack(">HH", 0xc001, 5000))))
+        expect_frames(path, "iwarp_mpa.rep", "iwarp_rdma.opcode == 7",
+                      "tcp.flags.fin == 1")
+
+    def junk():
+        path = client_of(lambda peer: peer.sendall(b"HTTP/1.1 400 Bad\r\n"))
+        expect_frames(path, "iwarp_mpa.req", 'tcp.payload contains "HTTP"',
+                      "tcp.flags.fin == 1")
+
+    def by_server():
+        """Both ends are one process: its file has each segment twice."""
+        path = files("refused")["server"]
+        r = t.adverb_run([t.program("connectcheck")], CHECK_ONLY="a rejection *",
+                         ADVERB_PCAP=path, **LO)
+        expect("ok a rejection has data" in r.output, "no rejection", r)
+        seen = tshark(path, "-Y", "iwarp_mpa.rep && iwarp_mpa.rej_flag == 1 || "
+                      'tcp.payload contains "MPA ID Rep"')
+        expect(seen, "the capture has no rejection", r)
+        count = len(tshark(path, "-Y", "tcp.flags.syn == 1 && "
+                           "tcp.flags.ack == 0"))
+        expect(count and count % 2 == 0, "the ends have begun %d connections" %
+               count)
+        os.unlink(path)
+
+    case("a client that is rejected", rejected, "rping")
+    case("a client that sends a Terminate", terminated, "rping")
+    case("a client that gets junk", junk, "rping")
+    case("a server that rejects", by_server, "rping")
+
+
 def packets_of_sctp(path, carrier):
     """Expects that tshark finds nothing wrong with the packets of SCTP of a capture.
     Returns the packets of each direction, by addresses and ports, and the payload
@@ -289,6 +363,7 @@ def limits():
 programs()
 across()
 threads()
+refusals()
 sctp()
 limits()
 lab.end()
