@@ -305,27 +305,42 @@ def packets_of_sctp(path, carrier):
     return ways
 
 
-def has_udp(port):
-    """Returns whether a UDP socket in `here` has the port."""
-    with open("/proc/self/net/udp6") as table:
-        return any(line.split()[1].endswith(":%04X" % port)
+def has_socket(port, carrier):
+    """Returns whether a socket in `here` receives packets of SCTP: a UDP socket at
+    the port, or a raw socket."""
+    number = 132 if carrier == "raw" else port
+    with open("/proc/self/net/" + ("raw" if carrier == "raw" else
+                                   "udp6")) as table:
+        return any(line.split()[1].endswith(":%04X" % number)
                    for line in table if ":" in line.split()[1])
+
+
+def start(side, argv, carrier, path):
+    """Starts a program.  A program that sends SCTP without UDP keeps the
+    capabilities of this script, since its raw socket needs CAP_NET_RAW."""
+    env = dict(LINK, ADVERB_SCTP=carrier, ADVERB_PCAP=path)
+    if carrier != "raw":
+        return lab.start(side, argv, **env)
+    drops = ("--bounding-set=-all", "--inh-caps=-all")
+    return t.start([t.adverb, "run", "--", *argv], env=t.environment(**env),
+                   into=lambda words: lab.into(
+                       side, [w for w in words if w not in drops]))
 
 
 def sctp():
     def rping(address, carrier):
         paths = files("sctp")
-        env = {"ADVERB_SCTP": carrier}
         with lab.interface():
             lab.port += 1
             argv = ["-a", address, "-p", "%", "-C", "10", "-S", "20000", "-V"]
             argv[3] = str(lab.port)
-            server = lab.start("here", ["rping", "-s", *argv], **dict(
-                LINK, ADVERB_PCAP=paths["server"], **env))
-            lab.wait(lambda: has_udp(lab.port) or server.poll() is not None,
-                     "the server does not listen", HANG)
-            client = lab.start("there", ["rping", "-c", *argv], **dict(
-                LINK, ADVERB_PCAP=paths["client"], **env))
+            server = start("here", ["rping", "-s", *argv], carrier,
+                           paths["server"])
+            lab.wait(lambda: has_socket(lab.port, carrier) or
+                     server.poll() is not None, "the server does not listen",
+                     HANG)
+            client = start("there", ["rping", "-c", *argv], carrier,
+                           paths["client"])
             r = lab.finish((server, client))
         if "libusrsctp2" in r.output:
             raise system.Skip("libusrsctp2 is not installed")
@@ -345,6 +360,8 @@ def sctp():
     for address in "10.1.0.1", "fd01::1":
         case("rping over SCTP, " + address,
              lambda address=address: rping(address, "udp"), "rping")
+    case("rping over SCTP without UDP", lambda: rping("10.1.0.1", "raw"),
+         "rping")
 
 
 def limits():
