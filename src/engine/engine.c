@@ -233,6 +233,25 @@ static void change_state(struct engine *e, struct ibt_qp *q,
 	shm_ack_modified(&e->shm_ack, q);
 }
 
+int engine_qp_check(struct engine *e, struct ibt_qp *q,
+		    const struct hca_qp_attr *attr, uint32_t mask,
+		    uint64_t now_ns, const char **why)
+{
+	int err;
+
+	e->ibt.now_ns = now_ns;
+	/* A notify bit may say that the QP has failed. */
+	engine_serve_notify(e);
+	err = qp_modify_check(e->ibt.hca, q->qp, attr, mask, why);
+	if (!err && (mask & HCA_QP_MAX_DEST_RD_ATOMIC) &&
+	    ibt_qp_room(q, attr->max_dest_rd_atomic)) {
+		*why = "there is no memory for the responses to "
+		       "max_dest_rd_atomic requests; use a smaller value";
+		err = -ENOMEM;
+	}
+	return err;
+}
+
 int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 		     const struct hca_qp_attr *attr, uint32_t mask,
 		     const uint8_t from[16], uint64_t now_ns,
@@ -240,18 +259,8 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 {
 	struct qp *qp = q->qp;
 	bool fails = (mask & HCA_QP_STATE) && attr->qp_state == HCA_QP_ERR;
-	int err;
+	int err = engine_qp_check(e, q, attr, mask, now_ns, why);
 
-	e->ibt.now_ns = now_ns;
-	/* A notify bit may say that the QP has failed. */
-	engine_serve_notify(e);
-	err = qp_modify_check(e->ibt.hca, qp, attr, mask, why);
-	if (!err && (mask & HCA_QP_MAX_DEST_RD_ATOMIC) &&
-	    ibt_qp_room(q, attr->max_dest_rd_atomic)) {
-		*why = "there is no memory for the responses to "
-		       "max_dest_rd_atomic requests; use a smaller value";
-		err = -ENOMEM;
-	}
 	/* Peers then leave the lock free.  A hint, which orders nothing. */
 	shared_store(&qp_target(qp)->is_wanted, !err && !fails);
 	if (!err && !fails && !rq_enter_own(e->ibt.hca, qp))

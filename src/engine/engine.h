@@ -253,6 +253,11 @@ bool engine_qp_is_iwarp(const struct ibt_qp *q);
 /* Returns the holder of q's responder lock; 0: the lock is free.  Needs no
  * lock. */
 alock_owner engine_qp_accessor(const struct ibt_qp *q);
+/* Would engine_qp_modify accept this call, apart from -EBUSY?  Returns 0, or
+ * the error and *why of engine_qp_modify. */
+int engine_qp_check(struct engine *e, struct ibt_qp *q,
+		    const struct hca_qp_attr *attr, uint32_t mask,
+		    uint64_t now_ns, const char **why);
 /*
  * Modifies a QP as IBTA 11.2.5.2 says.  @from: the address of the source GID,
  * used if mask has HCA_QP_AV and the QP is not by LID.  Returns 0; -EINVAL or

@@ -22,6 +22,7 @@ static int modify_locked(struct progress *p, struct ibt_qp *q,
 {
 	bool has_state = mask & HCA_QP_STATE;
 	struct hca_qp_attr now;
+	int err;
 
 	engine_qp_query(p->engine, q, &now);
 	if (has_state && attr->qp_state == HCA_QP_RTS &&
@@ -31,9 +32,16 @@ static int modify_locked(struct progress *p, struct ibt_qp *q,
 		       "do this when they connect the queue pair";
 		return -EINVAL;
 	}
-	if (has_state && attr->qp_state == HCA_QP_RESET)
+	if (has_state && attr->qp_state == HCA_QP_RESET) {
+		/* a call that fails leaves the connection */
+		err = engine_qp_check(p->engine, q, attr, mask, p->now_ns, why);
+		if (err)
+			return err;
 		stream_set_drop(&p->streams, p->engine, engine_qp_qpn(q),
 				p->now_ns);
+		/* the state was compared above, and is ERR now */
+		mask &= ~(uint32_t)HCA_QP_CUR_STATE;
+	}
 	return engine_qp_modify(p->engine, q, attr, mask, nowhere, p->now_ns,
 				why);
 }

@@ -221,6 +221,28 @@ static void reset_and_again(void)
 	close_ends(x, 2);
 }
 
+/* RESET with an attribute that it does not take is refused and leaves the
+ * connection; RESET with the right current state ends it. */
+static void refuse_reset(void)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET,
+				   .cur_qp_state = IBV_QPS_RTS,
+				   .port_num = 1};
+	struct end x[2];
+
+	open_both(x);
+	EXPECT(ibv_modify_qp(x[0].e.qp, &attr, IBV_QP_STATE | IBV_QP_PORT) ==
+	       EINVAL);
+	EXPECT(!x[0].ended && endpoint_state(&x[0].e) == IBV_QPS_RTS);
+	post_receive(&x[1], x[1].e.mr, 64);
+	post_wr(&x[0], IBV_WR_SEND, x[0].e.mr, 64, &x[1], NULL);
+	EXPECT(completes_with(&x[1], IBV_WC_SUCCESS));
+	EXPECT(!ibv_modify_qp(x[0].e.qp, &attr,
+			      IBV_QP_STATE | IBV_QP_CUR_STATE));
+	EXPECT(x[0].ended == 1 && await_news(&x[1].ended));
+	close_ends(x, 2);
+}
+
 static void meet_rst(void)
 {
 	struct linger now = {.l_onoff = 1};
@@ -402,6 +424,7 @@ int main(void)
 	check_run("a move to ERR ends the connection", fail_by_program);
 	check_run("a queue pair takes another connection after RESET",
 		  reset_and_again);
+	check_run("a refused RESET leaves the connection", refuse_reset);
 	check_run("RST by the peer ends the connection", meet_rst);
 	check_run("junk is answered by a Terminate and FIN", meet_junk);
 	check_run("junk as the first FPDU gets no Terminate", meet_junk_first);
