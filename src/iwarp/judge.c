@@ -136,17 +136,17 @@ static bool judge_read_response(struct ibt *t, struct ibt_qp *q)
 }
 
 /* Up to IRD READs and atomics of the peer wait for their responses, in one
- * queue (RFC 5040 6.1, RFC 7306 5.2). */
+ * queue (RFC 5040 6.1, RFC 7306 5.2).  A READ that is a ready-to-receive does
+ * not count. */
 static bool judge_read_like(struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
 	struct stream_target *in = &s->in;
+	uint32_t due = in->head - in->tail - in->is_rtr_due;
 
 	if (s->segment.ddp.sequence != in->request_sequence)
 		return judge_refuse(s, TERMINATE_SEQUENCE);
-	/* The queue takes one more than IRD, because a ready-to-receive may be
-	 * a READ. */
-	if (in->head - in->tail > in->ird)
+	if (!in->rtr && due >= in->ird)
 		return judge_refuse(s, TERMINATE_NO_BUFFER);
 	return true;
 }

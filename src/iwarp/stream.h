@@ -115,6 +115,9 @@ struct stream_target {
 	 * the next READ or atomic that it receives.  response_sequence: of the
 	 * next response to an atomic that it sends. */
 	uint32_t send_sequence, request_sequence, response_sequence;
+	/* The response at `tail` is that to a READ that was the
+	 * ready-to-receive. */
+	bool is_rtr_due;
 	bool in_message; /* a SEND has begun and has not ended */
 	uint8_t opcode;	 /* the enum rdmap_opcode of that SEND */
 	uint32_t placed; /* bytes of that SEND in complete segments */

@@ -286,6 +286,7 @@ static bool end_read_request(struct ibt *t, struct ibt_qp *q)
 			s, terminate_of_source(
 				   (enum mr_verdict)g->explain.verdict));
 	q->counters->rx_reads++;
+	s->in.is_rtr_due |= s->in.rtr != 0;
 	*add_response(t, q) = (struct stream_response){.read = r};
 	return true;
 }

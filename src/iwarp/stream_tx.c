@@ -378,6 +378,7 @@ static uint32_t emit_rtr(struct ibt_qp *q, uint8_t *buf)
 static void end_response(struct iwarp_stream *s)
 {
 	s->in.tail++;
+	s->in.is_rtr_due = false;
 	s->in.sent = 0;
 	s->in.in_response = false;
 	s->is_response_next = false;
@@ -451,6 +452,7 @@ static uint32_t emit_read_response(struct ibt *t, struct ibt_qp *q,
 		refuse_source(t, q, *r, cause, &x);
 		/* drops all responses that are due: the Terminate comes next */
 		s->in.tail = s->in.head;
+		s->in.is_rtr_due = false;
 		return 0;
 	}
 	s->in.sent += bytes;

@@ -142,8 +142,9 @@ static void each_wrong_header_has_its_terminate(void **state)
 	}
 }
 
-/* The peer sends more READs than the connection allows (RFC 5040 6.1). */
-static void a_peer_that_floods_with_reads_is_stopped(void **state)
+/* Gives side 1 forged READs until it refuses one; returns how many it has
+ * taken. */
+static uint32_t reads_until_refusal(struct joined *j)
 {
 	struct ddp_header h = {.is_last = true,
 			       .ddp_version = 1,
@@ -151,21 +152,40 @@ static void a_peer_that_floods_with_reads_is_stopped(void **state)
 			       .opcode = RDMAP_READ_REQUEST,
 			       .queue = 1};
 	uint8_t body[RDMAP_READ_BYTES] = {0};
+
+	while (joined_phase(j, 1) == STREAM_OPEN) {
+		h.sequence++;
+		assert_true(h.sequence < 10);
+		forge_fpdu(j, &h, body, sizeof(body));
+		joined_deliver(j, 1, UINT32_MAX);
+	}
+	return h.sequence - 1;
+}
+
+/* The peer sends more READs than the connection allows (RFC 5040 6.1). */
+static void a_peer_that_floods_with_reads_is_stopped(void **state)
+{
 	struct joined j;
 
 	joined_plain(&j);
-	for (uint32_t i = 1; joined_phase(&j, 1) == STREAM_OPEN; i++) {
-		assert_true(i < 10);
-		h.sequence = i;
-		forge_fpdu(&j, &h, body, sizeof(body));
-		joined_deliver(&j, 1, UINT32_MAX);
-	}
+	assert_int_equal(reads_until_refusal(&j), joined_config.ird);
 	joined_run(&j);
 	assert_int_equal(j.d->side[1].side->stream->terminate.cause,
 			 TERMINATE_NO_BUFFER);
 	/* the responses to the forged READs end the other side */
 	assert_int_equal(joined_phase(&j, 0), STREAM_OVER);
 	assert_int_equal(joined_phase(&j, 1), STREAM_OVER);
+	joined_part(&j);
+}
+
+/* A ready-to-receive by READ leaves room for as many READs as the connection
+ * allows. */
+static void a_ready_to_receive_does_not_count_as_a_read(void **state)
+{
+	struct joined j;
+
+	joined_kinds(&j, 0, MPA_RTR_READ);
+	assert_int_equal(reads_until_refusal(&j), joined_config.ird + 1);
 	joined_part(&j);
 }
 
@@ -368,6 +388,7 @@ int main(void)
 			a_program_that_polls_the_last_byte_sees_no_damage),
 		cmocka_unit_test(each_wrong_header_has_its_terminate),
 		cmocka_unit_test(a_peer_that_floods_with_reads_is_stopped),
+		cmocka_unit_test(a_ready_to_receive_does_not_count_as_a_read),
 		cmocka_unit_test(
 			a_response_that_does_not_match_its_read_is_refused),
 		cmocka_unit_test(an_atomic_works_on_the_bits_of_its_masks),
