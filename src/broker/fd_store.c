@@ -65,7 +65,7 @@ static int peek_fds(int socket, uint32_t k, int fds[PEEK_FDS])
 			     .msg_iovlen = 1,
 			     .msg_control = &control,
 			     .msg_controllen = sizeof(control)};
-	int offset = (int)k;
+	int offset = (int)k, err;
 	size_t count;
 	ssize_t n;
 
@@ -82,11 +82,13 @@ static int peek_fds(int socket, uint32_t k, int fds[PEEK_FDS])
 		return -ENOENT;
 	if (!(msg.msg_flags & MSG_CTRUNC))
 		return (int)count;
-	/* The limit on open files leaves no room for the other descriptors, or
-	 * another process has sent more than send_fds does. */
+	/* If `control` is full, another process has sent more than send_fds
+	 * does.  If not, the limit on open files leaves no room for the other
+	 * descriptors. */
+	err = count >= FD_STORE_FDS ? -EPROTO : -EMFILE;
 	while (count)
 		close(fds[--count]);
-	return -EMFILE;
+	return err;
 }
 
 void fd_store_init(struct fd_store *s)

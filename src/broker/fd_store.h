@@ -116,8 +116,9 @@ int fd_store_put(struct fd_store *s, uint32_t i,
 		 const int fds[FD_STORE_MEMBER_FDS]);
 /* Sets fds to copies of member i's descriptors, which the caller closes, or to
  * -1 where the member has none.  Returns 0 or -errno; -ENOENT: there is no such
- * member, or no store; -EPROTO: the member's message has no descriptor;
- * -EMFILE: the limit on open files leaves no room for all of them. */
+ * member, or no store; -EPROTO: the member's message has no descriptor, or more
+ * than the store ever sends; -EMFILE: the limit on open files leaves no room
+ * for all of them. */
 int fd_store_get(struct fd_store *s, uint32_t i, int fds[FD_STORE_MEMBER_FDS]);
 /* Writes *e to the ledger as the entry of the class that has `index`: the owner
  * of the class; or, after a release, the user that had the class last and the

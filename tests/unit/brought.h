@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BROUGHT_MOST 16
+#define BROUGHT_MOST 24
 
 struct brought {
 	int reads; /* the reading end */

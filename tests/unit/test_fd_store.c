@@ -122,6 +122,22 @@ static void a_member_is_found_whole_or_not_at_all(void **state)
 
 #define ALL_FDS (1 + 2 * FD_STORE_BUNDLES)
 
+/* The message brings more descriptors than peek_fds has room for, and the limit
+ * on open files is not reached. */
+static void a_member_with_too_many_descriptors_is_malformed(void **state)
+{
+	int found[FD_STORE_MEMBER_FDS];
+	struct brought b = brought_new();
+	struct fd_store s;
+
+	assert_int_equal(fd_store_new(&s), 0);
+	brought_send(&b, s.bundle[0][1], "x", 1, ALL_FDS + 4);
+	assert_int_equal(fd_store_get(&s, 0, found), -EPROTO);
+	fd_store_close(&s);
+	assert_true(brought_are_closed(&b));
+	brought_free(&b);
+}
+
 /* Returns an fd store as another process could make it, with this ledger. */
 static int make_foreign(int ledger)
 {
@@ -337,6 +353,8 @@ int main(void)
 		cmocka_unit_test(
 			a_message_that_is_no_store_leaves_no_descriptor),
 		cmocka_unit_test(a_member_is_found_whole_or_not_at_all),
+		cmocka_unit_test(
+			a_member_with_too_many_descriptors_is_malformed),
 		cmocka_unit_test(a_lack_of_descriptors_is_no_end_of_a_process),
 		cmocka_unit_test(an_end_is_seen_without_pidfds),
 		cmocka_unit_test(
