@@ -36,6 +36,20 @@ static int open_in(const struct image *im, const char *path, int flags)
 	return (int)syscall(SYS_openat2, im->fd, path, &how, sizeof(how));
 }
 
+/* Opens the file @path for reading.  Returns NULL and errno if it cannot. */
+static FILE *open_stream(const struct image *im, const char *path)
+{
+	int fd = open_in(im, path, O_RDONLY), err;
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (fd >= 0 && !f) {
+		err = errno;
+		close(fd);
+		errno = err;
+	}
+	return f;
+}
+
 /* Opens the folder that contains @path; if @make, makes missing folders. Points
  * *leaf to the file's name in @path.  Returns a descriptor, or -1 and errno. */
 static int open_parent(const struct image *im, const char *path, bool make,
@@ -148,8 +162,7 @@ bool image_is_taken(const struct image *im, const char *path)
 
 bool image_contains(const struct image *im, const char *path, const char *word)
 {
-	int fd = open_in(im, path, O_RDONLY);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	FILE *f = open_stream(im, path);
 	bool found = false;
 	char line[512];
 
@@ -212,14 +225,31 @@ static int read_lines(struct image *im, FILE *f)
 
 static int read_list(struct image *im)
 {
-	int fd = open_in(im, im->list, O_RDONLY), err;
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	FILE *f = open_stream(im, im->list);
+	int err;
 
 	if (!f)
 		return errno == ENOENT ? 0 : complain_of(im, im->list, "read");
 	err = read_lines(im, f);
 	fclose(f);
 	return err;
+}
+
+/* Waits for the root's lock.  Some network file systems have no locks, or none
+ * for folders: then the user has to see to it that no other run goes on. */
+static void lock_root(const struct image *im)
+{
+	int err;
+
+	do
+		err = flock(im->fd, LOCK_EX) ? errno : 0;
+	while (err == EINTR);
+	if (err)
+		fprintf(stderr,
+			"adverb: cannot lock the root folder %s: %s.  Run no "
+			"other `adverb install` or `adverb uninstall` there "
+			"meanwhile.\n",
+			im->root, strerror(err));
 }
 
 int image_open(struct image *im, const char *root, const char *list, bool dry)
@@ -231,7 +261,7 @@ int image_open(struct image *im, const char *root, const char *list, bool dry)
 			root, strerror(errno));
 		return -1;
 	}
-	flock(im->fd, LOCK_EX); /* a file system without locks is accepted */
+	lock_root(im);
 	if (read_list(im) == 0)
 		return 0;
 	close(im->fd);

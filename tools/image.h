@@ -49,9 +49,9 @@ struct image {
 };
 
 /* Opens the root, waits until no other run has the root's lock (flock), takes
- * the lock, and reads the list, if there is one.  Goes on without a lock if the
- * file system has none.  root and list are borrowed.  The caller calls
- * image_close if 0 is returned. */
+ * the lock, and reads the list, if there is one.  If the file system refuses
+ * the lock, says so on stderr and goes on without it.  root and list are
+ * borrowed. The caller calls image_close if 0 is returned. */
 int image_open(struct image *im, const char *root, const char *list, bool dry);
 /* Closes the root, and so releases its lock. */
 void image_close(struct image *im);

@@ -8,7 +8,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 static char root[] = "/tmp/adverb-image-XXXXXX";
 static struct image image;
@@ -42,6 +45,33 @@ int fclose(FILE *f)
 		return 0;
 	errno = fclose_error;
 	return EOF;
+}
+
+static int flock_error;	   /* 0: flock succeeds; EINTR: the second call does */
+static bool has_no_memory; /* fdopen fails */
+
+int flock(int fd, int operation)
+{
+	int err = flock_error;
+
+	if (!err)
+		return (int)syscall(SYS_flock, fd, operation);
+	if (err == EINTR)
+		flock_error = 0;
+	errno = err;
+	return -1;
+}
+
+FILE *fdopen(int fd, const char *mode)
+{
+	static FILE *(*real)(int, const char *);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "fdopen");
+	if (!has_no_memory)
+		return real(fd, mode);
+	errno = ENOMEM;
+	return NULL;
 }
 
 static void open_root(void)
@@ -130,6 +160,85 @@ static void a_damaged_list_is_refused(void **state)
 	remove_root();
 }
 
+/* Closes the root and opens it again; returns what is printed meanwhile. */
+static char *printed_by_reopening(void)
+{
+	static char text[512];
+	int was = dup(STDERR_FILENO), to = memfd_create("stderr", 0);
+	ssize_t n;
+
+	image_close(&image);
+	dup2(to, STDERR_FILENO);
+	assert_int_equal(image_open(&image, root, "list", false), 0);
+	dup2(was, STDERR_FILENO);
+	n = pread(to, text, sizeof(text) - 1, 0);
+	assert_true(n >= 0);
+	text[n] = '\0';
+	close(was);
+	close(to);
+	return text;
+}
+
+/* Does another open file of the root find the lock taken? */
+static bool is_locked(void)
+{
+	int fd = open(root, O_RDONLY | O_DIRECTORY);
+	bool is = syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) != 0;
+
+	close(fd);
+	return is;
+}
+
+static void a_signal_does_not_end_the_wait_for_the_lock(void **state)
+{
+	NEEDS_KERNEL(); /* openat2 */
+	open_root();
+	flock_error = EINTR;
+	assert_string_equal(printed_by_reopening(), "");
+	assert_int_equal(flock_error, 0);
+	assert_true(is_locked());
+	remove_root();
+}
+
+static void a_file_system_without_locks_is_reported(void **state)
+{
+	NEEDS_KERNEL(); /* openat2 */
+	open_root();
+	flock_error = ENOLCK;
+	assert_non_null(strstr(printed_by_reopening(),
+			       "cannot lock the root folder /tmp/"));
+	flock_error = 0;
+	assert_false(is_locked());
+	remove_root();
+}
+
+static int lowest_free(void)
+{
+	int fd = dup(0);
+
+	close(fd);
+	return fd;
+}
+
+static void a_file_that_cannot_be_read_leaves_no_descriptor(void **state)
+{
+	int before;
+
+	NEEDS_KERNEL(); /* openat2 */
+	open_root();
+	assert_int_equal(image_put_text(&image, "text\n", "file"), 0);
+	assert_int_equal(image_announce(&image), 0);
+	before = lowest_free();
+	has_no_memory = true;
+	assert_false(image_contains(&image, "file", "text"));
+	image_close(&image);
+	assert_int_equal(image_open(&image, root, "list", false), -1);
+	has_no_memory = false;
+	assert_int_equal(image_open(&image, root, "list", false), 0);
+	assert_int_equal(lowest_free(), before);
+	remove_root();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -137,6 +246,10 @@ int main(void)
 		cmocka_unit_test(a_file_whose_close_fails_leaves_the_old_one),
 		cmocka_unit_test(a_list_that_is_not_whole_is_not_written),
 		cmocka_unit_test(a_damaged_list_is_refused),
+		cmocka_unit_test(a_signal_does_not_end_the_wait_for_the_lock),
+		cmocka_unit_test(a_file_system_without_locks_is_reported),
+		cmocka_unit_test(
+			a_file_that_cannot_be_read_leaves_no_descriptor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
