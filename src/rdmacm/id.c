@@ -28,6 +28,21 @@ static bool type_of(enum rdma_port_space ps, enum ibv_qp_type *type)
 	return false;
 }
 
+/* Says why r_id_new has failed, by its errno.  own: a channel for the id alone,
+ * which goes too; NULL: none.  Returns -1 and errno. */
+static int refuse_id(struct rdma_event_channel *own, int err)
+{
+	if (own)
+		rdma_destroy_event_channel(own);
+	return err == ENOMEM
+		       ? r_fail(err, "rdma_create_id: no memory is left")
+		       : r_fail(err,
+				"rdma_create_id: the kernel gives no random "
+				"numbers, which adverb needs for the first "
+				"PSN: allow getrandom(2) in the sandbox, or "
+				"make /dev/urandom readable there");
+}
+
 int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id,
 		   void *context, enum rdma_port_space ps)
 {
@@ -48,11 +63,8 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id,
 		channel = own;
 	}
 	made = r_id_new(channel, context, ps, type);
-	if (!made) {
-		if (own)
-			rdma_destroy_event_channel(own);
-		return r_fail(ENOMEM, "rdma_create_id: no memory is left");
-	}
+	if (!made)
+		return refuse_id(own, errno);
 	made->is_sync = own != NULL;
 	*id = &made->base;
 	return 0;

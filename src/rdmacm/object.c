@@ -16,14 +16,18 @@ struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 		      enum rdma_port_space ps, enum ibv_qp_type type)
 {
 	struct r_id *id = calloc(1, sizeof(*id));
-	uint32_t random = 0;
+	uint32_t random;
 
 	if (!id)
 		return NULL;
+	if (!random_fill(&random, sizeof(random), true)) {
+		free(id);
+		errno = ENOSYS;
+		return NULL;
+	}
 	/* The PSN is needed early: a program with a queue pair of its own may
 	 * call rdma_init_qp_attr before it connects. */
-	if (random_fill(&random, sizeof(random), true))
-		id->own.psn = random & 0xffffff;
+	id->own.psn = random & 0xffffff;
 	id->base.channel = channel;
 	id->base.context = context;
 	id->base.ps = ps;

@@ -375,7 +375,8 @@ int r_set_record(struct r_id *id, const struct cmproto_path *path);
 /* object.c: frees a list of results of rdma_getaddrinfo. */
 void r_free_info(struct rdma_addrinfo *res);
 /* object.c: returns a new id without address, device and handle, which the
- * caller owns.  Returns NULL and errno if no memory is left. */
+ * caller owns.  Returns NULL and errno.  ENOMEM: no memory is left; ENOSYS:
+ * there are no random numbers, and others could guess the id's PSN. */
 struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 		      enum rdma_port_space ps, enum ibv_qp_type type);
 

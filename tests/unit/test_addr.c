@@ -220,6 +220,34 @@ static void a_name_or_an_ipv4_address_is_no_gid(void **state)
 			     0);
 }
 
+static bool has_no_random;
+
+bool __real_random_fill(void *buf, size_t n, bool waits);
+bool __wrap_random_fill(void *buf, size_t n, bool waits);
+
+bool __wrap_random_fill(void *buf, size_t n, bool waits)
+{
+	return !has_no_random && __real_random_fill(buf, n, waits);
+}
+
+/* Others could guess the PSN of such an id. */
+static void no_id_is_made_without_random_numbers(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = NULL;
+
+	assert_non_null(channel);
+	has_no_random = true;
+	errno = 0;
+	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), -1);
+	assert_int_equal(errno, ENOSYS);
+	assert_null(id);
+	has_no_random = false;
+	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+	rdma_destroy_id(id);
+	rdma_destroy_event_channel(channel);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +263,7 @@ int main(void)
 		cmocka_unit_test(a_source_without_port_leaves_the_port_open),
 		cmocka_unit_test(a_service_alone_is_resolved_to_every_gid),
 		cmocka_unit_test(a_name_or_an_ipv4_address_is_no_gid),
+		cmocka_unit_test(no_id_is_made_without_random_numbers),
 	};
 
 	setenv("ADVERB_FABRIC", "socket", 1);
