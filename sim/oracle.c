@@ -66,13 +66,14 @@ void oracle_completion(struct world *w, const struct cqe *c)
 {
 	uint32_t flow = (uint32_t)(c->wr_id >> 32) & 0xffff;
 	uint32_t i = (uint32_t)c->wr_id;
-	struct flow *f = &w->flows[flow];
+	struct flow *f;
 
 	if (flow >= w->flow_count) {
 		world_fail(w, "a completion is of flow %u, which is none",
 			   flow);
 		return;
 	}
+	f = &w->flows[flow];
 	if ((c->wr_id & ~ORACLE_RECV) != oracle_wr_id(f, i)) {
 		world_fail(w, "flow %u: a completion is of an earlier round",
 			   flow);
