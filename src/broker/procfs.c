@@ -13,9 +13,9 @@
 /* The number of the start time's field in the file stat, if the state's is 1
  * (in proc(5) they are 22 and 3). */
 #define TICKS_FIELD 20
-/* More bytes than the file status has, unless the process is in hundreds of
- * groups. */
-#define TEXT		  8192
+/* More bytes than a uid_map has: 340 lines of 33 bytes. */
+#define MAP_TEXT	  12288
+#define NAMESPACE_TEXT	  32   /* more than "user:[4294967295]" */
 #define UNPRIVILEGED_PORT 1024 /* the kernel's default */
 
 /* Reads a file, but at most room - 1 bytes of it, to text as a string, and
@@ -63,23 +63,43 @@ bool procfs_look(pid_t id, struct procfs_stat *p)
 	return true;
 }
 
-/* Returns the text after `beginning` in the line that begins with it; NULL:
- * there is none.  `beginning` starts with a newline.  The name of a process can
- * forge no line, since the kernel escapes a newline in it. */
-static const char *find_line(const char *status, const char *beginning)
-{
-	const char *at = strstr(status, beginning);
+/* Facts of the file status of a process. */
+struct status {
+	bool has_users;
+	unsigned user[4];      /* real, effective, saved, file system */
+	uint64_t capabilities; /* the effective ones */
+};
 
-	return at ? at + strlen(beginning) : NULL;
+/* Takes a line of the file status.  The name of a process can forge no line,
+ * since the kernel escapes a newline in it. */
+static void take_line(struct status *s, const char *line)
+{
+	if (sscanf(line, "Uid: %u %u %u %u", &s->user[0], &s->user[1],
+		   &s->user[2], &s->user[3]) == 4)
+		s->has_users = true;
+	else if (!strncmp(line, "CapEff:", 7))
+		s->capabilities = strtoull(line + 7, NULL, 16);
 }
 
-/* Reads the process's user ids: real, effective, saved, file system. */
-static bool parse_users(const char *text, unsigned user[4])
+/* Reads the file status, whose line of groups may be long, and closes fd, which
+ * may be -1.  False: the file cannot be read. */
+static bool read_status(int fd, struct status *s)
 {
-	const char *line = find_line(text, "\nUid:");
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	bool begins = true;
+	char line[128];
 
-	return line && sscanf(line, "%u %u %u %u", &user[0], &user[1], &user[2],
-			      &user[3]) == 4;
+	*s = (struct status){.has_users = false};
+	while (f && fgets(line, sizeof(line), f)) {
+		if (begins)
+			take_line(s, line);
+		begins = strchr(line, '\n');
+	}
+	if (f)
+		fclose(f);
+	else if (fd >= 0)
+		close(fd);
+	return s->has_users;
 }
 
 bool procfs_is_stopped(pid_t id)
@@ -91,11 +111,9 @@ bool procfs_is_stopped(pid_t id)
 
 bool procfs_acts_as(pid_t id, uid_t user)
 {
-	char text[TEXT];
-	unsigned has[4];
+	struct status s;
 
-	return read_text(open_file(id, "status"), text, sizeof(text)) > 0 &&
-	       parse_users(text, has) && has[3] == user;
+	return read_status(open_file(id, "status"), &s) && s.user[3] == user;
 }
 
 static unsigned long unprivileged_port(void)
@@ -108,32 +126,52 @@ static unsigned long unprivileged_port(void)
 						     : UNPRIVILEGED_PORT;
 }
 
-/* Is the process in this user namespace?  The kernel shows ns/user of a process
- * to few processes, but uid_map to all.  A user namespace that an ordinary user
- * has made has another map than its parent, unless the parent itself maps only
- * ids of this user, each to the same number. */
-static bool has_our_users(pid_t id)
+/* Reads which user namespace the process is in.  False: the kernel shows it
+ * only to a process that may also debug the other one. */
+static bool read_namespace(pid_t id, char text[NAMESPACE_TEXT])
 {
-	char ours[TEXT], its[TEXT];
-	ssize_t n =
-		read_text(open_file(getpid(), "uid_map"), ours, sizeof(ours));
+	char path[40];
+	ssize_t n;
 
-	return n >= 0 &&
-	       read_text(open_file(id, "uid_map"), its, sizeof(its)) == n &&
-	       !memcmp(ours, its, (size_t)n);
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)id);
+	n = readlink(path, text, NAMESPACE_TEXT - 1);
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
 }
 
-static bool has_capability(const char *status, unsigned bit)
+/* Reads the map of users, which the kernel shows to all processes. */
+static bool read_map(pid_t id, char text[MAP_TEXT])
 {
-	const char *line = find_line(status, "\nCapEff:");
+	ssize_t n = read_text(open_file(id, "uid_map"), text, MAP_TEXT);
 
-	return line && strtoull(line, NULL, 16) >> bit & 1;
+	return n > 0 && n < MAP_TEXT - 1;
+}
+
+/* Can an ordinary user of this namespace, which has this map, make another
+ * namespace with an equal map?  There the user can map one id, its own. */
+static bool is_repeatable(const char *map)
+{
+	unsigned inside, outside, count;
+
+	return sscanf(map, "%u %u %u", &inside, &outside, &count) == 3 &&
+	       inside == outside && count == 1;
+}
+
+/* Is the process in this user namespace?  A process in a namespace that its own
+ * user has made has all capabilities there, and none here. */
+static bool has_our_users(pid_t id)
+{
+	char ours[MAP_TEXT], its[MAP_TEXT];
+
+	if (read_namespace(getpid(), ours) && read_namespace(id, its))
+		return !strcmp(ours, its);
+	return read_map(getpid(), ours) && read_map(id, its) &&
+	       !strcmp(ours, its) && !is_repeatable(ours);
 }
 
 bool procfs_may_bind(pid_t id, uid_t user, uint16_t port)
 {
-	char text[TEXT];
-	unsigned has[4];
+	struct status now;
 	struct stat s;
 	int fd;
 
@@ -146,11 +184,11 @@ bool procfs_may_bind(pid_t id, uid_t user, uint16_t port)
 	 * owns its files in /proc. */
 	if (fstat(fd, &s))
 		s.st_uid = (uid_t)-1;
-	if (read_text(fd, text, sizeof(text)) < 0 || !parse_users(text, has))
+	if (!read_status(fd, &now))
 		return false;
 	for (int i = 0; i < 4; i++)
-		if (has[i] != user)
+		if (now.user[i] != user)
 			return false;
 	return s.st_uid == user && has_our_users(id) &&
-	       has_capability(text, CAP_NET_BIND_SERVICE);
+	       now.capabilities >> CAP_NET_BIND_SERVICE & 1;
 }

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* broker/procfs: CAP_NET_BIND_SERVICE counts only in the reader's user
+ * namespace. */
+#include "test.h"
+
+#include "broker/procfs.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOW_PORT 80
+#define GROUPS	 4000
+#define NO_SPACE                                                               \
+	77 /* the exit status of a process that can make no namespace */
+
+static bool write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+	bool is_written =
+		write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	close(fd);
+	return is_written;
+}
+
+static bool write_map(const char *path, unsigned id)
+{
+	char map[40];
+
+	snprintf(map, sizeof(map), "%u %u 1\n", id, id);
+	return write_file(path, map);
+}
+
+/* Enters a new user namespace that maps this process's user to the same
+ * number.  This process then has all capabilities there, and lets others see
+ * that as a program can. */
+static bool enter_namespace(uid_t user)
+{
+	gid_t group = getegid();
+
+	/* in a new network namespace the low ports end at 1023 */
+	return !unshare(CLONE_NEWUSER | CLONE_NEWNET) &&
+	       write_map("/proc/self/uid_map", user) &&
+	       write_file("/proc/self/setgroups", "deny") &&
+	       write_map("/proc/self/gid_map", group) &&
+	       !prctl(PR_SET_DUMPABLE, 1);
+}
+
+static void drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[2] = {{0}};
+
+	syscall(SYS_capset, &head, none);
+	prctl(PR_SET_DUMPABLE, 1);
+}
+
+/* Starts a process in a user namespace of its own.  Returns its pid once it is
+ * there; *hold: the process ends when this is closed. */
+static pid_t begin_inner(uid_t user, int *hold)
+{
+	int there[2], lasts[2];
+	char byte = 0;
+	pid_t pid;
+
+	if (pipe(there) || pipe(lasts))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		close(lasts[1]);
+		byte = enter_namespace(user);
+		_exit(write(there[1], &byte, 1) != 1 ||
+		      read(lasts[0], &byte, 1) != 0);
+	}
+	close(lasts[0]);
+	*hold = lasts[1];
+	return read(there[0], &byte, 1) == 1 && byte ? pid : -1;
+}
+
+/* In a user namespace that maps one user: may a process of a namespace inside
+ * bind a low port?  @drops: this process has no capabilities, so the kernel
+ * does not show it the other's namespace. */
+static int judge_inner(uid_t user, bool drops)
+{
+	bool is_let;
+	pid_t inner;
+	int hold;
+
+	if (!enter_namespace(user))
+		return NO_SPACE;
+	if (!procfs_may_bind(getpid(), user, LOW_PORT))
+		return 2;
+	inner = begin_inner(user, &hold);
+	if (inner < 0)
+		return NO_SPACE;
+	if (drops)
+		drop_capabilities();
+	is_let = procfs_may_bind(inner, user, LOW_PORT);
+	close(hold);
+	waitpid(inner, NULL, 0);
+	return is_let;
+}
+
+static void a_capability_in_an_inner_namespace_does_not_count(void **state)
+{
+	NEEDS_KERNEL();
+	for (int drops = 0; drops < 2; drops++) {
+		uid_t user = geteuid() ? geteuid() : 65534;
+		pid_t pid = fork();
+		int status;
+
+		if (!pid)
+			_exit(setresuid(user, user, user) ||
+					      prctl(PR_SET_DUMPABLE, 1)
+				      ? NO_SPACE
+				      : judge_inner(user, drops));
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		if (WIFEXITED(status) && WEXITSTATUS(status) == NO_SPACE)
+			SKIP_FOR("no user namespace can be made");
+		assert_int_equal(status, 0);
+	}
+}
+
+/* The line of the groups comes before that of the capabilities. */
+static void a_process_in_many_groups_may_bind(void **state)
+{
+	static gid_t groups[GROUPS];
+	int status;
+	pid_t pid;
+
+	if (geteuid())
+		SKIP_FOR("only root can be in many groups");
+	for (unsigned i = 0; i < GROUPS; i++)
+		groups[i] = 100000 + i;
+	pid = fork();
+	if (!pid)
+		_exit(setgroups(GROUPS, groups)
+			      ? NO_SPACE
+			      : !procfs_may_bind(getpid(), 0, LOW_PORT));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_SPACE)
+		SKIP_FOR("this root may not set groups");
+	assert_int_equal(status, 0);
+}
+
+static void a_process_binds_high_ports_and_acts_as_its_user(void **state)
+{
+	assert_true(procfs_may_bind(getpid(), geteuid(), 65535));
+	assert_true(procfs_acts_as(getpid(), geteuid()));
+	assert_false(procfs_acts_as(getpid(), geteuid() + 1));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_capability_in_an_inner_namespace_does_not_count),
+		cmocka_unit_test(a_process_in_many_groups_may_bind),
+		cmocka_unit_test(
+			a_process_binds_high_ports_and_acts_as_its_user),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
