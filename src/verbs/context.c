@@ -223,7 +223,7 @@ struct ibv_context *v_open_device(struct ibv_device *device, int cmd_fd)
 	int err;
 
 	if (!c)
-		return NULL;
+		return fail_open(ENOMEM);
 	fill_ops(c);
 	err = v_queue_init(&c->async);
 	if (err)

@@ -97,7 +97,7 @@ struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *context,
 	c = calloc(1, sizeof(*c));
 	if (!c) {
 		count_down(&in_use);
-		return NULL;
+		return v_fail_null(ENOMEM, V_MEMORY, "ibv_create_comp_cntr");
 	}
 	c->base.context = context;
 	c->base.handle = atomic_fetch_add(&next_handle, 1) + 1;
@@ -193,7 +193,7 @@ int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *counter,
 		return err;
 	a = calloc(1, sizeof(*a));
 	if (!a)
-		return ENOMEM;
+		return v_fail(ENOMEM, V_MEMORY, "ibv_qp_attach_comp_cntr");
 	a->counter = counter_of(counter);
 	a->qp = v_qp(qp);
 	a->ops = want->op_mask;

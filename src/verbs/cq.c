@@ -15,7 +15,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 	int err;
 
 	if (!ch)
-		return NULL;
+		return v_fail_null(ENOMEM, V_MEMORY, "ibv_create_comp_channel");
 	err = v_queue_init(&ch->events);
 	if (err) {
 		free(ch);
@@ -113,7 +113,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 			"only");
 	cq = alloc_apart(sizeof(*cq));
 	if (!cq)
-		return NULL;
+		return v_fail_null(ENOMEM, V_MEMORY, "ibv_create_cq");
 	cq->cookie = v_table_add(cq);
 	cq_show(cq, context, cqe, cq_context, channel);
 	host_lock(c->host);
@@ -126,8 +126,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 		cq_free_handle(cq);
 		return is_full ? v_fail_null(ENOMEM, V_LIMIT,
 					     "the number of completion queues")
-			       : v_fail_null(ENOMEM, V_SYSTEM,
-					     "ibv_create_cq fails");
+			       : v_fail_null(ENOMEM, V_MEMORY, "ibv_create_cq");
 	}
 	cq->base.cqe = (int)cq->cq->cqe;
 	channel_use(channel, 1);
@@ -157,6 +156,9 @@ int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 		v_fail(err, V_INPUT,
 		       "ibv_resize_cq: more completions wait in the queue than "
 		       "the new size allows; poll them first");
+	else if (err)
+		v_fail(err, V_SYSTEM,
+		       "ibv_resize_cq fails, and the queue keeps its size");
 	return err;
 }
 

@@ -80,7 +80,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 	pthread_once(&once, find_devices);
 	list = calloc(device_count + 1, sizeof(struct ibv_device *));
 	if (!list)
-		return NULL;
+		return v_fail_null(ENOMEM, V_MEMORY, "ibv_get_device_list");
 	for (uint32_t i = 0; i < device_count; i++)
 		list[i] = &devices[i].base;
 	if (num_devices)

@@ -231,8 +231,7 @@ struct ibv_dm *v_alloc_dm(struct ibv_context *context,
 	lock_take(&dm_lock);
 	drop_memory(m);
 	lock_give(&dm_lock);
-	errno = ENOMEM;
-	return NULL;
+	return v_fail_null(ENOMEM, V_MEMORY, "ibv_alloc_dm");
 }
 
 static void free_handle(struct ibv_dm *dm)

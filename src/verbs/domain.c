@@ -37,7 +37,7 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 		return v_fail_null(EPERM, V_FORKED, "ibv_alloc_pd");
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
-		return NULL;
+		return v_fail_null(ENOMEM, V_MEMORY, "ibv_alloc_pd");
 	host_lock(c->host);
 	pd->number = hca_pd_new(host_hca(c->host));
 	host_unlock(c->host);
@@ -90,7 +90,7 @@ struct ibv_td *v_alloc_td(struct ibv_context *context,
 				   "(ibv_alloc_td)");
 	td = calloc(1, sizeof(*td));
 	if (!td)
-		return NULL;
+		return v_fail_null(ENOMEM, V_MEMORY, "ibv_alloc_td");
 	td->base.context = context;
 	count_up(&v_context(context)->objects);
 	return &td->base;
@@ -126,7 +126,7 @@ struct ibv_pd *v_alloc_parent_domain(struct ibv_context *context,
 				   "allocators or none");
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
-		return NULL;
+		return v_fail_null(ENOMEM, V_MEMORY, "ibv_alloc_parent_domain");
 	pd->parent = v_pd(a->pd);
 	pd->thread = (struct v_td *)(void *)a->td;
 	pd->number = pd->parent->number;

@@ -29,6 +29,8 @@ static const char *const sentences[] = {
 		    "ibv_modify_qp first (INIT to receive, RTS to send)",
 	[V_FULL] = "posting fails: %s is full; poll completions first, or "
 		   "create a deeper queue",
+	[V_MEMORY] = "%s fails: no memory is left; free some, or raise ulimit "
+		     "-v and -d",
 	[V_SYSTEM] = "%s",
 };
 

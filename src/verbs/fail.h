@@ -26,6 +26,7 @@ enum v_cause {
 	V_MCAST,	 /* why ibv_attach_mcast or ibv_detach_mcast fails */
 	V_STATE,	 /* the state of the QP, which forbids posting */
 	V_FULL,		 /* the queue to which the program posts */
+	V_MEMORY,	 /* the call for which there is no memory */
 	V_SYSTEM,	 /* the call that fails; strerror(err) follows */
 };
 

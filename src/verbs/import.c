@@ -37,7 +37,7 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 				   "protection domain with that handle");
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
-		return NULL;
+		return v_fail_null(ENOMEM, V_MEMORY, "ibv_import_pd");
 	pd->number = handle;
 	pd->base.context = context;
 	pd->base.handle = handle;
@@ -62,7 +62,7 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 		return v_fail_null(EPERM, V_FORKED, "ibv_import_mr");
 	m = calloc(1, sizeof(*m));
 	if (!m)
-		return NULL;
+		return v_fail_null(ENOMEM, V_MEMORY, "ibv_import_mr");
 	host_lock(c->host);
 	row = mr_find(host_hca(c->host), handle);
 	if (row && (row->kind != MR_REGION || row->lkey != handle ||

@@ -156,7 +156,7 @@ static struct ibv_mr *register_region(struct ibv_pd *pd, void *addr,
 	}
 	m = calloc(1, sizeof(*m));
 	if (!m)
-		return NULL;
+		return v_fail_null(ENOMEM, V_MEMORY, "ibv_reg_mr");
 	m->mr = row_new(c, v_pd(pd), addr, length, iova, access);
 	if (!m->mr) {
 		free(m);

@@ -21,7 +21,7 @@ struct ibv_mw *v_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 				   "or IBV_MW_TYPE_2");
 	mw = calloc(1, sizeof(*mw));
 	if (!mw)
-		return NULL;
+		return v_fail_null(ENOMEM, V_MEMORY, "ibv_alloc_mw");
 	host_lock(c->host);
 	mw->mr = mw_new(host_hca(c->host), v_pd(pd)->number,
 			type == IBV_MW_TYPE_1 ? 1 : 2);

@@ -217,13 +217,12 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 	if (err)
 		goto fail;
 	q = alloc_apart(sizeof(*q));
-	err = ENOMEM;
 	if (!q)
-		goto fail;
+		return v_fail_null(ENOMEM, V_MEMORY, "ibv_create_qp");
 	q->cookie = v_table_add(q);
 	qp_show(q, pd, a);
-	if (q->cookie)
-		err = qp_make(q, a);
+	err = q->cookie ? qp_make(q, a)
+			: v_fail(ENOMEM, V_MEMORY, "ibv_create_qp");
 	if (err) {
 		qp_free_handle(q);
 		goto fail;

@@ -66,7 +66,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 		return NULL;
 	s = calloc(1, sizeof(*s));
 	if (!s)
-		return NULL;
+		return v_fail_null(ENOMEM, V_MEMORY, "ibv_create_srq");
 	s->cookie = v_table_add(s);
 	srq_show(s, pd, a->srq_context);
 	host_lock(c->host);

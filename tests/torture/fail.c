@@ -58,6 +58,7 @@ static bool must_fail(const char *name)
 
 WRAP(void *, malloc, NULL, ENOMEM, (size_t n), (n))
 WRAP(void *, calloc, NULL, ENOMEM, (size_t n, size_t s), (n, s))
+WRAP(void *, aligned_alloc, NULL, ENOMEM, (size_t a, size_t n), (a, n))
 WRAP(void *, realloc, NULL, ENOMEM, (void *p, size_t n), (p, n))
 WRAP(void *, mmap, (void *)-1, ENOMEM,
      (void *p, size_t n, int prot, int flags, int fd, off_t off),

@@ -2,10 +2,12 @@
 /*
  * torture: a program opens both ends of a connection, sends, and closes both
  * ends.  The program is repeated, and each time the next allocation fails.
- * Each call succeeds, or fails with a reason and leaves no object behind.
+ * Each call succeeds, or fails with errno and a sentence, and leaves no object
+ * behind.
  */
 #include <dirent.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,6 +15,7 @@
 #include <infiniband/verbs.h>
 
 #include "fail.h"
+#include "log/log.h"
 
 #define BYTES  4096
 #define WAIT_S 20
@@ -31,6 +34,18 @@ struct end {
 };
 
 static const char *broken; /* the rule that was broken, or NULL */
+
+static atomic_uint said; /* sentences in a run */
+
+void __wrap_log_say(enum log_cause cause, uint64_t detail, const char *format,
+		    ...);
+
+/* Counts a sentence, which log_say would print only once. */
+void __wrap_log_say(enum log_cause cause, uint64_t detail, const char *format,
+		    ...)
+{
+	said++;
+}
 
 static bool open_end(struct end *e, bool shared)
 {
@@ -159,11 +174,14 @@ static bool run_connection(bool shared)
 
 	memset(e, 0, sizeof(e));
 	errno = 0;
+	said = 0;
 	good = open_end(&e[0], shared) && open_end(&e[1], shared) &&
 	       connect_end(&e[0], &e[1]) && connect_end(&e[1], &e[0]) &&
 	       run_requests(e);
 	if (!good && !errno)
 		broken = "a failure without errno";
+	if (!good && !said)
+		broken = "a failure without a sentence";
 	close_end(&e[0]);
 	close_end(&e[1]);
 	return good;
