@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Automatic path migration (IBTA Vol 1, 17.2.8).  A connected QP by LID may
- *have an alternate path.  The state is hca_qp_attr.path_mig_state, and the bit
- *MigReq of each packet tells the peer about it: MigReq is 1 in MIGRATED alone.
+ * have an alternate path.  The state is hca_qp_attr.path_mig_state, and the bit
+ * MigReq of each packet tells the peer about it: MigReq is 1 in MIGRATED alone.
  *
  *	         the program asks          a packet with MigReq 0 comes
  *	MIGRATED ----------------> REARM -----------------------------> ARMED
@@ -10,10 +10,13 @@
  *	    `------------------------+------------------------------------'
  *	                      the two paths change places
  *
+ * A packet counts if its PSN fits the connection, because others can forge the
+ * rest.
+ *
  * In ARMED the paths change places if the program asks, if the retries of a
  * request are used up, or if the peer asks by a packet with MigReq 1 on the
  * alternate path.  The peer may be in ARMED and migrate while this QP still is
- *in REARM, since the peer's packet with MigReq 0 may be lost.  So in REARM the
+ * in REARM, since the peer's packet with MigReq 0 may be lost.  So in REARM the
  * peer's request has the same effect.
  *
  * The old path becomes the alternate path, so a program may arm the QP again
@@ -40,7 +43,8 @@ void migration_go(struct ibt *t, struct ibt_qp *q);
 bool migration_fail_over(struct ibt *t, struct ibt_qp *q);
 /* The program has set path_mig_state, which was `old` before. */
 void migration_modified(struct ibt *t, struct ibt_qp *q, uint32_t old);
-/* A packet with MigReq 0 has come from q's peer. */
+/* A packet with MigReq 0, whose PSN fits the connection, has come from q's
+ * peer. In REARM enters ARMED. */
 void migration_heard(struct ibt_qp *q);
 /* The peer of q, in ARMED, asks for a migration to a path that is not q's
  * alternate path.  Raises ENGINE_PATH_MIG_ERR and explains it, once until q is
