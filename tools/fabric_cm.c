@@ -54,7 +54,7 @@ static void send_frame(void *user, const struct cm_frame *f)
 	struct cm_host *h = user;
 	struct gid_place from, dest;
 	struct host_port *p = fabric_host_port(h, f->from, &from);
-	struct umad to = {.qpn = FABRIC_HOST_QP1, .qkey = FABRIC_HOST_QKEY};
+	struct umad to = {.qpn = FABRIC_HOST_QP1, .qkey = MAD_QP1_QKEY};
 	uint8_t message[MESSAGE];
 	struct fabric_port port;
 

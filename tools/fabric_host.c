@@ -59,7 +59,7 @@ uint16_t fabric_host_pkey_index(const struct fabric_port *port, uint16_t pkey)
 int fabric_host_ask(struct cm_host *h, const uint8_t gid[16],
 		    const uint8_t mad[MAD_BYTES], uint32_t try_ms)
 {
-	struct umad to = {.qpn = FABRIC_HOST_QP1, .qkey = FABRIC_HOST_QKEY};
+	struct umad to = {.qpn = FABRIC_HOST_QP1, .qkey = MAD_QP1_QKEY};
 	struct gid_place place;
 	struct host_port *p = fabric_host_port(h, gid, &place);
 	uint8_t message[MESSAGE];

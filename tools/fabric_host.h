@@ -24,8 +24,6 @@ enum {
 	FABRIC_HOST_QP1 = 1,
 };
 
-#define FABRIC_HOST_QKEY 0x80010000u /* of QP1 */
-
 struct cm_host;
 
 /* A port of a host. */

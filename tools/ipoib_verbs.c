@@ -9,6 +9,7 @@
 
 #include <infiniband/umad.h>
 
+#include "hdr/mad.h"
 #include "hdr/sa.h"
 #include "ipoib/ask.h"
 
@@ -24,8 +25,6 @@ enum {
 	AT_DGID = 24,
 	QP_MANAGEMENT = 1,
 };
-
-#define QKEY_MANAGEMENT 0x80010000u
 
 static int say_failure(const char *what, int err)
 {
@@ -456,7 +455,7 @@ void ipoib_verbs_ask(struct ipoib_verbs *v, const uint8_t mad[MAD_BYTES])
 		return;
 	memcpy(umad_get_mad(message), mad, MAD_BYTES);
 	umad_set_addr(message, v->sm_lid, QP_MANAGEMENT, v->sl,
-		      (int)QKEY_MANAGEMENT);
+		      (int)MAD_QP1_QKEY);
 	umad_set_pkey(message, 0);
 	/* a question that fails at once is asked again when its time ends */
 	umad_send(v->umad, v->agent, message, MAD_BYTES, ASK_TRY_MS, 0);

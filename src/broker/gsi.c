@@ -124,7 +124,7 @@ static const struct gsi_agent *agent_of(const struct gsi *g, uint8_t class)
 static bool is_mad(const struct pkt *p)
 {
 	return p->bth.opcode == OPCODE_UD_SEND_ONLY &&
-	       p->deth.qkey == GSI_QKEY && p->payload_len == MAD_BYTES;
+	       p->deth.qkey == MAD_QP1_QKEY && p->payload_len == MAD_BYTES;
 }
 
 /* Relays a frame to the process of the frame's class, which checks the frame.
@@ -352,7 +352,7 @@ void gsi_send(struct gsi *g, const struct gsi_mad *m)
 			.pkey = m->pkey,
 			.dest_qpn = m->remote_qpn,
 			.psn = g->psn++ & BTH_PSN_MASK},
-		.deth = {.qkey = GSI_QKEY, .src_qpn = GSI_QPN},
+		.deth = {.qkey = MAD_QP1_QKEY, .src_qpn = GSI_QPN},
 		.payload_len = MAD_BYTES,
 	};
 	struct udp_dgram *d;

@@ -28,8 +28,7 @@
 #include <stdint.h>
 
 #define GSI_QPN	   1
-#define GSI_QKEY   0x80010000u /* IBTA 10.2.5: the well-known Q_Key of QP1 */
-#define GSI_PKEY   0xffff      /* a full member of the default partition */
+#define GSI_PKEY   0xffff /* a full member of the default partition */
 #define GSI_AGENTS 4
 #define GSI_FRAME  280 /* bytes of a frame, from BTH to ICRC */
 #define GSI_BLOCKS 512 /* the most blocks that may wait: 32768 frames */

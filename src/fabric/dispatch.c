@@ -13,8 +13,7 @@
 #include "hdr/bth.h"
 #include "hdr/bytes.h"
 #include "hdr/cmmsg.h"
-
-#define QP1_QKEY 0x80010000u
+#include "hdr/mad.h"
 
 enum { MGMT_BASE_VERSION = 1 };
 
@@ -136,7 +135,7 @@ void dispatch_packet(struct packet *p)
 	}
 	if (p->mad[0] != MGMT_BASE_VERSION ||
 	    inside_is_subnet(p->mad[1]) != (p->dest_qp == 0) ||
-	    p->dest_qp > 1 || (p->dest_qp == 1 && p->qkey != QP1_QKEY) ||
+	    p->dest_qp > 1 || (p->dest_qp == 1 && p->qkey != MAD_QP1_QKEY) ||
 	    is_from_other_partition(p)) {
 		packet_drop(p);
 		return;

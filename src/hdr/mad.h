@@ -21,9 +21,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MAD_BYTES	    256	 /* the whole datagram */
-#define MAD_HEADER_BYTES    24	 /* the common header */
-#define MAD_METHOD_RESPONSE 0x80 /* bit R */
+#define MAD_BYTES	    256		/* the whole datagram */
+#define MAD_HEADER_BYTES    24		/* the common header */
+#define MAD_METHOD_RESPONSE 0x80	/* bit R */
+#define MAD_QP1_QKEY	    0x80010000u /* of QP1 (IBTA Vol 1, 10.2.5) */
 
 struct mad {
 	uint8_t base_version;

@@ -165,15 +165,15 @@ static void a_packet_that_is_no_mad_for_qp1_is_counted_and_dropped(void **state)
 	int before = heard.count;
 
 	side[1].junk = 0;
-	send_frame(GSI_QPN, GSI_QKEY, OPCODE_UD_SEND_ONLY, 256, 1);
+	send_frame(GSI_QPN, MAD_QP1_QKEY, OPCODE_UD_SEND_ONLY, 256, 1);
 	assert_int_equal(side[1].junk, 1);
 	send_frame(GSI_QPN, 0x11111111, OPCODE_UD_SEND_ONLY, 256, 0);
 	assert_int_equal(side[1].junk, 2);
-	send_frame(GSI_QPN, GSI_QKEY, OPCODE_UD_SEND_ONLY, 252, 0);
+	send_frame(GSI_QPN, MAD_QP1_QKEY, OPCODE_UD_SEND_ONLY, 252, 0);
 	assert_int_equal(side[1].junk, 3);
-	send_frame(GSI_QPN, GSI_QKEY, OPCODE_RC_SEND_ONLY, 256, 0);
+	send_frame(GSI_QPN, MAD_QP1_QKEY, OPCODE_RC_SEND_ONLY, 256, 0);
 	assert_int_equal(side[1].junk, 4);
-	send_frame(77, GSI_QKEY, OPCODE_UD_SEND_ONLY, 256, 0);
+	send_frame(77, MAD_QP1_QKEY, OPCODE_UD_SEND_ONLY, 256, 0);
 	assert_int_equal(side[1].strays, 1);
 	assert_int_equal(side[1].junk, 4);
 	assert_int_equal(heard.count, before);
@@ -188,7 +188,7 @@ static void send_from(struct gsi *g, const struct inaddr *ip,
 	struct sockaddr_in6 a = {.sin6_family = AF_INET6};
 	struct pkt p = {
 		.bth = {.opcode = OPCODE_UD_SEND_ONLY, .dest_qpn = GSI_QPN},
-		.deth = {.qkey = GSI_QKEY, .src_qpn = 1},
+		.deth = {.qkey = MAD_QP1_QKEY, .src_qpn = 1},
 		.payload_len = MAD_BYTES};
 	uint8_t b[512];
 	struct udp_dgram d = {
