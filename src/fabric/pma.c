@@ -130,31 +130,40 @@ static bool find_ports(struct packet *p, struct port_selection *ask)
 	return true;
 }
 
-/* Executes a Get or a Set of the n counters l[].  A Set writes the counters
- * whose bit is set in CounterSelect.  The answer has the sum over the ports. */
-static uint16_t run_counters(struct packet *p, const struct layout *l, size_t n)
+/* Executes a Get or a Set of the n counters l[] of the ports.  A Set writes the
+ * counters whose bit is set in CounterSelect.  The answer has the sum over the
+ * ports. */
+static void run_counters(struct packet *p, const struct port_selection *ask,
+			 const struct layout *l, size_t n)
 {
 	uint8_t *data = p->mad + AT_DATA, number = data[1];
 	bool is_set = p->mad[3] == METHOD_SET;
+
+	for (size_t i = 0; is_set && i < n; i++)
+		for (uint32_t k = 0;
+		     (ask->select & l[i].select) && k < ask->count; k++)
+			*counter_of(ask->ports[k], &l[i]) =
+				get_counter(data + l[i].at, l[i].bits);
+	memset(data, 0, DATA_BYTES);
+	data[1] = number;
+	bytes_put16(data + 2, ask->select);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t sum = 0;
+
+		for (uint32_t k = 0; k < ask->count; k++)
+			sum += *counter_of(ask->ports[k], &l[i]);
+		put_counter(data + l[i].at, l[i].bits, sum);
+	}
+}
+
+/* Executes a Get or a Set of PortCountersExtended. */
+static uint16_t run_extended(struct packet *p)
+{
 	struct port_selection ask;
 
 	if (!find_ports(p, &ask))
 		return STATUS_VALUE;
-	for (size_t i = 0; is_set && i < n; i++)
-		for (uint32_t k = 0;
-		     (ask.select & l[i].select) && k < ask.count; k++)
-			*counter_of(ask.ports[k], &l[i]) =
-				get_counter(data + l[i].at, l[i].bits);
-	memset(data, 0, DATA_BYTES);
-	data[1] = number;
-	bytes_put16(data + 2, ask.select);
-	for (size_t i = 0; i < n; i++) {
-		uint64_t sum = 0;
-
-		for (uint32_t k = 0; k < ask.count; k++)
-			sum += *counter_of(ask.ports[k], &l[i]);
-		put_counter(data + l[i].at, l[i].bits, sum);
-	}
+	run_counters(p, &ask, extended, sizeof(extended) / sizeof(*extended));
 	return 0;
 }
 
@@ -167,13 +176,12 @@ static uint16_t run_plain(struct packet *p)
 	bool is_set = p->mad[3] == METHOD_SET &&
 		      (data[AT_SELECT2] & SELECT2_XMIT_WAIT);
 	uint32_t wait = bytes_get32(data + AT_XMIT_WAIT);
-	uint16_t status =
-		run_counters(p, plain, sizeof(plain) / sizeof(*plain));
 	struct port_selection ask;
 	uint64_t sum = 0;
 
-	if (status || !find_ports(p, &ask))
+	if (!find_ports(p, &ask))
 		return STATUS_VALUE;
+	run_counters(p, &ask, plain, sizeof(plain) / sizeof(*plain));
 	for (uint32_t i = 0; i < ask.count; i++) {
 		if (is_set)
 			lane_set_waited(ask.ports[i], wait);
@@ -283,8 +291,7 @@ enum sma_verdict pma_request(struct packet *p, uint16_t *status)
 	else if (by)
 		*status = run_vls(p, by);
 	else if (attribute == ATTR_COUNTERS_EXTENDED)
-		*status = run_counters(p, extended,
-				       sizeof(extended) / sizeof(*extended));
+		*status = run_extended(p);
 	else
 		*status = STATUS_ATTRIBUTE;
 	return SMA_ANSWER;
