@@ -11,9 +11,9 @@
  * permits no access.  Its rkey is 0 while the window is unbound.
  *
  * Peers do not write rows.  A peer that invalidates a window writes the
- * window's rkey into peer_area.gone, by one exchange; from then on mr_key
- * returns 0.  The owner unbinds such a window from its region when the region
- * is deregistered (mw_settle).
+ * window's rkey into peer_area.gone, by one compare-and-swap; from then on
+ * mr_key returns 0.  The owner unbinds such a window from its region when the
+ * region is deregistered (mw_settle).
  */
 
 static bool is_window(const struct mr *w)
@@ -156,9 +156,15 @@ enum mr_verdict mw_bind(struct hca *h, const struct qp *qp,
 enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp, uint32_t rkey)
 {
 	struct mr *w = mr_find(h, rkey);
-	uint32_t before;
+	uint32_t *gone, seen;
 
-	if (!w || mr_key(h, w) != rkey)
+	if (!w)
+		return MR_BAD_KEY;
+	gone = &h->peer_area->gone[w - h->mrs];
+	/* Orders this load before those of the row: whatever is stored in
+	 * `gone` after the key was judged lets the exchange fail. */
+	seen = __atomic_load_n(gone, __ATOMIC_ACQUIRE);
+	if (mr_key(h, w) != rkey)
 		return MR_BAD_KEY;
 	if (w->kind != MR_WINDOW_2)
 		return MR_NO_RIGHT;
@@ -166,13 +172,17 @@ enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp, uint32_t rkey)
 		return MR_BAD_PD;
 	if (w->qpn != qp->qpn)
 		return MR_BAD_QP;
-	/* If several threads invalidate this key at once, the exchange lets
-	 * only one of them succeed.  No other access depends on the memory
-	 * order of the exchange. */
-	before = __atomic_exchange_n(&h->peer_area->gone[w - h->mrs], rkey,
-				     __ATOMIC_ACQ_REL);
-	if (before == rkey)
+	STEP("a window's key is judged");
+	/* If `gone` has changed, another thread has invalidated the key.  The
+	 * window may have been bound anew since, and its new key, which may be
+	 * in `gone`, must stay invalid. */
+	if (!__atomic_compare_exchange_n(gone, &seen, rkey, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return MR_BAD_KEY;
 	STEP("a window's key is gone");
-	return MR_OK;
+	/* The exchange may have found the 0 of a new binding.  Its acquire
+	 * order and the fence in bind_window order the store of rkey 0 before
+	 * this load, which then finds that the row has lost the key. */
+	return __atomic_load_n(&w->rkey, __ATOMIC_RELAXED) == rkey ? MR_OK
+								   : MR_BAD_KEY;
 }

@@ -39,6 +39,7 @@ static const char *const steps[] = {
 	"a limit's event is raised",
 	"a queue is found armed",
 	"an event is raised",
+	"a window's key is judged",
 	"a window's key is gone",
 	"an atomic is executed",
 	"an atomic is described",

@@ -48,15 +48,16 @@ static struct mw_bind make_binding(const struct world *w,
 				.bytes = 0x100};
 }
 
-/* The action of another thread between the lookup and the use of a key. */
+/* The action of another thread at this step of this thread. */
 static void (*meanwhile)(void);
+static const char *at_step;
 static struct world *its;
 
 void step_at(const char *name)
 {
 	void (*once)(void) = meanwhile;
 
-	if (!once || strcmp(name, "a key's row is found") != 0)
+	if (!once || strcmp(name, at_step) != 0)
 		return;
 	meanwhile = NULL;
 	once();
@@ -221,10 +222,50 @@ static void a_window_bound_anew_opens_nothing_to_the_old_key(void **state)
 	b = begin_bound(&w, 1);
 	its = &w;
 	meanwhile = bind_it_anew;
+	at_step = "a key's row is found";
 	assert_int_equal(reach_window(&w, b.rkey, 0x9800, &addr), MR_BAD_KEY);
 	assert_null(meanwhile);
 	assert_int_equal(reach_window(&w, b.rkey ^ 2, 0x9800, &addr), MR_OK);
 	free(w.memory);
+}
+
+/* Another peer invalidates the window, which is then bound by another key. */
+static void invalidate_and_bind(void)
+{
+	struct mw_bind b = make_binding(its, its->w2);
+
+	assert_int_equal(mw_invalidate(&its->h, &its->qp, b.rkey), MR_OK);
+	b.rkey ^= 2;
+	assert_int_equal(mw_bind(&its->h, &its->qp, &b), MR_OK);
+}
+
+static void invalidate_twice(void)
+{
+	struct mw_bind b = make_binding(its, its->w2);
+
+	invalidate_and_bind();
+	assert_int_equal(mw_invalidate(&its->h, &its->qp, b.rkey ^ 2), MR_OK);
+}
+
+/* Two peers invalidate the old key at the same time: one of them fails, and the
+ * new key is as the owner and its peers have left it. */
+static void a_late_invalidation_leaves_the_new_key(void **state)
+{
+	for (int twice = 0; twice <= 1; twice++) {
+		struct world w;
+		struct mw_bind b = begin_bound(&w, 2);
+		uint64_t addr;
+
+		its = &w;
+		meanwhile = twice ? invalidate_twice : invalidate_and_bind;
+		at_step = "a window's key is judged";
+		assert_int_equal(mw_invalidate(&w.h, &w.qp, b.rkey),
+				 MR_BAD_KEY);
+		assert_null(meanwhile);
+		assert_int_equal(reach_window(&w, b.rkey ^ 2, 0x9100, &addr),
+				 twice ? MR_BAD_KEY : MR_OK);
+		free(w.memory);
+	}
 }
 
 static void a_region_with_a_bound_window_is_not_freed(void **state)
@@ -296,6 +337,7 @@ int main(void)
 		cmocka_unit_test(type_1_is_bound_again_and_never_invalidated),
 		cmocka_unit_test(
 			a_window_bound_anew_opens_nothing_to_the_old_key),
+		cmocka_unit_test(a_late_invalidation_leaves_the_new_key),
 		cmocka_unit_test(a_region_with_a_bound_window_is_not_freed),
 		cmocka_unit_test(
 			a_region_is_freed_after_its_window_is_invalidated),
