@@ -225,17 +225,42 @@ static enum rdma_cm_event_type take_event(struct opener *o,
 	return what;
 }
 
-/* Waits for the next event, which must be @want. */
-static void await_event(struct opener *o, enum rdma_cm_event_type want)
+static void refuse_event(enum rdma_cm_event_type what,
+			 enum rdma_cm_event_type want)
+{
+	fprintf(stderr, "connects: the event %s came in place of %s\n",
+		rdma_event_str(what), rdma_event_str(want));
+	exit(1);
+}
+
+/* Waits for the next event, which must be ESTABLISHED. */
+static void await_established(struct opener *o)
 {
 	struct rdma_cm_id *id;
 	enum rdma_cm_event_type what = take_event(o, &id);
 
-	if (what == want)
-		return;
-	fprintf(stderr, "connects: the event %s came in place of %s\n",
-		rdma_event_str(what), rdma_event_str(want));
-	exit(1);
+	if (what != RDMA_CM_EVENT_ESTABLISHED)
+		refuse_event(what, RDMA_CM_EVENT_ESTABLISHED);
+}
+
+/* Waits for DISCONNECTED of each id.  If the last of them comes late, the
+ * TIMEWAIT of other ids is over before. */
+static void await_ends(struct opener *o)
+{
+	enum rdma_cm_event_type what;
+	struct rdma_cm_id *id;
+	int ended = 0;
+
+	while (ended < o->count) {
+		what = take_event(o, &id);
+		if (what == RDMA_CM_EVENT_DISCONNECTED && !id->context) {
+			id->context = o;
+			ended++;
+		} else if (what != RDMA_CM_EVENT_TIMEWAIT_EXIT ||
+			   !id->context) {
+			refuse_event(what, RDMA_CM_EVENT_DISCONNECTED);
+		}
+	}
 }
 
 static void resolve_routes(struct opener *o)
@@ -300,7 +325,7 @@ static void connect_all(struct opener *o)
 	for (int i = 0; i < o->count; i++)
 		queue_check(!rdma_connect(o->ids[i], &param), "rdma_connect");
 	for (int i = 0; i < o->count; i++)
-		await_event(o, RDMA_CM_EVENT_ESTABLISHED);
+		await_established(o);
 	o->ended_ns = raw_now_ns();
 }
 
@@ -333,8 +358,7 @@ static void disconnect_all(struct opener *o)
 {
 	for (int i = 0; i < o->count; i++)
 		queue_check(!rdma_disconnect(o->ids[i]), "rdma_disconnect");
-	for (int i = 0; i < o->count; i++)
-		await_event(o, RDMA_CM_EVENT_DISCONNECTED);
+	await_ends(o);
 	for (int i = 0; i < o->count; i++) {
 		rdma_destroy_qp(o->ids[i]);
 		queue_check(!rdma_destroy_id(o->ids[i]), "rdma_destroy_id");
