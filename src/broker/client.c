@@ -43,6 +43,10 @@
  * got no processor. */
 #define NAP_MS 500
 
+#define INVALID_ANSWER                                                         \
+	"the broker adverbd gives an invalid answer: install one version of "  \
+	"adverb, and end the programs that use another one"
+
 static void close_fd(int *fd)
 {
 	fd_identity_close(*fd);
@@ -150,18 +154,31 @@ static int ask_first(struct client *c)
 	return client_send_message(c, &m, NULL);
 }
 
+/* Ends the connection, because a message cannot be sent or received. */
+static void lose_by_error(struct client *c, int err, const char *verb)
+{
+	char who[32] = "";
+
+	if (c->broker.visible_pid)
+		snprintf(who, sizeof(who), ", process %d",
+			 (int)c->broker.visible_pid);
+	snprintf(c->why, sizeof(c->why),
+		 "this program cannot %s the broker adverbd%s: %s; start the "
+		 "program again once that is mended",
+		 verb, who, strerror(-err));
+	lose_broker(c, err, c->why);
+}
+
 /* Ends the connection if err, the result of sending a message, is an error
- * other than -EPIPE. */
+ * other than -EPIPE.  After -EPIPE the broker has gone, and its last message,
+ * which may say why, is still to be read. */
 static void lose_for(struct client *c, int err)
 {
 	if (err == -ETOOMANYREFS) {
 		name_limit(c, err);
 		lose_broker(c, err, c->why);
 	} else if (err && err != -EPIPE) {
-		/* -EPIPE: the broker has gone, and its last message, which may
-		 * say why, is still to be read */
-		lose_broker(c, -EPIPE,
-			    "the broker adverbd has closed the connection");
+		lose_by_error(c, err, "send a message to");
 	}
 }
 
@@ -409,8 +426,7 @@ static bool take_greeting(struct client *c, const struct proto *m,
 		say_hello_again(c);
 	else if (c->state == CLIENT_ASKING || m->kind != PROTO_WELCOME ||
 		 !take_welcome(c, m, fds))
-		lose_broker(c, -EPROTO,
-			    "the broker adverbd gives an invalid answer");
+		lose_broker(c, -EPROTO, INVALID_ANSWER);
 	news->what = CLIENT_NEWS_BACK;
 	return c->state == CLIENT_UP;
 }
@@ -467,12 +483,18 @@ static void hang_up(struct client *c, int err, const struct proto *m)
 		enter_alone(c, err);
 		return;
 	}
-	if (err == -EMFILE)
+	if (err == -EPIPE) {
+		lose_broker(c, err,
+			    "the broker adverbd has closed the connection, or "
+			    "has ended; start this program again");
+	} else if (err == -EPROTO || err == -EPROTONOSUPPORT) {
+		lose_broker(c, err, INVALID_ANSWER);
+	} else if (err == -EMFILE) {
 		name_limit(c, err);
-	lose_broker(c, err,
-		    err == -EMFILE
-			    ? c->why
-			    : "the broker adverbd has closed the connection");
+		lose_broker(c, err, c->why);
+	} else {
+		lose_by_error(c, err, "receive a message of");
+	}
 }
 
 static bool is_lost(int fd)

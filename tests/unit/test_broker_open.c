@@ -11,6 +11,7 @@
 #include "broker/dial.h"
 #include "broker/proto.h"
 #include "broker/steer.h"
+#include "util/fd_identity.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -47,6 +48,14 @@ int poll(struct pollfd *fds, nfds_t count, int ms)
 	else
 		kill(silent, SIGCONT);
 	return 0;
+}
+
+static int send_error; /* the errno with which sendmsg fails; 0: it succeeds */
+
+ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	errno = send_error;
+	return send_error ? -1 : syscall(SYS_sendmsg, fd, m, flags);
 }
 
 /* Leaves a stopped broker that has no client. */
@@ -114,6 +123,72 @@ static void the_report_names_a_broker_that_never_answers(void **state)
 	assert_string_equal(why, text);
 	naps = 0;
 	end_broker(silent);
+}
+
+static void the_report_says_why_a_message_cannot_be_sent(void **state)
+{
+	struct client first, c;
+	const char *why = "";
+	char text[160];
+	pid_t pid;
+
+	open_or_fail(&first);
+	pid = broker_of(&first);
+	send_error = ENOBUFS;
+	assert_int_equal(open_client(&c, &why), -ENOBUFS);
+	send_error = 0;
+	snprintf(text, sizeof(text),
+		 "this program cannot send a message to the broker adverbd, "
+		 "process %d: %s; ",
+		 (int)pid, strerror(ENOBUFS));
+	assert_memory_equal(why, text, strlen(text));
+	client_close(&first);
+	end_broker(pid);
+}
+
+/* Another socket takes the place of the connection, and brings this message;
+ * NULL: it is closed. */
+static void play_message(struct client *c, const char *message)
+{
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	assert_true(dup3(pair[0], c->unix_fd, O_CLOEXEC) >= 0);
+	fd_identity_note(c->unix_fd);
+	close(pair[0]);
+	if (message)
+		assert_int_equal(send(pair[1], message, strlen(message), 0),
+				 strlen(message));
+	close(pair[1]);
+}
+
+/* The client ends the connection itself after an invalid message. */
+static void an_invalid_message_is_no_end_of_the_broker(void **state)
+{
+	static const struct {
+		const char *message;
+		int err;
+		const char *reason;
+	} rows[] = {
+		{"rubbish", -EPROTO, "gives an invalid answer"},
+		{NULL, -EPIPE, "has closed the connection"},
+	};
+
+	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
+		struct client_news news;
+		struct client c;
+		pid_t pid;
+
+		open_or_fail(&c);
+		pid = broker_of(&c);
+		play_message(&c, rows[i].message);
+		assert_false(client_turn(&c, &news));
+		assert_int_equal(c.state, CLIENT_LOST);
+		assert_int_equal(c.err, rows[i].err);
+		assert_non_null(strstr(c.reason, rows[i].reason));
+		client_close(&c);
+		end_broker(pid);
+	}
 }
 
 static void a_broker_that_dies_while_a_client_opens_is_replaced(void **state)
@@ -457,6 +532,8 @@ int main(void)
 			a_client_that_is_stopped_while_it_opens_does_not_time_out),
 		cmocka_unit_test(a_broker_that_is_stopped_is_waited_for),
 		cmocka_unit_test(the_report_names_a_broker_that_never_answers),
+		cmocka_unit_test(the_report_says_why_a_message_cannot_be_sent),
+		cmocka_unit_test(an_invalid_message_is_no_end_of_the_broker),
 		cmocka_unit_test(
 			a_broker_that_dies_while_a_client_opens_is_replaced),
 		cmocka_unit_test(one_of_two_brokers_that_start_at_once_serves),

@@ -369,7 +369,8 @@ def senseless(name, want):
 
 
 case("adverbd lends a socket of another port", senseless(
-    "socket", "the broker adverbd gives an invalid answer"))
+    "socket", "the broker adverbd gives an invalid answer: install one "
+    "version of adverb, and end the programs that use another one"))
 case("adverbd refuses with control characters in the reason",
      senseless("colour", "?[31mred?"))
 
