@@ -218,7 +218,8 @@ bool admission_accept(struct server *s)
 	if (!look_at_newcomer(s, &n)) {
 		user_receiver_refuse(&s->receivers, n.fd, n.user, EACCES,
 				     "the broker adverbd cannot find out which "
-				     "user this process belongs to");
+				     "user this process has: let it call "
+				     "getsockopt");
 		return true;
 	}
 	if (check_again(s, n.user, why, sizeof(why)))

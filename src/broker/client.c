@@ -10,6 +10,7 @@
 #include "broker/shared_page.h"
 #include "broker/procfs.h"
 #include "broker/proto.h"
+#include "broker/reason.h"
 #include "broker/steer.h"
 #include "broker/trust.h"
 #include "util/fd_identity.h"
@@ -245,21 +246,17 @@ static int connect_to(struct client *c)
  * and the client tries again later. */
 static void greet_broker(struct client *c, int err)
 {
-	const char *why = "the broker adverbd cannot be reached";
-
 	if (!err) {
 		say_hello(c);
 		return;
 	}
-	if (err == -EMFILE) {
-		name_limit(c, err);
-		why = c->why;
-	}
-	if (*c->start.sentence) {
+	if (*c->start.sentence)
 		memcpy(c->why, c->start.sentence, sizeof(c->why));
-		why = c->why;
-	}
-	lose_broker(c, err, why);
+	else if (err == -EMFILE)
+		name_limit(c, err);
+	else
+		reason_unreached(-err, c->why);
+	lose_broker(c, err, c->why);
 }
 
 /* Acts on the result of start_begin or start_turn.  Tells the user the sentence
@@ -465,8 +462,9 @@ static void name_silent(struct client *c)
 		snprintf(who, sizeof(who), " (process %d%s)", (int)pid,
 			 procfs_is_stopped(pid) ? ", stopped" : "");
 	snprintf(c->why, sizeof(c->why),
-		 "the broker adverbd%s has not answered for %u s", who,
-		 (unsigned)(c->patience_ms / 1000));
+		 "the broker adverbd%s has not answered for %u s: let it run "
+		 "(kill -CONT, a debugger), or end it",
+		 who, (unsigned)(c->patience_ms / 1000));
 }
 
 /* Ends a connection from which nothing more can be read, because of err.  m:

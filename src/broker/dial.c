@@ -3,6 +3,7 @@
 
 #include "broker/port_holder.h"
 #include "broker/other_version.h"
+#include "broker/reason.h"
 #include "broker/start.h"
 #include "broker/trust.h"
 #include "util/monotonic.h"
@@ -181,13 +182,15 @@ static void note_broker(int fd, const struct proto *m, struct dial_broker *b)
 static void explain_failure(const struct call *c, int err,
 			    char why[START_SENTENCE])
 {
-	const char *text = c->start.sentence;
-
-	if (err == -ETIMEDOUT)
-		text = "the broker adverbd does not answer";
-	else if (!*text)
-		text = "the broker adverbd cannot be reached";
-	snprintf(why, START_SENTENCE, "%s", text);
+	if (err == -ETIMEDOUT && last)
+		snprintf(why, START_SENTENCE,
+			 "the broker adverbd (process %d) does not answer: let "
+			 "it run (kill -CONT, a debugger), or end it",
+			 (int)last);
+	else if (*c->start.sentence)
+		snprintf(why, START_SENTENCE, "%s", c->start.sentence);
+	else
+		reason_unreached(err == -ETIMEDOUT ? EAGAIN : -err, why);
 }
 
 /* Writes to why what the refusal m of the broker means.  err: what ask_broker

@@ -263,7 +263,8 @@ void greeting_take(struct server *s, struct conn *c, const struct proto *m,
 {
 	if (c->class || c->is_waiting) {
 		answer_refuse(c, m, EBUSY,
-			      "this client has a class, or waits for one");
+			      "this client has a class, or waits for one: use "
+			      "adverb's library of this version");
 		return;
 	}
 	c->hello = *m;

@@ -147,9 +147,9 @@ static int refuse_more(const struct reuseport_group *g, uid_t user,
 			 "4791: end some",
 			 has);
 	else
-		*why = rest ? "every steering class of port 4791 is taken, or "
-			      "was another user's within 10 minutes"
-			    : "every steering class of port 4791 is taken";
+		*why = rest ? "port 4791 has no free steering class: end some "
+			      "RDMA programs, or wait 10 minutes for theirs"
+			    : REUSEPORT_GROUP_FULL;
 	return -ENOSPC;
 }
 

@@ -110,6 +110,21 @@ void reason_words(const char *path, const char *words, size_t bytes,
 			 "file is damaged");
 }
 
+void reason_unreached(int err, char text[REASON_TEXT])
+{
+	if (err == EAGAIN)
+		snprintf(text, REASON_TEXT,
+			 "another program starts the broker adverbd of this "
+			 "network namespace, or has to: it is slow or stopped; "
+			 "start this program again later");
+	else
+		snprintf(text, REASON_TEXT,
+			 "the broker adverbd of this network namespace cannot "
+			 "be reached: %s; run adverb doctor to see what this "
+			 "machine allows",
+			 strerror(err));
+}
+
 void reason_process(pid_t pid, uid_t user, char text[REASON_PROCESS])
 {
 	if (pid > 0)

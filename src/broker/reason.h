@@ -31,6 +31,10 @@ void reason_clone(int err, char text[REASON_TEXT]);
  */
 void reason_words(const char *path, const char *words, size_t bytes,
 		  char text[REASON_TEXT]);
+/* Writes why no broker can be reached; err: the errno of connect(2), or EAGAIN
+ * if another process has to start a broker.  Unlike the other reasons, this is
+ * a whole sentence. */
+void reason_unreached(int err, char text[REASON_TEXT]);
 /* Writes the name of a process.  pid, user: as SO_PEERCRED gives them; pid 0:
  * the process has no number in this PID namespace. */
 void reason_process(pid_t pid, uid_t user, char text[REASON_PROCESS]);

@@ -273,7 +273,7 @@ static int choose_member(struct reuseport_group *g, const char **why)
 	if (!i)
 		i = find_member(g, REUSEPORT_RESTING);
 	if (!i) {
-		*why = "every steering class of port 4791 is taken";
+		*why = REUSEPORT_GROUP_FULL;
 		return -ENOSPC;
 	}
 	return (int)i;

@@ -30,6 +30,8 @@
 #include <sys/types.h>
 
 #define REUSEPORT_REST_MS 100 /* how long a class rests after its release */
+#define REUSEPORT_GROUP_FULL                                                   \
+	"every steering class of port 4791 is taken: end some RDMA programs"
 
 enum reuseport_group_use {
 	REUSEPORT_NOBODYS, /* unused: a process of any user may get the class */

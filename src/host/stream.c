@@ -65,7 +65,8 @@ static const char *why_not_open(int err)
 	if (err == -EINVAL)
 		return "the peers have agreed on a segment size, or on a number "
 		       "of RDMA Reads at a time, that this adapter does not "
-		       "have";
+		       "have; give rdma_connect or rdma_accept smaller "
+		       "responder_resources and initiator_depth";
 	if (err == -EBADF)
 		return "the program has closed a descriptor of this adapter, "
 		       "with which the adapter waits for connections; close no "
@@ -74,7 +75,7 @@ static const char *why_not_open(int err)
 		return "this user has too many descriptors in epoll sets; "
 		       "raise the limit fs.epoll.max_user_watches";
 	return "the process has too little memory or too few file descriptors "
-	       "for the queue pair's connection";
+	       "for the queue pair's connection; raise ulimit -v and -n";
 }
 
 /* Gives the connection to q and moves q to RTS. */
@@ -129,7 +130,8 @@ int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,
 	}
 	progress_take(p);
 	q = engine_qp_find(p->engine, qpn);
-	*why = "no queue pair has this number";
+	*why = "the queue pair was destroyed before its connection came; keep "
+	       "it until the connection has ended";
 	err = q ? open_stream(p, q, s, why) : -ENOENT;
 	progress_give(p);
 	return err;

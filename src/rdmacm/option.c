@@ -35,12 +35,17 @@ static int id_option(struct r_id *id, int name, const void *value, size_t size)
 		id->options.ack_timeout = *(const uint8_t *)value;
 		return 0;
 	default:
-		return r_fail(ENOSYS, "rdma_set_option: option %d is unknown",
+		return r_fail(ENOSYS,
+			      "rdma_set_option: option %d of level "
+			      "RDMA_OPTION_ID is unknown; the options are TOS, "
+			      "REUSEADDR, AFONLY and ACK_TIMEOUT",
 			      name);
 	}
-	return r_fail(EINVAL, "rdma_set_option: the value has a wrong size, is "
-			      "out of range, or is set after the id was "
-			      "bound");
+	return r_fail(EINVAL,
+		      "rdma_set_option: the value of option %d has a wrong "
+		      "size, is out of range, or is set after the id was "
+		      "bound; man rdma_set_option has the types and ranges",
+		      name);
 }
 
 int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval,
@@ -50,5 +55,9 @@ int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval,
 		return id_option(r_id(id), optname, optval, optlen);
 	if (level == RDMA_OPTION_IB && optname == RDMA_OPTION_IB_PATH)
 		return r_route_given(r_id(id), optval, optlen);
-	return r_fail(ENOSYS, "rdma_set_option: level %d is unknown", level);
+	return r_fail(ENOSYS,
+		      "rdma_set_option: option %d of level %d is unknown; the "
+		      "levels are RDMA_OPTION_ID, and RDMA_OPTION_IB with "
+		      "RDMA_OPTION_IB_PATH",
+		      optname, level);
 }

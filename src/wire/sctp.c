@@ -411,7 +411,8 @@ static int begin_library(const struct sctp_options *o, const char **why)
 {
 	static bool is_drained_at_exit;
 
-	*why = "the kernel gives no random numbers";
+	*why = "the kernel gives no random numbers, which associations need; "
+	       "allow getrandom(2) in the sandbox";
 	if (!sctp_path_begin())
 		return -EIO;
 	sctp_conn_all.usr = usrsctp_load(send_packet, why);
@@ -434,7 +435,9 @@ int sctp_start(const struct sctp_options *o, const char **why)
 	if (!sctp_conn_all.usr)
 		err = begin_library(o, why);
 	if (!err && !fd_identity_holds(sctp_conn_all.epoll_fd)) {
-		*why = "a thread or a descriptor for SCTP cannot be made";
+		*why = "a thread or a descriptor for SCTP cannot be made; "
+		       "raise the limits on processes and open files (ulimit "
+		       "-u, -n)";
 		err = start_thread();
 	}
 	pthread_mutex_unlock(&lock);

@@ -242,7 +242,8 @@ static void more_clients_than_classes_are_refused_with_a_reason(void **state)
 		open_or_fail(&c[i]);
 	pid = broker_of(&c[0]);
 	assert_int_equal(open_client(&more, &why), -ENOSPC);
-	assert_string_equal(why, "every steering class of port 4791 is taken");
+	assert_string_equal(why, "every steering class of port 4791 is taken: "
+				 "end some RDMA programs");
 	send_to(steer_qpn(c[1000].class, 5), AF_INET, "127.0.0.1");
 	assert_int_equal(take_all(&c[1000]), 1);
 	client_close(&c[500]);

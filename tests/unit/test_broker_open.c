@@ -110,7 +110,7 @@ static void the_report_names_a_broker_that_never_answers(void **state)
 	long began_ms = skipped_ms;
 	const char *why = "";
 	struct client c;
-	char text[96];
+	char text[160];
 
 	begin_silence();
 	naps = 100000 / NAP_MS;
@@ -118,7 +118,7 @@ static void the_report_names_a_broker_that_never_answers(void **state)
 	assert_true(skipped_ms - began_ms >= 60000);
 	snprintf(text, sizeof(text),
 		 "the broker adverbd (process %d, stopped) has not answered "
-		 "for 60 s",
+		 "for 60 s: let it run (kill -CONT, a debugger), or end it",
 		 (int)silent);
 	assert_string_equal(why, text);
 	naps = 0;
