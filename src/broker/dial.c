@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OPEN_MS	  15000 /* how long to wait for a broker */
+#define OPEN_MS	  15000 /* how long to try to reach or to start a broker */
 #define ANSWER_MS 30000 /* how long to wait for the broker's answer */
 /* how often to try to connect while another process starts the broker */
 #define SEEK_MS 1

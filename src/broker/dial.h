@@ -20,13 +20,14 @@ struct dial_broker {
 
 /*
  * Connects to the broker, or starts one if there is none, and asks the broker
- * to introduce itself.  Waits up to 15 s for a broker, and up to 30 s for the
- * broker's answer.  Returns 0 and stores a blocking socket, which the caller
- * owns, in *fd, and the broker's introduction in *broker unless broker is NULL.
- * Otherwise returns -errno with a sentence in why: an error of client_open, or
- * -EPROTONOSUPPORT if the broker is of another version of the protocol.  say
- * may be NULL and gets CLIENT_SAYS_THREAD only.  Thread-safe: a second thread
- * waits until the call of the first one is done.
+ * to introduce itself.  Tries for up to 15 s to reach or to start a broker; a
+ * start that begins at the end of that time takes up to 12 s more.  Then waits
+ * up to 30 s for the broker's answer.  Returns 0 and stores a blocking socket,
+ * which the caller owns, in *fd, and the broker's introduction in *broker
+ * unless broker is NULL. Otherwise returns -errno with a sentence in why: an
+ * error of client_open, or -EPROTONOSUPPORT if the broker is of another version
+ * of the protocol.  say may be NULL and gets CLIENT_SAYS_THREAD only.
+ * Thread-safe: a second thread waits until the call of the first one is done.
  */
 int dial_open(int *fd, struct dial_broker *broker, client_say *say,
 	      char why[START_SENTENCE]);
