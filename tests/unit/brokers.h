@@ -22,6 +22,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -34,16 +35,18 @@
 
 #define LIFE_MS 2000 /* no start is delayed after a broker ran this long */
 
-static long skipped_ms; /* how far the test's clock is ahead of the kernel's */
+static atomic_long
+	skipped_ms; /* how far the test's clock is ahead of the kernel's */
 
 /* Replaces libc's clock_gettime for all code that is linked into the test: adds
  * skipped_ms. */
 int clock_gettime(clockid_t id, struct timespec *t)
 {
 	int err = (int)syscall(SYS_clock_gettime, id, t);
+	long ms = skipped_ms;
 
-	t->tv_nsec += skipped_ms % 1000 * 1000000;
-	t->tv_sec += skipped_ms / 1000 + t->tv_nsec / 1000000000;
+	t->tv_nsec += ms % 1000 * 1000000;
+	t->tv_sec += ms / 1000 + t->tv_nsec / 1000000000;
 	t->tv_nsec %= 1000000000;
 	return err;
 }

@@ -15,25 +15,28 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <sys/eventfd.h>
 
 enum { PORT = 7100, OTHER_PORT, BROKERS = 48, WAIT_S = 30 };
 
-/* How one broker answers, and which messages it got.  refused: a port. */
+/* How one broker answers, and which messages it got.  refused: a port.  The
+ * test writes some members while the broker serves. */
 static struct broker {
-	int fd;
-	enum cmproto_kind silent_at, dies_at; /* 0: never */
-	uint16_t refused;
-	bool lies;		       /* by send_rejections(), after CONNECT */
-	bool garbles;		       /* no answer has the magic number */
-	enum cmproto_kind denied;      /* answered with -denial */
-	int denial;		       /* an errno; 0: EDQUOT */
-	unsigned heard[CMPROTO_EVENT]; /* by kind */
-	unsigned order[CMPROTO_EVENT]; /* rank of the first of a kind */
-	sem_t was_bound;	       /* CMPROTO_BIND came */
-	void (*on_bind)(void); /* called before CMPROTO_BIND is answered */
+	atomic_int fd;
+	_Atomic enum cmproto_kind silent_at, dies_at; /* 0: never */
+	_Atomic uint16_t refused;
+	atomic_bool lies;    /* by send_rejections(), after CONNECT */
+	atomic_bool garbles; /* no answer has the magic number */
+	_Atomic enum cmproto_kind denied; /* answered with -denial */
+	atomic_int denial;		  /* an errno; 0: EDQUOT */
+	atomic_uint heard[CMPROTO_EVENT]; /* by kind */
+	atomic_uint order[CMPROTO_EVENT]; /* rank of the first of a kind */
+	sem_t was_bound;		  /* CMPROTO_BIND came */
+	/* called before CMPROTO_BIND is answered */
+	void (*_Atomic on_bind)(void);
 } broker[BROKERS];
-static unsigned brokers; /* how many have begun; the last one serves */
+static atomic_uint brokers; /* how many have begun; the last one serves */
 /* came: a broker has begun.  was_told: a broker has got CMPROTO_LISTEN.
  * was_confirmed: a broker has got CMPROTO_ESTABLISH. */
 static sem_t came, was_told, was_confirmed;
@@ -140,9 +143,9 @@ static inline void *serve_clients(void *arg)
 /* Called once, right after r_lock is released for the first time, or gap_skips
  * times later.  If gap_is_ours, releases by the test's thread count, else
  * releases by other threads. */
-static void (*gap)(void);
-static unsigned gap_skips;
-static bool gap_is_ours;
+static void (*_Atomic gap)(void);
+static atomic_uint gap_skips;
+static atomic_bool gap_is_ours;
 static pthread_t ours;
 
 int pthread_mutex_unlock(pthread_mutex_t *m)

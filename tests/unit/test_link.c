@@ -83,9 +83,10 @@ static int find_connection(void)
 static atomic_bool is_hasty; /* the next limit of a recv is 100 ms */
 /* If so many brokers have begun, signals interrupt each recv from the last of
  * them after INTERRUPTED_MS of the test's clock. */
-static unsigned interrupted_at;
-static unsigned interruptions;
-static uint64_t limit_ms[8]; /* of the wait that an interruption ended */
+static atomic_uint interrupted_at;
+static atomic_uint interruptions;
+static _Atomic uint64_t
+	limit_ms[8]; /* of the wait that an interruption ended */
 
 static _Atomic pid_t receiver; /* the thread that has called recv last */
 
@@ -127,7 +128,8 @@ int setsockopt(int fd, int level, int option, const void *value,
 	return real(fd, level, option, value, bytes);
 }
 
-static void (*on_sent)(void); /* called after the next send to a broker */
+static void (*_Atomic on_sent)(
+	void); /* called after the next send to a broker */
 
 ssize_t send(int fd, const void *bytes, size_t n, int flags)
 {
@@ -592,7 +594,8 @@ static void a_listener_whose_port_is_lost_is_removed(void **state)
 		assert_int_equal(rdma_get_cm_event(&channel.base, &e), 0);
 		assert_int_equal(e->event, RDMA_CM_EVENT_DEVICE_REMOVAL);
 		assert_int_equal(rdma_ack_cm_event(e), 0);
-		b->refused = b->denied = 0;
+		b->refused = 0;
+		b->denied = 0;
 		bind_to(other, OTHER_PORT); /* the broker reads in order */
 		assert_int_equal(b->heard[CMPROTO_RELEASE], has_port);
 		rdma_destroy_id(&id->base);

@@ -179,7 +179,8 @@ static void a_failed_listen_tells_the_user_what_to_do(void **state)
 		assert_int_equal(errno, cases[i].err);
 		expect_heard(cases[i].sentence);
 	}
-	b->denied = 0, b->denial = 0;
+	b->denied = 0;
+	b->denial = 0;
 	rdma_destroy_id(&id->base);
 }
 
