@@ -73,9 +73,7 @@ static void take_multicast(struct packet *p)
 	packet_drop(p);
 }
 
-/* Returns the end at the port that receives packets for this number, or NULL.
- */
-static struct data_end *find_end(const struct port *port, uint32_t number)
+struct data_end *data_end_find(const struct port *port, uint32_t number)
 {
 	list_for_each (l, &port->data_ends)
 		if (OF_PORT(l)->number == number && !OF_PORT(l)->is_deaf)
@@ -98,7 +96,7 @@ void data_end_take(struct packet *p)
 		take_multicast(p);
 		return;
 	}
-	end = find_end(port, p->dest_qp >> DATA_REST_BITS);
+	end = data_end_find(port, p->dest_qp >> DATA_REST_BITS);
 	if (end && !end->is_stalled) {
 		add_packet(end, p);
 		return;

@@ -50,6 +50,9 @@ void data_end_free_all(struct fabric *f);
  * the packet's group.  Drops the packet if the port's P_Key table refuses it.
  * Takes ownership of the packet. */
 void data_end_take(struct packet *p);
+/* Returns the end at the port that receives packets for this number, or NULL.
+ */
+struct data_end *data_end_find(const struct port *port, uint32_t number);
 /* Returns the index of a group in end->groups; end->group_count: the end has
  * not joined the group. */
 uint32_t data_end_group(const struct data_end *end, const uint8_t gid[16]);

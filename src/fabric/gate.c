@@ -53,19 +53,29 @@ uint8_t gate_vl(const struct port *out, const struct port *in, uint8_t sl)
 	return sl % 2 ? pair & 15 : pair >> 4;
 }
 
+/* The data VLs are at most VL0 to VL14, so this refuses VL15, too. */
+bool gate_has_vl(const struct port *out, uint8_t vl)
+{
+	return vl < bits_min_u8(port_info_vls(out), LANES);
+}
+
+bool gate_lets_out(const struct port *out, uint16_t pkey)
+{
+	return !node_is_switch(out->node) || !port_info_enforces_out(out) ||
+	       gate_fits(out, pkey);
+}
+
 bool gate_leave(struct port *out, struct packet *p)
 {
 	uint32_t mtu = port_info_mtu(out);
 
 	p->vl = gate_vl(out, p->in, p->sl);
-	/* The data VLs are at most VL0 to VL14, so this refuses VL15, too. */
-	if (p->vl >= bits_min_u8(port_info_vls(out), LANES) ||
+	if (!gate_has_vl(out, p->vl) ||
 	    p->payload->bytes - LRH_VCRC_BYTES > mtu + HEADERS_MAX) {
 		out->counters.tx_discards++;
 		return false;
 	}
-	if (node_is_switch(out->node) && port_info_enforces_out(out) &&
-	    !gate_fits(out, p->pkey)) {
+	if (!gate_lets_out(out, p->pkey)) {
 		out->counters.tx_constraint++;
 		trap_switch_pkey(out, p);
 		return false;
@@ -84,10 +94,15 @@ static bool has_partition(const struct port *in, uint16_t pkey)
 	       find_pkey(in, pkey & ~PKEY_FULL) >= 0;
 }
 
+bool gate_lets_in(const struct port *in, uint16_t pkey)
+{
+	return !node_is_switch(in->node) || !port_info_enforces_in(in) ||
+	       has_partition(in, pkey);
+}
+
 bool gate_enter(struct port *in, const struct packet *p)
 {
-	if (!node_is_switch(in->node) || !port_info_enforces_in(in) ||
-	    has_partition(in, p->pkey))
+	if (gate_lets_in(in, p->pkey))
 		return true;
 	in->counters.rx_constraint++;
 	trap_switch_pkey(in, p);

@@ -19,6 +19,14 @@ bool gate_leave(struct port *out, struct packet *p);
 /* Judges a data end's packet that has come in at the port `in`.  Returns
  * whether the packet passes; the caller drops a packet that does not. */
 bool gate_enter(struct port *in, const struct packet *p);
+/* Does the port `out` have this data VL? */
+bool gate_has_vl(const struct port *out, uint8_t vl);
+/* Lets the port `out` packets with this P_Key leave?  Only a switch's port with
+ * PartitionEnforcementOutbound refuses any. */
+bool gate_lets_out(const struct port *out, uint16_t pkey);
+/* Lets the port `in` packets with this P_Key come in?  Only a switch's port
+ * with PartitionEnforcementInbound refuses any. */
+bool gate_lets_in(const struct port *in, uint16_t pkey);
 /* Does the port's table have a P_Key that fits pkey: the two are equal except
  * for the membership bit, and at least one is a full member? */
 bool gate_fits(const struct port *port, uint16_t pkey);

@@ -220,6 +220,9 @@ struct fabric {
 	struct list traps;    /* struct trap.sending */
 	uint64_t trap_due_ms; /* when the first of these traps is due */
 	uint64_t trap_id;     /* the transaction ID of the last trap */
+	/* Counts the changes of states and tables that may change an answer of
+	 * reach_find, and others. */
+	uint32_t changes;
 	uint64_t now_ms;
 	/* The arguments of fabric_watch; seen NULL: nobody watches. */
 	void (*seen)(void *arg, const uint8_t *p, size_t bytes);

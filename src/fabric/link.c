@@ -11,6 +11,7 @@ void link_set_state(struct port *port, uint8_t state)
 
 	if (port->state == state)
 		return;
+	node->fabric->changes++;
 	if (state == STATE_DOWN)
 		port->counters.link_downed++;
 	if (node_is_switch(node) &&

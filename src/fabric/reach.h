@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Would the packets of a queue pair arrive?  The answer follows the tables and
+ * the states that a packet would meet on its way (move.h, gate.h), and counts
+ * nothing.  It says nothing about time: full buffers and the discards after
+ * HOQLife are no part of it.
+ *
+ * An answer holds until reach_changes returns another number.
+ */
+#ifndef FABRIC_REACH_H
+#define FABRIC_REACH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct data_end;
+struct fabric;
+
+/* The packets of a connected queue pair. */
+struct reach {
+	uint32_t dest_qpn;
+	uint16_t dlid;
+	uint16_t pkey;
+	uint8_t sl;
+	uint8_t path_bits; /* of the source LID; only the LMC's bits count */
+	uint8_t mtu;	   /* path MTU: 1 to 5, for 256 to 4096 bytes */
+};
+
+/* The other end of such packets. */
+struct reach_peer {
+	/* Bit i: the peer may send its packets by entry i of its port's P_Key
+	 * table.  That entry fits the P_Key of the packets, and packets with
+	 * the entry's P_Key and with the same SL come back to the source LID.
+	 */
+	uint64_t pkeys;
+	uint16_t slid;	   /* the source LID of the packets */
+	uint8_t port;	   /* the number of the peer's port */
+	uint8_t path_bits; /* of the peer's LID in the DLID */
+	uint8_t path_mask; /* the bits of path_bits that the peer's LMC makes
+			      count */
+};
+
+/* Returns the data end that the packets `r` of `from` reach, and whose answers
+ * reach `from`, and describes it in *peer.  NULL: some of these packets would
+ * be dropped, or no data end has the destination QPN. */
+struct data_end *reach_find(const struct data_end *from, const struct reach *r,
+			    struct reach_peer *peer);
+/* Returns a number that changes at the latest when an answer of reach_find
+ * changes. */
+uint32_t reach_changes(const struct fabric *f);
+
+#endif
