@@ -56,9 +56,42 @@ int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 	l->src_qpn = q->qp->qpn;
 	l->src_psn = q->qp->attr.sq_psn;
 	memcpy(l->src_ip, q->self.ip, sizeof(l->src_ip));
+	if (q->qp->is_by_lid) {
+		l->way = &q->direct.way;
+		l->changes = t->direct.changes;
+		l->ah = &q->qp->attr.ah;
+	}
 	q->direct.path = IBT_PATH_DIRECT;
 
 	return 0;
+}
+
+/* Has the request at the cursor begun at the target, or does it wait for a
+ * receive there?  A message that has begun is executed to its end, as if its
+ * packets had left before the subnet changed. */
+static bool has_begun(const struct ibt_qp *q)
+{
+	return q->req.packet || q->req.rnr_waiting || q->direct.link->is_asked;
+}
+
+enum initiator_next initiator_next(const struct ibt_qp *q)
+{
+	if (!q->direct.link || !q->direct.link->way || has_begun(q))
+		return INITIATOR_EXECUTE;
+	if (q->qp->attr.alt_ah.dlid)
+		return INITIATOR_LEAVE;
+	return q->direct.is_asking || target_is_stale(q->direct.link)
+		       ? INITIATOR_ASK
+		       : INITIATOR_EXECUTE;
+}
+
+void initiator_leave(struct ibt *t, struct ibt_qp *q)
+{
+	target_announce_packets(q->direct.link, rc_req_begin_anew(t, q));
+	q->direct.is_asking = false;
+	list_remove(&q->direct.waiting);
+	initiator_refuse(q);
+	ibt_qp_activate(t, q);
 }
 
 void initiator_refuse(struct ibt_qp *q)
@@ -261,6 +294,9 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	case DIRECT_DENIED:
 		rc_comp_denied(t, q);
 		break;
+	case DIRECT_ASTRAY:
+		initiator_leave(t, q);
+		break;
 	case DIRECT_OUR_FAULT:
 		rc_req_stop(t, q, w, fail_local(r, &x), &x);
 		break;
@@ -443,8 +479,10 @@ static void judge_once(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	case DIRECT_REFUSED:
 	case DIRECT_GONE:
 	case DIRECT_DENIED:
+	case DIRECT_ASTRAY:
 		if (answer != DIRECT_GONE)
-			target_announce_packets(q->direct.link);
+			target_announce_packets(q->direct.link,
+						(struct serial24){0});
 		initiator_refuse(q);
 		if (q->req.packet) {
 			n->packets = q->req.packet + 1;

@@ -7,7 +7,8 @@
  * request overtakes another.  initiator_attach chooses the direct path,
  * initiator_refuse chooses packets.  The path then stays until RESET, but a
  * direct connection of UC changes to packets at the first request that cannot
- * be executed.
+ * be executed, and one by LID once the subnet would no longer deliver its
+ * packets (initiator_next).
  *
  * Each piece of a message takes one PSN.  rc_comp handles RNR waits and
  * retries, and completes requests.  A queue pair waits for its peer if the peer
@@ -36,8 +37,21 @@
  * Returns 0, or -ENOMEM: the path is unchanged and nothing is borrowed. */
 int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 		     struct access *access, void *owner);
-/* Makes the requests of q go by packets. */
+/* Makes the requests of q go by packets.  No request of q was executed. */
 void initiator_refuse(struct ibt_qp *q);
+/* What becomes of the next request of a QP whose path is direct. */
+enum initiator_next {
+	INITIATOR_EXECUTE, /* it is executed */
+	INITIATOR_ASK,	   /* it waits until the subnet is asked again */
+	/* It goes by packets (initiator_leave), since q may migrate. */
+	INITIATOR_LEAVE,
+};
+/* Returns what becomes of the next request of q, whose path is direct. */
+enum initiator_next initiator_next(const struct ibt_qp *q);
+/* Makes q, an RC QP by LID whose path is direct, send packets from now on.
+ * Tells the target the PSN of the first one.  No request of q may have been
+ * executed in part. */
+void initiator_leave(struct ibt *t, struct ibt_qp *q);
 /* Gives up the links of a QP that is destroyed. */
 void initiator_fini(struct ibt *t, struct ibt_qp *q);
 /* Takes over a link that its QP no longer uses.  Keeps a link with an owner for

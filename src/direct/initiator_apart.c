@@ -14,7 +14,8 @@ static bool is_open(const struct ibt_qp *q)
 	return shared_own(&q->direct.apart.is_worth_it) &&
 	       q->direct.path == IBT_PATH_DIRECT &&
 	       q->qp->state == HCA_QP_RTS && !l->is_gone && !l->is_asked &&
-	       !l->is_busy && !l->waits_for_place &&
+	       !l->is_busy && !l->waits_for_place && !target_is_stale(l) &&
+	       !q->direct.is_asking && !(l->way && q->qp->attr.alt_ah.dlid) &&
 	       list_is_empty(&q->pending.packets) &&
 	       !wheel_is_set(&q->timers.ack);
 }

@@ -150,6 +150,7 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 		break;
 	case DIRECT_LOST:
 	case DIRECT_CLOSED:
+	case DIRECT_ASTRAY:
 	case DIRECT_RNR:
 	case DIRECT_REFUSED:
 	case DIRECT_DENIED:

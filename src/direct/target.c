@@ -148,6 +148,14 @@ static void copy_attributes(struct qp *qp, const struct qp *there)
 	qp->attr.min_rnr_timer = SEEN(a->min_rnr_timer);
 	qp->attr.max_dest_rd_atomic = SEEN(a->max_dest_rd_atomic);
 	memcpy(qp->attr.ah.dgid, a->ah.dgid, sizeof(a->ah.dgid));
+	memcpy(qp->attr.ah.sgid, a->ah.sgid, sizeof(a->ah.sgid));
+	qp->attr.ah.is_global = SEEN(a->ah.is_global);
+	qp->attr.ah.dlid = SEEN(a->ah.dlid);
+	qp->attr.ah.sl = SEEN(a->ah.sl);
+	qp->attr.ah.src_path_bits = SEEN(a->ah.src_path_bits);
+	qp->attr.port_num = SEEN(a->port_num);
+	qp->attr.pkey_index = SEEN(a->pkey_index);
+	qp->attr.alt_ah.dlid = SEEN(a->alt_ah.dlid);
 }
 
 /*
@@ -175,7 +183,32 @@ static bool is_ours(const struct target_ref *l, const struct qp *qp)
 	return qp->attr.dest_qpn == l->src_qpn &&
 	       (l->type != HCA_QPT_RC || qp->attr.rq_psn == l->src_psn) &&
 	       (!l->connection || l->connection == qp->connection) &&
-	       inaddr_has_same_ip(qp->attr.ah.dgid, l->src_ip);
+	       (l->way || inaddr_has_same_ip(qp->attr.ah.dgid, l->src_ip));
+}
+
+/* Do the GIDs of two paths fit, if the packets of both have a GRH (IBTA
+ * 9.6.1.2.2)? */
+static bool has_gids(const struct hca_ah *one, const struct hca_ah *two)
+{
+	return !one->is_global || !two->is_global ||
+	       (!memcmp(one->sgid, two->dgid, 16) &&
+		!memcmp(one->dgid, two->sgid, 16));
+}
+
+/* Is the target's path the way back that the subnet was asked about?  A target
+ * with an alternate path sends and expects packets, since only these ask for a
+ * migration. */
+static bool is_way_back(const struct target_ref *l, const struct qp *qp)
+{
+	const struct hca_qp_attr *a = &qp->attr;
+	const struct hca_way *way = l->way;
+
+	return !way ||
+	       (a->ah.dlid == way->slid && a->port_num == way->port &&
+		(a->ah.src_path_bits & way->path_mask) == way->path_bits &&
+		a->ah.sl == l->ah->sl && a->pkey_index < HCA_MAX_PKEYS &&
+		way->pkeys >> a->pkey_index & 1 && !a->alt_ah.dlid &&
+		has_gids(l->ah, &a->ah));
 }
 
 /* Would the target take packets of this initiator? */
@@ -306,6 +339,9 @@ static enum direct_result run_request(struct target_ref *l,
 	if (l->is_asked && l->connection == qp->connection &&
 	    atomic_load(&qp_target(qp)->ask) != TARGET_ASK_POSTED) {
 		answer = fetch_answer(l, qp, r);
+	} else if (is_open(l, qp) && !l->is_asked && !r->offset &&
+		   !is_way_back(l, qp)) {
+		answer = DIRECT_ASTRAY;
 	} else if (is_open(l, qp)) {
 		l->connection = qp->connection;
 		answer = l->is_asked ? DIRECT_ASKED_TARGET
@@ -370,23 +406,23 @@ enum direct_result target_run(struct target_ref *l, struct direct_request *r)
 	return answer;
 }
 
-void target_announce_packets(struct target_ref *l)
+void target_announce_packets(struct target_ref *l, struct serial24 psn)
 {
+	uint64_t from = (uint64_t)l->connection << 32 | TARGET_LEFT | psn.v;
 	struct qp *qp;
 
-	if (is_gone(l))
+	if (!l->connection || is_gone(l))
 		return;
 	enter_qp(l);
 	qp = find_qp(l);
 	/* Release: orders this process's earlier stores, made under the
-	 * responder lock, before the store of sends_packets.  The acquire load
-	 * in peer_goes_direct (engine/rx.c) pairs with it.  Without this order
+	 * responder lock, before the store of packets_from.  The acquire load
+	 * in follow_to_packets (engine/rx.c) pairs with it.  Without this order
 	 * the owner could handle the first packet with older values.  The
-	 * system call that sends the first packet comes after the store, so the
-	 * owner finds sends_packets set when it handles that packet, and does
-	 * not drop it. */
-	if (qp && l->connection == SEEN(inside_original(l, qp)->connection))
-		__atomic_store_n(&qp_target(qp)->sends_packets, 1,
+	 * packet is sent after the store, so the owner finds packets_from set
+	 * when it handles that packet, and does not drop it. */
+	if (qp)
+		__atomic_store_n(&qp_target(qp)->packets_from, from,
 				 __ATOMIC_RELEASE);
 	leave_qp(l);
 }
@@ -397,7 +433,8 @@ void target_announce_packets(struct target_ref *l)
 static bool is_easy(struct target_ref *l, const struct qp *qp)
 {
 	return !l->is_asked && qp_target(qp)->is_heard &&
-	       l->connection == qp->connection && is_open(l, qp);
+	       l->connection == qp->connection && is_open(l, qp) &&
+	       is_way_back(l, qp);
 }
 
 static uint32_t run_series(struct target_ref *l, struct direct_batch *s)

@@ -24,6 +24,8 @@
 #include "hca/hca.h"
 #include "ibt/verdict.h"
 #include "util/list.h"
+#include "util/serial24.h"
+#include "util/shared.h"
 
 /* A queue pair's link to one target. */
 struct target_ref {
@@ -45,6 +47,12 @@ struct target_ref {
 	 * of a connected target must name as those of its peer. */
 	uint32_t src_qpn, src_psn;
 	uint8_t src_ip[16];
+	/* By LID, in place of src_ip; NULL otherwise.  way: what the subnet has
+	 * said.  changes: the subnet's number of changes now.  ah: the
+	 * initiator's path.  All three are borrowed from the initiator. */
+	const struct hca_way *way;
+	const shared_u32 *changes;
+	const struct hca_ah *ah;
 	/* The row in which the target was last found in the table of QPs. */
 	uint32_t row;
 	/*
@@ -86,7 +94,11 @@ enum direct_result {
 	DIRECT_REFUSED,	     /* outcome.verdict: why; an RC target has failed */
 	DIRECT_GONE,	     /* the target's process has ended */
 	DIRECT_DENIED,	     /* the kernel no longer permits the access */
-	DIRECT_OUR_FAULT     /* the initiator's own memory is not mapped */
+	/* By LID, before any part of a message was executed: the target's own
+	 * path is not the one that the subnet was asked about, or may migrate.
+	 * Packets may still arrive. */
+	DIRECT_ASTRAY,
+	DIRECT_OUR_FAULT /* the initiator's own memory is not mapped */
 };
 
 /* Ranges of one address space. */
@@ -159,11 +171,17 @@ static inline void direct_request_clear(struct direct_request *r)
 enum direct_result target_run(struct target_ref *l, struct direct_request *r);
 
 /*
- * UC: tells the target that the initiator sends packets from now on.  Before
- * this call, the target drops packets of this connection: they must be forged,
- * since the initiator executes its requests directly.
+ * Tells the target that the initiator sends packets from now on.  RC: the first
+ * one has this PSN.  Before this call, the target drops packets of this
+ * connection: they must be forged, since the initiator executes its requests
+ * directly.
  */
-void target_announce_packets(struct target_ref *l);
+void target_announce_packets(struct target_ref *l, struct serial24 psn);
+/* Has the subnet changed since it said that it would deliver packets? */
+static inline bool target_is_stale(const struct target_ref *l)
+{
+	return l->way && shared_load(l->changes) != l->way->changes;
+}
 
 /* The most requests in a batch. */
 #define DIRECT_BATCH_MAX 64

@@ -56,6 +56,8 @@ bool engine_wants_path(struct engine *e, struct engine_want *want)
 						   : q->qp->attr.dest_qpn;
 	want->post_lock = q->direct.apart.lock;
 	want->since_ns = q->direct.path_since_ns;
+	want->by_lid = q->qp->is_by_lid ? &q->qp->attr : NULL;
+	want->pkey = ibt_pkey(&e->ibt, q);
 	return true;
 }
 
@@ -74,12 +76,41 @@ void engine_want_path_again(struct engine *e)
 	list_take_all(&e->paths.undecided, &e->paths.asked);
 }
 
+void engine_subnet(struct engine *e, const shared_u32 *changes)
+{
+	e->ibt.direct.changes = changes;
+}
+
+void engine_set_way(struct engine *e, uint32_t qpn, const struct hca_way *way)
+{
+	struct ibt_qp *q = engine_find(e, qpn);
+
+	if (q)
+		q->direct.way = *way;
+}
+
+/* Ends the wait of a QP whose path is direct: the QP goes on if `target` is
+ * still the peer's adapter, and sends packets otherwise. */
+static void answer_again(struct engine *e, struct ibt_qp *q,
+			 const struct hca *target)
+{
+	if (!target || target->arena.base != q->direct.link->hca->arena.base) {
+		initiator_leave(&e->ibt, q);
+		return;
+	}
+	q->direct.is_asking = false;
+	list_remove(&q->direct.waiting);
+	ibt_qp_activate(&e->ibt, q);
+}
+
 bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
 		     struct access *access, void *owner, bool apart)
 {
 	struct ibt_qp *q = engine_find(e, qpn);
 	bool kept;
 
+	if (q && q->direct.is_asking)
+		answer_again(e, q, target);
 	if (!q || q->direct.path != IBT_PATH_UNDECIDED)
 		return false;
 	if (q->qp->type == HCA_QPT_UD)
@@ -135,6 +166,43 @@ static bool has_requests(const struct ibt_qp *q)
 	return q->req.wqe != shared_load(&q->qp->sq.head);
 }
 
+/* May the path of q, a connected QP, be direct? */
+static bool may_go_direct(const struct engine *e, const struct ibt_qp *q)
+{
+	if (!e->is_direct || !q->qp->is_by_lid)
+		return e->is_direct && q->qp->attr.ah.local;
+	return e->ibt.direct.changes && q->qp->type == HCA_QPT_RC &&
+	       !q->qp->attr.alt_ah.dlid;
+}
+
+/* Puts q on the list of QPs that wait for engine_set_path. */
+static void want_path(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+{
+	q->direct.path_since_ns = now_ns;
+	list_push_tail(&e->paths.undecided, &q->direct.waiting);
+}
+
+/* Looks whether the path of q, which is direct, may stay so.  Returns whether
+ * the next request may be executed. */
+static bool goes_on(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+{
+	switch (initiator_next(q)) {
+	case INITIATOR_EXECUTE:
+		return true;
+	case INITIATOR_LEAVE:
+		initiator_leave(&e->ibt, q);
+		return false;
+	case INITIATOR_ASK:
+		break;
+	}
+	if (!q->direct.is_asking) {
+		q->direct.is_asking = true;
+		list_remove(&q->direct.waiting);
+		want_path(e, q, now_ns);
+	}
+	return false;
+}
+
 bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	bool is_ud = q->qp->type == HCA_QPT_UD;
@@ -143,20 +211,18 @@ bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	initiator_apart_tell(&e->ibt, q);
 	/* initiator_ud_turn then sets the path for each datagram. */
 	if (is_ud)
-		q->direct.path =
-			e->is_direct ? IBT_PATH_DIRECT : IBT_PATH_PACKETS;
-	else if (q->direct.path == IBT_PATH_UNDECIDED &&
-		 (!e->is_direct || !q->qp->attr.ah.local))
+		q->direct.path = e->is_direct && !q->qp->is_by_lid
+					 ? IBT_PATH_DIRECT
+					 : IBT_PATH_PACKETS;
+	else if (q->direct.path == IBT_PATH_UNDECIDED && !may_go_direct(e, q))
 		initiator_refuse(q);
 	while (q->direct.path == IBT_PATH_DIRECT && moved && has_requests(q) &&
-	       e->moved < ENGINE_MOVED_MAX) {
+	       e->moved < ENGINE_MOVED_MAX && goes_on(e, q, now_ns)) {
 		moved = execute_piece(e, q, now_ns);
 		e->moved += moved ? moved + MOVED_EACH : 0;
 	}
-	if (initiator_is_undecided(q) && !list_is_linked(&q->direct.waiting)) {
-		q->direct.path_since_ns = now_ns;
-		list_push_tail(&e->paths.undecided, &q->direct.waiting);
-	}
+	if (initiator_is_undecided(q) && !list_is_linked(&q->direct.waiting))
+		want_path(e, q, now_ns);
 	if (q->direct.path == IBT_PATH_DIRECT && q->direct.link &&
 	    (q->direct.link->is_asked || q->direct.link->is_busy))
 		e->look_ns = bits_min_u64(e->look_ns, now_ns + IBT_LOOK_NS);

@@ -158,6 +158,10 @@ struct engine_want {
 	uint32_t qpn, peer_qpn;
 	uint32_t post_lock; /* the number of the QP's post lock */
 	uint64_t since_ns;  /* when the wait began */
+	/* By LID: the QP's attributes, valid until the next call of the engine,
+	 * and the P_Key of its packets.  NULL: the QP is not by LID. */
+	const struct hca_qp_attr *by_lid;
+	uint16_t pkey;
 };
 /* Returns a waiting QP in *want.  Returns each waiting QP only once, until
  * engine_want_path_again is called.  False: there is none. */
@@ -181,6 +185,19 @@ bool engine_waits_for_path(const struct engine *e);
  */
 bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
 		     struct access *access, void *owner, bool apart);
+/*
+ * Lets RC QPs by LID go direct, too.  @changes: a number that changes at the
+ * latest when the subnet changes in a way that may concern an answer of
+ * engine_set_way.  The number outlives the engine's QPs.  Such a QP sends
+ * packets if it has an alternate path.  When the number changes,
+ * engine_wants_path returns the QP again before its next message, even if its
+ * path was decided; then engine_set_path with the same target lets the QP go
+ * on, and engine_set_path without a target makes it send packets from then on.
+ */
+void engine_subnet(struct engine *e, const shared_u32 *changes);
+/* Notes what the subnet says of a QP by LID.  Called before engine_set_path
+ * with a target. */
+void engine_set_way(struct engine *e, uint32_t qpn, const struct hca_way *way);
 /* Returns an owner that the engine has stopped using; NULL: there is none. */
 void *engine_released(struct engine *e);
 /* Returns, once, an owner whose process sleeps and has notify bits set; NULL:

@@ -15,22 +15,55 @@
  * Do the requests of q's peer go direct?  Requests of RC do so for as long as
  * the connection lasts: the peer executes them under the responder lock, which
  * this process does not take for packets of RC, so direct requests and packets
- * must not mix.  Requests of UC go direct until the peer changes to packets and
- * sets sends_packets.
+ * must not mix.  Requests of UC, and of RC by LID, go direct until the peer
+ * changes to packets for good (follow_to_packets).
+ */
+static bool peer_goes_direct(const struct ibt_qp *q)
+{
+	return qp_target(q->qp)->is_heard && !q->resp.has_left;
+}
+
+/* Collects what the peer of q has left without packets.  False: another process
+ * holds the responder lock. */
+static bool collect_rest(struct ibt *t, struct ibt_qp *q)
+{
+	if (!ibt_responder_enter(t, q))
+		return false;
+	ibt_responder_leave(q);
+	return true;
+}
+
+/*
+ * Looks whether the peer of q, a QP of UC or of RC by LID, has changed from
+ * direct requests to packets.  If so, RC collects the messages that the peer
+ * has left in the slots of receives, since packets may read or write the same
+ * memory, and expects the packets from the PSN on that the peer has named.  A
+ * packet that comes while another process holds the responder lock is dropped,
+ * and the peer sends it again.
  *
- * The acquire pairs with the release store of sends_packets
- * (target_announce_packets): a process that has loaded sends_packets also sees
+ * The acquire pairs with the release store of packets_from
+ * (target_announce_packets): a process that has loaded packets_from also sees
  * what the peer wrote earlier under the responder lock, for example receives
  * that it has completed.  Without this order a packet could be handled with
  * older values.
  */
-static bool peer_goes_direct(const struct ibt_qp *q)
+static void follow_to_packets(struct ibt *t, struct ibt_qp *q)
 {
 	const struct qp_target *target = qp_target(q->qp);
+	bool is_rc = q->qp->type == HCA_QPT_RC;
+	uint64_t from;
 
-	return target->is_heard &&
-	       (q->qp->type == HCA_QPT_RC ||
-		!__atomic_load_n(&target->sends_packets, __ATOMIC_ACQUIRE));
+	if (!target->is_heard || q->resp.has_left ||
+	    (is_rc ? !q->qp->is_by_lid : q->qp->type != HCA_QPT_UC))
+		return;
+	from = __atomic_load_n(&target->packets_from, __ATOMIC_ACQUIRE);
+	if (from >> 32 != q->qp->connection || !(from & TARGET_LEFT))
+		return;
+	if (is_rc && !collect_rest(t, q))
+		return;
+	q->resp.has_left = true;
+	if (is_rc)
+		q->resp.epsn = serial24((uint32_t)from);
 }
 
 /* Does p, a request or the answer to a request, belong to requests that go
@@ -277,6 +310,8 @@ static struct ibt_qp *find_target(struct engine *e,
 		*all = false;
 		return NULL;
 	}
+	if (q)
+		follow_to_packets(&e->ibt, q);
 	if (q && asks_to_migrate(&e->ibt, q, d, p))
 		return q;
 	/* mcast_rx compares the P_Key of a multicast packet by LID, since each

@@ -78,6 +78,9 @@ struct target_failure {
 	uint64_t wr_id, va, bytes, region_va, region_bytes;
 };
 
+/* Of qp_target.packets_from: a peer has written the word. */
+#define TARGET_LEFT 0x80000000u
+
 /* Bits of qp_target.notify, by which a peer tells a QP's own process what to do
  * or what has happened. */
 enum qp_notify {
@@ -105,7 +108,7 @@ enum qp_notify {
  * end, and the receives are flushed after the peer has released the lock.
  */
 struct qp_target {
-	/* Each request writes the members up to sends_packets, in one cache
+	/* Each request writes the members up to is_torn, in one cache
 	 * line. */
 	struct alock lock;
 	aoff next; /* the next QP on recv_cq's list `incoming` */
@@ -128,10 +131,13 @@ struct qp_target {
 	uint8_t is_heard;	 /* QP_NOTIFY_HEARD was set */
 	/* A peer died while it held the lock: rq_settle is due. */
 	uint8_t is_torn;
-	/* UC: the peer sends packets from now on; set without the lock. */
-	uint8_t sends_packets;
 	/* Few requests write the members from here on. */
-	uint64_t tx_bytes;    /* bytes that READs have fetched */
+	uint64_t tx_bytes; /* bytes that READs have fetched */
+	/* UC, and RC by LID: the peer of the connection in the upper 32 bits
+	 * (qp.connection) sends packets from now on.  The lower bits are
+	 * TARGET_LEFT and, for RC, the PSN of the first one.  Set without the
+	 * lock. */
+	uint64_t packets_from;
 	_Atomic uint32_t ask; /* enum target_ask, of the members ask_ */
 	uint32_t ask_opcode;  /* enum hca_wr of the atomic */
 	uint32_t ask_rkey;

@@ -35,6 +35,21 @@ struct hca_port {
 	uint16_t pkeys[HCA_MAX_PKEYS]; /* 0: an entry without a P_Key */
 };
 
+/* What a subnet says of the packets of a connection by LID, and of the packets
+ * that the peer sends back.  The subnet delivers both. */
+struct hca_way {
+	/* Bit i: the peer may send its packets by entry i of its port's P_Key
+	 * table. */
+	uint64_t pkeys;
+	/* The subnet's number of changes (engine_subnet) at the time of this
+	 * answer, which holds as long as the number stays the same. */
+	uint32_t changes;
+	uint16_t slid;	   /* the LID of the connection's own end */
+	uint8_t port;	   /* the number of the peer's port */
+	uint8_t path_bits; /* of the peer's LID */
+	uint8_t path_mask; /* the bits of path_bits that count */
+};
+
 /* Access rights, values of IBV_ACCESS_*. */
 enum hca_access {
 	HCA_LOCAL_WRITE = 1,

@@ -24,8 +24,10 @@ struct map;
 struct target_ref; /* direct/target.h */
 
 /* How the requests of a QP go.  An RC QP keeps its path until its connection
- * ends.  UC changes from direct to packets when a request cannot be executed
- * directly.  UD has a path for each destination. */
+ * ends, except that an RC QP by LID changes from direct to packets when the
+ * subnet would no longer deliver its packets.  UC changes from direct to
+ * packets when a request cannot be executed directly.  UD has a path for each
+ * destination. */
 enum ibt_path {
 	IBT_PATH_UNDECIDED, /* src/host has yet to find the peer's process */
 	IBT_PATH_PACKETS,
@@ -40,13 +42,19 @@ struct direct_state {
 	enum ibt_path path;
 	/* When the wait for the choice of the path began. */
 	uint64_t path_since_ns;
+	/* By LID: what the subnet has said last (engine_set_way). */
+	struct hca_way way;
+	/* The path is IBT_PATH_DIRECT, and the QP waits on a list of
+	 * engine.paths, because the subnet has changed since it said so. */
+	bool is_asking;
 	/* is_closed: the peer's QP is destroyed or in ERR; is_gone: the peer's
 	 * process has ended. */
 	bool is_closed, is_gone;
 	/* On direct_queues.waiting: the QP waits for its peer, because the peer
 	 * has no receive posted, is not ready, executes an atomic, or because
 	 * another process holds the peer's responder lock.  Or on a list of
-	 * engine.paths (engine/inside.h): the path is IBT_PATH_UNDECIDED. */
+	 * engine.paths (engine/inside.h): the path is IBT_PATH_UNDECIDED, or
+	 * is_asking is set. */
 	struct list waiting;
 	/* On direct_queues.leaving: the QP waits until peers have released its
 	 * responder lock, or no longer use memory that the QP withdraws. */
@@ -142,6 +150,9 @@ struct direct_queues {
 	 * responder lock. */
 	uint32_t piece;
 	bool has_no_eager; /* no SEND goes as an eager message */
+	/* The subnet's number of changes (engine_subnet), borrowed; NULL: QPs
+	 * by LID send packets. */
+	const shared_u32 *changes;
 };
 
 /* May a SEND of this many bytes of the QP with the state s go as an eager

@@ -292,6 +292,9 @@ struct rc_resp {
 	bool tombstone;
 	struct serial24 tomb_psn; /* valid if tombstone */
 	uint8_t tomb_syndrome;	  /* valid if tombstone */
+	/* The peer's requests went without packets, and now go by packets, for
+	 * RC from epsn on (qp_target.packets_from). */
+	bool has_left;
 	/* A request of the peer for a migration (migration.h) was refused since
 	 * the program last set path_mig_state. */
 	bool migration_refused;
@@ -536,6 +539,11 @@ void rc_req_nudge(struct ibt *t, struct ibt_qp *q);
 /* Sets the cursor to the packet with this PSN, which is at least q->req.una and
  * at most q->req.max. */
 void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn);
+/* Makes the request at the cursor of q begin anew, in packets.  Until now the
+ * requests of q have gone without packets; all before the cursor have
+ * completed, and nothing of the one at the cursor was executed.  Returns the
+ * PSN of the first packet. */
+struct serial24 rc_req_begin_anew(struct ibt *t, struct ibt_qp *q);
 /* Returns the PSN of the packet at the cursor. */
 struct serial24 rc_req_next_psn(const struct ibt_qp *q);
 /*

@@ -260,6 +260,7 @@ static void reset_qp(struct ibt *t, struct ibt_qp *q)
 	q->source.until_ns = 0;
 	q->credit.is_awaited = false;
 	q->direct.path = IBT_PATH_UNDECIDED;
+	q->direct.is_asking = false;
 	q->direct.awaits_accesses = false;
 	q->direct.apart.has_found = false;
 	q->dropped = 0;
@@ -294,8 +295,6 @@ static void set_state(struct qp *qp, enum hca_qp_state state)
 	if (state == HCA_QP_RTR) {
 		qp->connection++;
 		qp_target(qp)->has_failed = qp_target(qp)->is_heard = 0;
-		__atomic_store_n(&qp_target(qp)->sends_packets, 0,
-				 __ATOMIC_RELAXED);
 		qp_target(qp)->ask = TARGET_ASK_NONE;
 	}
 }

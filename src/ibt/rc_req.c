@@ -75,6 +75,22 @@ struct serial24 rc_req_next_psn(const struct ibt_qp *q)
 	return serial24_add(n->first, q->req.packet);
 }
 
+struct serial24 rc_req_begin_anew(struct ibt *t, struct ibt_qp *q)
+{
+	struct rc_req *r = &q->req;
+	struct req_note *n = rc_req_note(q, r->wqe);
+
+	if (r->wqe != shared_load(&q->qp->sq.head) && n->started &&
+	    !n->status) {
+		if (rc_req_is_read(wq_at(t->hca, &q->qp->sq, r->wqe)))
+			r->rd_wqes--;
+		memset(n, 0, sizeof(*n));
+	}
+	r->max = r->una;
+	wheel_cancel(&t->wheel, &q->timers.ack);
+	return r->max;
+}
+
 /* Must w wait, because the QP is draining or w has a fence (IBTA 10.8.3.3)? */
 static bool is_held_back(const struct rc_req *r, const struct wqe *w)
 {

@@ -8,6 +8,7 @@
 #include "fabric/inside.h"
 #include "fabric/net.h"
 #include "fabric/port_info.h"
+#include "fabric/reach.h"
 #include "hdr/bytes.h"
 #include "hdr/lrh.h"
 #include "util/check.h"
@@ -164,6 +165,29 @@ struct hca_port subnet_second_port(const struct subnet *s, int host)
 void subnet_join(struct subnet *s, int host, const uint8_t gid[16])
 {
 	CHECK(!data_join(s->ends[host][0], gid));
+}
+
+bool subnet_reaches(const struct subnet *s, int host,
+		    const struct hca_qp_attr *a, uint16_t pkey,
+		    struct hca_way *way)
+{
+	const struct reach r = {.dest_qpn = a->dest_qpn,
+				.dlid = a->ah.dlid,
+				.pkey = pkey,
+				.sl = a->ah.sl,
+				.path_bits = a->ah.src_path_bits,
+				.mtu = (uint8_t)a->path_mtu};
+	struct reach_peer peer;
+
+	if (reach_find(s->ends[host][0], &r, &peer) != s->ends[!host][0])
+		return false;
+	*way = (struct hca_way){.pkeys = peer.pkeys,
+				.changes = reach_changes(s->fabric),
+				.slid = peer.slid,
+				.port = peer.port,
+				.path_bits = peer.path_bits,
+				.path_mask = peer.path_mask};
+	return true;
 }
 
 int subnet_send(struct subnet *s, int host, uint32_t number,

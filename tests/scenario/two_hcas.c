@@ -7,6 +7,7 @@
 
 #include "encap/iblink.h"
 #include "encap/rocev2.h"
+#include "fabric/reach.h"
 #include "hdr/aeth.h"
 #include "ibt/ibt.h"
 #include "util/check.h"
@@ -112,6 +113,7 @@ static void side_init(struct two_hcas *d, int i, uint32_t type, uint32_t depth,
 		engine_port(s->engine, 0, 1, &port);
 		port = subnet_second_port(d->subnet, i);
 		engine_port(s->engine, 0, 2, &port);
+		engine_subnet(s->engine, &d->changes);
 	}
 	s->side = engine_qp_add(s->engine, s->qp);
 }
@@ -159,7 +161,7 @@ void two_hcas_connect(struct two_hcas *d, int i, uint32_t mtu)
 				 .max_dest_rd_atomic = 4,
 				 .min_rnr_timer = 12};
 	a.ah.is_global = !d->subnet || is_global;
-	a.ah.local = is_direct;
+	a.ah.local = is_direct && !d->subnet;
 	memcpy(a.ah.dgid, d->side[!i].ip, 16);
 	if (d->subnet) {
 		a.ah.dlid = subnet_lid(!i);
@@ -263,7 +265,7 @@ struct wqe *two_hcas_send(struct two_hcas *d, int i, enum hca_wr op,
 
 		*to = (struct wq_to){.qpn = d->side[!i].qp->qpn,
 				     .qkey = TWO_HCAS_QKEY,
-				     .local = is_direct};
+				     .local = is_direct && !d->subnet};
 		memcpy(to->from, s->ip, 16);
 		memcpy(to->to, d->side[!i].ip, 16);
 		if (d->subnet)
@@ -281,10 +283,20 @@ void two_hcas_fill(struct two_hcas *d, int i, uint64_t at, uint32_t bytes)
 		d->side[i].memory.bytes[at + k] = (uint8_t)rng_u64(&r);
 }
 
+/* Does what the process of a fabric does: shows the subnet's number of changes
+ * to the programs. */
+static void show_changes(struct two_hcas *d)
+{
+	if (d->subnet)
+		shared_store(&d->changes,
+			     reach_changes(subnet_fabric(d->subnet)));
+}
+
 void two_hcas_post(struct two_hcas *d, int i)
 {
 	struct two_hcas_side *s = &d->side[i];
 
+	show_changes(d);
 	wq_commit(&s->qp->sq);
 	if (is_apart && engine_qp_posts_apart(s->side)) {
 		void *to_wake;
@@ -326,6 +338,22 @@ void two_hcas_recv(struct two_hcas *d, int i, uint64_t local, uint32_t bytes)
 	engine_doorbell(s->engine, s->side, d->now_ns);
 }
 
+/* Asks the subnet whether it delivers the packets of a QP of side i.  False: it
+ * does not, and the QP sends packets. */
+static bool ask_subnet(struct two_hcas *d, int i,
+		       const struct engine_want *want)
+{
+	struct engine *e = d->side[i].engine;
+	struct hca_way way;
+
+	if (!subnet_reaches(d->subnet, i, want->by_lid, want->pkey, &way)) {
+		engine_set_path(e, want->qpn, NULL, NULL, NULL, false);
+		return false;
+	}
+	engine_set_way(e, want->qpn, &way);
+	return true;
+}
+
 /* Does for side i what src/host does: gives QPs their paths, since both sides
  * are processes of one user of one host, wakes the peer and serves notify bits.
  */
@@ -335,7 +363,10 @@ static void serve_engine(struct two_hcas *d, int i)
 	struct engine_want want;
 
 	while (engine_wants_path(s->engine, &want)) {
+		d->asked_path++;
 		CHECK(class_of(want.peer_qpn) == class_of(d->side[!i].qp->qpn));
+		if (d->subnet && !ask_subnet(d, i, &want))
+			continue;
 		engine_set_path(s->engine, want.qpn, &d->side[!i].peers_view,
 				d->side[!i].access, d, true);
 	}
@@ -531,6 +562,7 @@ void two_hcas_run(struct two_hcas *d, uint64_t until_ns)
 	for (;;) {
 		uint64_t next;
 
+		show_changes(d);
 		while (deliver_frames(d, 0) + deliver_frames(d, 1))
 			d->now_ns += 1000;
 		take_events(d, 0);

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections by LID whose requests use no packets, while the subnet would
+ * deliver packets: what becomes of them when the subnet changes. */
+#include "test.h"
+
+#include <string.h>
+
+#include "fabric/fabric.h"
+#include "fabric/inside.h"
+#include "scenario/outcome.h"
+#include "scenario/two_hcas.h"
+
+#define AT 500000u
+
+/* Counts the frames of each side. */
+static int count_frames(void *context, int from, const struct engine_frame *f)
+{
+	((uint32_t *)context)[from]++;
+	return 1;
+}
+
+struct pair {
+	struct two_hcas *d;
+	uint32_t frames[2];
+};
+
+static struct pair new_pair(uint32_t type)
+{
+	struct pair p = {.d = two_hcas_new_of(type, 5, 64)};
+
+	return p;
+}
+
+/* Counts frames into *p, which stays where it is. */
+static void watch_frames(struct pair *p)
+{
+	p->d->fate = count_frames;
+	p->d->context = p->frames;
+}
+
+/* Changes a table of the subnet as a subnet manager does. */
+static void set_lft(const struct two_hcas *d, const char *name, uint16_t lid,
+		    uint8_t port)
+{
+	struct fabric *f = subnet_fabric(d->subnet);
+
+	fabric_find(f, name)->lft[lid] = port;
+	f->changes++;
+}
+
+static void cut_path(const struct two_hcas *d)
+{
+	set_lft(d, "S2", subnet_lid(1), 0xff);
+}
+
+static void heal_path(const struct two_hcas *d)
+{
+	set_lft(d, "S2", subnet_lid(1), 2);
+}
+
+static void write_mark(struct two_hcas *d, uint8_t mark)
+{
+	d->side[0].memory.bytes[0] = mark;
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 1, AT);
+	two_hcas_post(d, 0);
+}
+
+/* Transfers one byte by a WRITE of side 0. */
+static void write_once(struct two_hcas *d, uint8_t mark)
+{
+	write_mark(d, mark);
+	two_hcas_run(d, d->now_ns + LONG);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	assert_int_equal(d->side[1].memory.bytes[AT], mark);
+}
+
+/* Sends one byte from side 0, whose value side 1 receives at AT + index. */
+static void send_mark(struct two_hcas *d, uint8_t mark)
+{
+	d->side[0].memory.bytes[mark] = mark;
+	two_hcas_send(d, 0, HCA_WR_SEND, mark, 1, 0);
+	two_hcas_post(d, 0);
+}
+
+static void expect_marks(struct two_hcas *d, uint8_t first, uint8_t count)
+{
+	for (uint8_t i = first; i < first + count; i++) {
+		outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
+		outcome_assert_done(d, 1, HCA_SUCCESS, HCA_WC_RECV);
+		assert_int_equal(d->side[1].memory.bytes[AT + i], i);
+	}
+}
+
+static void post_receives(struct two_hcas *d, uint8_t first, uint8_t count)
+{
+	for (uint8_t i = first; i < first + count; i++)
+		two_hcas_recv(d, 1, AT + i, 1);
+}
+
+static void modify_qp(struct two_hcas *d, int i, const struct hca_qp_attr *a,
+		      uint32_t mask)
+{
+	const char *why = "";
+
+	assert_int_equal(engine_qp_modify(d->side[i].engine, d->side[i].side, a,
+					  mask, d->side[i].ip, d->now_ns, &why),
+			 0);
+}
+
+static void requests_use_no_packets(void **state)
+{
+	struct pair p = new_pair(HCA_QPT_RC);
+
+	watch_frames(&p);
+	for (uint8_t i = 1; i < 20; i++)
+		write_once(p.d, i);
+	post_receives(p.d, 20, 20);
+	for (uint8_t i = 20; i < 40; i++)
+		send_mark(p.d, i);
+	two_hcas_run(p.d, p.d->now_ns + LONG);
+	expect_marks(p.d, 20, 20);
+	two_hcas_send(p.d, 0, HCA_WR_RDMA_READ, 1000, 50000, AT);
+	two_hcas_post(p.d, 0);
+	two_hcas_run(p.d, p.d->now_ns + LONG);
+	outcome_assert_done(p.d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
+	assert_memory_equal(p.d->side[0].memory.bytes + 1000,
+			    p.d->side[1].memory.bytes + AT, 50000);
+	assert_int_equal(p.frames[0] + p.frames[1], 0);
+	assert_int_equal(p.d->asked_path, 1);
+	two_hcas_free(p.d);
+}
+
+static void a_change_that_harms_nothing_costs_a_question(void **state)
+{
+	struct pair p = new_pair(HCA_QPT_RC);
+
+	watch_frames(&p);
+	write_once(p.d, 1);
+	for (uint8_t i = 2; i < 5; i++) {
+		set_lft(p.d, "S2", 63, i);
+		write_once(p.d, i);
+		write_once(p.d, i + 100);
+		assert_int_equal(p.d->asked_path, i);
+	}
+	assert_int_equal(p.frames[0] + p.frames[1], 0);
+	two_hcas_free(p.d);
+}
+
+static void a_cut_path_ends_the_connection_as_with_packets(void **state)
+{
+	struct pair p = new_pair(HCA_QPT_RC);
+
+	p.d->liveness = ENGINE_PEER_UNKNOWN;
+	watch_frames(&p);
+	write_once(p.d, 1);
+	cut_path(p.d);
+	write_mark(p.d, 2);
+	two_hcas_run(p.d, p.d->now_ns + 100 * LONG);
+	outcome_assert_done(p.d, 0, HCA_RETRY_EXC_ERR, HCA_WC_RDMA_WRITE);
+	assert_int_equal(p.d->side[1].memory.bytes[AT], 1);
+	assert_true(p.frames[0] > 7);
+	assert_int_equal(p.frames[1], 0);
+	two_hcas_free(p.d);
+}
+
+static void a_path_that_is_cut_from_the_start_is_not_direct(void **state)
+{
+	struct pair p = new_pair(HCA_QPT_RC);
+
+	watch_frames(&p);
+	cut_path(p.d);
+	write_mark(p.d, 2);
+	two_hcas_run(p.d, p.d->now_ns + 1000000);
+	assert_true(p.frames[0] > 0);
+	heal_path(p.d);
+	two_hcas_run(p.d, p.d->now_ns + LONG);
+	outcome_assert_done(p.d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	two_hcas_free(p.d);
+}
+
+/* Messages before, during and after a cut: all arrive, once and in order. */
+static void nothing_is_lost_or_doubled_by_the_change_to_packets(void **state)
+{
+	struct pair p = new_pair(HCA_QPT_RC);
+
+	watch_frames(&p);
+	post_receives(p.d, 1, 60);
+	for (uint8_t i = 1; i <= 20; i++)
+		send_mark(p.d, i);
+	two_hcas_run(p.d, p.d->now_ns + 1000);
+	expect_marks(p.d, 1, 20);
+	assert_int_equal(p.frames[0], 0);
+	cut_path(p.d);
+	for (uint8_t i = 21; i <= 40; i++)
+		send_mark(p.d, i);
+	two_hcas_run(p.d, p.d->now_ns + 1000000);
+	assert_true(p.frames[0] > 0);
+	assert_int_equal(p.frames[1], 0);
+	heal_path(p.d);
+	for (uint8_t i = 41; i <= 60; i++)
+		send_mark(p.d, i);
+	two_hcas_run(p.d, p.d->now_ns + LONG);
+	expect_marks(p.d, 21, 40);
+	/* packets for good */
+	p.frames[0] = 0;
+	write_once(p.d, 99);
+	assert_true(p.frames[0] > 0);
+	assert_int_equal(p.d->side[1].events[ENGINE_EXPLAIN], 0);
+	two_hcas_free(p.d);
+}
+
+/* Each end of a connection chooses by itself. */
+static void the_other_end_goes_on_without_packets(void **state)
+{
+	struct pair p = new_pair(HCA_QPT_RC);
+
+	write_once(p.d, 1);
+	cut_path(p.d);
+	write_mark(p.d, 2);
+	two_hcas_run(p.d, p.d->now_ns + 1000);
+	heal_path(p.d);
+	two_hcas_run(p.d, p.d->now_ns + LONG);
+	outcome_assert_done(p.d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	watch_frames(&p);
+	two_hcas_send(p.d, 1, HCA_WR_RDMA_WRITE, AT, 1, 7);
+	two_hcas_post(p.d, 1);
+	two_hcas_run(p.d, p.d->now_ns + LONG);
+	outcome_assert_done(p.d, 1, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	assert_int_equal(p.d->side[0].memory.bytes[7], 2);
+	assert_int_equal(p.frames[0] + p.frames[1], 0);
+	two_hcas_free(p.d);
+}
+
+/* The message has not begun, so it begins anew in packets. */
+static void a_send_that_waits_for_a_receive_goes_on_by_packets(void **state)
+{
+	struct pair p = new_pair(HCA_QPT_RC);
+
+	watch_frames(&p);
+	write_once(p.d, 1);
+	send_mark(p.d, 5);
+	two_hcas_run(p.d, p.d->now_ns + 100000);
+	cut_path(p.d);
+	two_hcas_run(p.d, p.d->now_ns + 1000000);
+	post_receives(p.d, 5, 2);
+	send_mark(p.d, 6);
+	two_hcas_run(p.d, p.d->now_ns + 10000000);
+	heal_path(p.d);
+	two_hcas_run(p.d, p.d->now_ns + LONG);
+	expect_marks(p.d, 5, 2);
+	assert_true(p.frames[0] > 0);
+	two_hcas_free(p.d);
+}
+
+static void a_read_goes_on_by_packets(void **state)
+{
+	struct pair p = new_pair(HCA_QPT_RC);
+
+	write_once(p.d, 1);
+	cut_path(p.d);
+	for (int i = 0; i < 6; i++) { /* more than max_rd_atomic */
+		two_hcas_send(p.d, 0, HCA_WR_RDMA_READ, 1000, 5000, AT);
+		two_hcas_post(p.d, 0);
+	}
+	two_hcas_run(p.d, p.d->now_ns + 1000);
+	heal_path(p.d);
+	two_hcas_run(p.d, p.d->now_ns + LONG);
+	for (int i = 0; i < 6; i++)
+		outcome_assert_done(p.d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
+	assert_memory_equal(p.d->side[0].memory.bytes + 1000,
+			    p.d->side[1].memory.bytes + AT, 5000);
+	two_hcas_free(p.d);
+}
+
+/* The program has not polled the message that came without packets, and that
+ * is still in the slot of its receive. */
+static void packets_find_the_messages_that_came_before(void **state)
+{
+	struct pair p = new_pair(HCA_QPT_RC);
+
+	post_receives(p.d, 5, 2);
+	send_mark(p.d, 5);
+	two_hcas_run(p.d, p.d->now_ns + 1000);
+	cut_path(p.d);
+	two_hcas_send(p.d, 0, HCA_WR_RDMA_READ, 1000, 1, AT + 5);
+	two_hcas_post(p.d, 0);
+	two_hcas_run(p.d, p.d->now_ns + 1000);
+	heal_path(p.d);
+	two_hcas_run(p.d, p.d->now_ns + LONG);
+	outcome_assert_done(p.d, 0, HCA_SUCCESS, HCA_WC_SEND);
+	outcome_assert_done(p.d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
+	assert_int_equal(p.d->side[0].memory.bytes[1000], 5);
+	send_mark(p.d, 6);
+	two_hcas_run(p.d, p.d->now_ns + LONG);
+	outcome_assert_done(p.d, 1, HCA_SUCCESS, HCA_WC_RECV);
+	expect_marks(p.d, 6, 1);
+	two_hcas_free(p.d);
+}
+
+static void a_pkey_that_is_withdrawn_ends_the_connection(void **state)
+{
+	struct pair p = new_pair(HCA_QPT_RC);
+
+	p.d->liveness = ENGINE_PEER_UNKNOWN;
+	write_once(p.d, 1);
+	subnet_set_pkey(p.d->subnet, 1, 0, 0x8001);
+	subnet_fabric(p.d->subnet)->changes++;
+	write_mark(p.d, 2);
+	two_hcas_run(p.d, p.d->now_ns + 100 * LONG);
+	outcome_assert_done(p.d, 0, HCA_RETRY_EXC_ERR, HCA_WC_RDMA_WRITE);
+	assert_int_equal(p.d->side[1].memory.bytes[AT], 1);
+	two_hcas_free(p.d);
+}
+
+static void give_alternate(struct two_hcas *d, int i)
+{
+	const struct hca_qp_attr a = {
+		.path_mig_state = HCA_MIG_REARM,
+		.alt_port_num = 2,
+		.alt_timeout = 13,
+		.alt_ah = {.dlid = subnet_second_lid(!i), .port_num = 2}};
+
+	modify_qp(d, i, &a, HCA_QP_ALT_PATH | HCA_QP_PATH_MIG_STATE);
+}
+
+/* An atomic that the target has executed is not executed again by packets. */
+static void an_atomic_that_the_target_has_is_not_doubled(void **state)
+{
+	struct pair p = new_pair(HCA_QPT_RC);
+	struct qp *there = p.d->side[1].qp;
+	uint64_t *sum = (uint64_t *)(p.d->side[1].memory.bytes + 50000);
+	struct wqe *w;
+
+	write_once(p.d, 1);
+	*sum = 5;
+	p.d->side[1].is_stopped = true;
+	w = two_hcas_send(p.d, 0, HCA_WR_ATOMIC_FADD, 8, 8, 50000);
+	w->swap_add = 1;
+	two_hcas_post(p.d, 0);
+	two_hcas_run(p.d, p.d->now_ns + 100000);
+	assert_int_equal(*sum, 5);
+	/* as if the target's program loaded an alternate path now */
+	there->attr.alt_ah.dlid = subnet_second_lid(0);
+	there->attr_serial++;
+	write_mark(p.d, 2);
+	two_hcas_run(p.d, p.d->now_ns + 1000000);
+	p.d->side[1].is_stopped = false;
+	two_hcas_run(p.d, p.d->now_ns + LONG);
+	outcome_assert_done(p.d, 0, HCA_SUCCESS, HCA_WC_FETCH_ADD);
+	outcome_assert_done(p.d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	assert_int_equal(*sum, 6);
+	two_hcas_free(p.d);
+}
+
+/* In SQD a program may change the path (IBTA 11.2.5.2). */
+static void a_path_that_the_program_changes_is_asked_about(void **state)
+{
+	struct hca_qp_attr a = {.qp_state = HCA_QP_SQD};
+	struct pair p = new_pair(HCA_QPT_RC);
+
+	p.d->liveness = ENGINE_PEER_UNKNOWN;
+	write_once(p.d, 1);
+	modify_qp(p.d, 0, &a, HCA_QP_STATE);
+	a = p.d->side[0].qp->attr;
+	a.ah.dlid = subnet_second_lid(1); /* no way leads there from port 1 */
+	modify_qp(p.d, 0, &a, HCA_QP_AV);
+	a.qp_state = HCA_QP_RTS;
+	modify_qp(p.d, 0, &a, HCA_QP_STATE);
+	write_mark(p.d, 2);
+	two_hcas_run(p.d, p.d->now_ns + 100 * LONG);
+	outcome_assert_done(p.d, 0, HCA_RETRY_EXC_ERR, HCA_WC_RDMA_WRITE);
+	assert_int_equal(p.d->side[1].memory.bytes[AT], 1);
+	two_hcas_free(p.d);
+}
+
+/* Only packets ask the peer to migrate. */
+static void a_queue_pair_with_an_alternate_path_sends_packets(void **state)
+{
+	for (int i = 0; i < 4; i++) {
+		struct pair p = new_pair(HCA_QPT_RC);
+
+		watch_frames(&p);
+		if (i < 2)
+			write_once(p.d, 1);
+		assert_int_equal(p.frames[0], 0);
+		give_alternate(p.d, i % 2);
+		write_once(p.d, 2);
+		assert_true(p.frames[0] > 0);
+		give_alternate(p.d, !(i % 2));
+		write_once(p.d, 3);
+		/* cuts the first path: both migrate */
+		if (i == 0 || i == 1) {
+			write_once(p.d, 4);
+			cut_path(p.d);
+			write_once(p.d, 5);
+			assert_int_equal(p.d->side[0].events[ENGINE_PATH_MIG],
+					 1);
+		}
+		two_hcas_free(p.d);
+	}
+}
+
+/* The subnet was asked about answers by the same SL. */
+static void a_peer_with_another_sl_gets_packets(void **state)
+{
+	struct pair p = new_pair(HCA_QPT_RC);
+
+	watch_frames(&p);
+	p.d->side[1].qp->attr.ah.sl = 3;
+	write_once(p.d, 1);
+	assert_true(p.frames[0] > 0 && p.frames[1] > 0);
+	two_hcas_free(p.d);
+}
+
+static void unreliable_services_send_packets(void **state)
+{
+	static const uint32_t types[] = {HCA_QPT_UC, HCA_QPT_UD};
+
+	for (int i = 0; i < 2; i++) {
+		struct pair p = new_pair(types[i]);
+
+		watch_frames(&p);
+		two_hcas_recv(p.d, 1, AT, 100);
+		two_hcas_send(p.d, 0, HCA_WR_SEND, 0, 1, 0);
+		two_hcas_post(p.d, 0);
+		two_hcas_run(p.d, p.d->now_ns + LONG);
+		outcome_assert_done(p.d, 0, HCA_SUCCESS, HCA_WC_SEND);
+		outcome_assert_done(p.d, 1, HCA_SUCCESS, HCA_WC_RECV);
+		assert_int_equal(p.frames[0], 1);
+		two_hcas_free(p.d);
+	}
+}
+
+static void a_new_connection_forgets_the_packets_of_the_last_one(void **state)
+{
+	const struct hca_qp_attr reset = {.qp_state = HCA_QP_RESET};
+	struct pair p = new_pair(HCA_QPT_RC);
+
+	write_once(p.d, 1);
+	cut_path(p.d);
+	write_mark(p.d, 2);
+	two_hcas_run(p.d, p.d->now_ns + 1000);
+	heal_path(p.d);
+	for (int i = 0; i < 2; i++)
+		modify_qp(p.d, i, &reset, HCA_QP_STATE);
+	for (int i = 0; i < 2; i++)
+		two_hcas_connect(p.d, i, 5);
+	watch_frames(&p);
+	write_once(p.d, 3);
+	assert_int_equal(p.frames[0], 0);
+	two_hcas_free(p.d);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(requests_use_no_packets),
+		cmocka_unit_test(a_change_that_harms_nothing_costs_a_question),
+		cmocka_unit_test(
+			a_cut_path_ends_the_connection_as_with_packets),
+		cmocka_unit_test(
+			a_path_that_is_cut_from_the_start_is_not_direct),
+		cmocka_unit_test(
+			nothing_is_lost_or_doubled_by_the_change_to_packets),
+		cmocka_unit_test(the_other_end_goes_on_without_packets),
+		cmocka_unit_test(
+			a_send_that_waits_for_a_receive_goes_on_by_packets),
+		cmocka_unit_test(a_read_goes_on_by_packets),
+		cmocka_unit_test(packets_find_the_messages_that_came_before),
+		cmocka_unit_test(a_pkey_that_is_withdrawn_ends_the_connection),
+		cmocka_unit_test(an_atomic_that_the_target_has_is_not_doubled),
+		cmocka_unit_test(
+			a_path_that_the_program_changes_is_asked_about),
+		cmocka_unit_test(
+			a_queue_pair_with_an_alternate_path_sends_packets),
+		cmocka_unit_test(a_peer_with_another_sl_gets_packets),
+		cmocka_unit_test(unreliable_services_send_packets),
+		cmocka_unit_test(
+			a_new_connection_forgets_the_packets_of_the_last_one),
+	};
+
+	two_hcas_mode(argc, argv);
+	two_hcas_by_lid(argc > 2);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
