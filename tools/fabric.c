@@ -20,7 +20,7 @@ static void print_help(FILE *out)
 {
 	fprintf(out,
 		"usage: adverb fabric [--socket PATH] [--background] "
-		"[--capture PCAP] FILE\n"
+		"[--capture PCAP | --direct] FILE\n"
 		"       adverb fabric [--socket PATH] --show | --stop\n"
 		"\n"
 		"Runs an emulated InfiniBand subnet: the adapters, switches and "
@@ -37,6 +37,9 @@ static void print_help(FILE *out)
 		"  --background    return when the fabric is ready\n"
 		"  --capture PCAP  write the packets to a new file, for "
 		"tshark\n"
+		"  --direct        let programs of this machine go without "
+		"packets where the\n"
+		"                  subnet would deliver packets\n"
 		"  --show          list the nodes of the running fabric, and "
 		"a deadlock\n"
 		"  --stop          end the running fabric\n"
@@ -196,7 +199,7 @@ static void print_ready(const struct net *net, const char *path)
 }
 
 static int serve_file(const char *name, const char *path, bool background,
-		      const char *captured)
+		      const char *captured, bool is_direct)
 {
 	struct fabric_capture capture = {0};
 	char full[PATH_MAX];
@@ -233,7 +236,7 @@ static int serve_file(const char *name, const char *path, bool background,
 	if (pid < 0)
 		unlink(path);
 	else if (!pid)
-		err = fabric_server_run(f, listener, path, &capture);
+		err = fabric_server_run(f, listener, path, &capture, is_direct);
 	fabric_capture_close(&capture);
 	if (err)
 		fprintf(stderr, "adverb: the fabric ends: %s.\n",
@@ -361,12 +364,13 @@ int fabric_main(int argc, char **argv)
 		{"socket", required_argument, NULL, 's'},
 		{"background", no_argument, NULL, 'b'},
 		{"capture", required_argument, NULL, 'c'},
+		{"direct", no_argument, NULL, 'd'},
 		{"show", no_argument, NULL, 'S'},
 		{"stop", no_argument, NULL, 'X'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	bool background = false, shows = false, stops = false;
+	bool background = false, shows = false, stops = false, direct = false;
 	const char *captured = NULL;
 	char path[PATH_MAX] = "";
 	int c;
@@ -378,6 +382,8 @@ int fabric_main(int argc, char **argv)
 			background = true;
 		else if (c == 'c')
 			captured = optarg;
+		else if (c == 'd')
+			direct = true;
 		else if (c == 'S')
 			shows = true;
 		else if (c == 'X')
@@ -391,10 +397,18 @@ int fabric_main(int argc, char **argv)
 		print_help(stderr);
 		return 2;
 	}
+	if (direct && captured) {
+		fprintf(stderr,
+			"adverb: a capture (--capture) shows no requests that "
+			"go without packets (--direct); leave one of the two "
+			"options out.\n");
+		return 2;
+	}
 	if (!*path && default_path(path, !shows && !stops))
 		return 1;
 	if (shows)
 		return show_nodes(path);
 	return stops ? stop_fabric(path)
-		     : serve_file(argv[optind], path, background, captured);
+		     : serve_file(argv[optind], path, background, captured,
+				  direct);
 }

@@ -3,6 +3,7 @@
 
 #include "fabric_cm.h"
 #include "fabric_data.h"
+#include "fabric_direct.h"
 #include "fabric_watch.h"
 
 #include "fabric/proto.h"
@@ -10,9 +11,11 @@
 #include "util/list.h"
 #include "util/monotonic.h"
 #include "util/rlimit.h"
+#include "util/scm_rights.h"
 #include "util/user_map.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -43,6 +46,7 @@ struct connection {
 	struct fabric_cm_client *cm;	/* NULL: no connection management */
 	struct end *end;		/* the open port, or NULL */
 	struct node *held; /* the host that the program took, or NULL */
+	struct fabric_program program; /* whether it shares its arena */
 	/* The program has ended.  The connection is freed at the end of the
 	 * turn in which its last data end is closed. */
 	bool is_dead;
@@ -55,6 +59,7 @@ struct fabric_server {
 	int epoll;
 	struct fabric_watch listener, signals, cm_watched;
 	struct fabric_data data;
+	struct fabric_direct direct;
 	struct fabric_cm *cm;
 	/* 0: the listener is watched.  Otherwise a connection could not be
 	 * accepted, and the listener is watched again at this time in ms, or
@@ -111,6 +116,8 @@ static void end_connection(struct fabric_server *s, struct connection *c)
 		fabric_data_leave(&s->data, &c->data[i]);
 	if (c->cm)
 		fabric_cm_hang_up(c->cm);
+	if (fabric_direct_leave(&s->direct, &c->program))
+		data_tell_death(s->fabric);
 	if (c->held)
 		fabric_release(c->held);
 	c->held = NULL;
@@ -237,6 +244,7 @@ static int show_ca(const struct fabric_server *s, struct fabric_proto *m)
 	if (!node)
 		return -ENODEV;
 	fabric_show_ca(node, &m->ca);
+	m->number = s->direct.is_allowed;
 	set_name(m->text, fabric_description(node));
 	return 0;
 }
@@ -392,22 +400,86 @@ static int open_data(struct fabric_server *s, struct connection *c,
 	return 0;
 }
 
+/* Returns the pid of the connection's process, by the kernel's word; 0: the
+ * process is in a PID namespace that this process does not see. */
+static int pid_of(const struct connection *c)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	if (getsockopt(c->control.fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
+		return 0;
+	return peer.pid;
+}
+
 /* Gives the connection's process a client of connection management. */
 static int open_cm(struct fabric_server *s, struct connection *c,
 		   const struct fabric_proto *m, int *given)
 {
-	struct ucred peer;
-	socklen_t length = sizeof(peer);
 	int fd;
 
 	if (c->cm)
 		return -EBUSY;
-	if (getsockopt(c->control.fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
-		return -errno;
-	fd = fabric_cm_open(s->cm, m->gid, peer.pid, &c->cm);
+	fd = fabric_cm_open(s->cm, m->gid, pid_of(c), &c->cm);
 	if (fd < 0)
 		return fd;
 	*given = fd;
+	return 0;
+}
+
+/* Takes the descriptor *brought if the program may share its arena. */
+static int share_arena(struct fabric_server *s, struct connection *c,
+		       struct fabric_proto *m, int *brought, int *given)
+{
+	int fd = fcntl(s->direct.page_fd, F_DUPFD_CLOEXEC, 0), err;
+
+	if (s->direct.is_allowed && fd < 0)
+		return -errno;
+	err = fabric_direct_share(&s->direct, &c->program, &m->arena, pid_of(c),
+				  *brought);
+	if (err) {
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	*brought = -1;
+	*given = fd;
+	m->number = c->program.number;
+	return 0;
+}
+
+/* Says which program the packets of a queue pair reach, if both programs share
+ * their arenas. */
+static int find_reached(struct fabric_server *s, struct connection *c,
+			struct fabric_proto *m)
+{
+	const struct fabric_data_socket *d = data_at(c, m->number), *there;
+	struct fabric_reached reached = {.changes = reach_changes(s->fabric)};
+	struct data_end *end;
+
+	if (!c->program.number || !d || !d->end)
+		return -EINVAL;
+	end = reach_find(d->end, &m->reach, &reached.peer);
+	there = end ? data_owner(end) : NULL;
+	if (!there || !there->watch.connection->program.number)
+		return -EHOSTUNREACH;
+	reached.program = there->watch.connection->program.number;
+	m->reached = reached;
+	return 0;
+}
+
+static int show_arena(struct fabric_server *s, const struct connection *c,
+		      struct fabric_proto *m, int *given)
+{
+	const struct fabric_program *p =
+		fabric_direct_find(&s->direct, m->number);
+
+	if (!c->program.number || !p)
+		return -ESRCH;
+	*given = fcntl(p->wake_fd, F_DUPFD_CLOEXEC, 0);
+	if (*given < 0)
+		return -errno;
+	m->arena = p->arena;
 	return 0;
 }
 
@@ -432,7 +504,7 @@ static int register_agent(const struct connection *c, struct fabric_proto *m)
 }
 
 static int run_request(struct fabric_server *s, struct connection *c,
-		       struct fabric_proto *m, int *given)
+		       struct fabric_proto *m, int *brought, int *given)
 {
 	struct node *node;
 
@@ -465,6 +537,12 @@ static int run_request(struct fabric_server *s, struct connection *c,
 		return open_cm(s, c, m, given);
 	case FABRIC_PROTO_DEADLOCK:
 		return show_deadlock(s, m);
+	case FABRIC_PROTO_SHARE:
+		return share_arena(s, c, m, brought, given);
+	case FABRIC_PROTO_REACH:
+		return find_reached(s, c, m);
+	case FABRIC_PROTO_ARENA:
+		return show_arena(s, c, m, given);
 	}
 	return -EOPNOTSUPP;
 }
@@ -493,26 +571,58 @@ static bool send_answer(const struct connection *c, struct fabric_proto *m,
 	return sendmsg(c->control.fd, &message, MSG_NOSIGNAL) == sizeof(*m);
 }
 
-static void read_control(struct fabric_server *s, struct connection *c)
+/* Receives a request and, in *brought, the descriptor that came with it, or -1.
+ * Returns the length of the request, or -1 and errno. */
+static ssize_t receive_request(const struct connection *c,
+			       struct fabric_proto *m, int *brought)
 {
-	struct fabric_proto m;
-	ssize_t n = recv(c->control.fd, &m, sizeof(m), MSG_TRUNC);
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec part = {.iov_base = m, .iov_len = sizeof(*m)};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	ssize_t n =
+		recvmsg(c->control.fd, &message, MSG_TRUNC | MSG_CMSG_CLOEXEC);
+
+	*brought = -1;
+	if (n >= 0)
+		scm_rights_take(&message, brought, 1);
+	return n;
+}
+
+static void answer_request(struct fabric_server *s, struct connection *c,
+			   struct fabric_proto *m, int *brought)
+{
 	int given = -1;
 	bool sent;
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n != sizeof(m) || m.version != FABRIC_PROTO_VERSION) {
-		end_connection(s, c);
-		return;
-	}
-	m.host[FABRIC_PROTO_NAME - 1] = m.text[FABRIC_PROTO_NAME - 1] = '\0';
-	m.err = run_request(s, c, &m, &given);
-	sent = send_answer(c, &m, given);
+	m->host[FABRIC_PROTO_NAME - 1] = m->text[FABRIC_PROTO_NAME - 1] = '\0';
+	m->err = run_request(s, c, m, brought, &given);
+	sent = send_answer(c, m, given);
 	if (given >= 0)
 		close(given);
 	if (!sent)
 		end_connection(s, c);
+}
+
+static void read_control(struct fabric_server *s, struct connection *c)
+{
+	struct fabric_proto m;
+	int brought;
+	ssize_t n = receive_request(c, &m, &brought);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != sizeof(m) || m.version != FABRIC_PROTO_VERSION)
+		end_connection(s, c);
+	else
+		answer_request(s, c, &m, &brought);
+	if (brought >= 0)
+		close(brought);
 }
 
 static void handle_event(struct fabric_server *s, const struct epoll_event *e)
@@ -578,6 +688,9 @@ static void run_turn(struct fabric_server *s)
 	for (int i = 0; i < n; i++)
 		handle_event(s, &events[i]);
 	fabric_turn(s->fabric, monotonic_ms());
+	/* before the answers of this turn are sent: a program that knows of a
+	 * change must not find the old number */
+	fabric_direct_show(&s->direct, reach_changes(s->fabric));
 	print_deadlock(s->fabric);
 	while ((end = fabric_ready(s->fabric)))
 		read_end(end);
@@ -634,9 +747,10 @@ static int watch_all(struct fabric_server *s)
 }
 
 int fabric_server_run(struct fabric *f, int listener, const char *path,
-		      struct fabric_capture *capture)
+		      struct fabric_capture *capture, bool is_direct)
 {
-	struct fabric_server s = {.fabric = f, .listener.fd = listener};
+	struct fabric_server s = {
+		.fabric = f, .listener.fd = listener, .direct.page_fd = -1};
 	struct stat own = {.st_ino = 0};
 	int err = 0;
 
@@ -657,6 +771,8 @@ int fabric_server_run(struct fabric *f, int listener, const char *path,
 	if (!s.buffer || s.signals.fd < 0 || s.epoll < 0)
 		err = s.buffer ? -errno : -ENOMEM;
 	if (!err)
+		err = fabric_direct_open(&s.direct, is_direct);
+	if (!err)
 		err = watch_all(&s);
 	while (!err && !s.stops) {
 		run_turn(&s);
@@ -669,6 +785,7 @@ int fabric_server_run(struct fabric *f, int listener, const char *path,
 	shutdown(listener, SHUT_RDWR);
 	list_for_each_safe (l, &s.connections)
 		free_connection(&s, (struct connection *)l);
+	fabric_direct_close(&s.direct);
 	if (s.cm)
 		fabric_cm_free(s.cm);
 	if (s.epoll >= 0)

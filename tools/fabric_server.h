@@ -19,9 +19,10 @@
  * the caller owns.  `path` is its absolute path in the file system.  At the end
  * the path is removed, unless another socket has taken its place, and the
  * listener refuses connections.  Only then are the programs' connections
- * closed.  The capture is flushed after each turn.  Returns 0 or -errno.
+ * closed.  The capture is flushed after each turn.  is_direct: programs may
+ * reach each other without packets.  Returns 0 or -errno.
  */
 int fabric_server_run(struct fabric *f, int listener, const char *path,
-		      struct fabric_capture *capture);
+		      struct fabric_capture *capture, bool is_direct);
 
 #endif

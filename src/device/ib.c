@@ -87,6 +87,7 @@ static int ask_adapter(int connection, struct device *d)
 	snprintf(d->name, sizeof(d->name), IB_NAME);
 	snprintf(d->node_desc, sizeof(d->node_desc), "%s", m.text);
 	d->kind = DEVICE_IB;
+	d->may_go_direct = m.number;
 	d->guid = m.ca.node_guid;
 	d->system_guid = m.ca.system_guid;
 	d->port_count = bits_min_u32(m.ca.last_port, HCA_MAX_PORTS);

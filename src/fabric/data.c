@@ -438,6 +438,17 @@ void data_fetched(struct data_end *end)
 	rest_if_empty(end);
 }
 
+void data_tell_death(struct fabric *f)
+{
+	list_for_each (l, &f->data.all) {
+		struct data_end *end =
+			CONTAINER_OF(l, struct data_end, of_fabric);
+
+		end->changes |= DATA_DEATH;
+		data_wake(end);
+	}
+}
+
 void data_pause(struct data_end *end)
 {
 	end->is_paused = true;

@@ -135,6 +135,9 @@ enum data_change {
 	DATA_GIDS = 16,	      /* GidPrefix or a GUID */
 	DATA_REREGISTER = 32, /* the SM asks to join groups again */
 	DATA_MTU = 64,	      /* NeighborMTU; verbs have no event for it */
+	/* No change of the port: a program of the subnet has ended whose arena
+	 * the others may have mapped (data_tell_death). */
+	DATA_DEATH = 128,
 };
 
 /* Returns an end that is not paused and has a packet or changes to fetch; NULL:
@@ -157,6 +160,8 @@ void data_fetched(struct data_end *end);
  * The caller calls data_fetched for each of them that it has used. */
 size_t data_gather(struct data_end *end, struct data_part *parts, size_t most,
 		   size_t bytes);
+/* Adds DATA_DEATH to the changes of each data end of the fabric. */
+void data_tell_death(struct fabric *f);
 /* Pauses an end whose program does not read its packets: data_ready does not
  * return the end until data_unpause. */
 void data_pause(struct data_end *end);

@@ -103,7 +103,8 @@ int fabric_client_judge(struct fabric_proto *m, size_t n)
 	return m->err > 0 || m->err < -ERRNO_MAX ? -EPROTO : m->err;
 }
 
-static int receive_answer(int connection, struct fabric_proto *m, int *fd)
+int fabric_client_receive(int connection, struct fabric_proto *m, int flags,
+			  bool *is_cut, int *fd)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
@@ -114,26 +115,75 @@ static int receive_answer(int connection, struct fabric_proto *m, int *fd)
 				 .msg_iovlen = 1,
 				 .msg_control = &control,
 				 .msg_controllen = sizeof(control)};
-	size_t took;
 	ssize_t n;
-	int err;
 
+	*fd = -1;
 	do {
-		n = recvmsg(connection, &message, MSG_CMSG_CLOEXEC);
+		n = recvmsg(connection, &message,
+			    flags | MSG_TRUNC | MSG_CMSG_CLOEXEC);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return failed_call();
+		return -1;
 	/* CMSG_SPACE rounds up, so the kernel may store two descriptors.
 	 */
-	took = scm_rights_take(&message, fd, fd ? 1 : 0);
+	*is_cut = !scm_rights_take(&message, fd, 1) &&
+		  message.msg_flags & MSG_CTRUNC;
+	return (int)n;
+}
+
+static int receive_answer(int connection, struct fabric_proto *m, int *fd)
+{
+	bool is_cut;
+	int came, err;
+	int n = fabric_client_receive(connection, m, 0, &is_cut, &came);
+
+	if (n < 0)
+		return failed_call();
 	err = fabric_client_judge(m, (size_t)n);
 	/* the kernel could not install the descriptor in this process */
-	if (!err && fd && !took && message.msg_flags & MSG_CTRUNC)
+	if (!err && fd && is_cut)
 		err = -EMFILE;
+	if (fd)
+		*fd = came;
+	else if (came >= 0)
+		close(came);
 	return err;
 }
 
+/* Sends a request with the descriptor `brings`; -1: with none.  Returns 0 or
+ * -errno. */
+static int send_request(int connection, const struct fabric_proto *m,
+			int brings)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec part = {.iov_base = (void *)(uintptr_t)m,
+			     .iov_len = sizeof(*m)};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	struct cmsghdr *h = &control.align;
+
+	if (brings >= 0) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+		h->cmsg_level = SOL_SOCKET;
+		h->cmsg_type = SCM_RIGHTS;
+		h->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(h), &brings, sizeof(brings));
+	}
+	return sendmsg(connection, &message, MSG_NOSIGNAL) == sizeof(*m)
+		       ? 0
+		       : failed_call();
+}
+
 int fabric_client_ask(int connection, struct fabric_proto *m, int *fd)
+{
+	return fabric_client_bring(connection, m, -1, fd);
+}
+
+int fabric_client_bring(int connection, struct fabric_proto *m, int brings,
+			int *fd)
 {
 	uint32_t kind = m->kind;
 	int err;
@@ -141,8 +191,9 @@ int fabric_client_ask(int connection, struct fabric_proto *m, int *fd)
 	if (fd)
 		*fd = -1;
 	m->version = FABRIC_PROTO_VERSION;
-	if (send(connection, m, sizeof(*m), MSG_NOSIGNAL) != sizeof(*m))
-		return failed_call();
+	err = send_request(connection, m, brings);
+	if (err)
+		return err;
 	err = receive_answer(connection, m, fd);
 	if (!err && m->kind != kind)
 		err = -EPROTO;
@@ -211,6 +262,27 @@ size_t fabric_client_burst(int fd)
 		return 0;
 	return room / 2 < FABRIC_PROTO_BURST_BYTES ? (size_t)room / 2
 						   : FABRIC_PROTO_BURST_BYTES;
+}
+
+bool fabric_client_is_data(int fd)
+{
+	int domain = 0, type = 0;
+	socklen_t size = sizeof(int);
+
+	return fd >= 0 &&
+	       !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) &&
+	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) &&
+	       domain == AF_UNIX && type == SOCK_SEQPACKET;
+}
+
+const char *fabric_client_reason(int err)
+{
+	if (err == -ECONNRESET || err == -EPIPE)
+		return "its process has ended or has closed the connection";
+	if (err == -EPROTO)
+		return "it has sent what a fabric of this release of adverb "
+		       "does not send";
+	return strerror(-err);
 }
 
 void fabric_client_explain(const char *path, const char *host, int err,

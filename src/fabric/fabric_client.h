@@ -38,6 +38,9 @@ int fabric_client_connect(const char *path, uint32_t patience_ms);
  * connection; -EPROTO: a fabric of this version sends no such answer; or
  * another -errno of the connection. */
 int fabric_client_ask(int connection, struct fabric_proto *m, int *fd);
+/* As fabric_client_ask, but sends the descriptor `brings` with the request. */
+int fabric_client_bring(int connection, struct fabric_proto *m, int brings,
+			int *fd);
 /*
  * Connects to the fabric at `path`, as fabric_client_connect does, and gets a
  * socket for messages of broker/cmproto.h of this process's host
@@ -46,6 +49,11 @@ int fabric_client_ask(int connection, struct fabric_proto *m, int *fd);
  * fabric_client_connect or fabric_client_ask.
  */
 int fabric_client_open_cm(const char *path, uint32_t patience_ms, int *fd);
+/* Receives a message with the flags of recvmsg(2), and in *fd the descriptor
+ * that came with it, or -1.  *is_cut: a descriptor came that this process had
+ * no room for.  Returns the message's length, or -1 and errno. */
+int fabric_client_receive(int connection, struct fabric_proto *m, int flags,
+			  bool *is_cut, int *fd);
 /* Checks a message of n bytes that was received into *m as an answer, and ends
  * its strings with a NUL.  Returns 0; the -errno of the answer; -ECONNRESET: n
  * is 0, so the fabric has closed the connection; or -EPROTO: a fabric of this
@@ -58,6 +66,11 @@ bool fabric_client_is_port(const struct fabric_port *p);
  * socket: FABRIC_PROTO_BURST_BYTES, or less if the socket's send buffer is
  * small. */
 size_t fabric_client_burst(int fd);
+/* Is fd a socket of the kind that a fabric makes for a data end? */
+bool fabric_client_is_data(int fd);
+/* Returns why a connection has ended, for a sentence.  err: the -errno of a
+ * call on the connection, or of fabric_client_judge. */
+const char *fabric_client_reason(int err);
 /* Writes a sentence, without its full stop and with a NUL, to `text`, which has
  * `room` bytes.  It says why a program on the host `host` cannot use the fabric
  * at `path`, and what to do.  err: the -errno of fabric_client_connect,

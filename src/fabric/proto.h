@@ -26,6 +26,14 @@
  * struct cmproto (broker/cmproto.h).  The program's ports and conversations
  * exist until it closes the socket or the connection.
  *
+ * A program that lets the other programs of the subnet map its arena says so by
+ * FABRIC_PROTO_SHARE, if the fabric permits that (`adverb fabric --direct`).
+ * The answer carries a memfd whose first 32-bit word is the
+ * subnet's number of changes (reach.h).  The fabric writes the new number
+ * before a change has an effect that a program can see.  The answer to
+ * FABRIC_PROTO_REACH says for how long the packets of a queue pair arrive at
+ * another such program.
+ *
  * Each side checks that both sides run as the same user (SO_PEERCRED).  It then
  * checks the size and the version of each message, and the members that it
  * uses.
@@ -36,17 +44,19 @@
 #include "fabric/data.h"
 #include "fabric/deadlock.h"
 #include "fabric/fabric.h"
+#include "fabric/reach.h"
 
-#define FABRIC_PROTO_VERSION 0x41464208u /* "AFB", 8 */
+#define FABRIC_PROTO_VERSION 0x41464209u /* "AFB", 9 */
 
 /* For each kind, the members that a request uses, then those that its answer
  * uses. */
 enum fabric_proto_kind {
-	FABRIC_PROTO_TAKE = 1,	 /* host: a name or ""; answer: the host's ID */
-	FABRIC_PROTO_CA,	 /* host; answer: ca, text */
-	FABRIC_PROTO_PORT,	 /* host, number; answer: port */
-	FABRIC_PROTO_OPEN,	 /* host, number; answer: a descriptor */
-	FABRIC_PROTO_REGISTER,	 /* agent; answer: number */
+	FABRIC_PROTO_TAKE = 1, /* host: a name or ""; answer: the host's ID */
+	FABRIC_PROTO_CA,       /* host; answer: ca, text; number: 1 if programs
+				  may share their arenas, else 0 */
+	FABRIC_PROTO_PORT,     /* host, number; answer: port */
+	FABRIC_PROTO_OPEN,     /* host, number; answer: a descriptor */
+	FABRIC_PROTO_REGISTER, /* agent; answer: number */
 	FABRIC_PROTO_UNREGISTER, /* number: the agent's */
 	FABRIC_PROTO_SHOW,	 /* number: index of the node in the file;
 				    answer: host, ca, text; number: how many
@@ -61,6 +71,12 @@ enum fabric_proto_kind {
 	FABRIC_PROTO_CM,    /* gid: of a port of the host; answer: a
 			       descriptor */
 	FABRIC_PROTO_DEADLOCK, /* no members; answer: said */
+	FABRIC_PROTO_SHARE,    /* arena, and the descriptor of the eventfd that
+				  wakes the program; answer: number: the
+				  program's; a descriptor */
+	FABRIC_PROTO_REACH,    /* number: of a port; reach; answer: reached */
+	FABRIC_PROTO_ARENA,    /* number: of a program; answer: arena; a
+				  descriptor: the program's eventfd */
 };
 
 enum {
@@ -74,6 +90,22 @@ enum {
 	FABRIC_PROTO_BURST_PACKETS = 64,
 };
 
+/* Where the arena of a program is. */
+struct fabric_arena {
+	uint64_t pid_space; /* the inode number of the PID namespace of pid */
+	uint32_t pid;
+	int32_t fd; /* the number of the arena's descriptor in that process */
+};
+
+/* The program at the other end of a connection. */
+struct fabric_reached {
+	struct reach_peer peer;
+	uint32_t program; /* its number, 1 to DATA_NUMBER_MAX */
+	/* The subnet's number of changes.  The answer holds as long as the
+	 * memfd of FABRIC_PROTO_SHARE has this number. */
+	uint32_t changes;
+};
+
 /* A request or an answer.  All members are in host order. */
 struct fabric_proto {
 	uint32_t version; /* FABRIC_PROTO_VERSION */
@@ -85,10 +117,13 @@ struct fabric_proto {
 	char host[FABRIC_PROTO_NAME];
 	char text[FABRIC_PROTO_NAME]; /* the node's description, with a NUL */
 	union {
-		struct fabric_ca ca;	   /* the node */
-		struct fabric_port port;   /* the port */
-		struct fabric_agent agent; /* the agent to register */
-		uint8_t gid[16];	   /* of a multicast group */
+		struct fabric_ca ca;	       /* the node */
+		struct fabric_port port;       /* the port */
+		struct fabric_agent agent;     /* the agent to register */
+		uint8_t gid[16];	       /* of a multicast group */
+		struct reach reach;	       /* the packets of a queue pair */
+		struct fabric_reached reached; /* their receiver */
+		struct fabric_arena arena;     /* of a program */
 		/* the sentence of deadlock_text, with a NUL; "": there is no
 		 * deadlock */
 		char said[DEADLOCK_TEXT];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "host/direct_select.h"
 
+#include "host/broker_link.h"
+#include "host/fabric_link.h"
 #include "host/local_peer.h"
 #include "util/bits.h"
 
@@ -23,12 +25,65 @@ void direct_select_init(struct direct_select *w)
 	shared_store(&w->is_quiet, 0);
 }
 
-/* Decides the path of a connection.  False: the broker has not answered yet. */
+/* Asks the fabric about a connection by LID.  LINK_REACH_YES: tells the engine
+ * what the fabric says, and stores the number of the peer's process in
+ * *class. */
+static enum link_reach_is
+ask_fabric(struct engine *e, const struct engine_want *want, uint32_t *class)
+{
+	const struct hca_qp_attr *a = want->by_lid;
+	const struct link_reach_about about = {
+		.qpn = want->qpn,
+		.port = a->port_num,
+		.packets = {.dest_qpn = want->peer_qpn,
+			    .dlid = a->ah.dlid,
+			    .pkey = want->pkey,
+			    .sl = a->ah.sl,
+			    .path_bits = a->ah.src_path_bits,
+			    .mtu = (uint8_t)a->path_mtu}};
+	struct fabric_reached r;
+	enum link_reach_is is = fabric_link_reach(&about, &r);
+	struct hca_way way;
+
+	if (is != LINK_REACH_YES)
+		return is;
+	way = (struct hca_way){.pkeys = r.peer.pkeys,
+			       .changes = r.changes,
+			       .slid = r.peer.slid,
+			       .port = r.peer.port,
+			       .path_bits = r.peer.path_bits,
+			       .path_mask = r.peer.path_mask};
+	engine_set_way(e, want->qpn, &way);
+	*class = r.program;
+	return is;
+}
+
+static void choose_packets(struct engine *e, const struct engine_want *want)
+{
+	engine_set_path(e, want->qpn, NULL, NULL, NULL, false);
+}
+
+/* Decides the path of a connection.  False: the broker, or the fabric, has not
+ * answered yet. */
 static bool find_path(struct engine *e, const struct engine_want *want)
 {
+	uint32_t class = 0;
 	struct local_peer *n = NULL;
 
-	switch (local_peer_get(want->peer_qpn, want->post_lock, &n)) {
+	if (!want->by_lid) {
+		class = broker_link_class(want->peer_qpn);
+	} else {
+		switch (ask_fabric(e, want, &class)) {
+		case LINK_REACH_ASKED:
+			return false;
+		case LINK_REACH_NO:
+			choose_packets(e, want);
+			return true;
+		case LINK_REACH_YES:
+			break;
+		}
+	}
+	switch (local_peer_get(class, want->post_lock, &n)) {
 	case LOCAL_PEER_ASKED:
 		return false;
 	case LOCAL_PEER_HERE:
@@ -37,7 +92,7 @@ static bool find_path(struct engine *e, const struct engine_want *want)
 			local_peer_put(n);
 		break;
 	case LOCAL_PEER_NEVER:
-		engine_set_path(e, want->qpn, NULL, NULL, NULL, false);
+		choose_packets(e, want);
 		break;
 	}
 	return true;
@@ -80,8 +135,9 @@ void direct_select_look(struct direct_select *w, struct engine *e,
 	while (engine_wants_path(e, &want)) {
 		if (find_path(e, &want) || !is_late(w, &want, now_ns))
 			continue;
-		local_peer_give_up(want.peer_qpn);
-		engine_set_path(e, want.qpn, NULL, NULL, NULL, false);
+		if (!want.by_lid)
+			local_peer_give_up(broker_link_class(want.peer_qpn));
+		choose_packets(e, &want);
 	}
 }
 

@@ -18,7 +18,9 @@
 #include "host/capture.h"
 #include "host/link_batch.h"
 #include "host/link_groups.h"
+#include "host/link_reach.h"
 #include "host/link_send.h"
+#include "host/local_peer.h"
 #include "log/log.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
@@ -27,7 +29,7 @@
 #define TYPE_CA	    1 /* NodeType (IBTA 14.2.5.3) */
 #define PORT_DOWN   1 /* PortState (IBTA 14.2.5.6) */
 #define PHYS_POLLS  2 /* PortPhysicalState: Polling */
-#define ALL_CHANGES (2 * DATA_MTU - 1)
+#define ALL_CHANGES (2 * DATA_DEATH - 1)
 /* Shorter messages are news. */
 #define PACKET_MIN (LRH_BYTES + BTH_BYTES + ICRC_BYTES + LRH_VCRC_BYTES)
 
@@ -53,7 +55,8 @@ struct link_port {
 /* A question to the fabric. */
 struct link_question {
 	uint32_t kind; /* enum fabric_proto_kind; 0: there is no question */
-	uint32_t port;
+	/* Of a port or, in FABRIC_PROTO_ARENA, of a program. */
+	uint32_t number;
 	uint8_t gid[16]; /* of FABRIC_PROTO_JOIN and FABRIC_PROTO_LEAVE */
 };
 
@@ -74,6 +77,12 @@ static struct {
 	struct link_port ports[HCA_MAX_PORTS];
 	/* Received messages, of which the engine has not taken all yet. */
 	struct link_batch batch;
+	/* Direct requests: this program's number at the fabric, 0 if it does
+	 * not share its arena; the subnet's number of changes, mapped; and the
+	 * questions about other programs. */
+	uint32_t program;
+	const shared_u32 *changes;
+	struct link_reach reach;
 	uint32_t batch_port;	      /* the port from whose socket they came */
 	char host[FABRIC_PROTO_NAME]; /* of ADVERB_FABRIC_HOST, or "" */
 	char path[128];		      /* of the fabric's socket */
@@ -106,16 +115,6 @@ static bool is_usable(void)
 }
 
 /* ---- the end ---- */
-
-static const char *reason_of(int err)
-{
-	if (err == -ECONNRESET || err == -EPIPE)
-		return "its process has ended or has closed the connection";
-	if (err == -EPROTO)
-		return "it has sent what a fabric of this release of adverb "
-		       "does not send";
-	return strerror(-err);
-}
 
 /* Shuts a socket down, so that the fabric closes its end.  Otherwise the fabric
  * would keep packets for this process until their lifetime is over. */
@@ -164,7 +163,7 @@ static void end_link(struct engine *engine, int err, uint64_t now_ns)
 		"has failed, and its queue pairs are in the state ERR; "
 		"start a fabric by adverb fabric FILE, and then this program "
 		"again",
-		at.path, reason_of(err), at.host);
+		at.path, fabric_client_reason(err), at.host);
 }
 
 /* ---- the state of ports ---- */
@@ -185,11 +184,10 @@ static void show_port(struct engine *engine, uint32_t number,
 
 /* ---- questions and answers ---- */
 
-/* Chooses the next question to the fabric.  Returns false, with q->kind 0, if
- * there is nothing to ask. */
-static bool choose_question(struct link_question *q)
+/* Writes the next question to the fabric to *m.  Returns false if there is
+ * nothing to ask. */
+static bool choose_question(struct fabric_proto *m)
 {
-	*q = (struct link_question){.kind = 0};
 	for (uint32_t n = 1; n <= at.count; n++) {
 		struct link_port *port = port_at(n);
 
@@ -197,16 +195,16 @@ static bool choose_question(struct link_question *q)
 			continue;
 		port->asked = port->heard;
 		port->heard = 0;
-		*q = (struct link_question){.kind = FABRIC_PROTO_PORT,
-					    .port = n};
+		m->kind = FABRIC_PROTO_PORT;
+		m->number = n;
 		return true;
 	}
 	for (uint32_t n = 1; n <= at.count; n++) {
-		q->port = n;
-		if (link_groups_ask(&port_at(n)->groups, &q->kind, q->gid))
+		m->number = n;
+		if (link_groups_ask(&port_at(n)->groups, &m->kind, m->gid))
 			return true;
 	}
-	return false;
+	return link_reach_ask(&at.reach, m);
 }
 
 /* Sends the next question, unless a question is open.  Since at most one
@@ -214,14 +212,13 @@ static bool choose_question(struct link_question *q)
 static int ask_next(void)
 {
 	struct fabric_proto m = {.version = FABRIC_PROTO_VERSION};
-	struct link_question *q = &at.question;
 
-	if (q->kind || !choose_question(q))
+	if (at.question.kind || !choose_question(&m))
 		return 0;
-	m.kind = q->kind;
-	m.number = q->port;
+	at.question =
+		(struct link_question){.kind = m.kind, .number = m.number};
+	memcpy(at.question.gid, m.gid, sizeof(m.gid));
 	memcpy(m.host, at.host, sizeof(m.host));
-	memcpy(m.gid, q->gid, sizeof(m.gid));
 	if (send(at.control, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL) !=
 	    sizeof(m))
 		return -errno;
@@ -233,10 +230,13 @@ static bool is_answer(const struct fabric_proto *m)
 {
 	const struct link_question *q = &at.question;
 
-	if (!q->kind || m->kind != q->kind || m->number != q->port)
+	if (!q->kind || m->kind != q->kind || m->number != q->number)
 		return false;
-	return m->kind == FABRIC_PROTO_PORT ? fabric_client_is_port(&m->port)
-					    : !memcmp(m->gid, q->gid, 16);
+	if (m->kind == FABRIC_PROTO_PORT)
+		return fabric_client_is_port(&m->port);
+	if (m->kind == FABRIC_PROTO_REACH)
+		return m->err || link_reach_is_sound(&m->reached);
+	return m->kind == FABRIC_PROTO_ARENA || !memcmp(m->gid, q->gid, 16);
 }
 
 static void say_refused(uint32_t port, const uint8_t gid[16], int err)
@@ -254,36 +254,69 @@ static void say_refused(uint32_t port, const uint8_t gid[16], int err)
 		at.path, port, at.host, group, strerror(-err));
 }
 
-/* Is err the answer that a group cannot be joined?  No other question may be
+/* Is err an answer to the open question that says no?  No other question may be
  * refused. */
 static bool is_refusal(int err)
 {
-	return at.question.kind == FABRIC_PROTO_JOIN && err &&
-	       err != -ECONNRESET && err != -EPROTO;
+	uint32_t kind = at.question.kind;
+
+	return (kind == FABRIC_PROTO_JOIN || kind == FABRIC_PROTO_REACH ||
+		kind == FABRIC_PROTO_ARENA) &&
+	       err && err != -ECONNRESET && err != -EPROTO;
+}
+
+/* Takes the answer m to the open question, and the descriptor *fd if it uses
+ * the descriptor. */
+static void take_answer(struct engine *engine, const struct fabric_proto *m,
+			int err, int *fd)
+{
+	uint32_t kind = at.question.kind;
+
+	at.question.kind = 0;
+	if (kind == FABRIC_PROTO_PORT) {
+		show_port(engine, m->number, &m->port,
+			  port_at(m->number)->asked);
+	} else if (kind == FABRIC_PROTO_REACH) {
+		link_reach_answered(&at.reach, err ? NULL : &m->reached);
+	} else if (kind == FABRIC_PROTO_ARENA) {
+		link_reach_give_arena(m, err, *fd);
+		*fd = -1;
+	} else {
+		link_groups_answered(&port_at(m->number)->groups, m->gid, err);
+		if (err)
+			say_refused(m->number, m->gid, err);
+	}
+}
+
+/* Takes a message of n bytes of the fabric.  Returns 0 or -errno. */
+static int judge_message(struct engine *engine, struct fabric_proto *m,
+			 size_t n, int *fd)
+{
+	int err = fabric_client_judge(m, n);
+
+	if (err && !is_refusal(err))
+		return err == -ECONNRESET ? err : -EPROTO;
+	if (!is_answer(m))
+		return -EPROTO;
+	take_answer(engine, m, err, fd);
+	return ask_next();
 }
 
 /* Receives the answer to the open question.  Returns 0 or -errno. */
 static int read_control(struct engine *engine)
 {
 	struct fabric_proto m;
-	ssize_t n = recv(at.control, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
-	int err;
+	bool is_cut;
+	int fd, err;
+	int n = fabric_client_receive(at.control, &m, MSG_DONTWAIT, &is_cut,
+				      &fd);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	err = fabric_client_judge(&m, (size_t)n);
-	if (err && !is_refusal(err))
-		return err == -ECONNRESET ? err : -EPROTO;
-	if (!is_answer(&m))
-		return -EPROTO;
-	at.question.kind = 0;
-	if (m.kind == FABRIC_PROTO_PORT)
-		show_port(engine, m.number, &m.port, port_at(m.number)->asked);
-	else
-		link_groups_answered(&port_at(m.number)->groups, m.gid, err);
-	if (err)
-		say_refused(m.number, m.gid, err);
-	return ask_next();
+	err = judge_message(engine, &m, (size_t)n, &fd);
+	if (fd >= 0)
+		close(fd);
+	return err;
 }
 
 /* Takes the news of a port.  Returns 0 or -errno. */
@@ -296,7 +329,9 @@ static int take_news(uint32_t number, const uint8_t *bytes, size_t n)
 	memcpy(&news, bytes, sizeof(news));
 	if (!news.changes || news.changes & ~(uint32_t)ALL_CHANGES)
 		return -EPROTO;
-	port_at(number)->heard |= news.changes;
+	if (news.changes & DATA_DEATH)
+		local_peer_died();
+	port_at(number)->heard |= news.changes & ~(uint32_t)DATA_DEATH;
 	return ask_next();
 }
 
@@ -494,23 +529,55 @@ int fabric_link_detach(struct engine *engine, uint32_t port,
 
 /* ---- begin ---- */
 
+/* Sends the next question.  False: that is not possible; the next
+ * fabric_link_turn finds the reason, and ends the link. */
+static bool may_ask(void)
+{
+	return is_usable() && at.program && !ask_next();
+}
+
+static bool ask_arena(uint32_t program)
+{
+	return link_reach_want_arena(&at.reach, program) && may_ask();
+}
+
+bool fabric_link_share(struct engine *engine, int arena_fd, int wake_fd)
+{
+	struct fabric_proto m = {.kind = FABRIC_PROTO_SHARE,
+				 .arena = link_reach_arena(arena_fd)};
+	int fd = -1, err;
+
+	if (!is_usable())
+		return false;
+	memcpy(m.host, at.host, sizeof(m.host));
+	err = fabric_client_bring(at.control, &m, wake_fd, &fd);
+	at.changes = err ? NULL : link_reach_map(fd);
+	if (fd >= 0)
+		close(fd);
+	if (!at.changes || !m.number || m.number > DATA_NUMBER_MAX)
+		return false;
+	at.program = m.number;
+	local_peer_use(at.program, ask_arena);
+	engine_subnet(engine, at.changes);
+	return true;
+}
+
+enum link_reach_is fabric_link_reach(const struct link_reach_about *about,
+				     struct fabric_reached *reached)
+{
+	enum link_reach_is is;
+
+	if (!is_usable() || !at.program)
+		return LINK_REACH_NO;
+	is = link_reach_get(&at.reach, about, reached);
+	return is != LINK_REACH_ASKED || may_ask() ? is : LINK_REACH_NO;
+}
+
 static int watch_fd(int fd, uint32_t port)
 {
 	struct epoll_event e = {.events = EPOLLIN, .data.u32 = port};
 
 	return epoll_ctl(at.epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
-}
-
-/* Is fd a socket of the kind that a fabric makes for a data end? */
-static bool is_data_socket(int fd)
-{
-	int domain = 0, type = 0;
-	socklen_t size = sizeof(int);
-
-	return fd >= 0 &&
-	       !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) &&
-	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) &&
-	       domain == AF_UNIX && type == SOCK_SEQPACKET;
 }
 
 static int ask_host(struct fabric_proto *m, enum fabric_proto_kind kind,
@@ -532,7 +599,7 @@ static int attach_port(struct engine *engine, uint32_t number)
 	if (err)
 		return err;
 	fd_identity_note(port->fd);
-	if (!is_data_socket(port->fd) || !m.number ||
+	if (!fabric_client_is_data(port->fd) || !m.number ||
 	    m.number > DATA_NUMBER_MAX || (at.number && m.number != at.number))
 		return -EPROTO;
 	at.number = m.number;
@@ -600,6 +667,7 @@ static void close_all(void)
 	fd_identity_close(at.control);
 	fd_identity_close(at.epoll);
 	link_batch_fini(&at.batch);
+	link_reach_unmap(at.changes);
 	clear_state();
 }
 

@@ -30,6 +30,7 @@
 #include "device/device.h"
 #include "engine/engine.h"
 #include "fabric/proto.h"
+#include "host/link_reach.h"
 
 /*
  * Connects to the fabric that ADVERB_FABRIC names, takes the host
@@ -39,6 +40,17 @@
  */
 int fabric_link_open(struct engine *engine, uint32_t device,
 		     uint32_t patience_ms);
+/*
+ * Shares this process's arena with the other programs of the subnet, so that
+ * requests between them need no packets (fabric_link_reach).  @wake_fd: the
+ * eventfd that wakes this process.  Waits for the fabric's answer.  False: the
+ * fabric does not permit that, and the link goes on without it.
+ */
+bool fabric_link_share(struct engine *engine, int arena_fd, int wake_fd);
+/* Asks which program the packets of a queue pair reach, and describes it in
+ * *reached.  Does not wait: after LINK_REACH_ASKED the caller asks again. */
+enum link_reach_is fabric_link_reach(const struct link_reach_about *about,
+				     struct fabric_reached *reached);
 /* Ends the link, if there is one.  Children of this process that have inherited
  * its descriptors can then not use the link either. */
 void fabric_link_close(void);

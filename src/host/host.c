@@ -130,23 +130,30 @@ static const struct device *ib_device(void)
 								     : NULL;
 }
 
-/* Returns the socket that receives datagrams, or -errno.  On a host of a fabric
- * the socket is not bound and receives none, and no broker is needed. */
-static int open_socket(struct host *h, bool has_udp, uint64_t patience)
+/* Returns the socket that receives datagrams, or -errno.  On a host of a
+ * fabric, whose device is `ib`, the socket is not bound and receives none, and
+ * no broker is needed. */
+static int open_socket(struct host *h, const struct device *ib,
+		       uint64_t patience)
 {
-	if (!has_udp)
+	if (!ib || ib->may_go_direct)
+		local_peer_open(&h->hca, !env_is_without(ENV_MAPPED));
+	if (ib)
 		return udp_unbound();
-	local_peer_open(&h->hca, !env_is_without(ENV_MAPPED));
 	return broker_link_socket(local_peer_is_open() ? h->map.fd : -1,
 				  local_peer_wake_fd(), patience);
 }
 
 /* Opens the link of the InfiniBand device.  Returns 0 or -errno. */
-static int open_link(struct engine *e, uint64_t patience)
+static int open_link(struct host *h, struct engine *e, uint64_t patience)
 {
 	uint64_t ms = bits_min_u64(patience / NS_PER_MS, INT32_MAX);
+	int err = fabric_link_open(e, 0, (uint32_t)ms);
 
-	return fabric_link_open(e, 0, (uint32_t)ms);
+	if (!err && local_peer_is_open() &&
+	    !fabric_link_share(e, h->map.fd, local_peer_wake_fd()))
+		local_peer_close();
+	return err;
 }
 
 /* Gives the device layer the states of the ports that the fabric reported while
@@ -191,7 +198,7 @@ static int start_host(struct host *h, const struct host_sink *sink)
 	if (err)
 		goto close_peers;
 	store_links(&h->hca);
-	fd = open_socket(h, !ib, config.patience_ns);
+	fd = open_socket(h, ib, config.patience_ns);
 	if (fd < 0) {
 		err = fd;
 		goto close_peers;
@@ -205,7 +212,7 @@ static int start_host(struct host *h, const struct host_sink *sink)
 	e = engine_new(&config, monotonic_ns());
 	err = e ? 0 : -ENOMEM;
 	if (!err && ib)
-		err = open_link(e, config.patience_ns);
+		err = open_link(h, e, config.patience_ns);
 	if (!err)
 		err = progress_init(&h->progress, e, fd, sink, allowed,
 				    env_is_off("ADVERB_SPORT"));

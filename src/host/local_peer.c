@@ -70,8 +70,11 @@ static struct {
 	bool is_open;
 	bool maps; /* the argument of local_peer_open */
 	struct hca *own;
-	int peer_wake_fd;    /* the eventfd by which peers wake this process */
-	uint32_t class;	     /* this process's steering class */
+	int peer_wake_fd; /* the eventfd by which peers wake this process */
+	uint32_t class;	  /* this process's steering class */
+	/* Asks for the arena of a class (local_peer_use); NULL: the broker is
+	 * asked. */
+	bool (*ask)(uint32_t class);
 	struct entry self;   /* this process as its own peer */
 	struct list entries; /* all peers */
 	/* how many entries there are */
@@ -249,6 +252,7 @@ static void close_all(void)
 	fd_identity_close(all.peer_wake_fd);
 	all.peer_wake_fd = -1;
 	all.is_open = all.has_news = false;
+	all.ask = NULL;
 	all.is_repairing = false;
 	all.questions = 0;
 	memset(all.asked, ASKED_NOT, sizeof(all.asked));
@@ -476,12 +480,27 @@ bool local_peer_has_news(void)
 	return has_news;
 }
 
-void local_peer_give_up(uint32_t qpn)
+void local_peer_give_up(uint32_t class)
 {
-	uint32_t class = broker_link_class(qpn);
-
 	if (class <= STEER_CLASS_MAX)
 		take_back(class);
+}
+
+static bool ask_arena(uint32_t class)
+{
+	return all.ask ? all.ask(class) : broker_link_ask_arena(class);
+}
+
+void local_peer_use(uint32_t own, bool (*ask)(uint32_t class))
+{
+	all.class = own;
+	all.ask = ask;
+}
+
+static void note_own_class(void)
+{
+	if (!all.ask)
+		all.class = broker_link_class(broker_link_qpn(0));
 }
 
 static enum local_peer_is ask_broker(uint32_t class)
@@ -491,17 +510,16 @@ static enum local_peer_is ask_broker(uint32_t class)
 		return LOCAL_PEER_NEVER;
 	}
 	if (all.asked[class] == ASKED_NOT && all.questions < ASKS &&
-	    broker_link_ask_arena(class)) {
+	    ask_arena(class)) {
 		all.asked[class] = ASKED_YES;
 		all.questions++;
 	}
 	return LOCAL_PEER_ASKED;
 }
 
-enum local_peer_is local_peer_get(uint32_t qpn, uint32_t post_lock,
+enum local_peer_is local_peer_get(uint32_t class, uint32_t post_lock,
 				  struct local_peer **n)
 {
-	uint32_t class = broker_link_class(qpn);
 	struct entry *e;
 
 	if (!all.is_open || !class || class > STEER_CLASS_MAX)
@@ -510,7 +528,7 @@ enum local_peer_is local_peer_get(uint32_t qpn, uint32_t post_lock,
 	 * dead. */
 	if (!hca_is_alive(all.own))
 		return LOCAL_PEER_ASKED;
-	all.class = broker_link_class(broker_link_qpn(0));
+	note_own_class();
 	e = find_entry(class);
 	if (!e) {
 		look_at_idle(); /* bounds the number of dead idle peers */
@@ -531,7 +549,7 @@ void local_peer_expect(uint32_t qpn)
 	if (!all.is_open || !class || class > STEER_CLASS_MAX ||
 	    all.count >= EXPECTED || !hca_is_alive(all.own))
 		return;
-	all.class = broker_link_class(broker_link_qpn(0));
+	note_own_class();
 	if (find_entry(class))
 		return;
 	/* local_peer_get has not used the answer that is kept, which may be

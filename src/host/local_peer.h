@@ -3,7 +3,7 @@
  * Local peers: processes of this user on this host whose arena this process has
  * mapped, to execute requests there without packets.
  *
- *	QPN -> its class -> the broker is asked -> mapped, checked, probed
+ *	its class -> the broker is asked -> mapped, checked, probed
  *	                       |                     -> LOCAL_PEER_HERE
  *	                       `-> another user's, another build's, no rights
  *	                           (Yama, a container) -> LOCAL_PEER_NEVER
@@ -71,6 +71,11 @@ enum local_peer_is {
  * calls copy all memory.
  */
 void local_peer_open(struct hca *own, bool maps);
+/* Makes this file ask `ask` for arenas in place of the broker: on a host of a
+ * fabric, where classes are the numbers of programs.  @own: this process's
+ * number.  Called after local_peer_open, while no other thread uses this file.
+ * Returning false, `ask` says that the question cannot be sent now. */
+void local_peer_use(uint32_t own, bool (*ask)(uint32_t class));
 /* Returns the eventfd by which local peers wake this process, or -1.  The
  * caller does not close it. */
 int local_peer_wake_fd(void);
@@ -97,14 +102,16 @@ bool local_peer_is_open(void);
 bool local_peer_maps(void);
 
 /*
- * Finds the process that has the QPN, which belongs to this namespace.
+ * Finds the process with this steering class of this namespace or, on a host of
+ * a fabric, with this number (fabric_reached.program): there the fabric is
+ * asked in place of the broker.
  * @post_lock: the number of the post lock of the QP that will use the peer
  * (engine_post_apart).  LOCAL_PEER_HERE: *n is the peer, which may have died by
  * now (hca_is_alive); the caller releases *n by local_peer_put.  The QPs of
  * each post lock get an access slot and a view of their own, unless the peer's
  * arena has no free slot.
  */
-enum local_peer_is local_peer_get(uint32_t qpn, uint32_t post_lock,
+enum local_peer_is local_peer_get(uint32_t class, uint32_t post_lock,
 				  struct local_peer **n);
 /* Releases a peer that local_peer_get returned.  May free n. */
 void local_peer_put(struct local_peer *n);
@@ -126,9 +133,9 @@ bool local_peer_is_asking(void);
 /* Has the broker answered since the last call of this function?
  * CLIENT_ARENA_LATER does not count as an answer. */
 bool local_peer_has_news(void);
-/* Called when no request waits any more for the answer about the process that
- * has the QPN.  The answer may still come. */
-void local_peer_give_up(uint32_t qpn);
+/* Called when no request waits any more for the answer about the process with
+ * the class.  The answer may still come. */
+void local_peer_give_up(uint32_t class);
 /* Called when a process has died that may have worked in this process's arena:
  * makes local_peer_note_death repair the arena. */
 void local_peer_died(void);

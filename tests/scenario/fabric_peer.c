@@ -16,7 +16,7 @@ char fabric_peer_path[] = "/tmp/adverb-link-XXXXXX/socket";
 
 /* ---- the fabric's side of the handshake, in a thread ---- */
 
-static void send_answer(const struct world *w, struct fabric_proto *m, int fd)
+void fabric_peer_bring(const struct world *w, struct fabric_proto *m, int fd)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
@@ -40,7 +40,7 @@ static void answer_ca(struct world *w, struct fabric_proto *m)
 	m->ca = (struct fabric_ca){.node_type = w->wrong == IS_SWITCH ? 2 : 1,
 				   .first_port = w->wrong != FIRST_PORT_IS_0,
 				   .last_port = FABRIC_PEER_PORTS};
-	send_answer(w, m, -1);
+	fabric_peer_bring(w, m, -1);
 }
 
 static void answer_port(struct world *w, struct fabric_proto *m)
@@ -54,7 +54,7 @@ static void answer_port(struct world *w, struct fabric_proto *m)
 		m->port.state = 0;
 	if (w->wrong == MTU_IS_6)
 		m->port.mtu = 6;
-	send_answer(w, m, -1);
+	fabric_peer_bring(w, m, -1);
 }
 
 static void answer_data(struct world *w, struct fabric_proto *m)
@@ -75,11 +75,12 @@ static void answer_data(struct world *w, struct fabric_proto *m)
 						 : number;
 	if (w->wrong == PIPE_AS_DESCRIPTOR) {
 		assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
-		send_answer(w, m, pipes[0]);
+		fabric_peer_bring(w, m, pipes[0]);
 		close(pipes[0]);
 		close(pipes[1]);
 	} else {
-		send_answer(w, m, w->wrong == NO_DESCRIPTOR ? -1 : ends[1]);
+		fabric_peer_bring(w, m,
+				  w->wrong == NO_DESCRIPTOR ? -1 : ends[1]);
 	}
 	close(ends[1]);
 }
@@ -100,7 +101,7 @@ static void *shake_hands(void *arg)
 			  m.number == FABRIC_PEER_PORTS;
 		if (m.kind == FABRIC_PROTO_TAKE) {
 			w->taken++;
-			send_answer(w, &m, -1);
+			fabric_peer_bring(w, &m, -1);
 		} else if (m.kind == FABRIC_PROTO_CA) {
 			answer_ca(w, &m);
 		} else if (m.kind == FABRIC_PROTO_PORT) {

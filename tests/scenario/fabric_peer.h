@@ -77,6 +77,8 @@ void fabric_peer_tell(struct world *w, int port, uint32_t changed);
 /* Receives the process's question of a kind about a port. */
 struct fabric_proto fabric_peer_question(struct world *w, uint32_t kind,
 					 uint32_t port);
+/* Sends an answer with the descriptor fd; -1: with none. */
+void fabric_peer_bring(const struct world *w, struct fabric_proto *m, int fd);
 /* Sends an answer. */
 void fabric_peer_answer(struct world *w, const struct fabric_proto *m);
 /* Expects that the link has ended: the queue pair has failed, the process has

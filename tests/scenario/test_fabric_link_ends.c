@@ -85,7 +85,7 @@ static void refuse_message(const void *bytes, size_t n)
 static void wrong_messages_end_the_link(void **state)
 {
 	static uint8_t bytes[FABRIC_PROTO_BURST_BYTES + 1];
-	struct fabric_proto_news news = {.changes = 2 * DATA_MTU};
+	struct fabric_proto_news news = {.changes = 2 * DATA_DEATH};
 	struct world w;
 
 	refuse_message(bytes, 1);
@@ -162,6 +162,139 @@ static void wrong_answers_end_the_link(void **state)
 	m = good;
 	m.port.state = 5;
 	refuse_answer(&m, sizeof(m), true);
+}
+
+/* Lets the process share its arena.  The fabric answers with the number, and
+ * with a memfd if has_page is set.  Returns the result of fabric_link_share. */
+static bool share_arena(struct world *w, uint32_t number, bool has_page)
+{
+	int page = memfd_create("changes", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct fabric_proto m = {.version = FABRIC_PROTO_VERSION,
+				 .kind = FABRIC_PROTO_SHARE,
+				 .number = number};
+	bool shares;
+
+	assert_int_equal(ftruncate(page, 4096), 0);
+	assert_int_equal(fcntl(page, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	/* the answer waits in the socket */
+	fabric_peer_bring(w, &m, has_page ? page : -1);
+	shares = fabric_link_share(w->engine, 33, page);
+	m = fabric_peer_question(w, FABRIC_PROTO_SHARE, 0);
+	assert_int_equal(m.arena.pid, getpid());
+	assert_int_equal(m.arena.fd, 33);
+	close(page);
+	return shares;
+}
+
+static const struct link_reach_about about = {
+	.qpn = 5, .port = 2, .packets = {.dest_qpn = 6, .dlid = 7}};
+
+/* A fabric that does not say what a fabric says gets no questions about direct
+ * requests, and carries packets. */
+static void a_wrong_answer_to_share_means_packets(void **state)
+{
+	struct fabric_reached reached;
+	struct world w;
+
+	for (int i = 0; i < 3; i++) {
+		fabric_peer_start(&w, HCA_QPT_RC, 0);
+		assert_false(share_arena(&w,
+					 i == 1	  ? 0
+					 : i == 2 ? 1023
+						  : 5,
+					 i != 0));
+		assert_int_equal(fabric_link_reach(&about, &reached),
+				 LINK_REACH_NO);
+		assert_false(fabric_peer_is_readable(w.control));
+		assert_false(fabric_link_has_ended());
+		fabric_peer_end(&w);
+	}
+}
+
+/* Makes a world in which the process has asked about packets. */
+static struct fabric_proto ask_about_packets(struct world *w)
+{
+	struct fabric_reached reached;
+	struct fabric_proto m;
+
+	fabric_peer_start(w, HCA_QPT_RC, 0);
+	assert_true(share_arena(w, 5, true));
+	assert_int_equal(fabric_link_reach(&about, &reached), LINK_REACH_ASKED);
+	m = fabric_peer_question(w, FABRIC_PROTO_REACH, 2);
+	assert_int_equal(m.reach.dest_qpn, 6);
+	assert_int_equal(m.reach.dlid, 7);
+	return m;
+}
+
+static const struct fabric_reached good_peer = {
+	.program = 9, .peer = {.slid = 3, .pkeys = 1}};
+
+static void answers_about_packets_are_taken(void **state)
+{
+	struct fabric_reached reached;
+	struct world w;
+
+	for (int is_no = 0; is_no < 2; is_no++) {
+		struct fabric_proto m = ask_about_packets(&w);
+
+		m.reached = good_peer;
+		m.err = is_no ? -EHOSTUNREACH : 0;
+		fabric_peer_answer(&w, &m);
+		assert_true(fabric_peer_turn(&w));
+		assert_int_equal(fabric_link_reach(&about, &reached),
+				 is_no ? LINK_REACH_NO : LINK_REACH_YES);
+		assert_false(fabric_link_has_ended());
+		fabric_peer_end(&w);
+	}
+	assert_int_equal(reached.program, 9);
+}
+
+static void wrong_answers_about_packets_end_the_link(void **state)
+{
+	struct world w;
+
+	for (int i = 0; i < 5; i++) {
+		struct fabric_proto m = ask_about_packets(&w);
+
+		m.reached = good_peer;
+		if (i == 0)
+			m.reached.program = 0;
+		else if (i == 1)
+			m.reached.program = 1023;
+		else if (i == 2)
+			m.reached.peer.pkeys = 0;
+		else if (i == 3)
+			m.number = 1;
+		else
+			m.kind = FABRIC_PROTO_ARENA;
+		fabric_peer_answer(&w, &m);
+		assert_true(fabric_peer_turn(&w));
+		fabric_peer_assert_ended(&w);
+		fabric_peer_end(&w);
+	}
+}
+
+/* Descriptors that come with an answer to another question are closed. */
+static void descriptors_that_nobody_wants_are_closed(void **state)
+{
+	struct fabric_proto m;
+	struct world w;
+	int before, after, ends[2];
+
+	m = ask_about_packets(&w);
+	m.reached = good_peer;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	before = dup(0);
+	close(before);
+	fabric_peer_bring(&w, &m, ends[0]);
+	assert_true(fabric_peer_turn(&w));
+	after = dup(0);
+	close(after);
+	assert_int_equal(after, before);
+	assert_false(fabric_link_has_ended());
+	close(ends[0]);
+	close(ends[1]);
+	fabric_peer_end(&w);
 }
 
 /* Nothing stays open after a refusal. */
@@ -338,6 +471,10 @@ int main(void)
 		cmocka_unit_test(a_closed_data_end_ends_the_link),
 		cmocka_unit_test(wrong_messages_end_the_link),
 		cmocka_unit_test(wrong_answers_end_the_link),
+		cmocka_unit_test(a_wrong_answer_to_share_means_packets),
+		cmocka_unit_test(answers_about_packets_are_taken),
+		cmocka_unit_test(wrong_answers_about_packets_end_the_link),
+		cmocka_unit_test(descriptors_that_nobody_wants_are_closed),
 		cmocka_unit_test(a_wrong_fabric_is_refused),
 		cmocka_unit_test(descriptors_of_the_program_are_left_alone),
 		cmocka_unit_test(a_child_of_fork_leaves_the_link),

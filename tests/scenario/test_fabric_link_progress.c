@@ -203,8 +203,9 @@ static _Noreturn void serve_fabric(int listener)
 	if (net_parse(text, sizeof(text) - 1, &net, &error))
 		_exit(3);
 	f = fabric_new(&net);
-	_exit(fabric_server_run(f, listener, fabric_peer_path, &capture) ? 4
-									 : 0);
+	_exit(fabric_server_run(f, listener, fabric_peer_path, &capture, false)
+		      ? 4
+		      : 0);
 }
 
 /* The process asks its second question when the fabric has answered the first.

@@ -119,6 +119,8 @@ static inline struct fabric *new_subnet(void)
 	return f;
 }
 
+static bool is_direct; /* the fabric runs with --direct */
+
 static inline _Noreturn void serve_fabric(int listener)
 {
 	struct fabric_capture capture = {0};
@@ -127,7 +129,7 @@ static inline _Noreturn void serve_fabric(int listener)
 
 	if (!f)
 		_exit(3);
-	err = fabric_server_run(f, listener, path, &capture);
+	err = fabric_server_run(f, listener, path, &capture, is_direct);
 	fabric_free(f);
 	_exit(err ? 4 : 0);
 }

@@ -151,7 +151,8 @@ static enum local_peer_is get_peer(uint32_t qpn, struct local_peer **n)
 {
 	enum local_peer_is is;
 
-	while ((is = local_peer_get(qpn, 0, n)) == LOCAL_PEER_ASKED) {
+	while ((is = local_peer_get(broker_link_class(qpn), 0, n)) ==
+	       LOCAL_PEER_ASKED) {
 		struct pollfd p = {broker_link_fd(), POLLIN, 0};
 
 		poll(&p, 1, 5);
@@ -567,7 +568,7 @@ static void an_answer_that_a_dead_process_left_is_no_local_peer(void **state)
 		pid_t pid = begin_process(&cards[i], NULL);
 
 		local_peer_get(
-			cards[i].qpn, 0,
+			broker_link_class(cards[i].qpn), 0,
 			&n); /* the answer is under way when the process dies */
 		end_process(pid, SIGKILL);
 		assert_int_equal(get_peer(cards[i].qpn, &n), LOCAL_PEER_NEVER);

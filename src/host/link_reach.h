@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The questions of this process to a fabric about direct requests: which
+ * program the packets of a queue pair would reach (FABRIC_PROTO_REACH), and
+ * where the arena of a program is (FABRIC_PROTO_ARENA).  fabric_link sends one
+ * question at a time, and passes the answers on.
+ *
+ * Owner: fabric_link.c.  Lock: the progress lock.
+ */
+#ifndef HOST_LINK_REACH_H
+#define HOST_LINK_REACH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fabric/proto.h"
+#include "util/shared.h"
+
+enum {
+	LINK_REACH_MAX = 32,	/* queue pairs that are asked about at once */
+	LINK_REACH_ARENAS = 32, /* programs that are asked about at once */
+};
+
+enum link_reach_is {
+	LINK_REACH_ASKED, /* there is no answer yet: the caller asks again */
+	LINK_REACH_YES,
+	LINK_REACH_NO,
+};
+
+/* The packets of a queue pair. */
+struct link_reach_about {
+	uint32_t qpn;  /* of the queue pair */
+	uint32_t port; /* the number of its port */
+	struct reach packets;
+};
+
+struct link_reach_question {
+	enum {
+		LINK_REACH_FREE,  /* this slot has no question */
+		LINK_REACH_WAITS, /* the question was not sent yet */
+		LINK_REACH_OPEN,  /* it was sent, and has no answer yet */
+		LINK_REACH_DONE,  /* is_yes and reached are the answer */
+	} state;
+	bool is_yes;
+	struct link_reach_about about;
+	struct fabric_reached reached;
+};
+
+struct link_reach {
+	struct link_reach_question all[LINK_REACH_MAX];
+	/* The numbers of programs whose arenas are asked for, oldest first. */
+	uint32_t arenas[LINK_REACH_ARENAS];
+	uint32_t arena_count;
+};
+
+/* Returns what the fabric has said about packets, with LINK_REACH_YES in
+ * *reached, and forgets the answer.  Before that, notes the question. */
+enum link_reach_is link_reach_get(struct link_reach *r,
+				  const struct link_reach_about *about,
+				  struct fabric_reached *reached);
+/* Asks for the arena of a program.  False: too many such questions wait. */
+bool link_reach_want_arena(struct link_reach *r, uint32_t program);
+/* Stores the kind and the members of the next question to be sent in *m.
+ * False: there is none. */
+bool link_reach_ask(struct link_reach *r, struct fabric_proto *m);
+/* Takes the answer to the question about packets that was sent.  @reached:
+ * NULL: they would not arrive. */
+void link_reach_answered(struct link_reach *r,
+			 const struct fabric_reached *reached);
+/* Could a fabric say this of the receiver of packets? */
+bool link_reach_is_sound(const struct fabric_reached *r);
+/* Passes the answer m to a question for an arena on to local_peer_answered.
+ * err: the answer's -errno or 0.  Takes the descriptor fd; -1: none came. */
+void link_reach_give_arena(const struct fabric_proto *m, int err, int fd);
+/* Describes the arena of this process, with its descriptor fd. */
+struct fabric_arena link_reach_arena(int fd);
+/* Maps the subnet's number of changes, the first word of the fabric's memfd fd.
+ * Returns NULL if fd is no memfd that nobody can shorten, or if there is no
+ * memory.  A child of fork does not have the mapping. */
+const shared_u32 *link_reach_map(int fd);
+/* Ends the mapping; NULL is allowed. */
+void link_reach_unmap(const shared_u32 *changes);
+
+#endif

@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tests connections by LID that go without packets (adverb fabric --direct)."""
+
+import contextlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import perftest_check
+import subnet
+import system
+from subnet import NET, PATIENCE_S, fabric, managed_on, port_lid, write_file
+from system import Fail, expect, expect_ok, listens
+
+AREA = "InfiniBand"
+PORT = 18515  # of perftest
+RETRY_EXC = 12
+t = system.Suite(__doc__)
+subnet.use(t)
+
+
+@contextlib.contextmanager
+def subnet_of(*options, more=()):
+    """Runs a fabric with these options, and an OpenSM on Hca2."""
+    with fabric(NET, *options) as f, managed_on(f, "Hca2", *more):
+        yield f
+
+
+def start(f, host, argv, **env):
+    t.need(argv[0])
+    return t.start([t.adverb, "run", "--fabric=" + f.socket, "--host", host,
+                    "--", *argv], env=t.environment(**env),
+                   stdin=subprocess.PIPE)
+
+
+def sent_packets(f, host):
+    """Returns how many packets the port 1 of a host has sent."""
+    said = f.out("Hca2", "perfquery", port_lid(f, host, "1"), "1")
+    return int(re.search(r"PortXmitPkts:\.*(\d+)", said).group(1))
+
+
+def is_direct(f, work):
+    """Calls work(); returns whether Hca1 has sent hardly any packets
+    meanwhile."""
+    before = sent_packets(f, "Hca1")
+    work()
+    return sent_packets(f, "Hca1") - before < 200
+
+
+class Ends:
+    """Two programs `steady`, on Hca1 and Hca3, that exchange messages."""
+
+    def __init__(self, f, **env):
+        self.both = [start(f, host, [t.program("steady")], **env)
+                     for host in ("Hca1", "Hca3")]
+        said = [self.line(end) for end in self.both]
+        for end, line in zip(self.both, reversed(said)):
+            self.say(end, line)
+        for end in self.both:
+            self.expect(end, "runs")
+
+    @staticmethod
+    def say(end, line):
+        end.stdin.write(line.encode() + b"\n")
+        end.stdin.flush()
+
+    @staticmethod
+    def line(end):
+        """Returns a line of the program that is no message of adverb."""
+        while True:
+            line = end.stdout.readline().decode()
+            if not line:
+                raise Fail("an end has ended", "")
+            if not line.startswith("adverb"):
+                return line.strip()
+
+    def expect(self, end, line):
+        said = self.line(end)
+        expect(said == line, "an end prints \"%s\", not \"%s\"" % (said, line))
+
+    def received(self, i):
+        self.say(self.both[i], "count")
+        return int(self.line(self.both[i]))
+
+    def goes_on(self):
+        """Do messages arrive at both ends within a minute?"""
+        for i in 0, 1:
+            first, end = self.received(i), time.monotonic() + PATIENCE_S
+            while self.received(i) < first + 1000:
+                expect(time.monotonic() < end, "no messages arrive")
+                time.sleep(0.05)
+
+    def pause(self):
+        for end in self.both:
+            self.say(end, "pause")
+        for end in self.both:
+            self.expect(end, "paused")
+
+    def close(self):
+        for end in self.both:
+            end.kill()
+            end.communicate()
+
+
+@contextlib.contextmanager
+def ends(f, **env):
+    e = Ends(f, **env)
+    try:
+        yield e
+    finally:
+        e.close()
+
+
+PERFTEST = [
+    ["ib_write_bw", "-s", "65536", "-n", "1000"],
+    ["ib_read_bw", "-s", "65536", "-n", "1000"],
+    ["ib_send_bw", "-s", "5000", "-n", "1000"],
+    ["ib_atomic_bw", "-n", "1000"],
+    ["ib_send_lat", "-n", "1000"],
+    ["ib_write_lat", "-n", "1000"],
+]
+
+
+def run_perftest(f, argv):
+    at = ["-d", "advib0", "-i", "1"]
+    server = start(f, "Hca3", [*argv, *at])
+    end = time.monotonic() + PATIENCE_S
+    while not listens(PORT):
+        expect(server.poll() is None and time.monotonic() < end, "no server")
+        time.sleep(0.01)
+    client = start(f, "Hca1", [*argv, *at, "127.0.0.1"])
+    for side in server, client:
+        r = t.finish(side, PATIENCE_S)
+        expect_ok(r)
+    expect(perftest_check.rows(r.output.splitlines()), r.output)
+
+
+def perftest():
+    with subnet_of("--direct") as f:
+        for argv in PERFTEST:
+            expect(is_direct(f, lambda a=argv: run_perftest(f, a)),
+                   "%s sends packets" % argv[0])
+
+
+def packets_without_the_option():
+    with subnet_of() as f:
+        expect(not is_direct(f, lambda: run_perftest(f, PERFTEST[0])),
+               "no packets without --direct")
+    with subnet_of("--direct") as f:
+        with ends(f, ADVERB_DIRECT="0") as e:
+            expect(not is_direct(f, e.goes_on), "no packets with "
+                   "ADVERB_DIRECT=0")
+
+
+def set_port(f, number, state):
+    """Disables or enables a port of Switch2: port 1 leads to Hca3, port 3 and
+    port 4 to Switch1."""
+    f.out("Hca2", "ibportstate", "-D", "0,2," + ("3" if number != 3 else "4"),
+          str(number), state)
+
+
+def cut_is_survived():
+    """One of two cables between the switches is cut: OpenSM leads the packets
+    over the other one."""
+    with subnet_of("--direct") as f:
+        with ends(f) as e:
+            expect(is_direct(f, e.goes_on), "the ends send packets")
+            for number in 3, 4:
+                set_port(f, number, "disable")
+                e.goes_on()
+                set_port(f, number, "enable")
+                e.goes_on()
+            expect(not is_direct(f, e.goes_on), "the ends send no packets "
+                   "after their path was cut")
+            e.pause()
+
+
+def port_is_disabled():
+    with subnet_of("--direct") as f:
+        with ends(f) as e:
+            e.pause()
+            set_port(f, 1, "disable")
+            before = e.received(1)
+            e.say(e.both[0], "once")
+            e.expect(e.both[0], "error %d" % RETRY_EXC)
+            expect(e.received(1) == before, "a message passes a port that is "
+                   "disabled")
+
+
+PARTITIONS = ("Default=0x7fff: ALL=full, SELF=full;\n"
+              "Part1=0x1: %s SELF=full;\n")
+
+
+def partition_ends():
+    guid = {}
+    path = t.path("partitions")
+    with fabric(NET, "--direct") as f:
+        for host in "Hca1", "Hca3":
+            said = f.out(host, "ibstat", "advib0", "1")
+            guid[host] = re.search(r"Port GUID: (0x[0-9a-f]+)", said).group(1)
+        all_of = "".join("%s=full, " % g for g in guid.values())
+        write_file("partitions", PARTITIONS % all_of)
+        with managed_on(f, "Hca2", "-P", path) as f:
+            with ends(f, STEADY_PKEY="0x8001") as e:
+                expect(is_direct(f, e.goes_on), "the ends send packets")
+                e.pause()
+                write_file("partitions",
+                           PARTITIONS % (guid["Hca1"] + "=full, "))
+                f.manager.send_signal(signal.SIGHUP)
+                end = time.monotonic() + PATIENCE_S
+                while "0x8001" in f.out("Hca2", "smpquery", "pkeys",
+                                        port_lid(f, "Hca3", "1"), "1"):
+                    expect(time.monotonic() < end, "the P_Key stays")
+                    time.sleep(0.2)
+                before = e.received(1)
+                e.say(e.both[0], "once")
+                e.expect(e.both[0], "error %d" % RETRY_EXC)
+                expect(e.received(1) == before, "a message passes")
+
+
+def peer_is_killed():
+    with subnet_of("--direct") as f:
+        with ends(f) as e:
+            e.both[1].kill()
+            e.both[1].wait()
+            e.expect(e.both[0], "error %d" % RETRY_EXC)
+
+
+t.case("perftest by LID without packets", perftest, AREA, "perftest --direct")
+t.case("programs send packets if the fabric or the program wants so",
+       packets_without_the_option)
+t.case("a connection without packets loses nothing when a link is cut",
+       cut_is_survived)
+t.case("a port that is disabled ends a connection without packets",
+       port_is_disabled)
+t.case("a partition that a host leaves ends a connection without packets",
+       partition_ends)
+t.case("the death of the peer ends a connection without packets",
+       peer_is_killed)
+t.end()

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * steady: an end of an RC connection by LID, from port 1 to port 1 of another
+ * host of the fabric.  Prints its LID and its QPN, and reads those of the peer.
+ * Both ends then send numbered messages without a pause, and check the numbers
+ * that come.
+ *
+ * Prints `runs` after MESSAGES messages, and then, for each line that it reads:
+ * `count`: how many messages have arrived; `pause`: sends nothing any more, and
+ * prints `paused` when all is acknowledged; `once`: sends one message, and
+ * prints `sent` when it is acknowledged.  Prints `error N` and ends if a
+ * request fails with status N.  Ends with the standard input.  With the
+ * variable STEADY_PKEY both ends use that P_Key.
+ */
+#include "check.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+
+enum { DEPTH = 16, BYTES = 3000, MESSAGES = 1000 };
+
+struct message {
+	uint32_t number;
+	uint8_t rest[BYTES];
+};
+
+static struct ibv_cq *cq;
+static struct ibv_mr *mr;
+static struct ibv_qp *qp;
+/* The messages that arrive, and those that are sent, in one region. */
+static struct message in[3 * DEPTH], *const out = in + 2 * DEPTH;
+static uint32_t sent, acked, received;
+static uint32_t most = UINT32_MAX; /* of messages that may be sent */
+
+static void post_receive(uint32_t i)
+{
+	struct ibv_sge sge = {(uintptr_t)&in[i], sizeof(in[i]), mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = i, .sg_list = &sge, .num_sge = 1};
+	struct ibv_recv_wr *bad;
+
+	NEED(!ibv_post_recv(qp, &wr, &bad));
+}
+
+static void post_send(void)
+{
+	struct message *m = &out[sent % DEPTH];
+	struct ibv_sge sge = {(uintptr_t)m, sizeof(*m), mr->lkey};
+	struct ibv_send_wr wr = {.wr_id = sent,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr *bad;
+
+	m->number = sent++;
+	m->rest[BYTES - 1] = (uint8_t)m->number;
+	NEED(!ibv_post_send(qp, &wr, &bad));
+}
+
+static void take_completion(const struct ibv_wc *wc)
+{
+	const struct message *m = &in[wc->wr_id % (2 * DEPTH)];
+
+	if (wc->status) {
+		printf("error %d\n", wc->status);
+		exit(0);
+	}
+	if (wc->opcode == IBV_WC_SEND) {
+		NEED(wc->wr_id == acked);
+		acked++;
+		return;
+	}
+	NEED(wc->byte_len == sizeof(*m) && m->number == received &&
+	     m->rest[BYTES - 1] == (uint8_t)m->number);
+	received++;
+	post_receive((uint32_t)wc->wr_id);
+}
+
+/* Sends and receives.  Returns false if there was nothing to do. */
+static bool do_work(void)
+{
+	struct ibv_wc wc[DEPTH];
+	int n = ibv_poll_cq(cq, DEPTH, wc);
+
+	NEED(n >= 0);
+	for (int i = 0; i < n; i++)
+		take_completion(&wc[i]);
+	while (sent - acked < DEPTH && sent < most)
+		post_send();
+	return n > 0;
+}
+
+/* Works until all that was sent is acknowledged. */
+static void settle_all(const char *word)
+{
+	while (acked != sent || sent < most)
+		do_work();
+	printf("%s\n", word);
+}
+
+/* Reads a line, if there is one.  Returns false at the end of the input. */
+static bool take_line(void)
+{
+	struct pollfd p = {.fd = 0, .events = POLLIN};
+	char line[64] = "";
+	size_t n = 0;
+
+	if (poll(&p, 1, 0) <= 0)
+		return true;
+	while (n < sizeof(line) - 1 && read(0, line + n, 1) == 1)
+		if (line[n++] == '\n')
+			break;
+	if (!n)
+		return false;
+	if (!strcmp(line, "count\n")) {
+		printf("%u\n", received);
+	} else if (!strcmp(line, "pause\n")) {
+		most = sent;
+		settle_all("paused");
+	} else if (!strcmp(line, "once\n")) {
+		most = sent + 1;
+		settle_all("sent");
+	}
+	return true;
+}
+
+static uint16_t make_parts(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *ctx = list && *list ? ibv_open_device(*list) : NULL;
+	struct ibv_pd *pd = ctx ? ibv_alloc_pd(ctx) : NULL;
+	struct ibv_qp_init_attr init = {.cap = {DEPTH, 2 * DEPTH, 1, 1, 0},
+					.qp_type = IBV_QPT_RC};
+	struct ibv_port_attr port;
+
+	NEED(pd && !ibv_query_port(ctx, 1, &port) && port.lid);
+	cq = init.send_cq = init.recv_cq =
+		ibv_create_cq(ctx, 4 * DEPTH, NULL, NULL, 0);
+	mr = ibv_reg_mr(pd, in, sizeof(in), IBV_ACCESS_LOCAL_WRITE);
+	NEED(cq && mr);
+	qp = ibv_create_qp(pd, &init);
+	NEED(qp);
+	return port.lid;
+}
+
+/* Returns the index of the P_Key STEADY_PKEY, or 0. */
+static uint16_t pkey_index(void)
+{
+	const char *wanted = getenv("STEADY_PKEY");
+	uint16_t i = 0;
+	__be16 pkey;
+
+	if (!wanted)
+		return 0;
+	while (!ibv_query_pkey(qp->context, 1, i, &pkey))
+		if (ntohs(pkey) == strtoul(wanted, NULL, 0))
+			return i;
+		else
+			i++;
+	NEED(!"a port with this P_Key");
+	return 0;
+}
+
+static void connect_to(unsigned int lid, unsigned int qpn)
+{
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
+				.pkey_index = pkey_index(),
+				.port_num = 1};
+
+	NEED(!ibv_modify_qp(qp, &a,
+			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				    IBV_QP_ACCESS_FLAGS));
+	for (uint32_t i = 0; i < 2 * DEPTH; i++)
+		post_receive(i);
+	a = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = qpn,
+		.min_rnr_timer = 1,
+		.ah_attr = {.dlid = (uint16_t)lid, .port_num = 1}};
+	NEED(!ibv_modify_qp(qp, &a,
+			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				    IBV_QP_MAX_DEST_RD_ATOMIC |
+				    IBV_QP_MIN_RNR_TIMER));
+	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
+				 .timeout = 17, /* 0.5 s */
+				 .retry_cnt = 7,
+				 .rnr_retry = 7};
+	NEED(!ibv_modify_qp(qp, &a,
+			    IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+				    IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				    IBV_QP_MAX_QP_RD_ATOMIC));
+}
+
+int main(void)
+{
+	bool has_said = false;
+	unsigned int lid, qpn;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	setvbuf(stdin, NULL, _IONBF, 0);
+	lid = make_parts();
+	printf("%u %u\n", lid, qp->qp_num);
+	NEED(scanf("%u %u", &lid, &qpn) == 2);
+	connect_to(lid, qpn);
+	while (take_line()) {
+		do_work();
+		if (!has_said && acked > MESSAGES && received > MESSAGES)
+			printf("runs\n");
+		has_said |= acked > MESSAGES && received > MESSAGES;
+	}
+	return 0;
+}

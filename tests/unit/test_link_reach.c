@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* host/link_reach: the questions of a process to a fabric about direct
+ * requests. */
+#include "test.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "host/link_reach.h"
+
+static struct link_reach_about about_of(uint32_t qpn)
+{
+	return (struct link_reach_about){
+		.qpn = qpn,
+		.port = 1 + qpn % 2,
+		.packets = {.dest_qpn = qpn + 7, .dlid = 3, .pkey = 0xffff}};
+}
+
+static enum link_reach_is get_answer(struct link_reach *r, uint32_t qpn,
+				     struct fabric_reached *reached)
+{
+	const struct link_reach_about about = about_of(qpn);
+
+	return link_reach_get(r, &about, reached);
+}
+
+static void an_answer_is_that_to_its_question(void **state)
+{
+	static struct link_reach r;
+	struct fabric_reached reached = {.program = 5, .peer.slid = 1};
+	struct fabric_proto m = {0};
+
+	assert_false(link_reach_ask(&r, &m));
+	assert_int_equal(get_answer(&r, 1, &reached), LINK_REACH_ASKED);
+	assert_int_equal(get_answer(&r, 2, &reached), LINK_REACH_ASKED);
+	assert_int_equal(get_answer(&r, 1, &reached), LINK_REACH_ASKED);
+	assert_true(link_reach_ask(&r, &m));
+	assert_int_equal(m.kind, FABRIC_PROTO_REACH);
+	assert_int_equal(m.number, 2);
+	assert_int_equal(m.reach.dest_qpn, 8);
+	link_reach_answered(&r, &reached);
+	assert_true(link_reach_ask(&r, &m));
+	assert_int_equal(m.reach.dest_qpn, 9);
+	link_reach_answered(&r, NULL);
+	assert_false(link_reach_ask(&r, &m));
+	memset(&reached, 0, sizeof(reached));
+	assert_int_equal(get_answer(&r, 1, &reached), LINK_REACH_YES);
+	assert_int_equal(reached.program, 5);
+	assert_int_equal(get_answer(&r, 2, &reached), LINK_REACH_NO);
+	/* an answer is used once, since the subnet changes */
+	assert_int_equal(get_answer(&r, 1, &reached), LINK_REACH_ASKED);
+}
+
+static void a_queue_pair_with_another_path_asks_again(void **state)
+{
+	static struct link_reach r;
+	struct link_reach_about about = about_of(1);
+	struct fabric_reached reached;
+	struct fabric_proto m;
+
+	assert_int_equal(link_reach_get(&r, &about, &reached),
+			 LINK_REACH_ASKED);
+	assert_true(link_reach_ask(&r, &m));
+	link_reach_answered(&r, NULL);
+	about.packets.pkey = 0x8001;
+	assert_int_equal(link_reach_get(&r, &about, &reached),
+			 LINK_REACH_ASKED);
+	assert_true(link_reach_ask(&r, &m));
+	assert_int_equal(m.reach.pkey, 0x8001);
+}
+
+/* Answers that nobody fetches keep no slot. */
+static void more_questions_than_slots_wait(void **state)
+{
+	static struct link_reach r;
+	struct fabric_reached reached;
+	struct fabric_proto m;
+
+	for (uint32_t i = 0; i < LINK_REACH_MAX; i++)
+		assert_int_equal(get_answer(&r, i, &reached), LINK_REACH_ASKED);
+	assert_int_equal(get_answer(&r, 99, &reached), LINK_REACH_ASKED);
+	for (uint32_t i = 0; i < LINK_REACH_MAX; i++) {
+		assert_true(link_reach_ask(&r, &m));
+		assert_int_equal(m.reach.dest_qpn, i + 7);
+		link_reach_answered(&r, NULL);
+	}
+	assert_false(link_reach_ask(&r, &m));
+	assert_int_equal(get_answer(&r, 99, &reached), LINK_REACH_ASKED);
+	assert_true(link_reach_ask(&r, &m));
+	assert_int_equal(m.reach.dest_qpn, 99 + 7);
+}
+
+static void arenas_are_asked_for_in_order(void **state)
+{
+	static struct link_reach r;
+	struct fabric_proto m;
+
+	for (uint32_t i = 1; i <= LINK_REACH_ARENAS; i++)
+		assert_true(link_reach_want_arena(&r, i));
+	assert_false(link_reach_want_arena(&r, 99));
+	for (uint32_t i = 1; i <= LINK_REACH_ARENAS; i++) {
+		assert_true(link_reach_ask(&r, &m));
+		assert_int_equal(m.kind, FABRIC_PROTO_ARENA);
+		assert_int_equal(m.number, i);
+	}
+	assert_false(link_reach_ask(&r, &m));
+}
+
+/* Otherwise a fabric could end this process by SIGBUS. */
+static void only_memory_that_stays_is_mapped(void **state)
+{
+	int fd = memfd_create("changes", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const shared_u32 *changes;
+	uint32_t value = 77;
+
+	assert_null(link_reach_map(-1));
+	assert_null(link_reach_map(fd)); /* empty */
+	assert_int_equal(write(fd, &value, sizeof(value)), sizeof(value));
+	assert_null(link_reach_map(fd)); /* may become shorter */
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	changes = link_reach_map(fd);
+	assert_non_null(changes);
+	assert_int_equal(shared_load(changes), 77);
+	link_reach_unmap(changes);
+	link_reach_unmap(NULL);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_answer_is_that_to_its_question),
+		cmocka_unit_test(a_queue_pair_with_another_path_asks_again),
+		cmocka_unit_test(more_questions_than_slots_wait),
+		cmocka_unit_test(arenas_are_asked_for_in_order),
+		cmocka_unit_test(only_memory_that_stays_is_mapped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
