@@ -3,8 +3,8 @@
  * binary: the facts by which the dynamic loader treats a program file.
  *
  * Reads enough of an ELF file (System V gABI, chapters 4 and 5) to say whether
- * LD_LIBRARY_PATH and LD_PRELOAD have an effect on the program, and the name of
- * a script's interpreter.  Keeps no memory, takes no lock.
+ * LD_LIBRARY_PATH and LD_PRELOAD have an effect on the program.  Reads the name
+ * of the interpreter if the file is a script.  Keeps no memory, takes no lock.
  */
 #ifndef TOOLS_BINARY_H
 #define TOOLS_BINARY_H
@@ -12,7 +12,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* What kind of program a file is for the kernel and the loader. */
+/* The kind of program that a file is for the kernel and the loader. */
 enum binary_kind {
 	BINARY_SCRIPT,	/* not an ELF file: the kernel finds its interpreter */
 	BINARY_DYNAMIC, /* has a PT_INTERP: the loader reads LD_* */

@@ -93,7 +93,8 @@ static int send_next(const struct fabric_data *f,
 	ssize_t n =
 		recv(d->watch.fd, f->buffer, room, MSG_DONTWAIT | MSG_TRUNC);
 
-	/* the first call may report messages that the program has not read */
+	/* after the program's end the first recv fails in this way if the
+	 * program has left messages unread */
 	if (n < 0 && errno == ECONNRESET)
 		return 1;
 	if (n <= 0)
@@ -105,8 +106,8 @@ static int send_next(const struct fabric_data *f,
 }
 
 /* Sends messages of a program that has ended, as many as the end may send, but
- * at most REST, since another process may fill the socket for ever; the next
- * turn goes on.  Closes the socket if all are sent. */
+ * no more than REST and READ_BYTES allow, since another process may fill the
+ * socket for ever; the next turn goes on.  Closes the socket if it is empty. */
 static void send_rest(struct fabric_data *f, struct fabric_data_socket *d)
 {
 	int got;

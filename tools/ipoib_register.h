@@ -12,9 +12,11 @@
 #include "hdr/sa.h"
 
 struct ipoib_register {
-	int connection; /* brought fd, and stays open as long; -1: none */
+	/* The connection by which the fabric sent fd.  Stays open as long as
+	 * fd; -1: none. */
+	int connection;
 	int fd;
-	/* What the fabric was told last; all zero: nothing. */
+	/* The values that the fabric was told last; all zero: none. */
 	uint8_t gid[16];
 	uint32_t qpn;
 	uint16_t pkey;
@@ -26,7 +28,7 @@ struct ipoib_register {
 void ipoib_register_open(struct ipoib_register *r, const char *name);
 /* Tells the interface's GID, QPN, P_Key and broadcast group, if they have
  * changed; pkey 0: it has no P_Key now; broadcast NULL: it has no such group.
- * Does not wait: while the fabric reads nothing, a later call tells them. */
+ * Does not wait: if the socket is full, a later call tells them. */
 void ipoib_register_tell(struct ipoib_register *r, const uint8_t gid[16],
 			 uint32_t qpn, uint16_t pkey,
 			 const struct sa_member *broadcast);

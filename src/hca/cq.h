@@ -71,8 +71,9 @@ enum { CQ_OVERRUN_UNREPORTED = 1, CQ_OVERRUN_REPORTED };
  * puts the QP on the list cq_shared.incoming, and raises an event in
  * cq_shared.arm if the queue is armed.  Each step is one atomic operation, so a
  * peer that is stopped between two steps delays no other process.  A QP from
- * the list stays in `watched` for a while: every poll looks for its
- * completions, and its peer need not put the QP on the list again.
+ * the list stays in `watched` for a while: each poll that wants more than the
+ * ring has looks for the QP's completions, and its peer need not put the QP on
+ * the list again.
  */
 #define CQ_WATCHED 4
 
@@ -165,9 +166,9 @@ void cq_forget(struct hca *h, struct cq *cq, struct qp *qp);
 /* Takes the events that were raised: returns their number, and the caller
  * reports them. */
 uint32_t cq_take_unreported(struct cq *cq);
-/* Moderates events: @count completions raise one event.  If
- * fewer completions come, they raise an event @period_ns after the first of
- * them; @period_ns 0: they raise none. */
+/* Moderates events: @count completions raise one event.  If fewer completions
+ * come, they raise an event @period_ns after the first of them; @period_ns 0:
+ * they raise none. */
 void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,
 		 uint64_t period_ns);
 /* Are completions held back without an event? */

@@ -183,7 +183,7 @@ static void serve_event(struct r_event *e)
 		id->state.is_disconnected = true;
 	if (!e->message.kind)
 		return;
-	if (e->message.kind == CMPROTO_DONE) { /* of a CMPROTO_ROUTE */
+	if (e->message.kind == CMPROTO_DONE) { /* answers CMPROTO_ROUTE */
 		r_ib_take_route(e);
 		return;
 	}
