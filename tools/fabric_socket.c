@@ -89,8 +89,8 @@ static int refuse_lock(const char *path, const char *name, int err)
 	return -1;
 }
 
-/* Has a file that is no socket the path?  A regular file refuses connections as
- * the socket of a killed fabric does. */
+/* Is there a file at this path, and is it no socket?  A regular file refuses
+ * connections as the socket of a killed fabric does. */
 static bool is_other_file(const char *path)
 {
 	struct stat s;

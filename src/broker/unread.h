@@ -22,7 +22,7 @@
 /* Returns how many bytes of kernel memory the messages take that the broker has
  * sent at fd and the client has not read; 0 if the kernel does not tell. */
 uint32_t unread_bytes(int fd);
-/* Whether another descriptor may be sent to c.  If not, the requests of c wait:
+/* May another descriptor be sent to c?  If not, the requests of c wait:
  * unread_poll does not ask for POLLIN until the client has read enough.
  * now_ms: CLOCK_MONOTONIC. */
 bool unread_may_send(struct conn *c, uint64_t now_ms);

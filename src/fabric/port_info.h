@@ -43,7 +43,7 @@ uint16_t port_info_lid(const struct port *port);
 uint8_t port_info_lmc(const struct port *port);
 /* Returns the LID of the port's subnet manager; 0: none. */
 uint16_t port_info_sm_lid(const struct port *port);
-/* Returns NeighborMTU in bytes; 0: the SM has set none. */
+/* Returns NeighborMTU in bytes: 4096 before an SM sets it. */
 uint32_t port_info_mtu(const struct port *port);
 /* Returns how many data VLs the port has (OperationalVLs). */
 uint8_t port_info_vls(const struct port *port);
@@ -54,7 +54,8 @@ bool port_info_enforces_in(const struct port *port);
  * does not have (PartitionEnforcementOutbound)? */
 bool port_info_enforces_out(const struct port *port);
 /* Returns for how many ms a packet may be the first in the port's egress queue
- * before the port discards the packet (HOQLife); FABRIC_NEVER: no limit. */
+ * before the port discards the packet: HOQLife, and 1000 for an adapter's port,
+ * which has no HOQLife; FABRIC_NEVER: no limit. */
 uint64_t port_info_queue_life(const struct port *port);
 /* Returns the time in ms that a value of HOQLife or of SwitchInfo's
  * LifeTimeValue means: n is 4.096 us times 2 to the power n, rounded up to ms;

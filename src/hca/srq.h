@@ -28,8 +28,9 @@ struct srq {
 
 /* In the arena, in the part that peers of this host write. */
 struct srq_shared {
-	/* Three fields (srq.c): the index of the receive to take next, the row
-	 * of the QP that took the last receive, and SRQ_RESIZING. */
+	/* Four fields (srq.c): the index of the receive to take next, the row
+	 * of the QP that took the last receive, the generation, which changes
+	 * when the queue is resized, and SRQ_RESIZING. */
 	_Atomic uint64_t next;
 	/* The limit that is armed: an event is raised when fewer receives are
 	 * posted; 0: none is armed.  Bit SRQ_UNREPORTED (srq.c): an event was

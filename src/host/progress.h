@@ -155,8 +155,9 @@ void progress_fini(struct progress *p);
  * files?  If not, progress continues without the socket, and a message tells
  * the user. */
 bool progress_has_files(struct progress *p);
-/* Called by a poll of the program: makes progress if the lock is free.
- * *skipped: how many polls of the polled object in a row made no progress. */
+/* Called by a poll of the program: makes progress if the lock is free.  After
+ * many polls in a row that found the lock held, waits for the lock.  *skipped:
+ * how many polls of the polled object in a row made no progress. */
 void progress_poll(struct progress *p, shared_u32 *skipped);
 /* Does another thread hold the lock just now? */
 bool progress_is_held(struct progress *p);
@@ -168,8 +169,8 @@ static inline uint64_t progress_ago_ns(uint32_t tick)
 	       (uint64_t)PROGRESS_TICK_NS;
 }
 
-/* The arguments and results of progress_rest, which the leader calls before it
- * waits. */
+/* The arguments and results of progress_rest, which the leader (leader.h) calls
+ * before it waits. */
 struct progress_rest {
 	/* The leader does not wait if sleep->is_over returns true. */
 	const struct host_sleep *sleep;
@@ -187,8 +188,9 @@ struct progress_rest {
 };
 
 /* Makes progress, and plans the wait of the caller, which is the leader.
- * False: the lock is not free, and nothing was done.  True: unless r->is_over
- * is set, the caller calls progress_rested after its wait, or instead of it. */
+ * False: the locks were not all free, and no wait is planned.  True: unless
+ * r->is_over is set, the caller calls progress_rested after its wait, or
+ * instead of it. */
 bool progress_rest(struct progress *p, struct progress_rest *r);
 /* Called by the leader once it does not wait any more. */
 void progress_rested(struct progress *p);

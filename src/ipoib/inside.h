@@ -11,7 +11,8 @@
 #include "ipoib/neigh.h"
 #include "ipoib/waiting.h"
 
-/* Why the interface is down; each reason is told once in sequence. */
+/* The reasons why an interface is down.  The user is not told the same reason
+ * twice in a row. */
 enum ipoib_reason {
 	IPOIB_REASON_NONE,
 	IPOIB_REASON_PORT,     /* the port is not active */
@@ -31,17 +32,17 @@ struct ipoib {
 	bool has_port; /* ipoib_port was called */
 	bool is_up;
 	bool ends;     /* ipoib_leave was called */
-	bool was_full; /* it was told that the table of groups is full */
+	bool was_full; /* the user was told that no group can be added */
 	enum ipoib_reason told;
 	/* The parameters of the broadcast group; only if is_up. */
 	struct sa_member broadcast;
-	/* The MTU that is used: that of the broadcast group or of the port, if
-	 * this one is smaller; only if is_up. */
+	/* The MTU that is used: the smaller one of the broadcast group's MTU
+	 * and the port's MTU; only if is_up. */
 	uint8_t mtu;
 	struct announce announce;
 	struct group_table groups;
 	struct neigh_table neighs;
-	uint32_t last_id;      /* of a question */
+	uint32_t last_id;      /* the id of the last question */
 	uint64_t collision_ms; /* when a collision of MACs may be told again */
 	uint64_t deadline_ms;
 	struct ipoib_counters counters;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See runtime_tree.h.  The shim, which contains this file, defines some of
- * libc's functions itself, so this file makes those system calls directly.
+ * See runtime_tree.h.  The shim, which contains this file, defines openat
+ * itself, so this file makes that system call directly.  The shim's fstatat
+ * does not replace the path that this file gives it.
  */
 #include "util/runtime_tree.h"
 
@@ -20,8 +21,7 @@
 
 #define OTHERS_W (S_IWGRP | S_IWOTH)
 
-/* A walk to a tree.  The walk's subject is the tree's path, and its reason is
- * the tree's. */
+/* A walk to a tree.  walk.subject is tree->path, and walk.why is tree->why. */
 struct tree_walk {
 	struct walk walk;
 	struct runtime_tree *tree;
@@ -77,8 +77,8 @@ static int enter_named(struct tree_walk *w, const char *name)
 	return back ? back : err;
 }
 
-/* Walks into the user's runtime folder in the folder reached.  Its name is the
- * first of a few that no other user has taken. */
+/* Walks into the user's runtime folder in the folder reached.  The name of the
+ * runtime folder is the first of a few that no other user has taken. */
 static int enter_own(struct tree_walk *w)
 {
 	struct runtime_tree *t = w->tree;
