@@ -82,7 +82,8 @@ static int open_tun(void)
 	return -1;
 }
 
-/* Writes a setting of the interface; without IPv6 there is none. */
+/* Writes a setting of the interface, if the kernel has the setting: a kernel
+ * without IPv6 has none of IPv6. */
 static void write_setting(const char *name, const char *family,
 			  const char *setting, const char *value)
 {
@@ -121,11 +122,12 @@ int ipoib_tap_open(struct ipoib_tap *t, const char *name)
 		return -1;
 	}
 	ipoib_tap_set_carrier(t, false);
-	/* the link-local address comes from the port's GUID, not from the MAC
-	 */
+	/* the kernel makes no link-local address from the MAC, because adverb
+	 * adds the one of the port's GID */
 	write_setting(t->name, "ipv6", "addr_gen_mode", "1");
-	/* an interface that starts again has another QPN, and tells the hosts
-	 * that know the old one when duplicate address detection has ended */
+	/* An interface that starts again has another QPN.  By this setting the
+	 * kernel tells hosts that know the old one, when duplicate address
+	 * detection has ended. */
 	write_setting(t->name, "ipv6", "ndisc_notify", "1");
 	return 0;
 }
@@ -324,8 +326,9 @@ static uint32_t list_ipv4(const struct ipoib_tap *t,
 	return count;
 }
 
-/* Reads a line of /proc/net/if_inet6.  Returns whether it has an address of the
- * interface that no other host has. */
+/* Reads a line of /proc/net/if_inet6.  Returns whether the line has an address
+ * of the interface for which duplicate address detection is over and has not
+ * failed. */
 static bool read_ipv6(const struct ipoib_tap *t, const char *line,
 		      struct announce_address *a)
 {

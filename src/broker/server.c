@@ -40,7 +40,7 @@
  * QP1 without a class, for example after the death of a broker: a process
  * resumes its conversations here, and ends before a client has brought the fd
  * store.  If no other process has the store, this broker binds the port itself
- * and tells the peers of the process that it has ended.
+ * and tells the peers of the process that the process has ended.
  */
 static void claim_port(struct server *s)
 {
@@ -73,7 +73,7 @@ static void handle_message(struct server *s, struct conn *c,
 			      "the broker does not know this request");
 }
 
-/* Whether c is a client of connection management, by its first message. */
+/* Is c a client of connection management?  Its first message tells. */
 static bool is_cm(const struct conn *c)
 {
 	uint32_t magic = 0;
@@ -245,7 +245,7 @@ static void end_process(struct server *s, struct conn *c)
 	cmserver_process_ended(s->cm, c->pid, monotonic_ns());
 }
 
-/* Whether the broker must learn when c's process ends. */
+/* Must the broker learn when c's process ends? */
 static bool is_awaited(const struct server *s, const struct conn *c)
 {
 	return c->class || (c->pidfd >= 0 && cmserver_awaits(s->cm, c->pid));
@@ -271,7 +271,7 @@ static void close_pidfd(struct conn *c)
 }
 
 /* Closes the connection of c.  If c is of another user, that user's thread
- * closes it. */
+ * closes the connection. */
 static void close_fds(struct conn *c)
 {
 	if (c->in_fd >= 0)
@@ -331,8 +331,8 @@ static void leave_conn(struct server *s, uint32_t i)
 		drop_conn(s, i);
 }
 
-/* Whether c stands for a process that has no connection and that no pidfd
- * watches, but whose pid may show its end. */
+/* Does c stand for a process that has no connection and that no pidfd watches,
+ * but whose pid may show its end? */
 static bool is_unseen(const struct conn *c)
 {
 	return c->fd < 0 && c->pidfd < 0 && c->class && c->pid;
@@ -564,7 +564,7 @@ static void serve_ready(struct server *s, const struct pollfd *p, uint32_t n)
 }
 
 /* Sends frames before messages to clients: when a client is told of a MAD, that
- * MAD is on its way. */
+ * MAD has been sent, unless more frames wait than one gsi_flush sends. */
 static void send_all(struct server *s)
 {
 	gsi_flush(&s->gsi);

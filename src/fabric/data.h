@@ -109,7 +109,7 @@ bool data_may_send(struct data_end *end);
 /*
  * Sends the packet of n bytes, VCRC included, at `bytes`.  The fabric copies
  * the bytes.  Does not check data_may_send.  Returns 0, also if the packet is
- * later dropped on its way, as on a wire; -ENETDOWN: the port is not ACTIVE;
+ * later dropped in the subnet, as on a wire; -ENETDOWN: the port is not ACTIVE;
  * -ENOMEM: no memory is left, or too many packets move in the fabric; or
  * -EINVAL: an adapter sends no such packet.  These packets get -EINVAL:
  * - the frame or the VCRC is wrong, or the VL is VL15;
@@ -126,7 +126,7 @@ int data_send(struct data_end *end, const uint8_t *bytes, size_t n);
  * end. */
 struct data_end *data_resumed(struct fabric *f);
 
-/* What can change at a port. */
+/* The changes at a port that its programs are told. */
 enum data_change {
 	DATA_STATE = 1,	      /* PortState */
 	DATA_LID = 2,	      /* LID or LMC */

@@ -3,14 +3,16 @@
  * Finds packets that wait for each other in a cycle.  A packet waits for room
  * in the input buffer at the far end of its link (lane.h).  That room comes
  * back only when one of the packets in that buffer leaves, and these may wait,
- * too. If routes have a credit loop, full buffers can wait for each other for
+ * too.  If routes have a credit loop, full buffers can wait for each other for
  * ever.
  *
  * The search begins with all queues in which packets wait, and removes each
- * that can move: the far end has room, or a packet in the far end's buffer
- * waits in no queue (its receiver may fetch it) or in a queue that was removed.
- * The queues that are left can never move, unless a packet of them is
- * discarded.
+ * that can move, now or later: its first packet is discarded after some time
+ * (HOQLife, LifeTimeValue), or fits into the buffer at the far end beside those
+ * packets of the buffer that wait in queues which were not removed.  The other
+ * packets of the buffer can leave: their receiver may fetch them, or their
+ * queue was removed.  The queues that are left never move, unless one of their
+ * packets is discarded, for example because a link goes down.
  */
 #ifndef FABRIC_DEADLOCK_H
 #define FABRIC_DEADLOCK_H
@@ -20,7 +22,7 @@
 enum {
 	DEADLOCK_TEXT = 416, /* bytes of a sentence, with its NUL */
 	/* The search runs when a queue has not moved for this time, and then
-	 * again after this time as long as it has not moved. */
+	 * again after this time as long as the queue has not moved. */
 	DEADLOCK_MS = 1000,
 };
 

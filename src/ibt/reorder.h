@@ -2,8 +2,8 @@
 /*
  * Packets that came before their turn, held until their turn: requests at the
  * responder, and responses at the requester.  Their memory is a pool of all QPs
- * of a process.  A packet for which the pool has no room is dropped, as if the
- * network had lost it.
+ * of a process; a struct reorder has at most IBT_HELD_PER_QP packets of it.  A
+ * packet for which there is no room is dropped, as if the network had lost it.
  *
  * A packet that is held takes effect later, so a forger could try to place one.
  * Therefore callers hold only packets that are at most IBT_HELD_AHEAD PSNs

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an interface tells its user. */
+/* The messages of an interface to its user. */
 #ifndef IPOIB_REPORT_H
 #define IPOIB_REPORT_H
 
@@ -11,7 +11,8 @@ void report_say(struct ipoib *m, const char *format, ...)
 /* Tells why the interface is down, unless this reason was the last one told.
  * status: of the answer of the subnet administration, if there was one. */
 void report_down(struct ipoib *m, enum ipoib_reason why, uint16_t status);
-/* Tells that the interface is up again, if it was told why it was down. */
+/* Tells that the interface is up again, if report_down has told why it was
+ * down. */
 void report_up(struct ipoib *m);
 /* Tells that two interfaces have one MAC, at most once in a minute. */
 void report_collision(struct ipoib *m, const struct hwaddr *a,

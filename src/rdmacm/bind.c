@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Binding ids to addresses, for the devices that have them. */
+/* Binds ids to addresses, for the devices that have these addresses. */
 #include "rdmacm/explain.h"
 #include "rdmacm/ib.h"
 #include "rdmacm/iw.h"

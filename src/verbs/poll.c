@@ -8,7 +8,9 @@
 
 enum {
 	BATCH = 16,	/* completions copied at a time */
-	FOUND_MAX = 16, /* successful polls in a row: see v_poll */
+	/* After so many successful polls in a row the next poll first makes
+	 * progress (v_poll). */
+	FOUND_MAX = 16,
 };
 
 static void show_entry(struct ibv_wc *wc, const struct cqe *c)
