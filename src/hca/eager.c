@@ -16,8 +16,8 @@ static uint8_t *place_in(const struct qp *qp, struct wqe *w, uint32_t bytes)
 	return bytes <= sizeof(w->few) ? w->few : wq_eager_bytes(&qp->rq, w);
 }
 
-/* The receives from `collected` to the cursor use different buffers if there
- * are no more of them than buffers. */
+/* A receive has a buffer of its own as long as the receives from `collected` to
+ * the cursor are no more than the buffers. */
 uint8_t *eager_bounce(const struct hca *h, const struct qp *qp)
 {
 	uint32_t i = rq_cursor(qp);
@@ -35,9 +35,9 @@ void eager_leave(struct hca *h, struct qp *qp, struct wqe *w, uint32_t bytes,
 		return;
 	if (bytes <= WQE_EAGER_BYTES)
 		memcpy(place_in(qp, w, bytes), eager->bytes, bytes);
-	/* rq_complete then stores `completed` (release).  That orders the
-	 * stores of this function before it: otherwise a thread could find the
-	 * receive completed and miss its message. */
+	/* rq_complete then stores `completed` (release).  The release orders
+	 * the stores of this function before that store: otherwise a thread
+	 * could find the receive completed and miss its message. */
 	shared_store(&qp_target(qp)->eager_end, rq_cursor(qp) + 1);
 	if (!shared_load(&h->peer_area->has_eager))
 		shared_store(&h->peer_area->has_eager, 1);

@@ -90,7 +90,7 @@ static enum hca_status note_fault(const struct space_vec *vec, size_t n,
 	return HCA_LOC_PROT_ERR;
 }
 
-/* Does the work of sem_gather and sem_gather_crc32c; kind: of crc. */
+/* Does the work of sem_gather and sem_gather_crc32c; kind: the kind of CRC. */
 static enum hca_status gather_bytes(struct hca *h, uint32_t pd, struct wqe *w,
 				    uint32_t offset, uint32_t bytes,
 				    uint8_t *out, enum crc_kind kind,

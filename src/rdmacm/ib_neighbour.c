@@ -38,12 +38,12 @@ struct neighbour_wait {
 
 /* All below is under r_lock. */
 static struct list waits = {&waits, &waits};
-/* Waits that have ended, and with whose ids the thread will finish. */
+/* Waits that have ended: the thread will call finish for their ids. */
 static struct list ended = {&ended, &ended};
 static bool is_running;
 static uint64_t looks_ms;	  /* until when the thread may sleep */
 static int watch_fd = -1;	  /* the socket of the thread that runs */
-static const struct r_id *in_use; /* the thread finishes with this id */
+static const struct r_id *in_use; /* the thread calls finish for this id */
 
 static struct neighbour_wait *wait_of(struct list *l)
 {
@@ -52,8 +52,8 @@ static struct neighbour_wait *wait_of(struct list *l)
 }
 
 /* Looks for the neighbour's MAC.  Returns 0, -EAGAIN or another -errno.  After
- * the wait's time, an old MAC is better than none: the fabric is asked for it
- * once more. */
+ * the wait's time, an old MAC is better than none: the fabric is asked once
+ * more for the interface with this MAC. */
 static int look_for(const struct neighbour_wait *w, uint64_t now_ms,
 		    uint8_t mac[NEIGHBOUR_MAC_BYTES])
 {
@@ -83,7 +83,7 @@ static void collect_ended(void)
 	}
 }
 
-/* Makes the kernel ask for the neighbours for which it is time.  Returns how
+/* Makes the kernel ask for each neighbour whose again_ms has come.  Returns how
  * long the thread may sleep, in ms. */
 static int ask_again(void)
 {
@@ -102,8 +102,8 @@ static int ask_again(void)
 	return until_ms > now_ms ? (int)(until_ms - now_ms) : 0;
 }
 
-/* Finishes with the ids whose wait has ended.  Returns the pause until the next
- * look in ms; -1: no id waits, and the thread is to end. */
+/* Calls finish for the ids whose wait has ended.  Returns the pause until the
+ * next look in ms; -1: no id waits, and the thread is to end. */
 static int serve_waits(void)
 {
 	struct list *l;
@@ -180,9 +180,10 @@ static int start_thread(void)
 	return 0;
 }
 
-/* Asks for the neighbour of a wait that was added while the thread sleeps. Ends
- * that sleep only if it is longer than the wait, or if the neighbour is known
- * meanwhile: in a turn the thread asks the kernel about each wait. */
+/* Asks for the neighbour of a wait that was added while the thread sleeps.
+ * Ends that sleep only if it is longer than the wait, or if the kernel knows
+ * the neighbour meanwhile: a thread that wakes up asks the kernel about each
+ * wait. */
 static void begin_beside(struct neighbour_wait *w)
 {
 	uint64_t now_ms = monotonic_ms();

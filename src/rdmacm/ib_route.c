@@ -389,7 +389,8 @@ static uint8_t path_bits(const struct r_id *id, uint8_t port_num, uint16_t lid)
 	return (uint8_t)(lid & ((1u << port.lmc) - 1));
 }
 
-/* Fills in the members of *a for a path from this place to the GID `peer`. */
+/* Fills in the members of *a for the path p, which begins at the port and the
+ * GID *from, to the GID `peer`. */
 static void fill_av(const struct r_id *id, const struct cmproto_path *p,
 		    const struct r_path *from, const uint8_t peer[16],
 		    struct ibv_ah_attr *a)
@@ -444,7 +445,7 @@ int r_ib_fill_alternate(const struct r_id *id, struct ibv_qp_attr *a)
 	const struct cmproto_alternate *other = &id->path.alternate;
 	struct r_path from;
 
-	/* the passive side may have refused it in its REP */
+	/* the passive side may have refused the alternate path in its REP */
 	if (!r_is_ib(id) || !other->path.remote_lid ||
 	    (!id->state.is_passive && id->remote.alternate.failover) ||
 	    !find_end(id, other, &from, &a->alt_pkey_index))

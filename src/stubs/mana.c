@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * libmana.so.1, inert.  Programs link this library, but no adverb device is of
- * its vendor.  So each call fails with the error that the real library returns
- * for another vendor's device.
+ * its vendor.  So each call fails with EOPNOTSUPP, as in the other inert
+ * libraries; the real library does not check the vendor of a device.
  */
 #include "stubs/inert.h"
 

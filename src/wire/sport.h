@@ -10,14 +10,15 @@
  * the pair, or to the next free port.  A socket receives nothing, and is opened
  * when it is first needed.  The opening of a socket also closes those that no
  * queue pair uses and that have not been used for SPORT_IDLE_NS.  At most
- * sports->most sockets are open, a quarter of the descriptors that the process
- * may have.  Further pairs share the socket of another pair of the same address
- * family.  Datagrams to multicast groups go from the main socket.
+ * sports.most sockets are open: a quarter of the descriptors that the process
+ * may have, but no more than SPORT_MOST.  Further pairs share the socket of
+ * another pair of the same address family.  Datagrams to multicast groups go
+ * from the main socket.
  *
  *	pair -> slot, by hashing with linear probing -> port, fd
  *	port -> slot, by of_port
  *
- * Owner: struct udp; lock: that of its owner, except for sport_find.
+ * Owner: struct udp_socket; lock: the progress lock, except for sport_find.
  */
 #ifndef WIRE_SPORT_H
 #define WIRE_SPORT_H
