@@ -55,7 +55,8 @@ enum proto_kind {
 	/* value: a positive errno; why: a sentence.  If value is
 	 * EPROTONOSUPPORT, the message also introduces the broker. */
 	PROTO_REFUSED,
-	PROTO_ASK, /* asks whether the process of a QPN exists; value: the QPN */
+	PROTO_ASK, /* asks whether the process of a QPN exists; value: the QPN
+		    */
 	/* answers PROTO_ASK or PROTO_ASK_REMOTE; value: enum proto_peer; about:
 	 * the QPN */
 	PROTO_ANSWER,
@@ -122,8 +123,8 @@ enum proto_peer {
 	PROTO_PEER_GONE,    /* the process has ended */
 	PROTO_PEER_ALIVE,   /* the process exists */
 	PROTO_PEER_UNKNOWN, /* the broker does not know */
-	PROTO_PEER_CLOSED,  /* the process exists, and drops packets to the QP */
-	PROTO_PEER_LEFT,    /* the connection to the QP has ended */
+	PROTO_PEER_CLOSED, /* the process exists, and drops packets to the QP */
+	PROTO_PEER_LEFT,   /* the connection to the QP has ended */
 };
 
 struct proto {

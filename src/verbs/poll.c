@@ -7,7 +7,7 @@
 #include "verbs/ops.h"
 
 enum {
-	BATCH = 16,	/* completions copied at a time */
+	BATCH = 16, /* completions copied at a time */
 	/* After so many successful polls in a row the next poll first makes
 	 * progress (v_poll). */
 	FOUND_MAX = 16,
