@@ -14,6 +14,7 @@
 #include "hdr/bytes.h"
 #include "hdr/ip.h"
 #include "ipoib/inside.h"
+#include "ipoib/stream.h"
 #include "sa_answer.h"
 
 #define ETHERNET 14
@@ -27,6 +28,7 @@ struct script {
 	uint8_t mac[6];		/* the source of the last frame to the kernel */
 	uint64_t now_ms;
 	uint32_t handles, attached;
+	uint32_t asked, accepted; /* the last connections; 0: none */
 };
 
 static void take_frame(void *ctx, const uint8_t *p, size_t bytes)
@@ -45,7 +47,8 @@ static void take_packet(void *ctx, struct route *r, const uint8_t *p,
 
 	FUZZ_REQUIRE(s->link.is_up && r->lid);
 	FUZZ_REQUIRE(bytes > IPOIB_HEADER_BYTES &&
-		     bytes <= s->link.mtu + IPOIB_HEADER_BYTES);
+		     bytes <= s->link.mtu + IPOIB_HEADER_BYTES &&
+		     bytes <= IPOIB_PACKET_MAX);
 	FUZZ_REQUIRE(bytes_get16(p + 2) == 0);
 	s->handles += !r->handle;
 	r->handle = s;
@@ -103,7 +106,36 @@ static void take_sentence(void *ctx, const char *text)
 	FUZZ_REQUIRE(strlen(text) > 10);
 }
 
+static void take_connect(void *ctx, uint32_t id, const struct route *r,
+			 const uint8_t data[CONN_DATA_BYTES])
+{
+	struct script *s = ctx;
+	struct conn_data d;
+
+	FUZZ_REQUIRE(id && r->lid && conn_read(data, CONN_DATA_BYTES, &d));
+	s->asked = id;
+}
+
+static void take_stream(void *ctx, uint32_t id, const uint8_t *p, size_t bytes)
+{
+	FUZZ_REQUIRE(id && bytes > IPOIB_HEADER_BYTES &&
+		     bytes <= IPOIB_CONNECTED_MTU + IPOIB_HEADER_BYTES);
+	FUZZ_REQUIRE(bytes_get16(p + 2) == 0);
+}
+
+static void take_close(void *ctx, uint32_t id)
+{
+	struct script *s = ctx;
+
+	FUZZ_REQUIRE(id);
+	s->asked = s->asked == id ? 0 : s->asked;
+	s->accepted = s->accepted == id ? 0 : s->accepted;
+}
+
 static const struct ipoib_sink sink = {
+	.connect = take_connect,
+	.stream = take_stream,
+	.close = take_close,
 	.frame = take_frame,
 	.packet = take_packet,
 	.release = take_release,
@@ -239,6 +271,28 @@ static void set_joined(struct script *s)
 	ipoib_joined(s->m, &j, s->now_ms);
 }
 
+/* The CM tells of a connection. */
+static void change_connection(struct script *s)
+{
+	uint8_t how = input_u8(&s->in), gid[16] = {0xfe, 0x80, [15] = how};
+	uint8_t data[CONN_DATA_BYTES] = {0}, answer[CONN_DATA_BYTES];
+	uint32_t id = how & 4 ? s->accepted : s->asked;
+	struct ipoib_from from;
+
+	for (int i = 2; i < CONN_DATA_BYTES; i++)
+		data[i] = input_u8(&s->in);
+	if (how & 1)
+		id = stream_asked(s->m, gid, data, sizeof(data), answer,
+				  s->now_ms);
+	s->accepted = how & 1 ? id : s->accepted;
+	if (how & 2)
+		stream_opened(s->m, id, data, how & 8 ? 7 : 8, s->now_ms);
+	if (how & 16)
+		stream_closed(s->m, id, s->now_ms);
+	FUZZ_REQUIRE(!stream_from(s->m, id, &from, s->now_ms) ||
+		     from.is_global);
+}
+
 static void run_step(struct script *s)
 {
 	uint8_t step = input_u8(&s->in);
@@ -260,6 +314,8 @@ static void run_step(struct script *s)
 	case 5:
 		if (step > 240)
 			ipoib_leave(s->m, s->now_ms);
+		else
+			change_connection(s);
 		break;
 	case 6:
 	case 7:
@@ -286,6 +342,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	s.m = ipoib_new(&sink, &s, 0x99);
 	FUZZ_REQUIRE(s.m);
+	if (size & 1)
+		stream_enable(s.m, IPOIB_CONNECTED_MTU);
 	set_port(&s, 0);
 	ipoib_turn(s.m, s.now_ms);
 	while (s.in.at < s.in.end)

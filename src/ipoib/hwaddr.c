@@ -7,6 +7,7 @@
 #include "util/siphash.h"
 
 #define QPN_MULTICAST	      0xffffffu
+#define FLAG_RC		      0x80
 #define QPN_FIRST	      2 /* QP 0 and 1 belong to management */
 #define GID_MULTICAST	      0xff
 #define MAC_MULTICAST	      1
@@ -17,6 +18,7 @@ bool hwaddr_parse(const uint8_t *p, struct hwaddr *a)
 {
 	static const uint8_t none[16];
 
+	a->is_connected = p[0] & FLAG_RC;
 	a->qpn = bytes_get24(p + 1);
 	memcpy(a->gid, p + 4, 16);
 	return a->qpn >= QPN_FIRST && a->qpn != QPN_MULTICAST &&
@@ -26,6 +28,7 @@ bool hwaddr_parse(const uint8_t *p, struct hwaddr *a)
 void hwaddr_write(uint8_t *p, const struct hwaddr *a)
 {
 	bytes_put32(p, a->qpn & 0xffffff);
+	p[0] = a->is_connected ? FLAG_RC : 0;
 	memcpy(p + 4, a->gid, 16);
 }
 
@@ -42,6 +45,7 @@ void hwaddr_mac(const struct hwaddr *a, uint8_t mac[HWADDR_MAC_BYTES])
 	uint8_t bytes[HWADDR_BYTES], hash[8];
 
 	hwaddr_write(bytes, a);
+	bytes[0] = 0; /* the flags */
 	bytes_put64(hash, siphash(&key, bytes, sizeof(bytes)));
 	memcpy(mac, hash, HWADDR_MAC_BYTES);
 	mac[0] = (uint8_t)((mac[0] & ~MAC_MULTICAST) | MAC_LOCAL);

@@ -25,13 +25,16 @@
 struct hwaddr {
 	uint32_t qpn; /* 24 bits */
 	uint8_t gid[16];
+	/* The interface takes connections of type RC.  Neither the MAC nor
+	 * hwaddr_is_equal depends on it. */
+	bool is_connected;
 };
 
-/* Reads an address at p, of HWADDR_BYTES.  The flags, which are about the
- * connected mode, are left out.  Returns false if no interface has the address:
+/* Reads an address at p, of HWADDR_BYTES, with the flag of RC (RFC 4755, 3.1);
+ * other flags are left out.  Returns false if no interface has the address:
  * the QP is 0, 1 or that of multicast, or the GID is 0 or that of a group. */
 bool hwaddr_parse(const uint8_t *p, struct hwaddr *a);
-/* Writes HWADDR_BYTES at p, with the flags 0. */
+/* Writes HWADDR_BYTES at p. */
 void hwaddr_write(uint8_t *p, const struct hwaddr *a);
 bool hwaddr_is_equal(const struct hwaddr *a, const struct hwaddr *b);
 /* Computes the MAC of an address: a unicast address, locally administered. */

@@ -23,6 +23,15 @@ enum ipoib_reason {
 	IPOIB_REASON_REFUSED,  /* the join is refused for another reason */
 };
 
+#define STREAM_ACCEPTED_MAX 128
+
+/* A connection that a neighbour has made. */
+struct stream_accepted {
+	uint32_t id; /* 0: the entry is free */
+	struct hwaddr peer;
+	uint64_t used_ms; /* when a packet was last received */
+};
+
 struct ipoib {
 	const struct ipoib_sink *sink; /* borrowed */
 	void *ctx;
@@ -45,6 +54,9 @@ struct ipoib {
 	uint32_t last_id;      /* the id of the last question */
 	uint64_t collision_ms; /* when a collision of MACs may be told again */
 	uint64_t deadline_ms;
+	uint32_t connected_mtu; /* of IP; 0: datagram mode */
+	uint32_t last_stream;	/* number of a connection */
+	struct stream_accepted accepted[STREAM_ACCEPTED_MAX];
 	struct ipoib_counters counters;
 	uint8_t scratch[IPOIB_FRAME_MAX]; /* a translated packet or frame */
 };

@@ -12,6 +12,7 @@
 #include "ipoib/mgid.h"
 #include "ipoib/ndisc.h"
 #include "ipoib/report.h"
+#include "ipoib/stream.h"
 #include "ipoib/way.h"
 
 enum {
@@ -57,6 +58,7 @@ struct ipoib *ipoib_new(const struct ipoib_sink *sink, void *ctx, uint32_t qpn)
 
 static void release_all(struct ipoib *m)
 {
+	stream_end(m);
 	way_forget(m);
 	for (uint32_t i = 0; i < GROUP_MAX; i++) {
 		struct group *g = &m->groups.all[i];
@@ -90,6 +92,7 @@ static void take_down(struct ipoib *m)
 
 	member_forget(m);
 	way_renew(m);
+	stream_end(m);
 	announce_end(&m->announce);
 	m->is_up = false;
 	memcpy(link.mac, m->mac, HWADDR_MAC_BYTES);
@@ -278,8 +281,10 @@ static uint8_t *make_packet(struct passage *t, uint8_t *frame, size_t *bytes)
 /* Is this a frame that the interface can send? */
 static bool is_frame(const struct ipoib *m, const uint8_t *p, size_t bytes)
 {
-	return bytes > ETHERNET_BYTES &&
-	       bytes - IPOIB_HEADROOM <= 128u << m->mtu &&
+	size_t most = m->connected_mtu ? m->connected_mtu + IPOIB_HEADER_BYTES
+				       : 128u << m->mtu;
+
+	return bytes > ETHERNET_BYTES && bytes - IPOIB_HEADROOM <= most &&
 	       !memcmp(p + AT_SOURCE, m->mac, HWADDR_MAC_BYTES);
 }
 
@@ -302,7 +307,9 @@ void ipoib_frame(struct ipoib *m, uint8_t *p, size_t bytes, uint64_t now_ms)
 	if (p[0] & 1)
 		has_group = find_mgid(m, p, bytes, mgid);
 	packet = make_packet(&t, p, &bytes);
-	if (!packet || (p[0] & 1 && !has_group)) {
+	/* packets to groups go by UD in connected mode, too */
+	if (!packet || (p[0] & 1 && !has_group) ||
+	    (has_group && bytes > 128u << m->mtu)) {
 		m->counters.bad++;
 		return;
 	}
@@ -413,7 +420,10 @@ void ipoib_packet(struct ipoib *m, const struct ipoib_from *from, uint8_t *p,
 	}
 	if (is_own(m, from))
 		return;
-	if (bytes > IPOIB_HEADER_BYTES && bytes <= IPOIB_PACKET_MAX)
+	if (bytes > IPOIB_HEADER_BYTES &&
+	    bytes <= (m->connected_mtu
+			      ? IPOIB_CONNECTED_MTU + IPOIB_HEADER_BYTES
+			      : IPOIB_PACKET_MAX))
 		frame = make_frame(&t, p, &bytes);
 	if (frame)
 		m->sink->frame(m->ctx, frame, bytes);
@@ -456,7 +466,7 @@ static void announce_all(struct ipoib *m, uint64_t now_ms)
 
 void ipoib_turn(struct ipoib *m, uint64_t now_ms)
 {
-	uint64_t member, way, announce;
+	uint64_t member, way, announce, stream;
 
 	if (why_down(&m->port) != IPOIB_REASON_NONE) {
 		m->deadline_ms = IPOIB_NEVER;
@@ -467,9 +477,12 @@ void ipoib_turn(struct ipoib *m, uint64_t now_ms)
 	member = member_turn(m, now_ms);
 	way = m->is_up ? way_turn(m, now_ms) : IPOIB_NEVER;
 	announce = announce_deadline(&m->announce);
+	stream = stream_turn(m, now_ms);
 	m->deadline_ms = member < way ? member : way;
 	if (announce < m->deadline_ms)
 		m->deadline_ms = announce;
+	if (stream < m->deadline_ms)
+		m->deadline_ms = stream;
 }
 
 uint64_t ipoib_deadline(const struct ipoib *m)

@@ -20,16 +20,18 @@
 #include "hdr/mad.h"
 #include "hdr/sa.h"
 #include "ipoib/announce.h"
+#include "ipoib/conn.h"
 #include "ipoib/hwaddr.h"
 #include "ipoib/joined.h"
 #include "ipoib/route.h"
 
 #define IPOIB_HEADER_BYTES 4 /* of a packet: EtherType, then 2 zero bytes */
 /* The bytes in front of a packet, which ipoib_packet may overwrite. */
-#define IPOIB_HEADROOM	 10
-#define IPOIB_PACKET_MAX 4096 /* bytes of a packet, with its header */
-#define IPOIB_FRAME_MAX	 (IPOIB_PACKET_MAX + IPOIB_HEADROOM)
-#define IPOIB_NEVER	 UINT64_MAX
+#define IPOIB_HEADROOM	    10
+#define IPOIB_PACKET_MAX    4096 /* bytes of a packet, with its header */
+#define IPOIB_FRAME_MAX	    (IPOIB_PACKET_MAX + IPOIB_HEADROOM)
+#define IPOIB_NEVER	    UINT64_MAX
+#define IPOIB_CONNECTED_MTU 65520
 
 struct ipoib;
 
@@ -62,6 +64,15 @@ struct ipoib_from {
 };
 
 struct ipoib_sink {
+	/* Asks the neighbour at the end of the route for a connection, with the
+	 * private data.  stream_opened or stream_closed follows.
+	 * Only in connected mode, as the next two. */
+	void (*connect)(void *ctx, uint32_t id, const struct route *r,
+			const uint8_t data[CONN_DATA_BYTES]);
+	/* Sends a packet by a connection. */
+	void (*stream)(void *ctx, uint32_t id, const uint8_t *p, size_t bytes);
+	/* Closes a connection, or ends the question for it. */
+	void (*close)(void *ctx, uint32_t id);
 	/* Gives a frame to the kernel. */
 	void (*frame)(void *ctx, const uint8_t *p, size_t bytes);
 	/* Sends a packet.  May store an address handle in r->handle. */
@@ -97,6 +108,8 @@ struct ipoib_counters {
 	/* Frames to unknown MACs, or to groups for which there is no room. */
 	uint64_t unknown;
 	uint64_t waited; /* packets that waited for a path or a join */
+	/* Frames that are longer than their destination takes. */
+	uint64_t too_long;
 	/* Frames and packets while the interface was down, and frames after
 	 * ipoib_leave. */
 	uint64_t down;
@@ -105,7 +118,7 @@ struct ipoib_counters {
 /* Makes the interface of a queue pair.  sink is borrowed.  NULL: out of
  * memory. */
 struct ipoib *ipoib_new(const struct ipoib_sink *sink, void *ctx, uint32_t qpn);
-/* Frees the interface; calls only the sink's release. */
+/* Frees the interface; calls only the sink's release and close. */
 void ipoib_free(struct ipoib *m);
 /* Takes the present state of the port, and makes the MAC from the port's GID.
  * Calls the sink's link, with is_up false, in the first call; when the P_Key,

@@ -146,8 +146,10 @@ static void bring_up(struct ipoib *m, const struct sa_member *a,
 		     uint64_t now_ms)
 {
 	struct ipoib_link link = {.is_up = true,
-				  .mtu = (128u << mtu_of(m, a)) -
-					 IPOIB_HEADER_BYTES,
+				  .mtu = m->connected_mtu
+						 ? m->connected_mtu
+						 : (128u << mtu_of(m, a)) -
+							   IPOIB_HEADER_BYTES,
 				  .broadcast = *a};
 
 	memcpy(link.mac, m->mac, HWADDR_MAC_BYTES);

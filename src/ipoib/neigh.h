@@ -11,6 +11,7 @@
 #define IPOIB_NEIGH_H
 
 #include "ipoib/ask.h"
+#include "ipoib/conn.h"
 #include "ipoib/hwaddr.h"
 #include "ipoib/route.h"
 #include "ipoib/waiting.h"
@@ -29,7 +30,8 @@ struct neigh {
 	struct route route;  /* lid is 0: the path is not known */
 	struct ask ask;	     /* for the path */
 	bool wants_path;
-	struct waiting waiting;
+	struct waiting waiting; /* for the path or the connection */
+	struct neigh_conn conn; /* only in connected mode */
 };
 
 /* The MAC of the sender of packets with a LID and a QPN. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ipoib/report.h"
+#include "ipoib/stream.h"
 
 #define OPEN_MAX_ASKS 16    /* open questions for paths */
 #define OLD_MS	      30000 /* the age at which a path is asked for again */
@@ -12,6 +13,7 @@
 static void remove_neigh(struct ipoib *m, struct neigh *n)
 {
 	m->counters.waited += waiting_drop(&n->waiting);
+	stream_forget(m, n);
 	ipoib_release_route(m, &n->route);
 	neigh_remove(&m->neighs, n);
 }
@@ -33,6 +35,9 @@ static struct neigh *add_neigh(struct ipoib *m, const struct hwaddr *a)
 static void note_sender(struct ipoib *m, struct neigh *n,
 			const struct ipoib_from *from, uint64_t now_ms)
 {
+	/* by a connection: the LID is not known */
+	if (!from->lid)
+		return;
 	neigh_note_source(&m->neighs, n, from->lid);
 	if (n->route.lid && n->route.lid != from->lid &&
 	    now_ms >= n->learned_ms + MOVED_MS) {
@@ -68,6 +73,7 @@ const uint8_t *way_learn(struct ipoib *m, const struct hwaddr *a,
 		n = add_neigh(m, a);
 	if (!n)
 		return NULL;
+	n->address.is_connected = a->is_connected;
 	if (from->qpn == a->qpn)
 		note_sender(m, n, from, now_ms);
 	return n->mac;
@@ -84,7 +90,7 @@ void way_send(struct ipoib *m, struct neigh *n, const uint8_t *p, size_t bytes,
 		m->deadline_ms = now_ms;
 	}
 	if (n->route.lid)
-		m->sink->packet(m->ctx, &n->route, p, bytes);
+		stream_send(m, n, p, bytes, now_ms);
 	else if (n->ask.id || ask_may_begin(&n->ask, now_ms))
 		m->counters.waited += waiting_add(&n->waiting, p, bytes);
 	else
@@ -124,7 +130,7 @@ static void take_path(struct ipoib *m, struct neigh *n,
 	/* a packet that no router forwards needs no GRH */
 	r->is_global = path->hop_limit > 1;
 	neigh_note_source(&m->neighs, n, path->dlid);
-	ipoib_send_waiting(m, r, &n->waiting);
+	stream_send_waiting(m, n, now_ms);
 }
 
 /* Called when a question has failed.  is_refused: the SA has refused the path,

@@ -16,8 +16,11 @@ static void an_address_is_written_and_read(void **state)
 
 	hwaddr_write(bytes, &example);
 	assert_memory_equal(bytes, want, sizeof(want));
-	bytes[0] = 0x80; /* the flag of the connected mode */
-	assert_true(hwaddr_parse(bytes, &a));
+	assert_true(hwaddr_parse(bytes, &a) && !a.is_connected);
+	bytes[0] = 0xc0; /* the flags of RC and UC */
+	assert_true(hwaddr_parse(bytes, &a) && a.is_connected);
+	hwaddr_write(bytes, &a);
+	assert_int_equal(bytes[0], 0x80);
 	assert_true(hwaddr_is_equal(&a, &example));
 	a.qpn++;
 	assert_false(hwaddr_is_equal(&a, &example));
@@ -54,6 +57,9 @@ static void a_mac_depends_on_all_bytes_of_an_address(void **state)
 	hwaddr_mac(&a, mac);
 	assert_memory_equal(mac, want, sizeof(want));
 	assert_int_equal(mac[0] & 3, 2);
+	a.is_connected = true;
+	hwaddr_mac(&a, other);
+	assert_memory_equal(mac, other, sizeof(mac));
 	a.qpn ^= 1;
 	hwaddr_mac(&a, other);
 	assert_memory_not_equal(mac, other, sizeof(mac));

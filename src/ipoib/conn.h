@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The connection that an interface in connected mode makes with a neighbour
+ * (RFC 4755), and the private data of the CM's messages for it:
+ *
+ *	+---------------+-----------------------------------------------+
+ *	|       0       |      QPN of the sender's UD queue pair        |
+ *	+---------------+-----------------------------------------------+
+ *	|   bytes of the longest packet that the sender receives        |
+ *	+---------------------------------------------------------------+
+ *
+ * Pure.
+ */
+#ifndef IPOIB_CONN_H
+#define IPOIB_CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CONN_DATA_BYTES	   8
+#define CONN_PAUSE_MS	   1000 /* after the first failure */
+#define CONN_PAUSE_MOST_MS 60000
+
+enum conn_state {
+	CONN_NONE,
+	CONN_ASKED, /* the neighbour has not answered yet */
+	CONN_OPEN,
+};
+
+/* All zero: there is no connection. */
+struct neigh_conn {
+	enum conn_state state;
+	uint32_t id;	   /* only if state is not CONN_NONE */
+	uint32_t most;	   /* bytes of a packet; only if state is CONN_OPEN */
+	uint32_t failures; /* in sequence */
+	uint64_t retry_ms; /* before this time none is asked for */
+	uint64_t used_ms;  /* when a packet was last sent */
+};
+
+/* What the private data of a message say. */
+struct conn_data {
+	uint32_t qpn;
+	uint32_t most;
+};
+
+/* Writes the private data. */
+void conn_write(const struct conn_data *d, uint8_t p[CONN_DATA_BYTES]);
+/* Reads the private data, which may be longer.  Returns false if they are too
+ * short, or if their sender receives no packet. */
+bool conn_read(const uint8_t *p, size_t bytes, struct conn_data *d);
+/* May a connection be asked for? */
+bool conn_may_begin(const struct neigh_conn *c, uint64_t now_ms);
+void conn_begin(struct neigh_conn *c, uint32_t id, uint64_t now_ms);
+/* The neighbour has accepted, and receives packets of `most` bytes. */
+void conn_open(struct neigh_conn *c, uint32_t most, uint64_t now_ms);
+/* The neighbour has refused or not answered.  The next connection is asked for
+ * after a pause, which grows with each failure. */
+void conn_fail(struct neigh_conn *c, uint64_t now_ms);
+/* The connection is closed.  Another one may begin at once. */
+void conn_end(struct neigh_conn *c);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ipoib/stream.h"
+
+#include <string.h>
+
+#include "hdr/bytes.h"
+#include "ipoib/inside.h"
+#include "ipoib/toobig.h"
+
+#define IDLE_MS		 60000	/* then a connection of this side is closed */
+#define ACCEPTED_IDLE_MS 150000 /* as IDLE_MS, of a neighbour's */
+#define ACCEPTED	 0x80000000u /* the id of a neighbour's connection */
+#define INDEX_BITS	 8
+
+enum {
+	ETHERNET_BYTES = 14,
+	AT_SOURCE = 6,
+	AT_TYPE = 12,
+	TYPE_IPV4 = 0x0800,
+	TYPE_IPV6 = 0x86dd,
+};
+
+_Static_assert(STREAM_ACCEPTED_MAX < 1 << INDEX_BITS, "an index fits an id");
+
+/* Bytes of a packet by UD. */
+static size_t most_by_ud(const struct ipoib *m)
+{
+	return 128u << m->mtu;
+}
+
+void stream_enable(struct ipoib *m, uint32_t mtu)
+{
+	m->connected_mtu = mtu;
+	m->self.is_connected = true;
+}
+
+static void write_data(const struct ipoib *m, uint8_t data[CONN_DATA_BYTES])
+{
+	const struct conn_data d = {.qpn = m->self.qpn,
+				    .most = m->connected_mtu +
+					    IPOIB_HEADER_BYTES};
+
+	conn_write(&d, data);
+}
+
+static uint32_t next_stream(struct ipoib *m)
+{
+	m->last_stream = (m->last_stream + 1) & ~ACCEPTED;
+	m->last_stream += !m->last_stream;
+	return m->last_stream;
+}
+
+static void ask_neighbour(struct ipoib *m, struct neigh *n, uint64_t now_ms)
+{
+	uint8_t data[CONN_DATA_BYTES];
+
+	if (!m->connected_mtu || !n->address.is_connected || m->ends ||
+	    !conn_may_begin(&n->conn, now_ms))
+		return;
+	conn_begin(&n->conn, next_stream(m), now_ms);
+	write_data(m, data);
+	m->sink->connect(m->ctx, n->conn.id, &n->route, data);
+}
+
+/* Lets the kernel know how many bytes of IP a packet to the neighbour may have.
+ */
+static void tell_most(struct ipoib *m, const struct neigh *n, const uint8_t *p,
+		      size_t bytes, size_t most)
+{
+	uint8_t frame[ETHERNET_BYTES + TOOBIG_MAX];
+	size_t made = toobig_write(
+		p + IPOIB_HEADER_BYTES, bytes - IPOIB_HEADER_BYTES,
+		(uint32_t)most - IPOIB_HEADER_BYTES, frame + ETHERNET_BYTES);
+
+	m->counters.too_long++;
+	if (!made)
+		return;
+	memcpy(frame, m->mac, HWADDR_MAC_BYTES);
+	memcpy(frame + AT_SOURCE, n->mac, HWADDR_MAC_BYTES);
+	bytes_put16(frame + AT_TYPE,
+		    frame[ETHERNET_BYTES] >> 4 == 4 ? TYPE_IPV4 : TYPE_IPV6);
+	m->sink->frame(m->ctx, frame, ETHERNET_BYTES + made);
+}
+
+void stream_send(struct ipoib *m, struct neigh *n, const uint8_t *p,
+		 size_t bytes, uint64_t now_ms)
+{
+	struct neigh_conn *c = &n->conn;
+	size_t most = most_by_ud(m);
+
+	ask_neighbour(m, n, now_ms);
+	c->used_ms = now_ms;
+	if (c->state == CONN_OPEN && bytes <= c->most)
+		m->sink->stream(m->ctx, c->id, p, bytes);
+	else if (bytes <= most)
+		m->sink->packet(m->ctx, &n->route, p, bytes);
+	else if (c->state == CONN_ASKED)
+		m->counters.waited += waiting_add(&n->waiting, p, bytes);
+	else if (c->state == CONN_OPEN && c->most > most)
+		tell_most(m, n, p, bytes, c->most);
+	else
+		tell_most(m, n, p, bytes, most);
+}
+
+void stream_send_waiting(struct ipoib *m, struct neigh *n, uint64_t now_ms)
+{
+	/* a packet may wait again, for the connection */
+	for (uint32_t i = n->waiting.count; i; i--) {
+		struct waiting_packet w = waiting_take(&n->waiting);
+
+		stream_send(m, n, w.p, w.bytes, now_ms);
+		free(w.p);
+	}
+}
+
+void stream_forget(struct ipoib *m, struct neigh *n)
+{
+	if (n->conn.state != CONN_NONE)
+		m->sink->close(m->ctx, n->conn.id);
+	conn_end(&n->conn);
+}
+
+/* ---- the connections that neighbours have made ---- */
+
+static void close_accepted(struct ipoib *m, struct stream_accepted *a)
+{
+	m->sink->close(m->ctx, a->id);
+	a->id = 0;
+}
+
+void stream_end(struct ipoib *m)
+{
+	struct neigh *n = NULL;
+
+	while ((n = neigh_next(&m->neighs, n)))
+		stream_forget(m, n);
+	for (uint32_t i = 0; i < STREAM_ACCEPTED_MAX; i++)
+		if (m->accepted[i].id)
+			close_accepted(m, &m->accepted[i]);
+}
+
+/* Returns the entry of the neighbour, or a free one, or NULL. */
+static struct stream_accepted *place_of(struct ipoib *m, const struct hwaddr *a)
+{
+	struct stream_accepted *place = NULL;
+
+	for (uint32_t i = 0; i < STREAM_ACCEPTED_MAX; i++) {
+		struct stream_accepted *at = &m->accepted[i];
+
+		if (at->id && hwaddr_is_equal(&at->peer, a))
+			return at;
+		if (!at->id && !place)
+			place = at;
+	}
+	return place;
+}
+
+uint32_t stream_asked(struct ipoib *m, const uint8_t gid[16],
+		      const uint8_t *data, size_t bytes,
+		      uint8_t answer[CONN_DATA_BYTES], uint64_t now_ms)
+{
+	struct stream_accepted *place;
+	struct hwaddr peer = {.is_connected = true};
+	struct conn_data d;
+
+	if (!m->is_up || m->ends || !m->connected_mtu ||
+	    !conn_read(data, bytes, &d))
+		return 0;
+	peer.qpn = d.qpn;
+	memcpy(peer.gid, gid, 16);
+	place = place_of(m, &peer);
+	if (!place)
+		return 0;
+	/* the neighbour has lost the older one */
+	if (place->id)
+		close_accepted(m, place);
+	place->peer = peer;
+	place->used_ms = now_ms;
+	place->id = ACCEPTED | (next_stream(m) << INDEX_BITS & ~ACCEPTED) |
+		    (uint32_t)(place - m->accepted);
+	write_data(m, answer);
+	m->deadline_ms = now_ms;
+	return place->id;
+}
+
+static struct stream_accepted *find_accepted(struct ipoib *m, uint32_t id)
+{
+	uint32_t index = id & ((1u << INDEX_BITS) - 1);
+
+	if (!(id & ACCEPTED) || index >= STREAM_ACCEPTED_MAX ||
+	    m->accepted[index].id != id)
+		return NULL;
+	return &m->accepted[index];
+}
+
+bool stream_from(struct ipoib *m, uint32_t id, struct ipoib_from *from,
+		 uint64_t now_ms)
+{
+	struct stream_accepted *a = find_accepted(m, id);
+
+	if (!a)
+		return false;
+	a->used_ms = now_ms;
+	*from = (struct ipoib_from){.qpn = a->peer.qpn, .is_global = true};
+	memcpy(from->sgid, a->peer.gid, 16);
+	memcpy(from->dgid, m->self.gid, 16);
+	return true;
+}
+
+/* ---- what becomes of connections ---- */
+
+static struct neigh *find_asker(struct ipoib *m, uint32_t id)
+{
+	struct neigh *n = NULL;
+
+	while ((n = neigh_next(&m->neighs, n)))
+		if (n->conn.state != CONN_NONE && n->conn.id == id)
+			return n;
+	return NULL;
+}
+
+bool stream_opened(struct ipoib *m, uint32_t id, const uint8_t *data,
+		   size_t bytes, uint64_t now_ms)
+{
+	struct neigh *n = find_asker(m, id);
+	struct conn_data d;
+
+	if (!n || n->conn.state != CONN_ASKED || !conn_read(data, bytes, &d) ||
+	    d.qpn != n->address.qpn)
+		return false;
+	conn_open(&n->conn, d.most, now_ms);
+	stream_send_waiting(m, n, now_ms);
+	m->deadline_ms = now_ms;
+	return true;
+}
+
+void stream_closed(struct ipoib *m, uint32_t id, uint64_t now_ms)
+{
+	struct stream_accepted *a = find_accepted(m, id);
+	struct neigh *n = a ? NULL : find_asker(m, id);
+
+	if (a)
+		a->id = 0;
+	if (!n)
+		return;
+	if (n->conn.state == CONN_OPEN)
+		conn_end(&n->conn);
+	else
+		conn_fail(&n->conn, now_ms);
+	if (n->route.lid)
+		stream_send_waiting(m, n, now_ms);
+}
+
+/* Is a connection to be closed, since it was not used until `due`?  If not,
+ * *next is at most `due`. */
+static bool is_idle(uint64_t due, uint64_t now_ms, uint64_t *next)
+{
+	if (now_ms >= due)
+		return true;
+	*next = due < *next ? due : *next;
+	return false;
+}
+
+uint64_t stream_turn(struct ipoib *m, uint64_t now_ms)
+{
+	uint64_t next = IPOIB_NEVER;
+	struct neigh *n = NULL;
+
+	if (!m->connected_mtu)
+		return next;
+	while ((n = neigh_next(&m->neighs, n)))
+		if (n->conn.state == CONN_OPEN &&
+		    is_idle(n->conn.used_ms + IDLE_MS, now_ms, &next))
+			stream_forget(m, n);
+	for (uint32_t i = 0; i < STREAM_ACCEPTED_MAX; i++)
+		if (m->accepted[i].id &&
+		    is_idle(m->accepted[i].used_ms + ACCEPTED_IDLE_MS, now_ms,
+			    &next))
+			close_accepted(m, &m->accepted[i]);
+	return next;
+}

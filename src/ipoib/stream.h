@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The connected mode (RFC 4755).  An interface sends by the connections that it
+ * has made, and receives by those that its neighbours have made.  So two
+ * interfaces that connect at once have two connections, one for each direction.
+ * Packets to a neighbour without a connection go by UD, if they are short
+ * enough.
+ */
+#ifndef IPOIB_STREAM_H
+#define IPOIB_STREAM_H
+
+#include "ipoib/ipoib.h"
+
+struct neigh;
+
+/* ---- for the program ---- */
+
+/* Turns the connected mode on, before the first ipoib_port.  mtu: of IP, at
+ * most IPOIB_CONNECTED_MTU. */
+void stream_enable(struct ipoib *m, uint32_t mtu);
+/* The interface at a GID asks for a connection, with private data.  Returns the
+ * id of the connection, and the private data of the answer; 0: it is refused.
+ */
+uint32_t stream_asked(struct ipoib *m, const uint8_t gid[16],
+		      const uint8_t *data, size_t bytes,
+		      uint8_t answer[CONN_DATA_BYTES], uint64_t now_ms);
+/* A neighbour has accepted a connection, with private data.  Returns false if
+ * the connection must be closed. */
+bool stream_opened(struct ipoib *m, uint32_t id, const uint8_t *data,
+		   size_t bytes, uint64_t now_ms);
+/* A connection is refused, was not answered, or has ended. */
+void stream_closed(struct ipoib *m, uint32_t id, uint64_t now_ms);
+/* Stores the sender of a packet that has come by a connection, for
+ * ipoib_packet.  Returns false if the connection is not known. */
+bool stream_from(struct ipoib *m, uint32_t id, struct ipoib_from *from,
+		 uint64_t now_ms);
+
+/* ---- for this folder ---- */
+
+/*
+ * Sends a packet to a neighbour whose path is known: by the connection, or by
+ * UD.  Asks for a connection if there is none.  A packet that is too long for
+ * UD waits for an open question.  If the packet cannot be sent at all, the
+ * kernel is told how long a packet may be.
+ */
+void stream_send(struct ipoib *m, struct neigh *n, const uint8_t *p,
+		 size_t bytes, uint64_t now_ms);
+/* Sends the packets that wait for the path or the connection. */
+void stream_send_waiting(struct ipoib *m, struct neigh *n, uint64_t now_ms);
+/* Closes the connection with a neighbour that is to be forgotten. */
+void stream_forget(struct ipoib *m, struct neigh *n);
+/* Closes all connections. */
+void stream_end(struct ipoib *m);
+/* Closes connections that are not used.  Returns the time of the next call. */
+uint64_t stream_turn(struct ipoib *m, uint64_t now_ms);
+
+#endif
