@@ -19,7 +19,10 @@ void fabric_route_write(const struct cmproto *m, uint32_t id,
 			uint8_t mad[MAD_BYTES])
 {
 	struct sa_path path = {
-		.service_id = cmmsg_service_id(m->at.space, m->at.peer_port),
+		.service_id = m->at.service_id
+				      ? m->at.service_id
+				      : cmmsg_service_id(m->at.space,
+							 m->at.peer_port),
 		.pkey = m->path.pkey,
 		.sl = m->path.sl & 15,
 		.traffic_class = m->path.traffic_class};

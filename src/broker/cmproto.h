@@ -26,24 +26,27 @@
 #include <stdint.h>
 
 #define CMPROTO_MAGIC	0x61647663u
-#define CMPROTO_VERSION 7
+#define CMPROTO_VERSION 8
 #define CMPROTO_PRIVATE 224
 #define CMPROTO_NOTE	352
-#define CMPROTO_BYTES	832 /* of struct cmproto */
+#define CMPROTO_BYTES	848 /* of struct cmproto */
 
 /* The kinds of messages.  `Fields` lists the members of struct cmproto that the
  * receiver reads, in addition to id. */
 enum cmproto_kind {
 	/* makes an object with a port (at.local_port 0: the broker chooses the
-	 * port).  Fields: at.space, at.local or any_v4 and any_v6,
-	 * at.local_port, may_share, only_own, is_ip, is_datagram.  The answer
-	 * has new_id and at.local_port. */
+	 * port), or with at.service_id in place of a port.  Fields: at.space,
+	 * at.local or any_v4 and any_v6, at.local_port, at.service_id,
+	 * may_share, only_own, is_ip, is_datagram.  The answer has new_id and
+	 * at.local_port.  -EINVAL: at.service_id is that of a port, or the
+	 * addresses are not GIDs. */
 	CMPROTO_BIND = 1,
 	CMPROTO_LISTEN, /* makes the object a listener.  Fields: backlog. */
 	/* sends a REQ or SIDR_REQ.  Fields: at, qp, private data, is_datagram,
 	 * call_id, call_transaction, is_strict, max_retries, timeout; and with
-	 * is_ib: path, alternate, and at.space of the peer's service (0: that
-	 * of the object). */
+	 * is_ib: path, alternate, and at.service_id of the peer's service (0:
+	 * that of at.peer_port and at.space, or of the object's space if
+	 * at.space is 0). */
 	CMPROTO_CONNECT,
 	/* sends a REP or SIDR_REP.  Fields: qp, private data, and with is_ib:
 	 * alternate.failover. */
@@ -65,7 +68,8 @@ enum cmproto_kind {
 	CMPROTO_RESUME,
 	/* asks the subnet administration for a path; a broker refuses by
 	 * -EOPNOTSUPP.  Fields: at.local, at.peer, at.space and at.peer_port
-	 * (the service for which the path is), path.traffic_class, path.pkey
+	 * (the service for which the path is), or at.service_id in their place
+	 * if it is not 0, path.traffic_class, path.pkey
 	 * and path.sl (0: any), timeout.  The answer has path;
 	 * -ENETUNREACH: there is no path; -EREMOTEIO: the port of the subnet
 	 * manager answers that no subnet administration is there, or that it is
@@ -127,6 +131,8 @@ struct cmproto_address {
 	 * RDMA_PS_TCP */
 	uint16_t space, local_port, peer_port;
 	uint32_t scope; /* the interface of link-local addresses; 0: none */
+	/* InfiniBand: a whole service ID; 0: that of `space` and a port */
+	uint64_t service_id;
 };
 
 /* Fields of the CM messages about a queue pair (IBTA Vol 1, 12.6).  A time is

@@ -25,6 +25,26 @@ static bool may_bind(const struct cmserver_client *c, uint16_t port)
 				      now.start == e->start)));
 }
 
+/* Makes an object with a whole service ID, which needs no port. */
+static int bind_service(struct cmserver *s, struct cmserver_client *c,
+			const struct cmproto *m, struct cmproto *reply)
+{
+	struct cmserver_object *o;
+	int err = m->is_ip || cmmsg_is_port(m->at.service_id)
+			  ? -EINVAL
+			  : cmserver_object_new(s, c, &o);
+
+	if (err)
+		return err;
+	o->service_id = m->at.service_id;
+	o->where.any_v6 = m->any_v6;
+	o->where.only_own = m->only_own;
+	memcpy(o->where.ip, m->at.local, 16);
+	o->is_datagram = m->is_datagram;
+	reply->new_id = cmserver_object_id(s, o);
+	return 0;
+}
+
 static int do_bind(struct cmserver *s, struct cmserver_client *c,
 		   const struct cmproto *m, struct cmproto *reply)
 {
@@ -38,6 +58,8 @@ static int do_bind(struct cmserver *s, struct cmserver_client *c,
 	struct cmserver_object *o;
 	int err;
 
+	if (m->is_ib && m->at.service_id)
+		return bind_service(s, c, m, reply);
 	if (!may_bind(c, m->at.local_port))
 		return -EACCES;
 	err = cmserver_object_new(s, c, &o);
@@ -59,6 +81,21 @@ static int do_bind(struct cmserver *s, struct cmserver_client *c,
 	return 0;
 }
 
+/* Lets no other listener of the object's service have its addresses.  Returns 0
+ * or -EADDRINUSE. */
+static int claim_service(struct cmserver *s, const struct cmserver_object *o)
+{
+	if (o->binding != CMSERVER_NONE)
+		return ports_listen(s->ports, o->binding);
+	return cm_is_served(s->cm, o->service_id, &o->where) ? -EADDRINUSE : 0;
+}
+
+static uint64_t service_of(const struct cmserver_object *o)
+{
+	return o->service_id ? o->service_id
+			     : cmmsg_service_id(o->space, o->port);
+}
+
 static int do_listen(struct cmserver *s, struct cmserver_object *o,
 		     const struct cmproto *m)
 {
@@ -67,17 +104,27 @@ static int do_listen(struct cmserver *s, struct cmserver_object *o,
 	int err;
 
 	if (o->listener != CMSERVER_NONE || o->conv ||
-	    o->binding == CMSERVER_NONE)
+	    (o->binding == CMSERVER_NONE && !o->service_id))
 		return -EINVAL;
-	err = ports_listen(s->ports, o->binding);
+	err = claim_service(s, o);
 	if (err)
 		return err;
 	err = cm_listen(s->cm, &o->client->share->cm, cmserver_object_id(s, o),
-			cmmsg_service_id(o->space, o->port), &o->where, backlog,
-			&o->listener);
-	if (err)
+			service_of(o), &o->where, backlog, &o->listener);
+	if (err && o->binding != CMSERVER_NONE)
 		ports_unlisten(s->ports, o->binding);
 	return err;
+}
+
+/* Returns the service ID of a request to connect. */
+static uint64_t service_asked(const struct cmserver_object *o,
+			      const struct cmproto *m)
+{
+	if (m->is_ib && m->at.service_id)
+		return m->at.service_id;
+	return cmmsg_service_id(m->is_ib && m->at.space ? m->at.space
+							: o->space,
+				m->at.peer_port);
 }
 
 static int do_connect(struct cmserver *s, struct cmserver_object *o,
@@ -103,9 +150,7 @@ static int do_connect(struct cmserver *s, struct cmserver_object *o,
 	memcpy(start.peer, m->at.peer, 16);
 	memcpy(ip.src, m->at.local, 16);
 	memcpy(ip.dst, m->at.peer, 16);
-	msg->service_id = cmmsg_service_id(m->is_ib && m->at.space ? m->at.space
-								   : o->space,
-					   m->at.peer_port);
+	msg->service_id = service_asked(o, m);
 	msg->local_timeout = msg->remote_timeout = m->timeout;
 	msg->max_cm_retries = m->max_retries & 15;
 	if (head)

@@ -37,6 +37,8 @@ struct cmserver_object {
 	struct cmserver_client *client; /* NULL: the object is free */
 	uint16_t generation;
 	uint16_t space, port;
+	/* 0: the service ID of space and port */
+	uint64_t service_id;
 	struct cm_where where; /* the addresses that the port is bound to */
 	/* binding: the number of the bound port in `ports`; listener: the
 	 * number of the listener in `cm`; CMSERVER_NONE: there is none */

@@ -92,6 +92,12 @@ int cm_listen(struct cm *cm, struct cm_owner *owner, uint64_t user,
 	return 0;
 }
 
+bool cm_is_served(const struct cm *cm, uint64_t service_id,
+		  const struct cm_where *where)
+{
+	return listener_serves(cm, service_id, where);
+}
+
 void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns)
 {
 	struct conv_listener *l = &cm->listener[listener];

@@ -271,6 +271,10 @@ uint32_t cm_count(const struct cm *cm);
 int cm_listen(struct cm *cm, struct cm_owner *owner, uint64_t user,
 	      uint64_t service_id, const struct cm_where *where,
 	      uint32_t backlog, uint32_t *listener);
+/* Does a listener answer requests for the service at one of the addresses of
+ * `where`? */
+bool cm_is_served(const struct cm *cm, uint64_t service_id,
+		  const struct cm_where *where);
 /*
  * Ends a listener.  Requests for its service are held until until_ns, but at
  * least for CM_HOLD_NS, since some programs (perftest) listen, serve one

@@ -273,6 +273,9 @@ void conv_settle(struct cm *cm, struct conv *c);
 /* listener.c */
 /* Adds a listener to the table `service`. */
 void listener_enter(struct cm *cm, struct conv_listener *l);
+/* See cm_is_served, which calls this. */
+bool listener_serves(const struct cm *cm, uint64_t service_id,
+		     const struct cm_where *where);
 /* Remembers a listener that ends, as cm_unlisten says. */
 void listener_remember(struct cm *cm, const struct conv_listener *l,
 		       uint64_t until_ns);

@@ -6,9 +6,18 @@
 #include "cm/conv.h"
 #include "util/inaddr.h"
 
+#define OF_SERVICE(node)                                                       \
+	((struct conv_listener *)(void *)((char *)(node)-offsetof(             \
+		struct conv_listener, link)))
+
+static uint32_t bucket_of_service(const struct cm *cm, uint64_t service_id)
+{
+	return bucket_of(cm, &service_id, sizeof(service_id), 0);
+}
+
 static struct list *service_bucket(struct cm *cm, uint64_t service_id)
 {
-	return &cm->service[bucket_of(cm, &service_id, sizeof(service_id), 0)];
+	return &cm->service[bucket_of_service(cm, service_id)];
 }
 
 void listener_enter(struct cm *cm, struct conv_listener *l)
@@ -94,11 +103,7 @@ struct conv_listener *listener_at(struct cm *cm, const struct cmmsg *m,
 	struct conv_listener *found = NULL;
 
 	list_for_each (n, service_bucket(cm, m->service_id)) {
-		struct conv_listener *l =
-			(struct conv_listener
-				 *)(void *)((char *)n -
-					    offsetof(struct conv_listener,
-						     link));
+		struct conv_listener *l = OF_SERVICE(n);
 
 		if (l->service_id != m->service_id ||
 		    !answers_at(&l->where, m, to, is_own))
@@ -108,6 +113,25 @@ struct conv_listener *listener_at(struct cm *cm, const struct cmmsg *m,
 		found = l;
 	}
 	return found;
+}
+
+static bool is_any(const struct cm_where *w)
+{
+	return w->any_v4 || w->any_v6;
+}
+
+bool listener_serves(const struct cm *cm, uint64_t service_id,
+		     const struct cm_where *where)
+{
+	list_for_each (n, &cm->service[bucket_of_service(cm, service_id)]) {
+		const struct conv_listener *l = OF_SERVICE(n);
+
+		if (l->service_id == service_id &&
+		    (is_any(&l->where) || is_any(where) ||
+		     !memcmp(l->where.ip, where->ip, 16)))
+			return true;
+	}
+	return false;
 }
 
 uint64_t listener_expected_until(const struct cm *cm, const struct cmmsg *m,

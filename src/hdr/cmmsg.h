@@ -176,4 +176,10 @@ static inline uint64_t cmmsg_service_id(uint16_t space, uint16_t port)
 	return (uint64_t)space << 16 | port;
 }
 
+/* Is the service ID that of a port space and a port (IBTA A11.2)? */
+static inline bool cmmsg_is_port(uint64_t service_id)
+{
+	return service_id >> 24 == 1;
+}
+
 #endif

@@ -110,6 +110,11 @@ static uint64_t service_of(const struct sockaddr *a)
 	return be64toh(as_ib(a)->sib_sid & as_ib(a)->sib_sid_mask);
 }
 
+uint64_t r_addr_service(const struct sockaddr *a)
+{
+	return service_of(a) >> SPACE_SHIFT ? service_of(a) : 0;
+}
+
 uint64_t r_addr_space(const struct sockaddr *a)
 {
 	return service_of(a) >> SPACE_SHIFT;

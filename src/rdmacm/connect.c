@@ -269,7 +269,7 @@ static int connect_roce(struct r_id *id,
 	m.at.scope = id->path.scope;
 	m.at.peer_port = r_addr_port(to);
 	if (r_addr_is_ib(to))
-		m.at.space = (uint16_t)r_addr_space(to);
+		m.at.service_id = r_addr_service(to);
 	else if (r_is_ib(id))
 		r_ib_put_header(id, &m);
 	/* If there are no random numbers, the broker chooses both fields. */

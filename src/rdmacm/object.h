@@ -455,6 +455,9 @@ bool r_addr_is_ib(const struct sockaddr *a);
 /* Returns the service ID of a GID, shifted right by the 16 bits of its port.
  * Bits that sib_sid_mask leaves open are 0. */
 uint64_t r_addr_space(const struct sockaddr *a);
+/* Returns the service ID of a GID without the bits that sib_sid_mask leaves
+ * open; 0: it has at most the bits of a port. */
+uint64_t r_addr_service(const struct sockaddr *a);
 /* Sets the service ID of a GID.  `space` is as in r_addr_space. */
 void r_addr_set_service(struct sockaddr *a, uint64_t space, uint16_t port);
 /* Returns the traffic class in the flow information of a GID's address. */

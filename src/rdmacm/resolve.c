@@ -233,7 +233,8 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	if (src_addr && !r_is_bound(id) && wants_port(src_addr) &&
 	    r_bind(id, src_addr))
 		return -1;
-	if (r_ib_check_space(id, dst_addr))
+	/* as with the kernel, RDMA_PS_IB connects to any service */
+	if (base->ps != RDMA_PS_IB && r_ib_check_space(id, dst_addr))
 		return -1;
 	was = base->route.addr;
 	set_peer(id, dst_addr);
@@ -302,13 +303,12 @@ static int ask_route(struct r_id *id, int timeout_ms)
 	memcpy(m.at.local, id->path.local, 16);
 	memcpy(m.at.peer, id->path.peer, 16);
 	if (r_addr_is_ib(&a->dst_addr)) {
-		m.at.space = (uint16_t)r_addr_space(&a->dst_addr);
+		m.at.service_id = r_addr_service(&a->dst_addr);
 		/* as the kernel: RDMA_OPTION_ID_TOS has no effect on these
 		 * paths */
 		m.path.traffic_class = r_addr_traffic_class(&a->src_addr);
 	}
-	if (!m.at.space) /* as in CMPROTO_CONNECT */
-		m.at.space = (uint16_t)id->base.ps;
+	m.at.space = (uint16_t)id->base.ps; /* as in CMPROTO_CONNECT */
 	m.at.peer_port = r_addr_port(&a->dst_addr);
 	m.path.pkey = be16toh(a->addr.ibaddr.pkey);
 	err = r_request(id, &m, CMPROTO_ROUTE);

@@ -24,6 +24,55 @@ static void programs_of_two_hosts_connect(void **state)
 	end_agent(&sa);
 }
 
+/* Binds an object of the program to a whole service ID. */
+static struct cmproto bind_service(const struct program *p, uint64_t service_id)
+{
+	struct cmproto m = request_of(p, NULL);
+
+	m.at.service_id = service_id;
+	return call_cm(p, m, CMPROTO_BIND, 0);
+}
+
+static void ask_service(const struct program *a, const struct program *b,
+			uint32_t object, uint64_t service_id)
+{
+	struct cmproto m = request_of(a, b->gid);
+
+	m.at.service_id = service_id;
+	m.qp.qpn = QPN_OF_PAIR;
+	call_ok(a, m, CMPROTO_CONNECT, object);
+}
+
+static void a_service_id_of_64_bits_has_one_listener(void **state)
+{
+	const uint64_t service = 0x1000000000000123;
+	struct program a = run_program("A", 1, 0), b = run_program("B", 1, 0);
+	struct cmproto first = bind_service(&b, service),
+		       second = bind_service(&b, service);
+
+	assert_int_equal(first.err, 0);
+	assert_int_equal(second.err, 0);
+	call_ok(&b, request_of(&b, NULL), CMPROTO_LISTEN, first.new_id);
+	assert_int_equal(
+		call_cm(&b, request_of(&b, NULL), CMPROTO_LISTEN, second.new_id)
+			.err,
+		-EADDRINUSE);
+	/* that of a port is not for the taking */
+	assert_int_equal(bind_service(&b, cmmsg_service_id(SPACE, 9)).err,
+			 -EINVAL);
+	bind_port(&a, false);
+	ask_service(&a, &b, a.object, service);
+	assert_int_equal(take_event(&b, CMPROTO_REQUEST).id, first.new_id);
+	ask_service(&a, &b, bind_service(&a, service).new_id,
+		    service | 1ull << 32);
+	assert_int_equal(take_event(&a, CMPROTO_REJECTED).status, NO_SERVICE);
+	/* another one may listen after the first */
+	post_message(&b, (struct cmproto){0}, CMPROTO_RELEASE, first.new_id);
+	call_ok(&b, request_of(&b, NULL), CMPROTO_LISTEN, second.new_id);
+	end_program(&a);
+	end_program(&b);
+}
+
 static void two_ports_of_a_host_connect(void **state)
 {
 	struct program a = run_program("A", 1, 0), b = run_program("A", 2, 0);
@@ -378,6 +427,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FABRIC_TEST(programs_of_two_hosts_connect),
+		FABRIC_TEST(a_service_id_of_64_bits_has_one_listener),
 		FABRIC_TEST(two_ports_of_a_host_connect),
 		FABRIC_TEST(a_port_connects_to_itself),
 		FABRIC_TEST(a_listener_is_found_by_its_second_gid),

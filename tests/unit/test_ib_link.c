@@ -315,6 +315,25 @@ static void resolve_route(struct r_id *id)
 	await_kind(CMPROTO_ROUTE);
 }
 
+/* As with the kernel, whose ids of RDMA_PS_IB connect to any service. */
+static void an_id_connects_to_a_service_id_of_64_bits(void **state)
+{
+	const uint64_t service = 0x1000000000000123;
+	struct r_id *id = resolved_id(RDMA_PS_IB, IBV_QPT_RC);
+	struct sockaddr_ib *to =
+		(struct sockaddr_ib *)(void *)&id->base.route.addr.dst_addr;
+
+	to->sib_sid = htobe64(service);
+	resolve_route(id);
+	expect_event(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	assert_true(fabric.got[CMPROTO_ROUTE].at.service_id == service);
+	assert_int_equal(rdma_connect(&id->base, NULL), 0);
+	await_kind(CMPROTO_CONNECT);
+	assert_true(fabric.got[CMPROTO_CONNECT].at.service_id == service);
+	rdma_destroy_id(&id->base);
+	await_kind(CMPROTO_RELEASE);
+}
+
 static void a_route_is_asked_of_the_fabric(void **state)
 {
 	struct r_id *id = resolved_id(RDMA_PS_TCP, IBV_QPT_RC);
@@ -618,6 +637,7 @@ int main(void)
 		cmocka_unit_test(an_id_is_not_bound_to_an_object_without_name),
 		cmocka_unit_test(
 			an_id_is_not_bound_to_the_service_of_another_space),
+		cmocka_unit_test(an_id_connects_to_a_service_id_of_64_bits),
 		cmocka_unit_test(a_route_is_asked_of_the_fabric),
 		cmocka_unit_test(a_missing_or_false_path_is_a_route_error),
 		cmocka_unit_test(

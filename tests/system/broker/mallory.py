@@ -225,7 +225,7 @@ class Held:
                          serial, 0, name)
         # This and the next line give the wildcard address of IPv4.
         text[42:44] = b"\xff\xff"
-        struct.pack_into("=H10xB", text, 64, 0x106, 1)
+        struct.pack_into("=H22xB", text, 64, 0x106, 1)
         self.socket.send(text)
 
     def take_cm(self, text):
