@@ -106,7 +106,7 @@ static void take_sentence(void *ctx, const char *text)
 	FUZZ_REQUIRE(strlen(text) > 10);
 }
 
-static void take_connect(void *ctx, uint32_t id, const struct route *r,
+static bool take_connect(void *ctx, uint32_t id, const struct route *r,
 			 const uint8_t data[CONN_DATA_BYTES])
 {
 	struct script *s = ctx;
@@ -114,6 +114,7 @@ static void take_connect(void *ctx, uint32_t id, const struct route *r,
 
 	FUZZ_REQUIRE(id && r->lid && conn_read(data, CONN_DATA_BYTES, &d));
 	s->asked = id;
+	return id & 1;
 }
 
 static void take_stream(void *ctx, uint32_t id, const uint8_t *p, size_t bytes)

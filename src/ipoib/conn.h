@@ -34,6 +34,7 @@ struct neigh_conn {
 	uint32_t id;	   /* only if state is not CONN_NONE */
 	uint32_t most;	   /* bytes of a packet; only if state is CONN_OPEN */
 	uint32_t failures; /* in sequence */
+	uint16_t lid;	   /* of the neighbour, when it was asked */
 	uint64_t retry_ms; /* before this time none is asked for */
 	uint64_t used_ms;  /* when a packet was last sent */
 };

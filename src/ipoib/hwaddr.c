@@ -14,15 +14,20 @@
 #define MAC_LOCAL	      2 /* locally administered */
 #define INTERFACE_ID_IS_EUI64 2 /* the bit "universal" of an interface ID */
 
-bool hwaddr_parse(const uint8_t *p, struct hwaddr *a)
+bool hwaddr_is_interface(const struct hwaddr *a)
 {
 	static const uint8_t none[16];
 
+	return a->qpn >= QPN_FIRST && a->qpn != QPN_MULTICAST &&
+	       a->gid[0] != GID_MULTICAST && memcmp(a->gid, none, 16) != 0;
+}
+
+bool hwaddr_parse(const uint8_t *p, struct hwaddr *a)
+{
 	a->is_connected = p[0] & FLAG_RC;
 	a->qpn = bytes_get24(p + 1);
 	memcpy(a->gid, p + 4, 16);
-	return a->qpn >= QPN_FIRST && a->qpn != QPN_MULTICAST &&
-	       a->gid[0] != GID_MULTICAST && memcmp(a->gid, none, 16) != 0;
+	return hwaddr_is_interface(a);
 }
 
 void hwaddr_write(uint8_t *p, const struct hwaddr *a)

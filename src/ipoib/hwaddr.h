@@ -30,6 +30,9 @@ struct hwaddr {
 	bool is_connected;
 };
 
+/* Can an interface have the address?  False: the QP is 0, 1 or that of
+ * multicast, or the GID is 0 or that of a group. */
+bool hwaddr_is_interface(const struct hwaddr *a);
 /* Reads an address at p, of HWADDR_BYTES, with the flag of RC (RFC 4755, 3.1);
  * other flags are left out.  Returns false if no interface has the address:
  * the QP is 0, 1 or that of multicast, or the GID is 0 or that of a group. */

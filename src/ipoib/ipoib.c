@@ -126,6 +126,9 @@ void ipoib_port(struct ipoib *m, const struct ipoib_port *port, uint64_t now_ms)
 	hwaddr_mac(&m->self, m->mac);
 	if (begins)
 		take_down(m);
+	/* connections go by the LID that the port had */
+	else if (old.lid != port->lid)
+		stream_end(m);
 	if (why != IPOIB_REASON_NONE) {
 		report_down(m, why, 0);
 		return;
@@ -421,9 +424,7 @@ void ipoib_packet(struct ipoib *m, const struct ipoib_from *from, uint8_t *p,
 	if (is_own(m, from))
 		return;
 	if (bytes > IPOIB_HEADER_BYTES &&
-	    bytes <= (m->connected_mtu
-			      ? IPOIB_CONNECTED_MTU + IPOIB_HEADER_BYTES
-			      : IPOIB_PACKET_MAX))
+	    bytes <= (m->connected_mtu ? IPOIB_STREAM_MAX : IPOIB_PACKET_MAX))
 		frame = make_frame(&t, p, &bytes);
 	if (frame)
 		m->sink->frame(m->ctx, frame, bytes);

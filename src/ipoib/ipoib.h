@@ -32,6 +32,8 @@
 #define IPOIB_FRAME_MAX	    (IPOIB_PACKET_MAX + IPOIB_HEADROOM)
 #define IPOIB_NEVER	    UINT64_MAX
 #define IPOIB_CONNECTED_MTU 65520
+/* bytes of a packet, as of IPOIB_PACKET_MAX, in connected mode */
+#define IPOIB_STREAM_MAX (IPOIB_CONNECTED_MTU + IPOIB_HEADER_BYTES)
 
 struct ipoib;
 
@@ -65,9 +67,10 @@ struct ipoib_from {
 
 struct ipoib_sink {
 	/* Asks the neighbour at the end of the route for a connection, with the
-	 * private data.  stream_opened or stream_closed follows.
-	 * Only in connected mode, as the next two. */
-	void (*connect)(void *ctx, uint32_t id, const struct route *r,
+	 * private data.  True: stream_opened or stream_closed follows.  False:
+	 * no more connections can be made now.  Only in connected mode, as the
+	 * next two. */
+	bool (*connect)(void *ctx, uint32_t id, const struct route *r,
 			const uint8_t data[CONN_DATA_BYTES]);
 	/* Sends a packet by a connection. */
 	void (*stream)(void *ctx, uint32_t id, const uint8_t *p, size_t bytes);

@@ -20,7 +20,9 @@ struct route {
 	uint8_t rate;
 	uint8_t traffic_class;
 	uint8_t hop_limit;
-	bool is_global; /* the packet has a GRH */
+	uint8_t mtu;	   /* of the path: 1 to 5 */
+	uint8_t life_time; /* as in struct sa_path */
+	bool is_global;	   /* the packet has a GRH */
 	/* The program's address handle for these fields; NULL: it has none. */
 	void *handle;
 };

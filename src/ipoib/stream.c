@@ -37,8 +37,7 @@ void stream_enable(struct ipoib *m, uint32_t mtu)
 static void write_data(const struct ipoib *m, uint8_t data[CONN_DATA_BYTES])
 {
 	const struct conn_data d = {.qpn = m->self.qpn,
-				    .most = m->connected_mtu +
-					    IPOIB_HEADER_BYTES};
+				    .most = IPOIB_STREAM_MAX};
 
 	conn_write(&d, data);
 }
@@ -58,8 +57,10 @@ static void ask_neighbour(struct ipoib *m, struct neigh *n, uint64_t now_ms)
 	    !conn_may_begin(&n->conn, now_ms))
 		return;
 	conn_begin(&n->conn, next_stream(m), now_ms);
+	n->conn.lid = n->route.lid;
 	write_data(m, data);
-	m->sink->connect(m->ctx, n->conn.id, &n->route, data);
+	if (!m->sink->connect(m->ctx, n->conn.id, &n->route, data))
+		conn_fail(&n->conn, now_ms);
 }
 
 /* Lets the kernel know how many bytes of IP a packet to the neighbour may have.
@@ -155,6 +156,21 @@ static struct stream_accepted *place_of(struct ipoib *m, const struct hwaddr *a)
 	return place;
 }
 
+/* The neighbour has lost the connection that it had made, since its port or its
+ * interface was down, and so it has lost that of this side, too. */
+static void lose_both(struct ipoib *m, struct stream_accepted *a)
+{
+	uint8_t mac[HWADDR_MAC_BYTES];
+	struct neigh *n;
+
+	hwaddr_mac(&a->peer, mac);
+	n = neigh_find(&m->neighs, mac);
+	close_accepted(m, a);
+	if (n && hwaddr_is_equal(&n->address, &a->peer) &&
+	    n->conn.state == CONN_OPEN)
+		stream_forget(m, n);
+}
+
 uint32_t stream_asked(struct ipoib *m, const uint8_t gid[16],
 		      const uint8_t *data, size_t bytes,
 		      uint8_t answer[CONN_DATA_BYTES], uint64_t now_ms)
@@ -168,12 +184,13 @@ uint32_t stream_asked(struct ipoib *m, const uint8_t gid[16],
 		return 0;
 	peer.qpn = d.qpn;
 	memcpy(peer.gid, gid, 16);
+	if (!hwaddr_is_interface(&peer))
+		return 0;
 	place = place_of(m, &peer);
 	if (!place)
 		return 0;
-	/* the neighbour has lost the older one */
 	if (place->id)
-		close_accepted(m, place);
+		lose_both(m, place);
 	place->peer = peer;
 	place->used_ms = now_ms;
 	place->id = ACCEPTED | (next_stream(m) << INDEX_BITS & ~ACCEPTED) |

@@ -127,9 +127,14 @@ static void take_path(struct ipoib *m, struct neigh *n,
 	r->rate = path->rate;
 	r->traffic_class = path->traffic_class;
 	r->hop_limit = path->hop_limit;
+	r->mtu = path->mtu;
+	r->life_time = path->life_time;
 	/* a packet that no router forwards needs no GRH */
 	r->is_global = path->hop_limit > 1;
 	neigh_note_source(&m->neighs, n, path->dlid);
+	/* a connection goes by the LID that the neighbour had */
+	if (n->conn.lid != path->dlid)
+		stream_forget(m, n);
 	stream_send_waiting(m, n, now_ms);
 }
 

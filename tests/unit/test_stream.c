@@ -32,6 +32,7 @@ struct seen {
 	uint8_t data[CONN_DATA_BYTES], packet[100], mad[MAD_BYTES];
 	struct ipoib_link link;
 	uint8_t peer_mac[6];
+	bool is_full; /* connections cannot be made */
 };
 
 static const struct hwaddr peer = {
@@ -91,7 +92,7 @@ static void take_sentence(void *ctx, const char *text)
 {
 }
 
-static void take_connect(void *ctx, uint32_t id, const struct route *r,
+static bool take_connect(void *ctx, uint32_t id, const struct route *r,
 			 const uint8_t data[CONN_DATA_BYTES])
 {
 	struct seen *s = ctx;
@@ -101,6 +102,7 @@ static void take_connect(void *ctx, uint32_t id, const struct route *r,
 	memcpy(s->data, data, CONN_DATA_BYTES);
 	s->asked_id = id;
 	s->connects++;
+	return !s->is_full;
 }
 
 static void take_stream(void *ctx, uint32_t id, const uint8_t *p, size_t bytes)
@@ -309,6 +311,20 @@ static void a_refusal_is_told_to_the_kernel(void **state)
 	assert_int_equal(s->connects, 2);
 }
 
+static void a_connection_that_cannot_be_made_is_asked_for_later(void **state)
+{
+	struct seen *s = *state;
+
+	s->is_full = true;
+	answer_last(s, 1);
+	assert_int_equal(s->packets, 1);
+	send_datagram(s, LARGE, 2);
+	expect_too_big(s, UD_MTU);
+	assert_int_equal(s->connects, 1);
+	send_datagram(s, 100, 1 + CONN_PAUSE_MS);
+	assert_int_equal(s->connects, 2);
+}
+
 static void a_neighbour_may_receive_less(void **state)
 {
 	struct seen *s = *state;
@@ -371,10 +387,41 @@ static void a_neighbour_connects_too(void **state)
 	assert_int_equal(from.qpn, PEER);
 	assert_memory_equal(from.sgid, peer.gid, 16);
 	assert_false(stream_from(s->m, s->asked_id, &from, 3));
-	/* one that asks again has lost its connection */
-	assert_int_not_equal(ask_us(s, 2, 4), id);
-	assert_int_equal(s->closed_id, id);
+}
+
+static void a_neighbour_that_asks_again_has_lost_both_connections(void **state)
+{
+	struct seen *s = *state;
+	struct ipoib_from from;
+	uint32_t id, other;
+
+	answer_last(s, 1);
+	id = ask_us(s, 2, 1);
+	assert_true(open_last(s, MTU + IPOIB_HEADER_BYTES, 2));
+	other = ask_us(s, 2, 4);
+	assert_int_not_equal(other, id);
+	assert_int_equal(s->closes, 2);
+	assert_int_equal(s->closed_id, s->asked_id);
 	assert_false(stream_from(s->m, id, &from, 4));
+	assert_true(stream_from(s->m, other, &from, 4));
+	send_datagram(s, 100, 5);
+	assert_int_equal(s->connects, 2);
+}
+
+static void requests_with_wrong_private_data_are_refused(void **state)
+{
+	struct seen *s = *state;
+	const uint8_t gid[16] = {0xfe, 0x80, [15] = 2};
+	uint8_t data[CONN_DATA_BYTES], answer[CONN_DATA_BYTES];
+
+	write_data(data, 9000);
+	assert_int_equal(stream_asked(s->m, gid, data, 7, answer, 1), 0);
+	assert_int_equal(stream_asked(s->m, gid, data, 0, answer, 1), 0);
+	write_data(data, 4); /* no room for a packet */
+	assert_int_equal(stream_asked(s->m, gid, data, 8, answer, 1), 0);
+	bytes_put32(data, 1); /* no interface has QP 1 */
+	bytes_put32(data + 4, 9000);
+	assert_int_equal(stream_asked(s->m, gid, data, 8, answer, 1), 0);
 }
 
 static void connections_of_neighbours_are_bounded(void **state)
@@ -449,10 +496,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(packets_go_by_a_connection_when_it_is_open),
 		CASE(a_refusal_is_told_to_the_kernel),
+		CASE(a_connection_that_cannot_be_made_is_asked_for_later),
 		CASE(a_neighbour_may_receive_less),
 		CASE(a_neighbour_without_the_flag_gets_datagrams),
 		CASE(an_answer_for_another_interface_is_refused),
 		CASE(a_neighbour_connects_too),
+		CASE(a_neighbour_that_asks_again_has_lost_both_connections),
+		CASE(requests_with_wrong_private_data_are_refused),
 		CASE(connections_of_neighbours_are_bounded),
 		CASE(a_packet_of_a_connection_has_its_sender),
 		CASE(idle_connections_are_closed),
