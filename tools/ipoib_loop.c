@@ -10,6 +10,9 @@
 #include <unistd.h>
 
 #include "ipoib/ipoib.h"
+#include "ipoib/stream.h"
+#include "ipoib_cm.h"
+#include "ipoib_rc.h"
 #include "ipoib_register.h"
 #include "ipoib_verbs.h"
 #include "util/monotonic.h"
@@ -29,6 +32,7 @@ enum source {
 	SOURCE_ASYNC,
 	SOURCE_UMAD,
 	SOURCE_SIGNAL,
+	SOURCE_CM,
 };
 
 struct loop {
@@ -37,12 +41,15 @@ struct loop {
 	struct ipoib_verbs verbs;
 	struct ipoib_tap tap;
 	struct ipoib_register known; /* to the fabric, for rdma_cm */
+	struct ipoib_cm cm;	     /* used only in connected mode */
+	struct ipoib_rc rc;	     /* used only in connected mode */
 	struct ipoib_port port;	     /* as it was at the last look */
 	int epoll, signals;
 	bool is_up;
 	struct sa_member broadcast; /* the group, while is_up */
 	bool looks;		    /* the kernel's groups are to be read */
 	bool reads_tap;		    /* the loop waits for frames */
+	bool writes_cm;		    /* the loop waits for room at the fabric */
 	bool has_more;	  /* a source may have more without an event */
 	bool ends;	  /* a signal has come */
 	bool is_cut;	  /* the fabric has ended */
@@ -105,6 +112,122 @@ static bool take_attach(void *ctx, const uint8_t mgid[16], bool attaches)
 	return ipoib_verbs_attach(&l->verbs, mgid, attaches);
 }
 
+/* ---- the connected mode ---- */
+
+static bool take_connect(void *ctx, uint32_t id, const struct route *r,
+			 const uint8_t data[CONN_DATA_BYTES])
+{
+	struct loop *l = ctx;
+	struct cmproto m = {.private_bytes = CONN_DATA_BYTES};
+
+	memcpy(m.at.local, l->port.gid, sizeof(m.at.local));
+	memcpy(m.at.peer, r->gid, sizeof(m.at.peer));
+	memcpy(m.private_data, data, CONN_DATA_BYTES);
+	if (!ipoib_rc_ask(&l->rc, id, r, &l->port, &m))
+		return false;
+	if (ipoib_cm_connect(&l->cm, id, r->qpn, &m))
+		return true;
+	ipoib_rc_end(&l->rc, id);
+	return false;
+}
+
+static void take_stream(void *ctx, uint32_t id, const uint8_t *p, size_t bytes)
+{
+	struct loop *l = ctx;
+
+	ipoib_rc_send(&l->rc, id, p, bytes);
+}
+
+static void take_close(void *ctx, uint32_t id)
+{
+	struct loop *l = ctx;
+
+	ipoib_cm_close(&l->cm, id);
+	ipoib_rc_end(&l->rc, id);
+}
+
+/* Ends a connection that the interface believes to exist. */
+static void lose_connection(struct loop *l, uint32_t id)
+{
+	take_close(l, id);
+	stream_closed(l->m, id, monotonic_ms());
+}
+
+static void cm_asked(void *ctx, const struct cmproto *m)
+{
+	struct loop *l = ctx;
+	struct cmproto reply = {.private_bytes = CONN_DATA_BYTES};
+	uint32_t id = 0;
+
+	if (ipoib_rc_may_serve(m, l->port.pkey))
+		id = stream_asked(l->m, m->at.peer, m->private_data,
+				  m->private_bytes, reply.private_data,
+				  monotonic_ms());
+	if (id && ipoib_rc_serve(&l->rc, id, m, &reply) &&
+	    ipoib_cm_accept(&l->cm, m->new_id, id, &reply))
+		return;
+	if (!id || !ipoib_rc_has(&l->rc, id))
+		ipoib_cm_reject(&l->cm, m->new_id);
+	if (id)
+		lose_connection(l, id);
+}
+
+static void cm_accepted(void *ctx, uint32_t id, const struct cmproto *m)
+{
+	struct loop *l = ctx;
+
+	if (!ipoib_rc_accepted(&l->rc, id, m)) {
+		lose_connection(l, id);
+		return;
+	}
+	ipoib_cm_establish(&l->cm, id);
+	if (!stream_opened(l->m, id, m->private_data, m->private_bytes,
+			   monotonic_ms()))
+		lose_connection(l, id);
+}
+
+static void cm_ended(void *ctx, uint32_t id)
+{
+	struct loop *l = ctx;
+
+	ipoib_rc_end(&l->rc, id);
+	stream_closed(l->m, id, monotonic_ms());
+}
+
+static const struct ipoib_cm_sink cm_sink = {
+	.asked = cm_asked, .accepted = cm_accepted, .ended = cm_ended};
+
+static void serve_cm(struct loop *l)
+{
+	if (!ipoib_cm_receive(&l->cm))
+		end_loop(l, "the fabric has closed the connection for the "
+			    "connected mode, so adverb ipoib ends");
+}
+
+/* Receives by connections, and ends those that have failed. */
+static void serve_connections(struct loop *l, uint64_t now_ms)
+{
+	uint32_t id;
+
+	l->has_more |= ipoib_rc_receive(&l->rc, l->m, FRAMES, now_ms) >= FRAMES;
+	while ((id = ipoib_rc_broken(&l->rc)))
+		lose_connection(l, id);
+}
+
+/* Waits for room for messages to the fabric only while some are kept. */
+static void watch_cm(struct loop *l)
+{
+	bool writes = ipoib_cm_flush(&l->cm);
+	struct epoll_event e = {.events = EPOLLIN | (writes ? EPOLLOUT : 0),
+				.data.u32 = SOURCE_CM};
+
+	if (writes != l->writes_cm)
+		epoll_ctl(l->epoll, EPOLL_CTL_MOD, l->cm.fd, &e);
+	l->writes_cm = writes;
+}
+
+/* ---- the interface ---- */
+
 static void say_error(struct loop *l, const char *what, int err)
 {
 	if (err)
@@ -124,6 +247,7 @@ static void tell_fabric(struct loop *l)
 
 static void come_up(struct loop *l, const struct ipoib_link *link)
 {
+	uint32_t mtu = l->config->mtu;
 	int err = ipoib_verbs_start(&l->verbs, link->broadcast.qkey);
 
 	if (err) {
@@ -131,8 +255,12 @@ static void come_up(struct loop *l, const struct ipoib_link *link)
 		end_loop(l, "adverb ipoib ends");
 		return;
 	}
+	if (mtu && mtu > link->mtu)
+		mtu = link->mtu;
 	say_error(l, "the MTU cannot be set",
-		  ipoib_tap_set_mtu(&l->tap, link->mtu));
+		  ipoib_tap_set_mtu(&l->tap, mtu ? mtu : link->mtu));
+	if (l->config->is_connected)
+		ipoib_cm_listen(&l->cm, l->port.gid, l->verbs.qp->qp_num);
 	ipoib_tap_set_carrier(&l->tap, true);
 	l->looks = true;
 	l->broadcast = link->broadcast;
@@ -149,6 +277,8 @@ static void take_link(void *ctx, const struct ipoib_link *link)
 		come_up(l, link);
 	} else {
 		ipoib_tap_set_carrier(&l->tap, false);
+		if (l->config->is_connected)
+			ipoib_cm_unlisten(&l->cm);
 		ipoib_verbs_stop(&l->verbs);
 		l->is_up = false;
 	}
@@ -178,6 +308,9 @@ static void take_sentence(void *ctx, const char *text)
 }
 
 static const struct ipoib_sink sink = {
+	.connect = take_connect,
+	.stream = take_stream,
+	.close = take_close,
 	.frame = take_frame,
 	.packet = take_packet,
 	.release = take_release,
@@ -259,7 +392,9 @@ static void read_frames(struct loop *l, uint64_t now_ms)
 			place = spare;
 		if (!place)
 			break;
-		n = read(l->tap.fd, place, IPOIB_FRAME_MAX);
+		n = read(l->tap.fd, place,
+			 place == spare ? sizeof(spare)
+					: l->verbs.places.bytes);
 		if (n < 0)
 			break;
 		ipoib_frame(l->m, place, (size_t)n, now_ms);
@@ -304,6 +439,7 @@ static int watch_all(struct loop *l)
 	       watch_fd(l, l->verbs.channel->fd, SOURCE_CHANNEL) ||
 	       watch_fd(l, l->verbs.context->async_fd, SOURCE_ASYNC) ||
 	       watch_fd(l, l->verbs.umad, SOURCE_UMAD) ||
+	       (l->config->is_connected && watch_fd(l, l->cm.fd, SOURCE_CM)) ||
 	       watch_fd(l, l->signals, SOURCE_SIGNAL);
 }
 
@@ -365,6 +501,9 @@ static void serve_source(struct loop *l, enum source source, uint64_t now_ms)
 	case SOURCE_UMAD:
 		take_answers(l, now_ms);
 		break;
+	case SOURCE_CM:
+		serve_cm(l);
+		break;
 	case SOURCE_SIGNAL:
 		take_signal(l);
 		break;
@@ -386,8 +525,12 @@ static void turn_once(struct loop *l, int timeout_ms)
 		serve_source(l, events[i].data.u32, now_ms);
 	l->has_more |=
 		ipoib_verbs_receive(&l->verbs, l->m, FRAMES, now_ms) >= FRAMES;
+	if (l->config->is_connected)
+		serve_connections(l, now_ms);
 	if (now_ms >= ipoib_deadline(l->m))
 		ipoib_turn(l->m, now_ms);
+	if (l->config->is_connected && l->cm.fd >= 0)
+		watch_cm(l);
 }
 
 /* Leaves the groups, so that the subnet manager frees them. */
@@ -457,7 +600,12 @@ static int start_all(struct loop *l)
 {
 	if (ipoib_tap_open(&l->tap, l->config->name))
 		return -1;
-	if (ipoib_verbs_open(&l->verbs, l->config->port, l->config->pkey))
+	if (ipoib_verbs_open(&l->verbs, l->config->port, l->config->pkey,
+			     l->config->is_connected))
+		return -1;
+	if (l->config->is_connected &&
+	    (ipoib_rc_open(&l->rc, &l->verbs) ||
+	     ipoib_cm_open(&l->cm, &cm_sink, l, l->tap.name)))
 		return -1;
 	ipoib_register_open(&l->known, l->tap.name);
 	l->m = ipoib_new(&sink, l, l->verbs.qp->qp_num);
@@ -466,6 +614,9 @@ static int start_all(struct loop *l)
 			    "interface");
 		return -1;
 	}
+	if (l->config->is_connected)
+		stream_enable(l->m, l->config->mtu ? l->config->mtu
+						   : IPOIB_CONNECTED_MTU);
 	say_error(l, "the MTU cannot be set",
 		  ipoib_tap_set_mtu(&l->tap, MTU_BEFORE));
 	return set_addresses(l);
@@ -473,18 +624,22 @@ static int start_all(struct loop *l)
 
 int ipoib_loop_run(const struct ipoib_loop_config *config)
 {
-	struct loop l = {.config = config,
-			 .status = -1,
-			 .verbs.umad = -1,
-			 .known = {.connection = -1, .fd = -1}};
+	static struct loop l; /* too large for a stack */
 	int status = 1;
 
+	l = (struct loop){.config = config,
+			  .status = -1,
+			  .verbs.umad = -1,
+			  .cm = {.connection = -1, .fd = -1},
+			  .known = {.connection = -1, .fd = -1}};
 	block_signals();
 	if (!start_all(&l)) {
 		run_turns(&l);
 		status = l.status < 0 ? 0 : l.status;
 	}
 	ipoib_free(l.m);
+	ipoib_cm_fini(&l.cm);
+	ipoib_rc_close(&l.rc);
 	ipoib_register_close(&l.known);
 	ipoib_verbs_close(&l.verbs);
 	return status;

@@ -11,9 +11,11 @@
 #define IPOIB_LOOP_ADDRESSES 32
 
 struct ipoib_loop_config {
-	const char *name; /* of the interface */
-	uint8_t port;	  /* 0: the first one that has a link */
-	uint16_t pkey;	  /* 0: the first one of the port */
+	const char *name;  /* of the interface */
+	uint8_t port;	   /* 0: the first one that has a link */
+	uint16_t pkey;	   /* 0: the first one of the port */
+	bool is_connected; /* the connected mode */
+	uint32_t mtu;	   /* of IP, at most; 0: the greatest */
 	struct ipoib_tap_address addresses[IPOIB_LOOP_ADDRESSES];
 	uint32_t address_count;
 	/* Called each time that the interface comes up. */

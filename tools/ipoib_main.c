@@ -16,16 +16,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ipoib/ipoib.h"
+
+#define MTU_LEAST 68 /* of IPv4 */
+
 static void print_help(FILE *out)
 {
 	fprintf(out,
 		"usage: adverb ipoib [--name NAME] [--address A/LENGTH] ... "
 		"[--pkey P_KEY]\n"
-		"                    [--port N] [--background] "
-		"[--fabric[=SOCKET]] [--host NAME]\n"
+		"                    [--port N] [--mode MODE] [--mtu BYTES] "
+		"[--background]\n"
+		"                    [--fabric[=SOCKET]] [--host NAME]\n"
 		"\n"
-		"Makes an IP interface over InfiniBand (IPoIB, datagram mode) "
-		"on a host of an\n"
+		"Makes an IP interface over InfiniBand (IPoIB) on a host of "
+		"an\n"
 		"emulated subnet, in this network namespace.  A subnet "
 		"manager, such as OpenSM,\n"
 		"must have made the partition's broadcast group.\n"
@@ -36,6 +41,9 @@ static void print_help(FILE *out)
 		"  --pkey P_KEY        the partition (default: the first one "
 		"of the port)\n"
 		"  --port N            the port of the host (default: the first one with a link)\n"
+		"  --mode MODE         datagram (the default), or connected: "
+		"packets up to 64 KiB\n"
+		"  --mtu BYTES         the MTU of IP, at most\n"
 		"  --background        return when the interface is up\n"
 		"  --fabric[=SOCKET], --host NAME\n"
 		"                      which host, as in adverb run\n"
@@ -97,6 +105,26 @@ static int set_number(struct ipoib_loop_config *c, int option, const char *text)
 	return 0;
 }
 
+static int set_mode(struct ipoib_loop_config *c, const char *text)
+{
+	c->is_connected = !strcmp(text, "connected");
+	if (!c->is_connected && strcmp(text, "datagram") != 0)
+		return refuse_value("mode", text, "datagram or connected");
+	return 0;
+}
+
+static int set_mtu(struct ipoib_loop_config *c, const char *text)
+{
+	unsigned long n;
+
+	if (!read_number(text, MTU_LEAST, IPOIB_CONNECTED_MTU, &n))
+		return refuse_value("mtu", text,
+				    "an MTU of 68 to 65520 bytes (IPv6 needs "
+				    "at least 1280)");
+	c->mtu = (uint32_t)n;
+	return 0;
+}
+
 /* Returns 0, or the exit status. */
 static int read_options(int argc, char **argv, struct ipoib_loop_config *c,
 			bool *background)
@@ -106,6 +134,8 @@ static int read_options(int argc, char **argv, struct ipoib_loop_config *c,
 		{"address", required_argument, NULL, 'a'},
 		{"pkey", required_argument, NULL, 'p'},
 		{"port", required_argument, NULL, 'P'},
+		{"mode", required_argument, NULL, 'm'},
+		{"mtu", required_argument, NULL, 'M'},
 		{"background", no_argument, NULL, 'b'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
@@ -120,6 +150,10 @@ static int read_options(int argc, char **argv, struct ipoib_loop_config *c,
 			status = add_address(c, optarg);
 		else if (o == 'p' || o == 'P')
 			status = set_number(c, o, optarg);
+		else if (o == 'm')
+			status = set_mode(c, optarg);
+		else if (o == 'M')
+			status = set_mtu(c, optarg);
 		else if (o == 'b')
 			*background = true;
 		else if (o == 'h') {

@@ -16,9 +16,7 @@
 enum {
 	GRH = 40, /* before each received packet, with or without a GRH */
 	RECEIVE_BYTES = GRH + IPOIB_PACKET_MAX,
-	SEND_BYTES = (IPOIB_FRAME_MAX + 15) & ~15,
 	SENDS_AT = IPOIB_VERBS_RECEIVES * RECEIVE_BYTES,
-	MEMORY_BYTES = SENDS_AT + IPOIB_VERBS_SENDS * SEND_BYTES,
 	BATCH = 32,
 	PKEY_FULL = 0x8000,
 	AT_SGID = 8, /* in a GRH */
@@ -50,10 +48,11 @@ static struct ibv_context *open_device(void)
 static int make_queues(struct ipoib_verbs *v)
 {
 	struct ibv_qp_init_attr init = {
-		.cap = {IPOIB_VERBS_SENDS, IPOIB_VERBS_RECEIVES, 1, 1, 0},
+		.cap = {v->places.count, IPOIB_VERBS_RECEIVES, 1, 1, 0},
 		.qp_type = IBV_QPT_UD,
 		.sq_sig_all = 1,
 	};
+	size_t bytes = SENDS_AT + (size_t)v->places.count * v->places.bytes;
 
 	v->pd = ibv_alloc_pd(v->context);
 	v->channel = ibv_create_comp_channel(v->context);
@@ -61,13 +60,12 @@ static int make_queues(struct ipoib_verbs *v)
 		return -1;
 	v->receive_cq = ibv_create_cq(v->context, IPOIB_VERBS_RECEIVES, NULL,
 				      v->channel, 0);
-	v->send_cq = ibv_create_cq(v->context, IPOIB_VERBS_SENDS, NULL,
+	v->send_cq = ibv_create_cq(v->context, (int)v->places.count, NULL,
 				   v->channel, 0);
-	v->memory = calloc(1, MEMORY_BYTES);
+	v->memory = calloc(1, bytes);
 	if (!v->receive_cq || !v->send_cq || !v->memory)
 		return -1;
-	v->mr = ibv_reg_mr(v->pd, v->memory, MEMORY_BYTES,
-			   IBV_ACCESS_LOCAL_WRITE);
+	v->mr = ibv_reg_mr(v->pd, v->memory, bytes, IBV_ACCESS_LOCAL_WRITE);
 	init.send_cq = v->send_cq;
 	init.recv_cq = v->receive_cq;
 	v->qp = v->mr ? ibv_create_qp(v->pd, &init) : NULL;
@@ -105,13 +103,25 @@ static uint8_t choose_port(struct ibv_context *context)
 	return 1;
 }
 
-int ipoib_verbs_open(struct ipoib_verbs *v, uint8_t port, uint16_t pkey)
+static void set_places(struct ipoib_verbs *v, bool is_connected)
+{
+	uint32_t bytes = is_connected ? IPOIB_STREAM_MAX + IPOIB_HEADROOM
+				      : IPOIB_FRAME_MAX;
+
+	v->places.bytes = (bytes + 15) & ~15u;
+	v->places.count =
+		is_connected ? IPOIB_VERBS_SENDS : IPOIB_VERBS_SENDS / 2;
+}
+
+int ipoib_verbs_open(struct ipoib_verbs *v, uint8_t port, uint16_t pkey,
+		     bool is_connected)
 {
 	struct ibv_port_attr attr;
 
 	memset(v, 0, sizeof(*v));
 	v->umad = -1;
 	v->wanted_pkey = pkey;
+	set_places(v, is_connected);
 	v->context = open_device();
 	if (!v->context)
 		return say_failure("the device cannot be opened", errno);
@@ -215,9 +225,10 @@ static int post_receive(struct ipoib_verbs *v, uint32_t index)
 
 static void free_places(struct ipoib_verbs *v)
 {
-	v->free_count = IPOIB_VERBS_SENDS;
-	for (uint16_t i = 0; i < IPOIB_VERBS_SENDS; i++)
-		v->free[i] = i;
+	v->places.free_count = v->places.count;
+	for (uint32_t i = 0; i < v->places.count; i++)
+		v->places.free[i] = (uint16_t)i;
+	memset(v->places.uses, 0, sizeof(v->places.uses));
 }
 
 static int enter_init(struct ipoib_verbs *v, uint32_t qkey)
@@ -273,17 +284,74 @@ void ipoib_verbs_stop(struct ipoib_verbs *v)
 	if (v->is_started)
 		ibv_modify_qp(v->qp, &attr, IBV_QP_STATE);
 	v->is_started = false;
-	v->free_count = 0;
+	v->places.free_count = 0;
 	v->batch.count = 0;
 }
 
 static uint8_t *place_at(struct ipoib_verbs *v, uint32_t index)
 {
-	return v->memory + SENDS_AT + (size_t)index * SEND_BYTES;
+	return v->memory + SENDS_AT + (size_t)index * v->places.bytes;
 }
 
-/* Frees the places of sends that are complete. */
-static void collect_sends(struct ipoib_verbs *v)
+static void free_place(struct ipoib_verbs *v, uint32_t index)
+{
+	struct ipoib_verbs_use *use = &v->places.uses[index];
+
+	if (use->flow)
+		use->flow->in_flight--;
+	*use = (struct ipoib_verbs_use){0};
+	v->places.free[v->places.free_count++] = (uint16_t)index;
+}
+
+/* The number in wr_id tells the present use of a place from earlier ones. */
+void ipoib_verbs_free_place(struct ipoib_verbs *v, uint64_t wr_id,
+			    bool has_failed)
+{
+	uint32_t index = (uint32_t)wr_id;
+
+	if (index >= v->places.count || !wr_id ||
+	    v->places.uses[index].number != wr_id >> 32)
+		return;
+	if (v->places.uses[index].flow)
+		v->places.uses[index].flow->is_broken |= has_failed;
+	free_place(v, index);
+}
+
+void ipoib_verbs_end_flow(struct ipoib_verbs *v,
+			  const struct ipoib_verbs_flow *flow)
+{
+	for (uint32_t i = 0; i < v->places.count && flow->in_flight; i++)
+		if (v->places.uses[i].flow == flow)
+			free_place(v, i);
+}
+
+uint64_t ipoib_verbs_take_place(struct ipoib_verbs *v,
+				struct ipoib_verbs_flow *flow, const uint8_t *p,
+				size_t bytes, struct ibv_sge *sge)
+{
+	uint8_t *place = ipoib_verbs_place(v);
+	uint16_t index;
+
+	if (!place || bytes > v->places.bytes)
+		return 0;
+	if (p < place || p >= place + v->places.bytes) {
+		memcpy(place, p, bytes);
+		p = place;
+	}
+	index = v->places.free[--v->places.free_count];
+	v->places.last_number++;
+	v->places.last_number += !v->places.last_number;
+	v->places.uses[index] =
+		(struct ipoib_verbs_use){v->places.last_number, flow};
+	if (flow)
+		flow->in_flight++;
+	*sge = (struct ibv_sge){.addr = (uintptr_t)p,
+				.length = (uint32_t)bytes,
+				.lkey = v->mr->lkey};
+	return (uint64_t)v->places.last_number << 32 | index;
+}
+
+void ipoib_verbs_collect(struct ipoib_verbs *v)
 {
 	struct ibv_wc wc[BATCH];
 	int n;
@@ -291,18 +359,18 @@ static void collect_sends(struct ipoib_verbs *v)
 	do {
 		n = ibv_poll_cq(v->send_cq, BATCH, wc);
 		for (int i = 0; i < n; i++)
-			if (wc[i].wr_id >> 32 == v->round &&
-			    v->free_count < IPOIB_VERBS_SENDS)
-				v->free[v->free_count++] =
-					(uint16_t)wc[i].wr_id;
+			ipoib_verbs_free_place(v, wc[i].wr_id,
+					       wc[i].status != IBV_WC_SUCCESS);
 	} while (n == BATCH);
 }
 
 uint8_t *ipoib_verbs_place(struct ipoib_verbs *v)
 {
-	if (v->is_started && v->free_count < IPOIB_VERBS_SENDS / 2)
-		collect_sends(v);
-	return v->free_count ? place_at(v, v->free[v->free_count - 1]) : NULL;
+	if (v->is_started && v->places.free_count < v->places.count / 2)
+		ipoib_verbs_collect(v);
+	return v->places.free_count
+		       ? place_at(v, v->places.free[v->places.free_count - 1])
+		       : NULL;
 }
 
 bool ipoib_verbs_await_place(struct ipoib_verbs *v)
@@ -339,7 +407,7 @@ void ipoib_verbs_flush(struct ipoib_verbs *v)
 	b->wr[b->count - 1].next = NULL;
 	if (ibv_post_send(v->qp, b->wr, &bad))
 		for (; bad; bad = bad->next)
-			v->free[v->free_count++] = (uint16_t)bad->wr_id;
+			ipoib_verbs_free_place(v, bad->wr_id, false);
 	b->count = 0;
 }
 
@@ -350,7 +418,7 @@ void ipoib_verbs_release(struct ipoib_verbs *v, struct route *r)
 	ibv_destroy_ah(r->handle);
 }
 
-/* Adds a send of the place that is last in v->free to the batch. */
+/* Adds a send to the batch. */
 static void add_send(struct ipoib_verbs *v, const struct route *r,
 		     const uint8_t *p, size_t bytes)
 {
@@ -358,14 +426,13 @@ static void add_send(struct ipoib_verbs *v, const struct route *r,
 	struct ibv_sge *sge = &b->sge[b->count];
 	struct ibv_send_wr *wr = &b->wr[b->count];
 
-	*sge = (struct ibv_sge){.addr = (uintptr_t)p,
-				.length = (uint32_t)bytes,
-				.lkey = v->mr->lkey};
 	*wr = (struct ibv_send_wr){.sg_list = sge,
 				   .num_sge = 1,
 				   .opcode = IBV_WR_SEND,
 				   .next = wr + 1};
-	wr->wr_id = (uint64_t)v->round << 32 | v->free[--v->free_count];
+	wr->wr_id = ipoib_verbs_take_place(v, NULL, p, bytes, sge);
+	if (!wr->wr_id)
+		return;
 	wr->wr.ud.ah = r->handle;
 	wr->wr.ud.remote_qpn = r->qpn;
 	wr->wr.ud.remote_qkey = v->qkey;
@@ -375,16 +442,10 @@ static void add_send(struct ipoib_verbs *v, const struct route *r,
 void ipoib_verbs_send(struct ipoib_verbs *v, struct route *r, const uint8_t *p,
 		      size_t bytes)
 {
-	uint8_t *place = ipoib_verbs_place(v);
-
 	if (!r->handle)
 		r->handle = make_handle(v, r);
-	if (!place || !r->handle || bytes > SEND_BYTES)
+	if (!r->handle)
 		return;
-	if (p < place || p >= place + SEND_BYTES) {
-		memcpy(place, p, bytes);
-		p = place;
-	}
 	add_send(v, r, p, bytes);
 	if (v->batch.count == IPOIB_VERBS_BATCH)
 		ipoib_verbs_flush(v);
@@ -442,7 +503,8 @@ void ipoib_verbs_events(struct ipoib_verbs *v)
 
 	while (!ibv_get_cq_event(v->channel, &cq, &context)) {
 		ibv_ack_cq_events(cq, 1);
-		if (cq == v->receive_cq && v->is_started)
+		/* that of the connections is armed from the start */
+		if (cq != v->send_cq && (cq != v->receive_cq || v->is_started))
 			ibv_req_notify_cq(cq, 0);
 	}
 }

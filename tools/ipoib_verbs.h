@@ -16,14 +16,36 @@
 #include "ipoib/ipoib.h"
 
 #define IPOIB_VERBS_RECEIVES 512
-#define IPOIB_VERBS_SENDS    128
-#define IPOIB_VERBS_BATCH    64 /* sends that are posted together */
+#define IPOIB_VERBS_SENDS    256 /* in connected mode; else half as many */
+#define IPOIB_VERBS_BATCH    64	 /* sends that are posted together */
 
 /* Sends that are still to be posted, by one call. */
 struct ipoib_verbs_batch {
 	struct ibv_send_wr wr[IPOIB_VERBS_BATCH];
 	struct ibv_sge sge[IPOIB_VERBS_BATCH];
 	uint32_t count;
+};
+
+/* Packets of one destination that have a limit of their own. */
+struct ipoib_verbs_flow {
+	uint32_t in_flight; /* sends that are not complete */
+	bool is_broken;	    /* a send has failed, so the queue pair has */
+};
+
+/* The use of a place of a send. */
+struct ipoib_verbs_use {
+	uint32_t number; /* of the send, in its wr_id; 0: the place is free */
+	struct ipoib_verbs_flow *flow; /* NULL: by UD */
+};
+
+/* The places of sends. */
+struct ipoib_verbs_places {
+	uint32_t bytes; /* of a place */
+	uint32_t count;
+	uint16_t free[IPOIB_VERBS_SENDS]; /* those that are free: a stack */
+	uint32_t free_count;
+	struct ipoib_verbs_use uses[IPOIB_VERBS_SENDS];
+	uint32_t last_number; /* of a send */
 };
 
 struct ipoib_verbs {
@@ -43,17 +65,17 @@ struct ipoib_verbs {
 	uint32_t round;	      /* how often it was started */
 	uint8_t sl;	      /* to the subnet manager */
 	uint16_t sm_lid;
-	/* The places of sends that are free: a stack. */
-	uint16_t free[IPOIB_VERBS_SENDS];
-	uint32_t free_count;
+	struct ipoib_verbs_places places;
 	struct ipoib_verbs_batch batch;
 	int umad, agent;
 };
 
 /* Opens the device and makes the queue pair.  port 0: the first port that has a
- * link.  pkey 0: the P_Key at index 0.  Returns 0, or -1 after a sentence
- * on stderr. */
-int ipoib_verbs_open(struct ipoib_verbs *v, uint8_t port, uint16_t pkey);
+ * link.  pkey 0: the P_Key at index 0.  is_connected: places have room for
+ * frames of the connected mode.  Returns 0, or -1 after a sentence on stderr.
+ */
+int ipoib_verbs_open(struct ipoib_verbs *v, uint8_t port, uint16_t pkey,
+		     bool is_connected);
 void ipoib_verbs_close(struct ipoib_verbs *v);
 /* Asks what the port is.  Returns 0 or -errno. */
 int ipoib_verbs_port(struct ipoib_verbs *v, struct ipoib_port *port);
@@ -61,13 +83,30 @@ int ipoib_verbs_port(struct ipoib_verbs *v, struct ipoib_port *port);
 int ipoib_verbs_start(struct ipoib_verbs *v, uint32_t qkey);
 /* Resets the queue pair. */
 void ipoib_verbs_stop(struct ipoib_verbs *v);
-/* Returns the place for the next frame that is sent, of IPOIB_FRAME_MAX bytes;
+/* Returns the place for the next frame that is sent, of v->places.bytes bytes;
  * NULL: all places are in use. */
 uint8_t *ipoib_verbs_place(struct ipoib_verbs *v);
 /* Sends a packet, which is in the place that was last returned or elsewhere.
  * ipoib_verbs_flush must follow, before the program waits. */
 void ipoib_verbs_send(struct ipoib_verbs *v, struct route *r, const uint8_t *p,
 		      size_t bytes);
+/*
+ * Takes the place that was last returned for a send of the flow (NULL: none) by
+ * a queue pair whose send CQ is v->send_cq, and copies the packet into it if it
+ * is elsewhere.  Fills in sge, and returns the wr_id.  0: there is no place, or
+ * the packet is longer.
+ */
+uint64_t ipoib_verbs_take_place(struct ipoib_verbs *v,
+				struct ipoib_verbs_flow *flow, const uint8_t *p,
+				size_t bytes, struct ibv_sge *sge);
+/* Frees the place of a send that is complete or was not posted. */
+void ipoib_verbs_free_place(struct ipoib_verbs *v, uint64_t wr_id,
+			    bool has_failed);
+/* Frees the places of a flow whose queue pair is destroyed. */
+void ipoib_verbs_end_flow(struct ipoib_verbs *v,
+			  const struct ipoib_verbs_flow *flow);
+/* Frees the places of sends that are complete. */
+void ipoib_verbs_collect(struct ipoib_verbs *v);
 /* Posts the packets that were to be sent. */
 void ipoib_verbs_flush(struct ipoib_verbs *v);
 void ipoib_verbs_release(struct ipoib_verbs *v, struct route *r);

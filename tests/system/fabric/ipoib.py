@@ -167,9 +167,22 @@ def stock_ping():
             expect(" 0% packet loss" in said, said)
 
 
-def iperf3():
+@contextlib.contextmanager
+def connected(f, *modes):
+    """Runs interfaces of these modes on Hca2 and Hca3."""
+    with hosts(f, "Hca2", "Hca3") as made:
+        for i, (host, mode) in enumerate(zip(made, modes), 1):
+            expect_ok(host.ipoib(
+                "--background", "--mode", mode, "--address", "10.9.0.%d/24" % i,
+                "--address", "fd00::%d/64" % i))
+        for host in made:
+            host.settle()
+        yield made
+
+
+def iperf3(mode="datagram"):
     t.need("iperf3")
-    with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
+    with managed() as f, connected(f, mode, mode) as (one, two):
         # port 5201, in the state LISTEN
         two.out("sh", "-c", "iperf3 -s >/dev/null 2>&1 & while ! grep -q "
                 "':1451 .* 0A ' /proc/net/tcp /proc/net/tcp6; do sleep 0.05; "
@@ -180,6 +193,178 @@ def iperf3():
         said = one.out("iperf3", "-c", "10.9.0.2", "-u", "-b", "1G", "-t", "1")
         t.note("UDP: " + re.search(r"(\S+ [KMG]bits/sec) .*receiver",
                                    said).group(1))
+
+
+BOTH = "connected", "connected"
+
+
+def large_packets():
+    with managed() as f, connected(f, *BOTH) as (one, two):
+        said = one.out("ip", "link", "show", "ib0")
+        expect("mtu 65520" in said and "NO-CARRIER" not in said, said)
+        for host, to in (one, "10.9.0.2"), (two, "fd00::1"):
+            for size in 60000, 0, 2044 - 28, 2044, 65520 - 48:
+                host.ping(to, size, whole=True)
+        # fragments of packets of 65520 bytes
+        two.ping("10.9.0.1", 65500)
+
+
+# Sends datagrams that may not be broken up until the kernel refuses them, and
+# prints the MTU that the kernel has been told: ADDRESS.
+TOO_LONG = """
+import errno, socket, sys, time
+family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+s = socket.socket(family, socket.SOCK_DGRAM)
+level, option, mtu = (41, 23, 24) if family == socket.AF_INET6 else (0, 10, 14)
+s.setsockopt(level, option, 2)
+s.connect((sys.argv[1], 9))
+end = time.monotonic() + 50
+while time.monotonic() < end:
+    try:
+        s.send(bytes(60000))
+        time.sleep(0.02)
+    except ConnectionRefusedError:
+        pass
+    except OSError as why:
+        assert why.errno == errno.EMSGSIZE, why
+        print(s.getsockopt(level, mtu))
+        sys.exit(0)
+sys.exit("the kernel is not told the MTU")
+"""
+
+
+def send_tcp(server, client, to):
+    server.begin(PYTHON, "-c", TCP_SERVER)
+    said = client.out(PYTHON, "-c", TCP_CLIENT, to, str(16 << 20))
+    expect_ok(server.end())
+    return said.strip()
+
+
+def one_mode_each():
+    """A neighbour in datagram mode gets packets of the MTU of its link."""
+    with managed() as f, connected(f, "connected", "datagram") as (one, two):
+        for to in "10.9.0.2", "fd00::2":
+            said = one.out(PYTHON, "-c", TOO_LONG, to)
+            expect(said.strip() == "2044", said)
+            one.ping(to, 8000)
+        send_tcp(one, two, "10.9.0.1")
+        send_tcp(two, one, "10.9.0.2")
+        two.ping("10.9.0.1", 8000)
+
+
+def connected_tcp():
+    with managed() as f, connected(f, *BOTH) as (one, two):
+        t.note(send_tcp(two, one, "10.9.0.2"))
+        t.note(send_tcp(one, two, "10.9.0.1"))
+
+
+def carrier_is(host, on):
+    wait_until(lambda: ("NO-CARRIER" not in host.out(
+        "ip", "link", "show", "ib0")) == on, "the carrier does not change",
+        PATIENCE_S)
+
+
+def link_is_cut():
+    """Both ends connect again after the link of one was down."""
+    with managed() as f, connected(f, *BOTH) as (one, two):
+        one.ping("10.9.0.2", 60000, whole=True)
+        # the link of Hca3
+        f.out("Hca1", "ibportstate", "-D", "0,1,3", "1", "disable")
+        carrier_is(two, False)
+        f.out("Hca1", "ibportstate", "-D", "0,1,3", "1", "enable")
+        carrier_is(two, True)
+        two.settle()
+        two.ping("10.9.0.1", 60000, whole=True)
+        one.ping("10.9.0.2", 60000, whole=True)
+
+
+def start_killable(host, log):
+    """Returns the process that is the interface of 10.9.0.2."""
+    with open(log, "w"):
+        pass
+    os.chmod(log, 0o666)
+    pid = host.out("sh", "-c", "\"$@\" 2>%s >&2 & echo $!" % log, "sh", t.adverb,
+                   "ipoib", "--mode", "connected", "--address", "10.9.0.2/24")
+    wait_until(lambda: host.run("ip", "link", "show", "ib0").status == 0,
+               "no interface", PATIENCE_S)
+    carrier_is(host, True)
+    return pid.strip()
+
+
+def neighbour_is_killed():
+    """A neighbour that starts again with its address is connected again."""
+    log = t.path("killed-neighbour.log")
+    with managed() as f, hosts(f, "Hca2", "Hca3") as (one, two):
+        expect_ok(one.ipoib("--background", "--mode", "connected", "--address",
+                            "10.9.0.1/24"))
+        for _ in range(2):
+            pid = start_killable(two, log)
+            two.ping("10.9.0.1", 60000, whole=True)
+            one.ping("10.9.0.2", 60000, whole=True)
+            two.out("kill", "-9", pid)
+            wait_until(lambda: two.run("ip", "link", "show", "ib0").status,
+                       "the interface stays", PATIENCE_S)
+
+
+# Sends 1000 datagrams of 60000 bytes, which take all places that one neighbour may
+# have: ADDRESS.
+FLOOD = """
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect((sys.argv[1], 9))
+for _ in range(1000):
+    try:
+        s.send(bytes(60000))
+    except ConnectionRefusedError:
+        pass
+"""
+
+
+def neighbour_is_stopped():
+    """A neighbour that takes no packets does not keep the others waiting."""
+    log = t.path("stopped-neighbour.log")
+    with managed() as f, hosts(f, "Hca1", "Hca2", "Hca3") as made:
+        one, three, two = made
+        for host, ip in (one, "10.9.0.1/24"), (three, "10.9.0.3/24"):
+            expect_ok(host.ipoib("--background", "--mode", "connected",
+                                 "--address", ip))
+        pid = start_killable(two, log)
+        for to in "10.9.0.2", "10.9.0.3":
+            one.ping(to, 60000, whole=True)
+        two.out("kill", "-STOP", pid)
+        try:
+            one.out(PYTHON, "-c", FLOOD, "10.9.0.2")
+            one.ping("10.9.0.3", 60000, whole=True)
+            three.ping("10.9.0.1", 60000, whole=True)
+        finally:
+            two.out("kill", "-CONT", pid)
+        two.ping("10.9.0.1", 60000, whole=True)
+
+
+def manager_restarts_below():
+    """Connections stay, and new ones are made, under another OpenSM."""
+    with fabric() as f, hosts(f, "Hca2", "Hca3") as made:
+        with managed_on(f):
+            start_interfaces(made, "--mode", "connected")
+            for host in made:
+                host.settle()
+            made[0].ping("10.9.0.2", 60000, whole=True)
+        made[0].ping("10.9.0.2", 60000, whole=True)
+        with managed_on(f):
+            made[0].ping("10.9.0.2", 60000, whole=True)
+            made[1].ping("fd00::1", 60000, whole=True)
+
+
+def smaller_mtu():
+    """--mtu bounds what this interface sends, not what it receives."""
+    with managed() as f, hosts(f, "Hca2", "Hca3") as made:
+        start_interfaces(made[:1], "--mode", "connected")
+        expect_ok(made[1].ipoib("--background", "--mode", "connected", "--mtu",
+                                "9000", "--address", "10.9.0.2/24"))
+        said = made[1].out("ip", "link", "show", "ib0")
+        expect("mtu 9000" in said, said)
+        made[1].ping("10.9.0.1", 9000 - 28, whole=True)
+        made[1].ping("10.9.0.1", 60000)
 
 
 def members(f):
@@ -373,7 +558,9 @@ def refusals():
                 (["--address", "10.9.0.1"], "the length of its prefix"),
                 (["--address", "10.9.0.1/33"], "the length of its prefix"),
                 (["--pkey", "0x10000"], "is not a P_Key"),
-                (["--port", "0"], "the number of a port")):
+                (["--port", "0"], "the number of a port"),
+                (["--mode", "fast"], "datagram or connected"),
+                (["--mtu", "65521"], "an MTU of 68 to 65520")):
             r = f.host("Hca3", t.adverb, "ipoib", *words)
             expect(r.status == 2 and want in r.output, "no sentence", r)
         with hosts(f, "Hca3") as (host,):
@@ -501,6 +688,16 @@ t.case("packets go to the gateway of a route", gateways)
 t.case("TCP carries 16 MiB in each direction", tcp)
 t.case("ping(8) runs", stock_ping, "IP over InfiniBand", "ping")
 t.case("iperf3 runs", iperf3, "IP over InfiniBand", "iperf3")
+t.case("connected mode: packets of 64 KiB by IPv4 and IPv6", large_packets)
+t.case("connected mode: a neighbour in datagram mode", one_mode_each)
+t.case("connected mode: TCP carries 16 MiB in each direction", connected_tcp)
+t.case("connected mode: a link is cut and comes back", link_is_cut)
+t.case("connected mode: a neighbour is killed and starts again",
+       neighbour_is_killed)
+t.case("connected mode: a neighbour is stopped", neighbour_is_stopped)
+t.case("connected mode: a subnet manager starts again", manager_restarts_below)
+t.case("connected mode: iperf3 runs", lambda: iperf3("connected"))
+t.case("connected mode: an interface with a smaller MTU", smaller_mtu)
 t.case("three hosts use a multicast group", multicast)
 t.case("a subnet manager that starts again knows the groups", manager_restarts)
 t.case("hosts reach one another after their LIDs have changed", lids_change)

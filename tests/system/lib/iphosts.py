@@ -51,7 +51,8 @@ with socket.socket(fileno=int(sys.argv[1])) as s:
         f.flush()
 """
 
-# ping(8), which not every machine has: ADDRESS SIZE COUNT.
+# ping(8), which not every machine has: ADDRESS SIZE COUNT WHOLE.  WHOLE: 1 if no
+# packet may be broken up.
 PING = """
 import os, socket, struct, sys, time
 name, size, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -59,6 +60,8 @@ family, _, _, _, at = socket.getaddrinfo(name, 0, type=socket.SOCK_DGRAM)[0]
 v6 = family == socket.AF_INET6
 s = socket.socket(family, socket.SOCK_RAW, 58 if v6 else 1)
 s.settimeout(10)
+if sys.argv[4] == "1": # IP_MTU_DISCOVER or IPV6_MTU_DISCOVER: always
+    s.setsockopt(*(socket.IPPROTO_IPV6, 23, 2) if v6 else (socket.IPPROTO_IP, 10, 2))
 ident, data, times = os.getpid() & 0xffff, os.urandom(size), []
 
 def checksum(p):
@@ -129,9 +132,10 @@ class Host:
     def ipoib(self, *words):
         return self.run(t.adverb, "ipoib", *words)
 
-    def ping(self, to, size=56, count=3):
+    def ping(self, to, size=56, count=3, whole=False):
         """Returns the median round trip."""
-        return self.out(PYTHON, "-c", PING, to, str(size), str(count))
+        return self.out(PYTHON, "-c", PING, to, str(size), str(count),
+                        str(int(whole)))
 
     def settle(self, name="ib0"):
         """Waits until the addresses of IPv6 are no longer tentative."""

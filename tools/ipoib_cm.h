@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The communication management of an IPoIB interface in connected mode: a
+ * client of the fabric's process (broker/cmproto.h), which sends REQ, REP and
+ * DREQ for it.  A connection has the number that ipoib/stream has given it.
+ * Nothing here waits: messages that the socket does not take are kept.  One
+ * thread; no lock.
+ */
+#ifndef TOOLS_IPOIB_CM_H
+#define TOOLS_IPOIB_CM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "broker/cmproto.h"
+
+#define IPOIB_CM_LINKS	384  /* connections */
+#define IPOIB_CM_UNSENT 1024 /* messages that are kept */
+
+/* The functions may call those of this header. */
+struct ipoib_cm_sink {
+	/* A neighbour asks for a connection; the function calls ipoib_cm_accept
+	 * or ipoib_cm_reject with m->new_id. */
+	void (*asked)(void *ctx, const struct cmproto *m);
+	/* A neighbour has accepted the connection `id`; the function calls
+	 * ipoib_cm_establish or ipoib_cm_close. */
+	void (*accepted)(void *ctx, uint32_t id, const struct cmproto *m);
+	/* The connection is refused or has ended. */
+	void (*ended)(void *ctx, uint32_t id);
+};
+
+struct ipoib_cm_link {
+	uint32_t id; /* 0: the entry is free, or only waits for its object */
+	uint32_t object; /* of the fabric; 0: none yet */
+	/* The number of the request for an object; 0: none is open. */
+	uint32_t serial;
+	/* The number of the last other request; 0: there was none. */
+	uint32_t awaited;
+	struct cmproto *request; /* is sent when there is an object */
+};
+
+struct ipoib_cm {
+	const struct ipoib_cm_sink *sink; /* borrowed */
+	void *ctx;
+	int connection; /* brought fd, and stays open as long; -1: none */
+	int fd;		/* without blocking; -1: the fabric is gone */
+	uint8_t gid[16];
+	uint64_t service_id; /* of the interface */
+	uint32_t last_serial;
+	struct ipoib_cm_link listener; /* its id is 1 while it listens */
+	struct ipoib_cm_link links[IPOIB_CM_LINKS];
+	struct cmproto *unsent; /* a ring of IPOIB_CM_UNSENT messages */
+	uint32_t unsent_at, unsent_count;
+};
+
+/* Connects to the fabric of this process.  Returns 0, or -1 after a sentence
+ * about the interface `name`. */
+int ipoib_cm_open(struct ipoib_cm *c, const struct ipoib_cm_sink *sink,
+		  void *ctx, const char *name);
+/* Takes the connection to a fabric.  Returns 0, or -1 without memory. */
+int ipoib_cm_init(struct ipoib_cm *c, const struct ipoib_cm_sink *sink,
+		  void *ctx, int fd);
+void ipoib_cm_fini(struct ipoib_cm *c);
+/* Listens at the GID for requests to the interface with the QPN. */
+void ipoib_cm_listen(struct ipoib_cm *c, const uint8_t gid[16], uint32_t qpn);
+void ipoib_cm_unlisten(struct ipoib_cm *c);
+/*
+ * Asks the neighbour at m->at.peer, whose UD queue pair is `qpn`, for a
+ * connection.  m has the path, the queue pair and the private data.  Returns
+ * false if there are IPOIB_CM_LINKS connections, or no fabric or memory.
+ */
+bool ipoib_cm_connect(struct ipoib_cm *c, uint32_t id, uint32_t qpn,
+		      const struct cmproto *m);
+/* Accepts the request with the object, as the connection `id`.  Returns false,
+ * and rejects it, if there are IPOIB_CM_LINKS connections. */
+bool ipoib_cm_accept(struct ipoib_cm *c, uint32_t object, uint32_t id,
+		     const struct cmproto *m);
+void ipoib_cm_reject(struct ipoib_cm *c, uint32_t object);
+/* Tells the neighbour that its acceptance has come. */
+void ipoib_cm_establish(struct ipoib_cm *c, uint32_t id);
+/* Ends a connection, if there is one with the number. */
+void ipoib_cm_close(struct ipoib_cm *c, uint32_t id);
+/* Receives messages of the fabric.  Returns false if no more will come; all
+ * connections have ended then. */
+bool ipoib_cm_receive(struct ipoib_cm *c);
+/* Sends messages that were kept.  Returns whether some are still kept. */
+bool ipoib_cm_flush(struct ipoib_cm *c);
+
+#endif

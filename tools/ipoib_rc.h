@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The RC queue pairs of an IPoIB interface in connected mode.  All receive into
+ * one shared receive queue, and use the send CQ and the places of the UD queue
+ * pair.  A connection has the number that ipoib/stream has given it.  One
+ * thread; no lock.
+ */
+#ifndef TOOLS_IPOIB_RC_H
+#define TOOLS_IPOIB_RC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "broker/cmproto.h"
+#include "ipoib/route.h"
+#include "ipoib_verbs.h"
+
+#define IPOIB_RC_LINKS	  384 /* queue pairs */
+#define IPOIB_RC_RECEIVES 256
+#define IPOIB_RC_SENDS	  64 /* in flight, of one queue pair */
+
+struct ipoib_rc_link {
+	uint32_t
+		id; /* 0: the queue pair, if there is one, is to be destroyed */
+	struct ibv_qp *qp; /* NULL: the entry is free */
+	struct ipoib_verbs_flow flow;
+	/* Of a connection that this side has asked for. */
+	struct route route;
+	uint32_t psn; /* of the first packet that this side sends */
+	bool is_open; /* the queue pair is in RTS */
+};
+
+struct ipoib_rc {
+	struct ipoib_verbs *v; /* borrowed */
+	struct ibv_srq *srq;
+	struct ibv_cq *receive_cq;
+	struct ibv_mr *mr;
+	uint8_t *memory;
+	struct ipoib_rc_link links[IPOIB_RC_LINKS];
+	struct ipoib_rc_link *last; /* that was found last */
+	uint64_t ca_guid;
+	bool has_closed; /* queue pairs are to be destroyed */
+};
+
+/* Makes the shared receive queue.  Returns 0, or -1 after a sentence. */
+int ipoib_rc_open(struct ipoib_rc *r, struct ipoib_verbs *v);
+/* Before ipoib_verbs_close. */
+void ipoib_rc_close(struct ipoib_rc *r);
+/*
+ * Makes the queue pair of a connection that is asked for: fills in *m, as for
+ * CMPROTO_CONNECT, except for the addresses and the private data.  Returns
+ * false if there is none left.
+ */
+bool ipoib_rc_ask(struct ipoib_rc *r, uint32_t id, const struct route *route,
+		  const struct ipoib_port *port, struct cmproto *m);
+/* The neighbour has accepted: brings the queue pair to RTS. */
+bool ipoib_rc_accepted(struct ipoib_rc *r, uint32_t id,
+		       const struct cmproto *m);
+/* Can the request of a neighbour be served at all? */
+bool ipoib_rc_may_serve(const struct cmproto *m, uint16_t pkey);
+/* Makes the queue pair of the request m of a neighbour, brings it to RTS, and
+ * fills in *reply, as for CMPROTO_ACCEPT, except for the private data. */
+bool ipoib_rc_serve(struct ipoib_rc *r, uint32_t id, const struct cmproto *m,
+		    struct cmproto *reply);
+/* Sends a packet, or drops it if as many of the connection are in flight as it
+ * may have. */
+void ipoib_rc_send(struct ipoib_rc *r, uint32_t id, const uint8_t *p,
+		   size_t bytes);
+/* Returns whether the connection has a queue pair. */
+bool ipoib_rc_has(struct ipoib_rc *r, uint32_t id);
+/* Ends a connection, if there is one with the number. */
+void ipoib_rc_end(struct ipoib_rc *r, uint32_t id);
+/* Returns a connection whose queue pair has failed; 0: there is none. */
+uint32_t ipoib_rc_broken(const struct ipoib_rc *r);
+/* Gives at most `most` packets to an interface.  Returns how many have come.
+ * Destroys the queue pairs that have ended. */
+int ipoib_rc_receive(struct ipoib_rc *r, struct ipoib *m, int most,
+		     uint64_t now_ms);
+
+#endif
