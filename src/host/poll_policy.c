@@ -12,8 +12,11 @@
 #define POSTING_NS   20000u /* between looks of a thread that posts a stream */
 #define IN_VAIN_MAX  3	    /* POSTING_NS doubles at most so often */
 #define SLOWNESS_MAX 64
-#define MIND_AFTER   8	      /* UC and UD posts until the thread looks */
+#define MIND_AFTER   8	      /* unanswered posts until the thread looks */
 #define MIND_FOR_NS  1000000u /* how long after the last such post it looks */
+#define PENALTY_MIN  1024u
+#define PENALTY_MAX  16384u
+#define FORGIVEN     65536u   /* groups until the penalty is small again */
 #define COMPUTED_NS  1000000u /* in a longer yield other threads computed */
 
 void poll_policy_init(struct poll_policy *p)
@@ -21,6 +24,7 @@ void poll_policy_init(struct poll_policy *p)
 	memset(p, 0, sizeof(*p));
 	rx_backoff_init(&p->looks.backoff);
 	p->thread.slowness = 1;
+	p->unanswered.penalty = PENALTY_MIN;
 }
 
 void poll_policy_fix(struct poll_policy *p)
@@ -131,15 +135,65 @@ void poll_policy_gathered(struct poll_policy *p, uint32_t bytes)
 	shared_store(&p->gathered, shared_own(&p->gathered) + bytes);
 }
 
-void poll_policy_scattered(struct poll_policy *p)
+static uint32_t odd_us(uint64_t now_ns)
+{
+	return (uint32_t)(now_ns / 1000) | 1;
+}
+
+bool poll_policy_is_waiting(const struct poll_policy *p)
+{
+	return shared_own(&p->unanswered.since_us);
+}
+
+void poll_policy_waits(struct poll_policy *p, uint64_t now_ns)
+{
+	if (!poll_policy_is_waiting(p))
+		shared_store(&p->unanswered.since_us, odd_us(now_ns));
+}
+
+/* Lets no request wait for a while, because one has waited too long. */
+static void forbid_waits(struct poll_unanswered *u)
+{
+	u->forbidden = u->penalty;
+	u->penalty = bits_min_u32(2 * u->penalty, PENALTY_MAX);
+	u->count = 0;
+	/* Threads may still push doorbells because they have loaded true.  The
+	 * thread has planned to look after POLL_POLICY_SERVE_NS at the latest,
+	 * and serves those. */
+	shared_store(&u->is_served, false);
+}
+
+/* Notes that the requests that no packet acknowledges wait no more. */
+static void end_wait(struct poll_unanswered *u, uint64_t now_ns)
+{
+	uint32_t since = shared_own(&u->since_us);
+	/* negative if the clock of this thread is behind that of the poster */
+	int32_t waited;
+
+	if (!since)
+		return;
+	shared_store(&u->since_us, 0);
+	waited = (int32_t)(odd_us(now_ns) - since);
+	if (waited > POLL_POLICY_LATE_NS / 1000)
+		forbid_waits(u);
+	else if (++u->groups % FORGIVEN == 0)
+		u->penalty = PENALTY_MIN;
+}
+
+void poll_policy_scattered(struct poll_policy *p, uint64_t now_ns)
 {
 	shared_store(&p->gathered, 0);
+	end_wait(&p->unanswered, now_ns);
 }
 
 void poll_policy_unanswered(struct poll_policy *p, uint64_t now_ns)
 {
 	struct poll_unanswered *u = &p->unanswered;
 
+	if (u->forbidden) {
+		u->forbidden--;
+		return;
+	}
 	if (now_ns - u->last_ns > POLL_POLICY_SERVE_NS)
 		u->count = 0;
 	u->count++;

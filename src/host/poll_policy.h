@@ -5,7 +5,7 @@
  * sleep, and pass the time in.
  *
  *	a poll       poll_policy_is_full_turn, _skips_socket
- *	a post       poll_policy_post, _may_gather
+ *	a post       poll_policy_post, _may_gather, _gathered, _waits
  *	a look       poll_policy_may_look; after it _looked
  *	a datagram   poll_policy_received, _sent
  *	the thread   poll_policy_rested, _thread_looked; _lingers, _pauses
@@ -35,6 +35,7 @@
 #define POLL_POLICY_STREAM    8	     /* bulk datagrams that make a stream */
 #define POLL_POLICY_GATHER    32768  /* bytes of posts that may wait together */
 #define POLL_POLICY_SERVE_NS  100000 /* between looks at gathered posts */
+#define POLL_POLICY_LATE_NS   20000  /* a longer wait of a post is too long */
 #define POLL_POLICY_BULK      16384  /* the least bytes of a bulk datagram */
 #define POLL_POLICY_LOOK_NS   500    /* one look in vain, if slowness is 1 */
 /* For how long a core counts as crowded after the first long yield. */
@@ -77,7 +78,7 @@ struct poll_thread {
 	uint64_t pause_ns; /* until when the backoff forbids a look */
 };
 
-/* Requests of UC and UD QPs, which nothing acknowledges. */
+/* Requests of UC, UD and iWARP QPs, which no packet acknowledges. */
 struct poll_unanswered {
 	/* How many were posted, each within POLL_POLICY_SERVE_NS of the one
 	 * before. */
@@ -85,6 +86,12 @@ struct poll_unanswered {
 	uint64_t last_ns; /* when the last was posted */
 	/* The thread looks at gathered posts each POLL_POLICY_SERVE_NS. */
 	shared_flag is_served;
+	/* When the first of those that wait began to wait: microseconds, odd;
+	 * 0: none waits. */
+	shared_u32 since_us;
+	uint32_t forbidden; /* how many of the next are not counted */
+	uint32_t penalty;   /* the next late group sets `forbidden` to this */
+	uint32_t groups;    /* groups that have waited */
 };
 
 struct poll_policy {
@@ -170,14 +177,27 @@ bool poll_policy_may_gather(const struct poll_policy *p, uint32_t bytes);
 /* Called when @bytes bytes that were posted wait for more, without the progress
  * lock. */
 void poll_policy_gathered(struct poll_policy *p, uint32_t bytes);
-/* Called when all posts that wait are sent. */
-void poll_policy_scattered(struct poll_policy *p);
+/* Called when a request waits that no packet will acknowledge, without the
+ * progress lock.  @now_ns: read for the first such request only, if
+ * poll_policy_is_waiting is false; else not used. */
+void poll_policy_waits(struct poll_policy *p, uint64_t now_ns);
+/* Does a request wait that no packet will acknowledge?  Called without the
+ * progress lock. */
+bool poll_policy_is_waiting(const struct poll_policy *p);
+/*
+ * Called when all posts that wait are sent.  If a request that no packet will
+ * acknowledge has waited for POLL_POLICY_LATE_NS, the program polls too seldom,
+ * and such requests do not wait for a while: during the next 1024 of them, and
+ * after each further delay during twice as many, at most 16384.
+ */
+void poll_policy_scattered(struct poll_policy *p, uint64_t now_ns);
 
-/* Called when a request of a UC or UD QP was posted, which nothing will
- * acknowledge. */
+/* Called when a request of a UC, UD or iWARP QP was posted, which no packet
+ * will acknowledge. */
 void poll_policy_unanswered(struct poll_policy *p, uint64_t now_ns);
-/* Should the thread begin to look at posts that wait, because many requests of
- * UC and UD QPs were posted?  False if the thread looks already. */
+/* Should the thread begin to look at posts that wait, because many requests
+ * were posted that no packet will acknowledge?  False if the thread looks
+ * already. */
 bool poll_policy_wants_service(const struct poll_policy *p);
 /* Called when the thread is about to sleep: returns when it has to look at
  * posts that wait; UINT64_MAX: it need not look. */

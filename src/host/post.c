@@ -84,7 +84,7 @@ static bool shares_time(void)
 /*
  * Is q ahead of its peer?  Then small requests are sent together: at the next
  * poll, when the peer answers, or when many have gathered.  Requests
- * that nothing acknowledges are gathered only while the progress thread looks
+ * that no packet acknowledges are gathered only while the progress thread looks
  * for them each POLL_POLICY_SERVE_NS.
  */
 static bool is_ahead(const struct progress *p, const struct ibt_qp *q)
@@ -110,6 +110,8 @@ static bool may_gather(struct progress *p, const struct ibt_qp *q,
 	if (!is_ahead(p, q))
 		return false;
 	poll_policy_gathered(&p->policy, bytes);
+	if (engine_qp_is_unanswered(q) && !poll_policy_is_waiting(&p->policy))
+		poll_policy_waits(&p->policy, monotonic_ns());
 	return true;
 }
 

@@ -381,7 +381,7 @@ void progress_serve_doorbells(struct progress *p)
 	if (mpsc_seems_empty(&p->doorbells))
 		return;
 	n = mpsc_take(&p->doorbells);
-	poll_policy_scattered(&p->policy);
+	poll_policy_scattered(&p->policy, p->now_ns);
 	while (n) {
 		struct ibt_qp *q = engine_qp_of_doorbell(n);
 

@@ -362,8 +362,8 @@ struct ibt_qp {
 	uint32_t mtu; /* the path MTU, in bytes */
 	/* How many packets are unacknowledged, for threads that post. */
 	shared_u32 flying;
-	/* The QP is of UC or UD and sends packets, which are never
-	 * acknowledged.  Threads that post read this. */
+	/* No packet acknowledges the QP's requests: it is of UC or UD and sends
+	 * packets, or it sends by a stream.  Threads that post read this. */
 	shared_flag is_unanswered;
 	bool heard;	  /* a request has come since RESET */
 	bool is_entered;  /* between ibt_responder_enter and _leave */

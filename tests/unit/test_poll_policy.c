@@ -200,7 +200,7 @@ static void posts_gather_up_to_a_bound(void **state)
 	poll_policy_gathered(&p, POLL_POLICY_GATHER - 10);
 	assert_true(poll_policy_may_gather(&p, 10));
 	assert_false(poll_policy_may_gather(&p, 11));
-	poll_policy_scattered(&p);
+	poll_policy_scattered(&p, MS);
 	assert_true(poll_policy_may_gather(&p, POLL_POLICY_GATHER));
 }
 
@@ -234,6 +234,83 @@ static void requests_far_apart_are_not_many(void **state)
 	for (int i = 0; i < 20; i++, now += POLL_POLICY_SERVE_NS + 1)
 		poll_policy_unanswered(&p, now);
 	assert_false(poll_policy_wants_service(&p));
+}
+
+/* Posts requests that no packet acknowledges until the thread wants to look. */
+static void post_until_served(struct poll_policy *p, uint64_t now)
+{
+	while (!poll_policy_wants_service(p))
+		poll_policy_unanswered(p, now);
+	poll_policy_serve(p, now);
+	assert_true(shared_load(&p->unanswered.is_served));
+}
+
+/* Lets a group of requests wait for `ns`. */
+static void wait_for_ns(struct poll_policy *p, uint64_t now, uint64_t ns)
+{
+	poll_policy_waits(p, now);
+	poll_policy_waits(p, now + ns / 2); /* the second changes nothing */
+	assert_true(poll_policy_is_waiting(p));
+	poll_policy_scattered(p, now + ns);
+	assert_false(poll_policy_is_waiting(p));
+}
+
+static uint32_t count_forbidden(struct poll_policy *p, uint64_t now)
+{
+	uint32_t posts = 0;
+
+	for (; !poll_policy_wants_service(p); posts++)
+		poll_policy_unanswered(p, now);
+	return posts - 8;
+}
+
+static void requests_that_waited_too_long_wait_no_more_for_a_while(void **state)
+{
+	static const uint32_t penalties[] = {1024, 2048, 4096, 8192, 16384,
+					     16384};
+	struct poll_policy p = new_policy();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(penalties) / sizeof(*penalties); i++) {
+		post_until_served(&p, MS);
+		wait_for_ns(&p, MS, POLL_POLICY_LATE_NS + 3000);
+		assert_false(shared_load(&p.unanswered.is_served));
+		assert_int_equal(count_forbidden(&p, MS), penalties[i]);
+	}
+}
+
+static void requests_that_are_sent_soon_may_wait_again(void **state)
+{
+	struct poll_policy p = new_policy();
+
+	(void)state;
+	post_until_served(&p, MS);
+	wait_for_ns(&p, MS, POLL_POLICY_LATE_NS - 3000);
+	assert_true(shared_load(&p.unanswered.is_served));
+	/* the clock of the thread that sends may be behind */
+	poll_policy_waits(&p, MS);
+	poll_policy_scattered(&p, MS - 5000);
+	assert_true(shared_load(&p.unanswered.is_served));
+	/* no request waited, so no time has passed */
+	poll_policy_scattered(&p, 1000 * MS);
+	assert_true(shared_load(&p.unanswered.is_served));
+}
+
+static void a_late_request_is_forgiven_after_many_groups(void **state)
+{
+	struct poll_policy p = new_policy();
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		post_until_served(&p, MS);
+		wait_for_ns(&p, MS, MS);
+	}
+	for (int i = 0; i < 65536; i++)
+		wait_for_ns(&p, MS, 2000);
+	assert_int_equal(count_forbidden(&p, MS), 2048);
+	poll_policy_serve(&p, MS);
+	wait_for_ns(&p, MS, MS);
+	assert_int_equal(count_forbidden(&p, MS), 1024);
 }
 
 static void the_thread_lingers_after_a_stream_alone(void **state)
@@ -315,6 +392,10 @@ int main(void)
 		cmocka_unit_test(posts_gather_up_to_a_bound),
 		cmocka_unit_test(
 			the_thread_looks_while_many_unanswered_requests_come),
+		cmocka_unit_test(
+			requests_that_waited_too_long_wait_no_more_for_a_while),
+		cmocka_unit_test(requests_that_are_sent_soon_may_wait_again),
+		cmocka_unit_test(a_late_request_is_forgiven_after_many_groups),
 		cmocka_unit_test(requests_far_apart_are_not_many),
 		cmocka_unit_test(the_thread_lingers_after_a_stream_alone),
 		cmocka_unit_test(the_slowness_follows_looks_that_find_nothing),

@@ -10,9 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MANY 40
+/* of write_without_polls; fewer rounds than values of a byte */
+#define ROUNDS 200
+#define CYCLES 8 /* of STREAM posts and polls */
+#define STREAM 16
 
 static void transfer_sizes(void)
 {
@@ -46,6 +51,47 @@ static void transfer_sizes(void)
 		EXPECT(!memcmp(m.at[0], m.at[1], n));
 	}
 	EXPECT(x[1].ready == 1 && !x[0].ready && !x[0].ended);
+	close_memory(&m);
+	close_ends(x, 2);
+}
+
+/* Posts STREAM WRITEs one by one and polls until they have completed. */
+static void post_and_poll(struct end x[2], const struct memory *m)
+{
+	for (int i = 0; i < STREAM; i++)
+		post_wr(&x[0], IBV_WR_RDMA_WRITE, m->mr[0], 8, &x[1], m->mr[1]);
+	for (int i = 0; i < STREAM; i++)
+		EXPECT(completes_with(&x[0], IBV_WC_SUCCESS));
+}
+
+/*
+ * Requests of a program that posts many of them and polls may wait for its next
+ * poll.  If that poll does not come, the progress thread must send them.  In
+ * every second round the progress thread has begun to sleep before the request
+ * is posted.
+ */
+static void write_without_polls(void)
+{
+	struct end x[2];
+	struct memory m;
+
+	open_both(x);
+	open_memory(&m, x);
+	for (int round = 1; round <= ROUNDS; round++) {
+		volatile uint8_t *place = m.at[1];
+		int64_t until = now_ms() + WAIT_MS;
+
+		for (int i = 0; i < CYCLES; i++)
+			post_and_poll(x, &m);
+		if (round % 2)
+			nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+		m.at[0][0] = (uint8_t)round;
+		post_wr(&x[0], IBV_WR_RDMA_WRITE, m.mr[0], 8, &x[1], m.mr[1]);
+		while (*place != (uint8_t)round && now_ms() < until)
+			;
+		EXPECT(*place == (uint8_t)round);
+		EXPECT(completes_with(&x[0], IBV_WC_SUCCESS));
+	}
 	close_memory(&m);
 	close_ends(x, 2);
 }
@@ -252,6 +298,8 @@ int main(void)
 	check_run("WRITE, READ and SEND transfer messages of each size",
 		  transfer_sizes);
 	check_run("a thread that sleeps for an event wakes", wake_sleepers);
+	check_run("WRITEs arrive although their program does not poll",
+		  write_without_polls);
 	check_run("many connections transfer at once", serve_many);
 	check_run("a peer that reads nothing delays completions, loses nothing",
 		  meet_slow_peer);
