@@ -266,8 +266,8 @@ static uint32_t count_forbidden(struct poll_policy *p, uint64_t now)
 
 static void requests_that_waited_too_long_wait_no_more_for_a_while(void **state)
 {
-	static const uint32_t penalties[] = {1024, 2048, 4096, 8192, 16384,
-					     16384};
+	static const uint32_t penalties[] = {1024, 2048,  4096,
+					     8192, 16384, 16384};
 	struct poll_policy p = new_policy();
 
 	(void)state;
