@@ -257,8 +257,8 @@ struct mpsc_node *engine_qp_doorbell(struct ibt_qp *q);
 struct ibt_qp *engine_qp_of_doorbell(struct mpsc_node *n);
 /* Returns how many packets of q are not acknowledged yet.  Needs no lock. */
 uint32_t engine_qp_flying(const struct ibt_qp *q);
-/* Does no packet acknowledge the requests of q, since q is of UC or UD, or sends
- * by a stream?  Needs no lock. */
+/* Does no packet acknowledge the requests of q, because q is of UC or UD, or
+ * sends by a stream?  Needs no lock. */
 bool engine_qp_is_unanswered(const struct ibt_qp *q);
 /* Returns the QP with this QPN, or NULL. */
 struct ibt_qp *engine_qp_find(const struct engine *e, uint32_t qpn);

@@ -117,8 +117,9 @@ void stream_note(struct ibt_qp *q)
 	else if (s->out.reads_out)
 		wait = has_more ? QP_WAIT_READS : QP_WAIT_ANSWER;
 	q->qp->stats.wait = wait;
-	shared_store(&q->is_unanswered, s->phase == STREAM_OPEN &&
-					 q->direct.path == IBT_PATH_PACKETS);
+	shared_store(&q->is_unanswered,
+		     s->phase == STREAM_OPEN &&
+			     q->direct.path == IBT_PATH_PACKETS);
 }
 
 bool stream_is_drained(const struct ibt_qp *q)

@@ -216,7 +216,8 @@ void stream_fail(struct ibt *t, struct ibt_qp *q, enum terminate_cause cause,
 /* Has q's stream ended, with nothing left to send? */
 bool stream_is_over(const struct ibt_qp *q);
 /* Notes in the QP's statistics why q does not send (qp_stats.wait), and tells
- * the threads that post whether q sends by its stream (ibt_qp.is_unanswered). */
+ * the threads that post whether q sends by its stream (ibt_qp.is_unanswered).
+ */
 void stream_note(struct ibt_qp *q);
 /* May this side send (iwarp_stream.may_send)? */
 bool stream_has_begun(const struct ibt_qp *q);
