@@ -95,7 +95,7 @@ static int check_trust(struct call *c, const struct ucred *who)
 	return -EACCES;
 }
 
-/* Connects to the broker, unless it is not trusted.  Returns the socket or
+/* Connects to the broker if the broker is trusted.  Returns the socket or
  * -errno. */
 static int connect_trusted(struct call *c)
 {

@@ -3,7 +3,7 @@
 
 #include "util/random.h"
 
-#define KEPT 32 /* how many numbers one call of the kernel brings */
+#define KEPT 32 /* how many numbers one system call brings */
 
 uint64_t entropy(void)
 {

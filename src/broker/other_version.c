@@ -18,8 +18,8 @@
 #define TRIES	64
 #define LISTENS 0x10000 /* the kernel's __SO_ACCEPTCON */
 
-/* Writes when the broker ends, in parentheses; nothing if it has not said that.
- */
+/* Writes in parentheses what ends the broker; nothing if the broker has not
+ * said that. */
 static void say_end(uint32_t idle_s, char *text, size_t size)
 {
 	if (!idle_s)

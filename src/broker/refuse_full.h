@@ -33,8 +33,8 @@
 
 /* The slots for the connections that are kept. */
 enum refuse_full_place {
-	/* the connection that took the place of the spare descriptor, or the
-	 * last descriptor before it */
+	/* the connection that has the place of the spare descriptor, or that
+	 * took the last free descriptor while the spare one was still open */
 	REFUSE_FULL_SPARE,
 	/* a connection that was accepted with a descriptor of its own, while
 	 * the table of clients was full */

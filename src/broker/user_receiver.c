@@ -41,7 +41,8 @@
 _Static_assert(MESSAGE_BYTES > sizeof(struct proto), "fits every message");
 
 /* A comment that ends with `lock`: the lock of `of` covers the member.  One
- * that ends with "the thread's": only the thread of `of` uses the member. */
+ * that ends with "the thread's": only the thread of `of` uses the member.  One
+ * that ends with "the loop's": only the broker's loop uses the member. */
 struct user_receiver_conn {
 	struct user_receiver_conn *next; /* of the same user; `lock` */
 	struct user_receiver *of;
@@ -453,7 +454,8 @@ static bool give_conn(struct user_receivers *s, uid_t user,
 	for (r = s->first; r; r = r->next)
 		if (user_is_same(r->user, user) && add_conn(r, c))
 			return true;
-	/* A thread that has ended leaves a descriptor. */
+	/* free_ended closes the descriptors of threads that have ended:
+	 * make_spare may need one. */
 	if (!s->spare)
 		free_ended(s);
 	r = s->spare ? s->spare : make_spare(s);

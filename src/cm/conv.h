@@ -40,7 +40,7 @@ enum conv_state {
 	/* New states are added at the end, since the notes of older brokers
 	 * have the numbers of the states above. */
 	CONV_DREQ_RCVD, /* a DREQ has come; the consumer has not answered it */
-	CONV_HELD,	/* a request that waits for a listener: see request.c */
+	CONV_HELD,	/* a request waits for a listener or room (request.c) */
 	CONV_STATES
 };
 
@@ -97,7 +97,8 @@ struct conv {
 	struct list queue;
 	struct wheel_timer timer;
 	enum conv_state state;
-	/* The consumer has released the conversation, and gets no events. */
+	/* No events are made, because the consumer has released the
+	 * conversation or, in CONV_HELD, no consumer has it yet. */
 	bool is_released;
 	bool is_passive; /* the peer has begun the conversation */
 	bool is_strict;	 /* cm_start.strict */
@@ -146,8 +147,9 @@ struct conv_listener {
 #define CONV_QUEUED(node)                                                      \
 	((struct conv *)(void *)((char *)(node)-offsetof(struct conv, queue)))
 
-/* A listener that has ended.  The manager expects until until_ns that its
- * program makes it again.  until_ns is 0 in an entry that was never used. */
+/* A listener that has ended.  Up to the time until_ns, the manager expects the
+ * program to make this listener again.  until_ns is 0 in an entry that was
+ * never used. */
 struct conv_recent {
 	uint64_t service_id, until_ns;
 	uint64_t owner; /* the owner's number; 0: no owner */

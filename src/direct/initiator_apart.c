@@ -5,8 +5,8 @@
 #include "hca/semantics.h"
 #include "ibt/rnr_wait.h"
 
-/* Does q use the direct path, with nothing to do for its holders of the
- * progress lock?  q may wait for a receive of its peer. */
+/* Does q use the direct path, with nothing to do for the holder of the progress
+ * lock?  q may wait for a receive of its peer. */
 static bool is_open(const struct ibt_qp *q)
 {
 	const struct target_ref *l = q->direct.link;
@@ -40,8 +40,9 @@ static bool awaits_receive(const struct ibt_qp *q)
 	       !q->direct.apart.has_found;
 }
 
-/* Executes requests of q until one is left.  Returns true if none is left, or
- * if q waits for a receive. */
+/* Executes requests of q, until one cannot be executed here or INITIATOR_PIECE
+ * bytes have moved.  Returns true if no request and no event is left, or if q
+ * waits for a receive. */
 static bool run_requests(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
 			 void **to_wake)
 {

@@ -18,7 +18,7 @@
  * FABRIC_PROTO_BURST_PACKETS.  The fabric also sends struct fabric_proto_news,
  * which is shorter than any packet.  While too many of the program's packets
  * wait for their receivers, the fabric does not read the socket, so the socket
- * fills. The data end exists until the program closes the socket or the
+ * fills.  The data end exists until the program closes the socket or the
  * connection.
  *
  * The answer to FABRIC_PROTO_CM carries a SOCK_SEQPACKET socket for connection
@@ -60,7 +60,8 @@ enum fabric_proto_kind {
 	FABRIC_PROTO_UNREGISTER, /* number: the agent's */
 	FABRIC_PROTO_SHOW,	 /* number: index of the node in the file;
 				    answer: host, ca, text; number: how many
-				    groups have the node as their host */
+				    groups of processes have the node as their
+				    host (fabric_take) */
 	FABRIC_PROTO_STOP,	 /* no members; ends the fabric's process */
 	FABRIC_PROTO_DATA,  /* host, number: of a port; answer: a descriptor;
 			       number: the data end's (data_number) */
@@ -117,11 +118,11 @@ struct fabric_proto {
 	char host[FABRIC_PROTO_NAME];
 	char text[FABRIC_PROTO_NAME]; /* the node's description, with a NUL */
 	union {
-		struct fabric_ca ca;	       /* the node */
-		struct fabric_port port;       /* the port */
-		struct fabric_agent agent;     /* the agent to register */
-		uint8_t gid[16];	       /* of a multicast group */
-		struct reach reach;	       /* the packets of a queue pair */
+		struct fabric_ca ca;	   /* the node */
+		struct fabric_port port;   /* the port */
+		struct fabric_agent agent; /* the agent to register */
+		uint8_t gid[16];	   /* of a multicast group or a port */
+		struct reach reach;	   /* the packets of a queue pair */
 		struct fabric_reached reached; /* their receiver */
 		struct fabric_arena arena;     /* of a program */
 		/* the sentence of deadlock_text, with a NUL; "": there is no

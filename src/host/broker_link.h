@@ -28,7 +28,7 @@
 int broker_link_socket(int arena_fd, int peer_wake_fd, uint64_t patience_ns);
 /* Closes the connection; from here on this process has no broker. */
 void broker_link_close(void);
-/* Has the broker write the counter files below the folder devices_fd of the
+/* Makes the broker write the counter files below the folder devices_fd of the
  * tree of sysfs_path.  Takes ownership of devices_fd. */
 void broker_link_tree(int devices_fd);
 /* Makes a QPN of this process's class from random bits.  Without a broker there
@@ -60,9 +60,9 @@ bool broker_link_ask_source(uint32_t class, const struct inaddr *from,
  * ended.  Makes no system call while no answer is outstanding, no timer is due
  * and broker_link_woken was not called. */
 void broker_link_turn(struct engine *engine, uint64_t now_ns);
-/* Called after broker_link_turn.  If a successor of the broker has made a new
- * relay for this process, returns once a descriptor of the relay's receiving
- * end, which the caller owns; else -1. */
+/* Called after broker_link_turn.  Returns a descriptor of the receiving end of
+ * a new relay, which the caller owns, once for each relay that a successor of
+ * the broker makes for this process; else -1. */
 int broker_link_new_relay(void);
 /* Has the broker reported the death of a process, and has the engine not been
  * told of it yet? */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Automatic path migration (IBTA Vol 1, 17.2.8).  A connected QP by LID may
- * have an alternate path.  The state is hca_qp_attr.path_mig_state, and the bit
- * MigReq of each packet tells the peer about it: MigReq is 1 in MIGRATED alone.
+ * have an alternate path.  The state is hca_qp_attr.path_mig_state.  The bit
+ * MigReq of each packet tells the peer about this state: MigReq is 1 in
+ * MIGRATED alone.
  *
  *	         the program asks          a packet with MigReq 0 comes
  *	MIGRATED ----------------> REARM -----------------------------> ARMED
@@ -46,9 +47,9 @@ void migration_modified(struct ibt *t, struct ibt_qp *q, uint32_t old);
 /* A packet with MigReq 0, whose PSN fits the connection, has come from q's
  * peer. In REARM enters ARMED. */
 void migration_heard(struct ibt_qp *q);
-/* The peer of q, in ARMED, asks for a migration to a path that is not q's
- * alternate path.  Raises ENGINE_PATH_MIG_ERR and explains it, once until q is
- * armed again. */
+/* q is in ARMED, and its peer asks for a migration to a path that is not q's
+ * alternate path.  Raises ENGINE_PATH_MIG_ERR and explains this event, once
+ * until the program sets path_mig_state again. */
 void migration_refuse(struct ibt *t, struct ibt_qp *q);
 
 #endif

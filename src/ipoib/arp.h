@@ -8,7 +8,7 @@
  *	+---------------+---------------+-------------------------------+
  *	|  bytes of hw  |  bytes 4      |          operation            |
  *	+---------------+---------------+-------------------------------+
- *	|  sender's hardware address, sender's IP, target's two alike   |
+ *	|  sender's hardware address and IP, then those of the target   |
  *	+---------------------------------------------------------------+
  */
 #ifndef IPOIB_ARP_H

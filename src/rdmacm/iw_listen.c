@@ -110,8 +110,10 @@ void r_iw_serve(struct r_id *id)
 	r_give();
 }
 
-/* shutdown(2) ends the listener and leaves the port bound.  setsockopt restores
- * the value that r_iw_bind_socket gave SO_REUSEADDR. */
+/* shutdown(2) ends the listener.  The port stays bound, because bind_both in
+ * bind.c has bound it by its number: the kernel would release a port that the
+ * kernel itself had chosen.  setsockopt restores the value that
+ * r_iw_bind_socket gave SO_REUSEADDR. */
 static void end_listener(const struct r_iw *iw, int may_share)
 {
 	if (shutdown(iw->fd, SHUT_RDWR) ||

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A walk along a path, folder by folder, by descriptors.  Each folder on the
- * path is root's or the caller's, and no other user can write to it unless it
- * is sticky.  A symbolic link is followed only if root or the caller owns it.
- * No folder is on a file system that a process of another user serves (FUSE),
- * since that process could report any owner for a file.  So no other user can
- * replace an object that was checked.
+ * A walk along a path, folder by folder, by descriptors.  Each folder in which
+ * the walk looks up a name is root's or the caller's.  Unless such a folder is
+ * sticky, only its owner, group 0 and the group walk.group may write to it.  A
+ * symbolic link is followed only if root or the caller owns it.  No folder is
+ * on a file system that a process of another user serves (FUSE), since that
+ * process could report any owner for a file.  So no user outside of these
+ * groups can replace an object that was checked.
  *
  * The functions allocate nothing, take no lock, and may change errno.  The
  * caller owns the walk, and frees it by walk_end.
@@ -22,8 +23,9 @@
 /* The state of a walk.  The caller sets the first six members and fd. */
 struct walk {
 	const char *subject; /* the subject of a reason: the path, or "it" */
-	char *why;	     /* a clause: why the walk ends, if it ends by
-			      * -EPERM; otherwise unchanged */
+	char *why;	     /* a clause: which check ends the walk by -EPERM;
+			      * otherwise unchanged, also if the kernel gives
+			      * EPERM */
 	size_t room;	     /* bytes of `why` */
 	bool makes;	     /* missing folders are created, with mode 0700 */
 	bool doubts_system;  /* no link of the owner of / is followed, unless
@@ -49,8 +51,8 @@ struct walk {
 
 /* Walks along a path that the environment or the system names, to a folder.  A
  * relative path begins at the working directory, to which the walk goes from /
- * first.  Returns 0; -EPERM with a reason; -ENOENT: a folder is missing and
- * could be created; or another -errno. */
+ * first.  Returns 0; -EPERM, with a reason if a check has failed; -ENOENT: a
+ * folder is missing and could be created; or another -errno. */
 int walk_along(struct walk *w, const char *path);
 /* Walks along a path that the environment names, to a file of any type other
  * than a folder.  Returns a descriptor of the file, O_PATH, which the caller

@@ -37,8 +37,9 @@ struct wheel {
 void wheel_init(struct wheel *w, uint64_t now_ns);
 /* Initialises a timer that is not armed. */
 void wheel_timer_init(struct wheel_timer *t);
-/* Arms t for due_ns.  If t is armed already, its old time no longer counts.  A
- * timer whose due_ns is in the past expires at the next wheel_expire. */
+/* Arms t for due_ns.  If t is armed already, its old time no longer counts.  If
+ * due_ns is in the past by a tick of level 0 or more, t expires at the next
+ * wheel_expire. */
 void wheel_set(struct wheel *w, struct wheel_timer *t, uint64_t due_ns);
 /* Disarms t; does nothing if t is not armed. */
 void wheel_cancel(struct wheel *w, struct wheel_timer *t);

@@ -261,8 +261,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 /*
  * Programs such as perftest close a device before they have destroyed all its
  * objects.  The context then stays until the process ends, since the objects
- * point to it.  So it does in the child of a fork, which cannot destroy its
- * parent's objects, but may try to.
+ * point to it.  A context with objects also stays in the child of a fork, which
+ * cannot destroy its parent's objects, but may try to.
  */
 int ibv_close_device(struct ibv_context *context)
 {

@@ -26,8 +26,8 @@ static uint32_t next_handle;
 static size_t taken; /* the bytes of all device memory */
 static uint32_t open_files;
 
-/* The number of files that stay open for peers of this host to map.  If the
- * file of each allocation stayed open, the program could reach its limit of
+/* At most this many files stay open for peers of this host to map.  If the file
+ * of each allocation stayed open, the program could reach its limit of
  * descriptors. */
 #define FILES_MAX 64
 

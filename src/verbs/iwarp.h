@@ -30,14 +30,14 @@ struct verbs_iwarp {
 		    const struct host_stream *s);
 	/* Calls host_stream_close: the queue pair qpn sends what was posted,
 	 * then FIN, and the event HOST_STREAM_ENDED is reported at the end.
-	 * Does nothing unless the queue pair's connection was opened with this
-	 * arg (host_stream.arg), or in a forked child. */
+	 * Does nothing in a forked child, or if the queue pair's connection was
+	 * opened with another arg (host_stream.arg). */
 	void (*close)(struct ibv_context *context, uint32_t qpn,
 		      const void *arg);
 	/* Calls host_stream_abort: ends the connection of the queue pair qpn at
 	 * once, and no event of the connection is reported afterwards.  Does
-	 * nothing unless the connection was opened with this arg
-	 * (host_stream.arg), or in a forked child. */
+	 * nothing in a forked child, or if the connection was opened with
+	 * another arg (host_stream.arg). */
 	void (*abort)(struct ibv_context *context, uint32_t qpn,
 		      const void *arg);
 	/* Calls capture_stream_refused (host/capture_stream.h), which takes no

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The functions that private.c exports, each under several names, in the
- * private version nodes.  No lock.
+ * The functions that private.c exports in the private version nodes, most of
+ * them under several names.  No lock.
  */
 #ifndef VERBS_PRIVATE_H
 #define VERBS_PRIVATE_H
