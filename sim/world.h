@@ -100,7 +100,7 @@ struct faults {
 	uint32_t drop, duplicate, reorder, corrupt, truncate;
 };
 
-/* How brokers answer the engine's question whether a peer lives. */
+/* How brokers answer the engine's question whether a peer is alive. */
 enum liveness {
 	LIVENESS_PROMPT,  /* at once */
 	LIVENESS_LATE,	  /* after up to 200 ms */

@@ -25,10 +25,11 @@ enum phase {
 struct sa_group {
 	struct list link;
 	struct list members; /* struct sa_group_member */
-	/* The join: asked for, or with is_in as the administration has
-	 * answered. */
+	/* The membership as the program asked for it; once is_in is set, as
+	 * the subnet administration has answered. */
 	struct sa_member record;
-	/* An interface of IPoIB at the port ends the membership. */
+	/* An IPoIB interface at the port leaves the group for the port, so
+	 * begin_leave sends no MAD. */
 	bool is_shared;
 	bool is_in; /* the port is a member */
 	enum phase phase;

@@ -7,8 +7,8 @@
 #ifndef TOOLS_FABRIC_SOCKET_H
 #define TOOLS_FABRIC_SOCKET_H
 
-/* How long a command waits for an answer of a fabric.  A fabric that serves
- * answers at once; a stopped one, or a stranger's socket, may never answer. */
+/* How long a command waits for an answer of a fabric.  A running fabric answers
+ * at once; a stopped fabric, or another program's socket, may never answer. */
 #define FABRIC_SOCKET_PATIENCE_MS 60000
 
 /*

@@ -204,8 +204,8 @@ static void collect_from(struct hca *h, struct cq *cq, struct qp *qp, bool all)
 {
 	struct cqe c;
 
-	/* The cursor is input, so this collects no more than the queue can
-	 * hold. */
+	/* Peers write the cursor, so this loop collects no more completions
+	 * than the receive queue has slots. */
 	for (uint32_t n = 0; n < qp->rq.size; n++) {
 		if (all ? !rq_is_behind(qp) : !rq_has_left(h, qp))
 			break;

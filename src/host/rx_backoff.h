@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Decides when to look at the socket again.  A receiver that looks after each
- * datagram of a stream shares cache lines with the sender all the time, which
- * slows both down, the sender by a fifth.  So a look at a stream may be
+ * Decides when to look at the socket again.  A receiver that reads the socket
+ * after each datagram of a stream shares cache lines with the sender all the
+ * time, which slows both down, the sender by a fifth.  So a look may be
  * followed by a pause, after which the next look finds several datagrams.  Each
  * number is how many datagrams a look finds:
  *

@@ -129,7 +129,7 @@ static const int signals[2] = {SIGSEGV, SIGBUS};
 static struct sigaction before[2];
 static bool is_open;
 /* Counts copy_nofault_open and copy_nofault_close.  The stores of is_open,
- * `steps` and `plain` come before the store of the new count, and a thread
+ * `steps` and uses_strings come before the store of the new count, and a thread
  * loads the count first: otherwise it could keep an old is_open for 200 us. */
 static shared_u32 opened;
 static _Atomic uint64_t turn_ns; /* the progress clock */
@@ -216,7 +216,7 @@ void copy_nofault_choose(bool fast_strings)
 }
 
 /* Would `rep movsb` move one byte at a time?  Processors do so if `to` is a few
- * bytes behind `from`, since the bytes might overlap.  Zen 4 compares only the
+ * bytes above `from`, since the bytes might overlap.  Zen 4 compares only the
  * last 12 bits of the addresses, and copies at 3.5 GB/s instead of 50 GB/s if
  * they differ by 1 to 15.  For distances up to 63, vector registers are as fast
  * as `rep movsb`. */
