@@ -2,7 +2,7 @@
 /*
  * adverbd is the broker of a network namespace, started by its first client.
  * It owns the receive sockets of port 4791 and gives one to each process.  It
- * watches the processes, and tells its clients which of them live.
+ * watches the processes, and tells its clients which processes still run.
  */
 #include "broker/proto.h"
 #include "broker/server.h"
@@ -61,7 +61,7 @@ static int claim_address(int *listen_fd)
 	return -EADDRINUSE;
 }
 
-/* Whether standard input is a listening socket. */
+/* Is standard input a listening socket? */
 static bool has_listener(void)
 {
 	int listens = 0;

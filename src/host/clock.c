@@ -84,8 +84,8 @@ static uint64_t scale_ticks(uint64_t ticks, uint64_t rate)
 	return (uint64_t)((unsigned __int128)ticks * rate >> 32);
 }
 
-/* Is the time by the counter ahead of the clock?  Then the counter was changed,
- * or counts faster than before. */
+/* Has the counter gone back, or is the time by the counter ahead of the clock?
+ * Then the counter was changed, or counts faster than before. */
 static bool is_wrong(const struct clock *c, uint64_t before, uint64_t ns)
 {
 	return c->good_for &&

@@ -24,8 +24,8 @@ void post_lock_fini_all(struct post_locks *p)
 
 /*
  * Takes a post lock.  If another thread has it, claims it first: a thread that
- * posts request after request releases the lock only for moments, too short for
- * a thread that sleeps for the lock to wake up.
+ * posts request after request releases the lock only for moments, in which a
+ * thread that sleeps until the lock is free has no time to wake up.
  */
 static void take_claimed(struct post_lock *l) NO_LOCK_ANALYSIS
 {

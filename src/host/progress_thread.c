@@ -63,11 +63,12 @@ static bool is_streaming(struct progress *p)
 }
 
 /*
- * Leaves progress to the program.  Returns when the program made no progress
- * during a nap, when a nap brought no news, or when the program arms a CQ.  A
- * nap costs the program's core two thread switches, so naps get longer.  `ns`,
- * the length of a nap, is kept from call to call, so that naps do not get short
- * again after each pause of the traffic.
+ * Leaves progress to the program, and sleeps in naps (leader_nap).  Returns
+ * when the program made no progress during a nap, when no look found anything
+ * during a nap (poll_looks.news), or when the program arms a CQ.  A nap costs
+ * the program's core two thread switches, so naps get longer.  `ns`, the length
+ * of a nap, is kept from call to call, so that naps do not get short again
+ * after each pause of the traffic.
  */
 static void watch_program(struct progress *p, uint32_t armed)
 {
@@ -102,10 +103,11 @@ static void watch_program(struct progress *p, uint32_t armed)
 }
 
 /*
- * Leaves the work for which this thread woke up to a program that polls: the
- * program does it sooner, and two threads would only hinder each other.  This
- * thread does the work of a program that has armed a CQ and sleeps, and of a
- * program that polls its own memory and polls a CQ only now and then.
+ * If the program polls, leaves to it the work for which this thread woke up:
+ * the program does the work sooner, and two threads would only hinder each
+ * other.  This thread does the work of a program that has armed a CQ and
+ * sleeps, and of a program that polls its own memory and polls a CQ only now
+ * and then.
  */
 static void leave_to_program(struct progress *p)
 {

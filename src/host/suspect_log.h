@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Messages about packets that fit no connection of this process: one for each
- * address and user that sends them (engine/suspect.h), and one about a flood of
- * junk.  No state.
+ * address and user that sends them (engine/suspect.h), and one about many
+ * datagrams that are not RoCE, are damaged, or are for QPs that do not exist
+ * (junk).  No state.
  */
 #ifndef HOST_SUSPECT_LOG_H
 #define HOST_SUSPECT_LOG_H
@@ -12,9 +13,9 @@
 
 /* Prints the messages that are due.  Called under the progress lock. */
 void suspect_log_say(struct engine *e);
-/* Prints the message that somebody sends junk to UDP port 4791 and sets *said,
- * if the engine has dropped much junk and *said is not set yet.  Called under
- * the progress lock. */
+/* If the engine has dropped 1000 datagrams of junk and *said is not set yet,
+ * prints the message about them and sets *said.  Called under the progress
+ * lock. */
 void suspect_log_junk(const struct engine *e, bool *said);
 
 #endif

@@ -8,8 +8,8 @@
  * instruction, the program crashes, as with any use of unmapped memory.
  *
  * Several threads may copy at once: one that makes progress, and others that
- * poll a completion queue.  The only state that they share, the memfd, has its
- * own lock.
+ * poll a completion queue or execute requests under a post lock.  The only
+ * state that they share, the memfd, has its own lock.
  */
 #ifndef MEMORY_SPACE_SELF_H
 #define MEMORY_SPACE_SELF_H

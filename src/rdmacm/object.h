@@ -293,9 +293,9 @@ void r_device_use(struct r_id *id, struct r_device *d);
  * broker is killed before it answers, the request is sent to its successor.
  * Takes r_lock.  Returns 0, or -errno from the broker or from a failure to
  * connect.  Waits at most 30 s, or longer if it has to open the connection
- * (dial_open).  Then returns -EPIPE if there is no broker, else -ETIMEDOUT: the
- * broker has not answered, or another thread has been in r_call for the id all
- * the time.
+ * (dial_open).  After that time returns -EPIPE if there is no broker, else
+ * -ETIMEDOUT: the broker has not answered, or another thread has been in r_call
+ * for the id all the time.
  */
 int r_call(struct r_id *id, struct cmproto *m, uint16_t kind);
 /* Calls r_call with an empty request, and drops the answer.  Returns r_call's
@@ -433,9 +433,9 @@ void r_post_failed(struct r_id *id, int err);
  * posts ROUTE_RESOLVED.  The `size` bytes of paths may have several paths.  The
  * first one with the flags GMP, PRIMARY and BIDIRECTIONAL is the id's path:
  * InfiniBand uses the whole path, RoCE its traffic class and its MTU, iWARP its
- * traffic class.  On InfiniBand the next one with the same flags, or with
- * ALTERNATE and BIDIRECTIONAL, is the alternate path.  A message says that
- * others are not used.  Returns 0, or -1 and errno with a message.
+ * traffic class.  On InfiniBand the alternate path is the first other path with
+ * the same flags or with ALTERNATE and BIDIRECTIONAL.  A message says that the
+ * remaining paths are not used.  Returns 0, or -1 and errno with a message.
  */
 int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 		  size_t size);

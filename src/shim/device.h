@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * device: the attributes of a device.  They are read from the tree to answer
- * netlink requests, so that `rdma link` and /sys/class/infiniband always agree.
+ * device: the attributes of a device.  They are read from the sysfs tree
+ * (util/runtime_tree.h) to answer netlink requests, so that `rdma link` and
+ * /sys/class/infiniband always agree.
  *
  * Reads files; allocates nothing and takes no lock.
  */
