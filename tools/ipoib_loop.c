@@ -25,7 +25,7 @@ enum {
 	SOURCES = 8,
 };
 
-/* What a descriptor of the loop is. */
+/* The kinds of descriptors for which the loop waits. */
 enum source {
 	SOURCE_TAP,
 	SOURCE_CHANNEL,
@@ -58,8 +58,8 @@ struct loop {
 	uint64_t port_ms; /* when the port is read next */
 };
 
-/* Ends the loop, after a sentence.  The groups are left if the fabric goes on.
- */
+/* Prints the sentence and ends the loop.  run_turns then leaves the multicast
+ * groups, unless is_cut is set. */
 static void end_loop(struct loop *l, const char *why)
 {
 	if (l->status < 0)
@@ -235,7 +235,8 @@ static void say_error(struct loop *l, const char *what, int err)
 			strerror(-err));
 }
 
-/* Tells the fabric what the interface is, for rdma_cm. */
+/* Tells the fabric the GID, the QPN and the P_Key of the interface, and its
+ * broadcast group, for rdma_cm. */
 static void tell_fabric(struct loop *l)
 {
 	const struct ipoib_port *p = &l->port;
@@ -322,7 +323,8 @@ static const struct ipoib_sink sink = {
 	.say = take_sentence,
 };
 
-/* Tells the interface what its port is. */
+/* Reads the state of the port, and passes it to the interface and to the
+ * fabric. */
 static void tell_port(struct loop *l)
 {
 	uint64_t now_ms = monotonic_ms();
@@ -510,7 +512,7 @@ static void serve_source(struct loop *l, enum source source, uint64_t now_ms)
 	}
 }
 
-/* Waits for events, and does what they and the time ask for. */
+/* Waits for events, handles them, and does the work that is due. */
 static void turn_once(struct loop *l, int timeout_ms)
 {
 	struct epoll_event events[SOURCES];

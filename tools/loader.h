@@ -28,7 +28,7 @@ bool loader_shim(const char *libdir, char *name, const char **why);
 /* Is one of the three libraries missing in @libdir, or unreadable?  If so, @why
  * says which, as a sentence without a full stop. */
 bool loader_lacks_library(const char *libdir, char why[LOADER_WHY]);
-/* Is the shim missing in @libdir, or unreadable?  If so, @why says it, as a
+/* Is the shim missing in @libdir, or unreadable?  If so, @why says so, as a
  * sentence without a full stop. */
 bool loader_lacks_shim(const char *libdir, char why[LOADER_WHY]);
 

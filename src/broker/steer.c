@@ -16,7 +16,8 @@
 #define CLASS_BITS  10
 #define CLASS_MASK  1023u
 #define CLASS_SHIFT 5
-/* The offset in the BTH of a reserved byte and 24 bits of QPN (IBTA 9.2). */
+/* The offset in the BTH of FECN, BECN, 6 reserved bits and the 24 bits of the
+ * destination QPN (IBTA 9.2, A17.9). */
 #define BTH_DEST_QP 4
 
 _Static_assert(((FORWARD * INVERSE) & QPN_MASK) == 1, "not an inverse");

@@ -102,8 +102,8 @@ struct space_ops {
 			 const void *src, enum crc_kind kind, uint32_t *crc);
 	/* Does in advance the work that would take long in one of the calls
 	 * above.  Called while no peer waits for the caller, and before the
-	 * caller checks that the owner of the memory lives, so that little time
-	 * passes between this check and the copy.  NULL: there is no such
+	 * caller checks that the owner of the memory still runs, so that little
+	 * time passes between this check and the copy.  NULL: there is no such
 	 * work. */
 	void (*refresh)(struct space *s);
 	/* Is a `write` to these n ranges a system call?  NULL: no. */
@@ -113,8 +113,9 @@ struct space_ops {
 /* The first member of every implementation's struct. */
 struct space {
 	const struct space_ops *ops;
-	/* How many system calls have copied to or from this space; wraps.
-	 * Under the lock of the space's user. */
+	/* A space of another process: how many system calls have copied to or
+	 * from it; wraps.  Protected by the lock under which the callers use
+	 * the space. */
 	uint32_t calls;
 };
 

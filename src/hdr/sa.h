@@ -51,8 +51,8 @@ struct sa_member {
 	uint8_t join_state; /* enum sa_join_state */
 };
 
-/* Fields of a question for a path that may be absent: bits of the component
- * mask of a PathRecord. */
+/* Fields that a question for a path may leave out: bits of the component mask
+ * of a PathRecord. */
 enum sa_path_field {
 	SA_PATH_SERVICE = 3 << 0, /* both halves of the ServiceID */
 	SA_PATH_TRAFFIC_CLASS = 1 << 10,
