@@ -41,7 +41,7 @@ static void send_back(struct packet *p)
 	packet_inject(p);
 }
 
-/* Makes the request the answer, and sends it. */
+/* Turns the request into its answer, and sends the answer. */
 static void send_answer(struct packet *p, uint16_t status)
 {
 	p->mad[3] = METHOD_GET | MAD_METHOD_RESPONSE;
@@ -56,7 +56,7 @@ static bool has_program(const struct port *port)
 	return !list_is_empty(&port->ends) || !list_is_empty(&port->data_ends);
 }
 
-/* Does a program run on the node, an adapter? */
+/* Is the node an adapter on which a program runs? */
 static bool is_host(const struct node *node)
 {
 	bool is_used = node->held;

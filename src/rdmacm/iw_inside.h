@@ -50,7 +50,8 @@ enum r_iw_state {
 	R_IW_OVER,	/* the connection has ended */
 };
 
-/* What the thread adverb-iw does with an object, under r_lock. */
+/* The functions by which the thread adverb-iw handles an object, under
+ * r_lock. */
 struct r_iw_role {
 	/*
 	 * The object's socket has an event or, if is_due, the object's deadline
@@ -259,8 +260,9 @@ void r_iw_sctp_address(const struct sockaddr_in6 *from,
 int r_iw_open(struct r_iw *iw);
 /* Writes a connection of TCP that is about to end, and that no queue pair has
  * had, to the capture, if there is one.  request: the initiator's request, of
- * request_bytes bytes; a responder ignores it.  `out` has the bytes that this
- * side has sent at last, if `has_out`. */
+ * request_bytes bytes; not used if this side is the responder.  has_out: the
+ * first out_sent bytes of start->out are the last bytes that this side has
+ * sent. */
 void r_iw_capture_refused(const struct r_iw *iw, const uint8_t *request,
 			  uint16_t request_bytes, bool has_out);
 /* Ends the connection at once, if a queue pair has it, and releases r_lock
