@@ -4,8 +4,8 @@
  * users other than the broker's.  Such a process gets no socket of port 4791:
  * by such a socket it could attach or detach the program that steers the whole
  * group, and so read the datagrams of others.  The broker sends the process its
- * datagrams by a relay (wire/relay.h), which is made for this process alone and
- * closed when the process ends.
+ * datagrams by a relay (wire/relay.h), which is made for this process alone.
+ * After the process has ended, the relay is closed once no datagram waits in it.
  *
  * The broker takes no descriptor from such a process, since the close of a
  * descriptor may wait for as long as the process likes (user_receiver.h).  By a

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which process has port 4791; see port_holder.h. */
+/* Finds the process that has port 4791; see port_holder.h. */
 #include "broker/port_holder.h"
 
 #include "broker/user.h"
@@ -45,7 +45,9 @@ static bool find_row(const char *path, struct socket_row *row)
 enum has {
 	HAS_NOT,
 	HAS_IT,
-	HAS_HIDDEN, /* this user may not see the process's descriptors */
+	/* This user may not see the process's descriptors, or the process has
+	 * ended. */
+	HAS_HIDDEN,
 };
 
 static enum has has_socket(const char *pid, unsigned long inode)
@@ -74,8 +76,8 @@ static enum has has_socket(const char *pid, unsigned long inode)
 	return has;
 }
 
-/* Returns the pid of the process that has the socket, or 0 if it is not
- * visible, and writes the process's name. */
+/* Returns the pid of a process that has the socket, and writes the name of that
+ * process.  0: this user sees no such process; the name is "a program". */
 static int find_process(unsigned long inode, char name[SHOWN_BYTES])
 {
 	DIR *dir = opendir("/proc");

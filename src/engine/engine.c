@@ -264,7 +264,8 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 	bool fails = (mask & HCA_QP_STATE) && attr->qp_state == HCA_QP_ERR;
 	int err = engine_qp_check(e, q, attr, mask, now_ns, why);
 
-	/* Peers then leave the lock free.  A hint, which orders nothing. */
+	/* Peers do not take the responder lock while is_wanted is set, also
+	 * after -EBUSY.  The store is a hint, which orders nothing. */
 	shared_store(&qp_target(qp)->is_wanted, !err && !fails);
 	if (!err && !fails && !rq_enter_own(e->ibt.hca, qp))
 		return -EBUSY;
@@ -412,8 +413,8 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 	e->ibt.now_ns = now_ns;
 	engine_serve_notify(e);
 	shm_ack_tick(&e->shm_ack, now_ns);
-	/* The caller ends the hold after a turn that receives nothing.  Packets
-	 * for other QPs can delay such a turn for long. */
+	/* The caller stops to hold ACKs after a turn that receives nothing.
+	 * Packets for other QPs can delay such a turn for long. */
 	if (engine_owes(e) && now_ns - e->ibt.owing_ns >= IBT_OWE_NS)
 		engine_hold_acks(e, false);
 	e->look_ns = initiator_look(&e->ibt);

@@ -26,7 +26,7 @@ enum {
 /* Bytes of a message before its options, by its type. */
 static const uint8_t fixed_bytes[] = {8, 16, 24, 24, 40};
 
-/* A message under translation: the rest of the old one, and the new one. */
+/* A message under translation: the rest of the input, and the output. */
 struct pass {
 	const uint8_t *at, *end;
 	uint8_t *out, *out_end;
@@ -42,8 +42,8 @@ bool ndisc_is(const uint8_t *p, size_t len)
 	       p[IP_V6_BYTES] <= REDIRECT;
 }
 
-/* Returns the checksum of an ICMPv6 message, which is 0 if the message has the
- * right one (RFC 4443, 2.3). */
+/* Returns the checksum of an ICMPv6 message and its pseudo-header, the checksum
+ * field included: 0 if that field is right (RFC 4443, 2.3). */
 static uint16_t checksum_of(const uint8_t *ip, size_t bytes)
 {
 	uint64_t sum = ip_sum(ICMPV6 + (uint64_t)bytes, ip + 8, 32);
@@ -62,7 +62,8 @@ static bool copy_bytes(struct pass *t, size_t bytes)
 	return true;
 }
 
-/* Translates an option of a hardware address, which is whole. */
+/* Translates an option that has a hardware address.  The caller has checked
+ * that the whole option is there. */
 static bool translate_address(struct pass *t)
 {
 	bool widens = t->way == NDISC_TO_HWADDR;
@@ -96,8 +97,8 @@ static bool translate_option(struct pass *t)
 	return copy_bytes(t, bytes);
 }
 
-/* Is the message whole, and would a receiver take it (RFC 4861, 6.1, 7.1, 8.1)?
- */
+/* Has the message the hop limit, the length, the code and the checksum that
+ * receivers demand (RFC 4861, 6.1, 7.1, 8.1)? */
 static bool is_right(const uint8_t *p, const struct ip_v6 *ip)
 {
 	const uint8_t *icmp = p + IP_V6_BYTES;
