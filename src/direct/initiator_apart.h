@@ -18,8 +18,8 @@
  * q's completion queue and the target's arena.  So the caller needs no progress
  * lock, but must exclude all other calls that use q or its target_ref.
  *
- * *to_wake is the link's owner if the target's process sleeps and has to be
- * woken, or else NULL.  Returns true if no request and no event is left, or if
+ * *to_wake is the owner in q's target_ref if the target's process sleeps and
+ * has to be woken, or else NULL.  Returns true if no request and no event is left, or if
  * q waits for a receive: then the requests are executed when the wait ends.
  * Returns false if requests or events are left: the caller then calls
  * initiator_apart_tell and initiator_turn under the progress lock.

@@ -413,7 +413,7 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 	e->ibt.now_ns = now_ns;
 	engine_serve_notify(e);
 	shm_ack_tick(&e->shm_ack, now_ns);
-	/* The caller stops to hold ACKs after a turn that receives nothing.
+	/* The caller stops holding ACKs after a turn that receives nothing.
 	 * Packets for other QPs can delay such a turn for long. */
 	if (engine_owes(e) && now_ns - e->ibt.owing_ns >= IBT_OWE_NS)
 		engine_hold_acks(e, false);

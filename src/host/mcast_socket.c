@@ -81,7 +81,7 @@ static uint32_t bit_of(const struct device *dev)
 	return 1u << (dev - all);
 }
 
-/* Returns the entry of a group, which is made if there is none; NULL: the
+/* Returns the entry of a group, and makes the entry if there is none.  NULL: the
  * process has joined too many groups. */
 static struct progress_group *
 make_group(struct progress *p, const struct device *dev, const uint8_t gid[16])
@@ -142,8 +142,9 @@ static int listen_by_lid(struct progress *p, const struct ibt_qp *q,
 	return err;
 }
 
-/* Lets the process receive the packets of a group.  Returns 0 or -errno; a
- * group that was made and is not joined is left to mcast_socket_sweep. */
+/* Lets the process receive the packets of a group.  Returns 0, or -errno: then
+ * the caller calls mcast_socket_sweep, which removes the entry of a group that
+ * was not joined. */
 static int listen_to(struct progress *p, const struct device *dev,
 		     struct ibt_qp *q, const uint8_t gid[16], const char **why)
 {

@@ -53,7 +53,8 @@ static int root_of(const char *path)
  * Copies the path to @room without doubled slashes, "." and "..", so that the
  * copy can be compared with the kernel's RDMA paths.  The tree has no symbolic
  * link to a folder, so ".." removes the name before it.  Returns true if a
- * prefix of the path is one of the kernel's RDMA paths.
+ * prefix of the path is one of the kernel's RDMA paths; false also if the copy
+ * would be too long.
  */
 static bool normalize_path(const char *path, struct path *room)
 {
