@@ -29,8 +29,9 @@
 #define NO_FIBER    (WORLD_HOSTS + 1)
 #define SWITCH	    300000 /* the chance of a switch at a step, in millionths */
 #define SLOW	    200000 /* the chance of a slow fiber, in millionths */
-/* How many times other fibers run before a slow fiber does.  The number is so
- * high that a fiber gives up its wait for a lock that the slow fiber holds. */
+/* How many times other fibers are drawn before a slow fiber is.  The number is
+ * so high that a fiber gives up its wait for a lock that the slow fiber
+ * holds. */
 #define SLOW_TURNS (4 * ALOCK_SOON)
 
 static struct {
@@ -139,8 +140,8 @@ static void take_lock(struct world *w, struct host *h)
 {
 	for (uint32_t i = 0; all.now == PROGRAMS && i < w->host_count; i++)
 		while ((!h || h == &w->hosts[i]) && all.is_running[i]) {
-			/* a slow fiber would only make the programs wait for
-			 * SLOW_TURNS turns */
+			/* a slow fiber would only make the programs wait until
+			 * SLOW_TURNS fibers were drawn */
 			if (all.slow == i)
 				all.slow = NO_FIBER;
 			switch_to_main();

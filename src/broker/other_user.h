@@ -5,7 +5,8 @@
  * by such a socket it could attach or detach the program that steers the whole
  * group, and so read the datagrams of others.  The broker sends the process its
  * datagrams by a relay (wire/relay.h), which is made for this process alone.
- * After the process has ended, the relay is closed once no datagram waits in it.
+ * After the process has ended, the relay is closed once no datagram waits
+ * there.
  *
  * The broker takes no descriptor from such a process, since the close of a
  * descriptor may wait for as long as the process likes (user_receiver.h).  By a

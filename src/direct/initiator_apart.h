@@ -19,10 +19,10 @@
  * lock, but must exclude all other calls that use q or its target_ref.
  *
  * *to_wake is the owner in q's target_ref if the target's process sleeps and
- * has to be woken, or else NULL.  Returns true if no request and no event is left, or if
- * q waits for a receive: then the requests are executed when the wait ends.
- * Returns false if requests or events are left: the caller then calls
- * initiator_apart_tell and initiator_turn under the progress lock.
+ * has to be woken, or else NULL.  Returns true if no request and no event is
+ * left, or if q waits for a receive: then the requests are executed when the
+ * wait ends.  Returns false if requests or events are left: the caller then
+ * calls initiator_apart_tell and initiator_turn under the progress lock.
  */
 bool initiator_apart_post(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
 			  void **to_wake);

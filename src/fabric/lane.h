@@ -24,10 +24,10 @@
 
 enum {
 	LANE_BLOCK = 64, /* bytes of a block, the unit of room and credits */
-	/* The blocks of one turn of the fabric that a link carries, of all VLs
-	 * together: those of the 256 KiB and one message of 64 KiB that a
-	 * program sends at most in a turn on a VL, in packets with a payload of
-	 * 4096 bytes. */
+	/* The blocks that a link carries in one turn of the fabric, on all VLs
+	 * together.  A program can send as many in a turn on one VL: 256 KiB
+	 * and one message of 64 KiB, in packets with a payload of 4096
+	 * bytes. */
 	LANE_TURN = 80 * 67,
 	/* Room of an input buffer, in blocks: a receiver can take what its link
 	 * carries in a turn. */
@@ -45,7 +45,7 @@ struct lane_clock {
 struct lane {
 	struct port *port;
 	struct list queue; /* struct packet.list: to leave, oldest first */
-	uint64_t head_ms;  /* since when the oldest is the oldest */
+	uint64_t head_ms;  /* when the oldest packet became the oldest */
 	/* VLStalled: until this time the port discards the packets of the VL;
 	 * 0: it does not. */
 	uint64_t stalled_ms;
@@ -54,7 +54,9 @@ struct lane {
 	uint64_t rx_words;
 	uint32_t held;	   /* blocks of the input buffer that are taken */
 	uint32_t hopeless; /* for deadlock.c, during its search */
-	uint8_t losses;	   /* packets discarded since one was sent (HOQLife) */
+	/* Packets discarded for HOQLife since a packet left or VLStalled
+	 * began. */
+	uint8_t losses;
 	uint8_t mark;	   /* for deadlock.c, during its search */
 	bool is_wanted; /* the port at the far end waits for room in the input
 			   buffer */
@@ -67,7 +69,7 @@ struct lanes {
 	 * data_ends.tired: the link carries nothing more in this turn. */
 	struct list woken;
 	uint64_t turn;	 /* the last turn in which the link carried a packet */
-	uint32_t blocks; /* what the link has carried in that turn */
+	uint32_t blocks; /* blocks that the link has carried in that turn */
 	uint32_t queued; /* a bit for each VL whose queue has packets */
 	struct lane_clock idle; /* PortXmitWait */
 	struct arbiter arbiter;
@@ -98,8 +100,8 @@ void lane_flush(struct port *out);
 void lane_flush_all(struct fabric *f);
 /* Begins a turn, in which each link carries up to data_ends.turn_blocks. */
 void lane_begin(struct fabric *f);
-/* Returns a port of which a packet may have become free to leave, and forgets
- * the port; NULL: there is none. */
+/* Returns a port by which a waiting packet may be able to leave now, and takes
+ * the port off the list of such ports; NULL: there is none. */
 struct port *lane_woken(struct fabric *f);
 /* Discards the packets that, at f->now_ms, have been the first of a queue for
  * too long (HOQLife), or in a switch for too long (LifeTimeValue). */
@@ -110,8 +112,8 @@ uint64_t lane_due(const struct lanes *l, uint32_t vl);
 /* Returns the time at which packets can move again or lane_tick has something
  * to do, in ms; FABRIC_NEVER: not before the next input. */
 uint64_t lane_deadline(const struct fabric *f);
-/* Returns since when the packet that has been the first of its queue for the
- * longest time has been the first; FABRIC_NEVER: no packet waits. */
+/* Returns the time at which the head of a queue became the head, for the head
+ * that has waited longest; FABRIC_NEVER: no packet waits. */
 uint64_t lane_oldest(const struct fabric *f);
 /* Adds to the clocks of a port, which has lanes, the ticks up to f->now_ms. */
 void lane_count_ticks(struct port *port);

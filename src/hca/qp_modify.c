@@ -45,8 +45,8 @@ static const struct edge rc_edges[] = {
 };
 
 /* An iWARP QP requires none of these attributes, and most have no effect on it:
- * only the ranges of numbers are checked.  Programs set, for example, a timer on
- * every device, and hardware iWARP adapters ignore the timer. */
+ * only the ranges of numbers are checked.  Programs set, for example, a timer
+ * on every device, and hardware iWARP adapters ignore the timer. */
 #define IWARP_OPTIONAL                                                         \
 	((HCA_QP_CAP - 1) | HCA_QP_DEST_QPN | HCA_QP_RATE_LIMIT)
 

@@ -113,12 +113,12 @@ void host_qp_query(struct host *h, struct ibt_qp *side,
 enum host_stream_news {
 	/* The peer's first FPDU has come, so the peer is in full operation. */
 	HOST_STREAM_READY,
-	/* The connection is closed, and the QP is in ERR.  No more events
-	 * follow. */
+	/* The connection has ended, and the QP is in ERR.  No more events
+	 * follow, though the socket may stay open for a while. */
 	HOST_STREAM_ENDED,
 };
 
-/* How a connection of TCP began, for a capture.  Times are those of
+/* How a TCP connection began, for a capture.  Times are those of
  * CLOCK_REALTIME in ns. */
 struct host_stream_start {
 	bool is_initiator;
@@ -133,8 +133,8 @@ struct host_stream_start {
 	uint32_t sent_bytes, got_bytes; /* of `sent` and of `got` */
 };
 
-/* A connection whose start-up (iwarp/startup.h) has succeeded: of TCP, or an
- * association of SCTP (wire/sctp.h), as the config says. */
+/* A connection whose start-up (iwarp/startup.h) has succeeded: a TCP connection
+ * or an SCTP association (wire/sctp.h), as *config says. */
 struct host_stream {
 	int fd; /* O_NONBLOCK and O_CLOEXEC */
 	/* The result of the start-up.  host_stream_open copies it. */
@@ -142,8 +142,8 @@ struct host_stream {
 	/* The peer's address, IPv4 as ::ffff:a.b.c.d, for messages to the
 	 * user. */
 	uint8_t peer[16];
-	/* Of a connection of TCP.  NULL: a capture has only the bytes from now
-	 * on. */
+	/* How the connection began, if it is one of TCP.  NULL: a capture has
+	 * only the bytes from now on. */
 	const struct host_stream_start *start;
 	/* For an association: messages that the peer sent after its reply and
 	 * that overtook the reply, in the form of `early` in struct startup

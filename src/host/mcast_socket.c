@@ -81,8 +81,8 @@ static uint32_t bit_of(const struct device *dev)
 	return 1u << (dev - all);
 }
 
-/* Returns the entry of a group, and makes the entry if there is none.  NULL: the
- * process has joined too many groups. */
+/* Returns the entry of a group, and makes the entry if there is none.  NULL:
+ * the process has joined too many groups. */
 static struct progress_group *
 make_group(struct progress *p, const struct device *dev, const uint8_t gid[16])
 {

@@ -59,9 +59,9 @@ static bool is_memory(int path_fd)
 
 /*
  * Opens a memfd by a path that another process has named.  The path may lead to
- * any file, and opening a terminal, a FIFO or a device has effects, so this
- * first checks that the file is a memfd.  Returns a descriptor, or -1 with
- * *why.
+ * any file, and opening a terminal, a FIFO or a device has effects, so the
+ * function first checks that the file is a memfd.  Returns a descriptor, or -1
+ * with *why.
  */
 static int open_memory(const char *path, int how, const char **why)
 {

@@ -19,9 +19,9 @@
 
 /* Returns whether this process is a host of a fabric. */
 bool u_fabric_is_used(void);
-/* Connects to this process's fabric, puts the host into the request *m, sends
- * the request and waits for the answer, which replaces *m.  If fd is not NULL,
- * *fd is then the descriptor that came with the answer, which the caller
+/* Connects to this process's fabric, puts the host's name into the request *m,
+ * sends the request and waits for the answer, which replaces *m.  If fd is not
+ * NULL, *fd is then the descriptor that came with the answer, which the caller
  * closes, or -1.  Returns the connection, which the caller closes.  After an
  * error, prints a sentence and returns -errno. */
 int u_fabric_query(struct fabric_proto *m, int *fd);
