@@ -85,7 +85,8 @@ static void follow_page(struct credit *c, uint32_t drained, uint64_t now_ns)
 	}
 }
 
-/* Is this process among the senders that share the receiver's capacity? */
+/* Updates c->standing.  Returns whether this process is among the senders that
+ * share the receiver's capacity. */
 static bool is_sharing(struct credit *c, uint32_t drained, uint64_t now_ns)
 {
 	if (now_ns - c->used_ns > IDLE_NS) {

@@ -13,7 +13,7 @@
 enum mark {
 	MOVES,	  /* the queue can move, or is empty */
 	STANDS,	  /* not found to move */
-	FOLLOWED, /* STANDS, and the walk along the cycle has passed it */
+	FOLLOWED, /* STANDS, and find_cycle has visited the queue */
 };
 
 static uint32_t vl_of(const struct lane *l)
@@ -138,8 +138,8 @@ static bool has_packet_of(const struct lane *queue, const struct lane *buffer)
 }
 
 /* Returns a queue that stands and has a packet of the buffer for which l
- * waits.  Every queue that stands has one: all packets of that buffer are in
- * such queues. */
+ * waits.  For every queue that stands there is one: without such a packet, the
+ * first packet of l would fit into the buffer later, and l could move. */
 static struct lane *next_of(const struct lane *l)
 {
 	const struct lane *far = far_of(l);
@@ -198,8 +198,8 @@ static void advance_text(struct sentence *t, int n)
 	t->room -= used;
 }
 
-/* Writes the cycle's links; if they are many, the first ones and how many more
- * there are. */
+/* Writes the cycle's links; if there is no room for all, the first ones and how
+ * many more there are. */
 static void write_links(struct sentence *t, struct lane *first)
 {
 	enum { REST = 200 }; /* bytes, for what follows */
@@ -229,7 +229,8 @@ static void write_sentence(char *text, struct lane *first)
 	       "finite HOQLife (head_of_queue_lifetime of OpenSM)");
 }
 
-/* While a deadlock is told, the search runs regularly, to see its end. */
+/* Once a search has found a deadlock, the search runs every DEADLOCK_MS, until
+ * the deadlock has ended. */
 uint64_t deadlock_deadline(const struct fabric *f)
 {
 	const struct deadlock *d = &f->data.deadlock;

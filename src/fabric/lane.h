@@ -57,7 +57,7 @@ struct lane {
 	/* Packets discarded for HOQLife since a packet left or VLStalled
 	 * began. */
 	uint8_t losses;
-	uint8_t mark;	   /* for deadlock.c, during its search */
+	uint8_t mark;	/* for deadlock.c, during its search */
 	bool is_wanted; /* the port at the far end waits for room in the input
 			   buffer */
 };

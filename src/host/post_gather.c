@@ -55,8 +55,8 @@ void post_gather_done(struct post_gather *g)
 
 void post_gather_handed_over(struct post_gather *g, uint64_t now_ns)
 {
-	/* since_ns may be later than now_ns: the clocks of two threads may
-	 * differ by some microseconds. */
+	/* since_ns may be later than now_ns: the clocks of the post lock and of
+	 * the progress lock may differ by some microseconds. */
 	if (g->count && now_ns > g->since_ns &&
 	    now_ns - g->since_ns > POST_GATHER_LATE_NS) {
 		g->forbidden = g->penalty;

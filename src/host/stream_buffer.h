@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The buffers of a set's full sockets (stream_set.h).  Each connection reserves
- * a buffer when it opens, so a socket that becomes full always gets one: the
- * connection does not end because the process has no memory left.  A reserved
+ * a buffer when it opens, so a socket that becomes full always gets one, and
+ * the connection survives when the process has no memory left.  A reserved
  * buffer is address space, and takes memory only when bytes are written there
- * (but at once in a program that has called mlockall(MCL_FUTURE)).  Blocks of
- * which no buffer is in use, except the first, have no memory.
+ * (but at once in a program that has called mlockall(MCL_FUTURE)).  A block
+ * other than the first has no memory while none of its buffers is in use.
  *
  * Owner: struct stream_set; lock: the progress lock.
  */

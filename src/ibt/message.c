@@ -264,7 +264,7 @@ static enum verdict apply_write(struct ibt *t, struct ibt_qp *q,
 	x->bytes = p->payload_len;
 	x->key = r->rkey;
 	/* the key is looked up for each packet: the region may have been
-	 * deregistered since the packet before */
+	 * deregistered since the previous packet */
 	if (p->payload_len) {
 		enum mr_verdict v =
 			mr_remote(t->hca, q->qp, r->rkey, r->va + r->offset,

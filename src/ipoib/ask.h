@@ -22,7 +22,7 @@ struct ask {
 	uint32_t tries;	   /* how often the question was asked */
 	uint64_t due_ms;   /* when the present try ends */
 	uint32_t failures; /* in sequence */
-	uint64_t retry_ms; /* before this time no question is asked */
+	uint64_t retry_ms; /* before this time no question begins */
 };
 
 /* Is a question open whose answer has not come in time? */
@@ -36,7 +36,8 @@ void ask_fail(struct ask *a, uint64_t now_ms);
 /* The question is answered or of no more use: forgets it and the failures, so
  * that a question may begin at once. */
 void ask_reset(struct ask *a);
-/* Returns when the owner has to act, if it wants to ask. */
+/* Returns when the try of the open question ends; if none is open, when a
+ * question may begin. */
 uint64_t ask_deadline(const struct ask *a);
 
 #endif

@@ -3,9 +3,9 @@
  * The neighbours: interfaces of other hosts whose hardware addresses have come
  * in ARP and neighbour discovery.  They are found by MAC, and by LID and QPN.
  * If the table is full, the neighbour to which no packet was sent for the
- * longest time is forgotten: first one to which none was sent, so that
- * addresses that somebody invents push out no neighbour in use.  Owner: struct
- * ipoib.
+ * longest time is forgotten.  A neighbour to which no packet was ever sent
+ * is forgotten first, so that addresses that somebody invents replace no
+ * neighbour in use.  Owner: struct ipoib.
  */
 #ifndef IPOIB_NEIGH_H
 #define IPOIB_NEIGH_H
@@ -16,10 +16,12 @@
 #include "ipoib/route.h"
 #include "ipoib/waiting.h"
 
-#define NEIGH_MAX	2048 /* neighbours */
-#define NEIGH_BUCKETS	4096
-#define NEIGH_SOURCES	1024  /* slots to find MACs by LID and QPN */
-#define NEIGH_UNUSED_MS 60000 /* then another neighbour may take the MAC */
+#define NEIGH_MAX     2048 /* neighbours */
+#define NEIGH_BUCKETS 4096
+#define NEIGH_SOURCES 1024 /* slots to find MACs by LID and QPN */
+/* Once no packet was sent to a neighbour for this time, another neighbour may
+ * take its MAC. */
+#define NEIGH_UNUSED_MS 60000
 
 struct neigh {
 	struct hwaddr address;
@@ -57,9 +59,10 @@ struct neigh *neigh_find(const struct neigh_table *t,
 struct neigh *neigh_add(struct neigh_table *t, const struct hwaddr *a);
 /* Returns the neighbour to forget first, or NULL if there is none. */
 struct neigh *neigh_oldest(const struct neigh_table *t);
-/* Removes and frees a neighbour, which has no waiting packets and no handle. */
+/* Removes and frees a neighbour, which has no waiting packets, no connection
+ * and no address handle. */
 void neigh_remove(struct neigh_table *t, struct neigh *n);
-/* Iterates: returns the neighbour behind n; NULL at the end.  n is NULL at
+/* Iterates: returns the neighbour after n; NULL at the end.  n is NULL at
  * first. */
 struct neigh *neigh_next(const struct neigh_table *t, const struct neigh *n);
 /* Notes the LID from which a neighbour sends. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Pseudo-random numbers from a seed (xoshiro256++ seeded by splitmix64).  Equal
- * seeds give equal numbers, on which the simulator relies.  Keys, QPNs and
- * PSNs, which nobody may guess, come from util/random.h instead.  Not
- * thread-safe: the owner's lock protects the state.
+ * seeds give equal numbers, on which the simulator relies.  Numbers that nobody
+ * may guess, for example QPNs, PSNs and the secret by which keys are made, come
+ * from util/random.h instead.  Not thread-safe: the owner's lock protects the
+ * state.
  */
 #ifndef UTIL_RNG_H
 #define UTIL_RNG_H
