@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Checks which process of this host has sent a packet.  Every user of a host
- * may send from each address of the host, so an address does not identify a
- * sender.  But a source port belongs to one process for as long as the process
- * has bound it.  So a packet to a connected queue pair (RC, UC) from an address
- * of this host is accepted only from a port of the user of the peer's process.
- * The class of the peer's QPN names the peer's process, so one answer of the
- * host is valid for all queue pairs between two processes:
+ * Checks which user of this host has sent a packet.  Every user of a host may
+ * send from each address of the host, so an address does not identify a sender.
+ * But the engine's caller can find out which user has bound a source port.  So
+ * a packet to a connected queue pair (RC, UC) from an address of this host is
+ * accepted only from a port of the user of the peer's process.  The class of
+ * the peer's QPN names the peer's process, so one answer of the caller is valid
+ * for all queue pairs between two processes:
  *
  *	          wanted        engine_source: yes
  *	unknown --------> asked ------------------> believed
@@ -14,11 +14,12 @@
  *	   |               v                           | SOURCE_NS, and believed
  *	   `--SOURCE_NS-- refused                      v meanwhile
  *
- * While the host is asked about a port, packets from the port are parked, at
+ * While the caller is asked about a port, packets from the port are parked, at
  * most SOURCE_PARKED packets of all ports.  At most SOURCE_ASKS questions are
  * asked in each SOURCE_ASK_NS.  Beyond these limits, packets from unknown ports
  * are dropped, so that a sender which uses ever new ports costs little.  Ports
- * that are believed have their own table, so other ports do not replace them.
+ * that are believed have a table of their own, where other ports do not replace
+ * them.
  *
  * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
@@ -39,7 +40,7 @@
 
 enum source_state {
 	SOURCE_NONE,
-	SOURCE_ASKED,	 /* the host has not answered yet */
+	SOURCE_ASKED,	 /* the caller has not answered yet */
 	SOURCE_REFUSED,	 /* the port is not of the peer's user */
 	SOURCE_BELIEVED, /* the port is of the peer's user */
 };
@@ -50,7 +51,7 @@ struct source {
 	uint16_t port; /* 0: the slot is free */
 	uint8_t state; /* enum source_state */
 	bool is_v4;    /* a port of IPv4; false: of IPv6 */
-	/* The port is believed, and the host is asked about it again. */
+	/* The port is believed, and the caller is asked about it again. */
 	bool is_asked;
 	uint32_t user;	   /* the owner of a refused port, or ENGINE_NO_USER */
 	uint64_t since_ns; /* when the state was entered */
@@ -79,9 +80,9 @@ enum source_word {
 			    */
 };
 
-/* Initializes *s, which is zero.  @is_asked: the host answers questions; false:
- * all ports are believed.  @class_of: returns the steering class of a QPN;
- * NULL: there are no classes.  Returns 0 or -ENOMEM. */
+/* Initialises *s, which is zero.  @is_asked: the engine's caller answers
+ * questions; false: all ports are believed.  @class_of: returns the steering
+ * class of a QPN; NULL: each QPN counts as a class.  Returns 0 or -ENOMEM. */
 int engine_sources_init(struct sources *s, bool is_asked,
 			uint32_t (*class_of)(uint32_t qpn));
 /* Frees the memory that s owns, with the parked packets. */
@@ -95,8 +96,8 @@ struct source_found {
 };
 
 /* Decides whether d, a datagram from an address of this host, comes from a port
- * of the peer's user.  @qpn: the peer's QPN.  Asks the host if this is not
- * known. */
+ * of the peer's user.  @qpn: the peer's QPN.  Queues a question to the engine's
+ * caller (engine_wants_source) if this is not known. */
 struct source_found engine_sources_look(struct sources *s,
 					const struct engine_dgram *d,
 					uint32_t qpn, uint64_t now_ns);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The path of packets by LID: of a queue pair, or of an address handle, of an
- * InfiniBand device.  The subnet manager has given the ports their LIDs and
- * their state.  Stateless.
+ * The paths of the queue pairs and address handles of an InfiniBand device: the
+ * addresses and header fields of their packets, by LID.  The subnet manager has
+ * given the ports their LIDs and their state.  Stateless.
  */
 #ifndef HOST_LID_PATH_H
 #define HOST_LID_PATH_H

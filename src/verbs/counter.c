@@ -22,14 +22,15 @@ struct v_counter {
 	struct v_comp_cntr_base base;
 	uint32_t type; /* V_COMP_CNTR_* */
 	struct lock lock;
-	/* The part of a value beyond the sums of the attached queue pairs: the
-	 * amounts by which the program has changed the counter, and the sums of
-	 * queue pairs that were destroyed.  done: of requests that succeeded,
-	 * or of their bytes.  failed: of requests that failed. */
+	/* The parts of the two values beyond the sums of the attached queue
+	 * pairs: the amounts by which the program has changed the counter, and
+	 * the sums of queue pairs that were destroyed.  done: the value counts
+	 * completions with success, or their bytes.  failed: the value counts
+	 * completions with an error. */
 	uint64_t done, failed;
 	struct list attached; /* struct v_attached */
-	/* The values that the program read last: [false] the number of requests
-	 * that succeeded, or of their bytes; [true] the number that failed. */
+	/* The values that the program read last: [false] the value of `done`,
+	 * [true] the value of `failed`. */
 	uint64_t last[2];
 	/* For host_poll: a read that returns the same value as the last read
 	 * counts as a poll that found nothing. */
@@ -149,8 +150,9 @@ static int check_attach(const struct ibv_qp *qp, const struct v_counter *c,
 	return 0;
 }
 
-/* Checks the state and the sums of the QP, under host_lock.  Returns 0, or a
- * positive errno with a message. */
+/* Checks that the QP is in RESET or INIT, and that no operation of `ops` has a
+ * counter yet, under host_lock.  Returns 0, or a positive errno with a message.
+ */
 static int check_now(const struct qp *qp, uint32_t ops)
 {
 	if (qp->state != HCA_QP_RESET && qp->state != HCA_QP_INIT)

@@ -20,9 +20,9 @@ int relay_pair(int fds[2])
 		       sizeof(bytes)))
 		setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &bytes,
 			   sizeof(bytes));
-	/* Otherwise the process could send messages to fds[0], which nobody
-	 * reads.  Whoever closes fds[0] would then close the descriptors that
-	 * these messages bring, and might have to wait. */
+	/* Otherwise the receiving process could send messages to fds[0], which
+	 * nobody reads.  The close of fds[0] would then close the descriptors
+	 * that these messages bring, and might have to wait. */
 	shutdown(fds[0], SHUT_RD);
 	return 0;
 }
