@@ -3,12 +3,10 @@
  * A pair of connected queue pairs and their objects.  The pair goes through
  * rounds (connect, work, end), independently of other pairs and hosts.
  *
- *	DOWN --> RUNNING --> OVER
- *	  ^       |    |
- *	  |       v    |	FLUSHING: the QPs are in ERR, and every posted
- *	  |   FLUSHING |	request must complete
- *	  |       |    |
- *	  +-------+----+	the oracle checks the round
+ *	DOWN --> RUNNING --> FLUSHING
+ *	  ^         |            |	FLUSHING: the QPs are in ERR, and every
+ *	  |         v            v	posted request must complete
+ *	  +---- the oracle checks the round ----> OVER, after the last round
  */
 #ifndef SIM_PAIR_H
 #define SIM_PAIR_H

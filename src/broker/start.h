@@ -4,10 +4,11 @@
  * has no child to wait for, and gets no signal.  If no process can be made, or
  * adverbd cannot be run, a thread of this process is the broker.  A thread also
  * serves if the program is a subreaper (PR_SET_CHILD_SUBREAPER), which would
- * get adverbd as a child.  The first process of a PID namespace does get it, as
- * it gets every orphan.  The listener is bound first.  If several processes
- * start a broker at the same time, only one of them can bind the listener; the
- * connections of the others wait at this listener until its broker serves.
+ * get adverbd as a child.  The first process of a PID namespace gets adverbd as
+ * a child, as it gets every orphan.  The listener is bound first.  If several
+ * processes start a broker at the same time, only one of them can bind the
+ * listener; the connections of the others wait at this listener until its
+ * broker serves.
  *
  *	starter                          adverbd
  *	bind, listen
@@ -47,8 +48,8 @@ struct start {
 	pid_t broker;  /* the pid of adverbd; 0: it is not visible */
 	/* when the start began, in milliseconds of CLOCK_MONOTONIC */
 	uint64_t began_ms;
-	/* when a thread serves in place of adverbd, even if adverbd still
-	 * lives, in milliseconds of CLOCK_MONOTONIC */
+	/* when a thread serves in place of adverbd if adverbd does not serve
+	 * yet, in milliseconds of CLOCK_MONOTONIC */
 	uint64_t limit_ms;
 	uint32_t words_bytes; /* how many bytes words[] has */
 	/* what adverbd, or its loader, has written to standard error */

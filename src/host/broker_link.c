@@ -32,8 +32,8 @@
 struct peer_question {
 	uint32_t qpn, dest_qpn, scope;
 	uint8_t self[16], host[16];
-	/* The broker is asked this question.  Its answer also serves the other
-	 * questions about the same process, which are not asked. */
+	/* The broker is asked this question.  The broker's answer also serves
+	 * the other questions about the same process, which are not asked. */
 	bool is_asked;
 	bool is_owed; /* not sent yet: no broker, or no room in the socket */
 	bool is_over; /* the process has ended; see broker_link_reap_dead */
@@ -45,9 +45,9 @@ static struct peer_question question[QUESTIONS];
 static uint32_t questions;
 static bool wants_turn; /* an answer is outstanding */
 static bool has_dead;	/* is_over is set in a question */
-/* Words that the thread that waits reads and writes without a lock.  seen_fd:
- * the descriptor + 1; woken: the descriptor is readable; changes: counts stores
- * to seen_fd. */
+/* The thread that waits reads seen_fd and changes, and writes woken, without a
+ * lock.  seen_fd: the descriptor + 1; woken: the descriptor is readable;
+ * changes: counts stores to seen_fd. */
 static shared_u32 seen_fd, woken, changes;
 
 static void publish_fd(void)
