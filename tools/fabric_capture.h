@@ -23,7 +23,8 @@ struct fabric_capture {
 int fabric_capture_open(struct fabric_capture *c, struct fabric *f,
 			const char *name);
 /* Writes the packets since the last flush to the file.  If that fails, ends the
- * capture with a sentence on stderr.  Called at the end of each turn. */
+ * capture with a sentence on stderr.  Called at the end of each turn of the
+ * fabric's loop. */
 void fabric_capture_flush(struct fabric_capture *c);
 /* Writes the last packets and closes the file, if there is a capture.  If that
  * fails, says so on stderr. */

@@ -2,10 +2,10 @@
 /*
  * The multicast groups that programs of a host have joined by rdma_cm
  * (CMPROTO_JOIN).  The subnet administration counts ports, not programs (IBTA
- * Vol 1, 15.2.5.17), so the port of a host joins a group for the first of these
- * programs and leaves the group after the last one.  No I/O: the sink sends the
- * questions and the answers.  Messages of programs and MADs are not trusted.
- * Owner: fabric_query, one thread.
+ * Vol 1, 15.2.5.17), so the port of a host joins a group when a program joins
+ * the group, and leaves it only after the last program.  No I/O: the sink sends
+ * the questions and the answers.  Messages of programs and MADs are not
+ * trusted.  Owner: fabric_query, one thread.
  */
 #ifndef TOOLS_FABRIC_GROUP_H
 #define TOOLS_FABRIC_GROUP_H
@@ -41,7 +41,8 @@ struct fabric_group_sink {
 struct fabric_groups {
 	const struct fabric_group_sink *sink; /* borrowed */
 	void *user;			      /* of the sink */
-	uint32_t *last_id; /* of a question; others count it, too */
+	/* The id of the last question; queries for paths count here, too. */
+	uint32_t *last_id;
 	struct list all;
 	uint32_t member_count, group_count;
 };
@@ -69,14 +70,15 @@ void fabric_group_free(struct fabric_groups *all);
  * `answer` is called, maybe at once; or -errno, as cmproto.h says. */
 int fabric_group_join(struct fabric_groups *all, void *owner,
 		      const struct cmproto *m);
-/* The program ends its membership with this number, if it has it.  A join
+/* The program ends its membership with this number, if there is one.  A join
  * without an answer is answered by -ECANCELED. */
 void fabric_group_leave(struct fabric_groups *all, const void *owner,
 			uint32_t number);
 /* The program ends, and with it its memberships. */
 void fabric_group_drop(struct fabric_groups *all, const void *owner);
-/* Takes the answer of any contents to the question `id`; err is -ETIMEDOUT if
- * none has come.  Returns false if no group has asked that. */
+/* Takes the answer, which may have any contents, to the question `id`; err is
+ * -ETIMEDOUT if no answer has come.  Returns false if no group has asked this
+ * question. */
 bool fabric_group_take(struct fabric_groups *all, uint32_t id, int err,
 		       const uint8_t *mad, size_t bytes);
 /* Is a question open? */

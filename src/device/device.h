@@ -68,7 +68,7 @@ struct device {
 	uint64_t system_guid; /* SystemImageGUID, in host order */
 	uint32_t kind;	      /* enum device_kind */
 	uint32_t port_count;  /* ports 1 to port_count exist */
-	/* InfiniBand: the fabric lets its programs go without packets. */
+	/* InfiniBand: the fabric lets programs execute requests direct. */
 	bool may_go_direct;
 	/* Port number 1 is ports[0].  netif.c locks them; device_port() reads
 	 * them. */

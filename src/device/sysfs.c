@@ -36,7 +36,7 @@
 #define TURN_NS	      5000000 /* between two tries to take a lock */
 #define MOST_TURNS    200     /* one second: the lock's owner may be stopped */
 
-/* A port that libibumad can open has a file of each kind. */
+/* A port that libibumad can open has a device file of each kind. */
 static const char *const umad_kinds[UMAD_KINDS] = {"umad", "issm"};
 
 /* The state while a tree is written. */
@@ -221,8 +221,8 @@ static void put_ethernet(struct writing *w, const struct device *d)
 			 d->name);
 }
 
-/* Creates a device file, of which programs only test whether they may open it.
- */
+/* Creates a device file, as a symbolic link to /dev/null: programs only test
+ * whether they may open the file. */
 static void put_device_file(struct writing *w, const char *kind, uint32_t index)
 {
 	int fd = w->err ? w->err : folder_open(w->fd, "dev/infiniband", true);
@@ -261,8 +261,8 @@ static void put_umad(struct writing *w, const char *device, uint32_t port,
 	}
 }
 
-/* Writes infiniband_mad.  RoCE ports are not there, since they have no
- * management datagrams of programs. */
+/* Writes infiniband_mad.  Ports of RoCE and iWARP are not there, since programs
+ * exchange no management datagrams through them. */
 static void put_umads(struct writing *w, const struct device *devices,
 		      uint32_t count)
 {

@@ -41,7 +41,8 @@
 #define MEMORY_ZERO  5
 #define MEMORY_FULL  7
 
-/* Of the words below.  No lock but that of netif.h is taken under it. */
+/* Protects the variables below.  No lock but that of netif.h is taken while
+ * this lock is held. */
 static struct lock busy;
 static int file = -1;
 static bool has_link_packets;	   /* the file is for capture_packet */
@@ -86,8 +87,8 @@ _Static_assert(sizeof(ethernet_preamble) == sizeof(lid_preamble),
 	       "capture_open writes either");
 
 /* Opens the file of an O_PATH descriptor.  Without /proc opens the file by its
- * name in the folder of the walk instead; if the name is a pipe then, this does
- * not wait for a reader. */
+ * name in the folder of the walk instead, and a pipe then without waiting for
+ * its reader. */
 static int open_again(int path_fd, const struct walk *w, int flags)
 {
 	char path[32];
@@ -103,9 +104,10 @@ static int open_again(int path_fd, const struct walk *w, int flags)
 /*
  * Opens the file of an O_PATH descriptor for writing.  A regular file is also
  * opened for reading, so that why_not can see its contents.  A pipe of this
- * user is opened for writing only, which waits for the pipe's reader: a reader
- * that came after the end of the capture would wait for ever.  All other files
- * are opened without waiting, and why_not refuses most of them.
+ * user is opened for writing only, which waits for the pipe's reader: otherwise
+ * a reader that opens the pipe after the end of the capture would wait for
+ * ever.  All other files are opened without waiting, and why_not refuses most
+ * of them.
  */
 static int open_found(int path_fd, const struct walk *w)
 {
@@ -296,7 +298,7 @@ bool capture_is_open(void)
 	return shared_load(&is_open);
 }
 
-/* The way of a packet: what its headers of Ethernet and IP have. */
+/* The addresses of a packet, and the fields of its IP header. */
 struct way {
 	const struct inaddr *from, *to;
 	uint16_t id; /* the identification of the IPv4 header */
@@ -451,9 +453,9 @@ static bool has_file(void)
 	return false;
 }
 
-/* Takes the lock, if there is a capture for frames of Ethernet, or for packets
- * by LID, and len bytes are not too many for `scratch`.  The caller then calls
- * give_file(*cancel). */
+/* Takes the lock and returns true if there is a capture for frames of Ethernet
+ * or, if is_by_lid, for packets by LID, and len bytes are not too many for
+ * `scratch`.  The caller then calls give_file(*cancel). */
 static bool begin_frame(bool is_by_lid, size_t len,
 			int *cancel) NO_LOCK_ANALYSIS
 {

@@ -3,7 +3,7 @@
  * Local peers: processes of this user on this host whose arena this process has
  * mapped, to execute requests there without packets.
  *
- *	its class -> the broker is asked -> mapped, checked, probed
+ *	a class  --> the broker is asked -> mapped, checked, probed
  *	                       |                     -> LOCAL_PEER_HERE
  *	                       `-> another user's, another build's, no rights
  *	                           (Yama, a container) -> LOCAL_PEER_NEVER

@@ -16,9 +16,9 @@
  * stream seldom looks for ACKs, and the receiver does not sleep between two
  * datagrams of it.
  *
- * Owner: struct progress.  Lock: the progress lock.  Threads read the words of
- * type shared_u32 and shared_flag without the lock, and add to `gathered`
- * without it.  Sans-IO.
+ * Owner: struct progress.  Lock: the progress lock.  Threads that post read the
+ * words of type shared_u32 and shared_flag, add to `gathered` and set since_us
+ * without the lock.  Sans-IO.
  */
 #ifndef HOST_POLL_POLICY_H
 #define HOST_POLL_POLICY_H
@@ -91,7 +91,7 @@ struct poll_unanswered {
 	shared_u32 since_us;
 	uint32_t forbidden; /* how many of the next are not counted */
 	uint32_t penalty;   /* the next late group sets `forbidden` to this */
-	uint32_t groups;    /* groups that have waited */
+	uint32_t groups;    /* groups that have waited, and were not late */
 };
 
 struct poll_policy {
@@ -239,9 +239,10 @@ bool poll_policy_pauses(const struct poll_policy *p, uint64_t now_ns);
 /*
  * Called after a yield of the core that began at @began_ns and took @took_ns.
  * If the yield took more than a millisecond, other threads computed meanwhile,
- * and the core counts as crowded for POLL_CROWD_NS.  If the yield before was as
- * long, it counts so for twice as long as after that yield, up to
- * POLL_CROWD_MAX_NS.  After a shorter yield the core does not count as crowded.
+ * and the core counts as crowded for POLL_CROWD_NS.  If the yield before also
+ * took more than a millisecond, the core counts as crowded for twice as long as
+ * after that yield, up to POLL_CROWD_MAX_NS.  After a shorter yield the core
+ * does not count as crowded.
  */
 void poll_policy_yielded(struct poll_crowd *c, uint64_t began_ns,
 			 uint64_t took_ns);
