@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROUP_TIMEOUT 20 /* of joins: 4.3 s, as an exponent of cmproto.h */
+/* The time for joins and leaves: 4.3 s, as an exponent of cmproto.h. */
+#define GROUP_TIMEOUT 20
 
 /* A question for a path that has no answer yet. */
 struct path_query {
@@ -48,7 +49,8 @@ static void free_query(struct path_query *q)
 	free(q);
 }
 
-/* Returns the host's query with this number; NULL: its client has ended. */
+/* Returns the host's query with this id; NULL: the id is that of a question of
+ * a group, or the query's client has ended. */
 static struct path_query *find_query(const struct cm_host *h, uint32_t id)
 {
 	list_for_each (l, &h->queries)

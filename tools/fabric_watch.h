@@ -17,7 +17,7 @@ enum fabric_watch_kind {
 
 struct connection;
 
-/* A descriptor, and what reports of epoll about it concern. */
+/* A watched descriptor, and the connection to which it belongs. */
 struct fabric_watch {
 	struct connection *connection; /* NULL: it is no program's */
 	enum fabric_watch_kind kind;

@@ -25,8 +25,8 @@ static void read_private(struct cmproto *m, const struct cmmsg *msg)
 	memcpy(m->private_data, msg->private_data, m->private_bytes);
 }
 
-/* Reads one of the paths p of a REQ, whose `local` is the end of the REQ's
- * sender. */
+/* Reads p, a path of a REQ.  The members local_* of p are those of the REQ's
+ * sender, so they become the remote ones here. */
 static struct cmproto_path read_path(const struct cmmsg *msg,
 				     const struct cmmsg_path *p)
 {
@@ -37,7 +37,7 @@ static struct cmproto_path read_path(const struct cmmsg *msg,
 		.sl = p->sl,
 		.mtu = msg->qp.mtu,
 		.rate = p->rate,
-		/* the sender's timeout is for the way there and back */
+		/* the sender's timeout is for the round trip */
 		.life_time = p->ack_timeout ? p->ack_timeout - 1 : 0,
 		.hop_limit = p->hop_limit,
 		.traffic_class = p->traffic_class,

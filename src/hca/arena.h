@@ -69,8 +69,8 @@ aoff arena_alloc(struct arena *a, uint64_t bytes);
 aoff arena_alloc_shared(struct arena *a, uint64_t bytes);
 /* Allocates as arena_alloc_shared does, for buffers that the caller can do
  * without: 0 if half of the part is used, so that room for queues is left.  The
- * bytes may be those of an earlier user of the memory, so pages that nobody has
- * written take no memory. */
+ * bytes may be those of an earlier user of the memory: they are not zeroed, so
+ * that pages that nobody writes take no memory. */
 aoff arena_alloc_buffer(struct arena *a, uint64_t bytes);
 /* Frees the memory that one of the functions above returned for the same number
  * of bytes.  An offset of 0 is allowed. */

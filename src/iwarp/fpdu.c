@@ -75,8 +75,8 @@ struct fpdu_want fpdu_rx_want(const struct fpdu_rx *rx)
 	return (struct fpdu_want){rx->part, bytes};
 }
 
-/* Has no byte of the next FPDU come?  If so, a marker that comes now stands
- * before that FPDU, and its distance is 0. */
+/* Is the next byte of `part` the first of an FPDU?  Then a marker that comes
+ * now stands before that FPDU, and the marker's distance is 0. */
 static bool is_before_fpdu(const struct fpdu_rx *rx)
 {
 	return rx->part == FPDU_LENGTH && rx->left == LENGTH_BYTES;
@@ -145,7 +145,8 @@ static enum fpdu_result end_part(struct fpdu_rx *rx)
 	return is_right ? FPDU_WHOLE : FPDU_BAD_CRC;
 }
 
-/* Takes n bytes, whose CRC is computed, of rx->part. */
+/* Takes n bytes of rx->part.  The caller has updated rx->crc by those bytes
+ * that the CRC covers. */
 static enum fpdu_result take_part(struct fpdu_rx *rx, uint32_t n)
 {
 	rx->left -= n;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connect, accept and reject for iWARP.  Connecting makes a TCP connection and
- * sends MPA's request; accepting and rejecting send MPA's reply. */
+ * sends MPA's request; accepting and rejecting send MPA's reply.  On an SCTP
+ * association the messages of a DDP stream session take their place. */
 #include "rdmacm/explain.h"
 #include "rdmacm/iw_inside.h"
 
@@ -15,7 +16,8 @@
 #include "util/fd_identity.h"
 #include "util/monotonic.h"
 
-/* The initiator gives up if TCP and MPA's reply together take longer. */
+/* The initiator gives up if the connection and the reply together take longer.
+ */
 #define CONNECT_NS 55000000000ull
 #define FAST_NS	   8000000000ull /* in place of CONNECT_NS: ADVERB_CM_FAST */
 /* After a rejection: how long the peer may take to close the connection. */
@@ -433,7 +435,7 @@ static void exchange_frames(struct r_iw *iw)
 	}
 }
 
-/* Nothing can continue the outgoing connection. */
+/* No thread will serve the outgoing connection (r_iw_role.lost). */
 static void lose_call(struct r_iw *iw)
 {
 	end_call(iw, RDMA_CM_EVENT_CONNECT_ERROR, EBADF, NULL);
@@ -533,9 +535,10 @@ int r_iw_accept(struct r_id *id, const struct rdma_conn_param *p)
 		strerror(-err));
 }
 
-/* Waits until the rejection is sent, and then until the peer has closed the
- * connection.  If this side closed first and then received bytes of the peer,
- * it would send a RST, and the peer could lose the rejection. */
+/* Makes the thread adverb-iw wait until the rejection is sent, and then until
+ * the peer has closed the connection.  If this side closed first and then
+ * received bytes of the peer, it would send a RST, and the peer could lose the
+ * rejection. */
 static void linger_on(struct r_iw *iw)
 {
 	const struct r_iw_start *s = iw->start;
