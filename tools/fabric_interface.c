@@ -8,7 +8,8 @@
 
 #define OF_ALL(l) CONTAINER_OF(l, struct fabric_interface, link)
 
-/* Reads the address that the message says; false: no interface has it. */
+/* Reads the address in the message; false: no interface can have this
+ * address. */
 static bool read_address(const struct cmproto *m, struct hwaddr *a)
 {
 	const struct hwaddr said = {.qpn = m->qp.qpn};

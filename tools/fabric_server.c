@@ -30,8 +30,8 @@
 
 enum {
 	EVENTS = 64,
-	READS = 64,		/* datagrams of one port in one turn */
-	REST = 1024,		/* datagrams of a socket that is closed */
+	READS = 64,  /* datagrams of one port in one turn */
+	REST = 1024, /* datagrams of a port whose program has ended */
 	CONNECTIONS_MAX = 8192, /* the most connections of all programs */
 	BUFFER_BYTES = 1 << 20, /* SO_SNDBUF of both ends of a port */
 	MESSAGE_MAX = FABRIC_UMAD_BYTES + FABRIC_MAD_MAX,
@@ -46,7 +46,7 @@ struct connection {
 	struct fabric_cm_client *cm;	/* NULL: no connection management */
 	struct end *end;		/* the open port, or NULL */
 	struct node *held; /* the host that the program took, or NULL */
-	struct fabric_program program; /* whether it shares its arena */
+	struct fabric_program program; /* number 0: shares no arena */
 	/* The program has ended.  The connection is freed at the end of the
 	 * turn in which its last data end is closed. */
 	bool is_dead;
@@ -104,7 +104,8 @@ static void read_port(struct fabric_server *s, struct connection *c, int most)
 	}
 }
 
-/* The program has ended.  Its data ends send the packets that it has left. */
+/* The program has ended.  Its data ends still send the packets that are in
+ * their sockets. */
 static void end_connection(struct fabric_server *s, struct connection *c)
 {
 	if (c->is_dead)
@@ -356,8 +357,8 @@ static struct fabric_data_socket *data_at(struct connection *c, uint32_t port)
 	return port && port <= FABRIC_PROTO_PORTS ? &c->data[port - 1] : NULL;
 }
 
-/* Makes a data end at the port for the place d.  All those of a connection are
- * at one host. */
+/* Makes a data end at the port for the place d.  All data ends of a connection
+ * are at one host. */
 static struct data_end *make_data_end(struct connection *c, struct node *node,
 				      uint32_t port,
 				      struct fabric_data_socket *d, int *err)
@@ -688,8 +689,8 @@ static void run_turn(struct fabric_server *s)
 	for (int i = 0; i < n; i++)
 		handle_event(s, &events[i]);
 	fabric_turn(s->fabric, monotonic_ms());
-	/* before the answers of this turn are sent: a program that knows of a
-	 * change must not find the old number */
+	/* before the MADs of this turn are sent: a program that has learned of
+	 * a change from a MAD must not find the old number */
 	fabric_direct_show(&s->direct, reach_changes(s->fabric));
 	print_deadlock(s->fabric);
 	while ((end = fabric_ready(s->fabric)))
@@ -778,8 +779,8 @@ int fabric_server_run(struct fabric *f, int listener, const char *path,
 		run_turn(&s);
 		fabric_capture_flush(capture);
 	}
-	/* The socket is removed before the connections are closed: the end of
-	 * its connection tells `adverb fabric --stop` that another fabric can
+	/* The socket is removed before the connections are closed: when `adverb
+	 * fabric --stop` sees the end of its own connection, another fabric can
 	 * be started at this path. */
 	remove_socket(path, &own);
 	shutdown(listener, SHUT_RDWR);

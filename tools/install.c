@@ -137,7 +137,8 @@ static const char *const libraries[] = {
 static const char *const platforms[] = {"x86_64", "haswell", "xeon_phi",
 					"i686"};
 
-/* Files beside this program, in a build tree and where it is installed. */
+/* Files by their paths from the folder of this program: `built` in a build
+ * tree, `installed` in an installation. */
 static const struct {
 	const char *built, *installed, *to;
 } programs[] = {
@@ -160,7 +161,7 @@ struct plan {
 	char vendor_conf[2048];
 	bool main_conf;	   /* put /etc/ld.so.conf: it is missing or adverb's */
 	bool service;	   /* put the system's broker */
-	char preload[256]; /* the text of ld.so.preload; "": no such file */
+	char preload[256]; /* the text of ld.so.preload; "": it is not put */
 };
 
 /* The options of the command line. */
@@ -460,8 +461,8 @@ static int install_into(struct image *im, const struct wish *wish)
 }
 
 /* Does ld.so.preload name the shim, although adverb did not write the file, or
- * the file was changed since?  Without the shim every program would print an
- * error.  If so, says it on stderr. */
+ * the file was changed since?  If so, says it on stderr: without the shim every
+ * program would print an error. */
 static bool is_named_by_others(const struct image *im)
 {
 	if (image_is_ours(im, preload_path) ||

@@ -341,8 +341,9 @@ static int plan_commands(struct pair *p, char **argv)
 	return 2;
 }
 
-/* Checks the server's program, and runs the program with -h if its row depends
- * on the release.  Returns 0 or an exit status. */
+/* Checks the server's program.  If newer releases of the tool have another row,
+ * runs the program with -h to find the row for the installed release.  Returns
+ * 0 or an exit status. */
 static int ask_tool(struct pair *p, const struct tool **tool,
 		    const char *program)
 {

@@ -26,15 +26,18 @@ void answer_who(const struct server *s, const struct conn *c,
  * can read. */
 void answer_version(const struct server *s, const struct conn *c,
 		    const struct proto *m);
-/* Answers PROTO_ASK: says whether the process that has a QPN lives. */
+/* Answers PROTO_ASK: says whether the process that has a QPN exists and, if the
+ * process is of the same user as c, whether the process drops packets to this
+ * QPN. */
 void answer_peer(const struct server *s, const struct conn *c,
 		 const struct proto *m);
-/* Returns whether the process that has a QPN lives, for the broker of another
- * host.  Has the type remote_liveness_state; user is the struct server. */
+/* Returns whether the process that has a QPN exists, and whether the process
+ * drops packets to this QPN, for the broker of another host.  Has the type
+ * remote_liveness_state; user is the struct server. */
 enum livemsg_state answer_state(void *user, uint32_t qpn);
 /* Answers PROTO_ASK_REMOTE, a question about a process of another host: at once
- * if the broker knows the answer, otherwise later by answer_remote_all. now_ns:
- * CLOCK_MONOTONIC. */
+ * if the broker knows the answer, or cannot ask the other host for c; otherwise
+ * later by answer_remote_all.  now_ns: CLOCK_MONOTONIC. */
 void answer_remote(struct server *s, struct conn *c, const struct proto *m,
 		   uint64_t now_ns);
 /* Asks other hosts about the peers that cmserver_doubts gives, and passes on

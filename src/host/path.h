@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The path of a queue pair's packets over UDP: the source GID and its
- * interface, the destination's address, the UDP source port, and what the
- * kernel can do for this path.  Stateless; the source ports belong to the
- * progress loop's socket (wire/sport.h).
+ * interface, the destination's address, the UDP source port, and whether the
+ * kernel may segment frames on this path.  Stateless; the source ports belong
+ * to the progress loop's socket (wire/sport.h).
  *
  * The front ends call path_find and path_aim; host.c calls the other functions.
  * path_port and path_take_port need the progress lock.  path_aim takes the lock
