@@ -36,7 +36,7 @@ static int open_in(const struct image *im, const char *path, int flags)
 	return (int)syscall(SYS_openat2, im->fd, path, &how, sizeof(how));
 }
 
-/* Opens the file @path for reading.  Returns NULL and errno if it cannot. */
+/* Opens the file @path for reading.  Returns the stream, or NULL and errno. */
 static FILE *open_stream(const struct image *im, const char *path)
 {
 	int fd = open_in(im, path, O_RDONLY), err;
@@ -50,8 +50,9 @@ static FILE *open_stream(const struct image *im, const char *path)
 	return f;
 }
 
-/* Opens the folder that contains @path; if @make, makes missing folders. Points
- * *leaf to the file's name in @path.  Returns a descriptor, or -1 and errno. */
+/* Opens the folder that contains @path; if @make, makes missing folders.
+ * Points *leaf to the file's name in @path.  Returns a descriptor, or -1 and
+ * errno. */
 static int open_parent(const struct image *im, const char *path, bool make,
 		       const char **leaf)
 {
@@ -496,8 +497,9 @@ static void write_line(FILE *f, const struct image_version *v,
 	fprintf(f, "%08x %lld %s\n", v->crc, v->bytes, e->path);
 }
 
-/* Writes the list of the files that this run put.  If @all, the list also names
- * the files that this run did not put, and has both versions of each file. */
+/* Writes the list of the files that this run puts.  If @all, the list also
+ * names the files that only an earlier run put, and has both versions of each
+ * file. */
 static int write_list(const struct image *im, bool all)
 {
 	struct image_entry list = {0};

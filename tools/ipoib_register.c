@@ -54,8 +54,8 @@ void ipoib_register_tell(struct ipoib_register *r, const uint8_t gid[16],
 		m.group = fabric_group_write(broadcast);
 	if (r->fd < 0 || is_known(r, &m))
 		return;
-	/* An error but EAGAIN means that the fabric has ended, which the loop
-	 * notices elsewhere. */
+	/* After EAGAIN the next call sends the message again.  Any other error
+	 * means that the fabric has ended, which the loop notices elsewhere. */
 	if (send(r->fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL) !=
 	    sizeof(m))
 		return;

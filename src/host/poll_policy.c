@@ -5,19 +5,21 @@
 
 #include "util/bits.h"
 
-#define BULK_COUNT   8	    /* a run of more packets is a bulk datagram */
-#define FULL_TURN    8	    /* one poll in so many makes a full turn */
-#define STREAM_POSTS 4	    /* posts of a stream between looks at the ACKs */
-#define DRY_LOOKS    8	    /* dry looks until peers are told of them */
+#define BULK_COUNT   8 /* a run of more packets is a bulk datagram */
+#define FULL_TURN    8 /* one poll in so many makes a full turn */
+#define STREAM_POSTS 4 /* posts of a stream between looks at the ACKs */
+/* After more dry looks in a row, peers are told that the socket is empty. */
+#define DRY_LOOKS    8
 #define POSTING_NS   20000u /* between looks of a thread that posts a stream */
 #define IN_VAIN_MAX  3	    /* POSTING_NS doubles at most so often */
 #define SLOWNESS_MAX 64
-#define MIND_AFTER   8	      /* unanswered posts until the thread looks */
-#define MIND_FOR_NS  1000000u /* how long after the last such post it looks */
-#define PENALTY_MIN  1024u
-#define PENALTY_MAX  16384u
-#define FORGIVEN     65536u   /* groups until the penalty is small again */
-#define COMPUTED_NS  1000000u /* in a longer yield other threads computed */
+#define MIND_AFTER   8 /* unanswered posts until the thread looks */
+/* For how long after the last such post the thread looks. */
+#define MIND_FOR_NS 1000000u
+#define PENALTY_MIN 1024u
+#define PENALTY_MAX 16384u
+#define FORGIVEN    65536u   /* groups until the penalty is small again */
+#define COMPUTED_NS 1000000u /* in a longer yield other threads computed */
 
 void poll_policy_init(struct poll_policy *p)
 {
@@ -157,9 +159,10 @@ static void forbid_waits(struct poll_unanswered *u)
 	u->forbidden = u->penalty;
 	u->penalty = bits_min_u32(2 * u->penalty, PENALTY_MAX);
 	u->count = 0;
-	/* Threads may still push doorbells because they have loaded true.  The
-	 * thread has planned to look after POLL_POLICY_SERVE_NS at the latest,
-	 * and serves those. */
+	/* Posting threads that have loaded true from is_served may still push
+	 * doorbells.  "The thread" of poll_policy.h has planned to look after
+	 * POLL_POLICY_SERVE_NS at the latest, and then serves these
+	 * doorbells. */
 	shared_store(&u->is_served, false);
 }
 

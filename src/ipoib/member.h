@@ -12,16 +12,18 @@
 void member_begin(struct ipoib *m, uint64_t now_ms);
 /* Forgets all groups, without leaving them, and detaches the queue pair. */
 void member_forget(struct ipoib *m);
-/* The memberships may have ended: asks for each again.  Packets go on. */
+/* The memberships may have ended: asks for each again.  Meanwhile packets to
+ * the groups are sent as before. */
 void member_renew(struct ipoib *m);
 /* Sets which groups the kernel has joined. */
 void member_set_joined(struct ipoib *m, const struct joined *j,
 		       uint64_t now_ms);
-/* Sends a packet to a group, or lets it wait for a join. */
+/* Sends a packet to a group.  If the port has yet to join the group, keeps the
+ * packet until then; if the port cannot join, drops the packet. */
 void member_send(struct ipoib *m, const uint8_t mgid[16], const uint8_t *p,
 		 size_t bytes, uint64_t now_ms);
-/* Takes the answer to a question about a group.  Returns false if it is not
- * about one. */
+/* Takes an answer of the SA about a group.  Returns false if no group waits for
+ * this answer. */
 bool member_answer(struct ipoib *m, const struct sa_answer *answer,
 		   uint64_t now_ms);
 /* Does what is due.  Returns the time of the next call. */

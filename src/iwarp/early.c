@@ -12,8 +12,8 @@ struct early_segment {
 	uint32_t bytes;		/* of the payload */
 };
 
-/* The key and the offset of a WRITE are enough: no earlier segment is needed to
- * place it. */
+/* Places a segment of a WRITE.  The segment's key and offset are enough: no
+ * earlier segment is needed. */
 static bool place_write(struct ibt *t, struct ibt_qp *q,
 			const struct early_segment *g)
 {
@@ -28,8 +28,8 @@ static bool place_write(struct ibt *t, struct ibt_qp *q,
 	return !space->ops->write(space, &to, 1, g->payload);
 }
 
-/* Places a segment of a READ response into the memory of the oldest READ
- * without a response.  A segment that does not lie within that memory may
+/* Places a segment of a READ response into the memory of the oldest READ whose
+ * response is not complete.  A segment that does not lie within that memory may
  * answer a later READ, and waits. */
 static bool place_response(struct ibt *t, struct ibt_qp *q,
 			   const struct early_segment *g)

@@ -55,9 +55,9 @@ static bool wants_gid(const struct rdma_addrinfo *hints)
 	return hints->ai_family == AF_IB;
 }
 
-/* Makes the GID that the program has written as an IPv6 address, with the
- * service ID of the port space and the port.  Without a port the mask leaves
- * the port open. */
+/* Makes an address of the family AF_IB from the GID, which the program has
+ * written as an IPv6 address, and from the service ID of the port space and the
+ * port.  Without a port the mask leaves the port open. */
 static void make_gid(struct sockaddr_ib *ib, const struct addrinfo *a,
 		     int space)
 {
@@ -216,8 +216,8 @@ int rdma_getaddrinfo(const char *node, const char *service,
 	return err;
 }
 
-/* Resolves the name before it returns; rdma-core's function resolves the name
- * later.  In either case the result is an event. */
+/* This function resolves the name before it returns; rdma-core's resolves the
+ * name later.  In either case the result is an event. */
 int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
 			  const char *service,
 			  const struct rdma_addrinfo *hints)
