@@ -12,8 +12,8 @@
 #define WAITING 64 /* questions that the broker has yet to answer */
 #define KNOWN	64 /* answers that are kept for a time without a broker */
 
-/* A port that, by the broker's answer, the user of the process with this class
- * owns. */
+/* The broker has answered that the user of the process with this class owns
+ * this port. */
 struct known {
 	uint32_t class; /* 0: none */
 	struct inaddr from;

@@ -2,11 +2,12 @@
 /*
  * The GID of a multicast group of IP, made from the broadcast group of the
  * interface as IPoIB makes it (RFC 4391, 4).  As with the kernel's rdma_cm, a
- * group of RDMA_PS_IPOIB is the one that IP uses at the interface, with its
+ * group of RDMA_PS_IPOIB is the group that IP uses at the interface, with IP's
  * Q_Key.  A group of another port space has another signature in its GID, and
  * the Q_Key RDMA_UDP_QKEY, so that datagrams of IP and of rdma_cm do not mix.
- * (The kernel's gives ids of RDMA_PS_IB that Q_Key in the group of IP, which
- * the subnet administration refuses once IP is a member.)
+ * (For RDMA_PS_IB the kernel's rdma_cm differs: it asks for IP's group with the
+ * Q_Key RDMA_UDP_QKEY, and the subnet administration refuses this join once IP
+ * is a member.)
  */
 #include "rdmacm/ib.h"
 
@@ -28,7 +29,7 @@ static uint16_t pkey_of(const struct r_id *id)
 }
 
 /* Has the address the form of a GID that a subnet administration has chosen for
- * a group?  The kernel's rdma_cm takes it as the GID. */
+ * a group?  Such an address is itself the GID, as for the kernel's rdma_cm. */
 static bool is_chosen_gid(const uint8_t ip[16])
 {
 	return ip[0] == 0xff && (ip[1] & 0xf0) == 0x10 && ip[2] == 0xa0 &&

@@ -3,7 +3,8 @@
  * The thread adverb-iw.  It waits for the sockets of iWARP connections that no
  * queue pair has yet, for deadlines, and for news of the connections that queue
  * pairs have.  The first object (struct r_iw) starts the thread, which lasts
- * until the process ends; a forked child starts its own.
+ * until the process ends or the program closes epoll_fd.  In the second case a
+ * later object starts another thread.  A forked child starts its own.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/iw_inside.h"
@@ -345,7 +346,7 @@ static void serve_events(const struct epoll_event *events, int n)
 	serve_due();
 }
 
-/* Ends an object with a deadline, which no thread will serve. */
+/* Called for an object with a deadline when no thread will serve the object. */
 static void give_up(struct r_iw *iw)
 {
 	if (iw->role && iw->role->lost)
@@ -475,9 +476,9 @@ static int open_thread(bool waits)
 
 /*
  * The program may have closed wake_fd, epoll_fd or both.  Without wake_fd, the
- * thread gets a new wake_fd.  Without epoll_fd, a new thread starts; wake_fd
- * wakes a thread that still waits for the closed epoll_fd, and that thread
- * ends.
+ * thread gets a new wake_fd.  Without epoll_fd, a new thread starts.  A thread
+ * that still waits for the closed epoll_fd ends: at once if the old wake_fd is
+ * open, and otherwise at its next event or at the end of its wait.
  */
 int r_iw_start_thread(void)
 {
