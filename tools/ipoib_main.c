@@ -168,7 +168,7 @@ static int read_options(int argc, char **argv, struct ipoib_loop_config *c,
 	return 2;
 }
 
-/* Does a program of adverb run as a host of a subnet? */
+/* Was this program started on a host of an emulated subnet? */
 static bool is_host(void)
 {
 	const char *fabric = secure_getenv("ADVERB_FABRIC");
@@ -181,8 +181,9 @@ static bool is_host(void)
 	return false;
 }
 
-/* Lets the terminal and the pipes of the caller go.  Sentences still go to a
- * file, if standard error is one. */
+/* Replaces standard input, output and error by /dev/null, since a reader of the
+ * caller's pipes waits until they are closed.  If standard error is a regular
+ * file it stays, and messages are still written there. */
 static void let_caller_go(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);

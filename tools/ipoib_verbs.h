@@ -32,13 +32,13 @@ struct ipoib_verbs_flow {
 	bool is_broken;	    /* a send has failed, so the queue pair has */
 };
 
-/* The use of a place of a send. */
+/* The use of a place: of memory for the packet of one send. */
 struct ipoib_verbs_use {
 	uint32_t number; /* of the send, in its wr_id; 0: the place is free */
 	struct ipoib_verbs_flow *flow; /* NULL: by UD */
 };
 
-/* The places of sends. */
+/* The places, whose memory follows that of the receives. */
 struct ipoib_verbs_places {
 	uint32_t bytes; /* of a place */
 	uint32_t count;
@@ -77,7 +77,7 @@ struct ipoib_verbs {
 int ipoib_verbs_open(struct ipoib_verbs *v, uint8_t port, uint16_t pkey,
 		     bool is_connected);
 void ipoib_verbs_close(struct ipoib_verbs *v);
-/* Asks what the port is.  Returns 0 or -errno. */
+/* Queries the port.  Returns 0 or -errno. */
 int ipoib_verbs_port(struct ipoib_verbs *v, struct ipoib_port *port);
 /* Brings the queue pair to RTS, or changes its Q_Key.  Returns 0 or -errno. */
 int ipoib_verbs_start(struct ipoib_verbs *v, uint32_t qkey);
@@ -107,17 +107,19 @@ void ipoib_verbs_end_flow(struct ipoib_verbs *v,
 			  const struct ipoib_verbs_flow *flow);
 /* Frees the places of sends that are complete. */
 void ipoib_verbs_collect(struct ipoib_verbs *v);
-/* Posts the packets that were to be sent. */
+/* Posts the sends of the batch. */
 void ipoib_verbs_flush(struct ipoib_verbs *v);
 void ipoib_verbs_release(struct ipoib_verbs *v, struct route *r);
-/* Returns whether the queue pair is attached or detached. */
+/* Attaches the queue pair to a group, or detaches it.  Returns false on
+ * failure. */
 bool ipoib_verbs_attach(struct ipoib_verbs *v, const uint8_t mgid[16],
 			bool attaches);
-/* Gives at most `most` packets to an interface.  Returns how many have come. */
+/* Gives packets to an interface, in batches of 32, until none is left or `most`
+ * or more have come.  Returns how many have come. */
 int ipoib_verbs_receive(struct ipoib_verbs *v, struct ipoib *m, int most,
 			uint64_t now_ms);
-/* Asks for an event when a place becomes free.  Returns false if one is free.
- */
+/* Asks for an event when a place becomes free.  Returns false if a place is
+ * free, or if the queue pair is not in RTS. */
 bool ipoib_verbs_await_place(struct ipoib_verbs *v);
 /* Takes the events of the completion channel. */
 void ipoib_verbs_events(struct ipoib_verbs *v);

@@ -28,7 +28,7 @@ enum explain_cause {
 	EXPLAIN_FELL_SILENT,	/* the peer answered or sent requests before */
 	EXPLAIN_MTU,		/* the peer answers only smaller packets */
 	EXPLAIN_MTU_MAYBE,	/* as EXPLAIN_MTU, before a request fails */
-	EXPLAIN_PATIENCE,	/* the peer lives and was silent for too long */
+	EXPLAIN_PATIENCE,	/* the peer is alive, but silent for too long */
 	EXPLAIN_PEER_CLOSED,	/* the peer's QP was destroyed or is in ERR */
 	EXPLAIN_PEER_LEFT,	/* the peer has ended the connection */
 	EXPLAIN_PEER_GONE,	/* the peer's process has ended */

@@ -68,9 +68,10 @@ uint32_t fabric_link_qpn(uint32_t random);
 
 /*
  * Receives packets, at most @rounds batches of each port, and gives them to the
- * engine until the engine is choked.  Receives news and answers about the
- * ports, and tells the engine.  If the link ends now, fails the queue pairs of
- * the device, and prints a message.  Returns whether there was anything to do.
+ * engine until engine_is_choked returns true.  Receives news and answers about
+ * the ports, and tells the engine.  If the link ends now, fails the queue pairs
+ * of the device, and prints a message.  Returns whether there was anything to
+ * do.
  */
 bool fabric_link_turn(struct engine *engine, unsigned rounds, uint64_t now_ns);
 /* Would fabric_link_turn find anything to do?  Calls no function that is a

@@ -36,7 +36,7 @@ static const uint8_t mac_broadcast[HWADDR_MAC_BYTES] = {0xff, 0xff, 0xff,
 /* The source of frames whose sender is not known. */
 static const uint8_t mac_unknown[HWADDR_MAC_BYTES] = {2};
 
-/* A frame or a packet that is translated, and who has sent it. */
+/* The translation of a frame or a packet: its sender and the time. */
 struct passage {
 	struct ipoib *m;
 	const struct ipoib_from *from; /* NULL: the kernel */
@@ -126,7 +126,7 @@ void ipoib_port(struct ipoib *m, const struct ipoib_port *port, uint64_t now_ms)
 	hwaddr_mac(&m->self, m->mac);
 	if (begins)
 		take_down(m);
-	/* connections go by the LID that the port had */
+	/* the connections use the LID that the port had before */
 	else if (old.lid != port->lid)
 		stream_end(m);
 	if (why != IPOIB_REASON_NONE) {
@@ -371,7 +371,8 @@ static size_t translate_arp_in(struct passage *t, const uint8_t *p,
 	return ARP_MAC_BYTES;
 }
 
-/* Makes a frame of a packet, as make_packet does the other way. */
+/* Makes a frame of a packet, the reverse of make_packet: in the packet's place,
+ * or in m->scratch.  Returns the frame and its length, or NULL. */
 static uint8_t *make_frame(struct passage *t, uint8_t *p, size_t *bytes)
 {
 	const uint8_t *ip = p + IPOIB_HEADER_BYTES;
