@@ -147,8 +147,8 @@ static void answer_due(struct world *w)
 /* ---- the world ---- */
 
 /* In half of the worlds each host lacks some mechanisms that its peers may
- * have.  A generator of its own draws them, so that w->rng gives the same
- * numbers with and without them. */
+ * have.  A separate generator draws these mechanisms, so that the draw does not
+ * change the numbers of w->rng. */
 static void draw_without(struct world *w, uint64_t seed)
 {
 	struct rng r;

@@ -20,7 +20,7 @@ enum {
 	LISTEN_STEP = 512,
 	PORT_FIRST = 20000,
 	PORT_COUNT = 8000,
-	TCP_STATE_LISTEN = 10, /* st column of /proc/net/tcp */
+	TCP_STATE_LISTEN = 10, /* the kernel's number of the state */
 };
 
 struct inodes {

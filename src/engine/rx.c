@@ -278,7 +278,7 @@ static bool may_come(const struct ibt_qp *q, const struct engine_dgram *d,
 /*
  * Returns the QP that p may reach.  NULL with *all: p is for the multicast QPN,
  * and may reach all members of its group.  NULL without *all: p may reach no
- * QP, and is counted unless it is a congestion notification.
+ * QP, and is counted unless it is a congestion notification for an existing QP.
  */
 static struct ibt_qp *find_target(struct engine *e,
 				  const struct engine_dgram *d,
@@ -339,9 +339,9 @@ uint16_t engine_dgram_id(const struct engine_dgram *d, const uint8_t *bytes,
 	return guess;
 }
 
-/* Finds out which process of this host has sent the datagram.  Called for each
- * packet for a QP that is intact or is parked; the first such packet
- * decides. */
+/* Finds out which process of this host has sent the datagram, from its first
+ * packet that is for a QP and is intact or parked.  Called for each such
+ * packet. */
 static void note_sender(struct engine *e, const struct engine_dgram *d,
 			const struct ibt_qp *q, const struct pkt *p)
 {
@@ -397,7 +397,8 @@ static bool look_up_port(struct engine *e, struct ibt_qp *q,
 }
 
 /* Is packet a for a connection and from this host, but not from a port of the
- * peer?  The port that was last found to be the peer's needs no look-up. */
+ * peer, or is the port's owner not known yet?  The port that was last found to
+ * be the peer's needs no look-up. */
 static bool is_from_wrong_port(struct engine *e, struct ibt_qp *q,
 			       const struct part *a, const struct pkt *p)
 {

@@ -36,12 +36,12 @@ struct engine_event {
 	struct explain explain; /* of ENGINE_EXPLAIN */
 };
 
-/* The answer to ENGINE_ASK_PEER: does the process of the peer's QP live? */
+/* The answer to ENGINE_ASK_PEER: is the process of the peer's QP alive? */
 enum engine_peer {
-	ENGINE_PEER_UNKNOWN, /* nobody can tell */
-	ENGINE_PEER_ALIVE,   /* the process lives */
+	ENGINE_PEER_UNKNOWN, /* no broker can tell */
+	ENGINE_PEER_ALIVE,   /* the process is alive */
 	ENGINE_PEER_GONE,    /* the process has ended */
-	/* The process lives, and has no such QP any more (engine/closed.h). */
+	/* The process is alive, and no longer has the QP (engine/closed.h). */
 	ENGINE_PEER_CLOSED,
 	ENGINE_PEER_LEFT, /* the peer disconnected by rdma_cm */
 };
@@ -115,7 +115,8 @@ struct engine_counters {
 	struct engine_refused refused;
 	/* Requests whose PSN is more than IBT_HELD_AHEAD (ibt/ibt.h) after the
 	 * expected PSN, and packets with a PSN that fits no connection, which
-	 * were dropped because their address is limited (engine/suspect.h). */
+	 * were dropped because their address is limited (engine/suspect.h) or
+	 * because they ask for a path migration. */
 	uint64_t rx_wrong_psn;
 	uint64_t rx_duplicates; /* requests that had come before */
 	/* rx_out_of_order: packets after a gap in the PSNs.  rx_buffered: those

@@ -137,7 +137,7 @@ static int listen_all(struct r_id *id, int backlog)
 	return 0;
 }
 
-/* Binds the id to a free port at all addresses of this host. */
+/* Binds the id to a free port at all IPv4 addresses of this host. */
 static int bind_any(struct r_id *id)
 {
 	struct sockaddr_storage any = {.ss_family = AF_INET};

@@ -78,9 +78,9 @@ static void limit_waits(int fd, uint64_t ms)
 	limit_wait(fd, SO_SNDTIMEO, ms);
 }
 
-/* Has a signal handler interrupted the wait of a recv or send?  Then the call
- * is repeated, and waits until until_ms at most; at that time errno is EAGAIN,
- * and the call is not repeated. */
+/* Has a signal handler interrupted the wait of a recv or send?  Then the caller
+ * repeats the call, which waits no longer than to the time until_ms.  At that
+ * time sets errno to EAGAIN and returns false. */
 static bool was_interrupted(int fd, int option, uint64_t until_ms)
 {
 	uint64_t now = monotonic_ms();
@@ -103,8 +103,9 @@ static int leave_broker(int fd)
 	return -EPIPE;
 }
 
-/* Receives one message, and waits for it until until_ms at most.  After -EPIPE
- * no message of the broker will come, or the program has closed fd. */
+/* Receives one message, and waits for it no longer than to the time until_ms.
+ * After -EPIPE no message of the broker will come, or the program has closed
+ * fd. */
 static int receive_message(int fd, struct cmproto *m, uint64_t until_ms)
 {
 	ssize_t n;
@@ -124,8 +125,8 @@ static int receive_message(int fd, struct cmproto *m, uint64_t until_ms)
 	return leave_broker(fd);
 }
 
-/* Sends a message, and waits for room until until_ms at most.  Returns 0, or
- * -EPIPE if the broker is gone, or reads no messages. */
+/* Sends a message, and waits for room no longer than to the time until_ms.
+ * Returns 0, or -EPIPE if the broker is gone, or reads no messages. */
 static int send_message(int fd, const struct cmproto *m, uint64_t until_ms)
 {
 	ssize_t n;
@@ -274,7 +275,7 @@ static void release_again(int fd)
  * r_lock, for no longer than PATIENCE_MS after the last request that it has
  * answered.
  * Listeners come last: if a peer repeats a request, the successor must already
- * know the request's conversation and not take it for a new request.
+ * know the request's conversation, and so not take the request for a new one.
  */
 static void revive_all(int fd)
 {
@@ -308,7 +309,7 @@ static bool misses_broker(void)
 }
 
 /*
- * Looks for a broker in growing intervals, since no event tells when a broker
+ * Looks for a broker at growing intervals, since no event tells when a broker
  * exists or can be started.  Returns the descriptor, or -1 if no id needs a
  * broker, or another thread has connected first.
  */
