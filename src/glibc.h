@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Before every file of the tree, by the compiler's -include: glibc from 2.38 on
- * makes strtol, sscanf and their kin other functions of its own (__isoc23_*,
- * which read "0b101" too), and then what was built there would load nowhere
- * else.  tests/abi/needs.py looks whether all that we built loads with 2.34.
+ * The compiler includes this file before each source file (-include).  In glibc
+ * from 2.38 on, calls of strtol, sscanf and similar functions become calls of
+ * other functions (__isoc23_*, which also read "0b101").  Older glibc lacks
+ * these functions, and does not load a library or program that calls them.
+ * tests/abi/needs.py checks that all of adverb's load with glibc 2.34.
  */
 #ifndef GLIBC_H
 #define GLIBC_H
@@ -12,7 +13,7 @@
 #include <features.h>
 #endif
 
-/* The name until 2.39, and since. */
+/* The macro's name until glibc 2.39, and its later name. */
 #undef __GLIBC_USE_C2X_STRTOL
 #define __GLIBC_USE_C2X_STRTOL 0
 #undef __GLIBC_USE_C23_STRTOL

@@ -33,9 +33,9 @@ struct host_port {
 	struct end *end; /* NULL: the host has no such port */
 	uint32_t number;
 	/* The end's agents.  cm_agent FABRIC_HOST_NO_AGENT: a program at the
-	 * port has the class of the CM. */
+	 * port has registered for the MADs of the CM. */
 	int cm_agent, sa_agent;
-	bool has_said; /* it was told that the class is taken */
+	bool has_said; /* the user was told about this program */
 };
 
 struct cm_host {
@@ -59,8 +59,8 @@ struct fabric_cm_client {
 	struct cmserver_client *client;
 	int fd;
 	uint32_t query_count;
-	bool is_full; /* the socket has no room, and is watched for it */
-	/* What the program is, if it is an interface of IPoIB. */
+	bool is_full; /* the socket is full; epoll waits until it has room */
+	/* The IPoIB interface that the program runs, if it runs one. */
 	struct fabric_interface interface;
 };
 
@@ -69,7 +69,7 @@ struct fabric_cm {
 	struct fd_store no_store; /* a fabric has no successor */
 	struct list hosts;
 	uint32_t host_count;
-	struct list active; /* hosts that something has happened at */
+	struct list active; /* hosts at which something has happened */
 	int epoll;
 	uint32_t last_id;	/* of a question */
 	uint64_t due_ns;	/* the earliest due_ns of the hosts */

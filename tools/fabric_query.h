@@ -11,9 +11,9 @@
 
 #include "fabric/umad_header.h"
 
-/* Begins the host's lists. */
+/* Initialises the host's lists of questions and groups. */
 void fabric_query_init(struct cm_host *h);
-/* Frees what the lists have left. */
+/* Frees the groups that are left. */
 void fabric_query_free(struct cm_host *h);
 /* Handles requests of a program, whose answers may come later. */
 void fabric_query_route(struct fabric_cm_client *c, const struct cmproto *m);

@@ -81,8 +81,9 @@ static int do_bind(struct cmserver *s, struct cmserver_client *c,
 	return 0;
 }
 
-/* Lets no other listener of the object's service have its addresses.  Returns 0
- * or -EADDRINUSE. */
+/* Reserves the object's addresses for its listener.  An object without a port
+ * reserves none: cm_listen makes its listener at once.  Returns 0, or
+ * -EADDRINUSE: another listener of the service has one of the addresses. */
 static int claim_service(struct cmserver *s, const struct cmserver_object *o)
 {
 	if (o->binding != CMSERVER_NONE)
@@ -241,8 +242,8 @@ static int do_resume(struct cmserver *s, struct cmserver_client *c,
 		cmserver_object_free(s, o, now_ns);
 		return err;
 	}
-	/* before put_note, which may write a new record to the slot of the old
-	 * one */
+	/* before cmserver_object_note, which may write a new record to the slot
+	 * of the old one */
 	cm_journal_take(&s->cm_journal, note.local_id);
 	if (m->at.local_port && may_bind(c, m->at.local_port))
 		keep_port(s, o, m->may_share);
@@ -301,7 +302,8 @@ static int perform_call(struct cmserver *s, struct cmserver_object *o,
 	return -EOPNOTSUPP;
 }
 
-/* BIND, CONNECT and RESUME say of which kind their addresses are. */
+/* Is m for a fabric (is_ib) at a server that serves none, or the reverse?  Only
+ * BIND, CONNECT and RESUME have is_ib. */
 static bool is_misplaced(const struct cmserver *s, const struct cmproto *m)
 {
 	return (m->kind == CMPROTO_BIND || m->kind == CMPROTO_CONNECT ||
@@ -310,7 +312,7 @@ static bool is_misplaced(const struct cmserver *s, const struct cmproto *m)
 }
 
 /* Is m about a conversation of an earlier server, although s is of a fabric's
- * process, which had none?  The note would be invented. */
+ * process, which had none?  The note of such a message is forged. */
 static bool has_no_past(const struct cmserver *s, const struct cmproto *m)
 {
 	return s->wire.is_ib && (m->kind == CMPROTO_RESUME ||

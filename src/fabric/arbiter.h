@@ -35,7 +35,7 @@ struct arbiter_tables {
 
 /* Chooses the VL that sends its next packet.  `ready` has a bit for each VL of
  * which a packet may leave, and is not 0.  blocks[vl] is the length of that
- * packet.  A VL that no entry has sends only if no other VL can. */
+ * packet.  A VL that is in no entry sends only if no other VL can. */
 uint32_t arbiter_pick(struct arbiter *a, const struct arbiter_tables *t,
 		      uint32_t ready, const uint32_t blocks[]);
 

@@ -39,8 +39,8 @@ struct prefetch_turn {
 	_Atomic(const void *) last;
 };
 
-/* Returns whether the structure `whose` should be prefetched, and remembers
- * it. */
+/* Returns whether the structure at `whose` should be prefetched, and remembers
+ * `whose`. */
 static inline bool prefetch_is_due(struct prefetch_turn *t, const void *whose)
 {
 	if (atomic_load_explicit(&t->last, memory_order_relaxed) == whose)
