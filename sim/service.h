@@ -51,8 +51,8 @@ struct service {
 };
 
 /* The members make, fill, received, is_over and replay of service_rc.
- * service_iwarp has the same members, except that its is_over calls this one.
- */
+ * service_iwarp has the same members, except that its is_over calls
+ * service_rc_is_over. */
 bool service_rc_make(struct world *w, struct flow *f, bool defective);
 void service_rc_fill(const struct flow *f, const struct op *o, struct wqe *e);
 void service_rc_received(struct world *w, struct flow *f, uint32_t i,

@@ -158,8 +158,8 @@ static bool may_fail(const struct flow *f, const struct op *o, uint32_t status)
 
 	switch (status) {
 	case HCA_RETRY_EXC_ERR:
-		/* a live peer is given up only under strict timing, or if no
-		 * broker knows it */
+		/* a peer that is alive is given up only under strict timing, or
+		 * if no broker knows the peer */
 		return pair_peer_is_gone(f) ||
 		       (f->pair->rough &&
 			(w->strict || w->liveness == LIVENESS_FOREIGN));
@@ -307,7 +307,7 @@ void service_rc_fill(const struct flow *f, const struct op *o, struct wqe *e)
 	e->compare = o->compare;
 }
 
-/* After a failure some receives stay posted, so nothing more must complete. */
+/* After a failure some receives stay posted, and no completion is awaited. */
 bool service_rc_is_over(const struct flow *f)
 {
 	return f->round.failed < f->round.ops_count || pair_is_broken(f) ||

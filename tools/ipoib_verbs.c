@@ -378,7 +378,7 @@ bool ipoib_verbs_await_place(struct ipoib_verbs *v)
 	if (!v->is_started || ipoib_verbs_place(v))
 		return false;
 	ibv_req_notify_cq(v->send_cq, 0);
-	/* a send may have completed before the request */
+	/* a send may have completed before ibv_req_notify_cq */
 	return !ipoib_verbs_place(v);
 }
 
@@ -503,7 +503,7 @@ void ipoib_verbs_events(struct ipoib_verbs *v)
 
 	while (!ibv_get_cq_event(v->channel, &cq, &context)) {
 		ibv_ack_cq_events(cq, 1);
-		/* that of the connections is armed from the start */
+		/* the receive CQ of ipoib_rc.c is armed from the start */
 		if (cq != v->send_cq && (cq != v->receive_cq || v->is_started))
 			ibv_req_notify_cq(cq, 0);
 	}
@@ -519,7 +519,7 @@ void ipoib_verbs_ask(struct ipoib_verbs *v, const uint8_t mad[MAD_BYTES])
 	umad_set_addr(message, v->sm_lid, QP_MANAGEMENT, v->sl,
 		      (int)MAD_QP1_QKEY);
 	umad_set_pkey(message, 0);
-	/* a question that fails at once is asked again when its time ends */
+	/* after an error the question is asked again when its time ends */
 	umad_send(v->umad, v->agent, message, MAD_BYTES, ASK_TRY_MS, 0);
 }
 

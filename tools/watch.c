@@ -40,8 +40,8 @@ static bool is_memfd(int fd)
 	return seals >= 0 && (seals & F_SEAL_SHRINK);
 }
 
-/* Returns the st_dev that all memfds have, and that no file has which a user
- * can make in another way; 0: it is unknown. */
+/* Returns the st_dev of memfds; 0: it is unknown.  Only files in the kernel's
+ * internal tmpfs have this st_dev, and to open them has no effect. */
 static dev_t memory_device(void)
 {
 	static dev_t device;
@@ -107,7 +107,7 @@ static int open_memory(int pid, const char *name)
 	return fd;
 }
 
-/* /proc/PID/stat is "pid (name) S ..."; the name may contain brackets. */
+/* /proc/PID/stat is "pid (name) S ..."; the name may contain ")". */
 static void read_stat(struct watch_process *p)
 {
 	char path[32], text[256];

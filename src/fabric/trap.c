@@ -94,9 +94,10 @@ static struct trap *find_trap(struct port *port, enum trap_number number)
 }
 
 /* Begins a trap of the port, whose DataDetails the caller writes.  Returns NULL
- * if none is to begin: there is nobody to tell, or no memory.  Those who cause
- * a security trap may repeat the violation as often as they like; such a trap
- * begins again only after the pause of a repeated one. */
+ * if no trap begins: the port has no LID or knows no SM, no memory is left, or
+ * the number is that of a security trap that began less than REPEAT_MS ago.
+ * Without this limit a host that repeats a violation could flood the SM with
+ * traps. */
 static struct trap *begin_trap(struct port *port, enum trap_number number,
 			       uint8_t type)
 {
@@ -143,7 +144,7 @@ void trap_capabilities(struct port *port)
 	bytes_put32(trap->notice + 16, port_info_capabilities(port));
 }
 
-/* Writes the way back to the sender of an SMP with a directed route. */
+/* Writes the return path to the sender of an SMP with a directed route. */
 static void put_route(uint8_t *notice, const struct packet *p)
 {
 	uint8_t hops = p->mad[7] & 0x3f;
