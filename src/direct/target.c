@@ -112,10 +112,10 @@ static bool find_at(struct target_ref *l, aoff at)
  * Returns the copy of the target, without its attributes; NULL: there is no
  * such QP.
  *
- * The acquire loads of the rows pair with the release store in row_new
- * (hca/qp.c): they order the load of a row before the loads of the QP's
- * members.  Without this order the copy could have values that the memory had
- * before the QP was made.
+ * The acquire loads of the rows pair with the release store in
+ * publish_row (hca/qp.c): they order the load of a row before the loads of the
+ * QP's members.  Without this order the copy could have values that the memory
+ * had before the QP was made.
  */
 static struct qp *find_qp(struct target_ref *l)
 {

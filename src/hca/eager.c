@@ -134,8 +134,8 @@ void eager_settle(struct hca *h)
 		/* A QP may be withdrawn meanwhile, without the ctx lock, but is
 		 * freed only under it.  The acquire orders this load of the row
 		 * before the loads of the QP's members; the release store in
-		 * row_new orders the stores that zeroed the QP and set peer_at
-		 * before the row.  Without this order a new QP could be read
+		 * publish_row orders the stores of qp_new to the QP before the
+		 * row.  Without this order a new QP could be read
 		 * with the contents that its memory had before. */
 		aoff row = __atomic_load_n(&rows[i], __ATOMIC_ACQUIRE);
 		struct qp *qp = arena_at(&h->arena, row);

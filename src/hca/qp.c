@@ -12,24 +12,30 @@ static aoff *qp_rows(const struct hca *h)
 	return arena_at(&h->arena, h->shared->qps);
 }
 
-/* Enters qp in a free row of the table.  False: the table has no free row.
- * The release store of the row orders the stores to qp so far before it, for
- * the acquires in eager_settle and in find_qp (direct/target.c): otherwise a
- * thread could find qp with the contents that its memory had before. */
-static bool row_new(struct hca *h, struct qp *qp)
+/* Stores the number of a free row of the table in qp, and leaves the row free.
+ * False: the table has no free row. */
+static bool find_row(struct hca *h, struct qp *qp)
 {
 	struct hca_shared *s = h->shared;
 
 	while (s->qp_lowest < s->qp_top && qp_rows(h)[s->qp_lowest])
 		s->qp_lowest++;
-	if (s->qp_lowest == HCA_MAX_QP)
-		return false;
+	qp->stats.row = s->qp_lowest;
+	return s->qp_lowest < HCA_MAX_QP;
+}
+
+/* Enters qp in the row of find_row.  The release store of the row orders all
+ * earlier stores to qp before it, for the acquires in eager_settle and in
+ * find_qp (direct/target.c): otherwise a thread could find qp with the contents
+ * that its memory had before, and a peer would keep its copy of them. */
+static void publish_row(struct hca *h, struct qp *qp)
+{
+	struct hca_shared *s = h->shared;
+
 	if (s->qp_lowest == s->qp_top)
 		s->qp_top++;
-	qp->stats.row = s->qp_lowest;
 	__atomic_store_n(&qp_rows(h)[s->qp_lowest++], hca_off(h, qp),
 			 __ATOMIC_RELEASE);
-	return true;
 }
 
 void qp_withdraw(struct hca *h, struct qp *qp)
@@ -61,7 +67,7 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 		goto free_memory;
 	qp->self = hca_off(h, qp);
 	qp->peer_at = target_at - qp->self;
-	if (!row_new(h, qp))
+	if (!find_row(h, qp))
 		goto free_target;
 	srq_forget(h, qp->stats.row);
 	qp->serial = ++h->shared->next_qp;
@@ -75,7 +81,7 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 	qp->recv_cq = hca_off(h, recv_cq);
 	if ((type == HCA_QPT_UD ? wq_init_ud : wq_init)(
 		    h, &qp->sq, cap->send_wr, cap->send_sge, cap->inline_bytes))
-		goto free_qp;
+		goto free_target;
 	/* With a shared queue the QP has slots for receives that were taken,
 	 * and no receive can be posted to the QP itself. */
 	if (wq_init_recv(h, &qp->rq, cap->srq ? KEPT : cap->recv_wr,
@@ -83,11 +89,10 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 		goto free_sq;
 	if (cap->srq)
 		qp->rq.depth = 0;
+	publish_row(h, qp);
 	return qp;
 free_sq:
 	wq_fini(h, &qp->sq);
-free_qp:
-	qp_withdraw(h, qp);
 free_target:
 	arena_free(&h->arena, target_at, sizeof(struct qp_target));
 	qp->self = 0;

@@ -447,16 +447,19 @@ struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
 		qp->is_by_lid = dev->kind == DEVICE_IB;
 	}
 	*side = qp ? engine_qp_add(h->progress.engine, qp) : NULL;
-	if (qp && !*side) {
+	if (qp && !*side)
 		qp_withdraw(&h->hca, qp);
+	if (*side)
+		qp->user = user;
+	if (*side && type != HCA_QPT_RC)
+		progress_join(&h->progress);
+	progress_give(&h->progress);
+	if (qp && !*side) {
+		/* a peer may have found the QP before it was withdrawn */
+		access_wait(&h->hca, access_qp(qp->qpn));
 		qp_free(&h->hca, qp);
 		qp = NULL;
 	}
-	if (qp)
-		qp->user = user;
-	if (qp && type != HCA_QPT_RC)
-		progress_join(&h->progress);
-	progress_give(&h->progress);
 	if (!qp)
 		errno = fabric_link_has_ended() ? EIO : ENOMEM;
 	return qp;

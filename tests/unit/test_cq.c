@@ -204,6 +204,16 @@ static struct qp *new_qp(uint32_t qpn)
 	return qp;
 }
 
+/* A peer that found such a queue pair would still use it when it is freed. */
+static void a_qp_for_which_no_memory_is_left_is_never_in_the_table(void **state)
+{
+	struct hca_qp_cap cap = {1, 1u << 20, 1, 1, 0, NULL};
+	uint32_t top = h.shared->qp_top;
+
+	assert_null(qp_new(&h, 7, HCA_QPT_RC, 1, cq, cq, &cap, false));
+	assert_int_equal(h.shared->qp_top, top);
+}
+
 static void end_qp(struct qp *qp)
 {
 	qp_withdraw(&h, qp);
@@ -433,6 +443,7 @@ static void a_late_mark_counts_only_for_its_own_round(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(a_qp_for_which_no_memory_is_left_is_never_in_the_table),
 		CASE(completions_come_out_in_order_past_every_wrap),
 		CASE(a_poll_takes_what_is_there_and_no_more),
 		CASE(one_completion_too_many_is_an_overrun_for_good),
