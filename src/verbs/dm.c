@@ -280,9 +280,30 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 	return &dm->base;
 }
 
+/* The function cannot fail with EBUSY as ibv_free_dm does, so a handle that
+ * memory regions use stays until the last of them is deregistered. */
 void ibv_unimport_dm(struct ibv_dm *dm)
 {
-	free_handle(dm);
+	bool is_used;
+
+	lock_take(&dm_lock);
+	is_used = count_now(&v_dm(dm)->users);
+	v_dm(dm)->is_given_back = is_used;
+	lock_give(&dm_lock);
+	if (!is_used)
+		free_handle(dm);
+}
+
+void v_dm_drop(struct v_dm *dm)
+{
+	bool is_last;
+
+	lock_take(&dm_lock);
+	count_down(&dm->users);
+	is_last = dm->is_given_back && !count_now(&dm->users);
+	lock_give(&dm_lock);
+	if (is_last)
+		free_handle(&dm->base);
 }
 
 struct ibv_mr *v_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,

@@ -26,6 +26,12 @@ struct v_dm {
 	struct ibv_dm base;
 	struct dm_memory *memory;
 	struct count users; /* memory regions on this handle */
+	/* ibv_unimport_dm was called while `users` was not 0.  The last region
+	 * frees the handle. */
+	bool is_given_back;
 };
+
+/* Ends the use of the handle by a memory region. */
+void v_dm_drop(struct v_dm *dm);
 
 #endif

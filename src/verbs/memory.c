@@ -339,7 +339,7 @@ int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 void v_mr_drop(struct v_mr *m)
 {
 	if (m->dm)
-		count_down(&m->dm->users);
+		v_dm_drop(m->dm);
 	count_down(&v_pd(m->base.pd)->users);
 	count_down(&v_context(m->base.context)->objects);
 	free(m);
