@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "util/scm_rights.h"
@@ -60,10 +61,55 @@ static int limit_waits(int fd, uint32_t patience_ms)
 }
 
 /* Returns -errno after a failed call on a connection.  EAGAIN means that the
- * limit of limit_waits has passed. */
+ * limit of limit_waits has passed; EINTR, that a signal has interrupted the
+ * last try of call_again. */
 static int failed_call(void)
 {
-	return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	return errno == EAGAIN || errno == EINTR ? -ETIMEDOUT : -errno;
+}
+
+/* Returns CLOCK_MONOTONIC in milliseconds. */
+static uint64_t clock_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Returns when a call on the socket is not tried again: the limit of
+ * limit_waits later than now. */
+static uint64_t end_of_tries(int fd)
+{
+	struct timeval most = {0};
+	socklen_t size = sizeof(most);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, &size) ||
+	    (!most.tv_sec && !most.tv_usec))
+		return UINT64_MAX; /* the socket waits without a limit */
+	return clock_ms() + (uint64_t)most.tv_sec * 1000 +
+	       (uint64_t)most.tv_usec / 1000;
+}
+
+/* Is a failed call to be tried again?  The kernel does not continue a call that
+ * a signal has interrupted if the socket has a limit, not even with
+ * SA_RESTART. */
+static bool call_again(uint64_t end_ms)
+{
+	return errno == EINTR && clock_ms() < end_ms;
+}
+
+/* Returns 0 or -errno. */
+static int connect_to(int fd, const struct sockaddr_un *address)
+{
+	uint64_t end_ms = end_of_tries(fd);
+	int err;
+
+	do
+		err = connect(fd, (const struct sockaddr *)address,
+			      sizeof(*address));
+	while (err && call_again(end_ms));
+	return err ? failed_call() : 0;
 }
 
 int fabric_client_connect(const char *path, uint32_t patience_ms)
@@ -81,8 +127,8 @@ int fabric_client_connect(const char *path, uint32_t patience_ms)
 	 * a descriptor of another user can take long. */
 	scm_rights_let_bring(fd, false);
 	err = limit_waits(fd, patience_ms);
-	if (!err && connect(fd, (struct sockaddr *)&address, sizeof(address)))
-		err = failed_call();
+	if (!err)
+		err = connect_to(fd, &address);
 	if (!err)
 		err = check_user(fd);
 	if (!err) {
@@ -163,6 +209,8 @@ static int send_request(int connection, const struct fabric_proto *m,
 			     .iov_len = sizeof(*m)};
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 	struct cmsghdr *h = &control.align;
+	uint64_t end_ms = end_of_tries(connection);
+	ssize_t n;
 
 	if (brings >= 0) {
 		message.msg_control = &control;
@@ -172,9 +220,10 @@ static int send_request(int connection, const struct fabric_proto *m,
 		h->cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(h), &brings, sizeof(brings));
 	}
-	return sendmsg(connection, &message, MSG_NOSIGNAL) == sizeof(*m)
-		       ? 0
-		       : failed_call();
+	do
+		n = sendmsg(connection, &message, MSG_NOSIGNAL);
+	while (n < 0 && call_again(end_ms));
+	return n == sizeof(*m) ? 0 : failed_call();
 }
 
 int fabric_client_ask(int connection, struct fabric_proto *m, int *fd)

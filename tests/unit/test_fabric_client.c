@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -161,6 +163,48 @@ static void a_silent_fabric_is_given_up(void **state)
 	rmdir(folder);
 }
 
+static void ignore_signal(int number)
+{
+}
+
+/* From now on this process gets a signal every `ms`; 0: no more. */
+static void set_signals(int ms)
+{
+	const struct itimerval every = {{0, ms * 1000}, {0, ms * 1000}};
+	struct sigaction action = {.sa_handler = ignore_signal};
+
+	sigaction(SIGALRM, &action, NULL);
+	assert_int_equal(setitimer(ITIMER_REAL, &every, NULL), 0);
+}
+
+/* A signal that comes while the program waits does not end the wait, and many
+ * signals do not make it endless. */
+static void signals_do_not_end_the_wait_for_a_fabric(void **state)
+{
+	struct fabric_proto m = {.kind = FABRIC_PROTO_CA};
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fd;
+	char folder[] = "/tmp/adverb-signal-XXXXXX";
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s/socket", folder);
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(listener, 0), 0);
+	fd = fabric_client_connect(at.sun_path, 100);
+	assert_true(fd >= 0);
+	while (send(fd, &m, sizeof(m), MSG_DONTWAIT) > 0)
+		; /* fills the queue of the connection */
+	set_signals(5);
+	/* the queue of the listener is full */
+	assert_int_equal(fabric_client_connect(at.sun_path, 100), -ETIMEDOUT);
+	assert_int_equal(fabric_client_ask(fd, &m, NULL), -ETIMEDOUT);
+	set_signals(0);
+	close(fd);
+	close(listener);
+	unlink(at.sun_path);
+	rmdir(folder);
+}
+
 enum { REFUSED = 77 };
 
 /* Listens at a path, and connects to it.  Returns the result of
@@ -213,6 +257,7 @@ int main(void)
 		cmocka_unit_test(a_lack_of_descriptors_is_no_wrong_answer),
 		cmocka_unit_test(the_strings_of_an_answer_end_with_a_nul),
 		cmocka_unit_test(a_silent_fabric_is_given_up),
+		cmocka_unit_test(signals_do_not_end_the_wait_for_a_fabric),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
