@@ -41,7 +41,7 @@ struct ipoib {
 	bool has_port; /* ipoib_port was called */
 	bool is_up;
 	bool ends;     /* ipoib_leave was called */
-	bool was_full; /* the user was told that no group can be added */
+	bool was_full; /* the user knows that a joined group has no room */
 	enum ipoib_reason told;
 	/* The parameters of the broadcast group; only if is_up. */
 	struct sa_member broadcast;

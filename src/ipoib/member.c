@@ -43,7 +43,8 @@ static void detach_group(struct ipoib *m, struct group *g)
 /* Does the interface wait to attach the queue pair? */
 static bool wants_attach(const struct ipoib *m, const struct group *g)
 {
-	return g->state == GROUP_IN && wants_full(m, g) && !g->is_attached;
+	return g->state == GROUP_IN && g->is_full && wants_full(m, g) &&
+	       !g->is_attached;
 }
 
 static void attach_group(struct ipoib *m, struct group *g, uint64_t now_ms)
@@ -210,12 +211,23 @@ static void lose_broadcast(struct ipoib *m, uint16_t status)
 		    status);
 }
 
+/* Has the SA refused to make a send-only member a full member?  The port then
+ * stays a send-only member, and can send to the group. */
+static bool stays_sender(const struct ipoib *m, const struct group *g,
+			 uint16_t status)
+{
+	return status && !is_broadcast(m, g) && g->state == GROUP_IN &&
+	       g->is_full && g->states & SA_JOIN_SEND_ONLY;
+}
+
 /* status 0: no answer has come. */
 static void fail_join(struct ipoib *m, struct group *g, uint16_t status,
 		      uint64_t now_ms)
 {
+	bool stays = stays_sender(m, g, status);
+
 	ask_fail(&g->ask, now_ms);
-	g->state = GROUP_OUT;
+	g->state = stays ? GROUP_IN : GROUP_OUT;
 	if (status)
 		g->states &= (uint8_t)~state_of(g->is_full);
 	if (is_broadcast(m, g)) {
@@ -224,7 +236,9 @@ static void fail_join(struct ipoib *m, struct group *g, uint16_t status,
 			lose_broadcast(m, status);
 		return;
 	}
-	if (status)
+	if (stays)
+		g->is_full = false;
+	else if (status)
 		g->route.lid = 0;
 	drop_waiting(m, g);
 	if (g->is_joined && !g->is_told)
@@ -287,7 +301,7 @@ static struct group *add_joined(struct ipoib *m, const struct joined_group *j,
 
 void member_set_joined(struct ipoib *m, const struct joined *j, uint64_t now_ms)
 {
-	bool was[GROUP_MAX], is[GROUP_MAX] = {false};
+	bool was[GROUP_MAX], is[GROUP_MAX] = {false}, is_full = false;
 
 	if (!m->is_up || m->ends)
 		return;
@@ -299,8 +313,9 @@ void member_set_joined(struct ipoib *m, const struct joined *j, uint64_t now_ms)
 		if (g)
 			is[g - m->groups.all] = true;
 		else
-			report_full(m);
+			is_full = true;
 	}
+	report_full(m, is_full);
 	for (uint32_t i = 1; i < GROUP_MAX; i++) {
 		struct group *g = &m->groups.all[i];
 

@@ -149,13 +149,15 @@ void report_attach(struct ipoib *m, const uint8_t mgid[16])
 		   gid_text(mgid, text));
 }
 
-void report_full(struct ipoib *m)
+void report_full(struct ipoib *m, bool is_full)
 {
-	if (!m->was_full)
+	if (is_full && !m->was_full)
 		report_say(m,
-			   "the interface has joined %u multicast groups, and "
-			   "packets to further groups are not received; let "
-			   "programs leave groups",
+			   "the kernel has joined more multicast groups than "
+			   "the interface has room for: its table has %u, with "
+			   "the broadcast group and groups to which programs "
+			   "only send; packets to the other groups are not "
+			   "received; let programs leave groups",
 			   GROUP_MAX);
-	m->was_full = true;
+	m->was_full = is_full;
 }

@@ -21,7 +21,8 @@ void report_collision(struct ipoib *m, const struct hwaddr *a,
 void report_group(struct ipoib *m, const uint8_t mgid[16], uint16_t status);
 /* Tells that the queue pair cannot be attached to a group. */
 void report_attach(struct ipoib *m, const uint8_t mgid[16]);
-/* Tells once that no more groups can be joined. */
-void report_full(struct ipoib *m);
+/* Notes whether groups that the kernel has joined have no room in the table,
+ * and tells when that becomes so. */
+void report_full(struct ipoib *m, bool is_full);
 
 #endif

@@ -437,7 +437,56 @@ static void senders_do_not_take_the_room_of_members(void **state)
 	ipoib_joined(s->m, &j, 0);
 	ipoib_joined(s->m, &j, 0);
 	assert_int_equal(s->sentences, 1);
-	assert_non_null(strstr(s->text, "60 multicast groups"));
+	assert_non_null(strstr(s->text, "table has 60"));
+}
+
+static void groups_without_room_are_told_each_time_that_they_come(void **state)
+{
+	struct seen *s = *state;
+	struct joined many = {0}, one = {.count = 1};
+
+	for (uint32_t i = 0; i < 2 * GROUP_MAX; i++)
+		many.all[many.count++].ipv4 = 0xef000000 + i;
+	one.all[0].ipv4 = 0xef000000;
+	for (uint32_t i = 1; i <= 2; i++) {
+		ipoib_joined(s->m, &many, 0);
+		ipoib_joined(s->m, &many, 0);
+		assert_int_equal(s->sentences, i);
+		ipoib_joined(s->m, &one, 0);
+	}
+}
+
+/* A program sends to a group, and another one joins the group. */
+static void a_sender_that_may_not_become_a_member_still_sends(void **state)
+{
+	static const uint8_t group[6] = {1, 0, 0x5e, 1, 2, 3};
+	struct joined j = {.count = 1, .all[0].ipv4 = 0xef010203};
+	struct seen *s = *state;
+	uint32_t asked, attached = s->attachments;
+	uint8_t p[60];
+
+	write_datagram(p, 0xef010203, sizeof(p));
+	send_frame(s, group, TYPE_IPV4, p, sizeof(p), 0);
+	ipoib_turn(s->m, 0);
+	answer_last(s, 0);
+	assert_int_equal(s->packets, 1);
+	ipoib_joined(s->m, &j, 1);
+	ipoib_turn(s->m, 1);
+	assert_int_equal(s->mad[SA_AT_RECORD + 48], SA_JOIN_FULL);
+	refuse_last(s, SA_COMPONENTS, 1);
+	assert_int_equal(s->sentences, 1);
+	send_frame(s, group, TYPE_IPV4, p, sizeof(p), 2);
+	assert_int_equal(s->packets, 2);
+	/* the port asks again, and receives nothing from the group until then
+	 */
+	asked = s->questions;
+	ipoib_turn(s->m, 2);
+	assert_int_equal(s->questions, asked);
+	assert_int_equal(s->attachments, attached);
+	ipoib_turn(s->m, 2000);
+	assert_int_equal(s->questions, asked + 1);
+	answer_last(s, 2000);
+	assert_int_equal(s->attachments, attached + 1);
 }
 
 static void two_interfaces_with_one_mac_are_told(void **state)
@@ -779,6 +828,8 @@ int main(void)
 		CASE(reports_of_membership_let_the_caller_look),
 		CASE(a_group_nobody_has_joined_gets_no_packets),
 		CASE(senders_do_not_take_the_room_of_members),
+		CASE(groups_without_room_are_told_each_time_that_they_come),
+		CASE(a_sender_that_may_not_become_a_member_still_sends),
 		CASE(two_interfaces_with_one_mac_are_told),
 		CASE(the_oldest_neighbour_is_forgotten),
 		CASE(the_user_is_told_why_the_interface_is_down),
