@@ -175,29 +175,41 @@ bool launch_option(struct launch *l, int option, const char *value)
 	}
 }
 
+/* Returns 0 if execve would read the file, or -errno. */
+static int check_file(const char *path)
+{
+	struct stat st;
+
+	if (access(path, X_OK) || stat(path, &st))
+		return -errno;
+	return S_ISREG(st.st_mode) ? 0 : -EACCES;
+}
+
 int launch_find(const char *program, char *path)
 {
 	const char *dir = secure_getenv("PATH");
+	bool is_denied = false;
 
 	if (strchr(program, '/')) {
 		snprintf(path, PATH_MAX, "%s", program);
-		return access(path, X_OK) < 0 ? -errno : 0;
+		return check_file(path);
 	}
 	if (!dir)
 		dir = "/bin:/usr/bin";
-	while (*dir) {
-		struct stat st;
-		int len = (int)strcspn(dir, ":");
+	/* an empty name, also after the last ':', is the working directory */
+	for (;;) {
+		int len = (int)strcspn(dir, ":"), err;
 
-		snprintf(path, PATH_MAX, "%.*s/%s", len, len ? dir : ".",
-			 program);
-		if (access(path, X_OK) == 0 && stat(path, &st) == 0 &&
-		    S_ISREG(st.st_mode))
+		snprintf(path, PATH_MAX, "%.*s/%s", len ? len : 1,
+			 len ? dir : ".", program);
+		err = check_file(path);
+		if (!err)
 			return 0;
-		dir += len;
-		dir += *dir == ':';
+		is_denied |= err == -EACCES;
+		if (!dir[len])
+			return is_denied ? -EACCES : -ENOENT;
+		dir += len + 1;
 	}
-	return -ENOENT;
 }
 
 /*

@@ -84,7 +84,8 @@ bool launch_env_is(const char *text);
 void launch_set(struct launch *l, const char *name, const char *value);
 
 /* Finds @program as execvp would, and puts its path into @path of PATH_MAX
- * bytes.  Returns 0 or -errno. */
+ * bytes.  Returns 0 or -errno; -EACCES: only files that may not be executed
+ * have the name. */
 int launch_find(const char *program, char *path);
 
 /*

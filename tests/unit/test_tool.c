@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/tool: the command lines by which `adverb pair` starts the tools that it
- * knows. */
+ * knows.  tools/launch: where `adverb run` finds a program. */
 #include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/launch.h"
 #include "tools/tool.h"
 
 /* Returns the words that tool_argv makes of the command line @line, joined by
@@ -132,6 +141,44 @@ static void too_many_words_are_refused(void **state)
 			 -1);
 }
 
+static int find_in(const char *folders, char *path)
+{
+	assert_int_equal(setenv("PATH", folders, 1), 0);
+	return launch_find("adverb-found", path);
+}
+
+/* As execvp: an empty name in PATH is the working directory, and a file that
+ * may not be executed does not end the search. */
+static void a_program_is_found_as_execvp_finds_it(void **state)
+{
+	static const char *const here[] = {"", ":/nowhere",
+					   "/nowhere:", "/nowhere::/bin"};
+	char folder[] = "/tmp/adverb-path-XXXXXX", path[PATH_MAX];
+	int fd;
+
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chdir(folder), 0);
+	assert_int_equal(mkdir("other", 0700), 0);
+	assert_int_equal(mkdir("other/adverb-found", 0700), 0);
+	fd = open("adverb-found", O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < sizeof(here) / sizeof(here[0]); i++) {
+		assert_int_equal(find_in(here[i], path), 0);
+		assert_string_equal(path, "./adverb-found");
+	}
+	assert_int_equal(find_in("other:", path), 0);
+	assert_int_equal(find_in("other:/nowhere", path), -EACCES);
+	assert_int_equal(fchmod(fd, 0600), 0);
+	assert_int_equal(find_in(":/nowhere", path), -EACCES);
+	assert_int_equal(find_in("/nowhere", path), -ENOENT);
+	close(fd);
+	unlink("adverb-found");
+	rmdir("other/adverb-found");
+	rmdir("other");
+	assert_int_equal(chdir("/"), 0);
+	rmdir(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -142,6 +189,7 @@ int main(void)
 			an_option_that_the_user_gave_is_not_given_twice),
 		cmocka_unit_test(a_tool_is_found_by_its_last_name),
 		cmocka_unit_test(too_many_words_are_refused),
+		cmocka_unit_test(a_program_is_found_as_execvp_finds_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
