@@ -12,6 +12,38 @@
  * tried until one is also free with TCP. */
 #define PORT_TRIES 16
 
+/* The members of an id that a bind sets before it has succeeded. */
+struct was_bound {
+	struct r_device *device;
+	struct ibv_context *verbs;
+	struct ibv_pd *pd;
+	uint8_t port_num;
+	struct r_path path;
+	struct rdma_addr addr;
+};
+
+static struct was_bound save_id(const struct r_id *id)
+{
+	return (struct was_bound){.device = id->device,
+				  .verbs = id->base.verbs,
+				  .pd = id->base.pd,
+				  .port_num = id->base.port_num,
+				  .path = id->path,
+				  .addr = id->base.route.addr};
+}
+
+/* Undoes a bind that has failed.  If the id kept the device, a later bind to an
+ * open address would bind the id at that device only. */
+static void restore_id(struct r_id *id, const struct was_bound *was)
+{
+	id->device = was->device;
+	id->base.verbs = was->verbs;
+	id->base.pd = was->pd;
+	id->base.port_num = was->port_num;
+	id->path = was->path;
+	id->base.route.addr = was->addr;
+}
+
 /* Gives the id the device that has the address.  Returns 0, or -1 and errno
  * with a message. */
 static int take_device(struct r_id *id, const struct sockaddr *addr)
@@ -50,7 +82,7 @@ static int may_bind(struct r_id *id, const struct sockaddr *addr, bool takes)
 	return takes ? take_device(id, addr) : 0;
 }
 
-int r_bind_later(struct r_id *id, const struct sockaddr *addr)
+static int request_bind(struct r_id *id, const struct sockaddr *addr)
 {
 	struct cmproto m = {0};
 	int err;
@@ -69,6 +101,16 @@ int r_bind_later(struct r_id *id, const struct sockaddr *addr)
 	return r_fail(-err,
 		      "rdma_cm: the %s cannot be asked to bind a port: %s",
 		      r_ib_server(), strerror(-err));
+}
+
+int r_bind_later(struct r_id *id, const struct sockaddr *addr)
+{
+	const struct was_bound was = save_id(id);
+
+	if (!request_bind(id, addr))
+		return 0;
+	restore_id(id, &was);
+	return -1;
 }
 
 /* Binds the id at the broker.  Returns 0 or -errno. */
@@ -127,9 +169,9 @@ static int bind_id(struct r_id *id, const struct sockaddr *addr)
 	return err;
 }
 
-int r_bind(struct r_id *id, const struct sockaddr *addr)
+/* As r_bind, but a failure leaves the id changed. */
+static int bind_now(struct r_id *id, const struct sockaddr *addr)
 {
-	const struct rdma_addr was = id->base.route.addr;
 	char text[R_ADDR_TEXT];
 	int err;
 
@@ -142,7 +184,6 @@ int r_bind(struct r_id *id, const struct sockaddr *addr)
 	err = bind_id(id, addr);
 	if (!err)
 		return 0;
-	id->base.route.addr = was;
 	if (err == -EACCES)
 		return r_fail(EACCES,
 			      "rdma_cm: %s cannot be bound: " R_LOW_PORT,
@@ -158,6 +199,16 @@ int r_bind(struct r_id *id, const struct sockaddr *addr)
 				      : "");
 	return r_fail(-err, "rdma_cm: %s cannot be bound: %s",
 		      r_addr_text(addr, text), r_reason(-err));
+}
+
+int r_bind(struct r_id *id, const struct sockaddr *addr)
+{
+	const struct was_bound was = save_id(id);
+
+	if (!bind_now(id, addr))
+		return 0;
+	restore_id(id, &was);
+	return -1;
 }
 
 int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *addr)

@@ -151,6 +151,23 @@ static void a_port_has_one_owner_unless_all_share_it(void)
 	EXPECT(bind_both(RDMA_PS_UDP, false, false) == 0);
 }
 
+/* Otherwise the id would be bound to any address of that device only. */
+static void a_bind_that_fails_leaves_the_id_without_device(void)
+{
+	struct rdma_cm_id *a = id_new(ACTIVE, RDMA_PS_TCP);
+	struct rdma_cm_id *b = id_new(ACTIVE, RDMA_PS_TCP);
+
+	if (of_device) {
+		EXPECT(!bind_to(a, AF_INET, of_device, 7904) && a->verbs);
+		EXPECT(bind_to(b, AF_INET, of_device, 7904) == -1 &&
+		       errno == EADDRINUSE);
+		EXPECT(!b->verbs && !b->pd && !rdma_get_src_port(b));
+		EXPECT(!bind_to(b, AF_INET, "0.0.0.0", 0) && !b->verbs);
+		EXPECT(!rdma_listen(b, 1) && !b->verbs);
+	}
+	EXPECT(!rdma_destroy_id(a) && !rdma_destroy_id(b));
+}
+
 static void a_bind_to_any_takes_the_ipv4_port_without_afonly(void)
 {
 	for (int alone = 0; alone <= 1; alone++) {
@@ -747,6 +764,8 @@ int main(int argc, char **argv)
 		  an_address_of_no_interface_is_refused);
 	check_run("a port has one owner unless all share it",
 		  a_port_has_one_owner_unless_all_share_it);
+	check_run("a bind that fails leaves the id without a device",
+		  a_bind_that_fails_leaves_the_id_without_device);
 	check_run("a bind to :: takes the IPv4 port too without AFONLY",
 		  a_bind_to_any_takes_the_ipv4_port_without_afonly);
 	check_run("both addresses of an id are of one family",
