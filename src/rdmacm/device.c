@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #define DEVICES 8
-#define GIDS	64
 #define PORT	1 /* of all devices but adapters of a fabric */
 
 /* Covers devices, count and owner while a thread opens the devices.  A reader
@@ -84,6 +83,7 @@ static bool open_device(struct r_device *d, struct ibv_device *device)
 		d->max_responder = (uint8_t)attr.max_qp_rd_atom;
 		d->max_initiator = (uint8_t)attr.max_qp_init_rd_atom;
 		d->ack_delay = attr.local_ca_ack_delay;
+		d->port_count = attr.phys_port_cnt;
 	}
 	return true;
 }
@@ -149,23 +149,42 @@ int r_devices(void)
 		      "run adverb doctor to see the cause");
 }
 
-/* Stores the port and the index of the GID that is the address `ip`, a GID of
- * RoCE v2 or of InfiniBand, in *path.  Returns false if the device has no such
- * GID. */
+/* Stores the index of the GID that is the address `ip`, a GID of RoCE v2 or of
+ * InfiniBand, in path->sgid_index.  Returns false if the port path->port_num
+ * has no such GID. */
+static bool find_at_port(const struct r_device *d, const uint8_t ip[16],
+			 struct r_path *path)
+{
+	const uint32_t type = d->is_ib ? IBV_GID_TYPE_IB : IBV_GID_TYPE_ROCE_V2;
+	struct ibv_gid_entry e;
+	struct ibv_port_attr port;
+
+	if (ibv_query_port(d->verbs, path->port_num, &port))
+		return false;
+	for (int i = 0; i < port.gid_tbl_len; i++)
+		if (!ibv_query_gid_ex(d->verbs, path->port_num, (uint32_t)i, &e,
+				      0) &&
+		    e.gid_type == type && !memcmp(e.gid.raw, ip, 16)) {
+			path->sgid_index = (uint8_t)i;
+			return true;
+		}
+	return false;
+}
+
+/* Stores the port and the index of the GID that is the address `ip` in *path.
+ * Returns false, and changes nothing, if the device has no such GID. */
 static bool find_gid(const struct r_device *d, const uint8_t ip[16],
 		     struct r_path *path)
 {
-	const uint32_t type = d->is_ib ? IBV_GID_TYPE_IB : IBV_GID_TYPE_ROCE_V2;
-	struct ibv_gid_entry entries[GIDS];
-	ssize_t n = ibv_query_gid_table(d->verbs, entries, GIDS, 0);
+	struct r_path found = *path;
 
-	for (ssize_t i = 0; i < n; i++)
-		if (entries[i].gid_type == type &&
-		    !memcmp(entries[i].gid.raw, ip, 16)) {
-			path->port_num = (uint8_t)entries[i].port_num;
-			path->sgid_index = (uint8_t)entries[i].gid_index;
-			return true;
-		}
+	for (uint32_t port = 1; port <= d->port_count; port++) {
+		found.port_num = (uint8_t)port;
+		if (!find_at_port(d, ip, &found))
+			continue;
+		*path = found;
+		return true;
+	}
 	return false;
 }
 

@@ -35,7 +35,8 @@ struct r_device {
 	bool is_ib;
 	/* The largest responder resources and initiator depth of a QP. */
 	uint8_t max_responder, max_initiator;
-	uint8_t ack_delay; /* Local CA ACK Delay, as in struct cmproto_qp */
+	uint8_t ack_delay;  /* Local CA ACK Delay, as in struct cmproto_qp */
+	uint8_t port_count; /* the device's ports have the numbers 1 to this */
 };
 
 struct r_channel {
