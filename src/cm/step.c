@@ -82,14 +82,21 @@ void step_send(struct cm *cm, struct conv *c, struct cmmsg *msg)
 	step_again(cm, c);
 }
 
-/* Sends a message that no retry repeats. */
-static void send_message(struct cm *cm, const struct conv *c, struct cmmsg msg)
+static void send_by(struct cm *cm, const struct conv *c,
+		    uint64_t transaction_id, struct cmmsg msg)
 {
 	struct cm_frame *f = frame_mad(cm, c->local, c->peer);
 
 	address_message(c, &msg);
+	msg.transaction_id = transaction_id;
 	f->way = c->way;
 	cmmsg_write(f->mad, &msg);
+}
+
+/* Sends a message that no retry repeats. */
+static void send_message(struct cm *cm, const struct conv *c, struct cmmsg msg)
+{
+	send_by(cm, c, c->transaction_id, msg);
 }
 
 void step_emit(struct cm *cm, const struct conv *c, enum cm_event_type type,
@@ -239,6 +246,14 @@ static void say_drep(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	send_message(cm, c, (struct cmmsg){.kind = CMMSG_DREP});
 }
 
+/* Answers a DREQ at once.  The DREP has the DREQ's transaction id, which need
+ * not be that of the connection (IBTA 13.4.2). */
+static void answer_dreq(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			uint64_t now)
+{
+	send_by(cm, c, msg->transaction_id, (struct cmmsg){.kind = CMMSG_DREP});
+}
+
 static void say_stale(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		      uint64_t now)
 {
@@ -329,7 +344,7 @@ static void request_withdrawn(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	const struct cmmsg rej = {.kind = CMMSG_REJ,
 				  .reason = CMMSG_REJ_CONSUMER};
 
-	say_drep(cm, c, msg, now);
+	answer_dreq(cm, c, msg, now);
 	step_emit(cm, c, CM_REJECTED, &rej);
 }
 
@@ -549,7 +564,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_REQ]	= GO(say_stale,		TIMEWAIT),
 		[IN_REP]	= GO(say_unknown,	TIMEWAIT),
 		[IN_RTU]	= GO(say_unknown,	TIMEWAIT),
-		[IN_DREQ]	= GO(say_drep,		TIMEWAIT),
+		[IN_DREQ]	= GO(answer_dreq,	TIMEWAIT),
 		[IN_DREP]	= GO(do_nothing,		TIMEWAIT),
 		[IN_DISCONNECT]	= GO(do_nothing,		TIMEWAIT),
 		[IN_RELEASE]	= GO(do_nothing,		TIMEWAIT),
@@ -573,7 +588,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_REQ]	= GO(resend_message,		ANSWERED),
 		[IN_REJ]	= GO(do_nothing,		ANSWERED),
 		[IN_REP]	= GO(resend_message,		ANSWERED),
-		[IN_DREQ]	= GO(say_drep,		ANSWERED),
+		[IN_DREQ]	= GO(answer_dreq,	ANSWERED),
 		[IN_SIDR_REQ]	= GO(resend_message,		ANSWERED),
 		[IN_DISCONNECT]	= GO(do_nothing,		ANSWERED),
 		[IN_RELEASE]	= GO(do_nothing,		ANSWERED),
@@ -582,7 +597,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 	[CONV_CLOSED] = {
 		[IN_REP]	= GO(say_unknown,	CLOSED),
 		[IN_RTU]	= GO(say_unknown,	CLOSED),
-		[IN_DREQ]	= GO(say_drep,		CLOSED),
+		[IN_DREQ]	= GO(answer_dreq,	CLOSED),
 		[IN_DISCONNECT]	= GO(do_nothing,		CLOSED),
 		[IN_RELEASE]	= GO(do_nothing,		CLOSED),
 	},

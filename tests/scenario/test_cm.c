@@ -10,6 +10,8 @@
  */
 #include "cmworld.h"
 
+#include "hdr/bytes.h"
+
 static uint64_t seeds = 60; /* or the first argument */
 
 static void both_ends_agree_whatever_the_wire_does(void **state)
@@ -548,6 +550,43 @@ static void all_messages_go_by_the_way_of_the_request(void **state)
 	world_free(w);
 }
 
+/* Gives side 0 the DREQ f once more, with this transaction id.  The DREP that
+ * side 0 sends has the same. */
+static void repeat_dreq(struct world *w, struct cm_frame *f, uint64_t id)
+{
+	struct cm_frame drep;
+	struct cmmsg m;
+
+	bytes_put64(f->mad + 8, id);
+	cm_rx(w->cm[0], f->from, f->to, &out, f->mad, MAD_BYTES, w->now);
+	cm_disconnect(w->cm[0], w->end[0][0].id, w->now);
+	assert_true(cm_tx(w->cm[0], &drep));
+	assert_true(cmmsg_parse(drep.mad, MAD_BYTES, &m));
+	assert_int_equal(m.kind, CMMSG_DREP);
+	assert_int_equal(m.transaction_id, id);
+	assert_false(cm_tx(w->cm[0], &drep));
+}
+
+static void a_drep_has_the_transaction_id_of_its_dreq(void **state)
+{
+	struct world *w = world_new(11, 0);
+	struct cm_frame dreq;
+	struct end *a = &w->end[0][0];
+
+	connect_one(w);
+	run_world(w, w->now + SECOND);
+	assert_int_equal(cm_disconnect(w->cm[1], w->end[1][0].id, w->now), 0);
+	assert_true(cm_tx(w->cm[1], &dreq));
+	repeat_dreq(w, &dreq, 1);
+	assert_int_equal(conv_find(w->cm[0], a->id)->state, CONV_TIMEWAIT);
+	repeat_dreq(w, &dreq, 2);
+	w->now += SECOND;
+	cm_tick(w->cm[0], w->now);
+	assert_int_equal(conv_find(w->cm[0], a->id)->state, CONV_CLOSED);
+	repeat_dreq(w, &dreq, 3);
+	world_free(w);
+}
+
 static void a_refusal_goes_by_the_way_of_the_request(void **state)
 {
 	static const struct {
@@ -707,6 +746,7 @@ int main(int argc, char **argv)
 			a_rep_says_whether_the_alternate_path_is_loaded),
 		cmocka_unit_test(without_a_listener_the_answer_comes_soon),
 		cmocka_unit_test(all_messages_go_by_the_way_of_the_request),
+		cmocka_unit_test(a_drep_has_the_transaction_id_of_its_dreq),
 		cmocka_unit_test(a_refusal_goes_by_the_way_of_the_request),
 		cmocka_unit_test(messages_within_a_host_are_not_repeated),
 		cmocka_unit_test(
