@@ -2,6 +2,7 @@
 #include "fabric/net.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -594,6 +595,70 @@ static int check_cable(struct parser *p, const struct net_node *node,
 	return 0;
 }
 
+/* A port with a GUID. */
+struct guid_port {
+	uint64_t guid;
+	const struct net_node *node;
+	uint32_t number;
+};
+
+static int by_port_guid(const void *a, const void *b)
+{
+	const struct guid_port *one = a, *other = b;
+
+	if (one->guid != other->guid)
+		return one->guid < other->guid ? -1 : 1;
+	if (one->node != other->node)
+		return one->node < other->node ? -1 : 1;
+	return one->number < other->number ? -1 : 1;
+}
+
+/* Copies the ports with GUIDs to *list.  Returns their number. */
+static uint32_t list_guids(const struct net *net, struct guid_port *list)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < net->node_count; i++) {
+		const struct net_node *node = &net->nodes[i];
+		bool is_switch = node->type == NET_SWITCH;
+
+		/* Only a switch has a port 0. */
+		for (uint32_t n = !is_switch; n <= node->ports; n++)
+			if (net->ports[node->first + n].guid)
+				list[count++] = (struct guid_port){
+					net->ports[node->first + n].guid, node,
+					n};
+	}
+	return count;
+}
+
+/* Refuses two ports with the same GUID, since OpenSM takes them for one. */
+static int check_port_guids(struct parser *p)
+{
+	struct guid_port *list = calloc(p->net->port_count, sizeof(*list));
+	uint32_t count;
+	int err = 0;
+
+	if (!list)
+		return -ENOMEM;
+	count = list_guids(p->net, list);
+	qsort(list, count, sizeof(*list), by_port_guid);
+	for (uint32_t i = 1; i < count && !err; i++) {
+		const struct guid_port *a = &list[i - 1], *b = &list[i];
+
+		if (a->guid != b->guid)
+			continue;
+		p->number = b->node->line;
+		err = refuse_line(p,
+				  "port %u of \"%s\" and port %u of \"%s\" "
+				  "have the same GUID 0x%" PRIx64,
+				  a->number, a->node->id, b->number,
+				  b->node->id, b->guid);
+	}
+	free(list);
+	return err;
+}
+
 /* Refuses two nodes with the same ID or the same GUID.  Leaves the nodes sorted
  * by ID. */
 static int check_names(struct parser *p, struct net_node **sorted)
@@ -649,6 +714,8 @@ static int join_cables(struct parser *p)
 	for (uint32_t i = 0; i < net->node_count; i++)
 		sorted[i] = &net->nodes[i];
 	err = check_names(p, sorted);
+	if (!err)
+		err = check_port_guids(p);
 	if (!err)
 		err = join_all(p, sorted);
 	free(sorted);

@@ -185,6 +185,9 @@ static void the_error_of_a_wrong_file_names_line_and_reason(void **state)
 		 1, "no width or speed"},
 		{"caguid=1\nHca 2 \"A\"\n\ncaguid=1\nHca 2 \"B\"\n", 5,
 		 "same GUID"},
+		{"caguid=1\nHca 2 \"A\"\n\ncaguid=2\nHca 2 \"B\"\n", 5,
+		 "port 2 of \"A\" and port 1 of \"B\" have the same GUID "
+		 "0x3"},
 	};
 
 	for (size_t i = 0; i < TEST_COUNT(cases); i++) {
