@@ -355,9 +355,7 @@ bool port_info_has_lid(const struct port *port, uint16_t lid)
 
 uint32_t port_info_mtu(const struct port *port)
 {
-	uint8_t code = port->info[AT_MTU_SL] >> 4;
-
-	return code ? 128u << code : 0;
+	return 128u << (port->info[AT_MTU_SL] >> 4);
 }
 
 uint8_t port_info_vls(const struct port *port)
