@@ -94,21 +94,44 @@ int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr,
 	return join_group(r_id(id), addr, false, context);
 }
 
+/* Returns 0, or -1 and errno with a message. */
+static int check_join(uint32_t comp_mask, uint32_t flags)
+{
+	if (comp_mask >= RDMA_CM_JOIN_MC_ATTR_RESERVED)
+		return r_fail(ENOTSUP,
+			      "rdma_join_multicast_ex: comp_mask 0x%x has bits "
+			      "that adverb does not know; set "
+			      "RDMA_CM_JOIN_MC_ATTR_ADDRESS and "
+			      "RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS only",
+			      comp_mask);
+	if (!(comp_mask & RDMA_CM_JOIN_MC_ATTR_ADDRESS))
+		return r_fail(EINVAL,
+			      "rdma_join_multicast_ex: comp_mask 0x%x names no "
+			      "address of a group; set addr and "
+			      "RDMA_CM_JOIN_MC_ATTR_ADDRESS",
+			      comp_mask);
+	if (flags >= RDMA_MC_JOIN_FLAG_RESERVED)
+		return r_fail(EINVAL,
+			      "rdma_join_multicast_ex: join_flags %u is "
+			      "unknown; use RDMA_MC_JOIN_FLAG_FULLMEMBER or "
+			      "RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER",
+			      flags);
+	return 0;
+}
+
 /* RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER: the queue pair is not attached, since
  * a queue pair sends to a group without being attached. */
 int rdma_join_multicast_ex(struct rdma_cm_id *id,
 			   struct rdma_cm_join_mc_attr_ex *mc_join_attr,
 			   void *context)
 {
-	if (!(mc_join_attr->comp_mask & RDMA_CM_JOIN_MC_ATTR_ADDRESS) ||
-	    mc_join_attr->comp_mask >= RDMA_CM_JOIN_MC_ATTR_RESERVED ||
-	    mc_join_attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
-		return r_fail(EINVAL, "rdma_join_multicast_ex needs an address "
-				      "and known flags");
+	uint32_t flags = RDMA_MC_JOIN_FLAG_FULLMEMBER;
+
+	if (mc_join_attr->comp_mask & RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS)
+		flags = mc_join_attr->join_flags;
+	if (check_join(mc_join_attr->comp_mask, flags))
+		return -1;
 	return join_group(r_id(id), mc_join_attr->addr,
-			  mc_join_attr->comp_mask &
-					  RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS &&
-				  mc_join_attr->join_flags ==
-					  RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
+			  flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
 			  context);
 }

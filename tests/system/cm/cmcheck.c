@@ -616,6 +616,18 @@ static struct rdma_cm_id *join_group(struct sockaddr_storage *group,
 	wr.sg_list = &sge;
 	for (int k = 0; k < 2; k++)
 		EXPECT(!ibv_post_recv(i->qp, &wr, &bad));
+	join.comp_mask |= RDMA_CM_JOIN_MC_ATTR_RESERVED;
+	EXPECT(rdma_join_multicast_ex(i, &join, i) && errno == ENOTSUP);
+	join.comp_mask = RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
+	EXPECT(rdma_join_multicast_ex(i, &join, i) && errno == EINVAL);
+	join.comp_mask |= RDMA_CM_JOIN_MC_ATTR_ADDRESS;
+	join.join_flags = RDMA_MC_JOIN_FLAG_RESERVED;
+	EXPECT(rdma_join_multicast_ex(i, &join, i) && errno == EINVAL);
+	/* Without its bit of comp_mask the member is not judged. */
+	if (flags != RDMA_MC_JOIN_FLAG_FULLMEMBER)
+		join.join_flags = flags;
+	else
+		join.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS;
 	EXPECT(!rdma_join_multicast_ex(i, &join, i));
 	return i;
 }
