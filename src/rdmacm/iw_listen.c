@@ -232,6 +232,9 @@ static void begin_half(struct r_iw *l, int fd, const struct sctp_news *news)
 		iw->start = calloc(1, sizeof(*iw->start));
 	if (!iw || !iw->start ||
 	    (news && !begin_session(iw, news, deadline_ns))) {
+		r_say("rdma_listen: a peer's connection is closed without an "
+		      "event, since no memory is left; free some, or raise "
+		      "ulimit -v and -d");
 		if (iw)
 			r_iw_free(iw);
 		close(fd);
@@ -401,6 +404,21 @@ static void serve_request(struct r_iw *iw, bool is_due);
 
 static const struct r_iw_role request_role = {.serve = serve_request};
 
+/* Closes a half for whose request no memory is left. */
+static void refuse_request(struct r_iw *iw)
+{
+	struct sockaddr_storage peer = {.ss_family = AF_INET};
+	char text[R_ADDR_TEXT];
+
+	r_iw_remote(iw, &peer);
+	r_say("rdma_listen: the connection from the peer at %s is closed "
+	      "without an event, since no memory is left for its request; free "
+	      "some, or raise ulimit -v and -d",
+	      r_addr_text((struct sockaddr *)&peer, text));
+	r_iw_sctp_end_session(iw);
+	drop_half(iw);
+}
+
 /* Makes the id of a half whose request is complete, and posts the event. */
 static void make_request(struct r_iw *iw)
 {
@@ -413,7 +431,7 @@ static void make_request(struct r_iw *iw)
 	if (!id ||
 	    !r_iw_post(id, &l->id->base, RDMA_CM_EVENT_CONNECT_REQUEST, 0, f)) {
 		free(id);
-		drop_half(iw);
+		refuse_request(iw);
 		return;
 	}
 	r_iw_enter(iw, R_IW_REQUESTED, &request_role);
