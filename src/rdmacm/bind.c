@@ -100,7 +100,7 @@ static int request_bind(struct r_id *id, const struct sockaddr *addr)
 	id->state.is_binding = false;
 	return r_fail(-err,
 		      "rdma_cm: the %s cannot be asked to bind a port: %s",
-		      r_ib_server(), strerror(-err));
+		      r_ib_server(), r_reason(-err));
 }
 
 int r_bind_later(struct r_id *id, const struct sockaddr *addr)
@@ -219,6 +219,7 @@ int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *addr)
 		return -1;
 	if (r_is_bound(id))
 		return r_fail(EINVAL,
-			      "rdma_bind_addr: the id already has an address");
+			      "rdma_bind_addr: the id already has an address "
+			      "(rdma_get_local_addr); create another id");
 	return r_bind(id, addr);
 }

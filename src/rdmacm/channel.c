@@ -146,7 +146,9 @@ int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status)
 
 	if (!e)
 		return r_fail(ENOMEM,
-			      "rdma_cm: no memory is left for an event");
+			      "rdma_cm: no memory is left for the event %s; "
+			      "free some, or raise ulimit -v and -d",
+			      rdma_event_str(type));
 	r_take();
 	r_post(e);
 	r_give();
@@ -192,7 +194,8 @@ int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 				      "RDMA_CM_EVENT_INTERNAL only");
 	e = r_event_new(r_id(id), event, status);
 	if (!e)
-		return r_fail(ENOMEM, "rdma_write_cm_event: no memory is left");
+		return r_fail(ENOMEM, "rdma_write_cm_event: no memory is left; "
+				      "free some, or raise ulimit -v and -d");
 	/* Stores param.arg, a member that older headers lack. */
 	memcpy(&e->base.param, &arg, sizeof(arg));
 	r_take();

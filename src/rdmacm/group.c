@@ -85,14 +85,19 @@ int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
 {
 	struct r_id *id = r_id(base);
 	struct r_multicast *m;
+	char text[R_ADDR_TEXT];
 
 	if (!r_addr_is_known(addr))
-		return r_fail(EINVAL, "rdma_leave_multicast: the group has no "
-				      "IP address");
+		return r_fail(EINVAL, "rdma_leave_multicast: the group's "
+				      "address is not of AF_INET, AF_INET6 or "
+				      "AF_IB; give the address of the join");
 	m = take_group(id, addr);
 	if (!m)
-		return r_fail(EADDRNOTAVAIL, "rdma_leave_multicast: the id has "
-					     "not joined the group");
+		return r_fail(EADDRNOTAVAIL,
+			      "rdma_leave_multicast: the id has not joined the "
+			      "group %s, or has left it; give the address and "
+			      "the id of the join",
+			      r_addr_text(addr, text));
 	r_group_leave(id, m);
 	return 0;
 }

@@ -127,13 +127,16 @@ static void explain_error(const struct r_id *id, int err)
 		      "host (ip neigh shows the neighbours)",
 		      text);
 	else if (err == -ENODEV)
-		r_say("rdma_resolve_addr: ADDR_ERROR: the way to %s leads to a "
-		      "neighbour that is no IPoIB interface of the fabric, or "
-		      "not any more; start adverb ipoib on that host",
+		r_say("rdma_resolve_addr: ADDR_ERROR: the route to %s leads to "
+		      "no IPoIB interface of the fabric, or not any more; if "
+		      "the address is another host's, start adverb ipoib on "
+		      "that host; if it is this host's, give the address of "
+		      "the interface of adverb ipoib",
 		      text);
 	else
 		r_say("rdma_resolve_addr: ADDR_ERROR: there is no route to %s "
-		      "over the IPoIB interface: %s",
+		      "over the IPoIB interface: %s; ip route get shows which "
+		      "interface is used",
 		      text, strerror(-err));
 }
 

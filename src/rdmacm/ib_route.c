@@ -208,7 +208,8 @@ static void explain_error(const struct r_id *id, int err)
 		      r_addr_text(from, own));
 	else
 		r_say("rdma_resolve_route: ROUTE_ERROR: the fabric has no path "
-		      "to %s%s: %s",
+		      "to %s%s: %s; saquery -p on a host of the fabric shows "
+		      "the paths",
 		      kind, text, strerror(-err));
 }
 

@@ -347,13 +347,15 @@ static void explain_end(const struct r_id *id, const struct cmproto *m)
 		      r_addr_is_ib(to) ? "the GID " : "", text);
 	else if (m->event == CMPROTO_UNREACHABLE && m->status == -ETIMEDOUT)
 		r_say("rdma_connect: UNREACHABLE: no program at %s answers "
-		      "connection management on UDP port 4791; check address, "
-		      "route and firewall",
+		      "connection management on UDP port 4791; start the "
+		      "server on that host first, and check the address, the "
+		      "route and the firewall",
 		      text);
 	else if (m->event == CMPROTO_UNREACHABLE)
 		r_say("rdma_connect: UNREACHABLE: %s refuses to resolve the "
 		      "service (SIDR status %d; 1: no program listens, 2: the "
-		      "program rejects the request)",
+		      "program rejects the request); start the server first, "
+		      "or check the port",
 		      text, m->status);
 	else if (m->event == CMPROTO_REJECTED && m->status == 8)
 		r_say("rdma_connect: REJECTED: no program listens at %s "

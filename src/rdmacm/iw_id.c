@@ -27,7 +27,8 @@ int r_iw_make(struct r_id *id)
 	if (err)
 		return r_fail(-err,
 			      "rdma_cm: the thread for connections of "
-			      "iWARP devices cannot be started: %s",
+			      "iWARP devices cannot be started: %s; raise "
+			      "ulimit -n, -u or -v",
 			      strerror(-err));
 	return 0;
 }
