@@ -67,13 +67,13 @@ static int check_buf(const struct ibv_pd *pd, const struct v_mr_init_attr *a)
 
 	if (b->pd != pd)
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_reg_mr_ex: the buffer belongs to another "
-			      "protection domain");
+			      "ibv_reg_mr_ex or ibv_reg_buf_mr: the buffer "
+			      "belongs to another protection domain");
 	/* An address before the buffer gives a large offset. */
 	if (offset > b->bytes || a->length > b->bytes - offset)
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_reg_mr_ex: the range is not inside the "
-			      "buffer");
+			      "ibv_reg_mr_ex or ibv_reg_buf_mr: the range of "
+			      "addr and length is not inside the buffer");
 	return 0;
 }
 

@@ -144,6 +144,10 @@ void v_port_event(const struct device *dev, uint32_t number,
 
 static void *fail_open(int err)
 {
+	if (err == EMFILE)
+		return v_fail_null(err, V_SYSTEM,
+				   "the device does not open (close some "
+				   "files, or raise ulimit -n)");
 	return v_fail_null(err, V_SYSTEM,
 			   err == ENOMEM
 				   ? "the device does not open: the memory or "

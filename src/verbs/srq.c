@@ -116,7 +116,7 @@ int v_get_srq_num(struct ibv_srq *srq, uint32_t *num)
 	return 0;
 }
 
-/* Returns 0, EINVAL with a message, or ENOMEM without one.  Under host_lock and
+/* Returns 0, or EINVAL or ENOMEM with a message.  Under host_lock and
  * v_srq.post. */
 static int change_srq(struct v_srq *s, struct hca *h,
 		      const struct ibv_srq_attr *a, int mask)
@@ -127,13 +127,17 @@ static int change_srq(struct v_srq *s, struct hca *h,
 
 	if ((mask & IBV_SRQ_LIMIT) && a->srq_limit > depth)
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_modify_srq: srq_limit exceeds max_wr");
+			      "ibv_modify_srq: srq_limit exceeds the depth of "
+			      "the shared receive queue (max_wr of "
+			      "ibv_query_srq)");
 	if (mask & IBV_SRQ_MAX_WR)
 		err = -host_srq_resize(c->host, s->srq, depth);
 	if (err == EINVAL)
 		v_fail(err, V_INPUT,
 		       "ibv_modify_srq: more receives are posted than the new "
 		       "max_wr allows");
+	else if (err == ENOMEM)
+		v_fail(err, V_MEMORY, "ibv_modify_srq");
 	if (!err && (mask & IBV_SRQ_LIMIT) && srq_arm(h, s->srq, a->srq_limit))
 		v_queue_post(&c->async, &s->limit);
 	return err;
