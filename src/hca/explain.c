@@ -256,7 +256,8 @@ static void put_local_reason(struct text *t, const struct explain *x)
 		put_text(t,
 			 "a message of at least %" PRIu64
 			 " bytes does not fit the receive buffers (%" PRIu64
-			 " bytes) of wr_id 0x%" PRIx64,
+			 " bytes) of wr_id 0x%" PRIx64
+			 "; post larger receive buffers, or send less",
 			 x->bytes, x->region_bytes, x->wr_id);
 		break;
 	case EXPLAIN_LOCAL_OP:
@@ -403,15 +404,19 @@ static void put_silence_reason(struct text *t, const struct explain *x)
 	case EXPLAIN_PEER_CLOSED:
 		put_text(t,
 			 "the peer's QP 0x%06x does not answer, because the "
-			 "QP was destroyed or is in state ERR",
+			 "QP was destroyed or is in state ERR; look at the "
+			 "messages of the peer's program",
 			 x->dest_qpn);
 		break;
 	case EXPLAIN_PEER_LEFT:
 		put_peer(t, x);
-		put_text(t, " has disconnected, and does not answer any more");
+		put_text(t, " has disconnected, and does not answer any more; "
+			    "connect a new queue pair to send more");
 		break;
 	case EXPLAIN_PEER_GONE:
-		put_text(t, "the process of the peer (QP 0x%06x) has ended",
+		put_text(t,
+			 "the process of the peer (QP 0x%06x) has ended; "
+			 "start it again, and connect a new queue pair",
 			 x->dest_qpn);
 		break;
 	case EXPLAIN_DENIED:
