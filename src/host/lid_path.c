@@ -18,8 +18,8 @@ static int find_port(const struct device *dev, const struct hca_ah *ah,
 {
 	if (device_port(dev, ah->port_num, port))
 		return 0;
-	*why = "the port_num of an ah_attr is not the number of a port of the "
-	       "device";
+	*why = "ah_attr.port_num is not the number of a port of the device; "
+	       "give 1 to phys_port_cnt of ibv_query_device";
 	return -EINVAL;
 }
 
@@ -50,7 +50,7 @@ static int check_lid(const struct hca_ah *ah, const char **why)
 	*why = "a multicast LID needs ah_attr.is_global 1 and the group's GID";
 	if (ah->dlid >= FIRST_MULTICAST && !ah->is_global)
 		return -EINVAL;
-	*why = "ah_attr.sl is above 15";
+	*why = "ah_attr.sl is above 15; give the SL of the path, 0 to 15";
 	return ah->sl > 15 ? -EINVAL : 0;
 }
 

@@ -367,15 +367,20 @@ static const char *adopt_arena(uint32_t class, const struct proto_at *arena,
 	return NULL;
 }
 
-static void refuse_class(uint32_t class, const char *why)
+/* pid: the peer's process; 0: not known. */
+static void refuse_class(uint32_t class, uint32_t pid, const char *why)
 {
+	char name[24] = "";
+
 	all.asked[class] = ASKED_NONE;
+	if (pid)
+		snprintf(name, sizeof(name), " (pid %u)", pid);
 	if (env_has_direct())
 		log_say(LOG_PEER_REFUSED, 0,
-			"this process sends packets to another process of this "
-			"host, which is slower than direct access to that "
+			"this process sends packets to another process%s of "
+			"this host, which is slower than direct access to that "
 			"process's memory: %s",
-			why);
+			name, why);
 }
 
 static struct entry *find_entry(uint32_t class)
@@ -417,10 +422,10 @@ void local_peer_answered(const struct client_news *news)
 		if (why)
 			close(news->peer_wake_fd);
 		if (why && why != peer_arena_not_yet)
-			refuse_class(class, why);
+			refuse_class(class, news->arena_at.pid, why);
 		break;
 	case CLIENT_ARENA_NONE:
-		refuse_class(class,
+		refuse_class(class, 0,
 			     "it does not share its memory (it belongs to "
 			     "another user, captures packets, has "
 			     "ADVERB_DIRECT=0, or has too small a limit on "
