@@ -110,7 +110,6 @@ static bool parse_line(const char *line, struct mr_file_mapping *m)
 	return true;
 }
 
-#define PAGE	     4096u
 #define PAGE_PRESENT (1ull << 63)
 #define PAGE_OF_FILE (1ull << 61)
 
@@ -127,15 +126,15 @@ static bool parse_line(const char *line, struct mr_file_mapping *m)
 static bool is_private(uint64_t va)
 {
 	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	uint64_t page = 0;
+	uint64_t size = (uint64_t)sysconf(_SC_PAGESIZE), page = 0;
 	bool is_read;
 
 	if (fd < 0)
 		return false;
-	madvise((void *)(uintptr_t)(va & ~(uint64_t)(PAGE - 1)), PAGE,
+	madvise((void *)(uintptr_t)(va & ~(size - 1)), size,
 		MADV_POPULATE_READ);
 	is_read = pread(fd, &page, sizeof(page),
-			(off_t)(va / PAGE * sizeof(page))) == sizeof(page);
+			(off_t)(va / size * sizeof(page))) == sizeof(page);
 	close(fd);
 	return is_read && page & PAGE_PRESENT && !(page & PAGE_OF_FILE);
 }
