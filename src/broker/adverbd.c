@@ -292,7 +292,7 @@ int main(int argc, char **argv)
 		return 0;
 	server_listen(s);
 	if (o.holds_port && !server_hold_port(s, &why))
-		fprintf(stderr, "adverbd: %s: waiting until it is free\n", why);
+		fprintf(stderr, "adverbd: %s; waiting for the port\n", why);
 	if (!o.foreground)
 		close_standard();
 	while (server_turn(s))

@@ -107,6 +107,17 @@ static const char *held_by(void)
 	return text;
 }
 
+/* Returns a sentence, valid until the next call. */
+static const char *no_socket(int err)
+{
+	static char text[96];
+
+	snprintf(text, sizeof(text),
+		 "the broker cannot open a socket on port 4791: %s",
+		 strerror(-err));
+	return text;
+}
+
 enum reuseport_group_port reuseport_group_port(const char **why)
 {
 	int fd = open_bound(false);
@@ -117,7 +128,7 @@ enum reuseport_group_port reuseport_group_port(const char **why)
 	}
 	*why = held_by();
 	if (fd != -EADDRINUSE)
-		*why = "the broker cannot open a socket on port 4791";
+		*why = no_socket(fd);
 	else if (other_version_has_port())
 		*why = "port 4791 is held by the broker of another version of "
 		       "adverb";
@@ -128,7 +139,8 @@ enum reuseport_group_port reuseport_group_port(const char **why)
 	/* This socket is the last member of the group, so its close moves no
 	 * index. */
 	close(fd);
-	*why = "port 4791 is held by programs whose broker has died";
+	*why = "port 4791 is held by programs whose broker has died; end "
+	       "these programs (ss -ulnp shows them)";
 	return REUSEPORT_PORT_OURS;
 }
 
@@ -140,10 +152,11 @@ static int open_member(struct reuseport_group *g,
 {
 	int err, on = 1;
 
-	*why = "the broker cannot open a socket on port 4791";
 	m->fd = open_bound(true);
-	if (m->fd < 0)
+	if (m->fd < 0) {
+		*why = no_socket(m->fd);
 		return m->fd;
+	}
 	err = g->may_steer ? steer_attach(m->fd, g->count, &g->key)
 			   : -ENOPROTOOPT;
 	/* The members' filters are locked, since clients have the sockets.  A
