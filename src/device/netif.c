@@ -122,7 +122,8 @@ static void find_interfaces(void)
 	if (err) {
 		log_say(LOG_DEVICE_READ, 0,
 			"the network interfaces cannot be read by netlink, so "
-			"there are no devices: %s",
+			"there are no devices: %s; a sandbox must allow "
+			"sockets of AF_NETLINK",
 			strerror(-err));
 		return;
 	}

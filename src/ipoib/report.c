@@ -134,7 +134,8 @@ void report_group(struct ipoib *m, const uint8_t mgid[16], uint16_t status)
 		report_say(m,
 			   "the subnet manager does not answer the join of the "
 			   "group %s, so packets to this group are not "
-			   "received; the join is tried again",
+			   "received; start opensm on a host of the fabric; "
+			   "the join is tried again",
 			   gid_text(mgid, text));
 }
 
