@@ -18,7 +18,7 @@
 #define MIND_FOR_NS 1000000u
 #define PENALTY_MIN 1024u
 #define PENALTY_MAX 16384u
-#define FORGIVEN    65536u   /* groups until the penalty is small again */
+#define FORGIVEN    1024u    /* groups until the penalty is small again */
 #define COMPUTED_NS 1000000u /* in a longer yield other threads computed */
 
 void poll_policy_init(struct poll_policy *p)
@@ -158,6 +158,7 @@ static void forbid_waits(struct poll_unanswered *u)
 {
 	u->forbidden = u->penalty;
 	u->penalty = bits_min_u32(2 * u->penalty, PENALTY_MAX);
+	u->groups = 0;
 	u->count = 0;
 	/* Posting threads that have loaded true from is_served may still push
 	 * doorbells.  "The thread" of poll_policy.h has planned to look after
@@ -179,7 +180,7 @@ static void end_wait(struct poll_unanswered *u, uint64_t now_ns)
 	waited = (int32_t)(odd_us(now_ns) - since);
 	if (waited > POLL_POLICY_LATE_NS / 1000)
 		forbid_waits(u);
-	else if (++u->groups % FORGIVEN == 0)
+	else if (++u->groups == FORGIVEN)
 		u->penalty = PENALTY_MIN;
 }
 

@@ -189,6 +189,7 @@ bool poll_policy_is_waiting(const struct poll_policy *p);
  * acknowledge has waited for POLL_POLICY_LATE_NS, the program polls too seldom,
  * and such requests do not wait for a while: during the next 1024 of them, and
  * after each further delay during twice as many, at most 16384.
+ * After 1024 groups in a row without a delay, that is 1024 again.
  */
 void poll_policy_scattered(struct poll_policy *p, uint64_t now_ns);
 

@@ -94,6 +94,16 @@ static bool is_ahead(const struct progress *p, const struct ibt_qp *q)
 		engine_qp_is_unanswered(q));
 }
 
+/* Notes when a request began to wait that no packet acknowledges, unless its
+ * doorbell has been served meanwhile: else the next request would look as if it
+ * had waited since now. */
+static void note_wait(struct progress *p)
+{
+	if (!poll_policy_is_waiting(&p->policy) &&
+	    !mpsc_seems_empty(&p->doorbells))
+		poll_policy_waits(&p->policy, monotonic_ns());
+}
+
 /*
  * May the posted work wait for more?  The caller has pushed the doorbell.  The
  * fence orders that store of the doorbell before the loads of is_ahead.  The
@@ -110,8 +120,8 @@ static bool may_gather(struct progress *p, const struct ibt_qp *q,
 	if (!is_ahead(p, q))
 		return false;
 	poll_policy_gathered(&p->policy, bytes);
-	if (engine_qp_is_unanswered(q) && !poll_policy_is_waiting(&p->policy))
-		poll_policy_waits(&p->policy, monotonic_ns());
+	if (engine_qp_is_unanswered(q))
+		note_wait(p);
 	return true;
 }
 

@@ -79,13 +79,14 @@ static void write_without_polls(void)
 	open_memory(&m, x);
 	for (int round = 1; round <= ROUNDS; round++) {
 		volatile uint8_t *place = m.at[1];
-		int64_t until = now_ms() + WAIT_MS;
+		int64_t until;
 
 		for (int i = 0; i < CYCLES; i++)
 			post_and_poll(x, &m);
 		if (round % 2)
 			nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
 		m.at[0][0] = (uint8_t)round;
+		until = now_ms() + WAIT_MS;
 		post_wr(&x[0], IBV_WR_RDMA_WRITE, m.mr[0], 8, &x[1], m.mr[1]);
 		while (*place != (uint8_t)round && now_ms() < until)
 			;
