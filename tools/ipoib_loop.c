@@ -210,6 +210,8 @@ static void serve_connections(struct loop *l, uint64_t now_ms)
 	uint32_t id;
 
 	l->has_more |= ipoib_rc_receive(&l->rc, l->m, FRAMES, now_ms) >= FRAMES;
+	/* a connection whose packets fail has completions that tell it */
+	ipoib_verbs_collect(&l->verbs);
 	while ((id = ipoib_rc_broken(&l->rc)))
 		lose_connection(l, id);
 }

@@ -20,6 +20,7 @@ enum {
 	RETRIES = 3,	 /* without an answer */
 	RNR_FOREVER = 7, /* a neighbour without a receive is waited for */
 	RNR_TIMER = 12,	 /* 0.64 ms */
+	RESERVE = 64,	 /* places for packets by UD */
 };
 
 _Static_assert(AT_PACKET >= IPOIB_HEADROOM, "a packet becomes a frame");
@@ -325,12 +326,15 @@ uint32_t ipoib_rc_broken(const struct ipoib_rc *r)
 /* ---- packets ---- */
 
 /* A neighbour that takes nothing must leave places for the others: a connection
- * has at most half as many as are free. */
+ * has at most half as many as are free, and all connections leave RESERVE to
+ * packets by UD. */
 static bool may_send(const struct ipoib_rc *r, const struct ipoib_rc_link *l)
 {
-	return l->is_open && !l->flow.is_broken &&
+	uint32_t left = r->v->places.free_count;
+
+	return l->is_open && !l->flow.is_broken && left > RESERVE &&
 	       l->flow.in_flight < IPOIB_RC_SENDS &&
-	       l->flow.in_flight <= r->v->places.free_count / 2;
+	       l->flow.in_flight <= (left - RESERVE) / 2;
 }
 
 void ipoib_rc_send(struct ipoib_rc *r, uint32_t id, const uint8_t *p,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPoIB in datagram mode (RFC 4391): one interface, between the frames of
+ * IPoIB (RFC 4391, RFC 4755): one interface, between the frames of
  * a TAP device and the packets of a UD queue pair.  The kernel resolves
  * neighbours itself, as on Ethernet: ARP and neighbour discovery are translated
  * between MACs and hardware addresses of IPoIB.  Sans-IO: the caller passes in

@@ -111,10 +111,13 @@ static int set_up(void **state)
 {
 	struct seen *s = calloc(1, sizeof(*s));
 	struct cmproto m;
-	int ends[2];
+	int ends[2], room = 4096; /* the default may have room for all */
 
 	assert_non_null(s);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	assert_int_equal(
+		setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)),
+		0);
 	s->fabric = ends[1];
 	assert_int_equal(ipoib_cm_init(&s->cm, &sink, s, ends[0]), 0);
 	ipoib_cm_listen(&s->cm, own, QPN);
