@@ -237,6 +237,8 @@ static int call_broker(struct call *c, int *fd, struct proto *m)
 		/* After -EPIPE the broker has ended: the next attempt finds or
 		 * starts another one. */
 		start_lost(last, monotonic_ms());
+		if (err == -EPIPE)
+			last = 0; /* the next broker is another process */
 	} while (err == -EPIPE && monotonic_ms() < c->end_ms);
 	return err;
 }
