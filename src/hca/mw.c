@@ -5,6 +5,8 @@
 #include "util/bits.h"
 #include "util/step.h"
 
+#define INVALIDATE_TRIES 8
+
 /*
  * A window is a row of the table of regions, so one lookup by a peer's key
  * finds a region or a window.  A window's lkey only names the window and
@@ -153,32 +155,45 @@ enum mr_verdict mw_bind(struct hca *h, const struct qp *qp,
 	return v;
 }
 
-enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp, uint32_t rkey)
+/* May a peer's request to qp invalidate the key `rkey` of w? */
+static enum mr_verdict judge_key(const struct hca *h, const struct qp *qp,
+				 const struct mr *w, uint32_t rkey)
 {
-	struct mr *w = mr_find(h, rkey);
-	uint32_t *gone, seen;
-
-	if (!w)
-		return MR_BAD_KEY;
-	gone = &h->peer_area->gone[w - h->mrs];
-	/* Orders this load before those of the row: whatever is stored in
-	 * `gone` after the key was judged lets the exchange fail. */
-	seen = __atomic_load_n(gone, __ATOMIC_ACQUIRE);
 	if (mr_key(h, w) != rkey)
 		return MR_BAD_KEY;
 	if (w->kind != MR_WINDOW_2)
 		return MR_NO_RIGHT;
 	if (w->pd != qp->pd)
 		return MR_BAD_PD;
-	if (w->qpn != qp->qpn)
-		return MR_BAD_QP;
-	STEP("a window's key is judged");
-	/* If `gone` has changed, another thread has invalidated the key.  The
-	 * window may have been bound anew since, and its new key, which may be
-	 * in `gone`, must stay invalid. */
-	if (!__atomic_compare_exchange_n(gone, &seen, rkey, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	return w->qpn == qp->qpn ? MR_OK : MR_BAD_QP;
+}
+
+enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp, uint32_t rkey)
+{
+	struct mr *w = mr_find(h, rkey);
+	uint32_t *gone, seen, tries = INVALIDATE_TRIES;
+	enum mr_verdict v;
+
+	if (!w)
 		return MR_BAD_KEY;
+	gone = &h->peer_area->gone[w - h->mrs];
+	/* If `gone` has changed since it was loaded, another thread has
+	 * invalidated this key or one that the window had earlier, or has bound
+	 * the window anew.  The key is judged again: an invalid key, which may
+	 * be in `gone`, must stay invalid, and a valid one must become invalid.
+	 * A hostile peer may write `gone` again and again, hence the limit. */
+	do {
+		if (!tries--)
+			return MR_BAD_KEY;
+		/* Orders this load before those of the row: whatever is stored
+		 * in `gone` after the key was judged lets the exchange fail. */
+		seen = __atomic_load_n(gone, __ATOMIC_ACQUIRE);
+		v = judge_key(h, qp, w, rkey);
+		if (v != MR_OK)
+			return v;
+		STEP("a window's key is judged");
+	} while (!__atomic_compare_exchange_n(
+		gone, &seen, rkey, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 	STEP("a window's key is gone");
 	/* The exchange may have found the 0 of a new binding.  Its acquire
 	 * order and the fence in bind_window order the store of rkey 0 before

@@ -268,6 +268,29 @@ static void a_late_invalidation_leaves_the_new_key(void **state)
 	}
 }
 
+/* A peer that had judged an old key of the window writes that key. */
+static void write_old_key(void)
+{
+	struct mw_bind b = make_binding(its, its->w2);
+
+	its->h.peer_area->gone[its->w2 - its->h.mrs] = b.rkey ^ 2;
+}
+
+static void a_late_write_of_an_old_key_stops_no_invalidation(void **state)
+{
+	struct world w;
+	struct mw_bind b = begin_bound(&w, 2);
+	uint64_t addr;
+
+	its = &w;
+	meanwhile = write_old_key;
+	at_step = "a window's key is judged";
+	assert_int_equal(mw_invalidate(&w.h, &w.qp, b.rkey), MR_OK);
+	assert_null(meanwhile);
+	assert_int_equal(reach_window(&w, b.rkey, 0x9100, &addr), MR_BAD_KEY);
+	free(w.memory);
+}
+
 static void a_region_with_a_bound_window_is_not_freed(void **state)
 {
 	struct world w;
@@ -338,6 +361,8 @@ int main(void)
 		cmocka_unit_test(
 			a_window_bound_anew_opens_nothing_to_the_old_key),
 		cmocka_unit_test(a_late_invalidation_leaves_the_new_key),
+		cmocka_unit_test(
+			a_late_write_of_an_old_key_stops_no_invalidation),
 		cmocka_unit_test(a_region_with_a_bound_window_is_not_freed),
 		cmocka_unit_test(
 			a_region_is_freed_after_its_window_is_invalidated),
