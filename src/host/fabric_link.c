@@ -667,7 +667,6 @@ static void close_all(void)
 	fd_identity_close(at.control);
 	fd_identity_close(at.epoll);
 	link_batch_fini(&at.batch);
-	link_reach_unmap(at.changes);
 	clear_state();
 }
 
@@ -701,6 +700,8 @@ int fabric_link_open(struct engine *engine, uint32_t device,
 
 void fabric_link_forget(void)
 {
+	/* MADV_DONTFORK kept the page of at.changes out of the child, so there
+	 * is nothing to unmap: the child may have memory of its own there. */
 	if (at.is_begun)
 		close_all();
 }
@@ -710,6 +711,7 @@ void fabric_link_close(void)
 	if (!at.is_open)
 		return;
 	shut_all();
+	link_reach_unmap(at.changes);
 	close_all();
 }
 

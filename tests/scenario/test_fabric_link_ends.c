@@ -11,6 +11,8 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
+#include "engine/inside.h"
+
 /* This is the first test whose link ends, since a process prints the message
  * only once. */
 static void the_end_of_the_fabric_is_reported(void **state)
@@ -417,6 +419,45 @@ static void a_child_of_fork_leaves_the_link(void **state)
 	fabric_peer_end(&w);
 }
 
+/* Maps a page at `page`, where the child of a fork has nothing, and returns
+ * whether the page is still there after fabric_link_forget. */
+static bool keeps_page(void *page)
+{
+	unsigned char there;
+	void *own =
+		mmap(page, 4096, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (own != page)
+		return false;
+	fabric_link_forget();
+	return !mincore(page, 4096, &there);
+}
+
+/* The child does not inherit the page with the subnet's number of changes.  It
+ * may map memory of its own there before it opens a device. */
+static void a_child_of_fork_keeps_its_own_pages(void **state)
+{
+	unsigned char there;
+	int status = -1;
+	struct world w;
+	void *page;
+	pid_t child;
+
+	fabric_peer_start(&w, HCA_QPT_RC, 0);
+	assert_true(share_arena(&w, 5, true));
+	page = (void *)(uintptr_t)w.engine->ibt.direct.changes;
+	child = fork();
+	if (!child)
+		_exit(!keeps_page(page));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(mincore(page, 4096, &there), 0);
+	fabric_link_close();
+	assert_int_equal(mincore(page, 4096, &there), -1);
+	fabric_peer_end(&w);
+}
+
 static int count_descriptors(void)
 {
 	int count = 0;
@@ -478,6 +519,7 @@ int main(void)
 		cmocka_unit_test(a_wrong_fabric_is_refused),
 		cmocka_unit_test(descriptors_of_the_program_are_left_alone),
 		cmocka_unit_test(a_child_of_fork_leaves_the_link),
+		cmocka_unit_test(a_child_of_fork_keeps_its_own_pages),
 		cmocka_unit_test(
 			a_child_of_fork_closes_a_link_that_was_opening),
 	};
