@@ -80,9 +80,11 @@ enum initiator_next initiator_next(const struct ibt_qp *q)
 		return INITIATOR_EXECUTE;
 	if (q->qp->attr.alt_ah.dlid)
 		return INITIATOR_LEAVE;
-	return q->direct.is_asking || target_is_stale(q->direct.link)
-		       ? INITIATOR_ASK
-		       : INITIATOR_EXECUTE;
+	if (q->direct.is_asking)
+		return INITIATOR_ASK;
+	return q->direct.may_execute || !target_is_stale(q->direct.link)
+		       ? INITIATOR_EXECUTE
+		       : INITIATOR_ASK;
 }
 
 void initiator_leave(struct ibt *t, struct ibt_qp *q)

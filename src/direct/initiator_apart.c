@@ -57,6 +57,8 @@ static bool run_requests(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
 		w = rc_req_begin_plain(t, q);
 		bytes = w ? initiator_run_batch(t, q, w, &asleep, now_ns) : 0;
 		moved += bytes;
+		if (bytes)
+			q->direct.may_execute = false;
 	} while (bytes && moved < INITIATOR_PIECE);
 	q->direct.apart.is_running = false;
 	if (list_pop_head(&asleep))

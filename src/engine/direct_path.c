@@ -99,6 +99,7 @@ static void answer_again(struct engine *e, struct ibt_qp *q,
 		return;
 	}
 	q->direct.is_asking = false;
+	q->direct.may_execute = true;
 	list_remove(&q->direct.waiting);
 	ibt_qp_activate(&e->ibt, q);
 }
@@ -219,6 +220,8 @@ bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	while (q->direct.path == IBT_PATH_DIRECT && moved && has_requests(q) &&
 	       e->moved < ENGINE_MOVED_MAX && goes_on(e, q, now_ns)) {
 		moved = execute_piece(e, q, now_ns);
+		if (moved)
+			q->direct.may_execute = false;
 		e->moved += moved ? moved + MOVED_EACH : 0;
 	}
 	if (initiator_is_undecided(q) && !list_is_linked(&q->direct.waiting))

@@ -215,8 +215,10 @@ static void change_state(struct engine *e, struct ibt_qp *q,
 
 	qp_modify_store(qp, attr, mask);
 	/* The subnet was asked about the path as it was: ask again. */
-	if (mask & (HCA_QP_AV | HCA_QP_PKEY_INDEX | HCA_QP_PORT))
+	if (mask & (HCA_QP_AV | HCA_QP_PKEY_INDEX | HCA_QP_PORT)) {
 		q->direct.way.changes--;
+		q->direct.may_execute = false;
+	}
 	if (mask & HCA_QP_AV) {
 		set_addresses(&e->ibt, q, from);
 		q->self.port = attr->ah.port ? attr->ah.port : ROCEV2_PORT;

@@ -47,6 +47,11 @@ struct direct_state {
 	/* The path is IBT_PATH_DIRECT, and the QP waits on a list of
 	 * engine.paths, because the subnet has changed since it said so. */
 	bool is_asking;
+	/* The subnet has said again that it would deliver packets.  The next
+	 * request is executed although the subnet may have changed since, as if
+	 * its packets had left before that change.  Otherwise no request would
+	 * be executed in a subnet that changes faster than it answers. */
+	bool may_execute;
 	/* is_closed: the peer's QP is destroyed or in ERR; is_gone: the peer's
 	 * process has ended. */
 	bool is_closed, is_gone;

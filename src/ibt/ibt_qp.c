@@ -260,7 +260,7 @@ static void reset_qp(struct ibt *t, struct ibt_qp *q)
 	q->source.until_ns = 0;
 	q->credit.is_awaited = false;
 	q->direct.path = IBT_PATH_UNDECIDED;
-	q->direct.is_asking = false;
+	q->direct.is_asking = q->direct.may_execute = false;
 	q->direct.awaits_accesses = false;
 	q->direct.apart.has_found = false;
 	q->dropped = 0;

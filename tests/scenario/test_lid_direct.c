@@ -146,6 +146,25 @@ static void a_change_that_harms_nothing_costs_a_question(void **state)
 	two_hcas_free(p.d);
 }
 
+/* Each answer of the subnet is old when it comes. */
+static void
+a_subnet_that_changes_faster_than_it_answers_stops_none(void **state)
+{
+	struct pair p = new_pair(HCA_QPT_RC);
+
+	p.d->is_restless = true;
+	watch_frames(&p);
+	for (uint8_t i = 1; i < 10; i++)
+		write_once(p.d, i);
+	post_receives(p.d, 10, 20);
+	for (uint8_t i = 10; i < 30; i++)
+		send_mark(p.d, i);
+	two_hcas_run(p.d, p.d->now_ns + LONG);
+	expect_marks(p.d, 10, 20);
+	assert_int_equal(p.frames[0] + p.frames[1], 0);
+	two_hcas_free(p.d);
+}
+
 static void a_cut_path_ends_the_connection_as_with_packets(void **state)
 {
 	struct pair p = new_pair(HCA_QPT_RC);
@@ -456,6 +475,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests_use_no_packets),
 		cmocka_unit_test(a_change_that_harms_nothing_costs_a_question),
+		cmocka_unit_test(
+			a_subnet_that_changes_faster_than_it_answers_stops_none),
 		cmocka_unit_test(
 			a_cut_path_ends_the_connection_as_with_packets),
 		cmocka_unit_test(

@@ -350,6 +350,7 @@ static bool ask_subnet(struct two_hcas *d, int i,
 		engine_set_path(e, want->qpn, NULL, NULL, NULL, false);
 		return false;
 	}
+	way.changes -= d->is_restless;
 	engine_set_way(e, want->qpn, &way);
 	return true;
 }

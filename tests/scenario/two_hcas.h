@@ -56,7 +56,8 @@ struct two_hcas {
 	bool is_silent;		   /* questions about ports have no answer */
 	struct subnet *subnet;	   /* by LID: carries the packets; else NULL */
 	shared_u32 changes;	   /* the subnet's, as the engines see it */
-	uint32_t asked_path;	   /* how often an engine asked for a path */
+	bool is_restless;    /* the subnet changes after each of its answers */
+	uint32_t asked_path; /* how often an engine asked for a path */
 };
 
 /* Takes the mode of the next worlds from a test's arguments.  "direct":
