@@ -331,7 +331,8 @@ static bool next_of_batch(void *arg, uint32_t i, struct direct_request *r)
 	struct explain x;
 
 	if (b->q->req.wqe + i == b->head || w->opcode != b->opcode ||
-	    (w->flags & HCA_SEND_FENCE) || !initiator_is_small(b->t, w))
+	    (w->flags & HCA_SEND_FENCE) || !initiator_is_small(b->t, w) ||
+	    target_is_stale(b->q->direct.link))
 		return false;
 	status = describe_piece(b->t, b->q, w, r, &x);
 	/* An earlier request of the batch may have set `must_wake`, which

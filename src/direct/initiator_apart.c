@@ -59,7 +59,8 @@ static bool run_requests(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
 		moved += bytes;
 		if (bytes)
 			q->direct.may_execute = false;
-	} while (bytes && moved < INITIATOR_PIECE);
+	} while (bytes && moved < INITIATOR_PIECE &&
+		 !target_is_stale(q->direct.link));
 	q->direct.apart.is_running = false;
 	if (list_pop_head(&asleep))
 		*to_wake = q->direct.link->owner;
