@@ -165,7 +165,8 @@ enum sma_verdict sma_request(struct packet *p, uint16_t *status)
 	}
 	c.hides_mkey = key == MKEY_HIDDEN;
 	*status = run_attribute(&c, attribute);
-	/* each Set counts, whether or not it has changed anything */
-	c.node->fabric->changes += c.is_set;
+	/* A Set that is refused changes nothing.  Every other Set counts,
+	 * whether or not it has changed anything. */
+	c.node->fabric->changes += c.is_set && !*status;
 	return SMA_ANSWER;
 }

@@ -240,19 +240,21 @@ static void path_bits_are_those_of_both_lids(void **state)
 }
 
 /* Sets a block of the forwarding table of S2 as a subnet manager does. */
-static void set_block(const struct world *w)
+static void set_block(const struct world *w, uint32_t block)
 {
 	struct packet *p = packet_new(w->f, port_of(w, "S2", 0));
 	uint16_t status = 0;
+	bool is_there = block < LFT_CAP / 64;
 
 	assert_non_null(p);
 	p->mad[0] = p->mad[2] = 1;
 	p->mad[1] = CLASS_SUBN_LID;
 	p->mad[3] = METHOD_SET;
 	bytes_put16(p->mad + 16, 0x19); /* LinearForwardingTable */
+	bytes_put32(p->mad + 20, block);
 	memset(p->mad + 64, 0xff, 64);
 	assert_int_equal(sma_request(p, &status), SMA_ANSWER);
-	assert_int_equal(status, 0);
+	assert_int_equal(!status, is_there);
 	packet_drop(p);
 }
 
@@ -267,7 +269,9 @@ static void changes_are_counted(void **state)
 	link_set_phys(port_of(w, "S2", 2), PHYS_DISABLED);
 	assert_int_not_equal(reach_changes(w->f), changes);
 	changes = reach_changes(w->f);
-	set_block(w);
+	set_block(w, LFT_CAP / 64); /* refused */
+	assert_int_equal(reach_changes(w->f), changes);
+	set_block(w, 0);
 	assert_int_not_equal(reach_changes(w->f), changes);
 	assert_false(asks_b(w));
 }
