@@ -114,6 +114,7 @@ void link_reach_answered(struct link_reach *r,
 		q->is_yes = reached;
 		if (reached)
 			q->reached = *reached;
+		local_peer_note_news();
 		return;
 	}
 }

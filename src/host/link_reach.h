@@ -64,7 +64,7 @@ bool link_reach_want_arena(struct link_reach *r, uint32_t program);
  * False: there is none. */
 bool link_reach_ask(struct link_reach *r, struct fabric_proto *m);
 /* Takes the answer to the question about packets that was sent.  @reached:
- * NULL: they would not arrive. */
+ * NULL: they would not arrive.  Afterwards local_peer_has_news returns true. */
 void link_reach_answered(struct link_reach *r,
 			 const struct fabric_reached *reached);
 /* Could a fabric say this of the receiver of packets? */

@@ -83,7 +83,7 @@ static struct {
 	struct entry *latest[STEER_CLASS_MAX + 1]; /* by class, or NULL */
 	uint8_t asked[STEER_CLASS_MAX + 1];	   /* enum asked */
 	uint32_t questions; /* how many classes are ASKED_YES */
-	bool has_news;	    /* the broker has answered; local_peer_has_news */
+	bool has_news;	    /* local_peer_has_news */
 	bool is_repairing;  /* a dead peer may have left work half done */
 	/* peer_death_ns: when this process's arena is repaired next.
 	 * peer_death_until_ns: when repairs end at the latest; 0: no repair has
@@ -483,6 +483,11 @@ bool local_peer_has_news(void)
 
 	all.has_news = false;
 	return has_news;
+}
+
+void local_peer_note_news(void)
+{
+	all.has_news = true;
 }
 
 void local_peer_give_up(uint32_t class)

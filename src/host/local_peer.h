@@ -130,9 +130,11 @@ void local_peer_answered(const struct client_news *news);
 void local_peer_forget_questions(void);
 /* Is an answer of the broker outstanding? */
 bool local_peer_is_asking(void);
-/* Has the broker answered since the last call of this function?
+/* Has the broker or the fabric answered since the last call of this function?
  * CLIENT_ARENA_LATER does not count as an answer. */
 bool local_peer_has_news(void);
+/* Called when the fabric has answered a question about packets. */
+void local_peer_note_news(void);
 /* Called when no request waits any more for the answer about the process with
  * the class.  The answer may still come. */
 void local_peer_give_up(uint32_t class);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/link_reach.h"
+#include "host/local_peer.h"
 
 static struct link_reach_about about_of(uint32_t qpn)
 {
@@ -50,6 +51,25 @@ static void an_answer_is_that_to_its_question(void **state)
 	assert_int_equal(get_answer(&r, 2, &reached), LINK_REACH_NO);
 	/* an answer is used once, since the subnet changes */
 	assert_int_equal(get_answer(&r, 1, &reached), LINK_REACH_ASKED);
+}
+
+/* direct_select_look then looks at once, and not only after a millisecond. */
+static void an_answer_is_news(void **state)
+{
+	static struct link_reach r;
+	struct fabric_reached reached;
+	struct fabric_proto m;
+
+	assert_int_equal(get_answer(&r, 1, &reached), LINK_REACH_ASKED);
+	assert_true(link_reach_ask(&r, &m));
+	local_peer_has_news(); /* of earlier answers */
+	assert_false(local_peer_has_news());
+	link_reach_answered(&r, NULL);
+	assert_true(local_peer_has_news());
+	assert_false(local_peer_has_news());
+	/* an answer to no question */
+	link_reach_answered(&r, NULL);
+	assert_false(local_peer_has_news());
 }
 
 static void a_queue_pair_with_another_path_asks_again(void **state)
@@ -131,6 +151,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answer_is_that_to_its_question),
+		cmocka_unit_test(an_answer_is_news),
 		cmocka_unit_test(a_queue_pair_with_another_path_asks_again),
 		cmocka_unit_test(more_questions_than_slots_wait),
 		cmocka_unit_test(arenas_are_asked_for_in_order),
