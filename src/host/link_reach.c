@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "host/link_reach.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "broker/client.h"
+#include "broker/fd_check.h"
 #include "host/local_peer.h"
 
 static bool is_same(const struct link_reach_about *a,
@@ -147,17 +148,29 @@ bool link_reach_is_sound(const struct fabric_reached *r)
 	       r->peer.pkeys;
 }
 
+enum client_arena link_reach_judge_arena(const struct fabric_proto *m, int err,
+					 int fd)
+{
+	if (err)
+		return err == -ESRCH ? CLIENT_ARENA_GONE : CLIENT_ARENA_LATER;
+	/* this process had no room for the descriptor */
+	if (fd < 0)
+		return CLIENT_ARENA_LATER;
+	return m->arena.pid && fd_check_is_wake(fd) ? CLIENT_ARENA_HERE
+						    : CLIENT_ARENA_NONE;
+}
+
 void link_reach_give_arena(const struct fabric_proto *m, int err, int fd)
 {
 	const struct client_news news = {
 		.what = CLIENT_NEWS_ARENA,
 		.class = m->number,
-		.arena = err	   ? CLIENT_ARENA_GONE
-			 : fd >= 0 ? CLIENT_ARENA_HERE
-				   : CLIENT_ARENA_NONE,
+		.arena = link_reach_judge_arena(m, err, fd),
 		.arena_at = {m->arena.pid_space, m->arena.pid, m->arena.fd},
 		.peer_wake_fd = fd};
 
+	if (fd >= 0 && news.arena != CLIENT_ARENA_HERE)
+		close(fd);
 	local_peer_answered(&news);
 }
 

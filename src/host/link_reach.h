@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "broker/client.h"
 #include "fabric/proto.h"
 #include "util/shared.h"
 
@@ -69,6 +70,11 @@ void link_reach_answered(struct link_reach *r,
 			 const struct fabric_reached *reached);
 /* Could a fabric say this of the receiver of packets? */
 bool link_reach_is_sound(const struct fabric_reached *r);
+/* Judges the answer m to a question for an arena.  err: the answer's -errno or
+ * 0.  fd: the descriptor that wakes the peer; -1: none came.  A fabric that had
+ * no descriptor left is asked again. */
+enum client_arena link_reach_judge_arena(const struct fabric_proto *m, int err,
+					 int fd);
 /* Passes the answer m to a question for an arena on to local_peer_answered.
  * err: the answer's -errno or 0.  Takes the descriptor fd; -1: none came. */
 void link_reach_give_arena(const struct fabric_proto *m, int err, int fd);

@@ -3,7 +3,9 @@
  * requests. */
 #include "test.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -127,6 +129,34 @@ static void arenas_are_asked_for_in_order(void **state)
 	assert_false(link_reach_ask(&r, &m));
 }
 
+/* A wrong descriptor could block this process, which writes to it. */
+static void only_an_eventfd_wakes_a_peer(void **state)
+{
+	const struct fabric_proto m = {.arena = {.pid = 7}}, none = {0};
+	int wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	int file = memfd_create("file", MFD_CLOEXEC);
+
+	assert_int_equal(link_reach_judge_arena(&m, 0, wake),
+			 CLIENT_ARENA_HERE);
+	assert_int_equal(link_reach_judge_arena(&m, 0, file),
+			 CLIENT_ARENA_NONE);
+	assert_int_equal(link_reach_judge_arena(&none, 0, wake),
+			 CLIENT_ARENA_NONE);
+	close(wake);
+	close(file);
+}
+
+static void only_a_program_that_has_ended_is_gone(void **state)
+{
+	const struct fabric_proto m = {.arena = {.pid = 7}};
+
+	assert_int_equal(link_reach_judge_arena(&m, -ESRCH, -1),
+			 CLIENT_ARENA_GONE);
+	assert_int_equal(link_reach_judge_arena(&m, -EMFILE, -1),
+			 CLIENT_ARENA_LATER);
+	assert_int_equal(link_reach_judge_arena(&m, 0, -1), CLIENT_ARENA_LATER);
+}
+
 /* Otherwise a fabric could end this process by SIGBUS. */
 static void only_memory_that_stays_is_mapped(void **state)
 {
@@ -155,6 +185,8 @@ int main(void)
 		cmocka_unit_test(a_queue_pair_with_another_path_asks_again),
 		cmocka_unit_test(more_questions_than_slots_wait),
 		cmocka_unit_test(arenas_are_asked_for_in_order),
+		cmocka_unit_test(only_an_eventfd_wakes_a_peer),
+		cmocka_unit_test(only_a_program_that_has_ended_is_gone),
 		cmocka_unit_test(only_memory_that_stays_is_mapped),
 	};
 
