@@ -5,7 +5,8 @@
  * nothing.  It says nothing about time: full buffers and the discards after
  * HOQLife are no part of it.
  *
- * An answer holds until reach_changes returns another number.
+ * An answer holds until reach_changes returns another number, or until one of
+ * its data ends closes or becomes deaf.
  */
 #ifndef FABRIC_REACH_H
 #define FABRIC_REACH_H
@@ -45,8 +46,9 @@ struct reach_peer {
  * be dropped, or no data end has the destination QPN. */
 struct data_end *reach_find(const struct data_end *from, const struct reach *r,
 			    struct reach_peer *peer);
-/* Returns a number that changes at the latest when an answer of reach_find
- * changes. */
+/* Returns a number that changes at the latest when a state or a table of the
+ * subnet changes an answer of reach_find.  A data end that opens, closes or
+ * becomes deaf changes answers, and not this number. */
 uint32_t reach_changes(const struct fabric *f);
 
 #endif

@@ -9,12 +9,13 @@
  *	fabric_link_send	engine -> packets
  *	fabric_link_attach	the groups whose packets a port receives
  *
- * Only fabric_link_open waits for the fabric's answers; fabric_link_turn
- * receives the answers to later questions.  Each message of the fabric is
- * checked.  The link ends if a message is not one that a fabric of this version
- * sends, or if the fabric refuses a question other than that to join a group
- * (fabric_link_attach).  A link that has ended is not opened again, since a new
- * fabric has other LIDs and data ends.
+ * Only fabric_link_open and fabric_link_share wait for the fabric's answers;
+ * fabric_link_turn receives the answers to later questions.  Each message of
+ * the fabric is checked.  The link ends if a message is not one that a fabric
+ *of this version sends, or if the fabric refuses a question.  It may refuse
+ *those to join a group (fabric_link_attach), to share the arena, and about
+ *direct requests (link_reach.h).  A link that has ended is not opened again,
+ *since a new fabric has other LIDs and data ends.
  *
  * Lock: the progress lock.  fabric_link_open, fabric_link_close and
  * fabric_link_forget are called while no other thread uses this file.  The
