@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks the descriptors that a broker sends, and those that a broker gets from
- * the fd store of an earlier one: a descriptor from another process may be of
- * any file.  No state. */
+/* Checks the descriptors that a broker or a fabric sends, and those that a
+ * broker gets from the fd store of an earlier one: a descriptor from another
+ * process may be of any file.  No state. */
 #ifndef BROKER_FD_CHECK_H
 #define BROKER_FD_CHECK_H
 
