@@ -97,7 +97,7 @@ struct server {
 	uint64_t idle_ms, idle_since_ms;
 	/* when the loop last looked at processes that cannot be watched */
 	uint64_t looked_ms;
-	/* the server is a thread of a program, with which it ends */
+	/* the server is a thread of a program, and ends with the program */
 	bool is_thread;
 	bool holds_port; /* server_hold_port was called */
 	uint32_t conns;

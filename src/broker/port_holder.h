@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which process has UDP port 4791, as far as /proc shows it to this user.  No
- * state. */
+/* Finds out which process has UDP port 4791, as far as /proc shows the process
+ * to this user.  No state. */
 #ifndef BROKER_PORT_HOLDER_H
 #define BROKER_PORT_HOLDER_H
 
@@ -9,17 +9,19 @@
 #include <sys/types.h>
 
 /* Writes to text, of size bytes, which process has the port, for example
- * "rxe_tester (process 12 of user 1000)".  False: no process has the port, or
- * /proc cannot be read. */
+ * "rxe_tester (process 12 of user 1000)", or that the kernel or a process that
+ * this user cannot see has it.  False: the port is free, or /proc cannot be
+ * read. */
 bool port_holder_name(char *text, size_t size);
 
 /* Whether process pid of `user` may have the port: a socket of that user has
- * it, and as far as this user can see, the process has that socket.  pid 0: the
- * process is not visible.  user: as user_of returns it (user.h). */
+ * it, and the process has that socket, or hides its descriptors from this user,
+ * or has ended.  pid 0: the process is not visible.  user: as user_of returns
+ * it (user.h). */
 bool port_holder_may_be(uid_t user, pid_t pid);
 
-/* Whether a process of another user has the port; false if the kernel itself
- * has it. */
+/* Whether a socket that another user made has the port; false if the kernel
+ * itself has it. */
 bool port_holder_is_other_user(void);
 
 #endif

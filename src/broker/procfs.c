@@ -126,8 +126,8 @@ static unsigned long unprivileged_port(void)
 						     : UNPRIVILEGED_PORT;
 }
 
-/* Reads which user namespace the process is in.  False: the kernel shows it
- * only to a process that may also debug the other one. */
+/* Reads which user namespace process id is in.  False: the kernel shows the
+ * namespace only to a process that may also debug process id. */
 static bool read_namespace(pid_t id, char text[NAMESPACE_TEXT])
 {
 	char path[40];

@@ -85,7 +85,8 @@ void refuse_full_why(int err, char *why, size_t size)
 	struct rlimit files = {0};
 
 	getrlimit(RLIMIT_NOFILE, &files);
-	/* proto_send compares the descriptors in flight with the hard limit. */
+	/* The kernel compares the descriptors in flight with the soft limit,
+	 * which proto_send has raised to the hard limit. */
 	if (err == ETOOMANYREFS)
 		snprintf(why, size,
 			 "the broker adverbd's user has more descriptors in "

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Decides whether a process trusts the broker of a user.  A broker gives the
- * process its receive socket.  Such a broker can read, forge and drop frames,
- * and by the keys in the frames it can read and write registered memory.  So a
- * process refuses the broker of another ordinary user, and sends it nothing.
+ * Decides whether a process trusts the broker of a user.  A process gets its
+ * receive socket from the broker.  So the broker can read, forge and drop
+ * frames, and by the keys in the frames it can read and write registered
+ * memory.  A process therefore refuses the broker of another ordinary user,
+ * unless ADVERB_BROKER_USER names that user, and sends nothing to a broker that
+ * it refuses.
  *
  * SO_PEERCRED gives the uid of a broker's user.  In a user namespace all users
  * that have no number there read as the overflow uid.  That uid is not trusted,

@@ -35,7 +35,7 @@ enum {
 	AT_PATH_LIFE_TIME = AT_RECORD + 56,
 };
 
-/* Bits of the component mask of a MCMemberRecord. */
+/* Bits of the component mask of an MCMemberRecord. */
 enum {
 	HAS_MGID = 1 << 0,
 	HAS_PORT_GID = 1 << 1,
@@ -52,7 +52,7 @@ enum {
 		      HAS_SL | HAS_FLOW_LABEL | HAS_HOP_LIMIT,
 };
 
-/* Bits of the component mask of a PathRecord that each question has. */
+/* The bits of a PathRecord's component mask that sa_write_path always sets. */
 enum {
 	HAS_PATH_DGID = 1 << 2,
 	HAS_PATH_SGID = 1 << 3,
@@ -70,7 +70,7 @@ enum {
 	ATTR_MEMBER = 0x38,
 	REVERSIBLE_ONE = 0x80 | 1, /* Reversible, and one path */
 	EXACTLY = 2 << 6,	   /* the selector of an MTU or a rate */
-	SELECTED = 63,		   /* the value behind a selector */
+	SELECTED = 63,		   /* the bits of the value below a selector */
 	MTU_MOST = 5,
 	LID_MULTICAST = 0xc000,
 	LID_PERMISSIVE = 0xffff,

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The host's side of direct requests (direct/initiator.h): decides once for
- * each connection between packets and the direct path, wakes targets, and
- * decides how seldom the socket is read while all traffic goes through the
- * arenas.  A connection goes direct if its peer is a local peer (local_peer.h).
- * A connection goes by packets if its peer is no local peer, or if the broker's
- * answer about the peer takes too long.
+ * The host's side of direct requests (direct/initiator.h): decides for each
+ * connection between packets and the direct path, wakes targets, and decides
+ * how seldom the socket is read while all traffic goes through the arenas.  A
+ * connection goes direct if its peer is a local peer (local_peer.h).  A
+ * connection goes by packets if its peer is no local peer, or if the answer
+ * about the peer takes too long.  The broker gives that answer, or for a QP by
+ * LID the fabric.  The path of a QP by LID is decided again after a change of
+ * the subnet (engine_subnet); other paths are decided once.
  *
  * Owner: struct progress.  Lock: the progress lock, except for
  * direct_select_may_skip, direct_select_is_quiet and direct_select_rested,
- * which need none.
+ * which need none.  The leader is the thread that waits (leader.h).
  */
 #ifndef HOST_DIRECT_SELECT_H
 #define HOST_DIRECT_SELECT_H
@@ -18,8 +20,8 @@
 #include "util/shared.h"
 
 struct direct_select {
-	uint64_t look_ns;  /* when to look again for the broker's answers */
-	uint64_t heard_ns; /* when the broker last answered */
+	uint64_t look_ns;  /* when to look again for answers about peers */
+	uint64_t heard_ns; /* when an answer about a peer was last found */
 	/* Turns of progress in a row that received nothing. */
 	uint32_t silent_turns;
 	shared_flag is_quiet; /* all traffic goes through the arenas */
@@ -30,8 +32,8 @@ void direct_select_init(struct direct_select *w);
 /* Looks for the local peer of each connection for which the engine has newly
  * asked for a path.  True: the path of at least one connection was decided. */
 bool direct_select_find(struct engine *e);
-/* Decides the paths of connections about whose peers the broker has answered.
- * A connection goes by packets if the broker's answer takes too long. */
+/* Decides the paths of connections about whose peers an answer has come.  A
+ * connection goes by packets if the answer takes too long. */
 void direct_select_look(struct direct_select *w, struct engine *e,
 			uint64_t now_ns);
 /* Releases the local peers that no QP uses any more (local_peer_put). */

@@ -55,7 +55,7 @@ struct link_port {
 /* A question to the fabric. */
 struct link_question {
 	uint32_t kind; /* enum fabric_proto_kind; 0: there is no question */
-	/* Of a port or, in FABRIC_PROTO_ARENA, of a program. */
+	/* A port's number or, in FABRIC_PROTO_ARENA, a program's. */
 	uint32_t number;
 	uint8_t gid[16]; /* of FABRIC_PROTO_JOIN and FABRIC_PROTO_LEAVE */
 };
@@ -83,9 +83,9 @@ static struct {
 	uint32_t program;
 	const shared_u32 *changes;
 	struct link_reach reach;
-	uint32_t batch_port;	      /* the port from whose socket they came */
-	char host[FABRIC_PROTO_NAME]; /* of ADVERB_FABRIC_HOST, or "" */
-	char path[128];		      /* of the fabric's socket */
+	uint32_t batch_port; /* the port from whose socket `batch` was read */
+	char host[FABRIC_PROTO_NAME]; /* ADVERB_FABRIC_HOST, or "" */
+	char path[128];		      /* the path of the fabric's socket */
 } at;
 /* Words that the thread that waits reads without a lock.  seen_fd: at.epoll + 1
  * until the link has ended; changes: counts stores to seen_fd. */
@@ -225,7 +225,7 @@ static int ask_next(void)
 	return 0;
 }
 
-/* Is the message an answer to the open question that a fabric could give? */
+/* Could a fabric give the message as the answer to the open question? */
 static bool is_answer(const struct fabric_proto *m)
 {
 	const struct link_question *q = &at.question;
@@ -254,8 +254,8 @@ static void say_refused(uint32_t port, const uint8_t gid[16], int err)
 		at.path, port, at.host, group, strerror(-err));
 }
 
-/* Is err an answer to the open question that says no?  No other question may be
- * refused. */
+/* Does err mean that the fabric refuses the open question?  The fabric may
+ * refuse only questions of these three kinds. */
 static bool is_refusal(int err)
 {
 	uint32_t kind = at.question.kind;
@@ -265,8 +265,8 @@ static bool is_refusal(int err)
 	       err && err != -ECONNRESET && err != -EPROTO;
 }
 
-/* Takes the answer m to the open question, and the descriptor *fd if it uses
- * the descriptor. */
+/* Takes the answer m to the open question.  If the answer is about an arena,
+ * also takes the descriptor *fd, and sets *fd to -1. */
 static void take_answer(struct engine *engine, const struct fabric_proto *m,
 			int err, int *fd)
 {
@@ -527,9 +527,10 @@ int fabric_link_detach(struct engine *engine, uint32_t port,
 	return err;
 }
 
-/* ---- begin ---- */
+/* ---- direct requests ---- */
 
-/* Sends the next question.  False: that is not possible; the next
+/* Sends the next question.  False: the link cannot be used, the arena is not
+ * shared, or the send has failed; after a failed send, the next
  * fabric_link_turn finds the reason, and ends the link. */
 static bool may_ask(void)
 {
@@ -573,6 +574,8 @@ enum link_reach_is fabric_link_reach(const struct link_reach_about *about,
 	return is != LINK_REACH_ASKED || may_ask() ? is : LINK_REACH_NO;
 }
 
+/* ---- begin ---- */
+
 static int watch_fd(int fd, uint32_t port)
 {
 	struct epoll_event e = {.events = EPOLLIN, .data.u32 = port};
@@ -615,7 +618,7 @@ static int attach_port(struct engine *engine, uint32_t number)
 }
 
 /* Takes the host, and asks how many ports it has.  Without ADVERB_FABRIC_HOST
- * the process is on the first node of the file, which need not be taken.
+ * the process is on the first node of the fabric's file, and need not take it.
  * Returns 0 or -errno. */
 static int take_host(void)
 {
@@ -700,8 +703,10 @@ int fabric_link_open(struct engine *engine, uint32_t device,
 
 void fabric_link_forget(void)
 {
-	/* MADV_DONTFORK kept the page of at.changes out of the child, so there
-	 * is nothing to unmap: the child may have memory of its own there. */
+	/* The page of at.changes is not unmapped here.  MADV_DONTFORK kept it
+	 * out of the child of a fork, which may have memory of its own there.
+	 * After host_put could not end the progress thread, that thread may
+	 * still read the page. */
 	if (at.is_begun)
 		close_all();
 }

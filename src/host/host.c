@@ -44,7 +44,7 @@
 #define QPN_TRIES	 256
 #define NS_PER_MS	 1000000u
 #define QPN_MULTICAST	 0xffffff /* IBTA 9.6.1 */
-#define FILES_FEW	 6	  /* with room for fewer files, a message */
+#define FILES_FEW	 6	  /* look_for_files warns if fewer are left */
 #define POLL_YIELD	 64	  /* empty polls between yields of the core */
 #define SWITCH_MIN_NS	 600	  /* in a longer yield another thread ran */
 #define SWITCH_MAX_NS	 50000	  /* in a longer yield a thread computed */

@@ -174,8 +174,8 @@ static void pass_on(int i, int sig, siginfo_t *info, void *context)
 	} else if (old->sa_handler == SIG_DFL || is_fault(info)) {
 		/* A fault needs nothing more, since its instruction is executed
 		 * again and faults again; Linux ends the process even if it
-		 * ignores the signal.  A signal that a process has sent must be
-		 * raised again. */
+		 * ignores the signal.  Any other signal must be raised
+		 * again. */
 		sigaction(sig, &default_action, NULL);
 		if (!is_fault(info))
 			raise(sig);

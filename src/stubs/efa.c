@@ -2,7 +2,8 @@
 /*
  * libefa.so.1, inert.  Programs link this library, but no adverb device is of
  * its vendor.  So each call fails with the error that the real library returns
- * for another vendor's device.
+ * for another vendor's device.  Functions in which the real library does not
+ * look at the vendor, for example efadv_cq_from_ibv_cq_ex, fail too.
  */
 #include "stubs/inert.h"
 
