@@ -12,10 +12,10 @@
  * Only fabric_link_open and fabric_link_share wait for the fabric's answers;
  * fabric_link_turn receives the answers to later questions.  Each message of
  * the fabric is checked.  The link ends if a message is not one that a fabric
- *of this version sends, or if the fabric refuses a question.  It may refuse
- *those to join a group (fabric_link_attach), to share the arena, and about
- *direct requests (link_reach.h).  A link that has ended is not opened again,
- *since a new fabric has other LIDs and data ends.
+ * of this version sends, or if the fabric refuses a question.  It may refuse
+ * those to join a group (fabric_link_attach), to share the arena, and about
+ * direct requests (link_reach.h).  A link that has ended is not opened again,
+ * since a new fabric has other LIDs and data ends.
  *
  * Lock: the progress lock.  fabric_link_open, fabric_link_close and
  * fabric_link_forget are called while no other thread uses this file.  The
@@ -56,7 +56,9 @@ enum link_reach_is fabric_link_reach(const struct link_reach_about *about,
  * its descriptors can then not use the link either. */
 void fabric_link_close(void);
 /* Closes the descriptors of the link that the child of a fork has inherited,
- * also of a link that the parent was opening.  The parent's link goes on. */
+ * also of a link that the parent was opening.  The parent's link goes on.  Also
+ * for a process whose progress thread could not be stopped: mapped memory,
+ * which that thread may read, stays mapped. */
 void fabric_link_forget(void);
 
 /* Is there a link?  True also if it has ended. */
