@@ -21,11 +21,11 @@
 #define IPOIB_RC_SENDS	  64 /* in flight, of one queue pair */
 
 struct ipoib_rc_link {
-	uint32_t
-		id; /* 0: the queue pair, if there is one, is to be destroyed */
+	/* 0: the queue pair, if there is one, is to be destroyed */
+	uint32_t id;
 	struct ibv_qp *qp; /* NULL: the entry is free */
 	struct ipoib_verbs_flow flow;
-	/* Of a connection that this side has asked for. */
+	/* The path of a connection that this side has asked for. */
 	struct route route;
 	uint32_t psn; /* of the first packet that this side sends */
 	bool is_open; /* the queue pair is in RTS */
