@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * adverbd is the broker of a network namespace, started by its first client.
- * It owns the receive sockets of port 4791 and gives one to each process.  It
- * watches the processes, and tells its clients which processes still run.
+ * adverbd is the broker of a network namespace.  The first client starts the
+ * broker, unless systemd or a user has started it before.  The broker owns the
+ * receive sockets of port 4791, gives one to each process of its own user, and
+ * forwards the frames of other users' processes.  It watches the processes, and
+ * tells its clients which processes still run.
  */
 #include "broker/proto.h"
 #include "broker/server.h"
@@ -123,9 +125,11 @@ static void raise_limits(void)
 		rlimit_raise(limits[i]);
 }
 
-/* Drops what the process has inherited from the program that started it, except
- * the standard descriptors (close_standard).  Sets *fd to a copy of the
- * listener, which is standard input; -1: there is none. */
+/* Gives up the signal mask, umask, soft limits, CPU affinity, working directory
+ * and descriptors that the process has inherited from the program that started
+ * it, and, unless `foreground` is set, the session.  The standard descriptors
+ * stay until close_standard.  Sets *fd to a copy of the listener, which is
+ * standard input; -1: there is none. */
 static void detach_process(bool foreground, int *fd)
 {
 	cpu_set_t all;

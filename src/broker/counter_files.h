@@ -4,10 +4,10 @@
  * sum of a counter over all processes of the namespace, those that live and
  * those that have ended.  A process shows its counters in its page, by network
  * interface and kind of device, since each process numbers its devices in its
- * own way.  The files are written when a process has ended, and while somebody
- * reads them, at most once a second; inotify reports the readers.  The writing
- * ends a minute after the last reader.  The next reader then finds the values
- * that were written last.
+ * own way.  The files are written when a process has ended, when the tree has a
+ * new device, and while somebody reads the files, at most once a second;
+ * inotify reports the readers.  The writing ends a minute after the last
+ * reader.  The next reader then finds the values that were written last.
  *
  * A broker adds its counts to the values that it finds in the files, so that a
  * value never decreases, whichever broker writes.
@@ -35,7 +35,8 @@ struct counter_files_row {
 	int port_fd; /* the folder ports/1 of the device; -1: none */
 	/* the sums over processes that have ended */
 	uint64_t ended[COUNTERS_WORDS];
-	/* the sums over living processes since counter_files_begin */
+	/* the sums over the processes that counter_files_live has got since
+	 * the last counter_files_begin */
 	uint64_t live[COUNTERS_WORDS];
 	/* the values that the files had before this broker */
 	uint64_t base[COUNTERS_FILES];
@@ -45,7 +46,7 @@ struct counter_files_row {
 	/* the files are those of another device than before, and have to be
 	 * written even if a value decreases */
 	bool is_moved;
-	bool is_seen; /* the tree had the device when last looked at */
+	bool is_seen; /* the last counter_files_tree found the device */
 };
 
 struct counter_files {

@@ -5,7 +5,7 @@
  * class, also for processes of other users (other_user.h), and has a record of
  * each conversation.
  *
- * A descriptor that was sent over a unix socket and not received stays open as
+ * A descriptor that was sent to a unix socket and not received stays open as
  * long as a process has that socket.  Each client of the broker's own user gets
  * the store.  So while one such client lives, no member of the group is closed
  * and no index changes, even if there is no broker.  A successor reads the
@@ -35,8 +35,8 @@
 #define FD_STORE_MEMBER_FDS 3	  /* socket, page, sending end of the relay */
 #define FD_STORE_RECORDS    32768 /* one for each conversation */
 
-/* A process and its class, in shared memory.  A broker writes the entry; its
- * successor checks what it reads. */
+/* A process and its class, in shared memory.  A broker writes the entry, and
+ * its successor checks the entry after reading it. */
 struct fd_store_entry {
 	uint32_t is_owned; /* 1: the process has the class; 0: nobody has it */
 	/* the user of the process; if not is_owned, the user that had the class

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Data ends inside the fabric (data.h): the packets that wait for them, what
- * their senders may still send, and the changes of their ports.
+ * Data ends inside the fabric (data.h): the packets that wait for an end, the
+ * packets from an end that have not left its port, and the changes of the port.
  */
 #ifndef FABRIC_DATA_END_H
 #define FABRIC_DATA_END_H
@@ -30,7 +30,7 @@ struct data_end {
 	struct unsent unsent_on[LANES]; /* these packets by VL */
 	uint32_t full;			/* a bit for each VL at its limit */
 	/* A bit for each VL that was at its limit when data_may_send refused
-	 * the end; 0 when the end is put into data_ends.resumed. */
+	 * the end; cleared when the end is put into data_ends.resumed. */
 	uint32_t waits_on;
 	uint32_t number;       /* upper bits of the end's QPNs */
 	uint32_t changes;      /* set of enum data_change */
@@ -66,8 +66,8 @@ uint64_t data_end_deadline(const struct fabric *f);
 /* Adds `changes`, a set of enum data_change, to the changes that each data end
  * at the port has to fetch. */
 void data_wake_port(struct port *port, uint32_t changes);
-/* Appends an end to data_ends.ready if it is not paused and has a packet or
- * changes to fetch. */
+/* Appends an end to data_ends.ready if the end is neither paused nor deaf, and
+ * has a packet or changes to fetch. */
 void data_wake(struct data_end *end);
 
 #endif

@@ -65,7 +65,8 @@ static const struct port *port_of_lid(const struct node *node, uint16_t lid)
 	return NULL;
 }
 
-/* Returns the adapter's port that has the LID; NULL: there is none. */
+/* Returns the port of an adapter or router that has the LID; NULL: there is
+ * none. */
 static const struct port *find_lid(const struct fabric *f, uint16_t lid)
 {
 	const struct port *port = NULL;

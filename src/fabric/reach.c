@@ -10,7 +10,7 @@
 
 enum { FIRST_DATA_QPN = 2, MTU_LEAST = 128, SLS = 16 };
 
-/* What the ports on the way look at. */
+/* The fields of a packet by which the ports on its way judge the packet. */
 struct probe {
 	uint16_t dlid;
 	uint16_t pkey;
@@ -19,8 +19,8 @@ struct probe {
 };
 
 /* Would the port `out` send the packet, which came in at `in`, over its link?
- * An ARMED port at the other end is no answer: only a packet would make it
- * ACTIVE. */
+ * False also if the port at the other end is ARMED: a packet would pass the
+ * link and make that port ACTIVE, but no packet is sent here. */
 static bool passes_link(const struct port *out, const struct port *in,
 			const struct probe *p)
 {
