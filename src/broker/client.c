@@ -577,8 +577,7 @@ static bool is_final(const struct client *c)
 	return c->state == CLIENT_ALONE ||
 	       (c->state == CLIENT_LOST && c->err != -EAGAIN &&
 		c->err != -EPIPE && c->err != -ECONNRESET &&
-		c->err != -ECONNREFUSED && c->err != -EBADF &&
-		c->err != -ENOBUFS && c->err != -ENOMEM);
+		c->err != -ECONNREFUSED);
 }
 
 /* Whether a broker has yet to answer, or (-EAGAIN) another process is about to
