@@ -480,7 +480,8 @@ def partitions():
 
 
 def await_sentence(host, log, want, *words):
-    """Starts adverb ipoib, waits until it prints a sentence, and ends it."""
+    """Starts adverb ipoib, waits until it prints a sentence, and ends it.  Its
+    last word is the name of the interface, which is free afterwards."""
     with open(log, "w"):
         pass
     os.chmod(log, 0o666)
@@ -490,6 +491,8 @@ def await_sentence(host, log, want, *words):
         await_text(log, want)
     finally:
         host.out("kill", said.strip())
+    wait_until(lambda: words[-1] not in host.out("ip", "-o", "link"),
+               "the interface of an ended adverb ipoib exists", PATIENCE_S)
 
 
 def read_text(path):
