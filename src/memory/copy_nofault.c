@@ -166,10 +166,13 @@ static void pass_on(int i, int sig, siginfo_t *info, void *context)
 {
 	static const struct sigaction default_action;
 	const struct sigaction *old = &before[i];
+	/* SIG_DFL and SIG_IGN mean the same with SA_SIGINFO as without. */
+	bool has_handler =
+		old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN;
 
-	if (old->sa_flags & SA_SIGINFO) {
+	if (has_handler && old->sa_flags & SA_SIGINFO) {
 		old->sa_sigaction(sig, info, context);
-	} else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
+	} else if (has_handler) {
 		old->sa_handler(sig);
 	} else if (old->sa_handler == SIG_DFL || is_fault(info)) {
 		/* A fault needs nothing more, since its instruction is executed

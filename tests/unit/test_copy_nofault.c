@@ -273,6 +273,41 @@ static void a_fault_whose_signal_is_ignored_ends_the_program(void **state)
 	munmap((void *)(uintptr_t)p, PAGE);
 }
 
+/* Returns the wait status of a process that sets this action for SIGBUS, with
+ * SA_SIGINFO, and then gets the signal without a fault. */
+static int send_sigbus(void (*action)(int))
+{
+	static const struct rlimit no_core = {0, 0};
+	struct sigaction a = {.sa_handler = action, .sa_flags = SA_SIGINFO};
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid) {
+		setrlimit(RLIMIT_CORE, &no_core);
+		sigaction(SIGBUS, &a, NULL);
+		copy_nofault_open();
+		raise(SIGBUS);
+		_exit(3);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* Linux takes SIG_DFL and SIG_IGN for what they are also with SA_SIGINFO. */
+static void an_action_without_a_handler_is_not_called(void **state)
+{
+	int status;
+
+	if (!can_guard())
+		SKIP_FOR(IS_OFF);
+	status = send_sigbus(SIG_IGN);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 3);
+	status = send_sigbus(SIG_DFL);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGBUS);
+}
+
 static void
 a_program_that_takes_the_handler_turns_guarded_copies_off(void **state)
 {
@@ -377,6 +412,7 @@ int main(void)
 			a_thread_that_blocks_the_signal_turns_guarded_copies_off),
 		cmocka_unit_test(
 			a_fault_whose_signal_is_ignored_ends_the_program),
+		cmocka_unit_test(an_action_without_a_handler_is_not_called),
 		cmocka_unit_test(a_blocked_signal_counts_for_its_own_thread),
 		cmocka_unit_test(closing_restores_the_previous_handler),
 	};
