@@ -204,6 +204,11 @@ void poll_policy_unanswered(struct poll_policy *p, uint64_t now_ns)
 	u->last_ns = now_ns;
 }
 
+void poll_policy_large(struct poll_policy *p)
+{
+	p->unanswered.count = 0;
+}
+
 bool poll_policy_wants_service(const struct poll_policy *p)
 {
 	return p->unanswered.count >= MIND_AFTER &&

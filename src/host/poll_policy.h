@@ -35,9 +35,10 @@
 #define POLL_POLICY_STREAM    8	     /* bulk datagrams that make a stream */
 #define POLL_POLICY_GATHER    32768  /* bytes of posts that may wait together */
 #define POLL_POLICY_SERVE_NS  100000 /* between looks at gathered posts */
-#define POLL_POLICY_LATE_NS   20000  /* a longer wait of a post is too long */
-#define POLL_POLICY_BULK      16384  /* the least bytes of a bulk datagram */
-#define POLL_POLICY_LOOK_NS   500    /* one look in vain, if slowness is 1 */
+#define POLL_POLICY_SMALL     8192 /* bytes of a request that gains by waiting */
+#define POLL_POLICY_LATE_NS   20000 /* a longer wait of a post is too long */
+#define POLL_POLICY_BULK      16384 /* the least bytes of a bulk datagram */
+#define POLL_POLICY_LOOK_NS   500   /* one look in vain, if slowness is 1 */
 /* For how long a core counts as crowded after the first long yield. */
 #define POLL_CROWD_NS 20000000u
 /* For how long a core counts as crowded after a long yield, at most. */
@@ -196,6 +197,10 @@ void poll_policy_scattered(struct poll_policy *p, uint64_t now_ns);
 /* Called when a request of a UC, UD or iWARP QP was posted, which no packet
  * will acknowledge. */
 void poll_policy_unanswered(struct poll_policy *p, uint64_t now_ns);
+/* Called when a request of more than POLL_POLICY_SMALL bytes was posted: the
+ * thread ends its looks at posts that wait, which would only delay large
+ * requests. */
+void poll_policy_large(struct poll_policy *p);
 /* Should the thread begin to look at posts that wait, because many requests
  * were posted that no packet will acknowledge?  False if the thread looks
  * already. */

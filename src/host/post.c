@@ -260,7 +260,10 @@ void post_doorbell(struct progress *p, struct ibt_qp *q,
 	if (!is_ahead(p, q) && progress_try(p)) {
 		if (is_done_at_once(p, q))
 			return;
-		progress_count_unanswered(p, q);
+		if (bytes <= POLL_POLICY_SMALL)
+			progress_count_unanswered(p, q);
+		else
+			poll_policy_large(&p->policy);
 		engine_doorbell(p->engine, q, p->now_ns);
 	} else {
 		mpsc_push(&p->doorbells, engine_qp_doorbell(q));
@@ -271,6 +274,8 @@ void post_doorbell(struct progress *p, struct ibt_qp *q,
 				return; /* the holder serves the doorbell */
 			progress_take(p);
 		}
+		if (bytes > POLL_POLICY_SMALL)
+			poll_policy_large(&p->policy);
 	}
 	post_rest(p);
 	progress_release(p);
