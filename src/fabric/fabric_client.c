@@ -9,9 +9,9 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "util/monotonic.h"
 #include "util/scm_rights.h"
 #include "util/user_map.h"
 
@@ -68,15 +68,6 @@ static int failed_call(void)
 	return errno == EAGAIN || errno == EINTR ? -ETIMEDOUT : -errno;
 }
 
-/* Returns CLOCK_MONOTONIC in milliseconds. */
-static uint64_t clock_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 /* Returns when a call on the socket is not tried again: the limit of
  * limit_waits later than now. */
 static uint64_t end_of_tries(int fd)
@@ -87,7 +78,7 @@ static uint64_t end_of_tries(int fd)
 	if (getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, &size) ||
 	    (!most.tv_sec && !most.tv_usec))
 		return UINT64_MAX; /* the socket waits without a limit */
-	return clock_ms() + (uint64_t)most.tv_sec * 1000 +
+	return monotonic_ms() + (uint64_t)most.tv_sec * 1000 +
 	       (uint64_t)most.tv_usec / 1000;
 }
 
@@ -96,7 +87,7 @@ static uint64_t end_of_tries(int fd)
  * SA_RESTART. */
 static bool call_again(uint64_t end_ms)
 {
-	return errno == EINTR && clock_ms() < end_ms;
+	return errno == EINTR && monotonic_ms() < end_ms;
 }
 
 /* Returns 0 or -errno. */

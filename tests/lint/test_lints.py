@@ -114,6 +114,8 @@ CASES = (
      '#include "util/monotonic.h"\n', None),
     ("lint-layers", "the clock in sans-IO code", "src/engine/a.c",
      '#include "util/monotonic.h"\n', "the time is an argument"),
+    ("lint-layers", "the clock of a fabric's clients", "src/fabric/fabric_client.c",
+     '#include "util/monotonic.h"\n', None),
     ("lint-layers", "a futex in util/lock.c", "src/util/lock.c",
      "#include <linux/futex.h>\n", None),
     ("lint-layers", "a futex elsewhere in util", "src/util/ring.c",
