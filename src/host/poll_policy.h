@@ -197,9 +197,9 @@ void poll_policy_scattered(struct poll_policy *p, uint64_t now_ns);
 /* Called when a request of a UC, UD or iWARP QP was posted, which no packet
  * will acknowledge. */
 void poll_policy_unanswered(struct poll_policy *p, uint64_t now_ns);
-/* Called when a request of more than POLL_POLICY_SMALL bytes was posted: the
- * thread ends its looks at posts that wait, which would only delay large
- * requests. */
+/* Called when a request of more than POLL_POLICY_SMALL bytes was posted that no
+ * packet will acknowledge: the thread ends its looks at posts that wait, which
+ * would only delay large requests. */
 void poll_policy_large(struct poll_policy *p);
 /* Should the thread begin to look at posts that wait, because many requests
  * were posted that no packet will acknowledge?  False if the thread looks

@@ -260,10 +260,7 @@ void post_doorbell(struct progress *p, struct ibt_qp *q,
 	if (!is_ahead(p, q) && progress_try(p)) {
 		if (is_done_at_once(p, q))
 			return;
-		if (bytes <= POLL_POLICY_SMALL)
-			progress_count_unanswered(p, q);
-		else
-			poll_policy_large(&p->policy);
+		progress_count_unanswered(p, q);
 		engine_doorbell(p->engine, q, p->now_ns);
 	} else {
 		mpsc_push(&p->doorbells, engine_qp_doorbell(q));
@@ -274,9 +271,9 @@ void post_doorbell(struct progress *p, struct ibt_qp *q,
 				return; /* the holder serves the doorbell */
 			progress_take(p);
 		}
-		if (bytes > POLL_POLICY_SMALL)
-			poll_policy_large(&p->policy);
 	}
+	if (bytes > POLL_POLICY_SMALL && engine_qp_is_unanswered(q))
+		poll_policy_large(&p->policy);
 	post_rest(p);
 	progress_release(p);
 }

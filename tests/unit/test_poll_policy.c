@@ -296,6 +296,18 @@ static void requests_that_are_sent_soon_may_wait_again(void **state)
 	assert_true(shared_load(&p.unanswered.is_served));
 }
 
+static void a_large_request_ends_the_looks(void **state)
+{
+	struct poll_policy p = new_policy();
+
+	(void)state;
+	post_until_served(&p, MS);
+	poll_policy_large(&p);
+	assert_true(poll_policy_serve(&p, MS) == UINT64_MAX);
+	assert_false(shared_load(&p.unanswered.is_served));
+	assert_int_equal(count_forbidden(&p, MS), 0);
+}
+
 static void a_late_request_is_forgiven_after_many_groups(void **state)
 {
 	struct poll_policy p = new_policy();
@@ -395,6 +407,7 @@ int main(void)
 		cmocka_unit_test(
 			requests_that_waited_too_long_wait_no_more_for_a_while),
 		cmocka_unit_test(requests_that_are_sent_soon_may_wait_again),
+		cmocka_unit_test(a_large_request_ends_the_looks),
 		cmocka_unit_test(a_late_request_is_forgiven_after_many_groups),
 		cmocka_unit_test(requests_far_apart_are_not_many),
 		cmocka_unit_test(the_thread_lingers_after_a_stream_alone),
