@@ -107,18 +107,27 @@ static void modify_qp(struct two_hcas *d, int i, const struct hca_qp_attr *a,
 			 0);
 }
 
+/* WRITEs of the marks from 1 to `writes` arrive, and SENDs of the 20 marks that
+ * follow. */
+static void write_and_send(struct two_hcas *d, uint8_t writes)
+{
+	const uint8_t first = writes + 1, count = 20;
+
+	for (uint8_t i = 1; i < first; i++)
+		write_once(d, i);
+	post_receives(d, first, count);
+	for (uint8_t i = first; i < first + count; i++)
+		send_mark(d, i);
+	two_hcas_run(d, d->now_ns + LONG);
+	expect_marks(d, first, count);
+}
+
 static void requests_use_no_packets(void **state)
 {
 	struct pair p = new_pair(HCA_QPT_RC);
 
 	watch_frames(&p);
-	for (uint8_t i = 1; i < 20; i++)
-		write_once(p.d, i);
-	post_receives(p.d, 20, 20);
-	for (uint8_t i = 20; i < 40; i++)
-		send_mark(p.d, i);
-	two_hcas_run(p.d, p.d->now_ns + LONG);
-	expect_marks(p.d, 20, 20);
+	write_and_send(p.d, 19);
 	two_hcas_send(p.d, 0, HCA_WR_RDMA_READ, 1000, 50000, AT);
 	two_hcas_post(p.d, 0);
 	two_hcas_run(p.d, p.d->now_ns + LONG);
@@ -154,13 +163,7 @@ a_subnet_that_changes_faster_than_it_answers_stops_none(void **state)
 
 	p.d->is_restless = true;
 	watch_frames(&p);
-	for (uint8_t i = 1; i < 10; i++)
-		write_once(p.d, i);
-	post_receives(p.d, 10, 20);
-	for (uint8_t i = 10; i < 30; i++)
-		send_mark(p.d, i);
-	two_hcas_run(p.d, p.d->now_ns + LONG);
-	expect_marks(p.d, 10, 20);
+	write_and_send(p.d, 9);
 	assert_int_equal(p.frames[0] + p.frames[1], 0);
 	/* one answer lets one request pass */
 	assert_true(p.d->asked_path > 29);
