@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "broker/shared_page.h"
 #include "device/netif.h"
 #include "fabric/fabric_client.h"
 #include "hdr/bth.h"
@@ -716,7 +717,7 @@ void fabric_link_close(void)
 	if (!at.is_open)
 		return;
 	shut_all();
-	link_reach_unmap(at.changes);
+	shared_page_unmap(at.changes);
 	close_all();
 }
 

@@ -2,13 +2,12 @@
 #include "host/link_reach.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "broker/fd_check.h"
+#include "broker/shared_page.h"
 #include "host/local_peer.h"
 
 static bool is_same(const struct link_reach_about *a,
@@ -122,24 +121,11 @@ void link_reach_answered(struct link_reach *r,
 
 const shared_u32 *link_reach_map(int fd)
 {
-	struct stat st;
-	void *page;
+	void *page = shared_page_map(fd, PROT_READ);
 
-	if (fd < 0 || fstat(fd, &st) ||
-	    st.st_size < (off_t)sizeof(shared_u32) ||
-	    !(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK))
-		return NULL;
-	page = mmap(NULL, sizeof(shared_u32), PROT_READ, MAP_SHARED, fd, 0);
-	if (page == MAP_FAILED)
-		return NULL;
-	madvise(page, sizeof(shared_u32), MADV_DONTFORK);
+	if (page)
+		madvise(page, SHARED_PAGE_BYTES, MADV_DONTFORK);
 	return page;
-}
-
-void link_reach_unmap(const shared_u32 *changes)
-{
-	if (changes)
-		munmap((void *)(uintptr_t)changes, sizeof(*changes));
 }
 
 bool link_reach_is_sound(const struct fabric_reached *r)

@@ -80,11 +80,10 @@ enum client_arena link_reach_judge_arena(const struct fabric_proto *m, int err,
 void link_reach_give_arena(const struct fabric_proto *m, int err, int fd);
 /* Describes the arena of this process, with its descriptor fd. */
 struct fabric_arena link_reach_arena(int fd);
-/* Maps the subnet's number of changes, the first word of the fabric's memfd fd.
- * Returns NULL if fd is no memfd that nobody can shorten, or if there is no
- * memory.  A child of fork does not have the mapping. */
+/* Maps the subnet's number of changes, the first word of the fabric's page fd.
+ * The caller unmaps the page by shared_page_unmap.  Returns NULL if fd is no
+ * page (shared_page_is), or if there is no memory.  A child of fork does not
+ * have the mapping. */
 const shared_u32 *link_reach_map(int fd);
-/* Ends the mapping; NULL is allowed. */
-void link_reach_unmap(const shared_u32 *changes);
 
 #endif

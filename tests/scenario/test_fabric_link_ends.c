@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
+#include "broker/shared_page.h"
 #include "engine/inside.h"
 
 /* This is the first test whose link ends, since a process prints the message
@@ -167,17 +168,16 @@ static void wrong_answers_end_the_link(void **state)
 }
 
 /* Lets the process share its arena.  The fabric answers with the number, and
- * with a memfd if has_page is set.  Returns the result of fabric_link_share. */
+ * with a page if has_page is set.  Returns the result of fabric_link_share. */
 static bool share_arena(struct world *w, uint32_t number, bool has_page)
 {
-	int page = memfd_create("changes", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int page = shared_page_new();
 	struct fabric_proto m = {.version = FABRIC_PROTO_VERSION,
 				 .kind = FABRIC_PROTO_SHARE,
 				 .number = number};
 	bool shares;
 
-	assert_int_equal(ftruncate(page, 4096), 0);
-	assert_int_equal(fcntl(page, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	assert_true(page >= 0);
 	/* the answer waits in the socket */
 	fabric_peer_bring(w, &m, has_page ? page : -1);
 	shares = fabric_link_share(w->engine, 33, page);
@@ -419,26 +419,26 @@ static void a_child_of_fork_leaves_the_link(void **state)
 	fabric_peer_end(&w);
 }
 
-/* Maps a page at `page`, where the child of a fork has nothing, and returns
- * whether the page is still there after fabric_link_forget. */
+/* Maps memory at `page`, where the child of a fork has nothing, and returns
+ * whether that memory is still there after fabric_link_forget. */
 static bool keeps_page(void *page)
 {
-	unsigned char there;
+	unsigned char there[SHARED_PAGE_BYTES / 4096];
 	void *own =
-		mmap(page, 4096, PROT_READ | PROT_WRITE,
+		mmap(page, SHARED_PAGE_BYTES, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	if (own != page)
 		return false;
 	fabric_link_forget();
-	return !mincore(page, 4096, &there);
+	return !mincore(page, SHARED_PAGE_BYTES, there);
 }
 
 /* The child does not inherit the page with the subnet's number of changes.  It
  * may map memory of its own there before it opens a device. */
 static void a_child_of_fork_keeps_its_own_pages(void **state)
 {
-	unsigned char there;
+	unsigned char there[SHARED_PAGE_BYTES / 4096];
 	int status = -1;
 	struct world w;
 	void *page;
@@ -452,9 +452,9 @@ static void a_child_of_fork_keeps_its_own_pages(void **state)
 		_exit(!keeps_page(page));
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	assert_int_equal(mincore(page, 4096, &there), 0);
+	assert_int_equal(mincore(page, SHARED_PAGE_BYTES, there), 0);
 	fabric_link_close();
-	assert_int_equal(mincore(page, 4096, &there), -1);
+	assert_int_equal(mincore(page, SHARED_PAGE_BYTES, there), -1);
 	fabric_peer_end(&w);
 }
 
