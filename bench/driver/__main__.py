@@ -17,6 +17,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import against
 import proc
+import readme
 import report
 import steps
 import users
@@ -42,7 +43,8 @@ def options():
     p.add_argument("--json", metavar="FILE", help="write all figures to FILE")
     p.add_argument("--plots", metavar="DIR", help="write SVG plots to DIR")
     p.add_argument("--docs", metavar="DIR",
-                   help="rewrite the figures of DIR/PERFORMANCE.md")
+                   help="rewrite the figures of DIR/PERFORMANCE.md and "
+                   "DIR/../README.md")
     p.add_argument("--from", dest="source", metavar="FILE",
                    help="measure nothing: take the figures of a --json FILE")
     p.add_argument("--check", action="store_true",
@@ -288,6 +290,7 @@ def main():
         report.write_plots(data, o.plots)
     if o.docs:
         report.write_docs(data, o.docs)
+        readme.write(data, os.path.join(o.docs, os.pardir, "README.md"))
     missed = [g for g in data["goals"] if g["met"] is False]
     return 1 if o.check and missed else 0
 

@@ -191,6 +191,42 @@ def page_is_rewritten():
         raise Fail("the page lacks new figures, or has lost other text", text)
 
 
+def readme_is_rewritten_only_by_a_whole_run():
+    """The table of speed in README.md changes if each of its figures was
+    measured, and else stays as it is."""
+    names = ["adverb write/65536", "udp shaped/65536", "tcp write/65536",
+             "direct write/65536", "process_vm/65536", "direct send_lat/8",
+             "libfabric shm/8", "ucx cma tag_lat/8"]
+    folder = suite.path("book")
+    os.makedirs(os.path.join(folder, "docs"))
+    for page, text in (("docs/PERFORMANCE.md", "-\n"), (
+            "README.md", "above\n<!-- speed: begin -->\nold\n"
+            "<!-- speed: end -->\nbelow\n")):
+        with open(os.path.join(folder, page), "w", encoding="utf-8") as f:
+            f.write(text)
+    for root, folders, files in os.walk(folder):
+        for name in folders + files:
+            os.chmod(os.path.join(root, name), 0o777)
+    for measured in names[1:], names:
+        path = suite.path("speed.json")
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump({"date": "2026-01-01", "kernel": "6", "cpu": "c",
+                       "cores": 2, "rounds": 1, "left_out": {}, "figures": {
+                           key: {"0": {"GBps": n + 1, "us": n + 1}}
+                           for n, key in enumerate(names)
+                           if key in measured}}, f)
+        bench("--from", path, "--docs", os.path.join(folder, "docs"))
+        with open(os.path.join(folder, "README.md"), encoding="utf-8") as f:
+            text = f.read()
+        if "above" not in text or "below" not in text or \
+                ("old" in text) != (measured is not names):
+            raise Fail("README.md has lost text, or kept the old table", text)
+    for cells in ("1 GB/s | 0.50 of a bare", "4 GB/s | 0.80 of process_vm",
+                  "6 µs | 0.86 of libfabric's shared memory; 0.75 of UCX's"):
+        if cells not in text:
+            raise Fail("README.md lacks: " + cells, text)
+
+
 def threads_beside_processes():
     said = bench("--retries", "0", "--rounds", "1", "--only",
                  "* write 1 threads/64", "--only", "direct write 2 */64",
@@ -311,4 +347,6 @@ suite.case("threads are measured beside processes", threads_beside_processes)
 suite.case("a mechanism is measured in turns with its absence",
            mechanisms_in_turns)
 suite.case("the page gets the figures", page_is_rewritten)
+suite.case("README.md gets its three figures from a whole run",
+           readme_is_rewritten_only_by_a_whole_run)
 suite.end()
