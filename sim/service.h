@@ -18,7 +18,7 @@ struct service {
 	/* RC and iWARP: the opcodes from which a request's opcode is drawn.  An
 	 * opcode that is listed twice is drawn twice as often. */
 	const uint8_t *opcodes;
-	uint32_t opcode_count; /* of opcodes */
+	uint32_t opcode_count; /* entries of opcodes */
 	/* --- the workload --- */
 	/*
 	 * Draws f's next request (f->round.ops[f->round.ops_count], zeroed),

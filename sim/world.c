@@ -146,9 +146,9 @@ static void answer_due(struct world *w)
 
 /* ---- the world ---- */
 
-/* In half of the worlds each host lacks some mechanisms that its peers may
- * have.  A separate generator draws these mechanisms, so that the draw does not
- * change the numbers of w->rng. */
+/* In half of the worlds each host may lack some mechanisms that its peers have.
+ * A separate generator draws these mechanisms, so that the draw does not change
+ * the numbers of w->rng. */
 static void draw_without(struct world *w, uint64_t seed)
 {
 	struct rng r;

@@ -14,7 +14,7 @@
  *	bind, listen
  *	WHO            -- status -->     (waits in the socket)
  *	clone, execve  -- listener -->   0
- *	               <-- status --     2: what a loader writes
+ *	               <-- status --     2: text that a loader writes
  *	               <-- WHO_IS --     adverbd serves from now on
  *
  * The status socket is a socketpair for messages of proto.h.  adverbd's end is
@@ -52,7 +52,7 @@ struct start {
 	 * yet, in milliseconds of CLOCK_MONOTONIC */
 	uint64_t limit_ms;
 	uint32_t words_bytes; /* how many bytes words[] has */
-	/* what adverbd, or its loader, has written to standard error */
+	/* the last bytes that adverbd or its loader wrote to standard error */
 	char words[START_WORDS];
 	char path[REASON_PATH]; /* the path of adverbd, for messages */
 	/* The message for the user about the last call: a sentence without a
@@ -83,9 +83,9 @@ int start_turn(struct start *s, uint64_t now_ms);
  * adverbd that was started ends, unless it serves already. */
 void start_drop(struct start *s);
 /* Notes that the broker with that pid is gone; now_ms: CLOCK_MONOTONIC.  The
- * life of a broker that this process has started was short if it has served for
- * less than a second.  After a few short lives in a row the next start has to
- * wait, longer after each further one. */
+ * life of a broker that this process has started was short if the broker has
+ * served for less than a second.  After a few short lives in a row the next
+ * start has to wait, longer after each further short life. */
 void start_lost(pid_t broker, uint64_t now_ms);
 /* Sets the folder of adverbd; the string has to stay valid.  Without this call,
  * adverbd is looked for in the folder of the library that this code is part of.

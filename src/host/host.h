@@ -4,8 +4,8 @@
  * front ends (verbs, rdmacm, umad) use this header and those of hca.
  *
  * A process has one struct host, made by the first host_get and freed by the
- * last host_put.  No thread runs before host_get.  The child of a fork must not
- * use its parent's struct host: host_is_ours returns false there.
+ * last host_put.  No thread of the host runs before host_get.  The child of a
+ * fork must not use its parent's struct host: host_is_ours returns false there.
  */
 #ifndef HOST_HOST_H
 #define HOST_HOST_H
@@ -21,8 +21,8 @@
 /* The most multicast groups that a process may join by UDP.  Few, because Linux
  * lets a socket join only 20 pairs of IPv4 group and interface. */
 #define HOST_MAX_GROUPS 8
-/* The most multicast groups that it may join at the ports of an InfiniBand
- * device: IPoIB needs one for each group of IP. */
+/* The most multicast groups that a process may join at the ports of an
+ * InfiniBand device: IPoIB needs one for each group of IP. */
 #define HOST_MAX_LID_GROUPS 64
 
 struct host;
@@ -130,7 +130,7 @@ struct host_stream_start {
 	 * `got`; or the request that the responder has received, `got`.
 	 * host_stream_open copies them. */
 	const uint8_t *sent, *got;
-	uint32_t sent_bytes, got_bytes; /* of `sent` and of `got` */
+	uint32_t sent_bytes, got_bytes; /* the lengths of `sent` and `got` */
 };
 
 /* A connection whose start-up (iwarp/startup.h) has succeeded: a TCP connection
@@ -149,11 +149,12 @@ struct host_stream {
 	 * that overtook the reply, in the form of `early` in struct startup
 	 * (iwarp/startup.h).  host_stream_open reads them before it returns. */
 	const uint8_t *early;
-	uint32_t early_bytes; /* of `early`; 0: there are none */
+	uint32_t early_bytes; /* the length of `early`; 0: there is none */
 	/* Bytes that this side sends before its first FPDU: the responder's
 	 * reply.  host_stream_open copies them. */
 	const uint8_t *first;
-	uint32_t first_bytes; /* of `first`; at most HOST_STREAM_FIRST */
+	/* The length of `first`; at most HOST_STREAM_FIRST. */
+	uint32_t first_bytes;
 	/* The connection ends unless the peer's first FPDU comes within this
 	 * time; 0: no limit. */
 	uint64_t ready_within_ns;
@@ -183,7 +184,8 @@ struct host_stream {
  * keeps s->fd.  -ENOENT: there is no such QP; -EINVAL: the QP's device is not
  * an iWARP device, or *s->config is out of range; -EISCONN: the QP is not in
  * INIT or RTR, for example because it already had a connection; another -errno:
- * memory, descriptors or threads have run out.
+ * memory, descriptors or threads have run out, or the program has closed a
+ * descriptor of the adapter.
  */
 int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,
 		     const char **why);

@@ -20,8 +20,8 @@
 
 #include "ipoib/hwaddr.h"
 
-#define ARP_MAC_BYTES	 28 /* of a packet on Ethernet */
-#define ARP_HWADDR_BYTES 56 /* of a packet on IPoIB */
+#define ARP_MAC_BYTES	 28 /* bytes of a packet on Ethernet */
+#define ARP_HWADDR_BYTES 56 /* bytes of a packet on IPoIB */
 
 struct arp {
 	uint16_t operation;
@@ -30,8 +30,8 @@ struct arp {
 	uint8_t sender[HWADDR_BYTES], target[HWADDR_BYTES];
 };
 
-/* Read a packet; bytes behind it are left out.  Return false if it is too short
- * or has other addresses than the function's name says. */
+/* Read a packet, and ignore bytes after it.  Return false if the packet is too
+ * short, or has other addresses than the function's name says. */
 bool arp_parse_mac(const uint8_t *p, size_t len, struct arp *arp);
 bool arp_parse_hwaddr(const uint8_t *p, size_t len, struct arp *arp);
 /* Write ARP_MAC_BYTES or ARP_HWADDR_BYTES at p. */

@@ -2,7 +2,7 @@
 /*
  * Declarations that the files of iWARP's connections share.
  *
- *	iw_link.c	the thread adverb-iw, which waits for all sockets
+ *	iw_link.c	objects, and the thread adverb-iw, which serves them
  *	iw_sctp.c	associations of SCTP in place of TCP connections
  *	iw_socket.c	sockets: options, addresses, bytes
  *	iw_stream.c	connections that queue pairs have: beginning, news, end
@@ -23,7 +23,7 @@
  *
  * Lock: r_lock.  A thread releases r_lock for a call of libibverbs about an
  * object.  During the call the state is R_IW_BUSY, and other threads neither
- * change nor free the object; only r_iw_add_news may add news.
+ * change nor free the object, but they may add news to it.
  */
 #ifndef RDMACM_IW_INSIDE_H
 #define RDMACM_IW_INSIDE_H
