@@ -10,8 +10,8 @@
 #include "broker/inside.h"
 
 /* Completes m, the answer to a question of c, and sends m with the descriptors
- * that m->brings names, which stay the caller's.  fds may be NULL if it names
- * none.  Returns 0, or an error of proto_send. */
+ * that m->brings names, which stay the caller's.  fds may be NULL if m->brings
+ * is 0.  Returns 0, or an error of proto_send. */
 int answer_send(const struct conn *c, const struct proto *question,
 		struct proto *m, const int *fds);
 /* Refuses a question of c with err, a positive errno, and the sentence why,

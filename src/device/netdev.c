@@ -62,8 +62,8 @@ static bool is_of_sort(const struct netdev_scene *s,
 		return l->is_up && l->has_carrier && l->is_bridge &&
 		       !l->is_port && has_global(s, l->ifindex);
 	case SORT_LOOPBACK:
-		/* It may be down: a device whose port is down tells the user
-		 * more than a machine without devices does. */
+		/* The interface may be down: a device whose port is down tells
+		 * the user more than a machine without devices does. */
 		return l->is_loopback;
 	}
 	return false;
@@ -143,9 +143,9 @@ static bool is_first(const char *name, const char *list, size_t len)
 /* The devices that a token of the user's list asks for. */
 struct token {
 	enum device_kind kind;
-	const char *name; /* of an interface; NULL: the preferred interfaces */
+	const char *name; /* an interface; NULL: the preferred interfaces */
 	size_t len;
-	enum sort sort; /* of the preferred interfaces */
+	enum sort sort; /* the sort of the preferred interfaces */
 };
 
 static bool fits_token(const struct netdev_scene *s,

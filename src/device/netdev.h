@@ -15,8 +15,9 @@
  *	         addresses, other than link-local ones, of interfaces that are
  *	         up and are not devices, with loopback addresses at the end
  *
- * An entry stays at its index while its address exists, except that an IPv4
- * address replaces an IPv6 address at 1 to 3.
+ * An entry stays at its index while its address exists, with two exceptions.
+ * An IPv4 address replaces an IPv6 address at 1 to 3.  If the address at 0, or
+ * at 1 to 3, is removed, another address of the interface moves there.
  *
  * The table of an iWARP device has the same addresses, by which rdma_cm finds
  * the device.  Its entry 0 is empty if there is no link-local address, and the

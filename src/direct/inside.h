@@ -123,8 +123,8 @@ static inline enum verdict inside_end_copy(struct target_ref *l,
 /* Returns the BTH opcode that r would have as a packet of RC.  Messages to the
  * user name this opcode. */
 uint8_t request_opcode(const struct direct_request *r);
-/* Judges r and executes it, and sets r->outcome.  Returns the verdict.  If it
- * is not V_OK, *x has the facts for a message about it. */
+/* Judges r and executes it, and sets r->outcome.  Returns the verdict.  If the
+ * verdict is not V_OK, *x has the facts for a message about the verdict. */
 enum verdict request_run(struct target_ref *l, struct qp *qp,
 			 struct direct_request *r, struct explain *x);
 /* Makes the target's QP fail, because the verdict v refuses r.  Writes v and *x
@@ -157,11 +157,11 @@ enum verdict request_locate(struct target_ref *l, const struct qp *qp,
  */
 bool request_execute_here(struct target_ref *l, struct qp *qp,
 			  struct direct_request *r);
-/* Leaves r, a whole SEND, as an eager message in the slot of the next receive,
- * together with the completion.  False: no eager message was left, because no
- * receive can be taken, the receive does not have exactly one SGE that can be
- * used, or the message is too long or cannot be read; request_run must then
- * execute r. */
+/* Leaves r, a whole SEND, as an eager message in the slot of the next receive
+ * or in a bounce buffer, together with the completion.  False: no eager message
+ * was left, because no receive can be taken, the receive does not have exactly
+ * one SGE that can be used, or the message is too long, has no bounce buffer,
+ * or cannot be read; request_run must then execute r. */
 bool request_eager(struct target_ref *l, struct qp *qp,
 		   struct direct_request *r);
 /* Announces the last @count completions that request_eager has left, and sets

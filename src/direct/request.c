@@ -59,8 +59,8 @@ static struct wqe *take_receive(struct target_ref *l, struct qp *qp,
 	else if (qp_target(qp)->posted == rq_cursor(qp))
 		inside_see_posted(l, qp);
 	w = rq_take(l->hca, qp, &low);
-	/* r is tried again if the receives are full (rq_is_full), or if a
-	 * receive was posted since rq_take. */
+	/* r is tried again if no shared receive can be taken at present
+	 * (rq_is_full), or if a receive was posted since rq_take. */
 	r->outcome.is_full =
 		!w && (rq_is_full(l->hca, qp) || rq_has(l->hca, qp));
 	r->outcome.is_dry = !w && !r->outcome.is_full;
@@ -220,11 +220,11 @@ static bool copy_eager(struct direct_request *r,
 /*
  * Leaves the message with the receive in w, if it may stay there as an eager
  * message.  It may if it is whole, short, and for one range of memory.  False:
- * the message was not left.  The caller then copies it by fill_receive; if a
- * check failed here, fill_receive fails, too, and its verdict says why.  The
- * message touches no memory of the receive, so no copy is announced: an owner
- * that withdraws a key need not wait for an initiator that is stopped here, and
- * eager_place looks the key up again.
+ * the message was not left.  The caller then copies it by fill_receive, which
+ * fails if the receive is too short or its memory may not be written; its
+ * verdict says why.  An eager message touches no memory of the receive, so no
+ * copy is announced: an owner that withdraws a key need not wait for an
+ * initiator that is stopped here, and eager_place looks the key up again.
  */
 static bool leave_with_receive(struct target_ref *l, struct qp *qp,
 			       struct direct_request *r, struct wqe *w)

@@ -68,7 +68,9 @@ struct udp_socket {
 	/* how many messages the last udp_receive read, with those that it
 	 * dropped */
 	size_t read;
-	uint64_t truncated; /* received datagrams that were too long, dropped */
+	/* Datagrams that udp_receive dropped: they, or their control data, were
+	 * too long. */
+	uint64_t truncated;
 	/* Datagrams that udp_send dropped: the kernel refused them, or is_lost
 	 * was set. */
 	uint64_t refused;
@@ -100,10 +102,10 @@ void udp_check_senders(struct udp_socket *u);
 uint32_t udp_buffer_bytes(const struct udp_socket *u);
 /*
  * Receives datagrams into got, which has room for UDP_BATCH, and returns their
- * number; 0 if none waits, or if it dropped all that it read.  A caller that
- * reads until u->is_drained bounds its work by the sum of u->read, which counts
- * the dropped datagrams, too: a flood of them may have no end.  The bytes of
- * the datagrams are valid until the next call.
+ * number; 0 if none waits, or if all that were read were dropped.  A caller
+ * that reads until u->is_drained bounds its work by the sum of u->read, which
+ * counts the dropped datagrams, too: a flood of them may have no end.  The
+ * bytes of the datagrams are valid until the next call.
  */
 size_t udp_receive(struct udp_socket *u, struct udp_dgram *got);
 /* Replaces the relay of u by a new one, whose receiving end is fd: udp_receive
