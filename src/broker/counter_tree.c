@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Adds up the counters in the pages of all living processes. */
+/* Adds up the counters in the pages of the living processes of the broker's
+ * user. */
 static void count_living(struct server *s)
 {
 	counter_files_begin(&s->counter_files);

@@ -11,7 +11,8 @@
 #include "ibt/unreliable_tx.h"
 #include "util/bits.h"
 
-/* A QP sends at most this much before the next QP has its turn. */
+/* A QP's turn ends after this many packets, not counting those of fill_middles,
+ * or after this many bytes. */
 #define QUANTUM_PACKETS 128
 #define QUANTUM_BYTES	65536
 
@@ -164,8 +165,8 @@ static size_t fill_middles(struct engine *e, struct ibt_qp *q,
 	return sum;
 }
 
-/* Does the receiver of q's packets have room for one more?  If not, this puts q
- * on the list of starved QPs. */
+/* Does the receiver of q's packets have room for one more?  If not, has_credit
+ * puts q on the list of starved QPs. */
 static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	uint32_t qpn = q->qp->type == HCA_QPT_UD ? q->credit.qpn

@@ -23,11 +23,12 @@ const char *fabric_client_path(void);
  * with more privileges than its caller.  The environment owns the string. */
 const char *fabric_client_host(void);
 /*
- * Connects to a fabric's socket.  The connection, and each fabric_client_ask on
- * it, waits at most patience_ms for the fabric.  Returns the descriptor of the
- * connection, which the caller closes; -EPERM: the process that listens at the
- * path is another user's; -ETIMEDOUT: patience_ms have passed; -ENAMETOOLONG:
- * no socket can have so long a path; or another -errno.
+ * Connects to a fabric's socket.  This call waits at most patience_ms for the
+ * fabric, and so does each send and each receive of fabric_client_ask on the
+ * connection.  Returns the descriptor of the connection, which the caller
+ * closes; -EPERM: the process that listens at the path is another user's;
+ * -ETIMEDOUT: patience_ms have passed; -ENAMETOOLONG: no socket can have so
+ * long a path; or another -errno.
  */
 int fabric_client_connect(const char *path, uint32_t patience_ms);
 /* Sends the request *m on a connection and waits for the answer, which replaces

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sockets of NETLINK_RDMA.  A kernel without RDMA has no such protocol.  The
- * program gets a socket of NETLINK_USERSOCK instead, a protocol that the kernel
- * has for messages between programs.  When the program sends a request, the
- * shim sends the answer from the socket to the same socket.  So only sending is
- * done by the shim; the kernel binds, waits, receives and closes.
+ * Sockets of NETLINK_RDMA.  A kernel without RDMA has no such protocol, and a
+ * kernel with RDMA does not know adverb's devices.  So the program gets a
+ * socket of NETLINK_USERSOCK instead, a protocol that the kernel has for
+ * messages between programs.  When the program sends a request, the shim sends
+ * the answer from the socket to the same socket.  So only opening and sending
+ * are done by the shim; the kernel binds, waits, receives and closes.
  *
  * No other process can put an answer into the socket: before the first answer,
  * the shim connects the socket to itself and drops what has arrived.  If two
