@@ -298,8 +298,8 @@ static void say_ports(const struct device *d)
 	}
 }
 
-/* Is the device's interface down?  If so, prints a line: "no" for the first
- * device, which programs use by default, and "slow" for another device. */
+/* Is the device's port down?  If so, prints a line: "no" for the first device,
+ * which programs use by default, and "slow" for another device. */
 static bool is_down(const struct device *d)
 {
 	const struct device *first;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tells the fabric which IPoIB interface this process is (CMPROTO_INTERFACE),
- * so that rdma_cm finds the GID that belongs to a MAC.  One thread; no lock.
+ * Tells the fabric about the IPoIB interface that this process serves
+ * (CMPROTO_INTERFACE), so that rdma_cm finds the GID that belongs to a MAC.
+ * One thread; no lock.
  */
 #ifndef TOOLS_IPOIB_REGISTER_H
 #define TOOLS_IPOIB_REGISTER_H
@@ -15,7 +16,7 @@ struct ipoib_register {
 	/* The connection by which the fabric sent fd.  Stays open as long as
 	 * fd; -1: none. */
 	int connection;
-	int fd;
+	int fd; /* a socket for messages of cmproto.h; -1: none */
 	/* The values that the fabric was told last; all zero: none. */
 	uint8_t gid[16];
 	uint32_t qpn;

@@ -68,7 +68,7 @@ struct gsi {
 	struct udp_socket wire; /* the socket of QP1, if is_open */
 	bool is_open;
 	bool is_full; /* at the last flush the socket took no more */
-	uint32_t psn; /* of the next frame */
+	uint32_t psn; /* the PSN of the next frame */
 	struct gsi_block *first, *last; /* frames that wait, in order */
 	uint32_t blocks;		/* how many blocks wait */
 	struct gsi_agent agent[GSI_AGENTS];
