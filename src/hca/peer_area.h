@@ -78,7 +78,7 @@ struct target_failure {
 	uint64_t wr_id, va, bytes, region_va, region_bytes;
 };
 
-/* Of qp_target.packets_from: a peer has written the word. */
+/* This bit of qp_target.packets_from says that a peer has written the word. */
 #define TARGET_LEFT 0x80000000u
 
 /* Bits of qp_target.notify, by which a peer tells a QP's own process what to do

@@ -7,10 +7,10 @@
  * is a hash of the GID.  A process that joins an IPv6 group also joins the
  * group's alias.
  *
- * The receive socket is a member of a group as long as a queue pair is attached
- * to the group.  For queue pairs by LID, the data end of their port is the
- * member (fabric_link.h), and no alias exists.  Owner: struct progress (its
- * groups); lock: the progress lock.
+ * The socket of the main sender (wire/udp.h) is a member of a group as long as
+ * a queue pair is attached to the group.  For queue pairs by LID, the data end
+ * of their port is the member (fabric_link.h), and no alias exists.  Owner:
+ * struct progress (its groups); lock: the progress lock.
  */
 #ifndef HOST_MCAST_SOCKET_H
 #define HOST_MCAST_SOCKET_H
