@@ -152,7 +152,8 @@ static bool post_op(struct world *w, struct flow *f)
 /*
  * Does the message end before the i-th element of its receive?  Then the
  * responder never checks the element's lkey, and a bad lkey must do no harm.
- * False if it is not known which message takes the receive.
+ * False if it is not known which message takes the receive, or if the message's
+ * request has a defect.
  */
 static bool is_beyond(const struct flow *f, const struct recv *r, int i)
 {
@@ -237,8 +238,8 @@ static bool is_working(const struct flow *f)
 	       node_is_up(f->from);
 }
 
-/* Has posted requests executed in one of the three ways of a real program:
- * under the post lock, directly, or by the doorbell. */
+/* Gives posted requests to the engine in one of the three ways of a real
+ * program: under the post lock, directly, or by the doorbell. */
 static void ring_doorbell(struct world *w, struct flow *f)
 {
 	struct engine *e = f->from->engine;
