@@ -71,8 +71,9 @@ struct credit_tally {
 	uint64_t words[CREDIT_WORDS]; /* struct engine_counters */
 };
 
-/* The page of a process: this owner writes the page, and the other processes of
- * the owner's user read it.  Lies in memory that the broker has made. */
+/* The page of a process, its owner: the owner writes the page, and the other
+ * processes of the owner's user read it.  Lies in memory that the broker has
+ * made. */
 struct credit_page {
 	/* Bytes that may be in flight to the owner: three quarters of the
 	 * socket's receive buffer; 0: the owner does not use credits. */
@@ -80,7 +81,8 @@ struct credit_page {
 	/* The owner receives without GRO, so senders send frames of at most
 	 * CREDIT_FEW packets. */
 	shared_flag apart;
-	shared_u32 senders; /* how many sent in the last second */
+	/* How many sent in the present epoch or the one before (EPOCH_NS). */
+	shared_u32 senders;
 	/* How often the owner found its socket empty, counted at most twice
 	 * between two datagrams; wraps. */
 	shared_u32 empties;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The counters of an adapter, by the names of the files below ports/1: in
- * `counters` those of each device of the kernel, in `hw_counters` those of the
- * kernel's mlx5 and rxe, and some that only adverb has.  A counter without a
- * meaning in adverb is always 0.  Pure functions; no state.
+ * `counters` those of each device of the kernel, in `hw_counters` some of those
+ * of the kernel's mlx5 and rxe, and some that only adverb has.  A counter
+ * without a meaning in adverb is always 0.  Pure functions; no state.
  */
 #ifndef HCA_COUNTERS_H
 #define HCA_COUNTERS_H

@@ -84,8 +84,8 @@ struct progress_activity {
 	/* The processor that the last post ran on; UINT32_MAX: no post yet. */
 	shared_u32 posted_on;
 	shared_u32 events; /* how many completion events were reported */
-	/* The progress thread naps and looks again soon, so ACKs may be held
-	 * back for what the program posts next. */
+	/* The progress thread sleeps for a short time, then looks at the socket
+	 * again, so ACKs may be held back for what the program posts next. */
 	shared_flag is_watched;
 };
 
