@@ -95,7 +95,7 @@ static bool was_interrupted(int fd, int option, uint64_t until_ms)
 	return true;
 }
 
-/* Each later send and recv fails at once.  Returns -EPIPE. */
+/* Shuts the connection down: no later send or recv waits.  Returns -EPIPE. */
 static int leave_broker(int fd)
 {
 	if (fd_identity_holds(fd))
@@ -103,9 +103,9 @@ static int leave_broker(int fd)
 	return -EPIPE;
 }
 
-/* Receives one message, and waits for it no longer than to the time until_ms.
- * After -EPIPE no message of the broker will come, or the program has closed
- * fd. */
+/* Receives one message, and waits for it no longer than PATIENCE_MS
+ * (limit_waits) or, after a signal, to the time until_ms.  After -EPIPE no
+ * message of the broker will come, or the program has closed fd. */
 static int receive_message(int fd, struct cmproto *m, uint64_t until_ms)
 {
 	ssize_t n;
