@@ -41,7 +41,8 @@ size_t tcp_write(uint8_t *p, const struct tcp *tcp)
 	return bytes;
 }
 
-/* Ends the sum of a pseudo header's addresses. */
+/* Adds the rest of the pseudo header and the segment to `sum`, the sum of the
+ * pseudo header's addresses.  Returns the checksum. */
 static uint16_t sum_segment(uint64_t sum, const uint8_t *head,
 			    size_t head_bytes, const uint8_t *payload,
 			    size_t bytes)

@@ -229,10 +229,9 @@ static int look_and_wait(struct progress *p, struct progress_rest *r)
 
 /*
  * May the progress thread follow?  It may after a turn that reported an event,
- * if a thread of the program has gone to sleep in this file since the progress
- * thread last followed, at most one such thread sleeps now, and `left` is 0.
- * Then the thread that handles the event will probably sleep here again and
- * lead.
+ * if a thread of the program has called leader_sleep since the progress thread
+ * last followed, at most one such thread sleeps now, and `left` is 0.  Then the
+ * thread that handles the event will probably call leader_sleep again and lead.
  */
 static bool should_follow(void *progress)
 {

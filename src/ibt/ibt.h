@@ -362,8 +362,8 @@ struct ibt_qp {
 	uint32_t mtu; /* the path MTU, in bytes */
 	/* How many packets are unacknowledged, for threads that post. */
 	shared_u32 flying;
-	/* No packet acknowledges the QP's requests: it is of UC or UD and sends
-	 * packets, or it sends by a stream.  Threads that post read this. */
+	/* No packet acknowledges the QP's requests: the QP is of UC or UD and
+	 * sends packets, or sends by a stream.  Threads that post read this. */
 	shared_flag is_unanswered;
 	bool heard;	  /* a request has come since RESET */
 	bool is_entered;  /* between ibt_responder_enter and _leave */
@@ -398,8 +398,8 @@ int ibt_init(struct ibt *t, uint64_t now_ns);
 /* Frees the memory that t owns.  All QPs have been removed. */
 void ibt_fini(struct ibt *t);
 
-/* Initializes *q for qp, which is borrowed.  0 or -ENOMEM; ibt_qp_fini follows
- * only 0. */
+/* Initializes *q for qp, which is borrowed.  Returns 0 or -ENOMEM.  The caller
+ * calls ibt_qp_fini only if the result was 0. */
 int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp);
 /* Takes q off all lists, timers and groups, and frees q's notes and replies.
  * Called after stream_close and initiator_fini, which release q's stream

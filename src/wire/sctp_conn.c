@@ -487,8 +487,8 @@ static bool pass_in(struct sctp_conn *c)
 		c->is_full = errno == EAGAIN;
 		return false;
 	}
-	/* Another error says that the owner has closed its end: the message is
-	 * dropped. */
+	/* After another error the owner has closed its end, or the program has
+	 * closed fd: the message is dropped. */
 	c->in_bytes = 0;
 	return true;
 }
