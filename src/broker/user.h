@@ -17,10 +17,10 @@
 #define USER_NONE ((uid_t)-1)
 
 /*
- * Returns whether that uid stands for users that cannot be told from each
- * other: false for every uid if the network namespace belongs to this user
- * namespace: only users with power over both namespaces can be in that network
- * namespace.
+ * Returns whether this uid stands for users that cannot be told from each
+ * other.  False for every uid if the network namespace belongs to this user
+ * namespace, because only users with power over both namespaces can be in that
+ * network namespace.
  */
 bool user_is_nobody(uid_t user);
 /* Finds out which user and network namespaces this process is in, for

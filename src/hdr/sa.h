@@ -54,7 +54,7 @@ struct sa_member {
 /* Fields that a question for a path may leave out: bits of the component mask
  * of a PathRecord. */
 enum sa_path_field {
-	SA_PATH_SERVICE = 3 << 0, /* both halves of the ServiceID */
+	SA_PATH_SERVICE = 3 << 0, /* both parts of the ServiceID */
 	SA_PATH_TRAFFIC_CLASS = 1 << 10,
 	SA_PATH_PKEY = 1 << 13,
 	SA_PATH_SL = 1 << 15,

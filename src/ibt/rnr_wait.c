@@ -3,7 +3,8 @@
 
 #include "util/bits.h"
 
-/* How long after a poll has looked at a waiting QP the next is expected. */
+/* After a poll has looked at a waiting QP, the next poll is expected within
+ * this time. */
 #define MINDED_NS 100000
 
 /* Sets rnr_waiting.  Puts a QP that waits without packets on the list of its
