@@ -11,6 +11,7 @@
 #include "pair.h"
 #include "run.h"
 #include "top.h"
+#include "util/standard_fds.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -82,6 +83,8 @@ int main(int argc, char **argv)
 {
 	const char *command = argc > 1 ? argv[1] : "";
 
+	/* Where there is no /dev/null, the command runs as it was started. */
+	standard_fds_fill();
 	if (strcmp(command, "run") == 0)
 		return run_main(argc - 1, argv + 1);
 	if (strcmp(command, "pair") == 0)

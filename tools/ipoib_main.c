@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "ipoib/ipoib.h"
+#include "util/standard_fds.h"
 
 #define MTU_LEAST 68 /* of IPv4 */
 
@@ -254,8 +255,11 @@ int main(int argc, char **argv)
 {
 	struct ipoib_loop_config c = {.name = "ib0"};
 	bool background = false;
-	int up = -1, status = read_options(argc, argv, &c, &background);
+	int up = -1, status;
 
+	/* Where there is no /dev/null, the program runs as it was started. */
+	standard_fds_fill();
+	status = read_options(argc, argv, &c, &background);
 	if (status)
 		return status;
 	if (!is_host())

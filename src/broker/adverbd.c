@@ -12,6 +12,7 @@
 #include "util/monotonic.h"
 #include "util/rlimit.h"
 #include "util/scm_rights.h"
+#include "util/standard_fds.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -235,6 +236,29 @@ static int parse_options(int argc, char **argv, struct options *o)
 	return 0;
 }
 
+/* Says why there is no server.  err: what claim_address has returned, or 0 if
+ * the server has got no memory. */
+static void say_not_started(int err)
+{
+	struct sockaddr_un a;
+
+	proto_address(&a);
+	if (err == -EADDRINUSE)
+		fprintf(stderr, "adverbd: not started: another adverbd serves "
+				"this network namespace, and programs use that "
+				"one\n");
+	else if (!err)
+		fprintf(stderr, "adverbd: not started: no memory is left: free "
+				"memory, or raise ulimit -v and -d\n");
+	else
+		fprintf(stderr,
+			"adverbd: not started: the socket @%s, by which "
+			"programs reach it, cannot be opened: %s: let the "
+			"sandbox or the limit that this error names permit a "
+			"Unix socket\n",
+			a.sun_path + 1, strerror(-err));
+}
+
 /* Makes a server on the inherited listener, or else on a new one.  NULL:
  * standard error has the reason, and *status is the exit status, 0 if another
  * adverbd serves already. */
@@ -254,10 +278,7 @@ static struct server *make_server(const struct options *o, int *status)
 	s = err ? NULL : server_new(fd, &o->config);
 	if (s)
 		return s;
-	fprintf(stderr, "adverbd: not started: %s\n",
-		err == -EADDRINUSE ? "another adverbd is running in this "
-				     "network namespace"
-				   : strerror(err ? -err : ENOMEM));
+	say_not_started(err);
 	if (err == -EADDRINUSE)
 		*status = 0;
 	return NULL;
@@ -267,7 +288,7 @@ int main(int argc, char **argv)
 {
 	struct options o = {.config.idle_ms = IDLE_MS};
 	const char *why = "";
-	int status, null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int status, err = standard_fds_fill();
 	struct server *s;
 
 	if (parse_options(argc, argv, &o))
@@ -283,8 +304,12 @@ int main(int argc, char **argv)
 		       PROTO_VERSION);
 		return 0;
 	}
-	if (null < 0) {
-		perror("adverbd: cannot open /dev/null");
+	if (err) {
+		fprintf(stderr,
+			"adverbd: cannot open /dev/null in place of a standard "
+			"descriptor that is closed: %s: start adverbd with "
+			"standard input, output and error\n",
+			strerror(-err));
 		return 1;
 	}
 	if (o.is_started && greet_starter())

@@ -331,6 +331,26 @@ def another_version():
 t.case("a message names a broker of another version that holds the port", without_brokers(another_version))
 
 
+def without_standard_descriptors():
+    """A broker that is started without some of the descriptors 0, 1 and 2 keeps
+    its address: a second broker would be started if it did not."""
+    for closed in "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-":
+        subprocess.run(t.unprivileged(
+            ["sh", "-c", 'exec "$0" --idle 60 %s &' % closed,
+             os.path.join(t.build, "lib", "adverbd")]), check=True)
+        while not brokers():
+            time.sleep(0.01)
+        first = brokers().keys()
+        expect_ok(t.pair(["ibv_rc_pingpong", "-c"]))
+        expect(brokers().keys() == first, "%s: another broker serves: %s" %
+               (closed, brokers()))
+        end_brokers()
+
+
+t.case("a broker that is started without standard descriptors serves",
+       without_brokers(without_standard_descriptors))
+
+
 class SocketUnit:
     """Listens at the broker's address and starts a broker for a program that
     connects, as systemd does for a unit with StandardInput=socket."""
