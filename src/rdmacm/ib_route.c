@@ -230,6 +230,7 @@ void r_ib_routed(struct r_id *id, const struct cmproto *m)
 
 	if (err)
 		explain_error(id, err);
+	id->state.wants_route = err != 0;
 	if (!e)
 		return;
 	if (!err)
@@ -255,9 +256,13 @@ static int use_path(struct r_id *id, const struct cmproto_path *path,
 
 void r_ib_take_route(struct r_event *e)
 {
-	e->base.status = use_path(r_id(e->base.id), &e->message.path, NULL);
-	if (e->base.status)
-		e->base.event = RDMA_CM_EVENT_ROUTE_ERROR;
+	struct r_id *id = r_id(e->base.id);
+
+	e->base.status = use_path(id, &e->message.path, NULL);
+	if (!e->base.status)
+		return;
+	e->base.event = RDMA_CM_EVENT_ROUTE_ERROR;
+	r_route_failed(id);
 }
 
 void r_ib_take_request(struct r_id *id)

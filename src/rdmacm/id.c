@@ -160,7 +160,7 @@ void r_id_resolved(struct r_id *id, int err)
 					    : RDMA_CM_EVENT_ADDR_RESOLVED,
 					err);
 
-	id->state.has_destination = !err;
+	id->state.has_destination = id->state.wants_route = !err;
 	if (e)
 		r_post(e);
 }

@@ -76,6 +76,13 @@ int r_set_record(struct r_id *id, const struct cmproto_path *path)
 	return 0;
 }
 
+void r_route_failed(struct r_id *id)
+{
+	r_take();
+	id->state.wants_route = true;
+	r_give();
+}
+
 /* Each pointer is NULL or an allocation of its own. */
 static void free_one(struct rdma_addrinfo *r)
 {

@@ -82,6 +82,9 @@ struct r_state {
 	bool is_disconnected; /* the program has taken DISCONNECTED */
 	bool is_binding;      /* the broker has not answered r_bind_later yet */
 	bool has_destination; /* rdma_resolve_addr runs or has succeeded */
+	/* rdma_resolve_addr has succeeded, and rdma_resolve_route neither runs
+	 * nor has succeeded. */
+	bool wants_route;
 	bool is_decided; /* the program has connected, accepted or rejected */
 	/* The peer's request ended before is_decided was set. */
 	bool is_withdrawn;
@@ -373,6 +376,9 @@ int r_complete(struct r_id *id);
  * record has the GIDs and the MTU of the id.  If the id has an alternate path,
  * that path has the second record.  Returns 0 or -ENOMEM. */
 int r_set_record(struct r_id *id, const struct cmproto_path *path);
+/* object.c: the id has got no route, so the program may try again.  Takes
+ * r_lock. */
+void r_route_failed(struct r_id *id);
 /* object.c: frees a list of results of rdma_getaddrinfo. */
 void r_free_info(struct rdma_addrinfo *res);
 /* object.c: returns a new id without address, device and handle, which the

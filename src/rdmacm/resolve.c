@@ -211,6 +211,19 @@ static bool is_of_family(const struct r_id *id, const struct sockaddr *src,
 	return !src || src->sa_family == dst->sa_family;
 }
 
+/* Posts ADDR_RESOLVED.  Returns 0, or -1 and errno with a message. */
+static int post_resolved(struct r_id *id)
+{
+	int err;
+
+	/* Set before the event can be taken. */
+	id->state.wants_route = true;
+	err = r_post_local(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	if (err)
+		id->state.has_destination = id->state.wants_route = false;
+	return err;
+}
+
 int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 		      struct sockaddr *dst_addr, int timeout_ms)
 {
@@ -226,11 +239,13 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	if (id->state.has_destination || id->state.is_passive ||
 	    id->state.is_listening)
 		return r_fail(EINVAL, "rdma_resolve_addr: the id already has a "
-				      "destination, or listens");
+				      "destination, listens, or came with a "
+				      "connection request; create another id");
 	if (!is_of_family(id, src_addr, dst_addr))
-		return r_fail(EINVAL, "rdma_resolve_addr: source and "
-				      "destination must be both IPv4 or both "
-				      "IPv6");
+		return r_fail(EINVAL, "rdma_resolve_addr: the addresses of "
+				      "source and destination are of different "
+				      "families; use two of IPv4, of IPv6 or "
+				      "of InfiniBand (AF_IB)");
 	if (src_addr && !r_is_bound(id) && wants_port(src_addr) &&
 	    r_bind(id, src_addr))
 		return -1;
@@ -258,10 +273,23 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 			return -1;
 	} else if (id->state.is_resolving) {
 		r_ib_find_peer(id, timeout_ms);
-	} else if (!later && r_post_local(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0)) {
+	} else if (!later && post_resolved(id)) {
 		return -1;
 	}
 	return is_sync ? r_complete(id) : 0;
+}
+
+/* Returns whether the id wants a route, which is looked for or set from now on:
+ * the kernel, too, begins that only in the state after ADDR_RESOLVED. */
+static bool begin_route(struct r_id *id)
+{
+	bool may_begin;
+
+	r_take();
+	may_begin = id->state.wants_route;
+	id->state.wants_route = false;
+	r_give();
+	return may_begin;
 }
 
 static int set_route(struct r_id *id)
@@ -297,10 +325,6 @@ static int ask_route(struct r_id *id, int timeout_ms)
 	struct cmproto m = {.is_ib = true, .timeout = exponent_of(timeout_ms)};
 	int err;
 
-	if (!id->state.has_destination)
-		return r_fail(EINVAL, "rdma_resolve_route: the id has no "
-				      "destination; call rdma_resolve_addr "
-				      "first");
 	memcpy(m.at.local, id->path.local, 16);
 	memcpy(m.at.peer, id->path.peer, 16);
 	if (r_addr_is_ib(&a->dst_addr)) {
@@ -326,14 +350,19 @@ int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
 	struct r_id *id = r_id(base);
 	bool is_sync = id->is_sync;
 
-	if (!id->device)
+	if (!begin_route(id))
 		return r_fail(EINVAL, "rdma_resolve_route: the id has no "
-				      "device; call rdma_resolve_addr first");
+				      "destination whose address is resolved, "
+				      "or its route is already resolved; call "
+				      "rdma_resolve_route once, after "
+				      "ADDR_RESOLVED");
 	/* iWARP has no path records: the kernel routes TCP. */
 	if (r_is_ib(id)	     ? ask_route(id, timeout_ms)
 	    : r_is_iwarp(id) ? r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0)
-			     : set_route(id))
+			     : set_route(id)) {
+		r_route_failed(id);
 		return -1;
+	}
 	return is_sync ? r_complete(id) : 0;
 }
 
@@ -377,6 +406,7 @@ int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 {
 	const struct ibv_path_record *r, *other;
 	size_t unused = sort_paths(paths, size / sizeof(*paths), &r, &other);
+	bool wanted;
 
 	if (!id->device || !r || size % sizeof(*paths))
 		return r_fail(EINVAL,
@@ -390,8 +420,13 @@ int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 		      "flags ALTERNATE and BIDIRECTIONAL; the other paths are "
 		      "not used");
 	id->options.tos = r->tclass;
-	if (r_is_iwarp(id))
-		return r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
-	return r_is_ib(id) ? r_ib_give_route(id, r, other)
-			   : give_ethernet(id, r);
+	wanted = begin_route(id);
+	if (r_is_iwarp(id) ? r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0)
+	    : r_is_ib(id)  ? r_ib_give_route(id, r, other)
+			   : give_ethernet(id, r)) {
+		if (wanted)
+			r_route_failed(id);
+		return -1;
+	}
+	return 0;
 }

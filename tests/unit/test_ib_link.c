@@ -184,7 +184,7 @@ static struct r_id *resolved_id(enum rdma_port_space ps, enum ibv_qp_type type)
 
 	id->device = &device;
 	id->path.mtu = IBV_MTU_4096;
-	id->state.has_destination = true;
+	id->state.has_destination = id->state.wants_route = true;
 	memcpy(id->path.local, own, 16);
 	memcpy(id->path.peer, peer, 16);
 	r_addr_make_ib(&a->dst_addr, peer, (uint64_t)ps, PORT, 0xffff);
@@ -313,6 +313,41 @@ static void resolve_route(struct r_id *id)
 {
 	assert_int_equal(rdma_resolve_route(&id->base, 2000), 0);
 	await_kind(CMPROTO_ROUTE);
+}
+
+static void route_is_refused(struct r_id *id)
+{
+	errno = 0;
+	assert_int_equal(rdma_resolve_route(&id->base, 2000), -1);
+	assert_int_equal(errno, EINVAL);
+}
+
+/* As with the kernel, in whose state diagram only ADDR_RESOLVED, or a
+ * ROUTE_ERROR after it, precedes the question for a route. */
+static void a_route_is_resolved_once_after_the_address(void **state)
+{
+	struct r_id *id = resolved_id(RDMA_PS_TCP, IBV_QPT_RC);
+
+	r_take();
+	r_id_resolved(id, -EHOSTUNREACH);
+	r_give();
+	expect_event(id, RDMA_CM_EVENT_ADDR_ERROR, -EHOSTUNREACH);
+	route_is_refused(id);
+	r_take();
+	r_id_resolved(id, 0);
+	r_give();
+	expect_event(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	fabric.route_err = -ENETUNREACH;
+	resolve_route(id);
+	expect_event(id, RDMA_CM_EVENT_ROUTE_ERROR, -EINVAL);
+	fabric.route_err = 0;
+	resolve_route(id);
+	route_is_refused(id);
+	expect_event(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	route_is_refused(id);
+	assert_false(has_event());
+	rdma_destroy_id(&id->base);
+	await_kind(CMPROTO_RELEASE);
 }
 
 /* As with the kernel, whose ids of RDMA_PS_IB connect to any service. */
@@ -578,6 +613,7 @@ static void each_id_is_told_once_that_the_fabric_is_gone(void **state)
 	pthread_join(thread, &result);
 	assert_int_equal((intptr_t)result, -ENODEV);
 	assert_int_equal(r_do(later, CMPROTO_LISTEN), -ENODEV);
+	r_route_failed(id);
 	assert_int_equal(rdma_resolve_route(&id->base, 1), -1);
 	assert_int_equal(errno, ENODEV);
 	assert_false(has_event());
@@ -637,6 +673,7 @@ int main(void)
 		cmocka_unit_test(an_id_is_not_bound_to_an_object_without_name),
 		cmocka_unit_test(
 			an_id_is_not_bound_to_the_service_of_another_space),
+		cmocka_unit_test(a_route_is_resolved_once_after_the_address),
 		cmocka_unit_test(an_id_connects_to_a_service_id_of_64_bits),
 		cmocka_unit_test(a_route_is_asked_of_the_fabric),
 		cmocka_unit_test(a_missing_or_false_path_is_a_route_error),

@@ -358,8 +358,10 @@ static int give_paths(struct r_id *id, const struct ibv_path_data *paths,
 
 	list_init(&channel.events);
 	id->base.channel = &channel.base;
+	id->state.wants_route = true;
 	errno = 0;
 	err = r_route_given(id, paths, count * sizeof(*paths)) ? errno : 0;
+	assert_int_equal(id->state.wants_route, err != 0);
 	l = list_pop_head(&channel.events);
 	assert_int_equal(l == NULL, err != 0);
 	if (l)

@@ -219,6 +219,7 @@ static void a_call_in_the_wrong_state_changes_nothing(void)
 	EXPECT(!bind_to(i, AF_INET, "127.0.0.1", 0));
 	EXPECT(rdma_disconnect(i) == -1 && errno == EINVAL);
 	EXPECT(rdma_connect(i, NULL) == -1 && errno == EINVAL);
+	EXPECT(rdma_resolve_route(i, RESOLVE_MS) == -1 && errno == EINVAL);
 	EXPECT(!rdma_resolve_addr(i, NULL, (struct sockaddr *)&to, RESOLVE_MS));
 	take_event(ACTIVE, RDMA_CM_EVENT_ADDR_RESOLVED);
 	to = address_of(AF_INET, "127.0.0.1", 7904);
@@ -227,6 +228,10 @@ static void a_call_in_the_wrong_state_changes_nothing(void)
 	       errno == EINVAL);
 	EXPECT(rdma_get_dst_port(i) == htons(7903));
 	EXPECT(rdma_disconnect(i) == -1 && errno == EINVAL);
+	EXPECT(!rdma_resolve_route(i, RESOLVE_MS));
+	EXPECT(rdma_resolve_route(i, RESOLVE_MS) == -1 && errno == EINVAL);
+	take_event(ACTIVE, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	EXPECT(rdma_resolve_route(i, RESOLVE_MS) == -1 && errno == EINVAL);
 	EXPECT(!is_readable(ACTIVE, 0));
 	EXPECT(!rdma_destroy_id(i));
 }
