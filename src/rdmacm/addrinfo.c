@@ -139,6 +139,37 @@ static int make_list(const struct addrinfo *found,
 	return 0;
 }
 
+/* Asks the resolver for what the hints mean.  A service of RDMA_PS_UDP is one
+ * of UDP: the resolver knows some services by one protocol alone.  As in
+ * rdma-core, a family of IP counts also without RAI_FAMILY. */
+static struct addrinfo make_question(const struct rdma_addrinfo *hints)
+{
+	struct rdma_addrinfo types = {0};
+	struct addrinfo ask = {.ai_family = hints->ai_family};
+
+	set_types(&types, hints);
+	ask.ai_socktype =
+		types.ai_qp_type == IBV_QPT_UD ? SOCK_DGRAM : SOCK_STREAM;
+	if (hints->ai_flags & RAI_PASSIVE)
+		ask.ai_flags |= AI_PASSIVE;
+	if (hints->ai_flags & RAI_NUMERICHOST)
+		ask.ai_flags |= AI_NUMERICHOST;
+	if (wants_gid(hints)) {
+		ask.ai_family = AF_INET6;
+		ask.ai_flags |= AI_NUMERICHOST;
+	}
+	return ask;
+}
+
+/* Returns the family of the hints, or else that of their address. */
+static int family_of(const struct rdma_addrinfo *hints)
+{
+	const struct sockaddr *addr =
+		hints->ai_dst_len ? hints->ai_dst_addr : hints->ai_src_addr;
+
+	return hints->ai_family ? hints->ai_family : addr->sa_family;
+}
+
 /* Makes the result from the hints alone, if there is no name to resolve. */
 static int from_hints(const struct rdma_addrinfo *hints,
 		      struct rdma_addrinfo **res)
@@ -149,7 +180,7 @@ static int from_hints(const struct rdma_addrinfo *hints,
 	if (!r)
 		return r_fail(ENOMEM, "rdma_getaddrinfo: no memory is left");
 	r->ai_flags = hints->ai_flags;
-	r->ai_family = hints->ai_family;
+	r->ai_family = family_of(hints);
 	set_types(r, hints);
 	if (hints->ai_dst_len)
 		err = copy_addr(&r->ai_dst_addr, &r->ai_dst_len,
@@ -170,7 +201,7 @@ int rdma_getaddrinfo(const char *node, const char *service,
 		     struct rdma_addrinfo **res)
 {
 	static const struct rdma_addrinfo none;
-	struct addrinfo ask = {.ai_socktype = SOCK_STREAM}, *found;
+	struct addrinfo ask, *found;
 	int err;
 
 	if (!hints)
@@ -189,16 +220,7 @@ int rdma_getaddrinfo(const char *node, const char *service,
 		return -1;
 	if (!node && !service)
 		return from_hints(hints, res);
-	if (hints->ai_flags & RAI_PASSIVE)
-		ask.ai_flags |= AI_PASSIVE;
-	if (hints->ai_flags & RAI_NUMERICHOST)
-		ask.ai_flags |= AI_NUMERICHOST;
-	if (wants_gid(hints)) {
-		ask.ai_family = AF_INET6;
-		ask.ai_flags |= AI_NUMERICHOST;
-	} else if (hints->ai_flags & RAI_FAMILY) {
-		ask.ai_family = hints->ai_family;
-	}
+	ask = make_question(hints);
 	err = getaddrinfo(node, service, &ask, &found);
 	if (err) {
 		r_say("rdma_getaddrinfo: node %s, service %s cannot be "

@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,6 +221,90 @@ static void a_name_or_an_ipv4_address_is_no_gid(void **state)
 			     0);
 }
 
+/* The question that the resolver was asked last. */
+static struct addrinfo asked;
+
+int __real_getaddrinfo(const char *node, const char *service,
+		       const struct addrinfo *ask, struct addrinfo **found);
+int __wrap_getaddrinfo(const char *node, const char *service,
+		       const struct addrinfo *ask, struct addrinfo **found);
+
+int __wrap_getaddrinfo(const char *node, const char *service,
+		       const struct addrinfo *ask, struct addrinfo **found)
+{
+	asked = *ask;
+	return __real_getaddrinfo(node, service, ask, found);
+}
+
+/* The resolver looks a service up among those of the protocol that it is asked
+ * for: /etc/services has, for example, bootps for UDP alone. */
+static void the_resolver_is_asked_for_the_hints(void **state)
+{
+	static const struct {
+		struct rdma_addrinfo hints;
+		int type, family, ps, qp;
+	} row[] = {
+		{{0}, SOCK_STREAM, AF_UNSPEC, RDMA_PS_TCP, IBV_QPT_RC},
+		{{.ai_port_space = RDMA_PS_UDP},
+		 SOCK_DGRAM,
+		 AF_UNSPEC,
+		 RDMA_PS_UDP,
+		 IBV_QPT_UD},
+		{{.ai_port_space = RDMA_PS_IPOIB, .ai_family = AF_INET},
+		 SOCK_DGRAM,
+		 AF_INET,
+		 RDMA_PS_IPOIB,
+		 IBV_QPT_UD},
+		{{.ai_qp_type = IBV_QPT_UD},
+		 SOCK_DGRAM,
+		 AF_UNSPEC,
+		 RDMA_PS_UDP,
+		 IBV_QPT_UD},
+		{{.ai_qp_type = IBV_QPT_UC},
+		 SOCK_STREAM,
+		 AF_UNSPEC,
+		 RDMA_PS_TCP,
+		 IBV_QPT_UC},
+		{{.ai_port_space = RDMA_PS_IB, .ai_qp_type = IBV_QPT_UD},
+		 SOCK_DGRAM,
+		 AF_UNSPEC,
+		 RDMA_PS_IB,
+		 IBV_QPT_UD},
+		{{.ai_family = AF_INET, .ai_flags = RAI_FAMILY},
+		 SOCK_STREAM,
+		 AF_INET,
+		 RDMA_PS_TCP,
+		 IBV_QPT_RC},
+	};
+	struct rdma_addrinfo *res = NULL;
+
+	for (size_t i = 0; i < TEST_COUNT(row); i++) {
+		assert_int_equal(rdma_getaddrinfo("127.0.0.1", "7471",
+						  &row[i].hints, &res),
+				 0);
+		assert_int_equal(asked.ai_socktype, row[i].type);
+		assert_int_equal(asked.ai_family, row[i].family);
+		assert_int_equal(res->ai_port_space, row[i].ps);
+		assert_int_equal(res->ai_qp_type, row[i].qp);
+		assert_int_equal(res->ai_family, AF_INET);
+		rdma_freeaddrinfo(res);
+	}
+}
+
+static void an_address_in_the_hints_says_its_family(void **state)
+{
+	struct sockaddr_in6 to = {.sin6_family = AF_INET6};
+	struct rdma_addrinfo hints = {.ai_dst_len = sizeof(to),
+				      .ai_dst_addr = (struct sockaddr *)&to,
+				      .ai_port_space = RDMA_PS_UDP},
+			     *res = NULL;
+
+	assert_int_equal(rdma_getaddrinfo(NULL, NULL, &hints, &res), 0);
+	assert_int_equal(res->ai_family, AF_INET6);
+	assert_int_equal(res->ai_qp_type, IBV_QPT_UD);
+	rdma_freeaddrinfo(res);
+}
+
 static bool has_no_random;
 
 bool __real_random_fill(void *buf, size_t n, bool waits);
@@ -263,6 +348,8 @@ int main(void)
 		cmocka_unit_test(a_source_without_port_leaves_the_port_open),
 		cmocka_unit_test(a_service_alone_is_resolved_to_every_gid),
 		cmocka_unit_test(a_name_or_an_ipv4_address_is_no_gid),
+		cmocka_unit_test(the_resolver_is_asked_for_the_hints),
+		cmocka_unit_test(an_address_in_the_hints_says_its_family),
 		cmocka_unit_test(no_id_is_made_without_random_numbers),
 	};
 
