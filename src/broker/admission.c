@@ -81,15 +81,16 @@ static void refuse_for_share(struct server *s, const struct newcomer *n,
 		refuse_newcomer(s, n, REFUSE_FULL_SHARE, EUSERS, why);
 }
 
-/* Refuses a connection, since no descriptor is left.  If the connection is of
- * the broker's own user, further connections wait at the listener until this
- * one is closed. */
-static void refuse_for_files(struct server *s, const struct newcomer *n)
+/* Refuses a connection, since the broker lacks what refuse_full_why says for
+ * err.  If the connection is of the broker's own user, which can lack only a
+ * descriptor, further connections wait at the listener until this one is
+ * closed. */
+static void refuse_for_lack(struct server *s, const struct newcomer *n, int err)
 {
 	char why[96];
 
-	refuse_full_why(EMFILE, why, sizeof(why));
-	refuse_newcomer(s, n, REFUSE_FULL_SPARE, EMFILE, why);
+	refuse_full_why(err, why, sizeof(why));
+	refuse_newcomer(s, n, REFUSE_FULL_SPARE, err, why);
 }
 
 static bool is_full(int err)
@@ -100,21 +101,23 @@ static bool is_full(int err)
 /*
  * Opens a pidfd of the client's process; -1: the process is not visible, or has
  * ended.  The broker polls the pidfd besides the connection, since a child of a
- * dead client may keep the connection open.  False: no descriptor is left for
- * the pidfd, so the client cannot be admitted.
+ * dead client may keep the connection open.  Returns 0, or -errno: no
+ * descriptor is left for the pidfd, so the client cannot be admitted.
  */
-static bool watch_newcomer(const struct newcomer *n, int *pidfd)
+static int watch_newcomer(const struct newcomer *n, int *pidfd)
 {
 	*pidfd = -1;
 	if (n->who.pid > 0)
 		*pidfd = (int)syscall(SYS_pidfd_open, n->who.pid, 0);
-	return n->who.pid <= 0 || *pidfd >= 0 || !is_full(errno);
+	if (n->who.pid <= 0 || *pidfd >= 0)
+		return 0;
+	return is_full(errno) ? -errno : 0;
 }
 
-/* Adds the client to the table.  False: no descriptor is left or, for a client
- * of another user, there is no memory or no thread (user_receiver_take); the
- * connection is still the caller's. */
-static bool add_conn(struct server *s, const struct newcomer *n)
+/* Adds the client to the table.  Returns 0, or -errno, and the connection is
+ * still the caller's: no descriptor is left or, for a client of another user,
+ * there is no memory or no thread (user_receiver_take). */
+static int add_conn(struct server *s, const struct newcomer *n)
 {
 	struct conn c = {.fd = n->fd,
 			 .in_fd = n->fd,
@@ -122,20 +125,18 @@ static bool add_conn(struct server *s, const struct newcomer *n)
 			 .pid = n->who.pid,
 			 .hello_fd = -1,
 			 .peer_wake_fd = -1};
+	int err = watch_newcomer(n, &c.pidfd);
 
-	if (!watch_newcomer(n, &c.pidfd))
-		return false;
-	if (!n->is_own) {
-		c.received = user_receiver_take(&s->receivers, n->fd, n->user,
-						&c.in_fd);
-		if (!c.received) {
-			if (c.pidfd >= 0)
-				close(c.pidfd);
-			return false;
-		}
-	}
-	s->conn[s->conns++] = c;
-	return true;
+	if (err)
+		return err;
+	if (!n->is_own)
+		err = user_receiver_take(&s->receivers, n->fd, n->user,
+					 &c.in_fd, &c.received);
+	if (!err)
+		s->conn[s->conns++] = c;
+	else if (c.pidfd >= 0)
+		close(c.pidfd);
+	return err;
 }
 
 /*
@@ -159,8 +160,9 @@ static bool look_at_newcomer(const struct server *s, struct newcomer *n)
 	return true;
 }
 
-/* Refuses one connection, for which no descriptor is left. */
-static void refuse_one(struct server *s)
+/* Refuses one connection, for which no descriptor is left: err is EMFILE or
+ * ENFILE. */
+static void refuse_one(struct server *s, int err)
 {
 	struct newcomer n = {
 		.fd = refuse_full_accept(&s->refuse_full, s->listen_fd)};
@@ -168,7 +170,7 @@ static void refuse_one(struct server *s)
 	if (n.fd < 0)
 		return;
 	look_at_newcomer(s, &n);
-	refuse_for_files(s, &n);
+	refuse_for_lack(s, &n, err);
 }
 
 /* Accepts a connection.  If no descriptor is left, first ends the connections
@@ -197,10 +199,10 @@ static int check_again(struct server *s, uid_t user, char *why, size_t size)
 }
 
 /* As add_conn, but connections that have hung up take no descriptor. */
-static bool add_again(struct server *s, const struct newcomer *n)
+static int add_again(struct server *s, const struct newcomer *n)
 {
-	if (add_conn(s, n))
-		return true;
+	if (!add_conn(s, n))
+		return 0;
 	server_drop_hung_up(s);
 	return add_conn(s, n);
 }
@@ -209,10 +211,11 @@ bool admission_accept(struct server *s)
 {
 	struct newcomer n = {.fd = accept_one(s)};
 	char why[96];
+	int err;
 
 	if (n.fd < 0) {
 		if (is_full(errno))
-			refuse_one(s);
+			refuse_one(s, errno);
 		return false;
 	}
 	if (!look_at_newcomer(s, &n)) {
@@ -222,9 +225,12 @@ bool admission_accept(struct server *s)
 				     "getsockopt");
 		return true;
 	}
-	if (check_again(s, n.user, why, sizeof(why)))
+	if (check_again(s, n.user, why, sizeof(why))) {
 		refuse_for_share(s, &n, why);
-	else if (!add_again(s, &n))
-		refuse_for_files(s, &n);
+		return true;
+	}
+	err = add_again(s, &n);
+	if (err)
+		refuse_for_lack(s, &n, -err);
 	return true;
 }

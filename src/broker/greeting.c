@@ -98,7 +98,8 @@ static bool recognise_client(struct server *s, struct conn *c)
 }
 
 /* Refuses a hello, and names the limit that was reached if err is about a
- * limit.  Releases a class that the client got with this hello. */
+ * limit on descriptors.  Releases a class that the client got with this hello.
+ */
 static void refuse_for(struct server *s, struct conn *c, int err,
 		       const char *why)
 {
@@ -107,7 +108,8 @@ static void refuse_for(struct server *s, struct conn *c, int err,
 	if (err == -EMFILE || err == -ENFILE || err == -ETOOMANYREFS) {
 		refuse_full_why(-err, limit, sizeof(limit));
 		why = limit;
-		err = -EMFILE;
+		if (err == -ETOOMANYREFS)
+			err = -EMFILE;
 	}
 	answer_refuse(c, &c->hello, -err, why);
 	if (c->class && !c->hello.value) {

@@ -92,11 +92,23 @@ void refuse_full_why(int err, char *why, size_t size)
 			 "the broker adverbd's user has more descriptors in "
 			 "flight than ulimit -Hn, %llu: raise it",
 			 (unsigned long long)files.rlim_max);
-	else
+	else if (err == EMFILE)
 		snprintf(why, size,
 			 "the broker adverbd's limit on open files, %llu, is "
 			 "reached: raise ulimit -n",
 			 (unsigned long long)files.rlim_cur);
+	else if (err == ENFILE)
+		snprintf(why, size,
+			 "this machine's limit on open files is reached: end "
+			 "programs, or raise fs.file-max");
+	else if (err == EAGAIN)
+		snprintf(why, size,
+			 "the broker adverbd can start no thread: free memory, "
+			 "or raise its ulimit -u or pids.max");
+	else
+		snprintf(why, size,
+			 "the broker adverbd has no memory left: free memory, "
+			 "or raise its ulimit -v or memory.max");
 }
 
 static void refuse_client(const struct refuse_full_slot *r,

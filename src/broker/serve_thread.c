@@ -51,14 +51,16 @@ static void drop_standard_fds(void)
 }
 
 /* Copies a descriptor of the program's table to the calling thread's.  Returns
- * the copy, or -1. */
+ * the copy, or -errno. */
 static int copy_from_program(int fd)
 {
 	int self = (int)syscall(SYS_pidfd_open, getpid(), 0), copy;
 
 	if (self < 0)
-		return -1;
+		return -errno;
 	copy = (int)syscall(SYS_pidfd_getfd, self, fd, 0);
+	if (copy < 0)
+		copy = -errno;
 	close(self);
 	return copy;
 }
@@ -68,7 +70,7 @@ static int copy_from_program(int fd)
  * listener there.  Linux copies at most the first 64 descriptors of the program
  * meanwhile, and closes the copies.  (The close of a copy can wait, for a file
  * of a network file system, and it ends a notification of mq_notify(3).)
- * Returns the listener, or -1: the kernel has not all of these calls, or
+ * Returns the listener, or -errno: the kernel has not all of these calls, or
  * refuses one; the table may be empty then.
  */
 static int take_empty_table(int listen_fd)
@@ -77,15 +79,15 @@ static int take_empty_table(int listen_fd)
 
 	/* valgrind keeps files of its own in the table. */
 	if (instrument_by_valgrind())
-		return -1;
+		return -ENOSYS;
 	/* Asked before the table is given up: may this process copy a
 	 * descriptor in this way? */
 	fd = copy_from_program(listen_fd);
 	if (fd < 0)
-		return -1;
+		return fd;
 	close(fd);
 	if (syscall(SYS_close_range, 0, UINT_MAX, RANGE_UNSHARE))
-		return -1;
+		return -errno;
 	fd_identity_apart();
 	drop_standard_fds();
 	return copy_from_program(listen_fd);
@@ -125,7 +127,7 @@ static bool copy_table(int listen_fd)
 }
 
 /* Takes a table for the calling thread.  Returns the listener's descriptor in
- * the table that the thread has then; -1: the listener is lost. */
+ * the table that the thread has then, or -errno: the listener is lost. */
 static int take_table(struct thread_start *start)
 {
 	int fd = take_empty_table(start->listen_fd);
@@ -139,14 +141,15 @@ static int take_table(struct thread_start *start)
 
 static struct server *begin_server(struct thread_start *start)
 {
-	int fd = fd_identity_holds(start->listen_fd) ? take_table(start) : -1;
+	int fd = fd_identity_holds(start->listen_fd) ? take_table(start)
+						     : -EBADF;
 	struct server *s = fd < 0 ? NULL : server_new(fd, &start->config);
 
 	if (s)
 		server_listen(s);
 	else if (fd >= 0 && start->has_table)
 		close(fd);
-	start->err = s ? 0 : fd < 0 ? -EBADF : -ENOMEM;
+	start->err = s ? 0 : fd < 0 ? fd : -ENOMEM;
 	return s;
 }
 
@@ -211,7 +214,7 @@ int serve_thread_start(int listen_fd, bool no_bpf)
 		return -EBADF;
 	copy = fcntl(listen_fd, F_DUPFD_CLOEXEC, FIRST_FD);
 	if (copy < 0)
-		return errno == EBADF ? -EBADF : -ENOMEM;
+		return -errno;
 	fd_identity_note(copy);
 	/* The thread uses this function's variables until it has begun. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);

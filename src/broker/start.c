@@ -276,6 +276,18 @@ static const char *remedy_text(void)
 				: "mend or reinstall adverb";
 }
 
+/* Returns what mends the lack for which no thread can serve, or `other` if err,
+ * which is -errno, is about no lack. */
+static const char *cure_of(int err, const char *other)
+{
+	return err == -EMFILE	? "raise ulimit -n"
+	       : err == -ENFILE ? "end programs, or raise fs.file-max"
+	       : err == -EAGAIN ? "free memory, or raise ulimit -u or the "
+				  "cgroup's pids.max"
+	       : err == -ENOMEM ? "free memory, or raise ulimit -v and -d"
+				: other;
+}
+
 /*
  * Has a thread of this process serve in place of adverbd, and says why in
  * s->sentence.  If the thread serves, this process does not run adverbd again,
@@ -286,13 +298,11 @@ static int serve_instead(struct start *s, const char *what, const char *reason,
 {
 	int err = serve_thread_start(s->listen_fd, no_bpf());
 
-	if (err == -ENOMEM)
-		cure = "free memory, or raise ulimit -v and -d";
 	if (err)
 		snprintf(s->sentence, sizeof(s->sentence),
 			 "%s: %s; nor can a thread of this program serve "
 			 "instead (%s); %s",
-			 what, reason, strerror(-err), cure);
+			 what, reason, strerror(-err), cure_of(err, cure));
 	else
 		snprintf(s->sentence, sizeof(s->sentence),
 			 "%s: %s; a thread of this program serves instead "
@@ -300,7 +310,24 @@ static int serve_instead(struct start *s, const char *what, const char *reason,
 			 what, reason, cure);
 	past.is_thread = !err;
 	start_drop(s);
-	return err == -EBADF ? err : err ? -ENOMEM : 0;
+	/* to the caller, -EAGAIN means that another process starts a broker */
+	return err == -EAGAIN ? -ENOMEM : err;
+}
+
+/* Has a thread of this process serve where adverbd is not to be run, and says
+ * why in s->sentence if none can.  Returns 0 or -errno. */
+static int serve_here(struct start *s)
+{
+	int err = serve_thread_start(s->listen_fd, no_bpf());
+
+	if (err && err != -EBADF)
+		snprintf(s->sentence, sizeof(s->sentence),
+			 "no thread of this program can serve as the broker "
+			 "adverbd: %s; %s",
+			 strerror(-err),
+			 cure_of(err, "run adverb doctor to see what this "
+				      "machine allows"));
+	return err;
 }
 
 static int give_up(struct start *s, const char *reason, const char *cure)
@@ -597,8 +624,7 @@ int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms)
 	/* If past.is_thread, a thread of this process serves another network
 	 * namespace, and a second thread serves this one. */
 	serves = past.is_thread || adopts_orphans();
-	err = serves ? serve_thread_start(fd, no_bpf())
-		     : start_process(s, now_ms);
+	err = serves ? serve_here(s) : start_process(s, now_ms);
 	if (serves || (err && err != -EINPROGRESS))
 		start_drop(s);
 	return err == -EAGAIN ? -ENOMEM : err;

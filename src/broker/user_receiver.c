@@ -357,21 +357,29 @@ static int start_thread(struct user_receiver *r)
 	return err;
 }
 
-/* Returns a thread without a user; NULL: none can be made. */
-static struct user_receiver *make_spare(const struct user_receivers *s)
+/* Makes a thread without a user.  Returns 0 or -errno; -EAGAIN: the kernel
+ * starts no thread. */
+static int make_spare(const struct user_receivers *s,
+		      struct user_receiver **made)
 {
 	struct user_receiver *r = calloc(1, sizeof(*r));
+	int err = 0;
 
 	if (!r)
-		return NULL;
+		return -ENOMEM;
 	r->is_spare = true;
 	r->user = USER_NONE;
 	r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (r->wake_fd < 0)
+		err = errno;
 	pthread_mutex_init(&r->lock, NULL);
-	if (r->wake_fd >= 0 && (s->no_threads || !start_thread(r)))
-		return r;
-	free_receiver(r);
-	return NULL;
+	if (!err && !s->no_threads && start_thread(r))
+		err = EAGAIN;
+	if (err)
+		free_receiver(r);
+	else
+		*made = r;
+	return -err;
 }
 
 static void wake_thread(const struct user_receiver *r)
@@ -445,28 +453,31 @@ static void free_ended(struct user_receivers *s)
 }
 
 /* Gives c to the thread of that user, or to the spare thread if the user has
- * none.  False: there is no thread. */
-static bool give_conn(struct user_receivers *s, uid_t user,
-		      struct user_receiver_conn *c)
+ * none.  Returns 0, or make_spare's -errno if there is no thread. */
+static int give_conn(struct user_receivers *s, uid_t user,
+		     struct user_receiver_conn *c)
 {
 	struct user_receiver *r;
+	int err = 0;
 
 	for (r = s->first; r; r = r->next)
 		if (user_is_same(r->user, user) && add_conn(r, c))
-			return true;
+			return 0;
 	/* free_ended closes the descriptors of threads that have ended:
 	 * make_spare may need one. */
-	if (!s->spare)
+	if (!s->spare) {
 		free_ended(s);
-	r = s->spare ? s->spare : make_spare(s);
+		err = make_spare(s, &s->spare);
+	}
+	r = s->spare;
 	s->spare = NULL;
-	if (!r)
-		return false;
+	if (err)
+		return err;
 	r->user = user;
 	r->next = s->first;
 	s->first = r;
 	s->has_served = true;
-	return add_conn(r, c);
+	return add_conn(r, c) ? 0 : -EAGAIN;
 }
 
 /* Gives c, which is refused, to the thread of some other user, since no further
@@ -484,29 +495,34 @@ static bool give_any(const struct user_receivers *s,
 void user_receiver_init(struct user_receivers *s, bool no_threads)
 {
 	*s = (struct user_receivers){.no_threads = no_threads};
-	s->spare = make_spare(s);
+	make_spare(s, &s->spare);
 }
 
-struct user_receiver_conn *user_receiver_take(struct user_receivers *s, int fd,
-					      uid_t user, int *in_fd)
+int user_receiver_take(struct user_receivers *s, int fd, uid_t user, int *in_fd,
+		       struct user_receiver_conn **conn)
 {
 	struct user_receiver_conn *c = calloc(1, sizeof(*c));
-	int pair[2];
+	int pair[2], err;
 
-	if (!c || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+	if (!c)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		err = -errno;
 		free(c);
-		return NULL;
+		return err;
 	}
 	c->fd = fd;
 	c->pair_fd = pair[1];
-	if (give_conn(s, user, c)) {
+	err = give_conn(s, user, c);
+	if (!err) {
 		*in_fd = pair[0];
-		return c;
+		*conn = c;
+		return 0;
 	}
 	close(pair[0]);
 	close(pair[1]);
 	free(c);
-	return NULL;
+	return err;
 }
 
 void user_receiver_refuse(struct user_receivers *s, int fd, uid_t user, int err,
@@ -520,7 +536,7 @@ void user_receiver_refuse(struct user_receivers *s, int fd, uid_t user, int err,
 		c->is_refused = true;
 		refuse_full_fill(&c->refusal, fd, err, why, monotonic_ms());
 	}
-	if (c && (give_conn(s, user, c) || give_any(s, c)))
+	if (c && (!give_conn(s, user, c) || give_any(s, c)))
 		return;
 	/* There is no thread for it, or no memory. */
 	free(c);
@@ -593,7 +609,7 @@ int user_receiver_turn(struct user_receivers *s, int wait)
 	/* Before any user has come, a thread that cannot be made is not tried
 	 * again: the attempts might always fail. */
 	if (!s->spare && s->has_served)
-		s->spare = make_spare(s);
+		make_spare(s, &s->spare);
 	return wait;
 }
 

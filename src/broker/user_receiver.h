@@ -71,12 +71,13 @@ void user_receiver_init(struct user_receivers *s, bool no_threads);
  * fd, and does not receive or close.  *in_fd: the socket where the caller reads
  * what the client sends, message by message; the caller owns it.  A message
  * that is too long for each protocol of the broker is cut, but stays too long.
- * At the end of the connection, *in_fd is at its end, too.  Returns the
- * connection, which is valid until user_receiver_close.  NULL: there is no
- * memory, no descriptor, or no thread, and fd is still the caller's.
+ * At the end of the connection, *in_fd is at its end, too.  *conn: the
+ * connection, which is valid until user_receiver_close.  Returns 0, or -errno,
+ * and fd is still the caller's: there is no memory (-ENOMEM), no descriptor
+ * (-EMFILE or -ENFILE), or no thread (-EAGAIN).
  */
-struct user_receiver_conn *user_receiver_take(struct user_receivers *s, int fd,
-					      uid_t user, int *in_fd);
+int user_receiver_take(struct user_receivers *s, int fd, uid_t user, int *in_fd,
+		       struct user_receiver_conn **conn);
 /* Has the thread of `user` refuse the connection fd with err, a positive errno,
  * and the sentence why, which is copied, and close it (refuse_full_answer).
  * Takes ownership of fd.  If no further thread can be made, the thread of

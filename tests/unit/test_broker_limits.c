@@ -217,9 +217,17 @@ static void ask_for_the_limits(void)
 	refuse_full_why(ETOOMANYREFS, why, sizeof(why));
 	assert_non_null(
 		strstr(why, "in flight than ulimit -Hn, 990: raise it"));
+	refuse_full_why(ENFILE, why, sizeof(why));
+	assert_non_null(strstr(why, "raise fs.file-max"));
+	refuse_full_why(EAGAIN, why, sizeof(why));
+	assert_non_null(strstr(why, "start no thread"));
+	assert_non_null(strstr(why, "or pids.max"));
+	refuse_full_why(ENOMEM, why, sizeof(why));
+	assert_non_null(strstr(why, "no memory left"));
+	assert_non_null(strstr(why, "or memory.max"));
 }
 
-static void a_full_broker_names_the_limit_that_holds(void **state)
+static void a_full_broker_names_what_it_lacks(void **state)
 {
 	run_in_child(ask_for_the_limits);
 }
@@ -561,7 +569,7 @@ int main(void)
 		cmocka_unit_test(
 			a_soft_limit_does_not_bound_descriptors_in_flight),
 		cmocka_unit_test(an_arena_is_hidden_from_one_broker_alone),
-		cmocka_unit_test(a_full_broker_names_the_limit_that_holds),
+		cmocka_unit_test(a_full_broker_names_what_it_lacks),
 		cmocka_unit_test(a_program_without_room_is_told_of_its_limit),
 		cmocka_unit_test(a_full_broker_gives_each_client_the_reason),
 		cmocka_unit_test(a_client_that_cannot_be_accepted_is_told_why),

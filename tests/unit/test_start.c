@@ -7,8 +7,11 @@
 #include "broker/server.h"
 #include "broker/start.h"
 
+#include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #define RACES	    40
 #define RACE_US	    1500 /* about as long as adverbd takes to begin */
@@ -411,6 +414,57 @@ static int start_as_subreaper(void)
 	return has_no_child() ? 0 : 4;
 }
 
+static bool has_no_threads;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+		   void *(*body)(void *), void *arg)
+{
+	static int (*real)(pthread_t *, const pthread_attr_t *,
+			   void *(*)(void *), void *);
+
+	if (has_no_threads)
+		return EAGAIN;
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+	return real(thread, attr, body, arg);
+}
+
+static int start_without_threads(void)
+{
+	struct start s;
+
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
+		return 1;
+	has_no_threads = true;
+	if (start_at(&s, now_ms()) != -ENOMEM)
+		return 2;
+	return strstr(s.sentence, "raise ulimit -u") ? 0 : 3;
+}
+
+static int start_without_descriptors(void)
+{
+	struct rlimit few = {0, 0};
+	struct start s;
+	int fd = dup(0);
+
+	close(fd);
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
+		return 1;
+	few.rlim_cur = (rlim_t)fd + 1; /* for the listener */
+	few.rlim_max = 1024;
+	if (setrlimit(RLIMIT_NOFILE, &few))
+		return 2;
+	if (start_at(&s, now_ms()) != -EMFILE)
+		return 3;
+	return strstr(s.sentence, "raise ulimit -n") ? 0 : 4;
+}
+
+static void a_program_is_told_what_a_thread_of_it_lacks(void **state)
+{
+	run_in_child(start_without_threads);
+	run_in_child(start_without_descriptors);
+}
+
 static void a_program_that_adopts_orphans_gets_no_child(void **state)
 {
 	run_in_child(start_as_subreaper);
@@ -596,6 +650,7 @@ int main(void)
 		cmocka_unit_test(a_start_leaves_the_programs_files_alone),
 		cmocka_unit_test(no_thread_serves_a_file_of_the_program),
 		cmocka_unit_test(a_missing_adverbd_is_not_looked_for_twice),
+		cmocka_unit_test(a_program_is_told_what_a_thread_of_it_lacks),
 		cmocka_unit_test(a_program_that_adopts_orphans_gets_no_child),
 		cmocka_unit_test(a_wrong_option_is_refused_with_a_sentence),
 		cmocka_unit_test(a_full_queue_does_not_hold_up_adverbd),

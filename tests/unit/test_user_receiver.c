@@ -10,9 +10,11 @@
 #include "broker/user.h"
 #include "broker/user_receiver.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -50,8 +52,8 @@ static struct end connect_slow(uid_t user, bool is_slow)
 	}
 	e.client = pair[0];
 	e.fd = pair[1];
-	e.conn = user_receiver_take(&all, e.fd, user, &e.in_fd);
-	assert_non_null(e.conn);
+	assert_int_equal(
+		user_receiver_take(&all, e.fd, user, &e.in_fd, &e.conn), 0);
 	return e;
 }
 
@@ -274,8 +276,10 @@ static void too_many_closes_stop_the_broker_from_accepting(void **state)
 		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair),
 				 0);
 		/* users that cannot be told from each other count as one */
-		c[i] = user_receiver_take(&mine, pair[0],
-					  i % 2 ? USER_NONE : ANNA, &in_fd[i]);
+		assert_int_equal(user_receiver_take(&mine, pair[0],
+						    i % 2 ? USER_NONE : ANNA,
+						    &in_fd[i], &c[i]),
+				 0);
 		close(pair[1]);
 		close(in_fd[i]);
 	}
@@ -293,6 +297,46 @@ static void too_many_closes_stop_the_broker_from_accepting(void **state)
 	assert_false(user_receiver_may_accept(&mine));
 	user_receiver_turn(&mine, -1);
 	assert_true(user_receiver_may_accept(&mine));
+	user_receiver_end(&mine);
+}
+
+static bool has_no_threads;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+		   void *(*body)(void *), void *arg)
+{
+	static int (*real)(pthread_t *, const pthread_attr_t *,
+			   void *(*)(void *), void *);
+
+	if (has_no_threads)
+		return EAGAIN;
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+	return real(thread, attr, body, arg);
+}
+
+/* The broker tells the client what it lacks. */
+static void a_lack_has_its_own_error(void **state)
+{
+	struct rlimit before, none;
+	struct user_receivers mine;
+	struct user_receiver_conn *c;
+	int pair[2], in_fd;
+
+	has_no_threads = true;
+	user_receiver_init(&mine, false);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	assert_int_equal(user_receiver_take(&mine, pair[0], ANNA, &in_fd, &c),
+			 -EAGAIN);
+	has_no_threads = false;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){0, before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(user_receiver_take(&mine, pair[0], ANNA, &in_fd, &c),
+			 -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	close(pair[0]);
+	close(pair[1]);
 	user_receiver_end(&mine);
 }
 
@@ -376,6 +420,7 @@ int main(void)
 		cmocka_unit_test(slow_closes_are_interrupted),
 		cmocka_unit_test(
 			too_many_closes_stop_the_broker_from_accepting),
+		cmocka_unit_test(a_lack_has_its_own_error),
 		cmocka_unit_test(a_refused_client_is_told_why),
 		cmocka_unit_test(
 			the_spare_thread_is_made_when_a_descriptor_is_left),

@@ -396,7 +396,8 @@ def processes():
     expect(len(said) == 1 and re.match(
         r"adverb: no process can be started for the broker adverbd: the limit "
         r"on processes \(ulimit -u, or the cgroup's\) is reached; nor can a "
-        r"thread of this program serve instead \(.*\); raise that limit$",
+        r"thread of this program serve instead \(.*\); free memory, or raise "
+        r"ulimit -u or the cgroup's pids.max$",
         said[0]), "the program does not print the limit once", r)
 
 
