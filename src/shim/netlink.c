@@ -14,6 +14,10 @@
  * is not answered: write fails with ECONNREFUSED or, once the shim has
  * connected the socket, the program receives its own request.
  *
+ * The shim's sockets have a mark: a value of SO_LINGER, which has no effect on
+ * a netlink socket.  So any number of them can be open, and a descriptor made
+ * by dup(2) or fork(2) is known, too.
+ *
  * Other sockets of the program are not changed.  As long as the program has
  * opened no socket of NETLINK_RDMA, each send costs one more load.  Takes no
  * lock.
@@ -22,16 +26,14 @@
 #include "shim/shim.h"
 
 #include "util/count.h"
-#include "util/shared.h"
 
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define SOCKETS 64 /* how many sockets are remembered */
+#define MARK 479147 /* seconds; small enough for any clock of the kernel */
 /* the most bytes of one send; tools send some dozens */
 #define REQUEST_BYTES 4096
 
@@ -41,38 +43,48 @@ SHIM_NEXT(sendto);
 SHIM_NEXT(sendmsg);
 SHIM_NEXT(sendmmsg);
 
-/* The inodes of the shim's sockets; a descriptor made by dup(2) has the same
- * inode. */
-static shared_u32 inodes[SOCKETS];
-static struct count opened;
+static struct count opened; /* sockets that have the mark */
 
-static void remember_fd(int fd)
+/* Gives the socket the mark.  Returns whether the kernel allows that. */
+static bool mark_fd(int fd)
 {
-	struct stat st;
+	const struct linger mark = {.l_onoff = 1, .l_linger = MARK};
 
-	if (fstat(fd, &st) == 0)
-		shared_store(&inodes[count_take(&opened) % SOCKETS],
-			     (uint32_t)st.st_ino);
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &mark, sizeof(mark)))
+		return false;
+	count_up(&opened);
+	return true;
+}
+
+static bool has_option(int fd, int option, int value)
+{
+	int found = -1;
+	socklen_t len = sizeof(found);
+
+	return !getsockopt(fd, SOL_SOCKET, option, &found, &len) &&
+	       found == value;
+}
+
+static bool has_mark(int fd)
+{
+	struct linger mark = {0};
+	socklen_t len = sizeof(mark);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_LINGER, &mark, &len) &&
+	       mark.l_onoff && mark.l_linger == MARK;
 }
 
 static bool is_ours(int fd)
 {
-	int saved = errno, protocol = -1;
-	socklen_t len = sizeof(protocol);
-	bool found = false;
-	struct stat st;
+	int saved = errno;
+	bool is_marked;
 
 	if (!count_now(&opened))
 		return false;
-	if (fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode))
-		for (int i = 0; i < SOCKETS && !found; i++)
-			found = shared_load(&inodes[i]) == (uint32_t)st.st_ino;
-	if (found)
-		found = !getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol,
-				    &len) &&
-			protocol == NETLINK_USERSOCK;
+	is_marked = has_option(fd, SO_PROTOCOL, NETLINK_USERSOCK) &&
+		    has_option(fd, SO_DOMAIN, AF_NETLINK) && has_mark(fd);
 	errno = saved;
-	return found;
+	return is_marked;
 }
 
 SHIM int socket(int domain, int type, int protocol)
@@ -83,10 +95,10 @@ SHIM int socket(int domain, int type, int protocol)
 	    !getauxval(AT_SECURE)) {
 		int fd = next_socket(domain, type, NETLINK_USERSOCK);
 
-		if (fd >= 0) {
-			remember_fd(fd);
+		if (fd >= 0 && mark_fd(fd))
 			return fd;
-		}
+		if (fd >= 0)
+			close(fd);
 	}
 	return next_socket(domain, type, protocol);
 }

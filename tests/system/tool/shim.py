@@ -397,6 +397,12 @@ seen = []
 while len(seen) < 6:
     seen.append(struct.unpack_from("=IHHI", rdma.recv(8192))[3])
 print(seen)
+# Any number of sockets can be open; the first one still answers.
+more = [socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 20)
+        for _ in range(200)]
+for one in rdma, more[0], more[-1]:
+    one.send(message(GET, 1, 7))
+    print(struct.unpack_from("=IHHI", one.recv(8192))[3])
 # Sockets of other netlink protocols are not changed.
 own.sendto(b"to myself", (own.getsockname()[0], 0))
 print(own.recv(100))
@@ -409,7 +415,7 @@ def other_sockets():
     r = python(OTHERS)
     expect(r.status == 0 and r.output ==
            "kept out\n[(5121, 2), (3, 2)]\n(2, 4, -22)\n2\n"
-           "[5, 5, 6, 5, 5, 6]\nb'to myself'\n(16, 2, 5)\n",
+           "[5, 5, 6, 5, 5, 6]\n7\n7\n7\nb'to myself'\n(16, 2, 5)\n",
            "a socket gives another result than expected", r)
 
 
