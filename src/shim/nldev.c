@@ -27,11 +27,14 @@ static void *take_room(struct nldev_answer *a, size_t bytes)
 	return room;
 }
 
+/* Begins a message with `bytes` zero bytes after its header.  NULL: there is no
+ * room for both. */
 static struct nlmsghdr *begin_message(struct nldev_answer *a, uint16_t type,
 				      uint16_t flags,
-				      const struct nlmsghdr *request)
+				      const struct nlmsghdr *request,
+				      size_t bytes)
 {
-	struct nlmsghdr *h = take_room(a, NLMSG_HDRLEN);
+	struct nlmsghdr *h = take_room(a, NLMSG_HDRLEN + bytes);
 
 	if (h)
 		*h = (struct nlmsghdr){.nlmsg_type = type,
@@ -86,11 +89,13 @@ static void put_error(struct nldev_answer *a, const struct nlmsghdr *request,
 	bool explains = why && a->explains;
 	uint16_t flags =
 		explains ? NLM_F_CAPPED | NLM_F_ACK_TLVS : NLM_F_CAPPED;
-	struct nlmsghdr *h = begin_message(a, NLMSG_ERROR, flags, request);
-	struct nlmsgerr *e = h ? take_room(a, sizeof(*e)) : NULL;
+	struct nlmsgerr *e;
+	struct nlmsghdr *h =
+		begin_message(a, NLMSG_ERROR, flags, request, sizeof(*e));
 
-	if (!e)
+	if (!h)
 		return;
+	e = NLMSG_DATA(h);
 	e->error = err;
 	e->msg = *request;
 	if (explains)
@@ -101,12 +106,12 @@ static void put_error(struct nldev_answer *a, const struct nlmsghdr *request,
 static void put_done(struct nldev_answer *a, const struct nlmsghdr *request,
 		     int err)
 {
-	struct nlmsghdr *h = begin_message(a, NLMSG_DONE, NLM_F_MULTI, request);
-	void *status = h ? take_room(a, sizeof(err)) : NULL;
+	struct nlmsghdr *h =
+		begin_message(a, NLMSG_DONE, NLM_F_MULTI, request, sizeof(err));
 
-	if (!status)
+	if (!h)
 		return;
-	memcpy(status, &err, sizeof(err));
+	memcpy(NLMSG_DATA(h), &err, sizeof(err));
 	end_message(a, h);
 }
 
@@ -197,7 +202,7 @@ static void put_one(struct nldev_answer *a, const struct nlmsghdr *request,
 		    const struct device *d, uint32_t port, uint16_t flags)
 {
 	struct nlmsghdr *h =
-		begin_message(a, request->nlmsg_type, flags, request);
+		begin_message(a, request->nlmsg_type, flags, request, 0);
 
 	if (!h)
 		return;

@@ -380,6 +380,33 @@ static void an_answer_fits_as_many_devices_as_there_can_be(void **state)
 	expect_done(find_message(DEVICE_MOST), 0);
 }
 
+/* A reader goes from message to message by their lengths. */
+static void each_message_has_its_length_if_there_is_no_room(void **state)
+{
+	static const uint16_t flags[] = {NLM_F_REQUEST,
+					 NLM_F_REQUEST | NLM_F_DUMP,
+					 NLM_F_REQUEST | NLM_F_ACK};
+	struct nlmsghdr h = {.nlmsg_len = NLMSG_HDRLEN, .nlmsg_seq = SEQ};
+
+	for (size_t i = 0; i < TEST_COUNT(flags); i++)
+		for (size_t room = 0; room < 256; room += NLMSG_ALIGNTO) {
+			size_t at = sizeof(answer.bytes) - room;
+
+			h.nlmsg_type = i == 2 ? PORT_GET + 1 : GET;
+			h.nlmsg_flags = flags[i];
+			answer.size = at;
+			nldev_answer(&answer, &h, devices, 2);
+			while (at < answer.size) {
+				const struct nlmsghdr *m =
+					(const void *)(answer.bytes + at);
+
+				assert_true(m->nlmsg_len >= NLMSG_HDRLEN);
+				at += NLMSG_ALIGN(m->nlmsg_len);
+			}
+			assert_int_equal(at, answer.size);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -398,6 +425,8 @@ int main(void)
 		cmocka_unit_test(attributes_with_wrong_lengths_are_refused),
 		cmocka_unit_test(
 			an_answer_fits_as_many_devices_as_there_can_be),
+		cmocka_unit_test(
+			each_message_has_its_length_if_there_is_no_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
