@@ -198,20 +198,30 @@ static void advance_text(struct sentence *t, int n)
 	t->room -= used;
 }
 
+static const char remedy[] =
+	"; choose routes without such a cycle (opensm -R updn), or a finite "
+	"HOQLife (head_of_queue_lifetime of OpenSM)";
+
 /* Writes the cycle's links; if there is no room for all, the first ones and how
  * many more there are. */
 static void write_links(struct sentence *t, struct lane *first)
 {
-	enum { REST = 200 }; /* bytes, for what follows */
+	enum {
+		NAME = 32, /* bytes of a node's ID, at most */
+		LINK = 2 * NAME + sizeof(", [255] to [255] on VL 15") - 1,
+		MORE = sizeof(" and 4294967295 more") - 1,
+		/* bytes for one more link and for what follows it */
+		REST = LINK + MORE + sizeof(remedy) - 1
+	};
 	uint32_t left = length_of(first);
 	struct lane *l = first;
 
 	for (; left && t->room > REST; left--, l = next_of(l)) {
 		const struct port *from = l->port, *to = from->peer;
 
-		APPEND(t, "%s%.32s[%u] to %.32s[%u] on VL %u",
-		       l == first ? "" : ", ", from->node->id, from->number,
-		       to->node->id, to->number, vl_of(l));
+		APPEND(t, "%s%.*s[%u] to %.*s[%u] on VL %u",
+		       l == first ? "" : ", ", NAME, from->node->id,
+		       from->number, NAME, to->node->id, to->number, vl_of(l));
 	}
 	if (left)
 		APPEND(t, " and %u more", left);
@@ -224,9 +234,7 @@ static void write_sentence(char *text, struct lane *first)
 	APPEND(&t, "the packets of these links wait for each other in a "
 		   "cycle, and none can move: ");
 	write_links(&t, first);
-	APPEND(&t,
-	       "; choose routes without such a cycle (opensm -R updn), or a "
-	       "finite HOQLife (head_of_queue_lifetime of OpenSM)");
+	APPEND(&t, "%s", remedy);
 }
 
 /* Once a search has found a deadlock, the search runs every DEADLOCK_MS, until

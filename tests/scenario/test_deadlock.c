@@ -115,6 +115,54 @@ static void packets_that_go_around_a_ring_deadlock(void **state)
 	assert_true(fabric_deadline(w->f) <= w->now_ms + DEADLOCK_MS);
 }
 
+/* Makes a ring whose switch number `brief` has a name of `bytes` bytes; the
+ * other names are as long as the sentence shows. */
+static void make_long_ring(struct lane_world *w, uint32_t brief, int bytes)
+{
+	char name[HOSTS][33], text[2048];
+	int used = 0;
+
+	for (uint32_t i = 0; i < HOSTS; i++)
+		snprintf(name[i], sizeof(name[i]), "%c%.*s", "ABCD"[i],
+			 i == brief ? bytes - 1 : 31,
+			 "------------------------------------");
+	for (uint32_t i = 0; i < HOSTS; i++)
+		used += snprintf(text + used, sizeof(text) - (size_t)used,
+				 "Switch 3 \"%s\"\n[1] \"%s\"[2]\n"
+				 "[2] \"%s\"[1]\n[3] \"H%u\"[1]\n\n",
+				 name[i], name[(i + 1) % HOSTS],
+				 name[(i + HOSTS - 1) % HOSTS], i);
+	for (uint32_t i = 0; i < HOSTS; i++)
+		used += snprintf(text + used, sizeof(text) - (size_t)used,
+				 "Hca 1 \"H%u\"\n[1] \"%s\"[3]\n\n", i,
+				 name[i]);
+	lane_world_init(w, text);
+	for (uint32_t at = 0; at < HOSTS; at++)
+		for (uint32_t to = 0; to < HOSTS; to++)
+			lane_world_route(w, name[at], to,
+					 to == at ? HOST : NEXT);
+}
+
+/* The links take so much room of the sentence that not all are named. */
+static void the_remedy_is_told_whatever_the_names(void **state)
+{
+	static const char last[] = " (head_of_queue_lifetime of OpenSM)";
+	static struct lane_world w;
+	const char *said;
+
+	for (uint32_t brief = 0; brief < HOSTS; brief++)
+		for (int bytes = 1; bytes <= 8; bytes++) {
+			make_long_ring(&w, brief, bytes);
+			run_into_deadlock(&w, 0);
+			lane_world_turn(&w, DEADLOCK_MS);
+			said = deadlock_text(w.f);
+			assert_non_null(said);
+			assert_non_null(strstr(said, " more; choose routes"));
+			assert_non_null(strstr(said, last));
+			lane_world_fini(&w);
+		}
+}
+
 /* The packets of another VL, and management datagrams, go on. */
 static void a_deadlock_stops_one_vl(void **state)
 {
@@ -220,6 +268,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(packets_that_go_around_a_ring_deadlock),
+		cmocka_unit_test(the_remedy_is_told_whatever_the_names),
 		TEST(a_deadlock_stops_one_vl),
 		TEST(a_finite_hoqlife_ends_a_deadlock),
 		TEST(a_ring_with_a_finite_hoqlife_is_no_deadlock),
