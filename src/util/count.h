@@ -45,6 +45,14 @@ static inline void count_down(struct count *c)
 	atomic_fetch_sub(&c->n, 1);
 }
 
+/* As count_down.  Returns whether the count is 0 now: of the callers that
+ * subtract the last ones, one alone gets true.  Acquire as well, as in
+ * count_now. */
+static inline bool count_drop(struct count *c)
+{
+	return atomic_fetch_sub(&c->n, 1) == 1;
+}
+
 /* Returns the count.  Acquire: the caller's later loads see what other threads
  * wrote before the calls of count_down that led to this count. */
 static inline uint32_t count_now(const struct count *c)

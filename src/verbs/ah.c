@@ -76,7 +76,7 @@ int ibv_destroy_ah(struct ibv_ah *ah)
 
 	if (v_is_ours(c))
 		hca_ah_free(host_hca(c->host));
-	count_down(&v_pd(ah->pd)->users);
+	v_pd_drop(v_pd(ah->pd));
 	free(v_ah(ah));
 	return 0;
 }

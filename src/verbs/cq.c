@@ -210,7 +210,7 @@ int ibv_destroy_cq(struct ibv_cq *ibcq)
 	host_unlock(c->host);
 	channel_use(ibcq->channel, -1);
 	if (cq->domain)
-		count_down(&cq->domain->users);
+		v_pd_drop(cq->domain);
 	count_down(&c->objects);
 	cq_free_handle(cq);
 	return 0;

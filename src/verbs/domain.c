@@ -48,6 +48,7 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	}
 	pd->base.context = context;
 	pd->base.handle = pd->number;
+	count_up(&pd->users);
 	count_up(&c->objects);
 	return &pd->base;
 }
@@ -64,19 +65,26 @@ int ibv_dealloc_pd(struct ibv_pd *ibpd)
 	struct v_context *c = v_context(ibpd->context);
 	struct v_pd *pd = v_pd(ibpd);
 
-	if (count_now(&pd->users))
+	if (count_now(&pd->users) > 1)
 		return v_fail(EBUSY, V_BUSY,
 			      "ibv_dealloc_pd: the domain has memory regions, "
 			      "queue pairs or other objects");
-	if (pd->parent)
-		count_down(&pd->parent->users);
-	else if (v_is_ours(c))
+	if (!pd->parent && v_is_ours(c))
 		number_free(c);
+	v_pd_drop(pd);
+	return 0;
+}
+
+void v_pd_drop(struct v_pd *pd)
+{
+	if (!count_drop(&pd->users))
+		return;
+	if (pd->parent)
+		v_pd_drop(pd->parent);
 	if (pd->thread)
 		count_down(&pd->thread->users);
-	count_down(&c->objects);
+	count_down(&v_context(pd->base.context)->objects);
 	free(pd);
-	return 0;
 }
 
 struct ibv_td *v_alloc_td(struct ibv_context *context,
@@ -132,6 +140,7 @@ struct ibv_pd *v_alloc_parent_domain(struct ibv_context *context,
 	pd->number = pd->parent->number;
 	pd->base.context = context;
 	pd->base.handle = a->pd->handle;
+	count_up(&pd->users);
 	count_up(&pd->parent->users);
 	if (pd->thread)
 		count_up(&pd->thread->users);

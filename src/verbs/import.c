@@ -41,14 +41,16 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 	pd->number = handle;
 	pd->base.context = context;
 	pd->base.handle = handle;
+	count_up(&pd->users);
 	count_up(&c->objects);
 	return &pd->base;
 }
 
+/* The function cannot fail with EBUSY as ibv_dealloc_pd does, so a handle that
+ * objects use stays until the last of them is destroyed. */
 void ibv_unimport_pd(struct ibv_pd *pd)
 {
-	count_down(&v_context(pd->context)->objects);
-	free(pd);
+	v_pd_drop(v_pd(pd));
 }
 
 /* addr stays NULL, as ibv_import_mr(3) documents. */

@@ -304,8 +304,8 @@ static int reregister_region(struct v_context *c, struct v_mr *m, int flags,
 	err = replace_row(c, m, v_pd(pd), addr, length, iova, access);
 	if (err)
 		return err;
-	count_down(&v_pd(m->base.pd)->users);
 	count_up(&v_pd(pd)->users);
+	v_pd_drop(v_pd(m->base.pd));
 	m->base.pd = pd;
 	return 0;
 }
@@ -340,7 +340,7 @@ void v_mr_drop(struct v_mr *m)
 {
 	if (m->dm)
 		v_dm_drop(m->dm);
-	count_down(&v_pd(m->base.pd)->users);
+	v_pd_drop(v_pd(m->base.pd));
 	count_down(&v_context(m->base.context)->objects);
 	free(m);
 }

@@ -53,7 +53,7 @@ int v_dealloc_mw(struct ibv_mw *mw)
 	mw_free(host_hca(c->host), v_mw(mw)->mr);
 	host_unlock(c->host);
 	host_await_accesses(c->host, key);
-	count_down(&v_pd(mw->pd)->users);
+	v_pd_drop(v_pd(mw->pd));
 	count_down(&c->objects);
 	free(mw);
 	return 0;

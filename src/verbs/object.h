@@ -77,8 +77,10 @@ struct v_td {
 
 struct v_pd {
 	struct ibv_pd base;
-	uint32_t number;     /* hca's number of the domain */
-	struct count users;  /* objects in the domain */
+	uint32_t number; /* hca's number of the domain */
+	/* the handle itself, until it is given back, and the objects in the
+	 * domain that were made with this handle */
+	struct count users;
 	struct v_pd *parent; /* a parent domain's protection domain, or NULL */
 	struct v_td *thread; /* a parent domain's thread domain, or NULL */
 };
@@ -279,6 +281,9 @@ void v_counters_leave(struct v_qp *q);
 
 /* memory.c: frees the handle, but not the row of the region. */
 void v_mr_drop(struct v_mr *m);
+/* domain.c: ends a use of the domain's handle.  The last one frees the
+ * handle. */
+void v_pd_drop(struct v_pd *pd);
 
 /* Returns whether this process opened the context.  The child of a fork must
  * not use its parent's arena. */

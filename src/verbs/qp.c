@@ -183,9 +183,9 @@ static int qp_make(struct v_qp *q, const struct ibv_qp_init_attr *a)
 	return 0;
 }
 
+/* Counts the queue pair at the objects that it uses, except its domain. */
 static void qp_count(struct ibv_qp *qp, void (*change)(struct count *))
 {
-	change(&v_pd(qp->pd)->users);
 	change(&v_cq(qp->send_cq)->users);
 	change(&v_cq(qp->recv_cq)->users);
 	if (qp->srq)
@@ -229,6 +229,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 	}
 	note_granted(a, &q->cap);
 	a->cap = q->cap;
+	count_up(&v_pd(pd)->users);
 	qp_count(&q->base.qp_base, count_up);
 	return &q->base.qp_base;
 fail:
@@ -296,6 +297,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 		pthread_cond_wait(&qp->cond, &qp->mutex);
 	pthread_mutex_unlock(&qp->mutex);
 	qp_count(qp, count_down);
+	v_pd_drop(v_pd(qp->pd));
 	qp_free_handle(q);
 	return 0;
 }

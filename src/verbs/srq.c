@@ -205,7 +205,7 @@ int ibv_destroy_srq(struct ibv_srq *srq)
 	host_lock(c->host);
 	srq_free(host_hca(c->host), s->srq);
 	host_unlock(c->host);
-	count_down(&v_pd(srq->pd)->users);
+	v_pd_drop(v_pd(srq->pd));
 	count_down(&c->objects);
 	srq_free_handle(s);
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* verbs/dm: allocations get no more device memory than the limit, also if two
- * run at once; an allocation that fails takes none; an imported handle is not
- * freed under a memory region. */
+ * run at once; an allocation that fails takes none; imported handles of device
+ * memory and of a domain are not freed under a memory region. */
 #include "test.h"
 
 #include <errno.h>
@@ -58,18 +58,19 @@ static void a_failed_allocation_takes_no_memory(void **state)
 	assert_int_equal(v_free_dm(dm), 0);
 }
 
-/* A memory region uses the handle, and counts among the users of its domain. */
-static struct v_mr *region_of(struct ibv_dm *dm)
+/* A memory region in the domain, on the device memory; NULL: on other memory.
+ */
+static struct v_mr *region_of(struct v_pd *pd, struct ibv_dm *dm)
 {
-	static struct v_pd pd;
 	struct v_mr *m = calloc(1, sizeof(*m));
 
 	assert_non_null(m);
 	m->base.context = &context.verbs.context;
-	m->base.pd = &pd.base;
+	m->base.pd = &pd->base;
 	m->dm = (struct v_dm *)(void *)dm;
-	count_up(&m->dm->users);
-	count_up(&pd.users);
+	if (dm)
+		count_up(&m->dm->users);
+	count_up(&pd->users);
 	count_up(&context.objects);
 	return m;
 }
@@ -78,15 +79,35 @@ static void an_imported_handle_stays_as_long_as_a_region_uses_it(void **state)
 {
 	struct ibv_dm *dm = v_alloc_dm(&context.verbs.context, &half);
 	struct ibv_dm *imported;
+	struct v_pd pd = {.users = {1}};
 	struct v_mr *one, *two;
 
 	assert_non_null(dm);
 	imported = ibv_import_dm(&context.verbs.context, dm->handle);
 	assert_non_null(imported);
-	one = region_of(imported);
-	two = region_of(imported);
+	one = region_of(&pd, imported);
+	two = region_of(&pd, imported);
 	assert_int_equal(v_free_dm(dm), 0);
 	ibv_unimport_dm(imported);
+	assert_int_equal(count_now(&context.objects), 3);
+	v_mr_drop(one);
+	assert_int_equal(count_now(&context.objects), 2);
+	v_mr_drop(two);
+	assert_int_equal(count_now(&context.objects), 0);
+}
+
+static void an_imported_domain_stays_as_long_as_a_region_uses_it(void **state)
+{
+	struct v_pd *pd = calloc(1, sizeof(*pd));
+	struct v_mr *one, *two;
+
+	assert_non_null(pd);
+	pd->base.context = &context.verbs.context;
+	count_up(&pd->users);
+	count_up(&context.objects);
+	one = region_of(pd, NULL);
+	two = region_of(pd, NULL);
+	ibv_unimport_pd(&pd->base);
 	assert_int_equal(count_now(&context.objects), 3);
 	v_mr_drop(one);
 	assert_int_equal(count_now(&context.objects), 2);
@@ -102,6 +123,8 @@ int main(void)
 		cmocka_unit_test(a_failed_allocation_takes_no_memory),
 		cmocka_unit_test(
 			an_imported_handle_stays_as_long_as_a_region_uses_it),
+		cmocka_unit_test(
+			an_imported_domain_stays_as_long_as_a_region_uses_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -375,6 +375,27 @@ static void an_imported_region_can_be_destroyed(void)
 	both_close();
 }
 
+/* The handle of the domain is given back before the objects that were made with
+ * it.  AddressSanitizer sees an access to a handle that was freed. */
+static void an_imported_domain_outlives_its_handle(void)
+{
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+
+	both_open();
+	ctx = ibv_import_device(dup(b.ctx->cmd_fd));
+	pd = ctx ? ibv_import_pd(ctx, b.pd->handle) : NULL;
+	mr = pd ? ibv_reg_mr(pd, b.region, 64, 0) : NULL;
+	EXPECT(mr);
+	if (!mr)
+		return;
+	ibv_unimport_pd(pd);
+	EXPECT(ibv_dereg_mr(mr) == 0);
+	EXPECT(ibv_close_device(ctx) == 0);
+	both_close();
+}
+
 /* Device memory has no address with which its region could be registered again.
  */
 static void a_region_of_device_memory_stays_as_it_is(void)
@@ -447,6 +468,8 @@ int main(void)
 		  rights_change_while_the_keys_stay);
 	check_run("an imported region can be destroyed",
 		  an_imported_region_can_be_destroyed);
+	check_run("an imported domain outlives its handle",
+		  an_imported_domain_outlives_its_handle);
 	check_run("a region of device memory stays as it is",
 		  a_region_of_device_memory_stays_as_it_is);
 	return check_end();
