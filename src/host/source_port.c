@@ -85,7 +85,8 @@ static void resolve_port(struct engine *e, struct engine_source *s,
 			"the kernel does not tell which user owns a UDP port, "
 			"so other users of this host can forge packets of this "
 			"program's connections; allow sock_diag(7) in the "
-			"sandbox, or make /proc/net/udp readable there");
+			"sandbox, or make /proc/net/udp and udp6 readable "
+			"there");
 		engine_source(e, s, true, now_ns);
 		break;
 	}

@@ -154,7 +154,8 @@ enum port_owner port_owner_listed(const struct inaddr *from, uid_t *user)
 	if (four == PORT_USER)
 		return four;
 	six = look_in("/proc/net/udp6", from->port, user);
-	return six == PORT_UNKNOWN ? four : six;
+	/* A kernel without IPv6 has no udp6, and receives only IPv4. */
+	return six == PORT_UNKNOWN && inaddr_is_v4(from->ip) ? four : six;
 }
 
 enum port_owner port_owner(const struct inaddr *from, const struct inaddr *to,

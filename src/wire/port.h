@@ -36,7 +36,7 @@ enum port_owner port_owner(const struct inaddr *from, const struct inaddr *to,
 			   uid_t *user);
 /* Finds the owner of from->port by /proc alone.  With PORT_USER *user is the
  * number of the owner in the caller's user namespace.  Without /proc returns
- * PORT_UNKNOWN for an IPv4 address, and PORT_NOBODY for an IPv6 address. */
+ * PORT_UNKNOWN. */
 enum port_owner port_owner_listed(const struct inaddr *from, uid_t *user);
 
 #endif

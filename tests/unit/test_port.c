@@ -3,7 +3,9 @@
 #include "test.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -88,6 +90,32 @@ static void a_port_that_is_closed_belongs_to_nobody(void **state)
 	assert_int_equal(port_owner(&from, &four, &user), PORT_NOBODY);
 }
 
+static bool has_no_files;
+
+/* Replaces libc's fopen. */
+FILE *fopen(const char *path, const char *mode)
+{
+	static FILE *(*real)(const char *, const char *);
+
+	if (has_no_files)
+		return NULL;
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "fopen");
+	return real(path, mode);
+}
+
+/* The host believes such a port, and says so: if it refused the port, all
+ * connections by IPv6 in such a sandbox would end without a message. */
+static void without_proc_nothing_is_known_of_either_family(void **state)
+{
+	uid_t user;
+
+	has_no_files = true;
+	assert_int_equal(port_owner_listed(&four, &user), PORT_UNKNOWN);
+	assert_int_equal(port_owner_listed(&six, &user), PORT_UNKNOWN);
+	has_no_files = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -95,6 +123,8 @@ int main(void)
 		cmocka_unit_test(a_socket_of_both_families_has_both_ports),
 		cmocka_unit_test(a_port_at_one_address_belongs_to_nobody),
 		cmocka_unit_test(a_port_that_is_closed_belongs_to_nobody),
+		cmocka_unit_test(
+			without_proc_nothing_is_known_of_either_family),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
