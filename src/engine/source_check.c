@@ -95,8 +95,8 @@ static bool ask_host(struct sources *s, const struct engine_dgram *d,
 
 /* Is the port of o, which was believed, still believed?  Asks the host again
  * once its answer is SOURCE_NS old.  Without a new answer the port is believed
- * until the old answer is 2 * SOURCE_NS old.  *until_ns: until when the result
- * is valid. */
+ * until the old answer is 2 * SOURCE_NS old; then it is like a new port, about
+ * which the caller asks.  *until_ns: until when the result is valid. */
 static bool is_believed(struct sources *s, struct source *o,
 			const struct engine_dgram *d, uint32_t qpn,
 			uint64_t now_ns, uint64_t *until_ns)
@@ -106,13 +106,14 @@ static bool is_believed(struct sources *s, struct source *o,
 	*until_ns = o->since_ns + SOURCE_NS;
 	if (age < SOURCE_NS)
 		return true;
+	*until_ns = now_ns;
+	if (age >= 2ull * SOURCE_NS) {
+		o->port = 0;
+		return false;
+	}
 	if (!o->is_asked)
 		o->is_asked = ask_host(s, d, qpn, now_ns);
-	*until_ns = now_ns;
-	if (age < 2ull * SOURCE_NS)
-		return true;
-	o->port = 0;
-	return false;
+	return true;
 }
 
 /* Judges a port that is not believed: the port may be refused, asked about or

@@ -88,6 +88,21 @@ static void an_answer_is_for_one_process_and_port(void **state)
 	assert_int_equal(look_from(4791, qpn_of(PEER, 2), 3), SOURCE_IS_PEERS);
 }
 
+/* No packet has come for so long that the answer does not count any more. */
+static void a_port_whose_answer_is_too_old_is_asked_about_once(void **state)
+{
+	(void)state;
+	look_from(4791, qpn_of(PEER, 1), 1);
+	answer_all(true, 1);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(
+			look_from(4791, qpn_of(PEER, 1), 1 + 2ull * SOURCE_NS),
+			SOURCE_IS_OPEN);
+	assert_int_equal(answer_all(true, 1 + 2ull * SOURCE_NS), 1);
+	assert_int_equal(look_from(4791, qpn_of(PEER, 1), 2 + 2ull * SOURCE_NS),
+			 SOURCE_IS_PEERS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -97,6 +112,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			an_answer_is_for_one_process_and_port, setup_sources,
 			teardown_sources),
+		cmocka_unit_test_setup_teardown(
+			a_port_whose_answer_is_too_old_is_asked_about_once,
+			setup_sources, teardown_sources),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
