@@ -94,10 +94,12 @@ static int enter_own(struct tree_walk *w)
 			 (unsigned)geteuid(), i);
 		t->path[len] = '\0';
 		append_name(t, name);
+		memcpy(t->why, before, sizeof(before));
 		err = enter_named(w, name);
 		/* The name is taken by a link, a file, or another user's
-		 * folder. */
-		if (err == -EPERM || err == -ENOTDIR)
+		 * folder.  The kernel's own EPERM leaves `why` as it was. */
+		if (err == -ENOTDIR ||
+		    (err == -EPERM && strcmp(t->why, before) != 0))
 			continue;
 		memcpy(t->why, before, sizeof(before));
 		return err;

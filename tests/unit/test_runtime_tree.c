@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -356,10 +357,39 @@ static void a_path_that_is_too_long_holds_no_tree(void **state)
 	assert_true(runtime_tree_make(&tree) < 0);
 }
 
+static bool is_forbidden;
+static int numbered; /* tries of names other than the first one in base */
+
+/* Replaces libc's mkdirat. */
+int mkdirat(int fd, const char *name, mode_t mode)
+{
+	struct stat folder, at;
+
+	if (!is_forbidden)
+		return (int)syscall(SYS_mkdirat, fd, name, mode);
+	if (!stat(base, &folder) && !fstat(fd, &at) &&
+	    folder.st_ino == at.st_ino)
+		numbered += strcmp(name, strrchr(own_folder(0), '/') + 1) != 0;
+	errno = EPERM;
+	return -1;
+}
+
+/* For example, the file system or a sandbox permits no folders. */
+static void
+a_folder_that_the_kernel_forbids_is_not_one_of_another_user(void **state)
+{
+	is_forbidden = true;
+	runtime_tree_make(&tree);
+	is_forbidden = false;
+	assert_int_equal(numbered, 0);
+	assert_null(strstr(tree.why, "no name from"));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
+		T(a_folder_that_the_kernel_forbids_is_not_one_of_another_user),
 		T(the_tree_is_made_in_the_sessions_folder),
 		T(a_name_that_is_not_ours_is_passed_over),
 		T(with_no_name_left_the_next_folder_is_taken),
