@@ -128,8 +128,8 @@ static void check_runtime_folder(void)
 	int err = runtime_tree_find(&tree);
 
 	if (!err || err == -ENOENT)
-		doctor_say(DOCTOR_OK, "runtime folder",
-			   "%s holds the sysfs tree", tree.path);
+		doctor_say(DOCTOR_OK, "runtime folder", "%s %s the sysfs tree",
+			   tree.path, err ? "will hold" : "holds");
 	else
 		doctor_say(
 			DOCTOR_SLOW, "runtime folder",
@@ -238,7 +238,10 @@ static bool load_verbs(const char *libdir, struct verbs *v)
 	snprintf(path, sizeof(path), "%s/libibverbs.so.1", libdir);
 	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!lib) {
-		doctor_say(DOCTOR_NO, "libraries", "%s", dlerror());
+		doctor_say(DOCTOR_NO, "libraries",
+			   "libibverbs.so.1 cannot be loaded: %s; install "
+			   "adverb again",
+			   dlerror());
 		return false;
 	}
 	*(void **)&v->get_device_list = dlsym(lib, "ibv_get_device_list");
@@ -338,7 +341,10 @@ static void check_device(const struct verbs *v, struct ibv_device *dev)
 	struct ibv_context *ctx = v->open_device(dev);
 
 	if (!ctx) {
-		doctor_say(DOCTOR_NO, "device", "%s cannot be opened", name);
+		doctor_say(DOCTOR_NO, "device",
+			   "%s cannot be opened: %s; the message on standard "
+			   "error says more",
+			   name, strerror(errno));
 		return;
 	}
 	if (d && d->kind == DEVICE_IB)

@@ -4,6 +4,7 @@
 #include "memory/copy_nofault.h"
 #include "memory/copy_revocable.h"
 #include "log/env.h"
+#include "util/fsize.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -147,19 +148,46 @@ void doctor_mem_other(void)
 	check_direct_path(err);
 }
 
-void doctor_mem_memfd(void)
+/* Makes a memory file as for an arena.  Returns 0, or an errno value and the
+ * name of the call that has failed. */
+static int make_memfd(const char **call)
 {
 	int fd = memfd_create("adverb-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int err = 0;
 
-	if (fd >= 0 && ftruncate(fd, 4096) == 0 &&
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0)
+	*call = "memfd_create";
+	if (fd < 0)
+		return errno;
+	if (ftruncate(fd, 4096)) {
+		err = errno;
+		*call = "ftruncate of a memfd";
+	} else if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK)) {
+		err = errno;
+		*call = "sealing of a memfd";
+	}
+	close(fd);
+	return err;
+}
+
+void doctor_mem_memfd(void)
+{
+	const char *call;
+	struct fsize f;
+	int err;
+
+	fsize_hold(&f);
+	err = make_memfd(&call);
+	fsize_give(&f);
+	if (!err)
 		doctor_say(DOCTOR_OK, "shared memory",
 			   "memfd with seals for rings and tables");
 	else
 		doctor_say(DOCTOR_NO, "shared memory",
-			   "memfd_create fails (%s): there is no place for "
-			   "rings and tables",
-			   strerror(errno));
-	if (fd >= 0)
-		close(fd);
+			   "%s fails (%s), so there is no place for rings and "
+			   "tables: %s",
+			   call, strerror(err),
+			   err == EFBIG ? "raise the limit on file sizes "
+					  "(ulimit -f)"
+					: "allow memfd_create(2) and its seals "
+					  "in the sandbox");
 }

@@ -4,6 +4,7 @@
 #include "broker/dial.h"
 #include "broker/port_holder.h"
 #include "broker/reason.h"
+#include "wire/bind.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -31,6 +32,14 @@ enum {
 	FEW_FRAMES = 64, /* a buffer for fewer frames is reported as slow */
 };
 
+/* Returns a UDP socket, of IPv4 where the kernel has no IPv6. */
+static int open_udp(void)
+{
+	int type = SOCK_DGRAM | SOCK_CLOEXEC, fd = socket(AF_INET6, type, 0);
+
+	return fd < 0 && errno == EAFNOSUPPORT ? socket(AF_INET, type, 0) : fd;
+}
+
 /* Does a broker listen?  Every user may read the names of sockets, but not
  * /proc/PID/fd of another user's broker. */
 static bool broker_listens(void)
@@ -48,17 +57,12 @@ static bool broker_listens(void)
 
 void doctor_net_port(void)
 {
-	struct sockaddr_in any = {.sin_family = AF_INET,
-				  .sin_port = htons(ROCE_PORT)};
 	char holder[72];
-	int err = 0;
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool is_v4 = false;
+	int fd = bind_udp(ROCE_PORT, &is_v4);
 
-	if (fd < 0 || bind(fd, (struct sockaddr *)&any, sizeof(any)) < 0)
-		err = errno;
-	if (fd >= 0)
+	if (fd >= 0) {
 		close(fd);
-	if (err == 0) {
 		doctor_say(DOCTOR_OK, "UDP port 4791",
 			   "free, RoCEv2 frames can be received");
 		return;
@@ -68,7 +72,7 @@ void doctor_net_port(void)
 			DOCTOR_NO, "UDP port 4791",
 			"cannot be bound: %s; no frames can be received until "
 			"this user may bind the port",
-			strerror(err));
+			strerror(-fd));
 		return;
 	}
 	/* the holder found may be the broker or one of its clients */
@@ -126,13 +130,14 @@ void doctor_net_steering(void)
 {
 	struct sock_filter code[] = {{BPF_RET | BPF_K, 0, 0, 0}};
 	struct sock_fprog prog = {.len = 1, .filter = code};
-	struct sockaddr_in any = {.sin_family = AF_INET};
-	int one = 1;
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_storage any;
+	socklen_t length = sizeof(any);
+	int one = 1, fd = open_udp();
 	bool good = fd >= 0 &&
 		    setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one,
 			       sizeof(one)) == 0 &&
-		    bind(fd, (struct sockaddr *)&any, sizeof(any)) == 0 &&
+		    getsockname(fd, (struct sockaddr *)&any, &length) == 0 &&
+		    bind(fd, (struct sockaddr *)&any, length) == 0 &&
 		    setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog,
 			       sizeof(prog)) == 0;
 
@@ -151,8 +156,7 @@ void doctor_net_steering(void)
 
 void doctor_net_batches(void)
 {
-	int segment = 1024, one = 1;
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int segment = 1024, one = 1, fd = open_udp();
 	bool gso = setsockopt(fd, SOL_UDP, UDP_SEGMENT, &segment,
 			      sizeof(segment)) == 0;
 	bool gro = setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof(one)) == 0;
@@ -186,7 +190,7 @@ void doctor_net_buffer(void)
 {
 	int size = 1 << 30, got = 0, frames;
 	socklen_t len = sizeof(got);
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = open_udp();
 	bool is_few;
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));

@@ -115,6 +115,26 @@ def held_port():
     expect(r.status == 1, "exit status %d" % r.status, r)
 
 
+BY_IPV6 = system.HOLD.replace("s.bind", """\
+s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+s.bind""")
+
+
+def held_by_ipv6():
+    """The port is free for a socket of IPv4 alone, which is not what a broker
+    opens."""
+    p = t.start([system.PYTHON, "-u", "-c", BY_IPV6])
+    try:
+        if p.stdout.readline() != b"held\n":
+            t.need_no_hostile("has root's broker take the port first")
+        said, r = doctor(into=list)
+    finally:
+        p.kill()
+        p.communicate()
+    expect("process %d" % p.pid in said["UDP port 4791"][1],
+           "doctor does not name the holder", r)
+
+
 HOSTILE = """
 with open("/proc/self/comm", "w") as f:
     f.write("\\033[2Jme")
@@ -182,12 +202,14 @@ def falls_back():
     said, r = doctor(XDG_RUNTIME_DIR="/proc")
     word, why = said["runtime folder"]
     expect(word == "ok" and
-           re.match(r"/tmp/adverb-\d+(-\d+)?/sysfs-\d+ holds", why),
+           re.match(r"/tmp/adverb-\d+(-\d+)?/sysfs-\d+ (holds|will hold) ", why),
            "the runtime folder is not in /tmp", r)
 
 
 t.case("eighteen lines, and nothing is missing", healthy)
 t.case("UDP port 4791: no, and the line names its holder", held_port)
+t.case("UDP port 4791: the line names a holder by IPv6 alone",
+       held_by_ipv6)
 t.case("UDP port 4791: no, and its holder has a hostile name", hostile_holder)
 t.case("UDP port 4791: ok, and adverb's own broker has it", brokers_port)
 says("steering", "slow", "the broker receives all frames", lacks=["bpf"])
@@ -201,6 +223,8 @@ says("direct path", "slow", "ADVERB_PCAP captures packets",
      ADVERB_PCAP="/dev/null")
 says("direct path", "slow", "since no process may write", lacks=["vm"])
 says("shared memory", "no", "memfd_create fails", lacks=["memfd"])
+says("shared memory", "no", r"ftruncate .* raise .*\(ulimit -f\)",
+     words=["prlimit", "--fsize=0"])
 says("sandbox", "slow", "seccomp", lacks=["vm"])
 says("broker", "ok", r"adverb [\d.]+, process \d+ of user \d+$")
 says("broker", "slow", "no process can be started .*; a thread of this program "
