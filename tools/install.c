@@ -317,7 +317,7 @@ static int refresh_cache(const struct image *im)
 	static char path[] = "PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/bin";
 	char *const env[] = {path, NULL};
 	const char *const places[] = {"/usr/sbin/ldconfig", "/sbin/ldconfig"};
-	int status = -1;
+	int status = -1, err = ENOENT;
 	pid_t pid;
 
 	snprintf(root, sizeof(root), "%s", im->root);
@@ -325,18 +325,24 @@ static int refresh_cache(const struct image *im)
 		printf("would run ldconfig -r %s\n", root);
 		return 0;
 	}
-	for (size_t i = 0; i < COUNT(places); i++) {
-		if (posix_spawn(&pid, places[i], NULL, NULL, argv, env))
-			continue;
+	for (size_t i = 0; err == ENOENT && i < COUNT(places); i++)
+		err = posix_spawn(&pid, places[i], NULL, NULL, argv, env);
+	if (!err)
 		waitpid(pid, &status, 0);
-		break;
-	}
 	if (status == 0)
 		return 0;
-	fprintf(stderr,
-		"adverb: ldconfig -r %s did not succeed; run it as "
-		"root.\n",
-		root);
+	if (err)
+		fprintf(stderr,
+			"adverb: ldconfig cannot be run in /usr/sbin or /sbin "
+			"(%s), so programs do not find adverb yet; run ldconfig "
+			"-r %s as root, of a system that has it.\n",
+			strerror(err), root);
+	else
+		fprintf(stderr,
+			"adverb: ldconfig -r %s has failed (its message is "
+			"above), so programs do not find adverb yet; mend what "
+			"it names, and run it again as root.\n",
+			root);
 	return -1;
 }
 

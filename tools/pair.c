@@ -206,22 +206,34 @@ static int start_server(struct pair *p)
 	return err;
 }
 
+/* Says why a side cannot be started.  Returns err, which may be 0. */
+static int say_not_started(const char *side, const char *program, int err)
+{
+	if (err)
+		fprintf(stderr,
+			"adverb: the %s, %s, cannot be started: %s; %s.\n",
+			side, program, strerror(-err),
+			err == -EMFILE || err == -ENFILE
+				? "end programs, or raise the limit on open "
+				  "files (ulimit -n)"
+				: "free memory, or raise the limit on "
+				  "processes (ulimit -u)");
+	return err;
+}
+
 static int pair_run(struct pair *p)
 {
-	int err = start_server(p);
+	int err = say_not_started("server", p->server_argv[0], start_server(p));
 
 	p->deadline_ms = monotonic_ms() + (uint64_t)p->timeout_ms;
 	if (err == 0 && wait_ready(p)) {
-		err = side_start(&p->client, "client", &p->client_env,
-				 p->client_argv);
+		err = say_not_started("client", p->client_argv[0],
+				      side_start(&p->client, "client",
+						 &p->client_env,
+						 p->client_argv));
 		if (err == 0)
 			wait_end(p);
 	}
-	if (err)
-		fprintf(stderr,
-			"adverb: cannot start the server or the "
-			"client: %s.\n",
-			strerror(-err));
 	stop_sides(p, SIGTERM, TERM_MS);
 	stop_sides(p, SIGKILL, TERM_MS);
 	side_fini(&p->server);
