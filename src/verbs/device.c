@@ -78,6 +78,8 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 	struct ibv_device **list;
 
 	pthread_once(&once, find_devices);
+	if (num_devices)
+		*num_devices = 0;
 	list = calloc(device_count + 1, sizeof(struct ibv_device *));
 	if (!list)
 		return v_fail_null(ENOMEM, V_MEMORY, "ibv_get_device_list");
