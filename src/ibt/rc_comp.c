@@ -463,6 +463,7 @@ void rc_comp_placed(struct ibt *t, struct ibt_qp *q)
 	r->rnr_retries = 0;
 	r->silent_since_ns = 0;
 	r->asking = false;
+	r->was_alive = false;
 	if (wheel_is_set(&q->timers.ack))
 		wheel_cancel(&t->wheel, &q->timers.ack);
 	if (r->wqe != i)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ibt_qp_room: the responder's two rings, for replies and for READs and
- * atomics, are long enough and keep their rows. */
+ * atomics, are long enough and keep their rows.  rc_comp_placed: the silence of
+ * a peer is forgotten. */
 #include "test.h"
 
 #include <stdlib.h>
@@ -53,11 +54,31 @@ static void a_ring_that_grows_keeps_its_rows(void **state)
 	free(r->replies);
 }
 
+/* An answer about the peer that came in an earlier silence says nothing about
+ * the next one. */
+static void a_placed_request_ends_a_silence(void **state)
+{
+	static struct ibt t;
+	static struct qp qp;
+	struct ibt_qp q;
+
+	memset(&q, 0, sizeof(q));
+	q.qp = &qp;
+	wheel_timer_init(&q.timers.ack);
+	q.req.silent_since_ns = 7;
+	q.req.asking = q.req.was_alive = true;
+	rc_comp_placed(&t, &q);
+	assert_true(!q.req.silent_since_ns);
+	assert_false(q.req.asking);
+	assert_false(q.req.was_alive);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_rings_grow),
 		cmocka_unit_test(a_ring_that_grows_keeps_its_rows),
+		cmocka_unit_test(a_placed_request_ends_a_silence),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
