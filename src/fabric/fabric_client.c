@@ -152,13 +152,15 @@ int fabric_client_receive(int connection, struct fabric_proto *m, int flags,
 				 .msg_iovlen = 1,
 				 .msg_control = &control,
 				 .msg_controllen = sizeof(control)};
+	/* a call that does not wait is not interrupted either */
+	uint64_t end_ms = flags & MSG_DONTWAIT ? 0 : end_of_tries(connection);
 	ssize_t n;
 
 	*fd = -1;
-	do {
+	do
 		n = recvmsg(connection, &message,
 			    flags | MSG_TRUNC | MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
+	while (n < 0 && call_again(end_ms));
 	if (n < 0)
 		return -1;
 	/* CMSG_SPACE rounds up, so the kernel may store two descriptors.
