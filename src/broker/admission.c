@@ -132,10 +132,12 @@ static int add_conn(struct server *s, const struct newcomer *n)
 	if (!n->is_own)
 		err = user_receiver_take(&s->receivers, n->fd, n->user,
 					 &c.in_fd, &c.received);
-	if (!err)
+	if (!err) {
 		s->conn[s->conns++] = c;
-	else if (c.pidfd >= 0)
+		s->has_swept = false;
+	} else if (c.pidfd >= 0) {
 		close(c.pidfd);
+	}
 	return err;
 }
 

@@ -100,6 +100,9 @@ struct server {
 	/* the server is a thread of a program, and ends with the program */
 	bool is_thread;
 	bool holds_port; /* server_hold_port was called */
+	/* In this turn server_drop_hung_up has polled all connections that are
+	 * in the table now. */
+	bool has_swept;
 	uint32_t conns;
 	struct conn conn[CONN_MAX];
 	struct reuseport_group group;
@@ -114,7 +117,10 @@ struct server {
 	struct pollfd polled[POLLED], room[POLLED];
 };
 
-/* Ends the connections whose clients have closed them since the last poll. */
+/* Ends the connections whose clients have closed them since the last poll.
+ * Does nothing if it was called in this turn and no connection was added since:
+ * otherwise each connection that a user at its limit makes would cost a poll of
+ * all connections. */
 void server_drop_hung_up(struct server *s);
 /*
  * Returns whether the entry counts as a client.  The broker does not end while

@@ -528,6 +528,9 @@ void server_drop_hung_up(struct server *s)
 	struct pollfd p[CONN_MAX], room[CONN_MAX];
 	uint32_t n = s->conns;
 
+	if (s->has_swept)
+		return;
+	s->has_swept = true;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct conn *c = &s->conn[i];
 
@@ -597,6 +600,7 @@ bool server_turn(struct server *s)
 	 * poll does not wait without an end. */
 	int ready, patience = poll_patience(s);
 
+	s->has_swept = false;
 	/* If no descriptor is left, the next connection waits at the
 	 * listener. */
 	p[0] = (struct pollfd){.fd = may_accept(s) ? s->listen_fd : -1,

@@ -10,6 +10,7 @@
 #include "broker/poll_sparse.h"
 #include "util/scm_rights.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <sys/eventfd.h>
 
@@ -419,6 +420,47 @@ static void a_connection_that_has_hung_up_keeps_no_descriptor(void **state)
 	run_in_child(connect_after_a_look);
 }
 
+static int polls;
+
+int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	static int (*real)(struct pollfd *, nfds_t, int);
+
+	polls++;
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "poll");
+	return real(fds, count, timeout_ms);
+}
+
+/* The broker looks for connections that have hung up before it refuses one.  A
+ * user at its limit must not make it look at all connections for each. */
+static void look_twice_in_a_turn(void)
+{
+	const struct server_config config = {.idle_ms = INT_MAX};
+	struct server *s = server_new(listen_there(), &config);
+	int first = proto_connect(PROTO_VERSION), second;
+
+	server_turn(s);
+	assert_int_equal(s->conns, 1);
+	polls = 0;
+	server_drop_hung_up(s);
+	server_drop_hung_up(s);
+	assert_int_equal(polls, 1);
+	/* a connection that was added may have hung up already */
+	second = proto_connect(PROTO_VERSION);
+	close(second);
+	assert_true(admission_accept(s));
+	server_drop_hung_up(s);
+	assert_int_equal(s->conns, 1);
+	close(first);
+	server_free(s);
+}
+
+static void connections_that_hang_up_are_looked_for_once(void **state)
+{
+	run_in_child(look_twice_in_a_turn);
+}
+
 /* A class of a dead broker's process, of which nothing is known, needs no
  * descriptor. */
 static void a_class_without_a_client_takes_no_share(void **state)
@@ -574,6 +616,7 @@ int main(void)
 		cmocka_unit_test(a_full_broker_gives_each_client_the_reason),
 		cmocka_unit_test(a_client_that_cannot_be_accepted_is_told_why),
 		cmocka_unit_test(a_client_that_cannot_be_watched_is_refused),
+		cmocka_unit_test(connections_that_hang_up_are_looked_for_once),
 		cmocka_unit_test(
 			a_connection_that_has_hung_up_keeps_no_descriptor),
 		cmocka_unit_test(a_class_without_a_client_takes_no_share),
