@@ -149,8 +149,7 @@ bool port_holder_name(char *text, size_t size)
 	/* A socket belongs to the user that made it, but by now a process of
 	 * another user may have it. */
 	if (pid && owner_of(pid) != row.user)
-		snprintf(text, size,
-			 "%s (process %d), given by user %u's dead broker",
+		snprintf(text, size, "%s (process %d), by a socket of user %u",
 			 name, pid, row.user);
 	else if (pid)
 		snprintf(text, size, "%s (process %d of user %u)", name, pid,

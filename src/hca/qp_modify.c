@@ -305,6 +305,28 @@ static const struct edge *find_edge(const struct qp *qp, uint32_t to)
 	return NULL;
 }
 
+/* Says from which states a QP can enter the state. */
+static const char *states_before(uint32_t to)
+{
+	switch (to) {
+	case HCA_QP_INIT:
+		return "qp_state is INIT, which follows RESET or INIT: move "
+		       "the QP to RESET first";
+	case HCA_QP_RTR:
+		return "qp_state is RTR, which follows INIT: move the QP to "
+		       "INIT first";
+	case HCA_QP_RTS:
+		return "qp_state is RTS, which follows RTR (iWARP: INIT), RTS, "
+		       "SQD, or SQE of UC and UD: move the QP to RTR first";
+	case HCA_QP_SQD:
+		return "qp_state is SQD, which follows RTS or SQD: move the QP "
+		       "to RTS first";
+	default:
+		return "qp_state is not RESET, INIT, RTR, RTS, SQD or ERR: set "
+		       "one of these states";
+	}
+}
+
 int qp_modify_check(const struct hca *h, const struct qp *qp,
 		    const struct hca_qp_attr *a, uint32_t mask,
 		    const char **why)
@@ -314,7 +336,10 @@ int qp_modify_check(const struct hca *h, const struct qp *qp,
 	const struct edge *e;
 
 	if ((mask & HCA_QP_CUR_STATE) && a->cur_qp_state != qp->state)
-		return refuse_modify(why, "cur_qp_state is not the QP's state");
+		return refuse_modify(why, "cur_qp_state is not the QP's state: "
+					  "set the state that ibv_query_qp "
+					  "gives, or leave IBV_QP_CUR_STATE "
+					  "out of attr_mask");
 	if (to == HCA_QP_RESET || to == HCA_QP_ERR)
 		return rest & ~(uint32_t)HCA_QP_CUR_STATE
 			       ? refuse_modify(
@@ -324,9 +349,7 @@ int qp_modify_check(const struct hca *h, const struct qp *qp,
 			       : 0;
 	e = find_edge(qp, to);
 	if (!e)
-		return refuse_modify(
-			why, "a QP of this type has no transition from its "
-			     "state to qp_state");
+		return refuse_modify(why, states_before(to));
 	if ((rest & e->required) != e->required)
 		return refuse_mask(why, e->required & ~rest, true);
 	if (rest & ~(e->required | e->optional | HCA_QP_CUR_STATE))

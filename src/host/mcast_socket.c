@@ -173,8 +173,6 @@ int mcast_socket_attach(struct progress *p, const struct device *dev,
 		mcast_socket_sweep(p);
 		return err;
 	}
-	*why = "the adapter has no room for more attachments to multicast "
-	       "groups; detach queue pairs first";
 	err = engine_mcast_attach(p->engine, q, gid);
 	if (!err && dev->kind != DEVICE_IB && !inaddr_is_v4(gid)) {
 		mcast_socket_alias(gid, alias);
@@ -182,6 +180,11 @@ int mcast_socket_attach(struct progress *p, const struct device *dev,
 		if (err)
 			engine_mcast_detach(p->engine, q, gid);
 	}
+	*why = err == -ENOMEM
+		       ? "no memory is left; free some, or raise ulimit -v"
+		       : "as many queue pairs are attached to this multicast "
+			 "group, or to all, as the adapter allows (max_mcast_"
+			 "qp_attach of ibv_query_device); detach some first";
 	mcast_socket_sweep(p);
 	return err;
 }

@@ -88,8 +88,15 @@ static void explain_failure(const struct r_iw *iw, int err, const char *why)
 		      "check address, route and firewall",
 		      text, below);
 	else
-		r_say("rdma_connect: no %s connection to %s can be made: %s",
-		      below, text, strerror(err));
+		r_say("rdma_connect: no %s connection to %s can be made: %s; "
+		      "%s",
+		      below, text, strerror(err),
+		      err == EMFILE || err == ENFILE
+			      ? "end connections, or raise ulimit -n"
+		      : err == EADDRNOTAVAIL
+			      ? "end connections, or widen "
+				"net.ipv4.ip_local_port_range"
+			      : "check address, route and firewall");
 }
 
 /* Returns the event by which the kernel's cma_iw_handler reports the error. */
@@ -403,7 +410,7 @@ static void reject_call(struct r_iw *iw)
 	char text[R_ADDR_TEXT];
 
 	r_say("rdma_connect: REJECTED: the program at %s rejects the "
-	      "connection",
+	      "connection; its own messages say why",
 	      r_addr_text(&iw->id->base.route.addr.dst_addr, text));
 	r_iw_capture_refused(iw, iw->start->out, iw->start->out_sent, false);
 	end_call(iw, RDMA_CM_EVENT_REJECTED, ECONNREFUSED,
@@ -522,17 +529,17 @@ int r_iw_accept(struct r_id *id, const struct rdma_conn_param *p)
 		return 0;
 	if (is_withdrawn)
 		return r_fail(-err, "rdma_accept: the peer has withdrawn the "
-				    "connection request");
+				    "connection request; destroy the id");
 	if (!is_there)
 		return r_fail(-err,
 			      "rdma_accept: the id has no connection request "
 			      "to accept, or belongs to the parent of this "
 			      "forked process");
-	return r_fail(
-		-err,
-		"rdma_accept: the request is rejected, since it cannot be accepted: "
-		"%s",
-		strerror(-err));
+	return r_fail(-err,
+		      "rdma_accept: the request is rejected, since the queue "
+		      "pair cannot take the connection: %s; mend that, and let "
+		      "the peer connect again",
+		      strerror(-err));
 }
 
 /* Makes the thread adverb-iw wait until the rejection is sent, and then until
@@ -595,17 +602,24 @@ static void serve_lingering(struct r_iw *iw, bool is_due)
 
 int r_iw_reject(struct r_id *id, const void *data, uint8_t bytes)
 {
-	int err = -EINVAL;
+	bool is_withdrawn, is_there;
 
 	r_take();
-	if (has_request(id)) {
+	is_withdrawn = id->state.is_withdrawn;
+	is_there = has_request(id);
+	if (is_there) {
 		r_iw_refuse(id->iw, data, bytes);
 		id->state.is_decided = true;
-		err = 0;
 	}
 	r_give();
-	if (err)
-		return r_fail(-err, "rdma_reject: the id has no connection "
-				    "request to reject");
-	return 0;
+	if (is_there)
+		return 0;
+	if (is_withdrawn)
+		return r_fail(EINVAL, "rdma_reject: the peer has withdrawn the "
+				      "connection request; destroy the id");
+	return r_fail(EINVAL,
+		      "rdma_reject: the id has no connection request to "
+		      "reject, or belongs to the parent of this forked "
+		      "process; reject once, in the process that has taken "
+		      "the request");
 }

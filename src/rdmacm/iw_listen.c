@@ -233,8 +233,9 @@ static void begin_half(struct r_iw *l, int fd, const struct sctp_news *news)
 	if (!iw || !iw->start ||
 	    (news && !begin_session(iw, news, deadline_ns))) {
 		r_say("rdma_listen: a peer's connection is closed without an "
-		      "event, since no memory is left; free some, or raise "
-		      "ulimit -v and -d");
+		      "event, since no memory, descriptor or thread is left "
+		      "(%s); free some memory, or raise ulimit -v, -n or -u",
+		      strerror(errno));
 		if (iw)
 			r_iw_free(iw);
 		close(fd);

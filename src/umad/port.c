@@ -200,6 +200,16 @@ int umad_poll(int portid, int timeout_ms)
 	return err ? fail_with(-err) : 0;
 }
 
+/* Says why no datagram goes to the fabric or comes from it.  err: 0 if the
+ * fabric has closed the socket. */
+static void say_lost(const char *call, int err)
+{
+	u_say("umad: %s fails with EIO: the fabric, a process of adverb fabric, "
+	      "has ended, or this program has replaced the socket of the port "
+	      "(%s); start the fabric again, and then this program",
+	      call, err ? strerror(err) : "the socket is closed");
+}
+
 int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 	      int retries)
 {
@@ -218,7 +228,9 @@ int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 					      !wait_for(portid, POLLOUT, -1))));
 	if (n == (ssize_t)bytes)
 		return 0;
-	if (n < 0 && errno == EMSGSIZE)
+	if (n >= 0 || errno != EMSGSIZE)
+		say_lost("umad_send", n < 0 ? errno : 0);
+	else
 		u_say("umad: a management datagram of %d bytes is longer than "
 		      "this machine's socket buffers take; raise the sysctl "
 		      "net.core.wmem_max",
@@ -237,8 +249,10 @@ static ssize_t take_message(int fd, void *umad, int *length)
 
 	if (n < 0)
 		return errno == EAGAIN ? -EWOULDBLOCK : -errno;
-	if (!n)
-		return -EIO; /* the fabric has ended */
+	if (!n) {
+		say_lost("umad_recv", 0);
+		return -EIO;
+	}
 	if ((size_t)n > room) {
 		*length = (int)(n - (ssize_t)sizeof(struct ib_user_mad));
 		return -ENOSPC;
@@ -288,6 +302,11 @@ static int ask_on(int portid, struct fabric_proto *m)
 			      ? fabric_client_ask(port->connection, m, NULL)
 			      : -EBADF;
 	give_shielded(cancel);
+	if (err == -EBADF)
+		u_say("umad: no agent can be registered or removed: this "
+		      "program has closed or replaced the port's connection to "
+		      "the fabric; close only descriptors that the program has "
+		      "opened");
 	return err;
 }
 

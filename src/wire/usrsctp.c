@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "util/bits.h"
 
@@ -101,6 +102,9 @@ usrsctp_load(int (*output)(void *id, void *packet, size_t bytes, uint8_t tos,
 			   uint8_t set_df),
 	     const char **why)
 {
+	static char said[256];
+	const char *missing;
+
 	if (is_inherited && !unload_inherited()) {
 		*why = LIBRARY " is used by the program itself, and a child of "
 			       "fork cannot start it again";
@@ -110,13 +114,20 @@ usrsctp_load(int (*output)(void *id, void *packet, size_t bytes, uint8_t tos,
 		return &calls;
 	library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
-		*why = LIBRARY " cannot be loaded (Debian's package is "
-			       "libusrsctp2)";
+		snprintf(said, sizeof(said),
+			 "the library of SCTP cannot be loaded: %s; install "
+			 "Debian's package libusrsctp2",
+			 dlerror());
+		*why = said;
 		return NULL;
 	}
-	if (missing_symbol()) {
-		*why = LIBRARY " is of a release that lacks a function "
-			       "(0.9.5 has all)";
+	missing = missing_symbol();
+	if (missing) {
+		snprintf(said, sizeof(said),
+			 LIBRARY " is of a release that lacks the function %s: "
+				 "install release 0.9.5",
+			 missing);
+		*why = said;
 		dlclose(library);
 		library = NULL;
 		return NULL;

@@ -244,12 +244,32 @@ static void a_program_enters_two_states_of_path_migration(void **state)
 	}
 }
 
+static void a_refused_transition_names_the_state_before(void **state)
+{
+	static const struct {
+		struct row row;
+		const char *why;
+	} wrong[] = {
+		{{HCA_QPT_RC, HCA_QP_RTS, HCA_QP_INIT, 0, 0}, "to RESET first"},
+		{{HCA_QPT_RC, HCA_QP_RESET, HCA_QP_RTR, 0, 0}, "to INIT first"},
+		{{HCA_QPT_UD, HCA_QP_INIT, HCA_QP_RTS, 0, 0}, "to RTR first"},
+		{{HCA_QPT_UC, HCA_QP_RTR, HCA_QP_SQD, 0, 0}, "to RTS first"},
+		{{HCA_QPT_RC, HCA_QP_RTS, HCA_QP_SQE, 0, 0}, "qp_state is not"},
+	};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		assert_int_equal(check_modify(&wrong[i].row, 0), -EINVAL);
+		assert_non_null(strstr(said, wrong[i].why));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_transition_needs_the_attributes_of_its_row),
 		cmocka_unit_test(an_attribute_of_another_service_is_refused),
 		cmocka_unit_test(a_refusal_names_the_attribute),
+		cmocka_unit_test(a_refused_transition_names_the_state_before),
 		cmocka_unit_test(iwarp_ignores_the_address_vector),
 		cmocka_unit_test(an_alternate_path_is_checked),
 		cmocka_unit_test(an_alternate_path_on_roce_is_refused),
