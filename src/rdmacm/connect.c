@@ -17,9 +17,11 @@
 #include "util/bits.h"
 #include "util/random.h"
 
-#define CM_TIMEOUT   20 /* 4.3 s */
-#define CM_RETRIES   15 /* as with the kernel's rdma_cm */
-#define FAST_RETRIES 4	/* with ADVERB_CM_FAST: gives up after 8 s */
+#define CM_TIMEOUT 20 /* 4.3 s */
+#define CM_RETRIES 15 /* as with the kernel's rdma_cm */
+/* With ADVERB_CM_FAST: gives up after 8 s, or with ADVERB_STRICT, whose first
+ * waits are not shorter than CM_TIMEOUT, after 21 s. */
+#define FAST_RETRIES 4
 #define ACK_TIMEOUT  17 /* 0.5 s: twice the packet lifetime */
 #define HOP_LIMIT    64
 #define REJ_ECE	     35 /* IBTA 12.6.7.2: the vendor option is refused */
