@@ -36,14 +36,14 @@ static void add_move(struct moves *m, const struct direct_request *r,
 /* Locates the target's memory that r names.  @row: the row of r's key in the MR
  * table.  The queue pair's right and the key's protection domain need no check
  * here: gather_moves has called request_locate for the first request, and all
- * requests of the batch have the same key. */
+ * requests of the batch have the same key, by the same binding. */
 static bool locate_piece(const struct hca *h, const struct mr *row,
-			 const struct direct_request *r, uint32_t need,
-			 struct direct_memory *target)
+			 uint32_t binding, const struct direct_request *r,
+			 uint32_t need, struct direct_memory *target)
 {
 	target->n = 1;
 	target->vec[0].bytes = r->bytes;
-	return key_remote(h, row, r->rkey, r->va, r->bytes, need,
+	return key_remote(h, row, binding, r->rkey, r->va, r->bytes, need,
 			  &target->vec[0].va) == MR_OK;
 }
 
@@ -54,20 +54,21 @@ static void gather_moves(struct target_ref *l, struct qp *qp,
 {
 	bool is_put = s->r.opcode == HCA_WR_RDMA_WRITE;
 	uint32_t need = is_put ? HCA_REMOTE_WRITE : HCA_REMOTE_READ;
-	uint32_t rkey = s->r.rkey;
-	const struct mr *row;
+	uint32_t rkey = s->r.rkey, binding;
+	const struct mr *row = mr_find(l->hca, rkey);
 	struct direct_memory target;
 	struct explain x;
 
+	/* before request_locate judges the queue pair's right */
+	binding = row ? mr_binding(row) : 0;
 	inside_see_collected(l, qp);
 	if ((!is_put && request_resources(qp, &x)) ||
 	    request_locate(l, qp, &s->r, need, &target, &x))
 		return;
-	row = mr_find(l->hca, rkey);
 	do {
 		if (!row || s->r.rkey != rkey || !s->r.bytes ||
 		    s->r.initiator.n != 1 ||
-		    !locate_piece(l->hca, row, &s->r, need, &target) ||
+		    !locate_piece(l->hca, row, binding, &s->r, need, &target) ||
 		    eager_is_in_way(l->hca, qp, target.vec, target.n))
 			return;
 		add_move(m, &s->r, &target, is_put);

@@ -29,31 +29,39 @@ static inline enum mr_verdict key_range(const struct mr *mr, uint64_t va,
 	if (va < mr->iova || bytes > mr->bytes ||
 	    va - mr->iova > mr->bytes - bytes)
 		return MR_OUTSIDE;
+	STEP("a key's range is judged");
 	*addr = mr->addr + (va - mr->iova);
 	return MR_OK;
 }
 
 /*
  * Does the rest of mr_remote for the row mr, which had the key rkey: judges the
- * right and the range, and then checks that the row still has rkey.  The caller
- * has checked the protection domain and the QP.
+ * right and the range, and then checks that the row still has rkey, by the same
+ * binding.  @binding: mr_binding, which the caller has called before it checked
+ * the key, the protection domain and the QP.
  */
 static inline enum mr_verdict key_remote(const struct hca *h,
-					 const struct mr *mr, uint32_t rkey,
-					 uint64_t va, uint64_t bytes,
-					 uint32_t need, uint64_t *addr)
+					 const struct mr *mr, uint32_t binding,
+					 uint32_t rkey, uint64_t va,
+					 uint64_t bytes, uint32_t need,
+					 uint64_t *addr)
 {
 	enum mr_verdict v;
 
 	STEP("a key's row is found");
 	v = key_range(mr, va, bytes, need, addr);
-	/* Orders the loads of the row's members before the load of its key.
-	 * bind_window stores the key 0, then the members, then the new key.  So
-	 * if key_range has loaded a member of the new binding, mr_key now
-	 * returns another key than rkey.  Without the fence an access to the
-	 * new range could be permitted by the old key. */
+	/* Orders the loads of the row's members before those of its key and of
+	 * the number of its binding.  bind_window stores the key 0 and an odd
+	 * number, then the members, then the next number and the new key.  So
+	 * if a member of a new binding was loaded, the number is now another
+	 * one than `binding`.  Without the fence an access to the new range, or
+	 * to a mixture of both, could be permitted by the old key. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return mr_key(h, mr) == rkey ? v : MR_BAD_KEY;
+	return mr_key(h, mr) == rkey && !(binding & 1) &&
+			       __atomic_load_n(&mr->bindings,
+					       __ATOMIC_RELAXED) == binding
+		       ? v
+		       : MR_BAD_KEY;
 }
 
 #endif

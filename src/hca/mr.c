@@ -199,6 +199,7 @@ enum mr_verdict mr_remote(struct hca *h, const struct qp *qp, uint32_t rkey,
 			  uint64_t *addr)
 {
 	struct mr *mr = mr_find(h, rkey);
+	uint32_t binding = mr ? mr_binding(mr) : 0;
 
 	if (!mr || mr_key(h, mr) != rkey)
 		return MR_BAD_KEY;
@@ -206,5 +207,5 @@ enum mr_verdict mr_remote(struct hca *h, const struct qp *qp, uint32_t rkey,
 		return MR_BAD_PD;
 	if (mr->qpn && mr->qpn != qp->qpn)
 		return MR_BAD_QP;
-	return key_remote(h, mr, rkey, va, bytes, need, addr);
+	return key_remote(h, mr, binding, rkey, va, bytes, need, addr);
 }

@@ -22,9 +22,12 @@ struct mr {
 	/* The keys, of which all 32 bits are compared.  A region's lkey and
 	 * rkey are equal; the top of mw.c describes the keys of a window. */
 	uint32_t lkey, rkey;
-	uint32_t kind;	    /* enum mr_kind */
-	uint32_t pd;	    /* the protection domain's number */
-	uint32_t access;    /* enum hca_access */
+	uint32_t kind;	 /* enum mr_kind */
+	uint32_t pd;	 /* the protection domain's number */
+	uint32_t access; /* enum hca_access */
+	/* How often the row was bound as a window, twice; odd while it is being
+	 * bound (mr_binding). */
+	uint32_t bindings;
 	uint64_t iova;	    /* the start, as work requests and peers name it */
 	uint64_t addr;	    /* the start, as the owner's address */
 	uint64_t bytes;	    /* the length */
@@ -88,6 +91,20 @@ void mr_leave(struct hca *h) RELEASE(&h->shared->mr_lock);
 struct mr *mr_row_take(struct hca *h);
 /* Puts a row on the list of free rows.  Called under mr_enter. */
 void mr_row_give(struct hca *h, struct mr *mr);
+
+/*
+ * Returns the number of the row's present binding, which the caller loads
+ * before the row's other members and passes to key_remote.  A program may bind
+ * a window anew by the key that the window had before, so the key alone does
+ * not tell one binding from another.
+ */
+static inline uint32_t mr_binding(const struct mr *mr)
+{
+	/* Orders this load before those of the members: with an even number,
+	 * they return what bind_window stored before that number, or later
+	 * values. */
+	return __atomic_load_n(&mr->bindings, __ATOMIC_ACQUIRE);
+}
 
 /* Returns the rkey by which peers reach mr now; 0: mr is a window of type 2
  * that was invalidated, or an unbound window. */

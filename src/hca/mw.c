@@ -117,9 +117,10 @@ static void bind_window(struct hca *h, const struct qp *qp, struct mr *w,
 	unbind_window(h, w);
 	if (!b->bytes)
 		return; /* a window of no bytes stays unbound */
-	/* Orders the store of rkey 0 in unbind_window before the stores of the
-	 * new members: a peer that loads a new member then finds that the row
-	 * has lost the old key (key_remote).  Without the fence the peer could
+	__atomic_store_n(&w->bindings, w->bindings + 1, __ATOMIC_RELAXED);
+	/* Orders the stores of rkey 0 in unbind_window and of the odd number
+	 * before those of the new members: a peer that loads a new member then
+	 * finds another number (key_remote).  Without the fence the peer could
 	 * access the new range by the old key. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	w->access = b->access;
@@ -129,6 +130,9 @@ static void bind_window(struct hca *h, const struct qp *qp, struct mr *w,
 	w->bound = (uint32_t)(r - h->mrs);
 	w->qpn = w->kind == MR_WINDOW_2 ? qp->qpn : 0;
 	r->bound++;
+	/* Orders the stores of the members before that of the even number, with
+	 * which a peer takes the members for those of this binding. */
+	__atomic_store_n(&w->bindings, w->bindings + 1, __ATOMIC_RELEASE);
 	/* The release store of the new rkey orders this store, and those of the
 	 * members, before the store of the rkey.  Otherwise a peer could find
 	 * the new key with members of an earlier binding.  Or it could take the

@@ -229,6 +229,45 @@ static void a_window_bound_anew_opens_nothing_to_the_old_key(void **state)
 	free(w.memory);
 }
 
+static struct qp other_qp = {.pd = 1, .qpn = 18};
+static const struct qp *binder;
+
+/* The window is bound to other memory by the key that it had. */
+static void bind_by_the_same_key(void)
+{
+	struct mw_bind b = make_binding(its, its->w2);
+	uint64_t addr;
+
+	assert_int_equal(mw_invalidate(&its->h, &its->qp, b.rkey), MR_OK);
+	b.access |= HCA_ZERO_BASED;
+	b.va = 0x9800;
+	assert_int_equal(mw_bind(&its->h, binder, &b), MR_OK);
+	if (binder == &its->qp)
+		assert_int_equal(reach_window(its, b.rkey, 0, &addr), MR_OK);
+}
+
+/* The key alone does not tell the binding that was judged from the next one. */
+static void a_binding_by_the_same_key_is_another_one(void **state)
+{
+	static const char *const steps[] = {"a key's row is found",
+					    "a key's range is judged"};
+
+	for (size_t i = 0; i < 2 * TEST_COUNT(steps); i++) {
+		struct world w;
+		struct mw_bind b = begin_bound(&w, 2);
+		uint64_t addr;
+
+		its = &w;
+		binder = i % 2 ? &other_qp : &w.qp;
+		meanwhile = bind_by_the_same_key;
+		at_step = steps[i / 2];
+		assert_int_equal(reach_window(&w, b.rkey, 0x9100, &addr),
+				 MR_BAD_KEY);
+		assert_null(meanwhile);
+		free(w.memory);
+	}
+}
+
 /* Another peer invalidates the window, which is then bound by another key. */
 static void invalidate_and_bind(void)
 {
@@ -360,6 +399,7 @@ int main(void)
 		cmocka_unit_test(type_1_is_bound_again_and_never_invalidated),
 		cmocka_unit_test(
 			a_window_bound_anew_opens_nothing_to_the_old_key),
+		cmocka_unit_test(a_binding_by_the_same_key_is_another_one),
 		cmocka_unit_test(a_late_invalidation_leaves_the_new_key),
 		cmocka_unit_test(
 			a_late_write_of_an_old_key_stops_no_invalidation),
