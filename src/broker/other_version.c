@@ -14,9 +14,10 @@
 #include <unistd.h>
 
 #define ANSWER_MS 500
-/* How many listeners find_broker tries: any user may have many. */
-#define TRIES	64
-#define LISTENS 0x10000 /* the kernel's __SO_ACCEPTCON */
+/* No broker has such a version.  Any user may listen at the names of all
+ * versions, so this also limits how many listeners find_broker looks at. */
+#define VERSIONS 4096
+#define LISTENS	 0x10000 /* the kernel's __SO_ACCEPTCON */
 
 /* Writes in parentheses what ends the broker; nothing if the broker has not
  * said that. */
@@ -48,23 +49,29 @@ void other_version_say(const struct ucred *who, const struct proto *m,
 }
 
 /* Whether the process that listens as the broker of that version may have the
- * port.  *who: that process. */
-static bool has_port(unsigned version, struct ucred *who)
+ * port, which `user` has.  *who: that process.  The listeners of other users
+ * cost no look at the descriptors of a process. */
+static bool has_port(unsigned version, uid_t user, struct ucred *who)
 {
-	return !proto_look(version, who) &&
-	       port_holder_may_be(user_of(who), who->pid);
+	return !proto_look(version, who) && user_is_same(user_of(who), user) &&
+	       port_holder_may_be(user, who->pid);
 }
 
 /* Returns the version that a line of /proc/net/unix names, if the line is of a
- * socket that listens as a broker of another version does; else 0. */
+ * socket that listens as a broker of another version does; else 0.  Only one
+ * name stands for a version: 007 and 7x do not stand for 7. */
 static unsigned version_of(const char *line)
 {
+	const char *name = strstr(line, " @adverbd-");
 	unsigned flags, version;
+	char own[32];
 
-	if (sscanf(line, "%*s %*s %*s %x %*s %*s %*s @adverbd-%u", &flags,
-		   &version) != 2 ||
-	    !(flags & LISTENS) || version == PROTO_VERSION ||
-	    version > UINT16_MAX)
+	if (!name || sscanf(line, "%*s %*s %*s %x %*s %*s %*s @adverbd-%u",
+			    &flags, &version) != 2)
+		return 0;
+	snprintf(own, sizeof(own), " @adverbd-%u\n", version);
+	if (!(flags & LISTENS) || strcmp(name, own) != 0 ||
+	    version == PROTO_VERSION || version >= VERSIONS)
 		return 0;
 	return version;
 }
@@ -75,13 +82,13 @@ static unsigned find_broker(struct ucred *who)
 {
 	FILE *f = fopen("/proc/net/unix", "re");
 	unsigned version, found = 0;
-	int tries = TRIES;
 	char line[256];
+	uid_t user;
+	bool is_held = port_holder_user(&user);
 
-	while (f && !found && tries && fgets(line, sizeof(line), f)) {
+	while (f && is_held && !found && fgets(line, sizeof(line), f)) {
 		version = version_of(line);
-		tries -= version != 0;
-		if (version && has_port(version, who))
+		if (version && has_port(version, user, who))
 			found = version;
 	}
 	if (f)

@@ -119,11 +119,21 @@ static bool find_holder(struct socket_row *row)
 	       find_row("/proc/net/udp6", row);
 }
 
-bool port_holder_is_other_user(void)
+bool port_holder_user(uid_t *user)
 {
 	struct socket_row row;
 
-	return find_holder(&row) && row.inode && row.user != geteuid();
+	if (!find_holder(&row) || !row.inode)
+		return false;
+	*user = (uid_t)row.user;
+	return true;
+}
+
+bool port_holder_is_other_user(void)
+{
+	uid_t user;
+
+	return port_holder_user(&user) && user != geteuid();
 }
 
 bool port_holder_may_be(uid_t user, pid_t pid)

@@ -14,6 +14,10 @@
  * read. */
 bool port_holder_name(char *text, size_t size);
 
+/* Sets *user to the user whose socket has the port.  False: the port is free,
+ * or the kernel itself has it, or /proc cannot be read. */
+bool port_holder_user(uid_t *user);
+
 /* Whether process pid of `user` may have the port: a socket of that user has
  * it, and the process has that socket, or hides its descriptors from this user,
  * or has ended.  pid 0: the process is not visible.  user: as user_of returns

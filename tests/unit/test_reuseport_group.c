@@ -6,6 +6,7 @@
 #include "broker/other_version.h"
 #include "broker/reuseport_group.h"
 #include "broker/shared_page.h"
+#include "util/rlimit.h"
 
 #define SOMEBODY 65534
 
@@ -298,6 +299,54 @@ static void another_users_name_like_a_brokers_takes_no_port(void **state)
 	check_port_is_ours(SOMEBODY);
 }
 
+enum { NAMES = 900 };
+
+/* Makes this process listen where brokers of many versions would, and where
+ * those of none would. */
+static void listen_at_many_names(void)
+{
+	for (unsigned i = 0; i < NAMES; i++)
+		listen_as(1000 + i);
+	for (unsigned i = 0; i < NAMES; i++)
+		listen_as(UINT16_MAX + i);
+}
+
+/* Any user can listen at such names. */
+static void a_broker_of_another_version_is_found_among_many_names(void **state)
+{
+	struct rlimit files;
+	int ready[2], hold[2], fd;
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	if (files.rlim_max < 2 * NAMES + 100)
+		SKIP_FOR("too few files may be open here");
+	assert_int_equal(pipe(ready) | pipe(hold), 0);
+	pid = fork();
+	if (!pid) {
+		rlimit_raise(RLIMIT_NOFILE);
+		close(hold[1]);
+		listen_at_many_names();
+		close(ready[1]);
+		_exit(read(hold[0], &byte, 1) != 0);
+	}
+	close(hold[0]);
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 0);
+	close(ready[0]);
+	begin_group();
+	assert_false(other_version_has_port());
+	/* the kernel lists the names in an order of its own */
+	for (unsigned version = 900; version < 920; version++) {
+		fd = listen_as(version);
+		assert_true(other_version_has_port());
+		close(fd);
+	}
+	reuseport_group_close(&group);
+	end_listener(pid, hold[1]);
+}
+
 /* The broker is found although another process listens where other brokers
  * would. */
 static void a_broker_of_another_version_has_the_port(void **state)
@@ -344,6 +393,8 @@ int main(void)
 			another_users_name_like_a_brokers_takes_no_port,
 			end_group),
 		cmocka_unit_test(a_broker_of_another_version_has_the_port),
+		cmocka_unit_test(
+			a_broker_of_another_version_is_found_among_many_names),
 	};
 
 	return cmocka_run_group_tests(tests, setup_group, NULL);
