@@ -164,7 +164,8 @@ def subnet(topology):
 
 
 def opensm(log):
-    return ["opensm", "-d", "2", "-s", "0", "-f", log]
+    # the log has at most 32 MB
+    return ["opensm", "-d", "2", "-s", "0", "-f", log, "-L", "32"]
 
 
 class Managed:

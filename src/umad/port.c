@@ -5,6 +5,11 @@
  * the socket that carries the port's messages.  For each handle a table has the
  * connection on which agents are registered.  Ports of RoCE devices take no
  * management datagrams: opening one fails with ENODEV.
+ *
+ * When the fabric has ended, each call of umad_recv fails with EIO, as the
+ * kernel's reads do after an adapter was removed.  A program may call umad_recv
+ * again at once and for ever, with a line in its log for each failure, as
+ * OpenSM's receiver does.  So all calls but the first wait before they fail.
  */
 #include "umad/explain.h"
 #include "umad/fabric.h"
@@ -22,11 +27,13 @@
 
 #define OPEN_MAX_PORTS 256
 #define METHOD_BYTES   16
+#define DEAD_WAIT_MS   1000 /* the longest wait at a port of a dead fabric */
 
 struct open_port {
 	bool is_used;	/* the entry is not free */
 	int fd;		/* the handle */
 	int connection; /* the fabric closes the port when this is closed */
+	bool is_dead;	/* umad_recv has failed since the fabric has ended */
 };
 
 static struct open_port ports[OPEN_MAX_PORTS];
@@ -83,7 +90,8 @@ static int add_port(int fd, int connection)
 	for (int i = 0; i < OPEN_MAX_PORTS && err; i++) {
 		if (ports[i].is_used)
 			continue;
-		ports[i] = (struct open_port){true, fd, connection};
+		ports[i] = (struct open_port){
+			.is_used = true, .fd = fd, .connection = connection};
 		err = 0;
 	}
 	pthread_mutex_unlock(&lock);
@@ -190,12 +198,60 @@ static int wait_for(int fd, short events, int timeout_ms)
 	}
 }
 
+/* Has umad_recv failed at the port since the fabric has ended? */
+static bool is_dead(int portid)
+{
+	const struct open_port *port;
+	bool is;
+
+	pthread_mutex_lock(&lock);
+	port = find_port(portid);
+	is = port && port->is_dead;
+	pthread_mutex_unlock(&lock);
+	return is;
+}
+
+static void note_death(int portid)
+{
+	struct open_port *port;
+
+	pthread_mutex_lock(&lock);
+	port = find_port(portid);
+	if (port)
+		port->is_dead = true;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Waits for the timeout of a call, but at most for DEAD_WAIT_MS.  A signal ends
+ * the wait. */
+static void wait_dead(int timeout_ms)
+{
+	bool is_short = timeout_ms >= 0 && timeout_ms < DEAD_WAIT_MS;
+
+	poll(NULL, 0, is_short ? timeout_ms : DEAD_WAIT_MS);
+}
+
+/* The fabric has ended. */
+static int fail_dead(int portid, int timeout_ms)
+{
+	if (is_dead(portid))
+		wait_dead(timeout_ms);
+	note_death(portid);
+	u_say("umad: umad_recv fails with EIO, now and whenever it is called: "
+	      "the fabric's process has ended; start `adverb fabric` and then "
+	      "this program again");
+	return fail_with(EIO);
+}
+
+/* The socket of a dead fabric is always readable. */
 int umad_poll(int portid, int timeout_ms)
 {
 	int err;
 
 	if (!is_open(portid))
 		return fail_with(EINVAL);
+	if (is_dead(portid))
+		wait_dead(timeout_ms);
 	err = wait_for(portid, POLLIN, timeout_ms);
 	return err ? fail_with(-err) : 0;
 }
@@ -245,8 +301,13 @@ static ssize_t take_message(int fd, void *umad, int *length)
 {
 	size_t room = sizeof(struct ib_user_mad) +
 		      (size_t)(*length > 0 ? *length : 0);
-	ssize_t n = recv(fd, umad, room, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+	ssize_t n;
 
+	/* ECONNRESET: the fabric has ended, and has left messages unread.  Its
+	 * last messages follow. */
+	do {
+		n = recv(fd, umad, room, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+	} while (n < 0 && errno == ECONNRESET);
 	if (n < 0)
 		return errno == EAGAIN ? -EWOULDBLOCK : -errno;
 	if (!n) {
@@ -278,6 +339,8 @@ int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 		/* after a wait, -EWOULDBLOCK says that another thread took the
 		 * message */
 	} while (n == -EWOULDBLOCK && timeout_ms < 0);
+	if (n == -EIO)
+		return fail_dead(portid, timeout_ms);
 	if (n < 0)
 		return fail_with((int)-n);
 	if (n < (ssize_t)sizeof(struct ib_user_mad))

@@ -15,8 +15,8 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import subnet
 import system
 from subnet import (NET, PATIENCE_S, Fabric, await_line, dissect, fabric,
-                    fabric_argv, managed, managed_on, manager_env, packets_argv,
-                    port_lid, receiver, said_by)
+                    fabric_argv, managed, managed_on, manager_argv, manager_env,
+                    packets_argv, port_lid, receiver, said_by)
 from system import Fail, Skip, expect, expect_ok
 
 AREA = "InfiniBand"
@@ -248,8 +248,7 @@ def traps_are_told():
         expect("Hca3" in f.out("Hca1", "smpquery", "-y", "0x77", "nodedesc",
                                lid), "no answer")
         other = t.start([t.adverb, "run", "--fabric=" + f.socket, "--host",
-                         "Hca2", "--", "opensm", "-d", "2", "-f",
-                         t.path("other.log"), "-s", "0"],
+                         "Hca2", "--", *manager_argv(t.path("other.log"))],
                         env=t.environment(**manager_env()))
         try:
             await_line(f.log, "Generic Notice type:4 num:144")
@@ -391,6 +390,36 @@ def a_killed_fabric_is_noticed():
         killed.communicate()
 
 
+def a_manager_of_a_killed_fabric_says_little():
+    """libibumad keeps OpenSM, whose receiver repeats each call that fails, from
+    filling the disk.  A program gets EIO, once at once and then after a wait."""
+    file, socket = t.path("net"), t.path("dead-socket")
+    with open(file, "w") as f:
+        f.write(NET)
+    killed = t.start(fabric_argv("--socket", socket, file))
+    try:
+        expect(b"runs at" in killed.stdout.readline(), "no fabric")
+        f = Fabric.at(socket)
+        waits = t.start([t.adverb, "run", "--fabric=" + f.socket, "--host",
+                         "Hca3", "--", t.program("umadcheck"), "dead"],
+                        env=t.environment())
+        expect(b"open" in waits.stdout.readline(), "umadcheck opens no port")
+        with managed_on(f):
+            killed.kill()
+            begin = time.monotonic()
+            said = said_by(waits)
+            expect(waits.returncode == 0 and "1 passed, 0 failed" in said, said)
+            await_line(f.log, "Input/output error", 2)
+            with open(f.log, errors="replace") as log:
+                lines = log.read().count("Input/output error")
+            passed = time.monotonic() - begin
+            expect(lines <= passed + 2,
+                   "%d errors in %.1f s" % (lines, passed))
+    finally:
+        killed.kill()
+        killed.communicate()
+
+
 def unusual_programs_over_libibumad():
     """A program that closes all descriptors keeps the files that it opens then.  A
     port may have descriptor 0.  A cancelled thread keeps no lock, and leaves
@@ -509,6 +538,8 @@ t.case("tshark finds nothing wrong with captured packets", captures_are_clean)
 t.case("a program is told of changes of its port", changes_are_told)
 t.case("a program notices that its fabric was killed",
        a_killed_fabric_is_noticed)
+t.case("OpenSM logs an error a second after its fabric was killed",
+       a_manager_of_a_killed_fabric_says_little)
 t.case("libibumad serves daemons, descriptor 0 and cancelled threads",
        unusual_programs_over_libibumad)
 t.case("each group of processes gets a host of its own", hosts_are_given)

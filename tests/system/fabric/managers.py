@@ -15,8 +15,8 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 
 import subnet
 import system
-from subnet import (NET, PATIENCE_S, await_line, fabric, manager_env, port_lid,
-                    write_file)
+from subnet import (NET, PATIENCE_S, await_line, fabric, manager_argv,
+                    manager_env, port_lid, write_file)
 from system import expect
 
 AREA = "InfiniBand"
@@ -79,7 +79,7 @@ def manager(f, host, *more):
     with contextlib.suppress(FileNotFoundError):
         os.unlink(log)
     p = t.start([t.adverb, "run", "--fabric=" + f.socket, "--host", host,
-                 "--", "opensm", "-d", "2", "-f", log, "-s", "0", *more],
+                 "--", *manager_argv(log, *more)],
                 env=t.environment(**manager_env()))
     try:
         yield p, log

@@ -9,6 +9,8 @@
  * in the calls that do not sleep, or that libibumad makes under a lock: other
  * threads must then not wait for that lock.  The fourth cancels a thread that
  * opens a port, and a thread that closes the port.
+ *
+ * umadcheck dead: receives at a port until the fabric ends, and then again.
  */
 #include "check.h"
 
@@ -21,6 +23,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <infiniband/umad.h>
@@ -204,8 +207,57 @@ static void a_cancelled_thread_leaves_no_port_open(void)
 	EXPECT(umad_get_fd(opened) < 0);
 }
 
-int main(void)
+static uint64_t now_ms(void)
 {
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Returns after how many ms a receive has failed with EIO. */
+static uint64_t fails_after(int port, int timeout_ms)
+{
+	static struct {
+		struct ib_user_mad header;
+		uint8_t mad[256];
+	} buffer;
+	int length = sizeof(buffer.mad);
+	uint64_t begin = now_ms();
+
+	EXPECT(umad_recv(port, &buffer, &length, timeout_ms) == -EIO);
+	EXPECT(errno == EIO);
+	return now_ms() - begin;
+}
+
+static void a_port_of_a_dead_fabric_fails_slowly(void)
+{
+	int port;
+	uint64_t begin;
+
+	NEED(!umad_init());
+	port = umad_open_port("advib0", 1);
+	NEED(port > 0);
+	puts("open");
+	fflush(stdout);
+	fails_after(port, -1);
+	EXPECT(fails_after(port, -1) >= 1000);
+	EXPECT(fails_after(port, 2000) >= 1000);
+	EXPECT(fails_after(port, 300) >= 300);
+	fails_after(port, 0);
+	begin = now_ms();
+	EXPECT(!umad_poll(port, 400));
+	EXPECT(now_ms() - begin >= 400);
+	EXPECT(!umad_close_port(port));
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "dead")) {
+		check_run("a port of a dead fabric fails slowly",
+			  a_port_of_a_dead_fabric_fails_slowly);
+		return check_end();
+	}
 	check_run("a cancelled thread keeps no lock",
 		  a_cancelled_thread_keeps_no_lock);
 	check_run("a cancelled thread leaves no port open",

@@ -95,6 +95,12 @@ def fabric(text=NET, *options):
         f.stop()
 
 
+def manager_argv(log, *more):
+    """Returns the command of an OpenSM that looks at the subnet once, and on events.
+    Its log has at most 32 MB, so that no error that it repeats fills the disk."""
+    return ["opensm", "-d", "2", "-f", log, "-L", "32", "-s", "0", *more]
+
+
 def manager_env():
     folder = t.path("osm")
     os.makedirs(folder, exist_ok=True)
@@ -111,7 +117,7 @@ def managed_on(f, host="Hca1", *more):
     with contextlib.suppress(FileNotFoundError):
         os.unlink(log)
     p = t.start([t.adverb, "run", "--fabric=" + f.socket, "--host", host,
-                 "--", "opensm", "-d", "2", "-f", log, "-s", "0", *more],
+                 "--", *manager_argv(log, *more)],
                 env=t.environment(**manager_env()))
     try:
         await_line(log, "SUBNET UP")
