@@ -48,8 +48,8 @@ enum {
 	HAS_FLOW_LABEL = 1 << 13,
 	HAS_HOP_LIMIT = 1 << 14,
 	HAS_JOIN_STATE = 1 << 16,
-	HAS_TO_MAKE = HAS_QKEY | HAS_MTU | HAS_TRAFFIC_CLASS | HAS_RATE |
-		      HAS_SL | HAS_FLOW_LABEL | HAS_HOP_LIMIT,
+	HAS_TO_MAKE = HAS_QKEY | HAS_TRAFFIC_CLASS | HAS_SL | HAS_FLOW_LABEL,
+	HAS_LIMITS = HAS_MTU | HAS_RATE | HAS_HOP_LIMIT,
 };
 
 /* The bits of a PathRecord's component mask that sa_write_path always sets. */
@@ -105,8 +105,9 @@ void sa_write_join(uint8_t mad[MAD_BYTES], uint32_t id,
 {
 	uint64_t mask = HAS_MGID | HAS_PORT_GID | HAS_PKEY | HAS_JOIN_STATE;
 
-	write_head(mad, id, METHOD_SET, ATTR_MEMBER,
-		   mask | (makes ? HAS_TO_MAKE : 0));
+	if (makes)
+		mask |= HAS_TO_MAKE | (m->mtu ? HAS_LIMITS : 0);
+	write_head(mad, id, METHOD_SET, ATTR_MEMBER, mask);
 	write_member(mad, m);
 	if (!makes)
 		return;

@@ -85,7 +85,8 @@ struct sa_answer {
 };
 
 /* Write a question.  The answer has the same id.  sa_write_join with `makes`:
- * the group is made with the parameters of *m if there is none. */
+ * the group is made with the parameters of *m if there is none; mtu 0: the
+ * administration chooses MTU, rate and hop limit. */
 void sa_write_join(uint8_t mad[MAD_BYTES], uint32_t id,
 		   const struct sa_member *m, bool makes);
 void sa_write_leave(uint8_t mad[MAD_BYTES], uint32_t id,

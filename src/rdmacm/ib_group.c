@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Joins multicast groups for ids with an address of an IPoIB interface, by the
- * fabric, and leaves them.  The broadcast group of the interface gives the
- * parameters of a new group.
+ * Joins multicast groups by the fabric, and leaves them.  For an id with an
+ * address of an IPoIB interface, the broadcast group of the interface gives the
+ * parameters of a new group.  An id with a GID joins groups by their GIDs, and
+ * the subnet administration chooses the parameters.  (The kernel's rdma_cm
+ * refuses the joins of such ids, since they have no broadcast group.)
  */
 #include "rdmacm/ib.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -13,6 +16,8 @@
 #include "rdmacm/explain.h"
 #include "util/fd_identity.h"
 #include "wire/neighbour.h"
+
+#define PKEY_DEFAULT 0xffff
 
 /* Fills in the request to join. */
 static void put_request(const struct r_id *id, const struct r_multicast *m,
@@ -87,25 +92,49 @@ static int join_apart(struct r_id *id, struct r_multicast *m, struct cmproto *r)
 	return -1;
 }
 
-int r_ib_join(struct r_id *id, struct r_multicast *m)
+/* Begins the request of an id with a GID.  Returns 0, or -1 and errno with a
+ * message. */
+static int begin_by_gid(const struct r_id *id, const struct sockaddr *group,
+			struct cmproto *r)
 {
-	struct cmproto r;
-	int cancel, err;
+	const uint16_t pkey = be16toh(id->base.route.addr.addr.ibaddr.pkey);
 
-	/* as with the kernel, a GID has no broadcast group */
-	if (r_addr_is_ib(&id->base.route.addr.src_addr))
-		return r_fail(ENOTSUP,
-			      "rdma_join_multicast: the id has a GID, and "
-			      "groups are joined by ids with the address of an "
-			      "IPoIB interface (adverb ipoib --address); bind "
-			      "the id to one, or join by the subnet "
-			      "administration (as ib_send_bw -c UD -g does), "
-			      "and attach the queue pair by ibv_attach_mcast");
-	err = r_ib_broadcast(id, &r);
+	if (!r_addr_is_ib(group) ||
+	    !(r_addr_is_any(group) || r_addr_is_multicast(group)))
+		return r_fail(EADDRNOTAVAIL,
+			      "rdma_join_multicast: the id has a GID, so it "
+			      "joins groups by their GIDs (AF_IB, of ff00::/8, "
+			      "or all zeroes); for a group of IP, bind the id "
+			      "to the address of an IPoIB interface (adverb "
+			      "ipoib --address)");
+	*r = (struct cmproto){.is_ib = true};
+	r->path.pkey = pkey ? pkey : PKEY_DEFAULT;
+	r->group.traffic_class = id->options.tos;
+	return 0;
+}
+
+/* Begins the request of an id with an address of IP.  Returns 0, or -1 and
+ * errno with a message. */
+static int begin_by_ip(struct r_id *id, struct cmproto *r)
+{
+	int err = r_ib_broadcast(id, r);
+
 	if (err)
 		return r_ib_fail_broadcast(id, "rdma_join_multicast", err);
 	if (id->base.ps == RDMA_PS_IPOIB)
-		id->own.qkey = r.group.qkey;
+		id->own.qkey = r->group.qkey;
+	return 0;
+}
+
+int r_ib_join(struct r_id *id, struct r_multicast *m)
+{
+	const struct sockaddr *group = (const struct sockaddr *)&m->addr;
+	bool has_gid = r_addr_is_ib(&id->base.route.addr.src_addr);
+	struct cmproto r;
+	int cancel, err;
+
+	if (has_gid ? begin_by_gid(id, group, &r) : begin_by_ip(id, &r))
+		return -1;
 	/* A thread that is cancelled here would leak a socket. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	err = join_apart(id, m, &r);

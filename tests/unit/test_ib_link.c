@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PORT = 7471, HANDLE = 5, PASSIVE_HANDLE, WAIT_S = 30 };
+enum { PORT = 7471, HANDLE = 5, PASSIVE_HANDLE, WAIT_S = 30, MLID = 0xc001 };
 
 static const uint8_t own[16] = {0xfe, 0x80, [15] = 1};
 static const uint8_t peer[16] = {0xfe, 0x80, [15] = 2};
@@ -89,6 +89,12 @@ static void answer_cm(const struct cmproto *to)
 	if (to->kind == CMPROTO_ROUTE) {
 		m.err = fabric.route_err;
 		m.path = fabric.route;
+	}
+	if (to->kind == CMPROTO_JOIN) {
+		memcpy(m.at.peer, to->at.peer, 16);
+		m.group = to->group;
+		m.group.mtu = IBV_MTU_2048;
+		m.group.mlid = MLID;
 	}
 	send(fabric.cm, &m, sizeof(m), MSG_NOSIGNAL);
 }
@@ -522,16 +528,63 @@ static void a_request_brings_the_path_back_to_the_peer(void **state)
 	await_kind(CMPROTO_RELEASE);
 }
 
-static void a_group_cannot_be_joined(void **state)
+static void an_id_with_a_gid_joins_no_group_of_ip(void **state)
 {
 	struct r_id *id = resolved_id(RDMA_PS_UDP, IBV_QPT_UD);
+	struct sockaddr_in ip = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htobe32(0xef010203)};
+	struct sockaddr *groups[] = {&id->base.route.addr.dst_addr,
+				     (struct sockaddr *)&ip};
 
-	errno = 0;
-	assert_int_equal(rdma_join_multicast(&id->base,
-					     &id->base.route.addr.dst_addr,
-					     NULL),
-			 -1);
-	assert_int_equal(errno, ENOTSUP);
+	for (size_t i = 0; i < TEST_COUNT(groups); i++) {
+		errno = 0;
+		assert_int_equal(
+			rdma_join_multicast(&id->base, groups[i], NULL), -1);
+		assert_int_equal(errno, EADDRNOTAVAIL);
+	}
+	rdma_destroy_id(&id->base);
+	await_kind(CMPROTO_RELEASE);
+}
+
+/* Lets the id join a group by its GID. */
+static void join_group(struct r_id *id, struct sockaddr_storage *group)
+{
+	static const uint8_t mgid[16] = {0xff, 0x12, [15] = 7};
+	const struct cmproto *asked = &fabric.got[CMPROTO_JOIN];
+	struct rdma_cm_event *e;
+
+	r_addr_make_ib((struct sockaddr *)group, mgid, 0, 0, 0xffff);
+	assert_int_equal(
+		rdma_join_multicast(&id->base, (struct sockaddr *)group, group),
+		0);
+	await_kind(CMPROTO_JOIN);
+	assert_memory_equal(asked->at.local, own, 16);
+	assert_memory_equal(asked->at.peer, mgid, 16);
+	assert_int_equal(asked->path.pkey, 0xffff);
+	assert_int_equal(asked->group.qkey, RDMA_UDP_QKEY);
+	assert_int_equal(asked->group.mtu, 0);
+	e = next_event();
+	assert_int_equal(e->event, RDMA_CM_EVENT_MULTICAST_JOIN);
+	assert_ptr_equal(e->param.ud.private_data, group);
+	assert_int_equal(e->param.ud.ah_attr.dlid, MLID);
+	assert_memory_equal(&e->param.ud.ah_attr.grh.dgid, mgid, 16);
+	rdma_ack_cm_event(e);
+}
+
+static void leave_group(struct r_id *id, struct sockaddr_storage *group)
+{
+	assert_int_equal(
+		rdma_leave_multicast(&id->base, (struct sockaddr *)group), 0);
+	await_kind(CMPROTO_LEAVE);
+}
+
+static void an_id_with_a_gid_joins_groups_by_gid(void **state)
+{
+	struct r_id *id = resolved_id(RDMA_PS_UDP, IBV_QPT_UD);
+	struct sockaddr_storage group;
+
+	join_group(id, &group);
+	leave_group(id, &group);
 	rdma_destroy_id(&id->base);
 	await_kind(CMPROTO_RELEASE);
 }
@@ -681,7 +734,8 @@ int main(void)
 			a_request_brings_its_path_and_long_private_data),
 		cmocka_unit_test(a_datagram_request_has_room_for_216_bytes),
 		cmocka_unit_test(a_request_brings_the_path_back_to_the_peer),
-		cmocka_unit_test(a_group_cannot_be_joined),
+		cmocka_unit_test(an_id_with_a_gid_joins_no_group_of_ip),
+		cmocka_unit_test(an_id_with_a_gid_joins_groups_by_gid),
 		cmocka_unit_test(a_child_connects_again),
 		cmocka_unit_test(each_id_is_told_once_that_the_fabric_is_gone),
 	};

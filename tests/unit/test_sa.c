@@ -27,6 +27,7 @@ static const struct sa_path path = {.dgid = {0xfe, 0x80, [15] = 1},
 
 static void a_join_asks_for_what_it_makes(void **state)
 {
+	struct sa_member no_limits = member;
 	uint8_t mad[MAD_BYTES];
 	struct sa_answer a;
 
@@ -35,6 +36,10 @@ static void a_join_asks_for_what_it_makes(void **state)
 	sa_write_join(mad, 0x1234, &member, true);
 	assert_int_equal(bytes_get64(mad + SA_AT_MASK), 0x173f7);
 	assert_int_equal(mad[SA_AT_METHOD], 2);
+	no_limits.mtu = 0;
+	sa_write_join(mad, 0x1234, &no_limits, true);
+	assert_int_equal(bytes_get64(mad + SA_AT_MASK), 0x130c7);
+	sa_write_join(mad, 0x1234, &member, true);
 	/* an answer has the fields at the same places */
 	mad[SA_AT_METHOD] = 0x81;
 	bytes_put16(mad + SA_AT_RECORD + 36, member.mlid);
