@@ -540,6 +540,18 @@ uint64_t fabric_cm_deadline(const struct fabric_cm *cm)
 					: (cm->due_ns + 999999) / 1000000;
 }
 
+/* A port has changed (fabric_watch_ports). */
+static void take_change(void *arg, const struct node *node, uint32_t port,
+			uint32_t changes)
+{
+	struct cm_host *h = host_of(arg, node);
+
+	if (!h)
+		return;
+	fabric_query_changed(h, port, changes);
+	mark_active(h);
+}
+
 struct fabric_cm *fabric_cm_new(struct fabric *f)
 {
 	struct fabric_cm *cm = calloc(1, sizeof(*cm));
@@ -554,14 +566,17 @@ struct fabric_cm *fabric_cm_new(struct fabric *f)
 	cm->due_ns = UINT64_MAX;
 	cm_inbox_init(&cm->inbox);
 	cm->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (cm->epoll >= 0)
+	if (cm->epoll >= 0) {
+		fabric_watch_ports(f, take_change, cm);
 		return cm;
+	}
 	free(cm);
 	return NULL;
 }
 
 void fabric_cm_free(struct fabric_cm *cm)
 {
+	fabric_watch_ports(cm->fabric, NULL, NULL);
 	list_for_each_safe (l, &cm->hosts)
 		free_host(OF_HOSTS(l));
 	close(cm->epoll);

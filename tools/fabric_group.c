@@ -32,6 +32,9 @@ struct sa_group {
 	 * begin_leave sends no MAD. */
 	bool is_shared;
 	bool is_in; /* the port is a member */
+	/* PHASE_JOINS: the port may lose the membership that the answer to the
+	 * open question gives it (fabric_group_lose). */
+	bool is_stale;
 	enum phase phase;
 	const void *asker; /* the program that caused the open question */
 	uint32_t id;	   /* of the open question */
@@ -340,6 +343,35 @@ void fabric_group_drop(struct fabric_groups *all, const void *owner)
 	}
 }
 
+static void lose_members(struct fabric_groups *all, struct sa_group *g)
+{
+	list_for_each_safe (l, &g->members) {
+		struct sa_group_member *m = OF_MEMBERS(l);
+
+		if (m->waits)
+			continue;
+		all->sink->lost(all->user, m->owner, m->number);
+		free_member(all, m);
+	}
+}
+
+void fabric_group_lose(struct fabric_groups *all,
+		       bool (*is_lost)(const void *arg,
+				       const struct sa_member *r),
+		       const void *arg)
+{
+	list_for_each_safe (l, &all->all) {
+		struct sa_group *g = OF_GROUPS(l);
+
+		if (!is_lost(arg, &g->record))
+			continue;
+		lose_members(all, g);
+		g->is_in = false;
+		g->is_stale = g->phase == PHASE_JOINS;
+		step_group(all, g);
+	}
+}
+
 /* Returns 0, with the membership, or -errno, as cmproto.h says. */
 static int read_answer(const struct sa_group *g, const uint8_t *mad,
 		       size_t bytes, struct sa_member *r)
@@ -364,6 +396,11 @@ static int read_answer(const struct sa_group *g, const uint8_t *mad,
 static void end_join(struct fabric_groups *all, struct sa_group *g, int err,
 		     const uint8_t *mad, size_t bytes)
 {
+	bool was_stale = g->is_stale;
+
+	g->is_stale = false;
+	if (!err && was_stale && has_waiting(g))
+		return; /* step_group asks again */
 	if (!err)
 		err = read_answer(g, mad, bytes, &g->record);
 	if (err) {

@@ -36,6 +36,8 @@ struct fabric_group_sink {
 	/* Answers a program's request to join.  *m is set if err is 0. */
 	void (*answer)(void *user, void *owner, uint32_t serial, int err,
 		       const struct sa_member *m);
+	/* Tells a program that its membership with this number has ended. */
+	void (*lost)(void *user, void *owner, uint32_t number);
 };
 
 struct fabric_groups {
@@ -76,6 +78,14 @@ void fabric_group_leave(struct fabric_groups *all, const void *owner,
 			uint32_t number);
 /* The program ends, and with it its memberships. */
 void fabric_group_drop(struct fabric_groups *all, const void *owner);
+/* Ends the memberships in each group for which is_lost returns true: a port may
+ * have lost the group.  The sink's `lost` tells their programs.  As the kernel,
+ * asks the administration for nothing: it is for the programs to join again.  A
+ * join that waits for its answer goes on, and is asked for once more. */
+void fabric_group_lose(struct fabric_groups *all,
+		       bool (*is_lost)(const void *arg,
+				       const struct sa_member *r),
+		       const void *arg);
 /* Takes the answer, which may have any contents, to the question `id`; err is
  * -ETIMEDOUT if no answer has come.  Returns false if no group has asked this
  * question. */

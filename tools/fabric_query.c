@@ -134,8 +134,51 @@ static void answer_join(void *user, void *owner, uint32_t serial, int err,
 	tell_done(owner, &m, serial, err);
 }
 
-static const struct fabric_group_sink sink = {.ask = ask_membership,
-					      .answer = answer_join};
+static void tell_lost(void *user, void *owner, uint32_t number)
+{
+	struct fabric_cm_client *c = owner;
+	struct cmproto m = {.kind = CMPROTO_EVENT,
+			    .event = CMPROTO_GROUP_LOST,
+			    .call_id = number,
+			    .is_ib = true};
+
+	cmserver_tell(c->host->server, c->client, &m);
+}
+
+static const struct fabric_group_sink sink = {
+	.ask = ask_membership, .answer = answer_join, .lost = tell_lost};
+
+/* A port that has changed, for is_lost. */
+struct changed_port {
+	struct cm_host *host;
+	uint32_t number;
+	bool loses_all; /* else the groups whose partition it is not in */
+	struct fabric_port now;
+};
+
+static bool is_lost(const void *arg, const struct sa_member *r)
+{
+	const struct changed_port *p = arg;
+	struct gid_place place;
+
+	if (!fabric_host_port(p->host, r->port_gid, &place))
+		return true; /* no port has the GID any more */
+	return place.port == p->number &&
+	       (p->loses_all ||
+		fabric_host_pkey_index(&p->now, r->pkey) == FABRIC_HOST_PKEYS);
+}
+
+void fabric_query_changed(struct cm_host *h, uint32_t port, uint32_t changes)
+{
+	struct changed_port p = {.host = h, .number = port};
+
+	if (fabric_show_port(h->node, port, &p.now))
+		return;
+	p.loses_all = (changes & (DATA_LID | DATA_REREGISTER)) ||
+		      p.now.state != STATE_ACTIVE;
+	if (p.loses_all || (changes & DATA_PKEYS))
+		fabric_group_lose(&h->groups, is_lost, &p);
+}
 
 void fabric_query_init(struct cm_host *h)
 {

@@ -19,6 +19,10 @@ void fabric_query_free(struct cm_host *h);
 void fabric_query_route(struct fabric_cm_client *c, const struct cmproto *m);
 void fabric_query_join(struct fabric_cm_client *c, const struct cmproto *m);
 void fabric_query_leave(struct fabric_cm_client *c, const struct cmproto *m);
+/* A port of the host has changed; `changes` is a set of enum data_change.  As
+ * the kernel's, the port's memberships end when the port is no longer active,
+ * gets another LID, leaves the group's partition, or is to register again. */
+void fabric_query_changed(struct cm_host *h, uint32_t port, uint32_t changes);
 /* The program ends: drops its questions and memberships. */
 void fabric_query_drop(struct fabric_cm_client *c);
 /* Takes the answer to a question, or the question itself with the status

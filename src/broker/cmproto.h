@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define CMPROTO_MAGIC	0x61647663u
-#define CMPROTO_VERSION 8
+#define CMPROTO_VERSION 9
 #define CMPROTO_PRIVATE 224
 #define CMPROTO_NOTE	352
 #define CMPROTO_BYTES	848 /* of struct cmproto */
@@ -121,6 +121,11 @@ enum cmproto_event {
 	/* the client did not read its messages, which are lost, and the broker
 	 * closes the client's connection; id: 0 */
 	CMPROTO_DROPPED,
+	/* the membership call_id of a JOIN has ended, since its port went down,
+	 * has another LID, has left the partition of the group or, after a
+	 * restart of the subnet manager, has to register again; id: 0.  The
+	 * client may join again. */
+	CMPROTO_GROUP_LOST,
 };
 
 /* The addresses and ports of a conversation.  Addresses are IPv6, or IPv4 as

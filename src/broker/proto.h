@@ -23,7 +23,7 @@
 #include <sys/un.h>
 
 #define PROTO_MAGIC   0x61647662u
-#define PROTO_VERSION 24 /* has to grow whenever CMPROTO_VERSION grows */
+#define PROTO_VERSION 25 /* has to grow whenever CMPROTO_VERSION grows */
 #define PROTO_FDS     5	 /* descriptors that one message brings, at most */
 /* the bytes of the members, up to and including `idle_s`, that are the same in
  * every version */

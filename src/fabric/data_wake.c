@@ -15,8 +15,12 @@ void data_wake(struct data_end *end)
 
 void data_wake_port(struct port *port, uint32_t changes)
 {
+	const struct fabric *f = port->node->fabric;
+
 	if (!changes)
 		return;
+	if (f->changed)
+		f->changed(f->changed_arg, port->node, port->number, changes);
 	list_for_each (l, &port->data_ends) {
 		OF_PORT(l)->changes |= changes;
 		data_wake(OF_PORT(l));

@@ -210,6 +210,15 @@ void fabric_watch(struct fabric *f,
 	f->seen_arg = arg;
 }
 
+void fabric_watch_ports(struct fabric *f,
+			void (*changed)(void *arg, const struct node *node,
+					uint32_t port, uint32_t changes),
+			void *arg)
+{
+	f->changed = changed;
+	f->changed_arg = arg;
+}
+
 void fabric_set_time(struct fabric *f, uint64_t now_ms)
 {
 	f->now_ms = now_ms;

@@ -57,6 +57,15 @@ void fabric_watch(struct fabric *f,
 		  void (*seen)(void *arg, const uint8_t *p, size_t bytes),
 		  void *arg);
 
+/* From now on, the fabric calls `changed` with `arg` when a port of a node has
+ * changed: `changes` is a set of enum data_change (data.h), and is not 0.  The
+ * call may read the port (fabric_show_port), and changes nothing of the fabric.
+ * changed NULL: ends these calls. */
+void fabric_watch_ports(struct fabric *f,
+			void (*changed)(void *arg, const struct node *node,
+					uint32_t port, uint32_t changes),
+			void *arg);
+
 /* Finds the node with this ID or, if there is none, with this description;
  * NULL: there is no such node. */
 struct node *fabric_find(struct fabric *f, const char *name);

@@ -227,6 +227,10 @@ struct fabric {
 	/* The arguments of fabric_watch; seen NULL: nobody watches. */
 	void (*seen)(void *arg, const uint8_t *p, size_t bytes);
 	void *seen_arg;
+	/* The arguments of fabric_watch_ports; changed NULL: nobody watches. */
+	void (*changed)(void *arg, const struct node *node, uint32_t port,
+			uint32_t changes);
+	void *changed_arg;
 };
 
 static inline bool node_is_switch(const struct node *node)

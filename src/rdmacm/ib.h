@@ -96,6 +96,9 @@ void r_ib_leave(struct r_multicast *m);
 /* ib_joined.c, under r_lock: handles the fabric's answer to CMPROTO_JOIN, for
  * the membership with this number. */
 void r_ib_joined(struct r_id *id, uint32_t number, const struct cmproto *m);
+/* ib_joined.c, under r_lock: the membership with this number has ended.  If it
+ * is the id's, posts MULTICAST_ERROR and returns true. */
+bool r_ib_lost(struct r_id *id, uint32_t number);
 
 /* ---- ib_header.c ---- */
 

@@ -119,11 +119,36 @@ void r_ib_joined(struct r_id *id, uint32_t number, const struct cmproto *answer)
 	if (!e)
 		return;
 	e->base.param.ud.private_data = m->context;
+	e->multicast = m;
 	if (!err) {
 		memcpy(m->gid.raw, answer->at.peer, 16);
 		m->lid = answer->group.mlid;
 		fill_event(id, m, &answer->group, &e->base.param.ud);
-		e->multicast = m;
 	}
 	r_post(e);
+}
+
+/* As with the kernel, the status is ENETRESET, the queue pair stays attached,
+ * and it is for the program to leave the group and to join it again. */
+bool r_ib_lost(struct r_id *id, uint32_t number)
+{
+	struct r_multicast *m = find_group(id, number);
+	char text[R_ADDR_TEXT];
+	struct r_event *e;
+
+	if (!m)
+		return false;
+	r_addr_text((const struct sockaddr *)&m->addr, text);
+	r_say("rdma_join_multicast: MULTICAST_ERROR: the port is no member of "
+	      "%s any more: it went down, has another LID or P_Key, or the "
+	      "subnet manager has started again; leave the group and join it "
+	      "again (rdma_leave_multicast, rdma_join_multicast)",
+	      text);
+	e = r_event_new(id, RDMA_CM_EVENT_MULTICAST_ERROR, -ENETRESET);
+	if (!e)
+		return true;
+	e->base.param.ud.private_data = m->context;
+	e->multicast = m;
+	r_post(e);
+	return true;
 }

@@ -161,6 +161,18 @@ static void take_answer(const struct cmproto *m)
 	}
 }
 
+/* A membership of one of the ids has ended. */
+static void end_membership(uint32_t number)
+{
+	for (int i = 0; i < BUCKETS; i++) {
+		if (!ids[i].next)
+			continue;
+		list_for_each (n, &ids[i])
+			if (r_ib_lost(r_table_id(n), number))
+				return;
+	}
+}
+
 void r_table_message(const struct cmproto *m)
 {
 	struct r_id *id;
@@ -179,6 +191,8 @@ void r_table_message(const struct cmproto *m)
 		      "not stop the process, for example in a debugger, while "
 		      "peers connect to it",
 		      r_ib_server());
+	else if (m->kind == CMPROTO_EVENT && m->event == CMPROTO_GROUP_LOST)
+		end_membership(m->call_id);
 	else if (m->kind == CMPROTO_EVENT && m->event == CMPROTO_REQUEST)
 		r_tell(CMPROTO_RELEASE, m->new_id);
 }

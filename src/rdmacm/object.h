@@ -53,7 +53,7 @@ struct r_event {
 	 * points into the message.  All zeroes if no message caused the
 	 * event. */
 	struct cmproto message;
-	struct r_multicast *multicast;	/* the group to join, or NULL */
+	struct r_multicast *multicast; /* the group that it is about, or NULL */
 	uint8_t mpa_private[UINT8_MAX]; /* iWARP: the event's private_data */
 };
 
@@ -357,8 +357,8 @@ void r_forget_tokens(void);
 /* Makes and posts an event that no message of the broker has caused.  Takes
  * r_lock.  Returns 0, or -1 and errno with a message. */
 int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status);
-/* Under r_lock: the program leaves the group m.  Frees the event of its join,
- * if the program has not taken the event. */
+/* Under r_lock: the program leaves the group m.  Frees the events about it that
+ * the program has not taken. */
 void r_forget_join(const struct r_id *id, const struct r_multicast *m);
 /*
  * serve.c: ends a call of the program that causes an event, for an id that was

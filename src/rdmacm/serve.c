@@ -173,7 +173,8 @@ static void serve_event(struct r_event *e)
 		 e->base.event == RDMA_CM_EVENT_UNREACHABLE ||
 		 e->base.event == RDMA_CM_EVENT_CONNECT_ERROR)
 		serve_refusal(e);
-	else if (e->multicast && r_group_joined(e)) {
+	else if (e->base.event == RDMA_CM_EVENT_MULTICAST_JOIN &&
+		 r_group_joined(e)) {
 		e->base.event = RDMA_CM_EVENT_MULTICAST_ERROR;
 		e->base.status = -errno;
 	}
@@ -208,7 +209,7 @@ static struct r_event *pop_event(struct r_channel *c)
 		e = r_event_of(n);
 		r_id(e->base.listen_id ? e->base.listen_id : e->base.id)
 			->unacked++;
-		if (e->multicast)
+		if (e->base.event == RDMA_CM_EVENT_MULTICAST_JOIN)
 			e->multicast->is_joining = true;
 	}
 	r_give();

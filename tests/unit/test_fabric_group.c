@@ -31,6 +31,9 @@ static struct {
 		int err;
 		struct sa_member member;
 	} all[ANSWERS];
+	int lost;
+	uint32_t lost_number; /* of the last one */
+	void *lost_by;
 } got;
 
 static struct fabric_groups groups;
@@ -60,7 +63,15 @@ static void take_answer(void *user, void *owner, uint32_t serial, int err,
 	got.answers++;
 }
 
-static const struct fabric_group_sink sink = {take_question, take_answer};
+static void take_loss(void *user, void *owner, uint32_t number)
+{
+	got.lost++;
+	got.lost_number = number;
+	got.lost_by = owner;
+}
+
+static const struct fabric_group_sink sink = {take_question, take_answer,
+					      take_loss};
 
 static int begin_groups(void **state)
 {
@@ -309,6 +320,88 @@ static void a_sender_is_another_member_than_a_full_one(void **state)
 	assert_int_equal(got.mad[SA_AT_RECORD + 48] & 15, SA_JOIN_FULL_SENDER);
 }
 
+/* Is it the group of the join? */
+static bool is_first(const void *arg, const struct sa_member *r)
+{
+	assert_ptr_equal(arg, &got);
+	return !memcmp(r->mgid, mgid, 16);
+}
+
+static bool is_none(const void *arg, const struct sa_member *r)
+{
+	return false;
+}
+
+static void lose_group(void)
+{
+	fabric_group_lose(&groups, is_none, &got);
+	fabric_group_lose(&groups, is_first, &got);
+}
+
+static void programs_are_told_of_a_lost_group(void **state)
+{
+	join_as(&first, 1);
+	join_as(&second, 3);
+	answer_last(0, QKEY);
+	lose_group();
+	assert_int_equal(got.lost, 2);
+	assert_int_equal(got.lost_number, 3);
+	assert_ptr_equal(got.lost_by, &second);
+	/* the administration is asked for nothing, also when they leave */
+	fabric_group_leave(&groups, &first, 1);
+	fabric_group_drop(&groups, &second);
+	assert_int_equal(got.questions, 1);
+	assert_true(list_is_empty(&groups.all));
+	join_as(&first, 2);
+	assert_int_equal(got.questions, 2);
+	answer_last(0, QKEY);
+	assert_answers(3, 0);
+}
+
+static void a_join_that_waits_is_asked_for_again(void **state)
+{
+	join_as(&first, 1);
+	answer_last(0, QKEY);
+	join_as(&second, 2);
+	lose_group();
+	assert_int_equal(got.lost, 1);
+	assert_ptr_equal(got.lost_by, &first);
+	assert_int_equal(got.questions, 2);
+	answer_last(0, QKEY); /* maybe of the time before the loss */
+	assert_int_equal(got.answers, 1);
+	assert_int_equal(got.questions, 3);
+	assert_false(sa_asks_leave(got.mad));
+	answer_last(0, QKEY);
+	assert_answers(2, 0);
+	assert_ptr_equal(got.all[1].owner, &second);
+}
+
+static void a_join_that_nobody_waits_for_is_undone(void **state)
+{
+	join_as(&first, 1);
+	lose_group();
+	fabric_group_leave(&groups, &first, 1);
+	assert_answers(1, -ECANCELED);
+	answer_last(0, QKEY);
+	assert_true(sa_asks_leave(got.mad));
+	answer_last(0, QKEY);
+	assert_true(list_is_empty(&groups.all));
+	assert_int_equal(got.lost, 0);
+}
+
+static void a_join_that_fails_after_a_loss_is_refused(void **state)
+{
+	uint8_t mad[MAD_BYTES] = {0};
+
+	join_as(&first, 1);
+	lose_group();
+	assert_true(fabric_group_take(&groups, last_id, -ETIMEDOUT, mad,
+				      MAD_BYTES));
+	assert_answers(1, -ETIMEDOUT);
+	assert_int_equal(got.questions, 1);
+	assert_true(list_is_empty(&groups.all));
+}
+
 static void nonsense_of_a_program_is_refused(void **state)
 {
 	struct cmproto m = request_of(1);
@@ -409,6 +502,10 @@ int main(void)
 		GROUP_TEST(the_administration_may_choose_a_gid),
 		GROUP_TEST(an_interface_leaves_a_shared_group),
 		GROUP_TEST(a_sender_is_another_member_than_a_full_one),
+		GROUP_TEST(programs_are_told_of_a_lost_group),
+		GROUP_TEST(a_join_that_waits_is_asked_for_again),
+		GROUP_TEST(a_join_that_nobody_waits_for_is_undone),
+		GROUP_TEST(a_join_that_fails_after_a_loss_is_refused),
 		GROUP_TEST(nonsense_of_a_program_is_refused),
 		GROUP_TEST(a_program_has_a_bound_of_memberships),
 		GROUP_TEST(a_host_has_a_bound_of_memberships),

@@ -589,6 +589,46 @@ static void an_id_with_a_gid_joins_groups_by_gid(void **state)
 	await_kind(CMPROTO_RELEASE);
 }
 
+static void tell_lost(void)
+{
+	const struct cmproto m = {.magic = CMPROTO_MAGIC,
+				  .version = CMPROTO_VERSION,
+				  .kind = CMPROTO_EVENT,
+				  .event = CMPROTO_GROUP_LOST,
+				  .call_id = fabric.got[CMPROTO_JOIN].call_id};
+
+	send(fabric.cm, &m, sizeof(m), MSG_NOSIGNAL);
+}
+
+static void a_lost_group_is_an_event(void **state)
+{
+	struct r_id *id = resolved_id(RDMA_PS_UDP, IBV_QPT_UD);
+	struct pollfd p = {.fd = channel.base.fd, .events = POLLIN};
+	struct sockaddr_storage group;
+	struct rdma_cm_event *e;
+
+	join_group(id, &group);
+	tell_lost();
+	e = next_event();
+	assert_ptr_equal(e->id, &id->base);
+	assert_int_equal(e->event, RDMA_CM_EVENT_MULTICAST_ERROR);
+	assert_int_equal(e->status, -ENETRESET);
+	assert_ptr_equal(e->param.ud.private_data, &group);
+	rdma_ack_cm_event(e);
+	leave_group(id, &group);
+	/* the event of a group that the program leaves is dropped */
+	join_group(id, &group);
+	tell_lost();
+	assert_int_equal(poll(&p, 1, WAIT_S * 1000), 1);
+	leave_group(id, &group);
+	assert_false(has_event());
+	/* the id has no such membership any more */
+	tell_lost();
+	rdma_destroy_id(&id->base);
+	await_kind(CMPROTO_RELEASE);
+	assert_false(has_event());
+}
+
 /* The child of a fork has a connection of its own. */
 static void a_child_connects_again(void **state)
 {
@@ -736,6 +776,7 @@ int main(void)
 		cmocka_unit_test(a_request_brings_the_path_back_to_the_peer),
 		cmocka_unit_test(an_id_with_a_gid_joins_no_group_of_ip),
 		cmocka_unit_test(an_id_with_a_gid_joins_groups_by_gid),
+		cmocka_unit_test(a_lost_group_is_an_event),
 		cmocka_unit_test(a_child_connects_again),
 		cmocka_unit_test(each_id_is_told_once_that_the_fabric_is_gone),
 	};

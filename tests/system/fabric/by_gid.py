@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests programs over librdmacm by GID, on an emulated subnet under OpenSM."""
 
+import errno
 import os
 import re
 import select
 import signal
+import subprocess
 import sys
 import time
 
@@ -257,10 +259,70 @@ def fabric_is_killed():
         doomed.communicate()
 
 
+MGID = "ff12:abcd:ffff::1234"
+
+
+class Member:
+    """A program that joins the group MGID, and joins again after a loss."""
+
+    def __init__(self, f, host, port):
+        self.said = ""
+        self.process = t.start(
+            [t.adverb, "run", "--fabric=" + f.socket, "--host", host, "--",
+             t.program("rejoins"), gids(f, host)[port - 1], MGID],
+            stdin=subprocess.PIPE, env=t.environment())
+
+    def wait_for(self, word):
+        """Reads until a line begins with the word.  Returns its number."""
+        while True:
+            line = self.process.stdout.readline().decode()
+            expect(line, "a member ends:\n" + self.said)
+            self.said += line
+            if line.startswith(word + " "):
+                return int(line.split()[1])
+
+    def loses(self):
+        """Waits until the membership has ended and the group is joined again."""
+        expect(self.wait_for("lost") == errno.ENETRESET, self.said)
+        expect("MULTICAST_ERROR: the port is no member of" in self.said,
+               self.said)
+        self.wait_for("joined")
+
+
+def memberships():
+    """Ids with GIDs join a group by its GID.  A manager that starts again, or a
+    link that goes down, ends the memberships with an event; after the programs
+    have joined again they hear each other."""
+    members = []
+    with fabric() as f:
+        with managed_on(f):
+            members = [Member(f, "Hca2", 2), Member(f, "Hca3", 1)]
+            lids = [m.wait_for("joined") for m in members]
+            expect(lids[0] == lids[1] >= 0xc000, lids)
+            for m in members:
+                m.wait_for("hears")
+        with managed_on(f):
+            for m in members:
+                m.loses()
+            for m in members:
+                m.wait_for("hears")
+            lid = re.search(r"lid (\d+)", re.search(
+                r".*\"Switch2\".*",
+                f.out("Hca1", "ibswitches")).group()).group(1)
+            f.out("Hca1", "ibportstate", lid, "1", "disable")
+            f.out("Hca1", "ibportstate", lid, "1", "enable")
+            members[1].loses()
+            members[1].wait_for("hears")
+            for m in members:
+                expect_ok(t.finish(m.process, PATIENCE_S))
+
+
 t.case("ucmatose by GID", program("ucmatose"), AREA, "ucmatose -f gid")
 t.case("udaddy by GID", program("udaddy"), AREA, "udaddy -f gid")
 t.case("rdma_cm by GID from and to one GID, the second port, and this host",
        addresses)
+t.case("ids with GIDs join groups, and again after they have lost them",
+       memberships)
 t.case("rdma_create_ep takes the GIDs of rdma_getaddrinfo", endpoints)
 t.case("a connection in a partition is made in that partition", partitions)
 t.case("two limited members of a partition do not reach each other", limited_members)
