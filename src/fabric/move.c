@@ -175,6 +175,23 @@ static void leave_by(struct packet *p, uint8_t number)
 		cross_link(p, out);
 }
 
+/* Delivers an SMP at the end of its directed route.  If DrDLID is a LID, the
+ * SMP goes on to that LID; an adapter does not forward it. */
+static void finish_outbound(struct packet *p)
+{
+	uint16_t dlid = bytes_get16(p->mad + AT_DR_DLID);
+
+	if (dlid == LID_PERMISSIVE) {
+		dispatch_packet(p);
+	} else if (node_is_switch(p->at->node)) {
+		p->slid = port_info_lid(port_managed(p->at));
+		p->dlid = dlid;
+		move_by_lid(p);
+	} else {
+		packet_drop(p);
+	}
+}
+
 /* Moves an SMP on its way from the requester (IBTA 14.2.2.2). */
 static void move_outbound(struct packet *p)
 {
@@ -196,7 +213,7 @@ static void move_outbound(struct packet *p)
 		leave_by(p, mad[AT_INITIAL_PATH + hop]);
 	} else if (hop == count) {
 		mad[AT_HOP_POINTER] = (uint8_t)(hop + 1);
-		dispatch_packet(p);
+		finish_outbound(p);
 	} else {
 		packet_drop(p);
 	}
@@ -340,24 +357,36 @@ static bool is_at_dlid(const struct packet *p)
 					: port_info_has_lid(at, p->dlid);
 }
 
+/* Does the directed route of an SMP, which is moving by LID, begin where that
+ * LID is?  If not, its directed route lies behind it.  A program may leave
+ * HopPointer of its response at HopCount. */
+static bool is_before_route(const struct packet *p, bool is_returning)
+{
+	uint8_t hop = p->mad[AT_HOP_POINTER];
+
+	if (is_returning)
+		return hop &&
+		       bytes_get16(p->mad + AT_DR_DLID) != LID_PERMISSIVE;
+	return hop <= p->mad[AT_HOP_COUNT];
+}
+
 /*
  * An SMP whose DrSLID is the requester's LID may go by LID to the node where
- * its directed route begins.  The answer goes back by LID from that node.  An
- * SMP that would go on by LID after its directed route (DrDLID) is not
- * supported, and is dropped.
+ * its directed route begins.  An SMP whose DrDLID is a LID goes by LID from the
+ * switch where its directed route ends (IBTA 14.2.2).  The answer takes the
+ * same parts in the opposite order.
  */
 static void move_directed(struct packet *p)
 {
 	const uint8_t *mad = p->mad;
 	bool is_returning = bytes_get16(mad + AT_STATUS) & STATUS_DIRECTION;
 
-	if (mad[AT_HOP_COUNT] >= HOPS_MAX ||
-	    bytes_get16(mad + AT_DR_DLID) != LID_PERMISSIVE) {
+	if (mad[AT_HOP_COUNT] >= HOPS_MAX) {
 		packet_drop(p);
 		return;
 	}
 	if (p->dlid != LID_PERMISSIVE) {
-		if (is_returning || !is_at_dlid(p)) {
+		if (!is_before_route(p, is_returning) || !is_at_dlid(p)) {
 			move_by_lid(p);
 			return;
 		}

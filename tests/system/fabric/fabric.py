@@ -168,6 +168,27 @@ def queries_by_lid():
             f.out("Hca1", "smpquery", what, *path, *ports)
 
 
+def combined_routes():
+    """SMPs go by LID and then by directed route, and the other way round."""
+    with managed() as f:
+        lids = dict(re.findall(r"\"(Switch\d)\".* lid (\d+)",
+                               f.out("Hca1", "ibswitches")))
+        lids["Hca3"] = port_lid(f, "Hca3", "1")
+        for lid, path, want in (("Switch1", "0,3", "Switch2"),
+                                ("Switch2", "0,1", "Hca3"),
+                                ("Switch1", "0", "Switch1")):
+            said = f.out("Hca1", "smpquery", "-c", "nodedesc", lids[lid], path)
+            expect(want in said, said)
+        for lid, path in (("Hca3", "1"), ("Hca3", "1 3"), ("Switch1", "1 4")):
+            said = f.out("Hca1", t.program("umadcheck"), "route", lids[lid],
+                         *path.split())
+            expect(lid in said, said)
+        # adapters do not forward
+        r = f.host("Hca1", t.program("umadcheck"), "route", lids["Hca3"], "1",
+                   "2")
+        expect(r.status == 1 and "no answer" in r.output, r.output, r)
+
+
 def tables_of_the_administrator():
     with managed() as f:
         said = f.out("Hca3", "saquery", "-N")
@@ -522,6 +543,8 @@ t.case("OpenSM makes all ports active and gives LIDs", ports_become_active,
 t.case("sminfo finds the manager", manager_is_found, AREA, "sminfo")
 t.case("smpquery reads attributes by LID and by directed route",
        queries_by_lid, AREA, "smpquery")
+t.case("SMPs go by directed route and by LID", combined_routes, AREA,
+       "smpquery -c")
 t.case("saquery gets tables from OpenSM", tables_of_the_administrator, AREA,
        "saquery")
 t.case("ibtracert, ibroute, ibhosts and iblinkinfo show the subnet", routes,

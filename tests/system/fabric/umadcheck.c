@@ -11,6 +11,8 @@
  * opens a port, and a thread that closes the port.
  *
  * umadcheck dead: receives at a port until the fabric ends, and then again.
+ * umadcheck route LID PORT...: asks for a NodeDescription by a directed route
+ * from port 1, by these ports, and then by LID; prints the description.
  */
 #include "check.h"
 
@@ -19,6 +21,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -251,8 +254,64 @@ static void a_port_of_a_dead_fabric_fails_slowly(void)
 	EXPECT(!umad_close_port(port));
 }
 
+/* A message: umad_size() bytes, and a MAD. */
+struct message {
+	uint8_t bytes[512];
+	uint8_t *mad;
+};
+
+static void begin_message(struct message *m, uint8_t mgmt_class,
+			  uint16_t attribute)
+{
+	memset(m, 0, sizeof(*m));
+	m->mad = umad_get_mad(m->bytes);
+	m->mad[0] = m->mad[2] = m->mad[3] = 1; /* versions, Get */
+	m->mad[1] = mgmt_class;
+	m->mad[15] = 7; /* of the transaction ID */
+	m->mad[17] = (uint8_t)attribute;
+}
+
+/* Sends a request.  Returns the status of the answer or of the timeout. */
+static int exchange_message(struct message *m)
+{
+	long methods[16 / sizeof(long)] = {0};
+	int length = 256, port, agent;
+
+	NEED(!umad_init());
+	port = umad_open_port("advib0", 1);
+	NEED(port > 0);
+	agent = umad_register(port, m->mad[1], 1, 0, methods);
+	NEED(agent >= 0);
+	NEED(!umad_send(port, agent, m->bytes, length, 200, 0));
+	NEED(umad_recv(port, m->bytes, &length, -1) == agent);
+	NEED(!umad_close_port(port));
+	return umad_status(m->bytes);
+}
+
+static int print_node(int lid, int hops, char **ports)
+{
+	struct message m;
+
+	begin_message(&m, 0x81, 0x10); /* NodeDescription */
+	umad_set_addr(m.bytes, 0xffff, 0, 0, 0);
+	m.mad[7] = (uint8_t)hops;
+	m.mad[32] = m.mad[33] = 0xff; /* DrSLID */
+	m.mad[34] = (uint8_t)(lid >> 8);
+	m.mad[35] = (uint8_t)lid;
+	for (int i = 0; i < hops; i++)
+		m.mad[128 + 1 + i] = (uint8_t)atoi(ports[i]);
+	if (exchange_message(&m)) {
+		puts("no answer");
+		return 1;
+	}
+	printf("%.64s\n", (char *)m.mad + 64);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 2 && !strcmp(argv[1], "route"))
+		return print_node(atoi(argv[2]), argc - 3, argv + 3);
 	if (argc > 1 && !strcmp(argv[1], "dead")) {
 		check_run("a port of a dead fabric fails slowly",
 			  a_port_of_a_dead_fabric_fails_slowly);
