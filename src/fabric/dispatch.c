@@ -125,6 +125,19 @@ static bool is_from_other_partition(const struct packet *p)
 	return true;
 }
 
+/* Has the packet a wrong Q_Key for QP1?  If so, counts the packet and sends a
+ * trap. */
+static bool has_wrong_qkey(const struct packet *p)
+{
+	struct port *port = port_managed(p->at);
+
+	if (p->dest_qp != 1 || p->qkey == MAD_QP1_QKEY)
+		return false;
+	port_info_count_qkey(port);
+	trap_qkey(port, p);
+	return true;
+}
+
 void dispatch_packet(struct packet *p)
 {
 	enum sma_verdict verdict = SMA_NOT_MINE;
@@ -136,8 +149,7 @@ void dispatch_packet(struct packet *p)
 	}
 	if (p->mad[0] != MGMT_BASE_VERSION ||
 	    inside_is_subnet(p->mad[1]) != (p->dest_qp == 0) ||
-	    p->dest_qp > 1 || (p->dest_qp == 1 && p->qkey != MAD_QP1_QKEY) ||
-	    is_from_other_partition(p)) {
+	    p->dest_qp > 1 || has_wrong_qkey(p) || is_from_other_partition(p)) {
 		packet_drop(p);
 		return;
 	}

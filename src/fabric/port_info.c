@@ -34,6 +34,7 @@ enum {
 	AT_OPER_VLS = 43, /* OperationalVLs, enforcement and filters */
 	AT_MKEY_VIOLATIONS = 44,
 	AT_PKEY_VIOLATIONS = 46,
+	AT_QKEY_VIOLATIONS = 48,
 	AT_GUID_CAP = 50,
 	AT_TIMEOUT = 51, /* ClientReregister, SubnetTimeOut */
 	AT_RESPONSE = 52,
@@ -400,13 +401,23 @@ uint8_t port_info_high_limit(const struct port *port)
 	return port->info[AT_VL_LIMIT];
 }
 
-void port_info_count_pkey(struct port *port)
+/* The counters of violations stop at their greatest value. */
+static void count_violation(uint8_t *at)
 {
-	uint8_t *at = port->info + AT_PKEY_VIOLATIONS;
 	uint16_t count = bytes_get16(at);
 
 	if (count != UINT16_MAX)
 		bytes_put16(at, (uint16_t)(count + 1));
+}
+
+void port_info_count_pkey(struct port *port)
+{
+	count_violation(port->info + AT_PKEY_VIOLATIONS);
+}
+
+void port_info_count_qkey(struct port *port)
+{
+	count_violation(port->info + AT_QKEY_VIOLATIONS);
 }
 
 void port_info_gid(const struct port *port, uint64_t guid, uint8_t gid[16])

@@ -13,6 +13,7 @@ enum trap_number {
 	TRAP_CAPABILITIES = 144,
 	TRAP_BAD_MKEY = 256,
 	TRAP_BAD_PKEY = 257,
+	TRAP_BAD_QKEY = 258,
 	TRAP_SWITCH_PKEY = 259,
 };
 
@@ -172,21 +173,33 @@ void trap_mkey(struct port *port, const struct packet *p)
 		put_route(trap->notice, p);
 }
 
-void trap_pkey(struct port *port, const struct packet *p)
+/* Begins the trap of a port that has received a packet with a wrong key. */
+static void begin_key_trap(struct port *port, enum trap_number number,
+			   const struct packet *p, uint32_t key)
 {
-	struct trap *trap = begin_trap(port, TRAP_BAD_PKEY, TYPE_SECURITY);
+	struct trap *trap = begin_trap(port, number, TYPE_SECURITY);
 
 	if (!trap)
 		return;
 	bytes_put16(trap->notice + 12, p->slid);
 	bytes_put16(trap->notice + 14, p->dlid);
-	bytes_put32(trap->notice + 16, p->pkey);
+	bytes_put32(trap->notice + 16, key);
 	bytes_put32(trap->notice + 20, (uint32_t)p->sl << 28 | p->src_qp);
 	bytes_put32(trap->notice + 24, p->dest_qp);
 	if (!p->has_grh)
 		return;
 	memcpy(trap->notice + 28, p->sgid, 16);
 	memcpy(trap->notice + 44, p->dgid, 16);
+}
+
+void trap_pkey(struct port *port, const struct packet *p)
+{
+	begin_key_trap(port, TRAP_BAD_PKEY, p, p->pkey);
+}
+
+void trap_qkey(struct port *port, const struct packet *p)
+{
+	begin_key_trap(port, TRAP_BAD_QKEY, p, p->qkey);
 }
 
 void trap_switch_pkey(struct port *at, const struct packet *p)

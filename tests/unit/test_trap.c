@@ -15,6 +15,8 @@ enum {
 	LID_S1 = 10,
 	LID_S3 = 12,
 	PAUSE_MS = 2000,
+	AT_QKEY_COUNT = 48, /* Q_KeyViolations */
+	WRONG_QKEY = 0x12345678,
 };
 
 struct manager {
@@ -146,6 +148,53 @@ static void an_adapter_tells_of_another_partition(void **state)
 	assert_int_equal(bytes_get32(n + 24), qpn_of(w->b));
 }
 
+/* A program on A sends a MAD with a wrong Q_Key to QP1 of a port. */
+static void send_wrong_qkey(struct world *w, uint16_t lid)
+{
+	struct fabric_agent asked = {.mgmt_class = CLASS_PERF,
+				     .class_version = 1};
+	uint8_t s[MESSAGE] = {0}, *mad = s + MAD_AT;
+	struct end *end;
+	int err, agent;
+
+	end = fabric_open(fabric_find(w->f, "A"), 1, NULL, &err);
+	assert_non_null(end);
+	agent = fabric_register(end, &asked);
+	memcpy(s, &agent, sizeof(agent));
+	bytes_put32(s + 20, 1); /* QP1 */
+	bytes_put32(s + 24, WRONG_QKEY);
+	bytes_put16(s + 28, lid);
+	mad[0] = mad[2] = 1;
+	mad[1] = CLASS_PERF;
+	mad[3] = METHOD_GET;
+	bytes_put16(mad + 16, 0x12); /* PortCounters */
+	assert_int_equal(fabric_send(end, s, MESSAGE), 0);
+	fabric_turn(w->f, w->now_ms);
+	fabric_close(end);
+}
+
+/* Trap 258 */
+static void a_port_tells_of_a_wrong_qkey(void **state)
+{
+	struct world *w = *state;
+	struct manager m = run_manager(w);
+	const uint8_t *n;
+
+	send_wrong_qkey(w, LID_B);
+	n = expect_trap(&m, 258, LID_B);
+	assert_int_equal(n[0] & 0x7f, 2); /* security */
+	assert_int_equal(bytes_get16(n + 12), LID_A);
+	assert_int_equal(bytes_get16(n + 14), LID_B);
+	assert_int_equal(bytes_get32(n + 16), WRONG_QKEY);
+	assert_int_equal(bytes_get32(n + 20), 1); /* SL 0, QP1 */
+	assert_int_equal(bytes_get32(n + 24), 1);
+	send_wrong_qkey(w, LID_B); /* too soon for another trap */
+	assert_int_equal(bytes_get16(port_of(w, "B", 1)->info + AT_QKEY_COUNT),
+			 2);
+	repress_last(&m);
+	assert_null(next_notice(&m));
+}
+
 /* Trap 259 */
 static void a_switch_tells_which_port_refuses_a_partition(void **state)
 {
@@ -266,6 +315,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_wrong_mkey_is_told),
 		TEST(an_adapter_tells_of_another_partition),
+		TEST(a_port_tells_of_a_wrong_qkey),
 		TEST(a_switch_tells_which_port_refuses_a_partition),
 		TEST(a_port_tells_its_new_capabilities),
 		TEST(violations_cannot_flood_the_manager),

@@ -255,8 +255,8 @@ def links_go_down_and_up():
 
 
 def traps_are_told():
-    """A second manager, and a request without the M_Key, make ports send traps
-    144 and 256 to OpenSM."""
+    """A second manager, a request without the M_Key and one with a wrong Q_Key
+    make ports send traps 144, 256 and 258 to OpenSM."""
     config = t.path("mkey.conf")
     with open(config, "w") as file:
         file.write("m_key 0x77\nm_key_lease_period 0\n"
@@ -266,6 +266,8 @@ def traps_are_told():
         r = f.host("Hca1", "smpquery", "-t", "100", "nodedesc", lid)
         expect(r.status != 0, "a port answers without its M_Key", r)
         await_line(f.log, "Generic Notice type:2 num:256")
+        expect_ok(f.host("Hca1", t.program("umadcheck"), "qkey", lid))
+        await_line(f.log, "Generic Notice type:2 num:258")
         expect("Hca3" in f.out("Hca1", "smpquery", "-y", "0x77", "nodedesc",
                                lid), "no answer")
         other = t.start([t.adverb, "run", "--fabric=" + f.socket, "--host",
@@ -552,7 +554,7 @@ t.case("ibtracert, ibroute, ibhosts and iblinkinfo show the subnet", routes,
 t.case("perfquery reads and resets counters", counters, AREA, "perfquery")
 t.case("ibportstate takes a link down and up, and OpenSM reacts",
        links_go_down_and_up, AREA, "ibportstate")
-t.case("OpenSM is told of a wrong M_Key and of a new manager", traps_are_told,
+t.case("OpenSM is told of wrong keys and of a new manager", traps_are_told,
        AREA, "opensm")
 t.case("ibping reaches a server", pings, AREA, "ibping")
 t.case("packets of programs go by LID, all and in order", packets_follow_lids)

@@ -13,6 +13,7 @@
  * umadcheck dead: receives at a port until the fabric ends, and then again.
  * umadcheck route LID PORT...: asks for a NodeDescription by a directed route
  * from port 1, by these ports, and then by LID; prints the description.
+ * umadcheck qkey LID: sends a MAD with a wrong Q_Key to QP1.
  */
 #include "check.h"
 
@@ -308,8 +309,20 @@ static int print_node(int lid, int hops, char **ports)
 	return 0;
 }
 
+/* Nobody answers. */
+static int send_wrong_qkey(int lid)
+{
+	struct message m;
+
+	begin_message(&m, 0x04, 0x12); /* PortCounters */
+	umad_set_addr(m.bytes, lid, 1, 0, 0x12345678);
+	return exchange_message(&m) != ETIMEDOUT;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 3 && !strcmp(argv[1], "qkey"))
+		return send_wrong_qkey(atoi(argv[2]));
 	if (argc > 2 && !strcmp(argv[1], "route"))
 		return print_node(atoi(argv[2]), argc - 3, argv + 3);
 	if (argc > 1 && !strcmp(argv[1], "dead")) {
