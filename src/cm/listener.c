@@ -134,16 +134,23 @@ bool listener_serves(const struct cm *cm, uint64_t service_id,
 	return false;
 }
 
+/* May the listener of the service `ended`, if it begins again, answer a request
+ * for the service `asked`?  The spaces of two ports are not compared: some
+ * programs resolve by SIDR a service to which they have connected. */
+static bool is_expected(uint64_t ended, uint64_t asked)
+{
+	if (cmmsg_is_port(ended) && cmmsg_is_port(asked))
+		return (uint16_t)ended == (uint16_t)asked;
+	return ended == asked;
+}
+
 uint64_t listener_expected_until(const struct cm *cm, const struct cmmsg *m,
 				 const uint8_t to[16])
 {
 	uint64_t until_ns = cm->expecting_until_ns;
 
 	for (int i = 0; i < CONV_RECENT; i++)
-		/* Compares the port, but not the port space: some programs
-		 * resolve by SIDR a service to which they have connected. */
-		if ((uint16_t)cm->recent[i].service_id ==
-			    (uint16_t)m->service_id &&
+		if (is_expected(cm->recent[i].service_id, m->service_id) &&
 		    cm->recent[i].until_ns > until_ns &&
 		    answers_at(&cm->recent[i].where, m, to, true))
 			until_ns = cm->recent[i].until_ns;

@@ -110,6 +110,27 @@ static void no_user_makes_the_broker_forget_listeners_of_others(void **state)
 	cm_free(cm);
 }
 
+/* A request for another service ID whose last 16 bits are the same finds no
+ * listener again.  Of a port, the space may differ. */
+static void a_listener_is_expected_for_its_own_service(void **state)
+{
+	const struct cm_config config = {.conversations = 16, .half_open = 4};
+	const uint64_t whole = 0x1000000000000001, port = 0x01060009;
+	struct cm *cm = cm_new(&config, 0);
+	struct cm_owner owner = {.number = 1};
+
+	assert_non_null(cm);
+	end_listener(cm, &owner, whole, 7);
+	end_listener(cm, &owner, port, 7);
+	assert_int_equal(expected_until(cm, whole), 7);
+	assert_int_equal(expected_until(cm, whole + 0x10000), 0);
+	assert_int_equal(expected_until(cm, 0x01060001), 0);
+	assert_int_equal(expected_until(cm, port), 7);
+	assert_int_equal(expected_until(cm, 0x01110009), 7);
+	assert_int_equal(expected_until(cm, 0x2000000000000009), 0);
+	cm_free(cm);
+}
+
 /* Binds ports, each with a listener if `listens`, until the client is refused
  * with *err.  Returns how many ports the client got. */
 static uint32_t count_until_refused(struct alone *a, bool listens, int *err)
@@ -322,6 +343,7 @@ int main(void)
 		cmocka_unit_test(no_user_takes_all_listeners),
 		cmocka_unit_test(no_user_takes_all_conversations),
 		cmocka_unit_test(no_user_takes_all_doubts),
+		cmocka_unit_test(a_listener_is_expected_for_its_own_service),
 		cmocka_unit_test(
 			no_user_makes_the_broker_forget_listeners_of_others),
 		cmocka_unit_test(
