@@ -83,6 +83,17 @@ static void send_packets(struct data_end *end, const uint8_t *bytes, size_t n)
 	}
 }
 
+/* Handles a message of packets, or a packet that the program has refused. */
+static void take_message(struct data_end *end, uint8_t *bytes, size_t n)
+{
+	if ((bytes[0] & FABRIC_PROTO_REFUSED) != FABRIC_PROTO_REFUSED) {
+		send_packets(end, bytes, n);
+		return;
+	}
+	bytes[0] &= (uint8_t)~FABRIC_PROTO_REFUSED;
+	data_refused(end, bytes, n);
+}
+
 /* Sends the packets of the socket's next message.  Returns the bytes that were
  * read; 0: the program has closed its socket, which is empty; or -1: the socket
  * has no message. */
@@ -101,7 +112,7 @@ static int send_next(const struct fabric_data *f,
 		return (int)n;
 	/* MSG_TRUNC: n is the length of the whole message */
 	if ((size_t)n <= room)
-		send_packets(d->end, f->buffer, (size_t)n);
+		take_message(d->end, f->buffer, (size_t)n);
 	return (int)bits_min_u64((uint64_t)n, room);
 }
 

@@ -326,8 +326,9 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns);
  */
 bool engine_is_choked(const struct engine *e);
 /* Handles a packet of an InfiniBand link, for a QP by LID or for a multicast
- * group.  Checks its frame and both of its CRCs. */
-void engine_rx_link(struct engine *e, const struct engine_packet *packet,
+ * group.  Checks its frame and both of its CRCs.  Returns whether the packet
+ * was a datagram (UD) that was dropped now because of its Q_Key. */
+bool engine_rx_link(struct engine *e, const struct engine_packet *packet,
 		    uint64_t now_ns);
 /* Sets the values of port `number`, 1 to HCA_MAX_PORTS, which the subnet
  * manager has given to the port.  Packets by LID that are made from now on have

@@ -541,7 +541,15 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)
 		credit_passed(&e->inbox);
 }
 
-void engine_rx_link(struct engine *e, const struct engine_packet *packet,
+/* Has a queue pair of UD found a wrong Q_Key in the packet?  Other queue pairs
+ * give the same sign for a wrong rkey. */
+static bool has_wrong_qkey(const struct engine *e, const uint8_t *bth)
+{
+	return e->ibt.sign == ENGINE_SIGN_KEY &&
+	       bth[0] >> 5 == OPCODE_SERVICE_UD;
+}
+
+bool engine_rx_link(struct engine *e, const struct engine_packet *packet,
 		    uint64_t now_ns)
 {
 	struct engine_counters *c = &e->ibt.counters[packet->device];
@@ -557,14 +565,16 @@ void engine_rx_link(struct engine *e, const struct engine_packet *packet,
 	if (!iblink_open(packet->bytes, packet->len, &link, &inner)) {
 		c->rx_packets++;
 		c->refused.bad_icrc++;
-		return;
+		return false;
 	}
 	inaddr_map_lid(d.from.ip, link.lrh.slid);
 	inaddr_map_lid(d.to.ip, link.lrh.dlid);
 	d.bytes = a.bytes = inner.bth;
 	d.len = d.segment = a.len = inner.bytes + ICRC_BYTES;
+	e->ibt.sign = ENGINE_SIGN_NONE;
 	count_packet(c, &a);
 	receive_packet(e, &a);
+	return has_wrong_qkey(e, inner.bth);
 }
 
 void engine_rx_parked(struct engine *e, const struct engine_dgram *d,

@@ -9,6 +9,7 @@
 #include "fabric/gate.h"
 #include "fabric/lane.h"
 #include "fabric/port_info.h"
+#include "fabric/trap.h"
 #include "hdr/bth.h"
 #include "hdr/bytes.h"
 #include "hdr/grh.h"
@@ -18,8 +19,9 @@
 enum {
 	QPN_MULTICAST = 0xffffff,
 	FIRST_DATA_QPN = 2,
-	SERVICE_UD = 3,		   /* upper 3 bits of a UD opcode */
-	AT_SRC_QP = BTH_BYTES + 5, /* in the DETH */
+	SERVICE_UD = 3,	     /* upper 3 bits of a UD opcode */
+	AT_QKEY = BTH_BYTES, /* in the DETH */
+	AT_SRC_QP = BTH_BYTES + 5,
 	DETH_END = BTH_BYTES + 8,
 	GID_MULTICAST = 0xff, /* first byte of a multicast GID */
 	ORPHANS_MAX = 65536,  /* data_ends.orphans at which no end opens */
@@ -233,6 +235,7 @@ static bool read_headers(struct packet *p, const uint8_t *bytes, size_t n)
 		return true;
 	if (n < head + DETH_END + ICRC_BYTES + LRH_VCRC_BYTES)
 		return false;
+	p->qkey = bytes_get32(bytes + head + AT_QKEY);
 	p->src_qp = bytes_get24(bytes + head + AT_SRC_QP);
 	return p->src_qp >= FIRST_DATA_QPN;
 }
@@ -324,6 +327,29 @@ int data_send(struct data_end *end, const uint8_t *bytes, size_t n)
 	else
 		send_packet(p);
 	return err;
+}
+
+/* May the end have received the datagram? */
+static bool is_received(const struct data_end *end, const struct packet *p)
+{
+	if (p->dlid >= MLID_FIRST)
+		return p->src_qp && p->dest_qp == QPN_MULTICAST;
+	return p->src_qp && port_info_has_lid(end->port, p->dlid) &&
+	       p->dest_qp >> DATA_REST_BITS == end->number;
+}
+
+void data_refused(struct data_end *end, const uint8_t *bytes, size_t n)
+{
+	struct port *port = end->port;
+	struct packet *p = packet_new_data(port->node->fabric, port);
+
+	if (!p)
+		return;
+	if (read_headers(p, bytes, n) && is_received(end, p)) {
+		port_info_count_qkey(port);
+		trap_qkey(port, p);
+	}
+	packet_drop(p);
 }
 
 struct data_end *data_resumed(struct fabric *f)

@@ -140,6 +140,11 @@ enum data_change {
 	DATA_DEATH = 128,
 };
 
+/* The end's program has dropped a packet that it has received, a datagram (UD),
+ * because of its Q_Key.  Counts the packet at the port, which tells the subnet
+ * manager (trap 258).  Ignores bytes that the end cannot have received. */
+void data_refused(struct data_end *end, const uint8_t *bytes, size_t n);
+
 /* Returns an end that is not paused and has a packet or changes to fetch; NULL:
  * there is no such end. */
 struct data_end *data_ready(struct fabric *f);

@@ -68,7 +68,7 @@ uint8_t port_info_stall_count(const struct port *port);
 uint8_t port_info_high_limit(const struct port *port);
 /* Counts a packet whose P_Key the port does not have (P_KeyViolations). */
 void port_info_count_pkey(struct port *port);
-/* Counts a packet that has a wrong Q_Key for QP1 (Q_KeyViolations). */
+/* Counts a packet that a queue pair refuses for its Q_Key (Q_KeyViolations). */
 void port_info_count_qkey(struct port *port);
 /* Writes the GID that the port's GidPrefix and `guid` form. */
 void port_info_gid(const struct port *port, uint64_t guid, uint8_t gid[16]);

@@ -16,10 +16,12 @@
  * (lrh_first), of at most FABRIC_PROTO_BURST_BYTES bytes in all.  The fabric
  * drops a message that is longer, and the packets of a message after the first
  * FABRIC_PROTO_BURST_PACKETS.  The fabric also sends struct fabric_proto_news,
- * which is shorter than any packet.  While too many of the program's packets
- * wait for their receivers, the fabric does not read the socket, so the socket
- * fills.  The data end exists until the program closes the socket or the
- * connection.
+ * which is shorter than any packet.  A packet that the program has received,
+ * and has dropped because of its Q_Key, the program sends back, as a message of
+ * its own, with FABRIC_PROTO_REFUSED in its first byte.  While too many of the
+ * program's packets wait for their receivers, the fabric does not read the
+ * socket, so the socket fills.  The data end exists until the program closes
+ * the socket or the connection.
  *
  * The answer to FABRIC_PROTO_CM carries a SOCK_SEQPACKET socket for connection
  * management at the host with the GID.  Each message on this socket is one
@@ -46,7 +48,7 @@
 #include "fabric/fabric.h"
 #include "fabric/reach.h"
 
-#define FABRIC_PROTO_VERSION 0x41464209u /* "AFB", 9 */
+#define FABRIC_PROTO_VERSION 0x4146420au /* "AFB", 10 */
 
 /* For each kind, the members that a request uses, then those that its answer
  * uses. */
@@ -89,6 +91,8 @@ enum {
 	/* The most bytes and the most packets of a message of packets. */
 	FABRIC_PROTO_BURST_BYTES = 65536,
 	FABRIC_PROTO_BURST_PACKETS = 64,
+	/* LVer, which is 0 in a packet on its way. */
+	FABRIC_PROTO_REFUSED = 15,
 };
 
 /* Where the arena of a program is. */

@@ -21,7 +21,8 @@ void trap_mkey(struct port *port, const struct packet *p);
 /* Trap 257: the adapter's port refuses p, because no P_Key in the port's table
  * fits that of p (gate_fits). */
 void trap_pkey(struct port *port, const struct packet *p);
-/* Trap 258: QP1 of `port` refuses p, because the Q_Key of p is wrong. */
+/* Trap 258: a queue pair at `port` refuses p, because the Q_Key of p is wrong.
+ */
 void trap_qkey(struct port *port, const struct packet *p);
 /* Trap 259: the port `at` of a switch refuses p, because no P_Key in the port's
  * table fits that of p. */

@@ -342,7 +342,9 @@ static void take_packet(struct engine *engine,
 			const struct engine_packet *packet, uint64_t now_ns)
 {
 	capture_packet(NULL, 0, packet->bytes, packet->len);
-	engine_rx_link(engine, packet, now_ns);
+	if (engine_rx_link(engine, packet, now_ns))
+		link_send_refused(port_at(packet->port)->fd, packet->bytes,
+				  packet->len);
 }
 
 /* Takes a message of the fabric, or one of the packets of a message.  Returns 0

@@ -100,3 +100,14 @@ size_t link_send(int fd, size_t burst, const struct engine_frame *frames,
 	}
 	return sent;
 }
+
+void link_send_refused(int fd, const uint8_t *bytes, size_t n)
+{
+	uint8_t first = bytes[0] | FABRIC_PROTO_REFUSED;
+	struct iovec parts[2] = {{&first, 1},
+				 {(void *)(uintptr_t)(bytes + 1), n - 1}};
+	const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+
+	/* The C library's sendmsg is a cancellation point. */
+	syscall(SYS_sendmsg, fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}

@@ -188,7 +188,7 @@ static struct forged forge_send(const struct two_hcas *d)
 	return f;
 }
 
-static void give_forged(struct two_hcas *d, const struct forged *f)
+static bool give_forged(struct two_hcas *d, const struct forged *f)
 {
 	uint8_t buf[LRH_FRAME_MAX], bth[256];
 	size_t n = pkt_write_headers(bth, &f->p), head;
@@ -202,7 +202,7 @@ static void give_forged(struct two_hcas *d, const struct forged *f)
 	packet.len = head + iblink_seal(buf, head, buf + head, n);
 	if (f->flips)
 		buf[(f->flips - 1) / 8] ^= (uint8_t)(1 << (f->flips - 1) % 8);
-	engine_rx_link(d->side[1].engine, &packet, d->now_ns);
+	return engine_rx_link(d->side[1].engine, &packet, d->now_ns);
 }
 
 /* Was the forged SEND received? */
@@ -404,6 +404,27 @@ static void a_datagram_by_udp_reaches_no_member_by_lid(void **state)
 	two_hcas_free(d);
 }
 
+/* The caller learns of the Q_Key of this packet, not of an earlier one, and of
+ * no key of RC. */
+static void a_wrong_qkey_is_told(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct forged f = forge_send(d);
+
+	two_hcas_recv(d, 1, AT, 1000);
+	make_datagram(d, &f, false);
+	f.p.deth.qkey++;
+	assert_true(give_forged(d, &f));
+	assert_false(has_received(d));
+	f.p.bth.dest_qpn ^= 1; /* reaches no queue pair */
+	assert_false(give_forged(d, &f));
+	f.p.bth.dest_qpn ^= 1;
+	f.p.deth.qkey--;
+	assert_false(give_forged(d, &f));
+	assert_true(has_received(d));
+	two_hcas_free(d);
+}
+
 static int note_head(void *context, int from, const struct engine_frame *f)
 {
 	struct lrh *lrh = context;
@@ -562,6 +583,7 @@ int main(void)
 		cmocka_unit_test(
 			a_queue_pair_receives_from_its_partition_alone),
 		cmocka_unit_test(a_packet_with_any_wrong_bit_is_dropped),
+		cmocka_unit_test(a_wrong_qkey_is_told),
 		cmocka_unit_test(a_peer_without_a_route_is_named_by_its_lid),
 		cmocka_unit_test(a_queue_pair_takes_packets_of_its_port_alone),
 		cmocka_unit_test(members_of_a_group_get_its_datagrams),

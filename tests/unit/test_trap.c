@@ -195,6 +195,65 @@ static void a_port_tells_of_a_wrong_qkey(void **state)
 	assert_null(next_notice(&m));
 }
 
+/* Makes a datagram from A to the queue pair of a data end. */
+static void make_datagram(struct made *m, const struct world *w,
+			  const struct data_end *to, uint16_t dlid)
+{
+	uint8_t *bth = m->bytes + LRH_BYTES;
+
+	make_unicast(m, to, dlid, 1);
+	bth[0] = UD_SEND_ONLY;
+	bytes_put32(bth + BTH_BYTES, WRONG_QKEY);
+	bytes_put24(bth + BTH_BYTES + 5, qpn_of(w->a));
+	seal_packet(m);
+}
+
+/* Trap 258 of a program's queue pair */
+static void a_program_tells_of_a_wrong_qkey(void **state)
+{
+	struct world *w = *state;
+	struct manager m = run_manager(w);
+	const uint8_t *n;
+	struct made made;
+
+	make_datagram(&made, w, w->b, LID_B);
+	data_refused(w->b, made.bytes, made.n);
+	n = expect_trap(&m, 258, LID_B);
+	assert_int_equal(bytes_get16(n + 12), LID_A);
+	assert_int_equal(bytes_get16(n + 14), LID_B);
+	assert_int_equal(bytes_get32(n + 16), WRONG_QKEY);
+	assert_int_equal(bytes_get32(n + 20), qpn_of(w->a));
+	assert_int_equal(bytes_get32(n + 24), qpn_of(w->b));
+	assert_int_equal(bytes_get16(port_of(w, "B", 1)->info + AT_QKEY_COUNT),
+			 1);
+}
+
+/* A program can tell only of datagrams that it may have received. */
+static void a_program_tells_of_no_other_packets(void **state)
+{
+	struct world *w = *state;
+	struct manager m = run_manager(w);
+	struct made made;
+
+	make_datagram(&made, w, w->b, LID_B);
+	data_refused(w->c, made.bytes, made.n);
+	data_refused(w->b, made.bytes, made.n - 1);
+	data_refused(w->b, made.bytes, 1);
+	made.bytes[made.n - 1] ^= 1; /* VCRC */
+	data_refused(w->b, made.bytes, made.n);
+	/* the queue pair of another end */
+	make_datagram(&made, w, w->b, LID_B);
+	bytes_put24(made.bytes + LRH_BYTES + 5,
+		    qpn_of(w->b) + (1 << DATA_REST_BITS));
+	seal_packet(&made);
+	data_refused(w->b, made.bytes, made.n);
+	make_unicast(&made, w->b, LID_B, 1); /* RC */
+	data_refused(w->b, made.bytes, made.n);
+	assert_null(next_notice(&m));
+	assert_int_equal(bytes_get16(port_of(w, "B", 1)->info + AT_QKEY_COUNT),
+			 0);
+}
+
 /* Trap 259 */
 static void a_switch_tells_which_port_refuses_a_partition(void **state)
 {
@@ -316,6 +375,8 @@ int main(void)
 		TEST(a_wrong_mkey_is_told),
 		TEST(an_adapter_tells_of_another_partition),
 		TEST(a_port_tells_of_a_wrong_qkey),
+		TEST(a_program_tells_of_a_wrong_qkey),
+		TEST(a_program_tells_of_no_other_packets),
 		TEST(a_switch_tells_which_port_refuses_a_partition),
 		TEST(a_port_tells_its_new_capabilities),
 		TEST(violations_cannot_flood_the_manager),

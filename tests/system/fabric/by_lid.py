@@ -16,8 +16,8 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import perftest_check
 import subnet
 import system
-from subnet import (NET, PATIENCE_S, Fabric, dissect, fabric, fabric_argv,
-                    managed, managed_on, port_lid)
+from subnet import (NET, PATIENCE_S, Fabric, await_line, dissect, fabric,
+                    fabric_argv, managed, managed_on, port_lid)
 from system import Fail, expect, expect_ok, listens
 
 AREA = "InfiniBand"
@@ -356,6 +356,17 @@ def checks_of_verbs():
         expect_ok(r)
 
 
+def wrong_qkeys():
+    """A queue pair that refuses a datagram for its Q_Key makes its port tell the
+    subnet manager, and count the violation."""
+    with managed() as f:
+        expect_ok(f.host("Hca1", t.program("lidcheck"), "qkey"))
+        await_line(f.log, "Generic Notice type:2 num:258")
+        said = f.out("Hca1", "smpquery", "portinfo", port_lid(f, "Hca1", "1"),
+                     "1")
+        expect(re.search(r"QkeyViolations:\.*1\b", said), said)
+
+
 def links_that_end():
     """The link of a port is taken down and comes up again."""
     with managed() as f:
@@ -434,6 +445,7 @@ t.case("a message names the state of a port that no manager has configured",
        port_without_manager)
 t.case("verbs by LID accept valid arguments and refuse others",
        checks_of_verbs)
+t.case("OpenSM is told of a datagram with a wrong Q_Key", wrong_qkeys)
 t.case("a link that goes down and up raises the events of its port",
        links_that_end)
 t.case("a connection with two paths loses nothing when a link is cut",

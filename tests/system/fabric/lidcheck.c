@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * lidcheck inactive | verbs | watch: uses the InfiniBand device of a host of a
- * fabric, through libibverbs alone.
+ * lidcheck inactive | verbs | qkey | watch: uses the InfiniBand device of a
+ *host of a fabric, through libibverbs alone.
  *
  *	inactive	moves a queue pair to RTR through a port that no subnet
  *			manager has configured
  *	verbs		compares what calls of libibverbs do by LID with what
  *			they should do; port 1 is active, and port 2 is down
+ *	qkey		sends a datagram with a wrong Q_Key, and then a right
+ *			one, to the port's own LID
  *	watch		prints the asynchronous events of the ports
  */
 #include "check.h"
@@ -215,13 +217,14 @@ static void post_receive(struct ibv_qp *qp)
 	NEED(!ibv_post_recv(qp, &wr, &bad));
 }
 
-static void post_send(struct ibv_qp *qp, struct ibv_ah *ah, uint32_t qpn)
+static void post_send(struct ibv_qp *qp, struct ibv_ah *ah, uint32_t qpn,
+		      uint32_t qkey)
 {
 	struct ibv_sge sge = {(uintptr_t)memory[0], BYTES, mr->lkey};
 	struct ibv_send_wr wr = {.sg_list = &sge,
 				 .num_sge = 1,
 				 .opcode = IBV_WR_SEND,
-				 .wr.ud = {ah, qpn, QKEY}},
+				 .wr.ud = {ah, qpn, qkey}},
 			   *bad;
 
 	NEED(!ibv_post_send(qp, &wr, &bad));
@@ -269,7 +272,7 @@ static void send_to_self(uint16_t lid, bool is_global)
 	ah = ibv_create_ah(pd, &a);
 	NEED(ah);
 	post_receive(to);
-	post_send(from, ah, to->qp_num);
+	post_send(from, ah, to->qp_num, QKEY);
 	wc = await_receive();
 	NEED(wc.byte_len == GRH + BYTES && memory[1][GRH + BYTES - 1] == 99);
 	NEED(wc.slid == lid && wc.sl == 1 && wc.src_qp == from->qp_num);
@@ -284,9 +287,28 @@ static void send_to_self(uint16_t lid, bool is_global)
 	ah = ibv_create_ah_from_wc(pd, &wc, grh, 1);
 	NEED(ah);
 	post_receive(from);
-	post_send(to, ah, wc.src_qp);
+	post_send(to, ah, wc.src_qp, QKEY);
 	wc = await_receive();
 	NEED(wc.src_qp == to->qp_num);
+	NEED(!ibv_destroy_ah(ah));
+	NEED(!ibv_destroy_qp(from) && !ibv_destroy_qp(to));
+}
+
+static void send_wrong_qkey(void)
+{
+	struct ibv_ah_attr a = {.dlid = check_ports(), .port_num = 1};
+	struct ibv_qp *from = make_ud(), *to = make_ud();
+	struct ibv_ah *ah = ibv_create_ah(pd, &a);
+	struct ibv_wc wc;
+
+	NEED(ah);
+	post_receive(to);
+	post_send(from, ah, to->qp_num, QKEY + 1);
+	while (!ibv_poll_cq(cq, 1, &wc))
+		;
+	NEED(wc.opcode == IBV_WC_SEND && !wc.status);
+	post_send(from, ah, to->qp_num, QKEY);
+	await_receive();
 	NEED(!ibv_destroy_ah(ah));
 	NEED(!ibv_destroy_qp(from) && !ibv_destroy_qp(to));
 }
@@ -336,6 +358,8 @@ int main(int argc, char **argv)
 		go_inactive();
 	else if (!strcmp(mode, "verbs"))
 		check_verbs();
+	else if (!strcmp(mode, "qkey"))
+		send_wrong_qkey();
 	else if (!strcmp(mode, "watch"))
 		watch_ports();
 	else
