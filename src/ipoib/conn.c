@@ -37,7 +37,7 @@ void conn_open(struct neigh_conn *c, uint32_t most, uint64_t now_ms)
 	c->state = CONN_OPEN;
 	c->most = most;
 	c->used_ms = now_ms;
-	c->failures = 0;
+	c->opened_ms = now_ms;
 }
 
 void conn_fail(struct neigh_conn *c, uint64_t now_ms)
@@ -49,6 +49,14 @@ void conn_fail(struct neigh_conn *c, uint64_t now_ms)
 	c->state = CONN_NONE;
 	c->failures++;
 	c->retry_ms = now_ms + pause;
+}
+
+void conn_lose(struct neigh_conn *c, uint64_t now_ms)
+{
+	if (c->state == CONN_OPEN && now_ms - c->opened_ms >= CONN_SHORT_MS)
+		conn_end(c);
+	else
+		conn_fail(c, now_ms);
 }
 
 void conn_end(struct neigh_conn *c)

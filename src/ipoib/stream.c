@@ -260,10 +260,7 @@ void stream_closed(struct ipoib *m, uint32_t id, uint64_t now_ms)
 		a->id = 0;
 	if (!n)
 		return;
-	if (n->conn.state == CONN_OPEN)
-		conn_end(&n->conn);
-	else
-		conn_fail(&n->conn, now_ms);
+	conn_lose(&n->conn, now_ms);
 	if (n->route.lid)
 		stream_send_waiting(m, n, now_ms);
 }

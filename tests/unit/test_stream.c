@@ -311,6 +311,36 @@ static void a_refusal_is_told_to_the_kernel(void **state)
 	assert_int_equal(s->connects, 2);
 }
 
+/* A neighbour that accepts each connection and ends it at once is not asked
+ * without a pause. */
+static void after_short_connections_is_a_pause(void **state)
+{
+	struct seen *s = *state;
+	uint64_t now_ms = 1, pause_ms = CONN_PAUSE_MS;
+
+	answer_last(s, now_ms);
+	for (uint32_t i = 1; i <= 3; i++) {
+		assert_int_equal(s->connects, i);
+		assert_true(open_last(s, 9000, now_ms));
+		now_ms += CONN_SHORT_MS - 1;
+		stream_closed(s->m, s->asked_id, now_ms);
+		send_datagram(s, 100, now_ms + pause_ms - 1);
+		assert_int_equal(s->connects, i);
+		now_ms += pause_ms;
+		pause_ms *= 2;
+		send_datagram(s, 100, now_ms);
+	}
+	/* a longer one ends the sequence of failures */
+	assert_true(open_last(s, 9000, now_ms));
+	now_ms += CONN_SHORT_MS;
+	stream_closed(s->m, s->asked_id, now_ms);
+	send_datagram(s, 100, now_ms);
+	assert_int_equal(s->connects, 5);
+	stream_closed(s->m, s->asked_id, now_ms);
+	send_datagram(s, 100, now_ms + CONN_PAUSE_MS);
+	assert_int_equal(s->connects, 6);
+}
+
 static void a_connection_that_cannot_be_made_is_asked_for_later(void **state)
 {
 	struct seen *s = *state;
@@ -496,6 +526,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(packets_go_by_a_connection_when_it_is_open),
 		CASE(a_refusal_is_told_to_the_kernel),
+		CASE(after_short_connections_is_a_pause),
 		CASE(a_connection_that_cannot_be_made_is_asked_for_later),
 		CASE(a_neighbour_may_receive_less),
 		CASE(a_neighbour_without_the_flag_gets_datagrams),
