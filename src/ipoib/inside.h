@@ -24,6 +24,7 @@ enum ipoib_reason {
 };
 
 #define STREAM_ACCEPTED_MAX 128
+#define STREAM_PER_PORT_MAX 8 /* of them, from one GID */
 
 /* A connection that a neighbour has made. */
 struct stream_accepted {

@@ -140,20 +140,50 @@ void stream_end(struct ipoib *m)
 			close_accepted(m, &m->accepted[i]);
 }
 
-/* Returns the entry of the neighbour, or a free one, or NULL. */
-static struct stream_accepted *place_of(struct ipoib *m, const struct hwaddr *a)
+/* Returns the entry of the neighbour, or NULL. */
+static struct stream_accepted *find_peer(struct ipoib *m,
+					 const struct hwaddr *a)
 {
-	struct stream_accepted *place = NULL;
+	for (uint32_t i = 0; i < STREAM_ACCEPTED_MAX; i++)
+		if (m->accepted[i].id &&
+		    hwaddr_is_equal(&m->accepted[i].peer, a))
+			return &m->accepted[i];
+	return NULL;
+}
+
+static struct stream_accepted *free_place(struct ipoib *m)
+{
+	for (uint32_t i = 0; i < STREAM_ACCEPTED_MAX; i++)
+		if (!m->accepted[i].id)
+			return &m->accepted[i];
+	return NULL;
+}
+
+/* Is the entry of this GID, and used less recently than `other`? */
+static bool is_older(const struct stream_accepted *at, const uint8_t gid[16],
+		     const struct stream_accepted *other)
+{
+	return at->id && !memcmp(at->peer.gid, gid, 16) &&
+	       (!other || at->used_ms < other->used_ms);
+}
+
+/* If the port with the GID has all connections that one port may have, closes
+ * the one that was not used for longest.  The QPN of a request is the word of
+ * its sender, so one sender could otherwise take all entries. */
+static void bound_port(struct ipoib *m, const uint8_t gid[16])
+{
+	struct stream_accepted *oldest = NULL;
+	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < STREAM_ACCEPTED_MAX; i++) {
 		struct stream_accepted *at = &m->accepted[i];
 
-		if (at->id && hwaddr_is_equal(&at->peer, a))
-			return at;
-		if (!at->id && !place)
-			place = at;
+		count += at->id && !memcmp(at->peer.gid, gid, 16);
+		if (is_older(at, gid, oldest))
+			oldest = at;
 	}
-	return place;
+	if (count == STREAM_PER_PORT_MAX)
+		close_accepted(m, oldest);
 }
 
 /* The neighbour has lost the connection that it had made, since its port or its
@@ -186,11 +216,14 @@ uint32_t stream_asked(struct ipoib *m, const uint8_t gid[16],
 	memcpy(peer.gid, gid, 16);
 	if (!hwaddr_is_interface(&peer))
 		return 0;
-	place = place_of(m, &peer);
+	place = find_peer(m, &peer);
+	if (place)
+		lose_both(m, place);
+	else
+		bound_port(m, gid);
+	place = free_place(m);
 	if (!place)
 		return 0;
-	if (place->id)
-		lose_both(m, place);
 	place->peer = peer;
 	place->used_ms = now_ms;
 	place->id = ACCEPTED | (next_stream(m) << INDEX_BITS & ~ACCEPTED) |

@@ -201,14 +201,16 @@ static bool open_last(struct seen *s, uint32_t most, uint64_t now_ms)
 	return stream_opened(s->m, s->asked_id, data, sizeof(data), now_ms);
 }
 
-static uint32_t ask_us(struct seen *s, uint8_t host, uint64_t now_ms)
+/* A queue pair of a host asks for a connection. */
+static uint32_t ask_us_by(struct seen *s, uint8_t host, uint32_t qpn,
+			  uint64_t now_ms)
 {
 	uint8_t data[CONN_DATA_BYTES], answer[CONN_DATA_BYTES];
 	uint8_t gid[16] = {0xfe, 0x80, [15] = host};
-	struct conn_data d;
+	struct conn_data d = {.qpn = qpn, .most = MTU + IPOIB_HEADER_BYTES};
 	uint32_t id;
 
-	write_data(data, MTU + IPOIB_HEADER_BYTES);
+	conn_write(&d, data);
 	id = stream_asked(s->m, gid, data, sizeof(data), answer, now_ms);
 	if (!id)
 		return 0;
@@ -216,6 +218,11 @@ static uint32_t ask_us(struct seen *s, uint8_t host, uint64_t now_ms)
 	assert_int_equal(d.qpn, QPN);
 	assert_int_equal(d.most, MTU + IPOIB_HEADER_BYTES);
 	return id;
+}
+
+static uint32_t ask_us(struct seen *s, uint8_t host, uint64_t now_ms)
+{
+	return ask_us_by(s, host, PEER, now_ms);
 }
 
 /* Expects the kernel to have been told an MTU last. */
@@ -468,6 +475,34 @@ static void connections_of_neighbours_are_bounded(void **state)
 	assert_int_not_equal(ask_us(s, 1, 3), 0);
 }
 
+/* The QPN in a request is the word of its sender. */
+static void one_port_does_not_take_all_connections(void **state)
+{
+	uint32_t ids[STREAM_PER_PORT_MAX], id;
+	struct seen *s = *state;
+	struct ipoib_from from;
+
+	for (uint32_t i = 0; i < STREAM_PER_PORT_MAX; i++) {
+		ids[i] = ask_us_by(s, 2, PEER + i, 1);
+		assert_int_not_equal(ids[i], 0);
+	}
+	for (uint32_t i = 1; i < STREAM_PER_PORT_MAX; i++)
+		assert_true(stream_from(s->m, ids[i], &from, 2));
+	assert_int_equal(s->closes, 0);
+	/* the connection that was not used for longest is closed */
+	id = ask_us_by(s, 2, PEER + 100, 3);
+	assert_int_not_equal(id, 0);
+	assert_int_equal(s->closes, 1);
+	assert_int_equal(s->closed_id, ids[0]);
+	assert_false(stream_from(s->m, ids[0], &from, 3));
+	assert_true(stream_from(s->m, id, &from, 3));
+	for (uint32_t i = 0; i < 1000; i++)
+		ask_us_by(s, 2, PEER + 200 + i, 4);
+	for (uint32_t i = 0; i < STREAM_ACCEPTED_MAX - STREAM_PER_PORT_MAX; i++)
+		assert_int_not_equal(ask_us(s, (uint8_t)(3 + i), 5), 0);
+	assert_int_equal(ask_us(s, 1, 5), 0);
+}
+
 static void a_packet_of_a_connection_has_its_sender(void **state)
 {
 	struct seen *s = *state;
@@ -535,6 +570,7 @@ int main(void)
 		CASE(a_neighbour_that_asks_again_has_lost_both_connections),
 		CASE(requests_with_wrong_private_data_are_refused),
 		CASE(connections_of_neighbours_are_bounded),
+		CASE(one_port_does_not_take_all_connections),
 		CASE(a_packet_of_a_connection_has_its_sender),
 		CASE(idle_connections_are_closed),
 		CASE(an_interface_that_goes_down_closes_all),
