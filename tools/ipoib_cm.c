@@ -199,13 +199,19 @@ void ipoib_cm_listen(struct ipoib_cm *c, const uint8_t gid[16], uint32_t qpn)
 	memcpy(c->gid, gid, sizeof(c->gid));
 	c->service_id = SERVICE | qpn;
 	set_aside(c);
-	bind_link(c, &c->listener, LISTENER, &request);
+	if (!bind_link(c, &c->listener, LISTENER, &request))
+		c->sink->deaf(c->ctx, -ENOMEM);
 }
 
 void ipoib_cm_unlisten(struct ipoib_cm *c)
 {
 	if (c->listener.id)
 		close_link(c, &c->listener);
+}
+
+bool ipoib_cm_is_listening(const struct ipoib_cm *c)
+{
+	return c->listener.id;
 }
 
 bool ipoib_cm_connect(struct ipoib_cm *c, uint32_t id, uint32_t qpn,
@@ -264,12 +270,15 @@ void ipoib_cm_close(struct ipoib_cm *c, uint32_t id)
 
 /* ---- receiving ---- */
 
-static void end_link(struct ipoib_cm *c, struct ipoib_cm_link *l)
+/* err: the fabric's -errno; 0: it gives none. */
+static void end_link(struct ipoib_cm *c, struct ipoib_cm_link *l, int err)
 {
 	uint32_t id = l->id;
 
 	close_link(c, l);
-	if (id && l != &c->listener)
+	if (id && l == &c->listener)
+		c->sink->deaf(c->ctx, err);
+	else if (id)
 		c->sink->ended(c->ctx, id);
 }
 
@@ -285,7 +294,7 @@ static void take_object(struct ipoib_cm *c, struct ipoib_cm_link *l,
 	if (!l->id)
 		return;
 	if (m->err || !m->new_id) {
-		end_link(c, l);
+		end_link(c, l, m->err);
 		return;
 	}
 	l->object = m->new_id;
@@ -316,7 +325,7 @@ static void take_answer(struct ipoib_cm *c, const struct cmproto *m)
 	if (l->serial == m->serial)
 		take_object(c, l, m);
 	else if (m->err)
-		end_link(c, l);
+		end_link(c, l, m->err);
 }
 
 static void take_request(struct ipoib_cm *c, const struct cmproto *m)
@@ -342,7 +351,7 @@ static void take_event(struct ipoib_cm *c, const struct cmproto *m)
 	else if (l && (m->event == CMPROTO_REJECTED ||
 		       m->event == CMPROTO_UNREACHABLE ||
 		       m->event == CMPROTO_DISCONNECTED))
-		end_link(c, l);
+		end_link(c, l, 0);
 }
 
 /* The fabric has ended, or this process has not read its messages. */

@@ -27,6 +27,9 @@ struct ipoib_cm_sink {
 	void (*accepted)(void *ctx, uint32_t id, const struct cmproto *m);
 	/* The connection is refused or has ended. */
 	void (*ended)(void *ctx, uint32_t id);
+	/* The fabric refuses the listener or has ended it, or there is no
+	 * memory.  err: -errno; 0: the fabric gives no reason. */
+	void (*deaf)(void *ctx, int err);
 };
 
 struct ipoib_cm_link {
@@ -64,6 +67,8 @@ void ipoib_cm_fini(struct ipoib_cm *c);
 /* Listens at the GID for requests to the interface with the QPN. */
 void ipoib_cm_listen(struct ipoib_cm *c, const uint8_t gid[16], uint32_t qpn);
 void ipoib_cm_unlisten(struct ipoib_cm *c);
+/* Is there a listener, or a request for one? */
+bool ipoib_cm_is_listening(const struct ipoib_cm *c);
 /*
  * Asks the neighbour at m->at.peer, whose UD queue pair is `qpn`, for a
  * connection.  m has the path, the queue pair and the private data.  Returns

@@ -50,6 +50,7 @@ struct loop {
 	bool looks;		    /* the kernel's groups are to be read */
 	bool reads_tap;		    /* the loop waits for frames */
 	bool writes_cm;		    /* the loop waits for room at the fabric */
+	bool is_deaf; /* the user knows that neighbours cannot connect */
 	bool has_more;	  /* a source may have more without an event */
 	bool ends;	  /* a signal has come */
 	bool is_cut;	  /* the fabric has ended */
@@ -194,8 +195,31 @@ static void cm_ended(void *ctx, uint32_t id)
 	stream_closed(l->m, id, monotonic_ms());
 }
 
-static const struct ipoib_cm_sink cm_sink = {
-	.asked = cm_asked, .accepted = cm_accepted, .ended = cm_ended};
+/* look_around asks for the listener again. */
+static void cm_deaf(void *ctx, int err)
+{
+	struct loop *l = ctx;
+
+	if (!l->is_deaf)
+		fprintf(stderr,
+			"adverb: %s: neighbours cannot connect to the "
+			"interface, since the fabric refuses its listener: "
+			"%s; until the fabric accepts it, which is tried each "
+			"second, they send shorter packets; end other programs "
+			"of rdma_cm on this host.\n",
+			l->tap.name, err ? strerror(-err) : "without a reason");
+	l->is_deaf = true;
+}
+
+static const struct ipoib_cm_sink cm_sink = {.asked = cm_asked,
+					     .accepted = cm_accepted,
+					     .ended = cm_ended,
+					     .deaf = cm_deaf};
+
+static void listen_for_neighbours(struct loop *l)
+{
+	ipoib_cm_listen(&l->cm, l->port.gid, l->verbs.qp->qp_num);
+}
 
 static void serve_cm(struct loop *l)
 {
@@ -263,7 +287,7 @@ static void come_up(struct loop *l, const struct ipoib_link *link)
 	say_error(l, "the MTU cannot be set",
 		  ipoib_tap_set_mtu(&l->tap, mtu ? mtu : link->mtu));
 	if (l->config->is_connected)
-		ipoib_cm_listen(&l->cm, l->port.gid, l->verbs.qp->qp_num);
+		listen_for_neighbours(l);
 	ipoib_tap_set_carrier(&l->tap, true);
 	l->looks = true;
 	l->broadcast = link->broadcast;
@@ -447,6 +471,15 @@ static int watch_all(struct loop *l)
 	       watch_fd(l, l->signals, SOURCE_SIGNAL);
 }
 
+/* Asks again for a listener that has failed since the last look. */
+static void look_at_listener(struct loop *l)
+{
+	if (ipoib_cm_is_listening(&l->cm))
+		l->is_deaf = false;
+	else
+		listen_for_neighbours(l);
+}
+
 static void look_around(struct loop *l, uint64_t now_ms)
 {
 	struct joined joined;
@@ -454,6 +487,8 @@ static void look_around(struct loop *l, uint64_t now_ms)
 	/* no event tells that the MTU of the port has changed */
 	if (now_ms >= l->port_ms) {
 		tell_port(l);
+		if (l->config->is_connected && l->is_up)
+			look_at_listener(l);
 		l->port_ms = now_ms + LOOK_MS;
 	}
 	if (!l->looks && now_ms < l->look_ms)

@@ -25,7 +25,8 @@ static const uint8_t own[16] = {0xfe, 0x80, [15] = 1};
 struct seen {
 	struct ipoib_cm cm;
 	int fabric; /* the fabric's end */
-	uint32_t asked, accepted, ended, ends;
+	uint32_t asked, accepted, ended, ends, deafs;
+	int deaf; /* the last error of the listener */
 	bool accepts;
 };
 
@@ -57,8 +58,18 @@ static void take_ended(void *ctx, uint32_t id)
 	s->ends++;
 }
 
-static const struct ipoib_cm_sink sink = {
-	.asked = take_asked, .accepted = take_accepted, .ended = take_ended};
+static void take_deaf(void *ctx, int err)
+{
+	struct seen *s = ctx;
+
+	s->deaf = err;
+	s->deafs++;
+}
+
+static const struct ipoib_cm_sink sink = {.asked = take_asked,
+					  .accepted = take_accepted,
+					  .ended = take_ended,
+					  .deaf = take_deaf};
 
 /* Returns the next message of the interface, which must be of this kind. */
 static struct cmproto next_message(const struct seen *s, enum cmproto_kind kind)
@@ -250,6 +261,43 @@ static void requests_are_accepted_or_rejected(void **state)
 	assert_int_equal(s->asked, REQUEST + 1);
 }
 
+/* The program tells the user, and asks again. */
+static void a_listener_that_is_refused_may_be_asked_for_again(void **state)
+{
+	struct seen *s = *state;
+	struct cmproto m;
+
+	assert_true(ipoib_cm_is_listening(&s->cm));
+	ipoib_cm_listen(&s->cm, own, QPN + 1);
+	next_message(s, CMPROTO_RELEASE);
+	m = next_message(s, CMPROTO_BIND);
+	assert_true(ipoib_cm_is_listening(&s->cm));
+	answer_request(s, &m, 0, -EADDRINUSE);
+	assert_int_equal(s->deafs, 1);
+	assert_int_equal(s->deaf, -EADDRINUSE);
+	assert_false(ipoib_cm_is_listening(&s->cm));
+	/* the object is there, and the listener is refused */
+	ipoib_cm_listen(&s->cm, own, QPN + 1);
+	m = next_message(s, CMPROTO_BIND);
+	answer_request(s, &m, LISTENER + 9, 0);
+	m = next_message(s, CMPROTO_LISTEN);
+	answer_request(s, &m, 0, -ENOMEM);
+	assert_int_equal(s->deafs, 2);
+	assert_int_equal(s->deaf, -ENOMEM);
+	assert_int_equal(next_message(s, CMPROTO_RELEASE).id, LISTENER + 9);
+	ipoib_cm_listen(&s->cm, own, QPN + 1);
+	m = next_message(s, CMPROTO_BIND);
+	answer_request(s, &m, LISTENER + 10, 0);
+	m = next_message(s, CMPROTO_LISTEN);
+	answer_request(s, &m, 0, 0);
+	assert_true(ipoib_cm_is_listening(&s->cm));
+	/* an interface that goes down does not miss its listener */
+	ipoib_cm_unlisten(&s->cm);
+	assert_false(ipoib_cm_is_listening(&s->cm));
+	assert_int_equal(s->deafs, 2);
+	assert_int_equal(s->ends, 0);
+}
+
 static void connections_are_bounded(void **state)
 {
 	struct seen *s = *state;
@@ -307,6 +355,7 @@ int main(void)
 		CASE(refusals_and_errors_end_a_connection),
 		CASE(an_object_that_comes_late_is_released),
 		CASE(requests_are_accepted_or_rejected),
+		CASE(a_listener_that_is_refused_may_be_asked_for_again),
 		CASE(connections_are_bounded),
 		CASE(messages_wait_for_a_fabric_that_does_not_read),
 		CASE(nonsense_and_the_end_of_the_fabric_end_all),
