@@ -281,6 +281,7 @@ void ipoib_rc_end(struct ipoib_rc *r, uint32_t id)
 	ibv_modify_qp(l->qp, &attr, IBV_QP_STATE);
 	l->id = 0;
 	l->is_open = false;
+	l->end = ++r->ended;
 	r->has_closed = true;
 }
 
@@ -293,13 +294,21 @@ static void destroy_link(struct ipoib_rc *r, struct ipoib_rc_link *l)
 	*l = (struct ipoib_rc_link){0};
 }
 
-static void destroy_closed(struct ipoib_rc *r)
+/* Destroys the queue pairs of the first `ended` connections that have ended.
+ * Those of later ones may have completions of receives that are not taken yet;
+ * the receives would be lost with them. */
+static void destroy_closed(struct ipoib_rc *r, uint32_t ended)
 {
 	ipoib_verbs_collect(r->v);
-	for (uint32_t i = 0; i < IPOIB_RC_LINKS; i++)
-		if (!r->links[i].id)
-			destroy_link(r, &r->links[i]);
 	r->has_closed = false;
+	for (uint32_t i = 0; i < IPOIB_RC_LINKS; i++) {
+		struct ipoib_rc_link *l = &r->links[i];
+
+		if (l->qp && !l->id && (int32_t)(l->end - ended) > 0)
+			r->has_closed = true;
+		else if (!l->id)
+			destroy_link(r, l);
+	}
 }
 
 void ipoib_rc_close(struct ipoib_rc *r)
@@ -385,15 +394,17 @@ int ipoib_rc_receive(struct ipoib_rc *r, struct ipoib *m, int most,
 		     uint64_t now_ms)
 {
 	struct ibv_wc wc[BATCH];
+	uint32_t ended;
 	int all = 0, n;
 
 	do {
+		ended = r->ended;
 		n = ibv_poll_cq(r->receive_cq, BATCH, wc);
 		for (int i = 0; i < n; i++)
 			receive_one(r, m, &wc[i], now_ms);
 		all += n > 0 ? n : 0;
 	} while (n == BATCH && all < most);
 	if (n < BATCH && r->has_closed)
-		destroy_closed(r);
+		destroy_closed(r, ended);
 	return all;
 }

@@ -29,6 +29,8 @@ struct ipoib_rc_link {
 	struct route route;
 	uint32_t psn; /* of the first packet that this side sends */
 	bool is_open; /* the queue pair is in RTS */
+	/* ipoib_rc.ended after this connection has ended; only if id is 0. */
+	uint32_t end;
 };
 
 struct ipoib_rc {
@@ -41,6 +43,7 @@ struct ipoib_rc {
 	struct ipoib_rc_link *last; /* that was found last */
 	uint64_t ca_guid;
 	bool has_closed; /* queue pairs are to be destroyed */
+	uint32_t ended;	 /* how many connections have ended */
 };
 
 /* Makes the shared receive queue.  Returns 0, or -1 after a sentence. */
