@@ -50,7 +50,7 @@ struct loop {
 	bool looks;		    /* the kernel's groups are to be read */
 	bool reads_tap;		    /* the loop waits for frames */
 	bool writes_cm;		    /* the loop waits for room at the fabric */
-	bool is_deaf; /* the user knows that neighbours cannot connect */
+	bool is_deaf;	  /* the user knows that neighbours cannot connect */
 	bool has_more;	  /* a source may have more without an event */
 	bool ends;	  /* a signal has come */
 	bool is_cut;	  /* the fabric has ended */
@@ -236,7 +236,7 @@ static void serve_connections(struct loop *l, uint64_t now_ms)
 	l->has_more |= ipoib_rc_receive(&l->rc, l->m, FRAMES, now_ms) >= FRAMES;
 	/* a connection whose packets fail has completions that tell it */
 	ipoib_verbs_collect(&l->verbs);
-	while ((id = ipoib_rc_broken(&l->rc)))
+	while ((id = ipoib_rc_broken(&l->rc, now_ms)))
 		lose_connection(l, id);
 }
 

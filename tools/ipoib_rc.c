@@ -324,11 +324,26 @@ void ipoib_rc_close(struct ipoib_rc *r)
 	free(r->memory);
 }
 
-uint32_t ipoib_rc_broken(const struct ipoib_rc *r)
+/* Do the packets in flight wait for too long?  Retries never end while the
+ * neighbour answers that it has no receive (RNR_FOREVER). */
+static bool is_stuck(struct ipoib_rc_link *l, uint64_t now_ms)
 {
-	for (uint32_t i = 0; i < IPOIB_RC_LINKS; i++)
-		if (r->links[i].id && r->links[i].flow.is_broken)
-			return r->links[i].id;
+	if (!l->moved_ms || !l->flow.in_flight ||
+	    l->flow.complete != l->complete) {
+		l->complete = l->flow.complete;
+		l->moved_ms = now_ms;
+	}
+	return now_ms - l->moved_ms >= IPOIB_RC_STUCK_MS;
+}
+
+uint32_t ipoib_rc_broken(struct ipoib_rc *r, uint64_t now_ms)
+{
+	for (uint32_t i = 0; i < IPOIB_RC_LINKS; i++) {
+		struct ipoib_rc_link *l = &r->links[i];
+
+		if (l->id && (l->flow.is_broken || is_stuck(l, now_ms)))
+			return l->id;
+	}
 	return 0;
 }
 

@@ -19,12 +19,19 @@
 #define IPOIB_RC_LINKS	  384 /* queue pairs */
 #define IPOIB_RC_RECEIVES 256
 #define IPOIB_RC_SENDS	  64 /* in flight, of one queue pair */
+/* A connection of whose packets in flight none arrives for so long has failed:
+ * its neighbour has stopped. */
+#define IPOIB_RC_STUCK_MS 8000
 
 struct ipoib_rc_link {
 	/* 0: the queue pair, if there is one, is to be destroyed */
 	uint32_t id;
 	struct ibv_qp *qp; /* NULL: the entry is free */
 	struct ipoib_verbs_flow flow;
+	uint32_t complete; /* flow.complete, when it was looked at last */
+	/* When packets in flight had arrived, or none was in flight, as far as
+	 * looks have shown; 0: there was no look. */
+	uint64_t moved_ms;
 	/* The path of a connection that this side has asked for. */
 	struct route route;
 	uint32_t psn; /* of the first packet that this side sends */
@@ -74,8 +81,9 @@ void ipoib_rc_send(struct ipoib_rc *r, uint32_t id, const uint8_t *p,
 bool ipoib_rc_has(struct ipoib_rc *r, uint32_t id);
 /* Ends a connection, if there is one with the number. */
 void ipoib_rc_end(struct ipoib_rc *r, uint32_t id);
-/* Returns a connection whose queue pair has failed; 0: there is none. */
-uint32_t ipoib_rc_broken(const struct ipoib_rc *r);
+/* Returns a connection that has failed, since its queue pair has, or since its
+ * neighbour takes nothing; 0: there is none.  Called in each turn. */
+uint32_t ipoib_rc_broken(struct ipoib_rc *r, uint64_t now_ms);
 /* Gives at most `most` packets to an interface.  Returns how many have come.
  * Destroys the queue pairs that have ended. */
 int ipoib_rc_receive(struct ipoib_rc *r, struct ipoib *m, int most,

@@ -297,8 +297,10 @@ static void free_place(struct ipoib_verbs *v, uint32_t index)
 {
 	struct ipoib_verbs_use *use = &v->places.uses[index];
 
-	if (use->flow)
+	if (use->flow) {
 		use->flow->in_flight--;
+		use->flow->complete++;
+	}
 	*use = (struct ipoib_verbs_use){0};
 	v->places.free[v->places.free_count++] = (uint16_t)index;
 }

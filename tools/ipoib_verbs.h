@@ -29,6 +29,7 @@ struct ipoib_verbs_batch {
 /* Packets of one destination that have a limit of their own. */
 struct ipoib_verbs_flow {
 	uint32_t in_flight; /* sends that are not complete */
+	uint32_t complete;  /* sends that are complete */
 	bool is_broken;	    /* a send has failed, so the queue pair has */
 };
 

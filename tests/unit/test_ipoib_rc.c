@@ -301,6 +301,53 @@ static void a_connection_that_ends_itself_loses_no_receive(void **state)
 	assert_false(at.pairs[0].is_live);
 }
 
+static void send_packets(uint32_t id, int count)
+{
+	const uint8_t packet[MESSAGE] = {0};
+
+	for (int i = 0; i < count; i++)
+		ipoib_rc_send(&at.r, id, packet, sizeof(packet));
+}
+
+static void complete_send(int i)
+{
+	at.done[at.done_count++] =
+		(struct ibv_wc){.wr_id = at.sends[i], .status = IBV_WC_SUCCESS};
+	ipoib_verbs_collect(&at.v);
+}
+
+/* Its packets would keep their places for ever. */
+static void a_connection_whose_packets_do_not_arrive_has_failed(void **state)
+{
+	uint64_t now_ms = 1000;
+
+	assert_int_equal(ipoib_rc_broken(&at.r, now_ms), 0);
+	now_ms += 100000;
+	assert_int_equal(ipoib_rc_broken(&at.r, now_ms), 0);
+	send_packets(FIRST, 3);
+	send_packets(FIRST + 1, 1);
+	assert_int_equal(at.send_count, 4);
+	complete_send(3);
+	now_ms += IPOIB_RC_STUCK_MS - 1;
+	assert_int_equal(ipoib_rc_broken(&at.r, now_ms), 0);
+	/* slow, but not stopped */
+	complete_send(0);
+	now_ms += IPOIB_RC_STUCK_MS - 1;
+	assert_int_equal(ipoib_rc_broken(&at.r, now_ms), 0);
+	now_ms += IPOIB_RC_STUCK_MS - 1;
+	assert_int_equal(ipoib_rc_broken(&at.r, now_ms), 0);
+	now_ms++;
+	assert_int_equal(ipoib_rc_broken(&at.r, now_ms), FIRST);
+	ipoib_rc_end(&at.r, FIRST);
+	assert_int_equal(ipoib_rc_broken(&at.r, now_ms), 0);
+	receive_all(now_ms);
+	assert_int_equal(at.v.places.free_count, IPOIB_VERBS_SENDS);
+	/* a new connection in its place begins anew */
+	assert_true(serve(FIRST));
+	send_packets(FIRST, 1);
+	assert_int_equal(ipoib_rc_broken(&at.r, now_ms), 0);
+}
+
 static void requests_are_served_within_the_partition(void **state)
 {
 	const struct cmproto good = {.path = {.mtu = 5,
@@ -341,6 +388,7 @@ int main(void)
 		CASE(packets_are_received_and_their_places_are_posted),
 		CASE(no_receive_is_lost_when_a_connection_ends),
 		CASE(a_connection_that_ends_itself_loses_no_receive),
+		CASE(a_connection_whose_packets_do_not_arrive_has_failed),
 		CASE(requests_are_served_within_the_partition),
 	};
 
