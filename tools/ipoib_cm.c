@@ -55,6 +55,11 @@ int ipoib_cm_open(struct ipoib_cm *c, const struct ipoib_cm_sink *sink,
 		return -1;
 	}
 	if (ipoib_cm_init(c, sink, ctx, fd)) {
+		fprintf(stderr,
+			"adverb: %s: the interface cannot use the connected "
+			"mode: this process has no memory; choose --mode "
+			"datagram.\n",
+			name);
 		close(connection);
 		close(fd);
 		c->fd = -1;

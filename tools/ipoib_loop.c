@@ -411,7 +411,8 @@ static void take_events(struct loop *l)
 static void read_frames(struct loop *l, uint64_t now_ms)
 {
 	uint8_t spare[IPOIB_FRAME_MAX], *place = NULL;
-	ssize_t n = 1;
+	int err = 0;
+	ssize_t n;
 
 	for (int i = 0; i < FRAMES; i++) {
 		place = ipoib_verbs_place(&l->verbs);
@@ -423,13 +424,14 @@ static void read_frames(struct loop *l, uint64_t now_ms)
 		n = read(l->tap.fd, place,
 			 place == spare ? sizeof(spare)
 					: l->verbs.places.bytes);
-		if (n < 0)
+		err = n < 0 ? errno : 0;
+		if (err)
 			break;
 		ipoib_frame(l->m, place, (size_t)n, now_ms);
 	}
 	ipoib_verbs_flush(&l->verbs);
-	l->has_more |= place && n >= 0;
-	if (n < 0 && errno == EBADFD)
+	l->has_more |= place && !err;
+	if (err == EBADFD)
 		end_loop(l, "the interface was removed, so adverb ipoib ends");
 }
 
@@ -635,6 +637,16 @@ static void block_signals(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
+static int fail_start(struct loop *l, int err)
+{
+	fprintf(stderr,
+		"adverb: %s: adverb ipoib cannot start: its state or the set "
+		"of its descriptors cannot be made: %s; raise the limits of "
+		"memory and open files (ulimit -v, ulimit -n).\n",
+		l->tap.name, strerror(err));
+	return -1;
+}
+
 static int start_all(struct loop *l)
 {
 	if (ipoib_tap_open(&l->tap, l->config->name))
@@ -648,11 +660,10 @@ static int start_all(struct loop *l)
 		return -1;
 	ipoib_register_open(&l->known, l->tap.name);
 	l->m = ipoib_new(&sink, l, l->verbs.qp->qp_num);
-	if (!l->m || watch_all(l)) {
-		end_loop(l, "there is no memory or descriptor for the "
-			    "interface");
-		return -1;
-	}
+	if (!l->m)
+		return fail_start(l, ENOMEM);
+	if (watch_all(l))
+		return fail_start(l, errno);
 	if (l->config->is_connected)
 		stream_enable(l->m, l->config->mtu ? l->config->mtu
 						   : IPOIB_CONNECTED_MTU);

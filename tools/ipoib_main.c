@@ -162,10 +162,12 @@ static int read_options(int argc, char **argv, struct ipoib_loop_config *c,
 			exit(0);
 		} else
 			status = 2;
-	if (!status && optind == argc)
-		return 0;
-	if (!status)
-		print_help(stderr);
+	if (status || optind == argc)
+		return status;
+	fprintf(stderr,
+		"adverb: adverb ipoib has no argument %s; see adverb ipoib "
+		"--help.\n",
+		argv[optind]);
 	return 2;
 }
 

@@ -72,16 +72,17 @@ static int make_queues(struct ipoib_verbs *v)
 	return v->qp ? 0 : -1;
 }
 
+/* Returns 0 or -errno. */
 static int open_umad(struct ipoib_verbs *v)
 {
 	if (umad_init())
-		return -1;
+		return -EIO;
 	v->umad = umad_open_port(
 		(char *)ibv_get_device_name(v->context->device), v->port);
-	v->agent = v->umad >= 0 ? umad_register(v->umad, SA_CLASS, SA_VERSION,
-						0, NULL)
-				: -1;
-	return v->agent < 0 ? -1 : 0;
+	if (v->umad < 0)
+		return v->umad;
+	v->agent = umad_register(v->umad, SA_CLASS, SA_VERSION, 0, NULL);
+	return v->agent < 0 ? v->agent : 0;
 }
 
 static void unblock_fd(int fd)
@@ -103,6 +104,21 @@ static uint8_t choose_port(struct ibv_context *context)
 	return 1;
 }
 
+/* Returns 0, or -1 after a sentence. */
+static int check_port(const struct ipoib_verbs *v)
+{
+	struct ibv_port_attr attr;
+	int err = ibv_query_port(v->context, v->port, &attr);
+
+	if (err != EINVAL)
+		return err ? say_failure("the port cannot be queried", err) : 0;
+	fprintf(stderr,
+		"adverb: adverb ipoib cannot start: the host has no port %u; "
+		"choose another by --port (ibv_devinfo shows them).\n",
+		v->port);
+	return -1;
+}
+
 static void set_places(struct ipoib_verbs *v, bool is_connected)
 {
 	uint32_t bytes = is_connected ? IPOIB_STREAM_MAX + IPOIB_HEADROOM
@@ -116,7 +132,7 @@ static void set_places(struct ipoib_verbs *v, bool is_connected)
 int ipoib_verbs_open(struct ipoib_verbs *v, uint8_t port, uint16_t pkey,
 		     bool is_connected)
 {
-	struct ibv_port_attr attr;
+	int err;
 
 	memset(v, 0, sizeof(*v));
 	v->umad = -1;
@@ -126,19 +142,15 @@ int ipoib_verbs_open(struct ipoib_verbs *v, uint8_t port, uint16_t pkey,
 	if (!v->context)
 		return say_failure("the device cannot be opened", errno);
 	v->port = port ? port : choose_port(v->context);
-	if (ibv_query_port(v->context, v->port, &attr)) {
-		fprintf(stderr,
-			"adverb: the host has no port %u; choose another by "
-			"--port.\n",
-			port);
+	if (check_port(v))
 		return -1;
-	}
 	if (make_queues(v))
 		return say_failure("the queue pair cannot be made", errno);
-	if (open_umad(v))
+	err = open_umad(v);
+	if (err)
 		return say_failure("the port cannot be opened for management "
 				   "datagrams",
-				   errno);
+				   -err);
 	unblock_fd(v->channel->fd);
 	unblock_fd(v->context->async_fd);
 	return 0;

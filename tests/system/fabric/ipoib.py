@@ -563,7 +563,8 @@ def refusals():
                 (["--pkey", "0x10000"], "is not a P_Key"),
                 (["--port", "0"], "the number of a port"),
                 (["--mode", "fast"], "datagram or connected"),
-                (["--mtu", "65521"], "an MTU of 68 to 65520")):
+                (["--mtu", "65521"], "an MTU of 68 to 65520"),
+                (["ib0"], "adverb ipoib has no argument ib0")):
             r = f.host("Hca3", t.adverb, "ipoib", *words)
             expect(r.status == 2 and want in r.output, "no sentence", r)
         with hosts(f, "Hca3") as (host,):
