@@ -157,14 +157,18 @@ def tcp():
             t.note(said.strip())
 
 
+def run_ping(host, to, *options):
+    said = host.out("ping", "-c", "3", "-i", "0.2", "-w", "30", *options, to)
+    expect(" 0% packet loss" in said, said)
+
+
 def stock_ping():
     t.need("ping")
     with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
         for host in one, two:
             host.settle()
         for to in "10.9.0.2", "fd00::2":
-            said = one.out("ping", "-c", "3", "-i", "0.2", "-w", "30", to)
-            expect(" 0% packet loss" in said, said)
+            run_ping(one, to)
 
 
 @contextlib.contextmanager
@@ -180,9 +184,9 @@ def connected(f, *modes):
         yield made
 
 
-def iperf3(mode="datagram"):
+def iperf3(*modes):
     t.need("iperf3")
-    with managed() as f, connected(f, mode, mode) as (one, two):
+    with managed() as f, connected(f, *modes) as (one, two):
         # port 5201, in the state LISTEN
         two.out("sh", "-c", "iperf3 -s >/dev/null 2>&1 & while ! grep -q "
                 "':1451 .* 0A ' /proc/net/tcp /proc/net/tcp6; do sleep 0.05; "
@@ -196,6 +200,7 @@ def iperf3(mode="datagram"):
 
 
 BOTH = "connected", "connected"
+MIXED = "connected", "datagram"
 
 
 def large_packets():
@@ -207,6 +212,38 @@ def large_packets():
                 host.ping(to, size, whole=True)
         # fragments of packets of 65520 bytes
         two.ping("10.9.0.1", 65500)
+
+
+def large_stock_pings():
+    """ping(8) with packets that may not be broken up."""
+    t.need("ping")
+    with managed() as f, connected(f, *BOTH) as (one, two):
+        # the first one makes the connections
+        one.ping("10.9.0.2", 60000, whole=True)
+        two.ping("fd00::1", 60000, whole=True)
+        for host, to in (one, "10.9.0.2"), (two, "fd00::1"):
+            for size in "56", "30000", "65400":
+                run_ping(host, to, "-M", "do", "-s", size)
+
+
+def both_modes_on_each_host():
+    """Each host has an interface of each mode."""
+    with managed() as f, hosts(f, "Hca2", "Hca3") as made:
+        for i, host in enumerate(made, 1):
+            for net, mode, name in (9, "connected", "ib0"), \
+                    (8, "datagram", "ib1"):
+                expect_ok(host.ipoib("--background", "--mode", mode, "--name",
+                                     name, "--address",
+                                     "10.%d.0.%d/24" % (net, i)))
+        for host, i in zip(made, (2, 1)):
+            host.ping("10.9.0.%d" % i, 60000, whole=True)
+            host.ping("10.8.0.%d" % i, 2044 - 28, whole=True)
+            host.ping("10.8.0.%d" % i, 8000)
+            for name, mtu in ("ib0", 65520), ("ib1", 2044):
+                said = host.out("ip", "link", "show", name)
+                expect("mtu %d " % mtu in said, said)
+        send_tcp(made[1], made[0], "10.9.0.2")
+        send_tcp(made[1], made[0], "10.8.0.2")
 
 
 # Sends datagrams that may not be broken up until the kernel refuses them, and
@@ -242,7 +279,7 @@ def send_tcp(server, client, to):
 
 def one_mode_each():
     """A neighbour in datagram mode gets packets of the MTU of its link."""
-    with managed() as f, connected(f, "connected", "datagram") as (one, two):
+    with managed() as f, connected(f, *MIXED) as (one, two):
         for to in "10.9.0.2", "fd00::2":
             said = one.out(PYTHON, "-c", TOO_LONG, to)
             expect(said.strip() == "2044", said)
@@ -691,7 +728,8 @@ t.case("ping by IPv4 and IPv6, small, as long as the MTU and in fragments",
 t.case("packets go to the gateway of a route", gateways)
 t.case("TCP carries 16 MiB in each direction", tcp)
 t.case("ping(8) runs", stock_ping, "IP over InfiniBand", "ping")
-t.case("iperf3 runs", iperf3, "IP over InfiniBand", "iperf3")
+t.case("iperf3 runs", lambda: iperf3("datagram", "datagram"),
+       "IP over InfiniBand", "iperf3")
 t.case("connected mode: packets of 64 KiB by IPv4 and IPv6", large_packets)
 t.case("connected mode: a neighbour in datagram mode", one_mode_each)
 t.case("connected mode: TCP carries 16 MiB in each direction", connected_tcp)
@@ -700,7 +738,12 @@ t.case("connected mode: a neighbour is killed and starts again",
        neighbour_is_killed)
 t.case("connected mode: a neighbour is stopped", neighbour_is_stopped)
 t.case("connected mode: a subnet manager starts again", manager_restarts_below)
-t.case("connected mode: iperf3 runs", lambda: iperf3("connected"))
+t.case("connected mode: iperf3 runs", lambda: iperf3(*BOTH))
+t.case("connected mode: iperf3 runs to and from a neighbour in datagram mode",
+       lambda: (iperf3(*reversed(MIXED)), iperf3(*MIXED)))
+t.case("connected mode: ping(8) runs with large packets", large_stock_pings)
+t.case("connected mode: a host has an interface of each mode",
+       both_modes_on_each_host)
 t.case("connected mode: an interface with a smaller MTU", smaller_mtu)
 t.case("three hosts use a multicast group", multicast)
 t.case("a subnet manager that starts again knows the groups", manager_restarts)
