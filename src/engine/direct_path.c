@@ -57,7 +57,6 @@ bool engine_wants_path(struct engine *e, struct engine_want *want)
 	want->post_lock = q->direct.apart.lock;
 	want->since_ns = q->direct.path_since_ns;
 	want->by_lid = q->qp->is_by_lid ? &q->qp->attr : NULL;
-	want->pkey = ibt_pkey(&e->ibt, q);
 	return true;
 }
 

@@ -158,10 +158,9 @@ struct engine_want {
 	uint32_t qpn, peer_qpn;
 	uint32_t post_lock; /* the number of the QP's post lock */
 	uint64_t since_ns;  /* when the wait began */
-	/* By LID: the QP's attributes, valid until the next call of the engine,
-	 * and the P_Key of its packets.  NULL: the QP is not by LID. */
+	/* By LID: the QP's attributes, valid until the next call of the engine.
+	 * NULL: the QP is not by LID. */
 	const struct hca_qp_attr *by_lid;
-	uint16_t pkey;
 };
 /* Returns a waiting QP in *want.  Returns each waiting QP only once, until
  * engine_want_path_again is called.  False: there is none. */

@@ -92,14 +92,20 @@ static uint8_t path_mask(const struct port *port)
 	return (uint8_t)((1u << port_info_lmc(port)) - 1);
 }
 
+/* Returns the P_Key at an index; 0: there is none. */
+static uint16_t pkey_at(const struct port *port, uint16_t index)
+{
+	return index < PORT_PKEYS ? port->pkeys[index] : 0;
+}
+
 struct data_end *reach_find(const struct data_end *from, const struct reach *r,
 			    struct reach_peer *peer)
 {
+	const struct port *own = from->port, *port;
 	const struct probe there = {.dlid = r->dlid,
-				    .pkey = r->pkey,
+				    .pkey = pkey_at(own, r->pkey_index),
 				    .sl = r->sl,
 				    .mtu = (uint32_t)MTU_LEAST << r->mtu % 8};
-	const struct port *own = from->port, *port;
 
 	if (r->dest_qpn < FIRST_DATA_QPN || r->sl >= SLS || !r->dlid ||
 	    r->dlid >= MLID_FIRST || !port_info_lid(own))

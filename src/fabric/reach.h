@@ -21,7 +21,10 @@ struct fabric;
 struct reach {
 	uint32_t dest_qpn;
 	uint16_t dlid;
-	uint16_t pkey;
+	/* The packets have the P_Key that the port's table has here when the
+	 * question is answered.  The asker may not know yet that the subnet
+	 * manager has changed the table. */
+	uint16_t pkey_index;
 	uint8_t sl;
 	uint8_t path_bits; /* of the source LID; only the LMC's bits count */
 	uint8_t mtu;	   /* path MTU: 1 to 5, for 256 to 4096 bytes */

@@ -37,7 +37,7 @@ ask_fabric(struct engine *e, const struct engine_want *want, uint32_t *class)
 		.port = a->port_num,
 		.packets = {.dest_qpn = want->peer_qpn,
 			    .dlid = a->ah.dlid,
-			    .pkey = want->pkey,
+			    .pkey_index = a->pkey_index,
 			    .sl = a->ah.sl,
 			    .path_bits = a->ah.src_path_bits,
 			    .mtu = (uint8_t)a->path_mtu}};

@@ -17,7 +17,7 @@ static bool is_same(const struct link_reach_about *a,
 
 	return a->qpn == b->qpn && a->port == b->port &&
 	       x->dest_qpn == y->dest_qpn && x->dlid == y->dlid &&
-	       x->pkey == y->pkey && x->sl == y->sl &&
+	       x->pkey_index == y->pkey_index && x->sl == y->sl &&
 	       x->path_bits == y->path_bits && x->mtu == y->mtu;
 }
 

@@ -168,12 +168,11 @@ void subnet_join(struct subnet *s, int host, const uint8_t gid[16])
 }
 
 bool subnet_reaches(const struct subnet *s, int host,
-		    const struct hca_qp_attr *a, uint16_t pkey,
-		    struct hca_way *way)
+		    const struct hca_qp_attr *a, struct hca_way *way)
 {
 	const struct reach r = {.dest_qpn = a->dest_qpn,
 				.dlid = a->ah.dlid,
-				.pkey = pkey,
+				.pkey_index = a->pkey_index,
 				.sl = a->ah.sl,
 				.path_bits = a->ah.src_path_bits,
 				.mtu = (uint8_t)a->path_mtu};

@@ -46,11 +46,9 @@ struct hca_port subnet_second_port(const struct subnet *s, int host);
 /* Joins the data end of a host's port 1 to a multicast group. */
 void subnet_join(struct subnet *s, int host, const uint8_t gid[16]);
 /* Asks whether packets of a connection with the attributes `a`, from port 1 of
- * a host by this P_Key, reach port 1 of the other host, and back.  If so, sets
- * *way. */
+ * a host, reach port 1 of the other host, and back.  If so, sets *way. */
 bool subnet_reaches(const struct subnet *s, int host,
-		    const struct hca_qp_attr *a, uint16_t pkey,
-		    struct hca_way *way);
+		    const struct hca_qp_attr *a, struct hca_way *way);
 /* Sends a packet, head and rest, from port `number` of a host.  Returns the
  * result of data_send. */
 int subnet_send(struct subnet *s, int host, uint32_t number,

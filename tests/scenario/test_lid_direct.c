@@ -336,6 +336,24 @@ static void a_pkey_that_is_withdrawn_ends_the_connection(void **state)
 	two_hcas_free(p.d);
 }
 
+/* Two entries of the P_Key table change places, and the initiator does not know
+ * it yet: its packets pass until it does.  The question is about the new P_Key,
+ * which the peer does not have. */
+static void the_subnet_is_asked_about_the_present_pkey(void **state)
+{
+	struct pair p = new_pair(HCA_QPT_RC);
+
+	watch_frames(&p);
+	write_once(p.d, 1);
+	assert_int_equal(p.frames[0], 0);
+	subnet_set_pkey(p.d->subnet, 0, 0, 0x8001);
+	subnet_set_pkey(p.d->subnet, 0, 1, 0xffff);
+	subnet_fabric(p.d->subnet)->changes++;
+	write_once(p.d, 2);
+	assert_true(p.frames[0] > 0);
+	two_hcas_free(p.d);
+}
+
 static void give_alternate(struct two_hcas *d, int i)
 {
 	const struct hca_qp_attr a = {
@@ -494,6 +512,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_read_goes_on_by_packets),
 		cmocka_unit_test(packets_find_the_messages_that_came_before),
 		cmocka_unit_test(a_pkey_that_is_withdrawn_ends_the_connection),
+		cmocka_unit_test(the_subnet_is_asked_about_the_present_pkey),
 		cmocka_unit_test(an_atomic_that_the_target_has_is_not_doubled),
 		cmocka_unit_test(
 			a_path_that_the_program_changes_is_asked_about),

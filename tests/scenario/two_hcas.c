@@ -346,7 +346,7 @@ static bool ask_subnet(struct two_hcas *d, int i,
 	struct engine *e = d->side[i].engine;
 	struct hca_way way;
 
-	if (!subnet_reaches(d->subnet, i, want->by_lid, want->pkey, &way)) {
+	if (!subnet_reaches(d->subnet, i, want->by_lid, &way)) {
 		engine_set_path(e, want->qpn, NULL, NULL, NULL, false);
 		return false;
 	}

@@ -87,7 +87,6 @@ static int ask_reach(const struct sharer *from, uint16_t lid, uint32_t number,
 		.number = 1,
 		.reach = {.dest_qpn = number << DATA_REST_BITS | 5,
 			  .dlid = lid,
-			  .pkey = 0xffff,
 			  .mtu = 4}};
 	return ask_fabric(from->fabric, m, NULL);
 }

@@ -18,7 +18,7 @@ static struct link_reach_about about_of(uint32_t qpn)
 	return (struct link_reach_about){
 		.qpn = qpn,
 		.port = 1 + qpn % 2,
-		.packets = {.dest_qpn = qpn + 7, .dlid = 3, .pkey = 0xffff}};
+		.packets = {.dest_qpn = qpn + 7, .dlid = 3, .pkey_index = 2}};
 }
 
 static enum link_reach_is get_answer(struct link_reach *r, uint32_t qpn,
@@ -86,11 +86,11 @@ static void a_queue_pair_with_another_path_asks_again(void **state)
 			 LINK_REACH_ASKED);
 	assert_true(link_reach_ask(&r, &m));
 	link_reach_answered(&r, NULL);
-	about.packets.pkey = 0x8001;
+	about.packets.pkey_index = 1;
 	assert_int_equal(link_reach_get(&r, &about, &reached),
 			 LINK_REACH_ASKED);
 	assert_true(link_reach_ask(&r, &m));
-	assert_int_equal(m.reach.pkey, 0x8001);
+	assert_int_equal(m.reach.pkey_index, 1);
 }
 
 /* Answers that nobody fetches keep no slot. */

@@ -16,10 +16,7 @@ enum {
 
 static struct reach ask_of(const struct data_end *to, uint16_t dlid)
 {
-	return (struct reach){.dest_qpn = qpn_of(to),
-			      .dlid = dlid,
-			      .pkey = BTH_DEFAULT_PKEY,
-			      .mtu = 4};
+	return (struct reach){.dest_qpn = qpn_of(to), .dlid = dlid, .mtu = 4};
 }
 
 /* Asks from A to B. */
@@ -149,7 +146,7 @@ static void both_ends_have_to_be_in_the_partition(void **state)
 	struct reach r = ask_of(w->b, LID_B);
 	struct reach_peer peer;
 
-	r.pkey = OTHER;
+	r.pkey_index = 3;
 	assert_false(reaches_b(w, &r));
 	one[3] = OTHER;
 	assert_false(reaches_b(w, &r));
@@ -159,8 +156,30 @@ static void both_ends_have_to_be_in_the_partition(void **state)
 	assert_int_equal(peer.pkeys, 1ull << 5 | 1ull << 63);
 	/* two limited members do not talk */
 	two[63] = 0;
-	one[3] = r.pkey = OTHER_LIMITED;
+	one[3] = OTHER_LIMITED;
 	assert_false(reaches_b(w, &r));
+	r.pkey_index = PORT_PKEYS;
+	assert_false(reaches_b(w, &r));
+	r.pkey_index = UINT16_MAX;
+	assert_false(reaches_b(w, &r));
+}
+
+/* The asker need not know that two entries have changed places. */
+static void the_pkey_is_the_one_at_the_index_now(void **state)
+{
+	struct world *w = *state;
+	uint16_t *one = port_of(w, "A", 1)->pkeys;
+	struct reach r = ask_of(w->b, LID_B);
+	struct reach_peer peer;
+
+	one[3] = port_of(w, "B", 1)->pkeys[5] = OTHER;
+	r.pkey_index = 3;
+	assert_ptr_equal(reach_find(w->a, &r, &peer), w->b);
+	assert_int_equal(peer.pkeys, 1u << 5);
+	one[3] = one[0];
+	one[0] = OTHER;
+	assert_ptr_equal(reach_find(w->a, &r, &peer), w->b);
+	assert_int_equal(peer.pkeys, 1);
 }
 
 static void switches_enforce_partitions(void **state)
@@ -172,7 +191,7 @@ static void switches_enforce_partitions(void **state)
 
 	port_of(w, "A", 1)->pkeys[1] = OTHER;
 	port_of(w, "B", 1)->pkeys[1] = OTHER;
-	r.pkey = OTHER;
+	r.pkey_index = 1;
 	for (int i = 0; i < 2; i++) {
 		port->info[AT_ENFORCE] |= bits[i];
 		assert_false(reaches_b(w, &r));
@@ -286,6 +305,7 @@ int main(void)
 		TEST(the_way_back_counts),
 		TEST(a_link_that_is_not_active_ends_the_way),
 		TEST(both_ends_have_to_be_in_the_partition),
+		TEST(the_pkey_is_the_one_at_the_index_now),
 		TEST(switches_enforce_partitions),
 		TEST(an_sl_needs_a_vl_at_each_port),
 		TEST(a_path_mtu_above_that_of_a_link_is_refused),
