@@ -35,6 +35,7 @@ ask_fabric(struct engine *e, const struct engine_want *want, uint32_t *class)
 	const struct link_reach_about about = {
 		.qpn = want->qpn,
 		.port = a->port_num,
+		.since_ns = want->since_ns,
 		.packets = {.dest_qpn = want->peer_qpn,
 			    .dlid = a->ah.dlid,
 			    .pkey_index = a->pkey_index,

@@ -16,9 +16,10 @@ static bool is_same(const struct link_reach_about *a,
 	const struct reach *x = &a->packets, *y = &b->packets;
 
 	return a->qpn == b->qpn && a->port == b->port &&
-	       x->dest_qpn == y->dest_qpn && x->dlid == y->dlid &&
-	       x->pkey_index == y->pkey_index && x->sl == y->sl &&
-	       x->path_bits == y->path_bits && x->mtu == y->mtu;
+	       a->since_ns == b->since_ns && x->dest_qpn == y->dest_qpn &&
+	       x->dlid == y->dlid && x->pkey_index == y->pkey_index &&
+	       x->sl == y->sl && x->path_bits == y->path_bits &&
+	       x->mtu == y->mtu;
 }
 
 /* Returns a slot for a new question: a free one, or one whose answer nobody has

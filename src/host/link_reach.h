@@ -32,6 +32,10 @@ enum link_reach_is {
 struct link_reach_about {
 	uint32_t qpn;  /* of the queue pair */
 	uint32_t port; /* the number of its port */
+	/* When the queue pair began to wait (engine_wants_path).  An answer to
+	 * an earlier wait may be about another queue pair that had the QPN, or
+	 * about another time. */
+	uint64_t since_ns;
 	struct reach packets;
 };
 

@@ -93,6 +93,28 @@ static void a_queue_pair_with_another_path_asks_again(void **state)
 	assert_int_equal(m.reach.pkey_index, 1);
 }
 
+/* A queue pair is destroyed before its answer comes, and another one gets the
+ * QPN.  A NO would let that one send packets for good. */
+static void an_answer_of_an_earlier_wait_is_not_used(void **state)
+{
+	static struct link_reach r;
+	struct link_reach_about about = about_of(1);
+	struct fabric_reached reached;
+	struct fabric_proto m;
+
+	assert_int_equal(link_reach_get(&r, &about, &reached),
+			 LINK_REACH_ASKED);
+	assert_true(link_reach_ask(&r, &m));
+	link_reach_answered(&r, NULL);
+	about.since_ns += 1000;
+	assert_int_equal(link_reach_get(&r, &about, &reached),
+			 LINK_REACH_ASKED);
+	assert_true(link_reach_ask(&r, &m));
+	link_reach_answered(&r, &(struct fabric_reached){.program = 5});
+	assert_int_equal(link_reach_get(&r, &about, &reached), LINK_REACH_YES);
+	assert_int_equal(reached.program, 5);
+}
+
 /* Answers that nobody fetches keep no slot. */
 static void more_questions_than_slots_wait(void **state)
 {
@@ -186,6 +208,7 @@ int main(void)
 		cmocka_unit_test(an_answer_is_that_to_its_question),
 		cmocka_unit_test(an_answer_is_news),
 		cmocka_unit_test(a_queue_pair_with_another_path_asks_again),
+		cmocka_unit_test(an_answer_of_an_earlier_wait_is_not_used),
 		cmocka_unit_test(more_questions_than_slots_wait),
 		cmocka_unit_test(arenas_are_asked_for_in_order),
 		cmocka_unit_test(only_an_eventfd_wakes_a_peer),
