@@ -28,13 +28,14 @@
  * struct cmproto (broker/cmproto.h).  The program's ports and conversations
  * exist until it closes the socket or the connection.
  *
- * A program that lets the other programs of the subnet map its arena says so by
- * FABRIC_PROTO_SHARE, if the fabric permits that (`adverb fabric --direct`).
- * The answer carries a memfd whose first 32-bit word is the
- * subnet's number of changes (reach.h).  The fabric writes the new number
- * before a change has an effect that a program can see.  The answer to
- * FABRIC_PROTO_REACH says for how long the packets of a queue pair arrive at
- * another such program.
+ * By FABRIC_PROTO_SHARE a program lets the other programs of the subnet map its
+ * arena, if the fabric permits that (`adverb fabric --direct`).  The answer
+ * carries a memfd whose first 32-bit word is the subnet's number of changes
+ * (reach.h).  The fabric writes the new number before a change has an effect
+ * that a program can see.  The answer to FABRIC_PROTO_REACH names the program,
+ * of those that share their arenas, at which the packets of a queue pair
+ * arrive, and the number of changes for which this is so.  FABRIC_PROTO_ARENA
+ * then asks where the arena of that program is.
  *
  * Each side checks that both sides run as the same user (SO_PEERCRED).  It then
  * checks the size and the version of each message, and the members that it
