@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "util/count.h"
 #include "util/monotonic.h"
 #include "util/scm_rights.h"
 #include "util/user_map.h"
@@ -170,15 +171,60 @@ int fabric_client_receive(int connection, struct fabric_proto *m, int flags,
 	return (int)n;
 }
 
+uint32_t fabric_client_serial(void)
+{
+	static struct count requests;
+	uint32_t serial;
+
+	do
+		serial = count_take(&requests) + 1;
+	while (!serial);
+	return serial;
+}
+
+/* Is the message of n bytes an answer to a request before `serial`? */
+static bool is_late(const struct fabric_proto *m, int n, uint32_t serial)
+{
+	return n == sizeof(*m) && m->version == FABRIC_PROTO_VERSION &&
+	       m->serial && (int32_t)(m->serial - serial) < 0;
+}
+
+/* Receives the next message that is no late answer.  Returns as
+ * fabric_client_receive does. */
+static int receive_next(int connection, struct fabric_proto *m, uint32_t serial,
+			bool *is_cut, int *fd)
+{
+	uint64_t end_ms = end_of_tries(connection);
+	int n;
+
+	for (;;) {
+		n = fabric_client_receive(connection, m, 0, is_cut, fd);
+		if (!is_late(m, n, serial))
+			return n;
+		if (*fd >= 0)
+			close(*fd);
+		if (monotonic_ms() < end_ms)
+			continue;
+		errno = EAGAIN;
+		return -1;
+	}
+}
+
 static int receive_answer(int connection, struct fabric_proto *m, int *fd)
 {
+	const uint32_t serial = m->serial;
 	bool is_cut;
 	int came, err;
-	int n = fabric_client_receive(connection, m, 0, &is_cut, &came);
+	int n = receive_next(connection, m, serial, &is_cut, &came);
 
-	if (n < 0)
+	if (n < 0) {
+		m->serial = serial;
 		return failed_call();
+	}
 	err = fabric_client_judge(m, (size_t)n);
+	if (n == sizeof(*m) && m->serial != serial)
+		err = -EPROTO;
+	m->serial = serial;
 	/* the kernel could not install the descriptor in this process */
 	if (!err && fd && is_cut)
 		err = -EMFILE;
@@ -233,6 +279,7 @@ int fabric_client_bring(int connection, struct fabric_proto *m, int brings,
 	if (fd)
 		*fd = -1;
 	m->version = FABRIC_PROTO_VERSION;
+	m->serial = fabric_client_serial();
 	err = send_request(connection, m, brings);
 	if (err)
 		return err;

@@ -4,7 +4,7 @@
  * fabric, the process that runs the subnet.  The variable ADVERB_FABRIC is the
  * path of the fabric's socket.  ADVERB_FABRIC_HOST is the ID of the subnet's
  * host on which this program runs.  Thread-safe: the only state is in the
- * connections, which the caller owns.
+ * connections, which the caller owns, and the number of the last request.
  */
 #ifndef FABRIC_FABRIC_CLIENT_H
 #define FABRIC_FABRIC_CLIENT_H
@@ -31,13 +31,18 @@ const char *fabric_client_host(void);
  * long a path; or another -errno.
  */
 int fabric_client_connect(const char *path, uint32_t patience_ms);
+/* Returns the number of a new request, for fabric_proto.serial: one more than
+ * that of this process's last request, and never 0. */
+uint32_t fabric_client_serial(void);
 /* Sends the request *m on a connection and waits for the answer, which replaces
- * *m.  If fd is not NULL, *fd is then the descriptor that came with the answer,
- * which the caller closes, or -1.  Returns 0; the -errno of the answer;
- * -EMFILE: this process has no room for the descriptor; -ETIMEDOUT: no answer
- * came in patience_ms; -ECONNRESET or -EPIPE: the fabric has closed the
- * connection; -EPROTO: a fabric of this version sends no such answer; or
- * another -errno of the connection. */
+ * *m.  Gives the request a serial, which *m has afterwards in any case.  Drops
+ * answers to earlier requests, after which -ETIMEDOUT was returned.  If fd is
+ * not NULL, *fd is then the descriptor that came with the answer, which the
+ * caller closes, or -1.  Returns 0; the -errno of the answer; -EMFILE: this
+ * process has no room for the descriptor; -ETIMEDOUT: no answer came in
+ * patience_ms; -ECONNRESET or -EPIPE: the fabric has closed the connection;
+ * -EPROTO: a fabric of this version sends no such answer; or another -errno of
+ * the connection. */
 int fabric_client_ask(int connection, struct fabric_proto *m, int *fd);
 /* As fabric_client_ask, but sends the descriptor `brings` with the request. */
 int fabric_client_bring(int connection, struct fabric_proto *m, int brings,

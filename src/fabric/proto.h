@@ -49,7 +49,7 @@
 #include "fabric/fabric.h"
 #include "fabric/reach.h"
 
-#define FABRIC_PROTO_VERSION 0x4146420au /* "AFB", 10 */
+#define FABRIC_PROTO_VERSION 0x4146420bu /* "AFB", 11 */
 
 /* For each kind, the members that a request uses, then those that its answer
  * uses. */
@@ -118,6 +118,10 @@ struct fabric_proto {
 	uint32_t kind;	  /* enum fabric_proto_kind; equal in the answer */
 	int32_t err;	  /* of an answer: 0 or -errno */
 	uint32_t number;  /* enum fabric_proto_kind says which number */
+	/* A number that the program gives a request; equal in the answer.  The
+	 * answer to a request for which the program has stopped waiting may
+	 * come before that to a later one. */
+	uint32_t serial;
 	/* ID or description of a node, with a NUL.  "" is the file's first node
 	 * or, in FABRIC_PROTO_TAKE, the first adapter that is no host yet. */
 	char host[FABRIC_PROTO_NAME];

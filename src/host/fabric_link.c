@@ -58,6 +58,7 @@ struct link_question {
 	uint32_t kind; /* enum fabric_proto_kind; 0: there is no question */
 	/* A port's number or, in FABRIC_PROTO_ARENA, a program's. */
 	uint32_t number;
+	uint32_t serial;
 	uint8_t gid[16]; /* of FABRIC_PROTO_JOIN and FABRIC_PROTO_LEAVE */
 };
 
@@ -75,6 +76,10 @@ static struct {
 	uint32_t number; /* the data ends' number, the high bits of QPNs */
 	/* The open question: it was sent, and the answer has not come. */
 	struct link_question question;
+	/* The serial of the request to share the arena, if this process has
+	 * stopped waiting for the answer, and the answer has not come; 0: no
+	 * such answer is to come. */
+	uint32_t late;
 	struct link_port ports[HCA_MAX_PORTS];
 	/* Received messages, of which the engine has not taken all yet. */
 	struct link_batch batch;
@@ -216,8 +221,9 @@ static int ask_next(void)
 
 	if (at.question.kind || !choose_question(&m))
 		return 0;
-	at.question =
-		(struct link_question){.kind = m.kind, .number = m.number};
+	m.serial = fabric_client_serial();
+	at.question = (struct link_question){
+		.kind = m.kind, .number = m.number, .serial = m.serial};
 	memcpy(at.question.gid, m.gid, sizeof(m.gid));
 	memcpy(m.host, at.host, sizeof(m.host));
 	if (send(at.control, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL) !=
@@ -231,7 +237,8 @@ static bool is_answer(const struct fabric_proto *m)
 {
 	const struct link_question *q = &at.question;
 
-	if (!q->kind || m->kind != q->kind || m->number != q->number)
+	if (!q->kind || m->kind != q->kind || m->serial != q->serial ||
+	    m->number != q->number)
 		return false;
 	if (m->kind == FABRIC_PROTO_PORT)
 		return fabric_client_is_port(&m->port);
@@ -289,12 +296,26 @@ static void take_answer(struct engine *engine, const struct fabric_proto *m,
 	}
 }
 
+/* Is the message of n bytes the answer that this process does not wait for any
+ * more?  Such an answer comes once at most. */
+static bool is_late(const struct fabric_proto *m, size_t n)
+{
+	if (!at.late || n != sizeof(*m) || m->version != FABRIC_PROTO_VERSION ||
+	    m->serial != at.late)
+		return false;
+	at.late = 0;
+	return true;
+}
+
 /* Takes a message of n bytes of the fabric.  Returns 0 or -errno. */
 static int judge_message(struct engine *engine, struct fabric_proto *m,
 			 size_t n, int *fd)
 {
-	int err = fabric_client_judge(m, n);
+	int err;
 
+	if (is_late(m, n))
+		return 0;
+	err = fabric_client_judge(m, n);
 	if (err && !is_refusal(err))
 		return err == -ECONNRESET ? err : -EPROTO;
 	if (!is_answer(m))
@@ -555,6 +576,7 @@ bool fabric_link_share(struct engine *engine, int arena_fd, int wake_fd)
 		return false;
 	memcpy(m.host, at.host, sizeof(m.host));
 	err = fabric_client_bring(at.control, &m, wake_fd, &fd);
+	at.late = err == -ETIMEDOUT ? m.serial : 0;
 	at.changes = err ? NULL : link_reach_map(fd);
 	if (fd >= 0)
 		close(fd);

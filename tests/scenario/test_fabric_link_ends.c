@@ -10,9 +10,11 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include "broker/shared_page.h"
 #include "engine/inside.h"
+#include "fabric/fabric_client.h"
 
 /* This is the first test whose link ends, since a process prints the message
  * only once. */
@@ -118,15 +120,16 @@ static void wrong_messages_end_the_link(void **state)
  * size: of the answer; asks: the process has asked. */
 static void refuse_answer(const struct fabric_proto *m, size_t size, bool asks)
 {
+	struct fabric_proto answer = *m;
 	struct world w;
 
 	fabric_peer_start(&w, HCA_QPT_UC, 0);
 	if (asks) {
 		fabric_peer_tell(&w, 1, DATA_STATE);
 		fabric_peer_turn(&w);
-		take_question(&w, 1);
+		answer.serial += take_question(&w, 1).serial;
 	}
-	assert_int_equal(send(w.control, m, size, 0), size);
+	assert_int_equal(send(w.control, &answer, size, 0), size);
 	assert_true(fabric_peer_turn(&w));
 	fabric_peer_assert_ended(&w);
 	fabric_peer_end(&w);
@@ -165,6 +168,11 @@ static void wrong_answers_end_the_link(void **state)
 	m = good;
 	m.port.state = 5;
 	refuse_answer(&m, sizeof(m), true);
+	m = good;
+	m.serial = 1;
+	refuse_answer(&m, sizeof(m), true);
+	m.serial = UINT32_MAX;
+	refuse_answer(&m, sizeof(m), true);
 }
 
 /* Lets the process share its arena.  The fabric answers with the number, and
@@ -174,6 +182,7 @@ static bool share_arena(struct world *w, uint32_t number, bool has_page)
 	int page = shared_page_new();
 	struct fabric_proto m = {.version = FABRIC_PROTO_VERSION,
 				 .kind = FABRIC_PROTO_SHARE,
+				 .serial = fabric_client_serial() + 1,
 				 .number = number};
 	bool shares;
 
@@ -209,6 +218,54 @@ static void a_wrong_answer_to_share_means_packets(void **state)
 				 LINK_REACH_NO);
 		assert_false(fabric_peer_is_readable(w.control));
 		assert_false(fabric_link_has_ended());
+		fabric_peer_end(&w);
+	}
+}
+
+/* Makes this process wait for answers of the fabric for a moment only. */
+static void lose_patience(void)
+{
+	const struct timeval soon = {.tv_usec = 1000};
+	struct timeval most;
+	socklen_t size = sizeof(most);
+
+	for (int fd = 0; fd < 256; fd++)
+		if (!getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, &size) &&
+		    most.tv_sec)
+			setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &soon,
+				   sizeof(soon));
+}
+
+/* A fabric that was stopped answers the request to share the arena when the
+ * process does not wait any more. */
+static void a_late_answer_to_share_ends_nothing(void **state)
+{
+	for (int is_twice = 0; is_twice < 2; is_twice++) {
+		int page = shared_page_new();
+		struct fabric_proto late, m;
+		struct world w;
+
+		assert_true(page >= 0);
+		fabric_peer_start(&w, HCA_QPT_RC, 0);
+		lose_patience();
+		assert_false(fabric_link_share(w.engine, 33, page));
+		late = fabric_peer_question(&w, FABRIC_PROTO_SHARE, 0);
+		late.number = 5;
+		fabric_peer_tell(&w, 1, DATA_STATE);
+		fabric_peer_turn(&w);
+		m = take_question(&w, 1);
+		m.port = w.port;
+		fabric_peer_bring(&w, &late, page);
+		if (is_twice)
+			fabric_peer_bring(&w, &late, page);
+		assert_true(fabric_peer_turn(&w));
+		assert_int_equal(fabric_link_has_ended(), is_twice);
+		if (!is_twice) {
+			fabric_peer_answer(&w, &m);
+			assert_true(fabric_peer_turn(&w));
+			assert_false(fabric_link_has_ended());
+		}
+		close(page);
 		fabric_peer_end(&w);
 	}
 }
@@ -513,6 +570,7 @@ int main(void)
 		cmocka_unit_test(wrong_messages_end_the_link),
 		cmocka_unit_test(wrong_answers_end_the_link),
 		cmocka_unit_test(a_wrong_answer_to_share_means_packets),
+		cmocka_unit_test(a_late_answer_to_share_ends_nothing),
 		cmocka_unit_test(answers_about_packets_are_taken),
 		cmocka_unit_test(wrong_answers_about_packets_end_the_link),
 		cmocka_unit_test(descriptors_that_nobody_wants_are_closed),

@@ -381,6 +381,8 @@ enum hostile {
 	OF_OTHER_PORT,
 	OF_OTHER_GROUP,
 	OF_OTHER_VERSION,
+	OF_EARLIER_QUESTION,
+	OF_LATER_QUESTION,
 	TOO_SHORT,
 	ERR_IS_POSITIVE,
 	ERR_IS_NO_ERRNO,
@@ -420,7 +422,12 @@ static void make_hostile(struct fabric_proto *m, enum hostile how)
 		m->err = -ENOMEM;
 	if (how == AFTER_THE_LAST_OF_KIND_0)
 		*m = (struct fabric_proto){.version = FABRIC_PROTO_VERSION,
+					   .serial = m->serial,
 					   .number = FABRIC_PEER_PORTS};
+	if (how == OF_EARLIER_QUESTION)
+		m->serial--;
+	if (how == OF_LATER_QUESTION)
+		m->serial++;
 }
 
 /* Answers a question of a kind in a hostile way, and expects that this ends the

@@ -16,15 +16,17 @@
 #include "fabric/fabric_client.h"
 
 /* Asks a fabric whose answer is `answer`, of `size` bytes, with n descriptors.
- * Returns the result of fabric_client_ask. */
+ * The serial of `answer` is added to that of the request.  Returns the result
+ * of fabric_client_ask. */
 static int ask_with(struct brought *b, const struct fabric_proto *answer,
 		    size_t size, size_t n, int *fd)
 {
-	struct fabric_proto m = {.kind = FABRIC_PROTO_CA};
+	struct fabric_proto m = {.kind = FABRIC_PROTO_CA}, sent = *answer;
 	int pair[2], err;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-	brought_send(b, pair[0], answer, size, n);
+	sent.serial += fabric_client_serial() + 1;
+	brought_send(b, pair[0], &sent, size, n);
 	err = fabric_client_ask(pair[1], &m, fd);
 	close(pair[0]);
 	close(pair[1]);
@@ -98,18 +100,52 @@ static void an_answer_of_another_form_is_refused(void **state)
 	assert_int_equal(refusal_of(&answer, sizeof(answer)), -EPROTO);
 	answer.err = -ENODEV;
 	assert_int_equal(refusal_of(&answer, sizeof(answer)), -ENODEV);
+	answer = good_answer();
+	answer.serial = 1; /* of a request that was not made */
+	assert_int_equal(refusal_of(&answer, sizeof(answer)), -EPROTO);
+}
+
+/* The fabric was stopped, and its answers come after the program has made other
+ * requests. */
+static void an_answer_to_an_earlier_request_is_dropped(void **state)
+{
+	const struct timeval soon = {.tv_usec = 1000};
+	struct fabric_proto late = {.kind = FABRIC_PROTO_SHARE};
+	struct fabric_proto m = {.kind = FABRIC_PROTO_CA}, answer;
+	struct brought b = brought_new();
+	int pair[2], fd;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	setsockopt(pair[1], SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof(soon));
+	assert_int_equal(fabric_client_ask(pair[1], &late, &fd), -ETIMEDOUT);
+	assert_int_not_equal(late.serial, 0);
+	late.err = -EBUSY;
+	brought_send(&b, pair[0], &late, sizeof(late), 1);
+	answer = good_answer();
+	answer.serial = late.serial + 1;
+	answer.number = 77;
+	assert_int_equal(send(pair[0], &answer, sizeof(answer), 0),
+			 sizeof(answer));
+	assert_int_equal(fabric_client_ask(pair[1], &m, &fd), 0);
+	assert_int_equal(m.number, 77);
+	assert_int_equal(fd, -1);
+	assert_true(brought_are_closed(&b));
+	brought_free(&b);
+	close(pair[0]);
+	close(pair[1]);
 }
 
 static void a_lack_of_descriptors_is_no_wrong_answer(void **state)
 {
-	const struct fabric_proto answer = good_answer();
 	struct fabric_proto m = {.kind = FABRIC_PROTO_CA};
+	struct fabric_proto answer = good_answer();
 	struct brought b = brought_new();
 	struct rlimit old, few;
 	int pair[2], fd, err;
 
 	NEEDS_KERNEL(); /* an emulator has descriptors of its own */
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	answer.serial = fabric_client_serial() + 1;
 	brought_send(&b, pair[0], &answer, sizeof(answer), 1);
 	getrlimit(RLIMIT_NOFILE, &old);
 	few = old;
@@ -258,6 +294,7 @@ int main(void)
 		cmocka_unit_test(an_answer_leaves_no_descriptor),
 		cmocka_unit_test(a_uid_of_several_users_is_not_trusted),
 		cmocka_unit_test(an_answer_of_another_form_is_refused),
+		cmocka_unit_test(an_answer_to_an_earlier_request_is_dropped),
 		cmocka_unit_test(a_lack_of_descriptors_is_no_wrong_answer),
 		cmocka_unit_test(the_strings_of_an_answer_end_with_a_nul),
 		cmocka_unit_test(a_silent_fabric_is_given_up),
