@@ -4,6 +4,7 @@
 #include "fabric_cm.h"
 #include "fabric_data.h"
 #include "fabric_direct.h"
+#include "fabric_process.h"
 #include "fabric_watch.h"
 
 #include "fabric/proto.h"
@@ -12,7 +13,6 @@
 #include "util/monotonic.h"
 #include "util/rlimit.h"
 #include "util/scm_rights.h"
-#include "util/user_map.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ enum {
 
 struct connection {
 	struct list list;
-	struct fabric_watch control, port;
+	struct fabric_watch control, port, process;
 	struct fabric_data_socket data[FABRIC_PROTO_PORTS]; /* of port 1... */
 	struct fabric_cm_reader reader; /* of the open port */
 	struct fabric_cm_client *cm;	/* NULL: no connection management */
@@ -123,7 +123,9 @@ static void end_connection(struct fabric_server *s, struct connection *c)
 		fabric_release(c->held);
 	c->held = NULL;
 	close(c->control.fd);
-	c->control.fd = -1;
+	if (c->process.fd >= 0)
+		close(c->process.fd);
+	c->control.fd = c->process.fd = -1;
 	s->has_closed = true;
 	c->is_dead = true;
 }
@@ -144,17 +146,6 @@ static bool has_data(const struct connection *c)
 		if (c->data[i].end)
 			return true;
 	return false;
-}
-
-/* Only programs of the fabric's user are trusted: what one program sets, the
- * user's other programs read. */
-static bool is_own_user(int fd)
-{
-	struct ucred peer;
-	socklen_t length = sizeof(peer);
-
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) &&
-	       user_map_is_own(peer.uid);
 }
 
 /* Lets further connections wait, after accept4 has failed for want of a
@@ -195,7 +186,7 @@ static void accept_one(struct fabric_server *s)
 		pause_accepting(s, errno);
 		return;
 	}
-	c = is_own_user(fd) && s->connection_count < CONNECTIONS_MAX
+	c = fabric_process_is_own(fd) && s->connection_count < CONNECTIONS_MAX
 		    ? calloc(1, sizeof(*c))
 		    : NULL;
 	if (!c) {
@@ -206,6 +197,8 @@ static void accept_one(struct fabric_server *s)
 	c->control = (struct fabric_watch){.connection = c, .fd = fd};
 	c->port = (struct fabric_watch){
 		.connection = c, .kind = FABRIC_WATCH_PORT, .fd = -1};
+	c->process = (struct fabric_watch){
+		.connection = c, .kind = FABRIC_WATCH_PROCESS, .fd = -1};
 	for (int i = 0; i < FABRIC_PROTO_PORTS; i++)
 		fabric_data_init(&c->data[i], c);
 	list_push_tail(&s->connections, &c->list);
@@ -401,18 +394,6 @@ static int open_data(struct fabric_server *s, struct connection *c,
 	return 0;
 }
 
-/* Returns the pid of the connection's process, by the kernel's word; 0: the
- * process is in a PID namespace that this process does not see. */
-static int pid_of(const struct connection *c)
-{
-	struct ucred peer;
-	socklen_t length = sizeof(peer);
-
-	if (getsockopt(c->control.fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
-		return 0;
-	return peer.pid;
-}
-
 /* Gives the connection's process a client of connection management. */
 static int open_cm(struct fabric_server *s, struct connection *c,
 		   const struct fabric_proto *m, int *given)
@@ -421,11 +402,27 @@ static int open_cm(struct fabric_server *s, struct connection *c,
 
 	if (c->cm)
 		return -EBUSY;
-	fd = fabric_cm_open(s->cm, m->gid, pid_of(c), &c->cm);
+	fd = fabric_cm_open(s->cm, m->gid, fabric_process_pid(c->control.fd),
+			    &c->cm);
 	if (fd < 0)
 		return fd;
 	*given = fd;
 	return 0;
+}
+
+/* Watches for the end of the program, whose children may keep the connection
+ * open.  Returns 0 or -errno. */
+static int watch_process(struct fabric_server *s, struct connection *c)
+{
+	int fd;
+
+	if (c->process.fd >= 0)
+		return 0;
+	fd = fabric_process_open(c->control.fd);
+	if (fd < 0)
+		return fd == -EOPNOTSUPP ? 0 : fd;
+	c->process.fd = fd;
+	return fabric_watch_add(s->epoll, &c->process, EPOLLIN);
 }
 
 /* Takes the descriptor *brought if the program may share its arena. */
@@ -436,8 +433,11 @@ static int share_arena(struct fabric_server *s, struct connection *c,
 
 	if (s->direct.is_allowed && fd < 0)
 		return -errno;
-	err = fabric_direct_share(&s->direct, &c->program, &m->arena, pid_of(c),
-				  *brought);
+	err = s->direct.is_allowed ? watch_process(s, c) : 0;
+	if (!err)
+		err = fabric_direct_share(&s->direct, &c->program, &m->arena,
+					  fabric_process_pid(c->control.fd),
+					  *brought);
 	if (err) {
 		if (fd >= 0)
 			close(fd);
@@ -641,6 +641,8 @@ static void handle_event(struct fabric_server *s, const struct epoll_event *e)
 		return; /* ended earlier in this turn */
 	} else if (w->kind == FABRIC_WATCH_CONTROL) {
 		read_control(s, c);
+	} else if (w->kind == FABRIC_WATCH_PROCESS) {
+		end_connection(s, c);
 	} else if (w->kind == FABRIC_WATCH_DATA) {
 		fabric_data_serve(
 			&s->data,

@@ -13,6 +13,7 @@ enum fabric_watch_kind {
 	FABRIC_WATCH_PORT,    /* management datagrams */
 	FABRIC_WATCH_DATA,    /* packets of a data end */
 	FABRIC_WATCH_CM,      /* connection management of all programs */
+	FABRIC_WATCH_PROCESS, /* the end of a program (fabric_process_open) */
 };
 
 struct connection;

@@ -4,8 +4,10 @@
 #include "fabric_programs.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "broker/proto.h"
@@ -191,6 +193,53 @@ static void the_death_of_a_program_is_told(void **state)
 	end_sharer(&a);
 }
 
+/* A program that shares its arena, and a child that keeps its sockets open
+ * until `go` is closed.  Tells its number by `tells`. */
+static _Noreturn void run_parent(pid_t parent, int tells, int go)
+{
+	struct sharer s;
+	char byte;
+
+	test_begin_child(parent);
+	s = share_at("B");
+	if (!fork())
+		_exit(read(go, &byte, 1) != 0);
+	if (write(tells, &s.number, sizeof(s.number)) < 0)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static void the_death_of_a_program_with_a_child_is_told(void **state)
+{
+	struct sharer a = share_at("A");
+	struct pollfd wait = {.fd = a.data, .events = POLLIN};
+	struct fabric_proto_news news;
+	int tells[2], go[2], fd;
+	uint32_t number = 0;
+	struct fabric_proto m;
+	pid_t parent = getpid(), program;
+
+	assert_int_equal(pipe2(tells, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+	program = fork();
+	if (!program) {
+		close(go[1]);
+		run_parent(parent, tells[1], go[0]);
+	}
+	assert_int_equal(read(tells[0], &number, sizeof(number)),
+			 sizeof(number));
+	kill(program, SIGKILL);
+	assert_int_equal(waitpid(program, NULL, 0), program);
+	assert_int_equal(poll(&wait, 1, 20000), 1);
+	assert_int_equal(recv(a.data, &news, sizeof(news), 0), sizeof(news));
+	assert_int_equal(news.changes, DATA_DEATH);
+	assert_int_equal(ask_arena(&a, number, &m, &fd), -ESRCH);
+	close_both(go[0], go[1]);
+	close_both(tells[0], tells[1]);
+	end_sharer(&a);
+}
+
 static void a_fabric_without_the_option_lets_nobody_share(void **state)
 {
 	struct sharer a = join_at("A");
@@ -211,6 +260,7 @@ int main(void)
 		DIRECT(a_program_that_does_not_share_learns_nothing),
 		DIRECT(a_program_shares_only_what_is_its_own),
 		DIRECT(the_death_of_a_program_is_told),
+		DIRECT(the_death_of_a_program_with_a_child_is_told),
 		cmocka_unit_test_setup_teardown(
 			a_fabric_without_the_option_lets_nobody_share,
 			set_up_without, stop_server),

@@ -223,9 +223,9 @@ def partition_ends():
                 expect(e.received(1) == before, "a message passes")
 
 
-def peer_is_killed():
+def peer_is_killed(**env):
     with subnet_of("--direct") as f:
-        with ends(f) as e:
+        with ends(f, **env) as e:
             e.both[1].kill()
             e.both[1].wait()
             e.expect(e.both[0], "error %d" % RETRY_EXC)
@@ -242,4 +242,6 @@ t.case("a partition that a host leaves ends a connection without packets",
        partition_ends)
 t.case("the death of the peer ends a connection without packets",
        peer_is_killed)
+t.case("the death of a peer whose child lives ends a connection without packets",
+       lambda: peer_is_killed(STEADY_CHILD="1"))
 t.end()

@@ -10,7 +10,9 @@
  * prints `paused` when all is acknowledged; `once`: sends one message, and
  * prints `sent` when it is acknowledged.  Prints `error N` and ends if a
  * request fails with status N.  Ends with the standard input.  With the
- * variable STEADY_PKEY both ends use that P_Key.
+ * variable STEADY_PKEY both ends use that P_Key.  With STEADY_CHILD the program
+ * forks, and the child keeps all descriptors open until the standard input
+ * ends.
  */
 #include "check.h"
 
@@ -199,6 +201,17 @@ static void connect_to(unsigned int lid, unsigned int qpn)
 				    IBV_QP_MAX_QP_RD_ATOMIC));
 }
 
+static void make_child(void)
+{
+	struct pollfd p = {.fd = 0};
+
+	if (!getenv("STEADY_CHILD") || fork())
+		return;
+	while (!(p.revents & POLLHUP))
+		NEED(poll(&p, 1, -1) == 1);
+	_exit(0);
+}
+
 int main(void)
 {
 	bool has_said = false;
@@ -210,6 +223,7 @@ int main(void)
 	printf("%u %u\n", lid, qp->qp_num);
 	NEED(scanf("%u %u", &lid, &qpn) == 2);
 	connect_to(lid, qpn);
+	make_child();
 	while (take_line()) {
 		do_work();
 		if (!has_said && acked > MESSAGES && received > MESSAGES)
