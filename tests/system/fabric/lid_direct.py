@@ -164,17 +164,40 @@ def set_port(f, number, state):
           str(number), state)
 
 
+def set_cable(f, number, state):
+    """Disables or enables port 3 or port 4 of Switch1, which lead to Switch2."""
+    f.out("Hca2", "ibportstate", "-D", "0,2", str(number), state)
+
+
+def await_packets(f, before):
+    """Waits until Hca1 has sent packets of its end, and not only the answers to
+    these questions."""
+    end, asked = time.monotonic() + PATIENCE_S, 0
+    while sent_packets(f, "Hca1") < before + 20 + 2 * asked:
+        expect(time.monotonic() < end, "the end on Hca1 sends no packets")
+        asked += 1
+        time.sleep(0.05)
+
+
 def cut_is_survived():
-    """One of two cables between the switches is cut: OpenSM leads the packets
-    over the other one."""
+    """Both cables between the switches are cut, and one is connected again.
+    OpenSM is stopped until the ends send packets: it could lead them over the
+    other cable before the ends have noticed the cut."""
     with subnet_of("--direct") as f:
-        with ends(f) as e:
+        with ends(f, STEADY_TIMEOUT="19") as e:  # 2 s
             expect(is_direct(f, e.goes_on), "the ends send packets")
-            for number in 3, 4:
-                set_port(f, number, "disable")
-                e.goes_on()
-                set_port(f, number, "enable")
-                e.goes_on()
+            f.manager.send_signal(signal.SIGSTOP)
+            try:
+                before = sent_packets(f, "Hca1")
+                for number in 3, 4:
+                    set_cable(f, number, "disable")
+                await_packets(f, before)
+                set_cable(f, 4, "enable")
+            finally:
+                f.manager.send_signal(signal.SIGCONT)
+            e.goes_on()
+            set_cable(f, 3, "enable")
+            e.goes_on()
             expect(not is_direct(f, e.goes_on), "the ends send no packets "
                    "after their path was cut")
             e.pause()

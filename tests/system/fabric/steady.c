@@ -10,7 +10,8 @@
  * prints `paused` when all is acknowledged; `once`: sends one message, and
  * prints `sent` when it is acknowledged.  Prints `error N` and ends if a
  * request fails with status N.  Ends with the standard input.  With the
- * variable STEADY_PKEY both ends use that P_Key.  With STEADY_CHILD the program
+ * variable STEADY_PKEY both ends use that P_Key, and with STEADY_TIMEOUT that
+ * local ACK timeout.  With STEADY_CHILD the program
  * forks, and the child keeps all descriptors open until the standard input
  * ends.
  */
@@ -169,6 +170,13 @@ static uint16_t pkey_index(void)
 	}
 }
 
+static uint8_t ack_timeout(void)
+{
+	const char *wanted = getenv("STEADY_TIMEOUT");
+
+	return wanted ? (uint8_t)strtoul(wanted, NULL, 0) : 17; /* 0.5 s */
+}
+
 static void connect_to(unsigned int lid, unsigned int qpn)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
@@ -192,7 +200,7 @@ static void connect_to(unsigned int lid, unsigned int qpn)
 				    IBV_QP_MAX_DEST_RD_ATOMIC |
 				    IBV_QP_MIN_RNR_TIMER));
 	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
-				 .timeout = 17, /* 0.5 s */
+				 .timeout = ack_timeout(),
 				 .retry_cnt = 7,
 				 .rnr_retry = 7};
 	NEED(!ibv_modify_qp(qp, &a,
