@@ -521,6 +521,8 @@ int r_iw_accept(struct r_id *id, const struct rdma_conn_param *p)
 	int err;
 
 	r_take();
+	if (has_request(id))
+		r_iw_look(id->iw);
 	is_withdrawn = id->state.is_withdrawn;
 	is_there = has_request(id);
 	err = is_there ? accept_request(id, p) : -EINVAL;

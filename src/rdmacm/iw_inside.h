@@ -282,6 +282,9 @@ bool r_iw_post(struct r_id *id, struct rdma_cm_id *listener,
 /* Removes the connection from its listener's counts, so that the listener may
  * accept others.  Does nothing without a listener. */
 void r_iw_leave_listener(struct r_iw *iw);
+/* Withdraws the request if the peer has closed the connection, and the thread
+ * adverb-iw does not wait for that yet. */
+void r_iw_look(struct r_iw *iw);
 /* Frees the halves of a listener that is about to be freed, and removes the
  * listener from its waiting requests. */
 void r_iw_drop_halves(struct r_iw *listener);

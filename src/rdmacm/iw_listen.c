@@ -11,6 +11,12 @@
  * since many honest peers may connect at once, and their requests come within
  * YOUNG_NS.  While the oldest half is that young, the next connection waits in
  * the kernel.
+ *
+ * The request has often come when the connection is accepted, and the program
+ * often accepts the request at once.  So the thread waits for the socket only
+ * if the first look finds no complete request, and then only while a request
+ * is incomplete; and for the end of a connection whose request the program has
+ * left alone for some time.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/iw_inside.h"
@@ -37,6 +43,9 @@
 #define KERNEL_MIN 128	/* the least backlog of listen(2) */
 #define ACCEPTS	   16	/* connections accepted for one epoll event */
 #define PAUSE_NS   100000000ull /* when no descriptor or memory is left */
+/* The thread begins to wait for the end of a connection whose request the
+ * program has neither accepted nor rejected for LEFT_NS to 2 * LEFT_NS. */
+#define LEFT_NS 50000000ull
 
 /* Returns how many halves the listener may have. */
 static uint32_t most_halves(const struct r_iw *l)
@@ -249,13 +258,13 @@ static void begin_half(struct r_iw *l, int fd, const struct sctp_news *news)
 	list_push_tail(&l->queue.halves, &iw->half);
 	l->queue.halves_count++;
 	iw->start->begun_ns = r_iw_real_ns();
-	if (!news)
-		startup_listen(&iw->start->mpa, revision, deadline_ns);
-	r_iw_watch(iw, EPOLLIN);
 	r_iw_set_timer(iw, deadline_ns);
-	/* The request has often come before the connection is accepted. */
-	if (!news)
-		serve_half(iw, false);
+	if (news) {
+		r_iw_watch(iw, EPOLLIN);
+		return;
+	}
+	startup_listen(&iw->start->mpa, revision, deadline_ns);
+	serve_half(iw, false);
 }
 
 /* Returns whether the next connection must wait in the kernel, since there are
@@ -420,6 +429,14 @@ static void refuse_request(struct r_iw *iw)
 	drop_half(iw);
 }
 
+/* Returns when the thread begins to wait for the end of a connection.  The
+ * times are multiples of LEFT_NS, so that the deadlines of many requests come
+ * at once. */
+static uint64_t wait_from_ns(void)
+{
+	return (monotonic_ns() / LEFT_NS + 2) * LEFT_NS;
+}
+
 /* Makes the id of a half whose request is complete, and posts the event. */
 static void make_request(struct r_iw *iw)
 {
@@ -428,7 +445,7 @@ static void make_request(struct r_iw *iw)
 	struct r_id *id = make_id(iw);
 
 	iw->start->request_ns = r_iw_real_ns();
-	r_iw_set_timer(iw, UINT64_MAX);
+	r_iw_set_timer(iw, iw->watched ? UINT64_MAX : wait_from_ns());
 	if (!id ||
 	    !r_iw_post(id, &l->id->base, RDMA_CM_EVENT_CONNECT_REQUEST, 0, f)) {
 		free(id);
@@ -491,16 +508,29 @@ static void serve_half(struct r_iw *iw, bool is_due)
 
 	if (state == STARTUP_REQUESTED)
 		make_request(iw);
-	else if (state != STARTUP_WAITS)
+	else if (state == STARTUP_WAITS)
+		r_iw_watch(iw, EPOLLIN);
+	else
 		refuse_half(iw);
 }
 
 static void serve_request(struct r_iw *iw, bool is_due)
 {
-	enum startup_state state = continue_start(iw, is_due);
+	enum startup_state state;
 
+	if (is_due) { /* wait_from_ns has come */
+		r_iw_watch(iw, EPOLLIN);
+		return;
+	}
+	state = continue_start(iw, false);
 	if (state != STARTUP_WAITS && state != STARTUP_REQUESTED)
 		withdraw_request(iw);
+}
+
+void r_iw_look(struct r_iw *iw)
+{
+	if (iw->state == R_IW_REQUESTED && !iw->watched)
+		serve_request(iw, false);
 }
 
 void r_iw_taken(struct r_id *id)

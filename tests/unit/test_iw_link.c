@@ -2,7 +2,7 @@
 /* rdmacm/iw_link: descriptors of the thread adverb-iw that the program closes
  * are opened again, and connections fail with an event.  Files of the program
  * are left alone.  A deadline wakes the thread.  A request is sent as soon as
- * the connection is made. */
+ * the connection is made, and one that has come is not waited for. */
 #include "test.h"
 
 #include "rdmacm/iw_inside.h"
@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -341,6 +342,127 @@ static void a_request_is_sent_before_rdma_connect_returns(void **state)
 		assert_true(--tries > 0);
 }
 
+/* Listens, and connects a peer whose request has come before the listener takes
+ * the connection.  Returns the id of the request, which the program has taken.
+ */
+static struct r_id *take_request(struct r_id *listener, int *peer)
+{
+	const struct mpa_frame request = {
+		.kind = MPA_REQUEST, .revision = 1, .wants_crc = true};
+	uint8_t bytes[MPA_FRAME_MAX];
+	struct sockaddr_storage at;
+	struct r_event *e;
+	struct r_id *id;
+	int n = mpa_write(bytes, &request);
+
+	assert_int_equal(
+		r_iw_bind(listener, &listener->base.route.addr.src_addr), 0);
+	assert_int_equal(r_iw_listen(listener, 4), 0);
+	*peer = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(r_iw_local(listener->iw, &at), 0);
+	assert_int_equal(connect(*peer, (struct sockaddr *)&at,
+				 sizeof(struct sockaddr_in)),
+			 0);
+	assert_int_equal(send(*peer, bytes, (size_t)n, 0), n);
+	r_iw_serve(listener);
+	assert_int_equal(
+		poll(&(struct pollfd){channel.base.fd, POLLIN, 0}, 1, WAIT_MS),
+		1);
+	r_take();
+	e = r_event_of(list_pop_head(&channel.events));
+	r_give();
+	assert_int_equal(e->base.event, RDMA_CM_EVENT_CONNECT_REQUEST);
+	id = r_id(e->base.id);
+	free(e);
+	r_iw_taken(id);
+	return id;
+}
+
+static uint32_t watched_of(const struct r_id *id)
+{
+	uint32_t watched;
+
+	r_take();
+	watched = id->iw->watched;
+	r_give();
+	return watched;
+}
+
+static bool is_withdrawn(const struct r_id *id)
+{
+	bool is;
+
+	r_take();
+	is = id->state.is_withdrawn;
+	r_give();
+	return is;
+}
+
+static void await_true(bool (*is)(const struct r_id *id), const struct r_id *id)
+{
+	uint64_t end = monotonic_ns() + WAIT_MS * MS;
+
+	while (!is(id)) {
+		assert_true(monotonic_ns() < end);
+		usleep(1000);
+	}
+}
+
+static bool is_watched(const struct r_id *id)
+{
+	return watched_of(id);
+}
+
+/* The thread waits for the end of the connection only after some time. */
+static void a_request_that_is_left_alone_is_withdrawn_in_the_end(void **state)
+{
+	struct r_id *listener = id_to(0), *id;
+	int peer;
+
+	open_channel();
+	id = take_request(listener, &peer);
+	await_true(is_watched, id);
+	assert_false(is_withdrawn(id));
+	close(peer);
+	await_true(is_withdrawn, id);
+	assert_int_equal(r_iw_accept(id, NULL), -1);
+	rdma_destroy_id(&id->base);
+	rdma_destroy_id(&listener->base);
+	close(channel.base.fd);
+}
+
+/* The thread does not wait for the end of the connection yet, so rdma_accept
+ * looks.  Returns whether the thread has not waited. */
+static bool finds_withdrawn(void)
+{
+	struct r_id *listener = id_to(0), *id;
+	struct pollfd end = {.events = POLLIN};
+	bool was_watched;
+	int peer;
+
+	open_channel();
+	id = take_request(listener, &peer);
+	end.fd = id->iw->fd;
+	close(peer);
+	assert_int_equal(poll(&end, 1, WAIT_MS), 1);
+	was_watched = watched_of(id);
+	assert_int_equal(r_iw_accept(id, NULL), -1);
+	assert_true(is_withdrawn(id));
+	rdma_destroy_id(&id->base);
+	rdma_destroy_id(&listener->base);
+	close(channel.base.fd);
+	return !was_watched;
+}
+
+/* On a busy machine the thread may begin to wait before the test looks. */
+static void a_request_that_has_come_is_not_waited_for(void **state)
+{
+	int tries = 20;
+
+	while (!finds_withdrawn())
+		assert_true(--tries > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +473,9 @@ int main(void)
 		cmocka_unit_test(an_epoll_set_of_the_program_is_left_alone),
 		cmocka_unit_test(an_earlier_deadline_wakes_the_thread),
 		cmocka_unit_test(a_request_is_sent_before_rdma_connect_returns),
+		cmocka_unit_test(
+			a_request_that_is_left_alone_is_withdrawn_in_the_end),
+		cmocka_unit_test(a_request_that_has_come_is_not_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
