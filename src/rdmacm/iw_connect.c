@@ -208,19 +208,6 @@ static void watch_exchange(struct r_iw *iw)
 		   s->out_sent < s->out_bytes ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-/* Begins the TCP connection or the SCTP association.  Returns 0 or -errno. */
-static int connect_socket(struct r_iw *iw)
-{
-	const struct sockaddr *to = &iw->id->base.route.addr.dst_addr;
-
-	if (iw->sctp)
-		return r_iw_sctp_call(iw);
-	r_iw_use_tos(iw);
-	if (connect(iw->fd, to, r_addr_size(to)) && errno != EINPROGRESS)
-		return -errno;
-	return 0;
-}
-
 static void serve_call(struct r_iw *iw, bool is_due);
 static void lose_call(struct r_iw *iw);
 static void exchange_frames(struct r_iw *iw);
@@ -228,21 +215,59 @@ static void exchange_frames(struct r_iw *iw);
 static const struct r_iw_role caller_role = {.serve = serve_call,
 					     .lost = lose_call};
 
-/*
- * Sends MPA's request at once if the connection is made already, as it mostly
- * is to a peer on this host.  Otherwise the thread adverb-iw sends the request.
- */
-static void greet_peer(struct r_iw *iw)
+/* Makes the object's socket, unless there is one, and MPA's request of this
+ * revision.  Returns 0 or -errno. */
+static int prepare_call(struct r_iw *iw, uint8_t revision)
 {
-	int err = r_iw_send_start(iw);
+	int err = iw->fd < 0		      ? make_socket(iw)
+		  : fd_identity_holds(iw->fd) ? 0
+					      : -EBADF;
+	struct startup_offer offer = caller_offer(iw, revision);
+	struct r_iw_start *s = iw->start;
 
-	if (!err && !iw->start->out_sent) {
-		r_iw_watch(iw, EPOLLOUT);
+	startup_fini(&s->mpa);
+	s->begun_ns = s->request_ns = 0;
+	s->out_sent = 0;
+	s->out_bytes = (uint16_t)startup_connect(&s->mpa, &offer, s->give_up_ns,
+						 s->out);
+	return err;
+}
+
+/*
+ * Begins the TCP connection or the SCTP association.  Over TCP also sends MPA's
+ * request at once if the connection is made already, as it mostly is to a peer
+ * on this host.  Otherwise the thread adverb-iw sends the request.  Over TCP,
+ * and in the state R_IW_BUSY, this function needs no r_lock.  Returns 0 or
+ * -errno; *is_begun becomes true if connect(2) has not failed.
+ */
+static int reach_peer(struct r_iw *iw, bool *is_begun)
+{
+	const struct sockaddr *to = &iw->id->base.route.addr.dst_addr;
+
+	*is_begun = false;
+	if (iw->sctp)
+		return r_iw_sctp_call(iw);
+	r_iw_use_tos(iw);
+	if (connect(iw->fd, to, r_addr_size(to)) && errno != EINPROGRESS)
+		return -errno;
+	*is_begun = true;
+	return r_iw_send_start(iw);
+}
+
+/* Enters the state that follows a reach_peer with this result. */
+static void settle_call(struct r_iw *iw, int err, bool is_begun)
+{
+	/* With these errors the connection was made, and has ended. */
+	bool has_ended = is_begun && (err == -ECONNRESET || err == -EPIPE);
+
+	r_iw_set_timer(iw, iw->start->give_up_ns);
+	r_iw_enter(iw, R_IW_CALLING, &caller_role);
+	if (err && !has_ended) {
+		call_failed(iw, -err);
 		return;
 	}
-	/* With these errors the connection was made, and has ended. */
-	if (err && err != -ECONNRESET && err != -EPIPE) {
-		call_failed(iw, -err);
+	if (iw->sctp || (!err && !iw->start->out_sent)) {
+		r_iw_watch(iw, iw->sctp ? EPOLLIN : EPOLLOUT);
 		return;
 	}
 	r_iw_enter(iw, R_IW_STARTING, &caller_role);
@@ -256,27 +281,37 @@ static void greet_peer(struct r_iw *iw)
  * is sent when the connection is made. */
 static void call_peer(struct r_iw *iw, uint8_t revision)
 {
-	int err = iw->fd < 0		      ? make_socket(iw)
-		  : fd_identity_holds(iw->fd) ? 0
-					      : -EBADF;
-	struct startup_offer offer = caller_offer(iw, revision);
-	struct r_iw_start *s = iw->start;
+	bool is_begun = false;
+	int err = prepare_call(iw, revision);
 
-	startup_fini(&s->mpa);
-	s->begun_ns = s->request_ns = 0;
-	s->out_sent = 0;
-	s->out_bytes = (uint16_t)startup_connect(&s->mpa, &offer, s->give_up_ns,
-						 s->out);
-	r_iw_set_timer(iw, s->give_up_ns);
 	if (!err)
-		err = connect_socket(iw);
-	r_iw_enter(iw, R_IW_CALLING, &caller_role);
-	if (err)
-		call_failed(iw, -err);
-	else if (iw->sctp)
-		r_iw_watch(iw, EPOLLIN);
-	else
-		greet_peer(iw);
+		err = reach_peer(iw, &is_begun);
+	settle_call(iw, err, is_begun);
+}
+
+/*
+ * As call_peer, for a thread of the program.  Over TCP releases r_lock for the
+ * system calls: connect(2) and send(2) to a peer on this host run the whole
+ * handshake, and the thread adverb-iw handles other connections meanwhile.
+ * After r_lock is taken again there must be a thread, since the program may
+ * have closed the descriptors of the last one.
+ */
+static void call_unlocked(struct r_iw *iw, uint8_t revision)
+{
+	bool is_begun = false;
+	int err = prepare_call(iw, revision), started;
+
+	if (!err && !iw->sctp) {
+		r_iw_enter(iw, R_IW_BUSY, NULL);
+		pthread_mutex_unlock(&r_lock);
+		err = reach_peer(iw, &is_begun);
+		pthread_mutex_lock(&r_lock);
+		pthread_cond_broadcast(&r_changed);
+	}
+	started = r_iw_start_thread();
+	if (!err && !started && iw->sctp)
+		err = reach_peer(iw, &is_begun);
+	settle_call(iw, started ? started : err, is_begun && !started);
 }
 
 static void set_patience(struct r_iw *iw)
@@ -295,13 +330,8 @@ static void set_patience(struct r_iw *iw)
  * -errno. */
 static int make_start(struct r_iw *iw, const struct rdma_conn_param *p)
 {
-	int err;
-
 	if (r_iw_is_foreign(iw) || iw->state != R_IW_IDLE || iw->start)
 		return -EINVAL;
-	err = r_iw_start_thread();
-	if (err)
-		return err;
 	iw->start = calloc(1, sizeof(*iw->start));
 	if (!iw->start)
 		return -ENOMEM;
@@ -324,8 +354,9 @@ int r_iw_connect(struct r_id *id, const struct rdma_conn_param *p)
 		 * and destroy the id. */
 		id->state.is_decided = true;
 		set_patience(id->iw);
-		call_peer(id->iw,
-			  env_has_mpa(ENV_MPA_REV1) ? 1 : STARTUP_REVISION_MAX);
+		call_unlocked(id->iw, env_has_mpa(ENV_MPA_REV1)
+					      ? 1
+					      : STARTUP_REVISION_MAX);
 	}
 	r_give();
 	if (err == -EINVAL)

@@ -22,8 +22,9 @@
  * A half is an incoming connection whose MPA request is not complete.
  *
  * Lock: r_lock.  A thread releases r_lock for a call of libibverbs about an
- * object.  During the call the state is R_IW_BUSY, and other threads neither
- * change nor free the object, but they may add news to it.
+ * object, and in rdma_connect for connect(2).  During the call the state is
+ * R_IW_BUSY, and other threads neither change nor free the object, but they
+ * may add news to it (r_iw_add_news).
  */
 #ifndef RDMACM_IW_INSIDE_H
 #define RDMACM_IW_INSIDE_H
@@ -44,7 +45,7 @@ enum r_iw_state {
 			 * repeated when the deadline comes */
 	R_IW_STARTING,	/* the peer's frame of MPA is not complete */
 	R_IW_REQUESTED, /* the program has yet to accept or reject */
-	R_IW_BUSY,	/* a thread calls libibverbs about the connection */
+	R_IW_BUSY,	/* a thread calls libibverbs, or connect(2) */
 	R_IW_OPEN,	/* the queue pair has the connection */
 	R_IW_LINGERING, /* rejected by this side; the peer has yet to close */
 	R_IW_OVER,	/* the connection has ended */
