@@ -38,14 +38,34 @@ static unsigned class_of(uint64_t bytes)
 	return c;
 }
 
-/* Allocates memory that was never allocated before; 0: there is no more. */
-static aoff take_fresh(aoff *brk, aoff end, uint64_t bytes)
+/* Allocates pages that were never allocated before; 0: there are no more. */
+static aoff take_pages(aoff *brk, aoff end, uint64_t bytes)
 {
-	aoff off = bits_align_up(*brk, bytes < PAGE ? bytes : PAGE);
+	aoff off = bits_align_up(*brk, PAGE);
 
 	if (off > end || bytes > end - off)
 		return 0;
 	*brk = off + bytes;
+	return off;
+}
+
+/* Allocates memory that was never allocated before; 0: there is no more.  Small
+ * blocks share pages, also if larger blocks are allocated between them: each
+ * page costs memory and a page fault. */
+static aoff take_fresh(struct arena_page *page, aoff *brk, aoff end,
+		       uint64_t bytes)
+{
+	aoff off = bits_align_up(page->next, bytes);
+
+	if (bytes >= PAGE)
+		return take_pages(brk, end, bytes);
+	if (off + bytes > page->end) {
+		off = take_pages(brk, end, PAGE);
+		if (!off)
+			return 0;
+		page->end = off + PAGE;
+	}
+	page->next = off + bytes;
 	return off;
 }
 
@@ -66,7 +86,7 @@ static aoff take_block(struct arena *a, struct arena_hdr *h, unsigned class)
 		memset(a->base + off, 0, bytes);
 		return off;
 	}
-	return take_fresh(&h->brk, a->shared, bytes);
+	return take_fresh(&h->page, &h->brk, a->shared, bytes);
 }
 
 /*
@@ -103,8 +123,8 @@ static aoff take_shared(struct arena *a, struct arena_hdr *h, unsigned class)
 	aoff off = take_spare(a, h, class);
 
 	if (!off)
-		return take_fresh(&h->shared_brk, a->size - ARENA_UNUSED,
-				  bytes);
+		return take_fresh(&h->shared_page, &h->shared_brk,
+				  a->size - ARENA_UNUSED, bytes);
 	memset(a->base + off, 0, bytes);
 	return off;
 }
@@ -116,7 +136,7 @@ static aoff take_buffer(struct arena *a, struct arena_hdr *h, unsigned class)
 	aoff off = take_spare(a, h, class);
 
 	return off ? off
-		   : take_fresh(&h->shared_brk, half,
+		   : take_fresh(&h->shared_page, &h->shared_brk, half,
 				1ull << (class + MIN_SHIFT));
 }
 

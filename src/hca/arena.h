@@ -28,11 +28,17 @@ typedef uint64_t aoff; /* bytes from the arena's start; 0 names nothing */
 #define ARENA_MAGIC   0x4144564252420001ull
 #define ARENA_CLASSES 40 /* power-of-two size classes */
 
+/* The rest of the last page that was begun for blocks smaller than a page: the
+ * bytes from next to end.  All zeroes: there is none. */
+struct arena_page {
+	aoff next, end;
+};
+
 /* At offset 0. */
 struct arena_hdr {
 	uint64_t magic;
 	uint64_t size;	   /* bytes */
-	struct alock lock; /* covers the members from brk to shared_free */
+	struct alock lock; /* covers the members from brk to shared_page */
 	uint32_t layout;   /* ARENA_LAYOUT of the owner's build */
 	aoff brk; /* the first byte of part one that was never allocated */
 	uint64_t used_bytes; /* allocated, rounded up to size classes */
@@ -44,7 +50,8 @@ struct arena_hdr {
 	/* The first free block of part two, by size class, described by a
 	 * struct arena_spare (arena.c) in part one; 0: none. */
 	aoff shared_free[ARENA_CLASSES];
-	aoff root;	   /* struct hca_shared */
+	struct arena_page page, shared_page; /* of part one; of part two */
+	aoff root;			     /* struct hca_shared */
 	int32_t shared_fd; /* the owner's descriptor of the second part */
 	uint32_t reserved;
 };

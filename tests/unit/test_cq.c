@@ -438,6 +438,52 @@ static void a_late_mark_counts_only_for_its_own_round(void **state)
 	end_qp(a);
 }
 
+/* ---- the arena ---- */
+
+/* Each page costs memory and a page fault, and queue pairs allocate small and
+ * large blocks in turns. */
+static void small_blocks_share_a_page_across_large_ones(void **state)
+{
+	const uint64_t page = 4096;
+	aoff one = arena_alloc_shared(&h.arena, page / 4), two;
+
+	assert_true(one != 0);
+	assert_int_equal(one % (page / 4), 0);
+	for (int i = 0; i < 3; i++) {
+		aoff large = arena_alloc_buffer(&h.arena, 2 * page);
+
+		assert_int_equal(large % page, 0);
+		two = arena_alloc_shared(&h.arena, page / 4);
+		assert_true(two / page == one / page ||
+			    two % page == 0); /* a page may have been full */
+		assert_true(two / page != large / page &&
+			    two / page != large / page + 1);
+		one = two;
+	}
+	assert_int_equal(arena_alloc(&h.arena, page) % page, 0);
+}
+
+/* The last small block that there is room for is allocated, and no block lies
+ * outside its part. */
+static void small_blocks_fill_an_arena(void **state)
+{
+	enum { BYTES = 5 * 4096, SMALL = 1024 };
+	uint8_t *room = aligned_alloc(4096, BYTES);
+	struct arena a;
+	aoff off;
+	int n = 0, shared = 0;
+
+	memset(room, 0, BYTES);
+	arena_init(&a, room, BYTES);
+	for (; (off = arena_alloc(&a, SMALL)); n++)
+		assert_true(off >= 4096 && off + SMALL <= a.shared);
+	for (; (off = arena_alloc_shared(&a, SMALL)); shared++)
+		assert_true(off >= a.shared && arena_has(&a, off, SMALL));
+	assert_int_equal(n, 4);
+	assert_int_equal(shared, 8);
+	free(room);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -462,6 +508,8 @@ int main(void)
 		CASE(without_a_channel_nothing_is_owed),
 		CASE(a_destroyed_queue_pair_leaves_no_completions),
 		CASE(a_late_mark_counts_only_for_its_own_round),
+		CASE(small_blocks_share_a_page_across_large_ones),
+		CASE(small_blocks_fill_an_arena),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
