@@ -441,6 +441,7 @@ static void *run_thread(void *arg)
 			fd = replace_link(fd, &dialled_ms, &pause_ms);
 			continue;
 		}
+		r_grow_heap();
 		r_take();
 		r_hold_tokens();
 		for (int i = 0; i < n; i++)

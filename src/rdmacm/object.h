@@ -379,6 +379,11 @@ int r_set_record(struct r_id *id, const struct cmproto_path *path);
 /* object.c: the id has got no route, so the program may try again.  Takes
  * r_lock. */
 void r_route_failed(struct r_id *id);
+/* object.c: grows the heap of the calling thread, in one step, by the room for
+ * the ids and events of many messages, unless the heap has that room.  The heap
+ * of a thread other than the first one would else grow a page at a time, each
+ * by mprotect(2). */
+void r_grow_heap(void);
 /* object.c: frees a list of results of rdma_getaddrinfo. */
 void r_free_info(struct rdma_addrinfo *res);
 /* object.c: returns a new id without address, device and handle, which the
