@@ -246,8 +246,8 @@ void answer_page(const struct server *s, const struct conn *c,
 		reuseport_group_at(&s->group, m->value);
 	int fd = -ENOENT;
 
-	/* A page shows some QPNs of its owner (closed.h), and how much the owner
-	 * sends and receives: no other user may read the page. */
+	/* A page shows some QPNs of its owner (closed.h), and how much the
+	 * owner sends and receives: no other user may read the page. */
 	if (owner && owner->use == REUSEPORT_OWNED &&
 	    user_is_same(c->user, owner->user))
 		fd = shared_page_reader(owner->page_fd);
