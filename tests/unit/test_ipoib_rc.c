@@ -196,7 +196,7 @@ static void set_verbs(void)
 }
 
 /* A neighbour connects. */
-static bool serve(uint32_t id)
+static bool serve_request(uint32_t id)
 {
 	const struct cmproto m = {.qp.qpn = PEER_QPN,
 				  .path = {.mtu = 4, .remote_lid = 5}};
@@ -218,7 +218,7 @@ static int set_up(void **state)
 	for (uint32_t i = 0; i < IPOIB_RC_RECEIVES; i++)
 		at.is_posted[i] = true;
 	for (uint32_t i = 0; i < 2; i++)
-		assert_true(serve(FIRST + i));
+		assert_true(serve_request(FIRST + i));
 	return 0;
 }
 
@@ -284,7 +284,7 @@ static void no_receive_is_lost_when_a_connection_ends(void **state)
 		assert_false(ends->is_live);
 		assert_true(other->is_live);
 		assert_false(at.r.has_closed);
-		assert_true(serve(at.ended));
+		assert_true(serve_request(at.ended));
 		assert_true(ends->is_live);
 	}
 }
@@ -343,7 +343,7 @@ static void a_connection_whose_packets_do_not_arrive_has_failed(void **state)
 	receive_all(now_ms);
 	assert_int_equal(at.v.places.free_count, IPOIB_VERBS_SENDS);
 	/* a new connection in its place begins anew */
-	assert_true(serve(FIRST));
+	assert_true(serve_request(FIRST));
 	send_packets(FIRST, 1);
 	assert_int_equal(ipoib_rc_broken(&at.r, now_ms), 0);
 }
