@@ -52,17 +52,38 @@ static uint32_t icrc_of(const uint8_t *head, size_t head_bytes,
 	return icrc_update(crc, p + BTH_BYTES, len - BTH_BYTES);
 }
 
+/* Appends the ICRC that the CRC register `crc` gives, and the VCRC. */
+static size_t append_crcs(const uint8_t *head, size_t head_bytes, uint8_t *p,
+			  size_t len, uint32_t crc)
+{
+	uint16_t state = crc16_update(CRC16_INIT, head, head_bytes);
+
+	icrc_write(p + len, crc);
+	len += ICRC_BYTES;
+	lrh_write_vcrc(p + len, crc16_update(state, p, len));
+	return len + LRH_VCRC_BYTES;
+}
+
 size_t iblink_seal(const uint8_t *head, size_t head_bytes, uint8_t *p,
 		   size_t len)
 {
-	uint16_t state;
-
 	CHECK(head_bytes <= LRH_HEAD_MAX && len >= BTH_BYTES);
-	icrc_write(p + len, icrc_of(head, head_bytes, p, len));
-	len += ICRC_BYTES;
-	state = crc16_update(CRC16_INIT, head, head_bytes);
-	lrh_write_vcrc(p + len, crc16_update(state, p, len));
-	return len + LRH_VCRC_BYTES;
+	return append_crcs(head, head_bytes, p, len,
+			   icrc_of(head, head_bytes, p, len));
+}
+
+size_t iblink_seal_summed(const uint8_t *head, size_t head_bytes, uint8_t *p,
+			  size_t len, const struct rocev2_sum *sum)
+{
+	size_t pad = -sum->bytes & 3, before = len - pad - sum->bytes;
+	uint32_t crc;
+
+	CHECK(head_bytes <= LRH_HEAD_MAX && before >= BTH_BYTES &&
+	      before <= len);
+	crc = icrc_of(head, head_bytes, p, before);
+	crc = crc32_multiply(crc, sum->factor) ^ sum->crc;
+	crc = icrc_update(crc, p + len - pad, pad);
+	return append_crcs(head, head_bytes, p, len, crc);
 }
 
 bool iblink_open(const uint8_t *p, size_t len, struct iblink *h,

@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "encap/rocev2.h"
 #include "hdr/bth.h"
 #include "hdr/grh.h"
 #include "hdr/lrh.h"
@@ -52,6 +53,11 @@ size_t iblink_write(uint8_t *head, const struct iblink *h, size_t len);
  */
 size_t iblink_seal(const uint8_t *head, size_t head_bytes, uint8_t *p,
 		   size_t len);
+/* Does what iblink_seal does, but for the ICRC takes the CRC of the payload,
+ * which ends with the pad, from *sum.  Aborts if `len` is too short for
+ * sum->bytes. */
+size_t iblink_seal_summed(const uint8_t *head, size_t head_bytes, uint8_t *p,
+			  size_t len, const struct rocev2_sum *sum);
 
 /* The part of a packet from the BTH to the pad; points into the packet. */
 struct iblink_inner {

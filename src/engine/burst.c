@@ -84,6 +84,18 @@ static void write_head(struct burst *b, const struct burst_path *path,
 	f->port = lid->port;
 }
 
+/* Notes the CRC of a payload of sum_bytes bytes; 0: the CRC is not known. */
+static void note_sum(struct burst *b, uint32_t sum_bytes, uint32_t sum_crc)
+{
+	if (!sum_bytes)
+		return;
+	if (b->sum.bytes != sum_bytes) {
+		b->sum.bytes = sum_bytes;
+		b->sum.factor = crc32_factor(sum_bytes);
+	}
+	b->sum.crc = sum_crc;
+}
+
 static void seal_packet(struct burst *b, const struct burst_path *path,
 			size_t len, uint32_t sum_bytes, uint32_t sum_crc)
 {
@@ -91,20 +103,20 @@ static void seal_packet(struct burst *b, const struct burst_path *path,
 	uint16_t id = (uint16_t)b->segments;
 	const struct engine_frame *f = &b->frames[b->count - 1];
 
+	note_sum(b, sum_bytes, sum_crc);
 	if (f->head_bytes) {
 		bth_put_pkey(p, path->lid.pkey);
-		iblink_seal(f->head, f->head_bytes, p, len);
+		if (sum_bytes)
+			iblink_seal_summed(f->head, f->head_bytes, p, len,
+					   &b->sum);
+		else
+			iblink_seal(f->head, f->head_bytes, p, len);
 		return;
 	}
 	if (!sum_bytes) {
 		rocev2_seal(&b->memo, &path->from, &path->to, p, len, id);
 		return;
 	}
-	if (b->sum.bytes != sum_bytes) {
-		b->sum.bytes = sum_bytes;
-		b->sum.factor = crc32_factor(sum_bytes);
-	}
-	b->sum.crc = sum_crc;
 	rocev2_seal_summed(&b->memo, &path->from, &path->to, p, len, id,
 			   &b->sum);
 }

@@ -7,6 +7,7 @@
 #include "encap/icrc.h"
 #include "hdr/bth.h"
 #include "hdr/bytes.h"
+#include "util/crc.h"
 #include "util/crc16.h"
 
 #define INNER 44
@@ -120,6 +121,34 @@ static void a_global_packet_covers_the_grh_with_three_fields_masked(void **s)
 	assert_memory_equal(got.grh.dgid, h.grh.dgid, 16);
 	assert_ptr_equal(inner.bth, p + LRH_HEAD_MAX);
 	assert_int_equal(inner.bytes, INNER);
+}
+
+/* The CRC of the payload may be known already; a pad follows the payload. */
+static void a_known_crc_of_the_payload_gives_the_same_packet(void **state)
+{
+	const struct iblink h = {.lrh = sample_lrh};
+	uint8_t read[LRH_FRAME_MAX], summed[LRH_FRAME_MAX];
+	size_t n = make_packet(read, &h);
+
+	memcpy(summed, read, n);
+	for (uint32_t bytes = 0; bytes <= INNER - BTH_BYTES; bytes++) {
+		uint32_t pad = -bytes & 3;
+		const uint8_t *payload =
+			summed + LRH_BYTES + INNER - pad - bytes;
+		const struct rocev2_sum sum = {
+			.bytes = bytes,
+			.crc = crc32_update(0, payload, bytes),
+			.factor = crc32_factor(bytes)};
+
+		if (INNER - pad - bytes < BTH_BYTES)
+			continue;
+		memset(summed + LRH_BYTES + INNER, 0, IBLINK_TAIL_BYTES);
+		assert_int_equal(iblink_seal_summed(summed, LRH_BYTES,
+						    summed + LRH_BYTES, INNER,
+						    &sum),
+				 INNER + IBLINK_TAIL_BYTES);
+		assert_memory_equal(summed, read, n);
+	}
 }
 
 static void headers_come_back(void **state)
@@ -258,6 +287,8 @@ int main(void)
 		cmocka_unit_test(the_example_of_the_specification_comes_out),
 		cmocka_unit_test(
 			a_global_packet_covers_the_grh_with_three_fields_masked),
+		cmocka_unit_test(
+			a_known_crc_of_the_payload_gives_the_same_packet),
 		cmocka_unit_test(headers_come_back),
 		cmocka_unit_test(the_icrc_does_not_count_what_switches_change),
 		cmocka_unit_test(
