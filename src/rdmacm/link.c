@@ -103,6 +103,13 @@ static int leave_broker(int fd)
 	return -EPIPE;
 }
 
+/* Says that the broker has not answered for PATIENCE_MS.  Returns -EPIPE. */
+static int leave_silent(int fd)
+{
+	r_say("rdma_cm: the broker does not answer (is it stopped?)" CLOSED);
+	return leave_broker(fd);
+}
+
 /* Receives one message, and waits for it no longer than PATIENCE_MS
  * (limit_waits) or, after a signal, to the time until_ms.  After -EPIPE no
  * message of the broker will come, or the program has closed fd. */
@@ -120,8 +127,7 @@ static int receive_message(int fd, struct cmproto *m, uint64_t until_ms)
 	if (n > 0)
 		r_say("rdma_cm: the broker sends malformed messages" CLOSED);
 	else if (n < 0 && errno == EAGAIN)
-		r_say("rdma_cm: the broker does not answer (is it "
-		      "stopped?)" CLOSED);
+		return leave_silent(fd);
 	return leave_broker(fd);
 }
 
@@ -158,8 +164,21 @@ static int tell_broker(int fd, struct cmproto *m, uint16_t kind,
 	return send_message(fd, m, until_ms);
 }
 
+/* Limits the next recv to the time until_ms.  Returns 0; after that time
+ * returns -EPIPE with a message. */
+static int limit_rest(int fd, uint64_t until_ms)
+{
+	uint64_t now = monotonic_ms();
+
+	if (now >= until_ms)
+		return leave_silent(fd);
+	limit_wait(fd, SO_RCVTIMEO, until_ms - now);
+	return 0;
+}
+
 /* Sends the request m and waits for the answer, which replaces m.  Handles the
- * messages that come before the answer.  No other thread reads fd meanwhile.
+ * messages that come before the answer, which do not lengthen the wait.  No
+ * other thread reads fd meanwhile.
  * Returns 0, -EPIPE if the broker is gone, or the answer's -errno. */
 static int ask_broker(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
 {
@@ -175,6 +194,8 @@ static int ask_broker(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
 		if (m->kind == CMPROTO_DONE && m->serial == serial)
 			return r_table_result(kind, m);
 		r_table_message(m);
+		if (limit_rest(fd, until_ms))
+			return -EPIPE;
 	}
 }
 
@@ -347,6 +368,10 @@ static int redial_broker(int old)
 	int fd = -1, err;
 
 	r_take();
+	if (broker_fd != old) { /* dial_broker has opened another connection */
+		r_give();
+		return -1;
+	}
 	r_table_fail_waiters();
 	broker_fd = -1;
 	fd_identity_close(old);

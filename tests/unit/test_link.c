@@ -88,6 +88,10 @@ static atomic_uint interruptions;
 static _Atomic uint64_t
 	limit_ms[8]; /* of the wait that an interruption ended */
 
+/* How often librdmacm has called recv on its connection to broker counted_at.
+ */
+static atomic_uint counted_at, receives;
+
 static _Atomic pid_t receiver; /* the thread that has called recv last */
 
 enum { INTERRUPTED_MS = 12000 };
@@ -102,6 +106,8 @@ ssize_t recv(int fd, void *bytes, size_t n, int flags)
 		*(void **)&real = dlsym(RTLD_NEXT, "recv");
 	if (is_connection(fd))
 		atomic_store(&receiver, gettid());
+	if (counted_at == brokers && is_connection(fd))
+		receives++;
 	if (!interrupted_at || interrupted_at != brokers ||
 	    interruptions == TEST_COUNT(limit_ms) || !is_connection(fd))
 		return real(fd, bytes, n, flags);
@@ -463,6 +469,38 @@ static void a_successor_that_does_not_answer_is_left(void **state)
 	expect_another(id, "the broker does not answer (is it stopped?)");
 }
 
+/* Sends a message that is no answer, 30 seconds after the request came. */
+static void send_late_news(void)
+{
+	const struct cmproto m = {.magic = CMPROTO_MAGIC,
+				  .version = CMPROTO_VERSION,
+				  .kind = CMPROTO_EVENT,
+				  .event = CMPROTO_ESTABLISHED};
+	struct broker *b = &broker[brokers - 1];
+
+	b->on_bind = NULL;
+	skipped_ms += 30000;
+	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
+}
+
+static void a_successor_that_sends_all_but_an_answer_is_left(void **state)
+{
+	struct r_id *id = id_new();
+
+	bind_to(id, PORT);
+	broker[brokers].silent_at = CMPROTO_BIND;
+	broker[brokers].on_bind = send_late_news;
+	counted_at = brokers + 1;
+	drain_semaphore(&came);
+	kill_broker();
+	await_semaphore(&came);
+	await_semaphore(&came);
+	await_revival();
+	assert_int_equal(receives, 1);
+	expect_asked_once(id, 0);
+	rdma_destroy_id(&id->base);
+}
+
 static void a_successor_with_malformed_answers_is_left(void **state)
 {
 	struct r_id *id = id_new();
@@ -618,6 +656,8 @@ int main(void)
 		cmocka_unit_test(
 			calls_of_two_threads_reach_the_next_broker_in_order),
 		cmocka_unit_test(a_successor_that_does_not_answer_is_left),
+		cmocka_unit_test(
+			a_successor_that_sends_all_but_an_answer_is_left),
 		cmocka_unit_test(a_successor_with_malformed_answers_is_left),
 		cmocka_unit_test(
 			signals_do_not_lengthen_the_wait_for_a_successor),
