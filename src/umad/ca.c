@@ -128,7 +128,7 @@ static void read_gid(const char *folder, umad_port_t *port)
 
 	read_text(folder, "gids/0", text, sizeof(text));
 	port->port_guid = parse_guid(text); /* the GID's lower half */
-	for (int i = 0; half && i < 4; i++)
+	for (int i = 0; half && *half && i < 4; i++)
 		half = strchr(half + 1, ':');
 	if (half)
 		*half = '\0';
