@@ -42,7 +42,14 @@ static void explain_error(const struct r_multicast *m, int err)
 	char text[R_ADDR_TEXT];
 
 	r_addr_text((const struct sockaddr *)&m->addr, text);
-	if (err == -ETIMEDOUT || err == -EREMOTEIO)
+	if (err == -EREMOTEIO)
+		r_say("rdma_join_multicast: MULTICAST_ERROR: the port of the "
+		      "subnet manager answers that no subnet administration "
+		      "serves there, or that it is busy, so the port did not "
+		      "join %s; wait until opensm logs SUBNET UP, and try "
+		      "again",
+		      text);
+	else if (err == -ETIMEDOUT)
 		r_say("rdma_join_multicast: MULTICAST_ERROR: no subnet manager "
 		      "has answered the request to join %s; start opensm on a "
 		      "host of the fabric",

@@ -195,7 +195,13 @@ static void explain_error(const struct r_id *id, int err)
 		      "the peer's host shows its GIDs, and saquery -p the "
 		      "paths",
 		      kind, text);
-	else if (err == -ETIMEDOUT || err == -EREMOTEIO)
+	else if (err == -EREMOTEIO)
+		r_say("rdma_resolve_route: ROUTE_ERROR: the port of the subnet "
+		      "manager answers that no subnet administration serves "
+		      "there, or that it is busy, so there is no path to "
+		      "%s%s; wait until opensm logs SUBNET UP, and try again",
+		      kind, text);
+	else if (err == -ETIMEDOUT)
 		r_say("rdma_resolve_route: ROUTE_ERROR: no subnet manager has "
 		      "answered the question for a path to %s%s; start opensm "
 		      "on a host of the fabric",
