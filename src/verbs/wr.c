@@ -7,6 +7,7 @@
  * v_qp.send, held for the whole series unless v_qp.is_single.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "verbs/fail.h"
@@ -354,6 +355,7 @@ int v_wr_check(enum ibv_qp_type type, uint64_t ops)
 			    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
 			    IBV_QP_EX_WITH_ATOMIC_WRITE;
 	uint64_t all = sends;
+	char what[80];
 
 	if (type == IBV_QPT_RC)
 		all |= writes | windows | answered;
@@ -361,9 +363,13 @@ int v_wr_check(enum ibv_qp_type type, uint64_t ops)
 		all |= writes;
 	if (!(ops & ~all))
 		return 0;
-	return v_fail(EOPNOTSUPP, V_NOT_SUPPORTED,
-		      "an operation in send_ops_flags on this type of queue "
-		      "pair");
+	snprintf(what, sizeof(what),
+		 "send_ops_flags 0x%llx on a queue pair of type %s",
+		 (unsigned long long)(ops & ~all),
+		 type == IBV_QPT_RC   ? "RC"
+		 : type == IBV_QPT_UC ? "UC"
+				      : "UD");
+	return v_fail(EOPNOTSUPP, V_NOT_SUPPORTED, what);
 }
 
 void v_wr_fill(struct ibv_qp_ex *qp)
