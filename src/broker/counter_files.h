@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The counter files of the synthesised sysfs tree.  A file of a device has the
- * sum of a counter over all processes of the namespace, those that live and
- * those that have ended.  A process shows its counters in its page, by network
- * interface and kind of device, since each process numbers its devices in its
- * own way.  The files are written when a process has ended, when the tree has a
- * new device, and while somebody reads the files, at most once a second;
- * inotify reports the readers.  The writing ends a minute after the last
- * reader.  The next reader then finds the values that were written last.
+ * sum of a counter over all processes of the broker's user in the namespace,
+ * those that live and those that have ended.  A process shows its counters in
+ * its page, by network interface and kind of device, since each process numbers
+ * its devices in its own way.  The files are written when a process has ended,
+ * when the tree has a new device, and while somebody reads the files, at most
+ * once a second; inotify reports the readers.  The writing ends a minute after
+ * the last reader.  The next reader then finds the values that were written
+ * last.
  *
  * A broker adds its counts to the values that it finds in the files, so that a
  * value never decreases, whichever broker writes.
