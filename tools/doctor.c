@@ -12,12 +12,15 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <net/if.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -301,6 +304,45 @@ static void say_ports(const struct device *d)
 	}
 }
 
+/* Sets *flags to the IFF_ bits of an interface.  Returns 0 or -errno; -ENODEV:
+ * there is no such interface. */
+static int link_flags(const char *netdev, unsigned *flags)
+{
+	struct ifreq r = {0};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", netdev);
+	if (ioctl(fd, SIOCGIFFLAGS, &r) < 0)
+		err = -errno;
+	close(fd);
+	*flags = (unsigned short)r.ifr_flags;
+	return err;
+}
+
+/* Says why the port of a device is down, and what to do. */
+static void say_down(enum doctor_word word, const struct device *d)
+{
+	unsigned flags = 0;
+	int err = link_flags(d->netdev, &flags);
+
+	if (err == -ENODEV)
+		doctor_say(word, "device",
+			   "%s, but its interface %s is gone: start the "
+			   "programs again that use the device",
+			   d->name, d->netdev);
+	else if (!err && flags & IFF_UP)
+		doctor_say(word, "device",
+			   "%s, but %s has no carrier: connect its cable, or "
+			   "set the other end of its link up",
+			   d->name, d->netdev);
+	else
+		doctor_say(word, "device",
+			   "%s, but %s is down: ip link set %s up", d->name,
+			   d->netdev, d->netdev);
+}
+
 /* Is the device's port down?  If so, prints a line: "no" for the first device,
  * which programs use by default, and "slow" for another device. */
 static bool is_down(const struct device *d)
@@ -312,9 +354,7 @@ static bool is_down(const struct device *d)
 	device_port(d, 1, &port);
 	if (port.is_up)
 		return false;
-	doctor_say(d == first ? DOCTOR_NO : DOCTOR_SLOW, "device",
-		   "%s, but %s is down: ip link set %s up", d->name, d->netdev,
-		   d->netdev);
+	say_down(d == first ? DOCTOR_NO : DOCTOR_SLOW, d);
 	return true;
 }
 
