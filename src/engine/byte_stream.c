@@ -27,6 +27,11 @@ struct ibt_qp *engine_stream_next(struct engine *e)
 	return n ? CONTAINER_OF(n, struct ibt_qp, active) : NULL;
 }
 
+bool engine_stream_has_next(const struct engine *e)
+{
+	return !list_is_empty(&e->streams);
+}
+
 uint32_t engine_stream_room(const struct ibt_qp *q)
 {
 	return stream_tx_room(q);

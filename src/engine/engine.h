@@ -453,6 +453,8 @@ int engine_stream_open(struct engine *e, struct ibt_qp *q,
  * again only if it may have more bytes.  engine_tx finds these QPs, so the
  * caller calls engine_tx first. */
 struct ibt_qp *engine_stream_next(struct engine *e);
+/* Would engine_stream_next return a QP? */
+bool engine_stream_has_next(const struct engine *e);
 /*
  * Writes whole FPDUs of q to buf, which has `room` bytes, at least
  * engine_stream_room.  Returns the number of bytes written, all of which the

@@ -48,6 +48,7 @@ void stream_set_fini(struct stream_set *set)
 	map_fini(&set->by_qpn);
 	free(set->rx);
 	free(set->tx);
+	free(set->spare);
 	stream_buffer_fini(&set->buffers);
 	stream_set_init(set);
 }
@@ -189,20 +190,32 @@ static void finish_socket(struct stream_set *set, struct engine *e,
 	stream_socket_finish(set, s);
 }
 
+/* Returns how many bytes of s are sent at once. */
+static uint32_t room_of(const struct stream_set *set,
+			const struct stream_socket *s, const struct engine *e,
+			uint64_t now_ns)
+{
+	return set->spare && !engine_stream_has_next(e)
+		       ? stream_burst_room(&s->burst, now_ns)
+		       : STREAM_SET_BYTES;
+}
+
 /* Sends the next bytes of a QP.  False: there was nothing to send, the socket
  * was full, or the connection is broken. */
 static bool send_fpdus(struct stream_set *set, struct engine *e,
 		       struct stream_socket *s, uint64_t now_ns)
 {
-	uint32_t bytes;
+	uint32_t bytes, room;
 
 	if (s->left_bytes)
 		return false;
-	bytes = engine_stream_tx(e, s->q, set->tx, STREAM_SET_BYTES, now_ns);
+	room = room_of(set, s, e, now_ns);
+	bytes = engine_stream_tx(e, s->q, set->tx, room, now_ns);
 	if (!bytes) {
 		finish_socket(set, e, s, now_ns);
 		return false;
 	}
+	stream_burst_sent(&s->burst, bytes, room, now_ns);
 	if (!is_ours(s->fd, &s->checked_ns, now_ns) ||
 	    !stream_socket_put(set, s, set->tx, bytes)) {
 		drop_socket(set, e, s, now_ns);
@@ -423,7 +436,10 @@ static int prepare_set(struct stream_set *set)
 	if (!set->rx)
 		set->rx = malloc(STREAM_SET_BYTES);
 	if (!set->tx)
-		set->tx = malloc(STREAM_SET_BYTES);
+		set->tx = malloc(STREAM_BURST_BYTES);
+	if (!set->spare && list_is_empty(&set->open) &&
+	    list_is_empty(&set->lingering))
+		set->spare = malloc(STREAM_BURST_BYTES);
 	if (!set->rx || !set->tx)
 		return -ENOMEM;
 	/* The program may have closed the epoll set and reused the number. */

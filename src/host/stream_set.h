@@ -16,7 +16,9 @@
  * and the engine makes no more bytes for this queue pair until the socket has
  * taken them.  So a slow peer lets the send queue fill, but uses no more
  * memory than one buffer (stream_buffer.h).  A connection whose socket is not
- * full has no buffer.
+ * full has no buffer.  One full socket at a time keeps the buffer from which it
+ * was sent, which is larger; as long as it does, the set sends no more at once
+ * than another buffer holds.
  *
  * When a QP is done with its connection, or the peer has sent FIN and the set
  * still keeps bytes, the connection lingers: the set sends the bytes that it
@@ -37,6 +39,7 @@
 #include "engine/engine.h"
 #include "host/host.h"
 #include "host/stream_buffer.h"
+#include "host/stream_burst.h"
 #include "util/list.h"
 #include "util/map.h"
 #include "util/shared.h"
@@ -57,7 +60,10 @@ struct stream_set {
 	uint64_t checked_ns;
 	/* When stream_set_tick looks at the deadlines of the sockets. */
 	uint64_t due_ns;
-	uint8_t *rx, *tx;	       /* STREAM_SET_BYTES each; owned */
+	uint8_t *rx; /* STREAM_SET_BYTES; owned */
+	/* STREAM_BURST_BYTES each; owned.  `spare` takes the place of tx while
+	 * a full socket keeps tx; NULL: a socket does. */
+	uint8_t *tx, *spare;
 	struct stream_buffers buffers; /* for the full sockets */
 	/* The socket whose bytes lie in rx and wait for stream_set_receive;
 	 * NULL: none. */
@@ -75,7 +81,7 @@ struct stream_set {
 	bool has_more;
 };
 
-/* The size of rx and of tx. */
+/* The size of rx, and what a connection sends at once if others wait. */
 #define STREAM_SET_BYTES STREAM_BUFFER_BYTES
 
 /* Makes an empty set, which needs no descriptor and no memory. */
@@ -138,8 +144,9 @@ bool stream_set_has_news(struct stream_set *set, uint64_t now_ns);
  * the peer has closed.  True: bytes came, or a connection has ended. */
 bool stream_set_receive(struct stream_set *set, struct engine *e,
 			uint64_t now_ns);
-/* Sends the bytes of the engine's queue pairs, at most STREAM_SET_BYTES of each
- * QP in turn.  True: some bytes were sent. */
+/* Sends the bytes of the engine's queue pairs, in turn: at most
+ * STREAM_SET_BYTES of a QP, or, if no other QP waits, what stream_burst.h
+ * permits.  True: some bytes were sent. */
 bool stream_set_send(struct stream_set *set, struct engine *e, uint64_t now_ns);
 /* Handles the connections whose deadline has passed.  Does nothing before
  * set->due_ns, which is at most 5 ms after the earliest deadline. */

@@ -33,13 +33,33 @@ void stream_socket_set_deadline(struct stream_set *set, struct stream_socket *s,
 	set->due_ns = bits_min_u64(set->due_ns, deadline_ns);
 }
 
-/* Keeps bytes that the socket has not taken. */
-static void keep_bytes(struct stream_set *set, struct stream_socket *s,
-		       const uint8_t *bytes, uint32_t count)
+/* Lets s keep set->tx, which holds `bytes`; the spare takes its place. */
+static void keep_tx(struct stream_set *set, struct stream_socket *s,
+		    const uint8_t *bytes)
+{
+	s->keeps_tx = true;
+	s->left = set->tx;
+	s->left_at = (uint32_t)(bytes - set->tx);
+	set->tx = set->spare;
+	set->spare = NULL;
+}
+
+static void copy_left(struct stream_set *set, struct stream_socket *s,
+		      const uint8_t *bytes, uint32_t count)
 {
 	s->left = stream_buffer_take(&set->buffers);
 	memcpy(s->left, bytes, count);
 	s->left_at = 0;
+}
+
+/* Keeps bytes that the socket has not taken. */
+static void keep_bytes(struct stream_set *set, struct stream_socket *s,
+		       const uint8_t *bytes, uint32_t count)
+{
+	if (count > STREAM_BUFFER_BYTES)
+		keep_tx(set, s, bytes);
+	else
+		copy_left(set, s, bytes, count);
 	s->left_bytes = count;
 	set->full++;
 	stream_socket_watch(set, s, EPOLL_CTL_MOD);
@@ -70,8 +90,11 @@ bool stream_socket_put(struct stream_set *set, struct stream_socket *s,
 
 static void give_buffer(struct stream_set *set, struct stream_socket *s)
 {
-	if (s->left)
+	if (s->keeps_tx)
+		set->spare = s->left;
+	else if (s->left)
 		stream_buffer_give(&set->buffers, s->left);
+	s->keeps_tx = false;
 	s->left = NULL;
 }
 

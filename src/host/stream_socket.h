@@ -40,11 +40,13 @@ struct stream_socket {
 	 * connection ends at the latest, or STREAM_SOCKET_NEVER. */
 	uint64_t checked_ns, deadline_ns;
 	/* The bytes that the socket has not taken yet, in a buffer of
-	 * set->buffers.  NULL: there are none. */
+	 * set->buffers, or in the former set->tx.  NULL: there are none. */
 	uint8_t *left;
+	bool keeps_tx; /* `left` is the former set->tx */
 	/* left_at: the index of these bytes in `left`.  left_bytes: their
 	 * number. */
 	uint32_t left_at, left_bytes;
+	struct stream_burst burst;
 	/* The message that ends a session, until it is sent behind `left`. */
 	uint8_t last[ENGINE_FINISH_BYTES];
 	uint32_t last_bytes;
@@ -85,9 +87,9 @@ int stream_socket_watch(struct stream_set *set, struct stream_socket *s,
 			int how);
 void stream_socket_set_deadline(struct stream_set *set, struct stream_socket *s,
 				uint64_t deadline_ns);
-/* Sends bytes, STREAM_SET_BYTES at most, and keeps those that the socket does
- * not take.  Called while no bytes are kept.  False: the connection is broken.
- */
+/* Sends bytes, and keeps those that the socket does not take.  Called while no
+ * bytes are kept.  The bytes are STREAM_SET_BYTES at most, or lie in set->tx
+ * while there is a set->spare.  False: the connection is broken. */
 bool stream_socket_put(struct stream_set *set, struct stream_socket *s,
 		       const uint8_t *bytes, uint32_t count);
 /* Sends as many of the kept bytes as the socket takes.  False: the connection

@@ -16,6 +16,7 @@
 
 #include "host/capture.h"
 #include "host/stream_set.h"
+#include "host/stream_socket.h"
 #include "scenario/joined.h"
 
 #define BYTES 200000u
@@ -152,7 +153,7 @@ static void fill_socket(struct wired *w)
 }
 
 /* The bytes that the peer has read in read_all. */
-static uint8_t taken[2 * BYTES];
+static uint8_t taken[4 * BYTES];
 static size_t taken_bytes;
 
 /* The peer reads all bytes until FIN, and executes them. */
@@ -523,9 +524,70 @@ static void a_captured_look_is_no_cancellation_point(void **s)
 	assert_int_equal(unlink(seen.path), 0);
 }
 
+/* The calls of a stream send more and more, and few bytes after a pause. */
+static void a_burst_grows_while_calls_are_full(void **state)
+{
+	struct stream_burst b = {0};
+	uint64_t now = 7 * STREAM_BURST_PAUSE_NS;
+	uint32_t room = STREAM_BUFFER_BYTES;
+
+	assert_int_equal(stream_burst_room(&b, now), room);
+	stream_burst_sent(&b, room / 2 - 1, room, now);
+	assert_int_equal(stream_burst_room(&b, now), room);
+	stream_burst_sent(&b, room, room, now);
+	assert_int_equal(stream_burst_room(&b, now), 2 * room);
+	for (int i = 0; i < 3; i++) {
+		room = stream_burst_room(&b, now);
+		stream_burst_sent(&b, room, room, now);
+	}
+	assert_int_equal(stream_burst_room(&b, now), STREAM_BURST_BYTES);
+	/* the rest of a message */
+	stream_burst_sent(&b, 9, STREAM_BURST_BYTES, now);
+	now += STREAM_BURST_PAUSE_NS;
+	assert_int_equal(stream_burst_room(&b, now), STREAM_BURST_BYTES);
+	assert_int_equal(stream_burst_room(&b, now + 1), STREAM_BUFFER_BYTES);
+	stream_burst_sent(&b, 9, STREAM_BUFFER_BYTES, now + 1);
+	assert_int_equal(stream_burst_room(&b, now + 1), STREAM_BUFFER_BYTES);
+}
+
+/* The buffers of full sockets are too small for the rest of a burst. */
+static void a_full_socket_keeps_the_rest_of_a_burst(void **state)
+{
+	struct stream_socket *s;
+	struct engine_frame f;
+	struct engine *e;
+	struct wired w;
+	uint8_t *tx;
+
+	wire_up(&w);
+	e = w.j.d->side[0].engine;
+	tx = w.set.tx;
+	s = map_find(&w.set.by_qpn, w.j.d->side[0].qp->qpn);
+	s->burst.room = STREAM_BURST_BYTES;
+	s->burst.sent_ns = w.j.d->now_ns;
+	two_hcas_fill(w.j.d, 0, 0, BYTES);
+	for (int i = 0; i < 3; i++)
+		joined_post(&w.j, HCA_WR_RDMA_WRITE, 0, BYTES, 0);
+	assert_int_equal(engine_tx(e, &f, 1, w.j.d->now_ns), 0);
+	assert_true(stream_set_send(&w.set, e, w.j.d->now_ns));
+	for (int i = 0; i < 3; i++)
+		joined_done(&w.j, 0, HCA_SUCCESS);
+	assert_true(s->left_bytes > STREAM_BUFFER_BYTES);
+	assert_ptr_equal(s->left, tx);
+	assert_null(w.set.spare);
+	assert_int_equal(w.set.buffers.block[0].taken, 0);
+	end_queue_pair(&w);
+	read_all(&w);
+	assert_true(taken_bytes > 3 * BYTES);
+	assert_ptr_equal(w.set.spare, tx);
+	take_down(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_burst_grows_while_calls_are_full),
+		cmocka_unit_test(a_full_socket_keeps_the_rest_of_a_burst),
 		cmocka_unit_test(
 			the_bytes_of_a_completed_request_reach_a_peer_that_reads),
 		cmocka_unit_test(a_full_socket_needs_no_further_memory),
