@@ -18,7 +18,7 @@
 #define MIND_FOR_NS 1000000u
 #define PENALTY_MIN 1024u
 #define PENALTY_MAX 16384u
-#define FORGIVEN    1024u    /* groups until the penalty is small again */
+#define FORGIVEN    16u	     /* groups until the penalty is halved */
 #define COMPUTED_NS 1000000u /* in a longer yield other threads computed */
 
 void poll_policy_init(struct poll_policy *p)
@@ -180,8 +180,8 @@ static void end_wait(struct poll_unanswered *u, uint64_t now_ns)
 	waited = (int32_t)(odd_us(now_ns) - since);
 	if (waited > POLL_POLICY_LATE_NS / 1000)
 		forbid_waits(u);
-	else if (++u->groups == FORGIVEN)
-		u->penalty = PENALTY_MIN;
+	else if (++u->groups % FORGIVEN == 0)
+		u->penalty = bits_max_u32(u->penalty / 2, PENALTY_MIN);
 }
 
 void poll_policy_scattered(struct poll_policy *p, uint64_t now_ns)

@@ -92,7 +92,8 @@ struct poll_unanswered {
 	shared_u32 since_us;
 	uint32_t forbidden; /* how many of the next are not counted */
 	uint32_t penalty;   /* the next late group sets `forbidden` to this */
-	uint32_t groups;    /* groups that have waited, and were not late */
+	/* Groups that have waited since the last late one. */
+	uint32_t groups;
 };
 
 struct poll_policy {
@@ -190,7 +191,7 @@ bool poll_policy_is_waiting(const struct poll_policy *p);
  * acknowledge has waited for POLL_POLICY_LATE_NS, the program polls too seldom,
  * and such requests do not wait for a while: during the next 1024 of them, and
  * after each further delay during twice as many, at most 16384.
- * After 1024 groups in a row without a delay, that is 1024 again.
+ * Each 16 groups in a row without a delay halve that number, down to 1024.
  */
 void poll_policy_scattered(struct poll_policy *p, uint64_t now_ns);
 

@@ -325,6 +325,38 @@ static void a_late_request_is_forgiven_after_many_groups(void **state)
 	assert_int_equal(count_forbidden(&p, MS), 1024);
 }
 
+/* A program that polls loses its core each millisecond for a moment: each time
+ * a group of its requests is late, after 40 groups that were not. */
+static void a_program_that_loses_its_core_now_and_then_is_forgiven(void **state)
+{
+	struct poll_policy p = new_policy();
+
+	(void)state;
+	for (int ms = 0; ms < 20; ms++) {
+		post_until_served(&p, MS);
+		for (int i = 0; i < 40; i++)
+			wait_for_ns(&p, MS, 2000);
+		wait_for_ns(&p, MS, 50000);
+		assert_true(count_forbidden(&p, MS) <= 2048);
+	}
+}
+
+/* The thread happens to look soon after some requests of a program that does
+ * not poll. */
+static void a_few_groups_in_time_do_not_count(void **state)
+{
+	struct poll_policy p = new_policy();
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		post_until_served(&p, MS);
+		for (int j = 0; j < 15; j++)
+			wait_for_ns(&p, MS, 2000);
+		wait_for_ns(&p, MS, 90000);
+	}
+	assert_int_equal(count_forbidden(&p, MS), 16384);
+}
+
 static void the_thread_lingers_after_a_stream_alone(void **state)
 {
 	struct poll_policy p = new_policy();
@@ -409,6 +441,9 @@ int main(void)
 		cmocka_unit_test(requests_that_are_sent_soon_may_wait_again),
 		cmocka_unit_test(a_large_request_ends_the_looks),
 		cmocka_unit_test(a_late_request_is_forgiven_after_many_groups),
+		cmocka_unit_test(
+			a_program_that_loses_its_core_now_and_then_is_forgiven),
+		cmocka_unit_test(a_few_groups_in_time_do_not_count),
 		cmocka_unit_test(requests_far_apart_are_not_many),
 		cmocka_unit_test(the_thread_lingers_after_a_stream_alone),
 		cmocka_unit_test(the_slowness_follows_looks_that_find_nothing),
