@@ -25,6 +25,12 @@ enum {
 };
 enum { TYPE_DATA = 1, TYPE_ACK = 2, TYPE_STOP = 3, TYPE_ABORT = 4 };
 enum { FLAG_ACTIVE = 1, FLAG_FIRST = 2, FLAG_LAST = 4 };
+/* RMPPStatus (IBTA 13.6.2.1). */
+enum {
+	STATUS_RESOURCES = 1,  /* of STOP: the receiver has no room */
+	STATUS_TOO_LONG = 118, /* of ABORT: the next segment did not come */
+	STATUS_RETRIES = 126,  /* of ABORT: no ACK came */
+};
 
 enum {
 	WINDOW = 64,	    /* segments that a peer may send before an ACK */
@@ -53,8 +59,9 @@ struct rmpp_in {
 	struct list list;
 	uint32_t agent; /* the receiver, an index of end.agents */
 	uint16_t slid;	/* the sender's LID */
-	uint8_t mad_header[MAD_HEADER_BYTES]; /* of the first segment */
-	uint8_t *mad;			      /* owned */
+	struct umad to; /* where the sender gets answers to its last segment */
+	uint8_t header[SA_HEADER_END]; /* of the first segment */
+	uint8_t *mad;		       /* owned */
 	size_t bytes, room; /* how many bytes `mad` has, and has room for */
 	uint32_t segments;  /* how many segments have come, in order */
 	uint32_t window;    /* the last segment that the sender may send */
@@ -112,6 +119,32 @@ void rmpp_free(struct end *end, uint32_t agent)
 		if (agent == FABRIC_AGENTS || in->agent == agent)
 			free_in(end, in);
 	}
+}
+
+/* A packet of RMPP without data. */
+struct control {
+	uint8_t type, status;
+	uint32_t segment; /* ACK: the last segment that has come */
+	uint32_t window;  /* ACK: the last segment that may be sent */
+	bool is_answer;	  /* the receiver of segments sends it */
+};
+
+/* Sends a packet with the headers of the transfer's segments. */
+static void send_control(struct end *end, const struct umad *to,
+			 const uint8_t *header, struct control c)
+{
+	uint8_t mad[MAD_BYTES] = {0};
+
+	memcpy(mad, header, header_of(header[1]));
+	if (c.is_answer)
+		mad[3] ^= MAD_METHOD_RESPONSE;
+	mad[AT_VERSION] = 1;
+	mad[AT_TYPE] = c.type;
+	mad[AT_FLAGS] = FLAG_ACTIVE;
+	mad[AT_STATUS] = c.status;
+	bytes_put32(mad + AT_SEGMENT, c.segment);
+	bytes_put32(mad + AT_LENGTH, c.window);
+	end_inject(end, to, mad);
 }
 
 static int send_segment(struct end *end, const struct rmpp_out *out,
@@ -236,8 +269,8 @@ static struct rmpp_in *find_in(struct end *end, uint32_t agent,
 		struct rmpp_in *in = (struct rmpp_in *)l;
 
 		if (in->agent == agent && in->slid == p->slid &&
-		    !memcmp(in->mad_header + 8, p->mad + 8, 8) &&
-		    in->mad_header[1] == p->mad[1])
+		    !memcmp(in->header + 8, p->mad + 8, 8) &&
+		    in->header[1] == p->mad[1])
 			return in;
 	}
 	return NULL;
@@ -256,17 +289,31 @@ static struct rmpp_in *new_in(struct end *end, uint32_t agent,
 	list_init(&in->list);
 	in->agent = agent;
 	in->slid = p->slid;
-	memcpy(in->mad_header, p->mad, MAD_HEADER_BYTES);
+	memcpy(in->header, p->mad, header_of(p->mad[1]));
 	list_push_tail(&end->incoming, &in->list);
 	end->incoming_count++;
 	return in;
 }
 
+/* Returns how many bytes of data a segment has.  The last one may be padded;
+ * PayloadLength 0 there: the whole segment is data (IBTA 13.6.2.1). */
+static size_t data_of(const uint8_t *mad, size_t header)
+{
+	uint32_t length = bytes_get32(mad + AT_LENGTH);
+	size_t all = MAD_BYTES - header, pad = PAYLOAD - length;
+
+	if (!(mad[AT_FLAGS] & FLAG_LAST) || !length || length >= PAYLOAD)
+		return all;
+	return pad < all ? all - pad : 0;
+}
+
 /* Appends the data of a segment, and the headers of the first segment, to
  * in->mad.  False: the MAD is too long, or no memory is left. */
-static bool append_data(struct rmpp_in *in, const uint8_t *mad, size_t header)
+static bool append_data(struct rmpp_in *in, const uint8_t *mad)
 {
-	size_t from = in->segments ? header : 0, n = MAD_BYTES - from;
+	size_t header = header_of(mad[1]);
+	size_t from = in->segments ? header : 0;
+	size_t n = header - from + data_of(mad, header);
 
 	if (in->bytes + n > FABRIC_MAD_MAX)
 		return false;
@@ -285,42 +332,48 @@ static bool append_data(struct rmpp_in *in, const uint8_t *mad, size_t header)
 	return true;
 }
 
-static void send_ack(struct end *end, struct rmpp_in *in,
-		     const struct packet *p)
+/* Returns the address for answers to the packet p. */
+static struct umad sender_of(const struct end *end, uint32_t agent,
+			     const struct packet *p)
 {
 	uint32_t bits = (1u << port_info_lmc(end->port)) - 1;
-	struct umad to = {.agent = in->agent,
-			  .qpn = p->src_qp,
-			  .qkey = p->qkey,
-			  .lid = p->slid,
-			  .sl = p->sl,
-			  .path_bits = (uint8_t)(p->dlid & bits),
-			  .pkey_index = gate_index(end->port, p->pkey)};
-	uint8_t mad[MAD_BYTES] = {0};
 
+	return (struct umad){.agent = agent,
+			     .qpn = p->src_qp,
+			     .qkey = p->qkey,
+			     .lid = p->slid,
+			     .sl = p->sl,
+			     .path_bits = (uint8_t)(p->dlid & bits),
+			     .pkey_index = gate_index(end->port, p->pkey)};
+}
+
+static void send_ack(struct end *end, struct rmpp_in *in)
+{
 	in->window = in->segments + WINDOW;
-	memcpy(mad, p->mad, header_of(p->mad[1]));
-	mad[3] ^= MAD_METHOD_RESPONSE;
-	mad[AT_VERSION] = 1;
-	mad[AT_TYPE] = TYPE_ACK;
-	mad[AT_FLAGS] = FLAG_ACTIVE;
-	mad[AT_STATUS] = 0;
-	bytes_put32(mad + AT_SEGMENT, in->segments);
-	bytes_put32(mad + AT_LENGTH, in->window);
-	end_inject(end, &to, mad);
+	send_control(end, &in->to, in->header,
+		     (struct control){.type = TYPE_ACK,
+				      .segment = in->segments,
+				      .window = in->window,
+				      .is_answer = true});
+}
+
+/* Ends a transfer for whose MAD there is no room. */
+static void refuse_data(struct end *end, uint32_t agent, const struct packet *p)
+{
+	const struct umad to = sender_of(end, agent, p);
+
+	send_control(end, &to, p->mad,
+		     (struct control){.type = TYPE_STOP,
+				      .status = STATUS_RESOURCES,
+				      .is_answer = true});
 }
 
 /* Delivers the whole MAD to the program after its last segment has come. */
 static void finish_in(struct end *end, struct rmpp_in *in,
 		      const struct packet *p)
 {
-	uint32_t length = bytes_get32(p->mad + AT_LENGTH);
-	struct wait *wait;
+	struct wait *wait = end_find_wait(end, in->agent, p);
 
-	/* PayloadLength 0: the whole segment is data (IBTA 13.6.2.1). */
-	if (length && length < PAYLOAD && PAYLOAD - length <= in->bytes)
-		in->bytes -= PAYLOAD - length;
-	wait = end_find_wait(end, in->agent, p);
 	if ((wait || !(p->mad[3] & MAD_METHOD_RESPONSE)) &&
 	    end_deliver(end, in->agent, p, in->mad, in->bytes) && wait)
 		end_free_wait(end, wait);
@@ -337,30 +390,45 @@ static void extend_time(const struct end *end, struct rmpp_in *in,
 		wait->due_ms = in->due_ms;
 }
 
+/* Takes the segment after the last one that has come.  False: there is no room
+ * for it. */
+static bool take_next(struct end *end, struct rmpp_in *in,
+		      const struct packet *p)
+{
+	bool is_last = p->mad[AT_FLAGS] & FLAG_LAST;
+
+	if (!append_data(in, p->mad))
+		return false;
+	extend_time(end, in, end_find_wait(end, in->agent, p));
+	if (is_last || in->segments == 1 || in->segments >= in->window)
+		send_ack(end, in);
+	if (is_last)
+		finish_in(end, in, p);
+	return true;
+}
+
 static void take_data(struct end *end, uint32_t agent, const struct packet *p)
 {
 	uint32_t segment = bytes_get32(p->mad + AT_SEGMENT);
-	bool is_last = p->mad[AT_FLAGS] & FLAG_LAST;
-	struct wait *wait = end_find_wait(end, agent, p);
 	struct rmpp_in *in = find_in(end, agent, p);
 
-	if ((p->mad[3] & MAD_METHOD_RESPONSE) && !wait)
+	if ((p->mad[3] & MAD_METHOD_RESPONSE) && !end_find_wait(end, agent, p))
 		return;
-	if (!in && segment == 1)
+	if (!in && segment == 1) {
 		in = new_in(end, agent, p);
+		if (!in)
+			refuse_data(end, agent, p);
+	}
 	if (!in || segment > in->segments + 1)
 		return;
-	if (segment == in->segments + 1) {
-		if (!append_data(in, p->mad, header_of(p->mad[1]))) {
-			free_in(end, in);
-			return;
-		}
-		extend_time(end, in, wait);
+	in->to = sender_of(end, agent, p);
+	if (segment <= in->segments) {
+		/* the sender repeats segments, since an ACK was lost */
+		send_ack(end, in);
+	} else if (!take_next(end, in, p)) {
+		refuse_data(end, agent, p);
+		free_in(end, in);
 	}
-	if (is_last || segment == 1 || in->segments >= in->window)
-		send_ack(end, in, p);
-	if (is_last && segment == in->segments)
-		finish_in(end, in, p);
 }
 
 /* STOP and ABORT end a transfer in either direction. */
@@ -395,6 +463,25 @@ void rmpp_take(struct end *end, uint32_t agent, const struct packet *p)
 	}
 }
 
+/* Ends a transfer that no ACK acknowledges. */
+static void give_up_out(struct end *end, struct rmpp_out *out)
+{
+	send_control(
+		end, &out->to, out->mad,
+		(struct control){.type = TYPE_ABORT, .status = STATUS_RETRIES});
+	free_out(end, out);
+}
+
+/* Ends a transfer whose next segment does not come. */
+static void give_up_in(struct end *end, struct rmpp_in *in)
+{
+	send_control(end, &in->to, in->header,
+		     (struct control){.type = TYPE_ABORT,
+				      .status = STATUS_TOO_LONG,
+				      .is_answer = true});
+	free_in(end, in);
+}
+
 void rmpp_tick(struct end *end)
 {
 	uint64_t now_ms = now_of(end);
@@ -405,7 +492,7 @@ void rmpp_tick(struct end *end)
 		if (out->due_ms > now_ms)
 			continue;
 		if (out->repeats++ == REPEATS)
-			free_out(end, out);
+			give_up_out(end, out);
 		else
 			send_window(end, out);
 	}
@@ -413,7 +500,7 @@ void rmpp_tick(struct end *end)
 		struct rmpp_in *in = (struct rmpp_in *)l;
 
 		if (in->due_ms <= now_ms)
-			free_in(end, in);
+			give_up_in(end, in);
 	}
 }
 
