@@ -254,26 +254,29 @@ static void answer_dreq(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	send_by(cm, c, msg->transaction_id, (struct cmmsg){.kind = CMMSG_DREP});
 }
 
+/* Rejects a REQ.  The REJ has the REQ's transaction id: the REQ may be of a new
+ * connection. */
 static void say_stale(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		      uint64_t now)
 {
 	cm->counters.stale++;
-	send_message(cm, c,
-		     (struct cmmsg){.kind = CMMSG_REJ,
-				    .answers = CMMSG_OF_REQ,
-				    .reason = CMMSG_REJ_STALE});
+	send_by(cm, c, msg->transaction_id,
+		(struct cmmsg){.kind = CMMSG_REJ,
+			       .answers = CMMSG_OF_REQ,
+			       .reason = CMMSG_REJ_STALE});
 }
 
-/* Rejects a REP or RTU: this end of the conversation has ended. */
+/* Rejects a REP or RTU: this end of the conversation has ended.  The REJ has
+ * the transaction id of that message. */
 static void say_unknown(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			uint64_t now)
 {
-	send_message(cm, c,
-		     (struct cmmsg){.kind = CMMSG_REJ,
-				    .answers = msg->kind == CMMSG_REP
-						       ? CMMSG_OF_REP
-						       : CMMSG_OF_OTHER,
-				    .reason = CMMSG_REJ_BAD_COMM_ID});
+	send_by(cm, c, msg->transaction_id,
+		(struct cmmsg){.kind = CMMSG_REJ,
+			       .answers = msg->kind == CMMSG_REP
+						  ? CMMSG_OF_REP
+						  : CMMSG_OF_OTHER,
+			       .reason = CMMSG_REJ_BAD_COMM_ID});
 }
 
 /*

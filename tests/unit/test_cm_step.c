@@ -203,6 +203,40 @@ static void a_reply_answers_for_the_alternate_path(void **state)
 	}
 }
 
+/* An answer to a message that comes after the end has that message's
+ * transaction id, which need not be that of the conversation (IBTA 13.4.2). */
+static void a_late_message_is_answered_by_its_transaction(void **state)
+{
+	static const struct {
+		enum conv_state state;
+		enum conv_input in;
+		enum cmmsg_kind kind;
+	} table[] = {
+		{CONV_TIMEWAIT, IN_REQ, CMMSG_REJ},
+		{CONV_TIMEWAIT, IN_REP, CMMSG_REJ},
+		{CONV_TIMEWAIT, IN_RTU, CMMSG_REJ},
+		{CONV_TIMEWAIT, IN_DREQ, CMMSG_DREP},
+		{CONV_CLOSED, IN_REP, CMMSG_REJ},
+		{CONV_CLOSED, IN_RTU, CMMSG_REJ},
+		{CONV_CLOSED, IN_DREQ, CMMSG_DREP},
+	};
+
+	for (size_t i = 0; i < TEST_COUNT(table); i++) {
+		struct cm *cm = new_manager();
+		struct conv *c = in_state(cm, table[i].state);
+		struct cmmsg m = message_to(c, table[i].in);
+		struct cm_frame f;
+
+		m.transaction_id = c->transaction_id + 1;
+		assert_true(step_run(cm, c, table[i].in, &m, SECOND));
+		assert_true(cm_tx(cm, &f));
+		assert_true(cmmsg_parse(f.mad, MAD_BYTES, &m));
+		assert_int_equal(m.kind, table[i].kind);
+		assert_int_equal(m.transaction_id, c->transaction_id + 1);
+		cm_free(cm);
+	}
+}
+
 /* After the release the conversation gets at most one message, and time passes
  * until the conversation has ended. */
 static void a_released_conversation_gives_no_events_and_ends(void **state)
@@ -297,6 +331,7 @@ int main(void)
 		cmocka_unit_test(
 			each_cell_yields_at_most_one_message_and_one_event),
 		cmocka_unit_test(a_reply_answers_for_the_alternate_path),
+		cmocka_unit_test(a_late_message_is_answered_by_its_transaction),
 		cmocka_unit_test(
 			a_released_conversation_gives_no_events_and_ends),
 		cmocka_unit_test(
