@@ -33,7 +33,9 @@ static int modify_locked(struct progress *p, struct ibt_qp *q,
 		return -EINVAL;
 	}
 	if (has_state && attr->qp_state == HCA_QP_RESET) {
-		/* a call that fails leaves the connection */
+		/* A call that is refused leaves the connection.  -EBUSY below
+		 * does not: the QP is in ERR then, and the caller calls again.
+		 */
 		err = engine_qp_check(p->engine, q, attr, mask, p->now_ns, why);
 		if (err)
 			return err;
@@ -109,7 +111,7 @@ static int open_stream(struct progress *p, struct ibt_qp *q,
 	if (err)
 		stream_set_cancel(&p->streams, engine_qp_qpn(q));
 	else
-		stream_set_early(p->engine, q, s, p->now_ns);
+		stream_set_begin(&p->streams, p->engine, q, s, p->now_ns);
 	return err;
 }
 

@@ -493,14 +493,12 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 		s->nudge_ns = hs->nudge_after_ns;
 		stream_socket_set_deadline(set, s, now_ns + s->nudge_ns);
 	}
-	/* If the connection is broken, the next receive finds that. */
-	if (hs->first_bytes)
-		stream_socket_put(set, s, hs->first, hs->first_bytes);
 	return 0;
 }
 
-void stream_set_early(struct engine *e, struct ibt_qp *q,
-		      const struct host_stream *hs, uint64_t now_ns)
+/* Gives the engine the messages that came before stream_set_open. */
+static void give_early(struct engine *e, struct ibt_qp *q,
+		       const struct host_stream *hs, uint64_t now_ns)
 {
 	uint32_t at = 0, bytes;
 
@@ -510,6 +508,18 @@ void stream_set_early(struct engine *e, struct ibt_qp *q,
 		engine_stream_rx(e, q, hs->early + at, bytes, now_ns);
 		at += bytes;
 	}
+}
+
+void stream_set_begin(struct stream_set *set, struct engine *e,
+		      struct ibt_qp *q, const struct host_stream *hs,
+		      uint64_t now_ns)
+{
+	struct stream_socket *s = map_find(&set->by_qpn, engine_qp_qpn(q));
+
+	/* If the connection is broken, the next receive finds that. */
+	if (hs->first_bytes)
+		stream_socket_put(set, s, hs->first, hs->first_bytes);
+	give_early(e, q, hs, now_ns);
 }
 
 void stream_set_cancel(struct stream_set *set, uint32_t qpn)

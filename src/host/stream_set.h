@@ -97,12 +97,14 @@ void stream_set_fini(struct stream_set *set);
  * epoll_create1 or epoll_ctl: the caller keeps s->fd. */
 int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 		    const struct host_stream *s, uint64_t now_ns);
-/* Gives the engine the messages that came before stream_set_open (s->early).
- * Called once q is in RTS. */
-void stream_set_early(struct engine *e, struct ibt_qp *q,
-		      const struct host_stream *s, uint64_t now_ns);
-/* Undoes stream_set_open for the QP `qpn`: the caller owns the descriptor
- * again. */
+/* Sends s->first, with which the peer learns that it is connected, and gives
+ * the engine the messages that came before stream_set_open (s->early).  Called
+ * once q is in RTS. */
+void stream_set_begin(struct stream_set *set, struct engine *e,
+		      struct ibt_qp *q, const struct host_stream *s,
+		      uint64_t now_ns);
+/* Undoes stream_set_open for the QP `qpn`, before stream_set_begin: the caller
+ * owns the descriptor again, and nothing was sent. */
 void stream_set_cancel(struct stream_set *set, uint32_t qpn);
 /* Ends the connection of the QP `qpn` in order: sends what was posted, then
  * FIN, and ends when the peer has closed, or after ten seconds.  Does nothing

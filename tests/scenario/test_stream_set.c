@@ -232,6 +232,34 @@ static void a_full_socket_needs_no_further_memory(void **s)
 	take_down(&w);
 }
 
+/* The queue pair may not enter RTS after stream_set_open.  A peer that had got
+ * the reply would take the connection for established. */
+static void a_cancelled_connection_has_sent_no_reply(void **s)
+{
+	struct two_hcas_side *side;
+	char got[8];
+	struct wired w;
+
+	wire_up(&w);
+	side = &w.j.d->side[0];
+	stream_set_cancel(&w.set, side->qp->qpn);
+	w.stream.first = (const uint8_t *)"reply";
+	w.stream.first_bytes = 5;
+	assert_int_equal(stream_set_open(&w.set, side->engine, side->side,
+					 &w.stream, w.j.d->now_ns),
+			 0);
+	stream_set_cancel(&w.set, side->qp->qpn);
+	assert_int_equal(recv(w.peer, got, sizeof(got), MSG_DONTWAIT), -1);
+	assert_int_equal(stream_set_open(&w.set, side->engine, side->side,
+					 &w.stream, w.j.d->now_ns),
+			 0);
+	stream_set_begin(&w.set, side->engine, side->side, &w.stream,
+			 w.j.d->now_ns);
+	assert_int_equal(recv(w.peer, got, sizeof(got), 0), 5);
+	assert_memory_equal(got, "reply", 5);
+	take_down(&w);
+}
+
 static void a_connection_without_a_buffer_is_not_opened(void **s)
 {
 	struct wired w;
@@ -591,6 +619,7 @@ int main(void)
 		cmocka_unit_test(
 			the_bytes_of_a_completed_request_reach_a_peer_that_reads),
 		cmocka_unit_test(a_full_socket_needs_no_further_memory),
+		cmocka_unit_test(a_cancelled_connection_has_sent_no_reply),
 		cmocka_unit_test(a_connection_without_a_buffer_is_not_opened),
 		cmocka_unit_test(deadlines_that_are_close_are_served_together),
 		cmocka_unit_test(a_copy_of_the_descriptor_wakes_no_thread),
