@@ -14,12 +14,9 @@
 #include <unistd.h>
 
 #include "device/netif.h"
-#include "hdr/bytes.h"
 #include "hdr/erf.h"
-#include "hdr/eth.h"
-#include "hdr/ip.h"
-#include "hdr/tcp.h"
-#include "hdr/udp.h"
+#include "hdr/outer.h"
+#include "hdr/pcapng.h"
 #include "host/host.h"
 #include "log/env.h"
 #include "log/log.h"
@@ -72,19 +69,6 @@ static void give_file(int cancel) NO_LOCK_ANALYSIS
 	lock_give(&busy);
 	pthread_setcancelstate(cancel, NULL);
 }
-
-/* pcapng: section header, then one interface with ns time stamps. */
-static const uint32_t ethernet_preamble[] = {
-	0x0a0d0d0a, 28, 0x1a2b3c4d, 1,		0xffffffff, 0xffffffff, 28, 1,
-	32,	    1,	0,	    0x00010009, 9,	    0,		32,
-};
-static const uint32_t lid_preamble[] = {
-	0x0a0d0d0a,    28, 0x1a2b3c4d, 1, 0xffffffff, 0xffffffff, 28, 1, 32,
-	ERF_LINK_TYPE, 0,  0x00010009, 9, 0,	      32,
-};
-
-_Static_assert(sizeof(ethernet_preamble) == sizeof(lid_preamble),
-	       "capture_open writes either");
 
 /* Opens the file of an O_PATH descriptor.  Without /proc opens the file by its
  * name in the folder of the walk instead, and a pipe then without waiting for
@@ -190,7 +174,7 @@ static bool is_fit_device(int fd, const struct stat *s)
  */
 static const char *why_not(int fd)
 {
-	uint32_t first = ethernet_preamble[0];
+	uint32_t first = PCAPNG_MAGIC;
 	struct stat s;
 
 	if (fstat(fd, &s))
@@ -210,7 +194,7 @@ static const char *why_not(int fd)
 	if (s.st_nlink > 1)
 		return "it has several names (hard links)";
 	if (pread(fd, &first, sizeof(first), 0) != sizeof(first) ||
-	    first != ethernet_preamble[0])
+	    first != PCAPNG_MAGIC)
 		return "it is not empty and not a pcapng capture";
 	return NULL;
 }
@@ -247,20 +231,24 @@ static int open_capture(const char *name, const char **why, char *text,
 void capture_open(bool is_by_lid)
 {
 	const char *name = env_text("ADVERB_PCAP"), *why;
-	const uint32_t *preamble = is_by_lid ? lid_preamble : ethernet_preamble;
+	uint8_t begin[PCAPNG_BEGIN_BYTES];
 	struct fsize limit;
 	char text[128];
 	int fd, cancel;
+	ssize_t written;
 
 	if (!name || !*name || capture_is_open())
 		return;
 	/* Several processes may append to the file, since a pcapng file may
 	 * have several sections. */
 	fd = fd_identity_note(open_capture(name, &why, text, sizeof(text)));
+	pcapng_write_begin(begin,
+			   is_by_lid ? ERF_LINK_TYPE : PCAPNG_LINK_ETHERNET);
 	fsize_hold(&limit);
-	if (fd >= 0 &&
-	    write(fd, preamble, sizeof(lid_preamble)) != sizeof(lid_preamble)) {
-		why = strerror(errno);
+	written = fd < 0 ? 0 : write(fd, begin, sizeof(begin));
+	if (fd >= 0 && written != sizeof(begin)) {
+		/* a call that wrote a part has set no errno */
+		why = strerror(written < 0 ? errno : ENOSPC);
 		fd_identity_close(fd);
 		fd = -1;
 	}
@@ -298,106 +286,10 @@ bool capture_is_open(void)
 	return shared_load(&is_open);
 }
 
-/* The addresses of a packet, and the fields of its IP header. */
-struct way {
-	const struct inaddr *from, *to;
-	uint16_t id; /* the identification of the IPv4 header */
-	uint8_t tos; /* the type of service or traffic class */
-	uint8_t ttl; /* the TTL or hop limit */
-};
-
-/* The headers between those of Ethernet and of UDP or TCP. */
-struct ip_header {
-	bool is_v4;
-	struct ip_v4 v4; /* if is_v4 */
-	struct ip_v6 v6; /* if not is_v4 */
-};
-
-/* Fills in the header of a packet whose payload has `bytes` bytes. */
-static void fill_ip(struct ip_header *ip, const struct way *w, uint8_t protocol,
-		    size_t bytes)
+static void fill_macs(struct outer *o)
 {
-	ip->is_v4 = inaddr_is_v4(w->from->ip);
-	ip->v4 = (struct ip_v4){
-		.header_bytes = IP_V4_BYTES,
-		.tos = w->tos,
-		.total_length = (uint16_t)(IP_V4_BYTES + bytes),
-		.id = w->id,
-		.flags_fragment = IP_V4_DF,
-		.ttl = w->ttl,
-		.protocol = protocol,
-		.src = bytes_get32(w->from->ip + 12),
-		.dst = bytes_get32(w->to->ip + 12),
-	};
-	ip->v6 = (struct ip_v6){
-		.traffic_class = w->tos,
-		.payload_length = (uint16_t)bytes,
-		.next_header = protocol,
-		.hop_limit = w->ttl,
-	};
-	memcpy(ip->v6.src, w->from->ip, 16);
-	memcpy(ip->v6.dst, w->to->ip, 16);
-}
-
-/* Writes the headers of Ethernet and IP, and returns their length. */
-static size_t put_ip(uint8_t *p, const struct way *w,
-		     const struct ip_header *ip)
-{
-	struct eth eth = {.type = ip->is_v4 ? ETH_TYPE_IPV4 : ETH_TYPE_IPV6};
-
-	netif_mac(w->from->ip, eth.src);
-	netif_mac(w->to->ip, eth.dst);
-	eth_write(p, &eth);
-	if (ip->is_v4) {
-		ip_v4_write(p + ETH_BYTES, &ip->v4);
-		return ETH_BYTES + IP_V4_BYTES;
-	}
-	ip_v6_write(p + ETH_BYTES, &ip->v6);
-	return ETH_BYTES + IP_V6_BYTES;
-}
-
-/* Writes the whole frame of a UDP datagram to p, and returns its length. */
-static size_t put_datagram(uint8_t *p, const struct way *w,
-			   const uint8_t *bytes, size_t len)
-{
-	struct udp udp = {
-		.sport = w->from->port,
-		.dport = w->to->port,
-		.length = (uint16_t)(UDP_BYTES + len),
-	};
-	struct ip_header ip;
-	uint8_t *u;
-
-	fill_ip(&ip, w, IP_PROTOCOL_UDP, udp.length);
-	u = p + put_ip(p, w, &ip);
-	udp_write(u, &udp);
-	memcpy(u + UDP_BYTES, bytes, len);
-	udp.checksum = ip.is_v4 ? udp_checksum_v4(&ip.v4, u, udp.length)
-				: udp_checksum_v6(&ip.v6, u, udp.length);
-	udp_write(u, &udp);
-	return (size_t)(u - p) + udp.length;
-}
-
-/* Writes the headers of a TCP segment to p, and returns their length. */
-static size_t put_segment(uint8_t *p, const struct way *w,
-			  const struct tcp *tcp, const uint8_t *bytes,
-			  size_t len)
-{
-	struct tcp done = *tcp;
-	struct ip_header ip;
-	uint8_t head[TCP_SYN_BYTES];
-	size_t n, before;
-
-	done.sport = w->from->port;
-	done.dport = w->to->port;
-	done.checksum = 0;
-	n = tcp_write(head, &done);
-	fill_ip(&ip, w, IP_PROTOCOL_TCP, n + len);
-	done.checksum = ip.is_v4 ? tcp_checksum_v4(&ip.v4, head, n, bytes, len)
-				 : tcp_checksum_v6(&ip.v6, head, n, bytes, len);
-	before = put_ip(p, w, &ip);
-	tcp_write(p + before, &done);
-	return before + n;
+	netif_mac(o->from->ip, o->from_mac);
+	netif_mac(o->to->ip, o->to_mac);
 }
 
 /* Writes the block of a frame that consists of head[0..m) and bytes[0..n).
@@ -405,30 +297,22 @@ static size_t put_segment(uint8_t *p, const struct way *w,
 static void write_block(const uint8_t *head, size_t m, const uint8_t *bytes,
 			size_t n, uint64_t at_ns)
 {
-	size_t all = m + n, pad = bits_align_up(all, 4) - all;
-	uint32_t first[7], tail;
-	uint8_t end[3 + sizeof(tail)] = {0};
+	const struct pcapng_packet k = {.at_ns = at_ns, .bytes = m + n};
+	uint8_t before[PCAPNG_BEFORE_BYTES], after[PCAPNG_AFTER_MAX];
 	struct iovec iov[4] = {
-		{first, sizeof(first)},
+		{before, sizeof(before)},
 		{(void *)(uintptr_t)head, m},
 		{(void *)(uintptr_t)bytes, n},
-		{end, pad + sizeof(tail)},
+		{after, pcapng_write_after(after, &k)},
 	};
 	struct fsize limit;
 	ssize_t written;
 
-	tail = (uint32_t)(sizeof(first) + all + pad + sizeof(tail));
-	first[0] = 6; /* enhanced packet block */
-	first[1] = tail;
-	first[2] = 0;
-	first[3] = (uint32_t)(at_ns >> 32);
-	first[4] = (uint32_t)at_ns;
-	first[5] = first[6] = (uint32_t)all;
-	memcpy(end + pad, &tail, sizeof(tail));
+	pcapng_write_before(before, &k);
 	fsize_hold(&limit);
 	written = writev(file, iov, 4);
 	fsize_give(&limit);
-	if (written != (ssize_t)tail) {
+	if (written != (ssize_t)(sizeof(before) + m + n + iov[3].iov_len)) {
 		if (written >= 0) /* a part was written */
 			errno = ENOSPC;
 		log_say(LOG_CAPTURE_ENDS, 0,
@@ -480,31 +364,28 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 		   const uint8_t *bytes, size_t len, uint16_t id, uint8_t tos,
 		   uint8_t ttl)
 {
-	const struct way w = {from, to, id, tos, ttl ? ttl : TTL};
+	struct outer o = {.from = from,
+			  .to = to,
+			  .id = id,
+			  .tos = tos,
+			  .ttl = ttl ? ttl : TTL};
 	int cancel;
 
 	if (!begin_frame(false, len, &cancel))
 		return;
-	write_block(scratch, put_datagram(scratch, &w, bytes, len), NULL, 0,
+	fill_macs(&o);
+	write_block(scratch, outer_write_udp(scratch, &o, bytes, len), NULL, 0,
 		    capture_now());
 	give_file(cancel);
-}
-
-/* Writes the frame of a packet of SCTP without UDP. */
-static void write_raw(const struct way *w, const uint8_t *packet, size_t len)
-{
-	uint8_t head[ETH_BYTES + IP_V6_BYTES];
-	struct ip_header ip;
-
-	fill_ip(&ip, w, IP_PROTOCOL_SCTP, len);
-	write_block(head, put_ip(head, w, &ip), packet, len, capture_now());
 }
 
 void capture_sctp(const struct inaddr *from, const struct inaddr *to,
 		  const uint8_t *packet, size_t len)
 {
-	const struct way w = {from, to, 0, 0, TTL};
+	struct outer o = {.from = from, .to = to, .ttl = TTL};
+	uint8_t head[OUTER_IP_MAX];
 	int cancel;
+	size_t n;
 
 	if (from->port) {
 		capture_frame(from, to, packet, len, 0, 0, TTL);
@@ -512,20 +393,24 @@ void capture_sctp(const struct inaddr *from, const struct inaddr *to,
 	}
 	if (!begin_frame(false, len, &cancel))
 		return;
-	write_raw(&w, packet, len);
+	fill_macs(&o);
+	n = outer_write_ip(head, &o, IP_PROTOCOL_SCTP, len);
+	write_block(head, n, packet, len, capture_now());
 	give_file(cancel);
 }
 
 void capture_segment(const struct capture_segment *s)
 {
-	const struct way w = {s->from, s->to, 0, s->tos, TTL};
-	uint8_t head[ETH_BYTES + IP_V6_BYTES + TCP_SYN_BYTES];
+	struct outer o = {
+		.from = s->from, .to = s->to, .tos = s->tos, .ttl = TTL};
+	uint8_t head[OUTER_TCP_MAX];
 	int cancel;
 	size_t n;
 
 	if (s->count > CAPTURE_SEGMENT_MAX || !begin_frame(false, 0, &cancel))
 		return;
-	n = put_segment(head, &w, &s->tcp, s->bytes, s->count);
+	fill_macs(&o);
+	n = outer_write_tcp(head, &o, &s->tcp, s->bytes, s->count);
 	write_block(head, n, s->bytes, s->count, s->at_ns);
 	give_file(cancel);
 }
