@@ -7,6 +7,7 @@
 #include "iwarp/stream.h"
 #include "sim/node.h"
 #include "sim/pair.h"
+#include "sim/pcap.h"
 #include "util/bits.h"
 
 #define LIMIT_MAX   100000u /* the greatest limit of a stream */
@@ -150,6 +151,7 @@ static void wake_sender(struct flow *f)
 static void end_stream(struct host *h, struct flow *f)
 {
 	f->bytestream->is_open = false;
+	pcap_end(f);
 	if (f->back->q && f->back->q->stream)
 		engine_stream_lost(h->engine, f->back->q, node_now(h));
 }
@@ -161,6 +163,7 @@ static void receive_stream(struct world *w, struct host *h, struct flow *f)
 
 	n = most && rng_chance(&w->rng, 300000) ? 1 + rng_below(&w->rng, most)
 						: most;
+	pcap_bytes(f, b->bytes + b->tail, n);
 	if (n && f->back->q && f->back->q->stream)
 		engine_stream_rx(h->engine, f->back->q, b->bytes + b->tail, n,
 				 node_now(h));

@@ -6,6 +6,7 @@
 
 #include "encap/rocev2.h"
 #include "hdr/opcode.h"
+#include "sim/pcap.h"
 #include "util/bits.h"
 
 #define WIRE_NS	 5000	/* the time of a frame on the link */
@@ -41,18 +42,38 @@ static bool looks_whole(const struct flight *f)
 	       rocev2_open(NULL, &f->from, &f->to, f->bytes, f->len, &id) && id;
 }
 
-/* Damages a copy with the chances of w->faults; false: the copy is dropped. */
-static bool damage_copy(struct world *w, struct flight *f)
+/* Damages a copy with the chances of w->faults.  Returns bits of enum
+ * pcap_fate; PCAP_LOST: the copy is dropped. */
+static unsigned damage_copy(struct world *w, struct flight *f)
 {
+	unsigned fate = 0;
+
 	if (rng_chance(&w->rng, w->faults.drop))
-		return false;
-	if (rng_chance(&w->rng, w->faults.corrupt) && !corrupt_frame(w, f))
-		return false;
+		return PCAP_LOST;
+	if (rng_chance(&w->rng, w->faults.corrupt)) {
+		fate |= PCAP_CHANGED;
+		if (!corrupt_frame(w, f))
+			return fate | PCAP_LOST;
+	}
 	if (rng_chance(&w->rng, w->faults.truncate)) {
+		fate |= PCAP_CUT;
 		f->len = rng_below(&w->rng, (uint32_t)f->len) + 1;
 		f->checksummed = false;
 	}
-	return !looks_whole(f);
+	return looks_whole(f) ? fate | PCAP_LOST : fate;
+}
+
+/* Delays a copy with the chances of w->faults.  Returns bits of enum pcap_fate.
+ */
+static unsigned delay_copy(struct world *w, struct flight *f)
+{
+	uint32_t most = rng_chance(&w->rng, w->faults.reorder)	 ? LATE_NS
+			: rng_chance(&w->rng, w->faults.reorder) ? NUDGE_NS
+								 : 0;
+
+	if (most)
+		f->at_ns += rng_below(&w->rng, most);
+	return most ? PCAP_LATE : 0;
 }
 
 static int host_of(const struct world *w, const struct inaddr *a)
@@ -63,8 +84,9 @@ static int host_of(const struct world *w, const struct inaddr *a)
 	return -1;
 }
 
+/* fate: PCAP_COPY or 0. */
 static void send_copy(struct world *w, const struct engine_frame *f, int to,
-		      size_t off)
+		      size_t off, unsigned fate)
 {
 	struct flight *c = malloc(sizeof(*c));
 	bool clean = world_is_quiet(w);
@@ -81,15 +103,15 @@ static void send_copy(struct world *w, const struct engine_frame *f, int to,
 		abort();
 	memcpy(c->bytes, f->bytes + off, c->len);
 	c->at_ns = w->now_ns + WIRE_NS;
-	if (!clean && !damage_copy(w, c)) {
+	if (!clean)
+		fate |= damage_copy(w, c);
+	if (!clean && !(fate & PCAP_LOST))
+		fate |= delay_copy(w, c);
+	pcap_frame(w, f, off, fate);
+	if (fate & PCAP_LOST)
 		free(c);
-		return;
-	}
-	if (!clean && rng_chance(&w->rng, w->faults.reorder))
-		c->at_ns += rng_below(&w->rng, LATE_NS);
-	else if (!clean && rng_chance(&w->rng, w->faults.reorder))
-		c->at_ns += rng_below(&w->rng, NUDGE_NS);
-	world_fly(w, c);
+	else
+		world_fly(w, c);
 }
 
 /*
@@ -101,6 +123,7 @@ static void send_intruder(struct world *w, const struct engine_frame *f, int to)
 {
 	struct flight *c = malloc(sizeof(*c));
 	size_t len = bits_min_u64(f->segment, f->len) - 4;
+	struct engine_frame sent;
 
 	if (!c)
 		abort();
@@ -116,6 +139,13 @@ static void send_intruder(struct world *w, const struct engine_frame *f, int to)
 		(uint8_t)(c->bytes[11] + rng_below(&w->rng, 3)); /* PSN */
 	c->bytes[len - 1] ^= 0x5a;
 	c->len = rocev2_seal(NULL, &c->from, &c->to, c->bytes, len, 0);
+	sent = (struct engine_frame){.from = c->from,
+				     .to = c->to,
+				     .tos = c->tos,
+				     .bytes = c->bytes,
+				     .len = c->len,
+				     .segment = c->len};
+	pcap_frame(w, &sent, 0, PCAP_FORGED);
 	world_fly(w, c);
 }
 
@@ -131,8 +161,11 @@ void link_send(struct world *w, const struct host *h,
 			   h->index);
 		return;
 	}
-	if (h->unplugged_ns > w->now_ns)
+	if (h->unplugged_ns > w->now_ns) {
+		for (size_t off = 0; off < f->len; off += f->segment)
+			pcap_frame(w, f, off, PCAP_LOST);
 		return;
+	}
 	/* a UD queue pair takes datagrams from every source */
 	if (w->kind.sources && f->bytes[0] >> 5 != OPCODE_SERVICE_UD &&
 	    rng_chance(&w->rng, 50000))
@@ -143,7 +176,7 @@ void link_send(struct world *w, const struct host *h,
 		if (!world_is_quiet(w) &&
 		    rng_chance(&w->rng, w->faults.duplicate))
 			copies = 2;
-		while (copies--)
-			send_copy(w, f, to, off);
+		for (int i = 0; i < copies; i++)
+			send_copy(w, f, to, off, i ? PCAP_COPY : 0);
 	}
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/pcap.h"
 #include "sim/turns.h"
 #include "sim/world.h"
 
@@ -23,12 +25,18 @@ struct options {
 	uint64_t from, to;
 	uint32_t loss;
 	bool verbose, direct, iwarp;
+	const char *pcap; /* the file of the capture; NULL: there is none */
 };
+
+/* The file of options.pcap; NULL: there is none. */
+static FILE *capture;
+/* Why the file has not taken all bytes; 0: it has. */
+static int capture_err;
 
 static void print_usage(FILE *to)
 {
 	fputs("usage: " NAME " [--seeds A..B] [--loss PERCENT] "
-	      "[--direct | --iwarp] [--verbose]\n",
+	      "[--direct | --iwarp] [--pcap FILE] [--verbose]\n",
 	      to);
 }
 
@@ -57,6 +65,9 @@ static void print_help(void)
 	     "  --iwarp          all connections are iWARP connections, over "
 	     "byte streams,\n"
 	     "                   which deliver the bytes in order, but late\n"
+	     "  --pcap FILE      write the traffic of the one seed to a new "
+	     "file, for tshark, at\n"
+	     "                   simulated times\n"
 	     "  --verbose        print the simulated time, a hash of the run and "
 	     "the hosts'\n"
 	     "                   counters for each seed\n"
@@ -100,12 +111,52 @@ static bool parse_loss(const char *text, struct options *o)
 	return false;
 }
 
+static bool parse_pcap(const char *text, struct options *o)
+{
+	o->pcap = text;
+	return true;
+}
+
+typedef bool parse_value(const char *text, struct options *o);
+
+/* Returns the function that takes the value of an option; NULL: the word is no
+ * option with a value. */
+static parse_value *parser_of(const char *word)
+{
+	static const struct {
+		const char *word;
+		parse_value *parse;
+	} table[] = {{"--seeds", parse_seeds},
+		     {"--loss", parse_loss},
+		     {"--pcap", parse_pcap}};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (!strcmp(word, table[i].word))
+			return table[i].parse;
+	return NULL;
+}
+
+/* False: two options exclude each other, and stderr says which. */
+static bool check_options(const struct options *o)
+{
+	if (o->direct && o->iwarp)
+		fputs(NAME ": --direct and --iwarp exclude each other.\n",
+		      stderr);
+	else if (o->pcap && o->from != o->to)
+		fputs(NAME ": --pcap takes the traffic of one world; name one "
+			   "seed by --seeds.\n",
+		      stderr);
+	else
+		return true;
+	return false;
+}
+
 /* False: an argument is wrong, and stderr says which. */
 static bool parse_options(int argc, char **argv, struct options *o)
 {
 	for (int i = 1; i < argc; i++) {
 		const char *word = argv[i];
-		bool is_seeds = !strcmp(word, "--seeds");
+		parse_value *parse = parser_of(word);
 
 		if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
 			print_help();
@@ -116,7 +167,7 @@ static bool parse_options(int argc, char **argv, struct options *o)
 			o->direct = true;
 		} else if (!strcmp(word, "--iwarp")) {
 			o->iwarp = true;
-		} else if (!is_seeds && strcmp(word, "--loss") != 0) {
+		} else if (!parse) {
 			fprintf(stderr, NAME ": unknown option \"%s\".\n",
 				word);
 			print_usage(stderr);
@@ -124,14 +175,47 @@ static bool parse_options(int argc, char **argv, struct options *o)
 		} else if (++i == argc) {
 			fprintf(stderr, NAME ": %s wants a value.\n", word);
 			return false;
-		} else if (!(is_seeds ? parse_seeds : parse_loss)(argv[i], o)) {
+		} else if (!parse(argv[i], o)) {
 			return false;
 		}
 	}
-	if (!o->direct || !o->iwarp)
-		return true;
-	fputs(NAME ": --direct and --iwarp exclude each other.\n", stderr);
-	return false;
+	return check_options(o);
+}
+
+/* ---- the capture ---- */
+
+/* False: the file cannot be made, and stderr says why. */
+static bool open_capture(const char *name)
+{
+	/* a write beyond the limit of ulimit -f then fails */
+	signal(SIGXFSZ, SIG_IGN);
+	capture = fopen(name, "wxe");
+	if (!capture)
+		fprintf(stderr,
+			NAME ": no capture can be written to %s: %s; name a "
+			     "file that does not exist yet.\n",
+			name, strerror(errno));
+	return capture;
+}
+
+static void write_capture(void *arg, const void *bytes, size_t n)
+{
+	if (!capture_err && fwrite(bytes, 1, n, arg) != n)
+		capture_err = errno;
+}
+
+/* Closes the file.  False: it has not taken all bytes, and stderr says so. */
+static bool close_capture(const char *name)
+{
+	if (fclose(capture) && !capture_err)
+		capture_err = errno;
+	if (capture_err)
+		fprintf(stderr,
+			NAME ": the capture %s is incomplete, since its file "
+			     "takes no more: %s; name a file in another "
+			     "folder.\n",
+			name, strerror(capture_err));
+	return !capture_err;
 }
 
 static void print_world(const struct world *w, uint64_t seed)
@@ -156,7 +240,9 @@ static void print_world(const struct world *w, uint64_t seed)
 
 static struct world w;
 
-static uint64_t run_once(uint64_t seed, const struct options *o, char why[200])
+/* to: the file of the capture, or NULL. */
+static uint64_t run_once(uint64_t seed, const struct options *o, FILE *to,
+			 char why[200])
 {
 	uint64_t hash;
 
@@ -167,6 +253,8 @@ static uint64_t run_once(uint64_t seed, const struct options *o, char why[200])
 #ifdef ADVERB_STEPS
 	w.take_turns = o->direct ? turns_take : NULL;
 #endif
+	if (to)
+		pcap_begin(&w, write_capture, to);
 	world_run(&w);
 	if (o->verbose)
 		print_world(&w, seed);
@@ -181,9 +269,9 @@ static uint64_t run_once(uint64_t seed, const struct options *o, char why[200])
 static bool run_seed(uint64_t seed, const struct options *o)
 {
 	char why[200], again[200];
-	uint64_t hash = run_once(seed, o, why);
+	uint64_t hash = run_once(seed, o, capture, why);
 
-	if (!why[0] && seed % 16 == 0 && run_once(seed, o, again) != hash)
+	if (!why[0] && seed % 16 == 0 && run_once(seed, o, NULL, again) != hash)
 		strcpy(why, "a second run of the seed differs");
 	if (why[0])
 		printf("FAIL seed %" PRIu64 ": %s; reproduce: " NAME " "
@@ -201,7 +289,7 @@ int main(int argc, char **argv)
 	struct options o = {.from = 1, .to = 100, .loss = 1};
 	uint64_t passed = 0, failed = 0;
 
-	if (!parse_options(argc, argv, &o))
+	if (!parse_options(argc, argv, &o) || (o.pcap && !open_capture(o.pcap)))
 		return 2;
 	for (uint64_t seed = o.from; seed <= o.to; seed++)
 		if (run_seed(seed, &o))
@@ -210,5 +298,7 @@ int main(int argc, char **argv)
 			failed++;
 	world_free(&w);
 	printf("%" PRIu64 " passed, %" PRIu64 " failed\n", passed, failed);
+	if (capture && !close_capture(o.pcap))
+		return 2;
 	return failed ? 1 : 0;
 }

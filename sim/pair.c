@@ -8,6 +8,7 @@
 #include "sim/bytestream.h"
 #include "sim/node.h"
 #include "sim/oracle.h"
+#include "sim/pcap.h"
 #include "sim/service.h"
 
 #define SINK_BYTES (256u << 10)
@@ -289,6 +290,8 @@ void pair_fini(struct world *w)
 			free(w->flows[i].region[k].frozen);
 		free(w->flows[i].bytestream);
 	}
+	for (uint32_t i = 0; i < w->pair_count; i++)
+		pcap_disconnect(&w->pairs[i].pcap);
 	free(w->flows);
 	free(w->pairs);
 }

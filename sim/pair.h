@@ -22,6 +22,7 @@ struct pair {
 	 * the pair goes through, fewer if due.quiet_ns comes first */
 	uint32_t round, rounds;
 	bool rough; /* the round began before due.quiet_ns: faults may happen */
+	struct pcap_stream *pcap; /* the captured connection; owned; or NULL */
 };
 
 /* Makes pairs between the world's hosts, and their QPs; each pair is DOWN. */

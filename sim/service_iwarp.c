@@ -9,6 +9,7 @@
 #include "iwarp/stream.h"
 #include "sim/bytestream.h"
 #include "sim/pair.h"
+#include "sim/pcap.h"
 #include "util/bits.h"
 
 static const uint8_t opcodes[] = {
@@ -83,6 +84,7 @@ static void connect_pair(struct world *w, struct flow *f)
 	if (c[0].rtr)
 		c[1].rtr =
 			c[0].rtr | (uint8_t)workload_below(w, MPA_RTR_ALL + 1);
+	pcap_connect(w, f, c);
 	for (int i = 0; i < 2; i++) {
 		enter_rts(w, &f[i]);
 		bytestream_open(w, &f[i], &c[i]);
@@ -140,6 +142,7 @@ static void end_round(struct flow *f)
 		f->round.certain = i;
 	}
 	bytestream_close(f);
+	pcap_disconnect(&f->pair->pcap);
 }
 
 const struct service service_iwarp = {

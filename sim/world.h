@@ -145,6 +145,14 @@ struct world_kind {
 	bool has_streams; /* all connections are iWARP's */
 };
 
+/* The capture of a world (sim/pcap.h). */
+struct world_pcap {
+	/* Takes the next bytes of the capture; NULL: there is no capture. */
+	void (*write)(void *arg, const void *bytes, size_t n);
+	void *arg;	      /* of `write` */
+	uint32_t connections; /* byte streams' connections so far */
+};
+
 struct world {
 	/* The clock; the order of the next frame; the hash of all that has
 	 * happened. */
@@ -169,6 +177,7 @@ struct world {
 	void (*take_turns)(struct world *w, bool programs);
 	/* take_lock of turns.c; NULL: the lock is free. */
 	void (*take_lock)(struct world *w, struct host *h);
+	struct world_pcap pcap;
 	char failure[200]; /* the first failure; empty: none */
 };
 

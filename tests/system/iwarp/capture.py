@@ -17,6 +17,7 @@ import netlab
 from perftest_check import check_rows
 import system
 from system import HANG, expect, expect_ok
+import tshark
 
 netlab.enter()
 t = system.Suite(__doc__)
@@ -24,19 +25,8 @@ lab = netlab.Lab(t)
 LO = {"ADVERB_DEVICES": "iwarp:lo"}
 LINK = {"ADVERB_DEVICES": "iwarp:v0"}
 SIDES = ("server", "client")
-# tshark must look for MPA in each TCP connection, and must not take the payload of
-# RDMAP for another protocol.
-TSHARK = ["-o", "tcp.try_heuristic_first:TRUE", "--disable-protocol",
-          "rpcordma", "--disable-protocol", "smb_direct"]
-# Warnings are wanted nowhere, except that a connection may end by RST.
-BAD = ("_ws.malformed || _ws.expert.severity >= 0x600000 && !tcp.flags.reset || "
-       "tcp.analysis.lost_segment || tcp.analysis.ack_lost_segment || "
-       "tcp.analysis.retransmission || tcp.analysis.out_of_order || "
-       "tcp.analysis.duplicate_ack || tcp.analysis.window_full || "
-       "tcp.checksum.status == 0 || ip.checksum.status == 0")
 REPLY = b"MPA ID Rep Frame"
 CRC, REJECT, ENHANCED = 0x40, 0x20, 0x10
-CHECKS = ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]
 WRITE, READ, RESPONSE, SEND = "0x00", "0x01", "0x02", "0x03"
 
 
@@ -49,26 +39,15 @@ def files(name):
     return paths
 
 
-def tshark(path, *words):
-    r = t.run(["tshark", "-n", "-r", path, *TSHARK, *words], HANG)
-    expect(r.status == 0, "tshark cannot read the capture", r)
-    # For root, tshark warns that it runs as root.
-    return [line for line in r.output.splitlines()
-            if not line.startswith("Running as user")]
-
-
 def judge(path):
     """Expects that tshark finds nothing wrong with a capture.  Returns the bytes of
     each direction, by addresses and ports, and the opcodes of RDMAP."""
     expect(os.path.exists(path), "no capture was written")
     expect(os.stat(path).st_mode & 0o777 == 0o600, "others can read the capture")
-    bad = tshark(path, *CHECKS, "-Y", BAD)
-    expect(not bad, "tshark finds wrong frames: " + " | ".join(bad[:5]))
-    crcs = tshark(path, "-O", "iwarp_mpa", "-Y", "iwarp_mpa.crc_check")
-    expect(not any("Bad CRC32" in line for line in crcs), "a CRC is wrong")
-    expect(any("Good CRC32" in line for line in crcs), "tshark finds no CRC")
+    tshark.expect_sound(t, path)
+    tshark.expect_crcs(t, path)
     streams, codes = {}, set()
-    for line in tshark(path, "-Y", "tcp", "-T", "fields", "-e", "ip.src", "-e",
+    for line in tshark.lines(t, path, "-Y", "tcp", "-T", "fields", "-e", "ip.src", "-e",
                        "ipv6.src", "-e", "tcp.srcport", "-e", "ip.dst", "-e",
                        "ipv6.dst", "-e", "tcp.dstport", "-e", "tcp.payload",
                        "-e", "iwarp_rdma.opcode"):
@@ -77,7 +56,7 @@ def judge(path):
         streams[key] = streams.get(key, b"") + \
             bytes.fromhex(payload.replace(":", ""))
         codes |= {c for c in code.split(",") if c}
-    starts = tshark(path, "-Y", "tcp.flags.syn == 1 || iwarp_mpa.req || "
+    starts = tshark.lines(t, path, "-Y", "tcp.flags.syn == 1 || iwarp_mpa.req || "
                     "iwarp_mpa.rep", "-T", "fields", "-e", "frame.number")
     expect(len(starts) == 2 * len(streams), "%d frames begin %d connections" % (
         len(starts), len(streams) // 2))
@@ -166,7 +145,7 @@ def across():
                 server_env=dict(LINK, ADVERB_PCAP=paths["server"]),
                 client_env=dict(LINK, ADVERB_PCAP=paths["client"])))
         for side in SIDES:
-            macs = set(tshark(paths[side], "-T", "fields", "-e", "eth.src"))
+            macs = set(tshark.lines(t, paths[side], "-T", "fields", "-e", "eth.src"))
             expect(len(macs) == 2, "the %s has the MACs %s" % (side, macs))
         agree(paths, {WRITE, READ, RESPONSE})
 
@@ -217,10 +196,9 @@ def refusals():
     """Connections that no queue pair gets.  This script plays the peer."""
     def expect_frames(path, *wanted):
         """Expects one frame of the capture for each filter."""
-        bad = tshark(path, *CHECKS, "-Y", BAD)
-        expect(not bad, "tshark finds wrong frames: " + " | ".join(bad[:5]))
+        tshark.expect_sound(t, path)
         for shown in wanted:
-            expect(len(tshark(path, "-Y", shown)) == 1,
+            expect(len(tshark.lines(t, path, "-Y", shown)) == 1,
                    "not one frame has " + shown)
         os.unlink(path)
 
@@ -264,10 +242,10 @@ def refusals():
         r = t.adverb_run([t.program("connectcheck")], CHECK_ONLY="a rejection *",
                          ADVERB_PCAP=path, **LO)
         expect("ok a rejection has data" in r.output, "no rejection", r)
-        seen = tshark(path, "-Y", "iwarp_mpa.rep && iwarp_mpa.rej_flag == 1 || "
+        seen = tshark.lines(t, path, "-Y", "iwarp_mpa.rep && iwarp_mpa.rej_flag == 1 || "
                       'tcp.payload contains "MPA ID Rep"')
         expect(seen, "the capture has no rejection", r)
-        count = len(tshark(path, "-Y", "tcp.flags.syn == 1 && "
+        count = len(tshark.lines(t, path, "-Y", "tcp.flags.syn == 1 && "
                            "tcp.flags.ack == 0"))
         expect(count and count % 2 == 0, "the ends have begun %d connections" %
                count)
@@ -283,16 +261,16 @@ def packets_of_sctp(path, carrier):
     """Expects that tshark finds nothing wrong with the packets of SCTP of a capture.
     Returns the packets of each direction, by addresses and ports, and the payload
     protocol identifiers."""
-    words = ["-o", "sctp.checksum:CRC-32c", *CHECKS]
+    words = ["-o", "sctp.checksum:CRC-32c", *tshark.CHECKS]
     if carrier == "udp":
         # each UDP port is the port of a service, or was chosen for a client
         words += ["-d", "udp.port==1-65535,sctp"]
-    bad = tshark(path, *words, "-Y", "!sctp || _ws.malformed || "
+    bad = tshark.lines(t, path, *words, "-Y", "!sctp || _ws.malformed || "
                  "_ws.expert.severity >= 0x600000 || sctp.checksum.status == 0 || "
                  "udp.checksum.status == 0 || ip.checksum.status == 0")
     expect(not bad, "tshark finds wrong frames: " + " | ".join(bad[:5]))
     ways, ids = {}, set()
-    for line in tshark(path, *words, "-T", "fields", "-e", "ip.src", "-e",
+    for line in tshark.lines(t, path, *words, "-T", "fields", "-e", "ip.src", "-e",
                        "ipv6.src", "-e", "sctp.srcport", "-e", "ip.dst", "-e",
                        "ipv6.dst", "-e", "sctp.dstport", "-e", "udp.srcport",
                        "-e", "udp.dstport", "-e", "sctp.checksum", "-e",
