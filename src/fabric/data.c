@@ -184,7 +184,7 @@ int data_join(struct data_end *end, const uint8_t gid[16])
 	if (data_end_group(end, gid) < end->group_count)
 		return 0;
 	if (end->group_count == DATA_GROUPS)
-		return -ENOMEM;
+		return -ENOSPC;
 	memcpy(end->groups[end->group_count++], gid, 16);
 	return 0;
 }

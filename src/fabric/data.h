@@ -92,7 +92,7 @@ uint32_t data_number(const struct data_end *end);
 /* Joins the multicast group whose packets have the destination GID `gid`.
  * Before the call, the program joins the group at the SA, which decides whether
  * the port may join.  Returns 0, also if the end has joined already; -EINVAL:
- * `gid` is not a multicast GID; -ENOMEM: the end has joined DATA_GROUPS
+ * `gid` is not a multicast GID; -ENOSPC: the end has joined DATA_GROUPS
  * groups. */
 int data_join(struct data_end *end, const uint8_t gid[16]);
 /* Leaves the multicast group `gid`.  Returns 0, or -EINVAL: the end has not

@@ -19,6 +19,7 @@
 #include "host/capture.h"
 #include "host/link_batch.h"
 #include "host/link_groups.h"
+#include "host/link_port.h"
 #include "host/link_reach.h"
 #include "host/link_send.h"
 #include "host/local_peer.h"
@@ -27,10 +28,7 @@
 #include "util/fd_identity.h"
 #include "util/shared.h"
 
-#define TYPE_CA	    1 /* NodeType (IBTA 14.2.5.3) */
-#define PORT_DOWN   1 /* PortState (IBTA 14.2.5.6) */
-#define PHYS_POLLS  2 /* PortPhysicalState: Polling */
-#define ALL_CHANGES (2 * DATA_DEATH - 1)
+#define TYPE_CA 1 /* NodeType (IBTA 14.2.5.3) */
 /* Shorter messages are news. */
 #define PACKET_MIN (LRH_BYTES + BTH_BYTES + ICRC_BYTES + LRH_VCRC_BYTES)
 
@@ -38,20 +36,6 @@ _Static_assert(sizeof(struct fabric_proto_news) < PACKET_MIN,
 	       "news are told from packets by their length");
 _Static_assert(HCA_MAX_PORTS <= FABRIC_PROTO_PORTS,
 	       "each port may have a data end");
-
-struct link_port {
-	int fd;	      /* the data end's socket; -1: none */
-	size_t burst; /* the most bytes of packets in a message to it */
-	/* Sets of enum data_change.
-	 * heard: changes that the fabric has reported, and about which no
-	 * question was sent yet.
-	 * asked: changes that the answer to the open question will include.
-	 * shown: changes that `now` includes, and that
-	 * fabric_link_take_changes has not returned yet. */
-	uint32_t heard, asked, shown;
-	struct fabric_port now; /* the fabric's last answer */
-	struct link_groups groups;
-};
 
 /* A question to the fabric. */
 struct link_question {
@@ -137,18 +121,6 @@ static void shut_all(void)
 	shut_down(at.control);
 }
 
-/* Gives each port the state of a port without a cable. */
-static void take_ports_down(void)
-{
-	for (uint32_t n = 1; n <= at.count; n++) {
-		struct link_port *port = port_at(n);
-
-		port->now.state = PORT_DOWN;
-		port->now.phys_state = PHYS_POLLS;
-		port->shown |= DATA_STATE;
-	}
-}
-
 /* Ends the link.  The descriptors stay open until fabric_link_close, so that no
  * thread uses a number that belongs to another file by then. */
 static void end_link(struct engine *engine, int err, uint64_t now_ns)
@@ -159,7 +131,8 @@ static void end_link(struct engine *engine, int err, uint64_t now_ns)
 	link_batch_clear(&at.batch);
 	publish_fd(-1);
 	shut_all();
-	take_ports_down();
+	for (uint32_t n = 1; n <= at.count; n++)
+		link_port_take_down(port_at(n));
 	engine_fail_device(engine, at.device, now_ns);
 	if (shared_load(&is_lost))
 		return; /* progress_has_files prints a message */
@@ -172,22 +145,6 @@ static void end_link(struct engine *engine, int err, uint64_t now_ns)
 		at.path, fabric_client_reason(err), at.host);
 }
 
-/* ---- the state of ports ---- */
-
-static void show_port(struct engine *engine, uint32_t number,
-		      const struct fabric_port *now, uint32_t changed)
-{
-	struct link_port *port = port_at(number);
-	struct hca_port values = {.lid = now->lid, .lmc = now->lmc};
-
-	_Static_assert(sizeof(values.pkeys) == sizeof(now->pkeys),
-		       "both have the whole table");
-	memcpy(values.pkeys, now->pkeys, sizeof(values.pkeys));
-	port->now = *now;
-	port->shown |= changed;
-	engine_port(engine, at.device, number, &values);
-}
-
 /* ---- questions and answers ---- */
 
 /* Writes the next question to the fabric to *m.  Returns false if there is
@@ -195,15 +152,10 @@ static void show_port(struct engine *engine, uint32_t number,
 static bool choose_question(struct fabric_proto *m)
 {
 	for (uint32_t n = 1; n <= at.count; n++) {
-		struct link_port *port = port_at(n);
-
-		if (!port->heard)
-			continue;
-		port->asked = port->heard;
-		port->heard = 0;
 		m->kind = FABRIC_PROTO_PORT;
 		m->number = n;
-		return true;
+		if (link_port_ask(port_at(n)))
+			return true;
 	}
 	for (uint32_t n = 1; n <= at.count; n++) {
 		m->number = n;
@@ -247,6 +199,14 @@ static bool is_answer(const struct fabric_proto *m)
 	return m->kind == FABRIC_PROTO_ARENA || !memcmp(m->gid, q->gid, 16);
 }
 
+/* Returns why the fabric refuses a group. */
+static const char *why_refused(int err)
+{
+	return err == -ENOSPC ? "this process has joined as many groups there "
+				"as the fabric allows"
+			      : strerror(-err);
+}
+
 static void say_refused(uint32_t port, const uint8_t gid[16], int err)
 {
 	char group[INET6_ADDRSTRLEN] = "";
@@ -259,7 +219,7 @@ static void say_refused(uint32_t port, const uint8_t gid[16], int err)
 		"that are attached to the group there receive none of its "
 		"packets; detach queue pairs from other groups, and then "
 		"attach one to this group again",
-		at.path, port, at.host, group, strerror(-err));
+		at.path, port, at.host, group, why_refused(err));
 }
 
 /* Does err mean that the fabric refuses the open question?  The fabric may
@@ -282,8 +242,7 @@ static void take_answer(struct engine *engine, const struct fabric_proto *m,
 
 	at.question.kind = 0;
 	if (kind == FABRIC_PROTO_PORT) {
-		show_port(engine, m->number, &m->port,
-			  port_at(m->number)->asked);
+		link_port_show(port_at(m->number), engine, &m->port);
 	} else if (kind == FABRIC_PROTO_REACH) {
 		link_reach_answered(&at.reach, err ? NULL : &m->reached);
 	} else if (kind == FABRIC_PROTO_ARENA) {
@@ -349,11 +308,12 @@ static int take_news(uint32_t number, const uint8_t *bytes, size_t n)
 	if (n != sizeof(news))
 		return n ? -EPROTO : -ECONNRESET;
 	memcpy(&news, bytes, sizeof(news));
-	if (!news.changes || news.changes & ~(uint32_t)ALL_CHANGES)
+	if (!news.changes ||
+	    link_port_hear(port_at(number),
+			   news.changes & ~(uint32_t)DATA_DEATH))
 		return -EPROTO;
 	if (news.changes & DATA_DEATH)
 		local_peer_died();
-	port_at(number)->heard |= news.changes & ~(uint32_t)DATA_DEATH;
 	return ask_next();
 }
 
@@ -626,6 +586,8 @@ static int attach_port(struct engine *engine, uint32_t number)
 
 	if (err)
 		return err;
+	port->device = at.device;
+	port->number = number;
 	fd_identity_note(port->fd);
 	if (!fabric_client_is_data(port->fd) || !m.number ||
 	    m.number > DATA_NUMBER_MAX || (at.number && m.number != at.number))
@@ -638,7 +600,7 @@ static int attach_port(struct engine *engine, uint32_t number)
 	if (!err && !fabric_client_is_port(&m.port))
 		err = -EPROTO;
 	if (!err)
-		show_port(engine, number, &m.port, 0);
+		link_port_show(port, engine, &m.port);
 	return err;
 }
 
@@ -780,13 +742,9 @@ bool fabric_link_port(uint32_t number, struct fabric_port *port)
 
 uint32_t fabric_link_take_changes(uint32_t number)
 {
-	uint32_t shown;
-
 	if (!number || number > at.count)
 		return 0;
-	shown = port_at(number)->shown;
-	port_at(number)->shown = 0;
-	return shown;
+	return link_port_take_changes(port_at(number));
 }
 
 void fabric_link_show(const struct device *dev, bool is_new)

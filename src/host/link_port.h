@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A port of the link to an emulated subnet (fabric_link.h): its data end, and
+ * what the fabric has said of its state.  The fabric reports only which parts
+ * of the state have changed (link_port_hear); the link then asks for the state
+ * (link_port_ask), and the answer is shown to the engine (link_port_show) and,
+ * later, to the device layer (link_port_take_changes).
+ *
+ * Owner: host/fabric_link.  Lock: the progress lock.
+ */
+#ifndef HOST_LINK_PORT_H
+#define HOST_LINK_PORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/engine.h"
+#include "fabric/proto.h"
+#include "host/link_groups.h"
+
+struct link_port {
+	uint32_t device; /* the index of the link's device in the engine */
+	uint32_t number; /* the port's number */
+	int fd;		 /* the data end's socket; -1: none */
+	size_t burst;	 /* the most bytes of packets in a message to it */
+	/* Sets of enum data_change.
+	 * heard: changes that the fabric has reported, and about which no
+	 * question was sent yet.
+	 * asked: changes that the answer to the open question will include.
+	 * shown: changes that `now` includes, and that link_port_take_changes
+	 * has not returned yet. */
+	uint32_t heard, asked, shown;
+	struct fabric_port now; /* the fabric's last answer */
+	struct link_groups groups;
+};
+
+/* Notes that the fabric has reported these changes, a set of enum data_change.
+ * Returns 0, or -EPROTO: there are no such changes. */
+int link_port_hear(struct link_port *port, uint32_t changes);
+/* Is the fabric to be asked for the state?  If so, the caller sends the
+ * question. */
+bool link_port_ask(struct link_port *port);
+/* Takes the state, which the fabric has answered, and tells the engine. */
+void link_port_show(struct link_port *port, struct engine *engine,
+		    const struct fabric_port *now);
+/* Gives the port the state of a port without a cable. */
+void link_port_take_down(struct link_port *port);
+/* Returns what has changed in `now` since the last call, as a set of enum
+ * data_change. */
+uint32_t link_port_take_changes(struct link_port *port);
+
+#endif
