@@ -57,20 +57,15 @@ static void print_help(FILE *out)
 static int default_path(char path[PATH_MAX], bool makes)
 {
 	struct runtime_tree tree;
-	int fd = makes ? runtime_tree_make(&tree) : runtime_tree_find(&tree);
-	char *slash = strrchr(tree.path, '/');
 
-	if (makes && fd < 0) {
+	if (runtime_tree_folder(&tree, makes) && makes) {
 		fprintf(stderr,
 			"adverb: the folder of the fabric's socket cannot be "
 			"made: %s; name another socket by --socket.\n",
 			tree.why);
 		return -1;
 	}
-	if (makes)
-		close(fd);
-	snprintf(path, PATH_MAX, "%.*s/fabric",
-		 slash ? (int)(slash - tree.path) : 0, tree.path);
+	snprintf(path, PATH_MAX, "%s/fabric", tree.path);
 	return 0;
 }
 
@@ -94,8 +89,10 @@ static int read_file(const char *name, char **text, size_t *bytes)
 		size_t n = fread(*text + *bytes, 1, room - *bytes, file);
 		char *more;
 
+		/* a later call may change errno */
+		err = ferror(file) ? -errno : 0;
 		*bytes += n;
-		if (!n)
+		if (!n || err)
 			break;
 		if (*bytes < room)
 			continue;
@@ -107,8 +104,6 @@ static int read_file(const char *name, char **text, size_t *bytes)
 	}
 	if (!*text)
 		err = -ENOMEM;
-	else if (ferror(file))
-		err = -EIO;
 	fclose(file);
 	if (err) {
 		free(*text);
@@ -260,9 +255,10 @@ static int say_unreachable(const char *path, int err)
 			path);
 	else
 		fprintf(stderr,
-			"adverb: the fabric at %s does not answer: "
-			"%s.\n",
-			path, strerror(-err));
+			"adverb: the fabric at %s does not answer: %s; end "
+			"the program that listens there, and start a fabric "
+			"by adverb fabric --socket %s FILE.\n",
+			path, strerror(-err), path);
 	return 1;
 }
 

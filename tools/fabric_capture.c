@@ -36,7 +36,8 @@ static void end_capture(struct fabric_capture *c, int err)
 {
 	fprintf(stderr,
 		"adverb: the capture %s ends, since its file takes no more: "
-		"%s.\n",
+		"%s; the fabric goes on; for a whole capture, start it with a "
+		"file of a file system with more room.\n",
 		c->name, strerror(err));
 	fclose(c->file);
 	c->file = NULL;
@@ -78,9 +79,11 @@ int fabric_capture_open(struct fabric_capture *c, struct fabric *f,
 	c->file = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!c->file || fwrite(&h, sizeof(h), 1, c->file) != 1) {
 		fprintf(stderr,
-			"adverb: no capture can be written to %s: %s; name a "
-			"file that does not exist yet.\n",
-			name, strerror(errno));
+			"adverb: no capture can be written to %s: %s; %s.\n",
+			name, strerror(errno),
+			errno == EEXIST ? "name a file that does not exist yet"
+					: "name a file in a folder where it "
+					  "can be made");
 		if (c->file)
 			fclose(c->file);
 		else if (fd >= 0)
@@ -102,8 +105,8 @@ void fabric_capture_close(struct fabric_capture *c)
 {
 	if (c->file && fclose(c->file))
 		fprintf(stderr,
-			"adverb: the end of the capture %s is lost: "
-			"%s.\n",
+			"adverb: the end of the capture %s is lost: %s; name a "
+			"file of a file system with more room.\n",
 			c->name, strerror(errno));
 	c->file = NULL;
 }

@@ -82,10 +82,14 @@ static int refuse_path(const char *path, int err)
 
 static int refuse_lock(const char *path, const char *name, int err)
 {
+	const char *why = err == -EPERM	  ? "it is no file of this user"
+			  : err == -ELOOP ? "it is a symbolic link"
+					  : strerror(-err);
+
 	fprintf(stderr,
 		"adverb: the fabric cannot listen at %s: the path's lock file "
 		"%s cannot be locked: %s; name another socket by --socket.\n",
-		path, name, strerror(-err));
+		path, name, why);
 	return -1;
 }
 
@@ -109,17 +113,38 @@ static int refuse_file(const char *path)
 }
 
 /* Removes the socket of a fabric that was killed, which refuses connections.
- * Returns false if a fabric serves the path, or does not answer there. */
-static bool clear_path(const char *path)
+ * Returns 0; -EEXIST: a fabric serves the path; -ETIMEDOUT: a program listens
+ * there, and does not answer; -EPERM: another user's program listens there. */
+static int clear_path(const char *path)
 {
 	int other = fabric_client_connect(path, FABRIC_SOCKET_PATIENCE_MS);
 
 	if (other == -ECONNREFUSED && !is_other_file(path))
 		unlink(path);
 	if (other < 0)
-		return other != -ETIMEDOUT;
+		return other == -ETIMEDOUT || other == -EPERM ? other : 0;
 	close(other);
-	return false;
+	return -EEXIST;
+}
+
+/* err: of clear_path. */
+static int refuse_taken(const char *path, int err)
+{
+	if (err == -EEXIST)
+		fprintf(stderr,
+			"adverb: a fabric already runs at %s; end it by adverb "
+			"fabric --socket %s --stop, or name another socket by "
+			"--socket.\n",
+			path, path);
+	else
+		fprintf(stderr,
+			"adverb: the fabric cannot listen at %s: %s listens "
+			"there; %sname another socket by --socket.\n",
+			path,
+			err == -EPERM ? "a program of another user"
+				      : "a program that does not answer",
+			err == -EPERM ? "" : "end that program, or ");
+	return -1;
 }
 
 /* Binds a new socket to the path, and listens.  Returns the socket, or -errno.
@@ -149,17 +174,13 @@ static int bind_path(const struct sockaddr_un *address)
  * The caller holds the lock of lock_file. */
 static int take_path(const char *path, const struct sockaddr_un *address)
 {
-	int fd;
+	int fd, err;
 
 	if (is_other_file(path))
 		return refuse_file(path);
-	if (!clear_path(path)) {
-		fprintf(stderr,
-			"adverb: a fabric already runs at %s; end it by adverb "
-			"fabric --stop, or name another socket by --socket.\n",
-			path);
-		return -1;
-	}
+	err = clear_path(path);
+	if (err)
+		return refuse_taken(path, err);
 	fd = bind_path(address);
 	return fd < 0 ? refuse_path(path, fd) : fd;
 }

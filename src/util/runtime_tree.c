@@ -230,8 +230,17 @@ static int enter_folder(struct tree_walk *w)
 	return err ? err : judge_own(w);
 }
 
-/* Walks to the tree's folder; or returns -errno and sets t->why. */
-static int look_at_folder(struct tree_walk *w)
+/* Walks to the runtime folder. */
+static int enter_home(struct tree_walk *w)
+{
+	int err = enter_runtime(w);
+
+	return err ? err : judge_own(w);
+}
+
+/* Walks to a folder by `enter`; or returns -errno and sets t->why. */
+static int look_at_folder(struct tree_walk *w,
+			  int (*enter)(struct tree_walk *w))
 {
 	struct runtime_tree *t = w->tree;
 	int err = -EPERM;
@@ -242,7 +251,7 @@ static int look_at_folder(struct tree_walk *w)
 			 "a program that has more rights than its caller has "
 			 "no tree");
 	else
-		err = enter_folder(w);
+		err = enter(w);
 	if (!err && strlen(t->path) == sizeof(t->path) - 1)
 		err = -ENAMETOOLONG;
 	if (!err)
@@ -258,7 +267,16 @@ static int look_at_folder(struct tree_walk *w)
 int runtime_tree_find(struct runtime_tree *t)
 {
 	struct tree_walk w = walk_to_tree(t, false);
-	int err = look_at_folder(&w);
+	int err = look_at_folder(&w, enter_folder);
+
+	walk_end(&w.walk);
+	return err;
+}
+
+int runtime_tree_folder(struct runtime_tree *t, bool makes)
+{
+	struct tree_walk w = walk_to_tree(t, makes);
+	int err = look_at_folder(&w, enter_home);
 
 	walk_end(&w.walk);
 	return err;
@@ -267,7 +285,7 @@ int runtime_tree_find(struct runtime_tree *t)
 int runtime_tree_make(struct runtime_tree *t)
 {
 	struct tree_walk w = walk_to_tree(t, true);
-	int err = look_at_folder(&w);
+	int err = look_at_folder(&w, enter_folder);
 
 	if (!err) {
 		long fd = syscall(SYS_openat, w.walk.fd, ".",

@@ -54,5 +54,11 @@ int runtime_tree_find(struct runtime_tree *t);
  * or file, is in the way, or another -errno.
  */
 int runtime_tree_make(struct runtime_tree *t);
+/*
+ * Looks for the user's runtime folder, which ADVERB_SYSFS does not change, and
+ * sets t->path to it.  If `makes`, creates missing folders.  Returns 0, or sets
+ * t->why and returns what runtime_tree_find returns.
+ */
+int runtime_tree_folder(struct runtime_tree *t, bool makes);
 
 #endif

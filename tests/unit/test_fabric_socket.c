@@ -28,10 +28,21 @@ static pid_t rival;
 static bool calls_rival; /* the next unlink of the path starts the rival */
 static bool is_rival;	 /* this process is the rival */
 
+/* What fabric_client_connect returns; 0: what it finds. */
+static int connect_gives;
+
+int __real_fabric_client_connect(const char *name, uint32_t patience_ms);
+int __wrap_fabric_client_connect(const char *name, uint32_t patience_ms);
 int __real_unlink(const char *name);
 int __wrap_unlink(const char *name);
 int __real_flock(int fd, int how);
 int __wrap_flock(int fd, int how);
+
+int __wrap_fabric_client_connect(const char *name, uint32_t patience_ms)
+{
+	return connect_gives ? connect_gives
+			     : __real_fabric_client_connect(name, patience_ms);
+}
 
 static void tell_news(char what)
 {
@@ -178,6 +189,32 @@ static void expect_refusal(char *text, size_t room)
 	assert_int_equal(err, -1);
 }
 
+static void a_sentence_says_which_program_has_the_path(void **state)
+{
+	static const struct {
+		int err;
+		const char *said;
+	} table[] = {
+		{0, "/socket --stop, or name another socket"},
+		{-ETIMEDOUT, "a program that does not answer listens there; "
+			     "end that program"},
+		{-EPERM, "a program of another user listens there; name"},
+	};
+	int fd = fabric_socket_listen(path);
+	char text[512];
+
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		connect_gives = table[i].err;
+		expect_refusal(text, sizeof(text));
+		connect_gives = 0;
+		assert_non_null(strstr(text, table[i].said));
+		assert_true(leads_to(fd));
+	}
+	close(fd);
+	assert_int_equal(__real_unlink(path), 0);
+}
+
 /* A regular file refuses connections as the socket of a killed fabric does. */
 static void a_file_at_the_path_is_left_alone(void **state)
 {
@@ -197,11 +234,12 @@ static void a_file_at_the_path_is_left_alone(void **state)
 /* A link at the name of the lock's file is not followed. */
 static void a_lock_that_is_no_file_refuses_the_path(void **state)
 {
-	char name[sizeof(path) + 8];
+	char name[sizeof(path) + 8], text[512];
 
 	snprintf(name, sizeof(name), "%s.lock", path);
 	assert_int_equal(symlink("elsewhere", name), 0);
-	assert_int_equal(fabric_socket_listen(path), -1);
+	expect_refusal(text, sizeof(text));
+	assert_non_null(strstr(text, "it is a symbolic link"));
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(__real_unlink(name), 0);
 }
@@ -228,6 +266,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_of_two_gets_the_path),
 		cmocka_unit_test(a_path_in_use_is_left_alone),
+		cmocka_unit_test(a_sentence_says_which_program_has_the_path),
 		cmocka_unit_test(a_file_at_the_path_is_left_alone),
 		cmocka_unit_test(a_lock_that_is_no_file_refuses_the_path),
 	};

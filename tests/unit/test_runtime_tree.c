@@ -142,6 +142,28 @@ static void a_chosen_folder_is_made(void **state)
 }
 
 /* On some systems /tmp is a link. */
+static void a_chosen_tree_does_not_move_the_runtime_folder(void **state)
+{
+	struct stat s;
+
+	setenv("ADVERB_SYSFS", path_of("a/tree"), 1);
+	assert_int_equal(runtime_tree_folder(&tree, false), -ENOENT);
+	assert_string_equal(tree.path, own_folder(0));
+	assert_int_equal(access(tree.path, F_OK), -1);
+	assert_int_equal(runtime_tree_folder(&tree, true), 0);
+	assert_string_equal(tree.path, own_folder(0));
+	assert_int_equal(stat(tree.path, &s), 0);
+	assert_int_equal(s.st_mode & 07777, 0700);
+	setenv("ADVERB_RUNTIME", path_of("run"), 1);
+	assert_int_equal(runtime_tree_folder(&tree, true), 0);
+	assert_string_equal(tree.path, path_of("run"));
+	assert_int_equal(access(path_of("a"), F_OK), -1);
+	assert_int_equal(chmod(path_of("run"), 0777), 0);
+	assert_int_equal(runtime_tree_folder(&tree, false), -EPERM);
+	unsetenv("ADVERB_SYSFS");
+	unsetenv("ADVERB_RUNTIME");
+}
+
 static void a_link_of_ours_in_the_chosen_path_is_followed(void **state)
 {
 	assert_int_equal(mkdir(path_of("real"), 0755), 0);
@@ -395,6 +417,7 @@ int main(void)
 		T(with_no_name_left_the_next_folder_is_taken),
 		T(an_unsafe_or_missing_session_folder_is_not_used),
 		T(a_chosen_folder_is_made),
+		T(a_chosen_tree_does_not_move_the_runtime_folder),
 		T(a_link_of_ours_in_the_chosen_path_is_followed),
 		T(the_tree_is_no_link),
 		T(each_host_of_a_fabric_has_a_tree),

@@ -7,6 +7,7 @@ import contextlib
 import glob
 import os
 import re
+import socket
 import sys
 import time
 
@@ -496,6 +497,35 @@ def wrong_use_has_messages():
         expect(r.status == 0 and r.output.count("adapter ") == 3, r.output)
 
 
+def file_cannot_be_read():
+    r = t.run(fabric_argv("--socket", t.path("nobody"), t.tmp))
+    expect(r.status == 1 and "cannot read %s: Is a directory" % t.tmp in r.output,
+           r.output, r)
+
+
+def socket_is_in_the_runtime_folder():
+    """ADVERB_SYSFS, the folder of the tree, does not move the fabric's socket."""
+    r = t.run([t.adverb, "fabric", "--show"], ADVERB_RUNTIME=t.path("runtime"),
+              ADVERB_SYSFS=t.path("else/where"))
+    expect(r.status == 1 and "no fabric runs at %s;" % t.path("runtime/fabric") in
+           r.output, r.output, r)
+
+
+def other_listeners_are_told():
+    """A program that is no fabric listens at the path, and closes each connection."""
+    path = t.path("other")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(path)
+        listener.listen()
+        p = t.start(fabric_argv("--socket", path, "--show"))
+        connection, _ = listener.accept()
+        connection.close()
+        r = t.finish(p, system.HANG)
+    os.unlink(path)
+    expect(r.status == 1 and "end the program that listens there" in r.output,
+           r.output, r)
+
+
 def is_started_again():
     """--stop returns when a new fabric can be started at the same path, which
     may be relative."""
@@ -570,6 +600,10 @@ t.case("libibumad serves daemons, descriptor 0 and cancelled threads",
 t.case("each group of processes gets a host of its own", hosts_are_given)
 t.case("a wrong use of adverb fabric prints a message",
        wrong_use_has_messages)
+t.case("a file that cannot be read is named with the reason",
+       file_cannot_be_read)
+t.case("the socket is in the runtime folder", socket_is_in_the_runtime_folder)
+t.case("a listener that is no fabric is told", other_listeners_are_told)
 t.case("a fabric is started again as soon as it is stopped", is_started_again)
 t.case("a fabric that cannot fork says so and leaves nothing",
        no_background_without_fork)
