@@ -15,9 +15,12 @@
 
 #define MANY 40
 /* of write_without_polls; fewer rounds than values of a byte */
-#define ROUNDS 200
+#define ROUNDS 24
 #define CYCLES 8 /* of STREAM posts and polls */
 #define STREAM 16
+/* For so many requests at most, no request waits after one that has waited too
+ * long (PENALTY_MAX of src/host/poll_policy.c). */
+#define PENALTY 16384
 
 static void transfer_sizes(void)
 {
@@ -66,9 +69,10 @@ static void post_and_poll(struct end x[2], const struct memory *m)
 
 /*
  * Requests of a program that posts many of them and polls may wait for its next
- * poll.  If that poll does not come, the progress thread must send them.  In
- * every second round the progress thread has begun to sleep before the request
- * is posted.
+ * poll.  If that poll does not come, the progress thread must send them.  Such
+ * a request has waited too long, so that the next ones do not wait: each round
+ * begins with as many requests as that lasts.  In every second round the
+ * progress thread has begun to sleep before the request is posted.
  */
 static void write_without_polls(void)
 {
@@ -81,7 +85,7 @@ static void write_without_polls(void)
 		volatile uint8_t *place = m.at[1];
 		int64_t until;
 
-		for (int i = 0; i < CYCLES; i++)
+		for (int i = 0; i < PENALTY / STREAM + CYCLES; i++)
 			post_and_poll(x, &m);
 		if (round % 2)
 			nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
