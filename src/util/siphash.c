@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "util/siphash.h"
 
+#include <endian.h>
 #include <string.h>
 
 static uint64_t rotate_left(uint64_t x, int bits)
@@ -30,7 +31,7 @@ static void mix_word(uint64_t v[4], uint64_t word)
 	v[0] ^= word;
 }
 
-/* Reads at most eight bytes as a little-endian number. */
+/* Reads less than eight bytes as a little-endian number. */
 static uint64_t get_word(const uint8_t *p, size_t bytes)
 {
 	uint64_t word = 0;
@@ -50,9 +51,12 @@ uint64_t siphash(const struct siphash_key *key, const void *data, size_t bytes)
 	};
 	const uint8_t *p = data;
 	size_t left = bytes;
+	uint64_t word;
 
-	for (; left >= 8; left -= 8, p += 8)
-		mix_word(v, get_word(p, 8));
+	for (; left >= 8; left -= 8, p += 8) {
+		memcpy(&word, p, sizeof(word));
+		mix_word(v, le64toh(word));
+	}
 	mix_word(v, (uint64_t)bytes << 56 | get_word(p, left));
 	v[2] ^= 0xff;
 	mix_rounds(v, 4);
