@@ -14,7 +14,7 @@
 #define ROOM	    (2 * FPDU_ULPDU_MAX)
 #define STREAM_SIZE (LIMIT_MAX + ROOM)
 #define WIRE_NS	    5000   /* the least time that bytes are under way */
-#define LATE_NS	    300000 /* the longest delay of bytes */
+#define LATE_NS	    300000 /* bound of the further, random delay */
 #define AGAIN_MS    200	   /* the longest further delay by a retransmission */
 
 struct bytestream {

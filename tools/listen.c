@@ -47,7 +47,7 @@ static void add_inode(struct inodes *in, unsigned long inode)
 }
 
 /* Adds the sockets of a part of the answer.  True: the answer is over; *failed
- * says whether by an error. */
+ * says whether an error has ended it. */
 static bool take_answer(const struct nlmsghdr *h, size_t n, struct inodes *in,
 			bool *failed)
 {

@@ -8,16 +8,18 @@
  *
  * A full queue loses no packet.  Each port has an input buffer for each VL, and
  * a packet crosses a link only if the far end has room for it (lane.h).  A
- * packet has room at its receiver's port until the receiver fetches it.  So a
- * receiver that does not fetch stops its VL back to the senders.  A sender
- * whose port cannot send its packets waits (data_may_send).
+ * packet takes room at its receiver's port until the receiver fetches the
+ * packet.  So while a receiver does not fetch, the packets of that VL stop on
+ * one link after the other, back to the senders.  A sender whose port cannot
+ * send its packets waits (data_may_send).
  *
- * Time loses packets.  If a receiver has fetched nothing for the time HOQLife,
- * the port at the other end of its cable discards the packets that have waited
- * that long; then those that come, too, while the end is paused.  A switch also
+ * Packets that wait for too long are lost.  If a receiver has fetched nothing
+ * for the time HOQLife, the port at the other end of its cable discards the
+ * packets that have waited that long.  If the end is paused then, that port
+ * also discards the packets that come, until data_unpause.  A switch also
  * discards packets that cannot leave (HOQLife, LifeTimeValue).  The SM sets
- * these times, which may be without limit.  HOQLife of an adapter's port is one
- * second.
+ * these times, which may be without limit.  An adapter's port has no HOQLife,
+ * and uses one second.
  *
  * The QPNs of an end have the end's number, 1 to DATA_NUMBER_MAX, in their
  * upper 10 bits.  QP 0 and 1 belong to management (fabric.h).
@@ -47,7 +49,7 @@ enum {
 struct data_end;
 
 /* A packet from LRH to VCRC, which is valid until the data_fetched that removes
- * the packet, data_close of its end, or the next fabric_turn. */
+ * the packet, data_close or data_deafen of its end, or the next fabric_turn. */
 struct data_part {
 	const uint8_t *bytes;
 	size_t n;
@@ -155,7 +157,8 @@ uint32_t data_changes(const struct data_end *end);
 void data_changes_fetched(struct data_end *end);
 /* Returns the oldest packet for an end, from LRH to VCRC, and sets *bytes to
  * its length; NULL: there is no packet.  The bytes are valid until the next
- * data_fetched or data_close of the end, or the next fabric_turn. */
+ * data_fetched, data_close or data_deafen of the end, or the next fabric_turn.
+ */
 const uint8_t *data_fetch(struct data_end *end, size_t *bytes);
 /* Removes the oldest packet for an end, which data_fetch or data_gather has
  * returned. */

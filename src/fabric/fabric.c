@@ -92,8 +92,8 @@ static int make_node(struct fabric *f, const struct net *net, uint32_t index)
 	return make_tables(node);
 }
 
-/* Sets the first GUID of each adapter port: that of the file, or one that
- * net_parse has derived from the node's GUID. */
+/* Sets the first GUID of each port of an adapter or router: that of the file,
+ * or one that net_parse has derived from the node's GUID. */
 static void first_guids(struct fabric *f, const struct net *net)
 {
 	for (uint32_t i = 0; i < net->port_count; i++)

@@ -6,7 +6,7 @@
  * HOQLife are no part of it.
  *
  * An answer holds until reach_changes returns another number, or until one of
- * its data ends closes or becomes deaf.
+ * its data ends closes or becomes deaf (data_deafen).
  */
 #ifndef FABRIC_REACH_H
 #define FABRIC_REACH_H
@@ -21,9 +21,9 @@ struct fabric;
 struct reach {
 	uint32_t dest_qpn;
 	uint16_t dlid;
-	/* The packets have the P_Key that the port's table has here when the
-	 * question is answered.  The asker may not know yet that the subnet
-	 * manager has changed the table. */
+	/* The index of the packets' P_Key in the table of the sender's port.
+	 * reach_find reads the table, since the caller may not know yet that
+	 * the subnet manager has changed the table. */
 	uint16_t pkey_index;
 	uint8_t sl;
 	uint8_t path_bits; /* of the source LID; only the LMC's bits count */

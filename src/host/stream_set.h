@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The connections of the queue pairs of iWARP devices: moves bytes between the
- * sockets of TCP and the engine (engine.h: engine_stream_*), or messages
- * between the engine and descriptors of associations of SCTP (wire/sctp.h).
+ * The connections of the queue pairs of iWARP devices.  The set moves bytes
+ * between the sockets of TCP and the engine (engine.h: engine_stream_*), or
+ * messages between the engine and descriptors of associations of SCTP
+ * (wire/sctp.h).
  *
  *	stream_set_open     rdma_cm gives a connection to a queue pair
  *	stream_set_receive  sockets -> engine
@@ -16,9 +17,10 @@
  * and the engine makes no more bytes for this queue pair until the socket has
  * taken them.  So a slow peer lets the send queue fill, but uses no more
  * memory than one buffer (stream_buffer.h).  A connection whose socket is not
- * full has no buffer.  One full socket at a time keeps the buffer from which it
- * was sent, which is larger; as long as it does, the set sends no more at once
- * than another buffer holds.
+ * full has no buffer.  If more bytes are left than such a buffer holds, the
+ * socket keeps the larger buffer tx, from which the set sends.  Until that
+ * socket gives the buffer back, the set sends at most STREAM_SET_BYTES at once,
+ * so no second socket needs a buffer of that size.
  *
  * When a QP is done with its connection, or the peer has sent FIN and the set
  * still keeps bytes, the connection lingers: the set sends the bytes that it
@@ -61,8 +63,9 @@ struct stream_set {
 	/* When stream_set_tick looks at the deadlines of the sockets. */
 	uint64_t due_ns;
 	uint8_t *rx; /* STREAM_SET_BYTES; owned */
-	/* STREAM_BURST_BYTES each; owned.  `spare` takes the place of tx while
-	 * a full socket keeps tx; NULL: a socket does. */
+	/* STREAM_BURST_BYTES each; owned.  `spare` becomes tx while a full
+	 * socket keeps the old tx.  spare is NULL meanwhile, or if there was no
+	 * memory for it. */
 	uint8_t *tx, *spare;
 	struct stream_buffers buffers; /* for the full sockets */
 	/* The socket whose bytes lie in rx and wait for stream_set_receive;
@@ -93,8 +96,9 @@ void stream_set_drain(struct stream_set *set);
 /* Closes all connections at once, without news, and frees what the set owns. */
 void stream_set_fini(struct stream_set *set);
 /* Adds a connection of q, which is about to enter RTS.  0: the set owns s->fd.
- * -ENOMEM, -EINVAL (*s->config is out of range), or the -errno of
- * epoll_create1 or epoll_ctl: the caller keeps s->fd. */
+ * -ENOMEM, -EINVAL (*s->config is out of range), -EBADF (the program has closed
+ * the epoll set), or the -errno of epoll_create1 or epoll_ctl: the caller keeps
+ * s->fd. */
 int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 		    const struct host_stream *s, uint64_t now_ns);
 /* Sends s->first, with which the peer learns that it is connected, and gives

@@ -211,8 +211,9 @@ int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *counter,
 
 /*
  * Returns the queue pair's sum.  The acquire load orders the read of the sum
- * before the program's later reads of memory that the counted requests wrote:
- * without it a program could see the count and still read old memory (comp.h).
+ * before the program's later reads of memory that the counted requests wrote.
+ * Without that order, a program could see the count and still read old memory
+ * (comp.h).
  */
 static uint64_t sum_of(const struct v_attached *a, bool failed)
 {
