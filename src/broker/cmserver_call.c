@@ -312,7 +312,8 @@ static bool is_misplaced(const struct cmserver *s, const struct cmproto *m)
 }
 
 /* Is m about a conversation of an earlier server, although s is of a fabric's
- * process, which had none?  The note of such a message is forged. */
+ * process?  That process continues no conversations of an earlier server, so
+ * the note of such a message is forged. */
 static bool has_no_past(const struct cmserver *s, const struct cmproto *m)
 {
 	return s->wire.is_ib && (m->kind == CMPROTO_RESUME ||

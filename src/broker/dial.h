@@ -24,7 +24,7 @@ struct dial_broker {
  * start that begins at the end of that time takes up to 12 s more.  Then waits
  * up to 30 s for the broker's answer.  Returns 0 and stores a blocking socket,
  * which the caller owns, in *fd, and the broker's introduction in *broker
- * unless broker is NULL. Otherwise returns -errno with a sentence in why: an
+ * unless broker is NULL.  Otherwise returns -errno with a sentence in why: an
  * error of client_open, or -EPROTONOSUPPORT if the broker is of another version
  * of the protocol.  say may be NULL and gets CLIENT_SAYS_THREAD only.
  * Thread-safe: a second thread waits until the call of the first one is done.

@@ -6,8 +6,8 @@
  * direct path is given up when the target's process ends.  A direct path
  * becomes IBT_PATH_PACKETS when a datagram cannot be executed (for example, no
  * receive, no such QP, another Q_Key).  The target then gets the datagram as a
- * packet.  It drops the packet with an explanation, or holds the packet until a
- * receive is posted.
+ * packet.  The target drops the packet with an explanation, or holds the packet
+ * until a receive is posted.
  *
  * The path of the queue pair (struct direct_state) is that of the datagram at
  * the cursor.

@@ -357,9 +357,10 @@ static bool is_at_dlid(const struct packet *p)
 					: port_info_has_lid(at, p->dlid);
 }
 
-/* Does the directed route of an SMP, which is moving by LID, begin where that
- * LID is?  If not, its directed route lies behind it.  A program may leave
- * HopPointer of its response at HopCount. */
+/* Is the directed route still ahead of an SMP that is moving by LID?  False:
+ * the SMP has completed its directed route.  For a response, each HopPointer
+ * other than 0 is before the route, since a program may leave HopPointer at
+ * HopCount. */
 static bool is_before_route(const struct packet *p, bool is_returning)
 {
 	uint8_t hop = p->mad[AT_HOP_POINTER];

@@ -19,10 +19,11 @@ struct arena_map {
 };
 
 /*
- * Returns the size in bytes of the largest arena, its own or a peer's, that
- * this process may map.  There is a limit only under valgrind, which reads all
- * mapped memory when a program or the child of a fork ends, to look for
- * pointers.  An arena is mostly holes, and valgrind would fill them with pages.
+ * Returns the size in bytes of the largest arena that this process may map,
+ * whether the arena is of this process or of a peer.  There is a limit only
+ * under valgrind, which reads all mapped memory when a program or the child of
+ * a fork ends, to look for pointers.  An arena is mostly holes, and valgrind
+ * would fill the holes with pages.
  */
 size_t arena_map_limit(void);
 /*

@@ -7,8 +7,8 @@
  * copied without a system call (docs/decisions/020).
  *
  * A process that executes another program keeps its process id.  So the caller
- * checks hca_is_alive after each copy: if the process is still alive then, the
- * copy went to the right program.
+ * calls hca_is_alive after each copy: true means that the process had not
+ * executed another program when the copy was made.
  *
  * Lock: the progress lock and all post locks together, or the post lock of the
  * queue pairs that use the struct (host/local_peer.h).

@@ -32,17 +32,16 @@ int neighbour_route(const uint8_t to[16], uint32_t ifindex, uint8_t hop[16]);
  * it yet; or another -errno. */
 int neighbour_look(uint32_t ifindex, const uint8_t hop[16],
 		   uint8_t mac[NEIGHBOUR_MAC_BYTES]);
-/* The same, by a search of the kernel's whole table, for a kernel that looks
- * for no single neighbour (before Linux 5.0). */
+/* The same, by a search of the kernel's whole table, for a kernel that cannot
+ * look up a single neighbour (before Linux 5.0). */
 int neighbour_search(uint32_t ifindex, const uint8_t hop[16],
 		     uint8_t mac[NEIGHBOUR_MAC_BYTES]);
 /* Makes the kernel ask for the MAC of a neighbour, by an empty datagram to the
  * neighbour's port "discard".  The kernel keeps the datagram until it knows the
  * MAC. */
 void neighbour_ask(uint32_t ifindex, const uint8_t hop[16]);
-/* Makes the kernel a member of a group at the interface, as long as the socket
- * is open that the function returns.  The caller closes it.  Returns -errno if
- * that fails. */
+/* Makes the kernel a member of a group at the interface.  Returns a socket, or
+ * -errno.  The membership lasts until the caller closes the socket. */
 int neighbour_join(uint32_t ifindex, const uint8_t group[16]);
 /* Returns a socket that becomes readable when a neighbour changes, or -errno.
  * The caller closes the socket. */
