@@ -83,7 +83,8 @@ int main(int argc, char **argv)
 {
 	const char *command = argc > 1 ? argv[1] : "";
 
-	/* Where there is no /dev/null, the command runs as it was started. */
+	/* If /dev/null cannot be opened, the command runs with the descriptors
+	 * with which it was started. */
 	standard_fds_fill();
 	if (strcmp(command, "run") == 0)
 		return run_main(argc - 1, argv + 1);

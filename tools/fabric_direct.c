@@ -60,9 +60,10 @@ void fabric_direct_show(struct fabric_direct *d, uint32_t changes)
 		shared_store(d->changes, changes);
 }
 
-/* Is the pid that a program gives its own?  The pids can be compared only if
- * both processes are in one PID namespace.  In another one, the peer that maps
- * the arena compares the pid with that in the arena. */
+/* Is the pid that a program has sent in *arena its own, `pid`?  The two can be
+ * compared only if the program and this process are in one PID namespace.  If
+ * they are not, returns true: the peer that maps the arena compares
+ * arena->pid with the pid in the arena. */
 static bool is_own_pid(const struct fabric_arena *arena, int pid)
 {
 	return arena->pid && arena->fd >= 0 &&

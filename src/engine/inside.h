@@ -61,7 +61,8 @@ struct engine {
 	struct list to_wake; /* struct target_ref, for engine_wants_wake */
 	/* When initiator_look is due next; UINT64_MAX: never. */
 	uint64_t look_ns;
-	/* Bytes that direct requests have copied in this engine_tx. */
+	/* Bytes that direct requests have copied in this engine_tx, plus
+	 * MOVED_EACH (direct_path.c) for each piece or batch. */
 	uint64_t moved;
 };
 
@@ -79,8 +80,8 @@ static inline struct credit *engine_credit_of(const struct engine *e,
 			  : NULL;
 }
 
-/* Handles d, one packet that was parked until its source was known (rx.c).
- * @id: its IPv4 identification. */
+/* Handles d, one packet that source_check.c has kept until its source was
+ * known.  @id: the packet's IPv4 identification. */
 void engine_rx_parked(struct engine *e, const struct engine_dgram *d,
 		      uint16_t id, uint64_t now_ns);
 

@@ -19,8 +19,8 @@ struct neigh;
  * most IPOIB_CONNECTED_MTU. */
 void stream_enable(struct ipoib *m, uint32_t mtu);
 /* The interface at a GID asks for a connection, with private data.  Returns the
- * id of the connection, and the private data of the answer; 0: it is refused.
- */
+ * id of the connection, and stores the private data of the answer; 0: the
+ * connection is refused. */
 uint32_t stream_asked(struct ipoib *m, const uint8_t gid[16],
 		      const uint8_t *data, size_t bytes,
 		      uint8_t answer[CONN_DATA_BYTES], uint64_t now_ms);
@@ -40,8 +40,9 @@ bool stream_from(struct ipoib *m, uint32_t id, struct ipoib_from *from,
 /*
  * Sends a packet to a neighbour whose path is known: by the connection, or by
  * UD.  Asks for a connection if there is none.  A packet that is too long for
- * UD waits for an open question.  If the packet cannot be sent at all, the
- * kernel is told how long a packet may be.
+ * UD waits while a request for a connection has no answer.  If neither UD nor
+ * the connection can take the packet, the kernel is told how long a packet may
+ * be.
  */
 void stream_send(struct ipoib *m, struct neigh *n, const uint8_t *p,
 		 size_t bytes, uint64_t now_ms);

@@ -145,8 +145,9 @@ int fpdu_write(struct fpdu_tx *tx, const struct fpdu_piece *in, uint32_t n,
 /* The offset in bytes of the ULPDU in fpdu_seal's buffer: the length of
  * ULPDU_Length, which fpdu_seal writes before the ULPDU. */
 #define FPDU_ULPDU_AT 2
-/* Returns the greatest length in bytes of an FPDU whose ULPDU has ulpdu_bytes
- * bytes; how many markers the FPDU has depends on its place in the stream. */
+/* Returns an upper bound of the length in bytes of an FPDU whose ULPDU has
+ * ulpdu_bytes bytes; how many markers the FPDU has depends on its place in the
+ * stream. */
 uint32_t fpdu_bytes_max(const struct fpdu_tx *tx, uint32_t ulpdu_bytes);
 /*
  * Makes the FPDU of the ULPDU at buf + FPDU_ULPDU_AT in place, from buf on, and

@@ -124,7 +124,7 @@ void sctp_conn_forget_all(void);
 /* Returns the bucket with all connections whose path.id is `id`.  It may hold
  * connections with another id too. */
 struct list *sctp_conn_bucket(uint64_t id);
-/* Copies *p into the connection, and makes its id known to the library. */
+/* Copies *p into the connection, and makes p->id known to the library. */
 void sctp_conn_set_path(struct sctp_conn *c, const struct sctp_path *p);
 /* Makes the socketpair.  Returns the owner's end, or -errno. */
 int sctp_conn_make_ends(struct sctp_conn *c);
@@ -136,7 +136,7 @@ int sctp_conn_make_so(struct sctp_conn *c, in_port_t port);
  * the association's heartbeats, two seconds. */
 void sctp_conn_set_path_options(struct socket *so, uint32_t mtu);
 /* Frees the connection.  An owner that called sctp_connect and still waits for
- * the struct sctp_news first receives one with the positive errno `err`. */
+ * the struct sctp_news first receives it, with the positive errno `err`. */
 void sctp_conn_end(struct sctp_conn *c, int err);
 /* Shuts the association down: the library first sends the peer the messages
  * that the library already has. */
