@@ -110,9 +110,9 @@ static int leave_silent(int fd)
 	return leave_broker(fd);
 }
 
-/* Receives one message, and waits for it no longer than PATIENCE_MS
- * (limit_waits) or, after a signal, to the time until_ms.  After -EPIPE no
- * message of the broker will come, or the program has closed fd. */
+/* Receives one message, and waits for it no longer than limit_waits or
+ * limit_rest has said or, after a signal, to the time until_ms.  After -EPIPE
+ * no message of the broker will come, or the program has closed fd. */
 static int receive_message(int fd, struct cmproto *m, uint64_t until_ms)
 {
 	ssize_t n;
@@ -164,15 +164,17 @@ static int tell_broker(int fd, struct cmproto *m, uint16_t kind,
 	return send_message(fd, m, until_ms);
 }
 
-/* Limits the next recv to the time until_ms.  Returns 0; after that time
- * returns -EPIPE with a message. */
+/* Limits the next recv to the time until_ms.  After that time recv takes only
+ * messages that have come already, since the answer may be among them if this
+ * process was stopped.  Returns 0, or -EPIPE with a message if such messages
+ * come for PATIENCE_MS. */
 static int limit_rest(int fd, uint64_t until_ms)
 {
 	uint64_t now = monotonic_ms();
 
-	if (now >= until_ms)
+	if (now >= until_ms + PATIENCE_MS)
 		return leave_silent(fd);
-	limit_wait(fd, SO_RCVTIMEO, until_ms - now);
+	limit_wait(fd, SO_RCVTIMEO, now < until_ms ? until_ms - now : 1);
 	return 0;
 }
 
@@ -362,13 +364,15 @@ static int seek_broker(void)
  * called without r_lock: it may take long, and calls that need no broker take
  * r_lock too.
  */
-static int redial_broker(int old)
+static int redial_broker(int old, uint32_t number)
 {
 	char why[START_SENTENCE];
 	int fd = -1, err;
 
 	r_take();
-	if (broker_fd != old) { /* dial_broker has opened another connection */
+	/* dial_broker may have opened another connection, which may have the
+	 * same descriptor; then another thread reads it. */
+	if (broker_fd != old || number != shared_own(&thread_number)) {
 		r_give();
 		return -1;
 	}
@@ -401,13 +405,14 @@ static int redial_broker(int old)
  * next call.  *dialled_ms is the time at which the last connection was opened;
  * the function stores the time of the new connection there.
  */
-static int redial_calmly(int old, uint64_t *dialled_ms, int *pause_ms)
+static int redial_calmly(int old, uint32_t number, uint64_t *dialled_ms,
+			 int *pause_ms)
 {
 	if (monotonic_ms() - *dialled_ms >= SEEK_MS)
 		*pause_ms = 0;
 	poll(NULL, 0, *pause_ms);
 	*pause_ms = *pause_ms < SEEK_MS / 2 ? 2 * *pause_ms + 1 : SEEK_MS;
-	old = redial_broker(old);
+	old = redial_broker(old, number);
 	*dialled_ms = monotonic_ms();
 	return old;
 }
@@ -424,10 +429,11 @@ static void end_fabric(void)
 
 /* The fabric has closed the connection `old`: ends all ids.  Returns -1, which
  * ends the thread. */
-static int lose_fabric(int old)
+static int lose_fabric(int old, uint32_t number)
 {
 	r_take();
-	if (broker_fd == old) { /* else dial_broker has noticed it first */
+	if (broker_fd == old && number == shared_own(&thread_number)) {
+		/* else dial_broker has noticed it first */
 		broker_fd = -1;
 		fd_identity_close(old);
 		end_fabric();
@@ -436,10 +442,12 @@ static int lose_fabric(int old)
 	return -1;
 }
 
-static int replace_link(int old, uint64_t *dialled_ms, int *pause_ms)
+static int replace_link(int old, uint32_t number, uint64_t *dialled_ms,
+			int *pause_ms)
 {
-	return r_ib_is_used() ? lose_fabric(old)
-			      : redial_calmly(old, dialled_ms, pause_ms);
+	return r_ib_is_used()
+		       ? lose_fabric(old, number)
+		       : redial_calmly(old, number, dialled_ms, pause_ms);
 }
 
 static void *run_thread(void *arg)
@@ -463,7 +471,8 @@ static void *run_thread(void *arg)
 		if (number != shared_load(&thread_number))
 			break;
 		if (n <= 0) {
-			fd = replace_link(fd, &dialled_ms, &pause_ms);
+			fd = replace_link(fd, (uint32_t)number, &dialled_ms,
+					  &pause_ms);
 			continue;
 		}
 		r_grow_heap();
