@@ -394,7 +394,8 @@ static void *run_thread(void *arg)
 		ms = wait_ms();
 		r_give();
 		n = wait_for_events(fd, events, ms);
-		r_grow_heap();
+		if (n > 0)
+			r_grow_heap();
 		r_take();
 		if ((n < 0 && errno != EINTR) ||
 		    (uint32_t)(uintptr_t)arg != thread_number)
