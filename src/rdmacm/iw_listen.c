@@ -529,7 +529,8 @@ static void serve_request(struct r_iw *iw, bool is_due)
 
 void r_iw_look(struct r_iw *iw)
 {
-	if (iw->state == R_IW_REQUESTED && !iw->watched)
+	if (iw->state == R_IW_REQUESTED && !iw->watched &&
+	    fd_identity_holds(iw->fd))
 		serve_request(iw, false);
 }
 
