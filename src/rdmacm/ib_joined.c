@@ -44,10 +44,10 @@ static void explain_error(const struct r_multicast *m, int err)
 	r_addr_text((const struct sockaddr *)&m->addr, text);
 	if (err == -EREMOTEIO)
 		r_say("rdma_join_multicast: MULTICAST_ERROR: the port of the "
-		      "subnet manager answers that no subnet administration "
-		      "serves there, or that it is busy, so the port did not "
-		      "join %s; wait until opensm logs SUBNET UP, and try "
-		      "again",
+		      "subnet manager answers that no subnet manager runs "
+		      "there, or that it is busy, so the port did not join "
+		      "%s; start opensm on a host of the fabric, or wait until "
+		      "it logs SUBNET UP",
 		      text);
 	else if (err == -ETIMEDOUT)
 		r_say("rdma_join_multicast: MULTICAST_ERROR: no subnet manager "

@@ -197,9 +197,10 @@ static void explain_error(const struct r_id *id, int err)
 		      kind, text);
 	else if (err == -EREMOTEIO)
 		r_say("rdma_resolve_route: ROUTE_ERROR: the port of the subnet "
-		      "manager answers that no subnet administration serves "
-		      "there, or that it is busy, so there is no path to "
-		      "%s%s; wait until opensm logs SUBNET UP, and try again",
+		      "manager answers that no subnet manager runs there, or "
+		      "that it is busy, so no path to %s%s is known; start "
+		      "opensm on a host of the fabric, or wait until it logs "
+		      "SUBNET UP",
 		      kind, text);
 	else if (err == -ETIMEDOUT)
 		r_say("rdma_resolve_route: ROUTE_ERROR: no subnet manager has "
