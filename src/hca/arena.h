@@ -56,7 +56,7 @@ struct arena_hdr {
 	uint32_t reserved;
 };
 
-#define ARENA_LAYOUT 13 /* changes with the structures in an arena */
+#define ARENA_LAYOUT 14 /* changes with the structures in an arena */
 
 struct arena {
 	uint8_t *base; /* this process's mapping; borrowed */
