@@ -90,7 +90,9 @@ static void refuse_for_lack(struct server *s, const struct newcomer *n, int err)
 	char why[96];
 
 	refuse_full_why(err, why, sizeof(why));
-	refuse_newcomer(s, n, REFUSE_FULL_SPARE, err, why);
+	/* A program takes EAGAIN for "call again at once". */
+	refuse_newcomer(s, n, REFUSE_FULL_SPARE, err == EAGAIN ? ENOMEM : err,
+			why);
 }
 
 static bool is_full(int err)
