@@ -368,7 +368,8 @@ int v_wr_check(enum ibv_qp_type type, uint64_t ops)
 		 (unsigned long long)(ops & ~all),
 		 type == IBV_QPT_RC   ? "RC"
 		 : type == IBV_QPT_UC ? "UC"
-				      : "UD");
+		 : type == IBV_QPT_UD ? "UD"
+				      : "neither RC, UC nor UD");
 	return v_fail(EOPNOTSUPP, V_NOT_SUPPORTED, what);
 }
 
