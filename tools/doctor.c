@@ -309,7 +309,7 @@ static void say_ports(const struct device *d)
 static int link_flags(const char *netdev, unsigned *flags)
 {
 	struct ifreq r = {0};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
 
 	if (fd < 0)
 		return -errno;
@@ -332,7 +332,12 @@ static void say_down(enum doctor_word word, const struct device *d)
 			   "%s, but its interface %s is gone: start the "
 			   "programs again that use the device",
 			   d->name, d->netdev);
-	else if (!err && flags & IFF_UP)
+	else if (err)
+		doctor_say(word, "device",
+			   "%s, but its port is down, and the state of %s "
+			   "cannot be read: %s; ip link show %s tells it",
+			   d->name, d->netdev, strerror(-err), d->netdev);
+	else if (flags & IFF_UP)
 		doctor_say(word, "device",
 			   "%s, but %s has no carrier: connect its cable, or "
 			   "set the other end of its link up",
