@@ -141,7 +141,6 @@ static void a_chosen_folder_is_made(void **state)
 	assert_string_equal(tree.path, path_of("a/tree"));
 }
 
-/* On some systems /tmp is a link. */
 static void a_chosen_tree_does_not_move_the_runtime_folder(void **state)
 {
 	struct stat s;
@@ -164,6 +163,7 @@ static void a_chosen_tree_does_not_move_the_runtime_folder(void **state)
 	unsetenv("ADVERB_RUNTIME");
 }
 
+/* On some systems /tmp is a link. */
 static void a_link_of_ours_in_the_chosen_path_is_followed(void **state)
 {
 	assert_int_equal(mkdir(path_of("real"), 0755), 0);
