@@ -19,30 +19,38 @@
 
 /* The most bytes of a call: 16 messages of 64 KiB with their headers. */
 #define STREAM_BURST_BYTES ((1u << 20) + (8u << 10))
-/* After a longer pause the next call sends few bytes again. */
+/* After a longer pause the next call sends few bytes again.  The time that the
+ * calls of the last turn took is no pause. */
 #define STREAM_BURST_PAUSE_NS 300000
+/* The most time that a call takes for each byte: slow machines send 1 GB/s. */
+#define STREAM_BURST_BYTE_NS 1
 
 /* All zero: nothing was sent yet. */
 struct stream_burst {
 	uint32_t room;	  /* of the next call, unless there is a pause */
-	uint64_t sent_ns; /* when the last call was */
+	uint64_t sent_ns; /* the time of the turn that made the last call */
+	uint64_t bytes;	  /* that this turn has sent */
 };
 
 /* Returns how many bytes the next call may send. */
 static inline uint32_t stream_burst_room(const struct stream_burst *b,
 					 uint64_t now_ns)
 {
-	return b->room && now_ns - b->sent_ns <= STREAM_BURST_PAUSE_NS
-		       ? b->room
-		       : STREAM_BUFFER_BYTES;
+	uint64_t most_ns =
+		STREAM_BURST_PAUSE_NS + b->bytes * STREAM_BURST_BYTE_NS;
+
+	return b->room && now_ns - b->sent_ns <= most_ns ? b->room
+							 : STREAM_BUFFER_BYTES;
 }
 
-/* Called when a call has sent `bytes` bytes, out of `room`. */
+/* Called when a call has sent `bytes` bytes, out of `room`.  now_ns: the time
+ * of the turn. */
 static inline void stream_burst_sent(struct stream_burst *b, uint32_t bytes,
 				     uint32_t room, uint64_t now_ns)
 {
 	b->room = bytes >= room / 2 ? bits_min_u32(2 * room, STREAM_BURST_BYTES)
 				    : stream_burst_room(b, now_ns);
+	b->bytes = bytes + (now_ns == b->sent_ns ? b->bytes : 0);
 	b->sent_ns = now_ns;
 }
 
