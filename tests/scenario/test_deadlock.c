@@ -122,10 +122,13 @@ static void make_long_ring(struct lane_world *w, uint32_t brief, int bytes)
 	char name[HOSTS][33], text[2048];
 	int used = 0;
 
-	for (uint32_t i = 0; i < HOSTS; i++)
-		snprintf(name[i], sizeof(name[i]), "%c%.*s", "ABCD"[i],
-			 i == brief ? bytes - 1 : 31,
-			 "------------------------------------");
+	for (uint32_t i = 0; i < HOSTS; i++) {
+		size_t length = i == brief ? (size_t)bytes : 32;
+
+		memset(name[i], '-', length);
+		name[i][0] = "ABCD"[i];
+		name[i][length] = '\0';
+	}
 	for (uint32_t i = 0; i < HOSTS; i++)
 		used += snprintf(text + used, sizeof(text) - (size_t)used,
 				 "Switch 3 \"%s\"\n[1] \"%s\"[2]\n"
