@@ -55,7 +55,10 @@ void conn_lose(struct neigh_conn *c, uint64_t now_ms)
 {
 	if (c->state == CONN_OPEN && now_ms - c->opened_ms >= CONN_SHORT_MS)
 		conn_end(c);
-	else
+	else if (c->state == CONN_OPEN && c->shorts < CONN_SHORTS) {
+		c->state = CONN_NONE;
+		c->shorts++;
+	} else
 		conn_fail(c, now_ms);
 }
 

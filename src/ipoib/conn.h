@@ -21,7 +21,8 @@
 #define CONN_DATA_BYTES	   8
 #define CONN_PAUSE_MS	   1000 /* after the first failure */
 #define CONN_PAUSE_MOST_MS 60000
-#define CONN_SHORT_MS	   2000 /* a shorter connection has failed */
+#define CONN_SHORT_MS	   2000 /* a shorter connection may have failed */
+#define CONN_SHORTS	   2	/* short ones that are no failures */
 
 enum conn_state {
 	CONN_NONE,
@@ -34,7 +35,8 @@ struct neigh_conn {
 	enum conn_state state;
 	uint32_t id;	    /* only if state is not CONN_NONE */
 	uint32_t most;	    /* bytes of a packet; only if state is CONN_OPEN */
-	uint32_t failures;  /* in sequence; a short connection is one, too */
+	uint32_t failures;  /* in sequence */
+	uint32_t shorts;    /* short connections in sequence that are none */
 	uint16_t lid;	    /* of the neighbour, when it was asked */
 	uint64_t retry_ms;  /* before this time none is asked for */
 	uint64_t used_ms;   /* when a packet was last sent */
@@ -61,8 +63,9 @@ void conn_open(struct neigh_conn *c, uint32_t most, uint64_t now_ms);
  * after a pause, which grows with each failure. */
 void conn_fail(struct neigh_conn *c, uint64_t now_ms);
 /* The neighbour has ended the connection, or it is broken.  If it was open for
- * less than CONN_SHORT_MS this counts as a failure.  Otherwise another one may
- * begin at once. */
+ * less than CONN_SHORT_MS, as were CONN_SHORTS before it, this counts as a
+ * failure.  Otherwise another one may begin at once: a cut link or a neighbour
+ * that starts again ends one or two short connections. */
 void conn_lose(struct neigh_conn *c, uint64_t now_ms);
 /* This side has closed the connection.  Another one may begin at once. */
 void conn_end(struct neigh_conn *c);
