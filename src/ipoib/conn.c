@@ -25,6 +25,12 @@ bool conn_may_begin(const struct neigh_conn *c, uint64_t now_ms)
 	return c->state == CONN_NONE && now_ms >= c->retry_ms;
 }
 
+bool conn_is_soon(const struct neigh_conn *c, uint64_t now_ms)
+{
+	return c->state == CONN_NONE && c->failures == 1 &&
+	       now_ms < c->retry_ms;
+}
+
 void conn_begin(struct neigh_conn *c, uint32_t id, uint64_t now_ms)
 {
 	c->state = CONN_ASKED;

@@ -56,6 +56,8 @@ void conn_write(const struct conn_data *d, uint8_t p[CONN_DATA_BYTES]);
 bool conn_read(const uint8_t *p, size_t bytes, struct conn_data *d);
 /* May a connection be asked for? */
 bool conn_may_begin(const struct neigh_conn *c, uint64_t now_ms);
+/* Is there the pause after the first failure, which is short? */
+bool conn_is_soon(const struct neigh_conn *c, uint64_t now_ms);
 void conn_begin(struct neigh_conn *c, uint32_t id, uint64_t now_ms);
 /* The neighbour has accepted, and receives packets of `most` bytes. */
 void conn_open(struct neigh_conn *c, uint32_t most, uint64_t now_ms);

@@ -95,9 +95,10 @@ void stream_send(struct ipoib *m, struct neigh *n, const uint8_t *p,
 		m->sink->stream(m->ctx, c->id, p, bytes);
 	else if (bytes <= most)
 		m->sink->packet(m->ctx, &n->route, p, bytes);
-	else if (c->state == CONN_ASKED)
+	else if (c->state == CONN_ASKED || conn_is_soon(c, now_ms)) {
 		m->counters.waited += waiting_add(&n->waiting, p, bytes);
-	else if (c->state == CONN_OPEN && c->most > most)
+		m->deadline_ms = now_ms;
+	} else if (c->state == CONN_OPEN && c->most > most)
 		tell_most(m, n, p, bytes, c->most);
 	else
 		tell_most(m, n, p, bytes, most);
@@ -308,6 +309,18 @@ static bool is_idle(uint64_t due, uint64_t now_ms, uint64_t *next)
 	return false;
 }
 
+/* Packets wait for the end of a pause: asks again then. */
+static void end_pause(struct ipoib *m, struct neigh *n, uint64_t now_ms,
+		      uint64_t *next)
+{
+	if (n->conn.state != CONN_NONE || !n->route.lid || !n->waiting.count)
+		return;
+	if (!conn_is_soon(&n->conn, now_ms))
+		stream_send_waiting(m, n, now_ms);
+	if (conn_is_soon(&n->conn, now_ms) && n->conn.retry_ms < *next)
+		*next = n->conn.retry_ms;
+}
+
 uint64_t stream_turn(struct ipoib *m, uint64_t now_ms)
 {
 	uint64_t next = IPOIB_NEVER;
@@ -315,10 +328,12 @@ uint64_t stream_turn(struct ipoib *m, uint64_t now_ms)
 
 	if (!m->connected_mtu)
 		return next;
-	while ((n = neigh_next(&m->neighs, n)))
+	while ((n = neigh_next(&m->neighs, n))) {
 		if (n->conn.state == CONN_OPEN &&
 		    is_idle(n->conn.used_ms + IDLE_MS, now_ms, &next))
 			stream_forget(m, n);
+		end_pause(m, n, now_ms, &next);
+	}
 	for (uint32_t i = 0; i < STREAM_ACCEPTED_MAX; i++)
 		if (m->accepted[i].id &&
 		    is_idle(m->accepted[i].used_ms + ACCEPTED_IDLE_MS, now_ms,

@@ -305,16 +305,25 @@ static void a_refusal_is_told_to_the_kernel(void **state)
 
 	answer_last(s, 1);
 	send_datagram(s, LARGE, 1);
+	/* the first one may come since the neighbour starts */
 	stream_closed(s->m, s->asked_id, 2);
-	expect_too_big(s, UD_MTU);
 	send_datagram(s, UD_MTU, 3);
 	assert_int_equal(s->packets, 2);
-	send_datagram(s, UD_MTU + 1, 3);
+	send_datagram(s, LARGE, 3);
+	assert_int_equal(ipoib_counters(s->m)->too_long, 0);
+	/* another connection is asked for after a pause */
+	announce_end(&s->m->announce);
+	ipoib_turn(s->m, 1 + CONN_PAUSE_MS);
+	assert_int_equal(s->connects, 1);
+	assert_true(ipoib_deadline(s->m) <= 2 + CONN_PAUSE_MS);
+	ipoib_turn(s->m, 2 + CONN_PAUSE_MS);
+	assert_int_equal(s->connects, 2);
+	assert_int_equal(ipoib_counters(s->m)->too_long, 0);
+	stream_closed(s->m, s->asked_id, 3 + CONN_PAUSE_MS);
 	expect_too_big(s, UD_MTU);
 	assert_int_equal(ipoib_counters(s->m)->too_long, 2);
-	/* another connection is asked for after a pause */
-	assert_int_equal(s->connects, 1);
-	send_datagram(s, 100, 2 + CONN_PAUSE_MS);
+	send_datagram(s, UD_MTU + 1, 4 + CONN_PAUSE_MS);
+	expect_too_big(s, UD_MTU);
 	assert_int_equal(s->connects, 2);
 }
 
@@ -356,6 +365,21 @@ static void after_short_connections_is_a_pause(void **state)
 	assert_int_equal(s->connects, CONN_SHORTS + 6);
 }
 
+/* A neighbour whose listener was not there yet is asked again. */
+static void packets_wait_for_a_neighbour_that_starts(void **state)
+{
+	struct seen *s = *state;
+
+	answer_last(s, 1);
+	stream_closed(s->m, s->asked_id, 2);
+	send_datagram(s, LARGE, 3);
+	ipoib_turn(s->m, 2 + CONN_PAUSE_MS);
+	assert_int_equal(s->connects, 2);
+	assert_true(open_last(s, MTU + IPOIB_HEADER_BYTES, 3 + CONN_PAUSE_MS));
+	assert_int_equal(s->stream_bytes, LARGE + IPOIB_HEADER_BYTES);
+	assert_int_equal(ipoib_counters(s->m)->too_long, 0);
+}
+
 static void a_connection_that_cannot_be_made_is_asked_for_later(void **state)
 {
 	struct seen *s = *state;
@@ -364,10 +388,10 @@ static void a_connection_that_cannot_be_made_is_asked_for_later(void **state)
 	answer_last(s, 1);
 	assert_int_equal(s->packets, 1);
 	send_datagram(s, LARGE, 2);
-	expect_too_big(s, UD_MTU);
 	assert_int_equal(s->connects, 1);
-	send_datagram(s, 100, 1 + CONN_PAUSE_MS);
+	send_datagram(s, LARGE, 1 + CONN_PAUSE_MS);
 	assert_int_equal(s->connects, 2);
+	expect_too_big(s, UD_MTU);
 }
 
 static void a_neighbour_may_receive_less(void **state)
@@ -570,6 +594,7 @@ int main(void)
 		CASE(packets_go_by_a_connection_when_it_is_open),
 		CASE(a_refusal_is_told_to_the_kernel),
 		CASE(after_short_connections_is_a_pause),
+		CASE(packets_wait_for_a_neighbour_that_starts),
 		CASE(a_connection_that_cannot_be_made_is_asked_for_later),
 		CASE(a_neighbour_may_receive_less),
 		CASE(a_neighbour_without_the_flag_gets_datagrams),
