@@ -202,6 +202,18 @@ static void lose_both(struct ipoib *m, struct stream_accepted *a)
 		stream_forget(m, n);
 }
 
+/* The neighbour asks, and so may accept again: this side's pause ends. */
+static void end_refusals(struct ipoib *m, const struct hwaddr *peer)
+{
+	uint8_t mac[HWADDR_MAC_BYTES];
+	struct neigh *n;
+
+	hwaddr_mac(peer, mac);
+	n = neigh_find(&m->neighs, mac);
+	if (n && hwaddr_is_equal(&n->address, peer))
+		n->conn.retry_ms = 0;
+}
+
 uint32_t stream_asked(struct ipoib *m, const uint8_t gid[16],
 		      const uint8_t *data, size_t bytes,
 		      uint8_t answer[CONN_DATA_BYTES], uint64_t now_ms)
@@ -225,6 +237,7 @@ uint32_t stream_asked(struct ipoib *m, const uint8_t gid[16],
 	place = free_place(m);
 	if (!place)
 		return 0;
+	end_refusals(m, &peer);
 	place->peer = peer;
 	place->used_ms = now_ms;
 	place->id = ACCEPTED | (next_stream(m) << INDEX_BITS & ~ACCEPTED) |

@@ -477,6 +477,22 @@ static void a_neighbour_that_asks_again_has_lost_both_connections(void **state)
 	assert_int_equal(s->connects, 2);
 }
 
+static void a_neighbour_that_asks_ends_the_pause(void **state)
+{
+	struct seen *s = *state;
+
+	answer_last(s, 1);
+	stream_closed(s->m, s->asked_id, 2);
+	send_datagram(s, 100, 2 + CONN_PAUSE_MS);
+	stream_closed(s->m, s->asked_id, 3 + CONN_PAUSE_MS);
+	send_datagram(s, 100, 4 + CONN_PAUSE_MS);
+	assert_int_equal(s->connects, 2);
+	assert_int_not_equal(ask_us(s, 2, 5 + CONN_PAUSE_MS), 0);
+	send_datagram(s, LARGE, 6 + CONN_PAUSE_MS);
+	assert_int_equal(s->connects, 3);
+	assert_int_equal(ipoib_counters(s->m)->too_long, 0);
+}
+
 static void requests_with_wrong_private_data_are_refused(void **state)
 {
 	struct seen *s = *state;
@@ -601,6 +617,7 @@ int main(void)
 		CASE(an_answer_for_another_interface_is_refused),
 		CASE(a_neighbour_connects_too),
 		CASE(a_neighbour_that_asks_again_has_lost_both_connections),
+		CASE(a_neighbour_that_asks_ends_the_pause),
 		CASE(requests_with_wrong_private_data_are_refused),
 		CASE(connections_of_neighbours_are_bounded),
 		CASE(one_port_does_not_take_all_connections),
