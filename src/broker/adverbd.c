@@ -103,16 +103,31 @@ static bool tell_starter(const struct server_config *config)
 	return !proto_send(2, &m, NULL);
 }
 
-/* Replaces the standard descriptors by /dev/null, so that the status socket is
- * closed, and nothing is written to a file of the starter. */
-static void close_standard(void)
+/* Replaces the standard descriptors by null, a descriptor of /dev/null, so that
+ * the status socket is closed, and nothing is written to a file of the
+ * starter. */
+static void close_standard(int null)
+{
+	for (int i = 0; i < 3; i++)
+		dup2(null, i);
+	close(null);
+}
+
+/* Returns a descriptor of /dev/null for close_standard, or -1 with a message: a
+ * broker that kept the standard descriptors would keep the starter's pipes
+ * open. */
+static int open_null(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	for (int i = 0; null >= 0 && i < 3; i++)
-		dup2(null, i);
-	if (null >= 0)
-		close(null);
+	if (null < 0)
+		fprintf(stderr,
+			"adverbd: not started: /dev/null, which replaces its "
+			"standard input, output and error, cannot be opened: "
+			"%s: make /dev/null reachable, or start adverbd with "
+			"--foreground\n",
+			strerror(errno));
+	return null;
 }
 
 /* Raises soft limits to the hard ones: the program that started the broker
@@ -288,7 +303,7 @@ int main(int argc, char **argv)
 {
 	struct options o = {.config.idle_ms = IDLE_MS};
 	const char *why = "";
-	int status, err = standard_fds_fill();
+	int status, null = -1, err = standard_fds_fill();
 	struct server *s;
 
 	if (parse_options(argc, argv, &o))
@@ -317,13 +332,16 @@ int main(int argc, char **argv)
 	s = make_server(&o, &status);
 	if (!s)
 		return status;
+	/* make_server has closed the descriptors from 3 on. */
+	if (!o.foreground && (null = open_null()) < 0)
+		return 1;
 	if (o.is_started && !tell_starter(&o.config))
 		return 0;
 	server_listen(s);
 	if (o.holds_port && !server_hold_port(s, &why))
 		fprintf(stderr, "adverbd: %s; waiting for the port\n", why);
 	if (!o.foreground)
-		close_standard();
+		close_standard(null);
 	while (server_turn(s))
 		;
 	server_free(s);
