@@ -136,8 +136,11 @@ static enum port_owner look_in(const char *path, uint16_t port, uid_t *user)
 	char line[512];
 	bool found = false;
 
+	/* A peer may have brought the process to one of its limits. */
 	if (!f)
-		return PORT_UNKNOWN;
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM
+			       ? PORT_NOBODY
+			       : PORT_UNKNOWN;
 	while (!found && fgets(line, sizeof(line), f))
 		found = is_everywhere(line, port, user);
 	fclose(f);

@@ -36,7 +36,8 @@ enum port_owner port_owner(const struct inaddr *from, const struct inaddr *to,
 			   uid_t *user);
 /* Finds the owner of from->port by /proc alone.  With PORT_USER *user is the
  * number of the owner in the caller's user namespace.  Without /proc returns
- * PORT_UNKNOWN. */
+ * PORT_UNKNOWN.  If the process lacks descriptors or memory, returns
+ * PORT_NOBODY. */
 enum port_owner port_owner_listed(const struct inaddr *from, uid_t *user);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,15 +91,17 @@ static void a_port_that_is_closed_belongs_to_nobody(void **state)
 	assert_int_equal(port_owner(&from, &four, &user), PORT_NOBODY);
 }
 
-static bool has_no_files;
+static int no_files; /* errno of each fopen; 0: it works */
 
 /* Replaces libc's fopen. */
 FILE *fopen(const char *path, const char *mode)
 {
 	static FILE *(*real)(const char *, const char *);
 
-	if (has_no_files)
+	if (no_files) {
+		errno = no_files;
 		return NULL;
+	}
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "fopen");
 	return real(path, mode);
@@ -110,10 +113,25 @@ static void without_proc_nothing_is_known_of_either_family(void **state)
 {
 	uid_t user;
 
-	has_no_files = true;
+	no_files = ENOENT;
 	assert_int_equal(port_owner_listed(&four, &user), PORT_UNKNOWN);
 	assert_int_equal(port_owner_listed(&six, &user), PORT_UNKNOWN);
-	has_no_files = false;
+	no_files = 0;
+}
+
+/* A peer that has brought the process to its limit of descriptors is not
+ * believed for that. */
+static void without_descriptors_no_port_is_believed(void **state)
+{
+	static const int limits[] = {EMFILE, ENFILE, ENOMEM};
+	uid_t user;
+
+	for (size_t i = 0; i < TEST_COUNT(limits); i++) {
+		no_files = limits[i];
+		assert_int_equal(port_owner_listed(&four, &user), PORT_NOBODY);
+		assert_int_equal(port_owner_listed(&six, &user), PORT_NOBODY);
+	}
+	no_files = 0;
 }
 
 int main(void)
@@ -125,6 +143,7 @@ int main(void)
 		cmocka_unit_test(a_port_that_is_closed_belongs_to_nobody),
 		cmocka_unit_test(
 			without_proc_nothing_is_known_of_either_family),
+		cmocka_unit_test(without_descriptors_no_port_is_believed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
