@@ -317,7 +317,7 @@ static bool append_data(struct rmpp_in *in, const uint8_t *mad)
 
 	if (in->bytes + n > FABRIC_MAD_MAX)
 		return false;
-	if (in->bytes + n > in->room) {
+	if (!in->mad || in->bytes + n > in->room) {
 		size_t room = in->room ? in->room * 2 : 4096;
 		uint8_t *more = realloc(in->mad, room);
 
