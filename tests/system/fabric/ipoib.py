@@ -327,6 +327,8 @@ def start_killable(host, log):
     wait_until(lambda: host.run("ip", "link", "show", "ib0").status == 0,
                "no interface", PATIENCE_S)
     carrier_is(host, True)
+    wait_until(lambda: host.run("ip", "route", "get", "10.9.0.1").status == 0,
+               "no route", PATIENCE_S)
     return pid.strip()
 
 
