@@ -420,7 +420,9 @@ static void a_connection_that_has_hung_up_keeps_no_descriptor(void **state)
 	run_in_child(connect_after_a_look);
 }
 
-static int polls;
+/* How often this thread has called poll.  The broker has threads of its own,
+ * which call it too. */
+static _Thread_local int polls;
 
 int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
