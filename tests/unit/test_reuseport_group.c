@@ -299,7 +299,8 @@ static void another_users_name_like_a_brokers_takes_no_port(void **state)
 	check_port_is_ours(SOMEBODY);
 }
 
-enum { NAMES = 900 };
+/* A look at one name reads all descriptors of its process. */
+enum { NAMES = 100 };
 
 /* Makes this process listen where brokers of many versions would, and where
  * those of none would. */
@@ -338,7 +339,7 @@ static void a_broker_of_another_version_is_found_among_many_names(void **state)
 	begin_group();
 	assert_false(other_version_has_port());
 	/* the kernel lists the names in an order of its own */
-	for (unsigned version = 900; version < 920; version++) {
+	for (unsigned version = 900; version < 908; version++) {
 		fd = listen_as(version);
 		assert_true(other_version_has_port());
 		close(fd);
