@@ -18,6 +18,7 @@
  * versions, so this also limits how many listeners find_broker looks at. */
 #define VERSIONS 4096
 #define LISTENS	 0x10000 /* the kernel's __SO_ACCEPTCON */
+#define WORD	 64
 
 /* Writes in parentheses what ends the broker; nothing if the broker has not
  * said that. */
@@ -63,24 +64,40 @@ static bool has_port(unsigned version, uid_t user, struct ucred *who)
 static unsigned version_of(const char *line)
 {
 	const char *name = strstr(line, " @adverbd-");
-	unsigned flags, version;
+	unsigned flags, type, version;
 	char own[32];
 
-	if (!name || sscanf(line, "%*s %*s %*s %x %*s %*s %*s @adverbd-%u",
-			    &flags, &version) != 2)
+	if (!name || sscanf(line, "%*s %*s %*s %x %x %*s %*s @adverbd-%u",
+			    &flags, &type, &version) != 3)
 		return 0;
 	snprintf(own, sizeof(own), " @adverbd-%u\n", version);
-	if (!(flags & LISTENS) || strcmp(name, own) != 0 ||
-	    version == PROTO_VERSION || version >= VERSIONS)
+	if (!(flags & LISTENS) || type != SOCK_SEQPACKET ||
+	    strcmp(name, own) != 0 || version == PROTO_VERSION ||
+	    version >= VERSIONS)
 		return 0;
 	return version;
 }
 
-/* Finds the broker of another version that has the port.  Returns its version;
- * 0: there is no such broker. */
+/* Adds the version to the set `seen`.  False: the set has it already. */
+static bool is_first(uint64_t seen[VERSIONS / WORD], unsigned version)
+{
+	uint64_t *word = &seen[version / WORD], bit = 1ull << version % WORD;
+	bool is_new = !(*word & bit);
+
+	*word |= bit;
+	return is_new;
+}
+
+/*
+ * Finds the broker of another version that has the port.  Returns its version;
+ * 0: there is no such broker.  Looks at each version once: a name may have a
+ * newline, and what follows then looks like a line of its own.  There is no
+ * smaller limit than VERSIONS: names of other users would hide the broker.
+ */
 static unsigned find_broker(struct ucred *who)
 {
 	FILE *f = fopen("/proc/net/unix", "re");
+	uint64_t seen[VERSIONS / WORD] = {0};
 	unsigned version, found = 0;
 	char line[256];
 	uid_t user;
@@ -88,7 +105,8 @@ static unsigned find_broker(struct ucred *who)
 
 	while (f && is_held && !found && fgets(line, sizeof(line), f)) {
 		version = version_of(line);
-		if (version && has_port(version, user, who))
+		if (version && is_first(seen, version) &&
+		    has_port(version, user, who))
 			found = version;
 	}
 	if (f)

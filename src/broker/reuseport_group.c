@@ -28,7 +28,7 @@
 /* How many datagrams a drain takes at most: more than a receive buffer holds,
  * and few enough that a flood does not hold up the broker. */
 #define DRAIN_MAX 65536
-/* How long the name of the process that has the port is kept. */
+/* How long is kept what was found out about the process that has the port. */
 #define HOLDER_MS 200
 /* The lowest limit on open files with which there is an fd store. */
 #define FEWEST_FOR_STORE 256
@@ -107,6 +107,26 @@ static const char *held_by(void)
 	return text;
 }
 
+/* What other_version_has_port has returned; it counts until until_ms. */
+static struct {
+	bool is_other;
+	uint64_t until_ms;
+} version_found;
+
+/* As other_version_has_port, which looks at the listeners of all users and at
+ * the descriptors of processes.  A waiting client makes the broker ask in each
+ * turn, so the answer is kept for HOLDER_MS, or until the port is free. */
+static bool other_version_may_hold(void)
+{
+	uint64_t now_ms = monotonic_ms();
+
+	if (now_ms >= version_found.until_ms) {
+		version_found.is_other = other_version_has_port();
+		version_found.until_ms = now_ms + HOLDER_MS;
+	}
+	return version_found.is_other;
+}
+
 /* Returns a sentence, valid until the next call. */
 static const char *no_socket(int err)
 {
@@ -124,12 +144,13 @@ enum reuseport_group_port reuseport_group_port(const char **why)
 
 	if (fd >= 0) {
 		close(fd);
+		version_found.until_ms = 0;
 		return REUSEPORT_PORT_FREE;
 	}
 	*why = held_by();
 	if (fd != -EADDRINUSE)
 		*why = no_socket(fd);
-	else if (other_version_has_port())
+	else if (other_version_may_hold())
 		*why = "port 4791 is held by the broker of another version of "
 		       "adverb";
 	else

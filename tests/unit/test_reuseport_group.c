@@ -8,7 +8,11 @@
 #include "broker/shared_page.h"
 #include "util/rlimit.h"
 
+#include <dlfcn.h>
+
 #define SOMEBODY 65534
+/* longer than an answer about the port is kept */
+#define FORGOTTEN_US 250000
 
 static struct reuseport_group group, next;
 
@@ -211,13 +215,12 @@ static void a_page_that_cannot_be_cleared_takes_only_its_class(void **state)
 	reuseport_group_close(&group);
 }
 
-/* Listens where a broker of that version would. */
-static int listen_as(unsigned version)
+/* Listens at that abstract name. */
+static int listen_at(const char *name, int type)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	int n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "adverbd-%u",
-			 version);
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+	int n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "%s", name);
 
 	if (bind(fd, (struct sockaddr *)&a,
 		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
@@ -225,6 +228,15 @@ static int listen_as(unsigned version)
 	    listen(fd, 8))
 		_exit(1);
 	return fd;
+}
+
+/* Listens where a broker of that version would. */
+static int listen_as(unsigned version)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "adverbd-%u", version);
+	return listen_at(name, SOCK_SEQPACKET);
 }
 
 /* Starts a process of that user that listens where brokers of two versions
@@ -348,6 +360,42 @@ static void a_broker_of_another_version_is_found_among_many_names(void **state)
 	end_listener(pid, hold[1]);
 }
 
+static int connects;
+
+/* Replaces libc's connect. */
+int connect(int fd, const struct sockaddr *to, socklen_t length)
+{
+	static int (*real)(int, const struct sockaddr *, socklen_t);
+
+	connects++;
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "connect");
+	return real(fd, to, length);
+}
+
+/* A name with a newline shows as two lines of /proc/net/unix, and sockets of
+ * two types may have one name. */
+static void each_version_is_looked_at_once(void **state)
+{
+	static const char *const forged[] = {
+		"x\n0: 2 0 10000 5 1 7 @adverbd-98",
+		"y\n0: 2 0 10000 5 1 7 @adverbd-98",
+		"z\n0: 2 0 10000 5 1 7 @adverbd-98"};
+	int fds[TEST_COUNT(forged)], stream;
+
+	begin_group();
+	for (size_t i = 0; i < TEST_COUNT(forged); i++)
+		fds[i] = listen_at(forged[i], SOCK_SEQPACKET);
+	stream = listen_at("adverbd-99", SOCK_STREAM);
+	connects = 0;
+	assert_false(other_version_has_port());
+	assert_int_equal(connects, 1);
+	for (size_t i = 0; i < TEST_COUNT(forged); i++)
+		close(fds[i]);
+	close(stream);
+	reuseport_group_close(&group);
+}
+
 /* The broker is found although another process listens where other brokers
  * would. */
 static void a_broker_of_another_version_has_the_port(void **state)
@@ -366,7 +414,11 @@ static void a_broker_of_another_version_has_the_port(void **state)
 	assert_non_null(strstr(text, "(protocol 97)"));
 	assert_string_equal(strstr(text, ": use one version"),
 			    ": use one version, or end that broker's programs");
+	/* each turn of the broker may ask, so the answer is kept */
+	assert_int_equal(reuseport_group_port(&why), REUSEPORT_PORT_HELD);
 	close(fd);
+	assert_int_equal(reuseport_group_port(&why), REUSEPORT_PORT_HELD);
+	usleep(FORGOTTEN_US);
 	assert_int_equal(reuseport_group_port(&why), REUSEPORT_PORT_OURS);
 	reuseport_group_close(&group);
 	assert_int_equal(reuseport_group_port(&why), REUSEPORT_PORT_FREE);
@@ -394,6 +446,7 @@ int main(void)
 			another_users_name_like_a_brokers_takes_no_port,
 			end_group),
 		cmocka_unit_test(a_broker_of_another_version_has_the_port),
+		cmocka_unit_test(each_version_is_looked_at_once),
 		cmocka_unit_test(
 			a_broker_of_another_version_is_found_among_many_names),
 	};
