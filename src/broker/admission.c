@@ -186,7 +186,7 @@ static int accept_one(struct server *s)
 
 	if (fd >= 0 || !is_full(errno))
 		return fd;
-	server_drop_hung_up(s);
+	server_drop_hung_up(s, USER_NONE);
 	return accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 }
 
@@ -198,7 +198,7 @@ static int check_again(struct server *s, uid_t user, char *why, size_t size)
 	getrlimit(RLIMIT_NOFILE, &files);
 	if (!admission_check(s, files.rlim_cur, user, why, size))
 		return 0;
-	server_drop_hung_up(s);
+	server_drop_hung_up(s, user);
 	return admission_check(s, files.rlim_cur, user, why, size);
 }
 
@@ -207,7 +207,7 @@ static int add_again(struct server *s, const struct newcomer *n)
 {
 	if (!add_conn(s, n))
 		return 0;
-	server_drop_hung_up(s);
+	server_drop_hung_up(s, n->user);
 	return add_conn(s, n);
 }
 

@@ -101,8 +101,9 @@ struct server {
 	bool is_thread;
 	bool holds_port; /* server_hold_port was called */
 	/* In this turn server_drop_hung_up has polled all connections that are
-	 * in the table now. */
+	 * in the table now, the last time for the user swept_for. */
 	bool has_swept;
+	uid_t swept_for;
 	uint32_t conns;
 	struct conn conn[CONN_MAX];
 	struct reuseport_group group;
@@ -117,11 +118,15 @@ struct server {
 	struct pollfd polled[POLLED], room[POLLED];
 };
 
-/* Ends the connections whose clients have closed them since the last poll.
- * Does nothing if it was called in this turn and no connection was added since:
- * otherwise each connection that a user at its limit makes would cost a poll of
- * all connections. */
-void server_drop_hung_up(struct server *s);
+/*
+ * Ends the connections whose clients have closed them since the last poll, so
+ * that `user` is not refused because of them; USER_NONE: so that a connection
+ * of any user can be accepted.  Does nothing if the last call was for the same
+ * user in this turn and no connection was added since: otherwise each
+ * connection that a user at its limit makes would cost a poll of all
+ * connections.
+ */
+void server_drop_hung_up(struct server *s, uid_t user);
 /*
  * Returns whether the entry counts as a client.  The broker does not end while
  * it has clients.  An entry that is no client only reserves the class that a

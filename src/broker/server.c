@@ -523,14 +523,15 @@ static void serve_all(struct server *s, const struct pollfd *p, uint32_t n)
 	}
 }
 
-void server_drop_hung_up(struct server *s)
+void server_drop_hung_up(struct server *s, uid_t user)
 {
 	struct pollfd p[CONN_MAX], room[CONN_MAX];
 	uint32_t n = s->conns;
 
-	if (s->has_swept)
+	if (s->has_swept && s->swept_for == user)
 		return;
 	s->has_swept = true;
+	s->swept_for = user;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct conn *c = &s->conn[i];
 

@@ -445,16 +445,19 @@ static void look_twice_in_a_turn(void)
 	server_turn(s);
 	assert_int_equal(s->conns, 1);
 	polls = 0;
-	server_drop_hung_up(s);
-	server_drop_hung_up(s);
+	server_drop_hung_up(s, geteuid());
+	server_drop_hung_up(s, geteuid());
 	assert_int_equal(polls, 1);
 	/* a connection that was added may have hung up already */
 	second = proto_connect(PROTO_VERSION);
 	close(second);
 	assert_true(admission_accept(s));
-	server_drop_hung_up(s);
+	server_drop_hung_up(s, geteuid());
 	assert_int_equal(s->conns, 1);
+	/* a client of another user may have hung up since */
 	close(first);
+	server_drop_hung_up(s, geteuid() + 1);
+	assert_int_equal(s->conns, 0);
 	server_free(s);
 }
 
