@@ -28,7 +28,8 @@
 /* How many datagrams a drain takes at most: more than a receive buffer holds,
  * and few enough that a flood does not hold up the broker. */
 #define DRAIN_MAX 65536
-/* How long is kept what was found out about the process that has the port. */
+/* The broker keeps its findings about the process that has the port for this
+ * time. */
 #define HOLDER_MS 200
 /* The lowest limit on open files with which there is an fd store. */
 #define FEWEST_FOR_STORE 256

@@ -32,8 +32,8 @@ int neighbour_route(const uint8_t to[16], uint32_t ifindex, uint8_t hop[16]);
  * it yet; or another -errno. */
 int neighbour_look(uint32_t ifindex, const uint8_t hop[16],
 		   uint8_t mac[NEIGHBOUR_MAC_BYTES]);
-/* The same, by a search of the kernel's whole table, for a kernel that cannot
- * look up a single neighbour (before Linux 5.0). */
+/* Does what neighbour_look does by a search of the kernel's whole table, for a
+ * kernel that cannot look up a single neighbour (before Linux 5.0). */
 int neighbour_search(uint32_t ifindex, const uint8_t hop[16],
 		     uint8_t mac[NEIGHBOUR_MAC_BYTES]);
 /* Makes the kernel ask for the MAC of a neighbour, by an empty datagram to the
