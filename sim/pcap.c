@@ -17,10 +17,6 @@
 #define CLIENT_PORT  49152
 #define CLIENT_PORTS 16384
 #define SERVER_PORT  7174
-/* The window in all headers, 2^30 bytes, is so large that no direction fills
- * it. */
-#define WINDOW 0xffff
-#define SHIFT  14
 
 struct pcap_stream {
 	struct tcp_segments segments;
@@ -131,12 +127,7 @@ static void write_segment(void *arg, const struct tcp_segment *made)
 	const struct pcap_stream *s = arg;
 	const struct outer o =
 		outer_of(&s->end[made->from], &s->end[!made->from]);
-	const struct tcp tcp = {.seq = made->seq,
-				.ack = made->ack,
-				.flags = made->flags,
-				.window = WINDOW,
-				.segment_max = TCP_SEGMENT_MAX,
-				.shift = SHIFT};
+	const struct tcp tcp = tcp_segment_header(made);
 	uint8_t head[OUTER_TCP_MAX];
 	size_t m = outer_write_tcp(head, &o, &tcp, made->bytes, made->count);
 

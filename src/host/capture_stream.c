@@ -13,11 +13,6 @@
 #include "iwarp/tcp_segment.h"
 #include "util/crc.h"
 
-/* The window in all headers, 2^30 bytes, is so large that no direction fills
- * it. */
-#define WINDOW 0xffff
-#define SHIFT  14
-
 _Static_assert(TCP_SEGMENT_MAX <= CAPTURE_SEGMENT_MAX,
 	       "capture_segment writes each segment");
 
@@ -87,12 +82,7 @@ static void write_segment(void *arg, const struct tcp_segment *made)
 		.from = &c->end[made->from],
 		.to = &c->end[!made->from],
 		.tos = c->tos,
-		.tcp = {.seq = made->seq,
-			.ack = made->ack,
-			.flags = made->flags,
-			.window = WINDOW,
-			.segment_max = TCP_SEGMENT_MAX,
-			.shift = SHIFT},
+		.tcp = tcp_segment_header(made),
 		.bytes = made->bytes,
 		.count = made->count,
 		.at_ns = c->at_ns,

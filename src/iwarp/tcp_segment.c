@@ -4,12 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hdr/tcp.h"
 #include "util/bits.h"
 
 /* Bytes of a direction that no segment acknowledges, above which the other side
  * sends an ACK without bytes. */
 #define UNACKED_MAX (256u << 10)
+/* The window in all headers, 2^30 bytes, is so large that no direction fills
+ * it. */
+#define WINDOW 0xffff
+#define SHIFT  14
+
+struct tcp tcp_segment_header(const struct tcp_segment *s)
+{
+	return (struct tcp){.seq = s->seq,
+			    .ack = s->ack,
+			    .flags = s->flags,
+			    .window = WINDOW,
+			    .segment_max = TCP_SEGMENT_MAX,
+			    .shift = SHIFT};
+}
 
 static enum tcp_segment_side other_side(enum tcp_segment_side side)
 {

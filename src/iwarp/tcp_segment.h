@@ -27,6 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "hdr/tcp.h"
 #include "iwarp/fpdu.h"
 
 /* The most bytes of a segment, which fit in a packet of IPv4. */
@@ -42,6 +43,9 @@ struct tcp_segment {
 	const uint8_t *bytes; /* borrowed during the call of `write` */
 	uint32_t count;	      /* of bytes, at most TCP_SEGMENT_MAX */
 };
+
+/* Returns the header of a segment, without ports and checksum. */
+struct tcp tcp_segment_header(const struct tcp_segment *s);
 
 /* What one side sends. */
 struct tcp_segment_half {
