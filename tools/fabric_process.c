@@ -13,24 +13,26 @@
 #define SO_PEERPIDFD 77
 #endif
 
+/* Asks the kernel for the process; false: it does not tell. */
+static bool read_peer(int connection, struct ucred *peer)
+{
+	socklen_t length = sizeof(*peer);
+
+	return !getsockopt(connection, SOL_SOCKET, SO_PEERCRED, peer, &length);
+}
+
 bool fabric_process_is_own(int connection)
 {
 	struct ucred peer;
-	socklen_t length = sizeof(peer);
 
-	return !getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer,
-			   &length) &&
-	       user_map_is_own(peer.uid);
+	return read_peer(connection, &peer) && user_map_is_own(peer.uid);
 }
 
 int fabric_process_pid(int connection)
 {
 	struct ucred peer;
-	socklen_t length = sizeof(peer);
 
-	if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &length))
-		return 0;
-	return peer.pid;
+	return read_peer(connection, &peer) ? peer.pid : 0;
 }
 
 /* Is errno that of a process that has ended?  EINVAL and ENOENT: the pid has
