@@ -5,6 +5,7 @@
 #include "broker/port_holder.h"
 #include "broker/reason.h"
 #include "wire/bind.h"
+#include "wire/udp.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -31,14 +32,6 @@ enum {
 	FRAME_TRUESIZE = 8448,
 	FEW_FRAMES = 64, /* a buffer for fewer frames is reported as slow */
 };
-
-/* Returns a UDP socket, of IPv4 where the kernel has no IPv6. */
-static int open_udp(void)
-{
-	int type = SOCK_DGRAM | SOCK_CLOEXEC, fd = socket(AF_INET6, type, 0);
-
-	return fd < 0 && errno == EAFNOSUPPORT ? socket(AF_INET, type, 0) : fd;
-}
 
 /* Does a broker listen?  Every user may read the names of sockets, but not
  * /proc/PID/fd of another user's broker. */
@@ -132,7 +125,7 @@ void doctor_net_steering(void)
 	struct sock_fprog prog = {.len = 1, .filter = code};
 	struct sockaddr_storage any;
 	socklen_t length = sizeof(any);
-	int one = 1, fd = open_udp();
+	int one = 1, fd = udp_unbound();
 	bool good = fd >= 0 &&
 		    setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one,
 			       sizeof(one)) == 0 &&
@@ -156,7 +149,7 @@ void doctor_net_steering(void)
 
 void doctor_net_batches(void)
 {
-	int segment = 1024, one = 1, fd = open_udp();
+	int segment = 1024, one = 1, fd = udp_unbound();
 	bool gso = setsockopt(fd, SOL_UDP, UDP_SEGMENT, &segment,
 			      sizeof(segment)) == 0;
 	bool gro = setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof(one)) == 0;
@@ -190,7 +183,7 @@ void doctor_net_buffer(void)
 {
 	int size = 1 << 30, got = 0, frames;
 	socklen_t len = sizeof(got);
-	int fd = open_udp();
+	int fd = udp_unbound();
 	bool is_few;
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
