@@ -358,6 +358,14 @@ static int seek_broker(void)
 	return fd;
 }
 
+/* Under r_lock: does the thread with this number read the present connection,
+ * by fd? dial_broker may have opened another connection, which may have the
+ * same descriptor; then another thread reads it. */
+static bool is_current(int fd, uint32_t number)
+{
+	return broker_fd == fd && number == shared_own(&thread_number);
+}
+
 /*
  * Replaces the connection that broke.  Returns the new descriptor, or -1 if no
  * id needs a broker, or another thread has connected first.  dial_open is
@@ -370,9 +378,7 @@ static int redial_broker(int old, uint32_t number)
 	int fd = -1, err;
 
 	r_take();
-	/* dial_broker may have opened another connection, which may have the
-	 * same descriptor; then another thread reads it. */
-	if (broker_fd != old || number != shared_own(&thread_number)) {
+	if (!is_current(old, number)) {
 		r_give();
 		return -1;
 	}
@@ -432,8 +438,7 @@ static void end_fabric(void)
 static int lose_fabric(int old, uint32_t number)
 {
 	r_take();
-	if (broker_fd == old && number == shared_own(&thread_number)) {
-		/* else dial_broker has noticed it first */
+	if (is_current(old, number)) {
 		broker_fd = -1;
 		fd_identity_close(old);
 		end_fabric();
