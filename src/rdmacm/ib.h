@@ -72,7 +72,10 @@ int r_ib_fail_broadcast(const struct r_id *id, const char *call, int err);
  * that begins with the name of the call. */
 int r_ib_take_qkey(struct r_id *id, const char *call);
 
-/* ---- ib_gid.c: the GIDs of groups ---- */
+/* ---- ib_gid.c: P_Keys, and the GIDs of groups ---- */
+
+/* Returns the id's P_Key, or that of the default partition if it has none. */
+uint16_t r_ib_pkey(const struct r_id *id);
 
 /* Stores the GID that IP uses for the group, at the interface with the id's
  * address. */

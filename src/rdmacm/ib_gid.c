@@ -21,7 +21,7 @@
 #define AT_SIGNATURE 3	  /* in a GID: the second byte of the signature */
 #define SIGNATURE_CM 0x01 /* 0x4001 and 0x6001, where IPoIB has 0x1b */
 
-static uint16_t pkey_of(const struct r_id *id)
+uint16_t r_ib_pkey(const struct r_id *id)
 {
 	uint16_t pkey = be16toh(id->base.route.addr.addr.ibaddr.pkey);
 
@@ -44,7 +44,7 @@ void r_ib_group_gid(const struct r_id *id, const struct sockaddr *group,
 
 	r_addr_ip(group, ip);
 	memcpy(&four, ip + 12, sizeof(four));
-	mgid_broadcast(pkey_of(id), broadcast);
+	mgid_broadcast(r_ib_pkey(id), broadcast);
 	if (inaddr_is_v4(ip))
 		mgid_ipv4(broadcast, be32toh(four), gid);
 	else

@@ -8,7 +8,6 @@
  */
 #include "rdmacm/ib.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -16,8 +15,6 @@
 #include "rdmacm/explain.h"
 #include "util/fd_identity.h"
 #include "wire/neighbour.h"
-
-#define PKEY_DEFAULT 0xffff
 
 /* Fills in the request to join. */
 static void put_request(const struct r_id *id, const struct r_multicast *m,
@@ -97,8 +94,6 @@ static int join_apart(struct r_id *id, struct r_multicast *m, struct cmproto *r)
 static int begin_by_gid(const struct r_id *id, const struct sockaddr *group,
 			struct cmproto *r)
 {
-	const uint16_t pkey = be16toh(id->base.route.addr.addr.ibaddr.pkey);
-
 	if (!r_addr_is_ib(group) ||
 	    !(r_addr_is_any(group) || r_addr_is_multicast(group)))
 		return r_fail(EADDRNOTAVAIL,
@@ -108,7 +103,7 @@ static int begin_by_gid(const struct r_id *id, const struct sockaddr *group,
 			      "to the address of an IPoIB interface (adverb "
 			      "ipoib --address)");
 	*r = (struct cmproto){.is_ib = true};
-	r->path.pkey = pkey ? pkey : PKEY_DEFAULT;
+	r->path.pkey = r_ib_pkey(id);
 	r->group.traffic_class = id->options.tos;
 	return 0;
 }

@@ -9,8 +9,7 @@
 #include "rdmacm/explain.h"
 #include "util/bits.h"
 
-#define PREFIX	      8 /* bytes of a GID */
-#define PKEY_DEFAULT  0xffff
+#define PREFIX	      8	     /* bytes of a GID */
 #define PKEY_BASE     0x7fff /* without the bit of full membership */
 #define MTU_MAX	      5
 #define LIFE_TIME_MAX 63
@@ -437,8 +436,7 @@ uint8_t r_ib_ack_timeout(const struct r_id *id, uint8_t ack_delay)
 
 int r_ib_pkey_index(const struct r_id *id, uint16_t *index)
 {
-	uint16_t said = be16toh(id->base.route.addr.addr.ibaddr.pkey);
-	uint16_t pkey = said ? said : PKEY_DEFAULT;
+	uint16_t pkey = r_ib_pkey(id);
 	int found = find_pkey(id->base.verbs, id->base.port_num, pkey);
 
 	if (found < 0) {
