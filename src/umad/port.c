@@ -211,15 +211,21 @@ static bool is_dead(int portid)
 	return is;
 }
 
-static void note_death(int portid)
+/* Notes that umad_recv fails at the port.  Returns whether it had failed there
+ * before. */
+static bool note_death(int portid)
 {
 	struct open_port *port;
+	bool was = false;
 
 	pthread_mutex_lock(&lock);
 	port = find_port(portid);
-	if (port)
+	if (port) {
+		was = port->is_dead;
 		port->is_dead = true;
+	}
 	pthread_mutex_unlock(&lock);
+	return was;
 }
 
 /* Waits for the timeout of a call, but at most for DEAD_WAIT_MS.  A signal ends
@@ -234,9 +240,9 @@ static void wait_dead(int timeout_ms)
 /* The fabric has ended. */
 static int fail_dead(int portid, int timeout_ms)
 {
-	if (is_dead(portid))
+	/* Not noted after the wait: the number may be another port's then. */
+	if (note_death(portid))
 		wait_dead(timeout_ms);
-	note_death(portid);
 	u_say("umad: umad_recv fails with EIO, now and whenever it is called: "
 	      "the fabric's process has ended; start `adverb fabric` and then "
 	      "this program again");
@@ -256,14 +262,14 @@ int umad_poll(int portid, int timeout_ms)
 	return err ? fail_with(-err) : 0;
 }
 
-/* Says why no datagram goes to the fabric or comes from it.  err: 0 if the
- * fabric has closed the socket. */
-static void say_lost(const char *call, int err)
+/* Says why no datagram goes to the fabric.  err: 0 if the fabric has closed the
+ * socket. */
+static void say_lost(int err)
 {
-	u_say("umad: %s fails with EIO: the fabric, a process of adverb fabric, "
-	      "has ended, or this program has replaced the socket of the port "
-	      "(%s); start the fabric again, and then this program",
-	      call, err ? strerror(err) : "the socket is closed");
+	u_say("umad: umad_send fails with EIO: the fabric, a process of adverb "
+	      "fabric, has ended, or this program has replaced the socket of "
+	      "the port (%s); start the fabric again, and then this program",
+	      err ? strerror(err) : "the socket is closed");
 }
 
 int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
@@ -285,7 +291,7 @@ int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 	if (n == (ssize_t)bytes)
 		return 0;
 	if (n >= 0 || errno != EMSGSIZE)
-		say_lost("umad_send", n < 0 ? errno : 0);
+		say_lost(n < 0 ? errno : 0);
 	else
 		u_say("umad: a management datagram of %d bytes is longer than "
 		      "this machine's socket buffers take; raise the sysctl "
@@ -310,10 +316,8 @@ static ssize_t take_message(int fd, void *umad, int *length)
 	} while (n < 0 && errno == ECONNRESET);
 	if (n < 0)
 		return errno == EAGAIN ? -EWOULDBLOCK : -errno;
-	if (!n) {
-		say_lost("umad_recv", 0);
-		return -EIO;
-	}
+	if (!n)
+		return -EIO; /* umad_recv says why */
 	if ((size_t)n > room) {
 		*length = (int)(n - (ssize_t)sizeof(struct ib_user_mad));
 		return -ENOSPC;
