@@ -264,22 +264,24 @@ static int look_at_folder(struct tree_walk *w,
 	return err;
 }
 
-int runtime_tree_find(struct runtime_tree *t)
+static int find_folder(struct runtime_tree *t, bool makes,
+		       int (*enter)(struct tree_walk *w))
 {
-	struct tree_walk w = walk_to_tree(t, false);
-	int err = look_at_folder(&w, enter_folder);
+	struct tree_walk w = walk_to_tree(t, makes);
+	int err = look_at_folder(&w, enter);
 
 	walk_end(&w.walk);
 	return err;
 }
 
+int runtime_tree_find(struct runtime_tree *t)
+{
+	return find_folder(t, false, enter_folder);
+}
+
 int runtime_tree_folder(struct runtime_tree *t, bool makes)
 {
-	struct tree_walk w = walk_to_tree(t, makes);
-	int err = look_at_folder(&w, enter_home);
-
-	walk_end(&w.walk);
-	return err;
+	return find_folder(t, makes, enter_home);
 }
 
 int runtime_tree_make(struct runtime_tree *t)
