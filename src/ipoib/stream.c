@@ -187,30 +187,34 @@ static void bound_port(struct ipoib *m, const uint8_t gid[16])
 		close_accepted(m, oldest);
 }
 
-/* The neighbour has lost the connection that it had made, since its port or its
- * interface was down, and so it has lost that of this side, too. */
-static void lose_both(struct ipoib *m, struct stream_accepted *a)
+/* Returns the neighbour with this address, or NULL. */
+static struct neigh *find_neighbour(struct ipoib *m, const struct hwaddr *a)
 {
 	uint8_t mac[HWADDR_MAC_BYTES];
 	struct neigh *n;
 
-	hwaddr_mac(&a->peer, mac);
+	hwaddr_mac(a, mac);
 	n = neigh_find(&m->neighs, mac);
+	return n && hwaddr_is_equal(&n->address, a) ? n : NULL;
+}
+
+/* The neighbour has lost the connection that it had made, since its port or its
+ * interface was down, and so it has lost that of this side, too. */
+static void lose_both(struct ipoib *m, struct stream_accepted *a)
+{
+	struct neigh *n = find_neighbour(m, &a->peer);
+
 	close_accepted(m, a);
-	if (n && hwaddr_is_equal(&n->address, &a->peer) &&
-	    n->conn.state == CONN_OPEN)
+	if (n && n->conn.state == CONN_OPEN)
 		stream_forget(m, n);
 }
 
 /* The neighbour asks, and so may accept again: this side's pause ends. */
 static void end_refusals(struct ipoib *m, const struct hwaddr *peer)
 {
-	uint8_t mac[HWADDR_MAC_BYTES];
-	struct neigh *n;
+	struct neigh *n = find_neighbour(m, peer);
 
-	hwaddr_mac(peer, mac);
-	n = neigh_find(&m->neighs, mac);
-	if (n && hwaddr_is_equal(&n->address, peer))
+	if (n)
 		n->conn.retry_ms = 0;
 }
 
