@@ -68,6 +68,12 @@ void conn_lose(struct neigh_conn *c, uint64_t now_ms)
 		conn_fail(c, now_ms);
 }
 
+void conn_asked(struct neigh_conn *c)
+{
+	if (c->failures <= CONN_SHORTS)
+		c->retry_ms = 0;
+}
+
 void conn_end(struct neigh_conn *c)
 {
 	*c = (struct neigh_conn){0};

@@ -69,6 +69,10 @@ void conn_fail(struct neigh_conn *c, uint64_t now_ms);
  * failure.  Otherwise another one may begin at once: a cut link or a neighbour
  * that starts again ends one or two short connections. */
 void conn_lose(struct neigh_conn *c, uint64_t now_ms);
+/* The neighbour asks for a connection, and so may accept again: the pause ends
+ * unless it follows more than CONN_SHORTS failures.  Two ends whose connections
+ * break at once would else end each other's pauses for ever. */
+void conn_asked(struct neigh_conn *c);
 /* This side has closed the connection.  Another one may begin at once. */
 void conn_end(struct neigh_conn *c);
 

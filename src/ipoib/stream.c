@@ -209,13 +209,13 @@ static void lose_both(struct ipoib *m, struct stream_accepted *a)
 		stream_forget(m, n);
 }
 
-/* The neighbour asks, and so may accept again: this side's pause ends. */
+/* The neighbour asks: this side's pause may end. */
 static void end_refusals(struct ipoib *m, const struct hwaddr *peer)
 {
 	struct neigh *n = find_neighbour(m, peer);
 
 	if (n)
-		n->conn.retry_ms = 0;
+		conn_asked(&n->conn);
 }
 
 uint32_t stream_asked(struct ipoib *m, const uint8_t gid[16],

@@ -493,6 +493,24 @@ static void a_neighbour_that_asks_ends_the_pause(void **state)
 	assert_int_equal(ipoib_counters(s->m)->too_long, 0);
 }
 
+/* Two ends whose connections break at once ask each other again and again. They
+ * must not end each other's pauses for ever. */
+static void asking_neighbours_do_not_end_each_pause(void **state)
+{
+	struct seen *s = *state;
+	uint64_t now_ms = 2;
+	uint32_t before;
+
+	answer_last(s, 1);
+	for (uint32_t i = 0; i <= CONN_SHORTS; i++) {
+		stream_closed(s->m, s->asked_id, now_ms);
+		ask_us(s, 2, now_ms);
+		before = s->connects;
+		send_datagram(s, 100, ++now_ms);
+		assert_int_equal(s->connects - before, i < CONN_SHORTS);
+	}
+}
+
 static void requests_with_wrong_private_data_are_refused(void **state)
 {
 	struct seen *s = *state;
@@ -618,6 +636,7 @@ int main(void)
 		CASE(a_neighbour_connects_too),
 		CASE(a_neighbour_that_asks_again_has_lost_both_connections),
 		CASE(a_neighbour_that_asks_ends_the_pause),
+		CASE(asking_neighbours_do_not_end_each_pause),
 		CASE(requests_with_wrong_private_data_are_refused),
 		CASE(connections_of_neighbours_are_bounded),
 		CASE(one_port_does_not_take_all_connections),
