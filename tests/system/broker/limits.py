@@ -128,6 +128,19 @@ def brokers_limits():
         p.communicate()
 
 
+def no_null():
+    """A broker without /dev/null would keep the output of the program that starts
+    it, and a reader of that output would wait for the broker's end.  So that
+    broker does not start, and a thread of the program serves."""
+    if not can_mount():
+        raise system.Skip("nothing can be mounted here")
+    r = run(OPEN, setup="mount -t tmpfs none /dev", **NOWHERE)
+    works_or_says(r, must=True)
+    expect("/dev/null, which replaces its standard input, output and error, "
+           "cannot be opened" in r.output,
+           "no message says why adverbd does not start", r)
+
+
 def denied(*what, must=False):
     def body():
         t.need("ibv_rc_pingpong")
@@ -183,6 +196,7 @@ t.case("a /run and a /dev/shm that cannot be searched", mounted(
 t.case("no /dev/shm", mounted(
     "mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3 2>/dev/null; "
     "test -c /dev/null || touch /dev/null", must=True, **NOWHERE))
+t.case("no /dev/null", no_null)
 t.case("a root that cannot be written", mounted(
     "mount --make-rprivate / 2>/dev/null; "
     "mount -t tmpfs none /dev/shm && mount -o remount,bind,ro /",
