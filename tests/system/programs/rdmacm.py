@@ -751,6 +751,7 @@ t.checks("cmcheck", "rdma_cm", "192.0.2.7")
 if not t.options.list:
     lab.ip("here", "address del 192.0.2.7/32 dev lo")
 t.checks("listencheck", "rdma_cm")
+t.checks("udcheck", "rdma_cm")
 over_lo()
 requests_held()
 over_lo6()

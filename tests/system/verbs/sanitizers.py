@@ -18,9 +18,9 @@ from system import Skip, Suite, expect, expect_ok
 # at that moment, and would wait for ever.
 PROGRAMS = {
     "address": ["verbcheck", "queuecheck", "queuethreads", "cmcheck",
-                "listencheck"],
+                "listencheck", "udcheck"],
     "thread": ["race_order", "verbcheck", "queuecheck", "queuethreads", "cmcheck",
-               "listencheck"],
+               "listencheck", "udcheck"],
 }
 REPORT = "WARNING: ThreadSanitizer|ERROR: [A-Z][A-Za-z]+Sanitizer|CHECK failed"
 MEMORY_KIB = 1 << 20
@@ -64,7 +64,7 @@ def under_valgrind(program):
 
 # These cases come first: a program with a sanitizer may take more memory than
 # their limit allows.
-for name in "verbcheck", "queuecheck", "cmcheck":
+for name in "verbcheck", "queuecheck", "cmcheck", "udcheck":
     t.case(name + " under valgrind", lambda program=name:
            under_valgrind(program), "sanitizers", name)
 for sanitizer, programs in PROGRAMS.items():
