@@ -14,8 +14,8 @@
 #include "ipoib/ask.h"
 
 enum {
-	GRH = 40, /* before each received packet, with or without a GRH */
-	RECEIVE_BYTES = GRH + IPOIB_PACKET_MAX,
+	RECEIVE_BYTES = IPOIB_VERBS_RECEIVE_BYTES,
+	GRH = RECEIVE_BYTES - IPOIB_PACKET_MAX, /* with or without a GRH */
 	SENDS_AT = IPOIB_VERBS_RECEIVES * RECEIVE_BYTES,
 	BATCH = 32,
 	PKEY_FULL = 0x8000,

@@ -16,8 +16,10 @@
 #include "ipoib/ipoib.h"
 
 #define IPOIB_VERBS_RECEIVES 512
-#define IPOIB_VERBS_SENDS    256 /* in connected mode; else half as many */
-#define IPOIB_VERBS_BATCH    64	 /* sends that are posted together */
+/* Bytes of memory for a receive: before each packet there is room for a GRH. */
+#define IPOIB_VERBS_RECEIVE_BYTES (40 + IPOIB_PACKET_MAX)
+#define IPOIB_VERBS_SENDS	  256 /* in connected mode; else half as many */
+#define IPOIB_VERBS_BATCH	  64  /* sends that are posted together */
 
 /* Sends that are still to be posted, by one call. */
 struct ipoib_verbs_batch {

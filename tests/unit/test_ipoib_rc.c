@@ -190,7 +190,7 @@ static void set_verbs(void)
 	v->places.bytes = 128;
 	for (uint16_t i = 0; i < IPOIB_VERBS_SENDS; i++)
 		v->places.free[i] = i;
-	v->memory = calloc(1, IPOIB_VERBS_RECEIVES * 4096u +
+	v->memory = calloc(1, IPOIB_VERBS_RECEIVES * IPOIB_VERBS_RECEIVE_BYTES +
 				      IPOIB_VERBS_SENDS * 128u);
 	assert_non_null(v->memory);
 }
