@@ -186,13 +186,14 @@ static bool is_ours(const struct target_ref *l, const struct qp *qp)
 	       (l->way || inaddr_has_same_ip(qp->attr.ah.dgid, l->src_ip));
 }
 
-/* Do the GIDs of two paths fit, if the packets of both have a GRH (IBTA
- * 9.6.1.2.2)? */
+/* Do the GIDs of two paths fit, if there are any (IBTA 9.6.1.2.2)?  The subnet
+ * is asked about the GIDs of the initiator's path alone, so either both paths
+ * have a GRH or none has. */
 static bool has_gids(const struct hca_ah *one, const struct hca_ah *two)
 {
-	return !one->is_global || !two->is_global ||
-	       (!memcmp(one->sgid, two->dgid, 16) &&
-		!memcmp(one->dgid, two->sgid, 16));
+	return one->is_global == two->is_global &&
+	       (!one->is_global || (!memcmp(one->sgid, two->dgid, 16) &&
+				    !memcmp(one->dgid, two->sgid, 16)));
 }
 
 /* Is the target's path the way back that the subnet was asked about?  A target

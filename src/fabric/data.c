@@ -240,19 +240,6 @@ static bool read_headers(struct packet *p, const uint8_t *bytes, size_t n)
 	return p->src_qp >= FIRST_DATA_QPN;
 }
 
-static bool has_gid(const struct port *port, const uint8_t gid[16])
-{
-	for (uint32_t i = 0; i < PORT_GUIDS; i++) {
-		uint64_t guid = port_guid(port, i);
-		uint8_t own[16];
-
-		port_info_gid(port, guid, own);
-		if (guid && !memcmp(own, gid, 16))
-			return true;
-	}
-	return false;
-}
-
 /* Is the packet's destination valid?  A multicast packet has to be a datagram
  * (UD), whose src_qp is not 0, and has to have a GRH, whose DGID the receivers
  * compare with their groups. */
@@ -272,7 +259,7 @@ static bool is_own(const struct data_end *end, const struct packet *p)
 
 	return p->vl != LRH_VL_MGMT && port_info_has_lid(port, p->slid) &&
 	       (!p->src_qp || p->src_qp >> DATA_REST_BITS == end->number) &&
-	       (!p->has_grh || has_gid(port, p->sgid)) &&
+	       (!p->has_grh || port_info_has_gid(port, p->sgid)) &&
 	       gate_has(port, p->pkey);
 }
 

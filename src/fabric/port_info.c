@@ -425,3 +425,16 @@ void port_info_gid(const struct port *port, uint64_t guid, uint8_t gid[16])
 	memcpy(gid, port->info + AT_GID_PREFIX, 8);
 	bytes_put64(gid + 8, guid);
 }
+
+bool port_info_has_gid(const struct port *port, const uint8_t gid[16])
+{
+	for (uint32_t i = 0; i < PORT_GUIDS; i++) {
+		uint64_t guid = port_guid(port, i);
+		uint8_t own[16];
+
+		port_info_gid(port, guid, own);
+		if (guid && !memcmp(own, gid, 16))
+			return true;
+	}
+	return false;
+}

@@ -72,6 +72,8 @@ void port_info_count_pkey(struct port *port);
 void port_info_count_qkey(struct port *port);
 /* Writes the GID that the port's GidPrefix and `guid` form. */
 void port_info_gid(const struct port *port, uint64_t guid, uint8_t gid[16]);
+/* Is this one of the port's GIDs? */
+bool port_info_has_gid(const struct port *port, const uint8_t gid[16]);
 /* Does the port receive packets to this unicast LID? */
 bool port_info_has_lid(const struct port *port, uint16_t lid);
 /* Stores the fields of PortInfo, except the two states, in *shown. */

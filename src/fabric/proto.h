@@ -49,7 +49,7 @@
 #include "fabric/fabric.h"
 #include "fabric/reach.h"
 
-#define FABRIC_PROTO_VERSION 0x4146420bu /* "AFB", 11 */
+#define FABRIC_PROTO_VERSION 0x4146420cu /* "AFB", 12 */
 
 /* For each kind, the members that a request uses, then those that its answer
  * uses. */

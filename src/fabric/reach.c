@@ -98,6 +98,15 @@ static uint16_t pkey_at(const struct port *port, uint16_t index)
 	return index < PORT_PKEYS ? port->pkeys[index] : 0;
 }
 
+/* Is the SGID of the packets, in both directions, one of the sender's port?  A
+ * subnet manager may have changed the prefix of the GIDs. */
+static bool has_gids(const struct port *own, const struct port *port,
+		     const struct reach *r)
+{
+	return !r->has_grh || (port_info_has_gid(own, r->sgid) &&
+			       port_info_has_gid(port, r->dgid));
+}
+
 struct data_end *reach_find(const struct data_end *from, const struct reach *r,
 			    struct reach_peer *peer)
 {
@@ -111,7 +120,7 @@ struct data_end *reach_find(const struct data_end *from, const struct reach *r,
 	    r->dlid >= MLID_FIRST || !port_info_lid(own))
 		return NULL;
 	port = follow_packet(own, &there);
-	if (!port)
+	if (!port || !has_gids(own, port, r))
 		return NULL;
 	peer->slid = (uint16_t)(port_info_lid(own) |
 				(r->path_bits & path_mask(own)));

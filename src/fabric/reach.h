@@ -28,6 +28,9 @@ struct reach {
 	uint8_t sl;
 	uint8_t path_bits; /* of the source LID; only the LMC's bits count */
 	uint8_t mtu;	   /* path MTU: 1 to 5, for 256 to 4096 bytes */
+	/* Not 0: the packets of both ends have a GRH, with these GIDs. */
+	uint8_t has_grh;
+	uint8_t sgid[16], dgid[16];
 };
 
 /* The other end of such packets. */

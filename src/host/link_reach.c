@@ -19,7 +19,8 @@ static bool is_same(const struct link_reach_about *a,
 	       a->since_ns == b->since_ns && x->dest_qpn == y->dest_qpn &&
 	       x->dlid == y->dlid && x->pkey_index == y->pkey_index &&
 	       x->sl == y->sl && x->path_bits == y->path_bits &&
-	       x->mtu == y->mtu;
+	       x->mtu == y->mtu && x->has_grh == y->has_grh &&
+	       !memcmp(x->sgid, y->sgid, 16) && !memcmp(x->dgid, y->dgid, 16);
 }
 
 /* Returns a slot for a new question: a free one, or one whose answer nobody has

@@ -146,6 +146,11 @@ void subnet_set_pkey(struct subnet *s, int host, uint32_t index, uint16_t pkey)
 	port_of(s, host, 1)->pkeys[index] = pkey;
 }
 
+void subnet_set_prefix(struct subnet *s, int host, uint64_t prefix)
+{
+	bytes_put64(port_of(s, host, 1)->info + AT_GID_PREFIX, prefix);
+}
+
 struct hca_port subnet_port(const struct subnet *s, int host)
 {
 	struct hca_port port = {.lid = subnet_lid(host)};
@@ -170,14 +175,17 @@ void subnet_join(struct subnet *s, int host, const uint8_t gid[16])
 bool subnet_reaches(const struct subnet *s, int host,
 		    const struct hca_qp_attr *a, struct hca_way *way)
 {
-	const struct reach r = {.dest_qpn = a->dest_qpn,
-				.dlid = a->ah.dlid,
-				.pkey_index = a->pkey_index,
-				.sl = a->ah.sl,
-				.path_bits = a->ah.src_path_bits,
-				.mtu = (uint8_t)a->path_mtu};
+	struct reach r = {.dest_qpn = a->dest_qpn,
+			  .dlid = a->ah.dlid,
+			  .pkey_index = a->pkey_index,
+			  .sl = a->ah.sl,
+			  .path_bits = a->ah.src_path_bits,
+			  .mtu = (uint8_t)a->path_mtu,
+			  .has_grh = a->ah.is_global};
 	struct reach_peer peer;
 
+	memcpy(r.sgid, a->ah.sgid, 16);
+	memcpy(r.dgid, a->ah.dgid, 16);
 	if (reach_find(s->ends[host][0], &r, &peer) != s->ends[!host][0])
 		return false;
 	*way = (struct hca_way){.pkeys = peer.pkeys,

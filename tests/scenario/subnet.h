@@ -39,6 +39,8 @@ void subnet_second_gid(const struct subnet *s, int host, uint8_t gid[16]);
 uint32_t subnet_qpn(const struct subnet *s, int host, uint32_t rest);
 /* Sets an entry of the P_Key table of a host's port 1. */
 void subnet_set_pkey(struct subnet *s, int host, uint32_t index, uint16_t pkey);
+/* Sets the prefix of the GIDs of a host's port 1. */
+void subnet_set_prefix(struct subnet *s, int host, uint64_t prefix);
 /* Returns the LID and the P_Keys of a host's port 1. */
 struct hca_port subnet_port(const struct subnet *s, int host);
 /* Returns the LID and the P_Keys of a host's port 2. */

@@ -24,6 +24,8 @@ struct pair {
 	uint32_t frames[2];
 };
 
+static bool has_grh; /* the packets of this run have a GRH */
+
 static struct pair new_pair(uint32_t type)
 {
 	struct pair p = {.d = two_hcas_new_of(type, 5, 64)};
@@ -354,6 +356,36 @@ static void the_subnet_is_asked_about_the_present_pkey(void **state)
 	two_hcas_free(p.d);
 }
 
+/* The port of side i gets GIDs with another prefix.  Its packets with the old
+ * SGID do not leave the port. */
+static void change_prefix(int i)
+{
+	struct pair p = new_pair(HCA_QPT_RC);
+
+	p.d->liveness = ENGINE_PEER_UNKNOWN;
+	p.d->has_old_gids = true;
+	watch_frames(&p);
+	write_once(p.d, 1);
+	assert_int_equal(p.frames[0], 0);
+	subnet_set_prefix(p.d->subnet, i, 0xfec0000000000001);
+	subnet_fabric(p.d->subnet)->changes++;
+	write_mark(p.d, 2);
+	two_hcas_run(p.d, p.d->now_ns + 100 * LONG);
+	outcome_assert_done(p.d, 0, HCA_RETRY_EXC_ERR, HCA_WC_RDMA_WRITE);
+	assert_true(p.frames[0] > 0);
+	if (!i) /* else only the acknowledgements are lost */
+		assert_int_equal(p.d->side[1].memory.bytes[AT], 1);
+	two_hcas_free(p.d);
+}
+
+static void gids_with_an_old_prefix_end_the_connection(void **state)
+{
+	two_hcas_by_lid(true);
+	change_prefix(0);
+	change_prefix(1);
+	two_hcas_by_lid(has_grh);
+}
+
 static void give_alternate(struct two_hcas *d, int i)
 {
 	const struct hca_qp_attr a = {
@@ -513,6 +545,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(packets_find_the_messages_that_came_before),
 		cmocka_unit_test(a_pkey_that_is_withdrawn_ends_the_connection),
 		cmocka_unit_test(the_subnet_is_asked_about_the_present_pkey),
+		cmocka_unit_test(gids_with_an_old_prefix_end_the_connection),
 		cmocka_unit_test(an_atomic_that_the_target_has_is_not_doubled),
 		cmocka_unit_test(
 			a_path_that_the_program_changes_is_asked_about),
@@ -525,6 +558,7 @@ int main(int argc, char **argv)
 	};
 
 	two_hcas_mode(argc, argv);
-	two_hcas_by_lid(argc > 2);
+	has_grh = argc > 2;
+	two_hcas_by_lid(has_grh);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,6 +57,7 @@ struct two_hcas {
 	struct subnet *subnet;	   /* by LID: carries the packets; else NULL */
 	shared_u32 changes;	   /* the subnet's, as the engines see it */
 	bool is_restless;    /* the subnet changes after each of its answers */
+	bool has_old_gids;   /* packets with an SGID of no port are expected */
 	uint32_t asked_path; /* how often an engine asked for a path */
 };
 

@@ -2,6 +2,7 @@
 /* fabric/reach: would the packets of a queue pair arrive, and their answers? */
 #include "unit/data_world.h"
 
+#include "fabric/port_info.h"
 #include "fabric/reach.h"
 #include "fabric/sma.h"
 
@@ -182,6 +183,29 @@ static void the_pkey_is_the_one_at_the_index_now(void **state)
 	assert_int_equal(peer.pkeys, 1);
 }
 
+/* Packets with another SGID do not leave a port. */
+static void the_gids_are_those_of_the_ports(void **state)
+{
+	struct world *w = *state;
+	struct reach r = ask_of(w->b, LID_B);
+	struct port *port[] = {port_of(w, "A", 1), port_of(w, "B", 1)};
+
+	port_info_gid(port[0], port_guid(port[0], 0), r.sgid);
+	port_info_gid(port[1], port_guid(port[1], 0), r.dgid);
+	r.has_grh = 1;
+	assert_true(reaches_b(w, &r));
+	for (int i = 0; i < 2; i++) {
+		port[i]->info[AT_GID_PREFIX]++;
+		assert_false(reaches_b(w, &r));
+		r.has_grh = 0;
+		assert_true(reaches_b(w, &r));
+		r.has_grh = 1;
+		port[i]->info[AT_GID_PREFIX]--;
+	}
+	r.dgid[15]++;
+	assert_false(reaches_b(w, &r));
+}
+
 static void switches_enforce_partitions(void **state)
 {
 	static const uint8_t bits[] = {ENFORCE_IN, ENFORCE_OUT};
@@ -306,6 +330,7 @@ int main(void)
 		TEST(a_link_that_is_not_active_ends_the_way),
 		TEST(both_ends_have_to_be_in_the_partition),
 		TEST(the_pkey_is_the_one_at_the_index_now),
+		TEST(the_gids_are_those_of_the_ports),
 		TEST(switches_enforce_partitions),
 		TEST(an_sl_needs_a_vl_at_each_port),
 		TEST(a_path_mtu_above_that_of_a_link_is_refused),
