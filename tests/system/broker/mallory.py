@@ -31,6 +31,7 @@ import ctypes
 import errno
 import fcntl
 import mmap
+import operator
 import os
 import random
 import re
@@ -177,19 +178,42 @@ class Mad:
         return self.frame(head + body + bytes(232 - len(body)))
 
 
-def constant(name, header):
-    """Returns the number that a header of src/broker defines as @name."""
+def text_of(header):
+    """Returns the text of a header of src/broker, without its comments."""
     here = os.path.dirname(os.path.abspath(__file__))
     with open(os.path.join(here, "../../../src/broker", header)) as f:
-        return int(re.search(r"#define %s\s+(\w+)" % name,
-                             f.read()).group(1).rstrip("u"), 0)
+        return re.sub(r"/\*.*?\*/", "", f.read(), flags=re.DOTALL)
+
+
+def constant(name, header):
+    """Returns the number that a header of src/broker defines as @name."""
+    return int(re.search(r"#define %s\s+(\w+)" % name,
+                         text_of(header)).group(1).rstrip("u"), 0)
+
+
+def enumeration(name, header):
+    """Returns the numbers of an enumeration in a header of src/broker by the names
+    of its members."""
+    members, value = {}, -1
+    body = re.search(r"enum %s \{(.*?)\};" % name, text_of(header), re.DOTALL)
+    for member in body.group(1).replace(" ", "").split(","):
+        word, _, given = member.strip().partition("=")
+        value = int(given, 0) if given else value + 1
+        if word:
+            members[word] = value
+    return members
+
+
+BIND, LISTEN, DONE, EVENT = operator.itemgetter(
+    "CMPROTO_BIND", "CMPROTO_LISTEN", "CMPROTO_DONE", "CMPROTO_EVENT")(
+        enumeration("cmproto_kind", "cmproto.h"))
+REQUEST = enumeration("cmproto_event", "cmproto.h")["CMPROTO_REQUEST"]
 
 
 class Held:
     """A connection to a broker, and what the broker has granted on it."""
 
     WELCOME, REFUSED = 2, 3  # proto.h
-    BIND, LISTEN, DONE, EVENT, REQUEST = 1, 2, 14, 15, 0  # cmproto.h
 
     def __init__(self, count, is_here):
         self.count, self.is_here = count, is_here
@@ -231,17 +255,17 @@ class Held:
     def take_cm(self, text):
         kind, serial, err, _, name, event = struct.unpack_from("=HIiIII", text,
                                                                6)
-        if kind == self.EVENT and event == self.REQUEST:
+        if kind == EVENT and event == REQUEST:
             # If the source address is removed before the broker reads the frame,
             # the frame counts as another host's, which could have sent it, too.
             if self.is_here(socket.inet_ntoa(text[60:64])):
                 self.count("REQs heard")
-        elif kind == self.DONE and err:
+        elif kind == DONE and err:
             self.count("refusals")
-        elif kind == self.DONE and serial == self.BIND:
+        elif kind == DONE and serial == BIND:
             self.port, = struct.unpack_from("=H", text, 66)
-            self.ask(self.LISTEN, self.LISTEN, name)
-        elif kind == self.DONE and serial == self.LISTEN:
+            self.ask(LISTEN, LISTEN, name)
+        elif kind == DONE and serial == LISTEN:
             self.grant("listeners")
 
     def take_answers(self):
@@ -329,7 +353,7 @@ class Broker:
 
     def listen(self):
         """Binds a port that the broker chooses; take_answers listens there."""
-        self.dial().ask(Held.BIND, Held.BIND)
+        self.dial().ask(BIND, BIND)
 
 
 class Attack:
