@@ -149,13 +149,41 @@ static void send_intruder(struct world *w, const struct engine_frame *f, int to)
 	world_fly(w, c);
 }
 
+/* Sends a packet into the subnet.  The cable of h may lose the packet. */
+static void send_by_lid(struct world *w, const struct host *h,
+			const struct engine_frame *f)
+{
+	struct flight *c = calloc(1, sizeof(*c));
+	bool is_lost =
+		!world_is_quiet(w) && rng_chance(&w->rng, w->faults.drop);
+
+	if (!c || f->head_bytes + f->len > sizeof(c->bytes))
+		abort();
+	memcpy(c->bytes, f->head, f->head_bytes);
+	memcpy(c->bytes + f->head_bytes, f->bytes, f->len);
+	c->len = f->head_bytes + f->len;
+	c->to_host = h->index;
+	c->starts = h->starts;
+	c->at_ns = w->now_ns + WIRE_NS;
+	pcap_packet(w, c->bytes, c->len, is_lost ? PCAP_LOST : 0);
+	if (is_lost)
+		free(c);
+	else
+		world_fly(w, c);
+}
+
 void link_send(struct world *w, const struct host *h,
 	       const struct engine_frame *f)
 {
-	int to = host_of(w, &f->to);
+	int to = w->subnet ? 0 : host_of(w, &f->to);
 
 	world_hash(w, &w->now_ns, sizeof(w->now_ns));
+	world_hash(w, f->head, f->head_bytes);
 	world_hash(w, f->bytes, f->len);
+	if (w->subnet) {
+		send_by_lid(w, h, f);
+		return;
+	}
 	if (to < 0) {
 		world_fail(w, "host %u sends to an address of no host",
 			   h->index);

@@ -21,10 +21,23 @@
 
 #define LOSS_MAX 90u
 
+/* An option that chooses how most connections send their messages. */
+struct path {
+	const char *word;
+	enum world_path kind;
+};
+
+static const struct path paths[] = {
+	{"--direct", PATH_WITHOUT},
+	{"--iwarp", WORLD_STREAMS},
+	{"--infiniband", WORLD_SUBNET},
+};
+
 struct options {
 	uint64_t from, to;
 	uint32_t loss;
-	bool verbose, direct, iwarp;
+	bool verbose;
+	const struct path *path; /* NULL: packets of RoCEv2 */
 	const char *pcap; /* the file of the capture; NULL: there is none */
 };
 
@@ -36,7 +49,7 @@ static int capture_err;
 static void print_usage(FILE *to)
 {
 	fputs("usage: " NAME " [--seeds A..B] [--loss PERCENT] "
-	      "[--direct | --iwarp] [--pcap FILE] [--verbose]\n",
+	      "[--direct | --infiniband | --iwarp] [--pcap FILE] [--verbose]\n",
 	      to);
 }
 
@@ -62,6 +75,9 @@ static void print_help(void)
 	     "  --direct         simulate processes of one host: most RC "
 	     "connections between\n"
 	     "                   the processes use no packets\n"
+	     "  --infiniband     all packets go by LID through an emulated "
+	     "InfiniBand subnet,\n"
+	     "                   whose links are cut and restored\n"
 	     "  --iwarp          all connections are iWARP connections, over "
 	     "byte streams,\n"
 	     "                   which deliver the bytes in order, but late\n"
@@ -139,10 +155,7 @@ static parse_value *parser_of(const char *word)
 /* False: two options exclude each other, and stderr says which. */
 static bool check_options(const struct options *o)
 {
-	if (o->direct && o->iwarp)
-		fputs(NAME ": --direct and --iwarp exclude each other.\n",
-		      stderr);
-	else if (o->pcap && o->from != o->to)
+	if (o->pcap && o->from != o->to)
 		fputs(NAME ": --pcap takes the traffic of one world; name one "
 			   "seed by --seeds.\n",
 		      stderr);
@@ -151,22 +164,43 @@ static bool check_options(const struct options *o)
 	return false;
 }
 
+/* Returns the path that an option chooses; NULL: the word is no such option. */
+static const struct path *path_of(const char *word)
+{
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (!strcmp(word, paths[i].word))
+			return &paths[i];
+	return NULL;
+}
+
+/* False: an earlier option has chosen another path, and stderr says so. */
+static bool choose_path(const struct path *path, struct options *o)
+{
+	if (o->path && o->path != path) {
+		fprintf(stderr, NAME ": %s and %s exclude each other.\n",
+			o->path->word, path->word);
+		return false;
+	}
+	o->path = path;
+	return true;
+}
+
 /* False: an argument is wrong, and stderr says which. */
 static bool parse_options(int argc, char **argv, struct options *o)
 {
 	for (int i = 1; i < argc; i++) {
 		const char *word = argv[i];
 		parse_value *parse = parser_of(word);
+		const struct path *path = path_of(word);
 
 		if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
 			print_help();
 			exit(0);
 		} else if (!strcmp(word, "--verbose")) {
 			o->verbose = true;
-		} else if (!strcmp(word, "--direct")) {
-			o->direct = true;
-		} else if (!strcmp(word, "--iwarp")) {
-			o->iwarp = true;
+		} else if (path) {
+			if (!choose_path(path, o))
+				return false;
 		} else if (!parse) {
 			fprintf(stderr, NAME ": unknown option \"%s\".\n",
 				word);
@@ -244,14 +278,12 @@ static struct world w;
 static uint64_t run_once(uint64_t seed, const struct options *o, FILE *to,
 			 char why[200])
 {
+	enum world_path kind = o->path ? o->path->kind : WORLD_PACKETS;
 	uint64_t hash;
 
-	world_init(&w, seed, o->loss,
-		   o->direct  ? PATH_WITHOUT
-		   : o->iwarp ? WORLD_STREAMS
-			      : WORLD_PACKETS);
+	world_init(&w, seed, o->loss, kind);
 #ifdef ADVERB_STEPS
-	w.take_turns = o->direct ? turns_take : NULL;
+	w.take_turns = kind == WORLD_TURNS ? turns_take : NULL;
 #endif
 	if (to)
 		pcap_begin(&w, write_capture, to);
@@ -275,11 +307,9 @@ static bool run_seed(uint64_t seed, const struct options *o)
 		strcpy(why, "a second run of the seed differs");
 	if (why[0])
 		printf("FAIL seed %" PRIu64 ": %s; reproduce: " NAME " "
-		       "--seeds %" PRIu64 "..%" PRIu64 " --loss %u%s\n",
-		       seed, why, seed, seed, o->loss,
-		       o->direct  ? " --direct"
-		       : o->iwarp ? " --iwarp"
-				  : "");
+		       "--seeds %" PRIu64 "..%" PRIu64 " --loss %u%s%s\n",
+		       seed, why, seed, seed, o->loss, o->path ? " " : "",
+		       o->path ? o->path->word : "");
 	fflush(stdout);
 	return !why[0];
 }

@@ -3,6 +3,7 @@
 
 #include "sim/node.h"
 #include "sim/pair.h"
+#include "sim/subnet.h"
 #include "util/bits.h"
 
 static void schedule_next(struct world *w)
@@ -36,6 +37,10 @@ static void stall_host(struct world *w, struct host *h)
 
 static void unplug_host(struct world *w, struct host *h)
 {
+	if (w->subnet) {
+		subnet_disturb(w);
+		return;
+	}
 	h->unplugged_ns = choose_end(w, 100);
 }
 

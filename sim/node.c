@@ -9,6 +9,7 @@
 #include "sim/bytestream.h"
 #include "sim/link.h"
 #include "sim/pair.h"
+#include "sim/subnet.h"
 #include "util/bits.h"
 
 #define ARENA_BYTES (32u << 20)
@@ -169,6 +170,8 @@ void node_boot(struct host *h)
 	h->turned_ns = node_now(h);
 	h->dead = false;
 	h->starts++;
+	if (w->subnet)
+		subnet_attach(h);
 }
 
 void node_kill(struct host *h)
@@ -179,6 +182,8 @@ void node_kill(struct host *h)
 	if (arena_used(&h->hca.arena) != h->arena_used)
 		world_fail(h->world, "host %u: arena memory is left", h->index);
 	free_released(h);
+	if (h->world->subnet)
+		subnet_detach(h);
 	engine_free(h->engine);
 	end_process(h);
 	while (h->inbox_count)
@@ -266,12 +271,26 @@ static uint32_t deliver_run(struct host *h, uint32_t i)
 	return i;
 }
 
+static void deliver_by_lid(struct host *h, const struct flight *f)
+{
+	struct engine_packet p = {.bytes = f->bytes, .len = f->len, .port = 1};
+
+	engine_rx_link(h->engine, &p, node_now(h));
+}
+
 static void receive_all(struct host *h)
 {
+	const struct subnet *subnet = h->world->subnet;
+
 	for (uint32_t i = 0; i < h->inbox_count;)
-		i = deliver_run(h, i);
+		if (subnet)
+			deliver_by_lid(h, h->inbox[i++]);
+		else
+			i = deliver_run(h, i);
 	while (h->inbox_count)
 		free(h->inbox[--h->inbox_count]);
+	if (subnet)
+		subnet_resume(h);
 }
 
 void node_receive(struct host *h, struct flight *f)
@@ -372,6 +391,7 @@ static void send_all(struct host *h)
 {
 	struct engine_frame frames[BATCH];
 	struct world *w = h->world;
+	bool is_full;
 	size_t n;
 
 	take_events(h);
@@ -379,6 +399,9 @@ static void send_all(struct host *h)
 		n = engine_tx(h->engine, frames, BATCH, node_now(h));
 		if (n && rng_chance(&w->rng, 100000))
 			n = rng_below(&w->rng, (uint32_t)n) + 1;
+		is_full = w->subnet && n && !subnet_may_send(h);
+		if (is_full)
+			n = 0;
 		for (size_t i = 0; i < n; i++)
 			link_send(w, h, &frames[i]);
 		engine_tx_done(h->engine, n);
@@ -387,7 +410,7 @@ static void send_all(struct host *h)
 		find_paths(h);
 		find_pages(h);
 		take_events(h);
-	} while (engine_has_tx(h->engine));
+	} while (engine_has_tx(h->engine) && !is_full);
 }
 
 uint64_t node_next(const struct host *h)

@@ -93,13 +93,15 @@ static void note_vague(struct host *h, uint32_t off, uint32_t bytes)
 {
 	struct world *w = h->world;
 
-	if (w->vague_count == w->vague_room) {
-		w->vague_room = w->vague_room ? 2 * w->vague_room : 256;
-		w->vague = realloc(w->vague, w->vague_room * sizeof(*w->vague));
-		if (!w->vague)
+	if (w->vagues.count == w->vagues.room) {
+		w->vagues.room = w->vagues.room ? 2 * w->vagues.room : 256;
+		w->vagues.list =
+			realloc(w->vagues.list,
+				w->vagues.room * sizeof(*w->vagues.list));
+		if (!w->vagues.list)
 			abort();
 	}
-	w->vague[w->vague_count++] = (struct vague){h, off, bytes};
+	w->vagues.list[w->vagues.count++] = (struct vague){h, off, bytes};
 }
 
 void oracle_spread(struct host *h, const struct piece *p, uint8_t n,
@@ -143,7 +145,7 @@ static void check_region(struct world *w, const struct region *r)
 
 void oracle_round(struct world *w, struct pair *p)
 {
-	w->vague_count = 0;
+	w->vagues.count = 0;
 	for (int i = 0; i < 2; i++) {
 		struct flow *f = &p->flow[i];
 
@@ -152,8 +154,8 @@ void oracle_round(struct world *w, struct pair *p)
 			bits_min_u32(f->round.certain, f->round.failed);
 		f->service->replay(f);
 	}
-	for (uint32_t i = 0; i < w->vague_count; i++) {
-		const struct vague *v = &w->vague[i];
+	for (uint32_t i = 0; i < w->vagues.count; i++) {
+		const struct vague *v = &w->vagues.list[i];
 
 		memcpy(v->host->shadow + v->off, v->host->memory.bytes + v->off,
 		       v->bytes);

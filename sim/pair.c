@@ -10,6 +10,7 @@
 #include "sim/oracle.h"
 #include "sim/pcap.h"
 #include "sim/service.h"
+#include "sim/subnet.h"
 
 #define SINK_BYTES (256u << 10)
 #define PAIRS	   6
@@ -119,7 +120,10 @@ static void qp_init(struct world *w, struct flow *f)
 		abort();
 	f->qp = qp_new(&h->hca, h->qpns++, f->service->qp_type, f->pd, cq, cq,
 		       &f->cap, false);
-	f->q = f->qp ? engine_qp_add(h->engine, f->qp) : NULL;
+	if (!f->qp)
+		abort();
+	f->qp->is_by_lid = w->subnet != NULL;
+	f->q = engine_qp_add(h->engine, f->qp);
 	if (!f->q)
 		abort();
 	set_indices(w, &f->qp->sq);
@@ -434,6 +438,8 @@ static bool may_come_late(const struct world *w, const struct pair *p)
 {
 	if (!p->flow->service->is_lossy || !p->round)
 		return false;
+	if (w->subnet && subnet_is_busy(w))
+		return true;
 	for (int i = 0; i < 2; i++) {
 		const struct host *h = p->flow[i].from;
 

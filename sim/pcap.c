@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hdr/erf.h"
 #include "hdr/outer.h"
 #include "hdr/pcapng.h"
 #include "iwarp/stream.h"
@@ -11,7 +12,8 @@
 #include "sim/pair.h"
 #include "util/bits.h"
 
-#define TTL 64
+#define TTL	  64
+#define SECOND_NS 1000000000u
 /* The ports of a connection's ends.  No two connections of a world have the
  * same first port, unless there are more than CLIENT_PORTS connections. */
 #define CLIENT_PORT  49152
@@ -56,7 +58,8 @@ void pcap_begin(struct world *w,
 
 	w->pcap.write = write;
 	w->pcap.arg = arg;
-	pcapng_write_begin(begin, PCAPNG_LINK_ETHERNET);
+	pcapng_write_begin(begin,
+			   w->subnet ? ERF_LINK_TYPE : PCAPNG_LINK_ETHERNET);
 	put_bytes(w, begin, sizeof(begin));
 }
 
@@ -118,6 +121,19 @@ void pcap_frame(struct world *w, const struct engine_frame *f, size_t off,
 	o.tos = f->tos;
 	put_block(w, frame, outer_write_udp(frame, &o, f->bytes + off, n), NULL,
 		  0, tell_fate(comment, fate) ? comment : NULL);
+}
+
+void pcap_packet(struct world *w, const uint8_t *p, size_t n, unsigned fate)
+{
+	char comment[PCAPNG_COMMENT_MAX + 1];
+	uint8_t head[ERF_BYTES];
+
+	if (!w->pcap.write)
+		return;
+	erf_write(head, w->now_ns / SECOND_NS,
+		  (uint32_t)(w->now_ns % SECOND_NS), n);
+	put_block(w, head, sizeof(head), p, n,
+		  tell_fate(comment, fate) ? comment : NULL);
 }
 
 /* ---- byte streams ---- */

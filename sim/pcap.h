@@ -30,7 +30,8 @@ enum pcap_fate {
 	PCAP_FORGED = 32, /* delivers it, though its sender is an intruder */
 };
 
-/* Sets where the capture goes, and begins it. */
+/* Sets where the capture goes, and begins it.  The link type is that of the
+ * world's packets. */
 void pcap_begin(struct world *w,
 		void (*write)(void *arg, const void *bytes, size_t n),
 		void *arg);
@@ -38,6 +39,10 @@ void pcap_begin(struct world *w,
  * pcap_fate. */
 void pcap_frame(struct world *w, const struct engine_frame *f, size_t off,
 		unsigned fate);
+
+/* Writes the packet of an InfiniBand link at p, from LRH to VCRC.  fate: bits
+ * of enum pcap_fate. */
+void pcap_packet(struct world *w, const uint8_t *p, size_t n, unsigned fate);
 
 /* Writes the beginning of a new connection between the QPs of f[0], which is
  * MPA's initiator, and f[1].  c[i]: the configuration at the QP of f[i]. */

@@ -6,6 +6,7 @@
 
 #include "sim/oracle.h"
 #include "sim/pair.h"
+#include "sim/subnet.h"
 #include "util/bits.h"
 
 static const uint8_t opcodes[] = {
@@ -115,6 +116,10 @@ static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 	a->ah.hop_limit = 64;
 	a->ah.local = w->kind.direct || w->kind.has_shm_ack;
 	a->ah.bursts = rng_chance(&w->rng, 500000);
+	if (w->subnet) {
+		subnet_address(f, &a->ah);
+		a->ah.is_global = rng_chance(&w->rng, 500000);
+	}
 	a->port_num = 1;
 	a->dest_qpn = f->back->qp->qpn;
 	a->access_flags =

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/loose.h"
+#include "sim/subnet.h"
 
 static const uint8_t opcodes[] = {HCA_WR_SEND, HCA_WR_SEND_IMM,
 				  HCA_WR_RDMA_WRITE, HCA_WR_RDMA_WRITE_IMM};
@@ -19,6 +20,10 @@ static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 	a->ah.is_global = 1;
 	a->ah.bursts = rng_chance(&w->rng, 500000);
 	a->ah.local = w->kind.direct;
+	if (w->subnet) {
+		subnet_address(f, &a->ah);
+		a->ah.is_global = rng_chance(&w->rng, 500000);
+	}
 	a->port_num = 1;
 	a->dest_qpn = f->back->qp->qpn;
 	a->access_flags = HCA_REMOTE_WRITE;

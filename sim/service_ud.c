@@ -5,6 +5,9 @@
 #include "ibt/ud.h"
 #include "sim/loose.h"
 #include "sim/pair.h"
+#include "sim/subnet.h"
+
+#define UNUSED_QPN 0xfffffeu
 
 static const uint8_t opcodes[] = {HCA_WR_SEND, HCA_WR_SEND_IMM};
 
@@ -37,6 +40,27 @@ static void connect_pair(struct world *w, struct flow *f)
 	connect_qp(w, &f[1]);
 }
 
+/* Do the pair's datagrams have a GRH?  All datagrams of RoCE have one. */
+static bool has_grh(const struct flow *f)
+{
+	return !f->from->world->subnet || f->pair->flow[0].id / 2 % 2;
+}
+
+/* Sets the destination's LID and GIDs. */
+static void address_by_lid(const struct flow *f, struct wq_to *to)
+{
+	struct hca_ah ah = {.dlid = 0};
+
+	subnet_address(f, &ah);
+	to->lid = (struct wq_lid){.dlid = ah.dlid, .sl = ah.sl, .port_num = 1};
+	to->has_grh = has_grh(f);
+	memcpy(to->from, ah.sgid, 16);
+	memcpy(to->to, ah.dgid, 16);
+	/* the subnet carries no packet to a QPN that belongs to no process */
+	if (!f->back->qp)
+		to->qpn = UNUSED_QPN;
+}
+
 static void fill_wqe(const struct flow *f, const struct op *o, struct wqe *e)
 {
 	struct wq_to *to = wq_to(&f->qp->sq, e);
@@ -55,6 +79,8 @@ static void fill_wqe(const struct flow *f, const struct op *o, struct wqe *e)
 	};
 	memcpy(to->from, f->from->addr.ip, 16);
 	memcpy(to->to, f->to->addr.ip, 16);
+	if (f->from->world->subnet)
+		address_by_lid(f, to);
 }
 
 static void check_receive(struct world *w, struct flow *f, uint32_t i,
@@ -62,7 +88,7 @@ static void check_receive(struct world *w, struct flow *f, uint32_t i,
 {
 	/* a new process of the sender's host has another QPN */
 	if (!c->status && ((!f->round.dead && c->src_qpn != f->qp->qpn) ||
-			   !(c->wc_flags & HCA_WC_GRH)))
+			   !(c->wc_flags & HCA_WC_GRH) == has_grh(f)))
 		world_fail(w, "flow %u receive %u: wrong source", f->id, i);
 	loose_received(w, f, i, c, UD_GRH_BYTES);
 }

@@ -10,6 +10,7 @@
 #include "sim/node.h"
 #include "sim/oracle.h"
 #include "sim/pair.h"
+#include "sim/subnet.h"
 #include "sim/workload.h"
 #include "util/bits.h"
 
@@ -192,6 +193,8 @@ void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
 	w->due.quiet_ns = (50 + rng_below(&w->rng, 250)) * WORLD_MS;
 	w->due.deadline_ns = w->due.quiet_ns + BOUND_NS;
 	draw_without(w, seed);
+	if (path == WORLD_SUBNET)
+		subnet_init(w);
 	for (uint32_t i = 0; i < w->host_count; i++)
 		node_init(w, (uint8_t)i, seed & 1, mem[i]);
 	for (uint32_t i = w->host_count; i < WORLD_HOSTS; i++)
@@ -208,7 +211,8 @@ void world_fini(struct world *w)
 	while (w->flights.count)
 		free(w->flights.heap[--w->flights.count]);
 	free(w->flights.heap);
-	free(w->vague);
+	free(w->vagues.list);
+	subnet_fini(w);
 }
 
 void world_free(struct world *w)
@@ -221,6 +225,8 @@ static uint64_t next_event(const struct world *w)
 {
 	uint64_t next = bits_min_u64(w->due.app_ns, w->due.mischief_ns);
 
+	if (w->subnet)
+		next = bits_min_u64(next, subnet_next(w));
 	if (w->flights.count)
 		next = bits_min_u64(next, w->flights.heap[0]->at_ns);
 	for (uint32_t i = 0; i < w->host_count; i++)
@@ -251,11 +257,16 @@ static void step_world(struct world *w)
 	while (w->flights.count && w->flights.heap[0]->at_ns <= w->now_ns) {
 		struct flight *f = pop_flight(w);
 
-		node_receive(&w->hosts[f->to_host], f);
+		if (w->subnet)
+			subnet_enter(w, f);
+		else
+			node_receive(&w->hosts[f->to_host], f);
 	}
 	if (w->due.mischief_ns <= w->now_ns)
 		mischief_step(w);
 	answer_due(w);
+	if (w->subnet)
+		subnet_turn(w);
 	take_turns(w, w->due.app_ns <= w->now_ns);
 	if (w->due.app_ns > w->now_ns + 20000 && workload_has_news(w))
 		w->due.app_ns = w->now_ns + rng_below(&w->rng, 20000);
@@ -270,4 +281,6 @@ void world_run(struct world *w)
 	}
 	if (!w->failure[0])
 		oracle_end(w);
+	if (!w->failure[0] && w->subnet)
+		subnet_check(w);
 }

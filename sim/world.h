@@ -25,13 +25,16 @@
 struct world;
 struct flow;
 struct pair;
+struct subnet;
 
-/* A frame in flight. */
+/* A frame in flight.  By LID: a packet of host to_host on its way into the
+ * subnet, or a packet in the socket of host to_host. */
 struct flight {
 	uint64_t at_ns; /* when the frame arrives */
 	uint64_t order; /* frames of one at_ns arrive in this order */
 	struct inaddr from, to;
 	uint8_t to_host, tos; /* the index of the receiving host; IP's TOS */
+	uint32_t starts;      /* by LID: host.starts when the packet was sent */
 	bool checksummed;     /* has a valid UDP checksum, which GRO requires */
 	size_t len;
 	uint8_t bytes[WORLD_FRAME_MAX];
@@ -82,8 +85,9 @@ struct host {
 	struct hca hca;
 	/* Why the host makes progress at once. */
 	struct {
-		bool by_peer;  /* node_wake: an initiator set notify bits */
-		bool writable; /* a byte stream takes bytes again */
+		bool by_peer; /* node_wake: an initiator set notify bits */
+		/* a byte stream, or the subnet, takes bytes again */
+		bool writable;
 	} woken;
 	struct credit_page page;
 	struct engine *engine;
@@ -119,6 +123,11 @@ struct ask {
 struct vague {
 	struct host *host;
 	uint32_t off, bytes;
+};
+
+struct vagues {
+	struct vague *list;
+	size_t count, room;
 };
 
 /* A heap of the frames that are under way, the first to arrive at its top. */
@@ -171,8 +180,8 @@ struct world {
 	struct pair *pairs;
 	struct flow *flows; /* two for each pair */
 	uint32_t pair_count, flow_count;
-	struct vague *vague;
-	size_t vague_count, vague_room;
+	struct vagues vagues;
+	struct subnet *subnet; /* connections are by LID; else NULL */
 	/* turns_take; NULL: the hosts make progress one after the other. */
 	void (*take_turns)(struct world *w, bool programs);
 	/* take_lock of turns.c; NULL: the lock is free. */
@@ -181,12 +190,13 @@ struct world {
 	char failure[200]; /* the first failure; empty: none */
 };
 
-/* The path of most RC connections. */
+/* The path of most RC connections, or of all connections. */
 enum world_path {
 	WORLD_PACKETS,
 	WORLD_DIRECT,  /* without packets (src/direct) */
 	WORLD_TURNS,   /* direct, and hosts make progress at the same time */
 	WORLD_STREAMS, /* byte streams (src/iwarp) */
+	WORLD_SUBNET,  /* packets by LID, through an emulated subnet */
 };
 
 /* Makes the world of a seed, whose links lose loss_percent of the frames.  The

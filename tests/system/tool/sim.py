@@ -19,7 +19,8 @@ t = system.Suite(__doc__)
 WORLDS = [("IPv4, a user who forges", 5, ()), ("IPv6, a user who forges", 4, ()),
           ("IPv4, shm acks", 7, ()), ("IPv6, shm acks", 6, ()),
           ("within one host", 9, ("--direct",)),
-          ("iWARP, IPv4", 5, ("--iwarp",)), ("iWARP, IPv6", 16, ("--iwarp",))]
+          ("iWARP, IPv4", 5, ("--iwarp",)), ("iWARP, IPv6", 16, ("--iwarp",)),
+          ("InfiniBand", 2, ("--infiniband",))]
 FATES = {"lost", "a bit is flipped", "cut short", "late", "a second copy", "forged"}
 
 
@@ -68,6 +69,22 @@ def sound_frames(seed, words):
     expect(times == sorted(times) and times[-1] > 0,
            "the times are not the world's")
     t.note("%d frames" % seen)
+
+
+def sound_packets(seed, words):
+    """tshark finds nothing wrong, and each packet has an LRH and a BTH, and comes
+    from one of the hosts' LIDs."""
+    path = capture("packets", seed, *words)
+    bad = tshark.lines(t, path, "-Y", tshark.BAD + " || !infiniband.bth")
+    expect(not bad, "tshark finds wrong packets: " + " | ".join(bad[:5]))
+    packets = tshark.lines(t, path, "-T", "fields", "-e", "frame.time_epoch", "-e",
+                           "infiniband.lrh.slid")
+    times, lids = zip(*[line.split() for line in packets])
+    times = [float(at) for at in times]
+    expect(len(times) > 100 and times == sorted(times), "the times are not the world's")
+    expect(set(int(lid, 0) for lid in lids) <= set(range(16, 21)),
+           "the LIDs are %s" % sorted(set(lids)))
+    t.note("%d packets" % len(packets))
 
 
 def sound_streams(seed, words):
@@ -124,6 +141,9 @@ def refusals():
         expect(r.status == 2 and said in r.output and
                r.output.count("\n") == 1, "no message says why", r)
         expect(not os.path.exists(path), "a file was made", r)
+    r = t.run([t.adverb, "sim", "--direct", "--iwarp"])
+    expect(r.status == 2 and "--direct and --iwarp exclude each other" in r.output,
+           "two paths are taken", r)
 
 
 def full():
@@ -146,7 +166,8 @@ def with_tshark(body, *args):
 for name, seed, words in WORLDS:
     t.case("the same file: " + name,
            lambda seed=seed, words=words: same_file(seed, words))
-    judge = sound_streams if "--iwarp" in words else sound_frames
+    judge = (sound_streams if "--iwarp" in words else
+             sound_packets if "--infiniband" in words else sound_frames)
     t.case("tshark reads: " + name, with_tshark(judge, seed, words))
 t.case("CRCs of MPA are right", with_tshark(good_crcs))
 t.case("comments tell what the link does", with_tshark(fates))

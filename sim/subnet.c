@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sim/subnet.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/data_end.h"
+#include "fabric/port_info.h"
+#include "hdr/lrh.h"
+#include "sim/cables.h"
+#include "sim/node.h"
+#include "sim/pair.h"
+#include "util/bits.h"
+
+#define SLS	16
+#define TURN_NS 2000 /* until links carry more packets */
+/* The least room of a VL's buffer, and the least that a link carries in a turn,
+ * in blocks (fabric/lane.h): one packet with a payload of 4096 bytes. */
+#define PACKET_BLOCKS 80u
+
+/* Hashes of a sequence of packets, in their order: of those that have come into
+ * the subnet, and of those that have left it. */
+struct order {
+	uint64_t entered, left;
+};
+
+struct subnet {
+	struct cables cables;
+	struct data_end *ends[WORLD_HOSTS]; /* NULL: the host is dead */
+	uint64_t due_ns; /* when packets move next; UINT64_MAX: never */
+	/* A cable was cut, or a process has ended, so packets may be lost. */
+	bool was_disturbed;
+	/* By sender, receiver and SL: the packets between which the subnet
+	 * keeps the order. */
+	struct order order[WORLD_HOSTS][WORLD_HOSTS][SLS];
+};
+
+/* ---- hosts ---- */
+
+void subnet_init(struct world *w)
+{
+	struct subnet *s = w->subnet = calloc(1, sizeof(*s));
+	struct data_ends *data;
+
+	if (!s)
+		abort();
+	cables_init(w, &s->cables);
+	data = &s->cables.fabric->data;
+	data->buffer_blocks = PACKET_BLOCKS << rng_below(&w->rng, 7);
+	data->turn_blocks = PACKET_BLOCKS << rng_below(&w->rng, 7);
+}
+
+void subnet_fini(struct world *w)
+{
+	if (!w->subnet)
+		return;
+	cables_fini(&w->subnet->cables);
+	free(w->subnet);
+	w->subnet = NULL;
+}
+
+static struct port *port_of(const struct host *h)
+{
+	return cables_port(&h->world->subnet->cables, h->index);
+}
+
+void subnet_attach(struct host *h)
+{
+	struct subnet *s = h->world->subnet;
+	struct fabric_port shown;
+	struct hca_port port;
+	int err;
+
+	s->ends[h->index] = data_open(port_of(h)->node, 1, h, &err);
+	if (!s->ends[h->index] || fabric_show_port(port_of(h)->node, 1, &shown))
+		abort();
+	h->qpns = data_number(s->ends[h->index]) << DATA_REST_BITS |
+		  (h->qpns & ((1u << DATA_REST_BITS) - 1));
+	port = (struct hca_port){.lid = shown.lid, .lmc = shown.lmc};
+	memcpy(port.pkeys, shown.pkeys, sizeof(port.pkeys));
+	engine_port(h->engine, 0, 1, &port);
+}
+
+void subnet_detach(struct host *h)
+{
+	struct subnet *s = h->world->subnet;
+
+	data_close(s->ends[h->index]);
+	s->ends[h->index] = NULL;
+	s->was_disturbed = true;
+	s->due_ns = h->world->now_ns;
+}
+
+void subnet_address(const struct flow *f, struct hca_ah *ah)
+{
+	const struct port *from = port_of(f->from), *to = port_of(f->to);
+
+	ah->dlid = cables_lid(f->to->index);
+	ah->sl = (uint8_t)(f->pair->flow[0].id / 2 % LANES);
+	port_info_gid(from, port_guid(from, 0), ah->sgid);
+	port_info_gid(to, port_guid(to, 0), ah->dgid);
+}
+
+/* ---- packets ---- */
+
+bool subnet_may_send(struct host *h)
+{
+	return data_may_send(h->world->subnet->ends[h->index]);
+}
+
+/* Adds a packet to a hash, but not the VL in the first byte, and not the VCRC:
+ * the ports on the way set these. */
+static uint64_t add_hash(uint64_t hash, const uint8_t *bytes, size_t n)
+{
+	for (size_t i = 1; i < n - LRH_VCRC_BYTES; i++)
+		hash = (hash ^ bytes[i]) * 0x100000001b3ull;
+	return hash ^ hash >> 32;
+}
+
+/* Returns the sequence to which a packet of a host belongs. */
+static struct order *order_of(struct subnet *s, const uint8_t *bytes, size_t n)
+{
+	struct lrh lrh;
+
+	if (!lrh_frame(bytes, n, &lrh))
+		abort();
+	return &s->order[lrh.slid - CABLES_FIRST_LID]
+			[lrh.dlid - CABLES_FIRST_LID][lrh.sl];
+}
+
+/* Notes a packet that the subnet has taken. */
+static void note_entry(struct subnet *s, const uint8_t *bytes, size_t n)
+{
+	struct order *o = order_of(s, bytes, n);
+
+	o->entered = add_hash(o->entered, bytes, n);
+}
+
+void subnet_enter(struct world *w, struct flight *f)
+{
+	struct subnet *s = w->subnet;
+	struct host *h = &w->hosts[f->to_host];
+	struct data_end *end = s->ends[h->index];
+	int err;
+
+	/* a process that has ended sends nothing more */
+	if (end && h->starts == f->starts) {
+		fabric_set_time(s->cables.fabric, w->now_ns / WORLD_MS);
+		err = data_send(end, f->bytes, f->len);
+		if (err && err != -ENETDOWN)
+			world_fail(w, "host %u: the port refuses a packet: %s",
+				   h->index, strerror(-err));
+		if (!err)
+			note_entry(s, f->bytes, f->len);
+		s->due_ns = w->now_ns;
+	}
+	free(f);
+}
+
+/* Damages a packet on its last cable, as the seed decides.  The receiver finds
+ * each such damage by the VCRC. */
+static void damage_packet(struct world *w, struct flight *f)
+{
+	if (world_is_quiet(w))
+		return;
+	if (rng_chance(&w->rng, w->faults.corrupt)) {
+		uint32_t bit = rng_below(&w->rng, (uint32_t)f->len * 8);
+
+		f->bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	if (rng_chance(&w->rng, w->faults.truncate))
+		f->len = rng_below(&w->rng, (uint32_t)f->len) + 1;
+}
+
+static void deliver_packet(struct world *w, struct host *h,
+			   const uint8_t *bytes, size_t n)
+{
+	struct flight *f = calloc(1, sizeof(*f));
+	struct order *o = order_of(w->subnet, bytes, n);
+
+	if (!f || n > sizeof(f->bytes))
+		abort();
+	o->left = add_hash(o->left, bytes, n);
+	memcpy(f->bytes, bytes, n);
+	f->len = n;
+	f->to_host = h->index;
+	damage_packet(w, f);
+	node_receive(h, f);
+}
+
+/* Fills the socket of the end's host. */
+static void deliver_packets(struct world *w, struct data_end *end)
+{
+	struct host *h = data_owner(end);
+	const uint8_t *bytes;
+	size_t n;
+
+	data_changes_fetched(end);
+	while ((bytes = data_fetch(end, &n))) {
+		if (h->inbox_count == WORLD_INBOX) {
+			data_pause(end);
+			return;
+		}
+		deliver_packet(w, h, bytes, n);
+		data_fetched(end);
+	}
+}
+
+void subnet_resume(struct host *h)
+{
+	struct subnet *s = h->world->subnet;
+
+	if (!s->ends[h->index]->is_paused)
+		return;
+	data_unpause(s->ends[h->index]);
+	s->due_ns = h->world->now_ns;
+}
+
+static void move_packets(struct world *w)
+{
+	struct subnet *s = w->subnet;
+	uint64_t now_ms = w->now_ns / WORLD_MS, due;
+	struct data_end *end;
+
+	fabric_turn(s->cables.fabric, now_ms);
+	while ((end = data_ready(s->cables.fabric)))
+		deliver_packets(w, end);
+	while ((end = data_resumed(s->cables.fabric)))
+		((struct host *)data_owner(end))->woken.writable = true;
+	due = fabric_deadline(s->cables.fabric);
+	s->due_ns = due <= now_ms	  ? w->now_ns + TURN_NS
+		    : due == FABRIC_NEVER ? UINT64_MAX
+					  : due * WORLD_MS;
+}
+
+uint64_t subnet_next(const struct world *w)
+{
+	const struct subnet *s = w->subnet;
+
+	return bits_min_u64(s->due_ns, cables_next(&s->cables));
+}
+
+void subnet_turn(struct world *w)
+{
+	struct subnet *s = w->subnet;
+
+	if (cables_turn(w, &s->cables) || s->due_ns <= w->now_ns)
+		move_packets(w);
+}
+
+void subnet_disturb(struct world *w)
+{
+	struct subnet *s = w->subnet;
+
+	if (!cables_cut(w, &s->cables))
+		return;
+	s->was_disturbed = true;
+	s->due_ns = w->now_ns;
+}
+
+bool subnet_is_busy(const struct world *w)
+{
+	const struct subnet *s = w->subnet;
+
+	for (uint32_t i = 0; i < w->host_count; i++)
+		if (s->ends[i] && !list_is_empty(&s->ends[i]->inbox))
+			return true;
+	return s->cables.fabric->moving_count ||
+	       !list_is_empty(&s->cables.fabric->data.waiting);
+}
+
+/* Is the order of the packets that have left the order in which they came? */
+static bool has_kept_order(const struct subnet *s)
+{
+	const struct order *o = &s->order[0][0][0];
+
+	for (size_t i = 0; i < sizeof(s->order) / sizeof(*o); i++)
+		if (o[i].entered != o[i].left)
+			return false;
+	return true;
+}
+
+void subnet_check(struct world *w)
+{
+	const struct subnet *s = w->subnet;
+
+	if (s->cables.is_lossless && !s->was_disturbed && !subnet_is_busy(w) &&
+	    !has_kept_order(s))
+		world_fail(w,
+			   "the subnet has lost, changed or reordered packets");
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An emulated InfiniBand subnet (fabric/fabric.h) between the hosts.  Cables
+ * are cut and repaired, and routes change, while traffic runs (cables.h).
+ *
+ *	node_turn --> link_send --> subnet_enter --> switches --> node_receive
+ *
+ * The subnet loses no packet for lack of room: a host sends only while
+ * subnet_may_send, and a host whose socket is full receives nothing until
+ * subnet_resume.
+ */
+#ifndef SIM_SUBNET_H
+#define SIM_SUBNET_H
+
+#include "sim/workload.h"
+
+struct subnet;
+
+/* Makes the subnet of w, whose hosts have no process yet.  Sets w->subnet. */
+void subnet_init(struct world *w);
+/* Frees the subnet, if w has one. */
+void subnet_fini(struct world *w);
+/* Attaches the new process of h to the port of h: sets the range of its QPNs,
+ * and tells its engine the port's LID and P_Keys. */
+void subnet_attach(struct host *h);
+/* The process of h ends: packets to it are dropped from here on. */
+void subnet_detach(struct host *h);
+/* May h send now?  After false, the host wakes (host.woken.writable) as soon as
+ * it may. */
+bool subnet_may_send(struct host *h);
+/* Gives the subnet a packet of host f->to_host; the subnet owns f from here
+ * on. */
+void subnet_enter(struct world *w, struct flight *f);
+/* The socket of h has room again. */
+void subnet_resume(struct host *h);
+/* Returns the world's time at which subnet_turn is due; UINT64_MAX: not before
+ * the next input. */
+uint64_t subnet_next(const struct world *w);
+/* Moves packets through the subnet and into the sockets of the hosts, repairs
+ * cables, and runs the subnet manager. */
+void subnet_turn(struct world *w);
+/* Cuts a cable that the seed draws, for a while. */
+void subnet_disturb(struct world *w);
+/* Are packets on their way in the subnet? */
+bool subnet_is_busy(const struct world *w);
+/* Sets the members of *ah by which packets of f's QP go through the subnet. */
+void subnet_address(const struct flow *f, struct hca_ah *ah);
+/* Checks at the end of a world in which no cable was cut and no host has died:
+ * the subnet has delivered each packet once, unchanged, and in the order of the
+ * sender's packets with the same receiver and SL. */
+void subnet_check(struct world *w);
+
+#endif
