@@ -339,18 +339,37 @@ static void take_events(struct host *h)
 	}
 }
 
+/* Returns the host to which a QP's requests may go direct; NULL: they may not.
+ */
+static struct host *find_peer(struct host *h, const struct engine_want *want)
+{
+	struct flow *f;
+
+	if (h->world->subnet)
+		return subnet_ask(h, want);
+	f = pair_flow_of(h->world, h, want->qpn);
+	return f ? f->to : NULL;
+}
+
 /* Answers the engine's questions for paths: nine connections in ten are direct,
- * and one in ten uses packets. */
+ * and one in ten uses packets.  By LID, one answer in four comes in a later
+ * turn. */
 static void find_paths(struct host *h)
 {
 	struct world *w = h->world;
 	struct engine_want want;
 
+	if (w->subnet && engine_waits_for_path(h->engine))
+		engine_want_path_again(h->engine);
 	while (engine_wants_path(h->engine, &want)) {
-		struct flow *f = pair_flow_of(w, h, want.qpn);
-		struct host *to = f ? f->to : NULL;
 		struct process *p = NULL;
+		struct host *to;
 
+		if (w->subnet && rng_chance(&w->rng, 250000)) {
+			h->woken.writable = true;
+			continue;
+		}
+		to = find_peer(h, &want);
 		if (to && !to->dead && rng_chance(&w->rng, 900000))
 			p = to->process;
 		if (engine_set_path(h->engine, want.qpn, p ? &p->view : NULL,

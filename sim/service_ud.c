@@ -53,6 +53,7 @@ static void address_by_lid(const struct flow *f, struct wq_to *to)
 
 	subnet_address(f, &ah);
 	to->lid = (struct wq_lid){.dlid = ah.dlid, .sl = ah.sl, .port_num = 1};
+	to->local = 0;
 	to->has_grh = has_grh(f);
 	memcpy(to->from, ah.sgid, 16);
 	memcpy(to->to, ah.dgid, 16);

@@ -7,11 +7,13 @@
 
 #include "fabric/data_end.h"
 #include "fabric/port_info.h"
+#include "fabric/reach.h"
 #include "hdr/lrh.h"
 #include "sim/cables.h"
 #include "sim/node.h"
 #include "sim/pair.h"
 #include "util/bits.h"
+#include "util/shared.h"
 
 #define SLS	16
 #define TURN_NS 2000 /* until links carry more packets */
@@ -28,7 +30,8 @@ struct order {
 struct subnet {
 	struct cables cables;
 	struct data_end *ends[WORLD_HOSTS]; /* NULL: the host is dead */
-	uint64_t due_ns; /* when packets move next; UINT64_MAX: never */
+	shared_u32 changes; /* reach_changes, for the hosts (engine_subnet) */
+	uint64_t due_ns;    /* when packets move next; UINT64_MAX: never */
 	/* A cable was cut, or a process has ended, so packets may be lost. */
 	bool was_disturbed;
 	/* By sender, receiver and SL: the packets between which the subnet
@@ -38,6 +41,12 @@ struct subnet {
 
 /* ---- hosts ---- */
 
+/* Shows the hosts that answers of subnet_ask may have changed. */
+static void show_changes(struct subnet *s)
+{
+	shared_store(&s->changes, reach_changes(s->cables.fabric));
+}
+
 void subnet_init(struct world *w)
 {
 	struct subnet *s = w->subnet = calloc(1, sizeof(*s));
@@ -46,6 +55,7 @@ void subnet_init(struct world *w)
 	if (!s)
 		abort();
 	cables_init(w, &s->cables);
+	show_changes(s);
 	data = &s->cables.fabric->data;
 	data->buffer_blocks = PACKET_BLOCKS << rng_below(&w->rng, 7);
 	data->turn_blocks = PACKET_BLOCKS << rng_below(&w->rng, 7);
@@ -80,6 +90,8 @@ void subnet_attach(struct host *h)
 	port = (struct hca_port){.lid = shown.lid, .lmc = shown.lmc};
 	memcpy(port.pkeys, shown.pkeys, sizeof(port.pkeys));
 	engine_port(h->engine, 0, 1, &port);
+	if (h->world->kind.direct)
+		engine_subnet(h->engine, &s->changes);
 }
 
 void subnet_detach(struct host *h)
@@ -96,10 +108,42 @@ void subnet_address(const struct flow *f, struct hca_ah *ah)
 {
 	const struct port *from = port_of(f->from), *to = port_of(f->to);
 
+	ah->local = 0;
 	ah->dlid = cables_lid(f->to->index);
 	ah->sl = (uint8_t)(f->pair->flow[0].id / 2 % LANES);
 	port_info_gid(from, port_guid(from, 0), ah->sgid);
 	port_info_gid(to, port_guid(to, 0), ah->dgid);
+}
+
+/* ---- direct connections ---- */
+
+struct host *subnet_ask(struct host *h, const struct engine_want *want)
+{
+	const struct subnet *s = h->world->subnet;
+	const struct hca_qp_attr *a = want->by_lid;
+	struct reach r = {.dest_qpn = a->dest_qpn,
+			  .dlid = a->ah.dlid,
+			  .pkey_index = a->pkey_index,
+			  .sl = a->ah.sl,
+			  .mtu = (uint8_t)a->path_mtu,
+			  .has_grh = a->ah.is_global};
+	struct reach_peer peer;
+	struct data_end *end;
+	struct hca_way way;
+
+	memcpy(r.sgid, a->ah.sgid, 16);
+	memcpy(r.dgid, a->ah.dgid, 16);
+	end = reach_find(s->ends[h->index], &r, &peer);
+	if (!end)
+		return NULL;
+	way = (struct hca_way){.pkeys = peer.pkeys,
+			       .changes = reach_changes(s->cables.fabric),
+			       .slid = peer.slid,
+			       .port = peer.port,
+			       .path_bits = peer.path_bits,
+			       .path_mask = peer.path_mask};
+	engine_set_way(h->engine, want->qpn, &way);
+	return data_owner(end);
 }
 
 /* ---- packets ---- */
@@ -247,6 +291,7 @@ void subnet_turn(struct world *w)
 
 	if (cables_turn(w, &s->cables) || s->due_ns <= w->now_ns)
 		move_packets(w);
+	show_changes(s);
 }
 
 void subnet_disturb(struct world *w)
@@ -255,6 +300,7 @@ void subnet_disturb(struct world *w)
 
 	if (!cables_cut(w, &s->cables))
 		return;
+	show_changes(s);
 	s->was_disturbed = true;
 	s->due_ns = w->now_ns;
 }

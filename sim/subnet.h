@@ -43,6 +43,10 @@ void subnet_turn(struct world *w);
 void subnet_disturb(struct world *w);
 /* Are packets on their way in the subnet? */
 bool subnet_is_busy(const struct world *w);
+/* Answers the question of h for the path of a QP (engine_wants_path).  Returns
+ * the host that the QP's packets reach, after engine_set_way, if the subnet
+ * also delivers the answers; NULL: the QP has to send packets. */
+struct host *subnet_ask(struct host *h, const struct engine_want *want);
 /* Sets the members of *ah by which packets of f's QP go through the subnet. */
 void subnet_address(const struct flow *f, struct hca_ah *ah);
 /* Checks at the end of a world in which no cable was cut and no host has died:

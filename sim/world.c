@@ -183,7 +183,8 @@ void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
 	w->strict = rng_chance(&w->rng, 100000);
 	w->liveness = (enum liveness)rng_below(&w->rng, 4);
 	w->kind.has_streams = path == WORLD_STREAMS;
-	w->kind.direct = path == WORLD_DIRECT || path == WORLD_TURNS;
+	w->kind.direct = path == WORLD_DIRECT || path == WORLD_TURNS ||
+			 (path == WORLD_SUBNET && (seed & 2));
 	w->kind.has_shm_ack = path == WORLD_PACKETS && (seed & 2);
 	w->kind.sources = path == WORLD_PACKETS && !w->kind.has_shm_ack;
 	w->kind.is_mapped = seed & 4;

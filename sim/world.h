@@ -146,7 +146,7 @@ struct schedule {
 
 /* The arrangement that the hosts of a world simulate. */
 struct world_kind {
-	bool direct;	  /* processes of one host, which use src/direct */
+	bool direct;	  /* processes of one machine, which use src/direct */
 	bool has_shm_ack; /* processes of one host: ACKs in shared memory */
 	bool sources;	/* processes of one host, where a user forges frames */
 	bool is_mapped; /* direct: each process has mapped all memory */

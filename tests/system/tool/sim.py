@@ -20,7 +20,8 @@ WORLDS = [("IPv4, a user who forges", 5, ()), ("IPv6, a user who forges", 4, ())
           ("IPv4, shm acks", 7, ()), ("IPv6, shm acks", 6, ()),
           ("within one host", 9, ("--direct",)),
           ("iWARP, IPv4", 5, ("--iwarp",)), ("iWARP, IPv6", 16, ("--iwarp",)),
-          ("InfiniBand", 2, ("--infiniband",))]
+          ("InfiniBand", 4, ("--infiniband",)),
+          ("InfiniBand, without packets", 7, ("--infiniband",))]
 FATES = {"lost", "a bit is flipped", "cut short", "late", "a second copy", "forged"}
 
 
