@@ -40,8 +40,9 @@ static void add_cable(struct cables *c, uint32_t a, uint32_t b,
 	k->repair_ns = UINT64_MAX;
 }
 
-/* Draws the cables: the switches form a tree and some rings, and each host has
- * a cable to one switch.  ports[i]: how many ports of node i are in use. */
+/* Draws the cables: the switches form a tree and some rings, and each port of a
+ * host has a cable to a switch.  ports[i]: how many ports of node i are in use.
+ */
 static void draw_cables(struct world *w, struct cables *c,
 			uint8_t ports[CABLES_NODES])
 {
@@ -58,8 +59,9 @@ static void draw_cables(struct world *w, struct cables *c,
 
 		add_cable(c, a, (a + b) % c->switches, ports);
 	}
-	for (uint32_t i = c->switches; i < c->nodes; i++)
-		add_cable(c, i, rng_below(&w->rng, c->switches), ports);
+	for (uint32_t i = 0; i < CABLES_PORTS * w->host_count; i++)
+		add_cable(c, c->switches + i / CABLES_PORTS,
+			  rng_below(&w->rng, c->switches), ports);
 }
 
 static void name_node(const struct cables *c, uint32_t i, char name[8])
@@ -114,14 +116,14 @@ static struct fabric *make_fabric(const struct cables *c,
 	return f;
 }
 
-struct port *cables_port(const struct cables *c, uint32_t host)
+struct port *cables_port(const struct cables *c, uint32_t host, uint32_t number)
 {
-	return &c->node[c->switches + host]->ports[1];
+	return &c->node[c->switches + host]->ports[number];
 }
 
-uint16_t cables_lid(uint32_t host)
+uint16_t cables_lid(uint32_t host, uint32_t number)
 {
-	return (uint16_t)(CABLES_FIRST_LID + host);
+	return (uint16_t)(CABLES_FIRST_LID + CABLES_PORTS * host + number - 1);
 }
 
 static struct port *end_of(const struct cables *c, const struct cable *k, int i)
@@ -146,11 +148,15 @@ static void set_ports(const struct cables *c, uint32_t hosts)
 	for (uint32_t i = 0; i < c->nodes; i++)
 		for (uint32_t k = 0; k <= c->node[i]->port_count; k++)
 			set_port(&c->node[i]->ports[k], c->is_lossless);
-	for (uint32_t i = 0; i < hosts; i++)
-		bytes_put16(cables_port(c, i)->info + AT_LID, cables_lid(i));
+	for (uint32_t i = 0; i < CABLES_PORTS * hosts; i++) {
+		uint32_t host = i / CABLES_PORTS, number = 1 + i % CABLES_PORTS;
+
+		bytes_put16(cables_port(c, host, number)->info + AT_LID,
+			    cables_lid(host, number));
+	}
 	/* the greatest LID in a forwarding table */
 	for (uint32_t i = 0; i < c->switches; i++)
-		bytes_put16(c->node[i]->switch_info + 6, cables_lid(hosts));
+		bytes_put16(c->node[i]->switch_info + 6, cables_lid(hosts, 1));
 }
 
 static bool is_active(const struct cables *c, const struct cable *k)
@@ -229,12 +235,12 @@ static uint8_t draw_egress(struct world *w, const struct cables *c, uint32_t at,
 	return NO_PORT;
 }
 
-/* Sets the entries in all forwarding tables for the host at cable k, whose
- * node[1] is the switch. */
+/* Sets the entries in all forwarding tables for the port of a host at cable k,
+ * whose node[1] is the switch. */
 static void route_host(struct world *w, const struct cables *c,
 		       const struct cable *k)
 {
-	uint16_t lid = cables_lid(k->node[0] - c->switches);
+	uint16_t lid = cables_lid(k->node[0] - c->switches, k->number[0]);
 	uint32_t hops[CABLES_SWITCHES];
 
 	count_hops(c, k->node[1], hops);

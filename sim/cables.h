@@ -15,8 +15,10 @@
 #define CABLES_SWITCHES 5
 /* The switches come first, and then the hosts. */
 #define CABLES_NODES	 (CABLES_SWITCHES + WORLD_HOSTS)
-#define CABLES_MOST	 (2 * CABLES_SWITCHES + WORLD_HOSTS)
-#define CABLES_FIRST_LID 16 /* of host 0; those of the others follow */
+#define CABLES_PORTS	 2 /* of a host */
+#define CABLES_MOST	 (2 * CABLES_SWITCHES + CABLES_PORTS * WORLD_HOSTS)
+#define CABLES_LIDS	 (CABLES_PORTS * WORLD_HOSTS)
+#define CABLES_FIRST_LID 16 /* of port 1 of host 0; the others follow */
 
 /* A cable between port number[0] of the node with index node[0], and port
  * number[1] of the node with index node[1]. */
@@ -46,10 +48,11 @@ struct cables {
 void cables_init(struct world *w, struct cables *c);
 /* Frees the fabric. */
 void cables_fini(struct cables *c);
-/* Returns the port of a host. */
-struct port *cables_port(const struct cables *c, uint32_t host);
-/* Returns the LID of a host. */
-uint16_t cables_lid(uint32_t host);
+/* Returns port `number`, 1 or 2, of a host. */
+struct port *cables_port(const struct cables *c, uint32_t host,
+			 uint32_t number);
+/* Returns the LID of port `number`, 1 or 2, of a host. */
+uint16_t cables_lid(uint32_t host, uint32_t number);
 /* Cuts a cable that the seed draws, for a while.  Returns whether it was cut
  * now. */
 bool cables_cut(struct world *w, struct cables *c);

@@ -164,6 +164,7 @@ static void send_by_lid(struct world *w, const struct host *h,
 	c->len = f->head_bytes + f->len;
 	c->to_host = h->index;
 	c->starts = h->starts;
+	c->port = f->port;
 	c->at_ns = w->now_ns + WIRE_NS;
 	pcap_packet(w, c->bytes, c->len, is_lost ? PCAP_LOST : 0);
 	if (is_lost)

@@ -273,7 +273,8 @@ static uint32_t deliver_run(struct host *h, uint32_t i)
 
 static void deliver_by_lid(struct host *h, const struct flight *f)
 {
-	struct engine_packet p = {.bytes = f->bytes, .len = f->len, .port = 1};
+	struct engine_packet p = {
+		.bytes = f->bytes, .len = f->len, .port = f->port};
 
 	engine_rx_link(h->engine, &p, node_now(h));
 }

@@ -527,6 +527,21 @@ static void drain_sq(struct world *w, struct flow *f)
 	workload_modify(w, f, &a, HCA_QP_SQD, HCA_QP_EN_SQD_ASYNC);
 }
 
+/* A program migrates its QP to the alternate path, or rearms a QP that has
+ * migrated. */
+static void change_path(struct world *w, struct flow *f)
+{
+	struct hca_qp_attr a = {.path_mig_state = HCA_MIG_MIGRATED};
+
+	if (!f->qp || f->qp->state != HCA_QP_RTS || !f->qp->attr.alt_ah.dlid)
+		return;
+	if (f->qp->attr.path_mig_state == HCA_MIG_MIGRATED)
+		a.path_mig_state = HCA_MIG_REARM;
+	else if (f->qp->attr.path_mig_state != HCA_MIG_ARMED)
+		return;
+	workload_modify(w, f, &a, HCA_QP_RTS, HCA_QP_PATH_MIG_STATE);
+}
+
 static void deregister_one(struct world *w, struct flow *f)
 {
 	uint32_t k = draw_below(w, REGION_COUNT);
@@ -555,6 +570,12 @@ void pair_disturb(struct world *w)
 		break;
 	case 2:
 		deregister_one(w, f);
+		break;
+	case 3:
+		if (w->subnet)
+			change_path(w, f);
+		else
+			drain_sq(w, f);
 		break;
 	default:
 		drain_sq(w, f);

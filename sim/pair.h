@@ -36,7 +36,7 @@ bool pair_all_over(const struct world *w);
 /* Fails the world, and says which flow has not ended. */
 void pair_stuck(struct world *w);
 /* Causes a fault of a program, which ends a round early, sets a QP to ERR or
- * SQD, or deregisters memory. */
+ * SQD, deregisters memory, or changes a QP's path. */
 void pair_disturb(struct world *w);
 /* Destroys the QPs and CQs of h, whose process ends. */
 void pair_host_dies(struct world *w, struct host *h);

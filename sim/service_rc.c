@@ -107,8 +107,21 @@ void service_rc_enter_rts(struct world *w, struct flow *f,
 				HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC);
 }
 
+/* Gives the QP an alternate path, by the second ports. */
+static void set_alternate(struct world *w, struct flow *f,
+			  struct hca_qp_attr *a)
+{
+	subnet_address(f, 2, &a->alt_ah);
+	a->alt_ah.is_global = rng_chance(&w->rng, 500000);
+	a->alt_port_num = 2;
+	a->path_mig_state = HCA_MIG_REARM;
+	workload_modify(w, f, a, HCA_QP_RTS,
+			HCA_QP_ALT_PATH | HCA_QP_PATH_MIG_STATE);
+}
+
 /* The caller sets the attributes in *a that both QPs must agree on; this
- * function sets the others. */
+ * function sets the others.  alt_timeout is not 0 if the QP gets an alternate
+ * path. */
 static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 {
 	memcpy(a->ah.dgid, f->to->addr.ip, 16);
@@ -117,7 +130,7 @@ static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 	a->ah.local = w->kind.direct || w->kind.has_shm_ack;
 	a->ah.bursts = rng_chance(&w->rng, 500000);
 	if (w->subnet) {
-		subnet_address(f, &a->ah);
+		subnet_address(f, 1, &a->ah);
 		a->ah.is_global = rng_chance(&w->rng, 500000);
 	}
 	a->port_num = 1;
@@ -132,6 +145,8 @@ static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 	a->rnr_retry = f->round.rnr_retry =
 		(uint8_t)(workload_below(w, 4) ? 7 : workload_below(w, 7));
 	service_rc_enter_rts(w, f, a);
+	if (a->alt_timeout)
+		set_alternate(w, f, a);
 }
 
 static void connect_pair(struct world *w, struct flow *f)
@@ -145,6 +160,9 @@ static void connect_pair(struct world *w, struct flow *f)
 		(uint8_t)(1 + workload_below(w, 16));
 	back.max_rd_atomic = there.max_dest_rd_atomic =
 		(uint8_t)(1 + workload_below(w, 16));
+	if (w->subnet && !workload_below(w, 2))
+		there.alt_timeout = back.alt_timeout =
+			(uint8_t)(8 + workload_below(w, 7));
 	connect_qp(w, &f[0], &there);
 	connect_qp(w, &f[1], &back);
 }

@@ -21,7 +21,7 @@ static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 	a->ah.bursts = rng_chance(&w->rng, 500000);
 	a->ah.local = w->kind.direct;
 	if (w->subnet) {
-		subnet_address(f, &a->ah);
+		subnet_address(f, 1, &a->ah);
 		a->ah.is_global = rng_chance(&w->rng, 500000);
 	}
 	a->port_num = 1;

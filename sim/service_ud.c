@@ -51,7 +51,7 @@ static void address_by_lid(const struct flow *f, struct wq_to *to)
 {
 	struct hca_ah ah = {.dlid = 0};
 
-	subnet_address(f, &ah);
+	subnet_address(f, 1, &ah);
 	to->lid = (struct wq_lid){.dlid = ah.dlid, .sl = ah.sl, .port_num = 1};
 	to->local = 0;
 	to->has_grh = has_grh(f);

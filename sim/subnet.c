@@ -29,14 +29,15 @@ struct order {
 
 struct subnet {
 	struct cables cables;
-	struct data_end *ends[WORLD_HOSTS]; /* NULL: the host is dead */
+	/* By host and port number minus 1; NULL: the host is dead. */
+	struct data_end *ends[WORLD_HOSTS][CABLES_PORTS];
 	shared_u32 changes; /* reach_changes, for the hosts (engine_subnet) */
 	uint64_t due_ns;    /* when packets move next; UINT64_MAX: never */
 	/* A cable was cut, or a process has ended, so packets may be lost. */
 	bool was_disturbed;
-	/* By sender, receiver and SL: the packets between which the subnet
-	 * keeps the order. */
-	struct order order[WORLD_HOSTS][WORLD_HOSTS][SLS];
+	/* By the ports of the sender and the receiver, and by SL: the packets
+	 * between which the subnet keeps the order. */
+	struct order order[CABLES_LIDS][CABLES_LIDS][SLS];
 };
 
 /* ---- hosts ---- */
@@ -70,26 +71,38 @@ void subnet_fini(struct world *w)
 	w->subnet = NULL;
 }
 
-static struct port *port_of(const struct host *h)
+static struct port *port_of(const struct host *h, uint32_t number)
 {
-	return cables_port(&h->world->subnet->cables, h->index);
+	return cables_port(&h->world->subnet->cables, h->index, number);
+}
+
+/* Tells the engine of h the LID and the P_Keys of a port. */
+static void tell_port(struct host *h, uint32_t number)
+{
+	struct fabric_port shown;
+	struct hca_port port;
+
+	if (fabric_show_port(port_of(h, number)->node, number, &shown))
+		abort();
+	port = (struct hca_port){.lid = shown.lid, .lmc = shown.lmc};
+	memcpy(port.pkeys, shown.pkeys, sizeof(port.pkeys));
+	engine_port(h->engine, 0, number, &port);
 }
 
 void subnet_attach(struct host *h)
 {
 	struct subnet *s = h->world->subnet;
-	struct fabric_port shown;
-	struct hca_port port;
+	struct data_end **ends = s->ends[h->index];
 	int err;
 
-	s->ends[h->index] = data_open(port_of(h)->node, 1, h, &err);
-	if (!s->ends[h->index] || fabric_show_port(port_of(h)->node, 1, &shown))
+	ends[0] = data_open(port_of(h, 1)->node, 1, h, &err);
+	ends[1] = ends[0] ? data_open_beside(ends[0], 2, h, &err) : NULL;
+	if (!ends[1])
 		abort();
-	h->qpns = data_number(s->ends[h->index]) << DATA_REST_BITS |
+	h->qpns = data_number(ends[0]) << DATA_REST_BITS |
 		  (h->qpns & ((1u << DATA_REST_BITS) - 1));
-	port = (struct hca_port){.lid = shown.lid, .lmc = shown.lmc};
-	memcpy(port.pkeys, shown.pkeys, sizeof(port.pkeys));
-	engine_port(h->engine, 0, 1, &port);
+	for (uint32_t number = 1; number <= CABLES_PORTS; number++)
+		tell_port(h, number);
 	if (h->world->kind.direct)
 		engine_subnet(h->engine, &s->changes);
 }
@@ -98,18 +111,22 @@ void subnet_detach(struct host *h)
 {
 	struct subnet *s = h->world->subnet;
 
-	data_close(s->ends[h->index]);
-	s->ends[h->index] = NULL;
+	for (int i = 0; i < CABLES_PORTS; i++) {
+		data_close(s->ends[h->index][i]);
+		s->ends[h->index][i] = NULL;
+	}
 	s->was_disturbed = true;
 	s->due_ns = h->world->now_ns;
 }
 
-void subnet_address(const struct flow *f, struct hca_ah *ah)
+void subnet_address(const struct flow *f, uint32_t number, struct hca_ah *ah)
 {
-	const struct port *from = port_of(f->from), *to = port_of(f->to);
+	const struct port *from = port_of(f->from, number),
+			  *to = port_of(f->to, number);
 
 	ah->local = 0;
-	ah->dlid = cables_lid(f->to->index);
+	ah->dlid = cables_lid(f->to->index, number);
+	ah->port_num = (uint8_t)number;
 	ah->sl = (uint8_t)(f->pair->flow[0].id / 2 % LANES);
 	port_info_gid(from, port_guid(from, 0), ah->sgid);
 	port_info_gid(to, port_guid(to, 0), ah->dgid);
@@ -133,7 +150,7 @@ struct host *subnet_ask(struct host *h, const struct engine_want *want)
 
 	memcpy(r.sgid, a->ah.sgid, 16);
 	memcpy(r.dgid, a->ah.dgid, 16);
-	end = reach_find(s->ends[h->index], &r, &peer);
+	end = reach_find(s->ends[h->index][0], &r, &peer);
 	if (!end)
 		return NULL;
 	way = (struct hca_way){.pkeys = peer.pkeys,
@@ -150,7 +167,10 @@ struct host *subnet_ask(struct host *h, const struct engine_want *want)
 
 bool subnet_may_send(struct host *h)
 {
-	return data_may_send(h->world->subnet->ends[h->index]);
+	struct data_end **ends = h->world->subnet->ends[h->index];
+	bool by_one = data_may_send(ends[0]), by_two = data_may_send(ends[1]);
+
+	return by_one && by_two;
 }
 
 /* Adds a packet to a hash, but not the VL in the first byte, and not the VCRC:
@@ -185,7 +205,7 @@ void subnet_enter(struct world *w, struct flight *f)
 {
 	struct subnet *s = w->subnet;
 	struct host *h = &w->hosts[f->to_host];
-	struct data_end *end = s->ends[h->index];
+	struct data_end *end = s->ends[h->index][f->port - 1];
 	int err;
 
 	/* a process that has ended sends nothing more */
@@ -217,9 +237,10 @@ static void damage_packet(struct world *w, struct flight *f)
 		f->len = rng_below(&w->rng, (uint32_t)f->len) + 1;
 }
 
-static void deliver_packet(struct world *w, struct host *h,
+static void deliver_packet(struct world *w, const struct data_end *end,
 			   const uint8_t *bytes, size_t n)
 {
+	struct host *h = data_owner(end);
 	struct flight *f = calloc(1, sizeof(*f));
 	struct order *o = order_of(w->subnet, bytes, n);
 
@@ -229,6 +250,7 @@ static void deliver_packet(struct world *w, struct host *h,
 	memcpy(f->bytes, bytes, n);
 	f->len = n;
 	f->to_host = h->index;
+	f->port = end->port->number;
 	damage_packet(w, f);
 	node_receive(h, f);
 }
@@ -246,7 +268,7 @@ static void deliver_packets(struct world *w, struct data_end *end)
 			data_pause(end);
 			return;
 		}
-		deliver_packet(w, h, bytes, n);
+		deliver_packet(w, end, bytes, n);
 		data_fetched(end);
 	}
 }
@@ -255,10 +277,14 @@ void subnet_resume(struct host *h)
 {
 	struct subnet *s = h->world->subnet;
 
-	if (!s->ends[h->index]->is_paused)
-		return;
-	data_unpause(s->ends[h->index]);
-	s->due_ns = h->world->now_ns;
+	for (int i = 0; i < CABLES_PORTS; i++) {
+		struct data_end *end = s->ends[h->index][i];
+
+		if (!end->is_paused)
+			continue;
+		data_unpause(end);
+		s->due_ns = h->world->now_ns;
+	}
 }
 
 static void move_packets(struct world *w)
@@ -308,10 +334,13 @@ void subnet_disturb(struct world *w)
 bool subnet_is_busy(const struct world *w)
 {
 	const struct subnet *s = w->subnet;
+	const struct data_end *end;
 
-	for (uint32_t i = 0; i < w->host_count; i++)
-		if (s->ends[i] && !list_is_empty(&s->ends[i]->inbox))
+	for (uint32_t i = 0; i < CABLES_PORTS * w->host_count; i++) {
+		end = s->ends[i / CABLES_PORTS][i % CABLES_PORTS];
+		if (end && !list_is_empty(&end->inbox))
 			return true;
+	}
 	return s->cables.fabric->moving_count ||
 	       !list_is_empty(&s->cables.fabric->data.waiting);
 }

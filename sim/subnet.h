@@ -20,8 +20,8 @@ struct subnet;
 void subnet_init(struct world *w);
 /* Frees the subnet, if w has one. */
 void subnet_fini(struct world *w);
-/* Attaches the new process of h to the port of h: sets the range of its QPNs,
- * and tells its engine the port's LID and P_Keys. */
+/* Attaches the new process of h to the two ports of h: sets the range of its
+ * QPNs, and tells its engine the ports' LIDs and P_Keys. */
 void subnet_attach(struct host *h);
 /* The process of h ends: packets to it are dropped from here on. */
 void subnet_detach(struct host *h);
@@ -47,11 +47,12 @@ bool subnet_is_busy(const struct world *w);
  * the host that the QP's packets reach, after engine_set_way, if the subnet
  * also delivers the answers; NULL: the QP has to send packets. */
 struct host *subnet_ask(struct host *h, const struct engine_want *want);
-/* Sets the members of *ah by which packets of f's QP go through the subnet. */
-void subnet_address(const struct flow *f, struct hca_ah *ah);
+/* Sets the members of *ah by which packets of f's QP go from port `number`, 1
+ * or 2, of the sender to the port with the same number of the receiver. */
+void subnet_address(const struct flow *f, uint32_t number, struct hca_ah *ah);
 /* Checks at the end of a world in which no cable was cut and no host has died:
  * the subnet has delivered each packet once, unchanged, and in the order of the
- * sender's packets with the same receiver and SL. */
+ * sender's packets with the same ports and SL. */
 void subnet_check(struct world *w);
 
 #endif

@@ -35,6 +35,7 @@ struct flight {
 	struct inaddr from, to;
 	uint8_t to_host, tos; /* the index of the receiving host; IP's TOS */
 	uint32_t starts;      /* by LID: host.starts when the packet was sent */
+	uint32_t port;	      /* by LID: the number of the port of to_host */
 	bool checksummed;     /* has a valid UDP checksum, which GRO requires */
 	size_t len;
 	uint8_t bytes[WORLD_FRAME_MAX];
