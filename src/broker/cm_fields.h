@@ -9,15 +9,19 @@
 #include "broker/cmproto.h"
 #include "hdr/cmmsg.h"
 
-/* Copies to m what the peer's message msg says about the peer's queue pair, the
- * private data of the peer's program, and whether msg is one of SIDR.  From a
- * REQ or SIDR_REQ also copies both ports or, if m->is_ib is set, the receiver's
- * port and the paths of a REQ.  A message of kind 0 has no private data.  Other
- * members of m keep their values. */
+/*
+ * Copies to m the fields of msg, a message of the peer: those of the peer's
+ * queue pair, the answer about the alternate path (failover), the private data
+ * of the peer's program, and whether msg is a SIDR_REQ or SIDR_REP.  A message
+ * of kind 0 has no private data.  If msg is a REQ or SIDR_REQ, also copies the
+ * ports of both sides.  If m->is_ib is set, such a message has only the port of
+ * the receiver; then the function copies this port and, from a REQ, the paths.
+ * Other members of m keep their values.
+ */
 void cm_fields_take(struct cmproto *m, const struct cmmsg *msg);
 /* Fills msg, a message to the peer, from m, a client's message.  The client is
- * not trusted: values are cut to the width of their fields.  The caller copies
- * the private data. */
+ * not trusted: values are cut to the width of their fields, here or by
+ * cmmsg_write.  The caller copies the private data. */
 void cm_fields_fill(struct cmmsg *msg, const struct cmproto *m);
 
 #endif

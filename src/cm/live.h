@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Asks the brokers of other hosts whether one of their processes lives, and
- * answers such questions of other brokers (hdr/livemsg.h).
+ * Asks the broker of another host whether the process of a queue pair there
+ * lives, and answers such questions of other brokers (hdr/livemsg.h).
  *
  *	in	live_ask, live_rx, live_reply, live_tick
  *	out	live_tx, live_answer, live_deadline
@@ -10,11 +10,11 @@
  * fixed size: the caller empties both rings after each call.  One thread at a
  * time calls these functions; there is no lock.
  *
- * A question is repeated for LIVE_PATIENCE_NS.  If no answer has come then, the
- * asker gets LIVEMSG_UNKNOWN, which is also the answer for a peer that does not
- * know this protocol.  A question of another broker changes no state except a
- * budget of answers.  A hash of the broker's address picks one of LIVE_BUDGETS
- * budgets.
+ * A question is repeated for LIVE_PATIENCE_NS.  If no answer has come by then,
+ * the asker gets LIVEMSG_UNKNOWN, which is also the answer for a peer that does
+ * not know this protocol.  A question of another broker changes no state except
+ * counters and a budget of answers.  A hash of the broker's address picks one
+ * of LIVE_BUDGETS budgets.
  */
 #ifndef CM_LIVE_H
 #define CM_LIVE_H
@@ -56,7 +56,8 @@ struct live_question {
 /*
  * Counters.
  *	asked		questions of live_ask
- *	answered	of these, questions that the peer has answered
+ *	answered	of these, questions that the peer has answered, also by
+ *			a refusal (livemsg.is_refusal)
  *	silent		of these, questions that got no answer in time
  *	rx		messages received
  *	malformed	messages received, but not parsed
@@ -69,7 +70,8 @@ struct live_counters {
 };
 
 /* Makes a struct live without questions, which the caller frees by live_free.
- * The seed is that of the nonces, see live_seed.  NULL: out of memory. */
+ * The nonces (live_seed) and the hash that picks a budget depend on the seed.
+ * NULL: out of memory. */
 struct live *live_new(uint64_t seed, uint64_t now_ns);
 /* Frees l with all open questions. */
 void live_free(struct live *l);

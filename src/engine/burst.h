@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Frames under construction.  Packets of equal length to the same destination
- * are put one behind the other into a frame, so that one system call sends them
- * all.  Only the last packet of a frame may be shorter.  A longer packet begins
- * a new frame.  (For example, the First of a WRITE is longer than its Middles,
- * because only the First has a RETH.)
+ * are put one behind the other into a frame, which the kernel takes as a single
+ * message (UDP_SEGMENT).  Only the last packet of a frame may be shorter.  A
+ * longer packet begins a new frame.  (For example, the First of a WRITE is
+ * longer than its Middles, because only the First has a RETH.)
  *
  * Each packet of an InfiniBand link is a frame of its own.
  *
@@ -22,9 +22,9 @@
 #include "ibt/ibt.h"
 
 #define BURST_FRAMES 64 /* the most frames that wait to be sent */
-/* The most packets of a frame.  Linux takes this many in one UDP_SEGMENT send;
- * an older Linux takes 64, and udp_send sends a larger frame in single
- * packets. */
+/* The most packets of a frame.  Linux takes this many in one UDP_SEGMENT send.
+ * An older Linux takes at most 64; there udp_send sends the packets of a larger
+ * frame one by one. */
 #define BURST_SEGMENTS 128
 #define BURST_BYTES    65400 /* most bytes of a frame; fits IPv4 and IPv6 */
 #define BURST_AREA     (128 << 10) /* bytes for all frames that wait */
@@ -63,10 +63,10 @@ struct burst {
 	uint32_t segments; /* packets in the newest frame */
 	bool is_open;	   /* the newest frame may take another packet */
 	size_t used;	   /* bytes of the area that frames use */
-	/* The sum of the last payload.  Its factor is used again for a payload
-	 * of the same length. */
+	/* The CRC of the last payload whose CRC burst_put was given.  Its
+	 * factor is used again for a payload of the same length. */
 	struct rocev2_sum sum;
-	/* The results of rocev2_seal for the last packet's addresses. */
+	/* The last two headers by UDP: rocev2_seal uses their CRCs again. */
 	struct rocev2_memo memo;
 	struct engine_frame frames[BURST_FRAMES];
 	uint8_t heads[BURST_FRAMES][LRH_HEAD_MAX]; /* of packets by LID */
@@ -78,11 +78,12 @@ struct burst {
 uint8_t *burst_space(struct burst *b);
 /*
  * Puts the packet that the caller has written at burst_space into a frame, and
- * appends the packet's ICRC.  For a packet by LID, also makes its LRH and GRH,
- * the head of the frame, and appends its VCRC.  @len: the packet's bytes
- * without ICRC.  @sum_crc: the CRC of its payload, if already known
- * (ibt.sum_crc).  @sum_bytes: the length of that payload without pad; 0: the
- * CRC is not known, and @sum_crc is not used.
+ * appends the packet's ICRC.  For a packet by LID, also writes lid.pkey into
+ * its BTH, makes its LRH and, if lid.has_grh, its GRH, which are the head of
+ * the frame, and appends its VCRC.  @len: the packet's bytes without ICRC.
+ * @sum_crc: the CRC of its payload, if already known (ibt.sum_crc).
+ * @sum_bytes: the length of that payload without pad; 0: the CRC is not known,
+ * and @sum_crc is not used.
  */
 void burst_put(struct burst *b, const struct burst_path *path, size_t len,
 	       uint32_t sum_bytes, uint32_t sum_crc);
@@ -94,10 +95,10 @@ struct burst_path burst_path_of(const struct ibt_qp *q);
  * if the kernel may segment a frame on this path (wq_to.bursts), else 1.  By
  * LID, the caller sets lid.slid and lid.pkey. */
 struct burst_path burst_path_to(const struct ibt_qp *q, const struct wq_to *to);
-/* Writes the ICRC of a packet anew.  Called for each packet of a frame that is
- * sent in single packets: such a packet has the IPv4 id 0, which the ICRC
- * covers, and not the id that it had in the frame.  @len: the packet's bytes
- * with ICRC. */
+/* Writes the ICRC of a packet anew.  Called for each packet of a frame whose
+ * packets are sent one by one: such a packet has the IPv4 id 0 in place of the
+ * id that it had in the frame, and the ICRC covers the id.  @len: the packet's
+ * bytes with ICRC. */
 void burst_seal_segment(const struct inaddr *from, const struct inaddr *to,
 			uint8_t *packet, size_t len);
 /* Makes the area empty again, if all frames have been sent. */

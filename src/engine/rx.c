@@ -12,19 +12,20 @@
 #define PATH_BITS 0x7f /* the bits of a LID that an LMC of 7 lets differ */
 
 /*
- * Do the requests of q's peer go direct?  Requests of RC do so for as long as
- * the connection lasts: the peer executes them under the responder lock, which
- * this process does not take for packets of RC, so direct requests and packets
- * must not mix.  Requests of UC, and of RC by LID, go direct until the peer
- * changes to packets for good (follow_to_packets).
+ * Do the requests of q's peer go direct?  Once the first request of RC by UDP
+ * has gone direct, all do until the connection ends: the peer executes them
+ * under the responder lock, which this process does not take for packets of RC,
+ * so direct requests and packets must not mix.  Requests of UC, and of RC by
+ * LID, go direct until the peer changes to packets for good
+ * (follow_to_packets).
  */
 static bool peer_goes_direct(const struct ibt_qp *q)
 {
 	return qp_target(q->qp)->is_heard && !q->resp.has_left;
 }
 
-/* Collects what the peer of q has left without packets.  False: another process
- * holds the responder lock. */
+/* Collects the completions and messages of the direct requests that the peer of
+ * q has executed.  False: another process holds the responder lock. */
 static bool collect_rest(struct ibt *t, struct ibt_qp *q)
 {
 	if (!ibt_responder_enter(t, q))
@@ -35,11 +36,12 @@ static bool collect_rest(struct ibt *t, struct ibt_qp *q)
 
 /*
  * Looks whether the peer of q, a QP of UC or of RC by LID, has changed from
- * direct requests to packets.  If so, RC collects the messages that the peer
- * has left in the slots of receives, since packets may read or write the same
- * memory, and expects the packets from the PSN on that the peer has named.  A
- * packet that comes while another process holds the responder lock is dropped,
- * and the peer sends it again.
+ * direct requests to packets.  If so, a QP of RC first collects the messages
+ * that the peer has left in the slots of receives, since packets may read or
+ * write the same memory.  The next PSN that it then expects is the one that the
+ * peer has named.  If another process holds the responder lock, a QP of RC
+ * changes nothing: its present packet is dropped, and the peer sends that
+ * packet again.
  *
  * The acquire pairs with the release store of packets_from
  * (target_announce_packets): a process that has loaded packets_from also sees
@@ -99,9 +101,9 @@ static bool fits_window(const struct ibt_qp *q, const struct pkt *p)
 
 /* ---- path migration (ibt/migration.h) ---- */
 
-/* Does p ask q to migrate, by q's alternate path?  In REARM the peer may send
- * MigReq 1 by the present path, since it may not be armed yet; so there the
- * alternate path must differ from the present path. */
+/* Does p ask q to migrate, and did p come by q's alternate path?  In REARM the
+ * peer may not be armed yet, and then sends MigReq 1 by the present path.  So
+ * in REARM a packet that fits both paths does not ask. */
 static bool asks_to_migrate(const struct ibt *t, const struct ibt_qp *q,
 			    const struct engine_dgram *d, const struct pkt *p)
 {
@@ -117,9 +119,9 @@ static bool asks_to_migrate(const struct ibt *t, const struct ibt_qp *q,
 		!is_from_peer(q, d, p));
 }
 
-/* Answers a request that the peer repeats on the old path.  The peer may still
- * be in REARM, if q's ACKs were lost.  Then the peer migrates when a packet
- * comes by the new path. */
+/* Has q send an ACK, by its new path, for a request that the peer repeats on
+ * the old path.  The peer may still be in REARM, if q's ACKs were lost.  Then
+ * the ACK makes the peer migrate, since it comes by the new path. */
 static void answer_old_path(struct ibt *t, struct ibt_qp *q,
 			    const struct pkt *p)
 {
@@ -132,8 +134,9 @@ static void answer_old_path(struct ibt *t, struct ibt_qp *q,
 }
 
 /* Has p, which did not come by q's path, come by another path from q's peer?
- * Packets of the old path may come after a migration.  In ARMED, a request for
- * a migration may come by a path that is not q's alternate path. */
+ * Packets of the old path may come after a migration: answer_old_path answers
+ * them.  In ARMED, a request for a migration may come by a path that is not q's
+ * alternate path: the migration is refused. */
 static bool is_astray(struct ibt *t, struct ibt_qp *q,
 		      const struct engine_dgram *d, const struct pkt *p)
 {
@@ -205,8 +208,10 @@ static bool drops_sign(struct engine *e, const struct engine_dgram *d,
 	return true;
 }
 
-/* Handles a packet for a QPN that does not exist: writes the QPN into the page
- * for its sender (closed.h), and counts a sign if the QPN never existed. */
+/* Handles a packet for a QPN that does not exist: writes the QPN into the page,
+ * where the packet's sender learns of it (closed.h), and counts a sign if the
+ * QPN never existed.  A packet for a QPN that never existed is only counted if
+ * its address is limited (drops_sign). */
 static void refuse_unknown_qpn(struct engine *e, const struct engine_dgram *d,
 			       uint32_t qpn)
 {
@@ -220,8 +225,8 @@ static void refuse_unknown_qpn(struct engine *e, const struct engine_dgram *d,
 		note_sign(e, d, ENGINE_NO_USER, ENGINE_SIGN_QPN);
 }
 
-/* Handles a packet for q that is not from q's peer, or that cannot come because
- * the requests go direct. */
+/* Handles a packet that may not come to q (may_come): for example, it is not
+ * from q's peer, or it cannot come because the requests go direct. */
 static void refuse_wrong_peer(struct engine *e, const struct engine_dgram *d,
 			      struct ibt_qp *q, const struct pkt *p)
 {
@@ -235,8 +240,9 @@ static void refuse_wrong_peer(struct engine *e, const struct engine_dgram *d,
 		note_sign(e, d, ENGINE_NO_USER, ENGINE_SIGN_PEER);
 }
 
-/* Must p be dropped before its ICRC is checked, because it fits no connection
- * and its address is limited?  Then this counts p as if p had been handled. */
+/* Must p be dropped before its ICRC is checked, because its PSN or Q_Key does
+ * not fit q and its address is limited?  Then this counts p as if p had been
+ * handled. */
 static bool is_guess(struct engine *e, const struct engine_dgram *d,
 		     const struct ibt_qp *q, const struct pkt *p)
 {
@@ -263,7 +269,7 @@ static const uint8_t *destination_of(const struct engine_dgram *d)
 }
 
 /* May d, with the packet p, come to q?  A QP by LID belongs to one port, and
- * the ports of a host may be in different subnets, which use the same LIDs.
+ * the ports of a host may be in different subnets, which may use the same LIDs.
  * Only packets for the multicast QPN may have a group address (IBTA 10.5.1). */
 static bool may_come(const struct ibt_qp *q, const struct engine_dgram *d,
 		     const struct pkt *p)
@@ -278,7 +284,8 @@ static bool may_come(const struct ibt_qp *q, const struct engine_dgram *d,
 /*
  * Returns the QP that p may reach.  NULL with *all: p is for the multicast QPN,
  * and may reach all members of its group.  NULL without *all: p may reach no
- * QP, and is counted unless it is a congestion notification for an existing QP.
+ * QP, and is counted as refused unless it is a congestion notification for an
+ * existing QP.
  */
 static struct ibt_qp *find_target(struct engine *e,
 				  const struct engine_dgram *d,
@@ -314,8 +321,8 @@ static struct ibt_qp *find_target(struct engine *e,
 		follow_to_packets(&e->ibt, q);
 	if (q && asks_to_migrate(&e->ibt, q, d, p))
 		return q;
-	/* mcast_rx compares the P_Key of a multicast packet by LID, since each
-	 * member of the group may have another one. */
+	/* mcast_rx compares the P_Key of a multicast packet by LID, since the
+	 * members of the group may have different P_Keys. */
 	if (!(*all && d->link) &&
 	    !bth_is_same_partition(p->bth.pkey, q ? ibt_pkey(&e->ibt, q)
 						  : BTH_DEFAULT_PKEY)) {
@@ -364,7 +371,7 @@ struct part {
 
 /* Asks source_check whether the source port of packet a is a port of q's peer.
  * False: it is, and the port is noted in q.  True: it is not, or this is not
- * known yet; the packet was counted or parked. */
+ * known yet; the packet was counted as refused, or parked. */
 static bool look_up_port(struct engine *e, struct ibt_qp *q,
 			 const struct part *a, const struct pkt *p)
 {
@@ -396,9 +403,10 @@ static bool look_up_port(struct engine *e, struct ibt_qp *q,
 	return true;
 }
 
-/* Is packet a for a connection and from this host, but not from a port of the
- * peer, or is the port's owner not known yet?  The port that was last found to
- * be the peer's needs no look-up. */
+/* Must packet a not be handled now, because of its source port?  True if the
+ * packet is for a connection and from this host, and its source port is not
+ * known to be a port of q's peer.  The port that was last found to be the
+ * peer's needs no look-up until source.until_ns. */
 static bool is_from_wrong_port(struct engine *e, struct ibt_qp *q,
 			       const struct part *a, const struct pkt *p)
 {

@@ -16,8 +16,9 @@ static uint8_t *place_in(const struct qp *qp, struct wqe *w, uint32_t bytes)
 	return bytes <= sizeof(w->few) ? w->few : wq_eager_bytes(&qp->rq, w);
 }
 
-/* A receive has a buffer of its own as long as the receives from `collected` to
- * the cursor are no more than the buffers. */
+/* Receive i uses buffer i modulo the number of buffers.  No other receive can
+ * have a message in this buffer if there are at least as many buffers as
+ * receives from `collected` to the cursor, both included. */
 uint8_t *eager_bounce(const struct hca *h, const struct qp *qp)
 {
 	uint32_t i = rq_cursor(qp);
@@ -35,9 +36,10 @@ void eager_leave(struct hca *h, struct qp *qp, struct wqe *w, uint32_t bytes,
 		return;
 	if (bytes <= WQE_EAGER_BYTES)
 		memcpy(place_in(qp, w, bytes), eager->bytes, bytes);
-	/* rq_complete then stores `completed` (release).  The release orders
-	 * the stores of this function before that store: otherwise a thread
-	 * could find the receive completed and miss its message. */
+	/* rq_complete then stores `completed` and wqe.left (release).  Each
+	 * release orders the stores of this function before that store:
+	 * otherwise a thread could find the receive completed and miss its
+	 * message. */
 	shared_store(&qp_target(qp)->eager_end, rq_cursor(qp) + 1);
 	if (!shared_load(&h->peer_area->has_eager))
 		shared_store(&h->peer_area->has_eager, 1);
@@ -52,8 +54,8 @@ static bool may_be_any(const struct qp *qp)
 }
 
 /* Returns the end of the receives, from index i on, that may have an eager
- * message.  The end is the cursor, but at most i + rq.size, because the cursor
- * is input. */
+ * message.  The end is the cursor, but at most i + rq.size, because a peer can
+ * write any value to the cursor. */
 static uint32_t end_of_eager(const struct qp *qp, uint32_t i)
 {
 	int32_t ahead = (int32_t)(rq_cursor(qp) - i);
@@ -135,7 +137,7 @@ void eager_settle(struct hca *h)
 		 * freed only under it.  The acquire orders this load of the row
 		 * before the loads of the QP's members; the release store in
 		 * publish_row orders the stores of qp_new to the QP before the
-		 * row.  Without this order a new QP could be read
+		 * store of the row.  Without this order a new QP could be read
 		 * with the contents that its memory had before. */
 		aoff row = __atomic_load_n(&rows[i], __ATOMIC_ACQUIRE);
 		struct qp *qp = arena_at(&h->arena, row);

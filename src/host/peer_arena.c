@@ -20,7 +20,8 @@ static const char not_allowed[] =
 	"the kernel does not let processes of one user access each other's "
 	"memory (Yama, or a container's rights); run adverb doctor for help";
 
-/* st_dev of all memfds.  No user can mount this device. */
+/* st_dev of all memfds without huge pages; an arena is such a memfd.  No user
+ * can mount this device. */
 static dev_t memory;
 
 bool peer_arena_init(void)
@@ -101,7 +102,8 @@ static int open_at(const struct proto_at *at, int how, const char **why)
 	return open_memory(path, how, why);
 }
 
-/* Returns the size of a sealed memfd of this user; 0: fd is no such memfd. */
+/* Returns the size of a sealed memfd of this user, at least 4096; 0: fd is no
+ * such memfd. */
 static size_t sealed_bytes(int fd)
 {
 	struct stat st;
@@ -167,8 +169,8 @@ static const char *map_at(struct hca *h, const struct proto_at *at,
 	return why;
 }
 
-/* Checks that the arena has the layout of this build, and fills the view.
- * Returns NULL, or what is wrong with the arena. */
+/* Checks that the arena has the layout of this build, and sets the pointers of
+ * *h into the arena.  Returns NULL, or what is wrong with the arena. */
 static const char *read_view(struct hca *h, aoff root)
 {
 	aoff mrs, target;
@@ -212,7 +214,8 @@ static const char *probe_memory(const struct hca *h, int pid)
 		return probe_failure();
 	if (found != nonce)
 		return "its memory does not hold what its arena says";
-	/* Writes the same value, because seccomp may allow only reading. */
+	/* Also checks writing, because seccomp may allow only reading.  The
+	 * value that is written is the one that is there. */
 	if (process_vm_writev(pid, &to, 1, &from, 1, 0) != sizeof(found))
 		return probe_failure();
 	return NULL;

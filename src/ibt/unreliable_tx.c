@@ -53,8 +53,9 @@ static void finish_requests(struct ibt *t, struct ibt_qp *q)
 	}
 	if (!r->packet)
 		r->una = r->max;
-	/* Threads that post wait while packets are unacknowledged.  Packets of
-	 * UC and UD get no ACK, so the threads are told here that none are
+	/* A thread that posts small requests lets them gather while many
+	 * packets of the QP are unacknowledged (is_ahead in host/post.c).  UC
+	 * and UD get no ACK, so packets that were sent must not count as
 	 * unacknowledged. */
 	ibt_qp_note(q);
 	unreliable_tx_drained(t, q);

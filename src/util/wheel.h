@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hierarchical timer wheel: insertion, removal and expiry take constant time
- * for any number of timers.  It has eight levels of 64 slots, and a tick of
- * level 0 is 2^16 ns (65.5 us), so the wheel covers all 64-bit times.  A timer
- * never expires early, and expires at most one tick of level 0 late.  Owner and
- * lock are those of the structure that contains the wheel.
+ * Hierarchical timer wheel: insertion and removal take constant time for any
+ * number of timers, and so does expiry on average: each timer moves to a lower
+ * level at most seven times.  The wheel has eight levels of 64 slots, and a
+ * tick of level 0 is 2^16 ns (65.5 us), so the wheel covers all 64-bit times.
+ * A timer never expires early.  It expires at most one tick of level 0 late if
+ * the caller calls wheel_expire at each wheel_deadline.  Owner and lock are
+ * those of the structure that contains the wheel.
  */
 #ifndef UTIL_WHEEL_H
 #define UTIL_WHEEL_H
