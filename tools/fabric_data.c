@@ -14,7 +14,7 @@
 
 enum {
 	READS = 64,  /* messages of one socket in one turn */
-	REST = 1024, /* the same, of a program that has ended */
+	REST = 1024, /* the same, if the program has ended */
 	/* Bytes of one socket in one turn, after which no message is read. */
 	READ_BYTES = 512 << 10,
 };
@@ -69,7 +69,9 @@ static void watch_data(const struct fabric_data *f,
 
 /* Sends the packets of a message, also if they are more than the end may send
  * (data_may_send).  A packet that data_send refuses is dropped: an adapter
- * would not send it.  So are bytes that are no whole packet. */
+ * would not send it, or the fabric has no room for it.  The rest of the message
+ * is dropped, too, after FABRIC_PROTO_BURST_PACKETS packets or if it begins
+ * with no whole packet. */
 static void send_packets(struct data_end *end, const uint8_t *bytes, size_t n)
 {
 	for (int i = 0; n && i < FABRIC_PROTO_BURST_PACKETS; i++) {
@@ -94,9 +96,10 @@ static void take_message(struct data_end *end, uint8_t *bytes, size_t n)
 	data_refused(end, bytes, n);
 }
 
-/* Sends the packets of the socket's next message.  Returns the bytes that were
- * read; 0: the program has closed its socket, which is empty; or -1: the socket
- * has no message. */
+/* Takes the socket's next message (take_message); drops a message that is
+ * longer than FABRIC_PROTO_BURST_BYTES or the buffer.  Returns how many bytes
+ * were read; 0: the message has no bytes, or the program has closed its end and
+ * all messages were read; or -1: there is no message now. */
 static int send_next(const struct fabric_data *f,
 		     const struct fabric_data_socket *d)
 {
@@ -116,9 +119,10 @@ static int send_next(const struct fabric_data *f,
 	return (int)bits_min_u64((uint64_t)n, room);
 }
 
-/* Sends messages of a program that has ended, as many as the end may send, but
- * no more than REST and READ_BYTES allow, since another process may fill the
- * socket for ever; the next turn goes on.  Closes the socket if it is empty. */
+/* Sends the messages that a program which has ended has left in its socket, as
+ * long as the end may send.  Stops after REST messages or READ_BYTES bytes,
+ * since another process that has the socket may fill it for ever; the next turn
+ * sends more.  Closes the socket once it is empty. */
 static void send_rest(struct fabric_data *f, struct fabric_data_socket *d)
 {
 	int got;
@@ -179,7 +183,8 @@ void fabric_data_serve(struct fabric_data *f, struct fabric_data_socket *d,
 		fabric_data_leave(f, d);
 }
 
-/* Sends a message of these parts.  False: the socket is full. */
+/* Sends a message of these parts.  False: the socket is full.  True after any
+ * other error, for example if the program has ended: the message is lost. */
 static bool send_data(struct fabric_data_socket *d, struct iovec *parts,
 		      size_t count)
 {
@@ -238,7 +243,7 @@ static void resume_data(struct fabric_data *f, struct data_end *end)
 {
 	struct fabric_data_socket *d = data_owner(end);
 
-	/* fabric_data_turn sends the rest */
+	/* the program has ended: fabric_data_turn calls send_rest */
 	if (list_is_linked(&d->rest))
 		return;
 	d->reads = true;

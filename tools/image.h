@@ -58,7 +58,7 @@ void image_close(struct image *im);
 
 /* Is there a file at @path? */
 bool image_has(const struct image *im, const char *path);
-/* Has a line of the file @path, other than a comment, @word in it? */
+/* Does the file @path contain @word in a line that does not begin with '#'? */
 bool image_contains(const struct image *im, const char *path, const char *word);
 /* Is the file at @path in the list, and unchanged since it was put? */
 bool image_is_ours(const struct image *im, const char *path);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The memory of a work request: finds the memory that its SGEs name, gathers
- * from this memory and scatters into it.  All services use these functions.  A
- * function of type enum hca_status returns HCA_SUCCESS (0), or fills in the
- * facts of *x and returns the status with which the work request fails.
+ * from this memory and scatters into it.  RC, UC, UD and iWARP use these
+ * functions.  A function of type enum hca_status returns HCA_SUCCESS (0), or
+ * fills in the facts of *x and returns the status with which the work request
+ * fails.
  */
 #ifndef HCA_SEMANTICS_H
 #define HCA_SEMANTICS_H
@@ -12,8 +13,8 @@
 #include "hca/hca.h"
 #include "hca/key.h"
 
-/* Checks all bytes of all SGEs of w, unless w has inline data.  @need: 0 or
- * HCA_LOCAL_WRITE. */
+/* Checks that the keys of w's SGEs permit access to all bytes of these SGEs; if
+ * w has inline data, checks nothing.  @need: 0 or HCA_LOCAL_WRITE. */
 enum hca_status sem_check(struct hca *h, uint32_t pd, struct wqe *w,
 			  uint32_t need, struct explain *x);
 /* The general case of sem_locate: any number of SGEs, any key. */
@@ -62,7 +63,7 @@ static inline enum hca_status sem_locate(struct hca *h, uint32_t pd,
 /*
  * Copies bytes [offset, offset + bytes) of w's message, from its SGEs or its
  * inline data, to out.  If crc is not NULL, *crc is updated with the bytes
- * (crc32_update).
+ * (crc32_update); after an error it has no meaning.
  */
 enum hca_status sem_gather(struct hca *h, uint32_t pd, struct wqe *w,
 			   uint32_t offset, uint32_t bytes, uint8_t *out,

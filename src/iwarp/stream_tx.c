@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes FPDUs of requests, responses and a Terminate. */
+/* Makes FPDUs, or over SCTP messages, of requests, responses and a Terminate.
+ */
 #include <string.h>
 
 #include "hca/semantics.h"
@@ -9,15 +10,15 @@
 #include "iwarp/stream.h"
 #include "util/bits.h"
 
-/* An FPDU that is being made in the caller's buffer. */
+/* An FPDU, or message of SCTP, that is being made in the caller's buffer. */
 struct fpdu_out {
 	uint8_t *buf;
 	struct ddp_header ddp;
 	uint32_t head_bytes; /* the length of the DDP header in buf */
 	uint8_t *payload;    /* where in buf the payload begins */
-	/* `crc` is the state of the FPDU's CRC (fpdu_sum_head). */
-	bool is_summed;
-	uint32_t crc; /* valid if is_summed */
+	bool is_summed;	     /* begin_sum has begun the CRC */
+	/* If is_summed: the state of the FPDU's CRC (fpdu_sum_head). */
+	uint32_t crc;
 };
 
 uint32_t stream_tx_room(const struct ibt_qp *q)
@@ -129,9 +130,10 @@ static enum hca_status judge_request(struct ibt *t, const struct ibt_qp *q,
 	return sem_check(t->hca, q->qp->pd, w, HCA_LOCAL_WRITE, x);
 }
 
-/* In SQD: tells that the send queue is drained if each request that has begun
- * is complete.  A WRITE or a SEND is complete when its last FPDU is made, and a
- * READ or an atomic when its response has come (RFC 5040 5.5, RFC 7306 5.4). */
+/* In SQD: calls rc_comp_drained, which tells the program that the send queue is
+ * drained, if each request that has begun is complete.  A WRITE or a SEND is
+ * complete when its last FPDU is made, and a READ or an atomic when its
+ * response has come (RFC 5040 5.5, RFC 7306 5.4). */
 static void tell_drained(struct ibt *t, struct ibt_qp *q)
 {
 	if (!q->stream->out.is_begun &&
@@ -159,7 +161,8 @@ static bool run_local(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 }
 
 /* May w, the request at the cursor, begin?  At most ORD READs and atomics wait
- * for a response at a time (RFC 5040 6.1). */
+ * for a response at a time (RFC 5040 6.1).  If ORD is 0, such a request may
+ * begin, and judge_request fails it. */
 static bool may_begin(const struct ibt_qp *q, const struct wqe *w)
 {
 	const struct stream_initiator *out = &q->stream->out;
@@ -171,9 +174,10 @@ static bool may_begin(const struct ibt_qp *q, const struct wqe *w)
 	return !rc_req_is_read(w) || out->reads_out < bits_max_u32(out->ord, 1);
 }
 
-/* Returns the request whose next message is to be sent; requests are sent in
- * the order in which they were posted (RFC 5040 5.5).  NULL: no request can
- * send now. */
+/* Returns the request whose next segment is to be sent; requests are sent in
+ * the order in which they were posted (RFC 5040 5.5).  First executes the
+ * requests before it that send nothing.  NULL: no request can send now, or the
+ * request at the cursor has a local error. */
 static struct wqe *next_request(struct ibt *t, struct ibt_qp *q)
 {
 	struct explain x = {.cause = EXPLAIN_NONE};
@@ -500,9 +504,9 @@ static uint32_t quoted_bytes(const struct stream_terminate *e)
 	return bits_min_u32(e->header_bytes, 2 + DDP_UNTAGGED_BYTES);
 }
 
-/* Sends the last FPDU of a stream (RFC 5040 5.4, 7.1).  The caller has sent all
- * due responses, so a READ that the Terminate refuses is the oldest READ whose
- * response the peer awaits. */
+/* Sends the last FPDU of a stream (RFC 5040 5.4, 7.1).  All responses that were
+ * due before that of a refused READ have been sent.  So a READ that the
+ * Terminate refuses is the oldest READ whose response the peer awaits. */
 static uint32_t emit_terminate(struct ibt_qp *q, uint8_t *buf)
 {
 	struct iwarp_stream *s = q->stream;
@@ -527,7 +531,8 @@ static uint32_t emit_terminate(struct ibt_qp *q, uint8_t *buf)
 }
 
 /* Sends the next segment.  A message of which a part was sent comes first,
- * because the segments of two messages must not mix. */
+ * because the segments of two messages must not mix.  Otherwise requests and
+ * responses take turns. */
 static uint32_t emit_message(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 {
 	struct iwarp_stream *s = q->stream;
@@ -562,7 +567,7 @@ uint32_t stream_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint32_t room)
 		if (bytes)
 			return bytes;
 	}
-	/* a request or a response that failed has changed the phase */
+	/* a request or a response that failed may have changed the phase */
 	if (s->phase != STREAM_TERMINATING)
 		return 0;
 	bytes = emit_response(t, q, buf);

@@ -24,9 +24,11 @@
  * /proc/self/maps has a line for each mapping, and /proc/self/fd an entry for
  * each descriptor.  A program may have as many mappings or descriptors as
  * regions, and the time for all regions would grow with the square of their
- * number.  So each registered region adds a few lines to an allowance, and each
- * line read takes one away.  Without an allowance, this process does not look
- * for the file of a region, and peers access the region by system calls.
+ * number.  So the process has an allowance of lines.  Each registered region
+ * adds a few, up to ALLOWANCE_FIRST, and each line read takes one away.  While
+ * none is left, this process looks for the file of a region only if the region
+ * overlaps a row of the table (hca/share.h).  Peers access all other new
+ * regions by system calls.
  */
 #define ALLOWANCE_FIRST (SHARE_MAX * 1024)
 #define ALLOWANCE_EACH	32
@@ -121,7 +123,7 @@ static bool parse_line(const char *line, struct mr_file_mapping *m)
  * Is the page anonymous memory?  Most registered memory is.  This check saves
  * reading the text of all mappings, of which some programs have a thousand.
  * MADV_POPULATE_READ makes the page present: pagemap tells the kind of present
- * pages only.
+ * pages only.  False also if pagemap does not tell.
  */
 static bool is_private(uint64_t va)
 {
@@ -173,8 +175,9 @@ static bool is_continued(const struct mr_file_mapping *m,
 	       after->offset == m->offset + (m->end - m->start);
 }
 
-/* Finds the shared mapping of the whole range.  The kernel may show one mapping
- * as several lines: *m is all of them. */
+/* Finds the mapping of the whole range, if it is shared, may be read and has a
+ * file.  The kernel may show one mapping as several lines: *m is all of them.
+ */
 static bool find_all(find_mapping *find, int maps, uint64_t va, uint64_t bytes,
 		     struct mr_file_mapping *m)
 {
@@ -258,8 +261,8 @@ static int open_guess(const struct mr_file_mapping *m)
 	return fd;
 }
 
-/* Tries all descriptors of the program; -1: none is of this file, or no line
- * may be read. */
+/* Tries all descriptors of the program; -1: none is of this file, or the
+ * allowance is used up. */
 static int open_any(const struct mr_file_mapping *m)
 {
 	DIR *dir = mr_file_may_look() ? opendir("/proc/self/fd") : NULL;

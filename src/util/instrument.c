@@ -8,9 +8,9 @@
 #define OF_PROGRAM __attribute__((weak))
 #define RARE	   __attribute__((cold, noinline))
 
-/* Functions of ThreadSanitizer's runtime, which is in the program.  Reads and
- * writes have separate functions, since clang's runtime exports none for
- * both. */
+/* Functions of ThreadSanitizer's runtime; NULL in a program without it.  Reads
+ * and writes have separate functions, since clang's runtime exports no function
+ * for both. */
 void AnnotateIgnoreReadsBegin(const char *file, int line) OF_PROGRAM;
 void AnnotateIgnoreReadsEnd(const char *file, int line) OF_PROGRAM;
 void AnnotateIgnoreWritesBegin(const char *file, int line) OF_PROGRAM;
@@ -20,8 +20,9 @@ void __tsan_acquire(void *what) OF_PROGRAM;
 
 bool instrument_is_on;
 
-/* Runs before any code takes a lock of adverb's, so that each
- * instrument_ignore_end has its instrument_ignore. */
+/* Runs before any code takes a lock of adverb's.  If the variable changed while
+ * a thread has a lock, instrument_ignore_end would reach the runtime without
+ * the instrument_ignore before it. */
 __attribute__((constructor(101))) static void find_runtime(void)
 {
 	instrument_is_on = __tsan_release != NULL;

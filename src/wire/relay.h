@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Datagrams that the broker forwards to a process through a unix socket: to
- * each process of another user, and to every process where the kernel cannot
- * choose the socket of a queue pair.  The broker receives the datagrams, and
- * sends each as a message through a SOCK_SEQPACKET pair, whose receiving end
- * the process has.
+ * A relay: a unix socket through which the broker forwards datagrams to a
+ * process.  Each process of another user has a relay.  If the kernel cannot
+ * choose the socket of a queue pair, every process has a relay.  The broker
+ * receives the datagrams, and sends each as a message through a SOCK_SEQPACKET
+ * pair, whose receiving end the process has.
  *
  *	+------------------------------+ - - - - - - - - - - - - - +
  *	| struct relay_head            | the datagram              |
  *	+------------------------------+ - - - - - - - - - - - - - +
  *
- * A process does not check the messages of its broker, because the broker
- * receives the datagrams and so could read, change or drop them in any case.
- * The broker does not trust the process: the broker alone has the sending end
- * of another user's relay.
+ * A process does not check the contents of its broker's messages, because the
+ * broker receives the datagrams and so could read, change or drop them in any
+ * case.  The broker does not trust the process: a process of another user gets
+ * the receiving end of its own relay, and no sending end.
  */
 #ifndef WIRE_RELAY_H
 #define WIRE_RELAY_H
 
 #include "wire/udp.h"
 
-/* The members of struct udp_dgram that a receiver needs, in host order: both
- * ends are on one host. */
+/* The members of struct udp_dgram that a receiver needs, in host byte order,
+ * because both ends are on one host. */
 struct relay_head {
 	struct inaddr from;
 	uint8_t to_ip[16]; /* udp_dgram.to.ip */
@@ -30,7 +30,8 @@ struct relay_head {
 	uint8_t reserved[3]; /* 0 */
 };
 
-/* A value of relay_send's `most`: any number of bytes may wait in the relay. */
+/* A value of relay_send's `most`: only SO_SNDBUF limits the bytes that wait in
+ * the relay. */
 #define RELAY_NO_BOUND UINT32_MAX
 
 /* Makes a pair: fds[0] sends and fds[1] receives; the kernel refuses messages
