@@ -211,6 +211,19 @@ static int add_again(struct server *s, const struct newcomer *n)
 	return add_conn(s, n);
 }
 
+/* Does accept(2) fail with err for one connection, or for a time?  Any other
+ * error stays: the listener polls readable, and no call of accept ends that. */
+static bool is_passing(int err)
+{
+	static const int passing[] = {EAGAIN, EINTR,   ECONNABORTED, EMFILE,
+				      ENFILE, ENOBUFS, ENOMEM};
+
+	for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++)
+		if (err == passing[i])
+			return true;
+	return false;
+}
+
 bool admission_accept(struct server *s)
 {
 	struct newcomer n = {.fd = accept_one(s)};
@@ -220,6 +233,8 @@ bool admission_accept(struct server *s)
 	if (n.fd < 0) {
 		if (is_full(errno))
 			refuse_one(s, errno);
+		else if (!is_passing(errno))
+			s->listener_err = -errno;
 		return false;
 	}
 	if (!look_at_newcomer(s, &n)) {

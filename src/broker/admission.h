@@ -31,7 +31,8 @@ int admission_check(const struct server *s, uint64_t files, uid_t user,
 		    char *why, size_t size);
 
 /* Accepts one connection, and admits or refuses its client.  True: the caller
- * may call again.  False: no connection waits, or no descriptor is left. */
+ * may call again.  False: no connection waits, no descriptor is left, or the
+ * listener accepts no more, which sets s->listener_err. */
 bool admission_accept(struct server *s);
 
 #endif

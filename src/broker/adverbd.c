@@ -299,6 +299,21 @@ static struct server *make_server(const struct options *o, int *status)
 	return NULL;
 }
 
+/* Says why the broker ends, unless it ends because it has no clients. */
+static void say_ended(const struct server *s)
+{
+	int err = server_listener_err(s);
+
+	if (err)
+		fprintf(stderr,
+			"adverbd: ended: its listening socket accepts no "
+			"program any more: %s: if another program shut the "
+			"socket down or closed it, end that program; if a "
+			"sandbox refuses accept4, permit it; then start "
+			"adverbd again\n",
+			strerror(-err));
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = {.config.idle_ms = IDLE_MS};
@@ -344,6 +359,8 @@ int main(int argc, char **argv)
 		close_standard(null);
 	while (server_turn(s))
 		;
+	err = server_listener_err(s);
+	say_ended(s);
 	server_free(s);
-	return 0;
+	return err ? 1 : 0;
 }

@@ -90,6 +90,8 @@ struct conn {
 
 struct server {
 	int listen_fd;
+	/* what server_listener_err returns */
+	int listener_err;
 	struct refuse_full refuse_full;
 	struct user_receivers receivers; /* the threads of other users */
 	/* idle_ms: the time without clients after which the broker ends;

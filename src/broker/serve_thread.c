@@ -153,14 +153,27 @@ static struct server *begin_server(struct thread_start *start)
 	return s;
 }
 
+/* Serves until the listener accepts no more.  Clients find then that the broker
+ * has ended, and start another. */
+static void serve_to_end(struct server *s)
+{
+	while (server_turn(s) || !server_listener_err(s))
+		;
+}
+
 static void *serve_clients(void *arg)
 {
 	struct thread_start *start = arg;
 	struct server *s = begin_server(start);
+	bool has_table = start->has_table;
 
 	sem_post(&start->begun); /* from here on *start may be gone */
-	while (s)
-		server_turn(s);
+	if (s)
+		serve_to_end(s);
+	/* In the program's table the numbers of the server's descriptors may be
+	 * files of the program, which has closed or replaced the listener. */
+	if (s && has_table)
+		server_free(s);
 	return NULL;
 }
 

@@ -557,11 +557,22 @@ static bool may_accept(const struct server *s)
 	       user_receiver_may_accept(&s->receivers);
 }
 
+/* Notes that the listener accepts no more, if poll has found so.  After a
+ * shutdown(2) accept4 fails with EAGAIN, as if no connection waited. */
+static void check_listener(struct server *s, short revents)
+{
+	if (revents & POLLNVAL)
+		s->listener_err = -EBADF;
+	else if (revents & (POLLERR | POLLHUP | POLLRDHUP))
+		s->listener_err = -ESHUTDOWN;
+}
+
 static void serve_ready(struct server *s, const struct pollfd *p, uint32_t n)
 {
 	if (p[2].revents)
 		counter_files_looked(&s->counter_files, monotonic_ms());
 	serve_all(s, p + FIXED, n);
+	check_listener(s, p[0].revents);
 	for (int i = 0; p[0].revents && i < BATCH; i++)
 		if (!may_accept(s) || !admission_accept(s))
 			break;
@@ -605,7 +616,7 @@ bool server_turn(struct server *s)
 	/* If no descriptor is left, the next connection waits at the
 	 * listener. */
 	p[0] = (struct pollfd){.fd = may_accept(s) ? s->listen_fd : -1,
-			       .events = POLLIN};
+			       .events = POLLIN | POLLRDHUP};
 	p[1] = (struct pollfd){.fd = gsi_fd(&s->gsi), .events = POLLIN};
 	p[2] = (struct pollfd){.fd = counter_files_fd(&s->counter_files),
 			       .events = POLLIN};
@@ -633,8 +644,14 @@ bool server_turn(struct server *s)
 	remote_liveness_tick(s->remote_liveness, monotonic_ns());
 	answer_remote_all(s, monotonic_ns());
 	send_all(s);
-	return ready || clients || cmserver_is_busy(s->cm) ||
-	       monotonic_ms() - s->idle_since_ms < s->idle_ms;
+	return !s->listener_err &&
+	       (ready || clients || cmserver_is_busy(s->cm) ||
+		monotonic_ms() - s->idle_since_ms < s->idle_ms);
+}
+
+int server_listener_err(const struct server *s)
+{
+	return s->listener_err;
 }
 
 static void free_agents(struct server *s)

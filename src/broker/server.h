@@ -46,8 +46,13 @@ void server_listen(struct server *s);
  */
 bool server_hold_port(struct server *s, const char **why);
 /* Waits until there is something to do, and does it.  False: there was no
- * client for idle_ms, and the caller frees the server. */
+ * client for idle_ms, or server_listener_err returns an error; the caller frees
+ * the server. */
 bool server_turn(struct server *s);
+/* Returns 0, or the -errno with which the listening socket refuses to accept
+ * from now on: for example, a process that has the socket too has shut it down
+ * (-ESHUTDOWN), or the descriptor is closed (-EBADF). */
+int server_listener_err(const struct server *s);
 /* Frees the server and closes all its descriptors.  Closes the port before the
  * listener: a successor that binds the listener's address must find the port
  * free. */

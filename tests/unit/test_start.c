@@ -586,6 +586,70 @@ static void a_full_queue_does_not_hold_up_adverbd(void **state)
 	close(listener);
 }
 
+/* Serves a client, and then returns what server_listener_err returns after a
+ * turn in which `spoil` has changed the listener. */
+static int serve_after(void (*spoil)(int listener))
+{
+	const struct server_config config = {.idle_ms = SERVER_NEVER};
+	int listener = listen_there(), fd = proto_connect(PROTO_VERSION), err;
+	struct server *s = server_new(listener, &config);
+
+	assert_true(fd >= 0);
+	assert_true(server_turn(s));
+	assert_int_equal(server_listener_err(s), 0);
+	spoil(listener);
+	assert_false(server_turn(s));
+	err = server_listener_err(s);
+	server_free(s);
+	close(fd);
+	return err;
+}
+
+static void shut_down(int listener)
+{
+	assert_int_equal(shutdown(listener, SHUT_RDWR), 0);
+}
+
+static void shut_one_way(int listener)
+{
+	assert_int_equal(shutdown(listener, SHUT_RD), 0);
+}
+
+static void put_other_file_there(int listener)
+{
+	int null = open("/dev/null", O_RDONLY);
+
+	assert_int_equal(dup2(null, listener), listener);
+	close(null);
+}
+
+static void close_it(int listener)
+{
+	close(listener);
+}
+
+/* Poll reports such a listener at once, and no accept changes that. */
+static void a_broker_ends_if_its_listener_accepts_no_more(void **state)
+{
+	char text[512];
+	int listener, in;
+
+	assert_int_equal(serve_after(shut_down), -ESHUTDOWN);
+	assert_int_equal(serve_after(shut_one_way), -ESHUTDOWN);
+	assert_int_equal(serve_after(put_other_file_there), -ENOTSOCK);
+	assert_int_equal(serve_after(close_it), -EBADF);
+	listener = listen_there();
+	in = dup(0);
+	shut_down(listener);
+	dup2(listener, 0);
+	assert_int_equal(run_adverbd(NULL, NULL, text), 1);
+	assert_non_null(strstr(text, "ended: its listening socket accepts no "
+				     "program any more: "));
+	dup2(in, 0);
+	close(in);
+	close(listener);
+}
+
 static void the_umask_of_the_starter_is_not_the_brokers(void **state)
 {
 	for (mode_t mask = 0; mask <= 0777; mask += 0777) {
@@ -627,6 +691,7 @@ static void a_broker_waits_for_a_port_that_it_shall_hold(void **state)
 	assert_true(held >= 0);
 	assert_int_equal(bind(listener, (struct sockaddr *)&a, length), 0);
 	s = server_new(listener, &config);
+	server_listen(s);
 	assert_false(server_hold_port(s, &why));
 	assert_non_null(strstr(why, "port 4791 is held by "));
 	close(held);
@@ -654,6 +719,7 @@ int main(void)
 		cmocka_unit_test(a_program_that_adopts_orphans_gets_no_child),
 		cmocka_unit_test(a_wrong_option_is_refused_with_a_sentence),
 		cmocka_unit_test(a_full_queue_does_not_hold_up_adverbd),
+		cmocka_unit_test(a_broker_ends_if_its_listener_accepts_no_more),
 		cmocka_unit_test(the_umask_of_the_starter_is_not_the_brokers),
 		cmocka_unit_test(
 			a_broker_that_holds_the_port_has_it_without_clients),
