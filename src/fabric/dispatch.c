@@ -126,7 +126,7 @@ static bool is_from_other_partition(const struct packet *p)
 }
 
 /* Has the packet a wrong Q_Key for QP1?  If so, counts the packet and sends a
- * trap. */
+ * trap.  The P_Key is checked before (IBTA 9.6.1). */
 static bool has_wrong_qkey(const struct packet *p)
 {
 	struct port *port = port_managed(p->at);
@@ -149,7 +149,7 @@ void dispatch_packet(struct packet *p)
 	}
 	if (p->mad[0] != MGMT_BASE_VERSION ||
 	    inside_is_subnet(p->mad[1]) != (p->dest_qp == 0) ||
-	    p->dest_qp > 1 || has_wrong_qkey(p) || is_from_other_partition(p)) {
+	    p->dest_qp > 1 || is_from_other_partition(p) || has_wrong_qkey(p)) {
 		packet_drop(p);
 		return;
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fabric/port_info.h"
+#include "hdr/bth.h"
 #include "hdr/bytes.h"
 #include "util/bits.h"
 
@@ -194,7 +195,8 @@ static void begin_key_trap(struct port *port, enum trap_number number,
 
 void trap_pkey(struct port *port, const struct packet *p)
 {
-	begin_key_trap(port, TRAP_BAD_PKEY, p, p->pkey);
+	begin_key_trap(port, TRAP_BAD_PKEY, p,
+		       p->pkey ? p->pkey : BTH_DEFAULT_PKEY);
 }
 
 void trap_qkey(struct port *port, const struct packet *p)

@@ -15,6 +15,7 @@ enum {
 	LID_S1 = 10,
 	LID_S3 = 12,
 	PAUSE_MS = 2000,
+	AT_PKEY_COUNT = 46, /* P_KeyViolations */
 	AT_QKEY_COUNT = 48, /* Q_KeyViolations */
 	WRONG_QKEY = 0x12345678,
 };
@@ -193,6 +194,23 @@ static void a_port_tells_of_a_wrong_qkey(void **state)
 			 2);
 	repress_last(&m);
 	assert_null(next_notice(&m));
+}
+
+/* IBTA 9.6.1: the P_Key is checked before the Q_Key. */
+static void a_port_finds_a_wrong_pkey_before_a_wrong_qkey(void **state)
+{
+	struct world *w = *state;
+	struct manager m = run_manager(w);
+	const uint8_t *n;
+
+	port_of(w, "B", 1)->pkeys[0] = 0x8006;
+	send_wrong_qkey(w, LID_B);
+	n = expect_trap(&m, 257, LID_B);
+	assert_int_equal(bytes_get32(n + 16), 0xffff);
+	assert_int_equal(bytes_get16(port_of(w, "B", 1)->info + AT_PKEY_COUNT),
+			 1);
+	assert_int_equal(bytes_get16(port_of(w, "B", 1)->info + AT_QKEY_COUNT),
+			 0);
 }
 
 /* Makes a datagram from A to the queue pair of a data end. */
@@ -375,6 +393,7 @@ int main(void)
 		TEST(a_wrong_mkey_is_told),
 		TEST(an_adapter_tells_of_another_partition),
 		TEST(a_port_tells_of_a_wrong_qkey),
+		TEST(a_port_finds_a_wrong_pkey_before_a_wrong_qkey),
 		TEST(a_program_tells_of_a_wrong_qkey),
 		TEST(a_program_tells_of_no_other_packets),
 		TEST(a_switch_tells_which_port_refuses_a_partition),
