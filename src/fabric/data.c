@@ -7,6 +7,7 @@
 
 #include "fabric/data_end.h"
 #include "fabric/gate.h"
+#include "fabric/gid.h"
 #include "fabric/lane.h"
 #include "fabric/port_info.h"
 #include "fabric/trap.h"
@@ -149,6 +150,7 @@ void data_close(struct data_end *end)
 	list_remove(&end->resumed);
 	f->data.count--;
 	free(end->groups);
+	free(end->senders);
 	free(end);
 }
 
@@ -325,6 +327,17 @@ static bool is_received(const struct data_end *end, const struct packet *p)
 	       p->dest_qp >> DATA_REST_BITS == end->number;
 }
 
+/* Is the packet from a port from which the end has fetched datagrams, and its
+ * SGID one of that port?  The program of the end has written the packet, and
+ * could name a port that sent nothing. */
+static bool has_sent(struct data_end *end, const struct packet *p)
+{
+	struct fabric *f = end->port->node->fabric;
+
+	return (!p->has_grh || gid_has_lid(f, p->sgid, p->slid)) &&
+	       data_end_count_sender(end, p->slid);
+}
+
 void data_refused(struct data_end *end, const uint8_t *bytes, size_t n)
 {
 	struct port *port = end->port;
@@ -332,7 +345,8 @@ void data_refused(struct data_end *end, const uint8_t *bytes, size_t n)
 
 	if (!p)
 		return;
-	if (read_headers(p, bytes, n) && is_received(end, p)) {
+	if (read_headers(p, bytes, n) && is_received(end, p) &&
+	    has_sent(end, p)) {
 		port_info_count_qkey(port);
 		trap_qkey(port, p);
 	}
@@ -445,8 +459,10 @@ void data_fetched(struct data_end *end)
 {
 	struct packet *p = (struct packet *)list_pop_head(&end->inbox);
 
-	if (p)
+	if (p) {
+		data_end_note_sender(end, p);
 		packet_drop(p);
+	}
 	end->fetched_ms = end->port->node->fabric->now_ms;
 	rest_if_empty(end);
 }

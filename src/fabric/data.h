@@ -144,7 +144,9 @@ enum data_change {
 
 /* The end's program has dropped a packet that it has received, a datagram (UD),
  * because of its Q_Key.  Counts the packet at the port, which tells the subnet
- * manager (trap 258).  Ignores bytes that the end cannot have received. */
+ * manager (trap 258).  Ignores bytes that the end cannot have received: for
+ * example, those of a port from which the end has fetched no more datagrams
+ * than it has refused. */
 void data_refused(struct data_end *end, const uint8_t *bytes, size_t n);
 
 /* Returns an end that is not paused and has a packet or changes to fetch; NULL:

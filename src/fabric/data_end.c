@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fabric/data_end.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "fabric/gate.h"
@@ -18,6 +19,39 @@ static struct packet *first_packet(const struct data_end *end)
 {
 	return list_is_empty(&end->inbox) ? NULL
 					  : (struct packet *)end->inbox.next;
+}
+
+static struct data_sender *sender_at(const struct data_end *end, uint16_t lid)
+{
+	return end->senders ? &end->senders[lid % DATA_SENDERS] : NULL;
+}
+
+void data_end_note_sender(struct data_end *end, const struct packet *p)
+{
+	struct data_sender *s;
+
+	if (!p->src_qp)
+		return;
+	/* without memory data_refused counts nothing */
+	if (!end->senders)
+		end->senders = calloc(DATA_SENDERS, sizeof(*end->senders));
+	s = sender_at(end, p->slid);
+	if (!s)
+		return;
+	if (s->lid != p->slid)
+		*s = (struct data_sender){.lid = p->slid};
+	if (s->fetched < UINT16_MAX)
+		s->fetched++;
+}
+
+bool data_end_count_sender(struct data_end *end, uint16_t lid)
+{
+	struct data_sender *s = sender_at(end, lid);
+
+	if (!s || s->lid != lid || !s->fetched)
+		return false;
+	s->fetched--;
+	return true;
 }
 
 void data_end_free_all(struct fabric *f)

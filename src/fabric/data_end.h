@@ -15,6 +15,14 @@ struct unsent {
 	uint32_t bytes;
 };
 
+/* A port from which an end has fetched datagrams (UD). */
+struct data_sender {
+	uint16_t lid;
+	/* The datagrams that the end has fetched and data_refused has not
+	 * counted, at most UINT16_MAX. */
+	uint16_t fetched;
+};
+
 struct data_end {
 	struct list of_fabric; /* in data_ends.all */
 	struct list of_port;   /* in port.data_ends */
@@ -36,13 +44,24 @@ struct data_end {
 	uint32_t changes;      /* set of enum data_change */
 	uint32_t group_count;  /* joined groups */
 	uint8_t (*groups)[16]; /* their GIDs; room for DATA_GROUPS */
-	bool is_deaf;	       /* data_deafen was called */
-	bool is_paused;	       /* between data_pause and data_unpause */
+	/* DATA_SENDERS entries, the index of a LID is its lower bits; NULL: no
+	 * datagram was fetched. */
+	struct data_sender *senders;
+	bool is_deaf;	/* data_deafen was called */
+	bool is_paused; /* between data_pause and data_unpause */
 	/* The end is paused, and has lost packets because its program did not
 	 * fetch them in time.  Packets that come are lost, too. */
 	bool is_stalled;
 };
 
+enum { DATA_SENDERS = 1024 };
+
+/* Notes that the end has fetched a packet. */
+void data_end_note_sender(struct data_end *end, const struct packet *p);
+/* Has the end fetched a datagram from the port with this LID that was not
+ * counted before?  Then counts it.  False also if the end has fetched a
+ * datagram since from a LID with the same lower bits. */
+bool data_end_count_sender(struct data_end *end, uint16_t lid);
 /* Closes all data ends of the fabric. */
 void data_end_free_all(struct fabric *f);
 /* Gives a packet that is at its destination port to the port's data end with

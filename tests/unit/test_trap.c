@@ -226,6 +226,14 @@ static void make_datagram(struct made *m, const struct world *w,
 	seal_packet(m);
 }
 
+/* Sends a datagram from A, which B fetches. */
+static void bring_datagram(struct made *m, struct world *w)
+{
+	make_datagram(m, w, w->b, LID_B);
+	assert_int_equal(send_made(w, m), 0);
+	assert_true(fetch_mark(w->b) >= 0);
+}
+
 /* Trap 258 of a program's queue pair */
 static void a_program_tells_of_a_wrong_qkey(void **state)
 {
@@ -234,7 +242,7 @@ static void a_program_tells_of_a_wrong_qkey(void **state)
 	const uint8_t *n;
 	struct made made;
 
-	make_datagram(&made, w, w->b, LID_B);
+	bring_datagram(&made, w);
 	data_refused(w->b, made.bytes, made.n);
 	n = expect_trap(&m, 258, LID_B);
 	assert_int_equal(bytes_get16(n + 12), LID_A);
@@ -253,7 +261,7 @@ static void a_program_tells_of_no_other_packets(void **state)
 	struct manager m = run_manager(w);
 	struct made made;
 
-	make_datagram(&made, w, w->b, LID_B);
+	bring_datagram(&made, w);
 	data_refused(w->c, made.bytes, made.n);
 	data_refused(w->b, made.bytes, made.n - 1);
 	data_refused(w->b, made.bytes, 1);
@@ -270,6 +278,31 @@ static void a_program_tells_of_no_other_packets(void **state)
 	assert_null(next_notice(&m));
 	assert_int_equal(bytes_get16(port_of(w, "B", 1)->info + AT_QKEY_COUNT),
 			 0);
+}
+
+/* A program cannot accuse a port that has sent it nothing, nor a port more
+ * often than the port has sent datagrams. */
+static void a_program_accuses_only_who_has_sent(void **state)
+{
+	struct world *w = *state;
+	struct manager m = run_manager(w);
+	const uint8_t *violations = port_of(w, "B", 1)->info + AT_QKEY_COUNT;
+	struct made made;
+
+	make_datagram(&made, w, w->b, LID_B);
+	data_refused(w->b, made.bytes, made.n);
+	assert_int_equal(bytes_get16(violations), 0);
+	for (int i = 0; i < 3; i++)
+		bring_datagram(&made, w);
+	bytes_put16(made.bytes + 6, LID_C);
+	seal_packet(&made);
+	data_refused(w->b, made.bytes, made.n);
+	assert_int_equal(bytes_get16(violations), 0);
+	assert_null(next_notice(&m));
+	make_datagram(&made, w, w->b, LID_B);
+	for (int i = 0; i < 5; i++)
+		data_refused(w->b, made.bytes, made.n);
+	assert_int_equal(bytes_get16(violations), 3);
 }
 
 /* Trap 259 */
@@ -396,6 +429,7 @@ int main(void)
 		TEST(a_port_finds_a_wrong_pkey_before_a_wrong_qkey),
 		TEST(a_program_tells_of_a_wrong_qkey),
 		TEST(a_program_tells_of_no_other_packets),
+		TEST(a_program_accuses_only_who_has_sent),
 		TEST(a_switch_tells_which_port_refuses_a_partition),
 		TEST(a_port_tells_its_new_capabilities),
 		TEST(violations_cannot_flood_the_manager),
