@@ -63,7 +63,8 @@ struct hca_shared {
 	struct {
 		uint64_t value, va;
 	} nonce;
-	uint32_t pid;		  /* the owner's process id */
+	/* The owner's process ID; 0: the owner does not share the arena. */
+	uint32_t pid;
 	shared_u32 share_version; /* changes with each change of shares */
 	/* The index of each device's network interface, with COUNTERS_IWARP
 	 * for an iWARP device; 0: there are no more devices. */

@@ -152,7 +152,7 @@ static int open_link(struct host *h, struct engine *e, uint64_t patience)
 
 	if (!err && local_peer_is_open() &&
 	    !fabric_link_share(e, h->map.fd, local_peer_wake_fd()))
-		local_peer_close();
+		local_peer_withdraw();
 	return err;
 }
 

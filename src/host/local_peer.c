@@ -282,6 +282,12 @@ void local_peer_close(void)
 	close_all();
 }
 
+void local_peer_withdraw(void)
+{
+	all.own->shared->pid = 0;
+	local_peer_close();
+}
+
 void local_peer_forget(void)
 {
 	/* MADV_DONTFORK kept the peers' arenas out of the child, so there is

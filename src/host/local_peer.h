@@ -18,9 +18,9 @@
  *
  * Owner: this file.  A struct local_peer is valid from local_peer_get to the
  * caller's local_peer_put.  Lock: the progress lock, with these exceptions.
- * local_peer_open, _close and _forget are called while no other thread uses
- * this file.  The progress thread calls local_peer_begin and _end without the
- * lock.  local_peer_wake_fd, _is_open, _maps and _wake need no lock.
+ * local_peer_open, _close, _withdraw and _forget are called while no other
+ *thread uses this file.  The progress thread calls local_peer_begin and _end
+ *without the lock.  local_peer_wake_fd, _is_open, _maps and _wake need no lock.
  */
 #ifndef HOST_LOCAL_PEER_H
 #define HOST_LOCAL_PEER_H
@@ -93,6 +93,11 @@ void local_peer_end(void);
 /* Called after the progress thread has ended: waits until no peer works in this
  * process's arena, and unmaps the arenas of all peers. */
 void local_peer_close(void);
+/* Called in place of local_peer_close if the arena is not shared, although
+ * other processes may learn where it is: they then send packets.  Otherwise
+ * they would take this process for one that is about to begin, and ask again
+ * and again. */
+void local_peer_withdraw(void);
 /* In the child of a fork: forgets the parent's peers without touching an
  * arena. */
 void local_peer_forget(void);

@@ -229,6 +229,8 @@ static const char *check_arena(struct hca *h, aoff root, int pid)
 
 	if (why)
 		return why;
+	if (!h->shared->pid)
+		return "it does not share its memory";
 	if (h->shared->pid != (uint32_t)pid)
 		return "its arena says that it is another process's";
 	why = probe_memory(h, pid);

@@ -358,11 +358,21 @@ static void no_such_process(struct card *c)
 	me.hca.shared->pid = 0;
 }
 
+/* The arena was told to others before the process found that it may not share
+ * it. */
+static void withdraw_arena(struct card *c)
+{
+	me.is_ending = 1;
+	pthread_join(me.thread, NULL);
+	local_peer_withdraw();
+}
+
 static void a_peer_without_a_usable_arena_is_reached_by_packets(void **state)
 {
 	void (*const what[])(struct card *) = {
-		close_share,  another_build, another_layout,  a_root_outside,
-		keys_outside, another_nonce, a_nonce_nowhere, no_such_process,
+		close_share,	 another_build,	  another_layout,
+		a_root_outside,	 keys_outside,	  another_nonce,
+		a_nonce_nowhere, no_such_process, withdraw_arena,
 	};
 
 	for (size_t i = 0; i < sizeof(what) / sizeof(*what); i++) {
