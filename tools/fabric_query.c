@@ -176,7 +176,7 @@ void fabric_query_changed(struct cm_host *h, uint32_t port, uint32_t changes)
 		return;
 	p.loses_all = (changes & (DATA_LID | DATA_REREGISTER)) ||
 		      p.now.state != STATE_ACTIVE;
-	if (p.loses_all || (changes & DATA_PKEYS))
+	if (p.loses_all || (changes & (DATA_PKEYS | DATA_GIDS)))
 		fabric_group_lose(&h->groups, is_lost, &p);
 }
 

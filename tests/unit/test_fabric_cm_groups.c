@@ -6,6 +6,7 @@ enum {
 	MESSAGE = FABRIC_UMAD_BYTES + MAD_BYTES,
 	AT_VALUE = FABRIC_UMAD_BYTES + 64, /* of an attribute, in a MAD */
 	AT_REREGISTER = 51,
+	AT_PREFIX = 8, /* GidPrefix in PortInfo */
 	REREGISTER = 0x80,
 	PKEY_TABLE = 0x16,
 	PORT_INFO = 0x15,
@@ -150,6 +151,36 @@ static void a_port_that_registers_again_has_no_memberships(void **state)
 	end_agent(&sa);
 }
 
+/* Sets the GidPrefix of A's port 1. */
+static void set_prefix(struct manager *sm, uint64_t prefix)
+{
+	exchange_smp(sm, LID_A1, METHOD_GET, PORT_INFO);
+	bytes_put64(sm->message + AT_VALUE + AT_PREFIX, prefix);
+	sm->message[AT_VALUE + 32] &= 0xf0; /* no change of the states */
+	sm->message[AT_VALUE + 33] &= 0x0f;
+	exchange_smp(sm, LID_A1, METHOD_SET, PORT_INFO);
+}
+
+/* The administration has the old GID of the port in its record. */
+static void a_port_with_another_gid_has_no_memberships(void **state)
+{
+	struct umad_program sa = run_agent("M", CLASS_SA, METHOD_SET);
+	struct program a = run_program("A", 1, 0), two = run_program("A", 2, 0);
+	struct manager sm = run_manager();
+
+	join_as(&a, &sa, 1, 0xffff);
+	join_as(&two, &sa, 2, 0xffff);
+	set_prefix(&sm, 0x1234ull << 48);
+	expect_lost(&a, 1);
+	expect_nothing(&a);
+	expect_nothing(&two);
+	set_prefix(&sm, 0xfe80ull << 48);
+	end_program(&a);
+	end_program(&two);
+	close_both(sm.umad, sm.fabric);
+	end_agent(&sa);
+}
+
 static void a_port_outside_the_partition_is_no_member(void **state)
 {
 	struct umad_program sa = run_agent("M", CLASS_SA, METHOD_SET);
@@ -171,6 +202,7 @@ static void a_port_outside_the_partition_is_no_member(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		FABRIC_TEST(a_port_with_another_gid_has_no_memberships),
 		FABRIC_TEST(a_port_outside_the_partition_is_no_member),
 		/* leaves A with a LID that no switch knows */
 		FABRIC_TEST(a_port_that_registers_again_has_no_memberships),
