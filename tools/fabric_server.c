@@ -414,7 +414,7 @@ static int open_cm(struct fabric_server *s, struct connection *c,
  * open.  Returns 0 or -errno. */
 static int watch_process(struct fabric_server *s, struct connection *c)
 {
-	int fd;
+	int fd, err;
 
 	if (c->process.fd >= 0)
 		return 0;
@@ -422,7 +422,12 @@ static int watch_process(struct fabric_server *s, struct connection *c)
 	if (fd < 0)
 		return fd == -EOPNOTSUPP ? 0 : fd;
 	c->process.fd = fd;
-	return fabric_watch_add(s->epoll, &c->process, EPOLLIN);
+	err = fabric_watch_add(s->epoll, &c->process, EPOLLIN);
+	if (err) {
+		close(fd);
+		c->process.fd = -1;
+	}
+	return err;
 }
 
 /* Takes the descriptor *brought if the program may share its arena. */

@@ -5,14 +5,33 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "broker/proto.h"
+#include "tools/fabric_watch.h"
 
 #define ARENA_FD 4321 /* the fabric does not open it */
+
+/* Which watch of a program's process fails, from 1 on; 0: none. */
+static int refused_watch;
+
+/* In place of libc's, for the fabric: one watch of a process fails. */
+int epoll_ctl(int epoll, int op, int fd, struct epoll_event *e)
+{
+	const struct fabric_watch *w = e ? e->data.ptr : NULL;
+
+	if (op == EPOLL_CTL_ADD && w && w->kind == FABRIC_WATCH_PROCESS &&
+	    refused_watch && !--refused_watch) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return (int)syscall(SYS_epoll_ctl, epoll, op, fd, e);
+}
 
 /* A program of this process on a host. */
 struct sharer {
@@ -24,6 +43,18 @@ static int set_up(void **state)
 {
 	is_direct = true;
 	return start_server(state);
+}
+
+static int set_up_refusal(void **state)
+{
+	refused_watch = 2;
+	return set_up(state);
+}
+
+static int stop_refusal(void **state)
+{
+	refused_watch = 0;
+	return stop_server(state);
 }
 
 static int set_up_without(void **state)
@@ -201,7 +232,10 @@ static _Noreturn void run_parent(pid_t parent, int tells, int go)
 	char byte;
 
 	test_begin_child(parent);
-	s = share_at("B");
+	s = join_at("B");
+	if (refused_watch)
+		assert_int_equal(share_own(&s), -ENOSPC);
+	assert_int_equal(share_own(&s), 0);
 	if (!fork())
 		_exit(read(go, &byte, 1) != 0);
 	if (write(tells, &s.number, sizeof(s.number)) < 0)
@@ -240,6 +274,12 @@ static void the_death_of_a_program_with_a_child_is_told(void **state)
 	end_sharer(&a);
 }
 
+/* A program whose process could not be watched asks again. */
+static void a_program_that_was_refused_once_is_watched(void **state)
+{
+	the_death_of_a_program_with_a_child_is_told(state);
+}
+
 static void a_fabric_without_the_option_lets_nobody_share(void **state)
 {
 	struct sharer a = join_at("A");
@@ -261,6 +301,9 @@ int main(void)
 		DIRECT(a_program_shares_only_what_is_its_own),
 		DIRECT(the_death_of_a_program_is_told),
 		DIRECT(the_death_of_a_program_with_a_child_is_told),
+		cmocka_unit_test_setup_teardown(
+			a_program_that_was_refused_once_is_watched,
+			set_up_refusal, stop_refusal),
 		cmocka_unit_test_setup_teardown(
 			a_fabric_without_the_option_lets_nobody_share,
 			set_up_without, stop_server),
