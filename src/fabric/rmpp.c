@@ -37,7 +37,12 @@ enum {
 	REPEAT_MS = 2000,   /* until segments without an ACK are sent again */
 	REPEATS = 5,	    /* how often such segments are sent again */
 	RECEIVE_MS = 40000, /* how long a receiver waits for the next segment */
-	TRANSFERS_MAX = 32, /* most transfers of an end in each direction */
+	/* How long a receiver answers repeated segments of a whole MAD: as long
+	 * as a sender repeats them. */
+	DONE_MS = REPEAT_MS * (REPEATS + 1),
+	/* Most transfers of an end in each direction, and most transfers whose
+	 * MAD has come whole. */
+	TRANSFERS_MAX = 32,
 };
 
 /* A MAD that is being sent.  Segments have the numbers 1 to `segments`. */
@@ -54,9 +59,12 @@ struct rmpp_out {
 	uint64_t due_ms;   /* when the window is sent again */
 };
 
-/* A MAD that is being received. */
+/* A MAD that is being received, or that has come whole. */
 struct rmpp_in {
 	struct list list;
+	/* The MAD has come whole: the sender may repeat the last segments,
+	 * since an ACK may be lost. */
+	bool is_done;
 	uint32_t agent; /* the receiver, an index of end.agents */
 	uint16_t slid;	/* the sender's LID */
 	struct umad to; /* where the sender gets answers to its last segment */
@@ -65,7 +73,9 @@ struct rmpp_in {
 	size_t bytes, room; /* how many bytes `mad` has, and has room for */
 	uint32_t segments;  /* how many segments have come, in order */
 	uint32_t window;    /* the last segment that the sender may send */
-	uint64_t due_ms;    /* when the transfer fails without a new segment */
+	/* When the transfer fails without a new segment or, if is_done, is
+	 * forgotten. */
+	uint64_t due_ms;
 };
 
 /* Returns the number of bytes before the data of a segment; 0: the class has no
@@ -100,7 +110,10 @@ static void free_out(struct end *end, struct rmpp_out *out)
 static void free_in(struct end *end, struct rmpp_in *in)
 {
 	list_remove(&in->list);
-	end->incoming_count--;
+	if (in->is_done)
+		end->finished_count--;
+	else
+		end->incoming_count--;
 	free(in->mad);
 	free(in);
 }
@@ -279,11 +292,8 @@ static struct rmpp_in *find_in(struct end *end, uint32_t agent,
 static struct rmpp_in *new_in(struct end *end, uint32_t agent,
 			      const struct packet *p)
 {
-	struct rmpp_in *in;
+	struct rmpp_in *in = calloc(1, sizeof(*in));
 
-	if (end->incoming_count == TRANSFERS_MAX)
-		return NULL;
-	in = calloc(1, sizeof(*in));
 	if (!in)
 		return NULL;
 	list_init(&in->list);
@@ -368,6 +378,30 @@ static void refuse_data(struct end *end, uint32_t agent, const struct packet *p)
 				      .is_answer = true});
 }
 
+static void free_oldest_done(struct end *end)
+{
+	list_for_each (l, &end->incoming)
+		if (((const struct rmpp_in *)l)->is_done) {
+			free_in(end, (struct rmpp_in *)l);
+			return;
+		}
+}
+
+/* Keeps what answers to repeated segments need. */
+static void keep_done(struct end *end, struct rmpp_in *in)
+{
+	if (end->finished_count == TRANSFERS_MAX)
+		free_oldest_done(end);
+	free(in->mad);
+	in->mad = NULL;
+	in->is_done = true;
+	in->due_ms = now_of(end) + DONE_MS;
+	end->incoming_count--;
+	end->finished_count++;
+	list_remove(&in->list);
+	list_push_tail(&end->incoming, &in->list);
+}
+
 /* Delivers the whole MAD to the program after its last segment has come. */
 static void finish_in(struct end *end, struct rmpp_in *in,
 		      const struct packet *p)
@@ -377,7 +411,7 @@ static void finish_in(struct end *end, struct rmpp_in *in,
 	if ((wait || !(p->mad[3] & MAD_METHOD_RESPONSE)) &&
 	    end_deliver(end, in->agent, p, in->mad, in->bytes) && wait)
 		end_free_wait(end, wait);
-	free_in(end, in);
+	keep_done(end, in);
 }
 
 /* Called when the next segment has come: the receiver waits RECEIVE_MS for the
@@ -407,18 +441,52 @@ static bool take_next(struct end *end, struct rmpp_in *in,
 	return true;
 }
 
+/* Is the segment, which has come before, one of a MAD that has come whole?  If
+ * so, sends the lost ACK again.  An answer to a request that waits is another
+ * MAD: the program has used the transaction ID again. */
+static bool answer_repeated(struct end *end, struct rmpp_in *in,
+			    const struct packet *p)
+{
+	if (!in || !in->is_done)
+		return false;
+	if (end_find_wait(end, in->agent, p)) {
+		free_in(end, in);
+		return false;
+	}
+	if (bytes_get32(p->mad + AT_SEGMENT) <= in->segments) {
+		in->to = sender_of(end, in->agent, p);
+		send_ack(end, in);
+	}
+	return true;
+}
+
+/* Returns the transfer to which a segment belongs, which may begin with it;
+ * NULL: there is none.  If the end has too many transfers, the sender waits: it
+ * sends the first segment again. */
+static struct rmpp_in *transfer_of(struct end *end, uint32_t agent,
+				   const struct packet *p)
+{
+	struct rmpp_in *in = find_in(end, agent, p);
+
+	if (in || bytes_get32(p->mad + AT_SEGMENT) != 1 ||
+	    end->incoming_count == TRANSFERS_MAX)
+		return in;
+	in = new_in(end, agent, p);
+	if (!in)
+		refuse_data(end, agent, p);
+	return in;
+}
+
 static void take_data(struct end *end, uint32_t agent, const struct packet *p)
 {
 	uint32_t segment = bytes_get32(p->mad + AT_SEGMENT);
-	struct rmpp_in *in = find_in(end, agent, p);
+	struct rmpp_in *in;
 
-	if ((p->mad[3] & MAD_METHOD_RESPONSE) && !end_find_wait(end, agent, p))
+	if (answer_repeated(end, find_in(end, agent, p), p) ||
+	    ((p->mad[3] & MAD_METHOD_RESPONSE) &&
+	     !end_find_wait(end, agent, p)))
 		return;
-	if (!in && segment == 1) {
-		in = new_in(end, agent, p);
-		if (!in)
-			refuse_data(end, agent, p);
-	}
+	in = transfer_of(end, agent, p);
 	if (!in || segment > in->segments + 1)
 		return;
 	in->to = sender_of(end, agent, p);
@@ -499,7 +567,11 @@ void rmpp_tick(struct end *end)
 	list_for_each_safe (l, &end->incoming) {
 		struct rmpp_in *in = (struct rmpp_in *)l;
 
-		if (in->due_ms <= now_ms)
+		if (in->due_ms > now_ms)
+			continue;
+		if (in->is_done)
+			free_in(end, in);
+		else
 			give_up_in(end, in);
 	}
 }

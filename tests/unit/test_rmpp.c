@@ -31,6 +31,7 @@ enum {
 	RESOURCES = 1,
 	TOO_LONG = 118,
 	RETRIES = 126,
+	TRANSFERS = 32,
 	ASKED_MS = 100000, /* the timeout of the program's request */
 };
 
@@ -125,9 +126,9 @@ static void expect_packet(uint8_t type, uint8_t status, uint32_t segment)
 	assert_false(peer_gets());
 }
 
-/* The program sends a request, from whose header the peer makes segments of its
- * answer. */
-static void ask_peer(void)
+/* The program sends a request with a transaction ID, from whose header the peer
+ * makes segments of its answer. */
+static void ask_peer_as(uint64_t id)
 {
 	uint8_t mad[MAD_BYTES] = {0};
 
@@ -135,9 +136,14 @@ static void ask_peer(void)
 				     .mgmt_class = CLASS_SA,
 				     .class_version = 2,
 				     .method = METHOD_GET,
-				     .transaction_id = 7});
+				     .transaction_id = id});
 	send_mad(program, LID_PEER, mad, sizeof(mad), ASKED_MS);
 	assert_true(peer_gets());
+}
+
+static void ask_peer(void)
+{
+	ask_peer_as(7);
 }
 
 /* The peer sends a segment whose data are its number. */
@@ -229,6 +235,65 @@ static void a_short_length_takes_no_data_of_other_segments(void **state)
 	fabric_fetched(program);
 }
 
+static void take_answer(void)
+{
+	size_t bytes;
+
+	assert_non_null(fabric_fetch(program, &bytes));
+	assert_int_equal(bytes, FABRIC_UMAD_BYTES + HEADER + DATA + 1);
+	fabric_fetched(program);
+}
+
+/* The ACK of the last segment is lost, so the peer sends the segment again. */
+static void a_repeated_last_segment_is_acknowledged(void **state)
+{
+	size_t bytes;
+
+	for (int i = 0; i < 2; i++) { /* with the same transaction ID */
+		ask_peer();
+		answer_segment(1, FLAGS_FIRST, 0);
+		expect_packet(TYPE_ACK, 0, 1);
+		answer_segment(2, FLAGS_LAST, CLASS_BYTES + 1);
+		expect_packet(TYPE_ACK, 0, 2);
+		take_answer();
+		answer_segment(2, FLAGS_LAST, CLASS_BYTES + 1);
+		expect_packet(TYPE_ACK, 0, 2);
+		answer_segment(3, FLAGS_LAST, CLASS_BYTES + 1);
+		assert_false(peer_gets());
+		assert_null(fabric_fetch(program, &bytes));
+	}
+	now_ms = fabric_deadline(f);
+	assert_true(now_ms > 10000); /* the peer has given up before */
+	fabric_turn(f, now_ms);
+	answer_segment(2, FLAGS_LAST, CLASS_BYTES + 1);
+	assert_false(peer_gets());
+}
+
+/* The peer's 33rd transfer waits until one of the 32 before has ended. */
+static void a_transfer_for_which_there_is_no_room_waits(void **state)
+{
+	uint8_t first[MAD_BYTES], last[MAD_BYTES];
+
+	for (int i = 1; i <= TRANSFERS; i++) {
+		ask_peer_as((uint64_t)i);
+		if (i == 1)
+			memcpy(first, got, sizeof(first));
+		answer_segment(1, FLAGS_FIRST, 0);
+		expect_packet(TYPE_ACK, 0, 1);
+	}
+	ask_peer_as(TRANSFERS + 1);
+	answer_segment(1, FLAGS_FIRST, 0);
+	assert_false(peer_gets());
+	memcpy(last, got, sizeof(last));
+	memcpy(got, first, sizeof(first));
+	answer_segment(2, FLAGS_LAST, CLASS_BYTES + 1);
+	expect_packet(TYPE_ACK, 0, 2);
+	take_answer();
+	memcpy(got, last, sizeof(last));
+	answer_segment(1, FLAGS_FIRST, 0);
+	expect_packet(TYPE_ACK, 0, 1);
+}
+
 /* Lets time pass until the fabric has nothing to do for a transfer. */
 static void pass_time(void)
 {
@@ -277,6 +342,8 @@ int main(void)
 		T(the_longest_mad_arrives),
 		T(a_longer_mad_is_stopped),
 		T(a_short_length_takes_no_data_of_other_segments),
+		T(a_repeated_last_segment_is_acknowledged),
+		T(a_transfer_for_which_there_is_no_room_waits),
 		T(a_receiver_that_gives_up_says_so),
 		T(a_sender_that_gives_up_says_so),
 	};
