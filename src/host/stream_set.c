@@ -48,7 +48,8 @@ void stream_set_fini(struct stream_set *set)
 	map_fini(&set->by_qpn);
 	free(set->rx);
 	free(set->tx);
-	free(set->spare);
+	while (set->spare_count)
+		free(set->spares[--set->spare_count]);
 	stream_buffer_fini(&set->buffers);
 	stream_set_init(set);
 }
@@ -195,7 +196,7 @@ static uint32_t room_of(const struct stream_set *set,
 			const struct stream_socket *s, const struct engine *e,
 			uint64_t now_ns)
 {
-	return set->spare && !engine_stream_has_next(e)
+	return set->spare_count && !engine_stream_has_next(e)
 		       ? stream_burst_room(&s->burst, now_ns)
 		       : STREAM_SET_BYTES;
 }
@@ -428,6 +429,22 @@ bool stream_set_receive(struct stream_set *set, struct engine *e,
 
 /* ---- beginning, end and deadlines of a connection ---- */
 
+/* Makes a spare for the connection that is about to open.  Without memory the
+ * connections send less at once. */
+static void add_spare(struct stream_set *set)
+{
+	uint8_t *spare;
+
+	if (set->spares_made > set->buffers.reserved ||
+	    set->spares_made == STREAM_SET_SPARES)
+		return;
+	spare = malloc(STREAM_BURST_BYTES);
+	if (!spare)
+		return;
+	set->spares_made++;
+	stream_socket_give_spare(set, spare);
+}
+
 /* Makes the buffers and the epoll set, if they do not exist yet. */
 static int prepare_set(struct stream_set *set)
 {
@@ -437,9 +454,7 @@ static int prepare_set(struct stream_set *set)
 		set->rx = malloc(STREAM_SET_BYTES);
 	if (!set->tx)
 		set->tx = malloc(STREAM_BURST_BYTES);
-	if (!set->spare && list_is_empty(&set->open) &&
-	    list_is_empty(&set->lingering))
-		set->spare = malloc(STREAM_BURST_BYTES);
+	add_spare(set);
 	if (!set->rx || !set->tx)
 		return -ENOMEM;
 	/* The program may have closed the epoll set and reused the number. */

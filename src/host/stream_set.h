@@ -48,6 +48,8 @@
 
 struct stream_socket;
 
+enum { STREAM_SET_SPARES = 16 };
+
 struct stream_set {
 	/* The connections (struct stream_socket) that QPs use.  The socket that
 	 * is read next comes first. */
@@ -63,10 +65,14 @@ struct stream_set {
 	/* When stream_set_tick looks at the deadlines of the sockets. */
 	uint64_t due_ns;
 	uint8_t *rx; /* STREAM_SET_BYTES; owned */
-	/* STREAM_BURST_BYTES each; owned.  `spare` becomes tx while a full
-	 * socket keeps the old tx.  spare is NULL meanwhile, or if there was no
-	 * memory for it. */
-	uint8_t *tx, *spare;
+	/* STREAM_BURST_BYTES each; owned.  When a full socket keeps tx, the
+	 * last of `spares` becomes tx.  The first connections that are open at
+	 * once have a spare each, so a peer that reads nothing takes none from
+	 * the others.  A spare takes memory only once it was tx. */
+	uint8_t *tx, *spares[STREAM_SET_SPARES];
+	/* spare_count: entries of spares[].  spares_made: these, and those that
+	 * sockets keep. */
+	uint32_t spare_count, spares_made;
 	struct stream_buffers buffers; /* for the full sockets */
 	/* The socket whose bytes lie in rx and wait for stream_set_receive;
 	 * NULL: none. */

@@ -33,15 +33,19 @@ void stream_socket_set_deadline(struct stream_set *set, struct stream_socket *s,
 	set->due_ns = bits_min_u64(set->due_ns, deadline_ns);
 }
 
-/* Lets s keep set->tx, which holds `bytes`; the spare takes its place. */
+void stream_socket_give_spare(struct stream_set *set, uint8_t *spare)
+{
+	set->spares[set->spare_count++] = spare;
+}
+
+/* Lets s keep set->tx, which holds `bytes`; a spare takes its place. */
 static void keep_tx(struct stream_set *set, struct stream_socket *s,
 		    const uint8_t *bytes)
 {
 	s->keeps_tx = true;
 	s->left = set->tx;
 	s->left_at = (uint32_t)(bytes - set->tx);
-	set->tx = set->spare;
-	set->spare = NULL;
+	set->tx = set->spares[--set->spare_count];
 }
 
 static void copy_left(struct stream_set *set, struct stream_socket *s,
@@ -91,7 +95,7 @@ bool stream_socket_put(struct stream_set *set, struct stream_socket *s,
 static void give_buffer(struct stream_set *set, struct stream_socket *s)
 {
 	if (s->keeps_tx)
-		set->spare = s->left;
+		stream_socket_give_spare(set, s->left);
 	else if (s->left)
 		stream_buffer_give(&set->buffers, s->left);
 	s->keeps_tx = false;

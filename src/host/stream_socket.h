@@ -87,9 +87,11 @@ int stream_socket_watch(struct stream_set *set, struct stream_socket *s,
 			int how);
 void stream_socket_set_deadline(struct stream_set *set, struct stream_socket *s,
 				uint64_t deadline_ns);
+/* Adds a buffer to set->spares. */
+void stream_socket_give_spare(struct stream_set *set, uint8_t *spare);
 /* Sends bytes, and keeps those that the socket does not take.  Called while no
  * bytes are kept.  The bytes are STREAM_SET_BYTES at most, or lie in set->tx
- * while there is a set->spare.  False: the connection is broken. */
+ * while set->spare_count is not 0.  False: the connection is broken. */
 bool stream_socket_put(struct stream_set *set, struct stream_socket *s,
 		       const uint8_t *bytes, uint32_t count);
 /* Sends as many of the kept bytes as the socket takes.  False: the connection

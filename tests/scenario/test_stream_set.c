@@ -589,6 +589,7 @@ static void a_full_socket_keeps_the_rest_of_a_burst(void **state)
 	struct engine *e;
 	struct wired w;
 	uint8_t *tx;
+	int other;
 
 	wire_up(&w);
 	e = w.j.d->side[0].engine;
@@ -605,12 +606,22 @@ static void a_full_socket_keeps_the_rest_of_a_burst(void **state)
 		joined_done(&w.j, 0, HCA_SUCCESS);
 	assert_true(s->left_bytes > STREAM_BUFFER_BYTES);
 	assert_ptr_equal(s->left, tx);
-	assert_null(w.set.spare);
+	assert_int_equal(w.set.spare_count, 0);
 	assert_int_equal(w.set.buffers.block[0].taken, 0);
 	end_queue_pair(&w);
+	/* another connection has a spare, although the first keeps one */
+	connect_pair(&w.stream.fd, &other);
+	assert_int_equal(stream_set_open(&w.set, e, w.j.d->side[0].side,
+					 &w.stream, w.j.d->now_ns),
+			 0);
+	assert_int_equal(w.set.spare_count, 1);
+	stream_set_cancel(&w.set, w.j.d->side[0].qp->qpn);
+	close(w.stream.fd);
+	close(other);
 	read_all(&w);
 	assert_true(taken_bytes > 3 * BYTES);
-	assert_ptr_equal(w.set.spare, tx);
+	assert_int_equal(w.set.spare_count, 2);
+	assert_ptr_equal(w.set.spares[1], tx);
 	take_down(&w);
 }
 
