@@ -9,6 +9,7 @@ import sys
 sys.path.insert(1, sys.path[0] + "/../lib")
 
 import icrc_check
+import mpa_check
 import system
 from system import expect, expect_ok
 import tshark
@@ -101,9 +102,9 @@ def sound_streams(seed, words):
 
 
 def good_crcs():
-    """In three of four connections FPDUs have CRCs.  In connections with markers
-    tshark takes a marker between two FPDUs for the end of the first."""
-    judged = 0
+    """In three of four connections FPDUs have CRCs.  tshark judges connections
+    without markers, and mpa_check those with markers."""
+    judged = marked_fpdus = 0
     for seed in range(2, 7):
         path = capture("crcs", seed, "--iwarp")
         marked = tshark.lines(t, path, "-Y", "iwarp_mpa.marker_flag == 1", "-T",
@@ -113,7 +114,12 @@ def good_crcs():
         if tshark.lines(t, path, "-Y", shown):
             tshark.expect_crcs(t, path, shown)
             judged += 1
+        count, wrong = mpa_check.judge(t, path)
+        expect(not wrong, "%d of %d FPDUs with markers are wrong" % (wrong, count))
+        marked_fpdus += count
     expect(judged, "tshark finds no CRC")
+    expect(marked_fpdus > 100, "only %d FPDUs have markers" % marked_fpdus)
+    t.note("%d FPDUs with markers" % marked_fpdus)
 
 
 def fates():
