@@ -219,6 +219,11 @@ bool ipoib_cm_is_listening(const struct ipoib_cm *c)
 	return c->listener.id;
 }
 
+bool ipoib_cm_is_heard(const struct ipoib_cm *c)
+{
+	return c->listener.id && c->listener.is_done;
+}
+
 bool ipoib_cm_connect(struct ipoib_cm *c, uint32_t id, uint32_t qpn,
 		      const struct cmproto *m)
 {
@@ -331,6 +336,8 @@ static void take_answer(struct ipoib_cm *c, const struct cmproto *m)
 		take_object(c, l, m);
 	else if (m->err)
 		end_link(c, l, m->err);
+	else
+		l->is_done = true;
 }
 
 static void take_request(struct ipoib_cm *c, const struct cmproto *m)

@@ -40,6 +40,8 @@ struct ipoib_cm_link {
 	/* The number of the last other request; 0: there was none. */
 	uint32_t awaited;
 	struct cmproto *request; /* is sent when there is an object */
+	/* The fabric has done the last other request. */
+	bool is_done;
 };
 
 struct ipoib_cm {
@@ -69,6 +71,8 @@ void ipoib_cm_listen(struct ipoib_cm *c, const uint8_t gid[16], uint32_t qpn);
 void ipoib_cm_unlisten(struct ipoib_cm *c);
 /* Is there a listener, or a request for one? */
 bool ipoib_cm_is_listening(const struct ipoib_cm *c);
+/* Has the fabric accepted the listener? */
+bool ipoib_cm_is_heard(const struct ipoib_cm *c);
 /*
  * Asks the neighbour at m->at.peer, whose UD queue pair is `qpn`, for a
  * connection.  m has the path, the queue pair and the private data.  Returns

@@ -476,9 +476,9 @@ static int watch_all(struct loop *l)
 /* Asks again for a listener that has failed since the last look. */
 static void look_at_listener(struct loop *l)
 {
-	if (ipoib_cm_is_listening(&l->cm))
+	if (ipoib_cm_is_heard(&l->cm))
 		l->is_deaf = false;
-	else
+	else if (!ipoib_cm_is_listening(&l->cm))
 		listen_for_neighbours(l);
 }
 

@@ -289,11 +289,16 @@ static void a_listener_that_is_refused_may_be_asked_for_again(void **state)
 	m = next_message(s, CMPROTO_BIND);
 	answer_request(s, &m, LISTENER + 10, 0);
 	m = next_message(s, CMPROTO_LISTEN);
+	/* a request is no success yet */
+	assert_true(ipoib_cm_is_listening(&s->cm));
+	assert_false(ipoib_cm_is_heard(&s->cm));
 	answer_request(s, &m, 0, 0);
 	assert_true(ipoib_cm_is_listening(&s->cm));
+	assert_true(ipoib_cm_is_heard(&s->cm));
 	/* an interface that goes down does not miss its listener */
 	ipoib_cm_unlisten(&s->cm);
 	assert_false(ipoib_cm_is_listening(&s->cm));
+	assert_false(ipoib_cm_is_heard(&s->cm));
 	assert_int_equal(s->deafs, 2);
 	assert_int_equal(s->ends, 0);
 }
