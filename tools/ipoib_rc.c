@@ -282,6 +282,7 @@ void ipoib_rc_end(struct ipoib_rc *r, uint32_t id)
 	l->id = 0;
 	l->is_open = false;
 	l->end = ++r->ended;
+	l->end_taken = r->taken;
 	r->has_closed = true;
 }
 
@@ -294,9 +295,19 @@ static void destroy_link(struct ipoib_rc *r, struct ipoib_rc_link *l)
 	*l = (struct ipoib_rc_link){0};
 }
 
-/* Destroys the queue pairs of the first `ended` connections that have ended.
- * Those of later ones may have completions of receives that are not taken yet;
- * the receives would be lost with them. */
+/* May a completion of a receive of the connection, which has ended, not be
+ * taken yet?  The receive would be lost with the queue pair.  None may if the
+ * connection is one of the first `ended` that have ended, since no completion
+ * was left after these; and none if as many completions were taken since its
+ * end as there are receives. */
+static bool is_in_use(const struct ipoib_rc *r, const struct ipoib_rc_link *l,
+		      uint32_t ended)
+{
+	return (int32_t)(l->end - ended) > 0 &&
+	       r->taken - l->end_taken < IPOIB_RC_RECEIVES;
+}
+
+/* Destroys the queue pairs of ended connections that are not in use. */
 static void destroy_closed(struct ipoib_rc *r, uint32_t ended)
 {
 	ipoib_verbs_collect(r->v);
@@ -304,7 +315,7 @@ static void destroy_closed(struct ipoib_rc *r, uint32_t ended)
 	for (uint32_t i = 0; i < IPOIB_RC_LINKS; i++) {
 		struct ipoib_rc_link *l = &r->links[i];
 
-		if (l->qp && !l->id && (int32_t)(l->end - ended) > 0)
+		if (l->qp && !l->id && is_in_use(r, l, ended))
 			r->has_closed = true;
 		else if (!l->id)
 			destroy_link(r, l);
@@ -409,17 +420,20 @@ int ipoib_rc_receive(struct ipoib_rc *r, struct ipoib *m, int most,
 		     uint64_t now_ms)
 {
 	struct ibv_wc wc[BATCH];
-	uint32_t ended;
+	uint32_t before;
 	int all = 0, n;
 
 	do {
-		ended = r->ended;
+		before = r->ended;
 		n = ibv_poll_cq(r->receive_cq, BATCH, wc);
+		r->taken += n > 0 ? (uint32_t)n : 0;
 		for (int i = 0; i < n; i++)
 			receive_one(r, m, &wc[i], now_ms);
 		all += n > 0 ? n : 0;
 	} while (n == BATCH && all < most);
-	if (n < BATCH && r->has_closed)
-		destroy_closed(r, ended);
+	if (n < BATCH)
+		r->drained = before;
+	if (r->has_closed)
+		destroy_closed(r, r->drained);
 	return all;
 }

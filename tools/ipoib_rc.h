@@ -38,6 +38,7 @@ struct ipoib_rc_link {
 	bool is_open; /* the queue pair is in RTS */
 	/* ipoib_rc.ended after this connection has ended; only if id is 0. */
 	uint32_t end;
+	uint32_t end_taken; /* ipoib_rc.taken then */
 };
 
 struct ipoib_rc {
@@ -51,6 +52,9 @@ struct ipoib_rc {
 	uint64_t ca_guid;
 	bool has_closed; /* queue pairs are to be destroyed */
 	uint32_t ended;	 /* how many connections have ended */
+	uint32_t taken;	 /* how many completions were taken */
+	/* `ended` when no completion was left. */
+	uint32_t drained;
 };
 
 /* Makes the shared receive queue.  Returns 0, or -1 after a sentence. */

@@ -19,6 +19,7 @@ enum {
 	FIRST = 7, /* the id of the first connection */
 	QPS = 4,
 	COMPLETIONS = 512,
+	FLOOD = 128, /* more than one call receives */
 };
 
 /* The adapter: an RC queue pair takes a receive of the shared receive queue
@@ -301,6 +302,30 @@ static void a_connection_that_ends_itself_loses_no_receive(void **state)
 	assert_false(at.pairs[0].is_live);
 }
 
+/* The other neighbour sends so much that completions are always left. */
+static void a_flood_delays_no_end_of_a_connection(void **state)
+{
+	uint32_t turns = 0;
+
+	begin_message(&at.pairs[0]);
+	for (int i = 0; i < FLOOD; i++)
+		bring_message(&at.pairs[1]);
+	ipoib_rc_end(&at.r, FIRST);
+	while (at.pairs[0].is_live) {
+		int before = at.wc_count;
+
+		assert_true(turns++ < IPOIB_RC_RECEIVES);
+		receive_all(1);
+		while (at.wc_count < before)
+			bring_message(&at.pairs[1]);
+	}
+	assert_int_equal(posted_receives(), IPOIB_RC_RECEIVES - FLOOD - 1);
+	while (receive_all(2))
+		;
+	assert_int_equal(posted_receives(), IPOIB_RC_RECEIVES);
+	assert_true(serve_request(FIRST));
+}
+
 static void send_packets(uint32_t id, int count)
 {
 	const uint8_t packet[MESSAGE] = {0};
@@ -388,6 +413,7 @@ int main(void)
 		CASE(packets_are_received_and_their_places_are_posted),
 		CASE(no_receive_is_lost_when_a_connection_ends),
 		CASE(a_connection_that_ends_itself_loses_no_receive),
+		CASE(a_flood_delays_no_end_of_a_connection),
 		CASE(a_connection_whose_packets_do_not_arrive_has_failed),
 		CASE(requests_are_served_within_the_partition),
 	};
