@@ -9,8 +9,10 @@
 
 #define IDLE_MS		 60000	/* then a connection of this side is closed */
 #define ACCEPTED_IDLE_MS 150000 /* as IDLE_MS, of a neighbour's */
-#define ACCEPTED	 0x80000000u /* the id of a neighbour's connection */
-#define INDEX_BITS	 8
+/* A connection that was used so lately is not closed for another one. */
+#define IN_USE_MS  10000
+#define ACCEPTED   0x80000000u /* the id of a neighbour's connection */
+#define INDEX_BITS 8
 
 enum {
 	ETHERNET_BYTES = 14,
@@ -168,10 +170,11 @@ static bool is_older(const struct stream_accepted *at, const uint8_t gid[16],
 	       (!other || at->used_ms < other->used_ms);
 }
 
-/* If the port with the GID has all connections that one port may have, closes
- * the one that was not used for longest.  The QPN of a request is the word of
- * its sender, so one sender could otherwise take all entries. */
-static void bound_port(struct ipoib *m, const uint8_t gid[16])
+/* May the port with the GID have one more connection?  If it has all that one
+ * port may have, closes the one that was not used for longest, unless all are
+ * in use.  The QPN of a request is the word of its sender, so one sender could
+ * otherwise take all entries. */
+static bool bound_port(struct ipoib *m, const uint8_t gid[16], uint64_t now_ms)
 {
 	struct stream_accepted *oldest = NULL;
 	uint32_t count = 0;
@@ -183,8 +186,12 @@ static void bound_port(struct ipoib *m, const uint8_t gid[16])
 		if (is_older(at, gid, oldest))
 			oldest = at;
 	}
-	if (count == STREAM_PER_PORT_MAX)
-		close_accepted(m, oldest);
+	if (count < STREAM_PER_PORT_MAX)
+		return true;
+	if (now_ms - oldest->used_ms < IN_USE_MS)
+		return false;
+	close_accepted(m, oldest);
+	return true;
 }
 
 /* Returns the neighbour with this address, or NULL. */
@@ -236,8 +243,8 @@ uint32_t stream_asked(struct ipoib *m, const uint8_t gid[16],
 	place = find_peer(m, &peer);
 	if (place)
 		lose_both(m, place);
-	else
-		bound_port(m, gid);
+	else if (!bound_port(m, gid, now_ms))
+		return 0;
 	place = free_place(m);
 	if (!place)
 		return 0;

@@ -555,18 +555,22 @@ static void one_port_does_not_take_all_connections(void **state)
 	for (uint32_t i = 1; i < STREAM_PER_PORT_MAX; i++)
 		assert_true(stream_from(s->m, ids[i], &from, 2));
 	assert_int_equal(s->closes, 0);
+	/* nine interfaces of one host would end each other's connections */
+	assert_int_equal(ask_us_by(s, 2, PEER + 100, 3), 0);
+	assert_int_equal(ask_us_by(s, 2, PEER + 100, 10000), 0);
+	assert_int_equal(s->closes, 0);
 	/* the connection that was not used for longest is closed */
-	id = ask_us_by(s, 2, PEER + 100, 3);
+	id = ask_us_by(s, 2, PEER + 100, 10001);
 	assert_int_not_equal(id, 0);
 	assert_int_equal(s->closes, 1);
 	assert_int_equal(s->closed_id, ids[0]);
-	assert_false(stream_from(s->m, ids[0], &from, 3));
-	assert_true(stream_from(s->m, id, &from, 3));
+	assert_false(stream_from(s->m, ids[0], &from, 10001));
+	assert_true(stream_from(s->m, id, &from, 10001));
 	for (uint32_t i = 0; i < 1000; i++)
-		ask_us_by(s, 2, PEER + 200 + i, 4);
+		ask_us_by(s, 2, PEER + 200 + i, 20000 + i);
 	for (uint32_t i = 0; i < STREAM_ACCEPTED_MAX - STREAM_PER_PORT_MAX; i++)
-		assert_int_not_equal(ask_us(s, (uint8_t)(3 + i), 5), 0);
-	assert_int_equal(ask_us(s, 1, 5), 0);
+		assert_int_not_equal(ask_us(s, (uint8_t)(3 + i), 21000), 0);
+	assert_int_equal(ask_us(s, 1, 21000), 0);
 }
 
 static void a_packet_of_a_connection_has_its_sender(void **state)
