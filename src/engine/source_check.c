@@ -93,6 +93,39 @@ static bool ask_host(struct sources *s, const struct engine_dgram *d,
 	return true;
 }
 
+/* Is the slot free for another port?  Otherwise it belongs to a port about
+ * which the caller has not answered yet. */
+static bool may_replace(const struct source *o, uint64_t now_ns)
+{
+	return !o->port || o->state != SOURCE_ASKED ||
+	       now_ns - o->since_ns >= SOURCE_NS;
+}
+
+/* Notes that the caller was asked at since_ns about the port of d. */
+static void note_asked(struct source *o, const struct engine_dgram *d,
+		       uint32_t peer, uint64_t since_ns)
+{
+	*o = (struct source){.peer = peer,
+			     .port = d->from.port,
+			     .state = SOURCE_ASKED,
+			     .is_v4 = inaddr_is_v4(d->from.ip),
+			     .user = ENGINE_NO_USER,
+			     .since_ns = since_ns};
+}
+
+/* The port of o is believed no more.  If the caller was asked about it a short
+ * time ago, the answer may still come. */
+static void disbelieve_port(struct sources *s, struct source *o,
+			    const struct engine_dgram *d, uint64_t now_ns)
+{
+	struct source *other = slot_of(s->others, &d->from, o->peer);
+
+	if (o->asked_ns && now_ns - o->asked_ns < SOURCE_NS &&
+	    may_replace(other, now_ns))
+		note_asked(other, d, o->peer, o->asked_ns);
+	o->port = 0;
+}
+
 /* Is the port of o, which was believed, still believed?  Asks the host again
  * once its answer is SOURCE_NS old.  Without a new answer the port is believed
  * until the old answer is 2 * SOURCE_NS old; then it is like a new port, about
@@ -108,11 +141,11 @@ static bool is_believed(struct sources *s, struct source *o,
 		return true;
 	*until_ns = now_ns;
 	if (age >= 2ull * SOURCE_NS) {
-		o->port = 0;
+		disbelieve_port(s, o, d, now_ns);
 		return false;
 	}
-	if (!o->is_asked)
-		o->is_asked = ask_host(s, d, qpn, now_ns);
+	if (!o->asked_ns && ask_host(s, d, qpn, now_ns))
+		o->asked_ns = now_ns;
 	return true;
 }
 
@@ -139,12 +172,7 @@ static enum source_word judge_other_port(struct sources *s,
 	}
 	if (!ask_host(s, d, qpn, now_ns))
 		return SOURCE_IS_LIMITED;
-	*o = (struct source){.peer = peer,
-			     .port = d->from.port,
-			     .state = SOURCE_ASKED,
-			     .is_v4 = inaddr_is_v4(d->from.ip),
-			     .user = ENGINE_NO_USER,
-			     .since_ns = now_ns};
+	note_asked(o, d, peer, now_ns);
 	return SOURCE_IS_OPEN;
 }
 

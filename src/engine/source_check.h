@@ -51,10 +51,11 @@ struct source {
 	uint16_t port; /* 0: the slot is free */
 	uint8_t state; /* enum source_state */
 	bool is_v4;    /* a port of IPv4; false: of IPv6 */
-	/* The port is believed, and the caller is asked about it again. */
-	bool is_asked;
-	uint32_t user;	   /* the owner of a refused port, or ENGINE_NO_USER */
+	uint32_t user; /* the owner of a refused port, or ENGINE_NO_USER */
 	uint64_t since_ns; /* when the state was entered */
+	/* When the caller was asked again about the port, which is believed; 0:
+	 * it was not. */
+	uint64_t asked_ns;
 };
 
 struct sources {

@@ -103,6 +103,29 @@ static void a_port_whose_answer_is_too_old_is_asked_about_once(void **state)
 			 SOURCE_IS_PEERS);
 }
 
+/* The port was asked about just before its old answer stopped counting. */
+static void a_port_is_asked_about_once_when_its_answer_ends(void **state)
+{
+	const uint64_t end = 1 + 2ull * SOURCE_NS;
+
+	(void)state;
+	look_from(4791, qpn_of(PEER, 1), 1);
+	answer_all(true, 1);
+	assert_int_equal(look_from(4791, qpn_of(PEER, 1), end - 1),
+			 SOURCE_IS_PEERS);
+	assert_int_equal(look_from(4791, qpn_of(PEER, 1), end), SOURCE_IS_OPEN);
+	assert_int_equal(look_from(4791, qpn_of(PEER, 1), end + 1),
+			 SOURCE_IS_OPEN);
+	assert_int_equal(answer_all(true, end + 1), 1);
+	assert_int_equal(look_from(4791, qpn_of(PEER, 1), end + 2),
+			 SOURCE_IS_PEERS);
+	/* the answer to the question was lost */
+	assert_int_equal(look_from(4791, qpn_of(PEER, 1), end + SOURCE_NS + 2),
+			 SOURCE_IS_PEERS);
+	look_from(4791, qpn_of(PEER, 1), end + 2ull * SOURCE_NS + 2);
+	assert_int_equal(answer_all(true, end + 2ull * SOURCE_NS + 2), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -114,6 +137,9 @@ int main(void)
 			teardown_sources),
 		cmocka_unit_test_setup_teardown(
 			a_port_whose_answer_is_too_old_is_asked_about_once,
+			setup_sources, teardown_sources),
+		cmocka_unit_test_setup_teardown(
+			a_port_is_asked_about_once_when_its_answer_ends,
 			setup_sources, teardown_sources),
 	};
 
