@@ -13,6 +13,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Since Linux 6.5; older headers lack it. */
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
 int admission_check(const struct server *s, uint64_t files, uid_t user,
 		    char *why, size_t size)
 {
@@ -100,20 +105,30 @@ static bool is_full(int err)
 	return err == EMFILE || err == ENFILE;
 }
 
+/* Opens a pidfd of the client's process by its pid.  Returns -1 and sets errno,
+ * to 0 if the process is not visible. */
+static int open_visible(const struct newcomer *n)
+{
+	errno = 0;
+	return n->who.pid > 0 ? (int)syscall(SYS_pidfd_open, n->who.pid, 0)
+			      : -1;
+}
+
 /*
- * Opens a pidfd of the client's process; -1: the process is not visible, or has
- * ended.  The broker polls the pidfd besides the connection, since a child of a
- * dead client may keep the connection open.  Returns 0, or -errno: no
- * descriptor is left for the pidfd, so the client cannot be admitted.
+ * Opens a pidfd of the client's process; -1: the process has ended, or it is in
+ * another PID namespace and the kernel, older than Linux 6.5, opens no pidfd of
+ * such a peer.  The broker polls the pidfd besides the connection, since a
+ * child of a dead client may keep the connection open.  Returns 0, or -errno:
+ * no descriptor is left for the pidfd, so the client cannot be admitted.
  */
 static int watch_newcomer(const struct newcomer *n, int *pidfd)
 {
-	*pidfd = -1;
-	if (n->who.pid > 0)
-		*pidfd = (int)syscall(SYS_pidfd_open, n->who.pid, 0);
-	if (n->who.pid <= 0 || *pidfd >= 0)
+	socklen_t length = sizeof(*pidfd);
+
+	if (!getsockopt(n->fd, SOL_SOCKET, SO_PEERPIDFD, pidfd, &length))
 		return 0;
-	return is_full(errno) ? -errno : 0;
+	*pidfd = is_full(errno) ? -1 : open_visible(n);
+	return *pidfd < 0 && is_full(errno) ? -errno : 0;
 }
 
 /* Adds the client to the table.  Returns 0, or -errno, and the connection is

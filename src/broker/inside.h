@@ -43,8 +43,7 @@ struct conn {
 	/* the connection as the thread of another user has it; NULL: the client
 	 * is of the broker's own user, or has no connection */
 	struct user_receiver_conn *received;
-	/* -1: the process is not visible, cannot be watched, or has ended; or
-	 * is_unwatched */
+	/* -1: the process cannot be watched, or has ended; or is_unwatched */
 	int pidfd;
 	/* There is no connection, and no descriptor was left for pidfd.  The
 	 * broker tries again, and keeps the class meanwhile. */

@@ -9,7 +9,9 @@
 
 #include "broker/client.h"
 #include "broker/dial.h"
+#include "broker/inside.h"
 #include "broker/proto.h"
+#include "broker/server.h"
 #include "broker/steer.h"
 #include "util/fd_identity.h"
 
@@ -525,6 +527,94 @@ static void a_thread_serves_if_no_process_can_be_started(void **state)
 	end_broker(pid);
 }
 
+/* Since Linux 6.5; older headers lack it. */
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+static struct {
+	int listener, go[2], hold[2];
+} unseen;
+
+/* A client whose child keeps its connection open.  Ends when the broker has
+ * accepted it. */
+static _Noreturn void connect_and_end(void)
+{
+	int fd = proto_connect(PROTO_VERSION);
+	char byte;
+
+	close(unseen.listener);
+	close(unseen.hold[1]);
+	if (!fork())
+		_exit(read(unseen.hold[0], &byte, 1) != 0);
+	_exit(fd < 0 || read(unseen.go[0], &byte, 1) != 1);
+}
+
+static void fail_late(int sig)
+{
+	_exit(1);
+}
+
+/* Serves that client, whose process this PID namespace does not show. */
+static bool sees_the_end_of_a_process(void)
+{
+	const struct server_config config = {.idle_ms = SERVER_NEVER};
+	struct server *s = server_new(unseen.listener, &config);
+
+	/* otherwise server_turn waits for ever; the first process of a
+	 * namespace ignores the signal without a handler */
+	signal(SIGALRM, fail_late);
+	alarm(20);
+	server_turn(s);
+	if (server_clients(s) != 1 || s->conn[0].pid ||
+	    write(unseen.go[1], "", 1) != 1)
+		return false;
+	while (server_clients(s))
+		server_turn(s);
+	server_free(s);
+	return true;
+}
+
+static bool tells_the_peers_process(void)
+{
+	int pair[2], fd = -1, err;
+	socklen_t length = sizeof(fd);
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	err = getsockopt(pair[0], SOL_SOCKET, SO_PEERPIDFD, &fd, &length);
+	close(pair[0]);
+	close(pair[1]);
+	if (!err)
+		close(fd);
+	return !err;
+}
+
+/* The broker may be in the PID namespace of a container, and the client
+ * outside. */
+static void the_end_of_a_process_that_is_not_visible_is_seen(void **state)
+{
+	pid_t parent = getpid(), pid;
+	int status;
+
+	if (!tells_the_peers_process())
+		SKIP_FOR("the kernel opens no pidfd of a peer");
+	unseen.listener = listen_there();
+	assert_int_equal(pipe(unseen.go) | pipe(unseen.hold), 0);
+	pid = fork();
+	if (!pid) {
+		test_begin_child(parent);
+		connect_and_end();
+	}
+	status = run_in_pid_namespace(sees_the_end_of_a_process);
+	close(unseen.listener);
+	close(unseen.go[1]);
+	close(unseen.hold[1]);
+	waitpid(pid, NULL, 0);
+	if (is_skipped(status))
+		SKIP_FOR("no PID namespace can be made");
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -541,6 +631,8 @@ int main(void)
 			the_report_names_a_port_that_another_program_holds),
 		cmocka_unit_test(malformed_requests_are_refused_and_survived),
 		cmocka_unit_test(the_report_names_a_broker_of_another_version),
+		cmocka_unit_test(
+			the_end_of_a_process_that_is_not_visible_is_seen),
 		cmocka_unit_test(
 			the_report_names_a_broker_of_another_pid_namespace),
 		cmocka_unit_test(
