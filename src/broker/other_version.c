@@ -6,6 +6,7 @@
 #include "broker/reason.h"
 #include "broker/trust.h"
 #include "broker/user.h"
+#include "wire/listeners.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -49,13 +50,30 @@ void other_version_say(const struct ucred *who, const struct proto *m,
 		 ": use one version, or end that broker's programs%s", end);
 }
 
+/* The search for the broker of another version that has the port. */
+struct search {
+	uid_t holder; /* the user that has the port */
+	/* The bit of each version at which the search has looked. */
+	uint64_t seen[VERSIONS / WORD];
+	unsigned found;	  /* the version of the broker; 0: none was found */
+	struct ucred who; /* its process; pid 0: not known */
+};
+
 /* Whether the process that listens as the broker of that version may have the
- * port, which `user` has.  *who: that process.  The listeners of other users
- * cost no look at the descriptors of a process. */
-static bool has_port(unsigned version, uid_t user, struct ucred *who)
+ * port.  owner: the user that made the listener, or USER_NONE if that is not
+ * known.  The listeners of other users cost no look at the descriptors of a
+ * process. */
+static bool has_port(struct search *s, unsigned version, uid_t owner)
 {
-	return !proto_look(version, who) && user_is_same(user_of(who), user) &&
-	       port_holder_may_be(user, who->pid);
+	int err = proto_look(version, &s->who);
+
+	/* The queue of the listener is full, so the process is not known. */
+	if (err == -EAGAIN && user_is_same(owner, s->holder))
+		s->who = (struct ucred){.uid = owner, .gid = (gid_t)-1};
+	else if (err)
+		return false;
+	return user_is_same(user_of(&s->who), s->holder) &&
+	       port_holder_may_be(s->holder, s->who.pid);
 }
 
 /* Returns the version that a line of /proc/net/unix names, if the line is of a
@@ -78,40 +96,83 @@ static unsigned version_of(const char *line)
 	return version;
 }
 
-/* Adds the version to the set `seen`.  False: the set has it already. */
-static bool is_first(uint64_t seen[VERSIONS / WORD], unsigned version)
+/* Adds the version to those at which the search has looked.  False: it has
+ * looked at the version already. */
+static bool is_first(struct search *s, unsigned version)
 {
-	uint64_t *word = &seen[version / WORD], bit = 1ull << version % WORD;
+	uint64_t *word = &s->seen[version / WORD], bit = 1ull << version % WORD;
 	bool is_new = !(*word & bit);
 
 	*word |= bit;
 	return is_new;
 }
 
+static void look_at_version(struct search *s, unsigned version, uid_t owner)
+{
+	if (version && is_first(s, version) && has_port(s, version, owner))
+		s->found = version;
+}
+
 /*
- * Finds the broker of another version that has the port.  Returns its version;
- * 0: there is no such broker.  Looks at each version once: a name may have a
+ * Looks at each version once that /proc/net/unix names: a name may have a
  * newline, and what follows then looks like a line of its own.  There is no
  * smaller limit than VERSIONS: names of other users would hide the broker.
  */
-static unsigned find_broker(struct ucred *who)
+static void search_names(struct search *s)
 {
 	FILE *f = fopen("/proc/net/unix", "re");
-	uint64_t seen[VERSIONS / WORD] = {0};
-	unsigned version, found = 0;
 	char line[256];
-	uid_t user;
-	bool is_held = port_holder_user(&user);
 
-	while (f && is_held && !found && fgets(line, sizeof(line), f)) {
-		version = version_of(line);
-		if (version && is_first(seen, version) &&
-		    has_port(version, user, who))
-			found = version;
-	}
+	while (f && !s->found && fgets(line, sizeof(line), f))
+		look_at_version(s, version_of(line), USER_NONE);
 	if (f)
 		fclose(f);
-	return found;
+}
+
+/* Returns the version that an abstract name stands for; else 0. */
+static unsigned version_named(const struct listener *l)
+{
+	char name[32] = {0}, own[32];
+	unsigned version;
+
+	if (l->bytes >= sizeof(name))
+		return 0;
+	memcpy(name, l->name, l->bytes);
+	if (sscanf(name, "adverbd-%u", &version) != 1)
+		return 0;
+	snprintf(own, sizeof(own), "adverbd-%u", version);
+	return strlen(own) == l->bytes && !strcmp(name, own) &&
+			       version != PROTO_VERSION && version < VERSIONS
+		       ? version
+		       : 0;
+}
+
+/* Looks at a listener of the user who has the port, or of root: systemd, for
+ * example, listens for brokers of other users.  False: the search has ended. */
+static bool look_at_listener(void *arg, const struct listener *l)
+{
+	struct search *s = arg;
+
+	if (l->user == s->holder || l->user == 0)
+		look_at_version(s, version_named(l), l->user);
+	return !s->found;
+}
+
+/* Finds the broker of another version that has the port.  Returns its version;
+ * 0: there is no such broker.  Where the kernel tells who listens, the names of
+ * other users cost no connection. */
+static unsigned find_broker(struct ucred *who)
+{
+	struct search s = {0};
+
+	if (!port_holder_user(&s.holder))
+		return 0;
+	if (!listeners_each(look_at_listener, &s) && !s.found) {
+		memset(s.seen, 0, sizeof(s.seen));
+		search_names(&s);
+	}
+	*who = s.who;
+	return s.found;
 }
 
 bool other_version_has_port(void)

@@ -361,6 +361,17 @@ static void a_broker_of_another_version_is_found_among_many_names(void **state)
 }
 
 static int connects;
+static bool refuses_list;
+
+/* Replaces libc's socket: the kernel may list no sockets. */
+int socket(int domain, int type, int protocol)
+{
+	if (refuses_list && domain == AF_NETLINK) {
+		errno = EAFNOSUPPORT;
+		return -1;
+	}
+	return (int)syscall(SYS_socket, domain, type, protocol);
+}
 
 /* Replaces libc's connect. */
 int connect(int fd, const struct sockaddr *to, socklen_t length)
@@ -389,10 +400,54 @@ static void each_version_is_looked_at_once(void **state)
 	stream = listen_at("adverbd-99", SOCK_STREAM);
 	connects = 0;
 	assert_false(other_version_has_port());
+	assert_int_equal(connects, 0); /* none of the names is a broker's */
+	refuses_list = true;
+	assert_false(other_version_has_port());
+	refuses_list = false;
 	assert_int_equal(connects, 1);
 	for (size_t i = 0; i < TEST_COUNT(forged); i++)
 		close(fds[i]);
 	close(stream);
+	reuseport_group_close(&group);
+}
+
+static void names_of_other_users_cost_no_connection(void **state)
+{
+	int stop;
+	pid_t pid;
+
+	if (!test_can_be(SOMEBODY))
+		SKIP_FOR(ONE_USER);
+	pid = begin_listener(SOMEBODY, &stop);
+	begin_group();
+	connects = 0;
+	assert_false(other_version_has_port());
+	assert_int_equal(connects, 0);
+	refuses_list = true;
+	assert_false(other_version_has_port());
+	refuses_list = false;
+	assert_int_equal(connects, 2);
+	reuseport_group_close(&group);
+	end_listener(pid, stop);
+}
+
+/* The broker does not accept: its queue is full. */
+static void a_broker_with_a_full_queue_is_found(void **state)
+{
+	int fd = listen_as(97), waiting[16], n = 0;
+	char text[256];
+
+	begin_group();
+	assert_int_equal(listen(fd, 0), 0);
+	while ((waiting[n] = proto_connect(97)) >= 0)
+		assert_true(++n < 16);
+	assert_int_equal(waiting[n], -EAGAIN);
+	assert_true(other_version_has_port());
+	assert_true(other_version_name(text, sizeof(text)));
+	assert_non_null(strstr(text, "(protocol 97)"));
+	while (n)
+		close(waiting[--n]);
+	close(fd);
 	reuseport_group_close(&group);
 }
 
@@ -447,6 +502,8 @@ int main(void)
 			end_group),
 		cmocka_unit_test(a_broker_of_another_version_has_the_port),
 		cmocka_unit_test(each_version_is_looked_at_once),
+		cmocka_unit_test(names_of_other_users_cost_no_connection),
+		cmocka_unit_test(a_broker_with_a_full_queue_is_found),
 		cmocka_unit_test(
 			a_broker_of_another_version_is_found_among_many_names),
 	};
