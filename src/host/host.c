@@ -465,10 +465,21 @@ struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
 	return qp;
 }
 
+/* Catches up before a QP ends.  No packets of the sockets are for a QP of an
+ * iWARP device. */
+static void catch_up(struct host *h, const struct qp *qp)
+	REQUIRES(&h->progress.lock)
+{
+	if (qp->is_iwarp)
+		progress_flush(&h->progress);
+	else
+		progress_catch_up(&h->progress);
+}
+
 void host_qp_withdraw(struct host *h, struct qp *qp) NO_LOCK_ANALYSIS
 {
 	progress_take(&h->progress);
-	progress_catch_up(&h->progress);
+	catch_up(h, qp);
 	qp_withdraw(&h->hca, qp);
 	progress_give(&h->progress);
 	access_wait(&h->hca, access_qp(qp->qpn));
@@ -478,7 +489,7 @@ void host_qp_free(struct host *h, struct qp *qp,
 		  struct ibt_qp *side) NO_LOCK_ANALYSIS
 {
 	progress_take(&h->progress);
-	progress_catch_up(&h->progress);
+	catch_up(h, qp);
 	stream_set_drop(&h->progress.streams, h->progress.engine, qp->qpn,
 			h->progress.now_ns);
 	sport_give(&h->progress.wire.sports, path_port(h, side));

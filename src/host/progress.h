@@ -213,7 +213,8 @@ void progress_serve_doorbells(struct progress *p) REQUIRES(&p->lock);
 void progress_flush(struct progress *p) REQUIRES(&p->lock);
 /* Receives all packets that have arrived, and then does the work of
  * progress_flush.  Called before a QP is destroyed or modified to RESET or ERR,
- * because a hardware adapter would have answered these packets by now. */
+ * because a hardware adapter would have answered these packets by now.  A QP of
+ * an iWARP device has no packets, and needs progress_flush alone. */
 void progress_catch_up(struct progress *p) REQUIRES(&p->lock);
 /* Called when the process ends: does the work of progress_catch_up, waits at
  * most a second until a full socket takes the remaining frames, drains the

@@ -55,7 +55,7 @@ int stream_modify(struct progress *p, struct ibt_qp *q,
 	int err;
 
 	progress_take(p);
-	progress_catch_up(p);
+	progress_flush(p);
 	err = modify_locked(p, q, attr, mask, why);
 	progress_give(p);
 	return err;
