@@ -146,11 +146,13 @@ static void forget_socket(struct stream_set *set, const struct stream_socket *s)
 
 void stream_socket_free(struct stream_set *set, struct stream_socket *s)
 {
+	bool is_ours = fd_identity_holds(s->fd);
+
 	forget_socket(set, s);
 	if (s->left_bytes)
 		set->full--;
 	list_remove(&s->link);
-	if (fd_identity_holds(s->fd)) {
+	if (is_ours) {
 		/* close would leave the socket in the epoll set while a child
 		 * of fork has a copy of the descriptor, and the set would
 		 * report it for ever. */
@@ -159,7 +161,7 @@ void stream_socket_free(struct stream_set *set, struct stream_socket *s)
 		if (s->capture)
 			capture_stream_finished(s->capture);
 	}
-	fd_identity_close(s->fd);
+	fd_identity_close_if(s->fd, is_ours);
 	stream_socket_free_memory(set, s);
 }
 

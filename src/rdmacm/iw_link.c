@@ -131,16 +131,18 @@ int r_iw_give_fd(struct r_iw *iw)
 
 void r_iw_close_fd(struct r_iw *iw)
 {
+	bool is_ours;
 	int fd;
 
 	if (iw->fd < 0)
 		return;
 	fd = r_iw_give_fd(iw);
+	is_ours = fd_identity_holds(fd);
 	/* If a child has a copy of the descriptor, close(2) does not end the
 	 * connection; shutdown(2) does. */
-	if (fd_identity_holds(fd) && iw->state != R_IW_IDLE)
+	if (is_ours && iw->state != R_IW_IDLE)
 		shutdown(fd, SHUT_RDWR);
-	fd_identity_close(fd);
+	fd_identity_close_if(fd, is_ours);
 }
 
 /*

@@ -128,14 +128,18 @@ bool fd_identity_holds(int fd)
 	       (!load(&m->has_stamp) || fcntl(fd, F_GETSIG) == STAMP);
 }
 
-void fd_identity_close(int fd)
+void fd_identity_close_if(int fd, bool holds)
 {
 	struct mark *m = is_apart ? NULL : mark_of(fd, false);
-	bool is_ours = fd_identity_holds(fd);
 
 	if (m)
 		atomic_store_explicit(&m->is_known, false,
 				      memory_order_release);
-	if (is_ours)
+	if (holds)
 		close(fd);
+}
+
+void fd_identity_close(int fd)
+{
+	fd_identity_close_if(fd, fd_identity_holds(fd));
 }

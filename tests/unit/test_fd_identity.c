@@ -89,6 +89,19 @@ static void a_closed_descriptor_is_not_ours(void **state)
 	assert_int_equal(fd_identity_note(-5), -5);
 }
 
+static void a_caller_that_has_looked_closes_by_what_it_saw(void **state)
+{
+	int fd = fd_identity_note(open_event()), null = open_null();
+
+	assert_int_equal(dup2(null, fd), fd);
+	fd_identity_close_if(fd, fd_identity_holds(fd));
+	assert_true(is_open(fd));
+	assert_true(fd_identity_holds(fd)); /* no mark */
+	fd_identity_close_if(fd, true);
+	assert_false(is_open(fd));
+	close(null);
+}
+
 /* The program may set the signal (F_SETSIG) of a descriptor that it is shown.
  */
 static void a_shown_descriptor_keeps_its_signal(void **state)
@@ -131,6 +144,8 @@ int main(void)
 		cmocka_unit_test(
 			a_descriptor_that_took_the_number_is_left_open),
 		cmocka_unit_test(a_closed_descriptor_is_not_ours),
+		cmocka_unit_test(
+			a_caller_that_has_looked_closes_by_what_it_saw),
 		cmocka_unit_test(a_shown_descriptor_keeps_its_signal),
 		cmocka_unit_test(
 			a_number_noted_again_stands_for_the_new_descriptor),
