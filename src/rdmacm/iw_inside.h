@@ -107,7 +107,9 @@ struct r_iw {
 	/* The object's number: not 0, and different from the number of any
 	 * earlier or later object of this process. */
 	uint64_t serial;
-	pid_t owner; /* the PID of the process that made the object */
+	/* How many forks lie between the first process of the program and the
+	 * process that made the object. */
+	uint32_t generation;
 	enum r_iw_state state;
 	/* Static.  NULL: all functions of the role are NULL. */
 	const struct r_iw_role *role;

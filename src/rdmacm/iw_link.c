@@ -38,6 +38,9 @@ static uint64_t last_serial;
 static int epoll_fd = -1;
 static uint32_t thread_number; /* a thread with another number ends */
 static _Thread_local bool is_thread;
+/* How many forks lie between the first process of the program and this one.  A
+ * process changes the number before it has a second thread. */
+static uint32_t generation;
 
 /* ---- under `leaf`, the innermost lock ---- */
 
@@ -64,6 +67,7 @@ static void after_fork(void)
 static void in_child(void)
 {
 	pthread_mutex_unlock(&leaf);
+	generation++;
 	for (size_t i = 0; i < held_count; i++)
 		fd_identity_close(held[i]);
 	fd_identity_close(epoll_fd);
@@ -246,7 +250,7 @@ void r_iw_each(void (*each)(struct r_iw *iw, void *arg), void *arg)
 
 bool r_iw_is_foreign(const struct r_iw *iw)
 {
-	return iw->owner != getpid();
+	return iw->generation != generation;
 }
 
 void r_iw_enter(struct r_iw *iw, enum r_iw_state state,
@@ -519,7 +523,7 @@ struct r_iw *r_iw_new(struct r_id *id)
 		return NULL;
 	}
 	iw->serial = ++last_serial;
-	iw->owner = getpid();
+	iw->generation = generation;
 	iw->fd = -1;
 	iw->deadline_ns = UINT64_MAX;
 	iw->id = id;
