@@ -161,6 +161,11 @@ void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 	free(q);
 }
 
+uint32_t engine_qp_count(const struct engine *e)
+{
+	return e->qpns.count;
+}
+
 void engine_qp_expect(const struct ibt_qp *q)
 {
 	prefetch(q, sizeof(*q));

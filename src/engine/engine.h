@@ -512,6 +512,8 @@ bool engine_stream_is_drained(const struct ibt_qp *q);
  * caller closes the connection. */
 bool engine_stream_is_over(const struct ibt_qp *q);
 
+/* Returns the number of QPs. */
+uint32_t engine_qp_count(const struct engine *e);
 /* Is no packet held, no QP active and no timer set?  An engine without QPs must
  * be idle. */
 bool engine_is_idle(const struct engine *e);

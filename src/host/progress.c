@@ -267,6 +267,16 @@ static bool look_at_peers(struct progress *p, unsigned rounds, uint64_t now)
 	return any;
 }
 
+/* Has each QP a connection of iWARP, and waits no datagram for the engine? Then
+ * a poll does not look for datagrams, since none is for a QP.  The thread that
+ * waits for work drops those that come. */
+static bool has_only_streams(const struct progress *p)
+{
+	uint32_t count = stream_set_count(&p->streams);
+
+	return count && count == engine_qp_count(p->engine) && !is_behind(p);
+}
+
 /* Receives the bytes that have come over streams; false if none have come. */
 static bool receive_streams(struct progress *p)
 {
@@ -429,9 +439,10 @@ void progress_turn(struct progress *p)
 					    (p->rest && p->rest->holds_acks));
 	/* With a dead peer or an expired timer, looks at the socket in any
 	 * case: it may hold the peer's last packets, or the awaited ACK. */
-	skips_socket = ((p->rest && p->rest->socket_is_empty) ||
-			stream_set_goes_first(&p->streams)) &&
-		       due > now && !has_dead;
+	skips_socket =
+		((p->rest ? p->rest->socket_is_empty : has_only_streams(p)) ||
+		 stream_set_goes_first(&p->streams)) &&
+		due > now && !has_dead;
 	any = look_at_peers(p, skips_socket ? 0 : rounds, now);
 	any |= receive_streams(p);
 	any |= receive_link(p, rounds);
@@ -581,8 +592,9 @@ static bool is_still(struct progress *p) REQUIRES(&p->lock)
 		return false;
 	if (fabric_link_has_news())
 		return false;
-	/* A full turn, one poll in eight, looks at the UDP socket. */
-	if (stream_set_is_hot(&p->streams))
+	/* Unless there are only streams, a full turn, one poll in eight, looks
+	 * at the UDP socket. */
+	if (stream_set_is_hot(&p->streams) || has_only_streams(p))
 		return p->batch.next == p->batch.count;
 	if (!rx_backoff_is_off(&p->policy.looks.backoff) &&
 	    !poll_policy_may_look(&p->policy, is_behind(p),

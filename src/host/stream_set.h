@@ -136,8 +136,14 @@ static inline bool stream_set_is_open(const struct stream_set *set)
 {
 	return set->by_qpn.count || !list_is_empty(&set->lingering);
 }
+/* Returns how many QPs have a connection. */
+static inline uint32_t stream_set_count(const struct stream_set *set)
+{
+	return set->by_qpn.count;
+}
 /* Does the coming turn of progress not look at the UDP socket, because bytes of
- * a connection wait?  One turn in eight looks at the UDP socket even then. */
+ * a connection wait?  One turn in eight looks at the UDP socket even then,
+ * unless each QP has a connection (has_only_streams in progress.c). */
 static inline bool stream_set_goes_first(struct stream_set *set)
 {
 	return set->got && ++set->turns % 8;
