@@ -38,13 +38,19 @@
 static atomic_long
 	skipped_ms; /* how far the test's clock is ahead of the kernel's */
 
+/* When the kernel's clock showed this time, the test's clock was stopped; 0: it
+ * goes on. */
+static atomic_long stopped_ms;
+
 /* Replaces libc's clock_gettime for all code that is linked into the test: adds
  * skipped_ms. */
 int clock_gettime(clockid_t id, struct timespec *t)
 {
 	int err = (int)syscall(SYS_clock_gettime, id, t);
-	long ms = skipped_ms;
+	long ms = skipped_ms, at = stopped_ms;
 
+	if (at)
+		*t = (struct timespec){at / 1000, at % 1000 * 1000000};
 	t->tv_nsec += ms % 1000 * 1000000;
 	t->tv_sec += ms / 1000 + t->tv_nsec / 1000000000;
 	t->tv_nsec %= 1000000000;
