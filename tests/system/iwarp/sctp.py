@@ -24,7 +24,9 @@ netlab.enter()
 t = system.Suite(__doc__)
 lab = netlab.Lab(t)
 LO = {"ADVERB_DEVICES": "iwarp:lo", "ADVERB_SCTP": "udp"}
-HERE = "10.1.0.1"  # the address that lab.interface() gives to `here`
+# the addresses that lab.interface() gives to the two sides
+HERE, THERE = "10.1.0.1", "10.1.0.2"
+DISCARD = 9  # a UDP port at which nobody listens
 
 TOOLS = (
     (["rping", "-C", "20", "-V"], ""),
@@ -332,6 +334,18 @@ def deaths():
 
 
 def capture():
+    def await_frame(path, text):
+        """Sends datagrams with this text until the capture has one: from then
+        on it has all frames that were sent before."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            def is_there():
+                s.sendto(text, (THERE, DISCARD))
+                if not os.path.exists(path):
+                    return False
+                with open(path, "rb") as f:
+                    return text in f.read()
+            lab.wait(is_there, "tshark captures no frame")
+
     def dissected():
         """tshark finds the messages of RFC 5043 on the wire."""
         t.need("tshark")
@@ -339,21 +353,21 @@ def capture():
         with lab.interface():
             env = {"ADVERB_DEVICES": "iwarp:v0", "ADVERB_SCTP": "9899"}
             tshark = subprocess.Popen(
-                ["tshark", "-q", "-i", "v0", "-f", "udp port 9899", "-w", path],
-                stderr=subprocess.PIPE, text=True)
+                ["tshark", "-q", "-i", "v0", "-f", "udp port 9899 or udp port %d" %
+                 DISCARD, "-w", path], stderr=subprocess.PIPE, text=True)
             said = ""
             while "Capturing" not in said and tshark.poll() is None:
                 said += tshark.stderr.readline()
             if tshark.poll() is not None:
                 raise system.Skip("no capture can be made: " +
                                   (said + tshark.stderr.read()).strip())
-            time.sleep(0.5)
+            await_frame(path, b"the capture begins")
             s = Server(["rping", "-s", "-a", HERE, "-p", "%", "-C", "3", "-v"],
                        port=9899, **env)
             r = client_of(s.port, "there", HERE, **env)
             s.end(kill=r.status != 0)
             expect_ok(r)
-            time.sleep(1)
+            await_frame(path, b"the capture ends")
             tshark.send_signal(signal.SIGINT)
             tshark.communicate()
         fields = subprocess.run(
