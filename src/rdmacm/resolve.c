@@ -42,10 +42,30 @@ static uint8_t mtu_of(int fd, int family)
 	return (uint8_t)netdev_path_mtu((uint32_t)mtu);
 }
 
-/* Stores the local address from which the kernel sends to the address `to`, and
- * the path MTU; 0: the path MTU is unknown.  Returns 0 or -errno. */
-static int route_to(const struct sockaddr *to, struct sockaddr_storage *from,
-		    uint8_t *mtu)
+/* Binds the socket, which looks for a route, to the address `from`.  Returns
+ * false if the kernel has no such address. */
+static bool bind_lookup(int fd, const struct sockaddr *from,
+			const struct sockaddr *to)
+{
+	struct sockaddr_storage at = {0};
+	struct sockaddr *a = (struct sockaddr *)&at;
+
+	memcpy(&at, from, r_addr_size(from));
+	r_addr_set_port(a, 0);
+	if (a->sa_family == AF_INET6 && !r_addr_scope(a))
+		((struct sockaddr_in6 *)&at)->sin6_scope_id = r_addr_scope(to);
+	return !bind(fd, a, r_addr_size(from));
+}
+
+/*
+ * Stores the local address from which the kernel sends to the address `to`, and
+ * the path MTU; 0: the path MTU is unknown.  If src is not NULL, the kernel
+ * looks for the route of packets from the address src.  If src is no address of
+ * this host, stores src: the search for its device will fail.  Returns 0 or
+ * -errno.
+ */
+static int route_to(const struct sockaddr *to, const struct sockaddr *src,
+		    struct sockaddr_storage *from, uint8_t *mtu)
 {
 	struct sockaddr_storage there = {0};
 	socklen_t size = sizeof(*from);
@@ -59,10 +79,14 @@ static int route_to(const struct sockaddr *to, struct sockaddr_storage *from,
 	memcpy(&there, to, r_addr_size(to));
 	if (!r_addr_port(to))
 		r_addr_set_port((struct sockaddr *)&there, PORT_ANY);
-	if (connect(fd, (struct sockaddr *)&there, r_addr_size(to)) ||
-	    getsockname(fd, (struct sockaddr *)from, &size))
+	*mtu = 0;
+	if (src && !bind_lookup(fd, src, to))
+		memcpy(from, src, r_addr_size(src));
+	else if (connect(fd, (struct sockaddr *)&there, r_addr_size(to)) ||
+		 getsockname(fd, (struct sockaddr *)from, &size))
 		err = -errno;
-	*mtu = err ? 0 : mtu_of(fd, to->sa_family);
+	else
+		*mtu = mtu_of(fd, to->sa_family);
 	close(fd);
 	pthread_setcancelstate(cancel, NULL);
 	r_addr_set_port((struct sockaddr *)from, 0);
@@ -166,33 +190,36 @@ static int set_device(struct r_id *id, const struct sockaddr *from)
 /*
  * Chooses the source address and the device of an id that has no device yet.
  * For an id with a device, only limits the path MTU.  Returns 0; 1, with a
- * message, if rdma_resolve_addr must fail; -errno if there is no route and the
- * program has named no usable source address.  *later becomes true if the
- * broker's answer will cause ADDR_RESOLVED.
+ * message, if rdma_resolve_addr must fail; -errno if there is no route from the
+ * source address that the program has named, or from any address.  *later
+ * becomes true if the broker's answer will cause ADDR_RESOLVED.
  */
 static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 {
 	struct rdma_addr *a = &id->base.route.addr;
 	struct sockaddr_storage from = {0};
 	bool is_ib = r_addr_is_ib(&a->dst_addr);
-	int err =
-		is_ib ? 0 : route_to(&a->dst_addr, &from, &id->path.route_mtu);
+	int err = 0;
 
+	if (r_is_bound(id))
+		src = &a->src_addr;
+	if (!is_source_to(src, &a->dst_addr))
+		src = NULL;
+	if (!is_ib)
+		err = route_to(&a->dst_addr, src, &from, &id->path.route_mtu);
 	/* the path of a subnet has the MTU that its manager says */
 	if (r_ib_is_used())
 		id->path.route_mtu = 0;
+	if (err)
+		return err;
 	if (r_is_bound(id) && id->device) {
 		if (id->path.route_mtu && id->path.route_mtu < id->path.mtu)
 			id->path.mtu = id->path.route_mtu;
 		return 0;
 	}
-	if (r_is_bound(id))
-		src = &a->src_addr;
-	if (is_source_to(src, &a->dst_addr)) {
+	if (src) {
 		memcpy(&from, src, r_addr_size(src));
 		r_addr_set_port((struct sockaddr *)&from, 0);
-	} else if (err) {
-		return err;
 	} else if (is_ib && r_ib_source(&a->dst_addr, &from)) {
 		return 1;
 	}

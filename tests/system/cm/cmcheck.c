@@ -97,6 +97,34 @@ static void a_destination_gives_a_bound_id_its_device(void)
 	}
 }
 
+/* Nothing leads from 192.0.2.7/32 to another network.  The id, which the
+ * program may have bound, can then be used for another destination. */
+static void without_a_route_from_the_source_comes_addr_error(void)
+{
+	struct sockaddr_storage far = address_of(AF_INET, "198.51.100.1", 7906);
+	struct sockaddr_storage own;
+
+	for (int binds = 0; of_device && binds <= 1; binds++) {
+		struct rdma_cm_id *i = id_new(ACTIVE, RDMA_PS_TCP);
+		struct rdma_cm_event *e;
+
+		own = address_of(AF_INET, of_device, 0);
+		if (binds)
+			EXPECT(!bind_to(i, AF_INET, of_device, 0));
+		EXPECT(!rdma_resolve_addr(
+			i, binds ? NULL : (struct sockaddr *)&own,
+			(struct sockaddr *)&far, RESOLVE_MS));
+		e = await_event(ACTIVE, RDMA_CM_EVENT_ADDR_ERROR);
+		EXPECT(!e ||
+		       (e->status == -ENETUNREACH && !rdma_ack_cm_event(e)));
+		own = address_of(AF_INET, of_device, 7906);
+		EXPECT(!rdma_resolve_addr(i, NULL, (struct sockaddr *)&own,
+					  RESOLVE_MS));
+		take_event(ACTIVE, RDMA_CM_EVENT_ADDR_RESOLVED);
+		EXPECT(!rdma_destroy_id(i));
+	}
+}
+
 static void a_listener_at_loopback_is_called_at_each_address(void)
 {
 	const char *to[] = {"127.0.0.1", of_device};
@@ -596,6 +624,8 @@ int main(int argc, char **argv)
 		  a_loopback_address_gives_a_port_and_no_device);
 	check_run("a bound id gets its device when its destination is resolved",
 		  a_destination_gives_a_bound_id_its_device);
+	check_run("without a route from the source ADDR_ERROR comes",
+		  without_a_route_from_the_source_comes_addr_error);
 	check_run("a listener at loopback is called at each address",
 		  a_listener_at_loopback_is_called_at_each_address);
 	check_run("an address of no interface is refused",
