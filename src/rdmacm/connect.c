@@ -151,6 +151,11 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
 {
 	struct r_id *id = r_id(base);
 
+	if (id->state.has_destination || id->state.is_passive ||
+	    id->state.is_listening)
+		return r_fail(EINVAL, "rdma_listen: the id already listens, "
+				      "has a destination, or came with a "
+				      "connection request; create another id");
 	if (!r_is_bound(id) && bind_any(id))
 		return -1;
 	if (listen_all(id, backlog))
@@ -291,24 +296,31 @@ static int connect_roce(struct r_id *id,
 		      r_ib_server(), strerror(-err));
 }
 
+static bool has_route(const struct r_id *id)
+{
+	bool has;
+
+	r_take();
+	has = id->state.has_route;
+	r_give();
+	return has;
+}
+
 int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 {
 	struct r_id *id = r_id(base);
 	bool is_sync = id->is_sync;
 
-	if (!id->device || !r_is_bound(id) ||
-	    (!id->state.has_destination && !id->state.is_passive))
-		return r_fail(EINVAL, "rdma_connect: the id has no address; "
-				      "call rdma_resolve_addr first");
 	if (id->state.is_decided || id->state.is_listening ||
 	    id->state.is_passive)
 		return r_fail(EINVAL, "rdma_connect: the id listens, was "
 				      "connected before, or came with a "
 				      "connection request; create another id");
-	if (r_is_ib(id) && !id->path.ib.remote_lid)
-		return r_fail(EINVAL, "rdma_connect: the id has no path to its "
-				      "destination; call rdma_resolve_route "
-				      "first");
+	if (!id->device || !has_route(id))
+		return r_fail(EINVAL, "rdma_connect: the id has no path to a "
+				      "destination; call rdma_resolve_addr and "
+				      "rdma_resolve_route first, and wait for "
+				      "the event of each");
 	take_param(id, conn_param, id->device->max_responder,
 		   id->device->max_initiator);
 	if (r_is_iwarp(id) ? r_iw_connect(id, conn_param)
@@ -485,7 +497,9 @@ int rdma_establish(struct rdma_cm_id *id)
 		return r_fail(EINVAL, "rdma_establish: a connection of iWARP "
 				      "needs no confirmation; leave this call "
 				      "out, and wait for ESTABLISHED");
-	err = call_in_state(r_id(id), &m, CMPROTO_ESTABLISH);
+	err = r_id(id)->state.is_passive || r_id(id)->state.is_up
+		      ? -EINVAL
+		      : call_in_state(r_id(id), &m, CMPROTO_ESTABLISH);
 	if (err == -EINVAL)
 		return r_fail(EINVAL, "rdma_establish: the id has no "
 				      "connection response to confirm");
@@ -498,7 +512,20 @@ int rdma_establish(struct rdma_cm_id *id)
 }
 
 /* IBV_EVENT_COMM_EST means that data arrived before the peer's confirmation
- * (RTU).  The data establish the connection on the passive side. */
+ * (RTU).  The data establish the connection on the passive side.  Returns 0 or
+ * -errno; -EINVAL: the id does not wait for a confirmation. */
+static int note_data(struct r_id *id)
+{
+	struct cmproto m = {0};
+
+	if (id->state.is_disconnected)
+		return -EINVAL;
+	if (id->state.is_up)
+		return -EISCONN;
+	return id->state.is_passive ? call_in_state(id, &m, CMPROTO_ESTABLISH)
+				    : -EINVAL;
+}
+
 int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
 	int err = 0;
@@ -506,10 +533,10 @@ int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 	if (r_is_iwarp(r_id(id)))
 		return 0; /* as with the kernel */
 	if (event == IBV_EVENT_COMM_EST)
-		err = r_do(r_id(id), CMPROTO_ESTABLISH);
+		err = note_data(r_id(id));
 	else if (event != IBV_EVENT_PATH_MIG)
 		err = -EINVAL;
-	if (err && err != -EINVAL && err != -ENOENT)
+	if (err && err != -EINVAL && err != -EISCONN)
 		return r_fail(-err,
 			      "rdma_notify: the %s cannot be asked to "
 			      "establish the connection: %s",

@@ -157,8 +157,8 @@ void r_ib_take_route(struct r_event *e);
  * that the request names, if it names one and memory is left. */
 void r_ib_take_request(struct r_id *id);
 /* Gives the id the path r of the program (RDMA_OPTION_IB_PATH), and `other` as
- * its alternate path (NULL: none), and posts ROUTE_RESOLVED.  Returns 0, or -1
- * and errno with a message. */
+ * its alternate path (NULL: none).  Returns 0, or -1 and errno with a
+ * message. */
 int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r,
 		    const struct ibv_path_record *other);
 /* Does the alternate path begin at a port of this host that is in the path's

@@ -265,10 +265,9 @@ void r_ib_take_route(struct r_event *e)
 	struct r_id *id = r_id(e->base.id);
 
 	e->base.status = use_path(id, &e->message.path, NULL);
-	if (!e->base.status)
-		return;
-	e->base.event = RDMA_CM_EVENT_ROUTE_ERROR;
-	r_route_failed(id);
+	if (e->base.status)
+		e->base.event = RDMA_CM_EVENT_ROUTE_ERROR;
+	r_route_ended(id, e->base.status);
 }
 
 void r_ib_take_request(struct r_id *id)
@@ -385,7 +384,7 @@ int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r,
 		return -1;
 	if (use_path(id, &path, &a))
 		return r_fail(ENOMEM, "rdma_set_option: no memory is left");
-	return r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	return 0;
 }
 
 /* ---- attributes of queue pairs ---- */

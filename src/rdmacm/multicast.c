@@ -59,6 +59,20 @@ static int join_ethernet(struct r_id *id, struct r_multicast *m)
 	return 0;
 }
 
+/* Returns whether the id can join groups: it has an address, or its destination
+ * is resolved too, but not its route. */
+static bool may_join(const struct r_id *id)
+{
+	const struct r_state *s = &id->state;
+	bool may;
+
+	r_take();
+	may = s->wants_route ||
+	      (!s->has_destination && !s->is_passive && !s->is_listening);
+	r_give();
+	return may;
+}
+
 static int join_group(struct r_id *id, const struct sockaddr *addr,
 		      bool only_sends, void *context)
 {
@@ -78,6 +92,13 @@ static int join_group(struct r_id *id, const struct sockaddr *addr,
 	if (r_is_iwarp(id))
 		return r_fail(ENOSYS, "rdma_join_multicast: iWARP has no "
 				      "multicast; use a RoCE device");
+	if (id->base.qp_type != IBV_QPT_UD || !may_join(id))
+		return r_fail(EINVAL, "rdma_join_multicast: the id is of no "
+				      "datagram port space, listens, came with "
+				      "a request, or has a route or begun to "
+				      "look for it; use an id of RDMA_PS_UDP "
+				      "or RDMA_PS_IPOIB, and join after "
+				      "rdma_bind_addr or ADDR_RESOLVED");
 	m = make_group(addr, only_sends, context);
 	if (!m)
 		return r_fail(ENOMEM, "rdma_join_multicast: no memory is left");

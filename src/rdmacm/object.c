@@ -87,10 +87,11 @@ int r_set_record(struct r_id *id, const struct cmproto_path *path)
 	return 0;
 }
 
-void r_route_failed(struct r_id *id)
+void r_route_ended(struct r_id *id, int err)
 {
 	r_take();
-	id->state.wants_route = true;
+	id->state.wants_route = err != 0;
+	id->state.has_route = !err;
 	r_give();
 }
 

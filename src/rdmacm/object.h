@@ -88,6 +88,7 @@ struct r_state {
 	/* rdma_resolve_addr has succeeded, and rdma_resolve_route neither runs
 	 * nor has succeeded. */
 	bool wants_route;
+	bool has_route;	 /* rdma_resolve_route has succeeded */
 	bool is_decided; /* the program has connected, accepted or rejected */
 	/* The peer's request ended before is_decided was set. */
 	bool is_withdrawn;
@@ -387,9 +388,9 @@ int r_complete(struct r_id *id);
  * record has the GIDs and the MTU of the id.  If the id has an alternate path,
  * that path has the second record.  Returns 0 or -ENOMEM. */
 int r_set_record(struct r_id *id, const struct cmproto_path *path);
-/* object.c: the id has got no route, so the program may try again.  Takes
- * r_lock. */
-void r_route_failed(struct r_id *id);
+/* object.c: the search for the id's route has ended.  If err is not 0, the
+ * program may try again.  Takes r_lock. */
+void r_route_ended(struct r_id *id, int err);
 /* object.c: grows the heap of the calling thread, in one step, by the room for
  * the ids and events of many messages, unless the heap has that room.  The heap
  * of a thread other than the first one would else grow a page at a time, each

@@ -319,6 +319,19 @@ static bool begin_route(struct r_id *id)
 	return may_begin;
 }
 
+/* Ends begin_route: posts ROUTE_RESOLVED, unless err says that no route was
+ * set. Returns 0, or -1 and errno with a message. */
+static int end_route(struct r_id *id, int err)
+{
+	/* Set before the event can be taken. */
+	r_route_ended(id, err);
+	if (!err)
+		err = r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	if (err)
+		r_route_ended(id, err);
+	return err;
+}
+
 static int set_route(struct r_id *id)
 {
 	const struct cmproto_path ethernet = {.pkey = PKEY,
@@ -329,7 +342,7 @@ static int set_route(struct r_id *id)
 
 	if (r_set_record(id, &ethernet))
 		return r_fail(ENOMEM, "rdma_resolve_route: no memory is left");
-	return r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	return 0;
 }
 
 /* Returns the exponent n, at most TIMEOUT_MAX, of the shortest time 4.096 us *
@@ -383,11 +396,13 @@ int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
 				      "or its route is already resolved; call "
 				      "rdma_resolve_route once, after "
 				      "ADDR_RESOLVED");
-	/* iWARP has no path records: the kernel routes TCP. */
-	if (r_is_ib(id)	     ? ask_route(id, timeout_ms)
-	    : r_is_iwarp(id) ? r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0)
-			     : set_route(id)) {
-		r_route_failed(id);
+	if (r_is_ib(id)) {
+		if (ask_route(id, timeout_ms)) {
+			r_route_ended(id, -1);
+			return -1;
+		}
+	} else if (end_route(id, r_is_iwarp(id) ? 0 : set_route(id))) {
+		/* iWARP has no path records: the kernel routes TCP. */
 		return -1;
 	}
 	return is_sync ? r_complete(id) : 0;
@@ -433,27 +448,27 @@ int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 {
 	const struct ibv_path_record *r, *other;
 	size_t unused = sort_paths(paths, size / sizeof(*paths), &r, &other);
-	bool wanted;
 
-	if (!id->device || !r || size % sizeof(*paths))
+	if (!r || size % sizeof(*paths))
 		return r_fail(EINVAL,
-			      "rdma_set_option: RDMA_OPTION_IB_PATH "
-			      "needs a path with the flags GMP, PRIMARY "
-			      "and BIDIRECTIONAL, and an id that has a "
-			      "device; call rdma_resolve_addr first");
+			      "rdma_set_option: the value of "
+			      "RDMA_OPTION_IB_PATH has no path with the flags "
+			      "GMP, PRIMARY and BIDIRECTIONAL, or is no whole "
+			      "number of struct ibv_path_data; set the flags "
+			      "of the path");
+	if (!begin_route(id))
+		return r_fail(EINVAL, "rdma_set_option: RDMA_OPTION_IB_PATH "
+				      "needs an id whose address is resolved "
+				      "and which has no route; set it once, "
+				      "after ADDR_RESOLVED and in place of "
+				      "rdma_resolve_route");
 	if (unused || (other && !r_is_ib(id)))
 		r_say("rdma_set_option: RDMA_OPTION_IB_PATH gives an id one "
 		      "path, and on InfiniBand an alternate path with the "
 		      "flags ALTERNATE and BIDIRECTIONAL; the other paths are "
 		      "not used");
 	id->options.tos = r->tclass;
-	wanted = begin_route(id);
-	if (r_is_iwarp(id) ? r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0)
-	    : r_is_ib(id)  ? r_ib_give_route(id, r, other)
-			   : give_ethernet(id, r)) {
-		if (wanted)
-			r_route_failed(id);
-		return -1;
-	}
-	return 0;
+	return end_route(id, r_is_iwarp(id) ? 0
+			     : r_is_ib(id)  ? r_ib_give_route(id, r, other)
+					    : give_ethernet(id, r));
 }

@@ -706,7 +706,7 @@ static void each_id_is_told_once_that_the_fabric_is_gone(void **state)
 	pthread_join(thread, &result);
 	assert_int_equal((intptr_t)result, -ENODEV);
 	assert_int_equal(r_do(later, CMPROTO_LISTEN), -ENODEV);
-	r_route_failed(id);
+	r_route_ended(id, -1);
 	assert_int_equal(rdma_resolve_route(&id->base, 1), -1);
 	assert_int_equal(errno, ENODEV);
 	assert_false(has_event());

@@ -339,6 +339,7 @@ static void a_child_of_fork_keeps_no_listener(void)
 
 	listen_at(RDMA_PS_TCP, "127.0.0.1");
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	resolve_route();
 	give_qp(id[ACTIVE]);
 	child = fork();
 	if (!child)
@@ -460,6 +461,8 @@ static void *call_many(void *arg)
 		NEED(!rdma_resolve_addr(i, NULL, (struct sockaddr *)&to,
 					RESOLVE_MS));
 		take_next(c);
+		NEED(!rdma_resolve_route(i, RESOLVE_MS));
+		take_next(c);
 		NEED(!rdma_create_qp(i, NULL, &init));
 		NEED(!rdma_connect(i, &p));
 		usleep(round % 20 * 100 * (number + 1));
@@ -492,6 +495,7 @@ static void ids_are_destroyed_at_any_time(void)
 		pthread_join(callers[i], &result);
 	/* a last connection, which ends after all others have ended */
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	resolve_route();
 	give_qp(id[ACTIVE]);
 	EXPECT(!rdma_connect(id[ACTIVE], NULL));
 	take_event(ACTIVE, RDMA_CM_EVENT_ESTABLISHED);
