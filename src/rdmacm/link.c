@@ -551,8 +551,14 @@ static int dial_broker(void)
 		fd_identity_close(broker_fd); /* removes the mark */
 		broker_fd = -1;
 		shared_store(&thread_number, shared_own(&thread_number) + 1);
-		if (r_ib_is_used())
+		if (r_ib_is_used()) {
 			end_fabric();
+		} else {
+			/* No answer comes by the old connection: the waiters of
+			 * r_call ask again. */
+			r_table_fail_waiters();
+			dials++;
+		}
 	}
 	if (is_dialling)
 		return -EPIPE;

@@ -407,6 +407,34 @@ static void calls_of_two_threads_reach_the_next_broker_in_order(void **state)
 	}
 }
 
+/* A program that closes descriptors, as daemons do, ends no call of another
+ * thread: the next connection carries its request again. */
+static void a_call_goes_on_after_the_program_closes_the_connection(void **state)
+{
+	struct r_id *id = id_new(), *other = id_new();
+	struct call call, next;
+	pthread_t threads[2];
+
+	bind_to(id, PORT);
+	bind_to(other, PORT + 1);
+	drain_semaphore(&was_confirmed);
+	broker[brokers - 1].silent_at = CMPROTO_ESTABLISH;
+	threads[0] = begin_call(&call, id, CMPROTO_ESTABLISH);
+	await_semaphore(&was_confirmed);
+	close(find_connection());
+	threads[1] = begin_call(&next, other, CMPROTO_DISCONNECT);
+	await_sleep(next.thread);
+	/* The thread that reads the connection keeps it open.  The played
+	 * broker has one connection at a time. */
+	kill_broker();
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(call.err, 0);
+	assert_int_equal(next.err, 0);
+	rdma_destroy_id(&other->base);
+	rdma_destroy_id(&id->base);
+}
+
 struct end {
 	struct r_id *id;
 	pid_t thread;
@@ -669,6 +697,8 @@ int main(void)
 		cmocka_unit_test(
 			a_file_that_gets_the_number_during_a_revival_is_left_alone),
 		cmocka_unit_test(a_listener_whose_port_is_lost_is_removed),
+		cmocka_unit_test(
+			a_call_goes_on_after_the_program_closes_the_connection),
 		cmocka_unit_test(an_id_in_a_call_is_destroyed_after_the_call),
 	};
 
