@@ -85,7 +85,8 @@ void host_qp_free(struct host *h, struct qp *qp, struct ibt_qp *side);
 /*
  * Modifies a QP.  attr->ah.sgid_index is an index into the GID table of `dev`.
  * Returns 0, or -errno with a sentence in *why.  -EBUSY: a peer of this host
- * works at the QP; the caller calls host_qp_wait and then this function again.
+ * works at the QP; the caller calls host_qp_wait and then this function again,
+ * without HCA_QP_CUR_STATE if the new state is RESET.
  * -EIO: the link to the fabric has ended.  While a QP is modified to RESET, no
  * thread may poll its completion queues.
  */

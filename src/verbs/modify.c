@@ -86,15 +86,21 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 	const struct device *dev = v_context(qp->context)->dev;
 	const char *why = "the adapter gives no reason";
 	struct alock_wait wait = {0};
+	uint32_t mask = (uint32_t)attr_mask;
 	struct hca_qp_attr a;
 	int err;
 
 	if (q->process != v_process())
 		return v_fail(EPERM, V_FORKED, "ibv_modify_qp");
 	attr_in(&a, attr, attr_mask);
-	while ((err = host_qp_modify(q->host, dev, q->side, &a,
-				     (uint32_t)attr_mask, &why)) == -EBUSY)
+	while ((err = host_qp_modify(q->host, dev, q->side, &a, mask, &why)) ==
+	       -EBUSY) {
+		/* The first call has compared the state, and may have ended the
+		 * QP's stream, which moves the QP to ERR. */
+		if (a.qp_state == HCA_QP_RESET)
+			mask &= ~(uint32_t)HCA_QP_CUR_STATE;
 		host_qp_wait(q->side, &wait);
+	}
 	if (err)
 		return v_fail(-err, V_MODIFY, why);
 	if (attr_mask & IBV_QP_STATE)
