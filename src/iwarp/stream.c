@@ -181,7 +181,7 @@ void stream_fail(struct ibt *t, struct ibt_qp *q, enum terminate_cause cause,
 	ibt_qp_activate(t, q);
 }
 
-bool stream_has_opcode(const struct iwarp_stream *s, uint8_t opcode)
+bool stream_has_opcode(bool has_extensions, uint8_t opcode)
 {
 	switch ((enum hca_wr)opcode) {
 	case HCA_WR_RDMA_WRITE:
@@ -194,7 +194,7 @@ bool stream_has_opcode(const struct iwarp_stream *s, uint8_t opcode)
 	case HCA_WR_RDMA_WRITE_IMM:
 	case HCA_WR_ATOMIC_CAS:
 	case HCA_WR_ATOMIC_FADD:
-		return s->has_extensions;
+		return has_extensions;
 	case HCA_WR_SEND_IMM:
 	case HCA_WR_ATOMIC_WRITE:
 		break;

@@ -237,8 +237,9 @@ bool stream_is_drained(const struct ibt_qp *q);
  * is not sent completely.  If that first request has a local error, completes
  * it with the error's status and ends the stream. */
 void stream_retire(struct ibt *t, struct ibt_qp *q);
-/* May a request with this opcode, an enum hca_wr, be executed on the stream? */
-bool stream_has_opcode(const struct iwarp_stream *s, uint8_t opcode);
+/* May a request with this opcode, an enum hca_wr, be executed on a stream?
+ * has_extensions: the stream's member of this name. */
+bool stream_has_opcode(bool has_extensions, uint8_t opcode);
 
 /* Has the peer ended its session by a Terminate (RFC 5043 6), and have all
  * messages before that Terminate come?  False for a stream over TCP. */

@@ -109,24 +109,44 @@ static void advance_cursor(struct ibt *t, struct ibt_qp *q)
 	stream_retire(t, q);
 }
 
+/* Returns why w's operation is missing, and what to do. */
+static const char *missing_opcode(const struct wqe *w)
+{
+	if (stream_has_opcode(true, w->opcode))
+		return "iWARP has this operation only by RFC 7306, which this "
+		       "connection does not use; use another operation, or a "
+		       "RoCE device";
+	return "iWARP never has this operation; use another operation, or a "
+	       "RoCE device";
+}
+
+/* Judges w without its memory: its opcode and its length. */
+static enum hca_status judge_opcode(const struct iwarp_stream *s,
+				    const struct wqe *w, struct explain *x)
+{
+	x->cause = EXPLAIN_LOCAL_OP;
+	x->detail = missing_opcode(w);
+	if (!stream_has_opcode(s->has_extensions, w->opcode))
+		return HCA_LOC_QP_OP_ERR;
+	x->detail = "the connection allows no READ and no atomic, because its "
+		    "initiator_depth is 0; connect with a greater one";
+	if (rc_req_is_read(w) && !s->out.ord)
+		return HCA_LOC_QP_OP_ERR;
+	x->detail = "the SGEs of an atomic must have 8 bytes in all";
+	if (rc_req_is_read(w) && w->opcode != HCA_WR_RDMA_READ && w->bytes != 8)
+		return HCA_LOC_LEN_ERR;
+	x->detail = NULL;
+	return HCA_SUCCESS;
+}
+
 /* Judges a request before its first byte is sent. */
 static enum hca_status judge_request(struct ibt *t, const struct ibt_qp *q,
 				     struct wqe *w, struct explain *x)
 {
-	const struct iwarp_stream *s = q->stream;
+	enum hca_status status = judge_opcode(q->stream, w, x);
 
-	x->cause = EXPLAIN_LOCAL_OP;
-	x->detail = "iWARP does not have this operation, or has it only by "
-		    "RFC 7306, which this connection does not use";
-	if (!stream_has_opcode(s, w->opcode))
-		return HCA_LOC_QP_OP_ERR;
-	if (!rc_req_is_read(w))
-		return HCA_SUCCESS;
-	x->detail = "the connection allows no READ and no atomic, because its "
-		    "initiator_depth is 0; connect with a greater one";
-	if (!s->out.ord)
-		return HCA_LOC_QP_OP_ERR;
-	x->detail = NULL;
+	if (status || !rc_req_is_read(w))
+		return status;
 	return sem_check(t->hca, q->qp->pd, w, HCA_LOCAL_WRITE, x);
 }
 

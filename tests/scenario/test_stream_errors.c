@@ -32,6 +32,59 @@ static void an_operation_that_iwarp_lacks_ends_the_stream(void **state)
 	}
 }
 
+/* The response has 8 bytes, so the peer does not execute such an atomic. */
+static void an_atomic_without_room_for_its_response_is_not_sent(void **state)
+{
+	static const enum hca_wr ops[] = {HCA_WR_ATOMIC_CAS,
+					  HCA_WR_ATOMIC_FADD};
+	static const uint32_t sizes[] = {0, 4, 16};
+	struct stream_config c = joined_config;
+
+	c.has_extensions = true;
+	for (uint32_t i = 0; i < TEST_COUNT(ops) * TEST_COUNT(sizes); i++) {
+		struct joined j;
+		struct wqe *w;
+		char text[256];
+
+		joined_with(&j, &c);
+		w = two_hcas_send(j.d, 0, ops[i % TEST_COUNT(ops)], 0,
+				  sizes[i / TEST_COUNT(ops)], 800);
+		w->swap_add = 5;
+		two_hcas_post(j.d, 0);
+		joined_run(&j);
+		joined_done(&j, 0, HCA_LOC_LEN_ERR);
+		explain_text(&j.d->side[0].explained, text, sizeof(text));
+		assert_non_null(strstr(text, "must have 8 bytes in all"));
+		assert_int_equal(joined_bytes(&j, 1)[800], 0);
+		joined_part(&j);
+	}
+}
+
+static void explain_refusal_of(enum hca_wr op, bool has_extensions,
+			       const char *words)
+{
+	struct stream_config c = joined_config;
+	struct joined j;
+	char text[256];
+
+	c.has_extensions = has_extensions;
+	joined_with(&j, &c);
+	joined_post(&j, op, 0, 8, 8);
+	joined_run(&j);
+	joined_done(&j, 0, HCA_LOC_QP_OP_ERR);
+	explain_text(&j.d->side[0].explained, text, sizeof(text));
+	assert_non_null(strstr(text, words));
+	joined_part(&j);
+}
+
+static void the_message_says_why_iwarp_lacks_the_operation(void **state)
+{
+	explain_refusal_of(HCA_WR_SEND_IMM, false, "never has this operation");
+	explain_refusal_of(HCA_WR_SEND_IMM, true, "never has this operation");
+	explain_refusal_of(HCA_WR_ATOMIC_CAS, false, "only by RFC 7306");
+	explain_refusal_of(HCA_WR_RDMA_WRITE_IMM, false, "only by RFC 7306");
+}
+
 static void assert_refused_as_first(struct joined *j)
 {
 	joined_run(j);
@@ -419,6 +472,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_operation_that_iwarp_lacks_ends_the_stream),
+		cmocka_unit_test(
+			an_atomic_without_room_for_its_response_is_not_sent),
+		cmocka_unit_test(
+			the_message_says_why_iwarp_lacks_the_operation),
 		cmocka_unit_test(
 			a_right_withdrawn_during_a_read_ends_the_stream),
 		cmocka_unit_test(a_queue_pair_without_the_right_is_named),
