@@ -135,6 +135,7 @@ static void put_subject(struct text *t, const struct explain *x)
 	switch (x->cause) {
 	case EXPLAIN_LOCAL_KEY:
 	case EXPLAIN_LOCAL_FAULT:
+	case EXPLAIN_LOCAL_ROOM:
 	case EXPLAIN_LOCAL_OP:
 	case EXPLAIN_NAK_ACCESS:
 	case EXPLAIN_NAK_INVALID:
@@ -259,6 +260,13 @@ static void put_local_reason(struct text *t, const struct explain *x)
 			 " bytes) of wr_id 0x%" PRIx64
 			 "; post larger receive buffers, or send less",
 			 x->bytes, x->region_bytes, x->wr_id);
+		break;
+	case EXPLAIN_LOCAL_ROOM:
+		put_text(t,
+			 "it needs at least %" PRIu64
+			 " bytes, but its SGEs have %" PRIu64
+			 " bytes in all; give it SGEs of the whole length",
+			 x->bytes, x->region_bytes);
 		break;
 	case EXPLAIN_LOCAL_OP:
 		put_text(t, "%s", x->detail ? x->detail : "not allowed here");
@@ -434,6 +442,7 @@ static void put_silence_reason(struct text *t, const struct explain *x)
 	case EXPLAIN_LOCAL_KEY:
 	case EXPLAIN_LOCAL_FAULT:
 	case EXPLAIN_LOCAL_LENGTH:
+	case EXPLAIN_LOCAL_ROOM:
 	case EXPLAIN_LOCAL_OP:
 	case EXPLAIN_REMOTE_KEY:
 	case EXPLAIN_REMOTE_FAULT:

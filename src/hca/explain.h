@@ -16,6 +16,7 @@ enum explain_cause {
 	EXPLAIN_LOCAL_KEY,	/* a local key, range or right is wrong */
 	EXPLAIN_LOCAL_FAULT,	/* registered memory is no longer mapped */
 	EXPLAIN_LOCAL_LENGTH,	/* a message exceeds the receive buffers */
+	EXPLAIN_LOCAL_ROOM,	/* an access exceeds the SGEs of its request */
 	EXPLAIN_LOCAL_OP,	/* the request may not be executed on this QP */
 	EXPLAIN_REMOTE_KEY,	/* a peer's key, range or right was refused */
 	EXPLAIN_REMOTE_FAULT,	/* a peer's target memory is not mapped */
@@ -59,7 +60,8 @@ struct explain {
 	uint32_t verdict;   /* enum mr_verdict */
 	uint32_t need;	    /* the missing right, enum hca_access */
 	/* The region of the key, if there is one; for EXPLAIN_LOCAL_LENGTH
-	 * region_bytes is the room of the receive. */
+	 * region_bytes is the room of the receive, and for EXPLAIN_LOCAL_ROOM
+	 * that of the request's SGEs. */
 	uint64_t region_va, region_bytes;
 	/* tries: how often the request was sent.  seconds: ADVERB_PATIENCE. */
 	uint32_t tries, seconds;

@@ -50,11 +50,11 @@ enum hca_status sem_locate_any(struct hca *h, uint32_t pd, struct wqe *w,
 			       struct space_vec *vec, size_t *n,
 			       struct explain *x)
 {
-	uint32_t count = wqe_sge_count(w);
+	uint32_t count = wqe_sge_count(w), left = bytes;
 	uint64_t skip = offset;
 
 	*n = 0;
-	for (uint32_t i = 0; i < count && bytes; i++) {
+	for (uint32_t i = 0; i < count && left; i++) {
 		struct wq_sge part = wqe_sge_read(w, i);
 		enum mr_verdict v;
 		uint64_t addr;
@@ -64,18 +64,18 @@ enum hca_status sem_locate_any(struct hca *h, uint32_t pd, struct wqe *w,
 			continue;
 		}
 		part.va += skip;
-		part.bytes = bits_min_u32(part.bytes - (uint32_t)skip, bytes);
+		part.bytes = bits_min_u32(part.bytes - (uint32_t)skip, left);
 		v = mr_local(h, pd, part.lkey, part.va, part.bytes, need,
 			     &addr);
 		if (v)
 			return refuse_access(v, &part, h, need, x);
 		vec[(*n)++] = (struct space_vec){addr, part.bytes};
-		bytes -= part.bytes;
+		left -= part.bytes;
 		skip = 0;
 	}
-	if (!bytes)
+	if (!left)
 		return HCA_SUCCESS;
-	x->cause = EXPLAIN_LOCAL_LENGTH;
+	x->cause = EXPLAIN_LOCAL_ROOM;
 	x->bytes = (uint64_t)offset + bytes;
 	x->region_bytes = sem_capacity(w);
 	return HCA_LOC_LEN_ERR;
