@@ -35,6 +35,7 @@
 #include "memory/copy_nofault.h"
 #include "memory/space_self.h"
 #include "util/bits.h"
+#include "util/map.h"
 #include "util/monotonic.h"
 #include "util/random.h"
 
@@ -56,6 +57,7 @@ struct host {
 	struct arena_map map;
 	struct space_self space;
 	struct hca hca;
+	struct map domains; /* host_domains */
 	struct progress progress;
 	struct lock ctx;
 	int cancel; /* the cancel state from before ctx was taken; under ctx */
@@ -372,6 +374,7 @@ void host_put(struct host *h)
 		space_self_fini(&h->space);
 		arena_map_free(&h->map);
 		lock_fini(&h->ctx);
+		map_fini(&h->domains);
 		free(h);
 		the_host = NULL;
 	}
@@ -386,6 +389,11 @@ bool host_is_ours(const struct host *h)
 struct hca *host_hca(struct host *h)
 {
 	return &h->hca;
+}
+
+struct map *host_domains(struct host *h)
+{
+	return &h->domains;
 }
 
 struct progress *host_progress(struct host *h)

@@ -26,6 +26,7 @@
 #define HOST_MAX_LID_GROUPS 64
 
 struct host;
+struct map;
 struct stream_config; /* iwarp/stream.h */
 
 /* Functions of the front end that the host calls to report events.  A function
@@ -56,6 +57,9 @@ void host_put(struct host *h);
 bool host_is_ours(const struct host *h);
 /* Returns the adapter of h, which h owns. */
 struct hca *host_hca(struct host *h);
+/* Returns the map whose keys are the numbers of the protection domains that
+ * exist.  Under the ctx lock. */
+struct map *host_domains(struct host *h);
 /* Takes the ctx lock, under which objects are created and destroyed.  Only the
  * locks that verbs/object.h names before this one are further out.  The thread
  * cannot be cancelled until host_unlock. */

@@ -23,14 +23,34 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/map.h"
 #include "verbs/fail.h"
 #include "verbs/newer.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
 
+/* Returns a new number, which v_pd_exists knows until number_free, or 0 with
+ * *cause: why there is none. */
+static uint32_t number_new(struct v_context *c, enum v_cause *cause)
+{
+	uint32_t number;
+
+	*cause = V_LIMIT;
+	host_lock(c->host);
+	number = hca_pd_new(host_hca(c->host));
+	if (number && map_add(host_domains(c->host), number, c->host)) {
+		*cause = V_MEMORY;
+		hca_pd_free(host_hca(c->host));
+		number = 0;
+	}
+	host_unlock(c->host);
+	return number;
+}
+
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
 	struct v_context *c = v_context(context);
+	enum v_cause cause;
 	struct v_pd *pd;
 
 	if (!v_is_ours(c))
@@ -38,13 +58,13 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return v_fail_null(ENOMEM, V_MEMORY, "ibv_alloc_pd");
-	host_lock(c->host);
-	pd->number = hca_pd_new(host_hca(c->host));
-	host_unlock(c->host);
+	pd->number = number_new(c, &cause);
 	if (!pd->number) {
 		free(pd);
-		return v_fail_null(ENOMEM, V_LIMIT,
-				   "the number of protection domains");
+		return v_fail_null(ENOMEM, cause,
+				   cause == V_LIMIT
+					   ? "the number of protection domains"
+					   : "ibv_alloc_pd");
 	}
 	pd->base.context = context;
 	pd->base.handle = pd->number;
@@ -53,11 +73,25 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	return &pd->base;
 }
 
-static void number_free(struct v_context *c)
+/* Does nothing if the domain was freed by another of its handles. */
+static void number_free(struct v_context *c, uint32_t number)
 {
 	host_lock(c->host);
-	hca_pd_free(host_hca(c->host));
+	if (map_find(host_domains(c->host), number)) {
+		map_remove(host_domains(c->host), number);
+		hca_pd_free(host_hca(c->host));
+	}
 	host_unlock(c->host);
+}
+
+bool v_pd_exists(struct v_context *c, uint32_t number)
+{
+	bool exists;
+
+	host_lock(c->host);
+	exists = map_find(host_domains(c->host), number);
+	host_unlock(c->host);
+	return exists;
 }
 
 int ibv_dealloc_pd(struct ibv_pd *ibpd)
@@ -70,7 +104,7 @@ int ibv_dealloc_pd(struct ibv_pd *ibpd)
 			      "ibv_dealloc_pd: the domain has memory regions, "
 			      "queue pairs or other objects");
 	if (!pd->parent && v_is_ours(c))
-		number_free(c);
+		number_free(c, pd->number);
 	v_pd_drop(pd);
 	return 0;
 }

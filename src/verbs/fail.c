@@ -3,6 +3,7 @@
 #include "verbs/fail.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,15 @@ int v_fail_try(int err, enum v_cause cause, const char *what)
 void *v_fail_null(int err, enum v_cause cause, const char *what)
 {
 	v_fail(err, cause, what);
+	return NULL;
+}
+
+void *v_fail_number(int err, const char *argument, int64_t number,
+		    const char *why)
+{
+	log_say(LOG_VERB, detail_of(V_INPUT, why),
+		"invalid argument: %s %" PRId64 ": %s", argument, number, why);
+	errno = err;
 	return NULL;
 }
 

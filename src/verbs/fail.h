@@ -40,6 +40,12 @@ int v_fail(int err, enum v_cause cause, const char *what);
 int v_fail_try(int err, enum v_cause cause, const char *what);
 /* Does the work of v_fail for a verb that returns a pointer.  Returns NULL. */
 void *v_fail_null(int err, enum v_cause cause, const char *what);
+/* Does the work of v_fail_null with V_INPUT for an argument that is a number.
+ * argument: the call and the argument's name.  why: what is wrong with it, and
+ * what to do.  The message has the number, but is printed once for each text of
+ * `why`. */
+void *v_fail_number(int err, const char *argument, int64_t number,
+		    const char *why);
 /* Does the work of v_fail for a verb that returns -1 and errno.  Returns -1. */
 int v_fail_errno(int err, enum v_cause cause, const char *what);
 

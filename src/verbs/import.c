@@ -18,10 +18,27 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 	struct ibv_device *device = v_device_of_fd(cmd_fd);
 
 	if (!device)
-		return v_fail_null(EOPNOTSUPP, V_INPUT,
-				   "ibv_import_device: this process has no "
-				   "context with that descriptor");
+		return v_fail_number(
+			EOPNOTSUPP, "ibv_import_device of descriptor", cmd_fd,
+			"no open context of this process has the descriptor's "
+			"file; pass a duplicate of the cmd_fd of an "
+			"ibv_context that is open");
 	return v_open_device(device, cmd_fd);
+}
+
+/* Returns why v_pd_exists is false for the handle, and what to do. */
+static const char *why_no_domain(struct v_context *c, uint32_t handle)
+{
+	uint32_t latest;
+
+	host_lock(c->host);
+	latest = host_hca(c->host)->shared->next_pd;
+	host_unlock(c->host);
+	if (handle && handle <= latest)
+		return "ibv_dealloc_pd has freed the protection domain; import "
+		       "it before, or allocate another";
+	return "no protection domain of this process has had this handle; pass "
+	       "the member `handle` of an ibv_pd";
 }
 
 struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
@@ -31,10 +48,9 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 
 	if (!v_is_ours(c))
 		return v_fail_null(EPERM, V_FORKED, "ibv_import_pd");
-	if (!handle || handle > host_hca(c->host)->shared->next_pd)
-		return v_fail_null(ENOENT, V_INPUT,
-				   "ibv_import_pd: this process has no "
-				   "protection domain with that handle");
+	if (!v_pd_exists(c, handle))
+		return v_fail_number(ENOENT, "ibv_import_pd of handle", handle,
+				     why_no_domain(c, handle));
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return v_fail_null(ENOMEM, V_MEMORY, "ibv_import_pd");
@@ -53,10 +69,26 @@ void ibv_unimport_pd(struct ibv_pd *pd)
 	v_pd_drop(v_pd(pd));
 }
 
+/* Returns why `row`, which mr_find has returned for the handle, cannot be
+ * imported into the domain; NULL: it can. */
+static const char *why_no_region(const struct mr *row, uint32_t handle,
+				 const struct v_pd *pd)
+{
+	if (!row || row->kind != MR_REGION || row->lkey != handle)
+		return "this process has no memory region with this handle; "
+		       "pass the member `handle` of an ibv_mr that is "
+		       "registered";
+	if (row->pd != pd->number)
+		return "the memory region belongs to another protection "
+		       "domain; import that domain, and pass it";
+	return NULL;
+}
+
 /* addr stays NULL, as ibv_import_mr(3) documents. */
 struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
 	struct v_context *c = v_context(pd->context);
+	const char *why;
 	struct v_mr *m;
 	struct mr *row;
 
@@ -67,10 +99,8 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 		return v_fail_null(ENOMEM, V_MEMORY, "ibv_import_mr");
 	host_lock(c->host);
 	row = mr_find(host_hca(c->host), handle);
-	if (row && (row->kind != MR_REGION || row->lkey != handle ||
-		    row->pd != v_pd(pd)->number))
-		row = NULL;
-	if (row)
+	why = why_no_region(row, handle, v_pd(pd));
+	if (!why)
 		*m = (struct v_mr){.base = {.context = pd->context,
 					    .pd = pd,
 					    .length = row->bytes,
@@ -80,11 +110,10 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 				   .mr = row,
 				   .is_imported = true};
 	host_unlock(c->host);
-	if (!row) {
+	if (why) {
 		free(m);
-		return v_fail_null(ENOENT, V_INPUT,
-				   "ibv_import_mr: the protection domain has "
-				   "no memory region with that handle");
+		return v_fail_number(ENOENT, "ibv_import_mr of handle", handle,
+				     why);
 	}
 	count_up(&v_pd(pd)->users);
 	count_up(&c->objects);

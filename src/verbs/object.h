@@ -284,6 +284,9 @@ void v_mr_drop(struct v_mr *m);
 /* domain.c: ends a use of the domain's handle.  The last one frees the
  * handle. */
 void v_pd_drop(struct v_pd *pd);
+/* Has ibv_alloc_pd made a domain with this number, which ibv_dealloc_pd has not
+ * freed? */
+bool v_pd_exists(struct v_context *c, uint32_t number);
 
 /* Returns whether this process opened the context.  The child of a fork must
  * not use its parent's arena. */

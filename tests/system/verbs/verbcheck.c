@@ -396,6 +396,55 @@ static void an_imported_domain_outlives_its_handle(void)
 	both_close();
 }
 
+/* The handle of a domain that was freed names no domain any more, although
+ * later domains have greater handles. */
+static void a_freed_domain_is_not_imported(void)
+{
+	struct ibv_pd *first, *second, *imported;
+	uint32_t handle;
+
+	both_open();
+	first = ibv_alloc_pd(a.ctx);
+	second = ibv_alloc_pd(a.ctx);
+	imported = first ? ibv_import_pd(a.ctx, first->handle) : NULL;
+	EXPECT(imported && second);
+	if (!imported || !second)
+		return;
+	handle = first->handle;
+	EXPECT(ibv_dealloc_pd(first) == 0);
+	errno = 0;
+	EXPECT(!ibv_import_pd(a.ctx, handle) && errno == ENOENT);
+	ibv_unimport_pd(imported);
+	EXPECT(!ibv_import_pd(a.ctx, 0) && !ibv_import_pd(a.ctx, UINT32_MAX));
+	imported = ibv_import_pd(a.ctx, second->handle);
+	EXPECT(imported);
+	EXPECT(ibv_dealloc_pd(second) == 0);
+	if (imported)
+		ibv_unimport_pd(imported);
+	both_close();
+}
+
+/* A region of another domain is not imported into this one. */
+static void a_region_of_another_domain_is_not_imported(void)
+{
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+
+	both_open();
+	pd = ibv_alloc_pd(a.ctx);
+	mr = ibv_reg_mr(a.pd, a.region, 64, 0);
+	EXPECT(pd && mr);
+	if (!pd || !mr)
+		return;
+	errno = 0;
+	EXPECT(!ibv_import_mr(pd, mr->handle) && errno == ENOENT);
+	EXPECT(!ibv_import_mr(pd, 0) && errno == ENOENT);
+	EXPECT(!ibv_import_device(-1) && errno == EOPNOTSUPP);
+	EXPECT(ibv_dereg_mr(mr) == 0);
+	EXPECT(ibv_dealloc_pd(pd) == 0);
+	both_close();
+}
+
 /* Device memory has no address with which its region could be registered again.
  */
 static void a_region_of_device_memory_stays_as_it_is(void)
@@ -470,6 +519,10 @@ int main(void)
 		  an_imported_region_can_be_destroyed);
 	check_run("an imported domain outlives its handle",
 		  an_imported_domain_outlives_its_handle);
+	check_run("a freed domain is not imported",
+		  a_freed_domain_is_not_imported);
+	check_run("a region of another domain is not imported",
+		  a_region_of_another_domain_is_not_imported);
 	check_run("a region of device memory stays as it is",
 		  a_region_of_device_memory_stays_as_it_is);
 	return check_end();

@@ -11,11 +11,16 @@ import system
 t = system.Suite(__doc__)
 
 
-# Words of the messages that adverb must print in the case "a call that is not
-# built is EOPNOTSUPP".
+# Words of the messages that adverb must print in the cases "a call that is not
+# built is EOPNOTSUPP" and "... is not imported".
 REFUSED = ("steering of raw packets", "XRC (ibv_open_xrcd",
            "a queue pair other than RC, UC and UD", "tag matching",
-           "registration on demand (ODP)", "fetching memory ahead")
+           "registration on demand (ODP)", "fetching memory ahead",
+           "ibv_import_device of descriptor -1: no open context",
+           "ibv_dealloc_pd has freed the protection domain",
+           "ibv_import_pd of handle 0: no protection domain",
+           "the memory region belongs to another protection domain",
+           "ibv_import_mr of handle 0: this process has no memory region")
 
 
 def refused(r):
