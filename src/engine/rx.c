@@ -252,10 +252,12 @@ static bool is_guess(struct engine *e, const struct engine_dgram *d,
 	if (fits_window(q, p) ||
 	    !drops_sign(e, d, is_datagram ? ENGINE_SIGN_KEY : ENGINE_SIGN_PSN))
 		return false;
-	if (is_datagram)
+	if (is_datagram) {
 		c->qkey_violations++;
-	else
+		e->ibt.sign = ENGINE_SIGN_KEY; /* engine_rx_link returns it */
+	} else {
 		c->rx_wrong_psn++;
+	}
 	return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include "encap/iblink.h"
 #include "encap/rocev2.h"
+#include "engine/suspect.h"
 #include "fabric/fabric.h"
 #include "fabric/inside.h"
 #include "hdr/aeth.h"
@@ -425,6 +426,23 @@ static void a_wrong_qkey_is_told(void **state)
 	two_hcas_free(d);
 }
 
+/* Of a limited address only a few wrong Q_Keys are handled, but all are told,
+ * since the port counts them. */
+static void wrong_qkeys_of_a_limited_address_are_told(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct forged f = forge_send(d);
+	uint32_t most = SUSPECT_MANY + 2 * SUSPECT_PASS;
+
+	make_datagram(d, &f, false);
+	f.p.deth.qkey++;
+	for (uint32_t i = 0; i < most; i++)
+		assert_true(give_forged(d, &f));
+	assert_true(counters_of(d)->refused.limited > 0);
+	assert_int_equal(counters_of(d)->qkey_violations, most);
+	two_hcas_free(d);
+}
+
 static int note_head(void *context, int from, const struct engine_frame *f)
 {
 	struct lrh *lrh = context;
@@ -584,6 +602,7 @@ int main(void)
 			a_queue_pair_receives_from_its_partition_alone),
 		cmocka_unit_test(a_packet_with_any_wrong_bit_is_dropped),
 		cmocka_unit_test(a_wrong_qkey_is_told),
+		cmocka_unit_test(wrong_qkeys_of_a_limited_address_are_told),
 		cmocka_unit_test(a_peer_without_a_route_is_named_by_its_lid),
 		cmocka_unit_test(a_queue_pair_takes_packets_of_its_port_alone),
 		cmocka_unit_test(members_of_a_group_get_its_datagrams),
