@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* host/peer_arena: arenas that a process does not map, and why. */
+#include "local_peers.h"
+
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+static void close_share(struct card *c)
+{
+	/* opens again as a program that shares no arena */
+	close_me();
+	setenv("ADVERB_DIRECT", "0", 1);
+	open_me();
+}
+
+static void another_build(struct card *c)
+{
+	me.hca.shared->shape++;
+}
+
+static void another_layout(struct card *c)
+{
+	((struct arena_hdr *)(void *)me.map.arena.base)->layout++;
+}
+
+static void a_root_outside(struct card *c)
+{
+	((struct arena_hdr *)(void *)me.map.arena.base)->root =
+		me.map.arena.size - 8;
+}
+
+static void keys_outside(struct card *c)
+{
+	me.hca.shared->mrs = me.map.arena.size - 4096;
+}
+
+static void another_nonce(struct card *c)
+{
+	me.hca.shared->nonce.va = (uintptr_t)memory;
+}
+
+static void a_nonce_nowhere(struct card *c)
+{
+	me.hca.shared->nonce.va = 8;
+}
+
+static void no_such_process(struct card *c)
+{
+	me.hca.shared->pid = 0;
+}
+
+/* The arena was told to others before the process found that it may not share
+ * it. */
+static void withdraw_arena(struct card *c)
+{
+	me.is_ending = 1;
+	pthread_join(me.thread, NULL);
+	local_peer_withdraw();
+}
+
+static void a_peer_without_a_usable_arena_is_reached_by_packets(void **state)
+{
+	void (*const what[])(struct card *) = {
+		close_share,	 another_build,	  another_layout,
+		a_root_outside,	 keys_outside,	  another_nonce,
+		a_nonce_nowhere, no_such_process, withdraw_arena,
+	};
+
+	for (size_t i = 0; i < sizeof(what) / sizeof(*what); i++) {
+		pid_t pid = begin_process(&cards[i], what[i]);
+		struct local_peer *n = NULL;
+
+		*said = 0;
+		assert_int_equal(get_peer(cards[i].qpn, &n), LOCAL_PEER_NEVER);
+		assert_true(*said);
+		assert_int_equal(count_mapped(), 1);
+		end_process(pid, SIGKILL);
+	}
+}
+
+static void become_undumpable(struct card *c)
+{
+	prctl(PR_SET_DUMPABLE, 0);
+}
+
+static int terminal = -1;
+
+static void show_a_terminal(struct card *c)
+{
+	dup2(terminal, me.map.fd);
+}
+
+/* A terminal that the leader of a session opens becomes the leader's
+ * controlling terminal.  This process checks that it has no controlling
+ * terminal after it has looked at the arena. */
+static void look_at_a_terminal(struct card *c)
+{
+	struct local_peer *n;
+
+	if (setsid() > 0 && get_peer(cards[0].qpn, &n) == LOCAL_PEER_NEVER &&
+	    open("/dev/tty", O_RDWR | O_CLOEXEC) < 0)
+		cards[2].stage = 1;
+}
+
+static void a_file_that_is_no_memory_is_not_opened(void **state)
+{
+	int other = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	pid_t shows, looks;
+
+	if (other < 0 || grantpt(other) || unlockpt(other))
+		SKIP_FOR("this user gets no pseudoterminal");
+	terminal = open(ptsname(other), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(terminal >= 0);
+	shows = begin_process(&cards[0], show_a_terminal);
+	looks = begin_process(&cards[1], look_at_a_terminal);
+	assert_int_equal(cards[2].stage, 1);
+	end_process(looks, SIGKILL);
+	end_process(shows, SIGKILL);
+	close(terminal);
+	close(other);
+}
+
+static char fifo[] = "/tmp/adverb-fifo-XXXXXX";
+
+static void show_a_fifo(struct card *c)
+{
+	dup2(open(fifo, O_PATH), me.map.fd);
+}
+
+static void look_at_a_fifo(struct card *c)
+{
+	struct local_peer *n;
+
+	if (get_peer(cards[0].qpn, &n) == LOCAL_PEER_NEVER)
+		cards[2].stage = 1;
+}
+
+/* Opening a FIFO would wake processes that wait for a reader. */
+static void a_fifo_is_not_opened(void **state)
+{
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	struct inotify_event event;
+	pid_t shows, looks;
+
+	close(mkstemp(fifo));
+	unlink(fifo);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_true(inotify_add_watch(watch, fifo, IN_OPEN) >= 0);
+	cards[2].stage = 0;
+	shows = begin_process(&cards[0], show_a_fifo);
+	looks = begin_process(&cards[1], look_at_a_fifo);
+	assert_int_equal(cards[2].stage, 1);
+	assert_true(read(watch, &event, sizeof(event)) < 0);
+	end_process(looks, SIGKILL);
+	end_process(shows, SIGKILL);
+	unlink(fifo);
+	close(watch);
+}
+
+/* The attacker knows one word of the memory of the process that it names. */
+static void point_at_another(struct card *c)
+{
+	me.hca.shared->nonce.value = 0;
+	me.hca.shared->nonce.va = (uintptr_t)memory;
+	me.hca.shared->pid = (uint32_t)c->va;
+}
+
+static void an_arena_that_names_another_process_is_refused(void **state)
+{
+	struct local_peer *n;
+	pid_t victim, pid;
+
+	memset(memory, 0, sizeof(memory));
+	victim = begin_process(&cards[0], NULL);
+	cards[1].va = (uint64_t)victim;
+	pid = begin_process(&cards[1], point_at_another);
+	assert_int_equal(get_peer(cards[1].qpn, &n), LOCAL_PEER_NEVER);
+	assert_non_null(strstr(said, "its arena says that it is another "
+				     "process's"));
+	end_process(pid, SIGKILL);
+	end_process(victim, SIGKILL);
+}
+
+/* A process with privileges could read the memory all the same. */
+static void
+a_peer_whose_memory_the_kernel_refuses_is_reached_by_packets(void **state)
+{
+	struct local_peer *n = NULL;
+	pid_t pid;
+
+	if (!geteuid())
+		SKIP_FOR("root may read the memory of any process");
+	pid = begin_process(&cards[0], become_undumpable);
+	assert_int_equal(get_peer(cards[0].qpn, &n), LOCAL_PEER_NEVER);
+	assert_non_null(strstr(said, "kernel"));
+	end_process(pid, SIGKILL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EACH(a_peer_without_a_usable_arena_is_reached_by_packets),
+		EACH(a_file_that_is_no_memory_is_not_opened),
+		EACH(a_fifo_is_not_opened),
+		EACH(an_arena_that_names_another_process_is_refused),
+		EACH(a_peer_whose_memory_the_kernel_refuses_is_reached_by_packets),
+	};
+
+	return cmocka_run_group_tests(tests, setup_cards, NULL);
+}
