@@ -106,10 +106,12 @@ static int open_at(const struct proto_at *at, int how, const char **why)
  * such memfd. */
 static size_t sealed_bytes(int fd)
 {
+	int seals = fcntl(fd, F_GET_SEALS);
 	struct stat st;
 
-	if (fstat(fd, &st) || st.st_uid != geteuid() || st.st_size < 4096 ||
-	    (fcntl(fd, F_GET_SEALS) & SEALS) != SEALS)
+	if (seals < 0 || (seals & SEALS) != SEALS)
+		return 0;
+	if (fstat(fd, &st) || st.st_uid != geteuid() || st.st_size < 4096)
 		return 0;
 	return (size_t)st.st_size;
 }

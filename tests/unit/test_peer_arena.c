@@ -5,6 +5,23 @@
 #include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+
+static bool has_no_seals; /* F_GET_SEALS fails */
+
+int fcntl(int fd, int command, ...)
+{
+	va_list args;
+	long arg;
+
+	va_start(args, command);
+	arg = va_arg(args, long);
+	va_end(args);
+	if (command != F_GET_SEALS || !has_no_seals)
+		return (int)syscall(SYS_fcntl, fd, command, arg);
+	errno = EINVAL;
+	return -1;
+}
 
 static void close_share(struct card *c)
 {
@@ -77,6 +94,20 @@ static void a_peer_without_a_usable_arena_is_reached_by_packets(void **state)
 		assert_int_equal(count_mapped(), 1);
 		end_process(pid, SIGKILL);
 	}
+}
+
+/* A peer could shrink memory without seals under this process. */
+static void an_arena_whose_seals_are_not_known_is_not_mapped(void **state)
+{
+	pid_t pid = begin_process(&cards[0], NULL);
+	struct local_peer *n = NULL;
+
+	has_no_seals = true;
+	assert_int_equal(get_peer(cards[0].qpn, &n), LOCAL_PEER_NEVER);
+	has_no_seals = false;
+	assert_non_null(strstr(said, "not sealed"));
+	assert_int_equal(count_mapped(), 1);
+	end_process(pid, SIGKILL);
 }
 
 static void become_undumpable(struct card *c)
@@ -201,6 +232,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(a_peer_without_a_usable_arena_is_reached_by_packets),
+		EACH(an_arena_whose_seals_are_not_known_is_not_mapped),
 		EACH(a_file_that_is_no_memory_is_not_opened),
 		EACH(a_fifo_is_not_opened),
 		EACH(an_arena_that_names_another_process_is_refused),
