@@ -20,6 +20,9 @@ static const char not_allowed[] =
 	"the kernel does not let processes of one user access each other's "
 	"memory (Yama, or a container's rights); run adverb doctor for help";
 
+static const char other_build[] =
+	"it runs another build of adverb; use the same build for both";
+
 /* st_dev of all memfds without huge pages; an arena is such a memfd.  No user
  * can mount this device. */
 static dev_t memory;
@@ -58,6 +61,29 @@ static bool is_memory(int path_fd)
 	       makedev(s.stx_dev_major, s.stx_dev_minor) == memory;
 }
 
+/* Returns why open has failed with `err` for a descriptor of another process.
+ */
+static const char *why_not_open(int err)
+{
+	switch (err) {
+	case ENOENT: /* the process has died, or has closed the descriptor */
+		return peer_arena_not_yet;
+	case EACCES:
+	case EPERM:
+		return not_allowed;
+	case EMFILE:
+		return "this process has no descriptor left to open its arena; "
+		       "raise ulimit -n";
+	case ENFILE:
+		return "this host has no open file left to open its arena; "
+		       "raise the sysctl fs.file-max";
+	case ENOMEM:
+		return "the kernel has no memory left to open its arena; free "
+		       "some";
+	}
+	return "its arena cannot be opened";
+}
+
 /*
  * Opens a memfd by a path that another process has named.  The path may lead to
  * any file, and opening a terminal, a FIFO or a device has effects, so the
@@ -69,14 +95,14 @@ static int open_memory(const char *path, int how, const char **why)
 	char again[32];
 	int path_fd = open(path, O_PATH | O_CLOEXEC), fd = -1;
 
-	*why = errno == ENOENT ? peer_arena_not_yet : not_allowed;
+	*why = why_not_open(errno);
 	if (path_fd < 0)
 		return -1;
 	*why = "its arena is not a memfd of this user";
 	if (is_memory(path_fd)) {
 		snprintf(again, sizeof(again), "/proc/self/fd/%d", path_fd);
 		fd = open(again, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		*why = not_allowed;
+		*why = why_not_open(errno);
 	}
 	close(path_fd);
 	return fd;
@@ -93,8 +119,12 @@ static int open_at(const struct proto_at *at, int how, const char **why)
 		*why = "it is in another PID namespace";
 		return -1;
 	}
-	if (!at->pid || at->pid > INT32_MAX || at->fd < 0) {
-		*why = "its arena is invalid";
+	if (!at->pid || at->pid > INT32_MAX) {
+		*why = "the broker does not know its process";
+		return -1;
+	}
+	if (at->fd < 0) {
+		*why = "it names no descriptor of its arena";
 		return -1;
 	}
 	snprintf(path, sizeof(path), "/proc/%u/fd/%d", (unsigned)at->pid,
@@ -145,6 +175,21 @@ static const char *map_arena(struct hca *h, const struct arena_hdr *hdr, int fd,
 	return NULL;
 }
 
+/* Reads the header of an arena.  Returns NULL, or why this build cannot use the
+ * arena. */
+static const char *read_header(int fd, struct arena_hdr *hdr)
+{
+	ssize_t n = pread(fd, hdr, sizeof(*hdr), 0);
+
+	if (n < 0)
+		return "its arena cannot be read";
+	if (n != (ssize_t)sizeof(*hdr))
+		return "its arena is too short for a header";
+	if (hdr->magic != ARENA_MAGIC)
+		return "its memory does not begin as an arena does";
+	return hdr->layout == ARENA_LAYOUT ? NULL : other_build;
+}
+
 /* Maps the arena and stores its header in *hdr.  `at` names the descriptor of
  * the first part; the header in that part names the descriptor of the second
  * part.  Returns NULL, or the reason why the arena is not mapped. */
@@ -157,9 +202,8 @@ static const char *map_at(struct hca *h, const struct proto_at *at,
 
 	if (fd < 0)
 		return why;
-	why = "it runs another build of adverb";
-	if (pread(fd, hdr, sizeof(*hdr), 0) == (ssize_t)sizeof(*hdr) &&
-	    hdr->magic == ARENA_MAGIC && hdr->layout == ARENA_LAYOUT) {
+	why = read_header(fd, hdr);
+	if (!why) {
 		shared.fd = hdr->shared_fd;
 		shared_fd = open_at(&shared, O_RDWR, &why);
 		if (shared_fd >= 0) {
@@ -178,17 +222,19 @@ static const char *read_view(struct hca *h, aoff root)
 	aoff mrs, target;
 
 	if (!fits_arena(h, root, sizeof(struct hca_shared)))
-		return "it runs another build of adverb";
+		return other_build;
 	h->shared = arena_at(&h->arena, root);
 	if (h->shared->shape != HCA_SHAPE)
-		return "it runs another build of adverb";
+		return other_build;
 	mrs = h->shared->mrs;
 	if (!fits_arena(h, mrs, HCA_MAX_MR * sizeof(struct mr)))
-		return "its arena is invalid";
+		return "its arena has no room for the table of memory regions "
+		       "at the place that it names";
 	h->mrs = arena_at(&h->arena, mrs);
 	target = h->shared->peer_area;
 	if (!arena_shares(&h->arena, target, sizeof(struct hca_peer_area)))
-		return "its arena is invalid";
+		return "its arena has no room for the part that peers write at "
+		       "the place that it names";
 	h->peer_area = arena_at(&h->arena, target);
 	return NULL;
 }

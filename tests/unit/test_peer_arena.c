@@ -7,7 +7,25 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+static int open_error;	  /* errno value; 0: open succeeds */
 static bool has_no_seals; /* F_GET_SEALS fails */
+
+/* Replaces libc's open: a descriptor of another process cannot be opened with
+ * open_error. */
+int open(const char *path, int flags, ...)
+{
+	int at, pid;
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
+	va_end(args);
+	if (!open_error || sscanf(path, "/proc/%d/fd/%d", &pid, &at) != 2)
+		return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+	errno = open_error;
+	return -1;
+}
 
 int fcntl(int fd, int command, ...)
 {
@@ -39,6 +57,26 @@ static void another_build(struct card *c)
 static void another_layout(struct card *c)
 {
 	((struct arena_hdr *)(void *)me.map.arena.base)->layout++;
+}
+
+static void another_magic(struct card *c)
+{
+	((struct arena_hdr *)(void *)me.map.arena.base)->magic++;
+}
+
+static void a_page_outside(struct card *c)
+{
+	me.hca.shared->peer_area = 64;
+}
+
+static void a_second_part_nowhere(struct card *c)
+{
+	((struct arena_hdr *)(void *)me.map.arena.base)->shared_fd = -1;
+}
+
+static void an_empty_arena(struct card *c)
+{
+	dup2(memfd_create("adverb-test", MFD_CLOEXEC), me.map.fd);
 }
 
 static void a_root_outside(struct card *c)
@@ -78,20 +116,58 @@ static void withdraw_arena(struct card *c)
 
 static void a_peer_without_a_usable_arena_is_reached_by_packets(void **state)
 {
-	void (*const what[])(struct card *) = {
-		close_share,	 another_build,	  another_layout,
-		a_root_outside,	 keys_outside,	  another_nonce,
-		a_nonce_nowhere, no_such_process, withdraw_arena,
+	static const struct {
+		void (*what)(struct card *);
+		const char *words; /* in the message to the user */
+	} rows[] = {
+		{close_share, "does not share its memory"},
+		{another_build, "another build"},
+		{another_layout, "another build"},
+		{another_magic, "does not begin as an arena"},
+		{an_empty_arena, "too short"},
+		{a_second_part_nowhere, "no descriptor"},
+		{a_root_outside, "another build"},
+		{keys_outside, "table of memory regions"},
+		{a_page_outside, "part that peers write"},
+		{another_nonce, "does not hold what its arena says"},
+		{a_nonce_nowhere, "cannot be reached"},
+		{no_such_process, "does not share its memory"},
+		{withdraw_arena, "does not share its memory"},
 	};
 
-	for (size_t i = 0; i < sizeof(what) / sizeof(*what); i++) {
-		pid_t pid = begin_process(&cards[i], what[i]);
+	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
+		pid_t pid = begin_process(&cards[i], rows[i].what);
 		struct local_peer *n = NULL;
 
 		*said = 0;
 		assert_int_equal(get_peer(cards[i].qpn, &n), LOCAL_PEER_NEVER);
-		assert_true(*said);
+		assert_non_null(strstr(said, rows[i].words));
 		assert_int_equal(count_mapped(), 1);
+		end_process(pid, SIGKILL);
+	}
+}
+
+/* The kernel's refusal is not the only reason. */
+static void a_peer_whose_arena_cannot_be_opened_is_named_with_why(void **state)
+{
+	static const struct {
+		int err;
+		const char *words;
+	} rows[] = {
+		{EACCES, "Yama"},	   {EMFILE, "ulimit -n"},
+		{ENFILE, "fs.file-max"},   {ENOMEM, "no memory"},
+		{EIO, "cannot be opened"},
+	};
+
+	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
+		pid_t pid = begin_process(&cards[i], NULL);
+		struct local_peer *n = NULL;
+
+		*said = 0;
+		open_error = rows[i].err;
+		assert_int_equal(get_peer(cards[i].qpn, &n), LOCAL_PEER_NEVER);
+		open_error = 0;
+		assert_non_null(strstr(said, rows[i].words));
 		end_process(pid, SIGKILL);
 	}
 }
@@ -232,6 +308,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(a_peer_without_a_usable_arena_is_reached_by_packets),
+		EACH(a_peer_whose_arena_cannot_be_opened_is_named_with_why),
 		EACH(an_arena_whose_seals_are_not_known_is_not_mapped),
 		EACH(a_file_that_is_no_memory_is_not_opened),
 		EACH(a_fifo_is_not_opened),
