@@ -8,7 +8,9 @@
 #include "util/monotonic.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -96,9 +98,20 @@ static void take_message(struct data_end *end, uint8_t *bytes, size_t n)
 	data_refused(end, bytes, n);
 }
 
+/* recv has returned 0.  Has the program closed the socket, and are all messages
+ * with bytes read?  False: the message was empty. */
+static bool has_ended(int fd)
+{
+	struct pollfd end = {.fd = fd, .events = POLLRDHUP};
+	int unread = 0;
+
+	return poll(&end, 1, 0) == 1 &&
+	       (ioctl(fd, FIONREAD, &unread) || !unread);
+}
+
 /* Takes the socket's next message (take_message); drops a message that is
  * longer than FABRIC_PROTO_BURST_BYTES or the buffer.  Returns how many bytes
- * were read; 0: the message has no bytes, or the program has closed its end and
+ * were read, and 1 for an empty message; 0: the program has closed its end and
  * all messages were read; or -1: there is no message now. */
 static int send_next(const struct fabric_data *f,
 		     const struct fabric_data_socket *d)
@@ -111,8 +124,10 @@ static int send_next(const struct fabric_data *f,
 	 * program has left messages unread */
 	if (n < 0 && errno == ECONNRESET)
 		return 1;
-	if (n <= 0)
-		return (int)n;
+	if (!n)
+		return !has_ended(d->watch.fd);
+	if (n < 0)
+		return -1;
 	/* MSG_TRUNC: n is the length of the whole message */
 	if ((size_t)n <= room)
 		take_message(d->end, f->buffer, (size_t)n);

@@ -116,6 +116,34 @@ static void a_message_may_have_several_packets(void **state)
 	close_both(b.fabric, b.data);
 }
 
+/* recv returns 0 for such a message, as for the end of the program. */
+static void an_empty_message_closes_no_socket(void **state)
+{
+	struct sender a = attach_to("A"), b = attach_to("B");
+
+	assert_int_equal(send(a.data, "", 0, MSG_NOSIGNAL), 0);
+	assert_true(send_packet(&a, &b));
+	assert_int_equal(count_packets(&b, 1), 1);
+	assert_true(send_packet(&a, &b));
+	assert_int_equal(count_packets(&b, 1), 1);
+	close_both(a.fabric, a.data);
+	close_both(b.fabric, b.data);
+}
+
+static void packets_behind_an_empty_message_arrive_after_the_end(void **state)
+{
+	struct sender a = attach_to("A"), b = attach_to("B");
+
+	assert_int_equal(kill(server, SIGSTOP), 0);
+	assert_int_equal(send(a.data, "", 0, MSG_NOSIGNAL), 0);
+	assert_true(send_packet(&a, &b));
+	assert_int_equal(send(a.data, "", 0, MSG_NOSIGNAL), 0);
+	close_both(a.fabric, a.data);
+	assert_int_equal(kill(server, SIGCONT), 0);
+	assert_int_equal(count_packets(&b, 1), 1);
+	close_both(b.fabric, b.data);
+}
+
 /* The fabric finds the packets and the end of the program at one time. */
 static void the_last_packets_of_a_program_that_ends_arrive(void **state)
 {
@@ -219,6 +247,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FABRIC_TEST(a_message_may_have_several_packets),
+		FABRIC_TEST(an_empty_message_closes_no_socket),
+		FABRIC_TEST(
+			packets_behind_an_empty_message_arrive_after_the_end),
 		FABRIC_TEST(the_last_packets_of_a_program_that_ends_arrive),
 		FABRIC_TEST(
 			packets_that_had_to_wait_arrive_after_their_program),
