@@ -198,16 +198,20 @@ void fabric_data_serve(struct fabric_data *f, struct fabric_data_socket *d,
 		fabric_data_leave(f, d);
 }
 
-/* Sends a message of these parts.  False: the socket is full.  True after any
- * other error, for example if the program has ended: the message is lost. */
-static bool send_data(struct fabric_data_socket *d, struct iovec *parts,
-		      size_t count)
+/* Sends a message of these parts.  Returns 0, also if the program has ended;
+ * -EAGAIN: the socket is full, or the kernel has no memory for the message now;
+ * -EMSGSIZE: the socket takes no message of this length. */
+static int send_data(struct fabric_data_socket *d, struct iovec *parts,
+		     size_t count)
 {
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
 	ssize_t n = sendmsg(d->watch.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	int err = n < 0 ? errno : 0;
 
-	d->is_full = n < 0 && errno == EAGAIN;
-	return !d->is_full;
+	d->is_full = err == EAGAIN || err == ENOBUFS || err == ENOMEM;
+	if (d->is_full)
+		return -EAGAIN;
+	return err == EMSGSIZE ? -EMSGSIZE : 0;
 }
 
 /* Sends a program the changes of its port. */
@@ -216,7 +220,7 @@ static void flush_news(struct fabric_data_socket *d, struct data_end *end)
 	struct fabric_proto_news news = {.changes = data_changes(end)};
 	struct iovec part = {&news, sizeof(news)};
 
-	if (news.changes && send_data(d, &part, 1))
+	if (news.changes && send_data(d, &part, 1) != -EAGAIN)
 		data_changes_fetched(end);
 }
 
@@ -228,14 +232,19 @@ static bool flush_packets(struct fabric_data_socket *d, struct data_end *end)
 	struct iovec parts[FABRIC_PROTO_BURST_PACKETS];
 	size_t count =
 		data_gather(end, packets, FABRIC_PROTO_BURST_PACKETS, d->burst);
+	int err;
 
 	for (size_t i = 0; i < count; i++)
 		parts[i] = (struct iovec){(void *)(uintptr_t)packets[i].bytes,
 					  packets[i].n};
-	if (!count || !send_data(d, parts, count))
+	err = count ? send_data(d, parts, count) : -EAGAIN;
+	if (err == -EAGAIN)
 		return false;
 	while (count--)
-		data_fetched(end);
+		if (err)
+			data_lost(end);
+		else
+			data_fetched(end);
 	return true;
 }
 

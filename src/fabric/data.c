@@ -467,6 +467,13 @@ void data_fetched(struct data_end *end)
 	rest_if_empty(end);
 }
 
+void data_lost(struct data_end *end)
+{
+	if (!list_is_empty(&end->inbox))
+		data_end_count_lost((struct packet *)end->inbox.next);
+	data_fetched(end);
+}
+
 void data_tell_death(struct fabric *f)
 {
 	list_for_each (l, &f->data.all) {

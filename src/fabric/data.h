@@ -165,6 +165,10 @@ const uint8_t *data_fetch(struct data_end *end, size_t *bytes);
 /* Removes the oldest packet for an end, which data_fetch or data_gather has
  * returned. */
 void data_fetched(struct data_end *end);
+/* Removes the oldest packet for an end, which cannot be given to the program,
+ * and counts it as discarded by the port from which it came over the last
+ * link. */
+void data_lost(struct data_end *end);
 /* Stores the oldest packets for an end in parts[]: at most `most`, and, if
  * there is more than one, at most `bytes` bytes in all.  Returns their number.
  * The caller calls data_fetched for each of them that it has used. */

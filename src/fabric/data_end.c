@@ -69,9 +69,7 @@ static void add_packet(struct data_end *end, struct packet *p)
 	data_wake(end);
 }
 
-/* Counts a lost packet, which could not be copied, or whose receiver did not
- * fetch in time, at the port from which it came over the last link. */
-static void count_lost(struct packet *p)
+void data_end_count_lost(const struct packet *p)
 {
 	if (p->in && p->in->peer)
 		p->in->peer->counters.tx_discards++;
@@ -102,7 +100,7 @@ static void take_multicast(struct packet *p)
 		if (copy)
 			add_packet(OF_PORT(l), copy);
 		else
-			count_lost(p);
+			data_end_count_lost(p);
 	}
 	packet_drop(p);
 }
@@ -136,7 +134,7 @@ void data_end_take(struct packet *p)
 		return;
 	}
 	if (end)
-		count_lost(p);
+		data_end_count_lost(p);
 	packet_drop(p);
 }
 
@@ -153,7 +151,7 @@ static uint64_t due_of(const struct data_end *end, const struct packet *p)
 static void discard_first(struct data_end *end, struct packet *p)
 {
 	end->is_stalled = end->is_paused;
-	count_lost(p);
+	data_end_count_lost(p);
 	list_remove(&p->list);
 	packet_drop(p);
 	if (list_is_empty(&end->inbox) && !end->changes)

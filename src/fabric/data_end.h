@@ -75,6 +75,10 @@ struct data_end *data_end_find(const struct port *port, uint32_t number);
 /* Returns the index of a group in end->groups; end->group_count: the end has
  * not joined the group. */
 uint32_t data_end_group(const struct data_end *end, const uint8_t gid[16]);
+/* Counts a lost packet, which could not be copied or given to its receiver, or
+ * whose receiver did not fetch in time, at the port from which it came over the
+ * last link. */
+void data_end_count_lost(const struct packet *p);
 /* Drops the packets that, at f->now_ms, have waited too long to be fetched. */
 void data_end_tick(struct fabric *f);
 /* Returns the time at which data_end_tick has something to do, in ms;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 
 #include "fabric/data.h"
 #include "fabric/umad_header.h"
@@ -25,6 +26,16 @@ enum {
 	BYTES = LRH_BYTES + BTH_BYTES + PAYLOAD + ICRC + LRH_VCRC_BYTES,
 	WORDS = (BYTES - LRH_VCRC_BYTES) / 4,
 };
+
+static int send_error; /* errno value; 0: sendmsg succeeds */
+
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	if (!send_error)
+		return syscall(SYS_sendmsg, fd, message, flags);
+	errno = send_error;
+	return -1;
+}
 
 /* A program with a data end at port 1 of a host. */
 struct sender {
@@ -216,6 +227,90 @@ static void packets_that_cannot_be_sent_are_given_up_at_last(void **state)
 	close(f.epoll);
 }
 
+/* Two data ends in this process: A's, and B's with a socket. */
+struct pair_of_ends {
+	struct fabric_data f;
+	struct fabric_data_socket d;
+	struct data_end *a, *b;
+	uint8_t buffer[BYTES];
+	int program; /* the other end of B's socket */
+};
+
+static void open_ends(struct pair_of_ends *w)
+{
+	int ends[2], err;
+
+	*w = (struct pair_of_ends){.f = {.epoll = epoll_create1(0),
+					 .fabric = new_subnet(),
+					 .buffer = w->buffer,
+					 .size = sizeof(w->buffer)}};
+	list_init(&w->f.rests);
+	fabric_data_init(&w->d, NULL);
+	w->a = data_open(fabric_find(w->f.fabric, "A"), 1, NULL, &err);
+	w->b = data_open(fabric_find(w->f.fabric, "B"), 1, &w->d, &err);
+	assert_int_equal(
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends),
+		0);
+	assert_int_equal(fabric_data_open(&w->f, &w->d, ends[0], w->b), 0);
+	w->program = ends[1];
+}
+
+static void close_ends(struct pair_of_ends *w)
+{
+	fabric_data_close(&w->f, &w->d);
+	data_close(w->a);
+	fabric_free(w->f.fabric);
+	close(w->program);
+	close(w->f.epoll);
+}
+
+/* Sends a packet from A to B, whose socket fails with `err`. */
+static void pass_packet(struct pair_of_ends *w, int err)
+{
+	uint8_t p[BYTES];
+
+	make_packet(p, data_number(w->b));
+	assert_int_equal(data_send(w->a, p, BYTES), 0);
+	fabric_turn(w->f.fabric, 0);
+	send_error = err;
+	fabric_data_turn(&w->f, 0);
+	send_error = 0;
+}
+
+static void a_packet_waits_while_the_kernel_has_no_memory(void **state)
+{
+	static const int errors[] = {ENOBUFS, ENOMEM};
+	struct pair_of_ends w;
+	uint8_t p[BYTES];
+
+	open_ends(&w);
+	for (size_t i = 0; i < TEST_COUNT(errors); i++) {
+		pass_packet(&w, errors[i]);
+		fabric_data_serve(&w.f, &w.d, EPOLLOUT);
+		fabric_data_turn(&w.f, 0);
+		assert_int_equal(recv(w.program, p, sizeof(p), 0), BYTES);
+	}
+	close_ends(&w);
+}
+
+static void a_packet_that_no_message_can_have_is_counted(void **state)
+{
+	struct pair_of_ends w;
+	const struct port *last;
+	uint8_t p[BYTES];
+
+	open_ends(&w);
+	last = &fabric_find(w.f.fabric, "S")->ports[2];
+	pass_packet(&w, EMSGSIZE);
+	assert_int_equal(last->counters.tx_discards, 1);
+	pass_packet(&w, 0);
+	assert_int_equal(recv(w.program, p, sizeof(p), 0), BYTES);
+	assert_true(recv(w.program, p, sizeof(p), 0) < 0);
+	pass_packet(&w, EPIPE); /* the program has ended */
+	assert_int_equal(last->counters.tx_discards, 1);
+	close_ends(&w);
+}
+
 /* The fabric finds the end of the program before its MADs. */
 static void the_last_mads_of_a_program_that_ends_arrive(void **state)
 {
@@ -255,6 +350,8 @@ int main(void)
 			packets_that_had_to_wait_arrive_after_their_program),
 		cmocka_unit_test(
 			packets_that_cannot_be_sent_are_given_up_at_last),
+		cmocka_unit_test(a_packet_waits_while_the_kernel_has_no_memory),
+		cmocka_unit_test(a_packet_that_no_message_can_have_is_counted),
 		FABRIC_TEST(the_last_mads_of_a_program_that_ends_arrive),
 	};
 
