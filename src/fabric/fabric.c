@@ -167,6 +167,9 @@ static void free_node(struct node *node)
 	free(node->mft);
 }
 
+_Static_assert(offsetof(struct packet, list) == 0,
+	       "fabric_free and move_all cast a list of packets to a packet");
+
 void fabric_free(struct fabric *f)
 {
 	struct list *l;
@@ -182,9 +185,6 @@ void fabric_free(struct fabric *f)
 	free(f->ports);
 	free(f);
 }
-
-/* struct packet begins with its list. */
-_Static_assert(offsetof(struct packet, list) == 0, "fabric_turn casts");
 
 static void move_all(struct fabric *f)
 {
