@@ -17,14 +17,19 @@
 #define FOLDER_MODE 0755
 #define BLOCK	    65536
 
+/* Returns what is between the root and a path in it, when both are printed. */
+static const char *slash_of(const struct image *im)
+{
+	return im->root[strlen(im->root) - 1] == '/' ? "" : "/";
+}
+
 /* Prints that adverb cannot @what (a verb) the file @path, and why (errno).
  * Returns -1. */
 static int complain_of(const struct image *im, const char *path,
 		       const char *what)
 {
 	fprintf(stderr, "adverb: cannot %s %s%s%s: %s.\n", what, im->root,
-		im->root[strlen(im->root) - 1] == '/' ? "" : "/", path,
-		strerror(errno));
+		slash_of(im), path, strerror(errno));
 	return -1;
 }
 
@@ -178,9 +183,9 @@ bool image_contains(const struct image *im, const char *path, const char *word)
 static int refuse_list(const struct image *im, const char *why)
 {
 	fprintf(stderr,
-		"adverb: the list /%s %s; nothing was changed.  Restore the "
-		"list, or remove it and the files that it names.\n",
-		im->list, why);
+		"adverb: the list %s%s%s %s; nothing was changed.  Restore "
+		"the list, or remove it and the files that it names.\n",
+		im->root, slash_of(im), im->list, why);
 	return 1;
 }
 
@@ -371,10 +376,10 @@ static struct image_entry *add_entry(struct image *im, const char *path)
 		e->kept = true;
 	else
 		fprintf(stderr,
-			"adverb: cannot install /%s: the list of adverb's files "
-			"already names %d, the most that it can.  Run "
+			"adverb: cannot install %s%s%s: the list of adverb's "
+			"files already names %d, the most that it can.  Run "
 			"`adverb uninstall` first.\n",
-			path, IMAGE_MAX);
+			im->root, slash_of(im), path, IMAGE_MAX);
 	return e;
 }
 
@@ -415,7 +420,8 @@ int image_put(struct image *im, const char *from, const char *path, int mode)
 	if (!e)
 		return -1;
 	if (im->dry) {
-		printf("would copy %s to /%s\n", from, path);
+		printf("would copy %s to %s%s%s\n", from, im->root,
+		       slash_of(im), path);
 		return 0;
 	}
 	fd = open(from, O_RDONLY | O_CLOEXEC);
@@ -436,7 +442,7 @@ int image_put_text(struct image *im, const char *text, const char *path)
 	if (!e)
 		return -1;
 	if (im->dry) {
-		printf("would write /%s\n", path);
+		printf("would write %s%s%s\n", im->root, slash_of(im), path);
 		return 0;
 	}
 	return put_file(im, e, -1, text, 0644);
@@ -477,7 +483,8 @@ static int remove_file(const struct image *im, const char *path)
 		return errno == ENOENT ? 0 : complain_of(im, path, "remove");
 	if (im->dry) {
 		if (!fstatat(folder, leaf, &st, AT_SYMLINK_NOFOLLOW))
-			printf("would remove /%s\n", path);
+			printf("would remove %s%s%s\n", im->root, slash_of(im),
+			       path);
 		close(folder);
 		return 0;
 	}

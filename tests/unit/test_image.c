@@ -160,23 +160,30 @@ static void a_damaged_list_is_refused(void **state)
 	remove_root();
 }
 
-/* Closes the root and opens it again; returns what is printed meanwhile. */
-static char *printed_by_reopening(void)
+/* Returns what `calls` prints to `stream` (its descriptor is fd). */
+static char *printed_by(void (*calls)(void), int fd, FILE *stream)
 {
 	static char text[512];
-	int was = dup(STDERR_FILENO), to = memfd_create("stderr", 0);
+	int was = dup(fd), to = memfd_create("printed", 0);
 	ssize_t n;
 
-	image_close(&image);
-	dup2(to, STDERR_FILENO);
-	assert_int_equal(image_open(&image, root, "list", false), 0);
-	dup2(was, STDERR_FILENO);
+	fflush(stream);
+	dup2(to, fd);
+	calls();
+	fflush(stream);
+	dup2(was, fd);
 	n = pread(to, text, sizeof(text) - 1, 0);
 	assert_true(n >= 0);
 	text[n] = '\0';
 	close(was);
 	close(to);
 	return text;
+}
+
+static void reopen_root(void)
+{
+	image_close(&image);
+	assert_int_equal(image_open(&image, root, "list", false), 0);
 }
 
 /* Does another open file of the root find the lock taken? */
@@ -194,7 +201,7 @@ static void a_signal_does_not_end_the_wait_for_the_lock(void **state)
 	NEEDS_KERNEL(); /* openat2 */
 	open_root();
 	flock_error = EINTR;
-	assert_string_equal(printed_by_reopening(), "");
+	assert_string_equal(printed_by(reopen_root, STDERR_FILENO, stderr), "");
 	assert_int_equal(flock_error, 0);
 	assert_true(is_locked());
 	remove_root();
@@ -205,10 +212,70 @@ static void a_file_system_without_locks_is_reported(void **state)
 	NEEDS_KERNEL(); /* openat2 */
 	open_root();
 	flock_error = ENOLCK;
-	assert_non_null(strstr(printed_by_reopening(),
+	assert_non_null(strstr(printed_by(reopen_root, STDERR_FILENO, stderr),
 			       "cannot lock the root folder /tmp/"));
 	flock_error = 0;
 	assert_false(is_locked());
+	remove_root();
+}
+
+static void reopen_damaged(void)
+{
+	image_close(&image);
+	assert_int_equal(reopen_with("no list\n"), -1);
+}
+
+static void add_too_many(void)
+{
+	char path[32];
+
+	for (int i = 0; i < IMAGE_MAX; i++) {
+		snprintf(path, sizeof(path), "file%d", i);
+		assert_int_equal(image_expect(&image, NULL, "text", path), 0);
+	}
+	assert_int_equal(image_expect(&image, NULL, "text", "file"), -1);
+}
+
+static void put_dry(void)
+{
+	assert_int_equal(image_put(&image, "/etc/passwd", "file", 0644), 0);
+	assert_int_equal(image_put_text(&image, "text\n", "text"), 0);
+}
+
+static void remove_dry(void)
+{
+	assert_int_equal(image_clear(&image), 0);
+}
+
+/* Does `calls` print the path of the root's file @leaf after @words? */
+static bool names_file(void (*calls)(void), int fd, FILE *stream,
+		       const char *words, const char *leaf)
+{
+	char want[IMAGE_PATH];
+
+	snprintf(want, sizeof(want), "%s %s/%s", words, root, leaf);
+	return strstr(printed_by(calls, fd, stream), want);
+}
+
+/* A path without the root would be a file of this machine. */
+static void messages_name_the_files_of_the_root(void **state)
+{
+	NEEDS_KERNEL(); /* openat2 */
+	open_root();
+	assert_true(names_file(reopen_damaged, STDERR_FILENO, stderr,
+			       "the list", "list"));
+	assert_int_equal(reopen_with(""), 0);
+	assert_true(names_file(add_too_many, STDERR_FILENO, stderr,
+			       "cannot install", "file"));
+	image_close(&image);
+	assert_int_equal(reopen_with(""), 0);
+	assert_int_equal(image_put_text(&image, "text\n", "file"), 0);
+	image.dry = true;
+	assert_true(names_file(put_dry, STDOUT_FILENO, stdout, "to", "file"));
+	assert_true(names_file(put_dry, STDOUT_FILENO, stdout, "would write",
+			       "text"));
+	assert_true(names_file(remove_dry, STDOUT_FILENO, stdout,
+			       "would remove", "file"));
 	remove_root();
 }
 
@@ -248,6 +315,7 @@ int main(void)
 		cmocka_unit_test(a_damaged_list_is_refused),
 		cmocka_unit_test(a_signal_does_not_end_the_wait_for_the_lock),
 		cmocka_unit_test(a_file_system_without_locks_is_reported),
+		cmocka_unit_test(messages_name_the_files_of_the_root),
 		cmocka_unit_test(
 			a_file_that_cannot_be_read_leaves_no_descriptor),
 	};
