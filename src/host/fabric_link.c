@@ -20,6 +20,7 @@
 #include "host/link_batch.h"
 #include "host/link_groups.h"
 #include "host/link_port.h"
+#include "host/link_question.h"
 #include "host/link_reach.h"
 #include "host/link_send.h"
 #include "host/local_peer.h"
@@ -37,15 +38,6 @@ _Static_assert(sizeof(struct fabric_proto_news) < PACKET_MIN,
 _Static_assert(HCA_MAX_PORTS <= FABRIC_PROTO_PORTS,
 	       "each port may have a data end");
 
-/* A question to the fabric. */
-struct link_question {
-	uint32_t kind; /* enum fabric_proto_kind; 0: there is no question */
-	/* A port's number or, in FABRIC_PROTO_ARENA, a program's. */
-	uint32_t number;
-	uint32_t serial;
-	uint8_t gid[16]; /* of FABRIC_PROTO_JOIN and FABRIC_PROTO_LEAVE */
-};
-
 static struct {
 	/* is_begun: the descriptors of this struct are set; is_open: the link
 	 * has been opened. */
@@ -58,12 +50,7 @@ static struct {
 	uint32_t device; /* the index of the device in the engine */
 	uint32_t count;	 /* of ports */
 	uint32_t number; /* the data ends' number, the high bits of QPNs */
-	/* The open question: it was sent, and the answer has not come. */
 	struct link_question question;
-	/* The serial of the request to share the arena, if this process has
-	 * stopped waiting for the answer, and the answer has not come; 0: no
-	 * such answer is to come. */
-	uint32_t late;
 	struct link_port ports[HCA_MAX_PORTS];
 	/* Received messages, of which the engine has not taken all yet. */
 	struct link_batch batch;
@@ -169,34 +156,12 @@ static bool choose_question(struct fabric_proto *m)
  * question is open, the socket always has room.  Returns 0 or -errno. */
 static int ask_next(void)
 {
-	struct fabric_proto m = {.version = FABRIC_PROTO_VERSION};
+	struct fabric_proto m = {.kind = 0};
 
 	if (at.question.kind || !choose_question(&m))
 		return 0;
-	m.serial = fabric_client_serial();
-	at.question = (struct link_question){
-		.kind = m.kind, .number = m.number, .serial = m.serial};
-	memcpy(at.question.gid, m.gid, sizeof(m.gid));
 	memcpy(m.host, at.host, sizeof(m.host));
-	if (send(at.control, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL) !=
-	    sizeof(m))
-		return -errno;
-	return 0;
-}
-
-/* Could a fabric give the message as the answer to the open question? */
-static bool is_answer(const struct fabric_proto *m)
-{
-	const struct link_question *q = &at.question;
-
-	if (!q->kind || m->kind != q->kind || m->serial != q->serial ||
-	    m->number != q->number)
-		return false;
-	if (m->kind == FABRIC_PROTO_PORT)
-		return fabric_client_is_port(&m->port);
-	if (m->kind == FABRIC_PROTO_REACH)
-		return m->err || link_reach_is_sound(&m->reached);
-	return m->kind == FABRIC_PROTO_ARENA || !memcmp(m->gid, q->gid, 16);
+	return link_question_send(&at.question, at.control, &m);
 }
 
 /* Returns why the fabric refuses a group. */
@@ -222,17 +187,6 @@ static void say_refused(uint32_t port, const uint8_t gid[16], int err)
 		at.path, port, at.host, group, why_refused(err));
 }
 
-/* Does err mean that the fabric refuses the open question?  The fabric may
- * refuse only questions of these three kinds. */
-static bool is_refusal(int err)
-{
-	uint32_t kind = at.question.kind;
-
-	return (kind == FABRIC_PROTO_JOIN || kind == FABRIC_PROTO_REACH ||
-		kind == FABRIC_PROTO_ARENA) &&
-	       err && err != -ECONNRESET && err != -EPROTO;
-}
-
 /* Takes the answer m to the open question.  If the answer is about an arena,
  * also takes the descriptor *fd, and sets *fd to -1. */
 static void take_answer(struct engine *engine, const struct fabric_proto *m,
@@ -255,29 +209,18 @@ static void take_answer(struct engine *engine, const struct fabric_proto *m,
 	}
 }
 
-/* Is the message of n bytes the answer that this process does not wait for any
- * more?  Such an answer comes once at most. */
-static bool is_late(const struct fabric_proto *m, size_t n)
-{
-	if (!at.late || n != sizeof(*m) || m->version != FABRIC_PROTO_VERSION ||
-	    m->serial != at.late)
-		return false;
-	at.late = 0;
-	return true;
-}
-
 /* Takes a message of n bytes of the fabric.  Returns 0 or -errno. */
 static int judge_message(struct engine *engine, struct fabric_proto *m,
 			 size_t n, int *fd)
 {
 	int err;
 
-	if (is_late(m, n))
+	if (link_question_is_late(&at.question, m, n))
 		return 0;
 	err = fabric_client_judge(m, n);
-	if (err && !is_refusal(err))
+	if (err && !link_question_is_refused(&at.question, err))
 		return err == -ECONNRESET ? err : -EPROTO;
-	if (!is_answer(m))
+	if (!link_question_is_answer(&at.question, m))
 		return -EPROTO;
 	take_answer(engine, m, err, fd);
 	return ask_next();
@@ -536,7 +479,7 @@ bool fabric_link_share(struct engine *engine, int arena_fd, int wake_fd)
 		return false;
 	memcpy(m.host, at.host, sizeof(m.host));
 	err = fabric_client_bring(at.control, &m, wake_fd, &fd);
-	at.late = err == -ETIMEDOUT ? m.serial : 0;
+	at.question.late = err == -ETIMEDOUT ? m.serial : 0;
 	at.changes = err ? NULL : link_reach_map(fd);
 	if (fd >= 0)
 		close(fd);

@@ -22,6 +22,7 @@
 #include "host/mcast_socket.h"
 #include "host/source_port.h"
 #include "host/suspect_log.h"
+#include "host/wait_plan.h"
 #include "log/log.h"
 #include "memory/copy_nofault.h"
 #include "util/bits.h"
@@ -89,8 +90,7 @@ static void shield_holder(struct progress *p)
 	p->is_shielded = true;
 }
 
-/* Did the last turn leave datagrams that the engine can take now? */
-static bool is_behind(const struct progress *p)
+bool progress_is_behind(const struct progress *p)
 {
 	return !engine_is_choked(p->engine) &&
 	       (p->batch.next < p->batch.count || p->wire.is_behind ||
@@ -234,9 +234,10 @@ static bool receive_rounds(struct progress *p, unsigned rounds, uint64_t now)
 		shm_ack_look(engine_shm_ack(p->engine), now);
 		bytes += receive_batch(p, now);
 		/* The sender waits for the ACKs of this batch. */
-		if (rounds > 1 && is_behind(p) && engine_has_tx(p->engine))
+		if (rounds > 1 && progress_is_behind(p) &&
+		    engine_has_tx(p->engine))
 			transmit_frames(p);
-	} while (--rounds && is_behind(p));
+	} while (--rounds && progress_is_behind(p));
 	if (poll_policy_joins(bytes, count))
 		join_datagrams(p);
 	poll_policy_looked(
@@ -252,8 +253,9 @@ static bool receive_rounds(struct progress *p, unsigned rounds, uint64_t now)
  * the backoff forbids it; false if no packet came. */
 static bool look_at_peers(struct progress *p, unsigned rounds, uint64_t now)
 {
-	bool any, may_look = rounds && poll_policy_may_look(&p->policy,
-							    is_behind(p), now);
+	bool any, may_look = rounds &&
+			     poll_policy_may_look(&p->policy,
+						  progress_is_behind(p), now);
 
 	if (!may_look) {
 		if (rounds)
@@ -274,7 +276,8 @@ static bool has_only_streams(const struct progress *p)
 {
 	uint32_t count = stream_set_count(&p->streams);
 
-	return count && count == engine_qp_count(p->engine) && !is_behind(p);
+	return count && count == engine_qp_count(p->engine) &&
+	       !progress_is_behind(p);
 }
 
 /* Receives the bytes that have come over streams; false if none have come. */
@@ -490,25 +493,6 @@ bool progress_has_files(struct progress *p)
 	return has;
 }
 
-/*
- * Must the thread that waits be woken?  It must if there is work to do at once,
- * or if it waits for longer than the engine or a stream now allows, for room in
- * another socket than the full one, on the descriptor of a broker that is gone,
- * or without the epoll set of the streams, which the first stream has made.
- */
-static bool must_wake(const struct progress *p)
-{
-	return shared_load(&p->wake.is_resting) && p->wake.at_ns &&
-	       ((p->full_fd >= 0 && p->wake.awaited_fd != p->full_fd) ||
-		is_behind(p) || engine_has_tx(p->engine) ||
-		poll_policy_wants_service(&p->policy) ||
-		p->wake.link_at != broker_link_changes() ||
-		p->wake.streams_at != shared_own(&p->streams.waits_on) ||
-		p->streams.due_ns < p->wake.at_ns ||
-		direct_select_look_ns(p->engine, p->now_ns) < p->wake.at_ns ||
-		engine_deadline(p->engine) < p->wake.at_ns);
-}
-
 /* Called by a thread that has just taken the lock and all post locks: renews
  * the time, and pushes a doorbell for each QP whose requests wait under a post
  * lock. */
@@ -542,7 +526,7 @@ bool progress_try(struct progress *p) NO_LOCK_ANALYSIS
  * doorbell meanwhile, which the caller serves if the lock is still free. */
 static bool give_locks(struct progress *p) NO_LOCK_ANALYSIS
 {
-	bool wake = must_wake(p), is_shielded = p->is_shielded;
+	bool wake = wait_plan_is_over(p), is_shielded = p->is_shielded;
 	int cancel = p->cancel;
 
 	if (wake)
@@ -597,7 +581,7 @@ static bool is_still(struct progress *p) REQUIRES(&p->lock)
 	if (stream_set_is_hot(&p->streams) || has_only_streams(p))
 		return p->batch.next == p->batch.count;
 	if (!rx_backoff_is_off(&p->policy.looks.backoff) &&
-	    !poll_policy_may_look(&p->policy, is_behind(p),
+	    !poll_policy_may_look(&p->policy, progress_is_behind(p),
 				  clock_now(&p->clock)))
 		return true;
 	if (!poll_policy_skips_socket(&p->policy) &&
@@ -733,34 +717,6 @@ void progress_send_rest(struct progress *p)
 	progress_give(p);
 }
 
-/* Plans the wait of the thread that waits for work, the leader (leader.h):
- * which events end the wait, and when the wait ends at the latest. */
-static void plan_rest(struct progress *p, struct progress_rest *r)
-{
-	struct progress_wake *w = &p->wake;
-
-	poll_policy_sleeps(&p->policy, is_behind(p));
-	w->at_ns = is_behind(p) ? 0 : engine_deadline(p->engine);
-	w->at_ns = bits_min_u64(w->at_ns,
-				poll_policy_serve(&p->policy, p->last_turn_ns));
-	direct_select_rest(p->engine, p->last_turn_ns, &w->at_ns);
-	if (engine_owes_look(p->engine))
-		w->at_ns = bits_min_u64(w->at_ns,
-					p->last_turn_ns + ENGINE_LOOK_AGAIN_NS);
-	if (engine_owes(p->engine))
-		w->at_ns = 0;
-	w->at_ns = bits_min_u64(w->at_ns, p->streams.due_ns);
-	engine_publish(p->engine);
-	w->awaited_fd = p->full_fd;
-	r->until = bits_min_u64(w->at_ns, broker_link_due_ns());
-	r->events = (short)((p->full_fd >= 0 ? POLLOUT : 0) |
-			    (engine_is_choked(p->engine) ? 0 : POLLIN));
-	r->serves = post_lock_serves(&p->posts, p->last_turn_ns);
-	w->link_at = broker_link_changes();
-	w->streams_at = shared_own(&p->streams.waits_on);
-	shared_store(&w->is_resting, 1);
-}
-
 bool progress_rest(struct progress *p, struct progress_rest *r) NO_LOCK_ANALYSIS
 {
 	uint64_t bulk;
@@ -778,7 +734,7 @@ bool progress_rest(struct progress *p, struct progress_rest *r) NO_LOCK_ANALYSIS
 	poll_policy_rested(&p->policy, bulk, news, p->last_turn_ns);
 	r->is_over = r->sleep->is_over(r->sleep->arg);
 	if (!r->is_over)
-		plan_rest(p, r);
+		wait_plan_make(p, r);
 	progress_release(p);
 	return true;
 }

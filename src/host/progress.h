@@ -155,6 +155,8 @@ void progress_fini(struct progress *p);
  * files?  If not, progress continues without the socket, and a message tells
  * the user. */
 bool progress_has_files(struct progress *p);
+/* Did the last turn leave datagrams or packets that the engine can take now? */
+bool progress_is_behind(const struct progress *p);
 /* Called by a poll of the program: makes progress if the lock is free.  After
  * many polls in a row that found the lock held, waits for the lock.  *skipped:
  * how many polls of the polled object in a row made no progress. */

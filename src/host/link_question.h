@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The question that the link to an emulated subnet has sent to the fabric, and
+ * to which no answer has come.  There is one at a time.
+ *
+ * Owner: fabric_link.c.  Lock: the progress lock.
+ */
+#ifndef HOST_LINK_QUESTION_H
+#define HOST_LINK_QUESTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fabric/proto.h"
+
+/* Initially all zero. */
+struct link_question {
+	/* enum fabric_proto_kind; 0: there is no open question. */
+	uint32_t kind;
+	/* A port's number or, in FABRIC_PROTO_ARENA, a program's. */
+	uint32_t number;
+	uint32_t serial;
+	/* The group of FABRIC_PROTO_JOIN and FABRIC_PROTO_LEAVE. */
+	uint8_t gid[16];
+	/* The serial of an earlier request, if this process has stopped
+	 * waiting for its answer, and the answer has not come; 0: no such
+	 * answer is to come. */
+	uint32_t late;
+};
+
+/* Sends the question *m by the connection `control`.  No question is open, so
+ * the socket has room.  Returns 0 or -errno. */
+int link_question_send(struct link_question *q, int control,
+		       struct fabric_proto *m);
+/* Could a fabric give the message as the answer to the open question? */
+bool link_question_is_answer(const struct link_question *q,
+			     const struct fabric_proto *m);
+/* Does err, not 0, mean that the fabric refuses the open question?  It may
+ * refuse only questions of some kinds. */
+bool link_question_is_refused(const struct link_question *q, int err);
+/* Is the message of n bytes the answer q->late?  It comes once at most. */
+bool link_question_is_late(struct link_question *q,
+			   const struct fabric_proto *m, size_t n);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/wait_plan.h"
+
+#include <poll.h>
+
+#include "host/broker_link.h"
+#include "util/bits.h"
+
+bool wait_plan_is_over(struct progress *p)
+{
+	return shared_load(&p->wake.is_resting) && p->wake.at_ns &&
+	       ((p->full_fd >= 0 && p->wake.awaited_fd != p->full_fd) ||
+		progress_is_behind(p) || engine_has_tx(p->engine) ||
+		poll_policy_wants_service(&p->policy) ||
+		p->wake.link_at != broker_link_changes() ||
+		p->wake.streams_at != shared_own(&p->streams.waits_on) ||
+		p->streams.due_ns < p->wake.at_ns ||
+		direct_select_look_ns(p->engine, p->now_ns) < p->wake.at_ns ||
+		engine_deadline(p->engine) < p->wake.at_ns);
+}
+
+void wait_plan_make(struct progress *p, struct progress_rest *r)
+{
+	struct progress_wake *w = &p->wake;
+	bool is_behind = progress_is_behind(p);
+
+	poll_policy_sleeps(&p->policy, is_behind);
+	w->at_ns = is_behind ? 0 : engine_deadline(p->engine);
+	w->at_ns = bits_min_u64(w->at_ns,
+				poll_policy_serve(&p->policy, p->last_turn_ns));
+	direct_select_rest(p->engine, p->last_turn_ns, &w->at_ns);
+	if (engine_owes_look(p->engine))
+		w->at_ns = bits_min_u64(w->at_ns,
+					p->last_turn_ns + ENGINE_LOOK_AGAIN_NS);
+	if (engine_owes(p->engine))
+		w->at_ns = 0;
+	w->at_ns = bits_min_u64(w->at_ns, p->streams.due_ns);
+	engine_publish(p->engine);
+	w->awaited_fd = p->full_fd;
+	r->until = bits_min_u64(w->at_ns, broker_link_due_ns());
+	r->events = (short)((p->full_fd >= 0 ? POLLOUT : 0) |
+			    (engine_is_choked(p->engine) ? 0 : POLLIN));
+	r->serves = post_lock_serves(&p->posts, p->last_turn_ns);
+	w->link_at = broker_link_changes();
+	w->streams_at = shared_own(&p->streams.waits_on);
+	shared_store(&w->is_resting, 1);
+}

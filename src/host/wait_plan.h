@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The wait of the thread that waits for work, the leader (leader.h): which
+ * events end it, and whether a thread that makes progress meanwhile has to end
+ * it.
+ *
+ * Owner: progress.c.  Lock: the progress lock and all post locks.
+ */
+#ifndef HOST_WAIT_PLAN_H
+#define HOST_WAIT_PLAN_H
+
+#include <stdbool.h>
+
+#include "host/progress.h"
+
+/* Plans the wait: sets the results of *r, and notes in p->wake for what the
+ * leader waits. */
+void wait_plan_make(struct progress *p, struct progress_rest *r);
+/*
+ * Called by a thread that releases the locks: must the leader be woken?  It
+ * must if there is work to do at once, or if it waits for longer than the
+ * engine or a stream now allows, for room in another socket than the full one,
+ * on the descriptor of a broker that is gone, or without the epoll set of the
+ * streams, which the first stream has made.
+ */
+bool wait_plan_is_over(struct progress *p);
+
+#endif
