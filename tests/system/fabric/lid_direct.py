@@ -5,7 +5,6 @@
 import contextlib
 import re
 import signal
-import subprocess
 import sys
 import time
 
@@ -14,8 +13,10 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import perftest_check
 import subnet
 import system
-from subnet import NET, PATIENCE_S, fabric, managed_on, port_lid, write_file
-from system import Fail, expect, expect_ok, listens
+from steady import ends
+from subnet import (NET, PATIENCE_S, fabric, managed_on, port_lid, start,
+                    write_file)
+from system import expect, expect_ok, listens
 
 AREA = "InfiniBand"
 PORT = 18515  # of perftest
@@ -31,13 +32,6 @@ def subnet_of(*options, more=()):
         yield f
 
 
-def start(f, host, argv, **env):
-    t.need(argv[0])
-    return t.start([t.adverb, "run", "--fabric=" + f.socket, "--host", host,
-                    "--", *argv], env=t.environment(**env),
-                   stdin=subprocess.PIPE)
-
-
 def sent_packets(f, host):
     """Returns how many packets the port 1 of a host has sent."""
     said = f.out("Hca2", "perfquery", port_lid(f, host, "1"), "1")
@@ -50,70 +44,6 @@ def is_direct(f, work):
     before = sent_packets(f, "Hca1")
     work()
     return sent_packets(f, "Hca1") - before < 200
-
-
-class Ends:
-    """Two programs `steady`, on Hca1 and Hca3, that exchange messages."""
-
-    def __init__(self, f, **env):
-        self.both = [start(f, host, [t.program("steady")], **env)
-                     for host in ("Hca1", "Hca3")]
-        said = [self.line(end) for end in self.both]
-        for end, line in zip(self.both, reversed(said)):
-            self.say(end, line)
-        for end in self.both:
-            self.expect(end, "runs")
-
-    @staticmethod
-    def say(end, line):
-        end.stdin.write(line.encode() + b"\n")
-        end.stdin.flush()
-
-    @staticmethod
-    def line(end):
-        """Returns a line of the program that is no message of adverb."""
-        while True:
-            line = end.stdout.readline().decode()
-            if not line:
-                raise Fail("an end has ended", "")
-            if not line.startswith("adverb"):
-                return line.strip()
-
-    def expect(self, end, line):
-        said = self.line(end)
-        expect(said == line, "an end prints \"%s\", not \"%s\"" % (said, line))
-
-    def received(self, i):
-        self.say(self.both[i], "count")
-        return int(self.line(self.both[i]))
-
-    def goes_on(self):
-        """Do messages arrive at both ends within a minute?"""
-        for i in 0, 1:
-            first, end = self.received(i), time.monotonic() + PATIENCE_S
-            while self.received(i) < first + 1000:
-                expect(time.monotonic() < end, "no messages arrive")
-                time.sleep(0.05)
-
-    def pause(self):
-        for end in self.both:
-            self.say(end, "pause")
-        for end in self.both:
-            self.expect(end, "paused")
-
-    def close(self):
-        for end in self.both:
-            end.kill()
-            end.communicate()
-
-
-@contextlib.contextmanager
-def ends(f, **env):
-    e = Ends(f, **env)
-    try:
-        yield e
-    finally:
-        e.close()
 
 
 PERFTEST = [

@@ -4,6 +4,7 @@
 import contextlib
 import os
 import re
+import subprocess
 import time
 
 from system import Fail, expect, expect_ok
@@ -84,6 +85,14 @@ class Fabric:
 
     def stop(self):
         expect_ok(t.run(fabric_argv("--socket", self.socket, "--stop")))
+
+
+def start(f, host, argv, **env):
+    """Starts a program on a host of a fabric, with a pipe as its input."""
+    t.need(argv[0])
+    return t.start([t.adverb, "run", "--fabric=" + f.socket, "--host", host,
+                    "--", *argv], env=t.environment(**env),
+                   stdin=subprocess.PIPE)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Two programs `steady` on hosts of an emulated subnet, which exchange messages and
+check their numbers."""
+
+import contextlib
+import time
+
+import subnet
+from subnet import PATIENCE_S, start
+from system import Fail, expect
+
+
+class Ends:
+    """Two programs `steady`, on Hca1 and Hca3, that exchange messages.  @each: more
+    variables of each of them."""
+
+    def __init__(self, f, each=({}, {}), **env):
+        self.both = [start(f, host, [subnet.t.program("steady")], **env, **more)
+                     for host, more in zip(("Hca1", "Hca3"), each)]
+        said = [self.line(end) for end in self.both]
+        for end, line in zip(self.both, reversed(said)):
+            self.say(end, line)
+        for end in self.both:
+            self.expect(end, "runs")
+
+    @staticmethod
+    def say(end, line):
+        end.stdin.write(line.encode() + b"\n")
+        end.stdin.flush()
+
+    @staticmethod
+    def line(end):
+        """Returns a line of the program that is no message of adverb."""
+        while True:
+            line = end.stdout.readline().decode()
+            if not line:
+                raise Fail("an end has ended", "")
+            if not line.startswith("adverb"):
+                return line.strip()
+
+    def expect(self, end, line):
+        said = self.line(end)
+        expect(said == line, "an end prints \"%s\", not \"%s\"" % (said, line))
+
+    def received(self, i):
+        self.say(self.both[i], "count")
+        return int(self.line(self.both[i]))
+
+    def goes_on(self):
+        """Do messages arrive at both ends within a minute?"""
+        for i in 0, 1:
+            first, end = self.received(i), time.monotonic() + PATIENCE_S
+            while self.received(i) < first + 1000:
+                expect(time.monotonic() < end, "no messages arrive")
+                time.sleep(0.05)
+
+    def pause(self):
+        for end in self.both:
+            self.say(end, "pause")
+        for end in self.both:
+            self.expect(end, "paused")
+
+    def close(self):
+        for end in self.both:
+            end.kill()
+            end.communicate()
+
+
+@contextlib.contextmanager
+def ends(f, each=({}, {}), **env):
+    e = Ends(f, each, **env)
+    try:
+        yield e
+    finally:
+        e.close()
