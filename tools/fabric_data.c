@@ -9,19 +9,30 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
-	READS = 64,  /* messages of one socket in one turn */
-	REST = 1024, /* the same, if the program has ended */
+	READS = 64,   /* messages of one socket in one turn */
+	REST = 1024,  /* the same, if the program has ended */
+	PACKETS = 64, /* packets of one ring in one turn */
+	VAIN = 64,    /* looks in vain at a ring, while others have packets */
 	/* Bytes of one socket in one turn, after which no message is read. */
 	READ_BYTES = 512 << 10,
 };
 
 #define OF_REST(l) CONTAINER_OF(l, struct fabric_data_socket, rest)
+#define OF_BUSY(l) CONTAINER_OF(l, struct fabric_data_socket, busy)
+
+void fabric_data_init_all(struct fabric_data *f)
+{
+	list_init(&f->rests);
+	list_init(&f->busy);
+	list_init(&f->rings);
+}
 
 void fabric_data_init(struct fabric_data_socket *d, struct connection *c)
 {
@@ -29,6 +40,7 @@ void fabric_data_init(struct fabric_data_socket *d, struct connection *c)
 						   .kind = FABRIC_WATCH_DATA,
 						   .fd = -1}};
 	list_init(&d->rest);
+	list_init(&d->busy);
 }
 
 int fabric_data_open(struct fabric_data *f, struct fabric_data_socket *d,
@@ -40,6 +52,7 @@ int fabric_data_open(struct fabric_data *f, struct fabric_data_socket *d,
 	d->end = end;
 	d->reads = true;
 	d->is_full = false;
+	d->uses_ring = d->is_ring_full = false;
 	d->burst = fabric_client_burst(fd);
 	err = fabric_watch_add(f->epoll, &d->watch, EPOLLIN);
 	if (err)
@@ -52,20 +65,27 @@ void fabric_data_close(struct fabric_data *f, struct fabric_data_socket *d)
 	if (!d->end)
 		return;
 	f->has_closed = true;
+	/* before the rings: a program that finds their memory freed then finds
+	 * the end of the socket, too */
 	close(d->watch.fd);
 	d->watch.fd = -1;
 	list_remove(&d->rest);
+	list_remove(&d->busy);
+	fabric_ring_close(&d->ring);
 	data_close(d->end);
 	d->end = NULL;
 }
 
-/* Watches the socket for reading only while its data end may send.  Otherwise
- * epoll would report the unread socket again and again. */
+/* Watches the socket for reading only while its data end may send, unless the
+ * packets are in a ring.  Otherwise epoll would report the unread socket again
+ * and again. */
 static void watch_data(const struct fabric_data *f,
 		       struct fabric_data_socket *d)
 {
+	bool reads = d->reads || d->uses_ring;
+
 	fabric_watch_change(f->epoll, &d->watch,
-			    (d->reads ? EPOLLIN : 0) |
+			    (reads ? EPOLLIN : 0) |
 				    (d->is_full ? EPOLLOUT : 0));
 }
 
@@ -87,15 +107,52 @@ static void send_packets(struct data_end *end, const uint8_t *bytes, size_t n)
 	}
 }
 
-/* Handles a message of packets, or a packet that the program has refused. */
-static void take_message(struct data_end *end, uint8_t *bytes, size_t n)
+/* Looks at the ring of d in each turn from now on. */
+static void keep_busy(struct fabric_data *f, struct fabric_data_socket *d)
 {
-	if ((bytes[0] & FABRIC_PROTO_REFUSED) != FABRIC_PROTO_REFUSED) {
-		send_packets(end, bytes, n);
-		return;
+	d->in_vain = 0;
+	if (!list_is_linked(&d->busy))
+		list_push_tail(&f->busy, &d->busy);
+}
+
+/* Does the message say that the program uses its ring, or has put packets into
+ * it, or has made room? */
+static bool is_wake(const uint8_t *bytes, size_t n)
+{
+	struct fabric_proto_news news = {0};
+
+	if (n == sizeof(news))
+		memcpy(&news, bytes, sizeof(news));
+	return news.changes == DATA_RING;
+}
+
+/* The program has waited for the fabric, or will. */
+static void take_wake(struct fabric_data *f, struct fabric_data_socket *d)
+{
+	d->uses_ring = true;
+	/* resume_data looks at the ring of a data end that may not send now */
+	if (d->reads)
+		keep_busy(f, d);
+	if (d->is_ring_full) {
+		d->is_ring_full = false;
+		data_unpause(d->end);
 	}
-	bytes[0] &= (uint8_t)~FABRIC_PROTO_REFUSED;
-	data_refused(end, bytes, n);
+}
+
+/* Handles a message of packets, a packet that the program has refused, or a
+ * message about the rings.  Packets of a data end that uses rings are
+ * dropped. */
+static void take_message(struct fabric_data *f, struct fabric_data_socket *d,
+			 uint8_t *bytes, size_t n)
+{
+	if (d->ring.memory && is_wake(bytes, n)) {
+		take_wake(f, d);
+	} else if ((bytes[0] & FABRIC_PROTO_REFUSED) == FABRIC_PROTO_REFUSED) {
+		bytes[0] &= (uint8_t)~FABRIC_PROTO_REFUSED;
+		data_refused(d->end, bytes, n);
+	} else if (!d->uses_ring) {
+		send_packets(d->end, bytes, n);
+	}
 }
 
 /* recv has returned 0.  Has the program closed the socket, and are all messages
@@ -113,8 +170,7 @@ static bool has_ended(int fd)
  * longer than FABRIC_PROTO_BURST_BYTES or the buffer.  Returns how many bytes
  * were read, and 1 for an empty message; 0: the program has closed its end and
  * all messages were read; or -1: there is no message now. */
-static int send_next(const struct fabric_data *f,
-		     const struct fabric_data_socket *d)
+static int read_next(struct fabric_data *f, struct fabric_data_socket *d)
 {
 	size_t room = bits_min_u64(f->size, FABRIC_PROTO_BURST_BYTES);
 	ssize_t n =
@@ -130,21 +186,54 @@ static int send_next(const struct fabric_data *f,
 		return -1;
 	/* MSG_TRUNC: n is the length of the whole message */
 	if ((size_t)n <= room)
-		take_message(d->end, f->buffer, (size_t)n);
+		take_message(f, d, f->buffer, (size_t)n);
 	return (int)bits_min_u64((uint64_t)n, room);
 }
 
-/* Sends the messages that a program which has ended has left in its socket, as
- * long as the end may send.  Stops after REST messages or READ_BYTES bytes,
- * since another process that has the socket may fill it for ever; the next turn
- * sends more.  Closes the socket once it is empty. */
+int fabric_data_ring(struct fabric_data *f, struct fabric_data_socket *d,
+		     int pid, int room_fd)
+{
+	return fabric_ring_open(&d->ring, &f->rings, pid, room_fd);
+}
+
+/* Sends up to `most` packets of d's ring, as many as the end may send.  Returns
+ * how many; -1: the program has written nonsense into the ring. */
+static int send_ring(struct fabric_data_socket *d, int most)
+{
+	struct packet_ring_in *in = &d->ring.in;
+	const uint8_t *bytes;
+	int count = 0;
+	size_t n;
+
+	while (count < most && data_may_send(d->end) &&
+	       (bytes = packet_ring_next(in, LRH_FRAME_MAX, &n))) {
+		data_send(d->end, bytes, n);
+		count++;
+	}
+	if (packet_ring_release(in))
+		fabric_ring_tell_room(&d->ring);
+	return in->is_broken ? -1 : count;
+}
+
+/* Sends some of the packets that a program which has ended has left.  Returns
+ * how many packets or bytes; 0 or -1: there are no more. */
+static int send_some(struct fabric_data *f, struct fabric_data_socket *d)
+{
+	return d->uses_ring ? send_ring(d, 1) : read_next(f, d);
+}
+
+/* Sends what a program which has ended has left in its socket or its ring, as
+ * long as the end may send.  Stops after REST messages or packets, or
+ * READ_BYTES bytes, since another process that has the socket or the ring may
+ * fill it for ever; the next turn sends more.  Closes the socket once nothing
+ * is left. */
 static void send_rest(struct fabric_data *f, struct fabric_data_socket *d)
 {
 	int got;
 
 	for (int i = 0, bytes = 0;
 	     i < REST && bytes < READ_BYTES && data_may_send(d->end); i++) {
-		got = send_next(f, d);
+		got = send_some(f, d);
 		if (got <= 0) {
 			fabric_data_close(f, d);
 			return;
@@ -159,6 +248,7 @@ void fabric_data_leave(struct fabric_data *f, struct fabric_data_socket *d)
 		return;
 	/* epoll would report the end of the program again and again */
 	fabric_watch_remove(f->epoll, &d->watch);
+	list_remove(&d->busy);
 	data_deafen(d->end);
 	d->rest_ms = monotonic_ms() + FABRIC_DATA_REST_MS;
 	list_push_tail(&f->rests, &d->rest);
@@ -170,13 +260,16 @@ static void read_data(struct fabric_data *f, struct fabric_data_socket *d)
 	int got;
 
 	for (int i = 0, bytes = 0; i < READS && bytes < READ_BYTES; i++) {
-		if (!data_may_send(d->end)) {
+		if (!d->uses_ring && !data_may_send(d->end)) {
 			d->reads = false;
 			watch_data(f, d);
 			return;
 		}
-		got = send_next(f, d);
-		if (!got)
+		got = read_next(f, d);
+		/* a program with a ring may have left packets there */
+		if (!got && d->uses_ring)
+			fabric_data_leave(f, d);
+		else if (!got)
 			fabric_data_close(f, d);
 		if (got <= 0)
 			return;
@@ -192,7 +285,8 @@ void fabric_data_serve(struct fabric_data *f, struct fabric_data_socket *d,
 		watch_data(f, d);
 		data_unpause(d->end);
 	}
-	if (d->reads && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+	if ((d->reads || d->uses_ring) &&
+	    (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
 		read_data(f, d);
 	else if (events & (EPOLLHUP | EPOLLERR))
 		fabric_data_leave(f, d);
@@ -248,14 +342,74 @@ static bool flush_packets(struct fabric_data_socket *d, struct data_end *end)
 	return true;
 }
 
+/* Wakes a program that waits for packets or room.  If the socket is full, the
+ * program finds messages there anyway. */
+static void wake_program(const struct fabric_data_socket *d)
+{
+	const struct fabric_proto_news news = {.changes = DATA_RING};
+
+	send(d->watch.fd, &news, sizeof(news), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* Returns room for a packet in the ring to a program; NULL: there is none, and
+ * the program says when there is.  *wakes: set if the program waits. */
+static uint8_t *find_room(struct packet_ring_out *out, size_t n, bool *wakes)
+{
+	uint8_t *room = packet_ring_room(out, n);
+
+	if (room)
+		return room;
+	*wakes |= packet_ring_publish(out);
+	packet_ring_want_room(out);
+	return packet_ring_room(out, n);
+}
+
+/* Puts the oldest packet for a program into its ring.  False: there is none, or
+ * the ring is full. */
+static bool put_packet(struct fabric_data_socket *d, struct data_end *end,
+		       bool *wakes)
+{
+	size_t n;
+	const uint8_t *bytes = data_fetch(end, &n);
+	uint8_t *room = bytes ? find_room(&d->ring.out, n, wakes) : NULL;
+
+	d->is_ring_full = bytes && !room;
+	if (!room)
+		return false;
+	memcpy(room, bytes, n);
+	packet_ring_put(&d->ring.out, n);
+	data_fetched(end);
+	return true;
+}
+
+/* Puts the packets for a program into its ring, until none is left or the ring
+ * is full.  False: the program has written nonsense into the ring. */
+static bool flush_ring(struct fabric_data_socket *d, struct data_end *end)
+{
+	bool wakes = false;
+
+	while (put_packet(d, end, &wakes))
+		;
+	wakes |= packet_ring_publish(&d->ring.out);
+	if (wakes)
+		wake_program(d);
+	if (d->is_ring_full)
+		data_pause(end);
+	return !d->ring.out.is_broken;
+}
+
 /* Sends a program the changes of its port and the packets for it, until none is
- * left or the socket is full. */
-static void flush_data(const struct fabric_data *f, struct data_end *end)
+ * left, or the socket or the ring is full. */
+static void flush_data(struct fabric_data *f, struct data_end *end)
 {
 	struct fabric_data_socket *d = data_owner(end);
 
 	flush_news(d, end);
-	while (!d->is_full && flush_packets(d, end))
+	if (d->uses_ring && !flush_ring(d, end)) {
+		fabric_data_close(f, d);
+		return;
+	}
+	while (!d->uses_ring && !d->is_full && flush_packets(d, end))
 		;
 	if (!d->is_full)
 		return;
@@ -271,7 +425,50 @@ static void resume_data(struct fabric_data *f, struct data_end *end)
 	if (list_is_linked(&d->rest))
 		return;
 	d->reads = true;
-	watch_data(f, d);
+	if (d->uses_ring)
+		keep_busy(f, d);
+	else
+		watch_data(f, d);
+}
+
+/* Takes packets out of the ring of d.  Returns whether there were any. */
+static bool take_packets(struct fabric_data *f, struct fabric_data_socket *d)
+{
+	int count = send_ring(d, PACKETS);
+
+	if (count < 0) {
+		fabric_data_close(f, d);
+		return false;
+	}
+	if (!data_may_send(d->end)) {
+		d->reads = false; /* until resume_data */
+		list_remove(&d->busy);
+	}
+	d->in_vain = count ? 0 : d->in_vain + 1;
+	return count > 0;
+}
+
+/* Asks the programs whose rings have been empty to wake this process.  any: a
+ * ring had packets in this turn, so the process does not sleep, and looks at
+ * empty rings for a while without being asked. */
+static void rest_from_rings(struct fabric_data *f, bool any)
+{
+	list_for_each_safe (l, &f->busy) {
+		struct fabric_data_socket *d = OF_BUSY(l);
+
+		if (d->in_vain > (any ? VAIN : 0) &&
+		    packet_ring_idle(&d->ring.in))
+			list_remove(&d->busy);
+	}
+}
+
+void fabric_data_take(struct fabric_data *f)
+{
+	bool any = false;
+
+	list_for_each_safe (l, &f->busy)
+		any |= take_packets(f, OF_BUSY(l));
+	rest_from_rings(f, any);
 }
 
 void fabric_data_turn(struct fabric_data *f, uint64_t now_ms)
@@ -293,6 +490,8 @@ uint64_t fabric_data_deadline(const struct fabric_data *f)
 {
 	uint64_t first = FABRIC_NEVER;
 
+	if (!list_is_empty(&f->busy))
+		return 0;
 	list_for_each (l, &f->rests)
 		if (data_may_send(OF_REST(l)->end))
 			return 0;

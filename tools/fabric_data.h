@@ -11,11 +11,20 @@
  * FABRIC_DATA_REST_MS after the program's end: a receiver that does not read
  * cannot keep the data end and its number for longer.
  *
+ * A data end may have rings.  Once its program has said that it uses them, the
+ * packets are in the rings, and the messages on the socket only wake the
+ * reader, tell news, or report refused packets.  A ring in which packets have
+ * come lately is looked at in each turn, and the fabric's process does not
+ * sleep meanwhile.  When no ring had a packet in a turn, the fabric asks the
+ * programs to wake it, and sleeps.  A data end whose program writes nonsense
+ * into a ring is closed.
+ *
  * Owner: the process's one thread.
  */
 #ifndef TOOLS_FABRIC_DATA_H
 #define TOOLS_FABRIC_DATA_H
 
+#include "fabric_ring.h"
 #include "fabric_watch.h"
 
 #include "fabric/data.h"
@@ -30,6 +39,8 @@ struct fabric_data {
 	uint8_t *buffer;   /* room for a message */
 	size_t size;	   /* of buffer, in bytes */
 	struct list rests; /* struct fabric_data_socket.rest */
+	struct list busy;  /* struct fabric_data_socket.busy */
+	struct list rings; /* struct fabric_ring.list */
 	/* A socket was closed.  The owner of the struct clears it. */
 	bool has_closed;
 };
@@ -46,14 +57,31 @@ struct fabric_data_socket {
 	 * packets of the program. */
 	struct list rest;
 	uint64_t rest_ms; /* when the socket of such a program is closed */
+	struct fabric_ring ring;
+	/* The program has said that it uses the rings. */
+	bool uses_ring;
+	/* In fabric_data.busy: the program may put packets into its ring
+	 * without a message. */
+	struct list busy;
+	/* How many looks at the ring in a row have found nothing. */
+	uint32_t in_vain;
+	/* The ring to the program is full, and the program sends a message when
+	 * there is room. */
+	bool is_ring_full;
 };
 
+/* Prepares the lists. */
+void fabric_data_init_all(struct fabric_data *f);
 /* Prepares a socket that is not open. */
 void fabric_data_init(struct fabric_data_socket *d, struct connection *c);
 /* Begins to serve the socket fd and the data end `end`, whose data_owner is d.
  * Takes both.  Returns 0 or -errno; on failure both are closed. */
 int fabric_data_open(struct fabric_data *f, struct fabric_data_socket *d,
 		     int fd, struct data_end *end);
+/* Gives d, which is open and belongs to a program of the process `pid`, rings.
+ * Returns and takes what fabric_ring_open does. */
+int fabric_data_ring(struct fabric_data *f, struct fabric_data_socket *d,
+		     int pid, int room_fd);
 /* Serves the events that epoll has reported. */
 void fabric_data_serve(struct fabric_data *f, struct fabric_data_socket *d,
 		       uint32_t events);
@@ -62,13 +90,15 @@ void fabric_data_serve(struct fabric_data *f, struct fabric_data_socket *d,
 void fabric_data_leave(struct fabric_data *f, struct fabric_data_socket *d);
 /* Closes d, if it is open.  Packets that are left in the socket are lost. */
 void fabric_data_close(struct fabric_data *f, struct fabric_data_socket *d);
+/* Takes packets out of the rings of programs.  Called before fabric_turn. */
+void fabric_data_take(struct fabric_data *f);
 /* Gives the programs the packets and the changes that wait for them, reads the
  * sockets of those that may send again, and closes the sockets of ended
  * programs whose time is over.  Called after fabric_turn. */
 void fabric_data_turn(struct fabric_data *f, uint64_t now_ms);
 /* Returns when fabric_data_turn has to be called, in ms: 0, which is at once,
- * if packets of an ended program may be sent; else when it closes a socket;
- * FABRIC_NEVER: never. */
+ * if packets of an ended program may be sent, or if a ring may have packets;
+ * else when it closes a socket; FABRIC_NEVER: never. */
 uint64_t fabric_data_deadline(const struct fabric_data *f);
 
 #endif

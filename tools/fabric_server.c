@@ -7,12 +7,12 @@
 #include "fabric_process.h"
 #include "fabric_watch.h"
 
+#include "fabric/fabric_client.h"
 #include "fabric/proto.h"
 #include "util/bits.h"
 #include "util/list.h"
 #include "util/monotonic.h"
 #include "util/rlimit.h"
-#include "util/scm_rights.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -394,6 +394,24 @@ static int open_data(struct fabric_server *s, struct connection *c,
 	return 0;
 }
 
+/* Gives a data end rings, and takes the descriptor *brought for them. */
+static int open_ring(struct fabric_server *s, struct connection *c,
+		     const struct fabric_proto *m, int *brought, int *given)
+{
+	struct fabric_data_socket *d = data_at(c, m->number);
+	int fd;
+
+	if (!d || !d->end)
+		return -EINVAL;
+	fd = fabric_data_ring(&s->data, d, fabric_process_pid(c->control.fd),
+			      *brought);
+	if (fd < 0)
+		return fd;
+	*brought = -1;
+	*given = fd;
+	return 0;
+}
+
 /* Gives the connection's process a client of connection management. */
 static int open_cm(struct fabric_server *s, struct connection *c,
 		   const struct fabric_proto *m, int *given)
@@ -549,6 +567,8 @@ static int run_request(struct fabric_server *s, struct connection *c,
 		return find_reached(s, c, m);
 	case FABRIC_PROTO_ARENA:
 		return show_arena(s, c, m, given);
+	case FABRIC_PROTO_RING:
+		return open_ring(s, c, m, brought, given);
 	}
 	return -EOPNOTSUPP;
 }
@@ -577,29 +597,6 @@ static bool send_answer(const struct connection *c, struct fabric_proto *m,
 	return sendmsg(c->control.fd, &message, MSG_NOSIGNAL) == sizeof(*m);
 }
 
-/* Receives a request and, in *brought, the descriptor that came with it, or -1.
- * Returns the length of the request, or -1 and errno. */
-static ssize_t receive_request(const struct connection *c,
-			       struct fabric_proto *m, int *brought)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec part = {.iov_base = m, .iov_len = sizeof(*m)};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control)};
-	ssize_t n =
-		recvmsg(c->control.fd, &message, MSG_TRUNC | MSG_CMSG_CLOEXEC);
-
-	*brought = -1;
-	if (n >= 0)
-		scm_rights_take(&message, brought, 1);
-	return n;
-}
-
 static void answer_request(struct fabric_server *s, struct connection *c,
 			   struct fabric_proto *m, int *brought)
 {
@@ -618,8 +615,9 @@ static void answer_request(struct fabric_server *s, struct connection *c,
 static void read_control(struct fabric_server *s, struct connection *c)
 {
 	struct fabric_proto m;
+	bool is_cut;
 	int brought;
-	ssize_t n = receive_request(c, &m, &brought);
+	int n = fabric_client_receive(c->control.fd, &m, 0, &is_cut, &brought);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -695,6 +693,7 @@ static void run_turn(struct fabric_server *s)
 	fabric_set_time(s->fabric, monotonic_ms());
 	for (int i = 0; i < n; i++)
 		handle_event(s, &events[i]);
+	fabric_data_take(&s->data);
 	fabric_turn(s->fabric, monotonic_ms());
 	/* before the MADs of this turn are sent: a program that has learned of
 	 * a change from a MAD must not find the old number */
@@ -775,7 +774,7 @@ int fabric_server_run(struct fabric *f, int listener, const char *path,
 				      .epoll = s.epoll,
 				      .buffer = s.buffer,
 				      .size = MESSAGE_MAX};
-	list_init(&s.data.rests);
+	fabric_data_init_all(&s.data);
 	if (!s.buffer || s.signals.fd < 0 || s.epoll < 0)
 		err = s.buffer ? -errno : -ENOMEM;
 	if (!err)

@@ -265,22 +265,36 @@ static bool is_own(const struct data_end *end, const struct packet *p)
 	       gate_has(port, p->pkey);
 }
 
-static int add_payload(struct data_end *end, struct packet *p,
-		       const uint8_t *bytes, size_t n)
+static struct payload *copy_payload(const uint8_t *bytes, size_t n)
 {
 	struct payload *payload = malloc(sizeof(*payload) + n);
 
 	if (!payload)
-		return -ENOMEM;
+		return NULL;
 	payload->refs = 1;
 	payload->bytes = (uint32_t)n;
 	memcpy(payload->data, bytes, n);
+	return payload;
+}
+
+/* Returns 0, or the -errno of data_send. */
+static int judge_packet(const struct data_end *end, struct packet *p,
+			const struct payload *payload)
+{
+	if (!read_headers(p, payload->data, payload->bytes) ||
+	    !is_destination(p) || !is_own(end, p))
+		return -EINVAL;
+	return end->port->state == STATE_ACTIVE ? 0 : -ENETDOWN;
+}
+
+static void add_payload(struct data_end *end, struct packet *p,
+			struct payload *payload)
+{
 	p->payload = payload;
-	p->blocks = (uint32_t)bits_div_up(n, LANE_BLOCK);
+	p->blocks = (uint32_t)bits_div_up(payload->bytes, LANE_BLOCK);
 	packet_belong(p, end, gate_vl(end->port, NULL, p->sl) % LANES);
 	if (p->dlid >= MLID_FIRST)
 		end->port->node->fabric->data.multicasts++;
-	return 0;
 }
 
 /* Sends the packet to the switches.  Since a switch does not send a multicast
@@ -297,25 +311,25 @@ static void send_packet(struct packet *p)
 
 int data_send(struct data_end *end, const uint8_t *bytes, size_t n)
 {
+	struct payload *payload;
 	struct packet *p;
-	int err = 0;
+	int err;
 
 	if (n > LRH_FRAME_MAX)
 		return -EINVAL;
 	p = packet_new_data(end->port->node->fabric, end->port);
 	if (!p)
 		return -ENOMEM;
-	if (!read_headers(p, bytes, n) || !is_destination(p) || !is_own(end, p))
-		err = -EINVAL;
-	else if (end->port->state != STATE_ACTIVE)
-		err = -ENETDOWN;
-	else
-		err = add_payload(end, p, bytes, n);
-	if (err)
+	payload = copy_payload(bytes, n);
+	err = payload ? judge_packet(end, p, payload) : -ENOMEM;
+	if (err) {
+		free(payload);
 		packet_drop(p);
-	else
-		send_packet(p);
-	return err;
+		return err;
+	}
+	add_payload(end, p, payload);
+	send_packet(p);
+	return 0;
 }
 
 /* May the end have received the datagram? */

@@ -110,8 +110,10 @@ int data_leave(struct data_end *end, const uint8_t gid[16]);
 bool data_may_send(struct data_end *end);
 /*
  * Sends the packet of n bytes, VCRC included, at `bytes`.  The fabric copies
- * the bytes.  Does not check data_may_send.  Returns 0, also if the packet is
- * later dropped in the subnet, as on a wire; -ENETDOWN: the port is not ACTIVE;
+ * the bytes first, and then looks at the copy only: the bytes may be in memory
+ * that another process writes.  Does not check data_may_send.  Returns 0, also
+ * if the packet is later dropped in the subnet, as on a wire; -ENETDOWN: the
+ * port is not ACTIVE;
  * -ENOMEM: no memory is left, or too many packets move in the fabric; or
  * -EINVAL: an adapter sends no such packet.  These packets get -EINVAL:
  * - the frame or the VCRC is wrong, or the VL is VL15;
@@ -140,6 +142,9 @@ enum data_change {
 	/* No change of the port: a program of the subnet has ended whose arena
 	 * the others may have mapped (data_tell_death). */
 	DATA_DEATH = 128,
+	/* No change of the port, and not in data_changes: the sender of the
+	 * message has put packets into a ring, or has made room. */
+	DATA_RING = 256,
 };
 
 /* The end's program has dropped a packet that it has received, a datagram (UD),

@@ -23,6 +23,19 @@
  * socket, so the socket fills.  The data end exists until the program closes
  * the socket or the connection.
  *
+ * The answer to FABRIC_PROTO_RING carries a memory file with two rings for the
+ * packets of a data end (packet_ring.h).  The request carries an eventfd.  If
+ * the program has room for the file, it sends struct fabric_proto_news with
+ * DATA_RING on the socket.  From then on both sides put packets into the rings
+ * only, and the fabric drops packets that come by the socket; packets that are
+ * sent back, and news, still go by the socket.  Each side wakes the other one
+ * as a ring says.  The message for that is struct fabric_proto_news with
+ * DATA_RING on the socket.  A side leaves the message out if the socket is
+ * full, since the other side then finds messages in it anyway.  A program that
+ * waits for room in its ring sets the count of the eventfd to the limit, and
+ * the fabric reads the eventfd when there is room.  Without rings packets go by
+ * the socket.
+ *
  * The answer to FABRIC_PROTO_CM carries a SOCK_SEQPACKET socket for connection
  * management at the host with the GID.  Each message on this socket is one
  * struct cmproto (broker/cmproto.h).  The program's ports and conversations
@@ -49,7 +62,7 @@
 #include "fabric/fabric.h"
 #include "fabric/reach.h"
 
-#define FABRIC_PROTO_VERSION 0x4146420cu /* "AFB", 12 */
+#define FABRIC_PROTO_VERSION 0x4146420du /* "AFB", 13 */
 
 /* For each kind, the members that a request uses, then those that its answer
  * uses. */
@@ -81,6 +94,9 @@ enum fabric_proto_kind {
 	FABRIC_PROTO_REACH,    /* number: of a port; reach; answer: reached */
 	FABRIC_PROTO_ARENA,    /* number: of a program; answer: arena; a
 				  descriptor: the program's eventfd */
+	FABRIC_PROTO_RING,     /* number: of a port with a data end, and the
+				  descriptor of the eventfd; answer: a
+				  descriptor */
 };
 
 enum {
@@ -140,7 +156,8 @@ struct fabric_proto {
 	};
 };
 
-/* The fabric's message to a data end whose port has changed. */
+/* The fabric's message to a data end whose port has changed, and each side's
+ * message about the rings. */
 struct fabric_proto_news {
 	uint32_t changes; /* set of enum data_change */
 };

@@ -16,13 +16,11 @@
 #include "hdr/bth.h"
 #include "hdr/bytes.h"
 #include "hdr/lrh.h"
-#include "host/capture.h"
 #include "host/link_batch.h"
 #include "host/link_groups.h"
 #include "host/link_port.h"
 #include "host/link_question.h"
 #include "host/link_reach.h"
-#include "host/link_send.h"
 #include "host/local_peer.h"
 #include "log/log.h"
 #include "util/bits.h"
@@ -30,6 +28,10 @@
 #include "util/shared.h"
 
 #define TYPE_CA 1 /* NodeType (IBTA 14.2.5.3) */
+/* Of this number of looks at rings, one looks at the sockets, too. */
+#define LOOKS 16
+/* Changes that are not of a port. */
+#define NOT_OF_PORT (uint32_t)(DATA_DEATH | DATA_RING)
 /* Shorter messages are news. */
 #define PACKET_MIN (LRH_BYTES + BTH_BYTES + ICRC_BYTES + LRH_VCRC_BYTES)
 
@@ -61,6 +63,10 @@ static struct {
 	const shared_u32 *changes;
 	struct link_reach reach;
 	uint32_t batch_port; /* the port from whose socket `batch` was read */
+	/* Each port has rings, so the sockets have no packets. */
+	bool has_rings;
+	/* Counts the looks at the rings. */
+	uint32_t looks;
 	char host[FABRIC_PROTO_NAME]; /* ADVERB_FABRIC_HOST, or "" */
 	char path[128];		      /* the path of the fabric's socket */
 } at;
@@ -252,8 +258,7 @@ static int take_news(uint32_t number, const uint8_t *bytes, size_t n)
 		return n ? -EPROTO : -ECONNRESET;
 	memcpy(&news, bytes, sizeof(news));
 	if (!news.changes ||
-	    link_port_hear(port_at(number),
-			   news.changes & ~(uint32_t)DATA_DEATH))
+	    link_port_hear(port_at(number), news.changes & ~NOT_OF_PORT))
 		return -EPROTO;
 	if (news.changes & DATA_DEATH)
 		local_peer_died();
@@ -262,29 +267,30 @@ static int take_news(uint32_t number, const uint8_t *bytes, size_t n)
 
 /* ---- packets in ---- */
 
-static void take_packet(struct engine *engine,
-			const struct engine_packet *packet, uint64_t now_ns)
-{
-	capture_packet(NULL, 0, packet->bytes, packet->len);
-	if (engine_rx_link(engine, packet, now_ns))
-		link_send_refused(port_at(packet->port)->fd, packet->bytes,
-				  packet->len);
-}
-
 /* Takes a message of the fabric, or one of the packets of a message.  Returns 0
  * or -errno. */
 static int take_part(struct engine *engine, const uint8_t *bytes, size_t n,
 		     uint64_t now_ns)
 {
-	const struct engine_packet packet = {.bytes = bytes,
-					     .len = n,
-					     .device = at.device,
-					     .port = at.batch_port};
-
 	if (n < PACKET_MIN)
 		return take_news(at.batch_port, bytes, n);
-	take_packet(engine, &packet, now_ns);
+	link_port_take(port_at(at.batch_port), engine, bytes, n, now_ns);
 	return 0;
+}
+
+/* Gives packets of the rings to the engine.  Returns how many, or -errno. */
+static int give_rings(struct engine *engine, uint64_t now_ns)
+{
+	int sum = 0;
+
+	for (uint32_t n = 1; n <= at.count; n++) {
+		int count = link_port_take_ring(port_at(n), engine, now_ns);
+
+		if (count < 0)
+			return count;
+		sum += count;
+	}
+	return sum;
 }
 
 /* Gives the remaining packets of the batch to the engine, until the engine is
@@ -338,6 +344,27 @@ static int read_ready(struct engine *engine, uint64_t now_ns)
 	return err ? err : n;
 }
 
+/* Is it the turn of the sockets?  It is in each look, unless the ports have
+ * rings: then it is in one of LOOKS looks, and while a question is open. */
+static bool is_turn_of_sockets(void)
+{
+	return !at.has_rings || at.question.kind || !(++at.looks % LOOKS);
+}
+
+/* Takes packets from the rings, and reads each readable descriptor once; with
+ * packets in the rings only if it is the turn of the sockets.  Returns whether
+ * there was anything to do, or -errno. */
+static int look_once(struct engine *engine, uint64_t now_ns)
+{
+	int count = give_rings(engine, now_ns), n;
+
+	if (count < 0 || (count && !is_turn_of_sockets()) ||
+	    engine_is_choked(engine))
+		return count;
+	n = read_ready(engine, now_ns);
+	return n < 0 ? n : n + count;
+}
+
 bool fabric_link_turn(struct engine *engine, unsigned rounds, uint64_t now_ns)
 {
 	int n = 1, err = 0;
@@ -348,7 +375,7 @@ bool fabric_link_turn(struct engine *engine, unsigned rounds, uint64_t now_ns)
 	any = fabric_link_is_behind() && !engine_is_choked(engine);
 	err = shared_load(&is_lost) ? -EBADF : give_batch(engine, now_ns);
 	for (; !err && n && rounds && !engine_is_choked(engine); rounds--) {
-		n = read_ready(engine, now_ns);
+		n = look_once(engine, now_ns);
 		err = n < 0 ? n : 0;
 		any |= n != 0;
 	}
@@ -357,13 +384,36 @@ bool fabric_link_turn(struct engine *engine, unsigned rounds, uint64_t now_ns)
 	return any || err;
 }
 
-bool fabric_link_has_news(void)
+/* Have packets come that the engine has not taken yet? */
+static bool has_packets(void)
+{
+	for (uint32_t n = is_usable() ? at.count : 0; n; n--)
+		if (link_port_has_packets(port_at(n)))
+			return true;
+	return fabric_link_is_behind();
+}
+
+bool fabric_link_idle(void)
+{
+	bool is_idle = true;
+
+	for (uint32_t n = is_usable() ? at.count : 0; n; n--)
+		is_idle &= link_port_idle(port_at(n));
+	return is_idle;
+}
+
+static bool is_readable(void)
 {
 	struct epoll_event ready[HCA_MAX_PORTS + 1];
 
+	return ready_ports(ready) != 0;
+}
+
+bool fabric_link_has_news(void)
+{
 	return at.is_open && !shared_load(&has_ended) &&
-	       (fabric_link_is_behind() || shared_load(&is_lost) ||
-		ready_ports(ready) != 0);
+	       (has_packets() || shared_load(&is_lost) ||
+		(is_turn_of_sockets() && is_readable()));
 }
 
 bool fabric_link_is_behind(void)
@@ -374,7 +424,7 @@ bool fabric_link_is_behind(void)
 /* ---- packets out ---- */
 
 /* Returns the port of a frame; NULL: frames of this port are dropped. */
-static const struct link_port *port_of(const struct engine_frame *f)
+static struct link_port *port_of(const struct engine_frame *f)
 {
 	return is_usable() && f->port && f->port <= at.count ? port_at(f->port)
 							     : NULL;
@@ -385,16 +435,15 @@ size_t fabric_link_send(const struct engine_frame *frames, size_t n)
 	size_t sent = 0;
 
 	while (sent < n) {
-		const struct link_port *port = port_of(&frames[sent]);
+		struct link_port *port = port_of(&frames[sent]);
 		size_t run = 1, k;
 
 		while (sent + run < n && port_of(&frames[sent + run]) == port)
 			run++;
-		k = port ? link_send(port->fd, port->burst, frames + sent, run)
-			 : run;
+		k = port ? link_port_send(port, frames + sent, run) : run;
 		sent += k;
 		if (k < run) {
-			at.full_fd = port->fd;
+			at.full_fd = link_port_full_fd(port);
 			break;
 		}
 	}
@@ -537,7 +586,13 @@ static int attach_port(struct engine *engine, uint32_t number)
 		return -EPROTO;
 	at.number = m.number;
 	port->burst = fabric_client_burst(port->fd);
-	err = watch_fd(port->fd, number);
+	m = (struct fabric_proto){.number = number};
+	memcpy(m.host, at.host, sizeof(m.host));
+	err = link_ring_open(&port->ring, at.control, port->fd, &m);
+	at.has_rings =
+		(number == 1 || at.has_rings) && link_ring_is_open(&port->ring);
+	if (!err)
+		err = watch_fd(port->fd, number);
 	if (!err)
 		err = ask_host(&m, FABRIC_PROTO_PORT, number, NULL);
 	if (!err && !fabric_client_is_port(&m.port))
@@ -585,18 +640,22 @@ static void clear_state(void)
 {
 	memset(&at, 0, sizeof(at));
 	at.control = at.epoll = at.full_fd = -1;
-	for (uint32_t i = 0; i < HCA_MAX_PORTS; i++)
+	for (uint32_t i = 0; i < HCA_MAX_PORTS; i++) {
 		at.ports[i].fd = -1;
+		link_ring_init(&at.ports[i].ring);
+	}
 	shared_store(&has_ended, 0);
 	shared_store(&is_lost, 0);
 }
 
 /* Closes what is open. */
-static void close_all(void)
+static void close_all(bool is_child)
 {
 	publish_fd(-1);
-	for (uint32_t i = 0; i < at.count; i++)
+	for (uint32_t i = 0; i < at.count; i++) {
 		fd_identity_close(at.ports[i].fd);
+		link_ring_close(&at.ports[i].ring, is_child);
+	}
 	fd_identity_close(at.control);
 	fd_identity_close(at.epoll);
 	link_batch_fini(&at.batch);
@@ -627,18 +686,18 @@ int fabric_link_open(struct engine *engine, uint32_t device,
 	}
 	fabric_client_explain(path, host, err, text, sizeof(text));
 	log_say(LOG_FABRIC_NONE, (uint64_t)-err, "%s", text);
-	close_all();
+	close_all(false);
 	return err;
 }
 
 void fabric_link_forget(void)
 {
-	/* The page of at.changes is not unmapped here.  MADV_DONTFORK kept it
-	 * out of the child of a fork, which may have memory of its own there.
-	 * After host_put could not end the progress thread, that thread may
-	 * still read the page. */
+	/* The page of at.changes and the rings are not unmapped here.
+	 * MADV_DONTFORK kept them out of the child of a fork, which may have
+	 * memory of its own there.  After host_put could not end the progress
+	 * thread, that thread may still use them. */
 	if (at.is_begun)
-		close_all();
+		close_all(true);
 }
 
 void fabric_link_close(void)
@@ -647,7 +706,7 @@ void fabric_link_close(void)
 		return;
 	shut_all();
 	shared_page_unmap(at.changes);
-	close_all();
+	close_all(false);
 }
 
 bool fabric_link_is_open(void)
@@ -723,7 +782,7 @@ bool fabric_link_is_ours(void)
 	if (!at.is_open || shared_load(&has_ended))
 		return !shared_load(&is_lost);
 	for (uint32_t i = 0; i < at.count; i++)
-		has &= fd_identity_holds(at.ports[i].fd);
+		has &= link_port_is_ours(&at.ports[i]);
 	if (has && fd_identity_holds(at.control) && fd_identity_holds(at.epoll))
 		return true;
 	shared_store(&is_lost, 1);

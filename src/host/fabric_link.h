@@ -3,7 +3,8 @@
  * The link of this process to an emulated subnet (`adverb fabric`): the
  * connection to the subnet's process, and one data end for each port of the
  * process's host.  The socket of a data end carries the packets of queue pairs
- * by LID (fabric/proto.h).  A process has at most one link, of one device.
+ * by LID, unless they go by rings in shared memory (fabric/proto.h).  A process
+ * has at most one link, of one device.
  *
  *	fabric_link_turn	packets -> engine; changes of the ports
  *	fabric_link_send	engine -> packets
@@ -82,15 +83,19 @@ bool fabric_link_turn(struct engine *engine, unsigned rounds, uint64_t now_ns);
 bool fabric_link_has_news(void);
 /* Have packets been received that the engine has not taken yet? */
 bool fabric_link_is_behind(void);
+/* Has the fabric make fabric_link_fd readable at the next packet.  False: the
+ * rings (link_ring.h) have packets now.  Once a thread has received packets or
+ * messages, a thread that waits needs another call. */
+bool fabric_link_idle(void);
 /*
  * Sends the first k of n frames, which all have a head, and returns k.  If k <
- * n, the socket fabric_link_full_fd is full, and the caller waits for its
- * POLLOUT.  Frames of a port without a data end, and all frames of a link that
- * has ended, are dropped.
+ * n, the socket or ring of a port is full, and the caller waits for POLLOUT of
+ * fabric_link_full_fd.  Frames of a port without a data end, and all frames of
+ * a link that has ended, are dropped.
  */
 size_t fabric_link_send(const struct engine_frame *frames, size_t n);
-/* Returns the socket that was full when fabric_link_send last sent fewer than n
- * frames; -1: none was full yet. */
+/* Returns the descriptor that has POLLOUT when there is room again, after
+ * fabric_link_send has sent fewer than n frames; -1: it never did. */
 int fabric_link_full_fd(void);
 
 /*
@@ -138,7 +143,8 @@ uint32_t fabric_link_take_changes(uint32_t number);
 void fabric_link_show(const struct device *dev, bool is_new);
 
 /* For the thread that waits: returns the descriptor at whose POLLIN
- * fabric_link_turn is due, or -1. */
+ * fabric_link_turn is due, or -1.  Packets in rings make it readable only after
+ * fabric_link_idle. */
 int fabric_link_fd(void);
 /* For the thread that waits: returns a number that changes when fabric_link_fd
  * changes. */

@@ -18,12 +18,14 @@
 #include "engine/engine.h"
 #include "fabric/proto.h"
 #include "host/link_groups.h"
+#include "host/link_ring.h"
 
 struct link_port {
 	uint32_t device; /* the index of the link's device in the engine */
 	uint32_t number; /* the port's number */
 	int fd;		 /* the data end's socket; -1: none */
 	size_t burst;	 /* the most bytes of packets in a message to it */
+	struct link_ring ring; /* packets go by these rings, if there are any */
 	/* Sets of enum data_change.
 	 * heard: changes that the fabric has reported, and about which no
 	 * question was sent yet.
@@ -34,6 +36,29 @@ struct link_port {
 	struct fabric_port now; /* the fabric's last answer */
 	struct link_groups groups;
 };
+
+/* Sends the first k of n frames, which all have a head, by the port's ring or
+ * socket, and returns k. */
+size_t link_port_send(struct link_port *port, const struct engine_frame *frames,
+		      size_t n);
+/* Returns the descriptor that has POLLOUT when there is room again, after
+ * link_port_send has sent fewer than n frames. */
+int link_port_full_fd(const struct link_port *port);
+/* Gives a packet to the engine. */
+void link_port_take(const struct link_port *port, struct engine *engine,
+		    const uint8_t *bytes, size_t n, uint64_t now_ns);
+/* Gives some packets of the port's ring, if it has one, to the engine, until
+ * the engine is choked.  Returns how many; -ECONNRESET: the fabric has closed
+ * the data end; or -EPROTO: it has written nonsense into the ring. */
+int link_port_take_ring(struct link_port *port, struct engine *engine,
+			uint64_t now_ns);
+/* Has the port's ring packets? */
+bool link_port_has_packets(const struct link_port *port);
+/* Has the fabric send a message on the socket at the next packet.  False: the
+ * port's ring has packets now. */
+bool link_port_idle(struct link_port *port);
+/* Do the port's descriptors still refer to the link's files? */
+bool link_port_is_ours(const struct link_port *port);
 
 /* Notes that the fabric has reported these changes, a set of enum data_change.
  * Returns 0, or -EPROTO: there are no such changes. */

@@ -139,26 +139,6 @@ static void transmit_frames(struct progress *p)
 	direct_select_wake(p->engine);
 }
 
-/*
- * Sends the frames that a full socket has left with the engine.  Called before
- * the process or the host's last user ends: the requests of these frames may
- * have completed, and a hardware adapter would have sent the frames.  Waits for
- * room for at most REST_NS, since the fabric does not read from a process whose
- * receivers have stopped.
- */
-static void send_rest(struct progress *p)
-{
-	uint64_t end = monotonic_ns() + REST_NS, now;
-
-	shield_holder(p);
-	while (p->full_fd >= 0 && (now = monotonic_ns()) < end) {
-		struct pollfd room = {.fd = p->full_fd, .events = POLLOUT};
-
-		poll(&room, 1, (int)((end - now) / 1000000) + 1);
-		transmit_frames(p);
-	}
-}
-
 /* Has the socket join datagrams (GRO), and tells the peers, which may send more
  * at once from then on. */
 static void join_datagrams(struct progress *p)
@@ -320,6 +300,38 @@ static bool receive_link(struct progress *p, unsigned rounds)
 	if (fabric_link_has_ended())
 		tell_fatal(p);
 	return any;
+}
+
+/* Waits until there is room, or until the time @ns has passed.  The link to a
+ * fabric may end meanwhile, and then needs no room. */
+static void await_room(struct progress *p, uint64_t ns)
+{
+	bool looks = !engine_is_choked(p->engine);
+	struct pollfd waits[] = {
+		{.fd = p->full_fd, .events = POLLOUT},
+		{.fd = looks ? fabric_link_fd() : -1, .events = POLLIN}};
+
+	poll(waits, 2, (int)(ns / 1000000) + 1);
+	if (waits[1].revents)
+		receive_link(p, 1);
+}
+
+/*
+ * Sends the frames that a full socket has left with the engine.  Called before
+ * the process or the host's last user ends: the requests of these frames may
+ * have completed, and a hardware adapter would have sent the frames.  Waits for
+ * room for at most REST_NS, since the fabric does not read from a process whose
+ * receivers have stopped.
+ */
+static void send_rest(struct progress *p)
+{
+	uint64_t end = monotonic_ns() + REST_NS, now;
+
+	shield_holder(p);
+	while (p->full_fd >= 0 && (now = monotonic_ns()) < end) {
+		await_room(p, end - now);
+		transmit_frames(p);
+	}
 }
 
 /* Prints the sentence about a failure, once per cause and QP. */

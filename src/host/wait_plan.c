@@ -4,13 +4,23 @@
 #include <poll.h>
 
 #include "host/broker_link.h"
+#include "host/fabric_link.h"
 #include "util/bits.h"
+
+/* Have the rings of the link to a fabric packets that the engine can take now?
+ * If not, has the fabric wake the leader: another thread may have received the
+ * message of the wake-up that the leader has asked for. */
+static bool has_ring_packets(const struct progress *p)
+{
+	return !engine_is_choked(p->engine) && !fabric_link_idle();
+}
 
 bool wait_plan_is_over(struct progress *p)
 {
 	return shared_load(&p->wake.is_resting) && p->wake.at_ns &&
 	       ((p->full_fd >= 0 && p->wake.awaited_fd != p->full_fd) ||
-		progress_is_behind(p) || engine_has_tx(p->engine) ||
+		progress_is_behind(p) || has_ring_packets(p) ||
+		engine_has_tx(p->engine) ||
 		poll_policy_wants_service(&p->policy) ||
 		p->wake.link_at != broker_link_changes() ||
 		p->wake.streams_at != shared_own(&p->streams.waits_on) ||
@@ -25,7 +35,9 @@ void wait_plan_make(struct progress *p, struct progress_rest *r)
 	bool is_behind = progress_is_behind(p);
 
 	poll_policy_sleeps(&p->policy, is_behind);
-	w->at_ns = is_behind ? 0 : engine_deadline(p->engine);
+	w->at_ns = is_behind || has_ring_packets(p)
+			   ? 0
+			   : engine_deadline(p->engine);
 	w->at_ns = bits_min_u64(w->at_ns,
 				poll_policy_serve(&p->policy, p->last_turn_ns));
 	direct_select_rest(p->engine, p->last_turn_ns, &w->at_ns);

@@ -9,7 +9,7 @@
 static const char *const mechanism_names[ENV_MECHANISMS] = {
 	[ENV_CREDITS] = "credits",   [ENV_ACKS] = "acks",
 	[ENV_EAGER] = "eager",	     [ENV_MAPPED] = "mapped",
-	[ENV_ADAPTIVE] = "adaptive",
+	[ENV_ADAPTIVE] = "adaptive", [ENV_RINGS] = "rings",
 };
 
 static const char *const mpa_words[ENV_MPA_WORDS] = {
@@ -105,8 +105,8 @@ static void check_without(void)
 				      ENV_MECHANISMS)))
 		log_say(LOG_VALUE_WITHOUT, (uintptr_t)word,
 			"ADVERB_WITHOUT: \"%.*s\" is not the name of a "
-			"mechanism: the names are credits, acks, eager, mapped "
-			"and adaptive, separated by commas",
+			"mechanism: the names are credits, acks, eager, "
+			"mapped, adaptive and rings, separated by commas",
 			(int)length, word);
 }
 

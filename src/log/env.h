@@ -36,6 +36,7 @@ enum env_mechanism {
 	ENV_EAGER,    /* hca/eager.h */
 	ENV_MAPPED,   /* memory/copy_revocable.h */
 	ENV_ADAPTIVE, /* host/poll_policy.h */
+	ENV_RINGS,    /* host/link_ring.h */
 	ENV_MECHANISMS
 };
 

@@ -3,12 +3,15 @@
 
 #include "test.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "fabric/fabric_client.h"
 #include "hdr/lrh.h"
 #include "host/fabric_link.h"
 
@@ -85,16 +88,59 @@ static void answer_data(struct world *w, struct fabric_proto *m)
 	close(ends[1]);
 }
 
+/* Returns a file for rings, or a wrong one. */
+static int make_rings(struct world *w, struct fabric_peer_ring *r)
+{
+	int fd = memfd_create("ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	off_t bytes = PACKET_RING_FILE - (w->wrong == RING_IS_SHORT);
+
+	assert_int_equal(ftruncate(fd, bytes), 0);
+	r->memory = mmap(NULL, PACKET_RING_FILE, PROT_READ | PROT_WRITE,
+			 MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(r->memory, MAP_FAILED);
+	packet_ring_init_in(&r->in, r->memory);
+	packet_ring_init_out(&r->out, (uint8_t *)r->memory + PACKET_RING_BYTES);
+	if (w->wrong != RING_IS_NOT_SEALED)
+		assert_int_equal(
+			fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+	return fd;
+}
+
+static void answer_ring(struct world *w, struct fabric_proto *m, int brought)
+{
+	struct fabric_peer_ring *r = &w->rings[m->number - 1];
+	int pipes[2], fd;
+
+	if (!(w->ring_ports & 1u << (m->number - 1))) {
+		m->err = -ENOBUFS;
+		close(brought);
+		fabric_peer_bring(w, m, -1);
+		return;
+	}
+	r->room_fd = brought;
+	fd = make_rings(w, r);
+	if (w->wrong == RING_IS_PIPE) {
+		assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+		close(pipes[1]);
+		close(fd);
+		fd = pipes[0];
+	}
+	fabric_peer_bring(w, m, w->wrong == RING_WITHOUT_FILE ? -1 : fd);
+	close(fd);
+}
+
 /* Answers questions until the process knows its last port, or until one side
  * closes the connection. */
 static void *shake_hands(void *arg)
 {
 	struct world *w = arg;
 	struct fabric_proto m;
-	bool is_last = false;
+	bool is_last = false, is_cut;
+	int brought;
 
 	w->control = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC);
-	while (!is_last && recv(w->control, &m, sizeof(m), 0) == sizeof(m)) {
+	while (!is_last && fabric_client_receive(w->control, &m, 0, &is_cut,
+						 &brought) == sizeof(m)) {
 		assert_int_equal(m.version, FABRIC_PROTO_VERSION);
 		assert_string_equal(m.host, FABRIC_PEER_HOST);
 		is_last = m.kind == FABRIC_PROTO_PORT &&
@@ -108,6 +154,8 @@ static void *shake_hands(void *arg)
 			answer_port(w, &m);
 		} else if (w->wrong == HANGS_UP) {
 			break;
+		} else if (m.kind == FABRIC_PROTO_RING) {
+			answer_ring(w, &m, brought);
 		} else {
 			assert_int_equal(m.kind, FABRIC_PROTO_DATA);
 			answer_data(w, &m);
@@ -174,9 +222,28 @@ void fabric_peer_start(struct world *w, uint32_t type, uint32_t data_bytes)
 	assert_int_equal(fabric_peer_open(w), 0);
 }
 
+void fabric_peer_start_rings(struct world *w, uint32_t type,
+			     uint32_t ring_ports)
+{
+	fabric_peer_init(w, type, 1024);
+	w->ring_ports = ring_ports;
+	w->listener = fabric_peer_listen();
+	assert_int_equal(fabric_peer_open(w), 0);
+}
+
+void fabric_peer_free_rings(struct world *w)
+{
+	for (int i = 0; i < FABRIC_PEER_PORTS; i++)
+		if (w->rings[i].memory) {
+			munmap(w->rings[i].memory, PACKET_RING_FILE);
+			close(w->rings[i].room_fd);
+		}
+}
+
 void fabric_peer_end(struct world *w)
 {
 	fabric_link_close();
+	fabric_peer_free_rings(w);
 	fabric_peer_hang_up(w);
 	close(w->listener);
 	unlink(fabric_peer_path);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "fabric/packet_ring.h"
 #include "fabric/proto.h"
 #include "scenario/two_hcas.h"
 
@@ -35,7 +36,20 @@ enum wrong {
 	IS_SWITCH,
 	FIRST_PORT_IS_0,
 	HANGS_UP,
+	RING_WITHOUT_FILE,
+	RING_IS_PIPE,
+	RING_IS_SHORT,
+	RING_IS_NOT_SEALED,
 	WRONGS
+};
+
+/* The fabric's side of the rings of a data end. */
+struct fabric_peer_ring {
+	void *memory;
+	struct packet_ring_in in;
+	struct packet_ring_out out;
+	/* The process's eventfd. */
+	int room_fd;
 };
 
 struct world {
@@ -48,6 +62,9 @@ struct world {
 	enum wrong wrong;
 	struct fabric_port port; /* the state of all ports */
 	uint32_t taken;		 /* how often the host was taken */
+	/* The first of these bits: the fabric gives port 1 rings; and so on. */
+	uint32_t ring_ports;
+	struct fabric_peer_ring rings[FABRIC_PEER_PORTS];
 };
 
 /* Makes two adapters with QPs of a type and of `depth` requests, and no link.
@@ -61,8 +78,13 @@ int fabric_peer_open(struct world *w);
 /* Makes a world with a link, whose QPs are of a type.  data_bytes: SO_SNDBUF of
  * the process's sockets; 0: as it is. */
 void fabric_peer_start(struct world *w, uint32_t type, uint32_t data_bytes);
+/* As fabric_peer_start, with rings at these ports. */
+void fabric_peer_start_rings(struct world *w, uint32_t type,
+			     uint32_t ring_ports);
 /* Closes the fabric's sockets of the link. */
 void fabric_peer_hang_up(struct world *w);
+/* Frees the fabric's side of the rings. */
+void fabric_peer_free_rings(struct world *w);
 /* Closes the link, and frees what fabric_peer_start has made. */
 void fabric_peer_end(struct world *w);
 /* Lets the process receive what the fabric has sent.  Returns whether anything

@@ -90,7 +90,7 @@ static void refuse_message(const void *bytes, size_t n)
 static void wrong_messages_end_the_link(void **state)
 {
 	static uint8_t bytes[FABRIC_PROTO_BURST_BYTES + 1];
-	struct fabric_proto_news news = {.changes = 2 * DATA_DEATH};
+	struct fabric_proto_news news = {.changes = 2 * DATA_RING};
 	struct world w;
 
 	refuse_message(bytes, 1);
@@ -368,6 +368,7 @@ static void a_wrong_fabric_is_refused(void **state)
 
 		fabric_peer_init(&w, HCA_QPT_UC, 4);
 		w.wrong = wrong;
+		w.ring_ports = 3;
 		w.listener = fabric_peer_listen();
 		err = fabric_peer_open(&w);
 		assert_int_equal(err, wrong == IS_SWITCH  ? -ENODEV
@@ -376,6 +377,7 @@ static void a_wrong_fabric_is_refused(void **state)
 		assert_false(fabric_link_is_open());
 		assert_int_equal(fabric_link_fd(), -1);
 		fabric_peer_hang_up(&w);
+		fabric_peer_free_rings(&w);
 		close(w.listener);
 		unlink(fabric_peer_path);
 		two_hcas_free(w.d);

@@ -200,7 +200,7 @@ static void packets_that_cannot_be_sent_are_given_up_at_last(void **state)
 	f.fabric = new_subnet();
 	f.buffer = buffer;
 	f.size = sizeof(buffer);
-	list_init(&f.rests);
+	fabric_data_init_all(&f);
 	fabric_data_init(&d, NULL);
 	a = data_open(fabric_find(f.fabric, "A"), 1, &d, &err);
 	b = data_open(fabric_find(f.fabric, "B"), 1, NULL, &err);

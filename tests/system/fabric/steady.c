@@ -11,14 +11,16 @@
  * prints `sent` when it is acknowledged.  Prints `error N` and ends if a
  * request fails with status N.  Ends with the standard input.  With the
  * variable STEADY_PKEY both ends use that P_Key, and with STEADY_TIMEOUT that
- * local ACK timeout.  With STEADY_CHILD the program
- * forks, and the child keeps all descriptors open until the standard input
- * ends.
+ * local ACK timeout.  With STEADY_CHILD the program forks, and the child keeps
+ * all descriptors open until the standard input ends.  With STEADY_SLEEPS the
+ * program sleeps until a completion comes, and with STEADY_POLLERS that many
+ * threads poll an empty completion queue now and then.
  */
 #include "check.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +37,7 @@ struct message {
 };
 
 static struct ibv_cq *cq;
+static struct ibv_comp_channel *channel; /* NULL: the program polls */
 static struct ibv_mr *mr;
 static struct ibv_qp *qp;
 /* The messages that arrive, and those that are sent, in one region. */
@@ -144,8 +147,10 @@ static uint16_t make_parts(void)
 	struct ibv_port_attr port;
 
 	NEED(pd && !ibv_query_port(ctx, 1, &port) && port.lid);
+	if (getenv("STEADY_SLEEPS"))
+		channel = ibv_create_comp_channel(ctx);
 	cq = init.send_cq = init.recv_cq =
-		ibv_create_cq(ctx, 4 * DEPTH, NULL, NULL, 0);
+		ibv_create_cq(ctx, 4 * DEPTH, NULL, channel, 0);
 	mr = ibv_reg_mr(pd, in, sizeof(in), IBV_ACCESS_LOCAL_WRITE);
 	NEED(cq && mr);
 	qp = ibv_create_qp(pd, &init);
@@ -220,6 +225,47 @@ static void make_child(void)
 	_exit(0);
 }
 
+/* Polls in bursts, so that the threads that make progress change. */
+static void *poll_in_vain(void *number)
+{
+	unsigned int random = (unsigned int)(uintptr_t)number;
+	struct ibv_cq *empty = ibv_create_cq(cq->context, 1, NULL, NULL, 0);
+	struct ibv_wc wc;
+
+	NEED(empty);
+	for (;;) {
+		random = random * 1664525 + 1013904223;
+		for (unsigned int i = random >> 20; i; i--)
+			NEED(!ibv_poll_cq(empty, 1, &wc));
+		usleep(random >> 22);
+	}
+	return NULL;
+}
+
+static void start_pollers(void)
+{
+	const char *count = getenv("STEADY_POLLERS");
+	pthread_t thread;
+
+	for (uintptr_t i = count ? strtoul(count, NULL, 0) : 0; i; i--)
+		NEED(!pthread_create(&thread, NULL, poll_in_vain, (void *)i));
+}
+
+/* Sleeps until a completion or a line comes. */
+static void await_work(void)
+{
+	struct pollfd p[] = {{.fd = channel->fd, .events = POLLIN},
+			     {.fd = 0, .events = POLLIN}};
+	struct ibv_cq *of;
+	void *context;
+
+	NEED(!ibv_req_notify_cq(cq, 0));
+	if (do_work() || poll(p, 2, -1) < 0 || !p[0].revents)
+		return;
+	NEED(!ibv_get_cq_event(channel, &of, &context));
+	ibv_ack_cq_events(of, 1);
+}
+
 int main(void)
 {
 	bool has_said = false;
@@ -232,8 +278,10 @@ int main(void)
 	NEED(scanf("%u %u", &lid, &qpn) == 2);
 	connect_to(lid, qpn);
 	make_child();
+	start_pollers();
 	while (take_line()) {
-		do_work();
+		if (!do_work() && channel)
+			await_work();
 		if (!has_said && acked > MESSAGES && received > MESSAGES)
 			printf("runs\n");
 		has_said |= acked > MESSAGES && received > MESSAGES;

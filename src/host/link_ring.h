@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The rings of a data end in a program (fabric/packet_ring.h): packets to and
+ * from the fabric without a system call for each.  If the fabric refuses them,
+ * packets go by the data end's socket.
+ *
+ * Lock: the caller's.
+ */
+#ifndef HOST_LINK_RING_H
+#define HOST_LINK_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/engine.h"
+#include "fabric/packet_ring.h"
+#include "fabric/proto.h"
+#include "hdr/lrh.h"
+
+struct link_ring {
+	/* Both rings, of PACKET_RING_FILE bytes.  NULL: there are none. */
+	void *memory;
+	/* The packets to the fabric. */
+	struct packet_ring_out out;
+	/* The packets of the fabric. */
+	struct packet_ring_in in;
+	/* An eventfd; -1: there are no rings.  Its count is at the limit while
+	 * this process waits for room, so that POLLOUT says when there is room.
+	 */
+	int room_fd;
+	/* A copy of the packet that was taken last. */
+	uint8_t packet[LRH_FRAME_MAX];
+};
+
+/* Prepares the struct of a data end without rings. */
+void link_ring_init(struct link_ring *r);
+/* Asks the fabric for the rings of the data end at a port.  @fd: its socket.
+ * *m: a request with the host and the port; used for the question.  Returns 0,
+ * also if the fabric refuses, or if this process has no memory or no descriptor
+ * for rings: then the socket serves.  Otherwise returns the -errno of
+ * fabric_client_bring; -EPROTO: the fabric has sent no such memory file. */
+int link_ring_open(struct link_ring *r, int control, int fd,
+		   struct fabric_proto *m);
+/* Ends the use of the rings.  is_child: this process is the child of a fork,
+ * in which the memory is not mapped. */
+void link_ring_close(struct link_ring *r, bool is_child);
+/* Are there rings? */
+bool link_ring_is_open(const struct link_ring *r);
+
+/* Does what link_send does, by the ring.  @fd: the socket of the data end.  If
+ * fewer than n frames were sent, r->room_fd tells of room by POLLOUT. */
+size_t link_ring_send(struct link_ring *r, int fd,
+		      const struct engine_frame *frames, size_t n);
+/* Takes the next packet of the fabric: sets *bytes, which are this process's
+ * own and stay valid until the next call, and *n.  False: there is none. */
+bool link_ring_take(struct link_ring *r, const uint8_t **bytes, size_t *n);
+/* Gives back the room of the packets that were taken. */
+void link_ring_release(struct link_ring *r, int fd);
+/* Has the fabric written into the rings what no fabric writes? */
+bool link_ring_is_broken(const struct link_ring *r);
+
+#endif
