@@ -67,6 +67,9 @@ struct progress_wake {
 	uint64_t at_ns;
 	/* The socket for whose room the thread waits; -1: none. */
 	int awaited_fd;
+	/* The engine was choked when the wait began, so no datagram and no
+	 * packet ends the wait. */
+	bool is_deaf;
 	uint32_t link_at;    /* broker_link_changes when the wait began */
 	uint32_t streams_at; /* stream_set.waits_on when the wait began */
 	/* The eventfd that wakes the thread; -1 while no progress thread

@@ -19,6 +19,7 @@ bool wait_plan_is_over(struct progress *p)
 {
 	return shared_load(&p->wake.is_resting) && p->wake.at_ns &&
 	       ((p->full_fd >= 0 && p->wake.awaited_fd != p->full_fd) ||
+		(p->wake.is_deaf && !engine_is_choked(p->engine)) ||
 		progress_is_behind(p) || has_ring_packets(p) ||
 		engine_has_tx(p->engine) ||
 		poll_policy_wants_service(&p->policy) ||
@@ -49,9 +50,10 @@ void wait_plan_make(struct progress *p, struct progress_rest *r)
 	w->at_ns = bits_min_u64(w->at_ns, p->streams.due_ns);
 	engine_publish(p->engine);
 	w->awaited_fd = p->full_fd;
+	w->is_deaf = engine_is_choked(p->engine);
 	r->until = bits_min_u64(w->at_ns, broker_link_due_ns());
 	r->events = (short)((p->full_fd >= 0 ? POLLOUT : 0) |
-			    (engine_is_choked(p->engine) ? 0 : POLLIN));
+			    (w->is_deaf ? 0 : POLLIN));
 	r->serves = post_lock_serves(&p->posts, p->last_turn_ns);
 	w->link_at = broker_link_changes();
 	w->streams_at = shared_own(&p->streams.waits_on);

@@ -145,6 +145,34 @@ static void progress_sends_and_receives(void **state)
 	fabric_peer_end(&w);
 }
 
+/* Until the program posts receives, the engine takes no packets, and none ends
+ * the leader's wait.  Then the leader waits anew. */
+static void receives_wake_a_leader_that_does_not_listen(void **state)
+{
+	struct world w;
+
+	fabric_peer_start(&w, HCA_QPT_UC, 0);
+	begin_progress(&w);
+	while (!engine_is_choked(w.engine)) {
+		post_send(&w, 1, 0);
+		send_back(&w, 1);
+		poll_once();
+	}
+	while (progress_is_behind(&progress))
+		poll_once();
+	assert_int_equal(rest_once(), 0);
+	assert_false(fabric_peer_is_readable(progress.wake.fd));
+	progress_take(&progress);
+	for (int i = 0; i < 1000; i++)
+		two_hcas_recv(w.d, 0, 0, BYTES);
+	progress_give(&progress);
+	assert_false(engine_is_choked(w.engine));
+	assert_true(fabric_peer_is_readable(progress.wake.fd));
+	progress_rested(&progress);
+	end_progress(&w);
+	fabric_peer_end(&w);
+}
+
 static void progress_reports_the_end(void **state)
 {
 	struct waitset in = {.fd = -1};
@@ -270,6 +298,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(progress_sends_and_receives),
+		cmocka_unit_test(receives_wake_a_leader_that_does_not_listen),
 		cmocka_unit_test(progress_reports_the_end),
 		cmocka_unit_test(progress_notices_closed_descriptors),
 		cmocka_unit_test(a_fabric_lets_a_host_attach),
