@@ -198,7 +198,7 @@ class StepMaker:
         """A Where whose client is the host NEAR of a chain of switches."""
         return Where(hosts=(net.options(subnet.NEAR), net.options(server)))
 
-    def on_subnet(self, series, program, size, *options):
+    def on_subnet(self, series, program, size, *options, env=None):
         """The bandwidth between two hosts at one switch, by LID.  The CPU time of
         the fabric counts."""
         def run():
@@ -207,26 +207,26 @@ class StepMaker:
                 began = net.cpu_us()
                 figures = self.bandwidth(
                     series, program, size, *options,
-                    where=self.between(net, subnet.NEXT)).run()
+                    where=self.between(net, subnet.NEXT), env=env).run()
                 figures["cpu"] += (net.cpu_us() - began) * 1e3 / (
                     size * stream_count(size))
                 return figures
         return Step(series, size, run, ["opensm", program])
 
-    def packet_us(self, net, server, size):
+    def packet_us(self, net, server, size, env=None):
         """The CPU time of the fabric for each packet of a stream, with its share
         of the packets that come back."""
         began, count = net.cpu_us(), 20000
         self.perftest("ib_write_bw", size, count, ["-m", "4096"],
-                      self.between(net, server))
+                      self.between(net, server), env=env)
         return (net.cpu_us() - began) / count
 
-    def forwarded(self, series, size):
+    def forwarded(self, series, size, env=None):
         """The CPU time of the fabric for a packet that crosses one switch."""
         def run():
             with subnet.managed(self.adverb, subnet.chain(1),
                                 subnet.FAR) as net:
-                return {"us": self.packet_us(net, subnet.NEXT, size)}
+                return {"us": self.packet_us(net, subnet.NEXT, size, env)}
         return Step(series, size, run, ["opensm", "ib_write_bw"])
 
     def hop(self, series, size):
@@ -566,6 +566,9 @@ def mechanisms(m):
                env=packets)
     yield both(m.latency, "adaptive", "send_lat", "ib_send_lat", 64 * KIB,
                env=packets)
+    yield both(m.on_subnet, "rings", "subnet write", "ib_write_bw", 64 * KIB,
+               "-m", "4096", env={})
+    yield both(m.forwarded, "rings", "subnet packet", 4 * KIB, env={})
 
 
 def sweeps(m):
