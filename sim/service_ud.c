@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* UD: a message is one packet; a receive has 40 bytes of GRH in front. */
+/* UD: a message is one packet; a receive begins with 40 bytes for a GRH. */
 #include <string.h>
 
 #include "ibt/ud.h"
@@ -57,7 +57,8 @@ static void address_by_lid(const struct flow *f, struct wq_to *to)
 	to->has_grh = has_grh(f);
 	memcpy(to->from, ah.sgid, 16);
 	memcpy(to->to, ah.dgid, 16);
-	/* the subnet carries no packet to a QPN that belongs to no process */
+	/* no process of the subnet has this QPN: the receiver's port drops the
+	 * packet */
 	if (!f->back->qp)
 		to->qpn = UNUSED_QPN;
 }

@@ -2,10 +2,10 @@
 /*
  * The multicast groups that programs of a host have joined by rdma_cm
  * (CMPROTO_JOIN).  The subnet administration counts ports, not programs (IBTA
- * Vol 1, 15.2.5.17), so the port of a host joins a group when a program joins
- * the group, and leaves it only after the last program.  No I/O: the sink sends
- * the questions and the answers.  Messages of programs and MADs are not
- * trusted.  Owner: fabric_query, one thread.
+ * Vol 1, 15.2.5.17).  So the port of a host joins a group when a program joins
+ * the group, and leaves it only after the last program has left.  No I/O: the
+ * sink sends the questions and the answers.  Messages of programs and MADs are
+ * not trusted.  Owner: fabric_query, one thread.
  */
 #ifndef TOOLS_FABRIC_GROUP_H
 #define TOOLS_FABRIC_GROUP_H
@@ -43,7 +43,8 @@ struct fabric_group_sink {
 struct fabric_groups {
 	const struct fabric_group_sink *sink; /* borrowed */
 	void *user;			      /* of the sink */
-	/* The id of the last question; queries for paths count here, too. */
+	/* The id of the last question.  Questions for paths take their ids
+	 * from this counter, too. */
 	uint32_t *last_id;
 	struct list all;
 	uint32_t member_count, group_count;
@@ -78,10 +79,12 @@ void fabric_group_leave(struct fabric_groups *all, const void *owner,
 			uint32_t number);
 /* The program ends, and with it its memberships. */
 void fabric_group_drop(struct fabric_groups *all, const void *owner);
-/* Ends the memberships in each group for which is_lost returns true: a port may
- * have lost the group.  The sink's `lost` tells their programs.  As the kernel,
- * asks the administration for nothing: it is for the programs to join again.  A
- * join that waits for its answer goes on, and is asked for once more. */
+/* Ends the memberships in each group for which is_lost returns true, because a
+ * port may have lost the group.  The sink's `lost` tells each program that had
+ * such a membership.  Does not ask the administration to join again: as with
+ * the kernel, the programs have to do that.  A join that has no answer yet is
+ * not ended.  When the answer comes, the administration is asked again, since
+ * the port may have lost the group since the question. */
 void fabric_group_lose(struct fabric_groups *all,
 		       bool (*is_lost)(const void *arg,
 				       const struct sa_member *r),

@@ -15,13 +15,14 @@
 void fabric_query_init(struct cm_host *h);
 /* Frees the groups that are left. */
 void fabric_query_free(struct cm_host *h);
-/* Handles requests of a program, whose answers may come later. */
+/* Each handles one request of a program.  The answer may come later. */
 void fabric_query_route(struct fabric_cm_client *c, const struct cmproto *m);
 void fabric_query_join(struct fabric_cm_client *c, const struct cmproto *m);
 void fabric_query_leave(struct fabric_cm_client *c, const struct cmproto *m);
-/* A port of the host has changed; `changes` is a set of enum data_change.  As
- * the kernel's, the port's memberships end when the port is no longer active,
- * gets another LID, leaves the group's partition, or is to register again. */
+/* A port of the host has changed; `changes` is a set of enum data_change.  The
+ * port's memberships end, as in the kernel, if the port is no longer active,
+ * gets another LID, leaves the group's partition, or is to register again.  A
+ * membership also ends if no port of the host has its GID any more. */
 void fabric_query_changed(struct cm_host *h, uint32_t port, uint32_t changes);
 /* The program ends: drops its questions and memberships. */
 void fabric_query_drop(struct fabric_cm_client *c);
@@ -29,7 +30,7 @@ void fabric_query_drop(struct fabric_cm_client *c);
  * ETIMEDOUT. */
 void fabric_query_take(struct cm_host *h, const struct umad *from,
 		       const uint8_t *mad, size_t bytes);
-/* Is a port to join or to leave a group? */
+/* Is a question about a join or a leave open? */
 bool fabric_query_is_busy(const struct cm_host *h);
 
 #endif

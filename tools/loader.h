@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * loader: sets the variables that make the dynamic loader load adverb's
- * libraries: LD_LIBRARY_PATH, LD_PRELOAD and, for AddressSanitizer's check of
- * LD_PRELOAD, ASAN_OPTIONS.  The user's values stay, in their order.
+ * loader: sets LD_LIBRARY_PATH and LD_PRELOAD, so that the dynamic loader loads
+ * adverb's libraries, and ASAN_OPTIONS, so that AddressSanitizer accepts a
+ * preloaded library before its own.  The user's values stay, in their order.
  *
- * The functions set variables of this process, which then executes the program.
- * Single-threaded; no lock.
+ * loader_set changes the environment of this process, which then executes the
+ * program.  The other functions change no variable.  Single-threaded; no lock.
  */
 #ifndef TOOLS_LOADER_H
 #define TOOLS_LOADER_H
@@ -17,9 +17,10 @@
 
 /*
  * Puts the shim's name for LD_PRELOAD into @name of PATH_MAX bytes.  The name
- * contains $PLATFORM if the loader can replace that word: then a 32-bit program
- * finds an empty library, and its loader prints no error.  Returns false, and
- * the reason in *why (borrowed), if this machine's loader cannot load the shim.
+ * contains $PLATFORM if the loader finds the shim by such a name: then a 32-bit
+ * program finds an empty library, and its loader prints no error.  Returns
+ * false, and the reason in *why (borrowed), if this machine's loader cannot
+ * load the shim.
  */
 bool loader_shim(const char *libdir, char *name, const char **why);
 
@@ -32,8 +33,9 @@ bool loader_lacks_library(const char *libdir, char why[LOADER_WHY]);
  * sentence without a full stop. */
 bool loader_lacks_shim(const char *libdir, char why[LOADER_WHY]);
 
-/* Sets the variables for the libraries in l->libdir, and for the shim if
- * l->shim. */
+/* Sets the variables for the libraries in l->libdir, for the folders of
+ * vendor.h, and for the shim if l->shim.  Preloads the libraries if
+ * l->preload. */
 void loader_set(const struct launch *l);
 
 #endif

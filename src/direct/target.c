@@ -22,7 +22,8 @@ struct target_ref *target_new(void)
 	return l;
 }
 
-/* Are the bounce buffers inside the peers' part, and their number sound? */
+/* Are the bounce buffers inside the part of the arena that peers write, and is
+ * their number sound? */
 static bool has_bounces(const struct arena *a, const struct wq *q)
 {
 	uint32_t n = q->bounces;
@@ -109,8 +110,9 @@ static bool find_at(struct target_ref *l, aoff at)
 }
 
 /*
- * Returns the copy of the target, without its attributes; NULL: there is no
- * such QP.
+ * Returns the copy of the target; NULL: there is no such QP, or its members
+ * make no sense.  The attributes and the state in the copy may be old:
+ * copy_state reads them.
  *
  * The acquire loads of the rows pair with the release store in
  * publish_row (hca/qp.c): they order the load of a row before the loads of the
@@ -161,8 +163,9 @@ static void copy_attributes(struct qp *qp, const struct qp *there)
 /*
  * Called under the responder lock.  Copies the members that the owner changes
  * only under that lock, and the state, which may become ERR at any time.  The
- * owner's indices of receives are set to values for which no receive is posted;
- * inside_see_posted and inside_see_collected read them when they are needed.
+ * copy's indices of posted and collected receives get the value for which no
+ * receive is posted.  inside_see_posted and inside_see_collected read the
+ * owner's indices when they are needed.
  */
 static void copy_state(const struct target_ref *l, struct qp *qp)
 {
@@ -186,9 +189,9 @@ static bool is_ours(const struct target_ref *l, const struct qp *qp)
 	       (l->way || inaddr_has_same_ip(qp->attr.ah.dgid, l->src_ip));
 }
 
-/* Do the GIDs of two paths fit, if there are any (IBTA 9.6.1.2.2)?  The subnet
- * is asked about the GIDs of the initiator's path alone, so either both paths
- * have a GRH or none has. */
+/* Is the SGID of each path the DGID of the other path (IBTA 9.6.1.2.2)?  True
+ * also if neither path has a GRH.  False if only one has a GRH: the subnet was
+ * asked about the GIDs of the initiator's path alone. */
 static bool has_gids(const struct hca_ah *one, const struct hca_ah *two)
 {
 	return one->is_global == two->is_global &&
@@ -196,9 +199,10 @@ static bool has_gids(const struct hca_ah *one, const struct hca_ah *two)
 				    !memcmp(one->dgid, two->sgid, 16)));
 }
 
-/* Is the target's path the way back that the subnet was asked about?  A target
- * with an alternate path sends and expects packets, since only these ask for a
- * migration. */
+/* Does the target send by the path for which the subnet has said that it
+ * delivers the answers (struct hca_way)?  True for a connection that is not by
+ * LID.  False for a target with an alternate path: it needs packets, because
+ * only a packet can ask for a migration. */
 static bool is_way_back(const struct target_ref *l, const struct qp *qp)
 {
 	const struct hca_qp_attr *a = &qp->attr;
@@ -282,8 +286,8 @@ static enum direct_result execute_request(struct target_ref *l, struct qp *qp,
 	return l->is_asked ? DIRECT_ASKED_TARGET : DIRECT_DONE;
 }
 
-/* Takes the responder lock, and copies the state.  False: another process holds
- * the lock or waits for it. */
+/* Takes the responder lock, and copies the state.  False: the owner waits for
+ * the lock (is_wanted), or another process holds it for long. */
 static bool lock_responder(struct target_ref *l, struct qp *qp)
 	TRY_ACQUIRE(true, &qp_target(qp)->lock) NO_LOCK_ANALYSIS
 {
@@ -428,9 +432,9 @@ void target_announce_packets(struct target_ref *l, struct serial24 psn)
 	leave_qp(l);
 }
 
-/* May a batch be executed?  It may if the target has executed a request of this
- * connection before, the target is open, and no request waits for the target's
- * process. */
+/* May a batch be executed?  It may if a request of this connection was executed
+ * before, the target is open and sends by the right path (is_way_back), and no
+ * request waits for the target's process. */
 static bool is_easy(struct target_ref *l, const struct qp *qp)
 {
 	return !l->is_asked && qp_target(qp)->is_heard &&

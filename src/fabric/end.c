@@ -441,8 +441,8 @@ void end_take_response(const struct packet *p)
 }
 
 /* Returns the request to the program, cut to its MAD header, with ETIMEDOUT, as
- * the kernel does.  Without room for the message, tries again later: a program
- * gets either a response or a timeout for each request. */
+ * the kernel does.  If add_message fails, tries again after ROOM_MS: a program
+ * gets either a response or a timeout for each request that has a timeout. */
 static void time_out(struct end *end, struct wait *wait, uint64_t now_ms)
 {
 	uint8_t header[FABRIC_UMAD_BYTES];

@@ -57,7 +57,7 @@ enum {
 	ENFORCE_IN = 8,		  /* in AT_OPER_VLS */
 	ENFORCE_OUT = 4,
 	ADAPTER_LIFE_MS = 1000,
-	NO_CHANGE = 0, /* of a state in Set(PortInfo) */
+	NO_CHANGE = 0, /* a state in Set(PortInfo): the port's state stays */
 };
 
 static uint8_t highest_bit(uint8_t mask)
@@ -190,8 +190,9 @@ static bool is_step(const struct port *port, uint8_t state)
 	return state == NO_CHANGE || state == STATE_DOWN;
 }
 
-/* Returns the changes that Set(PortInfo) with the values `from` makes and that
- * programs at the port are told: a set of enum data_change. */
+/* Compares the port with the values `from` of a Set(PortInfo).  Returns the
+ * changes to report to programs at the port, a set of enum data_change.
+ * link_set_state reports changes of the state. */
 static uint32_t changes_of(const struct port *port, const uint8_t *from)
 {
 	const uint8_t *i = port->info;

@@ -24,10 +24,10 @@ struct look {
 	bool is_shared, is_open;
 };
 
-#define LOOKS 8 /* looks for one region */
+#define LOOKS 8 /* the most looks for one region */
 
-/* Begins a look.  False: the table has no row for the region, or has only a
- * free row and mr_file_may_look is false. */
+/* Begins a look.  False: no row overlaps the region, and either no row is free
+ * or mr_file_may_look is false. */
 static bool look_begin(struct host *h, struct look *l)
 {
 	struct hca *hca = host_hca(h);
@@ -65,8 +65,9 @@ static bool look_is_true(const struct look *l)
 
 /*
  * The first half of a look: finds the mapping.  True: look_open has to open the
- * mapping's file.  False: the look has ended; *number is the row that already
- * describes the mapping, or 0.
+ * mapping's file.  False: the look has ended.  *number is then the row that
+ * already describes the mapping; 0: there is no mapping that can be shared, or
+ * the look is out of date.
  */
 static bool look_find(struct host *h, struct look *l, uint32_t *number)
 {

@@ -29,8 +29,8 @@ static bool read_file(const char *path, char text[512])
 }
 
 /* Reads the file `what` of /proc/TID.  False: the thread does not exist, or
- * this process cannot open or read the file.  The thread that calls waits for a
- * lock and may hold others, so it is not cancelled here. */
+ * this process cannot open or read the file.  The calling thread may wait for a
+ * lock and hold others, so it is not cancelled here. */
 static bool read_about(uint32_t tid, const char *what, char text[512])
 {
 	char path[40];
@@ -44,8 +44,8 @@ static bool read_about(uint32_t tid, const char *what, char text[512])
 	return is_read;
 }
 
-/* Stores the start time of a thread in clock ticks, with the lowest bit set; 0:
- * the thread has ended.  False: its file cannot be read. */
+/* Stores the lower 32 bits of a thread's start time in clock ticks, with the
+ * lowest bit set; 0: the thread has ended.  False: its file cannot be read. */
 static bool read_start(uint32_t tid, uint32_t *ticks)
 {
 	uint64_t start = 0;
@@ -112,7 +112,7 @@ static enum alock_halt halt_of(uint32_t thread)
 	int call;
 
 	if (!read_about(thread, "syscall", text) || text[0] == 'r')
-		return ALOCK_RUNS; /* "running" */
+		return ALOCK_RUNS; /* no file, or the text "running" */
 	call = atoi(text);
 	state = read_about(thread, "stat", text) ? strrchr(text, ')') : NULL;
 	if (!state || state[1] != ' ' || state[2] != 'T')

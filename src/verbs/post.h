@@ -3,8 +3,8 @@
  * Functions that both interfaces for posting use: ibv_post_send with a list of
  * requests (post.c) and ibv_wr_* with one field at a time (wr.c).
  *
- * Lock: the caller holds the lock of the queue: v_qp.send, v_qp.recv or
- * v_srq.post.  v_post_expect, v_post_done and v_post_state need no lock.
+ * Lock: the caller holds v_srq.post, or has called v_enter_queue for v_qp.send
+ * or v_qp.recv.  v_post_expect, v_post_done and v_post_state need no lock.
  */
 #ifndef VERBS_POST_H
 #define VERBS_POST_H
@@ -21,8 +21,8 @@
 extern _Thread_local struct prefetch_turn v_post_turn
 	__attribute__((tls_model("initial-exec")));
 
-/* Prefetches the memory of a queue pair, unless this thread has posted to that
- * queue pair last, and no more than PREFETCH_MUCH bytes. */
+/* Prefetches the memory of a queue pair.  Does nothing if this thread's last
+ * post was to that queue pair and had at most PREFETCH_MUCH bytes. */
 static inline void v_post_expect(const struct v_qp *q)
 {
 	if (!prefetch_is_due(&v_post_turn, q))
