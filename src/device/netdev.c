@@ -174,9 +174,9 @@ static struct token preferred_token(const struct netdev_scene *s,
 	return t;
 }
 
-/* Reads the first token of the list, which has len bytes.  An interface whose
- * name is "roce" or "iwarp" takes precedence over that word.  Linux allows no
- * interface name with a colon. */
+/* Reads the first token of the list; the token has len bytes.  An interface
+ * whose name is "roce" or "iwarp" takes precedence over that word.  A token
+ * with a colon is no interface's name, since Linux allows no colon there. */
 static struct token read_token(const struct netdev_scene *s, const char *list,
 			       size_t len)
 {
@@ -314,9 +314,9 @@ static void want_address(struct wanted *w, const struct netdev_addr *a)
 		w->others[w->other_count++] = a;
 }
 
-/* Is address a preferred to address b for index 1?  Any address is preferred to
- * none (NULL), and IPv4 to IPv6.  If both are of one family, the address that
- * is at index 1 now is preferred. */
+/* Is the address `a` to be at index 1 rather than the address `b`?  Any address
+ * is preferred to none (b is NULL), and IPv4 to IPv6.  If both are of one
+ * family, `a` is preferred only if it is at index 1 now. */
 static bool is_better(const struct device_port *p, const struct netdev_addr *a,
 		      const uint8_t *b)
 {

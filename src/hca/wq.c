@@ -43,7 +43,7 @@ int wq_init_ud(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	return make_slots(h, q);
 }
 
-/* Without bounce buffers, the queue works as well, only slower. */
+/* A queue also works without bounce buffers, only slower. */
 static void make_bounces(struct hca *h, struct wq *q)
 {
 	uint32_t n = bits_min_u32(q->size, WQ_BOUNCES);

@@ -4,16 +4,19 @@
  * By the specification their messages are dropped (IBTA 9.8.2.2, 9.8.3.2).  But
  * here packets are received many at a time, in the program's own calls.  So a
  * program that posts receives fast enough for a hardware adapter would lose
- * messages.  Therefore the packets wait for RX_PENDING_PATIENCE_NS, in order,
- * as if they were still on the wire.  A queue pair that posts no receive in
- * that time is late: until it has posted a receive, further packets that need
- * one are dropped at once.  A packet to a multicast group never waits for a
- * receive: without one it is dropped.
+ * messages.  Therefore the packets wait, in order, as if they were still on the
+ * wire.  All packets of a queue pair wait until the same time:
+ * RX_PENDING_PATIENCE_NS after the first of them began to wait.  A queue pair
+ * that then has no receive is late: until it has posted a receive, further
+ * packets that need one are dropped at once.  A packet to a multicast group
+ * never waits for a receive: without one it is dropped.  With
+ * engine_config.strict, no packet waits for a receive.
  *
  * While many packets wait, and each queue pair has some of them
- * (rx_pending_is_full), the caller leaves further packets in the socket.
- * Otherwise a packet for which there is no room is dropped, so that a queue
- * pair without receives does not delay the other queue pairs.
+ * (rx_pending_is_full), the caller leaves further packets in the socket.  This
+ * never happens in a process that also has a queue pair of RC, whose packets
+ * never wait.  Otherwise a packet for which there is no room is dropped, so
+ * that a queue pair without receives does not delay the other queue pairs.
  *
  * Owner: struct ibt.  Lock: the progress lock.
  */
@@ -22,7 +25,7 @@
 
 #include "ibt/ud.h"
 
-/* How long a packet waits for a receive. */
+/* How long the first packet of a queue pair waits for a receive. */
 #define RX_PENDING_PATIENCE_NS 100000000u
 /* How much longer a packet waits if the program has not polled an empty CQ
  * since RX_PENDING_PATIENCE_NS ended. */
@@ -30,8 +33,8 @@
 /* How much longer than RX_PENDING_PATIENCE_NS packets wait for a peer to
  * release the responder lock. */
 #define RX_PENDING_BUSY_NS 4000000000u
-/* The interval between two looks for receives.  A timer looks because a post to
- * an SRQ rings no doorbell of the QP. */
+/* The interval between two looks for receives.  A timer looks because a post of
+ * a receive rings no doorbell of a QP that can receive. */
 #define RX_PENDING_LOOK_NS 1000000u
 #define RX_PENDING_PACKETS 512 /* how many packets of all QPs may wait */
 /* When this many packets wait, and each QP has some of them, the caller

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rdma_cm on a host of an emulated InfiniBand subnet (`adverb fabric`).  The
- * fabric's process takes the broker's part: it has the conversations of this
- * process's ids, and asks the subnet administration for paths.  The addresses
- * of ids are GIDs (AF_IB), or IP addresses of IPoIB interfaces.
+ * rdma_cm on a host of an emulated InfiniBand subnet (`adverb fabric`).  There
+ * is no broker: the fabric's process has the conversations of this process's
+ * ids, and asks the subnet administration for paths.  The addresses of ids are
+ * GIDs (AF_IB), or IP addresses of IPoIB interfaces.
  *
  * The fabric's process has no successor.  When it ends, the device has failed,
  * and each id gets DEVICE_REMOVAL.
@@ -19,7 +19,7 @@
 /* Is this process on a host of a fabric?  The first call decides for the
  * process and its forked children.  Needs no lock. */
 bool r_ib_is_used(void);
-/* Is the address one of IP, on a host of a fabric?  Needs no lock. */
+/* Is the address an IP address, and is r_ib_is_used true?  Needs no lock. */
 bool r_ib_is_ip(const struct sockaddr *a);
 /* Returns the word for the process that has the conversations: "fabric" or
  * "broker".  Needs no lock. */
@@ -28,11 +28,12 @@ const char *r_ib_server(void);
  * Connects to the fabric, and stores the descriptor of a socket for messages of
  * cmproto.h in *fd.  The caller owns this descriptor.  The connection to the
  * fabric stays open here.  Waits at most 30 s for the connection, and for each
- * of two answers.  Returns 0, or -errno with a message; -ENODEV: r_ib_end was
- * called in this process.
+ * of two answers.  Returns 0, or -errno with a message; -ENODEV without a
+ * message: r_ib_end was called, and r_ib_forget was not called since.
  */
 int r_ib_dial(int *fd);
-/* Ends the connection for good.  The first call prints a message. */
+/* Ends the connection.  r_ib_dial fails from now on, until r_ib_forget.  Only
+ * the first call prints a message. */
 void r_ib_end(void);
 /* Closes what an earlier connection has left here: the parent's connection in a
  * forked child, or one that link.c could not use.  The process may connect
@@ -48,8 +49,9 @@ int r_ib_take_ip(struct r_id *id, const struct sockaddr *addr);
 /*
  * Finds the GID of the id's destination, an IP address, by the kernel's routes
  * and neighbours.  state.is_resolving is set before the call.  ADDR_RESOLVED or
- * ADDR_ERROR follows after at most timeout_ms, but not before the id is bound.
- * The caller does not use the id after this call.
+ * ADDR_ERROR follows, but not before the id is bound.  The kernel has at most
+ * timeout_ms to find the neighbour; the questions to the fabric (r_call) take
+ * additional time.  The caller does not use the id after this call.
  */
 void r_ib_find_peer(struct r_id *id, int timeout_ms);
 
@@ -59,17 +61,17 @@ void r_ib_find_peer(struct r_id *id, int timeout_ms);
  * -ENODEV: no IPoIB interface of the subnet has the MAC; or another -errno of
  * r_call. */
 int r_ib_interface(struct r_id *id, const uint8_t mac[6], struct cmproto *m);
-/* Stores the broadcast group of the IPoIB interface with the id's address in
- * *m: group and path.pkey.  Sets id->path.ifindex.  Returns 0; -ENODEV: the
- * id's address is not that of an IPoIB interface; -EADDRNOTAVAIL: the interface
- * has no such group; or another -errno. */
+/* Stores group and path.pkey in *m: those of the broadcast group of the IPoIB
+ * interface that has the id's address.  Sets id->path.ifindex.  Returns 0;
+ * -ENODEV: the id's address is not that of an IPoIB interface; -EADDRNOTAVAIL:
+ * the interface has no such group; or another -errno. */
 int r_ib_broadcast(struct r_id *id, struct cmproto *m);
 /* Fails the call for this result of r_ib_broadcast, with a message that begins
  * with the name of the call.  Returns -1 and errno. */
 int r_ib_fail_broadcast(const struct r_id *id, const char *call, int err);
 /* Gives an id of RDMA_PS_IPOIB the Q_Key of its interface's broadcast group.
- * An id with a GID keeps its Q_Key.  Returns 0, or -1 and errno with a message
- * that begins with the name of the call. */
+ * Other ids, and ids with a GID, keep their Q_Key.  Returns 0, or -1 and errno
+ * with a message that begins with the name of the call. */
 int r_ib_take_qkey(struct r_id *id, const char *call);
 
 /* ---- ib_gid.c: P_Keys, and the GIDs of groups ---- */
@@ -92,7 +94,7 @@ bool r_ib_is_of_ip(const struct r_id *id, const struct sockaddr *group);
 
 /* ib_group.c: asks for the membership of the id's port, and adds the group m to
  * the id.  MULTICAST_JOIN or MULTICAST_ERROR follows.  Returns 0, or -1 and
- * errno with a message; m is then still the caller's. */
+ * errno with a message; after -1, m is still the caller's. */
 int r_ib_join(struct r_id *id, struct r_multicast *m);
 /* ib_group.c: ends the membership of r_ib_join, if there is one. */
 void r_ib_leave(struct r_multicast *m);
@@ -108,8 +110,8 @@ bool r_ib_lost(struct r_id *id, uint32_t number);
 /* Puts the addresses of the id before the private data of a REQ or SIDR_REQ
  * (IBTA A11.3). */
 void r_ib_put_header(const struct r_id *id, struct cmproto *m);
-/* Takes these addresses out of the private data of a request of any contents.
- * Returns false if there are none. */
+/* Takes these addresses out of the private data of a request.  The private data
+ * may have any contents.  Returns false if there are no such addresses. */
 bool r_ib_take_header(struct cmproto *m, struct cmmsg_ip *ip);
 
 /* ---- ib_neighbour.c: neighbours that the kernel has to ask for ---- */
@@ -117,11 +119,11 @@ bool r_ib_take_header(struct cmproto *m, struct cmmsg_ip *ip);
 /* Called in a thread without r_lock: the wait of an id has ended.  err is 0,
  * with the neighbour's MAC; -ETIMEDOUT; or another -errno. */
 typedef void r_ib_finish(struct r_id *id, int err, const uint8_t mac[6]);
-/* Lets a thread wait until the kernel knows the neighbour `hop` of the id's
- * interface, or timeout_ms have passed, and then call finish.  old: a MAC of
- * the neighbour that the fabric does not know, or NULL; the thread waits for
- * another MAC, and gives finish the old MAC if no other comes in time.  Returns
- * 0 or -errno. */
+/* Lets a thread wait until the kernel knows the MAC of the neighbour `hop` of
+ * the id's interface, or timeout_ms have passed, and then call finish.  old:
+ * the neighbour's MAC, if the fabric knows no interface with this MAC; else
+ * NULL.  The thread waits for another MAC than `old`.  If none comes in time,
+ * finish gets `old`.  Returns 0 or -errno. */
 int r_ib_await(struct r_id *id, const uint8_t hop[16], const uint8_t *old,
 	       int timeout_ms, r_ib_finish *finish);
 /* Under r_lock: the id is about to be destroyed.  Ends its r_ib_await, and
@@ -137,11 +139,11 @@ void r_ib_await_forked(void);
  * zeroes, if no port is active. */
 bool r_ib_own_gid(uint8_t gid[16]);
 /*
- * Stores the source address for the destination `to`, without a service ID, in
- * *from: the GID of `to` if it is a GID of this host, else a GID of this host
- * with the subnet prefix of `to`.  The adapter's port with this GID is active,
- * and in the partition of the P_Key of `to`, if that P_Key is not 0.  Returns
- * 0, or -1 and errno ENODEV with a message.
+ * Stores the source address for the destination `to` in *from, without a
+ * service ID: the GID of `to` if it is that of a usable port of this host, else
+ * the first GID of a usable port that has the subnet prefix of `to`.  A port is
+ * usable if it is active and in the partition of the P_Key of `to`; with the
+ * P_Key 0, if it is active.  Returns 0, or -1 and errno ENODEV with a message.
  */
 int r_ib_source(const struct sockaddr *to, struct sockaddr_storage *from);
 /* Checks that an id may have the service ID of the address; any id may have an
@@ -169,7 +171,8 @@ bool r_ib_is_alternate(const struct r_id *id,
 void r_ib_check_alternate(struct r_id *id);
 /* Fills in the members of *a about the id's alternate path, for the transition
  * to a->qp_state: RTR or RTS.  Returns their bits of the mask; 0: the id has no
- * alternate path, or the peer has refused it. */
+ * alternate path, the peer has refused it, or it no longer begins at a port of
+ * this host (r_ib_is_alternate). */
 int r_ib_fill_alternate(const struct r_id *id, struct ibv_qp_attr *a);
 /* Fills in the members of *a, which is all zeroes before, for the id's path. */
 void r_ib_fill_av(const struct r_id *id, struct ibv_ah_attr *a);

@@ -152,8 +152,9 @@ bool v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s)
 	return !is_ended;
 }
 
-/* Marks the queue as ended.  Returns whether no thread has a claim; otherwise
- * stores in *wake and *arg how to wake the thread that has the claim. */
+/* Marks the queue as ended.  Returns true if no thread has a claim.  If a
+ * thread has a claim, *wake is the function that wakes the thread, and *arg is
+ * the function's argument. */
 static bool mark_ended(struct v_queue *q, void (**wake)(void *), void **arg)
 {
 	bool is_unclaimed;
@@ -192,8 +193,8 @@ uint32_t v_queue_forget(struct v_queue *q, struct v_source *s)
 	for (; s->waiting; s->waiting--)
 		token_take_back(q->fd);
 	if (q->is_claim_met && list_is_empty(&q->ready)) {
-		/* The dropped event was the claimed event: the thread claims
-		 * the next event instead. */
+		/* The dropped event was the claimed event: the thread that has
+		 * the claim claims the next event instead. */
 		q->is_claim_met = false;
 		q->is_claimed = true;
 	}

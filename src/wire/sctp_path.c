@@ -14,7 +14,7 @@
 #define IP_BYTES    20
 #define IPV6_BYTES  40
 #define UDP_BYTES   8
-#define SCTP_BYTES  12 /* common header; libusrsctp may not count it */
+#define SCTP_BYTES  12 /* common header; libusrsctp might not count it */
 #define MTU_MIN	    1280
 #define MTU_MAX	    9000 /* a socket's buffer holds few larger datagrams */
 #define BUFFER	    (4 << 20)
@@ -29,7 +29,7 @@ bool sctp_path_begin(void)
 
 static void set_option(int fd, int level, int name, int value)
 {
-	/* All these options are optional: an older kernel may lack some. */
+	/* The socket works without the option, which the kernel may lack. */
 	if (setsockopt(fd, level, name, &value, sizeof(value)))
 		errno = 0;
 }
@@ -46,8 +46,8 @@ static void map_ipv4(struct in6_addr *to, const void *ip)
 	memcpy(to->s6_addr + 12, ip, 4);
 }
 
-/* Opens a socket of IPv4 alone: unlike a UDP socket, a raw socket of IPv6
- * receives no packets of IPv4. */
+/* Opens a raw socket of IPv4, and refuses an address of IPv6: unlike a UDP
+ * socket, a raw socket of IPv6 receives no packets of IPv4. */
 static int open_raw(const struct sockaddr_in6 *at)
 {
 	struct sockaddr_in v4 = {.sin_family = AF_INET};

@@ -16,9 +16,9 @@
 
 #define FIRST_PORT 0xc000u /* IBTA A17.3.1: the dynamic ports */
 #define PORTS	   0x4000u
-#define TRIES	   512 /* ports to try, since others may be in use */
+#define TRIES	   512 /* the most ports to try: some may be in use */
 #define ROCE_PORT  4791
-#define CHECKED	   (SPORT_SLOTS / 16) /* slots, in one sport_check_next */
+#define CHECKED	   (SPORT_SLOTS / 16) /* slots that one check looks at */
 /* A value of slot.port: the slot was used and is free now.  A look-up goes on
  * to the next slot. */
 #define GONE 0x10000u
@@ -28,12 +28,13 @@ struct sport_slot {
 	uint32_t class;
 	uint32_t uses; /* how many queue pairs use the socket */
 	struct sender sender;
-	/* 0: the slot is free, and a look-up ends here; or GONE.  Stored after
-	 * ip and class, with release: a thread without the lock that loads the
-	 * port reads the pair to which the port belongs.  Without this order
-	 * the thread could match the slot's former pair. */
+	/* The port of the socket; GONE; or 0: the slot is free, and a look-up
+	 * ends here.  Stored after ip and class, with release: a thread without
+	 * the lock that loads the port reads the pair to which the port
+	 * belongs.  Without this order the thread could match the slot's former
+	 * pair. */
 	shared_u32 port;
-	shared_flag is_fresh; /* looked up since the last sweep */
+	shared_flag is_fresh; /* used since the last sweep; see sweep_ports */
 };
 
 struct sport_table {
@@ -203,7 +204,8 @@ static void forget_port(struct sports *s, uint32_t at)
 		shared_store(&slot_at(s, at--)->port, 0);
 }
 
-/* Closes the sockets that no queue pair uses and that nobody has looked up
+/* Closes the sockets that no queue pair uses and that are not fresh.  A socket
+ * is fresh if it was opened, found by sport_find or given back by sport_give
  * since the last sweep.  Does nothing until SPORT_IDLE_NS after the last sweep.
  */
 static void sweep_ports(struct sports *s, uint64_t now_ns)
@@ -223,8 +225,8 @@ static void sweep_ports(struct sports *s, uint64_t now_ns)
 	}
 }
 
-/* Opens a socket for the pair and returns its slot.  NULL: no port is free, or
- * s->most sockets are open. */
+/* Opens a socket for the pair and returns its slot.  NULL: s->most sockets are
+ * open, none of TRIES ports is free, or the kernel opens no socket. */
 static struct sport_slot *make_socket(struct sports *s, const uint8_t ip[16],
 				      uint32_t class)
 {
