@@ -140,14 +140,6 @@ void r_post(struct r_event *e)
 	put_token(c);
 }
 
-void r_post_first(struct r_event *e)
-{
-	struct r_channel *c = r_channel(r_event_owner(e)->channel);
-
-	list_push_head(&c->events, &e->link);
-	put_token(c);
-}
-
 int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status)
 {
 	struct r_event *e = r_event_new(id, type, status);

@@ -54,9 +54,6 @@ struct r_event {
 	 * event. */
 	struct cmproto message;
 	struct r_multicast *multicast; /* the group that it is about, or NULL */
-	/* DISCONNECTED: rdma_get_cm_event has put the event back once, since
-	 * completions waited. */
-	bool was_put_back;
 	uint8_t mpa_private[UINT8_MAX]; /* iWARP: the event's private_data */
 };
 
@@ -288,12 +285,6 @@ bool r_device_exists(enum r_transport among);
  * since programs register memory in it.
  */
 struct ibv_pd *r_device_domain(struct r_device *d);
-/*
- * device.c: handles all packets that have arrived, and sends their ACKs
- * (verbs/catch_up.h).  Returns whether completions of the id's queue pair wait
- * to be polled.  Does nothing if the id has no device.
- */
-bool r_device_catch_up(const struct r_id *id);
 /* device.c: gives the id the device d, after r_device_find has stored the port
  * in id->path.  Sets verbs, pd, port and path MTU of the id; the path MTU is at
  * most path.route_mtu, if that is known.  The pd is NULL if r_device_domain
@@ -354,8 +345,6 @@ struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
  * (base.listen_id), or of its id if it has no listener.  The channel then owns
  * the event. */
 void r_post(struct r_event *e);
-/* Under r_lock: r_post, but the event becomes the first of its channel. */
-void r_post_first(struct r_event *e);
 /* Under r_lock, by a thread that is about to post several events: the tokens of
  * successive events of one channel are put together.  The caller calls
  * r_put_tokens before it releases r_lock. */

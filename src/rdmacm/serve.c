@@ -11,7 +11,6 @@
 #include "util/bits.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -217,41 +216,6 @@ static struct r_event *pop_event(struct r_channel *c)
 	return e;
 }
 
-static bool is_nonblocking(const struct rdma_event_channel *channel)
-{
-	return fcntl(channel->fd, F_GETFL) & O_NONBLOCK;
-}
-
-/*
- * The peer has sent its last ACKs before it disconnected.  With a hardware
- * adapter the program has long polled the completions of these ACKs when it
- * gets DISCONNECTED.  Here its last poll may have come before the ACKs did,
- * even if that poll has only just ended: the peer's process may have
- * acknowledged and disconnected while this thread had no core.  A program that
- * then destroys its queue pair, which drops the completions, takes its sends
- * for failed; so libfabric does.
- *
- * So all packets that have arrived are handled before the program gets
- * DISCONNECTED.  If completions wait then, and the program does not block for
- * events, it is told once that there is no event yet: such a program polls its
- * queues and asks again, and the channel stays readable.  Returns whether e was
- * put back.
- */
-static bool put_back(struct rdma_event_channel *channel, struct r_event *e)
-{
-	if (e->base.event != RDMA_CM_EVENT_DISCONNECTED ||
-	    !r_device_catch_up(r_id(e->base.id)) || e->was_put_back ||
-	    !is_nonblocking(channel))
-		return false;
-	e->was_put_back = true;
-	r_take();
-	r_id(e->base.id)->unacked--;
-	r_post_first(e);
-	pthread_cond_broadcast(&r_changed);
-	r_give();
-	return true;
-}
-
 /*
  * Blocks for ever if another thread has destroyed the channel.  A read(2) of
  * the kernel's channel does not return when another thread closes the
@@ -300,10 +264,6 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 		       "since no event channel can be created for its id: %s; "
 		       "if no descriptor is left, raise the limit (ulimit -n)",
 		       strerror(err));
-		return -1;
-	}
-	if (put_back(channel, e)) {
-		errno = EAGAIN;
 		return -1;
 	}
 	serve_event(e);
