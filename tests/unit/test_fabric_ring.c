@@ -149,6 +149,7 @@ static int take_mark(struct peer *b)
 
 static void packets_go_by_rings(void **state)
 {
+	NEEDS_KERNEL();
 	struct peer a = attach_with_ring("A"), b = attach_with_ring("B");
 
 	for (int i = 0; i < 2000; i++) {
@@ -162,6 +163,7 @@ static void packets_go_by_rings(void **state)
 /* A program that cannot map the file goes on by its socket. */
 static void rings_are_used_when_the_program_says_so(void **state)
 {
+	NEEDS_KERNEL();
 	struct peer a = attach_to("A"), b = attach_to("B");
 	uint8_t bytes[BYTES], got[FABRIC_PROTO_BURST_BYTES];
 	struct pollfd wait = {.fd = b.data, .events = POLLIN};
@@ -205,6 +207,7 @@ static int fill_way(struct peer *a, const struct peer *b)
 
 static void all_packets_of_a_full_way_arrive_in_order(void **state)
 {
+	NEEDS_KERNEL();
 	for (int ends = 0; ends < 2; ends++) {
 		struct peer a = attach_with_ring("A"),
 			    b = attach_with_ring("B");
@@ -225,6 +228,7 @@ static void all_packets_of_a_full_way_arrive_in_order(void **state)
 /* The fabric is stopped while the program fills its ring. */
 static void a_stopped_fabric_finds_all_packets(void **state)
 {
+	NEEDS_KERNEL();
 	struct peer a = attach_with_ring("A"), b = attach_with_ring("B");
 	int count = 0;
 
@@ -268,6 +272,7 @@ static void write_nonsense(struct peer *a, const struct peer *b, int way)
 
 static void nonsense_ends_one_data_end(void **state)
 {
+	NEEDS_KERNEL();
 	struct peer a = attach_with_ring("A"), b = attach_with_ring("B");
 
 	for (int way = 0; way < 4; way++) {
@@ -296,6 +301,7 @@ static void nonsense_ends_one_data_end(void **state)
 /* A program that keeps the file does not keep its memory. */
 static void a_closed_end_frees_its_memory(void **state)
 {
+	NEEDS_KERNEL();
 	struct peer a = attach_with_ring("A"), b = attach_with_ring("B");
 	struct fabric_proto m = {.kind = FABRIC_PROTO_CA};
 	struct stat s;
@@ -321,6 +327,7 @@ static void a_closed_end_frees_its_memory(void **state)
 /* The program clears O_NONBLOCK of its eventfd, and sets its count to 0. */
 static void an_eventfd_that_waits_does_not_stop_the_fabric(void **state)
 {
+	NEEDS_KERNEL();
 	struct peer a = attach_with_ring("A"), b = attach_with_ring("B");
 	int count = 0;
 
@@ -337,6 +344,7 @@ static void an_eventfd_that_waits_does_not_stop_the_fabric(void **state)
 
 static void refused_requests_leave_the_socket(void **state)
 {
+	NEEDS_KERNEL();
 	struct fabric_proto m = {.kind = FABRIC_PROTO_RING, .number = 1};
 	struct peer a = attach_to("A"), b = attach_to("B");
 	int pipes[2], fd = -1, room_fd = eventfd(0, EFD_NONBLOCK),
@@ -361,6 +369,7 @@ static void refused_requests_leave_the_socket(void **state)
 /* All data ends of this test are of one process. */
 static void a_process_has_a_few_rings(void **state)
 {
+	NEEDS_KERNEL();
 	int room_fd = eventfd(0, EFD_NONBLOCK);
 	struct peer all[FABRIC_RING_EACH + 1];
 
@@ -381,6 +390,7 @@ static void a_process_has_a_few_rings(void **state)
 
 static void all_processes_have_a_bounded_number_of_rings(void **state)
 {
+	NEEDS_KERNEL();
 	static struct fabric_ring rings[FABRIC_RING_ALL + 2];
 	struct list all;
 	int count = 0, fd;
