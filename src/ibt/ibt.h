@@ -100,10 +100,7 @@ struct rx_pending_pool {
 struct rx_pending_state {
 	struct list packets; /* struct rx_pending, in the order of arrival */
 	uint32_t count;	     /* how many `packets` there are */
-	/* When `packets` that still lack a receive are dropped; rx_pending.h
-	 * says which packets wait longer. */
-	uint64_t until_ns;
-	/* until_ns has passed, and no receive was posted since. */
+	/* A packet has waited for too long, and no receive was posted since. */
 	bool is_late;
 	/* At the last try to deliver a packet a peer held the responder lock.
 	 */

@@ -15,6 +15,9 @@ struct rx_pending {
 	struct ud_from from; /* UD only */
 	uint32_t src_qpn;    /* see sender_of */
 	uint32_t len;	     /* bytes of the packet */
+	/* When the packet is dropped if it still lacks a receive; rx_pending.h
+	 * says which packets wait longer. */
+	uint64_t until_ns;
 	uint8_t bytes[IBT_PACKET_BYTES]; /* BTH to padding */
 };
 
@@ -115,16 +118,36 @@ static void free_packet(struct ibt *t, struct ibt_qp *q, struct rx_pending *s)
 		t->rx_pending.qps--;
 }
 
-/* Delivers q's packets up to the first that has to wait.  @is_patient: packets
- * may wait for a receive; otherwise a packet that lacks a receive is passed to
- * its service, which drops it. */
-static void deliver_pending(struct ibt *t, struct ibt_qp *q, bool is_patient)
+static struct rx_pending *first_pending(const struct ibt_qp *q)
 {
-	while (!list_is_empty(&q->pending.packets)) {
-		struct rx_pending *s = CONTAINER_OF(q->pending.packets.next,
-						    struct rx_pending, node);
+	return list_is_empty(&q->pending.packets)
+		       ? NULL
+		       : CONTAINER_OF(q->pending.packets.next,
+				      struct rx_pending, node);
+}
+
+/* May the packet wait longer for a receive? */
+static bool is_in_time(const struct ibt *t, const struct rx_pending *s)
+{
+	uint64_t until_ns = s->until_ns;
+
+	if (t->polled_ns < until_ns)
+		until_ns += RX_PENDING_UNSEEN_NS;
+	return t->now_ns < until_ns;
+}
+
+/* Delivers q's packets up to the first that has to wait.  A packet that lacks a
+ * receive and may not wait longer is passed to its service, which drops it. */
+static void deliver_pending(struct ibt *t, struct ibt_qp *q)
+{
+	struct rx_pending *s;
+
+	while ((s = first_pending(q))) {
+		bool is_patient;
 		struct pkt p;
 
+		q->pending.is_late |= !is_in_time(t, s);
+		is_patient = !q->pending.is_late && !t->strict;
 		if (pkt_parse(s->bytes, s->len, &p) &&
 		    !deliver_packet(t, q, &p, &s->from, is_patient))
 			return;
@@ -139,11 +162,10 @@ static void deliver_pending(struct ibt *t, struct ibt_qp *q, bool is_patient)
  * caller has to receive packets for other queue pairs. */
 static void drop_pending(struct ibt *t, struct ibt_qp *q)
 {
-	q->pending.is_lock_late = !list_is_empty(&q->pending.packets);
-	while (!list_is_empty(&q->pending.packets)) {
-		struct rx_pending *s = CONTAINER_OF(q->pending.packets.next,
-						    struct rx_pending, node);
+	struct rx_pending *s;
 
+	q->pending.is_lock_late = true;
+	while ((s = first_pending(q))) {
 		lose_message(t, q, s->src_qpn);
 		free_packet(t, q, s);
 	}
@@ -151,17 +173,13 @@ static void drop_pending(struct ibt *t, struct ibt_qp *q)
 
 void rx_pending_serve(struct ibt *t, struct ibt_qp *q)
 {
-	uint64_t until_ns = q->pending.until_ns;
-	bool in_time;
+	const struct rx_pending *s;
 
-	if (t->polled_ns < until_ns)
-		until_ns += RX_PENDING_UNSEEN_NS;
-	in_time = t->now_ns < until_ns;
 	if (list_is_empty(&q->pending.packets))
 		return;
-	q->pending.is_late = !in_time;
-	deliver_pending(t, q, in_time && !t->strict);
-	if (t->now_ns >= q->pending.until_ns + RX_PENDING_BUSY_NS)
+	deliver_pending(t, q);
+	s = first_pending(q);
+	if (s && t->now_ns >= s->until_ns + RX_PENDING_BUSY_NS)
 		drop_pending(t, q);
 	if (list_is_empty(&q->pending.packets))
 		wheel_cancel(&t->wheel, &q->timers.rnr);
@@ -172,15 +190,16 @@ void rx_pending_serve(struct ibt *t, struct ibt_qp *q)
 
 void rx_pending_asleep(struct ibt_qp *q, uint64_t slept_ns)
 {
-	q->pending.until_ns += slept_ns;
+	list_for_each (l, &q->pending.packets)
+		CONTAINER_OF(l, struct rx_pending, node)->until_ns += slept_ns;
 }
 
 void rx_pending_reset(struct ibt *t, struct ibt_qp *q)
 {
-	while (!list_is_empty(&q->pending.packets))
-		free_packet(t, q,
-			    CONTAINER_OF(q->pending.packets.next,
-					 struct rx_pending, node));
+	struct rx_pending *s;
+
+	while ((s = first_pending(q)))
+		free_packet(t, q, s);
 	q->pending.is_late = q->pending.is_lock_late = false;
 }
 
@@ -199,6 +218,7 @@ static void keep_packet(struct ibt *t, struct ibt_qp *q,
 	s->from = *f;
 	s->src_qpn = src_qpn;
 	s->len = (uint32_t)len;
+	s->until_ns = t->now_ns + RX_PENDING_PATIENCE_NS;
 	memcpy(s->bytes, bytes, len);
 	list_push_tail(&q->pending.packets, &s->node);
 	t->rx_pending.count++;
@@ -227,8 +247,7 @@ void rx_pending_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		return;
 	}
 	keep_packet(t, q, f, sender_of(q, p), bytes, len);
-	if (!is_first)
-		return;
-	q->pending.until_ns = t->now_ns + RX_PENDING_PATIENCE_NS;
-	wheel_set(&t->wheel, &q->timers.rnr, t->now_ns + RX_PENDING_LOOK_NS);
+	if (is_first)
+		wheel_set(&t->wheel, &q->timers.rnr,
+			  t->now_ns + RX_PENDING_LOOK_NS);
 }

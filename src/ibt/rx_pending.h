@@ -5,11 +5,10 @@
  * here packets are received many at a time, in the program's own calls.  So a
  * program that posts receives fast enough for a hardware adapter would lose
  * messages.  Therefore the packets wait, in order, as if they were still on the
- * wire.  All packets of a queue pair wait until the same time:
- * RX_PENDING_PATIENCE_NS after the first of them began to wait.  A queue pair
- * that then has no receive is late: until it has posted a receive, further
- * packets that need one are dropped at once.  A packet to a multicast group
- * never waits for a receive: without one it is dropped.  With
+ * wire, each for RX_PENDING_PATIENCE_NS at most.  A queue pair that then has no
+ * receive is late: until it has posted a receive, the packets that wait and
+ * further packets that need one are dropped at once.  A packet to a multicast
+ * group never waits for a receive: without one it is dropped.  With
  * engine_config.strict, no packet waits for a receive.
  *
  * While many packets wait, and each queue pair has some of them
@@ -25,7 +24,7 @@
 
 #include "ibt/ud.h"
 
-/* How long the first packet of a queue pair waits for a receive. */
+/* How long a packet waits for a receive. */
 #define RX_PENDING_PATIENCE_NS 100000000u
 /* How much longer a packet waits if the program has not polled an empty CQ
  * since RX_PENDING_PATIENCE_NS ended. */

@@ -185,6 +185,27 @@ static void a_message_waits_a_little_for_its_receive(void **state)
 	two_hcas_free(d);
 }
 
+/* The program posts receives, but always has fewer than messages wait. */
+static void each_message_waits_from_its_own_arrival_on(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+
+	for (uint8_t k = 1; k <= 2; k++) {
+		prepare_send(d, 100, k);
+		two_hcas_post(d, 0);
+		two_hcas_run(d, d->now_ns + 80000000);
+	}
+	for (uint8_t k = 1; k <= 2; k++) {
+		two_hcas_recv(d, 1, AT, 1000);
+		two_hcas_run(d, d->now_ns + 2000000);
+		assert_got(d, 100, k);
+		engine_polled(d->side[1].engine, d->now_ns);
+		two_hcas_run(d, d->now_ns + 2000000);
+	}
+	assert_int_equal(counters_of(d)->rx_dropped, 0);
+	two_hcas_free(d);
+}
+
 static void a_process_that_slept_has_its_time_on_waking(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
@@ -660,6 +681,7 @@ int main(int argc, char **argv)
 			a_qkey_with_its_high_bit_stands_for_the_senders_own),
 		cmocka_unit_test(each_reason_to_drop_is_reported_once),
 		cmocka_unit_test(a_message_waits_a_little_for_its_receive),
+		cmocka_unit_test(each_message_waits_from_its_own_arrival_on),
 		cmocka_unit_test(a_process_that_slept_has_its_time_on_waking),
 		cmocka_unit_test(a_program_not_seen_to_poll_has_more_time),
 		cmocka_unit_test(a_late_receiver_is_not_waited_for_again),
