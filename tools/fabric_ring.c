@@ -3,10 +3,9 @@
 
 #include "broker/fd_check.h"
 #include "util/bits.h"
-#include "util/fsize.h"
+#include "util/memfile.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,22 +15,15 @@
 /* Makes a memory file for both rings.  Returns its descriptor or -errno. */
 static int make_file(void)
 {
-	int fd = memfd_create("adverb-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	struct fsize limit;
-	int err;
+	int err, fd = memfile_new("adverb-ring", PACKET_RING_FILE);
 
 	if (fd < 0)
-		return -errno;
-	fsize_hold(&limit);
-	err = ftruncate(fd, PACKET_RING_FILE) ? errno : 0;
-	fsize_give(&limit);
-	if (!err &&
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		err = errno;
+		return fd;
+	err = memfile_seal(fd);
 	if (!err)
 		return fd;
 	close(fd);
-	return -err;
+	return err;
 }
 
 /* Sets an eventfd to 0, and never waits: the program may have cleared

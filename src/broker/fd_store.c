@@ -5,11 +5,10 @@
 #include "broker/fd_check.h"
 #include "broker/procfs.h"
 #include "broker/proto.h"
-#include "util/fsize.h"
+#include "util/memfile.h"
 #include "util/scm_rights.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -117,16 +116,11 @@ static int map_ledger(struct fd_store *s)
 static int make_store(struct fd_store *s)
 {
 	int pair[2], all[FD_STORE_FDS], n = 0, err;
-	struct fsize limit;
 
-	s->ledger_fd =
-		memfd_create("adverb-ledger", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	fsize_hold(&limit);
-	err = s->ledger_fd < 0 || ftruncate(s->ledger_fd, (off_t)LEDGER_BYTES);
-	fsize_give(&limit);
-	if (err || fcntl(s->ledger_fd, F_ADD_SEALS,
-			 F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		return -errno;
+	s->ledger_fd = memfile_new("adverb-ledger", LEDGER_BYTES);
+	err = s->ledger_fd < 0 ? s->ledger_fd : memfile_seal(s->ledger_fd);
+	if (err)
+		return err;
 	all[n++] = s->ledger_fd;
 	for (int i = 0; i < FD_STORE_BUNDLES; i++) {
 		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,

@@ -4,6 +4,7 @@
 
 #include "broker/fd_check.h"
 #include "util/fsize.h"
+#include "util/memfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,29 +16,19 @@
 
 int shared_page_new(void)
 {
-	int fd = memfd_create("adverb-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	struct fsize limit;
-	int err;
+	int err, fd = memfile_new("adverb-page", SHARED_PAGE_BYTES);
 
 	if (fd < 0)
-		return -errno;
-	fsize_hold(&limit);
-	err = ftruncate(fd, SHARED_PAGE_BYTES) ? errno : 0;
-	fsize_give(&limit);
-	if (err) {
-		close(fd);
-		return -err;
-	}
-	/* The seals fix the size, so no reader gets SIGBUS.  The mode keeps a
-	 * reader from opening the page for writing, unless the reader overrides
-	 * or changes the mode. */
-	if (!fcntl(fd, F_ADD_SEALS,
-		   F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) &&
-	    !fchmod(fd, S_IRUSR))
 		return fd;
-	err = errno;
+	err = memfile_seal(fd);
+	/* The mode keeps a reader from opening the page for writing, unless the
+	 * reader overrides or changes the mode. */
+	if (!err && fchmod(fd, S_IRUSR))
+		err = -errno;
+	if (!err)
+		return fd;
 	close(fd);
-	return -err;
+	return err;
 }
 
 int shared_page_reader(int fd)

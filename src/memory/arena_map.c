@@ -11,7 +11,7 @@
 #include "util/bits.h"
 #include "util/instrument.h"
 #include "util/fd_identity.h"
-#include "util/fsize.h"
+#include "util/memfile.h"
 
 #define GIB ((size_t)1 << 30)
 
@@ -44,36 +44,16 @@ void *arena_map_parts(const struct arena_parts *p)
 	return NULL;
 }
 
-/* Creates a memfd of this size.  Returns -1 and sets errno on failure. */
-static int new_part(const char *name, size_t bytes)
-{
-	int err, fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	struct fsize limit;
-
-	if (fd < 0)
-		return -1;
-	fsize_hold(&limit);
-	err = ftruncate(fd, (off_t)bytes) ? errno : 0;
-	fsize_give(&limit);
-	if (!err)
-		return fd;
-	close(fd);
-	errno = err;
-	return -1;
-}
-
-static bool seal_file(int fd)
-{
-	return !fcntl(fd, F_ADD_SEALS,
-		      F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-}
-
 /* Seals both parts.  F_SEAL_FUTURE_WRITE makes all later mappings of the first
- * part read-only; this process has mapped the part already. */
-static bool seal_parts(const struct arena_parts *p)
+ * part read-only; this process has mapped the part already.  Returns 0 or
+ * -errno. */
+static int seal_parts(const struct arena_parts *p)
 {
+	int err;
+
 	fcntl(p->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
-	return seal_file(p->fd) && seal_file(p->shared_fd);
+	err = memfile_seal(p->fd);
+	return err ? err : memfile_seal(p->shared_fd);
 }
 
 static int try_size(struct arena_map *m, size_t size)
@@ -84,18 +64,21 @@ static int try_size(struct arena_map *m, size_t size)
 	void *base = NULL;
 	int err;
 
-	p.fd = new_part("adverb-arena", p.bytes);
-	p.shared_fd = p.fd < 0 ? -1 : new_part("adverb-shared", p.shared_bytes);
-	if (p.shared_fd >= 0)
+	p.fd = memfile_new("adverb-arena", p.bytes);
+	p.shared_fd =
+		p.fd < 0 ? p.fd : memfile_new("adverb-shared", p.shared_bytes);
+	err = p.shared_fd < 0 ? p.shared_fd : 0;
+	if (!err) {
 		base = arena_map_parts(&p);
-	if (base && seal_parts(&p)) {
+		err = base ? seal_parts(&p) : -errno;
+	}
+	if (!err) {
 		arena_init(&m->arena, base, size);
 		((struct arena_hdr *)base)->shared_fd = p.shared_fd;
 		m->fd = fd_identity_note(p.fd);
 		m->shared_fd = fd_identity_note(p.shared_fd);
 		return 0;
 	}
-	err = -errno;
 	if (base)
 		munmap(base, size);
 	if (p.shared_fd >= 0)
