@@ -76,24 +76,42 @@ static bool has_port(struct search *s, unsigned version, uid_t owner)
 	       port_holder_may_be(s->holder, s->who.pid);
 }
 
-/* Returns the version that a line of /proc/net/unix names, if the line is of a
- * socket that listens as a broker of another version does; else 0.  Only one
- * name stands for a version: 007 and 7x do not stand for 7. */
+/* Returns the version for which a broker of another version listens at the
+ * abstract name, which has `bytes` bytes; 0: no such broker has this name. Only
+ * one name stands for a version: 007 and 7x do not stand for 7. */
+static unsigned version_named(const char *name, size_t bytes)
+{
+	char text[32] = {0}, own[32];
+	unsigned version;
+
+	if (bytes >= sizeof(text))
+		return 0;
+	memcpy(text, name, bytes);
+	if (sscanf(text, "adverbd-%u", &version) != 1)
+		return 0;
+	snprintf(own, sizeof(own), "adverbd-%u", version);
+	return strlen(own) == bytes && !strcmp(text, own) &&
+			       version != PROTO_VERSION && version < VERSIONS
+		       ? version
+		       : 0;
+}
+
+/* Returns the version that a line of /proc/net/unix names (version_named), if
+ * the line is of a socket that listens as a broker does; else 0. */
 static unsigned version_of(const char *line)
 {
-	const char *name = strstr(line, " @adverbd-");
-	unsigned flags, type, version;
-	char own[32];
+	unsigned flags, type;
+	const char *end;
+	int name = 0;
 
-	if (!name || sscanf(line, "%*s %*s %*s %x %x %*s %*s @adverbd-%u",
-			    &flags, &type, &version) != 3)
+	if (sscanf(line, "%*s %*s %*s %x %x %*s %*s @%n", &flags, &type,
+		   &name) != 2 ||
+	    !name || !(flags & LISTENS) || type != SOCK_SEQPACKET)
 		return 0;
-	snprintf(own, sizeof(own), " @adverbd-%u\n", version);
-	if (!(flags & LISTENS) || type != SOCK_SEQPACKET ||
-	    strcmp(name, own) != 0 || version == PROTO_VERSION ||
-	    version >= VERSIONS)
-		return 0;
-	return version;
+	end = strchr(line + name, '\n');
+	return end ? version_named(line + name,
+				   (size_t)(end - line) - (size_t)name)
+		   : 0;
 }
 
 /* Adds the version to those at which the search has looked.  False: it has
@@ -129,24 +147,6 @@ static void search_names(struct search *s)
 		fclose(f);
 }
 
-/* Returns the version that an abstract name stands for; else 0. */
-static unsigned version_named(const struct listener *l)
-{
-	char name[32] = {0}, own[32];
-	unsigned version;
-
-	if (l->bytes >= sizeof(name))
-		return 0;
-	memcpy(name, l->name, l->bytes);
-	if (sscanf(name, "adverbd-%u", &version) != 1)
-		return 0;
-	snprintf(own, sizeof(own), "adverbd-%u", version);
-	return strlen(own) == l->bytes && !strcmp(name, own) &&
-			       version != PROTO_VERSION && version < VERSIONS
-		       ? version
-		       : 0;
-}
-
 /* Looks at a listener of the user who has the port, or of root: systemd, for
  * example, listens for brokers of other users.  False: the search has ended. */
 static bool look_at_listener(void *arg, const struct listener *l)
@@ -154,7 +154,7 @@ static bool look_at_listener(void *arg, const struct listener *l)
 	struct search *s = arg;
 
 	if (l->user == s->holder || l->user == 0)
-		look_at_version(s, version_named(l), l->user);
+		look_at_version(s, version_named(l->name, l->bytes), l->user);
 	return !s->found;
 }
 
