@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/fabric_ring, tools/fabric_data: the fabric's side of rings.  Whatever a
  * program does with its rings, only its own data end ends. */
-#include "fabric_programs.h"
+#include "program_packets.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -9,18 +9,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "fabric/data.h"
 #include "fabric/packet_ring.h"
-#include "hdr/bth.h"
-#include "hdr/lrh.h"
 #include "tools/fabric_ring.h"
 
 enum {
-	SEND_ONLY = 0x04,
-	PAYLOAD = 1024,
-	ICRC = 4, /* the fabric does not read it */
-	BYTES = LRH_BYTES + BTH_BYTES + PAYLOAD + ICRC + LRH_VCRC_BYTES,
-	WORDS = (BYTES - LRH_VCRC_BYTES) / 4,
 	FULL_MS = 300, /* a ring without room for this time is full */
 	PATIENCE_MS = 20000,
 };
@@ -85,23 +77,6 @@ static void leave_fabric(struct peer *p)
 	}
 }
 
-/* Makes a packet from A to a QP of the peer at B. */
-static void make_packet(uint8_t bytes[BYTES], const struct peer *to, int mark)
-{
-	const struct lrh lrh = {.lnh = LRH_NEXT_LOCAL,
-				.dlid = LID_B,
-				.slid = LID_A1,
-				.words = WORDS};
-	const struct bth bth = {.opcode = SEND_ONLY,
-				.pkey = 0xffff,
-				.dest_qpn = to->number << DATA_REST_BITS | 5};
-
-	memset(bytes, mark, BYTES);
-	lrh_write(bytes, &lrh);
-	bth_write(bytes + LRH_BYTES, &bth);
-	lrh_seal(bytes, BYTES - LRH_VCRC_BYTES);
-}
-
 /* Puts a packet from a to b.  False: there is no room. */
 static bool put_packet(struct peer *a, const struct peer *b, int mark)
 {
@@ -113,7 +88,7 @@ static bool put_packet(struct peer *a, const struct peer *b, int mark)
 	}
 	if (!room)
 		return false;
-	make_packet(room, b, mark);
+	make_packet(room, b->number, mark);
 	packet_ring_put(&a->out, BYTES);
 	if (packet_ring_publish(&a->out))
 		send_wake(a);
@@ -173,7 +148,7 @@ static void rings_are_used_when_the_program_says_so(void **state)
 	close(a.file);
 	assert_int_equal(ask_ring(&b, room_fd), 0);
 	close(b.file);
-	make_packet(bytes, &b, 7);
+	make_packet(bytes, b.number, 7);
 	assert_int_equal(send(a.data, bytes, BYTES, 0), BYTES);
 	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
 	assert_int_equal(recv(b.data, got, sizeof(got), 0), BYTES);
@@ -225,19 +200,26 @@ static void all_packets_of_a_full_way_arrive_in_order(void **state)
 	}
 }
 
-/* The fabric is stopped while the program fills its ring. */
+/* Fills the ring of a while the fabric is stopped, and expects that all packets
+ * arrive at b. */
+static void fill_stopped(struct peer *a, struct peer *b)
+{
+	int count = 0;
+
+	assert_int_equal(kill(server, SIGSTOP), 0);
+	while (put_packet(a, b, count & 0xff))
+		count++;
+	assert_int_equal(kill(server, SIGCONT), 0);
+	for (int i = 0; i < count; i++)
+		assert_int_equal(take_mark(b), i & 0xff);
+}
+
 static void a_stopped_fabric_finds_all_packets(void **state)
 {
 	NEEDS_KERNEL();
 	struct peer a = attach_with_ring("A"), b = attach_with_ring("B");
-	int count = 0;
 
-	assert_int_equal(kill(server, SIGSTOP), 0);
-	while (put_packet(&a, &b, count & 0xff))
-		count++;
-	assert_int_equal(kill(server, SIGCONT), 0);
-	for (int i = 0; i < count; i++)
-		assert_int_equal(take_mark(&b), i & 0xff);
+	fill_stopped(&a, &b);
 	leave_fabric(&a);
 	leave_fabric(&b);
 }
@@ -329,15 +311,9 @@ static void an_eventfd_that_waits_does_not_stop_the_fabric(void **state)
 {
 	NEEDS_KERNEL();
 	struct peer a = attach_with_ring("A"), b = attach_with_ring("B");
-	int count = 0;
 
 	assert_int_equal(fcntl(a.room_fd, F_SETFL, 0), 0);
-	assert_int_equal(kill(server, SIGSTOP), 0);
-	while (put_packet(&a, &b, count & 0xff))
-		count++;
-	assert_int_equal(kill(server, SIGCONT), 0);
-	for (int i = 0; i < count; i++)
-		assert_int_equal(take_mark(&b), i & 0xff);
+	fill_stopped(&a, &b);
 	leave_fabric(&a);
 	leave_fabric(&b);
 }

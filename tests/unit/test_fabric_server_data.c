@@ -1,30 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/fabric_server, tools/fabric_data: the packets and MADs of a program
  * that ends still arrive. */
-#include "fabric_programs.h"
+#include "program_packets.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 
-#include "fabric/data.h"
 #include "fabric/umad_header.h"
-#include "hdr/bth.h"
-#include "hdr/lrh.h"
 #include "tools/fabric_data.h"
 #include "util/monotonic.h"
 
 enum {
 	COUNT = DATA_UNSENT, /* more than the fabric reads in one turn */
 	MADS = 100,
-	CLASS = 0x0a, /* of no agent of the fabric */
-	SEND_ONLY = 0x04,
-	PAYLOAD = 1024,
+	CLASS = 0x0a,  /* of no agent of the fabric */
 	FULL_MS = 300, /* a socket without room for this time is full */
-	ICRC = 4,      /* the fabric does not read it */
-	BYTES = LRH_BYTES + BTH_BYTES + PAYLOAD + ICRC + LRH_VCRC_BYTES,
-	WORDS = (BYTES - LRH_VCRC_BYTES) / 4,
 };
 
 static int send_error; /* errno value; 0: sendmsg succeeds */
@@ -54,30 +46,13 @@ static struct sender attach_to(const char *host)
 	return s;
 }
 
-/* Makes a packet from A to a QP of the data end `number` at B. */
-static void make_packet(uint8_t p[BYTES], uint32_t number)
-{
-	const struct lrh lrh = {.lnh = LRH_NEXT_LOCAL,
-				.dlid = LID_B,
-				.slid = LID_A1,
-				.words = WORDS};
-	const struct bth bth = {.opcode = SEND_ONLY,
-				.pkey = 0xffff,
-				.dest_qpn = number << DATA_REST_BITS | 5};
-
-	memset(p, 0, BYTES);
-	lrh_write(p, &lrh);
-	bth_write(p + LRH_BYTES, &bth);
-	lrh_seal(p, BYTES - LRH_VCRC_BYTES);
-}
-
 /* Sends a packet from A to B.  False: A's socket is full. */
 static bool send_packet(const struct sender *a, const struct sender *b)
 {
 	uint8_t p[BYTES];
 	ssize_t n;
 
-	make_packet(p, b->number);
+	make_packet(p, b->number, 0);
 	n = send(a->data, p, BYTES, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (n < 0 && errno == EAGAIN)
 		return false;
@@ -106,7 +81,7 @@ static void send_message(const struct sender *a, const struct sender *b,
 			 uint8_t *p, size_t n)
 {
 	for (size_t at = 0; at + BYTES <= n; at += BYTES)
-		make_packet(p + at, b->number);
+		make_packet(p + at, b->number, 0);
 	assert_int_equal(send(a->data, p, n, MSG_NOSIGNAL), n);
 }
 
@@ -205,7 +180,7 @@ static void packets_that_cannot_be_sent_are_given_up_at_last(void **state)
 	a = data_open(fabric_find(f.fabric, "A"), 1, &d, &err);
 	b = data_open(fabric_find(f.fabric, "B"), 1, NULL, &err);
 	data_pause(b);
-	make_packet(p, data_number(b));
+	make_packet(p, data_number(b), 0);
 	while (data_may_send(a))
 		assert_int_equal(data_send(a, p, BYTES), 0);
 	assert_int_equal(
@@ -269,7 +244,7 @@ static void pass_packet(struct pair_of_ends *w, int err)
 {
 	uint8_t p[BYTES];
 
-	make_packet(p, data_number(w->b));
+	make_packet(p, data_number(w->b), 0);
 	assert_int_equal(data_send(w->a, p, BYTES), 0);
 	fabric_turn(w->f.fabric, 0);
 	send_error = err;
