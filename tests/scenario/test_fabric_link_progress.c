@@ -5,61 +5,24 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "fabric/net.h"
-#include "host/progress.h"
-#include "host/waitset.h"
+#include "scenario/side_progress.h"
 #include "tools/fabric_server.h"
-#include "util/fd_identity.h"
-
-#define WAIT_NS 60000000000ull /* far more than any wait takes */
 
 static uint32_t fatals;
-
-static void ignore_event(const struct engine_event *e)
-{
-}
 
 static void count_fatal(void)
 {
 	fatals++;
 }
 
-static struct progress progress;
-
-/* Gives side 0's engine to the progress loop. */
-static void begin_progress(struct world *w)
+static void begin_counted(struct world *w)
 {
-	const struct host_sink sink = {.event = ignore_event,
-				       .fatal = count_fatal};
-	int fd = udp_bind(0);
-
-	assert_true(fd >= 0);
 	fatals = 0;
-	w->d->now_ns = monotonic_ns();
-	assert_int_equal(progress_init(&progress, w->engine, fd, &sink,
-				       (struct udp_offload){0}, false),
-			 0);
-	progress.wake.fd =
-		fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-}
-
-static void end_progress(struct world *w)
-{
-	engine_qp_remove(w->engine, w->d->side[0].side);
-	fd_identity_close(progress.wake.fd);
-	progress_fini(&progress);
-	w->d->side[0].is_dead = true;
-}
-
-static void poll_once(void)
-{
-	static shared_u32 skipped;
-
-	progress_poll(&progress, &skipped);
+	begin_progress(w->d, count_fatal);
 }
 
 static void send_by_progress(struct world *w, uint32_t count)
@@ -70,32 +33,6 @@ static void send_by_progress(struct world *w, uint32_t count)
 	progress_give(&progress);
 }
 
-static bool never_over(void *arg)
-{
-	return false;
-}
-
-/* Makes progress, as the thread does that is about to wait for work.  Returns
- * the events of the sockets for which it would wait. */
-static short rest_once(void)
-{
-	const struct host_sleep sleep = {.is_over = never_over};
-	struct progress_rest r = {.sleep = &sleep};
-
-	assert_true(progress_rest(&progress, &r));
-	return r.events;
-}
-
-/* Waits as that thread does, and expects that an event ends the wait. */
-static void wait_once(struct waitset *in, short events)
-{
-	assert_int_equal(
-		waitset_wait(in, &progress, monotonic_ns() + WAIT_NS, events),
-		0);
-	assert_false(in->has_timed_out);
-	progress_rested(&progress);
-}
-
 static void progress_sends_and_receives(void **state)
 {
 	struct waitset in = {.fd = -1};
@@ -103,7 +40,7 @@ static void progress_sends_and_receives(void **state)
 	size_t got = 0;
 
 	fabric_peer_start(&w, HCA_QPT_UC, 4096);
-	begin_progress(&w);
+	begin_counted(&w);
 	waitset_open(&in, &progress);
 	two_hcas_fill(w.d, 1, 0, BYTES);
 	for (int i = 0; i < 4; i++) {
@@ -141,7 +78,7 @@ static void progress_sends_and_receives(void **state)
 	rest_once();
 	assert_received(&w, 0, BYTES, 0);
 	waitset_close(&in);
-	end_progress(&w);
+	end_progress(w.d);
 	fabric_peer_end(&w);
 }
 
@@ -152,7 +89,7 @@ static void receives_wake_a_leader_that_does_not_listen(void **state)
 	struct world w;
 
 	fabric_peer_start(&w, HCA_QPT_UC, 0);
-	begin_progress(&w);
+	begin_counted(&w);
 	while (!engine_is_choked(w.engine)) {
 		post_send(&w, 1, 0);
 		send_back(&w, 1);
@@ -169,7 +106,7 @@ static void receives_wake_a_leader_that_does_not_listen(void **state)
 	assert_false(engine_is_choked(w.engine));
 	assert_true(fabric_peer_is_readable(progress.wake.fd));
 	progress_rested(&progress);
-	end_progress(&w);
+	end_progress(w.d);
 	fabric_peer_end(&w);
 }
 
@@ -179,7 +116,7 @@ static void progress_reports_the_end(void **state)
 	struct world w;
 
 	fabric_peer_start(&w, HCA_QPT_UC, 0);
-	begin_progress(&w);
+	begin_counted(&w);
 	waitset_open(&in, &progress);
 	fabric_peer_hang_up(&w);
 	w.control = w.data[0] = w.data[1] = -1;
@@ -195,7 +132,7 @@ static void progress_reports_the_end(void **state)
 		waitset_wait(&in, &progress, monotonic_ns() + 1, POLLIN), 0);
 	assert_true(in.has_timed_out);
 	waitset_close(&in);
-	end_progress(&w);
+	end_progress(w.d);
 	fabric_peer_end(&w);
 }
 
@@ -206,14 +143,14 @@ static void progress_notices_closed_descriptors(void **state)
 
 	fabric_peer_start(&w, HCA_QPT_UC, 4096);
 	fd = data_descriptor(&w);
-	begin_progress(&w);
+	begin_counted(&w);
 	assert_true(progress_has_files(&progress));
 	close(fd);
 	assert_false(progress_has_files(&progress));
 	progress.checked_ns = 0;
 	send_by_progress(&w, 1);
 	assert_int_equal(fatals, 1);
-	end_progress(&w);
+	end_progress(w.d);
 	fabric_peer_end(&w);
 }
 

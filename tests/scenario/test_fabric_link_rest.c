@@ -6,27 +6,14 @@
 #include "test.h"
 
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include "hdr/lrh.h"
 #include "host/fabric_link.h"
-#include "host/progress.h"
 #include "scenario/fabric_peer.h"
-#include "util/fd_identity.h"
-#include "util/monotonic.h"
+#include "scenario/side_progress.h"
 
 enum { COUNT = 100, BYTES = 1000, SOCKET_BYTES = 4096 };
-
-static struct progress progress;
-
-static void ignore_event(const struct engine_event *e)
-{
-}
-
-static void ignore_fatal(void)
-{
-}
 
 /* Posts messages of an unreliable QP, whose requests complete when their frames
  * are made.  The socket has no room for all of them. */
@@ -43,27 +30,14 @@ static void post_many(struct world *w)
 
 static void begin_world(struct world *w)
 {
-	const struct host_sink sink = {.event = ignore_event,
-				       .fatal = ignore_fatal};
-	int fd = udp_bind(0);
-
 	fabric_peer_start(w, HCA_QPT_UC, SOCKET_BYTES);
-	assert_true(fd >= 0);
-	w->d->now_ns = monotonic_ns();
-	assert_int_equal(progress_init(&progress, w->engine, fd, &sink,
-				       (struct udp_offload){0}, false),
-			 0);
-	progress.wake.fd =
-		fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	begin_progress(w->d, ignore_fatal);
 	post_many(w);
 }
 
 static void end_world(struct world *w)
 {
-	engine_qp_remove(w->engine, w->d->side[0].side);
-	fd_identity_close(progress.wake.fd);
-	progress_fini(&progress);
-	w->d->side[0].is_dead = true;
+	end_progress(w->d);
 	fabric_peer_end(w);
 }
 

@@ -6,18 +6,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/progress.h"
-#include "host/waitset.h"
-#include "util/fd_identity.h"
-#include "util/monotonic.h"
+#include "scenario/side_progress.h"
 
-#define BOTH	3u	       /* the ports with rings */
-#define WAIT_NS 60000000000ull /* far more than any wait takes */
+#define BOTH 3u /* the ports with rings */
 
 /* Receives a message about the rings.  False: there is none. */
 static bool take_wake(struct world *w, int port)
@@ -395,61 +390,6 @@ static void a_closed_eventfd_ends_the_link(void **state)
 
 /* ---- the progress loop ---- */
 
-static struct progress progress;
-
-static void ignore_event(const struct engine_event *e)
-{
-}
-
-static void ignore_fatal(void)
-{
-}
-
-static void begin_progress(struct world *w)
-{
-	const struct host_sink sink = {.event = ignore_event,
-				       .fatal = ignore_fatal};
-	int fd = udp_bind(0);
-
-	assert_true(fd >= 0);
-	w->d->now_ns = monotonic_ns();
-	assert_int_equal(progress_init(&progress, w->engine, fd, &sink,
-				       (struct udp_offload){0}, false),
-			 0);
-	progress.wake.fd =
-		fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-}
-
-static void end_progress(struct world *w)
-{
-	engine_qp_remove(w->engine, w->d->side[0].side);
-	fd_identity_close(progress.wake.fd);
-	progress_fini(&progress);
-	w->d->side[0].is_dead = true;
-}
-
-static void poll_once(void)
-{
-	static shared_u32 skipped;
-
-	progress_poll(&progress, &skipped);
-}
-
-static bool never_over(void *arg)
-{
-	return false;
-}
-
-/* Makes progress and plans a wait, as the leader does. */
-static short rest_once(void)
-{
-	const struct host_sleep sleep = {.is_over = never_over};
-	struct progress_rest r = {.sleep = &sleep};
-
-	assert_true(progress_rest(&progress, &r));
-	return r.events;
-}
-
 /* Puts a packet into the ring of port 1, and publishes it.  Returns whether the
  * process is woken. */
 static bool send_packet(struct world *w)
@@ -458,15 +398,6 @@ static bool send_packet(struct world *w)
 	post_send(w, 1, 0);
 	put_frames(w, 1);
 	return publish_frames(w, 1);
-}
-
-static void assert_wakes(struct waitset *in)
-{
-	assert_int_equal(
-		waitset_wait(in, &progress, monotonic_ns() + WAIT_NS, POLLIN),
-		0);
-	assert_false(in->has_timed_out);
-	progress_rested(&progress);
 }
 
 /* A thread that polls receives the packet and the message of the wake-up before
@@ -478,7 +409,7 @@ static void a_wake_up_that_another_thread_takes_is_asked_for_again(void **state)
 	struct world w;
 
 	fabric_peer_start_rings(&w, HCA_QPT_UC, BOTH);
-	begin_progress(&w);
+	begin_progress(w.d, ignore_fatal);
 	waitset_open(&in, &progress);
 	assert_int_equal(rest_once(), POLLIN);
 	assert_true(send_packet(&w));
@@ -488,12 +419,12 @@ static void a_wake_up_that_another_thread_takes_is_asked_for_again(void **state)
 	assert_false(fabric_peer_is_readable(fabric_link_fd()));
 	assert_received(&w, 0, 0, 0);
 	assert_true(send_packet(&w));
-	assert_wakes(&in);
+	wait_once(&in, POLLIN);
 	rest_once();
 	assert_received(&w, 0, 0, 0);
 	progress_rested(&progress);
 	waitset_close(&in);
-	end_progress(&w);
+	end_progress(w.d);
 	fabric_peer_end(&w);
 }
 
@@ -511,7 +442,7 @@ static void a_fabric_that_dies_holds_up_no_end(void **state)
 	pthread_t thread;
 
 	fabric_peer_start_rings(&w, HCA_QPT_UC, BOTH);
-	begin_progress(&w);
+	begin_progress(w.d, ignore_fatal);
 	progress_take(&progress);
 	for (int i = 0; i < 500; i++)
 		post_send(&w, 0, 0);
@@ -521,7 +452,7 @@ static void a_fabric_that_dies_holds_up_no_end(void **state)
 	pthread_join(thread, NULL);
 	w.control = w.data[0] = w.data[1] = -1;
 	assert_int_equal(progress.full_fd, -1);
-	end_progress(&w);
+	end_progress(w.d);
 	fabric_peer_end(&w);
 }
 

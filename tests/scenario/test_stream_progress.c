@@ -3,48 +3,16 @@
 #include "test.h"
 
 #include <netinet/in.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "host/progress.h"
 #include "scenario/joined.h"
-#include "util/fd_identity.h"
-#include "util/monotonic.h"
+#include "scenario/side_progress.h"
 
 #define POLLS 64 /* more than from one full turn to the next */
 
-static struct progress progress;
-
-static void ignore_event(const struct engine_event *e)
-{
-}
-
 static void ignore_news(void *arg, enum host_stream_news what)
 {
-}
-
-/* Gives side 0's engine to the progress loop. */
-static void begin_progress(struct joined *j)
-{
-	const struct host_sink sink = {.event = ignore_event};
-	int fd = udp_bind(0);
-
-	assert_true(fd >= 0);
-	j->d->now_ns = monotonic_ns();
-	assert_int_equal(progress_init(&progress, j->d->side[0].engine, fd,
-				       &sink, (struct udp_offload){0}, false),
-			 0);
-	progress.wake.fd =
-		fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-}
-
-static void end_progress(struct joined *j)
-{
-	engine_qp_remove(j->d->side[0].engine, j->d->side[0].side);
-	fd_identity_close(progress.wake.fd);
-	progress_fini(&progress);
-	j->d->side[0].is_dead = true;
 }
 
 /* Sends a datagram that is no packet to the socket of the progress loop. */
@@ -79,21 +47,6 @@ static void poll_often(void)
 		progress_poll(&progress, &skipped);
 }
 
-static bool never_over(void *arg)
-{
-	return false;
-}
-
-/* Makes progress, as the thread does that is about to wait for work. */
-static void rest_once(void)
-{
-	const struct host_sleep sleep = {.is_over = never_over};
-	struct progress_rest r = {.sleep = &sleep};
-
-	assert_true(progress_rest(&progress, &r));
-	progress_rested(&progress);
-}
-
 static void polls_of_streams_alone_look_for_no_datagrams(void **state)
 {
 	struct joined j = {0};
@@ -101,7 +54,7 @@ static void polls_of_streams_alone_look_for_no_datagrams(void **state)
 	int fd[2];
 
 	joined_plain(&j);
-	begin_progress(&j);
+	begin_progress(j.d, ignore_fatal);
 	send_junk();
 	poll_often();
 	assert_true(is_read());
@@ -117,6 +70,7 @@ static void polls_of_streams_alone_look_for_no_datagrams(void **state)
 	poll_often();
 	assert_false(is_read());
 	rest_once();
+	progress_rested(&progress);
 	assert_true(is_read());
 	progress_take(&progress);
 	stream_set_cancel(&progress.streams, j.d->side[0].qp->qpn);
@@ -126,7 +80,7 @@ static void polls_of_streams_alone_look_for_no_datagrams(void **state)
 	assert_true(is_read());
 	close(fd[0]);
 	close(fd[1]);
-	end_progress(&j);
+	end_progress(j.d);
 	joined_part(&j);
 }
 
