@@ -111,8 +111,7 @@ void service_rc_enter_rts(struct world *w, struct flow *f,
 static void set_alternate(struct world *w, struct flow *f,
 			  struct hca_qp_attr *a)
 {
-	subnet_address(f, 2, &a->alt_ah);
-	a->alt_ah.is_global = rng_chance(&w->rng, 500000);
+	subnet_draw_path(f, 2, &a->alt_ah);
 	a->alt_port_num = 2;
 	a->path_mig_state = HCA_MIG_REARM;
 	workload_modify(w, f, a, HCA_QP_RTS,
@@ -129,10 +128,8 @@ static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 	a->ah.hop_limit = 64;
 	a->ah.local = w->kind.direct || w->kind.has_shm_ack;
 	a->ah.bursts = rng_chance(&w->rng, 500000);
-	if (w->subnet) {
-		subnet_address(f, 1, &a->ah);
-		a->ah.is_global = rng_chance(&w->rng, 500000);
-	}
+	if (w->subnet)
+		subnet_draw_path(f, 1, &a->ah);
 	a->port_num = 1;
 	a->dest_qpn = f->back->qp->qpn;
 	a->access_flags =

@@ -20,10 +20,8 @@ static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 	a->ah.is_global = 1;
 	a->ah.bursts = rng_chance(&w->rng, 500000);
 	a->ah.local = w->kind.direct;
-	if (w->subnet) {
-		subnet_address(f, 1, &a->ah);
-		a->ah.is_global = rng_chance(&w->rng, 500000);
-	}
+	if (w->subnet)
+		subnet_draw_path(f, 1, &a->ah);
 	a->port_num = 1;
 	a->dest_qpn = f->back->qp->qpn;
 	a->access_flags = HCA_REMOTE_WRITE;

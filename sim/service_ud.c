@@ -7,8 +7,6 @@
 #include "sim/pair.h"
 #include "sim/subnet.h"
 
-#define UNUSED_QPN 0xfffffeu
-
 static const uint8_t opcodes[] = {HCA_WR_SEND, HCA_WR_SEND_IMM};
 
 static bool make_request(struct world *w, struct flow *f, bool defective)
@@ -57,10 +55,6 @@ static void address_by_lid(const struct flow *f, struct wq_to *to)
 	to->has_grh = has_grh(f);
 	memcpy(to->from, ah.sgid, 16);
 	memcpy(to->to, ah.dgid, 16);
-	/* no process of the subnet has this QPN: the receiver's port drops the
-	 * packet */
-	if (!f->back->qp)
-		to->qpn = UNUSED_QPN;
 }
 
 static void fill_wqe(const struct flow *f, const struct op *o, struct wqe *e)

@@ -132,6 +132,12 @@ void subnet_address(const struct flow *f, uint32_t number, struct hca_ah *ah)
 	port_info_gid(to, port_guid(to, 0), ah->dgid);
 }
 
+void subnet_draw_path(const struct flow *f, uint32_t number, struct hca_ah *ah)
+{
+	subnet_address(f, number, ah);
+	ah->is_global = rng_chance(&f->from->world->rng, 500000);
+}
+
 /* ---- direct connections ---- */
 
 struct host *subnet_ask(struct host *h, const struct engine_want *want)
