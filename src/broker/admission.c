@@ -226,12 +226,13 @@ static int add_again(struct server *s, const struct newcomer *n)
 	return add_conn(s, n);
 }
 
-/* Does accept(2) fail with err for one connection, or for a time?  Any other
- * error stays: the listener polls readable, and no call of accept ends that. */
+/* Does accept(2) fail with err, which is not of is_full, for one connection, or
+ * for a time?  Any other error stays: the listener polls readable, and no call
+ * of accept ends that. */
 static bool is_passing(int err)
 {
-	static const int passing[] = {EAGAIN, EINTR,   ECONNABORTED, EMFILE,
-				      ENFILE, ENOBUFS, ENOMEM};
+	static const int passing[] = {EAGAIN, EINTR, ECONNABORTED, ENOBUFS,
+				      ENOMEM};
 
 	for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++)
 		if (err == passing[i])

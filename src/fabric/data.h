@@ -113,9 +113,9 @@ bool data_may_send(struct data_end *end);
  * the bytes first, and then looks at the copy only: the bytes may be in memory
  * that another process writes.  Does not check data_may_send.  Returns 0, also
  * if the packet is later dropped in the subnet, as on a wire; -ENETDOWN: the
- * port is not ACTIVE;
- * -ENOMEM: no memory is left, or too many packets move in the fabric; or
- * -EINVAL: an adapter sends no such packet.  These packets get -EINVAL:
+ * port is not ACTIVE; -ENOMEM: no memory is left, or too many packets move in
+ * the fabric; or -EINVAL: an adapter sends no such packet.  These packets get
+ * -EINVAL:
  * - the frame or the VCRC is wrong, or the VL is VL15;
  * - the port does not have the SLID, the SGID or the P_Key;
  * - the source QP of a datagram (UD) does not have the end's number;

@@ -20,9 +20,9 @@ void wait_plan_make(struct progress *p, struct progress_rest *r);
  * Called by a thread that releases the locks: must the leader be woken?  It
  * must if there is work to do at once, or if it waits for longer than the
  * engine or a stream now allows, without listening for packets that the engine
- * can take again, for room in another socket than the full one,
- * on the descriptor of a broker that is gone, or without the epoll set of the
- * streams, which the first stream has made.
+ * can take again, for room in another socket than the full one, on the
+ * descriptor of a broker that is gone, or without the epoll set of the streams,
+ * which the first stream has made.
  */
 bool wait_plan_is_over(struct progress *p);
 

@@ -43,8 +43,8 @@ void fd_identity_apart(void);
 bool fd_identity_is_apart(void);
 /* Closes fd if fd_identity_holds(fd), and removes the mark in either case. */
 void fd_identity_close(int fd);
-/* The same for a caller that has just called fd_identity_holds(fd), and passes
- * the result. */
+/* Does the work of fd_identity_close for a caller that has just called
+ * fd_identity_holds(fd), and passes the result. */
 void fd_identity_close_if(int fd, bool holds);
 
 #endif
