@@ -426,8 +426,8 @@ static void a_wrong_qkey_is_told(void **state)
 	two_hcas_free(d);
 }
 
-/* The engine handles only a few wrong Q_Keys of a limited address, but tells all
- * of them, since the port counts them. */
+/* The engine handles only a few wrong Q_Keys of a limited address, but tells
+ * all of them, since the port counts them. */
 static void wrong_qkeys_of_a_limited_address_are_told(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
