@@ -93,6 +93,16 @@ struct ibt_qp *engine_qp_find(const struct engine *e, uint32_t qpn)
 	return engine_find(e, qpn);
 }
 
+bool engine_qp_has_comps(const struct engine *e, uint32_t qpn)
+{
+	const struct ibt_qp *q = engine_find(e, qpn);
+	struct hca *h = e->ibt.hca;
+
+	return q && q->qp->state != HCA_QP_ERR &&
+	       (cq_has_of(h, arena_at(&h->arena, q->qp->send_cq), q->qp) ||
+		cq_has_of(h, arena_at(&h->arena, q->qp->recv_cq), q->qp));
+}
+
 uint32_t engine_qp_qpn(const struct ibt_qp *q)
 {
 	return q->qp->qpn;

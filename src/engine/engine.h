@@ -261,6 +261,10 @@ uint32_t engine_qp_flying(const struct ibt_qp *q);
 bool engine_qp_is_unanswered(const struct ibt_qp *q);
 /* Returns the QP with this QPN, or NULL. */
 struct ibt_qp *engine_qp_find(const struct engine *e, uint32_t qpn);
+/* Do completions of the QP with this QPN wait to be polled?  False if there is
+ * no such QP, or if the QP is in ERR: then the completions may be mere flush
+ * errors. */
+bool engine_qp_has_comps(const struct engine *e, uint32_t qpn);
 /* Returns q's QPN.  Needs no lock. */
 uint32_t engine_qp_qpn(const struct ibt_qp *q);
 /* Is q a QP of an iWARP device, whose requests go only by a byte stream?  Needs

@@ -370,6 +370,17 @@ static bool waits_there(const struct hca *h, const struct cq *cq,
 	return i != shared_own(&cq->head);
 }
 
+bool cq_has_of(struct hca *h, struct cq *cq, struct qp *qp)
+{
+	bool has;
+
+	enter_cq(cq);
+	collect_qps(h, cq, qp);
+	has = waits_there(h, cq, qp);
+	leave_cq(cq);
+	return has;
+}
+
 void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 {
 	enter_cq(cq);

@@ -653,6 +653,17 @@ void host_qp_query(struct host *h, struct ibt_qp *side,
 	progress_give(&h->progress);
 }
 
+bool host_catch_up(struct host *h, uint32_t qpn) NO_LOCK_ANALYSIS
+{
+	bool has_comps;
+
+	progress_take(&h->progress);
+	progress_catch_up(&h->progress);
+	has_comps = engine_qp_has_comps(h->progress.engine, qpn);
+	progress_give(&h->progress);
+	return has_comps;
+}
+
 void host_cq_free(struct host *h, struct cq *cq) NO_LOCK_ANALYSIS
 {
 	progress_take(&h->progress);

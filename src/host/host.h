@@ -205,6 +205,10 @@ void host_stream_close(struct host *h, uint32_t qpn, const void *arg);
  * HOST_STREAM_ENDED.) */
 void host_stream_abort(struct host *h, uint32_t qpn, const void *arg);
 
+/* Handles the packets that have arrived for any QP, and sends their responses
+ * (progress_catch_up).  Returns whether completions of the QP with this QPN
+ * wait to be polled; false for a QP in ERR (engine_qp_has_comps). */
+bool host_catch_up(struct host *h, uint32_t qpn);
 /* Frees a CQ that no QP uses. */
 void host_cq_free(struct host *h, struct cq *cq);
 /* Changes the depth of an SRQ to `depth` receives (srq_resize), under the

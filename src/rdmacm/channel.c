@@ -9,6 +9,7 @@
  * tokens back, and puts them at the end.
  */
 #include "rdmacm/explain.h"
+#include "rdmacm/last_event.h"
 #include "rdmacm/newer.h"
 #include "rdmacm/object.h"
 #include "util/fd_identity.h"
@@ -132,12 +133,18 @@ void r_forget_tokens(void)
 	held.count = 0;
 }
 
-void r_post(struct r_event *e)
+void r_post_now(struct r_event *e)
 {
 	struct r_channel *c = r_channel(r_event_owner(e)->channel);
 
 	list_push_tail(&c->events, &e->link);
 	put_token(c);
+}
+
+void r_post(struct r_event *e)
+{
+	r_last_event_end(e->base.id);
+	r_post_now(e);
 }
 
 int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status)

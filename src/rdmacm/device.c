@@ -4,6 +4,7 @@
 #include "rdmacm/explain.h"
 #include "rdmacm/object.h"
 
+#include "verbs/catch_up.h"
 #include "verbs/iwarp.h"
 #include "verbs/release.h"
 
@@ -217,6 +218,14 @@ struct r_device *r_device_find(const uint8_t ip[16], enum r_transport among,
 			return d;
 	}
 	return NULL;
+}
+
+bool r_device_catch_up(const struct r_device *d, uint32_t qpn)
+{
+	verbs_catch_up *call;
+
+	*(void **)&call = dlsym(RTLD_DEFAULT, "ibv_adverb_catch_up");
+	return call && call(d->verbs, qpn);
 }
 
 const struct verbs_iwarp *r_device_iwarp(void)

@@ -3,6 +3,7 @@
 #include "rdmacm/explain.h"
 #include "rdmacm/ib.h"
 #include "rdmacm/iw.h"
+#include "rdmacm/last_event.h"
 #include "rdmacm/object.h"
 
 #include <arpa/inet.h>
@@ -90,6 +91,7 @@ void r_channel_move(struct r_id *id, struct r_channel *to)
 	struct r_channel *from = r_channel(id->base.channel);
 	struct list moved = {&moved, &moved};
 
+	r_last_event_end(&id->base);
 	list_for_each_safe (n, &from->events) {
 		if (r_event_owner(r_event_of(n)) != &id->base)
 			continue;
@@ -457,5 +459,8 @@ void r_id_message(struct r_id *id, const struct cmproto *m)
 	if (!e)
 		return;
 	e->message = *m;
-	r_post(e);
+	if (m->event == CMPROTO_DISCONNECTED)
+		r_last_event_add(e);
+	else
+		r_post(e);
 }

@@ -9,6 +9,7 @@
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/ib.h"
+#include "rdmacm/last_event.h"
 #include "rdmacm/link_table.h"
 
 #include <errno.h>
@@ -450,9 +451,39 @@ static int lose_fabric(int old, uint32_t number)
 static int replace_link(int old, uint32_t number, uint64_t *dialled_ms,
 			int *pause_ms)
 {
+	r_take();
+	r_last_event_end(NULL);
+	r_give();
 	return r_ib_is_used()
 		       ? lose_fabric(old, number)
 		       : redial_calmly(old, number, dialled_ms, pause_ms);
+}
+
+/* Waits a millisecond for a message of the broker.  Returns false if none has
+ * come.  True: there is a message, or the caller's next call tells what fd has
+ * come to. */
+static bool has_message(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 1) != 0;
+}
+
+/* Handles n messages.  Returns whether events are withheld (last_event.h). */
+static bool take_messages(const struct cm_inbox *in, int n)
+{
+	bool waits;
+
+	r_grow_heap();
+	r_take();
+	r_hold_tokens();
+	for (int i = 0; i < n; i++)
+		if (is_valid_message(&in->messages[i], in->of[i].msg_len))
+			r_table_message(&in->messages[i]);
+	r_put_tokens();
+	waits = r_last_event_waits();
+	r_give();
+	return waits && r_last_event_serve();
 }
 
 static void *run_thread(void *arg)
@@ -461,10 +492,15 @@ static void *run_thread(void *arg)
 	int fd = (int)((uintptr_t)arg % MOST_FDS), pause_ms = 0;
 	uint64_t dialled_ms = monotonic_ms();
 	struct cm_inbox in;
+	bool waits = false;
 	int n;
 
 	cm_inbox_init(&in);
 	while (fd >= 0 && number == shared_load(&thread_number)) {
+		if (waits && !has_message(fd)) {
+			waits = r_last_event_serve();
+			continue;
+		}
 		/* The program may have closed fd, and the number may be another
 		 * file's now. */
 		n = fd_identity_holds(fd)
@@ -480,14 +516,7 @@ static void *run_thread(void *arg)
 					  &pause_ms);
 			continue;
 		}
-		r_grow_heap();
-		r_take();
-		r_hold_tokens();
-		for (int i = 0; i < n; i++)
-			if (is_valid_message(&in.messages[i], in.of[i].msg_len))
-				r_table_message(&in.messages[i]);
-		r_put_tokens();
-		r_give();
+		waits = take_messages(&in, n);
 	}
 	return NULL;
 }

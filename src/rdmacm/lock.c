@@ -3,6 +3,7 @@
 #include "rdmacm/object.h"
 
 #include "rdmacm/ib.h"
+#include "rdmacm/last_event.h"
 
 #include <pthread.h>
 
@@ -47,6 +48,7 @@ static void after_fork(void)
 	pthread_mutex_init(&r_lock, NULL);
 	pthread_cond_init(&r_changed, NULL);
 	r_forget_tokens();
+	r_last_event_forget();
 	r_ib_await_forked();
 }
 

@@ -48,12 +48,17 @@ struct r_channel {
 
 struct r_event {
 	struct rdma_cm_event base;
-	struct list link; /* in r_channel.events */
+	/* In r_channel.events, or in the list of last_event.c. */
+	struct list link;
 	/* The broker's message that caused the event; the event's private_data
 	 * points into the message.  All zeroes if no message caused the
 	 * event. */
 	struct cmproto message;
 	struct r_multicast *multicast; /* the group that it is about, or NULL */
+	/* While the event is withheld (last_event.h): its number among such
+	 * events, and after how many rounds it is posted in any case. */
+	uint64_t serial;
+	uint32_t rounds_left;
 	uint8_t mpa_private[UINT8_MAX]; /* iWARP: the event's private_data */
 };
 
@@ -285,6 +290,13 @@ bool r_device_exists(enum r_transport among);
  * since programs register memory in it.
  */
 struct ibv_pd *r_device_domain(struct r_device *d);
+/*
+ * device.c, without r_lock: handles all packets that have arrived for the
+ * queue pairs of this process, and sends their ACKs (verbs/catch_up.h). Returns
+ * whether completions of d's queue pair qpn wait to be polled; false if the
+ * libibverbs.so.1 lacks the call.
+ */
+bool r_device_catch_up(const struct r_device *d, uint32_t qpn);
 /* device.c: gives the id the device d, after r_device_find has stored the port
  * in id->path.  Sets verbs, pd, port and path MTU of the id; the path MTU is at
  * most path.route_mtu, if that is known.  The pd is NULL if r_device_domain
@@ -343,8 +355,11 @@ struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
 			    int status);
 /* Under r_lock: posts the event to the channel of its listener
  * (base.listen_id), or of its id if it has no listener.  The channel then owns
- * the event. */
+ * the event.  An event of the id that is withheld (last_event.h) is posted
+ * before. */
 void r_post(struct r_event *e);
+/* Under r_lock: posts the event as r_post does, and no other event before. */
+void r_post_now(struct r_event *e);
 /* Under r_lock, by a thread that is about to post several events: the tokens of
  * successive events of one channel are put together.  The caller calls
  * r_put_tokens before it releases r_lock. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ibv_poll_cq and ibv_req_notify_cq. */
+/* ibv_poll_cq, ibv_req_notify_cq and ibv_adverb_catch_up. */
+#include "verbs/catch_up.h"
+
 #include <errno.h>
 
 #include "verbs/fail.h"
@@ -81,4 +83,11 @@ int v_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	cq_arm(v_cq(ibcq)->cq, solicited_only);
 	host_armed(c->host);
 	return 0;
+}
+
+bool ibv_adverb_catch_up(struct ibv_context *context, uint32_t qpn)
+{
+	struct v_context *c = v_context(context);
+
+	return v_is_ours(c) && host_catch_up(c->host, qpn);
 }

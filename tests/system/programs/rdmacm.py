@@ -748,6 +748,7 @@ def mad_frame(dice, source, i):
 if not t.options.list:
     lab.ip("here", "address add 192.0.2.7/32 dev lo")
 t.checks("cmcheck", "rdma_cm", "192.0.2.7")
+t.checks("last_ack", "rdma_cm", "192.0.2.7", ADVERB_DIRECT="0")
 t.checks("statecheck", "rdma_cm", "192.0.2.7")
 if not t.options.list:
     lab.ip("here", "address del 192.0.2.7/32 dev lo")

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Posts the event DISCONNECTED after the completions of what the peer has sent
+ * and acknowledged before it disconnected.
+ *
+ * With a hardware adapter a program has long polled these completions when the
+ * kernel reports the disconnect request.  With adverb a thread of this process
+ * makes the completions, and the thread may get a core only after the request
+ * has come: a program whose last poll came before the completions did would see
+ * the event first.  Such a program destroys its queue pair, which drops the
+ * completions, and takes its last sends for failed; libfabric does so.
+ *
+ * So before the event is posted, all packets that have arrived are handled.  If
+ * completions of the queue pair wait then, the event is withheld until the
+ * program has polled the completions, but not for long, since a program may
+ * poll only when it has the event.
+ *
+ * Lock: r_lock, unless a function says otherwise.
+ */
+#ifndef RDMACM_LAST_EVENT_H
+#define RDMACM_LAST_EVENT_H
+
+#include "rdmacm/object.h"
+
+/* How often r_last_event_serve looks for completions, once per millisecond,
+ * until it posts the event in any case.  The number bounds the rounds and not
+ * the time, so that a busy machine, on which the program polls late, makes the
+ * wait longer. */
+#define R_LAST_EVENT_ROUNDS 200
+
+/* Withholds the event e of the peer's disconnect request, and owns e, until
+ * r_last_event_serve posts e. */
+void r_last_event_add(struct r_event *e);
+/* Returns whether events are withheld. */
+bool r_last_event_waits(void);
+/* Posts the event that is withheld of this id, if there is one; NULL: those of
+ * all ids. */
+void r_last_event_end(const struct rdma_cm_id *id);
+/*
+ * Without r_lock, in the thread that has called r_last_event_add: handles the
+ * packets that have arrived, and posts the events of queue pairs whose
+ * completions the program has polled.  Returns whether events remain; then the
+ * thread calls again a millisecond later.
+ */
+bool r_last_event_serve(void);
+/* In a forked child: drops the events of the parent. */
+void r_last_event_forget(void);
+
+#endif
