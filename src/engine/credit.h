@@ -81,7 +81,8 @@ struct credit_page {
 	/* The owner receives without GRO, so senders send frames of at most
 	 * CREDIT_FEW packets. */
 	shared_flag apart;
-	/* How many sent in the present epoch or the one before (EPOCH_NS). */
+	/* How many processes have sent in the present epoch or in the epoch
+	 * before (EPOCH_NS). */
 	shared_u32 senders;
 	/* How often the owner found its socket empty, counted at most twice
 	 * between two datagrams; wraps. */

@@ -182,8 +182,8 @@ static void want_path(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	list_push_tail(&e->paths.undecided, &q->direct.waiting);
 }
 
-/* Looks whether the path of q, which is direct, may stay so.  Returns whether
- * the next request may be executed. */
+/* Looks whether the path of q, which is direct, may stay direct.  Returns
+ * whether the next request may be executed. */
 static bool goes_on(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	switch (initiator_next(q)) {

@@ -155,7 +155,9 @@ uint32_t engine_wants_page(struct engine *e);
 /* A QP that may go direct (direct/initiator.h).  Its first request waits until
  * the host has called engine_set_path. */
 struct engine_want {
-	uint32_t qpn, peer_qpn;
+	uint32_t qpn;
+	/* The QP of the peer; for UD the destination of the next datagram. */
+	uint32_t peer_qpn;
 	uint32_t post_lock; /* the number of the QP's post lock */
 	uint64_t since_ns;  /* when the wait began */
 	/* By LID: the QP's attributes, valid until the next call of the engine.
@@ -172,15 +174,16 @@ void engine_want_path_again(struct engine *e);
 /* Does a QP wait that engine_wants_path has returned? */
 bool engine_waits_for_path(const struct engine *e);
 /*
- * Decides the path of a QP, and so ends its wait.  @target: the view of the
- * adapter of the peer's process; NULL: requests to that process go by packets.
- * @access: this process's access slot there; NULL if the peer's process is this
- * process.  @owner: the host's struct for the peer's process.  @apart: only QPs
- * of one post lock use target's space and the access slot, so engine_post_apart
- * may execute requests of this QP.  True: requests go direct, and the engine
- * uses target, access and owner until engine_released has returned the owner,
- * once for each true.  False: the engine uses none of the three, because target
- * is NULL, there is no memory, or no such QP waits.
+ * Decides the path of a QP, and so ends the QP's wait.  @target: the view of
+ * the adapter of the peer's process; NULL: requests to that process go by
+ * packets.  @access: this process's access slot there; NULL if the peer's
+ * process is this process.  @owner: the host's struct for the peer's process.
+ * @apart: only QPs of one post lock use target's space and the access slot, so
+ * engine_post_apart may execute requests of this QP.  True: requests go direct,
+ * and the engine uses target, access and owner until engine_released has
+ * returned the owner, once for each true.  False: this call gives the engine
+ * none of the three, because target is NULL, there is no memory, no such QP
+ * waits, or the QP's path was decided before (engine_subnet).
  */
 bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
 		     struct access *access, void *owner, bool apart);
@@ -368,15 +371,16 @@ bool engine_is_settled(const struct engine *e);
  */
 bool engine_post_apart(struct engine *e, struct ibt_qp *q, uint64_t now_ns,
 		       void **to_wake);
-/* May engine_resume_apart find work?  A hint, which needs no lock. */
+/* May engine_resume_apart find work for post lock `number`?  A hint, which
+ * needs no lock. */
 bool engine_awaits_receive(const struct engine *e, uint32_t number);
 /*
  * Looks at one QP with post lock `number` that waits for a receive of its peer;
  * each call looks at the next one.  If the peer has a receive, ends the wait
- * and executes the QP's work.  False: no request was executed, and the QP waits
- * as before or again.  Lock and to_wake: as for engine_post_apart.  *left:
- * NULL, or the QP if its work or events are left; the caller then calls
- * engine_doorbell.
+ * and executes the QP's work.  False: no QP with this lock waits, or no request
+ * was executed and the QP waits as before or again.  Lock and to_wake: as for
+ * engine_post_apart.  *left: NULL, or the QP if its work or events are left;
+ * the caller then calls engine_doorbell.
  */
 bool engine_resume_apart(struct engine *e, uint32_t number, uint64_t now_ns,
 			 struct ibt_qp **left, void **to_wake);
@@ -393,8 +397,9 @@ uint32_t engine_qp_post_lock(const struct ibt_qp *q);
  * send_cq.  So threads that each use their own completion queue mostly use
  * different locks.  Needs no lock. */
 uint32_t engine_post_lock_of(const struct cq *send_cq);
-/* Does the work that is due by now: timers, notify bits, looks at peers.
- * Called at engine_deadline, or more often. */
+/* Does the work that is due by now: handles expired timers and notify bits, and
+ * looks whether QPs that wait for a peer can go on.  Called at engine_deadline,
+ * or more often. */
 void engine_tick(struct engine *e, uint64_t now_ns);
 /* Answers ENGINE_ASK_PEER; qpn: the QP that has asked. */
 void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
@@ -418,6 +423,8 @@ void engine_force_responses(struct engine *e, bool forced);
 /*
  * While `hold` is set, ACKs to peers of this host wait for the program's next
  * request to the same peer.  A call with false sends the ACKs that still wait.
+ * engine_tick makes such a call itself when an ACK has waited for IBT_OWE_NS
+ * (ibt/ibt.h).
  */
 void engine_hold_acks(struct engine *e, bool hold);
 /* Returns the engine's struct shm_ack (shm_ack.h), which the engine owns. */
@@ -489,8 +496,8 @@ uint32_t engine_stream_finish(struct ibt_qp *q, uint8_t *buf);
 /* Has the peer ended the session of its association without an error?  The
  * caller closes the connection as at the end of a byte stream. */
 bool engine_stream_has_peer_ended(const struct ibt_qp *q);
-/* Handles n bytes that q's connection has received; of an association, one
- * message. */
+/* Handles n bytes that q's connection has received or, if the connection is an
+ * association, one message of n bytes. */
 void engine_stream_rx(struct engine *e, struct ibt_qp *q, const uint8_t *p,
 		      uint32_t n, uint64_t now_ns);
 /* Fails q, unless it has failed, because its connection has ended. */

@@ -22,6 +22,7 @@ _Static_assert(DIRECT_POST_LOCKS == ENGINE_POST_LOCKS,
 
 struct engine {
 	struct ibt ibt;
+	/* The senders of datagrams, by which unusual IPv4 ids are judged. */
 	struct rocev2_senders senders;
 	struct map qpns;    /* struct ibt_qp, by QPN */
 	struct burst burst; /* frames that are not sent yet */

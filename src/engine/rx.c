@@ -209,9 +209,9 @@ static bool drops_sign(struct engine *e, const struct engine_dgram *d,
 }
 
 /* Handles a packet for a QPN that does not exist: writes the QPN into the page,
- * where the packet's sender learns of it (closed.h), and counts a sign if the
- * QPN never existed.  A packet for a QPN that never existed is only counted if
- * its address is limited (drops_sign). */
+ * from which the packet's sender learns that the QP does not exist (closed.h),
+ * and counts a sign if the QPN never existed.  If the QPN never existed and the
+ * packet's address is limited (drops_sign), only counts the packet. */
 static void refuse_unknown_qpn(struct engine *e, const struct engine_dgram *d,
 			       uint32_t qpn)
 {

@@ -102,8 +102,9 @@ void shm_ack_want(struct shm_ack *b, struct ibt_qp *q)
  * before the store of the word.  The requester's acquire load in read_accepted
  * orders its load of the word before the completion.  Without this order a
  * program that shares memory with the responder could complete a WRITE and then
- * read the old bytes.  The store of `taken` is a release, too, and so follows
- * this process's completions, although the responder uses only the value.
+ * read the old bytes.  The store of `taken` is a release, too, and its load in
+ * read_taken an acquire, but no access depends on this order: the responder
+ * uses only the value.
  */
 void shm_ack_note(struct shm_ack *b, struct ibt_qp *q)
 {

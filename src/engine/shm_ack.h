@@ -65,7 +65,7 @@ struct shm_ack {
 	struct ibt_qp *qps[CREDIT_POSTS];
 };
 
-/* Initializes *b, which is zero.  t is borrowed.  @credits: one struct credit
+/* Initialises *b, which is zero.  t is borrowed.  @credits: one struct credit
  * for each class, borrowed; NULL: all ACKs are packets, and shm_ack_open has no
  * effect.  @class_of: returns the class of a QPN. */
 void shm_ack_init(struct shm_ack *b, struct ibt *t,

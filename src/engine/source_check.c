@@ -113,8 +113,9 @@ static void note_asked(struct source *o, const struct engine_dgram *d,
 			     .since_ns = since_ns};
 }
 
-/* The port of o is believed no more.  If the caller was asked about it a short
- * time ago, the answer may still come. */
+/* Stops believing the port of o.  If the caller was asked about this port less
+ * than SOURCE_NS ago, the answer may still come, so notes the question in the
+ * table of other ports. */
 static void disbelieve_port(struct sources *s, struct source *o,
 			    const struct engine_dgram *d, uint64_t now_ns)
 {

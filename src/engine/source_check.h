@@ -74,11 +74,12 @@ struct sources {
 };
 
 enum source_word {
-	SOURCE_IS_PEERS,   /* the port is of the peer's user */
-	SOURCE_IS_OTHERS,  /* the port is of another user, or of nobody */
-	SOURCE_IS_OPEN,	   /* not known yet: the caller parks the packet */
-	SOURCE_IS_LIMITED, /* not known nor asked: the caller drops the packet
-			    */
+	SOURCE_IS_PEERS,  /* the port is of the peer's user */
+	SOURCE_IS_OTHERS, /* the port is of another user, or of nobody */
+	SOURCE_IS_OPEN,	  /* not known yet: the caller parks the packet */
+	/* not known, and no question could be asked: the caller drops the
+	 * packet */
+	SOURCE_IS_LIMITED,
 };
 
 /* Initialises *s, which is zero.  @is_asked: the engine's caller answers
