@@ -45,12 +45,13 @@ struct direct_state {
 	/* By LID: what the subnet has said last (engine_set_way). */
 	struct hca_way way;
 	/* The path is IBT_PATH_DIRECT, and the QP waits on a list of
-	 * engine.paths, because the subnet has changed since it said so. */
+	 * engine.paths, because the subnet has changed since `way` was set. */
 	bool is_asking;
-	/* The subnet has said again that it would deliver packets.  The next
-	 * request is executed although the subnet may have changed since, as if
-	 * its packets had left before that change.  Otherwise no request would
-	 * be executed in a subnet that changes faster than it answers. */
+	/* After a wait with is_asking, the subnet has said that it would still
+	 * deliver packets.  The next request is executed although the subnet
+	 * may have changed since, as if its packets had left before that
+	 * change.  Otherwise no request would be executed in a subnet that
+	 * changes faster than it answers. */
 	bool may_execute;
 	/* is_closed: the peer's QP is destroyed or in ERR; is_gone: the peer's
 	 * process has ended. */

@@ -51,9 +51,9 @@
 /* How many PSNs a held packet may be ahead of the expected PSN. */
 #define IBT_HELD_AHEAD 512
 #define IBT_HELD_NS    10000000 /* how long a request is held at most */
-/* How many PSNs before the expected PSN a request may be, and how many before
- * the oldest unacknowledged PSN an answer.  The sender of an older PSN is taken
- * for a forger, unless the packet repeats a READ or an atomic. */
+/* A request may be this many PSNs before the expected PSN, and an answer this
+ * many PSNs before the oldest unacknowledged PSN.  The sender of an older PSN
+ * is taken for a forger, unless the packet repeats a READ or an atomic. */
 #define IBT_BEHIND 65536
 /* For this long after a NAK, packets far ahead of the expected PSN do not count
  * as forged: the peer may have sent them before it got the NAK. */
@@ -137,7 +137,7 @@ struct ibt {
 	enum engine_sign sign; /* why the present packet may be forged */
 	struct list active;    /* struct ibt_qp with something to send */
 	struct list owing;     /* struct ibt_qp whose ACK waits for a request */
-	uint64_t owing_ns;     /* when a QP last came on an empty `owing` */
+	uint64_t owing_ns;     /* when a QP was last put on an empty `owing` */
 	bool holds_acks;       /* ACKs wait for requests: engine_hold_acks */
 	/* struct ibt_qp whose requests complete when the frames made so far are
 	 * sent (unreliable_tx.h). */
@@ -389,13 +389,13 @@ uint16_t ibt_port_pkey(const struct ibt *t, const struct ibt_qp *q,
  * pkey_index in the table of its port; 0: q has no port, or the index is beyond
  * the table.  Any other QP: BTH_DEFAULT_PKEY. */
 uint16_t ibt_pkey(const struct ibt *t, const struct ibt_qp *q);
-/* Initializes *t, in which the caller has set hca and the configuration and
- * zeroed the rest.  0 or -ENOMEM. */
+/* Initialises *t, in which the caller has set hca and the configuration and
+ * zeroed the rest.  Returns 0 or -ENOMEM. */
 int ibt_init(struct ibt *t, uint64_t now_ns);
 /* Frees the memory that t owns.  All QPs have been removed. */
 void ibt_fini(struct ibt *t);
 
-/* Initializes *q for qp, which is borrowed.  Returns 0 or -ENOMEM.  The caller
+/* Initialises *q for qp, which is borrowed.  Returns 0 or -ENOMEM.  The caller
  * calls ibt_qp_fini only if the result was 0. */
 int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp);
 /* Takes q off all lists, timers and groups, and frees q's notes and replies.
@@ -405,10 +405,11 @@ void ibt_qp_fini(struct ibt *t, struct ibt_qp *q);
 /*
  * Allocates room for the replies that max_dest_rd_atomic allows, and no more,
  * so that thousands of idle QPs stay small.  Called before an RC QP enters RTR.
- * 0 or -ENOMEM.
+ * Returns 0 or -ENOMEM.
  */
 int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic);
-/* Returns whether q takes packets of this service (RC, UC or UD). */
+/* Returns whether q takes packets of this service (RC, UC or UD).  A QP of an
+ * iWARP device takes none. */
 bool ibt_qp_serves(const struct ibt_qp *q, enum opcode_service service);
 /*
  * Enters a state; no other function changes qp->state.  If peers of this host
@@ -478,11 +479,15 @@ void ibt_cq_tell(struct ibt *t, struct cq *cq);
 /* Raises the limit event of a shared receive queue if the event is due. */
 void ibt_srq_tell(struct ibt *t, struct srq *s);
 /* Appends the completion c of q to the CQ at offset `cq`, and raises the events
- * that the completion causes.  @solicited: the completion also raises the event
- * of a CQ that is armed for solicited completions only. */
+ * that the completion causes.  While q executes requests under q's post lock
+ * alone (direct_state.apart.is_running), sets apart.has_news instead of raising
+ * events.  @solicited: the completion also raises the event of a CQ that is
+ * armed for solicited completions only. */
 void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq, const struct cqe *c,
 		  bool solicited);
-/* Completes the oldest request of the send queue, and counts it. */
+/* Completes the oldest request of the send queue with `status`, and counts the
+ * request.  Appends a completion only if the request is signaled or has failed.
+ */
 void ibt_request_done(struct ibt *t, struct ibt_qp *q, enum hca_status status);
 /* w, the request at the cursor, has a local error: notes that w fails with this
  * status when the requests before w are complete, and explains the error by *x.
@@ -614,7 +619,11 @@ void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t slept_ns,
 		    uint64_t now_ns);
 /* The RNR timer has expired: sends again, if the wait is over. */
 void rc_comp_rnr_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
-/* Takes @state, the answer to ENGINE_ASK_PEER about q's peer. */
+/* Takes @state, the answer to ENGINE_ASK_PEER about q's peer.  Fails the oldest
+ * request and the QP if the peer has ended or disconnected.  Does so only after
+ * a longer silence if the peer's QP is closed, or if nothing is known about the
+ * peer and the peer was never found alive.  Does nothing if q has not asked, or
+ * if the peer has answered since. */
 void rc_comp_peer(struct ibt *t, struct ibt_qp *q, enum engine_peer state,
 		  uint64_t now_ns);
 /* A piece of a direct request was placed: completes the request if the piece

@@ -11,8 +11,8 @@
  *	    `------------------------+------------------------------------'
  *	                      the two paths change places
  *
- * A packet counts if its PSN fits the connection, because others can forge the
- * rest.
+ * A packet changes the state only if its PSN fits the connection, because
+ * others can forge all other fields.
  *
  * In ARMED the paths change places if the program asks, if the retries of a
  * request are used up, or if the peer asks by a packet with MigReq 1 on the

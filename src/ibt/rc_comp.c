@@ -4,8 +4,8 @@
  * responses with data complete requests.  Three functions decide that requests
  * are sent again: rc_comp_timeout, after silence; ask_again, when a response is
  * missing; handle_nak, after an RNR NAK or a NAK for a sequence error.  A
- * fourth, rc_comp_resend, does so when the path has changed.  rc_req sends
- * them.
+ * fourth function, rc_comp_resend, does so when the path has changed.  rc_req
+ * sends the requests.
  */
 #include <string.h>
 

@@ -32,7 +32,7 @@ struct reorder {
 	uint32_t count;	  /* how many packets are held */
 };
 
-/* Initializes *e without packets. */
+/* Initialises *e without packets. */
 void reorder_init(struct reorder *e);
 /*
  * Holds a copy of the packet at bytes, BTH to padding, whose PSN is psn.  True:

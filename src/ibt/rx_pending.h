@@ -5,10 +5,12 @@
  * here packets are received many at a time, in the program's own calls.  So a
  * program that posts receives fast enough for a hardware adapter would lose
  * messages.  Therefore the packets wait, in order, as if they were still on the
- * wire, each for RX_PENDING_PATIENCE_NS at most.  A queue pair that then has no
- * receive is late: until it has posted a receive, the packets that wait and
- * further packets that need one are dropped at once.  A packet to a multicast
- * group never waits for a receive: without one it is dropped.  With
+ * wire, each for RX_PENDING_PATIENCE_NS, or longer if the program has not
+ * polled (RX_PENDING_UNSEEN_NS) or a peer holds the responder lock
+ * (RX_PENDING_BUSY_NS).  A queue pair that then has no receive is late: until
+ * the program has posted a receive, the packets that wait and further packets
+ * that need a receive are dropped at once.  A packet to a multicast group never
+ * waits for a receive: without one the packet is dropped.  With
  * engine_config.strict, no packet waits for a receive.
  *
  * While many packets wait, and each queue pair has some of them
