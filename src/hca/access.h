@@ -2,9 +2,9 @@
 /*
  * Access slots: each peer that works in an arena has a slot there, in which it
  * writes at which QP it works and by which keys it copies.  A peer is "inside"
- * from access_enter to access_leave.  After the owner has withdrawn a QP it
- * waits for the peers that are inside at this QP.  After it has withdrawn a key
- * it waits for the peers that copy by this key.  It does not wait for dead
+ * from access_enter to access_leave.  An owner that has withdrawn a QP waits
+ * for the peers that are inside at this QP.  An owner that has withdrawn a key
+ * waits for the peers that copy by this key.  The owner does not wait for dead
  * peers.
  *
  *	peer                                owner

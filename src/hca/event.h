@@ -78,11 +78,14 @@ struct engine_suspect {
 
 #define EVENT_STATUSES 14 /* enum hca_status */
 
-/* Packets that were received and dropped before they reached a queue pair. */
+/* Packets that were received and dropped before they changed a queue pair. */
 struct engine_refused {
-	/* malformed: the packet is malformed.  bad_icrc: its ICRC is wrong.
-	 * unknown_qp: its QPN does not exist or serves another transport.
-	 * wrong_peer: it is not from the QP's peer. */
+	/* malformed: the packet breaks the format of its headers, or is an
+	 * answer of the wrong length or with an unknown syndrome.  bad_icrc:
+	 * the ICRC is wrong; of a packet by LID, the frame, ICRC or VCRC.
+	 * unknown_qp: the QPN does not exist or serves another transport, or no
+	 * QP is in the group.  wrong_peer: the packet is not from the QP's
+	 * peer, or came to an address that no device has. */
 	uint64_t malformed, bad_icrc, unknown_qp, wrong_peer;
 	/* Packets of unknown_qp that are for another process. */
 	uint64_t misdirected;
@@ -91,8 +94,8 @@ struct engine_refused {
 	uint64_t wrong_source;
 	/* Packets that were dropped before their ICRC was checked, because
 	 * their source address has sent too many packets that fit no
-	 * connection, or because too many questions about the users of ports
-	 * were open. */
+	 * connection, or because too many questions about the users of ports,
+	 * or packets that wait for the answers, were open. */
 	uint64_t limited;
 };
 

@@ -26,7 +26,7 @@ enum explain_cause {
 	EXPLAIN_NAK_INVALID,	/* the peer answered invalid request */
 	EXPLAIN_NAK_OPERATION,	/* the peer answered remote operational error */
 	EXPLAIN_RETRY,		/* the peer never answered */
-	EXPLAIN_FELL_SILENT,	/* the peer answered or sent requests before */
+	EXPLAIN_FELL_SILENT,	/* the peer was heard before, and is silent */
 	EXPLAIN_MTU,		/* the peer answers only smaller packets */
 	EXPLAIN_MTU_MAYBE,	/* as EXPLAIN_MTU, before a request fails */
 	EXPLAIN_PATIENCE,	/* the peer is alive, but silent for too long */
@@ -71,8 +71,8 @@ struct explain {
 	/* The addresses of this side and of the peer; IPv4 as ::ffff:a.b.c.d,
 	 * a LID as inaddr_map_lid writes it. */
 	uint8_t self_ip[16], peer_ip[16];
-	/* Static text, or NULL.  For EXPLAIN_INVALIDATE it says what follows;
-	 * NULL: the request is not answered. */
+	/* Static text, or NULL.  For EXPLAIN_INVALIDATE: the consequence of the
+	 * refusal; NULL: the request is not answered. */
 	const char *detail;
 };
 

@@ -25,8 +25,8 @@ struct mr {
 	uint32_t kind;	 /* enum mr_kind */
 	uint32_t pd;	 /* the protection domain's number */
 	uint32_t access; /* enum hca_access */
-	/* How often the row was bound as a window, twice; odd while it is being
-	 * bound (mr_binding). */
+	/* Twice the number of times that the row was bound as a window; odd
+	 * while the row is being bound (mr_binding). */
 	uint32_t bindings;
 	uint64_t iova;	    /* the start, as work requests and peers name it */
 	uint64_t addr;	    /* the start, as the owner's address */

@@ -159,7 +159,8 @@ enum mr_verdict mw_bind(struct hca *h, const struct qp *qp,
 	return v;
 }
 
-/* May a peer's request to qp invalidate the key `rkey` of w? */
+/* May a request at qp, of qp itself or of its peer, invalidate the key `rkey`
+ * of w? */
 static enum mr_verdict judge_key(const struct hca *h, const struct qp *qp,
 				 const struct mr *w, uint32_t rkey)
 {

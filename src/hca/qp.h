@@ -63,7 +63,7 @@ struct hca_qp_attr {
 
 /* Why a QP does not send. */
 enum qp_wait {
-	QP_WAIT_NONE,	 /* nothing is posted */
+	QP_WAIT_NONE,	 /* nothing is posted, or no reason below is true */
 	QP_WAIT_ANSWER,	 /* all is sent, and the peer has not answered yet */
 	QP_WAIT_WINDOW,	 /* the window of unacknowledged packets is full */
 	QP_WAIT_READS,	 /* earlier READs or atomics must end first */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How a message takes a receive, from the QP's own queue or from a shared one.
- * A message holds one receive from its first packet on.  If UC drops a message,
- * the receive stays held for the next message.
+ * A message holds one receive from its first packet on.  If UC or UD drops a
+ * message, the receive stays held for the next message.
  *
  * Lock: a peer calls these functions under the responder lock (qp_target.lock),
  * the owner under the progress lock; rq_collect and rq_has_left are called

@@ -7,11 +7,12 @@
  * only when the program posts inline data, or calls ibv_memcpy_to_dm or
  * ibv_memcpy_from_dm.
  *
- * Order: a write first copies all bytes except the last space_tail bytes of the
- * last range.  Then it stores those by one store, which is ordered after the
- * copy.  Their number is the largest power of two, at most 8, for which they
- * are aligned and lie in the range.  So a program that polls the last byte of a
- * message does not see it before the other bytes are there.
+ * Order: a write first copies all bytes except the tail, and then stores the
+ * tail by one store, which is ordered after the copy.  The tail is the end of
+ * the last range.  The length of the tail, space_tail bytes, is the largest
+ * power of two, at most 8, for which the tail is aligned and lies in the range.
+ * So a program that polls the last byte of a message does not see this byte
+ * before the other bytes are there.
  */
 #ifndef HCA_SPACE_H
 #define HCA_SPACE_H

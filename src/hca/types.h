@@ -35,8 +35,8 @@ struct hca_port {
 	uint16_t pkeys[HCA_MAX_PKEYS]; /* 0: an entry without a P_Key */
 };
 
-/* What a subnet says of the packets of a connection by LID, and of the packets
- * that the peer sends back.  The subnet delivers both. */
+/* The answer of a subnet about the packets of a connection by LID, and about
+ * the packets that the peer sends back.  The subnet delivers both. */
 struct hca_way {
 	/* Bit i: the peer may send its packets by entry i of its port's P_Key
 	 * table. */

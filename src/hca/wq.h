@@ -53,7 +53,8 @@ struct wqe {
 		uint8_t few[16]; /* a receive: a short eager message */
 	};
 	/* A receive: the address to which its eager message is copied, or 0.  A
-	 * bind that the program has not posted yet: the front end's window. */
+	 * bind that the program has not posted yet: the front end's struct
+	 * ibv_mw. */
 	uint64_t at;
 };
 
