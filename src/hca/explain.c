@@ -73,16 +73,24 @@ static void put_key(struct text *t, const struct explain *x, const char *kind)
 		 x->key, x->va, x->bytes);
 	switch ((enum mr_verdict)x->verdict) {
 	case MR_OK:
-		put_text(t, "the queue pair lacks %s", right_name(x->need));
+		put_text(t,
+			 "the queue pair lacks %s; set it in qp_access_flags",
+			 right_name(x->need));
 		break;
 	case MR_BAD_KEY:
-		put_text(t, "no memory region or window has this key");
+		put_text(t, "no memory region or window has this key; check "
+			    "whether it was deregistered or invalidated");
 		break;
 	case MR_BAD_PD:
-		put_text(t, "the key belongs to another protection domain");
+		put_text(t, "the key belongs to another protection domain; "
+			    "register the memory in that of the queue pair or "
+			    "SRQ");
 		break;
 	case MR_NO_RIGHT:
-		put_text(t, "the region lacks %s", right_name(x->need));
+		put_text(t,
+			 "the memory region or window lacks %s; register or "
+			 "bind it with this right",
+			 right_name(x->need));
 		break;
 	case MR_BAD_QP:
 		put_text(t, "the memory window is bound to another queue pair");
@@ -186,6 +194,7 @@ static void put_nak(struct text *t, const struct explain *x, const char *what)
 			 " to remote key 0x%08x, [0x%" PRIx64 ", +%" PRIu64
 			 " bytes)",
 			 x->key, x->va, x->bytes);
+	put_text(t, "; look at the messages of the peer's program");
 }
 
 static const char *why_not_invalidated(uint32_t verdict)

@@ -324,15 +324,18 @@ void ibt_dropped(struct ibt *t, struct ibt_qp *q, struct explain *x,
 		 enum ibt_drop why, uint32_t src_qpn)
 {
 	static const char *const words[] = {
-		[IBT_DROP_RECEIVE] = "no receive was posted",
-		[IBT_DROP_LENGTH] = "it is longer than its receive",
-		[IBT_DROP_QKEY] = "its Q_Key is not that of the queue pair",
+		[IBT_DROP_RECEIVE] =
+			"no receive was posted; post receives earlier",
+		[IBT_DROP_LENGTH] = "the message is longer than its receive; "
+				    "post longer receives",
+		[IBT_DROP_QKEY] = "its Q_Key is not that of the queue pair; "
+				  "send with the qkey of this queue pair",
 		[IBT_DROP_LOST] = "some of its packets were lost",
 		[IBT_DROP_INVALID] = "it breaks the rules of its service",
 		[IBT_DROP_KEY] =
 			"the key, the range or the right of a WRITE was refused",
-		[IBT_DROP_BUSY] =
-			"a process of this host keeps the queue pair locked",
+		[IBT_DROP_BUSY] = "a process of this host keeps the queue pair "
+				  "locked; check whether a peer is stopped",
 	};
 
 	q->counters->rx_dropped++;
