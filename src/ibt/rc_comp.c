@@ -367,11 +367,11 @@ void rc_comp_rnr(struct ibt *t, struct ibt_qp *q, uint8_t timer,
 
 	q->counters->naks.rnr_rx++;
 	q->qp->stats.rnr_waits++;
-	if (limit != IBT_RETRY_FOREVER && r->rnr_retries >= limit) {
+	/* explain.tries counts the last try, too */
+	if (r->rnr_retries++ >= limit && limit != IBT_RETRY_FOREVER) {
 		fail_oldest(t, q, HCA_RNR_RETRY_EXC_ERR, EXPLAIN_RNR);
 		return;
 	}
-	r->rnr_retries++;
 	wheel_cancel(&t->wheel, &q->timers.ack);
 	rnr_wait_begin(t, q, timer, now_ns);
 }

@@ -50,6 +50,8 @@ static void without_a_receive_a_send_ends_after_its_tries(void **state)
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_RNR_RETRY_EXC_ERR);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_RNR);
+	/* the first attempt, and 3 repetitions */
+	assert_int_equal(d->side[0].explained.tries, 4);
 	assert_true(d->now_ns - began >= 3 * aeth_rnr_timer_ns(12));
 	two_hcas_free(d);
 }
