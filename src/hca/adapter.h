@@ -6,8 +6,8 @@
  * host share, and in which order they access it.
  *
  * Locks: the ctx lock covers creation and destruction of objects, the progress
- * lock a QP's protocol state, cq->lock a CQ, and a lock of the front end the
- * program's side of a work queue.
+ * lock and the post locks a QP's protocol state, cq->lock a CQ, and a lock of
+ * the front end the program's side of a work queue.
  */
 #ifndef HCA_ADAPTER_H
 #define HCA_ADAPTER_H

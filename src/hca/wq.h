@@ -99,10 +99,11 @@ struct wq_to {
 };
 
 /*
- * A send queue, a receive queue or a shared receive queue, in the arena.  Peers
- * of this host read the members before `head`, which change only in srq_resize
- * once the queue is made.  The owner writes the members from `head` on with
- * each request, and these members lie in other cache lines.
+ * A send queue, a receive queue or a shared receive queue, in the arena.  The
+ * members before `head`, which peers of this host read, change only in
+ * srq_resize once the queue is made.  The owner writes the members from `head`
+ * on with each request, so they lie in other cache lines; peers read some of
+ * these, too.
  */
 struct wq {
 	uint32_t size;	 /* slots, a power of two */

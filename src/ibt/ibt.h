@@ -3,8 +3,9 @@
  * The services of the InfiniBand transport (IBTA Vol 1, 9.7 and 9.8).  They
  * take the packets that came and make the packets to send, without I/O.  struct
  * ibt is the state that the QPs of one process share; struct ibt_qp is the
- * protocol state of one QP.  Owner: the engine.  Lock: the progress lock,
- * unless a function's comment names another.
+ * protocol state of one QP.  Owner: the engine.  Lock: the progress lock and
+ * all post locks; the QP's post lock alone in calls that src/direct makes for
+ * engine_post_apart and engine_resume_apart.
  *
  *	rc_req	 work requests -> request packets
  *	rc_comp	 ACKs, NAKs, responses -> completions
@@ -342,8 +343,9 @@ struct ibt_timers {
 struct ibt_qp {
 	struct qp *qp;			  /* borrowed */
 	struct engine_counters *counters; /* those of the QP's device */
-	struct list active;		  /* on ibt.active */
-	struct list owing;		  /* on ibt.owing or shm_ack.waiting */
+	/* On ibt.active, or on `starved` or `streams` of struct engine. */
+	struct list active;
+	struct list owing; /* on ibt.owing or shm_ack.waiting */
 	/* In ERR: IBV_EVENT_QP_LAST_WQE_REACHED is due after the flush. */
 	bool owes_last_wqe;
 	struct direct_state direct;
