@@ -71,9 +71,9 @@ enum { CQ_OVERRUN_UNREPORTED = 1, CQ_OVERRUN_REPORTED };
  * puts the QP on the list cq_shared.incoming, and raises an event in
  * cq_shared.arm if the queue is armed.  Each step is one atomic operation, so a
  * peer that is stopped between two steps delays no other process.  A QP from
- * the list stays in `watched` for a while: each poll that wants more than the
- * ring has looks for the QP's completions, and its peer need not put the QP on
- * the list again.
+ * the list stays in `watched` for a while.  Meanwhile the QP's peer need not
+ * put the QP on the list again: a poll that wants more completions than the
+ * ring holds also looks at the watched QPs.
  */
 #define CQ_WATCHED 4
 
