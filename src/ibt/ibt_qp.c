@@ -138,11 +138,12 @@ static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
 			bool send)
 {
 	const uint64_t *ids = arena_at(&t->hca->arena, wq->ids);
-	uint32_t head = shared_load(&wq->head);
-	uint32_t from =
-		send ? shared_own(&wq->completed) : shared_own(&wq->collected);
+	const ring_index *next = send ? &wq->completed : &wq->collected;
+	uint32_t head = shared_load(&wq->head), i;
 
-	for (uint32_t i = from; i != head; i++) {
+	/* ibt_complete may fail the QP and so flush the rest of the queue
+	 * itself, up to a newer head. */
+	while ((int32_t)(head - (i = shared_own(next))) > 0) {
 		const struct wqe *w = wq_at(t->hca, wq, i);
 		struct cqe c = {
 			.wr_id = send ? w->wr_id : ids[i & (wq->size - 1)],

@@ -149,6 +149,22 @@ static void failures_are_summed_apart(void **state)
 	two_hcas_free(d);
 }
 
+/* A flush error finds the completion queue full, so the queue pair enters ERR
+ * during the flush of SQE, and is flushed again. */
+static void a_flush_during_a_flush_counts_no_request_twice(void **state)
+{
+	struct two_hcas *d = new_counted(HCA_QPT_UC);
+
+	d->side[0].cq->cqe = 2;
+	wqe_sges(two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0))->lkey ^= 1;
+	two_hcas_post(d, 0);
+	two_hcas_post_row(d, 5, HCA_WR_SEND, 100, 0);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_int_equal(d->side[0].qp->state, HCA_QP_ERR);
+	assert_sums(d, 0, COMP_SEND, 0, 0, 6);
+	two_hcas_free(d);
+}
+
 static void unreliable_messages_are_counted_where_they_arrive(void **state)
 {
 	struct two_hcas *d = new_counted(HCA_QPT_UC);
@@ -173,6 +189,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(atomics_are_not_counted),
 		cmocka_unit_test(only_selected_operations_are_summed),
 		cmocka_unit_test(failures_are_summed_apart),
+		cmocka_unit_test(
+			a_flush_during_a_flush_counts_no_request_twice),
 		cmocka_unit_test(
 			unreliable_messages_are_counted_where_they_arrive),
 	};
