@@ -14,8 +14,8 @@
 
 #define LINE 64
 
-/* Reads the first line of a file of the tree; false: the file is missing or
- * empty. */
+/* Reads the first line of a file under class/ of the tree, cut to LINE - 1
+ * bytes.  False: the file is missing or empty. */
 __attribute__((format(printf, 3, 4))) static bool
 read_line(const char *tree, char line[LINE], const char *format, ...)
 {

@@ -30,7 +30,8 @@ _Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64) &&
 
 static struct rlimit shown = {RLIM_INFINITY, RLIM_INFINITY};
 
-/* Sets the kernel's limit as near to `asked` as the kernel permits. */
+/* Sets the kernel's limit as near to `asked` as the kernel permits.  Returns
+ * 0, or -1 with errno. */
 static int set_within(const struct rlimit *asked)
 {
 	struct rlimit limit;

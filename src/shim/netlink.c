@@ -34,7 +34,8 @@
 #include <unistd.h>
 
 #define MARK 479147 /* seconds; small enough for any clock of the kernel */
-/* the most bytes of one send; tools send some dozens */
+/* the most bytes of one send, which fails with EMSGSIZE above that; tools send
+ * some dozens */
 #define REQUEST_BYTES 4096
 
 SHIM_NEXT(socket);
@@ -119,7 +120,8 @@ static bool aim_at(int fd, uint32_t portid)
 	return connect(fd, (struct sockaddr *)(void *)&to, sizeof(to)) == 0;
 }
 
-/* Connects the socket to itself.  Returns its port ID, or 0 and errno. */
+/* Connects the socket to itself and drops the messages that it has, unless it
+ * was connected so before.  Returns the socket's port ID, or 0 with errno. */
 static uint32_t connect_self(int fd)
 {
 	struct sockaddr_nl own, peer;

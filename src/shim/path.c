@@ -16,8 +16,8 @@
  * create it before the program opens it. */
 #define NOWHERE "/proc/self/adverb"
 
-/* Each prefix of the kernel's RDMA paths, and what follows <tree> in its place.
- */
+/* Each prefix of the kernel's RDMA paths, and the text that follows <tree> in
+ * place of this prefix. */
 static const struct {
 	const char *kernel, *tree;
 } roots[] = {
@@ -28,8 +28,9 @@ static const struct {
 enum { ROOT_COUNT = sizeof(roots) / sizeof(roots[0]) };
 
 /*
- * True for infiniband, infiniband_verbs, infiniband_mad and so on, but not for
- * another name that begins with the same letters.
+ * Whether the path is `root`, or begins with `root` and a slash or an
+ * underscore.  So infiniband_verbs and infiniband_mad count, but not another
+ * name that begins with the same letters.
  */
 static bool is_under(const char *path, const char *root)
 {

@@ -36,7 +36,7 @@ static int unknown_ca(void)
 
 /* Removes iWARP devices from the list, since they take no management datagrams;
  * rdma-core's libibumad does not list them either.  Removes the adapter of a
- * fabric's host, too, of which umad/fabric.h tells more. */
+ * fabric's host, too: the callers put that adapter first in their own lists. */
 static void drop_others(struct ibv_device **list)
 {
 	struct ibv_device **to = list;
@@ -49,11 +49,11 @@ static void drop_others(struct ibv_device **list)
 }
 
 /*
- * Returns the list of ibv_get_device_list without the devices of drop_others.
- * If the libibverbs.so.1 of this process is not adverb's, prints a sentence and
- * returns NULL with errno ENODEV.  If that libibverbs.so.1 is of another
- * release of adverb, which has the same ABI, prints a sentence and returns the
- * list.
+ * Returns the list of ibv_get_device_list without the devices of drop_others,
+ * or NULL with errno if ibv_get_device_list fails.  If the libibverbs.so.1 of
+ * this process is not adverb's, prints a sentence and returns NULL with errno
+ * ENODEV.  If that libibverbs.so.1 is of another release of adverb, which has
+ * the same ABI, prints a sentence and returns the list.
  */
 static struct ibv_device **list_devices(void)
 {
@@ -308,7 +308,9 @@ int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 	return err ? err : read_port(folder, name, port);
 }
 
-/* Entry n of portguids is the GUID of port n; 0: there is no such port. */
+/* Entry n of portguids is the GUID of port n; 0: there is no such port.
+ * Returns how many entries were written, 0 if portguids is NULL, or -errno;
+ * -ENOMEM: portguids has room for too few entries. */
 int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max)
 {
 	umad_ca_t ca;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The host of an emulated subnet on which this program runs, as libibumad's
- * calls use it (fabric/fabric_client.h).  Thread-safe: the only state is in the
- * connections, which the caller owns.
+ * How libibumad asks about the host of an emulated subnet on which this program
+ * runs, over connections to the fabric's process (fabric/fabric_client.h).
+ * Thread-safe: the only state is in the connections, which the caller owns.
  */
 #ifndef UMAD_FABRIC_H
 #define UMAD_FABRIC_H
@@ -20,10 +20,11 @@
 /* Returns whether this process is a host of a fabric. */
 bool u_fabric_is_used(void);
 /* Connects to this process's fabric, puts the host's name into the request *m,
- * sends the request and waits for the answer, which replaces *m.  If fd is not
- * NULL, *fd is then the descriptor that came with the answer, which the caller
- * closes, or -1.  Returns the connection, which the caller closes.  After an
- * error, prints a sentence and returns -errno. */
+ * sends the request and waits for the answer, which replaces *m.  Waits for one
+ * minute at most to connect, and again for the answer.  If fd is not NULL, *fd
+ * is then the descriptor that came with the answer, which the caller closes, or
+ * -1.  Returns the connection, which the caller closes.  After an error, prints
+ * a sentence and returns -errno. */
 int u_fabric_query(struct fabric_proto *m, int *fd);
 /* Returns whether `ca_name` is U_FABRIC_CA or NULL (the first adapter), and
  * this process is a host of a fabric that answers. */

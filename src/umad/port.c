@@ -3,8 +3,8 @@
  * Opens the ports of a host of an emulated subnet, and sends and receives
  * management datagrams there.  The handle of an open port is the descriptor of
  * the socket that carries the port's messages.  For each handle a table has the
- * connection on which agents are registered.  Ports of RoCE devices take no
- * management datagrams: opening one fails with ENODEV.
+ * connection on which agents are registered.  Ports of RoCE and iWARP devices
+ * take no management datagrams: opening one fails with ENODEV.
  *
  * When the fabric has ended, each call of umad_recv fails with EIO, as the
  * kernel's reads do after an adapter was removed.  A program may call umad_recv
@@ -33,7 +33,7 @@ struct open_port {
 	bool is_used;	/* the entry is not free */
 	int fd;		/* the handle */
 	int connection; /* the fabric closes the port when this is closed */
-	bool is_dead;	/* umad_recv has failed since the fabric has ended */
+	bool is_dead;	/* umad_recv has failed because the fabric has ended */
 };
 
 static struct open_port ports[OPEN_MAX_PORTS];
@@ -198,7 +198,7 @@ static int wait_for(int fd, short events, int timeout_ms)
 	}
 }
 
-/* Has umad_recv failed at the port since the fabric has ended? */
+/* Has umad_recv failed at the port because the fabric has ended? */
 static bool is_dead(int portid)
 {
 	const struct open_port *port;
@@ -237,10 +237,12 @@ static void wait_dead(int timeout_ms)
 	poll(NULL, 0, is_short ? timeout_ms : DEAD_WAIT_MS);
 }
 
-/* The fabric has ended. */
+/* Fails with EIO, since the fabric has ended.  At a port where that has
+ * happened before, waits first. */
 static int fail_dead(int portid, int timeout_ms)
 {
-	/* Not noted after the wait: the number may be another port's then. */
+	/* The failure is noted before the wait: after the wait, the handle may
+	 * be that of another port. */
 	if (note_death(portid))
 		wait_dead(timeout_ms);
 	u_say("umad: umad_recv fails with EIO, now and whenever it is called: "
@@ -249,7 +251,8 @@ static int fail_dead(int portid, int timeout_ms)
 	return fail_with(EIO);
 }
 
-/* The socket of a dead fabric is always readable. */
+/* The socket of a dead fabric is always readable, so the call waits first if
+ * umad_recv has failed at the port. */
 int umad_poll(int portid, int timeout_ms)
 {
 	int err;
@@ -302,7 +305,8 @@ int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 
 /* Takes the next message if it fits in the buffer, which has room for a header
  * and *length bytes.  Returns the message's length; -ENOSPC: *length is now the
- * length of its MAD, and the message stays; or another -errno. */
+ * length of its MAD, and the message stays; -EWOULDBLOCK: there is no message;
+ * -EIO: the fabric has ended; or another -errno. */
 static ssize_t take_message(int fd, void *umad, int *length)
 {
 	size_t room = sizeof(struct ib_user_mad) +
@@ -420,8 +424,8 @@ int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version,
 	return register_agent(portid, &agent);
 }
 
-/* The ABI demands a positive errno from this call.  The other calls return a
- * negative one. */
+/* The ABI demands a positive errno from this call.  The other calls of this
+ * file return a negative one. */
 int umad_register2(int port_fd, struct umad_reg_attr *attr, uint32_t *agent_id)
 {
 	struct fabric_agent agent;
