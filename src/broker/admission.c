@@ -87,8 +87,8 @@ static void refuse_for_share(struct server *s, const struct newcomer *n,
 }
 
 /* Refuses a connection, since the broker lacks what refuse_full_why says for
- * err.  If the connection is of the broker's own user, which can lack only a
- * descriptor, further connections wait at the listener until this one is
+ * err.  For a connection of the broker's own user only a descriptor can be
+ * lacking: further connections then wait at the listener until this one is
  * closed. */
 static void refuse_for_lack(struct server *s, const struct newcomer *n, int err)
 {
@@ -255,8 +255,8 @@ bool admission_accept(struct server *s)
 	}
 	if (!look_at_newcomer(s, &n)) {
 		user_receiver_refuse(&s->receivers, n.fd, n.user, EACCES,
-				     "the broker adverbd cannot find out which "
-				     "user this process has: let it call "
+				     "the broker adverbd cannot find out this "
+				     "process's user: let the broker call "
 				     "getsockopt");
 		return true;
 	}

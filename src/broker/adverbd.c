@@ -252,7 +252,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 }
 
 /* Says why there is no server.  err: what claim_address has returned, or 0 if
- * the server has got no memory. */
+ * server_new has failed. */
 static void say_not_started(int err)
 {
 	struct sockaddr_un a;
@@ -263,8 +263,11 @@ static void say_not_started(int err)
 				"this network namespace, and programs use that "
 				"one\n");
 	else if (!err)
-		fprintf(stderr, "adverbd: not started: no memory is left: free "
-				"memory, or raise ulimit -v and -d\n");
+		fprintf(stderr,
+			"adverbd: not started: no memory is left, or the "
+			"kernel has no random numbers yet: free memory, "
+			"raise ulimit -v and -d, or start adverbd "
+			"again later\n");
 	else
 		fprintf(stderr,
 			"adverbd: not started: the socket @%s, by which "

@@ -60,8 +60,8 @@ static bool is_greeting(const struct client *c)
 	return c->state == CLIENT_ASKING || c->state == CLIENT_GREETING;
 }
 
-/* Notes that there is no broker, for the reason err.  The client looks for one
- * again at due_ms. */
+/* Notes that there is no broker. err: -errno; reason: the sentence for err, a
+ * constant or c->why.  The client looks for a broker again at due_ms. */
 static void lose_broker(struct client *c, int err, const char *reason)
 {
 	if (is_greeting(c) || c->state == CLIENT_UP)
@@ -600,7 +600,7 @@ struct opening {
 };
 
 /* Waits until the broker has sent something or the client is due, for NAP_MS at
- * most. */
+ * most.  If this process did not run meanwhile, puts the deadlines off. */
 static void await_welcome(struct client *c, struct opening *o)
 {
 	struct pollfd p = {client_fd(c), POLLIN, 0};

@@ -74,8 +74,8 @@ enum client_state {
 /* The subject of a message to the user. */
 enum client_word {
 	CLIENT_SAYS_LATE, /* client_open waits for a broker */
-	/* adverbd cannot be run: the sentence has the reason, and says that a
-	 * thread serves instead */
+	/* adverbd could not be started, or did not serve in time: the sentence
+	 * has the reason, and says whether a thread serves instead */
 	CLIENT_SAYS_THREAD,
 	CLIENT_SAYS_ENDS, /* each broker that is started ends at once */
 };
@@ -123,7 +123,8 @@ struct client {
 	bool hides_arena;
 	uint32_t class;	 /* of this process; 0: no broker has given one yet */
 	uint32_t serial; /* of the last message that was sent */
-	/* how long the broker may take to answer the first PROTO_HELLO */
+	/* client_want.patience_ms: how long a broker may take to start, and to
+	 * welcome this client while the client has no class */
 	uint64_t patience_ms;
 	uint64_t due_ms; /* when client_turn is due; UINT64_MAX: never */
 	/* when the last broker was lost, or when this client, without ever

@@ -39,7 +39,8 @@ void cm_journal_init(struct cm_journal *j, struct fd_store *fd_store);
 /* Frees the inherited records. */
 void cm_journal_fini(struct cm_journal *j);
 /* Writes the record of a conversation of `owner` to a slot, which the caller
- * chooses below FD_STORE_RECORDS.  If note->state is 0, frees the slot. */
+ * chooses below FD_STORE_RECORDS.  If note->state is 0, frees the slot.  Does
+ * nothing without a store. */
 void cm_journal_write(struct cm_journal *j, uint32_t slot,
 		      const struct fd_store_entry *owner,
 		      const struct cm_note *note);

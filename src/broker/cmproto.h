@@ -38,8 +38,9 @@ enum cmproto_kind {
 	 * port), or with at.service_id in place of a port.  Fields: at.space,
 	 * at.local or any_v4 and any_v6, at.local_port, at.service_id,
 	 * may_share, only_own, is_ip, is_datagram.  The answer has new_id and
-	 * at.local_port.  -EINVAL: at.service_id is that of a port, or the
-	 * addresses are not GIDs. */
+	 * at.local_port.  -EINVAL: at.service_id is that of a port or comes
+	 * with is_ip, or is_ib is not that of the server; -EACCES: the client's
+	 * process may not bind that port. */
 	CMPROTO_BIND = 1,
 	CMPROTO_LISTEN, /* makes the object a listener.  Fields: backlog. */
 	/* sends a REQ or SIDR_REQ.  Fields: at, qp, private data, is_datagram,

@@ -53,7 +53,7 @@ struct counter_files_row {
 struct counter_files {
 	int tree_fd;	/* the folder class/infiniband of the tree; -1: none */
 	int inotify_fd; /* watches the counter files; -1: none */
-	uint32_t count;
+	uint32_t count; /* how many entries of row[] are used */
 	struct counter_files_row row[COUNTER_FILES_ROWS];
 	/* when the files were written last, and when a reader came last, in
 	 * milliseconds of CLOCK_MONOTONIC; 0: never */

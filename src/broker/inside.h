@@ -43,7 +43,8 @@ struct conn {
 	/* the connection as the thread of another user has it; NULL: the client
 	 * is of the broker's own user, or has no connection */
 	struct user_receiver_conn *received;
-	/* -1: the process cannot be watched, or has ended; or is_unwatched */
+	/* the pidfd of the client's process; -1: the process cannot be watched,
+	 * has ended, or is_unwatched is set */
 	int pidfd;
 	/* There is no connection, and no descriptor was left for pidfd.  The
 	 * broker tries again, and keeps the class meanwhile. */

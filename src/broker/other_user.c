@@ -147,8 +147,8 @@ static int refuse_more(const struct reuseport_group *g, uid_t user,
 			 "4791: end some",
 			 has);
 	else
-		*why = rest ? "port 4791 has no free steering class: end some "
-			      "RDMA programs, or wait 10 minutes for theirs"
+		*why = rest ? "every steering class of port 4791 is in use or "
+			      "rests: end RDMA programs, or wait 10 minutes"
 			    : REUSEPORT_GROUP_FULL;
 	return -ENOSPC;
 }

@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 #define ANSWER_MS 500
-/* No broker has such a version.  Any user may listen at the names of all
- * versions, so this also limits how many listeners find_broker looks at. */
+/* No broker has this version or a higher one.  Any user may listen at the names
+ * of all versions, so this also limits how many listeners find_broker looks at.
+ */
 #define VERSIONS 4096
 #define LISTENS	 0x10000 /* the kernel's __SO_ACCEPTCON */
 #define WORD	 64
@@ -132,9 +133,9 @@ static void look_at_version(struct search *s, unsigned version, uid_t owner)
 }
 
 /*
- * Looks at each version once that /proc/net/unix names: a name may have a
- * newline, and what follows then looks like a line of its own.  There is no
- * smaller limit than VERSIONS: names of other users would hide the broker.
+ * Looks once at each version that /proc/net/unix names: a name may have a
+ * newline, and the rest of the name then looks like a line of its own.  With a
+ * limit below VERSIONS, names of other users could hide the broker.
  */
 static void search_names(struct search *s)
 {

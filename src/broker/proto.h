@@ -175,7 +175,8 @@ _Static_assert(offsetof(struct proto, release) == 24 &&
 		       offsetof(struct proto, idle_s) == PROTO_HEAD - 4,
 	       "the offsets of these members are the same in every version");
 
-/* The inode number of the caller's network namespace; 0: it is not known. */
+/* Returns the inode number of the caller's network namespace; 0: it is not
+ * known. */
 static inline unsigned long long proto_namespace(void)
 {
 	struct stat ns = {0};
@@ -184,7 +185,8 @@ static inline unsigned long long proto_namespace(void)
 	return (unsigned long long)ns.st_ino;
 }
 
-/* The inode number of the caller's PID namespace; 0: it is not known. */
+/* Returns the inode number of the caller's PID namespace; 0: it is not known.
+ */
 static inline uint64_t proto_pid_space(void)
 {
 	struct stat ns = {0};

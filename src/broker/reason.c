@@ -114,9 +114,9 @@ void reason_unreached(int err, char text[REASON_TEXT])
 {
 	if (err == EAGAIN)
 		snprintf(text, REASON_TEXT,
-			 "another program starts the broker adverbd of this "
-			 "network namespace, or has to: it is slow or stopped; "
-			 "start this program again later");
+			 "another program starts, or has to start, the broker "
+			 "adverbd of this network namespace, and is slow or "
+			 "stopped; start this program again later");
 	else
 		snprintf(text, REASON_TEXT,
 			 "the broker adverbd of this network namespace cannot "

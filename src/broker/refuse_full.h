@@ -82,8 +82,8 @@ void refuse_full_fill(struct refuse_full_slot *r, int fd, int err,
  * left until REFUSE_FULL_MS after r->since_ms. */
 bool refuse_full_answer(const struct refuse_full_slot *r, uint64_t now_ms);
 /* Tells each client that has sent its first message why it is refused, and
- * closes its connection.  Also closes the connection of a client that has sent
- * nothing for REFUSE_FULL_MS. */
+ * closes its connection.  Does the same with a client that has sent nothing for
+ * REFUSE_FULL_MS. */
 void refuse_full_turn(struct refuse_full *a, uint64_t now_ms);
 /* Whether the listener may be polled.  False while a connection has the place
  * of the spare descriptor: a further connection could not be accepted. */

@@ -80,8 +80,8 @@ static int take_empty_table(int listen_fd)
 	/* valgrind keeps files of its own in the table. */
 	if (instrument_by_valgrind())
 		return -ENOSYS;
-	/* Asked before the table is given up: may this process copy a
-	 * descriptor in this way? */
+	/* Before the table is given up, tries whether this process may copy a
+	 * descriptor in this way. */
 	fd = copy_from_program(listen_fd);
 	if (fd < 0)
 		return fd;

@@ -12,11 +12,11 @@
 
 #include <stdbool.h>
 
-/* Starts a thread that serves the clients of a listener until this process
- * ends; then the clients start the next broker.  no_bpf: see struct
- * server_config.  Copies the listener, which stays the caller's.  Returns 0;
- * -EBADF: the program has closed the listener or has put a file of its own
- * there; or another -errno. */
+/* Starts a thread that serves the clients of a listener until this process ends
+ * or the listener accepts no more; then the clients start the next broker.
+ * no_bpf: see struct server_config.  Copies the listener, which stays the
+ * caller's.  Returns 0; -EBADF: the program has closed the listener or has put
+ * a file of its own there; or another -errno. */
 int serve_thread_start(int listen_fd, bool no_bpf);
 
 #endif

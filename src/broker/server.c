@@ -73,7 +73,7 @@ static void handle_message(struct server *s, struct conn *c,
 			      "the broker does not know this request");
 }
 
-/* Is c a client of connection management?  Its first message tells. */
+/* Is c a client of connection management?  The first message of c tells. */
 static bool is_cm(const struct conn *c)
 {
 	uint32_t magic = 0;

@@ -167,7 +167,7 @@ void start_folder(const char *folder)
 	given_folder = folder;
 }
 
-/* Writes the path of adverbd: what ADVERB_BROKER names, or adverbd in the
+/* Writes the path of adverbd: the value of ADVERB_BROKER, or adverbd in the
  * folder of start_folder, or adverbd beside the library that this code is part
  * of. */
 static void locate_program(char *path, size_t size)
@@ -276,8 +276,8 @@ static const char *remedy_text(void)
 				: "mend or reinstall adverb";
 }
 
-/* Returns what mends the lack for which no thread can serve, or `other` if err,
- * which is -errno, is about no lack. */
+/* Returns the remedy for err, the -errno for which no thread can serve:
+ * `other`, unless err says that a resource is used up. */
 static const char *cure_of(int err, const char *other)
 {
 	return err == -EMFILE	? "raise ulimit -n"

@@ -411,8 +411,8 @@ static bool add_conn(struct user_receiver *r, struct user_receiver_conn *c)
 	return is_added;
 }
 
-/* Returns how many connections of r are to be closed.  *is_over, which may be
- * NULL: the thread has ended, or ends. */
+/* Returns how many connections of r are to be closed.  Sets *is_over, unless
+ * is_over is NULL, to whether the thread has ended, or ends. */
 static uint32_t count_unclosed(struct user_receiver *r, bool *is_over)
 {
 	uint32_t unclosed;
