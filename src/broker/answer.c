@@ -254,7 +254,11 @@ void answer_page(const struct server *s, const struct conn *c,
 
 	if (fd >= 0)
 		reply.brings = PROTO_FD_PAGE;
-	answer_send(c, m, &reply, &fd);
+	if (answer_send(c, m, &reply, &fd) == -ETOOMANYREFS) {
+		/* Without an answer the client would never ask again. */
+		reply.brings = 0;
+		answer_send(c, m, &reply, NULL);
+	}
 	if (fd >= 0)
 		close(fd);
 }

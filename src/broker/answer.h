@@ -44,7 +44,8 @@ void answer_remote(struct server *s, struct conn *c, const struct proto *m,
  * the answers that have come from other hosts.  now_ns: CLOCK_MONOTONIC. */
 void answer_remote_all(struct server *s, uint64_t now_ns);
 /* Answers PROTO_PAGE: sends the page of a class, if the process that has the
- * class is of the same user as c. */
+ * class is of the same user as c and not too many descriptors are in flight;
+ * otherwise answers without a page. */
 void answer_page(const struct server *s, const struct conn *c,
 		 const struct proto *m);
 /* Answers PROTO_ARENA: tells c where the arena of a process of the same user

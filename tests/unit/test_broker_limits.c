@@ -4,6 +4,7 @@
 #include "brokers.h"
 
 #include "broker/admission.h"
+#include "broker/answer.h"
 #include "broker/dial.h"
 #include "broker/inside.h"
 #include "broker/server.h"
@@ -206,6 +207,41 @@ static void meet_the_limit_and_a_successor(void)
 static void an_arena_is_hidden_from_one_broker_alone(void **state)
 {
 	run_in_child(meet_the_limit_and_a_successor);
+}
+
+/* A client that asks for the page of a process of its own user gets an answer,
+ * even if the broker's user may have no further descriptor in flight. */
+static void answer_about_a_page(void)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	struct conn c = {.user = geteuid()};
+	struct proto question = {.kind = PROTO_PAGE, .serial = 7}, m = {0};
+	int pair[2], fds[PROTO_FDS];
+
+	assert_non_null(s);
+	reuseport_group_init(&s->group, true);
+	steer_draw(&s->group.key, 1);
+	s->group.count = 2;
+	s->group.member[1] =
+		(struct reuseport_group_member){.page_fd = shared_page_new(),
+						.use = REUSEPORT_OWNED,
+						.user = geteuid()};
+	question.value = steer_class_at(&s->group.key, 1);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	c.fd = pair[0];
+	leave_in_flight();
+	limit_files(FEW, FEW);
+	answer_page(s, &c, &question);
+	assert_int_equal(proto_receive(pair[1], &m, fds), 0);
+	assert_int_equal(m.kind, PROTO_PAGE_IS);
+	assert_int_equal(m.serial, question.serial);
+	assert_int_equal(m.value, question.value);
+	assert_int_equal(m.brings, 0);
+}
+
+static void a_page_that_cannot_be_sent_is_answered_all_the_same(void **state)
+{
+	run_in_child(answer_about_a_page);
 }
 
 static void ask_for_the_limits(void)
@@ -616,6 +652,8 @@ int main(void)
 		cmocka_unit_test(
 			a_soft_limit_does_not_bound_descriptors_in_flight),
 		cmocka_unit_test(an_arena_is_hidden_from_one_broker_alone),
+		cmocka_unit_test(
+			a_page_that_cannot_be_sent_is_answered_all_the_same),
 		cmocka_unit_test(a_full_broker_names_what_it_lacks),
 		cmocka_unit_test(a_program_without_room_is_told_of_its_limit),
 		cmocka_unit_test(a_full_broker_gives_each_client_the_reason),
