@@ -49,9 +49,12 @@ enum {
 	MTU_4096 = 5,
 	VL0_TO_7 = 4,
 	VLARB_CAP = ARBITER_ENTRIES,
-	/* An adapter's port has traps, SL mapping, SystemImageGUID and client
-	 * reregistration.  Port 0 of a switch has no client reregistration. */
-	CAPABILITIES_CA = 0x02000848,
+	/* The CapabilityMask of an adapter's port: traps, automatic path
+	 * migration, SL mapping, SystemImageGUID, communication management and
+	 * client reregistration. */
+	CAPABILITIES_CA = 0x02010868,
+	/* The same of port 0 of a switch, which has no queue pairs: traps, SL
+	 * mapping and SystemImageGUID. */
 	CAPABILITIES_PORT0 = 0x00000848,
 	CLIENT_REREGISTER = 0x80, /* in AT_TIMEOUT */
 	ENFORCE_IN = 8,		  /* in AT_OPER_VLS */

@@ -421,6 +421,22 @@ static void a_manager_shows_is_sm_and_takes_sm_info(void **state)
 	assert_false(port.capabilities & 2);
 }
 
+/* IBTA 14.2.5.6: CapabilityMask. */
+static void a_port_says_what_it_supports(void **state)
+{
+	enum { TRAP = 1 << 3, AUTO_MIGRATION = 1 << 5, SL_MAP = 1 << 6 };
+	enum { SYSTEM_GUID = 1 << 11, CM = 1 << 16, REREGISTER = 1 << 25 };
+	struct world *w = *state;
+	struct fabric_port port;
+
+	fabric_show_port(fabric_find(w->f, "B"), 1, &port);
+	assert_int_equal(port.capabilities, TRAP | AUTO_MIGRATION | SL_MAP |
+						    SYSTEM_GUID | CM |
+						    REREGISTER);
+	fabric_show_port(fabric_find(w->f, "S"), 0, &port);
+	assert_int_equal(port.capabilities, TRAP | SL_MAP | SYSTEM_GUID);
+}
+
 static void an_mkey_protects_its_port(void **state)
 {
 	struct world *w = *state;
@@ -783,6 +799,7 @@ int main(void)
 		WORLD_TEST(requests_go_to_the_agent_that_registered),
 		WORLD_TEST(an_smp_goes_by_lid_and_then_by_route),
 		WORLD_TEST(a_manager_shows_is_sm_and_takes_sm_info),
+		WORLD_TEST(a_port_says_what_it_supports),
 		WORLD_TEST(an_mkey_protects_its_port),
 		WORLD_TEST(a_switch_traps_until_it_is_repressed),
 		WORLD_TEST(rmpp_joins_segments),
