@@ -59,8 +59,8 @@ void fabric_watch(struct fabric *f,
 
 /* From now on, the fabric calls `changed` with `arg` when a port of a node has
  * changed: `changes` is a set of enum data_change (data.h), and is not 0.  The
- * call may read the port (fabric_show_port), and changes nothing of the fabric.
- * If Set(PortInfo) changes NeighborMTU, the call still reads the old value.
+ * call may read the port (fabric_show_port), which then has its new values, and
+ * changes nothing of the fabric.
  * changed NULL: ends these calls. */
 void fabric_watch_ports(struct fabric *f,
 			void (*changed)(void *arg, const struct node *node,

@@ -218,7 +218,6 @@ static uint32_t changes_of(const struct port *port, const uint8_t *from)
 
 static void set_endport(struct port *port, const uint8_t *from)
 {
-	uint32_t changes = changes_of(port, from);
 	uint8_t *i = port->info;
 
 	memcpy(i + AT_MKEY, from + AT_MKEY, 8);
@@ -230,7 +229,6 @@ static void set_endport(struct port *port, const uint8_t *from)
 		(uint8_t)((i[AT_MTU_SL] & 0xf0) | (from[AT_MTU_SL] & 0x0f));
 	i[AT_TIMEOUT] = from[AT_TIMEOUT] & 0x1f;
 	memcpy(i + AT_MKEY_VIOLATIONS, from + AT_MKEY_VIOLATIONS, 6);
-	data_wake_port(port, changes);
 }
 
 static void set_link(struct port *port, const uint8_t *from)
@@ -280,13 +278,18 @@ static void set_states(struct port *port, const uint8_t *from)
 uint16_t port_info_set(struct port *port, const uint8_t from[PORT_INFO_BYTES])
 {
 	bool is_external = port->number || !node_is_switch(port->node);
+	bool is_endport = !port->number || !node_is_switch(port->node);
+	uint32_t changes = is_endport ? changes_of(port, from) : 0;
 
 	if (!is_allowed(port, from) ||
 	    (is_external && !is_step(port, from[AT_SPEED_STATE] & 15)))
 		return STATUS_VALUE;
-	if (!node_is_switch(port->node) || !port->number)
+	if (is_endport)
 		set_endport(port, from);
 	set_link(port, from);
+	/* after set_link: the callback of fabric_watch_ports reads the new
+	 * values, NeighborMTU included */
+	data_wake_port(port, changes);
 	if (is_external)
 		set_states(port, from);
 	return 0;

@@ -166,6 +166,38 @@ static void a_new_mtu_is_told(void **state)
 	assert_int_equal(data_changes(w->b), DATA_MTU);
 }
 
+/* What a callback of fabric_watch_ports has seen. */
+struct seen_port {
+	uint32_t changes;
+	uint8_t mtu;
+};
+
+static void note_port(void *arg, const struct node *node, uint32_t number,
+		      uint32_t changes)
+{
+	struct seen_port *seen = arg;
+	struct fabric_port port;
+
+	assert_int_equal(fabric_show_port(node, number, &port), 0);
+	*seen = (struct seen_port){changes, port.mtu};
+}
+
+static void the_watcher_of_ports_sees_the_new_mtu(void **state)
+{
+	struct world *w = *state;
+	struct port *b = port_of(w, "B", 1);
+	uint8_t info[PORT_INFO_BYTES];
+	struct seen_port seen = {0};
+
+	fabric_watch_ports(w->f, note_port, &seen);
+	memcpy(info, b->info, sizeof(info));
+	info[AT_MTU] = (uint8_t)(3 << 4 | (info[AT_MTU] & 15));
+	assert_int_equal(port_info_set(b, info), 0);
+	assert_int_equal(seen.changes, DATA_MTU);
+	assert_int_equal(seen.mtu, 3);
+	fabric_watch_ports(w->f, NULL, NULL);
+}
+
 static void a_lid_without_an_entry_is_counted_and_dropped(void **state)
 {
 	struct world *w = *state;
@@ -360,6 +392,7 @@ int main(void)
 		TEST(a_port_that_is_not_active_sends_nothing),
 		TEST(the_first_packet_makes_an_armed_port_active),
 		TEST(a_new_mtu_is_told),
+		TEST(the_watcher_of_ports_sees_the_new_mtu),
 		TEST(a_lid_without_an_entry_is_counted_and_dropped),
 		TEST(two_limited_members_exchange_no_packets),
 		TEST(a_switch_enforces_partitions_if_the_manager_says_so),
