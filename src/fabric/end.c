@@ -152,10 +152,33 @@ static bool is_taken(const struct port *port, const struct fabric_agent *asked)
 	return false;
 }
 
+static bool has_tid(const struct port *port, uint32_t tid_high)
+{
+	list_for_each (l, &port->ends) {
+		const struct end *end = OF_PORT(l);
+
+		for (int i = 0; i < FABRIC_AGENTS; i++)
+			if (end->agents[i].tid_high == tid_high)
+				return true;
+	}
+	return false;
+}
+
+/* Returns a tid_high for a new agent at the port: not 0, which means that there
+ * is no agent, and not that of another agent there, which would get the
+ * responses to the new agent. */
+static uint32_t choose_tid(struct port *port)
+{
+	struct fabric *f = port->node->fabric;
+
+	do
+		f->next_tid++;
+	while (!f->next_tid || has_tid(port, f->next_tid));
+	return f->next_tid;
+}
+
 int fabric_register(struct end *end, const struct fabric_agent *asked)
 {
-	struct fabric *f = end->port->node->fabric;
-
 	if ((asked->mgmt_class >= CLASSES &&
 	     asked->mgmt_class != CLASS_SUBN_DIRECTED) ||
 	    asked->rmpp_version > 1 || asked->oui >> 24)
@@ -166,8 +189,7 @@ int fabric_register(struct end *end, const struct fabric_agent *asked)
 		if (end->agents[i].tid_high)
 			continue;
 		end->agents[i].asked = *asked;
-		f->next_tid += f->next_tid == UINT32_MAX ? 2 : 1;
-		end->agents[i].tid_high = f->next_tid;
+		end->agents[i].tid_high = choose_tid(end->port);
 		update_sm(end->port);
 		return i;
 	}

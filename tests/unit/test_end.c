@@ -288,6 +288,32 @@ static void a_response_without_room_ends_no_request(void **state)
 	fabric_free(w.f);
 }
 
+/* Registers another agent at A's port.  Returns its tid_high. */
+static uint32_t register_another(const struct world *w, uint8_t mgmt_class)
+{
+	const struct fabric_agent asked = {.mgmt_class = mgmt_class,
+					   .class_version = 1};
+	int agent = fabric_register(w->a.end, &asked);
+
+	assert_true(agent >= 0);
+	return w->a.end->agents[agent].tid_high;
+}
+
+/* After 2^32 registrations the numbers begin anew. */
+static void a_new_agent_has_a_tid_of_its_own(void **state)
+{
+	uint32_t first;
+	struct world w;
+
+	make_world(&w, CLASS);
+	first = w.a.end->agents[w.a.agent].tid_high;
+	w.f->next_tid = first - 1;
+	assert_int_equal(register_another(&w, CLASS + 1), first + 1);
+	w.f->next_tid = UINT32_MAX;
+	assert_int_equal(register_another(&w, CLASS + 2), first + 2);
+	fabric_free(w.f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +325,7 @@ int main(void)
 		cmocka_unit_test(an_ack_comes_from_the_lid_of_the_segment),
 		cmocka_unit_test(a_timeout_waits_for_room),
 		cmocka_unit_test(a_response_without_room_ends_no_request),
+		cmocka_unit_test(a_new_agent_has_a_tid_of_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
