@@ -271,8 +271,7 @@ static struct payload *copy_payload(const uint8_t *bytes, size_t n)
 
 	if (!payload)
 		return NULL;
-	payload->refs = 1;
-	payload->bytes = (uint32_t)n;
+	*payload = (struct payload){.refs = 1, .bytes = (uint32_t)n};
 	memcpy(payload->data, bytes, n);
 	return payload;
 }
@@ -397,36 +396,13 @@ void data_changes_fetched(struct data_end *end)
 	rest_if_empty(end);
 }
 
-/* Writes the packet's VL on the last link into the LRH, and the VCRC that then
- * fits.  If other packets share the bytes, the packet first gets its own
- * copy.  False: there is no memory for the copy. */
-static bool write_vl(struct packet *p)
-{
-	struct payload *payload = p->payload, *own = payload;
-
-	if (!p->in || payload->data[0] >> 4 == p->vl)
-		return true;
-	if (payload->refs > 1) {
-		own = malloc(sizeof(*own) + payload->bytes);
-		if (!own)
-			return false;
-		memcpy(own, payload, sizeof(*own) + payload->bytes);
-		own->refs = 1;
-		packet_release(payload);
-		p->payload = own;
-	}
-	own->data[0] = (uint8_t)(p->vl << 4 | (own->data[0] & 15));
-	lrh_seal(own->data, own->bytes - LRH_VCRC_BYTES);
-	return true;
-}
-
 const uint8_t *data_fetch(struct data_end *end, size_t *bytes)
 {
 	struct packet *p;
 
 	while (!list_is_empty(&end->inbox)) {
 		p = (struct packet *)end->inbox.next;
-		if (write_vl(p)) {
+		if (data_end_write_vl(p)) {
 			*bytes = p->payload->bytes;
 			return p->payload->data;
 		}
@@ -441,7 +417,8 @@ static const struct payload *next_payload(const struct list *at, size_t room)
 {
 	struct packet *p = (struct packet *)at;
 
-	return p->payload->bytes <= room && write_vl(p) ? p->payload : NULL;
+	return p->payload->bytes <= room && data_end_write_vl(p) ? p->payload
+								 : NULL;
 }
 
 size_t data_gather(struct data_end *end, struct data_part *parts, size_t most,

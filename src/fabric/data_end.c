@@ -7,6 +7,7 @@
 #include "fabric/gate.h"
 #include "fabric/port_info.h"
 #include "fabric/trap.h"
+#include "hdr/lrh.h"
 #include "util/bits.h"
 
 #define LOOPBACK_LIFE_MS 1000
@@ -69,10 +70,32 @@ static void add_packet(struct data_end *end, struct packet *p)
 	data_wake(end);
 }
 
-void data_end_count_lost(const struct packet *p)
+static void count_discard(const struct packet *p)
 {
 	if (p->in && p->in->peer)
 		p->in->peer->counters.tx_discards++;
+}
+
+void data_end_count_lost(struct packet *p)
+{
+	if (p->payload->is_lost)
+		return;
+	p->payload->is_lost = true;
+	count_discard(p);
+}
+
+bool data_end_write_vl(struct packet *p)
+{
+	struct payload *own;
+
+	if (!p->in || p->payload->data[0] >> 4 == p->vl)
+		return true;
+	if (!packet_own_payload(p))
+		return false;
+	own = p->payload;
+	own->data[0] = (uint8_t)(p->vl << 4 | (own->data[0] & 15));
+	lrh_seal(own->data, own->bytes - LRH_VCRC_BYTES);
+	return true;
 }
 
 uint32_t data_end_group(const struct data_end *end, const uint8_t gid[16])
@@ -89,8 +112,34 @@ static bool is_joined(const struct data_end *end, const uint8_t gid[16])
 	return data_end_group(end, gid) < end->group_count;
 }
 
+/* Prepares the bytes that the copies for the members at the port share.  They
+ * are not shared with copies at other ports, so that is_lost is of this port,
+ * and have the VL of the port's link, so that no member needs a copy of its
+ * own.  False: no memory is left. */
+static bool prepare_copies(struct packet *p)
+{
+	return !p->in || (packet_own_payload(p) && data_end_write_vl(p));
+}
+
+static bool has_member(const struct port *port, const uint8_t gid[16])
+{
+	list_for_each (l, &port->data_ends)
+		if (!OF_PORT(l)->is_deaf && is_joined(OF_PORT(l), gid))
+			return true;
+	return false;
+}
+
 static void take_multicast(struct packet *p)
 {
+	if (!has_member(p->at, p->dgid)) {
+		packet_drop(p);
+		return;
+	}
+	if (!prepare_copies(p)) {
+		count_discard(p);
+		packet_drop(p);
+		return;
+	}
 	list_for_each (l, &p->at->data_ends) {
 		struct packet *copy;
 

@@ -77,8 +77,14 @@ struct data_end *data_end_find(const struct port *port, uint32_t number);
 uint32_t data_end_group(const struct data_end *end, const uint8_t gid[16]);
 /* Counts a lost packet, which could not be copied or given to its receiver, or
  * whose receiver did not fetch in time, at the port from which it came over the
- * last link. */
-void data_end_count_lost(const struct packet *p);
+ * last link.  The copies of a multicast packet for the members at one port
+ * count as one packet. */
+void data_end_count_lost(struct packet *p);
+/* Writes the VL of the last link into the LRH of a packet that is at its
+ * destination port, and the VCRC that then fits.  If other packets share the
+ * bytes, the packet first gets its own copy.  False: there is no memory for the
+ * copy. */
+bool data_end_write_vl(struct packet *p);
 /* Drops the packets that, at f->now_ms, have waited too long to be fetched. */
 void data_end_tick(struct fabric *f);
 /* Returns the time at which data_end_tick has something to do, in ms;

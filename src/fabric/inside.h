@@ -137,6 +137,8 @@ struct node {
 struct payload {
 	uint32_t refs; /* packets with these bytes */
 	uint32_t bytes;
+	/* data_end_count_lost has counted a packet with these bytes. */
+	bool is_lost;
 	uint8_t data[];
 };
 
@@ -282,6 +284,10 @@ void packet_depart(struct packet *packet);
 /* Returns a copy of a packet, with the same payload; NULL: no memory is left,
  * or too many packets move. */
 struct packet *packet_copy(const struct packet *packet);
+/* Gives a packet a payload that no other packet has: a copy, unless the packet
+ * is the only one with its payload.  False: no memory is left, and the packet
+ * has its old payload. */
+bool packet_own_payload(struct packet *packet);
 /* Drops one reference to a payload, which is freed with the last one. */
 void packet_release(struct payload *payload);
 

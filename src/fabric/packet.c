@@ -113,6 +113,22 @@ void packet_release(struct payload *payload)
 		free(payload);
 }
 
+bool packet_own_payload(struct packet *p)
+{
+	struct payload *shared = p->payload, *own;
+
+	if (shared->refs == 1)
+		return true;
+	own = malloc(sizeof(*own) + shared->bytes);
+	if (!own)
+		return false;
+	memcpy(own, shared, sizeof(*own) + shared->bytes);
+	own->refs = 1;
+	packet_release(shared);
+	p->payload = own;
+	return true;
+}
+
 void packet_drop(struct packet *p)
 {
 	if (p->payload) {

@@ -119,6 +119,33 @@ static void copies_for_many_receivers_are_bounded(void **state)
 	assert_true(data_may_send(w->a));
 }
 
+/* Two programs of host B and one of host C are members, and none reads. */
+static void a_multicast_packet_counts_once_a_port_as_lost(void **state)
+{
+	struct world *w = *state;
+	struct data_end *second;
+	struct made m;
+	int err;
+
+	second = data_open(fabric_find(w->f, "B"), 1, NULL, &err);
+	assert_non_null(second);
+	assert_int_equal(data_join(w->b, group), 0);
+	assert_int_equal(data_join(w->c, group), 0);
+	assert_int_equal(data_join(second, group), 0);
+	make_multicast(&m, w);
+	assert_int_equal(send_made(w, &m), 0);
+	/* a program that has fetched in time loses nothing */
+	assert_int_equal(send_made(w, &m), 0);
+	assert_true(fetch_mark(w->b) >= 0);
+	w->now_ms += 1000;
+	fabric_turn(w->f, w->now_ms);
+	assert_int_equal(fetch_mark(w->b), -1);
+	assert_int_equal(fetch_mark(second), -1);
+	assert_int_equal(port_of(w, "S3", 2)->counters.tx_discards, 2);
+	assert_int_equal(port_of(w, "S1", 3)->counters.tx_discards, 2);
+	assert_int_equal(w->f->data.multicasts, 0);
+}
+
 /* B does not read for longer than HOQLife.  The packets to B are discarded, and
  * the sender's packets to C arrive. */
 static void a_receiver_that_has_stopped_does_not_stop_its_senders(void **state)
@@ -368,6 +395,7 @@ int main(void)
 		TEST(a_deaf_end_receives_nothing_and_sends),
 		TEST(a_receiver_that_reads_slowly_loses_nothing),
 		TEST(copies_for_many_receivers_are_bounded),
+		TEST(a_multicast_packet_counts_once_a_port_as_lost),
 		TEST(a_receiver_that_has_stopped_does_not_stop_its_senders),
 		TEST(ends_close_while_packets_are_on_their_way),
 		TEST(each_packet_is_seen_once_as_it_leaves_its_first_port),
