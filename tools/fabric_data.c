@@ -52,7 +52,7 @@ int fabric_data_open(struct fabric_data *f, struct fabric_data_socket *d,
 	d->end = end;
 	d->reads = true;
 	d->is_full = false;
-	d->uses_ring = d->is_ring_full = false;
+	d->uses_ring = d->is_ring_full = d->owes_wake = false;
 	d->burst = fabric_client_burst(fd);
 	err = fabric_watch_add(f->epoll, &d->watch, EPOLLIN);
 	if (err)
@@ -277,14 +277,42 @@ static void read_data(struct fabric_data *f, struct fabric_data_socket *d)
 	}
 }
 
+/* Has the kernel no memory for a message now? */
+static bool is_shortage(int err)
+{
+	return err == ENOBUFS || err == ENOMEM;
+}
+
+/* Wakes a program that waits for packets or room.  If the socket is full, the
+ * program finds messages there anyway.  If the kernel has no memory for the
+ * message now, the wake-up is owed, since the program would wait for ever. */
+static void wake_program(struct fabric_data_socket *d)
+{
+	const struct fabric_proto_news news = {.changes = DATA_RING};
+	ssize_t n = send(d->watch.fd, &news, sizeof(news),
+			 MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	d->owes_wake = n < 0 && is_shortage(errno);
+	d->is_full |= d->owes_wake;
+}
+
+/* The socket takes messages again. */
+static void resume_socket(struct fabric_data *f, struct fabric_data_socket *d)
+{
+	d->is_full = false;
+	if (d->owes_wake)
+		wake_program(d);
+	if (d->is_full)
+		return; /* epoll reports the socket again */
+	watch_data(f, d);
+	data_unpause(d->end);
+}
+
 void fabric_data_serve(struct fabric_data *f, struct fabric_data_socket *d,
 		       uint32_t events)
 {
-	if ((events & EPOLLOUT) && d->is_full) {
-		d->is_full = false;
-		watch_data(f, d);
-		data_unpause(d->end);
-	}
+	if ((events & EPOLLOUT) && d->is_full)
+		resume_socket(f, d);
 	if ((d->reads || d->uses_ring) &&
 	    (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
 		read_data(f, d);
@@ -302,7 +330,7 @@ static int send_data(struct fabric_data_socket *d, struct iovec *parts,
 	ssize_t n = sendmsg(d->watch.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 	int err = n < 0 ? errno : 0;
 
-	d->is_full = err == EAGAIN || err == ENOBUFS || err == ENOMEM;
+	d->is_full = err == EAGAIN || is_shortage(err);
 	if (d->is_full)
 		return -EAGAIN;
 	return err == EMSGSIZE ? -EMSGSIZE : 0;
@@ -340,15 +368,6 @@ static bool flush_packets(struct fabric_data_socket *d, struct data_end *end)
 		else
 			data_fetched(end);
 	return true;
-}
-
-/* Wakes a program that waits for packets or room.  If the socket is full, the
- * program finds messages there anyway. */
-static void wake_program(const struct fabric_data_socket *d)
-{
-	const struct fabric_proto_news news = {.changes = DATA_RING};
-
-	send(d->watch.fd, &news, sizeof(news), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 /* Returns room for a packet in the ring to a program; NULL: there is none, and

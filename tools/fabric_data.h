@@ -50,7 +50,9 @@ struct fabric_data_socket {
 	struct fabric_watch watch;
 	struct data_end *end; /* NULL: not open */
 	bool reads;	      /* the end may send: the socket is read */
-	bool is_full;	      /* the program does not read its packets */
+	/* The program does not read its packets, or the kernel has no memory
+	 * for a message to the program now. */
+	bool is_full;
 	/* The most bytes of packets in a message to the program. */
 	size_t burst;
 	/* In fabric_data.rests: the program has ended, and the socket may have
@@ -68,6 +70,9 @@ struct fabric_data_socket {
 	/* The ring to the program is full, and the program sends a message when
 	 * there is room. */
 	bool is_ring_full;
+	/* The program waits for a wake-up that could not be sent for want of
+	 * memory.  is_full is set, too. */
+	bool owes_wake;
 };
 
 /* Prepares the lists. */

@@ -84,7 +84,8 @@ bool fabric_link_has_news(void);
 /* Have packets been received that the engine has not taken yet? */
 bool fabric_link_is_behind(void);
 /* Has the fabric make fabric_link_fd readable at the next packet.  False: the
- * rings (link_ring.h) have packets now.  Once a thread has received packets or
+ * rings (link_ring.h) have packets now, or the fabric waits for a wake-up that
+ * the kernel has no memory to send.  Once a thread has received packets or
  * messages, a thread that waits needs another call. */
 bool fabric_link_idle(void);
 /*

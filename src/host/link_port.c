@@ -82,7 +82,7 @@ bool link_port_has_packets(const struct link_port *port)
 bool link_port_idle(struct link_port *port)
 {
 	return !link_ring_is_open(&port->ring) ||
-	       packet_ring_idle(&port->ring.in);
+	       link_ring_idle(&port->ring, port->fd);
 }
 
 bool link_port_is_ours(const struct link_port *port)

@@ -55,7 +55,7 @@ int link_port_take_ring(struct link_port *port, struct engine *engine,
 /* Has the port's ring packets? */
 bool link_port_has_packets(const struct link_port *port);
 /* Has the fabric send a message on the socket at the next packet.  False: the
- * port's ring has packets now. */
+ * caller does not wait (link_ring_idle). */
 bool link_port_idle(struct link_port *port);
 /* Do the port's descriptors still refer to the link's files? */
 bool link_port_is_ours(const struct link_port *port);

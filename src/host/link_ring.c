@@ -24,16 +24,19 @@ void link_ring_init(struct link_ring *r)
 }
 
 /* Wakes the fabric.  If the socket is full, the fabric finds messages there
- * anyway. */
-static void wake_fabric(int fd)
+ * anyway.  If the kernel has no memory for the message now, the wake-up is
+ * owed: the fabric has no other reason to look at the ring. */
+static void wake_fabric(struct link_ring *r, int fd)
 {
 	const struct fabric_proto_news news = {.changes = DATA_RING};
 
+	r->owes_wake = false;
 	if (!fd_identity_holds(fd))
 		return;
 	/* The C library's send is a cancellation point. */
-	syscall(SYS_sendto, fd, &news, sizeof(news),
-		MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
+	if (syscall(SYS_sendto, fd, &news, sizeof(news),
+		    MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0) < 0)
+		r->owes_wake = errno == ENOBUFS || errno == ENOMEM;
 }
 
 /* Maps the rings.  The child of a fork does not get them, since two processes
@@ -98,7 +101,7 @@ int link_ring_open(struct link_ring *r, int control, int fd,
 	err = get_rings(r, control, m);
 	if (!err) {
 		/* from this message on the fabric uses the rings */
-		wake_fabric(fd);
+		wake_fabric(r, fd);
 		return 0;
 	}
 	drop_room_fd(r);
@@ -120,8 +123,8 @@ bool link_ring_is_open(const struct link_ring *r)
 
 static void publish_packets(struct link_ring *r, int fd)
 {
-	if (packet_ring_publish(&r->out))
-		wake_fabric(fd);
+	if (packet_ring_publish(&r->out) || r->owes_wake)
+		wake_fabric(r, fd);
 }
 
 /* Makes POLLOUT of room_fd wait for the fabric, or end the wait.  A failure
@@ -193,8 +196,15 @@ bool link_ring_take(struct link_ring *r, const uint8_t **bytes, size_t *n)
 
 void link_ring_release(struct link_ring *r, int fd)
 {
-	if (packet_ring_release(&r->in))
-		wake_fabric(fd);
+	if (packet_ring_release(&r->in) || r->owes_wake)
+		wake_fabric(r, fd);
+}
+
+bool link_ring_idle(struct link_ring *r, int fd)
+{
+	if (r->owes_wake)
+		wake_fabric(r, fd);
+	return packet_ring_idle(&r->in) && !r->owes_wake;
 }
 
 bool link_ring_is_broken(const struct link_ring *r)

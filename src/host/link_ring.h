@@ -29,6 +29,9 @@ struct link_ring {
 	 * this process waits for room, so that POLLOUT says when there is room.
 	 */
 	int room_fd;
+	/* The fabric waits for a wake-up that could not be sent for want of
+	 * memory.  Each later call for these rings sends it again. */
+	bool owes_wake;
 	/* A copy of the packet that was taken last. */
 	uint8_t packet[LRH_FRAME_MAX];
 };
@@ -57,6 +60,10 @@ size_t link_ring_send(struct link_ring *r, int fd,
 bool link_ring_take(struct link_ring *r, const uint8_t **bytes, size_t *n);
 /* Gives back the room of the packets that were taken. */
 void link_ring_release(struct link_ring *r, int fd);
+/* Has the fabric send a message at the next packet.  False: there are packets
+ * now, or the fabric waits for a wake-up that cannot be sent, and the caller
+ * does not wait. */
+bool link_ring_idle(struct link_ring *r, int fd);
 /* Has the fabric written into the rings what no fabric writes? */
 bool link_ring_is_broken(const struct link_ring *r);
 

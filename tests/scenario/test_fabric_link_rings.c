@@ -11,8 +11,17 @@
 #include <unistd.h>
 
 #include "scenario/side_progress.h"
+#include "unit/refused_syscall.h"
 
 #define BOTH 3u /* the ports with rings */
+
+/* The error of each sendto(2) of the process; 0: the kernel executes them. */
+static int sendto_error;
+
+static int refused_syscall(long number, long first)
+{
+	return number == SYS_sendto ? sendto_error : 0;
+}
 
 /* Receives a message about the rings.  False: there is none. */
 static bool take_wake(struct world *w, int port)
@@ -286,6 +295,33 @@ static void each_side_wakes_the_other_once(void **state)
 	fabric_peer_end(&w);
 }
 
+/* The kernel has no memory for the message that wakes the fabric. */
+static void a_wake_up_without_memory_is_sent_again(void **state)
+{
+	static const int errors[] = {ENOBUFS, ENOMEM};
+	struct world w;
+
+	fabric_peer_start_rings(&w, HCA_QPT_UC, BOTH);
+	take_wake(&w, 1);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(take_ring(&w, 1, 9), 0);
+		assert_true(packet_ring_idle(&w.rings[0].in));
+		sendto_error = errors[i];
+		post_send(&w, 0, 0);
+		assert_int_equal(send_all(&w), 1);
+		assert_false(take_wake(&w, 1));
+		/* a thread of the process would not wait */
+		assert_false(fabric_link_idle());
+		sendto_error = 0;
+		assert_true(fabric_link_idle());
+		assert_true(take_wake(&w, 1));
+		assert_false(take_wake(&w, 1));
+		two_hcas_recv(w.d, 1, 0, BYTES);
+		assert_int_equal(take_ring(&w, 1, 9), 1);
+	}
+	fabric_peer_end(&w);
+}
+
 /* ---- nonsense ---- */
 
 static void assert_nonsense_ends(struct world *w)
@@ -466,6 +502,7 @@ int main(void)
 		cmocka_unit_test(news_come_beside_packets),
 		cmocka_unit_test(a_full_ring_leaves_frames_with_the_engine),
 		cmocka_unit_test(each_side_wakes_the_other_once),
+		cmocka_unit_test(a_wake_up_without_memory_is_sent_again),
 		cmocka_unit_test(nonsense_in_a_ring_ends_the_link),
 		cmocka_unit_test(a_child_does_not_have_the_rings),
 		cmocka_unit_test(a_closed_eventfd_ends_the_link),

@@ -28,6 +28,24 @@ struct peer {
 	int room_fd, file;
 };
 
+/* How many of the next calls of send by the fabric fail with ENOBUFS.  The
+ * fabric's process, a child, shares the page. */
+static _Atomic int *failures;
+
+ssize_t __real_send(int fd, const void *bytes, size_t n, int flags);
+ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags);
+
+/* The fabric's process has server 0. */
+ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags)
+{
+	if (!server && failures && *failures) {
+		--*failures;
+		errno = ENOBUFS;
+		return -1;
+	}
+	return __real_send(fd, bytes, n, flags);
+}
+
 static struct peer attach_to(const char *host)
 {
 	struct fabric_proto m = {.kind = FABRIC_PROTO_DATA, .number = 1};
@@ -130,6 +148,23 @@ static void packets_go_by_rings(void **state)
 	for (int i = 0; i < 2000; i++) {
 		assert_true(put_packet(&a, &b, i & 0xff));
 		assert_int_equal(take_mark(&b), i & 0xff);
+	}
+	leave_fabric(&a);
+	leave_fabric(&b);
+}
+
+/* The kernel has no memory for the messages that wake B. */
+static void a_wake_up_without_memory_is_sent_again(void **state)
+{
+	NEEDS_KERNEL();
+	struct peer a = attach_with_ring("A"), b = attach_with_ring("B");
+
+	for (int i = 1; i < 4; i++) {
+		assert_true(packet_ring_idle(&b.in));
+		*failures = i;
+		assert_true(put_packet(&a, &b, i));
+		assert_int_equal(take_mark(&b), i);
+		assert_int_equal(*failures, 0);
 	}
 	leave_fabric(&a);
 	leave_fabric(&b);
@@ -397,6 +432,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FABRIC_TEST(packets_go_by_rings),
+		FABRIC_TEST(a_wake_up_without_memory_is_sent_again),
 		FABRIC_TEST(rings_are_used_when_the_program_says_so),
 		FABRIC_TEST(all_packets_of_a_full_way_arrive_in_order),
 		FABRIC_TEST(a_stopped_fabric_finds_all_packets),
@@ -408,5 +444,9 @@ int main(void)
 		cmocka_unit_test(all_processes_have_a_bounded_number_of_rings),
 	};
 
+	failures = mmap(NULL, sizeof(*failures), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (failures == MAP_FAILED)
+		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
