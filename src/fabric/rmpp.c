@@ -441,36 +441,28 @@ static bool take_next(struct end *end, struct rmpp_in *in,
 	return true;
 }
 
-/* Is the segment, which has come before, one of a MAD that has come whole?  If
- * so, sends the lost ACK again.  An answer to a request that waits is another
- * MAD: the program has used the transaction ID again. */
-static bool answer_repeated(struct end *end, struct rmpp_in *in,
+/* Handles a segment of a MAD that has come whole: sends the ACK again if the
+ * segment is repeated, since the ACK was lost. */
+static void answer_repeated(struct end *end, struct rmpp_in *in,
 			    const struct packet *p)
 {
-	if (!in || !in->is_done)
-		return false;
-	if (end_find_wait(end, in->agent, p)) {
-		free_in(end, in);
-		return false;
-	}
-	if (bytes_get32(p->mad + AT_SEGMENT) <= in->segments) {
-		in->to = sender_of(end, in->agent, p);
-		send_ack(end, in);
-	}
-	return true;
+	if (bytes_get32(p->mad + AT_SEGMENT) > in->segments)
+		return;
+	in->to = sender_of(end, in->agent, p);
+	send_ack(end, in);
 }
 
-/* Returns the transfer to which a segment belongs, which may begin with it;
- * NULL: there is none.  If the end has too many transfers, the sender waits: it
- * sends the first segment again. */
-static struct rmpp_in *transfer_of(struct end *end, uint32_t agent,
-				   const struct packet *p)
+/* Begins the transfer of which a segment has come.  NULL: the segment is not
+ * the first one, or no transfer can begin.  If the end has too many transfers,
+ * the sender waits: it sends the first segment again. */
+static struct rmpp_in *begin_in(struct end *end, uint32_t agent,
+				const struct packet *p)
 {
-	struct rmpp_in *in = find_in(end, agent, p);
+	struct rmpp_in *in;
 
-	if (in || bytes_get32(p->mad + AT_SEGMENT) != 1 ||
+	if (bytes_get32(p->mad + AT_SEGMENT) != 1 ||
 	    end->incoming_count == TRANSFERS_MAX)
-		return in;
+		return NULL;
 	in = new_in(end, agent, p);
 	if (!in)
 		refuse_data(end, agent, p);
@@ -480,13 +472,23 @@ static struct rmpp_in *transfer_of(struct end *end, uint32_t agent,
 static void take_data(struct end *end, uint32_t agent, const struct packet *p)
 {
 	uint32_t segment = bytes_get32(p->mad + AT_SEGMENT);
-	struct rmpp_in *in;
+	struct rmpp_in *in = find_in(end, agent, p);
+	bool is_awaited = end_find_wait(end, agent, p);
 
-	if (answer_repeated(end, find_in(end, agent, p), p) ||
-	    ((p->mad[3] & MAD_METHOD_RESPONSE) &&
-	     !end_find_wait(end, agent, p)))
+	if (in && in->is_done && is_awaited) {
+		/* an answer to a request that waits is another MAD: the program
+		 * has used the transaction ID again */
+		free_in(end, in);
+		in = NULL;
+	}
+	if (in && in->is_done) {
+		answer_repeated(end, in, p);
 		return;
-	in = transfer_of(end, agent, p);
+	}
+	if ((p->mad[3] & MAD_METHOD_RESPONSE) && !is_awaited)
+		return;
+	if (!in)
+		in = begin_in(end, agent, p);
 	if (!in || segment > in->segments + 1)
 		return;
 	in->to = sender_of(end, agent, p);
