@@ -7,7 +7,7 @@
 
 #include "fabric/data_end.h"
 #include "fabric/port_info.h"
-#include "fabric/reach.h"
+#include "fabric/reach_qp.h"
 #include "hdr/lrh.h"
 #include "sim/cables.h"
 #include "sim/node.h"
@@ -143,28 +143,15 @@ void subnet_draw_path(const struct flow *f, uint32_t number, struct hca_ah *ah)
 struct host *subnet_ask(struct host *h, const struct engine_want *want)
 {
 	const struct subnet *s = h->world->subnet;
-	const struct hca_qp_attr *a = want->by_lid;
-	struct reach r = {.dest_qpn = a->dest_qpn,
-			  .dlid = a->ah.dlid,
-			  .pkey_index = a->pkey_index,
-			  .sl = a->ah.sl,
-			  .mtu = (uint8_t)a->path_mtu,
-			  .has_grh = a->ah.is_global};
+	const struct reach r = reach_of_qp(want->by_lid);
 	struct reach_peer peer;
 	struct data_end *end;
 	struct hca_way way;
 
-	memcpy(r.sgid, a->ah.sgid, 16);
-	memcpy(r.dgid, a->ah.dgid, 16);
 	end = reach_find(s->ends[h->index][0], &r, &peer);
 	if (!end)
 		return NULL;
-	way = (struct hca_way){.pkeys = peer.pkeys,
-			       .changes = reach_changes(s->cables.fabric),
-			       .slid = peer.slid,
-			       .port = peer.port,
-			       .path_bits = peer.path_bits,
-			       .path_mask = peer.path_mask};
+	way = reach_way(&peer, reach_changes(s->cables.fabric));
 	engine_set_way(h->engine, want->qpn, &way);
 	return data_owner(end);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "host/direct_select.h"
 
-#include <string.h>
-
+#include "fabric/reach_qp.h"
 #include "host/broker_link.h"
 #include "host/fabric_link.h"
 #include "host/local_peer.h"
@@ -27,45 +26,24 @@ void direct_select_init(struct direct_select *w)
 	shared_store(&w->is_quiet, 0);
 }
 
-/* Describes the packets of a connection by LID. */
-static struct reach packets_of(const struct engine_want *want)
-{
-	const struct hca_qp_attr *a = want->by_lid;
-	struct reach r = {.dest_qpn = want->peer_qpn,
-			  .dlid = a->ah.dlid,
-			  .pkey_index = a->pkey_index,
-			  .sl = a->ah.sl,
-			  .path_bits = a->ah.src_path_bits,
-			  .mtu = (uint8_t)a->path_mtu,
-			  .has_grh = a->ah.is_global};
-
-	memcpy(r.sgid, a->ah.sgid, sizeof(r.sgid));
-	memcpy(r.dgid, a->ah.dgid, sizeof(r.dgid));
-	return r;
-}
-
 /* Asks the fabric about a connection by LID.  LINK_REACH_YES: tells the engine
  * what the fabric says, and stores the number of the peer's process in
  * *class. */
 static enum link_reach_is
 ask_fabric(struct engine *e, const struct engine_want *want, uint32_t *class)
 {
-	const struct link_reach_about about = {.qpn = want->qpn,
-					       .port = want->by_lid->port_num,
-					       .since_ns = want->since_ns,
-					       .packets = packets_of(want)};
+	const struct link_reach_about about = {
+		.qpn = want->qpn,
+		.port = want->by_lid->port_num,
+		.since_ns = want->since_ns,
+		.packets = reach_of_qp(want->by_lid)};
 	struct fabric_reached r;
 	enum link_reach_is is = fabric_link_reach(&about, &r);
 	struct hca_way way;
 
 	if (is != LINK_REACH_YES)
 		return is;
-	way = (struct hca_way){.pkeys = r.peer.pkeys,
-			       .changes = r.changes,
-			       .slid = r.peer.slid,
-			       .port = r.peer.port,
-			       .path_bits = r.peer.path_bits,
-			       .path_mask = r.peer.path_mask};
+	way = reach_way(&r.peer, r.changes);
 	engine_set_way(e, want->qpn, &way);
 	*class = r.program;
 	return is;

@@ -8,7 +8,7 @@
 #include "fabric/inside.h"
 #include "fabric/net.h"
 #include "fabric/port_info.h"
-#include "fabric/reach.h"
+#include "fabric/reach_qp.h"
 #include "hdr/bytes.h"
 #include "hdr/lrh.h"
 #include "util/check.h"
@@ -175,25 +175,12 @@ void subnet_join(struct subnet *s, int host, const uint8_t gid[16])
 bool subnet_reaches(const struct subnet *s, int host,
 		    const struct hca_qp_attr *a, struct hca_way *way)
 {
-	struct reach r = {.dest_qpn = a->dest_qpn,
-			  .dlid = a->ah.dlid,
-			  .pkey_index = a->pkey_index,
-			  .sl = a->ah.sl,
-			  .path_bits = a->ah.src_path_bits,
-			  .mtu = (uint8_t)a->path_mtu,
-			  .has_grh = a->ah.is_global};
+	const struct reach r = reach_of_qp(a);
 	struct reach_peer peer;
 
-	memcpy(r.sgid, a->ah.sgid, 16);
-	memcpy(r.dgid, a->ah.dgid, 16);
 	if (reach_find(s->ends[host][0], &r, &peer) != s->ends[!host][0])
 		return false;
-	*way = (struct hca_way){.pkeys = peer.pkeys,
-				.changes = reach_changes(s->fabric),
-				.slid = peer.slid,
-				.port = peer.port,
-				.path_bits = peer.path_bits,
-				.path_mask = peer.path_mask};
+	*way = reach_way(&peer, reach_changes(s->fabric));
 	return true;
 }
 
