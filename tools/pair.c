@@ -8,6 +8,7 @@
 #include "tool.h"
 #include "usage.h"
 #include "util/monotonic.h"
+#include "util/remedy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -213,11 +214,8 @@ static int say_not_started(const char *side, const char *program, int err)
 		fprintf(stderr,
 			"adverb: the %s, %s, cannot be started: %s; %s.\n",
 			side, program, strerror(-err),
-			err == -EMFILE || err == -ENFILE
-				? "end programs, or raise the limit on open "
-				  "files (ulimit -n)"
-				: "free memory, or raise the limit on "
-				  "processes (ulimit -u)");
+			remedy_of(-err, "adverb doctor shows what this "
+					"machine allows"));
 	return err;
 }
 

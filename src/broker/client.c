@@ -16,6 +16,7 @@
 #include "util/fd_identity.h"
 #include "util/monotonic.h"
 #include "util/printable.h"
+#include "util/remedy.h"
 #include "util/scm_rights.h"
 
 #include <errno.h>
@@ -119,15 +120,15 @@ static void name_limit(struct client *c, int err)
 	if (err == -EMFILE)
 		snprintf(c->why, sizeof(c->why),
 			 "this program's limit on open files, %llu, is "
-			 "reached: raise ulimit -n",
-			 (unsigned long long)files.rlim_cur);
+			 "reached: %s",
+			 (unsigned long long)files.rlim_cur,
+			 remedy_of(-err, ""));
 	else
 		snprintf(c->why, sizeof(c->why),
 			 "this user has more descriptors in flight than the "
-			 "hard limit on open files, %llu, allows: have root "
-			 "raise it (ulimit -Hn), or end some programs of this "
-			 "user",
-			 (unsigned long long)files.rlim_max);
+			 "hard limit on open files, %llu, allows: %s",
+			 (unsigned long long)files.rlim_max,
+			 remedy_of(ETOOMANYREFS, ""));
 }
 
 /* Notes that the broker has refused this client, or that this client has

@@ -4,6 +4,7 @@
 
 #include "broker/cmproto.h"
 #include "broker/proto.h"
+#include "util/remedy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -89,26 +90,26 @@ void refuse_full_why(int err, char *why, size_t size)
 	 * which proto_send has raised to the hard limit. */
 	if (err == ETOOMANYREFS)
 		snprintf(why, size,
-			 "the broker adverbd's user has more descriptors in "
-			 "flight than ulimit -Hn, %llu: raise it",
-			 (unsigned long long)files.rlim_max);
+			 "the broker's user has over %llu descriptors in "
+			 "flight: %s",
+			 (unsigned long long)files.rlim_max,
+			 remedy_of(err, ""));
 	else if (err == EMFILE)
 		snprintf(why, size,
 			 "the broker adverbd's limit on open files, %llu, is "
-			 "reached: raise ulimit -n",
-			 (unsigned long long)files.rlim_cur);
+			 "reached: %s",
+			 (unsigned long long)files.rlim_cur,
+			 remedy_of(err, ""));
 	else if (err == ENFILE)
 		snprintf(why, size,
-			 "this machine's limit on open files is reached: end "
-			 "programs, or raise fs.file-max");
+			 "this machine's limit on open files is reached: %s",
+			 remedy_of(err, ""));
 	else if (err == EAGAIN)
-		snprintf(why, size,
-			 "the broker adverbd can start no thread: free memory, "
-			 "or raise its ulimit -u or pids.max");
+		snprintf(why, size, "the broker adverbd starts no thread: %s",
+			 remedy_of(err, ""));
 	else
-		snprintf(why, size,
-			 "the broker adverbd has no memory left: free memory, "
-			 "or raise its ulimit -v or memory.max");
+		snprintf(why, size, "the broker adverbd lacks memory: %s",
+			 remedy_of(ENOMEM, ""));
 }
 
 static void refuse_client(const struct refuse_full_slot *r,

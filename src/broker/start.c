@@ -8,6 +8,7 @@
 #include "broker/server.h"
 #include "broker/trust.h"
 #include "util/fd_identity.h"
+#include "util/remedy.h"
 #include "util/scm_rights.h"
 #include "util/shared.h"
 
@@ -276,18 +277,6 @@ static const char *remedy_text(void)
 				: "mend or reinstall adverb";
 }
 
-/* Returns the remedy for err, the -errno for which no thread can serve:
- * `other`, unless err says that a resource is used up. */
-static const char *cure_of(int err, const char *other)
-{
-	return err == -EMFILE	? "raise ulimit -n"
-	       : err == -ENFILE ? "end programs, or raise fs.file-max"
-	       : err == -EAGAIN ? "free memory, or raise ulimit -u or the "
-				  "cgroup's pids.max"
-	       : err == -ENOMEM ? "free memory, or raise ulimit -v and -d"
-				: other;
-}
-
 /*
  * Has a thread of this process serve in place of adverbd, and says why in
  * s->sentence.  If the thread serves, this process does not run adverbd again,
@@ -302,7 +291,7 @@ static int serve_instead(struct start *s, const char *what, const char *reason,
 		snprintf(s->sentence, sizeof(s->sentence),
 			 "%s: %s; nor can a thread of this program serve "
 			 "instead (%s); %s",
-			 what, reason, strerror(-err), cure_of(err, cure));
+			 what, reason, strerror(-err), remedy_of(-err, cure));
 	else
 		snprintf(s->sentence, sizeof(s->sentence),
 			 "%s: %s; a thread of this program serves instead "
@@ -325,8 +314,8 @@ static int serve_here(struct start *s)
 			 "no thread of this program can serve as the broker "
 			 "adverbd: %s; %s",
 			 strerror(-err),
-			 cure_of(err, "run adverb doctor to see what this "
-				      "machine allows"));
+			 remedy_of(-err, "run adverb doctor to see what this "
+					 "machine allows"));
 	return err;
 }
 

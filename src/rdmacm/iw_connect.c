@@ -15,6 +15,7 @@
 #include "log/env.h"
 #include "util/fd_identity.h"
 #include "util/monotonic.h"
+#include "util/remedy.h"
 
 /* The initiator gives up if the connection and the reply together take longer.
  */
@@ -91,12 +92,11 @@ static void explain_failure(const struct r_iw *iw, int err, const char *why)
 		r_say("rdma_connect: no %s connection to %s can be made: %s; "
 		      "%s",
 		      below, text, strerror(err),
-		      err == EMFILE || err == ENFILE
-			      ? "end connections, or raise ulimit -n"
-		      : err == EADDRNOTAVAIL
+		      err == EADDRNOTAVAIL
 			      ? "end connections, or widen "
 				"net.ipv4.ip_local_port_range"
-			      : "check address, route and firewall");
+			      : remedy_of(err, "check the address, the route "
+					       "and the firewall"));
 }
 
 /* Returns the event by which the kernel's cma_iw_handler reports the error. */

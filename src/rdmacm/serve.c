@@ -9,6 +9,7 @@
 #include "rdmacm/iw.h"
 #include "rdmacm/object.h"
 #include "util/bits.h"
+#include "util/remedy.h"
 
 #include <errno.h>
 #include <string.h>
@@ -262,8 +263,10 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 		r_fail(err,
 		       "rdma_get_cm_event: a connection request is rejected, "
 		       "since no event channel can be created for its id: %s; "
-		       "if no descriptor is left, raise the limit (ulimit -n)",
-		       strerror(err));
+		       "%s",
+		       strerror(err),
+		       remedy_of(err, "adverb doctor shows what this machine "
+				      "allows"));
 		return -1;
 	}
 	serve_event(e);
