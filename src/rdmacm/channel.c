@@ -177,15 +177,17 @@ void r_forget_join(const struct r_id *id, const struct r_multicast *m)
 
 int rdma_ack_cm_event(struct rdma_cm_event *event)
 {
+	struct r_event *e = (struct r_event *)(void *)event;
+
 	if (!event) {
 		errno = EINVAL;
 		return -1;
 	}
 	r_take();
-	r_id(event->listen_id ? event->listen_id : event->id)->unacked--;
+	list_remove(&e->link);
 	pthread_cond_broadcast(&r_changed);
 	r_give();
-	free((struct r_event *)(void *)event);
+	free(e);
 	return 0;
 }
 

@@ -35,7 +35,7 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 	 * peer learns of the end now. */
 	r_release(id);
 	r_channel_move(id, NULL);
-	r_await_acks(id);
+	r_await_acks(id, "rdma_destroy_id");
 	r_give();
 	id_free(id);
 	return 0;

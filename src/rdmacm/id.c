@@ -204,7 +204,7 @@ int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
 		base->event = NULL;
 	}
 	r_take();
-	r_await_acks(id);
+	r_await_acks(id, "rdma_migrate_id");
 	r_channel_move(id, r_channel(channel));
 	base->channel = channel;
 	id->is_sync = becomes_sync;

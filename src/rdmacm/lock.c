@@ -2,10 +2,17 @@
 /* The lock of this folder, and the wait for acknowledgements. */
 #include "rdmacm/object.h"
 
+#include "rdmacm/explain.h"
 #include "rdmacm/ib.h"
 #include "rdmacm/last_event.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+#define ACK_S 5u /* a wait for acknowledgements of this time is reported */
+#define PLACE (R_ADDR_TEXT + 20)
 
 pthread_mutex_t r_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t r_changed = PTHREAD_COND_INITIALIZER;
@@ -30,14 +37,72 @@ static void give_lock(void *unused)
 	r_give();
 }
 
-void r_await_acks(const struct r_id *id)
+/* Writes the id's peer or else its own address to text, for a message. */
+static const char *place_of(const struct rdma_cm_id *id, char text[PLACE])
+{
+	const struct rdma_addr *a = &id->route.addr;
+	bool has_peer = r_addr_is_known(&a->dst_addr);
+	char at[R_ADDR_TEXT];
+
+	if (has_peer || r_addr_is_known(&a->src_addr))
+		snprintf(text, PLACE, "%s %s",
+			 has_peer ? "with the peer" : "at",
+			 r_addr_text(has_peer ? &a->dst_addr : &a->src_addr,
+				     at));
+	else
+		snprintf(text, PLACE, "without an address");
+	return text;
+}
+
+/* Prints for which event the call has waited for so long. */
+static void say_unacked(const struct r_id *id, const char *call)
+{
+	struct list *oldest = id->taken.next;
+	const struct rdma_cm_event *e = &r_event_of(oldest)->base;
+	char text[PLACE];
+
+	r_say("%s has waited for %u s, and waits on: the program has taken the "
+	      "event %s of the id %p, %s, and has not acknowledged the event; "
+	      "call rdma_ack_cm_event for each event before %s, or in another "
+	      "thread meanwhile",
+	      call, ACK_S, rdma_event_str(e->event), (void *)e->id,
+	      place_of(e->id, text), call);
+}
+
+/* Waits for r_changed, until the time `until` or, if until is NULL, without a
+ * limit.  Returns false if that time has come. */
+static bool await_change(const struct timespec *until)
+{
+	int err = until ? pthread_cond_clockwait(&r_changed, &r_lock,
+						 CLOCK_MONOTONIC, until)
+			: pthread_cond_wait(&r_changed, &r_lock);
+
+	return err != ETIMEDOUT;
+}
+
+static void await_all_acks(const struct r_id *id, const char *call)
+{
+	struct timespec when;
+	bool is_said = false, is_late;
+
+	clock_gettime(CLOCK_MONOTONIC, &when);
+	when.tv_sec += ACK_S;
+	while (!list_is_empty(&id->taken)) {
+		pthread_setcancelstate(cancel, NULL);
+		is_late = !await_change(is_said ? NULL : &when);
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+		/* the acknowledgement may have come with the time */
+		if (is_late && !list_is_empty(&id->taken)) {
+			say_unacked(id, call);
+			is_said = true;
+		}
+	}
+}
+
+void r_await_acks(const struct r_id *id, const char *call)
 {
 	pthread_cleanup_push(give_lock, NULL);
-	while (id->unacked) {
-		pthread_setcancelstate(cancel, NULL);
-		pthread_cond_wait(&r_changed, &r_lock);
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	}
+	await_all_acks(id, call);
 	pthread_cleanup_pop(0);
 }
 

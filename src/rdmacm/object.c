@@ -38,6 +38,7 @@ struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 	id->own.qkey = RDMA_UDP_QKEY;
 	list_init(&id->by_handle);
 	list_init(&id->multicasts);
+	list_init(&id->taken);
 	return id;
 }
 

@@ -48,7 +48,8 @@ struct r_channel {
 
 struct r_event {
 	struct rdma_cm_event base;
-	/* In r_channel.events, or in the list of last_event.c. */
+	/* In r_channel.events or, before, in the list of last_event.c, or, after
+	 * the program has taken the event, in r_id.taken. */
 	struct list link;
 	/* The broker's message that caused the event; the event's private_data
 	 * points into the message.  All zeroes if no message caused the
@@ -158,9 +159,10 @@ struct r_id {
 	 * thread. */
 	pid_t caller;
 	uint32_t backlog; /* of the first rdma_listen; 0: the broker chooses */
-	/* How many events the program has taken and not acknowledged.  A
-	 * connection request counts at its listener. */
-	uint32_t unacked;
+	/* The events (r_event.link) that the program has taken and not
+	 * acknowledged, oldest first.  A connection request is in the list of
+	 * its listener. */
+	struct list taken;
 	struct r_path path;
 	/* The peer's REQ or REP.  iWARP: only the depths of the peer's request,
 	 * in remote.qp, are set. */
@@ -232,7 +234,7 @@ static inline struct r_event *r_event_of(struct list *node)
 
 /* Returns the id on whose channel the event is: the listener of a connection
  * request, else the event's id. */
-static inline const struct rdma_cm_id *r_event_owner(const struct r_event *e)
+static inline struct rdma_cm_id *r_event_owner(const struct r_event *e)
 {
 	return e->base.listen_id ? e->base.listen_id : e->base.id;
 }
@@ -253,8 +255,9 @@ void r_take(void);
 void r_give(void);
 /* lock.c, under r_lock: waits until the program has acknowledged all events of
  * the id.  The program may never do that, so the thread can be cancelled while
- * it waits. */
-void r_await_acks(const struct r_id *id);
+ * it waits, and a wait of 5 s prints a message.  call: the name of the
+ * program's call, for the message. */
+void r_await_acks(const struct r_id *id, const char *call);
 
 /* device.c: opens the devices of this host, unless they are open.  Returns 0,
  * or -1 and errno with a message.  ENODEV: there is no device, or the process's

@@ -208,8 +208,7 @@ static struct r_event *pop_event(struct r_channel *c)
 	n = list_pop_head(&c->events);
 	if (n) {
 		e = r_event_of(n);
-		r_id(e->base.listen_id ? e->base.listen_id : e->base.id)
-			->unacked++;
+		list_push_tail(&r_id(r_event_owner(e))->taken, n);
 		if (e->base.event == RDMA_CM_EVENT_MULTICAST_JOIN)
 			e->multicast->is_joining = true;
 	}

@@ -3,9 +3,15 @@
  * r_lock is released, also if a thread posts several events at once. */
 #include "test.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
+#include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "rdmacm/object.h"
@@ -129,12 +135,106 @@ static void a_child_of_fork_puts_its_tokens(void **state)
 	close_channels(one, two);
 }
 
+/* ---- the wait for acknowledgements ---- */
+
+static struct rdma_cm_event *unacked;
+static bool acks_in_time;
+static time_t wait_s; /* the limit of the wait for acknowledgements */
+
+static void *ack_event(void *unused)
+{
+	rdma_ack_cm_event(unacked);
+	return NULL;
+}
+
+static pthread_t acknowledge_apart(void)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, ack_event, NULL), 0);
+	return thread;
+}
+
+/* Stands for libc's function.  Lets no time pass: another thread acknowledges
+ * the event while the caller waits, or after the time of the wait. */
+int pthread_cond_clockwait(pthread_cond_t *changed, pthread_mutex_t *lock,
+			   clockid_t clock, const struct timespec *until)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	wait_s = until->tv_sec - now.tv_sec;
+	pthread_detach(acknowledge_apart());
+	if (!acks_in_time)
+		return ETIMEDOUT;
+	return pthread_cond_wait(changed, lock);
+}
+
+static struct r_id *id_with_peer(void)
+{
+	struct r_id *id = id_at(0);
+	struct sockaddr_in *to = &id->base.route.addr.dst_sin;
+
+	to->sin_family = AF_INET;
+	to->sin_port = htons(7471);
+	to->sin_addr.s_addr = htonl(0xc0000201); /* 192.0.2.1 */
+	return id;
+}
+
+/* Destroys an id of which an event was taken.  Returns what is printed. */
+static const char *said_by_destroy(bool in_time)
+{
+	static char text[512];
+	int fds[2], old = dup(STDERR_FILENO);
+	struct r_id *id;
+	ssize_t n;
+
+	open_channels();
+	id = id_with_peer();
+	r_take();
+	post_to(id);
+	r_give();
+	assert_int_equal(rdma_get_cm_event(&channels[0].base, &unacked), 0);
+	acks_in_time = in_time;
+	wait_s = 0;
+	assert_int_equal(pipe2(fds, O_NONBLOCK), 0);
+	dup2(fds[1], STDERR_FILENO);
+	rdma_destroy_id(&id->base);
+	dup2(old, STDERR_FILENO);
+	n = read(fds[0], text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	close(old);
+	close(fds[0]);
+	close(fds[1]);
+	close(channels[0].base.fd);
+	close(channels[1].base.fd);
+	return text;
+}
+
+static void an_acknowledgement_in_time_is_silent(void **state)
+{
+	assert_string_equal(said_by_destroy(true), "");
+	assert_true(wait_s == 4 || wait_s == 5);
+}
+
+static void a_missing_acknowledgement_is_named(void **state)
+{
+	const char *said = said_by_destroy(false);
+
+	assert_non_null(strstr(said, "rdma_destroy_id has waited for 5 s"));
+	assert_non_null(strstr(said, "RDMA_CM_EVENT_ESTABLISHED of the id"));
+	assert_non_null(strstr(said, "with the peer 192.0.2.1 port 7471"));
+	assert_non_null(strstr(said, "call rdma_ack_cm_event"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tokens_that_were_held_are_put_at_the_end),
 		cmocka_unit_test(a_held_token_is_taken_back),
 		cmocka_unit_test(a_child_of_fork_puts_its_tokens),
+		cmocka_unit_test(an_acknowledgement_in_time_is_silent),
+		cmocka_unit_test(a_missing_acknowledgement_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

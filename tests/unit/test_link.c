@@ -329,7 +329,7 @@ static void a_search_for_a_broker_holds_up_no_other_thread(void **state)
 	bind_to(id, PORT);
 	pthread_mutex_lock(&r_lock);
 	e = r_event_new(other, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
-	other->unacked++;
+	list_push_tail(&other->taken, &e->link);
 	pthread_mutex_unlock(&r_lock);
 	gap_is_ours = false;
 	gap = stop_in_gap;
