@@ -340,7 +340,7 @@ static void take_wake_fd(const struct client *c, int fd)
 	if (fd >= 0 && c->broker.is_other_user &&
 	    fd_identity_holds(c->peer_wake_fd) &&
 	    dup3(fd, c->peer_wake_fd, O_CLOEXEC) >= 0)
-		fd_identity_note(c->peer_wake_fd);
+		fd_identity_mark(c->peer_wake_fd);
 }
 
 /* Takes a welcome.  False: the welcome makes no sense. */

@@ -228,7 +228,7 @@ int serve_thread_start(int listen_fd, bool no_bpf)
 	copy = fcntl(listen_fd, F_DUPFD_CLOEXEC, FIRST_FD);
 	if (copy < 0)
 		return -errno;
-	fd_identity_note(copy);
+	copy = fd_identity_note(copy);
 	/* The thread uses this function's variables until it has begun. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	err = begin_thread(copy, no_bpf);

@@ -97,9 +97,13 @@ __attribute__((constructor)) static void watch_forks(void)
 	pthread_atfork(NULL, NULL, after_fork);
 }
 
-static void keep_fd(int what, int fd)
+/* Returns the descriptor's number, which may be another one now
+ * (fd_identity_note). */
+static int keep_fd(int what, int fd)
 {
-	shared_store(&kept[what], (uint32_t)(fd_identity_note(fd) + 1));
+	fd = fd_identity_note(fd);
+	shared_store(&kept[what], (uint32_t)(fd + 1));
+	return fd;
 }
 
 static void close_kept(int what, int fd)
@@ -488,7 +492,7 @@ static int open_listener(void)
 
 	if (fd < 0)
 		return -errno;
-	keep_fd(KEPT_LISTEN, fd);
+	fd = keep_fd(KEPT_LISTEN, fd);
 	scm_rights_let_bring(fd, false);
 	if (!bind(fd, (struct sockaddr *)&a, length) && !listen(fd, BACKLOG))
 		return fd;
@@ -534,12 +538,11 @@ static int start_process(struct start *s, uint64_t now_ms)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	s->status_fd = pair[0];
-	keep_fd(KEPT_OURS, pair[0]);
+	s->status_fd = keep_fd(KEPT_OURS, pair[0]);
 	pair[1] = move_up(pair[1]);
 	if (pair[1] < 0)
 		return -errno;
-	keep_fd(KEPT_THEIRS, pair[1]);
+	pair[1] = keep_fd(KEPT_THEIRS, pair[1]);
 	err = run_process(s, pair[1], &is_clone);
 	close_kept(KEPT_THEIRS, pair[1]);
 	if (!err)

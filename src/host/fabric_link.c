@@ -580,7 +580,7 @@ static int attach_port(struct engine *engine, uint32_t number)
 		return err;
 	port->device = at.device;
 	port->number = number;
-	fd_identity_note(port->fd);
+	port->fd = fd_identity_note(port->fd);
 	if (!fabric_client_is_data(port->fd) || !m.number ||
 	    m.number > DATA_NUMBER_MAX || (at.number && m.number != at.number))
 		return -EPROTO;

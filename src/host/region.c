@@ -94,7 +94,7 @@ static bool look_open(struct host *h, struct look *l, uint32_t *number)
 
 	l->is_open = mr_file_open(&l->m, &l->what);
 	if (l->is_open)
-		fd_identity_note(l->what.fd);
+		l->what.fd = fd_identity_note(l->what.fd);
 	host_lock(h);
 	share_look_end(&l->watch);
 	is_true = !l->is_open || look_is_true(l);

@@ -488,7 +488,7 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 		return err;
 	}
 	list_push_tail(&set->open, &s->link);
-	fd_identity_note(s->fd);
+	fd_identity_mark(s->fd);
 	s->is_session = engine_stream_is_session(q);
 	if (!s->is_session) {
 		tcp_set_nodelay(s->fd);

@@ -74,9 +74,9 @@ static int try_size(struct arena_map *m, size_t size)
 	}
 	if (!err) {
 		arena_init(&m->arena, base, size);
-		((struct arena_hdr *)base)->shared_fd = p.shared_fd;
 		m->fd = fd_identity_note(p.fd);
 		m->shared_fd = fd_identity_note(p.shared_fd);
+		((struct arena_hdr *)base)->shared_fd = m->shared_fd;
 		return 0;
 	}
 	if (base)

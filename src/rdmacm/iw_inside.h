@@ -160,7 +160,8 @@ void r_iw_enter(struct r_iw *iw, enum r_iw_state state,
 void r_iw_watch(struct r_iw *iw, uint32_t events);
 /* Sets the deadline, a time of monotonic_ns; UINT64_MAX: none. */
 void r_iw_set_timer(struct r_iw *iw, uint64_t deadline_ns);
-/* Makes fd the object's socket, which the object then owns.  Returns fd; a
+/* Makes fd the object's socket, which the object then owns.  Returns the number
+ * of the descriptor, iw->fd, which may be another one now (fd_identity_note); a
  * negative fd means that there is no socket. */
 int r_iw_keep_fd(struct r_iw *iw, int fd);
 /* Takes the socket from the object, and returns the descriptor, which the

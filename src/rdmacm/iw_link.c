@@ -119,8 +119,8 @@ int r_iw_keep_fd(struct r_iw *iw, int fd)
 {
 	iw->fd = fd_identity_note(fd);
 	if (fd >= 0)
-		hold_fd(fd);
-	return fd;
+		hold_fd(iw->fd);
+	return iw->fd;
 }
 
 int r_iw_give_fd(struct r_iw *iw)

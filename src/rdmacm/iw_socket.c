@@ -29,7 +29,7 @@ int r_iw_socket(struct r_iw *iw, const struct r_id *id, int family)
 	if (r_iw_keep_fd(iw, fd) < 0)
 		return -errno;
 	if (family == AF_INET6)
-		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY,
+		set_option(iw->fd, IPPROTO_IPV6, IPV6_V6ONLY,
 			   id->options.is_family_only);
 	return 0;
 }

@@ -294,7 +294,8 @@ static void release_again(int fd)
 }
 
 /*
- * Gives all ids to the successor of a broker that was killed, under r_lock.
+ * Gives all ids to the successor of a broker that was killed, under r_lock. fd,
+ * the connection to the successor, was marked by fd_identity_note.
  * A successor that is stopped blocks the caller, and so all calls that take
  * r_lock, for no longer than PATIENCE_MS after the last request that it has
  * answered.
@@ -305,7 +306,7 @@ static void revive_all(int fd)
 {
 	struct list all = {&all, &all}, last = {&last, &last};
 
-	broker_fd = fd_identity_note(fd);
+	broker_fd = fd;
 	r_table_take_ids(&all, &last);
 	while (!list_is_empty(&all))
 		revive_id(fd, r_table_id(list_pop_head(&all)));
@@ -348,11 +349,12 @@ static int seek_broker(void)
 	}
 	if (fd < 0)
 		return -1;
+	fd = fd_identity_note(fd);
 	r_take();
 	if (broker_fd < 0) {
 		revive_all(fd);
 	} else {
-		close(fd);
+		fd_identity_close(fd);
 		fd = -1;
 	}
 	r_give();
@@ -398,6 +400,7 @@ static int redial_broker(int old, uint32_t number)
 		fd = -1;
 		r_table_fail_pending();
 	} else {
+		fd = fd_identity_note(fd);
 		revive_all(fd);
 	}
 	dials++;
@@ -594,11 +597,12 @@ static int dial_broker(void)
 	err = r_ib_is_used() ? r_ib_dial(&fd) : open_link(&fd);
 	if (err)
 		return err;
+	fd = fd_identity_note(fd);
 	/* Ids may remain of a broker that had no successor until now. */
 	revive_all(fd);
 	err = start_thread(fd);
 	if (err) {
-		fd_identity_close(fd); /* revive_all has marked fd */
+		fd_identity_close(fd);
 		broker_fd = -1;
 		r_ib_forget();
 	}

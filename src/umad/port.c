@@ -112,8 +112,8 @@ static int open_shielded(const char *ca_name, int portnum)
 	connection = u_fabric_query(&m, &fd);
 	if (connection < 0)
 		return fail_with(-connection);
-	fd_identity_note_shown(fd);
-	fd_identity_note(connection);
+	fd = fd_identity_note_shown(fd);
+	connection = fd_identity_note(connection);
 	err = fd >= 0 ? add_port(fd, connection) : EPROTO;
 	if (!err)
 		return fd;

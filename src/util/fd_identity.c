@@ -77,6 +77,22 @@ static bool is_nameless(const struct stat *s)
 	return !(s->st_mode & S_IFMT);
 }
 
+/* A program that has closed a standard descriptor may open a file of its own in
+ * that place at any time, and libc's stdio writes to that number.  Returns the
+ * number that the file has then: fd itself if no other number is free. */
+static int leave_standard(int fd)
+{
+	int moved;
+
+	if (fd < 0 || fd > STDERR_FILENO || is_apart)
+		return fd;
+	moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (moved < 0)
+		return fd;
+	close(fd);
+	return moved;
+}
+
 static int remember_fd(int fd, bool is_shown)
 {
 	struct mark *m = is_apart ? NULL : mark_of(fd, true);
@@ -107,12 +123,17 @@ bool fd_identity_is_apart(void)
 
 int fd_identity_note(int fd)
 {
-	return remember_fd(fd, false);
+	return remember_fd(leave_standard(fd), false);
+}
+
+void fd_identity_mark(int fd)
+{
+	remember_fd(fd, false);
 }
 
 int fd_identity_note_shown(int fd)
 {
-	return remember_fd(fd, true);
+	return remember_fd(leave_standard(fd), true);
 }
 
 bool fd_identity_holds(int fd)

@@ -19,16 +19,27 @@
 
 #include <stdbool.h>
 
-/* Marks fd, which was just opened, and returns fd.  A negative fd is returned
- * without a mark.  A descriptor of 2^20 or more gets no mark either, nor does
- * any descriptor if memory is short; fd_identity_holds then returns true. */
-int fd_identity_note(int fd);
 /*
- * Marks fd, which was just opened, and returns fd; a negative fd is returned
- * without a mark.  Sets no signal, since the program sees this descriptor and
- * may set a signal itself.  If the file has no inode of its own,
- * fd_identity_holds can tell the file only from files with another inode.  For
- * example, it takes another eventfd for this one.
+ * Marks fd, which was just opened, and returns it.  If fd is the number of a
+ * standard descriptor (0, 1 or 2), which the program has closed, first moves
+ * the file to a free number from 3 on, with FD_CLOEXEC, closes fd, and marks
+ * and returns that number.  So the caller uses only the returned number from
+ * then on, and calls this before it stores fd or adds fd to an epoll(7) set.  A
+ * negative fd is returned without a mark.  A descriptor of 2^20 or more gets no
+ * mark either, nor does any descriptor if memory is short; fd_identity_holds
+ * then returns true.
+ */
+int fd_identity_note(int fd);
+/* Marks fd under its number.  For a caller that has put another file at the
+ * number, or that got fd from code that has called fd_identity_note. */
+void fd_identity_mark(int fd);
+/*
+ * Marks fd, which was just opened, and returns it, or the number to which the
+ * file was moved, as fd_identity_note does; a negative fd is returned without a
+ * mark.  Sets no signal, since the program sees this descriptor and may set a
+ * signal itself.  If the file has no inode of its own, fd_identity_holds can
+ * tell the file only from files with another inode.  For example, it takes
+ * another eventfd for this one.
  */
 int fd_identity_note_shown(int fd);
 /* Returns whether fd still refers to the file for which it was marked.  Returns

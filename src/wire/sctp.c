@@ -472,11 +472,12 @@ static bool is_listening(const struct sctp_socket *s, in_port_t port)
 	return false;
 }
 
-/* Duplicates the descriptor of a socket of this process.  @file: the socket's
+/* Duplicates the descriptor of a socket of this process, to a number that is no
+ * standard descriptor's.  @file: the socket's
  * inode number; 0: any.  Returns a descriptor or -errno. */
 static int share_socket(int of, ino_t file)
 {
-	int fd = fcntl(of, F_DUPFD_CLOEXEC, 0);
+	int fd = fcntl(of, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 
 	if (fd < 0)
 		return -errno;
@@ -513,7 +514,7 @@ int sctp_bind(struct sockaddr_in6 *at, bool is_v6_only)
 	int fd;
 
 	pthread_mutex_lock(&lock);
-	fd = open_socket(&carrier, at->sin6_port, is_v6_only);
+	fd = fd_identity_note(open_socket(&carrier, at->sin6_port, is_v6_only));
 	if (fd >= 0 && at->sin6_port)
 		note_bound(fd, &carrier, at->sin6_port);
 	pthread_mutex_unlock(&lock);

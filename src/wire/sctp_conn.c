@@ -122,7 +122,8 @@ struct sctp_socket *sctp_conn_take_socket(int fd, const struct sockaddr_in6 *at)
 		return NULL;
 	}
 	s->users = 1;
-	s->fd = fd_identity_note(fd);
+	fd_identity_mark(fd);
+	s->fd = fd;
 	s->is_raw = sctp_conn_all.options.is_raw;
 	s->at = *at;
 	list_push_tail(&sctp_conn_all.sockets, &s->link);
@@ -225,16 +226,17 @@ int sctp_conn_make_ends(struct sctp_conn *c)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC,
 		       0, ends))
 		return -errno;
+	ends[0] = fd_identity_note(ends[0]);
 	err = sctp_conn_watch(
 		ends[0], EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, c->key);
 	if (err) {
-		close(ends[0]);
+		fd_identity_close(ends[0]);
 		close(ends[1]);
 		return err;
 	}
 	fstat(ends[1], &end);
 	c->end = end.st_ino;
-	c->fd = fd_identity_note(ends[0]);
+	c->fd = ends[0];
 	return ends[1];
 }
 

@@ -128,8 +128,8 @@ static int find_main_sender(struct udp_socket *u, int fd, uint16_t *port)
 	socklen_t len = sizeof(int);
 	int domain = AF_INET6;
 
-	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);
 	u->fd = u->tx.fd = fd_identity_note(fd);
+	getsockopt(u->fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);
 	u->v4_only = domain == AF_INET;
 	u->is_relayed = domain == AF_UNIX;
 	*port = 4791;
@@ -266,7 +266,7 @@ static void read_control(struct msghdr *m, struct udp_dgram *d)
 static void put_file(struct udp_socket *u, int fd)
 {
 	dup3(fd, u->fd, O_CLOEXEC);
-	fd_identity_note(u->fd);
+	fd_identity_mark(u->fd);
 	shared_store(&u->hang_ups, shared_own(&u->hang_ups) + 1);
 	close(fd);
 }

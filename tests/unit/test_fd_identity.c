@@ -137,6 +137,44 @@ static void a_number_that_is_not_noted_is_taken_to_be_ours(void **state)
 	assert_false(is_open(fd));
 }
 
+/* Notes a file of each kind while those standard descriptors are closed that
+ * are in `closed`, a set of bits.  Prints nothing meanwhile. */
+static bool is_moved(unsigned closed, int (*note)(int fd))
+{
+	int kept[3], fds[TEST_COUNT(kinds)], marked[TEST_COUNT(kinds)];
+	bool is_good = true;
+
+	for (int fd = 0; fd < 3; fd++)
+		kept[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+	for (int fd = 0; fd < 3; fd++)
+		if (closed >> fd & 1)
+			close(fd);
+	for (size_t i = 0; i < TEST_COUNT(kinds); i++) {
+		fds[i] = kinds[i]();
+		marked[i] = note(fds[i]);
+		is_good &= fds[i] > 2 ? marked[i] == fds[i] : marked[i] > 2;
+		is_good &= fcntl(marked[i], F_GETFD) == FD_CLOEXEC;
+		is_good &= fd_identity_holds(marked[i]);
+	}
+	for (int fd = 0; fd < 3; fd++)
+		is_good &= is_open(fd) == !(closed >> fd & 1);
+	for (size_t i = 0; i < TEST_COUNT(kinds); i++)
+		fd_identity_close(marked[i]);
+	for (int fd = 0; fd < 3; fd++) {
+		dup2(kept[fd], fd);
+		close(kept[fd]);
+	}
+	return is_good;
+}
+
+static void no_file_takes_the_place_of_a_standard_descriptor(void **state)
+{
+	for (unsigned closed = 0; closed < 1 << 3; closed++) {
+		assert_true(is_moved(closed, fd_identity_note));
+		assert_true(is_moved(closed, fd_identity_note_shown));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,6 +189,8 @@ int main(void)
 			a_number_noted_again_stands_for_the_new_descriptor),
 		cmocka_unit_test(
 			a_number_that_is_not_noted_is_taken_to_be_ours),
+		cmocka_unit_test(
+			no_file_takes_the_place_of_a_standard_descriptor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -184,17 +184,24 @@ static void datagrams_come_to_roce_devices_alone(void **state)
 	in_a_child(see_iwarp_alone);
 }
 
-/* The watch gets descriptor 0.  When the watch has ended, 0 is the number of
- * the program's next file, which netif_forget must leave open. */
+/* When the watch has ended, its first number and 0 are those of the program's
+ * next files, which netif_forget must leave open. */
 static int watch_without_stdin(void)
 {
+	int first = dup(STDERR_FILENO);
+
+	close(first);
 	close(STDIN_FILENO);
 	netif_watch(on_port);
-	netif_unwatch();
+	CHECK(fcntl(first, F_GETFD) >= 0);
 	CHECK(fcntl(STDIN_FILENO, F_GETFD) < 0);
+	netif_unwatch();
+	CHECK(fcntl(first, F_GETFD) < 0);
 	CHECK(open("/dev/null", O_RDONLY) == STDIN_FILENO);
+	CHECK(open("/dev/null", O_RDONLY) == first);
 	netif_forget();
 	CHECK(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+	CHECK(fcntl(first, F_GETFD) >= 0);
 	return 0;
 }
 

@@ -446,8 +446,8 @@ def a_manager_of_a_killed_fabric_says_little():
 
 def unusual_programs_over_libibumad():
     """A program that closes all descriptors keeps the files that it opens then.  A
-    port may have descriptor 0.  A cancelled thread keeps no lock, and leaves
-    no port open."""
+    port gets no number of a standard descriptor.  A cancelled thread keeps no lock,
+    and leaves no port open."""
     with fabric() as f:
         r = f.host("Hca1", t.program("umadcheck"))
         expect_ok(r)
@@ -595,7 +595,7 @@ t.case("a program notices that its fabric was killed",
        a_killed_fabric_is_noticed)
 t.case("OpenSM logs an error a second after its fabric was killed",
        a_manager_of_a_killed_fabric_says_little)
-t.case("libibumad serves daemons, descriptor 0 and cancelled threads",
+t.case("libibumad serves daemons, closed descriptors and cancelled threads",
        unusual_programs_over_libibumad)
 t.case("each group of processes gets a host of its own", hosts_are_given)
 t.case("a wrong use of adverb fabric prints a message",

@@ -4,7 +4,8 @@
  * device is open, as daemons do, in the process that opened the device or in a
  * forked child.  From then on the program may reuse the numbers of the
  * descriptors: the library must not close, read or write a file or socket that
- * the program opens under such a number.
+ * the program opens under such a number.  A program that has closed some of the
+ * first three descriptors before it opens the device may do so, too.
  *
  * Each case is a process of its own, which opens a device, an event channel and
  * a completion channel.  In most cases the process then opens MOST files of 4
@@ -445,6 +446,52 @@ static int process_closes_its_output(void)
 	return status;
 }
 
+/* The standard descriptors that the next process has closed, as bits. */
+static unsigned closed_standard;
+
+static bool is_closed_standard(int fd)
+{
+	return closed_standard >> fd & 1;
+}
+
+/* A program without some standard descriptors opens a device.  No file of
+ * adverb has the number of such a descriptor, and the program opens files of
+ * its own there, while the device works on. */
+static int process_lacks_standard_files(void)
+{
+	struct held h;
+	int status = 0;
+
+	for (int fd = 0; fd < FIRST; fd++)
+		if (is_closed_standard(fd))
+			close(fd);
+	if (!take_all(&h))
+		return 2;
+	usleep(SETTLE_MS * 1000);
+	for (int fd = 0; fd < FIRST; fd++)
+		if (is_closed_standard(fd) && fcntl(fd, F_GETFD) >= 0)
+			return 3;
+	for (int fd = 0; fd < FIRST; fd++)
+		if (is_closed_standard(fd) && open("/dev/null", O_RDWR) != fd)
+			return 4;
+	if (async_event(h.context, SETTLE_MS) >= 0)
+		status = 5;
+	return give_all(&h) ? status : 6;
+}
+
+static void run_without_standard_files(void)
+{
+	for (closed_standard = 1; closed_standard < 1 << FIRST;
+	     closed_standard++) {
+		int status = status_of(process_lacks_standard_files);
+
+		check_expect(!status,
+			     "the bits of the closed descriptors are %u, and "
+			     "the status is %d",
+			     closed_standard, status);
+	}
+}
+
 #define CASE(body)                                                             \
 	static void run_##body(void)                                           \
 	{                                                                      \
@@ -488,5 +535,7 @@ int main(int argc, char **argv)
 		run_process_listens);
 	check_run("the reader of a closed output sees its end",
 		  run_process_closes_its_output);
+	check_run("no file of adverb becomes a standard descriptor",
+		  run_without_standard_files);
 	return check_end();
 }
