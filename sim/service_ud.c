@@ -82,10 +82,20 @@ static void fill_wqe(const struct flow *f, const struct op *o, struct wqe *e)
 static void check_receive(struct world *w, struct flow *f, uint32_t i,
 			  const struct cqe *c)
 {
+	bool has = c->wc_flags & HCA_WC_GRH;
+
 	/* a new process of the sender's host has another QPN */
-	if (!c->status && ((!f->round.dead && c->src_qpn != f->qp->qpn) ||
-			   !(c->wc_flags & HCA_WC_GRH) == has_grh(f)))
-		world_fail(w, "flow %u receive %u: wrong source", f->id, i);
+	if (!c->status && !f->round.dead && c->src_qpn != f->qp->qpn)
+		world_fail(w,
+			   "flow %u receive %u: the completion names QPN 0x%x "
+			   "as the source, and QPN 0x%x has sent the datagram",
+			   f->id, i, c->src_qpn, f->qp->qpn);
+	if (!c->status && has != has_grh(f))
+		world_fail(w,
+			   "flow %u receive %u: the completion says %s, and "
+			   "the datagram was sent %s",
+			   f->id, i, has ? "a GRH" : "no GRH",
+			   has ? "without one" : "with one");
 	loose_received(w, f, i, c, UD_GRH_BYTES);
 }
 

@@ -70,8 +70,11 @@ static int sim_main(char **argv)
 		if (launch_beside(places[i], path) || access(path, F_OK))
 			continue;
 		execv(path, argv);
-		fprintf(stderr, "adverb: cannot run %s: %s.\n", path,
-			strerror(errno));
+		fprintf(stderr,
+			"adverb: the simulator, %s, cannot be run: %s; build "
+			"or install adverb completely, for this machine and "
+			"where programs may be run.\n",
+			path, strerror(errno));
 		return 126;
 	}
 	fprintf(stderr, "adverb: adverb-sim is not beside this program; build "

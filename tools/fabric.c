@@ -5,6 +5,7 @@
 #include "fabric_server.h"
 #include "fabric_socket.h"
 #include "fabric/fabric_client.h"
+#include "util/remedy.h"
 #include "util/runtime_tree.h"
 
 #include <errno.h>
@@ -253,12 +254,25 @@ static int say_unreachable(const char *path, int err)
 			"adverb: the fabric at %s belongs to another user; "
 			"start one of your own by adverb fabric FILE.\n",
 			path);
+	else if (err == -ETIMEDOUT)
+		fprintf(stderr,
+			"adverb: the fabric at %s does not answer; if its "
+			"process is stopped, continue the process (kill "
+			"-CONT).\n",
+			path);
+	else if (err == -ENAMETOOLONG)
+		fprintf(stderr,
+			"adverb: no socket can have a path as long as %s; name "
+			"the fabric's socket by --socket, with at most 107 "
+			"bytes.\n",
+			path);
 	else
 		fprintf(stderr,
-			"adverb: the fabric at %s does not answer: %s; end "
-			"the program that listens there, and start a fabric "
-			"by adverb fabric --socket %s FILE.\n",
-			path, strerror(-err), path);
+			"adverb: the fabric at %s cannot be asked: %s; %s.\n",
+			path, fabric_client_reason(err),
+			remedy_of(-err, "end the program that listens there, "
+					"and start a fabric by adverb fabric "
+					"FILE"));
 	return 1;
 }
 

@@ -106,6 +106,24 @@ static uint32_t port_of(struct progress *p, const struct ibt_qp *q)
 	return now.port_num;
 }
 
+/* Returns why no interface of a device could join a group, and what to do.
+ * ENOBUFS is the kernel's word for its limit on the groups of a socket. */
+static const char *why_apart(int err)
+{
+	if (err == -ENOBUFS || err == -ENOMEM)
+		return "the kernel lets this process's socket join no further "
+		       "multicast group; detach queue pairs from other groups, "
+		       "or raise the sysctls net.ipv4.igmp_max_memberships and "
+		       "net.core.optmem_max";
+	if (err == -EADDRNOTAVAIL)
+		return "the device has no address of the family of the "
+		       "multicast group; give its interface one (ip address), "
+		       "or join a group of the other family";
+	return "no interface of the device can join the multicast group; set "
+	       "the interface up, with multicast (ip link set DEV up multicast "
+	       "on)";
+}
+
 /* Joins a group on the interfaces of dev, unless the process has already joined
  * it there.  Returns 0 or -errno. */
 static int listen_on(struct progress *p, const struct device *dev,
@@ -113,9 +131,9 @@ static int listen_on(struct progress *p, const struct device *dev,
 {
 	int err = 0;
 
-	*why = "no interface of the device can join the multicast group";
 	if (!(g->devices & bit_of(dev)))
 		err = join_both(p, dev, g->gid);
+	*why = why_apart(err);
 	if (!err)
 		g->devices |= bit_of(dev);
 	return err;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "log/log.h"
+#include "util/printable.h"
 
 /* How many spaces are between the name and starttime in /proc/TID/stat. */
 #define TICKS_FIELD 20
@@ -90,13 +91,30 @@ static bool is_dead(alock_owner owner)
 	return read_start(tid, &now) ? now != start : is_unused(tid);
 }
 
+/* Stores the name of a thread, which is that of its program unless the program
+ * has changed it; "?": the file cannot be read. */
+static void read_name(uint32_t tid, char name[512])
+{
+	if (!read_about(tid, "comm", name))
+		snprintf(name, 512, "?");
+	name[strcspn(name, "\n")] = '\0';
+	printable_make(name);
+}
+
+/* Other processes take no alock but those by which they write to a queue pair
+ * (hca/peer_area.h, hca/access.h). */
 static void report_slow(alock_owner owner)
 {
+	char name[512];
+
+	read_name((uint32_t)owner, name);
 	log_say(LOG_LOCK_SLOW, 0,
-		"this process waits for thread %u of another process, which "
-		"has held a shared lock for a second; if that thread is "
-		"stopped, continue or kill its process",
-		(unsigned)(uint32_t)owner);
+		"this process waits for thread %u (%s) of a peer on this host, "
+		"which has held a shared lock for a second: that of a queue "
+		"pair which this process uses, modifies or destroys; if that "
+		"thread is stopped, continue its process (kill -CONT %u) or "
+		"kill it",
+		(unsigned)(uint32_t)owner, name, (unsigned)(uint32_t)owner);
 }
 
 /*

@@ -11,13 +11,39 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "rdmacm/explain.h"
+#include "util/remedy.h"
 #include "wire/neighbour.h"
 
+/* The fabric has not answered, unlike a neighbour (-ETIMEDOUT). */
+#define SILENT (-EREMOTEIO)
+#define REASON 200
+
+/* Writes why the fabric has not answered a question, and what to do, to text.
+ * err: SILENT, or another -errno of r_call.  Returns text. */
+static const char *why_unanswered(int err, char text[REASON])
+{
+	if (err == SILENT)
+		snprintf(text, REASON,
+			 "the fabric has not answered in time; if the process "
+			 "of adverb fabric is stopped, continue it (kill "
+			 "-CONT)");
+	else if (err == -EPIPE || err == -ECONNRESET || err == -ECONNREFUSED)
+		snprintf(text, REASON,
+			 "the fabric has ended; start it by adverb fabric "
+			 "FILE, and then this program again");
+	else
+		snprintf(text, REASON, "%s; %s", strerror(-err),
+			 remedy_of(-err, "see by adverb fabric --show whether "
+					 "the fabric runs"));
+	return text;
+}
+
 /* Stores the GID and the P_Key of the interface with the MAC.  Returns as
- * r_ib_interface does. */
+ * r_ib_interface does, but SILENT in place of -ETIMEDOUT. */
 static int find_mac(struct r_id *id, const uint8_t mac[NEIGHBOUR_MAC_BYTES],
 		    uint8_t gid[16], uint16_t *pkey)
 {
@@ -25,7 +51,7 @@ static int find_mac(struct r_id *id, const uint8_t mac[NEIGHBOUR_MAC_BYTES],
 	int err = r_ib_interface(id, mac, &m);
 
 	if (err)
-		return err;
+		return err == -ETIMEDOUT ? SILENT : err;
 	memcpy(gid, m.at.local, 16);
 	*pkey = m.path.pkey;
 	return 0;
@@ -37,7 +63,7 @@ static int find_own(struct r_id *id, const struct sockaddr *addr,
 		    uint8_t gid[16])
 {
 	struct neighbour_interface i;
-	char text[R_ADDR_TEXT];
+	char text[R_ADDR_TEXT], why[REASON];
 	uint8_t ip[16];
 	int err;
 
@@ -61,9 +87,9 @@ static int find_own(struct r_id *id, const struct sockaddr *addr,
 			      text, i.name);
 	if (err)
 		return r_fail(ENODEV,
-			      "rdma_cm: the fabric cannot be asked for the GID "
-			      "of the interface %s: %s",
-			      i.name, strerror(-err));
+			      "rdma_cm: the fabric does not tell the GID of "
+			      "the interface %s, which has the address %s: %s",
+			      i.name, text, why_unanswered(err, why));
 	id->path.ifindex = i.ifindex;
 	return 0;
 }
@@ -117,7 +143,8 @@ int r_ib_take_ip(struct r_id *id, const struct sockaddr *addr)
 static void explain_error(const struct r_id *id, int err)
 {
 	const struct sockaddr *to = &id->base.route.addr.dst_addr;
-	char text[R_ADDR_TEXT];
+	const struct sockaddr *from = &id->base.route.addr.src_addr;
+	char text[R_ADDR_TEXT], own[R_ADDR_TEXT], why[REASON];
 
 	r_addr_text(to, text);
 	if (err == -ETIMEDOUT)
@@ -133,11 +160,16 @@ static void explain_error(const struct r_id *id, int err)
 		      "that host; if it is this host's, give the address of "
 		      "the interface of adverb ipoib",
 		      text);
+	else if (err == SILENT || err == -EPIPE || remedy_of(-err, NULL))
+		r_say("rdma_resolve_addr: ADDR_ERROR: the GID of %s cannot be "
+		      "found: %s",
+		      text, why_unanswered(err, why));
 	else
 		r_say("rdma_resolve_addr: ADDR_ERROR: there is no route to %s "
-		      "over the IPoIB interface: %s; ip route get shows which "
-		      "interface is used",
-		      text, strerror(-err));
+		      "over the IPoIB interface with the address %s: %s; add a "
+		      "route over that interface (ip route get shows which one "
+		      "is used)",
+		      text, r_addr_text(from, own), strerror(-err));
 }
 
 /* The search for the destination's GID ends.  err: 0, and gid is valid; or
@@ -152,7 +184,7 @@ static void end_search(struct r_id *id, int err, const uint8_t gid[16])
 		memcpy(&id->base.route.addr.addr.ibaddr.dgid, gid, 16);
 	}
 	if (err)
-		id->state.resolve_err = err;
+		id->state.resolve_err = err == SILENT ? -ETIMEDOUT : err;
 	id->state.is_resolving = false;
 	/* While is_binding is set, r_id_bound posts the event later. */
 	if (!id->state.is_binding)

@@ -86,7 +86,8 @@ static void explain_failure(const struct r_iw *iw, int err, const char *why)
 		      text, below);
 	else if (err == ETIMEDOUT)
 		r_say("rdma_connect: UNREACHABLE: %s does not answer on %s; "
-		      "check address, route and firewall",
+		      "start the server first, and check the address, the "
+		      "route and the firewall",
 		      text, below);
 	else
 		r_say("rdma_connect: no %s connection to %s can be made: %s; "

@@ -16,6 +16,7 @@
 #include "umad/newer.h"
 #include "util/fd_identity.h"
 #include "util/monotonic.h"
+#include "util/remedy.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -275,6 +276,26 @@ static void say_lost(int err)
 	      err ? strerror(err) : "the socket is closed");
 }
 
+/* Says why a datagram with a MAD of `length` bytes was not sent.  err: as in
+ * say_lost. */
+static void say_unsent(int err, int length)
+{
+	const char *remedy = remedy_of(err, NULL);
+
+	if (err == EMSGSIZE)
+		u_say("umad: a management datagram of %d bytes is longer than "
+		      "this machine's socket buffers take; raise the sysctl "
+		      "net.core.wmem_max",
+		      length);
+	else if (remedy)
+		u_say("umad: umad_send fails with EIO: the kernel does not "
+		      "take a management datagram of %d bytes to the fabric: "
+		      "%s; %s, and send the datagram again",
+		      length, strerror(err), remedy);
+	else
+		say_lost(err);
+}
+
 int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 	      int retries)
 {
@@ -293,13 +314,7 @@ int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 					      !wait_for(portid, POLLOUT, -1))));
 	if (n == (ssize_t)bytes)
 		return 0;
-	if (n >= 0 || errno != EMSGSIZE)
-		say_lost(n < 0 ? errno : 0);
-	else
-		u_say("umad: a management datagram of %d bytes is longer than "
-		      "this machine's socket buffers take; raise the sysctl "
-		      "net.core.wmem_max",
-		      length);
+	say_unsent(n < 0 ? errno : 0, length);
 	return fail_with(EIO);
 }
 

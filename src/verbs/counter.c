@@ -137,7 +137,8 @@ static int check_attach(const struct ibv_qp *qp, const struct v_counter *c,
 	if (qp->context != c->base.context)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_qp_attach_comp_cntr: the counter and the "
-			      "queue pair belong to different contexts");
+			      "queue pair belong to different contexts; create "
+			      "the counter in the queue pair's context");
 	if (a->comp_mask || !a->op_mask)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_qp_attach_comp_cntr needs comp_mask 0 and "
@@ -158,12 +159,16 @@ static int check_now(const struct qp *qp, uint32_t ops)
 	if (qp->state != HCA_QP_RESET && qp->state != HCA_QP_INIT)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_qp_attach_comp_cntr: the queue pair is "
-			      "neither in RESET nor in INIT");
+			      "neither in RESET nor in INIT, so requests may "
+			      "have completed uncounted; attach the counter "
+			      "before ibv_modify_qp to RTR");
 	if (shared_load(&qp_target(qp)->comp.ops) & ops)
 		return v_fail(EBUSY, V_INPUT,
 			      "ibv_qp_attach_comp_cntr: a counter is attached "
 			      "to an operation in op_mask already, and stays "
-			      "attached until the queue pair is destroyed");
+			      "attached until the queue pair is destroyed; "
+			      "leave the operation out of op_mask, or attach "
+			      "the counter to another queue pair");
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queue pairs: creation and destruction.  Their state is in modify.c. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,16 +92,21 @@ static int check_caps(const struct ibv_qp_init_attr *a)
 	const struct ibv_qp_cap *c = &a->cap;
 	int (*fail)(int err, enum v_cause cause, const char *what) =
 		is_search(a) ? v_fail_try : v_fail;
+	char text[160];
 
 	if (c->max_send_wr > HCA_MAX_WR || c->max_recv_wr > HCA_MAX_WR)
 		return fail(EINVAL, V_LIMIT, "the depth of a queue pair");
 	if (c->max_send_sge > HCA_MAX_SGE || c->max_recv_sge > HCA_MAX_SGE)
 		return fail(EINVAL, V_LIMIT,
 			    "the number of elements of a request");
-	if (c->max_inline_data > HCA_MAX_INLINE)
-		return fail(EINVAL, V_INPUT,
-			    "ibv_create_qp: max_inline_data exceeds 512");
-	return 0;
+	if (c->max_inline_data <= HCA_MAX_INLINE)
+		return 0;
+	snprintf(text, sizeof(text),
+		 "ibv_create_qp: max_inline_data exceeds %d, the most that a "
+		 "queue pair has; ask for less, and send longer data from a "
+		 "memory region",
+		 HCA_MAX_INLINE);
+	return fail(EINVAL, V_INPUT, text);
 }
 
 static void caps_granted(const struct qp *qp, struct ibv_qp_cap *c)

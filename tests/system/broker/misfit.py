@@ -661,6 +661,23 @@ case("lib/libibverbs.so.1 is missing", incomplete(
 case("adverb-sim is missing", incomplete(
     "sim/adverb-sim", ["sim", "--seeds", "1..2"], "adverb: adverb-sim is not "
     "beside this program; build or install adverb completely."))
+
+
+def simulator_that_cannot_run():
+    """No right to execute the simulator."""
+    place = folder("simulator")
+    for file in "tools/adverb", "sim/adverb-sim":
+        os.makedirs(os.path.join(place, os.path.dirname(file)))
+        shutil.copy(os.path.join(t.build, file), os.path.join(place, file))
+    sim = os.path.join(place, "sim/adverb-sim")
+    os.chmod(sim, 0o600)
+    r = t.run([place + "/tools/adverb", "sim", "--seeds", "1..2"])
+    expect(r.status == 126 and re.search(
+        r"the simulator, \S*/adverb-sim, cannot be run: Permission denied; build or "
+        r"install adverb completely", r.output), "another message", r)
+
+
+case("adverb-sim cannot be run", simulator_that_cannot_run)
 case("the program of bench is missing", incomplete(
     "", ["bench"], "adverb: the program of bench, bench/__main__.py, is not "
     "beside this program; build or install adverb completely."))

@@ -485,6 +485,9 @@ def hosts_are_given():
 def wrong_use_has_messages():
     r = t.run(fabric_argv("--socket", t.path("nobody"), "--stop"))
     expect(r.status == 1 and "no fabric runs at" in r.output, r.output)
+    r = t.run(fabric_argv("--socket", t.path("long" * 30), "--stop"))
+    expect(r.status == 1 and "name the fabric's socket by --socket" in r.output,
+           r.output)
     bad = t.path("bad")
     with open(bad, "w") as f:
         f.write("Hca 2 \"H\"\n[1] \"S\"[1]\n")
@@ -522,7 +525,9 @@ def other_listeners_are_told():
         connection.close()
         r = t.finish(p, system.HANG)
     os.unlink(path)
-    expect(r.status == 1 and "end the program that listens there" in r.output,
+    expect(r.status == 1 and
+           "the fabric at %s cannot be asked: its process has ended or has closed the "
+           "connection; end the program that listens there" % path in r.output,
            r.output, r)
 
 

@@ -29,6 +29,13 @@ def refused(r):
     system.expect(not silent, "no message about " + ", ".join(silent), r)
 
 
+def attached(r):
+    for words in ("attach the counter before ibv_modify_qp to RTR",
+                  "leave the operation out of op_mask",
+                  "create the counter in the queue pair's context"):
+        system.expect(words in r.output, "no message with: " + words, r)
+
+
 INLINE = "max_inline_data"
 
 
@@ -49,15 +56,19 @@ def search():
 
 def mistake():
     r = device("mistake")
-    system.expect(INLINE in r.output, "no message about inline data", r)
+    system.expect(INLINE + " exceeds 512, the most that a queue pair has; ask for "
+                  "less" in r.output, "no message about inline data", r)
 
 
 verbs = t.checks("verbcheck", "verbs")
 t.case("each refusal prints a message",
        lambda: refused(t.every_check("verbcheck", verbs)))
 for name in ("devicecheck", "memorycheck", "regions", "queuecheck",
-             "datagramcheck", "queuethreads", "newercheck", "countcheck"):
+             "datagramcheck", "queuethreads", "newercheck"):
     t.checks(name, "verbs")
+counters = t.checks("countcheck", "verbs")
+t.case("each refusal to attach a counter says what to do",
+       lambda: attached(t.every_check("countcheck", counters)))
 t.case("a search for the limit of inline data prints no message", search)
 t.case("a call for far too much inline data prints a message", mistake)
 t.end()
