@@ -563,8 +563,11 @@ int rdma_disconnect(struct rdma_cm_id *base)
 	if (r_is_iwarp(id))
 		return r_iw_disconnect(id) ? -1 : is_sync ? r_complete(id) : 0;
 	r_qp_fail(id);
-	if (!id->state.is_decided && !id->state.is_passive &&
-	    !id->state.is_listening)
+	/* As with the kernel's cma.c, whose CM has an object for a listener of
+	 * one device: there is nothing to end, and no event follows. */
+	if (id->state.is_listening && id->device)
+		return 0;
+	if (!id->state.is_decided && !id->state.is_passive)
 		return r_fail(EINVAL,
 			      "rdma_disconnect: the id was never connected; "
 			      "call rdma_disconnect only after ESTABLISHED");

@@ -115,9 +115,8 @@ static int join_it(struct rdma_cm_id *i)
 static const struct row rows[] = {
 	/* idle, bound, resolved, routed; listening; requested, accepted;
 	 * calling, answered; established, disconnected.  adverb differs from
-	 * the kernel in two rows: rdma_reject does not take back a response or
-	 * a request that was sent, and rdma_disconnect refuses each listener,
-	 * not only those without a device. */
+	 * the kernel in one row: rdma_reject does not take back a response or
+	 * a request that was sent.  The listener has a device. */
 	{"rdma_bind_addr", bind_it, {0, E, E, E, E, E, E, E, E, E, E}},
 	{"rdma_resolve_addr", resolve_it, {0, 0, E, E, E, E, E, E, E, E, E}},
 	{"rdma_resolve_route", route_it, {E, E, 0, E, E, E, E, E, E, E, E}},
@@ -126,7 +125,7 @@ static const struct row rows[] = {
 	{"rdma_listen", listen_it, {0, 0, E, E, E, E, E, E, E, E, E}},
 	{"rdma_accept", accept_call, {E, E, E, E, E, 0, E, E, E, E, E}},
 	{"rdma_reject", reject_it, {E, E, E, E, E, 0, E, E, 0, E, E}},
-	{"rdma_disconnect", rdma_disconnect, {E, E, E, E, E, 0, 0, 0, 0, 0, 0}},
+	{"rdma_disconnect", rdma_disconnect, {E, E, E, E, 0, 0, 0, 0, 0, 0, 0}},
 	{"rdma_establish", rdma_establish, {E, E, E, E, E, E, E, E, 0, E, E}},
 	{"rdma_notify", notify_it, {E, E, E, E, E, E, 0, E, E, EISCONN, E}},
 	{"rdma_join_multicast", join_it, {E, E, E, E, E, E, E, E, E, E, E}},
