@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "doctor.h"
 
+#include "memory/arena_map.h"
 #include "memory/copy_nofault.h"
 #include "memory/copy_revocable.h"
 #include "log/env.h"
@@ -148,8 +149,8 @@ void doctor_mem_other(void)
 	check_direct_path(err);
 }
 
-/* Makes a memory file as for an arena.  Returns 0, or an errno value and the
- * name of the call that has failed. */
+/* Makes a memory file as for the smallest arena.  Returns 0, or an errno value
+ * and the name of the call that has failed. */
 static int make_memfd(const char **call)
 {
 	int fd = memfd_create("adverb-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -158,7 +159,7 @@ static int make_memfd(const char **call)
 	*call = "memfd_create";
 	if (fd < 0)
 		return errno;
-	if (ftruncate(fd, 4096)) {
+	if (ftruncate(fd, (off_t)ARENA_MAP_LEAST / 2)) {
 		err = errno;
 		*call = "ftruncate of a memfd";
 	} else if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK)) {
@@ -186,8 +187,9 @@ void doctor_mem_memfd(void)
 			   "%s fails (%s), so there is no place for rings and "
 			   "tables: %s",
 			   call, strerror(err),
-			   err == EFBIG ? "raise the limit on file sizes "
-					  "(ulimit -f)"
-					: "allow memfd_create(2) and its seals "
-					  "in the sandbox");
+			   err == EFBIG
+				   ? "raise the limit on file sizes, which "
+				     "must be 8 MiB at least (ulimit -f)"
+				   : "allow memfd_create(2) and its seals "
+				     "in the sandbox");
 }

@@ -96,7 +96,7 @@ size_t arena_map_limit(void)
 int arena_map_new(struct arena_map *m)
 {
 	static const size_t sizes[] = {16 * GIB, 4 * GIB,  GIB,
-				       GIB / 4,	 GIB / 16, GIB / 64};
+				       GIB / 4,	 GIB / 16, ARENA_MAP_LEAST};
 	int err = -ENOMEM;
 
 	for (size_t i = 0; err && i < ARRAY_COUNT(sizes); i++)

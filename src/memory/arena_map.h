@@ -12,6 +12,10 @@
 
 #include "hca/arena.h"
 
+/* The size in bytes of the smallest arena that arena_map_new makes: each of its
+ * two files has half of this size. */
+#define ARENA_MAP_LEAST ((size_t)16 << 20)
+
 struct arena_map {
 	struct arena arena; /* initialised by arena_init */
 	int fd;		    /* the first part; owned */

@@ -225,6 +225,9 @@ says("direct path", "slow", "since no process may write", lacks=["vm"])
 says("shared memory", "no", "memfd_create fails", lacks=["memfd"])
 says("shared memory", "no", r"ftruncate .* raise .*\(ulimit -f\)",
      words=["prlimit", "--fsize=0"])
+says("shared memory", "no", r"ftruncate .* 8 MiB at least \(ulimit -f\)",
+     words=["prlimit", "--fsize=8388607"])
+says("shared memory", "ok", "for rings and tables", words=["prlimit", "--fsize=8388608"])
 says("sandbox", "slow", "seccomp", lacks=["vm"])
 says("broker", "ok", r"adverb [\d.]+, process \d+ of user \d+$")
 says("broker", "slow", "no process can be started .*; a thread of this program "
