@@ -545,6 +545,24 @@ def is_started_again():
             expect(not left, "the socket is left behind")
 
 
+def is_started_without_standard_descriptors():
+    """With --background the fabric keeps its socket whichever of the descriptors 0, 1
+    and 2 were closed when it was started."""
+    net, path = t.path("net"), t.path("closed")
+    with open(net, "w") as f:
+        f.write(NET)
+    standard = "<&-", ">&-", "2>&-"
+    for bits in range(8):
+        closed = " ".join(text for fd, text in enumerate(standard)
+                          if bits >> fd & 1)
+        expect_ok(t.run(["sh", "-c", 'exec "$@" ' + closed, "sh",
+                         *fabric_argv("--socket", path, "--background", net)]))
+        r = t.run(fabric_argv("--socket", path, "--show"))
+        expect(r.status == 0 and r.output.count("adapter ") == 3,
+               closed + ": " + r.output)
+        expect_ok(t.run(fabric_argv("--socket", path, "--stop")))
+
+
 def no_background_without_fork():
     net, path = t.path("net"), t.path("unforked")
     with open(net, "w") as f:
@@ -610,6 +628,8 @@ t.case("a file that cannot be read is named with the reason",
 t.case("the socket is in the runtime folder", socket_is_in_the_runtime_folder)
 t.case("a listener that is no fabric is told", other_listeners_are_told)
 t.case("a fabric is started again as soon as it is stopped", is_started_again)
+t.case("a fabric in the background needs no standard descriptor",
+       is_started_without_standard_descriptors)
 t.case("a fabric that cannot fork says so and leaves nothing",
        no_background_without_fork)
 t.case("without a fabric there is no InfiniBand port", without_a_fabric)
