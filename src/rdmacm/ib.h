@@ -42,6 +42,10 @@ void r_ib_forget(void);
 
 /* ---- ib_ip.c: addresses of IPoIB interfaces (adverb ipoib) ---- */
 
+/* rdma_resolve_addr with this timeout begins: from now on each question about
+ * an IPoIB interface (r_ib_interface) waits for the fabric no longer than
+ * timeout_ms, but 1 s at least. */
+void r_ib_limit_asking(struct r_id *id, int timeout_ms);
 /* Gives the id the adapter and the GID of the IPoIB interface that has the
  * address; for a loopback address, those of the first active port.  Returns 0,
  * or -1 and errno ENODEV with a message. */
@@ -50,8 +54,9 @@ int r_ib_take_ip(struct r_id *id, const struct sockaddr *addr);
  * Finds the GID of the id's destination, an IP address, by the kernel's routes
  * and neighbours.  state.is_resolving is set before the call.  ADDR_RESOLVED or
  * ADDR_ERROR follows, but not before the id is bound.  The kernel has at most
- * timeout_ms to find the neighbour; the questions to the fabric (r_call) take
- * additional time.  The caller does not use the id after this call.
+ * timeout_ms to find the neighbour; the questions to the fabric take additional
+ * time, each at most as long as r_ib_limit_asking says.  The caller does not
+ * use the id after this call.
  */
 void r_ib_find_peer(struct r_id *id, int timeout_ms);
 

@@ -14,7 +14,9 @@ int r_ib_interface(struct r_id *id, const uint8_t mac[6], struct cmproto *m)
 {
 	*m = (struct cmproto){.is_ib = true};
 	memcpy(m->at.peer, mac, NEIGHBOUR_MAC_BYTES);
-	return r_call(id, m, CMPROTO_INTERFACE_OF);
+	return id->ask_ms
+		       ? r_call_within(id, m, CMPROTO_INTERFACE_OF, id->ask_ms)
+		       : r_call(id, m, CMPROTO_INTERFACE_OF);
 }
 
 static int find_broadcast(struct r_id *id, struct cmproto *m)

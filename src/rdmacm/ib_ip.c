@@ -15,12 +15,16 @@
 #include <string.h>
 
 #include "rdmacm/explain.h"
+#include "util/bits.h"
 #include "util/remedy.h"
 #include "wire/neighbour.h"
 
 /* The fabric has not answered, unlike a neighbour (-ETIMEDOUT). */
 #define SILENT (-EREMOTEIO)
-#define REASON 200
+/* No question waits less for the fabric, since the answer comes from this
+ * machine and does not depend on the subnet. */
+#define ASK_LEAST_MS 1000
+#define REASON	     200
 
 /* Writes why the fabric has not answered a question, and what to do, to text.
  * err: SILENT, or another -errno of r_call.  Returns text. */
@@ -108,6 +112,12 @@ static int find_gid(struct r_id *id, const struct sockaddr *addr,
 			      "subnet manager has configured the subnet; start "
 			      "opensm on a host of the fabric, and wait until "
 			      "ibv_devinfo shows PORT_ACTIVE");
+}
+
+void r_ib_limit_asking(struct r_id *id, int timeout_ms)
+{
+	id->ask_ms = bits_max_u32(timeout_ms > 0 ? (uint32_t)timeout_ms : 0,
+				  ASK_LEAST_MS);
 }
 
 int r_ib_take_ip(struct r_id *id, const struct sockaddr *addr)

@@ -27,8 +27,7 @@
 #include "util/monotonic.h"
 #include "util/shared.h"
 
-#define PATIENCE_S  30 /* how long a call waits for its answer */
-#define PATIENCE_MS (PATIENCE_S * 1000u)
+#define PATIENCE_MS 30000u    /* how long a call waits for its answer */
 #define MOST_FDS    (1 << 20) /* the kernel's default of fs.nr_open */
 #define SEEK_MS	    1000      /* the longest pause between two attempts */
 
@@ -679,15 +678,35 @@ static void end_call(struct r_id *id)
 	pthread_cond_broadcast(&r_changed);
 }
 
+/* Returns the time of CLOCK_MONOTONIC that is `ms` from now. */
+static struct timespec time_after(uint32_t ms)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_sec += ms / 1000;
+	t.tv_nsec += (long)(ms % 1000) * 1000000;
+	if (t.tv_nsec >= 1000000000) {
+		t.tv_nsec -= 1000000000;
+		t.tv_sec++;
+	}
+	return t;
+}
+
 int r_call(struct r_id *id, struct cmproto *m, uint16_t kind)
 {
+	return r_call_within(id, m, kind, PATIENCE_MS);
+}
+
+int r_call_within(struct r_id *id, struct cmproto *m, uint16_t kind,
+		  uint32_t most_ms)
+{
 	const struct cmproto request = *m;
-	struct timespec until;
+	const struct timespec until =
+		time_after(most_ms < PATIENCE_MS ? most_ms : PATIENCE_MS);
 	uint32_t asked;
 	int err = -EPIPE, waited = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += PATIENCE_S;
 	r_take();
 	if (!begin_call(id, &until)) {
 		r_give();

@@ -159,6 +159,9 @@ struct r_id {
 	 * thread. */
 	pid_t caller;
 	uint32_t backlog; /* of the first rdma_listen; 0: the broker chooses */
+	/* InfiniBand: how long each question about an IPoIB interface waits for
+	 * the fabric's answer, in ms; 0: as long as r_call. */
+	uint32_t ask_ms;
 	/* The events (r_event.link) that the program has taken and not
 	 * acknowledged, oldest first.  A connection request is in the list of
 	 * its listener. */
@@ -318,6 +321,10 @@ void r_device_use(struct r_id *id, struct r_device *d);
  * for the id all the time.
  */
 int r_call(struct r_id *id, struct cmproto *m, uint16_t kind);
+/* As r_call, but waits for the answer at most most_ms, or 30 s if that is
+ * less. */
+int r_call_within(struct r_id *id, struct cmproto *m, uint16_t kind,
+		  uint32_t most_ms);
 /* Calls r_call with an empty request, and drops the answer.  Returns r_call's
  * result: 0 or -errno. */
 int r_do(struct r_id *id, uint16_t kind);

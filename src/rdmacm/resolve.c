@@ -284,6 +284,8 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	/* Set before the broker can answer: r_id_bound may reset the flag. */
 	id->state.has_destination = true;
 	id->state.is_resolving = r_ib_is_ip(dst_addr);
+	if (id->state.is_resolving)
+		r_ib_limit_asking(id, timeout_ms);
 	id->state.resolve_err = 0;
 	err = set_source(id, src_addr, &later);
 	if (err)

@@ -3,12 +3,14 @@
  * whose events come before the call returns. */
 #include "played_brokers.h"
 
+#include "rdmacm/ib.h"
 #include "rdmacm/iw.h"
 #include "wire/sctp.h"
 
 #include <stdlib.h>
 
 static bool is_time_over; /* of each wait for an answer or a call */
+static time_t waited_s;	  /* how long the last of these waits would last */
 
 int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m,
 			   clockid_t clock, const struct timespec *until)
@@ -16,8 +18,13 @@ int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m,
 	static int (*real)(pthread_cond_t *, pthread_mutex_t *, clockid_t,
 			   const struct timespec *);
 
-	if (is_time_over)
+	if (is_time_over) {
+		struct timespec now;
+
+		clock_gettime(clock, &now);
+		waited_s = until->tv_sec - now.tv_sec;
 		return ETIMEDOUT;
+	}
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "pthread_cond_clockwait");
 	return real(c, m, clock, until);
@@ -90,6 +97,36 @@ static void a_call_behind_a_long_call_times_out(void **state)
 	is_time_over = false;
 	id->caller = 0;
 	assert_false(has_event());
+	rdma_destroy_id(&id->base);
+}
+
+/* Asks for an IPoIB interface, and returns how long the question waits, in s.
+ */
+static time_t wait_for_interface(struct r_id *id)
+{
+	static const uint8_t mac[6];
+	struct cmproto m;
+
+	is_time_over = true;
+	assert_int_equal(r_ib_interface(id, mac, &m), -ETIMEDOUT);
+	is_time_over = false;
+	return waited_s;
+}
+
+/* A fabric that is stopped must not hold up rdma_resolve_addr for longer than
+ * the program has allowed. */
+static void a_question_waits_no_longer_than_the_program_allows(void **state)
+{
+	struct r_id *id = id_new();
+
+	bind_to(id, PORT);
+	assert_true(wait_for_interface(id) >= 29);
+	r_ib_limit_asking(id, 4000);
+	assert_true(wait_for_interface(id) >= 3 && waited_s <= 4);
+	r_ib_limit_asking(id, 0);
+	assert_true(wait_for_interface(id) <= 1);
+	r_ib_limit_asking(id, INT32_MAX);
+	assert_true(wait_for_interface(id) <= 30);
 	rdma_destroy_id(&id->base);
 }
 
@@ -330,6 +367,8 @@ int main(void)
 			an_id_that_failed_to_listen_with_sctp_keeps_its_port),
 		cmocka_unit_test(a_silent_broker_is_no_missing_connection),
 		cmocka_unit_test(a_call_behind_a_long_call_times_out),
+		cmocka_unit_test(
+			a_question_waits_no_longer_than_the_program_allows),
 		cmocka_unit_test(
 			rdma_connect_does_not_use_an_id_whose_event_was_taken),
 	};
