@@ -447,11 +447,14 @@ def a_manager_of_a_killed_fabric_says_little():
 def unusual_programs_over_libibumad():
     """A program that closes all descriptors keeps the files that it opens then.  A
     port gets no number of a standard descriptor.  A cancelled thread keeps no lock,
-    and leaves no port open."""
+    and leaves no port open.  A datagram for which the kernel has no memory is told."""
     with fabric() as f:
         r = f.host("Hca1", t.program("umadcheck"))
         expect_ok(r)
-        expect("4 passed, 0 failed" in r.output, r.output)
+        expect("5 passed, 0 failed" in r.output, r.output)
+        expect(re.search("umad_send fails with EIO: the kernel does not take a "
+                         "management datagram of 256 bytes .* free memory", r.output),
+               "no message about the datagram", r)
 
 
 def hosts_are_given():

@@ -275,6 +275,34 @@ static int exchange_message(struct message *m)
 	return umad_status(m->bytes);
 }
 
+static bool has_no_memory; /* send fails, as without memory in the kernel */
+
+/* Replaces the function of the C library. */
+ssize_t send(int fd, const void *bytes, size_t n, int flags)
+{
+	if (!has_no_memory)
+		return sendto(fd, bytes, n, flags, NULL, 0);
+	errno = ENOBUFS;
+	return -1;
+}
+
+/* umad_send fails once, and the port can be used again. */
+static void a_datagram_without_memory_is_not_sent(void)
+{
+	struct message m;
+	int port;
+
+	NEED(!umad_init());
+	port = umad_open_port("advib0", 1);
+	NEED(port > 0);
+	begin_message(&m, 0x04, 0x12); /* PortCounters */
+	has_no_memory = true;
+	EXPECT(umad_send(port, 0, m.bytes, 256, 200, 0) == -EIO);
+	has_no_memory = false;
+	EXPECT(!umad_send(port, 0, m.bytes, 256, 200, 0));
+	EXPECT(!umad_close_port(port));
+}
+
 static int print_node(int lid, int hops, char **ports)
 {
 	struct message m;
@@ -322,6 +350,8 @@ int main(int argc, char **argv)
 		  a_cancelled_thread_leaves_no_port_open);
 	check_run("a port gets no number of a standard descriptor",
 		  a_port_gets_no_standard_descriptor);
+	check_run("a datagram for which there is no memory is not sent",
+		  a_datagram_without_memory_is_not_sent);
 	check_run("a daemon keeps its sockets", a_daemon_keeps_its_sockets);
 	return check_end();
 }
