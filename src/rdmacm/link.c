@@ -380,6 +380,8 @@ static int redial_broker(int old, uint32_t number)
 	int fd = -1, err;
 
 	r_take();
+	/* this thread may wait long for a broker, or end */
+	r_last_event_end(NULL);
 	if (!is_current(old, number)) {
 		r_give();
 		return -1;
@@ -441,6 +443,7 @@ static void end_fabric(void)
 static int lose_fabric(int old, uint32_t number)
 {
 	r_take();
+	r_last_event_end(NULL);
 	if (is_current(old, number)) {
 		broker_fd = -1;
 		fd_identity_close(old);
@@ -453,9 +456,6 @@ static int lose_fabric(int old, uint32_t number)
 static int replace_link(int old, uint32_t number, uint64_t *dialled_ms,
 			int *pause_ms)
 {
-	r_take();
-	r_last_event_end(NULL);
-	r_give();
 	return r_ib_is_used()
 		       ? lose_fabric(old, number)
 		       : redial_calmly(old, number, dialled_ms, pause_ms);
@@ -486,6 +486,15 @@ static bool take_messages(const struct cm_inbox *in, int n)
 	waits = r_last_event_waits();
 	r_give();
 	return waits && r_last_event_serve();
+}
+
+/* Posts all events that are withheld: this thread, which would post them later,
+ * ends. */
+static void post_withheld(void)
+{
+	r_take();
+	r_last_event_end(NULL);
+	r_give();
 }
 
 static void *run_thread(void *arg)
@@ -520,6 +529,8 @@ static void *run_thread(void *arg)
 		}
 		waits = take_messages(&in, n);
 	}
+	if (waits)
+		post_withheld();
 	return NULL;
 }
 
