@@ -370,13 +370,13 @@ static bool waits_there(const struct hca *h, const struct cq *cq,
 	return i != shared_own(&cq->head);
 }
 
-bool cq_has_of(struct hca *h, struct cq *cq, struct qp *qp)
+bool cq_has_of(const struct hca *h, struct cq *cq, const struct qp *qp)
 {
 	bool has;
 
 	enter_cq(cq);
-	collect_qps(h, cq, qp);
-	has = waits_there(h, cq, qp);
+	has = waits_there(h, cq, qp) ||
+	      (arena_at(&h->arena, qp->recv_cq) == cq && rq_has_left(h, qp));
 	leave_cq(cq);
 	return has;
 }

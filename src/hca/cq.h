@@ -187,8 +187,8 @@ uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n);
  * event. */
 bool cq_has(const struct hca *h, struct cq *cq);
 /* Is there a completion of qp to poll?  For the owner.  Looks at each
- * completion in the queue until it finds one. */
-bool cq_has_of(struct hca *h, struct cq *cq, struct qp *qp);
+ * completion in the queue until it finds one, and moves none. */
+bool cq_has_of(const struct hca *h, struct cq *cq, const struct qp *qp);
 /* Arms the queue: the next completion raises one event; with solicited_only,
  * the next one that is pushed as solicited.  (Callers of cq_push and
  * cq_announce push failed completions as solicited.) */
