@@ -2,6 +2,7 @@
 #include "launch.h"
 #include "device/sysfs.h"
 
+#include "absent.h"
 #include "loader.h"
 
 #include "host/host.h"
@@ -175,24 +176,31 @@ bool launch_option(struct launch *l, int option, const char *value)
 	}
 }
 
-/* Returns 0 if execve would read the file, or -errno. */
-static int check_file(const char *path)
+/* Returns 0 if execve would read the file, or -errno: -EACCES with *is_file if
+ * the file is not executable, -EISDIR for a folder. */
+static int check_file(const char *path, bool *is_file)
 {
 	struct stat st;
 
-	if (access(path, X_OK) || stat(path, &st))
+	*is_file = false;
+	if (stat(path, &st))
 		return -errno;
-	return S_ISREG(st.st_mode) ? 0 : -EACCES;
+	*is_file = S_ISREG(st.st_mode);
+	if (!*is_file)
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EACCES;
+	return access(path, X_OK) ? -errno : 0;
 }
 
+/* Unlike execvp, reports EACCES only for a file of this name.  A folder that
+ * cannot be searched tells nothing about the program. */
 int launch_find(const char *program, char *path)
 {
 	const char *dir = secure_getenv("PATH");
-	bool is_denied = false;
+	bool is_denied = false, is_file;
 
 	if (strchr(program, '/')) {
 		snprintf(path, PATH_MAX, "%s", program);
-		return check_file(path);
+		return check_file(path, &is_file);
 	}
 	if (!dir)
 		dir = "/bin:/usr/bin";
@@ -202,10 +210,10 @@ int launch_find(const char *program, char *path)
 
 		snprintf(path, PATH_MAX, "%.*s/%s", len ? len : 1,
 			 len ? dir : ".", program);
-		err = check_file(path);
+		err = check_file(path, &is_file);
 		if (!err)
 			return 0;
-		is_denied |= err == -EACCES;
+		is_denied |= err == -EACCES && is_file;
 		if (!dir[len])
 			return is_denied ? -EACCES : -ENOENT;
 		dir += len + 1;
@@ -368,11 +376,8 @@ int launch_check(struct launch *l, const char *program)
 	int err = launch_find(program, path);
 	bool is_script;
 
-	if (err) {
-		fprintf(stderr, "adverb: cannot run %s: %s.\n", program,
-			strerror(-err));
-		return err == -ENOENT ? 127 : 126;
-	}
+	if (err)
+		return absent_say(program, -err);
 	find_executed(l, path, executed);
 	is_script = strcmp(path, executed) != 0;
 	err = check_privilege(path, executed);
@@ -461,8 +466,10 @@ static int say_not_run(const char *program, int err)
 			path);
 		return 126;
 	}
-	fprintf(stderr, "adverb: cannot run %s: %s.\n", program, strerror(err));
-	return err == ENOENT ? 127 : 126;
+	/* execvp reports EACCES for a folder of PATH, too */
+	if (err == EACCES && launch_find(program, path) == -ENOENT)
+		err = ENOENT;
+	return absent_say(program, err);
 }
 
 int launch_exec(const struct launch *l, char *const argv[])

@@ -84,8 +84,9 @@ bool launch_env_is(const char *text);
 void launch_set(struct launch *l, const char *name, const char *value);
 
 /* Finds @program as execvp would, and puts its path into @path of PATH_MAX
- * bytes.  Returns 0 or -errno; -EACCES: only files that may not be executed
- * have the name. */
+ * bytes.  Returns 0; -ENOENT: no folder of PATH that this user may search has a
+ * file of this name; -EACCES: only files that may not be executed have the
+ * name; -EISDIR: @program is the path of a folder; or another -errno. */
 int launch_find(const char *program, char *path);
 
 /*

@@ -148,7 +148,9 @@ static int find_in(const char *folders, char *path)
 }
 
 /* As execvp: an empty name in PATH is the working directory, and a file that
- * may not be executed does not end the search. */
+ * may not be executed does not end the search.  Unlike execvp, -EACCES is about
+ * a file of this name: neither a folder of this name nor a folder of PATH that
+ * may not be searched gives that error. */
 static void a_program_is_found_as_execvp_finds_it(void **state)
 {
 	static const char *const here[] = {"", ":/nowhere",
@@ -167,9 +169,14 @@ static void a_program_is_found_as_execvp_finds_it(void **state)
 		assert_string_equal(path, "./adverb-found");
 	}
 	assert_int_equal(find_in("other:", path), 0);
-	assert_int_equal(find_in("other:/nowhere", path), -EACCES);
+	assert_int_equal(find_in("other:/nowhere", path), -ENOENT);
+	assert_int_equal(launch_find("other/adverb-found", path), -EISDIR);
 	assert_int_equal(fchmod(fd, 0600), 0);
 	assert_int_equal(find_in(":/nowhere", path), -EACCES);
+	assert_int_equal(chmod("other", 0600), 0);
+	assert_int_equal(find_in("other:/nowhere", path), -ENOENT);
+	assert_int_equal(find_in("other:", path), -EACCES);
+	assert_int_equal(chmod("other", 0700), 0);
 	assert_int_equal(find_in("/nowhere", path), -ENOENT);
 	close(fd);
 	unlink("adverb-found");

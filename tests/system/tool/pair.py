@@ -302,9 +302,6 @@ def run_passes_the_status_on():
     for status in (0, 3):
         r = t.adverb_run(["sh", "-c", "exit %d" % status])
         expect(r.status == status, "exit status %d" % r.status, r)
-    r = t.adverb_run(["no-such-program"])
-    expect(r.status == 127 and "cannot run no-such-program" in r.output,
-           "exit status %d" % r.status, r)
 
 
 def run_says_why_not():
@@ -314,9 +311,53 @@ def run_says_why_not():
     os.chmod(script, 0o755)
     folder = t.path("folder")
     os.mkdir(folder)
-    for program, why in ((script, "interpreter"), (folder, "Permission")):
-        r = t.adverb_run([program])
-        expect(r.status == 126 and why in r.output,
+    closed = t.path("closed")
+    os.mkdir(closed)
+    os.chmod(closed, 0)
+    data = t.path("data")
+    with open(data, "w") as f:
+        f.write("text\n")
+    os.chmod(data, 0o644)
+    path = {"PATH": "%s:%s:%s" % (closed, t.tmp, os.environ["PATH"])}
+    for program, env, status, why in (
+            (script, {}, 126, "interpreter"),
+            (folder, {}, 126, "it is a folder"),
+            (data, {}, 126, "chmod +x " + data),
+            ("data", path, 126, "not executable"),
+            (closed + "/x", {}, 126, "may not search"),
+            (t.path("no-such-file"), {}, 127, "no such file"),
+            ("no-such-program", {}, 127, "no folder of PATH has a program"),
+            ("no-such-program", path, 127, "no folder of PATH has a program"),
+            ("folder", path, 127, "no folder of PATH has a program")):
+        for words in (["run", "--", program], ["pair", "--server", program,
+                                               "--client", "true"]):
+            r = t.run([t.adverb, *words], **env)
+            expect(r.status == status and "cannot run " + program in r.output
+                   and why in r.output,
+                   "%s: exit status %d" % (words, r.status), r)
+
+
+def run_names_what_setup_unpacked():
+    """A program that ci/setup has unpacked is missing in PATH: the message
+    names build/env.sh, which adds the program's folder to PATH."""
+    tree = t.path("a tree")
+    folder = tree + "/build/deb/root/usr/sbin"
+    os.makedirs(folder)
+    shutil.copy(system.PYTHON, folder + "/adverb-unpacked")
+    os.makedirs(tree + "/build/out")
+    shutil.copytree(t.build + "/tools", tree + "/build/out/tools")
+    shutil.copytree(t.build + "/lib", tree + "/build/out/lib", symlinks=True)
+    adverb = tree + "/build/out/tools/adverb"
+    env = tree + "/build/env.sh"
+    for program, has_env, said in (
+            ("adverb-unpacked", False, "install the program"),
+            ("adverb-unpacked", True, "type `. %s`" % env),
+            ("adverb-missing", True, "install the program")):
+        if has_env:
+            with open(env, "w"):
+                pass
+        r = t.run([adverb, "run", "--", program])
+        expect(r.status == 127 and said in r.output,
                "%s: exit status %d" % (program, r.status), r)
 
 
@@ -452,6 +493,8 @@ t.case("--help names the options of the man page",
        help_has_the_options_of_the_page)
 t.case("run passes the exit status on", run_passes_the_status_on)
 t.case("run says why a program does not run", run_says_why_not)
+t.case("run names build/env.sh for a program that ci/setup unpacked",
+       run_names_what_setup_unpacked)
 t.case("run refuses a static program", run_refuses_static)
 t.case("run works in a folder with a space",
        run_works_in_a_folder_with_a_space)

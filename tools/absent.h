@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * absent: the sentence about a program that `adverb run` and `adverb pair`
+ * cannot execute.  No state, no lock.
+ */
+#ifndef TOOLS_ABSENT_H
+#define TOOLS_ABSENT_H
+
+/*
+ * Says on stderr why @program, a path or a name without '/', cannot be
+ * executed, and what the user can do.  @err is the positive errno value of
+ * launch_find or execvp.  If ci/setup has unpacked the program in the tree in
+ * which adverb was built, the sentence names the tree's build/env.sh.  Returns
+ * the exit status: 127 for ENOENT, otherwise 126, as shells exit.
+ */
+int absent_say(const char *program, int err);
+
+#endif
