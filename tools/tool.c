@@ -26,8 +26,8 @@ static const struct tool tools[] = {
 	{ .name = "ibv_*_pingpong", PINGPONG },
 	{ .name = "qperf", .server = {"-lp", "%"}, .client = {"-lp", "%", "@"},
 	  .client_only_args = true, .server_stays = true },
-	{ .name = "rping", .server = {"-s", "-a", "@", "-p", "%"},
-	  .client = {"-c", "-a", "@", "-p", "%"} },
+	{ .name = "rping", .server = {"-s", "-a", "@", "-p", "%", "-C", "100"},
+	  .client = {"-c", "-a", "@", "-p", "%", "-C", "100"} },
 	{ .name = "ucmatose", DASH_S },
 	{ .name = "udaddy", .client = {"-s", "@"} }, /* -p is not a port */
 	{ .name = "cmtime", .server = {"-b", "@", "-p", "%"},

@@ -62,6 +62,8 @@ static void each_tool_gets_the_flags_it_needs(void **state)
 		 "ibv_rc_pingpong -g 1 -p PORT -e ADDR"},
 		{"qperf rc_lat", "qperf -lp PORT",
 		 "qperf -lp PORT ADDR rc_lat"},
+		{"rping", "rping -s -a ADDR -p PORT -C 100",
+		 "rping -c -a ADDR -p PORT -C 100"},
 		{"rping -C 5", "rping -s -a ADDR -p PORT -C 5",
 		 "rping -c -a ADDR -p PORT -C 5"},
 		{"rdma_server", "rdma_server -p PORT",
@@ -97,7 +99,7 @@ static void the_options_are_those_of_the_tools_release(void **state)
 	assert_string_equal(argv_by_usage(false, "cmtime -c 9", newer),
 			    "cmtime -b ADDR -C ADDR -p PORT -c 9");
 	assert_string_equal(argv_by_usage(true, "rping", newer),
-			    "rping -s -a ADDR -p PORT");
+			    "rping -s -a ADDR -p PORT -C 100");
 }
 
 static void a_path_that_is_too_long_has_no_client(void **state)
