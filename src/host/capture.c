@@ -132,9 +132,27 @@ static int open_reached(const struct walk *w, int found)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Returns why the file of a walk was not opened, with this -errno of the walk
+ * or of the opening; NULL: strerror says why.  `found`: the result of
+ * walk_file. */
+static const char *why_not_opened(const struct walk *w, int found, int err)
+{
+	if (err == -ENOENT && !*w->name)
+		return "a folder of the path does not exist";
+	if (err == -EISDIR)
+		return "it is a folder";
+	if (err != -EACCES)
+		return NULL;
+	if (found >= 0)
+		return "this user may not write to the file";
+	return found == -ENOENT
+		       ? "this user may not create a file in the folder"
+		       : "this user may not search a folder of the path";
+}
+
 /* Opens or creates the file of that name.  Follows symbolic links of root and
  * of this user, for example /dev/stdout.  Returns a descriptor or -errno. After
- * -EPERM, `why` has a reason, or is empty. */
+ * -errno, `why` has a reason, or is empty. */
 static int open_named(const char *name, char *why, size_t room)
 {
 	struct walk w = {.subject = "it",
@@ -143,11 +161,15 @@ static int open_named(const char *name, char *why, size_t room)
 			 .doubts_system = true,
 			 .group = own_group(),
 			 .fd = -1};
+	const char *text;
 	int found, fd;
 
 	*why = '\0';
 	found = walk_file(&w, name);
 	fd = open_reached(&w, found);
+	text = fd < 0 && !*why ? why_not_opened(&w, found, fd) : NULL;
+	if (text)
+		snprintf(why, room, "%s", text);
 	if (found >= 0)
 		close(found);
 	walk_end(&w);
@@ -255,8 +277,8 @@ void capture_open(bool is_by_lid)
 	fsize_give(&limit);
 	if (fd < 0)
 		log_say(LOG_CAPTURE_FAILS, 0,
-			"cannot write frames to %s: %s; name another file in "
-			"ADVERB_PCAP",
+			"cannot write frames to %s: %s; remove the cause, or "
+			"name another file by --pcap or ADVERB_PCAP",
 			name, why);
 	take_file(&cancel);
 	file = fd;

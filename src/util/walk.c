@@ -221,7 +221,7 @@ static int open_entry(struct walk *w, const char *name, bool is_file)
 	if (fd != -ENOENT || is_file)
 		return fd;
 	if (!w->makes) {
-		err = walk_check_writable(w);
+		err = w->for_file ? 0 : walk_check_writable(w);
 		return err ? err : -ENOENT;
 	}
 	if (mkdirat(w->fd, name, 0700) && errno != EEXIST)
@@ -313,7 +313,9 @@ int walk_file(struct walk *w, const char *path)
 
 	w->name[0] = '\0';
 	w->file = -1;
+	w->for_file = true;
 	err = go_to(w, path, true);
+	w->for_file = false;
 	if (!err && w->file < 0)
 		err = -EISDIR;
 	return err ? err : w->file;

@@ -40,6 +40,7 @@ struct walk {
 	 * "", and its descriptor, or -1. */
 	char name[NAME_MAX + 1];
 	int file;
+	bool for_file;	 /* the walk is that of walk_file */
 	uid_t system;	 /* the owner of /: root, even if its uid is not 0 */
 	bool may_follow; /* links of root and of the caller are followed */
 	int links;	 /* the number of links followed so far */
@@ -56,9 +57,9 @@ struct walk {
 int walk_along(struct walk *w, const char *path);
 /* Walks along a path that the environment names, to a file of any type other
  * than a folder.  Returns a descriptor of the file, O_PATH, which the caller
- * closes; -ENOENT: a folder is missing, or, if w->name is not empty, the file,
- * which the caller may then create in the folder w->fd; -EISDIR; or the errors
- * of walk_along. */
+ * closes; -ENOENT: a folder is missing, whether or not the caller could create
+ * it, or, if w->name is not empty, the file, which the caller may then create
+ * in the folder w->fd; -EISDIR; or the errors of walk_along. */
 int walk_file(struct walk *w, const char *path);
 /* Walks into the folder of this name in the folder reached, but follows no
  * link.  Returns as walk_along does. */

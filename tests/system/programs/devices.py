@@ -128,6 +128,26 @@ print(libc.statfs(b"/sys/class/infiniband", room) == 0,
       libc.inotify_add_watch(libc.inotify_init(), b"/sys/class/infiniband", 1))
 """
 
+def says_why_there_is_no_capture():
+    t.need("ibv_devinfo")
+    for name, mode in ("closed", 0o500), ("hidden", 0):
+        os.mkdir(t.path(name), mode)
+    with open(t.path("kept"), "w"):
+        os.chmod(t.path("kept"), 0o400)
+    for name, why in (
+            (t.path("none/x"), "a folder of the path does not exist"),
+            ("/none/x", "a folder of the path does not exist"),
+            (t.path("closed/x"), "may not create a file in the folder"),
+            (t.path("hidden/x"), "may not search a folder of the path"),
+            (t.path("kept"), "may not write to the file"),
+            (t.tmp, "it is a folder"),
+            ("/dev/full", "No space left on device")):
+        r = t.adverb_run(["ibv_devinfo"], ["--pcap", name])
+        expect("adverb: cannot write frames to %s: " % name in r.output and
+               why in r.output and "--pcap or ADVERB_PCAP" in r.output,
+               "no message says why %s is not opened" % name, r)
+
+
 t.case("ibv_devices lists adv0 with a GUID", lists_one_device,
        "devices", "ibv_devices")
 t.case("ibv_devinfo -v shows an active RoCEv2 port", shows_an_active_port,
@@ -171,4 +191,6 @@ t.case("with a limit on file sizes, ibv_devinfo works or names the limit",
        file_sizes)
 t.case("an invalid value of a variable is reported",
        values_that_mean_nothing)
+t.case("a message says why a capture is not opened",
+       says_why_there_is_no_capture)
 t.end()
