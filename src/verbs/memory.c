@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory regions. */
 #include <errno.h>
+#include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -25,6 +26,8 @@
 	 IBV_ACCESS_REMOTE_ATOMIC)
 /* Flags that are stored in a row of the table of regions. */
 #define KEPT (RIGHTS | IBV_ACCESS_ZERO_BASED)
+/* Rights for which the kernel pins the pages of a region for writing. */
+#define WRITING (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND)
 
 /* Returns 0, or a positive errno with a message. */
 static int check_access(unsigned int access)
@@ -65,23 +68,62 @@ static bool is_mapped(uintptr_t at)
 	       errno != ENOMEM;
 }
 
-/* Checks the first and the last byte of a range, which finds a stale pointer or
- * a wrong length.  Returns 0, or a positive errno with a message. */
-static int check_range(const void *addr, size_t length)
+/*
+ * Returns whether the program may write the page of this address, or true if
+ * that is unknown.  The futex operation adds no bit to a word of the page in
+ * one atomic step, so that no other thread sees a change.  As when a kernel
+ * driver pins the page, the program gets a copy of its own of a page that it
+ * shares. Comparing with -2048 is a condition that the operation needs; if the
+ * word has that value, waiters for the word wake without a cause, which
+ * futex(2) allows.
+ */
+static bool is_writable(uintptr_t at)
 {
-	uintptr_t at = (uintptr_t)addr;
+	const uint32_t add_nothing =
+		(uint32_t)FUTEX_OP_OR << 28 | FUTEX_OP_CMP_EQ << 24 | 0x800;
+	uint32_t unused = 0;
+
+	/* valgrind reports a word that is uninitialised. */
+	if (instrument_by_valgrind())
+		return true;
+	return syscall(SYS_futex, &unused, FUTEX_WAKE_OP_PRIVATE, 0, NULL,
+		       at & ~(uintptr_t)3, add_nothing) >= 0 ||
+	       errno != EFAULT;
+}
+
+static bool has_pages(uintptr_t first, uintptr_t last)
+{
+	return is_mapped(first) && is_mapped(last);
+}
+
+/* Checks the first and the last byte of a range, which finds a stale pointer, a
+ * wrong length, or read-only memory that the rights would let others write.
+ * Returns 0, or a positive errno with a message. */
+static int check_range(const void *addr, size_t length, unsigned int access)
+{
+	uintptr_t at = (uintptr_t)addr, last = at + length - 1;
+	bool is_fit;
 
 	if (!length)
 		return 0;
-	if (at + length - 1 < at)
+	if (last < at)
 		return v_fail(EINVAL, V_INPUT,
 			      "the memory to register exceeds the address "
 			      "space; check address and length");
-	if (!is_mapped(at) || !is_mapped(at + length - 1))
+	is_fit = access & WRITING ? is_writable(at) && is_writable(last)
+				  : has_pages(at, last);
+	if (is_fit && !instrument_by_valgrind())
+		return 0;
+	if (!has_pages(at, last))
 		return v_fail(EFAULT, V_ACCESS,
 			      "the address range is not mapped; check address "
 			      "and length");
-	return 0;
+	return is_fit ? 0
+		      : v_fail(EFAULT, V_ACCESS,
+			       "the memory is read-only, but the access flags "
+			       "ask for writing; leave out "
+			       "IBV_ACCESS_LOCAL_WRITE and _MW_BIND, or map "
+			       "the memory with PROT_WRITE");
 }
 
 /* Adds a row to the table of regions.  Returns the row, or NULL and errno with
@@ -149,7 +191,7 @@ static struct ibv_mr *register_region(struct ibv_pd *pd, void *addr,
 		return v_fail_null(EPERM, V_FORKED, "ibv_reg_mr");
 	err = check_access(access);
 	if (!err)
-		err = check_range(addr, length);
+		err = check_range(addr, length, access);
 	if (err) {
 		errno = err;
 		return NULL;
@@ -290,7 +332,9 @@ static int reregister_region(struct v_context *c, struct v_mr *m, int flags,
 	int err = check_access(access);
 
 	if (!err && moved)
-		err = check_range(addr, length);
+		err = check_range(addr, length, access);
+	else if (!err && (access & WRITING) && !(m->access & WRITING))
+		err = check_range(m->base.addr, m->base.length, access);
 	if (err)
 		return err;
 	if (flags == IBV_REREG_MR_CHANGE_ACCESS)

@@ -6,6 +6,8 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "endpoint.h"
@@ -129,6 +131,38 @@ static void a_rereg_that_the_library_refuses(void)
 	EXPECT(refused_rereg(1 << 20, NULL, 0, 0, EINVAL) ==
 	       IBV_REREG_MR_ERR_INPUT);
 	EXPECT(write_by(e[1].mr->rkey) == IBV_WC_SUCCESS);
+	endpoint_close_pair(e);
+}
+
+static struct ibv_mr *reg_page(uint8_t *page, int access)
+{
+	errno = 0;
+	return ibv_reg_mr(e[1].pd, page, 1, access);
+}
+
+/* The kernel pins the pages of a region for writing if a right to write or to
+ * bind windows is asked for, and that fails for pages that are read-only. */
+static void read_only_memory_is_registered_for_reading(void)
+{
+	long size = sysconf(_SC_PAGESIZE);
+	uint8_t *page = endpoint_memory((size_t)size);
+	struct ibv_mr *mr;
+
+	endpoint_open_pair(e);
+	page[1] = 7;
+	mr = reg_page(page, IBV_ACCESS_LOCAL_WRITE);
+	EXPECT(mr && page[1] == 7);
+	EXPECT(!mr || !ibv_dereg_mr(mr));
+	EXPECT(!mprotect(page, (size_t)size, PROT_READ));
+	EXPECT(!reg_page(page, IBV_ACCESS_LOCAL_WRITE) && errno == EFAULT);
+	EXPECT(!reg_page(page, IBV_ACCESS_MW_BIND) && errno == EFAULT);
+	mr = reg_page(page, IBV_ACCESS_REMOTE_READ);
+	EXPECT(mr);
+	EXPECT(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			    IBV_ACCESS_LOCAL_WRITE) == IBV_REREG_MR_ERR_CMD);
+	EXPECT(errno == EFAULT);
+	EXPECT(!ibv_dereg_mr(mr));
+	endpoint_memory_free(page, (size_t)size);
 	endpoint_close_pair(e);
 }
 
@@ -326,6 +360,8 @@ static void bindings_across_domains_complete_in_error(void)
 int main(void)
 {
 	check_run("a region has one key for both sides", a_region_has_one_key);
+	check_run("read-only memory is registered for reading only",
+		  read_only_memory_is_registered_for_reading);
 	check_run("a rereg that the library refuses is an input error",
 		  a_rereg_that_the_library_refuses);
 	check_run("a rereg that the kernel refuses is a command error",
