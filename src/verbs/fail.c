@@ -68,14 +68,11 @@ int v_fail(int err, enum v_cause cause, const char *what)
 	return err;
 }
 
-int v_fail_try(int err, enum v_cause cause, const char *what)
+bool v_tells_tries(void)
 {
 	const char *value = env_text("ADVERB_EXPLAIN");
 
-	if (value && strcmp(value, "2") == 0)
-		return v_fail(err, cause, what);
-	errno = err;
-	return err;
+	return value && strcmp(value, "2") == 0;
 }
 
 void *v_fail_null(int err, enum v_cause cause, const char *what)
@@ -87,7 +84,8 @@ void *v_fail_null(int err, enum v_cause cause, const char *what)
 void *v_fail_number(int err, const char *argument, int64_t number,
 		    const char *why)
 {
-	log_say(LOG_VERB, detail_of(V_INPUT, why),
+	log_say(LOG_VERB,
+		detail_of(V_INPUT, argument) + detail_of(V_INPUT, why),
 		"invalid argument: %s %" PRId64 ": %s", argument, number, why);
 	errno = err;
 	return NULL;

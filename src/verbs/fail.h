@@ -8,6 +8,7 @@
 #ifndef VERBS_FAIL_H
 #define VERBS_FAIL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The cause of a failure, which selects the message.  The caller's string is
@@ -34,16 +35,16 @@ enum v_cause {
  * once for each cause and text of `what`.  So `what` must not contain a value
  * that differs from call to call, such as a number. */
 int v_fail(int err, enum v_cause cause, const char *what);
-/* Does the work of v_fail for a call by which a program searches for a limit.
- * The program expects the failure, so the message is printed with
- * ADVERB_EXPLAIN=2 only.  Returns err. */
-int v_fail_try(int err, enum v_cause cause, const char *what);
+/* Returns whether the user wants messages about a call by which a program
+ * searches for a limit (ADVERB_EXPLAIN=2).  The program expects that such a
+ * call fails. */
+bool v_tells_tries(void);
 /* Does the work of v_fail for a verb that returns a pointer.  Returns NULL. */
 void *v_fail_null(int err, enum v_cause cause, const char *what);
 /* Does the work of v_fail_null with V_INPUT for an argument that is a number.
  * argument: the call and the argument's name.  why: what is wrong with it, and
  * what to do.  The message has the number, but is printed once for each text of
- * `why`. */
+ * `argument` and `why`. */
 void *v_fail_number(int err, const char *argument, int64_t number,
 		    const char *why);
 /* Does the work of v_fail for a verb that returns -1 and errno.  Returns -1. */

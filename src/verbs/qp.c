@@ -87,26 +87,50 @@ static void note_granted(const struct ibv_qp_init_attr *a,
 	latest.granted = *granted;
 }
 
+/* Refuses a capability of which a queue pair has less than is asked for.  The
+ * message is not printed in a search for a limit. */
+static int check_cap(const struct ibv_qp_init_attr *a, const char *argument,
+		     uint32_t asked, uint32_t most, const char *advice)
+{
+	char why[160];
+
+	if (asked <= most)
+		return 0;
+	errno = EINVAL;
+	if (is_search(a) && !v_tells_tries())
+		return EINVAL;
+	snprintf(why, sizeof(why), "the most that a queue pair has is %u%s",
+		 most, advice);
+	v_fail_number(EINVAL, argument, asked, why);
+	return EINVAL;
+}
+
 static int check_caps(const struct ibv_qp_init_attr *a)
 {
+	static const char wr[] = " (ibv_query_device: max_qp_wr); ask for less",
+			  sge[] = " (ibv_query_device: max_sge); ask for less";
 	const struct ibv_qp_cap *c = &a->cap;
-	int (*fail)(int err, enum v_cause cause, const char *what) =
-		is_search(a) ? v_fail_try : v_fail;
-	char text[160];
+	const struct {
+		const char *argument;
+		uint32_t asked, most;
+		const char *advice;
+	} caps[] = {
+		{"ibv_create_qp: max_send_wr", c->max_send_wr, HCA_MAX_WR, wr},
+		{"ibv_create_qp: max_recv_wr", c->max_recv_wr, HCA_MAX_WR, wr},
+		{"ibv_create_qp: max_send_sge", c->max_send_sge, HCA_MAX_SGE,
+		 sge},
+		{"ibv_create_qp: max_recv_sge", c->max_recv_sge, HCA_MAX_SGE,
+		 sge},
+		{"ibv_create_qp: max_inline_data", c->max_inline_data,
+		 HCA_MAX_INLINE,
+		 "; ask for less, and send longer data from a memory region"},
+	};
+	int err = 0;
 
-	if (c->max_send_wr > HCA_MAX_WR || c->max_recv_wr > HCA_MAX_WR)
-		return fail(EINVAL, V_LIMIT, "the depth of a queue pair");
-	if (c->max_send_sge > HCA_MAX_SGE || c->max_recv_sge > HCA_MAX_SGE)
-		return fail(EINVAL, V_LIMIT,
-			    "the number of elements of a request");
-	if (c->max_inline_data <= HCA_MAX_INLINE)
-		return 0;
-	snprintf(text, sizeof(text),
-		 "ibv_create_qp: max_inline_data exceeds %d, the most that a "
-		 "queue pair has; ask for less, and send longer data from a "
-		 "memory region",
-		 HCA_MAX_INLINE);
-	return fail(EINVAL, V_INPUT, text);
+	for (size_t i = 0; !err && i < sizeof(caps) / sizeof(caps[0]); i++)
+		err = check_cap(a, caps[i].argument, caps[i].asked,
+				caps[i].most, caps[i].advice);
+	return err;
 }
 
 static void caps_granted(const struct qp *qp, struct ibv_qp_cap *c)

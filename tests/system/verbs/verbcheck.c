@@ -98,6 +98,34 @@ static void refusals_have_their_errno(void)
 	both_close();
 }
 
+/* Tries to create a queue pair with these capabilities. */
+static void more_is_refused(struct ibv_qp_cap cap)
+{
+	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
+					.send_cq = a.cq,
+					.recv_cq = a.cq,
+					.cap = cap};
+
+	EXPECT(!ibv_create_qp(a.pd, &init) && errno == EINVAL);
+}
+
+static void more_than_the_limit_is_refused(void)
+{
+	struct ibv_device_attr dev;
+
+	both_open();
+	EXPECT(ibv_query_device(a.ctx, &dev) == 0);
+	more_is_refused(
+		(struct ibv_qp_cap){(uint32_t)dev.max_qp_wr + 1, 1, 1, 1, 0});
+	more_is_refused(
+		(struct ibv_qp_cap){1, (uint32_t)dev.max_qp_wr + 1, 1, 1, 0});
+	more_is_refused(
+		(struct ibv_qp_cap){1, 1, (uint32_t)dev.max_sge + 1, 1, 0});
+	more_is_refused(
+		(struct ibv_qp_cap){1, 1, 1, (uint32_t)dev.max_sge + 1, 0});
+	both_close();
+}
+
 /* Calls for features that are not built fail with EOPNOTSUPP, and the device's
  * attributes say that they are not built. */
 static void what_is_not_built_is_eopnotsupp(void)
@@ -495,6 +523,8 @@ int main(void)
 	check_run("the numbers of queue pairs have no constant step",
 		  queue_pair_numbers_are_not_in_a_row);
 	check_run("refusals have their errno", refusals_have_their_errno);
+	check_run("more than a limit is refused",
+		  more_than_the_limit_is_refused);
 	check_run("a call that is not built is EOPNOTSUPP",
 		  what_is_not_built_is_eopnotsupp);
 	check_run("posting needs the right state",

@@ -12,7 +12,7 @@ t = system.Suite(__doc__)
 
 
 # Words of the messages that adverb must print in the cases "a call that is not
-# built is EOPNOTSUPP" and "... is not imported".
+# built is EOPNOTSUPP", "... is not imported" and "more than a limit is refused".
 REFUSED = ("steering of raw packets", "XRC (ibv_open_xrcd",
            "a queue pair other than RC, UC and UD", "tag matching",
            "registration on demand (ODP)", "fetching memory ahead",
@@ -20,7 +20,11 @@ REFUSED = ("steering of raw packets", "XRC (ibv_open_xrcd",
            "ibv_dealloc_pd has freed the protection domain",
            "ibv_import_pd of handle 0: no protection domain",
            "the memory region belongs to another protection domain",
-           "ibv_import_mr of handle 0: this process has no memory region")
+           "ibv_import_mr of handle 0: this process has no memory region",
+           "max_send_wr 16385: the most that a queue pair has is 16384",
+           "max_recv_wr 16385: the most that a queue pair has is 16384",
+           "max_send_sge 33: the most that a queue pair has is 32",
+           "max_recv_sge 33: the most that a queue pair has is 32")
 
 
 def refused(r):
@@ -56,8 +60,8 @@ def search():
 
 def mistake():
     r = device("mistake")
-    system.expect(INLINE + " exceeds 512, the most that a queue pair has; ask for "
-                  "less" in r.output, "no message about inline data", r)
+    system.expect(INLINE + " 1048576: the most that a queue pair has is 512; "
+                  "ask for less" in r.output, "no message about inline data", r)
 
 
 verbs = t.checks("verbcheck", "verbs")
