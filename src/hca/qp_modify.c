@@ -4,7 +4,8 @@
 #include "hca/hca.h"
 #include "util/bits.h"
 
-#define FIRST_MULTICAST_LID 0xc000 /* IBTA Vol 1, 4.1.3 */
+#define FIRST_MULTICAST_LID 0xc000   /* IBTA Vol 1, 4.1.3 */
+#define LAST_QPN	    0xffffff /* a QPN has 24 bits: IBTA 9.2 (BTH) */
 
 /* A transition of IBTA Vol 1, 11.2.5.2, and the attributes (masks of HCA_QP_*)
  * that the transition requires and allows.  Each type of QP has a table. */
@@ -279,6 +280,10 @@ static int check_ranges(const struct hca *h, const struct qp *qp,
 		return refuse_modify(why, "retry_cnt is above 7");
 	if ((mask & HCA_QP_RNR_RETRY) && a->rnr_retry > 7)
 		return refuse_modify(why, "rnr_retry is above 7");
+	if ((mask & HCA_QP_DEST_QPN) && !qp->is_iwarp && a->dest_qpn > LAST_QPN)
+		return refuse_modify(why, "dest_qp_num is above 0xffffff, the "
+					  "greatest number of a QP: set the "
+					  "peer's qp_num, in host byte order");
 	return check_paths(qp, a, mask, why);
 }
 

@@ -111,6 +111,13 @@ static void more_is_refused(struct ibv_qp_cap cap)
 
 static void more_than_the_limit_is_refused(void)
 {
+	const int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+			 IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	struct ibv_qp_attr to = {.qp_state = IBV_QPS_RTR,
+				 .path_mtu = IBV_MTU_1024,
+				 .dest_qp_num = 1 << 24,
+				 .ah_attr = {.is_global = 1, .port_num = 1}};
 	struct ibv_device_attr dev;
 
 	both_open();
@@ -123,6 +130,13 @@ static void more_than_the_limit_is_refused(void)
 		(struct ibv_qp_cap){1, 1, (uint32_t)dev.max_sge + 1, 1, 0});
 	more_is_refused(
 		(struct ibv_qp_cap){1, 1, 1, (uint32_t)dev.max_sge + 1, 0});
+	/* a QPN has 24 bits; the rest of the call is as it must be */
+	EXPECT(ibv_query_gid(a.ctx, 1, ENDPOINT_GID_INDEX,
+			     &to.ah_attr.grh.dgid) == 0);
+	to.ah_attr.grh.sgid_index = ENDPOINT_GID_INDEX;
+	EXPECT(ibv_modify_qp(a.qp, &to, mask) == EINVAL);
+	to.dest_qp_num--;
+	EXPECT(ibv_modify_qp(a.qp, &to, mask) == 0);
 	both_close();
 }
 

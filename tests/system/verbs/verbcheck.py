@@ -24,7 +24,8 @@ REFUSED = ("steering of raw packets", "XRC (ibv_open_xrcd",
            "max_send_wr 16385: the most that a queue pair has is 16384",
            "max_recv_wr 16385: the most that a queue pair has is 16384",
            "max_send_sge 33: the most that a queue pair has is 32",
-           "max_recv_sge 33: the most that a queue pair has is 32")
+           "max_recv_sge 33: the most that a queue pair has is 32",
+           "dest_qp_num is above 0xffffff")
 
 
 def refused(r):
