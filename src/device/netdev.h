@@ -36,8 +36,9 @@ struct netdev_link {
 	uint32_t ifindex;
 	uint32_t mtu; /* bytes */
 	char name[16];
-	uint8_t mac[6]; /* zeros: the interface has no Ethernet address */
-	bool is_up, has_carrier; /* is_up: IFF_UP; has_carrier: IFF_RUNNING */
+	uint8_t mac[6];	  /* zeros: the interface has no Ethernet address */
+	bool is_up;	  /* IFF_UP */
+	bool has_carrier; /* IFF_RUNNING */
 	bool is_loopback;
 	bool is_bridge;
 	bool is_port;	/* the interface is a port of a bridge */
@@ -72,9 +73,9 @@ static inline uint32_t netdev_path_mtu(uint32_t mtu)
 	return code;
 }
 
-/* The changes of a device, as bits.  In the order of the bits: its GID table
- * has changed; its port has become active; its port has gone down; the MTU of
- * its interface has changed. */
+/* The changes of a device, as bits.  In the order of the bits: the GID table
+ * has changed; the port has become active; the port has gone down; the
+ * interface's MTU has changed. */
 enum { NETDEV_GIDS = 1, NETDEV_UP = 2, NETDEV_DOWN = 4, NETDEV_MTU = 8 };
 
 /* The prefix that asks for the iWARP device of an interface in the user's

@@ -49,8 +49,9 @@ static struct {
  * reported yet, as sets of 1 << enum device_event; under the lock `ports`. */
 static uint32_t ib_news[HCA_MAX_PORTS];
 /* Changes with each netif_watch and netif_unwatch.  A thread that finds another
- * number than at its start ends.  If the thread could not be woken at once, its
- * descriptors may be the program's by now. */
+ * number than at its start ends without a use of its descriptors: if
+ * netif_unwatch could not wake the thread, the descriptors may by then be the
+ * program's. */
 static shared_u32 generation;
 
 static void next_generation(void)
@@ -287,8 +288,8 @@ static void tell_port(uint32_t number)
 	if (news & 1u << DEVICE_EVENT_DOWN && !is_up)
 		log_say(LOG_DEVICE_DOWN, number,
 			"device %s: port %u is not active any more; requests "
-			"wait, and fail unless the subnet manager makes it "
-			"active again",
+			"wait, and fail unless the subnet manager makes the "
+			"port active again",
 			devices[0].name, number);
 	tell_event(news, number, is_up ? DEVICE_EVENT_DOWN : DEVICE_EVENT_UP);
 	for (uint32_t e = DEVICE_EVENT_GIDS; e < DEVICE_EVENTS; e++)

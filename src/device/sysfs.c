@@ -61,7 +61,8 @@ static void put_file(struct writing *w, const char *text, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Returns a descriptor of the folder of a path, or -errno.  w keeps the last
- * folder open, since most files are in the same folder as the file before. */
+ * folder open, since most files are in the same folder as the file
+ * that was written before. */
 static int folder_of(struct writing *w, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -297,7 +298,8 @@ static void put_counters(struct writing *w, const char *device)
 	close(fd);
 }
 
-/* Removes all entries of the folder for which is_kept returns false. */
+/* Removes all entries of the folder for which is_kept returns false, except
+ * those whose names begin with a dot. */
 static void sweep_below(struct writing *w, const char *below,
 			bool (*is_kept)(const char *name,
 					const struct device *devices,
@@ -368,7 +370,7 @@ static void put_port(struct writing *w, const struct device *d, uint32_t number,
 		 file);
 }
 
-/* Returns a name of one of the states 1 to count, or "". */
+/* Returns the name of a state from 1 to count; "" for any other state. */
 static const char *name_of(uint32_t state, const char *const *names,
 			   uint32_t count)
 {
@@ -469,7 +471,7 @@ static void put_device(struct writing *w, const struct device *d,
 	put_node(w, d->name, index);
 }
 
-/* Is the name that of a kind and one of the indexes 0 to count - 1? */
+/* Is the name `kind` followed by an index from 0 to count - 1? */
 static bool is_indexed(const char *name, const char *kind, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
