@@ -33,7 +33,8 @@ size_t arena_map_limit(void);
 /*
  * Creates, maps and seals an arena.  Tries sizes from 16 GiB down to 16 MiB,
  * and takes the first that the system allows.  Returns 0, or the -errno with
- * which the smallest size failed.
+ * which the smallest size failed.  -EFBIG: the limit on the size of a file
+ * (ulimit -f) is too small, and the function has printed a message.
  */
 int arena_map_new(struct arena_map *m);
 /* Unmaps the arena and closes its memfds. */

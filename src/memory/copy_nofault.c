@@ -128,9 +128,10 @@ int copy_nofault_put8(void *to, uint64_t value);
 static const int signals[2] = {SIGSEGV, SIGBUS};
 static struct sigaction before[2];
 static bool is_open;
-/* Counts copy_nofault_open and copy_nofault_close.  The stores of is_open,
- * `steps` and uses_strings come before the store of the new count, and a thread
- * loads the count first: otherwise it could keep an old is_open for 200 us. */
+/* Counts the calls of copy_nofault_open and copy_nofault_close.  The stores of
+ * is_open, `steps` and uses_strings come before the store of the new count, and
+ * a thread loads the count first: otherwise the thread could keep an old
+ * is_open for 200 us. */
 static shared_u32 opened;
 static _Atomic uint64_t turn_ns; /* the progress clock */
 /* The result of this thread's last check of the handler.  It is kept because a
@@ -228,7 +229,8 @@ static bool is_slow_distance(const void *to, const void *from)
 	return ((uintptr_t)to - (uintptr_t)from - 1) % ALIAS < ALIAS_SLOW - 1;
 }
 
-/* Copies without a CRC.  1: some of the memory is not accessible. */
+/* Copies without a CRC.  Returns 0; or 1: some of the memory is not
+ * accessible. */
 static int plain_copy(void *to, const void *from, size_t bytes)
 {
 	return uses_strings && !is_slow_distance(to, from)

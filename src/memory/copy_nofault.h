@@ -10,8 +10,8 @@
  * The program may replace the handler, and each thread may block the signals.
  * copy_nofault_is_on checks handler and signals every 200 us of the progress
  * clock.  While copy_nofault_is_on returns false, callers must not use these
- * copies, and let the kernel copy instead.  On a processor other than x86-64 it
- * always returns false.
+ * copies, and let the kernel copy instead.  On processors other than x86-64
+ * copy_nofault_is_on always returns false.
  *
  * Lock: none for the copies, which several threads make at once, since a thread
  * that polls a completion queue does not hold the progress lock.  One thread at
@@ -49,10 +49,12 @@ bool copy_nofault_has_strings(void);
 bool copy_nofault(void *to, const void *from, size_t bytes);
 /* Copies `bytes` bytes to `to`, adverb's own memory, and updates *crc by the
  * copied bytes (crc_update).  Returns false if some of the memory is not
- * accessible; part of the bytes may have been copied then. */
+ * accessible; part of the bytes may have been copied then, and *crc has no
+ * meaning. */
 bool copy_nofault_crc(void *to, const void *from, size_t bytes,
 		      enum crc_kind kind, uint32_t *crc);
-/* The same, but `from` is adverb's own memory. */
+/* Does the work of copy_nofault_crc, but `from`, and not `to`, is adverb's own
+ * memory. */
 bool copy_nofault_crc_to(void *to, const void *from, size_t bytes,
 			 enum crc_kind kind, uint32_t *crc);
 /* Copies 1, 2, 4 or 8 bytes to an address aligned to that size, by one store.

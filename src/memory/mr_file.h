@@ -28,13 +28,14 @@ struct mr_file_mapping {
 /*
  * Finds the mapping that contains [va, va + bytes).  Fills *m and *what, which
  * may describe more than this range; what->fd is -1.  Returns false if there is
- * no such mapping, or if the mapping is private, has no file or cannot be read.
+ * no such mapping, if the mapping is private, has no file or cannot be read, or
+ * if `bytes` is 0 or /proc/self/maps cannot be opened.
  */
 bool mr_file_look(uint64_t va, uint64_t bytes, struct mr_file_mapping *m,
 		  struct share *what);
 /*
- * Does the work of mr_file_look and returns what it returns, but finds the
- * mapping by the text of /proc/self/maps.  mr_file_look calls this function
+ * Does the work of mr_file_look by the text of /proc/self/maps, with the same
+ * parameters and results.  mr_file_look calls this function
  * where the kernel has no ioctl that finds a mapping (PROCMAP_QUERY, Linux
  * 6.11); tests call it on any kernel.
  */
