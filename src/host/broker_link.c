@@ -88,8 +88,8 @@ static void say_word(enum client_word word, const char *sentence)
 /*
  * Binds UDP port 4791 without a broker.  @err: why there is no broker.  Binds
  * nothing if a broker that this process cannot use has the port.  Returns a
- * descriptor, or -errno: `err` if the port is in use, else the failure of the
- * bind.
+ * descriptor, or -errno: `err` if nothing was bound or the port is in use, else
+ * the failure of the bind.
  */
 static int bind_alone(int err)
 {

@@ -19,11 +19,11 @@
 /*
  * Connects to the broker and returns the receive socket of this process, which
  * the caller owns.  If there is no broker, prints why, and binds UDP port 4791
- * itself.  The broker shows the arena and the eventfd @peer_wake_fd to
- * processes of this user, unless one of them is -1; both are borrowed until
- * broker_link_close.  Waits at most patience_ns for a broker that lives and
- * does not answer.  On failure returns -errno: an error of client_open
- * (broker/client.h), or of a system call.
+ * itself.  The broker shows the arena @arena_fd and the eventfd
+ * @peer_wake_fd to processes of this user, unless one of them is -1; both are
+ * borrowed until broker_link_close.  Waits at most patience_ns for a broker
+ * that lives and does not answer.  On failure returns -errno: an error of
+ * client_open (broker/client.h), or of a system call.
  */
 int broker_link_socket(int arena_fd, int peer_wake_fd, uint64_t patience_ns);
 /* Closes the connection; from here on this process has no broker. */
@@ -49,7 +49,7 @@ bool broker_link_page_of(uint32_t qpn, const void **page);
 void broker_link_ask(struct engine *engine, const struct engine_event *e,
 		     uint64_t now_ns);
 /* Asks for the arena of the process with a class; local_peer_answered gets the
- * answer.  False: the question could not be sent now. */
+ * answer.  False: there is no broker, or the question could not be sent now. */
 bool broker_link_ask_arena(uint32_t class);
 /* Asks whether the user of the process with a class owns the port of `from`,
  * the source of a datagram to `to`; source_port_answered gets the answer.

@@ -48,7 +48,8 @@ void capture_close(void);
 /* Are frames captured? */
 bool capture_is_open(void);
 /* Writes the frame of a UDP payload bytes[0..len).  Does nothing if there is no
- * capture, or if the payload is longer than 10140 bytes.  id: the
+ * capture, if the file is for packets by LID, or if the payload is longer than
+ * 10140 bytes.  id: the
  * identification of the IPv4 header.  tos: the type of service or traffic
  * class.  ttl: the TTL or hop limit, 0 for 64. */
 void capture_frame(const struct inaddr *from, const struct inaddr *to,
@@ -56,8 +57,8 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 		   uint8_t ttl);
 /* Writes a packet of an InfiniBand link, whose LRH and GRH are head[0..n) and
  * whose other bytes, to the VCRC, are bytes[0..len).  n may be 0 if the headers
- * are in `bytes`.  Does nothing if there is no capture, or if the packet is
- * longer than 10140 bytes. */
+ * are in `bytes`.  Does nothing if there is no capture, if the file is for
+ * Ethernet frames, or if the packet is longer than 10140 bytes. */
 void capture_packet(const uint8_t *head, size_t n, const uint8_t *bytes,
 		    size_t len);
 /* Writes the frame of a TCP segment.  Does nothing if there is no capture, or

@@ -41,7 +41,7 @@ static bool read_address(struct inaddr *to, const struct sockaddr_storage *from)
 	return from->ss_family == AF_INET;
 }
 
-/* False: fd is not connected. */
+/* Reads the addresses of both ends of fd.  False: fd is not connected. */
 static bool read_ends(struct capture_stream *c, int fd)
 {
 	struct sockaddr_storage own = {.ss_family = AF_UNSPEC}, peer = own;

@@ -27,12 +27,12 @@ struct capture_stream *capture_stream_new(int fd, const struct host_stream *hs);
  * keeps hs->fd.  Takes only the lock of host/capture.c, so any thread may call
  * this function. */
 void capture_stream_refused(const struct host_stream *hs);
-/* Writes the bytes that were sent.  result: of the tcp_send; after an error
- * that means RST, writes RST. */
+/* Writes the bytes that were sent.  result: the result of the tcp_send; after
+ * an error that means RST, writes RST. */
 void capture_stream_sent(struct capture_stream *c, const uint8_t *bytes,
 			 ssize_t result);
-/* Writes the bytes that were received.  result: of the tcp_receive; writes FIN
- * after 0, and RST after an error that means RST. */
+/* Writes the bytes that were received.  result: the result of the tcp_receive;
+ * writes FIN after 0, and RST after an error that means RST. */
 void capture_stream_received(struct capture_stream *c, const uint8_t *bytes,
 			     ssize_t result);
 /* Writes FIN of this side.  May be called again, and then does nothing. */

@@ -7,9 +7,9 @@
 #include "host/local_peer.h"
 #include "util/bits.h"
 
-/* A connection goes by packets if the broker gives no answer at all, or only
- * CLIENT_ARENA_LATER, for SILENCE_NS, or does not answer about this connection
- * for WAIT_NS. */
+/* A connection goes by packets if the broker, or for a QP by LID the fabric,
+ * gives no answer at all, or only CLIENT_ARENA_LATER, for SILENCE_NS, or does
+ * not answer about this connection for WAIT_NS. */
 #define SILENCE_NS 1000000000u
 #define WAIT_NS	   10000000000u
 #define LOOK_NS	   1000000 /* between two looks for answers or deaths */
@@ -99,8 +99,8 @@ bool direct_select_find(struct engine *e)
 	return any;
 }
 
-/* Has a connection waited too long for the broker's answer?  While the broker
- * answers other questions, its answer to this one may still come. */
+/* Has a connection waited too long for the answer about its peer?  While other
+ * answers come, this one may still come, too. */
 static bool is_late(const struct direct_select *w,
 		    const struct engine_want *want, uint64_t now_ns)
 {
@@ -172,11 +172,11 @@ void direct_select_rest(struct engine *e, uint64_t now_ns, uint64_t *wake_ns)
 	*wake_ns = bits_min_u64(*wake_ns, direct_select_look_ns(e, now_ns));
 	if (local_peer_note_death(now_ns))
 		*wake_ns = bits_min_u64(*wake_ns, now_ns + LOOK_NS);
-	/* engine_asleep orders its store of is_asleep before the loads of
-	 * engine_has_notify, which so sees a bit that a peer set before that
-	 * store.  A peer that sets a bit later sees is_asleep, and wakes this
-	 * process.  Without this order the leader could sleep although a bit is
-	 * set. */
+	/* engine_asleep orders its store of is_asleep before the load of
+	 * engine_has_notify.  So this load sees a bit that a peer set before
+	 * that store.  A peer that sets a bit later sees is_asleep, and wakes
+	 * this process.  Without this order the leader could sleep although a
+	 * bit is set. */
 	engine_asleep(e, true);
 	if (engine_has_notify(e))
 		*wake_ns = 0;

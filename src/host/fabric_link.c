@@ -28,7 +28,7 @@
 #include "util/shared.h"
 
 #define TYPE_CA 1 /* NodeType (IBTA 14.2.5.3) */
-/* Of this number of looks at rings, one looks at the sockets, too. */
+/* One of this many looks at rings also looks at the sockets. */
 #define LOOKS 16
 /* Changes that are not of a port. */
 #define NOT_OF_PORT (uint32_t)(DATA_DEATH | DATA_RING)
@@ -56,12 +56,13 @@ static struct {
 	struct link_port ports[HCA_MAX_PORTS];
 	/* Received messages, of which the engine has not taken all yet. */
 	struct link_batch batch;
-	/* Direct requests: this program's number at the fabric, 0 if it does
-	 * not share its arena; the subnet's number of changes, mapped; and the
-	 * questions about other programs. */
+	/* This program's number at the fabric; 0: the program does not share
+	 * its arena. */
 	uint32_t program;
+	/* The subnet's number of changes (link_reach_map); NULL: the arena
+	 * is not shared. */
 	const shared_u32 *changes;
-	struct link_reach reach;
+	struct link_reach reach; /* the questions about direct requests */
 	uint32_t batch_port; /* the port from whose socket `batch` was read */
 	/* Each port has rings, so the sockets have no packets. */
 	bool has_rings;
@@ -648,7 +649,8 @@ static void clear_state(void)
 	shared_store(&is_lost, 0);
 }
 
-/* Closes what is open. */
+/* Closes the descriptors that are open.  is_child: leaves the rings mapped, as
+ * fabric_link_forget does. */
 static void close_all(bool is_child)
 {
 	publish_fd(-1);

@@ -57,9 +57,9 @@ enum link_reach_is fabric_link_reach(const struct link_reach_about *about,
  * its descriptors can then not use the link either. */
 void fabric_link_close(void);
 /* Closes the descriptors of the link that the child of a fork has inherited,
- * also of a link that the parent was opening.  The parent's link goes on.  Also
- * for a process whose progress thread could not be stopped: mapped memory,
- * which that thread may read, stays mapped. */
+ * also of a link that the parent was opening.  The parent's link goes on.
+ * Called also in a process whose progress thread could not be stopped, since
+ * mapped memory, which that thread may read, stays mapped. */
 void fabric_link_forget(void);
 
 /* Is there a link?  True also if it has ended. */

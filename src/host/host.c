@@ -132,9 +132,10 @@ static const struct device *ib_device(void)
 								     : NULL;
 }
 
-/* Returns the socket that receives datagrams, or -errno.  On a host of a
- * fabric, whose device is `ib`, the socket is not bound and receives none, and
- * no broker is needed. */
+/* Calls local_peer_open, unless the fabric forbids direct requests.  Returns
+ * the socket that receives datagrams, or -errno.  On a host of a fabric, whose
+ * device is `ib`, the socket is not bound and receives none, and no broker is
+ * needed. */
 static int open_socket(struct host *h, const struct device *ib,
 		       uint64_t patience)
 {
@@ -754,7 +755,7 @@ void host_poll(struct host *h, const struct cq *cq, struct host_polls *polls)
 {
 	uint32_t every = shared_own(&polls->yield_every);
 
-	if (!every) /* the first poll of the object */
+	if (!every) /* no poll of the object has yielded yet */
 		every = POLL_YIELD;
 	/* Without a look at the socket a poll costs very little, so more polls
 	 * come between two yields.  But if all traffic comes through the arena,

@@ -60,9 +60,9 @@ struct hca *host_hca(struct host *h);
 /* Returns the map whose keys are the numbers of the protection domains that
  * exist.  Under the ctx lock. */
 struct map *host_domains(struct host *h);
-/* Takes the ctx lock, under which objects are created and destroyed.  Only the
- * locks that verbs/object.h names before this one are further out.  The thread
- * cannot be cancelled until host_unlock. */
+/* Takes the ctx lock, under which objects are created and destroyed.
+ * verbs/object.h names the locks that a thread may already have then.  The
+ * thread cannot be cancelled until host_unlock. */
 void host_lock(struct host *h);
 /* Releases the ctx lock. */
 void host_unlock(struct host *h);
@@ -90,8 +90,8 @@ void host_qp_free(struct host *h, struct qp *qp, struct ibt_qp *side);
  * Modifies a QP.  attr->ah.sgid_index is an index into the GID table of `dev`.
  * Returns 0, or -errno with a sentence in *why.  -EBUSY: a peer of this host
  * works at the QP; the caller calls host_qp_wait and then this function again,
- * without HCA_QP_CUR_STATE if the new state is RESET.
- * -EIO: the link to the fabric has ended.  While a QP is modified to RESET, no
+ * without HCA_QP_CUR_STATE if the new state is RESET.  -EIO: the link to the
+ * fabric has ended.  While a QP is modified to RESET, no
  * thread may poll its completion queues.
  */
 int host_qp_modify(struct host *h, const struct device *dev,
@@ -225,8 +225,8 @@ uint32_t host_share(struct host *h, const void *addr, size_t bytes);
 /* Ends the sharing for which host_share returned `number`. */
 void host_unshare(struct host *h, uint32_t number);
 /* Serves all doorbells under the progress lock.  After the return the engine
- * knows all requests that were posted before the call, and progress copies no
- * payload of earlier requests. */
+ * knows all requests that were posted before the call, and each copy of payload
+ * that progress had begun before the call has ended. */
 void host_quiesce(struct host *h);
 /* Returns when no peer of this host copies by the keys, or works at the QP, of
  * `what`.  Moves all eager messages into the memory of their receives. */
@@ -241,7 +241,7 @@ void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes);
 struct host_polls {
 	shared_u32 empty;   /* polls in a row that found nothing */
 	shared_u32 skipped; /* polls in a row that made no progress */
-	/* Empty polls between two yields of the core; 0: no poll was empty
+	/* Empty polls between two yields of the core; 0: no poll has yielded
 	 * yet. */
 	shared_u32 yield_every;
 	/* In the last yield another thread ran for a moment. */

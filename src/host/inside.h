@@ -8,8 +8,8 @@
 
 /* Returns the progress of h. */
 struct progress *host_progress(struct host *h);
-/* host_qp_modify for a QP of an iWARP device (stream.c).  Returns 0, or -errno
- * with *why. */
+/* Does the work of host_qp_modify for a QP of an iWARP device (stream.c).
+ * Returns 0, or -errno with a constant sentence in *why. */
 int stream_modify(struct progress *p, struct ibt_qp *q,
 		  const struct hca_qp_attr *attr, uint32_t mask,
 		  const char **why);

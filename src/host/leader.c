@@ -29,6 +29,7 @@
 /* The leader holds this lock. */
 static struct lock leader_lock;
 static sem_t nap; /* sem_post ends the nap of the progress thread */
+/* leader_open was called, and leader_close was not called since. */
 static shared_flag is_open;
 /* Threads of the program that sleep for an event, the leader included. */
 static struct count sleepers;

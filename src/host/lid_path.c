@@ -93,7 +93,8 @@ int lid_path_set(const struct device *dev, struct hca_qp_attr *attr,
 	int err = 0;
 
 	if (mask & HCA_QP_PORT && !device_port(dev, attr->port_num, &port)) {
-		*why = "port_num is not the number of a port of the device";
+		*why = "port_num is not the number of a port of the device; "
+		       "give 1 to phys_port_cnt of ibv_query_device";
 		return -EINVAL;
 	}
 	attr->ah.bursts = attr->ah.local = 0;

@@ -41,8 +41,9 @@ bool link_batch_has(const struct link_batch *b);
  * Takes the next packet, or the whole message if it does not begin with a whole
  * packet: sets *bytes and *n, which stay valid until link_batch_fill.  *n is 0
  * if the fabric has closed the socket.  Called only if link_batch_has.  Returns
- * 0, or -EPROTO: the message is longer than a fabric sends, or has bytes that
- * are no packet behind a packet or in place of several.
+ * 0, or -EPROTO: the message is longer than a fabric sends, bytes that follow a
+ * packet in it are no packet, or it begins with no packet although it is longer
+ * than one.
  */
 int link_batch_take(struct link_batch *b, const uint8_t **bytes, size_t *n);
 

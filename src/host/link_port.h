@@ -24,7 +24,7 @@ struct link_port {
 	uint32_t device; /* the index of the link's device in the engine */
 	uint32_t number; /* the port's number */
 	int fd;		 /* the data end's socket; -1: none */
-	size_t burst;	 /* the most bytes of packets in a message to it */
+	size_t burst; /* the most bytes of packets in a message to the fabric */
 	struct link_ring ring; /* packets go by these rings, if there are any */
 	/* Sets of enum data_change.
 	 * heard: changes that the fabric has reported, and about which no
@@ -49,7 +49,8 @@ void link_port_take(const struct link_port *port, struct engine *engine,
 		    const uint8_t *bytes, size_t n, uint64_t now_ns);
 /* Gives some packets of the port's ring, if it has one, to the engine, until
  * the engine is choked.  Returns how many; -ECONNRESET: the fabric has closed
- * the data end; or -EPROTO: it has written nonsense into the ring. */
+ * the data end; or -EPROTO: the fabric has written to the ring what no fabric
+ * writes. */
 int link_port_take_ring(struct link_port *port, struct engine *engine,
 			uint64_t now_ns);
 /* Has the port's ring packets? */
@@ -61,7 +62,7 @@ bool link_port_idle(struct link_port *port);
 bool link_port_is_ours(const struct link_port *port);
 
 /* Notes that the fabric has reported these changes, a set of enum data_change.
- * Returns 0, or -EPROTO: there are no such changes. */
+ * Returns 0, or -EPROTO: one of the changes is unknown. */
 int link_port_hear(struct link_port *port, uint32_t changes);
 /* Is the fabric to be asked for the state?  If so, the caller sends the
  * question. */

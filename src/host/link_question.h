@@ -20,7 +20,7 @@ struct link_question {
 	uint32_t kind;
 	/* A port's number or, in FABRIC_PROTO_ARENA, a program's. */
 	uint32_t number;
-	uint32_t serial;
+	uint32_t serial; /* the question's number, which the answer repeats */
 	/* The group of FABRIC_PROTO_JOIN and FABRIC_PROTO_LEAVE. */
 	uint8_t gid[16];
 	/* The serial of an earlier request, if this process has stopped
@@ -39,7 +39,8 @@ bool link_question_is_answer(const struct link_question *q,
 /* Does err, not 0, mean that the fabric refuses the open question?  It may
  * refuse only questions of some kinds. */
 bool link_question_is_refused(const struct link_question *q, int err);
-/* Is the message of n bytes the answer q->late?  It comes once at most. */
+/* Is the message of n bytes the answer to the request q->late?  If so, sets
+ * q->late to 0, since that answer comes once at most. */
 bool link_question_is_late(struct link_question *q,
 			   const struct fabric_proto *m, size_t n);
 

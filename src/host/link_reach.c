@@ -23,7 +23,7 @@ static bool is_same(const struct link_reach_about *a,
 	       !memcmp(x->sgid, y->sgid, 16) && !memcmp(x->dgid, y->dgid, 16);
 }
 
-/* Returns a slot for a new question: a free one, or one whose answer nobody has
+/* Returns a slot for a new question: a free one, or one whose answer was not
  * fetched, because its queue pair has gone or has another path; NULL: none. */
 static struct link_reach_question *free_slot(struct link_reach *r)
 {

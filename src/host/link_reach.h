@@ -24,8 +24,8 @@ enum {
 
 enum link_reach_is {
 	LINK_REACH_ASKED, /* there is no answer yet: the caller asks again */
-	LINK_REACH_YES,
-	LINK_REACH_NO,
+	LINK_REACH_YES,	  /* the packets reach a program */
+	LINK_REACH_NO,	  /* the packets reach no program for direct requests */
 };
 
 /* The packets of a queue pair. */
@@ -58,8 +58,10 @@ struct link_reach {
 	uint32_t arena_count;
 };
 
-/* Returns what the fabric has said about packets, with LINK_REACH_YES in
- * *reached, and forgets the answer.  Before that, notes the question. */
+/* If the fabric has answered the question about packets, returns the answer,
+ * stores in *reached what LINK_REACH_YES is about, and forgets the answer.
+ * Otherwise returns LINK_REACH_ASKED; notes the question, unless it was noted
+ * before or LINK_REACH_MAX questions have no answer yet. */
 enum link_reach_is link_reach_get(struct link_reach *r,
 				  const struct link_reach_about *about,
 				  struct fabric_reached *reached);
@@ -75,8 +77,8 @@ void link_reach_answered(struct link_reach *r,
 /* Could a fabric say this of the receiver of packets? */
 bool link_reach_is_sound(const struct fabric_reached *r);
 /* Judges the answer m to a question for an arena.  err: the answer's -errno or
- * 0.  fd: the descriptor that wakes the peer; -1: none came.  A fabric that had
- * no descriptor left is asked again. */
+ * 0.  fd: the descriptor that wakes the peer; -1: none came.  After an error
+ * other than -ESRCH, or without a descriptor, the fabric is asked again. */
 enum client_arena link_reach_judge_arena(const struct fabric_proto *m, int err,
 					 int fd);
 /* Passes the answer m to a question for an arena on to local_peer_answered.

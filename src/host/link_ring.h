@@ -38,11 +38,13 @@ struct link_ring {
 
 /* Prepares the struct of a data end without rings. */
 void link_ring_init(struct link_ring *r);
-/* Asks the fabric for the rings of the data end at a port.  @fd: its socket.
- * *m: a request with the host and the port; used for the question.  Returns 0,
- * also if the fabric refuses, or if this process has no memory or no descriptor
- * for rings: then the socket serves.  Otherwise returns the -errno of
- * fabric_client_bring; -EPROTO: the fabric has sent no such memory file. */
+/* Asks the fabric for the rings of the data end at a port.  @control: the
+ * connection to the fabric.  @fd: the data end's socket.  *m: a request with
+ * the host and the port; used for the question.  Returns 0, also if the user or
+ * the fabric refuses rings (env_is_without), or if this process has no memory
+ * or no descriptor for them: then the socket serves.  Otherwise returns the
+ * -errno of fabric_client_bring; -EPROTO: the fabric has sent no such memory
+ * file. */
 int link_ring_open(struct link_ring *r, int control, int fd,
 		   struct fabric_proto *m);
 /* Ends the use of the rings.  is_child: this process is the child of a fork,
@@ -51,14 +53,15 @@ void link_ring_close(struct link_ring *r, bool is_child);
 /* Are there rings? */
 bool link_ring_is_open(const struct link_ring *r);
 
-/* Does what link_send does, by the ring.  @fd: the socket of the data end.  If
+/* Does the work of link_send by the ring.  @fd: the socket of the data end.  If
  * fewer than n frames were sent, r->room_fd tells of room by POLLOUT. */
 size_t link_ring_send(struct link_ring *r, int fd,
 		      const struct engine_frame *frames, size_t n);
 /* Takes the next packet of the fabric: sets *bytes, which are this process's
  * own and stay valid until the next call, and *n.  False: there is none. */
 bool link_ring_take(struct link_ring *r, const uint8_t **bytes, size_t *n);
-/* Gives back the room of the packets that were taken. */
+/* Gives back the room of the packets that were taken.  @fd: the socket of the
+ * data end, by which a fabric that waits for room is woken. */
 void link_ring_release(struct link_ring *r, int fd);
 /* Has the fabric send a message at the next packet.  False: there are packets
  * now, or the fabric waits for a wake-up that cannot be sent, and the caller

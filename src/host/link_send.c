@@ -24,7 +24,8 @@ static size_t bytes_of(const struct engine_frame *f)
 	return f->head_bytes + f->len;
 }
 
-/* Returns how many of the first of n frames fit into one message, 1 or more. */
+/* Returns how many of n frames, from the first on, go into one message; at
+ * least 1. */
 static size_t count_fitting(const struct engine_frame *f, size_t n,
 			    size_t burst)
 {

@@ -25,7 +25,7 @@ size_t link_send(int fd, size_t burst, const struct engine_frame *frames,
 		 size_t n);
 
 /* Gives a received packet with a wrong Q_Key back to the fabric
- * (fabric/proto.h). If the socket is full, the fabric does not learn of this
+ * (fabric/proto.h).  If the socket is full, the fabric does not learn of this
  * packet. */
 void link_send_refused(int fd, const uint8_t *bytes, size_t n);
 

@@ -62,7 +62,7 @@ struct entry {
 
 enum asked {
 	ASKED_NOT, /* no question is outstanding, and no answer is kept */
-	ASKED_YES, /* the broker has not answered yet */
+	ASKED_YES, /* the broker, or the fabric, has not answered yet */
 	ASKED_NONE /* the class has no arena that this process can map */
 };
 
@@ -373,7 +373,9 @@ static const char *adopt_arena(uint32_t class, const struct proto_at *arena,
 	return NULL;
 }
 
-/* pid: the peer's process; 0: not known. */
+/* Has the requests to this class go by packets.  Prints why, if the user asks
+ * for direct requests (env_has_direct).  pid: the peer's process; 0: not
+ * known. */
 static void refuse_class(uint32_t class, uint32_t pid, const char *why)
 {
 	char name[24] = "";
@@ -471,7 +473,7 @@ bool local_peer_note_death(uint64_t now_ns)
 
 void local_peer_forget_questions(void)
 {
-	/* While the broker was gone, nobody reported deaths. */
+	/* While the broker was gone, no deaths were reported. */
 	local_peer_died();
 	for (uint32_t i = 0; all.questions && i <= STEER_CLASS_MAX; i++)
 		if (all.asked[i] == ASKED_YES)

@@ -21,7 +21,7 @@
  * local_peer_open, _close, _withdraw and _forget are called while no other
  * thread uses this file.  The progress thread calls local_peer_begin and _end
  * without the lock.  local_peer_wake_fd, _is_open, _maps and _wake need no
- *lock.
+ * lock.
  */
 #ifndef HOST_LOCAL_PEER_H
 #define HOST_LOCAL_PEER_H
@@ -75,7 +75,7 @@ void local_peer_open(struct hca *own, bool maps);
 /* Makes this file ask `ask` for arenas in place of the broker: on a host of a
  * fabric, where classes are the numbers of programs.  @own: this process's
  * number.  Called after local_peer_open, while no other thread uses this file.
- * Returning false, `ask` says that the question cannot be sent now. */
+ * `ask` returns false if the question cannot be sent now. */
 void local_peer_use(uint32_t own, bool (*ask)(uint32_t class));
 /* Returns the eventfd by which local peers wake this process, or -1.  The
  * caller does not close it. */
@@ -85,7 +85,8 @@ int local_peer_wake_fd(void);
  * hca_is_alive reads, so that peers find this process alive.  Returns 0, or
  * -errno: the process gets no name as an owner of shared locks
  * (lock_owner_open), and the device cannot be opened.  A process without a
- * broker has no peers, and begins without the name and the lock.
+ * broker begins without the name and the lock: it has no peers or, on a host of
+ * a fabric, sends packets to them.
  */
 int local_peer_begin(void);
 /* Called by the progress thread when it ends: releases the lock of
@@ -127,14 +128,14 @@ void local_peer_put(struct local_peer *n);
 void local_peer_expect(uint32_t qpn);
 /* Wakes the peer by one write to its eventfd.  Does not wait. */
 void local_peer_wake(struct local_peer *n);
-/* Called by broker_link.c: takes an answer of the broker (CLIENT_NEWS_ARENA),
- * and owns the descriptor in it from then on. */
+/* Takes the answer of the broker, or of the fabric (link_reach.c), about an
+ * arena (CLIENT_NEWS_ARENA), and owns the descriptor in it from then on. */
 void local_peer_answered(const struct client_news *news);
 /* Called by broker_link.c when the broker is gone, whether or not there is a
  * new one: forgets the questions to the old broker, so that they are asked
  * again. */
 void local_peer_forget_questions(void);
-/* Is an answer of the broker outstanding? */
+/* Is an answer of the broker or of the fabric about an arena outstanding? */
 bool local_peer_is_asking(void);
 /* Has the broker or the fabric answered since the last call of this function?
  * CLIENT_ARENA_LATER does not count as an answer. */

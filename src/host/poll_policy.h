@@ -35,10 +35,11 @@
 #define POLL_POLICY_STREAM    8	     /* bulk datagrams that make a stream */
 #define POLL_POLICY_GATHER    32768  /* bytes of posts that may wait together */
 #define POLL_POLICY_SERVE_NS  100000 /* between looks at gathered posts */
-#define POLL_POLICY_SMALL     8192 /* bytes of a request that gains by waiting */
-#define POLL_POLICY_LATE_NS   20000 /* a longer wait of a post is too long */
-#define POLL_POLICY_BULK      16384 /* the least bytes of a bulk datagram */
-#define POLL_POLICY_LOOK_NS   500   /* one look in vain, if slowness is 1 */
+/* The most bytes of a request that gains by waiting. */
+#define POLL_POLICY_SMALL   8192
+#define POLL_POLICY_LATE_NS 20000 /* a longer wait of a post is too long */
+#define POLL_POLICY_BULK    16384 /* the least bytes of a bulk datagram */
+#define POLL_POLICY_LOOK_NS 500	  /* one look in vain, if slowness is 1 */
 /* For how long a core counts as crowded after the first long yield. */
 #define POLL_CROWD_NS 20000000u
 /* For how long a core counts as crowded after a long yield, at most. */
@@ -125,10 +126,12 @@ void poll_policy_init(struct poll_policy *p);
 void poll_policy_fix(struct poll_policy *p);
 
 /* Called when a datagram of @len bytes was sent, or a run of datagrams of
- * @segment bytes each and @len bytes in total. */
+ * @segment bytes each and @len bytes in total.  @segment may be 0 for a single
+ * datagram. */
 void poll_policy_sent(struct poll_policy *p, size_t len, size_t segment);
 /* Called when a datagram of @len bytes was received, or a run of datagrams of
- * @segment bytes each and @len bytes in total. */
+ * @segment bytes each and @len bytes in total.  @segment may be 0 for a single
+ * datagram. */
 void poll_policy_received(struct poll_policy *p, size_t len, size_t segment);
 /* Should the socket join datagrams (GRO), because one look found @bytes bytes
  * in @count datagrams? */
@@ -151,8 +154,8 @@ void poll_policy_looked(struct poll_policy *p, size_t bytes, bool is_dry,
 /* Called when bytes came over a connection of an iWARP device, or anything over
  * the link to a fabric. */
 void poll_policy_news(struct poll_policy *p);
-/* Called when the backoff forbade a look: nobody knows then whether the socket
- * is empty. */
+/* Called when the backoff forbade a look, so that it is not known whether the
+ * socket is empty. */
 void poll_policy_skipped(struct poll_policy *p);
 /* Should peers be told that the socket is empty?  @waits: the caller is about
  * to wait for datagrams. */
@@ -180,8 +183,8 @@ bool poll_policy_may_gather(const struct poll_policy *p, uint32_t bytes);
  * lock. */
 void poll_policy_gathered(struct poll_policy *p, uint32_t bytes);
 /* Called when a request waits that no packet will acknowledge, without the
- * progress lock.  @now_ns: read for the first such request only, if
- * poll_policy_is_waiting is false; else not used. */
+ * progress lock.  @now_ns: used only if poll_policy_is_waiting returns false.
+ */
 void poll_policy_waits(struct poll_policy *p, uint64_t now_ns);
 /* Does a request wait that no packet will acknowledge?  Called without the
  * progress lock. */

@@ -171,7 +171,7 @@ static bool run_waiting(struct progress *p, struct post_lock *l, uint64_t now)
 }
 
 /* Does the progress thread look for requests that wait?  *wakes becomes true if
- * the thread should begin to: the caller releases l and then wakes the
+ * the thread should begin to look: the caller releases l and then wakes the
  * thread. */
 static bool is_served(struct progress *p, struct post_lock *l, bool *wakes)
 	REQUIRES(&l->lock)
@@ -243,8 +243,11 @@ static bool is_done_apart(struct progress *p, struct ibt_qp *q) NO_LOCK_ANALYSIS
 	lock_give(&l->lock);
 	if (!are_others_done)
 		progress_serve(p);
-	/* plan_rest loads is_wanted and stores is_resting under all post locks.
-	 * So it has seen is_wanted, or this thread sees is_resting. */
+	/* wait_plan_make loads is_wanted and then stores is_resting, under all
+	 * post locks.  This thread has stored is_wanted under one of them.  So
+	 * wait_plan_make loads that store, or this thread loads is_resting.
+	 * Otherwise the progress thread could sleep, and would not begin to
+	 * look. */
 	if (wakes && shared_load(&p->wake.is_resting))
 		progress_wake(p);
 	if (notes)

@@ -28,9 +28,9 @@ void post_doorbell(struct progress *p, struct ibt_qp *q, uint32_t bytes);
  * other locks and were posted by this thread.
  */
 void post_polled(struct progress *p, uint32_t number);
-/* Called when a poll of such a CQ finds nothing: ends the wait of a QP for a
- * receive of its peer, if the peer has one (engine_resume_apart).  True: the
- * poll may find a completion now. */
+/* Called when a poll of a CQ whose QPs use the post lock @number finds nothing:
+ * ends the wait of such a QP for a receive of its peer, if the peer has one
+ * (engine_resume_apart).  True: the poll may find a completion now. */
 bool post_resume(struct progress *p, uint32_t number);
 /* Called before the program waits: executes the requests that wait and were
  * posted by this thread. */

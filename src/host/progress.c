@@ -249,9 +249,9 @@ static bool look_at_peers(struct progress *p, unsigned rounds, uint64_t now)
 	return any;
 }
 
-/* Has each QP a connection of iWARP, and waits no datagram for the engine? Then
- * a poll does not look for datagrams, since none is for a QP.  The thread that
- * waits for work drops those that come. */
+/* Does each QP have a connection of iWARP, and does no datagram wait for the
+ * engine?  Then a poll does not look for datagrams, since none is for a QP. The
+ * thread that waits for work drops those that come. */
 static bool has_only_streams(const struct progress *p)
 {
 	uint32_t count = stream_set_count(&p->streams);
@@ -302,7 +302,7 @@ static bool receive_link(struct progress *p, unsigned rounds)
 	return any;
 }
 
-/* Waits until there is room, or until the time @ns has passed.  The link to a
+/* Waits until there is room, but for @ns nanoseconds at most.  The link to a
  * fabric may end meanwhile, and then needs no room. */
 static void await_room(struct progress *p, uint64_t ns)
 {

@@ -38,7 +38,8 @@
 #include "wire/udp.h"
 
 #define PROGRESS_TICK_NS 64 /* the unit of progress_activity's times */
-/* With so many unacknowledged packets small posts may wait for more posts. */
+/* If a QP has this many unacknowledged packets or more, small posts to it may
+ * wait for more posts. */
 #define PROGRESS_AHEAD	4
 
 #define PROGRESS_GROUPS HOST_MAX_LID_GROUPS

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How many bytes the next system call sends on a connection.  The more bytes a
- * call sends, the less the sender's writes to the kernel's buffers wait for
- * cache lines that the receiver has just read: calls of 1 MiB are half as fast
- * again as calls of 256 KiB.  But the first bytes of a long call leave later.
- * So the size grows from call to call while the calls follow one another and
- * are full, and begins small after a pause.
+ * Decides how many bytes the next system call sends on a connection.  The more
+ * bytes a call sends, the less the sender's writes to the kernel's buffers wait
+ * for cache lines that the receiver has just read: calls of 1 MiB send 1.5
+ * times as many bytes a second as calls of 256 KiB.  But the first bytes of a
+ * long call leave later. So the size grows from call to call while the calls
+ * follow one another and are full, and begins small after a pause.
  *
  * Owner: struct stream_socket; lock: the progress lock.  Sans-IO.
  */
@@ -27,9 +27,10 @@
 
 /* All zero: nothing was sent yet. */
 struct stream_burst {
-	uint32_t room;	  /* of the next call, unless there is a pause */
+	/* How many bytes the next call may send, unless there is a pause. */
+	uint32_t room;
 	uint64_t sent_ns; /* the time of the turn that made the last call */
-	uint64_t bytes;	  /* that this turn has sent */
+	uint64_t bytes;	  /* how many bytes that turn has sent */
 };
 
 /* Returns how many bytes the next call may send. */

@@ -77,7 +77,7 @@ struct stream_set {
 	/* The socket whose bytes lie in rx and wait for stream_set_receive;
 	 * NULL: none. */
 	struct stream_socket *got;
-	int64_t got_result; /* of tcp_receive for `got` */
+	int64_t got_result; /* the result of tcp_receive for `got` */
 	/* The socket that had bytes last.  NULL: none, or HOT_LOOKS looks at it
 	 * were in vain since then. */
 	struct stream_socket *hot;
@@ -141,8 +141,8 @@ static inline uint32_t stream_set_count(const struct stream_set *set)
 {
 	return set->by_qpn.count;
 }
-/* Does the coming turn of progress not look at the UDP socket, because bytes of
- * a connection wait?  One turn in eight looks at the UDP socket even then,
+/* Does the coming turn of progress leave out the UDP socket, because bytes of a
+ * connection wait?  One turn in eight looks at the UDP socket even then,
  * unless each QP has a connection (has_only_streams in progress.c). */
 static inline bool stream_set_goes_first(struct stream_set *set)
 {

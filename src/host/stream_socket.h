@@ -51,7 +51,7 @@ struct stream_socket {
 	uint8_t last[ENGINE_FINISH_BYTES];
 	uint32_t last_bytes;
 	void (*news)(void *arg, enum host_stream_news what); /* host_stream's */
-	void *arg;					     /* of `news` */
+	void *arg; /* the argument of `news` */
 	/* Writes the bytes of the connection to the capture.  Owned; NULL: they
 	 * are not captured. */
 	struct capture_stream *capture;
@@ -85,6 +85,7 @@ void stream_socket_free(struct stream_set *set, struct stream_socket *s);
  * operation of epoll_ctl, EPOLL_CTL_*.  Returns 0 or -errno. */
 int stream_socket_watch(struct stream_set *set, struct stream_socket *s,
 			int how);
+/* Sets s->deadline_ns, and lowers set->due_ns to it. */
 void stream_socket_set_deadline(struct stream_set *set, struct stream_socket *s,
 				uint64_t deadline_ns);
 /* Adds a buffer to set->spares. */

@@ -17,12 +17,17 @@
  * leader waits. */
 void wait_plan_make(struct progress *p, struct progress_rest *r);
 /*
- * Called by a thread that releases the locks: must the leader be woken?  It
- * must if there is work to do at once, or if it waits for longer than the
- * engine or a stream now allows, without listening for packets that the engine
- * can take again, for room in another socket than the full one, on the
- * descriptor of a broker that is gone, or without the epoll set of the streams,
- * which the first stream has made.
+ * Called by a thread that releases the locks.  Returns whether that thread must
+ * wake the leader, for one of these reasons:
+ *
+ *	- there is work to do at once;
+ *	- the leader's wait ends later than the engine, a stream or a question
+ *	  about a local peer now allows;
+ *	- the wait leaves out packets, which the engine can take again;
+ *	- the wait is for room in another socket than the one that is full now;
+ *	- the wait is on the descriptor of a broker that is gone;
+ *	- the wait is without the epoll set of the streams, which the first
+ *	  stream has made meanwhile.
  */
 bool wait_plan_is_over(struct progress *p);
 
