@@ -49,13 +49,14 @@ size_t iblink_write(uint8_t *head, const struct iblink *h, size_t len);
  * Writes ICRC and VCRC of a packet to p + len.  `head` has the head_bytes bytes
  * that iblink_write wrote, and p has the `len` bytes from the BTH to the pad.
  * The head need not lie in front of p.  Returns the new length,
- * len + IBLINK_TAIL_BYTES.  Aborts if `len` is less than BTH_BYTES.
+ * len + IBLINK_TAIL_BYTES.  Aborts if head_bytes exceeds LRH_HEAD_MAX, or if
+ * `len` is less than BTH_BYTES.
  */
 size_t iblink_seal(const uint8_t *head, size_t head_bytes, uint8_t *p,
 		   size_t len);
 /* Does what iblink_seal does, but for the ICRC takes the CRC of the payload,
- * which ends with the pad, from *sum.  Aborts if `len` is too short for
- * sum->bytes. */
+ * which ends with the pad, from *sum.  Aborts if head_bytes exceeds
+ * LRH_HEAD_MAX, or if `len` is too short for sum->bytes. */
 size_t iblink_seal_summed(const uint8_t *head, size_t head_bytes, uint8_t *p,
 			  size_t len, const struct rocev2_sum *sum);
 

@@ -117,7 +117,7 @@ struct cmmsg {
 	uint8_t remote_timeout, local_timeout;
 	uint8_t max_cm_retries;
 	struct cmmsg_path primary, alternate;
-	uint8_t ack_delay, failover; /* REP */
+	uint8_t ack_delay, failover; /* REP; failover: CMMSG_FAILOVER_* */
 	uint8_t answers;	     /* MRA, REJ: CMMSG_OF_* */
 	uint8_t service_timeout;     /* MRA */
 	uint16_t reason;	     /* REJ: CMMSG_REJ_* */
@@ -131,12 +131,15 @@ struct cmmsg {
 	uint8_t private_data[CMMSG_PRIVATE_MAX];
 };
 
-/* Makes the refusal of a REQ (a REJ with this reason) or of a SIDR_REQ (a
- * SIDR_REP) that belongs to no conversation. */
+/* Makes the refusal of a REQ or a SIDR_REQ that belongs to no conversation.
+ * REQ: a REJ with this reason (CMMSG_REJ_*).  SIDR_REQ: a SIDR_REP with the
+ * status CMMSG_SIDR_NO_QP if the reason is CMMSG_REJ_NO_RESOURCES, else with
+ * CMMSG_SIDR_NO_SERVICE. */
 void cmmsg_refuse(const struct cmmsg *request, uint16_t reason,
 		  struct cmmsg *refusal);
-/* Makes the answer to a DREQ, REP or RTU that belongs to no conversation.
- * Returns false for a message of another kind, which needs no answer. */
+/* Makes the answer to a message that belongs to no conversation: a DREP to a
+ * DREQ, a REJ with CMMSG_REJ_BAD_COMM_ID to a REP or RTU.  Returns false for a
+ * message of another kind, which needs no answer. */
 bool cmmsg_answer_stray(const struct cmmsg *m, struct cmmsg *answer);
 
 /* The header of RDMA IP CM in the private data; IPv4 addresses are stored as
@@ -150,10 +153,11 @@ struct cmmsg_ip {
  * always sent in full. */
 size_t cmmsg_private_bytes(enum cmmsg_kind kind);
 /*
- * Reads a MAD of len bytes into *m.  Returns false if len < MAD_BYTES, if the
- * MAD is not a Send of this class and class version with an attribute of enum
- * cmmsg_kind, or if info_bytes exceeds CMMSG_INFO_MAX.  In a LAP only the
- * fields local_id and remote_id are read.
+ * Reads a MAD of len bytes into *m.  Returns false, with *m undefined, if len <
+ * MAD_BYTES, if the MAD is not a Send of base version 1 and of this class and
+ * class version with an attribute of enum cmmsg_kind, or if info_bytes exceeds
+ * CMMSG_INFO_MAX.  A LAP gives *m only the fields of its MAD header, local_id
+ * and remote_id.
  */
 bool cmmsg_parse(const uint8_t *mad, size_t len, struct cmmsg *m);
 /* Writes MAD_BYTES at mad.  m->kind must not be CMMSG_LAP: adverb sends no LAP.
@@ -163,7 +167,8 @@ void cmmsg_write(uint8_t *mad, const struct cmmsg *m);
 /* Reads CMMSG_IP_BYTES at p.  Returns false for an unknown version of the
  * header or of IP. */
 bool cmmsg_ip_parse(const uint8_t *p, struct cmmsg_ip *ip);
-/* Writes CMMSG_IP_BYTES at p. */
+/* Writes CMMSG_IP_BYTES at p.  The IP version is 4 if ip->dst is an IPv4
+ * address, else 6; ip->src is of the same version. */
 void cmmsg_ip_write(uint8_t *p, const struct cmmsg_ip *ip);
 
 /* Returns the service ID of a port space and a port (IBTA A11.2). */

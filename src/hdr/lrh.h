@@ -62,7 +62,7 @@ size_t lrh_frame(const uint8_t *p, size_t len, struct lrh *lrh);
 /*
  * Returns the length of the packet that begins at p, from LRH to VCRC, by its
  * LRH; 0: the `len` bytes at p do not begin with a whole packet, or the length
- * is less than that of the headers and CRCs.  Checks no other field.
+ * is less than that of LRH, BTH and CRCs.  Checks no other field.
  */
 size_t lrh_first(const uint8_t *p, size_t len);
 

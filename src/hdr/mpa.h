@@ -26,8 +26,8 @@
 #define MPA_HEAD	20  /* bytes before the private data */
 #define MPA_PRIVATE_MAX 512 /* bytes, enhanced data included */
 #define MPA_ENHANCED	4   /* bytes of the enhanced data */
-/* The greatest IRD or ORD.  It means that the consumers agree on the depth (RFC
- * 6581 9.1). */
+/* The greatest IRD or ORD.  This value means that the consumers agree on the
+ * depth themselves (RFC 6581 9.1). */
 #define MPA_DEPTH_MAX 0x3fff
 #define MPA_FRAME_MAX (MPA_HEAD + MPA_PRIVATE_MAX)
 

@@ -33,7 +33,8 @@ struct outer {
 };
 
 /* Writes the headers of Ethernet and IP before `bytes` bytes of a protocol, and
- * returns their length, at most OUTER_IP_MAX. */
+ * returns the length of the headers, at most OUTER_IP_MAX.  IP header and bytes
+ * together: at most 65535 bytes, in the next two functions, too. */
 size_t outer_write_ip(uint8_t *p, const struct outer *o, uint8_t protocol,
 		      size_t bytes);
 /* Writes a whole frame with the UDP payload bytes[0..n), and returns its
@@ -41,8 +42,8 @@ size_t outer_write_ip(uint8_t *p, const struct outer *o, uint8_t protocol,
 size_t outer_write_udp(uint8_t *p, const struct outer *o, const uint8_t *bytes,
 		       size_t n);
 /* Writes the headers of a TCP segment with the payload bytes[0..n), and returns
- * their length, at most OUTER_TCP_MAX.  The ports and the checksum of *tcp are
- * ignored. */
+ * the length of the headers, at most OUTER_TCP_MAX.  The ports and the checksum
+ * of *tcp are ignored. */
 size_t outer_write_tcp(uint8_t *p, const struct outer *o, const struct tcp *tcp,
 		       const uint8_t *bytes, size_t n);
 

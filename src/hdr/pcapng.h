@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define PCAPNG_MAGIC	     0x0a0d0d0au /* the first word of a section */
-#define PCAPNG_LINK_ETHERNET 1
+#define PCAPNG_LINK_ETHERNET 1 /* link type */
 #define PCAPNG_BEGIN_BYTES   60
 #define PCAPNG_BEFORE_BYTES  28
 #define PCAPNG_COMMENT_MAX   80 /* bytes, without the final NUL */
@@ -33,10 +33,11 @@ struct pcapng_packet {
 
 /* Writes the blocks of a section whose packets are of this link type. */
 void pcapng_write_begin(uint8_t p[PCAPNG_BEGIN_BYTES], uint16_t link_type);
-/* Writes what comes before the packet's bytes. */
+/* Writes the part of the packet's block before the packet's bytes. */
 void pcapng_write_before(uint8_t p[PCAPNG_BEFORE_BYTES],
 			 const struct pcapng_packet *k);
-/* Writes what follows the packet's bytes, and returns its length. */
+/* Writes the part of the packet's block behind the packet's bytes, and returns
+ * the length of this part. */
 size_t pcapng_write_after(uint8_t p[PCAPNG_AFTER_MAX],
 			  const struct pcapng_packet *k);
 

@@ -48,7 +48,7 @@ struct sa_member {
 	uint8_t sl;
 	uint8_t traffic_class;
 	uint8_t hop_limit;
-	uint8_t join_state; /* enum sa_join_state */
+	uint8_t join_state; /* bits of enum sa_join_state */
 };
 
 /* Fields that a question for a path may leave out: bits of the component mask
@@ -84,21 +84,26 @@ struct sa_answer {
 	};
 };
 
-/* Write a question.  The answer has the same id.  sa_write_join with `makes`:
- * the group is made with the parameters of *m if there is none; mtu 0: the
- * administration chooses MTU, rate and hop limit. */
+/* Writes a request to join the group m->mgid.  The answer has the same id.  If
+ * `makes` is true and the group does not exist, the administration creates the
+ * group with the parameters of *m; if m->mtu is 0, the administration chooses
+ * MTU, rate and hop limit. */
 void sa_write_join(uint8_t mad[MAD_BYTES], uint32_t id,
 		   const struct sa_member *m, bool makes);
+/* Writes a request to leave the group m->mgid in the states m->join_state.  The
+ * answer has the same id. */
 void sa_write_leave(uint8_t mad[MAD_BYTES], uint32_t id,
 		    const struct sa_member *m);
 /* Writes a question for one reversible path from path->sgid to path->dgid with
- * those fields of *path that are in `fields` (enum sa_path_field). */
+ * those fields of *path that are in `fields` (enum sa_path_field).  The answer
+ * has the same id. */
 void sa_write_path(uint8_t mad[MAD_BYTES], uint32_t id,
 		   const struct sa_path *path, uint32_t fields);
 /* Returns the id of a question or an answer. */
 uint32_t sa_id(const uint8_t mad[MAD_BYTES]);
-/* Reads an answer.  Returns false if it is none of those of enum sa_kind, or if
- * it has no error and its values are impossible. */
+/* Reads an answer.  Returns false if `bytes` is not MAD_BYTES, if the MAD is no
+ * answer of enum sa_kind, or if its status is 0 and its record has impossible
+ * values. */
 bool sa_read(const uint8_t *mad, size_t bytes, struct sa_answer *answer);
 
 #endif
