@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define PCAPNG_MAGIC	     0x0a0d0d0au /* the first word of a section */
-#define PCAPNG_LINK_ETHERNET 1 /* link type */
+#define PCAPNG_LINK_ETHERNET 1		 /* link type */
 #define PCAPNG_BEGIN_BYTES   60
 #define PCAPNG_BEFORE_BYTES  28
 #define PCAPNG_COMMENT_MAX   80 /* bytes, without the final NUL */

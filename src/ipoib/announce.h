@@ -32,10 +32,10 @@ struct announce {
 
 /* The interface has come up: announcements begin. */
 void announce_begin(struct announce *a, uint64_t now_ms);
-/* The interface has gone down, or ends. */
+/* The interface has gone down, or ends: no announcement is to come. */
 void announce_end(struct announce *a);
-/* Returns whether the addresses are to be announced now.  One announcement
- * stands for all that were due before. */
+/* Returns whether the addresses are to be announced now, once for all
+ * announcements that are due, which no longer count as to come. */
 bool announce_take(struct announce *a, uint64_t now_ms);
 /* Returns when the next announcement is due, or ANNOUNCE_NEVER. */
 uint64_t announce_deadline(const struct announce *a);

@@ -30,12 +30,16 @@ struct arp {
 	uint8_t sender[HWADDR_BYTES], target[HWADDR_BYTES];
 };
 
-/* Read a packet, and ignore bytes after it.  Return false if the packet is too
- * short, or has other addresses than the function's name says. */
+/* Reads a packet of Ethernet, and ignores bytes after it.  Returns false if len
+ * < ARP_MAC_BYTES, or if the addresses are not MACs and IPv4 addresses. */
 bool arp_parse_mac(const uint8_t *p, size_t len, struct arp *arp);
+/* Reads a packet of IPoIB, and ignores bytes after it.  Returns false if len <
+ * ARP_HWADDR_BYTES, or if the addresses are not hardware addresses of IPoIB and
+ * IPv4 addresses. */
 bool arp_parse_hwaddr(const uint8_t *p, size_t len, struct arp *arp);
-/* Write ARP_MAC_BYTES or ARP_HWADDR_BYTES at p. */
+/* Writes a packet of Ethernet, ARP_MAC_BYTES, at p. */
 void arp_write_mac(uint8_t *p, const struct arp *arp);
+/* Writes a packet of IPoIB, ARP_HWADDR_BYTES, at p. */
 void arp_write_hwaddr(uint8_t *p, const struct arp *arp);
 
 #endif

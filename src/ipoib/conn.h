@@ -22,7 +22,7 @@
 #define CONN_PAUSE_MS	   1000 /* after the first failure */
 #define CONN_PAUSE_MOST_MS 60000
 #define CONN_SHORT_MS	   2000 /* a shorter connection may have failed */
-#define CONN_SHORTS	   2	/* short ones that are no failures */
+#define CONN_SHORTS	   2	/* short connections that are no failures */
 
 enum conn_state {
 	CONN_NONE,
@@ -36,17 +36,17 @@ struct neigh_conn {
 	uint32_t id;	    /* only if state is not CONN_NONE */
 	uint32_t most;	    /* bytes of a packet; only if state is CONN_OPEN */
 	uint32_t failures;  /* in sequence */
-	uint32_t shorts;    /* short connections in sequence that are none */
+	uint32_t shorts;    /* short connections in sequence, not failures */
 	uint16_t lid;	    /* of the neighbour, when it was asked */
-	uint64_t retry_ms;  /* before this time none is asked for */
+	uint64_t retry_ms;  /* before this time no connection is asked for */
 	uint64_t used_ms;   /* when a packet was last sent */
 	uint64_t opened_ms; /* only if state is CONN_OPEN */
 };
 
-/* What the private data of a message say. */
+/* The contents of the private data of a message. */
 struct conn_data {
-	uint32_t qpn;
-	uint32_t most;
+	uint32_t qpn;  /* of the sender's UD queue pair, 24 bits */
+	uint32_t most; /* bytes of the longest packet that the sender takes */
 };
 
 /* Writes the private data. */
@@ -56,18 +56,22 @@ void conn_write(const struct conn_data *d, uint8_t p[CONN_DATA_BYTES]);
 bool conn_read(const uint8_t *p, size_t bytes, struct conn_data *d);
 /* May a connection be asked for? */
 bool conn_may_begin(const struct neigh_conn *c, uint64_t now_ms);
-/* Is there the pause after the first failure, which is short? */
+/* Does the pause after the first failure last, which is short? */
 bool conn_is_soon(const struct neigh_conn *c, uint64_t now_ms);
+/* The neighbour is asked for the connection `id`. */
 void conn_begin(struct neigh_conn *c, uint32_t id, uint64_t now_ms);
 /* The neighbour has accepted, and receives packets of `most` bytes. */
 void conn_open(struct neigh_conn *c, uint32_t most, uint64_t now_ms);
-/* The neighbour has refused or not answered.  The next connection is asked for
- * after a pause, which grows with each failure. */
+/* The request for a connection has failed.  The next connection is asked for
+ * after a pause, which doubles with each failure until it is at least
+ * CONN_PAUSE_MOST_MS. */
 void conn_fail(struct neigh_conn *c, uint64_t now_ms);
-/* The neighbour has ended the connection, or it is broken.  If it was open for
- * less than CONN_SHORT_MS, as were CONN_SHORTS before it, this counts as a
- * failure.  Otherwise another one may begin at once: a cut link or a neighbour
- * that starts again ends one or two short connections. */
+/* The neighbour has refused or not answered, or has ended the connection, or
+ * the connection is broken.  This counts as a failure (conn_fail) if the
+ * connection was never open, or if it was open for less than CONN_SHORT_MS, as
+ * were CONN_SHORTS connections before it.  Otherwise another connection may
+ * begin at once: a cut link or a neighbour that starts again ends one or two
+ * short connections. */
 void conn_lose(struct neigh_conn *c, uint64_t now_ms);
 /* The neighbour asks for a connection, and so may accept again: the pause ends
  * unless it follows more than CONN_SHORTS failures.  Two ends whose connections

@@ -12,7 +12,7 @@
 
 /* The program has room for 64 attachments (host/host.h). */
 #define GROUP_MAX	60
-#define GROUP_UNUSED_MS 60000 /* then a group that is only sent to is left */
+#define GROUP_UNUSED_MS 60000 /* then an unused send-only group is left */
 
 enum group_state {
 	GROUP_FREE,   /* the entry is not in use */
@@ -34,7 +34,7 @@ struct group {
 	uint64_t used_ms;   /* when a packet was last sent there */
 	uint64_t attach_ms; /* before this time no attachment is tried */
 	uint64_t joined_ms; /* when a join was last answered */
-	struct route route; /* lid is 0: the group has never been joined */
+	struct route route; /* lid is 0: no packet can be sent to the group */
 	struct ask ask;
 	struct waiting waiting;
 };

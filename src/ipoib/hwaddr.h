@@ -26,7 +26,7 @@ struct hwaddr {
 	uint32_t qpn; /* 24 bits */
 	uint8_t gid[16];
 	/* The interface takes connections of type RC.  Neither the MAC nor
-	 * hwaddr_is_equal depends on it. */
+	 * hwaddr_is_equal depends on this flag. */
 	bool is_connected;
 };
 
@@ -39,6 +39,7 @@ bool hwaddr_is_interface(const struct hwaddr *a);
 bool hwaddr_parse(const uint8_t *p, struct hwaddr *a);
 /* Writes HWADDR_BYTES at p. */
 void hwaddr_write(uint8_t *p, const struct hwaddr *a);
+/* Have the two addresses the same QPN and GID? */
 bool hwaddr_is_equal(const struct hwaddr *a, const struct hwaddr *b);
 /* Computes the MAC of an address: a unicast address, locally administered. */
 void hwaddr_mac(const struct hwaddr *a, uint8_t mac[HWADDR_MAC_BYTES]);

@@ -15,7 +15,7 @@
  * twice in a row. */
 enum ipoib_reason {
 	IPOIB_REASON_NONE,
-	IPOIB_REASON_PORT,     /* the port is not active */
+	IPOIB_REASON_PORT,     /* the port is not active, or has no LID */
 	IPOIB_REASON_PKEY,     /* the port lacks the P_Key */
 	IPOIB_REASON_MANAGER,  /* the port knows no subnet manager */
 	IPOIB_REASON_SILENT,   /* the subnet administration does not answer */
@@ -23,8 +23,8 @@ enum ipoib_reason {
 	IPOIB_REASON_REFUSED,  /* the join is refused for another reason */
 };
 
-#define STREAM_ACCEPTED_MAX 128
-#define STREAM_PER_PORT_MAX 8 /* of them, from one GID */
+#define STREAM_ACCEPTED_MAX 128 /* connections that neighbours have made */
+#define STREAM_PER_PORT_MAX 8	/* such connections from one GID */
 
 /* A connection that a neighbour has made. */
 struct stream_accepted {
@@ -52,11 +52,11 @@ struct ipoib {
 	struct announce announce;
 	struct group_table groups;
 	struct neigh_table neighs;
-	uint32_t last_id;      /* the id of the last question */
-	uint64_t collision_ms; /* when a collision of MACs may be told again */
-	uint64_t deadline_ms;
+	uint32_t last_id;	/* the id of the last question */
+	uint64_t collision_ms;	/* when a collision of MACs may be told again */
+	uint64_t deadline_ms;	/* the result of ipoib_deadline */
 	uint32_t connected_mtu; /* of IP; 0: datagram mode */
-	uint32_t last_stream;	/* number of a connection */
+	uint32_t last_stream;	/* the number of the newest connection */
 	struct stream_accepted accepted[STREAM_ACCEPTED_MAX];
 	struct ipoib_counters counters;
 	uint8_t scratch[IPOIB_FRAME_MAX]; /* a translated packet or frame */

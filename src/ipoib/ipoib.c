@@ -23,9 +23,9 @@ enum {
 	TYPE_ARP = 0x0806,
 	TYPE_IPV6 = 0x86dd,
 	IPV4_IGMP = 2,
-	IPV6_HOP_BY_HOP = 0, /* the option of MLD reports */
+	IPV6_HOP_BY_HOP = 0, /* the extension header of MLD reports */
 	MULTICAST = 0xff,    /* first byte of a group's GID or IPv6 address */
-	ANNOUNCED = 64,	     /* addresses that other hosts are told */
+	ANNOUNCED = 64,	     /* the most addresses that are announced */
 };
 
 _Static_assert(ETHERNET_BYTES - IPOIB_HEADER_BYTES == IPOIB_HEADROOM,
@@ -104,8 +104,8 @@ static bool has_moved(const struct ipoib_port *a, const struct ipoib_port *b)
 	return a->lid != b->lid || a->sm_lid != b->sm_lid;
 }
 
-/* Is the interface another one: another partition or address, or a port whose
- * queue pair must be started again for another MTU? */
+/* Must the interface begin again, because its partition, its GID or the port's
+ * MTU has changed? */
 static bool is_other(const struct ipoib_port *a, const struct ipoib_port *b)
 {
 	return a->pkey != b->pkey || a->mtu != b->mtu ||
@@ -236,8 +236,8 @@ static size_t translate_arp(struct passage *t, const uint8_t *p, size_t bytes)
 	return ARP_HWADDR_BYTES;
 }
 
-/* May the kernel have joined or left a group, of which this frame tells
- * others? */
+/* May the frame be a report of IGMP or MLD, which tells that the kernel has
+ * joined or left a group? */
 static bool is_report(const uint8_t *frame, size_t bytes)
 {
 	const uint8_t *ip = frame + ETHERNET_BYTES;
@@ -250,7 +250,7 @@ static bool is_report(const uint8_t *frame, size_t bytes)
 }
 
 /*
- * Makes a packet of IPoIB of a frame: in the frame's place, or, if hardware
+ * Makes a packet of IPoIB from a frame: in the frame's place, or, if hardware
  * addresses are translated, in m->scratch.  Returns the packet and its length,
  * or NULL.
  */
@@ -371,8 +371,8 @@ static size_t translate_arp_in(struct passage *t, const uint8_t *p,
 	return ARP_MAC_BYTES;
 }
 
-/* Makes a frame of a packet, the reverse of make_packet: in the packet's place,
- * or in m->scratch.  Returns the frame and its length, or NULL. */
+/* Makes a frame from a packet, the reverse of make_packet: in the packet's
+ * place, or in m->scratch.  Returns the frame and its length, or NULL. */
 static uint8_t *make_frame(struct passage *t, uint8_t *p, size_t *bytes)
 {
 	const uint8_t *ip = p + IPOIB_HEADER_BYTES;
@@ -402,8 +402,8 @@ static uint8_t *make_frame(struct passage *t, uint8_t *p, size_t *bytes)
 	return frame;
 }
 
-/* Is the packet one of this interface?  A group's packets may come back to
- * their sender, after its LID has changed, too. */
+/* Has this interface sent the packet?  A packet to a group may come back to its
+ * sender, even after the sender's LID has changed. */
 static bool is_own(const struct ipoib *m, const struct ipoib_from *from)
 {
 	if (from->qpn != m->self.qpn)
@@ -453,8 +453,9 @@ bool ipoib_leave(struct ipoib *m, uint64_t now_ms)
 	return member_has_left(m);
 }
 
-/* The kernel announces addresses of IPv4 only before there is a carrier, when
- * its frames are lost (arp_notify), and those of IPv6 only once. */
+/* Announces the addresses of the interface.  The kernel announces those of IPv4
+ * (arp_notify) only before there is a carrier, so these frames are lost, and
+ * those of IPv6 only once. */
 static void announce_all(struct ipoib *m, uint64_t now_ms)
 {
 	struct announce_address all[ANNOUNCED];

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPoIB (RFC 4391, RFC 4755): one interface, between the frames of
- * a TAP device and the packets of a UD queue pair.  The kernel resolves
- * neighbours itself, as on Ethernet: ARP and neighbour discovery are translated
- * between MACs and hardware addresses of IPoIB.  Sans-IO: the caller passes in
- * frames, packets, answers of the subnet administration and the time in
- * milliseconds; the functions of struct ipoib_sink take the results.
+ * IPoIB (RFC 4391, RFC 4755): one interface, between the frames of a TAP device
+ * and the packets of a UD queue pair and, in connected mode (ipoib/stream.h),
+ * of connections.  The kernel resolves neighbours itself, as on Ethernet: ARP
+ * and neighbour discovery are translated between MACs and hardware addresses of
+ * IPoIB.  Sans-IO: the caller passes in frames, packets, answers of the subnet
+ * administration and the time in milliseconds; the functions of struct
+ * ipoib_sink take the results.
  *
  * Owner: the caller, one thread; no lock.  No function of a sink calls a
  * function of this header.
@@ -106,27 +107,31 @@ struct ipoib_sink {
 
 /* Counts of the frames and packets that the interface has dropped. */
 struct ipoib_counters {
-	/* Frames and packets that are malformed or cannot be translated. */
+	/* Frames and packets that are malformed, too long for the interface or
+	 * for a group, or not translatable; frames with a foreign source. */
 	uint64_t bad;
 	/* Frames to unknown MACs, or to groups for which there is no room. */
 	uint64_t unknown;
-	uint64_t waited; /* packets that waited for a path or a join */
-	/* Frames that are longer than their destination takes. */
+	/* Packets whose wait for a path, a join or a connection was in vain,
+	 * and packets that came soon after such a failure. */
+	uint64_t waited;
+	/* Frames that are longer than the neighbour takes. */
 	uint64_t too_long;
 	/* Frames and packets while the interface was down, and frames after
 	 * ipoib_leave. */
 	uint64_t down;
 };
 
-/* Makes the interface of a queue pair.  sink is borrowed.  NULL: out of
- * memory. */
+/* Makes the interface of the UD queue pair qpn.  sink is borrowed; its
+ * functions get ctx.  The caller frees the interface by ipoib_free.  NULL: out
+ * of memory. */
 struct ipoib *ipoib_new(const struct ipoib_sink *sink, void *ctx, uint32_t qpn);
 /* Frees the interface; calls only the sink's release and close. */
 void ipoib_free(struct ipoib *m);
-/* Takes the present state of the port, and makes the MAC from the port's GID.
- * Calls the sink's link, with is_up false, in the first call; when the P_Key,
- * the MTU or the GID has changed; and when the port has become able or unable
- * to carry the interface. */
+/* Takes the present state of the port, and makes the MAC from the QPN and the
+ * port's GID.  Calls the sink's link, with is_up false, in the first call; when
+ * the P_Key, the MTU or the GID has changed; and when the port has become able
+ * or unable to carry the interface. */
 void ipoib_port(struct ipoib *m, const struct ipoib_port *port,
 		uint64_t now_ms);
 /* Has ipoib_turn join all groups again, and discards all paths, because the
@@ -151,6 +156,7 @@ bool ipoib_leave(struct ipoib *m, uint64_t now_ms);
 void ipoib_turn(struct ipoib *m, uint64_t now_ms);
 /* Returns when ipoib_turn must be called; IPOIB_NEVER: it need not be. */
 uint64_t ipoib_deadline(const struct ipoib *m);
+/* Returns the interface's counters, which ipoib_free frees. */
 const struct ipoib_counters *ipoib_counters(const struct ipoib *m);
 
 #endif

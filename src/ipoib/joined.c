@@ -82,7 +82,7 @@ void joined_add_igmp(struct joined *j, const char *text, const char *name)
 	bool is_here = false;
 
 	/* A line that begins with a number names an interface.  The lines of
-	 * its groups follow, and begin with blanks. */
+	 * the interface's groups follow, and begin with blanks. */
 	for (const char *line = text; *line; line = next_line(line)) {
 		const char *at = line;
 		struct word first = next_word(&at);

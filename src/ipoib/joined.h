@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define JOINED_MAX 256
+#define JOINED_MAX 256 /* groups */
 
 struct joined_group {
 	bool is_v6;
@@ -23,9 +23,12 @@ struct joined {
 	struct joined_group all[JOINED_MAX];
 };
 
-/* Add the groups of the interface `name` from a text, which ends with a NUL.
- * IPv6 groups of interface-local scope (RFC 4291, 2.7) are left out. */
+/* Adds the IPv4 groups of the interface `name`.  text: that of /proc/net/igmp,
+ * which ends with a NUL.  Lines of another form are ignored. */
 void joined_add_igmp(struct joined *j, const char *text, const char *name);
+/* Adds the IPv6 groups of the interface `name`, except groups of
+ * interface-local scope (RFC 4291, 2.7).  text: that of /proc/net/igmp6, which
+ * ends with a NUL.  Lines of another form are ignored. */
 void joined_add_igmp6(struct joined *j, const char *text, const char *name);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define SEND_ONLY_MAX (GROUP_MAX / 2)
 #define ATTACH_MS     5000  /* until a failed attachment is tried again */
-#define RENEWALS      3	    /* that fail, before the interface goes down */
+#define RENEWALS      3	    /* failed renewals end the interface */
 #define OLD_MS	      30000 /* the age at which a send-only join is repeated */
 #define MTU_256	      1	    /* the code of the MTU of 256 bytes */
 /* The statuses of the answer to a join of a group that does not exist, if the
@@ -162,7 +162,7 @@ static void bring_up(struct ipoib *m, const struct sa_member *a,
 	report_up(m);
 }
 
-/* Is another queue pair or MTU needed than before? */
+/* Has the broadcast group another Q_Key or MTU than before? */
 static bool has_changed(const struct sa_member *old,
 			const struct sa_member *new)
 {

@@ -31,7 +31,7 @@ struct neigh {
 	uint64_t learned_ms; /* when the path was learned */
 	struct route route;  /* lid is 0: the path is not known */
 	struct ask ask;	     /* for the path */
-	bool wants_path;
+	bool wants_path;     /* the SA is to be asked for the path */
 	struct waiting waiting; /* for the path or the connection */
 	struct neigh_conn conn; /* only in connected mode */
 };

@@ -5,7 +5,7 @@
 
 #include "ipoib/inside.h"
 
-/* Tells a formatted sentence. */
+/* Tells the user a formatted sentence, at most 511 bytes of it. */
 void report_say(struct ipoib *m, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Tells why the interface is down, unless this reason was the last one told.
@@ -17,7 +17,8 @@ void report_up(struct ipoib *m);
 /* Tells that two interfaces have one MAC, at most once in a minute. */
 void report_collision(struct ipoib *m, const struct hwaddr *a,
 		      const struct hwaddr *b, uint64_t now_ms);
-/* Tells that a group that the kernel has joined cannot be joined. */
+/* Tells that the port cannot join a group that the kernel has joined.  status:
+ * of the answer of the subnet administration; 0: no answer came. */
 void report_group(struct ipoib *m, const uint8_t mgid[16], uint16_t status);
 /* Tells that the queue pair cannot be attached to a group. */
 void report_attach(struct ipoib *m, const uint8_t mgid[16]);

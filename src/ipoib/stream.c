@@ -7,9 +7,11 @@
 #include "ipoib/inside.h"
 #include "ipoib/toobig.h"
 
-#define IDLE_MS		 60000	/* then a connection of this side is closed */
-#define ACCEPTED_IDLE_MS 150000 /* as IDLE_MS, of a neighbour's */
-/* A connection that was used so lately is not closed for another one. */
+/* A connection is closed when it was unused for so long: one that this side has
+ * made, and one that a neighbour has made. */
+#define IDLE_MS		 60000
+#define ACCEPTED_IDLE_MS 150000
+/* A connection that was used so lately is not closed in favour of another. */
 #define IN_USE_MS  10000
 #define ACCEPTED   0x80000000u /* the id of a neighbour's connection */
 #define INDEX_BITS 8
@@ -24,7 +26,7 @@ enum {
 
 _Static_assert(STREAM_ACCEPTED_MAX < 1 << INDEX_BITS, "an index fits an id");
 
-/* Bytes of a packet by UD. */
+/* Returns the most bytes of a packet by UD. */
 static size_t most_by_ud(const struct ipoib *m)
 {
 	return 128u << m->mtu;
@@ -170,10 +172,10 @@ static bool is_older(const struct stream_accepted *at, const uint8_t gid[16],
 	       (!other || at->used_ms < other->used_ms);
 }
 
-/* May the port with the GID have one more connection?  If it has all that one
- * port may have, closes the one that was not used for longest, unless all are
- * in use.  The QPN of a request is the word of its sender, so one sender could
- * otherwise take all entries. */
+/* May the port with the GID have one more connection?  If the port has
+ * STREAM_PER_PORT_MAX connections, closes the one that was unused for longest,
+ * unless all were used in the last IN_USE_MS.  Without this bound one sender
+ * could take all entries, by requests with invented QPNs. */
 static bool bound_port(struct ipoib *m, const uint8_t gid[16], uint64_t now_ms)
 {
 	struct stream_accepted *oldest = NULL;
@@ -205,8 +207,9 @@ static struct neigh *find_neighbour(struct ipoib *m, const struct hwaddr *a)
 	return n && hwaddr_is_equal(&n->address, a) ? n : NULL;
 }
 
-/* The neighbour has lost the connection that it had made, since its port or its
- * interface was down, and so it has lost that of this side, too. */
+/* The neighbour asks again, so it has lost the connection that it had made: its
+ * port or its interface was down.  So the connection that this side has made is
+ * lost, too. */
 static void lose_both(struct ipoib *m, struct stream_accepted *a)
 {
 	struct neigh *n = find_neighbour(m, &a->peer);

@@ -28,7 +28,8 @@ uint32_t stream_asked(struct ipoib *m, const uint8_t gid[16],
  * the connection must be closed. */
 bool stream_opened(struct ipoib *m, uint32_t id, const uint8_t *data,
 		   size_t bytes, uint64_t now_ms);
-/* A connection is refused, was not answered, or has ended. */
+/* The neighbour has refused the connection `id` or not answered, or the
+ * connection has ended.  The sink's close is not called for it. */
 void stream_closed(struct ipoib *m, uint32_t id, uint64_t now_ms);
 /* Stores the sender of a packet that has come by a connection, for
  * ipoib_packet.  Returns false if the connection is not known. */
@@ -52,7 +53,8 @@ void stream_send_waiting(struct ipoib *m, struct neigh *n, uint64_t now_ms);
 void stream_forget(struct ipoib *m, struct neigh *n);
 /* Closes all connections. */
 void stream_end(struct ipoib *m);
-/* Closes connections that are not used.  Returns the time of the next call. */
+/* Closes connections that are not used, and asks again for those for which
+ * packets wait.  Returns the time of the next call, or IPOIB_NEVER. */
 uint64_t stream_turn(struct ipoib *m, uint64_t now_ms);
 
 #endif

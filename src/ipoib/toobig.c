@@ -23,12 +23,12 @@ enum {
 
 #define IPV4_FIRST_GROUP 0xe0000000u /* groups, then broadcast addresses */
 
-/* Is it an error message of ICMP?  No error message tells of another one (RFC
- * 1122, 3.2.2). */
+/* May the packet be an error message of ICMP?  No error message tells of
+ * another one (RFC 1122, 3.2.2). */
 static bool is_icmp_error(const uint8_t *p, const struct ip_v4 *ip)
 {
-	/* echo, its reply, and timestamps are none; fragments behind the first
-	 * have no type */
+	/* echo and timestamp, and the replies to them, are no errors; a
+	 * fragment other than the first has no type */
 	return ip->protocol == ICMP &&
 	       (ip->flags_fragment & IP_V4_FRAGMENT_MASK ||
 		ip->total_length <= ip->header_bytes ||

@@ -23,8 +23,9 @@
 
 /*
  * Writes the message about the packet of IP at p, whose header the caller's
- * kernel has made, to `out`.  The message seems to come from the packet's
- * destination.  Returns the message's length; 0: no message may be sent, since
+ * kernel has made, to `out`.  mtu: bytes of IP that the destination takes.  The
+ * message seems to come from the packet's destination.  Returns the message's
+ * length; 0: no message may be sent, since
  * the packet is malformed, goes to a group or a broadcast address, has the IPv4
  * source 0.0.0.0, or is itself an error message of ICMP.
  */

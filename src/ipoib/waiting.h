@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The packets that wait until a path or a group is known: at most WAITING_MAX
- * for each, as in the kernel's IPoIB.  When one more comes, the oldest is
- * dropped.  Owner: a neighbour or a group.
+ * The packets that wait for the path to a neighbour, the connection with it, or
+ * the join of a group: at most WAITING_MAX for each neighbour or group, as in
+ * the kernel's IPoIB.  When one more comes, the oldest is dropped.  Owner: a
+ * neighbour or a group.
  */
 #ifndef IPOIB_WAITING_H
 #define IPOIB_WAITING_H

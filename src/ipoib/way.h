@@ -13,7 +13,8 @@
  * interface has that MAC, or no memory is left. */
 const uint8_t *way_learn(struct ipoib *m, const struct hwaddr *a,
 			 const struct ipoib_from *from, uint64_t now_ms);
-/* Sends a packet to a neighbour, or lets it wait for the path. */
+/* Sends a packet to a neighbour.  If the path is not known, keeps the packet
+ * until then; if a question for the path has just failed, drops the packet. */
 void way_send(struct ipoib *m, struct neigh *n, const uint8_t *p, size_t bytes,
 	      uint64_t now_ms);
 /* Takes the answer to a question for a path.  False: the answer is not to such
@@ -24,7 +25,8 @@ bool way_answer(struct ipoib *m, const struct sa_answer *answer,
 void way_renew(struct ipoib *m);
 /* Forgets all neighbours. */
 void way_forget(struct ipoib *m);
-/* Does what is due.  Returns the time of the next call. */
+/* Asks the SA for the paths that are due.  Returns the time of the next
+ * call, or ASK_NEVER. */
 uint64_t way_turn(struct ipoib *m, uint64_t now_ms);
 
 #endif
