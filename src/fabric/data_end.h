@@ -66,8 +66,9 @@ bool data_end_count_sender(struct data_end *end, uint16_t lid);
 void data_end_free_all(struct fabric *f);
 /* Gives a packet that is at its destination port to the port's data end with
  * the number in the destination QPN, or to each data end there that has joined
- * the packet's group.  Drops the packet if the port's P_Key table refuses it.
- * Takes ownership of the packet. */
+ * the packet's group.  Drops the packet if no P_Key of the port fits it, if
+ * there is no such data end, or if that end is stalled.  Takes ownership of the
+ * packet. */
 void data_end_take(struct packet *p);
 /* Returns the end at the port that receives packets for this number, or NULL.
  */
@@ -92,8 +93,9 @@ void data_end_tick(struct fabric *f);
 uint64_t data_end_deadline(const struct fabric *f);
 
 /* data_wake.c */
-/* Adds `changes`, a set of enum data_change, to the changes that each data end
- * at the port has to fetch. */
+/* Gives `changes`, a set of enum data_change, to the function of
+ * fabric_watch_ports, and adds them to the changes that each data end at the
+ * port has to fetch.  Does nothing if the set is empty. */
 void data_wake_port(struct port *port, uint32_t changes);
 /* Appends an end to data_ends.ready if the end is neither paused nor deaf, and
  * has a packet or changes to fetch. */

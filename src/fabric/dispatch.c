@@ -56,7 +56,7 @@ static bool has_program(const struct port *port)
 	return !list_is_empty(&port->ends) || !list_is_empty(&port->data_ends);
 }
 
-/* Is the node an adapter on which a program runs? */
+/* Is the node an adapter or router on which a program runs? */
 static bool is_host(const struct node *node)
 {
 	bool is_used = node->held;

@@ -68,7 +68,8 @@ struct end {
 	struct list outgoing; /* struct rmpp_out: transfers to peers */
 	uint32_t outgoing_count;
 	struct list incoming; /* struct rmpp_in: transfers from peers */
-	/* How many of them are under way, and how many have ended. */
+	/* How many transfers from peers are under way, and how many have come
+	 * whole and are not yet forgotten. */
 	uint32_t incoming_count, finished_count;
 	bool is_paused; /* between fabric_pause and fabric_resume */
 };

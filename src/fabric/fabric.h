@@ -59,9 +59,8 @@ void fabric_watch(struct fabric *f,
 
 /* From now on, the fabric calls `changed` with `arg` when a port of a node has
  * changed: `changes` is a set of enum data_change (data.h), and is not 0.  The
- * call may read the port (fabric_show_port), which then has its new values, and
- * changes nothing of the fabric.
- * changed NULL: ends these calls. */
+ * function may read the port (fabric_show_port), which then has its new values,
+ * but must not change the fabric.  changed NULL: ends these calls. */
 void fabric_watch_ports(struct fabric *f,
 			void (*changed)(void *arg, const struct node *node,
 					uint32_t port, uint32_t changes),
@@ -80,7 +79,7 @@ struct node *fabric_node(struct fabric *f, uint32_t index);
 struct node *fabric_take(struct fabric *f, const char *name);
 /* Ends one fabric_take of the node. */
 void fabric_release(struct node *node);
-/* Returns how many groups have the node as their host. */
+/* Returns how many groups of processes have the node as their host. */
 uint32_t fabric_groups(const struct node *node);
 
 /* The attributes of a node that libibumad reports (umad_ca_t), in host order.
@@ -176,9 +175,9 @@ int fabric_unregister(struct end *end, uint32_t agent);
  * many packets move in the fabric.
  */
 int fabric_send(struct end *end, const uint8_t *umad, size_t bytes);
-/* As fabric_send, but the message's transaction ID stays as it is, as that of a
- * MAD which the kernel itself sends.  The timeout in the message must be 0: no
- * response is awaited. */
+/* As fabric_send, but leaves the message's transaction ID as it is: for MADs
+ * that on a real host the kernel sends.  The timeout in the message must be 0:
+ * no response is awaited. */
 int fabric_send_as_is(struct end *end, const uint8_t *umad, size_t bytes);
 /* Returns an end that is not paused and has a message to fetch; NULL: there is
  * none. */

@@ -69,8 +69,8 @@ static int failed_call(void)
 	return errno == EAGAIN || errno == EINTR ? -ETIMEDOUT : -errno;
 }
 
-/* Returns when a call on the socket is not tried again: the limit of
- * limit_waits later than now. */
+/* Returns the time (monotonic_ms) from which on an interrupted call on the
+ * socket is not tried again: now plus the limit of limit_waits. */
 static uint64_t end_of_tries(int fd)
 {
 	struct timeval most = {0};
@@ -341,7 +341,7 @@ bool fabric_client_is_port(const struct fabric_port *p)
 }
 
 /* The kernel refuses a message that is longer than the send buffer.  A message
- * of half of its length leaves room for the next one. */
+ * of half of the buffer's length leaves room for the next message. */
 size_t fabric_client_burst(int fd)
 {
 	int room = 0;
@@ -369,8 +369,8 @@ const char *fabric_client_reason(int err)
 	if (err == -ECONNRESET || err == -EPIPE)
 		return "its process has ended or has closed the connection";
 	if (err == -EPROTO)
-		return "it has sent what a fabric of this release of adverb "
-		       "does not send";
+		return "it has sent a message that no fabric of this release "
+		       "of adverb sends";
 	return strerror(-err);
 }
 

@@ -41,10 +41,11 @@ uint32_t fabric_client_serial(void);
  * caller closes, or -1.  Returns 0; the -errno of the answer; -EMFILE: this
  * process has no room for the descriptor; -ETIMEDOUT: no answer came in
  * patience_ms; -ECONNRESET or -EPIPE: the fabric has closed the connection;
- * -EPROTO: a fabric of this version sends no such answer; or another -errno of
+ * -EPROTO: no fabric of this version sends such an answer; or another -errno of
  * the connection. */
 int fabric_client_ask(int connection, struct fabric_proto *m, int *fd);
-/* As fabric_client_ask, but sends the descriptor `brings` with the request. */
+/* As fabric_client_ask, but sends a copy of the descriptor `brings` with the
+ * request; -1: none. */
 int fabric_client_bring(int connection, struct fabric_proto *m, int brings,
 			int *fd);
 /*
@@ -62,20 +63,21 @@ int fabric_client_receive(int connection, struct fabric_proto *m, int flags,
 			  bool *is_cut, int *fd);
 /* Checks a message of n bytes that was received into *m as an answer, and ends
  * its strings with a NUL.  Returns 0; the -errno of the answer; -ECONNRESET: n
- * is 0, so the fabric has closed the connection; or -EPROTO: a fabric of this
- * version sends no such message. */
+ * is 0, so the fabric has closed the connection; or -EPROTO: no fabric of this
+ * version sends such a message. */
 int fabric_client_judge(struct fabric_proto *m, size_t n);
 /* Could a fabric say this of a host's port?  False: a number is out of the
  * range that the IBTA specification gives it. */
 bool fabric_client_is_port(const struct fabric_port *p);
 /* Returns how many bytes a message of several packets may have on a data end's
  * socket: FABRIC_PROTO_BURST_BYTES, or less if the socket's send buffer is
- * small. */
+ * small; 0: fd is no socket. */
 size_t fabric_client_burst(int fd);
 /* Is fd a socket of the kind that a fabric makes for a data end? */
 bool fabric_client_is_data(int fd);
-/* Returns why a connection has ended, for a sentence.  err: the -errno of a
- * call on the connection, or of fabric_client_judge. */
+/* Returns why a connection has ended, as a clause in which "it" is the fabric.
+ * The string is valid until the thread's next call of strerror.  err: the
+ * -errno of a call on the connection, or of fabric_client_judge. */
 const char *fabric_client_reason(int err);
 /* Writes a sentence, without its full stop and with a NUL, to `text`, which has
  * `room` bytes.  It says why a program on the host `host` cannot use the fabric

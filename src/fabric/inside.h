@@ -90,7 +90,7 @@ struct counters {
 struct port {
 	struct node *node;
 	struct port *peer; /* at the other end of the cable; NULL: no cable */
-	struct list ends;  /* struct end.of_port: programs that have it open */
+	struct list ends; /* struct end.of_port: ends that have the port open */
 	struct list data_ends; /* struct data_end.of_port */
 	struct list traps;     /* struct trap.of_port */
 	uint8_t number;
@@ -222,8 +222,8 @@ struct fabric {
 	struct list traps;    /* struct trap.sending */
 	uint64_t trap_due_ms; /* when the first of these traps is due */
 	uint64_t trap_id;     /* the transaction ID of the last trap */
-	/* Counts the changes of states and tables that may change an answer of
-	 * reach_find, and others. */
+	/* Counts the changes of states and tables: all that may change an
+	 * answer of reach_find, and some that cannot. */
 	uint32_t changes;
 	uint64_t now_ms;
 	/* The arguments of fabric_watch; seen NULL: nobody watches. */

@@ -50,10 +50,10 @@ struct lane {
 	 * 0: it does not. */
 	uint64_t stalled_ms;
 	struct lane_clock idle; /* PortVLXmitWait */
-	uint64_t rx_packets;
-	uint64_t rx_words;
-	uint32_t held;	   /* blocks of the input buffer that are taken */
-	uint32_t hopeless; /* for deadlock.c, during its search */
+	uint64_t rx_packets;	/* packets that have come in on the VL */
+	uint64_t rx_words;	/* 32-bit words of these packets */
+	uint32_t held;		/* blocks of the input buffer that are taken */
+	uint32_t hopeless;	/* for deadlock.c, during its search */
 	/* Packets discarded for HOQLife since a packet left or VLStalled
 	 * began. */
 	uint8_t losses;

@@ -5,10 +5,12 @@
  * `[PORT] "ID"[PORT]` for each cable.  Any other line ends the record, even an
  * empty line, except a line that begins with `#`.  Lines `sysimgguid=` and
  * `vendid=` set values for the next record.  Lines `devid=`, `width=` and
- * `speed=` set values for all records that follow.  Lines `switchguid=`,
+ * `speed=` set values for all records that follow.  Lines `switchguid=GUID`,
  * `caguid=` or `hcaguids=`, and `rtguid=` set the GUID of the next node of a
- * type; the GUIDs of later nodes of the type count up from it.  The file is not
- * trusted: each line is checked.
+ * type, and with `+N` set it to N more than the last line with `=`; the GUIDs
+ * of later nodes of the type count up from it.  Aliases (`@`) and the commands
+ * include, do and module of ibsim are refused.  The file is not trusted: each
+ * line is checked.
  *
  * Pure: no file is opened here.  The caller owns the struct net.
  */

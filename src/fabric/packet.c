@@ -65,8 +65,8 @@ void packet_belong(struct packet *p, struct data_end *end, uint8_t vl)
 		end->full |= 1u << vl;
 }
 
-/* Is the end at most half full on each VL that was at its limit?  Then it may
- * send again after a refusal. */
+/* Is the end at most half full on each VL that was at its limit?  Then the end
+ * may send again after a refusal. */
 static bool has_space(const struct data_end *end)
 {
 	uint32_t limits = end->waits_on | end->full;

@@ -22,7 +22,8 @@ static uint32_t place_of(uint32_t index)
 	return index & (BLOCKS - 1);
 }
 
-/* The word at the begin of a packet, which holds its length. */
+/* Returns the word at the beginning of a packet, which holds the packet's
+ * length. */
 static shared_u32 *length_at(uint8_t *data, uint32_t index)
 {
 	return (shared_u32 *)(void *)(data +
@@ -97,6 +98,9 @@ bool packet_ring_publish(struct packet_ring_out *o)
 	if (o->shown == o->tail)
 		return false;
 	o->shown = o->tail;
+	/* Release: the packets and their lengths are stored before tail.  A
+	 * consumer that loads this tail (read_tail) could otherwise read old
+	 * bytes of the blocks. */
 	shared_store(&o->words->tail, o->tail);
 	/* Orders the store of tail before the load of is_idle.  The fence in
 	 * packet_ring_idle orders the consumer's store of is_idle before its
@@ -181,6 +185,9 @@ bool packet_ring_release(struct packet_ring_in *in)
 	if (in->freed == in->head)
 		return false;
 	in->freed = in->head;
+	/* Release: the consumer's reads of the packets precede the store of
+	 * head.  A producer that loads this head (read_head) could otherwise
+	 * overwrite blocks that the consumer still reads. */
 	shared_store(&in->words->head, in->head);
 	/* Orders the store of head before the load of wants_room; see
 	 * packet_ring_want_room. */
@@ -190,7 +197,8 @@ bool packet_ring_release(struct packet_ring_in *in)
 }
 
 /* Sets the flag by which the producer is asked to wake this process.  A flag
- * that is still set was not taken since the fence that followed its store. */
+ * that is still set needs no second fence: the producer has not taken the flag
+ * since the fence that followed its store, and takes it when it publishes. */
 static void ask_to_be_woken(struct packet_ring_in *in)
 {
 	if (shared_load(&in->words->is_idle))

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A ring of packets in memory that two processes share: one process, the
- * producer, puts packets in, and the other one, the consumer, takes them out.
- * Neither makes a system call for a packet.  A process that waits says so in
- * the ring, and the other one wakes it.
+ * producer, puts packets in, and the other process, the consumer, takes them
+ * out.  Neither process makes a system call for a packet.  A process that waits
+ * sets a flag in the ring, and the other process wakes it.
  *
  *	producer	packet_ring_room, _put; after some packets _publish
  *	consumer	packet_ring_next; after some packets _release
  *
- * Neither trusts the other: each word of the other process is read once and
- * checked, and only that copy is used.  After a wrong word the ring is broken,
- * and gives and takes nothing more.  The bytes of a packet may change at any
- * time, so the consumer copies a packet and looks at the copy only.
+ * Neither process trusts the other: each word of the other process is read once
+ * and checked, and only that copy is used.  After a wrong word the ring is
+ * broken, and gives and takes nothing more.  The bytes of a packet may change
+ * at any time, so the consumer copies a packet and looks at the copy only.
  *
  *	0            64           4096                  PACKET_RING_BYTES
  *	+------------+------------+---------------------+
@@ -95,8 +95,11 @@ struct packet_ring_in {
 	bool is_broken;
 };
 
-/* Begin the use of a ring of PACKET_RING_BYTES zeroes at `memory`. */
+/* Begins the producer's use of a ring of PACKET_RING_BYTES zeroes at `memory`,
+ * which is borrowed. */
 void packet_ring_init_out(struct packet_ring_out *o, void *memory);
+/* Begins the consumer's use of a ring of PACKET_RING_BYTES zeroes at `memory`,
+ * which is borrowed. */
 void packet_ring_init_in(struct packet_ring_in *in, void *memory);
 
 /* Returns where the producer writes a packet of n bytes, 1 or more, and as many
@@ -112,9 +115,9 @@ bool packet_ring_publish(struct packet_ring_out *o);
  * packets, and then calls packet_ring_room once more before it waits. */
 void packet_ring_want_room(struct packet_ring_out *o);
 
-/* Takes the next packet, and sets *n to its length, `most` at most.  The bytes
- * stay until packet_ring_release.  NULL: there is no packet, or the ring is
- * broken. */
+/* Takes the next packet, and sets *n to its length.  The bytes stay until
+ * packet_ring_release.  A packet of more than `most` bytes breaks the ring.
+ * NULL: there is no packet, or the ring is broken. */
 const uint8_t *packet_ring_next(struct packet_ring_in *in, size_t most,
 				size_t *n);
 /* Is there a packet to take? */
@@ -123,9 +126,9 @@ bool packet_ring_has(const struct packet_ring_in *in);
  * for room, and the caller wakes it. */
 bool packet_ring_release(struct packet_ring_in *in);
 /* Asks to be woken when there is a packet.  False: there is one now, or the
- * ring is broken, and the caller does not wait.  The producer wakes once; after
- * the wake-up, whichever thread it has reached, a consumer that wants to wait
- * calls this function again. */
+ * ring is broken, and the caller does not wait.  The producer wakes the
+ * consumer once.  After that wake-up, whichever thread of the consumer took it,
+ * a thread that wants to wait calls this function again. */
 bool packet_ring_idle(struct packet_ring_in *in);
 
 #endif

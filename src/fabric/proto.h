@@ -28,26 +28,27 @@
  * the program has room for the file, it sends struct fabric_proto_news with
  * DATA_RING on the socket.  From then on both sides put packets into the rings
  * only, and the fabric drops packets that come by the socket; packets that are
- * sent back, and news, still go by the socket.  Each side wakes the other one
- * as a ring says.  The message for that is struct fabric_proto_news with
- * DATA_RING on the socket.  A side leaves the message out if the socket is
- * full, since the other side then finds messages in it anyway.  A program that
- * waits for room in its ring sets the count of the eventfd to the limit, and
- * the fabric reads the eventfd when there is room.  Without rings packets go by
- * the socket.
+ * sent back, and news, still go by the socket.  A side that has put packets
+ * into a ring, and a program that has made room, wakes the other side if that
+ * side waits (packet_ring_publish, packet_ring_release): it sends struct
+ * fabric_proto_news with DATA_RING on the socket.  A side leaves this message
+ * out if the socket is full, since the other side then finds messages in the
+ * socket anyway.  A program that waits for room in its ring sets the count of
+ * the eventfd to the limit, and the fabric reads the eventfd when there is
+ * room.  Without rings packets go by the socket.
  *
  * The answer to FABRIC_PROTO_CM carries a SOCK_SEQPACKET socket for connection
  * management at the host with the GID.  Each message on this socket is one
  * struct cmproto (broker/cmproto.h).  The program's ports and conversations
- * exist until it closes the socket or the connection.
+ * exist until the program closes the socket or the connection.
  *
  * By FABRIC_PROTO_SHARE a program lets the other programs of the subnet map its
  * arena, if the fabric permits that (`adverb fabric --direct`).  The answer
  * carries a memfd whose first 32-bit word is the subnet's number of changes
  * (reach.h).  The fabric writes the new number before a change has an effect
- * that a program can see.  The answer to FABRIC_PROTO_REACH names the program,
- * of those that share their arenas, at which the packets of a queue pair
- * arrive, and the number of changes for which this is so.  FABRIC_PROTO_ARENA
+ * that a program can see.  The answer to FABRIC_PROTO_REACH names the program
+ * at which the packets of a queue pair arrive, if that program shares its
+ * arena, and the number of changes for which this is so.  FABRIC_PROTO_ARENA
  * then asks where the arena of that program is.
  *
  * Each side checks that both sides run as the same user (SO_PEERCRED).  It then
@@ -108,7 +109,7 @@ enum {
 	/* The most bytes and the most packets of a message of packets. */
 	FABRIC_PROTO_BURST_BYTES = 65536,
 	FABRIC_PROTO_BURST_PACKETS = 64,
-	/* LVer, which is 0 in a packet on its way. */
+	/* LVer of a packet that a program sends back; other packets have 0. */
 	FABRIC_PROTO_REFUSED = 15,
 };
 
@@ -134,9 +135,9 @@ struct fabric_proto {
 	uint32_t kind;	  /* enum fabric_proto_kind; equal in the answer */
 	int32_t err;	  /* of an answer: 0 or -errno */
 	uint32_t number;  /* enum fabric_proto_kind says which number */
-	/* A number that the program gives a request; equal in the answer.  The
-	 * answer to a request for which the program has stopped waiting may
-	 * come before that to a later one. */
+	/* A number that the program gives a request; equal in the answer.  By
+	 * this number a program that has stopped waiting for an answer tells
+	 * the late answer from the answer to its next request. */
 	uint32_t serial;
 	/* ID or description of a node, with a NUL.  "" is the file's first node
 	 * or, in FABRIC_PROTO_TAKE, the first adapter that is no host yet. */

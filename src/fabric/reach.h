@@ -6,7 +6,7 @@
  * HOQLife are no part of it.
  *
  * An answer holds until reach_changes returns another number, or until one of
- * its data ends closes or becomes deaf (data_deafen).
+ * the two data ends closes or becomes deaf (data_deafen).
  */
 #ifndef FABRIC_REACH_H
 #define FABRIC_REACH_H

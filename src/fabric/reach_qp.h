@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The question reach_find and its answer in the terms of a queue pair: the
- * packets that the attributes of a connected queue pair describe, and what the
- * engine is told about them (engine_set_way).
+ * The argument and the answer of reach_find in the terms of a queue pair: the
+ * packets that the attributes of a connected queue pair describe, and the way
+ * of these packets for the engine (engine_set_way).
  */
 #ifndef FABRIC_REACH_QP_H
 #define FABRIC_REACH_QP_H
@@ -29,7 +29,7 @@ static inline struct reach reach_of_qp(const struct hca_qp_attr *a)
 	return r;
 }
 
-/* Returns what the engine is told about packets that reach *peer.  @changes:
+/* Returns the way of packets that reach *peer, for the engine.  @changes:
  * reach_changes at the time of the answer. */
 static inline struct hca_way reach_way(const struct reach_peer *peer,
 				       uint32_t changes)

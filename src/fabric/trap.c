@@ -41,8 +41,9 @@ enum {
 	VALID_GIDS = 3 << 6,
 };
 
-/* A trap that a port sends again until the SM represses it.  It stays on the
- * port's list when it has ended, to limit how often it begins. */
+/* A trap that a port sends again until the SM represses the trap.  A trap that
+ * has ended stays on the port's list, by which begin_trap limits how often a
+ * trap begins. */
 struct trap {
 	struct list of_port; /* in port.traps */
 	struct list sending; /* in fabric.traps, until the trap has ended */

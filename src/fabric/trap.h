@@ -3,8 +3,9 @@
  * Traps (IBTA 13.4.8, 14.2.5.1): a port tells the subnet manager that something
  * has happened.  The port repeats a trap until the subnet manager sends
  * TrapRepress, but not without limit.  A port has at most one trap of each
- * number at a time.  No trap begins at a port that has no LID, or knows no LID
- * of a subnet manager.
+ * number at a time, and begins a trap of the numbers 256 to 259 at most once in
+ * 2 s.  No trap begins at a port that has no LID, or knows no LID of a subnet
+ * manager.
  */
 #ifndef FABRIC_TRAP_H
 #define FABRIC_TRAP_H
