@@ -48,8 +48,8 @@ struct r_channel {
 
 struct r_event {
 	struct rdma_cm_event base;
-	/* In r_channel.events or, before, in the list of last_event.c, or, after
-	 * the program has taken the event, in r_id.taken. */
+	/* In r_channel.events or, before, in the list of last_event.c, or,
+	 * after the program has taken the event, in r_id.taken. */
 	struct list link;
 	/* The broker's message that caused the event; the event's private_data
 	 * points into the message.  All zeroes if no message caused the
