@@ -9,7 +9,6 @@
  * tokens back, and puts them at the end.
  */
 #include "rdmacm/explain.h"
-#include "rdmacm/last_event.h"
 #include "rdmacm/newer.h"
 #include "rdmacm/object.h"
 #include "util/fd_identity.h"
@@ -141,12 +140,6 @@ void r_post_now(struct r_event *e)
 	put_token(c);
 }
 
-void r_post(struct r_event *e)
-{
-	r_last_event_end(e->base.id);
-	r_post_now(e);
-}
-
 int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status)
 {
 	struct r_event *e = r_event_new(id, type, status);
@@ -157,7 +150,7 @@ int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status)
 			      "free some, or raise ulimit -v and -d",
 			      rdma_event_str(type));
 	r_take();
-	r_post(e);
+	r_post_now(e);
 	r_give();
 	return 0;
 }
@@ -208,7 +201,7 @@ int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 	/* Stores param.arg, a member that older headers lack. */
 	memcpy(&e->base.param, &arg, sizeof(arg));
 	r_take();
-	r_post(e);
+	r_post_now(e);
 	r_give();
 	return 0;
 }

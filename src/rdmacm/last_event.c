@@ -36,6 +36,12 @@ void r_last_event_end(const struct rdma_cm_id *id)
 			post_withheld(r_event_of(n));
 }
 
+void r_post(struct r_event *e)
+{
+	r_last_event_end(e->base.id);
+	r_post_now(e);
+}
+
 void r_last_event_forget(void)
 {
 	list_init(&withheld);

@@ -582,6 +582,7 @@ static int dial_broker(void)
 		broker_fd = -1;
 		r_ib_forget();
 		r_table_reset();
+		r_last_event_forget();
 		is_dialling = false;
 		owner = getpid();
 	}

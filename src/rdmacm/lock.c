@@ -4,7 +4,6 @@
 
 #include "rdmacm/explain.h"
 #include "rdmacm/ib.h"
-#include "rdmacm/last_event.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -113,7 +112,6 @@ static void after_fork(void)
 	pthread_mutex_init(&r_lock, NULL);
 	pthread_cond_init(&r_changed, NULL);
 	r_forget_tokens();
-	r_last_event_forget();
 	r_ib_await_forked();
 }
 

@@ -365,11 +365,11 @@ struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
 			    int status);
 /* Under r_lock: posts the event to the channel of its listener
  * (base.listen_id), or of its id if it has no listener.  The channel then owns
- * the event.  An event of the id that is withheld (last_event.h) is posted
- * before. */
-void r_post(struct r_event *e);
-/* Under r_lock: posts the event as r_post does, and no other event before. */
+ * the event. */
 void r_post_now(struct r_event *e);
+/* last_event.c, under r_lock: calls r_post_now for the event, and before for an
+ * event of the same id that is withheld (last_event.h). */
+void r_post(struct r_event *e);
 /* Under r_lock, by a thread that is about to post several events: the tokens of
  * successive events of one channel are put together.  The caller calls
  * r_put_tokens before it releases r_lock. */
