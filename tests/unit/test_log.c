@@ -24,12 +24,15 @@
 
 static int stderr_before;
 
-/* Puts a memfd in the place of stderr, and returns another descriptor of it. */
+/* Puts a memfd in the place of stderr, and returns another descriptor of it.
+ * O_APPEND: the kernel locks the position of a memfd for no write, so a process
+ * and its child would else write to the same place. */
 static int replace_stderr(unsigned int flags)
 {
 	int fd = memfd_create("stderr", 0);
 
 	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
 	stderr_before = dup(STDERR_FILENO);
 	assert_int_equal(dup3(fd, STDERR_FILENO, (int)flags), STDERR_FILENO);
 	return fd;
