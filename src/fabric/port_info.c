@@ -53,8 +53,8 @@ enum {
 	 * migration, SL mapping, SystemImageGUID, communication management and
 	 * client reregistration. */
 	CAPABILITIES_CA = 0x02010868,
-	/* The same of port 0 of a switch, which has no queue pairs: traps, SL
-	 * mapping and SystemImageGUID. */
+	/* The CapabilityMask of port 0 of a switch, which has no queue pairs:
+	 * traps, SL mapping and SystemImageGUID. */
 	CAPABILITIES_PORT0 = 0x00000848,
 	CLIENT_REREGISTER = 0x80, /* in AT_TIMEOUT */
 	ENFORCE_IN = 8,		  /* in AT_OPER_VLS */
