@@ -488,15 +488,6 @@ static bool take_messages(const struct cm_inbox *in, int n)
 	return waits && r_last_event_serve();
 }
 
-/* Posts all events that are withheld: this thread, which would post them later,
- * ends. */
-static void post_withheld(void)
-{
-	r_take();
-	r_last_event_end(NULL);
-	r_give();
-}
-
 static void *run_thread(void *arg)
 {
 	uintptr_t number = (uintptr_t)arg / MOST_FDS;
@@ -529,8 +520,11 @@ static void *run_thread(void *arg)
 		}
 		waits = take_messages(&in, n);
 	}
-	if (waits)
-		post_withheld();
+	if (waits) { /* no other thread would post the withheld events */
+		r_take();
+		r_last_event_end(NULL);
+		r_give();
+	}
 	return NULL;
 }
 
@@ -690,21 +684,6 @@ static void end_call(struct r_id *id)
 	pthread_cond_broadcast(&r_changed);
 }
 
-/* Returns the time of CLOCK_MONOTONIC that is `ms` from now. */
-static struct timespec time_after(uint32_t ms)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += ms / 1000;
-	t.tv_nsec += (long)(ms % 1000) * 1000000;
-	if (t.tv_nsec >= 1000000000) {
-		t.tv_nsec -= 1000000000;
-		t.tv_sec++;
-	}
-	return t;
-}
-
 int r_call(struct r_id *id, struct cmproto *m, uint16_t kind)
 {
 	return r_call_within(id, m, kind, PATIENCE_MS);
@@ -715,7 +694,7 @@ int r_call_within(struct r_id *id, struct cmproto *m, uint16_t kind,
 {
 	const struct cmproto request = *m;
 	const struct timespec until =
-		time_after(most_ms < PATIENCE_MS ? most_ms : PATIENCE_MS);
+		monotonic_after(bits_min_u32(most_ms, PATIENCE_MS));
 	uint32_t asked;
 	int err = -EPIPE, waited = 0;
 

@@ -4,11 +4,11 @@
 
 #include "rdmacm/explain.h"
 #include "rdmacm/ib.h"
+#include "util/monotonic.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <time.h>
 
 #define ACK_S 5u /* a wait for acknowledgements of this time is reported */
 #define PLACE (R_ADDR_TEXT + 20)
@@ -81,11 +81,9 @@ static bool await_change(const struct timespec *until)
 
 static void await_all_acks(const struct r_id *id, const char *call)
 {
-	struct timespec when;
+	const struct timespec when = monotonic_after(ACK_S * 1000);
 	bool is_said = false, is_late;
 
-	clock_gettime(CLOCK_MONOTONIC, &when);
-	when.tv_sec += ACK_S;
 	while (!list_is_empty(&id->taken)) {
 		pthread_setcancelstate(cancel, NULL);
 		is_late = !await_change(is_said ? NULL : &when);

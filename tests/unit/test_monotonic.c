@@ -24,10 +24,27 @@ static void the_time_is_that_of_the_kernels_clock(void **state)
 	assert_true(ns / 1000000 <= ms && ms <= after / 1000000);
 }
 
+static void a_time_lies_so_far_ahead(void **state)
+{
+	static const uint32_t after_ms[] = {0, 999, 1000, 5001, UINT32_MAX};
+	uint64_t before, ns;
+	struct timespec t;
+
+	for (size_t i = 0; i < TEST_COUNT(after_ms); i++) {
+		before = kernel_ns();
+		t = monotonic_after(after_ms[i]);
+		assert_true(t.tv_nsec >= 0 && t.tv_nsec < 1000000000);
+		ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec -
+		     after_ms[i] * 1000000ull;
+		assert_true(before <= ns && ns <= kernel_ns());
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_time_is_that_of_the_kernels_clock),
+		cmocka_unit_test(a_time_lies_so_far_ahead),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
