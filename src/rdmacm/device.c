@@ -4,7 +4,6 @@
 #include "rdmacm/explain.h"
 #include "rdmacm/object.h"
 
-#include "verbs/catch_up.h"
 #include "verbs/iwarp.h"
 #include "verbs/release.h"
 
@@ -77,6 +76,7 @@ static bool open_device(struct r_device *d, struct ibv_device *device)
 	d->verbs = ibv_open_device(device);
 	if (!d->verbs)
 		return false;
+	*(void **)&d->catch_up = dlsym(RTLD_DEFAULT, "ibv_adverb_catch_up");
 	d->is_ib = !is_iwarp && is_infiniband(d->verbs);
 	d->guid = be64toh(ibv_get_device_guid(device));
 	d->max_responder = d->max_initiator = 1;
@@ -222,10 +222,7 @@ struct r_device *r_device_find(const uint8_t ip[16], enum r_transport among,
 
 bool r_device_catch_up(const struct r_device *d, uint32_t qpn)
 {
-	verbs_catch_up *call;
-
-	*(void **)&call = dlsym(RTLD_DEFAULT, "ibv_adverb_catch_up");
-	return call && call(d->verbs, qpn);
+	return d->catch_up && d->catch_up(d->verbs, qpn);
 }
 
 const struct verbs_iwarp *r_device_iwarp(void)

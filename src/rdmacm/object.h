@@ -23,6 +23,7 @@
 #include "broker/cmproto.h"
 #include "util/bits.h"
 #include "util/list.h"
+#include "verbs/catch_up.h"
 
 /* A device that this process has opened for its ids. */
 struct r_device {
@@ -31,6 +32,8 @@ struct r_device {
 	uint64_t guid;	   /* host order */
 	/* The calls for an iWARP device (verbs/iwarp.h); RoCE: NULL. */
 	const struct verbs_iwarp *iwarp;
+	/* ibv_adverb_catch_up; NULL: the libibverbs.so.1 lacks it. */
+	verbs_catch_up *catch_up;
 	/* The device is an adapter of a fabric (ib.h). */
 	bool is_ib;
 	/* The largest responder resources and initiator depth of a QP. */
