@@ -7,9 +7,6 @@
 static struct list withheld = {&withheld, &withheld};
 static uint64_t last_serial;
 
-/* Only r_last_event_serve uses it: when the present round began. */
-static uint64_t round_ms;
-
 void r_last_event_add(struct r_event *e)
 {
 	r_last_event_end(e->base.id);
@@ -47,60 +44,59 @@ void r_last_event_forget(void)
 	list_init(&withheld);
 }
 
-/* Returns the first event whose serial number is above `serial`, or NULL. */
-static struct r_event *next_after(uint64_t serial)
+bool r_last_event_is_new(void)
+{
+	return !list_is_empty(&withheld) &&
+	       !r_event_of(withheld.prev)->was_served;
+}
+
+/* Returns the first event whose serial number is above `serial`, or NULL.
+ * only_new: considers only events that were not served. */
+static struct r_event *next_after(uint64_t serial, bool only_new)
 {
 	list_for_each (n, &withheld)
-		if (r_event_of(n)->serial > serial)
+		if (r_event_of(n)->serial > serial &&
+		    !(only_new && r_event_of(n)->was_served))
 			return r_event_of(n);
 	return NULL;
 }
 
-/* Without r_lock: returns whether completions wait.  *serial: the event. */
-static bool has_completions(uint64_t *serial)
+/* Posts the event with this serial number, if it has not been posted or freed
+ * meanwhile, and is not withheld any longer. */
+static void settle_one(uint64_t serial, bool must_wait, bool is_new_round)
 {
+	struct r_event *e = next_after(serial - 1, false);
+
+	if (!e || e->serial != serial)
+		return;
+	e->rounds_left -= is_new_round;
+	if (!must_wait || !e->rounds_left)
+		post_withheld(e);
+}
+
+bool r_last_event_serve(bool only_new)
+{
+	static uint64_t round_ms; /* when the present round began */
+	uint64_t serial = 0, now = monotonic_ms();
+	bool is_new_round, must_wait, remain;
 	const struct r_device *d;
-	const struct r_event *e;
+	struct r_event *e;
 	uint32_t qpn;
 
 	r_take();
-	e = next_after(*serial);
-	*serial = e ? e->serial : 0;
-	d = e ? r_id(e->base.id)->device : NULL;
-	qpn = e ? r_id(e->base.id)->own.qpn : 0;
-	r_give();
-	return d && r_device_catch_up(d, qpn);
-}
-
-/* Posts the event with this serial number, if it has not been posted or freed
- * meanwhile, and is not withheld any longer. */
-static void serve_one(uint64_t serial, bool must_wait, bool is_new_round)
-{
-	struct r_event *e;
-
-	r_take();
-	e = next_after(serial - 1);
-	if (e && e->serial == serial) {
-		e->rounds_left -= is_new_round;
-		if (!must_wait || !e->rounds_left)
-			post_withheld(e);
+	is_new_round = !only_new && now != round_ms;
+	if (is_new_round)
+		round_ms = now;
+	while ((e = next_after(serial, only_new))) {
+		e->was_served = true;
+		serial = e->serial;
+		d = r_id(e->base.id)->device;
+		qpn = r_id(e->base.id)->own.qpn;
+		r_give();
+		must_wait = d && r_device_catch_up(d, qpn);
+		r_take();
+		settle_one(serial, must_wait, is_new_round);
 	}
-	r_give();
-}
-
-bool r_last_event_serve(void)
-{
-	uint64_t serial = 0, now = monotonic_ms();
-	bool is_new_round = now != round_ms, must_wait, remain;
-
-	round_ms = now;
-	for (;;) {
-		must_wait = has_completions(&serial);
-		if (!serial)
-			break;
-		serve_one(serial, must_wait, is_new_round);
-	}
-	r_take();
 	remain = r_last_event_waits();
 	r_give();
 	return remain;

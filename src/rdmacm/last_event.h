@@ -36,13 +36,18 @@ bool r_last_event_waits(void);
 /* Posts the event that is withheld of this id, if there is one; NULL: those of
  * all ids. */
 void r_last_event_end(const struct rdma_cm_id *id);
-/*
- * Without r_lock, in the thread that has called r_last_event_add: handles the
- * packets that have arrived, and posts the events of queue pairs whose
- * completions the program has polled.  Returns whether events remain; then the
- * thread calls again a millisecond later.
+/* Returns whether an event is withheld that r_last_event_serve has not served.
  */
-bool r_last_event_serve(void);
+bool r_last_event_is_new(void);
+/*
+ * Without r_lock: handles the packets that have arrived, and posts the events
+ * of queue pairs whose completions the program has polled.  The thread that has
+ * called r_last_event_add calls this function with only_new before it handles
+ * the broker's next message, so that an event for which no completion waits
+ * keeps its place among the events of its channel; and each millisecond,
+ * without only_new, while events are withheld.  Returns whether events remain.
+ */
+bool r_last_event_serve(bool only_new);
 /* In a forked child: drops the events of the parent. */
 void r_last_event_forget(void);
 

@@ -471,7 +471,21 @@ static bool has_message(int fd)
 	return poll(&p, 1, 1) != 0;
 }
 
-/* Handles n messages.  Returns whether events are withheld (last_event.h). */
+/* Handles a message under r_lock, which is released meanwhile if the message's
+ * event is withheld (last_event.h). */
+static void take_message(const struct cmproto *m)
+{
+	r_table_message(m);
+	if (!r_last_event_is_new())
+		return;
+	r_put_tokens();
+	r_give();
+	r_last_event_serve(true);
+	r_take();
+	r_hold_tokens();
+}
+
+/* Handles n messages.  Returns whether events are withheld. */
 static bool take_messages(const struct cm_inbox *in, int n)
 {
 	bool waits;
@@ -481,11 +495,11 @@ static bool take_messages(const struct cm_inbox *in, int n)
 	r_hold_tokens();
 	for (int i = 0; i < n; i++)
 		if (is_valid_message(&in->messages[i], in->of[i].msg_len))
-			r_table_message(&in->messages[i]);
+			take_message(&in->messages[i]);
 	r_put_tokens();
 	waits = r_last_event_waits();
 	r_give();
-	return waits && r_last_event_serve();
+	return waits;
 }
 
 static void *run_thread(void *arg)
@@ -494,13 +508,14 @@ static void *run_thread(void *arg)
 	int fd = (int)((uintptr_t)arg % MOST_FDS), pause_ms = 0;
 	uint64_t dialled_ms = monotonic_ms();
 	struct cm_inbox in;
-	bool waits = false;
+	/* Events may be withheld: revive_all, too, handles messages. */
+	bool waits = true;
 	int n;
 
 	cm_inbox_init(&in);
 	while (fd >= 0 && number == shared_load(&thread_number)) {
 		if (waits && !has_message(fd)) {
-			waits = r_last_event_serve();
+			waits = r_last_event_serve(false);
 			continue;
 		}
 		/* The program may have closed fd, and the number may be another
@@ -516,6 +531,7 @@ static void *run_thread(void *arg)
 		if (n <= 0) {
 			fd = replace_link(fd, (uint32_t)number, &dialled_ms,
 					  &pause_ms);
+			waits = true;
 			continue;
 		}
 		waits = take_messages(&in, n);

@@ -60,9 +60,11 @@ struct r_event {
 	struct cmproto message;
 	struct r_multicast *multicast; /* the group that it is about, or NULL */
 	/* While the event is withheld (last_event.h): its number among such
-	 * events, and after how many rounds it is posted in any case. */
+	 * events, after how many rounds it is posted in any case, and whether
+	 * r_last_event_serve has looked for completions. */
 	uint64_t serial;
 	uint32_t rounds_left;
+	bool was_served;
 	uint8_t mpa_private[UINT8_MAX]; /* iWARP: the event's private_data */
 };
 
