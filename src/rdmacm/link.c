@@ -709,11 +709,11 @@ int r_call_within(struct r_id *id, struct cmproto *m, uint16_t kind,
 		  uint32_t most_ms)
 {
 	const struct cmproto request = *m;
-	const struct timespec until =
-		monotonic_after(bits_min_u32(most_ms, PATIENCE_MS));
+	struct timespec until;
 	uint32_t asked;
 	int err = -EPIPE, waited = 0;
 
+	monotonic_after(bits_min_u32(most_ms, PATIENCE_MS), &until);
 	r_take();
 	if (!begin_call(id, &until)) {
 		r_give();

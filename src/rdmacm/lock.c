@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <time.h>
 
 #define ACK_S 5u /* a wait for acknowledgements of this time is reported */
 #define PLACE (R_ADDR_TEXT + 20)
@@ -81,9 +82,10 @@ static bool await_change(const struct timespec *until)
 
 static void await_all_acks(const struct r_id *id, const char *call)
 {
-	const struct timespec when = monotonic_after(ACK_S * 1000);
+	struct timespec when;
 	bool is_said = false, is_late;
 
+	monotonic_after(ACK_S * 1000, &when);
 	while (!list_is_empty(&id->taken)) {
 		pthread_setcancelstate(cancel, NULL);
 		is_late = !await_change(is_said ? NULL : &when);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "util/monotonic.h"
 
+#include <time.h>
+
 #define SECOND 1000000000u
 
 uint64_t monotonic_ns(void)
@@ -16,10 +18,10 @@ uint64_t monotonic_ms(void)
 	return monotonic_ns() / 1000000;
 }
 
-struct timespec monotonic_after(uint32_t ms)
+void monotonic_after(uint32_t ms, struct timespec *t)
 {
 	uint64_t ns = monotonic_ns() + (uint64_t)ms * 1000000;
 
-	return (struct timespec){.tv_sec = (time_t)(ns / SECOND),
-				 .tv_nsec = (long)(ns % SECOND)};
+	*t = (struct timespec){.tv_sec = (time_t)(ns / SECOND),
+			       .tv_nsec = (long)(ns % SECOND)};
 }

@@ -8,14 +8,15 @@
 #define UTIL_MONOTONIC_H
 
 #include <stdint.h>
-#include <time.h>
+
+struct timespec;
 
 /* Returns the time in nanoseconds. */
 uint64_t monotonic_ns(void);
 /* Returns the time in milliseconds, rounded down. */
 uint64_t monotonic_ms(void);
-/* Returns the time that is `ms` milliseconds from now, as a call takes it that
- * waits until a time of CLOCK_MONOTONIC. */
-struct timespec monotonic_after(uint32_t ms);
+/* Stores in *t the time that is `ms` milliseconds from now, as a call takes it
+ * that waits until a time of CLOCK_MONOTONIC. */
+void monotonic_after(uint32_t ms, struct timespec *t);
 
 #endif
