@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/env_names.h"
 #include "log/log.h"
 
 static const char *const mechanism_names[ENV_MECHANISMS] = {
@@ -202,6 +203,7 @@ void env_check(void)
 				"4294967295",
 				numbers[i], value);
 	}
+	env_names_check();
 	check_explain();
 	check_without();
 	check_mpa();

@@ -83,7 +83,7 @@ enum env_sctp env_sctp(uint16_t *udp_port);
 
 /* Checks the variables that a user sets to a number (a switch: to 0 or 1),
  * ADVERB_MPA, ADVERB_SCTP and ADVERB_WITHOUT.  Prints a message for each
- * invalid value. */
+ * invalid value, and for each variable ADVERB_* that adverb does not have. */
 void env_check(void);
 
 #endif

@@ -35,6 +35,7 @@ enum log_cause {
 	LOG_FILES_FEW,
 	LOG_JUNK,
 	LOG_LOCK_SLOW,
+	LOG_NAME_UNKNOWN, /* of an environment variable */
 	LOG_PEER_REFUSED,
 	LOG_PORT_INACTIVE,
 	LOG_QP_FAILURE,

@@ -118,6 +118,40 @@ static void an_unknown_word_is_reported(void **state)
 	assert_non_null(strstr(said, "ADVERB_MPA: \"rev2\" is not one of"));
 }
 
+static void a_variable_that_does_not_exist_is_reported(void **state)
+{
+	static const struct {
+		const char *name, *nearest;
+	} rows[] = {
+		{"ADVERB_DEVICE", "the nearest name is ADVERB_DEVICES,"},
+		{"ADVERB_PACP", "the nearest name is ADVERB_PCAP,"},
+		{"ADVERB_PATIENCES_OF_A_PEER_THAT_IS_SILENT_FOR_LONG",
+		 "the nearest name is ADVERB_"},
+		{"ADVERB_", "the nearest name is ADVERB_"},
+	};
+	static const char *const known[] = {"ADVERB_PCAP", "ADVERB_COMMAND",
+					    "ADVERB_READY_FD",
+					    "ADVERB_BROKER_USER", "ADVERBIAL"};
+	char start[100];
+
+	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
+		const char *said = printed_for(rows[i].name, "1");
+
+		snprintf(start, sizeof(start),
+			 "adverb: %s is not a variable of adverb",
+			 rows[i].name);
+		assert_ptr_equal(strstr(said, start), said);
+		assert_non_null(strstr(said, rows[i].nearest));
+		/* one message for each variable */
+		assert_string_equal(printed_for("ADVERB_PCAP", "x"), "");
+		unsetenv(rows[i].name);
+	}
+	for (size_t i = 0; i < TEST_COUNT(known); i++) {
+		assert_string_equal(printed_for(known[i], "x"), "");
+		unsetenv(known[i]);
+	}
+}
+
 static void sctp_is_off_or_named(void **state)
 {
 	static const char *const wrong[] = {"1x", "tcp", "65536", "-1", "udp,"};
@@ -152,6 +186,7 @@ int main(void)
 		cmocka_unit_test(a_switch_is_on_unless_it_is_0_or_empty),
 		cmocka_unit_test(a_switch_is_off_only_if_it_is_0),
 		cmocka_unit_test(an_unknown_word_is_reported),
+		cmocka_unit_test(a_variable_that_does_not_exist_is_reported),
 		cmocka_unit_test(sctp_is_off_or_named),
 	};
 
