@@ -82,13 +82,19 @@ enum trust trust_in(uid_t user)
 
 void trust_refusal(uid_t user, pid_t pid, char *text, size_t size)
 {
-	char process[32] = "", owner[80], note[64] = "";
+	char process[32] = "", owner[128], note[64] = "";
 	bool is_strange = user_is_nobody(user);
+	bool lacks_proc = is_strange && !user_has_proc();
 
 	if (pid > 0)
 		snprintf(process, sizeof(process), " (process %d)", (int)pid);
 	snprintf(owner, sizeof(owner), "user %u's", (unsigned)user);
-	if (is_strange)
+	if (lacks_proc)
+		snprintf(owner, sizeof(owner),
+			 "of user %u, which may be several users, since /proc, "
+			 "which would tell, is not mounted here",
+			 (unsigned)user);
+	else if (is_strange)
 		snprintf(owner, sizeof(owner),
 			 "of a user without a number in this user namespace");
 	if (geteuid() && !trust_is_privileged() && !is_strange)
@@ -98,8 +104,10 @@ void trust_refusal(uid_t user, pid_t pid, char *text, size_t size)
 	snprintf(text, size,
 		 "the broker adverbd%s of this network namespace is %s, "
 		 "who could read and change what this program sends, receives "
-		 "and registers, so it is sent nothing: have root set up the "
+		 "and registers, so it is sent nothing: %shave root set up the "
 		 "system's broker (adverb install --service), or use a network "
 		 "namespace of your own (adverb run --private -- PROGRAM)%s",
-		 process, owner, note);
+		 process, owner,
+		 lacks_proc ? "mount /proc (mount -t proc proc /proc), " : "",
+		 note);
 }

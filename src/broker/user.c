@@ -131,6 +131,14 @@ bool user_is_nobody(uid_t user)
 	return user == f.overflow && !f.has_all && !f.owns_net;
 }
 
+bool user_has_proc(void)
+{
+	struct stat s;
+
+	return !stat("/proc/self/ns/user", &s) &&
+	       !stat("/proc/self/ns/net", &s);
+}
+
 /* Whether a process is in this user namespace.  The kernel shows a process's
  * namespaces to the process's user, and to users with power over that user. */
 static bool is_of_our_namespace(pid_t pid)

@@ -23,6 +23,9 @@
  * network namespace.
  */
 bool user_is_nobody(uid_t user);
+/* Returns whether /proc shows this process's namespaces.  Without /proc,
+ * user_is_nobody is true for the overflow uid. */
+bool user_has_proc(void);
 /* Finds out which user and network namespaces this process is in, for
  * user_is_nobody and user_of.  The first call opens files, so it is made while
  * this process has descriptors left. */

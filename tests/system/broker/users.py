@@ -46,10 +46,11 @@ def enter():
     os.execvp("unshare", ["unshare", "-n", sys.executable, *sys.argv])
 
 
-def start(user, argv, ready=None, **more):
+def start(user, argv, ready=None, before=(), **more):
     """Starts a process of @user with a runtime folder of that user.  librdmacm
-    writes to the descriptor @ready when the process listens.  All programs
-    trust Anna's broker, unless a variable in @more says otherwise."""
+    writes to the descriptor @ready when the process listens.  Root runs the words
+    @before, and these run the process.  All programs trust Anna's broker, unless
+    a variable in @more says otherwise."""
     home = t.path("home-%d" % user)
     os.makedirs(home, exist_ok=True)
     os.chown(home, user, user)
@@ -60,7 +61,7 @@ def start(user, argv, ready=None, **more):
     if ready:
         env["ADVERB_READY_FD"] = str(ready)
     return subprocess.Popen(
-        ["setpriv", "--reuid", str(user), "--regid", str(user),
+        [*before, "setpriv", "--reuid", str(user), "--regid", str(user),
          "--clear-groups", "--no-new-privs", *argv], env=env, cwd=home,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, start_new_session=True,
@@ -534,6 +535,23 @@ def the_overflow_user_is_not_trusted():
         fake.kill()
 
 
+def without_proc_the_message_says_so():
+    """Where /proc is not mounted, a program cannot tell whether the overflow
+    user, which Anna is, stands for one user."""
+    t.need("ibv_devinfo")
+    fake = fake_broker(ANNA, our_name())
+    try:
+        p = start(ANNA, [t.adverb, "run", "--", "ibv_devinfo"], before=[
+            "unshare", "--mount", "sh", "-c",
+            'mount -t tmpfs none /proc && exec "$@"', "sh"])
+        r = t.finish(p, HANG)
+        expect(r.status != 0 and "/proc, which would tell, is not mounted" in
+               r.output and "mount -t proc proc /proc" in r.output,
+               "the program succeeds, or no message says what is missing", r)
+    finally:
+        fake.kill()
+
+
 def system_account(owner, mode, is_trusted):
     """Returns a case: a broker of the user who owns /run/adverb is trusted as
     the system's broker, if only that user can write to the folder."""
@@ -917,6 +935,8 @@ for words, test in (
             0, ["ibv_devinfo"], ADVERB_BROKER_USER=str(BERT))),
         ("a broker of the overflow user is not trusted",
          the_overflow_user_is_not_trusted),
+        ("without /proc a message says that /proc is missing",
+         without_proc_the_message_says_so),
         ("the system account's broker is trusted silently",
          system_account(ANNA, 0o755, True)),
         ("a broker is not trusted if others may write in its folder",
