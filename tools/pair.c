@@ -10,14 +10,17 @@
 #include "util/monotonic.h"
 #include "util/remedy.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum {
@@ -396,6 +399,34 @@ static int plan_tool(struct pair *p, char **argv)
 	return 2;
 }
 
+/* Says so if no interface has the server's address, since the tools do not say
+ * how to get one. */
+static void check_address(const struct pair *p)
+{
+	struct sockaddr_in four = {.sin_family = AF_INET};
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+	bool is_v4 = inet_pton(AF_INET, p->address, &four.sin_addr) == 1;
+	const void *at = is_v4 ? (const void *)&four : &six;
+	bool is_absent;
+	int fd;
+
+	if (!is_v4 && inet_pton(AF_INET6, p->address, &six.sin6_addr) != 1)
+		return;
+	fd = socket(is_v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	is_absent = fd >= 0 &&
+		    bind(fd, at, is_v4 ? sizeof(four) : sizeof(six)) &&
+		    errno == EADDRNOTAVAIL;
+	if (fd >= 0)
+		close(fd);
+	if (is_absent)
+		fprintf(stderr,
+			"adverb: no interface of this host has the server's "
+			"address %s; name one that `ip address` shows by "
+			"--address, or bring up loopback (ip link set lo "
+			"up).\n",
+			p->address);
+}
+
 static int plan_sides(struct pair *p, char **argv)
 {
 	int port = listen_port_get();
@@ -506,8 +537,11 @@ int pair_main(int argc, char **argv)
 	status = plan_sides(&p, argv + optind);
 	if (status)
 		return status;
+	check_address(&p);
 	if (!catch_signals(&p)) {
-		fprintf(stderr, "adverb: cannot wait for signals: %s.\n",
+		fprintf(stderr,
+			"adverb: cannot wait for signals: %s; allow "
+			"signalfd4(2) in the sandbox, or raise ulimit -n.\n",
 			strerror(errno));
 		return 1;
 	}

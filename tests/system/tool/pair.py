@@ -218,7 +218,17 @@ def needs_signals():
     if r.status == 77:
         raise system.Skip("no seccomp filters here")
     expect(r.status == 1 and r.output == "adverb: cannot wait for signals: "
-           "Operation not permitted.\n", "exit status %d" % r.status, r)
+           "Operation not permitted; allow signalfd4(2) in the sandbox, or "
+           "raise ulimit -n.\n", "exit status %d" % r.status, r)
+
+
+def names_an_address_that_is_missing():
+    for address, is_missing in (("127.0.0.1", False), ("192.0.2.1", True),
+                                ("2001:db8::1", True), ("localhost", False)):
+        r = pair(plain(), "--address", address, timeout=2)
+        expect(("no interface of this host has the server's address " + address
+                in r.output) == is_missing,
+               "%s: a message is missing, or is wrong" % address, r)
 
 
 def reserves_its_port():
@@ -482,6 +492,8 @@ t.case("pair --stop-server ends a server that does not end by itself",
        stops_a_lasting_server)
 t.case("pair leaves no process after an interrupt", ends_with_ctrl_c)
 t.case("pair says that it cannot wait for signals", needs_signals)
+t.case("pair says that no interface has the server's address",
+       names_an_address_that_is_missing)
 t.case("pair uses no port that it cannot reserve", reserves_its_port)
 t.case("pair refuses a command of more than 255 words", drops_no_word)
 t.case("pair sets variables for each side", sets_each_side)
