@@ -235,9 +235,13 @@ struct verbs {
 
 static bool load_verbs(const char *libdir, struct verbs *v)
 {
-	char path[PATH_MAX + 32];
+	char path[PATH_MAX + 32], why[LOADER_WHY];
 	void *lib;
 
+	if (loader_lacks_library(libdir, why)) {
+		doctor_say(DOCTOR_NO, "libraries", "%s", why);
+		return false;
+	}
 	snprintf(path, sizeof(path), "%s/libibverbs.so.1", libdir);
 	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!lib) {

@@ -60,6 +60,14 @@ void doctor_net_port(void)
 			   "free, RoCEv2 frames can be received");
 		return;
 	}
+	if (!port_holder_name(holder, sizeof(holder)) && fd == -EADDRINUSE &&
+	    access("/proc/net/udp", F_OK)) {
+		doctor_say(
+			DOCTOR_OK, "UDP port 4791",
+			"in use; mount /proc to see by which process; the "
+			"line \"broker\" says whether it is adverb's broker");
+		return;
+	}
 	if (!port_holder_name(holder, sizeof(holder))) {
 		doctor_say(
 			DOCTOR_NO, "UDP port 4791",

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* The libraries.  Each comes after the libraries that it needs. */
@@ -156,13 +157,23 @@ static bool lacks_file(const char *libdir, const char *name,
 		       char why[LOADER_WHY])
 {
 	char path[PATH_MAX + 32];
+	struct statvfs system;
 
 	snprintf(path, sizeof(path), "%s/%s", libdir, name);
-	if (access(path, R_OK) == 0)
+	if (access(path, R_OK))
+		snprintf(why, LOADER_WHY,
+			 "%s cannot be read (%s); build or install adverb "
+			 "completely",
+			 path, strerror(errno));
+	else if (!statvfs(path, &system) && system.f_flag & ST_NOEXEC)
+		snprintf(
+			why, LOADER_WHY,
+			"%s cannot be loaded, since its file system is mounted "
+			"with the option noexec; move adverb to another file "
+			"system",
+			path);
+	else
 		return false;
-	snprintf(why, LOADER_WHY,
-		 "%s cannot be read (%s); build or install adverb completely",
-		 path, strerror(errno));
 	return true;
 }
 

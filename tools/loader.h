@@ -26,11 +26,11 @@ bool loader_shim(const char *libdir, char *name, const char **why);
 
 #define LOADER_WHY (2 * PATH_MAX) /* bytes of a reason */
 
-/* Is one of the three libraries missing in @libdir, or unreadable?  If so, @why
- * says which, as a sentence without a full stop. */
-bool loader_lacks_library(const char *libdir, char why[LOADER_WHY]);
-/* Is the shim missing in @libdir, or unreadable?  If so, @why says so, as a
+/* Is one of the three libraries missing in @libdir, unreadable, or on a file
+ * system that is mounted with the option noexec?  If so, @why says which, as a
  * sentence without a full stop. */
+bool loader_lacks_library(const char *libdir, char why[LOADER_WHY]);
+/* As loader_lacks_library, for the shim. */
 bool loader_lacks_shim(const char *libdir, char why[LOADER_WHY]);
 
 /* Sets the variables for the libraries in l->libdir, for the folders of

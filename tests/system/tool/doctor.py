@@ -115,6 +115,21 @@ def held_port():
     expect(r.status == 1, "exit status %d" % r.status, r)
 
 
+def held_without_proc():
+    """Without /proc the holder of the port may be adverb's broker, and the line
+    does not say that this user may not bind the port."""
+    def no_proc(words):
+        return ["unshare", "-m", "sh", "-c",
+                'mount -t tmpfs none /proc || exit 77; exec "$@"', "sh", *words]
+    with t.port_held():
+        said, r = doctor(into=no_proc)
+    if r.status == 77:
+        raise Skip("nothing can be mounted here")
+    expect(said["UDP port 4791"] == (
+        "ok", "in use; mount /proc to see by which process; the line \"broker\" "
+        "says whether it is adverb's broker"), "the line is wrong", r)
+
+
 BY_IPV6 = system.HOLD.replace("s.bind", """\
 s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
 s.bind""")
@@ -208,6 +223,7 @@ def falls_back():
 
 t.case("eighteen lines, and nothing is missing", healthy)
 t.case("UDP port 4791: no, and the line names its holder", held_port)
+t.case("UDP port 4791: in use, and /proc is not mounted", held_without_proc)
 t.case("UDP port 4791: the line names a holder by IPv6 alone",
        held_by_ipv6)
 t.case("UDP port 4791: no, and its holder has a hostile name", hostile_holder)
@@ -228,6 +244,9 @@ says("shared memory", "no", r"ftruncate .* raise .*\(ulimit -f\)",
 says("shared memory", "no", r"ftruncate .* 8 MiB at least \(ulimit -f\)",
      words=["prlimit", "--fsize=8388607"])
 says("shared memory", "ok", "for rings and tables", words=["prlimit", "--fsize=8388608"])
+says("libraries", "no", "is mounted with the option noexec",
+     into=where("mount --bind %s %s && mount -o remount,bind,noexec %s" %
+                ((t.build + "/lib",) * 3)))
 says("sandbox", "slow", "seccomp", lacks=["vm"])
 says("broker", "ok", r"adverb [\d.]+, process \d+ of user \d+$")
 says("broker", "slow", "no process can be started .*; a thread of this program "
