@@ -153,7 +153,8 @@ static void *fail_open(int err)
 				   ? "the device does not open: the memory or "
 				     "the limits of ulimit -v and -d do not "
 				     "suffice"
-				   : "the device does not open");
+				   : "the device does not open (`adverb "
+				     "doctor` says what is missing here)");
 }
 
 void v_fatal_event(void)

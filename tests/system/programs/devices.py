@@ -148,6 +148,18 @@ def says_why_there_is_no_capture():
                "no message says why %s is not opened" % name, r)
 
 
+def names_doctor():
+    """A sandbox refuses memfd_create, for whose failure there is no sentence of
+    its own."""
+    t.need("ibv_devinfo")
+    r = t.run([t.program("deny_syscall"), "memfd", "--", t.adverb, "run", "--",
+               "ibv_devinfo"])
+    if r.status == 77:
+        raise system.Skip("no seccomp filters here")
+    expect("adverb: the device does not open (`adverb doctor` says what is "
+           "missing here)" in r.output, "the message has no remedy", r)
+
+
 t.case("ibv_devices lists adv0 with a GUID", lists_one_device,
        "devices", "ibv_devices")
 t.case("ibv_devinfo -v shows an active RoCEv2 port", shows_an_active_port,
@@ -193,4 +205,5 @@ t.case("an invalid value of a variable is reported",
        values_that_mean_nothing)
 t.case("a message says why a capture is not opened",
        says_why_there_is_no_capture)
+t.case("a device that does not open names adverb doctor", names_doctor)
 t.end()
