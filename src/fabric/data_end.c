@@ -78,7 +78,9 @@ static void count_discard(const struct packet *p)
 
 void data_end_count_lost(struct packet *p)
 {
-	if (p->payload->is_lost)
+	/* a packet that has crossed no link was lost by no link, and shares its
+	 * bytes with the packet that goes on to the other ports */
+	if (!p->in || p->payload->is_lost)
 		return;
 	p->payload->is_lost = true;
 	count_discard(p);

@@ -79,7 +79,7 @@ uint32_t data_end_group(const struct data_end *end, const uint8_t gid[16]);
 /* Counts a lost packet, which could not be copied or given to its receiver, or
  * whose receiver did not fetch in time, at the port from which it came over the
  * last link.  The copies of a multicast packet for the members at one port
- * count as one packet. */
+ * count as one packet.  A packet that has crossed no link is not counted. */
 void data_end_count_lost(struct packet *p);
 /* Writes the VL of the last link into the LRH of a packet that is at its
  * destination port, and the VCRC that then fits.  If other packets share the

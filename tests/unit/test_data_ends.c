@@ -146,6 +146,30 @@ static void a_multicast_packet_counts_once_a_port_as_lost(void **state)
 	assert_int_equal(w->f->data.multicasts, 0);
 }
 
+/* A member at the sender's port is stalled, so it loses the second packet
+ * before the packet leaves for B, which does not read either. */
+static void a_loss_at_the_senders_port_hides_none_at_another(void **state)
+{
+	struct world *w = *state;
+	struct data_end *beside;
+	struct made m;
+	int err;
+
+	beside = data_open(fabric_find(w->f, "A"), 1, NULL, &err);
+	assert_non_null(beside);
+	assert_int_equal(data_join(beside, group), 0);
+	assert_int_equal(data_join(w->b, group), 0);
+	data_pause(beside);
+	make_multicast(&m, w);
+	for (uint64_t lost = 1; lost <= 2; lost++) {
+		assert_int_equal(send_made(w, &m), 0);
+		w->now_ms += 1000;
+		fabric_turn(w->f, w->now_ms);
+		assert_int_equal(port_of(w, "S3", 2)->counters.tx_discards,
+				 lost);
+	}
+}
+
 /* B does not read for longer than HOQLife.  The packets to B are discarded, and
  * the sender's packets to C arrive. */
 static void a_receiver_that_has_stopped_does_not_stop_its_senders(void **state)
@@ -396,6 +420,7 @@ int main(void)
 		TEST(a_receiver_that_reads_slowly_loses_nothing),
 		TEST(copies_for_many_receivers_are_bounded),
 		TEST(a_multicast_packet_counts_once_a_port_as_lost),
+		TEST(a_loss_at_the_senders_port_hides_none_at_another),
 		TEST(a_receiver_that_has_stopped_does_not_stop_its_senders),
 		TEST(ends_close_while_packets_are_on_their_way),
 		TEST(each_packet_is_seen_once_as_it_leaves_its_first_port),
