@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "fabric/port_info.h"
+#include "fabric/sma_tables.h"
 #include "hdr/bytes.h"
 #include "util/bits.h"
 
@@ -12,6 +13,8 @@
 #define NO_PORT	  0xff	       /* in a forwarding table */
 #define SWEEP_MS  30	       /* the longest delay of the subnet manager */
 #define CUT_MS	  100	       /* the longest time without a cable */
+#define PART_MS	  100	       /* the longest time with another P_Key */
+#define PKEY	  0xffff       /* of all ports, but for PART_MS */
 #define FAR	  CABLES_NODES /* more than any number of hops */
 /* HOQLife: 4.096 us times 2 to this power is 17 ms. */
 #define SHORT_LIFE 12
@@ -24,6 +27,7 @@ enum {
 	AT_LANES = 43,
 	MTU_4096 = 5 << 4,
 	LANES_8 = 4 << 4,
+	ENFORCE_BOTH = 3 << 2, /* partitions, inbound and outbound */
 };
 
 /* ---- topology ---- */
@@ -37,7 +41,7 @@ static void add_cable(struct cables *c, uint32_t a, uint32_t b,
 	k->node[1] = b;
 	k->number[0] = ++ports[a];
 	k->number[1] = ++ports[b];
-	k->repair_ns = UINT64_MAX;
+	k->repair_ns = k->rejoin_ns = UINT64_MAX;
 }
 
 /* Draws the cables: the switches form a tree and some rings, and each port of a
@@ -131,6 +135,11 @@ static struct port *end_of(const struct cables *c, const struct cable *k, int i)
 	return &c->node[k->node[i]]->ports[k->number[i]];
 }
 
+static bool is_between_switches(const struct cables *c, const struct cable *k)
+{
+	return k->node[0] < c->switches && k->node[1] < c->switches;
+}
+
 /* ---- the subnet manager ---- */
 
 /* Sets what a subnet manager sets once in a port. */
@@ -141,6 +150,19 @@ static void set_port(struct port *port, bool is_lossless)
 	port->info[AT_MTU] = (uint8_t)((port->info[AT_MTU] & 15) | MTU_4096);
 	port->info[AT_LANES] = (uint8_t)((port->info[AT_LANES] & 15) | LANES_8);
 	port->info[AT_LIFE] = life;
+}
+
+/* Makes the ports of switches at the cables of hosts enforce partitions, in
+ * some directions, as the seed decides. */
+static void draw_enforcement(struct world *w, const struct cables *c)
+{
+	for (uint32_t i = 0; i < c->count; i++) {
+		const struct cable *k = &c->list[i];
+
+		if (!is_between_switches(c, k))
+			end_of(c, k, 1)->info[AT_LANES] |=
+				(uint8_t)(rng_u64(&w->rng) & ENFORCE_BOTH);
+	}
 }
 
 static void set_ports(const struct cables *c, uint32_t hosts)
@@ -163,11 +185,6 @@ static bool is_active(const struct cables *c, const struct cable *k)
 {
 	return end_of(c, k, 0)->state == STATE_ACTIVE &&
 	       end_of(c, k, 1)->state == STATE_ACTIVE;
-}
-
-static bool is_between_switches(const struct cables *c, const struct cable *k)
-{
-	return k->node[0] < c->switches && k->node[1] < c->switches;
 }
 
 /* May routes between switches use the cable? */
@@ -286,6 +303,7 @@ void cables_init(struct world *w, struct cables *c)
 	for (uint32_t i = 0; i < c->nodes; i++)
 		c->node[i] = fabric_node(c->fabric, i);
 	set_ports(c, w->host_count);
+	draw_enforcement(w, c);
 	sweep_subnet(w, c);
 }
 
@@ -309,13 +327,66 @@ bool cables_cut(struct world *w, struct cables *c)
 	return true;
 }
 
+/* ---- partitions ---- */
+
+/* Makes `pkey` the only P_Key of a port; 0: the port has none. */
+static void set_pkey(struct cables *c, struct port *port, uint16_t pkey)
+{
+	uint8_t block[SMA_TABLES_BLOCK] = {0};
+	struct sma_call call = {.node = port->node,
+				.in = port,
+				.modifier = (uint32_t)port->number << 16,
+				.data = block,
+				.is_set = true};
+
+	bytes_put16(block, pkey);
+	if (sma_tables_pkeys(&call))
+		abort();
+	c->fabric->changes++;
+}
+
+bool cables_part(struct world *w, struct cables *c)
+{
+	/* A limited member still reaches full members. */
+	static const uint16_t pkeys[] = {0, 0x8001, PKEY & 0x7fff};
+	uint32_t hosts = CABLES_PORTS * w->host_count;
+	struct cable *k = &c->list[c->count - 1 - rng_below(&w->rng, hosts)];
+	uint64_t end = w->now_ns + rng_below(&w->rng, PART_MS) * WORLD_MS;
+
+	if (k->rejoin_ns != UINT64_MAX)
+		return false;
+	k->rejoin_ns = bits_min_u64(end, w->due.quiet_ns);
+	c->has_parted = true;
+	set_pkey(c, end_of(c, k, (int)rng_below(&w->rng, 2)),
+		 pkeys[rng_below(&w->rng, 3)]);
+	return true;
+}
+
+static void restore_pkeys(struct cables *c, struct cable *k)
+{
+	k->rejoin_ns = UINT64_MAX;
+	set_pkey(c, end_of(c, k, 0), PKEY);
+	set_pkey(c, end_of(c, k, 1), PKEY);
+}
+
+/* ---- progress ---- */
+
 uint64_t cables_next(const struct cables *c)
 {
 	uint64_t next = c->sweep_ns;
 
-	for (uint32_t i = 0; i < c->count; i++)
+	for (uint32_t i = 0; i < c->count; i++) {
 		next = bits_min_u64(next, c->list[i].repair_ns);
+		next = bits_min_u64(next, c->list[i].rejoin_ns);
+	}
 	return next;
+}
+
+static void repair_cable(struct world *w, struct cables *c, struct cable *k)
+{
+	k->repair_ns = UINT64_MAX;
+	link_set_phys(end_of(c, k, 0), PHYS_POLLING);
+	schedule_sweep(w, c);
 }
 
 bool cables_turn(struct world *w, struct cables *c)
@@ -325,12 +396,12 @@ bool cables_turn(struct world *w, struct cables *c)
 	for (uint32_t i = 0; i < c->count; i++) {
 		struct cable *k = &c->list[i];
 
-		if (k->repair_ns > w->now_ns)
-			continue;
-		k->repair_ns = UINT64_MAX;
-		link_set_phys(end_of(c, k, 0), PHYS_POLLING);
-		schedule_sweep(w, c);
-		has_changed = true;
+		has_changed |=
+			k->repair_ns <= w->now_ns || k->rejoin_ns <= w->now_ns;
+		if (k->repair_ns <= w->now_ns)
+			repair_cable(w, c, k);
+		if (k->rejoin_ns <= w->now_ns)
+			restore_pkeys(c, k);
 	}
 	if (c->sweep_ns > w->now_ns)
 		return has_changed;

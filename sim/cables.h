@@ -3,8 +3,10 @@
  * The cables of a simulated subnet, and its subnet manager.  The seed draws the
  * switches and the cables.  Cables are cut and repaired.  Some time after each
  * change the subnet manager makes those ports ACTIVE that have a link, and
- * computes all forwarding tables anew.  It exists in the simulator alone, and
- * sets the fabric's tables without datagrams.
+ * computes all forwarding tables anew.  For a while, it gives ports of hosts,
+ * or the ports of switches at their cables, another P_Key than the others have.
+ * It exists in the simulator alone, and sets the fabric's tables without
+ * datagrams.
  */
 #ifndef SIM_CABLES_H
 #define SIM_CABLES_H
@@ -26,7 +28,10 @@ struct cable {
 	uint32_t node[2];
 	uint8_t number[2];
 	uint64_t repair_ns; /* UINT64_MAX: the cable is not cut */
-	bool is_in_tree;    /* of the tree that routes use if is_lossless */
+	/* When the ports at both ends have the P_Key of all ports again;
+	 * UINT64_MAX: they have it. */
+	uint64_t rejoin_ns;
+	bool is_in_tree; /* of the tree that routes use if is_lossless */
 };
 
 struct cables {
@@ -41,6 +46,7 @@ struct cables {
 	 * its age.  If false, routes may have credit loops, and packets that
 	 * wait too long are discarded. */
 	bool is_lossless;
+	bool has_parted; /* a P_Key was changed at least once */
 };
 
 /* Draws the cables between the hosts of w, and makes the fabric with all ports
@@ -56,10 +62,14 @@ uint16_t cables_lid(uint32_t host, uint32_t number);
 /* Cuts a cable that the seed draws, for a while.  Returns whether it was cut
  * now. */
 bool cables_cut(struct world *w, struct cables *c);
+/* Gives a port that the seed draws another P_Key, or none, for a while: a port
+ * of a host, or the port of a switch at its cable.  Returns whether the P_Key
+ * was changed now. */
+bool cables_part(struct world *w, struct cables *c);
 /* Returns the world's time at which cables_turn is due; UINT64_MAX: never. */
 uint64_t cables_next(const struct cables *c);
-/* Repairs cables, and runs the subnet manager, if it is time.  Returns whether
- * something has changed. */
+/* Repairs cables, restores P_Keys, and runs the subnet manager, if it is time.
+ * Returns whether something has changed. */
 bool cables_turn(struct world *w, struct cables *c);
 
 #endif

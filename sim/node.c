@@ -165,6 +165,7 @@ void node_boot(struct host *h)
 	open_process(h);
 	engine_asleep(h->engine, true);
 	h->woken.by_peer = h->woken.writable = false;
+	h->woken.ports = 0;
 	h->source_count = 0;
 	h->arena_used = arena_used(&h->hca.arena);
 	h->turned_ns = node_now(h);
@@ -442,7 +443,7 @@ uint64_t node_next(const struct host *h)
 	if (!node_is_up(h))
 		return h->stalled_ns;
 	if (h->inbox_count || h->woken.by_peer || h->source_count ||
-	    h->woken.writable)
+	    h->woken.writable || h->woken.ports)
 		return 0;
 	due = engine_deadline(h->engine);
 	/* only half of the hosts wake for an ACK in shared memory */
@@ -469,6 +470,9 @@ void node_turn(struct host *h)
 				  bits_min_u64(now - due, now - h->turned_ns),
 				  now);
 	tell_sources(h);
+	if (h->woken.ports)
+		subnet_tell_ports(h);
+	h->woken.ports = 0;
 	/* ACKs in shared memory are held for one turn */
 	engine_hold_acks(h->engine,
 			 h->world->kind.has_shm_ack && !engine_owes(h->engine));

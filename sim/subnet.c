@@ -33,7 +33,8 @@ struct subnet {
 	struct data_end *ends[WORLD_HOSTS][CABLES_PORTS];
 	shared_u32 changes; /* reach_changes, for the hosts (engine_subnet) */
 	uint64_t due_ns;    /* when packets move next; UINT64_MAX: never */
-	/* A cable was cut, or a process has ended, so packets may be lost. */
+	/* A cable was cut, a P_Key has changed, or a process has ended, so
+	 * packets may be lost. */
 	bool was_disturbed;
 	/* By the ports of the sender and the receiver, and by SL: the packets
 	 * between which the subnet keeps the order. */
@@ -89,6 +90,12 @@ static void tell_port(struct host *h, uint32_t number)
 	engine_port(h->engine, 0, number, &port);
 }
 
+void subnet_tell_ports(struct host *h)
+{
+	for (uint32_t number = 1; number <= CABLES_PORTS; number++)
+		tell_port(h, number);
+}
+
 void subnet_attach(struct host *h)
 {
 	struct subnet *s = h->world->subnet;
@@ -101,8 +108,7 @@ void subnet_attach(struct host *h)
 		abort();
 	h->qpns = data_number(ends[0]) << DATA_REST_BITS |
 		  (h->qpns & ((1u << DATA_REST_BITS) - 1));
-	for (uint32_t number = 1; number <= CABLES_PORTS; number++)
-		tell_port(h, number);
+	subnet_tell_ports(h);
 	if (h->world->kind.direct)
 		engine_subnet(h->engine, &s->changes);
 }
@@ -194,6 +200,13 @@ static void note_entry(struct subnet *s, const uint8_t *bytes, size_t n)
 	o->entered = add_hash(o->entered, bytes, n);
 }
 
+/* May a port refuse a packet with this error because the port's P_Key has
+ * changed after the host sent the packet? */
+static bool may_be_late(const struct subnet *s, int err)
+{
+	return err == -EINVAL && s->cables.has_parted;
+}
+
 void subnet_enter(struct world *w, struct flight *f)
 {
 	struct subnet *s = w->subnet;
@@ -205,7 +218,7 @@ void subnet_enter(struct world *w, struct flight *f)
 	if (end && h->starts == f->starts) {
 		fabric_set_time(s->cables.fabric, w->now_ns / WORLD_MS);
 		err = data_send(end, f->bytes, f->len);
-		if (err && err != -ENETDOWN)
+		if (err && err != -ENETDOWN && !may_be_late(s, err))
 			world_fail(w, "host %u: the port refuses a packet: %s",
 				   h->index, strerror(-err));
 		if (!err)
@@ -255,6 +268,7 @@ static void deliver_packets(struct world *w, struct data_end *end)
 	const uint8_t *bytes;
 	size_t n;
 
+	h->woken.ports |= data_changes(end);
 	data_changes_fetched(end);
 	while ((bytes = data_fetch(end, &n))) {
 		if (h->inbox_count == WORLD_INBOX) {
@@ -317,7 +331,8 @@ void subnet_disturb(struct world *w)
 {
 	struct subnet *s = w->subnet;
 
-	if (!cables_cut(w, &s->cables))
+	if (!(rng_chance(&w->rng, 500000) ? cables_cut(w, &s->cables)
+					  : cables_part(w, &s->cables)))
 		return;
 	show_changes(s);
 	s->was_disturbed = true;

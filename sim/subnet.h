@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An emulated InfiniBand subnet (fabric/fabric.h) between the hosts.  Cables
- * are cut and repaired, and routes change, while traffic runs (cables.h).
+ * are cut and repaired, and routes and P_Keys change, while traffic runs
+ * (cables.h).
  *
  *	node_turn --> link_send --> subnet_enter --> switches --> node_receive
  *
@@ -37,10 +38,13 @@ void subnet_resume(struct host *h);
  * the next input. */
 uint64_t subnet_next(const struct world *w);
 /* Moves packets through the subnet and into the sockets of the hosts, repairs
- * cables, and runs the subnet manager. */
+ * cables, restores P_Keys, and runs the subnet manager. */
 void subnet_turn(struct world *w);
-/* Cuts a cable that the seed draws, for a while. */
+/* Cuts a cable that the seed draws, or changes the P_Key of a port, for a
+ * while. */
 void subnet_disturb(struct world *w);
+/* Tells the engine of h the LIDs and P_Keys of its ports. */
+void subnet_tell_ports(struct host *h);
 /* Are packets on their way in the subnet? */
 bool subnet_is_busy(const struct world *w);
 /* Answers the question of h for the path of a QP (engine_wants_path).  Returns
@@ -52,9 +56,9 @@ struct host *subnet_ask(struct host *h, const struct engine_want *want);
 void subnet_address(const struct flow *f, uint32_t number, struct hca_ah *ah);
 /* Does what subnet_address does, and draws whether the packets have a GRH. */
 void subnet_draw_path(const struct flow *f, uint32_t number, struct hca_ah *ah);
-/* Checks at the end of a world in which no cable was cut and no host has died:
- * the subnet has delivered each packet once, unchanged, and in the order of the
- * sender's packets with the same ports and SL. */
+/* Checks at the end of a world in which no cable was cut, no P_Key has changed
+ * and no host has died: the subnet has delivered each packet once, unchanged,
+ * and in the order of the sender's packets with the same ports and SL. */
 void subnet_check(struct world *w);
 
 #endif

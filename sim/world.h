@@ -89,6 +89,8 @@ struct host {
 		bool by_peer; /* node_wake: an initiator set notify bits */
 		/* a byte stream, or the subnet, takes bytes again */
 		bool writable;
+		/* changes at ports by LID, a set of enum data_change */
+		uint32_t ports;
 	} woken;
 	struct credit_page page;
 	struct engine *engine;

@@ -7,7 +7,6 @@
 #include "hdr/bytes.h"
 
 enum {
-	BLOCK_BYTES = 64,
 	GUIDS_A_BLOCK = 8,
 	PKEYS_A_BLOCK = 32,
 };
@@ -73,7 +72,7 @@ uint16_t sma_tables_slvl(struct sma_call *c)
 		return STATUS_VALUE;
 	if (c->is_set)
 		memcpy(row, c->data, SLVL_BYTES);
-	memset(c->data, 0, BLOCK_BYTES);
+	memset(c->data, 0, SMA_TABLES_BLOCK);
 	memcpy(c->data, row, SLVL_BYTES);
 	return 0;
 }
@@ -104,12 +103,12 @@ uint16_t sma_tables_lft(struct sma_call *c)
 
 	if (!node_is_switch(c->node))
 		return STATUS_ATTRIBUTE;
-	if (c->modifier >= LFT_CAP / BLOCK_BYTES)
+	if (c->modifier >= LFT_CAP / SMA_TABLES_BLOCK)
 		return STATUS_VALUE;
-	block = c->node->lft + (size_t)c->modifier * BLOCK_BYTES;
+	block = c->node->lft + (size_t)c->modifier * SMA_TABLES_BLOCK;
 	if (c->is_set)
-		memcpy(block, c->data, BLOCK_BYTES);
-	memcpy(c->data, block, BLOCK_BYTES);
+		memcpy(block, c->data, SMA_TABLES_BLOCK);
+	memcpy(c->data, block, SMA_TABLES_BLOCK);
 	return 0;
 }
 

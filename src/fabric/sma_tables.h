@@ -11,6 +11,8 @@
 
 #include "fabric/inside.h"
 
+#define SMA_TABLES_BLOCK 64 /* bytes of a block */
+
 /* A Get or a Set. */
 struct sma_call {
 	struct node *node; /* the node that executes the request */
