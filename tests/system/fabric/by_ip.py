@@ -337,6 +337,71 @@ def interface_goes():
         expect("there is no route to 10.9.0.2" in r.output, r.output)
 
 
+PINGS = 2000
+
+
+@contextlib.contextmanager
+def long_client(host):
+    """A client of rping that is connected.  It stops when its output fills the
+    pipe, and goes on when the returned function reads the pipe to its end."""
+    path = t.path("pings")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    os.mkfifo(path)
+    os.chmod(path, 0o666)
+    # The writer's open does not wait, since the reader is there.
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    host.begin("sh", "-c", "exec rping -c -v -C %d -a 10.9.0.2 >%s" %
+               (PINGS, path))
+    with open(fd, errors="replace") as lines:
+        select.select([fd], [], [], PATIENCE_S)
+        os.set_blocking(fd, True)
+        expect(lines.readline().startswith("ping data"),
+               "the client does not connect")
+
+        def end():
+            said = lines.read()
+            expect_ok(host.end())
+            expect(said.count("ping data") == PINGS - 1, said)
+        yield end
+
+
+def manager_restarts():
+    """A connection and a listener outlast OpenSM."""
+    once = ["rping", "-c", "-C", "3", "-V", "-a", "10.9.0.2"]
+    with fabric(NET) as f, hosts(f, "Hca2", "Hca3", "Hca1") as made:
+        one, two, three = made
+        with managed_on(f):
+            start_interfaces(made)
+            three.ping("10.9.0.2")
+            begin_server(two, ["rping", "-s", "-P", "-a", "10.9.0.2"])
+            with long_client(one) as end:
+                f.manager.kill()
+                f.manager.wait()
+                r = three.run(*once)
+                expect("answers that no subnet manager runs there" in
+                       r.output, r.output)
+                with managed_on(f):
+                    expect_ok(three.run(*once))
+                    end()
+                    expect_ok(one.run(*once))
+
+
+def lids_change():
+    """A listener gets connections after the LIDs have changed."""
+    once = ["rping", "-c", "-C", "3", "-V", "-a", "10.9.0.2"]
+    with fabric(NET) as f, hosts(f, "Hca2", "Hca3") as (one, two):
+        with managed_on(f):
+            start_interfaces([one, two])
+            begin_server(two, ["rping", "-s", "-P", "-a", "10.9.0.2"])
+            expect_ok(one.run(*once))
+            before = subnet.port_lid(f, "Hca3", "1")
+        with subnet.other_lids(f), managed_on(f, "Hca1", "-x"):
+            expect(subnet.port_lid(f, "Hca3", "1") != before,
+                   "the LID has not changed")
+            expect_ok(one.run(*once))
+
+
 for first, shown in (("rping", "rping"), ("ucmatose", "ucmatose"),
                      ("udaddy", "udaddy"),
                      ("rdma_server", "rdma_client, rdma_server"),
@@ -356,4 +421,8 @@ t.case("an address in another partition has no neighbour", other_partition)
 t.case("a wrong address or a free port fails with a sentence", refusals)
 t.case("an interface that goes away ends what begins there, and a new one is "
        "found", interface_goes)
+t.case("a connection and a listener outlast OpenSM", manager_restarts, AREA,
+       "rping")
+t.case("a listener gets connections after the LIDs have changed", lids_change,
+       AREA, "rping")
 t.end()

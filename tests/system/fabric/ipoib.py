@@ -14,7 +14,7 @@ import iphosts
 import subnet
 from iphosts import hosts, interfaces, start_interfaces
 from subnet import (NET, PATIENCE_S, Fabric, fabric, fabric_argv, managed,
-                    managed_on, port_lid)
+                    managed_on, other_lids, port_lid)
 from system import PYTHON, expect, expect_ok, wait_until
 
 AREA = "InfiniBand"
@@ -474,25 +474,12 @@ def lids_change():
                 host.settle()
             check_all(made)
             before = port_lid(f, "Hca3", "1")
-            guids = re.findall(r"^\w+\s+(0x[0-9a-f]{16}) ", t.run(
-                fabric_argv("--socket", f.socket, "--show")).output, re.M)
-        # the GUID of an adapter's first port is the next one after the node's
-        folder = subnet.manager_env()["OSM_CACHE_DIR"]
-        with open(folder + "/guid2lid", "w") as file:
-            for i, guid in enumerate(guids):
-                for k in range(3):
-                    lid = 100 + 3 * i + k
-                    file.write("0x%016x 0x%04x 0x%04x\n\n" %
-                               (int(guid, 16) + k, lid, lid))
-        try:
-            with managed_on(f, "Hca1", "-x"):
-                expect(port_lid(f, "Hca3", "1") != before,
-                       "the LID has not changed")
-                # the kernels keep their neighbours
-                made[0].ping("10.9.0.2")
-                check_all(made)
-        finally:
-            os.unlink(folder + "/guid2lid")
+        with other_lids(f), managed_on(f, "Hca1", "-x"):
+            expect(port_lid(f, "Hca3", "1") != before,
+                   "the LID has not changed")
+            # the kernels keep their neighbours
+            made[0].ping("10.9.0.2")
+            check_all(made)
 
 
 PARTITIONS = """

@@ -139,6 +139,25 @@ def managed_on(f, host="Hca1", *more):
 
 
 @contextlib.contextmanager
+def other_lids(f):
+    """An OpenSM that is started with -x gives each port another LID."""
+    guids = re.findall(r"^\w+\s+(0x[0-9a-f]{16}) ", t.run(
+        fabric_argv("--socket", f.socket, "--show")).output, re.M)
+    file = manager_env()["OSM_CACHE_DIR"] + "/guid2lid"
+    with open(file, "w") as out:
+        for i, guid in enumerate(guids):
+            # the GUID of an adapter's first port is the one after the node's
+            for k in range(3):
+                lid = 100 + 3 * i + k
+                out.write("0x%016x 0x%04x 0x%04x\n\n" %
+                          (int(guid, 16) + k, lid, lid))
+    try:
+        yield
+    finally:
+        os.unlink(file)
+
+
+@contextlib.contextmanager
 def managed(text=NET, host="Hca1", *more):
     """Runs a fabric and an OpenSM.  Yields the fabric after OpenSM has configured
     it."""
