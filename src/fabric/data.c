@@ -265,17 +265,6 @@ static bool is_own(const struct data_end *end, const struct packet *p)
 	       gate_has(port, p->pkey);
 }
 
-static struct payload *copy_payload(const uint8_t *bytes, size_t n)
-{
-	struct payload *payload = malloc(sizeof(*payload) + n);
-
-	if (!payload)
-		return NULL;
-	*payload = (struct payload){.refs = 1, .bytes = (uint32_t)n};
-	memcpy(payload->data, bytes, n);
-	return payload;
-}
-
 /* Returns 0, or the -errno of data_send. */
 static int judge_packet(const struct data_end *end, struct packet *p,
 			const struct payload *payload)
@@ -310,19 +299,21 @@ static void send_packet(struct packet *p)
 
 int data_send(struct data_end *end, const uint8_t *bytes, size_t n)
 {
+	struct fabric *f = end->port->node->fabric;
 	struct payload *payload;
 	struct packet *p;
 	int err;
 
 	if (n > LRH_FRAME_MAX)
 		return -EINVAL;
-	p = packet_new_data(end->port->node->fabric, end->port);
+	p = packet_new_data(f, end->port);
 	if (!p)
 		return -ENOMEM;
-	payload = copy_payload(bytes, n);
+	payload = packet_payload(f, bytes, n);
 	err = payload ? judge_packet(end, p, payload) : -ENOMEM;
 	if (err) {
-		free(payload);
+		if (payload)
+			packet_release(f, payload);
 		packet_drop(p);
 		return err;
 	}

@@ -179,6 +179,8 @@ void fabric_free(struct fabric *f)
 		packet_drop((struct packet *)l);
 	lane_flush_all(f);
 	data_end_free_all(f);
+	packet_memory_clear(&f->memory.packets);
+	packet_memory_clear(&f->memory.payloads);
 	for (uint32_t i = 0; i < f->node_count; i++)
 		free_node(&f->nodes[i]);
 	free(f->nodes);

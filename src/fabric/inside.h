@@ -9,6 +9,7 @@
 #include "fabric/deadlock.h"
 #include "fabric/fabric.h"
 #include "fabric/net.h"
+#include "fabric/packet_memory.h"
 #include "hdr/mad.h"
 #include "util/list.h"
 
@@ -139,6 +140,8 @@ struct payload {
 	uint32_t bytes;
 	/* data_end_count_lost has counted a packet with these bytes. */
 	bool is_lost;
+	bool is_large; /* `data` has LRH_FRAME_MAX bytes, and is kept if freed
+			*/
 	uint8_t data[];
 };
 
@@ -183,7 +186,7 @@ struct packet {
 	/* P_Key of the BTH; 0: a management datagram with the default P_Key. */
 	uint16_t pkey;
 	uint8_t vl;    /* VL of a data end's packet on the link */
-	uint8_t mad[]; /* MAD_BYTES of a management datagram; else none */
+	uint8_t mad[]; /* MAD_BYTES; used by management datagrams alone */
 };
 
 /* The data ends of a fabric. */
@@ -219,6 +222,10 @@ struct fabric {
 	struct list moving; /* struct packet.list */
 	struct data_ends data;
 	uint32_t moving_count;
+	struct {
+		struct packet_memory packets;  /* struct packet with a MAD */
+		struct packet_memory payloads; /* payload.is_large */
+	} memory;
 	struct list traps;    /* struct trap.sending */
 	uint64_t trap_due_ms; /* when the first of these traps is due */
 	uint64_t trap_id;     /* the transaction ID of the last trap */
@@ -268,7 +275,7 @@ static inline bool node_has_port(const struct node *node, uint32_t number)
  * NULL: no memory is left, or too many packets move.  The caller owns the
  * packet. */
 struct packet *packet_new(struct fabric *f, struct port *at);
-/* As packet_new, but the packet is for a payload and has no room for a MAD. */
+/* As packet_new, but the packet is for a payload, and its MAD is not set. */
 struct packet *packet_new_data(struct fabric *f, struct port *at);
 /* Gives a packet to the fabric, which moves it in fabric_turn and frees it. */
 void packet_inject(struct packet *packet);
@@ -288,8 +295,13 @@ struct packet *packet_copy(const struct packet *packet);
  * is the only one with its payload.  False: no memory is left, and the packet
  * has its old payload. */
 bool packet_own_payload(struct packet *packet);
+/* Returns a payload with one reference and a copy of n bytes, at most
+ * LRH_FRAME_MAX; NULL: no memory is left.  packet_release ends the reference.
+ */
+struct payload *packet_payload(struct fabric *f, const uint8_t *bytes,
+			       size_t n);
 /* Drops one reference to a payload, which is freed with the last one. */
-void packet_release(struct payload *payload);
+void packet_release(struct fabric *f, struct payload *payload);
 
 /* link.c */
 /* Sets PortPhysicalState of a port.  The link goes up (INIT) if both ends of

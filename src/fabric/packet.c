@@ -7,9 +7,15 @@
 #include "fabric/data_end.h"
 #include "fabric/inside.h"
 #include "fabric/lane.h"
+#include "hdr/lrh.h"
 
-#define MOVING_MAX 65536 /* most packets in fabric.moving */
+#define MOVING_MAX   65536 /* most packets in fabric.moving */
+#define PACKET_BYTES (sizeof(struct packet) + MAD_BYTES)
+/* malloc is quick for a payload of fewer bytes, which need not take the memory
+ * of a large one. */
+#define LARGE 512
 
+/* Clears the first `bytes` bytes of the packet. */
 static struct packet *make_packet(struct fabric *f, struct port *at,
 				  size_t bytes)
 {
@@ -17,9 +23,10 @@ static struct packet *make_packet(struct fabric *f, struct port *at,
 
 	if (f->moving_count >= MOVING_MAX)
 		return NULL;
-	p = calloc(1, bytes);
+	p = packet_memory_take(&f->memory.packets, PACKET_BYTES);
 	if (!p)
 		return NULL;
+	memset(p, 0, bytes);
 	list_init(&p->list);
 	list_init(&p->origin.list);
 	p->at = at;
@@ -28,7 +35,7 @@ static struct packet *make_packet(struct fabric *f, struct port *at,
 
 struct packet *packet_new(struct fabric *f, struct port *at)
 {
-	return make_packet(f, at, sizeof(struct packet) + MAD_BYTES);
+	return make_packet(f, at, PACKET_BYTES);
 }
 
 struct packet *packet_new_data(struct fabric *f, struct port *at)
@@ -107,38 +114,68 @@ void packet_depart(struct packet *p)
 	}
 }
 
-void packet_release(struct payload *payload)
+static struct payload *make_payload(struct fabric *f, size_t n)
 {
-	if (!--payload->refs)
+	struct payload *payload =
+		n < LARGE
+			? malloc(sizeof(*payload) + n)
+			: packet_memory_take(&f->memory.payloads,
+					     sizeof(*payload) + LRH_FRAME_MAX);
+
+	if (payload)
+		*payload = (struct payload){.refs = 1,
+					    .bytes = (uint32_t)n,
+					    .is_large = n >= LARGE};
+	return payload;
+}
+
+struct payload *packet_payload(struct fabric *f, const uint8_t *bytes, size_t n)
+{
+	struct payload *payload = make_payload(f, n);
+
+	if (payload)
+		memcpy(payload->data, bytes, n);
+	return payload;
+}
+
+void packet_release(struct fabric *f, struct payload *payload)
+{
+	if (--payload->refs)
+		return;
+	if (payload->is_large)
+		packet_memory_give(&f->memory.payloads, payload);
+	else
 		free(payload);
 }
 
 bool packet_own_payload(struct packet *p)
 {
+	struct fabric *f = p->at->node->fabric;
 	struct payload *shared = p->payload, *own;
 
 	if (shared->refs == 1)
 		return true;
-	own = malloc(sizeof(*own) + shared->bytes);
+	own = packet_payload(f, shared->data, shared->bytes);
 	if (!own)
 		return false;
-	memcpy(own, shared, sizeof(*own) + shared->bytes);
-	own->refs = 1;
-	packet_release(shared);
+	own->is_lost = shared->is_lost;
+	packet_release(f, shared);
 	p->payload = own;
 	return true;
 }
 
 void packet_drop(struct packet *p)
 {
+	struct fabric *f = p->at->node->fabric;
+
 	if (p->payload) {
 		lane_leave(p);
 		packet_depart(p);
 		if (p->dlid >= MLID_FIRST)
-			p->at->node->fabric->data.multicasts--;
-		packet_release(p->payload);
+			f->data.multicasts--;
+		packet_release(f, p->payload);
 	}
-	free(p);
+	packet_memory_give(&f->memory.packets, p);
 }
 
 /* Adds a copy to all counts that include the packet from which it was made. */
