@@ -481,13 +481,14 @@ static void rest_from_rings(struct fabric_data *f, bool any)
 	}
 }
 
-void fabric_data_take(struct fabric_data *f)
+bool fabric_data_take(struct fabric_data *f)
 {
 	bool any = false;
 
 	list_for_each_safe (l, &f->busy)
 		any |= take_packets(f, OF_BUSY(l));
 	rest_from_rings(f, any);
+	return any;
 }
 
 void fabric_data_turn(struct fabric_data *f, uint64_t now_ms)

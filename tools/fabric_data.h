@@ -95,8 +95,9 @@ void fabric_data_serve(struct fabric_data *f, struct fabric_data_socket *d,
 void fabric_data_leave(struct fabric_data *f, struct fabric_data_socket *d);
 /* Closes d, if it is open.  Packets that are left in the socket are lost. */
 void fabric_data_close(struct fabric_data *f, struct fabric_data_socket *d);
-/* Takes packets out of the rings of programs.  Called before fabric_turn. */
-void fabric_data_take(struct fabric_data *f);
+/* Takes packets out of the rings of programs, and returns whether there were
+ * any.  Called before fabric_turn. */
+bool fabric_data_take(struct fabric_data *f);
 /* Gives the programs the packets and the changes that wait for them, reads the
  * sockets of those that may send again, and closes the sockets of ended
  * programs whose time is over.  Called after fabric_turn. */

@@ -36,6 +36,7 @@ enum {
 	BUFFER_BYTES = 1 << 20, /* SO_SNDBUF of both ends of a port */
 	MESSAGE_MAX = FABRIC_UMAD_BYTES + FABRIC_MAD_MAX,
 	RETRY_MS = 1000, /* pause of accepting at ENFILE, ENOMEM, ENOBUFS */
+	TURNS_WITHOUT_EVENTS = 3,
 };
 
 struct connection {
@@ -66,7 +67,11 @@ struct fabric_server {
 	 * earlier if a descriptor is closed. */
 	uint64_t accept_ms;
 	bool has_closed; /* a descriptor was closed in this turn */
-	bool has_said;	 /* the message of pause_accepting was printed */
+	/* How many of the latest turns had packets in rings, and have not
+	 * looked for events. */
+	uint32_t turns_without_events;
+	bool had_packets; /* the latest turn had packets in rings */
+	bool has_said;	  /* the message of pause_accepting was printed */
 	bool stops;
 	uint8_t *buffer; /* one message, of at most MESSAGE_MAX bytes */
 };
@@ -684,16 +689,32 @@ static int turn_timeout(const struct fabric_server *s)
 	return due <= now ? 0 : (int)bits_min_u64(due - now, INT_MAX / 2);
 }
 
-static void run_turn(struct fabric_server *s)
+/* Serves the events that there are, or waits for some.  While packets come in
+ * rings, most turns do not ask for events: the system call takes as long as a
+ * packet. */
+static void serve_events(struct fabric_server *s)
 {
 	struct epoll_event events[EVENTS];
-	struct end *end;
-	int n = epoll_wait(s->epoll, events, EVENTS, turn_timeout(s));
+	int n;
 
+	if (s->had_packets && s->turns_without_events < TURNS_WITHOUT_EVENTS) {
+		s->turns_without_events++;
+		return;
+	}
+	s->turns_without_events = 0;
+	n = epoll_wait(s->epoll, events, EVENTS, turn_timeout(s));
 	fabric_set_time(s->fabric, monotonic_ms());
 	for (int i = 0; i < n; i++)
 		handle_event(s, &events[i]);
-	fabric_data_take(&s->data);
+}
+
+static void run_turn(struct fabric_server *s)
+{
+	struct end *end;
+
+	serve_events(s);
+	fabric_set_time(s->fabric, monotonic_ms());
+	s->had_packets = fabric_data_take(&s->data);
 	fabric_turn(s->fabric, monotonic_ms());
 	/* before the MADs of this turn are sent: a program that has learned of
 	 * a change from a MAD must not find the old number */
