@@ -399,31 +399,36 @@ static int plan_tool(struct pair *p, char **argv)
 	return 2;
 }
 
-/* Says so if no interface has the server's address, since the tools do not say
- * how to get one. */
+/* Returns whether a socket cannot have the address, or cannot reach it.  Linux
+ * lets a socket have 127.0.0.1 although lo is down. */
+static bool is_absent(const struct sockaddr *at, socklen_t bytes)
+{
+	int fd = socket(at->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool is = fd >= 0 && ((bind(fd, at, bytes) && errno == EADDRNOTAVAIL) ||
+			      (connect(fd, at, bytes) && errno == ENETUNREACH));
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+/* Says so if no interface that is up has the server's address, since the tools
+ * do not say how to get one. */
 static void check_address(const struct pair *p)
 {
 	struct sockaddr_in four = {.sin_family = AF_INET};
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
 	bool is_v4 = inet_pton(AF_INET, p->address, &four.sin_addr) == 1;
-	const void *at = is_v4 ? (const void *)&four : &six;
-	bool is_absent;
-	int fd;
 
 	if (!is_v4 && inet_pton(AF_INET6, p->address, &six.sin6_addr) != 1)
 		return;
-	fd = socket(is_v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	is_absent = fd >= 0 &&
-		    bind(fd, at, is_v4 ? sizeof(four) : sizeof(six)) &&
-		    errno == EADDRNOTAVAIL;
-	if (fd >= 0)
-		close(fd);
-	if (is_absent)
+	if (is_v4 ? is_absent((struct sockaddr *)&four, sizeof(four))
+		  : is_absent((struct sockaddr *)&six, sizeof(six)))
 		fprintf(stderr,
-			"adverb: no interface of this host has the server's "
-			"address %s; name one that `ip address` shows by "
-			"--address, or bring up loopback (ip link set lo "
-			"up).\n",
+			"adverb: no interface of this host that is up has the "
+			"server's address %s; name one that `ip address` shows "
+			"by --address, bring up loopback (ip link set lo up), "
+			"or use --private.\n",
 			p->address);
 }
 

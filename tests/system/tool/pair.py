@@ -222,13 +222,25 @@ def needs_signals():
            "raise ulimit -n.\n", "exit status %d" % r.status, r)
 
 
+ABSENT = "no interface of this host that is up has the server's address "
+
+
 def names_an_address_that_is_missing():
     for address, is_missing in (("127.0.0.1", False), ("192.0.2.1", True),
                                 ("2001:db8::1", True), ("localhost", False)):
         r = pair(plain(), "--address", address, timeout=2)
-        expect(("no interface of this host has the server's address " + address
-                in r.output) == is_missing,
+        expect((ABSENT + address in r.output) == is_missing,
                "%s: a message is missing, or is wrong" % address, r)
+
+
+def says_that_loopback_is_down():
+    begin = ["unshare", "--user", "--map-current-user", "--net", "--"]
+    if t.run([*begin, "true"]).status:
+        raise system.Skip("no network namespace can be made")
+    r = t.run([*begin, t.adverb, "pair", "--timeout", "2", *plain()])
+    expect(ABSENT + "127.0.0.1" in r.output, "no message", r)
+    r = t.run([*begin, t.adverb, "pair", "--private", *plain()])
+    expect(ABSENT not in r.output, "--private has no loopback", r)
 
 
 def reserves_its_port():
@@ -494,6 +506,7 @@ t.case("pair leaves no process after an interrupt", ends_with_ctrl_c)
 t.case("pair says that it cannot wait for signals", needs_signals)
 t.case("pair says that no interface has the server's address",
        names_an_address_that_is_missing)
+t.case("pair says that loopback is down", says_that_loopback_is_down)
 t.case("pair uses no port that it cannot reserve", reserves_its_port)
 t.case("pair refuses a command of more than 255 words", drops_no_word)
 t.case("pair sets variables for each side", sets_each_side)
