@@ -116,6 +116,12 @@ static struct rdma_addrinfo *make_result(const struct addrinfo *a,
 	return NULL;
 }
 
+static int fail_memory(void)
+{
+	return r_fail(ENOMEM, "rdma_getaddrinfo: no memory is left; free some, "
+			      "or raise ulimit -v and -d");
+}
+
 /* Makes a list of the results that are IP addresses, in the resolver's order.
  * Returns 0 with the list in *res, or -1 and errno with a message. */
 static int make_list(const struct addrinfo *found,
@@ -130,8 +136,7 @@ static int make_list(const struct addrinfo *found,
 		*tail = make_result(found, hints);
 		if (!*tail) {
 			r_free_info(first);
-			return r_fail(ENOMEM, "rdma_getaddrinfo: no memory is "
-					      "left");
+			return fail_memory();
 		}
 		tail = &(*tail)->ai_next;
 	}
@@ -139,8 +144,9 @@ static int make_list(const struct addrinfo *found,
 	return 0;
 }
 
-/* Asks the resolver for what the hints mean.  A service of RDMA_PS_UDP is one
- * of UDP: the resolver knows some services by one protocol alone.  As in
+/* Returns the hints of getaddrinfo(3) that correspond to those of
+ * rdma_getaddrinfo.  For datagram queue pairs the service is one of UDP, else
+ * of TCP: the resolver knows some services by one protocol alone.  As in
  * rdma-core, a family of IP counts also without RAI_FAMILY. */
 static struct addrinfo make_question(const struct rdma_addrinfo *hints)
 {
@@ -178,7 +184,7 @@ static int from_hints(const struct rdma_addrinfo *hints,
 	int err = 0;
 
 	if (!r)
-		return r_fail(ENOMEM, "rdma_getaddrinfo: no memory is left");
+		return fail_memory();
 	r->ai_flags = hints->ai_flags;
 	r->ai_family = family_of(hints);
 	set_types(r, hints);
@@ -190,7 +196,7 @@ static int from_hints(const struct rdma_addrinfo *hints,
 				hints->ai_src_addr, hints->ai_src_len);
 	if (err) {
 		r_free_info(r);
-		return r_fail(ENOMEM, "rdma_getaddrinfo: no memory is left");
+		return fail_memory();
 	}
 	*res = r;
 	return 0;

@@ -68,7 +68,7 @@ static int take_device(struct r_id *id, const struct sockaddr *addr)
 
 /*
  * Checks a bind before the broker is asked.  With `takes`, the id gets the
- * device that has the address.  Returns 0, or -1 and errno.
+ * device that has the address.  Returns 0, or -1 and errno with a message.
  */
 static int may_bind(struct r_id *id, const struct sockaddr *addr, bool takes)
 {

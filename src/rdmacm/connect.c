@@ -38,6 +38,10 @@ enum {
 	ROOM_IP = 36,
 };
 
+#define NO_REQUEST                                                             \
+	"rdma_accept: the id has no connection request to accept; call "       \
+	"rdma_accept once, for the id of a CONNECT_REQUEST"
+
 static bool is_datagram(const struct r_id *id)
 {
 	return id->base.qp_type == IBV_QPT_UD;
@@ -172,7 +176,8 @@ static int put_private(struct cmproto *m, const void *data, size_t bytes,
 	if (bytes > room)
 		return r_fail(EINVAL,
 			      "rdma_cm: %zu bytes of private data do not fit "
-			      "into the message, which has room for %zu",
+			      "into the message, which has room for %zu; pass "
+			      "fewer bytes",
 			      bytes, room);
 	if (bytes && data) {
 		memcpy(m->private_data, data, bytes);
@@ -355,8 +360,7 @@ static int accept_datagram(struct r_id *id, const struct rdma_conn_param *p)
 		return -1;
 	err = call_in_state(id, &m, CMPROTO_ACCEPT);
 	if (err == -EINVAL)
-		return r_fail(EINVAL, "rdma_accept: the id has no connection "
-				      "request to accept");
+		return r_fail(EINVAL, NO_REQUEST);
 	if (err)
 		return r_fail(-err,
 			      "rdma_accept: the %s cannot be asked to "
@@ -401,7 +405,7 @@ static int accept_roce(struct r_id *id,
 	if (!decide_request(id)) {
 		r_qp_fail(id);
 		return r_fail(EINVAL, "rdma_accept: the peer has withdrawn the "
-				      "connection request");
+				      "connection request; destroy the id");
 	}
 	err = r_request(id, &m, CMPROTO_ACCEPT);
 	if (err) {
@@ -423,8 +427,7 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	if (is_datagram(id))
 		return accept_datagram(id, conn_param);
 	if (!id->state.is_passive || !id->device || id->state.is_decided)
-		return r_fail(EINVAL, "rdma_accept: the id has no connection "
-				      "request to accept");
+		return r_fail(EINVAL, NO_REQUEST);
 	/* The peer's initiator depth is this side's responder resources. */
 	take_param(id, conn_param,
 		   bits_min_u8(id->device->max_responder,
@@ -451,7 +454,8 @@ static int reject_request(struct rdma_cm_id *id, int reason, const void *data,
 	err = call_in_state(r_id(id), &m, CMPROTO_REJECT);
 	if (err == -EINVAL)
 		return r_fail(EINVAL, "rdma_reject: the id has no connection "
-				      "request to reject");
+				      "request to reject; call rdma_reject "
+				      "once, for the id of a CONNECT_REQUEST");
 	if (err)
 		return r_fail(-err,
 			      "rdma_reject: the %s cannot be asked to "
@@ -502,7 +506,9 @@ int rdma_establish(struct rdma_cm_id *id)
 		      : call_in_state(r_id(id), &m, CMPROTO_ESTABLISH);
 	if (err == -EINVAL)
 		return r_fail(EINVAL, "rdma_establish: the id has no "
-				      "connection response to confirm");
+				      "connection response to confirm; call "
+				      "rdma_establish once, after "
+				      "CONNECT_RESPONSE");
 	if (err)
 		return r_fail(-err,
 			      "rdma_establish: the %s cannot be asked to "
@@ -513,7 +519,8 @@ int rdma_establish(struct rdma_cm_id *id)
 
 /* IBV_EVENT_COMM_EST means that data arrived before the peer's confirmation
  * (RTU).  The data establish the connection on the passive side.  Returns 0 or
- * -errno; -EINVAL: the id does not wait for a confirmation. */
+ * -errno.  -EISCONN: the connection is established already; -EINVAL: the id
+ * does not wait for a confirmation. */
 static int note_data(struct r_id *id)
 {
 	struct cmproto m = {0};
@@ -597,7 +604,8 @@ int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
 	if (!ece->vendor_id || ece->vendor_id > 0xffffff)
 		return r_fail(EINVAL, "rdma_set_local_ece: the vendor_id is 0 "
-				      "or has more than 24 bits");
+				      "or has more than 24 bits; pass 1 to "
+				      "0xffffff");
 	r_id(id)->own.ece = *ece;
 	return 0;
 }

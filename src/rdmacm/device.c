@@ -189,7 +189,8 @@ static bool find_gid(const struct r_device *d, const uint8_t ip[16],
 	return false;
 }
 
-/* Has the iWARP device the address?  Then the port and the index are stored. */
+/* Returns whether the iWARP device has the address.  If so, stores the port and
+ * the index in *path. */
 static bool find_address(const struct r_device *d, const uint8_t ip[16],
 			 struct r_path *path)
 {

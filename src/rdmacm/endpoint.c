@@ -36,7 +36,8 @@ static int make_passive(struct rdma_cm_id *id, struct rdma_addrinfo *res,
 		return 0;
 	r_id(id)->listen_attr = malloc(sizeof(*attr));
 	if (!r_id(id)->listen_attr)
-		return r_fail(ENOMEM, "rdma_create_ep: no memory is left");
+		return r_fail(ENOMEM, "rdma_create_ep: no memory is left; free "
+				      "some, or raise ulimit -v and -d");
 	*r_id(id)->listen_attr = *attr;
 	r_id(id)->listen_attr->qp_type = (enum ibv_qp_type)res->ai_qp_type;
 	r_id(id)->listen_pd = pd;

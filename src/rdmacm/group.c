@@ -43,7 +43,7 @@ static void settle_join(const struct r_id *id, const struct r_multicast *m)
 		pthread_cond_wait(&r_changed, &r_lock);
 }
 
-/* Has the program joined the group by this address? */
+/* Returns whether the program has joined the group by this address. */
 static bool is_named(const struct r_multicast *m, const struct sockaddr *addr)
 {
 	const struct sockaddr *own = (const struct sockaddr *)&m->addr;

@@ -16,10 +16,11 @@
 
 /* ---- ib_link.c: the connection to the fabric, under r_lock ---- */
 
-/* Is this process on a host of a fabric?  The first call decides for the
- * process and its forked children.  Needs no lock. */
+/* Returns whether this process is on a host of a fabric.  The first call
+ * decides for the process and its forked children.  Needs no lock. */
 bool r_ib_is_used(void);
-/* Is the address an IP address, and is r_ib_is_used true?  Needs no lock. */
+/* Returns whether r_ib_is_used is true and the address is an IP address.  Needs
+ * no lock. */
 bool r_ib_is_ip(const struct sockaddr *a);
 /* Returns the word for the process that has the conversations: "fabric" or
  * "broker".  Needs no lock. */
@@ -92,7 +93,7 @@ void r_ib_group_gid(const struct r_id *id, const struct sockaddr *group,
  * the subnet administration chooses one. */
 void r_ib_choose_gid(const struct r_id *id, const struct sockaddr *group,
 		     uint8_t gid[16]);
-/* Is the group that the id joins the one that IP uses? */
+/* Returns whether the id joins, by this address, the group that IP uses. */
 bool r_ib_is_of_ip(const struct r_id *id, const struct sockaddr *group);
 
 /* ---- ib_group.c, ib_joined.c: membership ---- */
@@ -168,8 +169,8 @@ void r_ib_take_request(struct r_id *id);
  * message. */
 int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r,
 		    const struct ibv_path_record *other);
-/* Does the alternate path begin at a port of this host that is in the path's
- * partition? */
+/* Returns whether the alternate path begins at a port of this host that is in
+ * the path's partition. */
 bool r_ib_is_alternate(const struct r_id *id,
 		       const struct cmproto_alternate *a);
 /* Removes the alternate path of the peer's REQ if the id cannot use it. */

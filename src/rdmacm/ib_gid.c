@@ -28,8 +28,9 @@ uint16_t r_ib_pkey(const struct r_id *id)
 	return pkey ? pkey : PKEY_DEFAULT;
 }
 
-/* Has the address the form of a GID that a subnet administration has chosen for
- * a group?  Such an address is itself the GID, as for the kernel's rdma_cm. */
+/* Returns whether the address has the form of a GID that a subnet
+ * administration has chosen for a group.  Such an address is itself the GID, as
+ * for the kernel's rdma_cm. */
 static bool is_chosen_gid(const uint8_t ip[16])
 {
 	return ip[0] == 0xff && (ip[1] & 0xf0) == 0x10 && ip[2] == 0xa0 &&

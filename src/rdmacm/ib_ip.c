@@ -19,10 +19,10 @@
 #include "util/remedy.h"
 #include "wire/neighbour.h"
 
-/* The fabric has not answered, unlike a neighbour (-ETIMEDOUT). */
+/* The fabric has not answered; -ETIMEDOUT means that a neighbour has not. */
 #define SILENT (-EREMOTEIO)
-/* No question waits less for the fabric, since the answer comes from this
- * machine and does not depend on the subnet. */
+/* Each question waits at least this long for the fabric's answer, which comes
+ * from this machine and does not depend on the subnet. */
 #define ASK_LEAST_MS 1000
 #define REASON	     200
 

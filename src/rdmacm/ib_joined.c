@@ -27,7 +27,7 @@ static struct r_multicast *find_group(const struct r_id *id, uint32_t number)
 	return NULL;
 }
 
-/* Checks an answer of the fabric. */
+/* Returns whether the group in an answer of the fabric has valid values. */
 static bool is_valid_group(const struct cmproto *m)
 {
 	const struct cmproto_group *g = &m->group;
@@ -135,8 +135,8 @@ void r_ib_joined(struct r_id *id, uint32_t number, const struct cmproto *answer)
 	r_post(e);
 }
 
-/* As with the kernel, the status is ENETRESET, the queue pair stays attached,
- * and it is for the program to leave the group and to join it again. */
+/* As with the kernel, the status is -ENETRESET, the queue pair stays attached,
+ * and the program may leave the group and join it again. */
 bool r_ib_lost(struct r_id *id, uint32_t number)
 {
 	struct r_multicast *m = find_group(id, number);

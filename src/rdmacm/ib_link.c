@@ -58,7 +58,7 @@ int r_ib_dial(int *fd)
 			      sizeof(text));
 	r_say("rdma_cm: there is no connection management on this host: %s",
 	      text);
-	/* The caller (link.c) would take -EPIPE for a thread that is
+	/* To the caller (link.c) -EPIPE would mean that another thread is
 	 * connecting. */
 	return connection == -EPIPE ? -ECONNRESET : connection;
 }

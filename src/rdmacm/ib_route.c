@@ -62,7 +62,8 @@ static int find_pkey(struct ibv_context *verbs, uint8_t number, uint16_t pkey)
 	return limited;
 }
 
-/* May packets with the P_Key (0: any) leave by the port? */
+/* Returns whether packets with the P_Key (0: any) may leave by the port, and
+ * counts an active port in *seen. */
 static bool is_usable(const struct r_device *d, uint8_t number, uint16_t pkey,
 		      struct ports_seen *seen)
 {
@@ -148,7 +149,8 @@ int r_ib_source(const struct sockaddr *to, struct sockaddr_storage *from)
 		      r_addr_text(to, text));
 }
 
-/* May an id of this port space have a service ID that begins with `space`? */
+/* Returns whether an id of this port space may have a service ID that begins
+ * with `space`. */
 static bool is_space(enum rdma_port_space ps, uint64_t space)
 {
 	if (space == RDMA_PS_TCP || space == RDMA_PS_UDP)
@@ -172,7 +174,8 @@ int r_ib_check_space(const struct r_id *id, const struct sockaddr *addr)
 
 /* ---- the path ---- */
 
-/* Checks a path that the fabric has sent. */
+/* Returns whether a path of the fabric, a peer or the program has valid values.
+ */
 static bool is_valid_path(const struct cmproto_path *p)
 {
 	return p->local_lid && p->local_lid <= UNICAST_MAX && p->remote_lid &&
@@ -383,7 +386,8 @@ int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r,
 	if (read_alternate(id, &path, other, &a))
 		return -1;
 	if (use_path(id, &path, &a))
-		return r_fail(ENOMEM, "rdma_set_option: no memory is left");
+		return r_fail(ENOMEM, "rdma_set_option: no memory is left; "
+				      "free some, or raise ulimit -v and -d");
 	return 0;
 }
 

@@ -29,14 +29,15 @@ static bool type_of(enum rdma_port_space ps, enum ibv_qp_type *type)
 	return false;
 }
 
-/* Says why r_id_new has failed, by its errno.  own: a channel for the id alone,
- * which goes too; NULL: none.  Returns -1 and errno. */
+/* Prints why r_id_new has failed with errno err.  Destroys the channel `own`,
+ * which was made for the id; NULL: there is none.  Returns -1 and errno. */
 static int refuse_id(struct rdma_event_channel *own, int err)
 {
 	if (own)
 		rdma_destroy_event_channel(own);
 	return err == ENOMEM
-		       ? r_fail(err, "rdma_create_id: no memory is left")
+		       ? r_fail(err, "rdma_create_id: no memory is left; free "
+				     "some, or raise ulimit -v and -d")
 		       : r_fail(err,
 				"rdma_create_id: the kernel gives no random "
 				"numbers, which adverb needs for the first "
@@ -53,7 +54,8 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id,
 
 	if (!type_of(ps, &type))
 		return r_fail(EINVAL,
-			      "rdma_create_id: the port space 0x%x is unknown",
+			      "rdma_create_id: the port space 0x%x is unknown; "
+			      "use RDMA_PS_TCP, _UDP, _IB or _IPOIB",
 			      (unsigned)ps);
 	if (r_devices())
 		return -1;
@@ -194,7 +196,8 @@ int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
 
 	if (was_sync && !channel)
 		return r_fail(EINVAL,
-			      "rdma_migrate_id: the id is already synchronous");
+			      "rdma_migrate_id: the id is already synchronous; "
+			      "pass an event channel");
 	if (!channel)
 		channel = rdma_create_event_channel();
 	if (!channel)

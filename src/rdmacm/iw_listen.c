@@ -230,7 +230,7 @@ static bool begin_session(struct r_iw *iw, const struct sctp_news *news,
 }
 
 /* Makes a half of the accepted connection fd.  Takes ownership of fd, and
- * closes it on failure.  @news: the news of an association; NULL for TCP. */
+ * closes it on failure.  news: the news of an association; NULL for TCP. */
 static void begin_half(struct r_iw *l, int fd, const struct sctp_news *news)
 {
 	struct r_iw *iw = r_iw_new(NULL);

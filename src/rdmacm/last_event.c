@@ -61,8 +61,9 @@ static struct r_event *next_after(uint64_t serial, bool only_new)
 	return NULL;
 }
 
-/* Posts the event with this serial number, if it has not been posted or freed
- * meanwhile, and is not withheld any longer. */
+/* Posts the event with this serial number, unless it was posted or freed
+ * meanwhile.  If must_wait is true, because completions wait, posts the event
+ * only when no round is left; is_new_round: a round begins. */
 static void settle_one(uint64_t serial, bool must_wait, bool is_new_round)
 {
 	struct r_event *e = next_after(serial - 1, false);

@@ -33,8 +33,8 @@
 void r_last_event_add(struct r_event *e);
 /* Returns whether events are withheld. */
 bool r_last_event_waits(void);
-/* Posts the event that is withheld of this id, if there is one; NULL: those of
- * all ids. */
+/* Posts the withheld event of this id, if there is one; id NULL: the withheld
+ * events of all ids. */
 void r_last_event_end(const struct rdma_cm_id *id);
 /* Returns whether an event is withheld that r_last_event_serve has not served.
  */

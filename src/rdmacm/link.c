@@ -78,9 +78,10 @@ static void limit_waits(int fd, uint64_t ms)
 	limit_wait(fd, SO_SNDTIMEO, ms);
 }
 
-/* Has a signal handler interrupted the wait of a recv or send?  Then the caller
- * repeats the call, which waits no longer than to the time until_ms.  At that
- * time sets errno to EAGAIN and returns false. */
+/* After a failed recv or send: returns whether a signal handler has interrupted
+ * the wait, and the caller is to repeat the call, which then waits no longer
+ * than to the time until_ms.  After that time sets errno to EAGAIN and returns
+ * false. */
 static bool was_interrupted(int fd, int option, uint64_t until_ms)
 {
 	uint64_t now = monotonic_ms();
@@ -111,8 +112,8 @@ static int leave_silent(int fd)
 }
 
 /* Receives one message, and waits for it no longer than limit_waits or
- * limit_rest has said or, after a signal, to the time until_ms.  After -EPIPE
- * no message of the broker will come, or the program has closed fd. */
+ * limit_rest has said or, after a signal, to the time until_ms.  Returns 0, or
+ * -EPIPE: no message of the broker will come, or the program has closed fd. */
 static int receive_message(int fd, struct cmproto *m, uint64_t until_ms)
 {
 	ssize_t n;
@@ -180,8 +181,8 @@ static int limit_rest(int fd, uint64_t until_ms)
 
 /* Sends the request m and waits for the answer, which replaces m.  Handles the
  * messages that come before the answer, which do not lengthen the wait.  No
- * other thread reads fd meanwhile.
- * Returns 0, -EPIPE if the broker is gone, or the answer's -errno. */
+ * other thread reads fd meanwhile.  Returns 0, -EPIPE if the broker is gone or
+ * silent, or the answer's -errno. */
 static int ask_broker(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
 {
 	uint64_t until_ms = monotonic_ms() + PATIENCE_MS;
@@ -293,11 +294,13 @@ static void release_again(int fd)
 }
 
 /*
- * Gives all ids to the successor of a broker that was killed, under r_lock. fd,
- * the connection to the successor, was marked by fd_identity_note.
+ * Under r_lock: gives all ids to the successor of a broker that was killed.
+ * fd, the connection to the successor, was marked by fd_identity_note.
+ *
  * A successor that is stopped blocks the caller, and so all calls that take
  * r_lock, for no longer than PATIENCE_MS after the last request that it has
  * answered.
+ *
  * Listeners come last: if a peer repeats a request, the successor must already
  * know the request's conversation, and so not take the request for a new one.
  */
@@ -360,9 +363,9 @@ static int seek_broker(void)
 	return fd;
 }
 
-/* Under r_lock: does the thread with this number read the present connection,
- * by fd? dial_broker may have opened another connection, which may have the
- * same descriptor; then another thread reads it. */
+/* Under r_lock: returns whether the thread with this number reads the present
+ * connection, by fd.  dial_broker may have opened another connection, which may
+ * have the same descriptor and which another thread reads. */
 static bool is_current(int fd, uint32_t number)
 {
 	return broker_fd == fd && number == shared_own(&thread_number);
@@ -462,8 +465,8 @@ static int replace_link(int old, uint32_t number, uint64_t *dialled_ms,
 }
 
 /* Waits a millisecond for a message of the broker.  Returns false if none has
- * come.  True: there is a message, or the caller's next call tells what fd has
- * come to. */
+ * come; true if the caller's next receive will not wait, since a message has
+ * come, the connection has ended, or fd is closed. */
 static bool has_message(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};

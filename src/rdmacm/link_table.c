@@ -61,10 +61,10 @@ bool r_table_has_note(const struct r_id *id)
 	return memcmp(id->note, none, CMPROTO_NOTE);
 }
 
-/* Does a request of this kind count for PENDING?  The subnet administration may
- * take a minute to answer a ROUTE or JOIN, and other requests must not wait so
- * long.  Only a fabric gets these two kinds, and a fabric has no successor to
- * which link.c would repeat them. */
+/* Returns whether a request of this kind counts for PENDING.  The subnet
+ * administration may take a minute to answer a ROUTE or JOIN, and other
+ * requests must not wait so long.  Only a fabric gets these two kinds, and a
+ * fabric has no successor to which link.c would repeat them. */
 static bool is_counted(uint16_t kind)
 {
 	return kind != CMPROTO_ROUTE && kind != CMPROTO_JOIN;

@@ -2,9 +2,9 @@
 /*
  * The table of this process's objects at the broker: the ids by their handles,
  * the requests without an answer, and the notes of ids that were released.  If
- * the broker is killed, its successor gets them.  link.c has the connection: it
- * sends the requests, and passes the broker's messages to r_table_message.
- * No function here waits.  All functions are called under r_lock.  link_table.c
+ * the broker is killed, its successor gets them.  link.c has the connection,
+ * sends the requests, and passes the broker's messages to r_table_message.  No
+ * function here waits.  All functions are called under r_lock.  link_table.c
  * also has r_link, which rdmacm/object.h declares.
  */
 #ifndef RDMACM_LINK_TABLE_H
@@ -20,8 +20,8 @@ struct r_waiter {
 	uint32_t serial;  /* of the request */
 	uint16_t kind;	  /* of the request: CMPROTO_* */
 	bool is_done;	  /* *answer is set */
-	/* Where the answer is stored.  If the broker is gone, only err is
-	 * set. */
+	/* The answer is stored here.  If the broker is gone, only the member
+	 * err is set. */
 	struct cmproto *answer;
 	struct r_id *id; /* the id that the request is about */
 };

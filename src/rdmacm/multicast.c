@@ -10,6 +10,9 @@
 
 #define QPN_MULTICAST 0xffffff
 #define HOP_LIMIT     1
+#define NO_MEMORY                                                              \
+	"rdma_join_multicast: no memory is left; free some, or raise ulimit "  \
+	"-v and -d"
 
 static void fill_event(const struct r_id *id, const struct r_multicast *m,
 		       struct rdma_ud_param *p)
@@ -48,7 +51,7 @@ static int join_ethernet(struct r_id *id, struct r_multicast *m)
 	struct r_event *e = r_event_new(id, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
 
 	if (!e)
-		return r_fail(ENOMEM, "rdma_join_multicast: no memory is left");
+		return r_fail(ENOMEM, NO_MEMORY);
 	r_addr_ip((const struct sockaddr *)&m->addr, m->gid.raw);
 	fill_event(id, m, &e->base.param.ud);
 	e->multicast = m;
@@ -59,8 +62,8 @@ static int join_ethernet(struct r_id *id, struct r_multicast *m)
 	return 0;
 }
 
-/* Returns whether the id can join groups: it has an address, or its destination
- * is resolved too, but not its route. */
+/* Returns whether the id is in a state to join groups: it has only an address
+ * of its own, or its destination is resolved but its route is not. */
 static bool may_join(const struct r_id *id)
 {
 	const struct r_state *s = &id->state;
@@ -82,8 +85,9 @@ static int join_group(struct r_id *id, const struct sockaddr *addr,
 	if (!r_addr_is_known(addr) || !id->device)
 		return r_fail(EINVAL, "rdma_join_multicast: the id has no "
 				      "device (call rdma_bind_addr or "
-				      "rdma_resolve_addr first), or the group "
-				      "has no IP address");
+				      "rdma_resolve_addr first), or the "
+				      "group's address is NULL or not of "
+				      "AF_INET, AF_INET6 or AF_IB");
 	if (r_addr_is_ib(addr) && !r_is_ib(id))
 		return r_fail(EINVAL, "rdma_join_multicast: the group is a GID "
 				      "(AF_IB), and the id's device is no "
@@ -95,13 +99,13 @@ static int join_group(struct r_id *id, const struct sockaddr *addr,
 	if (id->base.qp_type != IBV_QPT_UD || !may_join(id))
 		return r_fail(EINVAL, "rdma_join_multicast: the id is of no "
 				      "datagram port space, listens, came with "
-				      "a request, or has a route or begun to "
-				      "look for it; use an id of RDMA_PS_UDP "
-				      "or RDMA_PS_IPOIB, and join after "
-				      "rdma_bind_addr or ADDR_RESOLVED");
+				      "a request, or has a route or has begun "
+				      "to look for one; use an id of "
+				      "RDMA_PS_UDP or RDMA_PS_IPOIB, and join "
+				      "after rdma_bind_addr or ADDR_RESOLVED");
 	m = make_group(addr, only_sends, context);
 	if (!m)
-		return r_fail(ENOMEM, "rdma_join_multicast: no memory is left");
+		return r_fail(ENOMEM, NO_MEMORY);
 	if (r_is_ib(id) ? r_ib_join(id, m) : join_ethernet(id, m)) {
 		free(m);
 		return -1;

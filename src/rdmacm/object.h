@@ -7,8 +7,8 @@
  *
  * Lock: r_lock covers what librdmacm's threads change, such as lists, events,
  * handles and notes.  The program's calls change the other members of an id,
- * such as options and depths, without r_lock.  No call of the verbs library is
- * made under r_lock.
+ * such as options and depths, without r_lock.  Under r_lock no call of the
+ * verbs library is made, except those for captures (verbs/iwarp.h).
  */
 #ifndef RDMACM_OBJECT_H
 #define RDMACM_OBJECT_H
@@ -58,10 +58,11 @@ struct r_event {
 	 * points into the message.  All zeroes if no message caused the
 	 * event. */
 	struct cmproto message;
-	struct r_multicast *multicast; /* the group that it is about, or NULL */
-	/* While the event is withheld (last_event.h): its number among such
-	 * events, after how many rounds it is posted in any case, and whether
-	 * r_last_event_serve has looked for completions. */
+	struct r_multicast *multicast; /* the event's group, or NULL */
+	/* While the event is withheld (last_event.h).  serial: its number, in
+	 * the order of such events.  rounds_left: after so many more rounds the
+	 * event is posted in any case.  was_served: r_last_event_serve has
+	 * looked for completions that the event waits for. */
 	uint64_t serial;
 	uint32_t rounds_left;
 	bool was_served;
@@ -79,7 +80,7 @@ struct r_multicast {
 	/* InfiniBand: a socket that makes the kernel a member of the group, or
 	 * -1. */
 	int kernel_fd;
-	uint16_t lid;	  /* InfiniBand: of the group */
+	uint16_t lid;	  /* InfiniBand: the group's MLID */
 	bool only_sends;  /* the program asked that the QP is not attached */
 	bool is_attached; /* the QP is attached */
 	bool is_joining;  /* a thread has taken the event and attaches the QP */
@@ -303,8 +304,8 @@ bool r_device_exists(enum r_transport among);
 struct ibv_pd *r_device_domain(struct r_device *d);
 /*
  * device.c, without r_lock: handles all packets that have arrived for the
- * queue pairs of this process, and sends their ACKs (verbs/catch_up.h). Returns
- * whether completions of d's queue pair qpn wait to be polled; false if the
+ * queue pairs of this process, and sends their ACKs (verbs/catch_up.h).
+ * Returns whether completions of d's queue pair qpn wait to be polled; false if
  * libibverbs.so.1 lacks the call.
  */
 bool r_device_catch_up(const struct r_device *d, uint32_t qpn);
@@ -372,8 +373,8 @@ struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
  * (base.listen_id), or of its id if it has no listener.  The channel then owns
  * the event. */
 void r_post_now(struct r_event *e);
-/* last_event.c, under r_lock: calls r_post_now for the event, and before for an
- * event of the same id that is withheld (last_event.h). */
+/* last_event.c, under r_lock: posts the event by r_post_now.  If an event of
+ * the same id is withheld (last_event.h), posts that one first. */
 void r_post(struct r_event *e);
 /* Under r_lock, by a thread that is about to post several events: the tokens of
  * successive events of one channel are put together.  The caller calls
@@ -418,8 +419,9 @@ void r_grow_heap(void);
 /* object.c: frees a list of results of rdma_getaddrinfo. */
 void r_free_info(struct rdma_addrinfo *res);
 /* object.c: returns a new id without address, device and handle, which the
- * caller owns.  Returns NULL and errno.  ENOMEM: no memory is left; ENOSYS:
- * there are no random numbers, and others could guess the id's PSN. */
+ * caller owns.  On failure returns NULL and errno.  ENOMEM: no memory is left;
+ * ENOSYS: there are no random numbers, without which others could guess the
+ * id's PSN. */
 struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 		      enum rdma_port_space ps, enum ibv_qp_type type);
 

@@ -72,8 +72,8 @@ static int attr_rtr(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 	fill_av(id, &a->ah_attr);
 	a->path_mtu = (enum ibv_mtu)id->path.mtu;
 	a->dest_qp_num = id->remote.qp.qpn;
-	/* IBTA 12.7.31: each side's message has the PSN at which its receiver
-	 * starts to send. */
+	/* IBTA 12.7.31: each side's REQ or REP has the PSN at which the
+	 * message's receiver starts to send. */
 	a->rq_psn = id->own.psn;
 	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 		 r_ib_fill_alternate(id, a);
@@ -351,7 +351,8 @@ int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
 
 	if (base->qp || !id->device)
 		return r_fail(EINVAL, base->qp ? "rdma_create_qp: the id "
-						 "already has a queue pair"
+						 "already has a queue pair; "
+						 "call rdma_destroy_qp first"
 					       : "rdma_create_qp: the id has "
 						 "no device; call "
 						 "rdma_resolve_addr or "
@@ -359,7 +360,7 @@ int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
 	if (has_pd && attr->pd->context != base->verbs)
 		return r_fail(EINVAL, "rdma_create_qp: the protection domain "
 				      "belongs to another context than "
-				      "id->verbs");
+				      "id->verbs; allocate one of id->verbs");
 	if (has_pd)
 		base->pd = attr->pd;
 	if (!base->pd)

@@ -122,8 +122,8 @@ static bool wants_port(const struct sockaddr *src)
 	return r_addr_is_any(src) || r_addr_port(src);
 }
 
-/* Calls r_bind_later.  Returns 0, or 1 with a message.  If it returns 0,
- * *later tells whether the broker's answer will cause ADDR_RESOLVED. */
+/* Calls r_bind_later.  Returns 0, and stores in *later whether the broker's
+ * answer will cause ADDR_RESOLVED; or returns 1 after a message. */
 static int bind_later(struct r_id *id, const struct sockaddr *src, bool *later)
 {
 	if (r_bind_later(id, src))
@@ -308,8 +308,9 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	return is_sync ? r_complete(id) : 0;
 }
 
-/* Returns whether the id wants a route, which is looked for or set from now on:
- * the kernel, too, begins that only in the state after ADDR_RESOLVED. */
+/* Returns whether the id wants a route.  If so, the caller looks for the route
+ * or sets it, and no other call may begin that.  The kernel, too, begins that
+ * only in the state after ADDR_RESOLVED. */
 static bool begin_route(struct r_id *id)
 {
 	bool may_begin;
@@ -343,7 +344,8 @@ static int set_route(struct r_id *id)
 					      .traffic_class = id->options.tos};
 
 	if (r_set_record(id, &ethernet))
-		return r_fail(ENOMEM, "rdma_resolve_route: no memory is left");
+		return r_fail(ENOMEM, "rdma_resolve_route: no memory is left; "
+				      "free some, or raise ulimit -v and -d");
 	return 0;
 }
 
