@@ -237,6 +237,8 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context,
 		      "(ibv_resolve_eth_l2_from_gid)");
 }
 
+/* what: the name of the call.  Returns 0, or a positive errno with a message.
+ */
 static int check_mcast(const struct ibv_qp *qp, const char *what)
 {
 	if (!v_is_ours(v_context(qp->context)))
@@ -252,6 +254,8 @@ static int check_mcast(const struct ibv_qp *qp, const char *what)
 	return 0;
 }
 
+/* The GID names the group, also on InfiniBand, so ibv_attach_mcast and
+ * ibv_detach_mcast do not read lid. */
 int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	struct v_qp *q = v_qp(qp);

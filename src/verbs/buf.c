@@ -37,8 +37,7 @@ void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf)
 				     size);
 	if (err) {
 		free(b);
-		return v_fail_null(err, V_SYSTEM,
-				   "ibv_alloc_buf cannot allocate the buffer");
+		return v_fail_null(err, V_MEMORY, "ibv_alloc_buf");
 	}
 	*b = (struct v_buf){memory, size, pd};
 	*buf = (struct ibv_buf *)(void *)b;
@@ -68,7 +67,8 @@ static int check_buf(const struct ibv_pd *pd, const struct v_mr_init_attr *a)
 	if (b->pd != pd)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_reg_mr_ex or ibv_reg_buf_mr: the buffer "
-			      "belongs to another protection domain");
+			      "belongs to another protection domain; pass the "
+			      "domain of ibv_alloc_buf");
 	/* An address before the buffer gives a large offset. */
 	if (offset > b->bytes || a->length > b->bytes - offset)
 		return v_fail(EINVAL, V_INPUT,

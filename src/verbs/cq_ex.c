@@ -199,8 +199,8 @@ struct ibv_cq_ex *v_create_cq_ex(struct ibv_context *context,
 	    (flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
 		return v_fail_null(EOPNOTSUPP, V_NOT_SUPPORTED,
 				   "a completion queue with VLAN, flow tag, "
-				   "tag matching or ignored overruns "
-				   "(ibv_create_cq_ex)");
+				   "tag matching, ignored overruns or an "
+				   "unknown attribute (ibv_create_cq_ex)");
 	if (a->cqe > HCA_MAX_CQE)
 		return v_fail_null(EINVAL, V_LIMIT,
 				   "the size of a completion queue");

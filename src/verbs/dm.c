@@ -62,8 +62,9 @@ static uint8_t *dm_at(struct ibv_dm *dm, uint64_t offset, size_t length)
 	if (offset % 4 || length % 4 || length > m->length ||
 	    offset > m->length - length) {
 		v_fail(EINVAL, V_INPUT,
-		       "an access to device memory is outside the memory, or "
-		       "its offset or length is not a multiple of 4");
+		       "ibv_memcpy_to_dm or ibv_memcpy_from_dm: the access is "
+		       "outside the device memory, or its offset or length is "
+		       "not a multiple of 4");
 		return NULL;
 	}
 	return m->bytes + offset;
@@ -270,13 +271,12 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 		m->holders++;
 	lock_give(&dm_lock);
 	if (m && !dm)
-		return v_fail_null(ENOMEM, V_SYSTEM,
-				   "ibv_import_dm: there is no memory for "
-				   "another handle of the device memory");
+		return v_fail_null(ENOMEM, V_MEMORY, "ibv_import_dm");
 	if (!m)
 		return v_fail_null(ENOENT, V_INPUT,
 				   "ibv_import_dm: this process has no device "
-				   "memory with that handle");
+				   "memory with that handle; pass the member "
+				   "`handle` of an ibv_dm");
 	return &dm->base;
 }
 

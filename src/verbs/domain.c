@@ -29,8 +29,8 @@
 #include "verbs/object.h"
 #include "verbs/ops.h"
 
-/* Returns a new number, which v_pd_exists knows until number_free, or 0 with
- * *cause: why there is none. */
+/* Returns a new number, which v_pd_exists knows until number_free.  Returns 0
+ * if there is none, and *cause then says why. */
 static uint32_t number_new(struct v_context *c, enum v_cause *cause)
 {
 	uint32_t number;

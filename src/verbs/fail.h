@@ -20,7 +20,7 @@ enum v_cause {
 	V_LIMIT,	 /* the quantity that exceeds its limit */
 	V_ACCESS,	 /* why the memory is not registered */
 	V_BUSY,		 /* the call, and the objects that prevent it */
-	V_INPUT,	 /* the argument that is wrong, of which call */
+	V_INPUT,	 /* the call, and which of its arguments is wrong */
 	V_MODIFY,	 /* why ibv_modify_qp fails */
 	V_CONNECT,	 /* why the QP cannot take librdmacm's connection */
 	V_AH,		 /* why ibv_create_ah fails */

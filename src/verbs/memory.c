@@ -17,7 +17,7 @@
 
 /* Flags that check_access accepts besides the rights.  ibv_reg_mr,
  * ibv_reg_mr_iova2 and ibv_rereg_mr apply IBV_ACCESS_ZERO_BASED to iova; the
- * other flags have no effect on adverb. */
+ * other flags have no effect in adverb. */
 #define HARMLESS                                                               \
 	(IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 #define RIGHTS                                                                 \
@@ -70,12 +70,12 @@ static bool is_mapped(uintptr_t at)
 
 /*
  * Returns whether the program may write the page of this address, or true if
- * that is unknown.  The futex operation adds no bit to a word of the page in
- * one atomic step, so that no other thread sees a change.  As when a kernel
- * driver pins the page, the program gets a copy of its own of a page that it
- * shares. Comparing with -2048 is a condition that the operation needs; if the
- * word has that value, waiters for the word wake without a cause, which
- * futex(2) allows.
+ * that is unknown.  The futex operation ORs 0 into a word of the page in one
+ * atomic step, so that no thread sees a change.  As when a kernel driver pins
+ * the page, the program gets a copy of its own of a page that it shares.  The
+ * operation also has to compare the word with a number, here -2048; if the word
+ * has that value, a waiter for the word wakes without a cause, which futex(2)
+ * allows.
  */
 static bool is_writable(uintptr_t at)
 {

@@ -165,9 +165,9 @@ int _ibv_query_comp_cntr_caps(struct ibv_context *context,
 			      struct ibv_comp_cntr_caps *caps,
 			      size_t caps_size);
 /* Creates a counter with the value 0, which ibv_destroy_comp_cntr frees.
- * Returns NULL and errno on failure: EPERM in a forked child; EINVAL or
- * EOPNOTSUPP if *attr has another value than struct v_comp_cntr_init_attr
- * allows; ENOMEM. */
+ * Returns NULL and errno with a message on failure: EPERM in a forked child;
+ * EINVAL if comp_mask or flags is not 0; EOPNOTSUPP if the type is unknown;
+ * ENOMEM if no memory is left or the process has max_counters counters. */
 struct ibv_comp_cntr *
 ibv_create_comp_cntr(struct ibv_context *context,
 		     struct ibv_comp_cntr_init_attr *attr);
@@ -193,11 +193,11 @@ int ibv_read_comp_cntr(struct ibv_comp_cntr *counter, uint64_t *value);
  * Returns 0, or EPERM with a message in a forked child. */
 int ibv_read_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t *value);
 /* Attaches a counter to the operations attr->op_mask of a queue pair in RESET
- * or INIT, until the queue pair is destroyed.  Returns 0 or a positive errno.
- * EPERM: in a forked child.  EINVAL: the contexts differ, comp_mask is not 0,
- * op_mask is 0, or the queue pair is in another state.  EOPNOTSUPP: op_mask has
- * an operation that is not counted.  EBUSY: one of the operations has a counter
- * already.  ENOMEM. */
+ * or INIT, until the queue pair is destroyed.  Returns 0, or a positive errno
+ * with a message.  EPERM: in a forked child.  EINVAL: the contexts differ,
+ * comp_mask is not 0, op_mask is 0, or the queue pair is in another state.
+ * EOPNOTSUPP: op_mask has an operation that is not counted.  EBUSY: one of the
+ * operations has a counter already.  ENOMEM. */
 int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *counter,
 			    struct ibv_qp_attach_comp_cntr_attr *attr);
 

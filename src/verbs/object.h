@@ -10,7 +10,9 @@
  * (context.c); table.c's lock; the leaves v_queue.lock and dm_lock (dm.c).  Two
  * of these locks stay locked between calls of the program: v_cq.poll_lock from
  * ibv_start_poll to ibv_end_poll, and v_qp.send from ibv_wr_start to
- * ibv_wr_complete or ibv_wr_abort.
+ * ibv_wr_complete or ibv_wr_abort.  The mutexes of the public structs
+ * (contexts, CQs, SRQs, QPs) cover counts of users and of acknowledged events;
+ * no lock is taken under them.
  */
 #ifndef VERBS_OBJECT_H
 #define VERBS_OBJECT_H
@@ -55,7 +57,8 @@ struct v_device {
 #define V_OPS_ROOM  (V_OLDER_OPS < V_NEWER_OPS ? V_NEWER_OPS - V_OLDER_OPS : 0)
 
 struct v_context {
-	/* With the beginning of `verbs`: the struct of v_newer_ops(). */
+	/* Together with the beginning of `verbs`, the operations of release 65
+	 * of rdma-core (v_newer_ops). */
 	_Alignas(8) char newer[V_OPS_ROOM];
 	struct verbs_context verbs; /* programs hold &verbs.context */
 	struct host *host;	    /* one reference */
@@ -218,6 +221,8 @@ static inline struct v_context *v_context(struct ibv_context *c)
 						     verbs.context));
 }
 
+/* Returns the operations of release 65 of rdma-core, which end where
+ * c->verbs.query_port begins. */
 static inline struct v_newer_ops *v_newer_ops(struct v_context *c)
 {
 	return (struct v_newer_ops *)(void *)((char *)c + V_OPS_ROOM +
@@ -284,8 +289,8 @@ void v_mr_drop(struct v_mr *m);
 /* domain.c: ends a use of the domain's handle.  The last one frees the
  * handle. */
 void v_pd_drop(struct v_pd *pd);
-/* Has ibv_alloc_pd made a domain with this number, which ibv_dealloc_pd has not
- * freed? */
+/* domain.c: returns whether ibv_alloc_pd has made a domain with this number
+ * that ibv_dealloc_pd has not freed. */
 bool v_pd_exists(struct v_context *c, uint32_t number);
 
 /* Returns whether this process opened the context.  The child of a fork must

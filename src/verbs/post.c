@@ -282,8 +282,8 @@ int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	return err;
 }
 
-/* Posts one receive to the srq, or to rq if srq is NULL.  Returns 0, or a
- * positive errno with a message. */
+/* Posts one receive to rq, which is the queue of srq unless srq is NULL.
+ * Returns 0, or a positive errno with a message. */
 static int post_one_recv(struct wq *rq, struct srq *srq, const struct hca *h,
 			 const struct ibv_recv_wr *wr)
 {
@@ -295,7 +295,9 @@ static int post_one_recv(struct wq *rq, struct srq *srq, const struct hca *h,
 		return v_post_check_total(bytes);
 	w = srq ? srq_reserve(h, srq) : wq_reserve(h, rq);
 	if (!w)
-		return v_fail(ENOMEM, V_FULL, "the receive queue");
+		return v_fail(ENOMEM, V_FULL,
+			      srq ? "the shared receive queue"
+				  : "the receive queue");
 	memset(w, 0, sizeof(*w));
 	w->wr_id = wr->wr_id;
 	w->bytes = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;

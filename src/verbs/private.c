@@ -11,7 +11,7 @@
  * A node is named after the release of rdma-core that last changed the node:
  * releases 34 to 56 have IBVERBS_PRIVATE_34, later releases have _57, _59, _64
  * or _65.  adverb exports each name in all of these nodes, except the
- * verbs_register_driver_* at the end.
+ * verbs_register_driver_*, each of which is in the node of its number.
  *
  * All functions but the last two have no parameters, although callers pass
  * arguments: no result depends on an argument, and a function may ignore its

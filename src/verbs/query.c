@@ -400,7 +400,8 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context,
 		if (n == max_entries)
 			return -v_fail(EINVAL, V_INPUT,
 				       "ibv_query_gid_table: the device has "
-				       "more than max_entries GIDs");
+				       "more than max_entries GIDs; make room "
+				       "for gid_tbl_len entries of each port");
 		entry_fill((void *)((char *)entries + n++ * entry_size), dev,
 			   port, index, &g, entry_size);
 	}

@@ -73,8 +73,8 @@ bool v_queue_has_claimed(struct v_queue *q);
 /*
  * Ends the claim.  If the claimed event was posted and `takes` is true, takes
  * the event and stores its source in *s.  Otherwise stores NULL in *s, and the
- * claimed event, if it was posted, gets a token.  False: v_queue_end was
- * called, and another thread may have freed q already.
+ * claimed event, if it was posted, gets a token.  Returns false if v_queue_end
+ * was called; then another thread may have freed q already.
  */
 bool v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s);
 /* Wakes a thread that has a claim, and waits until that thread has called

@@ -80,8 +80,8 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 		return is_full ? v_fail_null(ENOMEM, V_LIMIT,
 					     "the number of shared receive "
 					     "queues")
-			       : v_fail_null(ENOMEM, V_SYSTEM,
-					     "ibv_create_srq fails");
+			       : v_fail_null(ENOMEM, V_MEMORY,
+					     "ibv_create_srq");
 	}
 	count_up(&v_pd(pd)->users);
 	count_up(&c->objects);
