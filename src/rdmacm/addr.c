@@ -13,8 +13,8 @@
 #include "rdmacm/ib.h"
 #include "util/inaddr.h"
 
-#define SPACE_SHIFT 16 /* of the port space in a service ID */
-#define WHOLE_ID    UINT64_MAX
+#define SPACE_SHIFT 16 /* in a service ID, the bits below the port space */
+#define WHOLE_ID    UINT64_MAX /* a mask by which each bit of the ID counts */
 /* the bits of the flow information below the traffic class */
 #define FLOW_LABEL_BITS 20
 

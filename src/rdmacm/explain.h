@@ -16,14 +16,14 @@ void r_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void r_say_of(unsigned cause, const char *sentence);
 
 /* Returns why the broker or the fabric refuses a request.  err: the errno value
- * of the answer, positive.  The string is valid until this thread's next
- * call. */
+ * of the answer, positive.  The string is valid until this thread calls
+ * r_reason or strerror. */
 const char *r_reason(int err);
 
 /*
  * Prints the message as r_say does, sets errno to err, and returns -1, the
- * result of a call of the ABI that fails.  The message begins with the name of
- * the call.
+ * result of a call of the ABI that fails.  The message names the call, or
+ * begins with "rdma_cm" where several calls can fail so.
  */
 int r_fail(int err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

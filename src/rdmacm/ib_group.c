@@ -31,9 +31,9 @@ static void put_request(const struct r_id *id, const struct r_multicast *m,
 	r->call_id = m->number;
 }
 
-/* Makes the kernel a member of a group that IP uses, too: adverb-ipoib leaves
- * the group for the port when the kernel's last member has left.  Returns 0, or
- * -1 and errno with a message. */
+/* If IP uses the group, makes the kernel a member of the group, unless the
+ * program only sends: adverb-ipoib takes the port out of the group when the
+ * kernel has no member left.  Returns 0, or -1 and errno with a message. */
 static int join_kernel(const struct r_id *id, struct r_multicast *m)
 {
 	const struct sockaddr *group = (const struct sockaddr *)&m->addr;
@@ -54,7 +54,8 @@ static int join_kernel(const struct r_id *id, struct r_multicast *m)
 	return 0;
 }
 
-/* Adds the group to the id, and sends the request. */
+/* Adds the group to the id, and sends the request.  Returns 0, or -1 and errno
+ * with a message; then the id does not have the group. */
 static int send_request(struct r_id *id, struct r_multicast *m,
 			struct cmproto *r)
 {
@@ -78,6 +79,8 @@ static int send_request(struct r_id *id, struct r_multicast *m,
 		      strerror(-err));
 }
 
+/* The part of r_ib_join that must not be cancelled.  Returns 0, or -1 and errno
+ * with a message. */
 static int join_apart(struct r_id *id, struct r_multicast *m, struct cmproto *r)
 {
 	if (join_kernel(id, m))

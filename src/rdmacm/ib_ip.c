@@ -213,8 +213,8 @@ static int find_self(struct r_id *id, const uint8_t ip[16], uint8_t gid[16])
 }
 
 /* Finds the GID of the neighbour `hop`.  Returns 0; -EAGAIN: the kernel has to
- * ask for the neighbour; -ESTALE: the fabric does not know the MAC in
- * `mac`; or another -errno. */
+ * ask for the neighbour; -ESTALE: the fabric does not know the MAC in `mac`;
+ * or another -errno. */
 static int find_neighbour(struct r_id *id, const uint8_t hop[16],
 			  uint8_t gid[16], uint8_t mac[NEIGHBOUR_MAC_BYTES])
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Ids that wait for a neighbour of their IPoIB interface.  A thread waits while
- * there are such ids: the kernel tells it when a neighbour has changed.
+ * there are such ids: the kernel tells the thread when a neighbour has changed.
  */
 #include "rdmacm/ib.h"
 
@@ -51,7 +51,8 @@ static struct neighbour_wait *wait_of(struct list *l)
 		l; /* link is the first member */
 }
 
-/* Looks for the neighbour's MAC.  Returns 0, -EAGAIN or another -errno.  After
+/* Looks for the neighbour's MAC.  Returns 0, -EAGAIN if the kernel does not
+ * know the neighbour yet or knows only the old MAC, or another -errno.  After
  * the wait's time, an old MAC is better than none: the fabric is asked once
  * more for the interface with this MAC. */
 static int look_for(const struct neighbour_wait *w, uint64_t now_ms,
@@ -181,9 +182,9 @@ static int start_thread(void)
 }
 
 /* Asks for the neighbour of a wait that was added while the thread sleeps.
- * Ends that sleep only if it is longer than the wait, or if the kernel knows
- * the neighbour meanwhile: a thread that wakes up asks the kernel about each
- * wait. */
+ * Ends that sleep only if the sleep is longer than the wait, or if the kernel
+ * knows the neighbour meanwhile, since a thread that wakes up asks the kernel
+ * about each wait. */
 static void begin_beside(struct neighbour_wait *w)
 {
 	uint64_t now_ms = monotonic_ms();

@@ -291,8 +291,7 @@ static void create_incoming_id(struct r_id *listener, const struct cmproto *m,
 	id->state.is_passive = true;
 	id->remote = *m;
 	memcpy(id->note, m->note, sizeof(id->note));
-	/* The listener's traffic class; the request's, if the program has set
-	 * none for the listener. */
+	/* If the listener has no traffic class, the request's is used. */
 	id->options.tos = listener->options.tos ? listener->options.tos
 						: m->qp.traffic_class;
 	id->options.ack_timeout = listener->options.ack_timeout;

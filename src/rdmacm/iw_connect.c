@@ -568,7 +568,8 @@ int r_iw_accept(struct r_id *id, const struct rdma_conn_param *p)
 		return r_fail(-err,
 			      "rdma_accept: the id has no connection request "
 			      "to accept, or belongs to the parent of this "
-			      "forked process");
+			      "forked process; accept once, in the process "
+			      "that has taken the request");
 	return r_fail(-err,
 		      "rdma_accept: the request is rejected, since the queue "
 		      "pair cannot take the connection: %s; mend that, and let "

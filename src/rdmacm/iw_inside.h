@@ -63,7 +63,7 @@ struct r_iw_role {
 	/*
 	 * The object has a deadline, and no thread will serve the object, since
 	 * the program has closed the thread's descriptor.  May free the object.
-	 * NULL: the next thread will serve it.
+	 * NULL: the next thread will serve the object.
 	 */
 	void (*lost)(struct r_iw *iw);
 	/* The object has news.  NULL: no queue pair has the connection. */
@@ -129,9 +129,9 @@ struct r_iw {
 	struct r_iw_start *start;
 	struct r_iw_queue queue; /* used by a listener only */
 	/* ---- set when the queue pair gets the connection ---- */
-	struct ibv_context *verbs;
+	struct ibv_context *verbs;	 /* the queue pair's */
 	const struct verbs_iwarp *calls; /* static */
-	uint32_t qpn;
+	uint32_t qpn;			 /* the queue pair's number */
 	/* The agreed numbers of RDMA Reads at a time, at most 255.  ird: those
 	 * that this side takes; ord: those that this side sends. */
 	uint8_t ird, ord;

@@ -13,10 +13,10 @@
  * the kernel.
  *
  * The request has often come when the connection is accepted, and the program
- * often accepts the request at once.  So the thread waits for the socket only
- * if the first look finds no complete request, and then only while a request
- * is incomplete; and for the end of a connection whose request the program has
- * left alone for some time.
+ * often accepts the request at once.  So the thread begins to wait for the
+ * socket only if the first look finds no complete request, or when the program
+ * has left the request alone for some time.  The wait then also shows that the
+ * peer has closed the connection.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/iw_inside.h"
@@ -518,7 +518,7 @@ static void serve_request(struct r_iw *iw, bool is_due)
 {
 	enum startup_state state;
 
-	if (is_due) { /* wait_from_ns has come */
+	if (is_due) { /* the time of wait_from_ns has come */
 		r_iw_watch(iw, EPOLLIN);
 		return;
 	}

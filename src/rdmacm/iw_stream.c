@@ -285,8 +285,10 @@ int r_iw_disconnect(struct r_id *id)
 	r_give();
 	if (err)
 		return r_fail(-err,
-			      "rdma_disconnect: the id has no connection; call "
-			      "rdma_disconnect only after ESTABLISHED");
+			      "rdma_disconnect: the id has no connection, or "
+			      "belongs to the parent of this forked process; "
+			      "call rdma_disconnect only after ESTABLISHED, in "
+			      "the process that has connected");
 	return 0;
 }
 

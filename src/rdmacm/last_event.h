@@ -3,7 +3,7 @@
  * Posts the event DISCONNECTED after the completions of what the peer has sent
  * and acknowledged before it disconnected.
  *
- * With a hardware adapter a program has long polled these completions when the
+ * With a hardware adapter a program polls these completions long before the
  * kernel reports the disconnect request.  With adverb a thread of this process
  * makes the completions, and the thread may get a core only after the request
  * has come: a program whose last poll came before the completions did would see

@@ -42,14 +42,15 @@ static shared_u32 thread_number;
 static bool is_dialling;
 static pid_t owner; /* the process that opened the connection */
 static uint32_t last_serial;
-/* How often redial_broker has called dial_open, plus the calls of end_fabric.
- */
+/* Incremented when a call that got -EPIPE may ask again: redial_broker has
+ * called dial_open, end_fabric was called, or the program has closed the
+ * connection. */
 static uint32_t dials;
 
 #define LAST_ERRNO 4095
 
-/* Checks a message of n bytes from the broker: its size, magic number, version,
- * error and count of private data. */
+/* Returns whether a message of n bytes from the broker has a valid size, magic
+ * number, version, error and count of private data. */
 static bool is_valid_message(const struct cmproto *m, ssize_t n)
 {
 	return n == sizeof(*m) && m->magic == CMPROTO_MAGIC &&

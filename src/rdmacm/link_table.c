@@ -161,7 +161,7 @@ static void take_answer(const struct cmproto *m)
 	}
 }
 
-/* A membership of one of the ids has ended. */
+/* Handles the end of the group membership with this number. */
 static void end_membership(uint32_t number)
 {
 	for (int i = 0; i < BUCKETS; i++) {

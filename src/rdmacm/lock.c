@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#define ACK_S 5u /* a wait for acknowledgements of this time is reported */
+#define ACK_S 5u /* a wait for acknowledgements is reported after so long */
 #define PLACE (R_ADDR_TEXT + 20)
 
 pthread_mutex_t r_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -42,7 +42,7 @@ struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 	return id;
 }
 
-/* The block itself is never used, and the compiler must not leave it out. */
+/* The block is never used.  With volatile the compiler must keep both calls. */
 void r_grow_heap(void)
 {
 	void *volatile block = malloc(HEAP_STEP);

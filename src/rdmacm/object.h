@@ -464,13 +464,17 @@ void r_id_resolved(struct r_id *id, int err);
 void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
 		    struct cmproto *m);
 /* Under r_lock: posts the event of a conversation that was lost with the
- * broker: DISCONNECTED or UNREACHABLE. */
+ * broker: DISCONNECTED if the connection was established, else UNREACHABLE.
+ * Posts no event if the program has taken DISCONNECTED.  Withdraws a connection
+ * request that the program has neither accepted nor rejected, without an
+ * event. */
 void r_post_lost(struct r_id *id);
-/* Under r_lock: the device is gone.  Posts DEVICE_REMOVAL, unless the program
- * does not know the id yet. */
+/* Under r_lock: the device is gone.  Posts DEVICE_REMOVAL, or withdraws a
+ * connection request as r_post_lost does. */
 void r_post_removed(struct r_id *id);
-/* Under r_lock: prints that a request of r_request has failed, and posts the
- * event: DISCONNECTED or CONNECT_ERROR.  err is -errno. */
+/* Under r_lock: prints that a request of r_request has failed with err, which
+ * is -errno.  Does the work of r_post_lost, with CONNECT_ERROR in place of
+ * UNREACHABLE. */
 void r_post_failed(struct r_id *id, int err);
 
 /*
@@ -491,9 +495,9 @@ int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
  * The functions below are called only with such an address. */
 bool r_addr_is_known(const struct sockaddr *a);
 /* Checks that an address, which may be NULL, is of a family that this host's
- * devices have: IPv4 and IPv6 and, on a host of a fabric, AF_IB.
- * Returns 0, or -1 and errno EAFNOSUPPORT with a message that begins with the
- * name of the call. */
+ * devices have: IPv4 and IPv6 and, on a host of a fabric, AF_IB.  Returns 0, or
+ * -1 and errno EAFNOSUPPORT with a message that begins with the name of the
+ * call. */
 int r_addr_check(const struct sockaddr *a, const char *call);
 /* Returns whether the address is a GID: a struct sockaddr_ib. */
 bool r_addr_is_ib(const struct sockaddr *a);

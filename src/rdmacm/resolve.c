@@ -323,7 +323,7 @@ static bool begin_route(struct r_id *id)
 }
 
 /* Ends begin_route: posts ROUTE_RESOLVED, unless err says that no route was
- * set. Returns 0, or -1 and errno with a message. */
+ * set.  Returns 0, or -1 and errno with a message. */
 static int end_route(struct r_id *id, int err)
 {
 	/* Set before the event can be taken. */

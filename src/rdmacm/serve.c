@@ -126,8 +126,9 @@ static bool serve_request(struct r_event *e)
 }
 
 /* Handles the peer's reply (REP) on the active side: moves the id's queue pair
- * to RTS, and then sends the confirmation (RTU).  If the id has no queue pair,
- * the program moves its own to RTS, and sends the RTU by rdma_establish. */
+ * to RTS, and then sends the confirmation (RTU).  If that fails, the event
+ * becomes CONNECT_ERROR.  If the id has no queue pair, the program moves its
+ * own to RTS, and sends the RTU by rdma_establish. */
 static void serve_response(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
@@ -150,8 +151,8 @@ static void serve_response(struct r_event *e)
 	r_qp_fail(id);
 }
 
-/* The connection failed.  If the program has taken ESTABLISHED before, the
- * event becomes RDMA_CM_EVENT_DISCONNECTED. */
+/* Handles an event by which a connection fails: the queue pair fails.  If the
+ * program has taken ESTABLISHED before, the event becomes DISCONNECTED. */
 static void serve_refusal(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
