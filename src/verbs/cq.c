@@ -109,8 +109,8 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 	if (comp_vector < 0 || comp_vector >= context->num_comp_vectors)
 		return v_fail_null(
 			EINVAL, V_INPUT,
-			"ibv_create_cq: the device has comp_vector 0 "
-			"only");
+			"ibv_create_cq: the device has only comp_vector "
+			"0; pass 0");
 	cq = alloc_apart(sizeof(*cq));
 	if (!cq)
 		return v_fail_null(ENOMEM, V_MEMORY, "ibv_create_cq");

@@ -87,8 +87,9 @@ static void note_granted(const struct ibv_qp_init_attr *a,
 	latest.granted = *granted;
 }
 
-/* Refuses a capability of which a queue pair has less than is asked for.  The
- * message is not printed in a search for a limit. */
+/* Returns 0, or EINVAL and errno if more of a capability is asked for than a
+ * queue pair has.  Then prints a message, but in a search for a limit only if
+ * v_tells_tries. */
 static int check_cap(const struct ibv_qp_init_attr *a, const char *argument,
 		     uint32_t asked, uint32_t most, const char *advice)
 {
@@ -213,7 +214,8 @@ static int qp_make(struct v_qp *q, const struct ibv_qp_init_attr *a)
 	return 0;
 }
 
-/* Counts the queue pair at the objects that it uses, except its domain. */
+/* Calls change, count_up or count_down, for the objects that the queue pair
+ * uses, except its domain. */
 static void qp_count(struct ibv_qp *qp, void (*change)(struct count *))
 {
 	change(&v_cq(qp->send_cq)->users);

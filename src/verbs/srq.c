@@ -106,7 +106,8 @@ struct ibv_srq *v_create_srq_ex(struct ibv_context *context,
 	if (!(a->comp_mask & IBV_SRQ_INIT_ATTR_PD))
 		return v_fail_null(EINVAL, V_INPUT,
 				   "ibv_create_srq_ex needs a protection "
-				   "domain");
+				   "domain: pd, and IBV_SRQ_INIT_ATTR_PD in "
+				   "comp_mask");
 	return ibv_create_srq(a->pd, &plain);
 }
 
@@ -135,7 +136,7 @@ static int change_srq(struct v_srq *s, struct hca *h,
 	if (err == EINVAL)
 		v_fail(err, V_INPUT,
 		       "ibv_modify_srq: more receives are posted than the new "
-		       "max_wr allows");
+		       "max_wr allows; pass a larger max_wr");
 	else if (err == ENOMEM)
 		v_fail(err, V_MEMORY, "ibv_modify_srq");
 	if (!err && (mask & IBV_SRQ_LIMIT) && srq_arm(h, s->srq, a->srq_limit))
