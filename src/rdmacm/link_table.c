@@ -159,6 +159,10 @@ static void take_answer(const struct cmproto *m)
 		pthread_cond_broadcast(&r_changed);
 		return;
 	}
+	/* The thread that has sent a BIND waits no longer, and no id would
+	 * ever release the port. */
+	if (!m->err && m->new_id)
+		r_tell(CMPROTO_RELEASE, m->new_id);
 }
 
 /* Handles the end of the group membership with this number. */

@@ -100,6 +100,35 @@ static void a_call_behind_a_long_call_times_out(void **state)
 	rdma_destroy_id(&id->base);
 }
 
+/* The call that would have used the port has failed. */
+static void a_port_that_is_bound_too_late_is_released(void **state)
+{
+	const struct sockaddr_in at = {.sin_family = AF_INET,
+				       .sin_port = htons(PORT)};
+	struct r_id *id = id_new(), *others[3];
+	struct broker *b = &broker[brokers - 1];
+	unsigned released;
+
+	/* The broker reads in order: the releases of earlier tests first. */
+	others[0] = id_new();
+	bind_to(others[0], OTHER_PORT);
+	released = b->heard[CMPROTO_RELEASE];
+	is_time_over = true;
+	assert_int_equal(r_bind(id, (const struct sockaddr *)&at), -1);
+	assert_int_equal(errno, ETIMEDOUT);
+	is_time_over = false;
+	/* The answer to the first of these requests comes after the late one.
+	 * So the broker reads the second request after the release. */
+	for (int i = 1; i < 3; i++) {
+		others[i] = id_new();
+		bind_to(others[i], (uint16_t)(OTHER_PORT + i));
+	}
+	assert_int_equal(b->heard[CMPROTO_RELEASE], released + 1);
+	rdma_destroy_id(&id->base);
+	for (int i = 0; i < 3; i++)
+		rdma_destroy_id(&others[i]->base);
+}
+
 /* Asks for an IPoIB interface, and returns how long the question waits, in s.
  */
 static time_t wait_for_interface(struct r_id *id)
@@ -367,6 +396,7 @@ int main(void)
 			an_id_that_failed_to_listen_with_sctp_keeps_its_port),
 		cmocka_unit_test(a_silent_broker_is_no_missing_connection),
 		cmocka_unit_test(a_call_behind_a_long_call_times_out),
+		cmocka_unit_test(a_port_that_is_bound_too_late_is_released),
 		cmocka_unit_test(
 			a_question_waits_no_longer_than_the_program_allows),
 		cmocka_unit_test(
