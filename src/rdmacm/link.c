@@ -42,9 +42,8 @@ static shared_u32 thread_number;
 static bool is_dialling;
 static pid_t owner; /* the process that opened the connection */
 static uint32_t last_serial;
-/* Incremented when a call that got -EPIPE may ask again: redial_broker has
- * called dial_open, end_fabric was called, or the program has closed the
- * connection. */
+/* Incremented when a call that got -EPIPE may ask again: by redial_broker and
+ * end_fabric, and by dial_broker if the program has closed the connection. */
 static uint32_t dials;
 
 #define LAST_ERRNO 4095
@@ -248,13 +247,13 @@ static void revive_id(int fd, struct r_id *id)
 	} else {
 		return; /* the conversation has ended */
 	}
-	/* After -EPIPE the id keeps its handle, for the next successor. */
+	/* After -EPIPE the id keeps handle and note, for the next successor. */
 	if (!err || err == -EPIPE)
 		r_link(id, err ? handle : m.new_id);
 	/* The successor's note replaces its predecessor's. */
 	if (!err && has_conversation)
 		memcpy(id->note, m.note, sizeof(id->note));
-	else if (has_conversation)
+	else if (has_conversation && err != -EPIPE)
 		r_post_lost(id);
 	if (!err && id->state.is_listening) {
 		m = (struct cmproto){.backlog = id->backlog};

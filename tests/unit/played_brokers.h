@@ -32,7 +32,7 @@ static struct broker {
 	atomic_int denial;		  /* an errno; 0: EDQUOT */
 	atomic_uint heard[CMPROTO_EVENT]; /* by kind */
 	atomic_uint order[CMPROTO_EVENT]; /* rank of the first of a kind */
-	sem_t was_bound;		  /* CMPROTO_BIND came */
+	sem_t was_bound;		  /* CMPROTO_BIND or _RESUME came */
 	/* called before CMPROTO_BIND is answered */
 	void (*_Atomic on_bind)(void);
 } broker[BROKERS];
@@ -80,7 +80,7 @@ static inline void answer_request(const struct broker *b,
 		m.err = -EADDRINUSE;
 	else if (to->kind == b->denied)
 		m.err = b->denial ? -b->denial : -EDQUOT;
-	else if (to->kind == CMPROTO_BIND)
+	else if (to->kind == CMPROTO_BIND || to->kind == CMPROTO_RESUME)
 		m.new_id = handle_of(to->at.local_port);
 	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
 	if (to->kind == CMPROTO_CONNECT && b->lies)
@@ -131,7 +131,7 @@ static inline void *serve_clients(void *arg)
 				sem_post(&was_told);
 			if (m.kind == CMPROTO_BIND && b->on_bind)
 				b->on_bind();
-			if (m.kind == CMPROTO_BIND)
+			if (m.kind == CMPROTO_BIND || m.kind == CMPROTO_RESUME)
 				sem_post(&b->was_bound);
 			answer_request(b, &m);
 		}

@@ -500,6 +500,27 @@ static void a_successor_that_does_not_answer_is_left(void **state)
 	expect_another(id, "the broker does not answer (is it stopped?)");
 }
 
+/* The second broker dies before it has answered the RESUME of a connection. */
+static void a_conversation_outlives_a_successor_that_dies(void **state)
+{
+	struct r_id *id = id_new();
+	struct broker *third = &broker[brokers + 1];
+
+	bind_to(id, PORT);
+	memset(id->note, 1, sizeof(id->note));
+	id->state.is_up = true;
+	broker[brokers].dies_at = CMPROTO_RESUME;
+	drain_semaphore(&came);
+	kill_broker();
+	await_semaphore(&came);
+	await_semaphore(&came);
+	await_revival();
+	assert_false(has_event());
+	assert_int_equal(third->heard[CMPROTO_RESUME], 1);
+	assert_int_equal(id->handle, handle_of(PORT));
+	rdma_destroy_id(&id->base);
+}
+
 /* Sends a message that is no answer, 30 seconds after the request came. */
 static void send_late_news(void)
 {
@@ -687,6 +708,7 @@ int main(void)
 		cmocka_unit_test(
 			calls_of_two_threads_reach_the_next_broker_in_order),
 		cmocka_unit_test(a_successor_that_does_not_answer_is_left),
+		cmocka_unit_test(a_conversation_outlives_a_successor_that_dies),
 		cmocka_unit_test(
 			a_successor_that_sends_all_but_an_answer_is_left),
 		cmocka_unit_test(a_successor_with_malformed_answers_is_left),
