@@ -34,10 +34,10 @@ static void refuse_cq(struct ibv_cq_init_attr_ex attr, char *text, size_t size)
 
 static void the_wrong_attribute_is_named(void **state)
 {
-	const struct ibv_cq_init_attr_ex far = {.cqe = 1,
-						.comp_vector = 1u << 31},
-					 large = {.cqe = UINT32_MAX},
-					 none = {.cqe = 0};
+	const struct ibv_cq_init_attr_ex
+		far = {.cqe = 1, .comp_vector = 1u << 31},
+		large = {.cqe = UINT32_MAX}, none = {.cqe = 0},
+		stray = {.cqe = 1, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD};
 	char text[1024];
 
 	refuse_cq(far, text, sizeof(text));
@@ -46,6 +46,8 @@ static void the_wrong_attribute_is_named(void **state)
 	assert_non_null(strstr(text, "the size of a completion queue exceeds"));
 	refuse_cq(none, text, sizeof(text));
 	assert_non_null(strstr(text, "cqe, must be at least 1"));
+	refuse_cq(stray, text, sizeof(text));
+	assert_non_null(strstr(text, "parent_domain is NULL"));
 }
 
 int main(void)
