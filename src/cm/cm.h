@@ -88,9 +88,10 @@ struct cm_event {
 };
 
 /* The interface, P_Key and SL of a MAD, in addition to its two addresses.  The
- * caller of cm_rx passes those of the MAD that has come.  A conversation that
- * a peer has begun sends its MADs with those of the peer's request, and so does
- * a refusal of a request. */
+ * caller of cm_rx passes those of the MAD that has come.  All MADs of a
+ * conversation that a peer has begun have those of the peer's request.  An
+ * answer that belongs to no conversation has those of the MAD that it answers.
+ */
 struct cm_way {
 	uint32_t scope; /* interface of link-local addresses; 0: any */
 	uint16_t pkey;	/* InfiniBand: the P_Key; 0: the default one */
@@ -109,8 +110,8 @@ struct cm_frame {
  *	rx		received
  *	tx		sent, repetitions included
  *	malformed	received, but not parsed, or without any id
- *	unexpected	received, but for no conversation, or for a conversation
- *			whose state does not expect the message
+ *	unexpected	received: APRs, and messages for no conversation or for
+ *			a conversation whose state does not expect them
  *	duplicates	repetitions of a REQ or SIDR_REQ, and of a DREQ that the
  *			consumer has not answered
  *	retries		sent again, since no answer came in time
@@ -160,7 +161,8 @@ struct cm_note {
 	 * each message is sent again, at most. */
 	uint8_t is_passive, is_strict, timeout, tries;
 	/* The message that is sent again on a retry, or when the peer repeats
-	 * its own; until the consumer answers the peer's REQ, that REQ. */
+	 * its own; until the consumer answers the peer's request, that request.
+	 */
 	uint8_t last[MAD_BYTES];
 	/* The consumer may have invented the note.  So the conversation is
 	 * found by its ids alone, and not by the peer's queue pair
@@ -228,15 +230,17 @@ struct cm_start {
 	/* A REQ or SIDR_REQ.  The manager writes the message's ids and GIDs,
 	 * and the LIDs if both are 0, since a RoCE port has none.  All MADs of
 	 * the conversation have the P_Key of msg.qp and the SL of msg.primary.
-	 * If no answer comes within the message's own remote_timeout, the
-	 * manager repeats the message, at most max_cm_retries times. */
+	 * If no answer comes within the message's own remote_timeout, of which
+	 * at most 69 s count, the manager repeats the message, at most
+	 * max_cm_retries times. */
 	struct cmmsg msg;
 	/* True: each wait for an answer is remote_timeout.  If the request
 	 * comes to this manager itself and finds no listener, it is refused at
 	 * once, unless a listener is expected (cm_unlisten,
-	 * cm_expect_listeners). False: the first waits are shorter, and a
-	 * request that finds no listener is held for CM_HOLD_NS before it is
-	 * refused. */
+	 * cm_expect_listeners).  False: the first waits are shorter; an MRA of
+	 * the peer renews the tries; a message that this manager itself has
+	 * received is not repeated; and a request that finds no listener is
+	 * held for CM_HOLD_NS before it is refused. */
 	bool strict;
 };
 
@@ -272,7 +276,8 @@ int cm_listen(struct cm *cm, struct cm_owner *owner, uint64_t user,
 	      uint64_t service_id, const struct cm_where *where,
 	      uint32_t backlog, uint32_t *listener);
 /* Does a listener answer requests for the service at one of the addresses of
- * `where`? */
+ * `where`?  A listener or a `where` with any_v4 or any_v6 counts here as one at
+ * all addresses of both families. */
 bool cm_is_served(const struct cm *cm, uint64_t service_id,
 		  const struct cm_where *where);
 /*
@@ -304,11 +309,12 @@ int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
  * conversation does not exist, is over, or is released. */
 void cm_note_make(struct cm *cm, uint32_t id, struct cm_note *note);
 /*
- * Begins a conversation for the owner in the note's state.  The note may have
- * any contents: it is checked.  Returns 0 with *id, which is the note's
- * local_id; -EINVAL: no conversation can be in that state; -EEXIST: the
- * conversation exists already; -EDQUOT: the owner has its share of
- * conversations; -ENOMEM: no conversation is free.
+ * Begins a conversation in the state of the note.  The conversation counts for
+ * the owner, and its events have `user`.  The note may have any contents: it is
+ * checked.  Returns 0 with *id, which is the note's local_id; -EINVAL: no
+ * conversation can continue from this note; -EEXIST: the conversation exists
+ * already; -EDQUOT: the owner has its share of conversations; -ENOMEM: no
+ * conversation is free.
  */
 int cm_note_resume(struct cm *cm, struct cm_owner *owner, uint64_t user,
 		   const struct cm_note *note, uint64_t now_ns, uint32_t *id);

@@ -77,8 +77,8 @@ struct conv_retry {
 	/* The exponent n of a wait of 4.096 us * 2^n. */
 	uint8_t timeout_exponent;
 	/* left: how often `last` may still be sent again; in CONV_HELD, 1 if
-	 * the request was woken, else 0.  count: how often `last` was sent
-	 * again. */
+	 * the request was woken, else 0.  count: how many tries were used up.
+	 */
 	uint8_t left, count;
 	/* How often each message may be sent again: max_cm_retries of the REQ.
 	 */
@@ -86,7 +86,9 @@ struct conv_retry {
 	/* The conversation has ended because no try of a REQ, REP or DREQ was
 	 * answered, and no DREQ or DREP of the peer has come since. */
 	bool is_unanswered;
-	/* The message that a retry sends; in CONV_HELD, the request. */
+	/* The message that is sent again on a retry, or when the peer repeats
+	 * its own; until the consumer answers the peer's request, that request.
+	 */
 	uint8_t last[MAD_BYTES];
 };
 
@@ -343,8 +345,9 @@ void step_send_bare(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 void step_emit(struct cm *cm, const struct conv *c, enum cm_event_type type,
 	       const struct cmmsg *msg);
 /* Arms the timer of a message that was just sent, which is sent again up to
- * `tries` times.  The wait before each retry is 4.096 us * 2^timeout.  Unless
- * the conversation is_strict, the first waits are shorter. */
+ * `tries` times.  The wait before each retry is 4.096 us * 2^timeout, where a
+ * timeout above 24 counts as 24.  Unless the conversation is_strict, the first
+ * waits are shorter. */
 void step_arm(struct cm *cm, struct conv *c, uint8_t timeout, uint8_t tries,
 	      uint64_t now_ns);
 

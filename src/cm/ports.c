@@ -9,9 +9,8 @@
 #include "util/inaddr.h"
 #include "util/list.h"
 
-/* A space has 28232 ephemeral ports, 3.4 for each bucket.  For each port that a
- * search for a free port tries, it looks at all bindings of the port's bucket.
- */
+/* A space has 28232 ephemeral ports, 3.4 for each bucket.  A search for a free
+ * port looks at all bindings in the bucket of each port that it tries. */
 #define BUCKETS 8192
 
 struct binding {

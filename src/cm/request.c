@@ -11,8 +11,8 @@
  * request are counted as duplicates.
  *
  * A held request is a conversation in HELD, which counts for no owner.
- * HELD_MAX and HELD_SHARE limit the held requests, and only these, so that a
- * flood of requests takes no conversations from the requests that are served.
+ * HELD_MAX and HELD_SHARE limit the held requests, so that a flood of requests
+ * leaves free conversations for the requests that listeners can take.
  */
 #include <string.h>
 
@@ -179,7 +179,8 @@ static bool has_room(const struct cm *cm, const struct conv_listener *l,
 	return l->waiting < l->backlog && conv_may_open_half(cm, c);
 }
 
-/* Sets the time until which the request is held. */
+/* Sets the listener for which the request waits, and the time until which the
+ * request is held.  The request then counts as not woken. */
 static void hold_until(struct cm *cm, struct conv *c, uint32_t listener,
 		       uint64_t until_ns)
 {
@@ -372,8 +373,8 @@ static void repeat_answer(struct cm *cm, struct conv *c, struct cmmsg *m,
 			  uint64_t now_ns)
 {
 	cm->counters.duplicates++;
-	/* the sender still waits, so the request stays held until there is room
-	 * in the backlog */
+	/* the sender still waits, so the request may wait for room for another
+	 * FULL_NS */
 	if (c->state == CONV_HELD && c->listener != CONV_NO_LISTENER &&
 	    !c->retry.left)
 		hold_until(cm, c, c->listener, now_ns + FULL_NS);

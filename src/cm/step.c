@@ -188,9 +188,9 @@ static bool is_received(struct cm *cm, const struct conv *c)
 	       state == CONV_HELD;
 }
 
-/* Repeats the last message, unless is_received shows that the repetition is
- * needless.  A needless repetition of a REQ or REP uses up no try, as if an MRA
- * had come. */
+/* Repeats the last message.  Unless c->is_strict is set, a message is not
+ * repeated if is_received shows that the peer has it.  A repetition of a REQ or
+ * REP that is omitted uses up no try, as if an MRA had come. */
 static void repeat_message(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			   uint64_t now)
 {
@@ -280,9 +280,10 @@ static void say_unknown(struct cm *cm, struct conv *c, struct cmmsg *msg,
 }
 
 /*
- * Tells the peer that we give up.  A peer may not know our id yet.  Then the
- * peer finds the conversation by its own table or, as Linux does, by our GUID
- * (IBTA 12.6.7.2, reason 4).  The GUID is copied from our REQ or REP.
+ * Tells the peer that we give up.  We may not know the peer's id yet.  Then the
+ * peer finds the conversation by our id together with our address or, as Linux
+ * does, with our GUID (IBTA 12.6.7.2, reason 4).  The GUID is copied from our
+ * REQ or REP.
  */
 static void say_timeout(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			uint64_t now)
