@@ -169,8 +169,9 @@ bool fpdu_may_sum(const struct fpdu_tx *tx);
  * ULPDU_Length and of the first head_bytes bytes of the ULPDU.  The caller has
  * written these bytes at buf + FPDU_ULPDU_AT. */
 uint32_t fpdu_sum_head(uint8_t *buf, uint32_t head_bytes, uint32_t ulpdu_bytes);
-/* Does the rest of fpdu_seal.  crc: the state of fpdu_sum_head, updated by the
- * rest of the ULPDU. */
+/* Does the rest of fpdu_seal: writes the pad and the CRC, and returns the
+ * FPDU's length in bytes.  crc: the state of fpdu_sum_head, updated by the rest
+ * of the ULPDU. */
 uint32_t fpdu_seal_summed(uint8_t *buf, uint32_t ulpdu_bytes, uint32_t crc);
 
 #endif

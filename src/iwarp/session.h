@@ -53,9 +53,9 @@ struct session {
 };
 
 /* session.c */
-/* Returns a new session in full operation.  The next message of each side is
- * number 1, since message 0 was part of the start-up.  NULL: no memory is
- * left. */
+/* Returns a new session in full operation, which the caller frees by
+ * session_free.  The next message of each side has DDP-SSN 1, since the message
+ * with DDP-SSN 0 was part of the start-up.  NULL: no memory is left. */
 struct session *session_new(void);
 /* Frees a session with its kept messages; s may be NULL. */
 void session_free(struct session *s);

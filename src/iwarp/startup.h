@@ -122,7 +122,8 @@ struct startup_verdict {
 	const char *text;
 };
 
-/* What this end asks of the connection, and the limits of what it accepts. */
+/* The parameters that this end wants for the connection, and the limits of
+ * those that it accepts. */
 struct startup_offer {
 	uint8_t revision; /* initiator: 1 or 2; if is_session: 2 */
 	bool is_session;  /* initiator: on an SCTP association */

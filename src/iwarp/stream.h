@@ -156,8 +156,9 @@ struct stream_segment {
 	/* The payload of a message that is none of SEND, WRITE and READ
 	 * response; the payload of these three goes to its final place. */
 	uint8_t body[STREAM_BODY_MAX];
-	/* The segment's last bytes, which are placed after its CRC is known. So
-	 * a program that polls the last byte of a WRITE finds no wrong data. */
+	/* The segment's last bytes, which are placed after its CRC is known.
+	 * So a program that polls the last byte of a WRITE finds no wrong data.
+	 */
 	uint8_t last[STREAM_HOLD];
 };
 
@@ -223,7 +224,7 @@ void stream_note(struct ibt_qp *q);
 bool stream_has_begun(const struct ibt_qp *q);
 /* Lets this side send although the peer's first FPDU has not come.  This
  * violates RFC 5044 7.1.2, but helps a peer that waits for this side to send.
- */
+ * Not for a stream whose peer has to send a ready-to-receive. */
 void stream_begin(struct ibt *t, struct ibt_qp *q);
 /* If no message is being sent, sends a WRITE of length 0, which changes nothing
  * at the peer.  The arrival of the WRITE makes the peer process FPDUs that it

@@ -551,7 +551,7 @@ static void end_short(struct ibt *t, struct ibt_qp *q)
 	const struct iwarp_stream *s = q->stream;
 	struct explain x = {.cause = EXPLAIN_NONE};
 
-	if (s->session) /* the text of TERMINATE_FRAMING is about MPA */
+	if (s->session) /* more exact than the text of TERMINATE_FRAMING */
 		x.detail = "a segment that is shorter than its DDP header";
 	if (s->may_send || s->rx.ulpdu_bytes)
 		stream_fail(t, q, TERMINATE_FRAMING, &x);

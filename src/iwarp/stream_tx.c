@@ -180,9 +180,11 @@ static bool run_local(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	return true;
 }
 
-/* May w, the request at the cursor, begin?  At most ORD READs and atomics wait
- * for a response at a time (RFC 5040 6.1).  If ORD is 0, such a request may
- * begin, and judge_request fails it. */
+/* May w, the request at the cursor, begin?  No request begins in SQD, and a
+ * request with a fence waits for the responses to all READs and atomics before
+ * it.  At most ORD READs and atomics wait for a response at a time (RFC 5040
+ * 6.1).  If ORD is 0, a READ or an atomic may begin, and judge_request fails
+ * it. */
 static bool may_begin(const struct ibt_qp *q, const struct wqe *w)
 {
 	const struct stream_initiator *out = &q->stream->out;

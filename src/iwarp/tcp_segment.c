@@ -85,7 +85,7 @@ void tcp_segment_open(struct tcp_segments *s, enum tcp_segment_side begins,
 
 /* Returns how many of the n bytes at p belong to the FPDU that they begin or
  * continue.  *is_whole: the FPDU is complete with them.  After a wrong marker
- * nothing tells where an FPDU begins. */
+ * nothing tells where an FPDU begins, so all n bytes belong together. */
 static uint32_t take_fpdu(struct tcp_segment_half *h, const uint8_t *p,
 			  uint32_t n, bool *is_whole)
 {

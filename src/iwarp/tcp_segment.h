@@ -13,9 +13,9 @@
  * The first bytes of a direction are a frame of MPA, and FPDUs follow.  A
  * segment has the whole frame, or one whole FPDU, if that fits: the bytes of an
  * FPDU that is not complete are held until the rest comes or the direction
- * ends.  Each segment acknowledges all bytes of the other direction in earlier
- * segments.  If a direction has many bytes that no segment acknowledges, the
- * other side gets an ACK without bytes.
+ * ends.  Each segment but the first SYN acknowledges all bytes of the other
+ * direction in earlier segments.  When more than 256 KiB of a direction are not
+ * acknowledged, a segment of the other side follows that has only an ACK.
  *
  * Sans-IO.  The functions take no lock: only the owner of a connection calls
  * them.  The peer's bytes are not trusted: they decide only where its stream is
@@ -47,11 +47,11 @@ struct tcp_segment {
 /* Returns the header of a segment, without ports and checksum. */
 struct tcp tcp_segment_header(const struct tcp_segment *s);
 
-/* What one side sends. */
+/* One direction of a connection: the bytes that one side sends. */
 struct tcp_segment_half {
 	uint32_t next; /* the sequence number of the next segment */
-	uint32_t
-		acked; /* the acknowledgment of the other side's last segment */
+	/* The acknowledgment number of the other side's last segment. */
+	uint32_t acked;
 	uint32_t frame_left; /* bytes of the frame of MPA that have not come */
 	/* The bytes after the frame are FPDUs, and rx knows where the next one
 	 * begins. */
@@ -88,10 +88,10 @@ void tcp_segment_open(struct tcp_segments *s, enum tcp_segment_side begins,
  * RST. */
 void tcp_segment_bytes(struct tcp_segments *s, enum tcp_segment_side side,
 		       const uint8_t *p, uint32_t n);
-/* The side has sent FIN after its last byte.  Does nothing if that was told
- * before, or the connection was reset. */
+/* The side has sent FIN after its last byte.  Does nothing if the side has
+ * ended already, or the connection was reset. */
 void tcp_segment_end(struct tcp_segments *s, enum tcp_segment_side side);
-/* The side has reset the connection. */
+/* The side has reset the connection.  Does nothing if both sides have ended. */
 void tcp_segment_reset(struct tcp_segments *s, enum tcp_segment_side side);
 /* Makes segments of the bytes that are held, and frees the memory. */
 void tcp_segment_fini(struct tcp_segments *s);
