@@ -25,8 +25,8 @@ struct list_question {
 /* How a part of the list is read. */
 enum part {
 	PART_MORE,   /* another part follows */
-	PART_ENDS,   /* it was the last one, or `see` wants no more */
-	PART_FAILED, /* the kernel does not list what is needed */
+	PART_ENDS,   /* this part was the last one, or `see` wants no more */
+	PART_FAILED, /* the kernel gives no list, or a list without users */
 };
 
 struct reader {

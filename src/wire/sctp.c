@@ -57,7 +57,7 @@ static void wake_thread(void)
 
 /* ---- packets ---- */
 
-/* Tells the owner's capture of a packet. */
+/* Passes a packet to the capture of the options, if there is one. */
 static void show_packet(const struct sctp_path *p, bool is_sent,
 			const void *packet, size_t n)
 {
@@ -473,8 +473,8 @@ static bool is_listening(const struct sctp_socket *s, in_port_t port)
 }
 
 /* Duplicates the descriptor of a socket of this process, to a number that is no
- * standard descriptor's.  @file: the socket's
- * inode number; 0: any.  Returns a descriptor or -errno. */
+ * standard descriptor's.  @file: the socket's inode number; 0: any.  Returns a
+ * descriptor; -EADDRINUSE: `of` is no longer that socket; or another -errno. */
 static int share_socket(int of, ino_t file)
 {
 	int fd = fcntl(of, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -488,7 +488,9 @@ static int share_socket(int of, ino_t file)
 }
 
 /* Opens a socket.  If a listener or a connection uses a socket at this address,
- * or a socket there is only bound, shares that socket instead. */
+ * or a socket there is only bound, shares that socket instead.  Returns a
+ * descriptor; -EADDRINUSE: a bound socket or a listener there has this port of
+ * SCTP; or another -errno. */
 static int open_socket(struct sockaddr_in6 *carrier, in_port_t port,
 		       bool is_v6_only)
 {

@@ -19,7 +19,8 @@
  * stream (0 bytes) says that the association has ended.  Messages are sent and
  * received unordered, on stream 0.  Each side announces the adaptation
  * indication of DDP.  A peer that announces another indication gets no
- * connection (RFC 5043 11.1).  If the owner shuts down or closes its
+ * connection (RFC 5043 11.1), nor does a peer that has called a listener and
+ * announces none within ten seconds.  If the owner shuts down or closes its
  * descriptor, the association ends as soon as the peer has acknowledged all
  * messages, or ten seconds after libusrsctp has taken the last one.  It then
  * also ends if libusrsctp takes no message for ten seconds, since the peer does
@@ -47,9 +48,9 @@ struct sctp_options {
 	/* The UDP port of all services, of this process and of its peers, in
 	 * host order.  0: the UDP port of a service equals its SCTP port. */
 	uint16_t udp_port;
-	/* Is told of each packet of SCTP that was sent or received.  The ports
-	 * are those of UDP; 0: without UDP.  Called under the lock of
-	 * wire/sctp.c.  NULL: nobody is told. */
+	/* Called for each packet of SCTP that was sent or received, under the
+	 * lock of wire/sctp.c.  The ports are those of UDP; 0: without UDP.
+	 * NULL: packets are not captured. */
 	void (*capture)(const struct sockaddr_in6 *from,
 			const struct sockaddr_in6 *to, const void *packet,
 			size_t n);

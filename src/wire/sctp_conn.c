@@ -550,7 +550,8 @@ static bool serve_in(struct sctp_conn *c)
 
 /* ---- from the owner to the peer ---- */
 
-/* Reads the owner's next message into `out`.  False: there is no message. */
+/* Reads the owner's next message into `out`.  False: there is no message, or
+ * the message has no bytes after the PPID and is dropped. */
 static bool read_out(struct sctp_conn *c)
 {
 	ssize_t n;

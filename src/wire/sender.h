@@ -45,10 +45,11 @@ struct sender_head {
 	} control;
 };
 
-/* Initialises a sender for the socket fd, which the caller owns, and turns off
- * fragmentation of the socket's datagrams.  The sender does not connect the
- * socket and does not change its default ToS and TTL.  is_v4: the socket is of
- * IPv4 alone.  Returns 0 or -errno. */
+/* Initialises a sender for the socket fd, which the caller owns, turns off
+ * fragmentation of the socket's datagrams, and enlarges its send buffer
+ * (bind_buffer).  The sender does not connect the socket and does not change
+ * the socket's default ToS and TTL.  is_v4: the socket is of IPv4 alone.
+ * Returns 0 or -errno. */
 int sender_init(struct sender *s, int fd, bool is_v4);
 /* Initialises a sender with a new socket, bound to `port` on every local
  * address.  All its datagrams have the address family of `to`, and most go to

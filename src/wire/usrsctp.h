@@ -207,11 +207,11 @@ usrsctp_load(int (*output)(void *id, void *packet, size_t bytes, uint8_t tos,
 	     const char **why);
 /*
  * Called in a child of fork: the next usrsctp_load loads the library anew, or
- * fails if the program itself uses the library.  No function of the library may
- * be called before.  Even after init_nothreads the library has a thread, which
- * visits all associations when an address was deregistered.  A child has no
- * such thread, but may inherit the locks that the thread held at the fork; a
- * call of the library would wait for these locks without an end.
+ * fails if the program itself uses the library.  Until that load, the child
+ * calls no function of the library.  Even after init_nothreads the library has
+ * a thread, which visits all associations when an address was deregistered.  A
+ * child has no such thread, but may inherit the locks that the thread held at
+ * the fork; a call of the library would wait for these locks forever.
  */
 void usrsctp_forget(void);
 
