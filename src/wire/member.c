@@ -44,7 +44,8 @@ void member_leave(int fd, const uint8_t ip[16])
 
 	for (struct if_nameindex *i = all; i && i->if_index; i++)
 		change_member(fd, ip, i->if_index, false);
-	if_freenameindex(all);
+	if (all)
+		if_freenameindex(all);
 }
 
 /* Reads a line of /proc/net/igmp6: index, name, 32 hexadecimal digits. */

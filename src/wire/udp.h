@@ -121,7 +121,7 @@ void udp_join_datagrams(struct udp_socket *u);
 /* Joins a multicast group on an interface.  Returns 0, also if the socket is a
  * member already, or -errno. */
 int udp_join(struct udp_socket *u, const uint8_t ip[16], uint32_t ifindex);
-/* Leaves a multicast group on all interfaces. */
+/* Leaves a multicast group on all interfaces, as member_leave does. */
 void udp_leave(struct udp_socket *u, const uint8_t ip[16]);
 /*
  * Sends the first k of n <= UDP_BATCH datagrams, each from the port in its

@@ -6,6 +6,7 @@
 #include <netinet/udp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include "wire/relay.h"
 #include "wire/udp.h"
@@ -182,6 +183,26 @@ static void the_end_of_a_relay_is_no_cancellation_point(void **state)
 	udp_fini(&u);
 }
 
+/* The kernel lists the interfaces by a socket. */
+static void a_leave_without_a_free_descriptor_does_not_crash(void **state)
+{
+	struct in_addr group = {htonl(INADDR_ALLHOSTS_GROUP)};
+	struct rlimit was, none;
+	struct udp_socket u;
+	uint8_t ip[16];
+	(void)state;
+
+	inaddr_map_v4(ip, &group);
+	assert_return_code(
+		udp_init(&u, udp_bind(0), (struct udp_offload){0}, true), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	udp_leave(&u, ip);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	udp_fini(&u);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +212,8 @@ int main(void)
 			segments_of_a_datagram_that_is_not_split_are_sealed),
 		cmocka_unit_test(a_relay_brings_no_descriptor),
 		cmocka_unit_test(the_end_of_a_relay_is_no_cancellation_point),
+		cmocka_unit_test(
+			a_leave_without_a_free_descriptor_does_not_crash),
 	};
 
 	return cmocka_run_group_tests_name("udp", tests, NULL, NULL);
