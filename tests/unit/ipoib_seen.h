@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One interface of IPoIB (ipoib/ipoib), whose kernel, queue pair and subnet
- * administration the test plays.  struct seen has what the interface has done.
+ * One interface of IPoIB (ipoib/ipoib).  The test plays its kernel, its queue
+ * pair and the subnet administration.  struct seen holds the interface's
+ * outputs.
  */
 #ifndef TESTS_UNIT_IPOIB_SEEN_H
 #define TESTS_UNIT_IPOIB_SEEN_H
@@ -30,12 +31,13 @@ enum {
 	QKEY = 0xb1b,
 };
 
-/* What the interface has done last, and how often. */
+/* The latest output of each kind, and how many outputs there were. */
 struct seen {
 	struct ipoib *m;
 	uint8_t frame[IPOIB_FRAME_MAX], packet[IPOIB_PACKET_MAX];
 	size_t frame_bytes, packet_bytes;
-	uint32_t frames, packets, questions, sentences, looks, handles;
+	uint32_t frames, packets, questions, sentences, looks;
+	uint32_t handles; /* of routes that are not released */
 	uint32_t attachments;
 	bool is_full; /* no attachment succeeds */
 	struct announce_address addresses[4];
@@ -156,7 +158,7 @@ static inline struct ipoib_port good_port(void)
 	return port;
 }
 
-/* Answers the last question with success. */
+/* Answers the last question to the subnet administration with success. */
 static inline void answer_last(struct seen *s, uint64_t now_ms)
 {
 	if (sa_asks_path(s->mad))
@@ -201,7 +203,7 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* Sends a frame of the kernel, from a block of its exact length. */
+/* Gives the interface a frame of the kernel, in a block of its exact length. */
 static inline void send_frame(struct seen *s, const uint8_t *to, uint16_t type,
 			      const uint8_t *payload, size_t bytes,
 			      uint64_t now_ms)
@@ -217,8 +219,8 @@ static inline void send_frame(struct seen *s, const uint8_t *to, uint16_t type,
 	free(p);
 }
 
-/* Receives a packet, which lies behind the headroom in a block of its exact
- * length. */
+/* Gives the interface a packet, which lies behind the headroom in a block of
+ * its exact length. */
 static inline void receive_packet_at(struct seen *s,
 				     const struct ipoib_from *from,
 				     uint16_t type, const uint8_t *payload,
@@ -254,7 +256,8 @@ static inline void write_datagram(uint8_t *p, uint32_t dst, uint16_t bytes)
 	ip_v4_write(p, &ip);
 }
 
-/* The peer asks for this host by ARP. */
+/* Gives the interface an ARP request of the peer for this host.  Sets mac to
+ * the MAC by which the kernel reaches the peer. */
 static inline void learn_peer(struct seen *s, uint8_t mac[6])
 {
 	uint8_t p[ARP_HWADDR_BYTES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes that map each other's arena, in a network namespace of their own
+ * Processes that map each other's arenas, in a network namespace of their own
  * with a broker.  Each process is set up as host.c does it, without the
  * progress engine.
  */
@@ -24,7 +24,9 @@
 
 /* The facts that a process gives about itself, in memory that all share. */
 struct card {
-	_Atomic int stage; /* 1: the facts are set; others: see each test */
+	/* 1: the facts are set; 9: the process may end; others: see each test
+	 */
+	_Atomic int stage;
 	uint32_t qpn;
 	uint64_t va;
 };
@@ -99,7 +101,7 @@ static inline void wait_for(struct card *c, int stage)
 		usleep(200);
 }
 
-/* Fills the card, and waits to be killed or for stage 9. */
+/* Fills the card, and waits until the card's stage is 9. */
 static inline void show_card(struct card *c)
 {
 	c->qpn = broker_link_qpn(77);
@@ -112,8 +114,9 @@ static inline void show_card(struct card *c)
 static pid_t started[CROWD];
 static size_t started_count;
 
-/* Starts a process that calls open_me, `what` and show_card.  The test fails if
- * the process ends before it has filled its card. */
+/* Starts a process that calls open_me, `what` (unless NULL) and show_card, and
+ * ends after stage 9.  Returns its pid when the card is filled.  The test fails
+ * if the process ends earlier. */
 static inline pid_t begin_process(struct card *c, void (*what)(struct card *c))
 {
 	pid_t parent = getpid(), pid;
@@ -183,7 +186,7 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* How many arenas this process has mapped. */
+/* Returns how many arenas this process has mapped, its own included. */
 static inline int count_mapped(void)
 {
 	FILE *f = fopen("/proc/self/maps", "re");

@@ -20,14 +20,15 @@
 
 enum { PORT = 7100, OTHER_PORT, BROKERS = 48, WAIT_S = 30 };
 
-/* How one broker answers, and which messages it got.  refused: a port.  The
- * test writes some members while the broker serves. */
+/* How one broker answers, and which messages the broker got.  The test writes
+ * some members while the broker serves. */
 static struct broker {
 	atomic_int fd;
 	_Atomic enum cmproto_kind silent_at, dies_at; /* 0: never */
-	_Atomic uint16_t refused;
-	atomic_bool lies;    /* by send_rejections(), after CONNECT */
-	atomic_bool garbles; /* no answer has the magic number */
+	_Atomic uint16_t refused; /* the port in use; 0: none */
+	/* send_rejections() follows the answer to CMPROTO_CONNECT */
+	atomic_bool lies;
+	atomic_bool garbles;		  /* no answer has the magic number */
 	_Atomic enum cmproto_kind denied; /* answered with -denial */
 	atomic_int denial;		  /* an errno; 0: EDQUOT */
 	atomic_uint heard[CMPROTO_EVENT]; /* by kind */
@@ -37,9 +38,9 @@ static struct broker {
 	void (*_Atomic on_bind)(void);
 } broker[BROKERS];
 static atomic_uint brokers; /* how many have begun; the last one serves */
-/* came: a broker has begun.  was_told: a broker has got CMPROTO_LISTEN.
- * was_confirmed: a broker has got CMPROTO_ESTABLISH. */
-static sem_t came, was_told, was_confirmed;
+static sem_t came;	    /* a broker has begun */
+static sem_t was_told;	    /* a broker has got CMPROTO_LISTEN */
+static sem_t was_confirmed; /* a broker has got CMPROTO_ESTABLISH */
 static unsigned heard_so_far;
 
 /* The handle of a port at the last broker. */
@@ -87,7 +88,7 @@ static inline void answer_request(const struct broker *b,
 		send_rejections(b, to->id);
 }
 
-/* Answers the first question of each client, PROTO_WHO. */
+/* Answers the first message of a client, PROTO_WHO. */
 static inline void introduce_broker(int fd)
 {
 	struct proto m = {0};
@@ -103,7 +104,7 @@ static inline void introduce_broker(int fd)
 }
 
 /* The thread that plays one broker after the other, each until its connection
- * is shut down. */
+ * is shut down or brings the message dies_at. */
 static inline void *serve_clients(void *arg)
 {
 	struct pollfd p = {.fd = *(int *)arg, .events = POLLIN};
@@ -113,7 +114,7 @@ static inline void *serve_clients(void *arg)
 		struct cmproto m;
 
 		b->fd = accept(p.fd, NULL, NULL);
-		/* a connection by which a client looks which process listens */
+		/* a client connects only to find out which process listens */
 		if (recv(b->fd, &m, 1, MSG_PEEK) != 1) {
 			close(b->fd);
 			continue;
@@ -140,13 +141,14 @@ static inline void *serve_clients(void *arg)
 	return NULL;
 }
 
-/* Called once, right after r_lock is released for the first time, or gap_skips
- * times later.  If gap_is_ours, releases by the test's thread count, else
- * releases by other threads. */
+/* Called once, right after a release of r_lock: the first release, or that
+ * after gap_skips others. */
 static void (*_Atomic gap)(void);
 static atomic_uint gap_skips;
+/* If set, only releases by the test's thread count, else only releases by other
+ * threads. */
 static atomic_bool gap_is_ours;
-static pthread_t ours;
+static pthread_t ours; /* the test's thread */
 
 int pthread_mutex_unlock(pthread_mutex_t *m)
 {
@@ -197,10 +199,11 @@ static inline bool has_event(void)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* The file in place of standard error, and standard error. */
-static int heard = -1, standard_error;
+/* The file that begin_hearing puts in the place of standard error. */
+static int heard = -1;
+static int standard_error; /* a copy of the descriptor */
 
-/* From now on keeps what is said to the user. */
+/* Keeps the messages to the user, until expect_heard. */
 static inline void begin_hearing(void)
 {
 	heard = memfd_create("heard", MFD_CLOEXEC);
@@ -208,7 +211,8 @@ static inline void begin_hearing(void)
 	assert_true(dup2(heard, STDERR_FILENO) >= 0);
 }
 
-/* Fails unless the user was told this sentence since begin_hearing. */
+/* Restores standard error, and fails unless the user was told this sentence
+ * since begin_hearing. */
 static inline void expect_heard(const char *sentence)
 {
 	char text[2048] = "";

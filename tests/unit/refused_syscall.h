@@ -8,8 +8,8 @@
 #include <stdarg.h>
 #include <sys/syscall.h>
 
-/* The test defines this: returns the errno with which the call fails, by its
- * number and first argument; 0: the kernel executes the call. */
+/* The test defines this function.  Returns the errno with which the system call
+ * of this number and first argument fails; 0: the kernel executes the call. */
 static int refused_syscall(long number, long first);
 
 long __real_syscall(long number, long a, long b, long c, long d, long e,

@@ -12,8 +12,8 @@
 
 /*
  * Returns a TCP socket with unsent bytes, whose last close waits for nine hours
- * unless a signal comes (SO_LINGER).  The other end stays open and reads
- * nothing.
+ * unless a signal comes (SO_LINGER).  The peer's socket stays open, and nothing
+ * is read from it.
  */
 static inline int slow_to_close(void)
 {

@@ -12,7 +12,7 @@
 
 static const uint8_t words[] = "who goes there", answer[] = "a friend";
 
-/* The two ends, and the bytes from one to the other. */
+/* The two ends, and the frames that each has sent. */
 static struct startup initiator, responder;
 static uint8_t request[MPA_FRAME_MAX + 8], reply[MPA_FRAME_MAX + 8];
 static int request_bytes, reply_bytes;
@@ -51,7 +51,8 @@ answering_offer(uint8_t rtr, uint16_t ird, uint16_t ord, uint16_t ird_max)
 	};
 }
 
-/* Feeds a stream in two parts.  All its bytes belong to the frame. */
+/* Feeds the n bytes of a frame in two parts, the first of `cut` bytes, and
+ * fails unless all bytes are taken. */
 static inline void feed_parts(struct startup *s, const uint8_t *p, int n,
 			      int cut)
 {
@@ -79,7 +80,8 @@ static inline void accept_with(const struct startup_offer *offer)
 	assert_int_equal(responder.state, STARTUP_ACCEPTED);
 }
 
-/* Starts both ends with these offers.  The initiator's state is the result. */
+/* Starts the initiator with the offer `mine` and the responder with `theirs`.
+ * The initiator has then got the reply. */
 static inline void start_both(const struct startup_offer *mine,
 			      const struct startup_offer *theirs)
 {
@@ -105,7 +107,8 @@ static inline void reply_frame(const struct mpa_frame *f)
 			 reply_bytes);
 }
 
-/* The layer, the type and the code of a Terminate (RFC 5044 8, RFC 6581 8). */
+/* Fails unless the Terminate of this error has the layer of MPA, type 0 and
+ * this code (RFC 5044 8, RFC 6581 8). */
 static inline void assert_code(enum startup_error error, uint8_t code)
 {
 	const struct terminate_row *row =
