@@ -58,7 +58,7 @@ static void serve_clients(int listener)
 	}
 }
 
-/* Starts the fabric, whose process is returned. */
+/* Starts the fabric.  Returns its process ID. */
 static pid_t start_fabric(void)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -215,7 +215,8 @@ static void on_port(const struct device *dev, uint32_t number,
 	sem_post(&told);
 }
 
-/* Waits for the next event; false: another event came, or none. */
+/* Waits for the next event.  Returns false if no event comes or if another
+ * event comes. */
 static bool has_told(uint32_t number, enum device_event what)
 {
 	static uint32_t taken;
@@ -267,8 +268,8 @@ static int see_events(void)
 	EXPECT(has_told(1, DEVICE_EVENT_UP));
 	netif_unwatch();
 	EXPECT(event_count == 10);
-	/* after netif_unwatch, device_port shows a change, and no event is
-	 * reported, also not later */
+	/* after netif_unwatch, device_port shows a change, and no event about
+	 * the change is ever reported */
 	now.state = 1;
 	netif_set_port(d, 1, &now, DATA_STATE | DATA_LID);
 	EXPECT(device_port(d, 1, &port) && !port.is_up);

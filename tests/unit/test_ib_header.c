@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rdmacm/ib_header: the addresses of IP before the private data of a request,
- * from a peer that may write anything. */
+/* rdmacm/ib_header: the IP addresses that precede the private data of a
+ * request, from a peer that may write anything. */
 #include "test.h"
 
 #include "rdmacm/ib.h"

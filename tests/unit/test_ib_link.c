@@ -169,7 +169,7 @@ static struct r_id *id_new(enum rdma_port_space ps, enum ibv_qp_type type)
 	return id;
 }
 
-/* Binds an id to the GID of zeroes. */
+/* Returns a new id that is bound to the GID of zeroes. */
 static struct r_id *bound_id(enum rdma_port_space ps, enum ibv_qp_type type)
 {
 	static const uint8_t none[16];
@@ -182,7 +182,7 @@ static struct r_id *bound_id(enum rdma_port_space ps, enum ibv_qp_type type)
 	return id;
 }
 
-/* An id of which rdma_resolve_addr has succeeded. */
+/* Returns an id as rdma_resolve_addr leaves it after success. */
 static struct r_id *resolved_id(enum rdma_port_space ps, enum ibv_qp_type type)
 {
 	struct r_id *id = bound_id(ps, type);
@@ -328,8 +328,8 @@ static void route_is_refused(struct r_id *id)
 	assert_int_equal(errno, EINVAL);
 }
 
-/* As with the kernel, in whose state diagram only ADDR_RESOLVED, or a
- * ROUTE_ERROR after it, precedes the question for a route. */
+/* As with the kernel, a route is asked for only in the state ADDR_RESOLVED, to
+ * which a ROUTE_ERROR leads back. */
 static void a_route_is_resolved_once_after_the_address(void **state)
 {
 	struct r_id *id = resolved_id(RDMA_PS_TCP, IBV_QPT_RC);
@@ -479,8 +479,8 @@ static void a_datagram_request_has_room_for_216_bytes(void **state)
 	await_kind(CMPROTO_RELEASE);
 }
 
-/* The id of a connection request, as librdmacm has made it before the program
- * takes the event. */
+/* Returns the id of a connection request, as librdmacm has made it before the
+ * program takes the event; NULL: no event has come. */
 static struct r_id *requested_id(void)
 {
 	struct r_event *e;
@@ -546,7 +546,7 @@ static void an_id_with_a_gid_joins_no_group_of_ip(void **state)
 	await_kind(CMPROTO_RELEASE);
 }
 
-/* Lets the id join a group by its GID. */
+/* Lets the id join a group by the group's GID. */
 static void join_group(struct r_id *id, struct sockaddr_storage *group)
 {
 	static const uint8_t mgid[16] = {0xff, 0x12, [15] = 7};
@@ -638,8 +638,8 @@ static void a_child_connects_again(void **state)
 	if (!child) {
 		struct r_id *id = id_new(RDMA_PS_TCP, IBV_QPT_RC);
 
-		/* The fabric's thread serves the parent, so the child's
-		 * connection waits: no thread of this test answers. */
+		/* No thread of this test would accept the connection of the
+		 * child: the fabric's thread serves the parent. */
 		setenv("ADVERB_FABRIC", "/nonexistent", 1);
 		_exit(r_do(id, CMPROTO_LISTEN) != -ENOENT);
 	}

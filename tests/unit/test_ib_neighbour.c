@@ -15,7 +15,7 @@
 
 enum { HOPS = 3, WAIT_S = 10, LONG_MS = 100000 };
 
-/* By the last byte of a neighbour's address. */
+/* The neighbours, by the last byte of their addresses. */
 static struct {
 	sem_t was_asked;
 	atomic_bool is_known;
@@ -76,7 +76,8 @@ static void end_wait(const struct r_id *id)
 	r_give();
 }
 
-/* The thread sleeps, since the first neighbour does not answer. */
+/* The thread sleeps when the second wait begins, since the first neighbour does
+ * not answer. */
 static void a_second_wait_does_not_wait_for_the_first(void **state)
 {
 	struct r_id one = {.path.ifindex = 1}, two = {.path.ifindex = 1};

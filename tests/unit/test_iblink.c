@@ -169,7 +169,7 @@ static void headers_come_back(void **state)
 }
 
 /* A switch writes VL and FECN, and seals the packet again (IBTA 7.8.1). */
-static void the_icrc_does_not_count_what_switches_change(void **state)
+static void the_icrc_covers_no_field_that_a_switch_changes(void **state)
 {
 	struct iblink h = {.lrh = sample_lrh}, got;
 	uint8_t p[LRH_FRAME_MAX];
@@ -182,7 +182,7 @@ static void the_icrc_does_not_count_what_switches_change(void **state)
 	lrh_seal(p, n - LRH_VCRC_BYTES);
 	assert_true(iblink_open(p, n, &got, &inner));
 	assert_int_equal(got.lrh.vl, 2);
-	p[1] ^= 0x10; /* the SL of a local packet counts */
+	p[1] ^= 0x10; /* the ICRC of a local packet covers the SL */
 	lrh_seal(p, n - LRH_VCRC_BYTES);
 	assert_false(iblink_open(p, n, &got, &inner));
 }
@@ -232,9 +232,9 @@ static void each_flipped_bit_and_each_cut_is_refused(void **state)
 	}
 }
 
-/* Each row makes one field wrong.  The VCRC is right, and lrh_frame reads no
- * ICRC. */
-static void a_frame_whose_lengths_differ_is_refused(void **state)
+/* Each row makes one field wrong.  The VCRC is right, and lrh_frame does not
+ * read the ICRC. */
+static void a_frame_with_a_wrong_field_is_refused(void **state)
 {
 	static const struct {
 		size_t at;
@@ -242,7 +242,7 @@ static void a_frame_whose_lengths_differ_is_refused(void **state)
 	} wrong[] = {
 		{0, 0x71}, /* link version */
 		{1, 0x10}, /* raw */
-		{1, 0x12}, /* local: what follows counts as a BTH */
+		{1, 0x12}, /* local: accepted, and the GRH is taken for a BTH */
 		{5, 0x17}, /* PktLen */
 		{LRH_BYTES, 0x45},
 		{LRH_BYTES + 5, 0x2f}, /* PayLen */
@@ -290,11 +290,12 @@ int main(void)
 		cmocka_unit_test(
 			a_known_crc_of_the_payload_gives_the_same_packet),
 		cmocka_unit_test(headers_come_back),
-		cmocka_unit_test(the_icrc_does_not_count_what_switches_change),
+		cmocka_unit_test(
+			the_icrc_covers_no_field_that_a_switch_changes),
 		cmocka_unit_test(
 			a_router_may_change_lrh_and_three_fields_of_the_grh),
 		cmocka_unit_test(each_flipped_bit_and_each_cut_is_refused),
-		cmocka_unit_test(a_frame_whose_lengths_differ_is_refused),
+		cmocka_unit_test(a_frame_with_a_wrong_field_is_refused),
 		cmocka_unit_test(a_frame_has_room_for_bth_and_icrc),
 	};
 

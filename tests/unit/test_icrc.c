@@ -62,7 +62,7 @@ static void ipv6_covers_the_header_with_three_fields_masked(void **state)
 			 crc32_update(CRC_INIT, block, sizeof(block)));
 }
 
-static void the_fields_that_routers_change_do_not_count(void **state)
+static void the_icrc_covers_no_field_that_a_router_changes(void **state)
 {
 	struct ip_v4 a = make_header(1, IP_V4_DF), b = a;
 	struct udp other = udp;
@@ -136,7 +136,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			ipv6_covers_the_header_with_three_fields_masked),
-		cmocka_unit_test(the_fields_that_routers_change_do_not_count),
+		cmocka_unit_test(
+			the_icrc_covers_no_field_that_a_router_changes),
 		cmocka_unit_test(the_wire_has_the_complement_low_byte_first),
 		cmocka_unit_test(each_id_is_recovered_from_a_guess),
 		cmocka_unit_test(a_fragment_explains_nothing),

@@ -18,8 +18,8 @@ static struct image image;
 
 static int close_error, fclose_error; /* errno values; 0: the calls succeed */
 
-/* Replaces libc's close: for a file that was written, close fails with
- * close_error, as it may on a network file system. */
+/* Replaces libc's close: for a descriptor that was opened for writing only,
+ * close fails with close_error, as it may on a network file system. */
 int close(int fd)
 {
 	bool is_written = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY;
@@ -47,7 +47,7 @@ int fclose(FILE *f)
 	return EOF;
 }
 
-static int flock_error;	   /* 0: flock succeeds; EINTR: the second call does */
+static int flock_error;	   /* 0: flock succeeds; EINTR: the next call fails */
 static bool has_no_memory; /* fdopen fails */
 
 int flock(int fd, int operation)
@@ -186,7 +186,7 @@ static void reopen_root(void)
 	assert_int_equal(image_open(&image, root, "list", false), 0);
 }
 
-/* Does another open file of the root find the lock taken? */
+/* Is the lock of the root folder taken? */
 static bool is_locked(void)
 {
 	int fd = open(root, O_RDONLY | O_DIRECTORY);

@@ -21,7 +21,7 @@ static void an_arp_request_makes_a_neighbour(void **state)
 	assert_int_equal(s->packets, 0);
 	ipoib_turn(s->m, 0);
 	answer_last(s, 1);
-	/* only the last few have waited */
+	/* the packets that came first were dropped */
 	assert_int_equal(s->packets, WAITING_MAX);
 	assert_int_equal(ipoib_counters(s->m)->waited, 2);
 	assert_int_equal(s->route.lid, PEER_LID);
@@ -87,7 +87,7 @@ static void own_packets_do_not_come_back(void **state)
 	assert_memory_equal(s->frame + ETHERNET, datagram, sizeof(datagram));
 }
 
-static void two_interfaces_with_one_mac_are_told(void **state)
+static void two_interfaces_with_one_mac_are_reported(void **state)
 {
 	struct seen *s = *state;
 	uint8_t mac[6], p[ARP_HWADDR_BYTES];
@@ -127,7 +127,7 @@ static void the_oldest_neighbour_is_forgotten(void **state)
 	assert_int_equal(s->m->neighs.count, NEIGH_MAX);
 }
 
-/* Each reason for an interface that is down is told once. */
+/* Each reason why an interface is down is reported once. */
 static void the_user_is_told_why_the_interface_is_down(void **state)
 {
 	static const char *const want[] = {
@@ -151,7 +151,7 @@ static void the_user_is_told_why_the_interface_is_down(void **state)
 	}
 }
 
-static void a_missing_broadcast_group_is_told_and_asked_for(void **state)
+static void a_missing_broadcast_group_is_reported_and_asked_for(void **state)
 {
 	struct seen *s = *state;
 	struct ipoib_port port = good_port();
@@ -248,7 +248,7 @@ static void announcements_end_with_the_interface(void **state)
 	ipoib_port(s->m, &port, 1000);
 	ipoib_turn(s->m, 60000);
 	assert_int_equal(s->packets, 2);
-	/* and begin again with it */
+	/* the announcements begin again with the interface */
 	port = good_port();
 	ipoib_port(s->m, &port, 70000);
 	ipoib_turn(s->m, 70000);
@@ -259,7 +259,8 @@ static void announcements_end_with_the_interface(void **state)
 	ipoib_leave(s->m, 70000);
 }
 
-/* Addresses that are told and never used push out no neighbour in use. */
+/* Neighbours that announce themselves and are never used push out no neighbour
+ * in use. */
 static void a_neighbour_in_use_is_kept(void **state)
 {
 	struct seen *s = *state;
@@ -329,7 +330,7 @@ static void renewals_without_an_answer_are_repeated(void **state)
 	}
 	assert_false(s->link.is_up);
 	assert_non_null(strstr(s->text, "does not answer"));
-	/* a refusal ends it at once */
+	/* a refusal takes the interface down at once */
 	ipoib_turn(s->m, ipoib_deadline(s->m));
 	answer_last(s, now_ms);
 	assert_true(s->link.is_up);
@@ -339,7 +340,8 @@ static void renewals_without_an_answer_are_repeated(void **state)
 	assert_false(s->link.is_up);
 }
 
-/* Fills a block with random bytes, which begin as a packet does. */
+/* Fills a block with random bytes.  Some blocks begin as an IP packet does, and
+ * some go on as a message of neighbour discovery. */
 static void fill_block(struct rng *r, uint8_t *p, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)
@@ -392,10 +394,10 @@ int main(void)
 		CASE(an_arp_reply_has_the_addresses_of_both),
 		CASE(frames_that_cannot_be_sent_are_dropped),
 		CASE(own_packets_do_not_come_back),
-		CASE(two_interfaces_with_one_mac_are_told),
+		CASE(two_interfaces_with_one_mac_are_reported),
 		CASE(the_oldest_neighbour_is_forgotten),
 		CASE(the_user_is_told_why_the_interface_is_down),
-		CASE(a_missing_broadcast_group_is_told_and_asked_for),
+		CASE(a_missing_broadcast_group_is_reported_and_asked_for),
 		CASE(the_port_bounds_the_mtu),
 		CASE(addresses_are_announced_to_all_hosts),
 		CASE(announcements_end_with_the_interface),

@@ -24,7 +24,7 @@ static const uint8_t own[16] = {0xfe, 0x80, [15] = 1};
 
 struct seen {
 	struct ipoib_cm cm;
-	int fabric; /* the fabric's end */
+	int fabric; /* the fabric's end of the socket for the CM */
 	uint32_t asked, accepted, ended, ends, deafs;
 	int deaf; /* the last error of the listener */
 	bool accepts;
@@ -122,7 +122,7 @@ static int set_up(void **state)
 {
 	struct seen *s = calloc(1, sizeof(*s));
 	struct cmproto m;
-	int ends[2], room = 4096; /* the default may have room for all */
+	int ends[2], room = 4096; /* the default may hold all messages */
 
 	assert_non_null(s);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
@@ -153,7 +153,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Asks for a connection, up to the request of the fabric. */
+/* Connects to the neighbour, until the fabric has got the request.  Returns the
+ * request. */
 static struct cmproto ask_neighbour(struct seen *s)
 {
 	struct cmproto m = {.qp.qpn = 0x789, .private_bytes = 8};
@@ -181,7 +182,7 @@ static void a_neighbour_accepts_and_ends_a_connection(void **state)
 	raise_event(s, CMPROTO_DISCONNECTED, OBJECT, 0);
 	assert_int_equal(s->ended, ID);
 	assert_int_equal(next_message(s, CMPROTO_RELEASE).id, OBJECT);
-	/* what comes later is about nothing */
+	/* later events of the released object are ignored */
 	raise_event(s, CMPROTO_RESPONSE, OBJECT, 0);
 	raise_event(s, CMPROTO_DISCONNECTED, OBJECT, 0);
 	raise_event(s, CMPROTO_TIMEWAIT_EXIT, OBJECT, 0);
@@ -224,7 +225,7 @@ static void an_object_that_comes_late_is_released(void **state)
 	expect_silence(s);
 	answer_request(s, &other, OBJECT, 0);
 	assert_int_equal(next_message(s, CMPROTO_RELEASE).id, OBJECT);
-	/* the same of a listener */
+	/* the same for a listener */
 	ipoib_cm_listen(&s->cm, own, QPN + 1);
 	assert_int_equal(next_message(s, CMPROTO_RELEASE).id, LISTENER);
 	other = next_message(s, CMPROTO_BIND);
@@ -253,7 +254,7 @@ static void requests_are_accepted_or_rejected(void **state)
 	raise_event(s, CMPROTO_ESTABLISHED, REQUEST + 1, 0);
 	ipoib_cm_close(&s->cm, ID);
 	assert_int_equal(next_message(s, CMPROTO_RELEASE).id, REQUEST + 1);
-	/* of a listener that is closed */
+	/* a request for a listener that is closed */
 	ipoib_cm_unlisten(&s->cm);
 	next_message(s, CMPROTO_RELEASE);
 	raise_event(s, CMPROTO_REQUEST, LISTENER, REQUEST + 2);
@@ -261,7 +262,7 @@ static void requests_are_accepted_or_rejected(void **state)
 	assert_int_equal(s->asked, REQUEST + 1);
 }
 
-/* The program tells the user, and asks again. */
+/* A program may report the error, and ask again. */
 static void a_listener_that_is_refused_may_be_asked_for_again(void **state)
 {
 	struct seen *s = *state;
@@ -289,13 +290,13 @@ static void a_listener_that_is_refused_may_be_asked_for_again(void **state)
 	m = next_message(s, CMPROTO_BIND);
 	answer_request(s, &m, LISTENER + 10, 0);
 	m = next_message(s, CMPROTO_LISTEN);
-	/* a request is no success yet */
+	/* no answer has come yet */
 	assert_true(ipoib_cm_is_listening(&s->cm));
 	assert_false(ipoib_cm_is_heard(&s->cm));
 	answer_request(s, &m, 0, 0);
 	assert_true(ipoib_cm_is_listening(&s->cm));
 	assert_true(ipoib_cm_is_heard(&s->cm));
-	/* an interface that goes down does not miss its listener */
+	/* an interface that goes down reports no lost listener */
 	ipoib_cm_unlisten(&s->cm);
 	assert_false(ipoib_cm_is_listening(&s->cm));
 	assert_false(ipoib_cm_is_heard(&s->cm));

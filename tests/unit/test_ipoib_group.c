@@ -30,7 +30,8 @@ static void a_packet_to_a_group_has_the_mac_of_the_group(void **state)
 	assert_int_equal(s->frame[0], 0xff);
 }
 
-static void reports_of_membership_let_the_caller_look(void **state)
+static void
+a_membership_report_makes_the_caller_look_at_its_groups(void **state)
 {
 	static const uint8_t group[6] = {1, 0, 0x5e, 0, 0, 22};
 	static const uint8_t group6[6] = {0x33, 0x33, 0, 0, 0, 22};
@@ -62,7 +63,7 @@ static void a_group_nobody_has_joined_gets_no_packets(void **state)
 	assert_int_equal(s->questions, asked + 1);
 	assert_int_equal(s->mad[SA_AT_RECORD + 48], SA_JOIN_SEND_ONLY);
 	refuse_last(s, SA_COMPONENTS, 0);
-	/* no question follows at once, and the user need not know */
+	/* no question follows at once, and the user is not told */
 	send_frame(s, group, TYPE_IPV4, p, sizeof(p), 1);
 	ipoib_turn(s->m, 1);
 	assert_int_equal(s->questions, asked + 1);
@@ -99,7 +100,7 @@ static void senders_do_not_take_the_room_of_members(void **state)
 	assert_non_null(strstr(s->text, "table has 60"));
 }
 
-static void groups_without_room_are_told_each_time_that_they_come(void **state)
+static void groups_without_room_are_reported_each_time_they_come(void **state)
 {
 	struct seen *s = *state;
 	struct joined many = {0}, one = {.count = 1};
@@ -115,7 +116,7 @@ static void groups_without_room_are_told_each_time_that_they_come(void **state)
 	}
 }
 
-/* A program sends to a group, and another one joins the group. */
+/* A program sends to a group, and another program joins the group. */
 static void a_sender_that_may_not_become_a_member_still_sends(void **state)
 {
 	static const uint8_t group[6] = {1, 0, 0x5e, 1, 2, 3};
@@ -155,7 +156,7 @@ static void an_attachment_that_fails_is_tried_again(void **state)
 	uint64_t now_ms = 10;
 	uint32_t before = s->attachments;
 
-	announce_end(&s->m->announce); /* the deadlines are the group's */
+	announce_end(&s->m->announce); /* all later deadlines are the group's */
 	s->is_full = true;
 	ipoib_joined(s->m, &j, now_ms);
 	ipoib_turn(s->m, now_ms);
@@ -180,10 +181,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_packet_to_a_group_has_the_mac_of_the_group),
-		CASE(reports_of_membership_let_the_caller_look),
+		CASE(a_membership_report_makes_the_caller_look_at_its_groups),
 		CASE(a_group_nobody_has_joined_gets_no_packets),
 		CASE(senders_do_not_take_the_room_of_members),
-		CASE(groups_without_room_are_told_each_time_that_they_come),
+		CASE(groups_without_room_are_reported_each_time_they_come),
 		CASE(a_sender_that_may_not_become_a_member_still_sends),
 		CASE(an_attachment_that_fails_is_tried_again),
 	};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tools/ipoib_rc: the RC queue pairs of an IPoIB interface, whose adapter and
- * whose interface the test plays. */
+/* tools/ipoib_rc: the RC queue pairs of an IPoIB interface.  The test plays the
+ * interface and its adapter. */
 #include "test.h"
 
 #include <errno.h>
@@ -19,13 +19,13 @@ enum {
 	FIRST = 7, /* the id of the first connection */
 	QPS = 4,
 	COMPLETIONS = 512,
-	FLOOD = 128, /* more than one call receives */
+	FLOOD = 128, /* messages; one call does not receive all of them */
 };
 
-/* The adapter: an RC queue pair takes a receive of the shared receive queue
- * when a message begins, and gives it back by a completion when the message is
- * complete or the queue pair enters ERR.  With a queue pair, its completions
- * that were not polled go away (IBTA 10.2.8.2). */
+/* The adapter.  An RC queue pair takes a receive of the shared receive queue
+ * when a message begins.  The receive completes when the message is complete or
+ * the queue pair enters ERR.  Completions that were not polled are lost with
+ * their queue pair (IBTA 10.2.8.2). */
 struct pair {
 	struct ibv_qp qp;
 	bool is_live;
@@ -48,7 +48,8 @@ static struct {
 	uint64_t sends[COMPLETIONS]; /* the wr_ids */
 	int send_count;
 	uint32_t packets;
-	uint32_t ends_at, ended; /* the packet with which a connection ends */
+	uint32_t ends_at; /* the packet at which a connection ends */
+	uint32_t ended;	  /* the id of that connection */
 	struct ipoib_verbs v;
 	struct ipoib_rc r;
 } at;
@@ -170,7 +171,7 @@ void ipoib_answer(struct ipoib *m, const uint8_t *mad, size_t bytes,
 {
 }
 
-/* ---- the world ---- */
+/* ---- set-up ---- */
 
 static void set_verbs(void)
 {
@@ -196,7 +197,8 @@ static void set_verbs(void)
 	assert_non_null(v->memory);
 }
 
-/* A neighbour connects. */
+/* Serves the request of a neighbour that connects.  Returns false if the
+ * request is refused. */
 static bool serve_request(uint32_t id)
 {
 	const struct cmproto m = {.qp.qpn = PEER_QPN,
@@ -230,7 +232,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The queue pair takes a receive for a message. */
+/* The queue pair takes a receive for the next message. */
 static void begin_message(struct pair *p)
 {
 	uint32_t i = 0;
@@ -264,8 +266,9 @@ static void packets_are_received_and_their_places_are_posted(void **state)
 	assert_int_equal(posted_receives(), IPOIB_RC_RECEIVES);
 }
 
-/* A queue pair that a message has begun at has a receive.  Its completion comes
- * when the connection ends, here while a packet of another one is handled. */
+/* A queue pair at which a message has begun has a receive.  The receive
+ * completes when the connection ends, here while a packet of another connection
+ * is handled. */
 static void no_receive_is_lost_when_a_connection_ends(void **state)
 {
 	for (int order = 0; order < 2; order++) {
@@ -302,7 +305,8 @@ static void a_connection_that_ends_itself_loses_no_receive(void **state)
 	assert_false(at.pairs[0].is_live);
 }
 
-/* The other neighbour sends so much that completions are always left. */
+/* The neighbour of the second connection sends so much that completions are
+ * always left. */
 static void a_flood_delays_no_end_of_a_connection(void **state)
 {
 	uint32_t turns = 0;
@@ -341,7 +345,7 @@ static void complete_send(int i)
 	ipoib_verbs_collect(&at.v);
 }
 
-/* Its packets would keep their places for ever. */
+/* Otherwise the packets of the connection would keep their memory for ever. */
 static void a_connection_whose_packets_do_not_arrive_has_failed(void **state)
 {
 	uint64_t now_ms = 1000;
