@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rdmacm/iw_link: descriptors of the thread adverb-iw that the program closes
- * are opened again, and connections fail with an event.  Files of the program
- * are left alone.  A deadline wakes the thread.  A request is sent as soon as
- * the connection is made, and one that has come is not waited for. */
+ * are opened again, and the connections that the thread had fail with an event.
+ * Files of the program are left alone.  A deadline wakes the thread.  A request
+ * is sent as soon as the connection is made.  The thread begins late to wait
+ * for the end of a connection whose request has come. */
 #include "test.h"
 
 #include "rdmacm/iw_inside.h"
@@ -22,9 +23,9 @@
 #include "util/monotonic.h"
 
 /* Returns how many descriptors the process has; *fd becomes the last one whose
- * file has `kind` in its name, if there is one.  Under r_lock, since opendir
- * may get the number of a descriptor that was closed and that the thread
- * checks. */
+ * file has `kind` in its name, if there is one.  Holds r_lock meanwhile, since
+ * opendir may get the number of a descriptor that was closed and that the
+ * thread checks. */
 static int count_fds(const char *kind, int *fd)
 {
 	char path[300], target[64];
@@ -60,15 +61,16 @@ static int fd_of(const char *kind)
 	return fd;
 }
 
-/* A program closes a descriptor of adverb at any time, also while a thread of
- * adverb uses it.  ThreadSanitizer reports such a close(2) of libc, and does
- * not see this one. */
+/* Closes a descriptor of adverb, as a program may at any time, also while a
+ * thread of adverb uses the descriptor.  ThreadSanitizer would report close(2)
+ * of libc, and does not see the bare system call. */
 static void close_of_adverb(const char *kind)
 {
 	assert_int_equal(syscall(SYS_close, fd_of(kind)), 0);
 }
 
-/* As close_of_adverb: the program puts its own file in place of adverb's. */
+/* Puts the program's file `own` in the place of adverb's file at fd, by a bare
+ * system call as in close_of_adverb. */
 static void put_in_place(int own, int fd)
 {
 	assert_int_equal(syscall(SYS_dup3, own, fd, 0), fd);
@@ -159,7 +161,7 @@ static void open_channel(void)
 }
 
 /* The peer's kernel accepts the connections, and no program answers. */
-static void connections_fail_without_the_descriptor(void **state)
+static void connections_fail_without_the_epoll_set(void **state)
 {
 	int silent, closed;
 	uint16_t at = take_port(&silent), nowhere = take_port(&closed);
@@ -219,8 +221,9 @@ static bool add_to(int epoll, int fd)
 	return !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e);
 }
 
-/* The program puts an epoll set of its own in place of the thread's, and a
- * socket of its own in place of an object's, right after adverb has looked. */
+/* The program puts its own epoll set in the place of the thread's, and its own
+ * socket in the place of an object's, right after adverb has checked the
+ * descriptors. */
 static void an_epoll_set_of_the_program_is_left_alone(void **state)
 {
 	struct r_iw *iw = new_object(), *late = new_object();
@@ -267,16 +270,16 @@ static void note_served(struct r_iw *iw, bool is_due)
 
 static const struct r_iw_role timed_role = {.serve = note_served};
 
-/* Under r_lock: waits until so many objects were served. */
+/* Under r_lock: waits until `count` objects were served. */
 static void await_served(unsigned count)
 {
 	while (served_count < count)
 		pthread_cond_wait(&r_changed, &r_lock);
 }
 
-/* The thread sleeps until the first deadline, here an hour.  It wakes up for
- * earlier ones that are set later, and serves none before it comes, and none
- * that was taken back. */
+/* The thread sleeps until the earliest deadline, which at first is an hour
+ * away.  An earlier deadline that is set later wakes the thread.  No object is
+ * served before its deadline, or after its deadline was taken back. */
 static void an_earlier_deadline_wakes_the_thread(void **state)
 {
 	static const unsigned after_ms[] = {3600000, 10, 20, 5};
@@ -307,7 +310,7 @@ static void an_earlier_deadline_wakes_the_thread(void **state)
 
 /* ---- requests ---- */
 
-/* Has rdma_connect sent the request when it returns? */
+/* Is the request sent when rdma_connect returns? */
 static bool sends_at_once(void)
 {
 	uint8_t frame[MPA_FRAME_MAX];
@@ -322,7 +325,8 @@ static bool sends_at_once(void)
 	peer = accept(listener, NULL, NULL);
 	assert_true(peer >= 0);
 	is_sent = recv(peer, frame, sizeof(frame), MSG_DONTWAIT) > 0;
-	close(peer); /* the peer has only revision 1, it seems */
+	close(peer); /* as a peer without MPA revision 2 does: adverb connects
+		      * again */
 	peer = accept(listener, NULL, NULL);
 	close(listener);
 	close(peer);
@@ -431,8 +435,8 @@ static void a_request_that_is_left_alone_is_withdrawn_in_the_end(void **state)
 	close(channel.base.fd);
 }
 
-/* The thread does not wait for the end of the connection yet, so rdma_accept
- * looks.  Returns whether the thread has not waited. */
+/* The peer closes the connection before the thread waits for that, so
+ * rdma_accept looks.  Returns false if the thread waits already. */
 static bool finds_withdrawn(void)
 {
 	struct r_id *listener = id_to(0), *id;
@@ -455,7 +459,7 @@ static bool finds_withdrawn(void)
 }
 
 /* On a busy machine the thread may begin to wait before the test looks. */
-static void a_request_that_has_come_is_not_waited_for(void **state)
+static void rdma_accept_finds_the_end_of_an_unwatched_connection(void **state)
 {
 	int tries = 20;
 
@@ -468,14 +472,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_descriptor_that_the_program_closes_is_replaced),
-		cmocka_unit_test(connections_fail_without_the_descriptor),
+		cmocka_unit_test(connections_fail_without_the_epoll_set),
 		cmocka_unit_test(a_socket_of_the_program_is_left_alone),
 		cmocka_unit_test(an_epoll_set_of_the_program_is_left_alone),
 		cmocka_unit_test(an_earlier_deadline_wakes_the_thread),
 		cmocka_unit_test(a_request_is_sent_before_rdma_connect_returns),
 		cmocka_unit_test(
 			a_request_that_is_left_alone_is_withdrawn_in_the_end),
-		cmocka_unit_test(a_request_that_has_come_is_not_waited_for),
+		cmocka_unit_test(
+			rdma_accept_finds_the_end_of_an_unwatched_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,8 @@
 #include "ipoib/joined.h"
 #include "util/rng.h"
 
-/* The kernel prints an address as a number of this processor. */
+/* Writes the text of /proc/net/igmp.  The kernel prints an address as a number
+ * in this processor's byte order. */
 static void print_igmp(char *text, size_t room)
 {
 	static const uint8_t all[4] = {224, 0, 0, 1}, one[4] = {239, 1, 2, 3};

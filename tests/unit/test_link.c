@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* The broker has run so long that no pause precedes the call of the next one.
- */
+/* Ends the connection of the last broker, which has then lived so long that
+ * librdmacm calls the next broker without a pause. */
 static void kill_broker(void)
 {
 	skipped_ms += LIFE_MS;
@@ -37,15 +37,15 @@ static void await_lock(void)
 	pthread_mutex_unlock(&r_lock);
 }
 
-/* Waits until the last broker has got all requests to resume. */
+/* Waits until librdmacm has sent all its requests to the last broker again. */
 static void await_revival(void)
 {
 	await_semaphore(&broker[brokers - 1].was_bound);
 	await_lock();
 }
 
-/* Waits until the thread sleeps, for an answer or for the other thread's call.
- */
+/* Waits until the thread sleeps, which then waits for an answer or for the end
+ * of another thread's call. */
 static void await_sleep(pid_t thread)
 {
 	char path[64], state = 'R';
@@ -60,7 +60,7 @@ static void await_sleep(pid_t thread)
 	}
 }
 
-/* Is fd the end of a connection to a broker that librdmacm has? */
+/* Is fd librdmacm's end of a connection to a broker? */
 static bool is_connection(int fd)
 {
 	struct sockaddr_un broker_at, peer;
@@ -80,16 +80,15 @@ static int find_connection(void)
 	return fd;
 }
 
-static atomic_bool is_hasty; /* the next limit of a recv is 100 ms */
+static atomic_bool is_hasty; /* the next SO_RCVTIMEO becomes 100 ms */
 /* If so many brokers have begun, signals interrupt each recv from the last of
  * them after INTERRUPTED_MS of the test's clock. */
 static atomic_uint interrupted_at;
 static atomic_uint interruptions;
-static _Atomic uint64_t
-	limit_ms[8]; /* of the wait that an interruption ended */
+static _Atomic uint64_t limit_ms[8]; /* SO_RCVTIMEO at each interruption */
 
-/* limit_at_end_ms: the limit of the last recv on the connection to broker
- * limited_at. */
+/* limit_at_end_ms: SO_RCVTIMEO at the last recv from broker limited_at, which
+ * is the number of brokers that have begun by then. */
 static atomic_uint limited_at;
 static _Atomic uint64_t limit_at_end_ms;
 
@@ -336,7 +335,7 @@ static void a_search_for_a_broker_holds_up_no_other_thread(void **state)
 	drain_semaphore(&came);
 	kill_broker();
 	await_semaphore(&at_gap);
-	/* the call does not look for a broker itself either */
+	/* r_request does not look for a broker either */
 	assert_int_equal(r_request(id, &m, CMPROTO_LISTEN), 0);
 	rdma_ack_cm_event(&e->base);
 	rdma_destroy_id(&other->base);
@@ -408,7 +407,7 @@ static void calls_of_two_threads_reach_the_next_broker_in_order(void **state)
 }
 
 /* A program that closes descriptors, as daemons do, ends no call of another
- * thread: the next connection carries its request again. */
+ * thread: the request of the call goes to the next broker again. */
 static void a_call_goes_on_after_the_program_closes_the_connection(void **state)
 {
 	struct r_id *id = id_new(), *other = id_new();
@@ -424,8 +423,8 @@ static void a_call_goes_on_after_the_program_closes_the_connection(void **state)
 	close(find_connection());
 	threads[1] = begin_call(&next, other, CMPROTO_DISCONNECT);
 	await_sleep(next.thread);
-	/* The thread that reads the connection keeps it open.  The played
-	 * broker has one connection at a time. */
+	/* The thread in recv keeps the connection open, and the played broker
+	 * serves one connection at a time. */
 	kill_broker();
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
@@ -476,7 +475,8 @@ static void an_id_in_a_call_is_destroyed_after_the_call(void **state)
 	pthread_join(destroyer, NULL);
 }
 
-/* The next broker does wrong, and the client takes the one after it. */
+/* Fails unless the client reports the fault of the next broker by this
+ * sentence, and turns to the broker after that one.  Destroys the id. */
 static void expect_another(struct r_id *id, const char *sentence)
 {
 	drain_semaphore(&came);
@@ -562,8 +562,7 @@ static void a_successor_with_malformed_answers_is_left(void **state)
 	expect_another(id, "the broker sends malformed messages");
 }
 
-/* After each signal the wait has the rest of its 30 seconds, and then it ends.
- */
+/* After each signal the wait goes on for the rest of its 30 seconds. */
 static void signals_do_not_lengthen_the_wait_for_a_successor(void **state)
 {
 	struct r_id *id = id_new();
@@ -584,9 +583,10 @@ static void signals_do_not_lengthen_the_wait_for_a_successor(void **state)
 	rdma_destroy_id(&id->base);
 }
 
-/* A pair of sockets of the program.  own[0] gets the number of librdmacm's
- * connection, which is taken_fd. */
-static int own[2], taken_fd;
+/* Sockets of the program.  own[0] gets the number of librdmacm's connection,
+ * too. */
+static int own[2];
+static int taken_fd; /* that number */
 
 static void take_number(void)
 {
@@ -668,7 +668,7 @@ a_file_that_gets_the_number_during_a_revival_is_left_alone(void **state)
 	}
 }
 
-/* The successor refuses the port; or only the listener. */
+/* The successor refuses the port, or refuses only to listen there. */
 static void a_listener_whose_port_is_lost_is_removed(void **state)
 {
 	for (unsigned has_port = 0; has_port < 2; has_port++) {

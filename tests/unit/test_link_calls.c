@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-static bool is_time_over; /* of each wait for an answer or a call */
+static bool is_time_over; /* no wait for an answer or a call has any time */
 static time_t waited_s;	  /* how long the last of these waits would last */
 
 int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m,
@@ -129,7 +129,7 @@ static void a_port_that_is_bound_too_late_is_released(void **state)
 		rdma_destroy_id(&others[i]->base);
 }
 
-/* Asks for an IPoIB interface, and returns how long the question waits, in s.
+/* Asks for an IPoIB interface.  Returns how long, in s, the question may wait.
  */
 static time_t wait_for_interface(struct r_id *id)
 {
@@ -159,8 +159,8 @@ static void a_question_waits_no_longer_than_the_program_allows(void **state)
 	rdma_destroy_id(&id->base);
 }
 
-/* Calls `call` with the id, which must fail with ETIMEDOUT, and stores what
- * this prints on stderr. */
+/* Calls `call` with the id.  The call must fail with ETIMEDOUT.  Stores in text
+ * what the call prints on stderr. */
 static void time_out(int (*call)(struct rdma_cm_id *), struct r_id *id,
 		     char *text, size_t size)
 {
@@ -299,8 +299,8 @@ static int connect_tcp(void)
 	return err;
 }
 
-/* Makes an id that is bound to PORT at the broker and with TCP, as an id is
- * that is bound for devices of both kinds. */
+/* Makes an id that is bound to PORT at the broker and with TCP, like an id for
+ * devices of both kinds. */
 static struct r_id *id_of_both(void)
 {
 	struct r_id *id = id_new();
@@ -339,8 +339,8 @@ static void an_id_listens_at_the_broker_and_with_tcp_or_not_at_all(void **state)
 	rdma_destroy_id(&id->base);
 }
 
-/* The descriptor of an SCTP listener is one end of a socketpair.  The end of
- * this listener must leave open the socket that is bound to the port. */
+/* The descriptor of an SCTP listener is a socket of a socketpair.  When this
+ * listener ends, the UDP socket that is bound to the port must stay open. */
 static void an_id_that_failed_to_listen_with_sctp_keeps_its_port(void **state)
 {
 	struct sockaddr_in6 at = {.sin6_family = AF_INET6,

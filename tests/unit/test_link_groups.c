@@ -17,7 +17,8 @@ struct model {
 	struct rng rng;
 	uint32_t members[GIDS];
 	bool fabric_has[GIDS];
-	bool is_refused[GIDS]; /* and no queue pair has attached since */
+	bool is_refused[GIDS]; /* the fabric has refused to join the group, and
+				* no queue pair has attached since */
 	uint32_t kind;	       /* of the open question; 0: none is open */
 	uint8_t gid[16];       /* of the open question */
 };
@@ -115,8 +116,8 @@ static void change_something(struct model *m)
 		ask_next(m);
 }
 
-/* Answers until nothing is asked any more: then the fabric has what the program
- * wants, except what it has refused. */
+/* Answers all questions.  Fails unless the fabric then has the groups of the
+ * program, except those that the fabric has refused. */
 static void settle_all(struct model *m)
 {
 	if (m->kind)

@@ -93,8 +93,9 @@ static void a_queue_pair_with_another_path_asks_again(void **state)
 	assert_int_equal(m.reach.pkey_index, 1);
 }
 
-/* A queue pair is destroyed before its answer comes, and another one gets the
- * QPN.  A NO would let that one send packets for good. */
+/* A queue pair is destroyed before its answer comes, and a new queue pair gets
+ * the QPN.  By the old answer, a NO, the new queue pair would send packets for
+ * good. */
 static void an_answer_of_an_earlier_wait_is_not_used(void **state)
 {
 	static struct link_reach r;
@@ -152,7 +153,8 @@ static void arenas_are_asked_for_in_order(void **state)
 	assert_false(link_reach_ask(&r, &m));
 }
 
-/* A wrong descriptor could block this process, which writes to it. */
+/* This process writes to the descriptor.  A write to another kind of file could
+ * block. */
 static void only_an_eventfd_wakes_a_peer(void **state)
 {
 	const struct fabric_proto m = {.arena = {.pid = 7}}, none = {0};

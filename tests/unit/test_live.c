@@ -184,7 +184,7 @@ static void each_user_asks_at_most_its_share(void **state)
 	live_free(a);
 }
 
-/* A fifth of all packets is lost: few of a thousand questions stay without an
+/* A fifth of all packets is lost.  At most 20 of 1000 questions stay without an
  * answer. */
 static void lost_packets_are_sent_again(void **state)
 {

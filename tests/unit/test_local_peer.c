@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* host/local_peer: processes that map each other's arena, wake each other and
+/* host/local_peer: processes that map each other's arenas, wake each other and
  * end. */
 #include "local_peers.h"
 
@@ -162,7 +162,7 @@ static void meet_all(struct card *c)
 	_exit(c->va >= CROWD - CROWD / 4 ? 0 : 1);
 }
 
-static void a_crowd_maps_itself_while_some_die(void **state)
+static void processes_map_each_other_while_some_die(void **state)
 {
 	pid_t pid[CROWD];
 	int status;
@@ -241,8 +241,7 @@ static void a_refusal_that_was_not_taken_is_forgotten(void **state)
 
 #define SECOND 1000000000u
 
-/* The time does not become longer when local_peer_note_death is called often.
- */
+/* Frequent calls of local_peer_note_death do not lengthen the second. */
 static void
 the_lists_are_repaired_for_a_second_after_a_death(void **state) NO_LOCK_ANALYSIS
 {
@@ -261,7 +260,7 @@ the_lists_are_repaired_for_a_second_after_a_death(void **state) NO_LOCK_ANALYSIS
 		assert_true(local_peer_note_death(SECOND + SECOND / 2));
 		if (!is_held)
 			alock_give(&qp_target(qp)->lock);
-		/* the lists were looked at just before */
+		/* the lists are not looked at again yet */
 		assert_true(local_peer_note_death(SECOND + SECOND / 2 + 1));
 		assert_int_equal(local_peer_note_death(SECOND + 3 * SECOND / 4),
 				 is_held);
@@ -271,8 +270,8 @@ the_lists_are_repaired_for_a_second_after_a_death(void **state) NO_LOCK_ANALYSIS
 	}
 }
 
-/* Begins and ends without descriptors, so without a file of /proc.  Returns the
- * result of local_peer_begin. */
+/* Begins and ends without descriptors, so without a file of /proc.  Stores the
+ * result of local_peer_begin in *arg. */
 static void *begin_without_files(void *arg)
 {
 	struct rlimit files, none;
@@ -288,7 +287,7 @@ static void *begin_without_files(void *arg)
 	return NULL;
 }
 
-/* A process without a broker has no peers that must find it alive. */
+/* Without a broker a process has no peers that must find the process alive. */
 static void without_a_broker_a_process_needs_no_proc(void **state)
 {
 	static const bool has_broker[] = {false, true};
@@ -328,7 +327,7 @@ int main(void)
 		EACH(a_peer_that_executes_another_program_is_gone),
 		EACH(a_peer_that_closes_is_gone),
 		EACH(with_direct_off_or_a_capture_nothing_is_shared),
-		EACH(a_crowd_maps_itself_while_some_die),
+		EACH(processes_map_each_other_while_some_die),
 		EACH(an_answer_that_a_dead_process_left_is_no_local_peer),
 		EACH(a_refusal_that_was_not_taken_is_forgotten),
 		EACH(the_lists_are_repaired_for_a_second_after_a_death),

@@ -27,8 +27,8 @@ struct shared {
 static struct shared *shared;
 static int slow;
 
-/* In this test an owner is a pid; a child that was not waited for is not dead.
- */
+/* In this test an owner is a pid.  A child counts as alive until it was waited
+ * for. */
 static bool is_dead(alock_owner owner)
 {
 	return kill((pid_t)owner, 0) && errno == ESRCH;
@@ -44,8 +44,8 @@ static const struct alock_judge judge = {is_dead, report_slow};
 static int yields;
 static bool yields_last;
 
-/* Replaces the C library's sched_yield: it counts the calls, and with
- * yields_last each call takes as long as on a busy machine. */
+/* Replaces the C library's sched_yield.  Counts the calls.  With yields_last,
+ * each call takes as long as on a busy machine. */
 int sched_yield(void)
 {
 	__atomic_add_fetch(&yields, 1, __ATOMIC_RELAXED);
@@ -276,8 +276,8 @@ a_nameless_owners_lock_is_not_inherited(void **state) NO_LOCK_ANALYSIS
 
 static struct lock own;
 
-/* Most holders release the lock at once; some sleep, so that others sleep for
- * it. */
+/* Most holders release the lock at once.  Some sleep, so that other threads
+ * sleep until the release. */
 static void *count_under_own(void *arg)
 {
 	const struct timespec nap = {0, 20000};

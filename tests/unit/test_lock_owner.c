@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* memory/lock_owner: which owners of shared locks are dead, as a process finds
- * out that may have no descriptor left, or whose thread is cancelled. */
+/* memory/lock_owner: which owners of shared locks are dead.  The process that
+ * asks may have no descriptor left, and its thread may be cancelled. */
 #include "test.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@
 
 #include "memory/lock_owner.h"
 
-/* In memory of this process and of its child. */
+/* In memory that this process shares with its child. */
 static struct world {
 	_Atomic alock_owner child; /* the child's name; 0: not yet known */
 	struct alock lock;
@@ -98,8 +98,8 @@ static void without_descriptors_the_living_are_not_dead(void **state)
 	assert_true(are_dead_dead);
 }
 
-/* Without a start time in its name, other processes would find this process
- * dead. */
+/* If the name of this process had no start time, other processes would take
+ * this process for dead. */
 static void without_descriptors_a_process_gets_no_name(void **state)
 {
 	alock_owner before = alock_self(), self;
@@ -150,8 +150,8 @@ static void *wait_while_cancelled(void *arg)
 	return NULL;
 }
 
-/* Returns what the waiter prints after a second; "": it has ended without a
- * message. */
+/* Returns the first message of the waiter.  SIGALRM ends the test if none
+ * comes. */
 static const char *said_while_it_waits(void)
 {
 	static char text[512];

@@ -24,9 +24,10 @@
 
 static int stderr_before;
 
-/* Puts a memfd in the place of stderr, and returns another descriptor of it.
- * O_APPEND: the kernel locks the position of a memfd for no write, so a process
- * and its child would else write to the same place. */
+/* Puts a memfd in the place of stderr, with these flags of the descriptor, and
+ * returns another descriptor of the memfd.  O_APPEND: the kernel locks the
+ * position of a memfd for no write, so a process and its child would otherwise
+ * write to the same place. */
 static int replace_stderr(unsigned int flags)
 {
 	int fd = memfd_create("stderr", 0);
@@ -38,6 +39,7 @@ static int replace_stderr(unsigned int flags)
 	return fd;
 }
 
+/* Returns how many bytes were printed since replace_stderr. */
 static off_t restore_stderr(int fd)
 {
 	off_t size = lseek(fd, 0, SEEK_END);

@@ -24,7 +24,7 @@ static void the_time_is_that_of_the_kernels_clock(void **state)
 	assert_true(ns / 1000000 <= ms && ms <= after / 1000000);
 }
 
-static void a_time_lies_so_far_ahead(void **state)
+static void a_time_lies_as_far_ahead_as_asked(void **state)
 {
 	static const uint32_t after_ms[] = {0, 999, 1000, 5001, UINT32_MAX};
 	uint64_t before, ns;
@@ -44,7 +44,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_time_is_that_of_the_kernels_clock),
-		cmocka_unit_test(a_time_lies_so_far_ahead),
+		cmocka_unit_test(a_time_lies_as_far_ahead_as_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,7 +60,7 @@ static void a_region_has_one_key_for_both_sides(void **state)
 	assert_int_equal(at, BASE + 7);
 }
 
-/* The key of either of two regions tells nothing about the other key. */
+/* The key of a region tells nothing about the key of the next region. */
 static void keys_are_not_in_a_row(void **state)
 {
 	uint32_t last = mr_new(&h, 1, BASE, BYTES, IOVA, 0)->rkey;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file that backs memory is found, and a peer maps the same bytes. */
+/* memory/mr_file and memory/peer_maps: the file that backs memory is found, and
+ * a peer maps the same bytes. */
 #include "test.h"
 
 #include <fcntl.h>
@@ -192,6 +193,8 @@ static int tear_down(void **state)
 	return munmap(hca.arena.base, ARENA_BYTES);
 }
 
+/* Registers memory.  Returns the number of its shared mapping; 0: it has no
+ * file, or the table of shared files is full. */
 static uint32_t enter_region(const uint8_t *p, size_t bytes)
 {
 	struct share what;
@@ -378,7 +381,7 @@ static void a_full_table_has_room_for_regions_of_its_mappings(void **state)
 
 static bool is_through;
 
-/* A thread looks at a peer's rows when it posts, under a lock. */
+/* A thread that posts looks at a peer's rows under a lock. */
 static void *look_while_cancelled(void *arg)
 {
 	pthread_cancel(pthread_self());

@@ -48,10 +48,10 @@ static struct mw_bind make_binding(const struct world *w,
 				.bytes = 0x100};
 }
 
-/* The action of another thread at this step of this thread. */
+/* The action of another thread when this thread is at the step at_step. */
 static void (*meanwhile)(void);
 static const char *at_step;
-static struct world *its;
+static struct world *its; /* the action's */
 
 void step_at(const char *name)
 {
@@ -69,7 +69,7 @@ static enum mr_verdict reach_window(struct world *w, uint32_t key, uint64_t va,
 	return mr_remote(&w->h, &w->qp, key, va, 8, HCA_REMOTE_WRITE, addr);
 }
 
-/* Begins with a bound window of this type; returns its binding. */
+/* Begins with a bound window of this type.  Returns the binding. */
 static struct mw_bind begin_bound(struct world *w, int type)
 {
 	struct mw_bind b;
@@ -232,7 +232,8 @@ static void a_window_bound_anew_opens_nothing_to_the_old_key(void **state)
 static struct qp other_qp = {.pd = 1, .qpn = 18};
 static const struct qp *binder;
 
-/* The window is bound to other memory by the key that it had. */
+/* Invalidates the window, and binds it to other memory by the key that it had.
+ */
 static void bind_by_the_same_key(void)
 {
 	struct mw_bind b = make_binding(its, its->w2);
@@ -246,7 +247,8 @@ static void bind_by_the_same_key(void)
 		assert_int_equal(reach_window(its, b.rkey, 0, &addr), MR_OK);
 }
 
-/* The key alone does not tell the binding that was judged from the next one. */
+/* A key does not show whether its window was bound again after the key was
+ * judged. */
 static void a_binding_by_the_same_key_is_another_one(void **state)
 {
 	static const char *const steps[] = {"a key's row is found",
@@ -286,8 +288,8 @@ static void invalidate_twice(void)
 	assert_int_equal(mw_invalidate(&its->h, &its->qp, b.rkey ^ 2), MR_OK);
 }
 
-/* Two peers invalidate the old key at the same time: one of them fails, and the
- * new key is as the owner and its peers have left it. */
+/* Two peers invalidate the old key at the same time.  The invalidation of one
+ * peer fails, and leaves the new key as the owner and the peers have set it. */
 static void a_late_invalidation_leaves_the_new_key(void **state)
 {
 	for (int twice = 0; twice <= 1; twice++) {
