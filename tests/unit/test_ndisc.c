@@ -70,7 +70,7 @@ static struct message make_message(uint8_t type, const uint8_t *options,
 }
 
 /* The address with the bytes FIRST, FIRST + 1 ... belongs to the MAC with the
- * same first bytes. */
+ * same first bytes.  Returns false if FIRST is 0xee: the address is unknown. */
 static bool find_address(void *ctx, const uint8_t *from, uint8_t *to)
 {
 	size_t bytes = *(enum ndisc_way *)ctx == NDISC_TO_MAC ? HWADDR_MAC_BYTES
@@ -173,7 +173,7 @@ static void a_message_with_a_wrong_field_is_refused(void **state)
 		struct message m = make_message(NS, option, sizeof(option));
 
 		m.p[i] ^= 4;
-		/* the checksum is not about traffic class and flow label */
+		/* the checksum does not cover traffic class and flow label */
 		if (i >= 4 && ndisc_is(m.p, m.bytes))
 			assert_int_equal(translate_it(&m, NDISC_TO_HWADDR, out,
 						      sizeof(out)),

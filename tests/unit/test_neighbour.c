@@ -92,7 +92,7 @@ static int add_entry(int fd, uint8_t x, const uint8_t mac[NEIGHBOUR_MAC_BYTES])
 	return answer.body.error;
 }
 
-/* The table has more entries than one part. */
+/* The table has more entries than one part of the kernel's dump. */
 static void search_many(void)
 {
 	enum { ENTRIES = 250 };
@@ -119,7 +119,8 @@ static void search_many(void)
 	close(fd);
 }
 
-/* Gives lo a second address, with the label lo:1. */
+/* Gives lo a second address with the label lo:1, and looks for the interface
+ * with that address. */
 static void find_labelled(void)
 {
 	struct ifreq alias = {.ifr_name = "lo:1"};

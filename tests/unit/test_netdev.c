@@ -325,7 +325,8 @@ static void a_kind_without_room_for_all_is_missing(void **state)
 	assert_string_equal(
 		netdev_missing(&scene, "eth0,iwarp", devices, DEVICE_MAX, &len),
 		"iwarp");
-	/* a process that has as many devices as it can have does not see why */
+	/* netdev_fits shows that a missing device is due to the limit, and not
+	 * to a wrong name */
 	assert_true(netdev_fits(&scene, "iwarp", 5));
 	assert_true(netdev_fits(&scene, "iwarp:eth1,eth2", 10));
 	assert_false(netdev_fits(&scene, "eht0,iwarp", 4));

@@ -133,7 +133,7 @@ static int see_both_kinds(void)
 	/* datagrams come to the RoCE device only */
 	CHECK(netif_device(lo, 0) == 1);
 	CHECK(netif_device(eui, 0) == 1);
-	/* and so do events about the GID table */
+	/* and events about the GID table concern the RoCE device only */
 	netif_watch(on_port);
 	set_address("127.0.0.9");
 	wait_for(DEVICE_EVENT_GIDS);
@@ -184,8 +184,8 @@ static void datagrams_come_to_roce_devices_alone(void **state)
 	in_a_child(see_iwarp_alone);
 }
 
-/* When the watch has ended, its first number and 0 are those of the program's
- * next files, which netif_forget must leave open. */
+/* After the watch has ended, the program's next files get the numbers 0 and
+ * `first`, which the watch had.  netif_forget must leave these files open. */
 static int watch_without_stdin(void)
 {
 	int first = dup(STDERR_FILENO);
@@ -324,8 +324,9 @@ static void a_forked_child_watches_anew(void **state)
 	netif_unwatch();
 }
 
-static uint8_t asked;	/* the family of the last dump that was asked for */
-static int interrupted; /* how often the next dumps of IPv6 routes fail */
+static uint8_t asked; /* the family of the last dump that was asked for */
+/* So many of the next messages of dumps of IPv6 routes have NLM_F_DUMP_INTR. */
+static int interrupted;
 
 /* These functions replace those of the C library.  The kernel sets
  * NLM_F_DUMP_INTR if a table has changed during its dump. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fabric/packet_ring: packets come out whole and in order, no wake-up is lost,
- * and whatever the other side writes, only the ring itself ends. */
+ * and a peer that writes wrong values breaks the ring alone. */
 #include "test.h"
 
 #include "fabric/packet_ring.h"
@@ -161,7 +161,7 @@ static void a_wrong_index_of_the_consumer_breaks_the_ring(void **state)
 		set_up(state);
 		while (put_packet(4000, 0))
 			;
-		/* ahead of what is published: nothing is */
+		/* nothing is published, so this index is too far ahead */
 		shared_store(&out.words->head, wrong[i]);
 		assert_null(packet_ring_room(&out, 4000));
 		assert_true(out.is_broken);
@@ -211,7 +211,7 @@ static void a_producer_cannot_go_back(void **state)
 	assert_true(in.is_broken);
 }
 
-/* Sets the word at the begin of a block. */
+/* Sets the word at the start of a block. */
 static void set_length(uint32_t block, uint32_t n)
 {
 	memcpy(memory + PACKET_RING_DATA + (size_t)block * BLOCK, &n,

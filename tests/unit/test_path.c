@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The paths that the preloaded shim replaces. */
+/* shim/path: the paths that the preloaded shim replaces. */
 #include "test.h"
 #include "shim/path.h"
 

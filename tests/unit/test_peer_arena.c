@@ -10,8 +10,8 @@
 static int open_error;	  /* errno value; 0: open succeeds */
 static bool has_no_seals; /* F_GET_SEALS fails */
 
-/* Replaces libc's open: a descriptor of another process cannot be opened with
- * open_error. */
+/* Replaces libc's open: unless open_error is 0, no file of another process can
+ * be opened by its number in /proc. */
 int open(const char *path, int flags, ...)
 {
 	int at, pid;
@@ -105,8 +105,8 @@ static void no_such_process(struct card *c)
 	me.hca.shared->pid = 0;
 }
 
-/* The arena was told to others before the process found that it may not share
- * it. */
+/* Peers have been told of the arena when the process finds that it may not
+ * share the arena. */
 static void withdraw_arena(struct card *c)
 {
 	me.is_ending = 1;
@@ -172,7 +172,7 @@ static void a_peer_whose_arena_cannot_be_opened_is_named_with_why(void **state)
 	}
 }
 
-/* A peer could shrink memory without seals under this process. */
+/* A peer could shrink unsealed memory while this process has it mapped. */
 static void an_arena_whose_seals_are_not_known_is_not_mapped(void **state)
 {
 	pid_t pid = begin_process(&cards[0], NULL);
@@ -265,7 +265,8 @@ static void a_fifo_is_not_opened(void **state)
 	close(watch);
 }
 
-/* The attacker knows one word of the memory of the process that it names. */
+/* The attacker knows one word of the memory of the process that the attacker's
+ * arena names. */
 static void point_at_another(struct card *c)
 {
 	me.hca.shared->nonce.value = 0;

@@ -17,7 +17,8 @@ enum {
 	WAIT_BIT = 1, /* in CounterSelect2 */
 };
 
-/* Asks the agent of a node about a port.  The answer is in mad. */
+/* Asks the agent of a node about a port.  mad: the data of the request; the
+ * answer replaces them. */
 static void ask_port(const struct world *w, const char *node, uint8_t number,
 		     uint8_t method, uint16_t attribute, uint8_t mad[MAD_BYTES])
 {

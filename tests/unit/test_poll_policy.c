@@ -236,7 +236,8 @@ static void requests_far_apart_are_not_many(void **state)
 	assert_false(poll_policy_wants_service(&p));
 }
 
-/* Posts requests that no packet acknowledges until the thread wants to look. */
+/* Posts unanswered requests until the thread wants to look, and lets the thread
+ * look. */
 static void post_until_served(struct poll_policy *p, uint64_t now)
 {
 	while (!poll_policy_wants_service(p))
@@ -255,6 +256,8 @@ static void wait_for_ns(struct poll_policy *p, uint64_t now, uint64_t ns)
 	assert_false(poll_policy_is_waiting(p));
 }
 
+/* Posts unanswered requests until the thread wants to look.  Returns how many
+ * more posts that takes than the 8 of a policy without a penalty. */
 static uint32_t count_forbidden(struct poll_policy *p, uint64_t now)
 {
 	uint32_t posts = 0;

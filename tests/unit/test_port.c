@@ -107,8 +107,9 @@ FILE *fopen(const char *path, const char *mode)
 	return real(path, mode);
 }
 
-/* The host believes such a port, and says so: if it refused the port, all
- * connections by IPv6 in such a sandbox would end without a message. */
+/* Packets from such a port are accepted, and the user is told.  If they were
+ * refused, all connections by IPv6 in such a sandbox would end without a
+ * message. */
 static void without_proc_nothing_is_known_of_either_family(void **state)
 {
 	uid_t user;
@@ -119,8 +120,8 @@ static void without_proc_nothing_is_known_of_either_family(void **state)
 	no_files = 0;
 }
 
-/* A peer that has brought the process to its limit of descriptors is not
- * believed for that. */
+/* A port does not become trusted because a peer has brought the process to its
+ * limit of descriptors. */
 static void without_descriptors_no_port_is_believed(void **state)
 {
 	static const int limits[] = {EMFILE, ENFILE, ENOMEM};

@@ -49,7 +49,7 @@ static void a_poster_leaves_a_lock_that_is_kept(void **state) NO_LOCK_ANALYSIS
 	lock_give(&locks.of[3].lock);
 }
 
-/* Posts until another thread claims the lock. */
+/* Has the lock, which the test has taken, until another thread claims it. */
 static void *post_until_claimed(void *lock) NO_LOCK_ANALYSIS
 {
 	struct post_lock *l = lock;

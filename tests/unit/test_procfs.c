@@ -18,8 +18,7 @@
 
 #define LOW_PORT 80
 #define GROUPS	 4000
-#define NO_SPACE                                                               \
-	77 /* the exit status of a process that can make no namespace */
+#define NO_SPACE 77 /* the exit status if no namespace can be made */
 
 static bool write_file(const char *path, const char *text)
 {
@@ -39,9 +38,10 @@ static bool write_map(const char *path, unsigned id)
 	return write_file(path, map);
 }
 
-/* Enters a new user namespace that maps this process's user to the same
- * number.  This process then has all capabilities there, and lets others see
- * that as a program can. */
+/* Enters a new user namespace that maps this process's user to the same number.
+ * This process then has all capabilities there, and lets others read its files
+ * in /proc, as other programs do.  Returns false if no such namespace can be
+ * made. */
 static bool enter_namespace(uid_t user)
 {
 	gid_t group = getegid();
@@ -64,8 +64,9 @@ static void drop_capabilities(void)
 	prctl(PR_SET_DUMPABLE, 1);
 }
 
-/* Starts a process in a user namespace of its own.  Returns its pid once it is
- * there; *hold: the process ends when this is closed. */
+/* Starts a process in a user namespace of its own.  Returns the pid when the
+ * process is there, or -1.  *hold: a descriptor; the process ends when it is
+ * closed. */
 static pid_t begin_inner(uid_t user, int *hold)
 {
 	int there[2], lasts[2];
@@ -88,7 +89,8 @@ static pid_t begin_inner(uid_t user, int *hold)
 
 /* In a user namespace that maps one user: may a process of a namespace inside
  * bind a low port?  @drops: this process has no capabilities, so the kernel
- * does not show it the other's namespace. */
+ * does not show it the namespace of that process.  Returns 0 or 1; 2: not even
+ * this process may bind the port; NO_SPACE. */
 static int judge_inner(uid_t user, bool drops)
 {
 	bool is_let;
@@ -130,7 +132,8 @@ static void a_capability_in_an_inner_namespace_does_not_count(void **state)
 	}
 }
 
-/* The line of the groups comes before that of the capabilities. */
+/* In /proc/PID/status the long line of the groups precedes that of the
+ * capabilities. */
 static void a_process_in_many_groups_may_bind(void **state)
 {
 	static gid_t groups[GROUPS];

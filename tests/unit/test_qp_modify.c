@@ -200,7 +200,7 @@ static void an_alternate_path_on_roce_is_refused(void **state)
 	assert_int_equal(check_modify(&rts, HCA_QP_PATH_MIG_STATE), 0);
 }
 
-/* iWARP ignores the paths, but no QP enters ARMED because its program says so.
+/* iWARP ignores the paths.  No QP enters ARMED at the request of its program.
  */
 static void an_iwarp_queue_pair_is_never_armed(void **state)
 {

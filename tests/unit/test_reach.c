@@ -20,7 +20,7 @@ static struct reach ask_of(const struct data_end *to, uint16_t dlid)
 	return (struct reach){.dest_qpn = qpn_of(to), .dlid = dlid, .mtu = 4};
 }
 
-/* Asks from A to B. */
+/* Would packets from A reach B, and B's answers A? */
 static bool reaches_b(const struct world *w, const struct reach *r)
 {
 	struct reach_peer peer;
@@ -282,7 +282,8 @@ static void path_bits_are_those_of_both_lids(void **state)
 	assert_null(reach_find(w->a, &r, &peer));
 }
 
-/* Sets a block of the forwarding table of S2 as a subnet manager does. */
+/* Sets a block of the forwarding table of S2 as a subnet manager does.  Fails
+ * unless a block within the table, and no other, is accepted. */
 static void set_block(const struct world *w, uint32_t block)
 {
 	struct packet *p = packet_new(w->f, port_of(w, "S2", 0));

@@ -312,11 +312,12 @@ static void another_users_name_like_a_brokers_takes_no_port(void **state)
 	check_port_is_ours(SOMEBODY);
 }
 
-/* A look at one name reads all descriptors of its process. */
+/* A search looks, for each name, at all descriptors of the process that listens
+ * there. */
 enum { NAMES = 100 };
 
-/* Makes this process listen where brokers of many versions would, and where
- * those of none would. */
+/* Makes this process listen where brokers of many versions would, and at as
+ * many names with numbers that are no version. */
 static void listen_at_many_names(void)
 {
 	for (unsigned i = 0; i < NAMES; i++)
@@ -467,8 +468,8 @@ int poll(struct pollfd *fds, nfds_t n, int ms)
 	return ready;
 }
 
-/* A search of the descriptors of all processes may take longer than its answer
- * is kept, so time passes only where the test says so. */
+/* A search of the descriptors of all processes may take longer than the answer
+ * about the port is kept, so time passes only where the test says so. */
 static void stop_clock(void)
 {
 	stopped_ms = (long)monotonic_ms() - skipped_ms;

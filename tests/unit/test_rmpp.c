@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fabric/rmpp: a receiver acknowledges repeated segments and takes the longest
- * MAD, and each side tells the other that it ends a transfer.  The test plays
+ * MAD, and a side that gives up a transfer sends STOP or ABORT.  The test plays
  * the peer, whose agent sees the packets of RMPP. */
 #include "test.h"
 
@@ -126,8 +126,8 @@ static void expect_packet(uint8_t type, uint8_t status, uint32_t segment)
 	assert_false(peer_gets());
 }
 
-/* The program sends a request with a transaction ID, from whose header the peer
- * makes segments of its answer. */
+/* The program sends a request with this transaction ID.  The peer makes the
+ * segments of its answer from the header of the request. */
 static void ask_peer_as(uint64_t id)
 {
 	uint8_t mad[MAD_BYTES] = {0};
@@ -220,7 +220,8 @@ static void a_longer_mad_is_stopped(void **state)
 	assert_null(fabric_fetch(program, &bytes));
 }
 
-/* PayloadLength counts the class header, and may not be shorter. */
+/* PayloadLength counts the class header, so a length below that of the class
+ * header is wrong. */
 static void a_short_length_takes_no_data_of_other_segments(void **state)
 {
 	const uint8_t *m;
@@ -263,7 +264,7 @@ static void a_repeated_last_segment_is_acknowledged(void **state)
 		assert_null(fabric_fetch(program, &bytes));
 	}
 	now_ms = fabric_deadline(f);
-	assert_true(now_ms > 10000); /* the peer has given up before */
+	assert_true(now_ms > 10000); /* by then the peer has given up */
 	fabric_turn(f, now_ms);
 	answer_segment(2, FLAGS_LAST, CLASS_BYTES + 1);
 	assert_false(peer_gets());

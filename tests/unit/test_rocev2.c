@@ -88,7 +88,7 @@ static void any_id_is_due_while_nothing_came_damaged(void **state)
 	}
 }
 
-/* Of 2^16 damaged packets about one has a correct ICRC for some identification.
+/* About one of 2^16 damaged packets has a correct ICRC for some identification.
  * Any other damage makes the receiver check the identifications. */
 static void after_damage_identifications_are_checked(void **state)
 {
@@ -177,8 +177,8 @@ static void an_id_may_jump_further_after_a_silence(void **state)
 	assert_true(rocev2_id_is_due(&s, there.ip, (uint16_t)(id + 2024), now));
 }
 
-/* A sender that numbers all packets to a host together shows jumps to each
- * process of that host. */
+/* If a sender numbers all packets to a host together, each process of that host
+ * sees the identifications jump. */
 static void a_sender_with_jumping_ids_is_accepted(void **state)
 {
 	struct rocev2_senders s = {0};

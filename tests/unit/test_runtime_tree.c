@@ -99,8 +99,8 @@ static void the_tree_is_made_in_the_sessions_folder(void **state)
 	assert_int_equal(s.st_mode & 07777, 0700);
 }
 
-/* Root of one user namespace and root of another have the same user ID, and so
- * the same names. */
+/* The roots of two user namespaces have the same user ID, and so the same names
+ * of folders. */
 static void a_name_that_is_not_ours_is_passed_over(void **state)
 {
 	assert_int_equal(symlink("/", own_folder(0)), 0);
@@ -252,7 +252,8 @@ static void another_users_folder_or_link_holds_no_tree(void **state)
 	expect_tree_in(own_folder(1));
 }
 
-/* Answers one request, as if each name were a folder of this user. */
+/* Answers one request, as if each name were a folder of this user.  Returns the
+ * bytes of the answer in body; 0: the request is refused. */
 static size_t answer_fuse(const struct fuse_in_header *q, uint8_t *body)
 {
 	const struct fuse_attr attr = {.ino = q->nodeid,
@@ -268,7 +269,7 @@ static size_t answer_fuse(const struct fuse_in_header *q, uint8_t *body)
 	entry.attr.ino = entry.nodeid;
 	switch (q->opcode) {
 	case FUSE_INIT:
-		memcpy(body, &init, 24); /* its size in that version */
+		memcpy(body, &init, 24); /* the size in that version */
 		return 24;
 	case FUSE_LOOKUP:
 		memcpy(body, &entry, sizeof(entry));

@@ -42,8 +42,8 @@ static unsigned receive_megas(struct looker *l, const struct peer *peer,
 	return bytes ? (unsigned)(100 * paused / bytes) : 0;
 }
 
-/* A receiver that has received `megas` MiB of a peer, and has learned from
- * them. */
+/* Returns a receiver that has received `megas` MiB of a peer, and has learned
+ * from them. */
 static struct looker begin_looker(const struct peer *peer, size_t megas)
 {
 	struct looker l = {.now_ns = 1000000000};

@@ -25,7 +25,7 @@ static const struct sa_path path = {.dgid = {0xfe, 0x80, [15] = 1},
 				    .sgid = {0xfe, 0x80, [15] = 2},
 				    .pkey = 0x8001};
 
-static void a_join_asks_for_what_it_makes(void **state)
+static void a_join_that_may_make_a_group_names_its_fields(void **state)
 {
 	struct sa_member no_limits = member;
 	uint8_t mad[MAD_BYTES];
@@ -177,7 +177,7 @@ static void other_datagrams_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_join_asks_for_what_it_makes),
+		cmocka_unit_test(a_join_that_may_make_a_group_names_its_fields),
 		cmocka_unit_test(a_leave_names_group_port_and_state),
 		cmocka_unit_test(a_path_is_read),
 		cmocka_unit_test(a_path_is_asked_for_by_the_fields_given),

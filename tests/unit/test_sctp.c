@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Associations between a listener and callers of this process, over UDP on
- * loopback. */
+/* wire/sctp: associations between a listener and callers of this process, over
+ * UDP on loopback. */
 #include "brought.h"
 
 #include <arpa/inet.h>
@@ -95,8 +95,9 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags)
 	return -1;
 }
 
-/* Asked by LeakSanitizer at the end of a process.  A child of fork unloads the
- * library whose memory it has inherited, which nothing points to afterwards. */
+/* LeakSanitizer calls this function at the end of a process.  A child of fork
+ * unloads the library, and then nothing points to the memory of the library
+ * that the child has inherited. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 
 int __lsan_is_turned_off(void)
@@ -229,8 +230,8 @@ static pthread_mutex_t *lock_of_the_library(void)
 }
 
 /* The library's thread may hold its lock during a fork, and the child lacks the
- * thread.  Runs first: no association ends meanwhile, which would need the
- * lock, too. */
+ * thread.  This test is the first: the end of an association of an earlier test
+ * would need the lock, too. */
 static void a_child_does_not_wait_for_the_librarys_thread(void **state)
 {
 	int status = -1, ends[2];
@@ -444,9 +445,9 @@ static void a_port_in_use_is_refused(void **state)
 	end_pair(&p);
 }
 
-/* Makes a packet from the caller's SCTP port with a chunk of type i % 16.  Of
- * every 32 packets, 16 have a right checksum and a right length of the chunk,
- * so that the chunk is parsed. */
+/* Makes a packet from the caller's SCTP port with a chunk of type i % 16.  In
+ * half of the packets of at least 16 bytes the checksum and the length of the
+ * chunk are right, so that the chunk is parsed. */
 static void make_strange(uint8_t *m, uint32_t bytes, uint32_t i,
 			 const struct pair *p)
 {
@@ -615,8 +616,8 @@ static bool is_watched(ino_t number)
 	return found;
 }
 
-/* Another process cannot take the port before the next sctp_listen, and packets
- * that come before it do not wake the thread. */
+/* Between two calls of sctp_listen, no other process can take the port, and
+ * packets do not wake the thread. */
 static void a_listener_that_ends_may_keep_its_port(void **state)
 {
 	struct sctp_news news;

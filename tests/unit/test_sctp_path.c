@@ -163,7 +163,7 @@ static void each_address_has_a_socket(void **state)
 	end_pair(&b);
 }
 
-/* Packets come from the address that was called, and those of associations on
+/* Answers come from the address that was called.  Packets of associations on
  * another raw socket are left to that socket. */
 static void a_listener_at_all_addresses_answers_from_each(void **state)
 {

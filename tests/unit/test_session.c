@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* DDP over SCTP (RFC 5043): the bytes of its messages, and how each end handles
- * the peer's messages at the start of a session, in any order. */
+/* iwarp/session and iwarp/startup, DDP over SCTP (RFC 5043): the bytes of the
+ * messages, and how each end handles the peer's messages at the start of a
+ * session, in any order. */
 #include "test.h"
 
 #include "iwarp/startup.h"
@@ -223,7 +224,8 @@ static void a_request_may_be_refused_or_withdrawn(void **state)
 	assert_failed(&responder, STARTUP_SESSION_CLOSED);
 }
 
-/* Messages that the responder sends after its reply may arrive before it. */
+/* Messages that the responder sends after its reply may arrive before the
+ * reply. */
 static void messages_before_the_reply_are_kept(void **state)
 {
 	struct startup_offer mine = make_offer(4, 3);
@@ -263,8 +265,8 @@ static void no_more_is_kept_than_there_is_room_for(void **state)
 	startup_fini(&initiator);
 }
 
-/* The room that is left after a message may be smaller than the length that is
- * kept with each message. */
+/* After a message, less room may be left than the length of the next message
+ * takes, which is kept with the message. */
 static void a_full_store_takes_no_further_message(void **state)
 {
 	struct startup_offer mine = make_offer(4, 3);

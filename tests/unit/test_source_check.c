@@ -65,8 +65,8 @@ static void one_answer_serves_for_all_queue_pairs_of_a_process(void **state)
 		assert_int_equal(look_from(4791, qpn_of(PEER, i), 2),
 				 SOURCE_IS_PEERS);
 	assert_int_equal(answer_all(true, 2), 0);
-	/* the answer is old: one new question, and no packet waits for its
-	 * answer */
+	/* the answer is old: one new question is asked, and no packet waits for
+	 * the new answer */
 	for (uint32_t i = 0; i < QPS; i++)
 		assert_int_equal(
 			look_from(4791, qpn_of(PEER, i), 1 + SOURCE_NS),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Another process's memory: mapped memory is copied, other memory is refused.
- */
+/* memory/space_other: mapped memory of another process is copied, other memory
+ * is refused. */
 #include "test.h"
 
 #include "memory/space_other.h"
@@ -95,8 +95,8 @@ static void fill_random(uint8_t *m, uint64_t seed)
 		m[i] = (uint8_t)rng_u32(&r);
 }
 
-/* Sets random pieces of one side, in order and without overlap.  Returns their
- * bytes. */
+/* Sets random pieces of one side, in order and without overlap.  Returns how
+ * many bytes they have together. */
 static uint32_t set_pieces(struct rng *r, struct space_vec *v, uint32_t *n,
 			   uint32_t max)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* This process's memory: mapped memory is copied, other memory is refused. */
+/* memory/space_self: mapped memory of this process is copied, other memory is
+ * refused. */
 #include "test.h"
 
 #include <errno.h>
@@ -35,8 +36,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* The test runs once more by copy_nofault, which is opened here because cmocka
- * has set its signal handlers by now. */
+/* The test runs once more with copy_nofault, which is opened here because
+ * cmocka has set its signal handlers by now. */
 static int open_guard(void **state)
 {
 	copy_nofault_open();
@@ -244,8 +245,8 @@ static void a_file_that_has_taken_the_number_stays_as_it_is(void **state)
 	close(mine);
 }
 
-/* How many calls of process_vm_* still copy, of which each copies SOME bytes at
- * most; later calls fail as under a filter (seccomp).  Negative: no limit. */
+/* How many calls of process_vm_* still succeed; each copies at most SOME bytes.
+ * Later calls fail as under a filter (seccomp).  Negative: no limit. */
 static int calls_left = -1;
 
 enum { SOME = 20 };

@@ -127,7 +127,7 @@ static void a_limit_above_the_count_raises_its_event_at_once(void **state)
 	end_world(&w);
 }
 
-/* Another queue pair that uses the shared receive queue. */
+/* Returns a second queue pair that uses the shared receive queue. */
 static struct qp *second_qp(struct world *w)
 {
 	struct hca_qp_cap cap = {1, 0, 1, 0, 0, w->s};

@@ -19,8 +19,9 @@ static bool is_null(int fd)
 	       st.st_rdev == makedev(1, 3);
 }
 
-/* Looks at the standard descriptors after those in `closed`, a set of bits,
- * were closed and filled.  Prints nothing meanwhile. */
+/* Closes the standard descriptors in `closed`, a set of bits, and calls
+ * standard_fds_fill.  Returns whether each is then /dev/null without access,
+ * and whether the next file gets a later number.  Prints nothing meanwhile. */
 static bool is_filled(unsigned closed)
 {
 	bool is_good = true;

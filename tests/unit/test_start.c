@@ -481,8 +481,8 @@ static int bind_the_port(void)
 	return -1;
 }
 
-/* Starts an adverbd that holds the port, with this umask; returns its
- * introduction when it serves. */
+/* Starts an adverbd that holds the port, with this umask.  Returns the
+ * introduction of adverbd when it serves. */
 static struct dial_broker begin_holder(mode_t mask)
 {
 	pid_t pid = fork();
@@ -522,8 +522,9 @@ static unsigned umask_of(pid_t pid)
 	return mask;
 }
 
-/* Runs adverbd with an option and its value, if any, and copies to text what it
- * writes to standard error.  Returns the exit status; -1: it was killed. */
+/* Runs adverbd with an option and its value, if any, and copies to text what
+ * adverbd writes to standard error.  Returns the exit status; -1: a signal has
+ * killed adverbd. */
 static int run_adverbd(const char *option, const char *value, char text[512])
 {
 	int out[2], status;
@@ -586,8 +587,8 @@ static void a_full_queue_does_not_hold_up_adverbd(void **state)
 	close(listener);
 }
 
-/* Serves a client, and then returns what server_listener_err returns after a
- * turn in which `spoil` has changed the listener. */
+/* Serves a client, lets `spoil` change the listener, and takes a turn.  Returns
+ * what server_listener_err then returns. */
 static int serve_after(void (*spoil)(int listener))
 {
 	const struct server_config config = {.idle_ms = SERVER_NEVER};

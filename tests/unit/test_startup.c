@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The start of an MPA connection: how each end handles each frame of its peer,
- * wherever the stream is cut. */
+/* iwarp/startup, the start of an MPA connection: how each end handles each
+ * frame of its peer, wherever the stream is cut. */
 #include "test.h"
 
 #include "unit/startup_pair.h"
@@ -211,7 +211,8 @@ static void a_responder_refuses_revisions_that_it_lacks(void **state)
 		}
 }
 
-/* RFC 5044 7.1.1: a peer closes upon a revision that it does not have. */
+/* RFC 5044 7.1.1: a peer closes the connection upon a revision that the peer
+ * does not have. */
 static void a_closed_stream_may_mean_an_old_peer(void **state)
 {
 	struct startup_offer mine = enhanced_offer(0);
@@ -271,7 +272,7 @@ static void a_wrong_key_is_found_at_its_first_wrong_byte(void **state)
 		assert_int_equal(startup_take(&responder, request, 1), 0);
 		assert_failed(&responder, STARTUP_BAD_KEY);
 	}
-	/* each end refuses the other's kind of frame */
+	/* the initiator refuses a request */
 	connect_with(&plain);
 	startup_take(&initiator, request, (size_t)request_bytes);
 	assert_failed(&initiator, STARTUP_BAD_KEY);
@@ -283,7 +284,7 @@ static void a_wrong_length_is_found_with_the_head(void **state)
 	struct startup_offer mine = enhanced_offer(0);
 
 	connect_with(&mine);
-	request[18] = 2; /* 512 and more */
+	request[18] = 2; /* 513 bytes */
 	request[19] = 1;
 	startup_listen(&responder, 2, DEADLINE);
 	startup_take(&responder, request, MPA_HEAD - 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the two ends of an MPA connection agree on, by iwarp/startup: the depths
- * of RDMA Read, the first FPDU, and the stream that follows. */
+/* iwarp/startup: the terms on which the two ends of an MPA connection agree,
+ * which are the depths of RDMA Read, the first FPDU, and the stream that
+ * follows. */
 #include "test.h"
 
 #include "unit/startup_pair.h"
@@ -19,7 +20,7 @@ static const struct {
 #define ALL MPA_DEPTH_MAX
 	/* equal */
 	{{4, 4, 4}, {4, 4, 4}, 4, 4, 4, 4},
-	/* each ORD is lowered to the other's IRD */
+	/* each ORD is lowered to the peer's IRD */
 	{{2, 9, 2}, {3, 9, 3}, 2, 3, 3, 2},
 	/* the responder raises its IRD to the initiator's ORD, up to a limit */
 	{{2, 9, 2}, {3, 1, 16}, 2, 9, 9, 1},
@@ -79,7 +80,8 @@ static void without_enhanced_data_depths_stay(void **state)
 	assert_int_equal(responder.agreed.ord, 99);
 }
 
-/* RFC 6581 8 and 9.1. */
+/* Fails unless the initiator ends with a Terminate of this code (RFC 6581 8 and
+ * 9.1). */
 static void assert_terminate(uint8_t code)
 {
 	static const uint8_t head[] = {0, 22, 0x41, 0x47, [11] = 2, [15] = 1};

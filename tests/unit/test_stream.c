@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ipoib/stream: the connections of one interface in connected mode, whose
- * kernel, neighbours and CM the test plays. */
+/* ipoib/stream: the connections of one interface in connected mode.  The test
+ * plays the kernel, the neighbours and the CM. */
 #include "test.h"
 
 #include "hdr/bytes.h"
@@ -22,7 +22,7 @@ enum {
 	LARGE = 60000,
 };
 
-/* What the interface has done last, and how often. */
+/* The latest output of each kind, and how many outputs there were. */
 struct seen {
 	struct ipoib *m;
 	uint8_t frame[400];
@@ -148,7 +148,7 @@ static void answer_last(struct seen *s, uint64_t now_ms)
 	ipoib_answer(s->m, s->mad, MAD_BYTES, now_ms);
 }
 
-/* The peer asks for this host by ARP, by UD. */
+/* Gives the interface an ARP request of the peer, over UD. */
 static void learn_peer(struct seen *s, const struct hwaddr *a)
 {
 	static const struct ipoib_from from = {.qpn = PEER, .lid = PEER_LID};
@@ -165,7 +165,8 @@ static void learn_peer(struct seen *s, const struct hwaddr *a)
 	hwaddr_mac(a, s->peer_mac);
 }
 
-/* The kernel sends a datagram to the peer, from a block of its length. */
+/* Gives the interface a datagram of the kernel to the peer, in a block of its
+ * exact length. */
 static void send_datagram(struct seen *s, uint16_t bytes, uint64_t now_ms)
 {
 	struct ip_v4 ip = {.total_length = bytes,
@@ -185,7 +186,7 @@ static void send_datagram(struct seen *s, uint16_t bytes, uint64_t now_ms)
 	free(p);
 }
 
-/* The peer's private data. */
+/* Writes the peer's private data. */
 static void write_data(uint8_t data[CONN_DATA_BYTES], uint32_t most)
 {
 	const struct conn_data d = {.qpn = PEER, .most = most};
@@ -201,7 +202,8 @@ static bool open_last(struct seen *s, uint32_t most, uint64_t now_ms)
 	return stream_opened(s->m, s->asked_id, data, sizeof(data), now_ms);
 }
 
-/* A queue pair of a host asks for a connection. */
+/* A queue pair of a host asks for a connection.  Returns the ID of the
+ * connection; 0: the request is refused. */
 static uint32_t ask_us_by(struct seen *s, uint8_t host, uint32_t qpn,
 			  uint64_t now_ms)
 {
@@ -225,7 +227,7 @@ static uint32_t ask_us(struct seen *s, uint8_t host, uint64_t now_ms)
 	return ask_us_by(s, host, PEER, now_ms);
 }
 
-/* Expects the kernel to have been told an MTU last. */
+/* Fails unless the last frame tells the kernel this MTU. */
 static void expect_too_big(struct seen *s, uint32_t mtu)
 {
 	const uint8_t *ip = s->frame + ETHERNET;
@@ -283,7 +285,7 @@ static void packets_go_by_a_connection_when_it_is_open(void **state)
 	assert_true(conn_read(s->data, sizeof(s->data), &d));
 	assert_int_equal(d.qpn, QPN);
 	assert_int_equal(d.most, MTU + IPOIB_HEADER_BYTES);
-	/* what is short goes by UD, and what is long waits */
+	/* a short packet goes by UD, and a long packet waits */
 	send_datagram(s, 100, 2);
 	send_datagram(s, LARGE, 2);
 	assert_int_equal(s->packets, 2);
@@ -296,16 +298,16 @@ static void packets_go_by_a_connection_when_it_is_open(void **state)
 	assert_int_equal(s->stream_id, s->asked_id);
 	assert_int_equal(s->packets, 2);
 	assert_int_equal(s->connects, 1);
-	assert_false(open_last(s, 100, 5)); /* it is open */
+	assert_false(open_last(s, 100, 5)); /* the connection is open already */
 }
 
-static void a_refusal_is_told_to_the_kernel(void **state)
+static void the_second_refusal_tells_the_kernel_the_mtu_of_ud(void **state)
 {
 	struct seen *s = *state;
 
 	answer_last(s, 1);
 	send_datagram(s, LARGE, 1);
-	/* the first one may come since the neighbour starts */
+	/* the first refusal may come because the neighbour is still starting */
 	stream_closed(s->m, s->asked_id, 2);
 	send_datagram(s, UD_MTU, 3);
 	assert_int_equal(s->packets, 2);
@@ -327,15 +329,16 @@ static void a_refusal_is_told_to_the_kernel(void **state)
 	assert_int_equal(s->connects, 2);
 }
 
-/* A neighbour that accepts each connection and ends it at once is not asked
- * without a pause. */
+/* A neighbour that accepts each connection and ends the connection at once is
+ * asked again only after a pause. */
 static void after_short_connections_is_a_pause(void **state)
 {
 	struct seen *s = *state;
 	uint64_t now_ms = 1, pause_ms = CONN_PAUSE_MS;
 
 	answer_last(s, now_ms);
-	/* a cut link ends a short one, too: the first ones have no pause */
+	/* no pause follows the first short connections, since a cut link also
+	 * ends a connection early */
 	for (uint32_t i = 1; i <= CONN_SHORTS; i++) {
 		assert_int_equal(s->connects, i);
 		assert_true(open_last(s, MTU + IPOIB_HEADER_BYTES, now_ms));
@@ -354,7 +357,7 @@ static void after_short_connections_is_a_pause(void **state)
 		pause_ms *= 2;
 		send_datagram(s, 100, now_ms);
 	}
-	/* a longer one ends the sequence of failures */
+	/* a longer connection ends the sequence of failures */
 	assert_true(open_last(s, 9000, now_ms));
 	now_ms += CONN_SHORT_MS;
 	stream_closed(s->m, s->asked_id, now_ms);
@@ -365,7 +368,7 @@ static void after_short_connections_is_a_pause(void **state)
 	assert_int_equal(s->connects, CONN_SHORTS + 6);
 }
 
-/* A neighbour whose listener was not there yet is asked again. */
+/* A neighbour whose listener did not exist yet is asked again. */
 static void packets_wait_for_a_neighbour_that_starts(void **state)
 {
 	struct seen *s = *state;
@@ -438,7 +441,7 @@ static void an_answer_for_another_interface_is_refused(void **state)
 	assert_true(stream_opened(s->m, s->asked_id, data, 8, 2));
 }
 
-/* Both connect at once: each sends by its own connection. */
+/* Both neighbours connect at once.  Each sends by its own connection. */
 static void a_neighbour_connects_too(void **state)
 {
 	struct seen *s = *state;
@@ -493,8 +496,8 @@ static void a_neighbour_that_asks_ends_the_pause(void **state)
 	assert_int_equal(ipoib_counters(s->m)->too_long, 0);
 }
 
-/* Two ends whose connections break at once ask each other again and again. They
- * must not end each other's pauses for ever. */
+/* Two ends whose connections break at once ask each other again and again.  The
+ * requests must not end each pause. */
 static void asking_neighbours_do_not_end_each_pause(void **state)
 {
 	struct seen *s = *state;
@@ -541,7 +544,7 @@ static void connections_of_neighbours_are_bounded(void **state)
 	assert_int_not_equal(ask_us(s, 1, 3), 0);
 }
 
-/* The QPN in a request is the word of its sender. */
+/* The sender of a request may write any QPN into the request. */
 static void one_port_does_not_take_all_connections(void **state)
 {
 	uint32_t ids[STREAM_PER_PORT_MAX], id;
@@ -605,7 +608,7 @@ static void idle_connections_are_closed(void **state)
 	while (s->closes < 2)
 		ipoib_turn(s->m, ipoib_deadline(s->m));
 	assert_int_equal(s->closed_id, id);
-	/* the next packet asks again */
+	/* the next packet makes the interface connect again */
 	send_datagram(s, 100, 1000000);
 	assert_int_equal(s->connects, 2);
 }
@@ -630,7 +633,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(packets_go_by_a_connection_when_it_is_open),
-		CASE(a_refusal_is_told_to_the_kernel),
+		CASE(the_second_refusal_tells_the_kernel_the_mtu_of_ud),
 		CASE(after_short_connections_is_a_pause),
 		CASE(packets_wait_for_a_neighbour_that_starts),
 		CASE(a_connection_that_cannot_be_made_is_asked_for_later),

@@ -22,7 +22,7 @@ bool __wrap_engine_suspect(struct engine *e, struct engine_suspect *who)
 	return true;
 }
 
-/* Stores what is said about the sender. */
+/* Stores in text the message about the sender. */
 static void read_said(const struct engine_suspect *who, char *text, size_t size)
 {
 	int ends[2], old = dup(STDERR_FILENO);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The synthesized tree: the files that programs read, for devices of the test.
- */
+/* device/sysfs: the files of the synthesized tree that programs read, for
+ * devices of the test. */
 #include "test.h"
 
 #include <errno.h>
