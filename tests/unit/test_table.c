@@ -68,14 +68,16 @@ void *__wrap_realloc(void *p, size_t size)
 	memset(p, 0, size / 2);
 	sem_post(&has_moved);
 	sem_wait(&has_begun);
-	/* If fork does not wait for the lock of the table, the child is made
-	 * in this time.  The test passes however long it is. */
+	/* If fork does not wait for the lock of the table, fork makes the child
+	 * in this time.  If fork waits, no length of this time makes the test
+	 * fail. */
 	nanosleep(&moment, NULL);
 	free(p);
 	return moved;
 }
 
-/* The handlers that are registered last run first: before the table's. */
+/* A prepare handler of pthread_atfork.  It is registered after that of the
+ * table, and so runs before that one. */
 static void tell_begin(void)
 {
 	sem_post(&has_begun);

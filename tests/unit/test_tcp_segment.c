@@ -11,8 +11,8 @@
 
 #define STREAM	 300000 /* bytes of one direction */
 #define MANY	 4000	/* segments */
-#define REQUEST	 24	/* bytes of the frame of MPA of this side */
-#define REPLY	 20	/* bytes of that of the peer */
+#define REQUEST	 24	/* bytes of the MPA frame of this side */
+#define REPLY	 20	/* bytes of the MPA frame of the peer */
 #define NEAR_END 0xfffffff0u
 
 static struct rng rng;
@@ -30,7 +30,7 @@ static struct {
 
 static uint8_t stream[2][STREAM];
 static uint32_t length[2];
-/* Where the frame and each FPDU of a direction end. */
+/* The positions at which the frame and each FPDU of a direction end. */
 static uint32_t ends[2][MANY];
 static uint32_t ends_count[2];
 
@@ -132,8 +132,8 @@ static void expect_bytes(int side, uint32_t bytes)
 	assert_memory_equal(all.bytes[side], stream[side], bytes);
 }
 
-/* Checks that each segment with bytes ends where an FPDU ends, and begins where
- * the one before has ended. */
+/* Checks that each segment with bytes begins where the segment before has
+ * ended, and ends where an FPDU ends. */
 static void expect_whole(int side)
 {
 	uint32_t at = 0, unit = 0;
@@ -244,13 +244,13 @@ static void an_fpdu_longer_than_a_segment_is_cut(void **state)
 		tcp_segment_bytes(&all.segments, TCP_SEGMENT_OWN,
 				  stream[0] + (i ? n : 0), i ? 1 : length[0]);
 		expect_bytes(0, length[0]);
-		assert_int_equal(all.count, 6); /* SYN.., frame, two parts */
+		assert_int_equal(all.count, 6); /* handshake, frame, 2 parts */
 		assert_int_equal(all.made[4].count, TCP_SEGMENT_MAX);
 		assert_true(all.made[5].flags & TCP_PSH);
 	}
 }
 
-/* Each side ends once; the other side may still send. */
+/* Each side ends once.  Until then that side may send. */
 static void a_half_closed_connection_goes_on(void **state)
 {
 	(void)state;
@@ -313,7 +313,8 @@ static void without_memory_no_byte_is_held(void **state)
 	assert_true(all.got[0] >= 3000);
 }
 
-/* The peer's markers are wrong: its bytes are written as they come. */
+/* The peer's markers are wrong: the bytes of the peer are written as they come.
+ */
 static void after_a_wrong_marker_bytes_are_written_at_once(void **state)
 {
 	(void)state;

@@ -76,7 +76,7 @@ static void the_message_of_ipv6_quotes_the_packet(void **state)
 }
 
 /* RFC 1122, 3.2.2; RFC 4443, 2.4 */
-static void no_message_is_about_errors_and_groups(void **state)
+static void no_message_is_about_an_error_or_a_group(void **state)
 {
 	uint8_t p[LEN], out[TOOBIG_MAX];
 
@@ -99,7 +99,8 @@ static void no_message_is_about_errors_and_groups(void **state)
 	assert_int_equal(toobig_write(p, LEN, MTU, out), 0);
 }
 
-/* From blocks of their exact length, so that valgrind sees a byte too many. */
+/* The packets lie at the ends of blocks, so that valgrind finds a read of one
+ * byte too many. */
 static void short_packets_give_no_message(void **state)
 {
 	uint8_t out[TOOBIG_MAX], whole[LEN];
@@ -123,7 +124,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_message_of_ipv4_quotes_the_packet),
 		cmocka_unit_test(the_message_of_ipv6_quotes_the_packet),
-		cmocka_unit_test(no_message_is_about_errors_and_groups),
+		cmocka_unit_test(no_message_is_about_an_error_or_a_group),
 		cmocka_unit_test(short_packets_give_no_message),
 	};
 

@@ -14,7 +14,8 @@
 #include "tools/tool.h"
 
 /* Returns the words that tool_argv makes of the command line @line, joined by
- * blanks, for a program whose usage text is @usage. */
+ * blanks, for the server or the client of a program whose usage text is @usage.
+ */
 static const char *argv_by_usage(bool server, const char *line,
 				 const char *usage)
 {
@@ -149,10 +150,10 @@ static int find_in(const char *folders, char *path)
 	return launch_find("adverb-found", path);
 }
 
-/* As execvp: an empty name in PATH is the working directory, and a file that
- * may not be executed does not end the search.  Unlike execvp, -EACCES is about
- * a file of this name: neither a folder of this name nor a folder of PATH that
- * may not be searched gives that error. */
+/* As with execvp, an empty name in PATH is the working directory, and a file
+ * that may not be executed does not end the search.  Unlike with execvp,
+ * -EACCES is about a file of this name: neither a folder of this name nor a
+ * folder of PATH that may not be searched gives that error. */
 static void a_program_is_found_as_execvp_finds_it(void **state)
 {
 	static const char *const here[] = {"", ":/nowhere",

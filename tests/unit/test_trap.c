@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fabric/trap: a port tells the subnet manager, a program on C, what has
- * happened, and says who has caused it. */
+ * happened, and which port has caused a violation. */
 #include "data_world.h"
 
 #include "fabric/port_info.h"
@@ -23,7 +23,7 @@ enum {
 struct manager {
 	struct world *w;
 	struct end *end;
-	uint8_t message[MESSAGE]; /* the last one */
+	uint8_t message[MESSAGE]; /* the last trap */
 };
 
 static void tell_manager(struct port *port, uint16_t lid)
@@ -69,7 +69,8 @@ static const uint8_t *next_notice(struct manager *m)
 	return m->message + NOTICE_AT;
 }
 
-/* Returns the notice of the next trap, which has this number and issuer. */
+/* Returns the notice of the next trap, which must have this number and issuer.
+ */
 static const uint8_t *expect_trap(struct manager *m, uint16_t number,
 				  uint16_t issuer)
 {
@@ -116,7 +117,7 @@ static void set_without_key(struct world *w)
 }
 
 /* IBTA 14.2.5.1, trap 256 */
-static void a_wrong_mkey_is_told(void **state)
+static void a_wrong_mkey_is_reported(void **state)
 {
 	struct world *w = *state;
 	struct manager m = run_manager(w);
@@ -282,7 +283,7 @@ static void a_program_tells_of_no_other_packets(void **state)
 
 /* A program cannot accuse a port that has sent it nothing, nor a port more
  * often than the port has sent datagrams. */
-static void a_program_accuses_only_who_has_sent(void **state)
+static void a_program_accuses_only_ports_that_have_sent(void **state)
 {
 	struct world *w = *state;
 	struct manager m = run_manager(w);
@@ -348,8 +349,7 @@ static void a_port_tells_its_new_capabilities(void **state)
 	assert_false(bytes_get32(n + 16) & 2);
 }
 
-/* A program that repeats a violation makes no more traps than one in a pause.
- */
+/* A program that repeats a violation causes at most one trap in PAUSE_MS. */
 static void violations_cannot_flood_the_manager(void **state)
 {
 	struct world *w = *state;
@@ -423,13 +423,13 @@ static void a_trap_ends_without_an_answer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_wrong_mkey_is_told),
+		TEST(a_wrong_mkey_is_reported),
 		TEST(an_adapter_tells_of_another_partition),
 		TEST(a_port_tells_of_a_wrong_qkey),
 		TEST(a_port_finds_a_wrong_pkey_before_a_wrong_qkey),
 		TEST(a_program_tells_of_a_wrong_qkey),
 		TEST(a_program_tells_of_no_other_packets),
-		TEST(a_program_accuses_only_who_has_sent),
+		TEST(a_program_accuses_only_ports_that_have_sent),
 		TEST(a_switch_tells_which_port_refuses_a_partition),
 		TEST(a_port_tells_its_new_capabilities),
 		TEST(violations_cannot_flood_the_manager),

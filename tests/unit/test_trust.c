@@ -16,7 +16,8 @@
 
 #define VARIABLE "ADVERB_BROKER_USER"
 
-/* Return two users, neither of which is root or this process's own. */
+/* another_user and third_user return different users, neither of which is root
+ * or this process's own. */
 static uid_t another_user(void)
 {
 	return geteuid() == 1 ? 2 : 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* wire/udp: the datagrams that its socket receives and sends. */
+/* wire/udp: the datagrams that a socket receives and sends. */
 #include "brought.h"
 
 #include <netinet/in.h>
@@ -161,8 +161,8 @@ static void *receive_when_cancelled(void *u)
 	return u;
 }
 
-/* A poll receives while it holds the progress lock, for which the other threads
- * would wait for ever. */
+/* A thread that polls receives under the progress lock.  If the thread ended
+ * there, the other threads would wait for the lock for ever. */
 static void the_end_of_a_relay_is_no_cancellation_point(void **state)
 {
 	pthread_t thread;

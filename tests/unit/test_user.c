@@ -28,8 +28,8 @@ static bool write_text(const char *path, const char *text)
 	return done;
 }
 
-/* Checks in a user namespace where only this user is mapped.  Returns 0 if all
- * is right; 77: no user namespace can be made. */
+/* Checks in a user namespace where only this user is mapped.  Returns 0, or the
+ * number of the failed step; 77: no user namespace can be made. */
 static int look_from_inside(void)
 {
 	const struct ucred stranger = {.pid = getppid(), .uid = UNMAPPED},
@@ -77,7 +77,7 @@ static void *ask_on(void *arg)
 	return arg;
 }
 
-/* The thread may hold the lock when the process forks. */
+/* The thread may hold the lock of user_prepare when the process forks. */
 static void a_child_of_fork_can_call_user_prepare(void **state)
 {
 	pthread_t thread;

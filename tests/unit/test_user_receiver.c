@@ -24,7 +24,7 @@
 #define ANNA	 1001
 #define BERT	 1002
 
-#define FIRST_FD 3 /* the first that is not a standard one */
+#define FIRST_FD 3 /* the first descriptor that is not a standard one */
 
 static struct user_receivers all;
 
@@ -146,7 +146,9 @@ static void the_end_of_a_client_follows_its_messages(void **state)
 	close_end(&e);
 }
 
-/* A process that has ended may have a child that keeps the connection open. */
+/* Finishes a connection on which this many messages wait, as after the end of a
+ * process whose child keeps the connection open.  Fails unless the messages and
+ * then the end arrive. */
 static void finish_after(uint32_t messages)
 {
 	struct end e = connect_as(ANNA);
@@ -315,7 +317,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	return real(thread, attr, body, arg);
 }
 
-/* The broker tells the client what it lacks. */
+/* The broker tells the client what the broker lacks. */
 static void a_lack_has_its_own_error(void **state)
 {
 	struct rlimit before, none;

@@ -32,8 +32,9 @@ int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 	return -1;
 }
 
-/* A stream brings the epoll set up to date, and the kernel refuses the eventfd,
- * the UDP socket or the streams.  The wait still ends for the stream. */
+/* A stream makes the wait change the epoll set, and the kernel refuses to add
+ * the eventfd, the UDP socket or the descriptor of the streams.  The wait still
+ * ends for the stream. */
 static void a_refused_descriptor_ends_a_wait_nevertheless(void **state)
 {
 	static struct progress p;

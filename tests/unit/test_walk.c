@@ -202,7 +202,8 @@ static void another_users_folder_or_link_is_not_walked(void **state)
 	expect_refused(path_of("link"), "behind another user's link");
 }
 
-/* In the child: root acts as user 1, or user 1 as root. */
+/* In the child: takes these users, and looks whether base may be written.
+ * Returns 0 if the effective user decides that. */
 static int check_as(uid_t real, uid_t effective)
 {
 	w = (struct walk){.subject = "it",
