@@ -3,8 +3,8 @@
  * arming: a completion is pushed while the queue is being armed.  Either the
  * program sees the completion after arming, or the program gets an event; a
  * program with neither would sleep for ever.  Two threads meet again and again
- * at that point.  Every other completion is left in its receive's slot, as by a
- * peer.
+ * at that point.  Every second completion is left in the slot of its receive,
+ * as a peer leaves completions.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -25,12 +25,14 @@
 
 static struct {
 	struct endpoint from, to;
-	atomic_bool is_over;		/* the receiver and the poller end */
-	atomic_bool is_broken;		/* a request has failed */
-	atomic_bool is_kept;		/* the sender posts nothing more */
-	atomic_uint posted, ended;	/* requests */
-	atomic_uint succeeded, arrived; /* requests, and messages */
-	atomic_uint strange; /* completions of a status that fits no case */
+	atomic_bool is_over;   /* the receiver and the poller end */
+	atomic_bool is_broken; /* a request has failed */
+	atomic_bool is_kept;   /* the sender posts nothing more */
+	atomic_uint posted;    /* requests */
+	atomic_uint ended;     /* requests that have completed */
+	atomic_uint succeeded; /* requests that have completed with success */
+	atomic_uint arrived;   /* messages */
+	atomic_uint strange;   /* completions whose status no case expects */
 } now;
 
 static void poll_requests(void)
@@ -141,7 +143,7 @@ static void await_ends(void)
 }
 
 /* Sends until some messages have arrived, and then calls break_off.  @keeps:
- * the sender ends first, so that break_off may use the QP alone. */
+ * the thread of the sender ends before, so that only break_off posts. */
 static void send_until(uint32_t round, void (*break_off)(void), bool keeps)
 {
 	void *(*const bodies[])(void *) = {run_sender, run_poller,

@@ -52,7 +52,8 @@ static void arm_cq(struct endpoint *e)
 	check_need(!ibv_req_notify_cq(e->cq, 0), "ibv_req_notify_cq");
 }
 
-/* The CQ was armed before the completion came, so the channel gets an event. */
+/* Sleeps until the CQ has a completion, and takes the completion.  The CQ must
+ * have been armed before the completion came, and is armed afterwards. */
 static void sleep_for_completion(struct endpoint *e)
 {
 	struct ibv_cq *cq;
@@ -128,8 +129,8 @@ static void *sleep_alone(void *arg)
 	return NULL;
 }
 
-/* Returns how often a thread of this process has begun to wait; 0: it does not
- * wait now. */
+/* Returns how often a thread of this process has begun to wait; 0: the thread
+ * does not wait now. */
 static unsigned long waits_of(int tid)
 {
 	char path[64], line[128];
@@ -269,8 +270,8 @@ static void *post_and_poll(void *arg)
 	return NULL;
 }
 
-/* The first list of the process: finds the interfaces, and writes the files of
- * the devices. */
+/* Gets the process's first list of devices, for which the library finds the
+ * interfaces and writes the files of the devices. */
 static void *list_devices(void *arg)
 {
 	pthread_cancel(pthread_self());

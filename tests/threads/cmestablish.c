@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cmestablish: a thread confirms connections by rdma_establish.  Another thread
- * takes the events: when the peer disconnects, which may be before
- * rdma_establish returns, the other thread disconnects too, and destroys the
- * id.
+ * cmestablish: the main thread confirms connections by rdma_establish.  A
+ * second thread takes the events: when the peer disconnects, which may be
+ * before rdma_establish returns, the second thread disconnects too, and
+ * destroys the id.
  */
 #include <arpa/inet.h>
 #include <pthread.h>

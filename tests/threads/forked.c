@@ -170,7 +170,8 @@ static pthread_t opener;
 static bool opens_in_forks;
 static char tree_lock[128]; /* the path of the lock of the sysfs tree */
 
-/* How many descriptors of this process refer to the lock of the tree? */
+/* Returns how many descriptors of this process refer to the lock of the tree.
+ */
 static int open_locks(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -224,7 +225,7 @@ static int lock_tree(void)
 	return fd;
 }
 
-/* Must be the first case, because a process writes its tree once. */
+/* This case must be the first, because a process writes its tree once. */
 static void a_child_works_while_the_parent_first_opens_the_device(void)
 {
 	int fd = lock_tree();

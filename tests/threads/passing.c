@@ -18,7 +18,8 @@ enum { COUNT = 200000, MOST = 4000 };
 static _Alignas(4096) uint8_t memory[PACKET_RING_BYTES];
 static sem_t packets, room;
 
-/* Returns the length of a packet: some bursts are of short ones. */
+/* Returns the length of packet i.  Bursts of 1024 short packets and bursts of
+ * 1024 packets of up to MOST bytes alternate. */
 static size_t length_of(uint32_t i)
 {
 	return 4 + i * 2654435761u % (i & 1024 ? MOST - 4 : 60);

@@ -43,14 +43,14 @@
 /* The progress of the two processes in a case.  No word ever decreases. */
 struct meeting {
 	struct endpoint_address active[LINKS_MAX], passive[LINKS_MAX];
-	atomic_bool is_active, is_passive; /* the addresses are written */
-	atomic_bool is_connected;	   /* the passive process can receive */
-	atomic_bool is_over, is_left; /* is_over: the active process has ended
-				       * the case; is_left: the passive process
-				       * has ended it */
-	atomic_uint ended;    /* requests that the active process polled */
-	atomic_uint received; /* messages that the passive process polled */
-	atomic_uint fed;      /* receives that were numbered for a post */
+	atomic_bool is_active;	  /* `active` is written */
+	atomic_bool is_passive;	  /* `passive` is written */
+	atomic_bool is_connected; /* the passive process can receive */
+	atomic_bool is_over;	  /* the active process has ended the case */
+	atomic_bool is_left;	  /* the passive process has ended the case */
+	atomic_uint ended;	  /* requests that the active process polled */
+	atomic_uint received;	  /* messages that the passive process polled */
+	atomic_uint fed; /* the number of the next receive to be posted */
 	/* By number: how often each request ended, how often each message
 	 * arrived, and how often each receive ended. */
 	_Atomic uint8_t requests[NUMBERS], messages[NUMBERS], receives[NUMBERS];
@@ -185,7 +185,7 @@ static int post_number(struct endpoint *e, uint32_t i)
 	return ibv_post_send(e->qp, &wr, &bad);
 }
 
-/* Posts request i, and waits for room in the queue. */
+/* Waits until the queue has room, and posts request i. */
 static void post_soon(struct endpoint *e, uint32_t i)
 {
 	int err;
@@ -323,8 +323,8 @@ static struct endpoint *end_of(const struct ibv_cq *cq)
 	return &ends[i];
 }
 
-/* Sleeps for events of the channel that all sleepers share, until a message
- * tells this thread to end. */
+/* Sleeps for events of the channel that all sleepers share, until this thread
+ * takes a message with a number of MESSAGES or more. */
 static void *sleep_for_messages(void *arg)
 {
 	uint32_t last = 0;

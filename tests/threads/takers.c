@@ -26,7 +26,9 @@ static struct srq *srq;
 static struct qp *qps[TAKERS];
 static struct {
 	atomic_uchar had[RECEIVES + 1]; /* by wr_id: how often it was taken */
-	atomic_uint torn, count, ready;
+	atomic_uint torn;		/* receives that were not whole */
+	atomic_uint count;		/* receives that were taken */
+	atomic_uint ready;		/* processes that run */
 } * seen;
 
 static void *shared_memory(size_t bytes)

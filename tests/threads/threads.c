@@ -72,7 +72,7 @@ static void expect_success(struct endpoint *e)
 	EXPECT(wc.status == IBV_WC_SUCCESS);
 }
 
-/* A WRITE, a READ, an atomic and a SEND from e[0] to e[1]. */
+/* Executes a WRITE, a READ, an atomic and a SEND from e[0] to e[1]. */
 static void round_of_work(struct endpoint e[2])
 {
 	EXPECT(post_request(&e[0], &e[1], IBV_WR_RDMA_WRITE, 5000) == 0);
@@ -223,7 +223,7 @@ static void close_private(struct private_queues *p)
 	endpoint_close_pair(p->e);
 }
 
-/* A WRITE, posted and polled field by field. */
+/* Posts a WRITE, and polls for its completion, field by field. */
 static void write_by_fields(struct private_queues *p)
 {
 	struct ibv_poll_cq_attr none = {0};

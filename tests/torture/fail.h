@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-/* Lets the n-th call of the functions that fail.c wraps fail, counted from 1.
- */
+/* Lets the n-th of the next calls of the functions that fail.c wraps fail.  All
+ * functions and threads count together, from 1. */
 void fail_at(long n);
 /* Ends failures.  Returns the name of the function that failed, or NULL if the
  * n-th call was not reached. */
