@@ -29,18 +29,18 @@
 #include <time.h>
 
 #define RECEIVES 4
-#define SHORT	 256	    /* bytes of a receive in room.in */
+#define SHORT	 256	    /* bytes of a receive at room.in */
 #define BIG	 (8u << 20) /* the longest message */
 #define HELLO	 200	    /* bytes of the request's private data */
-#define WELCOME	 100	    /* bytes of the reply's */
-#define REASON	 120	    /* bytes of a rejection's */
+#define WELCOME	 100	    /* bytes of the reply's private data */
+#define REASON	 120	    /* bytes of a rejection's private data */
 #define DEPTH	 4	    /* READs at once */
-#define SECONDS	 300	    /* for a completion */
+#define SECONDS	 300	    /* longest wait for a completion */
 #define RIGHTS                                                                 \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |                     \
 	 IBV_ACCESS_REMOTE_WRITE)
 
-/* The message by which an end tells the other where its memory is. */
+/* The message in which an end names its memory to the other end. */
 struct memory {
 	uint64_t at;
 	uint32_t key;
@@ -59,8 +59,9 @@ static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static struct room *mem;
 static struct memory peer;
-static unsigned flushed, done[256]; /* completions that are not awaited yet */
-static uint32_t got_bytes;	    /* of the last message */
+static unsigned flushed;   /* completions with a flush error */
+static unsigned done[256]; /* by opcode: completions not awaited yet */
+static uint32_t got_bytes; /* of the last message */
 static bool is_error_due;
 static enum ibv_wc_status failed; /* the first status that was an error */
 
@@ -267,8 +268,8 @@ static void send_and_wait(void *at, uint32_t bytes)
 	await_message(1);
 }
 
-/* For each size: a SEND; a WRITE, which a SEND reports; a READ of the same
- * bytes. */
+/* Executes for each size a SEND, a WRITE, which a SEND reports, and a READ of
+ * the written bytes. */
 static void drive_rounds(void)
 {
 	for (uint32_t i = 0; i < rounds; i++) {
@@ -283,7 +284,8 @@ static void drive_rounds(void)
 			    sizes[i]);
 		check_pattern(mem->source, sizes[i], i + SIZES, "READ");
 	}
-	/* for drive_rounds() of the other end */
+	/* the receive is for drive_rounds() of the other end; the message ends
+	 * serve_rounds() of the other end */
 	post_receive(mem->landing, BIG);
 	send_bytes(mem->out, 1);
 	printf("drove %u sizes\n", rounds);
@@ -312,7 +314,7 @@ static void serve_rounds(void)
 	printf("served %u sizes\n", rounds);
 }
 
-/* Tells the other end where this end's memory is. */
+/* Names this end's memory to the other end. */
 static void tell_memory(void)
 {
 	struct memory mine = {.at = (uintptr_t)mem->sink, .key = mr->rkey};
@@ -380,7 +382,7 @@ static struct rdma_conn_param conn_param(char *data, uint8_t bytes)
 					.rnr_retry_count = 7};
 }
 
-/* Do the ends tell each other where their memory is? */
+/* Returns whether the ends name their memory to each other. */
 static bool has_memory(const char *action)
 {
 	return !strcmp(action, "data") || !strcmp(action, "short") ||
@@ -443,9 +445,9 @@ static void connect_to(const struct sockaddr *at, const char *action)
 	need_good(!rdma_ack_cm_event(e), "rdma_ack_cm_event");
 }
 
-/* Sends the message that precedes the disconnect.  If the other end disconnects
- * at once, siw may fail this SEND although the other end has received the
- * message (siw.md). */
+/* Sends the message that precedes the disconnect.  Only an end that leaves
+ * waits for the completion: if the other end disconnects at once, siw may fail
+ * this SEND although the other end has received the message (siw.md). */
 static void send_greeting(bool leaves)
 {
 	if (leaves)

@@ -152,7 +152,7 @@ static const char *held_ms(void)
 	return getenv("PACE_HELD");
 }
 
-static void *listening; /* the latest id that listened */
+static void *listening; /* the id of the latest rdma_listen */
 
 int rdma_listen(void *id, int backlog)
 {
