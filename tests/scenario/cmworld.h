@@ -13,7 +13,7 @@
 
 #define SECOND	  1000000000ull
 #define SERVICE	  0x01061234
-#define ENDPOINTS 400 /* conversations of one world */
+#define ENDPOINTS 400 /* the most ends of a side */
 #define OWNERS	  8   /* owners on a side; owner k % OWNERS has end k */
 #define ON_WIRE	  4096
 #define LISTENER  UINT64_MAX
@@ -206,7 +206,8 @@ static inline void start_connection(struct world *w, int side)
 	w->ends[side]++;
 }
 
-/* A random action of an owner on one of its ends, sensible or not. */
+/* Executes a random action of an owner on its end *n.  The action need not fit
+ * the state of the end. */
 static inline void act_at_random(struct world *w, int side, struct end *n)
 {
 	struct cmmsg reply = {.qp.qpn = rng_u32(&w->rng) & 0xffffff,
@@ -497,7 +498,7 @@ static inline void connect_one(struct world *w)
 	drain_side(w, 0);
 }
 
-/* A request from side 0 to side 1. */
+/* Returns a request of this kind from QP `qpn` of side 0 to side 1. */
 static inline struct cm_start request_of(struct world *w, enum cmmsg_kind kind,
 					 uint32_t qpn)
 {

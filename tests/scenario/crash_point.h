@@ -126,10 +126,11 @@ uint32_t crash_point_count(const struct crash_point_operation *o);
 void crash_point_send_third(struct crash_point *s);
 /* The target learns of the initiator's death, and repairs its queues. */
 void crash_point_repair(struct crash_point *s);
-/* Fails the test if a lock of the target is held. */
+/* Fails the test if the target's responder lock, the lock of its CQ or the lock
+ * of its keys is held. */
 void crash_point_assert_unlocked(const struct crash_point *s);
 /* Returns a step that the initiator has never reached while there was a victim;
- * NULL: it has reached every step. */
+ * NULL: the initiator has reached every step. */
 const char *crash_point_unseen(void);
 
 #endif

@@ -24,8 +24,8 @@ static inline void post_send(struct world *w, int side, uint64_t from)
 	two_hcas_post(w->d, side);
 }
 
-/* Sends the frames of side 0 by the link, until it is full or has them all.
- * Returns how many frames were sent. */
+/* Sends the frames of side 0 by the link, until the link is full or has all
+ * frames.  Returns how many frames were sent. */
 static inline size_t send_all(struct world *w)
 {
 	struct engine_frame f[16];
@@ -62,7 +62,8 @@ static inline size_t move_packets(struct world *w)
 	return count;
 }
 
-/* Sends the frames of side 1 to a data end of the process. */
+/* Sends the frames of side 1 to the process's data end at `port`.  Returns how
+ * many frames were sent. */
 static inline size_t send_back(struct world *w, int port)
 {
 	struct engine *e = w->d->side[1].engine;
@@ -97,7 +98,8 @@ static inline void assert_received(struct world *w, int side, uint64_t to,
 			    w->d->side[!side].memory.bytes + from, BYTES);
 }
 
-/* Receives the process's question about a port. */
+/* Receives the process's question about a port.  Returns the answer to it, with
+ * the state w->port. */
 static inline struct fabric_proto take_question(struct world *w, uint32_t port)
 {
 	struct fabric_proto m =
@@ -107,7 +109,8 @@ static inline struct fabric_proto take_question(struct world *w, uint32_t port)
 	return m;
 }
 
-/* Returns the descriptor by which the process sends from port 1. */
+/* Fills the socket by which the process sends from port 1.  Returns the
+ * process's descriptor of that socket. */
 static inline int data_descriptor(struct world *w)
 {
 	while (fabric_link_full_fd() < 0) {

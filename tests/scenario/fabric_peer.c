@@ -88,7 +88,8 @@ static void answer_data(struct world *w, struct fabric_proto *m)
 	close(ends[1]);
 }
 
-/* Returns a file for rings, or a wrong one. */
+/* Makes the rings of a data end.  Returns their file, which has the fault
+ * w->wrong if that is a fault of the file. */
 static int make_rings(struct world *w, struct fabric_peer_ring *r)
 {
 	int fd = memfd_create("ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -303,7 +304,7 @@ void fabric_peer_answer(struct world *w, const struct fabric_proto *m)
 	assert_int_equal(send(w->control, m, sizeof(*m), 0), sizeof(*m));
 }
 
-/* Has the process ended the connection of a socket of the fabric? */
+/* Returns whether the process has closed its end of a socket of the fabric. */
 static bool is_over(int fd)
 {
 	struct pollfd p = {fd, 0, 0};

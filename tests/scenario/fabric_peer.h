@@ -62,7 +62,7 @@ struct world {
 	enum wrong wrong;
 	struct fabric_port port; /* the state of all ports */
 	uint32_t taken;		 /* how often the host was taken */
-	/* The first of these bits: the fabric gives port 1 rings; and so on. */
+	/* Bit n - 1 is set: the fabric gives port n rings. */
 	uint32_t ring_ports;
 	struct fabric_peer_ring rings[FABRIC_PEER_PORTS];
 };
@@ -90,7 +90,7 @@ void fabric_peer_end(struct world *w);
 /* Lets the process receive what the fabric has sent.  Returns whether anything
  * came. */
 bool fabric_peer_turn(struct world *w);
-/* Can a socket be read? */
+/* Returns whether a socket can be read. */
 bool fabric_peer_is_readable(int fd);
 /* Returns the number of packets in a message of n bytes. */
 intptr_t fabric_peer_count(const uint8_t *bytes, ssize_t n);
@@ -106,7 +106,8 @@ void fabric_peer_answer(struct world *w, const struct fabric_proto *m);
 /* Expects that the link has ended: the queue pair has failed, the process has
  * closed its sockets, and frames are dropped. */
 void fabric_peer_assert_ended(struct world *w);
-/* Make and remove the folder of fabric_peer_path, for all tests of a program.
+/* Make and remove the folder of fabric_peer_path, as group setup and teardown
+ * of cmocka.  The setup also names the fabric and the host in the environment.
  * Return 0, or -1. */
 int fabric_peer_make_folder(void **state);
 int fabric_peer_remove_folder(void **state);

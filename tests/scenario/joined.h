@@ -11,7 +11,8 @@
 
 struct joined_pipe {
 	uint8_t *bytes;
-	uint32_t head, tail;
+	uint32_t head; /* the offset of the next byte that a side appends */
+	uint32_t tail; /* the offset of the next byte that is delivered */
 };
 
 /* Side 0 is the initiator; pipe[i] goes from side i to the other side. */
@@ -30,6 +31,7 @@ extern const struct stream_config joined_config;
 /* Begins a connection.  The marker flags of *both are those of side 0; side 1
  * gets them with sending and receiving exchanged. */
 void joined_with(struct joined *j, const struct stream_config *both);
+/* Begins a connection with joined_config. */
 void joined_plain(struct joined *j);
 /* Begins a peer-to-peer connection.  The initiator sends a ready-to-receive
  * message of the kind `sent`, and the responder accepts the kinds `taken`. */
@@ -50,19 +52,23 @@ void joined_deliver(struct joined *j, int to, uint32_t n);
 void joined_run(struct joined *j);
 /* Takes a completion of side i. */
 struct cqe joined_polled(struct joined *j, int i);
-/* Takes a completion of side i, which has this status. */
+/* Takes a completion of side i, which must have this status. */
 void joined_done(struct joined *j, int i, uint32_t status);
-/* Side i has no completion. */
+/* Fails if side i has a completion. */
 void joined_idle(struct joined *j, int i);
+/* Returns the memory of side i. */
 uint8_t *joined_bytes(struct joined *j, int i);
-/* The bytes of side 0 at `from` are those of side 1 at `to`. */
+/* Fails unless the bytes of side 0 at `from` equal those of side 1 at `to`. */
 void joined_same(struct joined *j, uint64_t from, uint64_t to, uint32_t bytes);
-/* The phase of side i's stream. */
+/* Returns the phase of side i's stream. */
 enum stream_phase joined_phase(struct joined *j, int i);
+/* Returns the state of side i's QP. */
 uint32_t joined_state(struct joined *j, int i);
-/* Each side has counted as received what the other side has counted as sent. */
+/* Fails unless each side has counted as received the packets and bytes that the
+ * other side has counted as sent. */
 void joined_counted(struct joined *j);
-/* Both sides have ended, and the Terminate names this error. */
+/* Fails unless both sides have ended, and the Terminate of side 1 names this
+ * error. */
 void joined_terminated(struct joined *j, enum terminate_cause cause);
 /* Side 0 executes a WRITE, a SEND and a READ of `bytes` bytes each. */
 void joined_exchange(struct joined *j, uint32_t bytes);

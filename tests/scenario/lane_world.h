@@ -21,8 +21,8 @@ enum {
 	LANE_WORLD_HOSTS = 8,
 	LANE_WORLD_FIT = 4, /* packets in an input buffer */
 	LANE_WORLD_BYTES = 2 * LANE_BLOCK,
-	LANE_WORLD_HOQ = 42,	 /* of HOQLife in PortInfo */
-	LANE_WORLD_ENDLESS = 20, /* HOQLife */
+	LANE_WORLD_HOQ = 42,	 /* the offset of HOQLife in PortInfo */
+	LANE_WORLD_ENDLESS = 20, /* a HOQLife without limit */
 };
 
 struct lane_world {
@@ -93,7 +93,8 @@ static inline void lane_world_fini(struct lane_world *w)
 	fabric_free(w->f);
 }
 
-/* Sends the packets for a host by the port `number` of a switch. */
+/* Lets the switch `name` send the packets for host `to` by its port `number`.
+ */
 static inline void lane_world_route(const struct lane_world *w,
 				    const char *name, uint32_t to,
 				    uint8_t number)
@@ -144,7 +145,8 @@ static inline int lane_world_fill(struct lane_world *w, uint32_t from,
 	return n;
 }
 
-/* Fetches a packet.  Returns its number; -1: there is none. */
+/* Fetches a packet, and sets *lrh to its LRH.  Returns the packet's number; -1:
+ * there is no packet. */
 static inline int lane_world_fetch(struct lane_world *w, uint32_t host,
 				   struct lrh *lrh)
 {

@@ -62,7 +62,8 @@ static inline bool never_over(void *arg)
 }
 
 /* Makes progress, as the thread does that is about to wait for work (the
- * leader).  Returns the events of the sockets for which it would wait. */
+ * leader).  Returns the events of the sockets for which the leader would wait.
+ */
 static inline short rest_once(void)
 {
 	const struct host_sleep sleep = {.is_over = never_over};
@@ -72,7 +73,7 @@ static inline short rest_once(void)
 	return r.events;
 }
 
-/* Waits as that thread does, and expects that an event ends the wait. */
+/* Waits as the leader does, and expects that an event ends the wait. */
 static inline void wait_once(struct waitset *in, short events)
 {
 	assert_int_equal(

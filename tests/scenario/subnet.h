@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A subnet of two hosts, whose ports and tables are set as a subnet manager
- *sets them.  Three switches connect ports 1 of the hosts, and a fourth switch
+ * sets them.  Three switches connect ports 1 of the hosts, and a fourth switch
  * connects ports 2.  Each port of a host has a data end (fabric/data.h).
  *
  *	host 0 [1] --- S1 --- S2 --- S3 --- [1] host 1
@@ -47,8 +47,8 @@ struct hca_port subnet_port(const struct subnet *s, int host);
 struct hca_port subnet_second_port(const struct subnet *s, int host);
 /* Joins the data end of a host's port 1 to a multicast group. */
 void subnet_join(struct subnet *s, int host, const uint8_t gid[16]);
-/* Asks whether packets of a connection with the attributes `a`, from port 1 of
- * a host, reach port 1 of the other host, and back.  If so, sets *way. */
+/* Returns whether packets of a connection with the attributes `a` get from port
+ * 1 of a host to port 1 of the other host, and back.  If so, sets *way. */
 bool subnet_reaches(const struct subnet *s, int host,
 		    const struct hca_qp_attr *a, struct hca_way *way);
 /* Sends a packet, head and rest, from port `number` of a host.  Returns the

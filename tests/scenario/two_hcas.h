@@ -36,9 +36,10 @@ struct two_hcas_side {
 	uint8_t ip[16];
 	struct explain explained; /* the latest explanation */
 	uint32_t events[16];	  /* how many, by type */
-	uint32_t woken;		  /* how often the peer has woken it */
-	bool is_stopped;	  /* the side serves no notify bits */
-	bool is_dead;		  /* the side does nothing any more */
+	uint32_t woken;		  /* wake-ups by the peer */
+	/* The side sends nothing, and serves no notify bits and no timers. */
+	bool is_stopped;
+	bool is_dead; /* the side does nothing any more */
 };
 
 /* Decides a frame's fate: how many copies arrive (0 drops it). */
@@ -48,14 +49,15 @@ typedef int two_hcas_fate(void *context, int from,
 struct two_hcas {
 	struct two_hcas_side side[2];
 	uint64_t now_ns;
-	two_hcas_fate *fate; /* NULL: every frame arrives once */
-	void *context;
+	two_hcas_fate *fate;	   /* NULL: every frame arrives once */
+	void *context;		   /* of fate */
 	void (*turns)(int side);   /* called before a side works; or NULL */
 	enum engine_peer liveness; /* answer to ENGINE_ASK_PEER */
 	uint32_t asked;		   /* questions about source ports so far */
 	bool is_silent;		   /* questions about ports have no answer */
 	struct subnet *subnet;	   /* by LID: carries the packets; else NULL */
-	shared_u32 changes;	   /* the subnet's, as the engines see it */
+	/* The subnet's number of changes, as the engines see it. */
+	shared_u32 changes;
 	bool is_restless;    /* the subnet changes after each of its answers */
 	bool has_old_gids;   /* packets with an SGID of no port are expected */
 	uint32_t asked_path; /* how often an engine asked for a path */
@@ -103,7 +105,7 @@ void two_hcas_post_row(struct two_hcas *d, uint32_t count, enum hca_wr op,
 		       uint32_t bytes, uint64_t remote);
 /* Posts a receive on side i. */
 void two_hcas_recv(struct two_hcas *d, int i, uint64_t local, uint32_t bytes);
-/* The time of all tries of side i's QP, in nanoseconds. */
+/* Returns the time of all tries of side i's QP, in nanoseconds. */
 uint64_t two_hcas_tries_ns(const struct two_hcas *d, int i);
 /* Writes random bytes to [at, at + bytes) of side i's memory. */
 void two_hcas_fill(struct two_hcas *d, int i, uint64_t at, uint32_t bytes);
