@@ -92,7 +92,7 @@ static void a_lost_refusal_is_sent_again(void **state)
 	assert_int_equal(w->end[0][0].ended, 0);
 	run_world(w, w->now + SECOND);
 	assert_int_equal(w->end[0][0].ended, 1);
-	assert_int_equal(w->ends[1], 1); /* the request was asked once */
+	assert_int_equal(w->ends[1], 1); /* one event for the request */
 	world_free(w);
 }
 
@@ -489,8 +489,8 @@ static void loop_back(struct cm *cm, uint64_t now)
 		cm_rx(cm, f.from, f.to, &f.way, f.mad, MAD_BYTES, now);
 }
 
-/* Takes the manager's next message, which is of this kind and goes by this way,
- * and hands it to the other manager, which it reaches by the way `by`. */
+/* Takes the next message of side `from`, which must be of this kind and go by
+ * `way`, and hands the message to the other side, where it arrives by `by`. */
 static void carry_by(struct world *w, int from, enum cmmsg_kind kind,
 		     const struct cm_way *way, const struct cm_way *by)
 {
@@ -550,8 +550,8 @@ static void all_messages_go_by_the_way_of_the_request(void **state)
 	world_free(w);
 }
 
-/* Gives side 0 the DREQ f once more, with this transaction id.  The DREP that
- * side 0 sends has the same. */
+/* Gives side 0 the DREQ f once more, with this transaction id.  The DREP of
+ * side 0 must have the same transaction id. */
 static void repeat_dreq(struct world *w, struct cm_frame *f, uint64_t id)
 {
 	struct cm_frame drep;

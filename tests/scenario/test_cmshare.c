@@ -74,7 +74,8 @@ static void a_peers_share_is_handed_on(void **state)
 	world_free(w);
 }
 
-/* A manager with listeners for SERVICE and SERVICE + 1 at any IPv4 address. */
+/* Returns a manager with listeners for SERVICE and SERVICE + 1 at any IPv4
+ * address. */
 static struct cm *manager_of(uint32_t half_open, const uint32_t backlog[2])
 {
 	struct cm_config config = {
@@ -103,8 +104,9 @@ static uint32_t next_served(struct cm *cm)
 	return 0;
 }
 
-/* The host 10.0.0.`host` sends a message to 10.0.0.1.  A REQ goes to service
- * SERVICE + `more`.  Returns what next_served returns. */
+/* The host 10.0.0.`host` sends a message to 10.0.0.1: a REQ with the
+ * communication ID `id` for service SERVICE + `more`, or a REJ that gives up
+ * such a REQ.  Returns what next_served returns. */
 static uint32_t send_from(struct cm *cm, enum cmmsg_kind kind, uint8_t host,
 			  uint32_t id, uint32_t more)
 {
@@ -317,7 +319,7 @@ static void a_flood_of_requests_to_no_listener_is_bounded(void **state)
 	cm_free(cm);
 }
 
-/* A manager of 64 conversations, which has no peer. */
+/* Returns a manager of up to 64 conversations, which has no peer. */
 static struct cm *small_manager(void)
 {
 	struct cm_config config = {
@@ -537,7 +539,7 @@ static struct conv *connect_within(struct cm *cm, struct cm_owner *owner,
 /* A program that names another user's queue pair ends no connection of that
  * queue pair.  A user's request is not refused because another user's program
  * has named the same queue pair before. */
-static void a_connection_does_not_end_by_its_queue_pairs_name(void **state)
+static void another_owner_cannot_end_a_connection_by_naming_its_qp(void **state)
 {
 	struct cm_owner first = {.number = 1}, second = {.number = 2};
 	struct cm_config config = {
@@ -588,7 +590,7 @@ int main(void)
 		cmocka_unit_test(
 			the_requests_of_one_owner_delay_no_other_owner),
 		cmocka_unit_test(
-			a_connection_does_not_end_by_its_queue_pairs_name),
+			another_owner_cannot_end_a_connection_by_naming_its_qp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,7 +125,8 @@ static void only_selected_operations_are_summed(void **state)
 	two_hcas_free(d);
 }
 
-/* The request that failed, and the requests that were flushed behind it. */
+/* The sums of failures count the request that failed, and the requests and
+ * receives that were flushed after it. */
 static void failures_are_summed_apart(void **state)
 {
 	struct two_hcas *d = new_counted(HCA_QPT_RC);

@@ -83,8 +83,8 @@ static void a_removed_queue_raises_no_event(void **state)
 	two_hcas_free(d);
 }
 
-/* Destroys a queue pair that has notify bits, while another queue pair uses its
- * completion queue. */
+/* Destroys a queue pair that has notify bits, while another queue pair uses the
+ * same completion queue. */
 static void notify_removed_qp(struct two_hcas *d, uint32_t status,
 			      uint32_t bits)
 {

@@ -242,7 +242,8 @@ static void a_receiver_that_has_stopped_is_no_deadlock(void **state)
 	lane_world_turn(w, DEADLOCK_MS);
 	lane_world_turn(w, DEADLOCK_MS);
 	assert_null(deadlock_text(w->f));
-	/* those of H3 wait for those of H2, and these for H3 to fetch */
+	/* the packets of H3 wait for those of H2, and those of H2 wait until H3
+	 * fetches */
 	for (uint32_t i = 0; i < HOSTS; i++)
 		lane_world_fill(w, i, (i + 2) % HOSTS, 0, ALL);
 	lane_world_turn(w, DEADLOCK_MS);

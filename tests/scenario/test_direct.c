@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests without packets (src/direct): what differs from requests by packets.
- */
+/* Requests without packets (src/direct), where they differ from requests by
+ * packets. */
 #include "test.h"
 
 #include <string.h>
@@ -103,7 +103,7 @@ static void a_peer_in_error_has_the_time_of_the_specification(void **state)
 }
 
 /* The peer has become inaccessible, as by setuid(2). */
-static void a_peer_that_closes_its_memory_has_an_error_of_its_own(void **state)
+static void a_peer_that_closes_its_memory_fails_the_request(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
 	struct cqe c;
@@ -490,7 +490,7 @@ int main(int argc, char **argv)
 			a_receive_posted_late_is_found_at_the_next_try),
 		cmocka_unit_test(a_peer_in_reset_does_not_answer),
 		cmocka_unit_test(
-			a_peer_that_closes_its_memory_has_an_error_of_its_own),
+			a_peer_that_closes_its_memory_fails_the_request),
 		cmocka_unit_test(
 			a_peer_in_error_has_the_time_of_the_specification),
 		cmocka_unit_test(

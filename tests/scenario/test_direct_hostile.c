@@ -121,8 +121,8 @@ static void an_owner_that_wants_the_lock_comes_before_its_peers(void **state)
 }
 
 /*
- * Binds a window of side 1, which is returned, and invalidates it while side 0
- * copies by its key.  Then posts a WRITE.
+ * Binds a window of side 1, and invalidates the window while side 0 copies by
+ * the window's key.  Then posts a WRITE of side 1.  Returns the window.
  */
 static struct mr *begin_invalidation(struct two_hcas *d)
 {
@@ -165,7 +165,7 @@ static void assert_waiting(struct two_hcas *d, struct mr *w)
 	assert_int_equal(mr_key(&d->side[1].hca, w), 0);
 }
 
-/* Side 0 has ended its copy. */
+/* Ends side 0's copy, and lets both sides work. */
 static void end_access(struct two_hcas *d)
 {
 	access_leave(d->side[1].access);
@@ -232,8 +232,8 @@ static bool is_draining(struct two_hcas *d)
 	return a.sq_draining;
 }
 
-/* An invalidation has begun, so a drain lasts until it completes; the WRITE
- * after it has not begun. */
+/* An invalidation has begun, so a drain lasts until the invalidation completes.
+ * The WRITE after the invalidation has not begun. */
 static void a_drain_waits_for_an_invalidation(void **state)
 {
 	for (size_t k = 0; k < TEST_COUNT(connected); k++) {

@@ -67,8 +67,8 @@ static void a_search_looks_at_no_more_slots_than_the_queue_has(void **state)
 	two_hcas_free(d);
 }
 
-/* A SEND of few bytes by a side that uses no eager messages, posted alone and
- * as a list.  The bytes are in memory before the target polls. */
+/* A side that uses no eager messages posts SENDs of few bytes alone and as a
+ * list.  The bytes are in memory before the target polls. */
 static void without_eager_messages_few_bytes_are_copied_at_once(void **state)
 {
 	struct two_hcas *d;
@@ -232,9 +232,9 @@ static void expect_many(struct two_hcas *d, int i, const uint8_t *bytes)
 			    MANY);
 }
 
-/* More messages than there are bounce buffers, twice: the buffers are used
- * again once the target has polled, and a message without a buffer is copied at
- * once. */
+/* Sends more messages than there are bounce buffers, twice: the buffers are
+ * used again once the target has polled, and a message without a buffer is
+ * copied at once. */
 static void longer_messages_wait_in_buffers_of_their_own(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);

@@ -72,7 +72,7 @@ static void a_frame_of_no_port_is_dropped(void **state)
 	fabric_peer_end(&w);
 }
 
-/* The frames of one call, up to 64 KiB, are one message. */
+/* The frames of one call go in messages of up to 64 KiB. */
 static void frames_share_a_message(void **state)
 {
 	static uint8_t bytes[2 * FABRIC_PROTO_BURST_BYTES];
@@ -136,7 +136,7 @@ static void each_packet_of_a_message_comes_in(void **state)
 	fabric_peer_end(&w);
 }
 
-/* The fabric does not read while the receivers of the packets do not. */
+/* The fabric reads nothing while the receivers of the packets take none. */
 static void a_full_socket_leaves_frames_with_the_engine(void **state)
 {
 	const uint32_t count = 200;
@@ -179,7 +179,7 @@ static void a_choked_engine_leaves_packets_with_the_link(void **state)
 	for (uint32_t i = 0; i < count && !engine_is_choked(w.engine); i++) {
 		post_send(&w, 1, 0);
 		send_back(&w, 1);
-		/* so that a batch is not used up when the engine is choked */
+		/* so that the engine is choked in the middle of a batch */
 		if (i % 16 == 6)
 			fabric_peer_turn(&w);
 	}

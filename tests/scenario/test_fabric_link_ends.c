@@ -116,8 +116,8 @@ static void wrong_messages_end_the_link(void **state)
 	fabric_peer_end(&w);
 }
 
-/* Answers a question about port 1 by *m, and expects that this ends the link.
- * size: of the answer; asks: the process has asked. */
+/* Answers a question about port 1 by the first `size` bytes of *m, and expects
+ * that this ends the link.  asks: the process asks the question first. */
 static void refuse_answer(const struct fabric_proto *m, size_t size, bool asks)
 {
 	struct fabric_proto answer = *m;
@@ -200,8 +200,8 @@ static bool share_arena(struct world *w, uint32_t number, bool has_page)
 static const struct link_reach_about about = {
 	.qpn = 5, .port = 2, .packets = {.dest_qpn = 6, .dlid = 7}};
 
-/* A fabric that does not say what a fabric says gets no questions about direct
- * requests, and carries packets. */
+/* A process whose fabric answers FABRIC_PROTO_SHARE wrongly asks nothing about
+ * direct requests, and sends packets. */
 static void a_wrong_answer_to_share_means_packets(void **state)
 {
 	struct fabric_reached reached;
@@ -237,7 +237,7 @@ static void lose_patience(void)
 }
 
 /* A fabric that was stopped answers the request to share the arena when the
- * process does not wait any more. */
+ * process does not wait any more.  A second answer ends the link. */
 static void a_late_answer_to_share_ends_nothing(void **state)
 {
 	for (int is_twice = 0; is_twice < 2; is_twice++) {
@@ -270,7 +270,8 @@ static void a_late_answer_to_share_ends_nothing(void **state)
 	}
 }
 
-/* Makes a world in which the process has asked about packets. */
+/* Makes a world in which the process has asked about packets.  Returns the
+ * question. */
 static struct fabric_proto ask_about_packets(struct world *w)
 {
 	struct fabric_reached reached;
@@ -534,7 +535,7 @@ static void *open_link(void *world)
 	return NULL;
 }
 
-/* A thread waits for the fabric's first answer, and another one forks. */
+/* A thread waits for the fabric's first answer while another thread forks. */
 static void a_child_of_fork_closes_a_link_that_was_opening(void **state)
 {
 	struct fabric_proto m;

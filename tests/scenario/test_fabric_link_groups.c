@@ -49,7 +49,8 @@ static int detach_group(struct world *w, uint32_t port, uint8_t number)
 	return err;
 }
 
-/* Receives the only question that waits, which is about a group. */
+/* Receives and returns the only question that waits, which must be of this kind
+ * and about this group. */
 static struct fabric_proto take_question(struct world *w, uint32_t kind,
 					 uint32_t port, uint8_t number)
 {
@@ -288,7 +289,7 @@ static void a_refused_group_is_not_left(void **state)
 	for (uint8_t i = 1; i <= 3 * LINK_GROUPS_MAX; i++) {
 		assert_int_equal(attach_group(&w, 1, i), 0);
 		m = take_question(&w, FABRIC_PROTO_JOIN, 1, i);
-		/* half of them are refused after the queue pair detached */
+		/* every second group is refused after the detach */
 		if (i % 2)
 			assert_int_equal(detach_group(&w, 1, i), 0);
 		refuse_question(&w, &m, -EINVAL, text, sizeof(text));

@@ -82,8 +82,8 @@ static void progress_sends_and_receives(void **state)
 	fabric_peer_end(&w);
 }
 
-/* Until the program posts receives, the engine takes no packets, and none ends
- * the leader's wait.  Then the leader waits anew. */
+/* Until the program posts receives, the engine takes no packets, and no packet
+ * ends the leader's wait.  The receives wake the leader. */
 static void receives_wake_a_leader_that_does_not_listen(void **state)
 {
 	struct world w;

@@ -16,7 +16,7 @@
 enum { COUNT = 100, BYTES = 1000, SOCKET_BYTES = 4096 };
 
 /* Posts messages of an unreliable QP, whose requests complete when their frames
- * are made.  The socket has no room for all of them. */
+ * are made.  The socket has no room for all frames. */
 static void post_many(struct world *w)
 {
 	progress_take(&progress);
@@ -41,7 +41,8 @@ static void end_world(struct world *w)
 	fabric_peer_end(w);
 }
 
-/* Reads the packets of a data end, up to COUNT or to the end of the process. */
+/* Reads the packets of a data end, up to COUNT or to the end of the process.
+ * Returns their number. */
 static void *read_packets(void *fd)
 {
 	static uint8_t bytes[FABRIC_PROTO_BURST_BYTES];
@@ -56,7 +57,7 @@ static void *read_packets(void *fd)
 }
 
 /* The process ends, or closes its last device. */
-static void what_a_full_link_has_not_taken_is_sent_at_the_end(void **state)
+static void packets_that_a_full_link_left_are_sent_at_the_end(void **state)
 {
 	for (int is_exit = 0; is_exit < 2; is_exit++) {
 		struct world w;
@@ -97,7 +98,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
-			what_a_full_link_has_not_taken_is_sent_at_the_end),
+			packets_that_a_full_link_left_are_sent_at_the_end),
 		cmocka_unit_test(
 			a_link_that_stays_full_does_not_keep_the_process),
 	};

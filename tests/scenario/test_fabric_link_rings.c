@@ -36,7 +36,8 @@ static bool take_wake(struct world *w, int port)
 	return true;
 }
 
-/* Moves up to `most` packets of the process from a ring to side 1. */
+/* Moves up to `most` packets of the process from a ring to side 1.  Returns
+ * their number. */
 static size_t take_ring(struct world *w, int port, size_t most)
 {
 	struct fabric_peer_ring *r = &w->rings[port - 1];
@@ -53,7 +54,8 @@ static size_t take_ring(struct world *w, int port, size_t most)
 	return count;
 }
 
-/* Gives room back.  True: the process waits for it, and is told. */
+/* Frees the room of the packets that were taken.  True: the process waits for
+ * room, and its eventfd was made writable. */
 static bool release_ring(struct world *w, int port)
 {
 	struct fabric_peer_ring *r = &w->rings[port - 1];
@@ -88,7 +90,8 @@ static size_t put_frames(struct world *w, int port)
 	return count;
 }
 
-/* Publishes packets to the process, and wakes it if it waits. */
+/* Publishes packets to the process.  True: the process waited, and was woken.
+ */
 static bool publish_frames(struct world *w, int port)
 {
 	if (!packet_ring_publish(&w->rings[port - 1].out))
@@ -151,7 +154,8 @@ static void a_request_and_its_answer_go_by_rings(void **state)
 	fabric_peer_end(&w);
 }
 
-/* Sends a packet to port `port`, by its ring if it has one. */
+/* Sends a message of side 1 to port `port`, by the port's ring if there is one,
+ * and expects that the process receives the message at `to`. */
 static void send_to(struct world *w, int port, uint64_t to)
 {
 	w->d->side[0].qp->attr.port_num = (uint8_t)port;
@@ -346,14 +350,14 @@ static void nonsense_in_a_ring_ends_the_link(void **state)
 	packet_ring_put(&w.rings[0].out, LRH_FRAME_MAX + 1);
 	packet_ring_publish(&w.rings[0].out);
 	assert_nonsense_ends(&w);
-	/* room that there is not */
+	/* a head that claims more room than the ring has */
 	fabric_peer_start_rings(&w, HCA_QPT_UC, BOTH);
 	shared_store(&w.rings[0].in.words->head, 1u << 31);
 	for (int i = 0; i < 500; i++)
 		post_send(&w, 0, 0);
 	assert_int_equal(send_all(&w), 500);
 	assert_nonsense_ends(&w);
-	/* a damaged packet, and one without bytes of a packet, are dropped */
+	/* damaged packets are dropped, and so is a packet of one byte */
 	fabric_peer_start_rings(&w, HCA_QPT_UC, BOTH);
 	for (n = 1; n < 100; n += 33) {
 		memset(packet_ring_room(&w.rings[0].out, n), 0xff, n);
@@ -387,7 +391,7 @@ static void a_child_does_not_have_the_rings(void **state)
 	pid_t child;
 
 	fabric_peer_start_rings(&w, HCA_QPT_RC, BOTH);
-	/* of the test's own mapping */
+	/* the child does not have the mappings of the test either */
 	for (int i = 0; i < FABRIC_PEER_PORTS; i++)
 		madvise(w.rings[i].memory, PACKET_RING_FILE, MADV_DONTFORK);
 	assert_true(maps_rings());

@@ -11,8 +11,8 @@
 #include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
-/* How long a request is held at most.  A number, and not the product's own
- * constant, so that the test fails if packets are held for longer. */
+/* The longest time for which an early packet is held, in ns.  This is not the
+ * product's own constant, so that the test fails if packets are held longer. */
 #define HELD_NS	  10000000
 #define SOON	  1000000 /* before any timeout */
 #define MTU_1024  3
@@ -133,7 +133,7 @@ static void two_different_packets_with_one_psn_are_dropped(void **state)
 	two_hcas_free(d);
 }
 
-/* Two sides whose requests use no packets. */
+/* Returns two sides whose requests use no packets. */
 static struct two_hcas *direct_new(uint32_t type)
 {
 	static char *direct[] = {"", "direct"}, *packets[] = {"", "packets"};
@@ -257,7 +257,7 @@ static struct two_hcas *local_new(uint32_t type)
 	return d;
 }
 
-/* A SEND that is right in all but its source port. */
+/* Returns a SEND that is right in all but its source port. */
 static struct pkt forged_send(struct two_hcas *d, uint8_t opcode)
 {
 	struct pkt p = {.bth.opcode = opcode, .payload_len = 64};

@@ -16,7 +16,7 @@
 #define NOWHERE	 0x400000 /* PSNs ahead: no real peer is so far ahead */
 #define MOVED	 (200 * 1024)
 
-/* Two sides with RC queue pairs; each side has a class of its own. */
+/* Returns two sides with RC queue pairs; each side has a class of its own. */
 static struct two_hcas *new_duo(void)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
@@ -77,7 +77,8 @@ static void guess_qpn(struct two_hcas *d, uint32_t qpn, uint32_t address)
 	engine_rx(s->engine, &g, d->now_ns);
 }
 
-/* Forges a SEND in the peer's name with a PSN `how_far` from the expected. */
+/* Forges a SEND in the peer's name whose PSN is the expected PSN plus
+ * `how_far`. */
 static void guess_psn(struct two_hcas *d, uint32_t how_far)
 {
 	struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY, .payload_len = 64};
@@ -194,7 +195,8 @@ static void an_address_that_stops_guessing_is_served_again(void **state)
 	two_hcas_free(d);
 }
 
-/* Loses a packet now and then, so that the peer has to retransmit. */
+/* A two_hcas_fate that loses each 37th packet, so that the peer has to
+ * retransmit. */
 static int lose_some(void *context, int from, const struct engine_frame *f)
 {
 	uint32_t *count = context;
@@ -204,7 +206,8 @@ static int lose_some(void *context, int from, const struct engine_frame *f)
 	return ++*count % 37 != 0;
 }
 
-/* A flood in the peer's name, before and between the packets of the peer. */
+/* A two_hcas_fate that forges 20 packets in the peer's name before each packet
+ * of the peer. */
 static int flood_guesses(void *context, int from, const struct engine_frame *f)
 {
 	struct two_hcas *d = context;

@@ -18,7 +18,7 @@
 
 enum {
 	HOSTS = 3,
-	FLIGHTS = 512, /* packets and datagrams under way */
+	FLIGHTS = 512, /* packets and MADs under way */
 	GROUPS = 16,   /* of the administration */
 	SEEDS = 40,
 	STEP_MS = 5,
@@ -32,7 +32,7 @@ enum {
 	MLID = 0xc000,
 };
 
-/* What flies: a packet to a host, or a MAD to or from the administration. */
+/* A packet to a host, or a MAD to or from the administration, under way. */
 struct flight {
 	enum { FLIES_NOTHING, FLIES_PACKET, FLIES_QUESTION, FLIES_ANSWER } kind;
 	uint64_t due_ms;
@@ -74,7 +74,7 @@ struct world {
 	struct rng rng;
 	uint64_t now_ms;
 	uint32_t loss;	    /* millionths */
-	uint64_t tables_ms; /* before, packets to groups are lost */
+	uint64_t tables_ms; /* earlier packets to groups are lost */
 	bool has_sa;
 };
 
@@ -202,7 +202,8 @@ static void take_sentence(void *ctx, const char *text)
 
 /* ---- the kernel ---- */
 
-/* Fills in a frame's header; the payload is at p + ETHERNET. */
+/* Fills in the header of a frame whose payload is at p + ETHERNET, and sends
+ * the frame. */
 static void send_frame(struct host *h, const uint8_t *to, uint16_t type,
 		       uint8_t *p, size_t payload)
 {
@@ -332,7 +333,7 @@ static uint16_t join_group(struct world *w, int host, uint8_t *mad)
 {
 	struct sa_group *g = find_sa_group(w, mad + SA_AT_RECORD);
 	bool is_full = mad[SA_AT_RECORD + 48] & SA_JOIN_FULL;
-	bool makes = bytes_get64(mad + SA_AT_MASK) & 4; /* it has a Q_Key */
+	bool makes = bytes_get64(mad + SA_AT_MASK) & 4; /* a Q_Key is given */
 
 	if (!g && (!is_full || !makes))
 		return SA_COMPONENTS;
@@ -509,7 +510,7 @@ static void forget_results(struct world *w)
 	}
 }
 
-/* Without faults, each host reaches each other one, and the group. */
+/* Without faults, each host reaches each other host, and the group. */
 static void expect_all_reachable(struct world *w)
 {
 	w->loss = 0;
@@ -745,8 +746,8 @@ static void a_sender_finds_a_group_that_was_made_again(void **state)
 	free(w);
 }
 
-/* It has another QPN, and its first announcement is lost: the subnet manager
- * has not yet written the tables of the switches. */
+/* The interface has another QPN, and its first announcement is lost: the subnet
+ * manager has not yet written the tables of the switches. */
 static void an_interface_that_starts_again_tells_its_neighbours(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));

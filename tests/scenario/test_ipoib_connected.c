@@ -28,12 +28,12 @@ enum {
 	QPN = 0x100,
 };
 
-/* A connection, or the question for one. */
+/* A connection, or the request for a connection. */
 struct call {
 	enum { CALL_NONE, CALL_ASKS, CALL_ANSWERS, CALL_OPEN } state;
-	int asker;	 /* the side */
-	uint32_t id[2];	 /* of the asker and of the other side; 0: none */
-	uint64_t due_ms; /* of the message */
+	int asker;	 /* the side that has sent the request */
+	uint32_t id[2];	 /* of sides 0 and 1; 0: none */
+	uint64_t due_ms; /* when the message arrives */
 	uint8_t data[CONN_DATA_BYTES];
 };
 
@@ -188,7 +188,7 @@ static void take_frame(void *ctx, const uint8_t *p, size_t bytes)
 		return;
 	assert_true(ip_v4_parse(p + ETHERNET, bytes - ETHERNET, &ip));
 	if (ip.protocol != 17)
-		return; /* too big */
+		return; /* ICMP: a packet was too big */
 	/* the sender of a packet by UD may not be known yet */
 	if (bytes == ETHERNET + LARGE)
 		assert_memory_equal(p + 6, other_side(s)->link.mac, 6);
@@ -231,7 +231,7 @@ static void answer_all(struct side *s)
 
 /* ---- the CM ---- */
 
-/* The end of a side is told that the connection has ended. */
+/* Reports the connection's end to each side that has not closed it. */
 static void end_call(struct world *w, struct call *c)
 {
 	for (int i = 0; i < 2; i++) {
@@ -276,9 +276,9 @@ static void step_answered(struct world *w, struct call *c)
 		end_call(w, c);
 }
 
-/* An end that has closed the connection tells the other one, unless the message
- * is lost; packets of an end that is not told are lost, too, until its retries
- * are exhausted. */
+/* A side that has closed its end tells the other side, unless the message is
+ * lost.  Packets of a side that is not told are lost, too, until the retries of
+ * that side are exhausted. */
 static void step_call(struct world *w, struct call *c)
 {
 	bool has_both = c->id[0] && c->id[1];
@@ -331,7 +331,7 @@ static void set_port(struct side *s, bool is_active)
 	ipoib_port(s->m, &port, s->w->now_ms);
 }
 
-/* The side learns of the other one by ARP. */
+/* The side learns the address of the other side by ARP. */
 static void learn_other(struct side *s)
 {
 	const struct side *from = other_side(s);

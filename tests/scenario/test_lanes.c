@@ -72,8 +72,8 @@ static void a_packet_crosses_a_link_only_into_a_buffer_with_room(void **state)
 	assert_true(list_is_empty(&w->f->data.waiting));
 }
 
-/* The links from S1 to S2 are full of packets on VL 0 to B.  Those of A and C
- * on VL 1 go on, also to B; those of C on VL 0 wait, also to D. */
+/* VL 0 of the link from S1 to S2 is full of packets to B.  Packets of A and C
+ * on VL 1 go on, also to B; packets of C on VL 0 wait, also to D. */
 static void a_stopped_receiver_stops_only_its_vl(void **state)
 {
 	struct lane_world *w = *state;
@@ -98,8 +98,8 @@ static void a_stopped_receiver_stops_only_its_vl(void **state)
 	assert_int_equal(lost_at(w, "S1", 3) + lost_at(w, "S2", 1), 0);
 }
 
-/* On VL 0 A has more than half of its limit, and waits for B for ever.  That
- * does not keep A from going on when VL 1, which was at its limit, moves. */
+/* On VL 0, more than half of the packets that A's limit allows wait for B for
+ * ever.  A goes on nevertheless when VL 1, which was at the limit, moves. */
 static void a_sender_waits_only_for_the_vl_at_its_limit(void **state)
 {
 	enum { WAITING = DATA_UNSENT / 2 + 12 };
@@ -203,7 +203,7 @@ static void a_packet_is_in_a_switch_for_its_lifetime_at_most(void **state)
 	lane_world_turn(w, 268);
 	assert_int_equal(lost_at(w, "S1", 3), 0);
 	lane_world_turn(w, 1);
-	/* others follow them into S1 */
+	/* other packets follow the discarded packets into S1 */
 	assert_int_equal(lost_at(w, "S1", 3), LANE_WORLD_FIT);
 	assert_int_equal(held_at(w, "S1", 1, 0), 2 * LANE_WORLD_FIT);
 	assert_int_equal(lost_at(w, "S2", 1), 0);
@@ -240,8 +240,7 @@ static void a_receiver_that_closes_lets_the_others_go_on(void **state)
 	assert_int_equal(w->f->data.multicasts, 0);
 }
 
-/* The counter has the ticks in which packets waited and none left: all of them
- * but those at whose time a packet left. */
+/* The counter counts the ticks in which packets waited and no packet left. */
 static void port_xmit_wait_counts_the_time_without_credits(void **state)
 {
 	struct lane_world *w = *state;
@@ -269,8 +268,8 @@ static void port_xmit_wait_counts_the_time_without_credits(void **state)
 }
 
 /* In each of 1000 turns, sends @low packets from A on VL 1, and from C on VL 2
- * as much as the link from S1 to S2 carries, which is 4 packets.  Counts what
- * arrives of each. */
+ * as much as the link from S1 to S2 carries, which is 4 packets.  counts: the
+ * packets of A and of C that arrive. */
 static void share_link(struct lane_world *w, int low, int counts[2])
 {
 	struct lrh lrh;
@@ -366,8 +365,8 @@ static uint32_t draw_below(uint32_t *seed, uint32_t below)
 	return (*seed >> 8) % below;
 }
 
-/* Fetches a packet of a host, and checks that those of one sender and SL come
- * in order. */
+/* Fetches a packet of a host, and checks that the packets of one sender and SL
+ * come in order.  False: there is no packet. */
 static bool fetch_in_order(struct lane_world *w, uint32_t host,
 			   int last[LANE_WORLD_HOSTS][LANE_WORLD_HOSTS][16])
 {

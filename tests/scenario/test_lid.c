@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue pairs by LID, through a subnet of three switches: the members of a
+/* Queue pairs by LID, over three switches of a subnet: the members of a
  * datagram's completion, multicast, and which packets reach a connection. */
 #include "test.h"
 
@@ -103,8 +103,9 @@ static void a_datagram_with_a_grh_shows_it(void **state)
 	two_hcas_free(d);
 }
 
-/* A datagram leaves by the port of its queue pair.  The peer would answer to
- * another port, and the subnet drops a source GID that is not the port's. */
+/* A datagram leaves by the port of its queue pair.  With the address handle of
+ * another port, the peer would answer to that port, and the subnet would drop a
+ * datagram with an SGID of that port. */
 static void a_datagram_by_another_ports_path_is_an_error(void **state)
 {
 	for (unsigned has_grh = 0; has_grh < 2; has_grh++) {
@@ -189,6 +190,7 @@ static struct forged forge_send(const struct two_hcas *d)
 	return f;
 }
 
+/* Gives the packet to side 1.  Returns whether the packet had a wrong Q_Key. */
 static bool give_forged(struct two_hcas *d, const struct forged *f)
 {
 	uint8_t buf[LRH_FRAME_MAX], bth[256];
@@ -206,7 +208,7 @@ static bool give_forged(struct two_hcas *d, const struct forged *f)
 	return engine_rx_link(d->side[1].engine, &packet, d->now_ns);
 }
 
-/* Was the forged SEND received? */
+/* Returns whether the forged SEND was received. */
 static bool has_received(struct two_hcas *d)
 {
 	struct cqe c;
@@ -290,8 +292,8 @@ static void make_datagram(const struct two_hcas *d, struct forged *f,
 	memcpy(f->h.grh.dgid, group, 16);
 }
 
-/* Gives side 1 a packet by port 2, and then by port 1, which its queue pair
- * belongs to. */
+/* Gives side 1 a packet by port 2, and then by port 1, to which its queue pair
+ * belongs.  Expects that only the second packet is received. */
 static void expect_at_port_1(struct two_hcas *d, struct forged *f)
 {
 	two_hcas_recv(d, 1, AT, GRH + 64);
@@ -405,8 +407,8 @@ static void a_datagram_by_udp_reaches_no_member_by_lid(void **state)
 	two_hcas_free(d);
 }
 
-/* The caller learns of the Q_Key of this packet, not of an earlier one, and of
- * no key of RC. */
+/* engine_rx_link returns whether the Q_Key of this packet is wrong, whatever
+ * the Q_Keys of earlier packets were. */
 static void a_wrong_qkey_is_told(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
@@ -427,7 +429,7 @@ static void a_wrong_qkey_is_told(void **state)
 }
 
 /* The engine handles only a few wrong Q_Keys of a limited address, but tells
- * all of them, since the port counts them. */
+ * its caller of all of them, since the port counts them. */
 static void wrong_qkeys_of_a_limited_address_are_told(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
@@ -497,7 +499,8 @@ static bool reaches_peer(struct two_hcas *d)
 	return two_hcas_poll(d, 1, &c);
 }
 
-/* IBTA 10.9.3.  The port of side 1 accepts the packets in all cases but the
+/* The P_Key of a packet must match the queue pair's entry of the P_Key table
+ * (IBTA 10.9.3).  The port of side 1 accepts the packets in all cases but the
  * last, by the entries 1 to 3 of its table. */
 static void a_queue_pair_receives_from_its_partition_alone(void **state)
 {

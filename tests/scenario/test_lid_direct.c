@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections by LID whose requests use no packets, while the subnet would
- * deliver packets: what becomes of them when the subnet changes. */
+/* Connections by LID whose requests use no packets while the subnet would
+ * deliver packets, and changes of the subnet during such connections. */
 #include "test.h"
 
 #include <string.h>
@@ -76,7 +76,8 @@ static void write_once(struct two_hcas *d, uint8_t mark)
 	assert_int_equal(d->side[1].memory.bytes[AT], mark);
 }
 
-/* Sends one byte from side 0, whose value side 1 receives at AT + index. */
+/* Sends one byte with the value `mark` from side 0.  Side 1's receive for this
+ * mark, which post_receives posts, is at AT + mark. */
 static void send_mark(struct two_hcas *d, uint8_t mark)
 {
 	d->side[0].memory.bytes[mark] = mark;
@@ -227,7 +228,7 @@ static void nothing_is_lost_or_doubled_by_the_change_to_packets(void **state)
 		send_mark(p.d, i);
 	two_hcas_run(p.d, p.d->now_ns + LONG);
 	expect_marks(p.d, 21, 40);
-	/* packets for good */
+	/* the connection does not return to requests without packets */
 	p.frames[0] = 0;
 	write_once(p.d, 99);
 	assert_true(p.frames[0] > 0);
@@ -235,7 +236,7 @@ static void nothing_is_lost_or_doubled_by_the_change_to_packets(void **state)
 	two_hcas_free(p.d);
 }
 
-/* Each end of a connection chooses by itself. */
+/* Each end of a connection chooses its path by itself. */
 static void the_other_end_goes_on_without_packets(void **state)
 {
 	struct pair p = new_pair(HCA_QPT_RC);
@@ -338,8 +339,9 @@ static void a_pkey_that_is_withdrawn_ends_the_connection(void **state)
 	two_hcas_free(p.d);
 }
 
-/* Two entries of the P_Key table change places, and the initiator does not know
- * it yet: its packets pass until it does.  The question is about the new P_Key,
+/* The entries 0 and 1 of the P_Key table of side 0's port change.  The
+ * initiator has not learned of the change, so its packets have the old P_Key,
+ * and pass.  The question to the subnet is about the new P_Key of entry 0,
  * which the peer does not have. */
 static void the_subnet_is_asked_about_the_present_pkey(void **state)
 {
@@ -462,7 +464,7 @@ static void a_queue_pair_with_an_alternate_path_sends_packets(void **state)
 		assert_true(p.frames[0] > 0);
 		give_alternate(p.d, !(i % 2));
 		write_once(p.d, 3);
-		/* cuts the first path: both migrate */
+		/* cuts the first path: both sides migrate */
 		if (i == 0 || i == 1) {
 			write_once(p.d, 4);
 			cut_path(p.d);
@@ -474,7 +476,7 @@ static void a_queue_pair_with_an_alternate_path_sends_packets(void **state)
 	}
 }
 
-/* The subnet was asked about answers by the same SL. */
+/* The question to the subnet assumes that the peer answers by the same SL. */
 static void a_peer_with_another_sl_gets_packets(void **state)
 {
 	struct pair p = new_pair(HCA_QPT_RC);

@@ -57,12 +57,13 @@ static void messages_of_any_number_of_packets_arrive(void **state)
 	}
 }
 
-/* Packets of side 0: all packets, those with AckReq, those since the last
- * AckReq, and the most in a row without AckReq.  next: the PSN of the next
- * packet. */
+/* The packets of side 0. */
 struct tally {
-	uint32_t packets, asked, run, longest;
-	struct serial24 next;
+	uint32_t packets;
+	uint32_t asked;	      /* packets with AckReq */
+	uint32_t run;	      /* packets since the last AckReq */
+	uint32_t longest;     /* the most packets in a row without AckReq */
+	struct serial24 next; /* the PSN of the next packet */
 };
 
 /* Checks that PSNs follow one another, and counts packets with AckReq. */

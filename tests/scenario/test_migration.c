@@ -66,7 +66,7 @@ static void expect_state(const struct two_hcas *d, int i, enum hca_mig state)
 	assert_int_equal(attr_of(d, i).path_mig_state, state);
 }
 
-/* Has side i migrated once to the path from its port `number`? */
+/* Expects that side i has migrated once, to the path from its port `number`. */
 static void expect_migrated(const struct two_hcas *d, int i, uint32_t number)
 {
 	struct hca_qp_attr a = attr_of(d, i);
@@ -180,8 +180,9 @@ static int cut_after_frames(void *context, int from,
 	return 1;
 }
 
-/* Posts requests of all kinds on both sides, which copy side 0's first 60000
- * bytes to side 1. */
+/* Posts a WRITE and a READ of side 0, and a SEND and a READ of side 1.  They
+ * copy side 0's first 60000 bytes to side 1, and side 1's first 30000 bytes to
+ * two places of side 0. */
 static void post_load(struct two_hcas *d)
 {
 	two_hcas_fill(d, 0, 0, 60000);
@@ -363,9 +364,9 @@ static int drop_all_of_side_0(void *context, int from,
 	return from;
 }
 
-/* Side 0 is armed by a request of side 1, and migrates before it has sent an
- * ACK.  Its first ACK by the new path is lost.  Side 1, in REARM, repeats its
- * request on the old path. */
+/* Side 0 is armed by a request of side 1, and migrates before side 1 gets an
+ * ACK.  The first ACK by the new path is lost, too.  Side 1, in REARM, repeats
+ * its request on the old path. */
 static void a_requester_that_is_not_armed_yet_follows(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
@@ -428,8 +429,9 @@ static void a_uc_queue_pair_migrates_with_its_peer(void **state)
 	two_hcas_free(d);
 }
 
-/* Gives side 1 a WRITE without payload of side 0, from a LID, by a port.  If
- * has_grh, the packet has a GRH, in which both GIDs are side 1's. */
+/* Gives side 1's port `number` a WRITE of side 0 without payload, with these
+ * SLID, PSN and MigReq.  If has_grh, the packet has a GRH, in which both GIDs
+ * are side 1's. */
 static void give_write_with(struct two_hcas *d, uint16_t slid, uint32_t number,
 			    uint32_t psn, bool migreq)
 {
@@ -522,8 +524,8 @@ static void only_a_psn_of_the_peer_arms(void **state)
 	two_hcas_free(d);
 }
 
-/* Late packets of the old path are dropped.  The program hears no complaint
- * about packets that fit no connection. */
+/* Late packets of the old path are dropped, but do not count as packets of a
+ * sender that guesses. */
 static void packets_of_the_old_path_are_no_sign_of_forgery(void **state)
 {
 	struct two_hcas *d = armed_pair(16);

@@ -133,7 +133,9 @@ static void assert_windows(struct crash_point *s)
 
 /* ---- deaths ---- */
 
-/* True: the initiator of o died at step k. */
+/* Lets the initiator of o die at step k, and checks the target.  third_first:
+ * the third process sends before the target repairs its queues, else after
+ * that.  True: the initiator died. */
 static bool initiator_dies(const struct crash_point_operation *o, uint32_t k,
 			   bool third_first)
 {
@@ -245,7 +247,8 @@ static void assert_ends(struct crash_point *s)
 	assert_false(two_hcas_poll(s->d, 0, &c));
 }
 
-/* True: the target of o died at step k. */
+/* Lets the target of o die at step k, and checks the initiator's requests.
+ * True: the target died. */
 static bool target_dies(const struct crash_point_operation *o, uint32_t k)
 {
 	struct crash_point s;

@@ -15,8 +15,8 @@
 
 /* ---- stops ---- */
 
-/* The target gets the completion of a third process's message, and a completion
- * of its own. */
+/* Expects that the target gets the completion of a third process's message, and
+ * a completion of its own. */
 static void assert_target_works(struct crash_point *s)
 {
 	struct two_hcas_side *t = s->target;
@@ -32,7 +32,8 @@ static void assert_target_works(struct crash_point *s)
 	assert_int_equal(others, 2);
 }
 
-/* True: the initiator of o was stopped at step k. */
+/* Stops the initiator of o at step k, and checks the target.  True: the
+ * initiator was stopped; false: o ended before step k. */
 static bool initiator_stops(const struct crash_point_operation *o, uint32_t k)
 {
 	struct crash_point s;
@@ -40,8 +41,8 @@ static bool initiator_stops(const struct crash_point_operation *o, uint32_t k)
 
 	crash_point_now.is_stopped = true;
 	crash_point_turns(1);
-	/* a wait for these keys, or for the third's QP, ends despite the
-	 * stopped initiator */
+	/* a wait for these keys, or for the third process's QP, ends despite
+	 * the stopped initiator */
 	access_wait(&s.target->hca, access_key(s.target->mr->lkey) |
 					    access_key(s.target->mr->rkey));
 	access_wait(&s.target->hca, access_qp(CRASH_POINT_THIRD_QPN));
@@ -55,7 +56,8 @@ static bool initiator_stops(const struct crash_point_operation *o, uint32_t k)
 	return stopped;
 }
 
-/* Does the operation use a lock that all peers of the target take? */
+/* Returns whether the operation uses a lock that all peers of the target take.
+ */
 static bool takes_common_lock(const struct crash_point_operation *o)
 {
 	return o->how & CRASH_POINT_FULL;
@@ -76,7 +78,8 @@ static void a_stopped_initiator_stops_no_other_process(void **state)
 
 /* ---- deregistered memory ---- */
 
-/* True: the target deregistered its region at step k of o. */
+/* Lets the target deregister its region at step k of o, and checks that the
+ * initiator then accesses the region no more.  True: o had such a step. */
 static bool region_is_freed(const struct crash_point_operation *o, uint32_t k)
 {
 	struct crash_point s;
@@ -98,7 +101,8 @@ static bool region_is_freed(const struct crash_point_operation *o, uint32_t k)
 	for (uint32_t i = CRASH_POINT_AT;
 	     freed && i < CRASH_POINT_AT + CRASH_POINT_BYTES; i++)
 		foreign += s.target->memory.bytes[i] != 0x77;
-	/* a READ or an atomic would bring what the target has written since */
+	/* a late READ or atomic would bring bytes that the target has written
+	 * after it deregistered the region */
 	for (uint32_t i = 0; freed && i < CRASH_POINT_BYTES; i++)
 		foreign += s.d->side[0].memory.bytes[i] == 0x77;
 	assert_int_equal(foreign, 0);

@@ -45,7 +45,8 @@ static struct {
 	struct qp *qp, *target;
 	struct ibt_qp *side, *target_side;
 	struct hca view; /* the target's adapter, as this thread sees it */
-	bool is_inside, is_done;
+	bool is_inside;	 /* the thread is inside its request */
+	bool is_done;	 /* the request left nothing for the progress lock */
 } second;
 
 static void modify_qp(struct two_hcas_side *s, struct ibt_qp *side,
@@ -280,8 +281,13 @@ static void assert_target_works(struct crash_point *s)
 	crash_point_now.is_stopped = false;
 }
 
-enum end { NEVER_RAN, ENDED_LATER, ENDED_IN_BOTH };
+enum end {
+	NEVER_RAN,    /* the second thread did not run */
+	ENDED_LATER,  /* the second thread's request had ended before */
+	ENDED_IN_BOTH /* the process ended inside both requests */
+};
 
+/* Lets the process end as run_both does, and checks the target. */
 static enum end both_end(const struct crash_point_operation *o, enum hca_wr op,
 			 uint32_t j, uint32_t k)
 {
@@ -337,7 +343,8 @@ static void assert_success(struct hca *h, struct cq *cq)
 	assert_int_equal(cq_poll(h, cq, &c, 1), 0);
 }
 
-/* True: the second thread ran at step j of the first thread's request. */
+/* Lets the second thread run at step j of the first thread's request, and
+ * checks that both requests succeed.  True: there is such a step. */
 static bool second_works(const struct crash_point_operation *o, enum hca_wr op,
 			 uint32_t j)
 {

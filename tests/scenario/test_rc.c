@@ -555,8 +555,8 @@ static void all_packets_leave_at_once_if_a_side_uses_no_credits(void **state)
 }
 
 /* Side 0 sends sixteen packets, the First in a frame of its own, to a receiver
- * that splits frames of many packets.  After engine_joins it splits no frames.
- */
+ * that splits frames of many packets.  After engine_joins the receiver splits
+ * no frames. */
 static void a_receiver_that_splits_frames_gets_short_ones(void **state)
 {
 	static struct credit_page page[2];

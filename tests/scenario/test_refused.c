@@ -34,12 +34,15 @@ struct forged {
 	const char *name; /* the subject of a sentence */
 	uint8_t opcode;
 	uint8_t syndrome; /* of the answer, without RNR timer; 0: no answer */
-	int psn_ahead;	  /* of the expected PSN, or of the oldest in flight */
-	uint32_t payload_len, length;
-	uint64_t va; /* in RETH and AtomicETH, from the memory's start */
-	/* rkey_flip: the bits to flip in the R_Key; no_access: the access flags
-	 * that the queue pair lacks; aeth: the syndrome of a forged answer */
-	uint32_t rkey_flip, no_access, aeth;
+	/* The distance of the PSN from the expected PSN, or, of an answer, from
+	 * the oldest PSN in flight. */
+	int psn_ahead;
+	uint32_t payload_len;
+	uint32_t length;    /* in RETH */
+	uint64_t va;	    /* in RETH and AtomicETH, from the memory's start */
+	uint32_t rkey_flip; /* the bits to flip in the R_Key */
+	uint32_t no_access; /* the access flags that the queue pair lacks */
+	uint32_t aeth;	    /* the syndrome of a forged answer */
 	enum outside outside;
 };
 

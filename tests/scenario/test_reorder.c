@@ -51,7 +51,8 @@ static int delay_response(void *context, int from, const struct engine_frame *f)
 	return 1;
 }
 
-/* Posts `reads` READs, and returns the number of READ requests sent. */
+/* Posts `reads` READs, delays or loses a response as struct road says, and
+ * returns the number of READ requests sent. */
 static int count_requests(int first, int by, int reads)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);

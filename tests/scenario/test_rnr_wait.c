@@ -19,7 +19,7 @@
 #define AT    100000
 #define TIMER 12 /* two_hcas's min_rnr_timer */
 
-/* The target's process ends at the next step of this name; NULL: it lives. */
+/* The target's process ends at the next step of this name; NULL: at none. */
 static struct {
 	struct two_hcas *d;
 	const char *step;
@@ -103,7 +103,8 @@ static struct two_hcas *begin_wait(void)
 	return d;
 }
 
-/* Begins a wait, and ends it by a poll: the timer and the list are old. */
+/* Begins a wait, and ends it by a poll, which leaves the timer and the list as
+ * they are (rnr_wait.h). */
 static struct two_hcas *end_wait(void)
 {
 	struct two_hcas *d = begin_wait();
@@ -212,7 +213,8 @@ static void the_timer_of_an_old_wait_ends_no_later_wait(void **state)
 	free_idle(d);
 }
 
-/* Without polls the progress lock ends a wait that began without it. */
+/* Without polls, the holder of the progress lock ends a wait that began without
+ * this lock. */
 static void a_wait_without_polls_ends_when_its_timer_expires(void **state)
 {
 	struct two_hcas *d = end_wait();
@@ -269,8 +271,8 @@ static void a_wait_without_a_timer_begins_under_the_progress_lock(void **state)
 	free_idle(d);
 }
 
-/* A peer that has made its min_rnr_timer shorter than the time that the timer
- * still runs. */
+/* The peer has made its min_rnr_timer shorter than the time that the timer of
+ * the earlier wait still runs. */
 static void a_shorter_wait_begins_under_the_progress_lock(void **state)
 {
 	struct two_hcas *d = end_wait();
@@ -400,8 +402,8 @@ static void a_destroyed_queue_pair_leaves_nothing(void **state)
 	}
 }
 
-/* The target's process ends before the poll asks it, or between the question
- * and the request. */
+/* The target's process ends before the poll looks for a receive, or between
+ * that look and the request. */
 static void a_target_that_ends_is_left_for_the_progress_lock(void **state)
 {
 	static const char *const at[] = {"the access slot is set",
@@ -426,8 +428,9 @@ static void a_target_that_ends_is_left_for_the_progress_lock(void **state)
 	}
 }
 
-/* A wait of other requests, which the progress lock begins after a wait that a
- * poll has ended, does not end with the old timer. */
+/* An atomic waits for the target.  This wait begins under the progress lock
+ * after a poll has ended a wait for a receive, and does not end with the timer
+ * of the earlier wait. */
 static void the_old_timer_ends_no_wait_of_another_kind(void **state)
 {
 	struct two_hcas *d = end_wait();

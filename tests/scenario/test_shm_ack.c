@@ -14,6 +14,7 @@
 #define ALL_RETRIES 100000000000ull
 #define ROUNDS	    (2 * SHM_ACK_REQUEST_NS / (SHM_ACK_WAIT_NS / 5))
 
+/* How many frames, and packets in these frames, each side has sent. */
 struct sent {
 	uint32_t frames[2], packets[2];
 };
@@ -109,7 +110,8 @@ static int note_order(void *context, int from, const struct engine_frame *f)
 }
 
 /* Side 1 has received a request of side 0, and still has to send the ACK when
- * its program posts a SEND of `bytes` bytes. */
+ * its program posts a SEND of `bytes` bytes.  local: both sides are on this
+ * host. */
 static struct two_hcas *two_with_an_answer(struct order *o, bool local,
 					   uint32_t bytes)
 {
@@ -203,8 +205,8 @@ static void a_held_ack_leaves_in_time_at_a_busy_receiver(void **state)
 	two_hcas_free(d);
 }
 
-/* Makes two programs that read ACKs in each other's page.  Capacity 0: no
- * credits limit the bytes in flight. */
+/* Makes two programs that read ACKs in each other's page.  The pages have a
+ * capacity of 0, so no credits limit the bytes in flight. */
 static struct two_hcas *two_with_pages(struct sent *s,
 				       struct credit_page page[2])
 {
@@ -419,7 +421,8 @@ static void say_bytes(struct two_hcas *d, uint32_t bytes)
 	two_hcas_run(d, d->now_ns + SHM_ACK_WAIT_NS / 5);
 }
 
-/* Sends as many packets as the requests of a stream have. */
+/* Sends a request of five packets, so that side 0 is as many packets behind as
+ * in a stream of requests. */
 static void say_soon(struct two_hcas *d)
 {
 	say_bytes(d, 5 * d->side[0].side->mtu);

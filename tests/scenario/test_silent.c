@@ -11,7 +11,8 @@
 
 #define LATE_NS 20000000
 
-/* A link of 1500 bytes between QPs with a path MTU of 4096. */
+/* A two_hcas_fate of a link with an MTU of 1500 bytes between QPs with a path
+ * MTU of 4096. */
 static int drop_long(void *context, int from, const struct engine_frame *f)
 {
 	return f->len <= 1472;
@@ -310,8 +311,9 @@ static void a_requester_that_is_always_late_has_its_retries(void **state)
 	two_hcas_free(d);
 }
 
-/* The tries of the queue pair take longer than the patience.  A peer of which
- * nobody has said that it is alive is not called alive. */
+/* The tries of the queue pair take longer than a requester waits for a living
+ * peer.  The report does not say that the peer is alive, since nothing has told
+ * the requester so. */
 static void a_peer_that_may_be_dead_is_not_called_alive(void **state)
 {
 	static const struct {

@@ -62,7 +62,7 @@ static const struct service {
 	uint32_t type;
 	bool shared;
 	uint32_t before; /* bytes that are placed before the message */
-	uint32_t most;	 /* bytes of a message */
+	uint32_t most;	 /* bytes of the longest message */
 } services[] = {
 	{HCA_QPT_RC, false, 0, GOOD_BYTES},
 	{HCA_QPT_RC, true, 0, GOOD_BYTES},

@@ -67,7 +67,7 @@ static void one_cut_at_any_place_changes_nothing(void **state)
 	joined_part(&j);
 }
 
-/* A READ into several elements, whose keys the peer does not learn. */
+/* Side 0 READs into several elements, whose keys the peer does not learn. */
 static void a_read_is_scattered_by_its_request(void **state)
 {
 	struct joined j;
@@ -331,8 +331,8 @@ static void run_on(struct joined *j)
 	}
 }
 
-/* Binds a window of side 1, and invalidates it while side 0 copies by its key.
- */
+/* Binds a window of side 1, and invalidates the window while side 0 copies by
+ * the window's key.  Returns the window. */
 static struct mr *begin_invalidation(struct joined *j)
 {
 	struct two_hcas_side *s = &j->d->side[1];
@@ -358,7 +358,8 @@ static struct mr *begin_invalidation(struct joined *j)
 	return window;
 }
 
-/* An invalidation has begun, so a drain lasts until it completes. */
+/* An invalidation has begun, so a drain lasts until the invalidation completes.
+ */
 static void a_drain_waits_for_an_invalidation(void **state)
 {
 	struct hca_qp_attr a = {.qp_state = HCA_QP_SQD,
@@ -369,7 +370,7 @@ static void a_drain_waits_for_an_invalidation(void **state)
 	struct joined j;
 
 	joined_plain(&j);
-	joined_exchange(&j, 100); /* after that side 1 sends, too */
+	joined_exchange(&j, 100); /* side 1 may send after it */
 	s = &j.d->side[1];
 	window = begin_invalidation(&j);
 	run_on(&j);

@@ -377,7 +377,8 @@ static void a_lost_connection_flushes_both_sides(void **state)
 }
 
 /* The program destroys the queue pair of side i.  Returns the cause of the only
- * event that is left, or EXPLAIN_NONE if there is no event. */
+ * event that is left, or EXPLAIN_NONE if there is no event.  Frees what *j has.
+ */
 static enum explain_cause cause_after_destroy(struct joined *j, int i)
 {
 	struct two_hcas_side *s = &j->d->side[i];
@@ -396,7 +397,8 @@ static enum explain_cause cause_after_destroy(struct joined *j, int i)
 	return e[0].explain.cause;
 }
 
-/* A request is under way when a connection ends. */
+/* Begins a connection, and sends a WRITE and a READ, which are under way when
+ * the test ends the connection. */
 static void begin_request(struct joined *j, uint64_t remote)
 {
 	joined_plain(j);
@@ -405,7 +407,7 @@ static void begin_request(struct joined *j, uint64_t remote)
 	joined_fill(j, 0);
 }
 
-/* The events have not been taken yet. */
+/* The queue pairs are destroyed before their events are taken. */
 static void a_destroyed_queue_pair_leaves_its_explanation(void **state)
 {
 	struct joined j;

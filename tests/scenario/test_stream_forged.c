@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* iWARP with byte streams between two queue pairs that the test damages and
- * forges. */
+/* iWARP between two queue pairs.  The test damages and forges the bytes of the
+ * streams between them. */
 #include "test.h"
 
 #include "scenario/joined.h"
@@ -59,7 +59,8 @@ static void a_program_that_polls_the_last_byte_sees_no_damage(void **state)
 	joined_part(&j);
 }
 
-/* Gives side 1 an FPDU with this header and `bytes` bytes of body. */
+/* Replaces the bytes on their way to side 1 by an FPDU with this header and
+ * `bytes` bytes of body. */
 static void forge_fpdu(struct joined *j, const struct ddp_header *h,
 		       const void *body, uint32_t bytes)
 {
@@ -189,7 +190,8 @@ static void a_ready_to_receive_does_not_count_as_a_read(void **state)
 	joined_part(&j);
 }
 
-/* Gives side 1 an atomic of the word at 800. */
+/* Begins a connection with the extensions, and gives side 1 an atomic of the
+ * word at 800 plus a.offset. */
 static void forge_atomic(struct joined *j, struct rdmap_atomic a)
 {
 	struct ddp_header h = {.is_last = true,

@@ -9,7 +9,7 @@
 #include "scenario/joined.h"
 #include "scenario/side_progress.h"
 
-#define POLLS 64 /* more than from one full turn to the next */
+#define POLLS 64 /* one of so many polls makes a full turn */
 
 static void ignore_news(void *arg, enum host_stream_news what)
 {
@@ -32,6 +32,7 @@ static void send_junk(void)
 	close(fd);
 }
 
+/* Returns whether no datagram is left in the socket of the progress loop. */
 static bool is_read(void)
 {
 	char byte;

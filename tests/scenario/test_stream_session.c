@@ -118,7 +118,7 @@ static void deliver_all(struct joined *j, struct rng *rng)
 	}
 }
 
-/* The permutation of n places with this number. */
+/* Sets `order` to the permutation of n places with this number. */
 static void permute_order(uint32_t number, uint32_t n, uint32_t *order)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -150,9 +150,9 @@ static void deliver_permuted(struct joined *j, int i, uint32_t number)
 
 /* ---- without errors ---- */
 
-/* RFC 5043 6.1 and 10, RFC 5041 5.3: a WRITE of three segments, a SEND of two
- * and a READ, whose response has three, in each order of arrival.  The SEND is
- * delivered when it and all before it have come. */
+/* RFC 5043 6.1 and 10, RFC 5041 5.3: the segments of a WRITE (three), a SEND
+ * (two) and a READ (one, and three of its response) arrive in each order.  The
+ * SEND is delivered when its segments and all earlier segments have come. */
 static void each_order_of_arrival_gives_the_same(void **state)
 {
 	struct joined j;
@@ -292,7 +292,8 @@ static void a_segment_within_a_message_is_placed_at_once(void **state)
 	part_joined(&j);
 }
 
-/* Two WRITEs, and two READs, of two segments to the same memory. */
+/* Two WRITEs of two segments go to the same memory, and so do the responses to
+ * two READs. */
 static void the_later_of_two_messages_stays(void **state)
 {
 	struct joined j;

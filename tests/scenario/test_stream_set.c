@@ -118,7 +118,7 @@ static int descriptor_of(const struct wired *w)
 	return (int)shared_own(&w->set.waits_on) - 1;
 }
 
-/* Would a thread that waits for work wake up for the set? */
+/* Returns whether a thread that waits for work would wake up for the set. */
 static bool is_due(const struct wired *w)
 {
 	struct pollfd p = {descriptor_of(w), POLLIN, 0};
@@ -156,7 +156,7 @@ static void fill_socket(struct wired *w)
 static uint8_t taken[4 * BYTES];
 static size_t taken_bytes;
 
-/* The peer reads all bytes until FIN, and executes them. */
+/* The peer reads all bytes until FIN, and its engine executes the requests. */
 static void read_all(struct wired *w)
 {
 	struct two_hcas_side *s = &w->j.d->side[1];
@@ -278,8 +278,8 @@ static void a_connection_without_a_buffer_is_not_opened(void **s)
 	take_down(&w);
 }
 
-/* The deadlines of nudges double.  Those within 5 ms are served by one look at
- * all connections. */
+/* The deadlines of nudges double.  Deadlines within 5 ms are served by one look
+ * at all connections. */
 static void deadlines_that_are_close_are_served_together(void **s)
 {
 	const uint64_t ms = 1000000;
@@ -353,7 +353,7 @@ static void a_connection_that_epoll_refuses_is_not_opened(void **s)
 	take_down(&w);
 }
 
-/* The program has closed the epoll set, and its number is a file's. */
+/* The program has closed the epoll set, and a file has the set's descriptor. */
 static void a_set_that_the_program_has_closed_is_not_used(void **s)
 {
 	struct wired w;
@@ -373,12 +373,12 @@ static void a_set_that_the_program_has_closed_is_not_used(void **s)
 	close(file);
 }
 
-/* A capture that was read again. */
+/* A capture, as read_capture has read it. */
 static struct {
 	char path[32];
 	uint8_t file[4 * BYTES];
 	size_t bytes; /* of `file` */
-	/* The bytes that each side has sent; 0: that of `set`. */
+	/* The bytes that each side has sent.  Side 0 is that of `set`. */
 	uint8_t sent[2][2 * BYTES];
 	size_t sent_bytes[2];
 	uint8_t flags[2]; /* the flags of TCP in all segments of a side */
@@ -399,7 +399,7 @@ static void open_capture(void)
 	assert_true(capture_is_open());
 }
 
-/* Takes the frame of a segment over IPv4. */
+/* Adds the segment in a frame over IPv4 to `seen`.  port: of side 0. */
 static void take_frame(const uint8_t *frame, uint32_t bytes, uint16_t port)
 {
 	const uint8_t *tcp = frame + 14 + 20;
@@ -488,7 +488,8 @@ static void a_capture_has_the_reset_of_the_peer(void **s)
 	assert_int_equal(seen.flags[0] & 5, 0);
 }
 
-/* The disk is full: the capture ends, and the connection does not. */
+/* The capture ends, as it does when the disk is full, and the connection does
+ * not. */
 static void a_capture_that_ends_harms_no_connection(void **s)
 {
 	struct wired w;
@@ -514,8 +515,8 @@ static void *look_when_cancelled(void *arg)
 	return w;
 }
 
-/* A poll looks at the connections.  It holds the progress lock, for which the
- * other threads would wait for ever. */
+/* A poll looks at the connections under the progress lock.  If the look were
+ * cancelled, the other threads would wait for this lock for ever. */
 static void a_look_is_no_cancellation_point(void **s)
 {
 	pthread_t thread;

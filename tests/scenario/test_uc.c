@@ -33,7 +33,8 @@ static void assert_sent(struct two_hcas *d, uint32_t status)
 	assert_int_equal(c.status, status);
 }
 
-/* Side 1 got a message of `bytes` bytes `with` at `at`. */
+/* Expects that side 1 got a message of `bytes` bytes, which all have the value
+ * `with`, at `at`. */
 static void assert_got(struct two_hcas *d, uint64_t at, uint32_t bytes,
 		       uint8_t with)
 {

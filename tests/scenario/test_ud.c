@@ -38,7 +38,8 @@ static void assert_sent(struct two_hcas *d, uint32_t status)
 	assert_int_equal(c.status, status);
 }
 
-/* Returns the completion. */
+/* Expects that side 1 got a datagram of `bytes` bytes, which all have the value
+ * `with`.  Returns its completion. */
 static struct cqe assert_got(struct two_hcas *d, uint32_t bytes, uint8_t with)
 {
 	const uint8_t *p = d->side[1].memory.bytes + AT;
@@ -436,7 +437,7 @@ static void a_queue_pair_gets_datagrams_of_a_group_while_attached(void **state)
 	two_hcas_free(d);
 }
 
-/* Sends the group a datagram, which side 1 gets `times` times. */
+/* Sends the group a datagram, which side 1 must get `times` times. */
 static void assert_heard(struct two_hcas *d, uint8_t seed, int times)
 {
 	struct cqe c;
@@ -462,7 +463,7 @@ static void an_alias_and_its_group_are_detached_apart(void **state)
 	assert_int_equal(engine_mcast_attach(e, s->side, first), 0);
 	assert_int_equal(engine_mcast_attach_alias(e, s->side, first, group),
 			 0);
-	/* nobody has attached it by its own name */
+	/* `group` is not attached by its own name yet */
 	assert_int_equal(engine_mcast_detach(e, s->side, group), -EINVAL);
 	assert_int_equal(engine_mcast_attach(e, s->side, group), 0);
 	assert_int_equal(engine_mcast_attach(e, s->side, second), 0);
