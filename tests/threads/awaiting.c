@@ -168,6 +168,10 @@ static void send_until(uint32_t round, void (*break_off)(void), bool keeps)
 	pthread_join(threads[1], NULL);
 	pthread_join(threads[2], NULL);
 	EXPECT(!atomic_load(&now.strange));
+	if (!keeps) {
+		EXPECT(atomic_load(&now.ended) == atomic_load(&now.posted));
+		EXPECT(atomic_load(&now.arrived) <= atomic_load(&now.posted));
+	}
 	endpoint_close(&now.from);
 	endpoint_close(&now.to);
 }
