@@ -204,9 +204,11 @@ static bool run_torture(bool shared)
 	const char *victim = "";
 	int files;
 
+	broken = NULL;
 	/* the first run makes the objects that a process makes once */
-	if (!run_connection(shared)) {
-		printf("FAIL a run without failures: %s\n", strerror(errno));
+	if (!run_connection(shared) || broken) {
+		printf("FAIL a run without failures: %s\n",
+		       broken ? broken : strerror(errno));
 		return false;
 	}
 	files = open_files();
