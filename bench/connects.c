@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * connects [-t THREADS] COUNT: THREADS threads of one process open COUNT
- * connections of rdma_cm, with queue pairs, to another process at once.  Each
- * thread has an event channel, a protection domain and a completion queue of
- * its own.  Each connection then carries one SEND with the connection's number;
- * the process that accepts must see each number once.  Prints the time from the
- * first rdma_connect to the last RDMA_CM_EVENT_ESTABLISHED, divided by COUNT.
+ * connects [-t THREADS] COUNT: THREADS threads of one process, by default 8,
+ * open COUNT connections of rdma_cm, with queue pairs, to another process at
+ * once.  Each thread has an event channel, a protection domain and a completion
+ * queue of its own.  Each connection then carries one SEND with the
+ * connection's number; the process that accepts must see each number once.
+ * Prints as a line of JSON the time from the first rdma_connect to the last
+ * RDMA_CM_EVENT_ESTABLISHED, divided by COUNT, and the time of the whole run.
  *
  *	process that connects: a thread         process that accepts
  *	resolves addresses, creates QPs         accepts what comes
@@ -243,8 +244,8 @@ static void await_established(struct opener *o)
 		refuse_event(what, RDMA_CM_EVENT_ESTABLISHED);
 }
 
-/* Waits for DISCONNECTED of each id.  If the last of them comes late, the
- * TIMEWAIT of other ids is over before. */
+/* Waits for DISCONNECTED of each id.  The TIMEWAIT of an id may end, with
+ * TIMEWAIT_EXIT, before another id gets DISCONNECTED. */
 static void await_ends(struct opener *o)
 {
 	enum rdma_cm_event_type what;

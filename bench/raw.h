@@ -3,7 +3,8 @@
  * raw: the common part of the programs that measure the machine's limits.  Such
  * a program has two ends, a parent and a forked child, each pinned to a core.
  * The parent, end 0, measures, and prints one line of JSON.  The child, end 1,
- * answers until it is killed.  No function here calls adverb's libraries.
+ * answers until the parent kills it or ends the stream.  No function here calls
+ * adverb's libraries.
  */
 #ifndef BENCH_RAW_H
 #define BENCH_RAW_H
@@ -48,14 +49,15 @@ double raw_median(double *values, size_t count);
 /* Returns zeroed memory that a child forked later shares.  Ends the program if
  * there is no memory. */
 void *raw_shared(size_t bytes);
-/* Forks a process that ends when this process ends, however that ends.  Returns
- * what fork(2) returns; ends the program by raw_die(what) if it fails. */
+/* Forks a child, which the kernel kills when this process ends for any reason.
+ * Returns what fork(2) returns; if fork(2) fails, ends the program by
+ * raw_die(what). */
 pid_t raw_fork(const char *what);
-/* Pins this end to its core; end 1 also enters o->netns, or ends the program if
- * it cannot. */
+/* Pins this end to its core.  End 1 also enters o->netns, if there is one, and
+ * ends the program if that fails. */
 void raw_enter(const struct raw_options *o, int end);
-/* Pauses in a polling loop: if both ends are on one core, yields to the other
- * end. */
+/* Pauses in a polling loop: if both ends are on one core, yields the core to
+ * the other end. */
 void raw_pause(const struct raw_options *o);
 
 /*

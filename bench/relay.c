@@ -2,8 +2,8 @@
 /*
  * A process that receives each datagram from one Unix socket and sends it to
  * another: the raw limit of a process that forwards packets, such as that of
- * `adverb fabric`.  End 1 are two processes on one core, which send and receive
- * as fast as the relay lets them.  The result is the relay's own CPU time for a
+ * `adverb fabric`.  Two processes on the core of end 1 send and receive as fast
+ * as the relay lets them.  The result is the relay's own CPU time for a
  * datagram, since on few cores the three processes take turns.
  */
 #include "raw.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP connections (-n of them), all requested at once and accepted one after
+ * Opens -n TCP connections, all requested at once; end 1 accepts them one after
  * the other: the raw limit of rdma_cm's connections.
  */
 #include "raw.h"
