@@ -21,7 +21,13 @@
 #define STEPS 200
 #define KINDS 7
 
-enum { BY_THREAD = 1, ANYWHERE = 2, SHARED_QUEUE = 4, SERVICE = 24 };
+/* Bits of the first byte of the input. */
+enum {
+	BY_THREAD = 1,	  /* a thread changes words, too */
+	ANYWHERE = 2,	  /* any word of one arena may change */
+	SHARED_QUEUE = 4, /* RC queue pairs have a shared receive queue */
+	SERVICE = 24,	  /* the mask of the index in types[] */
+};
 
 /* The addresses of an arena's parts.  They are taken before any word changes.
  */

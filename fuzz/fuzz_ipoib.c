@@ -27,8 +27,11 @@ struct script {
 	uint8_t mad[MAD_BYTES]; /* the last question */
 	uint8_t mac[6];		/* the source of the last frame to the kernel */
 	uint64_t now_ms;
-	uint32_t handles, attached;
-	uint32_t asked, accepted; /* the last connections; 0: none */
+	uint32_t handles;  /* address handles that are not released */
+	uint32_t attached; /* groups to which the queue pair is attached */
+	/* The last connections, by the side that has asked for them; 0: none.
+	 * asked: the interface; accepted: a neighbour. */
+	uint32_t asked, accepted;
 };
 
 static void take_frame(void *ctx, const uint8_t *p, size_t bytes)
@@ -272,7 +275,8 @@ static void set_joined(struct script *s)
 	ipoib_joined(s->m, &j, s->now_ms);
 }
 
-/* The CM tells of a connection. */
+/* Acts as the CM: a neighbour asks for a connection, or a connection opens or
+ * ends. */
 static void change_connection(struct script *s)
 {
 	uint8_t how = input_u8(&s->in), gid[16] = {0xfe, 0x80, [15] = how};

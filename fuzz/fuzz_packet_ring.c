@@ -5,10 +5,10 @@
  * HOSTILE, all packets arrive in order, and no wake-up is lost.  In a run with
  * HOSTILE, any word of the ring changes between the steps, as a peer that has
  * the memory can change them; with BY_THREAD a thread changes words during the
- * steps, too.  With SLOW the consumer takes less than the producer puts.  Then
- * the producer writes, and the consumer reads, only blocks of the ring, no
- * packet is longer than the consumer allows, and a broken ring gives and takes
- * nothing more.  Pages without access surround the ring.
+ * steps, too.  In such a run the producer writes, and the consumer reads, only
+ * blocks of the ring, no packet is longer than the consumer allows, and a
+ * broken ring gives and takes nothing more.  In a run with SLOW the consumer
+ * takes less than the producer puts.  Pages without access surround the ring.
  */
 #include "fuzz.h"
 #include "input.h"
@@ -28,6 +28,7 @@
 #define GUARDED	 (PACKET_RING_BYTES + 2 * PAGE)
 #define HALF_END (BLOCKS / 2 * PACKET_RING_BLOCK - PACKET_RING_HEAD)
 
+/* Bits of the first byte of the input. */
 enum { HOSTILE = 1, BY_THREAD = 2, SLOW = 4 };
 
 /* A packet that was put in a run without HOSTILE.  All its bytes are mark. */

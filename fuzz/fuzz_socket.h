@@ -27,7 +27,7 @@
 static uint64_t skipped_ms; /* how far clocks are ahead of the kernel's */
 
 /* Replaces the function of libc in the whole program: each clock is skipped_ms
- * ahead. */
+ * ahead of the kernel's. */
 int clock_gettime(clockid_t id, struct timespec *t)
 {
 	int err = (int)syscall(SYS_clock_gettime, id, t);

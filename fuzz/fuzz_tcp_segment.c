@@ -14,11 +14,12 @@
 
 #define ALL (1u << 21) /* bytes of one direction */
 
-/* What went in, and what came out, by the side. */
+/* The bytes of each side, and how many of them the segments have had. */
 static struct {
-	uint8_t bytes[ALL]; /* that were given */
-	uint32_t given, written;
-	uint32_t next; /* the sequence number that is due */
+	uint8_t bytes[ALL]; /* the bytes that were given */
+	uint32_t given;	    /* how many bytes were given */
+	uint32_t written;   /* how many of them were in segments */
+	uint32_t next;	    /* the sequence number of the next segment */
 } side_of[2];
 
 static void take_segment(void *arg, const struct tcp_segment *s)
