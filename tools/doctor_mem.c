@@ -90,7 +90,8 @@ static bool can_copy_mapped(void)
 }
 
 /* Prints whether processes of this host exchange data without packets.  err:
- * why a process may not write into another, an errno value; or 0. */
+ * the errno value with which the kernel refuses that a process writes into
+ * another process; 0: it permits that. */
 static void check_direct_path(int err)
 {
 	switch (env_path()) {

@@ -15,8 +15,8 @@ enum {
 	SNAP_BYTES = 8256,
 };
 
-/* The format of libpcap, in this machine's byte order, times in ns.  Each
- * packet follows a header of ERF. */
+/* The header of a file of libpcap, in this machine's byte order, with times in
+ * ns.  Each packet has a struct packet_header and an ERF header before it. */
 struct file_header {
 	uint32_t magic;
 	uint16_t major, minor;

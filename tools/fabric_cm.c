@@ -31,7 +31,7 @@ enum {
 #define OF_ACTIVE(l)  CONTAINER_OF(l, struct cm_host, active)
 #define OF_CLIENTS(l) CONTAINER_OF(l, struct fabric_cm_client, link)
 
-/* Has fabric_cm_turn look at the host. */
+/* Makes fabric_cm_turn look at the host. */
 static void mark_active(struct cm_host *h)
 {
 	if (!list_is_linked(&h->active))
@@ -412,8 +412,8 @@ void fabric_cm_hang_up(struct fabric_cm_client *c)
 {
 	int turns = 0;
 
-	/* ends after two reads without a message, since the first of them may
-	 * have failed with ECONNRESET */
+	/* the loop ends after two reads without a message, since the first of
+	 * them may have failed with ECONNRESET */
 	for (int idle = 0; idle < 2 && turns < LAST_TURNS; turns++) {
 		int n = read_client(c);
 

@@ -69,8 +69,8 @@ void fabric_cm_serve(struct fabric_cm *cm);
  * caller calls it at the end of each turn of its loop.  Returns whether a
  * descriptor was closed since the last call. */
 bool fabric_cm_turn(struct fabric_cm *cm);
-/* Returns the time in ms of the next fabric_cm_turn that is needed;
- * FABRIC_NEVER: none. */
+/* Returns the time of the next fabric_cm_turn that is needed, in ms of
+ * monotonic_ms; 0: at once; FABRIC_NEVER: none is needed. */
 uint64_t fabric_cm_deadline(const struct fabric_cm *cm);
 
 #endif

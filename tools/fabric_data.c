@@ -19,7 +19,8 @@ enum {
 	READS = 64,   /* messages of one socket in one turn */
 	REST = 1024,  /* the same, if the program has ended */
 	PACKETS = 64, /* packets of one ring in one turn */
-	VAIN = 64,    /* looks in vain at a ring, while others have packets */
+	/* looks in a row at an empty ring, while other rings have packets */
+	VAIN = 64,
 	/* Bytes of one socket in one turn, after which no message is read. */
 	READ_BYTES = 512 << 10,
 };
@@ -76,9 +77,9 @@ void fabric_data_close(struct fabric_data *f, struct fabric_data_socket *d)
 	d->end = NULL;
 }
 
-/* Watches the socket for reading only while its data end may send, unless the
- * packets are in a ring.  Otherwise epoll would report the unread socket again
- * and again. */
+/* Watches the socket for reading only while its data end may send: otherwise
+ * epoll would report a socket that is not read again and again.  The socket of
+ * a data end that uses rings is always read. */
 static void watch_data(const struct fabric_data *f,
 		       struct fabric_data_socket *d)
 {
@@ -126,11 +127,13 @@ static bool is_wake(const uint8_t *bytes, size_t n)
 	return news.changes == DATA_RING;
 }
 
-/* The program has waited for the fabric, or will. */
+/* Handles a message for which is_wake returns true.  From now on the packets of
+ * the data end are in its ring. */
 static void take_wake(struct fabric_data *f, struct fabric_data_socket *d)
 {
 	d->uses_ring = true;
-	/* resume_data looks at the ring of a data end that may not send now */
+	/* if the data end may not send now, resume_data looks at its ring later
+	 */
 	if (d->reads)
 		keep_busy(f, d);
 	if (d->is_ring_full) {
@@ -168,15 +171,16 @@ static bool has_ended(int fd)
 
 /* Takes the socket's next message (take_message); drops a message that is
  * longer than FABRIC_PROTO_BURST_BYTES or the buffer.  Returns how many bytes
- * were read, and 1 for an empty message; 0: the program has closed its end and
- * all messages were read; or -1: there is no message now. */
+ * were read; 1 also for an empty message, and for the ECONNRESET of a program
+ * that has left messages unread; 0: the program has closed its end and all
+ * messages were read; or -1: there is no message now. */
 static int read_next(struct fabric_data *f, struct fabric_data_socket *d)
 {
 	size_t room = bits_min_u64(f->size, FABRIC_PROTO_BURST_BYTES);
 	ssize_t n =
 		recv(d->watch.fd, f->buffer, room, MSG_DONTWAIT | MSG_TRUNC);
 
-	/* after the program's end the first recv fails in this way if the
+	/* after the program's end the first recv fails with ECONNRESET if the
 	 * program has left messages unread */
 	if (n < 0 && errno == ECONNRESET)
 		return 1;

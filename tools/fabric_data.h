@@ -41,7 +41,7 @@ struct fabric_data {
 	struct list rests; /* struct fabric_data_socket.rest */
 	struct list busy;  /* struct fabric_data_socket.busy */
 	struct list rings; /* struct fabric_ring.list */
-	/* A socket was closed.  The owner of the struct clears it. */
+	/* A socket was closed.  The owner of the struct sets this to false. */
 	bool has_closed;
 };
 
@@ -83,8 +83,9 @@ void fabric_data_init(struct fabric_data_socket *d, struct connection *c);
  * Takes both.  Returns 0 or -errno; on failure both are closed. */
 int fabric_data_open(struct fabric_data *f, struct fabric_data_socket *d,
 		     int fd, struct data_end *end);
-/* Gives d, which is open and belongs to a program of the process `pid`, rings.
- * Returns and takes what fabric_ring_open does. */
+/* Gives rings to d, which is open and whose program is the process `pid`.
+ * Takes room_fd and returns a descriptor, or an error, as fabric_ring_open
+ * does. */
 int fabric_data_ring(struct fabric_data *f, struct fabric_data_socket *d,
 		     int pid, int room_fd);
 /* Serves the events that epoll has reported. */
@@ -98,13 +99,15 @@ void fabric_data_close(struct fabric_data *f, struct fabric_data_socket *d);
 /* Takes packets out of the rings of programs, and returns whether there were
  * any.  Called before fabric_turn. */
 bool fabric_data_take(struct fabric_data *f);
-/* Gives the programs the packets and the changes that wait for them, reads the
- * sockets of those that may send again, and closes the sockets of ended
- * programs whose time is over.  Called after fabric_turn. */
+/* Gives the programs the packets and the changes that wait for them, watches
+ * the sockets and the rings of those that may send again, sends packets that
+ * ended programs have left, and closes the sockets of ended programs whose time
+ * is over.  Called after fabric_turn. */
 void fabric_data_turn(struct fabric_data *f, uint64_t now_ms);
 /* Returns when fabric_data_turn has to be called, in ms: 0, which is at once,
  * if packets of an ended program may be sent, or if a ring may have packets;
- * else when it closes a socket; FABRIC_NEVER: never. */
+ * else when the next socket of an ended program has to be closed; FABRIC_NEVER:
+ * never. */
 uint64_t fabric_data_deadline(const struct fabric_data *f);
 
 #endif

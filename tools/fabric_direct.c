@@ -60,10 +60,12 @@ void fabric_direct_show(struct fabric_direct *d, uint32_t changes)
 		shared_store(d->changes, changes);
 }
 
-/* Is the pid that a program has sent in *arena its own, `pid`?  The two can be
- * compared only if the program and this process are in one PID namespace.  If
- * they are not, returns true: the peer that maps the arena compares
- * arena->pid with the pid in the arena. */
+/* May *arena, which a program has sent, be the program's own?  `pid` is the
+ * program's, by the kernel's word.  The pid in *arena can be compared with it
+ * only if the program and this process are in one PID namespace.  If they are
+ * not, any pid but 0 is accepted: the peer that maps the arena compares
+ * arena->pid with the pid in the arena.  The descriptor's number must not be
+ * negative. */
 static bool is_own_pid(const struct fabric_arena *arena, int pid)
 {
 	return arena->pid && arena->fd >= 0 &&

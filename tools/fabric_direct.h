@@ -15,9 +15,9 @@
 
 /* A program, in its connection. */
 struct fabric_program {
-	uint32_t number; /* 1 to DATA_NUMBER_MAX; 0: it does not share */
+	uint32_t number; /* 1 to DATA_NUMBER_MAX; 0: shares no arena */
 	struct fabric_arena arena;
-	int wake_fd; /* the eventfd that wakes it */
+	int wake_fd; /* the eventfd that wakes the program; owned */
 };
 
 struct fabric_direct {
@@ -35,13 +35,15 @@ int fabric_direct_open(struct fabric_direct *d, bool is_allowed);
 void fabric_direct_close(struct fabric_direct *d);
 /* Shows the programs the subnet's number of changes. */
 void fabric_direct_show(struct fabric_direct *d, uint32_t changes);
-/* Notes that a program shares its arena.  @pid: the kernel's word.  Takes
- * wake_fd if the result is 0.  Returns 0; -EOPNOTSUPP: programs may not share;
- * -EBUSY: the program shares already; -EINVAL: the descriptor is no eventfd, or
- * the pid is wrong; -EMFILE: too many programs share. */
+/* Notes that a program shares its arena.  @pid: the program's, by the kernel's
+ * word.  Takes wake_fd if the result is 0.  Returns 0; -EOPNOTSUPP: programs
+ * may not share; -EBUSY: the program shares already; -EINVAL: wake_fd is no
+ * eventfd, or the pid or the descriptor in *arena is wrong; -EMFILE: too many
+ * programs share. */
 int fabric_direct_share(struct fabric_direct *d, struct fabric_program *p,
 			const struct fabric_arena *arena, int pid, int wake_fd);
-/* Ends the sharing of a program.  Returns whether the program shared. */
+/* Ends the sharing of a program, and closes its eventfd.  Returns whether the
+ * program shared. */
 bool fabric_direct_leave(struct fabric_direct *d, struct fabric_program *p);
 /* Returns the program with a number; NULL: none shares with this number. */
 const struct fabric_program *fabric_direct_find(const struct fabric_direct *d,

@@ -16,9 +16,9 @@ enum {
 };
 
 enum phase {
-	PHASE_IDLE, /* no question is open */
-	PHASE_JOINS,
-	PHASE_LEAVES,
+	PHASE_IDLE,   /* no question is open */
+	PHASE_JOINS,  /* a join has no answer yet */
+	PHASE_LEAVES, /* a leave has no answer yet */
 };
 
 /* A group, and the way in which a port is its member. */
@@ -153,9 +153,9 @@ static void begin_leave(struct fabric_groups *all, struct sa_group *g)
 		g->phase = PHASE_LEAVES;
 }
 
-/* Does what the group needs next.  May free it.  For each new member the port
- * joins again, since another subnet manager may have forgotten the group, or
- * made it with another LID. */
+/* Does what the group needs next.  May free the group.  For each new member the
+ * port joins again, since another subnet manager may have forgotten the group,
+ * or made it with another LID. */
 static void step_group(struct fabric_groups *all, struct sa_group *g)
 {
 	if (g->phase != PHASE_IDLE)
@@ -372,12 +372,13 @@ void fabric_group_lose(struct fabric_groups *all,
 	}
 }
 
-/* Returns 0, with the membership, or -errno, as cmproto.h says. */
+/* Reads the answer to a join.  Returns 0, with the membership in *r, or -errno,
+ * as cmproto.h says. */
 static int read_answer(const struct sa_group *g, const uint8_t *mad,
 		       size_t bytes, struct sa_member *r)
 {
-	/* The answer has the join state of all groups of the port with this
-	 * GID. */
+	/* The answer's join state has the bits of all memberships of the port
+	 * in the group, not only of the membership that was asked for. */
 	const struct sa_member asked = g->record;
 	struct sa_answer a;
 

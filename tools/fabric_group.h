@@ -46,8 +46,9 @@ struct fabric_groups {
 	/* The id of the last question.  Questions for paths take their ids
 	 * from this counter, too. */
 	uint32_t *last_id;
-	struct list all;
-	uint32_t member_count, group_count;
+	struct list all;       /* struct sa_group */
+	uint32_t member_count; /* memberships, of all groups */
+	uint32_t group_count;  /* groups in all */
 };
 
 /* Returns what a program is told of a group (cmproto.h). */
@@ -64,6 +65,8 @@ static inline struct cmproto_group fabric_group_write(const struct sa_member *r)
 				      .join_state = r->join_state};
 }
 
+/* Makes an empty table.  user: the first argument of the functions of sink.
+ * sink and last_id are borrowed. */
 void fabric_group_init(struct fabric_groups *all,
 		       const struct fabric_group_sink *sink, void *user,
 		       uint32_t *last_id);

@@ -32,10 +32,11 @@ struct host_port {
 	struct cm_host *host;
 	struct end *end; /* NULL: the host has no such port */
 	uint32_t number;
-	/* The end's agents.  cm_agent FABRIC_HOST_NO_AGENT: a program at the
-	 * port has registered for the MADs of the CM. */
+	/* The end's agents for the MADs of the CM and of the SA.  cm_agent is
+	 * FABRIC_HOST_NO_AGENT until fabric_cm_open has registered it, and
+	 * while a program at the port has registered for the MADs of the CM. */
 	int cm_agent, sa_agent;
-	bool has_said; /* the user was told about this program */
+	bool has_said; /* the user was told that a program has registered */
 };
 
 struct cm_host {
@@ -44,7 +45,7 @@ struct cm_host {
 	struct fabric_cm *cm;
 	struct node *node;
 	struct cmserver *server;
-	struct list clients;
+	struct list clients; /* struct fabric_cm_client.link */
 	uint32_t client_count;
 	struct list queries; /* for paths, of all clients */
 	struct fabric_groups groups;
@@ -86,10 +87,11 @@ struct host_port *fabric_host_port(struct cm_host *h, const uint8_t gid[16],
  * membership in its partition or, if the port has no other, of limited
  * membership.  FABRIC_HOST_PKEYS: the port is not in the partition. */
 uint16_t fabric_host_pkey_index(const struct fabric_port *port, uint16_t pkey);
-/* Sends a question to the subnet administration, from the port with the GID,
- * up to FABRIC_ROUTE_RETRIES + 1 times with pauses of try_ms.  Returns 0;
+/* Sends a question to the subnet administration, from the port with the GID, up
+ * to FABRIC_ROUTE_RETRIES + 1 times with pauses of try_ms.  Returns 0;
  * -ENETDOWN: the port is not active, or the host has none with the GID;
- * -ETIMEDOUT: the port knows no subnet manager; or another -errno. */
+ * -ETIMEDOUT: the port knows no subnet manager, or has no agent for the SA; or
+ * another -errno. */
 int fabric_host_ask(struct cm_host *h, const uint8_t gid[16],
 		    const uint8_t mad[MAD_BYTES], uint32_t try_ms);
 

@@ -18,8 +18,9 @@ struct fabric_interface {
 	struct list link; /* in the list of the subnet's interfaces */
 	struct hwaddr address;
 	uint8_t mac[HWADDR_MAC_BYTES];
-	uint16_t pkey;			/* of its partition */
-	struct cmproto_group broadcast; /* mtu 0: it has none */
+	uint16_t pkey; /* of the interface's partition */
+	/* The interface's broadcast group; mtu 0: there is none. */
+	struct cmproto_group broadcast;
 };
 
 /* Makes *i the interface of the message m, and adds it to the list unless it is

@@ -152,7 +152,9 @@ static const struct fabric_group_sink sink = {
 struct changed_port {
 	struct cm_host *host;
 	uint32_t number;
-	bool loses_all; /* else the groups whose partition it is not in */
+	/* The port loses all groups; else those of partitions that the port is
+	 * not in. */
+	bool loses_all;
 	struct fabric_port now;
 };
 

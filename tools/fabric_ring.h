@@ -5,10 +5,11 @@
  * the program of room.
  *
  * The fabric makes and seals the file, so no access to the rings raises SIGBUS.
- * The memory that programs can have the fabric use is bounded: a process has a
- * few files, and all have FABRIC_RING_ALL.  Further data ends send by their
- * sockets.  A file's memory is freed when its data end is closed, also if the
- * program keeps the descriptor or the mapping.
+ * The memory that programs can make the fabric use is bounded: a process has at
+ * most FABRIC_RING_EACH files, and all processes together have at most
+ * FABRIC_RING_ALL.  Further data ends send by their sockets.  A file's memory
+ * is freed when its data end is closed, also if the program keeps the
+ * descriptor or the mapping.
  *
  * Owner: the process's one thread.
  */
@@ -54,7 +55,9 @@ struct fabric_ring {
  * or the fabric has as many as it may have; or another -errno. */
 int fabric_ring_open(struct fabric_ring *r, struct list *all, int pid,
 		     int room_fd);
-/* Frees the rings and their memory, if there are any. */
+/* If there are rings, tells the program that there is room, so that the program
+ * does not wait for ever; then frees the rings and their memory, and closes
+ * room_fd. */
 void fabric_ring_close(struct fabric_ring *r);
 /* Tells the program that the ring to the fabric has room.  Does not wait,
  * whatever the program has done to the eventfd. */

@@ -17,11 +17,11 @@ enum {
 	FABRIC_ROUTE_RETRIES = 3, /* how often a query is sent again */
 };
 
-/* Writes the query for a path from m->at.local to m->at.peer for the service of
- * m->at.space and m->at.peer_port, with the traffic class
- * m->path.traffic_class.  The query also has m->path.pkey if that is not 0, and
- * m->path.sl if that is not 0.  The lower half of its transaction ID is `id`.
- */
+/* Writes the query for a path from m->at.local to m->at.peer, with the traffic
+ * class m->path.traffic_class, for the service m->at.service_id or, if that is
+ * 0, for the service of m->at.space and m->at.peer_port.  The query also has
+ * m->path.pkey if that is not 0, and m->path.sl if that is not 0.  The lower
+ * half of its transaction ID is `id`. */
 void fabric_route_write(const struct cmproto *m, uint32_t id,
 			uint8_t mad[MAD_BYTES]);
 /* Reads the path in an answer of `bytes` bytes and any contents.  Returns 0;

@@ -666,7 +666,7 @@ static void handle_event(struct fabric_server *s, const struct epoll_event *e)
 	}
 }
 
-/* Has the owner of an end fetch the messages of the end. */
+/* Makes the owner of an end fetch the messages of the end. */
 static void read_end(struct end *end)
 {
 	const struct fabric_cm_reader *r = fabric_owner(end);

@@ -179,7 +179,7 @@ bool image_contains(const struct image *im, const char *path, const char *word)
 	return found;
 }
 
-/* Prints that the list cannot be used, and what to do. */
+/* Prints that the list cannot be used, and what to do.  Returns 1. */
 static int refuse_list(const struct image *im, const char *why)
 {
 	fprintf(stderr,

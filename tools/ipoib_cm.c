@@ -84,12 +84,13 @@ void ipoib_cm_fini(struct ipoib_cm *c)
 
 /* ---- sending ---- */
 
-/* Returns whether the socket has taken the message. */
+/* Sends the message.  Returns false if the socket has no room now, and the
+ * message has to be sent later. */
 static bool send_now(struct ipoib_cm *c, const struct cmproto *m)
 {
 	ssize_t n = send(c->fd, m, sizeof(*m), MSG_DONTWAIT | MSG_NOSIGNAL);
 
-	/* of another error ipoib_cm_receive learns */
+	/* after another error ipoib_cm_receive ends all connections */
 	return n == sizeof(*m) || (errno != EAGAIN && errno != EINTR);
 }
 
@@ -141,7 +142,8 @@ static void free_link(struct ipoib_cm_link *l)
 	*l = (struct ipoib_cm_link){0};
 }
 
-/* Forgets a connection.  An object that is still to come is released then. */
+/* Forgets a connection.  If its object is still to come, take_object releases
+ * the object. */
 static void close_link(struct ipoib_cm *c, struct ipoib_cm_link *l)
 {
 	uint32_t serial = l->serial;
@@ -152,7 +154,8 @@ static void close_link(struct ipoib_cm *c, struct ipoib_cm_link *l)
 	l->serial = serial;
 }
 
-/* Asks for an object, for the request.  False: there is no memory. */
+/* Asks the fabric for an object, with which take_object then sends the request.
+ * False: there is no memory. */
 static bool bind_link(struct ipoib_cm *c, struct ipoib_cm_link *l, uint32_t id,
 		      const struct cmproto *request)
 {
@@ -185,7 +188,8 @@ static struct ipoib_cm_link *find_link(struct ipoib_cm *c, uint32_t id)
 	return NULL;
 }
 
-/* The object of an earlier listener may still be to come. */
+/* Moves the open question for an earlier listener's object to a free link, so
+ * that take_object releases the object when it comes. */
 static void set_aside(struct ipoib_cm *c)
 {
 	struct ipoib_cm_link *l = c->listener.serial ? new_link(c) : NULL;
@@ -280,7 +284,8 @@ void ipoib_cm_close(struct ipoib_cm *c, uint32_t id)
 
 /* ---- receiving ---- */
 
-/* err: the fabric's -errno; 0: it gives none. */
+/* Closes the connection or the listener, and tells the sink.  err: the fabric's
+ * -errno; 0: the fabric gives no reason. */
 static void end_link(struct ipoib_cm *c, struct ipoib_cm_link *l, int err)
 {
 	uint32_t id = l->id;
@@ -292,7 +297,9 @@ static void end_link(struct ipoib_cm *c, struct ipoib_cm_link *l, int err)
 		c->sink->ended(c->ctx, id);
 }
 
-/* The answer to a request for an object. */
+/* Handles the answer to a question for an object: sends the request for which
+ * the object was wanted, or releases the object if the connection was closed
+ * meanwhile. */
 static void take_object(struct ipoib_cm *c, struct ipoib_cm_link *l,
 			const struct cmproto *m)
 {
@@ -366,7 +373,8 @@ static void take_event(struct ipoib_cm *c, const struct cmproto *m)
 		end_link(c, l, 0);
 }
 
-/* The fabric has ended, or this process has not read its messages. */
+/* Ends all connections and the listener: the fabric has ended, or has closed
+ * the socket because this process did not read the fabric's messages. */
 static void end_all(struct ipoib_cm *c)
 {
 	close(c->fd);

@@ -2,9 +2,9 @@
 /*
  * The communication management of an IPoIB interface in connected mode: a
  * client of the fabric's process (broker/cmproto.h), which sends REQ, REP and
- * DREQ for it.  A connection has the number that ipoib/stream has given it.
- * Nothing here waits: messages that the socket does not take are kept.  One
- * thread; no lock.
+ * DREQ for the interface.  A connection has the number that ipoib/stream has
+ * given to it.  No function waits: messages that the socket does not take are
+ * kept.  One thread; no lock.
  */
 #ifndef TOOLS_IPOIB_CM_H
 #define TOOLS_IPOIB_CM_H
@@ -37,18 +37,20 @@ struct ipoib_cm_link {
 	uint32_t object; /* of the fabric; 0: none yet */
 	/* The number of the request for an object; 0: none is open. */
 	uint32_t serial;
-	/* The number of the last other request; 0: there was none. */
+	/* The number of the last request with the object; 0: there was none. */
 	uint32_t awaited;
-	struct cmproto *request; /* is sent when there is an object */
-	/* The fabric has done the last other request. */
+	struct cmproto *request; /* is sent when there is an object; owned */
+	/* The fabric has done the last request with the object. */
 	bool is_done;
 };
 
 struct ipoib_cm {
 	const struct ipoib_cm_sink *sink; /* borrowed */
 	void *ctx;
-	int connection; /* brought fd, and stays open as long; -1: none */
-	int fd;		/* without blocking; -1: the fabric is gone */
+	/* The connection by which the fabric sent fd.  Stays open as long as
+	 * fd; -1: none. */
+	int connection;
+	int fd; /* a socket for messages of cmproto.h; -1: the fabric is gone */
 	uint8_t gid[16];
 	uint64_t service_id; /* of the interface */
 	uint32_t last_serial;
@@ -58,16 +60,22 @@ struct ipoib_cm {
 	uint32_t unsent_at, unsent_count;
 };
 
-/* Connects to the fabric of this process.  Returns 0, or -1 after a sentence
- * about the interface `name`. */
+/* Connects to the fabric of this process.  The sink is borrowed; ctx is the
+ * first argument of its functions.  Returns 0, or -1 after a sentence about the
+ * interface `name`. */
 int ipoib_cm_open(struct ipoib_cm *c, const struct ipoib_cm_sink *sink,
 		  void *ctx, const char *name);
-/* Takes the connection to a fabric.  Returns 0, or -1 without memory. */
+/* Begins with the socket fd, as ipoib_cm_open does, and takes it.  Returns 0,
+ * or -1 if there is no memory; then fd stays the caller's. */
 int ipoib_cm_init(struct ipoib_cm *c, const struct ipoib_cm_sink *sink,
 		  void *ctx, int fd);
+/* Closes the sockets and frees the memory; calls no function of the sink. */
 void ipoib_cm_fini(struct ipoib_cm *c);
-/* Listens at the GID for requests to the interface with the QPN. */
+/* Listens at the GID for requests to the interface with the QPN, and ends an
+ * earlier listener.  If the fabric refuses, or there is no memory, the sink's
+ * `deaf` is called, perhaps later. */
 void ipoib_cm_listen(struct ipoib_cm *c, const uint8_t gid[16], uint32_t qpn);
+/* Ends the listener, if there is one. */
 void ipoib_cm_unlisten(struct ipoib_cm *c);
 /* Is there a listener, or a request for one? */
 bool ipoib_cm_is_listening(const struct ipoib_cm *c);
@@ -80,12 +88,14 @@ bool ipoib_cm_is_heard(const struct ipoib_cm *c);
  */
 bool ipoib_cm_connect(struct ipoib_cm *c, uint32_t id, uint32_t qpn,
 		      const struct cmproto *m);
-/* Accepts the request with the object, as the connection `id`.  Returns false,
- * and rejects it, if there are IPOIB_CM_LINKS connections. */
+/* Accepts the request with the object, as the connection `id`.  m has the queue
+ * pair and the private data.  Returns false, and rejects the request, if there
+ * are IPOIB_CM_LINKS connections. */
 bool ipoib_cm_accept(struct ipoib_cm *c, uint32_t object, uint32_t id,
 		     const struct cmproto *m);
+/* Rejects the request with the object, with reason 28 (IBTA 12.6.7.2). */
 void ipoib_cm_reject(struct ipoib_cm *c, uint32_t object);
-/* Tells the neighbour that its acceptance has come. */
+/* Tells the neighbour that its acceptance of the connection `id` has come. */
 void ipoib_cm_establish(struct ipoib_cm *c, uint32_t id);
 /* Ends a connection, if there is one with the number. */
 void ipoib_cm_close(struct ipoib_cm *c, uint32_t id);

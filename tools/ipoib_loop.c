@@ -40,12 +40,12 @@ struct loop {
 	struct ipoib *m;
 	struct ipoib_verbs verbs;
 	struct ipoib_tap tap;
-	struct ipoib_register known; /* to the fabric, for rdma_cm */
+	struct ipoib_register known; /* tells the fabric of the interface */
 	struct ipoib_cm cm;	     /* used only in connected mode */
 	struct ipoib_rc rc;	     /* used only in connected mode */
 	struct ipoib_port port;	     /* as it was at the last look */
 	int epoll, signals;
-	bool is_up;
+	bool is_up; /* the interface has joined its broadcast group */
 	struct sa_member broadcast; /* the group, while is_up */
 	bool looks;		    /* the kernel's groups are to be read */
 	bool reads_tap;		    /* the loop waits for frames */
@@ -68,7 +68,7 @@ static void end_loop(struct loop *l, const char *why)
 	l->status = 1;
 }
 
-/* The fabric has closed its connections. */
+/* Ends the loop because the fabric has closed this process's connections. */
 static void cut_loop(struct loop *l)
 {
 	l->is_cut = true;
@@ -234,7 +234,7 @@ static void serve_connections(struct loop *l, uint64_t now_ms)
 	uint32_t id;
 
 	l->has_more |= ipoib_rc_receive(&l->rc, l->m, FRAMES, now_ms) >= FRAMES;
-	/* a connection whose packets fail has completions that tell it */
+	/* the completions of failed sends show which connections have failed */
 	ipoib_verbs_collect(&l->verbs);
 	while ((id = ipoib_rc_broken(&l->rc, now_ms)))
 		lose_connection(l, id);

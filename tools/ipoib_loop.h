@@ -23,9 +23,9 @@ struct ipoib_loop_config {
 	void *ctx;
 };
 
-/* Runs the interface until a signal, the end of the fabric or that of the
- * interface.  Returns the exit status, after a sentence on stderr if it is not
- * 0. */
+/* Runs the interface until SIGINT or SIGTERM comes, the fabric ends or the
+ * interface is removed.  Returns the exit status: 0 after a signal; else 1,
+ * after a sentence on stderr. */
 int ipoib_loop_run(const struct ipoib_loop_config *config);
 
 #endif

@@ -211,8 +211,9 @@ static void end_with(pid_t parent)
 		_exit(1);
 }
 
-/* Forks.  Returns in the child, with the descriptor to which it reports that
- * the interface is up.  The parent waits for that report and exits. */
+/* Forks.  Returns in the child, with the descriptor to which the child writes a
+ * byte when the interface is up.  The parent waits for the byte or the child's
+ * end, and exits. */
 static int enter_background(void)
 {
 	int ends[2];
@@ -259,7 +260,8 @@ int main(int argc, char **argv)
 	bool background = false;
 	int up = -1, status;
 
-	/* Where there is no /dev/null, the program runs as it was started. */
+	/* If /dev/null cannot be opened, the program runs with the descriptors
+	 * with which it was started. */
 	standard_fds_fill();
 	status = read_options(argc, argv, &c, &background);
 	if (status)

@@ -269,8 +269,8 @@ bool ipoib_rc_serve(struct ipoib_rc *r, uint32_t id, const struct cmproto *m,
 	return true;
 }
 
-/* Lets the receive that the queue pair has taken come back by its completion:
- * the queue pair is destroyed after that. */
+/* The queue pair enters ERR, and is destroyed only after the receives that it
+ * has taken have come back by their completions (is_in_use). */
 void ipoib_rc_end(struct ipoib_rc *r, uint32_t id)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -295,11 +295,12 @@ static void destroy_link(struct ipoib_rc *r, struct ipoib_rc_link *l)
 	*l = (struct ipoib_rc_link){0};
 }
 
-/* May a completion of a receive of the connection, which has ended, not be
- * taken yet?  The receive would be lost with the queue pair.  None may if the
- * connection is one of the first `ended` that have ended, since no completion
- * was left after these; and none if as many completions were taken since its
- * end as there are receives. */
+/* May the receive CQ still have a completion of this ended connection?  If the
+ * queue pair were destroyed, the receive of this completion would be lost.  The
+ * CQ has none if the connection is among the first `ended` that have ended,
+ * since the CQ was found empty after these.  It has none either if
+ * IPOIB_RC_RECEIVES completions, as many as there are receives, were taken
+ * since the connection's end. */
 static bool is_in_use(const struct ipoib_rc *r, const struct ipoib_rc_link *l,
 		      uint32_t ended)
 {
@@ -360,9 +361,9 @@ uint32_t ipoib_rc_broken(struct ipoib_rc *r, uint64_t now_ms)
 
 /* ---- packets ---- */
 
-/* A neighbour that takes nothing must leave places for the others: a connection
- * has at most half as many as are free, and all connections leave RESERVE to
- * packets by UD. */
+/* A neighbour that takes nothing must leave places for the other connections:
+ * RESERVE free places are left to packets by UD, and a connection has at most
+ * half as many packets in flight as there are other free places. */
 static bool may_send(const struct ipoib_rc *r, const struct ipoib_rc_link *l)
 {
 	uint32_t left = r->v->places.free_count;

@@ -19,8 +19,8 @@
 #define IPOIB_RC_LINKS	  384 /* queue pairs */
 #define IPOIB_RC_RECEIVES 256
 #define IPOIB_RC_SENDS	  64 /* in flight, of one queue pair */
-/* A connection of whose packets in flight none arrives for so long has failed:
- * its neighbour has stopped. */
+/* Milliseconds.  A connection has failed if none of its packets in flight has
+ * arrived for so long: its neighbour has stopped. */
 #define IPOIB_RC_STUCK_MS 8000
 
 struct ipoib_rc_link {
@@ -28,9 +28,9 @@ struct ipoib_rc_link {
 	uint32_t id;
 	struct ibv_qp *qp; /* NULL: the entry is free */
 	struct ipoib_verbs_flow flow;
-	uint32_t complete; /* flow.complete, when it was looked at last */
-	/* When packets in flight had arrived, or none was in flight, as far as
-	 * looks have shown; 0: there was no look. */
+	uint32_t complete; /* flow.complete at the time moved_ms */
+	/* The time of the last look (ipoib_rc_broken) that found that a packet
+	 * had arrived, or that none was in flight; 0: there was no look. */
 	uint64_t moved_ms;
 	/* The path of a connection that this side has asked for. */
 	struct route route;
@@ -48,37 +48,42 @@ struct ipoib_rc {
 	struct ibv_mr *mr;
 	uint8_t *memory;
 	struct ipoib_rc_link links[IPOIB_RC_LINKS];
-	struct ipoib_rc_link *last; /* that was found last */
+	struct ipoib_rc_link *last; /* the link that was found last, or NULL */
 	uint64_t ca_guid;
 	bool has_closed; /* queue pairs are to be destroyed */
 	uint32_t ended;	 /* how many connections have ended */
 	uint32_t taken;	 /* how many completions were taken */
-	/* `ended` when no completion was left. */
+	/* The value of `ended` before the last poll that emptied the receive
+	 * CQ. */
 	uint32_t drained;
 };
 
 /* Makes the shared receive queue.  Returns 0, or -1 after a sentence. */
 int ipoib_rc_open(struct ipoib_rc *r, struct ipoib_verbs *v);
-/* Before ipoib_verbs_close. */
+/* Destroys the queue pairs and the shared receive queue.  The caller calls this
+ * before ipoib_verbs_close. */
 void ipoib_rc_close(struct ipoib_rc *r);
 /*
- * Makes the queue pair of a connection that is asked for: fills in *m, as for
- * CMPROTO_CONNECT, except for the addresses and the private data.  Returns
- * false if there is none left.
+ * Makes the queue pair of a connection for which this side asks.  Fills in *m,
+ * as for CMPROTO_CONNECT, except for the addresses and the private data.
+ * Returns false if the route has no valid MTU, or no queue pair can be made.
  */
 bool ipoib_rc_ask(struct ipoib_rc *r, uint32_t id, const struct route *route,
 		  const struct ipoib_port *port, struct cmproto *m);
-/* The neighbour has accepted: brings the queue pair to RTS. */
+/* The neighbour has accepted by the message m: brings the queue pair to RTS.
+ * Returns false if that fails, or if the connection does not wait for this. */
 bool ipoib_rc_accepted(struct ipoib_rc *r, uint32_t id,
 		       const struct cmproto *m);
-/* Can the request of a neighbour be served at all? */
+/* Can the request m of a neighbour be served at all?  pkey: the interface's
+ * P_Key. */
 bool ipoib_rc_may_serve(const struct cmproto *m, uint16_t pkey);
 /* Makes the queue pair of the request m of a neighbour, brings it to RTS, and
- * fills in *reply, as for CMPROTO_ACCEPT, except for the private data. */
+ * fills in *reply, as for CMPROTO_ACCEPT, except for the private data.  Returns
+ * false if that fails. */
 bool ipoib_rc_serve(struct ipoib_rc *r, uint32_t id, const struct cmproto *m,
 		    struct cmproto *reply);
-/* Sends a packet, or drops it if as many of the connection are in flight as it
- * may have. */
+/* Sends a packet, or drops it if as many packets of the connection are in
+ * flight as the connection may have. */
 void ipoib_rc_send(struct ipoib_rc *r, uint32_t id, const uint8_t *p,
 		   size_t bytes);
 /* Returns whether the connection has a queue pair. */
@@ -88,8 +93,9 @@ void ipoib_rc_end(struct ipoib_rc *r, uint32_t id);
 /* Returns a connection that has failed, since its queue pair has, or since its
  * neighbour takes nothing; 0: there is none.  Called in each turn. */
 uint32_t ipoib_rc_broken(struct ipoib_rc *r, uint64_t now_ms);
-/* Gives at most `most` packets to an interface.  Returns how many have come.
- * Destroys the queue pairs that have ended. */
+/* Gives packets to an interface, in batches of 32, until none is left or `most`
+ * or more have come.  Returns how many have come.  Destroys the queue pairs of
+ * connections that have ended. */
 int ipoib_rc_receive(struct ipoib_rc *r, struct ipoib *m, int most,
 		     uint64_t now_ms);
 

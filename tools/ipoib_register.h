@@ -27,12 +27,14 @@ struct ipoib_register {
 /* Connects to the fabric of this process.  Prints a sentence about the
  * interface `name` if that fails; rdma_cm then does not find the interface. */
 void ipoib_register_open(struct ipoib_register *r, const char *name);
-/* Tells the interface's GID, QPN, P_Key and broadcast group, if they have
- * changed; pkey 0: it has no P_Key now; broadcast NULL: it has no such group.
- * Does not wait: if the socket is full, a later call tells them. */
+/* Tells the fabric the interface's GID, QPN, P_Key and broadcast group, if they
+ * have changed; pkey 0: the interface has no P_Key now; broadcast NULL: it has
+ * no broadcast group.  Does not wait: if the socket is full, a later call tells
+ * them. */
 void ipoib_register_tell(struct ipoib_register *r, const uint8_t gid[16],
 			 uint32_t qpn, uint16_t pkey,
 			 const struct sa_member *broadcast);
+/* Closes the sockets, if they are open.  The fabric forgets the interface. */
 void ipoib_register_close(struct ipoib_register *r);
 
 #endif

@@ -32,12 +32,14 @@ bool ipoib_tap_parse(const char *text, struct ipoib_tap_address *a);
 /* Makes the device, which has no carrier and no addresses.  Returns 0, or -1
  * after a sentence on stderr. */
 int ipoib_tap_open(struct ipoib_tap *t, const char *name);
-/* Each returns 0 or -errno. */
+/* The three functions set the MAC, the MTU of IP and the carrier of the device.
+ * Each returns 0 or -errno. */
 int ipoib_tap_set_mac(const struct ipoib_tap *t, const uint8_t mac[6]);
 int ipoib_tap_set_mtu(const struct ipoib_tap *t, uint32_t mtu);
 int ipoib_tap_set_carrier(const struct ipoib_tap *t, bool is_on);
-/* Enables the interface, as `ip link set up` does. */
+/* Enables the interface, as `ip link set up` does.  Returns 0 or -errno. */
 int ipoib_tap_enable(const struct ipoib_tap *t);
+/* Adds an address to the interface.  Returns 0 or -errno. */
 int ipoib_tap_add(const struct ipoib_tap *t, const struct ipoib_tap_address *a);
 /* Stores the interface's addresses, at most `room`, without those of IPv6 for
  * which duplicate address detection has not ended or has failed.  Returns how

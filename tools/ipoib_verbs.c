@@ -177,7 +177,8 @@ void ipoib_verbs_close(struct ipoib_verbs *v)
 	free(v->memory);
 }
 
-/* Finds the P_Key, with full membership, in the port's table. */
+/* Finds the P_Key, with full membership, in the port's table, and stores its
+ * index in v->pkey_index.  *pkey 0: first sets *pkey to the one at index 0. */
 static bool find_pkey(struct ipoib_verbs *v, uint16_t entries, uint16_t *pkey)
 {
 	for (uint16_t i = 0; i < entries; i++) {

@@ -35,7 +35,7 @@ struct ipoib_verbs_flow {
 	bool is_broken;	    /* a send has failed, so the queue pair has */
 };
 
-/* The use of a place: of memory for the packet of one send. */
+/* The use of a place, which is memory for the packet of one send. */
 struct ipoib_verbs_use {
 	uint32_t number; /* of the send, in its wr_id; 0: the place is free */
 	struct ipoib_verbs_flow *flow; /* NULL: by UD */
@@ -65,7 +65,7 @@ struct ipoib_verbs {
 	uint16_t used_index;  /* of the queue pair */
 	bool is_started;      /* the queue pair is in RTS */
 	uint32_t qkey;	      /* of the partition */
-	uint32_t round;	      /* how often it was started */
+	uint32_t round;	      /* how often the queue pair was started */
 	uint8_t sl;	      /* to the subnet manager */
 	uint16_t sm_lid;
 	struct ipoib_verbs_places places;
@@ -76,9 +76,10 @@ struct ipoib_verbs {
 /* Opens the device and makes the queue pair.  port 0: the first port that has a
  * link.  pkey 0: the P_Key at index 0.  is_connected: places have room for
  * frames of the connected mode.  Returns 0, or -1 after a sentence on stderr.
- */
+ * In both cases the caller calls ipoib_verbs_close. */
 int ipoib_verbs_open(struct ipoib_verbs *v, uint8_t port, uint16_t pkey,
 		     bool is_connected);
+/* Destroys what ipoib_verbs_open has made. */
 void ipoib_verbs_close(struct ipoib_verbs *v);
 /* Queries the port.  Returns 0 or -errno. */
 int ipoib_verbs_port(struct ipoib_verbs *v, struct ipoib_port *port);
@@ -94,15 +95,16 @@ uint8_t *ipoib_verbs_place(struct ipoib_verbs *v);
 void ipoib_verbs_send(struct ipoib_verbs *v, struct route *r, const uint8_t *p,
 		      size_t bytes);
 /*
- * Takes the place that was last returned for a send of the flow (NULL: none) by
- * a queue pair whose send CQ is v->send_cq, and copies the packet into it if it
- * is elsewhere.  Fills in sge, and returns the wr_id.  0: there is no place, or
- * the packet is longer.
+ * Takes the place that was last returned, for a send of the flow (NULL: none)
+ * by a queue pair whose send CQ is v->send_cq.  Copies the packet into the
+ * place if the packet is elsewhere.  Fills in sge, and returns the wr_id.  0:
+ * there is no place, or the packet is longer than a place.
  */
 uint64_t ipoib_verbs_take_place(struct ipoib_verbs *v,
 				struct ipoib_verbs_flow *flow, const uint8_t *p,
 				size_t bytes, struct ibv_sge *sge);
-/* Frees the place of a send that is complete or was not posted. */
+/* Frees the place of a send that is complete or was not posted.  has_failed:
+ * the send has failed, so its flow is broken. */
 void ipoib_verbs_free_place(struct ipoib_verbs *v, uint64_t wr_id,
 			    bool has_failed);
 /* Frees the places of a flow whose queue pair is destroyed. */
@@ -112,6 +114,7 @@ void ipoib_verbs_end_flow(struct ipoib_verbs *v,
 void ipoib_verbs_collect(struct ipoib_verbs *v);
 /* Posts the sends of the batch. */
 void ipoib_verbs_flush(struct ipoib_verbs *v);
+/* Destroys the address handle of a route, after the sends of the batch. */
 void ipoib_verbs_release(struct ipoib_verbs *v, struct route *r);
 /* Attaches the queue pair to a group, or detaches it.  Returns false on
  * failure. */

@@ -63,7 +63,8 @@ static void add_item(const char *name, const char *item, bool first)
 
 /*
  * Adds @name behind the user's own preloaded libraries: these must see the
- * program's calls before adverb does, and AddressSanitizer's must come first.
+ * program's calls before adverb does, and AddressSanitizer's library must come
+ * first.
  */
 static void preload_library(const char *name)
 {

@@ -30,7 +30,9 @@ bool loader_shim(const char *libdir, char *name, const char **why);
  * system that is mounted with the option noexec?  If so, @why says which, as a
  * sentence without a full stop. */
 bool loader_lacks_library(const char *libdir, char why[LOADER_WHY]);
-/* As loader_lacks_library, for the shim. */
+/* Is the shim missing in @libdir, unreadable, or on a file system that is
+ * mounted with the option noexec?  If so, @why says which, as a sentence
+ * without a full stop. */
 bool loader_lacks_shim(const char *libdir, char why[LOADER_WHY]);
 
 /* Sets the variables for the libraries in l->libdir, for the folders of

@@ -2,9 +2,10 @@
 /*
  * side: one of the two processes of `adverb pair`.
  *
- * A side is started once.  Each line of its output is printed behind its name.
- * side_fini kills its whole process group.  Owner: pair.c.  Single-threaded; no
- * lock.
+ * A side is started once.  Each line of the side's output is printed behind the
+ * side's name; a line of SIDE_LINE_MAX bytes or more is cut into several.
+ * side_fini kills the side's whole process group.  Owner: pair.c.
+ * Single-threaded; no lock.
  */
 #ifndef TOOLS_SIDE_H
 #define TOOLS_SIDE_H

@@ -21,7 +21,7 @@ struct tool {
 	const char *name; /* a pattern of fnmatch(3) */
 	const char *server[TOOL_WORDS_MAX];
 	const char *client[TOOL_WORDS_MAX];
-	const char *last;
+	const char *last;      /* the last word of the client, or NULL */
 	bool client_only_args; /* only the client gets the user's arguments */
 	bool server_stays;     /* the server never ends by itself */
 	const char *port_long; /* the long name of the -p option, or NULL */

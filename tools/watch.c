@@ -23,6 +23,8 @@ struct parts {
 	aoff shared;
 };
 
+/* Copies `bytes` bytes from the offset off of the arena to `to`.  False: off is
+ * 0, or the memfds do not have all these bytes. */
 static bool read_arena(const struct parts *p, aoff off, void *to, size_t bytes)
 {
 	bool second = off >= p->shared;
