@@ -216,8 +216,8 @@ static void check_locked_memory(void)
 		doctor_say(
 			DOCTOR_SLOW, "locked memory",
 			"adverb locks none, but without adverb run programs "
-			"see a limit of %llu KiB, at which some end, such as "
-			"those of GASNet: use adverb install --shim, or raise "
+			"see a limit of %llu KiB, and some, such as those of "
+			"GASNet, then end: use adverb install --shim, or raise "
 			"the limit (ulimit -l unlimited; LimitMEMLOCK= of "
 			"a unit)",
 			(unsigned long long)limit.rlim_cur / 1024);

@@ -235,8 +235,12 @@ static int serve_file(const char *name, const char *path, bool background,
 		err = fabric_server_run(f, listener, path, &capture, is_direct);
 	fabric_capture_close(&capture);
 	if (err)
-		fprintf(stderr, "adverb: the fabric ends: %s.\n",
-			strerror(-err));
+		fprintf(stderr,
+			"adverb: the fabric at %s cannot serve programs: %s; "
+			"%s.\n",
+			path, strerror(-err),
+			remedy_of(-err, "adverb doctor shows what this machine "
+					"allows"));
 	close(listener);
 	fabric_free(f);
 	return err || pid < 0 ? 1 : 0;

@@ -427,11 +427,11 @@ static void say_done(const struct image *im, const struct plan *p)
 {
 	const char *is = im->dry ? "would be" : "is";
 
-	printf("adverb %s in %s: RDMA programs there find its libraries "
+	printf("adverb %s in %s: RDMA programs there find adverb's libraries "
 	       "first.  To undo: adverb uninstall %s\n",
 	       is, im->root, im->root);
 	if (p->preload[0])
-		printf("Its shim %s in every program there, by "
+		printf("adverb's shim %s loaded into every program there, by "
 		       "/etc/ld.so.preload.\n",
 		       is);
 	if (p->service)
@@ -505,9 +505,10 @@ static void install_help(FILE *out)
 		"image.  Programs\n"
 		"there find adverb's libraries before the system's, without "
 		"`adverb run`, also\n"
-		"where sudo, mpirun or ssh strip the environment.  Of other "
-		"files only ldconfig's\n"
-		"caches are changed.  /" LIB "/installed lists what was put.\n"
+		"where sudo, mpirun or ssh strip the environment.  No other "
+		"file is changed, except\n"
+		"ldconfig's caches.  /" LIB "/installed lists the files that "
+		"were put.\n"
 		"\n"
 		"  --service        put the system's broker too: an account and "
 		"units of systemd\n"

@@ -204,9 +204,9 @@ static void cm_deaf(void *ctx, int err)
 		fprintf(stderr,
 			"adverb: %s: neighbours cannot connect to the "
 			"interface, since the fabric refuses its listener: "
-			"%s; until the fabric accepts it, which is tried each "
-			"second, they send shorter packets; end other programs "
-			"of rdma_cm on this host.\n",
+			"%s; until the fabric accepts the listener, which is "
+			"tried each second, neighbours send shorter packets; "
+			"end other programs of rdma_cm on this host.\n",
 			l->tap.name, err ? strerror(-err) : "without a reason");
 	l->is_deaf = true;
 }

@@ -225,7 +225,8 @@ static int enter_background(void)
 	if (pid < 0) {
 		fprintf(stderr,
 			"adverb: adverb ipoib cannot run in the background: no "
-			"process can be made: %s; leave --background out.\n",
+			"pipe or process can be made: %s; leave --background "
+			"out.\n",
 			strerror(errno));
 		exit(1);
 	}

@@ -462,7 +462,8 @@ static int say_not_run(const char *program, int err)
 	if (err == ENOENT && launch_find(program, path) == 0) {
 		fprintf(stderr,
 			"adverb: cannot run %s: the interpreter or loader that "
-			"it names is missing.\n",
+			"it names is missing; install that, or correct the "
+			"name.\n",
 			path);
 		return 126;
 	}

@@ -395,7 +395,10 @@ static int plan_tool(struct pair *p, char **argv)
 					sizeof(p->client_program));
 	if (p->client_argv[0])
 		return 0;
-	fprintf(stderr, "adverb: the path of %s is too long.\n", argv[0]);
+	fprintf(stderr,
+		"adverb: the path of the client of %s is too long; put the "
+		"tools into a folder with a shorter path.\n",
+		argv[0]);
 	return 2;
 }
 
@@ -412,8 +415,8 @@ static bool is_absent(const struct sockaddr *at, socklen_t bytes)
 	return is;
 }
 
-/* Says so if no interface that is up has the server's address, since the tools
- * do not say how to get one. */
+/* If no interface that is up has the server's address, says so on stderr, and
+ * how the user gets one that works: the tools do not say that. */
 static void check_address(const struct pair *p)
 {
 	struct sockaddr_in four = {.sin_family = AF_INET};
@@ -426,9 +429,9 @@ static void check_address(const struct pair *p)
 		  : is_absent((struct sockaddr *)&six, sizeof(six)))
 		fprintf(stderr,
 			"adverb: no interface of this host that is up has the "
-			"server's address %s; name one that `ip address` shows "
-			"by --address, bring up loopback (ip link set lo up), "
-			"or use --private.\n",
+			"server's address %s; name by --address one that `ip "
+			"address` shows, bring up loopback (ip link set lo "
+			"up), or use --private.\n",
 			p->address);
 }
 
@@ -440,8 +443,11 @@ static int plan_sides(struct pair *p, char **argv)
 	if (port < 0) {
 		fprintf(stderr,
 			"adverb: no TCP port can be reserved for the server: "
-			"%s.\n",
-			strerror(-port));
+			"%s; %s.\n",
+			strerror(-port),
+			remedy_of(-port, "allow sockets in the sandbox, or end "
+					 "programs at TCP ports 20000 to "
+					 "27999"));
 		return 1;
 	}
 	snprintf(p->port, sizeof(p->port), "%d", port);

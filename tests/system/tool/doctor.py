@@ -292,7 +292,7 @@ says("locked memory", "ok", "adverb locks none, and under adverb run programs "
      "see no limit$", words=memlock(65536),
      into=where("mount --bind /dev/null /etc/ld.so.cache"))
 says("locked memory", "slow", "without adverb run programs see a limit of 64 "
-     "KiB, at which some end, .*: use adverb install --shim, or raise the "
+     "KiB, and some, .*, then end: use adverb install --shim, or raise the "
      r"limit \(",
      words=memlock(65536), into=where(installed()))
 says("locked memory", "ok", "programs see no limit, and adverb locks none$",

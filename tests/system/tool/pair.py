@@ -250,7 +250,8 @@ def reserves_its_port():
     if r.status == 77:
         raise system.Skip("no seccomp filters here")
     expect(r.status == 1 and r.output == "adverb: no TCP port can be reserved "
-           "for the server: Operation not permitted.\n",
+           "for the server: Operation not permitted; allow sockets in the sandbox, "
+           "or end programs at TCP ports 20000 to 27999.\n",
            "exit status %d" % r.status, r)
 
 
