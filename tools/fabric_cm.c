@@ -274,8 +274,8 @@ static struct cm_host *find_host(struct fabric_cm *cm, const uint8_t gid[16],
 	return h ? h : make_host(cm, place.node, err);
 }
 
-/* Makes a client of the host, and stores it in *place.  fd: this process's end
- * of the socket pair. */
+/* Makes a client of the host, process pid, and stores it in *place.  fd: this
+ * process's end of the socket pair.  Returns 0 and takes fd, or -errno. */
 static int make_client(struct cm_host *h, int fd, pid_t pid,
 		       struct fabric_cm_client **place)
 {

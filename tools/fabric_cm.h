@@ -53,8 +53,8 @@ int fabric_cm_fd(const struct fabric_cm *cm);
  * closes.  *place is then the client.  When the program closes its socket or
  * does not read its messages, the client ends and *place becomes NULL.
  * -ENODEV: no host has the GID at its first FABRIC_PROTO_PORTS ports; -EMFILE:
- * the host has FABRIC_CM_CLIENTS programs, or there are FABRIC_CM_HOSTS hosts;
- * -ENOMEM; or the -errno of a socket.
+ * the host has FABRIC_CM_CLIENTS programs, or there are FABRIC_CM_HOSTS hosts
+ * or too many ends; -ENOMEM; or the -errno of socketpair(2) or epoll_ctl(2).
  */
 int fabric_cm_open(struct fabric_cm *cm, const uint8_t gid[16], pid_t pid,
 		   struct fabric_cm_client **place);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The process at the other end of a connection to the process of a fabric, by
- * the kernel's word: the process that has connected.  Its children may have
- * copies of the connection.  No state.
+ * The process that has connected to the process of a fabric, as the kernel
+ * names it.  Its children may have copies of the connection.  No state.
  */
 #ifndef TOOLS_FABRIC_PROCESS_H
 #define TOOLS_FABRIC_PROCESS_H
 
 #include <stdbool.h>
 
-/* Does the process run as this process's user?  Only such programs are trusted:
- * what one program sets, the user's other programs read. */
+/* Does the process run as this process's user?  Only such programs are trusted,
+ * since the user's other programs read the values that a program sets. */
 bool fabric_process_is_own(int connection);
 /* Returns the pid of the process; 0: it is in a PID namespace that this process
  * does not see. */

@@ -17,7 +17,8 @@
 #define FOLDER_MODE 0755
 #define BLOCK	    65536
 
-/* Returns what is between the root and a path in it, when both are printed. */
+/* Returns the text between the root and a path in the root, when both are
+ * printed. */
 static const char *slash_of(const struct image *im)
 {
 	return im->root[strlen(im->root) - 1] == '/' ? "" : "/";
