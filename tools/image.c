@@ -45,7 +45,8 @@ static int open_in(const struct image *im, const char *path, int flags)
 /* Opens the file @path for reading.  Returns the stream, or NULL and errno. */
 static FILE *open_stream(const struct image *im, const char *path)
 {
-	int fd = open_in(im, path, O_RDONLY), err;
+	/* O_NONBLOCK: to open a FIFO otherwise waits for a writer */
+	int fd = open_in(im, path, O_RDONLY | O_NONBLOCK), err;
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 
 	if (fd >= 0 && !f) {
@@ -126,7 +127,7 @@ static struct image_entry *find_entry(const struct image *im, const char *path)
 static bool read_version(const struct image *im, const char *path,
 			 struct image_version *v)
 {
-	int fd = open_in(im, path, O_RDONLY | O_NOFOLLOW);
+	int fd = open_in(im, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
 	int err;
 
 	if (fd < 0)

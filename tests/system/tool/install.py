@@ -476,6 +476,21 @@ def two_at_once_both_succeed():
         expect(root.files() == before, "files differ: %s" % (root.files() ^ before))
 
 
+def a_fifo_does_not_stop_it():
+    """A FIFO in place of a file is refused.  To open it would wait for a writer."""
+    for path, why in ((LIB + "/libibverbs.so.1", "is somebody else's"),
+                      ("etc/ld.so.conf", "does not include")):
+        root = Root()
+        os.makedirs(os.path.dirname(root.at(path)), exist_ok=True)
+        if os.path.exists(root.at(path)):
+            os.remove(root.at(path))
+        os.mkfifo(root.at(path))
+        os.chmod(root.at(path), 0o666)
+        r = suite.run([suite.adverb, "install", root.path], 20)
+        expect(r.status == 1 and why in r.output,
+               "%s: status %d" % (path, r.status), r)
+
+
 def a_second_one_leaves_the_loaders_file():
     root = Root()
     os.remove(root.at("etc/ld.so.conf"))
@@ -609,6 +624,7 @@ suite.case("the unit and the socket are those of packaging",
 suite.case("systemd-analyze accepts the unit and the socket",
            systemd_accepts_its_units)
 suite.case("two installations at once both succeed", two_at_once_both_succeed)
+suite.case("a FIFO in place of a file is refused", a_fifo_does_not_stop_it)
 suite.case("a second installation leaves the ld.so.conf of the first",
            a_second_one_leaves_the_loaders_file)
 suite.case("all users can read the installed folders and files", all_users_can_read_it)
