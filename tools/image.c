@@ -243,15 +243,33 @@ static int read_list(struct image *im)
 	return err;
 }
 
-/* Waits for the root's lock.  Some network file systems have no locks, or none
- * for folders: then the user has to see to it that no other run goes on. */
-static void lock_root(const struct image *im)
+/* Calls flock(2) again after each signal.  Returns 0 or an errno value. */
+static int lock_folder(int fd, int operation)
 {
 	int err;
 
 	do
-		err = flock(im->fd, LOCK_EX) ? errno : 0;
+		err = flock(fd, operation) ? errno : 0;
 	while (err == EINTR);
+	return err;
+}
+
+/* Takes the root's lock.  If another process has the lock, says so and waits:
+ * the process may be any that may read the root, not only another run.  Some
+ * network file systems have no locks, or none for folders: then the user has to
+ * see to it that no other run goes on. */
+static void lock_root(const struct image *im)
+{
+	int err = lock_folder(im->fd, LOCK_EX | LOCK_NB);
+
+	if (err == EWOULDBLOCK) {
+		fprintf(stderr,
+			"adverb: another process has locked the root folder "
+			"%s, and adverb waits until that process ends; lslocks "
+			"shows the process.\n",
+			im->root);
+		err = lock_folder(im->fd, LOCK_EX);
+	}
 	if (err)
 		fprintf(stderr,
 			"adverb: cannot lock the root folder %s: %s.  Run no "

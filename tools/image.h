@@ -48,10 +48,11 @@ struct image {
 	size_t count;			       /* entries in use */
 };
 
-/* Opens the root, waits until no other run has the root's lock (flock), takes
- * the lock, and reads the list, if there is one.  If the file system refuses
- * the lock, says so on stderr and goes on without it.  root and list are
- * borrowed. The caller calls image_close if 0 is returned. */
+/* Opens the root, takes the root's lock (flock), and reads the list, if there
+ * is one.  If another process has the lock, says so on stderr and waits.  If
+ * the file system refuses the lock, says so on stderr and goes on without it.
+ * root and list are borrowed.  The caller calls image_close if 0 is returned.
+ */
 int image_open(struct image *im, const char *root, const char *list, bool dry);
 /* Closes the root, and so releases its lock. */
 void image_close(struct image *im);

@@ -4,6 +4,7 @@
 ordinary user."""
 
 import difflib
+import fcntl
 import os
 import re
 import shutil
@@ -12,7 +13,7 @@ import sys
 
 sys.path.insert(1, sys.path[0] + "/../lib")
 
-from system import ROOT, Fail, Skip, Suite, expect
+from system import ROOT, Fail, Skip, Suite, await_output, expect
 
 suite = Suite(__doc__)
 LIB = "usr/local/lib/adverb"
@@ -476,6 +477,22 @@ def two_at_once_both_succeed():
         expect(root.files() == before, "files differ: %s" % (root.files() ^ before))
 
 
+def a_run_that_waits_says_so():
+    """Any user may lock a folder that the user may read."""
+    root = Root()
+    fd = os.open(root.path, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    process = suite.start([suite.adverb, "install", root.path])
+    try:
+        await_output(process, 1, 60)
+    finally:
+        os.close(fd)
+    r = suite.finish(process, 60)
+    expect(r.status == 0 and r.output.startswith(
+        "adverb: another process has locked the root folder %s, and adverb waits"
+        % root.path), "status %d" % r.status, r)
+
+
 def a_fifo_does_not_stop_it():
     """A FIFO in place of a file is refused.  To open it would wait for a writer."""
     for path, why in ((LIB + "/libibverbs.so.1", "is somebody else's"),
@@ -624,6 +641,7 @@ suite.case("the unit and the socket are those of packaging",
 suite.case("systemd-analyze accepts the unit and the socket",
            systemd_accepts_its_units)
 suite.case("two installations at once both succeed", two_at_once_both_succeed)
+suite.case("a run that waits for the root's lock says so", a_run_that_waits_says_so)
 suite.case("a FIFO in place of a file is refused", a_fifo_does_not_stop_it)
 suite.case("a second installation leaves the ld.so.conf of the first",
            a_second_one_leaves_the_loaders_file)
