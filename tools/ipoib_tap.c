@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define TUN_FILE   "/dev/net/tun"
-#define TEXT_BYTES (64 << 10) /* of a table of groups in /proc */
+#define READ_BYTES (64 << 10) /* of a read of a file in /proc */
 
 bool ipoib_tap_parse(const char *text, struct ipoib_tap_address *a)
 {
@@ -256,35 +256,45 @@ int ipoib_tap_add(const struct ipoib_tap *t, const struct ipoib_tap_address *a)
 	return ask_kernel(&m.head);
 }
 
-/* Reads a file into text, of TEXT_BYTES, with a NUL.  Returns 0 or -errno. */
-static int read_text(const char *path, char *text)
+/* Reads a whole file into *text, which the caller frees also after an error.  A
+ * table of /proc has lines for each interface of the network namespace, so its
+ * length has no limit.  Returns 0 or -errno. */
+static int read_text(const char *path, char **text)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
-	size_t at = 0;
-	ssize_t n = 1;
+	FILE *file = fopen(path, "re");
+	size_t room = 0;
+	ssize_t n;
+	int err;
 
-	if (fd < 0)
+	*text = NULL;
+	if (!file)
 		return -errno;
-	while (n > 0 && at < TEXT_BYTES - 1) {
-		n = read(fd, text + at, TEXT_BYTES - 1 - at);
-		at += n > 0 ? (size_t)n : 0;
-	}
-	err = n < 0 ? -errno : 0;
-	text[at] = '\0';
-	close(fd);
+	/* each read(2) gets as much as the kernel gives at once: a line may be
+	 * missed between two reads if the table changes */
+	setvbuf(file, NULL, _IOFBF, READ_BYTES);
+	/* the kernel writes no NUL, so this reads up to the end of the file */
+	n = getdelim(text, &room, '\0', file);
+	err = ferror(file) || (n < 0 && !feof(file)) ? -errno : 0;
+	fclose(file);
+	if (!err && n < 0)
+		**text = '\0'; /* the file is empty */
 	return err;
 }
 
-static bool read_groups(const char *name, char *text, struct joined *j)
+static bool read_groups(const char *name, struct joined *j)
 {
-	int err = read_text("/proc/self/net/igmp", text);
+	char *text;
+	int err = read_text("/proc/self/net/igmp", &text);
 
+	if (!err)
+		joined_add_igmp(j, text, name);
+	free(text);
 	if (err)
 		return false;
-	joined_add_igmp(j, text, name);
-	err = read_text("/proc/self/net/igmp6", text);
+	err = read_text("/proc/self/net/igmp6", &text);
 	if (!err)
 		joined_add_igmp6(j, text, name);
+	free(text);
 	/* a kernel without IPv6 has no such file */
 	return !err || err == -ENOENT;
 }
@@ -374,12 +384,7 @@ uint32_t ipoib_tap_addresses(struct ipoib_tap *t, struct announce_address *all,
 
 bool ipoib_tap_joined(struct ipoib_tap *t, struct joined *j)
 {
-	char *text = malloc(TEXT_BYTES);
-	bool is_read;
-
 	j->count = 0;
 	learn_name(t);
-	is_read = text && read_groups(t->name, text, j);
-	free(text);
-	return is_read;
+	return read_groups(t->name, j);
 }

@@ -70,6 +70,25 @@ said, sender = s.recvfrom(100)
 s.sendto(b"taken", sender)
 print(said.decode())
 """
+# Joins 1000 groups of IPv6 at the loopback interface, so that /proc/net/igmp6 is
+# longer than 64 KiB.  A process of the host's agent keeps the memberships.
+JOINS = """
+import os, signal, socket, struct
+kept = []
+for i in range(1000):
+    if i % 100 == 0:
+        kept.append(socket.socket(socket.AF_INET6, socket.SOCK_DGRAM))
+    kept[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP,
+        socket.inet_pton(socket.AF_INET6, "ff15::%x" % (i + 1)) +
+        struct.pack("@I", socket.if_nametoindex("lo")))
+with open("/proc/net/igmp6") as f:
+    assert len(f.read()) > 1 << 16, "the table is too short"
+if os.fork() == 0:
+    null = os.open("/dev/null", os.O_RDWR)
+    for fd in range(3):
+        os.dup2(null, fd)
+    signal.pause()
+"""
 # Repeats a datagram to the group until as many members have answered.  The first
 # ones may be lost: the subnet manager answers a join before it has written the
 # tables of all switches.
@@ -453,6 +472,17 @@ def check_all(all_hosts):
                 host.ping("fd00::%d" % k)
 
 
+def many_groups():
+    """The groups of ib0 come last in a long table of the kernel's groups."""
+    with managed() as f, hosts(f, "Hca2", "Hca3") as made:
+        for host in made:
+            host.out(PYTHON, "-c", JOINS)
+        start_interfaces(made)
+        for host in made:
+            host.settle()
+        check_all(made)
+
+
 def manager_restarts():
     """A new OpenSM knows no members: the hosts join again."""
     with fabric() as f:
@@ -741,6 +771,8 @@ t.case("connected mode: a host has an interface of each mode",
        both_modes_on_each_host)
 t.case("connected mode: an interface with a smaller MTU", smaller_mtu)
 t.case("three hosts use a multicast group", multicast)
+t.case("hosts whose kernels have joined a thousand groups reach one another",
+       many_groups)
 t.case("a subnet manager that starts again knows the groups", manager_restarts)
 t.case("hosts reach one another after their LIDs have changed", lids_change)
 t.case("partitions have interfaces of their own, or a sentence says why not",
