@@ -631,15 +631,17 @@ static void leave_receiver(struct user_receiver *r)
 	free_receiver(r);
 }
 
+/* Waits for the thread for END_MS at most.  CLOCK_REALTIME would make the wait
+ * longer if somebody sets it back meanwhile. */
 static void await_thread(struct user_receiver *r)
 {
 	struct timespec until;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += END_MS * 1000000;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
-	if (pthread_timedjoin_np(r->thread, NULL, &until))
+	if (pthread_clockjoin_np(r->thread, NULL, CLOCK_MONOTONIC, &until))
 		leave_receiver(r);
 	else
 		free_receiver(r);

@@ -211,9 +211,9 @@ static bool await_end(const struct progress *p)
 
 	if (fd_identity_holds(p->wake.fd))
 		return pthread_join(thread, NULL) == 0;
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += END_S;
-	return pthread_timedjoin_np(thread, NULL, &until) == 0;
+	return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0;
 }
 
 bool progress_thread_stop(struct progress *p)

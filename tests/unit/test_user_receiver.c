@@ -18,13 +18,15 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ANNA	 1001
-#define BERT	 1002
+#define ANNA	    1001
+#define BERT	    1002
 
-#define FIRST_FD 3 /* the first descriptor that is not a standard one */
+#define FIRST_FD    3 /* the first descriptor that is not a standard one */
+#define TEST_ENDS_S 60
 
 static struct user_receivers all;
 
@@ -302,6 +304,39 @@ static void too_many_closes_stop_the_broker_from_accepting(void **state)
 	user_receiver_end(&mine);
 }
 
+static bool is_ahead; /* CLOCK_REALTIME is ahead by an hour */
+
+/* Replaces the function of libc. */
+int clock_gettime(clockid_t id, struct timespec *now)
+{
+	int err = (int)syscall(SYS_clock_gettime, id, now);
+
+	if (is_ahead && id == CLOCK_REALTIME)
+		now->tv_sec += 3600;
+	return err;
+}
+
+/* The clock is set back while user_receiver_end waits for the thread, which
+ * closes two slow descriptors and gets one signal. */
+static void a_clock_that_is_set_back_does_not_prolong_the_end(void **state)
+{
+	const struct proto m = {.brings = PROTO_FD_SOCKET};
+	struct end e = connect_slow(ANNA, true);
+	int slow = slow_to_close();
+
+	assert_int_equal(proto_send(e.client, &m, &slow), 0);
+	close(slow);
+	alarm(TEST_ENDS_S); /* ends the test if the wait is longer */
+	is_ahead = true;
+	user_receiver_end(&all);
+	is_ahead = false;
+	alarm(0);
+	assert_null(all.first);
+	close(e.in_fd);
+	close(e.client);
+	user_receiver_init(&all, false);
+}
+
 static bool has_no_threads;
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
@@ -427,6 +462,8 @@ int main(void)
 		cmocka_unit_test(
 			the_spare_thread_is_made_when_a_descriptor_is_left),
 		cmocka_unit_test(threads_end_with_connections_open),
+		cmocka_unit_test(
+			a_clock_that_is_set_back_does_not_prolong_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, start_receiver, stop_receiver);
