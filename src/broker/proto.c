@@ -19,6 +19,30 @@ union control {
 	char room[CMSG_SPACE(PROTO_FDS * sizeof(int))];
 };
 
+static bool is_same_limit(const struct rlimit *a, const struct rlimit *b)
+{
+	return a->rlim_cur == b->rlim_cur && a->rlim_max == b->rlim_max;
+}
+
+/*
+ * Puts back the limit on open files, which this thread has replaced by
+ * `raised`, to `is`.  If another thread of the program has set a limit
+ * meanwhile, that one stays.  Each prlimit returns the limit that it replaces:
+ * if that is not the one which this thread has set last, it is the program's,
+ * and is put back.  If the program has lowered the hard limit, the kernel may
+ * refuse `is`, and the program's limit stays, too.
+ */
+static void restore_limit(const struct rlimit *is, const struct rlimit *raised)
+{
+	struct rlimit last = *raised, next = *is, was;
+
+	while (!prlimit(0, RLIMIT_NOFILE, &next, &was) &&
+	       !is_same_limit(&was, &last)) {
+		last = next;
+		next = was;
+	}
+}
+
 /*
  * Sends while the soft limit on open files is raised to the hard limit.  The
  * kernel compares the sender's soft limit with the number of descriptors in
@@ -39,7 +63,7 @@ static ssize_t send_raised(int socket, const struct msghdr *msg)
 		return -1;
 	n = sendmsg(socket, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	err = errno;
-	setrlimit(RLIMIT_NOFILE, &is);
+	restore_limit(&is, &most);
 	errno = err;
 	return n;
 }

@@ -7,6 +7,7 @@
 #include "util/scm_rights.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -68,6 +69,57 @@ static void descriptors_that_a_message_does_not_name_are_closed(void **state)
 	assert_int_equal(receive_with(&b, &m, sizeof(m), PROTO_FDS), 0);
 	assert_true(brought_are_closed(&b));
 	brought_free(&b);
+}
+
+/* What another thread of the program does with the soft limit on open files
+ * while proto_send has raised it: 0: nothing; else it sets that limit. */
+static rlim_t set_meanwhile;
+static bool is_full; /* sendmsg fails under the soft limit `OWN_SOFT` */
+
+#define OWN_SOFT   200
+#define OTHER_SOFT 100
+
+/* Replaces the function of libc: as the kernel does for a user with many
+ * descriptors in flight, refuses a message under a low soft limit. */
+ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	struct rlimit files = {0};
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	if (is_full && files.rlim_cur == OWN_SOFT) {
+		errno = ETOOMANYREFS;
+		return -1;
+	}
+	if (is_full && set_meanwhile) {
+		files.rlim_cur = set_meanwhile;
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	}
+	return syscall(SYS_sendmsg, fd, m, flags);
+}
+
+static void a_limit_that_the_program_sets_during_a_send_stays(void **state)
+{
+	static const rlim_t after[] = {OWN_SOFT, OTHER_SOFT};
+	const struct proto m = {.brings = PROTO_FD_SOCKET};
+	struct rlimit was, files;
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	for (size_t i = 0; i < TEST_COUNT(after); i++) {
+		files = (struct rlimit){OWN_SOFT, was.rlim_max};
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+		set_meanwhile = i ? OTHER_SOFT : 0;
+		is_full = true;
+		assert_int_equal(proto_send(pair[0], &m, pair), 0);
+		is_full = false;
+		assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+		assert_int_equal(files.rlim_cur, after[i]);
+		assert_int_equal(files.rlim_max, was.rlim_max);
+	}
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	close(pair[0]);
+	close(pair[1]);
 }
 
 static int listener = -1; /* of a_look_receives_nothing */
@@ -136,6 +188,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_look_receives_nothing),
 		cmocka_unit_test(a_broker_sends_descriptors_only_when_it_may),
+		cmocka_unit_test(
+			a_limit_that_the_program_sets_during_a_send_stays),
 		cmocka_unit_test(an_empty_message_leaves_no_descriptor),
 		cmocka_unit_test(a_short_message_leaves_no_descriptor),
 		cmocka_unit_test(
