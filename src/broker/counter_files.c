@@ -101,9 +101,12 @@ static void count_row(const struct counter_files_row *r,
 		value[i] = counters_value(i, sum);
 }
 
+/* Returns the number in a file; 0: there is none.  O_NONBLOCK: the open of a
+ * FIFO that has the file's name would wait for a writer. */
 static uint64_t read_file(int folder, const char *name)
 {
-	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = openat(folder, name,
+			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	char text[24] = "";
 
 	if (fd < 0)
@@ -164,26 +167,35 @@ static void attach_device(struct counter_files *t, struct counter_files_row *r,
 	r->is_based = true;
 }
 
+/* Opens the folder `name` below `at`, to read the names in it.  NULL: there is
+ * no such folder, or no memory or descriptor is left. */
+static DIR *open_list(int at, const char *name)
+{
+	int fd = openat(at, name,
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir && fd >= 0)
+		close(fd);
+	return dir;
+}
+
 /* Returns the `link` of a device: the index of the interface that the folder
  * device/net names, with COUNTERS_IWARP set for an iWARP device; 0: there is no
  * interface. */
 static uint32_t link_of(int device_fd)
 {
 	enum { RNIC = 4 };
-	int fd = openat(device_fd, "device/net",
-			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = open_list(device_fd, "device/net");
 	struct dirent *e;
 	char path[280];
 	uint32_t link = 0;
 
-	if (!dir && fd >= 0)
-		close(fd);
 	while (dir && !link && (e = readdir(dir))) {
 		if (e->d_name[0] == '.')
 			continue;
 		snprintf(path, sizeof(path), "%s/ifindex", e->d_name);
-		link = (uint32_t)read_file(fd, path);
+		link = (uint32_t)read_file(dirfd(dir), path);
 	}
 	if (dir)
 		closedir(dir);
@@ -244,8 +256,7 @@ void counter_files_tree(struct counter_files *t, int tree_fd)
 		t->row[i].is_seen = false;
 	/* Opens the folder once more, since other processes share the read
 	 * position of tree_fd. */
-	dir = fdopendir(
-		openat(tree_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	dir = open_list(tree_fd, ".");
 	while (dir && (e = readdir(dir)))
 		if (e->d_name[0] != '.')
 			is_new |= look_at_device(t, e->d_name);

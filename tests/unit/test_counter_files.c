@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* broker/counter_files: a tree with files of other kinds, or a lack of memory,
+ * neither stops the broker nor costs it descriptors. */
+#include "test.h"
+
+#include "broker/counter_files.h"
+#include "util/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TEST_ENDS_S 60
+
+static bool has_no_memory; /* fdopendir fails */
+
+DIR *__real_fdopendir(int fd);
+DIR *__wrap_fdopendir(int fd);
+
+DIR *__wrap_fdopendir(int fd)
+{
+	if (!has_no_memory)
+		return __real_fdopendir(fd);
+	errno = ENOMEM;
+	return NULL;
+}
+
+/* A tree with one device, and a copy of its descriptor for the test. */
+struct tree {
+	char path[32];
+	int fd;
+};
+
+static void make_tree(struct tree *t)
+{
+	int device, net;
+
+	strcpy(t->path, "/tmp/adverb-test-XXXXXX");
+	assert_non_null(mkdtemp(t->path));
+	t->fd = open(t->path, O_RDONLY | O_DIRECTORY);
+	assert_true(t->fd >= 0);
+	close(folder_open(t->fd, "adverb0/ports/1/counters", true));
+	close(folder_open(t->fd, "adverb0/ports/1/hw_counters", true));
+	net = folder_open(t->fd, "adverb0/device/net/lo", true);
+	assert_int_equal(folder_put(net, "ifindex", "1\n"), 0);
+	close(net);
+	device = folder_open(t->fd, "adverb0", false);
+	assert_int_equal(folder_put(device, "node_type", "1: CA\n"), 0);
+	close(device);
+}
+
+static void remove_tree(struct tree *t)
+{
+	folder_empty(t->fd);
+	rmdir(t->path);
+}
+
+static int count_files(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+/* Without a writer, an open of a FIFO waits. */
+static void a_fifo_in_place_of_a_file_does_not_stop_the_broker(void **state)
+{
+	static const char *const names[] = {
+		"adverb0/node_type", "adverb0/ports/1/counters/port_xmit_data"};
+	struct counter_files files;
+	struct tree t;
+
+	make_tree(&t);
+	for (size_t i = 0; i < TEST_COUNT(names); i++) {
+		unlinkat(t.fd, names[i], 0);
+		assert_int_equal(mkfifoat(t.fd, names[i], 0600), 0);
+	}
+	counter_files_init(&files);
+	alarm(TEST_ENDS_S); /* ends the test if the broker waits */
+	counter_files_tree(&files, dup(t.fd));
+	alarm(0);
+	assert_int_equal(files.count, 1);
+	assert_int_equal(files.row[0].link, 1);
+	counter_files_close(&files);
+	remove_tree(&t);
+}
+
+static void a_tree_that_cannot_be_listed_keeps_no_descriptor(void **state)
+{
+	struct counter_files files;
+	struct tree t;
+	int before;
+
+	make_tree(&t);
+	before = count_files();
+	counter_files_init(&files);
+	has_no_memory = true;
+	counter_files_tree(&files, dup(t.fd));
+	has_no_memory = false;
+	counter_files_close(&files);
+	assert_int_equal(count_files(), before);
+	remove_tree(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_fifo_in_place_of_a_file_does_not_stop_the_broker),
+		cmocka_unit_test(
+			a_tree_that_cannot_be_listed_keeps_no_descriptor),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
