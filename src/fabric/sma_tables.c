@@ -16,14 +16,21 @@ uint16_t sma_tables_guids(struct sma_call *c)
 {
 	struct port *port = port_managed(c->in);
 	uint32_t first = c->modifier * GUIDS_A_BLOCK;
+	bool has_changed = false;
 
 	if (c->modifier >= PORT_GUIDS / GUIDS_A_BLOCK ||
 	    (c->modifier && !port->guids))
 		return STATUS_VALUE;
-	for (uint32_t i = 0; c->is_set && port->guids && i < GUIDS_A_BLOCK; i++)
-		if (first + i)
-			port->guids[first + i] = bytes_get64(c->data + 8 * i);
-	if (c->is_set && port->guids)
+	for (uint32_t i = 0; c->is_set && port->guids && i < GUIDS_A_BLOCK;
+	     i++) {
+		uint64_t guid = bytes_get64(c->data + 8 * i);
+
+		if (!(first + i) || port->guids[first + i] == guid)
+			continue;
+		port->guids[first + i] = guid;
+		has_changed = true;
+	}
+	if (has_changed)
 		data_wake_port(port, DATA_GIDS);
 	for (uint32_t i = 0; i < GUIDS_A_BLOCK; i++)
 		bytes_put64(c->data + 8 * i, port_guid(port, first + i));
@@ -36,6 +43,7 @@ uint16_t sma_tables_pkeys(struct sma_call *c)
 {
 	uint32_t block = c->modifier & 0xffff, number = c->modifier >> 16;
 	struct port *port = port_managed(c->in);
+	bool has_changed = false;
 	uint16_t *keys;
 
 	if (node_is_switch(c->node)) {
@@ -46,9 +54,13 @@ uint16_t sma_tables_pkeys(struct sma_call *c)
 	if (block >= PORT_PKEYS / PKEYS_A_BLOCK)
 		return STATUS_VALUE;
 	keys = port->pkeys + block * PKEYS_A_BLOCK;
-	for (int i = 0; c->is_set && i < PKEYS_A_BLOCK; i++)
-		keys[i] = bytes_get16(c->data + 2 * i);
-	if (c->is_set)
+	for (int i = 0; c->is_set && i < PKEYS_A_BLOCK; i++) {
+		uint16_t key = bytes_get16(c->data + 2 * i);
+
+		has_changed |= keys[i] != key;
+		keys[i] = key;
+	}
+	if (has_changed)
 		data_wake_port(port, DATA_PKEYS);
 	for (int i = 0; i < PKEYS_A_BLOCK; i++)
 		bytes_put16(c->data + 2 * i, keys[i]);
