@@ -475,12 +475,10 @@ void netif_forget(void)
 }
 
 /* Returns an entry with this address, of either RoCE version, in the GID table
- * of a device of this kind, and the device in *dev; NULL: there is none.  Of
- * several entries the result is one of interface `link`, or else the first. */
-static const struct device_gid *find_of_kind(enum device_kind kind,
-					     const uint8_t ip[16],
-					     uint32_t link,
-					     const struct device **dev)
+ * of a RoCE device, and the device in *dev; NULL: there is none.  Of several
+ * entries the result is one of interface `link`, or else the first. */
+static const struct device_gid *
+find_address(const uint8_t ip[16], uint32_t link, const struct device **dev)
 {
 	const struct device_gid *first = NULL;
 
@@ -489,7 +487,7 @@ static const struct device_gid *find_of_kind(enum device_kind kind,
 			const struct device_gid *g =
 				&devices[i].ports[0].gids[k];
 
-			if (devices[i].kind != kind || !g->ifindex ||
+			if (devices[i].kind != DEVICE_ROCE || !g->ifindex ||
 			    !inaddr_has_same_ip(g->gid, ip) ||
 			    (first && g->ifindex != link))
 				continue;
@@ -499,13 +497,6 @@ static const struct device_gid *find_of_kind(enum device_kind kind,
 				return g;
 		}
 	return first;
-}
-
-/* Returns the entry of a RoCE device. */
-static const struct device_gid *
-find_address(const uint8_t ip[16], uint32_t link, const struct device **dev)
-{
-	return find_of_kind(DEVICE_ROCE, ip, link, dev);
 }
 
 uint32_t netif_version(void)
@@ -589,17 +580,35 @@ uint32_t netif_scope(const uint8_t ip[16], uint32_t link)
 	return inaddr_is_link_local(ip) ? netif_index(ip, link) : 0;
 }
 
+/* Returns the device of this kind whose own interface has the address; NULL:
+ * there is none.  The first device of a kind also has addresses of other
+ * interfaces in its GID table. */
+static const struct device *find_own(enum device_kind kind,
+				     const uint8_t ip[16])
+{
+	for (uint32_t i = 0; i < device_count; i++)
+		for (uint32_t k = 0; k < DEVICE_MAX_GIDS; k++) {
+			const struct device *d = &devices[i];
+			const struct device_gid *g = &d->ports[0].gids[k];
+
+			if (d->kind == kind && g->ifindex &&
+			    g->ifindex == d->ifindex &&
+			    inaddr_has_same_ip(g->gid, ip))
+				return d;
+		}
+	return NULL;
+}
+
 void netif_mac(const uint8_t ip[16], uint8_t mac[6])
 {
 	const struct device *dev;
-	const struct device_gid *g;
 
 	memset(mac, 0, 6);
 	lock_take(&ports);
-	g = find_address(ip, 0, &dev);
-	if (!g)
-		g = find_of_kind(DEVICE_IWARP, ip, 0, &dev);
-	if (g && g->ifindex == dev->ifindex)
+	dev = find_own(DEVICE_ROCE, ip);
+	if (!dev)
+		dev = find_own(DEVICE_IWARP, ip);
+	if (dev)
 		memcpy(mac, dev->mac, 6);
 	lock_give(&ports);
 }

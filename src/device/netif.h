@@ -67,8 +67,9 @@ bool netif_is_local(const uint8_t ip[16]);
  * device, else -1. */
 int netif_device(const uint8_t ip[16], uint32_t link);
 /* Sets mac to the MAC of the device whose own interface has the address, or to
- * zeros if there is no such device.  An iWARP device counts only if the address
- * is in the GID table of no RoCE device. */
+ * zeros if there is no such device.  If several interfaces have the address,
+ * the result is the MAC of the first RoCE device among them, or else of the
+ * first iWARP device. */
 void netif_mac(const uint8_t ip[16], uint8_t mac[6]);
 
 /* Prints a message if the GID @from is a loopback address and @ah leads to
