@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fabric/net.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -190,6 +191,35 @@ static const char *find_word(const char *s, const char *word)
 	return NULL;
 }
 
+/* Reads the number at s, decimal, octal with a prefix 0 or hexadecimal with a
+ * prefix 0x.  Returns what follows it; NULL: there is no number, it has more
+ * than 64 bits, or a letter or another character of a word follows it. */
+static const char *read_number(const char *s, uint64_t *value)
+{
+	char *end;
+
+	s += strspn(s, " \t");
+	errno = 0;
+	*value = strtoull(s, &end, 0);
+	if (!isdigit((unsigned char)*s) || errno ||
+	    isalnum((unsigned char)*end))
+		return NULL;
+	return end;
+}
+
+/* Is nothing left of a line at s but blanks, a comment or, as ibnetdiscover
+ * writes it after a GUID, a text in parentheses? */
+static bool is_line_end(const char *s)
+{
+	s += strspn(s, " \t");
+	if (*s == '(') {
+		s += strcspn(s, ")");
+		s += *s == ')';
+		s += strspn(s, " \t");
+	}
+	return !*s || *s == '#';
+}
+
 /* Reads `lid N` and `lmc N` from `rest`, the part of a comment after the
  * description: a description may have such words with another meaning. */
 static int parse_lid(struct parser *p, const char *rest, struct net_port *port)
@@ -243,12 +273,13 @@ static int parse_node(struct parser *p, enum net_type type, const char *rest)
 {
 	struct net_node *node;
 	const char *begin, *after;
-	unsigned long ports;
+	uint64_t ports;
 	size_t n;
 	int err;
 
 	rest += strcspn(rest, "0123456789\"");
-	ports = strtoul(rest, NULL, 0);
+	if (!read_number(rest, &ports))
+		ports = 0;
 	after = find_quoted(rest, &begin, &n);
 	if (!after || !ports || ports > PORTS_MAX)
 		return refuse_line(p,
@@ -307,8 +338,10 @@ static const char *parse_guid(const char *s, uint64_t *guid)
 static int parse_option(struct parser *p, char option, const char *value,
 			struct net_port *port)
 {
-	unsigned long mask = strtoul(value, NULL, 0);
+	uint64_t mask;
 
+	if (!read_number(value, &mask))
+		mask = 0;
 	if (option == 'w' && mask >= 1 && mask <= 15) {
 		port->width = (uint8_t)mask;
 		return 0;
@@ -408,9 +441,10 @@ static int parse_port(struct parser *p)
 static int parse_guids(struct parser *p, enum net_type type)
 {
 	const char *sign = strpbrk(p->line, "=+");
-	uint64_t value = sign ? strtoull(sign + 1, NULL, 0) : 0;
+	uint64_t value;
+	const char *after = sign ? read_number(sign + 1, &value) : NULL;
 
-	if (!sign)
+	if (!after || !is_line_end(after))
 		return refuse_line(p, "the name of a setting of GUIDs has to "
 				      "be followed by =GUID or +N");
 	if (*sign == '=')
@@ -423,9 +457,9 @@ static int parse_guids(struct parser *p, enum net_type type)
 static int parse_number(struct parser *p, uint64_t max, uint64_t *value)
 {
 	const char *equals = strchr(p->line, '=');
+	const char *after = equals ? read_number(equals + 1, value) : NULL;
 
-	*value = equals ? strtoull(equals + 1, NULL, 0) : 0;
-	if (equals && *value <= max)
+	if (after && is_line_end(after) && *value <= max)
 		return 0;
 	return refuse_line(p,
 			   "the name of a setting has to be followed by = and "
@@ -435,7 +469,7 @@ static int parse_number(struct parser *p, uint64_t max, uint64_t *value)
 
 static int parse_setting(struct parser *p)
 {
-	uint64_t value;
+	uint64_t value = 0;
 	int err = 0;
 
 	if (begins_with(p->line, "switchguid"))
