@@ -371,6 +371,10 @@ static int send_message(struct end *end, const uint8_t *umad, size_t bytes,
 	if (!is_response(mad) && !keeps_id)
 		bytes_put32(mad + 8, agent->tid_high);
 	waits = to.timeout_ms && !is_response(mad);
+	/* A response is passed on to the agent that has the upper half of its
+	 * transaction ID: that of this request is not the agent's. */
+	if (waits && keeps_id)
+		return -EINVAL;
 	if (waits) {
 		err = add_wait(end, &to, umad, mad);
 		if (err)

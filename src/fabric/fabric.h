@@ -176,8 +176,8 @@ int fabric_unregister(struct end *end, uint32_t agent);
  */
 int fabric_send(struct end *end, const uint8_t *umad, size_t bytes);
 /* As fabric_send, but leaves the message's transaction ID as it is: for MADs
- * that on a real host the kernel sends.  The timeout in the message must be 0:
- * no response is awaited. */
+ * that on a real host the kernel sends.  The timeout in a request must be 0,
+ * since no response is awaited; with another timeout, returns -EINVAL. */
 int fabric_send_as_is(struct end *end, const uint8_t *umad, size_t bytes);
 /* Returns an end that is not paused and has a message to fetch; NULL: there is
  * none. */
