@@ -3,6 +3,8 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,8 +64,8 @@ static int limit_waits(int fd, uint32_t patience_ms)
 }
 
 /* Returns -errno after a failed call on a connection.  EAGAIN means that the
- * limit of limit_waits has passed; EINTR, that a signal has interrupted the
- * last try of call_again. */
+ * limit of limit_waits has passed; EINTR, that this limit had passed when a
+ * signal had interrupted the call. */
 static int failed_call(void)
 {
 	return errno == EAGAIN || errno == EINTR ? -ETIMEDOUT : -errno;
@@ -83,25 +85,52 @@ static uint64_t end_of_tries(int fd)
 	       (uint64_t)most.tv_usec / 1000;
 }
 
-/* Is a failed call to be tried again?  The kernel does not continue a call that
- * a signal has interrupted if the socket has a limit, not even with
- * SA_RESTART. */
-static bool call_again(uint64_t end_ms)
+/* Returns how long a wait until end_ms lasts from now on, for poll(2). */
+static int time_left(uint64_t end_ms)
 {
-	return errno == EINTR && monotonic_ms() < end_ms;
+	uint64_t now_ms = monotonic_ms();
+
+	if (end_ms == UINT64_MAX)
+		return -1;
+	if (end_ms <= now_ms)
+		return 0;
+	return end_ms - now_ms < INT_MAX ? (int)(end_ms - now_ms) : INT_MAX;
 }
 
-/* Returns 0 or -errno. */
-static int connect_to(int fd, const struct sockaddr_un *address)
+/*
+ * Is a failed call to be tried again?  The kernel does not continue a call that
+ * a signal has interrupted if the socket has a limit, not even with
+ * SA_RESTART, and a new call would wait for the whole limit again.  So waits
+ * here, until end_ms at most, until the socket has one of `events`.
+ */
+static bool call_again(int fd, short events, uint64_t end_ms)
+{
+	struct pollfd p = {fd, events, 0};
+	int left;
+
+	while (errno == EINTR && (left = time_left(end_ms))) {
+		if (poll(&p, 1, left) > 0)
+			return true;
+	}
+	return false;
+}
+
+/* Returns 0 or -errno.  A call that a signal has interrupted is made again with
+ * the time that is left. */
+static int connect_to(int fd, const struct sockaddr_un *address,
+		      uint32_t patience_ms)
 {
 	uint64_t end_ms = end_of_tries(fd);
-	int err;
+	int err, left = 0;
 
 	do
 		err = connect(fd, (const struct sockaddr *)address,
-			      sizeof(*address));
-	while (err && call_again(end_ms));
-	return err ? failed_call() : 0;
+			      sizeof(*address))
+			      ? failed_call()
+			      : 0;
+	while (err == -ETIMEDOUT && errno == EINTR &&
+	       (left = time_left(end_ms)) && !limit_waits(fd, (uint32_t)left));
+	return err || !left ? err : limit_waits(fd, patience_ms);
 }
 
 int fabric_client_connect(const char *path, uint32_t patience_ms)
@@ -120,7 +149,7 @@ int fabric_client_connect(const char *path, uint32_t patience_ms)
 	scm_rights_let_bring(fd, false);
 	err = limit_waits(fd, patience_ms);
 	if (!err)
-		err = connect_to(fd, &address);
+		err = connect_to(fd, &address, patience_ms);
 	if (!err)
 		err = check_user(fd);
 	if (!err) {
@@ -161,7 +190,7 @@ int fabric_client_receive(int connection, struct fabric_proto *m, int flags,
 	do
 		n = recvmsg(connection, &message,
 			    flags | MSG_TRUNC | MSG_CMSG_CLOEXEC);
-	while (n < 0 && call_again(end_ms));
+	while (n < 0 && call_again(connection, POLLIN, end_ms));
 	if (n < 0)
 		return -1;
 	/* CMSG_SPACE rounds up, so the kernel may store two descriptors.
@@ -261,7 +290,7 @@ static int send_request(int connection, const struct fabric_proto *m,
 	}
 	do
 		n = sendmsg(connection, &message, MSG_NOSIGNAL);
-	while (n < 0 && call_again(end_ms));
+	while (n < 0 && call_again(connection, POLLOUT, end_ms));
 	return n == sizeof(*m) ? 0 : failed_call();
 }
 

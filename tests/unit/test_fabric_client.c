@@ -4,14 +4,18 @@
  * another user is not trusted. */
 #include "brought.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "fabric/fabric_client.h"
 
@@ -199,6 +203,67 @@ static void a_silent_fabric_is_given_up(void **state)
 	rmdir(folder);
 }
 
+/* recvmsg is interrupted once, and this many ms pass meanwhile; 0: it is not.
+ */
+static int interrupted_after_ms;
+/* how far the clock is ahead of the kernel's */
+static long skipped_ms;
+/* how often recvmsg was called, and for how long poll was to wait at most */
+static int receives, waits_ms;
+
+/* These functions replace those of libc. */
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+	int err = (int)syscall(SYS_clock_gettime, id, t);
+
+	t->tv_nsec += skipped_ms % 1000 * 1000000;
+	t->tv_sec += skipped_ms / 1000 + t->tv_nsec / 1000000000;
+	t->tv_nsec %= 1000000000;
+	return err;
+}
+
+ssize_t recvmsg(int fd, struct msghdr *m, int flags)
+{
+	receives++;
+	if (!interrupted_after_ms)
+		return syscall(SYS_recvmsg, fd, m, flags);
+	skipped_ms += interrupted_after_ms;
+	interrupted_after_ms = 0;
+	errno = EINTR;
+	return -1;
+}
+
+int poll(struct pollfd *fds, nfds_t count, int wait_ms)
+{
+	const struct timespec wait = {wait_ms / 1000, wait_ms % 1000 * 1000000};
+
+	waits_ms = wait_ms;
+	return (int)syscall(SYS_ppoll, fds, count, wait_ms < 0 ? NULL : &wait,
+			    NULL, 0);
+}
+
+/* A signal comes in the last 10 ms of the wait for an answer.  The answer is
+ * awaited for the rest, and not for the whole patience again. */
+static void a_signal_does_not_begin_the_wait_anew(void **state)
+{
+	const struct timeval patience = {.tv_sec = 60};
+	struct fabric_proto m = {.kind = FABRIC_PROTO_CA};
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	setsockopt(pair[1], SOL_SOCKET, SO_RCVTIMEO, &patience,
+		   sizeof(patience));
+	setsockopt(pair[1], SOL_SOCKET, SO_SNDTIMEO, &patience,
+		   sizeof(patience));
+	interrupted_after_ms = 59990;
+	receives = waits_ms = 0;
+	assert_int_equal(fabric_client_ask(pair[1], &m, NULL), -ETIMEDOUT);
+	assert_true(waits_ms <= 10);
+	assert_int_equal(receives, 1);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 static void ignore_signal(int number)
 {
 }
@@ -299,6 +364,7 @@ int main(void)
 		cmocka_unit_test(the_strings_of_an_answer_end_with_a_nul),
 		cmocka_unit_test(a_silent_fabric_is_given_up),
 		cmocka_unit_test(signals_do_not_end_the_wait_for_a_fabric),
+		cmocka_unit_test(a_signal_does_not_begin_the_wait_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
