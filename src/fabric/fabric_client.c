@@ -349,15 +349,19 @@ int fabric_client_open_cm(const char *path, uint32_t patience_ms, int *fd)
 	int connection = fabric_client_connect(path, patience_ms), err;
 	struct fabric_proto m;
 
+	*fd = -1;
 	if (connection < 0)
 		return connection;
 	err = ask_gid(connection, &m);
 	if (!err)
 		err = fabric_client_ask(connection, &m, fd);
-	if (!err && *fd < 0)
+	if (!err && !fabric_client_is_data(*fd))
 		err = -EPROTO;
 	if (!err)
 		return connection;
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
 	close(connection);
 	return err;
 }

@@ -52,8 +52,9 @@ int fabric_client_bring(int connection, struct fabric_proto *m, int brings,
  * Connects to the fabric at `path`, as fabric_client_connect does, and gets a
  * socket for messages of broker/cmproto.h of this process's host
  * (FABRIC_PROTO_CM).  Returns the connection, which the caller keeps open as
- * long as it uses the socket, with the socket in *fd; or the -errno of
- * fabric_client_connect or fabric_client_ask.
+ * long as it uses the socket, with the socket in *fd, which the caller closes;
+ * or the -errno of fabric_client_connect or fabric_client_ask, with -1 in *fd.
+ * -EPROTO: also an answer without such a socket.
  */
 int fabric_client_open_cm(const char *path, uint32_t patience_ms, int *fd);
 /* Receives a message with the flags of recvmsg(2), and in *fd the descriptor
@@ -73,7 +74,8 @@ bool fabric_client_is_port(const struct fabric_port *p);
  * socket: FABRIC_PROTO_BURST_BYTES, or less if the socket's send buffer is
  * small; 0: fd is no socket. */
 size_t fabric_client_burst(int fd);
-/* Is fd a socket of the kind that a fabric makes for a data end? */
+/* Is fd a socket of the kind that a fabric makes for a data end, and for
+ * messages of connection management? */
 bool fabric_client_is_data(int fd);
 /* Returns why a connection has ended, as a clause in which "it" is the fabric.
  * The string is valid until the thread's next call of strerror.  err: the

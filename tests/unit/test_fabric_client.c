@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -264,6 +265,57 @@ static void a_signal_does_not_begin_the_wait_anew(void **state)
 	close(pair[1]);
 }
 
+/* Answers as a fabric that gives a pipe in place of a socket for connection
+ * management. */
+static void play_pipe_giver(int listener)
+{
+	struct fabric_proto m;
+	struct brought b;
+	int fd;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	fd = accept(listener, NULL, NULL);
+	while (recv(fd, &m, sizeof(m), 0) == sizeof(m)) {
+		if (m.kind == FABRIC_PROTO_CM) {
+			b = brought_new();
+			brought_send(&b, fd, &m, sizeof(m), 1);
+			brought_free(&b);
+			continue;
+		}
+		m.port = (struct fabric_port){
+			.max_mtu = 5, .mtu = 5, .state = 4, .guids = {1}};
+		if (send(fd, &m, sizeof(m), 0) < 0)
+			break;
+	}
+	_exit(0);
+}
+
+static void a_descriptor_of_another_kind_is_refused(void **state)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fd;
+	int next = dup(listener);
+	pid_t pid;
+
+	close(next);
+	snprintf(at.sun_path, sizeof(at.sun_path), "/tmp/adverb-pipe-%d",
+		 (int)getpid());
+	unlink(at.sun_path);
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	pid = fork();
+	if (!pid)
+		play_pipe_giver(listener);
+	assert_int_equal(fabric_client_open_cm(at.sun_path, 60000, &fd),
+			 -EPROTO);
+	assert_int_equal(fd, -1);
+	assert_int_equal(dup(listener), next); /* all others are closed */
+	close(next);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	unlink(at.sun_path);
+	close(listener);
+}
+
 static void ignore_signal(int number)
 {
 }
@@ -365,6 +417,7 @@ int main(void)
 		cmocka_unit_test(a_silent_fabric_is_given_up),
 		cmocka_unit_test(signals_do_not_end_the_wait_for_a_fabric),
 		cmocka_unit_test(a_signal_does_not_begin_the_wait_anew),
+		cmocka_unit_test(a_descriptor_of_another_kind_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
