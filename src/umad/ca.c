@@ -298,10 +298,13 @@ int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 	uint32_t number;
 	int err;
 
-	if (u_fabric_has(ca_name))
-		return u_fabric_port(portnum, &number)
-			       ? unknown_ca()
-			       : u_fabric_get_port(number, port);
+	if (u_fabric_has(ca_name)) {
+		err = u_fabric_port(portnum, &number);
+		if (!err)
+			return u_fabric_get_port(number, port);
+		errno = -err;
+		return err;
+	}
 	if (portnum && portnum != PORT)
 		return unknown_ca();
 	err = find_ca(ca_name, folder, name);

@@ -81,5 +81,11 @@ int umad_get_smi_gsi_pair_by_ca_name(const char *ca_name, uint8_t portnum,
 				     struct umad_ca_pair *pair,
 				     unsigned int enforce_smi)
 {
-	return u_no_port("umad_get_smi_gsi_pair_by_ca_name");
+	if (!u_fabric_has(ca_name))
+		return u_no_port("umad_get_smi_gsi_pair_by_ca_name");
+	u_say("umad: umad_get_smi_gsi_pair_by_ca_name fails with ENODEV: the "
+	      "adapter " U_FABRIC_CA " has one device for SMI and GSI; open "
+	      "that device by umad_open_port");
+	errno = ENODEV;
+	return -ENODEV;
 }

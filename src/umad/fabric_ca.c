@@ -78,8 +78,9 @@ int u_fabric_port(int portnum, uint32_t *number)
 		     ++*number) {
 			struct fabric_port port;
 
-			if (!ask_port(*number, &port) && port.state >= least[i])
-				return 0;
+			err = ask_port(*number, &port);
+			if (err || port.state >= least[i])
+				return err;
 		}
 	}
 	return -ENODEV;

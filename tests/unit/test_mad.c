@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* umad/mad, names, device: a datagram in memory, and the adapter of lo, whose
- * port takes no datagrams. */
+/* umad/mad, names, device, ca: a datagram in memory, the adapter of lo, whose
+ * port takes no datagrams, and that of a fabric's host. */
 #include "test.h"
 
 #include <infiniband/umad.h>
@@ -8,6 +8,11 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "fabric/fabric_client.h"
+#include "umad/newer.h"
 
 struct buffer {
 	struct ib_user_mad header;
@@ -188,6 +193,104 @@ static void a_device_that_does_not_exist_is_enodev(void **state)
 	assert_int_equal(umad_get_ca_portguids("adv9", &guid, 1), -ENODEV);
 }
 
+/* Answers `answers` questions for an adapter with one port, and refuses each
+ * further question with EMFILE. */
+static void serve_questions(int listener, int answers)
+{
+	struct fabric_proto m;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;; answers--) {
+		int fd = accept(listener, NULL, NULL);
+
+		if (recv(fd, &m, sizeof(m), 0) != sizeof(m))
+			_exit(1);
+		m.ca = (struct fabric_ca){.first_port = 1, .last_port = 1};
+		m.err = answers > 0 ? 0 : -EMFILE;
+		if (send(fd, &m, sizeof(m), MSG_NOSIGNAL) < 0)
+			_exit(1);
+		close(fd);
+	}
+}
+
+/* Starts the fabric that serve_questions plays.  Returns its process. */
+static pid_t start_fabric(int answers)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	pid_t pid;
+
+	snprintf(address.sun_path, sizeof(address.sun_path),
+		 "/tmp/adverb-mad-%d", (int)getpid());
+	unlink(address.sun_path);
+	assert_int_equal(
+		bind(listener, (struct sockaddr *)&address, sizeof(address)),
+		0);
+	assert_int_equal(listen(listener, 8), 0);
+	setenv("ADVERB_FABRIC", address.sun_path, 1);
+	pid = fork();
+	if (!pid)
+		serve_questions(listener, answers);
+	close(listener);
+	return pid;
+}
+
+static void end_fabric(pid_t pid)
+{
+	unlink(getenv("ADVERB_FABRIC"));
+	unsetenv("ADVERB_FABRIC");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void an_error_of_a_fabric_is_not_enodev(void **state)
+{
+	/* umad_get_port asks for the adapter twice, and then for the port */
+	for (int answers = 1; answers <= 2; answers++)
+		for (int portnum = 0; portnum <= 1; portnum++) {
+			pid_t fabric = start_fabric(answers);
+			umad_port_t port;
+
+			errno = 0;
+			assert_int_equal(
+				umad_get_port("advib0", portnum, &port),
+				-EMFILE);
+			assert_int_equal(errno, EMFILE);
+			end_fabric(fabric);
+		}
+}
+
+/* In a child, whose standard error is `out`: asks for the pair of the adapter
+ * of a fabric's host. */
+static void ask_for_pair(int out)
+{
+	dup2(out, STDERR_FILENO);
+	setenv("ADVERB_EXPLAIN", "1", 1);
+	_exit(umad_get_smi_gsi_pair_by_ca_name("advib0", 1, NULL, 0) !=
+		      -ENODEV ||
+	      errno != ENODEV);
+}
+
+static void the_pair_of_a_fabrics_adapter_has_its_own_sentence(void **state)
+{
+	pid_t fabric = start_fabric(1), child;
+	int pipes[2], status;
+	char said[512] = "";
+
+	assert_int_equal(pipe(pipes), 0);
+	child = fork();
+	if (!child)
+		ask_for_pair(pipes[1]);
+	close(pipes[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_true(read(pipes[0], said, sizeof(said) - 1) > 0);
+	assert_non_null(strstr(said, "advib0 has one device for SMI and GSI"));
+	assert_null(strstr(said, "RoCE"));
+	close(pipes[0]);
+	end_fabric(fabric);
+}
+
 static long callocs_left; /* until a calloc fails; 0: none fails */
 
 void *__real_calloc(size_t count, size_t size);
@@ -235,7 +338,10 @@ int main(void)
 		cmocka_unit_test(classes_methods_and_attributes_have_words),
 		cmocka_unit_test(statuses_have_words),
 		cmocka_unit_test(a_device_list_is_sorted_by_name),
+		cmocka_unit_test(
+			the_pair_of_a_fabrics_adapter_has_its_own_sentence),
 		cmocka_unit_test(no_port_takes_datagrams),
+		cmocka_unit_test(an_error_of_a_fabric_is_not_enodev),
 		cmocka_unit_test(
 			the_first_adapter_is_the_roce_device_of_libibverbs),
 		cmocka_unit_test(a_device_that_does_not_exist_is_enodev),
