@@ -57,15 +57,26 @@ static int set_memlock(const struct rlimit *asked)
 	return 0;
 }
 
+/* Stores the shown limit `old` in *was, unless `was` is NULL, as the kernel
+ * does.  The kernel writes there first, so that a bad address is EFAULT and no
+ * crash. */
+static int show_memlock(const struct rlimit *old, struct rlimit *was)
+{
+	if (!was)
+		return 0;
+	if (!SHIM_FIND(getrlimit) || next_getrlimit(RLIMIT_MEMLOCK, was))
+		return -1;
+	*was = *old;
+	return 0;
+}
+
 static int change_memlock(const struct rlimit *asked, struct rlimit *was)
 {
 	struct rlimit old = shown;
 
 	if (asked && set_memlock(asked))
 		return -1;
-	if (was)
-		*was = old;
-	return 0;
+	return show_memlock(&old, was);
 }
 
 /* Does the shim answer for this limit?  A set-user-ID program sees the kernel's

@@ -27,6 +27,7 @@
 
 #include "util/count.h"
 
+#include <limits.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/socket.h>
@@ -189,22 +190,71 @@ static ssize_t answer_request(int fd, const char *bytes, size_t size)
 	return (ssize_t)size;
 }
 
+/* Copies from memory that the program names.  False with errno: an address is
+ * bad (EFAULT).  Where a sandbox refuses process_vm_readv, a bad address ends
+ * the program. */
+static bool copy_given(void *to, const void *from, size_t size)
+{
+	const struct iovec own = {to, size};
+	const struct iovec given = {(void *)(uintptr_t)from, size};
+	ssize_t n =
+		size ? process_vm_readv(getpid(), &own, 1, &given, 1, 0) : 0;
+
+	if (n == (ssize_t)size)
+		return true;
+	if (n < 0 && (errno == EPERM || errno == ENOSYS)) {
+		memcpy(to, from, size);
+		return true;
+	}
+	errno = EFAULT;
+	return false;
+}
+
+/* Appends a part of a request to the *size bytes at `bytes`.  False with errno:
+ * the part is too long, or its address is bad. */
+static bool append_part(char bytes[REQUEST_BYTES], size_t *size,
+			const struct iovec *part)
+{
+	if (part->iov_len > REQUEST_BYTES - *size) {
+		errno = EMSGSIZE;
+		return false;
+	}
+	if (!copy_given(bytes + *size, part->iov_base, part->iov_len))
+		return false;
+	*size += part->iov_len;
+	return true;
+}
+
+/* Answers the request whose parts the program names by `parts`. */
 static ssize_t take_request(int fd, const struct iovec *parts, size_t count)
 {
 	_Alignas(struct nlmsghdr) char bytes[REQUEST_BYTES];
 	size_t size = 0;
 
+	if (count > IOV_MAX) {
+		errno = EMSGSIZE;
+		return -1;
+	}
 	for (size_t i = 0; i < count; i++) {
-		if (parts[i].iov_len > sizeof(bytes) - size) {
-			errno = EMSGSIZE;
+		struct iovec part;
+
+		if (!copy_given(&part, &parts[i], sizeof(part)) ||
+		    !append_part(bytes, &size, &part))
 			return -1;
-		}
-		memcpy(bytes + size, parts[i].iov_base, parts[i].iov_len);
-		size += parts[i].iov_len;
 	}
 	if (!SHIM_FIND(send))
 		return -1;
 	return answer_request(fd, bytes, size);
+}
+
+/* As take_request, for the message that the program names. */
+static ssize_t take_message(int fd, const struct msghdr *message)
+{
+	struct msghdr m;
+
+	if (!copy_given(&m, message, sizeof(m)))
+		return -1;
+	return take_request(fd, m.msg_iov, m.msg_iovlen);
 }
 
 SHIM ssize_t sendto(int fd, const void *bytes, size_t size, int flags,
@@ -230,7 +280,7 @@ SHIM ssize_t send(int fd, const void *bytes, size_t size, int flags)
 SHIM ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
 	if (is_ours(fd))
-		return take_request(fd, message->msg_iov, message->msg_iovlen);
+		return take_message(fd, message);
 	return SHIM_FIND(sendmsg) ? next_sendmsg(fd, message, flags) : -1;
 }
 
@@ -243,8 +293,7 @@ SHIM int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 			       ? next_sendmmsg(fd, messages, count, flags)
 			       : -1;
 	for (; done < count; done++) {
-		const struct msghdr *m = &messages[done].msg_hdr;
-		ssize_t n = take_request(fd, m->msg_iov, m->msg_iovlen);
+		ssize_t n = take_message(fd, &messages[done].msg_hdr);
 
 		if (n < 0)
 			break;

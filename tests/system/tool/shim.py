@@ -419,6 +419,37 @@ def other_sockets():
            "a socket gives another result than expected", r)
 
 
+BAD = """
+import ctypes, os, socket
+libc = ctypes.CDLL(None, use_errno=True)
+rdma = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 20)
+part = (ctypes.c_size_t * 2)(1, 16)
+message = (ctypes.c_size_t * 7)(0, 0, ctypes.addressof(part), 1, 0, 0, 0)
+apart = (ctypes.c_size_t * 7)(0, 0, 1, 1, 0, 0, 0)
+fd = rdma.fileno()
+for name, *args in (("getrlimit", 8, 1), ("setrlimit", 8, 1),
+                    ("prlimit", 0, 8, None, 1), ("getrlimit", 8, None),
+                    ("send", fd, 1, 16, 0), ("sendto", fd, 1, 16, 0, None, 0),
+                    ("sendmsg", fd, 1, 0), ("sendmsg", fd, message, 0),
+                    ("sendmsg", fd, apart, 0), ("sendmmsg", fd, 1, 1, 0)):
+    ctypes.set_errno(0)
+    got = getattr(libc, name)(*(ctypes.c_void_p(arg) if arg == 1 else arg
+                                for arg in args))
+    print(name, got, os.strerror(ctypes.get_errno()))
+"""
+
+
+def bad_addresses():
+    """A call with a bad address fails as that of libc does."""
+    r = python(BAD)
+    lines = r.output.splitlines()
+    expect(r.status == 0 and len(lines) == 10, "the program ends early", r)
+    for line in lines[:3] + lines[4:]:
+        expect(line.endswith(" -1 Bad address"), "no EFAULT: " + line, r)
+    # libc's own function takes NULL for "no limit is wanted".
+    expect(lines[3] == "getrlimit 0 Success", "NULL fails", r)
+
+
 def memory_lock():
     """The shim shows no limit of locked memory until the program sets one."""
     r = python("""
@@ -506,6 +537,7 @@ for argv in (["resource"], ["system"],
            refuses(*argv))
 t.case("messages of strangers do not arrive, other netlink sockets are not changed",
        other_sockets)
+t.case("a call with a bad address fails with EFAULT", bad_addresses)
 t.case("RLIMIT_MEMLOCK limits nothing, until the program sets it",
        memory_lock)
 t.case("RLIMIT_MEMLOCK is raised to the user's hard limit",
