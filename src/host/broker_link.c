@@ -286,6 +286,55 @@ static enum engine_peer engine_word(enum client_peer state)
 	return ENGINE_PEER_UNKNOWN;
 }
 
+/* Asks the broker one of the questions about this process, unless one of them
+ * is asked already, or the process has ended. */
+static void ask_next(const struct peer_question *about)
+{
+	struct peer_question *next = NULL;
+
+	for (uint32_t i = 0; i < questions; i++) {
+		if (!is_same_process(&question[i], about))
+			continue;
+		if (question[i].is_asked || question[i].is_over)
+			return;
+		if (!next)
+			next = &question[i];
+	}
+	if (!next)
+		return;
+	next->is_asked = true;
+	put_question(next);
+}
+
+/* Does the broker's answer about a queue pair answer the question q about the
+ * same process? */
+static bool is_answered(const struct peer_question *q,
+			const struct client_news *news)
+{
+	/* LEFT says nothing about the process, nor about its other queue
+	 * pairs. */
+	return news->peer != CLIENT_PEER_LEFT || q->dest_qpn == news->qpn;
+}
+
+/* Acts on an answer to the question q, which is not over.  True: q has to wait
+ * for broker_link_reap_dead. */
+static bool take_answer(struct engine *engine, struct peer_question *q,
+			const struct client_news *news, uint64_t now_ns)
+{
+	enum client_peer peer = news->peer;
+
+	if (peer == CLIENT_PEER_GONE) {
+		q->is_over = has_dead = true;
+		return true;
+	}
+	/* The answer is about another queue pair of the process, so for this
+	 * question it says only that the process lives. */
+	if (peer == CLIENT_PEER_CLOSED && q->dest_qpn != news->qpn)
+		peer = CLIENT_PEER_ALIVE;
+	engine_peer_state(engine, q->qpn, engine_word(peer), now_ns);
+	return false;
+}
+
 static void serve_answers(struct engine *engine, const struct client_news *news,
 			  uint64_t now_ns)
 {
@@ -294,30 +343,15 @@ static void serve_answers(struct engine *engine, const struct client_news *news,
 
 	memcpy(about.host, news->host, 16);
 	for (uint32_t i = 0; i < questions; i++) {
-		bool is_meant = is_same_process(&question[i], &about);
-		enum client_peer peer = news->peer;
+		struct peer_question *q = &question[i];
 
-		/* The answer is about another queue pair of the process, so for
-		 * this question it says only that the process lives. */
-		if (peer == CLIENT_PEER_CLOSED &&
-		    question[i].dest_qpn != news->qpn)
-			peer = CLIENT_PEER_ALIVE;
-		/* The answer is about another queue pair only, and says nothing
-		 * about the process. */
-		if (peer == CLIENT_PEER_LEFT &&
-		    question[i].dest_qpn != news->qpn)
-			peer = CLIENT_PEER_UNKNOWN;
-		if (is_meant && !question[i].is_over &&
-		    peer != CLIENT_PEER_GONE) {
-			engine_peer_state(engine, question[i].qpn,
-					  engine_word(peer), now_ns);
-			continue;
-		}
-		question[i].is_over |= is_meant;
-		has_dead |= is_meant;
-		question[kept++] = question[i];
+		if (!is_same_process(q, &about) || q->is_over ||
+		    !is_answered(q, news) ||
+		    take_answer(engine, q, news, now_ns))
+			question[kept++] = *q;
 	}
 	questions = kept;
+	ask_next(&about);
 }
 
 bool broker_link_has_dead(void)

@@ -8,6 +8,8 @@
 #include "host/broker_link.h"
 #include "host/source_port.h"
 
+#include <pthread.h>
+
 #define PATIENCE_NS 60000000000u
 
 /* While the broker is stopped, its socket is full and a question cannot be
@@ -182,6 +184,85 @@ static void a_peer_by_lid_is_not_asked_about(void **state)
 	end_broker(broker);
 }
 
+enum { PEER_CLASS = 9 };
+
+static int played; /* the connection at the broker that play_welcome plays */
+
+/* Accepts a client, and gives it class 5 with a socket to which nothing comes.
+ */
+static void *play_welcome(void *listener)
+{
+	struct proto m = {0}, welcome = {.magic = PROTO_MAGIC,
+					 .version = PROTO_VERSION,
+					 .kind = PROTO_WELCOME,
+					 .value = 5,
+					 .about = (uint32_t)getpid(),
+					 .brings = PROTO_FD_SOCKET};
+	int fds[PROTO_FDS], pair[2];
+
+	played = accept_client(*(int *)listener);
+	assert_int_equal(proto_receive(played, &m, fds), 0);
+	assert_int_equal(m.kind, PROTO_HELLO);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	assert_int_equal(proto_send(played, &welcome, pair), 0);
+	close(pair[0]);
+	close(pair[1]);
+	return NULL;
+}
+
+static void expect_question(uint32_t qpn)
+{
+	int fds[PROTO_FDS];
+	struct proto m = {0};
+
+	assert_int_equal(proto_receive(played, &m, fds), 0);
+	assert_int_equal(m.kind, PROTO_ASK_REMOTE);
+	assert_int_equal(m.value, qpn);
+	assert_int_equal(proto_receive(played, &m, fds), -EAGAIN);
+}
+
+/* The answer that one connection has ended says nothing about the other queue
+ * pairs of the peer's process: the broker is asked about the next one. */
+static void an_ended_connection_answers_for_no_other_queue_pair(void **state)
+{
+	struct engine_event e = {.qpn = 7,
+				 .peer.ip = {[10] = 0xff, 0xff, 192, 0, 2, 1}};
+	struct proto left = {.magic = PROTO_MAGIC,
+			     .version = PROTO_VERSION,
+			     .kind = PROTO_ANSWER,
+			     .value = PROTO_PEER_LEFT};
+	int listener = listen_there(), fd;
+	struct engine engine = {0};
+	const struct device *device;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, play_welcome, &listener);
+	fd = broker_link_socket(-1, -1, PATIENCE_NS);
+	assert_true(fd >= 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(device_list(&device), 1);
+	for (uint32_t i = 1; i <= 2; i++) {
+		e.qpn = 6 + i;
+		e.dest_qpn = steer_qpn(PEER_CLASS, i);
+		broker_link_ask(&engine, &e, 5);
+	}
+	expect_question(steer_qpn(PEER_CLASS, 1));
+	left.about = steer_qpn(PEER_CLASS, 1);
+	memcpy(left.peer, e.peer.ip, 16);
+	assert_int_equal(proto_send(played, &left, NULL), 0);
+	broker_link_turn(&engine, 6);
+	assert_int_equal(engine.ibt.now_ns, 6); /* by engine_peer_state */
+	expect_question(steer_qpn(PEER_CLASS, 2));
+	left.about = steer_qpn(PEER_CLASS, 2);
+	assert_int_equal(proto_send(played, &left, NULL), 0);
+	broker_link_turn(&engine, 7);
+	assert_int_equal(engine.ibt.now_ns, 7);
+	broker_link_close();
+	close(played);
+	close(listener);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +270,8 @@ int main(void)
 		cmocka_unit_test(a_question_without_room_is_asked_later),
 		cmocka_unit_test(a_refusal_ends_the_questions_about_ports),
 		cmocka_unit_test(a_death_is_known_after_the_broker_has_died),
+		cmocka_unit_test(
+			an_ended_connection_answers_for_no_other_queue_pair),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);
