@@ -65,12 +65,12 @@ static bool open_memfd(struct space_self *s)
 	return s->memfd >= 0;
 }
 
-/* May a copy go by the memfd after process_vm_* has failed with errno?  It may
- * if the error is that of a filter (seccomp), or if another thread has made the
- * memfd since. */
-static bool has_fallback(struct space_self *s)
+/* May a copy go by the memfd after vm_copy has failed with err?  It may if the
+ * error is that of a filter (seccomp), or if another thread has made the memfd
+ * since. */
+static bool has_fallback(struct space_self *s, int err)
 {
-	bool is_filtered = errno == EPERM || errno == ENOSYS, has;
+	bool is_filtered = err == -EPERM || err == -ENOSYS, has;
 
 	lock_take(&s->lock);
 	has = s->memfd >= 0 || (is_filtered && open_memfd(s));
@@ -222,6 +222,7 @@ static int self_write(struct space *space, const struct space_vec *to, size_t n,
 		(void *)(uintptr_t)src; /* process_vm_writev reads it */
 	uint64_t bytes;
 	size_t k;
+	int err;
 
 	if (copy_nofault_is_on())
 		return nofault_write(to, without_empty_end(to, n), src, CRC_32,
@@ -231,9 +232,10 @@ static int self_write(struct space *space, const struct space_vec *to, size_t n,
 		return 0;
 	k = split_tail(iov, k);
 	if (s->memfd < 0) {
-		if (!vm_copy(s, iov, k, bytes_of, bytes, true))
+		err = vm_copy(s, iov, k, bytes_of, bytes, true);
+		if (!err)
 			return 0;
-		if (!has_fallback(s))
+		if (!has_fallback(s, err))
 			return -EFAULT;
 		k = split_tail(iov, fill_iovec(iov, to, n, &bytes));
 	}
@@ -262,6 +264,7 @@ static int self_read(struct space *space, const struct space_vec *from,
 	struct iovec iov[SPACE_VEC_MAX + 1];
 	uint64_t bytes;
 	size_t k;
+	int err;
 
 	if (copy_nofault_is_on())
 		return nofault_read(from, n, dst);
@@ -269,9 +272,10 @@ static int self_read(struct space *space, const struct space_vec *from,
 	if (!bytes)
 		return 0;
 	if (s->memfd < 0) {
-		if (!vm_copy(s, iov, k, dst, bytes, false))
+		err = vm_copy(s, iov, k, dst, bytes, false);
+		if (!err)
 			return 0;
-		if (!has_fallback(s))
+		if (!has_fallback(s, err))
 			return -EFAULT;
 		k = fill_iovec(iov, from, n, &bytes);
 	}

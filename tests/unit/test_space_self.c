@@ -251,12 +251,16 @@ static int calls_left = -1;
 
 enum { SOME = 20 };
 
+static bool copies_nothing; /* process_vm_* return 0 */
+
 /* Copies the first SOME bytes, into or from the first range. */
 static ssize_t copy_some(long call, pid_t pid, const struct iovec *own,
 			 const struct iovec *target)
 {
 	struct iovec a = {own->iov_base, SOME}, b = {target->iov_base, SOME};
 
+	if (copies_nothing)
+		return 0;
 	if (!calls_left) {
 		errno = EPERM;
 		return -1;
@@ -292,6 +296,26 @@ static void close_memfd(void)
 {
 	fd_identity_close(self.memfd);
 	self.memfd = -1;
+}
+
+/* An errno from before the copy is not that of a filter. */
+static void a_copy_of_no_bytes_makes_no_file(void **state)
+{
+	struct space_vec v = {0, 8};
+	uint64_t word = 0;
+
+	v.va = va_of(&word);
+	calls_left = 1;
+	copies_nothing = true;
+	errno = EPERM;
+	assert_int_equal(self.space.ops->write(&self.space, &v, 1, &word),
+			 -EFAULT);
+	errno = ENOSYS;
+	assert_int_equal(self.space.ops->read(&self.space, &v, 1, &word),
+			 -EFAULT);
+	copies_nothing = false;
+	calls_left = -1;
+	assert_true(self.memfd < 0);
 }
 
 /* Another thread installs a filter after the first calls of a copy. */
@@ -332,6 +356,7 @@ int main(void)
 		TWICE(the_crc_of_a_write_is_that_of_its_bytes),
 		TWICE(unmapped_memory_is_refused_without_a_crash),
 		TWICE(memory_that_may_only_be_read_is_not_written),
+		cmocka_unit_test(a_copy_of_no_bytes_makes_no_file),
 		cmocka_unit_test(a_copy_that_a_filter_ends_goes_on_by_the_file),
 		cmocka_unit_test(the_writes_of_two_threads_do_not_mix),
 		cmocka_unit_test(
