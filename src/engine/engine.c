@@ -294,6 +294,19 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 	return err;
 }
 
+/* Does a request that has begun wait for its completion, while q is to drain?
+ * A stream counts no PSNs. */
+static bool is_draining(const struct ibt_qp *q)
+{
+	const struct rc_req *r = &q->req;
+
+	if (!r->draining || q->direct.awaits_accesses)
+		return r->draining;
+	if (q->stream)
+		return q->qp->state == HCA_QP_SQD && !stream_tx_is_drained(q);
+	return !serial24_is_equal(r->una, r->max);
+}
+
 void engine_qp_query(const struct engine *e, const struct ibt_qp *q,
 		     struct hca_qp_attr *attr)
 {
@@ -305,8 +318,7 @@ void engine_qp_query(const struct engine *e, const struct ibt_qp *q,
 		attr->rq_psn = q->resp.epsn.v;
 	if (q->qp->state >= HCA_QP_RTS)
 		attr->sq_psn = r->max.v;
-	attr->sq_draining = r->draining && (q->direct.awaits_accesses ||
-					    !serial24_is_equal(r->una, r->max));
+	attr->sq_draining = is_draining(q);
 }
 
 void engine_publish(struct engine *e)

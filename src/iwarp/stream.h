@@ -263,6 +263,8 @@ uint32_t stream_tx_room(const struct ibt_qp *q);
  */
 uint32_t stream_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf,
 		   uint32_t room);
+/* Are all requests complete that have begun?  q has a stream. */
+bool stream_tx_is_drained(const struct ibt_qp *q);
 
 /* stream_rx.c */
 /* Takes the n bytes at p: the next bytes that came from the peer over TCP, or

@@ -154,10 +154,15 @@ static enum hca_status judge_request(struct ibt *t, const struct ibt_qp *q,
  * drained, if each request that has begun is complete.  A WRITE or a SEND is
  * complete when its last FPDU is made, and a READ or an atomic when its
  * response has come (RFC 5040 5.5, RFC 7306 5.4). */
+bool stream_tx_is_drained(const struct ibt_qp *q)
+{
+	return !q->stream->out.is_begun &&
+	       shared_own(&q->qp->sq.completed) == q->req.wqe;
+}
+
 static void tell_drained(struct ibt *t, struct ibt_qp *q)
 {
-	if (!q->stream->out.is_begun &&
-	    shared_own(&q->qp->sq.completed) == q->req.wqe)
+	if (stream_tx_is_drained(q))
 		rc_comp_drained(t, q);
 }
 

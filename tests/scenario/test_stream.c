@@ -405,6 +405,14 @@ static void begin_drain(struct joined *j)
 			 0);
 }
 
+static bool is_draining(const struct joined *j)
+{
+	struct hca_qp_attr a;
+
+	engine_qp_query(j->d->side[0].engine, j->d->side[0].side, &a);
+	return a.sq_draining;
+}
+
 static uint32_t drained_events(struct joined *j)
 {
 	two_hcas_run(j->d, j->d->now_ns);
@@ -425,8 +433,10 @@ static void a_drain_waits_for_the_responses_to_reads(void **state)
 	joined_post(&j, HCA_WR_RDMA_WRITE, 0, 100, 8000);
 	joined_fill(&j, 0);
 	assert_int_equal(drained_events(&j), 0);
+	assert_true(is_draining(&j));
 	joined_run(&j);
 	assert_int_equal(drained_events(&j), 1);
+	assert_false(is_draining(&j));
 	joined_done(&j, 0, HCA_SUCCESS);
 	joined_done(&j, 0, HCA_SUCCESS);
 	joined_idle(&j, 0);
@@ -439,9 +449,11 @@ static void a_drain_without_open_requests_ends_at_once(void **state)
 
 	joined_plain(&j);
 	joined_exchange(&j, 100);
+	assert_false(is_draining(&j));
 	begin_drain(&j);
 	joined_fill(&j, 0);
 	assert_int_equal(drained_events(&j), 1);
+	assert_false(is_draining(&j));
 	joined_part(&j);
 }
 
