@@ -537,6 +537,9 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)
 	prefetch_passed(&e->rx_turn, d->len);
 	if (d->is_stray) {
 		e->ibt.counters[d->device].refused.wrong_peer++;
+		/* The sender, too, waits to learn that the buffer is empty. */
+		if (d->local)
+			credit_passed(&e->inbox);
 		return;
 	}
 	for (size_t off = 0; off < d->len; off += step, a.id++) {

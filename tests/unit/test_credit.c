@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/credit.h"
+#include "engine/inside.h"
 #include "util/rng.h"
 
 #define US	7
@@ -372,6 +373,28 @@ static void a_receiver_that_stops_splitting_frames_tells_senders(void **state)
 	assert_false(credit_is_joined(&c));
 }
 
+/* A datagram to an address that no device has is dropped, but its bytes left
+ * the buffer. */
+static void a_receiver_owes_looks_after_a_stray_datagram(void **state)
+{
+	static const uint8_t bytes[64];
+	struct engine_counters counters = {0};
+	static struct engine e;
+	struct engine_dgram d = {
+		.bytes = bytes, .len = sizeof(bytes), .is_stray = true};
+
+	e.ibt.counters = &counters;
+	credit_open(&e.inbox, &page, BUFFER, false);
+	while (engine_owes_look(&e))
+		engine_rx_empty(&e);
+	engine_rx(&e, &d, now); /* from another host */
+	assert_false(engine_owes_look(&e));
+	d.local = true;
+	engine_rx(&e, &d, now);
+	assert_true(engine_owes_look(&e));
+	assert_int_equal(counters.refused.wrong_peer, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -383,6 +406,7 @@ int main(void)
 		T(without_credits_nothing_is_counted_and_nobody_waits),
 		T(an_empty_socket_settles_bytes_that_were_counted_wrong),
 		T(a_receiver_owes_two_looks_after_each_datagram),
+		T(a_receiver_owes_looks_after_a_stray_datagram),
 		T(late_bytes_are_not_settled),
 		T(frames_that_no_queue_pair_receives_are_settled),
 		T(frames_not_sent_yet_are_not_settled),
