@@ -26,14 +26,20 @@ void refuse_full_init(struct refuse_full *a)
 		a->slot[i].fd = -1;
 }
 
+static bool is_full(int err)
+{
+	return err == EMFILE || err == ENFILE;
+}
+
 /* Opens the spare descriptor again if it is closed and a descriptor is left. */
 static void restore_spare(struct refuse_full *a)
 {
 	if (a->spare_fd < 0)
 		a->spare_fd = open_spare();
-	/* After another error, for example if there is no /dev/null, it is no
-	 * use to wait for a spare descriptor. */
-	a->is_spent &= a->spare_fd < 0 && (errno == EMFILE || errno == ENFILE);
+	/* After another error, for example if there is no /dev/null, a
+	 * descriptor is left, and a connection can be accepted without the
+	 * spare one. */
+	a->is_spent &= a->spare_fd < 0 && is_full(errno);
 }
 
 static void end_slot(struct refuse_full *a, struct refuse_full_slot *r)
@@ -48,7 +54,8 @@ void refuse_full_close(struct refuse_full *a)
 	for (int i = 0; i < REFUSE_FULL_SLOTS; i++)
 		if (a->slot[i].fd >= 0)
 			end_slot(a, &a->slot[i]);
-	close(a->spare_fd);
+	if (a->spare_fd >= 0)
+		close(a->spare_fd);
 }
 
 void refuse_full_take(struct refuse_full *a, enum refuse_full_place place,
@@ -72,10 +79,14 @@ int refuse_full_accept(struct refuse_full *a, int listen_fd)
 {
 	int fd;
 
-	close(a->spare_fd);
+	if (a->spare_fd >= 0)
+		close(a->spare_fd);
 	a->spare_fd = -1;
 	fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
-	a->is_spent = fd >= 0;
+	/* If another thread or process has taken the descriptor, or there was
+	 * no spare one, the connection still waits: a poll of the listener
+	 * would return at once, again and again. */
+	a->is_spent = fd >= 0 || is_full(errno);
 	if (fd < 0)
 		restore_spare(a);
 	return fd;

@@ -53,7 +53,8 @@ struct refuse_full {
 	/* Keeps a descriptor free for a connection that is refused; -1: none.
 	 */
 	int spare_fd;
-	/* a connection has taken the place of the spare descriptor */
+	/* A connection has taken the place of the spare descriptor, or waits at
+	 * the listener because no descriptor is left. */
 	bool is_spent;
 	struct refuse_full_slot slot[REFUSE_FULL_SLOTS];
 };
@@ -65,7 +66,9 @@ void refuse_full_close(struct refuse_full *a);
 /* The caller calls this after accept has failed because no descriptor is left.
  * Closes the spare descriptor, and accepts in its place the first connection
  * that waits at the listener.  Returns the connection, which the caller owns;
- * -1: none waits. */
+ * -1: none waits, or there was no spare descriptor.  In the second case
+ * refuse_full_may_accept returns false until refuse_full_turn finds a
+ * descriptor. */
 int refuse_full_accept(struct refuse_full *a, int listen_fd);
 /* Takes ownership of the connection fd, and keeps it in `place` until
  * refuse_full_turn refuses it with err, a positive errno, and the sentence why,
@@ -86,14 +89,15 @@ bool refuse_full_answer(const struct refuse_full_slot *r, uint64_t now_ms);
  * REFUSE_FULL_MS. */
 void refuse_full_turn(struct refuse_full *a, uint64_t now_ms);
 /* Whether the listener may be polled.  False while a connection has the place
- * of the spare descriptor: a further connection could not be accepted. */
+ * of the spare descriptor, or no descriptor is left: a further connection could
+ * not be accepted. */
 bool refuse_full_may_accept(const struct refuse_full *a);
 /* Fills REFUSE_FULL_SLOTS entries at p, by which the caller polls the
  * connections. */
 void refuse_full_poll(const struct refuse_full *a, struct pollfd *p);
 /* Returns how many milliseconds poll may wait, so that refuse_full_turn closes
- * connections in time.  `wait`: how long poll may wait for other reasons; -1:
- * without an end. */
+ * connections and looks for a descriptor in time.  `wait`: how long poll may
+ * wait for other reasons; -1: without an end. */
 int refuse_full_patience(const struct refuse_full *a, int wait);
 /* Writes a sentence to why, of size bytes, which says what the broker lacks and
  * how to mend that.  err, positive: EMFILE, ENFILE and ETOOMANYREFS stand for

@@ -7,6 +7,7 @@
 #include "broker/answer.h"
 #include "broker/dial.h"
 #include "broker/inside.h"
+#include "broker/refuse_full.h"
 #include "broker/server.h"
 #include "broker/poll_sparse.h"
 #include "util/scm_rights.h"
@@ -469,6 +470,36 @@ int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 	return real(fds, count, timeout_ms);
 }
 
+/* A broker that has no spare descriptor, because none is left, and for which a
+ * connection waits. */
+static void wait_without_a_descriptor(void)
+{
+	struct refuse_full a;
+	int listener = listen_there();
+
+	assert_true(proto_connect(PROTO_VERSION) >= 0);
+	limit_files(1, FEW);
+	refuse_full_init(&a);
+	assert_int_equal(a.spare_fd, -1);
+	assert_int_equal(refuse_full_accept(&a, listener), -1);
+	/* A poll of the listener would return at once, again and again. */
+	for (int i = 0; i < 2; i++) {
+		assert_false(refuse_full_may_accept(&a));
+		assert_int_equal(refuse_full_patience(&a, -1), REFUSE_FULL_MS);
+		refuse_full_turn(&a, 0);
+	}
+	limit_files(FEW, FEW);
+	refuse_full_turn(&a, 0);
+	assert_true(refuse_full_may_accept(&a));
+	assert_true(a.spare_fd >= 0);
+	refuse_full_close(&a);
+}
+
+static void a_broker_without_a_spare_descriptor_waits_for_one(void **state)
+{
+	run_in_child(wait_without_a_descriptor);
+}
+
 /* The broker looks for connections that have hung up before it refuses one.  A
  * user at its limit must not make it look at all connections for each. */
 static void look_twice_in_a_turn(void)
@@ -658,6 +689,8 @@ int main(void)
 		cmocka_unit_test(a_full_broker_gives_each_client_the_reason),
 		cmocka_unit_test(a_client_that_cannot_be_accepted_is_told_why),
 		cmocka_unit_test(a_client_that_cannot_be_watched_is_refused),
+		cmocka_unit_test(
+			a_broker_without_a_spare_descriptor_waits_for_one),
 		cmocka_unit_test(connections_that_hang_up_are_looked_for_once),
 		cmocka_unit_test(
 			a_connection_that_has_hung_up_keeps_no_descriptor),
