@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -71,6 +73,13 @@ static int welcome_client(struct server *s, struct conn *c)
 		 fds, &n);
 	bring_fd(&m, PROTO_FD_WAKE, is_relayed ? c->peer_wake_fd : -1, fds, &n);
 	err = answer_send(c, &c->hello, &m, fds);
+	/* A client that has its class already goes on without a new copy of the
+	 * fd store.  If it were refused, its class would be released, although
+	 * its process lives. */
+	if (err && m.brings == PROTO_FD_STORE) {
+		m.brings = 0;
+		err = answer_send(c, &c->hello, &m, NULL);
+	}
 	reuseport_group_sent(&s->group, c->class);
 	return err;
 }
@@ -126,11 +135,27 @@ void greeting_end(struct conn *c)
 	c->is_waiting = false;
 }
 
+/* Writes to `why` a sentence about a welcome that cannot be sent because of
+ * err, a -errno, and returns `why`.  If err is about a limit on descriptors,
+ * refuse_for replaces the sentence. */
+static const char *explain_unsent(int err, char *why, size_t size)
+{
+	if (err == -ENOMEM || err == -ENOBUFS)
+		refuse_full_why(ENOMEM, why, size);
+	else
+		snprintf(why, size,
+			 "the broker adverbd cannot send its answer: %s: start "
+			 "this program again",
+			 strerror(-err));
+	return why;
+}
+
 /* Answers the hello of c.  Leaves the hello waiting, for FD_STORE_MS at most,
  * if the fd store of a dead broker has yet to come. */
 static void greet_client(struct server *s, struct conn *c)
 {
 	const char *why = "";
+	char unsent[sizeof(c->hello.why)];
 	int err = 0;
 
 	if (!s->group.count &&
@@ -146,8 +171,11 @@ static void greet_client(struct server *s, struct conn *c)
 			why = "the broker no longer knows this program's "
 			      "class: start the program again";
 	}
-	if (!err && welcome_client(s, c) == -ETOOMANYREFS)
-		err = -ETOOMANYREFS;
+	if (!err) {
+		err = welcome_client(s, c);
+		if (err)
+			why = explain_unsent(err, unsent, sizeof(unsent));
+	}
 	if (err)
 		refuse_for(s, c, err, why);
 	greeting_end(c);

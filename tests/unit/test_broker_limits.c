@@ -631,6 +631,83 @@ static int begin_client(struct server *s)
 	return fd;
 }
 
+/* The errno with which sendmsg fails for each message of this thread that
+ * brings descriptors; 0: the kernel sends the message. */
+static _Thread_local int unsent;
+
+ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	if (!unsent || !m->msg_controllen)
+		return syscall(SYS_sendmsg, fd, m, flags);
+	errno = unsent;
+	return -1;
+}
+
+/* Makes a connection that has sent a hello for `class`, with the descriptors
+ * fds that `brings` names, to the server.  The server cannot send descriptors.
+ * Stores its answer in *m. */
+static int greet_in_vain(struct server *s, uint32_t class, uint32_t brings,
+			 const int *fds, struct proto *m)
+{
+	const struct proto hello = {.magic = PROTO_MAGIC,
+				    .version = PROTO_VERSION,
+				    .kind = PROTO_HELLO,
+				    .brings = brings,
+				    .value = class};
+	int fd = proto_connect(PROTO_VERSION), got[PROTO_FDS];
+
+	server_turn(s); /* accepts the connection, and lets it bring fds */
+	scm_rights_let_bring(fd, true);
+	assert_int_equal(proto_send(fd, &hello, fds), 0);
+	unsent = ENOBUFS;
+	server_turn(s);
+	unsent = 0;
+	assert_int_equal(proto_receive(fd, m, got), 0);
+	return fd;
+}
+
+static void a_client_that_cannot_be_welcomed_is_told_why(void **state)
+{
+	const struct server_config config = {.idle_ms = INT_MAX};
+	struct server *s = server_new(listen_there(), &config);
+	struct proto m = {0};
+	int fd = greet_in_vain(s, 0, 0, NULL, &m);
+
+	assert_int_equal(m.kind, PROTO_REFUSED);
+	assert_int_equal(m.value, ENOBUFS);
+	assert_non_null(strstr(m.why, "lacks memory: free memory"));
+	assert_int_equal(s->conn[0].class, 0);
+	close(fd);
+	server_free(s);
+}
+
+/* The client has its class from an earlier broker, whose fd store it brings. */
+static void a_client_that_has_a_class_is_welcomed_without_a_store(void **state)
+{
+	const struct server_config config = {.idle_ms = INT_MAX};
+	struct server *s = server_new(listen_there(), &config);
+	int first = begin_client(s), fd, fds[PROTO_FDS];
+	struct proto m = {0};
+	uint32_t class;
+
+	assert_int_equal(proto_receive(first, &m, fds), 0);
+	class = m.value;
+	server_free(s); /* the client has the descriptors still */
+	s = server_new(listen_there(), &config);
+	fd = greet_in_vain(s, class, PROTO_FD_SOCKET | PROTO_FD_STORE,
+			   (int[]){fds[0], fds[2]}, &m);
+	assert_int_equal(m.kind, PROTO_WELCOME);
+	assert_int_equal(m.value, class);
+	assert_int_equal(m.brings, 0);
+	assert_true(reuseport_group_is_owned(&s->group, class));
+	close(fd);
+	close(first);
+	server_free(s);
+	for (int i = 0; i < PROTO_FDS; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
 static void
 a_client_that_does_not_read_has_few_descriptors_in_flight(void **state)
 {
@@ -691,6 +768,9 @@ int main(void)
 		cmocka_unit_test(a_client_that_cannot_be_watched_is_refused),
 		cmocka_unit_test(
 			a_broker_without_a_spare_descriptor_waits_for_one),
+		cmocka_unit_test(a_client_that_cannot_be_welcomed_is_told_why),
+		cmocka_unit_test(
+			a_client_that_has_a_class_is_welcomed_without_a_store),
 		cmocka_unit_test(connections_that_hang_up_are_looked_for_once),
 		cmocka_unit_test(
 			a_connection_that_has_hung_up_keeps_no_descriptor),
