@@ -38,12 +38,12 @@
 static atomic_long
 	skipped_ms; /* how far the test's clock is ahead of the kernel's */
 
-/* When the kernel's clock showed this time, the test's clock was stopped; 0: it
- * goes on. */
+/* The time of the kernel's clock at which the test's clock was stopped; 0: the
+ * test's clock runs. */
 static atomic_long stopped_ms;
 
 /* Replaces libc's clock_gettime for all code that is linked into the test: adds
- * skipped_ms. */
+ * skipped_ms, to stopped_ms while the test's clock is stopped. */
 int clock_gettime(clockid_t id, struct timespec *t)
 {
 	int err = (int)syscall(SYS_clock_gettime, id, t);

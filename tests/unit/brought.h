@@ -74,8 +74,9 @@ static inline void brought_send(struct brought *b, int socket,
 	b->lent = -1;
 }
 
-/* Does this kernel let a socket refuse descriptors (scm_rights_let_bring)?  The
- * option is set, not read: QEMU's user mode passes on only the reading. */
+/* Returns whether this kernel lets a socket refuse descriptors
+ * (scm_rights_let_bring).  The option is set, not read: QEMU's user mode passes
+ * on only the reading. */
 static inline bool brought_can_be_refused(void)
 {
 	const int on = 0;
@@ -86,7 +87,7 @@ static inline bool brought_can_be_refused(void)
 	return !err;
 }
 
-/* Are all descriptors closed that brought_send has sent? */
+/* Returns whether all descriptors that brought_send has sent are closed. */
 static inline bool brought_are_closed(const struct brought *b)
 {
 	char byte;

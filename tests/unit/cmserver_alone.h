@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-/* A server without a UDP socket, with a fd store in memory. */
+/* A server without a UDP socket, with an fd store in memory. */
 struct alone {
 	struct gsi *gsi;
 	struct fd_store fd_store;
@@ -83,7 +83,7 @@ static inline void leave_alone(struct alone *b)
 	close(b->fd[1]);
 }
 
-/* A request to the server with the note of a connection in this state. */
+/* Returns a request with the note of a connection in this state. */
 static inline struct cmproto resume_of(uint32_t local_id, uint8_t state)
 {
 	const struct cm_note note = {.local_id = local_id,
@@ -112,7 +112,8 @@ static inline struct cmproto seal_note(const struct alone *a, struct cmproto m)
 #define FIRST_USER  1000001
 #define SECOND_USER 1000002
 
-/* A request with the note of an established connection, of the active side. */
+/* Returns a request with the note of an established connection, of the active
+ * side. */
 static inline struct cmproto resume_live(uint32_t local_id)
 {
 	struct cmproto m = resume_of(local_id, CONV_ESTABLISHED);
@@ -130,7 +131,7 @@ static inline struct cmproto resume_live(uint32_t local_id)
 static const uint8_t far_ip[16] = {[10] = 0xff, 0xff, 198, 51, 100, 1};
 
 /* Resumes `count` established connections with the peer's queue pairs from
- * `first` on. */
+ * `first` on.  are_sealed: each note has the broker's seal. */
 static inline void connect_to_far(struct alone *a, uint32_t first,
 				  uint32_t count, bool are_sealed)
 {
@@ -150,7 +151,8 @@ static inline void connect_to_far(struct alone *a, uint32_t first,
 	}
 }
 
-/* Delivers REQs of the peer that name these queue pairs for new connections. */
+/* Delivers `count` REQs of the peer for this port, which name the peer's queue
+ * pairs from `first` on. */
 static inline void claim_from_far(const struct alone *a, uint16_t port,
 				  uint32_t first, uint32_t count)
 {

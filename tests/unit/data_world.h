@@ -55,7 +55,8 @@ static inline struct port *port_of(const struct world *w, const char *name,
 	return &fabric_find(w->f, name)->ports[number];
 }
 
-/* B is behind S2 and S3, A and C are at S1. */
+/* Sets the tables of a switch: the ports to A, to B and to C, for their LIDs
+ * and for MLID. */
 static inline void set_switch(const struct world *w, const char *name,
 			      uint8_t to_a, uint8_t to_b, uint8_t to_c)
 {

@@ -262,7 +262,8 @@ static inline struct cmproto take_event(const struct program *p,
 	return m;
 }
 
-/* A request from the program to the peer's GID. */
+/* Returns a request from the program to the peer's GID, or, if peer is NULL,
+ * without a peer. */
 static inline struct cmproto request_of(const struct program *p,
 					const uint8_t peer[16])
 {
@@ -345,7 +346,7 @@ static inline struct umad_program run_agent(const char *host,
 	return p;
 }
 
-/* The subnet administration. */
+/* Runs the subnet administration. */
 static inline struct umad_program run_sa(void)
 {
 	return run_agent("M", CLASS_SA, METHOD_GET);
@@ -449,8 +450,9 @@ static inline void assert_path(const struct cmproto_path *by, uint16_t local,
 	assert_false(by->is_global);
 }
 
-/* Connects a with the listener of b, up to the RTU.  Returns the object of b's
- * end. */
+/* Connects a with the listener of b, up to the RTU. `from` and `to` are the
+ * LIDs of the path that the subnet administration must give to a.  Returns the
+ * object of b's end. */
 static inline uint32_t begin_pair(struct program *a, const struct program *b,
 				  const struct umad_program *sa, uint16_t from,
 				  uint16_t to)

@@ -297,7 +297,8 @@ static void die_amid_a_copy(struct access *g)
 	access_copy_by(g, ACCESS_BY_RSEQ);
 }
 
-/* Another process has taken this process for dead, and has its slot. */
+/* Another process has taken this process for dead, and now has this process's
+ * slot. */
 static void a_slot_that_another_process_has_inherited_is_not_released(void **s)
 {
 	struct access *g = access_claim(&own);

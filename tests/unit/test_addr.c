@@ -315,7 +315,7 @@ bool __wrap_random_fill(void *buf, size_t n, bool waits)
 	return !has_no_random && __real_random_fill(buf, n, waits);
 }
 
-/* Others could guess the PSN of such an id. */
+/* Another host could guess the PSN of an id without random numbers. */
 static void no_id_is_made_without_random_numbers(void **state)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();

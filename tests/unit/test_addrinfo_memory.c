@@ -10,7 +10,7 @@
 
 #include "rdmacm/newer.h"
 
-/* Which of the next allocations of this thread fails, from 1; 0: none. */
+/* The next allocation of this thread that fails, counted from 1; 0: none. */
 static _Thread_local long left;
 
 void *__real_calloc(size_t count, size_t size);
@@ -63,7 +63,8 @@ int __wrap_getaddrinfo(const char *node, const char *service,
 	return __real_getaddrinfo(node, service, &more, found);
 }
 
-/* Two results, for IPv4 and for IPv6, without a resolver. */
+/* With these hints there are two results, for IPv4 and for IPv6, without a name
+ * server. */
 static const struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE,
 					   .ai_port_space = RDMA_PS_TCP};
 

@@ -95,7 +95,7 @@ static void ipv6_is_announced_by_an_advertisement(void **state)
 	assert_memory_equal(ip.src, address.ip, 16);
 	assert_int_equal(bytes_get64(ip.dst), 0xff02000000000000);
 	assert_int_equal(body[0], 136);
-	assert_int_equal(body[4], 0x20); /* override; nobody has asked */
+	assert_int_equal(body[4], 0x20); /* Override set, Solicited clear */
 	assert_memory_equal(body + 8, address.ip, 16);
 	/* the length, the checksum and the option are right */
 	assert_true(ndisc_is(p + ETHERNET, sizeof(p) - ETHERNET));

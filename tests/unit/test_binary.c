@@ -96,7 +96,7 @@ static void the_programs_own_folders_are_found(void **state)
 
 	assert_string_equal(read_bytes(&both, sizeof(both)).search, "$ORIGIN");
 	/* with_strings has put DT_NULL, which ends the section, before
-	 * DT_STRTAB; here DT_STRTAB takes its place */
+	 * DT_STRTAB; here DT_STRTAB takes the place of DT_NULL */
 	rpath.dynamic[1] = rpath.dynamic[2];
 	assert_string_equal(read_bytes(&rpath, sizeof(rpath)).search, "/r:/s");
 	assert_string_equal(read_bytes(&none, sizeof(none)).search, "");

@@ -55,7 +55,8 @@ static void each_client_gets_the_datagrams_of_its_class(void **state)
 			send_to(qpn, AF_INET, "127.0.0.1");
 			send_to(qpn, AF_INET6, "::1");
 		}
-	/* Class 0, a class without a socket, the multicast QPN. */
+	/* No client gets datagrams for class 0, for a class without a socket,
+	 * or for the multicast QPN. */
 	send_to(1, AF_INET, "127.0.0.1");
 	send_to(steer_qpn(unowned_class(c, 3), 5), AF_INET, "127.0.0.1");
 	send_to(0xffffff, AF_INET, "127.0.0.1");
@@ -224,7 +225,7 @@ static void there_is_no_page_of_a_class_without_an_owner(void **state)
 	end_broker(pid);
 }
 
-/* Each client takes several descriptors in the client and in the broker. */
+/* Each client takes several descriptors in this process and in the broker. */
 static void more_clients_than_classes_are_refused_with_a_reason(void **state)
 {
 	static struct client c[STEER_CLASS_MAX];

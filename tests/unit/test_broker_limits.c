@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A broker or a client that may have no more descriptors open, or in flight,
- * serves without them or says which limit is reached. */
+ * works without them or says which limit is reached. */
 #include "brokers.h"
 
 #include "broker/admission.h"
@@ -291,8 +291,9 @@ static void a_program_without_room_is_told_of_its_limit(void **state)
 
 /*
  * Starts a broker in a process of its own, with room for ROOM more descriptors.
- * Its limit on open files stays large, since all descriptors that the user's
- * programs have in flight count against that limit.
+ * The broker's limit on open files stays large, since all descriptors that the
+ * user's programs have in flight count against that limit.  Returns the
+ * broker's pid.
  */
 static pid_t begin_full(void)
 {
@@ -457,7 +458,7 @@ static void a_connection_that_has_hung_up_keeps_no_descriptor(void **state)
 }
 
 /* How often this thread has called poll.  The broker has threads of its own,
- * which call it too. */
+ * which call poll too. */
 static _Thread_local int polls;
 
 int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
@@ -500,8 +501,9 @@ static void a_broker_without_a_spare_descriptor_waits_for_one(void **state)
 	run_in_child(wait_without_a_descriptor);
 }
 
-/* The broker looks for connections that have hung up before it refuses one.  A
- * user at its limit must not make it look at all connections for each. */
+/* Before the broker refuses a connection, it closes those that have hung up.  A
+ * user at the limit must not make the broker look at all connections for each
+ * refusal. */
 static void look_twice_in_a_turn(void)
 {
 	const struct server_config config = {.idle_ms = INT_MAX};
@@ -532,8 +534,8 @@ static void connections_that_hang_up_are_looked_for_once(void **state)
 	run_in_child(look_twice_in_a_turn);
 }
 
-/* A class of a dead broker's process, of which nothing is known, needs no
- * descriptor. */
+/* A class that the dead broker gave to a process needs no descriptor while the
+ * successor knows nothing of that process. */
 static void a_class_without_a_client_takes_no_share(void **state)
 {
 	struct server *s = calloc(1, sizeof(*s));

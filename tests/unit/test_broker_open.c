@@ -149,7 +149,7 @@ static void the_report_says_why_a_message_cannot_be_sent(void **state)
 }
 
 /* Another socket takes the place of the connection, and brings this message;
- * NULL: it is closed. */
+ * NULL: the peer of that socket closes it. */
 static void play_message(struct client *c, const char *message)
 {
 	int pair[2];
@@ -398,8 +398,8 @@ static void keep_late(enum client_word word, const char *sentence)
 	snprintf(said_late, sizeof(said_late), "%s", sentence);
 }
 
-/* In a PID namespace of its own: returns whether the message about a broker
- * that is late, and has no number there, gives none. */
+/* Runs in a PID namespace of its own, in which the broker has no pid.  Returns
+ * whether the message about the late broker names no pid. */
 static bool lateness_is_of_no_number(void)
 {
 	const struct client_want want = {-1, -1, 20000, keep_late};
@@ -413,8 +413,8 @@ static bool lateness_is_of_no_number(void)
 		       "for it as long as ADVERB_PATIENCE says");
 }
 
-/* In a PID namespace of its own: returns whether the report names a broker that
- * has no number there. */
+/* Runs in a PID namespace of its own, in which the broker has no pid.  Returns
+ * whether the report calls the broker a process of another PID namespace. */
 static bool report_is_of_no_number(void)
 {
 	static const char want[] =
@@ -536,8 +536,8 @@ static struct {
 	int listener, go[2], hold[2];
 } unseen;
 
-/* A client whose child keeps its connection open.  Ends when the broker has
- * accepted it. */
+/* Connects as a client, whose child keeps the connection open.  Ends when the
+ * broker has accepted the connection. */
 static _Noreturn void connect_and_end(void)
 {
 	int fd = proto_connect(PROTO_VERSION);

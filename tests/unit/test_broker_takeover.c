@@ -245,7 +245,8 @@ the_class_of_a_client_that_dies_without_a_broker_is_freed(void **state)
 }
 
 /* Starts a broker in a process of its own, which ends after idle_ms without
- * clients. */
+ * clients.  r: the process for which pidfd_open fails there.  Returns the
+ * broker's pid. */
 static pid_t begin_short_broker(struct refusal *r, uint64_t idle_ms)
 {
 	const struct server_config config = {.idle_ms = idle_ms};
@@ -274,8 +275,10 @@ struct orphan {
 	pid_t pid, broker;
 };
 
-/* Begins a process with a class.  It is stopped, so that it does not find the
- * successor of its broker, in which pidfd_open fails for it with `err`. */
+/* Begins a process with a class, and stops the process, so that the process
+ * does not find the successor of its broker.  In the successor, which ends
+ * after idle_ms without clients, pidfd_open fails with `err` for that process.
+ */
 static void begin_orphan(struct orphan *o, int err, uint64_t idle_ms)
 {
 	uint32_t report[2];
@@ -327,8 +330,8 @@ static void close_orphan(struct orphan *o)
 	}
 }
 
-/* A successor takes a process for dead only if it has ended.  When a descriptor
- * is left, the successor looks again, even if no message comes. */
+/* A successor takes a process for dead only if the process has ended.  When a
+ * descriptor is free, the successor looks again, even if no message comes. */
 static void a_successor_without_descriptors_releases_no_class(void **state)
 {
 	struct orphan o;

@@ -486,8 +486,8 @@ static void a_file_that_cannot_be_made_blocking_is_refused(void **state)
 	assert_false(capture_is_open());
 }
 
-/* Checks that `name` is not opened as a capture, and that a frame does not
- * change the size of a regular file. */
+/* Checks that `name` is not opened as a capture, and that a regular file of
+ * that name keeps its size, `bytes`, when a frame is captured. */
 static void expect_refused(const char *name, off_t bytes)
 {
 	struct stat s;
@@ -580,7 +580,8 @@ static void remove_folder(void)
 	assert_int_equal(rmdir(folder), 0);
 }
 
-/* There another user could put another folder or link in the place of ours. */
+/* In such a folder another user could replace our folder by another folder or a
+ * link. */
 static void a_folder_that_others_write_gets_no_capture(void **state)
 {
 	make_folder();
@@ -691,7 +692,8 @@ static void a_pipe_of_ours_has_the_frames(void **state)
 	assert_int_equal(unlink(pipe), 0);
 }
 
-/* calls of fstat for a pipe before looked_at is replaced */
+/* The call of fstat for a pipe, counted from 1, after which looked_at is
+ * replaced; 0: none. */
 static int looks;
 static const char *looked_at; /* is replaced by a link to `stranger` */
 static const char *stranger;

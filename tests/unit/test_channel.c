@@ -86,7 +86,7 @@ static void tokens_that_were_held_are_put_at_the_end(void **state)
 	close_channels(one, two);
 }
 
-/* An event that is removed again gets no token. */
+/* An event that moves to another channel leaves no token behind. */
 static void a_held_token_is_taken_back(void **state)
 {
 	struct r_id *one, *two;
@@ -181,7 +181,8 @@ static struct r_id *id_with_peer(void)
 	return id;
 }
 
-/* Destroys an id of which an event was taken.  Returns what is printed. */
+/* Destroys an id of which an event was taken, and is acknowledged in time or
+ * too late.  Returns the text that rdma_destroy_id prints. */
 static const char *said_by_destroy(bool in_time)
 {
 	static char text[512];

@@ -163,8 +163,8 @@ static void a_counter_that_jumps_is_no_longer_used(void **state)
 	assert_false(m.clock.is_off);
 	for (int i = 0; i < 4; i++) {
 		m.tick += 100000000000u;
-		/* the jump is longer than a reading of the kernel's clock is
-		 * used, so this reads that clock again */
+		/* the jump exceeds the time for which a reading of the kernel's
+		 * clock is used, so ask_clock reads that clock again */
 		ask_clock(&m);
 		worst_lag(&m, 500, 20000000);
 	}

@@ -18,7 +18,7 @@ static const struct cmproto_path there = {.local_lid = 5,
 					  .hop_limit = 64,
 					  .is_global = 1};
 
-/* The message of a client, as it arrives at the peer. */
+/* Returns a client's message as it arrives at the peer. */
 static struct cmmsg carry_message(const struct cmproto *m, enum cmmsg_kind kind)
 {
 	struct cmmsg sent = {.kind = kind}, got;
@@ -138,7 +138,7 @@ static void requests_by_gid_have_all_private_data(void **state)
 		assert_int_equal(got.at.local_port, 4791);
 		assert_int_equal(got.at.peer_port, 0);
 		assert_int_equal(got.is_datagram, i);
-		/* by IP addresses, the header comes before the data */
+		/* by IP addresses, a header precedes the private data */
 		got = (struct cmproto){0};
 		cm_fields_take(&got, &msg);
 		assert_int_equal(got.private_bytes,

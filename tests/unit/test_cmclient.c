@@ -195,8 +195,8 @@ static void await_successor(struct client *c)
 		wait_turn(c, &news);
 }
 
-/* The process of the caller dies while it has no broker: before the successor
- * begins, or after that, but before it has resumed its connections. */
+/* The caller's process dies while there is no broker (before), or when the
+ * successor has begun, but before that process has resumed its connections. */
 static void dies_without_a_broker(bool before)
 {
 	struct cmproto own[CONNECTIONS];

@@ -11,7 +11,7 @@ static const enum cmmsg_kind sent[] = {
 	CMMSG_REQ,  CMMSG_MRA,	CMMSG_REJ,	CMMSG_REP,     CMMSG_RTU,
 	CMMSG_DREQ, CMMSG_DREP, CMMSG_SIDR_REQ, CMMSG_SIDR_REP};
 
-/* A MAD of this kind with random contents. */
+/* Makes a MAD of this kind with random contents. */
 static void random_mad(struct rng *r, uint8_t *mad, enum cmmsg_kind kind)
 {
 	const struct mad head = {

@@ -254,7 +254,7 @@ static bool hide_memory(void)
 	return !prctl(PR_SET_DUMPABLE, 0);
 }
 
-/* Binds port 500 for a client of this user in a process that has called
+/* Binds port 500 for a client of user `uid` in a process that has called
  * `first`; returns the error. */
 static int bind_500(struct alone *a, bool (*first)(void), uid_t uid)
 {
@@ -324,7 +324,7 @@ static int refusal_of(struct alone *a, enum cmproto_kind kind, bool is_ib)
 	return a->sent.err;
 }
 
-/* GIDs and paths are of a host of a fabric. */
+/* Only a host of a fabric has GIDs and paths. */
 static void a_broker_refuses_gids_and_paths(void **state)
 {
 	struct alone a;

@@ -110,8 +110,9 @@ static void no_user_makes_the_broker_forget_listeners_of_others(void **state)
 	cm_free(cm);
 }
 
-/* A request for another service ID whose last 16 bits are the same finds no
- * listener again.  Of a port, the space may differ. */
+/* A listener is expected again for its own service ID alone, not for another
+ * service ID with the same last 16 bits.  If the service ID names a port, the
+ * listener is expected for that port in each port space. */
 static void a_listener_is_expected_for_its_own_service(void **state)
 {
 	const struct cm_config config = {.conversations = 16, .half_open = 4};
@@ -149,7 +150,8 @@ static uint32_t count_until_refused(struct alone *a, bool listens, int *err)
 }
 
 /* Checks that the first user gets no more by a second connection, and that
- * others still get their share. */
+ * other users still get their share of the broker's `most` ports or listeners.
+ */
 static void no_user_takes_all(bool listens, uint32_t most)
 {
 	struct alone a, first, again, second;
@@ -267,7 +269,9 @@ static void no_user_takes_all_doubts(void **state)
 	end_alone(&a);
 }
 
-/* Reads the client's messages until no more come; returns the last. */
+/* Reads the client's messages until no more come, and adds their number to
+ * *count.  Stores in *stays whether the server keeps the client.  Returns the
+ * last message. */
 static struct cmproto read_all(struct alone *a, uint32_t *count, bool *stays)
 {
 	struct cmproto last = {0};

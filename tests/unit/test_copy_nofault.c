@@ -155,6 +155,7 @@ static void a_copy_takes_as_long_at_each_distance(void **state)
 	copy_nofault_close();
 }
 
+/* p: two pages of memory, and then a page that cannot be read or written. */
 static void sum_until_it_stops(uint8_t *p, enum crc_kind kind)
 {
 	static uint8_t buf[3 * PAGE];
@@ -171,7 +172,8 @@ static void sum_until_it_stops(uint8_t *p, enum crc_kind kind)
 	}
 }
 
-/* p: as above.  The bytes that are summed are those of adverb's own memory. */
+/* p: as for sum_until_it_stops.  The CRC is that of bytes in adverb's own
+ * memory. */
 static void sum_to_where_it_stops(uint8_t *p, enum crc_kind kind)
 {
 	static uint8_t buf[2 * PAGE];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* memory/copy_revocable: signals neither damage a copy nor repeat an atomic;
- * both fail where no memory is mapped, and store nothing after another process
- * has ended them. */
+ * copies and atomics fail where no memory is mapped, and store nothing after
+ * another process has ended them. */
 #include "test.h"
 
 #include <pthread.h>

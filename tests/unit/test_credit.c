@@ -109,8 +109,8 @@ static void a_new_sender_leaves_the_buffer_to_other_senders(void **state)
 
 	assert_uint_in_range(few * cost, BUFFER / 20, BUFFER / 4 * 3 / 8);
 	drain_packets(US, few - 1);
-	/* the receiver counts the sender now; it has drained no later frame yet
-	 */
+	/* the receiver counts the sender now, and has drained no later frame
+	 * yet */
 	assert_int_equal(send_all(), few - 1);
 	drain_packets(US, 1);
 	assert_int_equal(send_all(), 1);

@@ -166,7 +166,7 @@ static void a_new_mtu_is_told(void **state)
 	assert_int_equal(data_changes(w->b), DATA_MTU);
 }
 
-/* What a callback of fabric_watch_ports has seen. */
+/* The changes and the MTU that a callback of fabric_watch_ports saw last. */
 struct seen_port {
 	uint32_t changes;
 	uint8_t mtu;

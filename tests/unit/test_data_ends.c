@@ -119,7 +119,8 @@ static void copies_for_many_receivers_are_bounded(void **state)
 	assert_true(data_may_send(w->a));
 }
 
-/* Two programs of host B and one of host C are members, and none reads. */
+/* Two programs of host B and one of host C are members.  Only one program
+ * fetches a packet in time. */
 static void a_multicast_packet_counts_once_a_port_as_lost(void **state)
 {
 	struct world *w = *state;
@@ -134,7 +135,7 @@ static void a_multicast_packet_counts_once_a_port_as_lost(void **state)
 	assert_int_equal(data_join(second, group), 0);
 	make_multicast(&m, w);
 	assert_int_equal(send_made(w, &m), 0);
-	/* a program that has fetched in time loses nothing */
+	/* a packet that one program has fetched is lost at the others */
 	assert_int_equal(send_made(w, &m), 0);
 	assert_true(fetch_mark(w->b) >= 0);
 	w->now_ms += 1000;

@@ -58,8 +58,8 @@ static void a_failed_allocation_takes_no_memory(void **state)
 	assert_int_equal(v_free_dm(dm), 0);
 }
 
-/* A memory region in the domain, on the device memory; NULL: on other memory.
- */
+/* Returns a memory region of the protection domain on device memory dm; dm
+ * NULL: on other memory. */
 static struct v_mr *region_of(struct v_pd *pd, struct ibv_dm *dm)
 {
 	struct v_mr *m = calloc(1, sizeof(*m));

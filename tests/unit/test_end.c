@@ -192,8 +192,8 @@ static void a_long_answer_from_another_port_ends_no_request(void **state)
 	forge_answer(CLASS_SA, 0);
 }
 
-/* Sends a request from A by the entry of its table.  Returns the index that B
- * sees; NONE: B does not get the request. */
+/* Sends a request from A with the P_Key at `index` of A's table.  Returns the
+ * index that B sees; NONE: B does not get the request. */
 static uint16_t index_at_b(const struct world *w, uint16_t index)
 {
 	uint8_t mad[MAD_BYTES];
@@ -216,14 +216,14 @@ static void a_pkey_has_the_index_of_the_receivers_table(void **state)
 	assert_int_equal(index_at_b(&w, 0), 0);
 	a->pkeys[1] = PKEY;
 	b->pkeys[1] = OTHER_PKEY;
-	assert_int_equal(index_at_b(&w, 1), NONE); /* B does not have it */
+	assert_int_equal(index_at_b(&w, 1), NONE); /* B lacks the P_Key */
 	b->pkeys[2] = PKEY & 0x7fff;
 	assert_int_equal(index_at_b(&w, 1), 2);
 	b->pkeys[4] = PKEY;
 	assert_int_equal(index_at_b(&w, 1), 4);
 	a->pkeys[1] &= 0x7fff;
 	assert_int_equal(index_at_b(&w, 1), 4);
-	/* two limited members do not fit */
+	/* two limited members exchange no messages */
 	b->pkeys[4] = 0;
 	assert_int_equal(index_at_b(&w, 1), NONE);
 	fabric_free(w.f);

@@ -107,7 +107,7 @@ static void init_directed(struct smp *s, int agent, const uint8_t *path,
 		s->mad[128 + 1 + i] = path[i];
 }
 
-/* Sends s, and returns the MAD that comes back, or NULL.  Its bytes stay until
+/* Sends s, and returns the MAD that comes back, or NULL.  The MAD stays until
  * the next call. */
 static const uint8_t *exchange_mad(struct world *w, struct end *end,
 				   const struct smp *s)
@@ -669,7 +669,7 @@ static void transfers_that_nobody_acknowledges_are_bounded(void **state)
 	assert_int_equal(fabric_send(w->a, s.bytes, SMALL), -ENOBUFS);
 }
 
-/* Sends one segment of a request by RMPP, and tells if its ACK comes. */
+/* Sends one segment of a request by RMPP.  Returns whether its ACK comes. */
 static bool ack_comes(struct world *w, struct smp *s, uint32_t segment)
 {
 	const uint8_t *got;

@@ -57,7 +57,7 @@ static void a_service_id_of_64_bits_has_one_listener(void **state)
 		call_cm(&b, request_of(&b, NULL), CMPROTO_LISTEN, second.new_id)
 			.err,
 		-EADDRINUSE);
-	/* that of a port is not for the taking */
+	/* the service ID of a port cannot be bound as a whole service ID */
 	assert_int_equal(bind_service(&b, cmmsg_service_id(SPACE, 9)).err,
 			 -EINVAL);
 	bind_port(&a, false);
@@ -66,7 +66,7 @@ static void a_service_id_of_64_bits_has_one_listener(void **state)
 	ask_service(&a, &b, bind_service(&a, service).new_id,
 		    service | 1ull << 32);
 	assert_int_equal(take_event(&a, CMPROTO_REJECTED).status, NO_SERVICE);
-	/* another one may listen after the first */
+	/* another object may listen when the first is released */
 	post_message(&b, (struct cmproto){0}, CMPROTO_RELEASE, first.new_id);
 	call_ok(&b, request_of(&b, NULL), CMPROTO_LISTEN, second.new_id);
 	end_program(&a);
@@ -122,7 +122,7 @@ static void the_peer_of_a_program_that_ends_is_disconnected(void **state)
 		struct program a = run_program("A", 1, 0);
 
 		begin_pair(&a, &b, &sa, LID_A1, LID_B);
-		/* either of the two ends the program's conversations */
+		/* the end of either socket ends the program's conversations */
 		close(i ? a.fabric : a.cm);
 		take_event(&b, CMPROTO_DISCONNECTED);
 		close(i ? a.cm : a.fabric);
@@ -131,8 +131,8 @@ static void the_peer_of_a_program_that_ends_is_disconnected(void **state)
 	end_agent(&sa);
 }
 
-/* The program has sent more messages than the fabric reads at once, has an
- * unread one, and closes its connection first. */
+/* The program has sent more messages than the fabric reads at once, and closes
+ * its connection before it has read an answer that waits. */
 static void the_last_messages_of_a_program_that_ends_count(void **state)
 {
 	struct program a = run_program("A", 1, 0), b = run_program("B", 1, 0);
@@ -256,7 +256,7 @@ static void a_route_fails_for_the_reason_that_the_error_says(void **state)
 	end_program(&a);
 }
 
-/* The answer comes after its program has ended, and another program's. */
+/* Both answers come after the first program has ended. */
 static void the_answer_for_a_program_that_has_ended_is_lost(void **state)
 {
 	struct program a = run_program("A", 1, 0), b = run_program("A", 1, 0);
@@ -398,8 +398,8 @@ static void the_programs_of_a_host_are_bounded(void **state)
 	memcpy(m.gid, others[0].gid, 16);
 	assert_int_equal(ask_fabric(fd, &m, &cm), -EMFILE);
 	end_program(&others[0]);
-	/* another connection's answer may come before the server has seen the
-	 * end of this one */
+	/* the server may answer this connection before it has seen the end of
+	 * others[0] */
 	do {
 		m.kind = FABRIC_PROTO_CM;
 		memcpy(m.gid, others[1].gid, 16);

@@ -40,8 +40,7 @@ static struct manager run_manager(void)
 }
 
 /* Sends sm->message to a LID, with an attribute of port 1, and takes the
- * answer.
- */
+ * answer. */
 static void exchange_smp(struct manager *sm, uint16_t lid, uint8_t method,
 			 uint16_t attribute)
 {
@@ -85,7 +84,7 @@ static void set_pkey(struct manager *sm, uint16_t pkey)
 	exchange_smp(sm, LID_A1, METHOD_SET, PKEY_TABLE);
 }
 
-/* Answers a question to join the group. */
+/* Answers a request to join the group, as the subnet administration. */
 static void answer_join(const struct umad_program *sa)
 {
 	uint8_t m[MESSAGE], *mad = m + FABRIC_UMAD_BYTES;

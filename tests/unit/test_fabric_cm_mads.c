@@ -36,7 +36,7 @@ static void send_mad(const struct umad_program *p, struct umad to,
 	assert_int_equal(send(p->umad, m, sizeof(m), 0), sizeof(m));
 }
 
-/* A REQ from port 1 of a host to a program's GID and port. */
+/* Returns a REQ from port 1 of a host to a program's GID and port. */
 static struct cmmsg make_req(const struct umad_program *p, const char *host,
 			     const struct program *to)
 {

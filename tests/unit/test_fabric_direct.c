@@ -17,10 +17,11 @@
 
 #define ARENA_FD 4321 /* the fabric does not open it */
 
-/* Which watch of a program's process fails, from 1 on; 0: none. */
+/* The watch of a program's process that fails, counted from 1; 0: none. */
 static int refused_watch;
 
-/* In place of libc's, for the fabric: one watch of a process fails. */
+/* Replaces libc's epoll_ctl in the fabric's process: one watch of a program's
+ * process fails. */
 int epoll_ctl(int epoll, int op, int fd, struct epoll_event *e)
 {
 	const struct fabric_watch *w = e ? e->data.ptr : NULL;
@@ -224,8 +225,9 @@ static void the_death_of_a_program_is_told(void **state)
 	end_sharer(&a);
 }
 
-/* A program that shares its arena, and a child that keeps its sockets open
- * until `go` is closed.  Tells its number by `tells`. */
+/* Runs a program that shares its arena, and a child that keeps the program's
+ * sockets open until `go` is closed.  Writes the program's number to `tells`.
+ */
 static _Noreturn void run_parent(pid_t parent, int tells, int go)
 {
 	struct sharer s;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* tools/fabric_group: a port joins a multicast group for its programs, and
+ * leaves the group after the last of them. */
 #include "test.h"
 
 #include <errno.h>
@@ -18,7 +20,7 @@ static const uint8_t port_gid[16] = {0xfe, 0x80, [15] = 1};
 static const uint8_t mgid[16] = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, [15] = 9};
 static const uint8_t no_gid[16];
 
-/* What the sink got. */
+/* The calls that the sink got. */
 static struct {
 	int questions;
 	uint8_t mad[MAD_BYTES]; /* of the last one */
@@ -151,7 +153,7 @@ static void a_port_joins_for_the_first_and_leaves_after_the_last(void **state)
 	answer_last(0, QKEY);
 	assert_answers(3, 0);
 	fabric_group_leave(&groups, &first, 1);
-	fabric_group_leave(&groups, &first, 7); /* it has no such membership */
+	fabric_group_leave(&groups, &first, 7); /* no such membership */
 	fabric_group_leave(&groups, &second, 1);
 	assert_int_equal(got.questions, 2);
 	fabric_group_leave(&groups, &first, 2);
@@ -320,7 +322,7 @@ static void a_sender_is_another_member_than_a_full_one(void **state)
 	assert_int_equal(got.mad[SA_AT_RECORD + 48] & 15, SA_JOIN_FULL_SENDER);
 }
 
-/* Is it the group of the join? */
+/* Returns whether r is the group that the tests join. */
 static bool is_first(const void *arg, const struct sa_member *r)
 {
 	assert_ptr_equal(arg, &got);
@@ -367,7 +369,7 @@ static void a_join_that_waits_is_asked_for_again(void **state)
 	assert_int_equal(got.lost, 1);
 	assert_ptr_equal(got.lost_by, &first);
 	assert_int_equal(got.questions, 2);
-	answer_last(0, QKEY); /* maybe of the time before the loss */
+	answer_last(0, QKEY); /* the answer may be from before the loss */
 	assert_int_equal(got.answers, 1);
 	assert_int_equal(got.questions, 3);
 	assert_false(sa_asks_leave(got.mad));

@@ -21,7 +21,7 @@ enum {
 struct peer {
 	int fabric, data;
 	uint32_t number;
-	/* NULL: it has no rings. */
+	/* NULL: the program has no rings. */
 	void *memory;
 	struct packet_ring_out out;
 	struct packet_ring_in in;
@@ -113,8 +113,8 @@ static bool put_packet(struct peer *a, const struct peer *b, int mark)
 	return true;
 }
 
-/* Waits for the next packet of the ring, and returns its mark; -1: the wait was
- * in vain. */
+/* Waits for the next packet of the ring, and returns its mark. -1: no packet
+ * comes, or the fabric has closed the data end; -2: the ring is broken. */
 static int take_mark(struct peer *b)
 {
 	struct fabric_proto_news news;
@@ -188,8 +188,7 @@ static void rings_are_used_when_the_program_says_so(void **state)
 	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
 	assert_int_equal(recv(b.data, got, sizeof(got), 0), BYTES);
 	assert_memory_equal(got, bytes, BYTES);
-	/* from here on packets of the socket are dropped, and the later answer
-	 * shows that the fabric has read them */
+	/* from here on the fabric drops the packets of the socket */
 	send_wake(&a);
 	assert_int_equal(send(a.data, bytes, BYTES, 0), BYTES);
 	shutdown(a.data, SHUT_WR);
@@ -259,7 +258,8 @@ static void a_stopped_fabric_finds_all_packets(void **state)
 	leave_fabric(&b);
 }
 
-/* Has the fabric closed the data end, or does it within this time? */
+/* Returns whether the fabric has closed the data end, or closes it within `ms`.
+ */
 static bool is_closed(const struct peer *p, int ms)
 {
 	struct pollfd wait = {.fd = p->data, .events = 0};
@@ -267,7 +267,7 @@ static bool is_closed(const struct peer *p, int ms)
 	return poll(&wait, 1, ms) == 1 && wait.revents & POLLHUP;
 }
 
-/* A program that writes nonsense, in one of these ways. */
+/* Writes wrong indexes or a wrong length to the rings of a: way 0 to 3. */
 static void write_nonsense(struct peer *a, const struct peer *b, int way)
 {
 	struct packet_ring_words *out = a->out.words, *in = a->in.words;
@@ -341,7 +341,8 @@ static void a_closed_end_frees_its_memory(void **state)
 	leave_fabric(&b);
 }
 
-/* The program clears O_NONBLOCK of its eventfd, and sets its count to 0. */
+/* The program clears O_NONBLOCK of its eventfd, whose count is 0, so that a
+ * read of the eventfd waits. */
 static void an_eventfd_that_waits_does_not_stop_the_fabric(void **state)
 {
 	NEEDS_KERNEL();

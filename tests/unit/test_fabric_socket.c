@@ -28,7 +28,7 @@ static pid_t rival;
 static bool calls_rival; /* the next unlink of the path starts the rival */
 static bool is_rival;	 /* this process is the rival */
 
-/* What fabric_client_connect returns; 0: what it finds. */
+/* The result of fabric_client_connect; 0: that of the real function. */
 static int connect_gives;
 
 int __real_fabric_client_connect(const char *name, uint32_t patience_ms);
@@ -108,7 +108,7 @@ static void leave_socket(void)
 	close(fd);
 }
 
-/* Does a connection to the path reach the listener fd? */
+/* Returns whether a connection to the path reaches the listener fd. */
 static bool leads_to(int fd)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};

@@ -292,7 +292,8 @@ static void an_end_is_seen_without_pidfds(void **state)
 }
 
 /* The earlier broker was in another PID namespace, as in a container that
- * shares the network of its host.  There its pids are those of others. */
+ * shares the network of its host.  Here its pids are those of other processes.
+ */
 static void a_pid_of_another_namespace_says_nothing(void **state)
 {
 	struct fd_store_entry own = fd_store_owner(geteuid(), getpid());

@@ -231,9 +231,6 @@ static void a_stream_may_be_cut_at_any_byte(void **state)
 	}
 }
 
-/* RFC 5044 4.4, RFC 5044 8: each flipped bit is an error, or leaves the
- * receiver waiting for bytes that a greater length promises.  No damaged FPDU
- * is taken for a whole FPDU. */
 /* The CRC of an FPDU may be computed while its ULPDU is copied. */
 static void an_fpdu_that_is_summed_early_is_the_same(void **state)
 {
@@ -263,6 +260,9 @@ static void an_fpdu_that_is_summed_early_is_the_same(void **state)
 	assert_false(fpdu_may_sum(&tx));
 }
 
+/* RFC 5044 4.4, RFC 5044 8: each flipped bit is an error, or leaves the
+ * receiver waiting for bytes that a greater length promises.  No damaged FPDU
+ * is taken for a whole FPDU. */
 static void no_flipped_bit_passes(void **state)
 {
 	static struct received r;

@@ -110,8 +110,8 @@ static void a_lid_leads_to_the_first_gid_of_its_port(void **state)
 	assert_false(gid_has_lid(f, first, 0));
 }
 
-/* A message that its port sends to itself, by a GRH.  Its transaction ID stays.
- */
+/* A port sends a message with a GRH to itself.  fabric_send_as_is keeps the
+ * transaction ID. */
 static void a_message_says_to_which_gid_it_was_sent(void **state)
 {
 	const struct fabric_agent asked = {
