@@ -204,7 +204,8 @@ static struct qp *new_qp(uint32_t qpn)
 	return qp;
 }
 
-/* A peer that found such a queue pair would still use it when it is freed. */
+/* A peer that found such a queue pair would use the queue pair after its memory
+ * is freed. */
 static void a_qp_for_which_no_memory_is_left_is_never_in_the_table(void **state)
 {
 	struct hca_qp_cap cap = {1, 1u << 20, 1, 1, 0, NULL};
@@ -270,7 +271,8 @@ static void left_completions_fire_an_armed_queue_once(void **state)
 
 	cq_arm(cq, false);
 	assert_int_equal(leave_completion(a, 1), CQ_NOTIFY);
-	/* the peer that was told first may be stopped before it reports */
+	/* the peer that got CQ_NOTIFY first may be stopped before it reports
+	 * the event */
 	assert_int_equal(leave_completion(b, 2), CQ_NOTIFY);
 	assert_int_equal(cq_take_unreported(cq), 1);
 	assert_int_equal(leave_completion(b, 3), CQ_QUIET);
@@ -383,7 +385,7 @@ static void completions_of_unwatched_queue_pairs_are_found(void **state)
 }
 
 /* Without a channel no event is due, and none is held back by moderation. */
-static void without_a_channel_nothing_is_owed(void **state)
+static void without_a_channel_no_event_is_due(void **state)
 {
 	struct qp *a;
 
@@ -505,7 +507,7 @@ int main(void)
 		CASE(a_completion_that_does_not_fit_is_an_overrun),
 		CASE(a_destroyed_queue_pair_leaves_the_list),
 		CASE(completions_of_unwatched_queue_pairs_are_found),
-		CASE(without_a_channel_nothing_is_owed),
+		CASE(without_a_channel_no_event_is_due),
 		CASE(a_destroyed_queue_pair_leaves_no_completions),
 		CASE(a_late_mark_counts_only_for_its_own_round),
 		CASE(small_blocks_share_a_page_across_large_ones),

@@ -74,7 +74,7 @@ static void say_reason_of_fabric(void)
 	say_reason();
 }
 
-static void only_a_broker_can_be_private(void **state)
+static void only_the_quota_of_a_broker_suggests_private(void **state)
 {
 	char text[1024];
 
@@ -186,7 +186,8 @@ static void accept_without_descriptors(void)
 	    setrlimit(RLIMIT_NOFILE, &none))
 		_exit(1);
 	r_iw_serve(id);
-	/* While a listener pauses, its thread does not wait for its socket. */
+	/* While a listener pauses, the thread does not wait for the listener's
+	 * socket. */
 	while (is_watched(id->iw))
 		usleep(1000);
 }
@@ -205,7 +206,7 @@ static void a_listener_that_has_to_pause_is_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_a_broker_can_be_private),
+		cmocka_unit_test(only_the_quota_of_a_broker_suggests_private),
 		cmocka_unit_test(each_cause_is_explained_once),
 		cmocka_unit_test(a_user_that_wants_no_messages_gets_none),
 		cmocka_unit_test(explaining_keeps_errno),

@@ -141,7 +141,8 @@ static void a_mad_reaches_the_agent_of_its_class(void **state)
 }
 
 /* Sends one UD or RC packet of `bytes` payload bytes from side 0 to side 1, and
- * handles it there; `damage` is XORed into the payload. */
+ * handles the packet there; `damage` is XORed into the first byte of the
+ * payload. */
 static void send_frame(uint32_t qpn, uint32_t qkey, enum opcode op,
 		       size_t bytes, int damage)
 {
@@ -281,9 +282,8 @@ static void add_address(uint32_t ifindex, const struct inaddr *a)
 	close(fd);
 }
 
-/* A MAD from a link-local address of this host comes by another interface than
- * that of the address, if a program sends the MAD to an address of the other
- * interface. */
+/* A program of this host may send a MAD from a link-local address of one
+ * interface to an address of another interface. */
 static void a_link_local_address_is_this_hosts_at_any_interface(void **state)
 {
 	static struct gsi g;
@@ -339,8 +339,8 @@ static void every_mad_to_the_same_host_is_received(void **state)
 	assert_int_equal(side[0].lost, 0);
 }
 
-/* Queues `count` MADs from address 1 to `to`, whose transaction ids count up.
- */
+/* Queues `count` MADs from address 1 to `to`; the last byte of each MAD is its
+ * number. */
 static void send_numbered(struct gsi *g, const struct inaddr *to, int count)
 {
 	uint8_t bytes[MAD_BYTES];
@@ -371,7 +371,7 @@ static void await_numbered(struct gsi *g, int before, int count)
 /* A datagram has 32 frames at most.  Each frame has the ICRC of its place in
  * the datagram, since the receiver finds no junk, whether or not the kernel
  * joins the frames for the receiver. */
-static void mads_to_one_address_of_this_host_are_one_datagram(void **state)
+static void mads_to_one_address_of_this_host_share_datagrams(void **state)
 {
 	const struct inaddr to = host_address(2);
 
@@ -546,7 +546,7 @@ int main(void)
 			a_link_local_address_is_this_hosts_at_any_interface),
 		cmocka_unit_test(every_mad_to_the_same_host_is_received),
 		cmocka_unit_test(
-			mads_to_one_address_of_this_host_are_one_datagram),
+			mads_to_one_address_of_this_host_share_datagrams),
 		cmocka_unit_test(mads_to_other_hosts_are_not_joined),
 		cmocka_unit_test(mads_arrive_where_the_kernel_refuses_segments),
 		cmocka_unit_test(empty_datagrams_do_not_prolong_a_turn),

@@ -26,7 +26,7 @@ static void an_address_is_written_and_read(void **state)
 	assert_false(hwaddr_is_equal(&a, &example));
 }
 
-static void no_interface_has_such_an_address(void **state)
+static void an_address_that_no_interface_has_is_refused(void **state)
 {
 	static const uint32_t qpns[] = {0, 1, 0xffffff};
 	struct hwaddr a = example;
@@ -47,7 +47,7 @@ static void no_interface_has_such_an_address(void **state)
 }
 
 /* Another release of adverb must give the same MAC: the interfaces of a subnet
- * may run different ones, and librdmacm computes MACs, too. */
+ * may run different releases, and librdmacm computes MACs, too. */
 static void a_mac_depends_on_all_bytes_of_an_address(void **state)
 {
 	static const uint8_t want[6] = {0x4a, 0xbd, 0xb4, 0xf1, 0xb0, 0x27};
@@ -88,7 +88,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_address_is_written_and_read),
-		cmocka_unit_test(no_interface_has_such_an_address),
+		cmocka_unit_test(an_address_that_no_interface_has_is_refused),
 		cmocka_unit_test(a_mac_depends_on_all_bytes_of_an_address),
 		cmocka_unit_test(a_link_local_address_has_the_guid),
 	};
