@@ -176,7 +176,7 @@ static void set_ports(const struct cables *c, uint32_t hosts)
 		bytes_put16(cables_port(c, host, number)->info + AT_LID,
 			    cables_lid(host, number));
 	}
-	/* the greatest LID in a forwarding table */
+	/* LinearFDBTop: no host has a greater LID */
 	for (uint32_t i = 0; i < c->switches; i++)
 		bytes_put16(c->node[i]->switch_info + 6, cables_lid(hosts, 1));
 }

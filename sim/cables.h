@@ -3,10 +3,10 @@
  * The cables of a simulated subnet, and its subnet manager.  The seed draws the
  * switches and the cables.  Cables are cut and repaired.  Some time after each
  * change the subnet manager makes those ports ACTIVE that have a link, and
- * computes all forwarding tables anew.  For a while, it gives ports of hosts,
- * or the ports of switches at their cables, another P_Key than the others have.
- * It exists in the simulator alone, and sets the fabric's tables without
- * datagrams.
+ * computes all forwarding tables anew.  For a while, a port of a host, or the
+ * port of the switch at the same cable, has another P_Key than the other ports,
+ * or none.  This subnet manager exists in the simulator alone, and sets the
+ * fabric's tables without datagrams.
  */
 #ifndef SIM_CABLES_H
 #define SIM_CABLES_H
@@ -27,7 +27,8 @@
 struct cable {
 	uint32_t node[2];
 	uint8_t number[2];
-	uint64_t repair_ns; /* UINT64_MAX: the cable is not cut */
+	/* When the cable is repaired; UINT64_MAX: the cable is not cut. */
+	uint64_t repair_ns;
 	/* When the ports at both ends have the P_Key of all ports again;
 	 * UINT64_MAX: they have it. */
 	uint64_t rejoin_ns;
@@ -37,7 +38,7 @@ struct cable {
 struct cables {
 	struct fabric *fabric; /* owned */
 	uint32_t switches;     /* how many of the nodes are switches */
-	uint32_t nodes;
+	uint32_t nodes;	       /* switches and hosts */
 	struct node *node[CABLES_NODES];
 	struct cable list[CABLES_MOST];
 	uint32_t count;	   /* entries of list */
@@ -63,8 +64,8 @@ uint16_t cables_lid(uint32_t host, uint32_t number);
  * now. */
 bool cables_cut(struct world *w, struct cables *c);
 /* Gives a port that the seed draws another P_Key, or none, for a while: a port
- * of a host, or the port of a switch at its cable.  Returns whether the P_Key
- * was changed now. */
+ * of a host, or the port of the switch at the same cable.  Returns whether the
+ * P_Key was changed now. */
 bool cables_part(struct world *w, struct cables *c);
 /* Returns the world's time at which cables_turn is due; UINT64_MAX: never. */
 uint64_t cables_next(const struct cables *c);

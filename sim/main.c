@@ -43,7 +43,7 @@ struct options {
 
 /* The file of options.pcap; NULL: there is none. */
 static FILE *capture;
-/* Why the file has not taken all bytes; 0: it has. */
+/* The errno of the first write to the file that failed; 0: none has failed. */
 static int capture_err;
 
 static void print_usage(FILE *to)
@@ -152,7 +152,7 @@ static parse_value *parser_of(const char *word)
 	return NULL;
 }
 
-/* False: two options exclude each other, and stderr says which. */
+/* False: --pcap is given with more than one seed, and stderr says so. */
 static bool check_options(const struct options *o)
 {
 	if (o->pcap && o->from != o->to)

@@ -27,7 +27,9 @@ uint64_t node_now(const struct host *h);
 bool node_is_up(const struct host *h);
 /* Wakes a process that engine_wants_wake or engine_post_apart has returned. */
 void node_wake(void *process);
-/* Puts frame f into the host's socket; the host owns f from here on. */
+/* Puts frame f into the host's socket; the host owns f from here on.  Drops f
+ * if the host is dead or unplugged, or if the socket is full and the host
+ * cannot receive. */
 void node_receive(struct host *h, struct flight *f);
 /* Returns the world's time at which the host next has to make progress;
  * UINT64_MAX: never. */

@@ -26,8 +26,8 @@ void subnet_fini(struct world *w);
 void subnet_attach(struct host *h);
 /* The process of h ends: packets to it are dropped from here on. */
 void subnet_detach(struct host *h);
-/* May h send now?  After false, the host wakes (host.woken.writable) as soon as
- * it may. */
+/* May h send now?  After false, h wakes (host.woken.writable) as soon as h may
+ * send. */
 bool subnet_may_send(struct host *h);
 /* Gives the subnet a packet of host f->to_host; the subnet owns f from here
  * on. */

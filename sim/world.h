@@ -153,7 +153,9 @@ struct world_kind {
 	bool has_shm_ack; /* processes of one host: ACKs in shared memory */
 	bool sources;	/* processes of one host, where a user forges frames */
 	bool is_mapped; /* direct: each process has mapped all memory */
-	bool has_atomics; /* direct: queue pairs of one process */
+	/* direct: all queue pairs are as those of one process, in which an
+	 * initiator can execute every atomic */
+	bool has_atomics;
 	bool has_streams; /* all connections are iWARP's */
 };
 
@@ -173,7 +175,7 @@ struct world {
 	struct rng rng;
 	struct faults faults;
 	enum liveness liveness;
-	bool strict;
+	bool strict; /* engine_config.strict */
 	struct world_kind kind;
 	uint32_t host_count;
 	struct host hosts[WORLD_HOSTS];

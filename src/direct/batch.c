@@ -59,7 +59,8 @@ static void gather_moves(struct target_ref *l, struct qp *qp,
 	struct direct_memory target;
 	struct explain x;
 
-	/* before request_locate judges the queue pair's right */
+	/* Read first: if the key is bound anew after request_locate has judged
+	 * the old binding, key_remote fails. */
 	binding = row ? mr_binding(row) : 0;
 	inside_see_collected(l, qp);
 	if ((!is_put && request_resources(qp, &x)) ||

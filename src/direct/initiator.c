@@ -693,8 +693,8 @@ void initiator_notified(struct ibt *t, struct ibt_qp *q, uint32_t bits)
 		serve_ask(t, q);
 	if ((bits & QP_NOTIFY_LOST) && q->qp->rq_lost)
 		note_lost(t, q);
-	/* Acquire, with the release of request.c: the load of has_failed comes
-	 * before the loads of the note.  After the death of any peer,
+	/* Acquire, with the release in request_refuse: the load of has_failed
+	 * comes before the loads of the note.  After the death of any peer,
 	 * peer_death_repair sets all notify bits, perhaps before the store of
 	 * has_failed.  So QP_NOTIFY_FAIL alone orders nothing, and without the
 	 * acquire the note could be read half written. */

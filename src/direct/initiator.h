@@ -18,7 +18,7 @@
  * on.
  *
  * Owner: the engine.  Lock: the progress lock and all post locks, or the QP's
- * post lock alone if initiator_apart.h calls.  Sans-IO.
+ * post lock alone for calls from initiator_apart.c.  Sans-IO.
  */
 #ifndef DIRECT_INITIATOR_H
 #define DIRECT_INITIATOR_H
@@ -34,19 +34,21 @@
  * `target`.  @access: this process's access slot there; NULL: the peer is in
  * this process.  @owner: the host's struct for the peer's process.  target,
  * access and owner are borrowed until initiator_released returns owner.
- * Returns 0, or -ENOMEM: the path is unchanged and nothing is borrowed. */
+ * Returns 0, or -ENOMEM: the path is unchanged and nothing is borrowed.  Gives
+ * up q's link to an earlier target in either case. */
 int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 		     struct access *access, void *owner);
 /* Makes the requests of q go by packets.  No request of q was executed. */
 void initiator_refuse(struct ibt_qp *q);
-/* What becomes of the next request of a QP whose path is direct. */
+/* The next step for a QP whose path is direct. */
 enum initiator_next {
-	INITIATOR_EXECUTE, /* it is executed */
-	INITIATOR_ASK,	   /* it waits until the subnet is asked again */
-	/* It goes by packets (initiator_leave), since q may migrate. */
+	INITIATOR_EXECUTE, /* the next request is executed */
+	INITIATOR_ASK,	   /* the next request waits for the subnet's answer */
+	/* The next request goes by packets (initiator_leave), since the QP may
+	 * migrate. */
 	INITIATOR_LEAVE,
 };
-/* Returns what becomes of the next request of q, whose path is direct. */
+/* Returns the next step for q, whose path is direct. */
 enum initiator_next initiator_next(const struct ibt_qp *q);
 /* Makes q, an RC QP by LID whose path is direct, send packets from now on.
  * Tells the target the PSN of the first one.  No request of q may have been
@@ -64,7 +66,8 @@ void *initiator_released(struct ibt *t);
  * the target's process sleeps and has to be woken. */
 void initiator_wake(struct ibt_qp *q, struct list *to_wake,
 		    const struct direct_request *r);
-/* Puts q on the list of QPs that wait for their peer, for initiator_look. */
+/* Puts q on the list of QPs that wait for their peer, for initiator_look,
+ * unless q is in ERR. */
 void initiator_wait(struct ibt *t, struct ibt_qp *q);
 /* Does a request of q wait until the path of q is decided? */
 bool initiator_is_undecided(const struct ibt_qp *q);
@@ -84,9 +87,10 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *to_wake,
  */
 uint32_t initiator_turn_unreliable(struct ibt *t, struct ibt_qp *q,
 				   struct list *to_wake, uint64_t now_ns);
-/* Executes the requests at the cursor as one batch.  Returns their bytes plus 1
- * for each request; 0: none was executed, or the value that an atomic found
- * could not be placed. */
+/* Executes w, the request at the cursor, which has begun, and the requests
+ * after w as one batch, and puts a target that must be woken on the list
+ * `to_wake`. Returns their bytes plus 1 for each request; 0: none was executed,
+ * or the value that an atomic found could not be placed. */
 uint32_t initiator_run_batch(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 			     struct list *to_wake, uint64_t now_ns);
 /* May w, by its length, be in a batch of more than one request? */

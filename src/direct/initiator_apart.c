@@ -120,7 +120,7 @@ bool initiator_apart_gathers(struct ibt *t, const struct ibt_qp *q)
 }
 
 /* Places the value that an executed atomic found, and that place_found could
- * not place.  If this fails again, the request fails. */
+ * not place.  If the value cannot be placed now either, the request fails. */
 static void tell_found(struct ibt *t, struct ibt_qp *q)
 {
 	struct wqe *w = wq_at(t->hca, &q->qp->sq, q->req.wqe);

@@ -392,8 +392,8 @@ static enum verdict run_write(struct target_ref *l, struct qp *qp,
 	struct direct_memory target;
 	enum verdict v;
 
-	/* Judged before take_receive, because a refused request takes no
-	 * receive. */
+	/* The request is judged before take_receive, because a refused request
+	 * takes no receive. */
 	v = imm ? request_locate(l, qp, r, HCA_REMOTE_WRITE, &target, x) : V_OK;
 	if (v)
 		return v;

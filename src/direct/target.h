@@ -84,11 +84,15 @@ struct target_ref {
  * All members but to_wake are zero.  NULL: out of memory. */
 struct target_ref *target_new(void);
 
-/* What became of a request that target_run was to execute. */
+/* The result of target_run. */
 enum direct_result {
-	DIRECT_DONE,	     /* the request was executed */
-	DIRECT_LOST,	     /* the target is not ready to receive */
-	DIRECT_CLOSED,	     /* the target is destroyed or in ERR */
+	DIRECT_DONE, /* the request was executed */
+	/* The target is not ready to receive, or is not connected to the
+	 * initiator. */
+	DIRECT_LOST,
+	/* The target is destroyed or in ERR, or has refused the request and
+	 * failed without a NAK. */
+	DIRECT_CLOSED,
 	DIRECT_RNR,	     /* no receive is posted */
 	DIRECT_ASKED_TARGET, /* the target executes the request: run again */
 	DIRECT_BUSY,	     /* see target_ref.is_busy: run again */

@@ -44,7 +44,9 @@ static void fill_slices(void)
 }
 
 /* Fills the tables at the first use and not when the library is loaded, since
- * most programs never compute this CRC. */
+ * most programs never compute this CRC.  The release store of is_filled comes
+ * after the stores to the tables, and pairs with the acquire load in
+ * crc16_update: otherwise another thread could read an empty table. */
 static void fill_once(void)
 {
 	lock_take(&fill_lock);

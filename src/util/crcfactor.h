@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The constants of a CRC by carry-less multiplication.  All of them are
- * computed from the polynomial when the library is loaded, so crcfactor.c
- * contains only the two polynomials.
+ * computed from the polynomial, so crcfactor.c contains only the two
+ * polynomials.
  *
  * Notation: P is the polynomial, including x^32.  Bit i of a register of n bits
  * is the coefficient of x^(n - 1 - i), so the register's first bytes in memory
@@ -25,8 +25,9 @@
  *   of U and the constant quotient, which is the whole part of x^95 / P
  *   (Barrett).  Polynomials have no carries, so Q is exact.
  *
- * A constructor (crctier.c) writes the constants before other code of the
- * library runs.  They are only read from then on.
+ * A constructor (crctier.c) writes the constants of CRC-32 and CRC-32C when the
+ * library is loaded, and crc16.c writes those of its CRC at the first use.  The
+ * constants are only read from then on.
  */
 #ifndef UTIL_CRCFACTOR_H
 #define UTIL_CRCFACTOR_H

@@ -62,7 +62,7 @@ extern const struct crctier crctier_all[];
 /* The number of entries in crctier_all. */
 extern const size_t crctier_count;
 
-/* The implementation that crc.c calls. */
+/* The implementation that crc.c, crc16.c and crccopy.c use. */
 extern struct crctier crctier_chosen;
 /* Chooses t, whose is_here must return true.  Only the constructor, and tests
  * that have one thread, call this function. */

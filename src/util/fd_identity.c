@@ -19,7 +19,10 @@
  * last owner's loads of dev and ino come before its release store of is_known =
  * false, and the next owner's stores to dev and ino come after the acquire
  * exchange that reads that false.  Without this order the last owner could load
- * the next owner's dev and ino, and close the next owner's file.
+ * the next owner's dev and ino, and close the next owner's file.  The release
+ * store of is_known = true comes after the stores to dev, ino and has_stamp,
+ * and pairs with the acquire load in fd_identity_holds: otherwise a thread
+ * could compare the file with old numbers, and give up a file of adverb's.
  */
 struct mark {
 	_Atomic(dev_t) dev;
@@ -58,7 +61,8 @@ static struct mark *chunk_of(uint32_t i, bool makes)
 	return made;
 }
 
-/* Returns the place of fd's mark; NULL: there is none. */
+/* Returns the place of fd's mark, in a new chunk if `makes` and there is none
+ * yet.  NULL: there is no chunk, or fd is out of range. */
 static struct mark *mark_of(int fd, bool makes)
 {
 	uint32_t at = (uint32_t)fd;

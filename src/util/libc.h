@@ -16,8 +16,8 @@
 #include <sys/epoll.h>
 #include <time.h>
 
-/* The C library's epoll_pwait2(2), which is a cancellation point; NULL: it has
- * none. */
+/* The C library's epoll_pwait2(2), which is a cancellation point; NULL: the C
+ * library does not have this function. */
 extern int (*libc_epoll_pwait2)(int fd, struct epoll_event *events, int most,
 				const struct timespec *timeout,
 				const sigset_t *mask);

@@ -67,7 +67,9 @@ void lock_wait(struct lock *l);
 void lock_wake(struct lock *l);
 
 /* Takes the lock if it is free, without waiting.  Returns whether the lock was
- * taken. */
+ * taken.  Acquire, with the exchange in lock_give: the caller's later loads see
+ * the stores that the last owner made under the lock.  Otherwise the caller
+ * could read a half-made change. */
 static inline bool lock_try(struct lock *l)
 	TRY_ACQUIRE(true, l) NO_LOCK_ANALYSIS
 {
@@ -87,8 +89,8 @@ static inline bool lock_try(struct lock *l)
 	return is_ours;
 }
 
-/* Takes the lock; sleeps while another thread holds it.  The lock is not
- * recursive. */
+/* Takes the lock, by an acquire as in lock_try; sleeps while another thread
+ * holds the lock.  The lock is not recursive. */
 static inline void lock_take(struct lock *l) ACQUIRE(l) NO_LOCK_ANALYSIS
 {
 	uint32_t free = 0;
@@ -107,8 +109,9 @@ static inline void lock_take(struct lock *l) ACQUIRE(l) NO_LOCK_ANALYSIS
  * the caller's later loads.  So a caller that looks for doorbells next sees
  * each doorbell that another thread pushed before that thread failed to take
  * this lock.  Without the order the other thread could fail to take the lock,
- * and this thread could miss the doorbell: nobody would serve the doorbell
- * until the next one.
+ * and this thread could miss the doorbell: no thread would serve that doorbell
+ * until the next doorbell.  The exchange is also a release: the next owner sees
+ * the caller's earlier stores.
  */
 static inline void lock_give(struct lock *l) RELEASE(l) NO_LOCK_ANALYSIS
 {
@@ -182,7 +185,9 @@ bool alock_take_soon(struct alock *l, bool *inherited) TRY_ACQUIRE(true, l);
 /* Takes the lock if it is free or its owner is dead, without waiting.  Returns
  * true if the lock was taken; *inherited is true if the owner was dead. */
 bool alock_try(struct alock *l, bool *inherited) TRY_ACQUIRE(true, l);
-/* Releases the lock.  Release: the next owner sees this owner's stores. */
+/* Releases the lock.  Release, with the acquire of each function that takes the
+ * lock: the next owner sees this owner's stores.  Otherwise the next owner
+ * could read a half-made change. */
 void alock_give(struct alock *l) RELEASE(l);
 /* Returns whether `owner` is the name of another process that is dead. */
 bool alock_is_dead(alock_owner owner);
@@ -190,7 +195,8 @@ bool alock_is_dead(alock_owner owner);
  * the lock any more, and may release the lock only by alock_leave.  Returns
  * false if another process owns the lock by now, or none. */
 bool alock_inherit(struct alock *l, alock_owner from) TRY_ACQUIRE(true, l);
-/* Releases the lock, unless another process has inherited it meanwhile. */
+/* Releases the lock, as alock_give does, unless another process has inherited
+ * the lock meanwhile. */
 void alock_leave(struct alock *l) RELEASE(l);
 /* Returns the caller's thread id, as alock_halt_of takes it. */
 uint32_t alock_thread(void);
@@ -211,8 +217,8 @@ struct alock_wait {
 /* The number of tries after which alock_wait sets is_late. */
 #define ALOCK_SOON 1000
 /* Waits a little: spins, yields or sleeps.  Sets w->is_late after ALOCK_SOON
- * tries, or earlier if yields take long.  Returns true if it has found
- * that `owner` is dead. */
+ * tries, or earlier if yields take long.  Returns true if `owner` was found to
+ * be dead. */
 bool alock_wait(struct alock_wait *w, alock_owner owner);
 
 #endif

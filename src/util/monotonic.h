@@ -15,8 +15,8 @@ struct timespec;
 uint64_t monotonic_ns(void);
 /* Returns the time in milliseconds, rounded down. */
 uint64_t monotonic_ms(void);
-/* Stores in *t the time that is `ms` milliseconds from now, as a call takes it
- * that waits until a time of CLOCK_MONOTONIC. */
+/* Stores in *t the time that is `ms` milliseconds from now, for a call that
+ * waits until an absolute time of CLOCK_MONOTONIC. */
 void monotonic_after(uint32_t ms, struct timespec *t);
 
 #endif

@@ -3,8 +3,8 @@
 #ifndef UTIL_RELAX_H
 #define UTIL_RELAX_H
 
-/* Leaves the core's resources to its other hardware thread for a moment. Called
- * in each round of a spin loop. */
+/* Leaves the core's resources to the core's other hardware thread for a moment.
+ * Called in each round of a spin loop. */
 static inline void relax(void)
 {
 #if defined(__x86_64__)

@@ -34,24 +34,25 @@
 #define RUNTIME_TREE_PATH  200 /* bytes, with the terminating NUL */
 
 struct runtime_tree {
-	/* The path of the tree's folder, whether it exists or not. */
+	/* The path of the tree's folder or, after runtime_tree_folder, of the
+	 * runtime folder, whether the folder exists or not. */
 	char path[RUNTIME_TREE_PATH];
-	/* A clause that says why the tree cannot be used; empty: it can. */
+	/* A clause that says why the folder cannot be used; empty: it can. */
 	char why[RUNTIME_TREE_PATH + 128];
 };
 
 /*
  * Looks for the tree and sets t->path.  Returns 0 if the tree's folder exists.
  * Otherwise sets t->why and returns -ENOENT if the folder does not exist but
- * can be created, -EPERM if a link, or another user's folder or file, is in the
- * way, or another -errno.
+ * can be created; -EPERM if a link, or another user's folder or file, is in the
+ * way, or if the program has more rights than its caller; or another -errno.
  */
 int runtime_tree_find(struct runtime_tree *t);
 /*
  * Looks for the tree, creates missing folders, and sets t->path.  Returns a
  * descriptor of the tree's folder, open for reading, which the caller closes.
- * On failure sets t->why and returns -EPERM if a link, or another user's folder
- * or file, is in the way, or another -errno.
+ * On failure sets t->why and returns -EPERM, as runtime_tree_find does, or
+ * another -errno.
  */
 int runtime_tree_make(struct runtime_tree *t);
 /*

@@ -10,9 +10,9 @@
 /*
  * Opens /dev/null at each number of a standard descriptor that is closed.  main
  * calls this before it opens anything.  As with a closed descriptor, reading
- * from standard input and writing to standard output then fail with EBADF, and
- * a program that this one executes has no such descriptor.  Returns 0, or
- * -errno if /dev/null cannot be opened.
+ * from standard input and writing to standard output or standard error then
+ * fail with EBADF, and a program that this one executes has no such descriptor.
+ * Returns 0, or -errno if /dev/null cannot be opened.
  */
 int standard_fds_fill(void);
 

@@ -62,10 +62,11 @@ int walk_along(struct walk *w, const char *path);
  * in the folder w->fd; -EISDIR; or the errors of walk_along. */
 int walk_file(struct walk *w, const char *path);
 /* Walks into the folder of this name in the folder reached, but follows no
- * link.  Returns as walk_along does. */
+ * link.  Returns what walk_along returns. */
 int walk_into(struct walk *w, const char *name);
 /* Makes fd the folder reached, and checks its file system.  The walk owns fd,
- * even after an error.  Returns 0 or -errno. */
+ * even after an error.  Returns 0; -EPERM, with a reason if a process of
+ * another user serves the file system; or another -errno. */
 int walk_arrive(struct walk *w, int fd);
 /* Checks the folder reached: no other user may be able to rename or replace an
  * entry of it that is the caller's or root's.  Returns 0, or -EPERM with a

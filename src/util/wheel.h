@@ -23,9 +23,9 @@
 
 struct wheel_timer {
 	struct list node;
-	uint64_t due_tick;   /* the tick of level 0 at which it expires */
+	uint64_t due_tick; /* the tick of level 0 at which the timer expires */
 	uint8_t level, slot; /* the place of an armed timer in wheel.slot */
-	uint8_t kind;	     /* the owner's, to tell its timers apart */
+	uint8_t kind;	     /* set by the owner, to tell timers apart */
 };
 
 struct wheel {
