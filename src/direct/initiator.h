@@ -43,7 +43,8 @@ void initiator_refuse(struct ibt_qp *q);
 /* The next step for a QP whose path is direct. */
 enum initiator_next {
 	INITIATOR_EXECUTE, /* the next request is executed */
-	INITIATOR_ASK,	   /* the next request waits for the subnet's answer */
+	/* The next request waits until the subnet is asked again. */
+	INITIATOR_ASK,
 	/* The next request goes by packets (initiator_leave), since the QP may
 	 * migrate. */
 	INITIATOR_LEAVE,
@@ -89,8 +90,8 @@ uint32_t initiator_turn_unreliable(struct ibt *t, struct ibt_qp *q,
 				   struct list *to_wake, uint64_t now_ns);
 /* Executes w, the request at the cursor, which has begun, and the requests
  * after w as one batch, and puts a target that must be woken on the list
- * `to_wake`. Returns their bytes plus 1 for each request; 0: none was executed,
- * or the value that an atomic found could not be placed. */
+ * `to_wake`.  Returns their bytes plus 1 for each request; 0: none was
+ * executed, or the value that an atomic found could not be placed. */
 uint32_t initiator_run_batch(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 			     struct list *to_wake, uint64_t now_ns);
 /* May w, by its length, be in a batch of more than one request? */

@@ -23,7 +23,7 @@
 
 struct wheel_timer {
 	struct list node;
-	uint64_t due_tick; /* the tick of level 0 at which the timer expires */
+	uint64_t due_tick;   /* when the timer expires: a tick of level 0 */
 	uint8_t level, slot; /* the place of an armed timer in wheel.slot */
 	uint8_t kind;	     /* set by the owner, to tell timers apart */
 };
