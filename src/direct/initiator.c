@@ -563,6 +563,21 @@ struct left_request {
 	uint64_t va, swap_add, compare;
 };
 
+/* Judges what a peer has left, but not the key.  Only an RC QP has atomics. */
+static enum verdict judge_ask(const struct qp *qp, const struct left_request *a,
+			      struct explain *x)
+{
+	enum verdict v = request_atomic(qp, a->opcode, a->va, x);
+
+	if (qp->type != HCA_QPT_RC || (a->opcode != HCA_WR_ATOMIC_CAS &&
+				       a->opcode != HCA_WR_ATOMIC_FADD &&
+				       a->opcode != HCA_WR_ATOMIC_WRITE))
+		v = V_INVALID;
+	if (v)
+		x->cause = EXPLAIN_REMOTE_INVALID;
+	return v;
+}
+
 /* Judges the request again, since the peer's judgement is not trusted, and
  * executes it. */
 static enum verdict answer_ask(struct ibt *t, struct ibt_qp *q,
@@ -573,11 +588,12 @@ static enum verdict answer_ask(struct ibt *t, struct ibt_qp *q,
 	bool writes = a->opcode == HCA_WR_ATOMIC_WRITE;
 	uint32_t need = writes ? HCA_REMOTE_WRITE : HCA_REMOTE_ATOMIC;
 	struct space_vec to = {.bytes = 8};
-	enum verdict v = message_locate(t->hca, q->qp, a->rkey, a->va, 8, need,
-					&to.va, x);
+	enum verdict v = judge_ask(q->qp, a, x);
 	int err;
 
 	if (v)
+		return v;
+	if (message_locate(t->hca, q->qp, a->rkey, a->va, 8, need, &to.va, x))
 		return V_ACCESS;
 	if (writes)
 		err = s->ops->write(s, &to, 1, &a->swap_add);

@@ -503,17 +503,24 @@ bool request_execute_here(struct target_ref *l, struct qp *qp,
 	return r->outcome.is_executed || r->outcome.is_revoked;
 }
 
+enum verdict request_atomic(const struct qp *qp, uint32_t opcode, uint64_t va,
+			    struct explain *x)
+{
+	enum verdict v = request_resources(qp, x);
+
+	if (v || va % 8 == 0)
+		return v;
+	x->detail = details[opcode == HCA_WR_ATOMIC_WRITE ? 3 : 2];
+	return V_INVALID;
+}
+
 static enum verdict run_atomic(struct target_ref *l, struct qp *qp,
 			       struct direct_request *r, struct explain *x)
 {
 	bool writes = r->opcode == HCA_WR_ATOMIC_WRITE;
-	enum verdict v = request_resources(qp, x);
+	enum verdict v = request_atomic(qp, r->opcode, r->va, x);
 	struct direct_memory target;
 
-	if (!v && r->va % 8) {
-		x->detail = details[writes ? 3 : 2];
-		v = V_INVALID;
-	}
 	if (!v)
 		v = request_locate(
 			l, qp, r, writes ? HCA_REMOTE_WRITE : HCA_REMOTE_ATOMIC,

@@ -220,4 +220,12 @@ bool target_is_ready(struct target_ref *l, bool wants_receive);
 enum verdict target_explain(const struct target_failure *there,
 			    struct explain *x);
 
+/* Judges an atomic, or an ATOMIC WRITE of 8 bytes, at the address va, but not
+ * the key.  Returns V_OK, or V_INVALID and sets x->detail if va is no multiple
+ * of 8 (IBTA 9.4.5), or if the QP's max_dest_rd_atomic is 0.  The peer calls
+ * this function before it executes the request or leaves it to the target's
+ * process, and that process calls it again. */
+enum verdict request_atomic(const struct qp *qp, uint32_t opcode, uint64_t va,
+			    struct explain *x);
+
 #endif

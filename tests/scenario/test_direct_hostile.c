@@ -284,6 +284,61 @@ static void a_flushed_invalidation_leaves_no_wait(void **state)
 	}
 }
 
+/* Side 0 leaves a request to side 1 as a hostile process would, without judging
+ * it.  Returns whether side 1 has executed the request. */
+static bool leave_request(struct two_hcas *d, uint32_t opcode, uint64_t va)
+{
+	struct two_hcas_side *s = &d->side[1];
+	struct qp_target *f = qp_target(s->qp);
+
+	f->ask_opcode = opcode;
+	f->ask_rkey = s->mr->rkey;
+	f->ask_va = va;
+	f->ask_swap_add = 7;
+	f->ask_compare = 0;
+	atomic_store(&f->ask, TARGET_ASK_POSTED);
+	notify_post(&s->hca, s->qp, QP_NOTIFY_ASK);
+	engine_serve_notify(s->engine);
+	assert_int_not_equal(f->ask, TARGET_ASK_POSTED);
+	return f->ask == TARGET_ASK_ANSWERED;
+}
+
+static void a_request_that_a_peer_leaves_is_judged_again(void **state)
+{
+	static const struct {
+		uint32_t opcode;
+		uint64_t at;
+		uint8_t max_dest;
+		bool is_good;
+	} left[] = {
+		{HCA_WR_ATOMIC_FADD, 64, 1, true},
+		{HCA_WR_ATOMIC_CAS, 64, 1, true},
+		{HCA_WR_ATOMIC_WRITE, 64, 1, true},
+		{HCA_WR_ATOMIC_FADD, 65, 1, false},
+		{HCA_WR_ATOMIC_WRITE, 68, 1, false},
+		{HCA_WR_ATOMIC_CAS, 64, 0, false},
+		{HCA_WR_RDMA_READ, 64, 1, false},
+		{1000, 64, 1, false},
+	};
+
+	for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
+		struct two_hcas *d = two_hcas_new(3, 16);
+		struct two_hcas_side *s = &d->side[1];
+		static const uint8_t zero[16];
+
+		s->qp->attr.max_dest_rd_atomic = left[i].max_dest;
+		memset(s->memory.bytes + 64, 0, 16);
+		assert_int_equal(leave_request(d, left[i].opcode,
+					       TWO_HCAS_BASE + left[i].at),
+				 left[i].is_good);
+		assert_int_equal(s->qp->state,
+				 left[i].is_good ? HCA_QP_RTS : HCA_QP_ERR);
+		assert_int_equal(memcmp(s->memory.bytes + 64, zero, 16) != 0,
+				 left[i].is_good);
+		two_hcas_free(d);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,6 +349,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			an_invalidation_outlasts_a_drain_that_ends_early),
 		cmocka_unit_test(a_drain_waits_for_an_invalidation),
+		cmocka_unit_test(a_request_that_a_peer_leaves_is_judged_again),
 		cmocka_unit_test(a_flushed_invalidation_leaves_no_wait),
 		cmocka_unit_test(
 			an_initiator_asks_again_while_another_is_at_work),
