@@ -24,15 +24,21 @@ subnet.use(t)
 iphosts.use(t)
 
 
-@contextlib.contextmanager
-def ready_pipe():
-    """A named pipe to which a server's librdmacm writes when it listens."""
-    path = t.path("ready")
+def new_pipe(name):
+    """Makes a named pipe.  Returns its path, and a descriptor that reads it, so
+    that no writer waits in open()."""
+    path = t.path(name)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     os.mkfifo(path)
     os.chmod(path, 0o666)
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    return path, os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
+
+@contextlib.contextmanager
+def ready_pipe():
+    """A named pipe to which a server's librdmacm writes when it listens."""
+    path, fd = new_pipe("ready")
     try:
         yield path, fd
     finally:
@@ -344,13 +350,7 @@ PINGS = 2000
 def long_client(host):
     """A client of rping that is connected.  It stops when its output fills the
     pipe, and goes on when the returned function reads the pipe to its end."""
-    path = t.path("pings")
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
-    os.mkfifo(path)
-    os.chmod(path, 0o666)
-    # The writer's open does not wait, since the reader is there.
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    path, fd = new_pipe("pings")
     host.begin("sh", "-c", "exec rping -c -v -C %d -a 10.9.0.2 >%s" %
                (PINGS, path))
     with open(fd, errors="replace") as lines:
