@@ -28,7 +28,7 @@ void *packet_memory_take(struct packet_memory *m, size_t bytes)
 
 void packet_memory_give(struct packet_memory *m, void *piece)
 {
-	if (m->count >= KEPT) {
+	if (m->count == KEPT) {
 		free(piece);
 		return;
 	}
