@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static pid_t *pids; /* shared: of both ends; 0: not ready */
+static pid_t *pids; /* shared: of both ends; 0: the end is not ready */
 static uint8_t *received, *sent;
 static uint8_t turn;
 

@@ -3,9 +3,9 @@
 
 A ratio above 1 means that the adverb of this command is the faster build.  A
 step counts as slower, or as faster, if the median of its ratios differs from 1
-by more than 3 %, and in four of five rounds the ratio is on the median's side
-of 1.  A machine whose speed changes between rounds spreads the figures of both
-builds, but not their ratios."""
+by more than 3 %, and in at least four of five rounds the ratio is on the
+median's side of 1.  A machine whose speed changes between rounds spreads the
+figures of both builds, but not their ratios."""
 
 import goals
 from plot import number
@@ -18,7 +18,7 @@ FIELDS = [("us", True), ("s", True), ("GBps", False), ("Mps", False)]
 
 
 def verdict(ratios):
-    """SLOWER, FASTER or SAME for the ratios of all rounds."""
+    """Returns SLOWER, FASTER or SAME for the ratios of all rounds."""
     middle = goals.median(ratios)
     agreed = sum((ratio < 1) == (middle < 1) for ratio in ratios)
     if abs(middle - 1) <= 0.03 or agreed < 0.8 * len(ratios):
@@ -27,8 +27,8 @@ def verdict(ratios):
 
 
 def compared(new, old):
-    """(this build's figures, the compared build's figures, ratios) of the rounds
-    that both builds have, or None."""
+    """Returns (this build's figures, the other build's figures, ratios) of the
+    rounds that both builds have, or None."""
     turns = sorted(set(new) & set(old))
     for field, less_is_better in FIELDS:
         mine, others = ([side[turn][field] for turn in turns
@@ -41,7 +41,8 @@ def compared(new, old):
 
 
 def rows(figures):
-    """The table: a row for each step that both builds have run."""
+    """Yields the table: a head, a row for each step that both builds have
+    run, and the median of all ratios."""
     yield ["step", "this build", "least", "most", "other build", "least",
            "most", "ratio", ""]
     ratios_of_all = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs of two users, with one system broker; only root can start them:
+"""Programs of two users, which only root can start, with one system broker:
 
     network namespace, lo alone
     root's adverbd --foreground, which owns port 4791
@@ -48,7 +48,7 @@ class Users:
         self.broker, self.home = None, None
 
     def _prefix(self, user):
-        """The words before a command of @user."""
+        """Returns the words before a command of @user."""
         home = os.path.join(self.home, str(user))
         os.mkdir(home, 0o700)
         os.chown(home, user, user)

@@ -10,10 +10,10 @@
  *	lock_give                     post_lock_give_all
  *
  * The holder of the progress lock takes all post locks before it calls the
- * engine for a queue pair.  For each lock it waits until the thread that has
- * the lock has called engine_post_apart at most twice, or engine_resume_apart
- * once.  A thread that has only a post lock takes no other lock of struct
- * progress.
+ * engine for a queue pair.  For each lock the holder waits until the thread
+ * that has the lock has called engine_post_apart at most twice, or
+ * engine_resume_apart once.  A thread that has only a post lock takes no other
+ * lock of struct progress.
  */
 #ifndef HOST_POST_LOCK_H
 #define HOST_POST_LOCK_H
@@ -89,8 +89,8 @@ bool post_lock_try_all(struct post_locks *p);
 /*
  * Called after post_lock_try_all was in vain, for work that may wait for
  * POST_LOCK_VAIN_NS: once all tries for that long were in vain, waits for the
- * locks, takes them and returns true.  The wait costs the threads that post:
- * while the caller waits for one lock, it has those that it took before.
+ * locks, takes them and returns true.  The wait delays the threads that post:
+ * while the caller waits for one lock, it keeps the locks that it took before.
  */
 bool post_lock_insist(struct post_locks *p, uint64_t now_ns);
 /* Releases the locks that post_lock_take_all has taken; does nothing if none
@@ -106,10 +106,11 @@ void post_lock_add(struct post_locks *p, uint32_t number);
  * takes.  False: another thread keeps the lock for longer.
  *
  * A thread that posts waits for the lock and does not push a doorbell at once,
- * because the holder would then execute the requests of that thread for as long
- * as the thread posts.  While is_claimed is set, the function leaves the lock
- * to the claiming thread, but tries the lock once more at the end of the wait,
- * because the claiming thread may have no core to run on.
+ * because the holder of the progress lock would then execute the requests of
+ * that thread for as long as the thread posts.  While is_claimed is set, the
+ * function leaves the lock to the claiming thread, but tries the lock once more
+ * at the end of the wait, because the claiming thread may have no core to run
+ * on.
  */
 bool post_lock_take_soon(struct post_lock *l) TRY_ACQUIRE(true, &l->lock);
 /* From here on the requests of q wait; q NULL: no requests wait. */

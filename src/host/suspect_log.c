@@ -8,7 +8,7 @@
 #include "host/host.h"
 #include "log/log.h"
 
-#define JUNK_SAID 1000 /* dropped datagrams before the message */
+#define JUNK_SAID 1000 /* the message comes after so many datagrams */
 
 /* Returns the detail for log_say, so that each address, and each user of an
  * address of this host, gets one message. */

@@ -20,9 +20,9 @@ void __tsan_acquire(void *what) OF_PROGRAM;
 
 bool instrument_is_on;
 
-/* Runs before any code takes a lock of adverb's.  If the variable changed while
- * a thread has a lock, instrument_ignore_end would reach the runtime without
- * the instrument_ignore before it. */
+/* Runs before any code takes a lock of adverb's.  If instrument_is_on
+ * changed while a thread has a lock, instrument_ignore_end would reach the
+ * runtime without the instrument_ignore before it. */
 __attribute__((constructor(101))) static void find_runtime(void)
 {
 	instrument_is_on = __tsan_release != NULL;

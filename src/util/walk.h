@@ -23,9 +23,9 @@
 /* The state of a walk.  The caller sets the first six members and fd. */
 struct walk {
 	const char *subject; /* the subject of a reason: the path, or "it" */
-	char *why;	     /* a clause: which check ends the walk by -EPERM;
-			      * otherwise unchanged, also if the kernel gives
-			      * EPERM */
+	char *why;	     /* if a check fails, the walk writes a clause here
+			      * that names the check; an error of the kernel,
+			      * EPERM too, leaves the bytes unchanged */
 	size_t room;	     /* bytes of `why` */
 	bool makes;	     /* missing folders are created, with mode 0700 */
 	bool doubts_system;  /* no link of the owner of / is followed, unless

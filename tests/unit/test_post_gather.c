@@ -38,7 +38,7 @@ static void posts_wait_only_after_streams(void **state)
 	for (int i = 0; i < POST_GATHER_STREAMS; i++)
 		assert_false(post_stream(&g, POST_GATHER_LEAST));
 	assert_true(post_stream(&g, POST_GATHER_LEAST));
-	/* one poll after few posts: no stream any more */
+	/* a poll after too few posts ends the row of streams */
 	post_stream(&g, POST_GATHER_LEAST - 1);
 	assert_false(post_stream(&g, POST_GATHER_LEAST));
 }
@@ -92,7 +92,7 @@ static void a_late_handover_forbids_waiting(void **state)
 			post_gather_posted(&g, i % POST_GATHER_LEAST == 0));
 	post_streams(&g);
 	assert_true(post_gather_posted(&g, false));
-	/* the next delay forbids waiting for longer */
+	/* the next late handover forbids twice as many posts to wait */
 	assert_true(post_gather_waits(&g, 2 * MS));
 	post_gather_handed_over(&g, 3 * MS);
 	assert_int_equal(g.forbidden, 2 * first);

@@ -155,8 +155,8 @@ static void a_new_start_needs_two_packets(void **state)
 	assert_true(rocev2_id_is_due(&s, there.ip, 30002, 0));
 }
 
-/* With 250 ticks a second the kernel adds to the identification up to one per
- * tick of silence. */
+/* A kernel with 250 ticks a second adds up to one to the identification for
+ * each tick of silence. */
 static void an_id_may_jump_further_after_a_silence(void **state)
 {
 	struct rocev2_senders s = {0};

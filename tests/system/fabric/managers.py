@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests OpenSM's ways to manage an emulated subnet: two managers, of which one is
-killed or hands over; its routing engines; QoS."""
+killed or hands over; OpenSM's routing engines; QoS."""
 
 import contextlib
 import itertools
@@ -73,7 +73,7 @@ TORUS = net_of(
 
 @contextlib.contextmanager
 def manager(f, host, *more):
-    """Runs an OpenSM on a host.  Yields its process and its log."""
+    """Runs an OpenSM on a host.  Yields its process and the log's path."""
     t.need("opensm")
     log = t.path("opensm-%s.log" % host)
     with contextlib.suppress(FileNotFoundError):
