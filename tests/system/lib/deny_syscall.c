@@ -20,7 +20,8 @@
  *	CALL=ENOSYS, CALL=EPERM, CALL=EINVAL	CALL, which must be in the table
  *		calls[], fails with this error
  *
- * Exit status 77: a filter cannot be installed here.  2: a WORD is unknown.
+ * Exit status 77: a filter cannot be installed here.  2: a WORD is unknown, or
+ * PROGRAM is missing.  127: PROGRAM cannot be executed.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -186,9 +187,9 @@ static const struct {
 	uint32_t value;
 } errors[] = {{"ENOSYS", ENOSYS}, {"EPERM", EPERM}, {"EINVAL", EINVAL}};
 
-/* Installs the filter for @what, CALL=ERROR.  Returns 0, or -1 with errno.
- * Ends the program if @what names no call or no error: with the status of a
- * filter that cannot be installed, a misspelt word would skip a test. */
+/* Installs the filter for @what, CALL=ERROR.  Returns 0, or -1 with errno.  If
+ * @what names no call or no error, ends the program with status 2, not 77:
+ * after status 77 a test would be skipped because of a misspelt word. */
 static int forbid_call(const char *what)
 {
 	size_t call = 0, error = 0, length = strcspn(what, "=");

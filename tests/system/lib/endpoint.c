@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Ends the program with a message on stdout unless @good; stderr has only the
- * messages of adverb that a test checks.  Not check_need: the message is that
- * of a program whose only case, `set-up`, has failed, so that a Suite reports
- * it. */
+/* Unless @good, prints a message on stdout and ends the program; stderr is for
+ * adverb's messages.  Differs from check_need: the message is that of a program
+ * whose only case, `set-up`, has failed, so that a Suite reports the failure.
+ */
 static void need_good(bool good, const char *what)
 {
 	if (good)

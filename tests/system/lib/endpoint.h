@@ -3,10 +3,10 @@
  * endpoint: one end of an RC connection, for test programs.
  *
  * All functions call the public verbs; the program is built against the
- * system's headers and runs under `adverb run`.  If a verb fails in one of
- * these functions, the program prints a message on stdout and exits with status
- * 1.  No function takes a lock: one thread uses an endpoint at a time, and one
- * thread calls endpoint_memory and endpoint_memory_free.
+ * system's headers and runs under `adverb run`.  If a verb or a system call
+ * fails in one of these functions, the program prints a message on stdout and
+ * exits with status 1.  No function takes a lock: one thread uses an endpoint
+ * at a time, and one thread calls endpoint_memory and endpoint_memory_free.
  */
 #ifndef TESTS_SYSTEM_LIB_ENDPOINT_H
 #define TESTS_SYSTEM_LIB_ENDPOINT_H
@@ -49,14 +49,15 @@ struct endpoint {
 struct endpoint_address {
 	union ibv_gid gid; /* of the port, at ENDPOINT_GID_INDEX */
 	uint64_t region;   /* virtual address of the region */
-	/* qpn: of the queue pair; psn: the first PSN that it sends; rkey: of
-	 * the region. */
+	/* qpn: of the queue pair; psn: the first PSN that the queue pair sends;
+	 * rkey: of the region. */
 	uint32_t qpn, psn, rkey;
 };
 
 /* Maps @bytes of memory that is readable and writable, and returns its address,
  * never NULL.  The memory is private; with ENDS_SHARED=1 in the environment it
- * is of a memfd, which other processes may map.  The caller frees the memory by
+ * is of a memfd, which other processes may map, unless memfd_create fails.  A
+ * program may have 64 such memfds at a time.  The caller frees the memory by
  * endpoint_memory_free. */
 void *endpoint_memory(size_t bytes);
 /* Unmaps the memory at p, which endpoint_memory returned for this number of

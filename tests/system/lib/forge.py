@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Makes forged RoCEv2 frames.  As a program, which another user runs:
-forge.py TARGET QPN... sends messages in the name of TARGET's own connections
-until SIGTERM, and then prints how many it has sent."""
+forge.py TARGET QPN... sends messages to the QPNs (hexadecimal) of TARGET, with
+TARGET's own address as the source.  SIGTERM ends the program, which then prints on
+stderr how many messages it has sent, and exits with status 1."""
 
 import os
 import re
@@ -67,7 +68,8 @@ class Attacker:
         return body + icrc_check.icrc(ip + udp, body + bytes(4))
 
     def send(self, datagram, through=None):
-        """Sends a datagram through this or another socket of the attacker."""
+        """Sends a datagram through self.socket, or through another socket.  Does
+        not count a datagram that the kernel refuses."""
         try:
             (through or self.socket).sendto(datagram, (self.target, ROCE_PORT))
             self.sent += 1

@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Recomputes the ICRC of every RoCEv2 frame of a capture.
+"""Recomputes the ICRC of every RoCEv2 frame of a capture, except truncated frames
+and fragments of IPv4 packets.
 
 This code shares nothing with the code that it checks: it follows IBTA annex
 A17.3.3 and uses zlib's CRC-32.  Reads pcapng and pcap with the link types
 Ethernet, Linux cooked capture, raw IP, IPv4 and IPv6.  Prints `PATH: N frames,
-N wrong` for each capture, and exits with status 1 if an ICRC is wrong or a
-capture has no frame.
+N wrong` for each capture, and exits with status 1 if an ICRC is wrong, a capture
+has no such frame, or no capture is named.
 """
 
 import struct
@@ -18,7 +19,7 @@ LINK_ETHERNET, LINK_RAW, LINK_SLL, LINK_IPV4, LINK_IPV6 = 1, 101, 113, 228, 229
 
 
 def frames_of_pcapng(data):
-    """Yields (link type, bytes) of each packet block."""
+    """Yields (link type, bytes) of each packet block whose packet is whole."""
     offset, order, links = 0, "<", []
     while offset + 12 <= len(data):
         kind, = struct.unpack_from(order + "I", data, offset)
@@ -82,7 +83,7 @@ def ip_of(link, frame):
 def roce_of(ip):
     """Returns the two parts of a RoCEv2 packet: the IP and UDP headers, of
     which the ICRC masks fields, and all from the BTH to the ICRC.  Returns None
-    for another packet."""
+    for any other packet."""
     if not ip:
         return None
     if ip[0] >> 4 == 4:
@@ -120,8 +121,9 @@ def icrc(head, body):
 
 
 def seal(source, dest, sport, body):
-    """Returns @body and the ICRC of a RoCEv2 datagram with this body that a
-    socket with IPv4 identification 0 and DF sends."""
+    """Returns @body and the ICRC of the RoCEv2 datagram that carries @body from
+    the IPv4 address @source and the port @sport to @dest, with the IPv4
+    identification 0 and DF."""
     length = len(body) + 4
     head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28 + length, 0, 0x4000, 64,
                        17, 0, *(bytes(map(int, a.split(".")))

@@ -24,8 +24,9 @@ def use(suite):
 
 
 class Suite(system.Suite):
-    """A fabric serves no user whose number others share in a user namespace, as
-    they share nobody's.  The programs run with another number there."""
+    """A fabric does not serve the user ID of nobody, which all unmapped users of
+    a user namespace share.  Where the programs would run as nobody, they run as
+    user 1000 of a user namespace instead."""
 
     def unprivileged(self, argv):
         if os.geteuid() in (0, NOBODY):
@@ -51,8 +52,8 @@ with socket.socket(fileno=int(sys.argv[1])) as s:
         f.flush()
 """
 
-# ping(8), which not every machine has: ADDRESS SIZE COUNT WHOLE.  WHOLE: 1 if no
-# packet may be broken up.
+# Stands in for ping(8), which not every machine has.  Arguments: ADDRESS SIZE COUNT
+# WHOLE.  WHOLE: 1 if no packet may be fragmented.
 PING = """
 import os, socket, struct, sys, time
 name, size, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -104,7 +105,8 @@ class Host:
         ours.close()
 
     def begin(self, *argv, timeout=PATIENCE_S):
-        """Starts a command.  The result is that of end()."""
+        """Starts a command, which is killed after @timeout seconds.  end() waits
+        for the command and returns its Result."""
         try:
             self.file.write(json.dumps((argv, timeout)) + "\n")
             self.file.flush()
@@ -133,18 +135,21 @@ class Host:
         return self.run(t.adverb, "ipoib", *words)
 
     def ping(self, to, size=56, count=3, whole=False):
-        """Returns the median round trip."""
+        """Sends @count echo requests with @size bytes of data, unfragmented if
+        @whole, and expects an answer to each.  Returns the text of PING with the
+        median round-trip time."""
         return self.out(PYTHON, "-c", PING, to, str(size), str(count),
                         str(int(whole)))
 
     def settle(self, name="ib0"):
-        """Waits until the addresses of IPv6 are no longer tentative."""
+        """Waits until no IPv6 address of the interface is tentative."""
         wait_until(lambda: "inet6" not in self.out(
             "ip", "-6", "address", "show", "dev", name, "tentative"),
             "the addresses stay tentative", PATIENCE_S)
 
     def local(self, name="ib0"):
-        """Returns the link-local address, with its interface."""
+        """Returns the link-local IPv6 address of the interface, as
+        ADDRESS%INTERFACE."""
         said = self.out("ip", "-6", "address", "show", "dev", name)
         return re.search(r"inet6 (fe80:[0-9a-f:]+)", said).group(1) + "%" + name
 

@@ -14,9 +14,9 @@ static bool is_thread(const char *name)
 	return *name != '.';
 }
 
-/* Is fd a UDP socket?  adverb keeps a socket for each peer to which it sends.
- * It closes an unused one after ten seconds, and only when it needs a socket
- * for another peer, so these sockets are no leak. */
+/* Is fd a UDP socket?  adverb keeps a socket for each peer to which adverb
+ * sends.  adverb closes a socket that was not used for ten seconds, and only
+ * when adverb needs a socket for another peer, so these sockets are no leak. */
 static bool is_datagrams(int fd)
 {
 	int type = 0, domain = 0;

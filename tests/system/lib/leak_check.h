@@ -7,7 +7,8 @@
 #include <stdbool.h>
 
 struct leak_check {
-	/* threads of this process; arenas of any process that it has mapped */
+	/* threads: of this process.  arenas: mappings in this process of any
+	 * process's arena. */
 	int threads, arenas;
 	int files; /* descriptors of this process, without UDP sockets */
 };

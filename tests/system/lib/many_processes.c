@@ -51,7 +51,8 @@ enum {
 	SETTLED_S = 10,
 };
 
-/* As check_need, but names the process, and ends a forked one by _exit. */
+/* Unless @good, prints @what, the error of errno and the process ID, and ends
+ * the process by _exit, since it may be a forked one. */
 static void need_good(bool good, const char *what)
 {
 	if (good)
@@ -455,7 +456,8 @@ struct pair {
 };
 
 /* Writes to the peer until a WRITE fails, which may happen only after is_doomed
- * is set. */
+ * is set, and only with IBV_WC_RETRY_EXC_ERR.  Returns without a WRITE if
+ * is_doomed is set before the peer is ready. */
 static void write_until_failure(struct endpoint *e, struct pair *p, int me)
 {
 	struct ibv_wc wc;

@@ -13,7 +13,7 @@ import struct
 import tshark
 
 FRAME = 20              # bytes of a Request or Reply before its private data
-FLAG_MARKERS = 0x80     # the sender wants markers in what it gets
+FLAG_MARKERS = 0x80     # the sender wants markers in the FPDUs that it receives
 FLAG_CRC = 0x40
 STRIDE = 512            # from one marker to the next
 

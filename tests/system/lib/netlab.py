@@ -117,8 +117,8 @@ class Lab:
     @contextlib.contextmanager
     def interface(self):
         """Makes the link v0 for the time of a `with` statement: rdma_cm finds a
-        device by its address, and loopback addresses, as those of lo, lead to
-        no device."""
+        device by the address of an interface, and the loopback addresses of lo
+        belong to no device."""
         self.wire("v0", 1500, ("10.1.0.1/24", "fd01::1/64"),
                   ("10.1.0.2/24", "fd01::2/64"))
         try:
@@ -177,14 +177,14 @@ class Lab:
         return int(figures[names.index(name)])
 
     def datagrams(self, side):
-        """Returns how many UDP datagrams the side has sent over IPv4.  Some
-        that were joined (UDP_SEGMENT) count as one."""
+        """Returns how many UDP datagrams the side has sent over IPv4.  Datagrams
+        that one call sends with UDP_SEGMENT count as one."""
         return self.counter(side, "snmp", "Udp:", "OutDatagrams")
 
     def messages(self, side):
         """Returns how many messages to QP1 the side has sent over IPv4, if it
-        sends nothing else.  Each has 280 bytes, and a datagram, which may have
-        several, has 28 bytes of headers."""
+        sends nothing else.  A message has 280 bytes.  What datagrams() counts as
+        one datagram may have several messages, and has 28 bytes of headers."""
         sent = self.counter(side, "netstat", "IpExt:", "OutOctets")
         return (sent - 28 * self.datagrams(side)) / 280
 
@@ -224,7 +224,7 @@ class Lab:
     def one_to_many(self, client, servers, rounds, **env):
         """Runs @servers targets in `here`, and in namespace @client a writer,
         which writes to each target in each of @rounds.  Yields the writer when
-        all requests are acknowledged."""
+        all requests are acknowledged, or when a process has ended."""
         program = self.t.program("one_to_many")
         folder = self.t.path("one_to_many")
         shutil.rmtree(folder, ignore_errors=True)

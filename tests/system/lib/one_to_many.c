@@ -11,7 +11,8 @@
  *
  * The writer makes the file `written.0` when all requests are acknowledged, and
  * stays until the file `end.0` exists, too.  Exit status 0: no check failed;
- * otherwise the program prints what failed.
+ * otherwise the program prints what failed.  SIGALRM ends a process after
+ * PATIENCE_S seconds.
  */
 #include "check.h"
 #include "endpoint.h"

@@ -8,9 +8,9 @@
  * gone to sleep so far, all together.  Returns 0 if /proc cannot be read. */
 unsigned long sleeps_count(void);
 
-/* Waits until the threads of this process, without its first thread, which
- * calls this, sleep and none of them wakes up any more.  Returns after some
- * milliseconds if /proc cannot be read. */
+/* Waits until all threads of this process, without its first thread, which
+ * calls this function, have slept for about 20 ms without waking up.  Returns
+ * after about 20 ms if /proc cannot be read. */
 void sleeps_await(void);
 
 #endif

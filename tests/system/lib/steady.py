@@ -11,8 +11,9 @@ from system import Fail, expect
 
 
 class Ends:
-    """Two programs `steady`, on Hca1 and Hca3, that exchange messages.  @each: more
-    variables of each of them."""
+    """Two programs `steady`, on Hca1 and Hca3, that exchange messages.  @env:
+    environment variables of both programs.  @each: those of the first program only,
+    and those of the second only."""
 
     def __init__(self, f, each=({}, {}), **env):
         self.both = [start(f, host, [subnet.t.program("steady")], **env, **more)
@@ -30,7 +31,7 @@ class Ends:
 
     @staticmethod
     def line(end):
-        """Returns a line of the program that is no message of adverb."""
+        """Returns the next line of the program that is no message of adverb."""
         while True:
             line = end.stdout.readline().decode()
             if not line:
@@ -47,7 +48,7 @@ class Ends:
         return int(self.line(self.both[i]))
 
     def goes_on(self):
-        """Do messages arrive at both ends within a minute?"""
+        """Expects that each end receives 1000 more messages within PATIENCE_S."""
         for i in 0, 1:
             first, end = self.received(i), time.monotonic() + PATIENCE_S
             while self.received(i) < first + 1000:

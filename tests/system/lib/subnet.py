@@ -106,7 +106,8 @@ def fabric(text=NET, *options):
 
 def manager_argv(log, *more):
     """Returns the command of an OpenSM that looks at the subnet once, and on events.
-    Its log has at most 32 MB, so that no error that it repeats fills the disk."""
+    Its log has at most 32 MB, so that an error that OpenSM logs again and again
+    does not fill the disk."""
     return ["opensm", "-d", "2", "-f", log, "-L", "32", "-s", "0", *more]
 
 
@@ -140,7 +141,9 @@ def managed_on(f, host="Hca1", *more):
 
 @contextlib.contextmanager
 def other_lids(f):
-    """An OpenSM that is started with -x gives each port another LID."""
+    """Writes OpenSM's file guid2lid for the time of a `with` statement.  An OpenSM
+    that is started with -x meanwhile gives the ports the LIDs of the file, from 100
+    on."""
     guids = re.findall(r"^\w+\s+(0x[0-9a-f]{16}) ", t.run(
         fabric_argv("--socket", f.socket, "--show")).output, re.M)
     file = manager_env()["OSM_CACHE_DIR"] + "/guid2lid"

@@ -43,8 +43,8 @@ HANG = 400
 
 
 def is_root():
-    """Returns whether this is root of the machine, who can become another
-    user.  Root of a user namespace that maps one user alone cannot."""
+    """Returns whether this process is root of the machine, and so can become
+    another user.  Root of a user namespace that maps one user alone cannot."""
     with open("/proc/self/uid_map") as f:
         return os.geteuid() == 0 and int(f.read().split()[2]) > NOBODY
 
@@ -195,8 +195,8 @@ class Suite:
         return process
 
     def finish(self, process, timeout):
-        """Returns the Result of @process; after @timeout seconds kills it with
-        its whole group."""
+        """Waits until @process ends, and returns its Result.  After @timeout
+        seconds kills the process with its whole group; the status is then 124."""
         try:
             out, _ = process.communicate(timeout=timeout)
             return Result(process.returncode, self.without_strangers(out))
@@ -341,7 +341,9 @@ class Suite:
             raise
 
     def case(self, name, body, area=None, program=None, peer="adverb"):
-        """Runs @body, which raises an exception if the case fails."""
+        """Runs @body, which raises Skip if the case cannot run, and another
+        exception if the case fails.  @area, @program, @peer: the row of the
+        results; no row if @area is None."""
         if not fnmatch.fnmatch(name, self.options.only):
             return
         if self.options.packets:

@@ -98,16 +98,17 @@ void traffic_connect(struct traffic_link *l);
 /* Polls once: checks the completions, and posts a request on each link that
  * initiates and has room.  Returns the number of completions. */
 int traffic_turn(struct traffic_line *line);
-/* Posts `count` numbered messages on l, and no requests of other kinds. */
+/* Posts `count` numbered messages on l, and no requests of other kinds; calls
+ * traffic_turn while the window of l is full. */
 void traffic_say(struct traffic_link *l, int count);
-/* To be called when the peer of l is dead: expects from now on that no newly
- * posted request succeeds, and posts one more request, which must fail. */
+/* Stops the posts of traffic_turn on l, whose peer is dead, and posts one more
+ * request.  This request and all later ones on l must fail. */
 void traffic_bereave(struct traffic_link *l);
 /* Returns whether no request of l is under way. */
 bool traffic_is_idle(const struct traffic_link *l);
-/* Moves the queue pair of l to ERR, waits until its requests are flushed,
- * checks its memory, destroys the queue pair and frees the memory.  Returns how
- * many FETCH_ADDs of the peer were executed in that memory. */
+/* Moves the queue pair of l to ERR, waits until its requests and receives are
+ * flushed, destroys the queue pair, checks the link's memory and frees it.
+ * Returns how many FETCH_ADDs of the peer were executed in that memory. */
 uint64_t traffic_remove(struct traffic_line *line, struct traffic_link *l);
 
 #endif

@@ -10,7 +10,7 @@ OPTIONS = ["-o", "tcp.try_heuristic_first:TRUE", "--disable-protocol",
            "rpcordma", "--disable-protocol", "smb_direct"]
 CHECKS = ["-o", "tcp.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-o",
           "ip.check_checksum:TRUE"]
-# Warnings are wanted nowhere, except that a connection may end by RST.
+# Selects frames with a warning, except that a connection may end by RST.
 BAD = ("_ws.malformed || _ws.expert.severity >= 0x600000 && !tcp.flags.reset || "
        "tcp.analysis.lost_segment || tcp.analysis.ack_lost_segment || "
        "tcp.analysis.retransmission || tcp.analysis.out_of_order || "
