@@ -20,8 +20,8 @@ static struct endpoint e[2];
 
 /* ---- the tables of a context ---- */
 
-/* Returns the word that is so many bytes before the ibv_context.  The inline
- * functions of the headers find operations at such distances. */
+/* Returns the word that is `bytes` bytes before the ibv_context.  The inline
+ * functions of the headers find operations at such offsets. */
 static void *word_before(const struct ibv_context *ctx, size_t bytes)
 {
 	void *word;

@@ -73,7 +73,8 @@ def main():
     env_less = [key for key in os.environ if key.startswith("LD_")]
     for key in env_less:
         del os.environ[key]
-    # The libraries of Debian that ci/setup unpacked instead of installing.
+    # DEB_LIBRARIES has the folders of Debian's libraries that ci/setup has
+    # unpacked and not installed.
     os.environ["LD_LIBRARY_PATH"] = ":".join(
         [str(lib)] + os.environ.get("DEB_LIBRARIES", "").split(":"))
     report = Report()

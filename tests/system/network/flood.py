@@ -82,8 +82,9 @@ def aim(flood, is_over):
 
 
 def flooded(argv, lasts):
-    """Returns a case that runs @argv during a flood.  A program that @lasts for
-    seconds gets enough frames of the flood to print the message."""
+    """Returns a case that runs @argv during a flood.  If @lasts is true, the
+    program runs for seconds, gets enough frames of the flood, and must print the
+    message; otherwise it may print the message."""
     def body():
         t.need(argv[0])
         lab.unwire()

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests many network namespaces at once, as containers have them.  Each has a
-pair and a broker of its own; later no broker and no tree of them is left."""
+"""Tests many network namespaces at once, as containers have them.  Each namespace
+has its own pair of programs and its own broker.  After the programs have ended,
+the brokers end, and no sysfs tree of a namespace is left."""
 
 import os
 import signal
@@ -53,8 +54,8 @@ def folder():
 
 
 def trees():
-    """Returns the trees in this user's runtime folder, one for each namespace.
-    """
+    """Returns the names of the sysfs trees in this user's runtime folder, one for
+    each namespace."""
     return {name for name in os.listdir(folder()) if "sysfs" in name or
             name.startswith(".")} if os.path.isdir(folder()) else set()
 

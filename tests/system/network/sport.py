@@ -23,8 +23,8 @@ V4 = ("10.1.0.1/24",), ("10.1.0.2/24",)
 
 
 def source_ports(pid):
-    """Returns the UDP ports, without 4791, to which sockets of @pid's user in
-    @pid's network namespace are bound."""
+    """Returns the UDP ports other than 4791 to which the user of process @pid has
+    bound sockets in the process's network namespace."""
     user = str(os.stat("/proc/%d" % pid).st_uid)
     found = set()
     for table in "udp", "udp6":
@@ -51,8 +51,8 @@ def on_one_host():
 
 
 def join_packets():
-    """Has the receiving device join packets that come within 2 ms (GRO).  It
-    waits so long only with settings that root alone may change."""
+    """Makes the receiving device join packets that come within 2 ms (GRO).  Only
+    root may change the settings with which the device waits so long."""
     if not system.is_root():
         raise Skip("only root may let a device wait for packets to join")
     t.need("ethtool")
@@ -102,7 +102,8 @@ def a_port_for_each_of_many():
 def one_port():
     lab.unwire()
     with lab.one_to_many("here", SERVERS, 1, ADVERB_SPORT="0") as writer:
-        expect(not source_ports(writer.pid), "other ports than 4791")
+        expect(not source_ports(writer.pid),
+               "a socket is bound to a port other than 4791")
 
 
 t.case("no packet on one host comes to the wrong process", on_one_host)

@@ -53,7 +53,7 @@ struct bad {
 	int64_t remote_offset, local_offset;
 	uint32_t size;		     /* length in bytes */
 	enum ibv_wc_status status;   /* the expected status */
-	enum ibv_qp_state responder; /* the expected state of its queue pair */
+	enum ibv_qp_state responder; /* expected state of the responder's QP */
 	const char *word; /* a word of the expected message on stderr */
 	int qp_lacks;	  /* rights that the responder's queue pair lacks */
 };
@@ -339,7 +339,8 @@ enum step { STEP_INIT, STEP_RTR, STEP_RTS, STEP_COUNT };
 static const char *const step_names[STEP_COUNT] = {"INIT", "RTR", "RTS"};
 
 /* Runs the peer, a process that has executed this program again: brings its
- * queue pair into the state @step, and waits until it is killed. */
+ * queue pair into the state @step, sends the peer's address through the socket
+ * @fd, and waits until the process is killed.  Returns 1 if @fd fails. */
 static int peer_main(int fd, enum step step)
 {
 	struct endpoint e;
@@ -414,10 +415,11 @@ static bool connect_to_peer(struct endpoint *a, int fd,
 }
 
 /*
- * Takes all completions, and kills the peer after d->served of them.  Requests
- * that are outstanding at that moment may still succeed; after these, one
- * request must fail and all others must be flushed.  Returns how many have
- * succeeded.
+ * Takes all completions, and kills the peer after d->served of them; if
+ * d->served is 0, the caller has killed the peer.  Requests that are
+ * outstanding when the peer is killed may still succeed; after these, one
+ * request must fail and all later requests must be flushed.  Returns how many
+ * have succeeded.
  */
 static int take_all(struct endpoint *a, const struct death *d)
 {

@@ -166,8 +166,8 @@ static void both_open(void)
 }
 
 /* Posts five WRITEs, four READs, three SENDs and two WRITEs with immediate
- * data.  The flag changes nothing: the queue pairs of endpoint.h signal all
- * requests. */
+ * data.  IBV_SEND_SIGNALED changes nothing: the queue pairs of endpoint.h
+ * signal all requests. */
 static void post_mixture(const struct endpoint *from,
 			 const struct endpoint_address *to)
 {
@@ -501,8 +501,8 @@ static void a_peer_of_another_process_is_counted(void)
 	EXPECT(!socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
 	child = fork();
 	NEED(child >= 0);
-	/* Each process closes the end of the other, so that a read does not
-	 * wait for a process that has ended. */
+	/* Each process closes the socket of the other process, so that a read
+	 * does not wait for a process that has ended. */
 	close(sockets[!!child]);
 	if (!child)
 		be_the_peer(sockets[1]);
@@ -557,7 +557,8 @@ static void what_is_counted_is_there(void)
 int main(void)
 {
 	newer_find();
-	/* This case is first, since its child opens the device itself. */
+	/* This case is first, so that it forks before this process has opened a
+	 * device. */
 	check_run("a peer of another process is counted",
 		  a_peer_of_another_process_is_counted);
 	check_run("a device reports which operations it can count",

@@ -5,7 +5,8 @@
  * forked child.  From then on the program may reuse the numbers of the
  * descriptors: the library must not close, read or write a file or socket that
  * the program opens under such a number.  A program that has closed some of the
- * first three descriptors before it opens the device may do so, too.
+ * first three descriptors before it opens the device may reuse their numbers,
+ * too.
  *
  * Each case is a process of its own, which opens a device, an event channel and
  * a completion channel.  In most cases the process then opens MOST files of 4
@@ -174,8 +175,9 @@ static int files_changed(void)
 	return changed;
 }
 
-/* Runs the case in a child.  Returns its exit status, which is 0 if the case
- * passed, or -1, or the negative number of the signal that killed it. */
+/* Runs the case in a child.  Returns the child's exit status, which is 0 if the
+ * case passed; the negative number of the signal that killed the child; or -1
+ * if waitpid fails. */
 static int status_of(int (*body)(void))
 {
 	pid_t pid = fork();
@@ -299,7 +301,8 @@ static int process_opens_sockets(void)
 	return lost ? 5 : 0;
 }
 
-/* Opens a listener, and connects to it.  Returns the listener, or -1. */
+/* Opens listener number i, connects to it, and sends 4 bytes.  Returns the
+ * listener, or -1 if a call fails. */
 static int listen_and_connect(int i)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -318,8 +321,8 @@ static int listen_and_connect(int i)
 }
 
 /* The program opens listeners under the numbers of adverb's descriptors.  The
- * library must not accept the connections there, also not by a thread that
- * serves in place of adverbd. */
+ * library must not accept the connections there, nor may a thread that serves
+ * in place of adverbd. */
 static int process_opens_listeners(void)
 {
 	int listeners[MOST], lost = 0;
@@ -412,8 +415,8 @@ static int process_listens(void)
 	return 7;
 }
 
-/* A daemon closes its standard output.  Then the reader of the pipe there sees
- * the end, also if a thread serves in place of adverbd. */
+/* A daemon closes its standard output, a pipe.  The pipe's reader must then get
+ * end of file, even if a thread serves in place of adverbd. */
 static int process_closes_its_output(void)
 {
 	int ends[2], status;
@@ -446,7 +449,7 @@ static int process_closes_its_output(void)
 	return status;
 }
 
-/* The standard descriptors that the next process has closed, as bits. */
+/* The standard descriptors that the next process closes: bit n for number n. */
 static unsigned closed_standard;
 
 static bool is_closed_standard(int fd)
@@ -454,9 +457,9 @@ static bool is_closed_standard(int fd)
 	return closed_standard >> fd & 1;
 }
 
-/* A program without some standard descriptors opens a device.  No file of
- * adverb has the number of such a descriptor, and the program opens files of
- * its own there, while the device works on. */
+/* A program that has closed some standard descriptors opens a device.  No
+ * descriptor of adverb may take such a number; the program opens files under
+ * these numbers, and the device must continue to work. */
 static int process_lacks_standard_files(void)
 {
 	struct held h;

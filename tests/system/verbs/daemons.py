@@ -14,7 +14,7 @@ t = system.Suite(__doc__)
 
 
 def beside_a_thread_that_serves():
-    # In a network namespace of its own there is no other broker.
+    # The network namespace that --private makes has no broker.
     r = t.adverb_run([t.program("daemoncheck")], ["--private"],
                      ADVERB_BROKER="/nowhere")
     if r.status == 126 and "namespace" in r.output:

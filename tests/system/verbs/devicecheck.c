@@ -65,7 +65,8 @@ static int unmake_ah(void *ah)
 }
 
 /* Expects that `most` objects of a kind can exist at once, of which `there`
- * exist already, and that the creation of one more fails with ENOMEM. */
+ * exist already, that the creation of one more fails with ENOMEM, and that it
+ * succeeds once an object has been destroyed. */
 static void expect_limit(int most, int there, make *one, unmake *none)
 {
 	void **all = calloc((size_t)most, sizeof(*all));

@@ -3,8 +3,8 @@
  * idle_threads THREADS: THREADS threads, each with a queue pair, a completion
  * queue and a completion channel of its own, exchange SENDs in pairs and then
  * sleep in ibv_get_cq_event.  No thread but the first may wake up within a
- * second.  Then each queue pair sends and gets one SEND, and a completion of
- * these must wake its thread.
+ * second.  Then each queue pair sends one SEND and receives one, and one of the
+ * two completions must wake the queue pair's thread.
  */
 #include "check.h"
 #include "endpoint.h"
@@ -53,7 +53,7 @@ static void take_completion(struct endpoint *e)
 	check_need(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
 }
 
-/* Sleeps until the completion channel of e has an event. */
+/* Arms the completion queue of e, and sleeps until its channel has an event. */
 static void sleep_for_event(struct endpoint *e)
 {
 	struct ibv_cq *cq;

@@ -62,8 +62,8 @@ def under_valgrind(program):
     expect(kib < MEMORY_KIB, "a program of this script took %d MiB" % (kib // 1024))
 
 
-# These cases come first: a program with a sanitizer may take more memory than
-# their limit allows.
+# The cases under valgrind come first: a program with a sanitizer may take more
+# memory than the limit of these cases.
 for name in "verbcheck", "queuecheck", "cmcheck", "udcheck":
     t.case(name + " under valgrind", lambda program=name:
            under_valgrind(program), "sanitizers", name)
