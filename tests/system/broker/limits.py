@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests programs on machines, in containers and under user limits that give
-adverb less than it wants.  Each program works, or prints a message why it does
-not; no program hangs or is killed by a signal.  Each case has a network
+adverb less than it wants.  Each program works, or prints a message that says why
+it does not; no program hangs or is killed by a signal.  Each case has a network
 namespace of its own, so that the broker starts under the same limit."""
 
 import os
@@ -43,21 +43,22 @@ def can_mount():
 
 def run(argv, setup="", limit="", **more):
     """Runs @argv unprivileged, after @setup, under the limits that the shell
-    commands @limit set.  Returns the Result."""
+    commands @limit set.  @more are environment variables; None removes a variable.
+    Returns the Result."""
     words = ["sh", "-c", '%s exec "$@"' % limit, "sh", *argv]
     env = {k: v for k, v in {**t.environment(), **more}.items()
            if v is not None}
     return t.finish(t.start(words, into=enclosed(setup), env=env), HANG)
 
 
-# The tool itself prints this if it cannot open a socket of its own.  If it gets
-# no device, adverb has to say why.
+# ibv_rc_pingpong prints this if it cannot open its own socket.  If ibv_rc_pingpong
+# gets no device, adverb must print the reason.
 ITS_OWN = r"Couldn't listen to port"
 
 
 def works_or_says(r, must=False):
-    """Expects that the program succeeds, or prints a message why it does not,
-    and that no signal kills the program.  With @must it has to succeed."""
+    """Expects that the program succeeds, or prints a message that says why it does
+    not, and that no signal kills the program.  With @must it has to succeed."""
     for bad in ("Segmentation fault", "core dumped", "Aborted", "Bus error",
                 "broken invariant", "File size limit", "Killed",
                 "terminated by signal", "was killed", "ends by signal"):

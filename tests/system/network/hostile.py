@@ -131,8 +131,9 @@ class Replay:
 
 
 def transfer(argv, kinds, source):
-    """Runs a pair, and sends frames of @kinds to it until it ends.  Returns the
-    Result, and how many frames were sent."""
+    """Runs a pair, and sends frames of @kinds from the address @source (None: the
+    pair's own address) to the pair until it ends.  Returns the Result, and how many
+    frames were sent."""
     p = t.start(t.pair_argv(argv, timeout=system.HANG))
     os.set_blocking(p.stdout.fileno(), False)
     rng = random.Random(1)

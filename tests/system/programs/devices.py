@@ -149,8 +149,8 @@ def says_why_there_is_no_capture():
 
 
 def names_doctor():
-    """A sandbox refuses memfd_create, for whose failure there is no sentence of
-    its own."""
+    """A sandbox refuses memfd_create.  adverb has no message about this failure,
+    so the general message must name adverb doctor."""
     t.need("ibv_devinfo")
     r = t.run([t.program("deny_syscall"), "memfd", "--", t.adverb, "run", "--",
                "ibv_devinfo"])

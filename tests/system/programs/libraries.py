@@ -134,8 +134,8 @@ def mpi_over_libfabric(ranks):
 
 
 def rpma(what, address, *doomed):
-    """Adds a case that runs rpmacheck.  If @doomed names one of its two
-    processes, rpmacheck kills that process."""
+    """Adds a case that runs rpmacheck.  If @doomed names one of the two
+    processes of rpmacheck, rpmacheck kills that process."""
     def body():
         program = t.program("rpmacheck")
         if not os.path.exists(program):

@@ -11,7 +11,7 @@
  *						completion of the SEND, receive
  *
  * With "events" each process sleeps until its completion queue has an event;
- * without, it polls.  Exits with 0, or prints which completion came too late.
+ * without, it polls.  Exits with 0, or prints what is wrong.
  */
 #include "step_timeout.h"
 #include "endpoint.h"

@@ -8,7 +8,7 @@
  *
  * Each atomic that succeeds adds 1 to one of a few words; the value that the
  * word had before is the atomic's ticket.  No ticket may be given twice or be
- * left out, and the sums must be exact.  Each initiator does ROUNDS atomics: 4
+ * left out, and the sums must be exact.  Each initiator does at least ROUNDS atomics: 4
  * of each 20 are CMP_SWAP, which may fail because of another atomic.  The
  * target does at most 16 atomics for each atomic of an initiator, and AHEAD
  * times 16 more.  Exits with 0, or prints what is wrong.
@@ -120,7 +120,7 @@ static uint64_t collect_atomic(struct initiator *me, int *w)
 	uint64_t found;
 
 	if (!endpoint_wait(&me->e, &wc))
-		step_timeout_die("an atomic that never ends");
+		step_timeout_die("an atomic has not completed");
 	if (wc.status)
 		step_timeout_die(ibv_wc_status_str(wc.status));
 	*w = (int)wc.wr_id % WORDS;
@@ -182,6 +182,7 @@ static void be_initiator(int me)
 		fetch_add(&i);
 		won += cmp_swap(&i);
 	}
+	/* No data depends on this order: count_up() reads is_done alone. */
 	__atomic_fetch_add(&shared_steps->is_done, 1, __ATOMIC_ACQ_REL);
 	/* When the other processes have ended, a CMP_SWAP must succeed. */
 	while (!won)

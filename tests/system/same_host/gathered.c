@@ -2,7 +2,7 @@
 /*
  * gathered ROUNDS [realtime]: adverb may execute small WRITEs together with
  * later ones if a program has repeatedly posted many of them one by one and
- * then polled.  Tests that such WRITEs arrive also if the program then does not
+ * then polled.  Tests that such WRITEs arrive even if the program then does not
  * poll its completion queue.  With "realtime" the initiator has the policy
  * SCHED_FIFO, and its progress thread, with the same priority, may run only on
  * the initiator's core; exits with 77 if the user may not set that policy.
@@ -117,7 +117,7 @@ static void poll_all(struct endpoint *e, int count)
 
 	for (; count; count--) {
 		if (!endpoint_wait(e, &wc))
-			step_timeout_die("a WRITE that never ends");
+			step_timeout_die("a WRITE has not completed");
 		if (wc.status)
 			step_timeout_die(ibv_wc_status_str(wc.status));
 	}
@@ -134,7 +134,7 @@ static void post_stream(uint8_t value)
 }
 
 /* Returns whether the WRITE to `place` has not yet arrived in the target's
- * memory. */
+ * memory; false if that memory cannot be read. */
 static bool is_waiting(int place, uint8_t value)
 {
 	uint64_t at = shared->address[TARGET][0].region +

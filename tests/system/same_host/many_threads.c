@@ -9,7 +9,7 @@
  *		queue; at the end the target has the bytes of each thread
  *
  * Exits with 0 if no request fails, and the bytes and sums are right; otherwise
- *prints what is wrong, and exits with 1.
+ * prints what is wrong, and exits with 1.
  */
 #include "endpoint.h"
 
@@ -214,7 +214,8 @@ static void check_shares(void)
 				   i / SHARE);
 }
 
-/* Creates and destroys objects that the other threads do not use. */
+/* Creates and destroys objects that the other threads do not use, until is_over
+ * is set.  No other access depends on the order of that load. */
 static void *churn_objects(void *arg)
 {
 	struct endpoint e[2];

@@ -195,7 +195,7 @@ static void await_completion(void)
 	struct ibv_wc wc;
 
 	if (!endpoint_wait(&me, &wc))
-		step_timeout_die("a WRITE that never ends");
+		step_timeout_die("a WRITE has not completed");
 	if (wc.status)
 		step_timeout_die(ibv_wc_status_str(wc.status));
 	signaled--;
