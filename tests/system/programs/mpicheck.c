@@ -19,7 +19,7 @@ enum { MOST = 4 << 20, BURST = 16 };
 
 static int rank, ranks;
 
-/* Not check_need, since all ranks have to end. */
+/* Prints what is wrong, and ends all ranks, which check_need() would not do. */
 static void end_failed(const char *what, long where)
 {
 	fprintf(stderr, "rank %d: %s is wrong at %ld\n", rank, what, where);

@@ -8,9 +8,9 @@
  *
  * Each atomic that succeeds adds 1 to one of a few words; the value that the
  * word had before is the atomic's ticket.  No ticket may be given twice or be
- * left out, and the sums must be exact.  Each initiator does at least ROUNDS atomics: 4
- * of each 20 are CMP_SWAP, which may fail because of another atomic.  The
- * target does at most 16 atomics for each atomic of an initiator, and AHEAD
+ * left out, and the sums must be exact.  Each initiator does at least ROUNDS
+ * atomics: 4 of each 20 are CMP_SWAP, which may fail because of another atomic.
+ * The target does at most 16 atomics for each atomic of an initiator, and AHEAD
  * times 16 more.  Exits with 0, or prints what is wrong.
  */
 #include "step_timeout.h"

@@ -10,9 +10,9 @@
  * -w put: the writer writes as the library does.  -w one: it writes all bytes
  * by one process_vm_writev, which may write the last byte first.  -w two: it
  * writes the last bytes by a second call.  Each power of two from 1 byte to 64
- * KiB is tested at several alignments; with -s only that power of two.  Prints
- * a line per size, and exits with 1 if any byte was stale or a call failed, with
- * 2 if the kernel permits no copy between processes.
+ * KiB is tested at several alignments; with -s only that one.  Prints a line
+ * per size, and exits with 1 if any byte was stale or a call failed, with 2 if
+ * the kernel permits no copy between processes.
  */
 #include "memory/space_other.h"
 #include "memory/space_self.h"
