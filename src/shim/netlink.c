@@ -236,7 +236,7 @@ static ssize_t take_request(int fd, const struct iovec *parts, size_t count)
 		return -1;
 	}
 	for (size_t i = 0; i < count; i++) {
-		struct iovec part;
+		struct iovec part = {0};
 
 		if (!copy_given(&part, &parts[i], sizeof(part)) ||
 		    !append_part(bytes, &size, &part))
@@ -250,7 +250,7 @@ static ssize_t take_request(int fd, const struct iovec *parts, size_t count)
 /* As take_request, for the message that the program names. */
 static ssize_t take_message(int fd, const struct msghdr *message)
 {
-	struct msghdr m;
+	struct msghdr m = {0};
 
 	if (!copy_given(&m, message, sizeof(m)))
 		return -1;
