@@ -637,10 +637,7 @@ static void await_thread(struct user_receiver *r)
 {
 	struct timespec until;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += END_MS * 1000000;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
+	monotonic_after(END_MS, &until);
 	if (pthread_clockjoin_np(r->thread, NULL, CLOCK_MONOTONIC, &until))
 		leave_receiver(r);
 	else

@@ -211,8 +211,7 @@ static bool await_end(const struct progress *p)
 
 	if (fd_identity_holds(p->wake.fd))
 		return pthread_join(thread, NULL) == 0;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += END_S;
+	monotonic_after(END_S * 1000, &until);
 	return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0;
 }
 
