@@ -6,6 +6,7 @@
 
 #include "fabric/port_info.h"
 #include "fabric/sma_tables.h"
+#include "hdr/bth.h"
 #include "hdr/bytes.h"
 #include "util/bits.h"
 
@@ -14,7 +15,6 @@
 #define SWEEP_MS  30	       /* the longest delay of the subnet manager */
 #define CUT_MS	  100	       /* the longest time without a cable */
 #define PART_MS	  100	       /* the longest time with another P_Key */
-#define PKEY	  0xffff       /* of all ports, but for PART_MS */
 #define FAR	  CABLES_NODES /* more than any number of hops */
 /* HOQLife: 4.096 us times 2 to this power is 17 ms. */
 #define SHORT_LIFE 12
@@ -348,7 +348,7 @@ static void set_pkey(struct cables *c, struct port *port, uint16_t pkey)
 bool cables_part(struct world *w, struct cables *c)
 {
 	/* A limited member still reaches full members. */
-	static const uint16_t pkeys[] = {0, 0x8001, PKEY & 0x7fff};
+	static const uint16_t pkeys[] = {0, 0x8001, BTH_DEFAULT_PKEY & 0x7fff};
 	uint32_t hosts = CABLES_PORTS * w->host_count;
 	struct cable *k = &c->list[c->count - 1 - rng_below(&w->rng, hosts)];
 	uint64_t end = w->now_ns + rng_below(&w->rng, PART_MS) * WORLD_MS;
@@ -365,8 +365,8 @@ bool cables_part(struct world *w, struct cables *c)
 static void restore_pkeys(struct cables *c, struct cable *k)
 {
 	k->rejoin_ns = UINT64_MAX;
-	set_pkey(c, end_of(c, k, 0), PKEY);
-	set_pkey(c, end_of(c, k, 1), PKEY);
+	set_pkey(c, end_of(c, k, 0), BTH_DEFAULT_PKEY);
+	set_pkey(c, end_of(c, k, 1), BTH_DEFAULT_PKEY);
 }
 
 /* ---- progress ---- */
