@@ -86,17 +86,25 @@ static bool is_ours(int what)
 	return what == RLIMIT_MEMLOCK && !getauxval(AT_SECURE);
 }
 
+/* libc's headers declare the pointers of getrlimit and setrlimit nonnull, so a
+ * compiler would delete the comparisons with NULL; but libc's functions accept
+ * NULL.  The compiler knows nothing about a volatile copy. */
+
 SHIM int getrlimit(__rlimit_resource_t what, struct rlimit *limit)
 {
+	struct rlimit *volatile was = limit;
+
 	if (is_ours((int)what))
-		return change_memlock(NULL, limit);
+		return change_memlock(NULL, was);
 	return SHIM_FIND(getrlimit) ? next_getrlimit(what, limit) : -1;
 }
 
 SHIM int setrlimit(__rlimit_resource_t what, const struct rlimit *limit)
 {
+	const struct rlimit *volatile asked = limit;
+
 	if (is_ours((int)what))
-		return change_memlock(limit, NULL);
+		return change_memlock(asked, NULL);
 	return SHIM_FIND(setrlimit) ? next_setrlimit(what, limit) : -1;
 }
 
