@@ -59,7 +59,7 @@ static inline void test_begin_child(pid_t parent)
  * Some system calls of an emulator do not behave as those of the kernel. */
 #define NEEDS_KERNEL()                                                         \
 	do {                                                                   \
-		if (getenv("ADVERB_EMULATED"))                                 \
+		if (getenv("TEST_EMULATED"))                                   \
 			SKIP_FOR("an emulator runs the test");                 \
 	} while (0)
 

@@ -228,9 +228,9 @@ def main():
     options = arg.parse_args()
     if missing():
         sys.exit("guest.py: " + missing())
-    if "ADVERB_INTEROP" not in os.environ:
+    if "TEST_INTEROP" not in os.environ:
         os.execvpe("unshare", ["unshare", "-Urn", sys.executable, *sys.argv],
-                   dict(os.environ, ADVERB_INTEROP="1"))
+                   dict(os.environ, TEST_INTEROP="1"))
     guest = Guest(options.mtu, "siw" if options.siw else "rxe")
     try:
         status = subprocess.run(

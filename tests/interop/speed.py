@@ -195,9 +195,9 @@ def main():
     why = guest.missing() or arg.siw and guest.missing_siw()
     if why:
         sys.exit("speed.py: " + why)
-    if "ADVERB_INTEROP" not in os.environ:
+    if "TEST_INTEROP" not in os.environ:
         os.execvpe("unshare", ["unshare", "-Urn", sys.executable, *sys.argv],
-                   dict(os.environ, ADVERB_INTEROP="1"))
+                   dict(os.environ, TEST_INTEROP="1"))
     vm = guest.Guest(rdma="siw" if arg.siw else "rxe")
     try:
         print(HEAD % vm.rdma, flush=True)

@@ -265,7 +265,7 @@ static uint32_t after_zeros(int which, uint32_t crc, size_t bytes)
 
 static void a_length_of_more_than_32_bits_counts_in_full(void **state)
 {
-	bool is_slow = getenv("ADVERB_EMULATED") || instrument_by_valgrind();
+	bool is_slow = getenv("TEST_EMULATED") || instrument_by_valgrind();
 	size_t bytes = is_slow ? LESS_BYTES : HUGE_BYTES;
 	uint8_t *zeros =
 		mmap(NULL, bytes, PROT_READ,

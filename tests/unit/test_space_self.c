@@ -302,20 +302,23 @@ static void close_memfd(void)
 static void a_copy_of_no_bytes_makes_no_file(void **state)
 {
 	struct space_vec v = {0, 8};
+	struct space_self fresh;
 	uint64_t word = 0;
 
+	space_self_init(&fresh);
 	v.va = va_of(&word);
 	calls_left = 1;
 	copies_nothing = true;
 	errno = EPERM;
-	assert_int_equal(self.space.ops->write(&self.space, &v, 1, &word),
+	assert_int_equal(fresh.space.ops->write(&fresh.space, &v, 1, &word),
 			 -EFAULT);
 	errno = ENOSYS;
-	assert_int_equal(self.space.ops->read(&self.space, &v, 1, &word),
+	assert_int_equal(fresh.space.ops->read(&fresh.space, &v, 1, &word),
 			 -EFAULT);
 	copies_nothing = false;
 	calls_left = -1;
-	assert_true(self.memfd < 0);
+	assert_true(fresh.memfd < 0);
+	space_self_fini(&fresh);
 }
 
 /* Another thread installs a filter after the first calls of a copy. */
