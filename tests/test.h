@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +30,20 @@
 	} while (0)
 #undef skip
 #define ONE_USER "only root can be two users"
+
+/* Raises the soft limit on open files of each test program, as adverbd raises
+ * its own: the descriptors that all programs of the user have in flight count
+ * against that limit, and test_broker_limits leaves 1000 in flight. */
+__attribute__((constructor)) static void test_raise_files(void)
+{
+	const rlim_t enough = 65536;
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= enough)
+		return;
+	files.rlim_cur = files.rlim_max < enough ? files.rlim_max : enough;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
 
 /* Returns whether a child process can become @user: the caller must be root, in
  * a user namespace that maps @user.  A test calls this before it opens

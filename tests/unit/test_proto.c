@@ -74,10 +74,7 @@ static void descriptors_that_a_message_does_not_name_are_closed(void **state)
 /* What another thread of the program does with the soft limit on open files
  * while proto_send has raised it: 0: nothing; else it sets that limit. */
 static rlim_t set_meanwhile;
-static bool is_full; /* sendmsg fails under the soft limit `OWN_SOFT` */
-
-#define OWN_SOFT   200
-#define OTHER_SOFT 100
+static rlim_t full_at; /* sendmsg fails under this soft limit; 0: never */
 
 /* Replaces the function of libc: as the kernel does for a user with many
  * descriptors in flight, refuses a message under a low soft limit. */
@@ -86,35 +83,39 @@ ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 	struct rlimit files = {0};
 
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
-	if (is_full && files.rlim_cur == OWN_SOFT) {
+	if (full_at && files.rlim_cur == full_at) {
 		errno = ETOOMANYREFS;
 		return -1;
 	}
-	if (is_full && set_meanwhile) {
+	if (full_at && set_meanwhile) {
 		files.rlim_cur = set_meanwhile;
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
 	}
 	return syscall(SYS_sendmsg, fd, m, flags);
 }
 
+/* Both limits are just below the hard limit: under a low limit the kernel
+ * itself would refuse the message if the user's programs have many descriptors
+ * in flight. */
 static void a_limit_that_the_program_sets_during_a_send_stays(void **state)
 {
-	static const rlim_t after[] = {OWN_SOFT, OTHER_SOFT};
 	const struct proto m = {.brings = PROTO_FD_SOCKET};
 	struct rlimit was, files;
 	int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
-	for (size_t i = 0; i < TEST_COUNT(after); i++) {
-		files = (struct rlimit){OWN_SOFT, was.rlim_max};
+	for (rlim_t other = 0; other <= 1; other++) {
+		const rlim_t own = was.rlim_max - 2;
+
+		files = (struct rlimit){own, was.rlim_max};
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
-		set_meanwhile = i ? OTHER_SOFT : 0;
-		is_full = true;
+		set_meanwhile = other ? was.rlim_max - 1 : 0;
+		full_at = own;
 		assert_int_equal(proto_send(pair[0], &m, pair), 0);
-		is_full = false;
+		full_at = 0;
 		assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
-		assert_int_equal(files.rlim_cur, after[i]);
+		assert_int_equal(files.rlim_cur, other ? set_meanwhile : own);
 		assert_int_equal(files.rlim_max, was.rlim_max);
 	}
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
