@@ -6,6 +6,71 @@
 #include <errno.h>
 #include <string.h>
 
+/* Returns whether an id has not begun to be bound: the kernel's state IDLE. */
+static bool is_idle(const struct r_id *id)
+{
+	return !r_is_bound(id) && !id->state.has_destination &&
+	       !id->state.is_passive;
+}
+
+/* As with the kernel's cma.c: a port that others may share stays so, and a
+ * listener never begins to share its port. */
+static int set_reuse(struct r_id *id, bool may_share)
+{
+	if (may_share ? id->state.is_listening : !is_idle(id))
+		return r_fail(
+			EINVAL,
+			"rdma_set_option: RDMA_OPTION_ID_REUSEADDR cannot "
+			"be %s, since the id %s; set the option before "
+			"rdma_bind_addr",
+			may_share ? "set" : "cleared",
+			may_share ? "already listens"
+				  : "already has an address");
+	id->options.may_share = may_share;
+	return 0;
+}
+
+/* The kernel lets the option change until the id listens or has a destination.
+ * Here a bind to :: or ::1 has already taken the port of IPv4, or left that
+ * port to others. */
+static int set_family_only(struct r_id *id, bool is_on)
+{
+	const struct sockaddr *at = &id->base.route.addr.src_addr;
+
+	if (id->state.has_destination || id->state.is_passive ||
+	    id->state.is_listening)
+		return r_fail(EINVAL,
+			      "rdma_set_option: RDMA_OPTION_ID_AFONLY cannot "
+			      "be changed, since the id already listens, has a "
+			      "destination, or came with a connection request; "
+			      "set the option before rdma_listen");
+	if (r_is_bound(id) && is_on != id->options.is_family_only &&
+	    at->sa_family == AF_INET6 && r_addr_is_open(at))
+		return r_fail(EINVAL,
+			      "rdma_set_option: RDMA_OPTION_ID_AFONLY cannot "
+			      "be changed, since the id is bound to :: or ::1 "
+			      "%s the same port of IPv4; set the option before "
+			      "rdma_bind_addr",
+			      is_on ? "with" : "without");
+	id->options.is_family_only = is_on;
+	return 0;
+}
+
+/* As with the kernel's cma.c, only a requester with ACKs has the timeout. */
+static int set_ack_timeout(struct r_id *id, uint8_t timeout)
+{
+	enum ibv_qp_type type = id->base.qp_type;
+
+	if (type != IBV_QPT_RC && type != IBV_QPT_XRC_SEND)
+		return r_fail(EINVAL,
+			      "rdma_set_option: RDMA_OPTION_ID_ACK_TIMEOUT is "
+			      "for ids with queue pairs of type RC or "
+			      "XRC_SEND, and this id has another type; do not "
+			      "set the option for this id");
+	id->options.ack_timeout = timeout;
+	return 0;
+}
+
 static int id_option(struct r_id *id, int name, const void *value, size_t size)
 {
 	bool is_int = size == sizeof(int);
@@ -22,18 +87,15 @@ static int id_option(struct r_id *id, int name, const void *value, size_t size)
 	case RDMA_OPTION_ID_REUSEADDR:
 		if (!is_int)
 			break;
-		id->options.may_share = number != 0;
-		return 0;
+		return set_reuse(id, number != 0);
 	case RDMA_OPTION_ID_AFONLY:
-		if (!is_int || r_is_bound(id))
+		if (!is_int)
 			break;
-		id->options.is_family_only = number != 0;
-		return 0;
+		return set_family_only(id, number != 0);
 	case RDMA_OPTION_ID_ACK_TIMEOUT:
 		if (size != 1 || *(const uint8_t *)value > 31)
 			break;
-		id->options.ack_timeout = *(const uint8_t *)value;
-		return 0;
+		return set_ack_timeout(id, *(const uint8_t *)value);
 	default:
 		return r_fail(ENOSYS,
 			      "rdma_set_option: option %d of level "
@@ -43,8 +105,8 @@ static int id_option(struct r_id *id, int name, const void *value, size_t size)
 	}
 	return r_fail(EINVAL,
 		      "rdma_set_option: the value of option %d has a wrong "
-		      "size, is out of range, or is set after the id was "
-		      "bound; man rdma_set_option has the types and ranges",
+		      "size or is out of range; man rdma_set_option has the "
+		      "types and ranges",
 		      name);
 }
 

@@ -204,7 +204,9 @@ static void a_bind_to_any_takes_the_ipv4_port_without_afonly(void)
 
 		EXPECT(!set_option(six, RDMA_OPTION_ID_AFONLY, alone));
 		EXPECT(!bind_to(six, AF_INET6, "::", 7901));
-		EXPECT(set_option(six, RDMA_OPTION_ID_AFONLY, 1) == -1);
+		EXPECT(!set_option(six, RDMA_OPTION_ID_AFONLY, alone));
+		EXPECT(set_option(six, RDMA_OPTION_ID_AFONLY, !alone) == -1 &&
+		       errno == EINVAL);
 		EXPECT((bind_to(four, AF_INET, "0.0.0.0", 7901) == 0) == alone);
 		EXPECT(!rdma_destroy_id(six) && !rdma_destroy_id(four));
 	}

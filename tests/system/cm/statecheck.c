@@ -111,6 +111,26 @@ static int join_it(struct rdma_cm_id *i)
 	return rdma_join_multicast(i, (struct sockaddr *)&group, NULL);
 }
 
+static int share_port(struct rdma_cm_id *i)
+{
+	return set_option(i, RDMA_OPTION_ID_REUSEADDR, 1);
+}
+
+static int share_no_port(struct rdma_cm_id *i)
+{
+	return set_option(i, RDMA_OPTION_ID_REUSEADDR, 0);
+}
+
+static int use_one_family(struct rdma_cm_id *i)
+{
+	return set_option(i, RDMA_OPTION_ID_AFONLY, 1);
+}
+
+static int set_timeout(struct rdma_cm_id *i)
+{
+	return small_option(i, RDMA_OPTION_ID_ACK_TIMEOUT, 17);
+}
+
 #define E EINVAL
 static const struct row rows[] = {
 	/* idle, bound, resolved, routed; listening; requested, accepted;
@@ -129,11 +149,17 @@ static const struct row rows[] = {
 	{"rdma_establish", rdma_establish, {E, E, E, E, E, E, E, E, 0, E, E}},
 	{"rdma_notify", notify_it, {E, E, E, E, E, E, 0, E, E, EISCONN, E}},
 	{"rdma_join_multicast", join_it, {E, E, E, E, E, E, E, E, E, E, E}},
+	{"REUSEADDR of 1", share_port, {0, 0, 0, 0, E, 0, 0, 0, 0, 0, 0}},
+	{"REUSEADDR of 0", share_no_port, {0, E, E, E, E, E, E, E, E, E, E}},
+	{"AFONLY", use_one_family, {0, 0, E, E, E, E, E, E, E, E, E}},
+	{"ACK_TIMEOUT", set_timeout, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 };
 
-/* Multicast is for datagram ids. */
+/* Multicast is for datagram ids, and ACKs are for connected ones.  The rows end
+ * at the state LISTENING. */
 static const struct row datagram_rows[] = {
 	{"rdma_join_multicast", join_it, {E, 0, 0, E, E}},
+	{"ACK_TIMEOUT", set_timeout, {E, E, E, E, E}},
 };
 #undef E
 
@@ -193,6 +219,13 @@ static void datagram_ids_join_groups_before_their_route_is_known(void)
 		compare_result(&datagram_rows[0], s);
 }
 
+static void datagram_ids_have_no_ack_timeout(void)
+{
+	space = RDMA_PS_UDP;
+	for (enum state s = IDLE; s <= LISTENING; s++)
+		compare_result(&datagram_rows[1], s);
+}
+
 int main(int argc, char **argv)
 {
 	of_device = argc > 1 ? argv[1] : "192.0.2.7";
@@ -207,5 +240,7 @@ int main(int argc, char **argv)
 	}
 	check_run("datagram ids join groups before their route is known",
 		  datagram_ids_join_groups_before_their_route_is_known);
+	check_run("datagram ids have no ACK timeout",
+		  datagram_ids_have_no_ack_timeout);
 	return check_end();
 }
