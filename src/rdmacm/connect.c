@@ -602,6 +602,15 @@ int rdma_disconnect(struct rdma_cm_id *base)
 
 int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
+	if (id->qp)
+		return r_fail(EINVAL, "rdma_set_local_ece takes only an id "
+				      "without a queue pair of rdma_create_qp; "
+				      "create the queue pair by ibv_create_qp, "
+				      "or set no ECE options");
+	if (!ece || ece->comp_mask)
+		return r_fail(EINVAL, "rdma_set_local_ece: the struct ibv_ece "
+				      "is NULL or its comp_mask is not 0; pass "
+				      "a struct with comp_mask 0");
 	if (!ece->vendor_id || ece->vendor_id > 0xffffff)
 		return r_fail(EINVAL, "rdma_set_local_ece: the vendor_id is 0 "
 				      "or has more than 24 bits; pass 1 to "

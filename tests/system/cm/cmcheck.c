@@ -383,7 +383,7 @@ static void a_path_that_the_program_sets_is_used(void)
 static void ece_options_reach_the_peer_and_may_be_refused(void)
 {
 	struct ibv_ece ours = {0x123456, 7}, theirs = {0x123457, 8}, got;
-	struct ibv_ece none = {0, 0}, much = {0x1000000, 0};
+	struct ibv_ece none = {0, 0}, much = {0x1000000, 0}, newer = ours;
 	struct rdma_cm_event *e;
 
 	listen_at(RDMA_PS_TCP, "127.0.0.1");
@@ -391,6 +391,8 @@ static void ece_options_reach_the_peer_and_may_be_refused(void)
 	resolve_route();
 	EXPECT(rdma_set_local_ece(id[ACTIVE], &none) == -1 && errno == EINVAL);
 	EXPECT(rdma_set_local_ece(id[ACTIVE], &much) == -1 && errno == EINVAL);
+	newer.comp_mask = 1;
+	EXPECT(rdma_set_local_ece(id[ACTIVE], &newer) == -1 && errno == EINVAL);
 	EXPECT(!rdma_set_local_ece(id[ACTIVE], &ours));
 	e = connect_active(NULL);
 	if (!e)
@@ -541,6 +543,22 @@ static void a_failed_rdma_create_qp_leaves_no_queue(void)
 	end_sides();
 }
 
+/* The CM is told the options of queue pairs that it does not know. */
+static void ece_options_are_for_ids_without_a_queue_pair(void)
+{
+	struct ibv_qp_init_attr init = {.cap = {1, 1, 1, 1, 0},
+					.qp_type = IBV_QPT_RC};
+	struct ibv_ece ece = {0x123456, 7};
+
+	listen_at(RDMA_PS_TCP, "127.0.0.1");
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	EXPECT(!rdma_create_qp(id[ACTIVE], NULL, &init));
+	EXPECT(rdma_set_local_ece(id[ACTIVE], &ece) == -1 && errno == EINVAL);
+	rdma_destroy_qp(id[ACTIVE]);
+	EXPECT(!rdma_set_local_ece(id[ACTIVE], &ece));
+	end_sides();
+}
+
 /* As in cmtime, the first rdma_create_qp leaves its completion queue in the
  * attributes, and the second id uses that completion queue, too. */
 static void queue_pairs_of_two_ids_may_share_a_cq(void)
@@ -664,6 +682,8 @@ int main(int argc, char **argv)
 		  both_ends_may_disconnect_at_once);
 	check_run("a failed rdma_create_qp leaves no queue in the attributes",
 		  a_failed_rdma_create_qp_leaves_no_queue);
+	check_run("ECE options are for ids without a queue pair",
+		  ece_options_are_for_ids_without_a_queue_pair);
 	check_run("rdma_disconnect without a connection has no effect",
 		  a_disconnect_without_a_connection_has_no_effect);
 	check_run(
