@@ -12,6 +12,7 @@
 #include "rdmacm/newer.h"
 #include "rdmacm/object.h"
 #include "util/fd_identity.h"
+#include "util/remedy.h"
 #include "util/token.h"
 
 #include <errno.h>
@@ -21,9 +22,19 @@
 
 #define KEPT 64 /* destroyed channels whose memory is kept */
 
+/* Prints why a channel cannot be made.  Returns NULL and errno err. */
+static struct rdma_event_channel *fail_channel(int err)
+{
+	r_fail(err, "rdma_create_event_channel: no channel can be made: %s; %s",
+	       strerror(err),
+	       remedy_of(err, "allow eventfd2(2) in the sandbox"));
+	return NULL;
+}
+
 struct rdma_event_channel *rdma_create_event_channel(void)
 {
 	struct r_channel *c;
+	int err;
 
 	/* Without devices the call fails here already, as with the kernel: some
 	 * programs crash if their first rdma_create_id fails (cmtime frees its
@@ -32,13 +43,14 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 		return NULL;
 	c = calloc(1, sizeof(*c));
 	if (!c)
-		return NULL;
+		return fail_channel(ENOMEM);
 	list_init(&c->events);
 	c->base.fd =
 		fd_identity_note_shown(eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC));
 	if (c->base.fd < 0) {
+		err = errno;
 		free(c);
-		return NULL;
+		return fail_channel(err);
 	}
 	return &c->base;
 }

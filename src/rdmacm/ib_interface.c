@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "rdmacm/explain.h"
+#include "util/remedy.h"
 #include "wire/neighbour.h"
 
 int r_ib_interface(struct r_id *id, const uint8_t mac[6], struct cmproto *m)
@@ -29,7 +30,7 @@ static int find_broadcast(struct r_id *id, struct cmproto *m)
 	r_addr_ip(from, ip);
 	err = neighbour_own(ip, r_addr_scope(from), &i);
 	if (err)
-		return -ENODEV;
+		return err == -EADDRNOTAVAIL ? -ENODEV : err;
 	err = r_ib_interface(id, i.mac, m);
 	if (err)
 		return err;
@@ -75,9 +76,11 @@ int r_ib_fail_broadcast(const struct r_id *id, const char *call, int err)
 			      "the interface is up (ip link)",
 			      call, text);
 	return r_fail(-err,
-		      "%s: the fabric cannot be asked for the interface with "
-		      "the address %s: %s",
-		      call, text, strerror(-err));
+		      "%s: the IPoIB interface with the address %s cannot be "
+		      "found: %s; %s",
+		      call, text, strerror(-err),
+		      remedy_of(-err, "see by adverb fabric --show whether the "
+				      "fabric runs"));
 }
 
 /* An id with a GID has no interface. */

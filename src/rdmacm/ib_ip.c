@@ -62,7 +62,7 @@ static int find_mac(struct r_id *id, const uint8_t mac[NEIGHBOUR_MAC_BYTES],
 }
 
 /* Finds the interface of the address, and its GID.  Returns 0, or -1 and errno
- * ENODEV with a message. */
+ * with a message, as r_ib_take_ip does. */
 static int find_own(struct r_id *id, const struct sockaddr *addr,
 		    uint8_t gid[16])
 {
@@ -74,13 +74,20 @@ static int find_own(struct r_id *id, const struct sockaddr *addr,
 	r_addr_ip(addr, ip);
 	r_addr_text(addr, text);
 	err = neighbour_own(ip, r_addr_scope(addr), &i);
+	if (err == -EADDRNOTAVAIL)
+		return r_fail(
+			ENODEV,
+			"rdma_cm: %s is no address of an interface of "
+			"this network namespace; give an address of an "
+			"IPoIB interface (adverb ipoib), or a GID (AF_IB)",
+			text);
 	if (err)
-		return r_fail(ENODEV,
-			      "rdma_cm: %s is no address of an interface of "
-			      "this network namespace: %s; give an address of "
-			      "an IPoIB interface (adverb ipoib), or a GID "
-			      "(AF_IB)",
-			      text, strerror(-err));
+		return r_fail(-err,
+			      "rdma_cm: the kernel does not tell which "
+			      "interface has the address %s: %s; %s",
+			      text, strerror(-err),
+			      remedy_of(-err, "allow netlink sockets in the "
+					      "sandbox"));
 	err = find_mac(id, i.mac, gid, &id->path.pkey);
 	if (err == -ENODEV)
 		return r_fail(ENODEV,
@@ -90,7 +97,7 @@ static int find_own(struct r_id *id, const struct sockaddr *addr,
 			      "address, or a GID (AF_IB)",
 			      text, i.name);
 	if (err)
-		return r_fail(ENODEV,
+		return r_fail(err == SILENT ? ETIMEDOUT : -err,
 			      "rdma_cm: the fabric does not tell the GID of "
 			      "the interface %s, which has the address %s: %s",
 			      i.name, text, why_unanswered(err, why));

@@ -29,20 +29,26 @@ static bool type_of(enum rdma_port_space ps, enum ibv_qp_type *type)
 	return false;
 }
 
+/* Returns why r_id_new or r_event_new has failed with errno err, and what to
+ * do. */
+static const char *why_no_id(int err)
+{
+	return err == ENOMEM
+		       ? "no memory is left; free some, or raise ulimit -v and "
+			 "-d"
+		       : "the kernel gives no random numbers, which adverb "
+			 "needs for the first PSN: allow getrandom(2) in the "
+			 "sandbox, or make /dev/urandom readable there";
+}
+
 /* Prints why r_id_new has failed with errno err.  Destroys the channel `own`,
  * which was made for the id; NULL: there is none.  Returns -1 and errno. */
 static int refuse_id(struct rdma_event_channel *own, int err)
 {
 	if (own)
 		rdma_destroy_event_channel(own);
-	return err == ENOMEM
-		       ? r_fail(err, "rdma_create_id: no memory is left; free "
-				     "some, or raise ulimit -v and -d")
-		       : r_fail(err,
-				"rdma_create_id: the kernel gives no random "
-				"numbers, which adverb needs for the first "
-				"PSN: allow getrandom(2) in the sandbox, or "
-				"make /dev/urandom readable there");
+	return r_fail(err, "rdma_create_id: no id can be made: %s",
+		      why_no_id(err));
 }
 
 int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id,
@@ -272,6 +278,18 @@ static void set_addresses(struct r_id *id, const struct r_id *listener,
 	a->addr.ibaddr.pkey = htobe16(pkey);
 }
 
+/* Says that the program does not get a connection request.  err: the errno of
+ * r_id_new or r_event_new. */
+static void say_refused(const struct r_id *listener, int err)
+{
+	char text[R_ADDR_TEXT];
+
+	r_say("rdma_listen: a connection request to %s is refused, since no id "
+	      "can be made for the request: %s",
+	      r_addr_text(&listener->base.route.addr.src_addr, text),
+	      why_no_id(err));
+}
+
 /* Creates the id of a connection request, and posts the event to the listener's
  * channel.  ip: the addresses in the request; NULL: those of *m count. */
 static void create_incoming_id(struct r_id *listener, const struct cmproto *m,
@@ -284,6 +302,7 @@ static void create_incoming_id(struct r_id *listener, const struct cmproto *m,
 		id ? r_event_new(id, RDMA_CM_EVENT_CONNECT_REQUEST, 0) : NULL;
 
 	if (!e) {
+		say_refused(listener, errno);
 		free(id);
 		r_tell(CMPROTO_RELEASE, m->new_id);
 		return;

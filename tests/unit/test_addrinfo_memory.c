@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rdmacm/addrinfo: a call that fails because memory runs out gives the program
- * no list, neither a part of one nor one that was freed. */
+ * no list, neither a part of one nor one that was freed.  rdmacm/channel and
+ * rdmacm/id: a message tells that a channel or an id cannot be made. */
 #include "brokers.h"
+#include "said_by.h"
 
 #include <rdma/rdma_cma.h>
 
@@ -9,6 +11,7 @@
 #include <stdlib.h>
 
 #include "rdmacm/newer.h"
+#include "rdmacm/object.h"
 
 /* The next allocation of this thread that fails, counted from 1; 0: none. */
 static _Thread_local long left;
@@ -131,12 +134,72 @@ static void an_id_keeps_no_list_that_failed(void **state)
 	}
 }
 
+static void make_a_channel_without_memory(void)
+{
+	left = 1;
+	if (rdma_create_event_channel() || errno != ENOMEM)
+		_exit(1);
+}
+
+static void make_a_channel_without_descriptors(void)
+{
+	struct rlimit none = {0, 0};
+
+	if (setrlimit(RLIMIT_NOFILE, &none) || rdma_create_event_channel() ||
+	    errno != EMFILE)
+		_exit(1);
+}
+
+static void a_channel_that_cannot_be_made_is_told(void **state)
+{
+	struct rdma_event_channel *opens = rdma_create_event_channel();
+	char text[1024];
+
+	unsetenv("ADVERB_EXPLAIN");
+	assert_non_null(opens); /* the devices, for the children too */
+	rdma_destroy_event_channel(opens);
+	said_by(make_a_channel_without_memory, text, sizeof(text));
+	assert_non_null(strstr(text, "rdma_create_event_channel: "));
+	assert_non_null(strstr(text, "free memory"));
+	said_by(make_a_channel_without_descriptors, text, sizeof(text));
+	assert_non_null(strstr(text, "rdma_create_event_channel: "));
+	assert_non_null(strstr(text, "raise ulimit -n"));
+}
+
+/* The broker's message about a request to a listener. */
+static void take_a_request_without_memory(void)
+{
+	const uint8_t loopback[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+	struct r_id *listener = r_id_new(NULL, NULL, RDMA_PS_TCP, IBV_QPT_RC);
+	const struct cmproto request = {.event = CMPROTO_REQUEST, .new_id = 1};
+
+	if (!listener)
+		_exit(1);
+	r_addr_make(&listener->base.route.addr.src_addr, loopback, 7471);
+	left = 1;
+	r_take();
+	r_id_message(listener, &request);
+	r_give();
+}
+
+static void a_request_without_an_id_is_told(void **state)
+{
+	char text[1024];
+
+	unsetenv("ADVERB_EXPLAIN");
+	said_by(take_a_request_without_memory, text, sizeof(text));
+	assert_non_null(strstr(text, "request to 127.0.0.1 port 7471 is "));
+	assert_non_null(strstr(text, "no memory is left"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_list_is_whole_or_there_is_none),
 		cmocka_unit_test(a_result_has_its_name_or_there_is_none),
 		cmocka_unit_test(an_id_keeps_no_list_that_failed),
+		cmocka_unit_test(a_channel_that_cannot_be_made_is_told),
+		cmocka_unit_test(a_request_without_an_id_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rdmacm/explain prints one sentence per cause, and none with ADVERB_EXPLAIN=0.
  * Sentences of other files name the right cause. */
-#include "test.h"
+#include "said_by.h"
 
 #include "rdmacm/explain.h"
+#include "rdmacm/ib.h"
 #include "rdmacm/iw_inside.h"
 
 #include <errno.h>
@@ -11,31 +12,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* Runs `calls` in a child process, where no cause has been explained yet.
- * Stores the text that `calls` writes to stderr. */
-static void said_by(void (*calls)(void), char *text, size_t size)
-{
-	ssize_t got;
-	int ends[2], status;
-	pid_t child;
-
-	assert_int_equal(pipe(ends), 0);
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0) {
-		dup2(ends[1], STDERR_FILENO);
-		calls();
-		_exit(0);
-	}
-	close(ends[1]);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-	got = read(ends[0], text, size - 1);
-	assert_true(got >= 0);
-	text[got] = '\0';
-	close(ends[0]);
-}
 
 static size_t count_lines(const char *text)
 {
@@ -203,6 +179,54 @@ static void a_listener_that_has_to_pause_is_named(void **state)
 	assert_non_null(strstr(text, "ulimit -n"));
 }
 
+static struct r_id *id_at_interface(struct sockaddr_in *at)
+{
+	struct r_id *id = r_id_new(NULL, NULL, RDMA_PS_TCP, IBV_QPT_RC);
+	struct rlimit none = {0, 0};
+
+	*at = (struct sockaddr_in){.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(0x0a090001)};
+	if (!id || setrlimit(RLIMIT_NOFILE, &none))
+		_exit(1);
+	memcpy(&id->base.route.addr.src_addr, at, sizeof(*at));
+	return id;
+}
+
+/* No descriptor is free to ask the kernel for its interfaces. */
+static void take_an_interface_without_descriptors(void)
+{
+	struct sockaddr_in at;
+	struct r_id *id = id_at_interface(&at);
+
+	if (r_ib_take_ip(id, (struct sockaddr *)&at) != -1 || errno != EMFILE)
+		_exit(2);
+}
+
+static void find_a_broadcast_group_without_descriptors(void)
+{
+	struct sockaddr_in at;
+	struct r_id *id = id_at_interface(&at);
+	struct cmproto m;
+	int err = r_ib_broadcast(id, &m);
+
+	if (err != -EMFILE || r_ib_fail_broadcast(id, "call", err) != -1 ||
+	    errno != EMFILE)
+		_exit(2);
+}
+
+static void an_interface_that_cannot_be_looked_for_is_not_missing(void **state)
+{
+	char text[1024];
+
+	unsetenv("ADVERB_EXPLAIN");
+	said_by(take_an_interface_without_descriptors, text, sizeof(text));
+	assert_non_null(strstr(text, "10.9.0.1"));
+	assert_non_null(strstr(text, "raise ulimit -n"));
+	said_by(find_a_broadcast_group_without_descriptors, text, sizeof(text));
+	assert_non_null(strstr(text, "call: "));
+	assert_non_null(strstr(text, "raise ulimit -n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +238,8 @@ int main(void)
 			an_id_without_a_request_is_not_said_to_reject_it),
 		cmocka_unit_test(a_failed_bind_is_told_by_one_sentence),
 		cmocka_unit_test(a_listener_that_has_to_pause_is_named),
+		cmocka_unit_test(
+			an_interface_that_cannot_be_looked_for_is_not_missing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
