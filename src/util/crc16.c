@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "util/crc16.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "util/crcfactor.h"
@@ -24,6 +25,20 @@ static struct crcfactor product = {.polynomial = 0xd0085008u};
 static uint16_t slice[SLICES][256];
 static struct lock fill_lock;
 static shared_flag is_filled;
+
+/* In the child of a fork, the thread that held the lock does not exist.  The
+ * child fills the tables again, unless they were full. */
+static void after_fork(void)
+{
+	lock_init(&fill_lock);
+}
+
+/* A constructor registers the handler, because a fork that has begun skips the
+ * handlers that another thread registers meanwhile. */
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, after_fork);
+}
 
 static void fill_slices(void)
 {

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* util/crc16: the CRC is that of the definition, with each implementation that
- * this processor has, at all lengths, alignments and cuts. */
+ * this processor has, at all lengths, alignments and cuts.  A fork while
+ * another thread computes the first CRC does not stop the child. */
 #include "test.h"
 
+#include <pthread.h>
+#include <semaphore.h>
+
 #include "util/crc16.h"
+#include "util/crcfactor.h"
 #include "util/crctier.h"
 #include "util/rng.h"
 
@@ -20,6 +25,57 @@ static uint16_t slow_crc(uint16_t crc, const uint8_t *p, size_t n)
 			crc = (uint16_t)(crc >> 1 ^ (crc & 1 ? 0xd008 : 0));
 	}
 	return crc;
+}
+
+/* The thread that fills the tables is in crcfactor_init (begun), and is to go
+ * on (may_end). */
+static sem_t begun, may_end;
+static pthread_t filler;
+static bool has_filler;
+
+void __real_crcfactor_init(struct crcfactor *f);
+void __wrap_crcfactor_init(struct crcfactor *f);
+void __wrap_crcfactor_init(struct crcfactor *f)
+{
+	__real_crcfactor_init(f);
+	if (!has_filler || !pthread_equal(filler, pthread_self()))
+		return;
+	sem_post(&begun);
+	sem_wait(&may_end);
+}
+
+static void *compute_first(void *arg)
+{
+	filler = pthread_self();
+	has_filler = true;
+	crc16_update(CRC16_INIT, bytes, 1);
+	return arg;
+}
+
+/* The first test, since the tables are filled only once.  If the child waits
+ * for the lock of a thread that it does not have, SIGALRM ends the child. */
+static void a_child_does_not_wait_for_a_thread_of_its_parent(void **state)
+{
+	pid_t parent = getpid(), child;
+	pthread_t thread;
+	int status;
+
+	sem_init(&begun, 0, 0);
+	sem_init(&may_end, 0, 0);
+	assert_int_equal(pthread_create(&thread, NULL, compute_first, NULL), 0);
+	sem_wait(&begun);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		test_begin_child(parent);
+		alarm(20);
+		_exit(crc16_update(CRC16_INIT, bytes, LENGTHS) !=
+		      slow_crc(CRC16_INIT, bytes, LENGTHS));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	sem_post(&may_end);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(status, 0);
 }
 
 static int fill_bytes(void **state)
@@ -73,6 +129,8 @@ static void each_bit_changes_the_crc_of_a_packet(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_child_does_not_wait_for_a_thread_of_its_parent),
 		cmocka_unit_test(
 			each_implementation_agrees_with_the_definition),
 		cmocka_unit_test(each_bit_changes_the_crc_of_a_packet),
