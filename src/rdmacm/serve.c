@@ -10,6 +10,7 @@
 #include "rdmacm/object.h"
 #include "util/bits.h"
 #include "util/remedy.h"
+#include "util/token.h"
 
 #include <errno.h>
 #include <string.h>
@@ -232,10 +233,25 @@ static void wait_if_destroyed(const struct rdma_event_channel *channel)
 	errno = err;
 }
 
+/* After read(2) has failed: returns whether the thread is to read again, since
+ * r_take_back_token had set O_NONBLOCK for a moment.  Keeps errno. */
+static bool is_to_repeat(const struct rdma_event_channel *channel)
+{
+	bool waits;
+
+	if (errno != EAGAIN)
+		return false;
+	r_take();
+	waits = token_reads_wait(channel->fd);
+	r_give();
+	errno = EAGAIN;
+	return waits;
+}
+
 int rdma_get_cm_event(struct rdma_event_channel *channel,
 		      struct rdma_cm_event **event)
 {
-	struct r_event *e;
+	struct r_event *e = NULL;
 	uint64_t token;
 	int err;
 
@@ -247,6 +263,8 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 	 * after this thread has read the token. */
 	do {
 		if (read(channel->fd, &token, sizeof(token)) < 0) {
+			if (is_to_repeat(channel))
+				continue;
 			wait_if_destroyed(channel);
 			return -1;
 		}

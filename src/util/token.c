@@ -2,6 +2,7 @@
 #include "util/token.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -30,11 +31,38 @@ void token_put_all(int fd, uint64_t count)
 		;
 }
 
+/* As token_take_back.  If the program has not set O_NONBLOCK, another thread
+ * may read the token before this thread does, so a read(2) could wait. */
+static void take_by_flag(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	bool blocks = flags >= 0 && !(flags & O_NONBLOCK);
+	uint64_t token;
+
+	if (flags < 0 || (blocks && fcntl(fd, F_SETFL, flags | O_NONBLOCK)))
+		return;
+	syscall(SYS_read, fd, &token, sizeof(token));
+	if (blocks)
+		fcntl(fd, F_SETFL, flags);
+}
+
 void token_take_back(int fd)
 {
 	uint64_t token;
 	struct iovec io = {&token, sizeof(token)};
 
-	if (fd_identity_holds(fd))
-		syscall(SYS_preadv2, fd, &io, 1, -1L, -1L, RWF_NOWAIT);
+	if (!fd_identity_holds(fd))
+		return;
+	/* An eventfd has RWF_NOWAIT since Linux 5.8. */
+	if (syscall(SYS_preadv2, fd, &io, 1, -1L, -1L, RWF_NOWAIT) < 0 &&
+	    errno != EAGAIN)
+		take_by_flag(fd);
+}
+
+bool token_reads_wait(int fd)
+{
+	int before = errno, flags = fcntl(fd, F_GETFL);
+
+	errno = before;
+	return flags >= 0 && !(flags & O_NONBLOCK);
 }

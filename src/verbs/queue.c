@@ -3,7 +3,6 @@
 #include "verbs/queue.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -87,15 +86,16 @@ static struct v_source *take_event(struct v_queue *q)
 
 struct v_source *v_queue_get(struct v_queue *q)
 {
-	struct v_source *s;
+	struct v_source *s = NULL;
 	uint64_t token;
 
 	/* There is no event if v_queue_forget dropped the event after the token
 	 * was read. */
 	do {
-		if (read(q->fd, &token, sizeof(token)) < 0)
+		if (read(q->fd, &token, sizeof(token)) >= 0)
+			s = take_event(q);
+		else if (errno != EAGAIN || v_queue_is_quick(q))
 			return NULL;
-		s = take_event(q);
 	} while (!s);
 	return s;
 }
@@ -179,9 +179,14 @@ void v_queue_end(struct v_queue *q)
 	}
 }
 
-bool v_queue_is_quick(const struct v_queue *q)
+bool v_queue_is_quick(struct v_queue *q)
 {
-	return fcntl(q->fd, F_GETFL) & O_NONBLOCK;
+	bool waits;
+
+	lock_take(&q->lock); /* token_take_back changes the flag */
+	waits = token_reads_wait(q->fd);
+	lock_give(&q->lock);
+	return !waits;
 }
 
 uint32_t v_queue_forget(struct v_queue *q, struct v_source *s)

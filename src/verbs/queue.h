@@ -81,7 +81,7 @@ bool v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s);
  * v_queue_unclaim.  The caller calls v_queue_fini afterwards. */
 void v_queue_end(struct v_queue *q);
 /* Returns whether the program has set O_NONBLOCK on the descriptor. */
-bool v_queue_is_quick(const struct v_queue *q);
+bool v_queue_is_quick(struct v_queue *q);
 /* Drops the waiting events of s, which is on no queue afterwards.  Returns how
  * many events of s were taken. */
 uint32_t v_queue_forget(struct v_queue *q, struct v_source *s);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* util/token: tokens in an eventfd, which the program may replace. */
 #include "test.h"
+#include "refused_syscall.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -9,6 +11,14 @@
 
 #include "util/fd_identity.h"
 #include "util/token.h"
+
+/* The errno of preadv2(2); 0: the kernel executes the call. */
+static int preadv2_err;
+
+static int refused_syscall(long number, long first)
+{
+	return number == SYS_preadv2 ? preadv2_err : 0;
+}
 
 static bool is_readable(int fd)
 {
@@ -30,6 +40,38 @@ static void each_token_is_taken_back_once(void **state)
 	token_take_back(fd);
 	assert_false(is_readable(fd));
 	fd_identity_close(fd);
+}
+
+static void tokens_are_taken_back_with(int flags)
+{
+	int fd = fd_identity_note_shown(eventfd(0, EFD_SEMAPHORE | flags));
+	int before = fcntl(fd, F_GETFL);
+
+	token_take_back(fd); /* without a token the call does not wait */
+	token_put_all(fd, 2);
+	token_take_back(fd);
+	assert_true(is_readable(fd));
+	token_take_back(fd);
+	assert_false(is_readable(fd));
+	assert_int_equal(fcntl(fd, F_GETFL), before);
+	assert_int_equal(token_reads_wait(fd), !flags);
+	fd_identity_close(fd);
+}
+
+/* As before Linux 5.8. */
+static void tokens_are_taken_back_without_rwf_nowait(void **state)
+{
+	preadv2_err = EOPNOTSUPP;
+	tokens_are_taken_back_with(0);
+	tokens_are_taken_back_with(EFD_NONBLOCK);
+	preadv2_err = 0;
+}
+
+static void a_closed_descriptor_makes_no_reader_wait(void **state)
+{
+	errno = EAGAIN;
+	assert_false(token_reads_wait(-1));
+	assert_int_equal(errno, EAGAIN);
 }
 
 static void several_tokens_are_put_by_one_call(void **state)
@@ -68,6 +110,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_token_is_taken_back_once),
+		cmocka_unit_test(tokens_are_taken_back_without_rwf_nowait),
+		cmocka_unit_test(a_closed_descriptor_makes_no_reader_wait),
 		cmocka_unit_test(several_tokens_are_put_by_one_call),
 		cmocka_unit_test(a_file_of_the_program_is_left_alone),
 	};
