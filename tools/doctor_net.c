@@ -4,6 +4,7 @@
 #include "broker/dial.h"
 #include "broker/port_holder.h"
 #include "broker/reason.h"
+#include "util/remedy.h"
 #include "wire/bind.h"
 #include "wire/udp.h"
 
@@ -127,6 +128,15 @@ void doctor_net_broker(const char *libdir)
 			   who);
 }
 
+/* Says that a thing cannot be tested.  err: the result of udp_unbound, -errno.
+ */
+static void say_no_socket(const char *thing, int err)
+{
+	doctor_say(DOCTOR_NO, thing, "no UDP socket can be made: %s; %s",
+		   strerror(-err),
+		   remedy_of(-err, "allow socket(2) in the sandbox"));
+}
+
 void doctor_net_steering(void)
 {
 	struct sock_filter code[] = {{BPF_RET | BPF_K, 0, 0, 0}};
@@ -134,15 +144,16 @@ void doctor_net_steering(void)
 	struct sockaddr_storage any;
 	socklen_t length = sizeof(any);
 	int one = 1, fd = udp_unbound();
-	bool good = fd >= 0 &&
-		    setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one,
+	bool good = setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one,
 			       sizeof(one)) == 0 &&
 		    getsockname(fd, (struct sockaddr *)&any, &length) == 0 &&
 		    bind(fd, (struct sockaddr *)&any, length) == 0 &&
 		    setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog,
 			       sizeof(prog)) == 0;
 
-	if (good)
+	if (fd < 0)
+		say_no_socket("steering", fd);
+	else if (good)
 		doctor_say(DOCTOR_OK, "steering",
 			   "SO_REUSEPORT with BPF gives each process its own "
 			   "frames");
@@ -162,7 +173,9 @@ void doctor_net_batches(void)
 			      sizeof(segment)) == 0;
 	bool gro = setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof(one)) == 0;
 
-	if (gso && gro)
+	if (fd < 0)
+		say_no_socket("UDP batches", fd);
+	else if (gso && gro)
 		doctor_say(DOCTOR_OK, "UDP batches",
 			   "GSO and GRO: many frames in one system call");
 	else
@@ -194,10 +207,13 @@ void doctor_net_buffer(void)
 	int fd = udp_unbound();
 	bool is_few;
 
+	if (fd < 0) {
+		say_no_socket("receive buffer", fd);
+		return;
+	}
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &got, &len);
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	frames = got / FRAME_TRUESIZE;
 	is_few = frames < FEW_FRAMES;
 	doctor_say(is_few ? DOCTOR_SLOW : DOCTOR_OK, "receive buffer",

@@ -276,6 +276,9 @@ says("receive buffer", "slow", "more is faster: on the host", lacks=["rcvbuf"],
 says("receive buffer", "slow", "on the host of this network namespace",
      lacks=["rcvbuf"],
      into=core_of("echo 212992 >rmem_max && chmod 444 rmem_max"))
+for thing in "steering", "UDP batches", "receive buffer":
+    says(thing, "no", r"no UDP socket can be made: Operation not permitted; allow "
+         "socket.2. in the sandbox", lacks=["socket=EPERM"])
 says("sandbox", "slow", "gVisor: system calls are emulated",
      into=where(file_over("/proc/version", "Linux version 4.4.0 #1 SMP "
                           "Sun Jan 10 15:06:54 PST 2016")))
