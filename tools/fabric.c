@@ -70,6 +70,22 @@ static int default_path(char path[PATH_MAX], bool makes)
 	return 0;
 }
 
+/* Stores the path of --socket, or the default path if `named` is NULL.  Returns
+ * 0, or an exit status after a sentence on stderr. */
+static int choose_path(const char *named, bool makes, char path[PATH_MAX])
+{
+	if (!named)
+		return default_path(path, makes) ? 1 : 0;
+	if (!*named) {
+		fprintf(stderr,
+			"adverb: the path of --socket is empty; name a path, "
+			"or leave --socket out for the default path.\n");
+		return 2;
+	}
+	snprintf(path, PATH_MAX, "%s", named);
+	return 0;
+}
+
 /*
  * Reads a file.  If the file is longer than NET_BYTES_MAX, only its beginning
  * is read, but more than NET_BYTES_MAX bytes, so that net_parse refuses them.
@@ -385,13 +401,13 @@ int fabric_main(int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	bool background = false, shows = false, stops = false, direct = false;
-	const char *captured = NULL;
-	char path[PATH_MAX] = "";
-	int c;
+	const char *captured = NULL, *named = NULL;
+	char path[PATH_MAX];
+	int c, status;
 
 	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		if (c == 's')
-			snprintf(path, sizeof(path), "%s", optarg);
+			named = optarg;
 		else if (c == 'b')
 			background = true;
 		else if (c == 'c')
@@ -418,8 +434,9 @@ int fabric_main(int argc, char **argv)
 			"options out.\n");
 		return 2;
 	}
-	if (!*path && default_path(path, !shows && !stops))
-		return 1;
+	status = choose_path(named, !shows && !stops, path);
+	if (status)
+		return status;
 	if (shows)
 		return show_nodes(path);
 	return stops ? stop_fabric(path)

@@ -491,6 +491,10 @@ def wrong_use_has_messages():
     r = t.run(fabric_argv("--socket", t.path("long" * 30), "--stop"))
     expect(r.status == 1 and "name the fabric's socket by --socket" in r.output,
            r.output)
+    for use in ["--show"], ["--stop"], [t.path("nobody")]:
+        r = t.run(fabric_argv("--socket", "", *use))
+        expect(r.status == 2 and "the path of --socket is empty" in r.output,
+               r.output)
     bad = t.path("bad")
     with open(bad, "w") as f:
         f.write("Hca 2 \"H\"\n[1] \"S\"[1]\n")
