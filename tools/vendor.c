@@ -55,14 +55,21 @@ int vendor_list(const char *libdir, struct vendor out[VENDOR_MAX])
 }
 
 /* Returns the rest of @folder behind $ORIGIN or ${ORIGIN}; NULL: @folder begins
- * with neither. */
+ * with neither.  As for glibc's loader, $ORIGINAL is another word. */
 static const char *behind_origin(const char *folder)
 {
 	static const char *const words[] = {"$ORIGIN", "${ORIGIN}"};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strncmp(folder, words[i], strlen(words[i])) == 0)
-			return folder + strlen(words[i]);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t len = strlen(words[i]);
+		unsigned char next;
+
+		if (strncmp(folder, words[i], len) != 0)
+			continue;
+		next = (unsigned char)folder[len];
+		if (words[i][len - 1] == '}' || (!isalnum(next) && next != '_'))
+			return folder + len;
+	}
 	return NULL;
 }
 

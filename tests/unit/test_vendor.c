@@ -72,6 +72,8 @@ static void a_library_that_the_program_brings_is_found(void **state)
 		{"$ORIGIN/../lib", true},
 		{"/no:${ORIGIN}/../lib", true},
 		{"/no:$ORIGIN", false},
+		{"$ORIGINAL/../lib", false},
+		{"$ORIGIN_/../lib", false},
 		{"$ORIGIN/../lib2:", false},
 		{":", false},
 	};
@@ -80,6 +82,8 @@ static void a_library_that_the_program_brings_is_found(void **state)
 	char origin[96];
 
 	make_file("bin/program");
+	make_file("binAL/program");
+	make_file("bin_/program");
 	make_file("lib/libnobodys.so.1");
 	snprintf(origin, sizeof(origin), "%s/bin", top);
 	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
