@@ -6,8 +6,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -22,55 +20,62 @@
 #define OUR_MACHINE EM_NONE
 #endif
 
+/* A file that is open.  It is read, not mapped: another process may shorten the
+ * file meanwhile, and an access behind its end would be SIGBUS. */
 struct elf_image {
-	const unsigned char *bytes;
-	size_t size;
+	int fd;
 	Elf64_Ehdr head;
 };
 
-/* Returns the file's bytes [offset, offset + size); NULL: the file is shorter.
- */
-static const void *bytes_at(const struct elf_image *im, size_t offset,
-			    size_t size)
+/* Reads up to @size bytes at this offset.  Returns their number, which is
+ * smaller if the file ends before or cannot be read, or -errno if no byte can
+ * be read. */
+static ssize_t read_at(const struct elf_image *im, size_t offset, void *to,
+		       size_t size)
 {
-	if (offset > im->size || size > im->size - offset)
-		return NULL;
-	return im->bytes + offset;
+	size_t have = 0;
+	ssize_t n = 1;
+
+	while (have < size && n > 0) {
+		n = pread(im->fd, (char *)to + have, size - have,
+			  (off_t)(offset + have));
+		have += n > 0 ? (size_t)n : 0;
+	}
+	return n < 0 && !have ? -errno : (ssize_t)have;
 }
 
-/* Returns the string at this offset; "": the offset is not in the file, or the
- * string has no end there. */
-static const char *text_at(const struct elf_image *im, size_t offset)
+static bool has_bytes(const struct elf_image *im, size_t offset, void *to,
+		      size_t size)
 {
-	const char *text = bytes_at(im, offset, 1);
+	return read_at(im, offset, to, size) == (ssize_t)size;
+}
 
-	if (!text || !memchr(text, '\0', im->size - offset))
-		return "";
-	return text;
+/* Reads the string at this offset, or its first @size - 1 bytes.  Stores "" if
+ * the offset is not in the file, or the string has no end there. */
+static void read_text(const struct elf_image *im, size_t offset, char *text,
+		      size_t size)
+{
+	ssize_t n = read_at(im, offset, text, size - 1);
+	size_t have = n > 0 ? (size_t)n : 0;
+
+	text[have] = '\0';
+	if (have < size - 1 && strlen(text) == have)
+		text[0] = '\0';
 }
 
 static bool read_segment(const struct elf_image *im, size_t i, Elf64_Phdr *ph)
 {
-	const void *p =
-		bytes_at(im, im->head.e_phoff + i * sizeof(*ph), sizeof(*ph));
-
-	if (p)
-		memcpy(ph, p, sizeof(*ph));
-	return p;
+	return has_bytes(im, im->head.e_phoff + i * sizeof(*ph), ph,
+			 sizeof(*ph));
 }
 
 static bool read_entry(const struct elf_image *im, const Elf64_Phdr *dynamic,
 		       size_t i, Elf64_Dyn *dyn)
 {
-	const void *p;
-
-	if (i >= dynamic->p_filesz / sizeof(*dyn))
-		return false;
-	p = bytes_at(im, dynamic->p_offset + i * sizeof(*dyn), sizeof(*dyn));
-	if (!p)
-		return false;
-	memcpy(dyn, p, sizeof(*dyn));
-	return dyn->d_tag != DT_NULL;
+	return i < dynamic->p_filesz / sizeof(*dyn) &&
+	       has_bytes(im, dynamic->p_offset + i * sizeof(*dyn), dyn,
+			 sizeof(*dyn)) &&
+	       dyn->d_tag != DT_NULL;
 }
 
 /* Returns the offset in the file of the byte that is loaded at @address; 0: no
@@ -103,29 +108,33 @@ static bool needs_old_asan(const char *needed)
 static void read_dynamic(const struct elf_image *im, const Elf64_Phdr *ph,
 			 struct binary_facts *facts)
 {
-	const char *rpath = NULL, *runpath = NULL;
+	/* offsets of the texts in the string table */
+	size_t rpath = 0, runpath = 0;
+	bool has_rpath = false, has_runpath = false;
 	size_t strings = 0; /* the string table's offset; 0: none */
+	char needed[32] = "";
 	Elf64_Dyn dyn;
 
 	for (size_t i = 0; read_entry(im, ph, i, &dyn); i++)
 		if (dyn.d_tag == DT_STRTAB)
 			strings = find_offset(im, dyn.d_un.d_ptr);
 	for (size_t i = 0; read_entry(im, ph, i, &dyn); i++) {
-		const char *text = "";
-
-		if (strings)
-			text = text_at(im, strings + dyn.d_un.d_val);
-		if (dyn.d_tag == DT_RUNPATH)
-			runpath = text;
-		else if (dyn.d_tag == DT_RPATH)
-			rpath = text;
-		else if (dyn.d_tag == DT_NEEDED)
-			facts->old_asan |= needs_old_asan(text);
+		if (dyn.d_tag == DT_RUNPATH) {
+			runpath = dyn.d_un.d_val;
+			has_runpath = true;
+		} else if (dyn.d_tag == DT_RPATH) {
+			rpath = dyn.d_un.d_val;
+			has_rpath = true;
+		} else if (dyn.d_tag == DT_NEEDED && strings) {
+			read_text(im, strings + dyn.d_un.d_val, needed,
+				  sizeof(needed));
+			facts->old_asan |= needs_old_asan(needed);
+		}
 	}
-	facts->rpath = rpath && !runpath;
-	if (!runpath)
-		runpath = rpath ? rpath : "";
-	snprintf(facts->search, sizeof(facts->search), "%s", runpath);
+	facts->rpath = has_rpath && !has_runpath;
+	if (strings && (has_rpath || has_runpath))
+		read_text(im, strings + (has_runpath ? runpath : rpath),
+			  facts->search, sizeof(facts->search));
 }
 
 static void read_segments(const struct elf_image *im,
@@ -138,8 +147,9 @@ static void read_segments(const struct elf_image *im,
 		if (!read_segment(im, i, &ph))
 			return;
 		if (ph.p_type == PT_INTERP) {
-			const char *loader = text_at(im, ph.p_offset);
+			char loader[PATH_MAX];
 
+			read_text(im, ph.p_offset, loader, sizeof(loader));
 			facts->kind = BINARY_DYNAMIC;
 			facts->musl = strstr(loader, "/ld-musl-");
 		}
@@ -153,66 +163,53 @@ static void read_segments(const struct elf_image *im,
  * the line. */
 static void read_script(const struct elf_image *im, struct binary_facts *facts)
 {
-	const char *text = (const char *)im->bytes;
-	size_t i = 2, len = 0;
+	char text[2 * PATH_MAX];
+	ssize_t n = read_at(im, 0, text, sizeof(text));
+	size_t size = n > 0 ? (size_t)n : 0, i = 2, len = 0;
 
 	facts->kind = BINARY_SCRIPT;
-	if (im->size < 2 || memcmp(text, "#!", 2) != 0)
+	if (size < 2 || memcmp(text, "#!", 2) != 0)
 		return;
-	while (i < im->size && (text[i] == ' ' || text[i] == '\t'))
+	while (i < size && (text[i] == ' ' || text[i] == '\t'))
 		i++;
-	while (i + len < im->size && text[i + len] && len < PATH_MAX - 1 &&
+	while (i + len < size && text[i + len] && len < PATH_MAX - 1 &&
 	       !strchr(" \t\n", text[i + len]))
 		len++;
 	memcpy(facts->interpreter, text + i, len);
 	facts->interpreter[len] = '\0';
 }
 
-static void read_image(struct elf_image *im, struct binary_facts *facts)
+/* Returns 0, or -errno if the file cannot be read. */
+static int read_image(struct elf_image *im, struct binary_facts *facts)
 {
-	const void *p = bytes_at(im, 0, sizeof(im->head));
+	const unsigned char *ident = im->head.e_ident;
+	ssize_t n = read_at(im, 0, &im->head, sizeof(im->head));
 
-	if (im->size < EI_NIDENT || memcmp(im->bytes, ELFMAG, SELFMAG) != 0) {
+	if (n < 0)
+		return (int)n;
+	if (n < EI_NIDENT || memcmp(ident, ELFMAG, SELFMAG) != 0) {
 		read_script(im, facts);
-		return;
+		return 0;
 	}
 	facts->kind = BINARY_FOREIGN;
-	if (!p || im->bytes[EI_CLASS] != ELFCLASS64)
-		return;
-	memcpy(&im->head, p, sizeof(im->head));
+	if (n < (ssize_t)sizeof(im->head) || ident[EI_CLASS] != ELFCLASS64)
+		return 0;
 	if (OUR_MACHINE != EM_NONE && im->head.e_machine != OUR_MACHINE)
-		return;
+		return 0;
 	if (im->head.e_phentsize == sizeof(Elf64_Phdr))
 		read_segments(im, facts);
+	return 0;
 }
 
 int binary_read(const char *path, struct binary_facts *facts)
 {
-	struct elf_image im = {.bytes = NULL};
-	struct stat st;
-	void *map;
-	int err = 0;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct elf_image im = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
+	int err;
 
 	*facts = (struct binary_facts){.kind = BINARY_SCRIPT};
-	if (fd < 0)
+	if (im.fd < 0)
 		return -errno;
-	if (fstat(fd, &st) < 0) {
-		err = -errno;
-		goto close_fd;
-	}
-	if (st.st_size <= 0)
-		goto close_fd;
-	im.size = (size_t)st.st_size;
-	map = mmap(NULL, im.size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (map == MAP_FAILED) {
-		err = -errno;
-		goto close_fd;
-	}
-	im.bytes = map;
-	read_image(&im, facts);
-	munmap(map, im.size);
-close_fd:
-	close(fd);
+	err = read_image(&im, facts);
+	close(im.fd);
 	return err;
 }

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -97,27 +96,38 @@ static bool read_table(const char *bytes, size_t size, struct table *t)
 	return t->count <= (t->size - sizeof(h)) / sizeof(struct cache_row);
 }
 
-bool ldcache_read(const char *cache, const char *library, char *path)
+/* Reads a file, which another process may shorten meanwhile.  Returns its
+ * bytes, which the caller frees, and their number; NULL: the file is empty or
+ * cannot be read. */
+static char *read_cache(const char *cache, size_t *size)
 {
 	int fd = open(cache, O_RDONLY | O_CLOEXEC);
-	struct table t;
 	struct stat st;
-	bool found = false;
-	void *map;
+	char *bytes = NULL;
+	ssize_t n = 1;
 
+	*size = 0;
 	if (fd < 0)
-		return false;
-	if (fstat(fd, &st) == 0 && st.st_size > 0) {
-		size_t size = (size_t)st.st_size;
-
-		map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (map != MAP_FAILED) {
-			found = read_table(map, size, &t) &&
-				search_table(&t, library, path);
-			munmap(map, size);
-		}
+		return NULL;
+	if (fstat(fd, &st) == 0 && st.st_size > 0)
+		bytes = malloc((size_t)st.st_size);
+	while (bytes && n > 0 && *size < (size_t)st.st_size) {
+		n = read(fd, bytes + *size, (size_t)st.st_size - *size);
+		*size += n > 0 ? (size_t)n : 0;
 	}
 	close(fd);
+	return bytes;
+}
+
+bool ldcache_read(const char *cache, const char *library, char *path)
+{
+	size_t size;
+	char *bytes = read_cache(cache, &size);
+	struct table t;
+	bool found = bytes && read_table(bytes, size, &t) &&
+		     search_table(&t, library, path);
+
+	free(bytes);
 	return found;
 }
 

@@ -6,9 +6,23 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char folder[64], cache[96], first[96], second[96];
+static bool shortens; /* the next fstat(2) makes the cache empty */
+
+int __real_fstat64(int fd, struct stat64 *st);
+int __wrap_fstat64(int fd, struct stat64 *st);
+int __wrap_fstat64(int fd, struct stat64 *st)
+{
+	int err = __real_fstat64(fd, st);
+
+	if (shortens)
+		assert_int_equal(truncate(cache, 0), 0);
+	shortens = false;
+	return err;
+}
 
 /* The layout of the file, as in glibc's dl-cache.h. */
 struct file {
@@ -151,6 +165,15 @@ static void a_file_that_is_no_cache_has_no_library(void **state)
 		assert_null(find_library(&f, size));
 }
 
+static void a_cache_may_become_shorter_meanwhile(void **state)
+{
+	struct file f = sample_cache();
+
+	shortens = true;
+	assert_null(find_library(&f, sizeof(f)));
+	assert_false(shortens);
+}
+
 /* The loader reads the cache before its default folders, which have a libc, and
  * after LD_LIBRARY_PATH. */
 static void the_cache_comes_after_the_environment(void **state)
@@ -191,6 +214,9 @@ int main(void)
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_file_that_is_no_cache_has_no_library, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_cache_may_become_shorter_meanwhile, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			the_cache_comes_after_the_environment, set_up,
