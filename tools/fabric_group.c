@@ -224,9 +224,7 @@ static bool fits_request(const struct sa_group *g, const struct sa_member *r)
 static struct sa_group *make_group(struct fabric_groups *all,
 				   const struct sa_member *r, bool is_shared)
 {
-	struct sa_group *g = all->group_count < FABRIC_GROUP_MEMBERS
-				     ? calloc(1, sizeof(*g))
-				     : NULL;
+	struct sa_group *g = calloc(1, sizeof(*g));
 
 	if (!g)
 		return NULL;
@@ -287,6 +285,10 @@ int fabric_group_join(struct fabric_groups *all, void *owner,
 	g = find_group(all, &r);
 	if (g && !fits_request(g, &r))
 		return -EINVAL;
+	/* Groups whose members have gone remain until their questions are
+	 * answered. */
+	if (!g && all->group_count == FABRIC_GROUP_MEMBERS)
+		return -ENOBUFS;
 	if (!g)
 		g = make_group(all, &r, m->group.is_shared);
 	if (!g)

@@ -449,6 +449,22 @@ static void a_host_has_a_bound_of_memberships(void **state)
 	assert_int_equal(fabric_group_join(&groups, &first, &m), -ENOBUFS);
 }
 
+/* Programs that join a group each end before the administration answers. */
+static void a_host_has_a_bound_of_groups(void **state)
+{
+	struct cmproto m = request_of(1);
+
+	got.is_silent = true;
+	for (uint32_t i = 0; i <= FABRIC_GROUP_MEMBERS; i++) {
+		m.at.peer[14] = (uint8_t)(i >> 8);
+		m.at.peer[15] = (uint8_t)i;
+		assert_int_equal(fabric_group_join(&groups, &first, &m),
+				 i < FABRIC_GROUP_MEMBERS ? 0 : -ENOBUFS);
+		fabric_group_drop(&groups, &first);
+	}
+	assert_int_equal(groups.group_count, FABRIC_GROUP_MEMBERS);
+}
+
 /* A program joins and leaves one group after the other, and does not wait for
  * the administration. */
 static void a_program_has_a_bound_of_open_questions(void **state)
@@ -511,6 +527,7 @@ int main(void)
 		GROUP_TEST(nonsense_of_a_program_is_refused),
 		GROUP_TEST(a_program_has_a_bound_of_memberships),
 		GROUP_TEST(a_host_has_a_bound_of_memberships),
+		GROUP_TEST(a_host_has_a_bound_of_groups),
 		GROUP_TEST(a_program_has_a_bound_of_open_questions),
 		GROUP_TEST(a_port_leaves_later_if_it_cannot_ask_at_once),
 	};
