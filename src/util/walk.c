@@ -291,9 +291,9 @@ static int go_to(struct walk *w, const char *path, bool is_file)
 	int err = 0;
 
 	w->links = 0;
-	w->may_follow = true;
 	if (*path != '/' && syscall(SYS_getcwd, cwd, sizeof(cwd)) < 0)
 		return -errno;
+	w->may_follow = true;
 	if (*path != '/')
 		err = go_along(w, cwd, false);
 	if (!err)

@@ -235,6 +235,25 @@ static void the_effective_user_decides_what_may_be_written(void **state)
 	}
 }
 
+/* The links of the environment's path are followed, and no other links. */
+static void a_relative_path_that_fails_leaves_links_unfollowed(void **state)
+{
+	char was[PATH_MAX];
+
+	assert_non_null(getcwd(was, sizeof(was)));
+	assert_int_equal(mkdir(path_of("gone"), 0700), 0);
+	assert_int_equal(symlink(base, path_of("link")), 0);
+	assert_int_equal(chdir(path_of("gone")), 0);
+	assert_int_equal(rmdir(path_of("gone")), 0);
+	w = (struct walk){
+		.subject = "it", .why = why, .room = sizeof(why), .fd = -1};
+	assert_int_equal(walk_along(&w, base), 0);
+	assert_int_equal(walk_along(&w, "file"), -ENOENT);
+	assert_int_equal(walk_into(&w, "link"), -EPERM);
+	walk_end(&w);
+	assert_int_equal(chdir(was), 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -247,6 +266,7 @@ int main(void)
 		T(the_group_that_is_named_may_write),
 		T(the_effective_user_decides_what_may_be_written),
 		T(another_users_folder_or_link_is_not_walked),
+		T(a_relative_path_that_fails_leaves_links_unfollowed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
