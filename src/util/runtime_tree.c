@@ -25,6 +25,9 @@
 struct tree_walk {
 	struct walk walk;
 	struct runtime_tree *tree;
+	/* Bytes that tree->path must still have room for: the name of the
+	 * tree's folder and a slash, until that name is in the path. */
+	size_t reserve;
 };
 
 static struct tree_walk walk_to_tree(struct runtime_tree *t, bool makes)
@@ -50,12 +53,16 @@ static int judge_own(struct tree_walk *w)
 	return walk_check_writable(&w->walk);
 }
 
-/* Appends a name to the path. */
-static void append_name(struct runtime_tree *t, const char *name)
+/* Sets the path behind its first `len` bytes.  Called before a folder of the
+ * path is created.  Returns 0 or -ENAMETOOLONG. */
+static int set_path(struct tree_walk *w, size_t len, const char *slash,
+		    const char *name)
 {
-	size_t len = strlen(t->path);
+	struct runtime_tree *t = w->tree;
+	size_t all = len + strlen(slash) + strlen(name);
 
-	snprintf(t->path + len, sizeof(t->path) - len, "/%s", name);
+	snprintf(t->path + len, sizeof(t->path) - len, "%s%s", slash, name);
+	return all + w->reserve < sizeof(t->path) ? 0 : -ENAMETOOLONG;
 }
 
 /* Walks into the folder of this name if it is the user's own.  On an error the
@@ -92,9 +99,10 @@ static int enter_own(struct tree_walk *w)
 	for (int i = 0; i < RUNTIME_TREE_NAMES; i++) {
 		snprintf(name, sizeof(name), i ? "adverb-%u-%d" : "adverb-%u",
 			 (unsigned)geteuid(), i);
-		t->path[len] = '\0';
-		append_name(t, name);
 		memcpy(t->why, before, sizeof(before));
+		err = set_path(w, len, "/", name);
+		if (err)
+			return err;
 		err = enter_named(w, name);
 		/* The name is taken by a link, a file, or another user's
 		 * folder.  The kernel's own EPERM leaves `why` as it was. */
@@ -127,10 +135,10 @@ static int go_to_present(struct tree_walk *w, const char *path)
 /* Walks to base, and into the user's runtime folder in base. */
 static int enter_base(struct tree_walk *w, const char *base)
 {
-	int err;
+	int err = set_path(w, 0, "", base);
 
-	snprintf(w->tree->path, sizeof(w->tree->path), "%s", base);
-	err = go_to_present(w, base);
+	if (!err)
+		err = go_to_present(w, base);
 	return err ? err : enter_own(w);
 }
 
@@ -174,12 +182,12 @@ static int enter_default(struct tree_walk *w)
 static int enter_runtime(struct tree_walk *w)
 {
 	const char *chosen = secure_getenv("ADVERB_RUNTIME");
-	struct runtime_tree *t = w->tree;
+	int err;
 
 	if (!chosen || !*chosen)
 		return enter_default(w);
-	snprintf(t->path, sizeof(t->path), "%s", chosen);
-	return walk_along(&w->walk, chosen);
+	err = set_path(w, 0, "", chosen);
+	return err ? err : walk_along(&w->walk, chosen);
 }
 
 static uint64_t add_text(uint64_t hash, const char *text)
@@ -213,18 +221,22 @@ static void name_folder(char *name, size_t size)
 static int enter_folder(struct tree_walk *w)
 {
 	const char *chosen = secure_getenv("ADVERB_SYSFS");
-	struct runtime_tree *t = w->tree;
 	char name[48];
-	int err;
+	int err, named;
 
 	if (chosen && *chosen) {
-		snprintf(t->path, sizeof(t->path), "%s", chosen);
-		err = walk_along(&w->walk, chosen);
+		err = set_path(w, 0, "", chosen);
+		if (!err)
+			err = walk_along(&w->walk, chosen);
 		return err ? err : judge_own(w);
 	}
-	err = enter_runtime(w);
 	name_folder(name, sizeof(name));
-	append_name(t, name);
+	w->reserve = strlen(name) + 1;
+	err = enter_runtime(w);
+	w->reserve = 0;
+	named = set_path(w, strlen(w->tree->path), "/", name);
+	if (!err)
+		err = named;
 	if (!err)
 		err = walk_into(&w->walk, name);
 	return err ? err : judge_own(w);
@@ -252,8 +264,6 @@ static int look_at_folder(struct tree_walk *w,
 			 "no tree");
 	else
 		err = enter(w);
-	if (!err && strlen(t->path) == sizeof(t->path) - 1)
-		err = -ENAMETOOLONG;
 	if (!err)
 		t->why[0] = '\0';
 	else if (err == -ENOENT) /* replaces the reason of an earlier base */

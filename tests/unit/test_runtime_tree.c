@@ -366,18 +366,53 @@ static void a_file_system_of_another_users_process_holds_no_tree(void **state)
 	assert_int_equal(takes_fuse(0), 1);
 }
 
+/* A path below base that has `bytes` bytes, in folders of at most 60 bytes. */
+static const char *long_path(size_t bytes)
+{
+	static char path[400];
+	size_t i = strlen(base);
+
+	memcpy(path, base, i);
+	for (size_t n = 0; i < bytes; i++, n++)
+		path[i] = n % 61 ? 'a' : '/';
+	path[bytes] = '\0';
+	return path;
+}
+
+/* No folder is made on the way to a tree that cannot be. */
 static void a_path_that_is_too_long_holds_no_tree(void **state)
 {
-	char path[400];
+	static const char *const names[] = {"ADVERB_RUNTIME", "ADVERB_SYSFS"};
 
-	memset(path, 'a', sizeof(path));
-	path[0] = '/';
-	memcpy(path, base, strlen(base));
-	path[strlen(base)] = '/';
-	path[sizeof(path) - 1] = '\0';
-	path[300] = '/';
-	setenv("ADVERB_RUNTIME", path, 1);
-	assert_true(runtime_tree_make(&tree) < 0);
+	for (size_t i = 0; i < TEST_COUNT(names); i++) {
+		setenv(names[i], long_path(350), 1);
+		assert_int_equal(runtime_tree_make(&tree), -ENAMETOOLONG);
+		assert_non_null(strstr(tree.why, "File name too long"));
+		/* the name of the tree's folder does not fit */
+		setenv(names[i], long_path(RUNTIME_TREE_PATH - 3 + (int)i * 3),
+		       1);
+		assert_int_equal(runtime_tree_make(&tree), -ENAMETOOLONG);
+		assert_int_equal(rmdir(base), 0);
+		assert_int_equal(mkdir(base, 0700), 0);
+		unsetenv(names[i]);
+	}
+	setenv("ADVERB_SYSFS", long_path(RUNTIME_TREE_PATH - 1), 1);
+	assert_true(close(runtime_tree_make(&tree)) == 0);
+	assert_string_equal(tree.path, long_path(RUNTIME_TREE_PATH - 1));
+}
+
+static void a_session_folder_with_too_long_a_path_is_not_used(void **state)
+{
+	const char *session = long_path(RUNTIME_TREE_PATH - 5);
+	char path[RUNTIME_TREE_PATH];
+
+	setenv("ADVERB_RUNTIME", session, 1);
+	assert_int_equal(runtime_tree_folder(&tree, true), 0);
+	unsetenv("ADVERB_RUNTIME");
+	setenv("XDG_RUNTIME_DIR", session, 1);
+	runtime_tree_find(&tree);
+	snprintf(path, sizeof(path), "%s", tree.path);
+	assert_null(strstr(path, base));
 }
 
 static bool is_forbidden;
@@ -426,6 +461,7 @@ int main(void)
 		T(another_users_folder_or_link_holds_no_tree),
 		T(a_file_system_of_another_users_process_holds_no_tree),
 		T(a_path_that_is_too_long_holds_no_tree),
+		T(a_session_folder_with_too_long_a_path_is_not_used),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
