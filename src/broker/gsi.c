@@ -49,10 +49,8 @@ int gsi_open(struct gsi *g, int fd)
 	if (copy < 0)
 		return -errno;
 	err = udp_init(&g->wire, copy, allowed, true);
-	if (err) {
-		close(copy);
+	if (err)
 		return err;
-	}
 	/*
 	 * This socket receives the datagrams of every IPv4 multicast group that
 	 * a socket of the namespace has joined, and if the broker relays, those
@@ -62,9 +60,9 @@ int gsi_open(struct gsi *g, int fd)
 	 * no class for the datagram.  With this socket there are at least two,
 	 * and Linux gives each of them a copy.
 	 */
-	setsockopt(copy, IPPROTO_IP, IP_MULTICAST_ALL, &on, sizeof(on));
+	setsockopt(g->wire.fd, IPPROTO_IP, IP_MULTICAST_ALL, &on, sizeof(on));
 	if (g->relay)
-		setsockopt(copy, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &on,
+		setsockopt(g->wire.fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &on,
 			   sizeof(on));
 	g->wire.seal = seal_alone;
 	udp_join_datagrams(&g->wire);

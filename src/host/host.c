@@ -216,9 +216,11 @@ static int start_host(struct host *h, const struct host_sink *sink)
 	err = e ? 0 : -ENOMEM;
 	if (!err && ib)
 		err = open_link(h, e, config.patience_ns);
-	if (!err)
+	if (!err) {
 		err = progress_init(&h->progress, e, fd, sink, allowed,
 				    env_is_off("ADVERB_SPORT"));
+		fd = -1; /* is progress_init's also after an error */
+	}
 	if (!err) {
 		h->progress.ib = ib;
 		show_ports(h);
@@ -238,7 +240,8 @@ static int start_host(struct host *h, const struct host_sink *sink)
 	fabric_link_close();
 	if (e)
 		engine_free(e);
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	broker_link_close();
 close_peers:
 	local_peer_close();

@@ -497,10 +497,11 @@ bool progress_has_files(struct progress *p)
 	if (!has) {
 		shared_store(&p->wire.is_lost, true);
 		log_say(LOG_FILES_CLOSED, 0,
-			"the program has closed file descriptors of adverb, so "
-			"adverb sends and receives no packets any more; change "
-			"the program to close only descriptors that it has "
-			"opened, or to open the device afterwards");
+			"the program has closed file descriptors of adverb, or "
+			"has lowered ulimit -n below them, so adverb sends and "
+			"receives no packets any more; change the program to "
+			"close only descriptors that it has opened, or to open "
+			"the device afterwards");
 	}
 	return has;
 }

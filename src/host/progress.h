@@ -147,8 +147,8 @@ struct progress {
 /*
  * Prepares *p.  @fd: the receive socket; @sink: copied; @allowed: the offloads
  * that the socket may use; @one_port: all datagrams have the same source port.
- * Returns 0, and *p owns the engine and fd; or -errno, and the caller keeps
- * them.
+ * Takes ownership of fd.  Returns 0, and *p owns the engine; or -errno, and the
+ * caller keeps the engine.
  */
 int progress_init(struct progress *p, struct engine *e, int fd,
 		  const struct host_sink *sink, struct udp_offload allowed,

@@ -120,8 +120,8 @@ int udp_bind(uint16_t port)
 }
 
 /* Finds out whether fd is a UDP socket or a relay.  Sets u->fd, the main
- * sender's socket and *port, which is the port of that socket.  Returns 0 or
- * -errno. */
+ * sender's socket, for a relay silent_fd, and *port, which is the port of the
+ * sender's socket.  Returns 0 or -errno. */
 static int find_main_sender(struct udp_socket *u, int fd, uint16_t *port)
 {
 	struct sockaddr_in6 name = {0};
@@ -138,11 +138,22 @@ static int find_main_sender(struct udp_socket *u, int fd, uint16_t *port)
 	u->tx.fd = fd_identity_note(udp_bind(0));
 	if (u->tx.fd < 0)
 		return u->tx.fd;
+	u->silent_fd = fd_identity_note(eventfd(0, EFD_CLOEXEC));
+	if (u->silent_fd < 0)
+		return -errno;
 	len = sizeof(name);
 	getsockname(u->tx.fd, (struct sockaddr *)(void *)&name, &len);
 	u->v4_only = name.sin6_family == AF_INET;
 	*port = ntohs(name.sin6_port);
 	return 0;
+}
+
+static void close_files(struct udp_socket *u)
+{
+	if (u->is_relayed)
+		fd_identity_close(u->tx.fd);
+	fd_identity_close(u->silent_fd);
+	fd_identity_close(u->fd);
 }
 
 int udp_init(struct udp_socket *u, int fd, struct udp_offload allowed,
@@ -152,11 +163,11 @@ int udp_init(struct udp_socket *u, int fd, struct udp_offload allowed,
 	int err;
 
 	memset(u, 0, sizeof(*u));
+	u->silent_fd = -1;
 	err = find_main_sender(u, fd, &port);
-	if (err)
-		return err;
 	u->full_fd = u->tx.fd;
-	err = set_options(u);
+	if (!err)
+		err = set_options(u);
 	if (!err) {
 		u->has = probe_offloads(u->tx.fd, allowed);
 		u->has.gro &= !u->is_relayed;
@@ -169,8 +180,7 @@ int udp_init(struct udp_socket *u, int fd, struct udp_offload allowed,
 		return 0;
 	}
 	free(u->rings);
-	if (u->is_relayed)
-		fd_identity_close(u->tx.fd);
+	close_files(u);
 	return err;
 }
 
@@ -199,9 +209,7 @@ void udp_check_senders(struct udp_socket *u)
 
 void udp_fini(struct udp_socket *u)
 {
-	if (u->is_relayed)
-		fd_identity_close(u->tx.fd);
-	fd_identity_close(u->fd);
+	close_files(u);
 	sport_fini(&u->sports);
 	free(u->rings);
 }
@@ -262,30 +270,40 @@ static void read_control(struct msghdr *m, struct udp_dgram *d)
 	}
 }
 
-/* Gives u->fd the file of fd, and closes fd. */
+/* Gives u->fd the file of fd, which stays open.  If the kernel refuses that,
+ * since the program has lowered RLIMIT_NOFILE below u->fd, u is lost.  EBUSY:
+ * another thread's open(2) has just taken the number u->fd, which the program
+ * has closed. */
 static void put_file(struct udp_socket *u, int fd)
 {
-	dup3(fd, u->fd, O_CLOEXEC);
-	fd_identity_mark(u->fd);
+	int err;
+
+	do
+		err = dup3(fd, u->fd, O_CLOEXEC) < 0 ? errno : 0;
+	while (err == EBUSY || err == EINTR);
+	if (err)
+		shared_store(&u->is_lost, true);
+	else
+		fd_identity_mark(u->fd);
 	shared_store(&u->hang_ups, shared_own(&u->hang_ups) + 1);
-	close(fd);
 }
 
 /*
  * Called when the broker has closed its end of the relay.  poll would always
  * report such a relay as ready, so an eventfd that is never ready replaces the
- * relay.  The thread is not cancelled here: close is a cancellation point, and
- * the thread holds the progress lock.  Returns 0, the number of datagrams that
- * were received.
+ * relay.  dup3 needs no free descriptor.  The thread is not cancelled here:
+ * dup3 closes the relay, close is a cancellation point, and the thread holds
+ * the progress lock.  Returns 0, the number of datagrams that were received.
  */
 static int replace_relay(struct udp_socket *u)
 {
-	int silent, cancel;
+	int cancel;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	silent = eventfd(0, EFD_CLOEXEC);
-	if (silent >= 0)
-		put_file(u, silent);
+	if (fd_identity_holds(u->silent_fd))
+		put_file(u, u->silent_fd);
+	else
+		shared_store(&u->is_lost, true);
 	pthread_setcancelstate(cancel, NULL);
 	return 0;
 }
@@ -296,8 +314,7 @@ void udp_take_relay(struct udp_socket *u, int fd)
 		return;
 	if (u->is_relayed && udp_is_ours(u))
 		put_file(u, fd);
-	else
-		close(fd);
+	close(fd);
 }
 
 /*

@@ -50,6 +50,10 @@ struct udp_socket {
 	bool joins;		/* UDP_GRO is on, see udp_join_datagrams */
 	bool v4_only;		/* the kernel has no IPv6 */
 	bool is_relayed;	/* fd is the end of a relay, wire/relay.h */
+	/* An eventfd that is never ready.  It replaces the relay when the
+	 * broker has closed its end, when no descriptor may be free.  -1: there
+	 * is no relay. */
+	int silent_fd;
 	/* The main sender.  Its socket is fd, or a UDP socket of its own if fd
 	 * is a relay. */
 	struct sender tx;
@@ -57,9 +61,11 @@ struct udp_socket {
 	 * the relay, or because the next broker made a new relay.  After a
 	 * change, fd must be added to an epoll set again. */
 	shared_u32 hang_ups;
-	shared_flag is_lost;  /* the program has closed a socket: udp_is_ours */
-	int full_fd;	      /* the socket that udp_send last found full */
-	struct sports sports; /* the other senders */
+	/* The program has closed a socket (udp_is_ours), or has lowered
+	 * RLIMIT_NOFILE below fd when fd became another file. */
+	shared_flag is_lost;
+	int full_fd;		 /* the socket that udp_send last found full */
+	struct sports sports;	 /* the other senders */
 	struct udp_rings *rings; /* owned */
 	udp_seal *seal;		 /* set by a caller that sends segments */
 	bool is_empty;		 /* the last udp_receive found no datagram */
@@ -84,15 +90,16 @@ int udp_unbound(void);
 int udp_bind(uint16_t port);
 /* Initialises u with fd, which is a UDP socket from udp_bind, udp_unbound or a
  * broker, or the receiving end of a relay.  allowed: the offloads that u may
- * use.  one_port: all datagrams are sent from one port.  Returns 0, and u owns
- * fd; or -errno, and the caller owns fd. */
+ * use.  one_port: all datagrams are sent from one port.  Takes ownership of fd,
+ * which gets another number if it is that of a standard descriptor (u->fd).
+ * Returns 0, or -errno, and then fd is closed. */
 int udp_init(struct udp_socket *u, int fd, struct udp_offload allowed,
 	     bool one_port);
 /* Closes all sockets and frees the buffers. */
 void udp_fini(struct udp_socket *u);
 /* Returns false if the program has closed a socket of u, or has put another
- * file in its place.  From then on udp_receive finds nothing and udp_send drops
- * all datagrams. */
+ * file in its place, or if fd could not become another file (is_lost).  From
+ * then on udp_receive finds nothing and udp_send drops all datagrams. */
 bool udp_is_ours(struct udp_socket *u);
 /* Checks some of the sockets that send to one process each, and others in the
  * next calls.  If one is lost, udp_is_ours returns false from then on. */

@@ -2,6 +2,8 @@
 /* wire/udp: the datagrams that a socket receives and sends. */
 #include "brought.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
@@ -183,6 +185,101 @@ static void the_end_of_a_relay_is_no_cancellation_point(void **state)
 	udp_fini(&u);
 }
 
+#define MOST_FILES 64
+
+static int filled[MOST_FILES], filled_count;
+static struct rlimit limit_before;
+
+/* Leaves this process no free descriptor. */
+static void fill_files(void)
+{
+	struct rlimit now;
+	int fd;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit_before), 0);
+	now = (struct rlimit){.rlim_cur = MOST_FILES,
+			      .rlim_max = limit_before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+	while ((fd = fcntl(STDERR_FILENO, F_DUPFD, 0)) >= 0)
+		filled[filled_count++] = fd;
+}
+
+static void empty_files(void)
+{
+	while (filled_count)
+		close(filled[--filled_count]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit_before), 0);
+}
+
+/* Otherwise a thread that waits for packets would take all of a core. */
+static void the_end_of_a_relay_needs_no_free_descriptor(void **state)
+{
+	static struct udp_dgram got[UDP_BATCH];
+	struct pollfd p = {.events = POLLIN};
+	struct udp_socket u;
+	int ends[2];
+	(void)state;
+
+	assert_int_equal(relay_pair(ends), 0);
+	assert_return_code(udp_init(&u, ends[1], (struct udp_offload){0}, true),
+			   0);
+	fill_files();
+	dup2(STDERR_FILENO, ends[0]); /* closes it, and takes its number */
+	assert_int_equal(udp_receive(&u, got), 0);
+	p.fd = u.fd;
+	assert_int_equal(poll(&p, 1, 0), 0);
+	assert_true(udp_is_ours(&u));
+	empty_files();
+	close(ends[0]);
+	udp_fini(&u);
+}
+
+static void a_relay_above_the_limit_of_files_is_lost(void **state)
+{
+	static struct udp_dgram got[UDP_BATCH];
+	struct rlimit was, none;
+	struct udp_socket u;
+	int ends[2];
+	(void)state;
+
+	assert_int_equal(relay_pair(ends), 0);
+	assert_return_code(udp_init(&u, ends[1], (struct udp_offload){0}, true),
+			   0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = was.rlim_max};
+	close(ends[0]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(udp_receive(&u, got), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_false(udp_is_ours(&u));
+	udp_fini(&u);
+}
+
+/* The file leaves the number of a standard descriptor before udp_init finds
+ * that the file is no socket. */
+static void a_file_that_cannot_be_used_is_closed(void **state)
+{
+	int ends[2], own = fcntl(STDIN_FILENO, F_DUPFD, 3);
+	struct pollfd p = {.events = POLLIN};
+	struct udp_socket u;
+	(void)state;
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(dup2(ends[1], STDIN_FILENO), STDIN_FILENO);
+	close(ends[1]);
+	assert_int_equal(
+		udp_init(&u, STDIN_FILENO, (struct udp_offload){0}, true),
+		-ENOTSOCK);
+	p.fd = ends[0];
+	assert_int_equal(poll(&p, 1, 0), 1);
+	assert_int_equal(p.revents, POLLHUP);
+	close(ends[0]);
+	if (own >= 0) {
+		dup2(own, STDIN_FILENO);
+		close(own);
+	}
+}
+
 /* The kernel lists the interfaces by a socket. */
 static void a_leave_without_a_free_descriptor_does_not_crash(void **state)
 {
@@ -212,6 +309,9 @@ int main(void)
 			segments_of_a_datagram_that_is_not_split_are_sealed),
 		cmocka_unit_test(a_relay_brings_no_descriptor),
 		cmocka_unit_test(the_end_of_a_relay_is_no_cancellation_point),
+		cmocka_unit_test(the_end_of_a_relay_needs_no_free_descriptor),
+		cmocka_unit_test(a_relay_above_the_limit_of_files_is_lost),
+		cmocka_unit_test(a_file_that_cannot_be_used_is_closed),
 		cmocka_unit_test(
 			a_leave_without_a_free_descriptor_does_not_crash),
 	};
