@@ -12,6 +12,7 @@
 
 #include "util/fd_identity.h"
 #include "util/inaddr.h"
+#include "util/step.h"
 #include "wire/sender.h"
 
 #define FIRST_PORT 0xc000u /* IBTA A17.3.1: the dynamic ports */
@@ -94,21 +95,22 @@ static struct sport_slot *slot_at(const struct sports *s, uint32_t at)
 	return &s->table->slot[at % SPORT_SLOTS];
 }
 
-/* Returns the slot of the pair, or NULL.  While a caller without the lock reads
- * a slot, another thread may change it.  So the port is loaded before and after
- * the pair is compared, and a slot whose port has changed is not taken. */
+/* Returns the slot of the pair, and stores the pair's port; or returns NULL.
+ * While a caller without the lock reads a slot, another thread may change it.
+ * So the port is loaded before and after the pair is compared, and a slot whose
+ * port has changed is not taken. */
 static struct sport_slot *look_up(const struct sports *s, const uint8_t ip[16],
-				  uint32_t class)
+				  uint32_t class, uint32_t *port)
 {
-	uint32_t home = hash_of(ip, class), port;
+	uint32_t home = hash_of(ip, class);
 
 	for (uint32_t k = 0; k < SPORT_SLOTS; k++) {
 		struct sport_slot *p = slot_at(s, home + k);
 
-		port = shared_load(&p->port);
-		if (!port)
+		*port = shared_load(&p->port);
+		if (!*port)
 			break;
-		if (port == GONE || p->class != class ||
+		if (*port == GONE || p->class != class ||
 		    !inaddr_has_same_ip(p->ip, ip))
 			continue;
 		/* Orders the reads of class and ip before the second load of
@@ -116,7 +118,7 @@ static struct sport_slot *look_up(const struct sports *s, const uint8_t ip[16],
 		 * slot's next use, while the second load still finds the old
 		 * port.  The writer's fence is in make_socket. */
 		shared_fence_acquire();
-		if (shared_load(&p->port) == port)
+		if (shared_load(&p->port) == *port)
 			return p;
 	}
 	return NULL;
@@ -259,12 +261,13 @@ static struct sport_slot *get_port(struct sports *s, const uint8_t ip[16],
 				   uint32_t class, uint64_t now_ns)
 {
 	struct sport_slot *p;
+	uint32_t port;
 
 	/* Datagrams of a group need no port of their own: a datagram that GRO
 	 * has joined goes to all members of the group. */
 	if (s->is_off || inaddr_is_multicast(ip))
 		return NULL;
-	p = look_up(s, ip, class);
+	p = look_up(s, ip, class, &port);
 	if (p)
 		return p;
 	sweep_ports(s, now_ns);
@@ -276,15 +279,19 @@ uint16_t sport_find(const struct sports *s, const uint8_t ip[16],
 		    uint32_t class)
 {
 	struct sport_slot *p;
+	uint32_t port;
 
 	if (s->is_off || inaddr_is_multicast(ip))
 		return s->main_port;
-	p = look_up(s, ip, class);
+	p = look_up(s, ip, class, &port);
 	if (!p)
 		return 0;
+	STEP("a port is found");
 	if (!shared_load(&p->is_fresh))
 		shared_store(&p->is_fresh, 1);
-	return (uint16_t)shared_load(&p->port);
+	/* Until is_fresh was set, another thread may have given the slot to
+	 * another pair. */
+	return shared_load(&p->port) == port ? (uint16_t)port : 0;
 }
 
 uint16_t sport_open(struct sports *s, const uint8_t ip[16], uint32_t class,

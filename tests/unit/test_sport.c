@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include "util/rng.h"
+#include "util/step.h"
 #include "wire/sender.h"
 #include "wire/sport.h"
 
 #define PAIRS 200
 #define STEPS 20000
+#define PORTS 0x4000 /* of IBTA A17.3.1's range */
 #define LATER (SPORT_IDLE_NS + 1)
 
 static struct sports s;
@@ -204,6 +206,52 @@ static void a_socket_in_use_is_found(void **state)
 	}
 }
 
+/* The number from which the first slot of a look-up and the first port to try
+ * are computed. */
+static uint32_t hash_of(const uint8_t ip[16], uint32_t class)
+{
+	uint32_t h = 2166136261u ^ class;
+
+	for (int i = 0; i < 16; i++)
+		h = (h ^ ip[i]) * 16777619u;
+	h = (h ^ class) * 16777619u;
+	return h ^ h >> 16;
+}
+
+/* What another thread does at the step; NULL: nothing. */
+static void (*meanwhile)(void);
+
+void step_at(const char *name)
+{
+	void (*now)(void) = meanwhile;
+
+	meanwhile = NULL;
+	if (now)
+		now();
+}
+
+/* Closes the socket of the first pair, whose slot a second pair then gets. */
+static void reuse_slot(void)
+{
+	uint32_t hash = hash_of(peer_ip(1), 1), class = 2, other;
+
+	do
+		other = hash_of(peer_ip(1), ++class);
+	while ((other - hash) % SPORT_SLOTS || !((other - hash) % PORTS));
+	sport_open(&s, peer_ip(3), 3, LATER); /* no socket is fresh now */
+	port[1] = sport_open(&s, peer_ip(1), class, 2 * LATER);
+	assert_int_equal(s.count, 2);
+}
+
+static void a_port_that_is_reused_meanwhile_is_not_taken(void **state)
+{
+	port[0] = sport_open(&s, peer_ip(1), 1, 0);
+	assert_true(is_open(port[0]));
+	meanwhile = reuse_slot;
+	assert_int_equal(sport_find(&s, peer_ip(1), 1), 0);
+	assert_true(is_open(port[1]));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -215,6 +263,7 @@ int main(void)
 		T(processes_beyond_a_quarter_of_the_descriptors_share),
 		T(a_socket_that_the_program_has_closed_is_found),
 		T(a_socket_in_use_is_found),
+		T(a_port_that_is_reused_meanwhile_is_not_taken),
 	};
 
 	return cmocka_run_group_tests_name("sport", tests, NULL, NULL);
