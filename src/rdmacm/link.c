@@ -143,7 +143,10 @@ static int send_message(int fd, const struct cmproto *m, uint64_t until_ms)
 	while (n < 0 && was_interrupted(fd, SO_SNDTIMEO, until_ms));
 	if (n == sizeof(*m))
 		return 0;
-	if (n < 0 && errno == EAGAIN)
+	if (n < 0 && errno == EAGAIN && r_ib_is_used())
+		r_say("rdma_cm: the fabric reads no messages (is its process "
+		      "stopped?); this process leaves the fabric");
+	else if (n < 0 && errno == EAGAIN)
 		r_say("rdma_cm: the broker reads no messages (is it "
 		      "stopped?)" CLOSED);
 	return leave_broker(fd);
@@ -633,6 +636,9 @@ static int dial_broker(void)
 	return err;
 }
 
+/* Sends a message, under r_lock.  Waits at most PATIENCE_MS for room.  Returns
+ * 0 or -errno; -EPIPE: there is no broker any more, it reads no messages, or
+ * the thread is connecting. */
 static int post_message(struct cmproto *m, uint16_t kind, uint32_t handle)
 {
 	int err;
@@ -647,10 +653,14 @@ static int post_message(struct cmproto *m, uint16_t kind, uint32_t handle)
 	if (err)
 		return err;
 	m->serial = ++last_serial;
-	while (send(broker_fd, m, sizeof(*m), MSG_NOSIGNAL) < 0)
-		if (errno != EINTR)
-			return errno == ECONNRESET ? -EPIPE : -errno;
-	return 0;
+	if (send(broker_fd, m, sizeof(*m), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+		return 0;
+	if (errno != EAGAIN)
+		return errno == ECONNRESET ? -EPIPE : -errno;
+	/* Every call waits for r_lock meanwhile, so a process that is stopped
+	 * may delay this process only once. */
+	limit_wait(broker_fd, SO_SNDTIMEO, PATIENCE_MS);
+	return send_message(broker_fd, m, monotonic_ms() + PATIENCE_MS);
 }
 
 /* Waits for r_changed, under r_lock, until a time of CLOCK_MONOTONIC, which
@@ -781,19 +791,4 @@ void r_await_bound(const struct r_id *id)
 void r_tell_message(struct cmproto *m, uint16_t kind, uint32_t handle)
 {
 	post_message(m, kind, handle);
-}
-
-void r_tell(uint16_t kind, uint32_t handle)
-{
-	struct cmproto m = {0};
-
-	r_tell_message(&m, kind, handle);
-}
-
-void r_release(struct r_id *id)
-{
-	uint32_t handle = r_table_remove(id);
-
-	if (handle)
-		r_tell(CMPROTO_RELEASE, handle);
 }

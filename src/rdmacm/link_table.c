@@ -336,3 +336,18 @@ struct list *r_table_released(void)
 {
 	return &released;
 }
+
+void r_tell(uint16_t kind, uint32_t handle)
+{
+	struct cmproto m = {0};
+
+	r_tell_message(&m, kind, handle);
+}
+
+void r_release(struct r_id *id)
+{
+	uint32_t handle = r_table_remove(id);
+
+	if (handle)
+		r_tell(CMPROTO_RELEASE, handle);
+}

@@ -348,15 +348,18 @@ int r_request(struct r_id *id, struct cmproto *m, uint16_t kind);
 void r_await_calls(const struct r_id *id);
 /* Under r_lock: waits until the broker has answered r_bind_later. */
 void r_await_bound(const struct r_id *id);
-/* Under r_lock: sends a message of this kind about the object `handle` of the
- * broker.  The broker does not answer.  A failure is ignored. */
+/* link_table.c, under r_lock: sends a message of this kind about the object
+ * `handle` of the broker, as r_tell_message does. */
 void r_tell(uint16_t kind, uint32_t handle);
 /* Under r_lock: sends the message m about the object `handle` of the broker, or
- * about none.  The broker does not answer.  A failure is ignored. */
+ * about none.  The broker does not answer.  A failure is ignored.  Waits at
+ * most 30 s for room in the socket of a broker that reads no messages; after
+ * that time the connection is closed, and no later call waits for this broker.
+ */
 void r_tell_message(struct cmproto *m, uint16_t kind, uint32_t handle);
-/* Under r_lock: removes the id from the table of r_link, drops the id's
- * requests that have no answer, and releases the id at the broker if the broker
- * knows the id. */
+/* link_table.c, under r_lock: removes the id from the table of r_link, drops
+ * the id's requests that have no answer, and releases the id at the broker if
+ * the broker knows the id. */
 void r_release(struct r_id *id);
 /* link_table.c, under r_lock: sets id->handle, and adds the id to the table, so
  * that the id gets the broker's messages about the handle. */

@@ -80,7 +80,8 @@ static int find_connection(void)
 	return fd;
 }
 
-static atomic_bool is_hasty; /* the next SO_RCVTIMEO becomes 100 ms */
+static atomic_bool is_hasty;	  /* the next SO_RCVTIMEO becomes 100 ms */
+static atomic_bool sends_hastily; /* the next SO_SNDTIMEO becomes 100 ms */
 /* If so many brokers have begun, signals interrupt each recv from the last of
  * them after INTERRUPTED_MS of the test's clock. */
 static atomic_uint interrupted_at;
@@ -129,9 +130,11 @@ int setsockopt(int fd, int level, int option, const void *value,
 
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "setsockopt");
-	if (level == SOL_SOCKET && option == SO_RCVTIMEO &&
+	if (level == SOL_SOCKET &&
+	    (option == SO_RCVTIMEO || option == SO_SNDTIMEO) &&
 	    ((const struct timeval *)value)->tv_sec &&
-	    atomic_exchange(&is_hasty, false))
+	    atomic_exchange(option == SO_RCVTIMEO ? &is_hasty : &sends_hastily,
+			    false))
 		value = &soon;
 	return real(fd, level, option, value, bytes);
 }
@@ -693,6 +696,42 @@ static void a_listener_whose_port_is_lost_is_removed(void **state)
 	}
 }
 
+static void hold_broker(void)
+{
+	sem_post(&at_gap);
+	sem_wait(&may_go_on);
+}
+
+/* The program's calls hold r_lock while they send.  If they waited for ever,
+ * SIGALRM would end the test. */
+static void a_broker_that_reads_no_messages_is_left(void **state)
+{
+	struct cmproto m = {.at.space = RDMA_PS_TCP,
+			    .at.local_port = OTHER_PORT};
+	struct r_id *id = id_new(), *other = id_new();
+
+	bind_to(id, PORT);
+	other->base.route.addr.src_addr.sa_family = AF_INET;
+	broker[brokers - 1].on_bind = hold_broker;
+	assert_int_equal(r_request(other, &m, CMPROTO_BIND), 0);
+	await_semaphore(&at_gap);
+	drain_semaphore(&came);
+	begin_hearing();
+	atomic_store(&sends_hastily, true);
+	alarm(WAIT_S * 2);
+	r_take();
+	for (int i = 0; i < 10000; i++)
+		r_tell(CMPROTO_RELEASE, UINT32_MAX);
+	r_give();
+	alarm(0);
+	expect_heard("the broker reads no messages (is it stopped?)");
+	sem_post(&may_go_on);
+	await_semaphore(&came);
+	await_revival();
+	rdma_destroy_id(&other->base);
+	rdma_destroy_id(&id->base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -722,6 +761,7 @@ int main(void)
 		cmocka_unit_test(
 			a_call_goes_on_after_the_program_closes_the_connection),
 		cmocka_unit_test(an_id_in_a_call_is_destroyed_after_the_call),
+		cmocka_unit_test(a_broker_that_reads_no_messages_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, setup_broker, NULL);
