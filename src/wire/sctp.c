@@ -29,6 +29,7 @@
 #define DRAIN_STEPS 200
 #define DRAIN_NS    10000000
 #define PORTS_FROM  0xc000 /* the first dynamic port */
+#define PORTS	    0x4000 /* dynamic ports */
 
 /* A socket at the UDP port of all services (options.udp_port) that was returned
  * by sctp_bind or sctp_unlisten.  Its owner may close the descriptor at any
@@ -509,23 +510,49 @@ static int open_socket(struct sockaddr_in6 *carrier, in_port_t port,
 			      sctp_conn_all.options.is_raw);
 }
 
+/* Returns whether a connection or a listener of this process has the port, at
+ * any address: libusrsctp gives a port to one socket. */
+static bool has_owner(in_port_t port)
+{
+	list_for_each (n, &sctp_conn_all.conns)
+		if (CONTAINER_OF(n, struct sctp_conn, link)->port == port)
+			return true;
+	return false;
+}
+
+/* Returns a dynamic port that is free in this process, or 0.  The kernel gives
+ * raw sockets no port. */
+static in_port_t choose_port(void)
+{
+	uint16_t first = 0;
+
+	if (!random_fill(&first, sizeof(first), false))
+		return 0;
+	for (uint32_t k = 0; k < PORTS; k++) {
+		in_port_t port =
+			htons((uint16_t)(PORTS_FROM | (first + k) % PORTS));
+
+		if (!has_owner(port))
+			return port;
+	}
+	return 0;
+}
+
 int sctp_bind(struct sockaddr_in6 *at, bool is_v6_only)
 {
 	struct sockaddr_in6 carrier = carrier_of(at);
-	uint16_t chosen = 0;
+	in_port_t chosen = 0;
 	int fd;
 
 	pthread_mutex_lock(&lock);
 	fd = fd_identity_note(open_socket(&carrier, at->sin6_port, is_v6_only));
 	if (fd >= 0 && at->sin6_port)
 		note_bound(fd, &carrier, at->sin6_port);
+	else if (fd >= 0 && sctp_conn_all.options.is_raw)
+		chosen = choose_port();
 	pthread_mutex_unlock(&lock);
-	if (fd < 0 || at->sin6_port)
-		return fd;
-	at->sin6_port = carrier.sin6_port;
-	if (sctp_conn_all.options.is_raw &&
-	    random_fill(&chosen, sizeof(chosen), false))
-		at->sin6_port = htons(chosen | PORTS_FROM);
+	if (fd >= 0 && !at->sin6_port)
+		at->sin6_port = chosen ? chosen : carrier.sin6_port;
 	return fd;
 }
 

@@ -95,6 +95,20 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags)
 	return -1;
 }
 
+/* The random bytes that every call gets; 0: the kernel's. */
+static uint8_t random_byte;
+
+bool __real_random_fill(void *buf, size_t n, bool waits);
+bool __wrap_random_fill(void *buf, size_t n, bool waits);
+
+bool __wrap_random_fill(void *buf, size_t n, bool waits)
+{
+	if (!random_byte)
+		return __real_random_fill(buf, n, waits);
+	memset(buf, random_byte, n);
+	return true;
+}
+
 /* LeakSanitizer calls this function at the end of a process.  A child of fork
  * unloads the library, and then nothing points to the memory of the library
  * that the child has inherited. */
@@ -777,20 +791,59 @@ static int bind_two_services(void)
 	return 0;
 }
 
-static void two_services_may_be_bound_before_one_listens(void **state)
+/* Listens in a child of fork directly over IP, where adverb chooses the ports.
+ * Returns the number of the first failed step, or 0; or NO_NAMESPACE. */
+static int listen_at_chosen_ports(void)
+{
+	struct sctp_options o = {.is_raw = true};
+	struct sockaddr_in6 at[2];
+	const char *why;
+
+	if (!enter_namespace())
+		return NO_NAMESPACE;
+	if (sctp_start(&o, &why))
+		return 1;
+	random_byte = 0xff; /* the last port */
+	for (int i = 0; i < 2; i++) {
+		int fd;
+
+		at[i] = loopback_address(0);
+		fd = sctp_bind(&at[i], false);
+		if (fd < 0)
+			return 2;
+		if (sctp_listen(fd, &at[i], 8) < 0)
+			return 3;
+	}
+	if (ntohs(at[0].sin6_port) != 0xffff)
+		return 4;
+	return ntohs(at[1].sin6_port) == 0xc000 ? 0 : 5;
+}
+
+static void expect_in_child(int (*calls)(void))
 {
 	int status = -1;
 	pid_t child;
 
-	NEEDS_LIBRARY();
 	child = fork();
 	if (!child)
-		_exit(bind_two_services());
+		_exit(calls());
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == NO_NAMESPACE)
 		SKIP_FOR("no network namespace of our own");
 	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void two_services_may_be_bound_before_one_listens(void **state)
+{
+	NEEDS_LIBRARY();
+	expect_in_child(bind_two_services);
+}
+
+static void a_chosen_port_over_ip_is_free(void **state)
+{
+	NEEDS_LIBRARY();
+	expect_in_child(listen_at_chosen_ports);
 }
 
 /* The program may reuse the number of a descriptor.  A failed check is not
@@ -835,6 +888,7 @@ int main(void)
 		cmocka_unit_test(
 			a_peer_that_does_not_receive_keeps_no_association),
 		cmocka_unit_test(two_services_may_be_bound_before_one_listens),
+		cmocka_unit_test(a_chosen_port_over_ip_is_free),
 	};
 
 	first_process = getpid();
