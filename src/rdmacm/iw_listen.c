@@ -95,6 +95,14 @@ int r_iw_listen(struct r_id *id, int backlog)
 	if (!err)
 		return 0;
 	r_addr_text(&id->base.route.addr.src_addr, text);
+	if (err == -EADDRINUSE && id->iw->sctp)
+		return r_fail(
+			EADDRINUSE,
+			"rdma_listen: the id cannot listen at %s: another "
+			"id of this program has this port of SCTP, which "
+			"is one for all addresses of a program; choose "
+			"another port, or listen once, at 0.0.0.0 or ::",
+			text);
 	if (err == -EADDRINUSE)
 		return r_fail(EADDRINUSE,
 			      "rdma_listen: another socket already "

@@ -382,6 +382,41 @@ static void an_id_that_failed_to_listen_with_sctp_keeps_its_port(void **state)
 	rdma_destroy_id(&id->base);
 }
 
+static struct r_id *id_of_sctp(const char *ip)
+{
+	struct r_id *id = id_new();
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_port = htons(OTHER_PORT)};
+
+	inet_pton(AF_INET, ip, &at.sin_addr);
+	memcpy(&id->base.route.addr.src_addr, &at, sizeof(at));
+	setenv("ADVERB_SCTP", "udp", 1);
+	if (r_iw_make(id) || r_iw_bind(id, (struct sockaddr *)&at)) {
+		rdma_destroy_id(&id->base);
+		id = NULL;
+	}
+	unsetenv("ADVERB_SCTP");
+	return id;
+}
+
+static void a_port_of_sctp_is_one_for_all_addresses(void **state)
+{
+	struct r_id *one = id_of_sctp("127.0.0.1"), *two;
+
+	if (!one)
+		SKIP_FOR("libusrsctp2 is not installed");
+	two = id_of_sctp("127.0.0.2");
+	assert_non_null(two);
+	assert_int_equal(r_iw_listen(one, 4), 0);
+	begin_hearing();
+	assert_int_equal(r_iw_listen(two, 4), -1);
+	assert_int_equal(errno, EADDRINUSE);
+	expect_heard("127.0.0.2 port 7101: another id of this program has this "
+		     "port of SCTP, which is one for all addresses");
+	rdma_destroy_id(&two->base);
+	rdma_destroy_id(&one->base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -394,6 +429,7 @@ int main(void)
 			an_id_listens_at_the_broker_and_with_tcp_or_not_at_all),
 		cmocka_unit_test(
 			an_id_that_failed_to_listen_with_sctp_keeps_its_port),
+		cmocka_unit_test(a_port_of_sctp_is_one_for_all_addresses),
 		cmocka_unit_test(a_silent_broker_is_no_missing_connection),
 		cmocka_unit_test(a_call_behind_a_long_call_times_out),
 		cmocka_unit_test(a_port_that_is_bound_too_late_is_released),
