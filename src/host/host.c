@@ -378,7 +378,7 @@ void host_put(struct host *h)
 		space_self_fini(&h->space);
 		arena_map_free(&h->map);
 		lock_fini(&h->ctx);
-		map_fini(&h->domains);
+		map_free(&h->domains);
 		free(h);
 		the_host = NULL;
 	}

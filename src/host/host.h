@@ -58,7 +58,8 @@ bool host_is_ours(const struct host *h);
 /* Returns the adapter of h, which h owns. */
 struct hca *host_hca(struct host *h);
 /* Returns the map whose keys are the numbers of the protection domains that
- * exist.  Under the ctx lock. */
+ * exist.  The front end allocates the values by malloc(3), and the host frees
+ * those that remain at its end.  Under the ctx lock. */
 struct map *host_domains(struct host *h);
 /* Takes the ctx lock, under which objects are created and destroyed.
  * verbs/object.h names the locks that a thread may already have then.  The

@@ -27,6 +27,16 @@ void map_fini(struct map *m)
 	*m = (struct map){0};
 }
 
+void map_free(struct map *m)
+{
+	uint32_t at = 0;
+	void *value;
+
+	while ((value = map_next(m, &at)))
+		free(value);
+	map_fini(m);
+}
+
 static int grow_map(struct map *m)
 {
 	struct map bigger = {.size = m->size ? 2 * m->size : LEAST,

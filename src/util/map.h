@@ -27,6 +27,8 @@ struct map {
 
 /* Frees the slots; the map is empty then. */
 void map_fini(struct map *m);
+/* Frees the values, which are from malloc(3), and does what map_fini does. */
+void map_free(struct map *m);
 /* Adds an entry.  @key must not be in the map, and @value must not be NULL.
  * Returns 0 or -ENOMEM. */
 int map_add(struct map *m, uint32_t key, void *value);

@@ -29,21 +29,29 @@
 #include "verbs/object.h"
 #include "verbs/ops.h"
 
-/* Returns a new number, which v_pd_exists knows until number_free.  Returns 0
- * if there is none, and *cause then says why. */
-static uint32_t number_new(struct v_context *c, enum v_cause *cause)
+/* Returns a new number, which v_pd_import knows until number_free, for the
+ * handle.  Returns 0 if there is none, and *cause then says why. */
+static uint32_t number_new(struct v_context *c, struct v_pd *pd,
+			   enum v_cause *cause)
 {
+	struct list *handles = malloc(sizeof(*handles));
 	uint32_t number;
 
-	*cause = V_LIMIT;
+	*cause = handles ? V_LIMIT : V_MEMORY;
 	host_lock(c->host);
-	number = hca_pd_new(host_hca(c->host));
-	if (number && map_add(host_domains(c->host), number, c->host)) {
+	number = handles ? hca_pd_new(host_hca(c->host)) : 0;
+	if (number && map_add(host_domains(c->host), number, handles)) {
 		*cause = V_MEMORY;
 		hca_pd_free(host_hca(c->host));
 		number = 0;
 	}
+	if (number) {
+		list_init(handles);
+		list_push_tail(handles, &pd->same);
+	}
 	host_unlock(c->host);
+	if (!number)
+		free(handles);
 	return number;
 }
 
@@ -58,7 +66,8 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return v_fail_null(ENOMEM, V_MEMORY, "ibv_alloc_pd");
-	pd->number = number_new(c, &cause);
+	list_init(&pd->same);
+	pd->number = number_new(c, pd, &cause);
 	if (!pd->number) {
 		free(pd);
 		return v_fail_null(ENOMEM, cause,
@@ -73,25 +82,52 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	return &pd->base;
 }
 
-/* Does nothing if the domain was freed by another of its handles. */
-static void number_free(struct v_context *c, uint32_t number)
+/* Has a handle of the domain other than pd objects?  An imported region is no
+ * object of its own. */
+static bool is_used_by_others(const struct list *handles, const struct v_pd *pd)
 {
-	host_lock(c->host);
-	if (map_find(host_domains(c->host), number)) {
-		map_remove(host_domains(c->host), number);
-		hca_pd_free(host_hca(c->host));
+	list_for_each (n, handles) {
+		const struct v_pd *other = CONTAINER_OF(n, struct v_pd, same);
+
+		if (other != pd &&
+		    count_now(&other->users) >
+			    count_now(&other->imports) + !other->is_returned)
+			return true;
 	}
-	host_unlock(c->host);
+	return false;
 }
 
-bool v_pd_exists(struct v_context *c, uint32_t number)
+/* Frees the number of the handle, unless the domain was freed by another of its
+ * handles.  Returns false if another handle has objects. */
+static bool number_free(struct v_context *c, struct v_pd *pd)
 {
-	bool exists;
+	struct list *handles;
+	bool is_used;
 
 	host_lock(c->host);
-	exists = map_find(host_domains(c->host), number);
+	handles = map_find(host_domains(c->host), pd->number);
+	is_used = handles && is_used_by_others(handles, pd);
+	if (handles && !is_used) {
+		map_remove(host_domains(c->host), pd->number);
+		hca_pd_free(host_hca(c->host));
+		while (list_pop_head(handles))
+			;
+		free(handles);
+	}
 	host_unlock(c->host);
-	return exists;
+	return !is_used;
+}
+
+bool v_pd_import(struct v_context *c, uint32_t number, struct v_pd *pd)
+{
+	struct list *handles;
+
+	host_lock(c->host);
+	handles = map_find(host_domains(c->host), number);
+	if (handles)
+		list_push_tail(handles, &pd->same);
+	host_unlock(c->host);
+	return handles;
 }
 
 int ibv_dealloc_pd(struct ibv_pd *ibpd)
@@ -99,25 +135,32 @@ int ibv_dealloc_pd(struct ibv_pd *ibpd)
 	struct v_context *c = v_context(ibpd->context);
 	struct v_pd *pd = v_pd(ibpd);
 
-	if (count_now(&pd->users) > 1)
+	if (count_now(&pd->users) > 1 ||
+	    (!pd->parent && v_is_ours(c) && !number_free(c, pd)))
 		return v_fail(EBUSY, V_BUSY,
 			      "ibv_dealloc_pd: the domain has memory regions, "
-			      "queue pairs or other objects");
-	if (!pd->parent && v_is_ours(c))
-		number_free(c, pd->number);
+			      "queue pairs or other objects, of this handle or "
+			      "of another one (ibv_import_pd)");
 	v_pd_drop(pd);
 	return 0;
 }
 
 void v_pd_drop(struct v_pd *pd)
 {
+	struct v_context *c = v_context(pd->base.context);
+
 	if (!count_drop(&pd->users))
 		return;
+	if (v_is_ours(c)) {
+		host_lock(c->host);
+		list_remove(&pd->same);
+		host_unlock(c->host);
+	}
 	if (pd->parent)
 		v_pd_drop(pd->parent);
 	if (pd->thread)
 		count_down(&pd->thread->users);
-	count_down(&v_context(pd->base.context)->objects);
+	count_down(&c->objects);
 	free(pd);
 }
 
@@ -169,6 +212,7 @@ struct ibv_pd *v_alloc_parent_domain(struct ibv_context *context,
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return v_fail_null(ENOMEM, V_MEMORY, "ibv_alloc_parent_domain");
+	list_init(&pd->same);
 	pd->parent = v_pd(a->pd);
 	pd->thread = (struct v_td *)(void *)a->td;
 	pd->number = pd->parent->number;

@@ -26,7 +26,7 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 	return v_open_device(device, cmd_fd);
 }
 
-/* Returns why v_pd_exists is false for the handle, and what to do. */
+/* Returns why v_pd_import has failed for the handle, and what to do. */
 static const char *why_no_domain(struct v_context *c, uint32_t handle)
 {
 	uint32_t latest;
@@ -48,12 +48,15 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 
 	if (!v_is_ours(c))
 		return v_fail_null(EPERM, V_FORKED, "ibv_import_pd");
-	if (!v_pd_exists(c, handle))
-		return v_fail_number(ENOENT, "ibv_import_pd of handle", handle,
-				     why_no_domain(c, handle));
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return v_fail_null(ENOMEM, V_MEMORY, "ibv_import_pd");
+	list_init(&pd->same);
+	if (!v_pd_import(c, handle, pd)) {
+		free(pd);
+		return v_fail_number(ENOENT, "ibv_import_pd of handle", handle,
+				     why_no_domain(c, handle));
+	}
 	pd->number = handle;
 	pd->base.context = context;
 	pd->base.handle = handle;
@@ -64,9 +67,17 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 
 /* The function cannot fail with EBUSY as ibv_dealloc_pd does, so a handle that
  * objects use stays until the last of them is destroyed. */
-void ibv_unimport_pd(struct ibv_pd *pd)
+void ibv_unimport_pd(struct ibv_pd *ibpd)
 {
-	v_pd_drop(v_pd(pd));
+	struct v_context *c = v_context(ibpd->context);
+	struct v_pd *pd = v_pd(ibpd);
+
+	if (v_is_ours(c)) {
+		host_lock(c->host);
+		pd->is_returned = true;
+		host_unlock(c->host);
+	}
+	v_pd_drop(pd);
 }
 
 /* Returns why `row`, which mr_find has returned for the handle, cannot be
@@ -115,6 +126,7 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 		return v_fail_number(ENOENT, "ibv_import_mr of handle", handle,
 				     why);
 	}
+	count_up(&v_pd(pd)->imports);
 	count_up(&v_pd(pd)->users);
 	count_up(&c->objects);
 	return &m->base;

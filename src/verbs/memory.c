@@ -384,6 +384,8 @@ void v_mr_drop(struct v_mr *m)
 {
 	if (m->dm)
 		v_dm_drop(m->dm);
+	if (m->is_imported)
+		count_down(&v_pd(m->base.pd)->imports);
 	v_pd_drop(v_pd(m->base.pd));
 	count_down(&v_context(m->base.context)->objects);
 	free(m);

@@ -84,6 +84,13 @@ struct v_pd {
 	/* the handle itself, until it is given back, and the objects in the
 	 * domain that were made with this handle */
 	struct count users;
+	/* In the list of host_domains: the handles of one domain.  Unlinked in
+	 * a parent domain, and after the domain was freed.  Under the ctx lock.
+	 */
+	struct list same;
+	struct count
+		imports;  /* regions of ibv_import_mr, which `users` counts */
+	bool is_returned; /* the handle was given back; under the ctx lock */
 	struct v_pd *parent; /* a parent domain's protection domain, or NULL */
 	struct v_td *thread; /* a parent domain's thread domain, or NULL */
 };
@@ -289,9 +296,10 @@ void v_mr_drop(struct v_mr *m);
 /* domain.c: ends a use of the domain's handle.  The last one frees the
  * handle. */
 void v_pd_drop(struct v_pd *pd);
-/* domain.c: returns whether ibv_alloc_pd has made a domain with this number
- * that ibv_dealloc_pd has not freed. */
-bool v_pd_exists(struct v_context *c, uint32_t number);
+/* domain.c: makes pd, a new handle whose member `same` was initialised, another
+ * handle of the domain with this number.  Returns false if there is no domain
+ * that ibv_alloc_pd has made and ibv_dealloc_pd has not freed. */
+bool v_pd_import(struct v_context *c, uint32_t number, struct v_pd *pd);
 
 /* Returns whether this process opened the context.  The child of a fork must
  * not use its parent's arena. */

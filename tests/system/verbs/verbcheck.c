@@ -412,8 +412,43 @@ static void an_imported_region_can_be_destroyed(void)
 	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
 	EXPECT(next_completion(&a).status == IBV_WC_REM_ACCESS_ERR);
 	ibv_unimport_mr(mr);
-	EXPECT(ibv_dealloc_pd(pd) == 0);
+	EXPECT(ibv_dealloc_pd(pd) == EBUSY); /* b.pd has a queue pair */
+	ibv_unimport_pd(pd);
 	EXPECT(ibv_close_device(ctx) == 0);
+	both_close();
+}
+
+/* A domain is freed by any of its handles, if none of them has objects.  An
+ * imported region is a second handle of an object. */
+static void a_domain_is_busy_if_any_of_its_handles_has_objects(void)
+{
+	struct ibv_pd *first, *second;
+	struct ibv_mr *mr, *imported;
+
+	both_open();
+	first = ibv_alloc_pd(a.ctx);
+	second = first ? ibv_import_pd(a.ctx, first->handle) : NULL;
+	mr = second ? ibv_reg_mr(second, a.region, 64, 0) : NULL;
+	EXPECT(mr);
+	if (!mr)
+		return;
+	EXPECT(ibv_dealloc_pd(first) == EBUSY);
+	imported = ibv_import_mr(first, mr->handle);
+	EXPECT(imported);
+	EXPECT(ibv_dereg_mr(mr) == 0);
+	EXPECT(ibv_dealloc_pd(second) == 0);
+	ibv_unimport_mr(imported);
+	EXPECT(ibv_dealloc_pd(first) == 0);
+	first = ibv_alloc_pd(a.ctx);
+	second = first ? ibv_import_pd(a.ctx, first->handle) : NULL;
+	mr = second ? ibv_reg_mr(second, a.region, 64, 0) : NULL;
+	EXPECT(mr);
+	if (!mr)
+		return;
+	ibv_unimport_pd(second);
+	EXPECT(ibv_dealloc_pd(first) == EBUSY);
+	EXPECT(ibv_dereg_mr(mr) == 0);
+	EXPECT(ibv_dealloc_pd(first) == 0);
 	both_close();
 }
 
@@ -561,6 +596,8 @@ int main(void)
 		  rights_change_while_the_keys_stay);
 	check_run("an imported region can be destroyed",
 		  an_imported_region_can_be_destroyed);
+	check_run("a domain is busy if any of its handles has objects",
+		  a_domain_is_busy_if_any_of_its_handles_has_objects);
 	check_run("an imported domain outlives its handle",
 		  an_imported_domain_outlives_its_handle);
 	check_run("a freed domain is not imported",
