@@ -77,8 +77,8 @@ static void wait_once(struct pair *p, uint64_t until_ms)
 		side_read(&p->server);
 	if (fds[2].revents)
 		side_read(&p->client);
-	side_reap(&p->server);
-	side_reap(&p->client);
+	side_look(&p->server);
+	side_look(&p->client);
 }
 
 /* Does the server listen, on a TCP socket or by rdma_cm? */

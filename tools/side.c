@@ -132,15 +132,19 @@ void side_read(struct side *s)
 	s->out = -1;
 }
 
-void side_reap(struct side *s)
+/* WNOWAIT: the process stays a zombie until side_fini.  Otherwise the kernel
+ * could give its ID to another process group, which side_fini would kill. */
+void side_look(struct side *s)
 {
-	int status;
+	siginfo_t info = {0};
 
-	if (!side_is_running(s) || waitpid(s->pid, &status, WNOHANG) != s->pid)
+	if (!side_is_running(s) ||
+	    waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT) ||
+	    info.si_pid != s->pid)
 		return;
 	s->ended = true;
-	s->status = WIFEXITED(status) ? WEXITSTATUS(status)
-				      : 128 + WTERMSIG(status);
+	s->status = info.si_code == CLD_EXITED ? info.si_status
+					       : 128 + info.si_status;
 }
 
 void side_kill(struct side *s, int signal)
@@ -153,8 +157,10 @@ void side_kill(struct side *s, int signal)
 
 void side_fini(struct side *s)
 {
-	if (s->pid > 0)
+	if (s->pid > 0 && !s->reaped) {
 		kill(-s->pid, SIGKILL);
+		s->reaped = waitpid(s->pid, NULL, s->ended ? 0 : WNOHANG) > 0;
+	}
 	side_read(s);
 	if (s->line_size)
 		put_line(s);

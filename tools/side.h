@@ -22,7 +22,8 @@ struct side {
 	const char *name; /* "server" or "client" */
 	pid_t pid;	  /* 0: not started */
 	int out;	  /* the read end of stdout and stderr; -1: closed */
-	bool ended;	  /* the process was reaped */
+	bool ended;	  /* the process has ended */
+	bool reaped;	  /* by side_fini: the pid may be another process's */
 	bool killed;	  /* by side_kill: status is not the program's own */
 	int status;	  /* once ended: as a shell's, 128 + N for signal N */
 	char line[SIDE_LINE_MAX]; /* the start of an unfinished line */
@@ -38,18 +39,18 @@ int side_start(struct side *s, const char *name, const struct launch *l,
  * prints the rest and closes s->out.  Does not wait. */
 void side_read(struct side *s);
 
-/* If the side has ended, reaps it and sets s->ended and s->status.  Does not
- * wait. */
-void side_reap(struct side *s);
+/* If the side has ended, sets s->ended and s->status.  Does not wait. */
+void side_look(struct side *s);
 
 /* Sends @signal to the process group if the side is running. */
 void side_kill(struct side *s, int signal);
 
-/* Kills what is left of the process group after the side's end, prints the rest
- * of the output, and closes s->out. */
+/* Kills what is left of the process group after the side's end, reaps the
+ * process, prints the rest of the output, and closes s->out.  Further calls do
+ * nothing. */
 void side_fini(struct side *s);
 
-/* Was the side started, and not yet reaped? */
+/* Was the side started, and has side_look not found its end yet? */
 static inline bool side_is_running(const struct side *s)
 {
 	return s->pid > 0 && !s->ended;

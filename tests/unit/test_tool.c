@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/tool: the command lines by which `adverb pair` starts the tools that it
- * knows.  tools/launch: where `adverb run` finds a program. */
+ * knows.  tools/launch: where `adverb run` finds a program.  tools/side: the
+ * end of a tool. */
 #include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tools/launch.h"
+#include "tools/side.h"
 #include "tools/tool.h"
 
 /* Returns the words that tool_argv makes of the command line @line, joined by
@@ -189,6 +193,28 @@ static void a_program_is_found_as_execvp_finds_it(void **state)
 	rmdir(folder);
 }
 
+/* No other process group gets the ID of a side before side_fini has killed the
+ * group with this ID. */
+static void a_side_keeps_its_process_id_until_its_group_is_killed(void **state)
+{
+	static const char *const argv[] = {"sh", "-c", "exit 3", NULL};
+	static struct launch l;
+	struct side s;
+	siginfo_t info;
+
+	assert_int_equal(side_start(&s, "server", &l, argv), 0);
+	assert_int_equal(waitid(P_PID, (id_t)s.pid, &info, WEXITED | WNOWAIT),
+			 0);
+	side_look(&s);
+	assert_true(s.ended && !side_is_running(&s));
+	assert_int_equal(s.status, 3);
+	assert_int_equal(kill(s.pid, 0), 0);
+	side_fini(&s);
+	assert_int_equal(kill(s.pid, 0), -1);
+	assert_int_equal(errno, ESRCH);
+	side_fini(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,6 +226,8 @@ int main(void)
 		cmocka_unit_test(a_tool_is_found_by_its_last_name),
 		cmocka_unit_test(too_many_words_are_refused),
 		cmocka_unit_test(a_program_is_found_as_execvp_finds_it),
+		cmocka_unit_test(
+			a_side_keeps_its_process_id_until_its_group_is_killed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
