@@ -211,14 +211,14 @@ def no_manager():
                r.output, r.output)
         with managed_on(f):
             gid = gids(f, "Hca3")[0]
-        # The ports stay active without OpenSM, but nobody knows paths.
+        # The ports stay active without OpenSM, but no manager answers for paths.
         r = f.host("Hca1", "ucmatose", "-f", "gid", "-s", gid)
         expect("answers that no subnet manager runs there" in r.output,
                r.output)
 
 
 def server_is_killed():
-    """A client whose server dies before it answers is told."""
+    """A client gets an event if its server dies before the server answers."""
     with managed() as f:
         gid = gids(f, "Hca3")[0]
         server = start_server(f, "Hca3", ["ucmatose", "-f", "gid"])
@@ -273,7 +273,8 @@ class Member:
             stdin=subprocess.PIPE, env=t.environment())
 
     def wait_for(self, word):
-        """Reads until a line begins with the word.  Returns its number."""
+        """Reads lines up to one that begins with the word.  Returns the number after
+        the word."""
         while True:
             line = self.process.stdout.readline().decode()
             expect(line, "a member ends:\n" + self.said)

@@ -133,7 +133,7 @@ def own_address():
 
 
 def gateway():
-    """The next hop to an address of another network counts."""
+    """A connection to an address of another network goes to the next hop."""
     with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
         two.out("ip", "address", "add", "10.10.0.1/32", "dev", "ib0")
         one.out("ip", "route", "add", "10.10.0.0/24", "via", "10.9.0.2")
@@ -187,8 +187,8 @@ GROUPS = [
 
 
 def groups():
-    """Members of a group of IP get what a sender on another host sends; the
-    group has the GID of RFC 4391, and the last member takes it along."""
+    """A member of a group of IP gets the datagrams of a sender on another host.  The
+    group has the GID that GROUPS says, and ends with its last member."""
     with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
         one.settle()
         two.settle()
@@ -205,7 +205,8 @@ def groups():
 
 
 def group_refusals():
-    """A join that cannot be ends with a sentence; a sender alone joins, too."""
+    """A join that fails prints a sentence.  A send-only member can join a group that
+    has no other member."""
     file = t.path("partitions")
     with open(file, "w") as out:
         out.write("Default=0x7fff, ipoib: ALL=full, SELF=full;\n")
@@ -218,12 +219,12 @@ def group_refusals():
                 ("10.9.0.9", "is no address of an interface of this")):
             r = one.run(*words, address)
             expect(want in r.output, r.output)
-        # the send-only member sends, and the group exists without others
+        # the send-only member sends, and the group has no other member
         expect_ok(one.run(*words, "10.9.0.1", "-s", "-o"))
         member = begin_member(two, "member", [*words[1:], "10.9.0.2"])
         expect_ok(one.run(*words, "10.9.0.1", "-s", "-o"))
         end_member(two, member)
-        # nobody answers at the LID of the subnet manager
+        # no subnet manager runs at the LID to which the port sends its queries
         f.manager.terminate()
         f.manager.wait()
         r = one.run(*words, "10.9.0.1")
@@ -321,8 +322,8 @@ def refusals():
 
 
 def interface_goes():
-    """Without the neighbour's or the own interface there is no connection; a
-    new interface of the neighbour is found."""
+    """A host whose own interface or whose neighbour's interface is gone cannot
+    connect.  A new interface of the neighbour is found."""
     with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
         one.ping("10.9.0.2")
         two.out("ip", "link", "delete", "ib0")

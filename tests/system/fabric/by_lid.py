@@ -206,8 +206,9 @@ def end_all(ends):
 
 
 def migrate(cut, make_ends, *options):
-    """Runs both ends of a connection with two paths.  Calls @cut(fabric) when
-    both ends are armed."""
+    """Runs both ends of a connection with two paths.  Calls @cut(fabric) when both
+    ends are armed or, if the first end has @options, at once.  Expects that both ends
+    migrate and lose nothing."""
     with managed(TWO_LINKS, "Hca3") as f, make_ends(f, *options) as ends:
         for end in ends:
             if not options:
@@ -302,8 +303,8 @@ def paths_of_perftest():
 
 
 def captured(f, argv, hosts):
-    """Runs a pair whose sides write captures.  Returns for each side the packets
-    of its capture that have data, as strings."""
+    """Runs a server and a client, as both() does, which write captures.  Returns for
+    each side the packets of its capture that carry SENDs, as strings."""
     (one, at_one), (two, at_two) = hosts
     paths = [t.path("server.pcapng"), t.path("client.pcapng")]
     server = start_server(f, one, [*argv, *at_one], ADVERB_PCAP=paths[0])
@@ -320,8 +321,8 @@ def captured(f, argv, hosts):
 
 
 def captures_of_programs():
-    """ADVERB_PCAP has the packets by LID of each side: of a pair that loses
-    none, each side captures what it and the other side have sent."""
+    """ADVERB_PCAP has the packets by LID of each side: if no packet is lost, the
+    captures of both sides have the same packets."""
     t.need("tshark")
     with managed() as f:
         for more in [], ["-g", "0"]:

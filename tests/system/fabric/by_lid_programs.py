@@ -26,7 +26,7 @@ UCX_VERBS = ("rc_verbs,ud_verbs", "ud_verbs")
 UCX_TESTS = (("tag_lat", 8), ("tag_bw", 100000), ("stream_bw", 20000),
              ("ucp_put_bw", 65536), ("ucp_get", 300000), ("ucp_fadd", 8),
              ("ucp_cswap", 8))
-# Words of UCX's environment, and what they make UCX use.
+# What UCX uses, and the variables that make UCX use it.
 UCX_PATHS = (("a GRH", {"UCX_IB_IS_GLOBAL": "y"}),
              ("SL 1", {"UCX_IB_SL": "1"}),
              ("the second LID of each port", {"UCX_IB_LID_PATH_BITS": "1"}),
@@ -51,8 +51,8 @@ def on_host(f, host, argv):
 
 
 def both(f, server_argv, client_argv, **env):
-    """Runs a server and a client on the hosts FAR.  Returns the results of
-    both; the server may run on for ever, and is killed then."""
+    """Runs a server and a client on the hosts FAR.  Returns the results of both.  A
+    server that does not end is killed after PATIENCE_S."""
     env = t.environment(**env)
     server = t.start(on_host(f, FAR[0], server_argv), env=env)
     end = time.monotonic() + PATIENCE_S

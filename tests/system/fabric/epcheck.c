@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * epcheck server PORT | client GID PORT P_KEY: an endpoint of rdma_create_ep,
- * whose address rdma_getaddrinfo makes of a GID, gets a message and answers it.
+ * epcheck server PORT | client GID PORT P_KEY: endpoints of rdma_create_ep,
+ * whose addresses rdma_getaddrinfo makes of GIDs.  The client sends a message,
+ * and the server answers it.
  */
 #include "check.h"
 

@@ -74,7 +74,8 @@ cat said
 
 
 def ibsim_output(text, host, program):
-    """Runs a program on ibsim.  Returns its output."""
+    """Runs a program on ibsim, as the node @host of the net file @text.  Returns the
+    output of the program."""
     t.need("ibsim")
     places = glob.glob("/usr/lib/*/umad2sim/libumad2sim.so") + [
         os.path.join(folder, "umad2sim", "libumad2sim.so")
@@ -300,8 +301,8 @@ def pings():
 
 
 def packets_follow_lids():
-    """More packets than the fabric takes from a sender at once, over one and
-    over two switches: the senders wait, and nothing is lost or out of order."""
+    """Hosts send more packets than the fabric takes from a sender at once, over one
+    and over two switches: the senders wait, and no packet is lost or out of order."""
     count = 3000
     with managed() as f:
         for host, port in (("Hca2", 2), ("Hca3", 1)):
@@ -416,7 +417,8 @@ def a_killed_fabric_is_noticed():
 
 def a_manager_of_a_killed_fabric_says_little():
     """libibumad keeps OpenSM, whose receiver repeats each call that fails, from
-    filling the disk.  A program gets EIO, once at once and then after a wait."""
+    filling the disk.  umad_recv fails with EIO, at once for the first time and after
+    a wait from then on."""
     file, socket = t.path("net"), t.path("dead-socket")
     with open(file, "w") as f:
         f.write(NET)
@@ -447,7 +449,8 @@ def a_manager_of_a_killed_fabric_says_little():
 def unusual_programs_over_libibumad():
     """A program that closes all descriptors keeps the files that it opens then.  A
     port gets no number of a standard descriptor.  A cancelled thread keeps no lock,
-    and leaves no port open.  A datagram for which the kernel has no memory is told."""
+    and leaves no port open.  umad_send says so if the kernel has no memory for a
+    datagram."""
     with fabric() as f:
         r = f.host("Hca1", t.program("umadcheck"))
         expect_ok(r)

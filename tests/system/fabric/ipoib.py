@@ -24,7 +24,8 @@ t = iphosts.Suite(__doc__)
 subnet.use(t)
 iphosts.use(t)
 
-# Receives BYTES on a TCP port, and prints their SHA-256.
+# Takes one connection to the TCP port 5001, reads it to its end, and answers with the
+# SHA-256 of the bytes.
 TCP_SERVER = """
 import hashlib, socket
 with socket.create_server(("", 5001)) as s:
@@ -37,6 +38,8 @@ with socket.create_server(("", 5001)) as s:
             h.update(data)
         c.sendall(h.hexdigest().encode())
 """
+# Sends random bytes to TCP_SERVER, checks the answered SHA-256, and prints the rate:
+# ADDRESS BYTES.
 TCP_CLIENT = """
 import hashlib, os, socket, sys, time
 data = os.urandom(int(sys.argv[2]))
@@ -57,8 +60,8 @@ assert said == hashlib.sha256(data).hexdigest(), "other bytes have arrived"
 print("%.0f Mbit/s" % (len(data) * 8e-6 / (time.monotonic() - began)))
 """
 
-# Joins a group, prints "joined" to a file, and prints what it receives.
-# Takes a datagram to the group, and answers it.
+# Joins a group at the interface that has the address, answers the first datagram, and
+# prints it: GROUP ADDRESS.
 MEMBER = """
 import socket, struct, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -89,9 +92,9 @@ if os.fork() == 0:
         os.dup2(null, fd)
     signal.pause()
 """
-# Repeats a datagram to the group until as many members have answered.  The first
-# ones may be lost: the subnet manager answers a join before it has written the
-# tables of all switches.
+# Repeats a datagram to the group until COUNT members have answered: GROUP ADDRESS
+# TEXT COUNT.  The first datagrams may be lost: the subnet manager answers a join
+# before it has written the tables of all switches.
 SENDER = """
 import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -151,7 +154,7 @@ def pings():
                     two.ping(to, size)
             said = one.out("ip", "link", "show", "ib0")
             expect("mtu 2044" in said and "NO-CARRIER" not in said, said)
-            # the kernel refuses what the link cannot carry
+            # the MAC is unicast, and its bit "locally administered" is set
             r = one.run("ip", "neigh", "show", "dev", "ib0")
             expect(re.search(r"10\.9\.0\.2 .*lladdr [0-9a-f][26ae]:",
                              r.output), r.output)
@@ -253,7 +256,7 @@ def both_modes_on_each_host():
     """Each host has an interface of each mode."""
     with managed() as f, hosts(f, "Hca2", "Hca3") as made:
         for i, host in enumerate(made, 1):
-            # else ib1 answers for the address of ib0, too, without the flag of RC
+            # otherwise ib1 answers ARP for the address of ib0, without the flag of RC
             host.out("sh", "-c", "echo 1 >/proc/sys/net/ipv4/conf/all/arp_ignore")
             for net, mode, name in (9, "connected", "ib0"), \
                     (8, "datagram", "ib1"):
@@ -327,7 +330,7 @@ def carrier_is(host, on):
 
 
 def link_is_cut():
-    """Both ends connect again after the link of one was down."""
+    """Both hosts connect again after the link of one host was down."""
     with managed() as f, connected(f, *BOTH) as (one, two):
         one.ping("10.9.0.2", 60000, whole=True)
         # the link of Hca3
@@ -385,7 +388,7 @@ for _ in range(1000):
 
 
 def neighbour_is_stopped():
-    """A neighbour that takes no packets does not keep the others waiting."""
+    """A neighbour that takes no packets does not delay packets to others."""
     log = t.path("stopped-neighbour.log")
     with managed() as f, hosts(f, "Hca1", "Hca2", "Hca3") as made:
         one, three, two = made
@@ -406,7 +409,8 @@ def neighbour_is_stopped():
 
 
 def manager_restarts_below():
-    """Connections stay, and new ones are made, under another OpenSM."""
+    """After OpenSM has ended, connections stay; under the next OpenSM connections are
+    made."""
     with fabric() as f, hosts(f, "Hca2", "Hca3") as made:
         with managed_on(f):
             start_interfaces(made, "--mode", "connected")
@@ -462,7 +466,7 @@ def multicast():
 
 
 def check_all(all_hosts):
-    """Each host reaches each other one, without what it knew before."""
+    """Each host reaches each other host after all have flushed their neighbours."""
     for i, host in enumerate(all_hosts, 1):
         host.out("ip", "neigh", "flush", "dev", "ib0")
     for i, host in enumerate(all_hosts, 1):
@@ -542,8 +546,8 @@ def partitions():
 
 
 def await_sentence(host, log, want, *words):
-    """Starts adverb ipoib, waits until it prints a sentence, and ends it.  Its
-    last word is the name of the interface, which is free afterwards."""
+    """Starts adverb ipoib with @words, waits until it prints the sentence @want, and
+    ends it.  The last word is the name of the interface, which is gone afterwards."""
     with open(log, "w"):
         pass
     os.chmod(log, 0o666)
@@ -669,7 +673,7 @@ def interface_is_removed():
         await_text(log, "ib0: the interface was removed, so adverb ipoib ends")
         wait_until(lambda: memberships(f) == before,
                    "the port stays in its groups", PATIENCE_S)
-        # its name is free again
+        # the name ib0 is free again
         expect_ok(host.ipoib("--background"))
 
 
@@ -684,7 +688,7 @@ def caller_is_killed():
 
 
 def interface_is_renamed():
-    """The groups of an interface that has another name are joined."""
+    """adverb ipoib joins groups for an interface that was renamed."""
     with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
         two.out("sh", "-c", "ip link set ib0 down; ip link set ib0 name "
                 "ib0-with-a-name; ip link set ib0-with-a-name up")

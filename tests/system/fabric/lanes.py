@@ -78,7 +78,8 @@ def switch_lids(f):
 
 @contextlib.contextmanager
 def ring_traffic(f, count):
-    """Each host sends half way around.  Yields the receivers."""
+    """SENDERS programs on each host send to the host two switches ahead.  Yields the
+    receivers."""
     with contextlib.ExitStack() as stack:
         receivers, senders = [], []
         for i in range(SWITCHES):

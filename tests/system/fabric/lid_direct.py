@@ -39,8 +39,7 @@ def sent_packets(f, host):
 
 
 def is_direct(f, work):
-    """Calls work(); returns whether Hca1 has sent hardly any packets
-    meanwhile."""
+    """Calls work().  Returns whether Hca1 sends fewer than 200 packets meanwhile."""
     before = sent_packets(f, "Hca1")
     work()
     return sent_packets(f, "Hca1") - before < 200
@@ -100,8 +99,8 @@ def set_cable(f, number, state):
 
 
 def await_packets(f, before):
-    """Waits until Hca1 has sent packets of its end, and not only the answers to
-    these questions."""
+    """Waits until Hca1 has sent more packets than its answers to perfquery, that is,
+    packets of the end that runs there."""
     end, asked = time.monotonic() + PATIENCE_S, 0
     while sent_packets(f, "Hca1") < before + 20 + 2 * asked:
         expect(time.monotonic() < end, "the end on Hca1 sends no packets")
@@ -111,8 +110,8 @@ def await_packets(f, before):
 
 def cut_is_survived():
     """Both cables between the switches are cut, and one is connected again.
-    OpenSM is stopped until the ends send packets: it could lead them over the
-    other cable before the ends have noticed the cut."""
+    OpenSM is stopped until the ends send packets: a running OpenSM could route around
+    the first cut before the ends have noticed it."""
     with subnet_of("--direct") as f:
         with ends(f, STEADY_TIMEOUT="19") as e:  # 2 s
             expect(is_direct(f, e.goes_on), "the ends send packets")

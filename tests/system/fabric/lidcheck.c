@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * lidcheck inactive | verbs | qkey | watch: uses the InfiniBand device of a
- *host of a fabric, through libibverbs alone.
+ * host of a fabric through libibverbs alone.
  *
  *	inactive	moves a queue pair to RTR through a port that no subnet
  *			manager has configured

@@ -89,7 +89,8 @@ def manager(f, host, *more):
 
 
 def await_master(f, host, by):
-    """Waits until the manager of the port of `by` is the master."""
+    """Waits until sminfo on @host says that the manager on the host @by is the
+    master."""
     lid = port_lid(f, by, "1")
     end = time.monotonic() + PATIENCE_S
     said = ""
@@ -122,7 +123,8 @@ def a_master_hands_over():
 
 
 def expect_routes(f, hosts):
-    """Does each host's port reach the port of each other host?"""
+    """Expects that ibtracert finds a route from each host's port to the port of each
+    other host."""
     lids = {host: port_lid(f, host, "1") for host in hosts}
     for one, two in itertools.permutations(hosts, 2):
         said = f.out(one, "ibtracert", lids[one], lids[two])
@@ -142,7 +144,7 @@ def engine(name, net, hosts, *more):
 
 
 def torus_is_routed():
-    """torus-2QoS needs the switches of one corner."""
+    """torus-2QoS needs a file that names the links of one corner."""
     with fabric(TORUS) as f:
         said = f.out("H0", "ibnetdiscover", "-S")
     guid = {m[1]: m[0] for m in re.findall(

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * migrates [program] | server PORT | client GID GID PORT: an end of an RC
- * connection whose path goes from port 1 to the peer's port 1, and whose
- * alternate path goes from port 2 to the peer's port
- * 2.  The other end runs on another host of the fabric.
+ * connection between two hosts of a fabric.  The path goes from port 1 to the
+ * peer's port 1, and the alternate path from port 2 to the peer's port 2.
  *
- * Prints the LIDs of both ports and the QPN, and reads those of the peer.  The
- * server and the client are connected by rdma_cm instead: the client finds the
- * paths to the GIDs of the server's two ports, and gives both to its id.  Both
- * ends send numbered messages without a pause, and check the numbers that come.
- * Prints `armed` when the connection can migrate, or has migrated.  With
- * `program`, asks for the migration then; else waits for it.  Ends after both
- * ends have migrated and have sent MESSAGES more messages, when the standard
- * input ends.
+ * Without `server` and `client`, the program prints the LIDs of both ports and
+ * the QPN, reads those of the peer, and connects by verbs.  The server and the
+ * client connect by rdma_cm: the client finds the paths to the GIDs of the
+ * server's two ports, and gives both paths to its id.
+ *
+ * Both ends send numbered messages without a pause, and check the numbers that
+ * come.  The program prints `armed` when the queue pair is ARMED or has
+ * migrated, and `migrated` when it has migrated.  With `program`, the program
+ * asks for the migration when the queue pair is ARMED.  An end that has sent
+ * MESSAGES messages after the migration, and has received the peer's last
+ * message, prints `done`, and ends when the standard input ends.
  */
 #include "check.h"
 
@@ -72,7 +74,8 @@ static struct ibv_mr *register_all(struct ibv_pd *pd, void *at, size_t bytes)
 
 static struct ibv_mr *in_mr;
 
-/* Makes what a queue pair of the open device needs. */
+/* Makes the objects that a queue pair of the open device needs, and writes the
+ * attributes of the queue pair to *init. */
 static struct ibv_pd *make_parts(struct ibv_qp_init_attr *init)
 {
 	struct ibv_device_attr attr;
@@ -200,7 +203,8 @@ static struct sockaddr_ib address_of(const char *gid, const char *port)
 	return a;
 }
 
-/* Makes an id, and resolves the address.  from: its own GID; NULL: any. */
+/* Makes an id, and resolves the address `to`.  from: the GID of the id; NULL:
+ * librdmacm chooses the GID. */
 static struct rdma_cm_id *resolve_address(struct sockaddr_ib to,
 					  const union ibv_gid *from)
 {
@@ -215,7 +219,8 @@ static struct rdma_cm_id *resolve_address(struct sockaddr_ib to,
 	return id;
 }
 
-/* Makes an id with the path to the GID.  from: its own GID; NULL: any. */
+/* Makes an id with the path to the address `to`.  from: the GID of the id;
+ * NULL: librdmacm chooses the GID. */
 static struct rdma_cm_id *resolve_id(struct sockaddr_ib to,
 				     const union ibv_gid *from)
 {
@@ -410,7 +415,7 @@ static void look_armed(bool by_program)
 		ask_migration();
 }
 
-/* The paths have changed places. */
+/* Expects that the two paths of the queue pair have changed places. */
 static void check_paths(const struct end *peer, bool by_cm)
 {
 	struct ibv_qp_attr a = query_path();
@@ -421,7 +426,8 @@ static void check_paths(const struct end *peer, bool by_cm)
 	NEED(by_cm || (a.timeout == 19 && a.alt_timeout == 18));
 }
 
-/* Tells the peer this end, and reads the peer's. */
+/* Opens this end, prints its LIDs and QPN, reads those of the peer, and
+ * connects to the peer.  Returns the peer. */
 static struct end exchange_ends(void)
 {
 	struct end self = open_end(), peer;

@@ -3,10 +3,12 @@
  * Sends and receives packets at a port of this program's host in a fabric
  * (`adverb run --fabric --host H -- packets ...`):
  *
- *	packets receive PORT COUNT	prints its LID and QPN, then checks that
- *					COUNT packets come, whole and in order
+ *	packets receive PORT COUNT	prints the LID and the state of the
+ *					port, and a QPN; then checks that COUNT
+ *					packets come there, whole and in order
  *	packets send PORT LID QPN COUNT [PKEY [SL]]	sends COUNT packets
- *	packets watch PORT		prints each change of its port
+ *	packets watch PORT		prints the state of the port, then each
+ *					change of the port
  */
 #include <errno.h>
 #include <stdio.h>
@@ -37,8 +39,9 @@ static void give_up(const char *what, int err)
 	exit(1);
 }
 
-/* Sends a question to the fabric and waits for the answer, whose descriptor
- * goes to *fd. */
+/* Sends a question to the fabric, and waits for the answer, which is written to
+ * *m.  The descriptor of the answer, if there is one, goes to *fd, unless fd is
+ * NULL.  Returns the answer's error, 0 or a negative errno value. */
 static int ask_fabric(int connection, struct fabric_proto *m, int *fd)
 {
 	char control[CMSG_SPACE(sizeof(int))];

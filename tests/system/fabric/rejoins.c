@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rejoins GID MGID: an id of rdma_cm with a GID, which joins the multicast
- * group with the GID MGID, and joins it again whenever its membership has
- * ended. While it is a member, sends its GID to the group every 100 ms.  Prints
- * `joined LID`, `lost ERRNO` and `hears` (for the first datagram of another
- * member after a join), and ends when its standard input does.
+ * rejoins GID MGID: an id of rdma_cm that is bound to the GID joins the
+ * multicast group MGID, and joins the group again whenever the membership has
+ * ended.  A member sends its GID to the group every 100 ms.  The program prints
+ * `joined LID`, `lost ERRNO`, and `hears 0` for the first datagram of another
+ * member after a join, and ends when its standard input ends.
  */
 #include "check.h"
 
@@ -81,8 +81,9 @@ static void begin_membership(const struct rdma_ud_param *param)
 	say_line("joined", to.ah_attr.dlid);
 }
 
-/* The membership has ended, or a join after that has failed, which is not said:
- * the port may not be active yet. */
+/* Joins the group again, after the membership has ended or such a join has
+ * failed.  A failed join prints nothing, since the port may not be active yet.
+ */
 static void end_membership(int status)
 {
 	NEED(has_joined);

@@ -41,7 +41,7 @@ def rings_of(pid):
 
 
 def steady_pids(e):
-    """Returns the processes of both ends, which `adverb run` has become."""
+    """Returns the process IDs of both ends, which are those of `adverb run`."""
     return [end.pid for end in e.both]
 
 
@@ -52,8 +52,8 @@ def expect_rings(e, *counts):
 
 
 def all_kinds():
-    """Ends that poll, and that sleep; with threads that make progress beside; with
-    and without rings."""
+    """The ends poll or sleep, with or without other threads that make progress, and
+    with or without rings."""
     with managed() as (f, _):
         for env in ({}, {"STEADY_SLEEPS": "1"}, {"STEADY_POLLERS": "3"},
                     {"STEADY_POLLERS": "2", "STEADY_SLEEPS": "1"}):
@@ -75,7 +75,8 @@ def one_side_without():
 
 
 def stopped(pids):
-    """Stops processes for longer than HOQLife and a few retries last."""
+    """Stops processes for STOP_S, which is longer than HOQLife and a few retries, and
+    continues them."""
     for sig in signal.SIGSTOP, signal.SIGCONT:
         for pid in pids:
             os.kill(pid, sig)
@@ -111,10 +112,10 @@ def killed_ends_harm_nobody():
 
 
 def killed_fabric_ends_both():
-    """Each end learns at once that the fabric is gone, also one that waits for
+    """Each end learns at once that the fabric is gone, even an end that waits for
     room in its ring."""
     ended = []
-    # the fabric cannot be stopped afterwards
+    # the fabric is gone when managed() stops it, which raises Fail
     with contextlib.suppress(system.Fail), managed() as (f, pid):
         with ends(f) as e:
             os.kill(pid, signal.SIGSTOP)

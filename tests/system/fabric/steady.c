@@ -5,16 +5,18 @@
  * Both ends then send numbered messages without a pause, and check the numbers
  * that come.
  *
- * Prints `runs` after MESSAGES messages, and then, for each line that it reads:
- * `count`: how many messages have arrived; `pause`: sends nothing any more, and
- * prints `paused` when all is acknowledged; `once`: sends one message, and
- * prints `sent` when it is acknowledged.  Prints `error N` and ends if a
- * request fails with status N.  Ends with the standard input.  With the
- * variable STEADY_PKEY both ends use that P_Key, and with STEADY_TIMEOUT that
- * local ACK timeout.  With STEADY_CHILD the program forks, and the child keeps
- * all descriptors open until the standard input ends.  With STEADY_SLEEPS the
- * program sleeps until a completion comes, and with STEADY_POLLERS that many
- * threads poll an empty completion queue now and then.
+ * The program prints `runs` after MESSAGES messages in each direction.  For a
+ * line `count` it prints how many messages have arrived.  For `pause` it sends
+ * no further message, and prints `paused` when all are acknowledged.  For
+ * `once` it sends one message, and prints `sent` when that is acknowledged.  If
+ * a request fails with status N, the program prints `error N` and ends.  It
+ * also ends when the standard input ends.
+ *
+ * Variables: STEADY_PKEY and STEADY_TIMEOUT are the P_Key and the local ACK
+ * timeout of the queue pair.  With STEADY_CHILD the program forks, and the
+ * child keeps all descriptors open until the standard input ends.  With
+ * STEADY_SLEEPS the program sleeps until a completion comes, and with
+ * STEADY_POLLERS that many threads poll an empty completion queue now and then.
  */
 #include "check.h"
 
@@ -40,10 +42,11 @@ static struct ibv_cq *cq;
 static struct ibv_comp_channel *channel; /* NULL: the program polls */
 static struct ibv_mr *mr;
 static struct ibv_qp *qp;
-/* The messages that arrive, and those that are sent, in one region. */
+/* The messages that arrive, and behind them those that are sent, in one region.
+ */
 static struct message in[3 * DEPTH], *const out = in + 2 * DEPTH;
 static uint32_t sent, acked, received;
-static uint32_t most = UINT32_MAX; /* of messages that may be sent */
+static uint32_t most = UINT32_MAX; /* how many messages may be sent */
 
 static void post_receive(uint32_t i)
 {
@@ -89,7 +92,8 @@ static void take_completion(const struct ibv_wc *wc)
 	post_receive((uint32_t)wc->wr_id);
 }
 
-/* Sends and receives.  Returns false if there was nothing to do. */
+/* Takes completions, and sends what may be sent.  Returns false if there was no
+ * completion. */
 static bool do_work(void)
 {
 	struct ibv_wc wc[DEPTH];
@@ -103,7 +107,7 @@ static bool do_work(void)
 	return n > 0;
 }
 
-/* Works until all that was sent is acknowledged. */
+/* Sends up to `most` messages.  Prints the word when all are acknowledged. */
 static void settle_all(const char *word)
 {
 	while (acked != sent || sent < most)

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * umadcheck: programs over libibumad that are unusual.
+ * umadcheck: uses libibumad in unusual ways, at port 1 of a fabric's host.
  *
- * One opens a port of a fabric's host, closes all descriptors but the first
- * three, as daemons do, and opens sockets, which get the numbers of the closed
- * descriptors.  libibumad must not send by these sockets, receive from them or
- * close them.  Another has closed its standard input before it opens a port.
- * The third cancels threads in the calls that do not sleep, or that libibumad
- * makes under a lock: other threads must then not wait for that lock.  The
- * fourth cancels a thread that opens a port, and a thread that closes the port.
+ * Without arguments five cases run in one process:
+ * - Threads are cancelled in umad_recv with timeout 0 and in umad_register.
+ *   Other threads must then not wait for a lock of libibumad.
+ * - A thread that opens a port, and a thread that closes the port, are
+ *   cancelled.  No descriptor may be left.
+ * - The program has closed its standard input before it opens a port.
+ * - The kernel has no memory for a datagram.
+ * - The program opens a port, closes all descriptors but the first three, as
+ *   daemons do, and opens sockets, which get the numbers of the closed
+ *   descriptors.  libibumad must not send by these sockets, receive from them
+ *   or close them.
  *
  * umadcheck dead: receives at a port until the fabric ends, and then again.
- * umadcheck route LID PORT...: asks for a NodeDescription by a directed route
- * from port 1, by these ports, and then by LID; prints the description.
- * umadcheck qkey LID: sends a MAD with a wrong Q_Key to QP1.
+ * umadcheck route LID PORT...: asks for the NodeDescription of the node with
+ * the LID, by a directed route through these ports, and from the end of that
+ * route by LID; prints the description.
+ * umadcheck qkey LID: sends a MAD with a wrong Q_Key to QP1 of the LID.
  */
 #include "check.h"
 
@@ -241,10 +246,10 @@ static void a_port_of_a_dead_fabric_fails_slowly(void)
 	EXPECT(!umad_close_port(port));
 }
 
-/* A message: umad_size() bytes, and a MAD. */
+/* A message: the umad_size() bytes of its header, then the MAD. */
 struct message {
 	uint8_t bytes[512];
-	uint8_t *mad;
+	uint8_t *mad; /* in bytes, behind the header */
 };
 
 static void begin_message(struct message *m, uint8_t mgmt_class,
@@ -258,7 +263,8 @@ static void begin_message(struct message *m, uint8_t mgmt_class,
 	m->mad[17] = (uint8_t)attribute;
 }
 
-/* Sends a request.  Returns the status of the answer or of the timeout. */
+/* Sends a request, and writes the answer to *m.  Returns umad_status of the
+ * answer: 0, or ETIMEDOUT if no answer has come in 200 ms. */
 static int exchange_message(struct message *m)
 {
 	long methods[16 / sizeof(long)] = {0};
@@ -277,7 +283,7 @@ static int exchange_message(struct message *m)
 
 static bool has_no_memory; /* send fails, as without memory in the kernel */
 
-/* Replaces the function of the C library. */
+/* libibumad calls this function in place of that of the C library. */
 ssize_t send(int fd, const void *bytes, size_t n, int flags)
 {
 	if (!has_no_memory)
@@ -323,7 +329,8 @@ static int print_node(int lid, int hops, char **ports)
 	return 0;
 }
 
-/* Nobody answers. */
+/* Sends a MAD with a wrong Q_Key to QP1 of the LID, whose port must drop the
+ * MAD.  Returns 0 if no answer comes, otherwise 1. */
 static int send_wrong_qkey(int lid)
 {
 	struct message m;
