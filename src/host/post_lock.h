@@ -43,14 +43,17 @@ struct post_lock {
 	/* How many posts could not wait, because the progress thread did not
 	 * look for posts that wait. */
 	uint32_t refusals;
-	/* Words that threads read and write without the lock, at each poll and
-	 * once for each group of posts. */
+	/* Words that threads read without the lock.  Only the holder of the
+	 * lock writes `waits` and `groups`. */
 	struct {
 		_Alignas(HCA_APART) shared_flag waits; /* `waiting` is set */
-		shared_flag is_polled; /* a poll came since the last post */
-		shared_u32 groups;     /* a copy of gather.groups */
+		/* A poll came since the last post.  Set by a thread that polls,
+		 * without the lock; reset by the holder of the lock. */
+		shared_flag is_polled;
+		shared_u32 groups; /* a copy of gather.groups */
 		/* The holder of the progress lock waits for this lock, so
-		 * threads that post leave the lock to that holder. */
+		 * threads that post leave the lock to that holder.  Only that
+		 * holder writes this word. */
 		shared_flag is_claimed;
 	} signs;
 	/* signs.groups at the last post_lock_is_lively, which alone uses this
