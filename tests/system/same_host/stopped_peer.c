@@ -122,7 +122,7 @@ static void be_writer(void)
 		post_write(&e, mr);
 	for (;;) {
 		if (!endpoint_wait(&e, &wc))
-			step_timeout_die("a write that never ends");
+			step_timeout_die("the writer gets no completion");
 		if (wc.status)
 			break;
 		post_write(&e, mr);
@@ -150,7 +150,7 @@ static void be_sender(void)
 		if ((errno = ibv_post_send(e.qp, &wr, &bad)))
 			step_timeout_die("post_send");
 		if (!endpoint_wait(&e, &wc) || wc.status)
-			step_timeout_die("a SEND beside the stopped writer");
+			step_timeout_die("a SEND to the target fails");
 	}
 	endpoint_close(&e);
 }
@@ -169,7 +169,7 @@ static void must_complete(struct endpoint *e, enum ibv_wc_status status)
 	struct ibv_wc wc;
 
 	if (!endpoint_wait(e, &wc))
-		step_timeout_die("a completion");
+		step_timeout_die("the target gets no completion");
 	if (wc.status != status)
 		step_timeout_die(ibv_wc_status_str(wc.status));
 }
