@@ -262,9 +262,11 @@ static void post_one(struct traffic_link *l, int op)
 	set_remote(l, op, n, &wr);
 	l->asked[slot] = (struct traffic_asked){op, bytes};
 	/* Counted before the post, since the peer may execute the atomic at
-	 * once, and must not have executed more atomics than are counted. */
+	 * once, and must not have executed more atomics than are counted.
+	 * Relaxed: the reader waits until this program has ended, and
+	 * step_timeout_look orders the reader's loads after that. */
 	if (op == ADD && l->added_posted)
-		__atomic_fetch_add(l->added_posted, 1, __ATOMIC_RELEASE);
+		__atomic_fetch_add(l->added_posted, 1, __ATOMIC_RELAXED);
 	if ((errno = ibv_post_send(l->e.qp, &wr, &bad)))
 		step_timeout_die("post_send");
 	l->posted++;
@@ -296,8 +298,9 @@ static void judge_answer(struct traffic_link *l, uint32_t slot)
 	if (found != l->last_found)
 		end_failed(l, "a FETCH_ADD returns a wrong value", found);
 	l->last_found++;
+	/* Relaxed, as the count in post_one. */
 	if (l->added_done)
-		__atomic_fetch_add(l->added_done, 1, __ATOMIC_RELEASE);
+		__atomic_fetch_add(l->added_done, 1, __ATOMIC_RELAXED);
 }
 
 static void judge_request(struct traffic_link *l, const struct ibv_wc *wc)

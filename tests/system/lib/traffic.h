@@ -75,8 +75,8 @@ struct traffic_link {
 	int receives;	     /* posted receives of a link without an SRQ */
 	int flushed;	     /* flushed receives of a link with an SRQ */
 	uint64_t last_found; /* the value that the next FETCH_ADD must return */
-	/* borrowed counts of FETCH_ADDs, posted and completed, or NULL; other
-	 * processes read them */
+	/* borrowed counts of FETCH_ADDs, posted and completed, or NULL; another
+	 * process reads them after this program has ended */
 	uint32_t *added_posted, *added_done;
 	struct traffic_asked asked[TRAFFIC_WINDOW]; /* [request % WINDOW] */
 };
