@@ -11,15 +11,16 @@ LOG=$BUILD/log
 JOBS=${JOBS:-$(nproc)}
 NOBODY=65534
 export LC_ALL=C.UTF-8
-# True for root of the machine, who can become another user.  Root of a user
-# namespace with one user ID cannot do so, and counts as an ordinary user.
+# True for root of the machine or of a user namespace with more than 65534 user IDs,
+# who can become another user.  Root of a user namespace with fewer IDs counts as an
+# ordinary user.
 is_root() {
 	local count=0 n
 	[ "$(id -u)" = 0 ] || return
 	while read -r _ _ n; do count=$((count + n)); done </proc/self/uid_map
 	[ "$count" -gt $NOBODY ]
 }
-# The user as whom tests run cannot execute root's own programs (in /root).
+# Tests run as a user who cannot execute root's own programs (in /root).
 ! is_root || export PATH=/usr/bin:/bin
 # An ordinary user's PATH may lack the folders of ip, depmod and ldconfig.
 export PATH=$PATH:/usr/sbin:/sbin
@@ -97,8 +98,8 @@ on_bare() { # NAME COMMAND...
 }
 
 # Runs a command that prints a count, shows the other lines of its output, and
-# adds the count to the sums.  Exit status 77 with a reason counts as skipped, and
-# keep then returns 77.
+# adds the count to the sums.  A command that fails without a counted failure adds
+# one.  Exit status 77 with a reason counts as skipped, and keep then returns 77.
 keep() { # NAME COMMAND...
 	local name=$1 log=$LOG/$1.log began=$SECONDS before status
 	say "--- $name"
@@ -133,8 +134,9 @@ no_base() { # ROOTED WHY SOURCE...: lines of apt's list
 	exit 77
 }
 
-# Prints the first archive whose list of packages cannot be read.
-silent_archive() { # SOURCE...
+# Prints the URI of the first archive whose InRelease cannot be downloaded.  Returns 1
+# if there is none.
+silent_archive() { # SOURCE...: lines of apt's list
 	local at line uri suite status=1
 	at=$(mktemp -d)
 	for line; do
@@ -223,9 +225,9 @@ system_suites() { # [NAME...]
 	done
 }
 
-# Prints the word that runs a suite as the right user.  Some suites need root, in
-# order to run programs of two users or to change settings of a device.  All others
-# run without privilege.
+# Prints `as_user`, by which a suite runs without privilege, or nothing for a suite
+# that needs root in order to run programs of two users or to change settings of a
+# device.
 suite_as() { # SCRIPT
 	case $1 in
 	*/users.py | */sport.py | */trespass.py) ;;

@@ -19,7 +19,7 @@ PAGE = (".Dd November 21, 2026\n.Dt A 1\n.Os\n.Sh NAME\n.Nm a\n.Nd an example"
         ".Bl -tag -width Ds\n.It Fl -one\nFirst.\n.It Fl -two Ar file\n"
         "Second.\n.It Fl h , Fl -help\nHelp.\n.El\n")
 # A small tree: a.c has a unit test of its own, and calls b.c; c.c defines no
-# function.
+# function; test_d.c names a function of a.c in a comment only.
 MODULES = {
     "src/util/a.c": "int a_sum(int n)\n{\n\treturn b_one() + n;\n}\n",
     "src/util/b.c": "int b_one(void)\n{\n\treturn 1;\n}\n",
