@@ -26,7 +26,7 @@ UCX_VERBS = ("rc_verbs,ud_verbs", "ud_verbs")
 UCX_TESTS = (("tag_lat", 8), ("tag_bw", 100000), ("stream_bw", 20000),
              ("ucp_put_bw", 65536), ("ucp_get", 300000), ("ucp_fadd", 8),
              ("ucp_cswap", 8))
-# What UCX uses, and the variables that make UCX use it.
+# Paths of UCX, and the variables that make UCX use them.
 UCX_PATHS = (("a GRH", {"UCX_IB_IS_GLOBAL": "y"}),
              ("SL 1", {"UCX_IB_SL": "1"}),
              ("the second LID of each port", {"UCX_IB_LID_PATH_BITS": "1"}),
