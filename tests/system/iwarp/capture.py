@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests captures (ADVERB_PCAP) of iWARP connections over TCP and SCTP.  Each end of a
-connection writes a capture.  tshark must find nothing wrong with either, and both
-must have the same bytes."""
+"""Tests captures (ADVERB_PCAP) of iWARP connections over TCP and SCTP.  tshark must
+find nothing wrong with a capture.  If both ends of a connection write a capture, both
+captures must have the same bytes."""
 
 import os
 import re
@@ -31,7 +31,8 @@ WRITE, READ, RESPONSE, SEND = "0x00", "0x01", "0x02", "0x03"
 
 
 def files(name):
-    """Returns paths for the captures of both ends, of which no file exists."""
+    """Returns the paths of both ends' captures, by side.  Removes files that are
+    there."""
     paths = {side: t.path("%s-%s.pcapng" % (name, side)) for side in SIDES}
     for path in paths.values():
         if os.path.exists(path):
@@ -40,10 +41,11 @@ def files(name):
 
 
 def judge(path):
-    """Expects that tshark finds nothing wrong with a capture.  Returns the bytes of
-    each direction, by addresses and ports, and the opcodes of RDMAP."""
+    """Expects that tshark finds nothing wrong with a capture, that only its owner can
+    read it, and that it has the start of each connection.  Returns the bytes of each
+    direction, by addresses and ports, and the opcodes of RDMAP."""
     expect(os.path.exists(path), "no capture was written")
-    expect(os.stat(path).st_mode & 0o777 == 0o600, "others can read the capture")
+    expect(os.stat(path).st_mode & 0o777 == 0o600, "the capture's mode is not 600")
     tshark.expect_sound(t, path)
     tshark.expect_crcs(t, path)
     streams, codes = {}, set()
@@ -58,25 +60,27 @@ def judge(path):
         codes |= {c for c in code.split(",") if c}
     starts = tshark.lines(t, path, "-Y", "tcp.flags.syn == 1 || iwarp_mpa.req || "
                     "iwarp_mpa.rep", "-T", "fields", "-e", "frame.number")
-    expect(len(starts) == 2 * len(streams), "%d frames begin %d connections" % (
-        len(starts), len(streams) // 2))
+    expect(len(starts) == 2 * len(streams), "%d frames, not four each, begin %d "
+           "connections" % (len(starts), len(streams) // 2))
     return streams, codes
 
 
 def agree(paths, want, connections=1, payload=0):
     """Expects that both captures are right, have the same bytes, this many
-    connections, the opcodes @want and at least @payload bytes."""
+    connections, the opcodes @want and at least @payload bytes.  Removes the
+    captures."""
     seen = {side: judge(paths[side]) for side in SIDES}
     for side in SIDES:
         streams, codes = seen[side]
         expect(len(streams) == 2 * connections, "the %s has %d directions" % (
             side, len(streams)))
         expect(want <= {"0x%02x" % int(code, 0) for code in codes},
-               "the %s has the opcodes %s" % (side, sorted(codes)))
+               "the %s has only the opcodes %s" % (side, sorted(codes)))
         count = sum(len(data) for data in streams.values())
         expect(count >= payload, "the %s has only %d bytes" % (side, count))
     first, other = seen["server"][0], seen["client"][0]
-    expect(first.keys() == other.keys(), "the ends have other addresses")
+    expect(first.keys() == other.keys(),
+           "the two captures have different addresses")
     for key, data in first.items():
         expect(data == other[key], "%s: the server has %d bytes, the client %d" %
                (key, len(data), len(other[key])))
@@ -180,7 +184,7 @@ def threads():
             expect(len(streams) == 2, "a client has %d directions" %
                    len(streams))
             for key, data in streams.items():
-                # the server was ended, and has perhaps not read all
+                # An end may exit before it has read the last bytes of its peer.
                 got = served.get(key, b"")
                 expect(got and (data.startswith(got) or got.startswith(data)),
                        "%s: the server has other bytes" % (key,))
@@ -193,13 +197,15 @@ def frame(key, flags, private):
 
 
 def refusals():
-    """Connections that no queue pair gets.  This script plays the peer."""
+    """Connections that no queue pair gets.  In all cases but the last, this script
+    plays the peer."""
     def expect_frames(path, *wanted):
-        """Expects one frame of the capture for each filter."""
+        """Expects that tshark finds nothing wrong with the capture, and finds exactly
+        one frame by each filter.  Removes the capture."""
         tshark.expect_sound(t, path)
         for shown in wanted:
-            expect(len(tshark.lines(t, path, "-Y", shown)) == 1,
-                   "not one frame has " + shown)
+            count = len(tshark.lines(t, path, "-Y", shown))
+            expect(count == 1, "%d frames, not one, match %s" % (count, shown))
         os.unlink(path)
 
     def client_of(play):
@@ -225,7 +231,7 @@ def refusals():
                       "iwarp_mpa.rej_flag == 1", "tcp.flags.fin == 1")
 
     def terminated():
-        """The peer will send more READs at a time than the client takes."""
+        """The peer's reply announces more READs at a time than the client takes."""
         path = client_of(lambda peer: peer.sendall(
             frame(REPLY, CRC | ENHANCED, struct.pack(">HH", 0xc001, 5000))))
         expect_frames(path, "iwarp_mpa.rep", "iwarp_rdma.opcode == 7",
@@ -237,7 +243,7 @@ def refusals():
                       "tcp.flags.fin == 1")
 
     def by_server():
-        """Both ends are one process: its file has each segment twice."""
+        """Both ends are in one process, whose capture has each segment twice."""
         path = files("refused")["server"]
         r = t.adverb_run([t.program("connectcheck")], CHECK_ONLY="a rejection *",
                          ADVERB_PCAP=path, **LO)
@@ -247,8 +253,8 @@ def refusals():
         expect(seen, "the capture has no rejection", r)
         count = len(tshark.lines(t, path, "-Y", "tcp.flags.syn == 1 && "
                            "tcp.flags.ack == 0"))
-        expect(count and count % 2 == 0, "the ends have begun %d connections" %
-               count)
+        expect(count and count % 2 == 0, "the capture has %d SYNs, not two for each "
+               "connection" % count)
         os.unlink(path)
 
     case("a client that is rejected", rejected, "rping")
@@ -258,14 +264,16 @@ def refusals():
 
 
 def packets_of_sctp(path, carrier):
-    """Expects that tshark finds nothing wrong with the packets of SCTP of a capture.
-    Returns the packets of each direction, by addresses and ports, and the payload
-    protocol identifiers."""
+    """Expects that tshark finds nothing wrong with the packets of SCTP of a capture,
+    which have two directions and the payload protocol identifiers of RFC 5043.
+    @carrier: as in start().  Returns the SCTP checksums of the packets of each
+    direction, by addresses and ports."""
     words = ["-o", "sctp.checksum:CRC-32c", *tshark.CHECKS]
     if carrier == "udp":
-        # each UDP port is the port of a service, or was chosen for a client
+        # the UDP port of a client may be any
         words += ["-d", "udp.port==1-65535,sctp"]
-    # a hostile user sends the programs frames of RoCEv2, which they capture, too
+    # Beside mallory.py the captures also have the frames of RoCEv2 that mallory.py
+    # sends.
     own = "udp.dstport != 4791 && " if t.is_beside_hostile else ""
     bad = tshark.lines(t, path, *words, "-Y", own + "(!sctp || _ws.malformed || "
                  "_ws.expert.severity >= 0x600000 || sctp.checksum.status == 0 || "
@@ -286,8 +294,8 @@ def packets_of_sctp(path, carrier):
 
 
 def has_socket(port, carrier):
-    """Returns whether a socket in `here` receives packets of SCTP: a UDP socket at
-    the port, or a raw socket."""
+    """Returns whether a socket in `here` receives packets of SCTP: with the
+    @carrier "raw" a raw socket of SCTP, otherwise a UDP socket at the port."""
     number = 132 if carrier == "raw" else port
     with open("/proc/self/net/" + ("raw" if carrier == "raw" else
                                    "udp6")) as table:
@@ -296,8 +304,9 @@ def has_socket(port, carrier):
 
 
 def start(side, argv, carrier, path):
-    """Starts a program.  A program that sends SCTP without UDP keeps the
-    capabilities of this script, since its raw socket needs CAP_NET_RAW."""
+    """Starts a program with the values @carrier of ADVERB_SCTP and @path of
+    ADVERB_PCAP.  A program that sends SCTP without UDP keeps the capabilities of this
+    script, since the program's raw socket needs CAP_NET_RAW."""
     env = dict(LINK, ADVERB_SCTP=carrier, ADVERB_PCAP=path)
     if carrier != "raw":
         return lab.start(side, argv, **env)
@@ -327,13 +336,14 @@ def sctp():
         expect_ok(r)
         first = packets_of_sctp(paths["server"], carrier)
         other = packets_of_sctp(paths["client"], carrier)
-        expect(first.keys() == other.keys(), "the ends have other addresses")
+        expect(first.keys() == other.keys(),
+               "the two captures have different addresses")
         for way, checksums in first.items():
-            # an end may send its last packets to an end that is gone
+            # An end may send its last packets to a peer that has ended.
             longer, shorter = sorted((checksums, other[way]), key=len,
                                      reverse=True)
             expect(len(shorter) > 10 and longer[:len(shorter)] == shorter,
-                   "%s: the ends have other packets" % (way,))
+                   "%s: the two captures have different packets" % (way,))
         for path in paths.values():
             os.unlink(path)
 
@@ -346,13 +356,14 @@ def sctp():
 
 def limits():
     def full():
-        """The disk is full: a sentence says so, and the program goes on."""
+        """The disk is full: one message says so, and the program goes on."""
         r = t.pair(["rping", "-C", "20", "-V"],
                    ["--address", "127.0.0.1", "--env-client",
                     "ADVERB_PCAP=/dev/full"], **LO)
         expect_ok(r)
         expect(len(re.findall("cannot write frames|the capture ends here",
-                              r.output)) == 1, "no sentence says why", r)
+                              r.output)) == 1,
+               "no message, or more than one, says that the capture ends", r)
 
     case("a full disk ends the capture alone", full, "rping")
 

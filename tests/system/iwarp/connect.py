@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests rdma_cm on iWARP devices: the tools of librdmacm and perftest -R, over
-lo and between two namespaces, and peers that this script plays on a plain TCP
-socket."""
+"""Tests rdma_cm on iWARP devices: the tools of librdmacm and perftest -R over lo,
+rping between two namespaces, peers that this script plays on a plain TCP socket, and
+peers that are killed."""
 
 import os
 import resource
@@ -76,7 +76,8 @@ def read_frame(s):
 
 
 def is_closed(s, seconds=HANG):
-    """Returns whether the peer closes the connection within @seconds."""
+    """Reads until the peer closes the connection, and returns True, or until the
+    peer has sent nothing for @seconds, and returns False."""
     s.settimeout(seconds)
     try:
         while s.recv(4096):
@@ -171,8 +172,8 @@ def tools():
         check_rows(r)
 
     def perftest_held():
-        """perftest's server listens a second time, after the client has already
-        tried to connect."""
+        """perftest's server listens a second time only 300 ms after the client has
+        called rdma_connect a second time."""
         r = t.pair(["ib_write_bw", "-n", "200", "-R"],
                    ["--address", "127.0.0.1"],
                    **t.paced(PACE_HELD="300", **LO))
@@ -180,8 +181,8 @@ def tools():
         check_rows(r)
 
     def at_once():
-        """More requests come at once than the backlog holds, and no connection
-        is refused."""
+        """More requests come at once than the server's backlog holds, and no
+        connection is refused."""
         r = t.pair(["cmtime", "-c", "1000"], ["--address", "127.0.0.1"], **LO)
         expect_ok(r)
         expect("REJECTED" not in r.output, "a connection is refused", r)
@@ -352,8 +353,9 @@ def played_servers():
                "the client succeeds, or prints no reason", r)
 
     def nudge():
-        """A peer that accepts and then sends nothing gets the empty WRITE of
-        the ready-to-receive message again, after the program's SEND."""
+        """The client's ready-to-receive message is an empty WRITE.  If the peer
+        accepts and then sends nothing, the client sends an empty WRITE again, after
+        the program's SEND."""
         def play(listener):
             s = accept(listener)
             read_frame(s)
@@ -361,8 +363,8 @@ def played_servers():
                 ">HH", PEER_TO_PEER | 1, 0x8000 | 1)))
             for opcode, size in (0, 20), (3, 40), (0, 20), (0, 20):
                 fpdu = read_exactly(s, size)
-                expect(fpdu[3] & 0xf == opcode, "the FPDU is another: " +
-                       fpdu.hex())
+                expect(fpdu[3] & 0xf == opcode, "the FPDU has not the opcode %d: %s" %
+                       (opcode, fpdu.hex()))
             s.close()
         played(play)
 
@@ -404,10 +406,11 @@ def played_clients():
         r = s.end()
         expect(r.status != 0 or "DISCONNECT" in r.output or
                "CONNECT_ERROR" in r.output,
-               "the server succeeds, and gets no event of the end", r)
+               "the server succeeds, and gets no event of the connection's end", r)
 
     def long_data():
-        """MPA carries up to 512 bytes, and librdmacm counts up to 255."""
+        """A frame of MPA has up to 512 bytes of private data, but an event of
+        librdmacm at most 255."""
         for count in 255, 256, 508:
             s = Server(RPING)
             peer = s.connect()
@@ -420,7 +423,8 @@ def played_clients():
                    "%d bytes" % count, r)
 
     def mute():
-        """The server gives up an accepted peer that sends no first FPDU."""
+        """The server closes the connection of an accepted peer that sends no first
+        FPDU."""
         s = Server(RPING)
         peer = s.connect()
         peer.sendall(request())
@@ -431,8 +435,8 @@ def played_clients():
                "the server gets no CONNECT_ERROR", r)
 
     def server_first():
-        """A peer of revision 1, which has only the client-server model, sends no
-        FPDU, and the server nevertheless sends what its program has posted."""
+        """A peer of revision 1, and so of the client-server model, sends no FPDU.
+        Nevertheless the server sends the request that its program has posted."""
         s = Server(["ucmatose", "-b", "127.0.0.1", "-p", "%", "-c", "1", "-C",
                     "1"])
         peer = s.connect()
@@ -468,7 +472,7 @@ def played_clients():
         r.output += served.output
         expect_ok(r)
         expect("bytes that are not an MPA frame" in served.output,
-               "the first message is not about junk", r)
+               "no message says that the peer has sent no MPA frame", r)
 
     def flood():
         """Many connections without an MPA request do not keep other clients
@@ -482,8 +486,8 @@ def played_clients():
         expect_ok(r)
 
     def few_descriptors():
-        """A server that may open no descriptor does not repeat a failing call
-        without a pause, and serves once it may."""
+        """A server that has reached its limit of descriptors pauses before it
+        repeats a failing call, and serves a client after the limit is raised."""
         s = Server(RPING_MANY)
         pid, files = s.process.pid, resource.RLIMIT_NOFILE
         limits = resource.prlimit(pid, files)
@@ -500,7 +504,7 @@ def played_clients():
         r.output += served.output
         expect_ok(r)
         expect("raise the limit of descriptors" in served.output,
-               "the server has not been without a descriptor", r)
+               "no message says to raise the limit of descriptors", r)
 
     case("a server replies to an enhanced request", accepted, "rping")
     case("private data that the program does not get is reported", long_data,
@@ -523,15 +527,15 @@ def deaths():
                          [w.replace("%s", "c") if w == "-%s" else w
                           for w in argv], server_env=LO, client_env=LO,
                          client_side="here")
-        # rping writes 4096 bytes at once, which tell of more than three pings
+        # rping's first write of 4096 bytes reports more than three pings.
         system.await_output(pair[1 - victim], 4096)
         os.killpg(pair[victim].pid, signal.SIGKILL)
         r = t.finish(pair[1 - victim], HANG)
         t.finish(pair[victim], HANG)
-        expect(r.status != 124, "the other end does not end", r)
+        expect(r.status != 124, "the killed program's peer does not end", r)
         expect("DISCONNECT" in r.output and r.output.count("ping data") > 3,
-               "the other end gets no DISCONNECTED, or few pings came before",
-               r)
+               "the killed program's peer gets no DISCONNECTED, or only few pings "
+               "came before it", r)
 
     case("the client of a killed server gets DISCONNECTED", lambda: death(0),
          "rping")

@@ -46,8 +46,9 @@ static void expect_data(const struct rdma_cm_event *e, const char *data)
 	       !memcmp(p->private_data, data, strlen(data)));
 }
 
-/* Connects, with private data, up to the event of the request; the caller
- * offers 3 responder resources and an initiator depth of 2. */
+/* Listens at the address `listens` and connects to the address `called`, with
+ * private data, up to the event of the request.  The active side offers 3
+ * responder resources and an initiator depth of 2. */
 static void call_with_data(const char *listens, const char *called)
 {
 	struct rdma_conn_param p = with_data(hello);
@@ -132,7 +133,8 @@ static void an_ipv6_listener_takes_ipv4_requests(void)
 	close_all();
 }
 
-/* The socket has no address, but the id gets one from the route. */
+/* The id is bound to the unspecified address, and gets its source address from
+ * the route. */
 static void an_id_bound_to_any_address_connects(void)
 {
 	static const char *const any[] = {"0.0.0.0", "::"};
@@ -222,8 +224,8 @@ static void a_request_of_a_peer_that_has_gone_is_not_accepted(void)
 	rdma_destroy_qp(id[ACTIVE]);
 	EXPECT(!rdma_destroy_id(id[ACTIVE]));
 	id[ACTIVE] = NULL;
-	/* until the passive side has closed its socket, as it does when the
-	 * peer has closed the connection */
+	/* The library closes the passive side's socket when the peer has closed
+	 * the connection. */
 	while (has_connection(from, to))
 		usleep(1000);
 	EXPECT(rdma_accept(id[PASSIVE], &p) == -1 && errno == EINVAL);
@@ -258,8 +260,8 @@ static void both_sides_get_disconnected_after_a_disconnect(void)
 	}
 }
 
-/* One side destroys its id or its queue pair, and the other side gets
- * DISCONNECTED. */
+/* One side destroys its id or its queue pair, and its peer gets DISCONNECTED.
+ * The side itself gets DISCONNECTED if it destroys its queue pair. */
 static void the_peer_of_a_destroyed_id_or_qp_gets_disconnected(void)
 {
 	for (int i = 0; i < 4; i++) {
@@ -355,7 +357,8 @@ static void a_child_of_fork_keeps_no_listener(void)
 	close_all();
 }
 
-/* Calls rdma_connect, which must fail, and prints its message to `said`. */
+/* In a child of fork: calls rdma_connect, whose message goes to the descriptor
+ * `said`, and exits with status 0 if the call fails with EINVAL. */
 static _Noreturn void connect_in_child(int said)
 {
 	struct rdma_conn_param p = conn_param();
@@ -392,7 +395,8 @@ static void a_message_says_that_the_id_belongs_to_the_parent(void)
 
 static uint16_t port_of_many;
 
-/* Accepts each request, and destroys the id when its connection ends. */
+/* Accepts each request, and destroys the id and the queue pair when the
+ * connection ends. */
 static void *serve_many(void *channel_of_many)
 {
 	struct rdma_conn_param p = conn_param();
@@ -417,8 +421,8 @@ static void *serve_many(void *channel_of_many)
 			   type == RDMA_CM_EVENT_CONNECT_ERROR) {
 			struct ibv_qp *qp = i->qp;
 
-			/* The id is destroyed first: an event of it may still
-			 * wait in the channel. */
+			/* This also drops the id's events that still wait in
+			 * the channel. */
 			rdma_destroy_id(i);
 			ibv_destroy_qp(qp);
 		} else if ((unsigned)type > RDMA_CM_EVENT_TIMEWAIT_EXIT) {
@@ -441,8 +445,8 @@ static void take_next(struct rdma_event_channel *c)
 	rdma_ack_cm_event(next_event(c));
 }
 
-/* Connects, and destroys the id after a pause that differs from round to round.
- */
+/* In each of ROUNDS rounds, connects, and destroys the id after a pause that
+ * differs from round to round.  arg: the thread's number. */
 static void *call_many(void *arg)
 {
 	unsigned number = (unsigned)(uintptr_t)arg;
@@ -493,7 +497,7 @@ static void ids_are_destroyed_at_any_time(void)
 		NEED(!pthread_create(&callers[i], NULL, call_many, (void *)i));
 	for (int i = 0; i < CALLERS; i++)
 		pthread_join(callers[i], &result);
-	/* a last connection, which ends after all others have ended */
+	/* The last connection begins after the callers' connections. */
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
 	resolve_route();
 	give_qp(id[ACTIVE]);

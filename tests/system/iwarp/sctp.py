@@ -76,7 +76,7 @@ def is_open(port, raw=False):
 
 def start(side, argv, **env):
     """Starts a program.  A program that sends SCTP without UDP keeps the
-    capabilities of this script, since its raw socket needs CAP_NET_RAW."""
+    capabilities of this script, since the program's raw socket needs CAP_NET_RAW."""
     if env.get("ADVERB_SCTP") != "raw":
         return lab.start(side, argv, **env)
     drops = ("--bounding-set=-all", "--inh-caps=-all")
@@ -86,7 +86,8 @@ def start(side, argv, **env):
 
 
 class Server:
-    """A program that listens in the namespace `here` on a port of its own."""
+    """A program that listens in the namespace `here` on a port of its own.
+    @port: the UDP port, if it differs from that port."""
 
     def __init__(self, argv, port=None, **env):
         lab.port += 1
@@ -207,7 +208,7 @@ def refusals():
 
 def strangers():
     def junk():
-        """After random datagrams and forged SCTP packets the server still
+        """After 20000 datagrams with wrong or cut packets of SCTP the server still
         serves a client."""
         s = Server(RPING_MANY)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
@@ -230,7 +231,8 @@ def strangers():
         return crc ^ 0xffffffff
 
     def flood():
-        """INITs from many source ports do not make the server's memory grow."""
+        """3000 INITs from further source ports make the server's memory grow by
+        less than 512 pages."""
         s = Server(RPING_MANY)
 
         def resident():
@@ -263,7 +265,7 @@ def strangers():
 
     def associate(port):
         """Makes an association without the adaptation indication of DDP.
-        Returns its socket."""
+        Returns the peer's socket."""
         peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         peer.settimeout(HANG)
         peer.connect(("127.0.0.1", port))
@@ -324,10 +326,10 @@ def deaths():
         os.killpg(pair[victim].pid, signal.SIGKILL)
         r = t.finish(pair[1 - victim], HANG)
         t.finish(pair[victim], HANG)
-        expect(r.status != 124, "the other end does not end", r)
+        expect(r.status != 124, "the killed program's peer does not end", r)
         expect("DISCONNECT" in r.output and r.output.count("ping data") > 3,
-               "the other end gets no DISCONNECTED, or only few pings came "
-               "before it", r)
+               "the killed program's peer gets no DISCONNECTED, or only few pings "
+               "came before it", r)
 
     case("the client ends when the server is killed", lambda: death(0), "rping")
     case("the server ends when the client is killed", lambda: death(1), "rping")
@@ -335,8 +337,8 @@ def deaths():
 
 def capture():
     def await_frame(path, text):
-        """Sends datagrams with this text until the capture has one: from then
-        on it has all frames that were sent before."""
+        """Sends datagrams with this text until the capture has one.  The capture
+        then has all frames that were sent before."""
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
             def is_there():
                 s.sendto(text, (THERE, DISCARD))

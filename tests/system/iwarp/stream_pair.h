@@ -24,13 +24,15 @@
 #include "verbs/iwarp.h"
 
 #define ALL	(IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE)
-#define BIG	(1u << 20)
+#define BIG	(1u << 20) /* bytes of struct memory at each end */
 
 #define WAIT_MS 20000
 
+/* The calls of adverb's libibverbs that librdmacm uses; set by find_calls. */
 static const struct verbs_iwarp *calls;
 
-/* One end, and how often its connection has become ready and has ended. */
+/* One end, and how often its connection has become ready and has ended.  Any
+ * thread may call note_news, which counts. */
 struct end {
 	struct endpoint e;
 	_Atomic int ready, ended;
@@ -77,6 +79,8 @@ static inline struct stream_config config_of(bool is_responder)
 	};
 }
 
+/* Gives the TCP connection fd to x's queue pair, which sends the text `first`
+ * before any FPDU.  Returns 0, or -errno; then the caller still owns fd. */
 static inline int give_connection(struct end *x, int fd, bool is_responder,
 				  const char *first)
 {
@@ -137,6 +141,8 @@ static inline bool await_news(_Atomic int *word)
 	return *word;
 }
 
+/* Posts a signaled request for the first @bytes of m.  at: the peer's region
+ * for a WRITE or a READ, and NULL for a SEND.  The peer `to` is not used. */
 static inline void post_wr(struct end *from, enum ibv_wr_opcode op,
 			   const struct ibv_mr *m, uint32_t bytes,
 			   const struct end *to, const struct ibv_mr *at)
@@ -166,6 +172,8 @@ static inline void post_receive(struct end *x, const struct ibv_mr *m,
 	NEED(!ibv_post_recv(x->e.qp, &wr, &bad));
 }
 
+/* Returns whether the next completion at x comes in time (endpoint_wait) and
+ * has this status. */
 static inline bool completes_with(struct end *x, enum ibv_wc_status status)
 {
 	struct ibv_wc wc;
@@ -198,6 +206,7 @@ static inline void close_memory(struct memory *m)
 	}
 }
 
+/* Sets `calls`, and checks that another version of them is refused. */
 static inline void find_calls(void)
 {
 	__typeof__(ibv_adverb_iwarp) *find;

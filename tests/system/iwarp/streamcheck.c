@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 #define MANY 40
-/* of write_without_polls; fewer rounds than values of a byte */
+/* The rounds of write_without_polls: fewer than a byte has values. */
 #define ROUNDS 24
-#define CYCLES 8 /* of STREAM posts and polls */
-#define STREAM 16
-/* For so many requests at most, no request waits after one that has waited too
- * long (PENALTY_MAX of src/host/poll_policy.c). */
+#define CYCLES 8  /* calls of post_and_poll without a penalty in each round */
+#define STREAM 16 /* requests of a call of post_and_poll */
+/* After a request that has waited too long, at most this many requests do not
+ * wait (PENALTY_MAX of src/host/poll_policy.c). */
 #define PENALTY 16384
 
 static void transfer_sizes(void)
@@ -68,11 +68,12 @@ static void post_and_poll(struct end x[2], const struct memory *m)
 }
 
 /*
- * Requests of a program that posts many of them and polls may wait for its next
- * poll.  If that poll does not come, the progress thread must send them.  Such
- * a request has waited too long, so that the next ones do not wait: each round
- * begins with as many requests as that lasts.  In every second round the
- * progress thread has begun to sleep before the request is posted.
+ * If a program posts many requests and polls, a request may wait for the
+ * program's next poll.  If that poll does not come, the progress thread must
+ * send the request.  After such a request, up to PENALTY requests do not wait,
+ * so each round begins with more requests than that.  In every second round the
+ * program pauses before it posts the request, so that the progress thread has
+ * begun to sleep.
  */
 static void write_without_polls(void)
 {
@@ -101,7 +102,7 @@ static void write_without_polls(void)
 	close_ends(x, 2);
 }
 
-/* The receiver sleeps in ibv_get_cq_event, and wakes for each message. */
+/* The receiver waits in ibv_get_cq_event, which returns for each message. */
 static void wake_sleepers(void)
 {
 	struct end x[2];
@@ -143,8 +144,9 @@ static void serve_many(void)
 	}
 }
 
-/* While the peer reads nothing, WRITEs stay in the send queue, and are not
- * copied into memory without limit; when the peer reads, every byte comes. */
+/* While the peer reads nothing, WRITEs stay in the send queue, and the library
+ * does not copy all of them into memory.  When the peer reads, every byte
+ * comes. */
 static void meet_slow_peer(void)
 {
 	struct memory m;
@@ -186,8 +188,9 @@ static void meet_slow_peer(void)
 	close_ends(x, 2);
 }
 
-/* An initiator that waits for the responder, against RFC 5044 7.1.2: the
- * responder begins after a while, and both go on. */
+/* Contrary to RFC 5044 7.1.2, the initiator waits for the responder.  The
+ * responder begins after begin_after_ns, and both ends then transfer messages.
+ */
 static void meet_waiting_peer(void)
 {
 	struct stream_config c[2] = {config_of(false), config_of(true)};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* streamendcheck: how the TCP connections of an iWARP device's queue pairs end,
- * and what is sent before.  Prints a line per case. */
+/* streamendcheck: tests how the TCP connections of an iWARP device's queue
+ * pairs end, and which bytes are still sent.  Prints a line per case. */
 #include "stream_pair.h"
 
 #include <errno.h>
@@ -15,10 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define AHEAD	    60 /* WRITEs */
-#define AHEAD_BYTES 4096
+#define AHEAD	    60	 /* WRITEs of post_ahead */
+#define AHEAD_BYTES 4096 /* bytes of each of these WRITEs */
 
-/* Opens one end, the responder, whose peer is the socket *peer. */
+/* Opens one end, the responder, whose peer is *peer, a blocking socket. */
 static void open_one(struct end *x, int *peer)
 {
 	int fd[2];
@@ -44,9 +44,10 @@ static uint64_t count_bytes(int fd)
 	return n ? 0 : got;
 }
 
-/* Posts WRITEs and waits until all have completed, although the peer has read
- * nothing.  Their bytes must come also if the program then destroys the queue
- * pair, or ends. */
+/* Gives the connection fd to x's queue pair, posts WRITEs and waits until all
+ * have completed, although the peer has read nothing.  The bytes of these
+ * WRITEs must arrive even if the program then destroys the queue pair, or ends.
+ */
 static void post_ahead(struct end *x, struct memory *m, const struct end *other,
 		       int fd)
 {
@@ -90,7 +91,8 @@ static void keep_what_completed(void)
 
 static _Atomic int polls;
 
-/* Makes progress nearly all the time. */
+/* Polls without end, so that this thread nearly always makes progress while
+ * another thread calls exit. */
 static void *poll_for_ever(void *cq)
 {
 	struct ibv_wc wc;
@@ -123,7 +125,7 @@ static void keep_at_exit(void)
 		exit(0);
 	}
 	close(fd[0]);
-	usleep(100000); /* the child fills the kernel's buffers */
+	usleep(100000); /* meanwhile the child fills the kernel's buffers */
 	EXPECT(count_bytes(fd[1]) >= AHEAD * AHEAD_BYTES);
 	NEED(waitpid(child, &status, 0) == child);
 	EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -221,8 +223,9 @@ static void reset_and_again(void)
 	close_ends(x, 2);
 }
 
-/* RESET with an attribute that it does not take is refused and leaves the
- * connection; RESET with the right current state ends it. */
+/* A move to RESET with an attribute that RESET does not allow is refused, and
+ * the connection stays.  A move to RESET with the right current state ends the
+ * connection. */
 static void refuse_reset(void)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET,
@@ -383,7 +386,7 @@ static void end_beside_a_child(void)
 	endpoint_close(&x.e);
 }
 
-/* The program puts a file of its own in the place of the socket, by dup2: the
+/* By dup2 the program puts a file of its own in the place of the socket.  The
  * library does not write to the file, and the connection ends. */
 static void lose_socket(void)
 {
