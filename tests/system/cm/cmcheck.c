@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cmcheck [ADDRESS]: tests what each call of librdmacm promises, between two
- * ids of one process.  With the ADDRESS of a device that is not the loopback
- * device, also tests what only such a device does.  Prints a line per case, as
- * verbcheck does.  One thread.
+ * cmcheck [ADDRESS]: tests calls of librdmacm, most of them between two ids of
+ * one process.  ADDRESS: an address of a device, from which no route leads to
+ * another network, and no loopback address.  Without ADDRESS, cases that need
+ * such an address test less.  Prints a line per case, as verbcheck does.  One
+ * thread.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -97,8 +98,8 @@ static void a_destination_gives_a_bound_id_its_device(void)
 	}
 }
 
-/* Nothing leads from 192.0.2.7/32 to another network.  The id, which the
- * program may have bound, can then be used for another destination. */
+/* No route leads from ADDRESS to another network.  After ADDR_ERROR the id,
+ * bound by the program or not, can be used for another destination. */
 static void without_a_route_from_the_source_comes_addr_error(void)
 {
 	struct sockaddr_storage far = address_of(AF_INET, "198.51.100.1", 7906);
@@ -152,8 +153,9 @@ static void an_address_of_no_interface_is_refused(void)
 	EXPECT(!rdma_destroy_id(i));
 }
 
-/* Binds two ids to one port; the flags are their REUSEADDR options.  Returns 0,
- * or the errno of the second bind. */
+/* Binds two ids to one port.  The first is in RDMA_PS_TCP, the second in the
+ * port space `second`; the flags are their REUSEADDR options.  Returns 0, or
+ * the errno of the second bind. */
 static int bind_both(enum rdma_port_space second, bool first_shares,
 		     bool second_shares)
 {
@@ -179,7 +181,8 @@ static void a_port_has_one_owner_unless_all_share_it(void)
 	EXPECT(bind_both(RDMA_PS_UDP, false, false) == 0);
 }
 
-/* Otherwise the id would be bound to any address of that device only. */
+/* If the id kept the device, a later bind to 0.0.0.0 would bind the id to
+ * addresses of that device only. */
 static void a_bind_that_fails_leaves_the_id_without_device(void)
 {
 	struct rdma_cm_id *a = id_new(ACTIVE, RDMA_PS_TCP);
@@ -212,8 +215,8 @@ static void a_bind_to_any_takes_the_ipv4_port_without_afonly(void)
 	}
 }
 
-/* A call that is refused does not change the id, which may try another address.
- */
+/* A refused call does not change the id, so the program may resolve another
+ * address. */
 static void both_addresses_of_an_id_are_of_one_family(void)
 {
 	struct sockaddr_storage four = address_of(AF_INET, "127.0.0.1", 0);
@@ -335,7 +338,7 @@ static void the_first_psns_are_not_in_a_row(void)
 			psn[count++] = qp_attr(side, IBV_QPS_RTR).rq_psn;
 		end_sides();
 	}
-	/* neither one number nor numbers in a row */
+	/* neither four equal PSNs nor PSNs in equal steps */
 	EXPECT(psn[1] - psn[0] != psn[2] - psn[1] ||
 	       psn[2] - psn[1] != psn[3] - psn[2]);
 }
@@ -503,8 +506,8 @@ static void a_disconnect_without_a_connection_has_no_effect(void)
 	end_sides();
 }
 
-/* rdma_disconnect before the connection moves the id's queue pair to ERR, so no
- * connection can be made with that queue pair any more. */
+/* rdma_disconnect before the connection is made moves the id's queue pair to
+ * ERR, so no connection can be made with that queue pair any more. */
 static void an_early_disconnect_moves_the_queue_pair_to_err(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1, 1, 1, 1, 0},
@@ -525,8 +528,9 @@ static void an_early_disconnect_moves_the_queue_pair_to_err(void)
 	end_sides();
 }
 
-/* A failed call leaves no queue that it has destroyed in the attributes, so the
- * program may ask for less and try again. */
+/* A failed rdma_create_qp destroys the completion queues that it has made, and
+ * leaves none of them in the attributes.  So the program may ask for less and
+ * call again. */
 static void a_failed_rdma_create_qp_leaves_no_queue(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1, 1, 1000, 1, 0},

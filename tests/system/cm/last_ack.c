@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * last_ack ADDRESS: tests that DISCONNECTED does not overtake the completions
- * of what the peer has acknowledged.  The peer is a child of the test, so that
- * the test can stop it.  Needs packets between the two (ADVERB_DIRECT=0).
- * Prints a line per case, as verbcheck does.  One thread in each process.
+ * of requests that the peer has acknowledged.  ADDRESS: an address of a device.
+ * The peer is a child of the test, so that the test can stop the peer.  The two
+ * processes must exchange packets (ADVERB_DIRECT=0).  Prints a line per case,
+ * as verbcheck does.  One thread in each process.
  */
 #include <poll.h>
 #include <rdma/rdma_cma.h>
@@ -40,7 +41,9 @@ static struct rdma_cm_id *make_endpoint(const char *port, bool serves)
 	return id;
 }
 
-/* The peer: connects, receives one message, and disconnects at once. */
+/* The peer: reads the listener's port from the pipe `ports`, connects, writes a
+ * byte to the pipe `said`, receives one message, disconnects at once and exits.
+ */
 static void receive_and_leave(int ports, int said)
 {
 	struct rdma_conn_param param = {.retry_count = 7};
@@ -63,8 +66,8 @@ static void receive_and_leave(int ports, int said)
 	_exit(0);
 }
 
-/* Sends a message to the peer while it is stopped, polls, and lets the peer
- * continue.  So only a later poll can find the completion. */
+/* Stops the peer, sends it a message, polls, and lets the peer continue.  So
+ * only a later poll can find the completion. */
 static void send_to_stopped(struct rdma_cm_id *id, pid_t peer)
 {
 	struct ibv_wc wc;
@@ -79,9 +82,9 @@ static void send_to_stopped(struct rdma_cm_id *id, pid_t peer)
 	EXPECT(!kill(peer, SIGCONT));
 }
 
-/* Waits for the event as a program does that polls seldom: waits 20 times for a
- * millisecond, and then polls its queue once.  Returns whether it has polled
- * the completion of its send before the event came. */
+/* Waits for DISCONNECTED as a program that polls seldom: waits for the event
+ * for 20 ms, polls the completion queue once, and repeats both.  Returns
+ * whether a poll has found the completion of the send before the event came. */
 static bool poll_until_event(struct rdma_cm_id *id)
 {
 	struct pollfd p = {.fd = id->channel->fd, .events = POLLIN};
@@ -102,7 +105,8 @@ static bool poll_until_event(struct rdma_cm_id *id)
 	return is_done;
 }
 
-/* Blocks for the event, and polls its queue once afterwards. */
+/* Blocks until DISCONNECTED comes, and then polls the completion queue once.
+ * Returns whether the poll has found the completion of the send. */
 static bool poll_after_event(struct rdma_cm_id *id)
 {
 	struct rdma_cm_event *e;
@@ -114,7 +118,8 @@ static bool poll_after_event(struct rdma_cm_id *id)
 	return ibv_poll_cq(id->send_cq, 1, &wc) == 1 && !wc.status;
 }
 
-/* Accepts the peer's connection.  The id has a channel of its own. */
+/* Listens, writes the port to the pipe `ports`, and accepts the peer's
+ * connection.  Returns its id, which has an event channel of its own. */
 static struct rdma_cm_id *accept_peer(struct rdma_cm_id *listener, int ports)
 {
 	struct rdma_cm_id *id;

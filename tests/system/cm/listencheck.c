@@ -104,8 +104,8 @@ static void an_id_moves_with_its_events(void)
 	end_sides();
 }
 
-/* Waits until the channel of a side holds `want` events that no call has taken.
- */
+/* Waits until the channel of a side holds `want` events that no call has taken,
+ * for WAIT_MS at most. */
 static void await_count(int side, unsigned want)
 {
 	char path[40], line[80];
@@ -174,8 +174,8 @@ static void an_event_that_was_not_taken_is_dropped_with_its_id(void)
 	EXPECT(!rdma_resolve_route(id[ACTIVE], RESOLVE_MS));
 	EXPECT(is_readable(ACTIVE, 0));
 	end_sides();
-	/* A request that no program took ends with its listener, too: the
-	 * caller is rejected. */
+	/* A request that the program has not taken ends with its listener, too:
+	 * the caller is rejected. */
 	listen_at(RDMA_PS_TCP, "127.0.0.1");
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
 	resolve_route();
@@ -230,9 +230,9 @@ static void an_endpoint_makes_a_queue_pair_for_each_request(void)
 	end_sides();
 }
 
-/* The queue pair is larger than the device allows: the caller is rejected.  No
- * event of the request stays unacknowledged: rdma_destroy_id of the listener
- * would wait for that acknowledgement. */
+/* The queue pair would be larger than the device allows, so the caller is
+ * rejected.  No event of the request stays unacknowledged; otherwise
+ * rdma_destroy_id of the listener would wait for the acknowledgement. */
 static void an_endpoint_without_queue_pairs_refuses_a_request(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1 << 30, 4, 1, 1, 16}};
@@ -247,7 +247,9 @@ static void an_endpoint_without_queue_pairs_refuses_a_request(void)
 	end_sides();
 }
 
-/* The event channel for the id of the request cannot be created. */
+/* While the process may open no descriptor, the event channel for the id of a
+ * request cannot be created.  Afterwards the listener takes the next request.
+ */
 static void an_endpoint_without_descriptors_refuses_a_request(void)
 {
 	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE,

@@ -17,7 +17,9 @@
 
 #include "check.h"
 
-enum { TIMEOUT = 14, TRIES = 2 }; /* TIMEOUT: 4.096 us * 2^14, which is 67 ms */
+/* TIMEOUT: the ACK timeout, 4.096 us * 2^14, which is 67 ms.  TRIES: the
+ * retry_count. */
+enum { TIMEOUT = 14, TRIES = 2 };
 
 static struct ibv_qp_init_attr init = {
 	.cap = {1, 1, 1, 1, 16}, .qp_type = IBV_QPT_RC, .sq_sig_all = 1};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * statecheck ADDRESS: makes each call of librdmacm in each state of an id, and
- * compares the result with that of the kernel's rdma_cm.  ADDRESS is that of a
- * device, and no loopback address.  Prints a line per case, as verbcheck does.
- * One thread.
+ * statecheck [ADDRESS]: makes calls of librdmacm in each state of an id, and
+ * compares each result with that of the kernel's rdma_cm.  ADDRESS: an address
+ * of a device, and no loopback address; 192.0.2.7 if none is given.  Prints a
+ * line per case, as verbcheck does.  One thread.
  */
 #include <errno.h>
 #include <rdma/rdma_cma.h>
@@ -14,18 +14,18 @@
 #include "check.h"
 #include "sides.h"
 
-/* The states of an id.  The kernel calls REQUESTED to ESTABLISHED one state,
- * CONNECT, and its CM tells them apart. */
+/* The states of an id.  In the kernel's rdma_cm the states from REQUESTED to
+ * ESTABLISHED are one state, CONNECT; the kernel's ib_cm distinguishes them. */
 enum state {
 	IDLE,
 	BOUND,
-	RESOLVED, /* the address is */
-	ROUTED,
+	RESOLVED, /* ADDR_RESOLVED has come */
+	ROUTED,	  /* ROUTE_RESOLVED has come */
 	LISTENING,
-	REQUESTED, /* the passive id, before the program decides */
-	ACCEPTED,  /* the passive id */
-	CALLING,   /* the active id, before the peer decides */
-	ANSWERED,  /* the active id */
+	REQUESTED, /* a passive id that is neither accepted nor rejected */
+	ACCEPTED,  /* a passive id after rdma_accept */
+	CALLING,   /* an active id after rdma_connect */
+	ANSWERED,  /* an active id after CONNECT_RESPONSE */
 	ESTABLISHED,
 	DISCONNECTED,
 	STATES
@@ -133,10 +133,11 @@ static int set_timeout(struct rdma_cm_id *i)
 
 #define E EINVAL
 static const struct row rows[] = {
-	/* idle, bound, resolved, routed; listening; requested, accepted;
-	 * calling, answered; established, disconnected.  adverb differs from
-	 * the kernel in one row: rdma_reject does not take back a response or
-	 * a request that was sent.  The listener has a device. */
+	/* The columns: idle, bound, resolved, routed; listening; requested,
+	 * accepted; calling, answered; established, disconnected.  adverb
+	 * differs from the kernel in one row: rdma_reject does not take back a
+	 * response or a request that was sent.  The listener is bound to
+	 * ADDRESS, and so has a device. */
 	{"rdma_bind_addr", bind_it, {0, E, E, E, E, E, E, E, E, E, E}},
 	{"rdma_resolve_addr", resolve_it, {0, 0, E, E, E, E, E, E, E, E, E}},
 	{"rdma_resolve_route", route_it, {E, E, 0, E, E, E, E, E, E, E, E}},
@@ -155,16 +156,16 @@ static const struct row rows[] = {
 	{"ACK_TIMEOUT", set_timeout, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 };
 
-/* Multicast is for datagram ids, and ACKs are for connected ones.  The rows end
- * at the state LISTENING. */
+/* Only datagram ids may join a multicast group, and only connected ids have a
+ * timeout of ACKs.  The rows end at the state LISTENING. */
 static const struct row datagram_rows[] = {
 	{"rdma_join_multicast", join_it, {E, 0, 0, E, E}},
 	{"ACK_TIMEOUT", set_timeout, {E, E, E, E, E}},
 };
 #undef E
 
-/* Makes an id, and its peer if it needs one, and brings it into the state.
- * Returns the id, which end_sides destroys. */
+/* Makes an id, and a listener or a peer if the state needs one, and brings the
+ * id into the state.  Returns the id, which end_sides destroys. */
 static struct rdma_cm_id *enter_state(enum state s)
 {
 	if (s <= BOUND) {

@@ -25,12 +25,13 @@ t = system.Suite(__doc__)
 lab = netlab.Lab(t)
 talker = t.program("talker")
 HERE, THERE, PORT = "10.1.0.1", "10.1.0.2", "7000"
-STRANGER = "10.1.0.3"  # in the namespace `there`, too
+STRANGER = "10.1.0.3"  # another address in the namespace `there`
 QUICK = not t.options.full
 
 
 class Talker:
-    """A running talker, whose lines are collected as they come."""
+    """A running talker, whose lines are collected as they come.  @through: the words
+    that start another program than talker, or start talker by another program."""
 
     def __init__(self, side, *words, through=(talker,), **env):
         self.said = []
@@ -48,7 +49,8 @@ class Talker:
             self.news.notify_all()
 
     def wait(self, text, seconds=HANG):
-        """Waits until the talker has printed a line that begins with @text."""
+        """Waits until the talker has printed a line that begins with @text.  Fails
+        after @seconds, or if the talker ends without such a line."""
         with self.news:
             done = self.news.wait_for(
                 lambda: any(line.startswith(text) for line in self.said) or
@@ -90,6 +92,7 @@ def kill_brokers(*sides):
 
 
 def resident(side):
+    """Returns how many bytes of memory the brokers of a side have resident."""
     total = 0
     for pid in brokers(side):
         with open("/proc/%d/statm" % pid) as f:
@@ -231,8 +234,8 @@ def deaths():
 
 
 def unlooked():
-    """A program that does not take its events gets the DREQ repeatedly, until
-    its peer gives up."""
+    """A stopped program does not answer a DREQ.  The peer's broker repeats the DREQ
+    until the program continues or the broker gives up."""
     def begun(began, **env):
         rewire()
         s = Talker("here", "serve", HERE, PORT)
@@ -302,8 +305,8 @@ def silences():
                 os.killpg(p.pid, signal.SIGKILL)
                 t.finish(p, 5)
 
-    # Each end of this pair always has a request outstanding: an end that only
-    # waits for a message cannot tell the stop or end of its peer from a pause.
+    # The client of this pair nearly always has a request outstanding.  An end that
+    # only waits for a message cannot tell a stop or the end of its peer from a pause.
     asking = ["ib_read_lat", "-x", "1", "-p", "%", "-n", "1000000"]
 
     def strictly(began):
@@ -330,9 +333,8 @@ def silences():
                "no message says that the peer has ended", r)
 
     def disconnects(began):
-        """The peer has disconnected by rdma_cm, so the request fails at once,
-        not only after the time that ADVERB_PATIENCE says: that is longer than
-        any program may run."""
+        """The peer has disconnected by rdma_cm, so the request fails without a wait
+        for ADVERB_PATIENCE, which is longer here than any program may run."""
         rewire()
         program = t.program("peer_left")
         s = Talker("here", "serve", HERE, PORT, through=[program])
@@ -379,8 +381,8 @@ def many_connections():
         done = 0
 
         def connect_at_once():
-            """Makes @many connections at once and ends them all at once, so
-            that as many are in TimeWait as can be when connections are made
+            """Makes @many connections at once and ends them all at once.  So at
+            least as many are in TimeWait at one time as when connections are made
             one after the other."""
             nonlocal done
             c = Talker("there", "call", HERE, PORT, many)
@@ -407,8 +409,8 @@ def many_connections():
         connect_at_once()
         for b, a in zip(before, sizes(2)):
             # A connection is in TimeWait for half a second after its end: the
-            # last @many connections are, and as many others may be.  A struct
-            # conv has less than 512 bytes.
+            # last @many connections are in TimeWait, and as many others may be.  A
+            # struct conv has less than 512 bytes.
             expect(a <= b + 512 * 2 * many + (128 << 10),
                    "a broker has grown from %d bytes to %d" % (b, a))
     case("%d connections at once, %d one after another, and at once again; "
@@ -416,8 +418,8 @@ def many_connections():
 
     def small(began):
         """Both ends are on one host, so the broker sends all messages to
-        itself.  The broker's receive buffer has the kernel's default size, and
-        so has room for only a few hundred messages."""
+        itself.  The broker's receive buffer has the kernel's default size, with
+        room for only a few hundred messages."""
         rewire()
         less = [t.program("deny_syscall"), "rcvbuf",
                 "--", talker]
@@ -460,7 +462,7 @@ def many_connections():
         s.process.send_signal(signal.SIGUSR1)
         s.wait("has a port")  # the broker has sent all answers before
         said = lab.messages("here") - before
-        # another packet of the namespace is a part of a message here
+        # Any other packet of the namespace adds a fraction of a message.
         expect(99 < said < 101, "%g messages instead of 100" % said)
     case("20 connections to a slow program within a host: no message is sent "
          "twice", slow)
@@ -505,7 +507,7 @@ def storms():
 
 
 def lost_ports():
-    """The broker of a stopped program dies, and another program starts its
+    """The broker of a stopped program dies, and another program starts the broker's
     successor before the stopped program goes on."""
     def replaced(began):
         """Returns the stopped program, which listens at PORT."""
@@ -601,8 +603,9 @@ GID = bytes(10) + b"\xff\xff"
 
 
 def frame(mad, source, **wrong):
-    """Returns a UD datagram for QP1 with an ICRC, as another host sends it.
-    @wrong names header fields and the wrong values that they get."""
+    """Returns a UD datagram for QP1 with @mad and an ICRC, as STRANGER sends it from
+    the UDP port @source.  @wrong names header fields and the wrong values that they
+    get; with icrc=1 the ICRC is wrong."""
     bth = bytearray((0x64, 0x40, 0xff, 0xff, 0, 0, 0, wrong.get("qpn", 1)))
     bth[0] = wrong.get("opcode", 0x64)
     bth[1] |= wrong.get("pad", 0) << 4
@@ -616,8 +619,8 @@ def frame(mad, source, **wrong):
 
 
 def message(kind, dice):
-    """Returns a well-formed message of connection management with ids that no
-    connection has."""
+    """Returns a well-formed message of connection management, whose attribute has the
+    low byte @kind.  @dice makes the ids, which no connection has."""
     mad = bytearray(256)
     mad[0:4] = 1, 7, 2, 3
     mad[8:16] = dice.randbytes(8)
@@ -638,7 +641,7 @@ def spoil(mad, dice):
     """Makes a message wrong in one of eight ways.  Returns the message."""
     way = dice.randrange(8)
     if way == 0:
-        mad[dice.randrange(4)] ^= 1 << dice.randrange(8)  # version, class...
+        mad[dice.randrange(4)] ^= 1 << dice.randrange(8)  # versions, class, method
     elif way == 1:
         mad[3] |= 0x80
     elif way == 2:
@@ -657,6 +660,7 @@ def spoil(mad, dice):
 
 
 def stranger():
+    """Returns a UDP socket in `there` with the address STRANGER, which this makes."""
     lab.ip("there", "address add %s/24 dev v0" % STRANGER)
     return lab.socket(STRANGER)
 

@@ -5,7 +5,8 @@
  *
  *	talker serve ADDRESS PORT           accepts all requests
  *	talker refuse ADDRESS PORT          rejects all requests
- *	talker bind ADDRESS PORT            binds the port, listens on SIGUSR1
+ *	talker bind ADDRESS PORT            binds the port, and listens after
+ *	                                    SIGUSR1
  *	talker ignore ADDRESS PORT BACKLOG  listens, and takes no event
  *	talker call ADDRESS PORT COUNT      makes COUNT connections at once
  *	talker call-two ADDRESS PORT COUNT  as call, and one connection to the
@@ -18,10 +19,11 @@
  *
  * All modes but the last two run until the process is killed.  A line has the
  * event, how many events of this type there have been, and the status.  On
- * SIGUSR1 a talker asks the broker for a port and prints that it has the port:
- * by then the broker has taken all messages that came before the question.  In
- * the modes "bind" and "call-two" SIGUSR1 instead has the talker listen, or
- * disconnect the connection to the next port.
+ * SIGUSR1 a talker asks the broker for a port, and prints a line when the
+ * broker has answered: by then the broker has taken all messages that came
+ * before the question.  In the mode "bind" the first SIGUSR1 instead makes the
+ * talker listen, and in the mode "call-two" each SIGUSR1 disconnects the
+ * connection to the next port.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -39,9 +41,11 @@
 enum { EVENTS = RDMA_CM_EVENT_TIMEWAIT_EXIT + 1, RESOLVE_MS = 2000 };
 
 static struct rdma_event_channel *channel;
-static unsigned seen[EVENTS];
+static unsigned seen[EVENTS]; /* how many events of each type have come */
+/* second_id: of "call-two", the connection to the next port.  bound_id: of
+ * "bind", until the talker listens. */
 static struct rdma_cm_id *second_id, *bound_id;
-static uint32_t qpn, ports;
+static uint32_t qpn, ports; /* the next QPN; how many ports were asked for */
 
 static struct sockaddr_storage address_of(const char *host, const char *port)
 {
@@ -102,8 +106,8 @@ static void listen_late(void)
 	bound_id = NULL;
 }
 
-/* Makes the next step of a connection after this event.  Returns whether the
- * connection is over. */
+/* Takes the next step of a connection after this event.  @refuses: rejects a
+ * request, and does not accept it.  Returns whether the connection is over. */
 static bool answer_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 			 bool refuses)
 {
@@ -131,8 +135,8 @@ static bool answer_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 	       (event == RDMA_CM_EVENT_CONNECT_REQUEST && refuses);
 }
 
-/* Binds an id to a port that the broker chooses, and so waits for its answer.
- */
+/* Binds an id to a port that the broker chooses, and so waits for the broker's
+ * answer. */
 static void ask_for_port(void)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
@@ -160,9 +164,9 @@ static void *await_signals(void *usr1)
 	return NULL;
 }
 
-/* Takes, prints and answers one event, and destroys its id, unless that is
- * second_id, if the connection is over.  Returns the event's type, and sets
- * *whose to its id, which may be destroyed. */
+/* Takes, prints and answers one event.  If the connection is then over,
+ * destroys the event's id, unless the id is second_id.  Returns the event's
+ * type, and sets *whose to the event's id, which may be destroyed. */
 static enum rdma_cm_event_type take_event(bool refuses,
 					  struct rdma_cm_id **whose)
 {
@@ -201,8 +205,8 @@ static void loop_connections(struct sockaddr_storage *to, int count)
 	}
 }
 
-/* Expects that a call failed with EINVAL because its private data is too long.
- */
+/* Exits with status 1 unless a call has failed with EINVAL because its private
+ * data is too long.  @what: the call's name; @result: the call's result. */
 static void expect_too_long(const char *what, int result)
 {
 	if (result != -1 || errno != EINVAL) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * udcheck: tests what the calls of librdmacm promise for ids with UD queue
- * pairs: that services are resolved by SIDR, and who receives the datagrams of
- * a multicast group.  Prints a line per case, as verbcheck does.  One thread.
+ * udcheck: tests calls of librdmacm for ids with UD queue pairs: services are
+ * resolved by SIDR, and ids join and leave multicast groups.  Prints a line per
+ * case, as verbcheck does.  One thread.
  */
 #include <errno.h>
 #include <poll.h>
@@ -55,9 +55,9 @@ static void ud_services_are_resolved_in_both_port_spaces(void)
 }
 
 /* Makes an id with a UD queue pair, registers @memory as *mr, posts two
- * receives into @memory, and has the id join the group with these
- * RDMA_MC_JOIN_FLAG_*.  Returns the id; the event of the join is still to come.
- */
+ * receives into @memory, and has the id join the group with one of the
+ * RDMA_MC_JOIN_FLAG_* as `flags`, after wrong calls were refused.  Returns the
+ * id; the event of the join is still to come. */
 static struct rdma_cm_id *join_group(struct sockaddr_storage *group,
 				     uint32_t flags, struct ibv_mr **mr,
 				     uint8_t *memory, size_t bytes)
@@ -93,7 +93,7 @@ static struct rdma_cm_id *join_group(struct sockaddr_storage *group,
 	join.comp_mask |= RDMA_CM_JOIN_MC_ATTR_ADDRESS;
 	join.join_flags = RDMA_MC_JOIN_FLAG_RESERVED;
 	EXPECT(rdma_join_multicast_ex(i, &join, i) && errno == EINVAL);
-	/* Without its bit of comp_mask the member is not judged. */
+	/* Without its bit in comp_mask, the wrong join_flags is not read. */
 	if (flags != RDMA_MC_JOIN_FLAG_FULLMEMBER)
 		join.join_flags = flags;
 	else
@@ -118,7 +118,8 @@ static int count_completions(struct ibv_cq *cq, int want, int wait_ms)
 	return n;
 }
 
-/* Sends two datagrams to the group that `to` describes. */
+/* Sends two datagrams to the group that `to` describes, and waits for their
+ * completions. */
 static void send_two(struct rdma_cm_id *from, const struct rdma_ud_param *to)
 {
 	struct ibv_sge sge = {(uintptr_t) "data", 4, 0};
@@ -162,7 +163,8 @@ static void a_send_only_member_receives_nothing(void)
 			send_two(i[k], &e->param.ud);
 		EXPECT(!rdma_ack_cm_event(e));
 	}
-	/* When the second datagram has come, the first has come to all. */
+	/* When the second datagram has come to one member, the first has come
+	 * to each member. */
 	EXPECT(count_completions(i[MEMBER]->recv_cq, 2, WAIT_MS) == 2);
 	EXPECT(count_completions(i[SENDS_ONLY]->recv_cq, 1, 0) == 0);
 	for (int k = 0; k < ALL; k++) {
