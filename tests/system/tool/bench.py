@@ -34,7 +34,8 @@ def raw_limits():
     with open(FIGURES, encoding="utf-8") as f:
         data = json.load(f)
     if data["left_out"] or len(data["figures"]) != 9:
-        raise Fail("the figure of a raw limit is missing", said)
+        raise Fail("bench gives %d figures, not 9, and has left out: %s" % (
+            len(data["figures"]), data["left_out"]), said)
     for key, rounds in data["figures"].items():
         if len(rounds) != 2 or not all(v > 0 for figures in rounds.values()
                                        for k, v in figures.items()
@@ -63,7 +64,8 @@ def children_of(pid):
 
 
 def unread(pid):
-    """Returns how many bytes wait in each TCP connection of a process."""
+    """Returns how many received bytes each TCP connection of a process holds that
+    the process has not read."""
     inodes = set()
     for fd in os.listdir("/proc/%d/fd" % pid):
         target = os.readlink("/proc/%d/fd/%s" % (pid, fd))
@@ -76,8 +78,8 @@ def unread(pid):
 
 
 def end_that_ends_is_reported():
-    """The first end is stopped until the other end has read all and is killed,
-    so that the first end then reads the end of the stream."""
+    """The first end is stopped until the other end has read all bytes and is killed.
+    So the first end then reads the end of the stream."""
     p = suite.start([os.path.join(suite.build, "bench", "tcp_pingpong"), "-b",
                      "-n", "100000000"])
     wait_until(lambda: p.poll() is not None or
@@ -135,7 +137,7 @@ def adverb_beside_the_limit():
 
 def invented():
     """Writes a file with the figures of an invented run that meets only some of
-    the goals.  Returns its path."""
+    the goals.  Returns the file's path."""
     figures = {}
     for n, key in enumerate(("adverb write/8", "adverb write/65536",
                              "udp shaped/8", "udp shaped/65536",
@@ -192,8 +194,8 @@ def page_is_rewritten():
 
 
 def readme_is_rewritten_only_by_a_whole_run():
-    """The table of speed in README.md changes if each of its figures was
-    measured, and else stays as it is."""
+    """The table of speed in README.md changes if each figure of the table was
+    measured, and otherwise stays as it is."""
     names = ["adverb write/65536", "udp shaped/65536", "tcp write/65536",
              "direct write/65536", "process_vm/65536", "direct send_lat/8",
              "libfabric shm/8", "ucx cma tag_lat/8"]
@@ -287,8 +289,8 @@ def mechanisms_in_turns():
 
 
 def two_builds():
-    """Writes a figures file of two builds: this build is slower in one step and
-    faster in another.  Returns its path."""
+    """Writes a file with figures of two builds: this build is slower in one step and
+    faster in another.  Returns the file's path."""
     figures = {}
     for key, this, other in (("adverb send_lat/2", 4.0, 2.0),
                              ("direct write/65536", 3.0, 2.0),

@@ -26,8 +26,10 @@ THINGS = ["version", "UDP port 4791", "steering", "UDP batches",
 
 
 def doctor(lacks=(), words=(), into=system.in_namespace, **env):
-    """Runs `adverb doctor` in a namespace of its own, with the filters @lacks of
-    deny_syscall.  Returns {thing: (word, why)} and the Result."""
+    """Runs `adverb doctor` with the filters @lacks of deny_syscall.  @words: a command
+    that runs the command after it.  @into: a function that wraps the whole command; by
+    default the command runs in a network namespace of its own.  Returns
+    {thing: (word, why)} and the Result."""
     filters = [DENY_SYSCALL, *lacks, "--"] if lacks else []
     e = dict(t.environment(), **env)
     p = t.start([*words, *filters, t.adverb, "doctor"], env=e,
@@ -42,12 +44,13 @@ def doctor(lacks=(), words=(), into=system.in_namespace, **env):
 def healthy():
     said, r = doctor()
     expect(list(said) == THINGS and len(r.output.splitlines()) == 18,
-           "doctor does not print these 18 lines", r)
+           "doctor does not print the 18 lines of THINGS", r)
     expect(r.status == 0 and all(word != "no" for word, _ in said.values()),
            "doctor finds something missing", r)
 
 
 def says(thing, word, why, **how):
+    """Runs a case: in doctor(**how) the line @thing has @word and a match of @why."""
     def body():
         said, r = doctor(**how)
         expect(thing in said, "the line is missing; exit status %d" % r.status,
@@ -60,8 +63,8 @@ def says(thing, word, why, **how):
 
 
 def where(script):
-    """Returns a function that wraps a command.  The command then runs in a mount
-    namespace in which @script has run before."""
+    """Returns a function that wraps a command.  The command then runs in a network
+    namespace of its own and in a mount namespace in which @script has run before."""
     def into(words):
         return ["unshare", "-m", "sh", "-c",
                 '{ %s; } || exit 77; ip link set lo up && exec "$@"' % script,
@@ -77,6 +80,8 @@ def file_over(path, text):
 
 
 def folder_over(path, script):
+    """Returns a shell command after which the folder @path has only the files that
+    @script makes there."""
     return "mount -t tmpfs none %s && cd %s && %s && cd /" % (
         path, path, script)
 
@@ -95,7 +100,7 @@ def core_of(script):
 
 def installed():
     """Returns a shell command after which the loader's cache has adverb's
-    libraries first, as after adverb install."""
+    libraries first, as after `adverb install`."""
     with open(t.path("ld.conf"), "w") as f:
         f.write(os.path.join(t.build, "lib") + "\n")
     return "ldconfig -C %s -f %s && mount --bind %s /etc/ld.so.cache" % (
@@ -116,8 +121,9 @@ def held_port():
 
 
 def held_without_proc():
-    """Without /proc the holder of the port may be adverb's broker, and the line
-    does not say that this user may not bind the port."""
+    """Without /proc doctor cannot tell whether adverb's broker or another program has
+    the port.  So the line is ok, and does not say that this user may not bind the
+    port."""
     def no_proc(words):
         return ["unshare", "-m", "sh", "-c",
                 'mount -t tmpfs none /proc || exit 77; exec "$@"', "sh", *words]
@@ -136,8 +142,8 @@ s.bind""")
 
 
 def held_by_ipv6():
-    """The port is free for a socket of IPv4 alone, which is not what a broker
-    opens."""
+    """A socket of IPv4 alone could still be bound to the port, but a broker needs a
+    socket of IPv6, which receives IPv4, too."""
     p = t.start([system.PYTHON, "-u", "-c", BY_IPV6])
     try:
         if p.stdout.readline() != b"held\n":
@@ -269,8 +275,8 @@ says("runtime folder", "slow", "^/proc/tree cannot be written",
      ADVERB_SYSFS="/proc/tree")
 says("receive buffer", "slow", "room for [1-9].* more is faster: sysctl",
      lacks=["rcvbuf"], into=core_of("echo 212992 >rmem_max"))
-# Other namespaces than the first cannot change the limit; before Linux 6.11
-# they have no file.
+# Network namespaces other than the first cannot change the limit; before Linux 6.11
+# they have no file rmem_max.
 says("receive buffer", "slow", "more is faster: on the host", lacks=["rcvbuf"],
      into=core_of("true"))
 says("receive buffer", "slow", "on the host of this network namespace",

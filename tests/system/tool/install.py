@@ -124,8 +124,9 @@ def a_program_inside_sees_the_device():
 
 def vendors_libraries(folder, conf, later):
     """A vendor's library in @folder comes before adverb's substitute, whether
-    the vendor's library is installed before or after adverb.  Until the system
-    has the vendor's library, the loader finds the substitute."""
+    the vendor's library is installed before or after adverb (@later).  Until the
+    system has the vendor's library, the loader finds the substitute.  @conf: whether
+    the loader's configuration names folders."""
     root = Root("ib_write_bw", vendors=True)
     own = [path for path in root.files() if VENDORS.search(path)]
     expect(own, "ib_write_bw links no vendor's library")
@@ -299,9 +300,9 @@ def settings(path):
             for name, text in zip(parts[1::2], parts[2::2])}
 
 
-# A program that runs the command in its arguments as systemd runs the unit, with a
-# listening socket as standard input, and then tries to bind the port, as another
-# program would.
+# A program with the arguments PROTOCOL COMMAND...  The program runs COMMAND as systemd
+# runs the unit, with a listening socket as standard input, and then tries to bind the
+# port, as another program would.
 AS_THE_UNIT = """
 import socket, subprocess, sys
 
@@ -478,7 +479,8 @@ def two_at_once_both_succeed():
 
 
 def a_run_that_waits_says_so():
-    """Any user may lock a folder that the user may read."""
+    """adverb waits for the lock of the root folder, which any user may take that may
+    read the folder."""
     root = Root()
     fd = os.open(root.path, os.O_RDONLY | os.O_DIRECTORY)
     fcntl.flock(fd, fcntl.LOCK_EX)
@@ -494,7 +496,8 @@ def a_run_that_waits_says_so():
 
 
 def a_fifo_does_not_stop_it():
-    """A FIFO in place of a file is refused.  To open it would wait for a writer."""
+    """A FIFO in place of a file is refused.  An open of the FIFO would wait for a
+    writer."""
     for path, why in ((LIB + "/libibverbs.so.1", "is somebody else's"),
                       ("etc/ld.so.conf", "does not include")):
         root = Root()
@@ -531,7 +534,7 @@ def all_users_can_read_it():
             expect(mode & 0o055 == 0o055,
                    "%s has the mode %o" % (folder, mode))
             folder = os.path.dirname(folder)
-    # The files that install has made itself, not those that Root has copied.
+    # The files that adverb has installed, not those that Root has copied.
     for path in root.files() - before:
         mode = os.stat(root.at(path)).st_mode & 0o777
         wanted = 0o055 if mode & 0o100 else 0o044
@@ -541,7 +544,8 @@ def all_users_can_read_it():
 
 
 def an_installed_bench_has_all_of_its_files():
-    """bench/meson.build and the folder of an installation name the same files."""
+    """An installation has the files of the build's folder bench, except for those
+    that need MPI."""
     root = Root()
     root.adverb("install")
     built = os.path.join(suite.build, "bench")

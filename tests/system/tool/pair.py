@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests `adverb run` and `adverb pair` on programs that need no device."""
+"""Tests `adverb run` and `adverb pair`, mostly on programs that need no device, and
+the options of each command of adverb."""
 
 import glob
 import os
@@ -17,8 +18,8 @@ from system import expect
 
 t = system.Suite(__doc__)
 
-# A server with the arguments ADDRESS PORT STATUS.  Serves one client, and exits
-# with STATUS.
+# A server with the arguments ADDRESS PORT STATUS.  The server serves one client, and
+# exits with STATUS.
 SERVE = """
 import socket, sys, time
 s = socket.socket()
@@ -31,8 +32,8 @@ c, _ = s.accept()
 print("got", c.recv(100).decode())
 sys.exit(int(sys.argv[3]))
 """
-# A client of SERVE with the arguments ADDRESS PORT STATUS SECONDS.  Sleeps for
-# SECONDS before it exits with STATUS.
+# A client of SERVE with the arguments ADDRESS PORT STATUS SECONDS.  The client sleeps
+# for SECONDS before it exits with STATUS.
 ASK = """
 import socket, sys, time
 c = socket.create_connection((sys.argv[1], int(sys.argv[2])))
@@ -202,7 +203,7 @@ def ends_with_ctrl_c():
     p = t.start([t.adverb, "pair", *spelled(
         [SERVE, "@", "%", "0", mark], ["import time; time.sleep(60)", mark])])
     deadline = time.monotonic() + 20
-    # a process that executes a program has no arguments for a moment
+    # For a moment of execve, /proc shows no arguments of the process.
     while (count := marked(mark)) != 3 and time.monotonic() < deadline:
         time.sleep(0.02)
     expect(count == 3, "pair and both sides did not start")
@@ -268,7 +269,7 @@ def drops_no_word():
             expect(r.status == status and (
                 "words 253" in r.output if status == 0 else
                 "has more than 255 words" in r.output),
-                "exit status %d with %d words" % (r.status, more), r)
+                "exit status %d with %d words more" % (r.status, more), r)
 
 
 def marked(mark):
@@ -420,8 +421,8 @@ def run_works_in_a_folder_with_a_space():
 
 
 def run_lacks_the_shim():
-    """adverb run does not preload a shim that is missing, and prints that it is
-    missing, unless --no-shim is given."""
+    """adverb run does not preload a shim that is missing, and prints a message about
+    the missing shim, unless --no-shim is given."""
     adverb = moved("lacking")
     os.remove(t.path("lacking/lib/libadverb-shim.so"))
     for words, said in ((), 1), (["--shim"], 1), (["--no-shim"], 0):

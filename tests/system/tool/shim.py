@@ -157,8 +157,8 @@ def preloads_nothing(program, why):
 
 
 def old_sanitizer():
-    """AddressSanitizer before gcc 8 must be the first library, and has no option
-    by which the shim may come first."""
+    """The AddressSanitizer of a gcc before version 8 must be the first library, and
+    has no option by which the shim may come first."""
     compiled("libasan.so.4", "int asan_nothing;", "-shared", "-fPIC",
              "-Wl,-soname,libasan.so.4")
     preloads_nothing(compiled("old", LOOK, "-Wl,--no-as-needed",
@@ -313,7 +313,7 @@ scandirat 3
 def calls():
     r = python(CALLS)
     expect(r.status == 0 and r.output == SEEN,
-           "a call gives another result than expected", r)
+           "a call gives another result than the one in SEEN", r)
 
 
 def link_in_json():
@@ -441,7 +441,8 @@ for name, *args in (("getrlimit", 8, 1), ("setrlimit", 8, 1),
 
 
 def bad_addresses(*sandbox):
-    """A call with a bad address fails as that of libc does."""
+    """A call of the shim with a bad address fails with EFAULT, as a system call does.
+    @sandbox: the words that run the program in a sandbox."""
     r = run([*sandbox, system.PYTHON, "-c", BAD])
     if sandbox and r.status == 77:
         raise Skip("a filter cannot be installed here")
@@ -449,7 +450,7 @@ def bad_addresses(*sandbox):
     expect(r.status == 0 and len(lines) == 11, "the program ends early", r)
     for line in lines[:3] + lines[5:]:
         expect(line.endswith(" -1 Bad address"), "no EFAULT: " + line, r)
-    # libc's own functions take NULL for "no limit is wanted".
+    # As in libc, NULL means that no limit is read or set.
     expect(lines[3] == "getrlimit 0 Success", "NULL fails", r)
     expect(lines[4] == "setrlimit 0 Success", "NULL fails", r)
 
@@ -478,7 +479,7 @@ with open("/proc/self/limits") as f:
     expect(r.output == "-1 -1 (-1, -1)\nset -1 -1\nset 8192 -1\n"
            "set 4096 4096\nValueError 4096 4096\nValueError 4096 4096\n"
            "[['4096', '4096']]\n", "the program sees other limits", r)
-    # This user may have no limit, so the program gets one.
+    # This user may have no limit, so prlimit sets one for the program.
     r = t.run(["prlimit", "--memlock=8192:8192", t.adverb, "run", "--no-shim",
                "--", system.PYTHON, "-c",
                "import resource; print(%s)" % LIMIT])

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests `adverb sim --pcap`: the capture of a simulated world.  tshark must find
-nothing wrong with it, and a world gives the same file each time."""
+nothing wrong with the capture, and a world must give the same file each time."""
 
 import os
 import sys
@@ -15,8 +15,9 @@ from system import expect, expect_ok
 import tshark
 
 t = system.Suite(__doc__)
-# An odd seed has addresses of IPv4, and bit 1 of a seed stands for shm acks, without
-# which a user forges frames.
+# An odd seed has addresses of IPv4.  If bit 1 of the seed is set, a world of RoCEv2 uses
+# shm acks, and a world of InfiniBand executes requests direct where it can.  If bit 1
+# is not set, a user forges frames in a world of RoCEv2.
 WORLDS = [("IPv4, a user who forges", 5, ()), ("IPv6, a user who forges", 4, ()),
           ("IPv4, shm acks", 7, ()), ("IPv6, shm acks", 6, ()),
           ("within one host", 9, ("--direct",)),
@@ -54,8 +55,8 @@ def same_file(seed, words):
 
 
 def sound_frames(seed, words):
-    """tshark and icrc_check find nothing wrong, and each frame is one packet of
-    RoCEv2 with the time at which it was sent."""
+    """Expects that tshark and icrc_check find nothing wrong, that each frame is one
+    packet of RoCEv2, and that the frames' times ascend."""
     path = capture("frames", seed, *words)
     # tshark takes random data of a payload for other protocols
     bad = tshark.lines(t, path, *tshark.CHECKS, "-Y", "!infiniband.bth || "
@@ -69,12 +70,13 @@ def sound_frames(seed, words):
         len(frames), seen))
     times = [float(line.split()[0]) for line in frames]
     expect(times == sorted(times) and times[-1] > 0,
-           "the times are not the world's")
+           "the frames' times do not ascend")
     t.note("%d frames" % seen)
 
 
 def sound_packets(seed, words):
-    """Each packet has an LRH and a BTH, and comes from one of the hosts' LIDs."""
+    """Expects that each packet has an LRH and a BTH and comes from one of the hosts'
+    LIDs, and that the packets' times ascend."""
     path = capture("packets", seed, *words)
     # tshark takes random data of a payload for other protocols
     bad = tshark.lines(t, path, "-Y", "!infiniband.bth")
@@ -83,7 +85,8 @@ def sound_packets(seed, words):
                            "infiniband.lrh.slid")
     times, lids = zip(*[line.split() for line in packets])
     times = [float(at) for at in times]
-    expect(len(times) > 100 and times == sorted(times), "the times are not the world's")
+    expect(len(times) > 100 and times == sorted(times),
+           "there are only %d packets, or their times do not ascend" % len(times))
     expect(set(int(lid, 0) for lid in lids) <= set(range(16, 26)),
            "the LIDs are %s" % sorted(set(lids)))
     t.note("%d packets" % len(packets))
@@ -102,8 +105,8 @@ def sound_streams(seed, words):
 
 
 def good_crcs():
-    """In three of four connections FPDUs have CRCs.  tshark judges connections
-    without markers, and mpa_check those with markers."""
+    """The CRCs of FPDUs, which three of four connections have, are right.  tshark
+    judges connections without markers, and mpa_check those with markers."""
     judged = marked_fpdus = 0
     for seed in range(2, 7):
         path = capture("crcs", seed, "--iwarp")
@@ -123,8 +126,8 @@ def good_crcs():
 
 
 def fates():
-    """Comments tell what the link does with a frame, and nothing without faults of
-    the link."""
+    """The comments of frames tell what the link does with a frame: each of FATES, and
+    nothing else."""
     told = set()
     for seed in range(1, 9):
         path = capture("fates", seed, "--loss", "20")
@@ -154,7 +157,8 @@ def refusals():
 
 
 def full():
-    """The file takes no more: a sentence says so, and the world runs to its end."""
+    """If the file can grow no more, a message says that the capture is incomplete, and
+    the world runs to its end."""
     path = t.path("full.pcapng")
     r = t.run(["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", t.adverb, "sim",
                "--seeds", "5", "--pcap", path])

@@ -32,8 +32,9 @@ def children(pid):
 
 
 def seen(what, wanted):
-    """Runs `adverb top` until @wanted returns a true value for the output.
-    Returns that value.  @what is for the message of a failure."""
+    """Runs `adverb top --json` until @wanted returns a true value for the parsed
+    output, and returns that value.  Fails after PATIENCE_S seconds; @what is for the
+    message of the failure."""
     bound = time.monotonic() + PATIENCE_S
     while time.monotonic() < bound:
         found = wanted(json.loads(top("--json")))
@@ -43,7 +44,8 @@ def seen(what, wanted):
 
 
 class Pair:
-    """The two processes of a transfer without end, by packets or direct."""
+    """The two processes of a transfer without end.  @direct, the value of
+    ADVERB_DIRECT: "0" by packets, "1" direct."""
 
     def __init__(self, direct):
         self.env = suite.environment(ADVERB_DIRECT=direct)
@@ -56,6 +58,7 @@ class Pair:
         return self
 
     def ends(self, said):
+        """Returns the process ids of the server and of the client, or None."""
         mine = set(children(self.main.pid))
         for qp in said["queue_pairs"]:
             if qp["pid"] in mine and qp["peer_pid"] in mine and \
@@ -80,7 +83,8 @@ def a_transfer_is_seen(direct):
         a, b = seen("a rate", busy)
         if a["peer"] != b["peer"] or a["peer_qpn"] != b["qpn"] or \
                 b["rx_bytes"] < 1 << 20 or a["retransmits"] > a["tx_packets"]:
-            raise Fail("the two ends contradict each other", "%s\n%s" % (a, b))
+            raise Fail("the rows of the two ends do not fit each other",
+                       "%s\n%s" % (a, b))
         if "ib_write_bw" not in top():
             raise Fail("the table lacks ib_write_bw", top())
 
@@ -108,7 +112,8 @@ def a_stopped_peer_is_named():
 
 
 def a_full_stream_is_named():
-    """While an iWARP server is stopped, the client waits for its own socket."""
+    """While an iWARP server is stopped, `adverb top` shows that the client waits for
+    the client's own socket."""
     suite.need("ib_write_bw")
     main = suite.start(suite.pair_argv(
         ["ib_write_bw", "-R", "-s", "65536", "-n", "100000000"], timeout=120),
