@@ -2,7 +2,8 @@
 /*
  * datagramcheck: tests what programs see of UD queue pairs, address handles and
  * multicast, and of operations that UC lacks.  Prints a line per case, as
- * verbcheck does.  Each process has one thread.
+ * verbcheck does.  A case that forks has a second process; each of the two has
+ * one thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,8 +20,8 @@ enum { MANY = 300, LONG = 480 }; /* LONG is too long for a receive's slot */
 
 static struct endpoint e; /* all queue pairs use its memory and its CQ */
 static struct ibv_qp *qp[QPS];
-static struct ibv_ah *ah; /* to this process's own GID */
-static union ibv_gid self;
+static struct ibv_ah *ah;  /* to this process's own GID */
+static union ibv_gid self; /* the GID of the port, at ENDPOINT_GID_INDEX */
 
 static struct ibv_qp *ud_open(struct ibv_cq *cq, uint32_t depth)
 {
@@ -86,8 +87,9 @@ static int post_request(struct ibv_qp *q, struct ibv_ah *to, uint32_t qpn,
 	return ibv_post_send(q, &wr, &bad);
 }
 
-/* Takes n completions.  Returns how many of them are receives, with the last
- * receive in *got, or -1 if too few completions come. */
+/* Takes n completions, which must be successful.  Returns how many of them are
+ * receives, with the last receive in *got, or -1 if the case has failed: too
+ * few completions come, or an earlier check was wrong. */
 static int take_completions(int n, struct ibv_wc *got)
 {
 	struct ibv_wc wc;
@@ -154,7 +156,8 @@ static void a_queue_pair_sends_to_itself(void)
 	EXPECT(wc.byte_len == GRH);
 }
 
-/* Sends @list messages, with value n in each byte, in one call. */
+/* Posts, in one call, @list messages of LONG bytes of value n to the queue pair
+ * qpn. */
 static void send_list(uint32_t qpn, int n, int list)
 {
 	struct ibv_sge sge = {(uintptr_t)e.region + 1024, LONG, e.mr->lkey};
@@ -174,6 +177,8 @@ static void send_list(uint32_t qpn, int n, int list)
 	EXPECT(!ibv_post_send(qp[0], wr, &bad));
 }
 
+/* Polls until the last byte of a message has the value n.  Returns whether the
+ * byte has this value within about ENDPOINT_WAIT_MS. */
 static bool is_heard(struct ibv_cq *cq, int n)
 {
 	volatile uint8_t *last = e.region + GRH + LONG - 1;
@@ -188,7 +193,8 @@ static bool is_heard(struct ibv_cq *cq, int n)
 }
 
 /* Runs the receiving process, which polls until the last message has come.
- * Returns its exit status. */
+ * Writes its QPN to the pipe @tell twice: when the receives are posted, and
+ * when the first message has come.  Returns the exit status of the process. */
 static int receive_all(int tell)
 {
 	struct ibv_sge sge;
@@ -212,9 +218,9 @@ static int receive_all(int tell)
 	return 0;
 }
 
-/* Sends some datagrams in a list, and then others one by one, so that the
- * library may hold some back to send them together with later ones.  No thread
- * polls, and yet the last datagram must arrive. */
+/* Sends eight datagrams in a list, and then @singly datagrams one by one, so
+ * that the library may hold some back to send them together with later ones.
+ * The sender does not poll, and yet the last datagram must arrive. */
 static void leaves_without_a_poll(int singly)
 {
 	int pair[2], status = -1;
@@ -230,6 +236,8 @@ static void leaves_without_a_poll(int singly)
 	send_list(qpn, FIRST, 1);
 	/* The first datagram has arrived, so its path is set up. */
 	EXPECT(read(pair[0], &qpn, sizeof(qpn)) == sizeof(qpn));
+	/* After this pause the next posts begin a stream of their own
+	 * (host/poll_policy.h). */
 	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 	send_list(qpn, FIRST, 8);
 	for (int i = 1; i < singly; i++)
@@ -291,8 +299,8 @@ static void expect_misuse_error(struct ibv_qp *q, uint32_t bytes,
 	EXPECT(take_completions(2, &wc) == 1);
 }
 
-/* Adapters do not check a request when it is posted, so a request with an
- * operation that UD lacks completes in error. */
+/* A WRITE, READ, atomic or SEND with invalidate, which UD lacks, and a message
+ * longer than the MTU are posted, and complete in error. */
 static void misuse_completes_in_error(void)
 {
 	static const enum ibv_wr_opcode ops[] = {
@@ -340,7 +348,8 @@ static struct ibv_qp *uc_open(void)
 	return q;
 }
 
-/* A request with an operation that UC lacks completes in error. */
+/* A request with an operation that UC lacks is posted, and completes in error.
+ */
 static void misuse_of_uc_completes_in_error(void)
 {
 	static const enum ibv_wr_opcode ops[] = {
@@ -364,7 +373,8 @@ static void misuse_of_uc_completes_in_error(void)
 	}
 }
 
-/* Each member of the group except the sender gets a datagram once. */
+/* Each member of the group except the sender gets a datagram once; a queue pair
+ * that has left the group gets none. */
 static void check_group(const union ibv_gid *gid)
 {
 	struct ibv_ah *to = ah_open(gid);

@@ -37,7 +37,8 @@ static enum ibv_wc_status post_and_wait(struct endpoint *end,
 	return next_completion(end).status;
 }
 
-/* Writes from e[0] to the beginning of e[1]'s region.  Returns the status. */
+/* Executes a WRITE from e[0] to the beginning of e[1]'s region with this rkey.
+ * Returns the status of the completion. */
 static enum ibv_wc_status write_by(uint32_t rkey)
 {
 	struct ibv_sge sge = {(uintptr_t)e[0].region, WINDOW_BYTES,
@@ -50,7 +51,7 @@ static enum ibv_wc_status write_by(uint32_t rkey)
 	return post_and_wait(&e[0], &wr);
 }
 
-/* A memory window of e[1], and a region to which it can be bound. */
+/* A memory window of e[1], and a region to which the window can be bound. */
 struct window {
 	struct ibv_mr *mr;
 	struct ibv_mw *mw;
@@ -103,8 +104,9 @@ static void a_region_has_one_key(void)
 	endpoint_close_pair(e);
 }
 
-/* Calls ibv_rereg_mr with arguments that are refused, and expects that the
- * region does not change.  Returns what the call returned. */
+/* Calls ibv_rereg_mr for e[1]'s region with arguments that are refused, and
+ * expects that the call sets errno to want_errno and does not change the
+ * region.  Returns the value that the call returned. */
 static int refused_rereg(int flags, struct ibv_pd *pd, size_t length,
 			 int access, int want_errno)
 {
@@ -141,7 +143,7 @@ static struct ibv_mr *reg_page(uint8_t *page, int access)
 }
 
 /* The kernel pins the pages of a region for writing if a right to write or to
- * bind windows is asked for, and that fails for pages that are read-only. */
+ * bind windows is asked for; read-only pages cannot be pinned for writing. */
 static void read_only_memory_is_registered_for_reading(void)
 {
 	long size = sysconf(_SC_PAGESIZE);
@@ -227,8 +229,9 @@ static void a_new_key_has_the_lower_8_bits_given(void)
 	endpoint_close_pair(e);
 }
 
-/* Connects both ends, and sets *w to a window of type 2 that is not bound.
- * Returns the queue pair of e[1], on which ibv_wr_bind_mw can bind *w. */
+/* Opens and connects both ends, and sets *w to a window of type 2 that is not
+ * bound.  Returns the queue pair of e[1], on which ibv_wr_bind_mw can bind *w.
+ */
 static struct ibv_qp_ex *binder_open(struct window *w)
 {
 	struct ibv_qp_init_attr_ex init = {
@@ -274,7 +277,8 @@ static void a_key_is_given_by_ibv_wr_bind_mw(void)
 	endpoint_close_pair(e);
 }
 
-/* The window keeps its key if the series is not posted. */
+/* A window keeps its key if the work requests between ibv_wr_start and
+ * ibv_wr_complete are not posted: they are aborted, or are too many. */
 static void a_key_is_not_given_by_a_series_that_is_not_posted(void)
 {
 	struct ibv_mw_bind_info info;
@@ -325,8 +329,9 @@ static void type_1_is_never_zero_based(void)
 	endpoint_close_pair(e);
 }
 
-/* Binds a window to a region of the window's protection domain, but through a
- * queue pair of another protection domain. */
+/* Expects that a binding fails if the queue pair is of another protection
+ * domain than the window and the region.  For type 1 also expects that a region
+ * of the queue pair's domain is refused. */
 static void a_binding_across_domains(enum ibv_mw_type type)
 {
 	struct ibv_mw_bind of_1 = {.send_flags = IBV_SEND_SIGNALED};

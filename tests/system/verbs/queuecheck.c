@@ -204,7 +204,8 @@ static struct ibv_qp *ex_open(struct endpoint *e, struct ibv_cq *cq,
 	return ibv_create_qp_ex(e->ctx, &init);
 }
 
-/* A basic SRQ ignores the completion queue, as in rdma-core and the kernel. */
+/* ibv_create_srq_ex ignores the completion queue of a basic SRQ, as rdma-core
+ * and the kernel do. */
 static void a_basic_shared_queue_may_name_a_completion_queue(void)
 {
 	struct ibv_srq_init_attr_ex init = {
@@ -375,8 +376,9 @@ static void requests_are_posted_all_or_none(void)
 	both_close();
 }
 
-/* WRITEs are posted one by one, so that the library may hold back those after
- * the first to execute them together. */
+/* WRITEs are posted one by one and no thread polls, and yet the last WRITE must
+ * arrive.  By packets the library may hold WRITEs back to send them together;
+ * same_host/gathered.c tests direct WRITEs that wait. */
 static void what_is_posted_leaves_without_a_poll(void)
 {
 	struct ibv_sge sge = {.length = 8};
@@ -403,7 +405,8 @@ static void what_is_posted_leaves_without_a_poll(void)
 	both_close();
 }
 
-/* Sleeps until the armed completion queue has an event. */
+/* Sleeps until e's completion queue, which is armed, has an event, and
+ * acknowledges the event. */
 static void await_event(struct endpoint *e)
 {
 	struct ibv_cq *cq;
@@ -413,7 +416,8 @@ static void await_event(struct endpoint *e)
 	ibv_ack_cq_events(cq, 1);
 }
 
-/* Takes an event of the completion queue if there is one. */
+/* Takes an event of e's completion queue if there is one.  Returns whether
+ * there was one. */
 static bool take_event(struct endpoint *e)
 {
 	struct pollfd ready = {.fd = e->channel->fd, .events = POLLIN};
@@ -425,9 +429,9 @@ static bool take_event(struct endpoint *e)
 }
 
 /*
- * One poll takes many completions.  The last is a receive whose memory is
- * unmapped: the queue pair goes to ERR, and the next receive is flushed, which
- * wakes a thread that sleeps for an event.
+ * One poll takes many completions.  The last of them is that of a receive whose
+ * memory is unmapped: the queue pair goes to ERR, and the next receive is
+ * flushed, which must give an event to a thread that sleeps for one.
  */
 static void a_flush_by_a_long_poll_gives_an_event(void)
 {
@@ -461,8 +465,9 @@ static void a_flush_by_a_long_poll_gives_an_event(void)
 		wr.opcode = i < 15 ? IBV_WR_RDMA_WRITE : IBV_WR_SEND;
 		EXPECT(ibv_post_send(b.qp, &wr, &bad) == 0);
 	}
-	/* a has the SEND: the message that a sends next reaches b after the
-	 * acknowledgements of b's requests, whose completions precede it. */
+	/* When a has b's SEND, a has all of b's requests: their
+	 * acknowledgements reach b before the message that a sends next, and
+	 * so their completions precede that of the message. */
 	await_event(&a);
 	EXPECT(munmap(page, size) == 0);
 	sge = (struct ibv_sge){(uintptr_t)a.region, 8, a.mr->lkey};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * verbcheck: tests what each verb promises to a program, between two queue
- * pairs of one process.  Prints a line per case (../../check.h).  One thread.
+ * verbcheck: tests the promises of verbs to a program, between two queue pairs
+ * of one process.  Prints a line per case (../../check.h).  One thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +28,9 @@ static void both_close(void)
 	endpoint_close(&b);
 }
 
-/* Returns a signaled request of a, with `bytes` bytes of its region, to b's
- * region; *sge is set for the request. */
+/* Returns a signaled request for a's queue pair: the local memory is the first
+ * `bytes` bytes of a's region, and the remote memory of a WRITE or READ is b's
+ * region.  The request refers to *sge, which this function sets. */
 static struct ibv_send_wr make_request(enum ibv_wr_opcode opcode,
 				       struct ibv_sge *sge, uint32_t bytes)
 {
@@ -55,7 +56,8 @@ static struct ibv_wc next_completion(struct endpoint *e)
 	return wc;
 }
 
-/* A peer that knows the number of one queue pair cannot compute the next. */
+/* A peer that knows the numbers of some queue pairs cannot compute the next
+ * number by a constant step. */
 static void queue_pair_numbers_are_not_in_a_row(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1, 1, 1, 1, 0},
@@ -98,7 +100,7 @@ static void refusals_have_their_errno(void)
 	both_close();
 }
 
-/* Tries to create a queue pair with these capabilities. */
+/* Expects that a queue pair with these capabilities is refused. */
 static void more_is_refused(struct ibv_qp_cap cap)
 {
 	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
@@ -130,7 +132,7 @@ static void more_than_the_limit_is_refused(void)
 		(struct ibv_qp_cap){1, 1, (uint32_t)dev.max_sge + 1, 1, 0});
 	more_is_refused(
 		(struct ibv_qp_cap){1, 1, 1, (uint32_t)dev.max_sge + 1, 0});
-	/* a QPN has 24 bits; the rest of the call is as it must be */
+	/* a QPN has 24 bits; all other attributes of the call are valid */
 	EXPECT(ibv_query_gid(a.ctx, 1, ENDPOINT_GID_INDEX,
 			     &to.ah_attr.grh.dgid) == 0);
 	to.ah_attr.grh.sgid_index = ENDPOINT_GID_INDEX;
@@ -140,8 +142,8 @@ static void more_than_the_limit_is_refused(void)
 	both_close();
 }
 
-/* Calls for features that are not built fail with EOPNOTSUPP, and the device's
- * attributes say that they are not built. */
+/* Calls for features that adverb lacks fail with EOPNOTSUPP, and the device's
+ * attributes do not advertise these features. */
 static void what_is_not_built_is_eopnotsupp(void)
 {
 	struct ibv_flow_attr flow = {
@@ -252,8 +254,8 @@ static void inline_data_is_copied_without_a_key(void)
 	both_close();
 }
 
-/* Adapters do not check a request when it is posted, so an atomic of 9 bytes
- * completes in error. */
+/* Adapters do not check the length of an atomic when the request is posted, so
+ * an atomic of 9 bytes completes in error. */
 static void an_atomic_is_of_8_bytes(void)
 {
 	struct ibv_send_wr wr, *bad;
@@ -384,8 +386,8 @@ static void rights_change_while_the_keys_stay(void)
 	both_close();
 }
 
-/* ibv_import_mr(3): a program destroys the region by one of its two handles,
- * and gives the other handle back by ibv_unimport_mr. */
+/* ibv_import_mr(3): a program that has two handles of a region destroys the
+ * region by one of them, and gives the second one back by ibv_unimport_mr. */
 static void an_imported_region_can_be_destroyed(void)
 {
 	struct ibv_context *ctx;
@@ -452,8 +454,9 @@ static void a_domain_is_busy_if_any_of_its_handles_has_objects(void)
 	both_close();
 }
 
-/* The handle of the domain is given back before the objects that were made with
- * it.  AddressSanitizer sees an access to a handle that was freed. */
+/* A program may give an imported domain back while a region that was made with
+ * this handle exists.  AddressSanitizer reports an access to the freed handle.
+ */
 static void an_imported_domain_outlives_its_handle(void)
 {
 	struct ibv_context *ctx;
@@ -473,8 +476,8 @@ static void an_imported_domain_outlives_its_handle(void)
 	both_close();
 }
 
-/* The handle of a domain that was freed names no domain any more, although
- * later domains have greater handles. */
+/* The handle of a domain that was freed names no domain any more, also if a
+ * domain with a greater handle exists.  Nor do 0 and UINT32_MAX. */
 static void a_freed_domain_is_not_imported(void)
 {
 	struct ibv_pd *first, *second, *imported;
@@ -501,7 +504,8 @@ static void a_freed_domain_is_not_imported(void)
 	both_close();
 }
 
-/* A region of another domain is not imported into this one. */
+/* ibv_import_mr finds only a region of the domain that the caller passes, and
+ * no region has the handle 0.  ibv_import_device finds only an open context. */
 static void a_region_of_another_domain_is_not_imported(void)
 {
 	struct ibv_pd *pd;
@@ -547,7 +551,8 @@ static void a_region_of_device_memory_stays_as_it_is(void)
 	both_close();
 }
 
-/* A program may compute a negative number of completions to poll for. */
+/* A program that computes the number of completions to poll for may get a
+ * negative number. */
 static void a_poll_for_fewer_than_none_takes_none(void)
 {
 	struct ibv_wc wc = {.wr_id = 77};

@@ -12,7 +12,8 @@ t = system.Suite(__doc__)
 
 
 # Words of the messages that adverb must print in the cases "a call that is not
-# built is EOPNOTSUPP", "... is not imported" and "more than a limit is refused".
+# built is EOPNOTSUPP", "a freed domain is not imported", "a region of another domain
+# is not imported" and "more than a limit is refused".
 REFUSED = ("steering of raw packets", "XRC (ibv_open_xrcd",
            "a queue pair other than RC, UC and UD", "tag matching",
            "registration on demand (ODP)", "fetching memory ahead",
