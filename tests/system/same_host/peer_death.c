@@ -11,10 +11,16 @@
  * with the right status, messages and atomics of the victim must be whole, no
  * byte outside the registered memory may change, and the friend must be served
  * all the time.  After each round the survivor destroys its queue pairs with
- * the victim.  At the end no receive may be lost, and no thread, descriptor or
- * arena may be left.  -t: ends after SECONDS, but not before LEAST rounds.  -o:
- * all victims die in the way ONLY: kill, exit or exec.  Exits with 0, or prints
- * what is wrong.
+ * the victim.  At the end the survivor's SRQ may have lost no receive, and the
+ * survivor may have no thread, descriptor or arena of the dead.
+ *
+ *	-n	how many rounds; 100 without -n
+ *	-t, -l	ends after SECONDS, but not before LEAST rounds; 20 without -l
+ *	-s	with equal seeds the victims of two runs die in the same ways
+ *	-o	all victims die in the way ONLY: kill, exit or exec
+ *
+ * Exits with 0.  Otherwise prints a message, unless an option is wrong, and
+ * exits with another status.
  */
 #include "step_timeout.h"
 #include "leak_check.h"
@@ -29,11 +35,11 @@
 #include <time.h>
 
 enum {
-	LINKS = 3,   /* queue pairs with a victim */
-	FRIENDS = 2, /* queue pairs with the friend */
-	LATEST_US = 4000,
-	REST_US = 50,
-	TURNS = 400, /* turns at most of a victim that exits or executes */
+	LINKS = 3,	  /* queue pairs with a victim */
+	FRIENDS = 2,	  /* queue pairs with the friend */
+	LATEST_US = 4000, /* the longest wait before a victim is killed */
+	REST_US = 50,	  /* the pause after a turn without a completion */
+	TURNS = 400,	  /* turns at most of a victim that exits or executes */
 	WARM = 10, /* rounds after which the number of objects must not grow */
 	LEFT_MS = 5000, /* wait for the last victim's objects to be freed */
 	WAIT_S = 100,	/* a step that takes longer hangs */
@@ -44,8 +50,9 @@ enum { SURVIVOR, OTHER };
 
 struct meeting {
 	struct endpoint_address at[2][LINKS];
-	/* of each side: the number, plus 1, of the round for which its
-	 * addresses are in at[], and for which it is connected */
+	/* of each side, the number, plus 1, of the last round for which the
+	 * addresses of the side are in at[], and for which the side is
+	 * connected */
 	int is_there[2], is_ready[2];
 };
 
@@ -57,7 +64,9 @@ static struct shared_steps {
 	int is_doomed; /* the victim may die from now on */
 	int is_dead;   /* the victim is dead */
 	int is_done;   /* the last round that the survivor ended, plus 1 */
-	int is_last;   /* the step, 1 to 5, in which the friend ends */
+	/* the steps, 1 to 5, in which the survivor and the friend end their
+	 * traffic; 0: it goes on */
+	int is_last;
 	/* the friend's requests that have ended; the atomic accesses to this
 	 * count order no other data */
 	uint32_t friends;
@@ -68,8 +77,8 @@ static struct shared_steps {
 static unsigned seed = 1;
 static int only = -1;
 
-/* As check_need, but says how to repeat the round, and ends a forked process by
- * _exit. */
+/* Does what check_need does, but also prints the round and the seed, and ends a
+ * forked process by _exit. */
 static void need_good(bool good, const char *what)
 {
 	if (good)
@@ -167,7 +176,8 @@ static void be_friend(void)
 	}
 	quiesce_links(&line, l, FRIENDS);
 	/* Sends as many messages as the survivor's SRQ has receives.  The
-	 * survivor posts no more receives, so all must still be there. */
+	 * survivor posts no more receives, so the messages arrive only if no
+	 * receive was lost. */
 	step_timeout_say(&shared_steps->is_last, 2);
 	while (step_timeout_look(&shared_steps->is_last) != 3)
 		traffic_turn(&line);
@@ -181,8 +191,9 @@ static void be_friend(void)
 
 /* ---- a victim ---- */
 
-/* The program that a victim executes: it maps other memory at the address of
- * the victim's region, to which no peer may write. */
+/* The program that a victim executes.  Maps other memory at @where, the address
+ * of the victim's region, and then writes a byte to the descriptor @out.  No
+ * peer may write to this memory until the descriptor @in gives a byte. */
 static int watch_own_memory(const char *where, const char *in, const char *out)
 {
 	uint8_t *m = (uint8_t *)(uintptr_t)strtoull(where, NULL, 16), byte;
@@ -198,7 +209,7 @@ static int watch_own_memory(const char *where, const char *in, const char *out)
 		return 1;
 	for (size_t i = 0; is_free && i < TRAFFIC_SPAN; i++)
 		if (m[i] != ENDPOINT_FILL) {
-			printf("byte %zu of the executed program was written by a peer\n",
+			printf("a peer has written byte %zu of the executed program's memory\n",
 			       i);
 			return 1;
 		}
@@ -279,8 +290,8 @@ static bool turn_until(struct survivor *s, const int *word)
 	return step_timeout_look(word) == shared_steps->round + 1;
 }
 
-/* Connects to the victim.  Returns whether the survivor's ends are connected.
- */
+/* Makes the survivor's ends, and connects them to the victim.  Returns false if
+ * the victim has died before its addresses were known. */
 static bool meet_victim(struct survivor *s)
 {
 	struct meeting *m = &shared_steps->victim;
@@ -305,7 +316,7 @@ static bool meet_victim(struct survivor *s)
 }
 
 /* Forks, so that the kernel shares the registered memory with a child (copy on
- * write) while peers write to it. */
+ * write) while peers write to that memory. */
 static void have_a_child(void)
 {
 	pid_t child = fork();
@@ -314,9 +325,13 @@ static void have_a_child(void)
 		_exit(0);
 	if (!child)
 		execl("/bin/true", "true", NULL);
-	need_good(child > 0 && waitpid(child, NULL, 0) == child, "a child");
+	need_good(child > 0 && waitpid(child, NULL, 0) == child,
+		  "the survivor cannot fork, or cannot wait for its child");
 }
 
+/* Expects that all requests to the dead victim end and that the friend is still
+ * served, and removes the links with the victim.  @met: these links were
+ * connected. */
 static void end_dead_links(struct survivor *s, bool met)
 {
 	uint32_t friends;
@@ -456,6 +471,9 @@ static int await_child(pid_t pid)
 	return status;
 }
 
+/* Kills the victim at a random moment; one victim in eight may not be connected
+ * yet.  Returns false if the victim ends in another way, or the survivor
+ * or the friend ends. */
 static bool kill_victim(pid_t victim)
 {
 	int round = shared_steps->round, status;
@@ -471,7 +489,9 @@ static bool kill_victim(pid_t victim)
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-/* Waits until a victim has exited or executed.  Returns false if it failed. */
+/* Waits until the victim has exited, or until the program that the victim
+ * executes has written to the pipe @in.  Returns false if the victim, or that
+ * program, has failed. */
 static bool await_departure(pid_t victim, int in)
 {
 	char byte;
@@ -488,7 +508,7 @@ static bool run_round(int round)
 	pid_t victim;
 	bool good;
 
-	need_good(!pipe(in) && !pipe(out), "pipe");
+	need_good(!pipe(in) && !pipe(out), "the parent cannot make a pipe");
 	memset(shared_steps->added_posted, 0,
 	       sizeof(shared_steps->added_posted));
 	memset(shared_steps->added_done, 0, sizeof(shared_steps->added_done));
@@ -536,7 +556,8 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Runs the rounds.  Returns whether all of them succeeded. */
+/* Runs @rounds rounds, or fewer if @seconds, which is not 0, are over after
+ * @least rounds.  Returns whether all rounds succeeded. */
 static bool run_rounds(int rounds, int least, double seconds)
 {
 	double began = now_s();
@@ -554,8 +575,9 @@ static bool run_rounds(int rounds, int least, double seconds)
 	return true;
 }
 
-/* Ends the survivor and the friend.  After a failure SIGALRM makes the survivor
- * print for which step it waits. */
+/* Ends the survivor and the friend.  @good: all rounds succeeded.  After a
+ * failure SIGALRM makes the survivor print for which step the survivor waits.
+ * Returns 0 if both processes and all rounds succeeded. */
 static int end_processes(bool good)
 {
 	if (!good && has_ended(survivor))

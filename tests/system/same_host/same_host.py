@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests two processes of one host, with packets and without: the order in which
-bytes become visible, remote atomics beside atomics of the target, and a stop or
-a sudden death of either process."""
+"""Tests processes of one host, with packets and without: the order in which bytes
+become visible, remote atomics beside atomics of the target, a stop or a sudden death
+of a process, nonsense in an arena, many threads, many processes, and memory that
+both processes can map."""
 
 import functools
 import sys
@@ -39,7 +40,7 @@ DEATHS = {"direct": ["-n", "10000"] if t.options.full else
                      ["-n", "500", "-l", "20", "-t", "15"]}
 SHORT = "1000" if t.options.full else "20"
 ROUNDS = 10000000 if t.options.full else 1000
-# Arguments of polled: the rounds of each size, and the seconds after which it may
+# Arguments of polled: the rounds of each size, and the seconds after which polled may
 # end with fewer rounds.
 POLLS = {"direct": ["-n", "10000000"] if t.options.full else
                    ["-n", "100000", "-t", "12"],
@@ -48,7 +49,7 @@ POLLS = {"direct": ["-n", "10000000"] if t.options.full else
          "packets": ["-n", "1000000"] if t.options.full else
                     ["-n", "10000", "-t", "3"]}
 SIZES = 53
-# All mechanisms that can be switched off (src/log/env.h).
+# All mechanisms of src/log/env.h, without the rings to a fabric.
 ALL_OFF = {"ADVERB_WITHOUT": "credits,acks,eager,mapped,adaptive"}
 # How many processes run at once.  The hostile user may hold the upper half of the
 # broker's indexes, so only the lower half is certain for the broker's own user
@@ -119,14 +120,14 @@ def mapped(kind, status=0, **env):
         if not can_do_without_calls():
             raise Skip("no restartable sequences, or no fast strings")
         r = run("direct", kind, program=MAPPED, **env)
-        expect(r.status == status, "another exit status than expected", r)
+        expect(r.status == status, "exit status %d, not %d" % (r.status, status), r)
     return body
 
 
 def left_out(status, *argv, **env):
     def body():
         r = run("direct", *argv, program=LEFT_OUT, **env)
-        expect(r.status == status, "another exit status than expected", r)
+        expect(r.status == status, "exit status %d, not %d" % (r.status, status), r)
     return body
 
 
@@ -134,8 +135,8 @@ def gathered(way):
     def body():
         r = run(way, "2000" if t.options.full else "200", program=GATHERED)
         expect_ok(r)
-        # Copies within mapped memory wait for nothing, and packets may arrive
-        # before the program looks.
+        # WRITEs to mapped memory are executed when they are posted, and packets
+        # may arrive before the program looks.
         expect(way != "direct" or "waited in 0 of" not in r.output,
                "no WRITE waited, so nothing was gathered", r)
         t.note(r.output.splitlines()[-1])

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * samehost stopped HOW [hidden] | map HOW | kill TIMES SEED
+ * samehost stopped HOW [hidden] | map HOW | kill TIMES [SEED]
  *
  * Tests two processes of one host, by public verbs alone.
  *	stopped	the target is stopped.  With HOW direct, a WRITE, a READ and a
- *		SEND complete while it is stopped, and an atomic completes when
- *		it continues.  With HOW mapped (and ENDS_SHARED=1), the atomic
- *		completes while it is stopped, too.  With HOW packets, all
- *		complete when it continues.  With "hidden", the target lets no
- *		process of its user write into its memory.
+ *		SEND complete while the target is stopped, and an atomic
+ *		completes when the target continues.  With HOW mapped (and
+ *		ENDS_SHARED=1), the atomic also completes while the target is
+ *		stopped.  With HOW packets, all four complete when the target
+ *		continues.  With "hidden", the target lets no process of its
+ *		user write into its memory.
  *	map	both processes map the peer's arena when they connect, before
  *		either of them posts.  With HOW packets, neither maps the peer's
  *		arena.
- *	kill	one of two working processes is killed at a moment that SEED
- *		selects; in every other pair of rounds a request has succeeded
- *		before.  The requests of the other process must complete, or
- *		fail after the kill with a right status, and no byte outside
- *		its region may be written.
- * Exits with 0, or prints what is wrong.
+ *	kill	in each of TIMES rounds, one of two working processes is killed
+ *		at a moment that SEED selects; in every second pair of rounds a
+ *		request has succeeded before.  The requests of the survivor must
+ *		complete, or fail after the kill with a right status, and no
+ *		byte outside the survivor's region may be written.
+ * Exits with 0, with 2 if an argument is missing, or prints a message and exits
+ * with 1.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -41,10 +43,14 @@ enum { PATIENCE_S = 100 };
 
 /* Shared by both processes and their parent. */
 struct shared_steps {
-	struct endpoint_address address[2];
+	struct endpoint_address address[2]; /* of each process */
+	/* of each process, whether its address is in address[], whether it is
+	 * connected, and whether it has mapped as many arenas as expected */
 	int is_there[2], is_ready[2], has_mapped[2];
-	int order; /* the step of the case; its meaning differs by case */
-	int has_succeeded; /* a request, or its receive, has */
+	/* stopped: the step of the case; map: how many arenas of peers a
+	 * process is to map; kill: 1 after the kill */
+	int order;
+	int has_succeeded; /* a request or a receive has succeeded */
 	int is_doomed;	   /* the parent may kill a process from now on */
 };
 
@@ -111,6 +117,8 @@ static void post_receive(uint32_t bytes)
 		step_timeout_die("post_recv");
 }
 
+/* Expects that the next completion comes and is successful.  @what names the
+ * request or the receive in a message. */
 static void must_complete(const char *what)
 {
 	struct ibv_wc wc;
@@ -158,7 +166,7 @@ static void be_stopped(int is_hidden)
 	/* The parent stops this process here. */
 	while (step_timeout_look(&shared_steps->order) != 2)
 		sched_yield();
-	must_complete("receive");
+	must_complete("the target's receive");
 	if (me.region[0] != 7 || me.region[256] != 7 ||
 	    *(uint64_t *)(void *)(me.region + 512) != 5)
 		step_timeout_die("the target's region lacks the written bytes");
@@ -170,11 +178,11 @@ static void wait_stopped(pid_t pid)
 
 	kill(pid, SIGSTOP);
 	if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
-		step_timeout_die("SIGSTOP");
+		step_timeout_die("the target does not stop");
 }
 
-/* Posts four requests to the stopped target; the first `alone` of them have to
- * complete without the target. */
+/* Posts four requests to the stopped target.  The first `alone` of them have to
+ * complete while the target is stopped, and the rest when it continues. */
 static void work_on_stopped(int alone)
 {
 	struct ibv_wc wc;
@@ -186,18 +194,18 @@ static void work_on_stopped(int alone)
 	post_request(IBV_WR_RDMA_WRITE, 2, 256, 64);
 	post_request(IBV_WR_RDMA_READ, 3, 1024, 64);
 	for (int i = 0; i < alone && i < 3; i++)
-		must_complete("with the target stopped");
+		must_complete("a request to the stopped target");
 	post_atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 512, 0, 5);
 	if (alone == 4)
-		must_complete("an atomic with the target stopped");
+		must_complete("an atomic to the stopped target");
 	for (int i = 0; i < 20000; i++)
 		if (ibv_poll_cq(me.cq, 1, &wc))
 			step_timeout_die(
-				"an atomic completed without the target");
+				"a request completed while the target was stopped");
 	step_timeout_say(&shared_steps->order, 4);
 	step_timeout_await(&shared_steps->order, 5);
 	for (int i = alone; i < 4; i++)
-		must_complete("with the target running again");
+		must_complete("a request after the target has continued");
 	step_timeout_say(&shared_steps->order, 2);
 }
 
@@ -213,7 +221,8 @@ static int run_stopped(int alone, int is_hidden)
 		      waitpid(initiator, NULL, WNOHANG);
 	}
 	if (bad)
-		step_timeout_die("an end did not begin");
+		step_timeout_die(
+			"a process ended before the target was stopped");
 	wait_stopped(target);
 	step_timeout_say(&shared_steps->order, 3);
 	while (step_timeout_look(&shared_steps->order) != 4 && !bad) {
@@ -235,6 +244,8 @@ static int run_stopped(int alone, int is_hidden)
 
 /* ---- map ---- */
 
+/* Waits until this process has mapped its own arena and those of as many peers
+ * as the case expects. */
 static void await_mapping(int who)
 {
 	struct leak_check h = {0};
@@ -262,12 +273,14 @@ static int check_mapping(int peers)
 
 /* ---- kill ---- */
 
-/* Returns whether the parent has killed the other process. */
+/* Returns whether the parent has killed the peer of this process. */
 static bool is_over(void)
 {
 	return step_timeout_look(&shared_steps->order) != 0;
 }
 
+/* Expects that a request or receive succeeds, or fails after the kill with a
+ * status that the death of a peer can cause. */
 static void check_end(const struct ibv_wc *wc)
 {
 	if (wc->status == IBV_WC_SUCCESS)
@@ -324,7 +337,8 @@ static void be_initiator(int seed)
 			"a byte beside the initiator's region has changed");
 }
 
-/* Polls for completed receives.  Returns whether there was one. */
+/* Polls for completed receives, and subtracts them from *posted.  Returns
+ * whether there was one. */
 static bool take_receives(int *posted)
 {
 	int before = *posted;
@@ -397,6 +411,7 @@ static void be_target(int seed)
 			"a byte beside the target's region has changed");
 }
 
+/* Runs one round of `kill`.  Returns 0 if the survivor succeeded. */
 static int kill_one(int seed)
 {
 	pid_t pid[2];
@@ -408,7 +423,8 @@ static int kill_one(int seed)
 	while (!step_timeout_look(&shared_steps->is_ready[0]) ||
 	       !step_timeout_look(&shared_steps->is_ready[1]))
 		usleep(100);
-	/* Else a kill might always come before the first request has ended. */
+	/* Without this wait, each kill might come before the first request has
+	 * ended. */
 	if (seed & 2)
 		step_timeout_await(&shared_steps->has_succeeded, 1);
 	usleep((useconds_t)(seed * 7919 % 3000));
@@ -438,7 +454,7 @@ int main(int argc, char **argv)
 				   argc > 3) != 0;
 	if (!strcmp(argv[1], "map"))
 		return check_mapping(!strcmp(argv[2], "direct")) != 0;
-	step_timeout_watch("no request succeeds, or an end does not end");
+	step_timeout_watch("no request succeeds, or a process does not end");
 	for (int i = 0; i < n && !bad; i++) {
 		step_timeout_step("kill", PATIENCE_S);
 		bad = kill_one(i + (argc > 3 ? atoi(argv[3]) : 0));

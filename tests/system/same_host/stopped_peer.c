@@ -2,18 +2,20 @@
 /*
  * stopped_peer ROUNDS HOW
  *
- * The writer is stopped during long transfers into the memory of another
- * process of this host, the target, which must be able to continue:
+ * In each of ROUNDS the writer is stopped during long transfers into the memory
+ * of another process of this host, the target, which must be able to continue:
  *
  *	writer -- WRITEs of 16 MiB, stopped --> target <-- SENDs -- sender
  *
- * The target serves its other queue pair, moves its queue pair with the writer
- * to ERR, gets the receives back, destroys that queue pair and deregisters the
- * memory, which no process may change from then on.  Then the writer is
- * continued, and its WRITE must fail.  With HOW direct the writer is stopped
- * while it copies.  If it were stopped while it changes the target's tables,
+ * The target serves the sender, moves its queue pair with the writer to ERR,
+ * gets the receives back, destroys that queue pair and deregisters the memory,
+ * which no process may change from then on.  Then the writer is continued, and
+ * its WRITE must fail.
+ *
+ * With HOW direct the writer is stopped while it copies, with HOW packets at
+ * any moment.  If the writer were stopped while it changes the target's tables,
  * the target might have to wait; this program does not test that.  Exits with
- * 0, or prints what is wrong.
+ *0, with 2 if the arguments are wrong, or prints a message and exits with 1.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -33,16 +35,16 @@
 #include <unistd.h>
 
 enum {
-	LONG = 16 << 20,
-	UNDER_WAY = 4,
-	SENDS = 1000,
-	WAIT_S = 20,
-	RECEIVES = 8,
-	MINE = 0x5e,
-	A_WHILE_NS = 200000,
+	LONG = 16 << 20, /* bytes of a WRITE */
+	UNDER_WAY = 4,	 /* WRITEs under way */
+	SENDS = 1000,	 /* messages of the sender */
+	WAIT_S = 20,	 /* a step of the target that takes longer hangs */
+	RECEIVES = 8,	 /* receives posted to the queue pair with the writer */
+	MINE = 0x5e,	 /* the byte that fills the deregistered memory */
+	A_WHILE_NS = 200000, /* how long the writer runs between two stops */
 };
 
-enum who { WRITER, SENDER, TARGET, WHO };
+enum who { WRITER, SENDER, TARGET, WHO /* the number of processes */ };
 
 /* The target asks its parent for STOP or CONTINUE; the parent answers
  * IS_STOPPED. */
@@ -50,13 +52,17 @@ enum order { GO, STOP, IS_STOPPED, CONTINUE };
 
 /* Shared by all processes. */
 static struct shared_steps {
-	/* [0]: of the process itself; [1]: of its peer, the target */
+	/* of the target's connections with the writer and with the sender;
+	 * [0]: the address of that process's end, [1]: of the target's end */
 	struct endpoint_address writer[2], sender[2];
+	/* of each process, whether its addresses are known, and whether it is
+	 * connected */
 	int is_there[WHO], is_ready[WHO];
-	int order, is_over; /* the writer has failed */
+	int order;   /* enum order */
+	int is_over; /* a WRITE of the writer has failed */
 } * shared_steps;
 
-/* Registers the memory of the long transfers. */
+/* Allocates and registers the LONG bytes of an end of the long transfers. */
 static struct ibv_mr *open_long(struct endpoint *e)
 {
 	uint8_t *bytes = endpoint_memory(LONG);
@@ -122,7 +128,7 @@ static void be_writer(void)
 		post_write(&e, mr);
 	for (;;) {
 		if (!endpoint_wait(&e, &wc))
-			step_timeout_die("the writer gets no completion");
+			step_timeout_die("a WRITE never ends");
 		if (wc.status)
 			break;
 		post_write(&e, mr);
@@ -150,7 +156,8 @@ static void be_sender(void)
 		if ((errno = ibv_post_send(e.qp, &wr, &bad)))
 			step_timeout_die("post_send");
 		if (!endpoint_wait(&e, &wc) || wc.status)
-			step_timeout_die("a SEND to the target fails");
+			step_timeout_die(
+				"a SEND beside the stopped writer fails");
 	}
 	endpoint_close(&e);
 }
@@ -190,19 +197,20 @@ static void part_from(struct endpoint *e, struct ibv_mr *mr)
 	step_timeout_step("modify to ERR", WAIT_S);
 	if ((errno = ibv_modify_qp(e->qp, &err, IBV_QP_STATE)))
 		step_timeout_die("modify to ERR");
-	step_timeout_step("the receives' flush", WAIT_S);
+	step_timeout_step("the flush of the receives", WAIT_S);
 	for (int i = 0; i < RECEIVES; i++)
 		must_complete(e, IBV_WC_WR_FLUSH_ERR);
-	step_timeout_step("destroy", WAIT_S);
+	step_timeout_step("destroy_qp", WAIT_S);
 	if ((errno = ibv_destroy_qp(e->qp)))
 		step_timeout_die("destroy_qp");
 	e->qp = NULL;
-	step_timeout_step("dereg", WAIT_S);
+	step_timeout_step("dereg_mr", WAIT_S);
 	if ((errno = ibv_dereg_mr(mr)))
 		step_timeout_die("dereg_mr");
 }
 
-/* Expects that the writer changes no byte of the deregistered memory. */
+/* Has the parent continue the writer, and expects that the writer changes no
+ * byte of the deregistered memory. */
 static void check_kept(uint8_t *bytes)
 {
 	memset(bytes, MINE, LONG);
@@ -298,6 +306,7 @@ static bool is_over(pid_t pid)
 	return info.si_pid == pid;
 }
 
+/* Waits until the target has given this order, or has ended. */
 static void await_target(int order, pid_t target)
 {
 	while (step_timeout_look(&shared_steps->order) != order &&
@@ -311,7 +320,7 @@ static void stop_child(pid_t pid)
 
 	kill(pid, SIGSTOP);
 	if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
-		step_timeout_die("SIGSTOP");
+		step_timeout_die("the writer does not stop");
 }
 
 /*
@@ -385,8 +394,8 @@ static uint64_t run_time_of(pid_t pid)
 	return sum;
 }
 
-/* Continues a stopped process until it has used A_WHILE_NS of processor time.
- */
+/* Continues a stopped process until the process has used A_WHILE_NS of
+ * processor time, or has ended. */
 static void let_run(pid_t pid)
 {
 	uint64_t began = run_time_of(pid);
@@ -396,6 +405,7 @@ static void let_run(pid_t pid)
 		usleep(100);
 }
 
+/* Runs one round.  Returns 0 if all three processes succeeded. */
 static int stop_one_writer(int round, bool is_direct)
 {
 	pid_t pid[WHO];
