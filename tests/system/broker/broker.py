@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests adverbd: brokers that are killed under load, many clients, clients
-that are killed, and a port that another program holds."""
+"""Tests the broker: brokers that are killed under load, many clients, clients
+that are killed, a port that another program holds, brokers that are started for a
+connection, and a thread of a program that is the broker."""
 
 import contextlib
 import os
@@ -32,6 +33,7 @@ if not t.options.list:
 
 
 def sockets():
+    """Returns how many UDP sockets of the port this network namespace has."""
     with open("/proc/net/udp6") as f:
         return sum(":%04X " % ROCE_PORT in line for line in f)
 
@@ -59,7 +61,7 @@ def without_brokers(body):
 
 def killing(argv, rng, env):
     """Runs a pair and kills each broker that serves the pair, at a random
-    moment: some brokers live long enough to take over from the last broker,
+    moment: some brokers live long enough to take over from the broker before,
     and some do not.  Returns the Result and how many brokers were killed."""
     p = t.start(t.pair_argv(argv, timeout=system.HANG),
                 env=t.environment(**env))
@@ -90,7 +92,7 @@ def survives_kills(argv, **env):
         expect_ok(r)
         expect(len(re.findall(ENDS, r.output, re.M)) <= 2 and
                "adverb:" not in re.sub(ENDS, "", r.output, flags=re.M),
-               "a program printed a message", r)
+               "a program printed another message, or this one twice", r)
         return killed
 
     def body():
@@ -132,7 +134,9 @@ t.case("programs start while brokers are killed", without_brokers(newcomers),
 
 def stopped(seconds, patience, *length):
     """Stops the server of a running transfer for @seconds, or until the pair
-    ends, and kills the brokers.  Returns the Result of the pair."""
+    ends, and kills the brokers.  @patience: ADVERB_PATIENCE of both ends, in
+    seconds.  @length: how long ib_write_bw runs.  Returns the Result of the
+    pair."""
     t.need("ib_write_bw")
     p = t.start(t.pair_argv(["ib_write_bw", *length]),
                 env=t.environment(ADVERB_PATIENCE=str(patience),
@@ -207,16 +211,16 @@ def many_processes(*words, timeout=800):
     return t.adverb_run([MANY_PROCESSES, *words], timeout=timeout)
 
 
-# Descriptors that a broker has without clients.  Beside mallory.py a broker has
-# more: mallory.py has eight connections at most, with six descriptors each, and
-# a few classes that mallory.py has given back still rest.
+# The most descriptors that a broker without clients has beside those of classes.
+# Beside mallory.py a broker has more: mallory.py has eight connections at most, with
+# six descriptors each, and a few classes that mallory.py has given back still rest.
 OWN_FILES = 48 + (64 if t.is_beside_hostile else 0)
 
 
 def settled(pid):
     """Returns the cost of broker @pid when the broker has noticed all deaths.
-    It then keeps a socket and a page of each class, since a class rests before
-    another process gets it, and it keeps no object of a client."""
+    The broker then still has a socket and a page of each class, since a class
+    rests before another process gets it, and no object of a client."""
     end = time.monotonic() + 8
     while cost(pid)[0] > 2 * sockets() + OWN_FILES:
         expect(time.monotonic() < end, "%d descriptors for %d sockets" %
@@ -333,15 +337,15 @@ t.case("a message names a broker of another version that holds the port", withou
 
 
 def listens():
-    """Does a broker listen at the brokers' address?  00010000 is the flag of a
-    socket that listens."""
+    """Returns whether a broker listens.  00010000 is the flag of a socket that
+    listens."""
     with open("/proc/net/unix") as f:
         return any(" 00010000 " in line and "@adverbd-" in line for line in f)
 
 
 def without_standard_descriptors():
     """A broker that is started without some of the descriptors 0, 1 and 2 keeps
-    its address: a second broker would be started if it did not."""
+    its address: without the address, a second broker would be started."""
     standard = "<&-", ">&-", "2>&-"
     for bits in range(1, 8):
         closed = " ".join(text for fd, text in enumerate(standard)
@@ -447,8 +451,8 @@ TOLD = ("adverb: the broker /nowhere could not be run: it is missing; a thread "
 
 
 def few_files():
-    """The pair works, or a message names the limit: descriptors in flight of
-    the user's other programs count against the limit, too."""
+    """The pair works, or a message names the limit, which also counts the
+    descriptors that other programs of the user have in flight."""
     t.need("ibv_rc_pingpong")
     r = t.run(["sh", "-c", 'ulimit -n 20 && exec "$@"', "sh",
                *t.pair_argv(["ibv_rc_pingpong", "-c", "-n", "100"])])
@@ -498,8 +502,8 @@ t.case("verbcheck under valgrind without adverbd",
 
 
 def lacks(what, *more):
-    """Returns a case: a pingpong, both sides of which run under the filter
-    @what of deny_syscall."""
+    """Returns a case: a pingpong whose two sides run under the filter @what of
+    deny_syscall.  @more: further arguments of ibv_rc_pingpong."""
     def body():
         t.need("ibv_rc_pingpong")
         tool = [DENY_SYSCALL, what, "--", "ibv_rc_pingpong", "-c", "-g", "1",

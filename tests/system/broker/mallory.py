@@ -16,12 +16,15 @@ granted, and a line for each failure:
 - The memory of a program grew by more than is allowed.
 - More than a tenth of her frames could not be sent.
 - After many connections to brokers she has sent nothing of a kind, or has been
-  granted no class or no listener, or no broker's memory was measured.
+  granted, or has given back, no class or no listener, or no broker's memory was
+  measured.
+- After many connections to root's broker, that broker has granted her neither a class
+  nor a listener.
 - A REQ that she forged in the name of this host reached her own listener.
 - A namespace could not be attacked.
 
 If a network namespace belongs to a user namespace of the command, the user
-namespace does not map her user, and the kernel shows it there as user 65534.
+namespace does not map her user ID, which the kernel shows there as 65534.
 
 mallory.py needs root.  Its exit status is that of COMMAND, or 1 if COMMAND succeeds
 and there is a failure.
@@ -243,7 +246,8 @@ class Held:
 
     def ask(self, kind, serial, name=0):
         """Sends a request: BIND for a port that the broker chooses, or LISTEN
-        at that port."""
+        at that port.  @serial: a number that the broker's answer repeats.  @name:
+        for LISTEN, the id that the broker's answer to BIND gave."""
         text = bytearray(CM_BYTES)
         struct.pack_into("=IHHIiI", text, 0, CM_MAGIC, CM_VERSION, kind,
                          serial, 0, name)
@@ -257,7 +261,8 @@ class Held:
                                                                6)
         if kind == EVENT and event == REQUEST:
             # If the source address is removed before the broker reads the frame,
-            # the frame counts as another host's, which could have sent it, too.
+            # the frame counts as one of another host, which could have sent the
+            # same frame.
             if self.is_here(socket.inet_ntoa(text[60:64])):
                 self.count("REQs heard")
         elif kind == DONE and err:
@@ -281,7 +286,7 @@ class Held:
                 elif magic == forge.MAGIC and kind == self.REFUSED:
                     self.count("refusals")
         except OSError:
-            pass  # there is no more, or the broker has closed the connection
+            pass  # no message waits, or the broker has closed the connection
 
 
 CM_MAGIC = constant("CMPROTO_MAGIC", "cmproto.h")
@@ -333,6 +338,7 @@ class Broker:
         return head + bytes(body)
 
     def message(self):
+        """Sends a random message with up to five descriptors."""
         s = self.dial().socket
         if self.rng.random() < 0.5:
             text = self.noise(forge.MAGIC, forge.VERSION, forge.MESSAGE.size)
@@ -392,11 +398,14 @@ class Attack:
             self.classes = []  # the broker has just ended
 
     def qpn(self):
+        """Returns a random QPN of a class in use, or of any class if no class is
+        known to be in use."""
         k = self.rng.choice(self.classes) if self.classes else \
             self.rng.randrange(1024)
         return forge.qpn_of(k, self.rng.randrange(1 << 14))
 
     def body(self):
+        """Returns the transport headers and the payload of a random frame."""
         rng, qpn, psn = self.rng, self.qpn(), self.rng.randrange(1 << 24)
         key, at = rng.getrandbits(32), rng.getrandbits(47)
         return rng.choice((
@@ -446,7 +455,7 @@ class Attack:
         try:
             what()
         except OSError:
-            pass  # there is no broker, or it has closed the connection
+            pass  # there is no broker, or the broker has closed the connection
 
     def go_on(self):
         due = time.monotonic()
@@ -474,11 +483,13 @@ def become_hostile(net_fd):
 
 
 class Process:
-    """A process whose memory is sampled."""
+    """A process whose memory is sampled from one second after its start or its
+    last exec, if the process is a broker or uses adverb's libraries."""
 
     def __init__(self, pid):
         self.pid, self.began, self.samples = pid, time.monotonic(), []
-        # whether the process uses adverb's libraries; None: not known yet
+        # whether the process is a broker or uses adverb's libraries; None: not
+        # known yet
         self.is_ours = None
         self.name, self.words = "?", ""
 
@@ -557,7 +568,8 @@ class Watch:
             Attack(net, self.counts, 1 + self.namespaces % (PLACES - 1),
                    self.live).go_on()
         except OSError as why:
-            print("a hostile user: %s" % why, file=sys.stderr)
+            print("a hostile user: the attack on network namespace %d has ended: %s" %
+                  (net, why), file=sys.stderr)
         except Exception:  # os._exit would hide it
             traceback.print_exc()
         finally:
@@ -683,6 +695,8 @@ class Watch:
 
 
 def sum_of(line, sums):
+    """Returns the three counts of a line `N passed, N failed, N skipped`, or @sums
+    if @line is another line."""
     found = re.match(r"(\d+) passed, (\d+) failed, (\d+) skipped$", line)
     return [int(n) for n in found.groups()] if found else sums
 

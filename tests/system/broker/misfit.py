@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests files of adverb that are missing, cannot be run or are of another
-version: one message names the file, and a program that can work without the
-file continues.
+version, and brokers that do not serve as they should: one message names the file or
+the broker, and a program that can work without the file continues.
 
 In place of adverbd, programs start misfit.c, or a file that no user can
-execute.  misfit.c notes each process that started it."""
+execute.  misfit.c notes each process that has started misfit.c."""
 
 import contextlib
 import errno
@@ -53,7 +53,8 @@ def adverbd_called(name):
 
 
 def starters(path):
-    """Returns the processes that have run @path: one entry for each run."""
+    """Returns the ids of the processes that have started @path, one for each
+    start."""
     try:
         with open(path + ".runs") as f:
             return f.read().split()
@@ -62,13 +63,13 @@ def starters(path):
 
 
 def expect_once(path, told, r=None):
-    """Expects that no process has run @path twice, and that at least @told
-    processes have run it: a process that ends early may have run it and have
-    printed no message."""
+    """Expects that no process has started @path twice, and that at least @told
+    processes, which have printed a message, have started @path.  There may be
+    more: a process that ends early may print no message."""
     pids = starters(path)
     expect(len(pids) == len(set(pids)),
-           "a process has run the file twice: %s" % pids, r)
-    expect(len(pids) >= told, "%d runs, %d messages" % (len(pids), told), r)
+           "a process has started the file twice: %s" % pids, r)
+    expect(len(pids) >= told, "%d starts, %d messages" % (len(pids), told), r)
 
 
 def end_all(*names):
@@ -150,7 +151,10 @@ def expect_told(r, want):
 
 def misfit(make, why, sentence=None, counted=True, **env):
     """Returns a case: a pair works although its broker cannot be run.  A
-    program that tries to run the broker tries once, and prints one message."""
+    program that tries to run the broker tries once, and prints one message.
+    @make: makes the broker's file, and returns its path.  @why: a pattern of the
+    reason in the message.  @sentence: a pattern of the whole message, in place of
+    @why.  @counted: the file is misfit.c, which notes its starts."""
     def body():
         t.need(PINGPONG[0])
         path = make()
@@ -212,7 +216,7 @@ case("adverbd is cut short", misfit(
 
 
 def stopped():
-    """A program does not believe that a stopped broker is dead: it waits for
+    """A program does not take a stopped broker for dead: the program waits for
     the broker as long as ADVERB_PATIENCE says.  Then a thread of the program
     serves instead."""
     t.need(PINGPONG[0])
@@ -287,8 +291,9 @@ case("24 programs start at once and adverbd cannot be run", at_once)
 
 
 def taken_over():
-    """The broker of a running pair is killed, and its file cannot be run any
-    more: the pair continues, and new programs can start."""
+    """The broker of a running pair is killed, and the file from which it was
+    started cannot be run any more: the pair continues, and new programs can
+    start."""
     t.need("ib_write_bw")
     link = os.path.join(folder("link"), "adverbd")
     for target in ADVERBD, MISFIT:
@@ -329,8 +334,8 @@ case("adverbd cannot be run any more when a broker is killed", taken_over)
 
 
 def crashes():
-    """A program does not restart without limit a broker that ends whenever a
-    client connects."""
+    """If brokers end whenever a client connects, a program pauses before
+    further starts, and says so once."""
     t.need("ibv_devinfo")
     if t.is_beside_hostile:
         raise system.Skip("a connection of the hostile user ends the broker, "
@@ -343,9 +348,9 @@ def crashes():
         r"of its start: see what ends it; this program waits up to 10 s "
         r"before each further start$" % re.escape(path), said[0])
     expect(found, "the program does not print the message once", r)
-    # On a busy machine a life may take longer than 0.1 s, and the pause after
-    # it is shorter: then there are more than 11 runs.
-    expect(len(starters(path)) == int(found[1]), "%d runs" %
+    # On a busy machine a broker may live longer than 0.1 s, and the pause after
+    # such a life is shorter: then there are more than 11 starts.
+    expect(len(starters(path)) == int(found[1]), "%d starts" %
            len(starters(path)), r)
 
 
@@ -376,8 +381,8 @@ case("adverbd refuses with control characters in the reason",
 
 
 def connections():
-    """librdmacm finds that the broker cannot be run before libibverbs does;
-    the program prints one message."""
+    """librdmacm needs the broker before libibverbs does, and the broker cannot
+    be run: the program prints one message."""
     t.need("rping")
     path = adverbd_called("message")
     r = t.pair(["rping", "-C", "3"], ADVERB_BROKER=path)
@@ -389,7 +394,8 @@ case("adverbd cannot be run for rdma_cm", connections)
 
 
 def processes():
-    """The limit is reached: neither a process nor a thread can be started."""
+    """The limit on processes is reached: neither a process nor a thread can be
+    started."""
     t.need("ibv_devinfo")
     r = t.run(["prlimit", "--nproc=1:1", t.adverb, "run", "--", "ibv_devinfo"])
     said = sentences(r.output.splitlines())
@@ -444,8 +450,8 @@ case("adverbd is on a file system mounted noexec", noexec)
 
 
 class OtherVersion:
-    """A broker of another version, which this script plays: it holds the port,
-    and tells each client its version."""
+    """A broker of another version, which this script plays: the broker holds the
+    port, and tells each client the broker's version."""
 
     def __init__(self, idle, answers=True):
         self.port = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
@@ -453,6 +459,8 @@ class OtherVersion:
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.listener.bind("\0adverbd-99")
         self.listener.listen()
+        # The fields of struct proto up to idle_s: a broker of version 99 refuses
+        # (3: PROTO_REFUSED) with EPROTONOSUPPORT (93) and introduces itself.
         self.word = struct.pack("=IHHIIII32sI", 0x61647662, 99, 3, 1, 93, 7, 0,
                                 RELEASE.encode(), idle) + bytes(200)
         self.answers = answers
@@ -481,6 +489,9 @@ class OtherVersion:
 
 
 def other_version(idle, end):
+    """Returns a case: a program prints that a broker of another version has the
+    port.  @idle: idle_s of that broker.  @end: how the message says when that
+    broker ends."""
     def body():
         t.need("ibv_devinfo")
         other = OtherVersion(idle)
@@ -674,7 +685,8 @@ def simulator_that_cannot_run():
     r = t.run([place + "/tools/adverb", "sim", "--seeds", "1..2"])
     expect(r.status == 126 and re.search(
         r"the simulator, \S*/adverb-sim, cannot be run: Permission denied; build or "
-        r"install adverb completely", r.output), "another message", r)
+        r"install adverb completely", r.output),
+        "another exit status, or no message says that the simulator cannot be run", r)
 
 
 case("adverb-sim cannot be run", simulator_that_cannot_run)

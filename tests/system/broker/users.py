@@ -124,8 +124,8 @@ def expect_told_user(result, by):
 
 
 def until_ends(p):
-    """Reads the output of a running pair until it names both queue pairs.
-    Returns the text."""
+    """Reads the output of a running pair until the output names both queue pairs
+    and their address.  Returns the text."""
     text, end = "", time.monotonic() + HANG
     while len(forge.ends_of(text)) < 2 or not forge.address_of(text):
         ready, _, _ = select.select([p.stdout], [], [], 0.1)
@@ -264,7 +264,8 @@ def a_death_is_seen():
 
 
 def write_bw_without_end(*more):
-    """A pair of which the client prints a line of figures each second."""
+    """Returns the command of an end of a pair whose client prints a line of
+    figures each second."""
     return ["stdbuf", "-oL", "ib_write_bw", "-x", "1", "-p", "18601", "-D",
             "1", "--run_infinitely", *more]
 
@@ -284,8 +285,8 @@ def read_figures(p, text, count):
 
 
 def the_brokers_user_takes_over():
-    """Brokers are killed while both programs run: the programs are ended by the
-    test, for Bert's program may start a broker when Anna's has ended."""
+    """Brokers are killed while both programs run.  The case itself ends both
+    programs, since Bert's program may start a broker once Anna's has ended."""
     t.need("ib_write_bw")
     server = server_of(ANNA, write_bw_without_end(), 18601)
     client = run_as(BERT, write_bw_without_end("127.0.0.1"))
@@ -760,8 +761,8 @@ def one_port_space():
 
 
 def a_low_port_is_roots():
-    """Only root may bind a port below 1024, as with the kernel.  Root's broker
-    serves Anna, too."""
+    """Of these two users only root may bind a port below 1024, as with the kernel.
+    Root's broker serves Anna, too."""
     t.need("rping")
     ready, theirs = os.pipe()
     server = run_as(0, ["rping", "-s", "-a", "127.0.0.1", "-p", "500", "-P"],
@@ -793,8 +794,9 @@ def hidden_holder():
 
 
 def two_roots_at_once():
-    """Two processes, each user 0 of a user namespace of its own: strace delays
-    the mkdir of the first, so that both find the same name free."""
+    """Runs two processes, each of which is user 0 of a user namespace of its own.
+    strace delays the mkdir of the first process, so that both processes find the
+    same name free."""
     t.need("strace")
     shared = t.path("shared")
     os.makedirs(shared)
