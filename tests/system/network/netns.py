@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests perftest and the pingpongs between two network namespaces."""
+"""Tests perftest and the pingpongs between two network namespaces, the devices and
+GID tables that programs see there, and changes of links and addresses."""
 
 import os
 import re
@@ -55,8 +56,11 @@ def index_of(side, address, device="adv0", **env):
 
 
 def both(argv, flag, index, to, capture=None, here=None, there=None):
-    """Runs one tool at both ends; @index is the GID index, or a pair of the
-    server's and the client's index."""
+    """Runs one tool at both ends, and checks the output.  @flag: the tool's option
+    for @index, which is the GID index, or a pair of the server's and the client's
+    index.  @to: the server's address.  @capture: a file for the server's capture,
+    which is checked and removed.  @here, @there: the environment of the server
+    and of the client.  Returns the Result."""
     if isinstance(index, str):
         index = index, index
     words = [*argv, "-p", "%", flag]
@@ -78,7 +82,8 @@ def case(name, set_up, body, area=None, program=None):
 
 
 def tool(argv, index, set_up, wire, capture=False, to="10.1.0.1"):
-    """Adds a case for one command line."""
+    """Adds a case for one command line.  @set_up: makes the links.  @wire: names
+    them in the name of the case and in the results."""
     flag = "-g" if "pingpong" in argv[0] else "-x"
     path = t.path("frames.pcapng") if capture else None
     case("%s %s %s, %s" % (" ".join(argv), flag, index, wire), set_up,
@@ -143,6 +148,8 @@ def only_one_family():
 
 
 def of_mtu(mtu, active):
+    """Adds cases for a link of MTU @mtu, with which the device has the path MTU
+    @active."""
     def shows():
         _, r = gids("here")
         expect(re.search(r"active_mtu:\s+%d " % active, r.output),
@@ -158,7 +165,7 @@ def of_mtu(mtu, active):
 
 def unsummed():
     """Has the kernel compute the UDP checksums of the link's packets.  Up to
-    Linux 6.10 it then does no UDP segmentation (GSO) for that link."""
+    Linux 6.10 the kernel then does no UDP segmentation (GSO) for that link."""
     t.need("ethtool")
     for side in netlab.SIDES:
         subprocess.run(lab.into(side, ["ethtool", "-K", "v0", "tx", "off"]),
@@ -338,8 +345,8 @@ def takes_the_bridge():
 
 
 def says_loopback():
-    """The server's device is that of lo, which a peer on another machine cannot
-    reach: a message says so."""
+    """The server's device is that of lo, whose addresses a peer on another machine
+    cannot reach: a message says so."""
     words = ["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n", "10"]
     pair = lab.begin(words, [*words, "10.1.0.1"],
                      server_env={"ADVERB_DEVICES": "lo",
@@ -484,7 +491,7 @@ def sees_the_link(watch):
 
 
 def readdressed():
-    """When an address is removed and added again at once, packets are lost, but
+    """When an address is removed and added again at once, packets may be lost, but
     no queue pair fails."""
     words = ["ib_write_bw", "-D", "3", "-x", "1", "-p", "%"]
     batch = "address del 10.1.0.1/24 dev v0\n" \
