@@ -156,6 +156,7 @@ class Monitor:
 
 
 def qemu(name, *words):
+    """Starts QEMU.  Returns its process and the path of its monitor socket."""
     path = t.path(name)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
@@ -165,6 +166,9 @@ def qemu(name, *words):
 
 
 def migrate(source, goal, pinned):
+    """Moves the machine from the QEMU of monitor @source to that of @goal.
+    @pinned: all memory is registered before the transfer.  Returns QEMU's
+    figures about the migration."""
     for monitor in source, goal:
         monitor.ask("migrate-set-capabilities", capabilities=[
             {"capability": "rdma-pin-all", "state": pinned}])
@@ -226,7 +230,7 @@ TRANSFERS = (
 
 def dapl():
     """Writes DAPL's configuration file.  Returns the environment by which a
-    program of DAPL uses adverb."""
+    program of DAPL uses adverb, and connects only when the server listens."""
     path = t.path("dat.conf")
     with open(path, "w") as f:
         f.write('cma u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 '
@@ -236,6 +240,8 @@ def dapl():
 
 
 def dapl_test(program, by_tcp, want, *options):
+    """Adds a case.  @by_tcp: the ends of @program exchange addresses by TCP.
+    @want: a text that each end prints on success."""
     def body():
         t.need(program)
         env = dapl()

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests rdma_cm: the tools of librdmacm and perftest -R, over lo and between two
-namespaces."""
+"""Tests rdma_cm: the tools of librdmacm, perftest -R, qperf and fio, over lo and
+between two namespaces, and the checks of tests/system/cm."""
 
 import contextlib
 import os
@@ -58,8 +58,8 @@ HOLD_NS = constant("src/cm/cm.h", "CM_HOLD_NS")
 AGAIN_NS = constant("src/broker/cmserver_object.c", "AGAIN_NS")
 
 
-# From release 45 on the ends of cmtime also connect by TCP, and cmtime prints
-# this for an IPv6 address.
+# From release 45 of rdma-core on, the ends of cmtime also connect by TCP, and cmtime
+# prints this for an IPv6 address.
 IPV4_ALONE = "getaddrinfo error: Address family for hostname not supported"
 
 
@@ -173,7 +173,7 @@ def requests_held():
 def over_lo():
     for address in ADDRESSES:
         for argv, want in TOOLS:
-            # over_lo6() tests the other programs with ::1
+            # over_lo6() tests with ::1 the others that can listen on IPv6
             if address != "::1" or argv[0] in ("rping", "cmtime"):
                 tool(argv, want, address)
     for argv in PERFTEST + UD:
@@ -220,8 +220,8 @@ def ends(name, server, client, want="", there="there"):
             for line in r.output.splitlines()))
         expect(s.status == c.status == 0,
                "exit status %d, %d" % (s.status, c.status), both)
-        # adverb prints a message about fio, which destroys its queues before
-        # the objects that use them.
+        # adverb prints a message about fio, which destroys its completion
+        # queues before the queue pairs that use them.
         expect(server[0] == "fio" or "adverb:" not in both.output,
                "adverb prints a message", both)
         expect(want in both.output, "no " + want, both)
@@ -329,8 +329,8 @@ def unequal_mtus():
         r = lab.both([*words, "-m", "1024"], [*words, "-m", "4096",
                                               "10.1.0.1"],
                      server_env={"ADVERB_STRICT": "1"},
-                     # With GSO off: a veth passes a batch of GSO without
-                     # regard to the length of its packets.
+                     # GSO is off, since a veth passes a batch of GSO without
+                     # regard to the length of the packets.
                      client_env={"ADVERB_STRICT": "1", "ADVERB_GSO": "0"})
         expect(r.status != 0, "the long packets have arrived", r)
         expect("carry packets with 4096 bytes of data" in r.output,
@@ -346,7 +346,7 @@ def unequal_mtus():
 
 def await_tcp(p, port):
     """Waits until a socket listens at TCP port @port in the network namespace
-    of @p, or @p ends."""
+    of the process @p, or @p ends."""
     row = re.compile(r":%04X [0-9A-F]+:0000 0A " % port)
     with contextlib.suppress(OSError):
         while p.poll() is None:
@@ -532,11 +532,11 @@ def refusals():
 
 def connect_once():
     """Returns the command of a pair that connects once.  Each pair has a server
-    of its own, since rping -P confuses requests that come at once.  A later
-    rping is not used, since it joins its event thread at its end: if the thread
-    waits for an event that rdma_destroy_id then removes, as it does with the
-    kernel too, rping waits for ever.  This happens once in a few hundred runs.
-    """
+    of its own, since rping -P confuses requests that come at once.  An rping of a
+    later release is not used.  That rping joins its event thread at its end: if
+    the thread waits for an event that rdma_destroy_id then removes, as
+    rdma_destroy_id does with the kernel, too, rping waits for ever.  This happens
+    once in a few hundred runs."""
     t.need("rping")
     with open(shutil.which("rping"), "rb") as f:
         if b"Failed to signal CM thread" not in f.read():
@@ -592,7 +592,8 @@ def throttled(count, at_once):
 
 
 def size_of(pid):
-    """Returns the bytes of memory and the number of descriptors of a broker."""
+    """Returns the bytes of resident memory and the number of descriptors of a
+    broker."""
     return resident(pid), len(os.listdir("/proc/%d/fd" % pid))
 
 
@@ -626,7 +627,7 @@ def deaths(rounds):
         t.finish(first, system.HANG)
         if other is s:
             # If there was no connection yet, the server serves the next client;
-            # else it ends, and that client is rejected.
+            # else the server ends, and that client is rejected.
             t.adverb_run(["rping", "-c", "-a", "127.0.0.1", "-C", "1"],
                          ADVERB_CM_FAST="1")
         # rping does not end by itself if the disconnect comes before rping has

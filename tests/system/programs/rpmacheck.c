@@ -3,7 +3,7 @@
  * rpmacheck: does what programs over librpma do, and checks every byte.  A
  * server and a client, each a process, make connections one after the other,
  * with every kind of completion queue that librpma has; some connections are
- * refused.
+ * refused.  Exits with 0, or prints a message and exits with 1 or 2.
  *
  *	rpmacheck ADDRESS PORT             all connections, over IPv4 or IPv6
  *	rpmacheck ADDRESS PORT server      the server is killed during reads
@@ -24,11 +24,11 @@ enum {
 	MESSAGES = 20,	/* messages of each side on a connection */
 	CONNECTIONS = 14,
 	AMID = 100, /* READs before a process is killed */
-	DEPTH = 20,
+	DEPTH = 20, /* entries of a work queue; a CQ may have twice as many */
 	EVENTS_MS = 20000,  /* time limit of librdmacm's resolving */
 	HANG_SECONDS = 300, /* a process that takes longer hangs */
-	UNTOUCHED = 0xEE,
-	WORD_AT = 64, /* the offset of the atomic write */
+	UNTOUCHED = 0xEE,   /* fills bytes that nothing may write */
+	WORD_AT = 64,	    /* the offset of the atomic write */
 	WORD_SIZE = 8,
 };
 
@@ -46,9 +46,10 @@ enum kind {
 
 /* The private data that the server gives to a client that connects. */
 struct hello {
-	char greeting[32];
+	char greeting[32]; /* a fixed text */
+	/* librpma's descriptors, and their sizes in bytes */
 	uint8_t region_size, config_size;
-	char region[64], config[16]; /* librpma's descriptors */
+	char region[64], config[16];
 };
 
 /* The objects of one process, which owns them. */
@@ -59,13 +60,13 @@ struct side {
 	struct rpma_mr_local *region_mr, *message_mr;
 };
 
-/* A connection of a process, whose objects it borrows. */
+/* A connection of a process. */
 struct talk {
-	struct side *side;
+	struct side *side; /* the objects of the process, borrowed */
 	struct rpma_conn *conn;
 	struct rpma_conn_cfg *cfg;
-	struct rpma_cq *cq, *rcq; /* owned by conn */
-	enum kind kind;
+	struct rpma_cq *cq, *rcq; /* owned by conn; ONE_QUEUE: rcq is NULL */
+	enum kind kind;		  /* of the queues at this side */
 	unsigned done; /* contexts that completed before they were awaited */
 	uint32_t received; /* bytes of the last message received */
 };
@@ -73,8 +74,8 @@ struct talk {
 static const char *who, *address, *port;
 static int number; /* the index of the connection */
 
-/* Not check_die, since a failure names the process and the connection, and ends
- * a forked process by _exit. */
+/* Prints a message that names the process and the connection, which check_die
+ * does not name, and ends the process, which may be a forked one, by _exit. */
 static void end_failed(int line, const char *what, const char *why)
 {
 	fprintf(stderr, "%s: line %d: connection %d: %s: %s (errno %d)\n", who,
@@ -251,9 +252,8 @@ static void sleep_until_more(const struct talk *t, bool is_receive)
 	}
 }
 
-/* Waits for the next completion, successful or not.  If each queue has a
- * channel, sleeps on the channel for receives if is_receive, else on the other
- * one. */
+/* Waits for the next completion, successful or not.  If each of two queues has
+ * a channel, sleeps on the channel of rcq if is_receive, else on that of cq. */
 static struct ibv_wc next_completion(const struct talk *t, bool is_receive)
 {
 	struct ibv_wc wc;
@@ -329,8 +329,8 @@ static void message_is(const struct talk *t, int round)
 	is_untouched(message + bytes, message + MESSAGE);
 }
 
-/* Ends the connection.  is_first: this side disconnects first, else the peer
- * does. */
+/* Ends the connection, and expects that the posted receive is flushed.
+ * is_first: this side disconnects first, else the peer does. */
 static void end_connection(const struct talk *t, bool is_first)
 {
 	if (!is_first)
@@ -369,8 +369,8 @@ static void greeting_write(char greeting[32])
 	snprintf(greeting, 32, "this is call %d", number);
 }
 
-/* Accepts the next connection, or refuses it if is_refused().  Returns whether
- * it was accepted. */
+/* Accepts the next connection, or refuses the connection if is_refused().
+ * Returns whether the server has accepted the connection. */
 static bool is_taken(struct talk *t, struct rpma_ep *ep, struct hello *hello)
 {
 	struct rpma_conn_private_data mine = {hello, sizeof(*hello)}, got;
@@ -396,7 +396,8 @@ static bool is_taken(struct talk *t, struct rpma_ep *ep, struct hello *hello)
 }
 
 /* Checks the region when the first message has come, which the client sends
- * after all its WRITEs. */
+ * after all its WRITEs.  @want: the contents of the region before these WRITEs;
+ * becomes the contents after them. */
 static void all_is_written(const struct talk *t, uint8_t *want)
 {
 	char word[WORD_SIZE];
@@ -484,6 +485,8 @@ static bool is_called(struct talk *t)
 	return true;
 }
 
+/* Returns the server's region, which the caller deletes, and applies the
+ * server's configuration to the connection. */
 static struct rpma_mr_remote *what_is_lent(const struct talk *t)
 {
 	struct rpma_conn_private_data got;
@@ -630,7 +633,7 @@ static void is_over(const struct talk *t)
 }
 
 /* Runs the server, which posts one receive and nothing else: only an event
- * tells it that the client has ended. */
+ * tells the server that the client has ended. */
 static void be_read(int told)
 {
 	struct side s = server_open();
@@ -711,6 +714,7 @@ static bool has_said(const struct end *e)
 	return read(e->says, &byte, 1) == 1;
 }
 
+/* Waits until the process ends.  Returns whether its exit status is 0. */
 static bool is_well(struct end *e)
 {
 	int status = -1;
@@ -739,9 +743,8 @@ static void end_kill(struct end *e)
 	close(e->says);
 }
 
-/* Runs the client beside the server.  If the first of them to end has failed,
- * kills the other one, which would wait for ever.  Returns whether both
- * succeeded. */
+/* Runs the client beside the server.  If the first to end has failed, kills the
+ * second, which would wait for ever.  Returns whether both succeeded. */
 static bool all_calls(struct end *server)
 {
 	struct end client = start_process(call_all);
@@ -756,6 +759,8 @@ static bool all_calls(struct end *server)
 	return false;
 }
 
+/* Runs the client beside the server, and kills one of the two while the client
+ * reads.  Returns whether the survivor succeeded. */
 static bool one_dies(struct end *server, bool is_server)
 {
 	struct end client = start_process(read_on);
