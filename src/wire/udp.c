@@ -270,18 +270,12 @@ static void read_control(struct msghdr *m, struct udp_dgram *d)
 	}
 }
 
-/* Gives u->fd the file of fd, which stays open.  If the kernel refuses that,
- * since the program has lowered RLIMIT_NOFILE below u->fd, u is lost.  EBUSY:
- * another thread's open(2) has just taken the number u->fd, which the program
- * has closed. */
+/* Gives u->fd the file of fd, which stays open.  If the kernel refuses that, u
+ * is lost: the program has lowered RLIMIT_NOFILE below u->fd (EBADF), or has
+ * closed u->fd and is opening a file at this number (EBUSY). */
 static void put_file(struct udp_socket *u, int fd)
 {
-	int err;
-
-	do
-		err = dup3(fd, u->fd, O_CLOEXEC) < 0 ? errno : 0;
-	while (err == EBUSY || err == EINTR);
-	if (err)
+	if (dup3(fd, u->fd, O_CLOEXEC) < 0)
 		shared_store(&u->is_lost, true);
 	else
 		fd_identity_mark(u->fd);

@@ -197,7 +197,7 @@ static void a_program_is_found_as_execvp_finds_it(void **state)
  * group with this ID. */
 static void a_side_keeps_its_process_id_until_its_group_is_killed(void **state)
 {
-	static const char *const argv[] = {"sh", "-c", "exit 3", NULL};
+	static const char *const argv[] = {"/bin/sh", "-c", "exit 3", NULL};
 	static struct launch l;
 	struct side s;
 	siginfo_t info;
