@@ -16,8 +16,13 @@
 
 static struct v_context context;
 static struct ibv_alloc_dm_attr half = {.length = DM_BYTES / 2 + 4};
-static bool comes_between, has_none;
+/* A second allocation is to come during the next one. */
+static bool comes_between;
+/* memfd_create is to fail. */
+static bool has_none;
+/* What the second allocation has returned, and its errno. */
 static struct ibv_dm *other;
+static int other_err;
 
 /* Replaces libc's memfd_create: makes a second allocation during the first, or
  * fails. */
@@ -25,7 +30,9 @@ int memfd_create(const char *name, unsigned flags)
 {
 	if (comes_between) {
 		comes_between = false;
+		errno = 0;
 		other = v_alloc_dm(&context.verbs.context, &half);
+		other_err = errno;
 	}
 	if (has_none) {
 		errno = EMFILE;
@@ -41,7 +48,9 @@ static void two_allocations_at_once_get_no_more_than_the_limit(void **state)
 	comes_between = true;
 	first = v_alloc_dm(&context.verbs.context, &half);
 	assert_non_null(first);
+	assert_false(comes_between);
 	assert_null(other);
+	assert_int_equal(other_err, ENOMEM);
 	assert_int_equal(v_free_dm(first), 0);
 }
 
