@@ -16,7 +16,7 @@ static struct world {
 	struct alock lock;
 } * shared;
 
-static pid_t child;
+static pid_t child; /* 0: it was killed */
 
 /* The child holds the lock until it is killed. */
 static void hold_lock(pid_t parent) NO_LOCK_ANALYSIS
@@ -39,25 +39,31 @@ static int set_up(void **state)
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	lock_owner_open();
 	child = fork();
+	if (child < 0)
+		return -1;
 	if (!child)
 		hold_lock(parent);
 	while (!shared->child)
 		usleep(100);
-	return child < 0;
+	return 0;
+}
+
+/* Kills the child, unless it was killed: another process may have its PID then.
+ */
+static void end_child(void)
+{
+	if (!child)
+		return;
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	child = 0;
 }
 
 static int tear_down(void **state)
 {
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
+	end_child();
 	lock_owner_close();
 	return munmap(shared, sizeof(*shared));
-}
-
-static void end_child(void)
-{
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
 }
 
 static void an_owner_is_dead_when_its_thread_has_ended(void **state)

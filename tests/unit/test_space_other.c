@@ -28,6 +28,7 @@ static uint8_t *memory, *mirror;
 static _Atomic int *order;
 static struct space_self initiator;
 static struct space_other target;
+static pid_t child; /* the target; 0: it was killed */
 
 enum { WAIT, SHOW, TAKE };
 
@@ -64,19 +65,31 @@ static int set_up(void **state)
 	assert_int_equal(munmap(memory + BYTES, PAGE), 0);
 	space_self_init(&initiator);
 	*order = SHOW;
-	target.pid = fork();
-	if (!target.pid)
+	child = fork();
+	if (child < 0)
+		return -1;
+	if (!child)
 		serve_orders();
-	space_other_init(&target, target.pid);
+	space_other_init(&target, child);
 	while (*order != WAIT)
 		usleep(50);
-	return target.pid < 0;
+	return 0;
+}
+
+/* Kills the target, unless it was killed: another process may have its PID
+ * then. */
+static void end_child(void)
+{
+	if (!child)
+		return;
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	child = 0;
 }
 
 static int tear_down(void **state)
 {
-	kill(target.pid, SIGKILL);
-	waitpid(target.pid, NULL, 0);
+	end_child();
 	munmap(memory, BYTES);
 	return munmap(mirror, BYTES + PAGE);
 }
@@ -265,8 +278,7 @@ static void a_process_that_is_gone_has_no_memory(void **state)
 	const struct space_move m = {&v, &v, 1, 1};
 	size_t done;
 
-	kill(target.pid, SIGKILL);
-	waitpid(target.pid, NULL, 0);
+	end_child();
 	assert_int_equal(
 		space_put(&target.space, &initiator.space, &m, 1, &done),
 		-ESRCH);
@@ -283,14 +295,15 @@ static void a_stopped_process_is_written_and_read(void **state)
 	size_t done;
 	int status;
 
-	kill(target.pid, SIGSTOP);
-	waitpid(target.pid, &status, WUNTRACED);
+	assert_int_equal(kill(child, SIGSTOP), 0);
+	assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+	assert_true(WIFSTOPPED(status));
 	fill_random(memory, 21);
 	assert_int_equal(
 		space_put(&target.space, &initiator.space, &m, 1, &done), 0);
 	assert_int_equal(
 		space_get(&target.space, &initiator.space, &m, 1, &done), 0);
-	kill(target.pid, SIGCONT);
+	kill(child, SIGCONT);
 	give_order(SHOW);
 	assert_memory_equal(mirror, memory, PAGE);
 }
