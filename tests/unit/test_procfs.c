@@ -65,8 +65,8 @@ static void drop_capabilities(void)
 }
 
 /* Starts a process in a user namespace of its own.  Returns the pid when the
- * process is there, or -1.  *hold: a descriptor; the process ends when it is
- * closed. */
+ * process is there, or -1 if there is no process.  *hold: a descriptor; the
+ * process ends when the caller closes the descriptor. */
 static pid_t begin_inner(uid_t user, int *hold)
 {
 	int there[2], lasts[2];
@@ -77,14 +77,26 @@ static pid_t begin_inner(uid_t user, int *hold)
 		return -1;
 	pid = fork();
 	if (!pid) {
+		close(there[0]);
 		close(lasts[1]);
 		byte = enter_namespace(user);
 		_exit(write(there[1], &byte, 1) != 1 ||
 		      read(lasts[0], &byte, 1) != 0);
 	}
+	close(there[1]);
 	close(lasts[0]);
 	*hold = lasts[1];
-	return read(there[0], &byte, 1) == 1 && byte ? pid : -1;
+	/* The read ends without a byte if fork has failed, or if the process
+	 * has ended. */
+	if (read(there[0], &byte, 1) != 1)
+		byte = 0;
+	close(there[0]);
+	if (byte)
+		return pid;
+	close(lasts[1]);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	return -1;
 }
 
 /* In a user namespace that maps one user: may a process of a namespace inside
