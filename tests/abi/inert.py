@@ -57,8 +57,12 @@ def trace(paths):
     if not shutil.which("strace") or strace().returncode:
         return None
     run = strace("-E", "LD_PRELOAD=" + ":".join(paths))
-    lines = [line for line in run.stderr.splitlines()
-             if not line.startswith("execve(")]
+    lines = run.stderr.splitlines()
+    # The first call is that by which strace starts the program.
+    if not lines or not lines[0].startswith('execve("/bin/true", '):
+        lines.insert(0, "strace does not show the start of the program")
+    else:
+        del lines[0]
     if run.returncode:
         lines.append(f"the program ends with {run.returncode}")
     return "; ".join(lines)
