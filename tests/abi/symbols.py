@@ -81,6 +81,9 @@ def main():
                      help="folder of rdma-core's libraries")
     arg.add_argument("--write", metavar="RELEASE")
     options = arg.parse_args()
+    if options.write and not options.stock:
+        arg.error("--write makes a list from the libraries in a folder: give "
+                  "the folder by --stock DIR")
     if options.stock:
         releases = {"stock": read_libraries(options.stock)}
         if options.write:
