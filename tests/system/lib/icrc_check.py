@@ -21,7 +21,9 @@ LINK_ETHERNET, LINK_RAW, LINK_SLL, LINK_IPV4, LINK_IPV6 = 1, 101, 113, 228, 229
 def frames_of_pcapng(data):
     """Yields (link type, bytes) of each packet block whose packet is whole."""
     offset, order, links = 0, "<", []
-    while offset + 12 <= len(data):
+    while offset < len(data):
+        if offset + 12 > len(data):
+            raise ValueError("a block runs past the end of the file")
         kind, = struct.unpack_from(order + "I", data, offset)
         if kind == 0x0A0D0D0A:
             magic = data[offset + 8:offset + 12]
@@ -34,15 +36,25 @@ def frames_of_pcapng(data):
                 data[offset + 4:offset + 8]:
             raise ValueError("a block's two lengths differ")
         if kind == 1:
-            links.append(struct.unpack_from(order + "H", data, offset + 8)[0])
+            link, _, longest = struct.unpack_from(order + "HHI", data,
+                                                  offset + 8)
+            links.append((link, longest or float("inf")))
         elif kind == 6:
             port, _, _, kept, was = struct.unpack_from(
                 order + "IIIII", data, offset + 8)
+            if 32 + kept > size:
+                raise ValueError("a packet runs past the end of its block")
             if kept == was:
-                yield links[port], data[offset + 28:offset + 28 + kept]
+                yield links[port][0], data[offset + 28:offset + 28 + kept]
         elif kind == 3:
+            # The block has no captured length: the interface's longest packet
+            # bounds it.
             was, = struct.unpack_from(order + "I", data, offset + 8)
-            yield links[0], data[offset + 12:offset + 12 + was]
+            link, longest = links[0]
+            if 16 + min(was, longest) > size:
+                raise ValueError("a packet runs past the end of its block")
+            if was <= longest:
+                yield link, data[offset + 12:offset + 12 + was]
         offset += size
 
 
@@ -51,8 +63,12 @@ def frames_of_pcap(data):
         else ">"
     link, = struct.unpack_from(order + "I", data, 20)
     offset = 24
-    while offset + 16 <= len(data):
+    while offset < len(data):
+        if offset + 16 > len(data):
+            raise ValueError("a record runs past the end of the file")
         kept, was = struct.unpack_from(order + "II", data, offset + 8)
+        if offset + 16 + kept > len(data):
+            raise ValueError("a record runs past the end of the file")
         if kept == was:
             yield link & 0xFFFF, data[offset + 16:offset + 16 + kept]
         offset += 16 + kept
