@@ -143,13 +143,17 @@ static void pages_outlive_the_broker(void **state)
  * class, to `out`. */
 static pid_t begin_client(int out, int hold)
 {
-	pid_t pid = fork(), told = 0;
+	pid_t parent = getpid(), pid = fork(), told = 0;
 	struct client_news news;
 	struct client c;
 	const char *why;
 
+	/* The tests send signals to the process: PID -1 would stand for every
+	 * process of the user. */
+	assert_true(pid >= 0);
 	if (pid)
 		return pid;
+	test_begin_child(parent);
 	if (open_client(&c, &why)) {
 		fprintf(stderr, "child: %s\n", why);
 		_exit(1);
@@ -178,15 +182,14 @@ static void one_of_many_clients_starts_the_next_broker(void **state)
 	enum { N = 12 };
 	int out[2], hold[2];
 	uint32_t report[2], class[N];
-	pid_t pid = 0;
+	pid_t pid = 0, children[N];
+	int status;
 
 	if (pipe(out) || pipe(hold))
 		fail();
-	for (int i = 0; i < N; i++) {
-		/* Each child ends when hold[0] is readable. */
-		if (!begin_client(out[1], hold[0]))
-			fail();
-	}
+	/* Each child ends when hold[0] is readable. */
+	for (int i = 0; i < N; i++)
+		children[i] = begin_client(out[1], hold[0]);
 	close(out[1]);
 	for (int round = 0; round <= ROUNDS; round++) {
 		for (int i = 0; i < N; i++) {
@@ -203,8 +206,10 @@ static void one_of_many_clients_starts_the_next_broker(void **state)
 	}
 	if (write(hold[1], "x", 1) != 1)
 		fail();
-	for (int i = 0; i < N; i++)
-		wait(NULL);
+	for (int i = 0; i < N; i++) {
+		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+		assert_int_equal(status, 0);
+	}
 	close(out[0]);
 	close(hold[0]);
 	close(hold[1]);
@@ -254,6 +259,7 @@ static pid_t begin_short_broker(struct refusal *r, uint64_t idle_ms)
 	struct server *s;
 	pid_t parent = getpid(), broker = fork();
 
+	assert_true(broker >= 0);
 	if (broker) {
 		close(listener);
 		return broker;
