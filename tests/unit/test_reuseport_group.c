@@ -216,7 +216,8 @@ static void a_page_that_cannot_be_cleared_takes_only_its_class(void **state)
 	reuseport_group_close(&group);
 }
 
-/* Listens at that abstract name. */
+/* Listens at that abstract name.  Ends the process, with a message, if the
+ * process cannot. */
 static int listen_at(const char *name, int type)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -226,8 +227,10 @@ static int listen_at(const char *name, int type)
 	if (bind(fd, (struct sockaddr *)&a,
 		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
 			     (size_t)n)) ||
-	    listen(fd, 8))
+	    listen(fd, 8)) {
+		perror(name);
 		_exit(1);
+	}
 	return fd;
 }
 
@@ -252,10 +255,13 @@ static pid_t begin_listener(uid_t user, int *stop)
 
 	assert_int_equal(pipe(ready) | pipe(hold), 0);
 	pid = fork();
+	assert_true(pid >= 0);
 	if (!pid) {
 		close(hold[1]);
-		if (user != geteuid() && setresuid(user, user, user))
+		if (user != geteuid() && setresuid(user, user, user)) {
+			perror("setresuid");
 			_exit(1);
+		}
 		listen_as(98);
 		listen_as(99);
 		close(ready[1]);
@@ -339,6 +345,7 @@ static void a_broker_of_another_version_is_found_among_many_names(void **state)
 		SKIP_FOR("too few files may be open here");
 	assert_int_equal(pipe(ready) | pipe(hold), 0);
 	pid = fork();
+	assert_true(pid >= 0);
 	if (!pid) {
 		rlimit_raise(RLIMIT_NOFILE);
 		close(hold[1]);
