@@ -233,19 +233,34 @@ static void measure_rounds(const struct raw_pingpong *p,
 	}
 }
 
+/* Handles SIGCHLD in end 0: end 1 has failed, and end 0 would wait for an
+ * answer for ever. */
+static void end_without_answer(int signal_number)
+{
+	static const char text[] =
+		"the end of the ping-pong that answers has ended; its own "
+		"message says why\n";
+
+	(void)signal_number;
+	_exit(write(STDERR_FILENO, text, sizeof(text) - 1) < 0 ? 2 : 1);
+}
+
 int raw_pingpong(const struct raw_pingpong *p, const struct raw_options *o)
 {
 	int64_t *ns = calloc((size_t)o->rounds, sizeof(*ns));
+	const struct sigaction failed = {.sa_handler = end_without_answer,
+					 .sa_flags = SA_NOCLDSTOP};
 	int64_t sum = 0;
 	int middle;
 	pid_t child;
 
-	if (!ns)
-		raw_die("calloc");
+	if (!ns || sigaction(SIGCHLD, &failed, NULL))
+		raw_die("calloc or sigaction");
 	child = raw_fork("fork");
 	if (child == 0)
 		answer_forever(p, o);
 	measure_rounds(p, o, ns);
+	signal(SIGCHLD, SIG_DFL);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	middle = o->rounds / 2;

@@ -72,7 +72,8 @@ struct raw_pingpong {
 };
 
 /* Measures and prints the median of half a round trip.  Returns the program's
- * exit status. */
+ * exit status.  If end 1 ends before the last round, ends the program with exit
+ * status 1: SIGCHLD must be free for this function. */
 int raw_pingpong(const struct raw_pingpong *p, const struct raw_options *o);
 
 /* Prints the rate of a stream of @messages messages of o->bytes bytes in @ns
