@@ -78,10 +78,19 @@ fail(const char *form, ...)
 	exit(1);
 }
 
+/* For a call that sets errno when it fails. */
 static void need_good(int ok, const char *what)
 {
 	if (!ok)
 		fail("%s: %s", what, strerror(errno));
+}
+
+/* For a call that returns 0 or an errno value, and may leave errno as it was.
+ */
+static void need_zero(int err, const char *what)
+{
+	if (err)
+		fail("%s: %s", what, strerror(err));
 }
 
 /* ---- events ---- */
@@ -141,7 +150,8 @@ static void take_completion(void)
 
 	do {
 		n = ibv_poll_cq(cq, 1, &wc);
-		need_good(n >= 0, "ibv_poll_cq");
+		if (n < 0)
+			fail("ibv_poll_cq returns %d", n);
 	} while (!n && now_seconds() < until);
 	if (!n)
 		fail("no completion comes");
@@ -188,7 +198,7 @@ static void post_receive(void *at, uint32_t bytes)
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1};
 	struct ibv_recv_wr *bad;
 
-	need_good(!ibv_post_recv(id->qp, &wr, &bad), "ibv_post_recv");
+	need_zero(ibv_post_recv(id->qp, &wr, &bad), "ibv_post_recv");
 }
 
 /* Posts a request with three scatter/gather elements.  A READ has one, because
@@ -212,7 +222,7 @@ static void post_request(enum ibv_wr_opcode opcode, void *at, uint32_t bytes)
 	sge[parts - 1].length = bytes - part * (uint32_t)(parts - 1);
 	wr.wr.rdma.remote_addr = peer.at;
 	wr.wr.rdma.rkey = peer.key;
-	need_good(!ibv_post_send(id->qp, &wr, &bad), "ibv_post_send");
+	need_zero(ibv_post_send(id->qp, &wr, &bad), "ibv_post_send");
 }
 
 static void run_request(enum ibv_wr_opcode opcode, enum ibv_wc_opcode completes,
@@ -508,11 +518,11 @@ static void free_objects(void)
 	if (id->qp)
 		rdma_destroy_qp(id);
 	if (mr)
-		need_good(!ibv_dereg_mr(mr), "ibv_dereg_mr");
+		need_zero(ibv_dereg_mr(mr), "ibv_dereg_mr");
 	if (cq)
-		need_good(!ibv_destroy_cq(cq), "ibv_destroy_cq");
+		need_zero(ibv_destroy_cq(cq), "ibv_destroy_cq");
 	if (pd)
-		need_good(!ibv_dealloc_pd(pd), "ibv_dealloc_pd");
+		need_zero(ibv_dealloc_pd(pd), "ibv_dealloc_pd");
 	need_good(!rdma_destroy_id(id), "rdma_destroy_id");
 	rdma_destroy_event_channel(channel);
 	free(mem);
