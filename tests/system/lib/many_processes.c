@@ -62,6 +62,24 @@ static void need_good(bool good, const char *what)
 	_exit(1);
 }
 
+/* Forks.  If fork fails, ends this process and the processes that it has
+ * forked, since they would wait for the missing process.  No caller sees the
+ * PID -1, which kill(2) takes for every process of the user. */
+static pid_t fork_member(void)
+{
+	pid_t pid = fork();
+
+	if (pid < 0) {
+		int err = errno;
+
+		signal(SIGTERM, SIG_IGN);
+		kill(0, SIGTERM);
+		errno = err;
+		need_good(false, "fork");
+	}
+	return pid;
+}
+
 static double now_s(void)
 {
 	struct timespec t;
@@ -421,7 +439,7 @@ static int run_at_once(const char *what, int processes, int qps)
 	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_barrier_init(&c->all, &attr, (unsigned)processes);
 	for (int i = 0; i < processes; i++)
-		if (!fork())
+		if (!fork_member())
 			_exit(run_process(c, i));
 	/* When one process fails, the others would wait at the barrier for
 	 * ever, so the whole group is ended, except this process, which has to
@@ -517,7 +535,7 @@ static int kill_either(int rounds, unsigned seed)
 
 		memset(p, 0, sizeof(*p));
 		for (int k = 0; k < 2; k++) {
-			pid[k] = fork();
+			pid[k] = fork_member();
 			if (!pid[k])
 				_exit(be_writer(p, k));
 		}
@@ -587,7 +605,7 @@ static int kill_peers(int rounds, unsigned seed)
 {
 	struct pair *p = map_shared(sizeof(*p));
 	int status = 0, ended = 0;
-	pid_t pid = fork();
+	pid_t pid = fork_member();
 
 	if (!pid)
 		exit(write_to_each(p, rounds));
@@ -596,7 +614,7 @@ static int kill_peers(int rounds, unsigned seed)
 
 		memset(p->ready, 0, sizeof(p->ready));
 		atomic_store(&p->is_doomed, 0);
-		victim = fork();
+		victim = fork_member();
 		if (!victim)
 			_exit(be_writer(p, 1));
 		atomic_store(&p->round, i);
@@ -617,7 +635,8 @@ static int kill_peers(int rounds, unsigned seed)
 int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	setpgid(0, 0);
+	/* The group of kill(0) has only the processes of this program. */
+	need_good(!setpgid(0, 0) || getpgrp() == getpid(), "setpgid");
 	if (argc == 4 && !strcmp(argv[1], "pairs"))
 		return run_at_once(argv[1], atoi(argv[2]), atoi(argv[3]));
 	if (argc == 3 &&
