@@ -43,13 +43,14 @@ static void keep_file(void *at, int fd)
 void *endpoint_memory(size_t bytes)
 {
 	const char *value = getenv("ENDS_SHARED");
-	int fd = value && !strcmp(value, "1")
-			 ? memfd_create("ends", MFD_CLOEXEC)
-			 : -1;
+	int fd = -1;
 	void *p;
 
-	if (fd >= 0)
+	if (value && !strcmp(value, "1")) {
+		fd = memfd_create("ends", MFD_CLOEXEC);
+		need_good(fd >= 0, "memfd_create");
 		need_good(!ftruncate(fd, (off_t)bytes), "ftruncate");
+	}
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		 fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
 	need_good(p != MAP_FAILED, "mmap");

@@ -56,9 +56,8 @@ struct endpoint_address {
 
 /* Maps @bytes of memory that is readable and writable, and returns its address,
  * never NULL.  The memory is private; with ENDS_SHARED=1 in the environment it
- * is of a memfd, which other processes may map, unless memfd_create fails.  A
- * program may have 64 such memfds at a time.  The caller frees the memory by
- * endpoint_memory_free. */
+ * is of a memfd, which other processes may map.  A program may have 64 such
+ * memfds at a time.  The caller frees the memory by endpoint_memory_free. */
 void *endpoint_memory(size_t bytes);
 /* Unmaps the memory at p, which endpoint_memory returned for this number of
  * @bytes, and closes its memfd, if it has one. */
