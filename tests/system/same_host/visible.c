@@ -10,9 +10,10 @@
  * -w put: the writer writes as the library does.  -w one: it writes all bytes
  * by one process_vm_writev, which may write the last byte first.  -w two: it
  * writes the last bytes by a second call.  Each power of two from 1 byte to 64
- * KiB is tested at several alignments; with -s only that one.  Prints a line
- * per size, and exits with 1 if any byte was stale or a call failed, with 2 if
- * the kernel permits no copy between processes.
+ * KiB is tested at several alignments; with -s only the size BYTES, 1 to 65536.
+ * Prints a line per size, and exits with 1 if any byte was stale, a call failed
+ * or an argument is wrong, with 2 if the kernel permits no copy between
+ * processes.
  */
 #include "memory/space_other.h"
 #include "memory/space_self.h"
@@ -221,32 +222,57 @@ static void start_reader(void)
 	space_other_init(&far, far.pid);
 }
 
+static _Noreturn void end_misused(void)
+{
+	fprintf(stderr,
+		"usage: visible [-w put|one|two] [-n ROUNDS] [-s BYTES]: at "
+		"least one round, 1 to %u bytes\n",
+		MAX);
+	exit(1);
+}
+
+static void (*way_named(const char *name))(uint64_t, uint32_t)
+{
+	if (!strcmp(name, "put"))
+		return put_bytes;
+	if (!strcmp(name, "one"))
+		return write_one;
+	if (!strcmp(name, "two"))
+		return write_two;
+	end_misused();
+}
+
+static uint32_t number_upto(const char *text, uint32_t most)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+
+	if (*end || number < 1 || number > most)
+		end_misused();
+	return (uint32_t)number;
+}
+
 int main(int argc, char **argv)
 {
 	void (*way)(uint64_t, uint32_t) = put_bytes;
-	uint32_t rounds = 1000, only = 0;
+	uint32_t rounds = 1000, least = 1, most = MAX;
 	uint64_t all = 0;
 	int option;
 
 	while ((option = getopt(argc, argv, "w:n:s:")) != -1) {
 		if (option == 'w')
-			way = !strcmp(optarg, "one")   ? write_one
-			      : !strcmp(optarg, "two") ? write_two
-						       : put_bytes;
+			way = way_named(optarg);
 		else if (option == 'n')
-			rounds = (uint32_t)strtoul(optarg, NULL, 10);
+			rounds = number_upto(optarg, INT32_MAX);
 		else if (option == 's')
-			only = (uint32_t)strtoul(optarg, NULL, 10);
+			least = most = number_upto(optarg, MAX);
 		else
-			return 1;
+			end_misused();
 	}
 	start_reader();
-	for (uint32_t bytes = 1; bytes <= MAX; bytes *= 2) {
-		uint64_t stale;
+	for (uint32_t bytes = least; bytes <= most; bytes *= 2) {
+		uint64_t stale = run_rounds(way, bytes, rounds);
 
-		if (only && bytes != only)
-			continue;
-		stale = run_rounds(way, bytes, rounds);
 		printf("%u bytes: %llu of %u stale\n", bytes,
 		       (unsigned long long)stale, rounds);
 		fflush(stdout);
