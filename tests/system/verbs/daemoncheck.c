@@ -48,6 +48,9 @@ struct held {
 
 enum { SHARED_BYTES = 65536 };
 
+#define OPENING	   "opening the objects"
+#define DESTROYING "destroying the objects"
+
 static struct stat mine[MOST];
 static int fds[MOST];
 
@@ -129,6 +132,46 @@ static bool give_all(struct held *h)
 	return !ibv_close_device(h->context) && good;
 }
 
+/* Prints that a step of the case has failed, and the error of errno, on stderr.
+ * Returns the exit status of the case. */
+static int tell_failure(const char *step)
+{
+	fprintf(stderr, "process %d: %s: %s\n", (int)getpid(), step,
+		strerror(errno));
+	return 1;
+}
+
+/* Forks.  SIGALRM ends a child that hangs: a child does not inherit the alarm
+ * of its parent, and would otherwise outlive a parent that the alarm ends. Ends
+ * this process if fork fails, so that no caller passes the PID -1 to kill. */
+static pid_t fork_with_alarm(void)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		_exit(tell_failure("fork"));
+	if (!pid)
+		alarm(HANG_S);
+	return pid;
+}
+
+/* Waits until the child has ended.  Returns 0 if it has ended with status 0;
+ * otherwise prints how it has ended, and returns 1. */
+static int await_child(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid)
+		return tell_failure("waitpid");
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "signal %d ended the child %d\n",
+			WTERMSIG(status), (int)pid);
+	else if (status)
+		fprintf(stderr, "the child %d ended with status %d\n", (int)pid,
+			WEXITSTATUS(status));
+	return status != 0;
+}
+
 static void open_file(int i)
 {
 	char name[64];
@@ -139,7 +182,7 @@ static void open_file(int i)
 	unlink(name);
 	if (fds[i] < 0 || write(fds[i], "mine", 4) != 4 ||
 	    lseek(fds[i], 0, SEEK_SET) || fstat(fds[i], &mine[i]))
-		_exit(2);
+		_exit(tell_failure(name));
 }
 
 /* Closes the descriptors from FIRST on, and opens files under their numbers. */
@@ -180,13 +223,11 @@ static int files_changed(void)
  * if waitpid fails. */
 static int status_of(int (*body)(void))
 {
-	pid_t pid = fork();
+	pid_t pid = fork_with_alarm();
 	int status;
 
-	if (!pid) {
-		alarm(HANG_S); /* kills a case that hangs */
+	if (!pid)
 		_exit(body());
-	}
 	if (waitpid(pid, &status, 0) != pid)
 		return -1;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
@@ -198,55 +239,48 @@ static int work_anew(void)
 	struct held h;
 
 	if (!take_all(&h))
-		return 3;
+		return tell_failure("opening the objects anew");
 	usleep(SETTLE_MS * 1000);
 	if (files_changed())
-		return 4;
-	return give_all(&h) ? 0 : 5;
+		return 1;
+	return give_all(&h) ? 0 : tell_failure("destroying the new objects");
 }
 
 static int child_opens_anew(void)
 {
 	struct held h;
-	int status;
+	pid_t pid;
 
 	if (!take_all(&h))
-		return 2;
-	pid_t pid = fork();
-
+		return tell_failure(OPENING);
+	pid = fork_with_alarm();
 	if (!pid) {
 		setsid();
 		become_daemon();
-		status = work_anew();
-		_exit(status ? status : files_changed());
+		_exit(work_anew() || files_changed());
 	}
-	if (waitpid(pid, &status, 0) != pid)
-		return 9;
-	if (status)
-		return WIFEXITED(status) ? WEXITSTATUS(status) : 9;
-	return give_all(&h) ? 0 : 6;
+	if (await_child(pid))
+		return 1;
+	return give_all(&h) ? 0 : tell_failure(DESTROYING);
 }
 
 /* The child destroys the objects inherited from its parent. */
 static int child_destroys_objects(void)
 {
 	struct held h;
-	int status;
+	pid_t pid;
 
 	if (!take_all(&h))
-		return 2;
-	pid_t pid = fork();
-
+		return tell_failure(OPENING);
+	pid = fork_with_alarm();
 	if (!pid) {
 		become_daemon();
 		give_all(&h); /* may fail, but must change no file */
-		_exit(files_changed() ? 4 : 0);
+		_exit(files_changed() != 0);
 	}
-	if (waitpid(pid, &status, 0) != pid)
-		return 9;
-	if (status)
-		return WIFEXITED(status) ? WEXITSTATUS(status) : 9;
-	return give_all(&h) ? 0 : 6;
+	if (await_child(pid))
+		return 1;
+	return give_all(&h) ? 0 : tell_failure(DESTROYING);
 }
 
 static int process_destroys_objects(void)
@@ -254,18 +288,16 @@ static int process_destroys_objects(void)
 	struct held h;
 
 	if (!take_all(&h))
-		return 2;
+		return tell_failure(OPENING);
 	become_daemon();
 	usleep(SETTLE_MS * 1000);
 	give_all(&h);
-	return files_changed() ? 4 : 0;
+	return files_changed() != 0;
 }
 
 static int process_opens_anew(void)
 {
-	int status = process_destroys_objects();
-
-	return status ? status : work_anew() ? 7 : files_changed();
+	return process_destroys_objects() || work_anew() || files_changed();
 }
 
 /* The program opens sockets under the numbers of adverb's sockets.  The library
@@ -276,16 +308,16 @@ static int process_opens_sockets(void)
 	struct held h;
 
 	if (!take_all(&h))
-		return 2;
+		return tell_failure(OPENING);
 	for (int fd = FIRST; fd < LAST; fd++)
 		close(fd);
 	for (int i = 0; i < MOST; i++)
 		if (socketpair(AF_UNIX, SOCK_DGRAM, 0, pair[i]))
-			return 3;
+			return tell_failure("socketpair");
 	usleep(SETTLE_MS * 1000);
 	for (int i = 0; i < MOST; i++)
 		if (send(pair[i][0], "mine", 4, 0) != 4)
-			return 4;
+			return tell_failure("a send to the program's socket");
 	for (int k = 0; k < 1000; k++) {
 		struct ibv_wc wc;
 
@@ -298,7 +330,10 @@ static int process_opens_sockets(void)
 		lost += recv(pair[i][1], text, sizeof(text), MSG_DONTWAIT) != 4;
 		lost += recv(pair[i][0], text, sizeof(text), MSG_DONTWAIT) > 0;
 	}
-	return lost ? 5 : 0;
+	if (lost)
+		fprintf(stderr, "%d datagrams are lost or go the wrong way\n",
+			lost);
+	return lost != 0;
 }
 
 /* Opens listener number i, connects to it, and sends 4 bytes.  Returns the
@@ -329,11 +364,14 @@ static int process_opens_listeners(void)
 	struct held h;
 
 	if (!take_all(&h))
-		return 2;
+		return tell_failure(OPENING);
 	for (int fd = FIRST; fd < LAST; fd++)
 		close(fd);
-	for (int i = 0; i < MOST; i++)
+	for (int i = 0; i < MOST; i++) {
 		listeners[i] = listen_and_connect(i);
+		if (listeners[i] < 0)
+			return tell_failure("a listener or its caller");
+	}
 	usleep(SETTLE_MS * 1000);
 	for (int i = 0; i < MOST; i++) {
 		int fd = accept(listeners[i], NULL, NULL);
@@ -342,7 +380,9 @@ static int process_opens_listeners(void)
 		lost += fd < 0 ||
 			recv(fd, text, sizeof(text), MSG_DONTWAIT) != 4;
 	}
-	return lost ? 4 : 0;
+	if (lost)
+		fprintf(stderr, "%d listeners have lost their caller\n", lost);
+	return lost != 0;
 }
 
 /* Returns the type of the next event, or -1 if none comes within `ms`. */
@@ -366,7 +406,7 @@ static int process_gets_fatal_event(void)
 	int event;
 
 	if (!take_all(&h))
-		return 2;
+		return tell_failure(OPENING);
 	for (int fd = FIRST; fd < LAST; fd++)
 		if (fd != h.context->async_fd && fd != h.context->cmd_fd &&
 		    fd != h.channel->fd && fd != h.events->fd)
@@ -374,13 +414,16 @@ static int process_gets_fatal_event(void)
 	do
 		ibv_poll_cq(h.cq, 1, &wc);
 	while ((event = async_event(h.context, 1)) < 0);
-	if (event != IBV_EVENT_DEVICE_FATAL)
-		return 3;
+	if (event != IBV_EVENT_DEVICE_FATAL) {
+		fprintf(stderr, "the first event has type %d\n", event);
+		return 1;
+	}
 	ibv_poll_cq(h.cq, 1, &wc);
-	if (async_event(h.context, SETTLE_MS) >= 0)
-		return 4;
+	event = async_event(h.context, SETTLE_MS);
+	if (event >= 0)
+		fprintf(stderr, "a second event, of type %d, comes\n", event);
 	give_all(&h);
-	return 0;
+	return event >= 0;
 }
 
 /* A program that `adverb pair` has started with the pipe of ADVERB_READY_FD
@@ -390,14 +433,19 @@ static int listen_without_pipe(int pipe_fd)
 	struct held h;
 
 	if (!take_all(&h))
-		return 2;
+		return tell_failure(OPENING);
 	close(pipe_fd);
 	open_file(0);
-	if (fds[0] != pipe_fd)
-		return 3;
+	if (fds[0] != pipe_fd) {
+		fprintf(stderr, "a file has descriptor %d in place of %d\n",
+			fds[0], pipe_fd);
+		return 1;
+	}
 	for (int i = 1; i < MOST; i++)
 		open_file(i);
-	return rdma_listen(h.id, 1) ? 5 : files_changed() ? 4 : 0;
+	if (rdma_listen(h.id, 1))
+		return tell_failure("rdma_listen");
+	return files_changed() != 0;
 }
 
 /* Starts this program anew, since the library looks at ADVERB_READY_FD only
@@ -408,26 +456,26 @@ static int process_listens(void)
 	int ends[2];
 
 	if (pipe(ends))
-		return 6;
+		return tell_failure("pipe");
 	snprintf(number, sizeof(number), "%d", ends[1]);
 	setenv("ADVERB_READY_FD", number, 1);
 	execl("/proc/self/exe", "daemoncheck", "listen", number, (char *)NULL);
-	return 7;
+	return tell_failure("execl of this program");
 }
 
 /* A daemon closes its standard output, a pipe.  The pipe's reader must then get
  * end of file, even if a thread serves in place of adverbd. */
 static int process_closes_its_output(void)
 {
-	int ends[2], status;
+	int ends[2];
 	struct held h;
-	bool is_open = false;
+	bool is_open = false, has_ended;
 	char byte;
 	pid_t pid;
 
 	if (pipe(ends))
-		return 2;
-	pid = fork();
+		return tell_failure("pipe");
+	pid = fork_with_alarm();
 	if (!pid) {
 		dup2(ends[1], STDOUT_FILENO);
 		dup2(ends[1], STDERR_FILENO);
@@ -442,11 +490,16 @@ static int process_closes_its_output(void)
 	close(ends[1]);
 	while (read(ends[0], &byte, 1) > 0)
 		is_open = is_open || byte == '!';
-	/* the process has opened the device, and still runs */
-	status = !is_open || waitpid(pid, NULL, WNOHANG) ? 4 : 0;
+	has_ended = waitpid(pid, NULL, WNOHANG) == pid;
+	if (!is_open)
+		fprintf(stderr, "the process has not opened its objects\n");
+	if (has_ended) {
+		fprintf(stderr, "the process has ended\n");
+		return 1;
+	}
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	return status;
+	return !is_open;
 }
 
 /* The standard descriptors that the next process closes: bit n for number n. */
@@ -459,7 +512,9 @@ static bool is_closed_standard(int fd)
 
 /* A program that has closed some standard descriptors opens a device.  No
  * descriptor of adverb may take such a number; the program opens files under
- * these numbers, and the device must continue to work. */
+ * these numbers, and the device must continue to work.  The exit status, which
+ * its parent prints, says which step has failed, since a message may have no
+ * descriptor. */
 static int process_lacks_standard_files(void)
 {
 	struct held h;
