@@ -33,35 +33,68 @@ struct attached {
 	struct fabric_port port;
 };
 
-static void give_up(const char *what, int err)
+static _Noreturn void give_up(const char *what, int err)
 {
 	printf("%s: %s\n", what, strerror(err));
 	exit(1);
 }
 
-/* Sends a question to the fabric, and waits for the answer, which is written to
- * *m.  The descriptor of the answer, if there is one, goes to *fd, unless fd is
- * NULL.  Returns the answer's error, 0 or a negative errno value. */
+/* Returns the value of a variable that `adverb run --fabric` sets. */
+static const char *value_of(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	if (!value) {
+		printf("%s is not set: run this program by `adverb run "
+		       "--fabric`\n",
+		       variable);
+		exit(1);
+	}
+	return value;
+}
+
+/* Returns the descriptor of a message, or -1 if the message has none. */
+static int descriptor_of(struct msghdr *h)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(h);
+	int fd;
+
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+	    c->cmsg_len != CMSG_LEN(sizeof(fd)))
+		return -1;
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+/* Sends a question to the fabric and waits for the answer, which is written to
+ * *m.  Returns the answer's error, 0 or a negative errno value.  If fd is not
+ * NULL, an answer without an error must have a descriptor, which goes to *fd.
+ */
 static int ask_fabric(int connection, struct fabric_proto *m, int *fd)
 {
-	char control[CMSG_SPACE(sizeof(int))];
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
 	struct iovec part = {m, sizeof(*m)};
 	struct msghdr h = {.msg_iov = &part,
 			   .msg_iovlen = 1,
 			   .msg_control = control,
 			   .msg_controllen = sizeof(control)};
-	struct cmsghdr *c;
+	ssize_t n;
 
 	m->version = FABRIC_PROTO_VERSION;
-	snprintf(m->host, sizeof(m->host), "%s", getenv("ADVERB_FABRIC_HOST"));
-	if (send(connection, m, sizeof(*m), 0) != sizeof(*m))
-		give_up("send to the fabric", errno);
-	if (recvmsg(connection, &h, 0) != sizeof(*m))
-		give_up("receive from the fabric", errno);
-	c = CMSG_FIRSTHDR(&h);
-	if (c && fd)
-		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
-	return m->err;
+	snprintf(m->host, sizeof(m->host), "%s",
+		 value_of("ADVERB_FABRIC_HOST"));
+	n = send(connection, m, sizeof(*m), 0);
+	if (n != sizeof(*m))
+		give_up("send to the fabric", n < 0 ? errno : EMSGSIZE);
+	n = recvmsg(connection, &h, 0);
+	if (n != sizeof(*m))
+		give_up("receive from the fabric", n < 0 ? errno : EBADMSG);
+	if (!fd || m->err)
+		return m->err;
+	*fd = descriptor_of(&h);
+	if (*fd < 0)
+		give_up("the fabric's answer has no descriptor", EBADMSG);
+	return 0;
 }
 
 static void attach_port(struct attached *a, uint32_t port)
@@ -71,8 +104,10 @@ static void attach_port(struct attached *a, uint32_t port)
 	int err;
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s",
-		 getenv("ADVERB_FABRIC"));
+		 value_of("ADVERB_FABRIC"));
 	a->connection = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	if (a->connection < 0)
+		give_up("socket", errno);
 	if (connect(a->connection, (struct sockaddr *)&address,
 		    sizeof(address)))
 		give_up("connect", errno);
@@ -121,6 +156,8 @@ static uint32_t check_message(const struct attached *a, const uint8_t *p,
 	while (n) {
 		size_t packet = lrh_first(p, n);
 
+		if (!packet)
+			give_up("a message has no whole packet", EBADMSG);
 		check_packet(p, packet, psn++, a->qpn);
 		p += packet;
 		n -= packet;
@@ -191,16 +228,22 @@ static _Noreturn void watch_port(struct attached *a)
 
 int main(int argc, char **argv)
 {
+	const char *mode = argc >= 3 ? argv[1] : "";
+	bool receives = argc == 4 && !strcmp(mode, "receive");
+	bool sends = argc >= 6 && !strcmp(mode, "send");
 	struct attached a;
 
-	if (argc < 3)
+	if (!receives && !sends && strcmp(mode, "watch") != 0) {
+		fprintf(stderr,
+			"usage: packets receive PORT COUNT\n"
+			"       packets send PORT LID QPN COUNT [PKEY [SL]]\n"
+			"       packets watch PORT\n");
 		return 2;
+	}
 	attach_port(&a, (uint32_t)atoi(argv[2]));
-	if (!strcmp(argv[1], "receive") && argc == 4)
+	if (receives)
 		return receive_packets(&a, (uint32_t)atoi(argv[3]));
-	if (!strcmp(argv[1], "send") && argc >= 6)
+	if (sends)
 		return send_packets(&a, argv + 3, argc - 3);
-	if (!strcmp(argv[1], "watch"))
-		watch_port(&a);
-	return 2;
+	watch_port(&a);
 }
