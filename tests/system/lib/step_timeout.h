@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* Prints @what and the error of errno, and ends the process with status 1. */
@@ -15,6 +16,32 @@ static inline void step_timeout_die(const char *what)
 	printf("%s: %s\n", what, strerror(errno));
 	fflush(stdout);
 	_exit(1);
+}
+
+/* Maps @bytes of zeroed memory, which this process and the processes that it
+ * forks later share.  Returns the memory, which stays mapped until the process
+ * ends.  If the kernel gives no memory, ends the process by step_timeout_die.
+ */
+static inline void *step_timeout_share(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		step_timeout_die("mmap");
+	return p;
+}
+
+/* Forks, and returns what fork(2) returns.  If fork(2) fails, ends the process
+ * by step_timeout_die: no caller passes the PID -1 to kill(2), which would then
+ * signal every process of the user. */
+static inline pid_t step_timeout_fork(void)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		step_timeout_die("fork");
+	return pid;
 }
 
 /* Returns the value of a word of shared memory.  Acquire: if the value is one

@@ -18,7 +18,6 @@
 
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -148,10 +147,8 @@ static void meet_peer(int who)
 
 static pid_t begin_end(int who, int rounds)
 {
-	pid_t pid = fork();
+	pid_t pid = step_timeout_fork();
 
-	if (pid < 0)
-		step_timeout_die("fork");
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -179,10 +176,14 @@ int main(int argc, char **argv)
 
 	bytes = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
 	has_events = argc > 3 && !strcmp(argv[3], "events");
-	shared_steps = mmap(NULL, sizeof(*shared_steps), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared_steps == MAP_FAILED || rounds < 1 || bytes > ENDPOINT_SIZE)
+	if (rounds < 1 || bytes > ENDPOINT_SIZE) {
+		fprintf(stderr,
+			"usage: answer_order ROUNDS BYTES [events]: at least "
+			"one round, at most %d bytes\n",
+			ENDPOINT_SIZE);
 		return 2;
+	}
+	shared_steps = step_timeout_share(sizeof(*shared_steps));
 	for (int who = 0; who < 2; who++)
 		pid[who] = begin_end(who, rounds);
 	for (int n = 0; n < 2; n++) {

@@ -19,7 +19,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -268,22 +267,10 @@ static bool all_taken(void)
 	return true;
 }
 
-static void *map_shared(size_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
-		step_timeout_die("mmap");
-	return p;
-}
-
 static pid_t start_child(int who)
 {
-	pid_t pid = fork();
+	pid_t pid = step_timeout_fork();
 
-	if (pid < 0)
-		step_timeout_die("fork");
 	if (pid)
 		return pid;
 	if (who < shared_steps->initiators)
@@ -306,18 +293,23 @@ int main(int argc, char **argv)
 	pid_t pid[MOST + 1], target;
 	int initiators, bad = 0;
 
-	shared_steps = map_shared(sizeof(*shared_steps));
+	shared_steps = step_timeout_share(sizeof(*shared_steps));
 	shared_steps->rounds = argc > 2 ? atoi(argv[1]) : 0;
 	initiators = argc > 2 ? atoi(argv[2]) : 0;
-	if (initiators < 1 || initiators > MOST)
+	if (initiators < 1 || initiators > MOST) {
+		fprintf(stderr,
+			"usage: atomic_mix ROUNDS INITIATORS: at most %d "
+			"initiators\n",
+			MOST);
 		return 2;
+	}
 	shared_steps->initiators = initiators;
 	shared_steps->tickets =
 		((uint64_t)shared_steps->rounds * (uint64_t)initiators +
 		 AHEAD) *
 		(MINE + 2);
 	shared_steps->tickets -= shared_steps->tickets % 64;
-	ticket = map_shared(WORDS * shared_steps->tickets / 8);
+	ticket = step_timeout_share(WORDS * shared_steps->tickets / 8);
 	for (int i = 0; i <= initiators; i++)
 		pid[i] = start_child(i);
 	target = pid[initiators];

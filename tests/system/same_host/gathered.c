@@ -24,7 +24,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -213,13 +212,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: gathered ROUNDS [realtime]\n");
 		return 2;
 	}
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED)
-		step_timeout_die("mmap");
-	target_pid = fork();
-	if (target_pid < 0)
-		step_timeout_die("fork");
+	shared = step_timeout_share(sizeof(*shared));
+	target_pid = step_timeout_fork();
 	if (!target_pid)
 		watch_memory();
 	if (is_realtime && !become_realtime()) {

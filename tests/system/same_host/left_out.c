@@ -16,7 +16,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -97,10 +96,8 @@ static int be_initiator(void)
 
 static pid_t begin_end(int who, bool lacks)
 {
-	pid_t pid = fork();
+	pid_t pid = step_timeout_fork();
 
-	if (pid < 0)
-		step_timeout_die("fork");
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -117,10 +114,7 @@ int main(int argc, char **argv)
 	int status, result = 0;
 	pid_t pid[2];
 
-	shared_steps = mmap(NULL, sizeof(*shared_steps), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared_steps == MAP_FAILED)
-		return 2;
+	shared_steps = step_timeout_share(sizeof(*shared_steps));
 	pid[TARGET] = begin_end(TARGET, !strcmp(who, "target"));
 	pid[INITIATOR] = begin_end(INITIATOR, !strcmp(who, "initiator"));
 	for (int n = 0; n < 2; n++) {

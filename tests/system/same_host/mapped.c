@@ -397,10 +397,8 @@ static void be_initiator(void)
 
 static pid_t start_child(void (*what)(void))
 {
-	pid_t pid = fork();
+	pid_t pid = step_timeout_fork();
 
-	if (pid < 0)
-		step_timeout_die("fork");
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		what();
@@ -414,10 +412,11 @@ int main(int argc, char **argv)
 	int status, bad = 0;
 	pid_t pid[2];
 
-	shared_steps = mmap(NULL, sizeof(*shared_steps), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (argc != 2 || shared_steps == MAP_FAILED)
+	if (argc != 2) {
+		fprintf(stderr, "usage: mapped KIND\n");
 		return 2;
+	}
+	shared_steps = step_timeout_share(sizeof(*shared_steps));
 	kind = argv[1];
 	pid[TARGET] = start_child(be_target);
 	pid[INITIATOR] = start_child(be_initiator);

@@ -515,7 +515,7 @@ static bool run_round(int round)
 	step_timeout_say(&shared_steps->is_doomed, 0);
 	step_timeout_say(&shared_steps->is_dead, 0);
 	step_timeout_say(&shared_steps->round, round);
-	victim = fork();
+	victim = step_timeout_fork();
 	if (!victim) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(in[0]);
@@ -524,8 +524,8 @@ static bool run_round(int round)
 	}
 	close(in[1]);
 	close(out[0]);
-	good = victim > 0 && (death == KILL ? kill_victim(victim)
-					    : await_departure(victim, in[0]));
+	good = death == KILL ? kill_victim(victim)
+			     : await_departure(victim, in[0]);
 	step_timeout_say(&shared_steps->is_dead, 1);
 	good = good && await_word(&shared_steps->is_done, round + 1, 0);
 	if (death == EXEC) {
@@ -539,7 +539,7 @@ static bool run_round(int round)
 
 static pid_t start_child(void (*what)(void))
 {
-	pid_t pid = fork();
+	pid_t pid = step_timeout_fork();
 
 	if (pid)
 		return pid;
@@ -610,13 +610,14 @@ int main(int argc, char **argv)
 		for (int i = 0; option == 'o' && i < 3; i++)
 			if (!strcmp(optarg, names[i]))
 				only = i;
-		if (option == '?' || (option == 'o' && only < 0))
+		if (option == '?' || (option == 'o' && only < 0)) {
+			fprintf(stderr,
+				"usage: peer_death [-n ROUNDS] [-l LEAST] "
+				"[-t SECONDS] [-s SEED] [-o kill|exit|exec]\n");
 			return 2;
+		}
 	}
-	shared_steps = mmap(NULL, sizeof(*shared_steps), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared_steps == MAP_FAILED)
-		return 2;
+	shared_steps = step_timeout_share(sizeof(*shared_steps));
 	shared_steps->rounds = -1;
 	signal(SIGPIPE, SIG_IGN);
 	survivor = start_child(be_survivor);

@@ -17,8 +17,8 @@
  * -t: ends after SECONDS, but not before LEAST rounds of each size.  -m: writes
  * into memory that both processes have mapped.  -s: tests one size.  -x: writes
  * the last byte first, which the reader must find.  Prints a line per size.
- * Exits with 1 if any byte was stale or a verb failed, with 2 if an argument is
- * wrong or fork fails.
+ * Exits with 1 if any byte was stale or a call failed, with 2 if an argument is
+ * wrong.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -26,7 +26,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -78,17 +77,6 @@ static void yield_at_times(unsigned *tries)
 static uint8_t value_of(int round)
 {
 	return (uint8_t)(round % 251 + 1);
-}
-
-static void *map_shared(size_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
-		step_timeout_die("mmap");
-	memset(p, 0, bytes);
-	return p;
 }
 
 static void meet_peer(int who)
@@ -346,6 +334,7 @@ int main(int argc, char **argv)
 	struct bounds b = {100000, 1000, 0};
 	uint32_t only = 0;
 	int option, status;
+	bool is_right = true;
 	pid_t reader;
 
 	while ((option = getopt(argc, argv, "n:l:t:s:mx")) != -1) {
@@ -362,14 +351,19 @@ int main(int argc, char **argv)
 		else if (option == 'x')
 			is_wrong = true;
 		else
-			return 2;
+			is_right = false;
 	}
-	shared_steps = map_shared(sizeof(*shared_steps));
-	if (is_mapped)
-		memory = map_shared((size_t)SLOTS * SLOT);
-	reader = fork();
-	if (reader < 0 || only > MAX)
+	if (!is_right || only > MAX) {
+		fprintf(stderr,
+			"usage: polled [-n ROUNDS] [-l LEAST] [-t SECONDS] "
+			"[-s BYTES] [-m] [-x]: at most %d bytes\n",
+			MAX);
 		return 2;
+	}
+	shared_steps = step_timeout_share(sizeof(*shared_steps));
+	if (is_mapped)
+		memory = step_timeout_share((size_t)SLOTS * SLOT);
+	reader = step_timeout_fork();
 	if (!reader)
 		read_on();
 	status = write_all(only, &b);

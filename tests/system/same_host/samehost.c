@@ -32,7 +32,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -134,10 +133,8 @@ static void must_complete(const char *what)
 
 static pid_t start_child(void (*what)(int), int argument)
 {
-	pid_t pid = fork();
+	pid_t pid = step_timeout_fork();
 
-	if (pid < 0)
-		step_timeout_die("fork");
 	if (!pid) {
 		what(argument);
 		endpoint_close(&me);
@@ -443,10 +440,13 @@ int main(int argc, char **argv)
 {
 	int n = argc > 2 ? atoi(argv[2]) : 0, bad = 0;
 
-	shared_steps = mmap(NULL, sizeof(*shared_steps), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (argc < 3 || shared_steps == MAP_FAILED)
+	if (argc < 3) {
+		fprintf(stderr, "usage: samehost stopped HOW [hidden]\n"
+				"       samehost map HOW\n"
+				"       samehost kill TIMES SEED\n");
 		return 2;
+	}
+	shared_steps = step_timeout_share(sizeof(*shared_steps));
 	if (!strcmp(argv[1], "stopped"))
 		return run_stopped(!strcmp(argv[2], "direct")	? 3
 				   : !strcmp(argv[2], "mapped") ? 4

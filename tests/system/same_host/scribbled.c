@@ -257,10 +257,10 @@ static int run_round(int seed)
 
 	memset(shared_steps, 0, sizeof(*shared_steps));
 	state = 88172645463325252ull + (uint64_t)seed * 7919;
-	honest = fork();
+	honest = step_timeout_fork();
 	if (!honest)
 		_exit(be_honest());
-	hostile = fork();
+	hostile = step_timeout_fork();
 	if (!hostile) {
 		be_hostile(seed & 1, honest);
 		_exit(0);
@@ -285,10 +285,11 @@ int main(int argc, char **argv)
 {
 	int bad = 0;
 
-	shared_steps = mmap(NULL, sizeof(*shared_steps), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (argc < 3 || shared_steps == MAP_FAILED)
+	if (argc < 3) {
+		fprintf(stderr, "usage: scribbled TIMES SEED\n");
 		return 2;
+	}
+	shared_steps = step_timeout_share(sizeof(*shared_steps));
 	setenv("ADVERB_EXPLAIN", "0", 1); /* many calls fail */
 	for (int i = 0; i < atoi(argv[1]); i++)
 		bad += run_round(atoi(argv[2]) + i) != 0;

@@ -27,7 +27,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -267,10 +266,8 @@ static void be_target(int round)
 
 static pid_t start_child(enum who who, int round)
 {
-	pid_t pid = fork();
+	pid_t pid = step_timeout_fork();
 
-	if (pid < 0)
-		step_timeout_die("fork");
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -434,10 +431,11 @@ int main(int argc, char **argv)
 {
 	int n = argc > 1 ? atoi(argv[1]) : 0, bad = 0;
 
-	shared_steps = mmap(NULL, sizeof(*shared_steps), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (argc != 3 || shared_steps == MAP_FAILED)
+	if (argc != 3) {
+		fprintf(stderr, "usage: stopped_peer ROUNDS HOW\n");
 		return 2;
+	}
+	shared_steps = step_timeout_share(sizeof(*shared_steps));
 	for (int i = 0; i < n && !bad; i++)
 		bad = stop_one_writer(i, !strcmp(argv[2], "direct"));
 	return bad != 0;
