@@ -35,8 +35,8 @@ def doctor(lacks=(), words=(), into=system.in_namespace, **env):
     p = t.start([*words, *filters, t.adverb, "doctor"], env=e,
                 into=into)
     r = t.finish(p, 60)
-    if lacks and "seccomp" in r.output.splitlines()[0]:
-        raise Skip("no seccomp filters here")
+    if r.status == 77:
+        raise Skip("no filter can be installed, or nothing can be mounted here")
     return {m[1]: (m[0], m[2]) for m in
             re.findall(r"^(ok|slow|no) +([^:]+): (.*)$", r.output, re.M)}, r
 
@@ -129,8 +129,6 @@ def held_without_proc():
                 'mount -t tmpfs none /proc || exit 77; exec "$@"', "sh", *words]
     with t.port_held():
         said, r = doctor(into=no_proc)
-    if r.status == 77:
-        raise Skip("nothing can be mounted here")
     expect(said["UDP port 4791"] == (
         "ok", "in use; mount /proc to see by which process; the line \"broker\" "
         "says whether it is adverb's broker"), "the line is wrong", r)
