@@ -448,9 +448,17 @@ def fake_broker(user, name):
 def expect_nothing_received(fake):
     """Expects that a program has connected to the fake broker, and that no
     program has sent anything to it.  Ends the fake broker."""
-    first = fake.stdout.readline()
+    os.set_blocking(fake.stdout.fileno(), False)
+    said = b""
+
+    def is_heard():
+        nonlocal said
+        said += fake.stdout.read() or b""
+        return b"\n" in said
+    system.wait_until(is_heard, "no program has connected to the fake broker")
     fake.kill()
-    lines = [first, *fake.communicate()[0].splitlines(keepends=True)]
+    os.set_blocking(fake.stdout.fileno(), True)
+    lines = (said + fake.communicate()[0]).splitlines(keepends=True)
     expect(set(lines) == {b"heard 0 bytes, 0 descriptors\n"},
            "the fake broker receives: %s" % lines)
 

@@ -352,14 +352,23 @@ def says_loopback():
                      server_env={"ADVERB_DEVICES": "lo",
                                  "ADVERB_STRICT": "1"},
                      client_env={"ADVERB_STRICT": "1"})
-    line = ""
-    while line is not None and "which only this machine can reach" not in line:
-        line = pair[0].stdout.readline().decode() or None
-    for p in pair:
-        os.killpg(p.pid, signal.SIGKILL)
-        t.finish(p, 10)
-    expect(line and "127.0.0.1" in line and "peer is 10.1.0.2" in line,
-           "no message says that the peer cannot reach the address")
+    os.set_blocking(pair[0].stdout.fileno(), False)
+    said = b""
+
+    def told():
+        nonlocal said
+        said += pair[0].stdout.read() or b""
+        return re.search(rb"127\.0\.0\.1.*which only this machine can reach.*peer "
+                         rb"is 10\.1\.0\.2", said)
+    try:
+        lab.wait(lambda: told() or pair[0].poll() is not None,
+                 "the server neither prints the message nor ends")
+        expect(told(), "no message says that the peer cannot reach the address",
+               system.Result(0, said.decode()))
+    finally:
+        for p in pair:
+            p.kill()
+            t.finish(p, 10)
 
 
 def names_override():
