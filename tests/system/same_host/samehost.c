@@ -24,6 +24,7 @@
 #include "step_timeout.h"
 #include "endpoint.h"
 #include "leak_check.h"
+#include "sleeps.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -252,6 +253,10 @@ static void await_mapping(int who)
 		usleep(1000);
 		leak_check_get(&h);
 	}
+	/* When the library's threads have slept for a while, they are not about
+	 * to map a further arena. */
+	sleeps_await();
+	leak_check_get(&h);
 	step_timeout_say(&shared_steps->has_mapped[who], 1);
 	step_timeout_await(&shared_steps->has_mapped[!who], 1);
 	if (h.arenas != 1 + shared_steps->order)
