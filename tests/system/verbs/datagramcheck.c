@@ -157,13 +157,15 @@ static void a_queue_pair_sends_to_itself(void)
 }
 
 /* Posts, in one call, @list messages of LONG bytes of value n to the queue pair
- * qpn. */
+ * qpn.  Messages of different values have different memory, since those that
+ * were posted earlier may not have been sent yet. */
 static void send_list(uint32_t qpn, int n, int list)
 {
-	struct ibv_sge sge = {(uintptr_t)e.region + 1024, LONG, e.mr->lkey};
+	uint8_t *bytes = e.region + 1024 * n;
+	struct ibv_sge sge = {(uintptr_t)bytes, LONG, e.mr->lkey};
 	struct ibv_send_wr wr[8] = {{0}}, *bad;
 
-	memset(e.region + 1024, n, LONG);
+	memset(bytes, n, LONG);
 	for (int i = 0; i < list; i++) {
 		wr[i] = (struct ibv_send_wr){.sg_list = &sge,
 					     .num_sge = 1,
