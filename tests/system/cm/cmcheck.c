@@ -658,8 +658,9 @@ int main(int argc, char **argv)
 		  a_port_has_one_owner_unless_all_share_it);
 	check_run("a bind that fails leaves the id without a device",
 		  a_bind_that_fails_leaves_the_id_without_device);
-	check_run("a bind to :: takes the IPv4 port too without AFONLY",
-		  a_bind_to_any_takes_the_ipv4_port_without_afonly);
+	check_run(
+		"a bind to in6addr_any takes the IPv4 port too without AFONLY",
+		a_bind_to_any_takes_the_ipv4_port_without_afonly);
 	check_run("both addresses of an id are of one family",
 		  both_addresses_of_an_id_are_of_one_family);
 	check_run("a call in the wrong state of an id changes nothing",

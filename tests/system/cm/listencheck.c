@@ -291,7 +291,7 @@ int main(void)
 {
 	if (!sides_open())
 		return 1;
-	check_run("a listener at :: gets requests of IPv4 and IPv6",
+	check_run("a listener at in6addr_any gets requests of IPv4 and IPv6",
 		  a_wildcard_listener_gets_requests_of_both_families);
 	check_run("a call to an address without a device is refused",
 		  a_call_to_an_address_without_a_device_is_refused);

@@ -291,18 +291,19 @@ class Suite:
     def checks(self, program, area, *words, **env):
         """Runs one of our programs that prints a line per case, and makes each
         of its cases a case of this suite.  --list and --only hold for these
-        cases (check.h).  Returns the Result."""
+        cases (check.h).  The last case compares the lines with the program's
+        counts.  Returns the Result."""
         if self.options.list:
             env["CHECK_LIST"] = "1"
         r = self.adverb_run([self.program(program), *words],
                             CHECK_ONLY=self.options.only, **env)
-        for word, name, why in re.findall(
-                r"^(ok|FAIL|case) ([^:\n]+)(?:: (.*))?$", r.output, re.M):
+        found = re.findall(r"^(ok|FAIL|case) ([^:\n]+)(?:: (.*))?$", r.output,
+                           re.M)
+        for word, name, why in found:
             self.case(name, lambda bad=word == "FAIL", why=why:
                       expect(not bad, why), area, program)
-        self.case(program + " runs to its end", lambda: expect(
-            re.search(r"^\d+ passed, \d+ failed", r.output, re.M),
-            "exit status %d" % r.status, r))
+        self.case(program + " runs to its end", lambda: expect_counts(
+            r, [word for word, _, _ in found]))
         return r
 
     def every_check(self, program, r, *words, **env):
@@ -399,6 +400,17 @@ def expect(condition, why, result=None):
 
 def expect_ok(result):
     expect(result.status == 0, "exit status %d" % result.status, result)
+
+
+def expect_counts(result, words):
+    """Expects that a program has printed its counts, and that they are those of
+    @words, the first words of the lines of its cases.  They differ if a name has a
+    colon, because the line is then not recognised."""
+    counts = re.search(r"^(\d+) passed, (\d+) failed", result.output, re.M)
+    expect(counts, "exit status %d" % result.status, result)
+    seen = "%d passed, %d failed" % (words.count("ok"), words.count("FAIL"))
+    expect(seen == counts[0], "the program prints %s, and its lines say %s" %
+           (counts[0], seen), result)
 
 
 def wait_until(is_so, why, seconds=HANG):
