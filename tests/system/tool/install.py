@@ -263,6 +263,7 @@ def it_leaves_as_it_came():
 def the_systems_broker():
     """The system's broker is installed only if --service asks for it, and
     stays when adverb is installed again."""
+    namespaces()
     root = Root()
     before = root.files()
     unit = "etc/systemd/system/adverbd.service"
