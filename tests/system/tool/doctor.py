@@ -67,8 +67,8 @@ def where(script):
     namespace of its own and in a mount namespace in which @script has run before."""
     def into(words):
         return ["unshare", "-m", "sh", "-c",
-                '{ %s; } || exit 77; ip link set lo up && exec "$@"' % script,
-                "sh", "unshare", "-n", *words]
+                '{ %s; } || exit 77; exec "$@"' % script, "sh",
+                *system.in_namespace(words)]
     return into
 
 
@@ -306,6 +306,7 @@ says("locked memory", "ok", "programs see no limit, and adverb locks none$",
      words=memlock(65536), into=where(installed()),
      LD_PRELOAD=os.path.join(t.build, "lib", "libadverb-shim.so"))
 t.case("libraries: no, they are not beside adverb", no_libraries)
+says("device", "ok", "^adv0, RoCE by lo, GID 1 is ", into=where("true"))
 says("device", "no", "no network interface can become a device",
      ADVERB_DEVICES="none")
 says("device", "no", "adv0, but lo is down: ip link set lo up",
