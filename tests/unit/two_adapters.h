@@ -136,6 +136,16 @@ static inline const uint8_t *exchange_mad(struct world *w, struct end *end,
 
 static const uint8_t to_b[] = {1, 2};
 
+/* Asks for PortInfo, and stores the attribute of the answer in the question. */
+static inline void fetch_port_info(struct world *w, struct smp *s)
+{
+	const uint8_t *got = exchange_mad(w, w->a, s);
+
+	assert_non_null(got);
+	if (got) /* gcc does not know that the assertion ends the test */
+		memcpy(s->mad + 64, got + 64, 64);
+}
+
 /* Sets the LID of the port at the end of a route, and the SM's LID there. */
 static inline void set_lid(struct world *w, uint8_t hops, uint16_t lid)
 {
@@ -143,9 +153,7 @@ static inline void set_lid(struct world *w, uint8_t hops, uint16_t lid)
 	struct smp s;
 
 	init_directed(&s, w->agent, to_b, hops, GET, PORT_INFO, 0);
-	got = exchange_mad(w, w->a, &s);
-	assert_non_null(got);
-	memcpy(s.mad + 64, got + 64, 64);
+	fetch_port_info(w, &s);
 	bytes_put16(s.mad + 64 + 16, lid);
 	bytes_put16(s.mad + 64 + 18, 1);
 	s.mad[3] = SET;
@@ -164,11 +172,9 @@ static inline void set_state(struct world *w, uint8_t hops, uint32_t port,
 	struct smp s;
 
 	init_directed(&s, w->agent, to_b, hops, GET, PORT_INFO, port);
-	got = exchange_mad(w, w->a, &s);
-	assert_non_null(got);
-	memcpy(s.mad + 64, got + 64, 64);
+	fetch_port_info(w, &s);
 	s.mad[3] = SET;
-	s.mad[64 + 32] = (uint8_t)((got[64 + 32] & 0xf0) | to);
+	s.mad[64 + 32] = (uint8_t)((s.mad[64 + 32] & 0xf0) | to);
 	s.mad[64 + 33] &= 0x0f;
 	got = exchange_mad(w, w->a, &s);
 	assert_non_null(got);
