@@ -9,7 +9,6 @@
 #include "rdmacm/iw.h"
 #include "rdmacm/object.h"
 #include "util/bits.h"
-#include "util/remedy.h"
 #include "util/token.h"
 
 #include <errno.h>
@@ -278,13 +277,10 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 	    !serve_request(e)) {
 		err = errno;
 		r_refuse(e, R_REJ_NO_RESOURCES);
-		r_fail(err,
-		       "rdma_get_cm_event: a connection request is rejected, "
-		       "since no event channel can be created for its id: %s; "
-		       "%s",
-		       strerror(err),
-		       remedy_of(err, "adverb doctor shows what this machine "
-				      "allows"));
+		/* rdma_create_event_channel has said what to do */
+		r_fail(err, "rdma_get_cm_event: a connection request is "
+			    "rejected, since no event channel can be created "
+			    "for its id");
 		return -1;
 	}
 	serve_event(e);
