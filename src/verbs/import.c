@@ -7,19 +7,23 @@
  * adapter of its own.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 
 #include "verbs/fail.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
 
+/* Fails with EINVAL, as in rdma-core, if cmd_fd is not open, and with
+ * EOPNOTSUPP if no open context of this process has the file of cmd_fd. */
 struct ibv_context *ibv_import_device(int cmd_fd)
 {
 	struct ibv_device *device = v_device_of_fd(cmd_fd);
 
 	if (!device)
 		return v_fail_number(
-			EOPNOTSUPP, "ibv_import_device of descriptor", cmd_fd,
+			fcntl(cmd_fd, F_GETFD) < 0 ? EINVAL : EOPNOTSUPP,
+			"ibv_import_device of descriptor", cmd_fd,
 			"no open context of this process has the descriptor's "
 			"file; pass a duplicate of the cmd_fd of an "
 			"ibv_context that is open");

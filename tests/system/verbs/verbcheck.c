@@ -520,7 +520,7 @@ static void a_region_of_another_domain_is_not_imported(void)
 	errno = 0;
 	EXPECT(!ibv_import_mr(pd, mr->handle) && errno == ENOENT);
 	EXPECT(!ibv_import_mr(pd, 0) && errno == ENOENT);
-	EXPECT(!ibv_import_device(-1) && errno == EOPNOTSUPP);
+	EXPECT(!ibv_import_device(-1) && errno == EINVAL);
 	EXPECT(ibv_dereg_mr(mr) == 0);
 	EXPECT(ibv_dealloc_pd(pd) == 0);
 	both_close();
