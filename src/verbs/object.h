@@ -88,9 +88,9 @@ struct v_pd {
 	 * a parent domain, and after the domain was freed.  Under the ctx lock.
 	 */
 	struct list same;
-	struct count
-		imports;  /* regions of ibv_import_mr, which `users` counts */
-	bool is_returned; /* the handle was given back; under the ctx lock */
+	/* The regions of ibv_import_mr in this handle, which `users` counts. */
+	struct count imports;
+	bool is_returned; /* ibv_unimport_pd was called; under the ctx lock */
 	struct v_pd *parent; /* a parent domain's protection domain, or NULL */
 	struct v_td *thread; /* a parent domain's thread domain, or NULL */
 };
