@@ -208,9 +208,10 @@ static bool copy_by_pipe(void *to, const void *from, size_t size)
 	return is_copied;
 }
 
-/* Copies from memory that the program names; at most REQUEST_BYTES, which a pipe
- * holds.  False with errno: an address is bad (EFAULT), or a sandbox refuses
- * process_vm_readv and the program has no two spare descriptors (EMFILE). */
+/* Copies from memory that the program names; at most REQUEST_BYTES, which a
+ * pipe holds.  False with errno: an address is bad (EFAULT), or a sandbox
+ * refuses process_vm_readv and the program has no two spare descriptors
+ * (EMFILE). */
 static bool copy_given(void *to, const void *from, size_t size)
 {
 	const struct iovec own = {to, size};
