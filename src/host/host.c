@@ -18,17 +18,14 @@
 #include "host/capture.h"
 #include "host/fabric_link.h"
 #include "host/inside.h"
-#include "host/leader.h"
 #include "host/lid_path.h"
 #include "host/local_peer.h"
 #include "host/mcast_socket.h"
 #include "host/path.h"
 #include "host/path_check.h"
 #include "host/progress.h"
-#include "host/post.h"
 #include "host/progress_thread.h"
 #include "host/source_port.h"
-#include "host/yield.h"
 #include "log/env.h"
 #include "log/log.h"
 #include "memory/arena_map.h"
@@ -46,22 +43,6 @@
 #define NS_PER_MS	 1000000u
 #define QPN_MULTICAST	 0xffffff /* IBTA 9.6.1 */
 #define FILES_FEW	 6	  /* look_for_files warns if fewer are left */
-#define POLL_YIELD	 64	  /* empty polls between yields of the core */
-#define SWITCH_MIN_NS	 600	  /* in a longer yield another thread ran */
-#define SWITCH_MAX_NS	 50000	  /* in a longer yield a thread computed */
-
-struct host {
-	/* the process that made this struct, not its forked child */
-	int pid;
-	uint32_t users;
-	struct arena_map map;
-	struct space_self space;
-	struct hca hca;
-	struct map domains; /* host_domains */
-	struct progress progress;
-	struct lock ctx;
-	int cancel; /* the cancel state from before ctx was taken; under ctx */
-};
 
 static struct host *the_host;
 static int the_owner; /* the process that made the_host, or is making it */
@@ -692,130 +673,4 @@ void host_quiesce(struct host *h) NO_LOCK_ANALYSIS
 	progress_take(&h->progress);
 	progress_serve_doorbells(&h->progress);
 	progress_give(&h->progress);
-}
-
-/* Wakes the progress thread if a thread that collected completions has set a
- * notify bit for it: peers wake it only for bits that they set themselves.  The
- * fence of notify_post orders the store of the bit before the load of
- * is_asleep; engine_asleep says what breaks without it. */
-static void wake_for_notify(struct host *h)
-{
-	if (notify_pending(&h->hca) && shared_load(&h->hca.shared->is_asleep))
-		progress_wake(&h->progress);
-}
-
-void host_await_accesses(struct host *h, access_set what)
-{
-	host_quiesce(h);
-	access_wait(&h->hca, what);
-	host_lock(h);
-	eager_settle(&h->hca);
-	host_unlock(h);
-	wake_for_notify(h);
-}
-
-void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes)
-{
-	post_doorbell(&h->progress, side,
-		      (uint32_t)bits_min_u64(bytes, UINT32_MAX / 2));
-}
-
-void host_before_poll(struct host *h, const struct cq *cq)
-{
-	post_polled(&h->progress, engine_post_lock_of(cq));
-}
-
-/* Makes progress for a poll; first tries to end a wait of a QP that completes
- * into cq, unless cq is NULL. */
-static void poll_once(struct host *h, const struct cq *cq, shared_u32 *skipped)
-{
-	if (!cq || !post_resume(&h->progress, engine_post_lock_of(cq)))
-		progress_poll(&h->progress, skipped);
-}
-
-/*
- * Yields the core, and then polls.  If another thread ran for a moment and then
- * packets arrived, the peer probably runs on this core, so from here on each
- * poll yields first.  (host_polled decides the same if the polled queue then
- * has a completion.)  A yield to a thread that only computes takes longer.
- */
-static void yield_poll(struct host *h, const struct cq *cq,
-		       struct host_polls *polls, uint32_t every)
-{
-	uint32_t news = shared_load(&h->progress.policy.looks.news);
-	uint64_t took = yield_core();
-	bool ran = took > SWITCH_MIN_NS && took < SWITCH_MAX_NS;
-
-	poll_once(h, cq, &polls->skipped);
-	every = ran && shared_load(&h->progress.policy.looks.news) != news
-			? 1
-			: bits_min_u32(2 * every, POLL_YIELD);
-	shared_store(&polls->yield_every, every);
-	shared_store(&polls->is_after, ran);
-}
-
-void host_poll(struct host *h, const struct cq *cq, struct host_polls *polls)
-{
-	uint32_t every = shared_own(&polls->yield_every);
-
-	if (!every) /* no poll of the object has yielded yet */
-		every = POLL_YIELD;
-	/* Without a look at the socket a poll costs very little, so more polls
-	 * come between two yields.  But if all traffic comes through the arena,
-	 * and the peer runs on this core, each poll yields. */
-	if (direct_select_is_quiet(&h->progress.direct_select))
-		every *= every > 1 ? 4 : 1;
-	else if (shared_load(&h->progress.policy.looks.is_paced))
-		every *= 16;
-	if ((shared_own(&polls->empty) + 1) % every == 0)
-		yield_poll(h, cq, polls, every);
-	else
-		poll_once(h, cq, &polls->skipped);
-}
-
-void host_polled(struct host *h, struct host_polls *polls, bool empty)
-{
-	/* While all traffic comes through the arena, several threads may poll,
-	 * each its own queue.  They do not set this word to false then, so that
-	 * its cache line does not move between them. */
-	if (shared_own(&h->progress.activity.polled_in_vain) != empty &&
-	    (empty || !direct_select_is_quiet(&h->progress.direct_select)))
-		shared_store(&h->progress.activity.polled_in_vain, empty);
-	shared_store(&polls->empty, empty ? shared_own(&polls->empty) + 1 : 0);
-	if (shared_own(&polls->is_after)) {
-		shared_store(&polls->is_after, false);
-		/* The completion may have come by chance.  Then yield_poll
-		 * doubles yield_every again within a few polls. */
-		if (!empty)
-			shared_store(&polls->yield_every, 1);
-	}
-	wake_for_notify(h);
-}
-
-void host_armed(struct host *h)
-{
-	post_serve_own(&h->progress);
-	progress_thread_armed(&h->progress);
-	progress_serve(&h->progress);
-}
-
-void host_awaits(struct host *h)
-{
-	post_serve_own(&h->progress);
-	progress_serve(&h->progress);
-}
-
-int host_sleep(struct host *h, const struct host_sleep *s)
-{
-	return leader_sleep(&h->progress, s);
-}
-
-void host_slept(void)
-{
-	leader_slept();
-}
-
-void host_wake(struct host *h)
-{
-	progress_wake(&h->progress);
 }

@@ -1,10 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Functions that only the files of this folder call: most of them are for the
- * holder of the progress lock. */
+/* struct host, and functions that only the files of this folder call: most of
+ * them are for the holder of the progress lock. */
 #ifndef HOST_INSIDE_H
 #define HOST_INSIDE_H
 
+#include "host/host.h"
 #include "host/progress.h"
+#include "memory/arena_map.h"
+#include "memory/space_self.h"
+#include "util/map.h"
+
+/* The adapter of a process. */
+struct host {
+	/* the process that made this struct, not its forked child */
+	int pid;
+	uint32_t users;
+	struct arena_map map;
+	struct space_self space;
+	struct hca hca;
+	struct map domains; /* host_domains */
+	struct progress progress;
+	struct lock ctx;
+	int cancel; /* the cancel state from before ctx was taken; under ctx */
+};
 
 /* Returns the progress of h. */
 struct progress *host_progress(struct host *h);

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a thread of the program does when the thread polls, rings a doorbell or
+ * sleeps for a completion.  The functions take no lock, except for
+ * host_await_accesses; the functions that they call say which locks those take.
+ */
+#include "host/host.h"
+
+#include "hca/access.h"
+#include "host/inside.h"
+#include "host/leader.h"
+#include "host/post.h"
+#include "host/progress_thread.h"
+#include "host/yield.h"
+#include "util/bits.h"
+
+#define POLL_YIELD    64    /* empty polls between yields of the core */
+#define SWITCH_MIN_NS 600   /* in a longer yield another thread ran */
+#define SWITCH_MAX_NS 50000 /* in a longer yield a thread computed */
+
+/* Wakes the progress thread if a thread that collected completions has set a
+ * notify bit for it: peers wake it only for bits that they set themselves.  The
+ * fence of notify_post orders the store of the bit before the load of
+ * is_asleep; engine_asleep says what breaks without it. */
+static void wake_for_notify(struct host *h)
+{
+	if (notify_pending(&h->hca) && shared_load(&h->hca.shared->is_asleep))
+		progress_wake(&h->progress);
+}
+
+void host_await_accesses(struct host *h, access_set what)
+{
+	host_quiesce(h);
+	access_wait(&h->hca, what);
+	host_lock(h);
+	eager_settle(&h->hca);
+	host_unlock(h);
+	wake_for_notify(h);
+}
+
+void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes)
+{
+	post_doorbell(&h->progress, side,
+		      (uint32_t)bits_min_u64(bytes, UINT32_MAX / 2));
+}
+
+void host_before_poll(struct host *h, const struct cq *cq)
+{
+	post_polled(&h->progress, engine_post_lock_of(cq));
+}
+
+/* Makes progress for a poll; first tries to end a wait of a QP that completes
+ * into cq, unless cq is NULL. */
+static void poll_once(struct host *h, const struct cq *cq, shared_u32 *skipped)
+{
+	if (!cq || !post_resume(&h->progress, engine_post_lock_of(cq)))
+		progress_poll(&h->progress, skipped);
+}
+
+/*
+ * Yields the core, and then polls.  If another thread ran for a moment and then
+ * packets arrived, the peer probably runs on this core, so from here on each
+ * poll yields first.  (host_polled decides the same if the polled queue then
+ * has a completion.)  A yield to a thread that only computes takes longer.
+ */
+static void yield_poll(struct host *h, const struct cq *cq,
+		       struct host_polls *polls, uint32_t every)
+{
+	uint32_t news = shared_load(&h->progress.policy.looks.news);
+	uint64_t took = yield_core();
+	bool ran = took > SWITCH_MIN_NS && took < SWITCH_MAX_NS;
+
+	poll_once(h, cq, &polls->skipped);
+	every = ran && shared_load(&h->progress.policy.looks.news) != news
+			? 1
+			: bits_min_u32(2 * every, POLL_YIELD);
+	shared_store(&polls->yield_every, every);
+	shared_store(&polls->is_after, ran);
+}
+
+void host_poll(struct host *h, const struct cq *cq, struct host_polls *polls)
+{
+	uint32_t every = shared_own(&polls->yield_every);
+
+	if (!every) /* no poll of the object has yielded yet */
+		every = POLL_YIELD;
+	/* Without a look at the socket a poll costs very little, so more polls
+	 * come between two yields.  But if all traffic comes through the arena,
+	 * and the peer runs on this core, each poll yields. */
+	if (direct_select_is_quiet(&h->progress.direct_select))
+		every *= every > 1 ? 4 : 1;
+	else if (shared_load(&h->progress.policy.looks.is_paced))
+		every *= 16;
+	if ((shared_own(&polls->empty) + 1) % every == 0)
+		yield_poll(h, cq, polls, every);
+	else
+		poll_once(h, cq, &polls->skipped);
+}
+
+void host_polled(struct host *h, struct host_polls *polls, bool empty)
+{
+	/* While all traffic comes through the arena, several threads may poll,
+	 * each its own queue.  They do not set this word to false then, so that
+	 * its cache line does not move between them. */
+	if (shared_own(&h->progress.activity.polled_in_vain) != empty &&
+	    (empty || !direct_select_is_quiet(&h->progress.direct_select)))
+		shared_store(&h->progress.activity.polled_in_vain, empty);
+	shared_store(&polls->empty, empty ? shared_own(&polls->empty) + 1 : 0);
+	if (shared_own(&polls->is_after)) {
+		shared_store(&polls->is_after, false);
+		/* The completion may have come by chance.  Then yield_poll
+		 * doubles yield_every again within a few polls. */
+		if (!empty)
+			shared_store(&polls->yield_every, 1);
+	}
+	wake_for_notify(h);
+}
+
+void host_armed(struct host *h)
+{
+	post_serve_own(&h->progress);
+	progress_thread_armed(&h->progress);
+	progress_serve(&h->progress);
+}
+
+void host_awaits(struct host *h)
+{
+	post_serve_own(&h->progress);
+	progress_serve(&h->progress);
+}
+
+int host_sleep(struct host *h, const struct host_sleep *s)
+{
+	return leader_sleep(&h->progress, s);
+}
+
+void host_slept(void)
+{
+	leader_slept();
+}
+
+void host_wake(struct host *h)
+{
+	progress_wake(&h->progress);
+}
