@@ -201,6 +201,7 @@ static void a_fabric_lets_a_host_attach(void **state)
 	fabric_peer_init(&w, HCA_QPT_UC, 4);
 	w.listener = fabric_peer_listen();
 	child = fork();
+	assert_true(child >= 0);
 	if (!child)
 		serve_fabric(w.listener);
 	assert_int_equal(fabric_link_open(w.engine, 0, FABRIC_PEER_PATIENCE_MS),

@@ -5,11 +5,13 @@
  * process takes each receive, and takes it whole.
  */
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -83,11 +85,20 @@ static bool take_receive(struct qp *qp)
 
 static pid_t start_taker(struct qp *qp)
 {
+	pid_t parent = getpid();
 	int in_vain = 0;
 	pid_t pid = fork();
 
+	if (pid < 0) {
+		perror("takers: fork");
+		exit(1);
+	}
 	if (pid)
 		return pid;
+	/* A taker whose parent has ended would wait for receives for ever. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
 	atomic_fetch_add(&seen->ready, 1);
 	while (atomic_load(&seen->count) < RECEIVES) {
 		in_vain = take_receive(qp) ? 0 : in_vain + 1;
@@ -122,8 +133,10 @@ int main(void)
 	unsigned wrong = 0;
 	pid_t pids[TAKERS];
 
-	if (!make_queues())
+	if (!make_queues()) {
+		puts("FAIL set-up: no memory for the queues");
 		return 1;
+	}
 	for (int i = 0; i < TAKERS; i++)
 		pids[i] = start_taker(qps[i]);
 	while (atomic_load(&seen->ready) < TAKERS)

@@ -153,6 +153,7 @@ static inline int start_server(void **state)
 	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, 64))
 		return -1;
 	server = fork();
+	assert_true(server >= 0);
 	if (!server) {
 		test_begin_child(parent);
 		serve_fabric(fd);

@@ -163,6 +163,7 @@ static pid_t begin_client(int *connection)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
 		fail();
 	pid = fork();
+	assert_true(pid >= 0);
 	if (!pid) {
 		struct client c;
 		int fd;

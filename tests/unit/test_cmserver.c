@@ -20,6 +20,7 @@ static void a_process_cannot_take_anothers_record(void **state)
 	struct alone a;
 	pid_t other = fork();
 
+	assert_true(other >= 0);
 	if (!other) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
@@ -214,6 +215,7 @@ static pid_t begin_child(bool (*first)(void))
 
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
+	assert_true(pid >= 0);
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		done = first();

@@ -259,6 +259,7 @@ static void the_death_of_a_program_with_a_child_is_told(void **state)
 	assert_int_equal(pipe2(tells, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
 	program = fork();
+	assert_true(program >= 0);
 	if (!program) {
 		close(go[1]);
 		run_parent(parent, tells[1], go[0]);

@@ -76,6 +76,7 @@ static pid_t start_fabric(void)
 	setenv("ADVERB_FABRIC", path, 1);
 	setenv("ADVERB_FABRIC_HOST", "H", 1);
 	pid = fork();
+	assert_true(pid >= 0);
 	if (!pid)
 		serve_clients(listener);
 	close(listener);
@@ -110,6 +111,7 @@ static int on_host(int (*see)(void))
 	pid_t fabric = start_fabric(), pid = fork();
 	int status = -1;
 
+	assert_true(pid >= 0);
 	if (!pid) {
 		status = see();
 		fflush(stdout);

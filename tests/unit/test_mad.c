@@ -229,6 +229,7 @@ static pid_t start_fabric(int answers)
 	assert_int_equal(listen(listener, 8), 0);
 	setenv("ADVERB_FABRIC", address.sun_path, 1);
 	pid = fork();
+	assert_true(pid >= 0);
 	if (!pid)
 		serve_questions(listener, answers);
 	close(listener);
@@ -279,6 +280,7 @@ static void the_pair_of_a_fabrics_adapter_has_its_own_sentence(void **state)
 
 	assert_int_equal(pipe(pipes), 0);
 	child = fork();
+	assert_true(child >= 0);
 	if (!child)
 		ask_for_pair(pipes[1]);
 	close(pipes[1]);

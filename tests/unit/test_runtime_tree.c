@@ -324,7 +324,7 @@ static bool mount_fuse(const char *folder, unsigned id, pid_t *server)
 	if (!*server)
 		serve_fuse(fd);
 	close(fd);
-	return true;
+	return *server > 0;
 }
 
 /* Returns whether a tree is taken from a file system that user `id` serves in

@@ -219,6 +219,7 @@ static void a_child_of_fork_has_no_descriptor_of_a_start(void **state)
 
 	assert_int_equal(pipe(forked), 0);
 	child = fork();
+	assert_true(child >= 0);
 	if (!child) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (write(forked[1], "f", 1) != 1)

@@ -127,6 +127,7 @@ static pid_t fork_user(const char *name, int ready)
 	pid_t pid = fork();
 	char byte;
 
+	assert_true(pid >= 0);
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -162,6 +163,7 @@ static void the_own_tree_stays_while_a_process_is_in_the_namespace(void **state)
 	int fd = open_tree(own_name());
 	pid_t pid = fork();
 
+	assert_true(pid >= 0);
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		pause();

@@ -196,6 +196,7 @@ static void a_copy_of_the_pair_does_not_hide_its_end(void **state)
 	pid_t child = fork();
 	uint32_t number;
 
+	assert_true(child >= 0);
 	if (!child) {
 		close(e.client);
 		pause();

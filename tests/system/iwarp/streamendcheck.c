@@ -110,6 +110,7 @@ static void keep_at_exit(void)
 
 	connect_pair(fd);
 	child = fork();
+	NEED(child >= 0);
 	if (!child) {
 		struct memory m;
 		struct end x[2];
@@ -372,6 +373,7 @@ static void end_beside_a_child(void)
 	s.arg = &x;
 	NEED(!calls->open(x.e.ctx, x.e.qp->qp_num, &s));
 	child = fork();
+	NEED(child >= 0);
 	if (!child) {
 		close(lives[1]);
 		_exit(read(lives[0], &byte, 1) != 0);

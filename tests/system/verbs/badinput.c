@@ -369,14 +369,17 @@ static pid_t start_peer(enum step step, int *fd)
 	int endpoint[2];
 	pid_t pid;
 
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, endpoint) < 0)
-		return -1;
+	check_need(!socketpair(AF_UNIX, SOCK_STREAM, 0, endpoint),
+		   "socketpair");
 	snprintf(text[0], sizeof(text[0]), "%d", endpoint[1]);
 	snprintf(text[1], sizeof(text[1]), "%d", step);
 	pid = fork();
+	/* end_peer would kill every process of the user. */
+	check_need(pid >= 0, "fork");
 	if (pid == 0) {
 		close(endpoint[0]);
 		execv(self, argv);
+		perror("badinput: execv of itself");
 		_exit(127);
 	}
 	close(endpoint[1]);
