@@ -13,6 +13,7 @@
  */
 #include "endpoint.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -89,8 +90,11 @@ static long count_sent(void)
 	while (f && fgets(line, sizeof(line), f))
 		if (sscanf(line, "Udp: %*d %*d %*d %ld", &count) == 1)
 			break;
-	if (!f || fclose(f) || count < 0)
-		exit(2);
+	if (!f || fclose(f) || count < 0) {
+		fprintf(stderr, "/proc/self/net/snmp has no count of the UDP "
+				"datagrams that were sent\n");
+		exit(1);
+	}
 	return count;
 }
 
@@ -114,8 +118,11 @@ static bool be_caller(int fd)
 	wr.wr.rdma.remote_addr = peer.region;
 	wr.wr.rdma.rkey = peer.rkey;
 	before = count_sent();
-	if (ibv_post_send(e.qp, &wr, &bad))
+	errno = ibv_post_send(e.qp, &wr, &bad);
+	if (errno) {
+		perror("ibv_post_send");
 		return false;
+	}
 	while (count_sent() == before)
 		sched_yield();
 	send_byte(fd);
@@ -134,10 +141,14 @@ static bool run_round(int round)
 	pid_t pid[2];
 	int fd[2], status, good = 0;
 
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd))
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd)) {
+		perror("socketpair");
 		return false;
+	}
 	for (int i = 0; i < 2; i++) {
 		pid[i] = fork();
+		if (pid[i] < 0)
+			perror("fork");
 		if (pid[i])
 			continue;
 		prctl(PR_SET_PDEATHSIG, SIGKILL);

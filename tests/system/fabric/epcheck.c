@@ -110,12 +110,15 @@ static void call_server(const char *gid, const char *port, const char *pkey)
 
 int main(int argc, char **argv)
 {
-	if (argc == 3 && !strcmp(argv[1], "server"))
+	if (argc == 3 && !strcmp(argv[1], "server")) {
 		serve_client(argv[2]);
-	else if (argc == 5 && !strcmp(argv[1], "client"))
+	} else if (argc == 5 && !strcmp(argv[1], "client")) {
 		call_server(argv[2], argv[3], argv[4]);
-	else
+	} else {
+		fprintf(stderr, "usage: epcheck server PORT\n"
+				"       epcheck client GID PORT P_KEY\n");
 		return 2;
+	}
 	puts("return status 0");
 	return 0;
 }

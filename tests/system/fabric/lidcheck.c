@@ -351,19 +351,22 @@ static void watch_ports(void)
 
 int main(int argc, char **argv)
 {
-	const char *mode = argc == 2 ? argv[1] : "";
+	static const struct {
+		const char *mode;
+		void (*body)(void);
+	} modes[] = {{"inactive", go_inactive},
+		     {"verbs", check_verbs},
+		     {"qkey", send_wrong_qkey},
+		     {"watch", watch_ports}};
 
-	open_device();
-	if (!strcmp(mode, "inactive"))
-		go_inactive();
-	else if (!strcmp(mode, "verbs"))
-		check_verbs();
-	else if (!strcmp(mode, "qkey"))
-		send_wrong_qkey();
-	else if (!strcmp(mode, "watch"))
-		watch_ports();
-	else
-		return 2;
-	close_device();
-	return 0;
+	for (int i = 0; argc == 2 && i < 4; i++) {
+		if (strcmp(argv[1], modes[i].mode) != 0)
+			continue;
+		open_device();
+		modes[i].body();
+		close_device();
+		return 0;
+	}
+	fprintf(stderr, "usage: lidcheck inactive|verbs|qkey|watch\n");
+	return 2;
 }

@@ -147,8 +147,10 @@ int main(int argc, char **argv)
 {
 	struct pollfd in[2] = {{.fd = 0, .events = POLLIN}, {.events = POLLIN}};
 
-	if (argc != 3)
+	if (argc != 3) {
+		fprintf(stderr, "usage: rejoins GID MGID\n");
 		return 2;
+	}
 	read_gid(argv[1], &own);
 	read_gid(argv[2], &group);
 	make_id();

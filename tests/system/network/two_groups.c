@@ -31,8 +31,10 @@ int main(int argc, char **argv)
 	union ibv_gid group;
 	int n = 0;
 
-	if (argc != 2 || inet_pton(AF_INET6, argv[1], &group) != 1)
+	if (argc != 2 || inet_pton(AF_INET6, argv[1], &group) != 1) {
+		fprintf(stderr, "usage: two_groups GID\n");
 		return 2;
+	}
 	all = ibv_get_device_list(&n);
 	for (int i = 0; i < 2; i++)
 		if (i >= n || !attach_device(all[i], &group)) {
