@@ -346,6 +346,7 @@ def listens():
 def without_standard_descriptors():
     """A broker that is started without some of the descriptors 0, 1 and 2 keeps
     its address: without the address, a second broker would be started."""
+    t.need("ibv_rc_pingpong")
     standard = "<&-", ">&-", "2>&-"
     for bits in range(1, 8):
         closed = " ".join(text for fd, text in enumerate(standard)
@@ -407,6 +408,7 @@ class SocketUnit:
 def on_demand():
     """The broker ends when it has no client any more, and the next program
     gets another broker."""
+    t.need("ibv_rc_pingpong")
     t.need_no_hostile("connects to the broker, which therefore does not end")
     with SocketUnit() as unit:
         for n in 1, 2:
@@ -517,11 +519,17 @@ def lacks(what, *more):
     return without_brokers(body)
 
 
+def through_broker(tool):
+    def body():
+        t.need(tool[0])
+        expect_ok(t.pair(tool, ADVERB_BPF="0"))
+    return without_brokers(body)
+
+
 for tool in (["ib_write_bw", "-n", "200"], ["ib_read_bw", "-n", "200"],
              ["ib_send_bw", "-c", "UD", "-n", "200"]):
     name = "%s through the broker" % " ".join(tool)
-    t.case(name, lambda tool=tool: without_brokers(lambda: expect_ok(
-        t.pair(tool, ADVERB_BPF="0")))(), "many processes", name)
+    t.case(name, through_broker(tool), "many processes", name)
 name = "ibv_rc_pingpong where no BPF program steers datagrams"
 t.case(name, lacks("bpf"), "many processes", name)
 name = "ibv_rc_pingpong where there is no IPv6"

@@ -247,6 +247,7 @@ case("adverbd is stopped before it serves", stopped)
 def slow():
     """The program prints that the broker is slow to start, and the broker
     serves in the end."""
+    t.need("ibv_devinfo")
     path = adverbd_called("slow")
     try:
         r = t.run([t.adverb, "run", "--", "ibv_devinfo"], ADVERB_BROKER=path)
