@@ -54,9 +54,9 @@ void conn_write(const struct conn_data *d, uint8_t p[CONN_DATA_BYTES]);
 /* Reads the private data, which may be longer.  Returns false if they are too
  * short, or if their sender receives no packet. */
 bool conn_read(const uint8_t *p, size_t bytes, struct conn_data *d);
-/* May a connection be asked for? */
+/* May a connection be requested now? */
 bool conn_may_begin(const struct neigh_conn *c, uint64_t now_ms);
-/* Does the pause after the first failure last, which is short? */
+/* Has one request failed, and does the short pause after this failure last? */
 bool conn_is_soon(const struct neigh_conn *c, uint64_t now_ms);
 /* The neighbour is asked for the connection `id`. */
 void conn_begin(struct neigh_conn *c, uint32_t id, uint64_t now_ms);
