@@ -111,6 +111,9 @@ static void an_imported_domain_stays_as_long_as_a_region_uses_it(void **state)
 	struct v_mr *one, *two;
 
 	assert_non_null(pd);
+	list_init(&pd->same);
+	/* the host of another process has no handles of this process */
+	context.process = v_process() + 1;
 	pd->base.context = &context.verbs.context;
 	count_up(&pd->users);
 	count_up(&context.objects);
