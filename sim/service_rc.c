@@ -107,7 +107,7 @@ void service_rc_enter_rts(struct world *w, struct flow *f,
 				HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC);
 }
 
-/* Gives the QP an alternate path, by the second ports. */
+/* Gives the QP an alternate path, from port 2 to port 2 of the peer. */
 static void set_alternate(struct world *w, struct flow *f,
 			  struct hca_qp_attr *a)
 {
@@ -178,8 +178,9 @@ static bool may_fail(const struct flow *f, const struct op *o, uint32_t status)
 
 	switch (status) {
 	case HCA_RETRY_EXC_ERR:
-		/* a peer that is alive is given up only under strict timing, or
-		 * if no broker knows the peer */
+		/* a peer that is alive is given up only in a round with faults,
+		 * and there only under strict timing, or if no broker knows the
+		 * peer */
 		return pair_peer_is_gone(f) ||
 		       (f->pair->rough &&
 			(w->strict || w->liveness == LIVENESS_FOREIGN));
@@ -239,8 +240,10 @@ void service_rc_received(struct world *w, struct flow *f, uint32_t i,
 				  : HCA_WC_RECV;
 
 	if (i != f->round.recvs_next || i >= f->round.recvs_posted) {
-		world_fail(w, "flow %u receive %u completes before %u", flow, i,
-			   f->round.recvs_next);
+		world_fail(w,
+			   "flow %u receive %u completes: %u is next, and %u "
+			   "are posted",
+			   flow, i, f->round.recvs_next, f->round.recvs_posted);
 		return;
 	}
 	f->round.recvs_next++;
@@ -255,8 +258,10 @@ void service_rc_received(struct world *w, struct flow *f, uint32_t i,
 		world_fail(w, "flow %u receive %u has status %u", flow, i,
 			   c->status);
 	else if (c->byte_len != o->bytes || c->opcode != opcode)
-		world_fail(w, "flow %u receive %u has %u bytes, not %u", flow,
-			   i, c->byte_len, o->bytes);
+		world_fail(w,
+			   "flow %u receive %u has %u bytes and opcode %u, not "
+			   "%u and %u",
+			   flow, i, c->byte_len, c->opcode, o->bytes, opcode);
 	else if (imm != !!(c->wc_flags & HCA_WC_WITH_IMM) ||
 		 (imm && c->imm_be != o->imm))
 		world_fail(w, "flow %u receive %u: wrong immediate", flow, i);
@@ -305,7 +310,7 @@ static void replay_op(struct flow *f, uint32_t i, const struct recv **recv)
 	 * cannot store the result */
 	if (o->defect == OP_BAD_LKEY && is_atomic(o))
 		replay_atomic(f, o, true);
-	/* other requests with a defect write nothing */
+	/* a defective request writes no memory but what is spread above */
 	if (o->defect)
 		return;
 	if (o->opcode == HCA_WR_RDMA_WRITE ||

@@ -47,7 +47,9 @@ struct pair {
 			       * when the server listens by rdma_cm */
 	int caught;	      /* the signal that ends this run, or 0 */
 	bool timed_out;
-	bool server_stays; /* the server is killed once the client has ended */
+	/* The server does not end by itself; it is stopped when the client has
+	 * ended. */
+	bool server_stays;
 };
 
 static void take_signals(struct pair *p)
@@ -106,7 +108,8 @@ static bool wait_ready(struct pair *p)
 		if (monotonic_ms() >= p->deadline_ms) {
 			p->timed_out = true;
 			printf("pair| the server did not listen within %lld "
-			       "s\n",
+			       "s, on a TCP port or by rdma_cm; --timeout sets "
+			       "a longer wait\n",
 			       p->timeout_ms / 1000);
 			return false;
 		}
@@ -134,8 +137,9 @@ static void say_timeout(const struct pair *p)
 		       side_is_running(s) ? c->status : s->status);
 }
 
-/* Waits until both sides have ended, or GRACE_MS after a side has failed, or
- * until the time is up. */
+/* Waits until both sides have ended, a signal ends this run, or the time is up;
+ * after a side has failed, for GRACE_MS at most.  Does not wait for a server
+ * that stays. */
 static void wait_end(struct pair *p)
 {
 	bool failing = false;
@@ -402,8 +406,8 @@ static int plan_tool(struct pair *p, char **argv)
 	return 2;
 }
 
-/* Returns whether a socket cannot have the address, or cannot reach it.  Linux
- * lets a socket have 127.0.0.1 although lo is down. */
+/* Returns whether a socket cannot be bound to the address, or cannot reach it.
+ * Linux binds a socket to 127.0.0.1 although lo is down. */
 static bool is_absent(const struct sockaddr *at, socklen_t bytes)
 {
 	int fd = socket(at->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -522,8 +526,8 @@ int pair_main(int argc, char **argv)
 	static struct pair p;
 	int c, status, own = 1;
 
-	/* getopt reads only the words before --server: the words after it are
-	 * the two commands */
+	/* getopt reads only the words before --server or --: the later words
+	 * are the two commands, or the tool with its arguments */
 	while (own < argc && strcmp(argv[own], "--server") != 0 &&
 	       strcmp(argv[own], "--") != 0)
 		own++;

@@ -63,7 +63,7 @@ static int welcome_client(struct server *s, struct conn *c)
 			  .token = member->token};
 	int fds[PROTO_FDS], n = 0, err;
 
-	/* Member 0 exists since the first class was given. */
+	/* c has a class, so the group has member 0. */
 	if (gsi_fd(&s->gsi) < 0)
 		greeting_open_gsi(s);
 	bring_fd(&m, PROTO_FD_SOCKET, is_new || is_relayed ? member->fd : -1,
@@ -85,8 +85,8 @@ static int welcome_client(struct server *s, struct conn *c)
 }
 
 /* Gives a client of an earlier broker the class that the client had there.
- * False: another client has the class, or the class is not that of the client's
- * process. */
+ * False: another client has the class, the class is not that of the client's
+ * process, or no relay can be made for a client of another user. */
 static bool recognise_client(struct server *s, struct conn *c)
 {
 	uint32_t class = c->hello.value;
@@ -144,8 +144,8 @@ static const char *explain_unsent(int err, char *why, size_t size)
 		refuse_full_why(ENOMEM, why, size);
 	else
 		snprintf(why, size,
-			 "the broker adverbd cannot send its answer: %s: start "
-			 "this program again",
+			 "the broker adverbd cannot answer: %s: start the "
+			 "program again",
 			 strerror(-err));
 	return why;
 }
@@ -293,8 +293,8 @@ void greeting_take(struct server *s, struct conn *c, const struct proto *m,
 {
 	if (c->class || c->is_waiting) {
 		answer_refuse(c, m, EBUSY,
-			      "this client has a class, or waits for one: use "
-			      "adverb's library of this version");
+			      "this client has a class, or waits for one: "
+			      "install one version of adverb");
 		return;
 	}
 	c->hello = *m;

@@ -42,7 +42,7 @@ void server_listen(struct server *s);
  * Binds port 4791 at once, and not only when the first client comes, so that no
  * other program takes it.  False: another program has the port, or no socket
  * can be opened, and server_turn tries again; *why is a sentence, which is
- * valid until the next call of the server.
+ * valid until the next call of a function of this file.
  */
 bool server_hold_port(struct server *s, const char **why);
 /* Waits until there is something to do, and does it.  False: there was no

@@ -9,7 +9,8 @@
 
 /*
  * A key has 32 bits.  The upper 24 are a permutation of 16 bits with the row's
- * index and 8 bits with a generation; the lower 8 are random:
+ * index and 8 bits with a generation, which is drawn at random for each use of
+ * the row; the lower 8 are random, too:
  *
  *	| permuted(row 16, generation 8) 24 | tag 8 |
  *

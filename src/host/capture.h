@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ADVERB_PCAP=FILE: writes every frame that is sent or received by UDP to a
- * pcapng file, with the Ethernet, IP and UDP headers that the frame has on a
- * wire.  On a host of an emulated subnet, writes every packet from LRH to VCRC
- * instead.  The connections of iWARP are written as TCP segments
- * (host/capture_stream.h), or as the packets of SCTP.  Most frames are
+ * pcapng file, with Ethernet, IP and UDP headers.  These headers are made here,
+ * since the socket does not show them: the MAC of another host is zero, and the
+ * TTL of a received frame is 64.  On a host of an emulated subnet, writes every
+ * packet from LRH to VCRC instead.  The connections of iWARP are written as TCP
+ * segments (host/capture_stream.h), or as the packets of SCTP.  Most frames are
  * written under the progress lock, although no other file is written under that
  * lock: a user who asks for a capture wants each frame rather than speed.
  *
- * Owner: this file; one capture for each process.  Lock: the functions
- * take a lock of this file themselves, under which they take only that of
- * netif.h.  The caller makes sure that no two threads are in capture_open and
+ * Owner: this file; one capture for each process.  Lock: the functions take a
+ * lock of this file themselves, under which they take only that of netif.h.
+ * The caller makes sure that no two threads are in capture_open and
  * capture_close at once.
  */
 #ifndef HOST_CAPTURE_H
@@ -49,9 +50,8 @@ void capture_close(void);
 bool capture_is_open(void);
 /* Writes the frame of a UDP payload bytes[0..len).  Does nothing if there is no
  * capture, if the file is for packets by LID, or if the payload is longer than
- * 10140 bytes.  id: the
- * identification of the IPv4 header.  tos: the type of service or traffic
- * class.  ttl: the TTL or hop limit, 0 for 64. */
+ * 10140 bytes.  id: the identification of the IPv4 header.  tos: the type of
+ * service or traffic class.  ttl: the TTL or hop limit, 0 for 64. */
 void capture_frame(const struct inaddr *from, const struct inaddr *to,
 		   const uint8_t *bytes, size_t len, uint16_t id, uint8_t tos,
 		   uint8_t ttl);
@@ -65,8 +65,9 @@ void capture_packet(const uint8_t *head, size_t n, const uint8_t *bytes,
  * if the file is for packets by LID. */
 void capture_segment(const struct capture_segment *s);
 /* Writes the frame of a packet of SCTP, in UDP if the ports of UDP in *from and
- * *to are not 0.  Does what capture_frame does otherwise.  Any thread may call
- * this function under any lock but those of this file and of netif.h. */
+ * *to are not 0.  Does nothing in the cases in which capture_frame does
+ * nothing.  Any thread may call this function under any lock but those of this
+ * file and of netif.h. */
 void capture_sctp(const struct inaddr *from, const struct inaddr *to,
 		  const uint8_t *packet, size_t len);
 /* Returns the time of CLOCK_REALTIME in ns, for capture_segment. */

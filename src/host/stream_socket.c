@@ -11,7 +11,7 @@
 #include "util/fd_identity.h"
 #include "wire/tcp.h"
 
-#define LINGER_NS 5000000000 /* for which a connection may linger */
+#define LINGER_NS 5000000000 /* how long a connection may linger */
 
 int stream_socket_watch(struct stream_set *set, struct stream_socket *s,
 			int how)
@@ -179,7 +179,7 @@ void stream_socket_finish(struct stream_set *set, struct stream_socket *s)
 		uint32_t bytes = s->last_bytes;
 
 		s->last_bytes = 0;
-		/* If the connection is broken, the next look finds that. */
+		/* If the connection is broken, the next receive finds that. */
 		if (!stream_socket_put(set, s, s->last, bytes) || s->left_bytes)
 			return;
 	}

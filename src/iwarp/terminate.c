@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 enum { RDMAP, DDP, MPA };      /* layers */
-enum { LOCAL, FIRST, SECOND }; /* types */
+enum { LOCAL, FIRST, SECOND }; /* types 0, 1, 2, defined by each layer */
 
 /* clang-format off */
 static const struct terminate_row rows[TERMINATE_CAUSES] = {

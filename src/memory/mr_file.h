@@ -16,13 +16,14 @@
 
 /* One line of /proc/PID/maps, or several lines that continue each other. */
 struct mr_file_mapping {
-	/* The addresses [start, end); the offset of `start` in the file, in
-	 * bytes; the file's inode, or 0 for memory without a file. */
-	uint64_t start, end, offset, ino;
+	uint64_t start, end;   /* the addresses [start, end) */
+	uint64_t offset;       /* the offset of `start` in the file, in bytes */
+	uint64_t ino;	       /* the file's inode; 0: memory without a file */
 	unsigned major, minor; /* the file's device */
-	/* MAP_SHARED, PROT_READ and PROT_WRITE of the mapping. */
-	bool is_shared, is_read, is_written;
-	char path[PATH_MAX]; /* the file's name, or a label such as [heap] */
+	bool is_shared;	       /* MAP_SHARED */
+	bool is_read;	       /* PROT_READ */
+	bool is_written;       /* PROT_WRITE */
+	char path[PATH_MAX];   /* the file's name, or a label such as [heap] */
 };
 
 /*
@@ -35,9 +36,9 @@ bool mr_file_look(uint64_t va, uint64_t bytes, struct mr_file_mapping *m,
 		  struct share *what);
 /*
  * Does the work of mr_file_look by the text of /proc/self/maps, with the same
- * parameters and results.  mr_file_look calls this function
- * where the kernel has no ioctl that finds a mapping (PROCMAP_QUERY, Linux
- * 6.11); tests call it on any kernel.
+ * parameters and results.  mr_file_look calls this function where the kernel
+ * has no ioctl that finds a mapping (PROCMAP_QUERY, Linux 6.11); tests call it
+ * on any kernel.
  */
 bool mr_file_look_by_text(uint64_t va, uint64_t bytes,
 			  struct mr_file_mapping *m, struct share *what);

@@ -61,10 +61,10 @@ static void say_unacked(const struct r_id *id, const char *call)
 	const struct rdma_cm_event *e = &r_event_of(oldest)->base;
 	char text[PLACE];
 
-	r_say("%s has waited for %u s, and waits on: the program has taken the "
-	      "event %s of the id %p, %s, and has not acknowledged the event; "
-	      "call rdma_ack_cm_event for each event before %s, or in another "
-	      "thread meanwhile",
+	r_say("%s has waited for %u s and still waits: the program has taken "
+	      "the event %s of the id %p, %s, and has not acknowledged the "
+	      "event; call rdma_ack_cm_event for each event before %s, or in "
+	      "another thread meanwhile",
 	      call, ACK_S, rdma_event_str(e->event), (void *)e->id,
 	      place_of(e->id, text), call);
 }
@@ -90,7 +90,8 @@ static void await_all_acks(const struct r_id *id, const char *call)
 		pthread_setcancelstate(cancel, NULL);
 		is_late = !await_change(is_said ? NULL : &when);
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-		/* the acknowledgement may have come with the time */
+		/* The acknowledgement may have come after the time, but
+		 * before this thread had r_lock again. */
 		if (is_late && !list_is_empty(&id->taken)) {
 			say_unacked(id, call);
 			is_said = true;

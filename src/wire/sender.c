@@ -49,11 +49,11 @@ static socklen_t write_name(const struct sender *s, const struct inaddr *a,
 }
 
 /*
- * Disconnects a socket whose destination is an address of this host, where the
- * receiver asks the kernel who owns the source port.  A connected socket is
- * bound to its port at one address alone, so another user could bind the port
- * at another address, and nobody would own the port (port.h).  A connect to
- * AF_UNSPEC never fails for a UDP socket.
+ * Disconnects a socket whose destination is an address of this host.  A
+ * receiver of this host asks the kernel which user owns the source port of a
+ * datagram.  A user owns a port only by a socket that is bound to the port at
+ * every address (port.h), and connect binds the socket to one address.  A
+ * connect to AF_UNSPEC undoes that, and never fails for a UDP socket.
  */
 static void disconnect_socket(struct sender *s)
 {

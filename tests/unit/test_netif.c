@@ -184,8 +184,10 @@ static void datagrams_come_to_roce_devices_alone(void **state)
 	in_a_child(see_iwarp_alone);
 }
 
-/* After the watch has ended, the program's next files get the numbers 0 and
- * `first`, which the watch had.  netif_forget must leave these files open. */
+/* The program has closed descriptor 0.  The watch must leave that number free,
+ * and use `first` and higher numbers (fd_identity_note).  After the watch has
+ * ended, the program's next files get the numbers 0 and `first`.  netif_forget
+ * must leave these files open. */
 static int watch_without_stdin(void)
 {
 	int first = dup(STDERR_FILENO);
@@ -234,6 +236,7 @@ static int replace_watched_files(void)
 	wait_for(DEVICE_EVENT_GIDS);
 	set_address("0.0.0.0");
 	wait_for(DEVICE_EVENT_GIDS);
+	/* time for the first thread to read the pipe, if it does so */
 	usleep(100000);
 	CHECK(has_bytes(pipe_fd[0]));
 	netif_unwatch();
@@ -300,7 +303,7 @@ static void a_watch_ends_and_begins_again(void **state)
 		netif_unwatch();
 	}
 	netif_unwatch();
-	/* a watch begins with the changes that came before it */
+	/* netif_watch reads the changes that came before the call */
 	set_address("10.9.8.6");
 	assert_false(is_local("::ffff:10.9.8.6"));
 	netif_watch(NULL);
@@ -325,7 +328,8 @@ static void a_forked_child_watches_anew(void **state)
 }
 
 static uint8_t asked; /* the family of the last dump that was asked for */
-/* So many of the next messages of dumps of IPv6 routes have NLM_F_DUMP_INTR. */
+/* To how many of the next receives recv adds NLM_F_DUMP_INTR.  Only receives of
+ * a dump of IPv6 routes count. */
 static int interrupted;
 
 /* These functions replace those of the C library.  The kernel sets

@@ -91,9 +91,11 @@ def device_of_ucx():
         said = f.out(FAR[0], "ucx_info", "-d")
         for transport in "rc_verbs", "ud_verbs":
             expect(re.search(r"Transport: %s\n#\s+Device: advib0:1\n"
-                             % transport, said), said)
+                             % transport, said),
+                   "ucx_info does not list %s at advib0:1: %s"
+                   % (transport, said))
         # port 2 of the host has no cable
-        expect("advib0:2" not in said, said)
+        expect("advib0:2" not in said, "ucx_info lists advib0:2: " + said)
 
 
 def ucx(verbs):
@@ -160,7 +162,8 @@ def device_of_libfabric():
         said = f.out(FAR[0], "fi_info", "-p", "verbs")
         for domain in "advib0", "advib0-dgram":
             expect(re.search(r"fabric: IB-0xfe80000000000000\n\s+domain: %s\n"
-                             % domain, said), said)
+                             % domain, said),
+                   "fi_info does not list %s: %s" % (domain, said))
 
 
 def libfabric(provider, kind):
