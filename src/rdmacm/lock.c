@@ -54,7 +54,9 @@ static const char *place_of(const struct rdma_cm_id *id, char text[PLACE])
 	return text;
 }
 
-/* Prints for which event the call has waited for so long. */
+/* Prints for which event the call has waited for so long.  Names the id whose
+ * events are waited for: the id of a connection request, which is the event's,
+ * may have been destroyed. */
 static void say_unacked(const struct r_id *id, const char *call)
 {
 	struct list *oldest = id->taken.next;
@@ -65,8 +67,8 @@ static void say_unacked(const struct r_id *id, const char *call)
 	      "the event %s of the id %p, %s, and has not acknowledged the "
 	      "event; call rdma_ack_cm_event for each event before %s, or in "
 	      "another thread meanwhile",
-	      call, ACK_S, rdma_event_str(e->event), (void *)e->id,
-	      place_of(e->id, text), call);
+	      call, ACK_S, rdma_event_str(e->event), (const void *)&id->base,
+	      place_of(&id->base, text), call);
 }
 
 /* Waits for r_changed, until the time `until` or, if until is NULL, without a

@@ -2,14 +2,17 @@
 /*
  * listencheck: tests what librdmacm promises to listeners: connection requests,
  * requests that no program takes, and ids that move to another channel.  Prints
- * a line per case, as verbcheck does.  One thread.
+ * a line per case, as verbcheck does.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "sides.h"
@@ -287,6 +290,65 @@ static void an_endpoint_without_descriptors_refuses_a_request(void)
 	end_sides();
 }
 
+static void *destroy_listener(void *unused)
+{
+	EXPECT(!rdma_destroy_id(listener));
+	return NULL;
+}
+
+/* Stores what is printed on stderr while another thread destroys the listener
+ * and waits for an acknowledgement. */
+static void read_complaint(pthread_t *thread, char *text, size_t size)
+{
+	struct pollfd p = {.events = POLLIN};
+	int ends[2], before = dup(2);
+	ssize_t n = 0;
+
+	EXPECT(before >= 0 && !pipe(ends));
+	EXPECT(dup2(ends[1], 2) == 2);
+	EXPECT(!pthread_create(thread, NULL, destroy_listener, NULL));
+	p.fd = ends[0];
+	if (poll(&p, 1, 100 * 1000) == 1)
+		n = read(ends[0], text, size - 1);
+	text[n > 0 ? n : 0] = '\0';
+	EXPECT(dup2(before, 2) == 2);
+	close(before);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* A program that destroys the id of a request, but does not acknowledge the
+ * request, is told that the listener's end waits for that.  The message names
+ * the listener: the memory of the other id is freed. */
+static void a_wait_for_an_acknowledgement_is_told(void)
+{
+	char text[1000], name[40];
+	struct rdma_cm_event *e;
+	pthread_t thread;
+
+	listen_at(RDMA_PS_TCP, "127.0.0.1");
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	resolve_route();
+	EXPECT(!rdma_connect(id[ACTIVE], NULL));
+	if (rdma_get_cm_event(channel[PASSIVE], &e)) {
+		check_expect(false, "the program gets no request");
+		return;
+	}
+	EXPECT(e->event == RDMA_CM_EVENT_CONNECT_REQUEST);
+	EXPECT(!rdma_destroy_id(e->id));
+	take_event(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	snprintf(name, sizeof(name), "of the id %p, at 127.0.0.1",
+		 (void *)listener);
+	read_complaint(&thread, text, sizeof(text));
+	EXPECT(!rdma_ack_cm_event(e));
+	EXPECT(!pthread_join(thread, NULL));
+	listener = NULL;
+	EXPECT(strstr(text, "rdma_destroy_id has waited for 5 s"));
+	EXPECT(strstr(text, "RDMA_CM_EVENT_CONNECT_REQUEST"));
+	EXPECT(strstr(text, name));
+	end_sides();
+}
+
 int main(void)
 {
 	if (!sides_open())
@@ -305,6 +367,8 @@ int main(void)
 		  a_request_has_no_events_before_it_is_accepted);
 	check_run("an event that was not taken is dropped with its id",
 		  an_event_that_was_not_taken_is_dropped_with_its_id);
+	check_run("a wait for an acknowledgement is told",
+		  a_wait_for_an_acknowledgement_is_told);
 	check_run("an endpoint makes a queue pair for each request",
 		  an_endpoint_makes_a_queue_pair_for_each_request);
 	check_run("an endpoint that can make no queue pair refuses a request",
