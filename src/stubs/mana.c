@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libmana.so.1, inert.  Programs link this library, but no adverb device is of
- * its vendor.  So each call fails with EOPNOTSUPP, as in the other inert
- * libraries; the real library does not check the vendor of a device.
+ * A libmana.so.1 in which every function fails.  Programs link this library,
+ * but no adverb device is of its vendor.  The real library does not check the
+ * vendor of a device, and so has no error for this case.  Each call fails with
+ * EOPNOTSUPP.
  */
 #include "stubs/inert.h"
 
