@@ -31,7 +31,7 @@ DIRECT = "0"
 
 def enter():
     """Runs this script again in a network namespace of its own."""
-    if os.environ.get("ADVERB_USERS") or "--list" in sys.argv:
+    if os.environ.get("TEST_USERS") or "--list" in sys.argv:
         return
     why = None
     if not system.is_root():
@@ -42,7 +42,7 @@ def enter():
     if why:
         print("skipped users.py: %s\n0 passed, 0 failed, 1 skipped" % why)
         sys.exit(0)
-    os.environ["ADVERB_USERS"] = "1"
+    os.environ["TEST_USERS"] = "1"
     os.execvp("unshare", ["unshare", "-n", sys.executable, *sys.argv])
 
 

@@ -28,7 +28,7 @@ def enter(as_root=False):
     """Runs this script again inside namespaces of its own.  @as_root: root of
     the machine stays root of the machine there, so that it can mount a /sys of
     the namespace."""
-    if os.environ.get("ADVERB_NETLAB") or "--list" in sys.argv:
+    if os.environ.get("TEST_NETLAB") or "--list" in sys.argv:
         return
     for tool in "unshare", "nsenter", "ip":
         if not shutil.which(tool):
@@ -38,7 +38,7 @@ def enter(as_root=False):
                            stderr=subprocess.DEVNULL)
     if probe.returncode:
         give_up("no namespace can be made on this machine")
-    os.environ["ADVERB_NETLAB"] = "1"
+    os.environ["TEST_NETLAB"] = "1"
     os.execvp("unshare", ["unshare", how, sys.executable, *sys.argv])
 
 

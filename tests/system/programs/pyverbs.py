@@ -187,7 +187,7 @@ def main():
     option.add_argument("--build", default="build/out")
     build = os.path.abspath(option.parse_known_args()[0].build)
     build = os.path.dirname(build)
-    if "ADVERB_NETLAB" not in os.environ and not find(build):
+    if "TEST_NETLAB" not in os.environ and not find(build):
         # before netlab.enter(), after which this process has no network
         fetch(build)
     netlab.enter()
