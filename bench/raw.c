@@ -238,8 +238,8 @@ static void measure_rounds(const struct raw_pingpong *p,
 static void end_without_answer(int signal_number)
 {
 	static const char text[] =
-		"the end of the ping-pong that answers has ended; its own "
-		"message says why\n";
+		"the end of the ping-pong that answers has ended; if it has "
+		"failed, its own message says why\n";
 
 	(void)signal_number;
 	_exit(write(STDERR_FILENO, text, sizeof(text) - 1) < 0 ? 2 : 1);
