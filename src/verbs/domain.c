@@ -147,10 +147,11 @@ int ibv_dealloc_pd(struct ibv_pd *ibpd)
 
 void v_pd_drop(struct v_pd *pd)
 {
-	struct v_context *c = v_context(pd->base.context);
+	struct v_context *c;
 
 	if (!count_drop(&pd->users))
 		return;
+	c = v_context(pd->base.context);
 	if (v_is_ours(c)) {
 		host_lock(c->host);
 		list_remove(&pd->same);
