@@ -57,22 +57,12 @@ static int set_memlock(const struct rlimit *asked)
 	return 0;
 }
 
-/* Is the pointer not NULL?  libc's headers declare the pointers of getrlimit
- * and setrlimit nonnull, so a compiler would delete a comparison with NULL; but
- * libc's functions accept NULL.  The empty assembly hides from the compiler
- * where the pointer comes from. */
-static bool is_given(const void *pointer)
-{
-	__asm__("" : "+r"(pointer));
-	return pointer;
-}
-
 /* Stores the shown limit `old` in *was, unless `was` is NULL, as the kernel
  * does.  The kernel writes there first, so that a bad address is EFAULT and no
  * crash. */
 static int show_memlock(const struct rlimit *old, struct rlimit *was)
 {
-	if (!is_given(was))
+	if (!was)
 		return 0;
 	if (!SHIM_FIND(getrlimit) || next_getrlimit(RLIMIT_MEMLOCK, was))
 		return -1;
@@ -84,7 +74,7 @@ static int change_memlock(const struct rlimit *asked, struct rlimit *was)
 {
 	struct rlimit old = shown;
 
-	if (is_given(asked) && set_memlock(asked))
+	if (asked && set_memlock(asked))
 		return -1;
 	return show_memlock(&old, was);
 }
@@ -96,8 +86,15 @@ static bool is_ours(int what)
 	return what == RLIMIT_MEMLOCK && !getauxval(AT_SECURE);
 }
 
+/* libc's headers declare the pointers of getrlimit and setrlimit nonnull, so a
+ * compiler would delete a comparison with NULL; but libc's functions accept
+ * NULL.  After this empty assembly the compiler knows nothing about the
+ * pointer. */
+#define MAY_BE_NULL(pointer) __asm__("" : "+r"(pointer))
+
 SHIM int getrlimit(__rlimit_resource_t what, struct rlimit *limit)
 {
+	MAY_BE_NULL(limit);
 	if (is_ours((int)what))
 		return change_memlock(NULL, limit);
 	return SHIM_FIND(getrlimit) ? next_getrlimit(what, limit) : -1;
@@ -105,6 +102,7 @@ SHIM int getrlimit(__rlimit_resource_t what, struct rlimit *limit)
 
 SHIM int setrlimit(__rlimit_resource_t what, const struct rlimit *limit)
 {
+	MAY_BE_NULL(limit);
 	if (is_ours((int)what))
 		return change_memlock(limit, NULL);
 	return SHIM_FIND(setrlimit) ? next_setrlimit(what, limit) : -1;
