@@ -2,14 +2,12 @@
 /* wire/sctp_path: over raw sockets, associations of one process may have
  * different addresses.  The test runs in a network namespace of its own, where
  * it may open raw sockets. */
+#include "own_network.h"
 #include "test.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <net/if.h>
 #include <poll.h>
-#include <sched.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -183,20 +181,6 @@ static void a_listener_at_all_addresses_answers_from_each(void **state)
 	end_pair(&b);
 }
 
-static bool enter_namespace(void)
-{
-	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-	int fd;
-	bool is_up;
-
-	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET))
-		return false;
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	is_up = fd >= 0 && !ioctl(fd, SIOCSIFFLAGS, &lo);
-	close(fd);
-	return is_up;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +189,6 @@ int main(void)
 		cmocka_unit_test(a_listener_at_all_addresses_answers_from_each),
 	};
 
-	is_alone = enter_namespace();
+	is_alone = own_network_enter();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,14 @@
 /* wire/sctp: what a process has: ports, descriptors, and its own associations,
  * which a child of fork does not have. */
 #include "brought.h"
+#include "own_network.h"
 #include "sctp_pairs.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <net/if.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -294,21 +292,6 @@ static void a_listener_that_ends_may_keep_its_port(void **state)
 	end_pair(&p);
 }
 
-/* Enters a network namespace, in which all UDP ports are free. */
-static bool enter_namespace(void)
-{
-	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-	int fd;
-	bool is_up;
-
-	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET))
-		return false;
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	is_up = fd >= 0 && !ioctl(fd, SIOCSIFFLAGS, &lo);
-	close(fd);
-	return is_up;
-}
-
 /* Binds and calls services in a child of fork, where one UDP port is that of
  * all services.  Returns the number of the first failed step, or 0; or
  * NO_NAMESPACE. */
@@ -319,7 +302,7 @@ static int bind_two_services(void)
 	int fd[2], caller;
 	const char *why;
 
-	if (!enter_namespace())
+	if (!own_network_enter())
 		return NO_NAMESPACE;
 	if (sctp_start(&o, &why))
 		return 1;
@@ -364,7 +347,7 @@ static int listen_at_chosen_ports(void)
 	struct sockaddr_in6 at[2];
 	const char *why;
 
-	if (!enter_namespace())
+	if (!own_network_enter())
 		return NO_NAMESPACE;
 	if (sctp_start(&o, &why))
 		return 1;
