@@ -37,7 +37,7 @@ enum {
 	LID_B = 17,
 	LID_SM = 18,
 	LID_A2 = 19,
-	TIMEOUT = 18,	    /* about a second */
+	TIMEOUT = 24,	    /* the longest, 69 s: nothing is sent again */
 	SHORT_TIMEOUT = 14, /* about 67 ms */
 	AT_LID = 16,	    /* in PortInfo */
 	AT_SM_LID = 18,
