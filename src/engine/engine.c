@@ -553,11 +553,12 @@ bool engine_has_tx(const struct engine *e)
 
 bool engine_is_idle(const struct engine *e)
 {
-	const struct list *pool = &e->ibt.pool;
+	const struct ibt_held_pool *held = &e->ibt.held;
 	uint32_t count = 0;
 
-	for (const struct list *n = pool->next; n != pool; n = n->next)
+	for (const struct list *n = held->free.next; n != &held->free;
+	     n = n->next)
 		count++;
-	return count == IBT_POOL && list_is_empty(&e->ibt.active) &&
+	return count == held->used && list_is_empty(&e->ibt.active) &&
 	       wheel_deadline(&e->ibt.wheel) == WHEEL_NEVER;
 }

@@ -23,23 +23,21 @@ int ibt_init(struct ibt *t, uint64_t now_ns)
 	list_init(&t->direct.unused);
 	list_init(&t->direct.leaving);
 	t->direct.leaving_look_ns = UINT64_MAX;
-	list_init(&t->pool);
-	t->held = calloc(IBT_POOL, sizeof(*t->held));
+	list_init(&t->held.free);
+	t->held.rows = calloc(IBT_POOL, sizeof(*t->held.rows));
 	t->events.ring = calloc(IBT_EVENTS, sizeof(*t->events.ring));
 	t->events.size = IBT_EVENTS;
-	if (!t->held || !t->events.ring) {
-		free(t->held);
+	if (!t->held.rows || !t->events.ring) {
+		free(t->held.rows);
 		free(t->events.ring);
 		return -ENOMEM;
 	}
-	for (int i = 0; i < IBT_POOL; i++)
-		list_push_tail(&t->pool, &t->held[i].node);
 	return 0;
 }
 
 void ibt_fini(struct ibt *t)
 {
-	free(t->held);
+	free(t->held.rows);
 	free(t->events.ring);
 	free(t->mcast.rows);
 	rx_pending_close(t);

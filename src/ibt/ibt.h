@@ -77,10 +77,18 @@
 
 /* A packet that came before its turn. */
 struct ibt_held {
-	struct list node; /* on ibt.pool or reorder.held */
+	struct list node; /* on ibt_held_pool.free or reorder.held */
 	struct serial24 psn;
 	uint32_t len;			 /* bytes of the packet */
 	uint8_t bytes[IBT_PACKET_BYTES]; /* BTH to padding */
+};
+
+/* The memory for packets that all QPs hold for reordering.  A row from `used`
+ * on has held no packet yet, so its pages take no memory. */
+struct ibt_held_pool {
+	struct ibt_held *rows; /* IBT_POOL, owned */
+	struct list free; /* those of the first `used` rows that are free */
+	uint32_t used;	  /* how many rows have held a packet */
 };
 
 struct rx_pending;
@@ -88,11 +96,13 @@ struct mcast;
 struct iwarp_stream;
 
 /* The memory for packets of UC and UD that wait for a receive (rx_pending.h),
- * of all QPs. */
+ * of all QPs.  A row of `packets` from `used` on has held no packet yet, so its
+ * pages take no memory. */
 struct rx_pending_pool {
 	struct rx_pending
 		*packets; /* owned; NULL before the first UC or UD QP */
-	struct list free; /* those of `packets` that are free */
+	struct list free; /* those of the first `used` rows that are free */
+	uint32_t used;	  /* how many rows have held a packet */
 	uint32_t count;	  /* how many packets wait */
 	uint32_t qps;	  /* for how many QPs packets wait */
 };
@@ -144,8 +154,7 @@ struct ibt {
 	 * sent (unreliable_tx.h). */
 	struct list handed;
 	struct direct_queues direct;
-	struct ibt_held *held; /* packets held for reordering, owned */
-	struct list pool;      /* those of `held` that are free */
+	struct ibt_held_pool held;
 	struct rx_pending_pool rx_pending;
 	uint32_t qps; /* how many QPs there are */
 	struct mcast_groups mcast;

@@ -30,7 +30,7 @@ struct ibt_held *reorder_take(struct reorder *e)
 
 void reorder_give(struct ibt *t, struct ibt_held *k)
 {
-	list_push_head(&t->pool, &k->node);
+	list_push_head(&t->held.free, &k->node);
 }
 
 void reorder_drop(struct ibt *t, struct reorder *e)
@@ -54,6 +54,15 @@ static bool is_copy_of(const struct ibt_held *k, const uint8_t *bytes,
 	       !memcmp(k->bytes + skip, bytes + skip, len - skip);
 }
 
+/* Returns memory for a packet; NULL: IBT_POOL packets are held. */
+static struct ibt_held *take_row(struct ibt_held_pool *p)
+{
+	if (!list_is_empty(&p->free))
+		return CONTAINER_OF(list_pop_head(&p->free), struct ibt_held,
+				    node);
+	return p->used < IBT_POOL ? &p->rows[p->used++] : NULL;
+}
+
 bool reorder_keep(struct ibt *t, struct ibt_qp *q, struct reorder *e,
 		  struct serial24 psn, const uint8_t *bytes, size_t len)
 {
@@ -74,9 +83,9 @@ bool reorder_keep(struct ibt *t, struct ibt_qp *q, struct reorder *e,
 			break;
 		before = n;
 	}
-	if (list_is_empty(&t->pool))
+	k = take_row(&t->held);
+	if (!k)
 		return false;
-	k = CONTAINER_OF(list_pop_head(&t->pool), struct ibt_held, node);
 	k->psn = psn;
 	k->len = (uint32_t)len;
 	memcpy(k->bytes, bytes, len);

@@ -30,9 +30,6 @@ int rx_pending_open(struct ibt *t)
 	if (!t->rx_pending.packets)
 		return -ENOMEM;
 	list_init(&t->rx_pending.free);
-	for (int i = 0; i < RX_PENDING_PACKETS; i++)
-		list_push_tail(&t->rx_pending.free,
-			       &t->rx_pending.packets[i].node);
 	return 0;
 }
 
@@ -208,12 +205,19 @@ static bool is_below_share(const struct ibt *t, const struct ibt_qp *q)
 	return t->qps == 1 || q->pending.count < RX_PENDING_OWN;
 }
 
+/* Returns memory for a packet.  Fewer than RX_PENDING_PACKETS packets wait. */
+static struct rx_pending *take_row(struct rx_pending_pool *p)
+{
+	return list_is_empty(&p->free) ? &p->packets[p->used++]
+				       : CONTAINER_OF(list_pop_head(&p->free),
+						      struct rx_pending, node);
+}
+
 static void keep_packet(struct ibt *t, struct ibt_qp *q,
 			const struct ud_from *f, uint32_t src_qpn,
 			const uint8_t *bytes, size_t len)
 {
-	struct rx_pending *s = CONTAINER_OF(list_pop_head(&t->rx_pending.free),
-					    struct rx_pending, node);
+	struct rx_pending *s = take_row(&t->rx_pending);
 
 	s->from = *f;
 	s->src_qpn = src_qpn;
@@ -230,7 +234,7 @@ void rx_pending_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		   const struct ud_from *f, const uint8_t *bytes, size_t len)
 {
 	bool has_room = len <= IBT_PACKET_BYTES && is_below_share(t, q) &&
-			!list_is_empty(&t->rx_pending.free);
+			t->rx_pending.count < RX_PENDING_PACKETS;
 	bool is_first = list_is_empty(&q->pending.packets);
 	bool is_patient = has_room && !q->pending.is_late && !t->strict;
 
