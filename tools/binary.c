@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -203,13 +204,21 @@ static int read_image(struct elf_image *im, struct binary_facts *facts)
 
 int binary_read(const char *path, struct binary_facts *facts)
 {
-	struct elf_image im = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
+	/* O_NONBLOCK: otherwise an open of a FIFO waits for a writer */
+	struct elf_image im = {
+		.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
+	struct stat file;
 	int err;
 
 	*facts = (struct binary_facts){.kind = BINARY_SCRIPT};
 	if (im.fd < 0)
 		return -errno;
-	err = read_image(&im, facts);
+	if (fstat(im.fd, &file))
+		err = -errno;
+	else if (!S_ISREG(file.st_mode))
+		err = -EACCES; /* as from execve(2) */
+	else
+		err = read_image(&im, facts);
 	close(im.fd);
 	return err;
 }

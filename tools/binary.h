@@ -38,7 +38,8 @@ struct binary_facts {
 };
 
 /* Reads the facts about the file @path into *facts.  Returns 0, or -errno if
- * the file cannot be read; then *facts says BINARY_SCRIPT. */
+ * the file cannot be read (-EACCES also if @path is no regular file, as from
+ * execve(2)); then *facts says BINARY_SCRIPT. */
 int binary_read(const char *path, struct binary_facts *facts);
 
 #endif

@@ -4,6 +4,7 @@
 #include "tools/binary.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -195,6 +196,22 @@ static void anything_else_is_a_script(void **state)
 	assert_int_equal(read_bytes("", 0).kind, BINARY_SCRIPT);
 }
 
+/* An open of a FIFO without O_NONBLOCK waits for a writer. */
+static void a_fifo_is_refused_at_once(void **state)
+{
+	char path[] = "/tmp/adverb-test-XXXXXX";
+	struct binary_facts facts;
+
+	assert_non_null(mkdtemp(path));
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(TEST_WAIT_S);
+	assert_int_equal(binary_read(path, &facts), -EACCES);
+	alarm(0);
+	assert_int_equal(facts.kind, BINARY_SCRIPT);
+	assert_int_equal(unlink(path), 0);
+}
+
 static void a_scripts_interpreter_is_found(void **state)
 {
 	static const struct {
@@ -260,6 +277,7 @@ int main(void)
 		cmocka_unit_test(a_program_without_interpreter_is_static),
 		cmocka_unit_test(programs_of_other_machines_are_foreign),
 		cmocka_unit_test(anything_else_is_a_script),
+		cmocka_unit_test(a_fifo_is_refused_at_once),
 		cmocka_unit_test(a_scripts_interpreter_is_found),
 		cmocka_unit_test(offsets_outside_the_file_are_not_followed),
 		cmocka_unit_test(a_file_may_become_shorter_meanwhile),
