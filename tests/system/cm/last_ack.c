@@ -18,8 +18,9 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "step_timeout.h"
 
-enum { BYTES = 16 };
+enum { BYTES = 16, HANG_S = 120 };
 
 static const char *address;
 static char memory[BYTES];
@@ -143,6 +144,7 @@ static void send_the_last(bool (*sees_completion)(struct rdma_cm_id *id))
 	char c;
 
 	check_need(!pipe(ports) && !pipe(said), "pipe");
+	step_timeout_step("the peer's connection and its end", HANG_S);
 	peer = fork();
 	check_need(peer >= 0, "fork");
 	if (!peer)
@@ -155,6 +157,7 @@ static void send_the_last(bool (*sees_completion)(struct rdma_cm_id *id))
 	rdma_destroy_ep(id);
 	rdma_destroy_ep(listener);
 	EXPECT(waitpid(peer, &status, 0) == peer && !status);
+	step_timeout_step("", 0);
 	for (int i = 0; i < 2; i++) {
 		close(ports[i]);
 		close(said[i]);
@@ -178,6 +181,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	address = argv[1];
+	step_timeout_watch("it hangs");
 	check_run("DISCONNECTED comes after the completion of the last message",
 		  disconnected_comes_after_the_last_completion);
 	check_run("a poll after DISCONNECTED finds the completion of the last "

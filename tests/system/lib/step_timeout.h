@@ -18,6 +18,15 @@ static inline void step_timeout_die(const char *what)
 	_exit(1);
 }
 
+/* Prints @what, a failure that has no error of errno, and ends the process with
+ * status 1. */
+static inline void step_timeout_fail(const char *what)
+{
+	printf("%s\n", what);
+	fflush(stdout);
+	_exit(1);
+}
+
 /* Maps @bytes of zeroed memory, which this process and the processes that it
  * forks later share.  Returns the memory, which stays mapped until the process
  * ends.  If the kernel gives no memory, ends the process by step_timeout_die.

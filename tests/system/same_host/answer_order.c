@@ -85,7 +85,7 @@ static enum ibv_wc_opcode next_completion(void)
 			await_event();
 	if (n < 0 || wc.status) {
 		printf("status %d\n", n < 0 ? n : (int)wc.status);
-		step_timeout_die("a completion has this status");
+		step_timeout_fail("a completion has this status");
 	}
 	return wc.opcode;
 }
@@ -101,7 +101,7 @@ static void take_answer(int round)
 		_exit(1);
 	}
 	if (next_completion() != IBV_WC_RECV)
-		step_timeout_die(
+		step_timeout_fail(
 			"the completion after a SEND is not a receive");
 	post_receive();
 }
@@ -119,7 +119,7 @@ static void talk_rounds(int who, int rounds)
 {
 	if (who == ANSWERS) {
 		if (next_completion() != IBV_WC_RECV)
-			step_timeout_die(
+			step_timeout_fail(
 				"the first completion is not a receive");
 		post_receive();
 	}
@@ -132,7 +132,7 @@ static void talk_rounds(int who, int rounds)
 			take_answer(round);
 	}
 	if (who == ANSWERS && next_completion() != IBV_WC_SEND)
-		step_timeout_die("the last completion is not a SEND");
+		step_timeout_fail("the last completion is not a SEND");
 }
 
 static void meet_peer(int who)

@@ -119,9 +119,9 @@ static uint64_t collect_atomic(struct initiator *me, int *w)
 	uint64_t found;
 
 	if (!endpoint_wait(&me->e, &wc))
-		step_timeout_die("an atomic has not completed");
+		step_timeout_fail("an atomic has not completed");
 	if (wc.status)
-		step_timeout_die(ibv_wc_status_str(wc.status));
+		step_timeout_fail(ibv_wc_status_str(wc.status));
 	*w = (int)wc.wr_id % WORDS;
 	found = me->cell[wc.wr_id];
 	if (found < me->last[*w])
@@ -248,7 +248,7 @@ static void be_target(void)
 			end_failed("the word is not the number of its tickets",
 				   w, shared_steps->taken[w]);
 	if (!endpoint_guarded(&e[0]))
-		step_timeout_die("a byte beside the region has changed");
+		step_timeout_fail("a byte beside the region has changed");
 }
 
 /* Returns whether each word has given each ticket from 0 up to its sum. */

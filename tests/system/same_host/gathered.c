@@ -116,9 +116,9 @@ static void poll_all(struct endpoint *e, int count)
 
 	for (; count; count--) {
 		if (!endpoint_wait(e, &wc))
-			step_timeout_die("a WRITE has not completed");
+			step_timeout_fail("a WRITE has not completed");
 		if (wc.status)
-			step_timeout_die(ibv_wc_status_str(wc.status));
+			step_timeout_fail(ibv_wc_status_str(wc.status));
 	}
 }
 

@@ -67,9 +67,9 @@ static int be_target(void)
 	step_timeout_await(&shared_steps->is_sent, 1);
 	before = is_filled(9);
 	if (!before && !is_filled(ENDPOINT_FILL))
-		step_timeout_die("a part of the bytes came before the poll");
+		step_timeout_fail("a part of the bytes came before the poll");
 	if (!endpoint_wait(&this_end, &wc) || wc.status || !is_filled(9))
-		step_timeout_die("the receive failed or has other bytes");
+		step_timeout_fail("the receive failed or has other bytes");
 	step_timeout_say(&shared_steps->is_over, 1);
 	return before ? BEFORE_POLL : 0;
 }
@@ -88,7 +88,7 @@ static int be_initiator(void)
 	if ((errno = ibv_post_send(this_end.qp, &wr, &bad)))
 		step_timeout_die("post_send");
 	if (!endpoint_wait(&this_end, &wc) || wc.status)
-		step_timeout_die("the SEND did not succeed");
+		step_timeout_fail("the SEND did not succeed");
 	step_timeout_say(&shared_steps->is_sent, 1);
 	step_timeout_await(&shared_steps->is_over, 1);
 	return 0;

@@ -183,9 +183,9 @@ static void await_completion(void)
 	struct ibv_wc wc;
 
 	if (!endpoint_wait(&me, &wc))
-		step_timeout_die("a WRITE has not completed");
+		step_timeout_fail("a WRITE has not completed");
 	if (wc.status)
-		step_timeout_die(ibv_wc_status_str(wc.status));
+		step_timeout_fail(ibv_wc_status_str(wc.status));
 	signaled--;
 }
 
@@ -329,6 +329,14 @@ static int write_all(uint32_t only, struct bounds *b)
 	return shared_steps->stale != 0;
 }
 
+/* The writer would wait for an ended reader for ever. */
+static void fail_without_reader(int number)
+{
+	static const char why[] = "the reader has ended\n";
+
+	_exit(write(1, why, sizeof(why) - 1) < 0 ? 2 : 1);
+}
+
 int main(int argc, char **argv)
 {
 	struct bounds b = {100000, 1000, 0};
@@ -363,10 +371,12 @@ int main(int argc, char **argv)
 	shared_steps = step_timeout_share(sizeof(*shared_steps));
 	if (is_mapped)
 		memory = step_timeout_share((size_t)SLOTS * SLOT);
+	signal(SIGCHLD, fail_without_reader);
 	reader = step_timeout_fork();
 	if (!reader)
 		read_on();
 	status = write_all(only, &b);
+	signal(SIGCHLD, SIG_DFL);
 	kill(reader, SIGKILL);
 	waitpid(reader, NULL, 0);
 	return status;

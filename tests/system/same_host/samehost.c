@@ -122,11 +122,12 @@ static void post_receive(uint32_t bytes)
 static void must_complete(const char *what)
 {
 	struct ibv_wc wc;
+	bool has_one = endpoint_wait(&me, &wc);
 
-	if (!endpoint_wait(&me, &wc))
-		step_timeout_die(what);
-	if (wc.status != IBV_WC_SUCCESS) {
-		printf("%s: %s\n", what, ibv_wc_status_str(wc.status));
+	if (!has_one || wc.status != IBV_WC_SUCCESS) {
+		printf("%s: %s\n", what,
+		       has_one ? ibv_wc_status_str(wc.status)
+			       : "no completion");
 		fflush(stdout);
 		_exit(1);
 	}
@@ -167,7 +168,8 @@ static void be_stopped(int is_hidden)
 	must_complete("the target's receive");
 	if (me.region[0] != 7 || me.region[256] != 7 ||
 	    *(uint64_t *)(void *)(me.region + 512) != 5)
-		step_timeout_die("the target's region lacks the written bytes");
+		step_timeout_fail(
+			"the target's region lacks the written bytes");
 }
 
 static void wait_stopped(pid_t pid)
@@ -176,7 +178,7 @@ static void wait_stopped(pid_t pid)
 
 	kill(pid, SIGSTOP);
 	if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
-		step_timeout_die("the target does not stop");
+		step_timeout_fail("the target does not stop");
 }
 
 /* Posts four requests to the stopped target.  The first `alone` of them have to
@@ -198,7 +200,7 @@ static void work_on_stopped(int alone)
 		must_complete("an atomic to the stopped target");
 	for (int i = 0; i < 20000; i++)
 		if (ibv_poll_cq(me.cq, 1, &wc))
-			step_timeout_die(
+			step_timeout_fail(
 				"a request completed while the target was stopped");
 	step_timeout_say(&shared_steps->order, 4);
 	step_timeout_await(&shared_steps->order, 5);
@@ -219,7 +221,7 @@ static int run_stopped(int alone, int is_hidden)
 		      waitpid(initiator, NULL, WNOHANG);
 	}
 	if (bad)
-		step_timeout_die(
+		step_timeout_fail(
 			"a process ended before the target was stopped");
 	wait_stopped(target);
 	step_timeout_say(&shared_steps->order, 3);
@@ -260,7 +262,7 @@ static void await_mapping(int who)
 	step_timeout_say(&shared_steps->has_mapped[who], 1);
 	step_timeout_await(&shared_steps->has_mapped[!who], 1);
 	if (h.arenas != 1 + shared_steps->order)
-		step_timeout_die("more arenas are mapped than expected");
+		step_timeout_fail("more arenas are mapped than expected");
 }
 
 static int check_mapping(int peers)
@@ -331,11 +333,11 @@ static void be_initiator(int seed)
 	}
 	for (; under_way; under_way--) {
 		if (!endpoint_wait(&me, &wc))
-			step_timeout_die("a work request never ends");
+			step_timeout_fail("a work request never ends");
 		check_end(&wc);
 	}
 	if (!endpoint_guarded(&me))
-		step_timeout_die(
+		step_timeout_fail(
 			"a byte beside the initiator's region has changed");
 }
 
@@ -405,11 +407,11 @@ static void be_target(int seed)
 		step_timeout_die("modify to ERR");
 	for (; posted; posted--) {
 		if (!endpoint_wait(&me, &wc))
-			step_timeout_die("a receive is not flushed");
+			step_timeout_fail("a receive is not flushed");
 		check_end(&wc);
 	}
 	if (!endpoint_guarded(&me))
-		step_timeout_die(
+		step_timeout_fail(
 			"a byte beside the target's region has changed");
 }
 

@@ -80,7 +80,7 @@ static void meet_peer(int who)
 	endpoint_open(&me, IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
 		      ENDPOINT_ALL_REMOTE);
 	if (find_areas("adverb-shared", area) != 1)
-		step_timeout_die("not one shared part of an arena is mapped");
+		step_timeout_fail("not one shared part of an arena is mapped");
 	own = area[0];
 	endpoint_address_get(&me, &shared_steps->address[who]);
 	step_timeout_say(&shared_steps->is_there[who], 1);
@@ -148,7 +148,7 @@ static int be_honest(void)
 	for (int i = 0; i < 1000; i++)
 		work_once(HONEST);
 	if (!endpoint_guarded(&me))
-		step_timeout_die("a byte beside the region has changed");
+		step_timeout_fail("a byte beside the region has changed");
 	endpoint_close(&me);
 	return 0;
 }
