@@ -83,16 +83,16 @@ def judge(t, path):
     if not shutil.which("tshark"):
         raise system.Skip("tshark is not installed")
     r = t.run(["tshark", "-r", path, *TSHARK, "-Y", "_ws.malformed || "
-               "_ws.expert.severity == %d" % EXPERT_ERROR], 60)
+               "_ws.expert.severity == %d" % EXPERT_ERROR], 300)
     expect(r.status == 0, "tshark cannot read the capture", r)
     expect(not re.search(r"^ *\d+ ", r.output, re.M),
            "tshark finds malformed frames", r)
     r = t.run(["tshark", "-r", path, *TSHARK, "-O", "iwarp_mpa", "-Y",
-               "iwarp_mpa.crc_check"], 60)
+               "iwarp_mpa.crc_check"], 300)
     expect("Bad CRC32" not in r.output, "tshark finds wrong CRCs", r)
     right = r.output.count("Good CRC32")
     r = t.run(["tshark", "-r", path, *TSHARK, "-Y", "iwarp_rdma.opcode", "-T",
-               "fields", "-e", "eth.src", "-e", "iwarp_rdma.opcode"], 60)
+               "fields", "-e", "eth.src", "-e", "iwarp_rdma.opcode"], 300)
     seen = {}
     for line in r.output.splitlines():
         source, _, codes = line.partition("\t")

@@ -184,7 +184,7 @@ static void take_fin(struct wired *w)
 {
 	struct pollfd p = {w->stream.fd, POLLRDHUP, 0};
 
-	assert_int_equal(poll(&p, 1, 30000), 1);
+	assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 	receive_turn(w);
 	/* the kernel may still move bytes between its buffers */
 	for (int i = 0; i < 1000 && is_due(w); i++)
@@ -543,7 +543,7 @@ static void a_captured_look_is_no_cancellation_point(void **s)
 	wire_up(&w);
 	p = (struct pollfd){w.stream.fd, POLLIN, 0};
 	assert_int_equal(send(w.peer, "\0", 1, 0), 1);
-	assert_int_equal(poll(&p, 1, 30000), 1);
+	assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 	assert_int_equal(pthread_create(&thread, NULL, look_when_cancelled, &w),
 			 0);
 	assert_int_equal(pthread_join(thread, &result), 0);

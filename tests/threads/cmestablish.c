@@ -14,7 +14,7 @@
 
 #include "../check.h"
 
-enum { ROUNDS = 50, PATIENCE_S = 120, RESOLVE_MS = 2000 };
+enum { ROUNDS = 50, PATIENCE_S = 120, RESOLVE_MS = 60000 };
 
 static struct rdma_event_channel *active, *passive;
 static struct rdma_cm_id *listener;

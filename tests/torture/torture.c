@@ -18,7 +18,7 @@
 #include "log/log.h"
 
 #define BYTES  4096
-#define WAIT_S 20
+#define WAIT_S 120
 #define MOST   2000
 
 struct end {

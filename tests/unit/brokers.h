@@ -165,7 +165,7 @@ static inline void end_broker(pid_t pid)
 	assert_int_not_equal(pid, getpid());
 	skipped_ms += LIFE_MS;
 	kill(pid, SIGKILL);
-	assert_int_equal(poll(&p, 1, 10000), 1);
+	assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 	close(fd);
 }
 
@@ -255,7 +255,7 @@ static inline bool wait_turn(struct client *c, struct client_news *news)
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	now = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 	if (client_due_ms(c) == UINT64_MAX)
-		assert_int_equal(poll(&p, 1, 30000), 1);
+		assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 	else if (client_due_ms(c) > now)
 		poll(&p, 1, (int)(client_due_ms(c) - now));
 	return client_turn(c, news);

@@ -247,7 +247,7 @@ static inline struct cmproto take_message(const struct program *p)
 	struct pollfd wait = {.fd = p->cm, .events = POLLIN};
 	struct cmproto m;
 
-	assert_int_equal(poll(&wait, 1, 20000), 1);
+	assert_int_equal(poll(&wait, 1, TEST_WAIT_MS), 1);
 	assert_int_equal(recv(p->cm, &m, sizeof(m), 0), sizeof(m));
 	assert_int_equal(m.magic, CMPROTO_MAGIC);
 	return m;

@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 #include <sys/eventfd.h>
 
-enum { PORT = 7100, OTHER_PORT, BROKERS = 48, WAIT_S = 30 };
+enum { PORT = 7100, OTHER_PORT, BROKERS = 48 };
 
 /* How one broker answers, and which messages the broker got.  The test writes
  * some members while the broker serves. */

@@ -69,7 +69,7 @@ static inline void await_events(int fd, short events)
 {
 	struct pollfd p = {.fd = fd, .events = events};
 
-	assert_int_equal(poll(&p, 1, 60000), 1);
+	assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 }
 
 static inline int call_address(const struct sockaddr_in6 *to)

@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-#define PATIENCE_NS 60000000000u
+#define PATIENCE_NS 120000000000u
 
 /* While the broker is stopped, its socket is full and a question cannot be
  * sent; the question is sent when the broker reads again. */
@@ -38,7 +38,7 @@ static void a_question_without_room_is_asked_later(void **state)
 	broker_link_ask(NULL, &e, 0);
 	kill(broker, SIGCONT);
 	while (!broker_link_has_dead()) {
-		assert_int_equal(poll(&p, 1, 30000), 1);
+		assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 		broker_link_turn(NULL, 0);
 	}
 	client_close(&other);
@@ -145,7 +145,7 @@ static void a_death_is_known_after_the_broker_has_died(void **state)
 	e.dest_qpn = steer_qpn(unowned_class(both, 2), 5);
 	broker_link_ask(NULL, &e, 0);
 	while (!broker_link_has_dead()) {
-		assert_int_equal(poll(&p, 1, 30000), 1);
+		assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 		broker_link_turn(NULL, 0);
 	}
 	end_broker(broker);

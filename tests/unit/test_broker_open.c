@@ -564,7 +564,7 @@ static bool sees_the_end_of_a_process(void)
 	/* otherwise server_turn waits for ever; the first process of a
 	 * namespace ignores the signal without a handler */
 	signal(SIGALRM, fail_late);
-	alarm(20);
+	alarm(TEST_WAIT_S);
 	server_turn(s);
 	if (server_clients(s) != 1 || s->conn[0].pid ||
 	    write(unseen.go[1], "", 1) != 1)

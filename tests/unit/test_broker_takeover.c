@@ -374,7 +374,7 @@ static void a_process_that_cannot_be_watched_keeps_no_broker(void **state)
 	begin_orphan(&o, EPERM, 1500);
 	end.fd = (int)syscall(SYS_pidfd_open, o.broker, 0);
 	client_close(&o.me);
-	assert_int_equal(poll(&end, 1, 10000), 1);
+	assert_int_equal(poll(&end, 1, TEST_WAIT_MS), 1);
 	close(end.fd);
 	end_orphan(&o);
 	close_orphan(&o);
@@ -410,7 +410,7 @@ static void kills_at_any_moment_lose_no_class_and_no_datagram(void **state)
 		struct pollfd p = {pidfd[k], POLLIN, 0};
 
 		if (pidfd[k] >= 0)
-			assert_int_equal(poll(&p, 1, 10000), 1);
+			assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 		close(pidfd[k]);
 	}
 	/* Clients that have not noticed a broker's death yet notice it now. */

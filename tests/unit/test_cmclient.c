@@ -177,7 +177,7 @@ static pid_t begin_client(int *connection)
 			pause();
 	}
 	p = (struct pollfd){pair[0], POLLIN, 0};
-	assert_int_equal(poll(&p, 1, 30000), 1);
+	assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 	m.brings = 0;
 	assert_int_equal(proto_receive(pair[0], &m, fds), 0);
 	*connection = fds[0];
@@ -280,7 +280,7 @@ the_peer_of_a_client_that_sent_no_socket_learns_its_end(void **state)
 	ask_server(caller, caller_is, CMPROTO_RESUME, 0);
 	close(caller);
 	p = (struct pollfd){called, POLLIN, 0};
-	assert_int_equal(poll(&p, 1, 30000), 1);
+	assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 	take_event(called, CMPROTO_DISCONNECTED);
 	open_or_fail(&keeper);
 	end_broker(broker_of(&keeper));

@@ -265,7 +265,7 @@ static void a_fault_whose_signal_is_ignored_ends_the_program(void **state)
 		signal(SIGSEGV, SIG_IGN);
 		copy_nofault_open();
 		raise(SIGSEGV); /* is ignored */
-		alarm(20);
+		alarm(TEST_WAIT_S);
 		*p = 1;
 		_exit(0);
 	}

@@ -13,8 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TEST_ENDS_S 60
-
 static bool has_no_memory; /* fdopendir fails */
 
 DIR *__real_fdopendir(int fd);
@@ -81,7 +79,7 @@ static void a_fifo_in_place_of_a_file_does_not_stop_the_broker(void **state)
 		assert_int_equal(mkfifoat(t.fd, names[i], 0600), 0);
 	}
 	counter_files_init(&files);
-	alarm(TEST_ENDS_S); /* ends the test if the broker waits */
+	alarm(TEST_WAIT_S); /* ends the test if the broker waits */
 	counter_files_tree(&files, dup(t.fd));
 	alarm(0);
 	assert_int_equal(files.count, 1);

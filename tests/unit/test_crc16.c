@@ -68,7 +68,7 @@ static void a_child_does_not_wait_for_a_thread_of_its_parent(void **state)
 	assert_true(child >= 0);
 	if (!child) {
 		test_begin_child(parent);
-		alarm(20);
+		alarm(TEST_WAIT_S);
 		_exit(crc16_update(CRC16_INIT, bytes, LENGTHS) !=
 		      slow_crc(CRC16_INIT, bytes, LENGTHS));
 	}

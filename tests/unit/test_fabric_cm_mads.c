@@ -15,7 +15,7 @@ static struct umad take_mad(const struct umad_program *p, enum cmmsg_kind kind,
 	uint8_t m[FABRIC_UMAD_BYTES + MAD_BYTES];
 	struct umad from;
 
-	assert_int_equal(poll(&wait, 1, 20000), 1);
+	assert_int_equal(poll(&wait, 1, TEST_WAIT_MS), 1);
 	assert_int_equal(recv(p->umad, m, sizeof(m), 0), sizeof(m));
 	umad_header_parse(m, &from);
 	assert_true(cmmsg_parse(m + FABRIC_UMAD_BYTES, MAD_BYTES, msg));

@@ -268,7 +268,7 @@ static void the_death_of_a_program_with_a_child_is_told(void **state)
 			 sizeof(number));
 	kill(program, SIGKILL);
 	assert_int_equal(waitpid(program, NULL, 0), program);
-	assert_int_equal(poll(&wait, 1, 20000), 1);
+	assert_int_equal(poll(&wait, 1, TEST_WAIT_MS), 1);
 	assert_int_equal(recv(a.data, &news, sizeof(news), 0), sizeof(news));
 	assert_int_equal(news.changes, DATA_DEATH);
 	assert_int_equal(ask_arena(&a, number, &m, &fd), -ESRCH);

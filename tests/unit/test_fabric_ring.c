@@ -14,7 +14,6 @@
 
 enum {
 	FULL_MS = 300, /* a ring without room for this time is full */
-	PATIENCE_MS = 20000,
 };
 
 /* A program with a data end at port 1 of a host. */
@@ -128,7 +127,7 @@ static int take_mark(struct peer *b)
 			return -2;
 		if (!packet_ring_idle(&b->in))
 			continue;
-		if (poll(&wait, 1, PATIENCE_MS) != 1 ||
+		if (poll(&wait, 1, TEST_WAIT_MS) != 1 ||
 		    recv(b->data, &news, sizeof(news), 0) <= 0)
 			return -1;
 	}
@@ -185,7 +184,7 @@ static void expect_packet(const struct peer *b, const uint8_t bytes[BYTES])
 	uint8_t got[FABRIC_PROTO_BURST_BYTES];
 	struct pollfd wait = {.fd = b->data, .events = POLLIN};
 
-	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+	assert_int_equal(poll(&wait, 1, TEST_WAIT_MS), 1);
 	assert_int_equal(recv(b->data, got, sizeof(got), 0), BYTES);
 	assert_memory_equal(got, bytes, BYTES);
 }
@@ -213,7 +212,7 @@ static void rings_are_used_when_the_program_says_so(void **state)
 	 * packet that leaves the same port later comes first, so the fabric has
 	 * dropped the earlier one. */
 	shutdown(a.data, SHUT_WR);
-	assert_true(is_closed(&a, PATIENCE_MS));
+	assert_true(is_closed(&a, TEST_WAIT_MS));
 	make_packet(bytes, b.number, 9);
 	assert_int_equal(send(c.data, bytes, BYTES, 0), BYTES);
 	expect_packet(&b, bytes);
@@ -320,7 +319,7 @@ static void nonsense_ends_one_data_end(void **state)
 			while (take_mark(&b) != 2)
 				;
 		}
-		assert_true(is_closed(&bad, PATIENCE_MS));
+		assert_true(is_closed(&bad, TEST_WAIT_MS));
 		leave_fabric(&bad);
 	}
 	for (int i = 0; i < 100; i++) {

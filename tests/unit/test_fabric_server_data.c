@@ -67,7 +67,7 @@ static int count_packets(const struct sender *b, int most)
 	static uint8_t p[FABRIC_PROTO_BURST_BYTES];
 	int count = 0;
 
-	while (count < most && poll(&wait, 1, 5000) == 1) {
+	while (count < most && poll(&wait, 1, TEST_WAIT_MS) == 1) {
 		ssize_t n = recv(b->data, p, sizeof(p), 0);
 
 		assert_int_equal(n % BYTES, 0);
@@ -307,7 +307,7 @@ static void the_last_mads_of_a_program_that_ends_arrive(void **state)
 	close(a.umad);
 	assert_int_equal(kill(server, SIGCONT), 0);
 	for (int i = 0; i < MADS; i++) {
-		assert_int_equal(poll(&wait, 1, 5000), 1);
+		assert_int_equal(poll(&wait, 1, TEST_WAIT_MS), 1);
 		assert_int_equal(recv(b.umad, m, sizeof(m), 0), sizeof(m));
 	}
 	end_agent(&b);

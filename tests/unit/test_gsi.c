@@ -96,7 +96,7 @@ static void await_turn(struct gsi *g, uint64_t now)
 {
 	struct pollfd p = {gsi_fd(g), POLLIN, 0};
 
-	assert_int_equal(poll(&p, 1, 10000), 1);
+	assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 	gsi_turn(g, now);
 }
 
@@ -447,7 +447,7 @@ static void flood_empty(struct gsi *g, const struct inaddr *to)
 					sizeof(a)),
 				 0);
 	close(fd);
-	assert_int_equal(poll(&p, 1, 10000), 1);
+	assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 }
 
 /* Receives the datagrams of flood_empty of which QP1 has taken `taken`, and
@@ -457,7 +457,7 @@ static int count_left(struct gsi *g, uint64_t taken)
 	struct pollfd p = {gsi_fd(g), POLLIN, 0};
 	int n = 0;
 
-	while (taken + (uint64_t)n < FLOOD && poll(&p, 1, 10000) == 1 &&
+	while (taken + (uint64_t)n < FLOOD && poll(&p, 1, TEST_WAIT_MS) == 1 &&
 	       recv(gsi_fd(g), NULL, 0, MSG_DONTWAIT | MSG_TRUNC) >= 0)
 		n++;
 	assert_true(recv(gsi_fd(g), NULL, 0, MSG_DONTWAIT) < 0);

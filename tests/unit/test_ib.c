@@ -23,8 +23,7 @@
 #include "device/netdev.h"
 #include "device/netif.h"
 
-#define PREFIX	   0xfe80000000000000u
-#define PATIENCE_S 60
+#define PREFIX 0xfe80000000000000u
 
 /* The attributes that the fabric of a test answers with. */
 static struct fabric_ca adapter;
@@ -225,7 +224,7 @@ static bool has_told(uint32_t number, enum device_event what)
 	struct timespec end;
 
 	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += PATIENCE_S;
+	end.tv_sec += TEST_WAIT_S;
 	if (sem_timedwait(&told, &end))
 		return false;
 	taken++;
@@ -325,7 +324,7 @@ static int end_beside_an_event(void)
 	sem_init(&race.is_woken, 0, 0);
 	device_list(&d);
 	netif_watch(on_port);
-	alarm(PATIENCE_S);
+	alarm(TEST_WAIT_S);
 	race.is_on = true;
 	netif_set_port(d, 1, &port_said, DATA_LID);
 	sem_wait(&race.reads);

@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PORT = 7471, HANDLE = 5, PASSIVE_HANDLE, WAIT_S = 30, MLID = 0xc001 };
+enum { PORT = 7471, HANDLE = 5, PASSIVE_HANDLE, MLID = 0xc001 };
 
 static const uint8_t own[16] = {0xfe, 0x80, [15] = 1};
 static const uint8_t peer[16] = {0xfe, 0x80, [15] = 2};
@@ -157,7 +157,7 @@ static void await_kind(enum cmproto_kind kind)
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += WAIT_S;
+	until.tv_sec += TEST_WAIT_S;
 	assert_int_equal(sem_timedwait(&fabric.got_one[kind], &until), 0);
 }
 
@@ -203,7 +203,7 @@ static struct rdma_cm_event *next_event(void)
 	struct pollfd p = {.fd = channel.base.fd, .events = POLLIN};
 	struct rdma_cm_event *e;
 
-	assert_int_equal(poll(&p, 1, WAIT_S * 1000), 1);
+	assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 	assert_int_equal(rdma_get_cm_event(&channel.base, &e), 0);
 	return e;
 }
@@ -512,7 +512,7 @@ static void a_request_brings_the_path_back_to_the_peer(void **state)
 	m.at.local_port = PORT;
 	m.path.pkey = 0x8001;
 	send(fabric.cm, &m, sizeof(m), MSG_NOSIGNAL);
-	assert_int_equal(poll(&p, 1, WAIT_S * 1000), 1);
+	assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 	id = requested_id();
 	assert_non_null(id);
 	assert_int_equal(id->path.ib.remote_lid, fabric.route.remote_lid);
@@ -619,7 +619,7 @@ static void a_lost_group_is_an_event(void **state)
 	/* the event of a group that the program leaves is dropped */
 	join_group(id, &group);
 	tell_lost();
-	assert_int_equal(poll(&p, 1, WAIT_S * 1000), 1);
+	assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 	leave_group(id, &group);
 	assert_false(has_event());
 	/* the id has no such membership any more */
@@ -674,7 +674,7 @@ static void expect_no_request(struct r_id *listener)
 	struct pollfd p = {.fd = listener->base.channel->fd, .events = POLLIN};
 	struct rdma_cm_id *request;
 
-	assert_int_equal(poll(&p, 1, WAIT_S * 1000), 1);
+	assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 	for (int i = 0; i < 2; i++) {
 		errno = 0;
 		assert_int_equal(rdma_get_request(&listener->base, &request),

@@ -22,8 +22,6 @@
 
 #include "util/monotonic.h"
 
-#define WAIT_MS 30000
-
 int __real_connect(int fd, const struct sockaddr *to, socklen_t size);
 int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size);
 int __real_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags);
@@ -42,7 +40,7 @@ int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size)
 	int result = __real_connect(fd, to, size), err = errno;
 
 	if (result && err == EINPROGRESS)
-		poll(&made, 1, WAIT_MS);
+		poll(&made, 1, TEST_WAIT_MS);
 	errno = err;
 	return result;
 }
@@ -55,7 +53,7 @@ int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 	struct pollfd come = {.fd = taken, .events = POLLIN};
 
 	if (taken >= 0)
-		poll(&come, 1, WAIT_MS);
+		poll(&come, 1, TEST_WAIT_MS);
 	errno = err;
 	return taken;
 }
@@ -203,7 +201,7 @@ static void expect_event(const struct r_id *id, enum rdma_cm_event_type type)
 	struct pollfd p = {.fd = channel.base.fd, .events = POLLIN};
 	struct rdma_cm_event *e;
 
-	assert_int_equal(poll(&p, 1, WAIT_MS), 1);
+	assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 	assert_int_equal(rdma_get_cm_event(&channel.base, &e), 0);
 	assert_ptr_equal(e->id, &id->base);
 	assert_int_equal(e->event, type);
@@ -416,9 +414,9 @@ static struct r_id *take_request(struct r_id *listener, int *peer)
 			 0);
 	assert_int_equal(send(*peer, bytes, (size_t)n, 0), n);
 	r_iw_serve(listener);
-	assert_int_equal(
-		poll(&(struct pollfd){channel.base.fd, POLLIN, 0}, 1, WAIT_MS),
-		1);
+	assert_int_equal(poll(&(struct pollfd){channel.base.fd, POLLIN, 0}, 1,
+			      TEST_WAIT_MS),
+			 1);
 	r_take();
 	e = r_event_of(list_pop_head(&channel.events));
 	r_give();
@@ -451,7 +449,7 @@ static bool is_withdrawn(const struct r_id *id)
 
 static void await_true(bool (*is)(const struct r_id *id), const struct r_id *id)
 {
-	uint64_t end = monotonic_ns() + WAIT_MS * MS;
+	uint64_t end = monotonic_ns() + TEST_WAIT_MS * MS;
 
 	while (!is(id)) {
 		assert_true(monotonic_ns() < end);
@@ -495,7 +493,7 @@ static void rdma_accept_finds_the_end_of_an_unwatched_connection(void **state)
 	id = take_request(listener, &peer);
 	end.fd = id->iw->fd;
 	close(peer);
-	assert_int_equal(poll(&end, 1, WAIT_MS), 1);
+	assert_int_equal(poll(&end, 1, TEST_WAIT_MS), 1);
 	assert_int_equal(watched_of(id), 0);
 	assert_false(is_withdrawn(id));
 	assert_int_equal(r_iw_accept(id, NULL), -1);

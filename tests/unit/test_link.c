@@ -20,7 +20,7 @@ static void await_semaphore(sem_t *s)
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += WAIT_S;
+	until.tv_sec += TEST_WAIT_S;
 	assert_int_equal(sem_timedwait(s, &until), 0);
 }
 
@@ -718,7 +718,7 @@ static void a_broker_that_reads_no_messages_is_left(void **state)
 	drain_semaphore(&came);
 	begin_hearing();
 	atomic_store(&sends_hastily, true);
-	alarm(WAIT_S * 2);
+	alarm(TEST_WAIT_S * 2);
 	r_take();
 	for (int i = 0; i < 10000; i++)
 		r_tell(CMPROTO_RELEASE, UINT32_MAX);

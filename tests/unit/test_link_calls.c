@@ -375,7 +375,8 @@ static void an_id_that_failed_to_listen_with_sctp_keeps_its_port(void **state)
 	assert_int_equal(rdma_listen(&id->base, 4), 0);
 	fd = sctp_connect(sctp_bind(&from, false), &from, &at);
 	assert_true(fd >= 0);
-	assert_int_equal(poll(&(struct pollfd){fd, POLLIN, 0}, 1, 60000), 1);
+	assert_int_equal(poll(&(struct pollfd){fd, POLLIN, 0}, 1, TEST_WAIT_MS),
+			 1);
 	assert_int_equal(recv(fd, &news, sizeof(news), 0), sizeof(news));
 	assert_int_equal(news.err, 0);
 	close(fd);

@@ -12,7 +12,7 @@ static void wait_to_be_woken(struct card *c)
 	c->qpn = broker_link_qpn(77);
 	c->va = (uintptr_t)memory;
 	c->stage = 1;
-	if (poll(&p, 1, 20000) == 1)
+	if (poll(&p, 1, TEST_WAIT_MS) == 1)
 		c->stage = 2;
 	wait_for(c, 9);
 	close_me();

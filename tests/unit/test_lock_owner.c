@@ -170,7 +170,7 @@ static const char *said_while_it_waits(void)
 	assert_int_equal(dup2(fds[1], STDERR_FILENO), STDERR_FILENO);
 	assert_int_equal(
 		pthread_create(&thread, NULL, wait_while_cancelled, NULL), 0);
-	alarm(20);
+	alarm(TEST_WAIT_S);
 	n = read(fds[0], text, sizeof(text) - 1);
 	end_child();
 	assert_int_equal(pthread_join(thread, &how), 0);

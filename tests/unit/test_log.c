@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #define CHILDREN 20
-#define HANGS_S	 20
 
 static int stderr_before;
 
@@ -104,7 +103,7 @@ nothing_is_written_to_a_descriptor_that_took_the_number(void **state)
  * child's copies of the sets of printed sentences lack them and have room. */
 static _Noreturn void print_in_child(void)
 {
-	alarm(HANGS_S);
+	alarm(TEST_WAIT_S);
 	log_say(LOG_TEST, 20, "child");
 	r_say("child");
 	u_say("child");

@@ -193,7 +193,7 @@ static void a_watch_can_be_woken(void **state)
 	struct pollfd p = {.fd = neighbour_watch(), .events = POLLIN};
 
 	neighbour_wake(p.fd);
-	assert_int_equal(poll(&p, 1, 10000), 1);
+	assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 	neighbour_drain(p.fd);
 	close(p.fd);
 }

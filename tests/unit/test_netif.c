@@ -21,8 +21,6 @@
 #include "device/netif.h"
 #include "device/netlink.h"
 
-#define PATIENCE_S 60
-
 static sem_t told;
 static enum device_event events[64];
 static const struct device *event_devices[64];
@@ -82,7 +80,7 @@ static const struct device *wait_for(enum device_event what)
 	struct timespec end;
 
 	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += PATIENCE_S;
+	end.tv_sec += TEST_WAIT_S;
 	do {
 		while (sem_timedwait(&told, &end))
 			if (errno != EINTR)

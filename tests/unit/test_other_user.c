@@ -112,7 +112,7 @@ static uint32_t next_qpn(int fd)
 	struct udp_dgram d;
 	ssize_t n;
 
-	if (poll(&p, 1, 10000) != 1)
+	if (poll(&p, 1, TEST_WAIT_MS) != 1)
 		return 0;
 	n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 	if (n <= 0 || !relay_parse(bytes, (size_t)n, &d) || d.len != 12)
@@ -212,7 +212,8 @@ static void a_relay_ends_with_its_client(void **state)
 		tell_parent(&o, c.class);
 		p.fd = dup(c.udp_fd);
 		client_close(&c);
-		_exit(poll(&p, 1, 10000) != 1 || recv(p.fd, &byte, 1, 0) != 0);
+		_exit(poll(&p, 1, TEST_WAIT_MS) != 1 ||
+		      recv(p.fd, &byte, 1, 0) != 0);
 	}
 	read_word(o.said);
 	end_other(&o);
@@ -542,7 +543,7 @@ static uint32_t brought_by_welcome(void)
 	struct pollfd p = {fd, POLLIN, 0};
 
 	scm_rights_let_bring(fd, true);
-	if (proto_send(fd, &m, NULL) || poll(&p, 1, 10000) != 1 ||
+	if (proto_send(fd, &m, NULL) || poll(&p, 1, TEST_WAIT_MS) != 1 ||
 	    proto_receive(fd, &m, fds) || m.kind != PROTO_WELCOME)
 		return NO_WELCOME;
 	for (uint32_t rest = m.brings; rest; rest &= rest - 1)

@@ -344,7 +344,7 @@ static int takes_fuse(unsigned id)
 	    mkdir(own_folder(0), 0700) ||
 	    !mount_fuse(own_folder(0), id, &server))
 		_exit(77);
-	alarm(20);
+	alarm(TEST_WAIT_S);
 	bad = runtime_tree_find(&tree);
 	kill(server, SIGKILL);
 	_exit(!bad &&

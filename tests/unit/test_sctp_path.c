@@ -48,7 +48,7 @@ static void await_input(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
-	assert_int_equal(poll(&p, 1, 60000), 1);
+	assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 }
 
 /* A listener, and both ends of an association with it. */

@@ -74,7 +74,7 @@ static void a_child_does_not_wait_for_the_librarys_thread(void **state)
 	}
 	pthread_mutex_unlock(held);
 	close(ends[1]);
-	if (poll(&(struct pollfd){.fd = ends[0]}, 1, 60000) != 1)
+	if (poll(&(struct pollfd){.fd = ends[0]}, 1, TEST_WAIT_MS) != 1)
 		kill(child, SIGKILL);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);

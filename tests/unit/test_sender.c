@@ -86,7 +86,7 @@ static struct heard receive_one(void)
 			   .msg_control = &head.control,
 			   .msg_controllen = sizeof(head.control)};
 
-	assert_int_equal(poll(&readable, 1, 10000), 1);
+	assert_int_equal(poll(&readable, 1, TEST_WAIT_MS), 1);
 	assert_int_equal(recvmsg(receiver, &m, 0), 1);
 	h.from = from.sin_addr.s_addr;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {

@@ -36,7 +36,7 @@ static int start_at(struct start *s, uint64_t at)
 	while (err == -EINPROGRESS) {
 		struct pollfd p = {s->status_fd, POLLIN, 0};
 
-		poll(&p, 1, 30000);
+		poll(&p, 1, TEST_WAIT_MS);
 		err = start_turn(s, at);
 	}
 	return err;
@@ -198,7 +198,7 @@ static int race_start(void)
 	/* the thread serves, and adverbd ends without having served */
 	if (b.pid != getpid() || b.idle_s != UINT32_MAX)
 		return 4;
-	return p.fd < 0 || poll(&p, 1, 30000) == 1 ? 0 : 5;
+	return p.fd < 0 || poll(&p, 1, TEST_WAIT_MS) == 1 ? 0 : 5;
 }
 
 static void either_adverbd_or_the_thread_serves(void **state)

@@ -37,7 +37,7 @@ static void no_checksum_over_ipv6_is_no_error(void **state)
 	    sendto(sender, "roce", 4, 0, (struct sockaddr *)(void *)&to,
 		   sizeof(to)) != 4)
 		SKIP_FOR("the host lacks IPv6");
-	assert_int_equal(poll(&readable, 1, 10000), 1);
+	assert_int_equal(poll(&readable, 1, TEST_WAIT_MS), 1);
 	assert_int_equal(udp_receive(&u, got), 1);
 	assert_int_equal(got[0].len, 4);
 	assert_memory_equal(got[0].bytes, "roce", 4);
@@ -120,7 +120,7 @@ static void segments_of_a_datagram_that_is_not_split_are_sealed(void **state)
 	assert_int_equal(udp_send(&u, &d, 1), 1);
 	assert_int_equal(u.refused, 0);
 	readable.fd = u.fd;
-	assert_int_equal(poll(&readable, 1, 10000), 1);
+	assert_int_equal(poll(&readable, 1, TEST_WAIT_MS), 1);
 	while ((k = udp_receive(&u, got)))
 		for (size_t i = 0; i < k; i++, n++) {
 			assert_int_equal(got[i].len, PIECE_BYTES);

@@ -13,10 +13,9 @@
 
 #include "broker/user.h"
 
-#define UNMAPPED   65534 /* the kernel shows this for all unmapped users */
-#define OURS	   1234
-#define FORKS	   200
-#define PATIENCE_S 30
+#define UNMAPPED 65534 /* the kernel shows this for all unmapped users */
+#define OURS	 1234
+#define FORKS	 200
 
 static bool write_text(const char *path, const char *text)
 {
@@ -88,7 +87,7 @@ static void a_child_of_fork_can_call_user_prepare(void **state)
 		pid_t pid = fork();
 
 		if (!pid) {
-			alarm(PATIENCE_S);
+			alarm(TEST_WAIT_S);
 			user_prepare();
 			_exit(0);
 		}

@@ -22,11 +22,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ANNA	    1001
-#define BERT	    1002
+#define ANNA	 1001
+#define BERT	 1002
 
-#define FIRST_FD    3 /* the first descriptor that is not a standard one */
-#define TEST_ENDS_S 60
+#define FIRST_FD 3 /* the first descriptor that is not a standard one */
 
 static struct user_receivers all;
 
@@ -327,7 +326,7 @@ static void a_clock_that_is_set_back_does_not_prolong_the_end(void **state)
 
 	assert_int_equal(proto_send(e.client, &m, &slow), 0);
 	close(slow);
-	alarm(TEST_ENDS_S); /* ends the test if the wait is longer */
+	alarm(TEST_WAIT_S); /* ends the test if the wait is longer */
 	is_ahead = true;
 	user_receiver_end(&all);
 	is_ahead = false;

@@ -75,7 +75,7 @@ def killing(argv, rng, env):
             except OSError:
                 pass
         time.sleep(0.001)
-    return t.finish(p, 10), killed
+    return t.finish(p, system.HANG), killed
 
 
 # A program prints this once if the brokers that it starts are killed one after
@@ -125,7 +125,7 @@ def newcomers():
             with contextlib.suppress(ProcessLookupError):  # the broker ended
                 os.kill(pid, signal.SIGKILL)
         expect_ok(t.pair(["ibv_rc_pingpong", "-c", "-n", "100"]))
-    expect_ok(t.finish(load, 70))
+    expect_ok(t.finish(load, system.HANG))
 
 
 t.case("programs start while brokers are killed", without_brokers(newcomers),
@@ -221,7 +221,7 @@ def settled(pid):
     """Returns the cost of broker @pid when the broker has noticed all deaths.
     The broker then still has a socket and a page of each class, since a class
     rests before another process gets it, and no object of a client."""
-    end = time.monotonic() + 8
+    end = time.monotonic() + system.HANG
     while cost(pid)[0] > 2 * sockets() + OWN_FILES:
         expect(time.monotonic() < end, "%d descriptors for %d sockets" %
                (cost(pid)[0], sockets()))
@@ -510,8 +510,8 @@ def lacks(what, *more):
         t.need("ibv_rc_pingpong")
         tool = [DENY_SYSCALL, what, "--", "ibv_rc_pingpong", "-c", "-g", "1",
                 "-p", "%", *more]
-        r = t.run([t.adverb, "pair", "--timeout", "30", "--server", *tool,
-                   "--client", *tool, "@"], 40)
+        r = t.run([t.adverb, "pair", "--timeout", "300", "--server", *tool,
+                   "--client", *tool, "@"], 310)
         if r.status == 77:
             raise system.Skip("no seccomp filters here")
         expect_ok(r)

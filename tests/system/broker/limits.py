@@ -18,7 +18,7 @@ from system import HANG, expect
 
 t = system.Suite(__doc__)
 DENY_SYSCALL = t.program("deny_syscall")
-PAIR = [t.adverb, "pair", "--timeout", "60", "--", "ibv_rc_pingpong", "-g",
+PAIR = [t.adverb, "pair", "--timeout", "300", "--", "ibv_rc_pingpong", "-g",
         "1", "-n", "200", "-c"]
 OPEN = [t.adverb, "run", "--", "ibv_devinfo"]
 

@@ -213,7 +213,7 @@ def two_users_apart():
     finally:
         DIRECT = "0"
     system.wait_until(lambda: packets_in_tree(new) >= 1000,
-                      "Anna's program has not sent its messages as packets", 30)
+                      "Anna's program has not sent its messages as packets", HANG)
 
 
 def roots_broker():
@@ -395,7 +395,7 @@ EMPTY = """
 import socket, sys
 for _ in range(100):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-        s.settimeout(10)
+        s.settimeout(100)
         s.connect("\\0" + sys.argv[1])
         with open(sys.argv[2]) as f:
             socket.send_fds(s, [b""], [f.fileno()] * 4)
@@ -489,7 +489,7 @@ def a_stranger_is_refused(victim, program, **more):
         t.need(program[0])
         fake = fake_broker(BERT, our_name())
         try:
-            r = t.finish(run_as(victim, program, **more), 10)
+            r = t.finish(run_as(victim, program, **more), HANG)
             expect_nothing_received(fake)
         finally:
             fake.kill()
@@ -645,14 +645,14 @@ def the_privileged_starts_none():
                "has not" in said and "opened\n" in said,
                "the program prints: " + said)
     finally:
-        p.communicate(b"\n")
+        p.communicate(b"\n", timeout=HANG)
 
 
 def the_privileged_trusts_no_variable():
     fake = fake_broker(BERT, our_name())
     try:
         p = run_privileged(ADVERB_BROKER_USER=str(BERT))
-        said = p.communicate(b"\n")[0].decode()
+        said = p.communicate(b"\n", timeout=HANG)[0].decode()
         expect_nothing_received(fake)
         expect(refusal(BERT, fake.pid, False) in said and "refused\n" in said,
                "the program prints: " + said)

@@ -5,6 +5,7 @@ makes: a process or a broker dies, a backlog is full, messages are malformed.
 Tests transfers, too, whose peer is stopped, ends or disconnects.  The two
 namespaces have a broker each."""
 
+import contextlib
 import os
 import random
 import socket
@@ -61,7 +62,8 @@ class Talker:
 
     def kill(self):
         if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it ends meanwhile
+                os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
 

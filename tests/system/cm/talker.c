@@ -38,7 +38,7 @@
 
 #include "check.h"
 
-enum { EVENTS = RDMA_CM_EVENT_TIMEWAIT_EXIT + 1, RESOLVE_MS = 2000 };
+enum { EVENTS = RDMA_CM_EVENT_TIMEWAIT_EXIT + 1, RESOLVE_MS = 60000 };
 
 static struct rdma_event_channel *channel;
 static unsigned seen[EVENTS]; /* how many events of each type have come */

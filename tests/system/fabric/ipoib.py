@@ -43,7 +43,7 @@ with socket.create_server(("", 5001)) as s:
 TCP_CLIENT = """
 import hashlib, os, socket, sys, time
 data = os.urandom(int(sys.argv[2]))
-deadline = time.monotonic() + 30
+deadline = time.monotonic() + 100
 while True:
     try:
         c = socket.create_connection((sys.argv[1], 5001))
@@ -684,7 +684,7 @@ def caller_is_killed():
                  "show ib0; do sleep 0.05; done; kill -9 $c", "sh", t.adverb,
                  "ipoib", "--background")
         wait_until(lambda: host.run("ip", "link", "show", "ib0").status,
-                   "the interface stays", 10)
+                   "the interface stays", PATIENCE_S)
 
 
 def interface_is_renamed():

@@ -226,7 +226,7 @@ static struct rdma_cm_id *resolve_id(struct sockaddr_ib to,
 {
 	struct rdma_cm_id *id = resolve_address(to, from);
 
-	NEED(!rdma_resolve_route(id, 5000));
+	NEED(!rdma_resolve_route(id, 60000));
 	await_event(RDMA_CM_EVENT_ROUTE_RESOLVED);
 	NEED(id->route.num_paths == 1);
 	return id;

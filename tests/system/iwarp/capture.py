@@ -217,6 +217,7 @@ def refusals():
                 str(listener.getsockname()[1]), "-C", "1", "-v"],
                 **dict(LO, ADVERB_PCAP=path))
             peer, _ = listener.accept()
+            peer.settimeout(HANG)
             peer.recv(4096)
             play(peer)
             r = t.finish(client, HANG)

@@ -26,7 +26,7 @@
 #define ALL	(IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE)
 #define BIG	(1u << 20) /* bytes of struct memory at each end */
 
-#define WAIT_MS 20000
+#define WAIT_MS 120000
 
 /* The calls of adverb's libibverbs that librdmacm uses; set by find_calls. */
 static const struct verbs_iwarp *calls;

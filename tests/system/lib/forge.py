@@ -106,7 +106,7 @@ def classes():
     if not name:
         return found
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-        s.settimeout(10)  # a stopped broker does not answer
+        s.settimeout(100)  # a stopped broker does not answer
         s.connect("\0" + name)
         for k in range(1, 1023):
             s.send(MESSAGE.pack(MAGIC, VERSION, ASK, k, qpn_of(k, 0), 0, 0))

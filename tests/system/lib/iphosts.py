@@ -60,7 +60,7 @@ name, size, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 family, _, _, _, at = socket.getaddrinfo(name, 0, type=socket.SOCK_DGRAM)[0]
 v6 = family == socket.AF_INET6
 s = socket.socket(family, socket.SOCK_RAW, 58 if v6 else 1)
-s.settimeout(10)
+s.settimeout(100)
 if sys.argv[4] == "1": # IP_MTU_DISCOVER or IPV6_MTU_DISCOVER: always
     s.setsockopt(*(socket.IPPROTO_IPV6, 23, 2) if v6 else (socket.IPPROTO_IP, 10, 2))
 ident, data, times = os.getpid() & 0xffff, os.urandom(size), []
@@ -116,7 +116,7 @@ class Host:
     def end(self):
         line = self.file.readline()
         if not line:
-            said = t.finish(self.process, 10).output
+            said = t.finish(self.process, PATIENCE_S).output
             if "no private network namespace" in said:
                 raise Skip("no network namespace can be made")
             raise Fail("the agent of %s has ended" % self.name, said)

@@ -42,7 +42,7 @@
 enum {
 	BYTES = 256,
 	LATEST_US = 25000,
-	LEFT_MS = 5000,
+	LEFT_MS = 60000,
 	ALARM_S = 240,
 	/* with this many processes or more, each sleeps between polls */
 	SLEEP_FROM = 100,

@@ -238,13 +238,13 @@ class Lab:
         try:
             self.wait(lambda: os.path.exists(folder + "/written.0") or
                       any(p.poll() is not None for p in running),
-                      "nothing is written", 90)
+                      "nothing is written", system.HANG)
             yield writer
         finally:
             with open(folder + "/end.0.new", "wb") as f:
                 f.write(bytes(4096))
             os.rename(folder + "/end.0.new", folder + "/end.0")
-            results = [self.t.finish(p, 20) for p in running]
+            results = [self.t.finish(p, system.HANG) for p in running]
         for r in results:
             expect_ok(r)
 

@@ -43,7 +43,7 @@ def check_capture(t, path, r):
     # payloads for RPC.
     bad = t.run(["tshark", "-r", path, "--disable-protocol", "rpcordma",
                  "-Y", "_ws.malformed", "-T", "fields", "-e", "frame.number",
-                 "-e", "infiniband.bth.destqp"], 60)
+                 "-e", "infiniband.bth.destqp"], 300)
     expect(bad.status == 0, "tshark cannot read the capture", bad)
     frames = [line.split() for line in bad.output.splitlines()
              if line[:1].isdigit()]

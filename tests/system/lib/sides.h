@@ -20,8 +20,8 @@ enum {
 	ACTIVE,
 	PASSIVE, /* the listener is on this side too */
 	SIDES,
-	WAIT_MS = 20000,
-	RESOLVE_MS = 2000,
+	WAIT_MS = 120000,
+	RESOLVE_MS = 60000,
 	QPN = 0x4711,
 };
 

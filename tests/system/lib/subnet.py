@@ -9,7 +9,7 @@ import time
 
 from system import Fail, expect, expect_ok
 
-PATIENCE_S = 60
+PATIENCE_S = 180
 # Two switches with two cables between them.  Two adapters are at the first switch
 # and one is at the second.
 NET = """

@@ -137,7 +137,7 @@ def transfer(argv, kinds, source):
     p = t.start(t.pair_argv(argv, timeout=system.HANG))
     os.set_blocking(p.stdout.fileno(), False)
     rng = random.Random(1)
-    text, attacker, end = "", None, time.monotonic() + 70
+    text, attacker, end = "", None, time.monotonic() + system.HANG
     while time.monotonic() < end:
         ready, _, _ = select.select([p.stdout], [], [], 0.002)
         if ready:

@@ -39,10 +39,10 @@ def brokers():
 def all_at_once(argv, check):
     def go():
         t.need(argv[0])
-        running = [t.start(t.pair_argv(argv, timeout=120),
+        running = [t.start(t.pair_argv(argv, timeout=350),
                            env=t.environment(), into=system.in_namespace)
                    for _ in range(COUNT)]
-        results = [t.finish(p, 200) for p in running]
+        results = [t.finish(p, system.HANG) for p in running]
         for r in results:
             expect_ok(r)
             check(r)

@@ -15,7 +15,7 @@ import system
 from system import Fail, Skip, Suite, expect
 
 suite = Suite(__doc__)
-PATIENCE_S = 30
+PATIENCE_S = 120
 
 
 def top(*options):

@@ -375,10 +375,10 @@ static void an_event_comes_after_the_call_that_caused_it(void)
 	pthread_create(&thread, NULL, take_events, channel);
 	job = job_new(0);
 	NEED(!rdma_create_id(channel, &id, job, RDMA_PS_TCP));
-	NEED(!rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 2000));
+	NEED(!rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 60000));
 	while (!load_count(&done))
 		sched_yield();
-	NEED(!rdma_resolve_route(id, 2000));
+	NEED(!rdma_resolve_route(id, 60000));
 	pthread_join(thread, NULL);
 	NEED(job->number == 2);
 	NEED(!rdma_destroy_id(id));
