@@ -24,7 +24,7 @@ int ibt_init(struct ibt *t, uint64_t now_ns)
 	list_init(&t->direct.leaving);
 	t->direct.leaving_look_ns = UINT64_MAX;
 	list_init(&t->held.free);
-	t->held.rows = calloc(IBT_POOL, sizeof(*t->held.rows));
+	t->held.rows = malloc(IBT_POOL * sizeof(*t->held.rows));
 	t->events.ring = calloc(IBT_EVENTS, sizeof(*t->events.ring));
 	t->events.size = IBT_EVENTS;
 	if (!t->held.rows || !t->events.ring) {

@@ -26,7 +26,7 @@ int rx_pending_open(struct ibt *t)
 	if (t->rx_pending.packets)
 		return 0;
 	t->rx_pending.packets =
-		calloc(RX_PENDING_PACKETS, sizeof(*t->rx_pending.packets));
+		malloc(RX_PENDING_PACKETS * sizeof(*t->rx_pending.packets));
 	if (!t->rx_pending.packets)
 		return -ENOMEM;
 	list_init(&t->rx_pending.free);
