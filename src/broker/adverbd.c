@@ -167,7 +167,10 @@ static void detach_process(bool foreground, int *fd)
 	syscall(SYS_close_range, 3u, ~0u, 0u);
 	*fd = has_listener() ? fcntl(0, F_DUPFD_CLOEXEC, 3) : -1;
 	if (chdir("/")) {
-		perror("adverbd: cannot change to the folder /");
+		fprintf(stderr,
+			"adverbd: not started: it cannot change to the folder "
+			"/: %s: let the sandbox permit that\n",
+			strerror(errno));
 		exit(1);
 	}
 	if (!foreground)

@@ -190,7 +190,8 @@ int other_user_take(struct reuseport_group *g, uid_t user, const char **why)
 	if (i < 0)
 		return i;
 	m = &g->member[i];
-	*why = "the broker cannot make a relay of datagrams";
+	*why = "the broker adverbd lacks memory for a relay of datagrams: end "
+	       "programs, or add memory";
 	err = open_relay(m);
 	if (err)
 		return err;

@@ -134,7 +134,8 @@ static const char *no_socket(int err)
 	static char text[96];
 
 	snprintf(text, sizeof(text),
-		 "the broker cannot open a socket on port 4791: %s",
+		 "the broker adverbd cannot open port 4791: %s; run adverb "
+		 "doctor",
 		 strerror(-err));
 	return text;
 }
@@ -200,7 +201,8 @@ static int open_relay(struct reuseport_group_member *m, const char **why)
 {
 	int pair[2], err = relay_pair(pair);
 
-	*why = "the broker cannot make a relay of datagrams";
+	*why = "the broker adverbd lacks memory for a relay of datagrams: end "
+	       "programs, or add memory";
 	if (err)
 		return err;
 	m->relay_fd = pair[0];
@@ -336,7 +338,8 @@ static int take_member(struct reuseport_group *g, const char **why)
 			return i;
 		m->use = REUSEPORT_UNCLEARED;
 	} while ((uint32_t)i < count);
-	*why = "the broker has no memory to clear the page of a steering class";
+	*why = "the broker adverbd lacks memory to clear a page of counters: "
+	       "end programs, or add memory";
 	return -ENOMEM;
 }
 

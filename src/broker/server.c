@@ -70,7 +70,8 @@ static void handle_message(struct server *s, struct conn *c,
 		answer_source(s, c, m);
 	else
 		answer_refuse(c, m, EOPNOTSUPP,
-			      "the broker does not know this request");
+			      "the broker does not know this request: install "
+			      "one version of adverb");
 }
 
 /* Is c a client of connection management?  The first message of c tells. */
@@ -134,7 +135,8 @@ static int serve_message(struct server *s, struct conn *c)
 	err = proto_receive(c->in_fd, &m, fds);
 	if (err == -EPROTO)
 		answer_refuse(c, &m, EPROTO,
-			      "this is not the broker's protocol");
+			      "this is not the broker's protocol: install one "
+			      "version of adverb");
 	else if (err == -EPROTONOSUPPORT)
 		answer_version(s, c, &m);
 	else if (err == -EMFILE)
@@ -704,7 +706,8 @@ bool server_hold_port(struct server *s, const char **why)
 	if (gsi_fd(&s->gsi) >= 0)
 		return true;
 	if (reuseport_group_port(why) == REUSEPORT_PORT_FREE)
-		*why = "the broker cannot open a socket on port 4791";
+		*why = "the broker adverbd cannot open port 4791; run adverb "
+		       "doctor";
 	return false;
 }
 
