@@ -54,20 +54,22 @@ size_t iblink_write(uint8_t *head, const struct iblink *h, size_t len);
  */
 size_t iblink_seal(const uint8_t *head, size_t head_bytes, uint8_t *p,
 		   size_t len);
-/* Does what iblink_seal does, but for the ICRC takes the CRC of the payload,
- * which ends with the pad, from *sum.  Aborts if head_bytes exceeds
- * LRH_HEAD_MAX, or if `len` is too short for sum->bytes. */
+/* Does what iblink_seal does, but for the ICRC takes the CRC of the payload
+ * from *sum.  The pad follows the payload and ends at p + len.  Aborts if
+ * head_bytes exceeds LRH_HEAD_MAX, or if `len` is too short for sum->bytes. */
 size_t iblink_seal_summed(const uint8_t *head, size_t head_bytes, uint8_t *p,
 			  size_t len, const struct rocev2_sum *sum);
 
-/* The part of a packet from the BTH to the pad; points into the packet. */
+/* The part of a packet from the BTH to the pad, both included; points into the
+ * packet. */
 struct iblink_inner {
 	const uint8_t *bth;
 	size_t bytes;
 };
 
-/* Reads the packet of `len` bytes at p, VCRC included.  Returns true if its
- * frame and both CRCs are right; else *h and *inner are undefined. */
+/* Reads the packet of `len` bytes at p, VCRC included.  Returns true if the
+ * packet's frame (lrh_frame) and both CRCs are right; else *h and *inner are
+ * undefined.  h->grh is set if h->lrh.lnh is LRH_NEXT_GLOBAL. */
 bool iblink_open(const uint8_t *p, size_t len, struct iblink *h,
 		 struct iblink_inner *inner);
 

@@ -56,8 +56,8 @@ uint32_t icrc_update(uint32_t crc, const void *data, size_t bytes);
 
 /* Writes the ICRC that CRC register `crc` gives: ICRC_BYTES bytes at p. */
 void icrc_write(uint8_t *p, uint32_t crc);
-/* Returns the CRC register that gives the ICRC at p.  The inverse of
- * icrc_write. */
+/* Returns the CRC register that gives the ICRC at p: the inverse of icrc_write.
+ */
 uint32_t icrc_read(const uint8_t *p);
 
 /* The fields of an IPv4 header that a socket does not report. */

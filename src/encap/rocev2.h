@@ -21,9 +21,10 @@
 
 /* The outer headers of a packet, and their CRC register. */
 struct rocev2_header {
-	struct inaddr from, to;
-	uint16_t udp_len; /* bytes from the UDP header to the ICRC */
-	uint32_t crc;	  /* the register before the BTH, for id 0 */
+	struct inaddr from, to; /* the addresses and UDP ports */
+	/* bytes from the UDP header to the ICRC, both included */
+	uint16_t udp_len;
+	uint32_t crc; /* the register before the BTH, for id 0 */
 };
 
 /*
@@ -33,7 +34,7 @@ struct rocev2_header {
  * memo also take NULL, and then cache nothing.
  */
 struct rocev2_memo {
-	struct rocev2_header headers[2];
+	struct rocev2_header headers[2]; /* udp_len 0: not used yet */
 	uint32_t other; /* the index of the header that was not used last */
 };
 
@@ -54,18 +55,20 @@ struct rocev2_sum {
 /*
  * Writes the ICRC of the packet at p, which has `len` bytes from the BTH on, to
  * p + len, and returns the new length, len + ICRC_BYTES.  Unlike rocev2_seal,
- * it does not read the payload, but takes the payload's CRC from *sum.  `id` is
- * the id of the IPv4 header.  Aborts if `len` is too short for sum->bytes.
+ * this function does not read the payload, but takes the payload's CRC from
+ * *sum.  `id` is the id of the IPv4 header.  Aborts if `len` is too short for
+ * sum->bytes.
  */
 size_t rocev2_seal_summed(struct rocev2_memo *memo, const struct inaddr *from,
 			  const struct inaddr *to, uint8_t *p, size_t len,
 			  uint16_t id, const struct rocev2_sum *sum);
 /*
  * Checks the ICRC of the packet at p, which has `len` bytes from the BTH to the
- * end of the ICRC.  Returns true if the ICRC is right for an IP header with DF
- * and some id.  The caller sets *id to the id that it expects, and the function
- * sets *id to the id that it found.  For one corrupted IPv4 packet in 2^16 an
- * id is found by chance, so the caller passes an unexpected id to
+ * end of the ICRC.  Returns true if the ICRC is right for an IPv4 header with
+ * DF and some id, or for an IPv6 header.  The caller sets *id to the id that it
+ * expects.  If the result is true for IPv4, the function sets *id to the id
+ * that it found; otherwise *id stays as it is.  For one corrupted IPv4 packet
+ * in 2^16 an id is found by chance, so the caller passes an unexpected id to
  * rocev2_id_is_due.
  */
 bool rocev2_open(struct rocev2_memo *memo, const struct inaddr *from,
@@ -96,15 +99,16 @@ bool rocev2_open(struct rocev2_memo *memo, const struct inaddr *from,
 
 /* A receiver's notes about one sender. */
 struct rocev2_sender {
-	uint8_t ip[16];
+	uint8_t ip[16];	  /* the sender's address */
 	uint64_t seen_ns; /* the time of the last accepted id */
 	uint16_t last;	  /* the newest accepted id */
 	uint16_t jump;	  /* the refused id, if has_jumped */
-	uint8_t starts;	  /* ids in a row that were not near `last` */
-	uint8_t moves;	  /* new starts in all */
-	bool is_known;	  /* `last` and seen_ns are set */
-	bool has_jumped;  /* the last id was refused */
-	bool is_damaged;  /* a damaged packet came from this sender */
+	/* ids in a row that were not near `last`; stays at 3 once it is 3 */
+	uint8_t starts;
+	uint8_t moves;	 /* new starts in all, at most 8 */
+	bool is_known;	 /* `last` and seen_ns are set */
+	bool has_jumped; /* the last id was refused */
+	bool is_damaged; /* a damaged packet came from this sender */
 };
 
 /* The senders that one receiver knows.  A hash table without chains: a new
@@ -116,14 +120,16 @@ struct rocev2_senders {
 };
 
 /* Returns whether `id`, which rocev2_open has found and which is not the
- * expected id, is plausible for a packet from `ip`.  Updates the sender. */
+ * expected id, is plausible for a packet from `ip`.  Updates the sender.
+ * now_ns: the time at which the packet came, by a monotonic clock. */
 bool rocev2_id_is_due(struct rocev2_senders *s, const uint8_t ip[16],
 		      uint16_t id, uint64_t now_ns);
 /* Notes that a damaged packet came from `ip`: no id explains its ICRC. */
 void rocev2_damaged(struct rocev2_senders *s, const uint8_t ip[16]);
 /* Returns whether the packet at p, which has `len` bytes from the BTH to the
  * end of the ICRC, is intact: its ICRC is right for the expected `id`, or for
- * an id that is plausible for its sender.  Updates the senders. */
+ * an id that is plausible for its sender.  Updates the senders.  now_ns: as for
+ * rocev2_id_is_due. */
 bool rocev2_is_intact(struct rocev2_senders *s, const struct inaddr *from,
 		      const struct inaddr *to, const uint8_t *p, size_t len,
 		      uint16_t id, uint64_t now_ns);

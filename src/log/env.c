@@ -79,8 +79,9 @@ const char *env_text(const char *name)
 	return secure_getenv(name);
 }
 
-/* Finds the next word of the list that is none of the names, and moves *at
- * past the word.  Returns its length; 0: there are no more such words. */
+/* Finds the next word of the list at *at that is none of the `count` names, and
+ * moves *at past the word.  Returns the word's length; 0: there are no more
+ * such words.  *at may be NULL. */
 static size_t next_unknown(const char **at, const char **word,
 			   const char *const *names, int count)
 {

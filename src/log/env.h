@@ -31,13 +31,13 @@ bool env_has_direct(void);
  * without it.
  */
 enum env_mechanism {
-	ENV_CREDITS,  /* engine/credit.h */
-	ENV_ACKS,     /* engine/shm_ack.h */
-	ENV_EAGER,    /* hca/eager.h */
-	ENV_MAPPED,   /* memory/copy_revocable.h */
-	ENV_ADAPTIVE, /* host/poll_policy.h */
-	ENV_RINGS,    /* host/link_ring.h */
-	ENV_MECHANISMS
+	ENV_CREDITS,   /* "credits": engine/credit.h */
+	ENV_ACKS,      /* "acks": engine/shm_ack.h */
+	ENV_EAGER,     /* "eager": hca/eager.h */
+	ENV_MAPPED,    /* "mapped": memory/copy_revocable.h */
+	ENV_ADAPTIVE,  /* "adaptive": host/poll_policy.h */
+	ENV_RINGS,     /* "rings": host/link_ring.h */
+	ENV_MECHANISMS /* how many mechanisms there are */
 };
 
 /* Returns whether ADVERB_WITHOUT names the mechanism. */
@@ -49,11 +49,12 @@ bool env_is_without(enum env_mechanism mechanism);
  * The variable is for peers that do not accept the defaults, and for tests.
  */
 enum env_mpa {
-	ENV_MPA_REV1,	       /* only revision 1 */
-	ENV_MPA_NOCRC,	       /* no CRC, unless the peer wants it */
-	ENV_MPA_MARKERS,       /* this side receives markers */
-	ENV_MPA_CLIENT_SERVER, /* the client-server model, not peer-to-peer */
-	ENV_MPA_WORDS
+	ENV_MPA_REV1,	 /* "rev1": only revision 1 */
+	ENV_MPA_NOCRC,	 /* "nocrc": no CRC, unless the peer wants it */
+	ENV_MPA_MARKERS, /* "markers": this side receives markers */
+	/* "client-server": the client-server model, not peer-to-peer */
+	ENV_MPA_CLIENT_SERVER,
+	ENV_MPA_WORDS /* how many words there are */
 };
 
 /* Returns whether ADVERB_MPA has the word. */
@@ -81,9 +82,10 @@ enum env_sctp {
  * variable names, in host order, and to 0 if it names none. */
 enum env_sctp env_sctp(uint16_t *udp_port);
 
-/* Checks the variables that a user sets to a number (a switch: to 0 or 1),
- * ADVERB_MPA, ADVERB_SCTP and ADVERB_WITHOUT.  Prints a message for each
- * invalid value, and for each variable ADVERB_* that adverb does not have. */
+/* Checks the values of the switches (0 or 1), of the variables that are
+ * numbers, and of ADVERB_EXPLAIN, ADVERB_MPA, ADVERB_SCTP and ADVERB_WITHOUT.
+ * Prints a message for each invalid value, and for each variable ADVERB_* that
+ * adverb does not have. */
 void env_check(void);
 
 #endif

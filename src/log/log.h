@@ -15,7 +15,7 @@ struct seen_set;
 /* The causes of messages.  Calls of log_say share a cause if only the first of
  * them may print its message; otherwise each call has a cause of its own. */
 enum log_cause {
-	LOG_TEST, /* for tests of this module */
+	LOG_TEST, /* for tests of log/ */
 	LOG_ARENA_SIZE,
 	LOG_BROKER_CLIENT,
 	LOG_BROKER_FOREIGN,
@@ -56,7 +56,8 @@ enum log_cause {
  * Prints "adverb: ", the message and a newline in one write; cuts a line of
  * more than 639 bytes.  Prints nothing if ADVERB_EXPLAIN is 0, if `cause`,
  * which is not 0, is in *seen, or if *seen is full; otherwise adds the cause.
- * Leaves errno unchanged.
+ * If descriptor 2 is not stderr (log/stderr.h), the message is lost.  Leaves
+ * errno unchanged.
  */
 void log_once(struct seen_set *seen, uint64_t cause, const char *format,
 	      va_list args) __attribute__((format(printf, 3, 0)));

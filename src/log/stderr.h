@@ -28,9 +28,10 @@ static inline bool stderr_is_silent(void)
 	return value && !strcmp(value, "0");
 }
 
-/* Writes `bytes` bytes of text by one write(2).  stdio is not used, since its
- * buffers belong to the program.  Callers hold locks, so the thread is not
- * cancelled here.  If the write fails, the message is lost. */
+/* Writes `bytes` bytes of text by one write(2), if descriptor 2 is stderr.
+ * stdio is not used, since its buffers belong to the program.  Callers hold
+ * locks, so the thread is not cancelled here.  If the write fails, the message
+ * is lost. */
 static inline void stderr_write(const char *text, size_t bytes)
 {
 	int saved = errno, flags = fcntl(STDERR_FILENO, F_GETFD), cancel;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libefa.so.1, inert.  Programs link this library, but no adverb device is of
- * its vendor.  So each call fails with the error that the real library returns
- * for another vendor's device.  Functions in which the real library does not
- * look at the vendor, for example efadv_cq_from_ibv_cq_ex, fail too.
+ * A libefa.so.1 in which every function fails.  Programs link this library, but
+ * no adverb device is of the library's vendor.  So each call fails with the
+ * error that the real library returns for another vendor's device.  Functions
+ * in which the real library does not look at the vendor, for example
+ * efadv_cq_from_ibv_cq_ex, fail too.
  */
 #include "stubs/inert.h"
 

@@ -5,8 +5,8 @@
  * .symver defines a name only in the file that has the body.
  *
  * The functions declare no parameters: no result depends on the arguments, and
- * the caller itself removes the arguments that it has put on the stack (System
- * V AMD64 ABI, 3.2.3).
+ * the caller removes the arguments that it has put on the stack (System V AMD64
+ * ABI, 3.2.3; arm64's procedure call standard does the same).
  */
 #ifndef STUBS_INERT_H
 #define STUBS_INERT_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A libmana.so.1 in which every function fails.  Programs link this library,
- * but no adverb device is of its vendor.  The real library does not check the
- * vendor of a device, and so has no error for this case.  Each call fails with
- * EOPNOTSUPP.
+ * but no adverb device is of the library's vendor.  The real library does not
+ * check the vendor of a device, and so has no error for this case.  Each call
+ * fails with EOPNOTSUPP.
  */
 #include "stubs/inert.h"
 
