@@ -115,11 +115,12 @@ static int open_visible(const struct newcomer *n)
 }
 
 /*
- * Opens a pidfd of the client's process; -1: the process has ended, or it is in
- * another PID namespace and the kernel, older than Linux 6.5, opens no pidfd of
- * such a peer.  The broker polls the pidfd besides the connection, since a
- * child of a dead client may keep the connection open.  Returns 0, or -errno:
- * no descriptor is left for the pidfd, so the client cannot be admitted.
+ * Sets *pidfd to a pidfd of the client's process, or to -1: the process has
+ * ended; the kernel, older than Linux 6.5, opens no pidfd of a peer in another
+ * PID namespace; or a sandbox refuses the calls.  The broker polls the pidfd
+ * besides the connection, since a child of a dead client may keep the
+ * connection open.  Returns 0, or -errno: no descriptor is left for the pidfd,
+ * so the client cannot be admitted.
  */
 static int watch_newcomer(const struct newcomer *n, int *pidfd)
 {
@@ -226,9 +227,9 @@ static int add_again(struct server *s, const struct newcomer *n)
 	return add_conn(s, n);
 }
 
-/* Does accept(2) fail with err, which is not of is_full, for one connection, or
- * for a time?  Any other error stays: the listener polls readable, and no call
- * of accept ends that. */
+/* Whether err, an error of accept(2) other than those of is_full, concerns one
+ * connection, or passes with time.  Any other error stays: poll reports the
+ * listener as readable, and no call of accept ends that. */
 static bool is_passing(int err)
 {
 	static const int passing[] = {EAGAIN, EINTR, ECONNABORTED, ENOBUFS,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Decides which connections the broker admits.  A user that has n connections
- * gets another one only if more than n are free, so that no user takes all.
- * The broker's own user gets another one as long as any is free.  USER_NONE,
- * which stands for all users that cannot be told from each other, counts as one
- * user.
+ * Decides which connections the broker admits.  The table of connections and
+ * the limit on open files (ADMISSION_FILES) bound the number of connections.  A
+ * user that has n connections gets another one only if more than n are free, so
+ * that no user takes all.  For the broker's own user the table alone counts:
+ * that user gets another one as long as any entry is free.  USER_NONE, which
+ * stands for all users that cannot be told from each other, counts as one user.
  *
  * Part of the broker's loop: one owner, no lock.
  */
@@ -31,8 +32,9 @@ int admission_check(const struct server *s, uint64_t files, uid_t user,
 		    char *why, size_t size);
 
 /* Accepts one connection, and admits or refuses its client.  True: the caller
- * may call again.  False: no connection waits, no descriptor is left, or the
- * listener accepts no more, which sets s->listener_err. */
+ * may call again.  False: no connection waits, accept(2) fails for this
+ * connection or for a time, no descriptor is left, or the listener accepts no
+ * more, which sets s->listener_err. */
 bool admission_accept(struct server *s);
 
 #endif

@@ -3,8 +3,9 @@
  * adverbd is the broker of a network namespace.  The first client starts the
  * broker, unless systemd or a user has started it before.  The broker owns the
  * receive sockets of port 4791, gives one to each process of its own user, and
- * forwards the frames of other users' processes.  It watches the processes, and
- * tells its clients which processes still run.
+ * forwards datagrams to processes of other users.  The broker watches the
+ * processes of all its clients, and tells the clients which processes still
+ * run.
  */
 #include "broker/proto.h"
 #include "broker/server.h"
@@ -27,17 +28,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define IDLE_MS	 10000
+/* the default of --idle, in milliseconds */
+#define IDLE_MS 10000
+/* how long claim_address waits for a process that has the address */
 #define CLAIM_MS 1000
-/* --idle, in seconds, at most: a year */
+/* the largest value of --idle, in seconds: a year */
 #define IDLE_MAX_S (366u * 24 * 3600)
 
 /*
  * Binds the broker's address and listens there, which makes this process the
- * broker.  Returns 0 or -errno.  If another process has the address, waits for
- * CLAIM_MS at most until that process listens, and then returns -EADDRINUSE:
- * the program that started this adverbd can connect to that process when this
- * adverbd has ended.
+ * broker.  Returns 0 with the listener in *listen_fd, or -errno.  If another
+ * process has the address, waits for CLAIM_MS at most until that process
+ * listens, and then returns -EADDRINUSE: the program that started this adverbd
+ * can connect to that process when this adverbd has ended.
  */
 static int claim_address(int *listen_fd)
 {
@@ -143,9 +146,12 @@ static void raise_limits(void)
 
 /* Gives up the signal mask, umask, soft limits, CPU affinity, working directory
  * and descriptors that the process has inherited from the program that started
- * it, and, unless `foreground` is set, the session.  The standard descriptors
- * stay until close_standard.  Sets *fd to a copy of the listener, which is
- * standard input; -1: there is none. */
+ * it, and, unless `foreground` is set, the session.  Ignores SIGPIPE and the
+ * signals of limits, and SIGHUP unless `foreground` is set, and handles SIGURG
+ * (user_receiver_interrupt_by_signal).  Exits with a message if it cannot
+ * change to the folder /.  The standard descriptors stay until close_standard.
+ * Sets *fd to a copy of the listener, which is standard input; -1: there is
+ * none. */
 static void detach_process(bool foreground, int *fd)
 {
 	cpu_set_t all;
@@ -178,16 +184,17 @@ static void detach_process(bool foreground, int *fd)
 }
 
 struct options {
-	struct server_config config;
-	bool foreground;
-	bool is_started; /* a client has started this process (start.h) */
-	bool tells_version;
-	bool tells_usage;
-	bool holds_port; /* binds the port at the start, and never ends */
+	struct server_config config; /* --idle and --no-bpf */
+	bool foreground;    /* keeps the session and the standard descriptors */
+	bool is_started;    /* a client has started this process (start.h) */
+	bool tells_version; /* prints the version, and ends */
+	bool tells_usage;   /* prints the usage, and ends */
+	bool holds_port;    /* binds the port at the start, and never ends */
 };
 
-/* Reads a number of seconds.  False: the text is none, and standard error has
- * the reason. */
+/* Reads `text`, a number of seconds up to IDLE_MAX_S, and stores it in *ms as
+ * milliseconds.  False: `text` is no such number, and standard error has a
+ * message. */
 static bool parse_seconds(const char *text, uint64_t *ms)
 {
 	char *end = NULL;

@@ -156,7 +156,9 @@ static int ask_first(struct client *c)
 	return client_send_message(c, &m, NULL);
 }
 
-/* Ends the connection, because a message cannot be sent or received. */
+/* Ends the connection, because a message cannot be sent or received.  err:
+ * -errno; verb: which of the two failed, in the words of the message to the
+ * user. */
 static void lose_by_error(struct client *c, int err, const char *verb)
 {
 	char who[32] = "";
@@ -593,9 +595,9 @@ static bool awaits_broker(const struct client *c)
  * put off by the time for which this process did not run, since the silence of
  * a broker in that time means nothing. */
 struct opening {
-	/* end_ms: when client_open gives up, put off while a broker is awaited;
-	 * last_ms: the latest end_ms */
-	uint64_t end_ms, last_ms;
+	/* when client_open gives up; put off while a broker is awaited */
+	uint64_t end_ms;
+	uint64_t last_ms;  /* the latest end_ms */
 	uint64_t began_ms; /* when client_open was called */
 	bool is_reported;  /* the user was told that the broker is late */
 };

@@ -87,8 +87,8 @@ typedef void client_say(enum client_word word, const char *sentence);
 struct client_broker {
 	/* The broker's user is not the effective user of this process. */
 	bool is_other_user;
-	uid_t user;
-	pid_t pid; /* the pid as the broker sees it */
+	uid_t user; /* the broker's user, by SO_PEERCRED */
+	pid_t pid;  /* the pid as the broker sees it */
 	/* The pid as this process sees it; 0: the broker is not visible. */
 	pid_t visible_pid;
 };
@@ -98,9 +98,9 @@ struct client {
 	/* the connection to the broker; when it is closed, the broker releases
 	 * the class; -1: none */
 	int unix_fd;
-	/* the receive socket: bound to port 4791, dual-stack, blocking, without
-	 * IP_PKTINFO; or the receiving end of a relay (wire/relay.h); -1: none
-	 */
+	/* the receive socket: bound to port 4791, dual-stack where there is
+	 * IPv6, blocking, without IP_PKTINFO; or the receiving end of a relay
+	 * (wire/relay.h); -1: none */
 	int udp_fd;
 	/* the fd store, kept for a successor of the broker; -1: none */
 	int fd_store_fd;
@@ -111,12 +111,14 @@ struct client {
 	 * has made, and client_new_relay has not returned a copy yet */
 	bool has_new_relay;
 	int tree_fd; /* the folder that client_tree took; -1: none */
-	/* arena_fd: the arena.  peer_wake_fd: the eventfd that wakes this
-	 * process. If the broker is of another user, the client puts an eventfd
-	 * that the broker has made in the place of the file behind
-	 * peer_wake_fd.  The broker shows the arena and the eventfd to other
-	 * processes of this user. Both descriptors are borrowed; -1: none. */
-	int arena_fd, peer_wake_fd;
+	/* the arena, which the broker shows to other processes of this user;
+	 * borrowed; -1: none */
+	int arena_fd;
+	/* The eventfd that wakes this process; the broker gives the eventfd to
+	 * other processes of this user.  If the broker is of another user, the
+	 * client puts an eventfd that the broker has made in the place of the
+	 * file behind peer_wake_fd.  Borrowed; -1: none. */
+	int peer_wake_fd;
 	/* the arena is not shown to the present broker, since more descriptors
 	 * of this user are under way than the hard limit on open files allows
 	 */
@@ -186,12 +188,12 @@ struct client_news {
 struct client_want {
 	/*
 	 * The descriptors of this process's arena, and of the eventfd that
-	 * wakes this process.  The broker shows them to processes of this user.
-	 * So does each successor of the broker, except one of another user.
-	 * Both are borrowed until client_close.  If one of them is -1, neither
-	 * is shown.  client_open may replace the file behind peer_wake_fd by
-	 * another eventfd, so the caller polls or duplicates peer_wake_fd only
-	 * after client_open has returned.
+	 * wakes this process.  The broker shows both to processes of this user.
+	 * Each successor of the broker shows both, too, unless the successor is
+	 * of another user.  Both are borrowed until client_close.  If one of
+	 * them is -1, neither is shown.  client_open may replace the file
+	 * behind peer_wake_fd by another eventfd, so the caller polls or
+	 * duplicates peer_wake_fd only after client_open has returned.
 	 */
 	int arena_fd, peer_wake_fd;
 	/* How long to wait, in milliseconds, for a broker that lives and does
@@ -212,13 +214,17 @@ struct client_want {
  * c.  -ENOMEM: adverbd cannot be run, and no thread can serve in its place;
  * -EADDRINUSE: another program has the port; -ETIMEDOUT: the broker does not
  * answer; -EMFILE: the limit on open files of the broker or of this process is
- * reached; -EUSERS: this user has used up its share of connections; -ENOSPC:
- * this user has used up its share of classes; -EACCES: the broker is not
- * trusted (trust.h); -EPERM: there is no broker, and this program starts none,
- * since it has more rights than its caller; -ENOTRECOVERABLE: each broker that
- * this process has started has ended at once; -EPROTONOSUPPORT: the broker is
- * of another version; -EPROTO: the broker's answer is invalid; or the -errno of
- * a system call.
+ * reached; -ENFILE: that of the machine is reached; -ETOOMANYREFS: this user
+ * has too many descriptors in flight; -EUSERS: this user has used up its share
+ * of connections; -ENOSPC: this user has used up its share of classes; -EACCES:
+ * the broker is not trusted (trust.h); -EPERM: there is no broker, and this
+ * program starts none, since it has more rights than its caller;
+ * -ENOTRECOVERABLE: each broker that this process has started has ended at
+ * once; -EPROTONOSUPPORT: the broker is of another version; -EPROTO: the
+ * broker's answer is invalid; -EAGAIN: another process has to start the broker,
+ * and no broker came in time; -EPIPE, -ECONNRESET or -ECONNREFUSED: each broker
+ * that was found ended, and no other one came in time; or the -errno of a
+ * system call.
  */
 int client_open(struct client *c, const struct client_want *want,
 		const char **why);
@@ -237,8 +243,9 @@ uint64_t client_due_ms(const struct client *c);
 bool client_turn(struct client *c, struct client_news *news);
 /*
  * Asks whether the process of this namespace that has a QPN lives; the answer
- * is CLIENT_NEWS_PEER.  False: the question was not sent, since there is no
- * broker or no room in the socket to the broker; the caller asks again later.
+ * is CLIENT_NEWS_PEER.  False: the question was not sent, for example since
+ * there is no broker or no room in the socket to the broker; the caller asks
+ * again later.
  */
 bool client_ask(struct client *c, uint32_t qpn);
 /* Asks for the arena of the process of this namespace that has a class; the
@@ -282,7 +289,7 @@ int client_new_relay(struct client *c);
  */
 bool client_page_of(struct client *c, uint32_t class, const void **page);
 /* Takes ownership of folder_fd, and gives that folder to each broker of this
- * user, which writes its counter files there (counter_files.h). */
+ * user, which writes the counter files there (counter_files.h). */
 void client_tree(struct client *c, int folder_fd);
 
 #endif

@@ -22,9 +22,10 @@ int client_send_message(struct client *c, struct proto *m, const int *fds);
  * Sends PROTO_HELLO.  The hello to a broker of this user brings the receive
  * socket, the fd store and the eventfd, as far as the client has them.  If too
  * many descriptors of the user are in flight (-ETOOMANYREFS), the hello is sent
- * without the eventfd.  Returns 0 or an error of client_send_message; -EPERM:
- * the broker has not accepted the connection yet, and takes descriptors only
- * afterwards.
+ * without the arena and the eventfd, and c->hides_arena is set.  The hello to a
+ * broker of another user brings no descriptor.  Returns 0 or an error of
+ * client_send_message; -EPERM: the broker has not accepted the connection yet,
+ * and takes descriptors only afterwards.
  */
 int client_send_hello(struct client *c);
 

@@ -27,13 +27,13 @@
 #define ERRNO_END     4096
 
 struct call {
-	uint64_t end_ms;
+	uint64_t end_ms; /* when the search for a broker ends */
 	/* until when only programs of another user start a broker; 0: this
 	 * process may start one now */
 	uint64_t other_user_ms;
-	bool has_looked; /* other_user_ms is set */
-	client_say *say;
-	struct start start;
+	bool has_looked;    /* other_user_ms is set */
+	client_say *say;    /* the caller's, or NULL */
+	struct start start; /* the start, and the sentence about a failure */
 };
 
 /* Held during a call: a process has one start at a time (start.h). */

@@ -8,8 +8,8 @@
 
 /* The broker to which dial_open has connected. */
 struct dial_broker {
-	pid_t pid; /* 0: the broker is in another PID namespace */
-	uid_t user;
+	pid_t pid;  /* 0: the broker is in another PID namespace */
+	uid_t user; /* the broker's user, by SO_PEERCRED */
 	/* The broker ends this many seconds after its last program has ended.
 	 * UINT32_MAX: the broker is a thread of process pid and ends with that
 	 * process.  PROTO_IDLE_NEVER: the broker does not end. */
@@ -24,10 +24,10 @@ struct dial_broker {
  * start that begins at the end of that time takes up to 12 s more.  Then waits
  * up to 30 s for the broker's answer.  Returns 0 and stores a blocking socket,
  * which the caller owns, in *fd, and the broker's introduction in *broker
- * unless broker is NULL.  Otherwise returns -errno with a sentence in why: an
- * error of client_open, or -EPROTONOSUPPORT if the broker is of another version
- * of the protocol.  say may be NULL and gets CLIENT_SAYS_THREAD only.
- * Thread-safe: a second thread waits until the call of the first one is done.
+ * unless broker is NULL.  Otherwise returns -errno with a sentence in why;
+ * client_open lists the errors.  say may be NULL and gets CLIENT_SAYS_THREAD
+ * only.  Thread-safe: a second thread waits until the call of the first one is
+ * done.
  */
 int dial_open(int *fd, struct dial_broker *broker, client_say *say,
 	      char why[START_SENTENCE]);

@@ -55,8 +55,8 @@ enum proto_kind {
 	/* value: a positive errno; why: a sentence.  If value is
 	 * EPROTONOSUPPORT, the message also introduces the broker. */
 	PROTO_REFUSED,
-	PROTO_ASK, /* asks whether the process of a QPN exists; value: the QPN
-		    */
+	/* asks whether the process of a QPN exists; value: the QPN */
+	PROTO_ASK,
 	/* answers PROTO_ASK or PROTO_ASK_REMOTE; value: enum proto_peer; about:
 	 * the QPN */
 	PROTO_ANSWER,
@@ -80,14 +80,15 @@ enum proto_kind {
 	PROTO_WHO,    /* asks the broker to introduce itself */
 	PROTO_WHO_IS, /* introduces the broker */
 	/* asks whether the user of a class owns a source port; value: the
-	 * class; about: the port, from which a datagram came from `local` to
-	 * `peer` */
+	 * class; about: the source port of a datagram from the address `local`
+	 * to the address `peer` */
 	PROTO_SOURCE,
 	/* value, about, local, peer: as in the question; scope: 1 if the user
 	 * of the process that has the class owns the port */
 	PROTO_SOURCE_IS,
 };
 
+/* The bits of proto.brings, each for one descriptor. */
 enum {
 	/* the receive socket of a class, or the receiving end of a relay */
 	PROTO_FD_SOCKET = 1,
@@ -128,10 +129,11 @@ enum proto_peer {
 };
 
 struct proto {
-	uint32_t magic;
-	uint16_t version, kind;
-	uint32_t serial; /* an answer has the serial of its question */
-	uint32_t value;	 /* see enum proto_kind */
+	uint32_t magic;	  /* PROTO_MAGIC */
+	uint16_t version; /* PROTO_VERSION */
+	uint16_t kind;	  /* enum proto_kind */
+	uint32_t serial;  /* an answer has the serial of its question */
+	uint32_t value;	  /* see enum proto_kind */
 	/* PROTO_ANSWER: the QPN; PROTO_WELCOME, and a message that introduces
 	 * the broker: the broker's pid; other kinds: see enum proto_kind. */
 	uint32_t about;
@@ -216,15 +218,15 @@ static inline socklen_t proto_address(struct sockaddr_un *a)
 }
 
 /* Completes the message m, which introduces this process as a broker: sets
- * magic, version, about, release and idle_s. */
+ * magic, version, about, release and idle_s.  idle_s: see struct proto. */
 void proto_introduce(struct proto *m, uint32_t idle_s);
 /*
  * Connects to the broker of a version, and never waits.  The caller has found
  * out by proto_look that it trusts the broker.  Since then another process may
- * have begun to listen.  So the other end may not send descriptors until the
+ * have begun to listen.  So that process may not send descriptors until the
  * caller has checked SO_PEERCRED of the socket and calls scm_rights_let_bring.
  * Returns a non-blocking socket, which the caller owns, or -errno;
- * -ECONNREFUSED: there is no broker.
+ * -ECONNREFUSED: there is no broker; -EAGAIN: the listener's queue is full.
  */
 int proto_connect(unsigned version);
 /*
@@ -233,7 +235,8 @@ int proto_connect(unsigned version);
  * process can send nothing there.  A process that is not trusted could
  * otherwise send descriptors whose close takes as long as that process likes,
  * and the close of the connection would close these.  Returns 0 with *who, or
- * -errno; -ECONNREFUSED: no process listens.
+ * -errno; -ECONNREFUSED: no process listens; -EAGAIN: the listener's queue is
+ * full.
  */
 int proto_look(unsigned version, struct ucred *who);
 /*
@@ -255,7 +258,7 @@ int proto_send(int socket, const struct proto *m, const int *fds);
  * too many descriptors; -EPROTONOSUPPORT: the message is of another version,
  * and *m has the fields that every version has; -EMFILE: the limit on open
  * files left no room for some of the descriptors, *m is valid, and fds has the
- * other descriptors.
+ * descriptors that did come; or another -errno of recvmsg(2).
  */
 int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS]);
 

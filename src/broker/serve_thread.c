@@ -24,12 +24,13 @@
 /* The start of a thread, on the stack of the starter, which waits for `begun`.
  */
 struct thread_start {
-	struct server_config config;
+	struct server_config config; /* for server_new */
 	int listen_fd; /* the listener's copy, in the program's table */
-	sem_t begun;
-	/* Set before `begun` is posted.  err: 0 or -errno. */
+	sem_t begun;   /* posted when the thread serves or has failed */
+	/* 0: the thread serves; or -errno; set before `begun` is posted */
 	int err;
-	bool has_table; /* the thread has a table of its own */
+	/* the thread has a table of its own; set before `begun` is posted */
+	bool has_table;
 };
 
 /* Opens /dev/null at the numbers of the standard descriptors.  Otherwise the

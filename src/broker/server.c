@@ -124,9 +124,8 @@ static void refuse_full(const struct conn *c, const struct proto *m)
 	answer_refuse(c, m, EMFILE, why);
 }
 
-/* Serves one message.  Returns 0 or -errno.  -EAGAIN: there is no message;
- * -EPROTO: it is not one of this protocol; -EMFILE: the limit on open files
- * left no room for its descriptors. */
+/* Serves one message.  Returns 0, or an error of proto_receive; after -EPROTO,
+ * -EPROTONOSUPPORT and -EMFILE the client was told. */
 static int serve_message(struct server *s, struct conn *c)
 {
 	int fds[PROTO_FDS], err;
@@ -208,6 +207,8 @@ static void tell_death(const struct server *s, const struct conn *dead)
 	}
 }
 
+/* Releases the class of c and, unless is_ending is set, all that c has at
+ * cmserver. */
 static void retire_client(struct server *s, struct conn *c)
 {
 	if (c->class)
@@ -364,8 +365,8 @@ static bool look_at_process(struct server *s, uint32_t i)
 /*
  * Looks at the processes for which no descriptor was left (is_unwatched), as
  * far as descriptors are left now; and, each LOOK_MS, at those that cannot be
- * watched, for example because the kernel has no pidfd_open.  Comes last in a
- * turn, since the turn may have closed descriptors.
+ * watched, for example because the kernel has no pidfd_open.  The caller calls
+ * this late in a turn, when the turn has closed descriptors.
  */
 static void look_at_processes(struct server *s)
 {

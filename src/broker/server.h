@@ -16,6 +16,7 @@
 
 struct server;
 
+/* an idle_ms: the broker does not end because it has no clients */
 #define SERVER_NEVER UINT64_MAX
 
 struct server_config {

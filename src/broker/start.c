@@ -56,13 +56,15 @@ typedef int clone_call(int (*body)(void *), void *stack, int flags, void *arg,
 /* The state that fork_broker shares with the two processes of its double fork.
  */
 struct starter {
-	char path[PATH_MAX];
-	int listen_fd, status_fd; /* neither is a standard one */
-	bool no_bpf;
-	int err;
-	pid_t broker;
+	char path[PATH_MAX]; /* the path of adverbd */
+	int listen_fd; /* becomes standard input; is not a standard one yet */
+	int status_fd; /* becomes standard error; is not a standard one yet */
+	bool no_bpf;   /* adverbd gets --no-bpf */
+	int err;       /* the errno of the second clone; 0: it has not failed */
+	pid_t broker;  /* the result of the second clone */
 	struct proto failed; /* the message that execve has failed */
-	clone_call *clone;
+	clone_call *clone;   /* libc's own clone (find_clone) */
+	/* the stacks of the child and the grandchild */
 	char stack[2][STACK_BYTES] __attribute__((aligned(16)));
 };
 
@@ -80,7 +82,9 @@ static struct {
 /* The descriptors of a start that is under way, each plus 1; 0: none.  A fork's
  * child closes its copies.  Its copy of the listener would keep the broker's
  * address bound after the broker has ended, and its copy of adverbd's end of
- * the status socket would hide the end of adverbd from the starter. */
+ * the status socket would hide the end of adverbd from the starter.  The words
+ * are atomic, since the thread that forks may be another one than the thread
+ * that starts a broker; they order no other memory. */
 enum { KEPT_LISTEN, KEPT_OURS, KEPT_THEIRS, KEPT };
 static shared_u32 kept[KEPT];
 

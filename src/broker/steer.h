@@ -21,9 +21,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STEER_CLASS_MAX 1022
-#define STEER_REST_BITS 14
-#define STEER_ROUNDS	3
+#define STEER_CLASS_MAX 1022 /* the highest class that a process gets */
+#define STEER_REST_BITS 14   /* bits of a QPN that its class leaves */
+#define STEER_ROUNDS	3    /* rounds of the bijection under a key */
 
 /* Three odd numbers below 1024, such that class 1023 has index 1023. */
 struct steer_key {
