@@ -37,7 +37,7 @@ static struct cmproto_path read_path(const struct cmmsg *msg,
 		.sl = p->sl,
 		.mtu = msg->qp.mtu,
 		.rate = p->rate,
-		/* the sender's timeout is for the round trip */
+		/* the sender's ack timeout is for the round trip */
 		.life_time = p->ack_timeout ? p->ack_timeout - 1 : 0,
 		.hop_limit = p->hop_limit,
 		.traffic_class = p->traffic_class,

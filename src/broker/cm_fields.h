@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The fields of a CM message, as the broker exchanges them with librdmacm:
- * conversions between struct cmmsg and struct cmproto.  Pure.
+ * conversions between struct cmmsg and struct cmproto.  Pure functions.
  */
 #ifndef BROKER_CM_FIELDS_H
 #define BROKER_CM_FIELDS_H
@@ -19,9 +19,11 @@
  * Other members of m keep their values.
  */
 void cm_fields_take(struct cmproto *m, const struct cmmsg *msg);
-/* Fills msg, a message to the peer, from m, a client's message.  The client is
- * not trusted: values are cut to the width of their fields, here or by
- * cmmsg_write.  The caller copies the private data. */
+/* Fills in the fields of msg, a message to the peer, about the queue pair, the
+ * CA, ECE and the paths, from m, a client's message.  The client is not
+ * trusted: values are cut to the width of their fields, here or by cmmsg_write.
+ * The caller sets the other fields, for example the kind, and copies the
+ * private data. */
 void cm_fields_fill(struct cmmsg *msg, const struct cmproto *m);
 
 #endif

@@ -12,8 +12,10 @@
 
 #include "broker/cmproto.h"
 
+/* how many messages one call receives at most */
 #define CM_INBOX_MESSAGES 16
 
+/* The messages of the last call, and room for those of the next one. */
 struct cm_inbox {
 	struct cmproto messages[CM_INBOX_MESSAGES];
 	struct iovec at[CM_INBOX_MESSAGES]; /* at[i] is where message i goes */

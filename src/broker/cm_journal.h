@@ -28,7 +28,8 @@ struct cm_journal_entry {
 struct cm_journal {
 	/* borrowed; has no ledger if there is no store */
 	struct fd_store *fd_store;
-	struct cm_journal_entry *inherited; /* sorted by the note's local_id */
+	/* the inherited records, sorted by the note's local_id; NULL: none */
+	struct cm_journal_entry *inherited;
 	uint32_t count; /* how many of inherited[] there are */
 	uint32_t open;	/* how many of inherited[] were not taken yet */
 };

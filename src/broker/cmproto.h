@@ -19,6 +19,13 @@
  * the broker has been killed, the client gives the note to the successor by
  * RESUME, and the conversation continues.  The client then repeats the requests
  * that have had no answer.
+ *
+ * Each request about an object can fail with -ENOENT: the client has no such
+ * object, or the object has no conversation; -EINVAL: the object's state, or a
+ * field of the message, does not allow the request; -EDQUOT: the client's user
+ * has its share of objects, listeners or conversations (share.h); -ENOMEM: no
+ * further one is free.  -EOPNOTSUPP: the receiver does not serve requests of
+ * this kind.  The kinds below name their further errors.
  */
 #ifndef BROKER_CMPROTO_H
 #define BROKER_CMPROTO_H
@@ -27,8 +34,8 @@
 
 #define CMPROTO_MAGIC	0x61647663u
 #define CMPROTO_VERSION 9
-#define CMPROTO_PRIVATE 224
-#define CMPROTO_NOTE	352
+#define CMPROTO_PRIVATE 224 /* bytes of private data, at most */
+#define CMPROTO_NOTE	352 /* bytes for a note with its seal */
 #define CMPROTO_BYTES	848 /* of struct cmproto */
 
 /* The kinds of messages.  `Fields` lists the members of struct cmproto that the
@@ -40,9 +47,12 @@ enum cmproto_kind {
 	 * may_share, only_own, is_ip, is_datagram.  The answer has new_id and
 	 * at.local_port.  -EINVAL: at.service_id is that of a port or comes
 	 * with is_ip, or is_ib is not that of the server; -EACCES: the client's
-	 * process may not bind that port. */
+	 * process may not bind that port; -EADDRINUSE: the port, or each
+	 * ephemeral port, is taken. */
 	CMPROTO_BIND = 1,
-	CMPROTO_LISTEN, /* makes the object a listener.  Fields: backlog. */
+	/* makes the object a listener.  Fields: backlog.  -EADDRINUSE: another
+	 * listener of the service has one of the addresses. */
+	CMPROTO_LISTEN,
 	/* sends a REQ or SIDR_REQ.  Fields: at, qp, private data, is_datagram,
 	 * call_id, call_transaction, is_strict, max_retries, timeout; and with
 	 * is_ib: path, alternate, and at.service_id of the peer's service (0:
@@ -65,7 +75,8 @@ enum cmproto_kind {
 	 * is_datagram, at.space; and, as in the BIND of the object that the
 	 * conversation had, at.local, at.local_port and may_share.
 	 * at.local_port 0: the object had no port of its own.  The answer has
-	 * new_id. */
+	 * new_id.  -EPERM: the client has no right to the note; -EEXIST: the
+	 * conversation exists already. */
 	CMPROTO_RESUME,
 	/* asks the subnet administration for a path; a broker refuses by
 	 * -EOPNOTSUPP.  Fields: at.local, at.peer, at.space and at.peer_port
@@ -133,9 +144,9 @@ enum cmproto_event {
  * ::ffff:a.b.c.d. */
 struct cmproto_address {
 	uint8_t local[16], peer[16];
-	/* `space` is the port space as in the service id: 0x0106 is
-	 * RDMA_PS_TCP */
-	uint16_t space, local_port, peer_port;
+	/* the port space as in the service id: 0x0106 is RDMA_PS_TCP */
+	uint16_t space;
+	uint16_t local_port, peer_port; /* in host order; 0: none */
 	uint32_t scope; /* the interface of link-local addresses; 0: none */
 	/* InfiniBand: a whole service ID; 0: that of `space` and a port */
 	uint64_t service_id;
@@ -193,10 +204,11 @@ struct cmproto_group {
 };
 
 struct cmproto {
-	uint32_t magic;
-	uint16_t version, kind;
-	uint32_t serial; /* a request's number; DONE: that of its request */
-	int32_t err;	 /* DONE: 0 or -errno */
+	uint32_t magic;	  /* CMPROTO_MAGIC */
+	uint16_t version; /* CMPROTO_VERSION */
+	uint16_t kind;	  /* enum cmproto_kind */
+	uint32_t serial;  /* a request's number; DONE: that of its request */
+	int32_t err;	  /* DONE: 0 or -errno */
 	/* objects: the one that the message is about, and one that the broker
 	 * has made */
 	uint32_t id, new_id;
@@ -222,7 +234,7 @@ struct cmproto {
 	 * exponent, see struct cmproto_qp).  Unless is_strict is set, the first
 	 * waits are shorter. */
 	uint8_t is_strict, max_retries, timeout;
-	uint8_t private_bytes; /* of private_data */
+	uint8_t private_bytes; /* how many bytes private_data has */
 	/* the addresses are GIDs of InfiniBand.  Clients write and read IP
 	 * addressing (IBTA A11) in the private data of REQ and SIDR_REQ; the
 	 * server neither adds nor removes IP addressing. */

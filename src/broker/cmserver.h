@@ -72,7 +72,8 @@ struct cmserver_client *cmserver_client_new(struct cmserver *s, int fd,
 void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
 			  uint64_t now_ns);
 /* Handles a message of the client, `length` bytes of any contents.  False: the
- * caller drops the client. */
+ * message is none of this protocol and version, or the client does not read its
+ * messages; the caller drops the client. */
 bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
 		     const struct cmproto *m, size_t length, uint64_t now_ns);
 /* Queues the answer to a request of the client that the caller has handled

@@ -81,8 +81,9 @@ static int do_bind(struct cmserver *s, struct cmserver_client *c,
 	return 0;
 }
 
-/* Reserves the object's addresses for its listener.  An object without a port
- * reserves none: cm_listen makes its listener at once.  Returns 0, or
+/* Reserves the object's addresses for its listener.  If the object has a
+ * service ID and no port, reserves nothing and only looks for another listener:
+ * the caller makes the object's listener at once by cm_listen.  Returns 0, or
  * -EADDRINUSE: another listener of the service has one of the addresses. */
 static int claim_service(struct cmserver *s, const struct cmserver_object *o)
 {
@@ -328,7 +329,8 @@ static bool is_of_subnet(const struct cmproto *m)
 	       m->kind == CMPROTO_LEAVE;
 }
 
-/* Executes a request that names an object of the client, or makes one. */
+/* Executes a request of the client.  o: the client's object that m->id names;
+ * NULL: there is none. */
 static int dispatch_call(struct cmserver *s, struct cmserver_client *c,
 			 struct cmserver_object *o, const struct cmproto *m,
 			 uint64_t now_ns, struct cmproto *reply)

@@ -19,48 +19,52 @@
 #include "cm/ports.h"
 #include "util/list.h"
 
-#define CMSERVER_OBJECTS FD_STORE_RECORDS
-#define CMSERVER_NONE	 UINT32_MAX
+#define CMSERVER_OBJECTS FD_STORE_RECORDS /* the most objects */
+#define CMSERVER_NONE	 UINT32_MAX	  /* no binding, or no listener */
 
 struct cmserver_client {
-	struct list link; /* in the server's list of clients */
-	struct user_share *share;
-	struct cm_output output;
+	struct list link;	  /* in the server's list of clients */
+	struct user_share *share; /* that of the client's user */
+	struct cm_output output;  /* the messages that wait for the client */
+	/* the client's user and process, as the journal names them */
 	struct fd_store_entry process;
-	bool is_gone;	  /* set while cmserver_client_free frees its objects */
-	uint32_t objects; /* how many `own` has */
-	struct list own;  /* its objects */
+	bool is_gone;	  /* cmserver_client_free frees the client's objects */
+	uint32_t objects; /* how many objects `own` has */
+	struct list own;  /* the client's objects */
 };
 
 struct cmserver_object {
 	struct list link;		/* in its client's `own` */
 	struct cmserver_client *client; /* NULL: the object is free */
-	uint16_t generation;
-	uint16_t space, port;
-	/* 0: the service ID of space and port */
+	uint16_t generation; /* the high bits of the id, new for each object */
+	uint16_t space;	     /* the port space (struct cmproto_address) */
+	uint16_t port;	     /* in host order; 0: none */
+	/* a whole service ID; 0: that of space and port */
 	uint64_t service_id;
 	struct cm_where where; /* the addresses that the port is bound to */
-	/* binding: the number of the bound port in `ports`; listener: the
-	 * number of the listener in `cm`; CMSERVER_NONE: there is none */
-	uint32_t binding, listener;
-	uint32_t conv; /* a conversation's id; 0: there is none */
-	bool is_datagram;
+	/* the number of the bound port in `ports`; CMSERVER_NONE: none */
+	uint32_t binding;
+	/* the number of the listener in `cm`; CMSERVER_NONE: none */
+	uint32_t listener;
+	uint32_t conv;	  /* a conversation's id; 0: there is none */
+	bool is_datagram; /* the conversation's messages are those of SIDR */
 };
 
 struct cmserver {
-	struct cmserver_wire wire;
-	struct share_table shares;
-	struct list clients;
-	struct cm *cm;
-	struct ports *ports;
+	struct cmserver_wire wire;    /* how the server reaches other hosts */
+	struct share_table shares;    /* the shares of the clients' users */
+	struct list clients;	      /* struct cmserver_client, by `link` */
+	struct cm *cm;		      /* the conversations and listeners */
+	struct ports *ports;	      /* the bound ports */
 	struct cm_journal cm_journal; /* slot k is that of object[k] */
-	struct cm_seal seal;
+	struct cm_seal seal;	      /* seals and checks the clients' notes */
 	struct cmserver_object object[CMSERVER_OBJECTS];
-	/* how many entries of object[] were ever used, and how many of them are
-	 * free now: their indexes are in free_list */
-	uint32_t fresh, free_count;
+	uint32_t fresh; /* how many entries of object[] were ever used */
+	/* how many entries below `fresh` are free now */
+	uint32_t free_count;
+	/* the indexes of these entries, in its first free_count words */
 	uint32_t free_list[CMSERVER_OBJECTS];
-	struct cm_doubts doubts;
+	struct cm_doubts doubts; /* peers that may have lost a connection */
 };
 
 /* Makes an object for the client, and stores it in *made.  Returns 0; -EDQUOT:

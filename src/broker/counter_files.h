@@ -55,9 +55,10 @@ struct counter_files {
 	int inotify_fd; /* watches the counter files; -1: none */
 	uint32_t count; /* how many entries of row[] are used */
 	struct counter_files_row row[COUNTER_FILES_ROWS];
-	/* when the files were written last, and when a reader came last, in
-	 * milliseconds of CLOCK_MONOTONIC; 0: never */
-	uint64_t written_ms, looked_ms;
+	/* when the files were written last, CLOCK_MONOTONIC; 0: never */
+	uint64_t written_ms;
+	/* when a reader came last, CLOCK_MONOTONIC; 0: never */
+	uint64_t looked_ms;
 	bool is_due; /* the files are to be written, even without a reader */
 	/* there was an earlier broker: the files already have what living
 	 * processes had counted before this broker began */
@@ -86,8 +87,8 @@ void counter_files_tree(struct counter_files *t, int tree_fd);
 int counter_files_fd(const struct counter_files *t);
 /* Notes that a program has opened a counter file: the files are due. */
 void counter_files_looked(struct counter_files *t, uint64_t now_ms);
-/* Returns the milliseconds until counter_files_write is due; -1: it is not due.
- */
+/* Returns the milliseconds until counter_files_write is due; -1: there is no
+ * tree, or no reason to write. */
 int counter_files_due(const struct counter_files *t, uint64_t now_ms);
 /* Writes the files.  The caller has counted the living processes just before.
  */

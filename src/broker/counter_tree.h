@@ -15,9 +15,9 @@ struct server;
 /*
  * Takes the folder for counter files (counter_files.h) from c, a client of the
  * broker's own user: such a client has no other broker, and the broker can
- * write in that user's folders.  Takes ownership of *fd and sets it to -1.  If
- * c is of another user, or *fd is not a folder of that user in which no other
- * user may write, does nothing.
+ * write in that user's folders.  Takes ownership of *fd and sets it to -1.
+ * Does nothing if c is of another user, if *fd is no folder of the broker's
+ * user, or if other users may write in that folder.
  */
 void counter_tree_take(struct server *s, const struct conn *c, int *fd);
 /* Writes the counter files if they are due.  wait: how long poll may wait for

@@ -16,7 +16,8 @@
 #define SO_NETNS_COOKIE 71 /* Linux 5.14 */
 #endif
 
-/* Returns a socket option of fd; -1: fd is not a socket. */
+/* Returns a socket option of fd; -1: fd is not a socket, or has no such option.
+ */
 static int option_of(int fd, int option)
 {
 	int value;

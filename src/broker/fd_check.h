@@ -9,11 +9,11 @@
 #include <stddef.h>
 
 /*
- * Whether fd can receive the frames of port 4791.  True if fd is a UDP socket
- * that is bound to that port, in the network namespace of `broker`.  `broker`
- * is a socket of the broker, or the connection to the broker.  Also true if fd
- * is a SOCK_SEQPACKET unix socket that does not listen, since that may be the
- * receiving end of a relay (wire/relay.h).
+ * Whether fd can receive the datagrams of port 4791.  True if fd is a UDP
+ * socket that is bound to that port, in the network namespace of `broker`.
+ * `broker` is a socket of the broker, or the connection to the broker.  Also
+ * true if fd is a SOCK_SEQPACKET unix socket that does not listen, since that
+ * may be the receiving end of a relay (wire/relay.h).
  */
 bool fd_check_is_receiver(int fd, int broker);
 /* Whether fd is a SOCK_SEQPACKET unix socket that does not listen: only such a

@@ -19,13 +19,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define BUNDLE_MEMBERS 128
+#define BUNDLE_MEMBERS 128 /* members in one bundle, at most */
 #define FD_STORE_FDS   (1 + 2 * FD_STORE_BUNDLES)
 /* CMSG_SPACE rounds up, so the buffer may have room for one more descriptor. */
 #define PEEK_FDS     (FD_STORE_FDS + 1)
 #define LEDGER_BYTES sizeof(struct fd_store_ledger)
 
-_Static_assert(FD_STORE_BUNDLES *BUNDLE_MEMBERS > STEER_CLASS_MAX, "too few");
+_Static_assert(FD_STORE_BUNDLES *BUNDLE_MEMBERS > STEER_CLASS_MAX,
+	       "the bundles have room for a member of each index");
 
 /* Sends a message with n descriptors.  Each message has one byte, so that
  * message k is at offset k of SO_PEEK_OFF.  Returns 0 or -errno. */

@@ -23,9 +23,11 @@ void greeting_take(struct server *s, struct conn *c, const struct proto *m,
 /* Answers the hellos that wait, if they can be answered now. */
 void greeting_retry(struct server *s);
 /* Returns what fd_store_process returns for the process that an earlier broker
- * gave `class`. */
+ * gave `class`: a pidfd, which the caller owns, or -errno.  The group must have
+ * an fd store. */
 int greeting_watch(const struct server *s, uint32_t class);
-/* Closes what came with a hello of c that has no answer yet. */
+/* Ends the wait of a hello of c, and closes the socket that came with the
+ * hello.  Does nothing if no hello waits. */
 void greeting_end(struct conn *c);
 /* Closes the eventfd of c. */
 void greeting_close_wake_fd(struct conn *c);

@@ -29,9 +29,9 @@
 
 #define GSI_QPN	   1
 #define GSI_PKEY   0xffff /* a full member of the default partition */
-#define GSI_AGENTS 4
-#define GSI_FRAME  280 /* bytes of a frame, from BTH to ICRC */
-#define GSI_BLOCKS 512 /* the most blocks that may wait: 32768 frames */
+#define GSI_AGENTS 4	  /* the most agents */
+#define GSI_FRAME  280	  /* bytes of a frame, from BTH to ICRC */
+#define GSI_BLOCKS 512	  /* the most blocks that may wait: 32768 frames */
 
 /* One MAD.  If the MAD has arrived, `to` is an address of this host; if the
  * caller sends the MAD, `from` is. */
@@ -39,7 +39,7 @@ struct gsi_mad {
 	struct inaddr from, to;
 	uint32_t scope;	     /* the interface of link-local addresses; 0: any */
 	uint32_t remote_qpn; /* the peer's QPN */
-	uint16_t pkey;
+	uint16_t pkey;	     /* the P_Key of the packet */
 	const uint8_t *bytes; /* MAD_BYTES, borrowed */
 };
 
@@ -55,20 +55,20 @@ struct gsi_agent {
  * frames to one address of this host are one datagram, which the kernel
  * segments. */
 struct gsi_block {
-	struct gsi_block *next;
-	uint32_t frames; /* how many frames frame[] has */
-	uint32_t count;	 /* how many datagrams out[] has */
-	uint32_t sent;	 /* how many datagrams of out[] were sent */
-	struct udp_dgram out[UDP_BATCH];
-	uint8_t frame[UDP_BATCH][GSI_FRAME];
+	struct gsi_block *next; /* the block that is sent after this one */
+	uint32_t frames;	/* how many frames frame[] has */
+	uint32_t count;		/* how many datagrams out[] has */
+	uint32_t sent;		/* how many datagrams of out[] were sent */
+	struct udp_dgram out[UDP_BATCH];     /* their bytes are in frame[] */
+	uint8_t frame[UDP_BATCH][GSI_FRAME]; /* the frames, in order */
 };
 
 /* All zeroes: QP1 is closed, no agent is attached, and nothing is relayed. */
 struct gsi {
 	struct udp_socket wire; /* the socket of QP1, if is_open */
-	bool is_open;
-	bool is_full; /* at the last flush the socket took no more */
-	uint32_t psn; /* the PSN of the next frame */
+	bool is_open;		/* gsi_open has succeeded */
+	bool is_full;		/* at the last flush the socket took no more */
+	uint32_t psn;		/* the PSN of the next frame */
 	struct gsi_block *first, *last; /* frames that wait, in order */
 	uint32_t blocks;		/* how many blocks wait */
 	struct gsi_agent agent[GSI_AGENTS];
@@ -78,7 +78,7 @@ struct gsi {
 	 * relay_user; d is borrowed for the call.  Class 0: a multicast
 	 * datagram. */
 	void (*relay)(void *user, uint32_t class, const struct udp_dgram *d);
-	void *relay_user;
+	void *relay_user; /* passed to relay */
 	/* is_forged keeps the last answer of the kernel in a gsi_turn: asked
 	 * and asked_scope are the address and the interface of the question,
 	 * has_asked says that there was one, and is_local is the answer. */
@@ -120,7 +120,7 @@ void gsi_turn(struct gsi *g, uint64_t now_ns);
  * m->from.port is not used; if m->to.port is 0, the MAD goes to port 4791.  If
  * too many frames wait, the MAD is lost, as MADs on the wire may be. */
 void gsi_send(struct gsi *g, const struct gsi_mad *m);
-/* Queues a MAD of cm/ to QP1 of another host by gsi_send. */
+/* Queues a MAD of cm/ from f->from to QP1 of f->to by gsi_send. */
 void gsi_send_frame(struct gsi *g, const struct cm_frame *f);
 /*
  * Sends the first frames that wait, by as few system calls as possible.  Sends

@@ -23,7 +23,9 @@
 /* A process may have two connections: one for its class, and one for rdma_cm.
  */
 #define CONN_MAX (2 * STEER_CLASS_MAX + 64)
-/* Descriptors that are polled besides those of the clients. */
+/* The descriptors that are polled besides those of the clients: the listener,
+ * QP1, the inotify descriptor of the counter files, and the refused
+ * connections. */
 #define FIXED (3 + REFUSE_FULL_SLOTS)
 /* The entries by which poll watches one client.  CONN_IN: the socket where the
  * client's messages are read.  CONN_PROCESS: the client's pidfd.  CONN_OUT: the
@@ -89,14 +91,17 @@ struct conn {
 };
 
 struct server {
-	int listen_fd;
-	/* what server_listener_err returns */
-	int listener_err;
+	int listen_fd;	  /* the listener */
+	int listener_err; /* what server_listener_err returns */
+	/* refused connections of the broker's own user */
 	struct refuse_full refuse_full;
 	struct user_receivers receivers; /* the threads of other users */
-	/* idle_ms: the time without clients after which the broker ends;
-	 * idle_since_ms: when the last client left, or the server was made */
-	uint64_t idle_ms, idle_since_ms;
+	/* the time without clients after which the broker ends, or
+	 * SERVER_NEVER */
+	uint64_t idle_ms;
+	/* when an entry of conn[] was last removed, or last ceased to count as
+	 * a client; at first, when the server was made */
+	uint64_t idle_since_ms;
 	/* when the loop last looked at processes that cannot be watched */
 	uint64_t looked_ms;
 	/* the server is a thread of a program, and ends with the program */
@@ -105,19 +110,20 @@ struct server {
 	/* In this turn server_drop_hung_up has polled all connections that are
 	 * in the table now, the last time for the user swept_for. */
 	bool has_swept;
-	uid_t swept_for;
-	uint32_t conns;
-	struct conn conn[CONN_MAX];
-	struct reuseport_group group;
-	struct gsi gsi;
-	struct cmserver *cm;
-	struct cm_inbox inbox;
+	uid_t swept_for;	      /* see has_swept */
+	uint32_t conns;		      /* how many entries conn[] has */
+	struct conn conn[CONN_MAX];   /* the table of clients */
+	struct reuseport_group group; /* the receive sockets and classes */
+	struct gsi gsi;		      /* QP1 */
+	struct cmserver *cm;	      /* connection management */
+	struct cm_inbox inbox;	      /* the messages of serve_cm_batch */
+	/* the questions to brokers of other hosts */
 	struct remote_liveness *remote_liveness;
 	/* the last number that was given to a conn as its name */
 	uint64_t names;
-	struct counter_files counter_files;
-	/* the table for poll, and the scratch memory of poll_sparse_all */
-	struct pollfd polled[POLLED], room[POLLED];
+	struct counter_files counter_files; /* the files of the sysfs tree */
+	struct pollfd polled[POLLED];	    /* the table for poll */
+	struct pollfd room[POLLED]; /* scratch memory of poll_sparse_all */
 };
 
 /*
@@ -133,9 +139,10 @@ void server_drop_hung_up(struct server *s, uid_t user);
  * Returns whether the entry counts as a client.  The broker does not end while
  * it has clients.  An entry that is no client only reserves the class that a
  * dead broker gave to a process.  That process has no connection and cannot be
- * watched, so this broker may never learn of the process's end.  A process of
- * the broker's user needs no broker: while the process exists, it holds the
- * port and the fd store.
+ * watched: if the entry counted, this broker, which may never learn of the
+ * process's end, might never end.  A process of the broker's user needs no
+ * broker meanwhile: while the process exists, it holds the port and the fd
+ * store.
  */
 bool server_is_client(const struct conn *c);
 /* Returns how many entries are clients. */

@@ -20,7 +20,7 @@
  */
 #define VERSIONS 4096
 #define LISTENS	 0x10000 /* the kernel's __SO_ACCEPTCON */
-#define WORD	 64
+#define WORD	 64	 /* bits of an entry of search.seen */
 
 /* Writes in parentheses what ends the broker; nothing if the broker has not
  * said that. */
@@ -133,9 +133,10 @@ static void look_at_version(struct search *s, unsigned version, uid_t owner)
 }
 
 /*
- * Looks once at each version that /proc/net/unix names: a name may have a
- * newline, and the rest of the name then looks like a line of its own.  With a
- * limit below VERSIONS, names of other users could hide the broker.
+ * Looks once at each version that /proc/net/unix names, however many lines name
+ * it.  Any user can make such lines: a name may have a newline, and the rest of
+ * the name then looks like a line of its own.  The search has no limit below
+ * VERSIONS, since names of other users could otherwise hide the broker.
  */
 static void search_names(struct search *s)
 {

@@ -9,7 +9,9 @@
 #include <sys/mman.h>
 
 struct peer_pages {
+	/* the mapped page of each class; NULL: it is not known */
 	const void *page[STEER_CLASS_MAX + 1];
+	/* a question about the class is open */
 	bool asked[STEER_CLASS_MAX + 1];
 	/* the last answer brought no page; peer_pages_find reports that once */
 	bool none[STEER_CLASS_MAX + 1];

@@ -17,9 +17,10 @@
 #define ROCEV2_UDP_PORT 4791
 #define SHOWN_BYTES	16 /* bytes of a process's name */
 
+/* A row of /proc/net/udp or /proc/net/udp6. */
 struct socket_row {
-	unsigned user;
-	unsigned long inode;
+	unsigned user;	     /* the user that made the socket */
+	unsigned long inode; /* 0: a socket of the kernel itself */
 };
 
 /* Finds the first row of the port in a table of the kernel. */

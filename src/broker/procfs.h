@@ -34,8 +34,8 @@ bool procfs_acts_as(pid_t id, uid_t user);
  * capabilities): such a process does not act for the program that has
  * connected.  If the capability is needed and /proc does not show the process,
  * the answer is yes only for root.  In a user namespace that maps one user, to
- * the same number, the answer is no if the kernel does not let this process see
- * which namespace the other one is in.
+ * the same number, the answer is no if the kernel does not let the calling
+ * process see which namespace process id is in.
  */
 bool procfs_may_bind(pid_t id, uid_t user, uint16_t port);
 

@@ -79,14 +79,16 @@ void refuse_full_take(struct refuse_full *a, enum refuse_full_place place,
  * refused with err, a positive errno, and the sentence why, which is copied. */
 void refuse_full_fill(struct refuse_full_slot *r, int fd, int err,
 		      const char *why, uint64_t now_ms);
-/* Answers the first message of the client of r.  The call may wait, since it
+/* Tells the client of r why it is refused, if the client has sent its first
+ * message, or has sent nothing for REFUSE_FULL_MS.  The call may wait, since it
  * closes the descriptors that the message brings (user_receiver.h).  True: the
- * caller closes r->fd.  False: the client has sent nothing yet, and has time
- * left until REFUSE_FULL_MS after r->since_ms. */
+ * client was told, or has closed the connection; the caller closes r->fd.
+ * False: the client has sent nothing yet, and has time left until
+ * REFUSE_FULL_MS after r->since_ms. */
 bool refuse_full_answer(const struct refuse_full_slot *r, uint64_t now_ms);
 /* Tells each client that has sent its first message why it is refused, and
  * closes its connection.  Does the same with a client that has sent nothing for
- * REFUSE_FULL_MS. */
+ * REFUSE_FULL_MS.  Opens the spare descriptor again if a descriptor is left. */
 void refuse_full_turn(struct refuse_full *a, uint64_t now_ms);
 /* Whether the listener may be polled.  False while a connection has the place
  * of the spare descriptor, or no descriptor is left: a further connection could

@@ -8,10 +8,11 @@
 #include <stdlib.h>
 
 struct remote_liveness {
-	struct gsi *gsi;
-	struct live *live;
+	struct gsi *gsi;   /* sends and receives the MADs; borrowed */
+	struct live *live; /* the questions that are open */
+	/* answers questions of other brokers; gets `user` */
 	remote_liveness_state *state;
-	void *user;
+	void *user; /* passed to state */
 };
 
 static void flush_mads(struct remote_liveness *f)

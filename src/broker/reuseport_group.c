@@ -59,7 +59,8 @@ static int bind_any(int fd, int family)
 }
 
 /* Opens a socket that is bound to the port, dual-stack where there is IPv6.
- * Returns the socket or -errno. */
+ * shared: with SO_REUSEPORT, so that the socket joins the group.  Returns the
+ * socket or -errno. */
 static int open_bound(bool shared)
 {
 	int family = AF_INET6, on = 1, off = 0, fd, err;
@@ -128,7 +129,8 @@ static bool other_version_may_hold(void)
 	return version_found.is_other;
 }
 
-/* Returns a sentence, valid until the next call. */
+/* Returns a sentence about an open_bound that has failed with err; the sentence
+ * is valid until the next call. */
 static const char *no_socket(int err)
 {
 	static char text[96];

@@ -66,7 +66,7 @@ struct reuseport_group {
 	uint32_t count;
 	struct reuseport_group_member
 		member[STEER_CLASS_MAX + 1]; /* by index */
-	struct steer_key key;
+	struct steer_key key; /* permutes classes to indexes (steer.h) */
 	uid_t user; /* the broker's user, whose processes may be members */
 	/* the fd store, with the sockets and pages of all members; it may hold
 	 * nothing */
@@ -97,7 +97,7 @@ void reuseport_group_init(struct reuseport_group *g, bool may_steer);
  * the group's.  now_ms: CLOCK_MONOTONIC.  Returns 0 with *class; or -errno with
  * a sentence in *why, which is valid until the next call.  -ENOSPC: no class is
  * left for that user; -EADDRINUSE: the group has no member yet, and the port is
- * not free.
+ * not free; or another -errno: a socket, a relay or a page cannot be made.
  */
 int reuseport_group_take(struct reuseport_group *g, uid_t user, pid_t pid,
 			 uint64_t now_ms, const char **why, uint32_t *class);
@@ -147,9 +147,10 @@ bool reuseport_group_is_owned(const struct reuseport_group *g, uint32_t class);
 /* Returns the descriptor of the page of a class that has an owner, for writing;
  * it stays the group's.  Negative: there is none. */
 int reuseport_group_page(const struct reuseport_group *g, uint32_t class);
-/* Drains the members that have rested, and makes their classes free.  Returns
- * how many milliseconds the next one still rests; -1: none rests.  now_ms:
- * CLOCK_MONOTONIC. */
+/* Drains the members that have rested, and makes their classes free.  Advances
+ * the indexes of other users (other_user_tick).  Lets the members rest whose
+ * page could not be cleared.  Returns how many milliseconds the next one still
+ * rests; -1: none rests.  now_ms: CLOCK_MONOTONIC. */
 int reuseport_group_tick(struct reuseport_group *g, uint64_t now_ms);
 /* Closes all members and the fd store.  After that the group is empty. */
 void reuseport_group_close(struct reuseport_group *g);

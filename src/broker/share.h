@@ -25,7 +25,7 @@
 
 struct user_share {
 	struct list link; /* in share_table.all */
-	uid_t uid;
+	uid_t uid;	  /* the user, or USER_NONE */
 	uint32_t clients; /* calls of share_get without a share_put yet */
 	uint32_t objects; /* objects that its clients have */
 	/* doubts of its clients that are not settled (cm_doubts.h) */
@@ -35,8 +35,8 @@ struct user_share {
 };
 
 struct share_table {
-	uid_t exempt; /* the broker's own user */
-	struct list all;
+	uid_t exempt;	 /* the broker's own user */
+	struct list all; /* struct user_share, by `link` */
 };
 
 /* Makes an empty table.  exempt: the broker's own user, who gets objects,

@@ -2,11 +2,11 @@
 /*
  * The page of a class: 8192 bytes that the process of the class writes and
  * other processes of the same user read (engine/credit.h).  The page is a
- * sealed memfd of the broker, and lasts as long as the socket of the class.
- * When the class gets another owner, the page is zeroed and its generation
- * changes, so that a process that still has the page mapped can tell the new
- * owner from the old one.  The broker and the readers do not trust the
- * contents.
+ * sealed memfd of the broker.  When the class is released, and again before the
+ * class gets another owner, the page is zeroed and its generation changes, so
+ * that a process that still has the page mapped can tell the new owner from the
+ * old one.  A class that goes to another user gets a new page (other_user.h).
+ * The broker and the readers do not trust the contents.
  *
  *	+ - - - - - - - - - - - - - - - - - - - - - - - - +------------+
  *	| the owner's, SHARED_PAGE_OWNER_BYTES            | generation |

@@ -18,13 +18,12 @@
 struct finding {
 	struct stat user, net; /* st_ino 0: the namespaces are not known */
 	uid_t overflow;	       /* the overflow uid */
-	/* has_all: the user namespace has a number for every user; owns_net:
-	 * the network namespace belongs to the user namespace */
-	bool has_all, owns_net;
+	bool has_all;  /* the user namespace has a number for every user */
+	bool owns_net; /* the network namespace belongs to the user namespace */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct finding last_found;
+static struct finding last_found; /* covered by `lock` */
 
 /* The lock is held across fork(2).  So the child has a whole finding, which it
  * may need when no descriptor is left, and its thread can unlock the lock. */

@@ -45,14 +45,14 @@ _Static_assert(MESSAGE_BYTES > sizeof(struct proto), "fits every message");
  * that ends with "the loop's": only the broker's loop uses the member. */
 struct user_receiver_conn {
 	struct user_receiver_conn *next; /* of the same user; `lock` */
-	struct user_receiver *of;
-	int fd;
+	struct user_receiver *of; /* its thread; fixed once it is added */
+	int fd;			  /* the connection; fixed */
 	/* the end of the pair to the broker's loop; -1: the connection is over,
 	 * or refused; the thread's */
 	int pair_fd;
 	bool is_finishing; /* user_receiver_finish was called; `lock` */
 	bool is_closing;   /* user_receiver_close was called; `lock` */
-	bool is_refused;
+	bool is_refused;   /* made by user_receiver_refuse; fixed */
 	struct refuse_full_slot refusal; /* if is_refused; the thread's */
 	/* how many bytes of message[] wait to be passed on; 0: none; the
 	 * thread's */
@@ -67,24 +67,25 @@ struct user_receiver_conn {
 /* A copy of a thread's list of connections for one turn, in which the broker's
  * loop may change the list. */
 struct receiver_turn {
-	uint32_t conns;
-	bool has_refused;
+	uint32_t conns;	  /* how many connections the copy has */
+	bool has_refused; /* one of the connections is refused */
 	/* a connection ends in this turn without an event */
 	bool has_finishing;
 	struct user_receiver_conn *conn[CONNS_MAX];
-	bool is_finishing[CONNS_MAX];
+	bool is_finishing[CONNS_MAX]; /* is_finishing of conn[i] */
+	/* polled[0]: wake_fd; polled[1 + i]: conn[i] */
 	struct pollfd polled[1 + CONNS_MAX];
 };
 
 struct user_receiver {
 	struct user_receiver *next; /* the loop's */
 	uid_t user;		    /* the loop's */
-	pthread_t thread;
+	pthread_t thread;	    /* the loop's; unset without threads */
 	int wake_fd; /* an eventfd: there is something new under the lock */
 	/* covers the members from here to is_left, and those members of
 	 * connections whose comments say so */
 	pthread_mutex_t lock;
-	struct user_receiver_conn *conn;
+	struct user_receiver_conn *conn; /* the connections of the user */
 	/* connections that the loop has given up, and that are still open */
 	uint32_t unclosed;
 	bool is_spare; /* has no user yet, and does not end */
@@ -93,7 +94,9 @@ struct user_receiver {
 	struct receiver_turn turn; /* the thread's */
 };
 
-/* user_receiver_interrupt_by_signal was called */
+/* user_receiver_interrupt_by_signal has installed the handler of SIGURG.  The
+ * store orders sigaction(2) before the load of a thread, which then unblocks
+ * SIGURG; without the handler, the signal would end no wait. */
 static shared_flag has_signal;
 
 static void do_nothing(int signal)
