@@ -47,10 +47,10 @@ int admission_check(const struct server *s, uint64_t files, uid_t user,
 
 /* A connection that was accepted. */
 struct newcomer {
-	int fd;
-	struct ucred who;
-	uid_t user;
-	bool is_own; /* the process is of the broker's own user */
+	int fd;		  /* the connection */
+	struct ucred who; /* the client's process, by SO_PEERCRED */
+	uid_t user;	  /* what user_of returns for it */
+	bool is_own;	  /* the process is of the broker's own user */
 };
 
 static bool has_hung_up(int fd)

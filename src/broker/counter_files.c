@@ -18,7 +18,7 @@
 #define STEP_MS 1000 /* the least time between two writes of the files */
 /* how long the files are written after a reader has opened one of them */
 #define LOOKED_MS 60000
-#define NEW_FILE  ".counter~"
+#define NEW_FILE  ".counter~" /* a file that is not renamed yet */
 
 static void close_fd(int *fd)
 {

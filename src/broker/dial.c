@@ -24,7 +24,7 @@
 /* If the dead broker was of another user, the time for which only that user's
  * programs start a broker. */
 #define OTHER_USER_MS 1000
-#define ERRNO_END     4096
+#define ERRNO_END     4096 /* no errno of the kernel is so large */
 
 struct call {
 	uint64_t end_ms; /* when the search for a broker ends */

@@ -101,8 +101,8 @@ struct gsi {
 	uint64_t lost;
 };
 
-/* Attaches an agent, which is copied, before or after gsi_open.  False: there
- * are GSI_AGENTS already. */
+/* Attaches an agent, which is copied, before or after gsi_open.  No call
+ * detaches an agent.  False: there are GSI_AGENTS already. */
 bool gsi_attach(struct gsi *g, const struct gsi_agent *agent);
 /* Begins to receive by a duplicate of fd, the socket of member 0; fd stays the
  * caller's.  Returns 0 or -errno. */

@@ -108,9 +108,9 @@ struct server {
 	bool is_thread;
 	bool holds_port; /* server_hold_port was called */
 	/* In this turn server_drop_hung_up has polled all connections that are
-	 * in the table now, the last time for the user swept_for. */
+	 * in the table now. */
 	bool has_swept;
-	uid_t swept_for;	      /* see has_swept */
+	uid_t swept_for;	      /* the user of the last such poll */
 	uint32_t conns;		      /* how many entries conn[] has */
 	struct conn conn[CONN_MAX];   /* the table of clients */
 	struct reuseport_group group; /* the receive sockets and classes */

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANSWER_MS 500
+#define ANSWER_MS 500 /* how long ask_broker waits for the answer */
 /* No broker has this version or a higher one.  Any user may listen at the names
  * of all versions, so this also limits how many listeners find_broker looks at.
  */

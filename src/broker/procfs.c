@@ -65,7 +65,7 @@ bool procfs_look(pid_t id, struct procfs_stat *p)
 
 /* Facts of the file status of a process. */
 struct status {
-	bool has_users;
+	bool has_users;	       /* user[] is set */
 	unsigned user[4];      /* real, effective, saved, file system */
 	uint64_t capabilities; /* the effective ones */
 };
