@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Doubts.  A REQ from another host may say that a peer there has lost its
- * connection with a client of this broker.  The peer is then doubted until its
- * host has said whether the peer's queue pair is alive, or until no answer has
- * come in time (cm/live.h).  A user with n doubts gets another one only if more
- * than n places are free (cm_owner_may_add); the broker's own user gets one if
- * any place is free.  Part of the broker's loop: one thread, no lock.
+ * The peers that are doubted.  A REQ from another host may say that a peer
+ * there has lost its connection with a client of this broker.  The peer is then
+ * doubted until its host has said whether the peer's queue pair is alive, or
+ * until no answer has come in time (cm/live.h).  A user with n doubts gets
+ * another one only if more than n places are free (cm_owner_may_add); the
+ * broker's own user gets one if any place is free.  Part of the broker's loop:
+ * one thread, no lock.
  */
 #ifndef BROKER_CM_DOUBTS_H
 #define BROKER_CM_DOUBTS_H
@@ -36,9 +37,9 @@ struct cm_doubts {
  * the doubt in share->doubts. */
 void cm_doubts_add(struct cm_doubts *d, struct user_share *share,
 		   const struct live_peer *about);
-/* Sets *about to a doubted peer that no call has given before; the caller asks
- * the peer's host.  False: there is none.  The place of the peer stays in use
- * until cm_doubts_settle. */
+/* Sets *about to a doubted peer that no call has given yet; the caller asks the
+ * peer's host.  False: there is none.  The place of the peer stays in use until
+ * cm_doubts_settle. */
 bool cm_doubts_take(struct cm_doubts *d, struct live_peer *about);
 /* Frees the place of a peer that cm_doubts_take has given, after its host has
  * answered or could not be asked.  Does nothing for any other peer. */

@@ -6,9 +6,10 @@
  * conversations, so that the peers are told.  Part of the broker's loop: one
  * thread, no lock.
  *
- *	write -> [broker dies] -> inherit -> taken: its process has resumed it
- *	                                  `-> taken: its process has ended, and
- *	                                      the caller releases it
+ *	write -> [broker dies] -> inherit -> taken: the process has resumed or
+ *	                                  |  released the conversation
+ *	                                  `-> taken: the process has ended;
+ *	                                      the caller ends the conversation
  */
 #ifndef BROKER_CM_JOURNAL_H
 #define BROKER_CM_JOURNAL_H

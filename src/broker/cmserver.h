@@ -67,8 +67,8 @@ void cmserver_process_ended(struct cmserver *s, pid_t pid, uint64_t now_ns);
  * no memory. */
 struct cmserver_client *cmserver_client_new(struct cmserver *s, int fd,
 					    uid_t user, pid_t pid);
-/* Frees c and releases all that it has, since its process or connection has
- * ended. */
+/* Frees c and releases all that c has, since the client's process or connection
+ * has ended. */
 void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
 			  uint64_t now_ns);
 /* Handles a message of the client, `length` bytes of any contents.  False: the
