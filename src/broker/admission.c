@@ -49,7 +49,7 @@ int admission_check(const struct server *s, uint64_t files, uid_t user,
 struct newcomer {
 	int fd;		  /* the connection */
 	struct ucred who; /* the client's process, by SO_PEERCRED */
-	uid_t user;	  /* what user_of returns for it */
+	uid_t user;	  /* the process's user (user_of) */
 	bool is_own;	  /* the process is of the broker's own user */
 };
 
@@ -206,7 +206,8 @@ static int accept_one(struct server *s)
 	return accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 }
 
-/* As admission_check, but connections that have hung up do not count. */
+/* Does what admission_check does; before a refusal, ends the connections that
+ * have hung up, and checks again. */
 static int check_again(struct server *s, uid_t user, char *why, size_t size)
 {
 	struct rlimit files = {0};
@@ -218,7 +219,8 @@ static int check_again(struct server *s, uid_t user, char *why, size_t size)
 	return admission_check(s, files.rlim_cur, user, why, size);
 }
 
-/* As add_conn, but connections that have hung up take no descriptor. */
+/* Does what add_conn does; if that fails, ends the connections that have hung
+ * up, and tries again. */
 static int add_again(struct server *s, const struct newcomer *n)
 {
 	if (!add_conn(s, n))

@@ -57,8 +57,8 @@ static int claim_address(int *listen_fd)
 		return listen(fd, 1024) ? -errno : 0;
 	if (errno != EADDRINUSE)
 		return -errno;
-	/* Between its bind and its listen the other process refuses
-	 * connections.  EAGAIN: it listens, and its queue is full. */
+	/* Between bind and listen, the process that has the address refuses
+	 * connections.  EAGAIN: that process listens, and its queue is full. */
 	for (uint64_t end = monotonic_ms() + CLAIM_MS; monotonic_ms() < end;
 	     sched_yield())
 		if (!connect(fd, (struct sockaddr *)&a, length) ||
@@ -79,7 +79,7 @@ static bool has_listener(void)
 
 /* Reads the starter's PROTO_WHO from the status socket, which is standard
  * error.  Returns 0; or -EPROTO, after telling a starter of another version
- * that it cannot use this broker. */
+ * that the starter cannot use this broker. */
 static int greet_starter(void)
 {
 	struct proto who = {0},
@@ -261,8 +261,8 @@ static int parse_options(int argc, char **argv, struct options *o)
 	return 0;
 }
 
-/* Says why there is no server.  err: what claim_address has returned, or 0 if
- * server_new has failed. */
+/* Says why there is no server.  err: the result of claim_address; 0: server_new
+ * has failed. */
 static void say_not_started(int err)
 {
 	struct sockaddr_un a;

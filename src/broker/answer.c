@@ -255,7 +255,8 @@ void answer_page(const struct server *s, const struct conn *c,
 	if (fd >= 0)
 		reply.brings = PROTO_FD_PAGE;
 	if (answer_send(c, m, &reply, &fd) == -ETOOMANYREFS) {
-		/* Without an answer the client would never ask again. */
+		/* Without an answer the question would stay open at the client,
+		 * which would never ask again (peer_pages.h). */
 		reply.brings = 0;
 		answer_send(c, m, &reply, NULL);
 	}

@@ -193,8 +193,8 @@ static void explain_failure(const struct call *c, int err,
 		reason_unreached(err == -ETIMEDOUT ? EAGAIN : -err, why);
 }
 
-/* Writes to why what the refusal m of the broker means.  err: what ask_broker
- * returned, 0 or -EPROTONOSUPPORT.  Returns -errno. */
+/* Explains in why the broker's refusal m.  err: the result of ask_broker, 0 or
+ * -EPROTONOSUPPORT.  Returns -errno. */
 static int explain_refusal(int fd, int err, const struct proto *m,
 			   char why[START_SENTENCE])
 {

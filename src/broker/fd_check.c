@@ -13,7 +13,7 @@
 
 #define ROCEV2_UDP_PORT 4791
 #ifndef SO_NETNS_COOKIE
-#define SO_NETNS_COOKIE 71 /* Linux 5.14 */
+#define SO_NETNS_COOKIE 71 /* since Linux 5.14 */
 #endif
 
 /* Returns a socket option of fd; -1: fd is not a socket, or has no such option.

@@ -25,12 +25,12 @@ static bool is_same_limit(const struct rlimit *a, const struct rlimit *b)
 }
 
 /*
- * Puts back the limit on open files, which this thread has replaced by
- * `raised`, to `is`.  If another thread of the program has set a limit
- * meanwhile, that one stays.  Each prlimit returns the limit that it replaces:
- * if that is not the one which this thread has set last, it is the program's,
- * and is put back.  If the program has lowered the hard limit, the kernel may
- * refuse `is`, and the program's limit stays, too.
+ * Sets the limit on open files, which this thread has set to `raised`, back to
+ * `is`.  If another thread of the program has set a limit meanwhile, that limit
+ * stays.  Each prlimit returns the limit that it replaces: if this thread has
+ * not set that limit last, the limit is the program's, and is put back.  If the
+ * program has lowered the hard limit, the kernel may refuse `is`, and the
+ * program's limit stays, too.
  */
 static void restore_limit(const struct rlimit *is, const struct rlimit *raised)
 {

@@ -61,8 +61,9 @@ void reason_clone(int err, char text[REASON_TEXT])
 		snprintf(text, REASON_TEXT, "%s", strerror(err));
 }
 
-/* Returns the last line of words that has text, without its newline.  *bytes:
- * the length of words, and then that of the line. */
+/* Returns the last line of the text `words` that is not blank, without its
+ * newline.  *bytes: the length of the text, and after the call that of the
+ * line. */
 static const char *last_line(const char *words, size_t *bytes)
 {
 	const char *end = words + *bytes, *at;

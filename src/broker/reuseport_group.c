@@ -28,8 +28,8 @@
 /* How many datagrams a drain takes at most: more than a receive buffer holds,
  * and few enough that a flood does not hold up the broker. */
 #define DRAIN_MAX 65536
-/* The broker keeps its findings about the process that has the port for this
- * time. */
+/* How long the broker keeps its findings about the process that has the port.
+ */
 #define HOLDER_MS 200
 /* The lowest limit on open files with which there is an fd store. */
 #define FEWEST_FOR_STORE 256
@@ -109,15 +109,16 @@ static const char *held_by(void)
 	return text;
 }
 
-/* What other_version_has_port has returned; it counts until until_ms. */
+/* The last result of other_version_has_port, which counts until until_ms. */
 static struct {
 	bool is_other;
 	uint64_t until_ms;
 } version_found;
 
-/* As other_version_has_port, which looks at the listeners of all users and at
- * the descriptors of processes.  A waiting client makes the broker ask in each
- * turn, so the answer is kept for HOLDER_MS, or until the port is free. */
+/* Does what other_version_has_port does, which looks at the listeners of all
+ * users and at the descriptors of processes.  A waiting client makes the broker
+ * ask in each turn, so the answer is kept for HOLDER_MS, or until the port is
+ * free. */
 static bool other_version_may_hold(void)
 {
 	uint64_t now_ms = monotonic_ms();
@@ -319,9 +320,9 @@ static int choose_member(struct reuseport_group *g, const char **why)
 }
 
 /*
- * As choose_member, and empties the member for its next owner.  If the page of
- * a member cannot be cleared, tries the other members.  Gives up if the page of
- * a new member cannot be cleared: there is no memory.
+ * Does what choose_member does, and empties the member for its next owner.  If
+ * the page of a member cannot be cleared, tries the other members.  Gives up if
+ * the page of a new member cannot be cleared: there is no memory.
  */
 static int take_member(struct reuseport_group *g, const char **why)
 {

@@ -449,7 +449,7 @@ static int conn_patience(const struct server *s, int wait)
 	return wait;
 }
 
-/* Milliseconds until a broker without clients ends. */
+/* Returns how many milliseconds remain until a broker without clients ends. */
 static int until_idle(const struct server *s, uint64_t now)
 {
 	uint64_t idle = now - s->idle_since_ms, left;

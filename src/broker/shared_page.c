@@ -55,8 +55,8 @@ static int write_page(int fd, const void *from, size_t bytes, off_t offset)
 	return err;
 }
 
-/* As shared_page_clear, without pwrite, which RLIMIT_FSIZE limits.  Returns 0
- * or -errno. */
+/* Does what shared_page_clear does, but without pwrite, which RLIMIT_FSIZE
+ * limits.  Returns 0 or -errno. */
 static int clear_mapped(int fd, uint64_t generation)
 {
 	uint8_t *page;

@@ -373,7 +373,8 @@ static int take_answer(struct start *s, const struct proto *m, uint64_t now_ms)
 	return 0;
 }
 
-/* Whether the other end is closed: recv returns 0 for an empty message, too. */
+/* Whether adverbd's end of the status socket is closed.  recv does not tell,
+ * since it returns 0 for an empty message, too. */
 static bool has_ended(const struct start *s)
 {
 	struct pollfd p = {s->status_fd, POLLIN, 0};
@@ -394,7 +395,7 @@ static int read_status(struct start *s, uint64_t now_ms)
 
 	if (n < 0 && errno == EAGAIN)
 		return -EAGAIN;
-	/* ECONNRESET: the other end is closed, and its last message comes next
+	/* ECONNRESET: adverbd's end is closed, and its last message comes next
 	 */
 	if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 		return -EINPROGRESS;
@@ -505,8 +506,8 @@ static int open_listener(void)
 	return -err;
 }
 
-/* Runs adverbd with the listener and the other end of the status socket.
- * Returns 0 or -errno; *is_clone: the error is one of clone. */
+/* Runs adverbd with the listener and `theirs`, adverbd's end of the status
+ * socket.  Returns 0 or -errno; *is_clone: the error is one of clone. */
 static int run_process(struct start *s, int theirs, bool *is_clone)
 {
 	struct starter *starter = calloc(1, sizeof(*starter));

@@ -17,9 +17,9 @@
 
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
 #define PREFIX "sysfs-"
-/* begins the new name of a sysfs-N that is being removed */
+/* begins the new name of a tree that is being removed */
 #define OLD_PREFIX ".gone-"
-/* one call looks at so many entries at most: a client may wait meanwhile */
+/* how many entries one call looks at, at most: a client may wait meanwhile */
 #define MOST 32
 
 /* Removes a folder whose contents all belong to this user. */

@@ -40,13 +40,14 @@
 
 _Static_assert(MESSAGE_BYTES > sizeof(struct proto), "fits every message");
 
-/* A comment that ends with `lock`: the lock of `of` covers the member.  One
- * that ends with "the thread's": only the thread of `of` uses the member.  One
- * that ends with "the loop's": only the broker's loop uses the member. */
+/* If a member's comment ends with `lock`, the lock of `of` covers the member.
+ * If it ends with "the thread's", only the thread of `of` uses the member; if
+ * with "the loop's", only the broker's loop does; if with "fixed", no thread
+ * changes the member once add_conn has been called. */
 struct user_receiver_conn {
 	struct user_receiver_conn *next; /* of the same user; `lock` */
-	struct user_receiver *of; /* its thread; fixed once it is added */
-	int fd;			  /* the connection; fixed */
+	struct user_receiver *of;	 /* receives from fd; set by add_conn */
+	int fd;				 /* the connection; fixed */
 	/* the end of the pair to the broker's loop; -1: the connection is over,
 	 * or refused; the thread's */
 	int pair_fd;
@@ -81,7 +82,7 @@ struct user_receiver {
 	struct user_receiver *next; /* the loop's */
 	uid_t user;		    /* the loop's */
 	pthread_t thread;	    /* the loop's; unset without threads */
-	int wake_fd; /* an eventfd: there is something new under the lock */
+	int wake_fd; /* an eventfd: a member that the lock covers has changed */
 	/* covers the members from here to is_left, and those members of
 	 * connections whose comments say so */
 	pthread_mutex_t lock;
@@ -90,7 +91,7 @@ struct user_receiver {
 	uint32_t unclosed;
 	bool is_spare; /* has no user yet, and does not end */
 	bool is_over;  /* the thread has ended, or ends */
-	bool is_left;  /* nobody joins the thread: it frees this struct */
+	bool is_left;  /* nobody joins the thread, which frees this struct */
 	struct receiver_turn turn; /* the thread's */
 };
 
@@ -280,9 +281,10 @@ static void serve_turn(struct user_receiver *r)
 	}
 }
 
-/* How long a turn may wait, if it would wait for wait_ms otherwise.  The
- * wake-up of a connection that has to end may have come in an earlier turn,
- * whose copy of the list was older. */
+/* Returns how long a turn may wait that would otherwise wait for wait_ms.  A
+ * turn with a connection that has to end does not wait: the wake-up for that
+ * connection may have come in an earlier turn, whose copy of the list was
+ * older. */
 static int patience_of(const struct receiver_turn *t, int wait_ms)
 {
 	if (t->has_finishing)
@@ -290,9 +292,9 @@ static int patience_of(const struct receiver_turn *t, int wait_ms)
 	return t->has_refused && wait_ms < 0 ? REFUSE_FULL_MS : wait_ms;
 }
 
-/* One turn of a thread, which waits for at most wait_ms for connections that
- * have something; -1: without an end.  False: the thread has nothing left to
- * do. */
+/* Takes one turn of a thread, and waits for at most wait_ms until a connection
+ * has something; -1: without an end.  False: the thread has nothing left to do.
+ */
 static bool take_turn(struct user_receiver *r, int wait_ms)
 {
 	struct receiver_turn *t = &r->turn;
@@ -428,7 +430,7 @@ static uint32_t count_unclosed(struct user_receiver *r, bool *is_over)
 	return unclosed;
 }
 
-/* Joins a thread that ends, and frees it. */
+/* Joins the thread of r, which ends, and frees r. */
 static void join_thread(const struct user_receivers *s, struct user_receiver *r)
 {
 	if (!s->no_threads)
@@ -541,7 +543,7 @@ void user_receiver_refuse(struct user_receivers *s, int fd, uid_t user, int err,
 	}
 	if (c && (!give_conn(s, user, c) || give_any(s, c)))
 		return;
-	/* There is no thread for it, or no memory. */
+	/* There is no thread for the connection, or no memory. */
 	free(c);
 	close(fd);
 }
