@@ -123,7 +123,7 @@ struct client {
 	 * of this user are under way than the hard limit on open files allows
 	 */
 	bool hides_arena;
-	uint32_t class;	 /* of this process; 0: no broker has given one yet */
+	uint32_t class;	 /* this process's; 0: no broker has given one yet */
 	uint32_t serial; /* of the last message that was sent */
 	/* client_want.patience_ms: how long a broker may take to start, and to
 	 * welcome this client while the client has no class */

@@ -69,7 +69,8 @@ enum cmproto_kind {
 	CMPROTO_ESTABLISH,
 	CMPROTO_DISCONNECT, /* sends a DREQ, or answers the peer's DREQ */
 	CMPROTO_TAKEN,	    /* the program has read the CMPROTO_REQUEST */
-	/* frees the object `id`; id 0: ends the conversation of the note */
+	/* frees the object `id`; id 0: ends the conversation of the note.
+	 * Fields: note, if id is 0. */
 	CMPROTO_RELEASE,
 	/* makes an object for the conversation of the note.  Fields: note,
 	 * is_datagram, at.space; and, as in the BIND of the object that the

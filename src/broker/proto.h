@@ -79,9 +79,9 @@ enum proto_kind {
 	PROTO_DIED,
 	PROTO_WHO,    /* asks the broker to introduce itself */
 	PROTO_WHO_IS, /* introduces the broker */
-	/* asks whether the user of a class owns a source port; value: the
-	 * class; about: the source port of a datagram from the address `local`
-	 * to the address `peer` */
+	/* asks whether the user of the process that has a class owns a source
+	 * port; value: the class; about: the source port of a datagram from the
+	 * address `local` to the address `peer` */
 	PROTO_SOURCE,
 	/* value, about, local, peer: as in the question; scope: 1 if the user
 	 * of the process that has the class owns the port */

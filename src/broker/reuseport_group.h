@@ -4,9 +4,9 @@
  * the broker's own, and then one for each process of the broker's user.  A
  * member is not closed while the group is in use, since the kernel would give
  * its index to the last member.  Instead the class of a dead process rests, its
- * member is drained, and the class goes to the next process of that user.  A
- * process that has a member could steer the whole group.  So processes of other
- * users get no member; the broker relays their datagrams to them
+ * member is drained, and the class goes to the next process of the broker's
+ * user.  A process that has a member could steer the whole group.  So processes
+ * of other users get no member; the broker relays their datagrams to them
  * (other_user.h).
  *
  *	index	0		  the broker's own socket
@@ -35,7 +35,7 @@
 
 enum reuseport_group_use {
 	REUSEPORT_NOBODYS, /* unused: a process of any user may get the class */
-	REUSEPORT_OWNED,   /* a client has the class */
+	REUSEPORT_OWNED,   /* a process has the class */
 	REUSEPORT_RESTING, /* released less than REUSEPORT_REST_MS ago */
 	/* unused: a process of the last user may get the class */
 	REUSEPORT_FREE,

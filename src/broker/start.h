@@ -48,8 +48,8 @@ struct start {
 	pid_t broker;  /* the pid of adverbd; 0: it is not visible */
 	/* when the start began, in milliseconds of CLOCK_MONOTONIC */
 	uint64_t began_ms;
-	/* when a thread serves in place of adverbd if adverbd does not serve
-	 * yet, in milliseconds of CLOCK_MONOTONIC */
+	/* the time, in milliseconds of CLOCK_MONOTONIC, from which on a thread
+	 * serves in place of an adverbd that does not serve yet */
 	uint64_t limit_ms;
 	uint32_t words_bytes; /* how many bytes words[] has */
 	/* the last bytes that adverbd or its loader wrote to standard error */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Steering: which process a QPN belongs to.  A QPN is a fixed public bijection
- * of a pair (class, rest).  A class belongs to one process; rest is random.
- * The index of a class in the SO_REUSEPORT group is a bijection of the class
- * under a key that the broker draws, so that a QPN does not show in which order
- * processes came.  Classic BPF computes the class of a QPN and the index of
- * that class by a few instructions, so the kernel can pick the socket.  QPN 0
- * and 1 are in class 0, the broker's own.  QPN 0xffffff, that of multicast
+ * Steering finds the process that a QPN belongs to.  A QPN is a fixed public
+ * bijection of a pair (class, rest).  A class belongs to one process; rest is
+ * random.  The index of a class in the SO_REUSEPORT group is a bijection of the
+ * class under a key that the broker draws, so that a QPN does not show in which
+ * order processes came.  Classic BPF computes the class of a QPN and the index
+ * of that class by a few instructions, so the kernel can pick the socket.  QPN
+ * 0 and 1 are in class 0, the broker's own.  QPN 0xffffff, that of multicast
  * (IBTA 9.6.1), is in class 1023, which no process gets.
  *
  * A class is no secret.  The broker tells any process of the namespace, and the
