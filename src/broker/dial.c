@@ -36,7 +36,7 @@ struct call {
 	struct start start; /* the start, and the sentence about a failure */
 };
 
-/* Held during a call: a process has one start at a time (start.h). */
+/* Held during a call: this library has one start at a time (start.h). */
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 /* The broker of the last call; 0: none.  A new call means that this broker is
  * lost. */

@@ -68,7 +68,8 @@ struct starter {
 	char stack[2][STACK_BYTES] __attribute__((aligned(16)));
 };
 
-/* The facts that this process has learnt of the brokers that it started. */
+/* The facts that this copy of the code (start.h) has learnt of the brokers that
+ * it started in this process. */
 static struct {
 	/* the process that has learnt these facts; a fork's child has not */
 	pid_t owner;

@@ -26,7 +26,9 @@
  * socket down: adverbd then cannot send WHO_IS, and ends.  So a thread and
  * adverbd never both serve.
  *
- * A process has one start at a time; the callers' locks ensure that.
+ * libibverbs and librdmacm each have a copy of this code, with facts about past
+ * starts of its own.  Each copy has one start at a time; the callers' locks
+ * ensure that.
  */
 #ifndef BROKER_START_H
 #define BROKER_START_H
