@@ -86,7 +86,7 @@ struct user_receiver {
 	/* covers the members from here to is_left, and those members of
 	 * connections whose comments say so */
 	pthread_mutex_t lock;
-	struct user_receiver_conn *conn; /* the connections of the user */
+	struct user_receiver_conn *conn; /* list of connections */
 	/* connections that the loop has given up, and that are still open */
 	uint32_t unclosed;
 	bool is_spare; /* has no user yet, and does not end */
