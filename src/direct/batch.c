@@ -5,8 +5,8 @@
 #include "util/step.h"
 
 /* A batch ends before its first request that is wrong, or that needs more than
- * a copy and a completion.  The caller later runs that request alone, by
- * target_run, which also judges the request. */
+ * a copy and a completion.  The caller of target_run_batch later runs that
+ * request alone, by target_run, which also judges the request. */
 
 #define AHEAD 4 /* how many receives ahead a slot is prefetched */
 

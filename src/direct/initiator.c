@@ -28,7 +28,8 @@ void initiator_release(struct ibt *t, struct target_ref *l)
 		free(l);
 }
 
-/* Gives up the reference to the target of the previous connection, if any. */
+/* Gives up the link to the target of the previous connection, if there is
+ * one. */
 static void leave_target(struct ibt *t, struct ibt_qp *q)
 {
 	if (q->direct.link)
@@ -208,7 +209,8 @@ void initiator_count_moved(struct ibt *t, struct ibt_qp *q, uint8_t opcode,
 	rc_comp_placed(t, q);
 }
 
-/* Places an atomic's result, and counts the piece as moved. */
+/* Places the value that an atomic found, if w is an atomic, and counts the
+ * piece as moved.  The request fails if the value cannot be placed. */
 static void finish_piece(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 			 const struct direct_request *r)
 {
@@ -245,7 +247,8 @@ static enum hca_status status_of(enum verdict v)
 
 /*
  * Handles a peer that does not answer because it has ended or is not ready.  As
- * with packets, its silence is an error only when the retries are used up.
+ * with packets, the peer's silence is an error only when the retries are used
+ * up.
  * Programs rely on this: a program may end while the last message to it is
  * under way, and the sender's QP must not fail at once.  Without an ACK timer
  * there are no retries, so an ended peer is an error at once.

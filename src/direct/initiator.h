@@ -5,10 +5,11 @@
  *
  * The path of a connection is decided before its first request, so that no
  * request overtakes another.  initiator_attach chooses the direct path,
- * initiator_refuse chooses packets.  The path then stays until RESET, but a
- * direct connection of UC changes to packets at the first request that cannot
- * be executed, and one by LID once the subnet would no longer deliver its
- * packets (initiator_next).
+ * initiator_refuse chooses packets.  The path then stays until RESET, with two
+ * exceptions.  A direct connection of UC changes to packets at the first
+ * request that cannot be executed.  A direct connection by LID changes to
+ * packets once the subnet would no longer deliver its packets, or one of its
+ * QPs may migrate (initiator_leave).
  *
  * Each piece of a message takes one PSN.  rc_comp handles RNR waits and
  * retries, and completes requests.  A queue pair waits for its peer if the peer
@@ -38,7 +39,9 @@
  * up q's link to an earlier target in either case. */
 int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 		     struct access *access, void *owner);
-/* Makes the requests of q go by packets.  No request of q was executed. */
+/* Makes the requests of q, from the cursor on, go by packets.  If requests were
+ * executed at a target whose process lives, the caller has called
+ * target_announce_packets, since the target drops packets otherwise. */
 void initiator_refuse(struct ibt_qp *q);
 /* The next step for a QP whose path is direct. */
 enum initiator_next {
@@ -75,8 +78,9 @@ bool initiator_is_undecided(const struct ibt_qp *q);
 /*
  * Executes the piece at the cursor of q, an RC QP, or a batch of small
  * requests, and puts a target that must be woken on the list `to_wake`.
- * Returns the bytes that moved plus 1 for each request; 0: nothing was
- * executed, and q waits, has nothing to execute, or has failed.
+ * Returns the bytes that moved plus 1 for the piece, or for each request of the
+ * batch; 0: nothing was executed, and q waits, has nothing to execute, has
+ * failed, or sends packets from now on.
  */
 uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *to_wake,
 			uint64_t now_ns);

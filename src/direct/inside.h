@@ -107,7 +107,7 @@ static inline void inside_begin_copy(struct target_ref *l, access_set keys)
 
 /* Ends the copy that inside_begin_copy has announced by the same keys.  Returns
  * v; if the target has revoked the access meanwhile, sets r->outcome.is_revoked
- * and returns V_REMOTE_FAULT. */
+ * and returns V_REMOTE_FAULT instead. */
 static inline enum verdict inside_end_copy(struct target_ref *l,
 					   struct direct_request *r,
 					   access_set keys, enum verdict v)
@@ -142,7 +142,8 @@ const char *request_detail(uint32_t number);
  * detail in *x if the target's max_dest_rd_atomic is 0. */
 enum verdict request_resources(const struct qp *qp, struct explain *x);
 /* Fills *target with the target's memory that r, a piece of a request, reads or
- * writes.  @need: the right that r needs, one of HCA_REMOTE_*.  Returns V_OK.
+ * writes: one range, or none if r has no bytes.  @need: the right that r needs,
+ * one of HCA_REMOTE_*.  Returns V_OK.
  * If the QP or r's rkey does not permit the access, returns the verdict of
  * message_locate, with the facts in *x. */
 enum verdict request_locate(struct target_ref *l, const struct qp *qp,
@@ -160,8 +161,9 @@ bool request_execute_here(struct target_ref *l, struct qp *qp,
 /* Leaves r, a whole SEND, as an eager message in the slot of the next receive
  * or in a bounce buffer, together with the completion.  False: no eager message
  * was left, because no receive can be taken, the receive does not have exactly
- * one SGE that can be used, or the message is too long, has no bounce buffer,
- * or cannot be read; request_run must then execute r. */
+ * one SGE that can be used, the link has no eager messages, or the message is
+ * too long, gets no bounce buffer or cannot be read; request_run must then
+ * execute r. */
 bool request_eager(struct target_ref *l, struct qp *qp,
 		   struct direct_request *r);
 /* Announces the last @count completions that request_eager has left, and sets

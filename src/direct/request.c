@@ -8,6 +8,8 @@
 #include "ibt/message.h"
 #include "util/step.h"
 
+/* What a message to the user can add to a verdict (explain.detail).  The number
+ * in a note is an index of this array (target_failure.detail). */
 static const char *const details[] = {
 	NULL,
 	"it sent more READs and atomics at a time than the queue pair's "
@@ -48,6 +50,8 @@ uint8_t request_opcode(const struct direct_request *r)
 
 /* ---- receives ---- */
 
+/* Returns the receive that r takes; NULL: none can be taken, and
+ * r->outcome.is_full or is_dry says why. */
 static struct wqe *take_receive(struct target_ref *l, struct qp *qp,
 				struct direct_request *r)
 {
@@ -185,9 +189,10 @@ static enum verdict get_piece(struct direct_memory *target,
 		r, space_get(target->space, r->initiator.space, &m, 1, &count));
 }
 
-/* Returns a bounce buffer for a message that is longer than a receive's slot;
- * NULL: none is free, or one copy to the target's memory takes less time than
- * two copies by a buffer do. */
+/* Returns a bounce buffer for a message that is longer than a receive's slot.
+ * NULL: the target has none, none is free, or *target is memory that both
+ * processes map: then one copy to that memory takes less time than two copies
+ * by a buffer. */
 static uint8_t *bounce_for(struct target_ref *l, struct qp *qp,
 			   const struct direct_memory *target)
 {
@@ -218,11 +223,11 @@ static bool copy_eager(struct direct_request *r,
 }
 
 /*
- * Leaves the message with the receive in w, if it may stay there as an eager
- * message.  It may if it is whole, short, and for one range of memory.  False:
- * the message was not left.  The caller then copies it by fill_receive, which
- * fails if the receive is too short or its memory may not be written; its
- * verdict says why.  An eager message touches no memory of the receive, so no
+ * Leaves the message with the receive in w as an eager message, if the message
+ * is whole, short, and for one range of memory, and the link has eager
+ * messages.  False: the message was not left.  fill_receive then has to copy
+ * the message; its verdict says whether the receive is too short, or its memory
+ * may not be written.  An eager message touches no memory of the receive, so no
  * copy is announced: an owner that withdraws a key need not wait for an
  * initiator that is stopped here, and eager_place looks the key up again.
  */

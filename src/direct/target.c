@@ -53,8 +53,8 @@ static bool has_places(const struct target_ref *l)
 
 /*
  * Copies the members of the queue pair at `at` that do not change while the
- * queue pair exists.  False: another queue pair lies there, or its members make
- * no sense.
+ * queue pair exists.  False: no queue pair with the target's QPN lies there, or
+ * its members make no sense.
  */
 static bool read_places(struct target_ref *l, aoff at)
 {
@@ -287,7 +287,7 @@ static enum direct_result execute_request(struct target_ref *l, struct qp *qp,
 }
 
 /* Takes the responder lock, and copies the state.  False: the owner waits for
- * the lock (is_wanted), or another process holds it for long. */
+ * the lock (is_wanted), or another thread keeps the lock for long. */
 static bool lock_responder(struct target_ref *l, struct qp *qp)
 	TRY_ACQUIRE(true, &qp_target(qp)->lock) NO_LOCK_ANALYSIS
 {
@@ -339,8 +339,8 @@ static enum direct_result run_request(struct target_ref *l,
 	if (!lock_responder(l, qp))
 		return note_busy(l, r->now_ns);
 	l->is_busy = l->waits_for_place = false;
-	/* An answer to the last request counts even if the target has failed
-	 * since. */
+	/* The answer to an atomic that the target's process has executed counts
+	 * even if the target has failed since. */
 	if (l->is_asked && l->connection == qp->connection &&
 	    atomic_load(&qp_target(qp)->ask) != TARGET_ASK_POSTED) {
 		answer = fetch_answer(l, qp, r);

@@ -29,8 +29,10 @@
 
 /* A queue pair's link to one target. */
 struct target_ref {
-	struct list to_wake; /* on a list of targets that have to be woken */
-	struct hca *hca;     /* the target's adapter; borrowed */
+	/* On a list of targets that have to be woken or, once the QP has given
+	 * the link up, on the list direct.unused of struct ibt. */
+	struct list to_wake;
+	struct hca *hca; /* the target's adapter; borrowed */
 	/* The initiator's access slot in the target's arena, borrowed.  NULL:
 	 * the target is in this process, which can execute every atomic. */
 	struct access *access;
@@ -42,7 +44,7 @@ struct target_ref {
 	bool has_bounces;
 	uint32_t type; /* HCA_QPT_*, of both ends */
 	uint32_t path; /* UD: enum ibt_path of this link */
-	uint32_t qpn;  /* the target's */
+	uint32_t qpn;  /* the target's QPN */
 	/* The initiator's QPN, PSN (RC alone) and address, which the attributes
 	 * of a connected target must name as those of its peer. */
 	uint32_t src_qpn, src_psn;
@@ -68,9 +70,9 @@ struct target_ref {
 	uint32_t connection;
 	/* The target's process executes a request of this link. */
 	bool is_asked;
-	/* The request could not be executed yet: another process had the
-	 * responder lock, direct_outcome.is_full was set, or the access was
-	 * revoked. */
+	/* The request could not be executed yet: another thread kept the
+	 * responder lock or the owner waited for that lock,
+	 * direct_outcome.is_full was set, or the access was revoked. */
 	bool is_busy;
 	/* An eager message belongs to memory that the request uses: the target
 	 * must first copy the message there. */
@@ -87,8 +89,8 @@ struct target_ref *target_new(void);
 /* The result of target_run. */
 enum direct_result {
 	DIRECT_DONE, /* the request was executed */
-	/* The target is not ready to receive, or is not connected to the
-	 * initiator. */
+	/* The target is not ready to receive, is not connected to the
+	 * initiator, or has failed and is not in ERR yet. */
 	DIRECT_LOST,
 	/* The target is destroyed or in ERR, or has refused the request and
 	 * failed without a NAK. */
@@ -97,8 +99,10 @@ enum direct_result {
 	DIRECT_ASKED_TARGET, /* the target executes the request: run again */
 	DIRECT_BUSY,	     /* see target_ref.is_busy: run again */
 	DIRECT_REFUSED,	     /* outcome.verdict: why; an RC target has failed */
-	DIRECT_GONE,	     /* the target's process has ended */
-	DIRECT_DENIED,	     /* the kernel no longer permits the access */
+	/* The target's process has ended, or has executed another program.  The
+	 * request may have been executed before. */
+	DIRECT_GONE,
+	DIRECT_DENIED, /* the kernel no longer permits the access */
 	/* By LID, before any part of a message was executed: the target's own
 	 * path is not the one that the subnet was asked about, or may migrate.
 	 * Packets may still arrive. */
@@ -106,7 +110,7 @@ enum direct_result {
 	DIRECT_OUR_FAULT /* the initiator's own memory is not mapped */
 };
 
-/* Ranges of one address space. */
+/* The first n ranges of vec, in one address space. */
 struct direct_memory {
 	struct space *space;
 	struct space_vec vec[SPACE_VEC_MAX];
@@ -155,13 +159,14 @@ struct direct_request {
 	const uint8_t *data; /* the payload; NULL: it is in `initiator` */
 	struct direct_memory initiator; /* the memory of the request's SGEs */
 	uint64_t now_ns;		/* the progress clock */
-	/* The eager message to leave in the slot of its receive; eager.at is 0:
-	 * there is none. */
+	/* The eager message to leave in the slot of its receive, or the address
+	 * of one that is in a bounce buffer; eager.at is 0: there is none. */
 	struct eager eager;
 	struct direct_outcome outcome;
 };
 
-/* Clears the results before r is run, except verdict, rnr_timer and found. */
+/* Clears r->eager, and all members of r->outcome but verdict, rnr_timer and
+ * found, before r is run. */
 static inline void direct_request_clear(struct direct_request *r)
 {
 	r->eager.at = 0;
@@ -179,10 +184,13 @@ enum direct_result target_run(struct target_ref *l, struct direct_request *r);
  * Tells the target that the initiator sends packets from now on.  RC: the first
  * one has this PSN.  Before this call, the target drops packets of this
  * connection: they must be forged, since the initiator executes its requests
- * directly.
+ * directly.  Does nothing if no request of the connection has reached the
+ * target yet, or if the target's process has ended.
  */
 void target_announce_packets(struct target_ref *l, struct serial24 psn);
-/* Has the subnet changed since it said that it would deliver packets? */
+
+/* By LID: has the subnet changed since the fabric said that it would deliver
+ * the connection's packets?  False for a link that is not by LID. */
 static inline bool target_is_stale(const struct target_ref *l)
 {
 	return l->way && shared_load(l->changes) != l->way->changes;
@@ -191,7 +199,8 @@ static inline bool target_is_stale(const struct target_ref *l)
 /* The most requests in a batch. */
 #define DIRECT_BATCH_MAX 64
 
-/* Small whole requests of one opcode, SEND, WRITE or READ, or one atomic. */
+/* Small whole requests of one opcode (SEND, SEND with immediate data, WRITE or
+ * READ), or one atomic. */
 struct direct_batch {
 	/* Describes request i of the batch in *r; false: there is none, or it
 	 * does not fit into the batch. */
@@ -209,8 +218,9 @@ struct direct_batch {
  * alone by target_run.
  */
 uint32_t target_run_batch(struct target_ref *l, struct direct_batch *s);
-/* May the request be tried again after DIRECT_LOST, DIRECT_RNR, DIRECT_BUSY or
- * DIRECT_ASKED_TARGET?  @wants_receive: the result was DIRECT_RNR. */
+/* May the request be tried again after DIRECT_LOST, DIRECT_CLOSED, DIRECT_RNR,
+ * DIRECT_BUSY or DIRECT_ASKED_TARGET?  @wants_receive: the result was
+ * DIRECT_RNR.  True also if the target's process has ended. */
 bool target_is_ready(struct target_ref *l, bool wants_receive);
 /*
  * Fills *x with the facts of a target's note, which another process wrote, and
