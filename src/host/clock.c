@@ -62,6 +62,7 @@ static bool is_usable(void)
 #endif
 }
 
+/* Returns the value of clock.sure. */
 static uint64_t sure_ticks(void)
 {
 #if defined(__aarch64__)

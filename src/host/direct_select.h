@@ -40,8 +40,9 @@ void direct_select_look(struct direct_select *w, struct engine *e,
 void direct_select_part(struct engine *e);
 /* Wakes the local peers for which notify bits were set. */
 void direct_select_wake(struct engine *e);
-/* Called at the end of a turn of progress: releases local peers, and decides
- * whether all traffic goes through the arenas.  any: the turn received
+/* Called at the end of a turn of progress: releases local peers, repairs this
+ * process's arena after the death of a peer (local_peer_note_death), and
+ * decides whether all traffic goes through the arenas.  any: the turn received
  * something by the socket, by iWARP connections or by the link to a fabric. */
 void direct_select_turned(struct direct_select *w, struct engine *e, bool any,
 			  uint64_t now_ns);
@@ -49,8 +50,8 @@ void direct_select_turned(struct direct_select *w, struct engine *e, bool any,
  * never. */
 uint64_t direct_select_look_ns(const struct engine *e, uint64_t now_ns);
 /* Called when the leader is about to wait until *wake_ns: lowers *wake_ns if
- * progress is due earlier.  From here on, peers that set notify bits write the
- * eventfd. */
+ * progress is due earlier, and repairs this process's arena after the death of
+ * a peer.  From here on, peers that set notify bits write the eventfd. */
 void direct_select_rest(struct engine *e, uint64_t now_ns, uint64_t *wake_ns);
 /* Called when the leader does not wait any more: from here on, peers need not
  * write the eventfd. */
@@ -59,8 +60,8 @@ void direct_select_rested(struct engine *e);
  * have skipped progress; this call updates the count. */
 bool direct_select_may_skip(const struct direct_select *w,
 			    const struct engine *e, shared_u32 *skipped);
-/* Called when a poll could not make the progress that it did not skip: the next
- * poll of the object does not skip it either. */
+/* Called when a poll was to make progress but could not take the post locks:
+ * the next poll of the object makes progress, too. */
 void direct_select_could_not(shared_u32 *skipped);
 /* Does all traffic go through the arenas, so that polls look at the socket
  * seldom? */

@@ -36,10 +36,10 @@
 #include "util/monotonic.h"
 #include "util/random.h"
 
-#define WINDOW_PACKETS	 512
-#define PATIENCE_DEFAULT 60 /* seconds */
+#define WINDOW_PACKETS	 512 /* engine_config.window */
+#define PATIENCE_DEFAULT 60  /* seconds */
 #define PATIENCE_MAX	 1000000000
-#define QPN_TRIES	 256
+#define QPN_TRIES	 256 /* random QPNs that free_qpn tries */
 #define NS_PER_MS	 1000000u
 #define QPN_MULTICAST	 0xffffff /* IBTA 9.6.1 */
 #define FILES_FEW	 6	  /* look_for_files warns if fewer are left */
@@ -49,8 +49,8 @@ static int the_owner; /* the process that made the_host, or is making it */
 static struct lock host_once;
 static int once_cancel; /* the cancel state from before host_once was taken */
 
-/* The code under these locks opens and closes files, so the thread is not
- * cancelled meanwhile. */
+/* Takes l, and disables cancellation of the thread until give_shielded, because
+ * the code under host_once and ctx opens and closes files. */
 static void take_shielded(struct lock *l, int *cancel) NO_LOCK_ANALYSIS
 {
 	lock_take(l);
@@ -115,8 +115,8 @@ static const struct device *ib_device(void)
 
 /* Calls local_peer_open, unless the fabric forbids direct requests.  Returns
  * the socket that receives datagrams, or -errno.  On a host of a fabric, whose
- * device is `ib`, the socket is not bound and receives none, and no broker is
- * needed. */
+ * device is `ib`, the socket is not bound and receives no datagrams, and no
+ * broker is needed.  @patience: how many ns to wait for the broker. */
 static int open_socket(struct host *h, const struct device *ib,
 		       uint64_t patience)
 {
@@ -128,7 +128,9 @@ static int open_socket(struct host *h, const struct device *ib,
 				  local_peer_wake_fd(), patience);
 }
 
-/* Opens the link of the InfiniBand device.  Returns 0 or -errno. */
+/* Opens the link of the InfiniBand device, and shares the arena with the other
+ * programs of the subnet, if this process and the fabric permit that.
+ * @patience: how many ns to wait for each answer.  Returns 0 or -errno. */
 static int open_link(struct host *h, struct engine *e, uint64_t patience)
 {
 	uint64_t ms = bits_min_u64(patience / NS_PER_MS, INT32_MAX);
@@ -200,7 +202,7 @@ static int start_host(struct host *h, const struct host_sink *sink)
 	if (!err) {
 		err = progress_init(&h->progress, e, fd, sink, allowed,
 				    env_is_off("ADVERB_SPORT"));
-		fd = -1; /* is progress_init's also after an error */
+		fd = -1; /* progress_init owns fd also after an error */
 	}
 	if (!err) {
 		h->progress.ib = ib;
@@ -458,8 +460,8 @@ struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
 	return qp;
 }
 
-/* Catches up before a QP ends.  No packets of the sockets are for a QP of an
- * iWARP device. */
+/* Handles what has come for a QP before the QP ends.  No packet of the sockets
+ * is for a QP of an iWARP device, so the sockets are then not read. */
 static void catch_up(struct host *h, const struct qp *qp)
 	REQUIRES(&h->progress.lock)
 {
@@ -527,7 +529,9 @@ static void expect_peer(struct host *h, const struct ibt_qp *side)
 		local_peer_expect(now.dest_qpn);
 }
 
-/* @has_udp: the QP's packets go by UDP. */
+/* Modifies a QP under the progress lock, and gives the QP another UDP source
+ * port if its path changes.  @from: the source GID; @has_udp: the QP's packets
+ * go by UDP.  Returns 0, or -errno with a sentence in *why. */
 static int modify_qp(struct host *h, struct ibt_qp *side,
 		     struct hca_qp_attr *own, uint32_t mask,
 		     const uint8_t from[16], bool has_udp,
@@ -559,7 +563,8 @@ static int modify_qp(struct host *h, struct ibt_qp *side,
 	return err;
 }
 
-/* Packets that a connection receives may need the thread from RTR on. */
+/* Starts the progress thread before the QP enters RTR, because packets that the
+ * QP receives may need the thread from then on. */
 static int start_thread(struct host *h, const struct hca_qp_attr *attr,
 			uint32_t mask, const char **why)
 {

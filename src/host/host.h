@@ -47,8 +47,9 @@ struct host_sink {
 };
 
 /* Makes the host, or counts one more user of it.  The call that makes the host
- * copies *sink; later calls ignore it.  On failure returns NULL and sets
- * errno. */
+ * copies *sink; later calls ignore it.  On failure returns NULL and sets errno:
+ * ENOSYS: the kernel gives no random numbers; ENOMEM; or the error of
+ * broker_link_socket, of fabric_link_open or of a system call. */
 struct host *host_get(const struct host_sink *sink);
 /* Ends one use of h; the last call frees h.  Does nothing in a forked child. */
 void host_put(struct host *h);
@@ -72,8 +73,10 @@ void host_unlock(struct host *h);
  * Creates a QP with a random QPN of this process's class, and stores a pointer
  * to its protocol state in *side.  The caller frees both by host_qp_withdraw
  * and then host_qp_free.  type: HCA_QPT_*.  pd: the number of the protection
- * domain.  user: the front end's cookie, which events of the QP carry.  On
- * failure returns NULL and sets errno: ENOMEM; EIO: the device has failed.
+ * domain.  sq_sig_all: each send request has a completion.  user: the front
+ * end's cookie, which events of the QP carry.  On failure returns NULL and sets
+ * errno.  ENOMEM: there is no memory, no free QPN, or no room for another QP;
+ * EIO: the link to the fabric has ended.
  */
 struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
 		       uint32_t pd, struct cq *send_cq, struct cq *recv_cq,
@@ -85,15 +88,17 @@ struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
  * long, so the caller holds no lock.  The caller then calls host_qp_free.
  */
 void host_qp_withdraw(struct host *h, struct qp *qp);
-/* Frees a QP and its protocol state, after host_qp_withdraw. */
+/* Frees a QP and its protocol state, after host_qp_withdraw.  Ends the QP's
+ * connection, if the QP is of an iWARP device and has one. */
 void host_qp_free(struct host *h, struct qp *qp, struct ibt_qp *side);
 /*
  * Modifies a QP.  attr->ah.sgid_index is an index into the GID table of `dev`.
- * Returns 0, or -errno with a sentence in *why.  -EBUSY: a peer of this host
- * works at the QP; the caller calls host_qp_wait and then this function again,
- * without HCA_QP_CUR_STATE if the new state is RESET.  -EIO: the link to the
- * fabric has ended.  While a QP is modified to RESET, no
- * thread may poll its completion queues.
+ * Returns 0, or -errno with a sentence in *why.  -EINVAL: the attributes or the
+ * change of state are not allowed; -EBUSY: a peer of this host works at the QP;
+ * the caller calls host_qp_wait and then this function again, without
+ * HCA_QP_CUR_STATE if the new state is RESET; -EIO: the link to the fabric has
+ * ended; another -errno: the progress thread cannot be started.  While a QP is
+ * modified to RESET, no thread may poll its completion queues.
  */
 int host_qp_modify(struct host *h, const struct device *dev,
 		   struct ibt_qp *side, const struct hca_qp_attr *attr,
@@ -103,12 +108,15 @@ int host_qp_modify(struct host *h, const struct device *dev,
  * caller holds no lock. */
 void host_qp_wait(struct ibt_qp *side, struct alock_wait *wait);
 /* Attaches the QP to the multicast group `gid`.  Returns 0, or -errno with a
- * sentence in *why. */
+ * sentence in *why (mcast_socket_attach).  -EINVAL: gid is no multicast GID, or
+ * the QP is by LID and has no port; -ENOSPC: there are too many groups, members
+ * or attachments; -ENOMEM; -EIO: the link to the fabric has ended; another
+ * -errno: no interface can join the group. */
 int host_mcast_attach(struct host *h, const struct device *dev,
 		      struct ibt_qp *side, const uint8_t gid[16],
 		      const char **why);
-/* Detaches the QP from the multicast group `gid`.  Returns 0, or -errno with a
- * sentence in *why. */
+/* Detaches the QP from the multicast group `gid`.  Returns 0, or -EINVAL with a
+ * sentence in *why: the QP is not attached to the group. */
 int host_mcast_detach(struct host *h, struct ibt_qp *side,
 		      const uint8_t gid[16], const char **why);
 /* Fills *attr with the attributes that host_qp_modify has set, the current
@@ -127,7 +135,7 @@ enum host_stream_news {
 /* How a TCP connection began, for a capture.  Times are those of
  * CLOCK_REALTIME in ns. */
 struct host_stream_start {
-	bool is_initiator;
+	bool is_initiator; /* this side has sent the request of MPA */
 	uint64_t begun_ns; /* when this side knew that TCP was connected */
 	/* When the initiator had sent its request, or the responder had
 	 * received it. */
@@ -212,8 +220,9 @@ void host_stream_abort(struct host *h, uint32_t qpn, const void *arg);
 bool host_catch_up(struct host *h, uint32_t qpn);
 /* Frees a CQ that no QP uses. */
 void host_cq_free(struct host *h, struct cq *cq);
-/* Changes the depth of an SRQ to `depth` receives (srq_resize), under the
- * progress lock.  Returns 0 or -errno. */
+/* Changes the depth of an SRQ to `depth` receives, under the progress lock.
+ * The caller keeps threads from posting to the SRQ meanwhile.  Returns 0;
+ * -EINVAL: more receives are posted; -ENOMEM. */
 int host_srq_resize(struct host *h, struct srq *s, uint32_t depth);
 /*
  * Called before memory is registered: lets peers of this host map the memory,
@@ -252,13 +261,16 @@ struct host_polls {
 /* Called before a thread looks for completions in cq: executes requests that
  * wait for more requests to be posted (post_gather.h). */
 void host_before_poll(struct host *h, const struct cq *cq);
-/* Called by a poll that found nothing yet: makes progress if the progress lock
- * is free.  After many such polls yields the processor, or, if another thread
- * has had the lock all the time, waits for the lock.  Makes no progress if it
- * can end a wait of a QP that completes into cq (host/post.h); cq NULL: makes
- * progress in any case. */
+/* Called by a poll that found nothing yet.  Ends the wait of a QP for a receive
+ * of its peer, if the QP completes into cq (post_resume); cq NULL: ends none.
+ * If no such wait has ended, makes progress if the progress lock is free.
+ * While all traffic goes through arenas, most calls skip progress.  After many
+ * such polls yields the processor, or, if another thread has had the lock all
+ * the time, waits for the lock.  *polls: the counts of the polled object. */
 void host_poll(struct host *h, const struct cq *cq, struct host_polls *polls);
-/* Called after host_poll; @empty: the poll found no completion. */
+/* Called after each poll.  @empty: the poll found no completion.  Counts the
+ * poll in *polls, and wakes the progress thread if that thread has to serve a
+ * notify bit of this process. */
 void host_polled(struct host *h, struct host_polls *polls, bool empty);
 /* Called after a CQ was armed: from here on the progress thread makes progress
  * while the program sleeps. */

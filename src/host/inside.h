@@ -14,13 +14,13 @@
 struct host {
 	/* the process that made this struct, not its forked child */
 	int pid;
-	uint32_t users;
+	uint32_t users; /* calls of host_get without a host_put yet */
 	struct arena_map map;
 	struct space_self space;
 	struct hca hca;
 	struct map domains; /* host_domains */
 	struct progress progress;
-	struct lock ctx;
+	struct lock ctx; /* host_lock */
 	int cancel; /* the cancel state from before ctx was taken; under ctx */
 };
 
@@ -47,8 +47,8 @@ void progress_release(struct progress *p) RELEASE(&p->lock);
 void progress_turn(struct progress *p) REQUIRES(&p->lock);
 /* Sends the engine's frames until none is left, a socket is full or TX_ROUNDS
  * batches are sent, and reports all events of the engine.  Does both again each
- * time that the engine may have got new work: an answer of the broker, or a
- * local peer. */
+ * time that the engine may have got new work: an answer of the broker, a shared
+ * page, or the path of a connection. */
 void progress_settle(struct progress *p) REQUIRES(&p->lock);
 /* Counts a post to q, if the peer never acknowledges q's packets (UC, UD). */
 void progress_count_unanswered(struct progress *p, const struct ibt_qp *q)

@@ -50,9 +50,9 @@ struct entry {
 	/* In the first view: the further views by post lock; NULL: none. [0] is
 	 * unused. */
 	struct entry *views[VIEWS];
-	struct hca view;
-	struct space_other space;
-	struct peer_maps peer_maps;
+	struct hca view;	  /* is.hca refers to it, except in all.self */
+	struct space_other space; /* view.space refers to it */
+	struct peer_maps peer_maps; /* the peer's memory that is mapped */
 	/* The peer's eventfd: owned by the first view, which lends it to the
 	 * further views. */
 	int peer_wake_fd;
@@ -67,19 +67,18 @@ enum asked {
 };
 
 static struct {
-	bool is_open;
-	bool maps; /* the argument of local_peer_open */
-	struct hca *own;
+	bool is_open;	  /* local_peer_is_open */
+	bool maps;	  /* the argument of local_peer_open */
+	struct hca *own;  /* this process's adapter; borrowed */
 	int peer_wake_fd; /* the eventfd by which peers wake this process */
 	uint32_t class;	  /* this process's steering class */
 	/* Asks for the arena of a class (local_peer_use); NULL: the broker is
 	 * asked. */
 	bool (*ask)(uint32_t class);
 	struct entry self;   /* this process as its own peer */
-	struct list entries; /* all peers */
-	/* how many entries there are */
-	uint32_t count;
-	struct list idle;			   /* peers that no QP uses */
+	struct list entries; /* all peers but `self` */
+	uint32_t count;	     /* the length of the list `entries` */
+	struct list idle;    /* peers that no QP uses */
 	struct entry *latest[STEER_CLASS_MAX + 1]; /* by class, or NULL */
 	uint8_t asked[STEER_CLASS_MAX + 1];	   /* enum asked */
 	uint32_t questions; /* how many classes are ASKED_YES */

@@ -18,10 +18,10 @@
  *
  * Owner: this file.  A struct local_peer is valid from local_peer_get to the
  * caller's local_peer_put.  Lock: the progress lock, with these exceptions.
- * local_peer_open, _close, _withdraw and _forget are called while no other
- * thread uses this file.  The progress thread calls local_peer_begin and _end
- * without the lock.  local_peer_wake_fd, _is_open, _maps and _wake need no
- * lock.
+ * local_peer_open, _use, _close, _withdraw and _forget are called while no
+ * other thread uses this file.  The progress thread calls local_peer_begin
+ * and _end without the lock.  local_peer_wake_fd, _is_open, _maps and _wake
+ *need no lock.
  */
 #ifndef HOST_LOCAL_PEER_H
 #define HOST_LOCAL_PEER_H
@@ -112,6 +112,7 @@ bool local_peer_maps(void);
  * Finds the process with this steering class of this namespace or, on a host of
  * a fabric, with this number (fabric_reached.program): there the fabric is
  * asked in place of the broker.
+ *
  * @post_lock: the number of the post lock of the QP that will use the peer
  * (engine_post_apart).  LOCAL_PEER_HERE: *n is the peer, which may have died by
  * now (hca_is_alive); the caller releases *n by local_peer_put.  The QPs of
@@ -122,9 +123,10 @@ enum local_peer_is local_peer_get(uint32_t class, uint32_t post_lock,
 				  struct local_peer **n);
 /* Releases a peer that local_peer_get returned.  May free n. */
 void local_peer_put(struct local_peer *n);
-/* Asks the broker for the peer before local_peer_get does, so that no request
- * has to wait for the answer.  Does nothing if 64 peers are known already: a
- * process with so many peers may send no request to most of them. */
+/* Asks the broker for the arena of the process that has the QPN, before
+ * local_peer_get does, so that no request has to wait for the answer.  Does
+ * nothing if 64 peers are known already: a process with so many peers may send
+ * no request to most of them. */
 void local_peer_expect(uint32_t qpn);
 /* Wakes the peer by one write to its eventfd.  Does not wait. */
 void local_peer_wake(struct local_peer *n);

@@ -62,6 +62,7 @@ static void poll_once(struct host *h, const struct cq *cq, shared_u32 *skipped)
  * packets arrived, the peer probably runs on this core, so from here on each
  * poll yields first.  (host_polled decides the same if the polled queue then
  * has a completion.)  A yield to a thread that only computes takes longer.
+ * @every: the number of empty polls between two yields.
  */
 static void yield_poll(struct host *h, const struct cq *cq,
 		       struct host_polls *polls, uint32_t every)

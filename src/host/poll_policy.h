@@ -60,12 +60,14 @@ struct poll_stream {
 struct poll_looks {
 	struct rx_backoff backoff;
 	shared_flag is_paced; /* the backoff makes a poll skip the socket */
-	bool is_dry;	      /* the last look left nothing in the socket */
-	uint32_t dry_looks;   /* how many looks in a row left nothing */
-	uint64_t looked_ns;   /* when the last look was */
-	uint32_t in_vain;     /* looks in a row in vain, counted up to 3 */
-	bool is_fixed;	      /* poll_policy_fix was called */
-	uint32_t polls;	      /* counts polls, for poll_policy_is_full_turn */
+	/* The last look left nothing in the socket, and the backoff has
+	 * forbidden no look since. */
+	bool is_dry;
+	uint32_t dry_looks; /* how many looks in a row left nothing */
+	uint64_t looked_ns; /* when the last look was */
+	uint32_t in_vain;   /* looks in a row in vain, counted up to 3 */
+	bool is_fixed;	    /* poll_policy_fix was called */
+	uint32_t polls;	    /* counts polls, for poll_policy_is_full_turn */
 	/* Counts looks that found something: at the socket, at iWARP
 	 * connections, or at the link to a fabric. */
 	shared_u32 news;
@@ -193,8 +195,8 @@ bool poll_policy_is_waiting(const struct poll_policy *p);
  * Called when all posts that wait are sent.  If a request that no packet will
  * acknowledge has waited for POLL_POLICY_LATE_NS, the program polls too seldom,
  * and such requests do not wait for a while: during the next 1024 of them, and
- * after each further delay during twice as many, at most 16384.
- * Each 16 groups in a row without a delay halve that number, down to 1024.
+ * after each further delay during twice as many, at most 16384.  Each 16 groups
+ * in a row without a delay halve that number, down to 1024.
  */
 void poll_policy_scattered(struct poll_policy *p, uint64_t now_ns);
 
@@ -209,8 +211,8 @@ void poll_policy_large(struct poll_policy *p);
  * were posted that no packet will acknowledge?  False if the thread looks
  * already. */
 bool poll_policy_wants_service(const struct poll_policy *p);
-/* Called when the thread is about to sleep: returns when it has to look at
- * posts that wait; UINT64_MAX: it need not look. */
+/* Called when the thread is about to sleep: returns when the thread has to look
+ * at posts that wait; UINT64_MAX: the thread need not look. */
 uint64_t poll_policy_serve(struct poll_policy *p, uint64_t now_ns);
 
 /*

@@ -83,9 +83,9 @@ static bool shares_time(void)
 
 /*
  * Is q ahead of its peer?  Then small requests are sent together: at the next
- * poll, when the peer answers, or when many have gathered.  Requests
- * that no packet acknowledges are gathered only while the progress thread looks
- * for them each POLL_POLICY_SERVE_NS.
+ * poll, when the peer answers, or when many have gathered.  Requests that no
+ * packet acknowledges are gathered only while the progress thread looks for
+ * them each POLL_POLICY_SERVE_NS.
  */
 static bool is_ahead(const struct progress *p, const struct ibt_qp *q)
 {
@@ -94,9 +94,9 @@ static bool is_ahead(const struct progress *p, const struct ibt_qp *q)
 		engine_qp_is_unanswered(q));
 }
 
-/* Notes when a request began to wait that no packet acknowledges, unless its
- * doorbell has been served meanwhile: else the next request would look as if it
- * had waited since now. */
+/* Notes that a request that no packet acknowledges begins to wait now, unless
+ * the request's doorbell has been served meanwhile: then the note would make a
+ * later request seem to have waited from now on. */
 static void note_wait(struct progress *p)
 {
 	if (!poll_policy_is_waiting(&p->policy) &&
@@ -193,7 +193,8 @@ static bool take_poll(struct post_lock *l) REQUIRES(&l->lock)
 	return true;
 }
 
-/* May the requests of q wait for more (post_gather.h)? */
+/* May the requests of q wait for more (post_gather.h)?  *wakes: as in
+ * is_served. */
 static bool may_wait(struct progress *p, struct post_lock *l, struct ibt_qp *q,
 		     uint64_t now, bool *wakes) REQUIRES(&l->lock)
 {

@@ -9,10 +9,10 @@
  *	                               poll_policy.h)
  *
  * For a direct QP the thread that posts takes the post lock (post_lock.h).  If
- * some work then remains, it releases that lock and takes the progress lock.
- * For another QP it takes only the progress lock.  It waits for neither lock
- * for long, except that a thread of a real-time policy waits until the
- * progress lock is free.
+ * some work then remains, the thread releases that lock and takes the progress
+ * lock.  For another QP the thread takes only the progress lock.  The thread
+ * waits for neither lock for long, except that a thread of a real-time policy
+ * waits until the progress lock is free.
  */
 #ifndef HOST_POST_H
 #define HOST_POST_H

@@ -23,9 +23,10 @@ void post_lock_fini_all(struct post_locks *p)
 }
 
 /*
- * Takes a post lock.  If another thread has it, claims it first: a thread that
- * posts request after request releases the lock only for moments, in which a
- * thread that sleeps until the lock is free has no time to wake up.
+ * Takes a post lock.  If another thread has the lock, claims the lock first
+ * (is_claimed): a thread that posts request after request releases the lock
+ * only for moments, in which a thread that sleeps until the lock is free has no
+ * time to wake up.
  */
 static void take_claimed(struct post_lock *l) NO_LOCK_ANALYSIS
 {

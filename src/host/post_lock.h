@@ -33,7 +33,7 @@
  * members that the lock guards. */
 struct post_lock {
 	_Alignas(HCA_APART) struct lock lock;
-	struct clock clock;
+	struct clock clock; /* tells the time to the holder of this lock */
 	/* When the holder of this lock last renewed
 	 * progress_activity.posted. */
 	uint64_t noted_ns;
@@ -92,17 +92,18 @@ bool post_lock_try_all(struct post_locks *p);
 /*
  * Called after post_lock_try_all was in vain, for work that may wait for
  * POST_LOCK_VAIN_NS: once all tries for that long were in vain, waits for the
- * locks, takes them and returns true.  The wait delays the threads that post:
+ * locks, takes them and returns true.  Before that returns false, and the
+ * caller has none of the locks.  The wait delays the threads that post:
  * while the caller waits for one lock, it keeps the locks that it took before.
  */
 bool post_lock_insist(struct post_locks *p, uint64_t now_ns);
-/* Releases the locks that post_lock_take_all has taken; does nothing if none
- * are taken. */
+/* Releases the locks that post_lock_take_all, post_lock_try_all or
+ * post_lock_insist has taken; does nothing if none are taken. */
 void post_lock_give_all(struct post_locks *p);
 /* Called before a queue pair with this number is created: makes the lock one of
- * those in use, and takes it.  The caller has all post locks.  The call
- * releases them and takes them again, so another thread may execute requests
- * meanwhile. */
+ * those in use, and takes it.  The caller has all post locks.  Unless the lock
+ * is in use already, the call releases them and takes them again, so another
+ * thread may execute requests meanwhile. */
 void post_lock_add(struct post_locks *p, uint32_t number);
 /*
  * Takes a post lock, and waits for it about as long as a turn of progress

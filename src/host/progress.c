@@ -33,8 +33,8 @@
 #define LATE_ROUNDS 64	     /* batches that a turn after a long sleep reads */
 #define ASLEEP_NS   10000000 /* a timer later than this shows a sleep */
 #define VAIN_POLLS  20000    /* about a millisecond of polls */
-#define TX_ROUNDS   16	     /* batches that one transmit_frames sends */
-#define CHECK_NS    1000000  /* between calls of progress_has_files */
+#define TX_ROUNDS   16	    /* batches that one call of transmit_frames sends */
+#define CHECK_NS    1000000 /* between calls of progress_has_files */
 #define EVENT_BATCH 16
 #define QUIT_NS	    1000000000 /* how long progress_quit waits for the lock */
 #define QUIT_NAP_NS 50000      /* between two tries */
@@ -250,8 +250,8 @@ static bool look_at_peers(struct progress *p, unsigned rounds, uint64_t now)
 }
 
 /* Does each QP have a connection of iWARP, and does no datagram wait for the
- * engine?  Then a poll does not look for datagrams, since none is for a QP. The
- * thread that waits for work drops those that come. */
+ * engine?  Then a poll does not look for datagrams, since none is for a QP.
+ * The thread that waits for work drops those that come. */
 static bool has_only_streams(const struct progress *p)
 {
 	uint32_t count = stream_set_count(&p->streams);
@@ -623,7 +623,8 @@ static bool try_or_sleep(struct progress *p)
 	return true;
 }
 
-/* Takes the post locks for work that may wait for some microseconds. */
+/* Takes the post locks for work that may wait for POST_LOCK_VAIN_NS.  False:
+ * another thread has one of the locks, and the caller has none. */
 static bool take_posts(struct progress *p) REQUIRES(&p->lock)
 {
 	return post_lock_try_all(&p->posts) ||
@@ -683,8 +684,8 @@ void progress_join(struct progress *p)
 	join_datagrams(p);
 }
 
-/* Takes the lock and all post locks, if all of them are free.  @insists: waits
- * for the post locks after many tries in vain. */
+/* Takes the lock and all post locks, if all of them are free.  @insists: once
+ * all tries for POST_LOCK_VAIN_NS were in vain, waits for the post locks. */
 static bool try_all(struct progress *p, bool insists)
 	TRY_ACQUIRE(true, &p->lock) NO_LOCK_ANALYSIS
 {

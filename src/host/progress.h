@@ -40,8 +40,9 @@
 #define PROGRESS_TICK_NS 64 /* the unit of progress_activity's times */
 /* If a QP has this many unacknowledged packets or more, small posts to it may
  * wait for more posts. */
-#define PROGRESS_AHEAD	4
+#define PROGRESS_AHEAD 4
 
+/* The most groups in struct progress_groups. */
 #define PROGRESS_GROUPS HOST_MAX_LID_GROUPS
 
 /* A multicast group that the process has joined. */
@@ -66,7 +67,8 @@ struct progress_wake {
 	/* When the wait ends without an event, except that a broker's timer may
 	 * end it earlier. */
 	uint64_t at_ns;
-	/* The socket for whose room the thread waits; -1: none. */
+	/* The thread waits for POLLOUT of this descriptor: of a full socket, or
+	 * of the eventfd of a full ring (link_ring.h); -1: of none. */
 	int awaited_fd;
 	/* The engine was choked when the wait began, so no datagram and no
 	 * packet ends the wait. */
@@ -130,8 +132,9 @@ struct progress {
 	struct progress_activity activity;
 	struct progress_batch batch;
 	struct stream_set streams; /* the connections of iWARP devices */
-	/* The socket that did not take all frames of the last send; -1: all
-	 * frames were sent. */
+	/* The descriptor that has POLLOUT once there is room for the frames of
+	 * the last send that a full socket or ring did not take; -1: all frames
+	 * were sent. */
 	int full_fd;
 	struct progress_said said;
 	struct host_sink sink;
@@ -153,7 +156,8 @@ struct progress {
 int progress_init(struct progress *p, struct engine *e, int fd,
 		  const struct host_sink *sink, struct udp_offload allowed,
 		  bool one_port);
-/* Frees the engine and closes the socket.  No other thread uses p. */
+/* Publishes the counters, drains the streams, closes their connections and the
+ * socket, and frees the engine.  No other thread uses p. */
 void progress_fini(struct progress *p);
 /* Do the descriptors of the sockets and the eventfd still refer to adverb's
  * files?  If not, progress continues without the socket, and a message tells

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The progress thread, one for each process: makes progress while the program
- * does not.  It waits in the kernel for the socket and for the engine's next
- * deadline.  If it wakes up while the program polls, it leaves progress to the
- * program, and checks after naps of 50 us to 1 ms whether the program still
- * polls.
+ * does not.  The thread waits in the kernel for the descriptors of waitset.h
+ * and for the engine's next deadline.  If the thread wakes up while the program
+ * polls, the thread leaves progress to the program, and checks after naps of
+ * 50 us to 1 ms whether the program still polls.
  */
 #ifndef HOST_PROGRESS_THREAD_H
 #define HOST_PROGRESS_THREAD_H
@@ -12,7 +12,8 @@
 #include "host/progress.h"
 
 /* Starts the thread, unless it runs already.  Called under the ctx lock, or by
- * the host_get that makes the host.  Returns 0 or -errno. */
+ * the host_get that makes the host.  Returns 0, or -errno: of eventfd(2) or
+ * pthread_create(3), or the result of local_peer_begin. */
 int progress_thread_start(struct progress *p);
 /* Stops the thread.  True: the thread has ended, or there was none.  False: the
  * program has closed the descriptor that would wake the thread.  The thread may

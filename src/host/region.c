@@ -45,7 +45,8 @@ static bool look_begin(struct host *h, struct look *l)
 }
 
 /* Enters the region in the table, with a new row if the file is open.  Returns
- * the row's number, or 0.  Called under the ctx lock. */
+ * the row's number; 0: the region has no row, and l->what.fd is closed if it
+ * was open.  Called under the ctx lock. */
 static uint32_t look_enter(struct hca *h, const struct look *l)
 {
 	uint32_t number =

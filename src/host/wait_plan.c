@@ -8,9 +8,10 @@
 #include "util/bits.h"
 
 /* Have the rings of the link to a fabric packets that the engine can take now,
- * or does the fabric wait for a wake-up that is to be sent again?  If not, has
- * the fabric wake the leader: another thread may have received the message of
- * the wake-up that the leader has asked for. */
+ * or does the fabric wait for a wake-up that is to be sent again?  If neither,
+ * makes the fabric wake the leader at the next packet, also if the leader has
+ * asked for that before: another thread may have received the message that was
+ * to wake the leader. */
 static bool has_ring_packets(const struct progress *p)
 {
 	return !engine_is_choked(p->engine) && !fabric_link_idle();

@@ -13,14 +13,16 @@
 
 #include "host/progress.h"
 
-/* Plans the wait: sets the results of *r, and notes in p->wake for what the
- * leader waits. */
+/* Plans the wait: sets r->until, r->events and r->serves, and notes in p->wake
+ * for what the leader waits.  Publishes the counters. */
 void wait_plan_make(struct progress *p, struct progress_rest *r);
 /*
  * Called by a thread that releases the locks.  Returns whether that thread must
  * wake the leader, for one of these reasons:
  *
  *	- there is work to do at once;
+ *	- many requests were posted that no packet acknowledges, so the leader
+ *	  has to begin its looks at posts that wait;
  *	- the leader's wait ends later than the engine, a stream or a question
  *	  about a local peer now allows;
  *	- the wait leaves out packets, which the engine can take again;

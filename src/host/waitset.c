@@ -16,7 +16,7 @@
 #include "util/monotonic.h"
 
 #define NS_PER_S 1000000000u
-#define NAP_NS	 10000000
+#define NAP_NS	 10000000 /* the longest wait of wait_without */
 
 enum { FROM_WAKE, FROM_BROKER, FROM_WIRE, FROM_STREAMS, FROM_LINK, SOURCES };
 

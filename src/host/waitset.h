@@ -15,8 +15,8 @@ struct waitset {
 	int fd;		  /* an epoll descriptor, or -1 */
 	uint32_t version; /* version_of (waitset.c) when fd was made */
 	/* epoll cannot be used, so poll is used: the kernel, the C library, a
-	 * sandbox or valgrind has no epoll_pwait2, or descriptors have run
-	 * out. */
+	 * sandbox or valgrind has no epoll_pwait2, or descriptors or memory
+	 * have run out. */
 	bool is_refused;
 	/* The socket is known to be empty: the last wait ended with events of
 	 * other descriptors and without one of the socket.  leader.c also sets
