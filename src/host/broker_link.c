@@ -193,7 +193,7 @@ static void put_question(struct peer_question *q)
 						  q->host, q->scope);
 }
 
-/* Does a question wait for an answer?  The others wait for
+/* Does a question wait for an answer?  Questions that are over wait for
  * broker_link_reap_dead. */
 static bool awaits_answer(void)
 {

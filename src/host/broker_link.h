@@ -68,13 +68,15 @@ int broker_link_new_relay(void);
  * told of it yet? */
 bool broker_link_has_dead(void);
 /*
- * Tells the engine of the deaths for which broker_link_has_dead returns true.
- * Packets of a dead process may still be in the receive socket, so the caller
- * calls this only once it has found the socket empty.
+ * Tells the engine of the deaths for which broker_link_has_dead returns true,
+ * and makes the engine forget what it knows of source ports, which other
+ * processes may have by now.  Packets of a dead process may still be in the
+ * receive socket, so the caller calls this only once it has found the socket
+ * empty.
  */
 void broker_link_reap_dead(struct engine *engine, uint64_t now_ns);
-/* Returns when broker_link_turn is due without POLLIN, in ns of monotonic_ns;
- * UINT64_MAX: never. */
+/* Returns when broker_link_turn or broker_link_reap_dead is due without POLLIN,
+ * in ns of monotonic_ns; UINT64_MAX: never. */
 uint64_t broker_link_due_ns(void);
 /* For the thread that waits: returns the descriptor at whose POLLIN
  * broker_link_turn is due, or -1.  Needs no lock. */

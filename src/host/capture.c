@@ -41,7 +41,7 @@
 /* Protects the variables below.  No lock but that of netif.h is taken while
  * this lock is held. */
 static struct lock busy;
-static int file = -1;
+static int file = -1;		   /* the capture's file; -1: none */
 static bool has_link_packets;	   /* the file is for capture_packet */
 static uint8_t scratch[MAX_FRAME]; /* the frame that is being written */
 
@@ -151,8 +151,8 @@ static const char *why_not_opened(const struct walk *w, int found, int err)
 }
 
 /* Opens or creates the file of that name.  Follows symbolic links of root and
- * of this user, for example /dev/stdout.  Returns a descriptor or -errno. After
- * -errno, `why` has a reason, or is empty. */
+ * of this user, for example /dev/stdout.  Returns a descriptor or -errno.
+ * After -errno, `why` has a reason, or is empty: then strerror says why. */
 static int open_named(const char *name, char *why, size_t room)
 {
 	struct walk w = {.subject = "it",
@@ -315,7 +315,8 @@ static void fill_macs(struct outer *o)
 }
 
 /* Writes the block of a frame that consists of head[0..m) and bytes[0..n).
- * at_ns: the time since 1970. */
+ * at_ns: the time of CLOCK_REALTIME.  Ends the capture if the file cannot be
+ * written. */
 static void write_block(const uint8_t *head, size_t m, const uint8_t *bytes,
 			size_t n, uint64_t at_ns)
 {
@@ -345,8 +346,8 @@ static void write_block(const uint8_t *head, size_t m, const uint8_t *bytes,
 	}
 }
 
-/* Is the descriptor still the capture's?  If it is another file's, ends the
- * capture and says so. */
+/* Does `file` still refer to the capture's file?  If not, because the program
+ * has closed the descriptor, ends the capture and says so. */
 static bool has_file(void)
 {
 	if (fd_identity_holds(file))

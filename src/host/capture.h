@@ -30,7 +30,8 @@
 
 /* A segment of TCP. */
 struct capture_segment {
-	const struct inaddr *from, *to; /* borrowed */
+	/* The sender and the receiver, with their ports; borrowed. */
+	const struct inaddr *from, *to;
 	uint8_t tos;	/* the type of service or traffic class */
 	struct tcp tcp; /* ports and checksum are filled in by this file */
 	const uint8_t *bytes; /* the payload; borrowed */
@@ -61,8 +62,9 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
  * Ethernet frames, or if the packet is longer than 10140 bytes. */
 void capture_packet(const uint8_t *head, size_t n, const uint8_t *bytes,
 		    size_t len);
-/* Writes the frame of a TCP segment.  Does nothing if there is no capture, or
- * if the file is for packets by LID. */
+/* Writes the frame of a TCP segment.  Does nothing if there is no capture, if
+ * the file is for packets by LID, or if s->count is above
+ * CAPTURE_SEGMENT_MAX. */
 void capture_segment(const struct capture_segment *s);
 /* Writes the frame of a packet of SCTP, in UDP if the ports of UDP in *from and
  * *to are not 0.  Does nothing in the cases in which capture_frame does
@@ -72,10 +74,11 @@ void capture_sctp(const struct inaddr *from, const struct inaddr *to,
 		  const uint8_t *packet, size_t len);
 /* Returns the time of CLOCK_REALTIME in ns, for capture_segment. */
 uint64_t capture_now(void);
-/* Writes a frame of the engine that was sent by UDP, one packet for each
- * segment, as on the wire. */
+/* Writes the packets of a frame of the engine that was sent by UDP: one packet
+ * for each segment, as on the wire (capture_frame). */
 void capture_sent(const struct engine_frame *f);
-/* Writes a datagram that was received, one packet for each segment. */
+/* Writes the packets of a datagram that was received: one packet for each
+ * segment (capture_frame). */
 void capture_received(const struct engine_dgram *d);
 
 #endif

@@ -17,9 +17,9 @@ _Static_assert(TCP_SEGMENT_MAX <= CAPTURE_SEGMENT_MAX,
 	       "capture_segment writes each segment");
 
 struct capture_stream {
-	struct tcp_segments segments;
-	struct inaddr end[2]; /* by enum tcp_segment_side */
-	uint8_t tos;	      /* of both directions */
+	struct tcp_segments segments; /* makes segments of the bytes */
+	struct inaddr end[2];	      /* by enum tcp_segment_side */
+	uint8_t tos;		      /* of both directions */
 	/* When the bytes were sent or received that are written now. */
 	uint64_t at_ns;
 };
@@ -139,8 +139,8 @@ struct capture_stream *capture_stream_new(int fd, const struct host_stream *hs)
 	return c;
 }
 
-/* Writes what a call of tcp_send or tcp_receive has done: the bytes of this
- * side, or a RST of the peer. */
+/* Writes what a call of tcp_send or tcp_receive has done: bytes of `side`, or a
+ * RST of the peer. */
 static void write_result(struct capture_stream *c, enum tcp_segment_side side,
 			 const uint8_t *bytes, ssize_t result)
 {

@@ -48,9 +48,9 @@ static struct {
 	/* The epoll set of `control`, with data 0, and of the data ends'
 	 * sockets, with the numbers of their ports as data. */
 	int epoll;
-	int full_fd;	 /* the socket that was full last; -1: none yet */
+	int full_fd;	 /* fabric_link_full_fd */
 	uint32_t device; /* the index of the device in the engine */
-	uint32_t count;	 /* of ports */
+	uint32_t count;	 /* how many ports the link has */
 	uint32_t number; /* the data ends' number, the high bits of QPNs */
 	struct link_question question;
 	struct link_port ports[HCA_MAX_PORTS];
@@ -345,16 +345,17 @@ static int read_ready(struct engine *engine, uint64_t now_ns)
 	return err ? err : n;
 }
 
-/* Is it the turn of the sockets?  It is in each look, unless the ports have
- * rings: then it is in one of LOOKS looks, and while a question is open. */
+/* Does this look include the sockets?  Each look does, unless each port has
+ * rings: then one of LOOKS looks does, and each look while a question is
+ * open. */
 static bool is_turn_of_sockets(void)
 {
 	return !at.has_rings || at.question.kind || !(++at.looks % LOOKS);
 }
 
-/* Takes packets from the rings, and reads each readable descriptor once; with
- * packets in the rings only if it is the turn of the sockets.  Returns whether
- * there was anything to do, or -errno. */
+/* Takes packets from the rings, and reads each readable descriptor once.  If
+ * the rings had packets, reads descriptors only if is_turn_of_sockets.  Returns
+ * how many packets and readable descriptors there were, or -errno. */
 static int look_once(struct engine *engine, uint64_t now_ns)
 {
 	int count = give_rings(engine, now_ns), n;

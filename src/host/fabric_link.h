@@ -13,14 +13,16 @@
  * Only fabric_link_open and fabric_link_share wait for the fabric's answers;
  * fabric_link_turn receives the answers to later questions.  Each message of
  * the fabric is checked.  The link ends if a message is not one that a fabric
- * of this version sends, or if the fabric refuses a question.  It may refuse
- * those to join a group (fabric_link_attach), to share the arena, and about
+ * of this version sends, or if the fabric refuses a question.  Refusals of
+ *these questions do not end the link: for rings (link_ring.h), to join a group
+ * (fabric_link_attach), to share the arena (fabric_link_share), and about
  * direct requests (link_reach.h).  A link that has ended is not opened again,
  * since a new fabric has other LIDs and data ends.
  *
- * Lock: the progress lock.  fabric_link_open, fabric_link_close and
- * fabric_link_forget are called while no other thread uses this file.  The
- * functions for the thread that waits need no lock.
+ * Lock: the progress lock.  fabric_link_open, fabric_link_share,
+ * fabric_link_close and fabric_link_forget are called while no other thread
+ * uses this file, unless the progress thread could not be stopped before
+ * fabric_link_forget.  The functions for the thread that waits need no lock.
  */
 #ifndef HOST_FABRIC_LINK_H
 #define HOST_FABRIC_LINK_H
@@ -45,12 +47,16 @@ int fabric_link_open(struct engine *engine, uint32_t device,
 /*
  * Shares this process's arena with the other programs of the subnet, so that
  * requests between them need no packets (fabric_link_reach).  @wake_fd: the
- * eventfd that wakes this process.  Waits for the fabric's answer.  False: the
- * fabric does not permit that, and the link goes on without it.
+ * eventfd that wakes this process.  Waits for the fabric's answer, but at most
+ * patience_ms of fabric_link_open.  False: the fabric refuses the arena, no
+ * answer came, or the fabric's page cannot be mapped.  The arena is then not
+ * shared, and programs send packets.
  */
 bool fabric_link_share(struct engine *engine, int arena_fd, int wake_fd);
-/* Asks which program the packets of a queue pair reach, and describes it in
- * *reached.  Does not wait: after LINK_REACH_ASKED the caller asks again. */
+/* Asks which program the packets of a queue pair reach, and describes that
+ * program in *reached.  Does not wait: after LINK_REACH_ASKED the caller asks
+ * again.  LINK_REACH_NO also if the link has ended or the arena is not
+ * shared. */
 enum link_reach_is fabric_link_reach(const struct link_reach_about *about,
 				     struct fabric_reached *reached);
 /* Ends the link, if there is one.  Children of this process that have inherited
@@ -78,8 +84,9 @@ uint32_t fabric_link_qpn(uint32_t random);
  * do.
  */
 bool fabric_link_turn(struct engine *engine, unsigned rounds, uint64_t now_ns);
-/* Would fabric_link_turn find anything to do?  Calls no function that is a
- * cancellation point. */
+/* Would fabric_link_turn find anything to do?  If each port has rings, only one
+ * call in 16 looks at the sockets, so news there may be found some calls later.
+ * Calls no function that is a cancellation point. */
 bool fabric_link_has_news(void);
 /* Have packets been received that the engine has not taken yet? */
 bool fabric_link_is_behind(void);
@@ -96,7 +103,8 @@ bool fabric_link_idle(void);
  */
 size_t fabric_link_send(const struct engine_frame *frames, size_t n);
 /* Returns the descriptor that has POLLOUT when there is room again, after
- * fabric_link_send has sent fewer than n frames; -1: it never did. */
+ * fabric_link_send has sent fewer than n frames; -1: fabric_link_send has
+ * always sent all. */
 int fabric_link_full_fd(void);
 
 /*

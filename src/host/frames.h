@@ -6,7 +6,8 @@
 #include "host/progress.h"
 
 /* Sends the first k of n frames, by UDP or by the link to a fabric, and returns
- * k.  Sets p->full_fd to the socket that was full if k < n, and else to -1. */
+ * k.  If k < n, a socket or a ring is full, and p->full_fd is the descriptor
+ * that has POLLOUT once there is room; otherwise p->full_fd is -1. */
 size_t frames_send(struct progress *p, const struct engine_frame *f, size_t n);
 
 #endif

@@ -38,7 +38,8 @@ static int source_gid(const struct device *dev, const struct hca_ah *ah,
 	return err;
 }
 
-/* A multicast packet has a GRH (IBTA Vol 1, 10.5.1). */
+/* Checks the destination LID and the SL of a path.  A multicast packet has a
+ * GRH (IBTA Vol 1, 10.5.1). */
 static int check_lid(const struct hca_ah *ah, const char **why)
 {
 	enum { FIRST_MULTICAST = 0xc000, PERMISSIVE = 0xffff };

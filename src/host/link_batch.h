@@ -21,8 +21,8 @@ struct link_batch {
 	uint32_t count; /* of messages */
 	uint32_t next;	/* the index of the message that is taken apart */
 	uint32_t taken; /* how many bytes of that message were taken */
-	struct mmsghdr heads[LINK_BATCH_MESSAGES];
-	struct iovec parts[LINK_BATCH_MESSAGES];
+	struct mmsghdr heads[LINK_BATCH_MESSAGES]; /* for recvmmsg(2) */
+	struct iovec parts[LINK_BATCH_MESSAGES];   /* each message's room */
 	uint8_t *bytes; /* room for all messages; owned */
 };
 

@@ -33,7 +33,7 @@ enum link_group_state {
 };
 
 struct link_group {
-	uint8_t gid[16];
+	uint8_t gid[16];  /* the group's MGID */
 	uint32_t members; /* uses that have begun and not ended */
 	enum link_group_state state;
 };

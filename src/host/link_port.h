@@ -44,7 +44,8 @@ size_t link_port_send(struct link_port *port, const struct engine_frame *frames,
 /* Returns the descriptor that has POLLOUT when there is room again, after
  * link_port_send has sent fewer than n frames. */
 int link_port_full_fd(const struct link_port *port);
-/* Gives a packet to the engine. */
+/* Captures a received packet and gives it to the engine.  If the packet's Q_Key
+ * is wrong, gives the packet back to the fabric (link_send_refused). */
 void link_port_take(const struct link_port *port, struct engine *engine,
 		    const uint8_t *bytes, size_t n, uint64_t now_ns);
 /* Gives some packets of the port's ring, if it has one, to the engine, until
@@ -70,7 +71,8 @@ bool link_port_ask(struct link_port *port);
 /* Takes the state, which the fabric has answered, and tells the engine. */
 void link_port_show(struct link_port *port, struct engine *engine,
 		    const struct fabric_port *now);
-/* Gives the port the state of a port without a cable. */
+/* Gives the port the state of a port without a cable, for the device layer
+ * (link_port_take_changes); the engine is not told. */
 void link_port_take_down(struct link_port *port);
 /* Returns what has changed in `now` since the last call, as a set of enum
  * data_change. */

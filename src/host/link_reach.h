@@ -43,12 +43,12 @@ struct link_reach_question {
 	enum {
 		LINK_REACH_FREE,  /* this slot has no question */
 		LINK_REACH_WAITS, /* the question was not sent yet */
-		LINK_REACH_OPEN,  /* it was sent, and has no answer yet */
-		LINK_REACH_DONE,  /* is_yes and reached are the answer */
+		LINK_REACH_OPEN,  /* the question has no answer yet */
+		LINK_REACH_DONE,  /* the question was answered */
 	} state;
-	bool is_yes;
+	bool is_yes; /* the answer: the packets reach a program */
 	struct link_reach_about about;
-	struct fabric_reached reached;
+	struct fabric_reached reached; /* that program, if is_yes is set */
 };
 
 struct link_reach {
@@ -70,15 +70,18 @@ bool link_reach_want_arena(struct link_reach *r, uint32_t program);
 /* Stores the kind and the members of the next question to be sent in *m.
  * False: there is none. */
 bool link_reach_ask(struct link_reach *r, struct fabric_proto *m);
-/* Takes the answer to the question about packets that was sent.  @reached:
- * NULL: they would not arrive.  Afterwards local_peer_has_news returns true. */
+/* Takes the answer to the question about packets that was sent.  @reached: NULL
+ * if the packets reach no program for direct requests.  Afterwards
+ * local_peer_has_news returns true. */
 void link_reach_answered(struct link_reach *r,
 			 const struct fabric_reached *reached);
 /* Could a fabric say this of the receiver of packets? */
 bool link_reach_is_sound(const struct fabric_reached *r);
 /* Judges the answer m to a question for an arena.  err: the answer's -errno or
- * 0.  fd: the descriptor that wakes the peer; -1: none came.  After an error
- * other than -ESRCH, or without a descriptor, the fabric is asked again. */
+ * 0.  fd: the descriptor that wakes the peer; -1: none came.  Returns
+ * CLIENT_ARENA_GONE for -ESRCH; CLIENT_ARENA_LATER for another error, and if no
+ * descriptor came: the fabric is then asked again; CLIENT_ARENA_NONE if m names
+ * no process or fd can wake none (fd_check_is_wake); else CLIENT_ARENA_HERE. */
 enum client_arena link_reach_judge_arena(const struct fabric_proto *m, int err,
 					 int fd);
 /* Passes the answer m to a question for an arena on to local_peer_answered.

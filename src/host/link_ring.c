@@ -127,8 +127,8 @@ static void publish_packets(struct link_ring *r, int fd)
 		wake_fabric(r, fd);
 }
 
-/* Makes POLLOUT of room_fd wait for the fabric, or end the wait.  A failure
- * means that it does so already. */
+/* Takes POLLOUT from room_fd or, if has_room is set, gives POLLOUT to room_fd,
+ * by its count.  A system call that fails finds that count already. */
 static void set_room(const struct link_ring *r, bool has_room)
 {
 	uint64_t count = EVENTFD_MOST;

@@ -29,8 +29,9 @@ struct link_ring {
 	 * this process waits for room, so that POLLOUT says when there is room.
 	 */
 	int room_fd;
-	/* The fabric waits for a wake-up that could not be sent for want of
-	 * memory.  Each later call for these rings sends it again. */
+	/* The fabric waits for a wake-up that the kernel had no memory to send.
+	 * Each link_ring_send, link_ring_release and link_ring_idle tries to
+	 * send the wake-up again. */
 	bool owes_wake;
 	/* A copy of the packet that was taken last. */
 	uint8_t packet[LRH_FRAME_MAX];

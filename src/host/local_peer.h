@@ -19,9 +19,9 @@
  * Owner: this file.  A struct local_peer is valid from local_peer_get to the
  * caller's local_peer_put.  Lock: the progress lock, with these exceptions.
  * local_peer_open, _use, _close, _withdraw and _forget are called while no
- * other thread uses this file.  The progress thread calls local_peer_begin
- * and _end without the lock.  local_peer_wake_fd, _is_open, _maps and _wake
- *need no lock.
+ * other thread uses this file.  The progress thread calls local_peer_begin and
+ * local_peer_end without the lock.  local_peer_wake_fd, _is_open, _maps and
+ * _wake need no lock.
  */
 #ifndef HOST_LOCAL_PEER_H
 #define HOST_LOCAL_PEER_H

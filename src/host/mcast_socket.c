@@ -125,7 +125,7 @@ static const char *why_apart(int err)
 }
 
 /* Joins a group on the interfaces of dev, unless the process has already joined
- * it there.  Returns 0 or -errno. */
+ * the group there.  Returns 0, or -errno with a sentence in *why. */
 static int listen_on(struct progress *p, const struct device *dev,
 		     struct progress_group *g, const char **why)
 {
@@ -141,7 +141,8 @@ static int listen_on(struct progress *p, const struct device *dev,
 
 /* Joins a group at the port of a QP by LID.  All queue pairs of the process are
  * one use of the group there (fabric_link_attach), but each call asks the
- * fabric again if the fabric has refused the group.  Returns 0 or -errno. */
+ * fabric again if the fabric has refused the group.  Returns 0, or -errno with
+ * a sentence in *why. */
 static int listen_by_lid(struct progress *p, const struct ibt_qp *q,
 			 struct progress_group *g, const char **why)
 {

@@ -14,9 +14,9 @@
 
 #include "host/host.h"
 
-/* Sets *to to the addresses and header fields of a datagram by the path `ah`.
- * to->qpn and to->port become 0.  Returns 0, or -EINVAL with a constant
- * sentence in *why. */
+/* Sets *to to the addresses and header fields of a datagram by the path `ah`;
+ * for an InfiniBand device as lid_path_find does.  to->qpn and to->port become
+ * 0.  Returns 0, or -EINVAL with a constant sentence in *why. */
 int path_find(struct host *h, const struct device *dev, const struct hca_ah *ah,
 	      struct wq_to *to, const char **why);
 /* Sets to->port, the UDP source port, for the address and the QPN in *to.  The
@@ -28,11 +28,13 @@ void path_aim(struct host *h, struct wq_to *to);
  * *why. */
 int path_source_gid(const struct device *dev, const struct hca_ah *ah,
 		    uint8_t from[16], uint32_t *link, const char **why);
-/* Sets ah->local, and ah->bursts, for the path from the GID `from` to ah->dgid.
- * @mask: the mask of the host_qp_modify that sets the path. */
+/* Sets ah->local (the peer is on this host) and ah->bursts (the kernel may
+ * segment frames) for the path from the GID `from` to ah->dgid.  @mask: the
+ * mask of host_qp_modify; without HCA_QP_AV, ah->bursts becomes false. */
 void path_fill(struct host *h, const uint8_t from[16], uint32_t mask,
 	       struct hca_ah *ah);
-/* Returns the UDP port that the queue pair sends from; 0: it has no path. */
+/* Returns the UDP port that the queue pair sends from; 0: the queue pair has no
+ * path over UDP. */
 uint16_t path_port(struct host *h, const struct ibt_qp *side);
 /* Takes and returns the UDP port that a connected queue pair is to send from
  * once attr and mask have modified it.  The caller releases the port by

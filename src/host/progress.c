@@ -209,7 +209,7 @@ static bool receive_rounds(struct progress *p, unsigned rounds, uint64_t now)
 		if (fill_batch(p))
 			count += p->batch.count;
 		/* A peer may have written an ACK before it sent a packet of
-		 * this batch, and the program must get its completions in that
+		 * this batch, and the program must get the completions in that
 		 * order. */
 		shm_ack_look(engine_shm_ack(p->engine), now);
 		bytes += receive_batch(p, now);
@@ -287,8 +287,8 @@ static void tell_fatal(struct progress *p)
 		p->sink.fatal();
 }
 
-/* Receives what has come over the link to a fabric; false if nothing has come.
- */
+/* Receives what has come over the link to a fabric, and gives the device layer
+ * the changes of its ports; false if nothing has come. */
 static bool receive_link(struct progress *p, unsigned rounds)
 {
 	bool any = fabric_link_turn(p->engine, rounds, p->now_ns);
@@ -410,7 +410,7 @@ void progress_serve_doorbells(struct progress *p)
 	while (n) {
 		struct ibt_qp *q = engine_qp_of_doorbell(n);
 
-		/* Takes the node off the list before it serves the QP: a thread
+		/* The node leaves the list before the QP is served: a thread
 		 * that posts from here on pushes the node again. */
 		n = mpsc_next(n);
 		progress_count_unanswered(p, q);
@@ -507,8 +507,8 @@ bool progress_has_files(struct progress *p)
 }
 
 /* Called by a thread that has just taken the lock and all post locks: renews
- * the time, and pushes a doorbell for each QP whose requests wait under a post
- * lock. */
+ * the time, pushes a doorbell for each QP whose requests wait under a post
+ * lock, and each CHECK_NS checks the descriptors. */
 static void begin_holding(struct progress *p) REQUIRES(&p->lock)
 {
 	struct ibt_qp *q;

@@ -15,9 +15,9 @@
 /* The broker has answered that the user of the process with this class owns
  * this port. */
 struct known {
-	uint32_t class; /* 0: none */
-	struct inaddr from;
-	uid_t user; /* the owner of the port */
+	uint32_t class;	    /* 0: there is no answer here */
+	struct inaddr from; /* the address and the port */
+	uid_t user;	    /* the owner of the port */
 };
 
 static struct engine_source waiting[WAITING];

@@ -31,8 +31,9 @@ void source_port_answered(struct engine *e, const struct client_news *news,
 			  uint64_t now_ns);
 /* Is an answer of the broker outstanding? */
 bool source_port_is_asking(void);
-/* Called when there is a new broker: asks it the questions that its predecessor
- * has not answered. */
+/* Called when there is a new broker: asks the new broker the questions that its
+ * predecessor has not answered.  A question that cannot be sent is dropped, and
+ * the engine asks again. */
 void source_port_ask_again(void);
 /* Called when no broker can be used: ends the questions that the last broker
  * has not answered, by earlier answers if there are any. */

@@ -33,8 +33,8 @@ struct stream_buffers {
 
 /* Reserves a buffer for one more connection.  False: no memory is left. */
 bool stream_buffer_reserve(struct stream_buffers *b);
-/* Ends a reservation; the connection has given back its buffer.  Frees most of
- * the memory when no reservation is left. */
+/* Ends a reservation; the connection has given back its buffer.  When no
+ * reservation is left, unmaps all blocks but the first. */
 void stream_buffer_release(struct stream_buffers *b);
 /* Returns a buffer of STREAM_BUFFER_BYTES.  Called by a connection that has
  * reserved one and has none.  Cannot fail. */

@@ -4,7 +4,7 @@
  * bytes a call sends, the less the sender's writes to the kernel's buffers wait
  * for cache lines that the receiver has just read: calls of 1 MiB send 1.5
  * times as many bytes a second as calls of 256 KiB.  But the first bytes of a
- * long call leave later. So the size grows from call to call while the calls
+ * long call leave later.  So the size grows from call to call while the calls
  * follow one another and are full, and begins small after a pause.
  *
  * Owner: struct stream_socket; lock: the progress lock.  Sans-IO.
@@ -27,7 +27,8 @@
 
 /* All zero: nothing was sent yet. */
 struct stream_burst {
-	/* How many bytes the next call may send, unless there is a pause. */
+	/* How many bytes the next call may send, unless there is a pause; 0: as
+	 * many as after a pause. */
 	uint32_t room;
 	uint64_t sent_ns; /* the time of the turn that made the last call */
 	uint64_t bytes;	  /* how many bytes that turn has sent */

@@ -19,7 +19,7 @@
 #define CLOSE_NS    10000000000 /* from stream_set_close to the end, at most */
 #define DRAIN_MS    20		/* one wait for room in stream_set_drain */
 #define DRAIN_STEPS 100		/* waits of one stream_set_drain */
-#define NUDGES	    4
+#define NUDGES	    4	 /* WRITEs without bytes (host_stream.nudge_after_ns) */
 #define MESSAGES    32	 /* of one association in a turn, after the first */
 #define ALL_LOOKS   4	 /* one look in this many is at all sockets */
 #define HOT_LOOKS   4096 /* vain looks (about 1 ms) after which none is hot */
@@ -66,7 +66,8 @@ static bool is_ours(int fd, uint64_t *checked_ns, uint64_t now_ns)
 	return true;
 }
 
-/* The QP may send: the wait for the peer's first FPDU is over. */
+/* Ends the wait for the peer's first FPDU, or for any bytes of the peer.  The
+ * deadline becomes that of stream_set_close, or none if that was not called. */
 static void end_wait(struct stream_set *set, struct stream_socket *s,
 		     uint64_t now_ns)
 {
@@ -81,7 +82,7 @@ static void end_wait(struct stream_set *set, struct stream_socket *s,
 }
 
 /* Sends a WRITE without bytes, because the peer has sent nothing yet: perhaps
- * it has not noticed an FPDU that it has received. */
+ * the peer has not noticed an FPDU that it has received. */
 static void nudge_peer(struct stream_set *set, struct stream_socket *s,
 		       struct engine *e, uint64_t now_ns)
 {
@@ -151,7 +152,7 @@ static void serve_all_lingering(struct stream_set *set)
 }
 
 /* Sends the bytes that the sockets of a list have not taken.  *steps: how often
- * this may wait for room; each wait subtracts one. */
+ * this function may wait for room; each wait subtracts one. */
 static void drain_list(struct stream_set *set, struct list *sockets, int *steps)
 {
 	list_for_each (n, sockets) {
@@ -271,8 +272,8 @@ static int64_t take_messages(struct stream_set *set, struct engine *e,
 	return !engine_stream_has_peer_ended(s->q);
 }
 
-/* Gives the engine the bytes in set->rx, or ends the connection.  @result: of
- * the tcp_receive that wrote them. */
+/* Gives the engine the bytes in set->rx, or ends the connection.  @result: the
+ * result of the tcp_receive that wrote the bytes. */
 static void take_bytes(struct stream_set *set, struct engine *e,
 		       struct stream_socket *s, int64_t result, uint64_t now_ns)
 {
@@ -445,7 +446,9 @@ static void add_spare(struct stream_set *set)
 	stream_socket_give_spare(set, spare);
 }
 
-/* Makes the buffers and the epoll set, if they do not exist yet. */
+/* Makes the buffers and the epoll set, if they do not exist yet.  Returns 0,
+ * -ENOMEM, -EBADF (the program has closed the epoll set), or the -errno of
+ * epoll_create1. */
 static int prepare_set(struct stream_set *set)
 {
 	int fd;

@@ -18,9 +18,10 @@
  * taken them.  So a slow peer lets the send queue fill, but uses no more
  * memory than one buffer (stream_buffer.h).  A connection whose socket is not
  * full has no buffer.  If more bytes are left than such a buffer holds, the
- * socket keeps the larger buffer tx, from which the set sends.  Until that
- * socket gives the buffer back, the set sends at most STREAM_SET_BYTES at once,
- * so no second socket needs a buffer of that size.
+ * socket keeps the larger buffer tx, from which the set sends, and a spare
+ * buffer becomes tx.  While no spare is left, the set sends at most
+ * STREAM_SET_BYTES at once, so that no further socket needs a buffer of that
+ * size.
  *
  * When a QP is done with its connection, or the peer has sent FIN and the set
  * still keeps bytes, the connection lingers: the set sends the bytes that it
@@ -48,6 +49,7 @@
 
 struct stream_socket;
 
+/* The most spares that a set makes. */
 enum { STREAM_SET_SPARES = 16 };
 
 struct stream_set {
@@ -117,8 +119,9 @@ void stream_set_begin(struct stream_set *set, struct engine *e,
  * owns the descriptor again, and nothing was sent. */
 void stream_set_cancel(struct stream_set *set, uint32_t qpn);
 /* Ends the connection of the QP `qpn` in order: sends what was posted, then
- * FIN, and ends when the peer has closed, or after ten seconds.  Does nothing
- * unless the connection was opened with this host_stream.arg. */
+ * FIN, and ends when the peer has closed, or after ten seconds, which begin
+ * when the QP may send (host_stream.begin_after_ns).  Does nothing unless the
+ * connection was opened with this host_stream.arg. */
 void stream_set_close(struct stream_set *set, struct engine *e, uint32_t qpn,
 		      const void *arg, uint64_t now_ns);
 /* Ends the connection of the QP `qpn`, if it has one, at once, because the

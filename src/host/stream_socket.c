@@ -38,7 +38,7 @@ void stream_socket_give_spare(struct stream_set *set, uint8_t *spare)
 	set->spares[set->spare_count++] = spare;
 }
 
-/* Lets s keep set->tx, which holds `bytes`; a spare takes its place. */
+/* Lets s keep set->tx, in which `bytes` lie; a spare becomes set->tx. */
 static void keep_tx(struct stream_set *set, struct stream_socket *s,
 		    const uint8_t *bytes)
 {

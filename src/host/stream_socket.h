@@ -18,10 +18,11 @@
 struct capture_stream;
 
 struct stream_socket {
-	struct list link;
+	struct list link; /* in set->open or set->lingering */
 	struct ibt_qp *q; /* NULL: the connection lingers */
-	uint32_t qpn;
-	int fd;
+	uint32_t
+		qpn; /* the QPN of the connection's QP, also while it lingers */
+	int fd;	     /* the connection; owned */
 	bool is_session; /* the connection is an association of SCTP */
 	bool is_awaited; /* the news HOST_STREAM_READY is still due */
 	/* At deadline_ns the QP begins to send without the peer's first FPDU,
@@ -34,7 +35,7 @@ struct stream_socket {
 	uint64_t nudge_ns;
 	bool is_closing;   /* stream_set_close was called */
 	bool has_finished; /* FIN was sent */
-	bool gets_no_more; /* the peer has sent FIN */
+	bool gets_no_more; /* the peer has sent FIN, or has ended the session */
 	/* checked_ns: when fd was last checked to be ours.
 	 * deadline_ns: see begins_late and nudges; if neither is set, when the
 	 * connection ends at the latest, or STREAM_SOCKET_NEVER. */
@@ -46,11 +47,12 @@ struct stream_socket {
 	/* left_at: the index of these bytes in `left`.  left_bytes: their
 	 * number. */
 	uint32_t left_at, left_bytes;
-	struct stream_burst burst;
+	struct stream_burst burst; /* how many bytes the next call may send */
 	/* The message that ends a session, until it is sent behind `left`. */
 	uint8_t last[ENGINE_FINISH_BYTES];
-	uint32_t last_bytes;
-	void (*news)(void *arg, enum host_stream_news what); /* host_stream's */
+	uint32_t last_bytes; /* the length of `last`; 0: no message waits */
+	/* host_stream.news */
+	void (*news)(void *arg, enum host_stream_news what);
 	void *arg; /* the argument of `news` */
 	/* Writes the bytes of the connection to the capture.  Owned; NULL: they
 	 * are not captured. */
@@ -62,7 +64,7 @@ static inline struct stream_socket *stream_socket_of(struct list *n)
 	return CONTAINER_OF(n, struct stream_socket, link);
 }
 
-/* The descriptor of the epoll set; -1: there is none yet. */
+/* Returns the descriptor of the epoll set; -1: there is no epoll set yet. */
 static inline int stream_socket_epoll(const struct stream_set *set)
 {
 	return (int)shared_own(&set->waits_on) - 1;
@@ -76,7 +78,8 @@ struct stream_socket *stream_socket_new(struct stream_set *set,
 /* Receives up to STREAM_SET_BYTES bytes to set->rx, and captures them.  Returns
  * what tcp_receive returns. */
 int64_t stream_socket_receive(struct stream_set *set, struct stream_socket *s);
-/* Frees what stream_socket_new has made, and leaves the descriptor open. */
+/* Frees what stream_socket_new has made, and leaves the descriptor open.  s is
+ * in no list and not in set->by_qpn any more. */
 void stream_socket_free_memory(struct stream_set *set, struct stream_socket *s);
 /* Closes the descriptor and frees s.  Does not remove s from set->by_qpn: the
  * caller does so, or frees the whole map. */

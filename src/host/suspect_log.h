@@ -3,7 +3,7 @@
  * Messages about packets that fit no connection of this process: one for each
  * address and user that sends them (engine/suspect.h), and one about many
  * datagrams that are not RoCE, are damaged, or are for QPs that do not exist
- * (junk).  No state.
+ * (junk).  Stateless.
  */
 #ifndef HOST_SUSPECT_LOG_H
 #define HOST_SUSPECT_LOG_H
