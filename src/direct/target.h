@@ -77,8 +77,8 @@ struct target_ref {
 	/* An eager message belongs to memory that the request uses: the target
 	 * must first copy the message there. */
 	bool waits_for_place;
-	/* When the wait for which is_asked or is_busy is set began, by the
-	 * clock of direct_request.now_ns. */
+	/* When is_asked or is_busy was first set, by the clock of
+	 * direct_request.now_ns. */
 	uint64_t asked_ns;
 };
 

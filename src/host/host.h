@@ -172,13 +172,13 @@ struct host_stream {
 	/* The connection ends unless the peer's first FPDU comes within this
 	 * time; 0: no limit. */
 	uint64_t ready_within_ns;
-	/* Used if ready_within_ns is 0: how long this side waits for the peer's
-	 * first FPDU before it sends what was posted.  0: it waits without
-	 * limit. */
+	/* For TCP, if ready_within_ns is 0: how long this side waits for the
+	 * peer's first FPDU before it sends what was posted.  0: this side
+	 * waits without limit. */
 	uint64_t begin_after_ns;
-	/* For the initiator: as long as the peer has sent nothing, this side
-	 * sends up to four WRITEs without bytes, the first after this time; 0:
-	 * none. */
+	/* For the initiator, by TCP: as long as the peer has sent nothing, this
+	 * side sends up to four WRITEs without bytes, the first after this
+	 * time, each other one after twice the time before; 0: none. */
 	uint64_t nudge_after_ns;
 	/* Reports an event.  Called by any thread, under the progress lock, so
 	 * this function waits only for locks under which no other lock is

@@ -16,9 +16,9 @@
  * stream seldom looks for ACKs, and the receiver does not sleep between two
  * datagrams of it.
  *
- * Owner: struct progress.  Lock: the progress lock.  Threads that post read the
- * words of type shared_u32 and shared_flag, add to `gathered` and set since_us
- * without the lock.  Sans-IO.
+ * Owner: struct progress.  Lock: the progress lock.  Any thread reads the words
+ * of type shared_u32 and shared_flag without the lock, and threads that post
+ * add to `gathered` and set since_us without the lock.  Sans-IO.
  */
 #ifndef HOST_POLL_POLICY_H
 #define HOST_POLL_POLICY_H

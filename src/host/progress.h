@@ -65,7 +65,7 @@ struct progress_groups {
 struct progress_wake {
 	shared_flag is_resting; /* a thread waits, or is about to */
 	/* When the wait ends without an event, except that a broker's timer may
-	 * end it earlier. */
+	 * end the wait earlier; 0: the wait ends at once. */
 	uint64_t at_ns;
 	/* The thread waits for POLLOUT of this descriptor: of a full socket, or
 	 * of the eventfd of a full ring (link_ring.h); -1: of none. */
@@ -90,8 +90,10 @@ struct progress_activity {
 	/* The processor that the last post ran on; UINT32_MAX: no post yet. */
 	shared_u32 posted_on;
 	shared_u32 events; /* how many completion events were reported */
-	/* The progress thread sleeps for a short time, then looks at the socket
-	 * again, so ACKs may be held back for what the program posts next. */
+	/* The program makes progress, and the progress thread naps for at most
+	 * a millisecond at a time, after which that thread looks at the socket
+	 * if the program has stopped.  So ACKs may be held back for what the
+	 * program posts next. */
 	shared_flag is_watched;
 };
 
@@ -194,7 +196,9 @@ struct progress_rest {
 	/* Posts may wait during the leader's wait, so the leader calls
 	 * post_lock_is_lively each POST_GATHER_MIND_NS. */
 	bool serves;
-	short events; /* events of the socket that end the wait (POLLIN...) */
+	/* POLLIN: packets end the wait.  POLLOUT: room at
+	 * progress_wake.awaited_fd ends the wait. */
+	short events;
 };
 
 /* Makes progress, and plans the wait of the caller, which is the leader.

@@ -27,7 +27,8 @@ void wait_plan_make(struct progress *p, struct progress_rest *r);
  *	  about a local peer now allows;
  *	- the wait leaves out packets, which the engine can take again;
  *	- the wait is for room in another socket than the one that is full now;
- *	- the wait is on the descriptor of a broker that is gone;
+ *	- the wait is on a descriptor of the connection to the broker that may
+ *	  be closed by now;
  *	- the wait is without the epoll set of the streams, which the first
  *	  stream has made meanwhile.
  */
