@@ -2,7 +2,7 @@
 /*
  * The host's side of direct requests (direct/initiator.h): decides for each
  * connection between packets and the direct path, wakes targets, and decides
- * how seldom the socket is read while all traffic goes through the arenas.  A
+ * how seldom polls read the socket while all traffic goes through the arenas. A
  * connection goes direct if its peer is a local peer (local_peer.h).  A
  * connection goes by packets if its peer is no local peer, or if the answer
  * about the peer takes too long.  The broker gives that answer, or for a QP by

@@ -152,8 +152,8 @@ uint32_t fabric_link_take_changes(uint32_t number);
 void fabric_link_show(const struct device *dev, bool is_new);
 
 /* For the thread that waits: returns the descriptor at whose POLLIN
- * fabric_link_turn is due, or -1.  Packets in rings make it readable only after
- * fabric_link_idle. */
+ * fabric_link_turn is due, or -1.  Packets in rings make the descriptor
+ * readable only after fabric_link_idle. */
 int fabric_link_fd(void);
 /* For the thread that waits: returns a number that changes when fabric_link_fd
  * changes. */

@@ -140,9 +140,9 @@ struct host_stream_start {
 	/* When the initiator had sent its request, or the responder had
 	 * received it. */
 	uint64_t request_ns;
-	/* The initiator's request, `sent`, and the reply that it has received,
-	 * `got`; or the request that the responder has received, `got`.
-	 * host_stream_open copies them. */
+	/* The frames of MPA.  At the initiator `sent` is the request, and `got`
+	 * the reply.  At the responder `got` is the request, and sent_bytes is
+	 * 0.  host_stream_open copies both. */
 	const uint8_t *sent, *got;
 	uint32_t sent_bytes, got_bytes; /* the lengths of `sent` and `got` */
 };
@@ -156,8 +156,8 @@ struct host_stream {
 	/* The peer's address, IPv4 as ::ffff:a.b.c.d, for messages to the
 	 * user. */
 	uint8_t peer[16];
-	/* How the connection began, if it is one of TCP.  NULL: a capture has
-	 * only the bytes from now on. */
+	/* How the connection began, if the connection is one of TCP.  NULL: a
+	 * capture has only the bytes from now on. */
 	const struct host_stream_start *start;
 	/* For an association: messages that the peer sent after its reply and
 	 * that overtook the reply, in the form of `early` in struct startup

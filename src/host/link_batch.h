@@ -42,8 +42,8 @@ bool link_batch_has(const struct link_batch *b);
  * packet: sets *bytes and *n, which stay valid until link_batch_fill.  *n is 0
  * if the fabric has closed the socket.  Called only if link_batch_has.  Returns
  * 0, or -EPROTO: the message is longer than a fabric sends, bytes that follow a
- * packet in it are no packet, or it begins with no packet although it is longer
- * than one.
+ * packet in the message are no packet, or the message begins with no packet
+ * although the message is longer than a packet can be.
  */
 int link_batch_take(struct link_batch *b, const uint8_t **bytes, size_t *n);
 

@@ -36,8 +36,9 @@ int link_question_send(struct link_question *q, int control,
 /* Could a fabric give the message as the answer to the open question? */
 bool link_question_is_answer(const struct link_question *q,
 			     const struct fabric_proto *m);
-/* Does err, not 0, mean that the fabric refuses the open question?  It may
- * refuse only questions of some kinds. */
+/* Does err, the result of fabric_client_judge, mean that the fabric refuses the
+ * open question?  A fabric may refuse only FABRIC_PROTO_JOIN,
+ * FABRIC_PROTO_REACH and FABRIC_PROTO_ARENA. */
 bool link_question_is_refused(const struct link_question *q, int err);
 /* Is the message of n bytes the answer to the request q->late?  If so, sets
  * q->late to 0, since that answer comes once at most. */

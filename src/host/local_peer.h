@@ -85,8 +85,8 @@ int local_peer_wake_fd(void);
  * hca_is_alive reads, so that peers find this process alive.  Returns 0, or
  * -errno: the process gets no name as an owner of shared locks
  * (lock_owner_open), and the device cannot be opened.  A process without a
- * broker begins without the name and the lock: it has no peers or, on a host of
- * a fabric, sends packets to them.
+ * broker begins without the name and the lock: such a process has no peers or,
+ * on a host of a fabric, sends packets to its peers.
  */
 int local_peer_begin(void);
 /* Called by the progress thread when it ends: releases the lock of
@@ -96,9 +96,9 @@ void local_peer_end(void);
  * process's arena, and unmaps the arenas of all peers. */
 void local_peer_close(void);
 /* Called in place of local_peer_close if the arena is not shared, although
- * other processes may learn where it is: they then send packets.  Otherwise
- * they would take this process for one that is about to begin, and ask again
- * and again. */
+ * other processes may learn where the arena is.  Those processes then send
+ * packets.  After local_peer_close they would take this process for one that is
+ * about to begin, and ask again and again. */
 void local_peer_withdraw(void);
 /* In the child of a fork: forgets the parent's peers without touching an
  * arena. */

@@ -3,9 +3,9 @@
  * Multicast groups of this process (IBTA A17.9.1.2).  The GID ::ffff:a.b.c.d is
  * the IPv4 group a.b.c.d; any other multicast GID is the IPv6 group of the same
  * bits.  A datagram from an IPv4 address cannot go to an IPv6 group.  So adverb
- * sends it to the group's alias, an IPv4 group of 239.192.0.0/14 whose address
- * is a hash of the GID.  A process that joins an IPv6 group also joins the
- * group's alias.
+ * sends such a datagram to the group's alias, an IPv4 group of 239.192.0.0/14
+ * whose address is a hash of the GID.  A process that joins an IPv6 group also
+ * joins the group's alias.
  *
  * The socket of the main sender (wire/udp.h) is a member of a group as long as
  * a queue pair is attached to the group.  For queue pairs by LID, the data end
@@ -22,7 +22,8 @@
 void mcast_socket_alias(const uint8_t gid[16], uint8_t ip[16]);
 /*
  * Attaches q to the group gid.  Joins the group on the interfaces of dev or, if
- * q sends by LID, at q's port, unless the process has already joined it there.
+ * q sends by LID, at q's port, unless the process has already joined the group
+ * there.
  *
  * Returns 0, also if q is attached already, or -errno with a constant sentence
  * in *why.  -EINVAL: gid is no multicast GID, or q sends by LID and has no

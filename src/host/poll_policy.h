@@ -109,7 +109,8 @@ struct poll_policy {
 	shared_u32 gathered;
 };
 
-/* Whether the core of a thread that polls is crowded.  All zeros: it is not. */
+/* Says whether the core of a thread that polls is crowded, that is, whether
+ * other threads compute on the core.  All zeros: the core is not crowded. */
 struct poll_crowd {
 	uint64_t until_ns; /* until when the core counts as crowded */
 	/* For how long the core counts as crowded after the last yield; 0: that
@@ -147,9 +148,9 @@ bool poll_policy_may_look(const struct poll_policy *p, bool is_behind,
 			  uint64_t now_ns);
 /*
  * Called after a look.  @bytes: the bytes of the datagrams that it found, or 0;
- * @is_dry: it left the socket empty; @now_ns: when it began; @served_ns: when
- * the engine had taken the datagrams, or now_ns for less than POLL_POLICY_BULK
- * bytes.
+ * @is_dry: the look left the socket empty; @now_ns: when the look began;
+ * @served_ns: when the engine had taken the datagrams, or now_ns for less than
+ * POLL_POLICY_BULK bytes.
  */
 void poll_policy_looked(struct poll_policy *p, size_t bytes, bool is_dry,
 			uint64_t now_ns, uint64_t served_ns);

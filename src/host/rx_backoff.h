@@ -48,8 +48,8 @@ struct rx_backoff {
 
 /* Starts with no measurement, and no pauses. */
 void rx_backoff_init(struct rx_backoff *p);
-/* Called after a look.  @bytes: the bytes that it found, or 0; @now_ns: when
- * the engine had taken them. */
+/* Called after a look.  @bytes: the bytes that the look found, or 0; @now_ns:
+ * when the engine had taken these bytes. */
 void rx_backoff_looked(struct rx_backoff *p, size_t bytes, uint64_t now_ns);
 /* Is there no pause, so that the next look may come at any time? */
 static inline bool rx_backoff_is_off(const struct rx_backoff *p)
