@@ -473,7 +473,8 @@ int fabric_link_attach(struct engine *engine, uint32_t port,
 {
 	int err;
 
-	*why = "the link to the fabric has ended";
+	*why = "the device has failed, because its link to the fabric has "
+	       "ended; start the program again";
 	if (!is_usable())
 		return -EIO;
 	*why = "the device has no such port";
@@ -484,7 +485,8 @@ int fabric_link_attach(struct engine *engine, uint32_t port,
 		       ? "queue pairs are attached to as many multicast groups "
 			 "at this port as adverb allows; detach queue pairs "
 			 "from other groups first"
-		       : "the GID is not a multicast GID";
+		       : "the GID is not a multicast GID; give one that begins "
+			 "with ff";
 	if (!err)
 		ask_or_end(engine, now_ns);
 	return err;

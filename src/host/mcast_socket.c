@@ -184,7 +184,8 @@ int mcast_socket_attach(struct progress *p, const struct device *dev,
 	uint8_t alias[16];
 	int err;
 
-	*why = "the GID is not a multicast GID";
+	*why = "the GID is not a multicast GID; give one that begins with ff, or "
+	       "one of ::ffff:224.0.0.0/100";
 	if (!inaddr_is_multicast(gid))
 		return -EINVAL;
 	err = listen_to(p, dev, q, gid, why);
@@ -213,7 +214,8 @@ int mcast_socket_detach(struct progress *p, struct ibt_qp *q,
 {
 	int err = engine_mcast_detach(p->engine, q, gid);
 
-	*why = "the queue pair is not attached to this multicast group";
+	*why = "the queue pair is not attached to this multicast group; give "
+	       "the GID with which it was attached";
 	mcast_socket_sweep(p);
 	return err;
 }
