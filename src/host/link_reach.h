@@ -58,10 +58,11 @@ struct link_reach {
 	uint32_t arena_count;
 };
 
-/* If the fabric has answered the question about packets, returns the answer,
- * stores in *reached what LINK_REACH_YES is about, and forgets the answer.
- * Otherwise returns LINK_REACH_ASKED; notes the question, unless it was noted
- * before or LINK_REACH_MAX questions have no answer yet. */
+/* If the fabric has answered the question about these packets, returns
+ * LINK_REACH_YES, with the program in *reached, or LINK_REACH_NO, and forgets
+ * the answer.  Otherwise returns LINK_REACH_ASKED, and notes the question,
+ * unless the question was noted before or LINK_REACH_MAX questions have no
+ * answer yet. */
 enum link_reach_is link_reach_get(struct link_reach *r,
 				  const struct link_reach_about *about,
 				  struct fabric_reached *reached);

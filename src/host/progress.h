@@ -57,8 +57,9 @@ struct progress_group {
 };
 
 struct progress_groups {
-	struct progress_group all[PROGRESS_GROUPS]; /* mcast_socket.h */
-	uint32_t count;
+	/* The first `count` are in use. */
+	struct progress_group all[PROGRESS_GROUPS];
+	uint32_t count; /* how many groups the process has joined */
 };
 
 /* The events that end the sleep of the thread that waits for work. */
