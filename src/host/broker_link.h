@@ -36,7 +36,8 @@ void broker_link_tree(int devices_fd);
 uint32_t broker_link_qpn(uint32_t random);
 /* Returns the steering class of a QPN of this namespace. */
 uint32_t broker_link_class(uint32_t qpn);
-/* Returns this process's shared page; NULL: there is no broker. */
+/* Returns this process's shared page; NULL: there is no broker, or this process
+ * has no page. */
 void *broker_link_page(void);
 /* Stores the shared page of the process that has the QPN in *page, or NULL if
  * the process has no page or there is no broker.  False: the broker has not

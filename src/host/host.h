@@ -95,10 +95,10 @@ void host_qp_free(struct host *h, struct qp *qp, struct ibt_qp *side);
  * Modifies a QP.  attr->ah.sgid_index is an index into the GID table of `dev`.
  * Returns 0, or -errno with a sentence in *why.  -EINVAL: the attributes or the
  * change of state are not allowed; -EBUSY: a peer of this host works at the QP;
- * the caller calls host_qp_wait and then this function again, without
- * HCA_QP_CUR_STATE if the new state is RESET; -EIO: the link to the fabric has
- * ended; another -errno: the progress thread cannot be started.  While a QP is
- * modified to RESET, no thread may poll its completion queues.
+ * -EIO: the link to the fabric has ended; another -errno: the progress thread
+ * cannot be started.  After -EBUSY the caller calls host_qp_wait and then this
+ * function again, without HCA_QP_CUR_STATE if the new state is RESET.  While a
+ * QP is modified to RESET, no thread may poll its completion queues.
  */
 int host_qp_modify(struct host *h, const struct device *dev,
 		   struct ibt_qp *side, const struct hca_qp_attr *attr,
@@ -178,7 +178,7 @@ struct host_stream {
 	uint64_t begin_after_ns;
 	/* For the initiator, by TCP: as long as the peer has sent nothing, this
 	 * side sends up to four WRITEs without bytes, the first after this
-	 * time, each other one after twice the time before; 0: none. */
+	 * time, each further one after twice the time before it; 0: none. */
 	uint64_t nudge_after_ns;
 	/* Reports an event.  Called by any thread, under the progress lock, so
 	 * this function waits only for locks under which no other lock is
@@ -265,8 +265,9 @@ void host_before_poll(struct host *h, const struct cq *cq);
  * of its peer, if the QP completes into cq (post_resume); cq NULL: ends none.
  * If no such wait has ended, makes progress if the progress lock is free.
  * While all traffic goes through arenas, most calls skip progress.  After many
- * such polls yields the processor, or, if another thread has had the lock all
- * the time, waits for the lock.  *polls: the counts of the polled object. */
+ * polls in a row that found nothing yields the processor, or, if another thread
+ * has had the lock all the time, waits for the lock.  *polls: the counts of the
+ * polled object. */
 void host_poll(struct host *h, const struct cq *cq, struct host_polls *polls);
 /* Called after each poll.  @empty: the poll found no completion.  Counts the
  * poll in *polls, and wakes the progress thread if that thread has to serve a
@@ -282,7 +283,7 @@ void host_awaits(struct host *h);
 struct host_sleep {
 	/* Called before each wait, with and without the progress lock. */
 	bool (*is_over)(void *arg);
-	void *arg;
+	void *arg; /* the argument of is_over */
 };
 
 /*

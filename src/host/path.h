@@ -19,8 +19,9 @@
  * 0.  Returns 0, or -EINVAL with a constant sentence in *why. */
 int path_find(struct host *h, const struct device *dev, const struct hca_ah *ah,
 	      struct wq_to *to, const char **why);
-/* Sets to->port, the UDP source port, for the address and the QPN in *to.  The
- * caller has set to->qpn. */
+/* Sets to->port, the UDP source port, for the address and the QPN in *to, which
+ * the caller has set.  If no socket can be opened for them, the port is that of
+ * another socket of this process. */
 void path_aim(struct host *h, struct wq_to *to);
 
 /* Stores the path's source GID in `from`, and the index of the interface that
@@ -36,8 +37,8 @@ void path_fill(struct host *h, const uint8_t from[16], uint32_t mask,
 /* Returns the UDP port that the queue pair sends from; 0: the queue pair has no
  * path over UDP. */
 uint16_t path_port(struct host *h, const struct ibt_qp *side);
-/* Takes and returns the UDP port that a connected queue pair is to send from
- * once attr and mask have modified it.  The caller releases the port by
+/* Takes and returns the UDP port that a queue pair is to send from once attr
+ * and mask have modified the queue pair.  The caller releases the port by
  * sport_give. */
 uint16_t path_take_port(struct host *h, const struct ibt_qp *side,
 			const struct hca_qp_attr *attr, uint32_t mask);

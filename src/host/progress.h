@@ -168,9 +168,10 @@ void progress_fini(struct progress *p);
 bool progress_has_files(struct progress *p);
 /* Did the last turn leave datagrams or packets that the engine can take now? */
 bool progress_is_behind(const struct progress *p);
-/* Called by a poll of the program: makes progress if the lock is free.  After
- * many polls in a row that found the lock held, waits for the lock.  *skipped:
- * how many polls of the polled object in a row made no progress. */
+/* Called by a poll of the program: makes progress if the lock is free, unless
+ * the poll may skip progress (direct_select_may_skip).  After many polls in a
+ * row that found the lock held, waits for the lock.  *skipped: how many polls
+ * of the polled object in a row made no progress. */
 void progress_poll(struct progress *p, shared_u32 *skipped);
 /* Does another thread hold the lock just now? */
 bool progress_is_held(struct progress *p);
@@ -233,8 +234,8 @@ void progress_flush(struct progress *p) REQUIRES(&p->lock);
 void progress_catch_up(struct progress *p) REQUIRES(&p->lock);
 /* Called when the process ends: does the work of progress_catch_up, waits at
  * most a second until a full socket takes the remaining frames, drains the
- * streams and publishes the counters.  Does nothing if the lock and the post
- * locks are not all free within a second: the calling thread may itself have
+ * streams and publishes the counters.  Does nothing unless the lock and all
+ * post locks become free within a second: the calling thread may itself have
  * one of them, if a handler of a signal has called exit(3). */
 void progress_quit(struct progress *p);
 /* Called before the last user of the host ends: waits at most a second until a
