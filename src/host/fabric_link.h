@@ -13,11 +13,11 @@
  * Only fabric_link_open and fabric_link_share wait for the fabric's answers;
  * fabric_link_turn receives the answers to later questions.  Each message of
  * the fabric is checked.  The link ends if a message is not one that a fabric
- * of this version sends, or if the fabric refuses a question.  Refusals of
- *these questions do not end the link: for rings (link_ring.h), to join a group
- * (fabric_link_attach), to share the arena (fabric_link_share), and about
- * direct requests (link_reach.h).  A link that has ended is not opened again,
- * since a new fabric has other LIDs and data ends.
+ * of this version sends, or if the fabric refuses a question.  The refusal of
+ * one of these questions does not end the link: for rings (link_ring.h), to
+ * join a group (fabric_link_attach), to share the arena (fabric_link_share),
+ * and about direct requests (link_reach.h).  A link that has ended is not
+ * opened again, since a new fabric has other LIDs and data ends.
  *
  * Lock: the progress lock.  fabric_link_open, fabric_link_share,
  * fabric_link_close and fabric_link_forget are called while no other thread

@@ -58,7 +58,7 @@ struct stream_set {
 	struct list open;
 	struct list lingering; /* struct stream_socket without a QP */
 	struct map by_qpn;     /* QPN -> struct stream_socket in `open` */
-	uint32_t full;	       /* sockets that have not taken all bytes */
+	uint32_t full;	       /* how many sockets have not taken all bytes */
 	/* The epoll set's descriptor + 1; 0: there is none yet.  The thread
 	 * that waits for work reads this without the lock. */
 	shared_u32 waits_on;
@@ -68,9 +68,10 @@ struct stream_set {
 	uint64_t due_ns;
 	uint8_t *rx; /* STREAM_SET_BYTES; owned */
 	/* STREAM_BURST_BYTES each; owned.  When a full socket keeps tx, the
-	 * last of `spares` becomes tx.  The first connections that are open at
-	 * once have a spare each, so a peer that reads nothing takes none from
-	 * the others.  A spare takes memory only once it was tx. */
+	 * last of `spares` becomes tx.  Up to STREAM_SET_SPARES connections
+	 * that are open at once have a spare each, so a peer that reads nothing
+	 * takes no spare from another connection.  A spare takes memory only
+	 * once it was tx. */
 	uint8_t *tx, *spares[STREAM_SET_SPARES];
 	/* spare_count: entries of spares[].  spares_made: these, and those that
 	 * sockets keep. */
@@ -166,8 +167,8 @@ bool stream_set_has_news(struct stream_set *set, uint64_t now_ns);
 bool stream_set_receive(struct stream_set *set, struct engine *e,
 			uint64_t now_ns);
 /* Sends the bytes of the engine's queue pairs, in turn: at most
- * STREAM_SET_BYTES of a QP, or, if no other QP waits, what stream_burst.h
- * permits.  True: some bytes were sent. */
+ * STREAM_SET_BYTES of a QP or, if no other QP waits and a spare is left, as
+ * many as stream_burst.h permits.  True: some bytes were sent. */
 bool stream_set_send(struct stream_set *set, struct engine *e, uint64_t now_ns);
 /* Handles the connections whose deadline has passed.  Does nothing before
  * set->due_ns, which is at most 5 ms after the earliest deadline. */

@@ -20,9 +20,9 @@ struct capture_stream;
 struct stream_socket {
 	struct list link; /* in set->open or set->lingering */
 	struct ibt_qp *q; /* NULL: the connection lingers */
-	uint32_t
-		qpn; /* the QPN of the connection's QP, also while it lingers */
-	int fd;	     /* the connection; owned */
+	/* The QPN of the connection's QP, also while the connection lingers. */
+	uint32_t qpn;
+	int fd;		 /* the connection; owned */
 	bool is_session; /* the connection is an association of SCTP */
 	bool is_awaited; /* the news HOST_STREAM_READY is still due */
 	/* At deadline_ns the QP begins to send without the peer's first FPDU,
@@ -59,6 +59,7 @@ struct stream_socket {
 	struct capture_stream *capture;
 };
 
+/* Returns the connection whose `link` is n. */
 static inline struct stream_socket *stream_socket_of(struct list *n)
 {
 	return CONTAINER_OF(n, struct stream_socket, link);
