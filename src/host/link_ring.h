@@ -48,8 +48,9 @@ void link_ring_init(struct link_ring *r);
  * file. */
 int link_ring_open(struct link_ring *r, int control, int fd,
 		   struct fabric_proto *m);
-/* Ends the use of the rings.  is_child: this process is the child of a fork,
- * in which the memory is not mapped. */
+/* Ends the use of the rings.  is_child: does not unmap the memory, because this
+ * process is the child of a fork, in which the memory is not mapped, or because
+ * a thread that could not be stopped may still use the memory. */
 void link_ring_close(struct link_ring *r, bool is_child);
 /* Are there rings? */
 bool link_ring_is_open(const struct link_ring *r);

@@ -3,14 +3,14 @@
  * Local peers: processes of this user on this host whose arena this process has
  * mapped, to execute requests there without packets.
  *
- *	a class  --> the broker is asked -> mapped, checked, probed
+ *	a class --> broker, or fabric, is asked --> mapped, checked, probed
  *	                       |                     -> LOCAL_PEER_HERE
  *	                       `-> another user's, another build's, no rights
  *	                           (Yama, a container) -> LOCAL_PEER_NEVER
  *
- * No call waits for the broker, whose answer arrives in a later turn of
- * progress.  At most 32 questions are outstanding at once; callers repeat
- * further questions later.
+ * No call waits for the answer, which arrives in a later turn of progress.  At
+ * most 32 questions are outstanding at once; callers repeat further questions
+ * later.
  *
  * A local peer's arena is input: every offset in it is checked with arena_has
  * before use, and no invariant about it is asserted.  The peer's memory is
@@ -41,8 +41,9 @@ struct local_peer {
 	/* This process's access slot in that arena; NULL if the peer is this
 	 * process itself. */
 	struct access *access;
-	uint32_t class; /* the peer's steering class */
-	int pid;	/* the peer's process ID */
+	/* The peer's steering class or, on a host of a fabric, number. */
+	uint32_t class;
+	int pid; /* the peer's process ID */
 	/* How many calls of local_peer_get were not undone by local_peer_put
 	 * yet. */
 	uint32_t users;
