@@ -33,7 +33,7 @@ struct capture_segment {
 	/* The sender and the receiver, with their ports; borrowed. */
 	const struct inaddr *from, *to;
 	uint8_t tos;	/* the type of service or traffic class */
-	struct tcp tcp; /* ports and checksum are filled in by this file */
+	struct tcp tcp; /* without ports and checksum, which are computed */
 	const uint8_t *bytes; /* the payload; borrowed */
 	size_t count;	      /* of `bytes`, at most CAPTURE_SEGMENT_MAX */
 	uint64_t at_ns;	      /* when it was sent or received: capture_now */

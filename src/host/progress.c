@@ -542,6 +542,7 @@ static bool give_locks(struct progress *p) NO_LOCK_ANALYSIS
 	bool wake = wait_plan_is_over(p), is_shielded = p->is_shielded;
 	int cancel = p->cancel;
 
+	/* Under the lock, so that no later holder wakes the leader again. */
 	if (wake)
 		shared_store(&p->wake.is_resting, 0);
 	p->is_shielded = false;
@@ -551,6 +552,9 @@ static bool give_locks(struct progress *p) NO_LOCK_ANALYSIS
 		progress_wake(p);
 	if (is_shielded)
 		pthread_setcancelstate(cancel, NULL);
+	/* lock_give orders the release of the lock before this load: a thread
+	 * that found the lock held has pushed its doorbell before.  Without
+	 * that order this thread could miss the doorbell. */
 	return !mpsc_seems_empty(&p->doorbells);
 }
 
