@@ -26,7 +26,8 @@ void wait_plan_make(struct progress *p, struct progress_rest *r);
  *	- the leader's wait ends later than the engine, a stream or a question
  *	  about a local peer now allows;
  *	- the wait leaves out packets, which the engine can take again;
- *	- the wait is for room in another socket than the one that is full now;
+ *	- the wait is for room in another socket or ring than the one that is
+ *	  full now;
  *	- the wait is on a descriptor of the connection to the broker that may
  *	  be closed by now;
  *	- the wait is without the epoll set of the streams, which the first
