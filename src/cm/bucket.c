@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The hash of the manager's tables; see cm/conv.h. */
+/* The hash of the manager's tables and of its counts for each sender; see
+ * cm/conv.h. */
 #include "cm/conv.h"
 
-/* The key is secret, so that a peer that chooses its ids cannot choose their
- * bucket. */
+/* The key is secret, so that a peer that chooses its own ids cannot make all of
+ * them fall into one bucket. */
 uint32_t bucket_of(const struct cm *cm, const void *data, size_t bytes,
 		   uint64_t more)
 {

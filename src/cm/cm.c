@@ -128,7 +128,8 @@ static bool belongs_to(const struct conv *c, const struct cmmsg *m,
 {
 	if (memcmp(c->peer, from, 16) != 0)
 		return false;
-	/* before the REP the peer's id is not known */
+	/* before the REP the peer's id is not known, and a SIDR_REP does not
+	 * have it */
 	return !c->remote_id || c->remote_id == m->local_id ||
 	       m->kind == CMMSG_SIDR_REP;
 }

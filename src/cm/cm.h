@@ -36,10 +36,12 @@
 struct cm;
 
 struct cm_config {
-	uint64_t seed;		/* seeds the random ids, see cm_seed */
+	/* Seeds the random ids (see cm_seed) and the key of the hash tables. */
+	uint64_t seed;
 	uint32_t conversations; /* the most that exist at a time */
 	/* The most unanswered requests of one sender.  A sender is an owner of
-	 * this manager, or the address of another manager. */
+	 * this manager, or, if no owner's conversation has sent the request,
+	 * the address from which the request came. */
 	uint32_t half_open;
 };
 
@@ -89,9 +91,9 @@ struct cm_event {
 
 /* The interface, P_Key and SL of a MAD, in addition to its two addresses.  The
  * caller of cm_rx passes those of the MAD that has come.  All MADs of a
- * conversation that a peer has begun have those of the peer's request.  An
- * answer that belongs to no conversation has those of the MAD that it answers.
- */
+ * conversation that a peer has begun have those of the peer's request, unless
+ * the conversation was resumed (cm_note_resume).  An answer that belongs to no
+ * conversation has those of the MAD that it answers. */
 struct cm_way {
 	uint32_t scope; /* interface of link-local addresses; 0: any */
 	uint16_t pkey;	/* InfiniBand: the P_Key; 0: the default one */
@@ -123,7 +125,8 @@ struct cm_frame {
  *	refused		refused by the manager before a listener got the request
  *	stale		refused, since the queue pair of the REQ is connected
  *			with us, or the conversation of the REQ is in TIMEWAIT
- *	held		held for a listener, or for room at a listener
+ *	held		held for a listener, for room at a listener, or until
+ *			the sender has fewer unanswered requests
  */
 struct cm_counters {
 	uint64_t rx, tx, malformed, unexpected, duplicates, retries;
@@ -152,7 +155,7 @@ struct cm_note {
 	 * 0.  scope: the index of the interface, if the addresses are
 	 * link-local; 0: any. */
 	uint32_t local_id, remote_id, remote_qpn, scope;
-	uint64_t transaction_id;
+	uint64_t transaction_id;     /* that of its MADs */
 	uint8_t local[16], peer[16]; /* the addresses of the two ends */
 	uint8_t state; /* an enum conv_state; 0: there is nothing to continue */
 	/* is_passive: the peer has begun the conversation.  is_strict: each
@@ -171,7 +174,7 @@ struct cm_note {
 	/* The connection has ended, but the peer has not said so
 	 * (cm_has_ended). */
 	uint8_t is_unanswered;
-	uint8_t reserved;
+	uint8_t reserved; /* 0 */
 };
 
 /*
@@ -228,19 +231,20 @@ struct cm_start {
 	 */
 	uint32_t scope;
 	/* A REQ or SIDR_REQ.  The manager writes the message's ids and GIDs,
-	 * and the LIDs if both are 0, since a RoCE port has none.  All MADs of
-	 * the conversation have the P_Key of msg.qp and the SL of msg.primary.
-	 * If no answer comes within the message's own remote_timeout, of which
-	 * at most 69 s count, the manager repeats the message, at most
-	 * max_cm_retries times. */
+	 * and both LIDs, as 0xffff, if they are 0, since a RoCE port has none.
+	 * All MADs of the conversation have the P_Key of msg.qp and the SL of
+	 * msg.primary.  If no answer comes within the message's own
+	 * remote_timeout, of which at most 69 s count, the manager repeats the
+	 * message, at most max_cm_retries times. */
 	struct cmmsg msg;
-	/* True: each wait for an answer is remote_timeout.  If the request
-	 * comes to this manager itself and finds no listener, it is refused at
-	 * once, unless a listener is expected (cm_unlisten,
-	 * cm_expect_listeners).  False: the first waits are shorter; an MRA of
-	 * the peer renews the tries; a message that this manager itself has
-	 * received is not repeated; and a request that finds no listener is
-	 * held for CM_HOLD_NS before it is refused. */
+	/* True: each wait for an answer is remote_timeout, to which an MRA of
+	 * the peer adds its own time but no tries.  A request that comes to
+	 * this manager itself and finds no listener is refused at once, unless
+	 * a listener is expected (cm_unlisten, cm_expect_listeners).  False:
+	 * the first waits are shorter; an MRA of the peer renews the tries; a
+	 * message that this manager itself has received is not repeated; and a
+	 * request that finds no listener is held for CM_HOLD_NS before it is
+	 * refused. */
 	bool strict;
 };
 
@@ -268,9 +272,10 @@ uint32_t cm_count(const struct cm *cm);
  * it, counts for the owner.  The listener's CM_REQUEST events have `user`.
  * `backlog` is how many requests may wait for cm_taken or for an answer of the
  * consumer; further requests are held until one of the waiting requests is
- * taken or answered.  Returns 0 with the listener's number in *listener, which
- * the caller ends by cm_unlisten; -EDQUOT: the owner has its share of
- * listeners; -ENOMEM: no listener is free.
+ * taken or answered, and are dropped if they get no room in time (request.c).
+ * Returns 0 with the listener's number in *listener, which the caller ends by
+ * cm_unlisten; -EDQUOT: the owner has its share of listeners; -ENOMEM: no
+ * listener is free.
  */
 int cm_listen(struct cm *cm, struct cm_owner *owner, uint64_t user,
 	      uint64_t service_id, const struct cm_where *where,
@@ -281,12 +286,14 @@ int cm_listen(struct cm *cm, struct cm_owner *owner, uint64_t user,
 bool cm_is_served(const struct cm *cm, uint64_t service_id,
 		  const struct cm_where *where);
 /*
- * Ends a listener.  Requests for its service are held until until_ns, but at
- * least for CM_HOLD_NS, since some programs (perftest) listen, serve one
- * connection and listen again.  The manager remembers a limited number of ended
- * listeners.  When no place is left, it chooses the owner with the most
- * remembered listeners, and forgets that owner's listener with the earliest
- * until_ns.  until_ns 0: the manager does not remember this listener.
+ * Ends a listener.  Until until_ns, each request that finds no listener, and
+ * that this listener would have answered, is held, since some programs
+ * (perftest) listen, serve one connection and listen again.  Later such a
+ * request is held as any other (cm_start.strict).  The manager remembers a
+ * limited number of ended listeners.  When no place is left, it chooses the
+ * owner with the most remembered listeners, and forgets that owner's listener
+ * with the earliest until_ns.  until_ns 0: the manager does not remember this
+ * listener.
  */
 void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns);
 
@@ -310,11 +317,12 @@ int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 void cm_note_make(struct cm *cm, uint32_t id, struct cm_note *note);
 /*
  * Begins a conversation in the state of the note.  The conversation counts for
- * the owner, and its events have `user`.  The note may have any contents: it is
- * checked.  Returns 0 with *id, which is the note's local_id; -EINVAL: no
- * conversation can continue from this note; -EEXIST: the conversation exists
- * already; -EDQUOT: the owner has its share of conversations; -ENOMEM: no
- * conversation is free.
+ * the owner, its events have `user`, and its MADs have P_Key 0 and SL 0, which
+ * a note does not keep.  The note may have any contents: it is checked.
+ * Returns 0 with *id, which is the note's local_id; -EINVAL: no conversation
+ * can continue from this note; -EEXIST: a conversation with the note's
+ * local_id, or with its peer and remote_id, exists already; -EDQUOT: the owner
+ * has its share of conversations; -ENOMEM: no conversation is free.
  */
 int cm_note_resume(struct cm *cm, struct cm_owner *owner, uint64_t user,
 		   const struct cm_note *note, uint64_t now_ns, uint32_t *id);
@@ -348,17 +356,20 @@ bool cm_has_peer(struct cm *cm, struct cm *peers, const uint8_t peer[16],
  */
 void cm_stale(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
 	      uint64_t now_ns);
-/* The consumer has seen the request, which no longer counts for the backlog. */
+/* The consumer has seen the request, which no longer counts for the backlog.
+ * Does nothing if there is no such conversation. */
 void cm_taken(struct cm *cm, uint32_t id);
 /* Sets the number that is cm_event.user in the conversation's events.  Before
- * this call, that number is the `user` of cm_connect or of the listener. */
+ * this call, that number is the `user` of cm_connect, of cm_note_resume or of
+ * the listener.  Does nothing if there is no such conversation. */
 void cm_set_user(struct cm *cm, uint32_t id, uint64_t user);
 /*
  * Accepts a request: answers a REQ by a REP, and a SIDR_REQ by a SIDR_REP, with
- * the fields of reply.  The manager writes the ids, and the failover field of
- * a REP if the REQ has no alternate path.  Returns 0; -EINVAL: the
- * conversation's state has no request to accept; -ENOENT: there is no such
- * conversation.
+ * the fields of reply.  A REP that the peer does not answer is sent again, at
+ * most max_cm_retries of the REQ times.  The manager writes the ids, and the
+ * failover field of a REP if the REQ has no alternate path.  Returns 0;
+ * -EINVAL: the conversation's state has no request to accept; -ENOENT: there is
+ * no such conversation.
  */
 int cm_accept(struct cm *cm, uint32_t id, const struct cmmsg *reply,
 	      uint64_t now_ns);

@@ -7,8 +7,9 @@
 
 /* How a conversation continues from a note of its state. */
 struct phase {
-	bool is_resumed;  /* a conversation in this state can continue */
-	bool is_repeated; /* the message in the note is sent at once */
+	bool is_resumed; /* a conversation in this state can continue */
+	/* The note's message is sent at once: the peer may not have got it. */
+	bool is_repeated;
 	/* The kind of the message that the note must have, 0: none.  The
 	 * message is sent again by a retry, or when the peer repeats its own
 	 * message. */

@@ -65,7 +65,8 @@ enum conv_input {
 	IN_RETRY,
 	/* The timer has expired, with no try left. */
 	IN_EXHAUSTED,
-	/* The peer's queue pair is in another connection now. */
+	/* The peer has lost this connection: its queue pair is in another
+	 * connection now, or in none. */
 	IN_STALE,
 	CONV_INPUTS
 };
@@ -80,8 +81,8 @@ struct conv_retry {
 	 * the request was woken, else 0.  count: how many tries were used up.
 	 */
 	uint8_t left, count;
-	/* How often each message may be sent again: max_cm_retries of the REQ.
-	 */
+	/* How often each message may be sent again: max_cm_retries of the REQ
+	 * or SIDR_REQ. */
 	uint8_t given;
 	/* The conversation has ended because no try of a REQ, REP or DREQ was
 	 * answered, and no DREQ or DREP of the peer has come since. */
@@ -97,6 +98,8 @@ struct conv {
 	struct list by_local, by_remote, by_qpn;
 	/* Link in the list `held` or `answered` of struct conv_waiting. */
 	struct list queue;
+	/* A wait for the peer, the end of TIMEWAIT or ANSWERED, or in HELD the
+	 * end of the hold. */
 	struct wheel_timer timer;
 	enum conv_state state;
 	/* No events are made, because the consumer has released the
@@ -116,12 +119,14 @@ struct conv {
 	uint16_t sender;
 	uint32_t local_id, remote_id; /* remote_id 0: not known yet */
 	uint32_t remote_qpn;	      /* 0: none, or not known yet */
-	/* A request: an index of cm's listener[], or CONV_NO_LISTENER. */
+	/* The listener that has the request, or for which the request waits: an
+	 * index of cm's listener[], or CONV_NO_LISTENER.  Not used if
+	 * is_passive is false. */
 	uint32_t listener;
 	/* The owner for which the conversation counts; NULL: none. */
 	struct cm_owner *owner;
-	uint64_t user; /* cm_event.user of its events */
-	uint64_t transaction_id;
+	uint64_t user;		     /* cm_event.user of its events */
+	uint64_t transaction_id;     /* of its MADs */
 	uint8_t local[16], peer[16]; /* the addresses of the two ends */
 	struct cm_way way;	     /* of its MADs */
 	/* When the last CM_STALE event was made; 0: there was none. */
@@ -129,12 +134,15 @@ struct conv {
 	struct conv_retry retry;
 };
 
+/* A listener (cm_listen). */
 struct conv_listener {
-	struct list link; /* by service id */
-	bool is_used;
+	struct list link; /* in the table `service` of struct cm */
+	bool is_used;	  /* false: this entry of listener[] is free */
+	/* The listener and its requests count for this owner; NULL: none. */
 	struct cm_owner *owner;
+	/* user: cm_event.user of its CM_REQUEST events. */
 	uint64_t service_id, user;
-	struct cm_where where;
+	struct cm_where where; /* the addresses at which it answers */
 	/* backlog: how many requests may wait for cm_taken or an answer.
 	 * waiting: how many requests wait now. */
 	uint32_t backlog, waiting;
@@ -154,8 +162,8 @@ struct conv_listener {
  * never used. */
 struct conv_recent {
 	uint64_t service_id, until_ns;
-	uint64_t owner; /* the owner's number; 0: no owner */
-	struct cm_where where;
+	uint64_t owner;	       /* the owner's number; 0: no owner */
+	struct cm_where where; /* the addresses at which it answered */
 };
 
 /* Two lists of conversations with their counts. */
@@ -171,21 +179,24 @@ struct conv_waiting {
 struct conv_output {
 	struct cm_frame tx[CONV_RING];
 	struct cm_event event[CONV_RING];
+	/* The index of the first entry and the number of entries of each ring.
+	 */
 	uint32_t tx_head, tx_count, event_head, event_count;
 };
 
+/* A manager. */
 struct cm {
-	struct rng rng;
-	uint64_t hash_key;
+	struct rng rng;	   /* the source of ids */
+	uint64_t hash_key; /* see bucket_of */
 	/* cm_config.conversations and cm_config.half_open. */
 	uint32_t limit, half_open_limit;
 	/* Numbers of entries of conv[].  used: in use now.  free_count: in
 	 * free_list.  fresh: used at least once. */
 	uint32_t used, free_count, fresh;
-	struct conv *conv;
-	uint32_t *free_list;
-	struct conv_listener *listener;
-	uint32_t listeners; /* how many of listener[] are in use */
+	struct conv *conv;   /* `limit` entries, owned */
+	uint32_t *free_list; /* indices of conv[] that are free again; owned */
+	struct conv_listener *listener; /* CONV_LISTENERS entries, owned */
+	uint32_t listeners;		/* how many of listener[] are in use */
 	struct conv_recent recent[CONV_RECENT]; /* see cm_unlisten */
 	uint64_t expecting_until_ns;		/* see cm_expect_listeners */
 	/* Hash tables: of conversations by their own id, by the peer's address
@@ -195,23 +206,27 @@ struct cm {
 	/* Unanswered requests of each sender, by conv_sender. */
 	uint16_t half_open[CONV_BUCKETS];
 	struct conv_waiting waiting;
-	struct wheel wheel;
+	struct wheel wheel; /* the timers of all conversations */
 	struct conv_output out;
-	struct cm_way rx_way; /* of the message that cm_rx handles */
+	/* Of the message that cm_rx handles, or of the held request that
+	 * request_due handles. */
+	struct cm_way rx_way;
 	struct cm_counters counters;
 };
 
 /* bucket.c */
-/* Returns a hash, below CONV_BUCKETS, of `data` and of the number `more`. */
+/* Returns a hash, below CONV_BUCKETS, of the `bytes` bytes of data and of the
+ * number `more`. */
 uint32_t bucket_of(const struct cm *cm, const void *data, size_t bytes,
 		   uint64_t more);
 
 /* conv.c */
 /*
- * Makes a conversation in CONV_FREE, which counts for the owner; the caller
- * calls conv_enter next.  Its id is local_id, or a random one if local_id is 0
- * or in use.  Returns 0 with *made; -EDQUOT: the owner has its share of
- * conversations; -ENOMEM: no conversation is free.
+ * Makes a conversation in CONV_FREE, which counts for the owner (NULL: none);
+ * the caller fills in the conversation and then calls conv_enter.  Its id is
+ * local_id, or a random one if local_id is 0 or in use.  Returns 0 with *made;
+ * -EDQUOT: the owner has its share of conversations; -ENOMEM: no conversation
+ * is free.
  */
 int conv_new(struct cm *cm, struct cm_owner *owner, uint32_t local_id,
 	     struct conv **made);
@@ -246,10 +261,11 @@ bool conv_has_peer(struct cm *cm, struct cm *peers, const uint8_t peer[16],
  * See cm_has_ended, which calls this. */
 bool conv_has_ended(struct cm *cm, const struct cm_owner *owner,
 		    const uint8_t peer[16], uint32_t qpn);
-/* Sets the peer's id, and adds the conversation to the table `remote`. */
+/* Sets the peer's id, and adds the conversation to the table `remote` by
+ * c->peer, which the caller has set. */
 void conv_set_remote(struct cm *cm, struct conv *c, uint32_t remote_id);
-/* Sets the peer's QPN, and adds the conversation to the table `qpn`, unless qpn
- * is 0 or the conversation is unproven. */
+/* Sets the peer's QPN, and adds the conversation to the table `qpn` by c->peer,
+ * unless qpn is 0 or the conversation is unproven. */
 void conv_set_qpn(struct cm *cm, struct conv *c, uint32_t qpn);
 /*
  * Returns the index in half_open[] and held_of[] by which a request is counted.
@@ -292,7 +308,8 @@ void listener_remember(struct cm *cm, const struct conv_listener *l,
 struct conv_listener *listener_at(struct cm *cm, const struct cmmsg *m,
 				  const uint8_t to[16], bool is_own);
 /* Returns the absolute time, in ns, until which a listener for the request m to
- * this address is expected to be made; 0 or a past time: none is expected. */
+ * the address `to` is expected to be made; 0 or a past time: none is expected.
+ */
 uint64_t listener_expected_until(const struct cm *cm, const struct cmmsg *m,
 				 const uint8_t to[16]);
 
@@ -332,12 +349,13 @@ bool step_run(struct cm *cm, struct conv *c, enum conv_input input,
 void step_send(struct cm *cm, struct conv *c, struct cmmsg *msg);
 /* Writes the conversation's ids into msg, and keeps it for retries. */
 void step_keep(struct conv *c, struct cmmsg *msg);
-/* Sends the kept message. */
+/* Sends the message that step_keep or step_send has kept. */
 void step_again(struct cm *cm, struct conv *c);
 /* Arms the timer that ends the state TIMEWAIT or ANSWERED.  Does nothing in
  * another state. */
 void step_linger(struct cm *cm, struct conv *c, uint64_t now_ns);
-/* Sends a message that belongs to no conversation. */
+/* Sends a message that belongs to no conversation, with the interface, P_Key
+ * and SL of cm->rx_way. */
 void step_send_bare(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		    const struct cmmsg *msg);
 /* Makes an event, unless the conversation is released.  msg NULL: the event has

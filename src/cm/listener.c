@@ -79,8 +79,9 @@ void listener_remember(struct cm *cm, const struct conv_listener *l,
 	};
 }
 
-/* Does a listener at these addresses answer the request m, which has come to
- * the address `to`?  Anybody may have written the private data of m. */
+/* Does a listener at the addresses w answer the request m, which has come to
+ * the address `to`?  is_own: a conversation of this manager has sent m.
+ * Anybody may have written the private data of m. */
 static bool answers_at(const struct cm_where *w, const struct cmmsg *m,
 		       const uint8_t to[16], bool is_own)
 {

@@ -14,15 +14,20 @@
 #define TRIES	 5 /* waits of 20, 40, 80, 160 and 200 ms */
 
 struct question {
-	bool is_open;
-	uint8_t tries;
+	bool is_open;  /* false: this entry is free */
+	uint8_t tries; /* how often the question was sent */
+	/* asker: see live_ask.  nonce: that of the question, which the answer
+	 * must repeat.  due_ns: when the question is repeated, or given up
+	 * after the last try.  until_ns: when the question is given up. */
 	uint64_t asker, nonce, due_ns, until_ns;
-	struct live_peer about;
+	struct live_peer about; /* the queue pair */
 };
 
+/* How many answers other brokers may get: those whose addresses have the hash
+ * of this budget. */
 struct budget {
-	uint32_t spent;
-	uint64_t since_ns;
+	uint32_t spent;	   /* answers given, less those that were refilled */
+	uint64_t since_ns; /* the time up to which `spent` was refilled */
 };
 
 struct live {
@@ -81,6 +86,7 @@ static void send_message(struct live *l, const struct live_peer *to,
 	livemsg_write(f->mad, m);
 }
 
+/* Sends the question, and sets the time of its next try. */
 static void put_question(struct live *l, struct question *q, uint64_t now_ns)
 {
 	uint64_t wait = (uint64_t)FIRST_NS << q->tries++;
@@ -158,6 +164,8 @@ static void take_answer(struct live *l, const uint8_t from[16],
 	l->counters.strays++;
 }
 
+/* May a question from this address be answered?  If so, the answer is taken
+ * from the address's budget. */
 static bool may_answer(struct live *l, const uint8_t from[16], uint64_t now_ns)
 {
 	uint64_t h = l->hash_key, refill;

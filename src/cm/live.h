@@ -7,8 +7,9 @@
  *	out	live_tx, live_answer, live_deadline
  *
  * Sans-IO: no socket, clock or thread.  Messages and answers wait in rings of
- * fixed size: the caller empties both rings after each call.  One thread at a
- * time calls these functions; there is no lock.
+ * fixed size: the caller empties both rings after each call.  A message that
+ * finds its ring full is dropped.  One thread at a time calls these functions;
+ * there is no lock.
  *
  * A question is repeated for LIVE_PATIENCE_NS.  If no answer has come by then,
  * the asker gets LIVEMSG_UNKNOWN, which is also the answer for a peer that does
@@ -42,6 +43,7 @@ struct live_peer {
 struct live_answer {
 	uint64_t asker;		/* the number that the caller gave live_ask */
 	struct live_peer about; /* the queue pair that was asked about */
+	/* The peer's answer; LIVEMSG_UNKNOWN also if none has come. */
 	enum livemsg_state state;
 };
 
@@ -83,8 +85,9 @@ const struct live_counters *live_counters(const struct live *l);
 
 /* Asks the peer whether the process of a queue pair lives.  `asker` is any
  * number, which the answer repeats.  live_answer will give one answer, unless
- * live_forget drops the question first.  False: too many questions are open; no
- * answer will come. */
+ * live_forget drops the question first.  False: no answer will come, since too
+ * many questions are open (LIVE_QUESTIONS, LIVE_OF_ONE) or too many answers
+ * wait in the ring. */
 bool live_ask(struct live *l, uint64_t asker, const struct live_peer *about,
 	      uint64_t now_ns);
 /* Drops the asker's open questions.  Answers that wait in the ring stay. */
@@ -92,7 +95,8 @@ void live_forget(struct live *l, uint64_t asker);
 /* Handles a MAD of `len` bytes and any contents, which has come from the
  * address `from` to the address `to`.  `scope` is the index of the receiving
  * interface for link-local addresses, else 0.  True with *q: the MAD is a
- * question, which the caller answers by live_reply. */
+ * question, which the caller answers by live_reply.  False: the MAD is an
+ * answer, is malformed, or is a question beyond the budget of its sender. */
 bool live_rx(struct live *l, const uint8_t from[16], const uint8_t to[16],
 	     uint32_t scope, const uint8_t *mad, size_t len, uint64_t now_ns,
 	     struct live_question *q);

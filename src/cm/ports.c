@@ -20,10 +20,12 @@ struct binding {
 };
 
 struct ports {
+	/* Numbers of entries of binding[].  limit: all.  fresh: used at least
+	 * once.  free_count: in free_list.  used: in use now. */
 	uint32_t limit, fresh, free_count, used;
 	struct binding *binding;
-	uint32_t *free_list;
-	struct list bucket[BUCKETS];
+	uint32_t *free_list;	     /* indices that are free again */
+	struct list bucket[BUCKETS]; /* bindings by their space and port */
 };
 
 struct ports *ports_new(uint32_t bindings)
@@ -111,6 +113,8 @@ static bool choose_of(struct ports *p, struct ports_want *want, uint32_t first,
 	return false;
 }
 
+/* Sets want->port to a free port if it is 0.  False: the wanted port is taken,
+ * or no port is free. */
 static bool choose_port(struct ports *p, struct ports_want *want,
 			uint32_t random)
 {

@@ -18,8 +18,9 @@
 
 #include "cm/conv.h"
 
-/* How long a request waits for room: longer than the pause between two tries
- * of its sender. */
+/* How long a request waits for room: longer than the 4.3 s between two tries of
+ * rdma_cm, so that a sender that still waits renews the hold by its next try.
+ */
 #define FULL_NS	   8600000000u
 #define DOUBT_NS   1000000000u /* between CM_STALE events of a connection */
 #define HELD_MAX   1024	       /* the most held requests of all senders */
@@ -190,8 +191,9 @@ static void hold_until(struct cm *cm, struct conv *c, uint32_t listener,
 	wheel_set(&cm->wheel, &c->timer, until_ns);
 }
 
-/* Holds the request until until_ns.  False: HELD_MAX requests are held already,
- * or HELD_SHARE requests of this sender. */
+/* Holds the request, which waits for this listener or for any
+ * (CONV_NO_LISTENER), until until_ns.  False: HELD_MAX requests are held
+ * already, or HELD_SHARE requests of this sender. */
 static bool hold_request(struct cm *cm, struct conv *c, const uint8_t *mad,
 			 uint32_t listener, uint64_t until_ns)
 {
@@ -288,8 +290,9 @@ void request_wake_left(struct cm *cm, uint32_t listener)
 			wake_held(cm, CONV_QUEUED(n));
 }
 
-/* Keeps a request in the list `held` until until_ns.  If the request was woken,
- * wakes the next ones in its place. */
+/* Keeps a request in the list `held` until until_ns.  The request waits for
+ * this listener from now on.  If the request was woken, wakes the next ones in
+ * its place. */
 static void keep_held(struct cm *cm, struct conv *c, uint32_t listener,
 		      uint64_t until_ns)
 {
@@ -368,7 +371,7 @@ static void keep_waiting(struct cm *cm, struct conv_listener *l, struct conv *c,
 	conv_free(cm, c);
 }
 
-/* Handles a repetition of a request that has a conversation. */
+/* Handles a repetition of a request that has a conversation, in any state. */
 static void repeat_answer(struct cm *cm, struct conv *c, struct cmmsg *m,
 			  uint64_t now_ns)
 {

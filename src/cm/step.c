@@ -10,8 +10,8 @@
 #include "cm/conv.h"
 #include "util/check.h"
 
-/* The first wait for an answer.  Each further wait is twice as long, up to the
- * conversation's timeout. */
+/* The first wait for an answer, unless the conversation is_strict.  Each
+ * further wait is twice as long, up to the conversation's timeout. */
 #define FIRST_NS 250000000u
 
 /* The constants *_EXP and WAIT_MAX are exponents: n stands for 4.096 us * 2^n.
@@ -25,7 +25,8 @@
 #define MRA_REP_EXP  18
 #define WAIT_MAX     24 /* the longest wait for an answer */
 #define TIMEWAIT_EXP 17 /* twice the lifetime of a packet: 0.5 s */
-#define ANSWERED_EXP 21 /* 8.6 s: longer than a peer waits for an answer */
+/* 8.6 s: longer than the 4.3 s for which rdma_cm waits for an answer. */
+#define ANSWERED_EXP 21
 
 static uint64_t exponent_ns(uint8_t exponent)
 {
@@ -146,7 +147,7 @@ void step_arm(struct cm *cm, struct conv *c, uint8_t timeout, uint8_t tries,
 	arm_timer(cm, c, next_wait(c), now_ns);
 }
 
-/* The actions of the table's cells. */
+/* The actions of the table's cells.  msg: as in step_run. */
 typedef void action(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		    uint64_t now);
 
@@ -299,6 +300,7 @@ static void say_timeout(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	send_message(cm, c, m);
 }
 
+/* msg is the peer's REJ; NULL: the input is IN_STALE. */
 static void peer_refused(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			 uint64_t now)
 {
@@ -314,6 +316,8 @@ static void peer_responded(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	step_emit(cm, c, CM_RESPONSE, msg);
 }
 
+/* msg is the peer's RTU; its kind is 0 if the consumer has called cm_establish.
+ */
 static void peer_connected(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			   uint64_t now)
 {
@@ -367,6 +371,7 @@ static void no_answer(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	step_emit(cm, c, CM_UNREACHABLE, NULL);
 }
 
+/* No try of our REQ or REP was answered. */
 static void give_up(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		    uint64_t now)
 {
