@@ -105,7 +105,8 @@ bool r_ib_is_of_ip(const struct r_id *id, const struct sockaddr *group);
  * the id.  MULTICAST_JOIN or MULTICAST_ERROR follows.  Returns 0, or -1 and
  * errno with a message; after -1, m is still the caller's. */
 int r_ib_join(struct r_id *id, struct r_multicast *m);
-/* ib_group.c: ends the membership of r_ib_join, if there is one. */
+/* ib_group.c: ends the membership of r_ib_join and that of the kernel, if there
+ * is any. */
 void r_ib_leave(struct r_multicast *m);
 /* ib_joined.c, under r_lock: handles the fabric's answer to CMPROTO_JOIN, for
  * the membership with this number. */
@@ -132,7 +133,8 @@ typedef void r_ib_finish(struct r_id *id, int err, const uint8_t mac[6]);
  * the id's interface, or timeout_ms have passed, and then call finish.  old:
  * the neighbour's MAC, if the fabric knows no interface with this MAC; else
  * NULL.  The thread waits for another MAC than `old`.  If none comes in time,
- * finish gets `old`.  Returns 0 or -errno. */
+ * finish gets `old`, or -ETIMEDOUT if the kernel does not have `old` any more.
+ * Returns 0 or -errno. */
 int r_ib_await(struct r_id *id, const uint8_t hop[16], const uint8_t *old,
 	       int timeout_ms, r_ib_finish *finish);
 /* Under r_lock: the id is about to be destroyed.  Ends its r_ib_await, and
@@ -172,8 +174,8 @@ void r_ib_take_request(struct r_id *id);
  * message. */
 int r_ib_give_route(struct r_id *id, const struct ibv_path_record *r,
 		    const struct ibv_path_record *other);
-/* Returns whether the alternate path begins at a port of this host that is in
- * the path's partition. */
+/* Returns whether the alternate path begins at a port of the id's device that
+ * is in the path's partition. */
 bool r_ib_is_alternate(const struct r_id *id,
 		       const struct cmproto_alternate *a);
 /* Removes the alternate path of the peer's REQ if the id cannot use it. */
@@ -185,8 +187,9 @@ void r_ib_check_alternate(struct r_id *id);
 int r_ib_fill_alternate(const struct r_id *id, struct ibv_qp_attr *a);
 /* Fills in the members of *a, which is all zeroes before, for the id's path. */
 void r_ib_fill_av(const struct r_id *id, struct ibv_ah_attr *a);
-/* Returns the local ACK timeout for the id's path and a peer with this ack
- * delay, as the kernel's CM computes it. */
+/* Returns the local ACK timeout, an exponent n of 4.096 us * 2^n, for the id's
+ * path and the ack delay of the end that acknowledges, as the kernel's CM
+ * computes it. */
 uint8_t r_ib_ack_timeout(const struct r_id *id, uint8_t ack_delay);
 /* Stores the index of the id's P_Key at its port.  Returns 0, or EINVAL with a
  * message. */

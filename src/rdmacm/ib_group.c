@@ -14,6 +14,7 @@
 #include "hdr/sa.h"
 #include "rdmacm/explain.h"
 #include "util/fd_identity.h"
+#include "util/remedy.h"
 #include "wire/neighbour.h"
 
 /* Fills in the request to join. */
@@ -31,9 +32,10 @@ static void put_request(const struct r_id *id, const struct r_multicast *m,
 	r->call_id = m->number;
 }
 
-/* If IP uses the group, makes the kernel a member of the group, unless the
- * program only sends: adverb-ipoib takes the port out of the group when the
- * kernel has no member left.  Returns 0, or -1 and errno with a message. */
+/* If IP uses the group, and the program does not only send, makes the kernel a
+ * member of the group.  Otherwise adverb-ipoib would take the port out of the
+ * group as soon as the kernel had no other member.  Returns 0, or -1 and errno
+ * with a message. */
 static int join_kernel(const struct r_id *id, struct r_multicast *m)
 {
 	const struct sockaddr *group = (const struct sockaddr *)&m->addr;
@@ -48,8 +50,10 @@ static int join_kernel(const struct r_id *id, struct r_multicast *m)
 	if (fd < 0)
 		return r_fail(-fd,
 			      "rdma_join_multicast: the kernel does not join "
-			      "the group %s at the IPoIB interface: %s",
-			      r_addr_text(group, text), strerror(-fd));
+			      "the group %s at the IPoIB interface: %s; %s",
+			      r_addr_text(group, text), strerror(-fd),
+			      remedy_of(-fd, "check by ip link that the "
+					     "interface exists and is up"));
 	m->kernel_fd = fd;
 	return 0;
 }

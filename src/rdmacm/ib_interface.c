@@ -20,6 +20,7 @@ int r_ib_interface(struct r_id *id, const uint8_t mac[6], struct cmproto *m)
 		       : r_call(id, m, CMPROTO_INTERFACE_OF);
 }
 
+/* As r_ib_broadcast, for an id whose address is one of IP. */
 static int find_broadcast(struct r_id *id, struct cmproto *m)
 {
 	const struct sockaddr *from = &id->base.route.addr.src_addr;

@@ -24,7 +24,7 @@
 /* Each question waits at least this long for the fabric's answer, which comes
  * from this machine and does not depend on the subnet. */
 #define ASK_LEAST_MS 1000
-#define REASON	     200
+#define REASON	     200 /* bytes of a text of why_unanswered */
 
 /* Writes why the fabric has not answered a question, and what to do, to text.
  * err: SILENT, or another -errno of r_call.  Returns text. */
@@ -105,7 +105,8 @@ static int find_own(struct r_id *id, const struct sockaddr *addr,
 	return 0;
 }
 
-/* Finds the GID by which the id sends from the address. */
+/* Finds the GID by which the id sends from the address.  Returns 0, or -1 and
+ * errno with a message. */
 static int find_gid(struct r_id *id, const struct sockaddr *addr,
 		    uint8_t gid[16])
 {
@@ -209,7 +210,9 @@ static void end_search(struct r_id *id, int err, const uint8_t gid[16])
 	r_give();
 }
 
-/* Finds the GID of an address of this network namespace. */
+/* Finds the GID of an address of this network namespace.  Returns 0;
+ * -EADDRNOTAVAIL: no interface has the address; or another result of find_mac
+ * or neighbour_own. */
 static int find_self(struct r_id *id, const uint8_t ip[16], uint8_t gid[16])
 {
 	struct neighbour_interface i;
@@ -234,7 +237,8 @@ static int find_neighbour(struct r_id *id, const uint8_t hop[16],
 	return err == -ENODEV ? -ESTALE : err;
 }
 
-/* Finds the GID of the destination.  Returns as find_neighbour does. */
+/* Finds the GID of the destination.  Returns as find_neighbour does: after
+ * -EAGAIN and -ESTALE, `hop` is the neighbour. */
 static int find_peer(struct r_id *id, uint8_t gid[16], uint8_t hop[16],
 		     uint8_t mac[NEIGHBOUR_MAC_BYTES])
 {
@@ -273,6 +277,7 @@ static void finish_wait(struct r_id *id, int err,
 	end_search(id, err, gid);
 }
 
+/* Ends the search at once, or lets it wait for the neighbour. */
 static void begin_search(struct r_id *id, int timeout_ms)
 {
 	uint8_t gid[16], hop[16], mac[NEIGHBOUR_MAC_BYTES];

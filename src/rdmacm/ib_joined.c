@@ -9,7 +9,7 @@
 #include "util/bits.h"
 
 #define QPN_MULTICAST	0xffffff
-#define LID_MULTICAST	0xc000
+#define LID_MULTICAST	0xc000 /* the first multicast LID */
 #define LID_PERMISSIVE	0xffff
 #define MTU_MOST	5
 #define SL_MOST		15
@@ -67,12 +67,13 @@ static void explain_error(const struct r_multicast *m, int err)
 		      text);
 	else if (err == -EINVAL)
 		r_say("rdma_join_multicast: MULTICAST_ERROR: %s has another "
-		      "Q_Key than the id; use ids of one port space for a "
-		      "group, or a group of another GID",
+		      "Q_Key or P_Key than the id; use ids of one port space "
+		      "and partition for a group, or a group of another GID",
 		      text);
 	else
 		r_say("rdma_join_multicast: MULTICAST_ERROR: the port cannot "
-		      "join %s: %s",
+		      "join %s: %s; if the host has many memberships, leave "
+		      "groups that are not needed",
 		      text, strerror(-err));
 }
 
@@ -102,6 +103,7 @@ static void fill_event(const struct r_id *id, const struct r_multicast *m,
 	a->grh.traffic_class = g->traffic_class;
 }
 
+/* Returns 0, or the -errno with which the join fails. */
 static int check_answer(const struct r_id *id, const struct cmproto *m)
 {
 	if (m->err)

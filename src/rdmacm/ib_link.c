@@ -9,12 +9,13 @@
 #include "rdmacm/explain.h"
 #include "util/fd_identity.h"
 
-#define PATIENCE_MS 30000
-#define SENTENCE    512
+#define PATIENCE_MS 30000 /* for the connection, and for each answer */
+#define SENTENCE    512	  /* bytes of a text of fabric_client_explain */
 
 /* The connection over which the fabric sent the socket for messages of the CM.
  * It must stay open as long as that socket is used.  -1: there is none. */
 static int control = -1;
+/* r_ib_end was called, and r_ib_forget was not called since. */
 static bool has_ended;
 
 static pthread_once_t looked = PTHREAD_ONCE_INIT;

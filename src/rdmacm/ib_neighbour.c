@@ -23,13 +23,13 @@ struct neighbour_wait {
 	struct list link; /* in waits */
 	struct r_id *id;
 	r_ib_finish *finish;
-	uint32_t ifindex;
-	uint8_t hop[16];
+	uint32_t ifindex; /* of the interface to which the neighbour belongs */
+	uint8_t hop[16];  /* the neighbour's address */
 	/* If has_old: a MAC that the fabric does not know.  The neighbour's
 	 * interface may have been made again, and will announce its new MAC. */
 	bool has_old;
 	uint8_t old[NEIGHBOUR_MAC_BYTES];
-	uint64_t until_ms;
+	uint64_t until_ms; /* when the wait ends in any case */
 	uint64_t again_ms; /* when the kernel is made to ask next */
 	/* When the wait has ended: the arguments of finish. */
 	int err;
@@ -40,7 +40,7 @@ struct neighbour_wait {
 static struct list waits = {&waits, &waits};
 /* Waits that have ended: the thread will call finish for their ids. */
 static struct list ended = {&ended, &ended};
-static bool is_running;
+static bool is_running;		  /* the thread exists */
 static uint64_t looks_ms;	  /* until when the thread may sleep */
 static int watch_fd = -1;	  /* the socket of the thread that runs */
 static const struct r_id *in_use; /* the thread calls finish for this id */

@@ -21,7 +21,7 @@
 
 /* How many ports a search has looked at. */
 struct ports_seen {
-	unsigned active;
+	unsigned active;  /* active ports */
 	unsigned members; /* active ports in the partition */
 };
 
@@ -297,8 +297,9 @@ static uint8_t timeout_of(uint8_t life_time, uint8_t ack_delay)
 	return timeout < TIMEOUT_MAX ? (uint8_t)timeout : TIMEOUT_MAX;
 }
 
-/* Finds the end of an alternate path at this host: its port, the index of its
- * GID and that of the P_Key.  Returns false if there is no such port. */
+/* Finds the end of an alternate path at the id's device: the port and the index
+ * of its GID, in *from, and the index of the P_Key.  Returns false if there is
+ * no such port. */
 static bool find_end(const struct r_id *id, const struct cmproto_alternate *a,
 		     struct r_path *from, uint16_t *pkey_index)
 {
@@ -443,7 +444,7 @@ int r_ib_pkey_index(const struct r_id *id, uint16_t *index)
 	int found = find_pkey(id->base.verbs, id->base.port_num, pkey);
 
 	if (found < 0) {
-		r_say("rdma_create_qp: port %u of advib0 is not in the "
+		r_say("rdma_cm: port %u of advib0 is not in the "
 		      "partition of the P_Key 0x%04x; the subnet manager gives "
 		      "ports their P_Keys (opensm's partitions.conf), and "
 		      "ibv_devinfo -v shows them",
