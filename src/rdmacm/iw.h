@@ -29,7 +29,8 @@ int r_iw_bind(struct r_id *id, const struct sockaddr *addr);
  * 1024 if it is not positive.  Returns 0, or -1 and errno with a message.
  */
 int r_iw_listen(struct r_id *id, int backlog);
-/* After r_iw_listen: accepts connections from now on. */
+/* After r_iw_listen: accepts connections from now on, and sets
+ * state.is_listening. */
 void r_iw_serve(struct r_id *id);
 /* After r_iw_listen: stops listening; the port stays bound.  Does nothing
  * after r_iw_serve. */

@@ -109,6 +109,8 @@ static enum rdma_cm_event_type failure_event(int err)
 				: RDMA_CM_EVENT_CONNECT_ERROR;
 }
 
+/* Ends the outgoing connection, and posts the event with the status -err and
+ * the private data of the peer's frame f; NULL: none. */
 static void end_call(struct r_iw *iw, enum rdma_cm_event_type type, int err,
 		     const struct mpa_frame *f)
 {
@@ -118,6 +120,8 @@ static void end_call(struct r_iw *iw, enum rdma_cm_event_type type, int err,
 	r_iw_post(iw->id, NULL, type, -err, f);
 }
 
+/* Ends the outgoing connection, with a message and the event of the errno err.
+ * why: the sentence of a failed start; NULL: err says all. */
 static void fail_call(struct r_iw *iw, int err, const char *why)
 {
 	explain_failure(iw, err, why);
@@ -315,6 +319,8 @@ static void call_unlocked(struct r_iw *iw, uint8_t revision)
 	settle_call(iw, started ? started : err, is_begun && !started);
 }
 
+/* Sets when the initiator gives up, and until when it tries a refused
+ * connection again. */
 static void set_patience(struct r_iw *iw)
 {
 	struct service to = service_of(iw->id);
@@ -327,8 +333,9 @@ static void set_patience(struct r_iw *iw)
 			now + (is_known(&to) ? HOLD_LONG_NS : HOLD_NS);
 }
 
-/* Makes iw->start, and keeps the program's private data there.  Returns 0 or
- * -errno. */
+/* Makes iw->start, and keeps the program's private data there.  Returns 0;
+ * -EINVAL: the id was connected before, or is the parent's of this forked
+ * process; or -ENOMEM. */
 static int make_start(struct r_iw *iw, const struct rdma_conn_param *p)
 {
 	if (r_iw_is_foreign(iw) || iw->state != R_IW_IDLE || iw->start)
@@ -409,12 +416,14 @@ static void send_terminate(struct r_iw *iw)
 	memcpy(request, s->out, sizeof(request));
 	s->out_sent = 0;
 	s->out_bytes = (uint16_t)startup_terminate(&s->mpa, s->out);
-	r_iw_send_start(
-		iw); /* if this fails, the peer gets a FIN and no reason */
+	/* if this fails, the peer gets a FIN and no reason */
+	r_iw_send_start(iw);
 	r_iw_capture_refused(iw, request, request_bytes, true);
 	r_iw_sctp_end_session(iw);
 }
 
+/* The start has failed.  If the peer seems to have only revision 1 of MPA,
+ * calls the peer again with that revision; otherwise ends the call. */
 static void fail_start(struct r_iw *iw)
 {
 	const struct startup *mpa = &iw->start->mpa;
@@ -442,7 +451,7 @@ static void reject_call(struct r_iw *iw)
 	char text[R_ADDR_TEXT];
 
 	r_say("rdma_connect: REJECTED: the program at %s rejects the "
-	      "connection; its own messages say why",
+	      "connection; that program's messages say why",
 	      r_addr_text(&iw->id->base.route.addr.dst_addr, text));
 	r_iw_capture_refused(iw, iw->start->out, iw->start->out_sent, false);
 	end_call(iw, RDMA_CM_EVENT_REJECTED, ECONNREFUSED,

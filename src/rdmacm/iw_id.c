@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Under r_lock: gives the id an object unless it has one.  Returns 0 or
+/* Under r_lock: gives the id an object unless the id has one.  Returns 0 or
  * -errno. */
 static int make_object(struct r_id *id)
 {
@@ -46,6 +46,8 @@ static int open_socket(struct r_iw *iw, const struct r_id *id,
 	return err ? err : r_iw_bind_socket(iw, id, addr);
 }
 
+/* As r_iw_bind, under r_lock, for an id with an object; after a failure the
+ * object stays. */
 static int bind_id(struct r_id *id, const struct sockaddr *addr)
 {
 	struct rdma_addr *a = &id->base.route.addr;

@@ -72,7 +72,7 @@ struct r_iw_role {
 
 /* State that is needed only until the queue pair has the connection. */
 struct r_iw_start {
-	struct startup mpa;
+	struct startup mpa; /* the exchange of frames, also on SCTP */
 	/* out_bytes: the length of the frame in `out`.  out_sent: how many of
 	 * these bytes were sent. */
 	uint16_t out_bytes, out_sent;
@@ -146,9 +146,9 @@ struct r_iw {
 /* Starts the thread adverb-iw unless it runs.  Called before an object gets a
  * deadline, or a socket for which the thread waits.  Returns 0 or -errno. */
 int r_iw_start_thread(void);
-/* Calls r_iw_start_thread, and returns a new object without a socket, or NULL
- * and errno.  id may be NULL.  The caller, or the id, owns the object and frees
- * it by r_iw_free. */
+/* Calls r_iw_start_thread, unless the caller is the thread adverb-iw, and
+ * returns a new object without a socket, or NULL and errno.  id may be NULL.
+ * The caller, or the id, owns the object and frees it by r_iw_free. */
 struct r_iw *r_iw_new(struct r_id *id);
 /* Closes the socket and frees the object.  In a forked child, an object of the
  * parent is freed without closing. */
@@ -187,8 +187,8 @@ uint32_t r_iw_take_news(struct r_iw *iw);
 
 /* ---- iw_socket.c, under r_lock ---- */
 
-/* Makes a TCP socket for the object, not bound, with the options of the id.
- * Returns 0 or -errno. */
+/* Makes a TCP socket of this family for the object, not bound, with the option
+ * RDMA_OPTION_ID_AFONLY of the id.  Returns 0 or -errno. */
 int r_iw_socket(struct r_iw *iw, const struct r_id *id, int family);
 /* Sets the traffic class of the object's id on the socket, unless the class is
  * 0. */
@@ -208,10 +208,12 @@ int r_iw_remote(const struct r_iw *iw, struct sockaddr_storage *addr);
 /* Returns the time of CLOCK_REALTIME in ns. */
 uint64_t r_iw_real_ns(void);
 /* Sends the rest of start->out, as far as the socket has room.  Returns 0, or
- * -errno if the connection is lost. */
+ * -errno if the connection is lost; -EBADF: the program has closed the
+ * descriptor. */
 int r_iw_send_start(struct r_iw *iw);
 /* Passes the bytes that have arrived to start->mpa, whose state may change.
- * Returns 0, or -errno if the connection is lost. */
+ * Returns 0, or -errno if the connection is lost; -EBADF: the program has
+ * closed the descriptor. */
 int r_iw_take_start(struct r_iw *iw);
 /* Returns the payload of a TCP segment, or the longest segment of DDP for an
  * association, in bytes. */
@@ -296,6 +298,7 @@ void r_iw_drop_halves(struct r_iw *listener);
 /* ---- iw_connect.c, under r_lock ---- */
 
 /* Rejects the request by a reply with this data, which may be NULL.  The id
- * loses the object, which the thread then owns. */
+ * loses the object, which the thread then owns, or which is freed at once if
+ * the reply cannot be sent. */
 void r_iw_refuse(struct r_iw *iw, const void *data, uint8_t bytes);
 #endif

@@ -30,14 +30,14 @@
 
 /* ---- under r_lock ---- */
 
-static struct list table[BUCKETS]; /* by serial */
-static struct list timed = {&timed, &timed};
+static struct list table[BUCKETS];	     /* by serial */
+static struct list timed = {&timed, &timed}; /* objects with a deadline */
 /* No object of `timed` has an earlier deadline. */
 static uint64_t due_ns = UINT64_MAX;
-static uint64_t last_serial;
-static int epoll_fd = -1;
-static uint32_t thread_number; /* a thread with another number ends */
-static _Thread_local bool is_thread;
+static uint64_t last_serial;	     /* of the object that was made last */
+static int epoll_fd = -1;	     /* -1: there is no thread */
+static uint32_t thread_number;	     /* a thread with another number ends */
+static _Thread_local bool is_thread; /* this is a thread adverb-iw */
 /* How many forks lie between the first process of the program and this one.  A
  * process changes the number before it has a second thread. */
 static uint32_t generation;
@@ -45,10 +45,11 @@ static uint32_t generation;
 /* ---- under `leaf`, the innermost lock ---- */
 
 static pthread_mutex_t leaf = PTHREAD_MUTEX_INITIALIZER;
-static struct list news = {&news, &news};
-static int wake_fd = -1;
+static struct list news = {&news, &news}; /* objects with news */
+static int wake_fd = -1;		  /* an eventfd that wakes the thread */
 /* The sockets of all objects, which a child of fork closes: a copy in the child
- * would keep a connection open that this process closes. */
+ * would keep a connection open that this process closes.  A socket is missing
+ * here if no memory was left. */
 static int *held;
 static size_t held_count, held_room;
 

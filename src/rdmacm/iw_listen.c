@@ -55,6 +55,8 @@ static uint32_t most_halves(const struct r_iw *l)
 	return l->queue.backlog < HALVES_MAX ? l->queue.backlog : HALVES_MAX;
 }
 
+/* Makes the object's socket a listener, or changes the backlog of a listener.
+ * Returns 0 or -errno. */
 static int begin_listening(struct r_iw *iw, uint32_t backlog)
 {
 	int on = 1, err = r_iw_start_thread();
@@ -396,7 +398,7 @@ static void set_addresses(struct r_id *id, const struct r_iw *iw)
 	memcpy(&a->addr.ibaddr.dgid, id->path.peer, 16);
 }
 
-/* Makes the id of a request, or returns NULL. */
+/* Makes the id of a request.  Returns NULL if r_id_new fails. */
 static struct r_id *make_id(const struct r_iw *iw)
 {
 	const struct r_id *listener = iw->listener->id;
@@ -422,7 +424,7 @@ static void serve_request(struct r_iw *iw, bool is_due);
 
 static const struct r_iw_role request_role = {.serve = serve_request};
 
-/* Closes a half for whose request no memory is left. */
+/* Closes a half for whose request no id or event can be made. */
 static void refuse_request(struct r_iw *iw)
 {
 	struct sockaddr_storage peer = {.ss_family = AF_INET};
@@ -430,8 +432,9 @@ static void refuse_request(struct r_iw *iw)
 
 	r_iw_remote(iw, &peer);
 	r_say("rdma_listen: the connection from the peer at %s is closed "
-	      "without an event, since no memory is left for its request; free "
-	      "some, or raise ulimit -v and -d",
+	      "without an event, since no memory or no random number is left "
+	      "for its request; free some memory, raise ulimit -v and -d, or "
+	      "allow getrandom(2) in the sandbox",
 	      r_addr_text((struct sockaddr *)&peer, text));
 	r_iw_sctp_end_session(iw);
 	drop_half(iw);

@@ -42,7 +42,8 @@ static void capture_packet(const struct sockaddr_in6 *from,
 	calls->capture(&plain_from, &plain_to, packet, n);
 }
 
-/* Returns 0, or -errno with a message. */
+/* Starts SCTP in this process, unless it runs.  Returns 0, or -errno with a
+ * message. */
 static int start_sctp(void)
 {
 	struct sctp_options o = {0};
@@ -64,6 +65,7 @@ static int start_sctp(void)
 	return err;
 }
 
+/* Returns the address as wire/sctp takes it: an IPv4 address is mapped. */
 static struct sockaddr_in6 address_of(const struct sockaddr *addr)
 {
 	struct sockaddr_in6 at = {.sin6_family = AF_INET6};

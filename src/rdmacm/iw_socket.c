@@ -45,11 +45,11 @@ void r_iw_use_tos(const struct r_iw *iw)
 		set_option(iw->fd, IPPROTO_IPV6, IPV6_TCLASS, tos);
 }
 
-/* The argument of has_port, which is called for each object. */
+/* The argument of has_port, which r_iw_each calls for each object. */
 struct claim {
 	const struct r_iw *by; /* the object that wants the port */
 	uint16_t port;	       /* host order */
-	bool is_taken;	       /* another object shares the port */
+	bool is_taken;	       /* an object with may_share has it */
 };
 
 static void has_port(struct r_iw *iw, void *arg)

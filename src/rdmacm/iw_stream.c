@@ -82,7 +82,8 @@ static void settle_news(struct r_iw *iw);
 
 static const struct r_iw_role stream_role = {.settle = settle_news};
 
-/* Releases r_lock for a call of libibverbs, until end_call. */
+/* Releases r_lock for a call of libibverbs, until end_call.  First puts the
+ * tokens that are held back, as r_hold_tokens requires. */
 static void begin_call(struct r_iw *iw)
 {
 	r_iw_enter(iw, R_IW_BUSY, &stream_role);
@@ -134,6 +135,7 @@ static void fill_stream(struct r_iw *iw, struct stream_config *c)
 	iw->qpn = iw->id->own.qpn;
 }
 
+/* Posts ESTABLISHED, unless that was done. */
 static void post_established(struct r_iw *iw)
 {
 	const struct startup *mpa = iw->start ? &iw->start->mpa : NULL;
@@ -233,6 +235,8 @@ void r_iw_capture_refused(const struct r_iw *iw, const uint8_t *request,
 
 /* ---- the end ---- */
 
+/* The connection has ended: posts DISCONNECTED if ESTABLISHED was posted, else
+ * CONNECT_ERROR. */
 static void post_end(struct r_iw *iw)
 {
 	r_iw_enter(iw, R_IW_OVER, &stream_role);
