@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* If the broker chooses the port: at most this many ports of the broker are
- * tried until one is also free with TCP. */
+ * tried until one is also free with TCP or SCTP. */
 #define PORT_TRIES 16
 
 /* The members of an id that a bind sets before it has succeeded. */
@@ -82,6 +82,7 @@ static int may_bind(struct r_id *id, const struct sockaddr *addr, bool takes)
 	return takes ? take_device(id, addr) : 0;
 }
 
+/* As r_bind_later, but a failure leaves the id changed. */
 static int request_bind(struct r_id *id, const struct sockaddr *addr)
 {
 	struct cmproto m = {0};
@@ -130,9 +131,9 @@ static void release_roce(struct r_id *id)
 	r_give();
 }
 
-/* Binds the id to the same port at the broker and with TCP.  Returns 0 or
- * -errno.  -EADDRINUSE: the port is in use at the broker or with TCP, even if
- * the broker has chosen it. */
+/* Binds the id to the same port at the broker and with TCP or SCTP.  Returns 0
+ * or -errno.  -EADDRINUSE: the port is in use at the broker or with TCP or
+ * SCTP, even if the broker has chosen it. */
 static int bind_both(struct r_id *id, const struct sockaddr *addr)
 {
 	struct sockaddr_storage at;

@@ -107,6 +107,7 @@ static void put_held(void)
 	held.count = 0;
 }
 
+/* Puts a token, or holds it back with the other tokens of this channel. */
 static void put_token(const struct r_channel *c)
 {
 	if (!held.is_on) {

@@ -19,8 +19,8 @@
 
 #define CM_TIMEOUT 20 /* 4.3 s */
 #define CM_RETRIES 15 /* as with the kernel's rdma_cm */
-/* With ADVERB_CM_FAST: gives up after 8 s, or with ADVERB_STRICT, whose first
- * waits are not shorter than CM_TIMEOUT, after 21 s. */
+/* With ADVERB_CM_FAST a request is given up after 8 s, or after 21 s if
+ * ADVERB_STRICT is on, too: then no wait is shorter than CM_TIMEOUT. */
 #define FAST_RETRIES 4
 #define ACK_TIMEOUT  17 /* 0.5 s: twice the packet lifetime */
 #define HOP_LIMIT    64
@@ -143,7 +143,8 @@ static int listen_all(struct r_id *id, int backlog)
 	return 0;
 }
 
-/* Binds the id to a free port at all IPv4 addresses of this host. */
+/* Binds the id to a free port at all IPv4 addresses of this host.  Returns 0,
+ * or -1 and errno with a message. */
 static int bind_any(struct r_id *id)
 {
 	struct sockaddr_storage any = {.ss_family = AF_INET};
@@ -186,6 +187,7 @@ static int put_private(struct cmproto *m, const void *data, size_t bytes,
 	return 0;
 }
 
+/* Fills in the fields that CMPROTO_CONNECT and CMPROTO_ACCEPT share. */
 static void fill_common(struct r_id *id, struct cmproto *m)
 {
 	const struct r_device *d = id->device;
@@ -217,7 +219,8 @@ static void fill_common(struct r_id *id, struct cmproto *m)
 	m->qp.ack_delay = d->ack_delay;
 	m->path = id->path.ib;
 	m->alternate = id->path.alternate;
-	/* said by the passive side, if the peer has offered such a path */
+	/* only a REP has this field, and it counts only if the peer's REQ has
+	 * an alternate path */
 	if (!m->alternate.path.remote_lid)
 		m->alternate.failover = CMMSG_FAILOVER_UNSUPPORTED;
 	m->qp.pkey = id->path.ib.pkey;
@@ -495,8 +498,11 @@ int rdma_establish(struct rdma_cm_id *id)
 	int err;
 
 	if (id->qp)
-		return r_fail(EINVAL, "rdma_establish takes only an id without "
-				      "a queue pair of rdma_create_qp");
+		return r_fail(EINVAL,
+			      "rdma_establish: the id has a queue pair "
+			      "of rdma_create_qp, and rdma_get_cm_event "
+			      "confirms such a connection; leave this "
+			      "call out");
 	if (r_is_iwarp(r_id(id)))
 		return r_fail(EINVAL, "rdma_establish: a connection of iWARP "
 				      "needs no confirmation; leave this call "
@@ -570,8 +576,9 @@ int rdma_disconnect(struct rdma_cm_id *base)
 	if (r_is_iwarp(id))
 		return r_iw_disconnect(id) ? -1 : is_sync ? r_complete(id) : 0;
 	r_qp_fail(id);
-	/* As with the kernel's cma.c, whose CM has an object for a listener of
-	 * one device: there is nothing to end, and no event follows. */
+	/* As with the kernel's cma.c, which has an object of its CM for a
+	 * listener at one device: the call succeeds, nothing ends, and no event
+	 * follows. */
 	if (id->state.is_listening && id->device)
 		return 0;
 	if (!id->state.is_decided && !id->state.is_passive)
@@ -623,7 +630,8 @@ int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
 	if (id->qp)
 		return r_fail(EINVAL, "rdma_get_remote_ece takes only an id "
-				      "without a queue pair of rdma_create_qp");
+				      "without a queue pair of rdma_create_qp; "
+				      "create the queue pair by ibv_create_qp");
 	*ece = (struct ibv_ece){.vendor_id = r_id(id)->remote.qp.ece_vendor,
 				.options = r_id(id)->remote.qp.ece_options};
 	return 0;

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEVICES 8
-#define PORT	1 /* of all devices but adapters of a fabric */
+#define DEVICES 8 /* further devices are not used */
+#define PORT	1 /* the only port of devices that are not of a fabric */
 
 /* Covers devices, count and owner while a thread opens the devices.  A reader
  * of devices or count has called r_devices before, and does not take this lock.
@@ -189,8 +189,8 @@ static bool find_gid(const struct r_device *d, const uint8_t ip[16],
 	return false;
 }
 
-/* Returns whether the iWARP device has the address.  If so, stores the port and
- * the index in *path. */
+/* Returns whether the iWARP device has the address.  If so, stores its port and
+ * 0, the index of its GID, in *path. */
 static bool find_address(const struct r_device *d, const uint8_t ip[16],
 			 struct r_path *path)
 {

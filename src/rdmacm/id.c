@@ -14,6 +14,8 @@
 
 #include "util/token.h"
 
+/* Stores the type of the queue pairs of a port space.  Returns false if the
+ * port space is unknown. */
 static bool type_of(enum rdma_port_space ps, enum ibv_qp_type *type)
 {
 	switch (ps) {
@@ -342,6 +344,8 @@ static void take_request(struct r_id *listener, const struct cmproto *m)
 		r_tell(CMPROTO_RELEASE, m->new_id);
 }
 
+/* Tells the user why a connection has ended or was not established, as far as
+ * the event m of the broker says so. */
 static void explain_end(const struct r_id *id, const struct cmproto *m)
 {
 	const struct sockaddr *to = &id->base.route.addr.dst_addr;
@@ -403,11 +407,12 @@ static void explain_end(const struct r_id *id, const struct cmproto *m)
 }
 
 /*
- * Called when the id's conversation ends or changes.  If the program has
- * neither accepted nor rejected the connection request, the request counts as
- * withdrawn from now on, and the function returns true.  As with the kernel,
- * rdma_accept then fails, and no event is posted: the id's context is still the
- * listener's, so the program could not tell to which id the event belongs.
+ * Called when the id's conversation ends or changes, or the device is gone.  If
+ * the program has neither accepted nor rejected the connection request, the
+ * request counts as withdrawn from now on, and the function returns true.  As
+ * with the kernel, rdma_accept then fails, and no event is posted: the id's
+ * context is still the listener's, so the program could not tell to which id
+ * the event belongs.
  */
 static bool withdraw_id(struct r_id *id)
 {
@@ -415,6 +420,9 @@ static bool withdraw_id(struct r_id *id)
 	return id->state.is_withdrawn;
 }
 
+/* Posts DISCONNECTED if the connection was established, else the event of this
+ * type.  Posts nothing if the program has taken DISCONNECTED, or if the request
+ * is withdrawn. */
 static void post_end(struct r_id *id, enum rdma_cm_event_type type, int status)
 {
 	struct r_event *e;

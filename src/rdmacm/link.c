@@ -27,9 +27,11 @@
 #include "util/monotonic.h"
 #include "util/shared.h"
 
-#define PATIENCE_MS 30000u    /* how long a call waits for its answer */
-#define MOST_FDS    (1 << 20) /* the kernel's default of fs.nr_open */
-#define SEEK_MS	    1000      /* the longest pause between two attempts */
+#define PATIENCE_MS 30000u /* how long a call waits for its answer */
+/* More than any descriptor, with the kernel's default of fs.nr_open.  The
+ * argument of run_thread is number * MOST_FDS + descriptor. */
+#define MOST_FDS (1 << 20)
+#define SEEK_MS	 1000 /* the longest pause between two attempts */
 
 static int broker_fd = -1; /* -1: there is no connection */
 /*
@@ -40,13 +42,13 @@ static int broker_fd = -1; /* -1: there is no connection */
 static shared_u32 thread_number;
 /* The thread is in dial_open, without r_lock: no other thread connects. */
 static bool is_dialling;
-static pid_t owner; /* the process that opened the connection */
-static uint32_t last_serial;
+static pid_t owner;	     /* the process that opened the connection */
+static uint32_t last_serial; /* cmproto.serial of the last message sent */
 /* Incremented when a call that got -EPIPE may ask again: by redial_broker and
  * end_fabric, and by dial_broker if the program has closed the connection. */
 static uint32_t dials;
 
-#define LAST_ERRNO 4095
+#define LAST_ERRNO 4095 /* no errno is greater */
 
 /* Returns whether a message of n bytes from the broker has a valid size, magic
  * number, version, error and count of private data. */
@@ -185,7 +187,7 @@ static int limit_rest(int fd, uint64_t until_ms)
 /* Sends the request m and waits for the answer, which replaces m.  Handles the
  * messages that come before the answer, which do not lengthen the wait.  No
  * other thread reads fd meanwhile.  Returns 0, -EPIPE if the broker is gone or
- * silent, or the answer's -errno. */
+ * silent, or another -errno of r_table_result. */
 static int ask_broker(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
 {
 	uint64_t until_ms = monotonic_ms() + PATIENCE_MS;
@@ -459,6 +461,8 @@ static int lose_fabric(int old, uint32_t number)
 	return -1;
 }
 
+/* The connection `old` has ended.  Returns the descriptor that the thread reads
+ * next; -1: the thread ends. */
 static int replace_link(int old, uint32_t number, uint64_t *dialled_ms,
 			int *pause_ms)
 {
@@ -550,6 +554,7 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
+/* Starts the thread that reads fd.  Returns 0 or -errno. */
 static int start_thread(int fd)
 {
 	sigset_t all, old;
@@ -637,8 +642,8 @@ static int dial_broker(void)
 }
 
 /* Sends a message, under r_lock.  Waits at most PATIENCE_MS for room.  Returns
- * 0 or -errno; -EPIPE: there is no broker any more, it reads no messages, or
- * the thread is connecting. */
+ * 0 or -errno; -EPIPE: the broker is gone or reads no messages, or the thread
+ * is connecting. */
 static int post_message(struct cmproto *m, uint16_t kind, uint32_t handle)
 {
 	int err;
@@ -672,7 +677,8 @@ static int wait_until(const struct timespec *until)
 }
 
 /* Sends a request and waits for the answer, under r_lock.  Returns 0 or -errno;
- * -EPIPE: the broker died before it answered, or the thread is connecting. */
+ * -EPIPE: the broker died before it answered, or the thread is connecting;
+ * -ETIMEDOUT: no answer has come by the time `until`. */
 static int call_broker(struct r_id *id, struct cmproto *m, uint16_t kind,
 		       const struct timespec *until)
 {

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #define BUCKETS 256
-/* The limit of requests that have no answer yet, except questions for a path
- * and joins, whose answers the fabric keeps while this process's socket is
- * full.  Without a limit the broker's answers could fill this process's socket
- * while the requests fill the broker's socket. */
+/* The limit of requests that have no answer yet.  Questions for a path and
+ * joins do not count: the fabric keeps their answers while this process's
+ * socket is full.  Without a limit the broker's answers could fill this
+ * process's socket while the requests fill the broker's socket. */
 #define PENDING	 64
 #define RELEASES 256 /* notes of released ids that are kept */
 
@@ -106,6 +106,8 @@ void r_table_settle(struct r_pending *p, const struct cmproto *m)
 	pending_free(p);
 }
 
+/* Gives the answer to the request of r_table_add that has its serial.  Returns
+ * false if there is no such request. */
 static bool answer_pending(const struct cmproto *m)
 {
 	list_for_each (n, &pending) {
@@ -146,6 +148,7 @@ static void keep_answer(struct r_waiter *w, const struct cmproto *m)
 		w->id->state.is_up = true;
 }
 
+/* Gives the answer to the request, or to the thread, that waits for it. */
 static void take_answer(const struct cmproto *m)
 {
 	if (answer_pending(m))
@@ -197,6 +200,7 @@ void r_table_message(const struct cmproto *m)
 		      r_ib_server());
 	else if (m->kind == CMPROTO_EVENT && m->event == CMPROTO_GROUP_LOST)
 		end_membership(m->call_id);
+	/* the listener was destroyed meanwhile */
 	else if (m->kind == CMPROTO_EVENT && m->event == CMPROTO_REQUEST)
 		r_tell(CMPROTO_RELEASE, m->new_id);
 }

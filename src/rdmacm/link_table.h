@@ -3,9 +3,10 @@
  * The table of this process's objects at the broker: the ids by their handles,
  * the requests without an answer, and the notes of ids that were released.  If
  * the broker is killed, its successor gets them.  link.c has the connection,
- * sends the requests, and passes the broker's messages to r_table_message.  No
- * function here waits.  All functions are called under r_lock.  link_table.c
- * also has r_link, which rdmacm/object.h declares.
+ * sends the requests, and passes the broker's messages to r_table_message.  All
+ * functions are called under r_lock, and only r_table_message may wait, in
+ * r_tell.  link_table.c also has r_link, r_tell and r_release, which
+ * rdmacm/object.h declares.
  */
 #ifndef RDMACM_LINK_TABLE_H
 #define RDMACM_LINK_TABLE_H
@@ -30,16 +31,16 @@ struct r_waiter {
  * not have told the peer that the conversation (cm/cm.h) has ended; then the
  * broker's successor gets the note. */
 struct r_released {
-	struct list link;
+	struct list link; /* in the list of r_table_released */
 	uint8_t note[CMPROTO_NOTE];
 };
 
 /* A request for whose answer no thread waits.  If the broker dies before the
  * answer, the request is sent to the broker's successor again. */
 struct r_pending {
-	struct list link; /* in the order of the requests */
-	struct r_id *id;
-	struct cmproto request;
+	struct list link;	/* in the order of the requests */
+	struct r_id *id;	/* the id that the request is about */
+	struct cmproto request; /* as it was sent, or would have been sent */
 };
 
 /* Empties the table, in a forked child: the broker knows no id of the child.

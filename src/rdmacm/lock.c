@@ -12,7 +12,7 @@
 #include <time.h>
 
 #define ACK_S 5u /* a wait for acknowledgements is reported after so long */
-#define PLACE (R_ADDR_TEXT + 20)
+#define PLACE (R_ADDR_TEXT + 20) /* bytes of a text of place_of */
 
 pthread_mutex_t r_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t r_changed = PTHREAD_COND_INITIALIZER;
@@ -37,7 +37,8 @@ static void give_lock(void *unused)
 	r_give();
 }
 
-/* Writes the id's peer or else its own address to text, for a message. */
+/* Writes the address of the id's peer, or else the id's own address, to text,
+ * for a message.  Returns text. */
 static const char *place_of(const struct rdma_cm_id *id, char text[PLACE])
 {
 	const struct rdma_addr *a = &id->route.addr;
@@ -82,6 +83,7 @@ static bool await_change(const struct timespec *until)
 	return err != ETIMEDOUT;
 }
 
+/* As r_await_acks; if the thread is cancelled, the caller releases r_lock. */
 static void await_all_acks(const struct r_id *id, const char *call)
 {
 	struct timespec when;

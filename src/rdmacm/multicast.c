@@ -14,6 +14,7 @@
 	"rdma_join_multicast: no memory is left; free some, or raise ulimit "  \
 	"-v and -d"
 
+/* Fills in the members of a JOIN event on Ethernet. */
 static void fill_event(const struct r_id *id, const struct r_multicast *m,
 		       struct rdma_ud_param *p)
 {
@@ -76,6 +77,7 @@ static bool may_join(const struct r_id *id)
 	return may;
 }
 
+/* As rdma_join_multicast; only_sends: the queue pair is not attached. */
 static int join_group(struct r_id *id, const struct sockaddr *addr,
 		      bool only_sends, void *context)
 {

@@ -22,7 +22,8 @@ enum {
 /*
  * Resolves a name before it returns, and posts the event ADDRINFO_RESOLVED or
  * ADDRINFO_ERROR; the id keeps the result.  On a synchronous id, also takes
- * that event.  Returns 0, or -1 and errno.
+ * that event.  Returns 0, or -1 and errno with a message: no memory is left for
+ * the event, or, on a synchronous id, the name cannot be resolved.
  */
 int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
 			  const char *service,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes ids and their path records, and frees the addresses that an id may own.
- */
+/* Makes ids and their path records, ends searches for routes, and frees results
+ * of rdma_getaddrinfo. */
 #include "rdmacm/object.h"
 
 #include <endian.h>

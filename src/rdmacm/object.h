@@ -27,7 +27,7 @@
 
 /* A device that this process has opened for its ids. */
 struct r_device {
-	struct ibv_context *verbs;
+	struct ibv_context *verbs; /* owned, and never closed */
 	struct ibv_pd *pd; /* the pd of ids to which the program gives none */
 	uint64_t guid;	   /* host order */
 	/* The calls for an iWARP device (verbs/iwarp.h); RoCE: NULL. */
@@ -51,8 +51,9 @@ struct r_channel {
 
 struct r_event {
 	struct rdma_cm_event base;
-	/* In r_channel.events or, before, in the list of last_event.c, or,
-	 * after the program has taken the event, in r_id.taken. */
+	/* In the list of last_event.c while the event is withheld, then in
+	 * r_channel.events, and in r_id.taken once the program has taken the
+	 * event. */
 	struct list link;
 	/* The broker's message that caused the event; the event's private_data
 	 * points into the message.  All zeroes if no message caused the
@@ -71,8 +72,10 @@ struct r_event {
 
 struct r_multicast {
 	struct list link; /* in the id's list */
+	/* The group's address, as the program gave it. */
 	struct sockaddr_storage addr;
 	void *context; /* the program's */
+	/* The group's GID; on InfiniBand set by the answer to the join. */
 	union ibv_gid gid;
 	/* InfiniBand: by this number the fabric names the membership; 0: there
 	 * is none. */
@@ -94,16 +97,18 @@ struct r_state {
 	bool is_disconnected; /* the program has taken DISCONNECTED */
 	bool is_binding;      /* the broker has not answered r_bind_later yet */
 	bool has_destination; /* rdma_resolve_addr runs or has succeeded */
-	/* rdma_resolve_addr has succeeded, and rdma_resolve_route neither runs
-	 * nor has succeeded. */
+	/* rdma_resolve_addr has succeeded, and the id neither has a route nor
+	 * looks for one. */
 	bool wants_route;
-	bool has_route;	 /* rdma_resolve_route has succeeded */
+	/* rdma_resolve_route or RDMA_OPTION_IB_PATH has set a route. */
+	bool has_route;
 	bool is_decided; /* the program has connected, accepted or rejected */
 	/* The peer's request ended before is_decided was set. */
 	bool is_withdrawn;
 	/* r_ib_find_peer has not ended yet; ADDR_RESOLVED waits for it. */
 	bool is_resolving;
-	/* The first failure of r_bind_later or r_ib_find_peer; 0: none. */
+	/* The failure of r_bind_later or r_ib_find_peer, as -errno; if both
+	 * have failed, the later failure; 0: none. */
 	int resolve_err;
 };
 
@@ -118,15 +123,15 @@ struct r_path {
 	uint32_t scope;	    /* the interface of a link-local peer address */
 	uint32_t ifindex;   /* InfiniBand: of the IPoIB interface, or 0 */
 	uint16_t pkey;	    /* InfiniBand: that interface's P_Key, or 0 */
-	/* InfiniBand: the path of rdma_resolve_route, or that of the peer's
-	 * REQ; all zeroes: unknown. */
+	/* InfiniBand: the path of rdma_resolve_route or RDMA_OPTION_IB_PATH, or
+	 * that of the peer's REQ; all zeroes: unknown. */
 	struct cmproto_path ib;
 	/* InfiniBand: the alternate path of RDMA_OPTION_IB_PATH, or that of the
 	 * peer's REQ; remote_lid 0: there is none. */
 	struct cmproto_alternate alternate;
 };
 
-/* Values that this side sends in its REQ or REP. */
+/* Values that this side sends in its REQ or REP; of a SIDR_REP, the qkey. */
 struct r_offer {
 	uint32_t psn, qpn;
 	uint8_t responder_resources, initiator_depth;
@@ -154,7 +159,7 @@ struct r_id {
 	 * there is no conversation. */
 	uint8_t note[CMPROTO_NOTE];
 	/* The id's state for iWARP, with its socket (iw.h); or NULL.  An id
-	 * that is bound to an open address (r_addr_is_open) may have a TCP
+	 * that is bound to an open address (r_addr_is_open) may have both a
 	 * socket and a handle. */
 	struct r_iw *iw;
 	struct r_device *device; /* NULL: the id has no device yet */
@@ -173,12 +178,12 @@ struct r_id {
 	 * its listener. */
 	struct list taken;
 	struct r_path path;
-	/* The peer's REQ or REP.  iWARP: only the depths of the peer's request,
-	 * in remote.qp, are set. */
+	/* The peer's REQ, SIDR_REQ or REP.  iWARP: only the depths of the
+	 * peer's request, in remote.qp, are set. */
 	struct cmproto remote;
 	struct r_offer own;
 	struct r_options options;
-	struct list multicasts; /* struct r_multicast */
+	struct list multicasts; /* its groups: nodes r_multicast.link */
 	/* The attributes with which rdma_get_request creates queue pairs: a
 	 * copy of those of rdma_create_ep, or NULL. */
 	struct ibv_qp_init_attr *listen_attr;
@@ -249,7 +254,8 @@ static inline struct rdma_cm_id *r_event_owner(const struct r_event *e)
 }
 
 /* Taken by r_take and released by r_give.  Only a holder that waits for
- * r_changed, or that releases the lock for a call, uses the mutex itself. */
+ * r_changed or releases the lock for a call, and tell_news (iw_stream.c), which
+ * must not wait, use the mutex itself. */
 extern pthread_mutex_t r_lock;
 /* Broadcast under r_lock after each change for which a thread may wait, such as
  * an answer of the broker, an acknowledgement, or a free place for a request.
@@ -322,9 +328,9 @@ void r_device_use(struct r_id *id, struct r_device *d);
  * broker is killed before it answers, the request is sent to its successor.
  * Takes r_lock.  Returns 0, or -errno from the broker or from a failure to
  * connect.  Waits at most 30 s, or longer if it has to open the connection
- * (dial_open).  After that time returns -EPIPE if there is no broker, else
- * -ETIMEDOUT: the broker has not answered, or another thread has been in r_call
- * for the id all the time.
+ * (dial_open, r_ib_dial).  After that time returns -EPIPE if there is no
+ * broker, else -ETIMEDOUT: the broker has not answered, or another thread has
+ * been in r_call for the id all the time.
  */
 int r_call(struct r_id *id, struct cmproto *m, uint16_t kind);
 /* As r_call, but waits for the answer at most most_ms, or 30 s if that is
@@ -338,9 +344,10 @@ int r_do(struct r_id *id, uint16_t kind);
  * Sends the request m without waiting for the answer: a failure becomes an
  * event of the id.  Where processors are scarce, waiting for the answer would
  * cost three switches between processes.  Waits only to open the connection,
- * and while 64 requests of this process have no answer.  Takes r_lock.  Returns
- * 0, or -errno if the request can neither be sent nor be kept for the broker's
- * successor.
+ * for room in the socket, as r_tell_message does, and while 64 requests of this
+ * process have no answer; ROUTE and JOIN are not counted.  Takes r_lock.
+ * Returns 0, or -errno if the request can neither be sent nor be kept for the
+ * broker's successor.
  */
 int r_request(struct r_id *id, struct cmproto *m, uint16_t kind);
 /* Under r_lock: waits until no other thread of this process is in r_call for
@@ -352,10 +359,11 @@ void r_await_bound(const struct r_id *id);
  * `handle` of the broker, as r_tell_message does. */
 void r_tell(uint16_t kind, uint32_t handle);
 /* Under r_lock: sends the message m about the object `handle` of the broker, or
- * about none.  The broker does not answer.  A failure is ignored.  Waits at
- * most 30 s for room in the socket of a broker that reads no messages; after
- * that time the connection is closed, and no later call waits for this broker.
- */
+ * about none.  The broker does not answer.  A failure is ignored.  If there is
+ * no connection, first opens one, which may take longer (dial_open, r_ib_dial).
+ * Waits at most 30 s for room in the socket of a broker that reads no messages;
+ * after that time the connection is closed, and no later call waits for this
+ * broker. */
 void r_tell_message(struct cmproto *m, uint16_t kind, uint32_t handle);
 /* link_table.c, under r_lock: removes the id from the table of r_link, drops
  * the id's requests that have no answer, and releases the id at the broker if
@@ -368,8 +376,9 @@ void r_link(struct r_id *id, uint32_t handle);
 /* ---- channel.c ---- */
 
 /* Returns a new event of the id, which the caller passes to r_post or frees by
- * free(3).  status: 0, -errno, or the reason of the peer's REJ.  Returns NULL
- * and errno if no memory is left. */
+ * free(3).  status: 0, -errno, the reason of the peer's REJ, the status of its
+ * SIDR_REP, or the program's number (rdma_write_cm_event).  Returns NULL and
+ * errno if no memory is left. */
 struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
 			    int status);
 /* Under r_lock: posts the event to the channel of its listener
@@ -392,7 +401,7 @@ void r_forget_tokens(void);
 /* Makes and posts an event that no message of the broker has caused.  Takes
  * r_lock.  Returns 0, or -1 and errno with a message. */
 int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status);
-/* Under r_lock: the program leaves the group m.  Frees the events about it that
+/* Under r_lock: the program leaves the group m.  Frees the events about m that
  * the program has not taken. */
 void r_forget_join(const struct r_id *id, const struct r_multicast *m);
 /*
@@ -430,7 +439,7 @@ struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 
 /* ---- id.c, bind.c ---- */
 
-/* The reason of EACCES for a port. */
+/* Why a bind to a port fails with EACCES, and what to do; for messages. */
 #define R_LOW_PORT                                                             \
 	"a port below 1024 (net.ipv4.ip_unprivileged_port_start) is for "      \
 	"programs of root, and for programs with CAP_NET_BIND_SERVICE that "   \
@@ -448,12 +457,14 @@ void r_id_message(struct r_id *id, const struct cmproto *m);
 int r_bind(struct r_id *id, const struct sockaddr *addr);
 /*
  * bind.c: gives the id the device of the address, and asks the broker for a
- * port.  Does not wait for the broker's answer: when it comes, ADDR_RESOLVED or
- * ADDR_ERROR is posted.  For an iWARP device the broker is not asked, and no
- * event is posted.  Returns 0, or -1 and errno with a message.
+ * port.  Does not wait for the broker's answer.  When the answer has come, and
+ * r_ib_find_peer, if the id needs it, has ended, ADDR_RESOLVED or ADDR_ERROR is
+ * posted.  For an iWARP device the broker is not asked, and no event is posted.
+ * Returns 0, or -1 and errno with a message.
  */
 int r_bind_later(struct r_id *id, const struct sockaddr *addr);
-/* Sets the address and the port of an id that is bound, or about to be. */
+/* Sets the address and the port, in host order, of an id that is bound, or
+ * about to be. */
 void r_set_bound(struct r_id *id, const struct sockaddr *addr, uint16_t port);
 /* Under r_lock: handles the broker's answer m to the request of r_bind or
  * r_bind_later. */
@@ -495,7 +506,8 @@ int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 /* ---- addr.c: addresses and GIDs ---- */
 
 /* Returns whether the address is not NULL, and is IPv4, IPv6 or a GID (AF_IB).
- * The functions below are called only with such an address. */
+ * Except for r_addr_check, the functions below are called only with such an
+ * address. */
 bool r_addr_is_known(const struct sockaddr *a);
 /* Checks that an address, which may be NULL, is of a family that this host's
  * devices have: IPv4 and IPv6 and, on a host of a fabric, AF_IB.  Returns 0, or
@@ -518,7 +530,9 @@ uint8_t r_addr_traffic_class(const struct sockaddr *a);
 uint32_t r_addr_scope(const struct sockaddr *a);
 /* Returns the P_Key of a GID's address, in host order. */
 uint16_t r_addr_pkey(const struct sockaddr *a);
-/* Fills in *a, which has room for a struct sockaddr_ib. */
+/* Fills in *a, which has room for a struct sockaddr_ib, with the GID, the P_Key
+ * in host order, and the service ID of `space` (as in r_addr_space) and port.
+ */
 void r_addr_make_ib(struct sockaddr *a, const uint8_t gid[16], uint64_t space,
 		    uint16_t port, uint16_t pkey);
 /* Replaces the address and keeps the port.  *a has room for a struct

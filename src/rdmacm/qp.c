@@ -152,6 +152,7 @@ int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *qp_attr,
 	return 0;
 }
 
+/* Moves the id's queue pair to the state.  Returns 0, or -1 and errno. */
 static int enter_state(struct rdma_cm_id *id, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
@@ -190,14 +191,16 @@ void r_qp_fail(struct r_id *id)
  * destroyed with the last queue pair that uses it.
  */
 struct r_cq {
-	struct list link;
+	struct list link; /* in cqs */
 	struct ibv_cq *cq;
-	struct ibv_comp_channel *channel;
+	struct ibv_comp_channel *channel; /* the channel of cq */
 	unsigned users; /* queue pairs, counted once for each of their queues */
 };
 
-static struct list cqs = {&cqs, &cqs};
+static struct list cqs = {&cqs, &cqs}; /* struct r_cq; under r_lock */
 
+/* Creates a completion queue with one user.  Returns NULL and errno on failure.
+ */
 static struct r_cq *cq_new(struct r_id *id, uint32_t size)
 {
 	struct r_cq *c = calloc(1, sizeof(*c));
@@ -266,6 +269,7 @@ static void cq_drop(struct r_cq **cq)
 	free(c);
 }
 
+/* The id's queue pair no longer uses completion queues of rdma_create_qp. */
 static void drop_cqs(struct r_id *id)
 {
 	struct rdma_cm_id *b = &id->base;
@@ -330,6 +334,8 @@ static int make_ready(struct r_id *id)
 		       : 0;
 }
 
+/* Destroys what rdma_create_qp_ex has made.  Returns -1 and errno, with a
+ * message. */
 static int fail_id(struct r_id *id)
 {
 	int err = errno;

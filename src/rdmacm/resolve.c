@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Resolves an address to a device and a path.  The kernel's routing tables give
- * the source address at once.  Nevertheless ADDR_RESOLVED of a RoCE id is
- * posted only after the broker has bound a port for the id.
+ * the source address at once.  Nevertheless ADDR_RESOLVED of an id without an
+ * iWARP device is posted only after the broker or the fabric has bound a port
+ * for the id and, on a host of a fabric, the GID of an IP address is found
+ * (ib_ip.c).
  */
 #include "device/netdev.h"
 #include "rdmacm/explain.h"
@@ -93,6 +95,7 @@ static int route_to(const struct sockaddr *to, const struct sockaddr *src,
 	return err;
 }
 
+/* Stores the destination; an unspecified address becomes this host's. */
 static void set_peer(struct r_id *id, const struct sockaddr *to)
 {
 	struct rdma_addr *a = &id->base.route.addr;
@@ -296,7 +299,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	}
 	if (err) {
 		r_say("rdma_resolve_addr: ADDR_ERROR: there is no route to %s: "
-		      "%s",
+		      "%s; check the address, and the routes (ip route)",
 		      r_addr_text(dst_addr, text), strerror(-err));
 		if (r_post_local(id, RDMA_CM_EVENT_ADDR_ERROR, err))
 			return -1;
@@ -308,9 +311,9 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	return is_sync ? r_complete(id) : 0;
 }
 
-/* Returns whether the id wants a route.  If so, the caller looks for the route
- * or sets it, and no other call may begin that.  The kernel, too, begins that
- * only in the state after ADDR_RESOLVED. */
+/* Returns whether the id wants a route.  If so, only the caller may look for
+ * the route or set it.  The kernel, too, allows both only in the state after
+ * ADDR_RESOLVED. */
 static bool begin_route(struct r_id *id)
 {
 	bool may_begin;
@@ -335,6 +338,8 @@ static int end_route(struct r_id *id, int err)
 	return err;
 }
 
+/* Gives a RoCE id the record of its path.  Returns 0, or -1 and errno with a
+ * message. */
 static int set_route(struct r_id *id)
 {
 	const struct cmproto_path ethernet = {.pkey = PKEY,
@@ -440,6 +445,7 @@ static size_t sort_paths(const struct ibv_path_data *paths, size_t count,
 	return unused;
 }
 
+/* Gives a RoCE id the path r of the program.  Returns as set_route does. */
 static int give_ethernet(struct r_id *id, const struct ibv_path_record *r)
 {
 	if ((r->mtu & PATH_MTU) && (r->mtu & PATH_MTU) < id->path.mtu)

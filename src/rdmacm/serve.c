@@ -74,8 +74,8 @@ static void say_small_mtu(const struct r_id *id, const struct cmproto *m)
 	      128u << m->qp.mtu, 128u << id->path.mtu);
 }
 
-/* Sets the id's depths to those of the peer's request, as far as the device
- * allows.  rdma_accept may reduce them later. */
+/* Sets the id's depths to those of the peer's request, limited to those of the
+ * device.  rdma_accept may reduce them later. */
 static void take_depths(struct r_id *id, const struct cmproto_qp *peer)
 {
 	const struct r_device *d = id->device;
@@ -126,9 +126,10 @@ static bool serve_request(struct r_event *e)
 }
 
 /* Handles the peer's reply (REP) on the active side: moves the id's queue pair
- * to RTS, and then sends the confirmation (RTU).  If that fails, the event
- * becomes CONNECT_ERROR.  If the id has no queue pair, the program moves its
- * own to RTS, and sends the RTU by rdma_establish. */
+ * to RTS, and then sends the confirmation (RTU).  The event becomes
+ * ESTABLISHED, or CONNECT_ERROR if one of the two fails.  If the id has no
+ * queue pair, the program moves its own to RTS, and sends the RTU by
+ * rdma_establish. */
 static void serve_response(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
