@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread adverb-iw.  It waits for the sockets of iWARP connections that no
- * queue pair has yet, for deadlines, and for news of the connections that queue
- * pairs have.  The first object (struct r_iw) starts the thread, which lasts
- * until the process ends or the program closes epoll_fd.  In the second case a
- * later object starts another thread.  A forked child starts its own.
+ * The thread adverb-iw.  The thread waits for listeners of iWARP, for the
+ * sockets of connections that no queue pair has yet, for deadlines, and for
+ * news of the connections that queue pairs have.  The first object (struct
+ * r_iw) starts the thread, which lasts until the process ends or the program
+ * closes epoll_fd.  In the second case a later object starts another thread.  A
+ * forked child starts its own.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/iw_inside.h"

@@ -13,10 +13,11 @@
  * the kernel.
  *
  * The request has often come when the connection is accepted, and the program
- * often accepts the request at once.  So the thread begins to wait for the
- * socket only if the first look finds no complete request, or when the program
- * has left the request alone for some time.  The wait then also shows that the
- * peer has closed the connection.
+ * often accepts the request at once.  So with TCP the thread begins to wait for
+ * the socket only if the first look finds no complete request, or when the
+ * program has left the request alone for some time.  The wait then also shows
+ * that the peer has closed the connection.  For SCTP the thread waits from the
+ * beginning.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/iw_inside.h"

@@ -3,9 +3,10 @@
  * The connection to the broker: requests and their answers, and a thread that
  * receives the broker's messages.  The first request opens the connection,
  * which lasts until the process ends; a forked child opens its own.  When the
- * broker is killed, its successor gets the notes of the conversations
- * (cmproto.h), and requests for the ports and listeners.  On a host of a fabric
- * the fabric's process is the broker, and has no successor (ib.h).
+ * broker is killed, its successor gets the notes of the conversations, and of
+ * those that were released (cmproto.h), requests for the ports and listeners,
+ * and the requests that had no answer.  On a host of a fabric the fabric's
+ * process is the broker, and has no successor (ib.h).
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/ib.h"
