@@ -21,7 +21,7 @@ struct arbiter_place {
 };
 
 struct arbiter {
-	struct arbiter_place high, low;
+	struct arbiter_place high, low; /* in the tables of each priority */
 	/* Blocks of high priority sent since the last packet of low priority.
 	 */
 	uint32_t high_blocks;
@@ -33,9 +33,10 @@ struct arbiter_tables {
 	uint8_t high_limit; /* VLHighLimit; 255: no limit */
 };
 
-/* Chooses the VL that sends its next packet.  `ready` has a bit for each VL of
+/* Returns the VL that sends its next packet.  `ready` has a bit for each VL of
  * which a packet may leave, and is not 0.  blocks[vl] is the length of that
- * packet.  A VL that is in no entry sends only if no other VL can. */
+ * packet in blocks.  A VL that is in no entry with a weight sends only if no
+ * other VL can; of several such VLs the lowest sends. */
 uint32_t arbiter_pick(struct arbiter *a, const struct arbiter_tables *t,
 		      uint32_t ready, const uint32_t blocks[]);
 

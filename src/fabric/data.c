@@ -332,7 +332,8 @@ static bool is_received(const struct data_end *end, const struct packet *p)
 }
 
 /* Is the packet from a port from which the end has fetched datagrams, and its
- * SGID one of that port?  The program of the end has written the packet, and
+ * SGID one of that port?  If so, one of these datagrams counts as refused
+ * (data_end_count_sender).  The program of the end has written the packet, and
  * could name a port that sent nothing. */
 static bool has_sent(struct data_end *end, const struct packet *p)
 {

@@ -16,10 +16,10 @@
  * Packets that wait for too long are lost.  If a receiver has fetched nothing
  * for the time HOQLife, the port at the other end of its cable discards the
  * packets that have waited that long.  If the end is paused then, that port
- * also discards the packets that come, until data_unpause.  A switch also
- * discards packets that cannot leave (HOQLife, LifeTimeValue).  The SM sets
- * these times, which may be without limit.  An adapter's port has no HOQLife,
- * and uses one second.
+ * also discards the packets that come for the end, until data_unpause.  A
+ * switch also discards packets that cannot leave (HOQLife, LifeTimeValue).  The
+ * SM sets these times, which may be without limit.  An adapter's port has no
+ * HOQLife, and uses one second.
  *
  * The QPNs of an end have the end's number, 1 to DATA_NUMBER_MAX, in their
  * upper 10 bits.  QP 0 and 1 belong to management (fabric.h).
@@ -30,7 +30,7 @@
 #include "fabric/fabric.h"
 
 enum {
-	DATA_ENDS = 1024,	/* most ends of a fabric */
+	DATA_ENDS = 1024,	/* most data ends of a fabric */
 	DATA_NUMBER_MAX = 1022, /* greatest data_number */
 	DATA_REST_BITS = 14,	/* bits of a QPN below the end's number */
 	DATA_GROUPS = 256,	/* most multicast groups of an end */
@@ -48,8 +48,9 @@ enum {
 
 struct data_end;
 
-/* A packet from LRH to VCRC, which is valid until the data_fetched that removes
- * the packet, data_close or data_deafen of its end, or the next fabric_turn. */
+/* A packet from LRH to VCRC, which is valid until the data_fetched or data_lost
+ * that removes the packet, data_close or data_deafen of its end, or the next
+ * fabric_turn. */
 struct data_part {
 	const uint8_t *bytes;
 	size_t n;
@@ -76,8 +77,8 @@ struct data_end *data_open(struct node *node, uint32_t port, void *owner,
  */
 struct data_end *data_open_beside(const struct data_end *end, uint32_t port,
 				  void *owner, int *err);
-/* Frees the end and the packets that it has not fetched.  Packets that it has
- * sent still arrive. */
+/* Frees the end and the packets that it has not fetched.  The packets that it
+ * has sent move on. */
 void data_close(struct data_end *end);
 /* Makes an end receive nothing any more: frees the packets that it has not
  * fetched, and drops those that come.  data_ready does not return the end.  The
@@ -147,8 +148,8 @@ enum data_change {
 	DATA_RING = 256,
 };
 
-/* The end's program has dropped a packet that it has received, a datagram (UD),
- * because of its Q_Key.  Counts the packet at the port, which tells the subnet
+/* The end's program has dropped a received datagram (UD) because of the
+ * datagram's Q_Key.  Counts the packet at the port, which tells the subnet
  * manager (trap 258).  Ignores bytes that the end cannot have received: for
  * example, those of a port from which the end has fetched no more datagrams
  * than it has refused. */
@@ -157,15 +158,16 @@ void data_refused(struct data_end *end, const uint8_t *bytes, size_t n);
 /* Returns an end that is not paused and has a packet or changes to fetch; NULL:
  * there is no such end. */
 struct data_end *data_ready(struct fabric *f);
-/* Returns what has changed at the end's port since the last
- * data_changes_fetched: a set of enum data_change. */
+/* Returns the changes since the last data_changes_fetched: a set of enum
+ * data_change. */
 uint32_t data_changes(const struct data_end *end);
 /* Clears the set that data_changes returns. */
 void data_changes_fetched(struct data_end *end);
 /* Returns the oldest packet for an end, from LRH to VCRC, and sets *bytes to
- * its length; NULL: there is no packet.  The bytes are valid until the next
- * data_fetched, data_close or data_deafen of the end, or the next fabric_turn.
- */
+ * its length; NULL: there is no packet.  Drops a packet before it if no memory
+ * is left to give that packet the VL of its last link.  The bytes are valid
+ * until the next data_fetched, data_lost, data_close or data_deafen of the end,
+ * or the next fabric_turn. */
 const uint8_t *data_fetch(struct data_end *end, size_t *bytes);
 /* Removes the oldest packet for an end, which data_fetch or data_gather has
  * returned. */
@@ -174,9 +176,10 @@ void data_fetched(struct data_end *end);
  * and counts it as discarded by the port from which it came over the last
  * link. */
 void data_lost(struct data_end *end);
-/* Stores the oldest packets for an end in parts[]: at most `most`, and, if
- * there is more than one, at most `bytes` bytes in all.  Returns their number.
- * The caller calls data_fetched for each of them that it has used. */
+/* Stores the oldest packets for an end in parts[]: at most `most`, which is 1
+ * or more, and, if there is more than one packet, at most `bytes` bytes in all.
+ * Drops packets as data_fetch does.  Returns the number of packets stored.  The
+ * caller calls data_fetched for each of them that it has used. */
 size_t data_gather(struct data_end *end, struct data_part *parts, size_t most,
 		   size_t bytes);
 /* Adds DATA_DEATH to the changes of each data end of the fabric. */

@@ -115,9 +115,9 @@ static bool is_joined(const struct data_end *end, const uint8_t gid[16])
 }
 
 /* Prepares the bytes that the copies for the members at the port share.  They
- * are not shared with copies at other ports, so that is_lost is of this port,
- * and have the VL of the port's link, so that no member needs a copy of its
- * own.  False: no memory is left. */
+ * are not shared with copies at other ports, so that is_lost tells of this port
+ * alone, and have the VL of the port's link, so that no member needs its own
+ * copy.  False: no memory is left. */
 static bool prepare_copies(struct packet *p)
 {
 	return !p->in || (packet_own_payload(p) && data_end_write_vl(p));
@@ -198,7 +198,8 @@ static uint64_t due_of(const struct data_end *end, const struct packet *p)
 		       : bits_max_u64(p->came_ms, end->fetched_ms) + p->life_ms;
 }
 
-/* Drops the end's first packet, which has waited too long. */
+/* Drops the end's first packet, which has waited too long.  If the end is
+ * paused, the end is stalled from now on. */
 static void discard_first(struct data_end *end, struct packet *p)
 {
 	end->is_stalled = end->is_paused;

@@ -11,13 +11,13 @@
 
 /* The packets of a data end that have not left its port on one VL. */
 struct unsent {
-	uint32_t count;
-	uint32_t bytes;
+	uint32_t count; /* how many packets */
+	uint32_t bytes; /* the length of these packets together */
 };
 
 /* A port from which an end has fetched datagrams (UD). */
 struct data_sender {
-	uint16_t lid;
+	uint16_t lid; /* the SLID of the datagrams */
 	/* The datagrams that the end has fetched and data_refused has not
 	 * counted, at most UINT16_MAX. */
 	uint16_t fetched;
@@ -56,19 +56,20 @@ struct data_end {
 
 enum { DATA_SENDERS = 1024 };
 
-/* Notes that the end has fetched a packet. */
+/* Notes the sender of a datagram (UD) that the end has fetched.  Does nothing
+ * for another packet, or if no memory is left. */
 void data_end_note_sender(struct data_end *end, const struct packet *p);
-/* Has the end fetched a datagram from the port with this LID that was not
- * counted before?  Then counts it.  False also if the end has fetched a
- * datagram since from a LID with the same lower bits. */
+/* Has the end fetched a datagram with this SLID that was not counted before?
+ * If so, counts the datagram.  False also if the end has since fetched a
+ * datagram whose SLID has the same lower bits, or if there was no memory. */
 bool data_end_count_sender(struct data_end *end, uint16_t lid);
 /* Closes all data ends of the fabric. */
 void data_end_free_all(struct fabric *f);
 /* Gives a packet that is at its destination port to the port's data end with
  * the number in the destination QPN, or to each data end there that has joined
  * the packet's group.  Drops the packet if no P_Key of the port fits it, if
- * there is no such data end, or if that end is stalled.  Takes ownership of the
- * packet. */
+ * there is no such data end, if that end is stalled, or if no memory is left
+ * for the copies of a multicast packet.  Takes ownership of the packet. */
 void data_end_take(struct packet *p);
 /* Returns the end at the port that receives packets for this number, or NULL.
  */

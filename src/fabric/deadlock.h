@@ -21,8 +21,9 @@
 
 enum {
 	DEADLOCK_TEXT = 416, /* bytes of a sentence, with its NUL */
-	/* The search runs when a queue has not moved for this time, and then
-	 * again after this time as long as the queue has not moved. */
+	/* The search runs when a queue has not moved for this time.  The search
+	 * is repeated at this interval while such a queue or a deadlock that
+	 * was found is left. */
 	DEADLOCK_MS = 1000,
 };
 
@@ -41,7 +42,8 @@ uint64_t deadlock_deadline(const struct fabric *f);
  * links and VLs of the cycle, and what to do; NULL: it has found none.  Valid
  * until the next fabric_turn. */
 const char *deadlock_text(const struct fabric *f);
-/* As deadlock_text, but returns the sentence once for each deadlock. */
+/* As deadlock_text, but returns the sentence once, until a search has found no
+ * deadlock and a later one has found one. */
 const char *deadlock_news(struct fabric *f);
 
 #endif

@@ -111,10 +111,10 @@ static void carry_out(struct packet *p, enum sma_verdict verdict,
 		packet_drop(p);
 }
 
-/* Must an adapter drop the packet for QP1, because its port is not in the
- * packet's partition (IBTA 9.6.1.1.1)?  If so, counts the packet and sends a
- * trap.  P_Key 0: the sender has set none, so the packet has the default P_Key.
- */
+/* Must an adapter or router drop the packet for QP1, because the port is not in
+ * the packet's partition (IBTA 9.6.1.1.1)?  If so, counts the packet and sends
+ * a trap.  P_Key 0: the sender has set none, so the packet has the default
+ * P_Key. */
 static bool is_from_other_partition(const struct packet *p)
 {
 	if (p->dest_qp != 1 || node_is_switch(p->at->node) ||

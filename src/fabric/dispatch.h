@@ -10,8 +10,9 @@
 #include "fabric/inside.h"
 
 /* Delivers p, which is at its destination port.  If the node's agent answers
- * the request in p, p becomes the packet of the answer.  Takes ownership of p.
- */
+ * the request in p, or the fabric answers as a host's kernel does where no
+ * agent takes the request, p becomes the packet of the answer.  Takes ownership
+ * of p. */
 void dispatch_packet(struct packet *p);
 
 #endif

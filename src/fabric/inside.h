@@ -64,7 +64,8 @@ static inline bool inside_is_subnet(uint8_t mgmt_class)
 enum { STATE_DOWN = 1, STATE_INIT = 2, STATE_ARMED = 3, STATE_ACTIVE = 4 };
 enum { PHYS_SLEEP = 1, PHYS_POLLING = 2, PHYS_DISABLED = 3, PHYS_LINK_UP = 5 };
 
-/* Counters of a port.  Each has 64 bits here, as in PortCountersExtended; pma.c
+/* Counters of a port.  tx_words and rx_words count 32-bit words, the others
+ * packets or events.  Each has 64 bits here, as in PortCountersExtended; pma.c
  * limits a counter to its width in the attribute that a request reads. */
 struct counters {
 	uint64_t tx_words;
@@ -98,8 +99,8 @@ struct port {
 	uint8_t state;		       /* STATE_* */
 	uint8_t phys_state;	       /* PHYS_* */
 	uint8_t info[PORT_INFO_BYTES]; /* PortInfo without the two states */
-	uint16_t pkeys[PORT_PKEYS];
-	uint8_t vlarb[VLARB_BLOCKS][VLARB_BLOCK];
+	uint16_t pkeys[PORT_PKEYS];    /* in host order; 0: an empty entry */
+	uint8_t vlarb[VLARB_BLOCKS][VLARB_BLOCK]; /* VLArbitrationTable */
 	uint8_t (*slvl)[SLVL_BYTES]; /* a row for each ingress port of a switch,
 					one row for an adapter */
 	uint64_t *guids;	     /* GUID table; NULL: a port of a switch */
@@ -198,12 +199,13 @@ struct data_ends {
 	struct list woken;   /* struct lanes.woken: to serve now */
 	struct list tired;   /* struct lanes.woken: to serve in the next turn */
 	uint64_t turn;	     /* number of the current fabric_turn */
+	/* The deadlock that the last search has found, if any. */
 	struct deadlock deadlock;
 	/* Room of an input buffer, in blocks (LANE_BLOCKS). */
 	uint32_t buffer_blocks;
 	/* Blocks that a link carries in a turn at most (LANE_TURN). */
 	uint32_t turn_blocks;
-	uint32_t count;
+	uint32_t count; /* how many data ends `all` has */
 	/* Packets that have not left the ports of senders that have closed. */
 	uint32_t orphans;
 	/* How many multicast packets of data ends are in the fabric, copies
@@ -281,15 +283,18 @@ struct packet *packet_new_data(struct fabric *f, struct port *at);
 void packet_inject(struct packet *packet);
 /* As packet_inject, but the packet moves before all others. */
 void packet_inject_first(struct packet *packet);
-/* Frees a packet, and gives back its room in an input buffer. */
+/* Frees a packet, with its reference to a payload, its room in an input buffer
+ * and its place in the counts of its sender. */
 void packet_drop(struct packet *packet);
-/* Counts a packet against the data end that sends it. */
+/* Counts a packet, which has a payload, against the data end that sends it on
+ * the VL `vl`. */
 void packet_belong(struct packet *packet, struct data_end *end, uint8_t vl);
 /* The packet leaves its sender's port, and counts against the sender no more.
  */
 void packet_depart(struct packet *packet);
 /* Returns a copy of a packet, with the same payload; NULL: no memory is left,
- * or too many packets move. */
+ * too many packets move, or the packet has a payload and the fabric has
+ * DATA_MULTICASTS multicast packets. */
 struct packet *packet_copy(const struct packet *packet);
 /* Gives a packet a payload that no other packet has: a copy, unless the packet
  * is the only one with its payload.  False: no memory is left, and the packet
@@ -307,8 +312,8 @@ void packet_release(struct fabric *f, struct payload *payload);
 /* Sets PortPhysicalState of a port.  The link goes up (INIT) if both ends of
  * the cable are in Polling, and down otherwise. */
 void link_set_phys(struct port *port, uint8_t phys_state);
-/* Sets PortState of a port.  If a switch's port goes down or comes up, sends a
- * trap to the subnet manager. */
+/* Sets PortState of a port.  If a switch's port goes down or comes up, sets
+ * PortStateChange of SwitchInfo, and sends a trap to the subnet manager. */
 void link_set_state(struct port *port, uint8_t state);
 
 #endif

@@ -77,7 +77,6 @@ static void stop_clock(struct lane_clock *c, uint64_t now_ms)
 	c->from_ms = now_ms;
 }
 
-/* An empty buffer takes a packet of any length. */
 bool lane_has_room(const struct lane *l, const struct packet *p)
 {
 	return !l->held ||
@@ -395,7 +394,7 @@ uint64_t lane_waited(struct port *port)
 	return port->lanes ? port->lanes->idle.ticks : 0;
 }
 
-/* A port without lanes has never waited. */
+/* A port without lanes has never waited, and so keeps PortXmitWait 0. */
 void lane_set_waited(struct port *port, uint64_t ticks)
 {
 	lane_waited(port);

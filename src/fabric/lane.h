@@ -38,7 +38,7 @@ enum {
  * counter. */
 struct lane_clock {
 	uint64_t from_ms; /* the last tick that is counted or had a packet */
-	uint64_t ticks;
+	uint64_t ticks;	  /* the counter */
 };
 
 /* One data VL of a port. */
@@ -53,11 +53,13 @@ struct lane {
 	uint64_t rx_packets;	/* packets that have come in on the VL */
 	uint64_t rx_words;	/* 32-bit words of these packets */
 	uint32_t held;		/* blocks of the input buffer that are taken */
-	uint32_t hopeless;	/* for deadlock.c, during its search */
+	/* In a search of deadlock.c: blocks of the input buffer whose packets
+	 * wait in queues that the search has not removed. */
+	uint32_t hopeless;
 	/* Packets discarded for HOQLife since a packet left or VLStalled
 	 * began. */
 	uint8_t losses;
-	uint8_t mark;	/* for deadlock.c, during its search */
+	uint8_t mark;	/* of the queue in a search: enum mark of deadlock.c */
 	bool is_wanted; /* the port at the far end waits for room in the input
 			   buffer */
 };
@@ -71,15 +73,17 @@ struct lanes {
 	uint64_t turn;	 /* the last turn in which the link carried a packet */
 	uint32_t blocks; /* blocks that the link has carried in that turn */
 	uint32_t queued; /* a bit for each VL whose queue has packets */
-	struct lane_clock idle; /* PortXmitWait */
-	struct arbiter arbiter;
-	struct lane lane[LANES];
+	struct lane_clock idle;	 /* PortXmitWait */
+	struct arbiter arbiter;	 /* chooses between the queues of the lanes */
+	struct lane lane[LANES]; /* the index is the VL */
 };
 
 enum lane_verdict {
 	LANE_PASSES, /* the packet leaves now */
 	LANE_WAITS,  /* the queue has taken the packet */
-	LANE_LOST,   /* the port discards the packet, which the caller drops */
+	/* The VL is stalled, or no memory is left: the caller counts the packet
+	 * as discarded by the port, and drops it. */
+	LANE_LOST,
 };
 
 /* Decides whether the packet p leaves now by the port `out`, whose link is up,
@@ -89,7 +93,8 @@ enum lane_verdict lane_try(struct port *out, struct packet *p);
 /* Takes a packet that may now leave by the port out of a queue.  The caller
  * moves it to the far end at once.  NULL: no packet of the port may leave. */
 struct packet *lane_next(struct port *out);
-/* Has the input buffer of the lane room for the packet? */
+/* Has the input buffer of the lane room for the packet?  An empty buffer has
+ * room for a packet of any length. */
 bool lane_has_room(const struct lane *l, const struct packet *p);
 /* Takes room in the input buffer of the port `in` for a packet that has come in
  * on the VL p->vl, and gives back the room that the packet had before. */
@@ -119,7 +124,7 @@ uint64_t lane_oldest(const struct fabric *f);
 void lane_count_ticks(struct port *port);
 /* Returns PortXmitWait in ticks, up to f->now_ms. */
 uint64_t lane_waited(struct port *port);
-/* Sets PortXmitWait. */
+/* Sets PortXmitWait, in ticks.  Does nothing at a port without lanes. */
 void lane_set_waited(struct port *port, uint64_t ticks);
 
 /* Has the fabric look at the queues of a port again. */

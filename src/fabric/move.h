@@ -10,10 +10,10 @@
 
 /*
  * Moves a packet by one hop: injects the packet at the next port
- * (packet_inject), puts it into a queue of the egress port (lane_try), delivers
- * it at this node (dispatch_packet), or drops it.  A switch does so with a copy
- * of a multicast packet for each port of the group except the ingress port.
- * Takes ownership of the packet.
+ * (packet_inject, packet_inject_first), puts it into a queue of the egress port
+ * (lane_try), delivers it at this node (dispatch_packet), or drops it.  A
+ * switch does so with a copy of a multicast packet for each port of the group
+ * except the ingress port.  Takes ownership of the packet.
  */
 void move_packet(struct packet *p);
 /* Moves packets from the queues of a port over the port's link, as many as may

@@ -15,7 +15,8 @@
  * of a large one. */
 #define LARGE 512
 
-/* Clears the first `bytes` bytes of the packet. */
+/* Allocates a packet at the port `at`, and clears its first `bytes` bytes.
+ * NULL: no memory is left, or too many packets move. */
 static struct packet *make_packet(struct fabric *f, struct port *at,
 				  size_t bytes)
 {
