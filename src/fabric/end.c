@@ -70,8 +70,8 @@ struct end *fabric_open(struct node *node, uint32_t number, void *owner,
 	return end;
 }
 
-/* Sets IsSM of the port if some program there has an agent for SubnGet, as only
- * subnet managers have; clears IsSM otherwise. */
+/* Sets IsSM of the port if some program there has an agent for SubnGet, which
+ * only subnet managers have; clears IsSM otherwise. */
 static void update_sm(struct port *port)
 {
 	bool is_sm = false;
@@ -343,8 +343,8 @@ struct wait *end_find_wait(struct end *end, uint32_t agent,
 	return NULL;
 }
 
-/* Sends a message.  keeps_id: the transaction ID of a request stays as it is.
- */
+/* Sends a message, and returns as fabric_send does.  keeps_id: the transaction
+ * ID of a request stays as it is. */
 static int send_message(struct end *end, const uint8_t *umad, size_t bytes,
 			bool keeps_id)
 {
@@ -371,8 +371,9 @@ static int send_message(struct end *end, const uint8_t *umad, size_t bytes,
 	if (!is_response(mad) && !keeps_id)
 		bytes_put32(mad + 8, agent->tid_high);
 	waits = to.timeout_ms && !is_response(mad);
-	/* A response is passed on to the agent that has the upper half of its
-	 * transaction ID: that of this request is not the agent's. */
+	/* A response goes to the agent whose tid_high is the upper half of the
+	 * transaction ID.  With another upper half in the request, the sender
+	 * would never get the response. */
 	if (waits && keeps_id)
 		return -EINVAL;
 	if (waits) {

@@ -34,8 +34,8 @@ struct umad {
 	uint8_t sl;
 	uint8_t path_bits; /* the low LMC bits of this port's LID */
 	bool has_grh;
-	uint8_t gid_index; /* of this port's GID in its table; only with a GRH
-			    */
+	uint8_t gid_index; /* of the GID in this port's GID table; only with a
+			      GRH */
 	uint8_t hop_limit;
 	uint8_t traffic_class;
 	uint8_t gid[16];
@@ -87,8 +87,9 @@ uint64_t end_deadline(const struct fabric *f);
  * such requests.  False: no agent did.  The caller still owns the packet. */
 bool end_take_request(const struct packet *p);
 /* Gives the response p to the agent whose tid_high is in its transaction ID.
- * Ignores p if there is no such agent, or if the agent waits for no such
- * response and p is no packet of RMPP.  The caller still owns the packet. */
+ * Ignores p if there is no such agent at the packet's port, if the agent waits
+ * for no such response and p is no packet of RMPP, or if end_deliver fails.
+ * The caller still owns the packet. */
 void end_take_response(const struct packet *p);
 
 /* For rmpp.c: makes a packet of a MAD that an agent of `end` sends to the

@@ -87,8 +87,8 @@ uint32_t fabric_groups(const struct node *node);
 struct fabric_ca {
 	uint64_t node_guid;
 	uint64_t system_guid;
-	uint32_t vendor;
-	uint16_t device;
+	uint32_t vendor;   /* VendorID, 24 bits */
+	uint16_t device;   /* DeviceID */
 	uint8_t node_type; /* 1 adapter, 2 switch, 3 router */
 	/* The ports that a program can open: of a switch, port 0 alone. */
 	uint8_t first_port;
@@ -153,8 +153,8 @@ struct fabric_agent {
 	 */
 	uint64_t methods[2];
 	uint32_t oui; /* 24 bits; compared only if fabric_has_oui(mgmt_class) */
-	uint8_t mgmt_class;
-	uint8_t class_version;
+	uint8_t mgmt_class;    /* MgmtClass: 0 to 0x7f, or 0x81 */
+	uint8_t class_version; /* ClassVersion of the class */
 	/* 1: the fabric sends and receives the agent's long MADs by RMPP.
 	 * 0: the agent's MADs are single datagrams. */
 	uint8_t rmpp_version;

@@ -193,8 +193,8 @@ int fabric_client_receive(int connection, struct fabric_proto *m, int flags,
 	while (n < 0 && call_again(connection, POLLIN, end_ms));
 	if (n < 0)
 		return -1;
-	/* CMSG_SPACE rounds up, so the kernel may store two descriptors.
-	 */
+	/* CMSG_SPACE rounds up, so the kernel may store two descriptors, of
+	 * which scm_rights_take closes the second. */
 	*is_cut = !scm_rights_take(&message, fd, 1) &&
 		  message.msg_flags & MSG_CTRUNC;
 	return (int)n;

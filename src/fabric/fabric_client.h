@@ -4,7 +4,9 @@
  * fabric, the process that runs the subnet.  The variable ADVERB_FABRIC is the
  * path of the fabric's socket.  ADVERB_FABRIC_HOST is the ID of the subnet's
  * host on which this program runs.  Thread-safe: the only state is in the
- * connections, which the caller owns, and the number of the last request.
+ * connections, which the caller owns, and the number of the last request.  One
+ * thread at a time uses a connection, since two threads would take each other's
+ * answers.
  */
 #ifndef FABRIC_FABRIC_CLIENT_H
 #define FABRIC_FABRIC_CLIENT_H
@@ -26,9 +28,9 @@ const char *fabric_client_host(void);
  * Connects to a fabric's socket.  This call waits at most patience_ms for the
  * fabric, and so does each send and each receive of fabric_client_ask on the
  * connection.  Returns the descriptor of the connection, which the caller
- * closes; -EPERM: the process that listens at the path is another user's;
- * -ETIMEDOUT: patience_ms have passed; -ENAMETOOLONG: no socket can have so
- * long a path; or another -errno.
+ * closes; -ENOENT or -ECONNREFUSED: no process listens at the path; -EPERM: the
+ * process that listens there is another user's; -ETIMEDOUT: patience_ms have
+ * passed; -ENAMETOOLONG: no socket can have so long a path; or another -errno.
  */
 int fabric_client_connect(const char *path, uint32_t patience_ms);
 /* Returns the number of a new request, for fabric_proto.serial: one more than
@@ -54,12 +56,14 @@ int fabric_client_bring(int connection, struct fabric_proto *m, int brings,
  * (FABRIC_PROTO_CM).  Returns the connection, which the caller keeps open as
  * long as it uses the socket, with the socket in *fd, which the caller closes;
  * or the -errno of fabric_client_connect or fabric_client_ask, with -1 in *fd.
- * -EPROTO: also an answer without such a socket.
+ * -EPROTO is also returned for an answer without such a socket.
  */
 int fabric_client_open_cm(const char *path, uint32_t patience_ms, int *fd);
-/* Receives a message with the flags of recvmsg(2), and in *fd the descriptor
- * that came with it, or -1.  *is_cut: a descriptor came that this process had
- * no room for.  Returns the message's length, or -1 and errno. */
+/* Receives a message with the flags of recvmsg(2), and stores in *fd the
+ * descriptor that came with the message, which the caller closes, or -1.  Sets
+ * *is_cut to whether a descriptor came that this process had no room for.
+ * Returns the message's length, which may be greater than sizeof(*m); 0: the
+ * fabric has closed the connection; or -1 with errno, and *is_cut not set. */
 int fabric_client_receive(int connection, struct fabric_proto *m, int flags,
 			  bool *is_cut, int *fd);
 /* Checks a message of n bytes that was received into *m as an answer, and ends
@@ -74,8 +78,8 @@ bool fabric_client_is_port(const struct fabric_port *p);
  * socket: FABRIC_PROTO_BURST_BYTES, or less if the socket's send buffer is
  * small; 0: fd is no socket. */
 size_t fabric_client_burst(int fd);
-/* Is fd a socket of the kind that a fabric makes for a data end, and for
- * messages of connection management? */
+/* Is fd a socket of the kind that a fabric makes for a data end and for
+ * messages of connection management: a Unix socket of type SOCK_SEQPACKET? */
 bool fabric_client_is_data(int fd);
 /* Returns why a connection has ended, as a clause in which "it" is the fabric.
  * The string is valid until the thread's next call of strerror.  err: the

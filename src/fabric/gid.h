@@ -28,7 +28,7 @@ uint32_t gid_index(const struct port *port, const uint8_t gid[16]);
 /* Finds the port that has the GID.  False: there is none. */
 bool gid_find(struct fabric *f, const uint8_t gid[16], struct gid_place *place);
 /* Writes the first GID of the port that has the unicast LID.  False: there is
- * none. */
+ * no such port. */
 bool gid_of_lid(struct fabric *f, uint16_t lid, uint8_t gid[16]);
 /* Does the port with the GID have the LID? */
 bool gid_has_lid(struct fabric *f, const uint8_t gid[16], uint16_t lid);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The M_Key of a port (IBTA 14.2.4) decides which requests may read and set
- * what a subnet manager configures.  A refused request starts the lease period
- * (M_KeyLeasePeriod), unless the period already runs or is 0.  If no request
- * with the key comes before the period ends, any requester may read the key, so
- * that a lost key can be recovered.
+ * The M_Key of a port (IBTA 14.2.4) decides which requests may read and set the
+ * values that a subnet manager configures.  A refused request starts the lease
+ * period (M_KeyLeasePeriod), unless the period already runs or is 0.  If no
+ * request with the key comes before the period ends, any requester may read the
+ * key, so that a lost key can be recovered.
  */
 #ifndef FABRIC_MKEY_H
 #define FABRIC_MKEY_H

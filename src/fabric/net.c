@@ -97,7 +97,8 @@ static const char *find_quoted(const char *s, const char **begin, size_t *n)
 	return close + 1;
 }
 
-/* Makes room for one more node and `ports` more ports. */
+/* Makes room for one more node and `ports` more ports.  Returns 0 or -ENOMEM.
+ */
 static int make_room(struct parser *p, uint32_t ports)
 {
 	struct net *net = p->net;

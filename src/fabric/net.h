@@ -9,8 +9,8 @@
  * `caguid=` or `hcaguids=`, and `rtguid=` set the GUID of the next node of a
  * type, and with `+N` set it to N more than the last line with `=`; the GUIDs
  * of later nodes of the type count up from it.  Aliases (`@`) and the commands
- * include, do and module of ibsim are refused.  The file is not trusted: each
- * line is checked.
+ * include, do and module of ibsim are refused.  Other lines are ignored.  The
+ * file is not trusted: each line is checked.
  *
  * Pure: no file is opened here.  The caller owns the struct net.
  */

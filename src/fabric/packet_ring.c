@@ -55,8 +55,8 @@ void packet_ring_init_in(struct packet_ring_in *in, void *memory)
 		.words = memory, .data = (uint8_t *)memory + PACKET_RING_DATA};
 }
 
-/* Reads the consumer's index, which may be neither behind the one that it had
- * before nor ahead of the published packets. */
+/* Reads the consumer's index, which may be neither behind the index that was
+ * read before nor ahead of the published packets. */
 static void read_head(struct packet_ring_out *o)
 {
 	uint32_t head = shared_load(&o->words->head);
@@ -120,8 +120,8 @@ void packet_ring_want_room(struct packet_ring_out *o)
 	shared_fence();
 }
 
-/* Reads the producer's index.  It may be neither behind the one that it had
- * before nor more than the ring's length ahead of the released packets. */
+/* Reads the producer's index, which may be neither behind the index that was
+ * read before nor more than the ring's length ahead of the released packets. */
 static void read_tail(struct packet_ring_in *in)
 {
 	uint32_t tail = shared_load(&in->words->tail);
@@ -196,9 +196,10 @@ bool packet_ring_release(struct packet_ring_in *in)
 	       take_flag(&in->words->wants_room);
 }
 
-/* Sets the flag by which the producer is asked to wake this process.  A flag
- * that is still set needs no second fence: the producer has not taken the flag
- * since the fence that followed its store, and takes it when it publishes. */
+/* Sets the flag by which this process asks the producer to wake it.  A flag
+ * that is still set needs no second fence: a fence followed the store of the
+ * flag, and the producer, which has not taken the flag since, takes it with the
+ * next packets that it publishes. */
 static void ask_to_be_woken(struct packet_ring_in *in)
 {
 	if (shared_load(&in->words->is_idle))

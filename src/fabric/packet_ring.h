@@ -58,6 +58,7 @@ struct packet_ring_words {
 	/* The producer waits for room.  A consumer that makes room clears the
 	 * flag, and wakes the producer. */
 	shared_flag wants_room;
+	/* Puts the consumer's words into a cache line of their own. */
 	uint8_t apart[PACKET_RING_BLOCK - 2 * sizeof(uint32_t)];
 	/* The end of the packets whose room is free again.  The consumer stores
 	 * it. */
@@ -69,8 +70,8 @@ struct packet_ring_words {
 
 /* The producer's side. */
 struct packet_ring_out {
-	struct packet_ring_words *words;
-	uint8_t *data;
+	struct packet_ring_words *words; /* of the ring, in shared memory */
+	uint8_t *data;			 /* the blocks of the ring */
 	/* The end of the packets that were put. */
 	uint32_t tail;
 	/* The end of the packets that were published. */
@@ -83,8 +84,8 @@ struct packet_ring_out {
 
 /* The consumer's side. */
 struct packet_ring_in {
-	struct packet_ring_words *words;
-	uint8_t *data;
+	struct packet_ring_words *words; /* of the ring, in shared memory */
+	uint8_t *data;			 /* the blocks of the ring */
 	/* The end of the packets that were taken. */
 	uint32_t head;
 	/* The end of the packets that were released. */
@@ -102,9 +103,9 @@ void packet_ring_init_out(struct packet_ring_out *o, void *memory);
  * which is borrowed. */
 void packet_ring_init_in(struct packet_ring_in *in, void *memory);
 
-/* Returns where the producer writes a packet of n bytes, 1 or more, and as many
- * as half of the blocks hold at most; NULL: there is no room, or the ring is
- * broken. */
+/* Returns where the producer writes a packet of n bytes; NULL: there is no
+ * room, or the ring is broken.  n is at least 1, and at most what half of the
+ * blocks hold: a producer that waits is woken when half of the ring is free. */
 uint8_t *packet_ring_room(struct packet_ring_out *o, size_t n);
 /* Puts the packet that was written at packet_ring_room(n). */
 void packet_ring_put(struct packet_ring_out *o, size_t n);

@@ -193,8 +193,9 @@ static uint16_t run_plain(struct packet *p)
 
 /* An attribute that has one counter for each VL. */
 struct vl_layout {
-	uint16_t attribute;
-	uint8_t bits; /* 16 or 32 */
+	uint16_t attribute; /* the attribute's ID */
+	uint8_t bits;	    /* of each counter: 16 or 32 */
+	/* Returns the counter of a VL of a port that has lanes. */
 	uint64_t *(*of)(struct port *port, uint32_t vl);
 };
 
@@ -229,7 +230,8 @@ static const struct vl_layout *find_layout(uint16_t attribute)
 }
 
 /* Executes a Get or a Set of an attribute with a counter for each VL.  A Set
- * writes the counters of the VLs whose bit is set in CounterSelect. */
+ * writes the counters of the VLs whose bit is set in CounterSelect, at the
+ * ports that have lanes; other ports have counted nothing and stay at 0. */
 static uint16_t run_vls(struct packet *p, const struct vl_layout *l)
 {
 	uint8_t *data = p->mad + AT_DATA, number = data[1];

@@ -10,7 +10,7 @@
 
 #include "fabric/inside.h"
 
-/* Bits of CapabilityMask. */
+/* IsSM, a bit of CapabilityMask: a subnet manager runs at the port. */
 #define PORT_INFO_IS_SM 0x02u
 
 /* The least value of HOQLife and LifeTimeValue that means no limit. */

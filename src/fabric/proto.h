@@ -16,16 +16,16 @@
  * (lrh_first), of at most FABRIC_PROTO_BURST_BYTES bytes in all.  The fabric
  * drops a message that is longer, and the packets of a message after the first
  * FABRIC_PROTO_BURST_PACKETS.  The fabric also sends struct fabric_proto_news,
- * which is shorter than any packet.  A packet that the program has received,
- * and has dropped because of its Q_Key, the program sends back, as a message of
- * its own, with FABRIC_PROTO_REFUSED in its first byte.  While too many of the
- * program's packets wait for their receivers, the fabric does not read the
+ * which is shorter than any packet.  The program sends a received packet back
+ * if it drops the packet because of the packet's Q_Key: as a message of its
+ * own, with FABRIC_PROTO_REFUSED as LVer in the first byte.  While too many of
+ * the program's packets wait for their receivers, the fabric does not read the
  * socket, so the socket fills.  The data end exists until the program closes
  * the socket or the connection.
  *
  * The answer to FABRIC_PROTO_RING carries a memory file with two rings for the
  * packets of a data end (packet_ring.h).  The request carries an eventfd.  If
- * the program has room for the file, it sends struct fabric_proto_news with
+ * the program can map the file, it sends struct fabric_proto_news with
  * DATA_RING on the socket.  From then on both sides put packets into the rings
  * only, and the fabric drops packets that come by the socket; packets that are
  * sent back, and news, still go by the socket.  A side that has put packets
@@ -122,8 +122,8 @@ struct fabric_arena {
 
 /* The program at the other end of a connection. */
 struct fabric_reached {
-	struct reach_peer peer;
-	uint32_t program; /* its number, 1 to DATA_NUMBER_MAX */
+	struct reach_peer peer; /* the program's end of the connection */
+	uint32_t program;	/* the program's number, 1 to DATA_NUMBER_MAX */
 	/* The subnet's number of changes.  The answer holds as long as the
 	 * memfd of FABRIC_PROTO_SHARE has this number. */
 	uint32_t changes;

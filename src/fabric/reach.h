@@ -48,8 +48,9 @@ struct reach_peer {
 };
 
 /* Returns the data end that the packets `r` of `from` reach, and whose answers
- * reach `from`, and describes it in *peer.  NULL: some of these packets would
- * be dropped, or no data end has the destination QPN. */
+ * reach `from`, and describes that data end in *peer.  NULL: packets in one of
+ * the two directions would be dropped, a GID of `r` is not that of its port, or
+ * no data end has the destination QPN. */
 struct data_end *reach_find(const struct data_end *from, const struct reach *r,
 			    struct reach_peer *peer);
 /* Returns a number that changes at the latest when a state or a table of the

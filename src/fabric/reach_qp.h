@@ -29,8 +29,8 @@ static inline struct reach reach_of_qp(const struct hca_qp_attr *a)
 	return r;
 }
 
-/* Returns the way of packets that reach *peer, for the engine.  @changes:
- * reach_changes at the time of the answer. */
+/* Returns the way of packets that reach *peer, for the engine.  `changes` is
+ * the value of reach_changes at the time of the answer. */
 static inline struct hca_way reach_way(const struct reach_peer *peer,
 				       uint32_t changes)
 {

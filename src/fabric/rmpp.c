@@ -47,8 +47,8 @@ enum {
 
 /* A MAD that is being sent.  Segments have the numbers 1 to `segments`. */
 struct rmpp_out {
-	struct list list;
-	struct umad to;
+	struct list list;  /* in end.outgoing */
+	struct umad to;	   /* the address of the receiver */
 	uint8_t *mad;	   /* headers and data; owned */
 	size_t bytes;	   /* length of `mad` */
 	size_t header;	   /* bytes before the data of each segment */
@@ -61,7 +61,7 @@ struct rmpp_out {
 
 /* A MAD that is being received, or that has come whole. */
 struct rmpp_in {
-	struct list list;
+	struct list list; /* in end.incoming */
 	/* The MAD has come whole: the sender may repeat the last segments,
 	 * since an ACK may be lost. */
 	bool is_done;
@@ -402,7 +402,8 @@ static void keep_done(struct end *end, struct rmpp_in *in)
 	list_push_tail(&end->incoming, &in->list);
 }
 
-/* Delivers the whole MAD to the program after its last segment has come. */
+/* Delivers the whole MAD to the program after its last segment has come.  If
+ * end_deliver fails, the MAD is lost, and a request that waits times out. */
 static void finish_in(struct end *end, struct rmpp_in *in,
 		      const struct packet *p)
 {

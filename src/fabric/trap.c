@@ -23,7 +23,8 @@ enum {
 	TYPE_URGENT = 1,
 	TYPE_SECURITY = 2,
 	TYPE_INFORMATIONAL = 4,
-	/* Exceeds the SubnetTimeOut of a small subnet. */
+	/* How long a port waits for TrapRepress before it sends the trap again:
+	 * longer than the SubnetTimeOut of a small subnet. */
 	REPEAT_MS = 2000,
 	SENDS_MAX = 16, /* the SM may end before it sends TrapRepress */
 	AT_DATA = 64,
@@ -47,13 +48,13 @@ enum {
 struct trap {
 	struct list of_port; /* in port.traps */
 	struct list sending; /* in fabric.traps, until the trap has ended */
-	struct port *port;
+	struct port *port;   /* the sender */
 	enum trap_number number;
-	uint32_t sent; /* how often the trap was sent */
-	uint64_t transaction_id;
-	uint64_t begun_ms;
-	uint64_t next_ms; /* when the trap is sent next */
-	uint8_t notice[NOTICE_BYTES];
+	uint32_t sent;		      /* how often the trap was sent */
+	uint64_t transaction_id;      /* 0: the trap has never begun */
+	uint64_t begun_ms;	      /* when the trap began last */
+	uint64_t next_ms;	      /* when the trap is sent next */
+	uint8_t notice[NOTICE_BYTES]; /* the attribute Notice */
 };
 
 #define OF_PORT(l) CONTAINER_OF(l, struct trap, of_port)
@@ -240,7 +241,7 @@ void trap_repress(struct port *port, uint64_t transaction_id)
 			list_remove(&OF_PORT(l)->sending);
 }
 
-/* Sends a trap if it is due. */
+/* Sends a trap if it is due, or ends the trap after SENDS_MAX times. */
 static void tick_trap(struct trap *trap, uint64_t now_ms)
 {
 	if (trap->next_ms > now_ms)
