@@ -26,21 +26,21 @@ struct announce_address {
 
 /* All zero: nothing is to be announced. */
 struct announce {
-	uint64_t began_ms;
-	uint32_t left; /* how many announcements are still to come */
+	uint64_t began_ms; /* when the interface came up last */
+	uint32_t left;	   /* how many announcements are still to come */
 };
 
 /* The interface has come up: announcements begin. */
 void announce_begin(struct announce *a, uint64_t now_ms);
 /* The interface has gone down, or ends: no announcement is to come. */
 void announce_end(struct announce *a);
-/* Returns whether the addresses are to be announced now, once for all
- * announcements that are due, which no longer count as to come. */
+/* Returns whether an announcement is due, and removes all that are due: the
+ * caller announces the addresses once in place of all of them. */
 bool announce_take(struct announce *a, uint64_t now_ms);
 /* Returns when the next announcement is due, or ANNOUNCE_NEVER. */
 uint64_t announce_deadline(const struct announce *a);
 /* Writes the Ethernet frame that announces an address of the interface with the
- * MAC.  Returns its length. */
+ * MAC.  Returns the frame's length in bytes. */
 size_t announce_write(const uint8_t mac[HWADDR_MAC_BYTES],
 		      const struct announce_address *address,
 		      uint8_t frame[ANNOUNCE_FRAME_MAX]);

@@ -24,8 +24,8 @@
 #define ARP_HWADDR_BYTES 56 /* bytes of a packet on IPoIB */
 
 struct arp {
-	uint16_t operation;
-	uint8_t sender_ip[4], target_ip[4];
+	uint16_t operation;		    /* 1: a request; 2: a reply */
+	uint8_t sender_ip[4], target_ip[4]; /* in network order */
 	/* A MAC, in the first 6 bytes, or a hardware address of IPoIB. */
 	uint8_t sender[HWADDR_BYTES], target[HWADDR_BYTES];
 };

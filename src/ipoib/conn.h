@@ -77,7 +77,9 @@ void conn_lose(struct neigh_conn *c, uint64_t now_ms);
  * unless it follows more than CONN_SHORTS failures.  Two ends whose connections
  * break at once would else end each other's pauses for ever. */
 void conn_asked(struct neigh_conn *c);
-/* This side has closed the connection.  Another one may begin at once. */
+/* Forgets the connection, which this side has closed or which has ended after
+ * CONN_SHORT_MS or more, and forgets the failures: another connection may begin
+ * at once. */
 void conn_end(struct neigh_conn *c);
 
 #endif

@@ -43,7 +43,8 @@ void hwaddr_write(uint8_t *p, const struct hwaddr *a);
 bool hwaddr_is_equal(const struct hwaddr *a, const struct hwaddr *b);
 /* Computes the MAC of an address: a unicast address, locally administered. */
 void hwaddr_mac(const struct hwaddr *a, uint8_t mac[HWADDR_MAC_BYTES]);
-/* Writes the link-local IPv6 address of a port to ip (RFC 4391, 8). */
+/* Writes the link-local IPv6 address of an interface with this GID to ip
+ * (RFC 4391, 8). */
 void hwaddr_link_local(const uint8_t gid[16], uint8_t ip[16]);
 
 #endif

@@ -28,26 +28,28 @@ enum ipoib_reason {
 
 /* A connection that a neighbour has made. */
 struct stream_accepted {
-	uint32_t id; /* 0: the entry is free */
-	struct hwaddr peer;
-	uint64_t used_ms; /* when a packet was last received */
+	uint32_t id;	    /* 0: the entry is free */
+	struct hwaddr peer; /* the neighbour's address */
+	uint64_t used_ms;   /* when a packet was last received */
 };
 
 struct ipoib {
 	const struct ipoib_sink *sink; /* borrowed */
-	void *ctx;
-	struct hwaddr self;
-	uint8_t mac[HWADDR_MAC_BYTES];
-	struct ipoib_port port;
-	bool has_port; /* ipoib_port was called */
-	bool is_up;
+	void *ctx;		       /* for the functions of the sink */
+	struct hwaddr self;	       /* the interface's own address */
+	uint8_t mac[HWADDR_MAC_BYTES]; /* that of `self` */
+	struct ipoib_port port;	       /* as ipoib_port was last told */
+	bool has_port;		       /* ipoib_port was called */
+	bool is_up;    /* the port has joined the broadcast group */
 	bool ends;     /* ipoib_leave was called */
 	bool was_full; /* the user knows that a joined group has no room */
+	/* The reason that the user was told last; IPOIB_REASON_NONE: none since
+	 * the interface was up. */
 	enum ipoib_reason told;
 	/* The parameters of the broadcast group; only if is_up. */
 	struct sa_member broadcast;
-	/* The MTU that is used: the smaller one of the broadcast group's MTU
-	 * and the port's MTU; only if is_up. */
+	/* The MTU that is used, 1 to 5 for 256 to 4096 bytes: the smaller one
+	 * of the broadcast group's MTU and the port's MTU; only if is_up. */
 	uint8_t mtu;
 	struct announce announce;
 	struct group_table groups;

@@ -217,7 +217,9 @@ static void send_packet(struct ipoib *m, const uint8_t *frame, const uint8_t *p,
 		m->counters.unknown++;
 }
 
-/* Translates an ARP packet to m->scratch.  Returns its length, or 0. */
+/* Translates an ARP packet of the kernel to m->scratch.  Returns the length of
+ * the result; 0: the packet is malformed, or its sender is not this interface.
+ */
 static size_t translate_arp(struct passage *t, const uint8_t *p, size_t bytes)
 {
 	uint8_t *out = t->m->scratch + IPOIB_HEADER_BYTES;
@@ -350,8 +352,9 @@ static void write_header(const struct passage *t, uint8_t *frame, uint16_t type)
 	bytes_put16(frame + AT_TYPE, type);
 }
 
-/* Translates an ARP packet of another host to m->scratch.  Returns its length,
- * or 0. */
+/* Translates an ARP packet of another host to m->scratch.  Returns the length
+ * of the result; 0: the packet is malformed, or its sender gets no MAC
+ * (way_learn). */
 static size_t translate_arp_in(struct passage *t, const uint8_t *p,
 			       size_t bytes)
 {

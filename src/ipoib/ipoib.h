@@ -33,7 +33,7 @@
 #define IPOIB_FRAME_MAX	    (IPOIB_PACKET_MAX + IPOIB_HEADROOM)
 #define IPOIB_NEVER	    UINT64_MAX
 #define IPOIB_CONNECTED_MTU 65520
-/* bytes of a packet, as of IPOIB_PACKET_MAX, in connected mode */
+/* bytes of a packet in connected mode, with its header */
 #define IPOIB_STREAM_MAX (IPOIB_CONNECTED_MTU + IPOIB_HEADER_BYTES)
 
 struct ipoib;
@@ -60,9 +60,9 @@ struct ipoib_link {
 
 /* The sender of a packet. */
 struct ipoib_from {
-	uint32_t qpn;
-	uint16_t lid;
-	bool is_global; /* the packet has a GRH, with these GIDs */
+	uint32_t qpn;	/* of the sender's UD queue pair */
+	uint16_t lid;	/* 0: the packet has come by a connection */
+	bool is_global; /* the GIDs are known: those of a GRH or a connection */
 	uint8_t sgid[16], dgid[16];
 };
 
@@ -75,7 +75,7 @@ struct ipoib_sink {
 			const uint8_t data[CONN_DATA_BYTES]);
 	/* Sends a packet by a connection. */
 	void (*stream)(void *ctx, uint32_t id, const uint8_t *p, size_t bytes);
-	/* Closes a connection, or ends the question for it. */
+	/* Closes a connection, or withdraws the request for one. */
 	void (*close)(void *ctx, uint32_t id);
 	/* Gives a frame to the kernel. */
 	void (*frame)(void *ctx, const uint8_t *p, size_t bytes);
@@ -112,8 +112,9 @@ struct ipoib_counters {
 	uint64_t bad;
 	/* Frames to unknown MACs, or to groups for which there is no room. */
 	uint64_t unknown;
-	/* Packets whose wait for a path, a join or a connection was in vain,
-	 * and packets that came soon after such a failure. */
+	/* Packets whose wait for a path, a join or a connection was in vain, or
+	 * ended because a newer packet waits or no memory is left; and packets
+	 * that came soon after such a failure. */
 	uint64_t waited;
 	/* Frames that are longer than the neighbour takes. */
 	uint64_t too_long;
@@ -141,8 +142,9 @@ void ipoib_reregister(struct ipoib *m, uint64_t now_ms);
 void ipoib_joined(struct ipoib *m, const struct joined *j, uint64_t now_ms);
 /* Sends a frame of the kernel as a packet.  Overwrites the frame. */
 void ipoib_frame(struct ipoib *m, uint8_t *p, size_t bytes, uint64_t now_ms);
-/* Gives a packet that the queue pair has received to the kernel as a frame.
- * Overwrites the packet and the IPOIB_HEADROOM bytes in front of it. */
+/* Gives a packet that the queue pair or a connection (stream_from) has received
+ * to the kernel as a frame.  Overwrites the packet and the IPOIB_HEADROOM bytes
+ * in front of it. */
 void ipoib_packet(struct ipoib *m, const struct ipoib_from *from, uint8_t *p,
 		  size_t bytes, uint64_t now_ms);
 /* Takes a MAD from the subnet administration; ignores a MAD that is no answer.

@@ -8,7 +8,7 @@
 
 #define SEND_ONLY_MAX (GROUP_MAX / 2)
 #define ATTACH_MS     5000  /* until a failed attachment is tried again */
-#define RENEWALS      3	    /* failed renewals end the interface */
+#define RENEWALS      3	    /* so many failed renewals end the interface */
 #define OLD_MS	      30000 /* the age at which a send-only join is repeated */
 #define MTU_256	      1	    /* the code of the MTU of 256 bytes */
 /* The statuses of the answer to a join of a group that does not exist, if the
@@ -220,7 +220,8 @@ static bool stays_sender(const struct ipoib *m, const struct group *g,
 	       g->is_full && g->states & SA_JOIN_SEND_ONLY;
 }
 
-/* status 0: no answer has come. */
+/* Called when a join has failed.  status: that of the SA's refusal; 0: no
+ * answer has come. */
 static void fail_join(struct ipoib *m, struct group *g, uint16_t status,
 		      uint64_t now_ms)
 {
@@ -392,6 +393,9 @@ static bool is_unused(const struct ipoib *m, const struct group *g,
 	       (g->is_full || now_ms >= g->used_ms + GROUP_UNUSED_MS);
 }
 
+/* Called when a question has no answer in time: asks again; or ends the leave
+ * or fails the join, after ASK_TRIES tries or, for a join, after ipoib_leave.
+ */
 static void give_up(struct ipoib *m, struct group *g, uint64_t now_ms)
 {
 	bool leaves = g->state == GROUP_LEAVES;

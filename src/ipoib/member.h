@@ -13,10 +13,11 @@
 void member_begin(struct ipoib *m, uint64_t now_ms);
 /* Forgets all groups, without leaving them, and detaches the queue pair. */
 void member_forget(struct ipoib *m);
-/* The memberships may have ended: asks for each again.  Meanwhile packets to
- * the groups are sent as before. */
+/* The memberships may have ended: member_turn joins each group again.
+ * Meanwhile packets to the groups are sent as before. */
 void member_renew(struct ipoib *m);
-/* Sets which groups the kernel has joined. */
+/* Sets which groups the kernel has joined.  Does nothing while the interface is
+ * down, and after ipoib_leave. */
 void member_set_joined(struct ipoib *m, const struct joined *j,
 		       uint64_t now_ms);
 /* Sends a packet to a group.  If the port has yet to join the group, keeps the
@@ -31,7 +32,8 @@ bool member_answer(struct ipoib *m, const struct sa_answer *answer,
 /* Asks the SA for the joins and leaves that are due.  Returns the time of
  * the next call, or ASK_NEVER. */
 uint64_t member_turn(struct ipoib *m, uint64_t now_ms);
-/* Returns whether the port is a member of no group. */
+/* Returns whether the port is a member of no group.  A membership has ended
+ * when the SA has answered the request to leave, or none of its tries. */
 bool member_has_left(const struct ipoib *m);
 
 #endif

@@ -17,11 +17,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Writes the GID of a partition's broadcast group, with link-local scope. */
+/* Writes the GID of a partition's broadcast group, with link-local scope.  pkey
+ * has the bit of full membership. */
 void mgid_broadcast(uint16_t pkey, uint8_t mgid[16]);
-/* Writes the GID of the multicast address ip, which is in host order. */
+/* Writes the GID of the multicast address ip, which is in host order.
+ * broadcast: the GID of the broadcast group. */
 void mgid_ipv4(const uint8_t broadcast[16], uint32_t ip, uint8_t mgid[16]);
-/* Writes the GID of the multicast address ip. */
+/* Writes the GID of the multicast address ip.  broadcast: the GID of the
+ * broadcast group. */
 void mgid_ipv6(const uint8_t broadcast[16], const uint8_t ip[16],
 	       uint8_t mgid[16]);
 /* Returns whether ip, which is in host order, is a multicast address. */

@@ -11,7 +11,7 @@
 #define GID_TEXT    40
 #define COLLIDED_MS 60000
 
-/* Writes a GID as eight numbers. */
+/* Writes a GID to `text` as eight hexadecimal numbers.  Returns `text`. */
 static const char *gid_text(const uint8_t gid[16], char text[GID_TEXT])
 {
 	int at = 0;
@@ -52,8 +52,8 @@ static void say_refusal(struct ipoib *m, enum ipoib_reason why, uint16_t status)
 		report_say(m,
 			   "the interface is down: the subnet manager refuses "
 			   "to let the port join the broadcast group %s "
-			   "(status 0x%04x); look at its log; the join is "
-			   "tried again",
+			   "(status 0x%04x); look at the subnet manager's log; "
+			   "the join is tried again",
 			   text, status);
 }
 
@@ -127,8 +127,8 @@ void report_group(struct ipoib *m, const uint8_t mgid[16], uint16_t status)
 		report_say(m,
 			   "the subnet manager refuses to let the port join "
 			   "the group %s (status 0x%04x), so packets to this "
-			   "group are not received; look at its log; the join "
-			   "is tried again",
+			   "group are not received; look at the subnet "
+			   "manager's log; the join is tried again",
 			   gid_text(mgid, text), status);
 	else
 		report_say(m,
@@ -155,9 +155,9 @@ void report_full(struct ipoib *m, bool is_full)
 	if (is_full && !m->was_full)
 		report_say(m,
 			   "the kernel has joined more multicast groups than "
-			   "the interface has room for: its table has %u, with "
+			   "the interface has room for: %u groups fit, with "
 			   "the broadcast group and groups to which programs "
-			   "only send; packets to the other groups are not "
+			   "only send; packets to further groups are not "
 			   "received; let programs leave groups",
 			   GROUP_MAX);
 	m->was_full = is_full;

@@ -14,7 +14,8 @@ void report_down(struct ipoib *m, enum ipoib_reason why, uint16_t status);
 /* Tells that the interface is up again, if report_down has told why it was
  * down. */
 void report_up(struct ipoib *m);
-/* Tells that two interfaces have one MAC, at most once in a minute. */
+/* Tells that two interfaces have one MAC, at most once in a minute: *a, which
+ * is known by the MAC, and *b, to which no packets go. */
 void report_collision(struct ipoib *m, const struct hwaddr *a,
 		      const struct hwaddr *b, uint64_t now_ms);
 /* Tells that the port cannot join a group that the kernel has joined.  status:

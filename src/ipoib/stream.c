@@ -13,8 +13,8 @@
 #define ACCEPTED_IDLE_MS 150000
 /* A connection that was used so lately is not closed in favour of another. */
 #define IN_USE_MS  10000
-#define ACCEPTED   0x80000000u /* the id of a neighbour's connection */
-#define INDEX_BITS 8
+#define ACCEPTED   0x80000000u /* in the id of a neighbour's connection */
+#define INDEX_BITS 8	       /* of such an id: the index in ipoib.accepted */
 
 enum {
 	ETHERNET_BYTES = 14,
@@ -336,7 +336,8 @@ static bool is_idle(uint64_t due, uint64_t now_ms, uint64_t *next)
 	return false;
 }
 
-/* Packets wait for the end of a pause: asks again then. */
+/* If packets wait for the end of a pause: asks again when the pause has ended,
+ * and otherwise makes *next at most its end. */
 static void end_pause(struct ipoib *m, struct neigh *n, uint64_t now_ms,
 		      uint64_t *next)
 {

@@ -20,12 +20,14 @@ struct neigh;
 void stream_enable(struct ipoib *m, uint32_t mtu);
 /* The interface at a GID asks for a connection, with private data.  Returns the
  * id of the connection, and stores the private data of the answer; 0: the
- * connection is refused. */
+ * connection is refused, since the interface is down, ends or is in datagram
+ * mode, the private data are wrong, or there is no room for a connection. */
 uint32_t stream_asked(struct ipoib *m, const uint8_t gid[16],
 		      const uint8_t *data, size_t bytes,
 		      uint8_t answer[CONN_DATA_BYTES], uint64_t now_ms);
 /* A neighbour has accepted a connection, with private data.  Returns false if
- * the connection must be closed. */
+ * no such connection was requested, or if the private data are wrong: the
+ * caller closes the connection, and calls stream_closed. */
 bool stream_opened(struct ipoib *m, uint32_t id, const uint8_t *data,
 		   size_t bytes, uint64_t now_ms);
 /* The neighbour has refused the connection `id` or not answered, or the
@@ -49,7 +51,8 @@ void stream_send(struct ipoib *m, struct neigh *n, const uint8_t *p,
 		 size_t bytes, uint64_t now_ms);
 /* Sends the packets that wait for the path or the connection. */
 void stream_send_waiting(struct ipoib *m, struct neigh *n, uint64_t now_ms);
-/* Closes the connection with a neighbour that is to be forgotten. */
+/* Closes the connection that this side has made with a neighbour or has asked
+ * for, if there is one, and forgets its failures. */
 void stream_forget(struct ipoib *m, struct neigh *n);
 /* Closes all connections. */
 void stream_end(struct ipoib *m);

@@ -21,7 +21,8 @@ void way_send(struct ipoib *m, struct neigh *n, const uint8_t *p, size_t bytes,
  * a question. */
 bool way_answer(struct ipoib *m, const struct sa_answer *answer,
 		uint64_t now_ms);
-/* Forgets all paths, which are asked for again when packets are sent. */
+/* Forgets all paths.  A path is asked for again when a packet is sent, or at
+ * once if packets wait for it. */
 void way_renew(struct ipoib *m);
 /* Forgets all neighbours. */
 void way_forget(struct ipoib *m);
