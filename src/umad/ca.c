@@ -3,7 +3,8 @@
  * The list of channel adapters, and the attributes of an adapter and of its one
  * port.  They come from libibverbs' list of devices and from the files that
  * libibverbs writes.  No device is opened.  If this process is a host of a
- * fabric, that host's adapter comes first in the list (umad/fabric.h).
+ * fabric, that host's adapter comes first in the list, and its attributes come
+ * from the fabric (umad/fabric.h).
  */
 #include "umad/explain.h"
 #include "umad/fabric.h"

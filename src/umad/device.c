@@ -4,7 +4,8 @@
  * is the adapter of a fabric's host, if this process is such a host.  A call
  * that names another device fails with ENODEV.
  * umad_get_smi_gsi_pair_by_ca_name fails with ENODEV for every device, since
- * that adapter has one device for both interfaces.  ca.c lists the adapters.
+ * the fabric's adapter has one device for both interfaces.  ca.c lists the
+ * adapters.
  */
 #include "umad/explain.h"
 #include "umad/fabric.h"

@@ -9,18 +9,18 @@
 
 #include <stdint.h>
 
-/* Prints that `call`, a function of the ABI, fails because the ports of RoCE
- * and iWARP devices take no management datagrams.  Sets errno to ENODEV and
- * returns -ENODEV, as functions of this ABI do. */
+/* Prints, once for all calls, that `call`, a function of the ABI, fails because
+ * the ports of RoCE and iWARP devices take no management datagrams.  Sets errno
+ * to ENODEV and returns -ENODEV, as functions of this ABI do. */
 int u_no_port(const char *call);
 
 /* Prints a sentence, unless one with the same format was printed before.
  * Formats are compared by address, so the format must be a string literal.
  * Keeps errno. */
 void u_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Prints a sentence, unless one with the same cause was printed before.
- * @cause: a number other than 0 that is no address of a format.  Keeps errno.
- */
+/* Prints a sentence, unless one with the same `cause` was printed before.
+ * `cause` is a number other than 0 that is no address of a format.  Keeps
+ * errno. */
 void u_say_of(uintptr_t cause, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How libibumad asks about the host of an emulated subnet on which this program
- * runs, over connections to the fabric's process (fabric/fabric_client.h).
- * Thread-safe: the only state is in the connections, which the caller owns.
+ * By these functions libibumad asks about the host of an emulated subnet on
+ * which this program runs, over connections to the fabric's process
+ * (fabric/fabric_client.h).  Thread-safe: the only state is in the connections,
+ * which the caller owns.
  */
 #ifndef UMAD_FABRIC_H
 #define UMAD_FABRIC_H
@@ -24,14 +25,17 @@ bool u_fabric_is_used(void);
  * minute at most to connect, and again for the answer.  If fd is not NULL, *fd
  * is then the descriptor that came with the answer, which the caller closes, or
  * -1.  Returns the connection, which the caller closes.  After an error, prints
- * a sentence and returns -errno. */
+ * a sentence, once for each errno, and returns -errno. */
 int u_fabric_query(struct fabric_proto *m, int *fd);
 /* Returns whether `ca_name` is U_FABRIC_CA or NULL (the first adapter), and
- * this process is a host of a fabric that answers. */
+ * this process is a host of a fabric that answers.  Prints a sentence if the
+ * fabric does not answer (u_fabric_query). */
 bool u_fabric_has(const char *ca_name);
 /* Stores in *number the port that `portnum` of this ABI means.  0 means the
  * first active port; if there is none, the first port with a link; or else the
- * first port.  Returns 0 or -errno: -ENODEV if the adapter has no such port. */
+ * first port.  Returns 0; -ENODEV: the adapter has no such port; -EPROTO: no
+ * fabric of this version sends such an answer; or the -errno of
+ * u_fabric_query. */
 int u_fabric_port(int portnum, uint32_t *number);
 /* Fills in *ca, which the caller releases by umad_release_ca.  Returns 0, or
  * -errno with errno set. */

@@ -9,7 +9,8 @@
  * When the fabric has ended, each call of umad_recv fails with EIO, as the
  * kernel's reads do after an adapter was removed.  A program may call umad_recv
  * again at once and for ever, with a line in its log for each failure, as
- * OpenSM's receiver does.  So all calls but the first wait before they fail.
+ * OpenSM's receiver does.  So all calls but the first wait before they fail:
+ * for the timeout of the call, but at most for DEAD_WAIT_MS.
  */
 #include "umad/explain.h"
 #include "umad/fabric.h"
@@ -83,6 +84,7 @@ static bool is_open(int portid)
 	return found;
 }
 
+/* Adds an entry.  Returns 0, or EMFILE: the table is full. */
 static int add_port(int fd, int connection)
 {
 	int err = EMFILE;
@@ -175,8 +177,9 @@ int umad_get_fd(int portid)
 	return is_open(portid) ? portid : fail_with(EINVAL);
 }
 
-/* Waits until the socket can be read or written.  Returns 0, -ETIMEDOUT after
- * timeout_ms (negative: never), or another -errno. */
+/* Waits until the socket has one of `events`, an error or a hang-up.  Returns
+ * 0; -ETIMEDOUT: timeout_ms have passed (negative: there is no limit); or -EIO:
+ * poll(2) has failed. */
 static int wait_for(int fd, short events, int timeout_ms)
 {
 	uint64_t end = monotonic_ms() + (uint64_t)timeout_ms;
@@ -328,8 +331,8 @@ static ssize_t take_message(int fd, void *umad, int *length)
 		      (size_t)(*length > 0 ? *length : 0);
 	ssize_t n;
 
-	/* ECONNRESET: the fabric has ended, and has left messages unread.  Its
-	 * last messages follow. */
+	/* ECONNRESET: the fabric has ended, and has left messages unread.  The
+	 * last messages of the fabric follow. */
 	do {
 		n = recv(fd, umad, room, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
 	} while (n < 0 && errno == ECONNRESET);
@@ -408,6 +411,8 @@ static int register_agent(int portid, const struct fabric_agent *agent)
 	return m.number < FABRIC_AGENTS ? (int)m.number : fail_with(EPROTO);
 }
 
+/* The agent gets the OUI of OpenIB: an agent of a vendor's class has an OUI,
+ * and this call has no argument for one. */
 int umad_register(int portid, int mgmt_class, int mgmt_version,
 		  uint8_t rmpp_version, long method_mask[16 / sizeof(long)])
 {
@@ -440,7 +445,8 @@ int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version,
 }
 
 /* The ABI demands a positive errno from this call.  The other calls of this
- * file return a negative one. */
+ * file return a negative one.  With UMAD_USER_RMPP the program itself handles
+ * RMPP, so the fabric treats its MADs as single datagrams. */
 int umad_register2(int port_fd, struct umad_reg_attr *attr, uint32_t *agent_id)
 {
 	struct fabric_agent agent;
