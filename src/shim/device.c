@@ -51,7 +51,8 @@ static uint32_t read_number(const char *tree, const char *device,
 	return (uint32_t)strtoul(line, NULL, 0);
 }
 
-/* Reads a GUID such as "0002:c9ff:fe00:0001", and returns it in host order. */
+/* Reads a GUID such as "0002:c9ff:fe00:0001", and returns the GUID in host
+ * order; 0 if there is no such file. */
 static uint64_t read_guid(const char *tree, const char *device,
 			  const char *name)
 {

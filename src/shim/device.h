@@ -4,7 +4,7 @@
  * (util/runtime_tree.h) to answer netlink requests, so that `rdma link` and
  * /sys/class/infiniband always agree.
  *
- * Reads files; allocates nothing and takes no lock.
+ * device_read reads files, allocates nothing and takes no lock.
  */
 #ifndef SHIM_DEVICE_H
 #define SHIM_DEVICE_H
@@ -35,15 +35,16 @@ struct device {
 	/* 1: a channel adapter (IBTA 14.2.5.3); 4: an iWARP device (the
 	 * kernel's RDMA_NODE_RNIC) */
 	uint8_t node_type;
-	bool is_ib; /* the link layer of its ports is InfiniBand */
-	uint32_t port_count;
+	bool is_ib;	     /* the link layer of the ports is InfiniBand */
+	uint32_t port_count; /* how many of `ports` are filled in */
 	struct device_port ports[DEVICE_PORTS]; /* port 1 is ports[0] */
 	char netdev[16];  /* the interface's name; "": unknown, or none */
 	uint32_t ifindex; /* the interface's index; 0: unknown, or none */
 };
 
-/* Reads the devices in the tree of this network namespace into out, in order of
- * their index.  Returns the number of devices read; 0 without a tree. */
+/* Reads the devices in the tree of this network namespace into out, from index
+ * 0 to the first index that no device has: out[i] is the device with index i.
+ * Returns the number of devices read; 0 without a tree. */
 uint32_t device_read(struct device out[DEVICE_MOST]);
 
 #endif

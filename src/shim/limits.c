@@ -28,6 +28,7 @@ _Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64) &&
 		       sizeof(rlim_t) == sizeof(rlim64_t),
 	       "one layout for both");
 
+/* The limit that the program sees. */
 static struct rlimit shown = {RLIM_INFINITY, RLIM_INFINITY};
 
 /* Sets the kernel's limit as near to `asked` as the kernel permits.  Returns
@@ -45,6 +46,9 @@ static int set_within(const struct rlimit *asked)
 	return next_setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
+/* Sets the kernel's limit to `asked` or, if the kernel refuses a limit that is
+ * within the shown one, by set_within.  Then the program sees `asked`.  Returns
+ * 0, or -1 with errno. */
 static int set_memlock(const struct rlimit *asked)
 {
 	if (!SHIM_FIND(getrlimit) || !SHIM_FIND(setrlimit))

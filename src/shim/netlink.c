@@ -19,8 +19,8 @@
  * by dup(2) or fork(2) is known, too.
  *
  * Other sockets of the program are not changed.  As long as the program has
- * opened no socket of NETLINK_RDMA, each send costs one more load.  Takes no
- * lock.
+ * opened no socket of NETLINK_RDMA, each send costs one more load.  The
+ * functions take no lock.
  */
 #include "shim/nldev.h"
 #include "shim/shim.h"
@@ -46,7 +46,8 @@ SHIM_NEXT(sendto);
 SHIM_NEXT(sendmsg);
 SHIM_NEXT(sendmmsg);
 
-static struct count opened; /* sockets that have the mark */
+/* How many sockets were given the mark; never counted down. */
+static struct count opened;
 
 /* Gives the socket the mark.  Returns whether the kernel allows that. */
 static bool mark_fd(int fd)
@@ -77,6 +78,7 @@ static bool has_mark(int fd)
 	       mark.l_onoff && mark.l_linger == MARK;
 }
 
+/* Is fd a socket that the shim has opened for NETLINK_RDMA?  Keeps errno. */
 static bool is_ours(int fd)
 {
 	int saved = errno;
@@ -157,8 +159,9 @@ static int deliver_answer(int fd, const struct nldev_answer *a)
 	return 0;
 }
 
-/* Answers every request in the bytes.  Drops a request that is cut off, as the
- * kernel does. */
+/* Answers every request in the `size` bytes.  Drops a request that is cut off,
+ * as the kernel does.  Returns `size`; or -1 with errno: the socket cannot be
+ * connected to itself, or its receive buffer has no room for an answer. */
 static ssize_t answer_request(int fd, const char *bytes, size_t size)
 {
 	static const size_t least = sizeof(struct nlmsghdr);
@@ -242,7 +245,9 @@ static bool append_part(char bytes[REQUEST_BYTES], size_t *size,
 	return true;
 }
 
-/* Answers the request whose parts the program names by `parts`. */
+/* Answers the request whose parts the program names by `parts`.  Returns the
+ * request's length; or -1 with errno: that of append_part, of answer_request,
+ * or EMSGSIZE for more than IOV_MAX parts. */
 static ssize_t take_request(int fd, const struct iovec *parts, size_t count)
 {
 	_Alignas(struct nlmsghdr) char bytes[REQUEST_BYTES];

@@ -28,8 +28,8 @@ static const struct {
 enum { ROOT_COUNT = sizeof(roots) / sizeof(roots[0]) };
 
 /*
- * Whether the path is `root`, or begins with `root` and a slash or an
- * underscore.  So infiniband_verbs and infiniband_mad count, but not another
+ * Is the path equal to `root`, or does it begin with `root` and a slash or an
+ * underscore?  So infiniband_verbs and infiniband_mad count, but not another
  * name that begins with the same letters.
  */
 static bool is_under(const char *path, const char *root)

@@ -19,8 +19,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+/* Room for a path. */
 struct path {
-	char text[PATH_MAX];
+	char text[PATH_MAX]; /* ends with a NUL */
 };
 
 /* Returns true if path_turn may replace the path.  The test is cheap, since
