@@ -63,7 +63,8 @@ int fabric_client_open_cm(const char *path, uint32_t patience_ms, int *fd);
  * descriptor that came with the message, which the caller closes, or -1.  Sets
  * *is_cut to whether a descriptor came that this process had no room for.
  * Returns the message's length, which may be greater than sizeof(*m); 0: the
- * fabric has closed the connection; or -1 with errno, and *is_cut not set. */
+ * other side has closed the connection; or -1 with errno, and *is_cut not set.
+ * The fabric itself also receives requests by this function. */
 int fabric_client_receive(int connection, struct fabric_proto *m, int flags,
 			  bool *is_cut, int *fd);
 /* Checks a message of n bytes that was received into *m as an answer, and ends

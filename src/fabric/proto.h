@@ -3,12 +3,15 @@
  * Messages between a program and the process of a fabric, on a Unix socket of
  * type SOCK_SEQPACKET.  Each request and each answer is one struct
  * fabric_proto.  A host stays taken (FABRIC_PROTO_TAKE) until the program
- * closes the connection on which it sent the request.
+ * closes the connection on which it sent the request.  A connection takes at
+ * most one host, opens at most one port and has at most one socket for
+ * connection management: another request for these gets -EBUSY.
  *
  * The answer to FABRIC_PROTO_OPEN carries a descriptor, a SOCK_SEQPACKET
  * socket.  Each message on this socket, in both directions, is a struct
  * ib_user_mad and a MAD.  The port stays open until the program closes the
- * socket or the connection.
+ * socket or the connection, and is the port of FABRIC_PROTO_REGISTER and
+ * FABRIC_PROTO_UNREGISTER on this connection.
  *
  * The answer to FABRIC_PROTO_DATA carries the SOCK_SEQPACKET socket of a data
  * end (data.h).  The program and the fabric send packets of an InfiniBand link
@@ -47,9 +50,10 @@
  * carries a memfd whose first 32-bit word is the subnet's number of changes
  * (reach.h).  The fabric writes the new number before a change has an effect
  * that a program can see.  The answer to FABRIC_PROTO_REACH names the program
- * at which the packets of a queue pair arrive, if that program shares its
- * arena, and the number of changes for which this is so.  FABRIC_PROTO_ARENA
- * then asks where the arena of that program is.
+ * at which the packets of a queue pair arrive, and the number of changes for
+ * which this is so; -EHOSTUNREACH: the packets or the answers do not arrive, or
+ * that program does not share its arena.  FABRIC_PROTO_ARENA then asks where
+ * the arena of that program is.
  *
  * Each side checks that both sides run as the same user (SO_PEERCRED).  It then
  * checks the size and the version of each message, and the members that it
