@@ -181,7 +181,8 @@ int fabric_register(struct end *end, const struct fabric_agent *asked)
 {
 	if ((asked->mgmt_class >= CLASSES &&
 	     asked->mgmt_class != CLASS_SUBN_DIRECTED) ||
-	    asked->rmpp_version > 1 || asked->oui >> 24)
+	    asked->rmpp_version > 1 || asked->oui >> 24 ||
+	    (fabric_has_oui(asked->mgmt_class) && !asked->oui))
 		return -EINVAL;
 	if (is_taken(end->port, asked))
 		return -EPERM;

@@ -152,7 +152,9 @@ struct fabric_agent {
 	/* Bit M % 64 of methods[M / 64]: the agent takes requests of method M.
 	 */
 	uint64_t methods[2];
-	uint32_t oui; /* 24 bits; compared only if fabric_has_oui(mgmt_class) */
+	/* The OUI, 24 bits; if fabric_has_oui(mgmt_class), it is compared and
+	 * must not be 0. */
+	uint32_t oui;
 	uint8_t mgmt_class;    /* MgmtClass: 0 to 0x7f, or 0x81 */
 	uint8_t class_version; /* ClassVersion of the class */
 	/* 1: the fabric sends and receives the agent's long MADs by RMPP.

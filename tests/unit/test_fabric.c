@@ -104,6 +104,22 @@ static void datagrams_follow_lids_once_ports_are_active(void **state)
 	assert_null(exchange_mad(w, w->a, &s));
 }
 
+/* as the kernel does */
+static void an_agent_of_a_vendors_class_needs_an_oui(void **state)
+{
+	struct fabric_agent asked = {.mgmt_class = 0x30, .class_version = 1};
+	struct world *w = *state;
+
+	assert_int_equal(fabric_register(w->a, &asked), -EINVAL);
+	asked.mgmt_class = 0x4f;
+	assert_int_equal(fabric_register(w->a, &asked), -EINVAL);
+	asked.oui = 1;
+	assert_true(fabric_register(w->a, &asked) >= 0);
+	/* the class after those of vendors has no OUI */
+	asked = (struct fabric_agent){.mgmt_class = 0x50, .class_version = 1};
+	assert_true(fabric_register(w->a, &asked) >= 0);
+}
+
 static void requests_go_to_the_agent_that_registered(void **state)
 {
 	struct fabric_agent asked = {.mgmt_class = 0x32,
@@ -399,6 +415,7 @@ int main(void)
 		WORLD_TEST(a_route_that_leads_nowhere_times_out),
 		WORLD_TEST(states_go_from_init_by_armed_to_active),
 		WORLD_TEST(datagrams_follow_lids_once_ports_are_active),
+		WORLD_TEST(an_agent_of_a_vendors_class_needs_an_oui),
 		WORLD_TEST(requests_go_to_the_agent_that_registered),
 		WORLD_TEST(an_smp_goes_by_lid_and_then_by_route),
 		WORLD_TEST(a_manager_shows_is_sm_and_takes_sm_info),
