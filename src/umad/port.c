@@ -336,15 +336,18 @@ static ssize_t take_message(int fd, void *umad, int *length)
 	do {
 		n = recv(fd, umad, room, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
 	} while (n < 0 && errno == ECONNRESET);
-	if (n < 0)
-		return errno == EAGAIN ? -EWOULDBLOCK : -errno;
 	if (!n)
 		return -EIO; /* umad_recv says why */
-	if ((size_t)n > room) {
+	if (n > 0 && (size_t)n > room) {
 		*length = (int)(n - (ssize_t)sizeof(struct ib_user_mad));
 		return -ENOSPC;
 	}
-	return recv(fd, umad, room, MSG_DONTWAIT);
+	/* a process that shares the socket may have taken the message */
+	if (n > 0)
+		n = recv(fd, umad, room, MSG_DONTWAIT);
+	if (n < 0)
+		return errno == EAGAIN ? -EWOULDBLOCK : -errno;
+	return n;
 }
 
 int umad_recv(int portid, void *umad, int *length, int timeout_ms)
@@ -362,8 +365,8 @@ int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 		take_shielded(&cancel);
 		n = take_message(portid, umad, length);
 		give_shielded(cancel);
-		/* after a wait, -EWOULDBLOCK says that another thread took the
-		 * message */
+		/* after a wait, -EWOULDBLOCK says that another thread or
+		 * process took the message */
 	} while (n == -EWOULDBLOCK && timeout_ms < 0);
 	if (n == -EIO)
 		return fail_dead(portid, timeout_ms);

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "brought.h"
 #include "fabric/fabric_client.h"
 #include "umad/newer.h"
 
@@ -193,9 +194,11 @@ static void a_device_that_does_not_exist_is_enodev(void **state)
 	assert_int_equal(umad_get_ca_portguids("adv9", &guid, 1), -ENODEV);
 }
 
-/* Answers `answers` questions for an adapter with one port, and refuses each
- * further question with EMFILE. */
-static void serve_questions(int listener, int answers)
+static int answers; /* how many questions serve_questions answers */
+
+/* Plays a fabric: answers `answers` questions for an adapter with one port, and
+ * refuses each further question with EMFILE. */
+static void serve_questions(int listener)
 {
 	struct fabric_proto m;
 
@@ -213,8 +216,8 @@ static void serve_questions(int listener, int answers)
 	}
 }
 
-/* Starts the fabric that serve_questions plays.  Returns its process. */
-static pid_t start_fabric(int answers)
+/* Starts the fabric that `serve` plays.  Returns the fabric's process. */
+static pid_t start_fabric(void (*serve)(int listener))
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -231,7 +234,7 @@ static pid_t start_fabric(int answers)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid)
-		serve_questions(listener, answers);
+		serve(listener);
 	close(listener);
 	return pid;
 }
@@ -247,9 +250,9 @@ static void end_fabric(pid_t pid)
 static void an_error_of_a_fabric_is_not_enodev(void **state)
 {
 	/* umad_get_port asks for the adapter twice, and then for the port */
-	for (int answers = 1; answers <= 2; answers++)
+	for (answers = 1; answers <= 2; answers++)
 		for (int portnum = 0; portnum <= 1; portnum++) {
-			pid_t fabric = start_fabric(answers);
+			pid_t fabric = start_fabric(serve_questions);
 			umad_port_t port;
 
 			errno = 0;
@@ -274,10 +277,12 @@ static void ask_for_pair(int out)
 
 static void the_pair_of_a_fabrics_adapter_has_its_own_sentence(void **state)
 {
-	pid_t fabric = start_fabric(1), child;
+	pid_t fabric, child;
 	int pipes[2], status;
 	char said[512] = "";
 
+	answers = 1;
+	fabric = start_fabric(serve_questions);
 	assert_int_equal(pipe(pipes), 0);
 	child = fork();
 	assert_true(child >= 0);
@@ -290,6 +295,67 @@ static void the_pair_of_a_fabrics_adapter_has_its_own_sentence(void **state)
 	assert_non_null(strstr(said, "advib0 has one device for SMI and GSI"));
 	assert_null(strstr(said, "RoCE"));
 	close(pipes[0]);
+	end_fabric(fabric);
+}
+
+/* Receives a request, and answers it with the descriptor fd; -1: with none. */
+static void answer_one(int connection, int fd)
+{
+	struct fabric_proto m;
+
+	if (recv(connection, &m, sizeof(m), 0) != sizeof(m))
+		_exit(1);
+	m.err = 0;
+	m.ca = (struct fabric_ca){.first_port = 1, .last_port = 1};
+	if (brought_pass(connection, &m, sizeof(m), fd, fd >= 0) < 0)
+		_exit(1);
+}
+
+/* Plays a fabric that opens a port, in which one datagram waits. */
+static void serve_port(int listener)
+{
+	struct buffer datagram = {0};
+	int ends[2];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) ||
+	    send(ends[0], &datagram, sizeof(datagram), 0) < 0)
+		_exit(1);
+	answer_one(accept(listener, NULL, NULL), -1);
+	answer_one(accept(listener, NULL, NULL), ends[1]);
+	for (;;)
+		pause();
+}
+
+static bool loses_message; /* another process takes each message that waits */
+
+ssize_t __real_recv(int fd, void *bytes, size_t size, int flags);
+ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags);
+
+/* The linker directs the tested code's calls of recv to this function. */
+ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags)
+{
+	struct buffer taken;
+
+	if (loses_message && !(flags & MSG_PEEK))
+		__real_recv(fd, &taken, sizeof(taken), MSG_DONTWAIT);
+	return __real_recv(fd, bytes, size, flags);
+}
+
+/* A child of fork has the port, too, and may take a message after umad_recv has
+ * read the message's length. */
+static void a_message_that_another_process_takes_is_no_message(void **state)
+{
+	pid_t fabric = start_fabric(serve_port);
+	struct buffer buffer;
+	int length = sizeof(buffer.mad), port = umad_open_port("advib0", 1);
+
+	assert_true(port >= 0);
+	loses_message = true;
+	assert_int_equal(umad_recv(port, &buffer, &length, 0), -EWOULDBLOCK);
+	assert_int_equal(errno, EWOULDBLOCK);
+	loses_message = false;
+	assert_int_equal(umad_close_port(port), 0);
 	end_fabric(fabric);
 }
 
@@ -344,6 +410,8 @@ int main(void)
 			the_pair_of_a_fabrics_adapter_has_its_own_sentence),
 		cmocka_unit_test(no_port_takes_datagrams),
 		cmocka_unit_test(an_error_of_a_fabric_is_not_enodev),
+		cmocka_unit_test(
+			a_message_that_another_process_takes_is_no_message),
 		cmocka_unit_test(
 			the_first_adapter_is_the_roce_device_of_libibverbs),
 		cmocka_unit_test(a_device_that_does_not_exist_is_enodev),
