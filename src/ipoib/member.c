@@ -10,7 +10,6 @@
 #define ATTACH_MS     5000  /* until a failed attachment is tried again */
 #define RENEWALS      3	    /* so many failed renewals end the interface */
 #define OLD_MS	      30000 /* the age at which a send-only join is repeated */
-#define MTU_256	      1	    /* the code of the MTU of 256 bytes */
 /* The statuses of the answer to a join of a group that does not exist, if the
  * request lacks the parameters with which the SA creates a group
  * (IBTA Vol 1, 15.2.5.17). */
