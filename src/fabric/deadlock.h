@@ -39,8 +39,8 @@ void deadlock_tick(struct fabric *f);
 /* Returns the time of the next search, in ms; FABRIC_NEVER: no packet waits. */
 uint64_t deadlock_deadline(const struct fabric *f);
 /* Returns the sentence about the deadlock that the last search has found: the
- * links and VLs of the cycle, and what to do; NULL: it has found none.  Valid
- * until the next fabric_turn. */
+ * links and VLs of the cycle, and a remedy; NULL: the search has found none.
+ * The sentence is valid until the next fabric_turn. */
 const char *deadlock_text(const struct fabric *f);
 /* As deadlock_text, but returns the sentence once, until a search has found no
  * deadlock and a later one has found one. */

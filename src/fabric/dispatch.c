@@ -85,8 +85,9 @@ static bool answer_cm(struct packet *p)
 	return true;
 }
 
-/* Does what the node's agent has decided.  SMA_NOT_MINE: a program's agent gets
- * the request. */
+/* Carries out the verdict of the node's agent.  SMA_NOT_MINE: a program's agent
+ * gets the request or, if there is none, the fabric answers as the kernel does.
+ */
 static void carry_out(struct packet *p, enum sma_verdict verdict,
 		      uint16_t status)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Topologies in the net file format of ibsim, which is also what ibnetdiscover
- * prints.  A record is a line `Switch|Hca|Ca|Rt PORTS "ID"` and a line
+ * Topologies in the net file format of ibsim, which ibnetdiscover prints, too.
+ * A record is a line `Switch|Hca|Ca|Rt PORTS "ID"` and a line
  * `[PORT] "ID"[PORT]` for each cable.  Any other line ends the record, even an
  * empty line, except a line that begins with `#`.  Lines `sysimgguid=` and
  * `vendid=` set values for the next record.  Lines `devid=`, `width=` and

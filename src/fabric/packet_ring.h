@@ -104,8 +104,8 @@ void packet_ring_init_out(struct packet_ring_out *o, void *memory);
 void packet_ring_init_in(struct packet_ring_in *in, void *memory);
 
 /* Returns where the producer writes a packet of n bytes; NULL: there is no
- * room, or the ring is broken.  n is at least 1, and at most what half of the
- * blocks hold: a producer that waits is woken when half of the ring is free. */
+ * room, or the ring is broken.  n is at least 1, and half of the blocks hold n
+ * bytes: a producer that waits is woken when half of the ring is free. */
 uint8_t *packet_ring_room(struct packet_ring_out *o, size_t n);
 /* Puts the packet that was written at packet_ring_room(n). */
 void packet_ring_put(struct packet_ring_out *o, size_t n);

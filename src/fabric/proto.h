@@ -124,9 +124,9 @@ struct fabric_arena {
 	int32_t fd; /* the number of the arena's descriptor in that process */
 };
 
-/* The program at the other end of a connection. */
+/* The program at which the packets of a connected queue pair arrive. */
 struct fabric_reached {
-	struct reach_peer peer; /* the program's end of the connection */
+	struct reach_peer peer; /* how the program's packets come back */
 	uint32_t program;	/* the program's number, 1 to DATA_NUMBER_MAX */
 	/* The subnet's number of changes.  The answer holds as long as the
 	 * memfd of FABRIC_PROTO_SHARE has this number. */

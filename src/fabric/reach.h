@@ -33,7 +33,7 @@ struct reach {
 	uint8_t sgid[16], dgid[16];
 };
 
-/* The other end of such packets. */
+/* The peer at which such packets arrive, and how its packets come back. */
 struct reach_peer {
 	/* Bit i: the peer may send its packets by entry i of its port's P_Key
 	 * table.  That entry fits the P_Key of the packets, and packets with

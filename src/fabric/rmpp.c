@@ -387,7 +387,8 @@ static void free_oldest_done(struct end *end)
 		}
 }
 
-/* Keeps what answers to repeated segments need. */
+/* Keeps the part of the transfer that answers to repeated segments need, for
+ * DONE_MS, and frees the MAD. */
 static void keep_done(struct end *end, struct rmpp_in *in)
 {
 	if (end->finished_count == TRANSFERS_MAX)

@@ -23,17 +23,18 @@ struct sma_call {
 	bool hides_mkey;   /* PortInfo in the answer has M_Key 0 */
 };
 
-/* GUIDInfo. */
+/* Executes a Get or a Set of GUIDInfo. */
 uint16_t sma_tables_guids(struct sma_call *c);
-/* P_KeyTable. */
+/* Executes a Get or a Set of P_KeyTable. */
 uint16_t sma_tables_pkeys(struct sma_call *c);
-/* SLtoVLMappingTable. */
+/* Executes a Get or a Set of SLtoVLMappingTable. */
 uint16_t sma_tables_slvl(struct sma_call *c);
-/* VLArbitrationTable. */
+/* Executes a Get or a Set of VLArbitrationTable. */
 uint16_t sma_tables_vlarb(struct sma_call *c);
-/* LinearForwardingTable. */
+/* Executes a Get or a Set of LinearForwardingTable, which only a switch has. */
 uint16_t sma_tables_lft(struct sma_call *c);
-/* MulticastForwardingTable. */
+/* Executes a Get or a Set of MulticastForwardingTable, which only a switch has.
+ */
 uint16_t sma_tables_mft(struct sma_call *c);
 
 #endif

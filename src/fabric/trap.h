@@ -14,21 +14,22 @@
 
 #include "fabric/inside.h"
 
-/* Trap 128 of a switch: the state of a link has changed.  A link that changes
- * again begins another trap in place of the first. */
+/* Begins trap 128 of a switch: the state of a link has changed.  A link that
+ * changes again begins another trap in place of the first. */
 void trap_link_changed(struct node *node);
-/* Trap 144 of `port`: its CapabilityMask has changed. */
+/* Begins trap 144 of `port`: the port's CapabilityMask has changed. */
 void trap_capabilities(struct port *port);
-/* Trap 256: `port` refuses the SMP p, because the M_Key of p is wrong. */
-void trap_mkey(struct port *port, const struct packet *p);
-/* Trap 257: the adapter's port refuses p, because no P_Key in the port's table
- * fits that of p (gate_fits). */
-void trap_pkey(struct port *port, const struct packet *p);
-/* Trap 258: a queue pair at `port` refuses p, because the Q_Key of p is wrong.
+/* Begins trap 256: `port` refuses the SMP p, because the M_Key of p is wrong.
  */
+void trap_mkey(struct port *port, const struct packet *p);
+/* Begins trap 257: the adapter's port refuses p, because no P_Key in the port's
+ * table fits that of p (gate_fits). */
+void trap_pkey(struct port *port, const struct packet *p);
+/* Begins trap 258: a queue pair at `port` refuses p, because the Q_Key of p is
+ * wrong. */
 void trap_qkey(struct port *port, const struct packet *p);
-/* Trap 259: the port `at` of a switch refuses p, because no P_Key in the port's
- * table fits that of p. */
+/* Begins trap 259: the port `at` of a switch refuses p, because no P_Key in the
+ * port's table fits that of p. */
 void trap_switch_pkey(struct port *at, const struct packet *p);
 
 /* Executes TrapRepress at `port`: ends the port's trap whose transaction ID has
