@@ -30,9 +30,9 @@ struct announce {
 	uint32_t left;	   /* how many announcements are still to come */
 };
 
-/* The interface has come up: announcements begin. */
+/* Begins announcements: the interface has come up. */
 void announce_begin(struct announce *a, uint64_t now_ms);
-/* The interface has gone down, or ends: no announcement is to come. */
+/* Ends announcements: the interface has gone down, or ends. */
 void announce_end(struct announce *a);
 /* Returns whether an announcement is due, and removes all that are due: the
  * caller announces the addresses once in place of all of them. */

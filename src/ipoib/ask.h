@@ -31,10 +31,11 @@ bool ask_is_late(const struct ask *a, uint64_t now_ms);
 bool ask_may_begin(const struct ask *a, uint64_t now_ms);
 /* Begins a question, or another try of the open one, with a new id. */
 void ask_begin(struct ask *a, uint32_t id, uint64_t now_ms);
-/* The question has failed: no answer came, or a refusal. */
+/* Ends the question, which has failed: no answer came, or a refusal.  The next
+ * question may begin after a pause. */
 void ask_fail(struct ask *a, uint64_t now_ms);
-/* The question is answered or of no more use: forgets it and the failures, so
- * that a question may begin at once. */
+/* Forgets the question, which is answered or of no more use, and the failures,
+ * so that a question may begin at once. */
 void ask_reset(struct ask *a);
 /* Returns when the try of the open question ends; if none is open, when a
  * question may begin. */

@@ -40,11 +40,11 @@ struct ipoib;
 
 /* The port, as the subnet manager has configured it. */
 struct ipoib_port {
-	bool is_active;
-	bool has_pkey; /* the port's table has the P_Key, with full membership
-			*/
-	uint16_t pkey; /* the partition's, with the bit of full membership */
-	uint16_t lid;
+	bool is_active;	 /* PortState is ACTIVE */
+	bool has_pkey;	 /* the port's table has the P_Key, with full membership
+			  */
+	uint16_t pkey;	 /* the partition's, with the bit of full membership */
+	uint16_t lid;	 /* the base LID; 0: none */
 	uint16_t sm_lid; /* 0: the port knows no subnet manager */
 	uint8_t mtu;	 /* the active MTU: 1 to 5, for 256 to 4096 bytes */
 	uint8_t gid[16];
@@ -66,6 +66,8 @@ struct ipoib_from {
 	uint8_t sgid[16], dgid[16];
 };
 
+/* The functions by which the interface gives its results to the caller.  ctx is
+ * that of ipoib_new. */
 struct ipoib_sink {
 	/* Asks the neighbour at the end of the route for a connection, with the
 	 * private data.  True: stream_opened or stream_closed follows.  False:

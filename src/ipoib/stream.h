@@ -18,20 +18,23 @@ struct neigh;
 /* Turns the connected mode on, before the first ipoib_port.  mtu: of IP, at
  * most IPOIB_CONNECTED_MTU. */
 void stream_enable(struct ipoib *m, uint32_t mtu);
-/* The interface at a GID asks for a connection, with private data.  Returns the
- * id of the connection, and stores the private data of the answer; 0: the
- * connection is refused, since the interface is down, ends or is in datagram
- * mode, the private data are wrong, or there is no room for a connection. */
+/* Takes the request of the interface at a GID for a connection, with its
+ * private data.  Returns the id of the connection, and stores the private data
+ * of the answer; 0: the connection is refused, since this interface is down,
+ * ends or is in datagram mode, the private data are wrong, or there is no room
+ * for a connection. */
 uint32_t stream_asked(struct ipoib *m, const uint8_t gid[16],
 		      const uint8_t *data, size_t bytes,
 		      uint8_t answer[CONN_DATA_BYTES], uint64_t now_ms);
-/* A neighbour has accepted a connection, with private data.  Returns false if
- * no such connection was requested, or if the private data are wrong: the
- * caller closes the connection, and calls stream_closed. */
+/* Notes that a neighbour has accepted a connection, with private data, and
+ * sends the packets that have waited.  Returns false if no such connection was
+ * requested, or if the private data are wrong: the caller closes the
+ * connection, and calls stream_closed. */
 bool stream_opened(struct ipoib *m, uint32_t id, const uint8_t *data,
 		   size_t bytes, uint64_t now_ms);
-/* The neighbour has refused the connection `id` or not answered, or the
- * connection has ended.  The sink's close is not called for it. */
+/* Notes that the neighbour has refused the connection `id` or not answered, or
+ * that the connection has ended.  Passes the packets that have waited for it to
+ * stream_send again.  Does not call the sink's close for this connection. */
 void stream_closed(struct ipoib *m, uint32_t id, uint64_t now_ms);
 /* Stores the sender of a packet that has come by a connection, for
  * ipoib_packet.  Returns false if the connection is not known. */
