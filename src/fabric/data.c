@@ -287,10 +287,13 @@ static void add_payload(struct data_end *end, struct packet *p,
 
 /* Sends the packet to the switches.  Since a switch does not send a multicast
  * packet back to the packet's ingress port, the data ends at the sender's port
- * get a copy here. */
+ * get a copy here, unless that port is only a limited member of the partition:
+ * limited members receive no packets of each other, and the port has received
+ * no packet whose P_Key it could count as a violation. */
 static void send_packet(struct packet *p)
 {
-	struct packet *copy = p->dlid >= MLID_FIRST ? packet_copy(p) : NULL;
+	bool comes_back = p->dlid >= MLID_FIRST && gate_fits(p->at, p->pkey);
+	struct packet *copy = comes_back ? packet_copy(p) : NULL;
 
 	packet_inject(p);
 	if (copy)

@@ -171,6 +171,26 @@ static void a_loss_at_the_senders_port_hides_none_at_another(void **state)
 	}
 }
 
+/* The port of a limited member does not count the packets that it sends to a
+ * group as packets with a wrong P_Key. */
+static void a_limited_member_violates_no_partition_by_sending(void **state)
+{
+	struct world *w = *state;
+	struct port *port = port_of(w, "A", 1);
+	struct made m;
+
+	port->pkeys[0] = 0x7fff;
+	assert_int_equal(data_join(w->a, group), 0);
+	assert_int_equal(data_join(w->b, group), 0);
+	make_multicast(&m, w);
+	bth_put_pkey(m.bytes + LRH_BYTES + 40, 0x7fff);
+	seal_packet(&m);
+	assert_int_equal(send_made(w, &m), 0);
+	assert_int_equal(fetch_mark(w->a), -1);
+	assert_true(fetch_mark(w->b) >= 0);
+	assert_int_equal(bytes_get16(port->info + AT_PKEY_VIOLATIONS), 0);
+}
+
 /* B does not read for longer than HOQLife.  The packets to B are discarded, and
  * the sender's packets to C arrive. */
 static void a_receiver_that_has_stopped_does_not_stop_its_senders(void **state)
@@ -422,6 +442,7 @@ int main(void)
 		TEST(copies_for_many_receivers_are_bounded),
 		TEST(a_multicast_packet_counts_once_a_port_as_lost),
 		TEST(a_loss_at_the_senders_port_hides_none_at_another),
+		TEST(a_limited_member_violates_no_partition_by_sending),
 		TEST(a_receiver_that_has_stopped_does_not_stop_its_senders),
 		TEST(ends_close_while_packets_are_on_their_way),
 		TEST(each_packet_is_seen_once_as_it_leaves_its_first_port),
