@@ -137,12 +137,13 @@ struct node {
 /* The bytes of a data end's packet, from LRH to VCRC, which copies of a
  * multicast packet share. */
 struct payload {
-	uint32_t refs; /* packets with these bytes */
-	uint32_t bytes;
+	uint32_t refs;	/* packets with these bytes */
+	uint32_t bytes; /* the packet's length */
 	/* data_end_count_lost has counted a packet with these bytes. */
 	bool is_lost;
-	bool is_large; /* `data` has LRH_FRAME_MAX bytes, and is kept if freed
-			*/
+	/* `data` has room for LRH_FRAME_MAX bytes, and its memory is that of
+	 * fabric.memory.payloads. */
+	bool is_large;
 	uint8_t data[];
 };
 
@@ -164,12 +165,15 @@ struct packet {
 	struct port *in; /* the ingress port; NULL: the packet starts at `at` */
 	uint16_t slid, dlid;
 	uint8_t sl;
-	uint8_t hops;
-	uint32_t src_qp, dest_qp;
-	uint32_t qkey;
-	bool has_grh;
+	uint8_t hops; /* the links that the packet has crossed or waits for */
+	uint32_t src_qp; /* 0: also a packet that has no DETH */
+	uint32_t dest_qp;
+	uint32_t qkey; /* only if the packet has a DETH */
+	bool has_grh;  /* the packet has a GRH */
+	/* Fields of the GRH; only of a management datagram. */
 	uint8_t hop_limit, traffic_class;
 	uint32_t flow_label;
+	/* The GIDs of the GRH; only if has_grh. */
 	uint8_t sgid[16], dgid[16];
 	struct payload *payload; /* NULL: a management datagram */
 	struct origin origin;

@@ -43,7 +43,7 @@ struct lane_clock {
 
 /* One data VL of a port. */
 struct lane {
-	struct port *port;
+	struct port *port; /* the port that has the lane */
 	struct list queue; /* struct packet.list: to leave, oldest first */
 	uint64_t head_ms;  /* when the oldest packet became the oldest */
 	/* VLStalled: until this time the port discards the packets of the VL;
@@ -64,8 +64,9 @@ struct lane {
 			   buffer */
 };
 
+/* The lanes of a port. */
 struct lanes {
-	struct port *port;
+	struct port *port;   /* the port that has the lanes */
 	struct list waiting; /* in data_ends.waiting: some queue has packets */
 	/* In data_ends.woken: a queue may have a packet that can leave.  Or in
 	 * data_ends.tired: the link carries nothing more in this turn. */
