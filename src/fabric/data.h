@@ -14,12 +14,12 @@
  * send its packets waits (data_may_send).
  *
  * Packets that wait for too long are lost.  If a receiver has fetched nothing
- * for the time HOQLife, the port at the other end of its cable discards the
- * packets that have waited that long.  If the end is paused then, that port
- * also discards the packets that come for the end, until data_unpause.  A
- * switch also discards packets that cannot leave (HOQLife, LifeTimeValue).  The
- * SM sets these times, which may be without limit.  An adapter's port has no
- * HOQLife, and uses one second.
+ * for the time HOQLife, the port at the far end of the receiver's cable
+ * discards the packets that have waited that long.  If the receiver is paused
+ * then, that port also discards the packets that come for the receiver, until
+ * data_unpause.  A switch also discards packets that cannot leave (HOQLife,
+ * LifeTimeValue).  The SM sets these times, which may be without limit.  An
+ * adapter's port has no HOQLife, and uses one second.
  *
  * The QPNs of an end have the end's number, 1 to DATA_NUMBER_MAX, in their
  * upper 10 bits.  QP 0 and 1 belong to management (fabric.h).

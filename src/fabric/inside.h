@@ -79,11 +79,11 @@ struct counters {
 	uint64_t link_downed;
 	uint64_t rx_errors;	  /* nothing counts it; a Set may write it */
 	uint64_t rx_relay_errors; /* a switch had no route for the packet */
-	/* Packets that the port could not send: its link was not active, the
-	 * packet had more than HOPS_MAX hops, its SL had no VL, it was longer
-	 * than the MTU, no copy of a multicast packet could be made, the packet
-	 * waited for too long (HOQLife, LifeTimeValue), the VL was stalled, or
-	 * the receiver did not fetch the packet in time. */
+	/* Packets that the port could not send: the link was not active, the VL
+	 * was stalled, no copy for a group could be made, no memory was left,
+	 * or the packet had more than HOPS_MAX hops, an SL without a VL or more
+	 * bytes than the MTU, waited for too long (HOQLife, LifeTimeValue), or
+	 * was not fetched by the receiver in time. */
 	uint64_t tx_discards;
 	uint64_t tx_constraint; /* P_Key refused at a switch's egress port */
 	uint64_t rx_constraint; /* P_Key refused at a switch's ingress port */

@@ -19,8 +19,8 @@
 #define NEIGH_MAX     2048 /* neighbours */
 #define NEIGH_BUCKETS 4096
 #define NEIGH_SOURCES 1024 /* slots to find MACs by LID and QPN */
-/* Once no packet was sent to a neighbour for this time, another neighbour may
- * take its MAC. */
+/* A neighbour to which no packet was sent for this time is forgotten if another
+ * neighbour has the same MAC. */
 #define NEIGH_UNUSED_MS 60000
 
 struct neigh {

@@ -337,7 +337,7 @@ static bool is_idle(uint64_t due, uint64_t now_ms, uint64_t *next)
 }
 
 /* If packets wait for the end of a pause: asks again when the pause has ended,
- * and otherwise makes *next at most its end. */
+ * and otherwise makes *next at most the end of the pause. */
 static void end_pause(struct ipoib *m, struct neigh *n, uint64_t now_ms,
 		      uint64_t *next)
 {

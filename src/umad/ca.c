@@ -102,7 +102,7 @@ static unsigned read_number(const char *folder, const char *name)
 	return (unsigned)strtoul(text, NULL, 0);
 }
 
-/* The text is 16-bit words in hexadecimal, separated by colons.  Returns its
+/* The text is 16-bit words in hexadecimal, separated by colons.  Returns the
  * last four words in network order: a GUID, or a half of a GID. */
 static __be64 parse_guid(const char *text)
 {

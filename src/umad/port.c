@@ -449,7 +449,7 @@ int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version,
 
 /* The ABI demands a positive errno from this call.  The other calls of this
  * file return a negative one.  With UMAD_USER_RMPP the program itself handles
- * RMPP, so the fabric treats its MADs as single datagrams. */
+ * RMPP, so the fabric treats the agent's MADs as single datagrams. */
 int umad_register2(int port_fd, struct umad_reg_attr *attr, uint32_t *agent_id)
 {
 	struct fabric_agent agent;
