@@ -33,7 +33,7 @@
  * only, and the fabric drops packets that come by the socket; packets that are
  * sent back, and news, still go by the socket.  A side that has put packets
  * into a ring, and a program that has made room, wakes the other side if that
- * side waits (packet_ring_publish, packet_ring_release): it sends struct
+ * side waits (packet_ring_publish, packet_ring_release), by struct
  * fabric_proto_news with DATA_RING on the socket.  A side leaves this message
  * out if the socket is full, since the other side then finds messages in the
  * socket anyway.  A program that waits for room in its ring sets the count of
