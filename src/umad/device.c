@@ -63,14 +63,22 @@ int umad_sort_ca_device_list(struct umad_device_node **head, size_t size)
 
 /* The kernel sets IsSM of a port while a program has this file open.  A fabric
  * instead sets IsSM while a program has an agent for SubnGet, so here any file
- * will do. */
+ * will do.  Returns 0, or -errno with errno set; -ENODEV: there is no such
+ * port. */
 int umad_get_issm_path(const char *ca_name, int portnum, char path[], int max)
 {
-	if (u_fabric_has(ca_name)) {
-		snprintf(path, (size_t)(max > 0 ? max : 0), "/dev/null");
-		return 0;
+	uint32_t number;
+	int err;
+
+	if (!u_fabric_has(ca_name))
+		return u_no_port("umad_get_issm_path");
+	err = u_fabric_port(portnum, &number);
+	if (err) {
+		errno = -err;
+		return err;
 	}
-	return u_no_port("umad_get_issm_path");
+	snprintf(path, (size_t)(max > 0 ? max : 0), "/dev/null");
+	return 0;
 }
 
 int umad_get_smi_gsi_pairs(struct umad_ca_pair *pairs, size_t max)

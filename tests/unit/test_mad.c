@@ -264,6 +264,23 @@ static void an_error_of_a_fabric_is_not_enodev(void **state)
 		}
 }
 
+static void a_port_that_does_not_exist_has_no_issm_path(void **state)
+{
+	char path[64] = "";
+	pid_t fabric;
+
+	answers = 4; /* two for each call */
+	fabric = start_fabric(serve_questions);
+	assert_int_equal(umad_get_issm_path("advib0", 1, path, sizeof(path)),
+			 0);
+	assert_string_equal(path, "/dev/null");
+	errno = 0;
+	assert_int_equal(umad_get_issm_path("advib0", 2, path, sizeof(path)),
+			 -ENODEV);
+	assert_int_equal(errno, ENODEV);
+	end_fabric(fabric);
+}
+
 /* In a child, whose standard error is `out`: asks for the pair of the adapter
  * of a fabric's host. */
 static void ask_for_pair(int out)
@@ -410,6 +427,7 @@ int main(void)
 			the_pair_of_a_fabrics_adapter_has_its_own_sentence),
 		cmocka_unit_test(no_port_takes_datagrams),
 		cmocka_unit_test(an_error_of_a_fabric_is_not_enodev),
+		cmocka_unit_test(a_port_that_does_not_exist_has_no_issm_path),
 		cmocka_unit_test(
 			a_message_that_another_process_takes_is_no_message),
 		cmocka_unit_test(
