@@ -45,7 +45,8 @@ void *arena_map_parts(const struct arena_parts *p)
 }
 
 /* Seals both parts.  F_SEAL_FUTURE_WRITE makes all later mappings of the first
- * part read-only; this process has mapped the part already.  Returns 0 or
+ * part read-only; this process has mapped the part already.  Before Linux 5.1
+ * the kernel refuses this seal, and the arena works without it.  Returns 0 or
  * -errno. */
 static int seal_parts(const struct arena_parts *p)
 {

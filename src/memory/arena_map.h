@@ -23,21 +23,22 @@ struct arena_map {
 };
 
 /*
- * Returns the size in bytes of the largest arena that this process may map,
- * whether the arena is of this process or of a peer.  There is a limit only
- * under valgrind, which reads all mapped memory when a program or the child of
- * a fork ends, to look for pointers.  An arena is mostly holes, and valgrind
- * would fill the holes with pages.
+ * Returns the size in bytes of the largest arena that this process may map, its
+ * own or a peer's; SIZE_MAX: any size.  There is a limit only under valgrind,
+ * which reads all mapped memory when a program or the child of a fork ends, to
+ * look for pointers.  An arena is mostly holes, and valgrind would fill the
+ * holes with pages.
  */
 size_t arena_map_limit(void);
 /*
- * Creates, maps and seals an arena.  Tries sizes from 16 GiB down to 16 MiB,
- * and takes the first that the system allows.  Returns 0, or the -errno with
- * which the smallest size failed.  -EFBIG: the limit on the size of a file
- * (ulimit -f) is too small, and the function has printed a message.
+ * Creates, maps and seals an arena.  Tries sizes from 16 GiB down to
+ * ARENA_MAP_LEAST, leaves out those above arena_map_limit, and takes the first
+ * that the system allows.  Returns 0, or the -errno with which the smallest
+ * size failed.  -EFBIG: the limit on the size of a file (ulimit -f) is too
+ * small, and the function has printed a message.
  */
 int arena_map_new(struct arena_map *m);
-/* Unmaps the arena and closes its memfds. */
+/* Unmaps the arena that arena_map_new has made, and closes its memfds. */
 void arena_map_free(struct arena_map *m);
 
 /* The two parts of an arena, which are mapped one behind the other. */

@@ -126,12 +126,13 @@ int copy_nofault_put4(void *to, uint64_t value);
 int copy_nofault_put8(void *to, uint64_t value);
 
 static const int signals[2] = {SIGSEGV, SIGBUS};
+/* The handlers of these signals before copy_nofault_open. */
 static struct sigaction before[2];
-static bool is_open;
+static bool is_open; /* adverb's handlers were installed */
 /* Counts the calls of copy_nofault_open and copy_nofault_close.  The stores of
- * is_open, `steps` and uses_strings come before the store of the new count, and
- * a thread loads the count first: otherwise the thread could keep an old
- * is_open for 200 us. */
+ * is_open, `steps`, steps_fault and uses_strings come before the store of the
+ * new count (release), and a thread loads the count (acquire) before it reads
+ * them: otherwise the thread could keep an old is_open for 200 us. */
 static shared_u32 opened;
 static _Atomic uint64_t turn_ns; /* the progress clock */
 /* The result of this thread's last check of the handler.  It is kept because a

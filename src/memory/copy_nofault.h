@@ -26,8 +26,8 @@
 
 #include "util/crc.h"
 
-/* Installs the handler, unless ADVERB_GUARD is 0, valgrind runs the program, or
- * the handler is installed already. */
+/* Installs the handler of SIGSEGV and SIGBUS, unless ADVERB_GUARD is 0,
+ * valgrind runs the program, or the handler is installed already. */
 void copy_nofault_open(void);
 /* Restores the handlers that were installed before, unless the program has
  * replaced adverb's. */
@@ -47,20 +47,20 @@ bool copy_nofault_has_strings(void);
 /* Copies `bytes` bytes.  Returns false if some of the memory is not accessible;
  * part of the bytes may have been copied then. */
 bool copy_nofault(void *to, const void *from, size_t bytes);
-/* Copies `bytes` bytes to `to`, adverb's own memory, and updates *crc by the
- * copied bytes (crc_update).  Returns false if some of the memory is not
- * accessible; part of the bytes may have been copied then, and *crc has no
- * meaning. */
+/* Copies `bytes` bytes to `to`, adverb's own memory, and updates *crc, the
+ * state of a CRC of this kind, with the copied bytes (crc_update).  Returns
+ * false if some of the memory is not accessible; part of the bytes may have
+ * been copied then, and *crc has no meaning. */
 bool copy_nofault_crc(void *to, const void *from, size_t bytes,
 		      enum crc_kind kind, uint32_t *crc);
 /* Does the work of copy_nofault_crc, but `from`, and not `to`, is adverb's own
  * memory. */
 bool copy_nofault_crc_to(void *to, const void *from, size_t bytes,
 			 enum crc_kind kind, uint32_t *crc);
-/* Copies 1, 2, 4 or 8 bytes to an address aligned to that size, by one store.
- * x86-64 makes the store visible to other threads only after the caller's
- * earlier stores, so a program that polls these bytes sees them last.  Returns
- * false if the memory at `to` is not accessible. */
+/* Copies 1, 2, 4 or 8 bytes from adverb's own memory to an address aligned to
+ * that size, by one store.  x86-64 makes the store visible to other threads
+ * only after the caller's earlier stores, so a program that polls these bytes
+ * sees them last.  Returns false if the memory at `to` is not accessible. */
 bool copy_nofault_store(void *to, const void *from, size_t bytes);
 
 #endif

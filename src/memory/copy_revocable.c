@@ -21,9 +21,10 @@
  * sequence.  So that handler finds the thread at label 4, for which
  * copy_revocable_is_at also returns true.
  *
- * The parameters are (to, from, bytes, l), with the number of words of 8 bytes
- * in the place of `bytes` for `words`, or (word, value, compare, l, old)
- * with `old` in this process's own memory.  The sequences use no stack.
+ * The parameters of `cas` and `add` are (word, value, compare, l, old), with
+ * `old` in this process's own memory.  Those of the other sequences are (to,
+ * from, bytes, l); `words` has the number of words of 8 bytes in the place of
+ * `bytes`.  The sequences use no stack.
  */
 __asm__(".macro copy_revocable_sequence name, fetch, store, after=\"\"\n"
 	"copy_revocable_\\name:\n"
@@ -217,8 +218,8 @@ static struct copy_side side_of(const struct space_vec *v, uint32_t count)
 	return s;
 }
 
-/* Copies from several stretches to one address, with no order between the
- * stores. */
+/* Copies the next `bytes` bytes of a side to one address, with no order between
+ * the stores. */
 static enum copy_revocable_end gather_pieces(const struct copy_revocable *l,
 					     uint64_t to,
 					     struct copy_side *from,

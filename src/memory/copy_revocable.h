@@ -47,8 +47,9 @@ enum copy_revocable_end {
  */
 bool copy_revocable_take(struct copy_revocable *l, const void *word,
 			 uint64_t ended);
-/* Makes one copy, with the order of stores that hca/space.h states.  Both sides
- * of *m have the same length, and their addresses are those of this process. */
+/* Makes one move, which takes several copies, with the order of stores that
+ * hca/space.h states.  Both sides of *m have the same length, and their
+ * addresses are those of this process. */
 enum copy_revocable_end copy_revocable_move(const struct copy_revocable *l,
 					    const struct space_move *m);
 /* Executes one atomic of hca/space.h at `word`, which is aligned to 8 bytes,

@@ -16,8 +16,8 @@
 /* How many spaces are between the name and starttime in /proc/TID/stat. */
 #define TICKS_FIELD 20
 
-/* Reads a file into `text`, and ends the text with a NUL.  False: this process
- * cannot open or read the file. */
+/* Reads at most 511 bytes of a file into `text`, and ends the text with a NUL.
+ * False: this process cannot open or read the file. */
 static bool read_file(const char *path, char text[512])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -101,19 +101,21 @@ static void read_name(uint32_t tid, char name[512])
 	printable_make(name);
 }
 
-/* Other processes take no alock but those by which they write to a queue pair
- * (hca/peer_area.h, hca/access.h). */
+/* Reports a process for which this process has waited a second.  This process
+ * waits for others only by two alocks: by the responder lock of a queue pair
+ * (hca/peer_area.h), and by an access slot (hca/access.h) when it destroys a
+ * queue pair, deregisters memory or closes the device. */
 static void report_slow(alock_owner owner)
 {
 	char name[512];
 
 	read_name((uint32_t)owner, name);
 	log_say(LOG_LOCK_SLOW, 0,
-		"this process waits for thread %u (%s) of a peer on this host, "
-		"which has held a shared lock for a second: that of a queue "
-		"pair which this process uses, modifies or destroys; if that "
-		"thread is stopped, continue its process (kill -CONT %u) or "
-		"kill it",
+		"this process has waited a second for thread %u (%s) of a peer "
+		"on this host, which holds a shared lock: that of a queue pair "
+		"which this process uses, modifies or destroys, or of memory "
+		"which this process deregisters; if that thread is stopped, "
+		"continue its process (kill -CONT %u) or kill it",
 		(unsigned)(uint32_t)owner, name, (unsigned)(uint32_t)owner);
 }
 

@@ -14,8 +14,8 @@
 
 #include "util/lock.h"
 
-/* Returns whether /proc shows this thread.  Without /proc no process can tell
- * whether the owner of a shared lock is alive. */
+/* Returns whether /proc shows this thread.  Without /proc a process cannot tell
+ * the owner of a shared lock from a later thread that has the same id. */
 bool lock_owner_is_possible(void);
 /* Makes the calling thread's name the name of this process (alock_open), and
  * returns it.  The caller is a thread other than the first, unless the process

@@ -15,8 +15,9 @@ static const char *const kernels[] = {
 	"tmpfs", "hugetlbfs", "ramfs", "ext2", "ext3", "ext4", "xfs", "btrfs",
 };
 
-/* Is dev the device of the files of memfd_create with these flags?  Their file
- * systems are not in mountinfo. */
+/* Is dev the device of the files that memfd_create makes with these flags?  The
+ * file systems of such files are not in mountinfo.  False also if no such file
+ * can be made. */
 static bool is_memory(dev_t dev, unsigned flags)
 {
 	int fd = memfd_create("adverb-look", MFD_CLOEXEC | flags);

@@ -12,12 +12,12 @@
 #include <sys/types.h>
 
 /*
- * Returns true if the file system of this device (st_dev) has one of the types
- * in mounts.c, which the kernel alone serves from memory or a block device.
- * Returns false for other types, and if this mount namespace has no such
- * device, as for a file system that is mounted only in another namespace, or a
- * subvolume of btrfs (util/mountinfo.h).  Does not access the file system
- * itself.
+ * Returns true if this device (st_dev) is that of memfds, or if its file system
+ * has one of the types in mounts.c, which the kernel alone serves from memory
+ * or a block device.  Returns false for other types, without /proc, and if this
+ * mount namespace has no such device, as for a file system that is mounted only
+ * in another namespace, or a subvolume of btrfs (util/mountinfo.h).  Does not
+ * access the file system itself.
  */
 bool mounts_are_kernels(dev_t dev);
 

@@ -241,7 +241,8 @@ static int open_by(int program_fd, const struct mr_file_mapping *m)
 }
 
 /*
- * Tries the likely descriptors.  Some programs open all their files and then
+ * Tries the likely descriptors: first that of the last file, of which a program
+ * may register several mappings.  Some programs open all their files and then
  * register the files in the same order: the next file has the next descriptor.
  * Other programs register each file as soon as it is open: that file's
  * descriptor is the number before the lowest free one.

@@ -29,8 +29,8 @@ struct mr_file_mapping {
 /*
  * Finds the mapping that contains [va, va + bytes).  Fills *m and *what, which
  * may describe more than this range; what->fd is -1.  Returns false if there is
- * no such mapping, if the mapping is private, has no file or cannot be read, or
- * if `bytes` is 0 or /proc/self/maps cannot be opened.
+ * no such mapping, if the mapping is private, has no file or lacks PROT_READ,
+ * or if `bytes` is 0 or /proc/self/maps cannot be opened.
  */
 bool mr_file_look(uint64_t va, uint64_t bytes, struct mr_file_mapping *m,
 		  struct share *what);
@@ -43,10 +43,11 @@ bool mr_file_look(uint64_t va, uint64_t bytes, struct mr_file_mapping *m,
 bool mr_file_look_by_text(uint64_t va, uint64_t bytes,
 			  struct mr_file_mapping *m, struct share *what);
 /*
- * Opens the file of *m with O_PATH: by the file's name or else, which may take
- * longer, by a descriptor that the program has of the file.  what->fd must be
- * -1.  Returns true and sets what->fd, which the caller closes, or
- * false if the file is not found.
+ * Opens the file of *m with O_PATH: by the file's name, or else by a descriptor
+ * that the program has of the file, which may take longer.  what->fd must be
+ * -1.  Returns true and sets what->fd, which the caller closes.  Returns false
+ * if no name or descriptor leads to the file, or if the allowance of
+ * mr_file_may_look is used up before one is found.
  */
 bool mr_file_open(const struct mr_file_mapping *m, struct share *what);
 /*
@@ -61,9 +62,10 @@ bool mr_file_may_look(void);
 void mr_file_earn(void);
 /*
  * Returns whether /proc shows that process pid has mapped the whole range of
- * *what, shared, from the file and offset of *what, and for writing if
- * what->is_written.  *what comes from the peer: without this check a peer could
- * have this process write to a file that the peer itself may not write.
+ * *what, shared and readable, from the file and offset of *what, and for
+ * writing if what->is_written.  Returns false also if /proc/PID/maps cannot be
+ * opened.  *what comes from the peer: without this check a peer could have this
+ * process write to a file that the peer itself may not write.
  */
 bool mr_file_is(int pid, const struct share *what);
 

@@ -138,7 +138,8 @@ static void *map_thread(void *arg)
 /*
  * Maps the file in a thread that has its own descriptor table.  A close in the
  * program's table would release the locks that the program has on the file
- * (fcntl(2)).
+ * (fcntl(2)).  All signals are blocked there, so that the thread runs no
+ * handler of the program.
  */
 static void *map_by_thread(const struct peer_maps *a, const struct share *s)
 {

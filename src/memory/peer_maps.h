@@ -47,8 +47,9 @@ void peer_maps_fini(struct peer_maps *a);
  * system calls only if the peer's rows have changed since the last call. */
 void peer_maps_look(struct peer_maps *a);
 /* Returns the address in this process of the range *v of the peer's memory.
- * NULL: no mapping covers the whole range, or the mapping is read-only and
- * is_write is set; then the caller copies by system calls. */
+ * NULL: no mapping covers the whole range, the mapping is read-only and
+ * is_write is set, or the peer has withdrawn the row; then the caller copies by
+ * system calls. */
 uint8_t *peer_maps_at(const struct peer_maps *a, const struct space_vec *v,
 		      bool is_write);
 

@@ -138,7 +138,8 @@ static int run_batch(struct space_other *o, struct batch *b, bool is_put)
 	return 0;
 }
 
-/* Can all stretches be read?  Reads a byte of each page. */
+/* Can process pid's memory be read at all stretches?  Reads a byte of each
+ * page. */
 static bool is_readable(pid_t pid, const struct space_vec *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -190,7 +191,7 @@ static int one_by_one(struct space_other *o, const struct space_move *m,
 }
 
 /* Translates the target's stretches to addresses of this process; false: a
- * stretch is not mapped. */
+ * stretch is not mapped or, with is_put, not writable. */
 static bool translate_target(const struct space_other *o,
 			     const struct space_vec *target, uint32_t count,
 			     bool is_put, struct space_vec *ours)
@@ -329,7 +330,9 @@ static int other_read(struct space *s, const struct space_vec *from, size_t n,
 }
 
 /* In mapped memory, an atomic instruction of the processor is atomic for both
- * processes.  In other memory only the owner can execute the atomic: -EPERM. */
+ * processes.  In other memory only the owner can execute the atomic: -EPERM.
+ * The result is -EPERM also if the word is not aligned, or if the instruction
+ * faults or was revoked. */
 static int other_atomic(struct space *s, enum space_atomic op, uint64_t va,
 			uint64_t swap_add, uint64_t compare, uint64_t *old)
 {

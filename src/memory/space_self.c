@@ -66,8 +66,8 @@ static bool open_memfd(struct space_self *s)
 }
 
 /* May a copy go by the memfd after vm_copy has failed with err?  It may if the
- * error is that of a filter (seccomp), or if another thread has made the memfd
- * since. */
+ * error is that of a filter (seccomp) and the memfd can be made, or if another
+ * thread has made the memfd since. */
 static bool has_fallback(struct space_self *s, int err)
 {
 	bool is_filtered = err == -EPERM || err == -ENOSYS, has;
@@ -130,9 +130,10 @@ static int file_read(struct space_self *s, struct iovec *from, size_t n,
 	return err;
 }
 
-/* Copies from `buffer` (is_write) or to it.  The kernel copies at most about
- * 2 GiB in a call.  After a failure `target` has lost the ranges that were
- * copied: a caller that copies in another way fills it again. */
+/* Copies from `buffer` (is_write) or to it.  Returns 0 or -errno.  The kernel
+ * copies at most about 2 GiB in a call.  After a failure `target` has lost the
+ * ranges that were copied: a caller that copies in another way fills it
+ * again. */
 static int vm_copy(struct space_self *s, struct iovec *target, size_t n,
 		   void *buffer, uint64_t bytes, bool is_write)
 {

@@ -21,10 +21,12 @@ struct space_self {
 	struct space space;
 	int pid;
 	/* The file by which copies go where a filter (seccomp) refuses
-	 * process_vm_readv and process_vm_writev; -1: no such copy was needed.
+	 * process_vm_readv and process_vm_writev; -1: no copy has needed it, or
+	 * it could not be made.
 	 */
 	_Atomic int memfd;
-	struct lock lock; /* protects the contents of memfd */
+	/* Held while memfd is made, and while its contents are used. */
+	struct lock lock;
 };
 
 /* Initialises s for the calling process. */
