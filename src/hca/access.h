@@ -67,8 +67,8 @@ struct access {
 	shared_u32 thread;    /* the alock_thread() of the thread that copies */
 	/* The QP and keys that the peer may touch while it is inside. */
 	_Atomic access_set touches;
-	shared_u32 by; /* enum access_by, of the present copy */
-	uint32_t reserved2[25];
+	shared_u32 by;		/* enum access_by, of the present copy */
+	uint32_t reserved2[25]; /* fills the slot up to HCA_APART bytes */
 };
 
 _Static_assert(sizeof(struct access) == HCA_APART,
@@ -91,16 +91,18 @@ struct access *access_claim(struct hca *peer);
 /* Releases the slot, unless another process has inherited it.  The peer is not
  * inside. */
 void access_release(struct access *g);
-/* Announces the QP at which the peer will work.  Called before the peer reads
- * the arena: the exchange orders the store of the slot before these reads.  So
- * either the peer finds the QP withdrawn, or the owner waits for
- * access_leave. */
+/* Announces the QP at which the peer will work (@what: access_qp).  Called
+ * before the peer reads the arena: the exchange orders the store of the slot
+ * before these reads.  So either the peer finds the QP withdrawn, or the owner
+ * waits for access_leave. */
 static inline void access_enter(struct access *g, access_set what)
 {
 	atomic_store_explicit(&g->touches, what, memory_order_relaxed);
 	shared_publish(&g->epoch, shared_own(&g->epoch) + 1);
 }
-/* Announces by which keys the peer copies, until access_copied. */
+/* Announces, until access_copied, that the peer copies at a QP by some keys
+ * (@what: access_qp and access_key, joined by OR).  Sequentially consistent:
+ * the store of the slot comes before the caller's lookup of the keys. */
 void access_copy(struct access *g, access_set what);
 /* Tells the owner how the next copy notices that it was revoked. */
 static inline void access_copy_by(struct access *g, enum access_by how)
@@ -132,7 +134,9 @@ static inline void access_leave(struct access *g)
 /*
  * For the owner: returns when each peer that was inside and may touch `what`
  * has left, has ended its copy by these keys, is dead or was revoked.  The
- * caller has withdrawn `what`, and holds no lock that a peer may wait for.
+ * caller has withdrawn `what`, and holds no lock that a peer may wait for.  For
+ * the empty set, ACCESS_SAY, the function waits only for peers whose slots do
+ * not say what they may touch.
  */
 void access_wait(struct hca *own, access_set what);
 

@@ -12,7 +12,8 @@
  * The second part is input to the owner, and the whole arena is input to a
  * peer.
  *
- * Lock: hdr->lock, a leaf, taken by the functions below.  Owner: the adapter.
+ * Lock: hdr->lock, a leaf, taken by the functions that allocate and free.
+ * Owner: the adapter.
  */
 #ifndef HCA_ARENA_H
 #define HCA_ARENA_H
@@ -53,7 +54,7 @@ struct arena_hdr {
 	struct arena_page page, shared_page; /* of part one; of part two */
 	aoff root;			     /* struct hca_shared */
 	int32_t shared_fd; /* the owner's descriptor of the second part */
-	uint32_t reserved;
+	uint32_t reserved; /* 0 */
 };
 
 #define ARENA_LAYOUT 14 /* changes with the structures in an arena */

@@ -49,8 +49,9 @@ struct comp {
 	struct comp_sum of[COMP_OPS]; /* by enum comp_op */
 };
 
-/* Counts a completed request of qp itself.  @opcode: enum hca_wr; @bytes: the
- * request's length. */
+/* Counts a completed request of qp itself.  @opcode: enum hca_wr; @failed: it
+ * completed with an error; @bytes: the request's length, not counted if
+ * @failed. */
 void comp_request(struct qp *qp, uint8_t opcode, bool failed, uint64_t bytes);
 /* Counts a completed receive of qp, whose completion is *c. */
 void comp_receive(struct qp *qp, const struct cqe *c);

@@ -17,7 +17,7 @@
  * words in its page (engine/credit.h). */
 #define COUNTERS_WORDS (sizeof(struct engine_counters) / sizeof(uint64_t))
 
-#define COUNTERS_FILES 62
+#define COUNTERS_FILES 62 /* rows of counters_files */
 
 /* A process publishes a device's counters under the index of the device's
  * network interface.  This bit is added for an iWARP device, because a RoCE
@@ -31,6 +31,7 @@ struct counters_file {
 	uint8_t unit; /* the sum is divided by this; 0: the value is 0 */
 };
 
+/* The files of all counters. */
 extern const struct counters_file counters_files[COUNTERS_FILES];
 
 /* Returns the value of counters_files[i].  @words: the words of the device's

@@ -25,22 +25,23 @@ struct qp;
 /* A completion, in the ring or as cq_poll returns it. */
 struct cqe {
 	uint64_t wr_id;
-	uint32_t status; /* enum hca_status */
-	uint32_t opcode; /* enum hca_wc */
-	uint32_t vendor_err;
-	uint32_t byte_len;
-	uint32_t imm_be; /* the immediate, or the invalidated rkey */
-	uint32_t qpn;
-	uint32_t src_qpn;
-	uint32_t wc_flags; /* HCA_WC_GRH, ... */
-	/* Polling this completion frees the slots of wq up to this index. */
+	uint32_t status;     /* enum hca_status */
+	uint32_t opcode;     /* enum hca_wc */
+	uint32_t vendor_err; /* the status again; 0 for a flushed request */
+	uint32_t byte_len;   /* the length of the message or request */
+	uint32_t imm_be;     /* the immediate, or the invalidated rkey */
+	uint32_t qpn;	     /* the QP whose request or receive this is */
+	uint32_t src_qpn;    /* a receive: the sender's QP */
+	uint32_t wc_flags;   /* HCA_WC_GRH, HCA_WC_WITH_IMM, HCA_WC_WITH_INV */
+	/* Polling this completion frees the slots of wq up to and including
+	 * this index. */
 	uint32_t wq_index;
 	/* slid: the LID of a datagram's sender.  sl: the datagram's service
 	 * level, see ibt/ud_resp.c.  dlid_path_bits: the path bits of the LID
 	 * to which the datagram was sent.  A datagram by UDP sets only sl. */
 	uint16_t slid;
 	uint8_t sl, dlid_path_bits;
-	uint64_t at_ns; /* when it was pushed, by the progress clock */
+	uint64_t at_ns; /* when the work completed, by the progress clock */
 	aoff wq;	/* struct wq of the request; 0: no slot is freed */
 };
 
@@ -131,19 +132,22 @@ enum cq_push {
 
 /* Creates a queue for @cqe completions.  @user: the front end's cookie;
  * @is_silent: the queue has no channel.  NULL: there is no memory, or there are
- * HCA_MAX_CQ already. */
+ * HCA_MAX_CQ already.  Under the ctx lock. */
 struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user, bool is_silent);
-/* Frees a queue that no QP uses. */
+/* Frees a queue that no QP uses.  Under the ctx lock. */
 void cq_free(struct hca *h, struct cq *cq);
 /* Changes the capacity to @cqe completions.  Returns 0; -EINVAL if more
- * completions wait; -ENOMEM. */
+ * completions wait; or -ENOMEM.  After an error the capacity is as before. */
 int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe);
 /*
  * Appends c, and raises an event if the queue is armed for it (arming is
- * one-shot).  CQ_NOTIFY: the caller calls cq_take_unreported.  The caller may
- * be stopped before it calls cq_take_unreported.  So until some thread has
- * called cq_take_unreported, each later call that appends its completion and
- * does not hold it back returns CQ_NOTIFY too.
+ * one-shot).  @solicited: c also counts for a queue that is armed for solicited
+ * completions alone.  Returns CQ_OVERRUN if the ring is full; from then on each
+ * call drops c and returns CQ_QUIET.  CQ_NOTIFY: the caller calls
+ * cq_take_unreported.  The caller may be stopped before it calls
+ * cq_take_unreported.  So until some thread has called cq_take_unreported, each
+ * later call that appends its completion and does not hold it back returns
+ * CQ_NOTIFY too.
  */
 enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 		     bool solicited);
@@ -168,7 +172,8 @@ void cq_forget(struct hca *h, struct cq *cq, struct qp *qp);
 uint32_t cq_take_unreported(struct cq *cq);
 /* Moderates events: @count completions raise one event.  If fewer completions
  * come, they raise an event @period_ns after the first of them; @period_ns 0:
- * they raise none. */
+ * they raise none.  A failed completion raises an event at once.  All this
+ * holds while the queue is armed. */
 void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,
 		 uint64_t period_ns);
 /* Are completions held back without an event? */
@@ -182,9 +187,10 @@ void cq_fire(struct cq *cq);
 /* Moves up to n completions to `out`, and frees the slots of their requests.
  * Returns their number. */
 uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n);
-/* Is there a completion to poll?  A program that has called cq_arm has to check
- * this before it sleeps, because a completion that came before cq_arm raises no
- * event. */
+/* Is there a completion to poll?  True perhaps also while another thread moves
+ * or polls the last one; false only if there is none.  A program that has
+ * called cq_arm has to check this before it sleeps, because a completion that
+ * came before cq_arm raises no event. */
 bool cq_has(const struct hca *h, struct cq *cq);
 /* Is there a completion of qp to poll?  For the owner.  Looks at each
  * completion in the queue until it finds one, and moves none. */
@@ -193,7 +199,8 @@ bool cq_has_of(const struct hca *h, struct cq *cq, const struct qp *qp);
  * the next one that is pushed as solicited.  (Callers of cq_push and
  * cq_announce push failed completions as solicited.) */
 void cq_arm(struct cq *cq, bool solicited_only);
-/* Drops the completions of a QP, which is being destroyed. */
+/* Drops the completions of the QP with this QPN, which is being destroyed or
+ * enters RESET. */
 void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn);
 
 #endif

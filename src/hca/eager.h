@@ -51,7 +51,8 @@ bool eager_is_in_way(const struct hca *h, const struct qp *qp,
 		     const struct space_vec *vec, size_t n);
 /* For the owner in rq_collect: copies the message of the receive at @index,
  * whose slot is w, to the receive's memory.  Returns 0, or -EFAULT if the
- * memory is not registered or not mapped any more. */
+ * memory is not registered or not mapped any more, or is shorter than the
+ * message. */
 int eager_place(struct hca *h, const struct qp *qp, struct wqe *w,
 		uint32_t index);
 /* For the owner, under the ctx lock (adapter.h), after a key was withdrawn or

@@ -51,7 +51,7 @@ enum engine_peer {
  * sender guesses or forges.
  */
 enum engine_sign {
-	ENGINE_SIGN_NONE,
+	ENGINE_SIGN_NONE,   /* the packet is no sign */
 	ENGINE_SIGN_QPN,    /* the QPN never existed */
 	ENGINE_SIGN_PEER,   /* the source address is not the peer's */
 	ENGINE_SIGN_PSN,    /* the PSN is far from the expected ones */

@@ -93,7 +93,8 @@ static void put_key(struct text *t, const struct explain *x, const char *kind)
 			 right_name(x->need));
 		break;
 	case MR_BAD_QP:
-		put_text(t, "the memory window is bound to another queue pair");
+		put_text(t, "the memory window is bound to another queue pair; "
+			    "bind one to this queue pair");
 		break;
 	case MR_IS_BOUND:
 		put_text(t, "the memory window is bound");
@@ -104,7 +105,9 @@ static void put_key(struct text *t, const struct explain *x, const char *kind)
 	case MR_OUTSIDE:
 		put_text(t,
 			 "the range is outside the region [0x%" PRIx64
-			 ", +%" PRIu64 " bytes)",
+			 ", +%" PRIu64
+			 " bytes); check the address and the length, or "
+			 "register more memory",
 			 x->region_va, x->region_bytes);
 		break;
 	}
@@ -259,7 +262,8 @@ static void put_local_reason(struct text *t, const struct explain *x)
 	case EXPLAIN_REMOTE_FAULT:
 		put_text(t,
 			 "registered memory at 0x%" PRIx64
-			 " is no longer mapped (freed before ibv_dereg_mr?)",
+			 " is no longer mapped, or is read-only; free or "
+			 "protect memory only after ibv_dereg_mr",
 			 x->va);
 		break;
 	case EXPLAIN_LOCAL_LENGTH:

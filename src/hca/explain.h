@@ -12,14 +12,14 @@
 #include <stdint.h>
 
 enum explain_cause {
-	EXPLAIN_NONE,
+	EXPLAIN_NONE,		/* no failure */
 	EXPLAIN_LOCAL_KEY,	/* a local key, range or right is wrong */
-	EXPLAIN_LOCAL_FAULT,	/* registered memory is no longer mapped */
+	EXPLAIN_LOCAL_FAULT,	/* registered memory is unmapped or read-only */
 	EXPLAIN_LOCAL_LENGTH,	/* a message exceeds the receive buffers */
 	EXPLAIN_LOCAL_ROOM,	/* an access exceeds the SGEs of its request */
 	EXPLAIN_LOCAL_OP,	/* the request may not be executed on this QP */
 	EXPLAIN_REMOTE_KEY,	/* a peer's key, range or right was refused */
-	EXPLAIN_REMOTE_FAULT,	/* a peer's target memory is not mapped */
+	EXPLAIN_REMOTE_FAULT,	/* a peer's target memory is not accessible */
 	EXPLAIN_REMOTE_INVALID, /* a peer's request was refused as invalid */
 	EXPLAIN_INVALIDATE,	/* a peer asked to invalidate a wrong key */
 	EXPLAIN_NAK_ACCESS,	/* the peer answered remote access error */
@@ -77,7 +77,9 @@ struct explain {
 };
 
 /* Writes the message into buf, without "adverb: " and newline, cut to size - 1
- * bytes and ended by a NUL.  Returns its length; 0 for EXPLAIN_NONE. */
+ * bytes and ended by a NUL.  Returns the message's length after the cut,
+ * without the NUL; 0 for EXPLAIN_NONE, for which buf gets an empty text.  size
+ * is at least 1. */
 size_t explain_text(const struct explain *x, char *buf, size_t size);
 
 #endif

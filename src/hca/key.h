@@ -37,8 +37,10 @@ static inline enum mr_verdict key_range(const struct mr *mr, uint64_t va,
 /*
  * Does the rest of mr_remote for the row mr, which had the key rkey: judges the
  * right and the range, and then checks that the row still has rkey, by the same
- * binding.  @binding: mr_binding, which the caller has called before it checked
- * the key, the protection domain and the QP.
+ * binding.  @binding: the result of mr_binding, which the caller has called
+ * before it checked the key, the protection domain and the QP.  Returns the
+ * verdict of key_range, or MR_BAD_KEY if the row has lost the key or was bound
+ * anew; *addr is valid only with MR_OK.
  */
 static inline enum mr_verdict key_remote(const struct hca *h,
 					 const struct mr *mr, uint32_t binding,

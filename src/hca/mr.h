@@ -15,6 +15,7 @@
 
 struct qp;
 
+/* The use of a row; MR_WINDOW_2: a window of type 2B. */
 enum mr_kind { MR_FREE, MR_REGION, MR_WINDOW_1, MR_WINDOW_2 };
 
 /* One row of the table: a memory region or a memory window. */
@@ -60,8 +61,9 @@ enum mr_verdict {
 
 /*
  * Registers the memory [addr, addr + bytes), which work requests and peers name
- * [iova, iova + bytes).  @access: enum hca_access, which the caller has
- * checked.  Returns the row, or NULL if the table is full.
+ * [iova, iova + bytes).  @pd: the number of the protection domain; @access:
+ * enum hca_access, which the caller has checked.  Returns the row, or NULL if
+ * the table is full.
  */
 struct mr *mr_new(struct hca *h, uint32_t pd, uint64_t addr, uint64_t bytes,
 		  uint64_t iova, uint32_t access);
@@ -100,14 +102,16 @@ void mr_row_give(struct hca *h, struct mr *mr);
  */
 static inline uint32_t mr_binding(const struct mr *mr)
 {
-	/* Orders this load before those of the members: with an even number,
-	 * they return what bind_window stored before that number, or later
-	 * values. */
+	/* Acquire: orders this load before those of the members.  With an even
+	 * number, the members have the values that bind_window stored before
+	 * that number, or later ones.  Otherwise a peer could load a member of
+	 * the binding before, then the new number, which key_remote finds
+	 * unchanged, and access memory of the binding before. */
 	return __atomic_load_n(&mr->bindings, __ATOMIC_ACQUIRE);
 }
 
-/* Returns the rkey by which peers reach mr now; 0: mr is a window of type 2
- * that was invalidated, or an unbound window. */
+/* Returns the rkey by which peers reach mr now; 0: mr is a free row, an unbound
+ * window, or a window of type 2 that was invalidated. */
 static inline uint32_t mr_key(const struct hca *h, const struct mr *mr)
 {
 	uint32_t key = __atomic_load_n(&mr->rkey, __ATOMIC_RELAXED);

@@ -15,7 +15,8 @@
  * Peers do not write rows.  A peer that invalidates a window writes the
  * window's rkey into peer_area.gone, by one compare-and-swap; from then on
  * mr_key returns 0.  The owner unbinds such a window from its region when the
- * region is deregistered (mw_settle).
+ * window is bound anew or freed, or when the region is deregistered
+ * (mw_settle).
  */
 
 static bool is_window(const struct mr *w)
@@ -190,8 +191,10 @@ enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp, uint32_t rkey)
 	do {
 		if (!tries--)
 			return MR_BAD_KEY;
-		/* Orders this load before those of the row: whatever is stored
-		 * in `gone` after the key was judged lets the exchange fail. */
+		/* Acquire: orders this load before those of the row, so that
+		 * any store to `gone` after the judgement makes the exchange
+		 * fail.  Otherwise the judgement could be that of an earlier
+		 * binding by the same key, for example to another QP. */
 		seen = __atomic_load_n(gone, __ATOMIC_ACQUIRE);
 		v = judge_key(h, qp, w, rkey);
 		if (v != MR_OK)

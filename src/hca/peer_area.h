@@ -97,7 +97,7 @@ enum qp_notify {
 	/* The memory of an eager message is not registered or not mapped any
 	 * more; struct qp's members rq_lost name the memory and the receive. */
 	QP_NOTIFY_LOST = 256,
-	QP_NOTIFY_ALL = 511,
+	QP_NOTIFY_ALL = 511, /* the bits above */
 };
 
 /*

@@ -4,7 +4,7 @@
 #include "hca/hca.h"
 
 /* How many receives a QP may have taken from its shared queue before the
- * program collects the completion of the first. */
+ * completion of the first is collected. */
 #define KEPT 16
 
 static aoff *qp_rows(const struct hca *h)
@@ -42,10 +42,11 @@ void qp_withdraw(struct hca *h, struct qp *qp)
 {
 	aoff *row = &qp_rows(h)[qp->stats.row];
 
-	/* This order and the fence in access_scan_begin put the store before
-	 * the owner's loads of the access slots; a peer stores its slot before
-	 * it loads the row.  Otherwise the peer could find the QP while the
-	 * owner finds the slot empty, and the QP would be freed under the peer.
+	/* The store and the fence in access_scan_begin are sequentially
+	 * consistent: the store comes before the owner's loads of the access
+	 * slots.  A peer stores its slot before it loads the row.  Otherwise
+	 * the peer could find the QP while the owner finds the slot empty, and
+	 * the QP would be freed under the peer.
 	 */
 	__atomic_store_n(row, 0, __ATOMIC_SEQ_CST);
 	if (qp->stats.row < h->shared->qp_lowest)

@@ -21,7 +21,8 @@
 #include "hca/srq.h"
 #include "hca/wq.h"
 
-/* An address handle's attributes (IBTA 11.2.2.1). */
+/* An address handle's attributes (IBTA 11.2.2.1).  The members up to port_num
+ * are those of struct ibv_ah_attr, in host byte order. */
 struct hca_ah {
 	uint8_t dgid[16];
 	uint8_t sgid_index;
@@ -79,8 +80,8 @@ enum qp_wait {
 
 /*
  * Counts of a QP's work, which `adverb top` reads at any time.  Written with
- * plain stores under the progress lock or, by initiator_apart_post, under the
- * QP's post lock alone.
+ * plain stores under the progress lock or, by initiator_apart_post and
+ * initiator_apart_resume, under the QP's post lock alone.
  */
 struct qp_stats {
 	/* The _packets members count packets, pieces of direct requests, or
@@ -98,12 +99,12 @@ struct qp_stats {
 struct qp {
 	aoff self; /* where this QP lies in the arena; 0 once it is freed */
 	uint32_t qpn;
-	uint32_t serial; /* no other QP of this adapter ever has this number */
-	uint32_t type;	 /* HCA_QPT_* */
-	uint32_t state;	 /* enum hca_qp_state; only ibt_qp_enter changes it */
-	uint32_t pd;
+	uint32_t serial;  /* no other QP of this adapter ever has this number */
+	uint32_t type;	  /* HCA_QPT_* */
+	uint32_t state;	  /* enum hca_qp_state; only ibt_qp_enter changes it */
+	uint32_t pd;	  /* the number of its PD */
 	uint32_t recv_pd; /* the PD of the memory of its receives */
-	uint16_t sq_sig_all;
+	uint16_t sq_sig_all; /* each request is signaled */
 	uint8_t is_iwarp;    /* its requests go by a stream, not by packets */
 	uint8_t is_by_lid;   /* its packets are those of an InfiniBand link */
 	uint32_t device;     /* the index of the device that it belongs to */
@@ -118,14 +119,17 @@ struct qp {
 	uint64_t peer_at;
 	/* The owner writes sq and stats with each request.  Peers read the
 	 * members from attr on, which lie in other cache lines. */
-	struct wq sq;
+	struct wq sq; /* the send queue */
 	struct qp_stats stats;
 	/* The attributes that ibv_modify_qp has set. */
 	_Alignas(HCA_APART) struct hca_qp_attr attr;
+	/* The receives, or copies of those that were taken from the SRQ. */
 	struct wq rq;
-	/* An eager message that could not be copied (QP_NOTIFY_LOST).  rq_lost:
-	 * the address to which the message should have been copied; rq_lost_id:
-	 * the wr_id of its receive.  Under recv_cq's lock. */
+	/* An eager message that could not be copied.  rq_lost: the address to
+	 * which the message should have been copied, or 0; rq_lost_id: the
+	 * wr_id of its receive.  rq_collect stores the three members under
+	 * recv_cq's lock before it sets QP_NOTIFY_LOST; the handler of that bit
+	 * reads them and clears rq_lost, under the progress lock. */
 	uint64_t rq_lost, rq_lost_id;
 	uint32_t rq_lost_key; /* the lkey of its receive */
 };
@@ -143,14 +147,16 @@ struct hca_qp_cap {
 	struct srq *srq; /* has the receives; NULL: the QP has its own queue */
 };
 
-/* Creates a QP in RESET.  @type: HCA_QPT_*; @pd: the number of its protection
- * domain; @sq_sig_all: each request is signaled.  Under the progress lock.
- * NULL: there is no memory, or there are HCA_MAX_QP already. */
+/* Creates a QP in RESET.  The caller then sets device, user, is_iwarp and
+ * is_by_lid.  @type: HCA_QPT_*; @pd: the number of its protection domain;
+ * @sq_sig_all: each request is signaled.  Under the progress lock.  NULL: there
+ * is no memory, or there are HCA_MAX_QP already. */
 struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 		  struct cq *send_cq, struct cq *recv_cq,
 		  const struct hca_qp_cap *cap, bool sq_sig_all);
 /* Removes the QP from the table of QPs, so that no peer finds it any more.
- * Peers that have found the QP before may still execute requests there. */
+ * Peers that have found the QP before may still execute requests there.  Under
+ * the progress lock. */
 void qp_withdraw(struct hca *h, struct qp *qp);
 /* Frees a QP that is withdrawn, after access_wait: no peer executes a request
  * there any more. */
@@ -164,12 +170,13 @@ void qp_free(struct hca *h, struct qp *qp);
 int qp_modify_check(const struct hca *h, const struct qp *qp,
 		    const struct hca_qp_attr *attr, uint32_t mask,
 		    const char **why);
-/* Stores the attributes of a call that qp_modify_check has accepted, except for
- * the state, which ibt_qp_enter sets.  Under the responder lock, except for a
- * transition to ERR. */
+/* Stores those attributes that @mask names, after qp_modify_check has accepted
+ * them, except for the state, which ibt_qp_enter sets.  Under the responder
+ * lock, except for a transition to ERR. */
 void qp_modify_store(struct qp *qp, const struct hca_qp_attr *attr,
 		     uint32_t mask);
-/* Returns the name of a state ("RTS"), for messages to the user. */
+/* Returns the name of a state ("RTS"), for messages to the user; "?" for any
+ * other number. */
 const char *qp_state_name(uint32_t state);
 
 #endif

@@ -51,8 +51,9 @@ static const struct edge rc_edges[] = {
 #define IWARP_OPTIONAL                                                         \
 	((HCA_QP_CAP - 1) | HCA_QP_DEST_QPN | HCA_QP_RATE_LIMIT)
 
-/* An iWARP QP needs no addresses and no PSNs.  Only rdma_cm moves it from INIT
- * or RTR to RTS, when it connects the QP (host_stream_open). */
+/* An iWARP QP needs no addresses and no PSNs.  The transitions from INIT and
+ * RTR to RTS are for host_stream_open, when rdma_cm connects the QP;
+ * stream_modify (host/stream.c) refuses them to ibv_modify_qp. */
 static const struct edge iwarp_edges[] = {
 	{HCA_QP_RESET, HCA_QP_INIT, 0, IWARP_OPTIONAL},
 	{HCA_QP_INIT, HCA_QP_INIT, 0, IWARP_OPTIONAL},
@@ -155,8 +156,8 @@ static int refuse_mask(const char **why, uint32_t bits, bool is_missing)
 	return refuse_modify(why, "attr_mask has a bit that does not exist");
 }
 
-/* Checks the address vector of a connected QP (IBTA 11.2.2.1).  An iWARP QP
- * does not use one, and hardware iWARP adapters ignore it. */
+/* Checks the address vector of a connected QP (IBTA 11.2.2.1).  An iWARP QP has
+ * no use for an address vector, and hardware iWARP adapters ignore it, too. */
 static int check_av(const struct qp *qp, const struct hca_ah *ah,
 		    const char **why)
 {
@@ -310,7 +311,8 @@ static const struct edge *find_edge(const struct qp *qp, uint32_t to)
 	return NULL;
 }
 
-/* Says from which states a QP can enter the state. */
+/* Returns a text that says from which states a QP can enter the state `to`, and
+ * what the program must do first. */
 static const char *states_before(uint32_t to)
 {
 	switch (to) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a message takes a receive, from the QP's own queue or from a shared one.
- * A message holds one receive from its first packet on.  If UC or UD drops a
+ * Receives: a message takes one from the QP's own queue or from a shared queue,
+ * and holds it from the message's first packet on.  If UC or UD drops a
  * message, the receive stays held for the next message.
  *
  * Lock: a peer calls these functions under the responder lock (qp_target.lock),
@@ -21,7 +21,8 @@ struct eager;
 /*
  * Takes the receive for the next message, which holds it from now on, and
  * returns its slot; NULL: none is posted, or rq_is_full.  If a receive is held
- * already, returns its slot.  *low: the caller raises a limit event of qp->srq.
+ * already, returns its slot.  *low is set to true if the caller has to raise a
+ * limit event of qp->srq, else to false.
  */
 struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low);
 /* Is a receive held or posted? */
@@ -89,10 +90,11 @@ bool rq_is_full(const struct hca *h, const struct qp *qp);
 bool rq_is_behind(const struct qp *qp);
 /*
  * Has a peer left a completion that the owner can collect?  Each poll calls
- * this function, so only for a QP with a shared queue does it load the cursor,
- * whose cache line peers write with each request.  For a QP with its own queue
- * it returns false, although rq_is_behind returns true, while a peer is still
- * writing the completion, or if the peer died before the end.
+ * this function, so it does not load the cursor, whose cache line peers write
+ * with each request, except for a QP with a shared queue.  For a QP with its
+ * own queue the function returns false, although rq_is_behind returns true,
+ * while a peer is still writing the completion, or if the peer died before the
+ * end.
  */
 bool rq_has_left(const struct hca *h, const struct qp *qp);
 /* For the owner: collects the oldest completion that was left, which must

@@ -2,9 +2,9 @@
 /*
  * The memory of a work request: finds the memory that its SGEs name, gathers
  * from this memory and scatters into it.  RC, UC, UD and iWARP use these
- * functions.  A function of type enum hca_status returns HCA_SUCCESS (0), or
- * fills in the facts of *x and returns the status with which the work request
- * fails.
+ * functions.  pd is the number of the protection domain to which the keys must
+ * belong.  A function of type enum hca_status returns HCA_SUCCESS (0), or fills
+ * in the facts of *x and returns the status with which the work request fails.
  */
 #ifndef HCA_SEMANTICS_H
 #define HCA_SEMANTICS_H
@@ -63,22 +63,22 @@ static inline enum hca_status sem_locate(struct hca *h, uint32_t pd,
 /*
  * Copies bytes [offset, offset + bytes) of w's message, from its SGEs or its
  * inline data, to out.  If crc is not NULL, *crc is updated with the bytes
- * (crc32_update); after an error it has no meaning.
+ * (crc32_update); after an error *crc has no meaning.
  */
 enum hca_status sem_gather(struct hca *h, uint32_t pd, struct wqe *w,
 			   uint32_t offset, uint32_t bytes, uint8_t *out,
 			   uint32_t *crc, struct explain *x);
-/* As sem_gather; *crc is updated by crc32c_update. */
+/* Does the work of sem_gather, but updates *crc by crc32c_update. */
 enum hca_status sem_gather_crc32c(struct hca *h, uint32_t pd, struct wqe *w,
 				  uint32_t offset, uint32_t bytes, uint8_t *out,
 				  uint32_t *crc, struct explain *x);
-/* Copies data to w's SGEs at offset.  HCA_LOC_LEN_ERR: the SGEs end before
- * offset + bytes. */
+/* Copies `bytes` bytes of data to bytes [offset, offset + bytes) of w's SGEs.
+ * HCA_LOC_LEN_ERR: the SGEs end before offset + bytes. */
 enum hca_status sem_scatter(struct hca *h, uint32_t pd, struct wqe *w,
 			    uint32_t offset, const uint8_t *data,
 			    uint32_t bytes, struct explain *x);
-/* As sem_scatter.  If crc is not NULL, *crc is updated with the bytes
- * (crc32c_update); after an error it has no meaning. */
+/* Does the work of sem_scatter.  If crc is not NULL, *crc is updated with the
+ * bytes (crc32c_update); after an error *crc has no meaning. */
 enum hca_status sem_scatter_crc32c(struct hca *h, uint32_t pd, struct wqe *w,
 				   uint32_t offset, const uint8_t *data,
 				   uint32_t bytes, uint32_t *crc,

@@ -21,7 +21,8 @@
 
 /* A row of the table. */
 struct share {
-	shared_u32 serial;   /* differs between all uses of rows; 0: unused */
+	/* Differs between all uses of rows; 0: unused or withdrawn. */
+	shared_u32 serial;
 	int32_t fd;	     /* the owner's descriptor of the file, owned */
 	uint32_t users;	     /* how many regions use the row */
 	uint32_t is_written; /* the pages may be written */
@@ -93,8 +94,9 @@ static inline uint32_t share_version(const struct hca *h)
 {
 	return shared_load(&h->shared->share_version);
 }
-/* Returns a copy of the row.  The copy's serial is 0 if the row is unused, or
- * changes during the copy; otherwise the copy is consistent. */
+/* Returns a copy of the row.  The copy's serial is 0 if the row is unused or
+ * withdrawn, changes during the copy, or does not lie in the arena; otherwise
+ * the copy is consistent. */
 struct share share_read(const struct hca *h, uint32_t row);
 /* Is the row still in the use that has this serial? */
 bool share_is(const struct hca *h, uint32_t row, uint32_t serial);

@@ -28,7 +28,7 @@ enum space_atomic {
 	SPACE_FETCH_ADD, /* store old + swap_add */
 };
 
-/* A range of application memory. */
+/* A range of application memory: its first address and its length. */
 struct space_vec {
 	uint64_t va;
 	uint64_t bytes;
@@ -127,8 +127,8 @@ static inline bool space_is_call(struct space *s, const struct space_vec *to,
 	return s->ops->is_call && s->ops->is_call(s, to, n);
 }
 
-/* Reads n ranges to dst, and updates *crc with the bytes (crc_update).
- * Returns what `read` returns. */
+/* Reads n ranges to dst, and updates *crc with the bytes (crc_update).  Returns
+ * what `read` returns; after an error *crc has no meaning. */
 static inline int space_read_crc(struct space *s, const struct space_vec *from,
 				 size_t n, void *dst, enum crc_kind kind,
 				 uint32_t *crc)

@@ -153,7 +153,10 @@ static void note_taker(const struct hca *h, uint64_t next)
 }
 
 /* Called when the receive in qp's slot is taken: marks it as held by qp, and
- * clears the word of qp's row. */
+ * then clears the word of qp's row.  The store of the word (seq_cst, so also
+ * release) comes after that of the mark: in the other order a thread that dies
+ * between the two would lose the receive, which srq_settle finds by the
+ * word. */
 static void keep_receive(struct qp *qp, _Atomic uint64_t *word)
 {
 	rq_hold(qp);

@@ -3,7 +3,7 @@
  * Shared receive queues (IBTA Vol 1, 10.2.9).  Several processes take receives
  * from one queue, for its QPs, without a lock (srq.c).  A slot is free as soon
  * as its receive was taken.  The program posts at wq.head under a lock of the
- * front end; that lock also covers srq_resize.
+ * front end; that lock also covers srq_reserve and srq_resize.
  */
 #ifndef HCA_SRQ_H
 #define HCA_SRQ_H
@@ -22,7 +22,7 @@ struct srq {
 	struct wq wq;
 	/* Where srq_shared is, in bytes from the start of this struct. */
 	uint64_t peer_at;
-	uint32_t pd;
+	uint32_t pd;   /* the number of its protection domain */
 	uint64_t user; /* the front end's cookie, which events carry */
 };
 
@@ -44,27 +44,29 @@ static inline struct srq_shared *srq_shared(const struct srq *s)
 	return (struct srq_shared *)((uintptr_t)s + s->peer_at);
 }
 
-/* Creates a queue of @depth receives with @max_sge elements each.  @user: the
- * front end's cookie.  NULL: there is no memory, or there are HCA_MAX_SRQ
- * already. */
+/* Creates a queue of @depth receives with @max_sge elements each.  @pd: the
+ * number of its protection domain; @user: the front end's cookie.  NULL: there
+ * is no memory, or there are HCA_MAX_SRQ already.  Under the ctx lock. */
 struct srq *srq_new(struct hca *h, uint32_t pd, uint32_t depth,
 		    uint32_t max_sge, uint64_t user);
-/* Frees a queue that no QP uses. */
+/* Frees a queue that no QP uses.  Under the ctx lock. */
 void srq_free(struct hca *h, struct srq *s);
 /* Changes the depth to @depth receives.  Returns 0; -EINVAL if more are posted;
- * -ENOMEM.  The caller keeps threads from posting meanwhile. */
+ * or -ENOMEM.  After an error the depth is as before.  The caller keeps threads
+ * from posting meanwhile. */
 int srq_resize(struct hca *h, struct srq *s, uint32_t depth);
 /* Returns the slot that the caller fills next and then posts by wq_commit;
  * NULL: the queue is full. */
 struct wqe *srq_reserve(const struct hca *h, struct srq *s);
 /* Returns the index of the receive that is taken next. */
 uint32_t srq_next(const struct srq *s);
-/* Arms one event for the time when fewer than @limit receives are posted.
- * True: fewer are posted already, and the caller raises the event. */
+/* Arms one event for the time when fewer than @limit receives are posted;
+ * @limit 0 disarms it.  True: fewer are posted already, and the caller raises
+ * the event. */
 bool srq_arm(struct hca *h, struct srq *s, uint32_t limit);
 /* Takes the oldest receive for qp: copies it to rq_slot, where it is held.
- * False: no receive is posted, or the queue is being resized.  *low: the caller
- * raises a limit event. */
+ * False: no receive is posted, or the queue is being resized.  Else *low is set
+ * to whether the caller has to raise a limit event. */
 bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low);
 /* Takes the limit event that was raised.  True: there was one, and the caller
  * reports it. */

@@ -31,7 +31,7 @@
  * Vol 1, 14.2.5.6, 14.2.5.7). */
 struct hca_port {
 	uint16_t lid; /* 0: the port has none yet */
-	uint8_t lmc;
+	uint8_t lmc;  /* the port has the 2^lmc LIDs from lid on */
 	uint16_t pkeys[HCA_MAX_PKEYS]; /* 0: an entry without a P_Key */
 };
 

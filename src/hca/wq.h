@@ -39,12 +39,20 @@ struct wqe {
 	/* HCA_SEND_*; HCA_SEND_SIGNALED is set also for a QP with sq_sig_all.
 	 * In a completed receive enum hca_status. */
 	uint8_t flags;
-	uint8_t num_sge;
+	uint8_t num_sge;      /* SGEs in the slot; 0 with inline data */
 	_Atomic uint8_t left; /* a receive: marks a completion (rq.c) */
-	uint32_t bytes;	      /* the length of the whole message */
-	uint32_t imm_be;      /* the immediate, or the rkey to invalidate */
+	/* The length of the whole message; in a posted receive that of its
+	 * SGEs. */
+	uint32_t bytes;
+	/* The immediate, the rkey to invalidate, or the lkey of the window to
+	 * bind. */
+	uint32_t imm_be;
+	/* The remote key, or the key that a bind gives to the window.  In a
+	 * completed receive src_qpn, wc_flags and sl (rq_complete). */
 	uint32_t rkey;
-	uint64_t va; /* the remote address */
+	/* The remote address, or the start of the memory that a bind gives to
+	 * the window.  In a completed receive cqe.at_ns. */
+	uint64_t va;
 	union {
 		struct {
 			/* Operands of an atomic or a bind (ibt/local_wr.c). */
@@ -85,6 +93,7 @@ struct wq_lid {
 struct wq_to {
 	uint8_t from[16], to[16]; /* GIDs; by LID those of the GRH */
 	uint32_t qpn, qkey;
+	/* IPv4's TOS and TTL, IPv6's or a GRH's traffic class and hop limit. */
 	uint8_t tos, ttl;
 	uint8_t bursts;	 /* hca_ah.bursts */
 	uint8_t mtu;	 /* IBV_MTU_* of the port; 0: the request has no AH */
@@ -106,11 +115,11 @@ struct wq_to {
  * these, too.
  */
 struct wq {
-	uint32_t size;	 /* slots, a power of two */
-	uint32_t depth;	 /* requests that may be outstanding, as granted */
-	uint32_t stride; /* bytes of a slot */
-	uint32_t max_sge;
-	uint32_t max_inline; /* bytes of inline data */
+	uint32_t size;	     /* slots, a power of two */
+	uint32_t depth;	     /* requests that may be outstanding, as granted */
+	uint32_t stride;     /* bytes of a slot */
+	uint32_t max_sge;    /* SGEs for which a slot has room */
+	uint32_t max_inline; /* bytes of inline data, in place of SGEs */
 	/* A QP's receive queue: the number of bounce buffers, a power of two;
 	 * 0: there are none. */
 	uint32_t bounces;
@@ -125,11 +134,12 @@ struct wq {
 	aoff bounce;
 	/* The next slot to post; written by the program. */
 	_Alignas(HCA_APART) ring_index head;
-	ring_index tail; /* the oldest slot in use; written by polls */
+	/* The oldest slot in use; written by polls, or by srq_reserve. */
+	ring_index tail;
 	/* A send queue: the next request to complete; written under the QP's
 	 * post lock. */
 	ring_index completed;
-	/* A receive queue: the next completion to collect into recv_cq. */
+	/* A QP's receive queue: the next completion to collect into recv_cq. */
 	ring_index collected;
 };
 
@@ -146,7 +156,8 @@ int wq_init_ud(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
  * queue of @depth receives, with room in each slot for @max_sge SGEs and
  * WQE_EAGER_BYTES bytes.  Returns 0 or -ENOMEM. */
 int wq_init_recv(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge);
-/* Frees the slots of q.  q may be zeroed, or partly initialised. */
+/* Frees the slots, wr_ids and bounce buffers of q.  q may be zeroed, or partly
+ * initialised. */
 void wq_fini(struct hca *h, struct wq *q);
 /*
  * Does the whole queue lie inside the arena, and has each slot room for a
