@@ -18,7 +18,8 @@ struct qp;
 
 /* In the arena, in the owner's part. */
 struct srq {
-	/* wq.tail: srq_reserve moves it.  wq.completed is not used. */
+	/* srq_reserve moves wq.tail; wq.completed and wq.collected are not
+	 * used. */
 	struct wq wq;
 	/* Where srq_shared is, in bytes from the start of this struct. */
 	uint64_t peer_at;

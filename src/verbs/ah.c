@@ -11,6 +11,7 @@
 #include "verbs/fail.h"
 #include "verbs/object.h"
 
+/* V4_AT: where an IPv4 header begins in the 40 bytes before a datagram. */
 enum { V4_AT = 20, HOPS = 255, DSCP = 0xfc };
 
 void v_ah_in(struct hca_ah *to, const struct ibv_ah_attr *from)
@@ -225,8 +226,8 @@ struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc,
 	return ibv_create_ah(pd, &attr);
 }
 
-/* Not supported: the kernel finds the link layer address of each packet, so
- * programs that use adverb need no such address. */
+/* adverb does not support this call: the kernel finds the link layer address of
+ * each packet, so programs need no such address. */
 int ibv_resolve_eth_l2_from_gid(struct ibv_context *context,
 				struct ibv_ah_attr *attr,
 				uint8_t eth_mac[ETHERNET_LL_SIZE],

@@ -17,8 +17,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Calls host_catch_up, and returns its result.  In a forked child does nothing,
- * and returns false. */
+/* Handles the packets that have arrived for any queue pair of the process, and
+ * sends their responses (host_catch_up).  Returns whether completions of the
+ * queue pair qpn wait to be polled; false if that queue pair is in ERR.  In a
+ * forked child does nothing, and returns false. */
 bool ibv_adverb_catch_up(struct ibv_context *context, uint32_t qpn);
 /* The type of ibv_adverb_catch_up, for dlsym. */
 typedef bool verbs_catch_up(struct ibv_context *context, uint32_t qpn);

@@ -46,8 +46,8 @@ struct v_attached {
 	uint32_t ops; /* bit 1 << OP for each OP of enum comp_op */
 };
 
-static struct count in_use; /* the counters of the process */
-static _Atomic uint32_t next_handle;
+static struct count in_use;	     /* the counters of the process */
+static _Atomic uint32_t next_handle; /* the handle of the latest counter */
 
 static struct v_counter *counter_of(struct ibv_comp_cntr *counter)
 {

@@ -208,7 +208,8 @@ struct ibv_cq_ex *v_create_cq_ex(struct ibv_context *context,
 		return v_fail_null(EINVAL, V_INPUT,
 				   "ibv_create_cq_ex: comp_mask has "
 				   "IBV_CQ_INIT_ATTR_MASK_PD, and "
-				   "parent_domain is NULL");
+				   "parent_domain is NULL; pass a parent "
+				   "domain, or leave the bit out");
 	/* As an int, a comp_vector above INT32_MAX is negative, which
 	 * ibv_create_cq refuses. */
 	cq = ibv_create_cq(context, (int)a->cqe, a->cq_context, a->channel,

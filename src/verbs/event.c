@@ -121,6 +121,8 @@ static void host_has_slept(void *unused)
 	host_slept();
 }
 
+/* Waits in v_queue_get after host_sleep has returned 0, and then calls
+ * host_slept, also if the thread is cancelled. */
 static struct v_source *sleep_counted(struct v_queue *q)
 {
 	struct v_source *s;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions for verbs that fail.  Each prints a message to the user by log_say,
- * once for each cause and text, sets errno, and returns what the verb returns.
- * In the comments of this folder, "with a message" means that a function of
- * this file prints a message.  No lock.
+ * Functions for verbs that fail.  Each but v_tells_tries prints a message to
+ * the user by log_say, once for each cause and text, sets errno, and returns
+ * what the verb returns.  In the comments of this folder, "with a message"
+ * means that a function of this file prints a message.  No lock.
  */
 #ifndef VERBS_FAIL_H
 #define VERBS_FAIL_H
@@ -31,9 +31,10 @@ enum v_cause {
 	V_SYSTEM,	 /* the call that fails; strerror(err) follows */
 };
 
-/* Prints the message, sets errno to err, and returns err.  A message is printed
- * once for each cause and text of `what`.  So `what` must not contain a value
- * that differs from call to call, such as a number. */
+/* Prints the message, which is cut to 255 bytes before strerror(err) follows,
+ * sets errno to err, and returns err.  A message is printed once for each cause
+ * and text of `what`.  So `what` must not contain a value that differs from
+ * call to call, such as a number. */
 int v_fail(int err, enum v_cause cause, const char *what);
 /* Returns whether the user wants messages about a call by which a program
  * searches for a limit (ADVERB_EXPLAIN=2).  The program expects that such a
@@ -42,9 +43,9 @@ bool v_tells_tries(void);
 /* Does the work of v_fail for a verb that returns a pointer.  Returns NULL. */
 void *v_fail_null(int err, enum v_cause cause, const char *what);
 /* Does the work of v_fail_null with V_INPUT for an argument that is a number.
- * argument: the call and the argument's name.  why: what is wrong with it, and
- * what to do.  The message has the number, but is printed once for each text of
- * `argument` and `why`. */
+ * argument: the call and the argument's name.  why: what is wrong with the
+ * number, and what to do.  The message has the number, but is printed once for
+ * each text of `argument` and `why`. */
 void *v_fail_number(int err, const char *argument, int64_t number,
 		    const char *why);
 /* Does the work of v_fail for a verb that returns -1 and errno.  Returns -1. */

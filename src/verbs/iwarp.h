@@ -40,12 +40,13 @@ struct verbs_iwarp {
 	 * another arg (host_stream.arg). */
 	void (*abort)(struct ibv_context *context, uint32_t qpn,
 		      const void *arg);
-	/* Calls capture_stream_refused (host/capture_stream.h), which takes no
-	 * lock but that of a capture: a connection of TCP ends, and no queue
-	 * pair has had it. */
+	/* Writes a TCP connection that ends without a queue pair into the
+	 * capture, if there is one (capture_stream_refused of
+	 * host/capture_stream.h).  Takes no lock but that of the capture. */
 	void (*capture_refused)(const struct host_stream *s);
-	/* Calls capture_sctp (host/capture.h): a packet of SCTP was sent or
-	 * received.  The ports are those of UDP, or 0 without UDP. */
+	/* Writes a packet of SCTP, which was sent or received, into the
+	 * capture, if there is one (capture_sctp of host/capture.h).  The ports
+	 * of `from` and `to` are those of UDP, or 0 without UDP. */
 	void (*capture)(const struct inaddr *from, const struct inaddr *to,
 			const uint8_t *packet, size_t bytes);
 };

@@ -72,10 +72,10 @@ static bool is_mapped(uintptr_t at)
  * Returns whether the program may write the page of this address, or true if
  * that is unknown.  The futex operation ORs 0 into a word of the page in one
  * atomic step, so that no thread sees a change.  As when a kernel driver pins
- * the page, the program gets a copy of its own of a page that it shares.  The
- * operation also has to compare the word with a number, here -2048; if the word
- * has that value, a waiter for the word wakes without a cause, which futex(2)
- * allows.
+ * the page, the program gets a copy of its own of a page that it shares
+ * copy-on-write.  The operation also has to compare the word with a number,
+ * here -2048; if the word has that value, a waiter for the word wakes without a
+ * cause, which futex(2) allows.
  */
 static bool is_writable(uintptr_t at)
 {
@@ -152,8 +152,8 @@ static access_set keys_of(const struct mr *row)
 }
 
 /* Removes a row, and waits until each peer of this host that has looked the row
- * up has ended its copy.  Returns 0, or EBUSY with a message if windows are
- * bound to the row. */
+ * up has ended its copy.  Returns 0, or EBUSY if windows are bound to the row,
+ * with a message that begins with `call`. */
 static int row_free(struct v_context *c, struct mr *row, const char *call)
 {
 	access_set keys = keys_of(row);

@@ -75,6 +75,6 @@ int v_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 	if (bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_bind_mw: a window of type 1 cannot be "
-			      "IBV_ACCESS_ZERO_BASED");
+			      "IBV_ACCESS_ZERO_BASED; leave the flag out");
 	return v_post_send(qp, &wr, &bad);
 }

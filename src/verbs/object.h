@@ -81,8 +81,9 @@ struct v_td {
 struct v_pd {
 	struct ibv_pd base;
 	uint32_t number; /* hca's number of the domain */
-	/* the handle itself, until it is given back, and the objects in the
-	 * domain that were made with this handle */
+	/* How many users keep the handle: the program, until it gives the
+	 * handle back, and the objects in the domain that were made with this
+	 * handle. */
 	struct count users;
 	/* In the list of host_domains: the handles of one domain.  Unlinked in
 	 * a parent domain, and after the domain was freed.  Under the ctx lock.
@@ -125,11 +126,11 @@ struct v_channel {
 
 struct v_cq {
 	struct ibv_cq_ex base;
-	struct cq *cq;
+	struct cq *cq; /* hca's queue */
 	/* Held from ibv_start_poll to ibv_end_poll, unless is_single. */
 	struct lock poll_lock;
 	bool is_single; /* one thread at a time polls, see v_enter_queue */
-	struct host_polls polls;
+	struct host_polls polls; /* for host_poll and host_polled */
 	/* Polls in a row that found completions.  A hint that orders no other
 	 * access: threads that poll at the same time may lose a count. */
 	shared_u32 found;
@@ -138,18 +139,20 @@ struct v_cq {
 	struct v_pd
 		*domain; /* the parent domain of ibv_create_cq_ex, or NULL */
 	uint64_t cookie; /* by which events name the CQ (table.h) */
+	/* The events of the channel, and IBV_EVENT_CQ_ERR. */
 	struct v_source completion, error;
 };
 
 struct v_srq {
 	struct ibv_srq base;
-	struct srq *srq;
-	struct lock post;   /* held while a thread posts */
-	struct count users; /* QPs */
-	uint64_t cookie;    /* by which events name the SRQ (table.h) */
-	struct v_source limit;
+	struct srq *srq;       /* hca's queue */
+	struct lock post;      /* held while a thread posts */
+	struct count users;    /* QPs with this SRQ */
+	uint64_t cookie;       /* by which events name the SRQ (table.h) */
+	struct v_source limit; /* IBV_EVENT_SRQ_LIMIT_REACHED */
 };
 
+/* The asynchronous events of a QP. */
 enum v_qp_event {
 	V_QP_FATAL,
 	V_QP_REQ_ERR,
@@ -167,9 +170,9 @@ struct v_qp {
 		struct ibv_qp_ex base;
 		struct v_qp_ex newest;
 	};
-	bool is_ex; /* created with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS */
-	struct qp *qp;
-	struct ibt_qp *side;   /* the protocol state */
+	bool is_ex;	     /* created with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS */
+	struct qp *qp;	     /* hca's queue pair */
+	struct ibt_qp *side; /* the protocol state */
 	struct ibv_qp_cap cap; /* as granted */
 	uint32_t process;      /* v_process() when the QP was created */
 	struct host *host;
@@ -187,7 +190,7 @@ struct v_qp {
 		bool has_bind; /* a request binds a window */
 	} wr;
 	uint64_t cookie; /* by which events name the QP (table.h) */
-	struct v_source events[V_QP_EVENTS];
+	struct v_source events[V_QP_EVENTS]; /* by enum v_qp_event */
 	struct list counters; /* struct v_attached, see counter.c */
 };
 
@@ -291,7 +294,8 @@ uint32_t v_poll(struct host *h, struct v_cq *cq, struct cqe *out, uint32_t n);
  * adds the QP's sums to each counter.  Under host_lock. */
 void v_counters_leave(struct v_qp *q);
 
-/* memory.c: frees the handle, but not the row of the region. */
+/* memory.c: ends the handle's use of its domain, device memory and context, and
+ * frees the handle, but not the row of the region. */
 void v_mr_drop(struct v_mr *m);
 /* domain.c: ends a use of the domain's handle.  The last one frees the
  * handle. */

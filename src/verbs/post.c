@@ -42,10 +42,12 @@ int v_post_check_total(uint64_t bytes)
 		return v_fail(EINVAL, V_INPUT,
 			      "a posted request has more elements than the "
 			      "queue was created with (max_send_sge, "
-			      "max_recv_sge)");
+			      "max_recv_sge); post fewer, or create the queue "
+			      "for more");
 	if (bytes > HCA_MAX_MESSAGE)
 		return v_fail(EINVAL, V_INPUT,
-			      "a posted request has more than 2^31 bytes");
+			      "a posted request has more than 2^31 bytes; "
+			      "post several smaller ones");
 	return 0;
 }
 
@@ -201,11 +203,14 @@ int v_post_check(const struct v_qp *q, struct wqe *w)
 	if (!fits_inline(&q->qp->sq, w))
 		return v_fail(EINVAL, V_INPUT,
 			      "a posted request has more inline data than the "
-			      "queue pair's max_inline_data");
+			      "queue pair's max_inline_data; leave out "
+			      "IBV_SEND_INLINE, or create the queue pair for "
+			      "more");
 	if (w->opcode == HCA_WR_ATOMIC_CAS || w->opcode == HCA_WR_ATOMIC_FADD ||
 	    w->opcode == HCA_WR_RDMA_READ)
 		return v_fail(EINVAL, V_INPUT,
-			      "a posted read or atomic has IBV_SEND_INLINE");
+			      "a posted read or atomic has IBV_SEND_INLINE; "
+			      "leave the flag out");
 	return 0;
 }
 

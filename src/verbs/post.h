@@ -53,9 +53,10 @@ int v_post_check_total(uint64_t bytes);
 void v_post_sges(struct wqe *w, const struct ibv_sge *sge, size_t n);
 /*
  * Fills in a request that binds the window, in the form that ibt/local_wr.c
- * reads; w->rkey is the window's new key.  Returns 0, or EINVAL with a message.
- * When the request is posted, the caller stores w->rkey in mw->rkey:
- * ibv_bind_mw(3) requires this for type 1, and drivers do it for type 2, too.
+ * reads; w->rkey is the window's new key.  Returns 0, or EINVAL with a message
+ * if mw is NULL.  When the request is posted, the caller stores w->rkey in
+ * mw->rkey: ibv_bind_mw(3) requires this for type 1, and drivers do it for type
+ * 2, too.
  */
 int v_post_bind(struct wqe *w, struct ibv_mw *mw, uint32_t rkey,
 		const struct ibv_mw_bind_info *info);

@@ -156,7 +156,8 @@ int v_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_query_rt_values_ex: a bit of comp_mask is "
-			      "unknown");
+			      "unknown; ask for IBV_VALUES_MASK_RAW_CLOCK "
+			      "alone");
 	if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK)
 		clock_gettime(CLOCK_MONOTONIC, &values->raw_clock);
 	return 0;

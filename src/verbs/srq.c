@@ -29,6 +29,7 @@ static void srq_free_handle(struct v_srq *s)
 	free(s);
 }
 
+/* Returns 0, or EINVAL with a message. */
 static int check_depth(uint32_t max_wr)
 {
 	if (max_wr > HCA_MAX_WR)
@@ -41,6 +42,7 @@ static int check_depth(uint32_t max_wr)
 	return 0;
 }
 
+/* Returns 0, or EINVAL with a message. */
 static int check_size(const struct ibv_srq_attr *a)
 {
 	int err = check_depth(a->max_wr);
@@ -155,7 +157,8 @@ int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_modify_srq: a bit of srq_attr_mask is "
-			      "unknown");
+			      "unknown; use IBV_SRQ_MAX_WR and IBV_SRQ_LIMIT "
+			      "alone");
 	if (mask & IBV_SRQ_MAX_WR)
 		err = check_depth(attr->max_wr);
 	if (err)

@@ -226,7 +226,9 @@ static void set_inline(struct ibv_qp_ex *ex, size_t n,
 			fail_series(q, v_fail(EINVAL, V_INPUT,
 					      "a posted request has more "
 					      "inline data than the queue "
-					      "pair's max_inline_data"));
+					      "pair's max_inline_data; use "
+					      "ibv_wr_set_sge, or create the "
+					      "queue pair for more"));
 			return;
 		}
 		memcpy(out + bytes, buf[i].addr, buf[i].length);
