@@ -35,7 +35,7 @@
 
 #include "hca/hca.h"
 
-#define ACCESS_MAX 1024
+#define ACCESS_MAX 1024 /* slots of an arena */
 
 /* How a peer notices that its access was revoked. */
 enum access_by {
@@ -148,7 +148,7 @@ bool access_revoke(struct hca *own, alock_owner who);
  * cannot wait: the caller calls access_scan_begin, and then access_scan_done
  * until access_scan_done returns true. */
 struct access_scan {
-	access_set what;
+	access_set what; /* the set that was withdrawn */
 	/* at: the index of the slot to look at next.  epoch: the epoch of that
 	 * slot at the first look; 0: there was no look yet. */
 	uint32_t at, epoch;

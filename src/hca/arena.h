@@ -37,7 +37,7 @@ struct arena_page {
 
 /* At offset 0. */
 struct arena_hdr {
-	uint64_t magic;
+	uint64_t magic;	   /* ARENA_MAGIC */
 	uint64_t size;	   /* bytes */
 	struct alock lock; /* covers the members from brk to shared_page */
 	uint32_t layout;   /* ARENA_LAYOUT of the owner's build */

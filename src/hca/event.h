@@ -111,7 +111,7 @@ struct engine_naks {
 
 /* The counters of one device in one process.  All words are 64 bits. */
 struct engine_counters {
-	uint64_t rx_packets, tx_packets;
+	uint64_t rx_packets, tx_packets; /* packets, or FPDUs of iWARP */
 	/* A packet counts with its bytes from the BTH to the pad, an FPDU of
 	 * iWARP with its ULPDU. */
 	uint64_t rx_bytes, tx_bytes;

@@ -40,8 +40,10 @@ struct mr {
 	uint32_t share; /* the number from host_share, for the front end */
 };
 
-/* Why a key, an address and a length do not name usable memory. */
+/* Whether a key, an address and a length name memory that an access may use,
+ * and why not. */
 enum mr_verdict {
+	/* The access is permitted, or the window was bound or invalidated. */
 	MR_OK,
 	/* No region has this lkey, or no region or bound window has this rkey.
 	 * A bind request: no window or no region has the key. */

@@ -62,7 +62,7 @@
 /* The states of an atomic that a peer asks the target's own process to
  * execute. */
 enum target_ask {
-	TARGET_ASK_NONE,
+	TARGET_ASK_NONE,     /* the peer has asked for none */
 	TARGET_ASK_POSTED,   /* the peer has written the ask_ members */
 	TARGET_ASK_ANSWERED, /* executed; ask_found: the value found */
 	TARGET_ASK_REFUSED   /* not executed; ask_found: enum verdict */
@@ -140,7 +140,7 @@ struct qp_target {
 	uint64_t packets_from;
 	_Atomic uint32_t ask; /* enum target_ask, of the members ask_ */
 	uint32_t ask_opcode;  /* enum hca_wr of the atomic */
-	uint32_t ask_rkey;
+	uint32_t ask_rkey;    /* the key by which the peer names the memory */
 	/* The address and the operands of the atomic, and its result. */
 	uint64_t ask_va, ask_swap_add, ask_compare, ask_found;
 	struct target_failure note; /* the reason of has_failed */

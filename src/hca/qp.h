@@ -5,8 +5,9 @@
  * the arena; the words that peers of this host write lie in struct qp_target
  * (peer_area.h).
  *
- * Owner: the adapter.  Locks: the progress lock, and the responder lock for
- * what peers read (peer_area.h); a lock of the front end for posting.
+ * Owner: the adapter.  Locks: the progress lock; the responder lock for what
+ * peers read (peer_area.h); for the rings also the post lock and a lock of the
+ * front end (wq.h).
  */
 #ifndef HCA_QP_H
 #define HCA_QP_H
@@ -141,7 +142,8 @@ static inline struct qp_target *qp_target(const struct qp *qp)
 	return (struct qp_target *)((uintptr_t)qp + qp->peer_at);
 }
 
-/* The capacities that ibv_create_qp asks for. */
+/* The capacities that ibv_create_qp asks for, in requests (_wr), SGEs of a
+ * request (_sge) and bytes of a request (inline_bytes). */
 struct hca_qp_cap {
 	uint32_t send_wr, recv_wr, send_sge, recv_sge, inline_bytes;
 	struct srq *srq; /* has the receives; NULL: the QP has its own queue */

@@ -31,7 +31,7 @@ struct copy_revocable {
 };
 
 enum copy_revocable_end {
-	COPY_REVOCABLE_DONE,
+	COPY_REVOCABLE_DONE, /* all bytes are copied */
 	/* Some memory is not accessible; part of the bytes may be copied. */
 	COPY_REVOCABLE_FAULT,
 	/* The copy was revoked; part of the bytes may be copied. */

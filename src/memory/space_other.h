@@ -25,7 +25,7 @@ struct peer_maps;
 
 struct space_other {
 	struct space space;
-	pid_t pid;
+	pid_t pid; /* the other process */
 	/* This process's access slot in the other process's arena, not owned;
 	 * NULL: the access is never revoked. */
 	struct access *access;

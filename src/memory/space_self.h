@@ -19,7 +19,7 @@
 
 struct space_self {
 	struct space space;
-	int pid;
+	int pid; /* this process */
 	/* The file by which copies go where a filter (seccomp) refuses
 	 * process_vm_readv and process_vm_writev; -1: no copy has needed it, or
 	 * it could not be made.

@@ -24,8 +24,8 @@ struct dm_memory {
 
 struct v_dm {
 	struct ibv_dm base;
-	struct dm_memory *memory;
-	struct count users; /* memory regions on this handle */
+	struct dm_memory *memory; /* one of its holders is this handle */
+	struct count users;	  /* memory regions on this handle */
 	/* ibv_unimport_dm was called while `users` was not 0.  The last region
 	 * frees the handle. */
 	bool is_given_back;

@@ -139,7 +139,7 @@ struct v_comp_cntr_caps {
 
 /* ibv_comp_cntr, to which programs have pointers. */
 struct v_comp_cntr_base {
-	struct ibv_context *context;
+	struct ibv_context *context; /* in which the counter was created */
 	uint32_t handle; /* differs between all counters of a process */
 };
 
