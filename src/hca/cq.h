@@ -157,14 +157,14 @@ enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
  * of the last two to the owner, by QP_NOTIFY_CQ or QP_NOTIFY_LATER. */
 enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
 			 bool solicited, bool failed, uint32_t count);
-/* For the owner: moves completions that peers have left into the ring.  @also,
- * or NULL: a QP that may have such completions although it is not on the
+/* For the owner: moves into the ring the completions that peers have left.
+ * @also, or NULL: a QP that may have such completions although it is not on the
  * list. */
 void cq_collect(struct hca *h, struct cq *cq, struct qp *also);
 /*
- * For the owner, before qp is destroyed: moves completions that peers have left
- * at qp into the ring, and removes qp from the watched QPs.  No peer works at
- * qp any more.
+ * For the owner, before qp is destroyed: moves into the ring the completions
+ * that peers have left at qp, and removes qp from the watched QPs.  No peer
+ * works at qp any more.
  */
 void cq_forget(struct hca *h, struct cq *cq, struct qp *qp);
 /* Takes the events that were raised: returns their number, and the caller

@@ -99,7 +99,9 @@ struct engine_refused {
 	uint64_t limited;
 };
 
-/* NAKs that were received (_rx) and sent (_tx). */
+/* NAKs that were received (_rx) and sent (_tx).  The _rx members also count
+ * what direct requests have in place of NAKs: refusals (fatal_rx), and waits
+ * for a receive (rnr_rx). */
 struct engine_naks {
 	uint64_t rnr_rx, rnr_tx; /* RNR NAKs */
 	/* seq: NAKs for a PSN sequence error.  fatal: NAKs that end the

@@ -90,8 +90,9 @@ struct qp_stats {
 	 * the BTH to the pad, of a piece its payload, of an FPDU its ULPDU. */
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
 	/* retransmits: packets that were sent again; timeouts: ACK timers that
-	 * have expired; rnr_waits: RNR NAKs after which the QP has waited;
-	 * out_of_order: packets that came after a gap. */
+	 * have expired; rnr_waits: RNR NAKs, and direct requests that found no
+	 * receive, after which the QP has waited; out_of_order: packets that
+	 * came after a gap. */
 	uint64_t retransmits, timeouts, rnr_waits, out_of_order;
 	uint32_t wait; /* enum qp_wait: why the QP did not send more */
 	uint32_t row;  /* the QP's row in the table of QPs */

@@ -136,7 +136,7 @@ static struct v_source *sleep_counted(struct v_queue *q)
 /*
  * Waits for an event of a channel that another thread has destroyed.  With a
  * hardware adapter this thread would be in a read(2), which goes on although
- * the descriptor is closed, and gets no event any more.  So this thread, too,
+ * the descriptor is closed, and never returns an event.  So this thread, too,
  * waits until it is cancelled or a signal ends the wait.
  */
 static struct v_source *wait_in_vain(void)
