@@ -80,7 +80,8 @@ enum { CQ_OVERRUN_UNREPORTED = 1, CQ_OVERRUN_REPORTED };
 
 struct cq {
 	/* Peers read the members before `lock`, which change seldom.  The owner
-	 * writes the others at each poll, HCA_APART bytes away. */
+	 * writes the others with each completion or poll, HCA_APART bytes
+	 * away. */
 	uint64_t peer_at;   /* where struct cq_shared is, bytes from here */
 	uint32_t is_silent; /* there is no channel: arming has no effect */
 	/* How many completions raise one event; 0, 1: each does. */

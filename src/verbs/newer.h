@@ -112,7 +112,7 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num,
 
 /* Allocates a page-aligned buffer of `size` bytes on the heap.  Returns the
  * buffer's address, and stores a handle in *buf, by which ibv_free_buf frees
- * the buffer; or returns NULL and errno with a message. */
+ * the buffer; or returns NULL and errno ENOMEM with a message. */
 void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf);
 /* Frees a buffer and its handle. */
 void ibv_free_buf(struct ibv_buf *buf);

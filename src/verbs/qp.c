@@ -214,8 +214,8 @@ static int qp_make(struct v_qp *q, const struct ibv_qp_init_attr *a)
 	return 0;
 }
 
-/* Calls change, count_up or count_down, for the objects that the queue pair
- * uses, except its domain. */
+/* Calls `change`, which is count_up or count_down, for each object that the
+ * queue pair uses, except its domain. */
 static void qp_count(struct ibv_qp *qp, void (*change)(struct count *))
 {
 	change(&v_cq(qp->send_cq)->users);

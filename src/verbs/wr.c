@@ -292,7 +292,8 @@ static void wr_start(struct ibv_qp_ex *ex)
 	instrument_happens_after(&q->send);
 }
 
-/* Tells ThreadSanitizer that only adverb's code runs again: see wr_start. */
+/* Tells ThreadSanitizer that from here on this thread runs adverb's code alone:
+ * see wr_start. */
 static void resume_series(struct v_qp *q)
 {
 	instrument_happens_before(&q->send);
