@@ -188,10 +188,9 @@ void cq_fire(struct cq *cq);
 /* Moves up to n completions to `out`, and frees the slots of their requests.
  * Returns their number. */
 uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n);
-/* Is there a completion to poll?  True perhaps also while another thread moves
- * or polls the last one; false only if there is none.  A program that has
- * called cq_arm has to check this before it sleeps, because a completion that
- * came before cq_arm raises no event. */
+/* Is there perhaps a completion to poll?  False only if there is none.  A
+ * program that has called cq_arm has to check this before it sleeps, because a
+ * completion that came before cq_arm raises no event. */
 bool cq_has(const struct hca *h, struct cq *cq);
 /* Is there a completion of qp to poll?  For the owner.  Looks at each
  * completion in the queue until it finds one, and moves none. */
