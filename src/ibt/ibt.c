@@ -328,10 +328,12 @@ void ibt_dropped(struct ibt *t, struct ibt_qp *q, struct explain *x,
 				    "post longer receives",
 		[IBT_DROP_QKEY] = "its Q_Key is not that of the queue pair; "
 				  "send with the qkey of this queue pair",
-		[IBT_DROP_LOST] = "some of its packets were lost",
+		[IBT_DROP_LOST] = "some of its packets were lost; send less at "
+				  "a time, or use RC",
 		[IBT_DROP_INVALID] = "it breaks the rules of its service",
 		[IBT_DROP_KEY] =
-			"the key, the range or the right of a WRITE was refused",
+			"the memory of a WRITE was refused; the message "
+			"before this one says why",
 		[IBT_DROP_BUSY] = "a process of this host keeps the queue pair "
 				  "locked; check whether a peer is stopped",
 	};

@@ -16,20 +16,24 @@ static const char *bind_cause(const struct wqe *w, enum mr_verdict v)
 	case MR_OK:
 		break;
 	case MR_BAD_KEY:
-		return binds ? "there is no such window or region"
-			     : "no window is bound under this key";
+		return binds ? "there is no such window or region; check "
+			       "whether it was deallocated or deregistered"
+			     : "no window is bound under this key; check "
+			       "whether it was invalidated already";
 	case MR_BAD_PD:
 		return "the window, the region and the queue pair belong to "
-		       "different protection domains";
+		       "different protection domains; create them in one";
 	case MR_NO_RIGHT:
 		return binds ? "the region lacks IBV_ACCESS_MW_BIND, or lacks "
 			       "IBV_ACCESS_LOCAL_WRITE, which a window with "
 			       "write access needs"
 			     : "only windows of type 2 can be invalidated";
 	case MR_OUTSIDE:
-		return "the window would extend beyond its region";
+		return "the window would extend beyond its region; bind it "
+		       "to a range within the region";
 	case MR_BAD_QP:
-		return "the window is bound through another queue pair";
+		return "the window is bound through another queue pair; "
+		       "use that queue pair";
 	case MR_NO_BYTES:
 		return "a window of type 2 cannot be bound to zero bytes; "
 		       "unbind it by IBV_WR_LOCAL_INV";

@@ -68,7 +68,8 @@ static enum verdict check_read_like(struct ibt *t, const struct ibt_qp *q,
 	uint32_t most = q->qp->attr.max_dest_rd_atomic;
 
 	x->detail = "it sent more READs and atomics at a time than the queue "
-		    "pair's max_dest_rd_atomic allows";
+		    "pair's max_dest_rd_atomic allows; raise this value, or "
+		    "lower max_rd_atomic at the peer";
 	/* The replies are counted only when there are many of them: a count for
 	 * each packet of a burst would take quadratic time. */
 	if (r->reply_head - r->reply_tail >= most && fresh_reads(r) >= most)

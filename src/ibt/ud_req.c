@@ -42,7 +42,8 @@ bool ud_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 			   "that is the port_num of the queue pair";
 	} else if (w->bytes > max_message_bytes(q, w)) {
 		status = HCA_LOC_LEN_ERR;
-		x.detail = "a UD message may not be longer than the port's MTU";
+		x.detail = "a UD message may not be longer than the port's "
+			   "MTU; send it in parts, or use RC or UC";
 	} else {
 		status = sem_check(t->hca, q->qp->pd, w, 0, &x);
 	}
