@@ -42,7 +42,7 @@ struct direct_state {
 	enum ibt_path path;
 	/* When the wait for the choice of the path began. */
 	uint64_t path_since_ns;
-	/* By LID: what the subnet has said last (engine_set_way). */
+	/* By LID: the last answer of the subnet (engine_set_way). */
 	struct hca_way way;
 	/* The path is IBT_PATH_DIRECT, and the QP waits on a list of
 	 * engine.paths, because the subnet has changed since `way` was set. */
@@ -56,11 +56,11 @@ struct direct_state {
 	/* is_closed: the peer's QP is destroyed or in ERR; is_gone: the peer's
 	 * process has ended. */
 	bool is_closed, is_gone;
-	/* On direct_queues.waiting: the QP waits for its peer, because the peer
-	 * has no receive posted, is not ready, executes an atomic, or because
-	 * another process holds the peer's responder lock.  Or on a list of
-	 * engine.paths (engine/inside.h): the path is IBT_PATH_UNDECIDED, or
-	 * is_asking is set. */
+	/* On direct_queues.waiting while the QP waits for its peer: the peer
+	 * has no receive posted, is not ready, is closed, has ended or executes
+	 * an atomic, or another process holds its responder lock.  On a list of
+	 * engine.paths (engine/inside.h) while the path is IBT_PATH_UNDECIDED
+	 * or is_asking is set. */
 	struct list waiting;
 	/* On direct_queues.leaving: the QP waits until peers have released its
 	 * responder lock, or no longer use memory that the QP withdraws. */
@@ -73,7 +73,7 @@ struct direct_state {
 	/* Which peers were looked at while the request waits. */
 	struct access_scan scan;
 	/* The target of the requests, owned; NULL: there is none.  UD: the
-	 * target that was used last. */
+	 * target that was used last, borrowed from `targets`. */
 	struct target_ref *link;
 	/* The last message that was too long for a receive's slot found a free
 	 * bounce buffer of the target. */
@@ -83,8 +83,8 @@ struct direct_state {
 	/* UD: the destination QPN of the datagram whose path
 	 * initiator_ud_turn looked up last; 0: none. */
 	uint32_t packets_to;
-	/* For initiator_apart_post, by which a thread executes requests without
-	 * the progress lock. */
+	/* For initiator_apart_post and initiator_apart_resume, by which a
+	 * thread executes requests without the progress lock. */
 	struct {
 		/* The number of the QP's post lock, below ENGINE_POST_LOCKS;
 		 * set when the QP is created. */

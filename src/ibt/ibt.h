@@ -17,6 +17,11 @@
  *	uc_req, uc_resp, ud_req, ud_resp  packets of UC and UD
  *	rx_pending  messages of UC and UD that wait for a receive
  *	mcast	 multicast groups
+ *	message	 SENDs and WRITEs as packets, for RC, UC and in part UD
+ *	middle_packets  many Middles of a long message or response at once
+ *	verdict	 the responder's answer to a request, and its consequences
+ *	local_wr  requests that send nothing
+ *	cq_moderation  the timers of moderated CQs
  *	migration  the alternate path of a connection by LID
  *	ibt	 completions and events of all QPs
  *	ibt_qp	 creation, states and flush of a QP
@@ -141,7 +146,7 @@ struct ibt_events {
 
 /* The state that the queue pairs of one progress lock share. */
 struct ibt {
-	struct hca *hca;
+	struct hca *hca;    /* borrowed */
 	struct wheel wheel; /* the timers of all QPs and CQs */
 	struct cq_moderation cq_moderation[IBT_CQ_MODERATION];
 	uint64_t now_ns;       /* the time of the engine's present call */
@@ -189,7 +194,7 @@ struct rc_req {
 	uint32_t packet;     /* the packet of that request to send next */
 	struct serial24 una; /* the oldest unacknowledged PSN */
 	struct serial24 max; /* one past the newest PSN that was ever sent */
-	/* Request packets of READs and atomics that lack a response. */
+	/* How many request packets of READs and atomics lack a response. */
 	uint32_t reads_out;
 	uint32_t rd_wqes; /* READs and atomics that have begun and not ended */
 	/* How many packets may be unacknowledged (window), and how many were
@@ -221,8 +226,8 @@ struct rc_req {
 	/* A fatal NAK that waits until its request is the oldest. */
 	struct {
 		bool is_pending;
-		uint8_t status; /* the enum hca_status of the request */
-		struct serial24 psn;
+		uint8_t status;	     /* the enum hca_status of the request */
+		struct serial24 psn; /* the PSN that the NAK names */
 	} nak;
 };
 
@@ -244,9 +249,9 @@ struct reply {
 	uint8_t kind, syndrome; /* enum reply_kind; the AETH of a REPLY_ACK */
 	bool fresh;	     /* the reply counts against max_dest_rd_atomic */
 	struct serial24 psn; /* the PSN of the reply's first packet */
-	uint32_t msn;
-	/* REPLY_READ: the key, and how many bytes are read; 0 for an ATOMIC
-	 * WRITE, and for a READ of length 0. */
+	uint32_t msn;	     /* the MSN of the reply's AETH */
+	/* REPLY_READ: the key (rkey), and how many bytes are read (bytes): 0
+	 * for an ATOMIC WRITE and for a READ of length 0. */
 	uint32_t rkey, bytes;
 	/* How many packets the response has, and how many were sent; not for
 	 * REPLY_ACK. */
@@ -414,9 +419,10 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp);
  * and targets. */
 void ibt_qp_fini(struct ibt *t, struct ibt_qp *q);
 /*
- * Allocates room for the replies that max_dest_rd_atomic allows, and no more,
- * so that thousands of idle QPs stay small.  Called before an RC QP enters RTR.
- * Returns 0 or -ENOMEM.
+ * Makes room for the replies and resources that max_dest_rd_atomic needs, and
+ * keeps those that q has.  The room is not made when the QP is created, so that
+ * thousands of idle QPs stay small.  Called before max_dest_rd_atomic is set,
+ * and so before an RC QP enters RTR.  Returns 0; -ENOMEM: nothing was changed.
  */
 int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic);
 /* Returns whether q takes packets of this service (RC, UC or UD).  A QP of an
@@ -428,9 +434,10 @@ bool ibt_qp_serves(const struct ibt_qp *q, enum opcode_service service);
  * HCA_QP_ERR.
  */
 void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state);
-/* In ERR: completes all posted work with a flush error, in order.  While a peer
- * of this host holds the responder lock, the receives are left for
- * ibt_qp_end_waits. */
+/* In ERR: completes all posted work with a flush error, in order, and then
+ * raises ENGINE_LAST_WQE if owes_last_wqe is set.  Receives in an SRQ stay
+ * there.  While a peer of this host holds the responder lock, the receives and
+ * the event are left for ibt_qp_end_waits. */
 void ibt_qp_flush(struct ibt *t, struct ibt_qp *q);
 /* Returns when to look again at a peer for which a QP has waited since
  * since_ns: the longer the wait, the longer the interval. */
@@ -449,8 +456,8 @@ void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q);
 void ibt_qp_set_lids(const struct ibt *t, struct ibt_qp *q);
 /* Puts q on the list of active QPs. */
 void ibt_qp_activate(struct ibt *t, struct ibt_qp *q);
-/* Returns whether q has an ACK to send that waits for a request to the same
- * peer (engine_hold_acks); if so, puts q on ibt.owing. */
+/* Returns whether q has an ACK to send to a peer of this host that waits for a
+ * request to the same peer (engine_hold_acks); if so, puts q on ibt.owing. */
 bool ibt_qp_holds_ack(struct ibt *t, struct ibt_qp *q);
 /* Returns how long in ns q waits for room in the socket of a peer that is
  * alive.  An RC QP waits for only 100 ms, because RC sends lost packets again.
@@ -482,15 +489,17 @@ void ibt_cq_event(struct ibt *t, uint64_t user, enum engine_event_type type);
  * 0.  Then adds ENGINE_EXPLAIN with the facts *x to the ring.  A ring that
  * holds IBT_EVENTS events drops the facts. */
 void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x);
-/* A completion of q found cq full: raises ENGINE_CQ_ERR and fails q; does so
- * only once for each cq. */
+/* A completion of q found cq full: explains the overrun, raises ENGINE_CQ_ERR,
+ * and fails q by ENGINE_QP_FATAL unless q is in ERR.  Does so only once for
+ * each cq. */
 void ibt_overrun(struct ibt *t, struct ibt_qp *q, struct cq *cq);
 /* Raises the events of cq that are due. */
 void ibt_cq_tell(struct ibt *t, struct cq *cq);
 /* Raises the limit event of a shared receive queue if the event is due. */
 void ibt_srq_tell(struct ibt *t, struct srq *s);
 /* Appends the completion c of q to the CQ at offset `cq`, and raises the events
- * that the completion causes.  While q executes requests under q's post lock
+ * that the completion causes; if the CQ is full, calls ibt_overrun instead.
+ * Sets the completion's time.  While q executes requests under q's post lock
  * alone (direct_state.apart.is_running), sets apart.has_news instead of raising
  * events.  @solicited: the completion also raises the event of a CQ that is
  * armed for solicited completions only. */
@@ -506,8 +515,10 @@ void ibt_request_done(struct ibt *t, struct ibt_qp *q, enum hca_status status);
 void ibt_request_failed(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 			enum hca_status status, struct explain *x);
 /* Counts a message for q that was dropped because of `why`, and explains the
- * first such message of q since RESET with the facts in x.  @src_qpn: the
- * sender's QPN; 0: not known. */
+ * first message that q drops for this reason since RESET, with the facts in *x.
+ * Sets in *x the cause, the sender's QPN and the detail; for IBT_DROP_INVALID
+ * the caller may have set the detail.  @src_qpn: the sender's QPN; 0: that of
+ * q's peer. */
 void ibt_dropped(struct ibt *t, struct ibt_qp *q, struct explain *x,
 		 enum ibt_drop why, uint32_t src_qpn);
 /*
@@ -519,8 +530,8 @@ bool ibt_responder_enter(struct ibt *t, struct ibt_qp *q)
 /* Releases the responder lock. */
 void ibt_responder_leave(struct ibt_qp *q) RELEASE(&qp_target(q->qp)->lock);
 /* Returns the receive for the next message, which q holds from then on
- * (hca/rq.h); NULL: no receive is posted.  UC and UD: under the responder
- * lock. */
+ * (hca/rq.h); NULL: no receive is posted.  Raises the limit event of an SRQ if
+ * the event is due.  UC and UD: under the responder lock. */
 struct wqe *ibt_receive_take(struct ibt *t, struct ibt_qp *q);
 /* Completes the receive that q holds (hca/rq.h) by *c, in which the function
  * sets wr_id and queue.  @solicited: the completion also raises the event of a
@@ -562,16 +573,16 @@ struct serial24 rc_req_next_psn(const struct ibt_qp *q);
 /*
  * Executes the requests at the cursor that send nothing, and begins the request
  * after them.  Returns the request that has begun, or that had begun already;
- * NULL: no request may be sent now.
+ * NULL: no request may be sent now, or the request has a local error.
  */
 struct wqe *rc_req_begin(struct ibt *t, struct ibt_qp *q);
 /*
  * Begins the request at the cursor for a caller that may change nothing but q,
- * and returns the request.  Does so only for a SEND that may be an eager
- * message, for a WRITE or READ of one piece (direct_queues.piece), and for an
- * atomic, and only if the request need not wait and has no local error.  Also
- * returns a SEND that has begun before a wait for a receive.  NULL: nothing was
- * changed.
+ * and returns the request.  Does so only for a SEND without Invalidate that may
+ * be an eager message, for a READ, or a WRITE without immediate data, of one
+ * piece (direct_queues.piece), and for an atomic other than an ATOMIC WRITE,
+ * and only if the request need not wait and has no local error.  Also returns a
+ * SEND that has begun before a wait for a receive.  NULL: nothing was changed.
  */
 struct wqe *rc_req_begin_plain(struct ibt *t, struct ibt_qp *q);
 /* Is the request at the cursor, by its opcode and length, one that
@@ -605,8 +616,8 @@ void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 /* Returns whether p's PSN is unacknowledged or at most IBT_BEHIND before the
  * unacknowledged PSNs.  The sender of any other PSN guesses PSNs. */
 bool rc_comp_fits(const struct ibt_qp *q, const struct pkt *p);
-/* Completes the oldest requests while they need no answer (local errors,
- * LOCAL_INV, BIND_MW). */
+/* Completes the oldest requests while they need no answer: LOCAL_INV and
+ * BIND_MW.  If the next request has a local error, fails it and the QP. */
 void rc_comp_retire(struct ibt *t, struct ibt_qp *q);
 /* In SQD: raises ENGINE_SQ_DRAINED, once and only if en_sqd_async_notify is
  * set, when all requests that were begun are complete. */
@@ -616,9 +627,10 @@ void rc_comp_drained(struct ibt *t, struct ibt_qp *q);
 void rc_comp_accepted(struct ibt *t, struct ibt_qp *q, struct serial24 psn);
 /* The local ACK timeout has expired: sends again from the oldest unacknowledged
  * PSN, by the alternate path if the retries are used up and the QP is armed
- * (migration.h).  Fails the QP when the retries and then
- * engine_config.patience_ns are used up.  With engine_config.strict, or if the
- * peer's QP or process has ended, only the retries count. */
+ * (migration.h).  Once the retries are used up, raises ENGINE_ASK_PEER at each
+ * timeout, and fails the QP when engine_config.patience_ns is used up, too.
+ * With engine_config.strict, or if the peer's QP or process has ended, only the
+ * retries count. */
 void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 /* Sends again all packets of q that are unacknowledged, because q's path has
  * changed. */
@@ -647,7 +659,8 @@ void rc_comp_rnr(struct ibt *t, struct ibt_qp *q, uint8_t timer,
 /* The peer has refused the oldest request: completes the request with @status,
  * and fails the QP. */
 void rc_comp_refused(struct ibt *t, struct ibt_qp *q, enum hca_status status);
-/* The target of a direct request does not answer: starts the ACK timer. */
+/* The target of a direct request does not answer: starts the ACK timer, unless
+ * it runs already. */
 void rc_comp_lost(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 /* The peer's process has ended: fails the oldest request and the QP. */
 void rc_comp_gone(struct ibt *t, struct ibt_qp *q);

@@ -14,8 +14,8 @@ struct mcast {
 	/* the group to which the program has attached q: `gid`, or the IPv6
 	 * group that has `gid` as its alias */
 	uint8_t named[16];
-	struct ibt_qp *q;
-	bool repeats; /* a row with repeats false has the same q and gid */
+	struct ibt_qp *q; /* borrowed */
+	bool repeats;	  /* a row with repeats false has the same q and gid */
 };
 
 static bool is_in_group(const struct mcast *m, const uint8_t gid[16])

@@ -3,8 +3,9 @@
  * Multicast groups: which UD queue pairs are attached to which GID (IBTA Vol 1,
  * 10.5).  A packet to the multicast QPN is delivered to each queue pair of its
  * group, except to the queue pair that has sent the packet.  A packet by LID is
- * also not delivered to queue pairs of other ports or partitions.  Owner:
- * struct ibt.  Lock: the progress lock.
+ * delivered only to queue pairs by LID of its port and partition, and a packet
+ * by UDP only to queue pairs that are not by LID.  Owner: struct ibt.  Lock:
+ * the progress lock.
  */
 #ifndef IBT_MCAST_H
 #define IBT_MCAST_H

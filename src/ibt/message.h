@@ -12,8 +12,9 @@
 #include "ibt/ibt.h"
 #include "ibt/verdict.h"
 
-/* Sets in *p the opcode, the headers and payload_len of packet q->req.packet of
- * w, a SEND or WRITE of `packets` packets. */
+/* Sets in *p the opcode, the solicited event bit, RETH, ImmDt, IETH and
+ * payload_len of packet q->req.packet of w, a SEND or WRITE of `packets`
+ * packets.  The caller sets the rest of the BTH, and for UD the DETH. */
 void message_fill(const struct ibt_qp *q, const struct wqe *w, uint32_t packets,
 		  enum opcode_service service, struct pkt *p);
 
@@ -29,7 +30,8 @@ enum hca_status message_emit(struct ibt *t, const struct ibt_qp *q,
 			     size_t *len, struct explain *x);
 
 /* Judges whether p may follow the packet before it, by the positions, the kinds
- * and p's length.  Not V_OK: *x says why. */
+ * and p's length.  V_INVALID: p may not, or p's operation is not supported; *x
+ * says why. */
 enum verdict message_order(const struct ibt_qp *q, const struct pkt *p,
 			   struct explain *x);
 /* Judges whether qp's peer may access `bytes` bytes at va by rkey; @need: the

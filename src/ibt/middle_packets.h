@@ -9,8 +9,9 @@
  *
  * rc_req_tx and rc_reply_tx make all other packets one by one.  Among these are
  * request packets that are sent again, the last packets for which the window
- * has room, and packets whose payload is inline or in several SGEs.  Owner: the
- * engine.  Lock: the progress lock, held from middle_packets_begin to the last
+ * has room, packets whose payload is inline or in several SGEs, and all packets
+ * of a QP whose path MTU is less than IBT_SUM_BYTES.  Owner: the engine.  Lock:
+ * the progress lock, held from middle_packets_begin to the last
  * middle_packets_tx, so that no region is deregistered meanwhile.  Sans-IO.
  */
 #ifndef IBT_MIDDLE_PACKETS_H

@@ -11,8 +11,8 @@
  *	    `------------------------+------------------------------------'
  *	                      the two paths change places
  *
- * A packet changes the state only if its PSN fits the connection, because
- * others can forge all other fields.
+ * A packet changes the state only if its PSN fits the connection, because a
+ * forger can guess all other fields.
  *
  * In ARMED the paths change places if the program asks, if the retries of a
  * request are used up, or if the peer asks by a packet with MigReq 1 on the
@@ -42,7 +42,9 @@ void migration_go(struct ibt *t, struct ibt_qp *q);
 /* The retries of q are used up.  In ARMED calls migration_go and returns true;
  * else changes nothing and returns false. */
 bool migration_fail_over(struct ibt *t, struct ibt_qp *q);
-/* The program has set path_mig_state, which was `old` before. */
+/* The program has set path_mig_state, which was `old` before.  From ARMED to
+ * MIGRATED: calls migration_go.  Lets migration_refuse raise its event again.
+ */
 void migration_modified(struct ibt *t, struct ibt_qp *q, uint32_t old);
 /* A packet with MigReq 0, whose PSN fits the connection, has come from q's
  * peer. In REARM enters ARMED. */

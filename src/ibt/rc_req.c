@@ -97,8 +97,8 @@ static bool is_held_back(const struct rc_req *r, const struct wqe *w)
 	return r->draining || ((w->flags & HCA_SEND_FENCE) && r->rd_wqes);
 }
 
-/* Returns how many request packets of w, a request before the cursor, lack at
- * least one of their responses. */
+/* Returns how many request packets of w, the request at `index` before the
+ * cursor, lack at least one of their responses. */
 static uint32_t unanswered_packets(const struct ibt_qp *q, uint32_t index,
 				   const struct wqe *w)
 {

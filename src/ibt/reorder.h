@@ -37,8 +37,9 @@ void reorder_init(struct reorder *e);
 /*
  * Holds a copy of the packet at bytes, BTH to padding, whose PSN is psn.  True:
  * the packet is held, or a copy of it was held already.  False: there is no
- * room; or a different packet with the same PSN is held, so one of the two is
- * forged, and all packets of *e are dropped.
+ * room, or the packet is longer than IBT_PACKET_BYTES; or a different packet
+ * with the same PSN is held, so one of the two is forged, and all packets of *e
+ * are dropped.  @q: the QP of *e, whose device counts the packet.
  */
 bool reorder_keep(struct ibt *t, struct ibt_qp *q, struct reorder *e,
 		  struct serial24 psn, const uint8_t *bytes, size_t len);

@@ -51,8 +51,8 @@ bool rnr_wait_is_minded(const struct ibt_qp *q, uint64_t now_ns);
  * q if no poll has looked meanwhile, because the program may have stopped
  * polling.  UINT64_MAX: never. */
 uint64_t rnr_wait_look_ns(const struct ibt_qp *q);
-/* Called when q's timer has expired.  True: the wait is over.  False: q does
- * not wait any more, or waits for longer. */
+/* Called when q's timer has expired.  True: the wait is over, and the caller
+ * calls rnr_wait_end.  False: q does not wait any more, or waits for longer. */
 bool rnr_wait_is_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 /* Ends the wait, because the peer has a receive.  Lock: q's post lock. */
 void rnr_wait_resume(struct ibt *t, struct ibt_qp *q);

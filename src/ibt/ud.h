@@ -19,11 +19,11 @@
 struct ud_lid {
 	bool is_used; /* false: the datagram came by UDP */
 	bool has_grh;
-	uint8_t sl;
-	uint8_t path_bits; /* of the DLID */
-	uint8_t port;	   /* the number of the port that received it */
-	uint8_t hop_limit; /* of the GRH */
-	uint16_t slid;
+	uint8_t sl;	     /* the service level of the LRH */
+	uint8_t path_bits;   /* of the DLID */
+	uint8_t port;	     /* the number of the port that received it */
+	uint8_t hop_limit;   /* of the GRH */
+	uint16_t slid;	     /* the source LID of the LRH */
 	uint32_t flow_label; /* of the GRH */
 };
 

@@ -27,7 +27,7 @@ void unreliable_tx_drained(struct ibt *t, struct ibt_qp *q)
 }
 
 /* Completes the requests whose packets were all sent.  If the next request has
- * a local error, completes that request with its error. */
+ * a local error, completes that request with its error, and enters SQE. */
 static void finish_requests(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
