@@ -35,9 +35,9 @@
 /* The path of a packet of an InfiniBand link. */
 struct burst_lid {
 	uint16_t dlid; /* 0: the packet goes by UDP */
-	uint16_t slid;
-	uint16_t pkey;
-	uint8_t sl;
+	uint16_t slid; /* the source LID */
+	uint16_t pkey; /* for the BTH */
+	uint8_t sl;    /* the service level */
 	/* The packet has a GRH, whose GIDs, traffic class and hop limit are
 	 * from, to, tos and ttl of struct burst_path. */
 	bool has_grh;
@@ -57,6 +57,7 @@ struct burst_path {
 	struct burst_lid lid;
 };
 
+/* The frames that wait to be sent, and the memory of their packets. */
 struct burst {
 	uint32_t count;	   /* frames made since the area was empty */
 	uint32_t first;	   /* the index of the first frame not yet sent */

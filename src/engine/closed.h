@@ -26,9 +26,9 @@
 
 #include "util/ring.h"
 
-#define CLOSED_SLOTS 63
+#define CLOSED_SLOTS 63 /* how many QPNs a list has room for */
 
-/* Lies in a page. */
+/* The list, which lies in a page. */
 struct closed {
 	ring_index next;	      /* the next slot to write, free-running */
 	shared_u32 qpn[CLOSED_SLOTS]; /* 0: the slot is free */

@@ -9,7 +9,7 @@
  * a power of two. */
 #define LINEAR_BYTES 16000
 #define SKB_BYTES    1024	/* the most that the kernel adds to a packet */
-#define EPOCH_NS     500000000u /* the least time a sender is counted */
+#define EPOCH_NS     500000000u /* how long a sender is counted at least */
 /* A sender that has sent nothing for this time begins again, because the
  * receiver may have stopped counting it. */
 #define IDLE_NS (EPOCH_NS / 2)
@@ -28,6 +28,8 @@
  * buffer has room even if many processes do so at once. */
 #define NO_PAGE_BYTES 16384
 
+/* Returns an estimate of the bytes that the kernel charges a socket for a
+ * packet of len bytes. */
 static uint32_t buffer_cost(size_t len)
 {
 	if (len > LINEAR_BYTES)

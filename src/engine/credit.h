@@ -23,9 +23,10 @@
  * for, not in bytes that are sent (credit_cost).
  *
  * A sender that does not know the receiver's page sends at most 16 KiB.  Its
- * other packets wait for the page, for a second or for their patience
- * (credit_want), whichever is longer.  Another process writes the page, so the
- * page is input: wrong numbers can only make this sender slower or faster.
+ * other packets wait until the page is known, but at most for a second or for
+ * their patience (credit_want), whichever is longer.  Another process writes
+ * the page, so the page is input: wrong numbers can only make this sender
+ * slower or faster.
  * There is no limit for a receiver that has no page.  A receiver that does not
  * use credits (engine_without) has a page with the capacity 0, and there is no
  * limit for it either.
@@ -50,11 +51,12 @@
 #include "hca/hca.h"
 #include "util/shared.h"
 
+/* How many steering classes are told apart: a class counts modulo this. */
 #define CREDIT_CLASSES 1024
 #define CREDIT_SLOTS   904 /* slots of `drained`; classes may share one */
 
 #define CREDIT_WORDS   48 /* room for the words of struct engine_counters */
-#define CREDIT_POSTS   14
+#define CREDIT_POSTS   14 /* slots of `posts`; QPNs may share one */
 
 /* The two words of a queue pair for ACKs in shared memory (shm_ack.h). */
 struct credit_post {
@@ -92,9 +94,9 @@ struct credit_page {
 	shared_u32 drained[CREDIT_SLOTS];
 	struct credit_post posts[CREDIT_POSTS]; /* by QPN, see shm_ack.h */
 	struct credit_tally tallies[HCA_MAX_DEVICES]; /* see engine_publish */
-	struct closed closed; /* the owner's closed queue pairs */
-	uint64_t reserved[117];
-	uint64_t generation; /* the broker changes it for each new owner */
+	struct closed closed;	/* the owner's closed queue pairs */
+	uint64_t reserved[117]; /* not used */
+	uint64_t generation;	/* the broker changes it for each new owner */
 };
 
 _Static_assert(sizeof(struct credit_page) == 8192 &&
@@ -116,7 +118,8 @@ enum credit_standing {
 struct credit {
 	const struct credit_page *page; /* borrowed; NULL: none, or not known */
 	uint64_t generation;		/* page->generation at the last look */
-	uint64_t first_ns;   /* when this process first wanted to send */
+	/* When this process first wanted to send without the page; 0: never. */
+	uint64_t first_ns;
 	uint64_t asked_ns;   /* when this process last asked for the page */
 	uint64_t stalled_ns; /* since when there is no room; 0: there is room */
 	/* How long the stall had lasted when a packet was last sent without
@@ -164,8 +167,9 @@ struct credit_want {
 	uint64_t patience_ns; /* how long it waits for room, see the top */
 };
 
-/* May the packet be sent now, because there is room or because its patience has
- * ended?  @us: the class of this process. */
+/* May the packet be sent now?  It may if there is room, if its patience has
+ * ended, or if c has no limit (the page is not known, or one of the processes
+ * does not use credits).  @us: the class of this process. */
 bool credit_has_room(struct credit *c, uint32_t us,
 		     const struct credit_want *want, uint64_t now_ns);
 /* Returns for how many more packets of `bytes` bytes there is room; 0 also if

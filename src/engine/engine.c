@@ -136,7 +136,9 @@ free_it:
 /*
  * Serves the last notify bits that peers have set for q, as far as they concern
  * more than q: programs may wait for the events of a completion queue or an SRQ
- * that other QPs use, too.
+ * that other QPs use, too.  The exchange orders the load of the bits before
+ * initiator_notified's loads of the queues; a peer writes the queues before it
+ * sets a bit (notify_post).  Without this order an event could be missed.
  */
 static void serve_last_bits(struct engine *e, struct ibt_qp *q)
 {

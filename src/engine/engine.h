@@ -48,6 +48,7 @@ struct engine_without {
 	bool eager;   /* sending eager messages (hca/eager.h) */
 };
 
+/* The arguments of engine_new, which copies them. */
 struct engine_config {
 	struct hca *hca; /* borrowed */
 	uint32_t window; /* the most unacknowledged packets of a QP */
@@ -66,8 +67,8 @@ struct engine_config {
 	/* The most bytes of a direct request that are copied in one hold of the
 	 * responder lock; 0: INITIATOR_PIECE. */
 	uint32_t piece;
-	/* The host answers questions about source ports (source_check.h);
-	 * false: all ports are believed. */
+	/* The engine's caller answers questions about source ports
+	 * (source_check.h); false: all ports are believed. */
 	bool asks_sources;
 	struct engine_without without;
 };
@@ -106,9 +107,10 @@ struct engine_frame {
 	const uint8_t *bytes;	/* the engine's, until engine_tx_done */
 	size_t len;
 	size_t segment; /* bytes of each datagram but the last */
+	/* The ToS or traffic class (tos), and the TTL or hop limit (ttl). */
 	uint8_t tos, ttl;
-	uint32_t dest_qpn;
-	uint32_t link; /* the interface of `from` (hca_ah.link) */
+	uint32_t dest_qpn; /* of all packets of the frame */
+	uint32_t link;	   /* the interface of `from` (hca_ah.link) */
 	/* LRH and GRH of a packet of an InfiniBand link, which the caller sends
 	 * before `bytes`.  Such a frame has one packet, and its bytes end with
 	 * the VCRC.  The engine's, until engine_tx_done. */
@@ -130,13 +132,14 @@ const struct engine_counters *engine_counters(const struct engine *e,
  * its protocol state, which the engine owns; NULL: no memory. */
 struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp);
 /* Frees q.  No packet of the QP is made or received any more, and no request is
- * completed.  Frames that were made before are still sent. */
+ * completed.  Frames that were made before are still sent.  Events that have
+ * the QP's cookie and were not taken are dropped. */
 void engine_qp_remove(struct engine *e, struct ibt_qp *q);
 /*
  * Begins flow control within the host (credit.h).  @page: this process's own
- * page, which outlives the engine; NULL: it has none.  @class: its class.
- * @buffer_bytes: the size of its socket's receive buffer.  @apart: the receive
- * socket does not join datagrams (GRO).
+ * page, which outlives the engine; NULL: this process has none.  @class: the
+ * class of this process.  @buffer_bytes: the size of the receive buffer of this
+ * process's socket.  @apart: the socket does not join datagrams (GRO).
  */
 void engine_inbox(struct engine *e, struct credit_page *page, uint32_t class,
 		  uint32_t buffer_bytes, bool apart);
@@ -152,8 +155,8 @@ void engine_joins(struct engine *e);
  * none.  Until the call of engine_page, but at most for a limited time, the
  * engine sends that process only 16 KiB (credit.h). */
 uint32_t engine_wants_page(struct engine *e);
-/* A QP that may go direct (direct/initiator.h).  Its first request waits until
- * the host has called engine_set_path. */
+/* A QP that may go direct (direct/initiator.h).  Its next request waits until
+ * the caller has called engine_set_path. */
 struct engine_want {
 	uint32_t qpn;
 	/* The QP of the peer; for UD the destination of the next datagram. */
@@ -177,7 +180,7 @@ bool engine_waits_for_path(const struct engine *e);
  * Decides the path of a QP, and so ends the QP's wait.  @target: the view of
  * the adapter of the peer's process; NULL: requests to that process go by
  * packets.  @access: this process's access slot there; NULL if the peer's
- * process is this process.  @owner: the host's struct for the peer's process.
+ * process is this process.  @owner: the caller's struct for the peer's process.
  * @apart: only QPs of one post lock use target's space and the access slot, so
  * engine_post_apart may execute requests of this QP.  True: requests go direct,
  * and the engine uses target, access and owner until engine_released has
@@ -188,17 +191,17 @@ bool engine_waits_for_path(const struct engine *e);
 bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
 		     struct access *access, void *owner, bool apart);
 /*
- * Lets RC QPs by LID go direct, too.  @changes: a number that changes at the
- * latest when the subnet changes in a way that may concern an answer of
- * engine_set_way.  The number outlives the engine's QPs.  Such a QP sends
- * packets if it has an alternate path.  When the number changes,
- * engine_wants_path returns the QP again before its next message, even if its
- * path was decided; then engine_set_path with the same target lets the QP go
- * on, and engine_set_path without a target makes it send packets from then on.
+ * Lets RC QPs by LID go direct, too, unless they have an alternate path.
+ * @changes: a number that changes at the latest when the subnet changes in a
+ * way that may concern an answer of engine_set_way.  The number outlives the
+ * engine's QPs.  When the number changes, engine_wants_path returns each direct
+ * QP by LID again before its next message.  Then engine_set_path with the same
+ * target lets the QP go on, and engine_set_path with another target or none
+ * makes the QP send packets from then on.
  */
 void engine_subnet(struct engine *e, const shared_u32 *changes);
-/* Notes what the subnet says of a QP by LID.  Called before engine_set_path
- * with a target. */
+/* Notes the subnet's answer about the QP by LID with this QPN, if there is one.
+ * Called before engine_set_path with a target. */
 void engine_set_way(struct engine *e, uint32_t qpn, const struct hca_way *way);
 /* Returns an owner that the engine has stopped using; NULL: there is none. */
 void *engine_released(struct engine *e);
@@ -207,8 +210,8 @@ void *engine_released(struct engine *e);
 void *engine_wants_wake(struct engine *e);
 /* Would engine_wants_wake return an owner? */
 bool engine_has_wakes(const struct engine *e);
-/* Serves the notify bits that peers have set.  engine_tick, engine_tx and
- * engine_qp_modify do so, too. */
+/* Serves the notify bits that peers have set.  engine_tick, engine_tx,
+ * engine_qp_check and engine_qp_modify do so, too. */
 void engine_serve_notify(struct engine *e);
 /* Have peers set notify bits that are not served?  Needs no lock. */
 bool engine_has_notify(const struct engine *e);
@@ -219,7 +222,8 @@ bool engine_is_direct(const struct engine *e);
  * caller calls engine_has_notify, and sleeps only if that returns false.  Needs
  * no lock. */
 void engine_asleep(struct engine *e, bool asleep);
-/* Writes the counters into this process's page (hca/counters.h). */
+/* Writes the counters into this process's page (hca/counters.h), if this
+ * process has a page. */
 void engine_publish(struct engine *e);
 /* Tells the engine that the receive socket was found empty, and that all
  * datagrams are served. */
@@ -277,7 +281,8 @@ bool engine_qp_is_iwarp(const struct ibt_qp *q);
  * lock. */
 alock_owner engine_qp_accessor(const struct ibt_qp *q);
 /* Would engine_qp_modify accept this call, apart from -EBUSY?  Returns 0, or
- * the error and *why of engine_qp_modify. */
+ * the error and *why of engine_qp_modify.  Changes no attribute, but serves
+ * notify bits and makes room for responses (ibt_qp_room). */
 int engine_qp_check(struct engine *e, struct ibt_qp *q,
 		    const struct hca_qp_attr *attr, uint32_t mask,
 		    uint64_t now_ns, const char **why);
@@ -470,9 +475,9 @@ bool engine_stream_has_next(const struct engine *e);
  * Writes whole FPDUs of q to buf, which has `room` bytes, at least
  * engine_stream_room.  Returns the number of bytes written, all of which the
  * caller sends before it calls again.  If FPDUs are left because of too little
- * room, engine_stream_next returns q again.  If q's connection is an
- * association of SCTP, writes one message; engine_stream_next then returns q
- * until no message is left.
+ * room, engine_stream_next returns q again after the next engine_tx.  If q's
+ * connection is an association of SCTP, writes one message; engine_stream_next
+ * then returns q until no message is left.
  */
 uint32_t engine_stream_tx(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 			  uint32_t room, uint64_t now_ns);
@@ -505,9 +510,9 @@ void engine_stream_lost(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 /* Fails q, unless it has failed, because the program has ended its connection:
  * the user gets no message. */
 void engine_stream_end(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
-/* May q send?  It may if this side has made the connection (MPA's initiator),
- * if a valid first FPDU of the peer has come, or after engine_stream_begin.
- * The caller limits the time of the wait. */
+/* May q send?  It may if stream_config.is_responder is false, if a valid first
+ * FPDU of the peer has come, or after engine_stream_begin.  The caller limits
+ * the time of the wait. */
 bool engine_stream_has_begun(const struct ibt_qp *q);
 /* Lets q send, although the peer's first FPDU has not come (stream_begin).
  * Called when the caller has waited for that FPDU long enough. */
@@ -528,7 +533,8 @@ uint32_t engine_qp_count(const struct engine *e);
 /* Is no packet held, no QP active and no timer set?  An engine without QPs must
  * be idle. */
 bool engine_is_idle(const struct engine *e);
-/* Would engine_tx return a frame or execute a request? */
+/* Is there a frame to send or an active QP?  If not, engine_tx returns no frame
+ * and executes no request. */
 bool engine_has_tx(const struct engine *e);
 
 #endif

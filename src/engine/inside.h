@@ -67,13 +67,14 @@ struct engine {
 	uint64_t moved;
 };
 
+/* Returns the QP with this QPN; NULL: there is none. */
 static inline struct ibt_qp *engine_find(const struct engine *e, uint32_t qpn)
 {
 	return map_find(&e->qpns, qpn);
 }
 
-/* Flow control for the receiver of packets to this QPN; NULL: engine_config has
- * no classes. */
+/* Returns the state of flow control for the receiver of packets to this QPN;
+ * NULL: engine_config has no classes. */
 static inline struct credit *engine_credit_of(const struct engine *e,
 					      uint32_t qpn)
 {

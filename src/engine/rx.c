@@ -241,8 +241,8 @@ static void refuse_wrong_peer(struct engine *e, const struct engine_dgram *d,
 }
 
 /* Must p be dropped before its ICRC is checked, because its PSN or Q_Key does
- * not fit q and its address is limited?  Then this counts p as if p had been
- * handled. */
+ * not fit q and its address is limited?  If so, is_guess counts p as if p
+ * had been handled. */
 static bool is_guess(struct engine *e, const struct engine_dgram *d,
 		     const struct ibt_qp *q, const struct pkt *p)
 {
@@ -286,8 +286,8 @@ static bool may_come(const struct ibt_qp *q, const struct engine_dgram *d,
 /*
  * Returns the QP that p may reach.  NULL with *all: p is for the multicast QPN,
  * and may reach all members of its group.  NULL without *all: p may reach no
- * QP, and is counted as refused unless it is a congestion notification for an
- * existing QP.
+ * QP, and was counted (refused or pkey_violations), unless p is a congestion
+ * notification for an existing QP.
  */
 static struct ibt_qp *find_target(struct engine *e,
 				  const struct engine_dgram *d,

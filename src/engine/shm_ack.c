@@ -62,6 +62,8 @@ void shm_ack_leave(struct shm_ack *b, struct ibt_qp *q)
 	if (!has_slot(b, q))
 		return;
 	p = &b->page->posts[index_of(q->qp->qpn)];
+	/* No other access depends on the order of these stores: no valid word
+	 * is 0 (post_word). */
 	atomic_store(&p->accepted, 0);
 	atomic_store(&p->taken, 0);
 	b->qps[index_of(q->qp->qpn)] = NULL;

@@ -45,11 +45,13 @@
 #include "engine/credit.h"
 #include "ibt/ibt.h"
 
-#define SHM_ACK_WAIT_NS 50000
-/* A process that sleeps wakes up for this timer.  With a shorter time the
- * wake-ups would cost more than the ACK packets that the wait saves. */
+#define SHM_ACK_WAIT_NS 50000 /* see the top of this file */
+/* See the top of this file.  A process that sleeps wakes up for this timer.
+ * With a shorter time the wake-ups would cost more than the ACK packets that
+ * the wait saves. */
 #define SHM_ACK_REQUEST_NS 5000000
 
+/* The ACKs in shared memory of all QPs of an engine. */
 struct shm_ack {
 	struct ibt *ibt; /* borrowed */
 	/* QPs whose ACK packet waits: struct ibt_qp, linked by `owing`. */
@@ -76,13 +78,15 @@ void shm_ack_init(struct shm_ack *b, struct ibt *t,
 void shm_ack_open(struct shm_ack *b, struct credit_page *page);
 /* Frees q's words if q's state is before RTR.  Called after q was modified. */
 void shm_ack_modified(struct shm_ack *b, struct ibt_qp *q);
-/* Takes the words for q's QPN, unless another QP that is at work has them.
- * Called when q is at work. */
+/* Takes the words for q's QPN, unless another QP that is at work has them, q is
+ * not an RC QP with a peer on this host, or this process has no page.  Called
+ * when q is at work. */
 void shm_ack_want(struct shm_ack *b, struct ibt_qp *q);
 /* Clears and frees q's words, if q has words. */
 void shm_ack_leave(struct shm_ack *b, struct ibt_qp *q);
-/* Writes `taken` of q and, if q has an ACK to send, `accepted`, if they have
- * changed.  Called after a packet for q was handled. */
+/* Takes words for q as shm_ack_want does.  Then writes those that have changed:
+ * `accepted` if q has an ACK to send, and `taken` if the peer's page is known.
+ * Called after a packet for q was handled. */
 void shm_ack_note(struct shm_ack *b, struct ibt_qp *q);
 /* Does q have an ACK to send that the peer does not read in this page?  Then
  * the caller sends the ACK packet before the next request of q. */

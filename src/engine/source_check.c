@@ -74,8 +74,8 @@ static bool is_about(const struct source *o, const struct inaddr *from,
 	       o->is_v4 == inaddr_is_v4(from->ip);
 }
 
-/* Queues a question for the host.  False: SOURCE_ASKS questions were asked in
- * the present SOURCE_ASK_NS, or SOURCE_ASKS questions still wait for
+/* Queues a question to the engine's caller.  False: SOURCE_ASKS questions were
+ * asked in the present SOURCE_ASK_NS, or SOURCE_ASKS questions still wait for
  * engine_wants_source. */
 static bool ask_host(struct sources *s, const struct engine_dgram *d,
 		     uint32_t qpn, uint64_t now_ns)
@@ -93,15 +93,16 @@ static bool ask_host(struct sources *s, const struct engine_dgram *d,
 	return true;
 }
 
-/* Is the slot free for another port?  Otherwise it belongs to a port about
- * which the caller has not answered yet. */
+/* Is the slot free for another port?  Otherwise the slot belongs to a port
+ * about which the engine's caller has not answered yet. */
 static bool may_replace(const struct source *o, uint64_t now_ns)
 {
 	return !o->port || o->state != SOURCE_ASKED ||
 	       now_ns - o->since_ns >= SOURCE_NS;
 }
 
-/* Notes that the caller was asked at since_ns about the port of d. */
+/* Notes in *o that the engine's caller was asked at since_ns about the port of
+ * d. */
 static void note_asked(struct source *o, const struct engine_dgram *d,
 		       uint32_t peer, uint64_t since_ns)
 {
@@ -113,9 +114,9 @@ static void note_asked(struct source *o, const struct engine_dgram *d,
 			     .since_ns = since_ns};
 }
 
-/* Stops believing the port of o.  If the caller was asked about this port less
- * than SOURCE_NS ago, the answer may still come, so notes the question in the
- * table of other ports. */
+/* Stops believing the port of o.  If the engine's caller was asked about this
+ * port less than SOURCE_NS ago, the answer may still come, so notes the
+ * question in the table of other ports. */
 static void disbelieve_port(struct sources *s, struct source *o,
 			    const struct engine_dgram *d, uint64_t now_ns)
 {
@@ -127,10 +128,11 @@ static void disbelieve_port(struct sources *s, struct source *o,
 	o->port = 0;
 }
 
-/* Is the port of o, which was believed, still believed?  Asks the host again
- * once its answer is SOURCE_NS old.  Without a new answer the port is believed
- * until the old answer is 2 * SOURCE_NS old; then it is like a new port, about
- * which the caller asks.  *until_ns: until when the result is valid. */
+/* Is the port of o, which was believed, still believed?  Asks the engine's
+ * caller again when the last answer is SOURCE_NS old.  Without a new answer the
+ * port is believed until the last answer is 2 * SOURCE_NS old; then the port
+ * counts as new, and judge_other_port asks about it.  *until_ns: until when the
+ * result is valid. */
 static bool is_believed(struct sources *s, struct source *o,
 			const struct engine_dgram *d, uint32_t qpn,
 			uint64_t now_ns, uint64_t *until_ns)
@@ -151,7 +153,8 @@ static bool is_believed(struct sources *s, struct source *o,
 }
 
 /* Judges a port that is not believed: the port may be refused, asked about or
- * new.  Asks the host about a new port.  *user: the owner of a refused port. */
+ * new.  Asks the engine's caller about a new port.  *user: the owner of a
+ * refused port. */
 static enum source_word judge_other_port(struct sources *s,
 					 const struct engine_dgram *d,
 					 uint32_t qpn, uint64_t now_ns,
@@ -166,8 +169,8 @@ static enum source_word judge_other_port(struct sources *s,
 			return o->state == SOURCE_REFUSED ? SOURCE_IS_OTHERS
 							  : SOURCE_IS_OPEN;
 		}
-		/* The slot belongs to another port, about which the host has
-		 * not answered yet. */
+		/* The slot belongs to another port, about which the engine's
+		 * caller has not answered yet. */
 		if (o->state == SOURCE_ASKED)
 			return SOURCE_IS_LIMITED;
 	}

@@ -49,8 +49,9 @@
 #define SOURCE_ASK_NS 10000000u
 #define SOURCE_PARKED 256 /* packets that may be parked */
 
+/* The knowledge about a port (the figure above). */
 enum source_state {
-	SOURCE_NONE,
+	SOURCE_NONE,	 /* the slot is free, and all of it is zero */
 	SOURCE_ASKED,	 /* the caller has not answered yet */
 	SOURCE_REFUSED,	 /* the port is not of the peer's user */
 	SOURCE_BELIEVED, /* the port is of the peer's user */
@@ -69,6 +70,7 @@ struct source {
 	uint64_t asked_ns;
 };
 
+/* The ports that are known, the questions, and the parked packets. */
 struct sources {
 	/* engine_config.class_of; NULL: each QPN counts as a class. */
 	uint32_t (*class_of)(uint32_t qpn);
@@ -78,12 +80,13 @@ struct sources {
 	/* A ring of questions that engine_wants_source has not returned yet. */
 	struct engine_source wanted[SOURCE_ASKS];
 	uint32_t want_head, want_tail; /* free-running indices of the ring */
-	uint32_t asks;	    /* questions that were asked since asks_ns */
-	uint64_t asks_ns;   /* when the present SOURCE_ASK_NS began */
-	struct list parked; /* struct parked, the oldest first */
-	uint32_t parked_count;
+	uint32_t asks;	       /* questions that were asked since asks_ns */
+	uint64_t asks_ns;      /* when the present SOURCE_ASK_NS began */
+	struct list parked;    /* struct parked, the oldest first */
+	uint32_t parked_count; /* how many packets are in `parked` */
 };
 
+/* The answer of engine_sources_look about a port. */
 enum source_word {
 	SOURCE_IS_PEERS,  /* the port is of the peer's user */
 	SOURCE_IS_OTHERS, /* the port is of another user, or of nobody */

@@ -33,7 +33,8 @@ static bool is_row_of(const struct engine_suspect *r,
 	       inaddr_has_same_ip(r->ip, f->ip);
 }
 
-/* Returns the index of an address's row; ENGINE_SUSPECTS: it has no row. */
+/* Returns the index of the row of f's address and user; ENGINE_SUSPECTS: there
+ * is no such row. */
 static uint32_t row_of(const struct suspects *s, const struct suspect_from *f)
 {
 	uint32_t i = 0;

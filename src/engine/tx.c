@@ -165,8 +165,10 @@ static size_t fill_middles(struct engine *e, struct ibt_qp *q,
 	return sum;
 }
 
-/* Does the receiver of q's packets have room for one more?  If not, has_credit
- * puts q on the list of starved QPs. */
+/* May q send its next packet, because the receiver has room or because the
+ * packet needs no credit?  For a UD QP, the receiver is that of its last
+ * datagram.  If q may not send, has_credit puts q on the list of starved QPs.
+ */
 static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	uint32_t qpn = q->qp->type == HCA_QPT_UD ? q->credit.qpn
