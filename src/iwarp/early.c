@@ -6,8 +6,9 @@
 #include "iwarp/session.h"
 #include "iwarp/stream.h"
 
+/* A segment that is not due yet. */
 struct early_segment {
-	struct ddp_header ddp;
+	struct ddp_header ddp;	/* its header */
 	const uint8_t *payload; /* in the caller's message */
 	uint32_t bytes;		/* of the payload */
 };

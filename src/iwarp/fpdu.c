@@ -180,8 +180,8 @@ enum fpdu_result fpdu_rx_take(struct fpdu_rx *rx, const uint8_t *p, uint32_t n)
 /* An FPDU that is being made. */
 struct writer {
 	struct fpdu_tx tx;
-	uint8_t *scratch; /* the first free byte of the scratch memory */
-	struct fpdu_piece *out;
+	uint8_t *scratch;	/* the first free byte of the scratch memory */
+	struct fpdu_piece *out; /* the caller's, with room for `max` pieces */
 	/* How many pieces the FPDU has; may be more than `max`. */
 	uint32_t count;
 	uint32_t max;	   /* how many pieces fit in out[] */

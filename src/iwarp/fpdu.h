@@ -105,9 +105,9 @@ struct fpdu_want fpdu_rx_want(const struct fpdu_rx *rx);
  * most fpdu_rx_want(rx).bytes.  After FPDU_BAD_CRC or FPDU_BAD_MARKER the
  * caller takes no more bytes: it cannot know where the next FPDU begins. */
 enum fpdu_result fpdu_rx_take(struct fpdu_rx *rx, const uint8_t *p, uint32_t n);
-/* The same for n bytes of a ULPDU, if the caller has computed their CRC while
- * it copied them.  crc: rx->crc, updated by these bytes; without CRCs, any
- * value. */
+/* Takes the next n bytes of a ULPDU, as fpdu_rx_take does, for a caller that
+ * has computed their CRC while it copied them.  crc: rx->crc, updated by these
+ * bytes; without CRCs, any value. */
 enum fpdu_result fpdu_rx_take_summed(struct fpdu_rx *rx, uint32_t n,
 				     uint32_t crc);
 
@@ -124,7 +124,8 @@ struct fpdu_tx {
 	/* has_crc: CRCs are computed; if false, the CRC field is 0.
 	 * has_markers: markers are inserted. */
 	bool has_crc, has_markers;
-	/* The next byte's place in the stream, modulo FPDU_MARKER_STRIDE. */
+	/* If has_markers: the next byte's place in the stream, modulo
+	 * FPDU_MARKER_STRIDE. */
 	uint32_t position;
 };
 
@@ -158,7 +159,7 @@ uint32_t fpdu_bytes_max(const struct fpdu_tx *tx, uint32_t ulpdu_bytes);
 uint32_t fpdu_seal(struct fpdu_tx *tx, uint8_t *buf, uint32_t ulpdu_bytes);
 
 /*
- * The same for a caller that computes the CRC while it copies the ULPDU:
+ * A caller may compute the CRC while it copies the ULPDU, without fpdu_seal:
  *
  *	fpdu_sum_head -> the caller updates the state -> fpdu_seal_summed
  */

@@ -16,12 +16,15 @@
  * it is placed, even if it was placed before.  So of two WRITEs to the same
  * memory the later one remains, in whichever order they arrived.
  *
- * The session ends (RFC 5043 10) if the peer sends a DDP-SSN that is
- * SESSION_WINDOW or more ahead of the due one, sends a DDP-SSN twice, or sends
- * so many early messages that they exceed SESSION_KEPT_MAX.
+ * The stream ends (RFC 5043 10) if the peer sends a DDP-SSN that is
+ * SESSION_WINDOW or more ahead of the due one, sends a DDP-SSN twice, sends so
+ * many early messages that they exceed SESSION_KEPT_MAX, sends a message that
+ * is not of DDP over SCTP or not allowed in full operation, or sends a message
+ * after its session Terminate.  The stream also ends if this process has no
+ * memory for an early message.
  *
- * A session belongs to its struct ibt_qp.  Lock: the progress lock.  Memory for
- * a kept message is allocated when the message comes.
+ * Owner: the engine.  Lock: the progress lock.  Memory for a kept message is
+ * allocated when the message comes.
  */
 #ifndef IWARP_SESSION_H
 #define IWARP_SESSION_H
@@ -40,6 +43,7 @@ struct session_early {
 	uint8_t data[]; /* the message */
 };
 
+/* The session of one stream, owned by its struct iwarp_stream. */
 struct session {
 	uint16_t tx_ssn; /* DDP-SSN of the next message to send */
 	uint16_t rx_ssn; /* DDP-SSN of the message that is due */

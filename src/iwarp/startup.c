@@ -354,9 +354,9 @@ static void keep_early(struct startup *s, const uint8_t *p, size_t n)
 	s->early_bytes += bytes + (uint32_t)sizeof(bytes);
 }
 
-/* Takes the peer's message with DDP-SSN 0, which is the request or the reply.
- * Messages with greater DDP-SSNs may arrive before this one (RFC 5043 6.2 to
- * 6.4). */
+/* Takes the peer's message with DDP-SSN 0: the request, the reply, or a
+ * Terminate in place of the reply.  Messages with greater DDP-SSNs may arrive
+ * before this one (RFC 5043 6.2 to 6.4). */
 static void take_control(struct startup *s, const uint8_t *p, size_t n)
 {
 	int function;

@@ -41,7 +41,7 @@
 #include "hdr/session.h"
 #include "iwarp/terminate.h"
 
-#define STARTUP_REVISION_MAX 2
+#define STARTUP_REVISION_MAX 2 /* the highest revision of MPA here */
 /* The most bytes that startup_terminate writes. */
 #define STARTUP_TERMINATE_MAX 32
 /* The most bytes of `early` in struct startup. */
@@ -49,6 +49,7 @@
 
 struct stream_config;
 
+/* The state of a start-up. */
 enum startup_state {
 	STARTUP_WAITS, /* the peer's frame is not complete */
 	/* Responder: the request is complete, and the owner has to call
@@ -61,8 +62,9 @@ enum startup_state {
 	STARTUP_FAILED,
 };
 
+/* Why a start-up has failed. */
 enum startup_error {
-	STARTUP_NO_ERROR,
+	STARTUP_NO_ERROR, /* the start-up has not failed */
 	/* The peer's bytes are not the MPA frame that is expected. */
 	STARTUP_BAD_KEY,
 	/* PD_Length exceeds MPA_PRIVATE_MAX, or is too short for the enhanced
@@ -106,7 +108,7 @@ enum startup_error {
 	STARTUP_SESSION_EARLY,
 	/* This process has no memory for startup.early. */
 	STARTUP_NO_MEMORY,
-	STARTUP_ERRORS,
+	STARTUP_ERRORS, /* how many values there are */
 };
 
 /* The consequences of an error. */
@@ -158,12 +160,12 @@ struct startup_offer {
 
 /* The parameters that the two ends use in full operation. */
 struct startup_agreed {
-	uint8_t revision;
+	uint8_t revision; /* of the request and the reply */
 	bool is_enhanced; /* the two frames had enhanced data */
 	bool has_crc;	  /* FPDUs have CRCs in both directions */
 	/* This end receives (rx_markers) and sends (tx_markers) markers. */
 	bool rx_markers, tx_markers;
-	bool is_peer_to_peer;
+	bool is_peer_to_peer; /* the ends use the peer-to-peer model */
 	/* This end is the responder on a TCP connection: it sends no FPDU
 	 * before it has received one with a right CRC. */
 	bool awaits_fpdu;
@@ -180,8 +182,8 @@ struct startup_agreed {
 struct startup {
 	enum startup_state state;
 	enum startup_error error; /* in STARTUP_FAILED */
-	bool is_initiator;
-	bool is_session; /* the connection is an association of SCTP */
+	bool is_initiator;	  /* this end sends the request */
+	bool is_session;	  /* the connection is an association of SCTP */
 	uint16_t ssn; /* if is_session: DDP-SSN of this side's next message */
 	/* When the peer's frame has to be complete, by the clock of
 	 * startup_tick. */
@@ -269,9 +271,10 @@ uint32_t startup_terminate(struct startup *s, uint8_t *out);
 /*
  * Writes the Terminate by which this side ends its session,
  * SESSION_CONTROL_BYTES bytes, and returns its length; 0: the connection is not
- * an SCTP association.  The caller sends it in three cases: a responder refuses
- * a request without asking its program (RFC 5043 6.4), an initiator withdraws
- * its request, or the message of startup_terminate was sent.
+ * an SCTP association.  The caller sends the Terminate in three cases: a
+ * responder refuses a request without asking its program (RFC 5043 6.4), an
+ * initiator withdraws its request, or the message of startup_terminate was
+ * sent.
  */
 uint32_t startup_end_session(struct startup *s, uint8_t *out);
 /* Returns when startup_tick has to be called, in ns; UINT64_MAX: never. */

@@ -16,7 +16,8 @@
  * permits: the FPDUs hold a copy of its data.  READs and atomics complete when
  * their responses have come.
  *
- * After stream_open only the messages that a session keeps allocate memory.
+ * After stream_open, memory is allocated only for the messages that a session
+ * keeps.
  * Owner: the engine.  Lock: the progress lock.
  */
 #ifndef IWARP_STREAM_H
@@ -65,6 +66,7 @@ struct stream_config {
 	uint32_t ord;
 };
 
+/* The phase of a stream. */
 enum stream_phase {
 	STREAM_OPEN,	    /* messages are sent and received */
 	STREAM_TERMINATING, /* a Terminate is to be sent */
@@ -176,10 +178,10 @@ struct stream_terminate {
 struct iwarp_stream {
 	enum stream_phase phase;
 	struct session *session; /* owned; NULL: the stream is over TCP */
-	struct fpdu_rx rx;
-	struct fpdu_tx tx;
-	uint32_t ulpdu_max;  /* stream_config.ulpdu_max */
-	bool has_extensions; /* stream_config.has_extensions */
+	struct fpdu_rx rx;	 /* over SCTP, only ulpdu_bytes is used */
+	struct fpdu_tx tx;	 /* over SCTP, not used */
+	uint32_t ulpdu_max;	 /* stream_config.ulpdu_max */
+	bool has_extensions;	 /* stream_config.has_extensions */
 	/* This side does not wait for the peer's first FPDU
 	 * (stream_config.is_responder is false), or that FPDU has come, or
 	 * stream_begin was called. */
@@ -210,8 +212,9 @@ void stream_end(struct ibt *t, struct ibt_qp *q);
  * a message if a request was not completed. */
 void stream_lost(struct ibt *t, struct ibt_qp *q);
 /* Ends the stream by a Terminate, and fails q; does nothing unless the stream
- * is in STREAM_OPEN.  @x: the facts for the message to the user; NULL: the user
- * has already got a message. */
+ * is in STREAM_OPEN.  @x: the facts for the message to the user; without a
+ * cause in *x, the message has x->detail or else the text of `cause`.  NULL:
+ * the user has already got a message. */
 void stream_fail(struct ibt *t, struct ibt_qp *q, enum terminate_cause cause,
 		 struct explain *x);
 /* Has q's stream ended, with nothing left to send? */
@@ -226,13 +229,13 @@ bool stream_has_begun(const struct ibt_qp *q);
  * violates RFC 5044 7.1.2, but helps a peer that waits for this side to send.
  * Not for a stream whose peer has to send a ready-to-receive. */
 void stream_begin(struct ibt *t, struct ibt_qp *q);
-/* If no message is being sent, sends a WRITE of length 0, which changes nothing
- * at the peer.  The arrival of the WRITE makes the peer process FPDUs that it
- * has received and has not noticed. */
+/* In RTS, if no message is sent in part, sends a WRITE of length 0, which
+ * changes nothing at the peer.  The arrival of the WRITE makes the peer process
+ * FPDUs that it has received and has not noticed. */
 void stream_nudge(struct ibt *t, struct ibt_qp *q);
-/* Are all posted requests and all due responses sent?  False while a Terminate
- * is to be sent.  Otherwise also true if q is in ERR or the stream is over,
- * because nothing more will be sent. */
+/* Are all posted requests, all due responses and the ready-to-receive sent?
+ * False while a Terminate is to be sent.  Otherwise also true if q is in ERR or
+ * the stream is over, because nothing more will be sent. */
 bool stream_is_drained(const struct ibt_qp *q);
 /* Completes the oldest requests, up to the first that waits for a response or
  * is not sent completely.  If that first request has a local error, completes

@@ -91,8 +91,8 @@ static void add_to_sum(uint32_t *crc, const uint8_t *p, uint32_t n)
 }
 
 /* Places the n bytes at p, which are at offset `at` of the payload.  Updates
- * *crc with the bytes unless crc is NULL; if the segment is refused, *crc has
- * no meaning. */
+ * *crc with the bytes unless crc is NULL.  False: the segment is refused, and
+ * *crc has no meaning. */
 static bool place_bytes(struct ibt *t, struct ibt_qp *q, uint32_t at,
 			const uint8_t *p, uint32_t n, uint32_t *crc)
 {
@@ -117,7 +117,8 @@ static uint32_t held_from(const struct stream_segment *g)
 	return g->payload_bytes - bits_min_u32(g->payload_bytes, STREAM_HOLD);
 }
 
-/* Places bytes of the payload, unless the segment is refused. */
+/* Places the next n bytes of the payload, unless the segment is refused.
+ * Updates *crc with the bytes unless crc is NULL. */
 static void place_now(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
 		      uint32_t n, uint32_t *crc)
 {
@@ -213,9 +214,9 @@ static void end_read_response(struct ibt *t, struct ibt_qp *q)
 		answer_read(t, q, at);
 }
 
-/* Completes the SEND if the segment is the last one of the SEND.  Refuses the
- * segment if the key that the SEND names cannot be invalidated (RFC 5040 5.3).
- */
+/* Completes the SEND if the segment is the last one of the SEND.  False: the
+ * segment is refused, because the key that the SEND names cannot be invalidated
+ * (RFC 5040 5.3). */
 static bool end_send(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;

@@ -12,11 +12,11 @@
 
 /* An FPDU, or message of SCTP, that is being made in the caller's buffer. */
 struct fpdu_out {
-	uint8_t *buf;
-	struct ddp_header ddp;
-	uint32_t head_bytes; /* the length of the DDP header in buf */
-	uint8_t *payload;    /* where in buf the payload begins */
-	bool is_summed;	     /* begin_sum has begun the CRC */
+	uint8_t *buf;	       /* the caller's buffer */
+	struct ddp_header ddp; /* the segment's header */
+	uint32_t head_bytes;   /* the length of the DDP header in buf */
+	uint8_t *payload;      /* where in buf the payload begins */
+	bool is_summed;	       /* begin_sum has begun the CRC */
 	/* If is_summed: the state of the FPDU's CRC (fpdu_sum_head). */
 	uint32_t crc;
 };
@@ -150,16 +150,16 @@ static enum hca_status judge_request(struct ibt *t, const struct ibt_qp *q,
 	return sem_check(t->hca, q->qp->pd, w, HCA_LOCAL_WRITE, x);
 }
 
-/* In SQD: calls rc_comp_drained, which tells the program that the send queue is
- * drained, if each request that has begun is complete.  A WRITE or a SEND is
- * complete when its last FPDU is made, and a READ or an atomic when its
- * response has come (RFC 5040 5.5, RFC 7306 5.4). */
+/* A WRITE or a SEND is complete when its last FPDU is made, and a READ or an
+ * atomic when its response has come (RFC 5040 5.5, RFC 7306 5.4). */
 bool stream_tx_is_drained(const struct ibt_qp *q)
 {
 	return !q->stream->out.is_begun &&
 	       shared_own(&q->qp->sq.completed) == q->req.wqe;
 }
 
+/* In SQD: if each request that has begun is complete, calls rc_comp_drained,
+ * which tells the program that the send queue is drained. */
 static void tell_drained(struct ibt *t, struct ibt_qp *q)
 {
 	if (stream_tx_is_drained(q))

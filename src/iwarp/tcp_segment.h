@@ -33,15 +33,17 @@
 /* The most bytes of a segment, which fit in a packet of IPv4. */
 #define TCP_SEGMENT_MAX 65495
 
+/* The sides of a connection: this program's (OWN), and the peer's. */
 enum tcp_segment_side { TCP_SEGMENT_OWN, TCP_SEGMENT_PEER };
 
 /* A segment that was made. */
 struct tcp_segment {
 	enum tcp_segment_side from; /* the side that sends it */
 	uint8_t flags;		    /* bits of enum tcp_flag */
+	/* The sequence number, and the acknowledgment number; 0 without ACK. */
 	uint32_t seq, ack;
 	const uint8_t *bytes; /* borrowed during the call of `write` */
-	uint32_t count;	      /* of bytes, at most TCP_SEGMENT_MAX */
+	uint32_t count; /* how many bytes there are, up to TCP_SEGMENT_MAX */
 };
 
 /* Returns the header of a segment, without ports and checksum. */
@@ -57,7 +59,7 @@ struct tcp_segment_half {
 	 * begins. */
 	bool is_framed;
 	bool has_ended; /* the side has sent FIN, or the connection was reset */
-	struct fpdu_rx rx;
+	struct fpdu_rx rx; /* without CRCs; valid if is_framed */
 	/* The first bytes of an FPDU that is not complete, in a buffer of
 	 * TCP_SEGMENT_MAX bytes.  Owned; NULL: none are held. */
 	uint8_t *held;
@@ -69,7 +71,7 @@ struct tcp_segments {
 	struct tcp_segment_half half[2]; /* by enum tcp_segment_side */
 	/* Writes a segment to the capture. */
 	void (*write)(void *arg, const struct tcp_segment *s);
-	void *arg; /* of `write` */
+	void *arg; /* the first argument of `write` */
 };
 
 /* Describes one direction of a new connection. */

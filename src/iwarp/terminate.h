@@ -14,6 +14,7 @@
 #include "hca/event.h"
 #include "hca/mr.h"
 
+/* The causes, whose texts for the user are in terminate.c. */
 enum terminate_cause {
 	TERMINATE_NONE, /* no error */
 	/* an error of the sender of the Terminate, not of its peer */
@@ -52,7 +53,7 @@ enum terminate_cause {
 	TERMINATE_MPA_LOCAL,
 	TERMINATE_IRD,
 	TERMINATE_RTR,
-	TERMINATE_CAUSES
+	TERMINATE_CAUSES /* how many values there are */
 };
 
 /* The properties of a cause. */
