@@ -35,7 +35,7 @@ struct closed {
 };
 
 /* Writes the QPN into the list of this process.  Called when a packet for this
- * QPN is dropped, because its queue pair is closed or does not exist. */
+ * QPN has come, and its queue pair is in ERR or does not exist. */
 void closed_note(struct closed *c, uint32_t qpn);
 /* Removes the QPN from the list of this process.  Called when its queue pair
  * enters INIT, and so is not closed any more. */

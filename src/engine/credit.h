@@ -174,8 +174,8 @@ bool credit_has_room(struct credit *c, uint32_t us,
 		     const struct credit_want *want, uint64_t now_ns);
 /* Returns for how many more packets of `bytes` bytes there is room; 0 also if
  * the receiver has no page or the page is not known; UINT32_MAX: one of the two
- * processes does not use credits.  Called after credit_has_room has returned
- * true.  @us: the class of this process. */
+ * processes does not use credits.  The room is that of the share which the last
+ * call of credit_has_room has found.  @us: the class of this process. */
 uint32_t credit_more(const struct credit *c, uint32_t us, size_t bytes);
 /* Must the packet wait because the receiver's page is not known yet?  If *ask
  * is set to true, the caller now asks for the page (engine_wants_page). */

@@ -138,7 +138,8 @@ struct direct_state {
 struct direct_awaiting {
 	/* struct ibt_qp, by direct_state.rnr.  Lock: the post lock. */
 	_Alignas(HCA_APART) struct list qps;
-	/* `qps` is not empty.  Threads that poll read this without a lock. */
+	/* `qps` is not empty.  Threads that poll read this flag without a lock,
+	 * as a hint. */
 	shared_flag is_any;
 };
 

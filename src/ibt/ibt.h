@@ -276,7 +276,7 @@ struct resource {
 struct rc_resp {
 	struct serial24 epsn; /* the expected PSN */
 	uint32_t msn;	      /* the MSN; only its low 24 bits are sent */
-	bool nak_sent;	      /* a NAK was sent for epsn */
+	bool nak_sent;	      /* a NAK or an RNR NAK was sent for epsn */
 	bool ack_owed;	      /* a coalesced ACK is due */
 	bool in_message;      /* a SEND or WRITE has begun and has not ended */
 	uint8_t kind;	      /* enum opcode_kind of that SEND or WRITE */

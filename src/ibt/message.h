@@ -2,7 +2,7 @@
 /*
  * SENDs and WRITEs: the code that RC, UC and in part UD share.  It makes the
  * packets of a work request, and places packets in memory (IBTA Vol 1, 9.4.1.1
- * to 9.4.3).  Each service itself orders packets and sends lost packets again.
+ * to 9.4.3).  Each service itself checks PSNs, and RC sends lost packets again.
  * Owner: the engine.  Lock: the progress lock, unless a function's comment
  * names another.
  */

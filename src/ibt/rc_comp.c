@@ -299,8 +299,8 @@ static void apply_nak(struct ibt *t, struct ibt_qp *q)
 	rc_comp_refused(t, q, (enum hca_status)r->nak.status);
 }
 
-/* Returns why the peer may not answer.  If a packet of the peer has ever come,
- * the peer's address is right. */
+/* Returns the probable reason why the peer does not answer.  If a packet of the
+ * peer has ever come, the peer's address is right. */
 static enum explain_cause cause_of_silence(const struct ibt *t,
 					   const struct ibt_qp *q)
 {

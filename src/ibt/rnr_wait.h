@@ -31,10 +31,11 @@
 void rnr_wait_begin(struct ibt *t, struct ibt_qp *q, uint8_t timer,
 		    uint64_t now_ns);
 /*
- * Called in place of rnr_wait_begin when a wait without packets has ended
- * because the peer had a receive, but another QP has taken that receive from a
- * shared queue: continues the wait, and counts no further RNR NAK.  False: the
- * time of the wait has passed, or q has not waited for this request.
+ * Called when the peer has no receive for a direct request.  If a wait for this
+ * request has ended early, because the peer had a receive that another QP then
+ * took from the peer's SRQ, continues the wait, and counts no further RNR NAK.
+ * False: q has not waited for this request, or the time of the wait has passed;
+ * the caller calls rc_comp_rnr.
  */
 bool rnr_wait_goes_on(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 /* Ends the wait and disarms the timer, if q waits. */

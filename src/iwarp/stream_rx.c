@@ -2,10 +2,10 @@
 /*
  * Places the bytes of a stream in memory, and completes receives and requests.
  * A segment is judged when its header has come (iwarp/judge.h).  Its payload is
- * placed as it comes, except for its last STREAM_HOLD bytes.  When the FPDU's
- * CRC has proved right, these bytes are placed, and the receive or request that
- * the segment finishes completes.  So messages are delivered in order (RFC 5041
- * 5.3, 5.4).
+ * placed as it comes, except for its last STREAM_HOLD bytes.  These bytes are
+ * placed when the FPDU's CRC has proved right.  Then, if the segment ends a
+ * message, the receive or request of the message is completed.  So messages are
+ * delivered in order (RFC 5041 5.3, 5.4).
  */
 #include <string.h>
 
