@@ -69,9 +69,9 @@ struct burst {
 	struct rocev2_sum sum;
 	/* The last two headers by UDP: rocev2_seal uses their CRCs again. */
 	struct rocev2_memo memo;
-	struct engine_frame frames[BURST_FRAMES];
+	struct engine_frame frames[BURST_FRAMES];  /* the first `count` */
 	uint8_t heads[BURST_FRAMES][LRH_HEAD_MAX]; /* of packets by LID */
-	uint8_t area[BURST_AREA];
+	uint8_t area[BURST_AREA]; /* the bytes of all packets */
 };
 
 /* Returns where the caller has to write the next packet, with room for

@@ -158,7 +158,7 @@ uint32_t engine_wants_page(struct engine *e);
 /* A QP that may go direct (direct/initiator.h).  Its next request waits until
  * the caller has called engine_set_path. */
 struct engine_want {
-	uint32_t qpn;
+	uint32_t qpn; /* of the QP that waits */
 	/* The QP of the peer; for UD the destination of the next datagram. */
 	uint32_t peer_qpn;
 	uint32_t post_lock; /* the number of the QP's post lock */

@@ -10,7 +10,7 @@
 
 /* A packet that waits for the answer about its port. */
 struct parked {
-	struct list node;
+	struct list node;      /* on sources.parked */
 	struct engine_dgram d; /* one packet; its bytes follow this struct */
 	uint32_t qpn;	       /* the peer's */
 	uint16_t id;	       /* the expected IPv4 identification */

@@ -70,9 +70,9 @@ struct suspect {
 
 /* The table of addresses, and the QPNs that existed. */
 struct suspects {
-	struct engine_suspect *rows; /* in the arena; borrowed */
-	struct suspect of[ENGINE_SUSPECTS];
-	uint32_t latest;   /* the row that was last used */
+	struct engine_suspect *rows;	    /* in the arena; borrowed */
+	struct suspect of[ENGINE_SUSPECTS]; /* the other part of each row */
+	uint32_t latest;		    /* the row that was last used */
 	uint32_t due;	   /* rows that engine_suspect has to return */
 	uint64_t until_ns; /* from this time on, no row is limited */
 	uint64_t had[SUSPECT_QPNS / 64]; /* bits, by hash: QPNs that existed */

@@ -39,6 +39,7 @@ enum ibt_path {
 
 /* The state in each struct ibt_qp. */
 struct direct_state {
+	/* UD: the path of the datagram at the cursor. */
 	enum ibt_path path;
 	/* When the wait for the choice of the path began. */
 	uint64_t path_since_ns;

@@ -231,7 +231,8 @@ struct rc_req {
 	} nak;
 };
 
-/* wheel_timer.kind */
+/* wheel_timer.kind: ACK, RNR and REORDER are of the timers of a QP (struct
+ * ibt_timers), CQ_MODERATION of those of a CQ (struct cq_moderation). */
 enum {
 	IBT_TIMER_ACK,
 	IBT_TIMER_RNR,
@@ -263,7 +264,7 @@ struct reply {
 /* An executed READ or atomic, from which a duplicate request is answered
  * (IBTA 9.7.5.1). */
 struct resource {
-	bool valid;
+	bool valid;	     /* false: the row has no request */
 	uint8_t kind;	     /* enum opcode_kind of the request */
 	struct serial24 psn; /* the PSN of the request */
 	/* How many PSNs the response takes, and the key of a READ or ATOMIC

@@ -17,8 +17,8 @@
 
 /* The headers of a datagram that came by LID. */
 struct ud_lid {
-	bool is_used; /* false: the datagram came by UDP */
-	bool has_grh;
+	bool is_used;	     /* false: the datagram came by UDP */
+	bool has_grh;	     /* the datagram has a GRH */
 	uint8_t sl;	     /* the service level of the LRH */
 	uint8_t path_bits;   /* of the DLID */
 	uint8_t port;	     /* the number of the port that received it */

@@ -113,7 +113,7 @@ enum startup_error {
 
 /* The consequences of an error. */
 struct startup_verdict {
-	enum terminate_cause cause;
+	enum terminate_cause cause; /* that a Terminate names */
 	/* The peer has accepted, so it expects FPDUs: startup_terminate makes a
 	 * Terminate that tells the peer the cause. */
 	bool terminates;

@@ -75,7 +75,7 @@ enum stream_phase {
 
 /* A response that is due to a READ or an atomic of the peer. */
 struct stream_response {
-	bool is_atomic;
+	bool is_atomic;		/* the peer's request is an atomic */
 	struct rdmap_read read; /* the peer's request, if it is a READ */
 	struct rdmap_atomic_response atomic; /* the response, if is_atomic */
 };
@@ -166,7 +166,7 @@ struct stream_segment {
 
 /* The Terminate that is to be sent. */
 struct stream_terminate {
-	enum terminate_cause cause;
+	enum terminate_cause cause; /* that the Terminate names */
 	/* The length and the header of the refused segment, and its body if the
 	 * segment is a Read Request, as on the wire.  The Terminate quotes as
 	 * much of these bytes as its cause allows. */
