@@ -12,9 +12,9 @@
  * The responder writes `accepted` when it has to send an ACK (IBTA 9.7.5.1).
  * `taken` is the PSN before which the requester has completed all requests.
  * The responder also sends the ACK packet, unless `taken` has exactly the PSN
- * of `accepted`.  So a requester that does not read the page, because it
- * sleeps, captures packets or has no page, gets ACK packets.  NAKs and
- * responses are always packets.
+ * of `accepted`.  So a requester that does not read the page gets ACK packets:
+ * its process sleeps, or has not called shm_ack_open with a page, for example
+ * because it captures packets.  NAKs and responses are always packets.
  *
  * In a stream of requests `taken` is always a few PSNs behind `accepted`, so
  * the responder would send every ACK packet.  Therefore the ACK packet waits in

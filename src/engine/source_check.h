@@ -66,7 +66,7 @@ struct source {
 	uint32_t user; /* the owner of a refused port, or ENGINE_NO_USER */
 	uint64_t since_ns; /* when the state was entered */
 	/* When the caller was asked again about the port, which is believed; 0:
-	 * it was not. */
+	 * the caller was not asked again. */
 	uint64_t asked_ns;
 };
 

@@ -63,8 +63,8 @@ struct suspect {
 	 * that were not dropped. */
 	uint32_t recent, passed;
 	uint64_t until_ns; /* until when the address is limited */
-	/* is_due: engine_suspect has to return the row.  is_reported: it has
-	 * returned the row. */
+	/* is_due: engine_suspect has to return the row.  is_reported:
+	 * engine_suspect has returned the row. */
 	bool is_due, is_reported;
 };
 

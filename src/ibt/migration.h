@@ -12,7 +12,8 @@
  *	                      the two paths change places
  *
  * A packet changes the state only if its PSN fits the connection, because a
- * forger can guess all other fields.
+ * forger can guess all other fields.  For UC, which accepts any PSN, each PSN
+ * fits.
  *
  * In ARMED the paths change places if the program asks, if the retries of a
  * request are used up, or if the peer asks by a packet with MigReq 1 on the

@@ -142,7 +142,8 @@ struct stream_target {
 struct stream_segment {
 	uint32_t head_bytes; /* bytes of `head` that have come */
 	bool is_parsed;	     /* the header is complete, and is in `ddp` */
-	const struct rdmap_info *info; /* NULL: the opcode does not exist */
+	/* NULL: the opcode does not exist, or was not judged. */
+	const struct rdmap_info *info;
 	/* The length of the payload, and how many bytes of it have come. */
 	uint32_t payload_bytes, taken;
 	/* Why the segment is refused; TERMINATE_NONE: it is not refused.  A
