@@ -125,9 +125,9 @@ struct credit {
 	/* How long the stall had lasted when a packet was last sent without
 	 * room. */
 	uint64_t waited_ns;
-	/* Bytes that were sent; wraps.  Set to what the receiver has drained
-	 * when the count begins anew, because bytes were lost or the page has
-	 * another owner. */
+	/* Bytes that were sent; wraps.  If bytes were lost, or the page has
+	 * another owner, the count begins anew at the number of bytes that the
+	 * receiver has drained. */
 	uint32_t sent;
 	uint32_t mark;	    /* the receiver's empties at the last send */
 	uint64_t marked_ns; /* when the last send was */

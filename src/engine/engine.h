@@ -40,8 +40,8 @@ struct ibt_qp; /* a QP's protocol state; opaque outside ibt, direct, engine */
 
 struct stream_config;
 
-/* Mechanisms that this engine does not use, so that a measurement shows what
- * they gain.  Its peers may still use them. */
+/* Mechanisms that this engine does not use, so that a measurement shows their
+ * gain.  The engine's peers may still use them. */
 struct engine_without {
 	bool credits; /* flow control within the host (credit.h) */
 	bool acks;    /* ACKs in shared memory (shm_ack.h) */

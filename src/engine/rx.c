@@ -45,9 +45,9 @@ static bool collect_rest(struct ibt *t, struct ibt_qp *q)
  *
  * The acquire pairs with the release store of packets_from
  * (target_announce_packets): a process that has loaded packets_from also sees
- * what the peer wrote earlier under the responder lock, for example receives
- * that it has completed.  Without this order a packet could be handled with
- * older values.
+ * the peer's earlier stores under the responder lock, for example those by
+ * which the peer has completed receives.  Without this order a packet could be
+ * handled with older values.
  */
 static void follow_to_packets(struct ibt *t, struct ibt_qp *q)
 {

@@ -59,8 +59,8 @@ struct shm_ack {
 	bool is_forced; /* no ACK packet may wait: a QP is about to end */
 	/* This process's own page, borrowed; NULL: all ACKs are packets. */
 	struct credit_page *page;
-	/* This process's states as a sender, by the receiver's class, which
-	 * have the pages of peers; borrowed.  NULL: all ACKs are packets. */
+	/* A struct credit, with the page of the peer, for each class of
+	 * receivers; borrowed.  NULL: all ACKs are packets. */
 	const struct credit *credits;
 	uint32_t (*class_of)(uint32_t qpn); /* engine_config.class_of */
 	/* The QP that has each struct credit_post of the page; NULL: none. */

@@ -57,7 +57,7 @@ enum source_state {
 	SOURCE_BELIEVED, /* the port is of the peer's user */
 };
 
-/* A port, and what is known about it. */
+/* A port, and the knowledge about it. */
 struct source {
 	uint32_t peer; /* the class of the peer's QPN, see sources.class_of */
 	uint16_t port; /* 0: the slot is free */

@@ -59,8 +59,8 @@
 struct suspect {
 	uint64_t inherited; /* the weight that the row began with */
 	uint64_t since_ns;  /* when the present SUSPECT_NS began */
-	/* Since since_ns.  recent: signs.  passed: signs of the limited address
-	 * that were not dropped. */
+	/* Counts since since_ns.  recent: signs.  passed: signs of the limited
+	 * address that were not dropped. */
 	uint32_t recent, passed;
 	uint64_t until_ns; /* until when the address is limited */
 	/* is_due: engine_suspect has to return the row.  is_reported:

@@ -181,12 +181,12 @@ struct shm_ack_state {
 	struct serial24 taken;
 	/* The ePSN when request_until_ns was set. */
 	struct serial24 request_epsn;
-	/* Until when an ACK packet may wait because the last ACK packet is
-	 * still in flight, or because the peer reads the page. */
+	/* When the wait of an ACK packet ends, if it waits because the last ACK
+	 * packet is still in flight, or because the peer reads the page. */
 	uint64_t reader_until_ns;
-	/* Until when an ACK packet may wait because this QP has sent the peer a
-	 * request: the peer reads the page when it handles the request.  0: no
-	 * request is under way. */
+	/* When the wait of an ACK packet ends, if it waits because this QP has
+	 * sent the peer a request: the peer reads the page when the request
+	 * comes.  0: no request is under way. */
 	uint64_t request_until_ns;
 };
 

@@ -12,8 +12,8 @@
  * between two FPDUs belongs to the second one, and its distance is 0.  The CRC
  * covers the markers of its FPDU.
  *
- * To receive, the caller asks what the next bytes of the stream are, gets
- * them, and passes them on:
+ * To receive, the caller asks for the kind and the number of the next bytes of
+ * the stream, gets these bytes, and passes them on:
  *
  *	fpdu_rx_want -> the caller gets bytes -> fpdu_rx_take
  *

@@ -174,7 +174,7 @@ void startup_fini(struct startup *s)
 	s->early_bytes = 0;
 }
 
-/* ---- what the two ends agree on ---- */
+/* ---- the parameters on which the two ends agree ---- */
 
 /* Returns this end's IRD, raised to `wanted` as far as ird_max permits. */
 static uint16_t raised_ird(const struct startup_offer *offer, uint16_t wanted)

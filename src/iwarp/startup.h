@@ -132,7 +132,7 @@ struct startup_offer {
 	/* Initiator: the request has enhanced data, which needs revision 2. */
 	bool is_enhanced;
 	/* wants_crc: this end asks for CRCs in both directions.  wants_markers:
-	 * this end asks for markers in what it receives. */
+	 * this end asks for markers in the stream that it receives. */
 	bool wants_crc, wants_markers;
 	/* Initiator: asks for the peer-to-peer model, which needs is_enhanced.
 	 */
@@ -244,15 +244,15 @@ int startup_accept(struct startup *s, const struct startup_offer *offer,
 /* In STARTUP_REQUESTED: rejects the connection.  Writes the reply, at most
  * MPA_FRAME_MAX bytes, at `out` and returns its length.  -EMSGSIZE: the private
  * data is too long, and the state does not change.  The offer's IRD and ORD
- * tell the peer what this end would need (RFC 6581 9.1). */
+ * tell the peer the depths that this end would need (RFC 6581 9.1). */
 int startup_reject(struct startup *s, const struct startup_offer *offer,
 		   uint8_t *out);
 /*
- * In STARTUP_ACCEPTED: fills *c with what the two ends agreed on.  A depth that
- * MPA left to the consumers is that of this end's offer.  IRD and ORD above
- * HCA_MAX_RD_ATOMIC are lowered to that number, so the caller offers no more.
- * has_extensions becomes false, because MPA does not negotiate RFC 7306; a
- * caller that knows that the peer has RFC 7306 sets it afterwards.
+ * In STARTUP_ACCEPTED: fills *c with the parameters on which the two ends have
+ * agreed.  A depth that MPA left to the consumers is that of this end's offer.
+ * IRD and ORD above HCA_MAX_RD_ATOMIC are lowered to that number, so the caller
+ * offers no more.  has_extensions becomes false, because MPA does not negotiate
+ * RFC 7306; a caller that knows that the peer has RFC 7306 sets it afterwards.
  * @segment_bytes: the greatest payload of a segment of the TCP connection, in
  * bytes; on an SCTP association, the longest DDP segment that fits in one
  * packet (RFC 5043 9).  c->ulpdu_max lets an FPDU fit into one segment, but is

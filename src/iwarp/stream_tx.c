@@ -109,7 +109,8 @@ static void advance_cursor(struct ibt *t, struct ibt_qp *q)
 	stream_retire(t, q);
 }
 
-/* Returns why w's operation is missing, and what to do. */
+/* Returns the words that tell the user why w's operation is missing, with a
+ * remedy. */
 static const char *missing_opcode(const struct wqe *w)
 {
 	if (stream_has_opcode(true, w->opcode))
