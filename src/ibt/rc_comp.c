@@ -146,8 +146,8 @@ void rc_comp_drained(struct ibt *t, struct ibt_qp *q)
 
 /*
  * The peer has received all packets before psn: completes their requests.
- * False: a READ or atomic before psn lacks a response, which was lost (IBTA
- * 9.7.6).
+ * False: a READ or atomic before psn lacks a response, which is lost or late
+ * (IBTA 9.7.6).
  */
 static bool acknowledge_psn(struct ibt *t, struct ibt_qp *q,
 			    struct serial24 psn, uint64_t now_ns)
@@ -560,9 +560,10 @@ static void drain_early(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 
 /*
  * A response that comes before its turn is held, because the missing response
- * may be late and not lost.  When the last response of a READ has come, the
- * missing responses are requested again.  The held responses are placed after
- * the missing responses have come.
+ * may be late and not lost.  The missing responses are requested again when the
+ * last response of a request has come, or when a response cannot be held or is
+ * more than IBT_HELD_AHEAD PSNs ahead.  The held responses are placed after the
+ * missing responses have come.
  */
 static void handle_response(struct ibt *t, struct ibt_qp *q,
 			    const struct pkt *p, const uint8_t *bytes,

@@ -395,7 +395,8 @@ static bool has_room(const struct ibt_qp *q, uint32_t count)
 	return flying <= 0 || (uint32_t)flying + count <= q->req.window;
 }
 
-/* Can a SEND or WRITE be sent right after the request at the cursor? */
+/* Can a SEND without Invalidate or a WRITE be sent right after the request at
+ * the cursor? */
 static bool message_follows(const struct ibt *t, const struct ibt_qp *q)
 {
 	uint32_t next = q->req.wqe + 1;

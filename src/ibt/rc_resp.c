@@ -435,8 +435,10 @@ bool rc_resp_fits(const struct ibt_qp *q, const struct pkt *p)
 	       (ahead < 0 && is_read_like(p) && resource_of(&q->resp, p));
 }
 
-/* Answers p, a duplicate request (IBTA 9.7.5.1).  Reads the memory of a READ
- * again, and executes no other request again. */
+/* Answers p, a duplicate request (IBTA 9.7.5.1), or drops p if the ring of
+ * replies is more than half full, or if p repeats a READ or atomic that has no
+ * record any more.  Reads the memory of a READ again, and executes no other
+ * request again. */
 static void repeat_answer(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 {
 	struct rc_resp *r = &q->resp;

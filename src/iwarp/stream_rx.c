@@ -571,7 +571,7 @@ static void end_segment(struct ibt *t, struct ibt_qp *q)
 		act_on_refusal(t, q);
 }
 
-/* An FPDU is complete, and its CRC is right. */
+/* An FPDU whose CRC is right, or a segment of a session, is complete. */
 static void end_fpdu(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
