@@ -321,7 +321,7 @@ enum ibt_drop {
 	IBT_DROP_QKEY,	  /* the Q_Key is not that of the QP */
 	IBT_DROP_LOST,	  /* some packets of the message were lost */
 	IBT_DROP_INVALID, /* a packet breaks a rule of its service */
-	IBT_DROP_KEY,	  /* the key, range or right of a WRITE was refused */
+	IBT_DROP_KEY,	  /* the memory of a WRITE was refused or not mapped */
 	IBT_DROP_BUSY,	  /* a peer held the responder lock for long */
 };
 
