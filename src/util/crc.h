@@ -11,9 +11,10 @@
  * call.  Both CRCs are bit-reflected: bit 31 of the state is the coefficient of
  * x^0.
  *
- * The raw state is linear in the data: for two inputs of equal length, the
- * difference of the checksums is the checksum, from state 0, of the difference
- * of the inputs.  The receive side of RoCEv2 uses this (encap/icrc.h).
+ * The raw state is linear in the data: for two inputs of equal length, read
+ * from one state, the difference of the final states is the state to which the
+ * difference of the inputs leads from state 0.  The receive side of RoCEv2 uses
+ * this (encap/icrc.h).
  *
  * Pure functions, callable from any thread.
  */

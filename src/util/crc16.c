@@ -11,13 +11,15 @@
 
 #define POLYNOMIAL 0xd008u /* P: bit 15 is the coefficient of x^0 */
 #define SLICES	   8
-/* The CRC of fewer bytes is computed by tables. */
+/* The CRC of fewer bytes is computed by tables: by_product gives all but four
+ * bytes to crctier.many, which takes more than CRCTIER_FEW bytes. */
 #define MANY (CRCTIER_FEW + 4 + 1)
 
 /*
  * The product of P and x^16 + 1, without its x^32: bit 31 is the coefficient of
- * x^0.  P divides it, so a remainder of 32 bits modulo the product has the same
- * remainder modulo P as the data, and the functions of util/crctier.h serve.
+ * x^0.  The functions of util/crctier.h, which are for polynomials of degree
+ * 32, compute the remainder of the data modulo the product.  P divides the
+ * product, so that remainder and the data have the same remainder modulo P.
  */
 static struct crcfactor product = {.polynomial = 0xd0085008u};
 

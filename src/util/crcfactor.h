@@ -12,10 +12,10 @@
  * Sixteen bytes, in a register whose halves are A (first in memory) and B, are
  * A * x^64 + B.  Then:
  *
- * - If d more bytes follow, the sixteen bytes stand for A * x^(8d + 64) +
- *   B * x^(8d).  Two products by the constants by[d] give that sum modulo P
- *   (Gopal et al., "Fast CRC Computation for Generic Polynomials Using
- *   PCLMULQDQ Instruction", 2009).
+ * - If d more bytes follow, the sixteen bytes stand for A * x^(8d + 64) + B *
+ *   x^(8d).  Two products by the constants by[d] add up to sixteen bytes that
+ *   equal this sum modulo P (Gopal et al., "Fast CRC Computation for Generic
+ *   Polynomials Using PCLMULQDQ Instruction", 2009).
  * - The state after the sixteen bytes is S = A * x^96 + B * x^32 modulo P.  One
  *   product by the constant power_95, which is x^95 modulo P, makes S a
  *   register of 96 bits.

@@ -88,6 +88,8 @@ INNER uint32_t fold_many(const struct crcfactor *f, uint32_t crc,
 	return crcmul_reduce(f, wide_sum(f, sum));
 }
 
+/* Copies `bytes` bytes, a multiple of STEP that is not 0, and updates the state
+ * *crc. */
 INNER void fold_copy(const struct crcfactor *f, void *to, const void *from,
 		     size_t bytes, uint32_t *crc)
 {

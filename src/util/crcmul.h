@@ -152,6 +152,7 @@ CRCMUL crcmul_vec crcmul_mask(crcmul_vec a, crcmul_vec b)
 	return vandq_u64(a, b);
 }
 
+/* Returns the carry-less product of a and b; for this processor alone. */
 CRCMUL crcmul_vec crcmul_product(uint64_t a, uint64_t b)
 {
 	return vreinterpretq_u64_p128(vmull_p64((poly64_t)a, (poly64_t)b));

@@ -91,7 +91,7 @@ struct ahead {
  * The polynomial of CRC-32 divides x^300 + x^155 + x^117 + x^89 + 1.  So the
  * CRC stays the same if a set bit is cleared and the bits 145, 183, 211 and 300
  * places behind it are inverted.  take_word clears a whole word v, and adds v,
- * shifted by these distances, to the second to fifth word behind it (Russell,
+ * shifted by these distances, to the second to fifth word behind v (Russell,
  * "Chorba", 2024).
  */
 static inline void take_word(struct ahead *a, uint64_t v)

@@ -33,7 +33,7 @@ typedef void crctier_copy(void *to, const void *from, size_t bytes,
 
 /* One implementation. */
 struct crctier {
-	const char *name; /* for tests and benchmarks */
+	const char *name; /* the name in results of tests and benchmarks */
 	/* Returns whether this processor has the instructions. */
 	bool (*is_here)(void);
 	/* CRC-32 of at most CRCTIER_FEW bytes. */
@@ -49,10 +49,10 @@ struct crctier {
 	crctier_copy *copy;
 	/* A copy that computes the CRC-32C; NULL: as for `copy`. */
 	crctier_copy *copy_c;
-	/* A copy that a signal interrupts leaves the upper halves of the vector
-	 * registers in use. */
+	/* Whether `copy` and `copy_c`, when a signal interrupts them, leave the
+	 * upper halves of the vector registers in use. */
 	bool is_wide;
-	/* The functions of crcmul.h may be called. */
+	/* Whether the functions of crcmul.h may be called. */
 	bool multiplies;
 };
 
@@ -68,7 +68,9 @@ extern struct crctier crctier_chosen;
  * that have one thread, call this function. */
 void crctier_choose(const struct crctier *t);
 
-/* Computes the CRC of any number of bytes by tables. */
+/* Computes the CRC of any number of bytes by tables, or by shifts for a CRC-32
+ * of many bytes.  Takes only crcfactor_crc32 and crcfactor_crc32c.  Called
+ * after crcslice_fill. */
 crctier_update crcslice_update;
 /* Computes the tables of crcslice_update. */
 void crcslice_fill(void);
@@ -81,7 +83,8 @@ crctier_update crcfew_update, crc128_update, crc256_update, crc512_update;
 crctier_copy crc128_copy, crc256_copy, crc512_copy;
 /* The same for the CRC-32C. */
 crctier_copy crc128_copy_c, crc256_copy_c, crc512_copy_c;
-/* Compute the CRC by the processor's CRC instruction, which on x86-64 is for
+/* Compute the CRC by the processor's CRC instruction, and take only
+ * crcfactor_crc32 and crcfactor_crc32c; on x86-64 the instruction is for
  * CRC-32C alone.  crcinsn_few takes any number of bytes.  crcinsn_many, which
  * is for x86-64 alone, takes more than CRCTIER_FEW bytes, and computes the CRCs
  * of three stretches at once. */

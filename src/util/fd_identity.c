@@ -25,8 +25,8 @@
  * could compare the file with old numbers, and give up a file of adverb's.
  */
 struct mark {
-	_Atomic(dev_t) dev;
-	_Atomic(ino_t) ino;
+	_Atomic(dev_t) dev; /* st_dev of the file */
+	_Atomic(ino_t) ino; /* st_ino of the file */
 	/* is_known: dev, ino and has_stamp are those of the file; has_stamp:
 	 * adverb has set the file's signal (F_SETSIG) to STAMP */
 	atomic_bool is_known, has_stamp;
@@ -81,9 +81,10 @@ static bool is_nameless(const struct stat *s)
 	return !(s->st_mode & S_IFMT);
 }
 
-/* A program that has closed a standard descriptor may open a file of its own in
- * that place at any time, and libc's stdio writes to that number.  Returns the
- * number that the file has then: fd itself if no other number is free. */
+/* Moves the file away from the number of a standard descriptor: a program that
+ * has closed that descriptor may open a file of its own at the number at any
+ * time, and libc's stdio writes to the number.  Returns the file's new number,
+ * or fd if the file was not moved. */
 static int leave_standard(int fd)
 {
 	int moved;

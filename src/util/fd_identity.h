@@ -20,18 +20,21 @@
 #include <stdbool.h>
 
 /*
- * Marks fd, which was just opened, and returns it.  If fd is the number of a
- * standard descriptor (0, 1 or 2), which the program has closed, first moves
- * the file to a free number from 3 on, with FD_CLOEXEC, closes fd, and marks
- * and returns that number.  So the caller uses only the returned number from
- * then on, and calls this before it stores fd or adds fd to an epoll(7) set.  A
- * negative fd is returned without a mark.  A descriptor of 2^20 or more gets no
- * mark either, nor does any descriptor if memory is short; fd_identity_holds
- * then returns true.
+ * Marks fd, which was just opened, and returns fd.  If the program has closed a
+ * standard descriptor (0, 1 or 2), fd may be its number.  Then the file is
+ * first moved to a free number from 3 on, with FD_CLOEXEC; that number is
+ * marked and returned, and fd is closed.  If no number is free, the file stays
+ * at fd.  So the caller uses only the returned number from then on, and calls
+ * this function before it stores fd or adds fd to an epoll(7) set.
+ *
+ * A negative fd is returned without a mark.  A descriptor of 2^20 or more gets
+ * no mark either, nor does any descriptor if memory is short or fstat(2) fails;
+ * fd_identity_holds then returns true.
  */
 int fd_identity_note(int fd);
-/* Marks fd under its number.  For a caller that has put another file at the
- * number, or that got fd from code that has called fd_identity_note. */
+/* Marks fd under its number, and moves no file.  Called by code that has put
+ * another file at the number, or that got fd from code that has called
+ * fd_identity_note. */
 void fd_identity_mark(int fd);
 /*
  * Marks fd, which was just opened, and returns it, or the number to which the
@@ -47,8 +50,8 @@ int fd_identity_note_shown(int fd);
 bool fd_identity_holds(int fd);
 /* Called by a thread that has unshared its table of descriptors (CLONE_FILES),
  * before it opens a file.  The numbers of this table are the thread's own: for
- * the calling thread no file is marked, fd_identity_holds returns true, and
- * fd_identity_close closes. */
+ * the calling thread no file is marked or moved, fd_identity_holds returns
+ * true, and fd_identity_close closes. */
 void fd_identity_apart(void);
 /* Has this thread called fd_identity_apart? */
 bool fd_identity_is_apart(void);

@@ -3,7 +3,7 @@
  * RLIMIT_FSIZE without its signal.  The limit also holds for memory files
  * (memfd).  To a thread that would make a file larger than the limit, the
  * kernel sends SIGXFSZ, which ends the program by default.  Between fsize_hold
- * and fsize_give, the thread's system call fails with EFBIG and has no other
+ * and fsize_give such a system call fails with EFBIG, and the signal has no
  * effect.
  */
 #ifndef UTIL_FSIZE_H

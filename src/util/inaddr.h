@@ -70,7 +70,7 @@ static inline void inaddr_map_lid(uint8_t ip[16], uint16_t lid)
 	ip[15] = (uint8_t)lid;
 }
 
-/* Returns the LID for which ip stands. */
+/* Returns the LID for which ip stands; inaddr_is_lid(ip) must be true. */
 static inline uint16_t inaddr_lid(const uint8_t ip[16])
 {
 	return (uint16_t)(ip[14] << 8 | ip[15]);

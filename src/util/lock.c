@@ -50,8 +50,9 @@ void lock_wake(struct lock *l)
 /* After this many tries a waiter yields, since the owner may need this
  * processor. */
 #define SPINS 100
-/* After this time a waiter stops yielding: it asks whether the owner is dead,
- * and sleeps.  On a busy machine one sched_yield may last milliseconds. */
+/* After this time, or ALOCK_SOON tries, a waiter yields no more: each further
+ * call of alock_wait asks whether the owner is dead, and sleeps.  On a busy
+ * machine one sched_yield may last milliseconds. */
 #define YIELD_NS 300000
 #define NAP_NS	 100000	     /* the length of one sleep */
 #define SLOW_NS	 1000000000u /* after this wait the owner is reported */

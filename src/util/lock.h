@@ -166,9 +166,10 @@ struct alock_judge {
 
 /*
  * Sets the name under which this process takes alocks from now on, and the
- * judge, which must stay valid; NULL: no judge.  First called before another
- * process can see the locks.  Without this call the process is ALOCK_NAMELESS
- * and inherits no lock.
+ * judge, which must stay valid; NULL: no judge.  The first call precedes the
+ * time at which another process can see the locks.  A child of fork calls this
+ * function before it takes an alock.  Without a call the process is
+ * ALOCK_NAMELESS and inherits no lock.
  */
 void alock_open(alock_owner self, const struct alock_judge *judge);
 /* Returns the name that alock_open has set. */
@@ -178,8 +179,8 @@ alock_owner alock_self(void);
 bool alock_take(struct alock *l) ACQUIRE(l);
 /*
  * Waits for the lock and takes it, but waits for a live owner no longer than a
- * running owner would hold the lock.  Returns true if the lock was taken;
- * *inherited is true if it was inherited from a dead process.
+ * running owner would hold the lock.  Returns true if the lock was taken; then
+ * *inherited tells whether the lock was inherited from a dead process.
  */
 bool alock_take_soon(struct alock *l, bool *inherited) TRY_ACQUIRE(true, l);
 /* Takes the lock if it is free or its owner is dead, without waiting.  Returns
@@ -193,14 +194,15 @@ void alock_give(struct alock *l) RELEASE(l);
 bool alock_is_dead(alock_owner owner);
 /* Takes the lock from the owner `from`.  That owner must access nothing under
  * the lock any more, and may release the lock only by alock_leave.  Returns
- * false if another process owns the lock by now, or none. */
+ * false if `from` does not own the lock any more. */
 bool alock_inherit(struct alock *l, alock_owner from) TRY_ACQUIRE(true, l);
 /* Releases the lock, as alock_give does, unless another process has inherited
  * the lock meanwhile. */
 void alock_leave(struct alock *l) RELEASE(l);
 /* Returns the caller's thread id, as alock_halt_of takes it. */
 uint32_t alock_thread(void);
-/* Returns the state of a thread; ALOCK_RUNS if there is no judge. */
+/* Returns the state of a thread; ALOCK_RUNS if no judge with `halt_of` is set.
+ */
 enum alock_halt alock_halt_of(uint32_t thread);
 /* Returns the owner; 0: the lock was free at the time of the load.  Acquire:
  * the caller sees the stores that an owner made before it released the lock. */
@@ -216,9 +218,9 @@ struct alock_wait {
 
 /* The number of tries after which alock_wait sets is_late. */
 #define ALOCK_SOON 1000
-/* Waits a little: spins, yields or sleeps.  Sets w->is_late after ALOCK_SOON
- * tries, or earlier if yields take long.  Returns true if `owner` was found to
- * be dead. */
+/* Waits a little: spins, yields or sleeps, or calls the judge's `wait`.  Sets
+ * w->is_late after ALOCK_SOON tries, or earlier if yields take long.  Returns
+ * true if `owner` was found to be dead. */
 bool alock_wait(struct alock_wait *w, alock_owner owner);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A hash table from 32-bit numbers to pointers, by open addressing.  The table
- * is at most half full: an entry costs 32 to 64 bytes, and a look-up touches
- * one or two cache lines.  Only map_add allocates.
+ * is at most half full, so that a look-up touches one or two cache lines.  The
+ * table doubles when it would be fuller, and never shrinks: until the first
+ * map_remove, each of many entries costs 32 to 64 bytes.  Only map_add
+ * allocates.
  *
  * The map owns its slots; the caller owns what the values point to.  No lock:
  * the caller's lock protects the map.

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 struct mountinfo {
-	char type[32]; /* "ext4" or "fuse.sshfs", say, cut to this size */
+	char type[32]; /* such as "ext4" or "fuse.sshfs", cut to this size */
 	/* The options name the user who has mounted the file system and serves
 	 * it.  The options of every FUSE file system name this user. */
 	bool has_user;

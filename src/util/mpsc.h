@@ -15,8 +15,9 @@
 #include <stddef.h>
 
 struct mpsc_node {
-	struct mpsc_node *next;
-	atomic_bool queued;
+	struct mpsc_node *next; /* the node that was pushed before this node */
+	atomic_bool queued;	/* the node is on the stack, or was taken and
+				 * waits for mpsc_next */
 };
 
 struct mpsc {
@@ -25,8 +26,8 @@ struct mpsc {
 
 /* Returns whether the stack is empty.  Relaxed: another thread's push may not
  * be seen yet.  So this is for a caller that looks again later, or that has
- * just called lock_give, whose full fence makes the push visible (util/lock.h).
- */
+ * just called lock_give, whose full fence makes visible each push that preceded
+ * a failed lock_try (util/lock.h). */
 static inline bool mpsc_seems_empty(const struct mpsc *s)
 {
 	return !atomic_load_explicit(&s->top, memory_order_relaxed);

@@ -250,7 +250,8 @@ static int enter_home(struct tree_walk *w)
 	return err ? err : judge_own(w);
 }
 
-/* Walks to a folder by `enter`; or returns -errno and sets t->why. */
+/* Walks to a folder by `enter`.  Returns 0, with t->why empty; or sets t->why
+ * and returns -errno. */
 static int look_at_folder(struct tree_walk *w,
 			  int (*enter)(struct tree_walk *w))
 {

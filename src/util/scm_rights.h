@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-/* since Linux 6.16; SPARC and PA-RISC have other numbers */
+/* Linux has this option since 6.16; SPARC and PA-RISC have other numbers. */
 #if !defined(SO_PASSRIGHTS) && !defined(__sparc__) && !defined(__hppa__)
 #define SO_PASSRIGHTS 83
 #endif

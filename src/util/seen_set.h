@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A set of at most SEEN_SET_ROOM keys, which tells whether a key is new.  It
- * has no lock: at a fork, a thread that the child does not have could hold the
- * lock.
+ * A set of at most SEEN_SET_ROOM keys, which tells whether a key is new.  The
+ * set has no lock: at a fork, a thread that does not exist in the child could
+ * hold the lock, and the child would wait for ever.
  */
 #ifndef UTIL_SEEN_SET_H
 #define UTIL_SEEN_SET_H

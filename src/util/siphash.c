@@ -31,7 +31,7 @@ static void mix_word(uint64_t v[4], uint64_t word)
 	v[0] ^= word;
 }
 
-/* Reads less than eight bytes as a little-endian number. */
+/* Reads fewer than eight bytes as a little-endian number. */
 static uint64_t get_word(const uint8_t *p, size_t bytes)
 {
 	uint64_t word = 0;

@@ -14,7 +14,7 @@ struct siphash_key {
 	uint64_t word[2]; /* k0 and k1 of the paper */
 };
 
-/* Returns the code of `bytes` bytes at data. */
+/* Returns the code of the `bytes` bytes at data under this key. */
 uint64_t siphash(const struct siphash_key *key, const void *data, size_t bytes);
 
 #endif

@@ -13,8 +13,8 @@
 #define RWF_NOWAIT 8
 #endif
 
-/* The system calls are made without libc's functions, which are cancellation
- * points. */
+/* Reads and writes are system calls without libc's functions, which are
+ * cancellation points. */
 
 void token_put(int fd)
 {
@@ -31,8 +31,8 @@ void token_put_all(int fd, uint64_t count)
 		;
 }
 
-/* As token_take_back.  If the program has not set O_NONBLOCK, another thread
- * may read the token before this thread does, so a read(2) could wait. */
+/* Does the work of token_take_back by O_NONBLOCK.  Without this flag the
+ * read(2) could wait, since another thread may read the token first. */
 static void take_by_flag(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);

@@ -90,7 +90,8 @@ static int refuse_fuse(struct walk *w)
 }
 
 /* Refuses every FUSE file system.  Called if statx fails, or mountinfo has no
- * line for the file system, so that its user is unknown. */
+ * line for the file system, so that its user is unknown.  If fstatfs fails,
+ * too, its type is unknown, and the file system is accepted. */
 static int judge_magic(struct walk *w, int fd)
 {
 	struct statfs system;

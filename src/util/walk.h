@@ -55,11 +55,16 @@ struct walk {
  * first.  Returns 0; -EPERM, with a reason if a check has failed; -ENOENT: a
  * folder is missing and could be created; or another -errno. */
 int walk_along(struct walk *w, const char *path);
-/* Walks along a path that the environment names, to a file of any type other
+/*
+ * Walks along a path that the environment names, to a file of any type other
  * than a folder.  Returns a descriptor of the file, O_PATH, which the caller
- * closes; -ENOENT: a folder is missing, whether or not the caller could create
- * it, or, if w->name is not empty, the file, which the caller may then create
- * in the folder w->fd; -EISDIR; or the errors of walk_along. */
+ * closes; -EISDIR: the path leads to a folder; -ENOENT; or another error of
+ * walk_along.
+ *
+ * After -ENOENT with an empty w->name a folder is missing, whether or not the
+ * caller could create that folder.  If w->name is not empty, only the file is
+ * missing, and the caller may create it by this name in the folder w->fd.
+ */
 int walk_file(struct walk *w, const char *path);
 /* Walks into the folder of this name in the folder reached, but follows no
  * link.  Returns what walk_along returns. */
