@@ -34,7 +34,8 @@ struct reader {
 	void *arg;
 };
 
-/* Returns a socket on which the list comes; -1: the kernel has none. */
+/* Returns a socket on which the list comes; -1: the kernel has no list, or no
+ * socket can be made. */
 static int ask_kernel(void)
 {
 	const struct list_question q = {

@@ -14,7 +14,8 @@
 
 /* Returns whether ip, an IPv6 address or ::ffff:a.b.c.d, is an address of this
  * network namespace.  `scope` is the index of the interface of a link-local
- * address; 0: any interface that is not in a VRF. */
+ * address; 0: any interface that is not in a VRF.  If the process has no free
+ * descriptor, returns true for a loopback address alone. */
 bool local_ip_is(const uint8_t ip[16], uint32_t scope);
 
 #endif

@@ -15,7 +15,9 @@ int member_join(int fd, const uint8_t ip[16], uint32_t ifindex);
  * memory for the list of interfaces, the socket stays a member. */
 void member_leave(int fd, const uint8_t ip[16]);
 /* Leaves every group on every interface: for a socket whose groups are not
- * known, such as the socket of a dead process. */
+ * known, such as the socket of a dead process.  If /proc/net/igmp or igmp6
+ * cannot be opened, the socket stays a member of the groups of that address
+ * family. */
 void member_leave_all(int fd);
 
 #endif

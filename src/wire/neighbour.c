@@ -15,8 +15,8 @@
 #include "util/bits.h"
 #include "util/inaddr.h"
 
-#define PORT_DISCARD 9 /* RFC 863 */
-#define MESSAGES     4096
+#define PORT_DISCARD 9	   /* RFC 863 */
+#define MESSAGES     4096  /* the buffer of neighbour_drain, in bytes */
 #define PART_BYTES   32768 /* the most that the kernel writes at once */
 /* The states of a neighbour in which its MAC is known. */
 #define NUD_KNOWN                                                              \
@@ -305,7 +305,8 @@ int neighbour_look(uint32_t ifindex, const uint8_t hop[16],
 	return read_mac(&m, mac);
 }
 
-/* Writes the address of the neighbour's port "discard".  Returns its length. */
+/* Writes the address of the neighbour's port "discard".  Returns the length of
+ * the socket address. */
 static socklen_t put_discard(struct sockaddr_storage *to, uint32_t ifindex,
 			     const uint8_t hop[16])
 {

@@ -15,7 +15,8 @@
 /* The interface that has an address. */
 struct neighbour_interface {
 	uint32_t ifindex;
-	char name[16];
+	char name[16]; /* with a NUL at the end */
+	/* Zeros: the interface's address has another length. */
 	uint8_t mac[NEIGHBOUR_MAC_BYTES];
 };
 
@@ -25,8 +26,9 @@ struct neighbour_interface {
 int neighbour_own(const uint8_t ip[16], uint32_t scope,
 		  struct neighbour_interface *i);
 /* Stores the address of the next hop of packets that leave by the interface for
- * the address `to`: that of a gateway, or `to` itself.  Returns 0, or -errno
- * if there is no route. */
+ * the address `to`: that of a gateway, or `to` itself.  Returns 0; -ENETUNREACH
+ * or another error of the route: no packet can leave there; or another -errno:
+ * the kernel could not be asked. */
 int neighbour_route(const uint8_t to[16], uint32_t ifindex, uint8_t hop[16]);
 /* Stores the MAC of a neighbour.  Returns 0; -EAGAIN: the kernel does not know
  * it yet; or another -errno. */
@@ -46,9 +48,10 @@ int neighbour_join(uint32_t ifindex, const uint8_t group[16]);
 /* Returns a socket that becomes readable when a neighbour changes, or -errno.
  * The caller closes the socket. */
 int neighbour_watch(void);
-/* Makes that socket readable: ends a wait for it in another thread. */
+/* Makes a socket of neighbour_watch readable, which ends another thread's wait
+ * for the socket. */
 void neighbour_wake(int fd);
-/* Discards all messages that wait at that socket. */
+/* Discards all messages that wait at a socket of neighbour_watch. */
 void neighbour_drain(int fd);
 
 #endif

@@ -8,7 +8,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#define PAIR_BYTES (4 << 20) /* asked for; the kernel may give less */
+/* The send buffer that is asked for, in bytes; the kernel may give less. */
+#define PAIR_BYTES (4 << 20)
 
 int relay_pair(int fds[2])
 {

@@ -47,8 +47,8 @@ uint32_t relay_waiting(int fd);
  * datagram if relay_waiting(fd) and the bytes of this message together exceed
  * `most`, whatever SO_SNDBUF is.  So at most `most` bytes wait, apart from the
  * kernel's overhead for the last message.  Returns false if the datagram was
- * dropped, or if the kernel refused it because the socket is full or because
- * the process has closed its end.
+ * dropped, or if the kernel refused it, for example because the socket is full
+ * or because the process has closed its end.
  */
 bool relay_send(int fd, uint32_t most, const struct udp_dgram *d);
 /* Reads a message of len bytes.  Sets in *d the members that a relay_head has,

@@ -68,8 +68,10 @@ struct sctp_news {
 /*
  * Loads libusrsctp and starts the thread.  Does nothing if the library is
  * loaded and the thread runs.  The options of the first call that loads the
- * library hold for the whole process.  Returns 0 or -errno.  After a failure
- * *why is a clause that gives the reason, valid until the next call.
+ * library hold for the whole process.  Returns 0; -ELIBACC: libusrsctp cannot
+ * be used; -EIO: the kernel gives no random numbers; or another -errno: the
+ * thread or a descriptor for it cannot be made.  After a failure *why is a
+ * clause that gives the reason, valid until the next call.
  */
 int sctp_start(const struct sctp_options *options, const char **why);
 /*
@@ -79,7 +81,8 @@ int sctp_start(const struct sctp_options *options, const char **why);
  * receives no IPv4 packets (IPV6_V6ONLY).  Returns a descriptor, which the
  * caller passes to sctp_listen or sctp_connect or closes; -EADDRINUSE if
  * another socket has the port; -EAFNOSUPPORT for an IPv6 address with SCTP
- * directly over IP; or another -errno.
+ * directly over IP, and for each address with SCTP over UDP if the kernel has
+ * no IPv6; or another -errno.
  */
 int sctp_bind(struct sockaddr_in6 *at, bool is_v6_only);
 /*
@@ -117,9 +120,9 @@ int sctp_accept(int listener, struct sctp_news *news);
  */
 int sctp_connect(int fd, const struct sockaddr_in6 *from,
 		 const struct sockaddr_in6 *to);
-/* For the end of the process: waits at most two seconds until the peers have
- * acknowledged all messages, and then at most half a second until the
- * associations are shut down. */
+/* Called at the end of the process: waits at most two seconds until the peers
+ * have acknowledged all messages, shuts all associations down, and waits at
+ * most half a second until that is done. */
 void sctp_drain(void);
 
 #endif

@@ -637,6 +637,10 @@ static void make_room(const struct sctp_conn *l)
 		sctp_conn_free(oldest);
 }
 
+/* Accepts the associations that peers have made with the listener.  The library
+ * makes an association while it processes a packet of the peer, so the
+ * association has the path `current` of that packet.  An association with
+ * another id is aborted, because its path is not known. */
 static void accept_all(struct sctp_conn *l)
 {
 	struct usrsctp_address from;

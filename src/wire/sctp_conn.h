@@ -108,7 +108,7 @@ struct sctp_socket *sctp_conn_take_socket(int fd,
 struct sctp_socket *sctp_conn_find_socket(const struct sockaddr_in6 *at);
 /* Ends one use of the socket.  The end of the last use closes and frees it. */
 void sctp_conn_release_socket(struct sctp_socket *s);
-/* Are addresses and ports equal? */
+/* Have a and b the same address and port?  Ignores their scopes. */
 bool sctp_conn_is_same(const struct sockaddr_in6 *a,
 		       const struct sockaddr_in6 *b);
 
@@ -116,7 +116,7 @@ bool sctp_conn_is_same(const struct sockaddr_in6 *a,
  * connection stays in sctp_conn_all until sctp_conn_free. */
 struct sctp_conn *sctp_conn_new(enum sctp_conn_state state);
 /* Aborts the association, if there is one, closes the thread's end of the
- * socketpair and frees the connection. */
+ * socketpair, ends the use of the socket and frees the connection. */
 void sctp_conn_free(struct sctp_conn *c);
 /* Frees all connections without a call of the library: in a child of fork their
  * associations are the parent's. */
@@ -131,9 +131,9 @@ int sctp_conn_make_ends(struct sctp_conn *c);
 /* Makes the library's socket and binds it to an SCTP port in network order.
  * Returns 0 or -errno. */
 int sctp_conn_make_so(struct sctp_conn *c, in_port_t port);
-/* Sets how many bytes of chunks fit in a packet (sctp_path_mtu) of the
- * association of `so`, or of its next association.  Also sets the interval of
- * the association's heartbeats, two seconds. */
+/* Sets two options of the association of `so` or, if there is none yet, of the
+ * next one: how many bytes of chunks a packet may have (mtu, from
+ * sctp_path_mtu), and the interval of the heartbeats, two seconds. */
 void sctp_conn_set_path_options(struct socket *so, uint32_t mtu);
 /* Frees the connection.  An owner that called sctp_connect and still waits for
  * the struct sctp_news first receives it, with the positive errno `err`. */

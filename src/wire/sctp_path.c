@@ -202,8 +202,9 @@ bool sctp_path_send(const struct sctp_path *p, const void *packet, size_t n)
 
 /* ---- receiving ---- */
 
-/* Removes the IP header, which a raw socket of IPv4 receives too, and notes its
- * addresses.  Returns the bytes that remain; 0: the packet is too short. */
+/* Removes the IP header, which a raw socket of IPv4 receives too, and copies
+ * the header's addresses into *p.  Returns the number of bytes that remain; 0:
+ * the packet is too short. */
 static ssize_t strip_ip(struct sctp_socket *s, uint8_t *packet, ssize_t n,
 			struct sctp_path *p)
 {

@@ -23,9 +23,9 @@
 struct sctp_socket {
 	struct list link; /* in sctp_conn_all.sockets */
 	uint32_t key;	  /* in sctp_conn_all.objects and the epoll set; even */
-	uint32_t users;	  /* connections, and calls that use it now */
-	int fd;
-	bool is_raw; /* carries SCTP over IP, without UDP */
+	uint32_t users;	  /* connections, and calls that use the socket now */
+	int fd;		  /* owned; -1 in a child of fork */
+	bool is_raw;	  /* carries SCTP over IP, without UDP */
 	/* the address to which the socket is bound, with its UDP port, or port
 	 * 0 if the socket is raw */
 	struct sockaddr_in6 at;
@@ -47,12 +47,13 @@ bool sctp_path_begin(void);
 /* Opens a raw socket of SCTP (`is_raw`) or a UDP socket, bound to *at, in which
  * IPv4 is ::ffff:a.b.c.d.  A UDP port that the kernel chooses is stored in *at.
  * is_v6_only: a UDP socket at an IPv6 address receives no IPv4 packets.
- * Returns a descriptor that the caller closes, or -errno: -EAFNOSUPPORT for a
- * raw socket at an IPv6 address. */
+ * Returns a descriptor that the caller closes; -EAFNOSUPPORT for a raw socket
+ * at an IPv6 address, and for a UDP socket if the kernel has no IPv6; or
+ * another -errno. */
 int sctp_path_open(struct sockaddr_in6 *at, bool is_v6_only, bool is_raw);
 /* Reads the address that a socket of sctp_path_open is bound to, in which IPv4
  * is ::ffff:a.b.c.d.  The port of a raw socket is 0.  False: the descriptor is
- * no socket, and *at is undefined. */
+ * no socket; *at is unchanged. */
 bool sctp_path_address(int fd, struct sockaddr_in6 *at);
 /* Computes p->id from the other members. */
 void sctp_path_number(struct sctp_path *p);

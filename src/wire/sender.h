@@ -10,7 +10,8 @@
  * connected socket IPv4 ids that count up from an unknown number, and the ICRC
  * covers the id (encap/icrc.h).
  *
- * Owner: struct udp_socket or struct sports; lock: the progress lock.
+ * Owner: struct udp_socket or struct sports, whose lock protects the sender
+ * (wire/udp.h).
  */
 #ifndef WIRE_SENDER_H
 #define WIRE_SENDER_H

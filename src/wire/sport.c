@@ -79,7 +79,8 @@ void sport_fini(struct sports *s)
 	s->table = NULL;
 }
 
-/* FNV-1a, with its upper bits folded onto its lower bits. */
+/* Returns the FNV-1a hash of the pair, with the upper bits combined with the
+ * lower ones, since the callers use the lower bits alone. */
 static uint32_t hash_of(const uint8_t ip[16], uint32_t class)
 {
 	uint32_t h = 2166136261u ^ class;

@@ -28,9 +28,10 @@
 
 #include "util/ring.h"
 
-#define SPORT_SLOTS   1024		    /* slots of the table */
-#define SPORT_MOST    (SPORT_SLOTS / 4 * 3) /* the limit of sports.most */
-#define SPORT_IDLE_NS 10000000000u /* how long an unused socket stays open */
+#define SPORT_SLOTS 1024		  /* slots of the table */
+#define SPORT_MOST  (SPORT_SLOTS / 4 * 3) /* the limit of sports.most */
+/* The least time for which an unused socket stays open. */
+#define SPORT_IDLE_NS 10000000000u
 
 struct sport_table;
 struct sender;

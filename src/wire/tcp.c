@@ -34,8 +34,8 @@ ssize_t tcp_receive(int fd, void *bytes, size_t room)
 {
 	ssize_t n;
 
-	/* By syscall(2), since recv is a cancellation point, and the caller
-	 * holds the progress lock. */
+	/* Calls the kernel by syscall(2), since recv is a cancellation point,
+	 * and the caller holds the progress lock. */
 	do
 		n = syscall(SYS_recvfrom, fd, bytes, room, MSG_DONTWAIT, NULL,
 			    NULL);

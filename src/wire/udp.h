@@ -50,9 +50,9 @@ struct udp_socket {
 	bool joins;		/* UDP_GRO is on, see udp_join_datagrams */
 	bool v4_only;		/* the kernel has no IPv6 */
 	bool is_relayed;	/* fd is the end of a relay, wire/relay.h */
-	/* An eventfd that is never ready.  It replaces the relay when the
-	 * broker has closed its end, when no descriptor may be free.  -1: there
-	 * is no relay. */
+	/* An eventfd that is never ready, which replaces the relay when the
+	 * broker has closed its end.  It is opened in advance, since no
+	 * descriptor may be free then.  -1: there is no relay. */
 	int silent_fd;
 	/* The main sender.  Its socket is fd, or a UDP socket of its own if fd
 	 * is a relay. */
@@ -64,7 +64,8 @@ struct udp_socket {
 	/* The program has closed a socket (udp_is_ours), or has lowered
 	 * RLIMIT_NOFILE below fd when fd became another file. */
 	shared_flag is_lost;
-	int full_fd;		 /* the socket that udp_send last found full */
+	/* The socket that udp_send last found full; at first the main one. */
+	int full_fd;
 	struct sports sports;	 /* the other senders */
 	struct udp_rings *rings; /* owned */
 	udp_seal *seal;		 /* set by a caller that sends segments */
@@ -92,7 +93,7 @@ int udp_bind(uint16_t port);
  * broker, or the receiving end of a relay.  allowed: the offloads that u may
  * use.  one_port: all datagrams are sent from one port.  Takes ownership of fd,
  * which gets another number if it is that of a standard descriptor (u->fd).
- * Returns 0, or -errno, and then fd is closed. */
+ * Returns 0, or closes fd and returns -errno. */
 int udp_init(struct udp_socket *u, int fd, struct udp_offload allowed,
 	     bool one_port);
 /* Closes all sockets and frees the buffers. */
@@ -104,8 +105,8 @@ bool udp_is_ours(struct udp_socket *u);
 /* Checks some of the sockets that send to one process each, and others in the
  * next calls.  If one is lost, udp_is_ours returns false from then on. */
 void udp_check_senders(struct udp_socket *u);
-/* Returns the size of the receive buffer as the kernel counts it (SO_RCVBUF).
- */
+/* Returns the size of the receive buffer in bytes as the kernel counts them
+ * (SO_RCVBUF); 0: the kernel does not tell. */
 uint32_t udp_buffer_bytes(const struct udp_socket *u);
 /*
  * Receives datagrams into got, which has room for UDP_BATCH, and returns their

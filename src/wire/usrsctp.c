@@ -11,7 +11,8 @@
 
 static struct usrsctp_calls calls;
 static void *library;
-static bool is_inherited; /* a child of fork has the state of its parent */
+static bool is_inherited; /* the library's state is that of this process's
+			   * parent, from before the fork */
 
 static const struct {
 	const char *name;

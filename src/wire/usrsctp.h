@@ -49,7 +49,7 @@ enum usrsctp_ready { /* bits that get_events returns */
 struct usrsctp_address {
 	uint16_t family; /* USRSCTP_AF_CONN */
 	uint16_t port;	 /* of SCTP, in network order */
-	void *id;
+	void *id;	 /* the number of the address, not a pointer */
 };
 
 /* An address that recvv writes, with room for an address of any family, as in
@@ -143,7 +143,7 @@ struct socket; /* the library's */
 #define USRSCTP_WITH_SNDINFO 1u /* the kind of info that sendv gets */
 
 /*
- * The functions of the library that adverb calls: usrsctp_*.  On failure
+ * The functions of the library that adverb loads: usrsctp_*.  On failure
  * `socket` and `accept` return NULL with errno, and every other function that
  * has a result, except get_events, returns -1 with errno.  The caller closes
  * the sockets that `socket` and `accept` return.
