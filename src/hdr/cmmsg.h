@@ -138,14 +138,14 @@ struct cmmsg {
 void cmmsg_refuse(const struct cmmsg *request, uint16_t reason,
 		  struct cmmsg *refusal);
 /* Makes the answer to a message that belongs to no conversation: a DREP to a
- * DREQ, a REJ with CMMSG_REJ_BAD_COMM_ID to a REP or RTU.  Returns false for a
- * message of another kind, which needs no answer. */
+ * DREQ, a REJ with CMMSG_REJ_BAD_COMM_ID to a REP or RTU.  Returns false, with
+ * *answer undefined, for a message of another kind, which needs no answer. */
 bool cmmsg_answer_stray(const struct cmmsg *m, struct cmmsg *answer);
 
 /* The header of RDMA IP CM in the private data; IPv4 addresses are stored as
  * ::ffff:a.b.c.d. */
 struct cmmsg_ip {
-	uint16_t src_port;
+	uint16_t src_port; /* in host order */
 	uint8_t src[16], dst[16];
 };
 
@@ -164,14 +164,15 @@ bool cmmsg_parse(const uint8_t *mad, size_t len, struct cmmsg *m);
  */
 void cmmsg_write(uint8_t *mad, const struct cmmsg *m);
 
-/* Reads CMMSG_IP_BYTES at p.  Returns false for an unknown version of the
- * header or of IP. */
+/* Reads CMMSG_IP_BYTES at p.  Returns false, with *ip undefined, for an unknown
+ * version of the header or of IP. */
 bool cmmsg_ip_parse(const uint8_t *p, struct cmmsg_ip *ip);
 /* Writes CMMSG_IP_BYTES at p.  The IP version is 4 if ip->dst is an IPv4
  * address, else 6; ip->src is of the same version. */
 void cmmsg_ip_write(uint8_t *p, const struct cmmsg_ip *ip);
 
-/* Returns the service ID of a port space and a port (IBTA A11.2). */
+/* Returns the service ID of a port space, for example RDMA_PS_TCP, and of a
+ * port in host order (IBTA A11.2). */
 static inline uint64_t cmmsg_service_id(uint16_t space, uint16_t port)
 {
 	return (uint64_t)space << 16 | port;

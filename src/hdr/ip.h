@@ -69,7 +69,7 @@ struct ip_v6 {
 /*
  * Reads an IPv4 header at p.  Returns false if the version is not 4, if the
  * header length is invalid, or if the header or the packet is longer than
- * `len`. Does not check the checksum.
+ * `len`.  Does not check the checksum.
  */
 bool ip_v4_parse(const uint8_t *p, size_t len, struct ip_v4 *ip);
 /* Reads an IPv6 header at p.  Returns false if the version is not 6, or if the

@@ -61,7 +61,7 @@ struct mpa_enhanced {
 struct mpa_frame {
 	enum mpa_kind kind;
 	uint8_t revision;
-	/* M: the sender of the frame asks for markers in what it receives. */
+	/* M: the sender of the frame asks the peer to send markers. */
 	bool wants_markers;
 	/* C: the sender of the frame asks for CRC32C in both directions.  The
 	 * replies of adverb have C also if only the request had C. */

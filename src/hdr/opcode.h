@@ -144,7 +144,7 @@ enum opcode_ext {
 };
 
 struct opcode_info {
-	const char *name; /* "RC SEND_FIRST" */
+	const char *name; /* for example "RC SEND_FIRST" */
 	enum opcode_service service;
 	enum opcode_kind kind;
 	enum opcode_position position;

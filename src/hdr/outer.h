@@ -33,8 +33,9 @@ struct outer {
 };
 
 /* Writes the headers of Ethernet and IP before `bytes` bytes of a protocol, and
- * returns the length of the headers, at most OUTER_IP_MAX.  IP header and bytes
- * together: at most 65535 bytes, in the next two functions, too. */
+ * returns the length of the headers, at most OUTER_IP_MAX.  The IP header
+ * and the bytes together must not exceed 65535 bytes; the same holds for the
+ * next two functions. */
 size_t outer_write_ip(uint8_t *p, const struct outer *o, uint8_t protocol,
 		      size_t bytes);
 /* Writes a whole frame with the UDP payload bytes[0..n), and returns its

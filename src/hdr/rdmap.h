@@ -39,8 +39,8 @@ static inline bool rdmap_is_send(uint8_t opcode)
 
 /* The properties of an opcode. */
 struct rdmap_info {
-	bool is_tagged;
-	enum ddp_queue queue; /* if the opcode is untagged */
+	bool is_tagged;	      /* the segments of the message are tagged */
+	enum ddp_queue queue; /* the queue of an untagged message */
 	bool invalidates;     /* ddp_header.stag is an STag to invalidate */
 	bool is_solicited;    /* the message raises a solicited event */
 	bool is_extension;    /* allowed only if both sides know RFC 7306 */

@@ -43,8 +43,8 @@ struct sa_member {
 	uint32_t flow_label; /* 20 bits */
 	uint16_t mlid;
 	uint16_t pkey;
-	uint8_t mtu; /* 1 to 5: 256 to 4096 */
-	uint8_t rate;
+	uint8_t mtu;  /* 1 to 5: 256 to 4096 bytes */
+	uint8_t rate; /* as enum ibv_rate */
 	uint8_t sl;
 	uint8_t traffic_class;
 	uint8_t hop_limit;
@@ -66,8 +66,8 @@ struct sa_path {
 	uint32_t flow_label; /* 20 bits */
 	uint16_t dlid, slid;
 	uint16_t pkey;
-	uint8_t mtu; /* 1 to 5: 256 to 4096 */
-	uint8_t rate;
+	uint8_t mtu;  /* 1 to 5: 256 to 4096 bytes */
+	uint8_t rate; /* as enum ibv_rate */
 	uint8_t sl;
 	uint8_t traffic_class;
 	uint8_t hop_limit;
@@ -76,22 +76,23 @@ struct sa_path {
 
 struct sa_answer {
 	enum sa_kind kind;
-	uint32_t id;	 /* of the question */
-	uint16_t status; /* 0: the member or the path follows */
+	uint32_t id;	 /* the id of the question */
+	uint16_t status; /* 0: success, and `member` or `path` is set */
 	union {
-		struct sa_member member; /* SA_MEMBER */
+		struct sa_member member; /* SA_MEMBER; none for SA_LEFT */
 		struct sa_path path;	 /* SA_PATH */
 	};
 };
 
-/* Writes a request to join the group m->mgid.  The answer has the same id.  If
- * `makes` is true and the group does not exist, the administration creates the
- * group with the parameters of *m; if m->mtu is 0, the administration chooses
- * MTU, rate and hop limit. */
+/* Writes a request by which the port m->port_gid joins the group m->mgid with
+ * m->pkey in the states m->join_state.  The answer has the same id.  If `makes`
+ * is true and the group does not exist, the administration creates the group
+ * with the parameters of *m; if m->mtu is 0, the administration chooses MTU,
+ * rate and hop limit. */
 void sa_write_join(uint8_t mad[MAD_BYTES], uint32_t id,
 		   const struct sa_member *m, bool makes);
-/* Writes a request to leave the group m->mgid in the states m->join_state.  The
- * answer has the same id. */
+/* Writes a request by which the port m->port_gid leaves the group m->mgid in
+ * the states m->join_state.  The answer has the same id. */
 void sa_write_leave(uint8_t mad[MAD_BYTES], uint32_t id,
 		    const struct sa_member *m);
 /* Writes a question for one reversible path from path->sgid to path->dgid with
@@ -101,9 +102,9 @@ void sa_write_path(uint8_t mad[MAD_BYTES], uint32_t id,
 		   const struct sa_path *path, uint32_t fields);
 /* Returns the id of a question or an answer. */
 uint32_t sa_id(const uint8_t mad[MAD_BYTES]);
-/* Reads an answer.  Returns false if `bytes` is not MAD_BYTES, if the MAD is no
- * answer of enum sa_kind, or if its status is 0 and its record has impossible
- * values. */
+/* Reads an answer.  Returns false, with *answer undefined, if `bytes` is not
+ * MAD_BYTES, if the MAD is no answer of enum sa_kind, or if its status is 0 and
+ * its record has impossible values. */
 bool sa_read(const uint8_t *mad, size_t bytes, struct sa_answer *answer);
 
 #endif
