@@ -70,8 +70,8 @@ struct device {
 	uint32_t port_count;  /* ports 1 to port_count exist */
 	/* InfiniBand: the fabric lets programs execute requests direct. */
 	bool may_go_direct;
-	/* Port number 1 is ports[0].  netif.c locks them; device_port() reads
-	 * them. */
+	/* Port number 1 is ports[0].  A lock of netif.c protects the ports, so
+	 * other code reads them by device_port(). */
 	struct device_port ports[HCA_MAX_PORTS];
 };
 

@@ -18,9 +18,10 @@
 /* Returns whether this process is a host of a fabric (ADVERB_FABRIC). */
 bool ib_is_used(void);
 /* Asks the fabric for the adapter of this process's host, and fills in *d,
- * which the caller has zeroed.  Waits at most patience_ms for each answer.  On
- * failure prints a message and returns -errno, with *d undefined; else returns
- * 0. */
+ * which the caller has zeroed.  Waits at most patience_ms for each answer.
+ * Returns 0; or prints a message and returns, with *d undefined, -ENODEV: the
+ * host's node is no channel adapter; -EPROTO: the fabric's answer is wrong; or
+ * another -errno. */
 int ib_find(struct device *d, uint32_t patience_ms);
 /* Sets *port to a state that the fabric has reported. */
 void ib_set_port(struct device_port *port, const struct fabric_port *said);

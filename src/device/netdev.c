@@ -144,8 +144,8 @@ static bool is_first(const char *name, const char *list, size_t len)
 struct token {
 	enum device_kind kind;
 	const char *name; /* an interface; NULL: the preferred interfaces */
-	size_t len;
-	enum sort sort; /* the sort of the preferred interfaces */
+	size_t len;	  /* bytes of `name` */
+	enum sort sort;	  /* the sort of the preferred interfaces */
 };
 
 static bool fits_token(const struct netdev_scene *s,

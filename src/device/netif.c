@@ -82,7 +82,7 @@ static const char *why_missing(const struct netdev_scene *scene,
 	const size_t prefix = strlen(NETDEV_IWARP_PREFIX);
 
 	if (device_count == DEVICE_MAX && netdev_fits(scene, token, len))
-		return "a process has at most 8 devices";
+		return "a process has at most 8 devices; name fewer";
 	if (!memchr(token, ':', len))
 		return "there is no such interface; see \"ip link\"";
 	if (len < prefix || memcmp(token, NETDEV_IWARP_PREFIX, prefix) != 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reads the interfaces and addresses of the caller's network namespace by
- * rtnetlink(7).  /sys may show those of another namespace.  No state, no lock.
+ * rtnetlink(7), since /sys may show those of another namespace.  No state, no
+ * lock.
  */
 #ifndef DEVICE_NETLINK_H
 #define DEVICE_NETLINK_H
@@ -11,8 +12,9 @@
 /*
  * Reads the interfaces and addresses into *scene, which the caller frees by
  * netlink_free.  Reads the routes and sets is_routed only if `routes` is true,
- * since a router may have very many routes.  Returns 0, or -errno with *scene
- * empty.
+ * since a router may have very many routes.  Returns 0; or, with *scene empty,
+ * -EINTR: the interfaces or addresses changed during each of three attempts; or
+ * another -errno.
  */
 int netlink_read(struct netdev_scene *scene, bool routes);
 /* Frees the arrays of *scene. */

@@ -18,15 +18,16 @@
 const char *sysfs_path(void);
 /*
  * Writes the tree of these devices into the folder fd.  Returns 0; -ENOTEMPTY:
- * the folder has other files than those of a tree; or another -errno.  All
- * files are reached from the descriptor (util/folder.h).  The devices must be a
- * copy, since their ports are read without netif's lock, and their bytes of
- * padding must be 0, since the stamp is a hash of all bytes.
+ * the folder has files but is no tree; or another -errno.  All files are
+ * reached from the descriptor (util/folder.h).  The devices must be a copy,
+ * since their ports are read without netif's lock, and their bytes of padding
+ * must be 0, since the stamp is a hash of all bytes.
  */
 int sysfs_write(int fd, const struct device *devices, uint32_t count);
 /* Called after a change of the devices: writes this process's tree again if
  * sysfs_path has opened the tree's folder, even if sysfs_path could then not
- * write the tree there. */
+ * write the tree there.  If the program has closed the folder's descriptor, and
+ * the last attempt had written the tree, looks for the folder again. */
 void sysfs_refresh(void);
 /* Returns a descriptor of the folder class/infiniband in this process's tree,
  * or -1 if sysfs_path has not written the tree or the folder cannot be opened.
