@@ -19,6 +19,7 @@
 #define DEVICE_MAX	HCA_MAX_DEVICES
 #define DEVICE_MAX_GIDS 64
 
+/* The values of device_gid.type. */
 enum { DEVICE_GID_ROCE_V1 = 0, DEVICE_GID_ROCE_V2 = 1 };
 
 /* The protocols by which devices send. */
@@ -62,8 +63,8 @@ struct device {
 	char name[20];	 /* for example "adv0" or "iw0" */
 	char netdev[16]; /* the interface's name, "eth0"; InfiniBand: "" */
 	char node_desc[FABRIC_PROTO_NAME]; /* NodeDescription */
-	uint32_t ifindex;		   /* InfiniBand: 0 */
-	uint8_t mac[6];			   /* InfiniBand: zeros */
+	uint32_t ifindex;     /* the interface's index; InfiniBand: 0 */
+	uint8_t mac[6];	      /* the interface's MAC; InfiniBand: zeros */
 	uint64_t guid;	      /* NodeGUID, in host order, never 0 */
 	uint64_t system_guid; /* SystemImageGUID, in host order */
 	uint32_t kind;	      /* enum device_kind */

@@ -36,14 +36,14 @@ static shared_u32 version = 1; /* always odd; written with the lock `ports` */
 #define FABRIC_PATIENCE_MS 60000
 
 static struct {
-	bool runs;
+	bool runs; /* netif_watch has started the thread */
 	pthread_t thread;
-	int netlink_fd; /* -1: none */
+	int netlink_fd; /* the socket of netlink_watch; -1: none */
 	/* An eventfd that wakes the thread, which then ends or reports ib_news;
 	 * -1: none.  Written under the lock `ports`, since netif_set_port uses
 	 * it. */
 	int wake_fd;
-	netif_on_port *port;
+	netif_on_port *port; /* NULL: events are not reported */
 } watch = {.netlink_fd = -1, .wake_fd = -1};
 /* The events of the ports of an InfiniBand device that the thread has not
  * reported yet, as sets of 1 << enum device_event; under the lock `ports`. */

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LIVEMSG_CLASS 0x4f
+#define LIVEMSG_CLASS 0x4f /* management class */
 
 enum livemsg_state {
 	LIVEMSG_UNKNOWN, /* the broker does not know the QPN */

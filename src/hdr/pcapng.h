@@ -17,10 +17,12 @@
 
 #define PCAPNG_MAGIC	     0x0a0d0d0au /* the first word of a section */
 #define PCAPNG_LINK_ETHERNET 1		 /* link type */
-#define PCAPNG_BEGIN_BYTES   60
-#define PCAPNG_BEFORE_BYTES  28
-#define PCAPNG_COMMENT_MAX   80 /* bytes, without the final NUL */
-#define PCAPNG_AFTER_MAX     (3 + 4 + PCAPNG_COMMENT_MAX + 4 + 4)
+#define PCAPNG_BEGIN_BYTES   60		 /* what pcapng_write_begin writes */
+#define PCAPNG_BEFORE_BYTES  28		 /* what pcapng_write_before writes */
+#define PCAPNG_COMMENT_MAX   80		 /* bytes, without the final NUL */
+/* The most bytes of: padding, the comment's head, the comment, the end of the
+ * options, the length of the block. */
+#define PCAPNG_AFTER_MAX (3 + 4 + PCAPNG_COMMENT_MAX + 4 + 4)
 
 /* The block of a packet. */
 struct pcapng_packet {

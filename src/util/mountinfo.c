@@ -26,8 +26,8 @@ struct line {
 	/* The bytes of the present field so far or, in the field of the
 	 * options, of the present option; cut to this size. */
 	char word[64];
-	size_t used; /* bytes in word */
-	struct mountinfo *m;
+	size_t used;	     /* bytes in word */
+	struct mountinfo *m; /* the result */
 };
 
 /*

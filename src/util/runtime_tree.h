@@ -44,8 +44,9 @@ struct runtime_tree {
 /*
  * Looks for the tree and sets t->path.  Returns 0 if the tree's folder exists.
  * Otherwise sets t->why and returns -ENOENT if the folder does not exist but
- * can be created; -EPERM if a link, or another user's folder or file, is in the
- * way, or if the program has more rights than its caller; or another -errno.
+ * can be created; -EPERM if a link, a folder that others can write, or another
+ * user's folder or file is in the way, or if the program has more rights than
+ * its caller; or another -errno.
  */
 int runtime_tree_find(struct runtime_tree *t);
 /*

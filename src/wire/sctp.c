@@ -26,10 +26,10 @@
 #define BUSY_MS	    10	/* period of the library's timers while busy */
 #define IDLE_MS	    100 /* their period otherwise */
 #define BUSY_NS	    1000000000ull /* busy: this long after a sent packet */
-#define DRAIN_STEPS 200
-#define DRAIN_NS    10000000
-#define PORTS_FROM  0xc000 /* the first dynamic port */
-#define PORTS	    0x4000 /* dynamic ports */
+#define DRAIN_STEPS 200		  /* the most waits for acknowledgements */
+#define DRAIN_NS    10000000	  /* the length of one such wait */
+#define PORTS_FROM  0xc000	  /* the first dynamic port */
+#define PORTS	    0x4000	  /* dynamic ports */
 
 /* A socket at the UDP port of all services (options.udp_port) that was returned
  * by sctp_bind or sctp_unlisten.  Its owner may close the descriptor at any
@@ -407,7 +407,8 @@ static int start_thread(void)
 	return err;
 }
 
-/* Runs once in a process, and once more in a child of fork that uses SCTP. */
+/* Called by sctp_start until the library is loaded: in a process, and again in
+ * a child of fork. */
 static int begin_library(const struct sctp_options *o, const char **why)
 {
 	static bool is_drained_at_exit;
