@@ -528,13 +528,15 @@ static bool is_stamped(int fd, const char *stamp)
 	       memcmp(text, stamp, strlen(stamp)) == 0;
 }
 
-/* Is the folder empty, or does it contain a tree?  A folder that a user chose
+/* Returns 0 if the folder is empty or contains a tree; -ENOTEMPTY if it
+ * contains other files alone; or another -errno.  A folder that a user chose
  * may contain other files, which must not be removed.  A tree is recognised by
  * the lock's file, which is created first. */
-static bool is_tree(int fd)
+static int check_tree(int fd)
 {
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	int err = dir ? 0 : -errno;
 	bool is_empty = true, has_lock = false;
 	struct dirent *e;
 
@@ -546,7 +548,7 @@ static bool is_tree(int fd)
 	}
 	if (dir)
 		closedir(dir);
-	return dir && (is_empty || has_lock);
+	return is_empty || has_lock ? err : -ENOTEMPTY;
 }
 
 /*
@@ -603,13 +605,14 @@ static int write_tree(int fd, const char *stamp, const struct device *devices,
 int sysfs_write(int fd, const struct device *devices, uint32_t count)
 {
 	char stamp[STAMP_BYTES];
-	int file, err = 0;
+	int file, err;
 
 	stamp_of(devices, count, stamp);
 	if (is_stamped(fd, stamp))
 		return 0;
-	if (!is_tree(fd))
-		return -ENOTEMPTY;
+	err = check_tree(fd);
+	if (err)
+		return err;
 	file = queue_up(fd, stamp);
 	if (!is_stamped(fd, stamp))
 		err = write_tree(fd, stamp, devices, count);

@@ -328,6 +328,22 @@ static void a_tree_that_cannot_be_written_is_an_error(void **state)
 	close(fd);
 }
 
+/* A program without descriptors must not be told to choose an empty folder. */
+static void a_tree_that_cannot_be_listed_is_no_foreign_folder(void **state)
+{
+	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
+	struct rlimit was, none;
+
+	assert_true(fd >= 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = (struct rlimit){0, was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	err = sysfs_write(fd, devices, 1);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	close(fd);
+	assert_int_equal(err, -EMFILE);
+}
+
 /* While the tree cannot be written it has no path. */
 static void a_tree_is_written_again_after_an_error(void **state)
 {
@@ -431,6 +447,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_tree_that_cannot_be_written_is_an_error, set_up,
 			tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_tree_that_cannot_be_listed_is_no_foreign_folder,
+			set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_tree_is_written_again_after_an_error, set_up,
 			tear_down),
