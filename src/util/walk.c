@@ -90,15 +90,15 @@ static int refuse_fuse(struct walk *w)
 }
 
 /* Refuses every FUSE file system.  Called if statx fails, or mountinfo has no
- * line for the file system, so that its user is unknown.  If fstatfs fails,
- * too, its type is unknown, and the file system is accepted. */
+ * line for the file system, so that its user is unknown.  A server of FUSE may
+ * let fstatfs fail, so a file system of unknown type is an error. */
 static int judge_magic(struct walk *w, int fd)
 {
 	struct statfs system;
 
-	return !fstatfs(fd, &system) && system.f_type == FUSE_MAGIC
-		       ? refuse_fuse(w)
-		       : 0;
+	if (fstatfs(fd, &system))
+		return -errno;
+	return system.f_type == FUSE_MAGIC ? refuse_fuse(w) : 0;
 }
 
 /*

@@ -8,7 +8,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+enum { REFUSED = 255 }; /* no errno */
 
 static char base[64], why[128];
 static struct walk w;
@@ -235,6 +240,44 @@ static void the_effective_user_decides_what_may_be_written(void **state)
 	}
 }
 
+/* In the child: has the kernel refuse to tell the types of file systems, and
+ * returns the error of a walk, a positive errno. */
+static int walk_without_types(void)
+{
+	static struct sock_filter refuse[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_statx, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fstatfs, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EIO),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog filter = {sizeof(refuse) / sizeof(*refuse),
+					  refuse};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+		return REFUSED;
+	w = (struct walk){
+		.subject = "it", .why = why, .room = sizeof(why), .fd = -1};
+	return -walk_along(&w, base);
+}
+
+/* A file system of unknown type may be a FUSE file system of another user. */
+static void a_file_system_of_unknown_type_is_not_entered(void **state)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(walk_without_types());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == REFUSED)
+		SKIP_FOR("no seccomp filter can be installed here");
+	assert_int_equal(WEXITSTATUS(status), EIO);
+}
+
 /* The links of the environment's path are followed, and no other links. */
 static void a_relative_path_that_fails_leaves_links_unfollowed(void **state)
 {
@@ -267,6 +310,7 @@ int main(void)
 		T(the_effective_user_decides_what_may_be_written),
 		T(another_users_folder_or_link_is_not_walked),
 		T(a_relative_path_that_fails_leaves_links_unfollowed),
+		T(a_file_system_of_unknown_type_is_not_entered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
