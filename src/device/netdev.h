@@ -5,15 +5,16 @@
  * call, so that tests can describe any machine.  netlink.c reads the lists of
  * this machine; netif.c owns the devices and their lock.
  *
- * A GID table (docs/man/adverb.7):
+ * The GID table of a RoCE device (docs/man/adverb.7):
  *
  *	0        the interface's link-local address as RoCE v2 or, if there is
  *	         none, the address made of its EUI-64 as RoCE v1
  *	1, 2, 3  the interface's first IPv4 address or, if there is none, its
  *	         first global IPv6 address: as RoCE v2, as v1, and as v2 again
- *	4 ...    the interface's other addresses; then, on the first device, the
- *	         addresses, other than link-local ones, of interfaces that are
- *	         up and are not devices, with loopback addresses at the end
+ *	4 ...    the interface's other addresses; then, on the first RoCE
+ *	         device, the addresses, other than link-local ones, of
+ *	         interfaces that are up and are not RoCE devices, with
+ *	         loopback addresses at the end
  *
  * An entry stays at its index while its address exists, with two exceptions.
  * An IPv4 address replaces an IPv6 address at 1 to 3.  If the address at 0, or

@@ -3,7 +3,7 @@
  * Intrusive stack with many producers and one consumer.  Any thread pushes
  * without a lock; the consumer takes all nodes at once.  The flag `queued`
  * keeps a node from being pushed twice.  The stack contains the doorbells that
- * threads ring while another thread makes progress.
+ * threads leave for the holder of the progress lock.
  *
  *   push: node.next = top; top = node (CAS)        take: top -> NULL (swap)
  */

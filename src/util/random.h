@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Random numbers that an attacker cannot guess, for keys, queue pair numbers
- * and PSNs.  They come from getrandom(2) or, where a sandbox refuses that call,
- * from the device /dev/urandom.  No state, no lock, no cancellation point.
+ * Random numbers that an attacker cannot guess, for example for keys, queue
+ * pair numbers and PSNs.  They come from getrandom(2) or, where a sandbox
+ * refuses that call, from the device /dev/urandom.  No state, no lock, no
+ * cancellation point.
  */
 #ifndef UTIL_RANDOM_H
 #define UTIL_RANDOM_H

@@ -21,7 +21,7 @@ ssize_t tcp_send(int fd, const void *bytes, size_t count);
  * -EAGAIN if no bytes have come; another -errno if the connection is broken. */
 ssize_t tcp_receive(int fd, void *bytes, size_t room);
 /* Waits until the socket has room for bytes or the connection is broken, at
- * most `ms` milliseconds. */
+ * most `ms` milliseconds.  A signal handler may end the wait earlier. */
 void tcp_await_room(int fd, int ms);
 /* Sends FIN after all bytes that tcp_send has taken. */
 void tcp_finish(int fd);
