@@ -475,8 +475,8 @@ void netif_forget(void)
 }
 
 /* Returns an entry with this address, of either RoCE version, in the GID table
- * of a RoCE device, and the device in *dev; NULL: there is none.  Of several
- * entries the result is one of interface `link`, or else the first. */
+ * of a RoCE device, and the device in *dev; NULL: there is none.  If there
+ * are several, the result is one of interface `link`, or else the first. */
 static const struct device_gid *
 find_address(const uint8_t ip[16], uint32_t link, const struct device **dev)
 {

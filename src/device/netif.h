@@ -63,7 +63,7 @@ bool netif_has_address(const struct device *dev, const uint8_t ip[16]);
 bool netif_is_local(const uint8_t ip[16]);
 /* Returns the index of the RoCE device whose GID table has `ip`, the
  * destination address of a datagram, or -1.  `link` is the index of the
- * interface by which the datagram came in.  Of several entries with the
+ * interface by which the datagram came in.  If several entries have the
  * address, one of that interface is preferred.  If the address is a multicast
  * group, the result is the RoCE device of that interface, else the first RoCE
  * device, else -1. */

@@ -45,8 +45,8 @@ static inline void count_down(struct count *c)
 	atomic_fetch_sub(&c->n, 1);
 }
 
-/* Does what count_down does, and returns whether the new count is 0.  Of
- * concurrent callers, only the last gets true.  Acquire as well, as in
+/* Does what count_down does, and returns whether the new count is 0.  Only
+ * the last of concurrent callers gets true.  Acquire as well, as in
  * count_now. */
 static inline bool count_drop(struct count *c)
 {

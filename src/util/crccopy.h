@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A copy that also computes a CRC of the copied bytes.  It takes the time
- * of the copy or of the CRC, whichever is longer.  Each byte is read once, so
- * the CRC is that of the copied bytes even if another thread writes to the
+ * A copy that also computes a CRC of the copied bytes.  Both together take the
+ * time of the copy or of the CRC, whichever is longer.  Each byte is read once,
+ * so the CRC is that of the copied bytes even if another thread writes to the
  * source meanwhile.
  *
  * The code of the copies is in a section of its own, crccopy_text, and calls no

@@ -21,7 +21,7 @@
 
 /*
  * Marks fd, which was just opened, and returns fd.  If the program has closed a
- * standard descriptor (0, 1 or 2), fd may be its number.  Then the file is
+ * standard descriptor (0, 1 or 2), fd may be that number.  Then the file is
  * first moved to a free number from 3 on, with FD_CLOEXEC; that number is
  * marked and returned, and fd is closed.  If no number is free, the file stays
  * at fd.  So the caller uses only the returned number from then on, and calls

@@ -2,7 +2,7 @@
 /*
  * Named points in code that works on shared memory.  At each of them a test may
  * let the process die, or let another process run.  A STEP compiles to nothing,
- * unless the source is built with ADVERB_STEPS.  Then it calls the test's
+ * unless the source is built with ADVERB_STEPS.  Then a STEP calls the test's
  * step_at, which runs another process, returns, or never returns
  * (tests/scenario/crash_point.c, sim/turns.c).
  */

@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Does the number certainly stand for one user alone?  Of the number
- * overflowuid this is not certain if the process has no free descriptor or no
- * memory. */
+/* Does the number certainly stand for one user alone?  If the process has no
+ * free descriptor or no memory, this is not certain for the number overflowuid.
+ */
 bool user_map_is_one(uid_t user);
 /* Is `user` certainly the user of this process?  False also if other users have
  * the process's number here, or may have it (user_map_is_one). */

@@ -22,9 +22,9 @@
  * connection (RFC 5043 11.1), nor does a peer that has called a listener and
  * announces none within ten seconds.  If the owner shuts down or closes its
  * descriptor, the association ends as soon as the peer has acknowledged all
- * messages, or ten seconds after libusrsctp has taken the last one.  It then
- * also ends if libusrsctp takes no message for ten seconds, since the peer does
- * not receive.
+ * messages, or ten seconds after libusrsctp has taken the last one.  The
+ * association also ends then if libusrsctp takes no message for ten seconds,
+ * since the peer does not receive.
  *
  * A service has one port number, for SCTP and for UDP.  So processes of one
  * host share no socket.  If `udp_port` of the options is set, all services have

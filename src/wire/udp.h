@@ -83,8 +83,8 @@ struct udp_socket {
 	uint64_t refused;
 };
 
-/* For a process that sends no packets by UDP: returns a socket that is bound to
- * no port and so receives nothing, or -errno. */
+/* Returns a socket for a process that sends no packets by UDP, or -errno.  The
+ * socket is bound to no port and so receives nothing. */
 int udp_unbound(void);
 /* Returns a socket that is bound to `port` on every local address, or -errno.
  */
