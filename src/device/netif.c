@@ -29,7 +29,11 @@ static uint32_t device_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* Protects the devices' ports, ib_news and watch.wake_fd. */
 static struct lock ports;
-static shared_u32 version = 1; /* always odd; written with the lock `ports` */
+/* Always odd; stored with the lock `ports`, after the ports were changed.  A
+ * thread that loads a new number and then takes the lock finds the changed
+ * ports: otherwise it could keep an old answer under the new number
+ * (host/addresses.c). */
+static shared_u32 version = 1;
 
 /* How long a fabric may take for each answer while the list of devices is
  * made. */

@@ -35,7 +35,10 @@ struct sport_slot {
 	 * belongs.  Without this order the thread could match the slot's former
 	 * pair. */
 	shared_u32 port;
-	shared_flag is_fresh; /* used since the last sweep; see sweep_ports */
+	/* Used since the last sweep; see sweep_ports.  Needs no order with
+	 * other accesses: a late store at worst has the socket closed one sweep
+	 * too early or too late. */
+	shared_flag is_fresh;
 };
 
 struct sport_table {

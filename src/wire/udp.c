@@ -279,6 +279,10 @@ static void put_file(struct udp_socket *u, int fd)
 		shared_store(&u->is_lost, true);
 	else
 		fd_identity_mark(u->fd);
+	/* The release store comes after dup3: a thread that loads the new
+	 * number adds the new file to its epoll set.  Otherwise the thread
+	 * could add the old file, and sleep while datagrams come to the new
+	 * one. */
 	shared_store(&u->hang_ups, shared_own(&u->hang_ups) + 1);
 }
 
