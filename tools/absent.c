@@ -17,8 +17,9 @@
  * build/out/tools. */
 #define BUILD_FOLDER "../../../build"
 
-/* Has ci/setup unpacked the program in this build tree?  Stores the path of the
- * file env.sh, which adds the program's folder to PATH. */
+/* Has ci/setup unpacked the program in the tree in which adverb was built?  If
+ * so, `env` is the path of the tree's env.sh, which adds the program's folder
+ * to PATH. */
 static bool is_unpacked(const char *program, char env[PATH_MAX])
 {
 	static const char *const folders[] = {"usr/bin", "usr/sbin", "bin",
@@ -59,8 +60,9 @@ static void say_not_found(const char *program)
 			program);
 }
 
-/* Says why the right to execute is missing.  @program has a file that is not
- * executable, or is behind a folder that this user may not search. */
+/* Says why this user may not execute @program: its file, or each file of its
+ * name in PATH, is not executable; or its file system is mounted with the
+ * option noexec; or the user may not search a folder of its path. */
 static void say_denied(const char *program)
 {
 	struct statvfs system;

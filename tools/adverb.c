@@ -57,7 +57,9 @@ static void print_help(FILE *out)
 		"every variable.\n");
 }
 
-/* The simulator is its own program, so that it links no host code. */
+/* Executes the simulator, which is its own program, so that it links no host
+ * code.  Returns only on failure, with an exit status, after a sentence on
+ * stderr. */
 static int sim_main(char **argv)
 {
 	char path[PATH_MAX];
@@ -119,7 +121,10 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (*command)
-		fprintf(stderr, "adverb: no command \"%s\".\n\n", command);
+		fprintf(stderr,
+			"adverb: there is no command \"%s\"; choose one of "
+			"these.\n\n",
+			command);
 	print_help(stderr);
 	return 2;
 }

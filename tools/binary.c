@@ -28,9 +28,10 @@ struct elf_image {
 	Elf64_Ehdr head;
 };
 
-/* Reads up to @size bytes at this offset.  Returns their number, which is
- * smaller if the file ends before or cannot be read, or -errno if no byte can
- * be read. */
+/* Reads up to @size bytes at this offset.  Returns their number, which is less
+ * than @size if the file ends before, or if an error comes after the first
+ * bytes; 0 if the offset is at the end of the file or behind it; or -errno if
+ * the first read fails. */
 static ssize_t read_at(const struct elf_image *im, size_t offset, void *to,
 		       size_t size)
 {
@@ -52,7 +53,7 @@ static bool has_bytes(const struct elf_image *im, size_t offset, void *to,
 }
 
 /* Reads the string at this offset, or its first @size - 1 bytes.  Stores "" if
- * the offset is not in the file, or the string has no end there. */
+ * the offset is not in the file, or the file ends before the string does. */
 static void read_text(const struct elf_image *im, size_t offset, char *text,
 		      size_t size)
 {
@@ -80,7 +81,7 @@ static bool read_entry(const struct elf_image *im, const Elf64_Phdr *dynamic,
 }
 
 /* Returns the offset in the file of the byte that is loaded at @address; 0: no
- * segment has this byte. */
+ * segment has this byte, or the segments cannot be read. */
 static size_t find_offset(const struct elf_image *im, Elf64_Addr address)
 {
 	Elf64_Phdr ph;

@@ -17,9 +17,13 @@ enum binary_kind {
 	BINARY_SCRIPT,	/* not an ELF file: the kernel finds its interpreter */
 	BINARY_DYNAMIC, /* has a PT_INTERP: the loader reads LD_* */
 	BINARY_STATIC,	/* no PT_INTERP: no library is ever loaded */
-	BINARY_FOREIGN, /* built for another word size or processor */
+	BINARY_FOREIGN, /* built for another word size or processor, or the ELF
+			   header is cut short or not as expected */
 };
 
+/* The facts about one file.  `interpreter` is for a script alone.  The other
+ * members after `kind` are false or "" unless kind is BINARY_DYNAMIC or
+ * BINARY_STATIC. */
 struct binary_facts {
 	enum binary_kind kind;
 	/* the program has DT_RPATH and no DT_RUNPATH: the loader searches
@@ -31,7 +35,7 @@ struct binary_facts {
 	 * one, is loaded before libasan */
 	bool old_asan;
 	/* the text of DT_RUNPATH, or of DT_RPATH if there is no DT_RUNPATH; "":
-	 * the program has neither */
+	 * the program has neither, or the text cannot be read */
 	char search[PATH_MAX];
 	/* the path of the interpreter in a script's first line; "": none */
 	char interpreter[PATH_MAX];

@@ -24,6 +24,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+/* doctor_say has printed a line with DOCTOR_NO. */
 static bool said_no;
 
 void doctor_say(enum doctor_word word, const char *thing, const char *format,
@@ -101,6 +102,8 @@ static void check_sandbox(void)
 	if (f)
 		fclose(f);
 	doctor_read_line("/proc/version", version, sizeof(version));
+	/* gVisor shows this version and time, whatever kernel the machine has
+	 */
 	if (strstr(version, "gVisor") ||
 	    strstr(version, "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54"))
 		doctor_say(DOCTOR_SLOW, "sandbox",
@@ -120,7 +123,8 @@ static void check_kernel_rdma(void)
 			   "an rxe link exists");
 	else if (access("/sys/class/infiniband", F_OK) == 0)
 		doctor_say(DOCTOR_OK, "kernel RDMA",
-			   "present; under adverb run programs see adv0 only");
+			   "present; under adverb run programs see only "
+			   "adverb's devices");
 	else
 		doctor_say(DOCTOR_OK, "kernel RDMA", "absent, and not needed");
 }
@@ -155,8 +159,8 @@ static bool is_preloaded(void)
 	return found;
 }
 
-/* Is adverbd beside the libibverbs that the loader's cache names first?  Then
- * path is their folder. */
+/* Is adverbd beside the libibverbs that the loader's cache names first?  If so,
+ * `path` is the folder of both. */
 static bool is_installed(char path[PATH_MAX])
 {
 	char broker[PATH_MAX + 16];
@@ -223,7 +227,7 @@ static void check_locked_memory(void)
 			(unsigned long long)limit.rlim_cur / 1024);
 }
 
-/* Functions of adverb's libibverbs, which is loaded as a program loads it. */
+/* Functions of adverb's libibverbs, which load_verbs loads by dlopen. */
 struct verbs {
 	struct ibv_device **(*get_device_list)(int *);
 	void (*free_device_list)(struct ibv_device **);
@@ -233,6 +237,8 @@ struct verbs {
 	int (*query_gid)(struct ibv_context *, uint8_t, int, union ibv_gid *);
 };
 
+/* Loads libibverbs and finds the functions.  False: that has failed, and a line
+ * says so. */
 static bool load_verbs(const char *libdir, struct verbs *v)
 {
 	char path[PATH_MAX + 32], why[LOADER_WHY];
@@ -267,7 +273,8 @@ static bool load_verbs(const char *libdir, struct verbs *v)
 	return false;
 }
 
-/* Returns the device of this name in this process's own list, or NULL. */
+/* Returns the device of this name in the list that the device code of this
+ * program makes; NULL: there is none. */
 static const struct device *find_device(const char *name)
 {
 	const struct device *d;

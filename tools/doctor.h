@@ -10,8 +10,8 @@
 
 /* The word that begins a line. */
 enum doctor_word {
-	DOCTOR_OK,   /* works at full speed */
-	DOCTOR_SLOW, /* works, slower */
+	DOCTOR_OK,   /* works as fast as adverb can use it */
+	DOCTOR_SLOW, /* works slower than possible, or not for all programs */
 	DOCTOR_NO,   /* does not work */
 };
 
@@ -21,11 +21,13 @@ __attribute__((format(printf, 3, 4))) void
 doctor_say(enum doctor_word word, const char *thing, const char *format, ...);
 
 /* Reads the first line of file @path, without its newline, into @text of @size
- * bytes.  Returns false, and an empty @text, if the file cannot be read. */
+ * bytes; a line of @size bytes or more is cut.  Returns false, and an empty
+ * @text, if the file cannot be read or is empty. */
 bool doctor_read_line(const char *path, char *text, int size);
 
-/* Runs all checks; @argv[0] is "doctor".  Returns an exit status: 0; 1 if a
- * line begins with "no"; 2 if the command line is wrong. */
+/* Runs all checks, or prints the help text; @argv[0] is "doctor".  Returns an
+ * exit status: 0; 1 if a line begins with "no"; 2 if the command line is wrong.
+ */
 int doctor_main(int argc, char **argv);
 
 /* ---- checks of the network, in doctor_net.c; each prints one line ---- */
@@ -33,7 +35,8 @@ int doctor_main(int argc, char **argv);
 /* Checks that UDP port 4791 is free, or held by a broker or its programs. */
 void doctor_net_port(void);
 /* Connects to the broker, and starts one if there is none, as a library in
- * @libdir does.  @libdir must stay valid. */
+ * @libdir does.  The string @libdir must stay valid until the process ends
+ * (start_folder). */
 void doctor_net_broker(const char *libdir);
 /* Checks that SO_REUSEPORT with BPF gives each process its own frames. */
 void doctor_net_steering(void);

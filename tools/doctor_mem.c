@@ -50,7 +50,8 @@ void doctor_mem_self(void)
 }
 
 /* Writes from one child to another child: neither is the parent of the other,
- * as with server and client of ib_write_bw.  Returns 0 or an errno value. */
+ * as with server and client of ib_write_bw.  Returns 0; an errno value; or
+ * ENOSYS if a signal has killed the writer, as a seccomp filter does. */
 static int write_sibling(uint64_t *word)
 {
 	int status = 0;
@@ -91,7 +92,7 @@ static bool can_copy_mapped(void)
 
 /* Prints whether processes of this host exchange data without packets.  err:
  * the errno value with which the kernel refuses that a process writes into
- * another process; 0: it permits that. */
+ * another process; 0: the kernel permits that. */
 static void check_direct_path(int err)
 {
 	switch (env_path()) {
@@ -150,8 +151,9 @@ void doctor_mem_other(void)
 	check_direct_path(err);
 }
 
-/* Makes a memory file as for the smallest arena.  Returns 0, or an errno value
- * and the name of the call that has failed. */
+/* Makes a memory file as for one part of the smallest arena, and closes it.
+ * Returns 0; or an errno value, with the name of the call that has failed in
+ * *call. */
 static int make_memfd(const char **call)
 {
 	int fd = memfd_create("adverb-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);

@@ -28,8 +28,8 @@
 
 enum {
 	ROCE_PORT = 4791,
-	/* Bytes of a receive buffer that a frame of 4 KiB takes, with its skb.
-	 */
+	/* Bytes of a receive buffer that a frame of 4 KiB takes, the kernel's
+	   struct sk_buff included. */
 	FRAME_TRUESIZE = 8448,
 	FEW_FRAMES = 64, /* a buffer for fewer frames is reported as slow */
 };
@@ -77,7 +77,7 @@ void doctor_net_port(void)
 			strerror(-fd));
 		return;
 	}
-	/* the holder found may be the broker or one of its clients */
+	/* `holder` may be the broker or one of the broker's programs */
 	if (broker_listens())
 		doctor_say(DOCTOR_OK, "UDP port 4791",
 			   "held by adverb's own broker and its programs: %s",
@@ -89,6 +89,7 @@ void doctor_net_port(void)
 			   holder);
 }
 
+/* The last sentence about the start of a broker, from dial_open; "": none. */
 static char start_sentence[START_SENTENCE];
 
 static void note_start(enum client_word word, const char *sentence)

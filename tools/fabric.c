@@ -138,8 +138,8 @@ static void say_wrong(const char *name, const struct net_error *e)
 		fprintf(stderr, "adverb: %s: %s.\n", name, e->why);
 }
 
-/* Makes a fabric of a net file and fills in *net, which the caller frees. NULL:
- * that failed, and a sentence was printed. */
+/* Makes the fabric of a net file and fills in *net, which the caller frees by
+ * net_free.  NULL: that has failed, and a sentence on stderr says why. */
 static struct fabric *load_fabric(const char *name, struct net *net)
 {
 	struct net_error error = {0};
@@ -149,8 +149,10 @@ static struct fabric *load_fabric(const char *name, struct net *net)
 	int err = read_file(name, &text, &bytes);
 
 	if (err) {
-		fprintf(stderr, "adverb: cannot read %s: %s.\n", name,
-			strerror(-err));
+		fprintf(stderr,
+			"adverb: cannot read %s: %s; name a topology that this "
+			"user can read.\n",
+			name, strerror(-err));
 		return NULL;
 	}
 	err = net_parse(text, bytes, net, &error);
@@ -162,7 +164,9 @@ static struct fabric *load_fabric(const char *name, struct net *net)
 	if (!err)
 		f = fabric_new(net);
 	if (!f)
-		fprintf(stderr, "adverb: no memory for the fabric of %s.\n",
+		fprintf(stderr,
+			"adverb: the fabric of %s cannot be made: no memory is "
+			"left; end other programs, or raise ulimit -v.\n",
 			name);
 	return f;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 enum {
+	/* The most bytes of a record with its ERF header, rounded up. */
 	SNAP_BYTES = 8256,
 };
 

@@ -12,6 +12,7 @@
 
 struct fabric;
 
+/* A capture, in the process of a fabric.  All zeroes: there is no capture. */
 struct fabric_capture {
 	FILE *file;	  /* NULL: there is no capture, or it has ended */
 	const char *name; /* the file's name, for messages; borrowed */
@@ -23,8 +24,8 @@ struct fabric_capture {
 int fabric_capture_open(struct fabric_capture *c, struct fabric *f,
 			const char *name);
 /* Writes the packets since the last flush to the file.  If that fails, ends the
- * capture with a sentence on stderr.  Called at the end of each turn of the
- * fabric's loop. */
+ * capture with a sentence on stderr.  The loop of fabric_server_run calls this
+ * after each turn. */
 void fabric_capture_flush(struct fabric_capture *c);
 /* Writes the last packets and closes the file, if there is a capture.  If that
  * fails, says so on stderr. */

@@ -21,8 +21,9 @@
 #include <unistd.h>
 
 enum {
-	EVENTS = 64,
+	EVENTS = 64,	   /* clients served in one call */
 	LAST_TURNS = 1024, /* most reads from a program that has ended */
+	/* bytes of a MAD with its header */
 	MESSAGE = FABRIC_UMAD_BYTES + MAD_BYTES,
 	NONE = FABRIC_HOST_NO_AGENT,
 };
@@ -46,9 +47,10 @@ static bool is_own(void *user, const uint8_t ip[16])
 }
 
 /* Sends a MAD of the communication manager with the P_Key and the SL in f->way.
- * If the port is not in the partition, the MAD is lost, as on a wire.  A GID
- * that is not the first of its port needs a GRH, since a LID leads only to the
- * first GID. */
+ * The MAD is lost, as on a wire, if no port of this host has the GID f->from,
+ * if no port has the GID f->to and a LID, or if the sending port is not in the
+ * partition.  A MAD from or to a GID that is not the first one of its port
+ * needs a GRH, since a LID stands for the first GID. */
 static void send_frame(void *user, const struct cm_frame *f)
 {
 	struct cm_host *h = user;
@@ -141,7 +143,8 @@ static void read_end(void *user, struct end *end)
 	mark_active(p->host);
 }
 
-/* Tells the user, once, that a program has registered for the CM's class. */
+/* Tells the user, once for each port, that a program has registered for the
+ * CM's class. */
 static void say_taken(struct host_port *p)
 {
 	if (!p->has_said)
@@ -155,8 +158,8 @@ static void say_taken(struct host_port *p)
 	p->has_said = true;
 }
 
-/* Registers for the MADs of the CM, unless a program at the port has done so.
- */
+/* Registers for the MADs of the CM, or tells the user that a program at the
+ * port has done so. */
 static void register_cm(struct host_port *p)
 {
 	const struct fabric_agent asked = {
@@ -248,7 +251,7 @@ static struct cm_host *make_host(struct fabric_cm *cm, struct node *node,
 }
 
 /* Returns the host of a node; NULL: no program there has connection management,
- * and no conversation is left. */
+ * and no conversation or question is left. */
 static struct cm_host *host_of(const struct fabric_cm *cm,
 			       const struct node *node)
 {
@@ -258,8 +261,8 @@ static struct cm_host *host_of(const struct fabric_cm *cm,
 	return NULL;
 }
 
-/* Returns the host with the GID, which it makes if need be; NULL: *err says
- * why, as -errno. */
+/* Returns the host with the GID, and makes the host first if there is none;
+ * NULL: *err says why, as -errno. */
 static struct cm_host *find_host(struct fabric_cm *cm, const uint8_t gid[16],
 				 int *err)
 {
@@ -275,7 +278,8 @@ static struct cm_host *find_host(struct fabric_cm *cm, const uint8_t gid[16],
 }
 
 /* Makes a client of the host, process pid, and stores it in *place.  fd: this
- * process's end of the socket pair.  Returns 0 and takes fd, or -errno. */
+ * process's end of the socket pair.  Returns 0 and takes fd; or -errno, and fd
+ * stays the caller's. */
 static int make_client(struct cm_host *h, int fd, pid_t pid,
 		       struct fabric_cm_client **place)
 {
@@ -313,7 +317,7 @@ int fabric_cm_open(struct fabric_cm *cm, const uint8_t gid[16], pid_t pid,
 
 	if (!h)
 		return err;
-	mark_active(h); /* so that it is freed if it gets no client */
+	mark_active(h); /* so that the host is freed if it gets no client */
 	if (h->client_count == FABRIC_CM_CLIENTS)
 		return -EMFILE;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))

@@ -8,7 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define REST 1024 /* datagrams of a port whose program has ended */
+/* The most datagrams read from the port of a program that has ended. */
+#define REST 1024
 
 void fabric_connection_close_port(struct fabric_server *s, struct connection *c)
 {

@@ -20,14 +20,18 @@
 
 /* The connection of a program.  fabric_server.c makes it. */
 struct connection {
-	struct list list;
-	struct fabric_watch control, port, process;
-	struct fabric_data_socket data[FABRIC_PROTO_PORTS]; /* of port 1... */
-	struct fabric_cm_reader reader; /* of the open port */
+	struct list list;	     /* in fabric_server.connections */
+	struct fabric_watch control; /* the connection: requests, answers */
+	struct fabric_watch port;    /* the socket of the open port */
+	struct fabric_watch process; /* readable once the program has ended */
+	/* The data ends at port 1, 2... */
+	struct fabric_data_socket data[FABRIC_PROTO_PORTS];
+	struct fabric_cm_reader reader; /* sends the messages of `end` */
 	struct fabric_cm_client *cm;	/* NULL: no connection management */
 	struct end *end;		/* the open port, or NULL */
 	struct node *held; /* the host that the program took, or NULL */
-	struct fabric_program program; /* number 0: shares no arena */
+	/* number 0: the program shares no arena */
+	struct fabric_program program;
 	/* The program has ended.  The connection is freed at the end of the
 	 * turn in which its last data end is closed. */
 	bool is_dead;
@@ -35,21 +39,23 @@ struct connection {
 
 /* The state of a fabric's process.  fabric_server_run makes it. */
 struct fabric_server {
-	struct fabric *fabric;
-	struct list connections;
-	uint32_t connection_count;
-	int epoll;
-	struct fabric_watch listener, signals, cm_watched;
-	struct fabric_data data;
-	struct fabric_direct direct;
-	struct fabric_cm *cm;
+	struct fabric *fabric;	   /* borrowed */
+	struct list connections;   /* struct connection.list */
+	uint32_t connection_count; /* connections, dead ones included */
+	int epoll;		   /* watches the descriptors of the process */
+	struct fabric_watch listener;	/* the socket that accepts programs */
+	struct fabric_watch signals;	/* a signalfd of SIGINT and SIGTERM */
+	struct fabric_watch cm_watched; /* fabric_cm_fd(cm) */
+	struct fabric_data data;	/* the data ends of all connections */
+	struct fabric_direct direct;	/* the programs that share arenas */
+	struct fabric_cm *cm;		/* connection management of programs */
 	/* 0: the listener is watched.  Otherwise a connection could not be
-	 * accepted, and the listener is watched again at this time in ms, or
-	 * earlier if a descriptor is closed. */
+	 * accepted, and the listener is watched again at this time, in ms of
+	 * monotonic_ms, or earlier if this process closes a descriptor. */
 	uint64_t accept_ms;
 	bool has_closed; /* a descriptor was closed in this turn */
-	/* How many of the latest turns had packets in rings, and have not
-	 * looked for events. */
+	/* How many turns in a row, up to the latest, have not asked epoll for
+	 * events. */
 	uint32_t turns_without_events;
 	bool had_packets; /* the latest turn had packets in rings */
 	bool has_said;	  /* the message of pause_accepting was printed */
@@ -60,13 +66,16 @@ struct fabric_server {
 /* Closes the port that the program has open, if there is one. */
 void fabric_connection_close_port(struct fabric_server *s,
 				  struct connection *c);
-/* Reads up to `most` messages of the program's agents, and closes the port if
- * the program has closed its socket.  The port is open. */
+/* Gives the fabric up to `most` messages of the program's agents, and closes
+ * the port if the program has closed the port's socket.  The caller calls this
+ * only while the port is open. */
 void fabric_connection_read_port(struct fabric_server *s, struct connection *c,
 				 int most);
-/* The program has ended: closes all descriptors of the connection but those of
- * its data ends, which still send the packets that are in their sockets.  Does
- * nothing if the connection is dead. */
+/* The program has ended: sends the last datagrams of its port, releases its
+ * host, ends its connection management and the sharing of its arena, and closes
+ * all descriptors of the connection but those of its data ends, which still
+ * send the packets in their sockets and rings.  Does nothing if the connection
+ * is dead. */
 void fabric_connection_end(struct fabric_server *s, struct connection *c);
 /* Ends the connection, closes its data ends, and frees the connection. */
 void fabric_connection_free(struct fabric_server *s, struct connection *c);

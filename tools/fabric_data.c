@@ -78,7 +78,7 @@ void fabric_data_close(struct fabric_data *f, struct fabric_data_socket *d)
 }
 
 /* Watches the socket for reading only while its data end may send: otherwise
- * epoll would report a socket that is not read again and again.  The socket of
+ * epoll would again and again report a socket that nobody reads.  The socket of
  * a data end that uses rings is always read. */
 static void watch_data(const struct fabric_data *f,
 		       struct fabric_data_socket *d)
@@ -143,8 +143,8 @@ static void take_wake(struct fabric_data *f, struct fabric_data_socket *d)
 }
 
 /* Handles a message of packets, a packet that the program has refused, or a
- * message about the rings.  Packets of a data end that uses rings are
- * dropped. */
+ * message about the rings.  Drops the packets of a message if the data end uses
+ * rings. */
 static void take_message(struct fabric_data *f, struct fabric_data_socket *d,
 			 uint8_t *bytes, size_t n)
 {
@@ -173,7 +173,7 @@ static bool has_ended(int fd)
  * longer than FABRIC_PROTO_BURST_BYTES or the buffer.  Returns how many bytes
  * were read; 1 also for an empty message, and for the ECONNRESET of a program
  * that has left messages unread; 0: the program has closed its end and all
- * messages were read; or -1: there is no message now. */
+ * messages were read; or -1: there is no message now, or recv has failed. */
 static int read_next(struct fabric_data *f, struct fabric_data_socket *d)
 {
 	size_t room = bits_min_u64(f->size, FABRIC_PROTO_BURST_BYTES);
@@ -219,15 +219,15 @@ static int send_ring(struct fabric_data_socket *d, int most)
 	return in->is_broken ? -1 : count;
 }
 
-/* Sends some of the packets that a program which has ended has left.  Returns
- * how many packets or bytes; 0 or -1: there are no more. */
+/* Sends some of the packets that an ended program has left.  Returns how many
+ * packets (ring) or bytes (socket) were read; 0 or -1: nothing is left. */
 static int send_some(struct fabric_data *f, struct fabric_data_socket *d)
 {
 	return d->uses_ring ? send_ring(d, 1) : read_next(f, d);
 }
 
-/* Sends what a program which has ended has left in its socket or its ring, as
- * long as the end may send.  Stops after REST messages or packets, or
+/* Sends the packets that an ended program has left in its socket or its ring,
+ * as long as the end may send.  Stops after REST messages or packets, or
  * READ_BYTES bytes, since another process that has the socket or the ring may
  * fill it for ever; the next turn sends more.  Closes the socket once nothing
  * is left. */
@@ -289,7 +289,8 @@ static bool is_shortage(int err)
 
 /* Wakes a program that waits for packets or room.  If the socket is full, the
  * program finds messages there anyway.  If the kernel has no memory for the
- * message now, the wake-up is owed, since the program would wait for ever. */
+ * message now, the wake-up is sent later (owes_wake): otherwise the program
+ * would wait for ever. */
 static void wake_program(struct fabric_data_socket *d)
 {
 	const struct fabric_proto_news news = {.changes = DATA_RING};
@@ -350,7 +351,8 @@ static void flush_news(struct fabric_data_socket *d, struct data_end *end)
 		data_changes_fetched(end);
 }
 
-/* Sends a program a message of the oldest packets for it.  False: there are no
+/* Sends a program a message of the oldest packets for it.  If the socket takes
+ * no message of this length, counts the packets as lost.  False: there are no
  * packets, or the socket is full. */
 static bool flush_packets(struct fabric_data_socket *d, struct data_end *end)
 {
@@ -375,7 +377,9 @@ static bool flush_packets(struct fabric_data_socket *d, struct data_end *end)
 }
 
 /* Returns room for a packet in the ring to a program; NULL: there is none, and
- * the program says when there is.  *wakes: set if the program waits. */
+ * the program says when there is.  Looks a second time after
+ * packet_ring_want_room: the program does not tell of room that it has made
+ * before.  *wakes: set if the program waits for packets. */
 static uint8_t *find_room(struct packet_ring_out *out, size_t n, bool *wakes)
 {
 	uint8_t *room = packet_ring_room(out, n);
@@ -387,8 +391,8 @@ static uint8_t *find_room(struct packet_ring_out *out, size_t n, bool *wakes)
 	return packet_ring_room(out, n);
 }
 
-/* Puts the oldest packet for a program into its ring.  False: there is none, or
- * the ring is full. */
+/* Puts the oldest packet for a program into its ring.  False: there is no
+ * packet, or the ring is full or broken. */
 static bool put_packet(struct fabric_data_socket *d, struct data_end *end,
 		       bool *wakes)
 {
@@ -454,7 +458,8 @@ static void resume_data(struct fabric_data *f, struct data_end *end)
 		watch_data(f, d);
 }
 
-/* Takes packets out of the ring of d.  Returns whether there were any. */
+/* Sends packets out of the ring of d, or closes d if its program has written
+ * nonsense into the ring.  Returns whether there were packets. */
 static bool take_packets(struct fabric_data *f, struct fabric_data_socket *d)
 {
 	int count = send_ring(d, PACKETS);

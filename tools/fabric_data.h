@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The sockets of data ends in the process of a fabric: a message has packets of
- * a program's queue pairs, or tells the program of changes of its port
- * (fabric/proto.h).
+ * a program's queue pairs, or a packet that the program has refused, or tells
+ * the program of changes of its port (fabric/proto.h).
  *
  * A program that ends leaves packets in its socket.  Their requests may have
- * completed, and an adapter would have sent them.  So the data end then
- * receives no more packets, and sends those of its socket as fast as it may
- * (data_may_send).  The socket is closed when it is empty, and at the latest
- * FABRIC_DATA_REST_MS after the program's end: a receiver that does not read
- * cannot keep the data end and its number for longer.
+ * completed, and an adapter would have sent them.  So the data end of an ended
+ * program receives no more packets, and sends those of its socket as fast as
+ * the data end may send (data_may_send).  The socket is closed when it is
+ * empty, and at the latest FABRIC_DATA_REST_MS after the program's end: a
+ * receiver that does not read cannot keep the data end and its number for
+ * longer.
  *
  * A data end may have rings.  Once its program has said that it uses them, the
  * packets are in the rings, and the messages on the socket only wake the
@@ -47,9 +48,9 @@ struct fabric_data {
 
 /* The socket of a data end. */
 struct fabric_data_socket {
-	struct fabric_watch watch;
-	struct data_end *end; /* NULL: not open */
-	bool reads;	      /* the end may send: the socket is read */
+	struct fabric_watch watch; /* the socket */
+	struct data_end *end;	   /* NULL: not open */
+	bool reads;		   /* the end may send: the socket is read */
 	/* The program does not read its packets, or the kernel has no memory
 	 * for a message to the program now. */
 	bool is_full;
@@ -58,8 +59,9 @@ struct fabric_data_socket {
 	/* In fabric_data.rests: the program has ended, and the socket may have
 	 * packets of the program. */
 	struct list rest;
-	uint64_t rest_ms; /* when the socket of such a program is closed */
-	struct fabric_ring ring;
+	uint64_t rest_ms; /* if `rest` is linked: when the socket is closed, in
+			     ms of monotonic_ms */
+	struct fabric_ring ring; /* both rings; ring.memory NULL: none */
 	/* The program has said that it uses the rings. */
 	bool uses_ring;
 	/* In fabric_data.busy: the program may put packets into its ring
@@ -75,17 +77,17 @@ struct fabric_data_socket {
 	bool owes_wake;
 };
 
-/* Prepares the lists. */
+/* Prepares the lists of *f.  The caller sets the other members. */
 void fabric_data_init_all(struct fabric_data *f);
-/* Prepares a socket that is not open. */
+/* Prepares *d, a socket of connection c that is not open. */
 void fabric_data_init(struct fabric_data_socket *d, struct connection *c);
 /* Begins to serve the socket fd and the data end `end`, whose data_owner is d.
  * Takes both.  Returns 0 or -errno; on failure both are closed. */
 int fabric_data_open(struct fabric_data *f, struct fabric_data_socket *d,
 		     int fd, struct data_end *end);
-/* Gives rings to d, which is open and whose program is the process `pid`.
- * Takes room_fd and returns a descriptor, or an error, as fabric_ring_open
- * does. */
+/* Gives rings to d, which is open and whose program is the process `pid` (0:
+ * unknown).  Returns the descriptor for the program and takes room_fd, or
+ * returns an error, as fabric_ring_open does. */
 int fabric_data_ring(struct fabric_data *f, struct fabric_data_socket *d,
 		     int pid, int room_fd);
 /* Serves the events that epoll has reported. */
@@ -97,17 +99,17 @@ void fabric_data_leave(struct fabric_data *f, struct fabric_data_socket *d);
 /* Closes d, if it is open.  Packets that are left in the socket are lost. */
 void fabric_data_close(struct fabric_data *f, struct fabric_data_socket *d);
 /* Takes packets out of the rings of programs, and returns whether there were
- * any.  Called before fabric_turn. */
+ * any.  The loop calls this before fabric_turn. */
 bool fabric_data_take(struct fabric_data *f);
 /* Gives the programs the packets and the changes that wait for them, watches
  * the sockets and the rings of those that may send again, sends packets that
  * ended programs have left, and closes the sockets of ended programs whose time
- * is over.  Called after fabric_turn. */
+ * is over.  The loop calls this after fabric_turn. */
 void fabric_data_turn(struct fabric_data *f, uint64_t now_ms);
-/* Returns when fabric_data_turn has to be called, in ms: 0, which is at once,
- * if packets of an ended program may be sent, or if a ring may have packets;
- * else when the next socket of an ended program has to be closed; FABRIC_NEVER:
- * never. */
+/* Returns when fabric_data_take and fabric_data_turn have to be called, in ms
+ * of monotonic_ms: 0, which is at once, if packets of an ended program may be
+ * sent, or if a ring may have packets; else when the next socket of an ended
+ * program has to be closed; FABRIC_NEVER: never. */
 uint64_t fabric_data_deadline(const struct fabric_data *f);
 
 #endif

@@ -56,12 +56,15 @@ void fabric_direct_close(struct fabric_direct *d)
 
 void fabric_direct_show(struct fabric_direct *d, uint32_t changes)
 {
+	/* The release orders this process's earlier stores before the number.
+	 * No store needs that order: a program that loads the number reads no
+	 * other memory of this process because of it. */
 	if (d->changes && shared_own(d->changes) != changes)
 		shared_store(d->changes, changes);
 }
 
 /* May *arena, which a program has sent, be the program's own?  `pid` is the
- * program's, by the kernel's word.  The pid in *arena can be compared with it
+ * program's pid as the kernel tells it.  It can be compared with arena->pid
  * only if the program and this process are in one PID namespace.  If they are
  * not, any pid but 0 is accepted: the peer that maps the arena compares
  * arena->pid with the pid in the arena.  The descriptor's number must not be

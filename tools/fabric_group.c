@@ -8,11 +8,12 @@
 #include <string.h>
 
 enum {
-	/* The bits of the status that all classes have (IBTA 13.4.7): the port
-	 * has no agent of this class, or the agent is busy. */
+	/* The bits of a MAD's status that mean the same in all classes
+	   (IBTA 13.4.7): for example, the port has no agent of this class, or
+	   the agent is busy. */
 	STATUS_COMMON = 0xff,
-	GID_MULTICAST = 0xff,
-	PKEY_BASE = 0x7fff, /* without the bit of full membership */
+	GID_MULTICAST = 0xff, /* the first byte of a multicast GID */
+	PKEY_BASE = 0x7fff,   /* without the bit of full membership */
 };
 
 enum phase {
@@ -21,12 +22,13 @@ enum phase {
 	PHASE_LEAVES, /* a leave has no answer yet */
 };
 
-/* A group, and the way in which a port is its member. */
+/* A group, and how a port is a member: by port_gid and join_state of `record`.
+ */
 struct sa_group {
 	struct list link;
 	struct list members; /* struct sa_group_member */
-	/* The membership as the program asked for it; once is_in is set, as
-	 * the subnet administration has answered. */
+	/* The membership: as the first program has asked for it, and after the
+	 * first answer to a join as the subnet administration has answered. */
 	struct sa_member record;
 	/* An IPoIB interface at the port leaves the group for the port, so
 	 * begin_leave sends no MAD. */
@@ -36,7 +38,8 @@ struct sa_group {
 	 * open question gives it (fabric_group_lose). */
 	bool is_stale;
 	enum phase phase;
-	const void *asker; /* the program that caused the open question */
+	const void *asker; /* the program that caused the open question; NULL:
+			      it has ended */
 	uint32_t id;	   /* of the open question */
 };
 
@@ -142,8 +145,9 @@ static void begin_join(struct fabric_groups *all, struct sa_group *g)
 		g->phase = PHASE_JOINS;
 }
 
-/* The last member has gone.  If the question cannot be sent now, the port stays
- * a member until the next answer of the administration (fabric_group_take). */
+/* Leaves a group whose last member has gone.  If the question cannot be sent
+ * now, the port stays a member, and step_group tries again after the next
+ * answer of the administration (fabric_group_take). */
 static void begin_leave(struct fabric_groups *all, struct sa_group *g)
 {
 	if (!g->is_shared && ask_now(all, g, true))
@@ -154,8 +158,8 @@ static void begin_leave(struct fabric_groups *all, struct sa_group *g)
 }
 
 /* Does what the group needs next.  May free the group.  For each new member the
- * port joins again, since another subnet manager may have forgotten the group,
- * or made it with another LID. */
+ * port joins again, since a new subnet manager may not know the group, or may
+ * have made the group with another LID. */
 static void step_group(struct fabric_groups *all, struct sa_group *g)
 {
 	if (g->phase != PHASE_IDLE)
@@ -191,6 +195,7 @@ static bool is_named(const struct sa_member *r)
 	return memcmp(r->mgid, no_gid, 16) != 0;
 }
 
+/* May a program ask for this membership? */
 static bool is_sound(const struct sa_member *r)
 {
 	return (!is_named(r) || r->mgid[0] == GID_MULTICAST) && r->pkey &&
@@ -198,6 +203,8 @@ static bool is_sound(const struct sa_member *r)
 		r->join_state == SA_JOIN_FULL_SENDER);
 }
 
+/* Returns the group that the port of r has joined in the way of r; NULL: there
+ * is none, or r does not name a group. */
 static struct sa_group *find_group(const struct fabric_groups *all,
 				   const struct sa_member *r)
 {
@@ -214,7 +221,7 @@ static struct sa_group *find_group(const struct fabric_groups *all,
 	return NULL;
 }
 
-/* Is the group the one that the program means? */
+/* Has the group the Q_Key and the partition for which the program asks? */
 static bool fits_request(const struct sa_group *g, const struct sa_member *r)
 {
 	return g->record.qkey == r->qkey &&

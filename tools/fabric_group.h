@@ -3,9 +3,9 @@
  * The multicast groups that programs of a host have joined by rdma_cm
  * (CMPROTO_JOIN).  The subnet administration counts ports, not programs (IBTA
  * Vol 1, 15.2.5.17).  So the port of a host joins a group when a program joins
- * the group, and leaves it only after the last program has left.  No I/O: the
- * sink sends the questions and the answers.  Messages of programs and MADs are
- * not trusted.  Owner: fabric_query, one thread.
+ * the group, and leaves the group only after the last program has left.  No
+ * I/O: the functions of the sink send the questions and the answers.  Messages
+ * of programs and MADs are not trusted.  Owner: fabric_query, one thread.
  */
 #ifndef TOOLS_FABRIC_GROUP_H
 #define TOOLS_FABRIC_GROUP_H
@@ -27,6 +27,8 @@ enum {
 	FABRIC_GROUP_OWN = 256,
 };
 
+/* The functions by which a table asks the subnet administration and answers
+ * programs.  user: of fabric_group_init; owner: of fabric_group_join. */
 struct fabric_group_sink {
 	/* Sends a question to the subnet administration, from the port with the
 	 * GID.  An answer, or the failure to get one, comes by
@@ -40,6 +42,7 @@ struct fabric_group_sink {
 	void (*lost)(void *user, void *owner, uint32_t number);
 };
 
+/* The table of the groups that programs of one host have joined. */
 struct fabric_groups {
 	const struct fabric_group_sink *sink; /* borrowed */
 	void *user;			      /* of the sink */
@@ -51,7 +54,7 @@ struct fabric_groups {
 	uint32_t group_count;  /* groups in all */
 };
 
-/* Returns what a program is told of a group (cmproto.h). */
+/* Returns the members of *r that a message tells a program (cmproto.h). */
 static inline struct cmproto_group fabric_group_write(const struct sa_member *r)
 {
 	return (struct cmproto_group){.qkey = r->qkey,
@@ -80,7 +83,8 @@ int fabric_group_join(struct fabric_groups *all, void *owner,
  * without an answer is answered by -ECANCELED. */
 void fabric_group_leave(struct fabric_groups *all, const void *owner,
 			uint32_t number);
-/* The program ends, and with it its memberships. */
+/* Ends all memberships of a program that ends.  Joins that have no answer yet
+ * get none. */
 void fabric_group_drop(struct fabric_groups *all, const void *owner);
 /* Ends the memberships in each group for which is_lost returns true, because a
  * port may have lost the group.  The sink's `lost` tells each program that had
@@ -93,8 +97,8 @@ void fabric_group_lose(struct fabric_groups *all,
 				       const struct sa_member *r),
 		       const void *arg);
 /* Takes the answer, which may have any contents, to the question `id`; err is
- * -ETIMEDOUT if no answer has come.  Returns false if no group has asked this
- * question. */
+ * 0, or -ETIMEDOUT if no answer has come; then mad is not read.  Returns false
+ * if no group has asked this question. */
 bool fabric_group_take(struct fabric_groups *all, uint32_t id, int err,
 		       const uint8_t *mad, size_t bytes);
 /* Is a question open? */

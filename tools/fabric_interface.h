@@ -14,21 +14,23 @@
 #include "ipoib/hwaddr.h"
 #include "util/list.h"
 
+/* An IPoIB interface; a member of the client that runs the interface. */
 struct fabric_interface {
-	struct list link; /* in the list of the subnet's interfaces */
-	struct hwaddr address;
-	uint8_t mac[HWADDR_MAC_BYTES];
-	uint16_t pkey; /* of the interface's partition */
+	struct list link;      /* in the list of the subnet's interfaces */
+	struct hwaddr address; /* the QPN and the GID */
+	uint8_t mac[HWADDR_MAC_BYTES]; /* hwaddr_mac of `address` */
+	uint16_t pkey;		       /* of the interface's partition */
 	/* The interface's broadcast group; mtu 0: there is none. */
 	struct cmproto_group broadcast;
 };
 
-/* Makes *i the interface of the message m, and adds it to the list unless it is
- * there.  If the message describes no interface, *i leaves the list. */
+/* Makes *i the interface that the message m describes, and puts *i at the end
+ * of the list.  If m describes no interface (no P_Key, or an impossible
+ * address), takes *i out of the list. */
 void fabric_interface_set(struct list *all, struct fabric_interface *i,
 			  const struct cmproto *m);
 /* Finds the interface for which m asks (CMPROTO_INTERFACE_OF), and fills in
- * reply.  Returns 0 or -ENODEV. */
+ * reply.  Returns 0, or -ENODEV: no interface has the MAC. */
 int fabric_interface_find(const struct list *all, const struct cmproto *m,
 			  struct cmproto *reply);
 

@@ -42,14 +42,16 @@ static bool is_gone(void)
 	return errno == ESRCH || errno == EINVAL || errno == ENOENT;
 }
 
+/* Is errno that of a missing descriptor or of missing memory? */
 static bool is_short(void)
 {
 	return errno == EMFILE || errno == ENFILE || errno == ENOMEM;
 }
 
-/* A pid is given to another process only when its process has ended.  So a
- * descriptor of the wrong process makes the end known later, but is never
- * readable while the right one lives. */
+/* Opens the process by its pid.  The kernel gives a pid to a second process
+ * only after the first has ended.  So if the descriptor is that of a second
+ * process, this process learns late of the end of the first, but the descriptor
+ * is never readable while the first lives. */
 static int open_pid(int connection)
 {
 	int pid = fabric_process_pid(connection);

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The process that has connected to the process of a fabric, as the kernel
- * names it.  Its children may have copies of the connection.  No state.
+ * Asks the kernel about the process that has connected to the process of a
+ * fabric.  The children of that process may have copies of the connection.
+ * connection: the descriptor that accept(2) has returned.  No state.
  */
 #ifndef TOOLS_FABRIC_PROCESS_H
 #define TOOLS_FABRIC_PROCESS_H
 
 #include <stdbool.h>
 
-/* Does the process run as this process's user?  Only such programs are trusted,
- * since the user's other programs read the values that a program sets. */
+/* Does the process run as this process's user?  False also if the kernel does
+ * not tell.  Only such programs are trusted, since the user's other programs
+ * read the values that a program sets. */
 bool fabric_process_is_own(int connection);
-/* Returns the pid of the process; 0: it is in a PID namespace that this process
- * does not see. */
+/* Returns the pid of the process; 0: the process is in a PID namespace that
+ * this process does not see, or the kernel does not tell. */
 int fabric_process_pid(int connection);
 /*
  * Returns a descriptor that is readable once the process has ended, also if its

@@ -49,8 +49,9 @@ static void free_query(struct path_query *q)
 	free(q);
 }
 
-/* Returns the host's query with this id; NULL: the id is that of a question of
- * a group, or the query's client has ended. */
+/* Returns the host's query with this id; NULL: the id is that of a question
+ * about a group, the query's client has ended, or the answer is to no question.
+ */
 static struct path_query *find_query(const struct cm_host *h, uint32_t id)
 {
 	list_for_each (l, &h->queries)
@@ -76,7 +77,8 @@ void fabric_query_take(struct cm_host *h, const struct umad *from,
 	free_query(q);
 }
 
-/* Begins a query, whose answer comes later.  Returns 0 or -errno. */
+/* Begins a query, whose answer comes later.  Returns 0 or -errno, as cmproto.h
+ * says. */
 static int begin_query(struct fabric_cm_client *c, const struct cmproto *m)
 {
 	struct fabric_cm *cm = c->host->cm;
@@ -152,12 +154,13 @@ static const struct fabric_group_sink sink = {
 struct changed_port {
 	struct cm_host *host;
 	uint32_t number;
-	/* The port loses all groups; else those of partitions that the port is
-	 * not in. */
+	/* The port loses all its groups.  False: only those of partitions that
+	 * the port is not in. */
 	bool loses_all;
 	struct fabric_port now;
 };
 
+/* Has the port of this membership lost the group?  arg: struct changed_port. */
 static bool is_lost(const void *arg, const struct sa_member *r)
 {
 	const struct changed_port *p = arg;

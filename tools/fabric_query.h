@@ -15,19 +15,22 @@
 void fabric_query_init(struct cm_host *h);
 /* Frees the groups that are left. */
 void fabric_query_free(struct cm_host *h);
-/* Each handles one request of a program.  The answer may come later. */
+/* Handles the CMPROTO_ROUTE of a program, which is answered now or later. */
 void fabric_query_route(struct fabric_cm_client *c, const struct cmproto *m);
+/* Handles the CMPROTO_JOIN of a program, which is answered now or later. */
 void fabric_query_join(struct fabric_cm_client *c, const struct cmproto *m);
+/* Handles the CMPROTO_LEAVE of a program, which has no answer. */
 void fabric_query_leave(struct fabric_cm_client *c, const struct cmproto *m);
 /* A port of the host has changed; `changes` is a set of enum data_change.  The
  * port's memberships end, as in the kernel, if the port is no longer active,
  * gets another LID, leaves the group's partition, or is to register again.  A
- * membership also ends if no port of the host has its GID any more. */
+ * membership also ends if no port of the host has the GID any more with which
+ * the membership began. */
 void fabric_query_changed(struct cm_host *h, uint32_t port, uint32_t changes);
-/* The program ends: drops its questions and memberships. */
+/* The program ends: drops its questions, and ends its memberships. */
 void fabric_query_drop(struct fabric_cm_client *c);
-/* Takes the answer to a question, or the question itself with the status
- * ETIMEDOUT. */
+/* Takes the answer to a question, or the question itself with a status that is
+ * not 0, such as ETIMEDOUT: no answer has come. */
 void fabric_query_take(struct cm_host *h, const struct umad *from,
 		       const uint8_t *mad, size_t bytes);
 /* Is a question about a join or a leave open? */

@@ -17,6 +17,7 @@
 
 #define BUFFER_BYTES (1 << 20) /* SO_SNDBUF of both ends of a port */
 
+/* Returns the node that the request names; NULL: there is none. */
 static struct node *named_node(const struct fabric_server *s,
 			       const struct fabric_proto *m)
 {
@@ -88,7 +89,8 @@ static int make_sockets(int ends[2])
 }
 
 /* Sends a program the messages of its port until none is left or the port's
- * socket is full. */
+ * socket is full.  A message that the kernel refuses for another reason is
+ * lost, as on a wire. */
 static void flush_port(void *user, struct end *end)
 {
 	struct fabric_server *s = user;
@@ -153,7 +155,7 @@ static struct fabric_data_socket *data_at(struct connection *c, uint32_t port)
 }
 
 /* Makes a data end at the port for the place d.  All data ends of a connection
- * are at one host. */
+ * are at one host.  NULL: *err says why, as -errno. */
 static struct data_end *make_data_end(struct connection *c, struct node *node,
 				      uint32_t port,
 				      struct fabric_data_socket *d, int *err)
@@ -231,7 +233,8 @@ static int open_cm(struct fabric_server *s, struct connection *c,
 }
 
 /* Watches for the end of the program, whose children may keep the connection
- * open.  Returns 0 or -errno. */
+ * open.  Returns 0, also if this kernel has no descriptor for the process; or
+ * -errno. */
 static int watch_process(struct fabric_server *s, struct connection *c)
 {
 	int fd, err;
@@ -274,8 +277,8 @@ static int share_arena(struct fabric_server *s, struct connection *c,
 	return 0;
 }
 
-/* Says which program the packets of a queue pair reach, if both programs share
- * their arenas. */
+/* Stores in m->reached which program the packets of a queue pair reach, if both
+ * programs share their arenas. */
 static int find_reached(struct fabric_server *s, struct connection *c,
 			struct fabric_proto *m)
 {
@@ -329,6 +332,9 @@ static int register_agent(const struct connection *c, struct fabric_proto *m)
 	return 0;
 }
 
+/* Does what the request *m asks, and makes *m the answer.  Sets *brought to -1
+ * if the request's descriptor is used, and *given to a descriptor for the
+ * program.  Returns 0 or -errno, the `err` of the answer. */
 static int run_request(struct fabric_server *s, struct connection *c,
 		       struct fabric_proto *m, int *brought, int *given)
 {

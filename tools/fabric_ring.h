@@ -7,9 +7,9 @@
  * The fabric makes and seals the file, so no access to the rings raises SIGBUS.
  * The memory that programs can make the fabric use is bounded: a process has at
  * most FABRIC_RING_EACH files, and all processes together have at most
- * FABRIC_RING_ALL.  Further data ends send by their sockets.  A file's memory
- * is freed when its data end is closed, also if the program keeps the
- * descriptor or the mapping.
+ * FABRIC_RING_ALL.  Data ends beyond these limits use their sockets for
+ * packets.  A file's memory is freed when its data end is closed, also if the
+ * program keeps the descriptor or the mapping.
  *
  * Owner: the process's one thread.
  */
@@ -31,6 +31,7 @@ enum {
 	FABRIC_RING_UNSEEN = FABRIC_RING_ALL / 2,
 };
 
+/* The rings of one data end.  All zeroes: there are none. */
 struct fabric_ring {
 	/* In the list of fabric_ring_open. */
 	struct list list;
@@ -50,9 +51,11 @@ struct fabric_ring {
 
 /* Makes the rings of a data end of the process `pid`, and adds them to `all`,
  * the list of the fabric's rings.  Returns the descriptor of their memory file,
- * which the caller closes, and owns room_fd from then on; or returns -EINVAL:
- * room_fd is no eventfd; -EBUSY: there are rings already; -ENOBUFS: the process
- * or the fabric has as many as it may have; or another -errno. */
+ * which the caller closes, and owns room_fd from then on.  On failure room_fd
+ * stays the caller's: -EINVAL: room_fd is no eventfd; -EBUSY: there are rings
+ * already; -ENOBUFS: the process, or the fabric, has as many files as it may
+ * have; or another -errno, such as -EOPNOTSUPP from a kernel before Linux 5.8.
+ */
 int fabric_ring_open(struct fabric_ring *r, struct list *all, int pid,
 		     int room_fd);
 /* If there are rings, tells the program that there is room, so that the program

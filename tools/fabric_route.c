@@ -8,8 +8,9 @@
 #include <string.h>
 
 enum {
-	/* The bits of the status that all classes have (IBTA 13.4.7): the port
-	 * has no agent of this class, or the agent is busy. */
+	/* The bits of a MAD's status that mean the same in all classes
+	   (IBTA 13.4.7): for example, the port has no agent of this class, or
+	   the agent is busy. */
 	STATUS_COMMON = 0xff,
 	EXPONENT_LEAST = 10, /* 4 ms */
 	EXPONENT_MOST = 24,  /* 69 s */

@@ -2,7 +2,7 @@
 /*
  * Queries for a path at the subnet administration (IBTA Vol 1, 15.2.5.16):
  * conversions between struct cmproto and the MADs of SubnAdmGet(PathRecord).
- * Pure.
+ * No state.
  */
 #ifndef TOOLS_FABRIC_ROUTE_H
 #define TOOLS_FABRIC_ROUTE_H
@@ -30,8 +30,9 @@ void fabric_route_write(const struct cmproto *m, uint32_t id,
  * that has answered, or the subnet administration is busy. */
 int fabric_route_read(const uint8_t *mad, size_t bytes,
 		      struct cmproto_path *path);
-/* Returns how many ms each try may take, so that all tries together last about
- * as long as the exponent of a timeout says (struct cmproto). */
+/* Returns how many ms each try may take, so that all FABRIC_ROUTE_RETRIES + 1
+ * tries together last about 4.096 us times 2 to the power `timeout`, which
+ * counts as at least 10 and at most 24. */
 uint32_t fabric_route_try_ms(uint8_t timeout);
 
 #endif

@@ -23,10 +23,11 @@
 #include <unistd.h>
 
 enum {
-	EVENTS = 64,
+	EVENTS = 64,		/* events of one epoll_wait */
 	READS = 64,		/* datagrams of one port in one turn */
 	CONNECTIONS_MAX = 8192, /* the most connections of all programs */
 	RETRY_MS = 1000, /* pause of accepting at ENFILE, ENOMEM, ENOBUFS */
+	/* most turns in a row that do not ask epoll for events */
 	TURNS_WITHOUT_EVENTS = 3,
 };
 
@@ -152,9 +153,9 @@ static int turn_timeout(const struct fabric_server *s)
 	return due <= now ? 0 : (int)bits_min_u64(due - now, INT_MAX / 2);
 }
 
-/* Serves the events that there are, or waits for some.  While packets come in
- * rings, most turns do not ask for events: the system call takes as long as a
- * packet. */
+/* Serves the events that there are; if there are none, waits until one comes or
+ * a timer is due.  While packets come in rings, three turns of four do not ask
+ * for events: the system call takes as long as a packet. */
 static void serve_events(struct fabric_server *s)
 {
 	struct epoll_event events[EVENTS];

@@ -15,8 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Is fd a file of this user?  In a folder such as /tmp another user may have
- * made the file, and could hold the file's lock for ever. */
+/* Is fd a regular file of this user?  In a folder such as /tmp another user may
+ * have made the file, and could hold the file's lock for ever. */
 static bool is_own_file(int fd)
 {
 	struct stat s;
@@ -43,8 +43,8 @@ static int lock_once(int fd)
 	return 0;
 }
 
-/* Waits until this process has the lock of the file, which it makes if there is
- * none.  A holder removes the file before it releases the lock, so the lock of
+/* Makes the file if there is none, and waits until this process has the file's
+ * lock.  A holder removes the file before it releases the lock, so the lock of
  * a file that is no longer at this name excludes nobody.  Returns a descriptor
  * or -errno. */
 static int lock_file(const char *name)
@@ -113,8 +113,10 @@ static int refuse_file(const char *path)
 }
 
 /* Removes the socket of a fabric that was killed, which refuses connections.
- * Returns 0; -EEXIST: a fabric serves the path; -ETIMEDOUT: a program listens
- * there, and does not answer; -EPERM: another user's program listens there. */
+ * Returns 0, also if the path cannot be connected to for another reason, which
+ * bind_path then meets; -EEXIST: a fabric serves the path; -ETIMEDOUT: a
+ * program listens there, and does not answer; -EPERM: another user's program
+ * listens there. */
 static int clear_path(const char *path)
 {
 	int other = fabric_client_connect(path, FABRIC_SOCKET_PATIENCE_MS);
@@ -127,7 +129,8 @@ static int clear_path(const char *path)
 	return -EEXIST;
 }
 
-/* err: of clear_path. */
+/* Says which program has the path.  err: the result of clear_path.  Returns -1.
+ */
 static int refuse_taken(const char *path, int err)
 {
 	if (err == -EEXIST)

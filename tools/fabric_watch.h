@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 enum fabric_watch_kind {
-	FABRIC_WATCH_CONTROL, /* requests and answers */
+	FABRIC_WATCH_CONTROL, /* requests of a program; also the listener and
+				 the signals */
 	FABRIC_WATCH_PORT,    /* management datagrams */
 	FABRIC_WATCH_DATA,    /* packets of a data end */
 	FABRIC_WATCH_CM,      /* connection management of all programs */
@@ -20,7 +21,8 @@ struct connection;
 
 /* A watched descriptor, and the connection to which it belongs. */
 struct fabric_watch {
-	struct connection *connection; /* NULL: it is no program's */
+	/* NULL: the descriptor is no program's. */
+	struct connection *connection;
 	enum fabric_watch_kind kind;
 	int fd; /* -1: not open */
 };
@@ -28,7 +30,8 @@ struct fabric_watch {
 /* Watches w->fd for `events` (EPOLLIN, EPOLLOUT).  The reports have the address
  * of *w.  Returns 0 or -errno. */
 int fabric_watch_add(int epoll, struct fabric_watch *w, uint32_t events);
-/* Watches w->fd, which is watched already, for other events. */
+/* Watches w->fd, which is watched already, for `events` alone (0: only for its
+ * end). */
 void fabric_watch_change(int epoll, struct fabric_watch *w, uint32_t events);
 /* Ends the watch.  The descriptor stays open. */
 void fabric_watch_remove(int epoll, const struct fabric_watch *w);

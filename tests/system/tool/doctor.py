@@ -288,7 +288,7 @@ says("sandbox", "slow", "gVisor: system calls are emulated",
                           "Sun Jan 10 15:06:54 PST 2016")))
 says("kernel RDMA", "slow", "rdma_rxe is loaded and takes UDP port 4791",
      into=where(folder_over("/sys/module", "mkdir rdma_rxe")))
-says("kernel RDMA", "ok", "programs see adv0 only",
+says("kernel RDMA", "ok", "programs see only adverb's devices",
      into=where(folder_over("/sys/class", "mkdir infiniband")))
 says("processors", "slow", "a cgroup allows 50% of one",
      into=where(folder_over("/sys/fs/cgroup", "echo 50000 100000 >cpu.max")))
