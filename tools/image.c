@@ -24,8 +24,8 @@ static const char *slash_of(const struct image *im)
 	return im->root[strlen(im->root) - 1] == '/' ? "" : "/";
 }
 
-/* Prints that adverb cannot @what (a verb) the file @path, and why (errno).
- * Returns -1. */
+/* Prints that adverb cannot @what (a verb) the file @path, and the reason in
+ * errno.  Returns -1. */
 static int complain_of(const struct image *im, const char *path,
 		       const char *what)
 {
@@ -243,7 +243,7 @@ static int read_list(struct image *im)
 	return err;
 }
 
-/* Calls flock(2) again after each signal.  Returns 0 or an errno value. */
+/* Calls flock(2), and again after each signal.  Returns 0 or an errno value. */
 static int lock_folder(int fd, int operation)
 {
 	int err;
@@ -283,7 +283,9 @@ int image_open(struct image *im, const char *root, const char *list, bool dry)
 	*im = (struct image){.root = root, .list = list, .dry = dry};
 	im->fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (im->fd < 0) {
-		fprintf(stderr, "adverb: cannot open the root folder %s: %s.\n",
+		fprintf(stderr,
+			"adverb: cannot open the root folder %s: %s; name a "
+			"folder that this user can read.\n",
 			root, strerror(errno));
 		return -1;
 	}
@@ -312,8 +314,8 @@ static int write_all(int fd, const char *block, size_t bytes)
 	return 0;
 }
 
-/* Copies @text, or the file @from if text is NULL, to the file @to, and sets
- * e->now.  Returns 0, or -1 and errno. */
+/* Copies @text or, if @text is NULL, the rest of the file @from to the file
+ * @to, and sets e->now.  Returns 0, or -1 and errno. */
 static int fill_file(int to, int from, const char *text, struct image_entry *e)
 {
 	static char block[BLOCK];

@@ -6,8 +6,8 @@
  * No path leaves the root: symbolic links, absolute links too, are resolved
  * inside (openat2, RESOLVE_IN_ROOT).  A list in the root has the size and the
  * checksum of each file that was put.  By the list, image_is_taken recognises a
- * file of somebody else or a file that was changed since.  Such a file is not
- * removed, and the caller must not overwrite it.
+ * file that adverb did not put, or that was changed since adverb put it.  Such
+ * a file is not removed, and the caller must not overwrite it.
  *
  * Paths are relative to the root, without a leading '/'.  A function that
  * returns int returns 0, or -1 after a sentence on stderr.  Single-threaded.
@@ -36,7 +36,8 @@ struct image_entry {
 	char path[IMAGE_PATH];
 	/* before: as the run found the file; now: as the run puts the file */
 	struct image_version before, now;
-	bool kept; /* this run puts the file; image_settle removes others */
+	bool kept; /* this run puts the file; image_settle removes the files
+		      that are not kept */
 };
 
 struct image {
@@ -61,10 +62,11 @@ void image_close(struct image *im);
 bool image_has(const struct image *im, const char *path);
 /* Does the file @path contain @word in a line that does not begin with '#'? */
 bool image_contains(const struct image *im, const char *path, const char *word);
-/* Is the file at @path in the list, and unchanged since it was put? */
+/* Is the file at @path in the list, with the contents of one of its two
+ * versions? */
 bool image_is_ours(const struct image *im, const char *path);
-/* Is there a file at @path that is not in the list, or that was changed since
- * it was put?  If so, says it on stderr. */
+/* Is there a file at @path that is not image_is_ours?  If so, says that on
+ * stderr. */
 bool image_is_taken(const struct image *im, const char *path);
 /* Notes that image_put will copy the machine's file @from to @path, or, if
  * @from is NULL, that image_put_text will write @text to @path. */
@@ -73,9 +75,11 @@ int image_expect(struct image *im, const char *from, const char *text,
 /* Writes the list with both versions of each file: the present version and the
  * version that image_expect noted. */
 int image_announce(const struct image *im);
-/* Copies the machine's file @from to @path, with permissions @mode. */
+/* Copies the machine's file @from to @path, with permissions @mode; with
+ * im->dry, prints what would be done. */
 int image_put(struct image *im, const char *from, const char *path, int mode);
-/* Writes @text to @path, with permissions 0644. */
+/* Writes @text to @path, with permissions 0644; with im->dry, prints what would
+ * be done. */
 int image_put_text(struct image *im, const char *text, const char *path);
 /* Removes the files of the list that this run did not put, except for changed
  * files, and writes a list of the files that this run put. */

@@ -133,12 +133,13 @@ static const char *const libraries[] = {
 	LOADER_SHIM,	   "adverbd",
 };
 
-/* The loader's values of $PLATFORM; lib/preload has a shim for each. */
+/* The loader's values of $PLATFORM.  For each of them lib/preload has a folder
+ * with a shim; that for i686 is an empty library. */
 static const char *const platforms[] = {"x86_64", "haswell", "xeon_phi",
 					"i686"};
 
-/* Files by their paths from the folder of this program: `built` in a build
- * tree, `installed` in an installation. */
+/* Programs by their paths from the folder of this program: `built` in a build
+ * tree, `installed` in an installation.  `to` is the path in the root. */
 static const struct {
 	const char *built, *installed, *to;
 } programs[] = {
@@ -157,10 +158,10 @@ struct plan {
 		char from[PATH_MAX];
 		char to[IMAGE_PATH];
 	} files[IMAGE_MAX];
-	size_t count;
-	char vendor_conf[2048];
-	bool main_conf;	   /* put /etc/ld.so.conf: it is missing or adverb's */
-	bool service;	   /* put the system's broker */
+	size_t count;		/* entries of files in use */
+	char vendor_conf[2048]; /* the text of vendor_conf_path */
+	bool main_conf; /* put /etc/ld.so.conf, which is missing or adverb's */
+	bool service;	/* put the system's broker */
 	char preload[256]; /* the text of ld.so.preload; "": it is not put */
 };
 
@@ -171,6 +172,8 @@ struct wish {
 	bool service; /* --service: put the system's broker */
 };
 
+/* Plans to copy the file @from to @to.  Returns 0, or -1 after a sentence on
+ * stderr. */
 static int plan_add(struct plan *p, const char *from, const char *to)
 {
 	char *kept = p->files[p->count].from;
@@ -309,6 +312,7 @@ static const char *find_unfit(const struct image *im)
 	return NULL;
 }
 
+/* Runs ldconfig for the root.  Returns 0, or -1 after a sentence on stderr. */
 static int refresh_cache(const struct image *im)
 {
 	static char name[] = "ldconfig", option[] = "-r";
@@ -341,8 +345,8 @@ static int refresh_cache(const struct image *im)
 		fprintf(stderr,
 			"adverb: ldconfig -r %s has failed (its message is "
 			"above), so programs do not find adverb yet; mend what "
-			"it names, and run it again as root.\n",
-			root);
+			"ldconfig names, and run ldconfig -r %s as root.\n",
+			root, root);
 	return -1;
 }
 
@@ -401,6 +405,7 @@ static int put_all(struct image *im, const struct plan *p)
 	return err ? err : image_settle(im);
 }
 
+/* May each planned file be put?  If not, says on stderr which may not. */
 static bool is_free(const struct image *im, const struct plan *p)
 {
 	bool taken = image_is_taken(im, conf_path);

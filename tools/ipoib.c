@@ -12,8 +12,8 @@
 
 /* The host of the fabric that the options name. */
 struct host_choice {
-	bool is_host; /* --fabric or --host was given */
-	const char *fabric, *host;
+	bool is_host;		   /* --fabric or --host was given */
+	const char *fabric, *host; /* the values; NULL: not given */
 };
 
 /* Takes --fabric and --host, as `adverb run` has them, out of the arguments.

@@ -11,7 +11,7 @@
 #include "fabric/fabric_client.h"
 
 enum {
-	PATIENCE_MS = 10000,
+	PATIENCE_MS = 10000, /* for the fabric, in ipoib_cm_open */
 	SENTENCE = 512,
 	MESSAGES = 64, /* received in one call */
 	LISTENER = 1,  /* the id of the listener */
@@ -21,8 +21,8 @@ enum {
 	REJ_CONSUMER = 28, /* IBTA 12.6.7.2 */
 };
 
-/* The service ID of an interface is this and its QPN, as with the kernel's
- * IPoIB. */
+/* The service ID of an interface is this value ORed with the QPN of its UD
+ * queue pair, as with the kernel's IPoIB. */
 #define SERVICE 0x1000000000000000u
 
 int ipoib_cm_init(struct ipoib_cm *c, const struct ipoib_cm_sink *sink,
@@ -84,8 +84,8 @@ void ipoib_cm_fini(struct ipoib_cm *c)
 
 /* ---- sending ---- */
 
-/* Sends the message.  Returns false if the socket has no room now, and the
- * message has to be sent later. */
+/* Sends the message.  Returns false if the socket has no room now, so that the
+ * message has to be sent later; true also after any other error. */
 static bool send_now(struct ipoib_cm *c, const struct cmproto *m)
 {
 	ssize_t n = send(c->fd, m, sizeof(*m), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -111,7 +111,8 @@ static void send_message(struct ipoib_cm *c, struct cmproto *m, uint16_t kind,
 	if (c->fd < 0 || (!c->unsent_count && send_now(c, m)))
 		return;
 	if (is_full(c)) {
-		/* the fabric reads nothing: ipoib_cm_receive ends all */
+		/* the fabric does not read: after this, ipoib_cm_receive ends
+		 * all connections */
 		shutdown(c->fd, SHUT_RDWR);
 		return;
 	}
@@ -188,8 +189,9 @@ static struct ipoib_cm_link *find_link(struct ipoib_cm *c, uint32_t id)
 	return NULL;
 }
 
-/* Moves the open question for an earlier listener's object to a free link, so
- * that take_object releases the object when it comes. */
+/* Moves the open request for an earlier listener's object to a free link, so
+ * that take_object releases the object when it comes.  If no link is free, the
+ * fabric keeps the object as long as the connection. */
 static void set_aside(struct ipoib_cm *c)
 {
 	struct ipoib_cm_link *l = c->listener.serial ? new_link(c) : NULL;
@@ -297,7 +299,7 @@ static void end_link(struct ipoib_cm *c, struct ipoib_cm_link *l, int err)
 		c->sink->ended(c->ctx, id);
 }
 
-/* Handles the answer to a question for an object: sends the request for which
+/* Handles the answer to a request for an object: sends the request for which
  * the object was wanted, or releases the object if the connection was closed
  * meanwhile. */
 static void take_object(struct ipoib_cm *c, struct ipoib_cm_link *l,
@@ -321,6 +323,9 @@ static void take_object(struct ipoib_cm *c, struct ipoib_cm_link *l,
 	free(request);
 }
 
+/* Returns the connection, or the listener, whose open or last request has the
+ * number `serial`, or that has the object; 0: that value is not looked for.
+ * NULL: there is none. */
 static struct ipoib_cm_link *link_by(struct ipoib_cm *c, uint32_t serial,
 				     uint32_t object)
 {

@@ -14,10 +14,12 @@
 
 #include "broker/cmproto.h"
 
-#define IPOIB_CM_LINKS	384  /* connections */
-#define IPOIB_CM_UNSENT 1024 /* messages that are kept */
+#define IPOIB_CM_LINKS 384 /* most connections */
+/* The most messages that wait until the socket has room. */
+#define IPOIB_CM_UNSENT 1024
 
-/* The functions may call those of this header. */
+/* What happens to the listener and the connections.  Each function may call the
+ * functions of this header.  ctx: of ipoib_cm_open. */
 struct ipoib_cm_sink {
 	/* A neighbour asks for a connection; the function calls ipoib_cm_accept
 	 * or ipoib_cm_reject with m->new_id. */
@@ -32,37 +34,42 @@ struct ipoib_cm_sink {
 	void (*deaf)(void *ctx, int err);
 };
 
+/* A connection, or the listener. */
 struct ipoib_cm_link {
 	uint32_t id; /* 0: the entry is free, or only waits for its object */
-	uint32_t object; /* of the fabric; 0: none yet */
+	uint32_t object; /* the fabric's object (cmproto.h); 0: none yet */
 	/* The number of the request for an object; 0: none is open. */
 	uint32_t serial;
 	/* The number of the last request with the object; 0: there was none. */
 	uint32_t awaited;
-	struct cmproto *request; /* is sent when there is an object; owned */
+	struct cmproto
+		*request; /* waits for the object; owned; NULL: none waits */
 	/* The fabric has done the last request with the object. */
 	bool is_done;
 };
 
+/* The client of one interface. */
 struct ipoib_cm {
 	const struct ipoib_cm_sink *sink; /* borrowed */
-	void *ctx;
+	void *ctx; /* the first argument of the functions of sink */
 	/* The connection by which the fabric sent fd.  Stays open as long as
 	 * fd; -1: none. */
 	int connection;
 	int fd; /* a socket for messages of cmproto.h; -1: the fabric is gone */
-	uint8_t gid[16];
-	uint64_t service_id; /* of the interface */
-	uint32_t last_serial;
-	struct ipoib_cm_link listener; /* its id is 1 while it listens */
-	struct ipoib_cm_link links[IPOIB_CM_LINKS];
-	struct cmproto *unsent; /* a ring of IPOIB_CM_UNSENT messages */
-	uint32_t unsent_at, unsent_count;
+	uint8_t gid[16];      /* of ipoib_cm_listen */
+	uint64_t service_id;  /* of the interface */
+	uint32_t last_serial; /* the number of the last request */
+	/* id is 1 from ipoib_cm_listen until the listener ends. */
+	struct ipoib_cm_link listener;
+	struct ipoib_cm_link links[IPOIB_CM_LINKS]; /* the connections */
+	struct cmproto *unsent; /* a ring of IPOIB_CM_UNSENT messages; owned */
+	uint32_t unsent_at;	/* the index of the oldest message */
+	uint32_t unsent_count;	/* messages in the ring */
 };
 
 /* Connects to the fabric of this process.  The sink is borrowed; ctx is the
- * first argument of its functions.  Returns 0, or -1 after a sentence about the
- * interface `name`. */
+ * first argument of its functions.  Returns 0; or -1 after a sentence on stderr
+ * about the interface `name`, and then *c has no descriptor. */
 int ipoib_cm_open(struct ipoib_cm *c, const struct ipoib_cm_sink *sink,
 		  void *ctx, const char *name);
 /* Begins with the socket fd, as ipoib_cm_open does, and takes it.  Returns 0,
@@ -72,8 +79,8 @@ int ipoib_cm_init(struct ipoib_cm *c, const struct ipoib_cm_sink *sink,
 /* Closes the sockets and frees the memory; calls no function of the sink. */
 void ipoib_cm_fini(struct ipoib_cm *c);
 /* Listens at the GID for requests to the interface with the QPN, and ends an
- * earlier listener.  If the fabric refuses, or there is no memory, the sink's
- * `deaf` is called, perhaps later. */
+ * earlier listener.  If the fabric refuses, or there is no memory, calls the
+ * sink's `deaf`, perhaps later. */
 void ipoib_cm_listen(struct ipoib_cm *c, const uint8_t gid[16], uint32_t qpn);
 /* Ends the listener, if there is one. */
 void ipoib_cm_unlisten(struct ipoib_cm *c);
@@ -83,8 +90,10 @@ bool ipoib_cm_is_listening(const struct ipoib_cm *c);
 bool ipoib_cm_is_heard(const struct ipoib_cm *c);
 /*
  * Asks the neighbour at m->at.peer, whose UD queue pair is `qpn`, for a
- * connection.  m has the path, the queue pair and the private data.  Returns
- * false if there are IPOIB_CM_LINKS connections, or no fabric or memory.
+ * connection with the number `id`, from the GID of ipoib_cm_listen, which the
+ * caller has called before.  *m, which is copied, has the path, the queue pair
+ * and the private data.  Returns false if there are IPOIB_CM_LINKS connections,
+ * or no fabric or memory.
  */
 bool ipoib_cm_connect(struct ipoib_cm *c, uint32_t id, uint32_t qpn,
 		      const struct cmproto *m);
@@ -95,12 +104,13 @@ bool ipoib_cm_accept(struct ipoib_cm *c, uint32_t object, uint32_t id,
 		     const struct cmproto *m);
 /* Rejects the request with the object, with reason 28 (IBTA 12.6.7.2). */
 void ipoib_cm_reject(struct ipoib_cm *c, uint32_t object);
-/* Tells the neighbour that its acceptance of the connection `id` has come. */
+/* Sends the neighbour the RTU of the connection `id`, if there is one. */
 void ipoib_cm_establish(struct ipoib_cm *c, uint32_t id);
 /* Ends a connection, if there is one with the number. */
 void ipoib_cm_close(struct ipoib_cm *c, uint32_t id);
-/* Receives messages of the fabric.  Returns false if no more will come; all
- * connections have ended then. */
+/* Receives up to 64 messages of the fabric, and calls the functions of the
+ * sink.  Returns false if no more will come: then the listener is gone, and the
+ * sink's `ended` was called for each connection. */
 bool ipoib_cm_receive(struct ipoib_cm *c);
 /* Sends messages that were kept.  Returns whether some are still kept. */
 bool ipoib_cm_flush(struct ipoib_cm *c);

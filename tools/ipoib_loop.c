@@ -18,11 +18,11 @@
 #include "util/monotonic.h"
 
 enum {
-	FRAMES = 64,	   /* of a kind, before the other sources have a turn */
+	FRAMES = 64,	   /* most frames, and most packets, in one turn */
 	LOOK_MS = 1000,	   /* between two looks at the port and the groups */
 	LEAVE_MS = 1000,   /* for the answers to the last questions */
 	MTU_BEFORE = 2044, /* until the broadcast group is joined */
-	SOURCES = 8,
+	SOURCES = 8,	   /* most events of one epoll_wait */
 };
 
 /* The kinds of descriptors for which the loop waits. */
@@ -37,7 +37,7 @@ enum source {
 
 struct loop {
 	const struct ipoib_loop_config *config;
-	struct ipoib *m;
+	struct ipoib *m; /* the interface; owned */
 	struct ipoib_verbs verbs;
 	struct ipoib_tap tap;
 	struct ipoib_register known; /* tells the fabric of the interface */
@@ -50,11 +50,11 @@ struct loop {
 	bool looks;		    /* the kernel's groups are to be read */
 	bool reads_tap;		    /* the loop waits for frames */
 	bool writes_cm;		    /* the loop waits for room at the fabric */
-	bool is_deaf;	  /* the user knows that neighbours cannot connect */
-	bool has_more;	  /* a source may have more without an event */
-	bool ends;	  /* a signal has come */
-	bool is_cut;	  /* the fabric has ended */
-	int status;	  /* -1: the loop goes on; else the exit status */
+	bool is_deaf;  /* the user knows that neighbours cannot connect */
+	bool has_more; /* a source may have more without an event */
+	bool ends;     /* a signal has come */
+	bool is_cut;   /* the fabric has ended, or the port does not answer */
+	int status;    /* -1: the loop goes on; else the exit status */
 	uint64_t look_ms; /* when the kernel's groups are read next */
 	uint64_t port_ms; /* when the port is read next */
 };
@@ -147,7 +147,8 @@ static void take_close(void *ctx, uint32_t id)
 	ipoib_rc_end(&l->rc, id);
 }
 
-/* Ends a connection that the interface believes to exist. */
+/* Ends a connection, and tells the interface, which has not ended the
+ * connection itself. */
 static void lose_connection(struct loop *l, uint32_t id)
 {
 	take_close(l, id);
@@ -195,7 +196,8 @@ static void cm_ended(void *ctx, uint32_t id)
 	stream_closed(l->m, id, monotonic_ms());
 }
 
-/* look_around asks for the listener again. */
+/* Says once that there is no listener; look_around asks for the listener again.
+ */
 static void cm_deaf(void *ctx, int err)
 {
 	struct loop *l = ctx;
@@ -361,7 +363,8 @@ static void tell_port(struct loop *l)
 		end_loop(l, "the port does not answer, so adverb ipoib ends");
 		return;
 	}
-	/* the queue pair needs another index of the P_Key */
+	/* the P_Key has another index now: without the P_Key the interface goes
+	 * down first, and then comes up with the new index */
 	if (l->verbs.is_started && port.has_pkey &&
 	    l->verbs.pkey_index != l->verbs.used_index) {
 		struct ipoib_port none = port;
@@ -574,13 +577,14 @@ static void turn_once(struct loop *l, int timeout_ms)
 		watch_cm(l);
 }
 
-/* Leaves the groups, so that the subnet manager frees them. */
+/* Leaves the groups, so that the subnet manager frees them; waits for the
+ * answers for LEAVE_MS at most. */
 static void leave_groups(struct loop *l)
 {
 	uint64_t now_ms = monotonic_ms(), end_ms = now_ms + LEAVE_MS;
 
-	/* an interface that was removed has an event as long as it is watched
-	 */
+	/* epoll reports an interface that was removed as long as the interface
+	 * is watched */
 	epoll_ctl(l->epoll, EPOLL_CTL_DEL, l->tap.fd, NULL);
 	while (!l->is_cut && !ipoib_leave(l->m, now_ms) && now_ms < end_ms) {
 		turn_once(l, (int)(end_ms - now_ms));

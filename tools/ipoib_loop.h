@@ -8,8 +8,9 @@
 
 #include "ipoib_tap.h"
 
-#define IPOIB_LOOP_ADDRESSES 32
+#define IPOIB_LOOP_ADDRESSES 32 /* most addresses of --address */
 
+/* The options of adverb ipoib. */
 struct ipoib_loop_config {
 	const char *name;  /* of the interface */
 	uint8_t port;	   /* 0: the first one that has a link */
@@ -18,14 +19,14 @@ struct ipoib_loop_config {
 	uint32_t mtu;	   /* of IP, at most; 0: the greatest */
 	struct ipoib_tap_address addresses[IPOIB_LOOP_ADDRESSES];
 	uint32_t address_count;
-	/* Called each time that the interface comes up. */
+	/* The loop calls this each time that the interface comes up. */
 	void (*up)(void *ctx);
-	void *ctx;
+	void *ctx; /* the argument of up */
 };
 
-/* Runs the interface until SIGINT or SIGTERM comes, the fabric ends or the
- * interface is removed.  Returns the exit status: 0 after a signal; else 1,
- * after a sentence on stderr. */
+/* Runs the interface until SIGINT or SIGTERM comes, the fabric ends, the
+ * interface is removed, or an error prevents its start.  Returns the exit
+ * status: 0 after a signal; else 1, after a sentence on stderr. */
 int ipoib_loop_run(const struct ipoib_loop_config *config);
 
 #endif

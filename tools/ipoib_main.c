@@ -185,8 +185,8 @@ static bool is_host(void)
 }
 
 /* Replaces standard input, output and error by /dev/null, since a reader of the
- * caller's pipes waits until they are closed.  If standard error is a regular
- * file it stays, and messages are still written there. */
+ * caller's pipes waits until all copies of the pipes are closed.  Standard
+ * error stays if it is a regular file, and takes further messages. */
 static void let_caller_go(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -203,7 +203,7 @@ static void let_caller_go(void)
 		errno = 0;
 }
 
-/* The program ends if its caller ends before the interface is up. */
+/* Makes this process end when its parent ends, until report_up. */
 static void end_with(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -213,7 +213,8 @@ static void end_with(pid_t parent)
 
 /* Forks.  Returns in the child, with the descriptor to which the child writes a
  * byte when the interface is up.  The parent waits for the byte or the child's
- * end, and exits. */
+ * end, and exits with 0 or 1.  If no child can be made, says so on stderr and
+ * exits with 1. */
 static int enter_background(void)
 {
 	int ends[2];
@@ -241,6 +242,8 @@ static int enter_background(void)
 	_exit(read(ends[0], &up, 1) == 1 ? 0 : 1);
 }
 
+/* The interface is up: lets the parent of enter_background exit.  ctx: the
+ * descriptor of enter_background; -1: there is no such parent. */
 static void report_up(void *ctx)
 {
 	int *fd = ctx;

@@ -171,7 +171,7 @@ static uint8_t timeout_of(uint8_t life_time)
 	return life_time < TIMEOUT_MAX ? life_time + 1 : TIMEOUT_MAX;
 }
 
-/* The fields of REQ and REP that are about this side's queue pair. */
+/* Fills in the fields of a REQ or a REP about this side's queue pair. */
 static void describe_link(const struct ipoib_rc *r,
 			  const struct ipoib_rc_link *l, struct cmproto *m)
 {
@@ -269,7 +269,7 @@ bool ipoib_rc_serve(struct ipoib_rc *r, uint32_t id, const struct cmproto *m,
 	return true;
 }
 
-/* The queue pair enters ERR, and is destroyed only after the receives that it
+/* Moves the queue pair to ERR.  It is destroyed only after the receives that it
  * has taken have come back by their completions (is_in_use). */
 void ipoib_rc_end(struct ipoib_rc *r, uint32_t id)
 {
@@ -298,7 +298,7 @@ static void destroy_link(struct ipoib_rc *r, struct ipoib_rc_link *l)
 /* May the receive CQ still have a completion of this ended connection?  If the
  * queue pair were destroyed, the receive of this completion would be lost.  The
  * CQ has none if the connection is among the first `ended` that have ended,
- * since the CQ was found empty after these.  It has none either if
+ * since the CQ was found empty after these.  The CQ has none either if
  * IPOIB_RC_RECEIVES completions, as many as there are receives, were taken
  * since the connection's end. */
 static bool is_in_use(const struct ipoib_rc *r, const struct ipoib_rc_link *l,

@@ -16,49 +16,53 @@
 #include "ipoib/route.h"
 #include "ipoib_verbs.h"
 
-#define IPOIB_RC_LINKS	  384 /* queue pairs */
-#define IPOIB_RC_RECEIVES 256
-#define IPOIB_RC_SENDS	  64 /* in flight, of one queue pair */
-/* Milliseconds.  A connection has failed if none of its packets in flight has
- * arrived for so long: its neighbour has stopped. */
+#define IPOIB_RC_LINKS	  384 /* most queue pairs */
+#define IPOIB_RC_RECEIVES 256 /* receives in the shared queue */
+#define IPOIB_RC_SENDS	  64  /* most sends in flight of one queue pair */
+/* In ms.  A connection has failed if it has packets in flight, and for so long
+ * none of them has been acknowledged: the neighbour has stopped. */
 #define IPOIB_RC_STUCK_MS 8000
 
+/* A connection and its queue pair. */
 struct ipoib_rc_link {
 	/* 0: the queue pair, if there is one, is to be destroyed */
 	uint32_t id;
-	struct ibv_qp *qp; /* NULL: the entry is free */
-	struct ipoib_verbs_flow flow;
-	uint32_t complete; /* flow.complete at the time moved_ms */
-	/* The time of the last look (ipoib_rc_broken) that found that a packet
-	 * had arrived, or that none was in flight; 0: there was no look. */
+	struct ibv_qp *qp;	      /* NULL: the entry is free */
+	struct ipoib_verbs_flow flow; /* the sends of the queue pair */
+	uint32_t complete;	      /* flow.complete at the time moved_ms */
+	/* The time of the last ipoib_rc_broken that found a further completed
+	 * send, or none in flight; 0: there was no such call. */
 	uint64_t moved_ms;
 	/* The path of a connection that this side has asked for. */
 	struct route route;
 	uint32_t psn; /* of the first packet that this side sends */
 	bool is_open; /* the queue pair is in RTS */
-	/* ipoib_rc.ended after this connection has ended; only if id is 0. */
+	/* If id is 0: the value of ipoib_rc.ended when this connection had just
+	 * ended. */
 	uint32_t end;
-	uint32_t end_taken; /* ipoib_rc.taken then */
+	uint32_t end_taken; /* the value of ipoib_rc.taken at that time */
 };
 
+/* The connections of an interface. */
 struct ipoib_rc {
 	struct ipoib_verbs *v; /* borrowed */
 	struct ibv_srq *srq;
 	struct ibv_cq *receive_cq;
-	struct ibv_mr *mr;
-	uint8_t *memory;
+	struct ibv_mr *mr; /* of memory */
+	uint8_t *memory;   /* a place for each receive; owned */
 	struct ipoib_rc_link links[IPOIB_RC_LINKS];
 	struct ipoib_rc_link *last; /* the link that was found last, or NULL */
-	uint64_t ca_guid;
-	bool has_closed; /* queue pairs are to be destroyed */
-	uint32_t ended;	 /* how many connections have ended */
-	uint32_t taken;	 /* how many completions were taken */
+	uint64_t ca_guid; /* of this adapter, in host order; 0: not known */
+	bool has_closed;  /* queue pairs are to be destroyed */
+	uint32_t ended;	  /* how many connections have ended */
+	uint32_t taken;	  /* how many completions of receives were taken */
 	/* The value of `ended` before the last poll that emptied the receive
 	 * CQ. */
 	uint32_t drained;
 };
 
-/* Makes the shared receive queue.  Returns 0, or -1 after a sentence. */
+/* Makes the shared receive queue.  v is borrowed.  Returns 0, or -1 after a
+ * sentence on stderr.  In both cases the caller calls ipoib_rc_close. */
 int ipoib_rc_open(struct ipoib_rc *r, struct ipoib_verbs *v);
 /* Destroys the queue pairs and the shared receive queue.  The caller calls this
  * before ipoib_verbs_close. */
@@ -74,24 +78,26 @@ bool ipoib_rc_ask(struct ipoib_rc *r, uint32_t id, const struct route *route,
  * Returns false if that fails, or if the connection does not wait for this. */
 bool ipoib_rc_accepted(struct ipoib_rc *r, uint32_t id,
 		       const struct cmproto *m);
-/* Can the request m of a neighbour be served at all?  pkey: the interface's
- * P_Key. */
+/* Has the request m of a neighbour a transport, a path and a partition that
+ * ipoib_rc_serve can use?  pkey: the interface's P_Key. */
 bool ipoib_rc_may_serve(const struct cmproto *m, uint16_t pkey);
 /* Makes the queue pair of the request m of a neighbour, brings it to RTS, and
  * fills in *reply, as for CMPROTO_ACCEPT, except for the private data.  Returns
  * false if that fails. */
 bool ipoib_rc_serve(struct ipoib_rc *r, uint32_t id, const struct cmproto *m,
 		    struct cmproto *reply);
-/* Sends a packet, or drops it if as many packets of the connection are in
- * flight as the connection may have. */
+/* Copies a packet and sends the copy.  Drops the packet if there is no such
+ * connection, if its queue pair is not in RTS or has failed, or if as many of
+ * its packets are in flight as it may have now. */
 void ipoib_rc_send(struct ipoib_rc *r, uint32_t id, const uint8_t *p,
 		   size_t bytes);
 /* Returns whether the connection has a queue pair. */
 bool ipoib_rc_has(struct ipoib_rc *r, uint32_t id);
 /* Ends a connection, if there is one with the number. */
 void ipoib_rc_end(struct ipoib_rc *r, uint32_t id);
-/* Returns a connection that has failed, since its queue pair has, or since its
- * neighbour takes nothing; 0: there is none.  Called in each turn. */
+/* Returns a connection whose queue pair has failed, or whose packets have not
+ * been acknowledged for IPOIB_RC_STUCK_MS; 0: there is none.  The loop calls
+ * this in each turn. */
 uint32_t ipoib_rc_broken(struct ipoib_rc *r, uint64_t now_ms);
 /* Gives packets to an interface, in batches of 32, until none is left or `most`
  * or more have come.  Returns how many have come.  Destroys the queue pairs of

@@ -12,6 +12,7 @@
 #include "broker/cmproto.h"
 #include "hdr/sa.h"
 
+/* The connection to the fabric, and the last message on it. */
 struct ipoib_register {
 	/* The connection by which the fabric sent fd.  Stays open as long as
 	 * fd; -1: none. */
@@ -28,9 +29,10 @@ struct ipoib_register {
  * interface `name` if that fails; rdma_cm then does not find the interface. */
 void ipoib_register_open(struct ipoib_register *r, const char *name);
 /* Tells the fabric the interface's GID, QPN, P_Key and broadcast group, if they
- * have changed; pkey 0: the interface has no P_Key now; broadcast NULL: it has
- * no broadcast group.  Does not wait: if the socket is full, a later call tells
- * them. */
+ * have changed since the last call; pkey 0: the interface has no P_Key now;
+ * broadcast NULL: the interface has no broadcast group.  Does not wait: if the
+ * socket is full, a later call sends the values.  Does nothing if there is no
+ * socket. */
 void ipoib_register_tell(struct ipoib_register *r, const uint8_t gid[16],
 			 uint32_t qpn, uint16_t pkey,
 			 const struct sa_member *broadcast);

@@ -125,9 +125,10 @@ int ipoib_tap_open(struct ipoib_tap *t, const char *name)
 	/* the kernel makes no link-local address from the MAC, because adverb
 	 * adds the one of the port's GID */
 	write_setting(t->name, "ipv6", "addr_gen_mode", "1");
-	/* An interface that starts again has another QPN.  By this setting the
-	 * kernel tells hosts that know the old one, when duplicate address
-	 * detection has ended. */
+	/* An interface that starts again has another QPN.  With this setting
+	 * the kernel sends a neighbour advertisement when duplicate address
+	 * detection has ended, so that hosts which know the old QPN learn the
+	 * new one. */
 	write_setting(t->name, "ipv6", "ndisc_notify", "1");
 	return 0;
 }
@@ -299,7 +300,8 @@ static bool read_groups(const char *name, struct joined *j)
 	return !err || err == -ENOENT;
 }
 
-/* Another program may rename the interface. */
+/* Reads the present name of the interface, which another program may have
+ * renamed. */
 static void learn_name(struct ipoib_tap *t)
 {
 	struct ifreq r = {0};

@@ -14,26 +14,27 @@
 #include "ipoib/announce.h"
 #include "ipoib/joined.h"
 
+/* The TAP device of one interface. */
 struct ipoib_tap {
-	int fd;	     /* of the device; non-blocking */
-	int control; /* a socket, for the ioctls of interfaces */
-	char name[IFNAMSIZ];
+	int fd;		     /* of the device; non-blocking */
+	int control;	     /* a socket, for the ioctls of interfaces */
+	char name[IFNAMSIZ]; /* as the kernel last told it */
 };
 
 /* An address of IP and the length of its network's prefix. */
 struct ipoib_tap_address {
-	int family; /* AF_INET or AF_INET6 */
-	uint8_t ip[16];
-	uint8_t prefix;
+	int family;	/* AF_INET or AF_INET6 */
+	uint8_t ip[16]; /* in network order; AF_INET: the first 4 bytes */
+	uint8_t prefix; /* bits of the prefix */
 };
 
 /* Reads "ADDRESS/LENGTH".  Returns whether the text has this form. */
 bool ipoib_tap_parse(const char *text, struct ipoib_tap_address *a);
-/* Makes the device, which has no carrier and no addresses.  Returns 0, or -1
- * after a sentence on stderr. */
+/* Makes the device, which has no carrier and no addresses.  A name of more than
+ * 15 bytes is cut.  Returns 0, or -1 after a sentence on stderr. */
 int ipoib_tap_open(struct ipoib_tap *t, const char *name);
-/* The three functions set the MAC, the MTU of IP and the carrier of the device.
- * Each returns 0 or -errno. */
+/* These three functions set the MAC, the MTU of IP in bytes, and the carrier of
+ * the device.  Each returns 0 or -errno. */
 int ipoib_tap_set_mac(const struct ipoib_tap *t, const uint8_t mac[6]);
 int ipoib_tap_set_mtu(const struct ipoib_tap *t, uint32_t mtu);
 int ipoib_tap_set_carrier(const struct ipoib_tap *t, bool is_on);

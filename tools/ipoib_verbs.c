@@ -15,7 +15,9 @@
 
 enum {
 	RECEIVE_BYTES = IPOIB_VERBS_RECEIVE_BYTES,
-	GRH = RECEIVE_BYTES - IPOIB_PACKET_MAX, /* with or without a GRH */
+	GRH = RECEIVE_BYTES -
+	      IPOIB_PACKET_MAX, /* a packet follows this room for a GRH, also if
+				   it has none */
 	SENDS_AT = IPOIB_VERBS_RECEIVES * RECEIVE_BYTES,
 	BATCH = 32,
 	PKEY_FULL = 0x8000,
@@ -318,7 +320,7 @@ static void free_place(struct ipoib_verbs *v, uint32_t index)
 	v->places.free[v->places.free_count++] = (uint16_t)index;
 }
 
-/* The number in wr_id tells the present use of a place from earlier ones. */
+/* The number in wr_id tells the present use of a place from earlier uses. */
 void ipoib_verbs_free_place(struct ipoib_verbs *v, uint64_t wr_id,
 			    bool has_failed)
 {
@@ -518,7 +520,8 @@ void ipoib_verbs_events(struct ipoib_verbs *v)
 
 	while (!ibv_get_cq_event(v->channel, &cq, &context)) {
 		ibv_ack_cq_events(cq, 1);
-		/* the receive CQ of ipoib_rc.c is armed from the start */
+		/* a CQ that is neither of *v is the receive CQ of ipoib_rc.c,
+		 * which is armed from the start */
 		if (cq != v->send_cq && (cq != v->receive_cq || v->is_started))
 			ibv_req_notify_cq(cq, 0);
 	}

@@ -15,7 +15,7 @@
 
 #include "ipoib/ipoib.h"
 
-#define IPOIB_VERBS_RECEIVES 512
+#define IPOIB_VERBS_RECEIVES 512 /* receives of the UD queue pair */
 /* Bytes of memory for a receive: before each packet there is room for a GRH. */
 #define IPOIB_VERBS_RECEIVE_BYTES (40 + IPOIB_PACKET_MAX)
 #define IPOIB_VERBS_SENDS	  256 /* in connected mode; else half as many */
@@ -24,15 +24,16 @@
 /* Sends that are still to be posted, by one call. */
 struct ipoib_verbs_batch {
 	struct ibv_send_wr wr[IPOIB_VERBS_BATCH];
-	struct ibv_sge sge[IPOIB_VERBS_BATCH];
-	uint32_t count;
+	struct ibv_sge sge[IPOIB_VERBS_BATCH]; /* of wr, one for each */
+	uint32_t count;			       /* entries in use */
 };
 
-/* Packets of one destination that have a limit of their own. */
+/* The sends of one RC queue pair, whose number in flight is limited. */
 struct ipoib_verbs_flow {
 	uint32_t in_flight; /* sends that are not complete */
 	uint32_t complete;  /* sends that are complete */
-	bool is_broken;	    /* a send has failed, so the queue pair has */
+	bool is_broken; /* a send or a receive has failed, so the queue pair is
+			   in ERR */
 };
 
 /* The use of a place, which is memory for the packet of one send. */
@@ -44,13 +45,15 @@ struct ipoib_verbs_use {
 /* The places, whose memory follows that of the receives. */
 struct ipoib_verbs_places {
 	uint32_t bytes; /* of a place */
-	uint32_t count;
-	uint16_t free[IPOIB_VERBS_SENDS]; /* those that are free: a stack */
+	uint32_t count; /* of places */
+	/* The indices of the free places: a stack of free_count entries. */
+	uint16_t free[IPOIB_VERBS_SENDS];
 	uint32_t free_count;
-	struct ipoib_verbs_use uses[IPOIB_VERBS_SENDS];
-	uint32_t last_number; /* of a send */
+	struct ipoib_verbs_use uses[IPOIB_VERBS_SENDS]; /* by index */
+	uint32_t last_number;				/* of the last send */
 };
 
+/* The UD queue pair of an interface and its objects.  All members are owned. */
 struct ipoib_verbs {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
@@ -58,19 +61,22 @@ struct ipoib_verbs {
 	struct ibv_cq *receive_cq, *send_cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
-	uint8_t *memory; /* of receives, then of sends */
-	uint8_t port;
+	uint8_t *memory;      /* of receives, then of sends */
+	uint8_t port;	      /* the number of the port */
 	uint16_t wanted_pkey; /* 0: the one at index 0 */
-	uint16_t pkey_index;  /* of the port as last queried */
-	uint16_t used_index;  /* of the queue pair */
-	bool is_started;      /* the queue pair is in RTS */
-	uint32_t qkey;	      /* of the partition */
-	uint32_t round;	      /* how often the queue pair was started */
-	uint8_t sl;	      /* to the subnet manager */
+	/* The index of the P_Key: in the port as last queried, and the index
+	 * that the queue pair uses. */
+	uint16_t pkey_index, used_index;
+	bool is_started; /* the queue pair is in RTS */
+	uint32_t qkey;	 /* of the partition */
+	uint32_t round;	 /* how often the queue pair was started */
+	/* The SL and the LID of the subnet manager, as last queried. */
+	uint8_t sl;
 	uint16_t sm_lid;
 	struct ipoib_verbs_places places;
 	struct ipoib_verbs_batch batch;
-	int umad, agent;
+	int umad;  /* the port in libibumad; -1: not open */
+	int agent; /* of umad, for the MADs of the SA */
 };
 
 /* Opens the device and makes the queue pair.  port 0: the first port that has a
@@ -81,17 +87,22 @@ int ipoib_verbs_open(struct ipoib_verbs *v, uint8_t port, uint16_t pkey,
 		     bool is_connected);
 /* Destroys what ipoib_verbs_open has made. */
 void ipoib_verbs_close(struct ipoib_verbs *v);
-/* Queries the port.  Returns 0 or -errno. */
+/* Queries the port, and keeps the index of the P_Key and the LID and SL of the
+ * subnet manager in *v.  Returns 0 or -errno. */
 int ipoib_verbs_port(struct ipoib_verbs *v, struct ipoib_port *port);
-/* Brings the queue pair to RTS, or changes its Q_Key.  Returns 0 or -errno. */
+/* Brings the queue pair to RTS with this Q_Key and receives posted; only
+ * changes the Q_Key if the queue pair is in RTS.  Returns 0 or -errno. */
 int ipoib_verbs_start(struct ipoib_verbs *v, uint32_t qkey);
-/* Resets the queue pair. */
+/* Resets the queue pair.  Drops the sends of the batch; no place is free until
+ * ipoib_verbs_start. */
 void ipoib_verbs_stop(struct ipoib_verbs *v);
 /* Returns the place for the next frame that is sent, of v->places.bytes bytes;
  * NULL: all places are in use. */
 uint8_t *ipoib_verbs_place(struct ipoib_verbs *v);
-/* Sends a packet, which is in the place that was last returned or elsewhere.
- * ipoib_verbs_flush must follow, before the program waits. */
+/* Adds a send of a packet by UD to the batch, and makes r->handle if it is
+ * NULL.  The packet is in the place that ipoib_verbs_place has last returned,
+ * or elsewhere and is copied.  Drops the packet if there is no place or no
+ * address handle.  ipoib_verbs_flush must follow before the program waits. */
 void ipoib_verbs_send(struct ipoib_verbs *v, struct route *r, const uint8_t *p,
 		      size_t bytes);
 /*
@@ -103,18 +114,20 @@ void ipoib_verbs_send(struct ipoib_verbs *v, struct route *r, const uint8_t *p,
 uint64_t ipoib_verbs_take_place(struct ipoib_verbs *v,
 				struct ipoib_verbs_flow *flow, const uint8_t *p,
 				size_t bytes, struct ibv_sge *sge);
-/* Frees the place of a send that is complete or was not posted.  has_failed:
- * the send has failed, so its flow is broken. */
+/* Frees the place of a send that is complete or was not posted; does nothing if
+ * another send has the place now.  has_failed: the send has failed, so its flow
+ * is broken. */
 void ipoib_verbs_free_place(struct ipoib_verbs *v, uint64_t wr_id,
 			    bool has_failed);
 /* Frees the places of a flow whose queue pair is destroyed. */
 void ipoib_verbs_end_flow(struct ipoib_verbs *v,
 			  const struct ipoib_verbs_flow *flow);
-/* Frees the places of sends that are complete. */
+/* Frees the places of sends that are complete, as the send CQ tells. */
 void ipoib_verbs_collect(struct ipoib_verbs *v);
-/* Posts the sends of the batch. */
+/* Posts the sends of the batch.  Drops those that cannot be posted. */
 void ipoib_verbs_flush(struct ipoib_verbs *v);
-/* Destroys the address handle of a route, after the sends of the batch. */
+/* Posts the sends of the batch, and destroys the address handle of a route,
+ * which must have one. */
 void ipoib_verbs_release(struct ipoib_verbs *v, struct route *r);
 /* Attaches the queue pair to a group, or detaches it.  Returns false on
  * failure. */
@@ -124,12 +137,15 @@ bool ipoib_verbs_attach(struct ipoib_verbs *v, const uint8_t mgid[16],
  * or more have come.  Returns how many have come. */
 int ipoib_verbs_receive(struct ipoib_verbs *v, struct ipoib *m, int most,
 			uint64_t now_ms);
-/* Asks for an event when a place becomes free.  Returns false if a place is
- * free, or if the queue pair is not in RTS. */
+/* Asks for an event when a place becomes free.  Returns true; false if a place
+ * is free, or if the queue pair is not in RTS: then no event need come. */
 bool ipoib_verbs_await_place(struct ipoib_verbs *v);
-/* Takes the events of the completion channel. */
+/* Takes the events of the completion channel, and asks for the next event of
+ * each receive CQ of which one has come, unless its queue pair is not started.
+ */
 void ipoib_verbs_events(struct ipoib_verbs *v);
-/* Sends a MAD to the subnet administration. */
+/* Sends a MAD to the subnet administration.  If that fails, the question counts
+ * as lost. */
 void ipoib_verbs_ask(struct ipoib_verbs *v, const uint8_t mad[MAD_BYTES]);
 /* Gives the MADs that have come to an interface.  Returns 0, or -errno if no
  * more will come. */
