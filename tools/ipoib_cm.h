@@ -18,8 +18,8 @@
 /* The most messages that wait until the socket has room. */
 #define IPOIB_CM_UNSENT 1024
 
-/* What happens to the listener and the connections.  Each function may call the
- * functions of this header.  ctx: of ipoib_cm_open. */
+/* The functions that tell of events at the listener and the connections.  Each
+ * may call the functions of this header.  ctx: of ipoib_cm_open. */
 struct ipoib_cm_sink {
 	/* A neighbour asks for a connection; the function calls ipoib_cm_accept
 	 * or ipoib_cm_reject with m->new_id. */

@@ -82,7 +82,7 @@ static bool holds_libraries(const char *dir)
 }
 
 /* A build tree has tools/adverb and lib/, an installation bin/adverb and
- * lib/adverb/. */
+ * lib/adverb/ or, as meson was told, ADVERB_LIBDIR. */
 int launch_init(struct launch *l)
 {
 	static const char *const places[] = {"../lib/adverb", ADVERB_LIBDIR,
@@ -100,8 +100,9 @@ int launch_init(struct launch *l)
 			return 0;
 	}
 	fprintf(stderr,
-		"adverb: %s is neither in ../lib/adverb nor in ../lib beside "
-		"this program; build or install adverb completely.\n",
+		"adverb: %s is in none of the folders ../lib/adverb, " ADVERB_LIBDIR
+		" and ../lib beside this program; build or "
+		"install adverb completely.\n",
 		LIBRARY);
 	return -1;
 }
@@ -113,7 +114,7 @@ void launch_env(struct launch *l, const char *name_value)
 	else
 		fprintf(stderr,
 			"adverb: %s is not set: options set at most 32 "
-			"variables; set it before adverb starts.\n",
+			"variables; set the variable before adverb starts.\n",
 			name_value);
 }
 
@@ -177,7 +178,8 @@ bool launch_option(struct launch *l, int option, const char *value)
 }
 
 /* Returns 0 if execve would read the file, or -errno: -EACCES with *is_file if
- * the file is not executable, -EISDIR for a folder. */
+ * the file is not executable, -EACCES without it for a device or the like,
+ * -EISDIR for a folder. */
 static int check_file(const char *path, bool *is_file)
 {
 	struct stat st;
@@ -262,8 +264,9 @@ static bool has_unfit_name(const struct launch *l)
  * Finds the file that the kernel executes for @path: @path, or for a script its
  * interpreter, which may be a script too.  The loader sees that file only, and
  * the kernel takes privileges from that file only.  Stores the file's facts in
- * l->facts, its folder in l->origin and its name in @executed; "": @path is a
- * text without an interpreter, which execvp gives to the shell.
+ * l->facts, its folder in l->origin and its name in @executed; "": @path, or
+ * its interpreter, is a text without an interpreter, which execvp gives to the
+ * shell.
  */
 static void find_executed(struct launch *l, const char *path,
 			  char executed[PATH_MAX])
@@ -285,7 +288,8 @@ static void find_executed(struct launch *l, const char *path,
 		executed[0] = '\0';
 }
 
-/* Clears l->shim for a program that would end if the shim were preloaded. */
+/* Clears l->shim for a program that would end if the shim were preloaded; says
+ * so on stderr if l->insists. */
 static void withdraw_shim(struct launch *l, const char *path)
 {
 	const char *why = NULL;
@@ -337,8 +341,9 @@ static int refuse_privilege(const char *path, const char *why)
 
 /*
  * Is one of the three libraries missing?  Then the program would load the
- * system's library, which has none of adverb's devices.  A missing shim only
- * gives a message.
+ * system's library, which has none of adverb's devices.  Says on stderr which
+ * library is missing.  If only the shim is missing, says that, clears l->shim,
+ * and returns false.
  */
 static bool is_incomplete(struct launch *l)
 {
@@ -399,7 +404,8 @@ int launch_check(struct launch *l, const char *program)
 	return has_unfit_name(l) || is_incomplete(l) ? 126 : 0;
 }
 
-/* Adverb locks no memory, but some programs end if RLIMIT_MEMLOCK is low. */
+/* Raises the soft limit RLIMIT_MEMLOCK to the hard limit: adverb locks no
+ * memory, but some programs end if the limit is low. */
 static void raise_memlock(void)
 {
 	struct rlimit limit;

@@ -17,12 +17,13 @@
 #include <limits.h>
 #include <stdbool.h>
 
-enum { LAUNCH_ENV_MAX = 32 };
+enum { LAUNCH_ENV_MAX = 32 }; /* most variables that options set */
 
+/* How a program is started. */
 struct launch {
 	char libdir[PATH_MAX];		 /* the folder of adverb's libraries */
 	const char *env[LAUNCH_ENV_MAX]; /* "NAME=value", set in the program */
-	int env_count;
+	int env_count;			 /* entries of env in use */
 	bool shim;    /* preload libadverb-shim.so; launch_check may clear it */
 	bool insists; /* --shim: print a sentence if the shim has no effect */
 	bool private; /* --private: run in a new network namespace, private.h */
@@ -71,22 +72,22 @@ int launch_init(struct launch *l);
  * Returns false, and notes nothing, if @option is another option. */
 bool launch_option(struct launch *l, int option, const char *value);
 
-/* Adds "NAME=value" (borrowed) to the program's environment.  The variable is
- * left out, and a sentence on stderr says so, if there are already
- * LAUNCH_ENV_MAX. */
+/* Adds "NAME=value" (borrowed) to the program's environment.  If there are
+ * LAUNCH_ENV_MAX variables already, leaves the variable out and says so on
+ * stderr. */
 void launch_env(struct launch *l, const char *name_value);
 
 /* Is @text "NAME=value"?  If not, says so on stderr. */
 bool launch_env_is(const char *text);
 
-/* Adds NAME=value (copied) to the program's environment, or says on stderr that
- * there are already LAUNCH_ENV_MAX variables. */
+/* Does what launch_env does, but copies the name and the value. */
 void launch_set(struct launch *l, const char *name, const char *value);
 
 /* Finds @program as execvp would, and puts its path into @path of PATH_MAX
- * bytes.  Returns 0; -ENOENT: no folder of PATH that this user may search has a
- * file of this name; -EACCES: only files that may not be executed have the
- * name; -EISDIR: @program is the path of a folder; or another -errno. */
+ * bytes.  Returns 0; -ENOENT: there is no such file or, for a name without '/',
+ * no folder of PATH that this user may search has a file of this name; -EACCES:
+ * the file, or each file of this name in PATH, may not be executed; -EISDIR:
+ * @program is the path of a folder; or another -errno. */
 int launch_find(const char *program, char *path);
 
 /*
@@ -98,7 +99,8 @@ int launch_find(const char *program, char *path);
  */
 int launch_check(struct launch *l, const char *program);
 
-/* Sets the environment and executes @argv.  Returns only on failure, with the
+/* Sets the environment, raises the soft limit RLIMIT_MEMLOCK, writes the files
+ * that the shim shows, and executes @argv.  Returns only on failure, with the
  * exit status 126 or 127, as shells exit, after a sentence on stderr. */
 int launch_exec(const struct launch *l, char *const argv[]);
 

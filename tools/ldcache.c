@@ -20,7 +20,7 @@ static const char magic[] = "glibc-ld.so.cache1.1";
 
 struct head {
 	char magic[sizeof(magic) - 1];
-	uint32_t count;
+	uint32_t count; /* of rows */
 	uint32_t unused[6];
 };
 
@@ -34,12 +34,15 @@ struct cache_row {
 _Static_assert(sizeof(struct head) == 48 && sizeof(struct cache_row) == 24,
 	       "the cache file has these sizes");
 
+/* The table of a cache file in memory. */
 struct table {
 	const char *bytes; /* the header, and the file's bytes after it */
 	size_t size;	   /* of `bytes` */
-	uint32_t count;
+	uint32_t count;	   /* of rows; `bytes` has all of them */
 };
 
+/* Returns the string at this offset from the header; "": the file does not have
+ * the whole string. */
 static const char *text_at(const struct table *t, uint32_t offset)
 {
 	if (offset >= t->size ||
@@ -159,9 +162,9 @@ static bool search_environment(const char *library, char *path)
 	return found;
 }
 
-/* Finds @library in the folders that dlinfo(3) lists for this program: those of
- * LD_LIBRARY_PATH, of the program's DT_RUNPATH if it has one, and the loader's
- * default folders. */
+/* Finds @library in the folders that dlinfo(3) lists for adverb itself: those
+ * of LD_LIBRARY_PATH, those of adverb's DT_RUNPATH if there is one, and the
+ * loader's default folders. */
 static bool search_folders(const char *library, char *path)
 {
 	void *self = dlopen(NULL, RTLD_LAZY);

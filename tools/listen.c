@@ -17,17 +17,18 @@
 #include <unistd.h>
 
 enum {
-	LISTEN_STEP = 512,
-	PORT_FIRST = 20000,
-	PORT_COUNT = 8000,
+	LISTEN_STEP = 512,     /* by which inodes.room grows */
+	PORT_FIRST = 20000,    /* the first port that is tried */
+	PORT_COUNT = 8000,     /* how many ports are tried */
 	TCP_STATE_LISTEN = 10, /* the kernel's number of the state */
 };
 
+/* The listening sockets of this network namespace, by their inode numbers. */
 struct inodes {
 	unsigned long *list; /* owned */
-	size_t count, room;
-	int port;      /* a port to look for; 0: none */
-	bool has_port; /* a socket listens at that port */
+	size_t count, room;  /* entries in use, and allocated */
+	int port;	     /* a port to look for; 0: none */
+	bool has_port;	     /* a socket listens at that port */
 };
 
 /* Adds the socket to the list, or leaves it out if no memory is left. */
@@ -99,6 +100,8 @@ static bool ask_kernel(int family, struct inodes *in)
 	return !failed;
 }
 
+/* Adds the listening sockets in a table of /proc/net; none if the table cannot
+ * be read. */
 static void read_table(const char *path, struct inodes *in)
 {
 	char line[512];
@@ -155,6 +158,8 @@ static bool holds_socket(pid_t pid, const struct inodes *in)
 	return found;
 }
 
+/* Has the process, or a descendant in at most `depth` generations, one of the
+ * sockets? */
 static bool tree_holds_socket(pid_t pid, const struct inodes *in, int depth)
 {
 	char path[64];
@@ -175,7 +180,7 @@ static bool tree_holds_socket(pid_t pid, const struct inodes *in, int depth)
 	return found;
 }
 
-/* Is /proc missing?  Then there is no way to find a socket's process. */
+/* Is /proc missing?  Then a socket's process cannot be found. */
 static bool lacks_proc(void)
 {
 	return access("/proc/self/fd", F_OK) != 0;

@@ -18,9 +18,10 @@ bool listen_is_ready(pid_t pid, int port);
 
 /*
  * Reserves a TCP port for the lifetime of this process.  The port is below the
- * ephemeral range, so that the kernel gives it to no connection, and no other
- * `adverb pair` reserves the port.  Returns the port; -EADDRINUSE: no port is
- * free; or another -errno: the port cannot be reserved.
+ * default ephemeral range of Linux, so that the kernel gives the port to no
+ * connection, and no other `adverb pair` of this network namespace reserves the
+ * port.  Returns the port; -EADDRINUSE: no port is free; or another -errno: the
+ * port cannot be reserved.
  */
 int listen_port_get(void);
 

@@ -74,6 +74,7 @@ static void preload_library(const char *name)
 		add_item("LD_PRELOAD", name, false);
 }
 
+/* Preloads one of the libraries, unless it cannot be read. */
 static void preload_frontend(const struct launch *l, const char *library)
 {
 	char path[PATH_MAX + 32];
@@ -154,6 +155,8 @@ static void add_vendors(const struct launch *l)
 	}
 }
 
+/* Is this file missing in @libdir, unreadable, or on a file system without
+ * execution?  If so, @why says which. */
 static bool lacks_file(const char *libdir, const char *name,
 		       char why[LOADER_WHY])
 {

@@ -19,8 +19,9 @@
  * Puts the shim's name for LD_PRELOAD into @name of PATH_MAX bytes.  The name
  * contains $PLATFORM if the loader finds the shim by such a name: then a 32-bit
  * program finds an empty library, and its loader prints no error.  Returns
- * false, and the reason in *why (borrowed), if this machine's loader cannot
- * load the shim.
+ * false, and the reason in *why, if this machine's loader cannot load the shim.
+ * The reason is borrowed, and valid until the next call of a function of
+ * dlfcn.h.
  */
 bool loader_shim(const char *libdir, char *name, const char **why);
 

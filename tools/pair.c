@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 enum {
-	ARGV_MAX = 256,
+	ARGV_MAX = 256,	   /* words of a command line, with the final NULL */
 	GRACE_MS = 3000,   /* from a side's failure to the stop of its peer */
 	TERM_MS = 2000,	   /* between SIGTERM and SIGKILL */
 	READY_POLL_MS = 5, /* between looks: a listen(2) raises no event */
@@ -33,25 +33,27 @@ enum {
 	USAGE_MAX = 4096,      /* bytes of what a tool prints for -h */
 };
 
+/* One run of adverb pair. */
 struct pair {
 	struct launch server_env, client_env;
 	struct side server, client;
 	const char *server_argv[ARGV_MAX], *client_argv[ARGV_MAX];
-	char client_program[PATH_MAX];
-	const char *address;
-	char port[16];
-	long long timeout_ms;
-	uint64_t deadline_ms; /* when the present wait ends */
-	int signals;	      /* a signalfd */
-	int ready;	      /* a pipe: the server's librdmacm writes a byte
-			       * when the server listens by rdma_cm */
-	int caught;	      /* the signal that ends this run, or 0 */
-	bool timed_out;
+	char client_program[PATH_MAX]; /* the path of tool_client */
+	const char *address;	       /* the server's; borrowed */
+	char port[16];		       /* the reserved TCP port */
+	long long timeout_ms;	       /* --timeout */
+	uint64_t deadline_ms;	       /* when the present wait ends */
+	int signals;		       /* a signalfd */
+	int ready;	/* a pipe: the server's librdmacm writes a byte
+			 * when the server listens by rdma_cm */
+	int caught;	/* the signal that ends this run, or 0 */
+	bool timed_out; /* a wait took timeout_ms */
 	/* The server does not end by itself; it is stopped when the client has
 	 * ended. */
 	bool server_stays;
 };
 
+/* Reads the signals that have come.  SIGCHLD only ends a wait. */
 static void take_signals(struct pair *p)
 {
 	struct signalfd_siginfo info;
@@ -92,6 +94,8 @@ static bool is_ready(const struct pair *p)
 	       listen_is_ready(p->server.pid, atoi(p->port));
 }
 
+/* Waits until the server is ready.  False: the server has ended, a signal ends
+ * this run, or the time is up. */
 static bool wait_ready(struct pair *p)
 {
 	while (!is_ready(p)) {
@@ -166,6 +170,8 @@ static void wait_end(struct pair *p)
 	}
 }
 
+/* Sends the signal to both sides, and waits for their end, for wait_ms at
+ * most. */
 static void stop_sides(struct pair *p, int signal, int wait_ms)
 {
 	uint64_t until = monotonic_ms() + (uint64_t)wait_ms;
@@ -177,6 +183,8 @@ static void stop_sides(struct pair *p, int signal, int wait_ms)
 		wait_once(p, until);
 }
 
+/* Returns the exit status of this run.  The status of a side that this run has
+ * killed does not count. */
 static int final_status(const struct pair *p)
 {
 	int s = p->server.killed ? 0 : p->server.status;
@@ -194,7 +202,8 @@ static int final_status(const struct pair *p)
 	return worse;
 }
 
-/* Starts the server, which alone inherits the pipe's write end. */
+/* Starts the server, which alone inherits the write end of the pipe p->ready.
+ * Returns 0 or -errno. */
 static int start_server(struct pair *p)
 {
 	int ends[2], theirs, err;
@@ -312,6 +321,7 @@ static void print_help(FILE *out)
 		launch_pcap_help, launch_help);
 }
 
+/* Returns the address for "@", the port for "%", or else the word itself. */
 static const char *fill_in(const struct pair *p, const char *word)
 {
 	if (strcmp(word, "@") == 0)
@@ -406,7 +416,7 @@ static int plan_tool(struct pair *p, char **argv)
 	return 2;
 }
 
-/* Returns whether a socket cannot be bound to the address, or cannot reach it.
+/* Returns true if a socket cannot be bound to the address, or cannot reach it.
  * Linux binds a socket to 127.0.0.1 although lo is down. */
 static bool is_absent(const struct sockaddr *at, socklen_t bytes)
 {

@@ -7,9 +7,9 @@
 
 /* Runs server and client; @argv[0] is "pair".  Returns an exit status: the
  * greater status of the two programs, 124 if the time is up, 128 + N after
- * signal N, 2 if the command line is wrong, 126 or 127 if a program cannot run,
- * or 1 if adverb pair itself fails or the server ends with 0 before it listens.
- */
+ * signal N, 0 after --help, 2 if the command line is wrong, 126 or 127 if a
+ * program cannot run, or 1 if adverb pair itself fails or the server ends with
+ * 0 before it listens. */
 int pair_main(int argc, char **argv);
 
 #endif

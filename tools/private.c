@@ -37,7 +37,9 @@ static int write_text(const char *path, const char *text)
 	return err;
 }
 
-/* user_namespaces(7): without "deny" the kernel accepts no gid_map. */
+/* Maps the user and the group to themselves in a new user namespace.  Without
+ * "deny" the kernel accepts no gid_map (user_namespaces(7)).  Returns 0 or
+ * -errno. */
 static int keep_ids(uid_t user, gid_t group)
 {
 	char map[32];

@@ -44,6 +44,8 @@ close_master:
 	return -1;
 }
 
+/* In the child: becomes the program, in a process group of its own, which ends
+ * with `parent`. */
 static void become_program(const struct launch *l, int out, pid_t parent,
 			   const char *const argv[])
 {

@@ -18,14 +18,16 @@
 
 enum { SIDE_LINE_MAX = 4096 };
 
+/* One side, from side_start to side_fini. */
 struct side {
 	const char *name; /* "server" or "client" */
 	pid_t pid;	  /* 0: not started */
 	int out;	  /* the read end of stdout and stderr; -1: closed */
 	bool ended;	  /* the process has ended */
-	bool reaped;	  /* by side_fini: the pid may be another process's */
-	bool killed;	  /* by side_kill: status is not the program's own */
-	int status;	  /* once ended: as a shell's, 128 + N for signal N */
+	bool reaped;	  /* side_fini has reaped it: the pid may be another
+			     process's */
+	bool killed; /* side_kill was called: status is not the program's own */
+	int status;  /* once ended: as a shell's, 128 + N for signal N */
 	char line[SIDE_LINE_MAX]; /* the start of an unfinished line */
 	size_t line_size;	  /* bytes of `line` in use */
 };
@@ -45,9 +47,9 @@ void side_look(struct side *s);
 /* Sends @signal to the process group if the side is running. */
 void side_kill(struct side *s, int signal);
 
-/* Kills what is left of the process group after the side's end, reaps the
- * process, prints the rest of the output, and closes s->out.  Further calls do
- * nothing. */
+/* Kills what is left of the process group, reaps the process if it has ended,
+ * prints the rest of the output, and closes s->out.  After the process was
+ * reaped, further calls do nothing. */
 void side_fini(struct side *s);
 
 /* Was the side started, and has side_look not found its end yet? */

@@ -97,11 +97,13 @@ const char *tool_client(const struct tool *tool, const char *program,
 	return length >= 0 && (size_t)length < size ? path : NULL;
 }
 
+/* A command line under construction. */
 struct words {
-	const char **out;
+	const char **out; /* of max entries; count of them are in use */
 	size_t count, max;
 };
 
+/* Adds a word.  A count of max or more says that words did not fit. */
 static void add_word(struct words *w, const char *word)
 {
 	if (w->count + 1 < w->max)

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { TOOL_WORDS_MAX = 8 };
+enum { TOOL_WORDS_MAX = 8 }; /* words of a row for one side */
 
 /*
  * One tool.  In its words "@" stands for the server's address, "%" for the free
@@ -19,6 +19,7 @@ enum { TOOL_WORDS_MAX = 8 };
  */
 struct tool {
 	const char *name; /* a pattern of fnmatch(3) */
+	/* the words of each side; NULL: the rest is not used */
 	const char *server[TOOL_WORDS_MAX];
 	const char *client[TOOL_WORDS_MAX];
 	const char *last;      /* the last word of the client, or NULL */
@@ -36,8 +37,9 @@ struct tool {
 /* Returns the row for @program, a path or a name; NULL: there is none. */
 const struct tool *tool_find(const char *program);
 
-/* Returns the row for the installed release: tool->newer if tool->newer_word is
- * in @usage, the text that the program prints for -h; otherwise @tool. */
+/* Returns the row for the installed release: tool->newer if there is one and
+ * tool->newer_word is in @usage, the text that the program prints for -h;
+ * otherwise @tool. */
 const struct tool *tool_by_usage(const struct tool *tool, const char *usage);
 
 /* Returns the client's program for the server's program @program: @program

@@ -12,20 +12,22 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The options, and the two latest looks at the processes. */
 struct top {
 	double interval; /* seconds */
-	bool once, json;
+	bool once, json; /* --once, --json */
 	struct watch before, now;
 };
 
 /* A QP of a process, and the QP's traffic since the last look. */
 struct qp_row {
-	const struct watch_process *process, *peer;
+	const struct watch_process *process, *peer; /* peer NULL: not known */
 	const struct qp *qp;
 	double tx_bytes, rx_bytes, packets; /* per second */
 	uint64_t retransmits, rnr_waits;    /* since the last look */
 };
 
+/* For each wait of a QP, its word in JSON. */
 static const char *const waits[QP_WAITS] = {
 	[QP_WAIT_NONE] = "",	       [QP_WAIT_ANSWER] = "answer",
 	[QP_WAIT_WINDOW] = "window",   [QP_WAIT_READS] = "reads",
@@ -33,6 +35,7 @@ static const char *const waits[QP_WAITS] = {
 	[QP_WAIT_SOCKET] = "socket",   [QP_WAIT_CREDIT] = "credit",
 };
 
+/* For each wait of a QP, its clause in the table and in JSON. */
 static const char *const why[QP_WAITS] = {
 	[QP_WAIT_NONE] = "",
 	[QP_WAIT_ANSWER] =
@@ -48,6 +51,8 @@ static const char *const why[QP_WAITS] = {
 		"the socket of the peer's process on this host is full",
 };
 
+/* Returns what the QP waits for; a QP that may not send waits for nothing.  The
+ * value is another process's, and may be any. */
 static enum qp_wait wait_of(const struct qp *qp)
 {
 	bool sends = qp->state == HCA_QP_RTS || qp->state == HCA_QP_SQD;
@@ -179,8 +184,9 @@ static void print_row(const struct qp_row *r)
 	       text);
 }
 
-/* Prints which packets a process has dropped, if any: a sound network causes no
- * drops.  The counters of another version of adverb are unknown. */
+/* Prints which packets a process has dropped, if any: in a sound network drops
+ * are rare.  A process with another version of adverb gets a line that says so,
+ * since its counters are unknown. */
 static void print_drops(const struct watch_process *p)
 {
 	const struct {
@@ -225,7 +231,9 @@ static void name_suspect(const struct engine_suspect *s,
 		  INET6_ADDRSTRLEN);
 }
 
-/* Prints the address that sends the most packets that fit no connection. */
+/* Prints the address that sends the process the most packets that fit no
+ * connection, and how many other sources there are; nothing if there are none.
+ */
 static void print_suspect(const struct watch_process *p)
 {
 	static const char *const what[ENGINE_SIGNS] = {

@@ -55,7 +55,7 @@ int vendor_list(const char *libdir, struct vendor out[VENDOR_MAX])
 }
 
 /* Returns the rest of @folder behind $ORIGIN or ${ORIGIN}; NULL: @folder begins
- * with neither.  As for glibc's loader, $ORIGINAL is another word. */
+ * with neither.  As glibc's loader does, takes $ORIGINAL for another word. */
 static const char *behind_origin(const char *folder)
 {
 	static const char *const words[] = {"$ORIGIN", "${ORIGIN}"};

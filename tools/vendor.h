@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * vendor: inert libraries in place of the libraries of adapters' vendors
- * (src/stubs), each in a folder of its own below <libdir>/vendor, as in
- * vendor/mlx5/libmlx5.so.1.
+ * vendor: libraries whose calls all fail, in place of the libraries of
+ * adapters' vendors (src/stubs), each in a folder of its own below
+ * <libdir>/vendor, as in vendor/mlx5/libmlx5.so.1.
  *
  * Some programs link a vendor's library.  If the system has the vendor's own
- * library, a program loads that one, since the inert library may lack functions
- * that the program needs.  No lock.
+ * library, a program loads the vendor's, since the library of src/stubs may
+ * lack functions that the program needs.  No lock.
  */
 #ifndef TOOLS_VENDOR_H
 #define TOOLS_VENDOR_H
@@ -15,6 +15,7 @@
 
 enum { VENDOR_MAX = 16 };
 
+/* One of these libraries. */
 struct vendor {
 	char library[64];      /* "libmlx5.so.1" */
 	char folder[PATH_MAX]; /* the folder of the library */
@@ -26,8 +27,10 @@ struct vendor {
 int vendor_list(const char *libdir, struct vendor out[VENDOR_MAX]);
 
 /*
- * Does a program find the vendor's own library?  @facts are the program's, or
- * NULL if nothing is known of the program; @origin is the program's folder.
+ * Does a program find the vendor's own library: by its search path, or as
+ * ldcache_find does, in a folder other than v->folder?  @facts are the
+ * program's, or NULL if nothing is known of the program; @origin is the
+ * program's folder, for $ORIGIN.
  */
 bool vendor_is_installed(const struct vendor *v,
 			 const struct binary_facts *facts, const char *origin);

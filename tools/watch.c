@@ -109,7 +109,8 @@ static int open_memory(int pid, const char *name)
 	return fd;
 }
 
-/* /proc/PID/stat is "pid (name) S ..."; the name may contain ")". */
+/* Reads the name and the state of the process.  /proc/PID/stat is "pid (name) S
+ * ..."; the name may contain ")". */
 static void read_stat(struct watch_process *p)
 {
 	char path[32], text[256];
@@ -147,6 +148,7 @@ static void add_peers(const struct parts *parts, struct qp *qp)
 	qp->stats.tx_bytes += counted.tx_bytes;
 }
 
+/* Copies the QPs of the process.  Returns 0 or -ENOMEM. */
 static int read_qps(const struct parts *parts, const struct hca_shared *s,
 		    struct watch_process *p)
 {
@@ -298,8 +300,7 @@ const struct qp *watch_qp(const struct watch *w, int pid, uint32_t qpn)
 	return NULL;
 }
 
-/* QPNs are random, so a QP is taken for qp's peer if each of the two has the
- * other's QPN as its destination. */
+/* QPNs are random, so two pairs with the same QPNs are unlikely. */
 const struct watch_process *watch_peer(const struct watch *w,
 				       const struct qp *qp)
 {

@@ -19,10 +19,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* An adverb process, as it was when watch_take read it. */
 struct watch_process {
 	int pid;
-	char name[20];
-	bool stopped; /* by a signal or a debugger */
+	char name[20]; /* the command's name, made printable */
+	bool stopped;  /* by a signal or a debugger */
 	bool foreign; /* of another version of adverb: the fields below are 0 */
 	struct engine_counters counters; /* the sums of all devices */
 	/* Sources of packets that fit no connection, the greatest weight first.
@@ -33,14 +34,16 @@ struct watch_process {
 	size_t qp_count;      /* QPs in qps */
 };
 
+/* The adverb processes at one time. */
 struct watch {
 	uint64_t at_ns; /* the time of watch_take, by CLOCK_MONOTONIC */
-	struct watch_process *processes;
-	size_t count;
+	struct watch_process *processes; /* an array; owned */
+	size_t count;			 /* entries of processes */
 };
 
-/* Reads into *w every process that this user may read.  Does not free the old
- * contents of *w.  Returns 0, or -ENOMEM and an empty *w. */
+/* Reads into *w every adverb process that this user may read; none if /proc is
+ * missing.  Does not free the old contents of *w.  Returns 0, or -ENOMEM and an
+ * empty *w. */
 int watch_take(struct watch *w);
 /* Frees what *w points to, and empties it. */
 void watch_free(struct watch *w);
@@ -48,7 +51,9 @@ void watch_free(struct watch *w);
 /* Returns the QP of process @pid with number @qpn, borrowed from @w; NULL: @w
  * has none. */
 const struct qp *watch_qp(const struct watch *w, int pid, uint32_t qpn);
-/* Returns the process of @qp's peer, borrowed from @w; NULL: @w has none. */
+/* Returns the process of @qp's peer, borrowed from @w; NULL: @w has none.  A QP
+ * counts as the peer if each of the two QPs has the QPN of the other as its
+ * destination. */
 const struct watch_process *watch_peer(const struct watch *w,
 				       const struct qp *qp);
 

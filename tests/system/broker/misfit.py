@@ -667,9 +667,9 @@ for lacks, words, statuses in (
         r"directory\); build or install adverb completely\." % lacks,
         statuses))
 case("lib/libibverbs.so.1 is missing", incomplete(
-    "lib/libibverbs.so.1", ["run", "--", "true"], "adverb: libibverbs.so.1 is "
-    "neither in ../lib/adverb nor in ../lib beside this program; build or "
-    "install adverb completely.", (126,)))
+    "lib/libibverbs.so.1", ["run", "--", "true"], r"adverb: libibverbs.so.1 is "
+    r"in none of the folders ../lib/adverb, \S+ and ../lib beside this program; "
+    "build or install adverb completely.", (126,)))
 case("adverb-sim is missing", incomplete(
     "sim/adverb-sim", ["sim", "--seeds", "1..2"], "adverb: adverb-sim is not "
     "beside this program; build or install adverb completely."))
