@@ -10,20 +10,21 @@
 #include "sim/pcap.h"
 #include "util/bits.h"
 
-#define LIMIT_MAX   100000u /* the greatest limit of a stream */
-#define ROOM	    (2 * FPDU_ULPDU_MAX)
+#define LIMIT_MAX   100000u		 /* the greatest limit of a stream */
+#define ROOM	    (2 * FPDU_ULPDU_MAX) /* for one call beyond the limit */
 #define STREAM_SIZE (LIMIT_MAX + ROOM)
 #define WIRE_NS	    5000   /* the least time that bytes are under way */
 #define LATE_NS	    300000 /* bound of the further, random delay */
 #define AGAIN_MS    200	   /* the longest further delay by a retransmission */
 
+/* The stream from a flow's QP to the peer. */
 struct bytestream {
 	uint64_t at_ns;	     /* when the next bytes arrive */
 	uint32_t head, tail; /* bytes[tail] to bytes[head - 1] are under way */
 	uint32_t limit;	     /* bytes under way from which the stream is full */
-	bool is_open;
-	bool is_full;  /* the sender waits for room */
-	bool is_ended; /* the sender puts no more bytes in */
+	bool is_open;	     /* from bytestream_open to its close or end */
+	bool is_full;	     /* the sender waits for room */
+	bool is_ended;	     /* the sender puts no more bytes in */
 	uint8_t bytes[STREAM_SIZE];
 };
 
@@ -87,6 +88,7 @@ void bytestream_break(struct flow *f)
 
 /* ---- sending ---- */
 
+/* Moves bytes of the engine into the stream of f, if it has room. */
 static void send_stream(struct world *w, struct flow *f)
 {
 	struct bytestream *b = f->bytestream;
@@ -156,6 +158,7 @@ static void end_stream(struct host *h, struct flow *f)
 		engine_stream_lost(h->engine, f->back->q, node_now(h));
 }
 
+/* Gives the receiver of f's stream all bytes that are under way, or some. */
 static void receive_stream(struct world *w, struct host *h, struct flow *f)
 {
 	struct bytestream *b = f->bytestream;
@@ -175,6 +178,7 @@ static void receive_stream(struct world *w, struct host *h, struct flow *f)
 		end_stream(h, f);
 }
 
+/* Has the stream of f bytes for h, or its end? */
 static bool is_due(const struct flow *f, const struct host *h)
 {
 	return is_live(f) && f->to == h &&

@@ -12,7 +12,8 @@
 struct bytestream;
 struct stream_config;
 
-/* Opens the stream of f, whose QP is in RTS. */
+/* Opens the stream of f, whose QP is in RTS, with the configuration c, which is
+ * copied.  The world fails if the engine refuses. */
 void bytestream_open(struct world *w, struct flow *f,
 		     const struct stream_config *c);
 /* Discards the stream of f and its bytes, at the end of a round. */
@@ -22,9 +23,11 @@ void bytestream_close(struct flow *f);
 void bytestream_break(struct flow *f);
 /* Have all bytes of f arrived?  True also if f has no open stream. */
 bool bytestream_is_empty(const struct flow *f);
-/* Moves the bytes that the engine of h has to send into the streams. */
+/* Moves the bytes that the engine of h has to send into the streams, as far as
+ * these have room. */
 void bytestream_send(struct host *h);
-/* Gives the engine of h the bytes that are due. */
+/* Gives the engine of h the bytes that are due, and tells it of the ends of
+ * streams. */
 void bytestream_receive(struct host *h);
 /* Returns the world's time at which h next receives bytes; UINT64_MAX: never.
  */

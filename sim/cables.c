@@ -130,6 +130,7 @@ uint16_t cables_lid(uint32_t host, uint32_t number)
 	return (uint16_t)(CABLES_FIRST_LID + CABLES_PORTS * host + number - 1);
 }
 
+/* Returns the port at end i, 0 or 1, of the cable. */
 static struct port *end_of(const struct cables *c, const struct cable *k, int i)
 {
 	return &c->node[k->node[i]]->ports[k->number[i]];
@@ -142,7 +143,8 @@ static bool is_between_switches(const struct cables *c, const struct cable *k)
 
 /* ---- the subnet manager ---- */
 
-/* Sets what a subnet manager sets once in a port. */
+/* Sets the MTU, the VLs and HOQLife of a port, which a subnet manager sets
+ * once. */
 static void set_port(struct port *port, bool is_lossless)
 {
 	uint8_t life = is_lossless ? PORT_INFO_LIFE_ENDLESS : SHORT_LIFE;
@@ -267,6 +269,8 @@ static void route_host(struct world *w, const struct cables *c,
 					       : draw_egress(w, c, i, hops);
 }
 
+/* The subnet manager's work: makes ports with a link ACTIVE, and computes all
+ * forwarding tables. */
 static void sweep_subnet(struct world *w, struct cables *c)
 {
 	c->sweep_ns = UINT64_MAX;
@@ -283,8 +287,8 @@ static void sweep_subnet(struct world *w, struct cables *c)
 	c->fabric->changes++;
 }
 
-/* The subnet manager learns of a change some time later, but before the time
- * without faults. */
+/* Draws when the subnet manager learns of a change: some time later, but at the
+ * latest when the time without faults begins. */
 static void schedule_sweep(struct world *w, struct cables *c)
 {
 	uint64_t at = w->now_ns + rng_below(&w->rng, SWEEP_MS) * WORLD_MS;

@@ -16,8 +16,9 @@
 
 #define CABLES_SWITCHES 5
 /* The switches come first, and then the hosts. */
-#define CABLES_NODES	 (CABLES_SWITCHES + WORLD_HOSTS)
-#define CABLES_PORTS	 2 /* of a host */
+#define CABLES_NODES (CABLES_SWITCHES + WORLD_HOSTS)
+#define CABLES_PORTS 2 /* of a host */
+/* The most cables, and the most LIDs. */
 #define CABLES_MOST	 (2 * CABLES_SWITCHES + CABLES_PORTS * WORLD_HOSTS)
 #define CABLES_LIDS	 (CABLES_PORTS * WORLD_HOSTS)
 #define CABLES_FIRST_LID 16 /* of port 1 of host 0; the others follow */
@@ -32,14 +33,15 @@ struct cable {
 	/* When the ports at both ends have the P_Key of all ports again;
 	 * UINT64_MAX: they have it. */
 	uint64_t rejoin_ns;
-	bool is_in_tree; /* of the tree that routes use if is_lossless */
+	bool is_in_tree; /* in the tree that routes use if cables.is_lossless */
 };
 
+/* The cables of a world, and the nodes at their ends. */
 struct cables {
 	struct fabric *fabric; /* owned */
 	uint32_t switches;     /* how many of the nodes are switches */
 	uint32_t nodes;	       /* switches and hosts */
-	struct node *node[CABLES_NODES];
+	struct node *node[CABLES_NODES]; /* of the fabric; by index */
 	struct cable list[CABLES_MOST];
 	uint32_t count;	   /* entries of list */
 	uint64_t sweep_ns; /* when the subnet manager runs; UINT64_MAX: never */
@@ -60,12 +62,12 @@ struct port *cables_port(const struct cables *c, uint32_t host,
 			 uint32_t number);
 /* Returns the LID of port `number`, 1 or 2, of a host. */
 uint16_t cables_lid(uint32_t host, uint32_t number);
-/* Cuts a cable that the seed draws, for a while.  Returns whether it was cut
- * now. */
+/* Cuts a cable that the seed draws, for a while.  False: the cable is cut
+ * already. */
 bool cables_cut(struct world *w, struct cables *c);
 /* Gives a port that the seed draws another P_Key, or none, for a while: a port
- * of a host, or the port of the switch at the same cable.  Returns whether the
- * P_Key was changed now. */
+ * of a host, or the port of the switch at the same cable.  False: a port at
+ * that cable has another P_Key already. */
 bool cables_part(struct world *w, struct cables *c);
 /* Returns the world's time at which cables_turn is due; UINT64_MAX: never. */
 uint64_t cables_next(const struct cables *c);

@@ -13,7 +13,7 @@
 #define LATE_NS	 300000 /* the longest delay of a frame */
 #define NUDGE_NS 500	/* the longest of the short delays of a frame */
 
-/* Flips one bit; false: the frame is dropped. */
+/* Flips one bit.  False: the caller drops the frame. */
 static bool corrupt_frame(struct world *w, struct flight *f)
 {
 	uint32_t bit = rng_below(&w->rng, (uint32_t)f->len * 8);
@@ -76,6 +76,7 @@ static unsigned delay_copy(struct world *w, struct flight *f)
 	return most ? PCAP_LATE : 0;
 }
 
+/* Returns the index of the host with this address; -1: no host has it. */
 static int host_of(const struct world *w, const struct inaddr *a)
 {
 	for (uint32_t i = 0; i < w->host_count; i++)
@@ -84,7 +85,8 @@ static int host_of(const struct world *w, const struct inaddr *a)
 	return -1;
 }
 
-/* fate: PCAP_COPY or 0. */
+/* Sends the packet of f that begins at offset `off` to the host with index
+ * `to`.  fate: PCAP_COPY for a second copy, else 0. */
 static void send_copy(struct world *w, const struct engine_frame *f, int to,
 		      size_t off, unsigned fate)
 {
@@ -115,9 +117,9 @@ static void send_copy(struct world *w, const struct engine_frame *f, int to,
 }
 
 /*
- * Sends a frame of another user of the host, who has seen frame f.  Only the
- * source port, the PSN, the last byte before the ICRC and the ICRC may differ
- * from those of f.
+ * Sends a frame that another user of the host has forged after that user has
+ * seen frame f.  The forged frame arrives before f.  Only the source port, the
+ * PSN, the last byte before the ICRC and the ICRC may differ from those of f.
  */
 static void send_intruder(struct world *w, const struct engine_frame *f, int to)
 {

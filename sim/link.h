@@ -5,8 +5,9 @@
 
 #include "sim/world.h"
 
-/* Sends frame f from host h to the host with address f->to.  The caller keeps
- * f.  The world fails if no host has this address. */
+/* Sends frame f from host h to the host with address f->to or, in a world with
+ * a subnet, into the subnet.  The caller keeps f.  The world fails if no host
+ * has the address. */
 void link_send(struct world *w, const struct host *h,
 	       const struct engine_frame *f);
 

@@ -7,7 +7,7 @@
 #include "sim/pair.h"
 #include "util/bits.h"
 
-#define NOTHING 0xffffffffu
+#define NOTHING 0xffffffffu /* the index of no request */
 
 bool loose_make(struct world *w, struct flow *f, bool defective,
 		const uint8_t *opcodes, uint32_t n, uint32_t most,
@@ -69,7 +69,7 @@ static bool is_write(const struct op *o)
 	       o->opcode == HCA_WR_RDMA_WRITE_IMM;
 }
 
-/* True: the receive's bytes [skip, skip + bytes) equal those at data. */
+/* Do the receive's bytes [skip, skip + bytes) equal those at data? */
 static bool holds_bytes(const struct flow *f, const struct recv *r,
 			uint32_t skip, const uint8_t *data, uint32_t bytes)
 {
@@ -87,6 +87,7 @@ static bool holds_bytes(const struct flow *f, const struct recv *r,
 	return !bytes;
 }
 
+/* Can completion c of receive r be that of the message of request o? */
 static bool is_message(const struct flow *f, const struct recv *r,
 		       const struct op *o, const struct cqe *c, uint32_t head)
 {
@@ -154,7 +155,7 @@ bool loose_is_over(const struct flow *f)
 }
 
 /* Checks that each byte of a WRITE's target is the old byte or a byte of some
- * posted WRITE. */
+ * posted WRITE, and excludes the target from the comparison of oracle_round. */
 static void replay_write(struct flow *f, const struct op *o)
 {
 	const uint8_t *source = f->from->memory.bytes + o->piece[0].off;
@@ -186,6 +187,7 @@ static void replay_write(struct flow *f, const struct op *o)
 	oracle_spread(f->to, &at, 1, source, o->bytes, true);
 }
 
+/* Returns how many bytes the receive has room for. */
 static uint32_t room_of(const struct recv *r)
 {
 	uint32_t bytes = 0;

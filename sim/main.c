@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The program adverb-sim: runs the worlds of the seeds that the user names. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -10,7 +11,8 @@
 #include "sim/turns.h"
 #include "sim/world.h"
 
-/* PATH_WITHOUT: the kind of path that --direct chooses. */
+/* PATH_WITHOUT: the kind of path that --direct chooses.  NAME: the program's
+ * name in messages. */
 #ifdef ADVERB_STEPS
 #define PATH_WITHOUT WORLD_TURNS
 #define NAME	     "adverb-sim-turns"
@@ -34,9 +36,9 @@ static const struct path paths[] = {
 };
 
 struct options {
-	uint64_t from, to;
-	uint32_t loss;
-	bool verbose;
+	uint64_t from, to;	 /* the first and the last seed */
+	uint32_t loss;		 /* in percent */
+	bool verbose;		 /* --verbose */
 	const struct path *path; /* NULL: packets of RoCEv2 */
 	const char *pcap; /* the file of the capture; NULL: there is none */
 };
@@ -232,6 +234,7 @@ static bool open_capture(const char *name)
 	return capture;
 }
 
+/* Writes bytes to the file `arg`, until a write fails. */
 static void write_capture(void *arg, const void *bytes, size_t n)
 {
 	if (!capture_err && fwrite(bytes, 1, n, arg) != n)
@@ -274,7 +277,8 @@ static void print_world(const struct world *w, uint64_t seed)
 
 static struct world w;
 
-/* to: the file of the capture, or NULL. */
+/* Runs the world of a seed, and returns the hash of the run.  to: the file of
+ * the capture, or NULL.  why: the failure; "": none. */
 static uint64_t run_once(uint64_t seed, const struct options *o, FILE *to,
 			 char why[200])
 {
@@ -296,8 +300,9 @@ static uint64_t run_once(uint64_t seed, const struct options *o, FILE *to,
 	return hash;
 }
 
-/* Runs a seed.  Runs every 16th seed again if it passes; both runs must have
- * the same hash. */
+/* Runs a seed, and prints the failure, if any.  Runs a seed that 16 divides
+ * again if it has passed: both runs must have the same hash.  Returns whether
+ * the seed has passed. */
 static bool run_seed(uint64_t seed, const struct options *o)
 {
 	char why[200], again[200];

@@ -21,12 +21,13 @@ struct memory {
 };
 
 /* A struct memory as another process reaches it.  That process can execute
- * atomics there only if it has mapped the memory. */
+ * atomics there only if the process has mapped the memory. */
 struct memory_elsewhere {
 	struct space space; /* the first member: the ops cast its address */
 	struct memory *of;  /* the memory; borrowed */
 	bool is_mapped;	    /* the other process has mapped the memory */
-	bool is_closed;	    /* reads and writes give -EPERM */
+	bool is_closed;	    /* reads and writes give -EPERM; the owner of this
+			       struct sets it */
 };
 
 /* Makes *e the address space by which another process reaches *of, which is

@@ -35,6 +35,8 @@ static void stall_host(struct world *w, struct host *h)
 	h->stalled_ns = choose_end(w, 200);
 }
 
+/* Makes the link of h drop all frames for a while; disturbs the subnet in a
+ * world that has one. */
 static void unplug_host(struct world *w, struct host *h)
 {
 	if (w->subnet) {
@@ -51,6 +53,7 @@ static void jump_clock(struct world *w, struct host *h)
 	h->skew_ns += (uint64_t)rng_below(&w->rng, 200000) * WORLD_MS;
 }
 
+/* Ends the process of h, and draws when the next process starts. */
 static void kill_host(struct world *w, struct host *h)
 {
 	if (h->dead)

@@ -74,6 +74,7 @@ static void open_shm_ack(struct host *h)
 	shm_ack_open(engine_shm_ack(h->engine), &h->page);
 }
 
+/* Makes the process of h, with an arena of zeroes. */
 static void make_process(struct host *h)
 {
 	struct process *p = calloc(1, sizeof(*p));
@@ -102,6 +103,7 @@ static void open_process(struct host *h)
 	h->hca.shared->pulse.word = 1;
 }
 
+/* Frees a process that has ended, once no queue pair refers to it. */
 static void free_process(struct process *p)
 {
 	if (p->users || !p->has_ended)
@@ -220,6 +222,8 @@ static bool can_join(const struct flight *f, const struct flight *g)
 	       !memcmp(&g->from, &f->from, sizeof(g->from)) && g->len <= f->len;
 }
 
+/* Answers the engine's questions about source ports: only WORLD_INTRUDER is not
+ * the peer's. */
 static void tell_sources(struct host *h)
 {
 	while (h->source_count) {
@@ -307,6 +311,7 @@ void node_receive(struct host *h, struct flight *f)
 	h->inbox[h->inbox_count++] = f;
 }
 
+/* Notes the event of a CQ.  The world fails if no event was requested. */
 static void fire_event(struct host *h, const struct engine_event *e)
 {
 	struct tap *t = &h->taps[e->user];
@@ -398,6 +403,7 @@ static void wake_targets(struct host *h)
 		node_wake(to);
 }
 
+/* Answers the engine's question for the page of a QP's process. */
 static void find_pages(struct host *h)
 {
 	uint32_t qpn = engine_wants_page(h->engine);

@@ -31,6 +31,7 @@ uint32_t oracle_opcode(const struct op *o)
 	return HCA_WC_SEND;
 }
 
+/* Checks the completion of request i of f. */
 static void check_request(struct world *w, struct flow *f, uint32_t i,
 			  const struct cqe *c)
 {
@@ -89,6 +90,7 @@ void oracle_completion(struct world *w, const struct cqe *c)
 
 /* ---- memory ---- */
 
+/* Excludes bytes from the comparison of oracle_round. */
 static void note_vague(struct host *h, uint32_t off, uint32_t bytes)
 {
 	struct world *w = h->world;
@@ -119,6 +121,8 @@ void oracle_spread(struct host *h, const struct piece *p, uint8_t n,
 	}
 }
 
+/* Compares bytes of the memory of h with the shadow memory; the world fails at
+ * the first difference. */
 static void compare_memory(struct world *w, const struct host *h, uint32_t off,
 			   uint32_t bytes)
 {
@@ -130,6 +134,8 @@ static void compare_memory(struct world *w, const struct host *h, uint32_t off,
 		   h->memory.bytes[off], h->shadow[off]);
 }
 
+/* Compares a region with the shadow memory and, if the region was deregistered,
+ * with its bytes at that time. */
 static void check_region(struct world *w, const struct region *r)
 {
 	const struct host *h = r->at;

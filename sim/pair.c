@@ -12,10 +12,12 @@
 #include "sim/service.h"
 #include "sim/subnet.h"
 
+/* The bytes of a flow for results, and those for receives. */
 #define SINK_BYTES (256u << 10)
-#define PAIRS	   6
-#define ROUNDS	   6
+#define PAIRS	   6 /* most pairs of a world */
+#define ROUNDS	   6 /* most rounds of a pair */
 
+/* The services from which that of a pair is drawn; half of the pairs are RC. */
 static const struct service *const services[] = {&service_rc, &service_rc,
 						 &service_uc, &service_ud};
 
@@ -92,6 +94,7 @@ static void empty_srq(struct srq *s)
 	srq_shared(s)->next = srq_shared(s)->next >> 32 << 32 | head;
 }
 
+/* Sets the indices of the receive queue that peers change. */
 static void set_peer_indices(struct qp *qp, uint32_t at)
 {
 	qp_target(qp)->posted = at;
@@ -357,6 +360,7 @@ static void start_round(struct world *w, struct pair *p)
 	p->phase = PAIR_RUNNING;
 }
 
+/* Ends the round, and lets the oracle check it. */
 static void finish_round(struct world *w, struct pair *p)
 {
 	for (int i = 0; i < 2; i++) {
@@ -371,6 +375,7 @@ static void finish_round(struct world *w, struct pair *p)
 							      : PAIR_OVER;
 }
 
+/* Has the flow nothing to wait for in this round? */
 static bool is_done(const struct flow *f)
 {
 	if (!pair_is_broken(f) && f->round.sqd && f->qp->state != HCA_QP_SQE)
@@ -406,7 +411,7 @@ static void flush_pair(struct world *w, struct pair *p)
 	p->phase = PAIR_FLUSHING;
 }
 
-/* Sets the QP of a drained send queue back to RTS after a while. */
+/* Sets the QP of a drained send queue back to RTS, in three calls of four. */
 static void resume_sq(struct world *w, struct flow *f)
 {
 	struct hca_qp_attr a = {0};
@@ -433,7 +438,7 @@ static void run_pair(struct world *w, struct pair *p)
 		finish_round(w, p);
 }
 
-/* May a frame of an unreliable pair's last round still arrive? */
+/* May a frame of an unreliable pair's previous round still arrive? */
 static bool may_come_late(const struct world *w, const struct pair *p)
 {
 	if (!p->flow->service->is_lossy || !p->round)
@@ -515,6 +520,7 @@ void pair_drained(struct world *w, const struct host *h, uint32_t qpn)
 		f->round.sqd = SQD_DRAINED;
 }
 
+/* A program drains its send queue (SQD). */
 static void drain_sq(struct world *w, struct flow *f)
 {
 	struct hca_qp_attr a = {.en_sqd_async_notify = 1};
@@ -542,6 +548,7 @@ static void change_path(struct world *w, struct flow *f)
 	workload_modify(w, f, &a, HCA_QP_RTS, HCA_QP_PATH_MIG_STATE);
 }
 
+/* A program deregisters a region that the seed draws. */
 static void deregister_one(struct world *w, struct flow *f)
 {
 	uint32_t k = draw_below(w, REGION_COUNT);

@@ -15,6 +15,7 @@
 
 enum pair_phase { PAIR_DOWN, PAIR_RUNNING, PAIR_FLUSHING, PAIR_OVER };
 
+/* Two connected queue pairs. */
 struct pair {
 	enum pair_phase phase;
 	struct flow *flow; /* array of two, one for each direction */
@@ -27,16 +28,18 @@ struct pair {
 
 /* Makes pairs between the world's hosts, and their QPs; each pair is DOWN. */
 void pair_init(struct world *w);
-/* Destroys the pairs and their objects. */
+/* Destroys the pairs and their objects, and frees the flows. */
 void pair_fini(struct world *w);
 /* Moves each pair that has nothing to wait for to its next phase. */
 void pair_step(struct world *w);
 /* Is each pair OVER? */
 bool pair_all_over(const struct world *w);
-/* Fails the world, and says which flow has not ended. */
+/* Fails the world, and says which flow has not ended.  At least one pair is not
+ * OVER. */
 void pair_stuck(struct world *w);
-/* Causes a fault of a program, which ends a round early, sets a QP to ERR or
- * SQD, deregisters memory, or changes a QP's path. */
+/* Draws a flow and a fault of its program: ends the round early, sets the QP to
+ * ERR or SQD, deregisters memory, or changes the QP's path.  Does nothing if
+ * the pair is not RUNNING, or the program cannot do that now. */
 void pair_disturb(struct world *w);
 /* Destroys the QPs and CQs of h, whose process ends. */
 void pair_host_dies(struct world *w, struct host *h);

@@ -12,7 +12,7 @@
 #include "sim/pair.h"
 #include "util/bits.h"
 
-#define TTL	  64
+#define TTL	  64 /* of captured frames */
 #define SECOND_NS 1000000000u
 /* The ports of a connection's ends.  No two connections of a world have the
  * same first port, unless there are more than CLIENT_PORTS connections. */
@@ -20,11 +20,12 @@
 #define CLIENT_PORTS 16384
 #define SERVER_PORT  7174
 
+/* The captured connection of a pair. */
 struct pcap_stream {
-	struct tcp_segments segments;
+	struct tcp_segments segments; /* its write takes each segment */
 	struct world *world;
-	struct inaddr
-		end[2]; /* by enum tcp_segment_side: of the pair's flows */
+	/* The addresses of both ends, by enum tcp_segment_side. */
+	struct inaddr end[2];
 };
 
 /* ---- blocks ---- */
@@ -138,6 +139,7 @@ void pcap_packet(struct world *w, const uint8_t *p, size_t n, unsigned fate)
 
 /* ---- byte streams ---- */
 
+/* Writes a TCP segment; arg: the struct pcap_stream. */
 static void write_segment(void *arg, const struct tcp_segment *made)
 {
 	const struct pcap_stream *s = arg;
@@ -167,6 +169,7 @@ static uint32_t put_mpa(uint8_t p[MPA_FRAME_MAX], const struct stream_config *c)
 	return (uint32_t)mpa_write(p, &f);
 }
 
+/* Begins the connection with TCP's handshake and MPA's exchange. */
 static void begin_stream(struct pcap_stream *s, const struct stream_config *c)
 {
 	struct tcp_segment_start start[2];

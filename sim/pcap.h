@@ -30,8 +30,8 @@ enum pcap_fate {
 	PCAP_FORGED = 32, /* delivers it, though its sender is an intruder */
 };
 
-/* Sets where the capture goes, and begins it.  The link type is that of the
- * world's packets. */
+/* Begins a capture: from now on, `write` takes the bytes of the capture, with
+ * `arg`.  The link type is that of the world's packets. */
 void pcap_begin(struct world *w,
 		void (*write)(void *arg, const void *bytes, size_t n),
 		void *arg);
@@ -52,8 +52,8 @@ void pcap_connect(struct world *w, const struct flow *f,
 void pcap_bytes(const struct flow *f, const uint8_t *p, uint32_t n);
 /* Writes the end of f's stream, of which the receiver learns now. */
 void pcap_end(const struct flow *f);
-/* Writes a reset if the pair's connection has not ended in both directions, and
- * frees *p and what it owns. */
+/* Writes a reset if the connection *p has not ended in both directions, frees
+ * **p, and sets *p to NULL.  Does nothing if *p is NULL. */
 void pcap_disconnect(struct pcap_stream **p);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "sim/workload.h"
 
+/* The table of a service. */
 struct service {
 	uint32_t qp_type; /* HCA_QPT_* */
 	/* The service is unreliable: nothing is sent again, and a late packet
@@ -33,8 +34,8 @@ struct service {
 	void (*fill)(const struct flow *f, const struct op *o, struct wqe *e);
 	/* May the program post f's next request now?  NULL: always. */
 	bool (*may_post)(const struct flow *f);
-	/* Called for each flow at the end of a round, before the QPs enter
-	 * RESET.  NULL: the service has nothing to do then. */
+	/* Does the service's part of the end of f's round, before the QPs enter
+	 * RESET.  NULL: there is none. */
 	void (*end)(struct flow *f);
 	/* --- the oracle --- */
 	/* May request i of f complete with this status? */
@@ -42,11 +43,12 @@ struct service {
 	/* Checks the completion of the i-th receive posted for f. */
 	void (*received)(struct world *w, struct flow *f, uint32_t i,
 			 const struct cqe *c);
-	/* Called when all requests of f are complete, or when f's process has
-	 * ended.  Returns false while a receive must still complete or, for
-	 * iWARP, while bytes are under way. */
+	/* Asked when all requests of f are complete, or when the process of
+	 * f->from has ended: is the round of f over?  False while a receive
+	 * must still complete or, for iWARP, while bytes are under way. */
 	bool (*is_over)(const struct flow *f);
-	/* Executes f's requests once more, in the shadow memories. */
+	/* Executes f's requests once more, in the shadow memories of both
+	 * hosts. */
 	void (*replay)(struct flow *f);
 };
 

@@ -15,7 +15,7 @@
 #include "util/bits.h"
 #include "util/shared.h"
 
-#define SLS	16
+#define SLS	16   /* how many SLs there are */
 #define TURN_NS 2000 /* until links carry more packets */
 /* The least room of a VL's buffer, and the least that a link carries in a turn,
  * in blocks (fabric/lane.h): one packet with a payload of 4096 bytes. */
@@ -27,23 +27,26 @@ struct order {
 	uint64_t entered, left;
 };
 
+/* The subnet of a world, and the hosts' data ends. */
 struct subnet {
 	struct cables cables;
-	/* By host and port number minus 1; NULL: the host is dead. */
+	/* The data ends, by host and by port number minus 1; NULL: the host is
+	 * dead. */
 	struct data_end *ends[WORLD_HOSTS][CABLES_PORTS];
 	shared_u32 changes; /* reach_changes, for the hosts (engine_subnet) */
 	uint64_t due_ns;    /* when packets move next; UINT64_MAX: never */
 	/* A cable was cut, a P_Key has changed, or a process has ended, so
 	 * packets may be lost. */
 	bool was_disturbed;
-	/* By the ports of the sender and the receiver, and by SL: the packets
-	 * between which the subnet keeps the order. */
+	/* The sequences of packets in which the subnet keeps the order: by the
+	 * ports of the sender and the receiver, and by SL. */
 	struct order order[CABLES_LIDS][CABLES_LIDS][SLS];
 };
 
 /* ---- hosts ---- */
 
-/* Shows the hosts that answers of subnet_ask may have changed. */
+/* Shows the hosts that answers of subnet_ask may have changed.  All hosts run
+ * in one thread, so no other thread needs the order of the store. */
 static void show_changes(struct subnet *s)
 {
 	shared_store(&s->changes, reach_changes(s->cables.fabric));
@@ -172,8 +175,8 @@ bool subnet_may_send(struct host *h)
 	return by_one && by_two;
 }
 
-/* Adds a packet to a hash, but not the VL in the first byte, and not the VCRC:
- * the ports on the way set these. */
+/* Adds a packet to a hash, without its first byte, which has the VL, and
+ * without its VCRC: the ports on the way set these. */
 static uint64_t add_hash(uint64_t hash, const uint8_t *bytes, size_t n)
 {
 	for (size_t i = 1; i < n - LRH_VCRC_BYTES; i++)
@@ -243,6 +246,7 @@ static void damage_packet(struct world *w, struct flight *f)
 		f->len = rng_below(&w->rng, (uint32_t)f->len) + 1;
 }
 
+/* Puts a packet into the socket of the end's host, perhaps damaged. */
 static void deliver_packet(struct world *w, const struct data_end *end,
 			   const uint8_t *bytes, size_t n)
 {
@@ -261,7 +265,8 @@ static void deliver_packet(struct world *w, const struct data_end *end,
 	node_receive(h, f);
 }
 
-/* Fills the socket of the end's host. */
+/* Moves packets from the end into the socket of the end's host, until none is
+ * left or the socket is full. */
 static void deliver_packets(struct world *w, struct data_end *end)
 {
 	struct host *h = data_owner(end);
@@ -294,6 +299,7 @@ void subnet_resume(struct host *h)
 	}
 }
 
+/* Moves packets, delivers those that have arrived, and sets due_ns. */
 static void move_packets(struct world *w)
 {
 	struct subnet *s = w->subnet;

@@ -29,10 +29,10 @@ void subnet_detach(struct host *h);
 /* May h send now?  After false, h wakes (host.woken.writable) as soon as h may
  * send. */
 bool subnet_may_send(struct host *h);
-/* Gives the subnet a packet of host f->to_host; the subnet owns f from here
- * on. */
+/* Gives the subnet a packet that host f->to_host has sent; the subnet owns f
+ * from here on.  Drops the packet if the process that has sent it has ended. */
 void subnet_enter(struct world *w, struct flight *f);
-/* The socket of h has room again. */
+/* The socket of h has room again: lets the subnet deliver packets to h. */
 void subnet_resume(struct host *h);
 /* Returns the world's time at which subnet_turn is due; UINT64_MAX: not before
  * the next input. */
@@ -41,24 +41,27 @@ uint64_t subnet_next(const struct world *w);
  * cables, restores P_Keys, and runs the subnet manager. */
 void subnet_turn(struct world *w);
 /* Cuts a cable that the seed draws, or changes the P_Key of a port, for a
- * while. */
+ * while; does nothing if that cable or port is changed already. */
 void subnet_disturb(struct world *w);
 /* Tells the engine of h the LIDs and P_Keys of its ports. */
 void subnet_tell_ports(struct host *h);
 /* Are packets on their way in the subnet? */
 bool subnet_is_busy(const struct world *w);
-/* Answers the question of h for the path of a QP (engine_wants_path).  Returns
- * the host that the QP's packets reach, after engine_set_way, if the subnet
- * also delivers the answers; NULL: the QP has to send packets. */
+/* Answers the question of h for the path of a QP (engine_wants_path).  If the
+ * subnet delivers the QP's packets and the answers to them, calls
+ * engine_set_way, and returns the host that the packets reach.  NULL: the QP
+ * has to send packets. */
 struct host *subnet_ask(struct host *h, const struct engine_want *want);
 /* Sets the members of *ah by which packets of f's QP go from port `number`, 1
  * or 2, of the sender to the port with the same number of the receiver. */
 void subnet_address(const struct flow *f, uint32_t number, struct hca_ah *ah);
 /* Does what subnet_address does, and draws whether the packets have a GRH. */
 void subnet_draw_path(const struct flow *f, uint32_t number, struct hca_ah *ah);
-/* Checks at the end of a world in which no cable was cut, no P_Key has changed
- * and no host has died: the subnet has delivered each packet once, unchanged,
- * and in the order of the sender's packets with the same ports and SL. */
+/* Checks at the end of a world that the subnet has delivered each packet once,
+ * unchanged, and in the order of the sender's packets with the same ports and
+ * SL.  Checks nothing if the routes are not lossless (struct cables), a cable
+ * was cut, a P_Key has changed, a host has died, or packets are on their way.
+ */
 void subnet_check(struct world *w);
 
 #endif

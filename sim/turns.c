@@ -24,8 +24,8 @@
 	((void)(fake), (void)(bottom), (void)(size))
 #endif
 
-#define STACK_BYTES (1u << 20)
-#define PROGRAMS    WORLD_HOSTS
+#define STACK_BYTES (1u << 20)	/* of a fiber */
+#define PROGRAMS    WORLD_HOSTS /* the index of the programs' fiber */
 #define NO_FIBER    (WORLD_HOSTS + 1)
 #define SWITCH	    300000 /* the chance of a switch at a step, in millionths */
 #define SLOW	    200000 /* the chance of a slow fiber, in millionths */
@@ -67,12 +67,15 @@ static void run_fiber(uint32_t who)
 	__sanitizer_finish_switch_fiber(fake, NULL, NULL);
 }
 
+/* Lets another fiber run, as the seed decides.  Outside of a fiber does
+ * nothing. */
 void step_at(const char *name)
 {
 	if (all.now != NO_FIBER && rng_chance(&all.w->rng, SWITCH))
 		switch_to_main();
 }
 
+/* Fibers do not die while they hold a lock. */
 static bool is_dead(alock_owner owner)
 {
 	return false;
@@ -82,6 +85,7 @@ static void report_slow(alock_owner owner)
 {
 }
 
+/* Lets other fibers run while a fiber waits for a lock. */
 static bool wait_for(alock_owner owner)
 {
 	switch_to_main();
@@ -118,7 +122,7 @@ static void begin_fiber(uint32_t who)
 	all.is_running[who] = true;
 }
 
-/* Draws a fiber that has not ended; NO_FIBER: all have ended. */
+/* Draws a fiber whose turn is not over; NO_FIBER: all turns are over. */
 static uint32_t draw_fiber(void)
 {
 	uint32_t running[WORLD_HOSTS + 1], count = 0;
@@ -134,14 +138,16 @@ static uint32_t draw_fiber(void)
 		       : NO_FIBER;
 }
 
-/* Waits until the turn of h, or of every host if h is NULL, is over.  After
- * that the programs have the progress lock of h. */
+/* In the programs' fiber: waits until the turn of h, or of every host if h is
+ * NULL, is over.  After that the programs have the progress lock of h, or of
+ * every host. */
 static void take_lock(struct world *w, struct host *h)
 {
 	for (uint32_t i = 0; all.now == PROGRAMS && i < w->host_count; i++)
 		while ((!h || h == &w->hosts[i]) && all.is_running[i]) {
-			/* a slow fiber would only make the programs wait until
-			 * SLOW_TURNS fibers were drawn */
+			/* the host's fiber is no longer slow: otherwise the
+			 * programs would only wait until SLOW_TURNS fibers were
+			 * drawn */
 			if (all.slow == i)
 				all.slow = NO_FIBER;
 			switch_to_main();

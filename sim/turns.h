@@ -17,7 +17,7 @@
 #include "sim/world.h"
 
 /* Runs a turn of each host, and a turn of the programs if `programs` is true.
- * A world calls this function if world.take_turns is set to it. */
+ * The caller of world_init sets world.take_turns to this function. */
 void turns_take(struct world *w, bool programs);
 
 #endif

@@ -124,6 +124,7 @@ static void put_pieces(struct wqe *e, const struct region *r,
 						 p[i].bytes, r->lkey};
 }
 
+/* Posts f's next request.  False: the send queue is full. */
 static bool post_op(struct world *w, struct flow *f)
 {
 	const struct op *o = &f->round.ops[f->round.posted];
@@ -167,7 +168,8 @@ static bool is_beyond(const struct flow *f, const struct recv *r, int i)
 	return o->opcode == HCA_WR_RDMA_WRITE_IMM || before >= o->bytes;
 }
 
-/* Posts f's next receive to the responder's QP, which is that of f->back. */
+/* Posts f's next receive to the responder's QP, which is that of f->back, or to
+ * its shared receive queue.  False: the queue is full. */
 static bool post_recv(struct world *w, struct flow *f)
 {
 	const struct recv *r = &f->round.recvs[f->round.recvs_posted];
@@ -190,7 +192,8 @@ static bool post_recv(struct world *w, struct flow *f)
 	return true;
 }
 
-/* Ends a wait for a receive, as a poll that finds nothing does. */
+/* Ends the wait of direct SENDs for a receive, as a poll that finds nothing
+ * does (ibt/rnr_wait). */
 static void resume_one(struct world *w, struct host *h, const struct cq *cq)
 {
 	uint32_t number = engine_post_lock_of(cq);
@@ -208,7 +211,7 @@ static void resume_one(struct world *w, struct host *h, const struct cq *cq)
 }
 
 /* Polls a few completions; a program that waits for events arms the CQ, and
- * polls again before it waits. */
+ * polls again before it waits.  False: there is nothing to do now. */
 static bool poll_tap(struct world *w, struct host *h, struct tap *t)
 {
 	struct cqe c[8];
@@ -232,6 +235,7 @@ static bool poll_tap(struct world *w, struct host *h, struct tap *t)
 	return true;
 }
 
+/* May the program of f post now? */
 static bool is_working(const struct flow *f)
 {
 	return f->pair->phase == PAIR_RUNNING && !f->round.dead &&
@@ -259,6 +263,7 @@ static void ring_doorbell(struct world *w, struct flow *f)
 		engine_doorbell(e, f->q, now);
 }
 
+/* Posts a few requests of f, and a few receives to f's QP.  False: none. */
 static bool post_some(struct world *w, struct flow *f)
 {
 	uint32_t n = workload_below(w, 6), recvs = workload_below(w, 3);

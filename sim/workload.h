@@ -12,13 +12,13 @@
 
 #include "sim/world.h"
 
-#define FLOW_OPS	 64
-#define FLOW_SGES	 4
+#define FLOW_OPS	 64 /* most requests of a flow in a round */
+#define FLOW_SGES	 4  /* most pieces of a request or a receive */
 
 #define WORKLOAD_SOURCE	 (96u << 10) /* bytes that requests send from */
 #define WORKLOAD_AREA	 (80u << 10) /* bytes of each remote area */
 #define WORKLOAD_ATOMICS 8	     /* words at flow.atomics */
-#define WORKLOAD_INLINE	 128	     /* bytes */
+#define WORKLOAD_INLINE	 128	     /* most bytes of an inline request */
 
 struct bytestream;
 struct service;
@@ -32,9 +32,9 @@ struct piece {
  * response, may then complete with success, because its initiator does not
  * learn of the failure. */
 enum op_defect {
-	OP_GOOD,
-	OP_BAD_RKEY,
-	OP_BAD_LKEY,
+	OP_GOOD,       /* nothing is wrong */
+	OP_BAD_RKEY,   /* a wrong rkey; UD: a wrong Q_Key */
+	OP_BAD_LKEY,   /* wrong lkeys */
 	OP_SHORT_RECV, /* its receive is too short */
 	OP_BAD_RECV,   /* its receive has a bad lkey */
 };
@@ -97,7 +97,8 @@ struct round {
 	bool dead;	   /* the process of `from` ended in this round */
 	bool fence_next;   /* the next request must be fenced */
 	uint32_t longest;  /* loose.c: bytes of the longest message */
-	uint32_t last;	   /* loose.c: the message received last */
+	/* loose.c: the request whose message was received last */
+	uint32_t last;
 	struct op ops[FLOW_OPS];
 	struct recv recvs[FLOW_OPS];
 };
@@ -105,17 +106,17 @@ struct round {
 /* The requests of queue pair qp of host `from` to its peer, and the receives
  * that the peer posts for them.  `back` is the flow of the peer's requests. */
 struct flow {
-	uint32_t id;
+	uint32_t id; /* the index in world.flows */
 	const struct service *service;
 	struct pair *pair;
 	struct flow *back;
 	struct host *from, *to;
-	struct hca_qp_cap cap;
-	bool shares;	  /* qp takes its receives from cap.srq */
-	uint32_t tap;	  /* the index of qp's CQ in from->taps */
-	struct qp *qp;	  /* NULL while the host is dead */
-	struct ibt_qp *q; /* NULL while the host is dead */
-	uint32_t pd;
+	struct hca_qp_cap cap; /* of qp */
+	bool shares;	       /* qp takes its receives from cap.srq */
+	uint32_t tap;	       /* the index of qp's CQ in from->taps */
+	struct qp *qp;	       /* NULL while the host is dead */
+	struct ibt_qp *q;      /* NULL while the host is dead */
+	uint32_t pd;	       /* of qp */
 	struct region region[REGION_COUNT];
 	/* psn is the latest initial PSN.  The other members are offsets.  In
 	 * from's memory the bytes that requests send begin at source, and
@@ -132,25 +133,27 @@ struct flow {
 /* Draws f's requests and receives of a new round, in place of the previous
  * round's. */
 void workload_draw(struct world *w, struct flow *f);
-/* Lets the programs post and poll; returns the world's time at which they run
- * again. */
+/* Lets the programs post and poll, and moves the pairs to their next phases
+ * (pair_step).  Returns the world's time at which the programs run again, in
+ * ns. */
 uint64_t workload_step(struct world *w);
 /* Can a program that runs now poll a completion? */
 bool workload_has_news(const struct world *w);
 
 /* ---- for the services ---- */
 
-/* Draws a number below n. */
+/* Draws a number below n, which is not 0. */
 uint32_t workload_below(struct world *w, uint32_t n);
-/* Draws the length of a message, mostly small. */
+/* Draws the length of a message: mostly small, at most 65536 bytes. */
 uint32_t workload_bytes(struct world *w);
 /* Cuts the `bytes` bytes that begin at offset *brk into at most at_most pieces,
  * of which some may be empty, and adds `bytes` to *brk.  Returns the number of
  * pieces. */
 uint8_t workload_cut(struct world *w, struct piece *p, uint32_t *brk,
 		     uint32_t bytes, uint32_t at_most);
-/* Draws a receive for the message of request op, which has `bytes` bytes;
- * false: no memory is left. */
+/* Draws a receive of `bytes` bytes or more for the message of request op, or of
+ * fewer bytes if the defect of op is OP_SHORT_RECV.  False: no memory is left.
+ */
 bool workload_receive(struct world *w, struct flow *f, uint32_t op,
 		      uint32_t bytes);
 /* Draws an initial PSN: in the first round near the wrap in half of the cases,

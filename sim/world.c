@@ -82,6 +82,7 @@ void world_fly(struct world *w, struct flight *f)
 	w->flights.heap[i] = f;
 }
 
+/* Takes the frame that arrives first out of the heap. */
 static struct flight *pop_flight(struct world *w)
 {
 	struct flight *first = w->flights.heap[0],
@@ -103,6 +104,7 @@ static struct flight *pop_flight(struct world *w)
 
 /* ---- the brokers' answers about peers ---- */
 
+/* Answers a question about a peer. */
 static void answer_ask(struct world *w, const struct ask *a)
 {
 	const struct flow *f = pair_flow_of(w, a->from, a->qpn);
@@ -222,6 +224,7 @@ void world_free(struct world *w)
 		free(w->hosts[i].memory.bytes);
 }
 
+/* Returns the time of the next event, which may be before now_ns. */
 static uint64_t next_event(const struct world *w)
 {
 	uint64_t next = bits_min_u64(w->due.app_ns, w->due.mischief_ns);

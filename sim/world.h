@@ -17,7 +17,7 @@
 #define WORLD_FRAME_MAX 4400	    /* bytes, headers and ICRC included */
 #define WORLD_INBOX	64	    /* frames that a socket holds */
 #define WORLD_TAPS	2	    /* CQs of a host */
-#define WORLD_SOURCES	16	    /* open questions about source ports */
+#define WORLD_SOURCES	16	    /* open questions of a host about ports */
 #define WORLD_INTRUDER	0x4242 /* source port of the user who forges frames */
 #define WORLD_ASKS	64     /* open questions about peers */
 #define WORLD_MS	1000000ull /* nanoseconds */
@@ -27,17 +27,20 @@ struct flow;
 struct pair;
 struct subnet;
 
-/* A frame in flight.  By LID: a packet of host to_host on its way into the
- * subnet, or a packet in the socket of host to_host. */
+/* A frame in flight.  By LID: a packet that host to_host has sent, on its way
+ * into the subnet, or a packet in the socket of host to_host. */
 struct flight {
-	uint64_t at_ns; /* when the frame arrives */
-	uint64_t order; /* frames of one at_ns arrive in this order */
-	struct inaddr from, to;
-	uint8_t to_host, tos; /* the index of the receiving host; IP's TOS */
-	uint32_t starts;      /* by LID: host.starts when the packet was sent */
-	uint32_t port;	      /* by LID: the number of the port of to_host */
-	bool checksummed;     /* has a valid UDP checksum, which GRO requires */
-	size_t len;
+	uint64_t at_ns;		/* when the frame arrives */
+	uint64_t order;		/* frames of one at_ns arrive in this order */
+	struct inaddr from, to; /* not used by LID */
+	/* The index of the receiving host or, by LID on the way into the
+	 * subnet, of the sending host. */
+	uint8_t to_host;
+	uint8_t tos;	  /* IP's TOS */
+	uint32_t starts;  /* by LID: host.starts when the packet was sent */
+	uint32_t port;	  /* by LID: the number of the port of to_host */
+	bool checksummed; /* has a valid UDP checksum, which GRO requires */
+	size_t len;	  /* bytes of `bytes` in use */
 	uint8_t bytes[WORLD_FRAME_MAX];
 };
 
@@ -56,22 +59,23 @@ struct tap {
  */
 struct process {
 	struct host *host;
-	uint8_t *arena;
+	uint8_t *arena;	 /* owned */
 	struct hca view; /* the adapter as other processes reach it */
 	struct memory_elsewhere elsewhere;    /* the memory behind the view */
 	struct access *accesses[WORLD_HOSTS]; /* the access slot of each host */
-	uint32_t users; /* queue pairs of other hosts that refer to the process
+	uint32_t users; /* queue pairs of other hosts that refer to this process
 			 */
-	bool has_ended;
+	bool has_ended; /* node_kill was called */
 };
 
+/* A host, and the process that runs on it. */
 struct host {
 	struct memory memory; /* size: the bytes that node_alloc gave out */
 	struct world *world;
 	uint8_t index;
-	uint8_t *shadow; /* the bytes that memory must have in the end */
-	struct inaddr addr;
-	bool dead;
+	uint8_t *shadow;       /* the bytes that memory must have in the end */
+	struct inaddr addr;    /* of every process of the host */
+	bool dead;	       /* the host has no process */
 	uint64_t skew_ns;      /* the host's clock minus the world's */
 	uint64_t stalled_ns;   /* the process does not run until then */
 	uint64_t unplugged_ns; /* the link drops every frame until then */
@@ -92,11 +96,11 @@ struct host {
 		/* changes at ports by LID, a set of enum data_change */
 		uint32_t ports;
 	} woken;
-	struct credit_page page;
-	struct engine *engine;
+	struct credit_page page; /* ACKs in shared memory come here */
+	struct engine *engine;	 /* NULL while the host is dead */
 	struct tap taps[WORLD_TAPS];
-	struct flight *inbox[WORLD_INBOX];
-	uint32_t inbox_count;
+	struct flight *inbox[WORLD_INBOX]; /* the socket; owned */
+	uint32_t inbox_count;		   /* entries of inbox */
 	/* The engine's questions about source ports, not answered yet. */
 	struct engine_source sources[WORLD_SOURCES];
 	uint32_t source_count;
@@ -112,7 +116,7 @@ enum liveness {
 	LIVENESS_PROMPT,  /* at once */
 	LIVENESS_LATE,	  /* after up to 200 ms */
 	LIVENESS_MUTE,	  /* never */
-	LIVENESS_FOREIGN, /* at once: UNKNOWN */
+	LIVENESS_FOREIGN, /* at once, but always ENGINE_PEER_UNKNOWN */
 };
 
 /* A question of host `from` about the peer of its QP qpn. */
@@ -125,9 +129,10 @@ struct ask {
 /* Bytes that oracle_round does not compare. */
 struct vague {
 	struct host *host;
-	uint32_t off, bytes;
+	uint32_t off, bytes; /* in the host's memory */
 };
 
+/* A list of such bytes. */
 struct vagues {
 	struct vague *list;
 	size_t count, room;
@@ -149,9 +154,12 @@ struct schedule {
 
 /* The arrangement that the hosts of a world simulate. */
 struct world_kind {
-	bool direct;	  /* processes of one machine, which use src/direct */
-	bool has_shm_ack; /* processes of one host: ACKs in shared memory */
-	bool sources;	/* processes of one host, where a user forges frames */
+	bool direct; /* queue pairs may use src/direct: the hosts are processes
+			of one machine */
+	bool has_shm_ack; /* the hosts are processes of one machine, with ACKs
+			     in shared memory */
+	bool sources;	/* the hosts are processes of one machine, where another
+			   user forges frames */
 	bool is_mapped; /* direct: each process has mapped all memory */
 	/* direct: all queue pairs are as those of one process, in which an
 	 * initiator can execute every atomic */
@@ -189,7 +197,8 @@ struct world {
 	struct subnet *subnet; /* connections are by LID; else NULL */
 	/* turns_take; NULL: the hosts make progress one after the other. */
 	void (*take_turns)(struct world *w, bool programs);
-	/* take_lock of turns.c; NULL: the lock is free. */
+	/* take_lock of turns.c, set by turns_take; NULL: the lock is always
+	 * free. */
 	void (*take_lock)(struct world *w, struct host *h);
 	struct world_pcap pcap;
 	char failure[200]; /* the first failure; empty: none */
@@ -201,19 +210,22 @@ enum world_path {
 	WORLD_DIRECT,  /* without packets (src/direct) */
 	WORLD_TURNS,   /* direct, and hosts make progress at the same time */
 	WORLD_STREAMS, /* byte streams (src/iwarp) */
-	WORLD_SUBNET,  /* packets by LID, through an emulated subnet */
+	WORLD_SUBNET,  /* packets by LID, through an emulated subnet; in half of
+			  the worlds direct */
 };
 
-/* Makes the world of a seed, whose links lose loss_percent of the frames.  The
- * caller passes *w as zeroes, or as world_fini left the previous world; then
- * the hosts' memory is used again. */
+/* Makes the world of a seed, whose links lose loss_percent of the frames or,
+ * with WORLD_STREAMS, delay so many deliveries of bytes.  The caller passes *w
+ * as zeroes, or as world_fini left the previous world; then the hosts' memory
+ * is used again. */
 void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
 		enum world_path path);
 /* Ends the hosts, and frees everything but their memory. */
 void world_fini(struct world *w);
 /* Frees the hosts' memory. */
 void world_free(struct world *w);
-/* Runs until every pair is OVER, a check fails, or the deadline has passed. */
+/* Runs until every pair is OVER, a check fails, or the deadline has passed,
+ * which is a failure; then makes the checks of the world's end. */
 void world_run(struct world *w);
 /* Notes a failure in w->failure; only the first failure is kept. */
 void world_fail(struct world *w, const char *format, ...)
@@ -226,7 +238,8 @@ void world_take_lock(struct world *w, struct host *h);
 /* Puts frame f in flight; the world owns f from here on. */
 void world_fly(struct world *w, struct flight *f);
 /* Answers ENGINE_ASK_PEER of the engine of h, which asks about the peer of QP
- * qpn, as w->liveness says. */
+ * qpn, as w->liveness says: now, later or never.  A question that would be
+ * answered later is lost if WORLD_ASKS are open. */
 void world_ask(struct world *w, struct host *h, uint32_t qpn);
 /* Is the time of faults over? */
 bool world_is_quiet(const struct world *w);
