@@ -25,7 +25,7 @@
 
 /* An option that chooses how most connections send their messages. */
 struct path {
-	const char *word;
+	const char *word; /* the option */
 	enum world_path kind;
 };
 

@@ -20,7 +20,7 @@
 struct pcap_stream;
 struct stream_config;
 
-/* Bits: what the link does with a frame. */
+/* Bits that say how the link treats a frame. */
 enum pcap_fate {
 	PCAP_LOST = 1,	  /* drops it */
 	PCAP_CHANGED = 2, /* flips one bit */

@@ -310,7 +310,7 @@ static void replay_op(struct flow *f, uint32_t i, const struct recv **recv)
 	 * cannot store the result */
 	if (o->defect == OP_BAD_LKEY && is_atomic(o))
 		replay_atomic(f, o, true);
-	/* a defective request writes no memory but what is spread above */
+	/* a defective request writes no further memory */
 	if (o->defect)
 		return;
 	if (o->opcode == HCA_WR_RDMA_WRITE ||

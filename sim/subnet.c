@@ -29,7 +29,7 @@ struct order {
 
 /* The subnet of a world, and the hosts' data ends. */
 struct subnet {
-	struct cables cables;
+	struct cables cables; /* with the fabric */
 	/* The data ends, by host and by port number minus 1; NULL: the host is
 	 * dead. */
 	struct data_end *ends[WORLD_HOSTS][CABLES_PORTS];

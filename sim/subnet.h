@@ -55,7 +55,7 @@ struct host *subnet_ask(struct host *h, const struct engine_want *want);
 /* Sets the members of *ah by which packets of f's QP go from port `number`, 1
  * or 2, of the sender to the port with the same number of the receiver. */
 void subnet_address(const struct flow *f, uint32_t number, struct hca_ah *ah);
-/* Does what subnet_address does, and draws whether the packets have a GRH. */
+/* Calls subnet_address, and draws whether the packets have a GRH. */
 void subnet_draw_path(const struct flow *f, uint32_t number, struct hca_ah *ah);
 /* Checks at the end of a world that the subnet has delivered each packet once,
  * unchanged, and in the order of the sender's packets with the same ports and

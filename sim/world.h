@@ -72,7 +72,7 @@ struct process {
 struct host {
 	struct memory memory; /* size: the bytes that node_alloc gave out */
 	struct world *world;
-	uint8_t index;
+	uint8_t index;	       /* in world.hosts */
 	uint8_t *shadow;       /* the bytes that memory must have in the end */
 	struct inaddr addr;    /* of every process of the host */
 	bool dead;	       /* the host has no process */
@@ -103,7 +103,7 @@ struct host {
 	uint32_t inbox_count;		   /* entries of inbox */
 	/* The engine's questions about source ports, not answered yet. */
 	struct engine_source sources[WORLD_SOURCES];
-	uint32_t source_count;
+	uint32_t source_count; /* entries of sources */
 };
 
 /* The chance, in millionths, that each of these faults hits a frame. */
@@ -134,14 +134,14 @@ struct vague {
 
 /* A list of such bytes. */
 struct vagues {
-	struct vague *list;
-	size_t count, room;
+	struct vague *list; /* owned */
+	size_t count, room; /* entries in use, and allocated */
 };
 
 /* A heap of the frames that are under way, the first to arrive at its top. */
 struct flights {
-	struct flight **heap;
-	size_t count, room;
+	struct flight **heap; /* owned, with its frames */
+	size_t count, room;   /* entries in use, and allocated */
 };
 
 /* Times of a world's clock, in nanoseconds. */
@@ -181,19 +181,19 @@ struct world {
 	uint64_t now_ns, order, hash;
 	struct schedule due;
 	struct rng rng;
-	struct faults faults;
-	enum liveness liveness;
-	bool strict; /* engine_config.strict */
+	struct faults faults;	/* until due.quiet_ns */
+	enum liveness liveness; /* of all brokers */
+	bool strict;		/* engine_config.strict */
 	struct world_kind kind;
 	uint32_t host_count;
 	struct host hosts[WORLD_HOSTS];
 	struct flights flights;
-	struct ask asks[WORLD_ASKS];
-	uint32_t ask_count;
-	struct pair *pairs;
-	struct flow *flows; /* two for each pair */
+	struct ask asks[WORLD_ASKS]; /* the questions that wait */
+	uint32_t ask_count;	     /* entries of asks */
+	struct pair *pairs;	     /* owned */
+	struct flow *flows;	     /* two for each pair; owned */
 	uint32_t pair_count, flow_count;
-	struct vagues vagues;
+	struct vagues vagues;  /* of the latest oracle_round */
 	struct subnet *subnet; /* connections are by LID; else NULL */
 	/* turns_take; NULL: the hosts make progress one after the other. */
 	void (*take_turns)(struct world *w, bool programs);

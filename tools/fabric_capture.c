@@ -17,7 +17,8 @@ enum {
 };
 
 /* The header of a file of libpcap, in this machine's byte order, with times in
- * ns.  Each packet has a struct packet_header and an ERF header before it. */
+ * ns; `zone` and `accuracy` are 0.  Before each packet are a struct
+ * packet_header and an ERF header. */
 struct file_header {
 	uint32_t magic;
 	uint16_t major, minor;
@@ -28,7 +29,8 @@ struct file_header {
 };
 
 struct packet_header {
-	uint32_t s, ns;
+	uint32_t s, ns; /* the time since 1970 */
+	/* Both: the bytes of the ERF header and of the packet. */
 	uint32_t captured, bytes;
 };
 

@@ -428,8 +428,8 @@ void fabric_cm_hang_up(struct fabric_cm_client *c)
 	fabric_cm_close(c);
 }
 
-/* Sends what waits for the client, and watches its socket for room if something
- * still waits.  False: the client is to be closed. */
+/* Sends the messages that wait for the client, and watches the client's socket
+ * for room if messages still wait.  False: the client is to be closed. */
 static bool flush_client(struct fabric_cm_client *c)
 {
 	bool stays =

@@ -201,7 +201,7 @@ int fabric_data_ring(struct fabric_data *f, struct fabric_data_socket *d,
 }
 
 /* Sends up to `most` packets of d's ring, as many as the end may send.  Returns
- * how many; -1: the program has written nonsense into the ring. */
+ * how many; -1: the program has written a wrong word, so the ring is broken. */
 static int send_ring(struct fabric_data_socket *d, int most)
 {
 	struct packet_ring_in *in = &d->ring.in;
@@ -410,7 +410,7 @@ static bool put_packet(struct fabric_data_socket *d, struct data_end *end,
 }
 
 /* Puts the packets for a program into its ring, until none is left or the ring
- * is full.  False: the program has written nonsense into the ring. */
+ * is full.  False: the ring is broken. */
 static bool flush_ring(struct fabric_data_socket *d, struct data_end *end)
 {
 	bool wakes = false;
@@ -458,8 +458,8 @@ static void resume_data(struct fabric_data *f, struct data_end *end)
 		watch_data(f, d);
 }
 
-/* Sends packets out of the ring of d, or closes d if its program has written
- * nonsense into the ring.  Returns whether there were packets. */
+/* Sends packets out of the ring of d, or closes d if the ring is broken.
+ * Returns whether there were packets. */
 static bool take_packets(struct fabric_data *f, struct fabric_data_socket *d)
 {
 	int count = send_ring(d, PACKETS);

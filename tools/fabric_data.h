@@ -17,8 +17,8 @@
  * reader, tell news, or report refused packets.  A ring in which packets have
  * come lately is looked at in each turn, and the fabric's process does not
  * sleep meanwhile.  When no ring had a packet in a turn, the fabric asks the
- * programs to wake it, and sleeps.  A data end whose program writes nonsense
- * into a ring is closed.
+ * programs to wake it, and sleeps.  A data end is closed if its program writes
+ * a wrong word into a ring (fabric/packet_ring.h).
  *
  * Owner: the process's one thread.
  */
@@ -35,13 +35,13 @@ enum { FABRIC_DATA_REST_MS = 20000 };
 
 /* The data ends of a fabric's process. */
 struct fabric_data {
-	struct fabric *fabric;
-	int epoll;	   /* watches the sockets */
-	uint8_t *buffer;   /* room for a message */
-	size_t size;	   /* of buffer, in bytes */
-	struct list rests; /* struct fabric_data_socket.rest */
-	struct list busy;  /* struct fabric_data_socket.busy */
-	struct list rings; /* struct fabric_ring.list */
+	struct fabric *fabric; /* borrowed */
+	int epoll;	       /* watches the sockets */
+	uint8_t *buffer;       /* room for a message */
+	size_t size;	       /* of buffer, in bytes */
+	struct list rests;     /* struct fabric_data_socket.rest */
+	struct list busy;      /* struct fabric_data_socket.busy */
+	struct list rings;     /* struct fabric_ring.list */
 	/* A socket was closed.  The owner of the struct sets this to false. */
 	bool has_closed;
 };

@@ -25,8 +25,8 @@ enum phase {
 /* A group, and how a port is a member: by port_gid and join_state of `record`.
  */
 struct sa_group {
-	struct list link;
-	struct list members; /* struct sa_group_member */
+	struct list link;    /* in fabric_groups.all */
+	struct list members; /* struct sa_group_member.link */
 	/* The membership: as the first program has asked for it, and after the
 	 * first answer to a join as the subnet administration has answered. */
 	struct sa_member record;
@@ -45,11 +45,11 @@ struct sa_group {
 
 /* A program's membership. */
 struct sa_group_member {
-	struct list link;
-	void *owner;
-	uint32_t number; /* by which the program names it */
-	uint32_t serial; /* of the program's request */
-	bool waits;	 /* the request has no answer yet */
+	struct list link; /* in sa_group.members */
+	void *owner;	  /* of fabric_group_join */
+	uint32_t number;  /* by which the program names it */
+	uint32_t serial;  /* of the program's request */
+	bool waits;	  /* the request has no answer yet */
 };
 
 #define OF_GROUPS(l)  CONTAINER_OF(l, struct sa_group, link)
@@ -157,9 +157,10 @@ static void begin_leave(struct fabric_groups *all, struct sa_group *g)
 		g->phase = PHASE_LEAVES;
 }
 
-/* Does what the group needs next.  May free the group.  For each new member the
- * port joins again, since a new subnet manager may not know the group, or may
- * have made the group with another LID. */
+/* Asks the next question that the group needs, if none is open: a join or a
+ * leave.  Frees a group that needs none and has no member.  For each new member
+ * the port joins again, since a new subnet manager may not know the group, or
+ * may have made the group with another LID. */
 static void step_group(struct fabric_groups *all, struct sa_group *g)
 {
 	if (g->phase != PHASE_IDLE)
@@ -432,8 +433,8 @@ static struct sa_group *find_asker(const struct fabric_groups *all, uint32_t id)
 	return NULL;
 }
 
-/* Does what each group needs next, which may be a leave that could not be asked
- * for before. */
+/* Calls step_group for each group: a leave may be due for which the question
+ * could not be sent before. */
 static void step_all(struct fabric_groups *all)
 {
 	list_for_each_safe (l, &all->all)

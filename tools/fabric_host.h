@@ -72,7 +72,7 @@ struct fabric_cm_client {
 
 /* The connection management of a fabric. */
 struct fabric_cm {
-	struct fabric *fabric;
+	struct fabric *fabric;	  /* borrowed */
 	struct fd_store no_store; /* a fabric has no successor */
 	struct list hosts;	  /* struct cm_host.link */
 	uint32_t host_count;

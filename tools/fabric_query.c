@@ -14,8 +14,8 @@
 
 /* A question for a path that has no answer yet. */
 struct path_query {
-	struct list link;
-	struct fabric_cm_client *client;
+	struct list link;		 /* in cm_host.queries */
+	struct fabric_cm_client *client; /* that gets the answer */
 	uint32_t id;	 /* the lower half of the transaction ID */
 	uint32_t serial; /* of the client's request */
 };
@@ -153,11 +153,11 @@ static const struct fabric_group_sink sink = {
 /* A port that has changed, for is_lost. */
 struct changed_port {
 	struct cm_host *host;
-	uint32_t number;
+	uint32_t number; /* of the port */
 	/* The port loses all its groups.  False: only those of partitions that
 	 * the port is not in. */
 	bool loses_all;
-	struct fabric_port now;
+	struct fabric_port now; /* the port after the change */
 };
 
 /* Has the port of this membership lost the group?  arg: struct changed_port. */

@@ -23,8 +23,8 @@ struct connection;
 struct fabric_watch {
 	/* NULL: the descriptor is no program's. */
 	struct connection *connection;
-	enum fabric_watch_kind kind;
-	int fd; /* -1: not open */
+	enum fabric_watch_kind kind; /* says which function serves it */
+	int fd;			     /* -1: not open */
 };
 
 /* Watches w->fd for `events` (EPOLLIN, EPOLLOUT).  The reports have the address

@@ -33,7 +33,7 @@ struct image_version {
  * each file: the version from before the run, and the version that the run
  * puts.  If the run is killed, each file still has one of the two. */
 struct image_entry {
-	char path[IMAGE_PATH];
+	char path[IMAGE_PATH]; /* in the root */
 	/* before: as the run found the file; now: as the run puts the file */
 	struct image_version before, now;
 	bool kept; /* this run puts the file; image_settle removes the files

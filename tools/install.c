@@ -350,8 +350,10 @@ static int refresh_cache(const struct image *im)
 	return -1;
 }
 
-/* Calls what() for each text, in the order of putting.  A file that names a
- * library or a program is put after the named file, and removed before it. */
+/* Calls what(), which puts or announces a text, for each text in the order of
+ * putting.  Returns 0, or what the first failed call has returned.  A file that
+ * names a library or a program is put after the named file, and removed before
+ * it. */
 static int for_texts(struct image *im, const struct plan *p,
 		     int (*what)(struct image *im, const char *text,
 				 const char *path))

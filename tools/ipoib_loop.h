@@ -18,7 +18,7 @@ struct ipoib_loop_config {
 	bool is_connected; /* the connected mode */
 	uint32_t mtu;	   /* of IP, at most; 0: the greatest */
 	struct ipoib_tap_address addresses[IPOIB_LOOP_ADDRESSES];
-	uint32_t address_count;
+	uint32_t address_count; /* entries of addresses */
 	/* The loop calls this each time that the interface comes up. */
 	void (*up)(void *ctx);
 	void *ctx; /* the argument of up */

@@ -47,9 +47,9 @@ struct ipoib_rc_link {
 struct ipoib_rc {
 	struct ipoib_verbs *v; /* borrowed */
 	struct ibv_srq *srq;
-	struct ibv_cq *receive_cq;
-	struct ibv_mr *mr; /* of memory */
-	uint8_t *memory;   /* a place for each receive; owned */
+	struct ibv_cq *receive_cq; /* of all RC queue pairs */
+	struct ibv_mr *mr;	   /* of memory */
+	uint8_t *memory;	   /* a place for each receive; owned */
 	struct ipoib_rc_link links[IPOIB_RC_LINKS];
 	struct ipoib_rc_link *last; /* the link that was found last, or NULL */
 	uint64_t ca_guid; /* of this adapter, in host order; 0: not known */

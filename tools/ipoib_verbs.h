@@ -57,10 +57,10 @@ struct ipoib_verbs_places {
 struct ipoib_verbs {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
-	struct ibv_comp_channel *channel;
+	struct ibv_comp_channel *channel; /* of all CQs of the interface */
 	struct ibv_cq *receive_cq, *send_cq;
-	struct ibv_qp *qp;
-	struct ibv_mr *mr;
+	struct ibv_qp *qp;    /* the UD queue pair */
+	struct ibv_mr *mr;    /* of memory */
 	uint8_t *memory;      /* of receives, then of sends */
 	uint8_t port;	      /* the number of the port */
 	uint16_t wanted_pkey; /* 0: the one at index 0 */
@@ -85,7 +85,8 @@ struct ipoib_verbs {
  * In both cases the caller calls ipoib_verbs_close. */
 int ipoib_verbs_open(struct ipoib_verbs *v, uint8_t port, uint16_t pkey,
 		     bool is_connected);
-/* Destroys what ipoib_verbs_open has made. */
+/* Closes the port and the device, and destroys and frees all objects of *v, as
+ * far as ipoib_verbs_open has made them. */
 void ipoib_verbs_close(struct ipoib_verbs *v);
 /* Queries the port, and keeps the index of the P_Key and the LID and SL of the
  * subnet manager in *v.  Returns 0 or -errno. */

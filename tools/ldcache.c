@@ -24,6 +24,7 @@ struct head {
 	uint32_t unused[6];
 };
 
+/* A row of the table.  adverb reads only `library` and `path`. */
 struct cache_row {
 	int32_t flags;
 	uint32_t library, path; /* offsets of strings from the header */

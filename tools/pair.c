@@ -35,8 +35,9 @@ enum {
 
 /* One run of adverb pair. */
 struct pair {
-	struct launch server_env, client_env;
+	struct launch server_env, client_env; /* how each side is started */
 	struct side server, client;
+	/* The command line of each side, with NULL at the end. */
 	const char *server_argv[ARGV_MAX], *client_argv[ARGV_MAX];
 	char client_program[PATH_MAX]; /* the path of tool_client */
 	const char *address;	       /* the server's; borrowed */
@@ -65,7 +66,8 @@ static void take_signals(struct pair *p)
 }
 
 /* Waits until a side writes or ends, a signal comes, or the time is @until_ms.
- * Prints what was written, and notes what has ended or was caught. */
+ * Prints the output of the sides, and notes their ends and the signals that
+ * have come. */
 static void wait_once(struct pair *p, uint64_t until_ms)
 {
 	struct pollfd fds[] = {

@@ -45,7 +45,7 @@ struct watch {
  * missing.  Does not free the old contents of *w.  Returns 0, or -ENOMEM and an
  * empty *w. */
 int watch_take(struct watch *w);
-/* Frees what *w points to, and empties it. */
+/* Frees the memory of *w, and makes *w empty. */
 void watch_free(struct watch *w);
 
 /* Returns the QP of process @pid with number @qpn, borrowed from @w; NULL: @w
