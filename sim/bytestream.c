@@ -10,8 +10,9 @@
 #include "sim/pcap.h"
 #include "util/bits.h"
 
-#define LIMIT_MAX   100000u		 /* the greatest limit of a stream */
-#define ROOM	    (2 * FPDU_ULPDU_MAX) /* for one call beyond the limit */
+#define LIMIT_MAX 100000u /* the greatest limit of a stream */
+/* Below the limit, engine_stream_tx always has the least room that it needs. */
+#define ROOM	    (2 * FPDU_ULPDU_MAX)
 #define STREAM_SIZE (LIMIT_MAX + ROOM)
 #define WIRE_NS	    5000   /* the least time that bytes are under way */
 #define LATE_NS	    300000 /* bound of the further, random delay */

@@ -43,9 +43,10 @@ struct service {
 	/* Checks the completion of the i-th receive posted for f. */
 	void (*received)(struct world *w, struct flow *f, uint32_t i,
 			 const struct cqe *c);
-	/* Asked when all requests of f are complete, or when the process of
-	 * f->from has ended: is the round of f over?  False while a receive
-	 * must still complete or, for iWARP, while bytes are under way. */
+	/* Is the round of f over?  The caller asks when all requests of f are
+	 * complete, or when the process of f->from has ended.  False while a
+	 * receive must still complete or, for iWARP, while bytes are under way.
+	 */
 	bool (*is_over)(const struct flow *f);
 	/* Executes f's requests once more, in the shadow memories of both
 	 * hosts. */
