@@ -149,10 +149,10 @@ static struct fabric *load_fabric(const char *name, struct net *net)
 	int err = read_file(name, &text, &bytes);
 
 	if (err) {
-		fprintf(stderr,
-			"adverb: cannot read %s: %s; name a topology that this "
-			"user can read.\n",
-			name, strerror(-err));
+		fprintf(stderr, "adverb: cannot read %s: %s; %s.\n", name,
+			strerror(-err),
+			remedy_of(-err, "name a topology that this user can "
+					"read"));
 		return NULL;
 	}
 	err = net_parse(text, bytes, net, &error);
@@ -166,8 +166,8 @@ static struct fabric *load_fabric(const char *name, struct net *net)
 	if (!f)
 		fprintf(stderr,
 			"adverb: the fabric of %s cannot be made: no memory is "
-			"left; end other programs, or raise ulimit -v.\n",
-			name);
+			"left; %s.\n",
+			name, remedy_of(ENOMEM, NULL));
 	return f;
 }
 

@@ -7,6 +7,7 @@
 
 #include "util/bits.h"
 #include "util/monotonic.h"
+#include "util/remedy.h"
 #include "util/rlimit.h"
 
 #include <errno.h>
@@ -44,9 +45,12 @@ static void pause_accepting(struct fabric_server *s, int err)
 	if (!s->has_said)
 		fprintf(stderr,
 			"adverb: programs that join the fabric now have to "
-			"wait: %s; end other programs of the fabric, or start "
-			"the fabric with a higher limit (ulimit -n).\n",
-			strerror(err));
+			"wait: %s; %s.\n",
+			strerror(err),
+			err == EMFILE ? "end other programs of the fabric, or "
+					"start the fabric with a higher limit "
+					"(ulimit -n)"
+				      : remedy_of(err, NULL));
 	s->has_said = true;
 }
 
