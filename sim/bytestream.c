@@ -179,7 +179,7 @@ static void receive_stream(struct world *w, struct host *h, struct flow *f)
 		end_stream(h, f);
 }
 
-/* Has the stream of f bytes for h, or its end? */
+/* Does the stream of f lead to h, and has it bytes or its end to give? */
 static bool is_due(const struct flow *f, const struct host *h)
 {
 	return is_live(f) && f->to == h &&

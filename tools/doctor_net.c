@@ -29,7 +29,7 @@
 enum {
 	ROCE_PORT = 4791,
 	/* Bytes of a receive buffer that a frame of 4 KiB takes, the kernel's
-	   struct sk_buff included. */
+	 * struct sk_buff included. */
 	FRAME_TRUESIZE = 8448,
 	FEW_FRAMES = 64, /* a buffer for fewer frames is reported as slow */
 };

@@ -9,8 +9,8 @@
 
 enum {
 	/* The bits of a MAD's status that mean the same in all classes
-	   (IBTA 13.4.7): for example, the port has no agent of this class, or
-	   the agent is busy. */
+	 * (IBTA 13.4.7): for example, the port has no agent of this class, or
+	 * the agent is busy. */
 	STATUS_COMMON = 0xff,
 	GID_MULTICAST = 0xff, /* the first byte of a multicast GID */
 	PKEY_BASE = 0x7fff,   /* without the bit of full membership */
