@@ -156,7 +156,7 @@ static void doubt_peer(struct cmserver *s, const struct cm_event *e)
 {
 	const struct cmserver_object *o =
 		cmserver_object_find(s, (uint32_t)e->user);
-	struct live_peer about = {.qpn = e->msg.qp.qpn};
+	struct live_peer about = {.scope = e->scope, .qpn = e->msg.qp.qpn};
 
 	if (!o || s->wire.is_own(s->wire.user, e->peer))
 		return;

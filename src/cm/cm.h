@@ -86,7 +86,8 @@ struct cm_event {
 	uint32_t id;   /* the conversation's id */
 	uint64_t user; /* the number that the caller gave, see cm_set_user */
 	uint8_t local[16], peer[16]; /* the addresses of the two ends */
-	struct cmmsg msg;	     /* kind 0: none */
+	uint32_t scope;	  /* that of the conversation's MADs (cm_way) */
+	struct cmmsg msg; /* kind 0: none */
 };
 
 /* The interface, P_Key and SL of a MAD, in addition to its two addresses.  The

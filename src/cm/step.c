@@ -116,6 +116,7 @@ void step_emit(struct cm *cm, const struct conv *c, enum cm_event_type type,
 	e->user = c->user;
 	memcpy(e->local, c->local, 16);
 	memcpy(e->peer, c->peer, 16);
+	e->scope = c->way.scope;
 	if (msg)
 		e->msg = *msg;
 }

@@ -130,10 +130,12 @@ static inline struct cmproto resume_live(uint32_t local_id)
 
 static const uint8_t far_ip[16] = {[10] = 0xff, 0xff, 198, 51, 100, 1};
 
-/* Resumes `count` established connections with the peer's queue pairs from
- * `first` on.  are_sealed: each note has the broker's seal. */
-static inline void connect_to_far(struct alone *a, uint32_t first,
-				  uint32_t count, bool are_sealed)
+/* Resumes `count` established connections with queue pairs of the peer `ip`,
+ * from `first` on.  scope: the interface of a link-local ip.  are_sealed: each
+ * note has the broker's seal. */
+static inline void connect_to(struct alone *a, const uint8_t ip[16],
+			      uint32_t scope, uint32_t first, uint32_t count,
+			      bool are_sealed)
 {
 	for (uint32_t i = first; i < first + count; i++) {
 		struct cmproto m = resume_live(i);
@@ -141,8 +143,9 @@ static inline void connect_to_far(struct alone *a, uint32_t first,
 
 		memcpy(&note, m.note, sizeof(note));
 		note.remote_qpn = i;
+		note.scope = scope;
 		memcpy(note.local, lo, 16);
-		memcpy(note.peer, far_ip, 16);
+		memcpy(note.peer, ip, 16);
 		memcpy(m.note, &note, sizeof(note));
 		send_request(a, are_sealed ? seal_note(a, m) : m,
 			     CMPROTO_RESUME, 0);
@@ -151,20 +154,27 @@ static inline void connect_to_far(struct alone *a, uint32_t first,
 	}
 }
 
-/* Delivers `count` REQs of the peer for this port, which name the peer's queue
- * pairs from `first` on. */
-static inline void claim_from_far(const struct alone *a, uint16_t port,
-				  uint32_t first, uint32_t count)
+static inline void connect_to_far(struct alone *a, uint32_t first,
+				  uint32_t count, bool are_sealed)
+{
+	connect_to(a, far_ip, 0, first, count, are_sealed);
+}
+
+/* Delivers `count` REQs of the peer `ip` for this port, which name the peer's
+ * queue pairs from `first` on.  scope: the interface of a link-local ip. */
+static inline void claim_from(const struct alone *a, const uint8_t ip[16],
+			      uint32_t scope, uint16_t port, uint32_t first,
+			      uint32_t count)
 {
 	const struct gsi_agent *agent = &a->gsi->agent[0];
 	struct cmmsg req = {.kind = CMMSG_REQ,
 			    .service_id = cmmsg_service_id(0x106, port)};
 	uint8_t mad[MAD_BYTES];
-	struct gsi_mad m = {.bytes = mad};
+	struct gsi_mad m = {.scope = scope, .bytes = mad};
 
-	memcpy(m.from.ip, far_ip, 16);
+	memcpy(m.from.ip, ip, 16);
 	memcpy(m.to.ip, lo, 16);
-	memcpy(req.primary.local_gid, far_ip, 16);
+	memcpy(req.primary.local_gid, ip, 16);
 	memcpy(req.primary.remote_gid, lo, 16);
 	for (uint32_t i = first; i < first + count; i++) {
 		req.local_id = 0x100000 + i;
@@ -173,6 +183,12 @@ static inline void claim_from_far(const struct alone *a, uint16_t port,
 		agent->receive(agent->user, &m, a->now_ns + 1);
 		gsi_flush(a->gsi);
 	}
+}
+
+static inline void claim_from_far(const struct alone *a, uint16_t port,
+				  uint32_t first, uint32_t count)
+{
+	claim_from(a, far_ip, 0, port, first, count);
 }
 
 /* Takes all doubts, which must be about queue pairs from `first` on.  Returns

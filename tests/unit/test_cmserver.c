@@ -143,6 +143,28 @@ static void a_note_without_a_seal_claims_no_queue_pair(void **state)
 	end_alone(&a);
 }
 
+/* Without its interface, a link-local peer cannot be asked, and each REQ that
+ * names the peer's queue pair would end the connection. */
+static void a_doubt_has_the_interface_of_a_link_local_peer(void **state)
+{
+	static const uint8_t peer[16] = {0xfe, 0x80, [15] = 9};
+	struct cmproto at = {.at.space = 0x106, .any_v4 = 1};
+	struct live_peer about;
+	struct alone a;
+
+	begin_alone(&a);
+	send_request(&a, at, CMPROTO_BIND, 0);
+	at.at.local_port = a.sent.at.local_port;
+	send_request(&a, (struct cmproto){.backlog = 4}, CMPROTO_LISTEN,
+		     a.sent.new_id);
+	connect_to(&a, peer, 3, 1000, 1, false);
+	claim_from(&a, peer, 3, at.at.local_port, 1000, 1);
+	assert_int_equal(count_doubts(&a, 1000, &about), 1);
+	assert_memory_equal(about.peer, peer, 16);
+	assert_int_equal(about.scope, 3);
+	end_alone(&a);
+}
+
 /* If other users learned of the end, they could find out which processes are
  * connected. */
 static void only_its_user_learns_of_the_end_of_a_connection(void **state)
@@ -352,6 +374,8 @@ int main(void)
 		cmocka_unit_test(
 			only_its_user_learns_of_the_end_of_a_connection),
 		cmocka_unit_test(a_note_without_a_seal_claims_no_queue_pair),
+		cmocka_unit_test(
+			a_doubt_has_the_interface_of_a_link_local_peer),
 		cmocka_unit_test(
 			without_a_store_a_successor_accepts_notes_at_first),
 	};
