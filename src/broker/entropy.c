@@ -7,8 +7,8 @@
 
 uint64_t entropy(void)
 {
-	static uint64_t kept[KEPT];
-	static unsigned left;
+	static _Thread_local uint64_t kept[KEPT];
+	static _Thread_local unsigned left;
 	uint64_t random;
 
 	if (!left && !random_fill(kept, sizeof(kept), false))

@@ -6,7 +6,10 @@
 #include <stdint.h>
 
 /* Returns 64 random bits from the kernel, and never waits; returns 0 if the
- * kernel has none yet, early after boot.  One thread at a time: no lock. */
+ * kernel has none yet, early after boot.  Each thread keeps a few numbers of
+ * its own: a program may have two threads that are brokers (start.h), and after
+ * a fork the parent and the child may each have one.  Brokers that shared the
+ * kept numbers would draw the same ones. */
 uint64_t entropy(void);
 
 #endif

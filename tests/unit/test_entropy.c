@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker/entropy: the numbers differ, and no bit is constant. */
+/* broker/entropy: the numbers differ, also from those of a child of fork, and
+ * no bit is constant. */
 #include "test.h"
 
 #include "broker/entropy.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { DRAWS = 1000 }; /* more than one call of the kernel brings */
 
@@ -33,11 +38,44 @@ static void every_bit_takes_both_values(void **state)
 	assert_int_equal(zeros, UINT64_MAX);
 }
 
+static void *draw_number(void *to)
+{
+	*(uint64_t *)to = entropy();
+	return NULL;
+}
+
+/* A thread of a program and one of a child of fork may both be brokers. */
+static void a_forks_child_draws_other_numbers(void **state)
+{
+	uint64_t theirs = 0;
+	pthread_t thread;
+	int fds[2], status;
+	pid_t child;
+
+	assert_int_equal(pipe(fds), 0);
+	assert_int_not_equal(entropy(), 0); /* numbers are kept now */
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		if (!pthread_create(&thread, NULL, draw_number, &theirs))
+			pthread_join(thread, NULL);
+		_exit(write(fds[1], &theirs, sizeof(theirs)) != sizeof(theirs));
+	}
+	assert_int_equal(read(fds[0], &theirs, sizeof(theirs)), sizeof(theirs));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_not_equal(theirs, 0);
+	assert_int_not_equal(theirs, entropy());
+	close(fds[0]);
+	close(fds[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_number_is_given_twice),
 		cmocka_unit_test(every_bit_takes_both_values),
+		cmocka_unit_test(a_forks_child_draws_other_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
