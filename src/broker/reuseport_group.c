@@ -246,6 +246,15 @@ static int join_group(struct reuseport_group *g, const char **why)
 		g->fd_store.ledger->key = g->key;
 	else if (g->count)
 		m.page_fd = shared_page_new();
+	/* The store has no relay of a member without a page (fd_store_put): a
+	 * successor could send this member nothing. */
+	if (m.relay_fd >= 0 && m.page_fd < 0) {
+		close(m.fd);
+		close(m.relay_fd);
+		*why = "the broker adverbd lacks memory for a page of "
+		       "counters: end programs, or add memory";
+		return m.page_fd;
+	}
 	fd_store_put(&g->fd_store, g->count,
 		     (int[]){m.fd, m.page_fd, m.relay_fd});
 	g->member[g->count++] = m;

@@ -181,6 +181,46 @@ static uint32_t take_class(uint64_t now_ms)
 	return class;
 }
 
+static bool lacks_memory;
+
+/* Replaces libc's memfd_create: there may be no memory. */
+int memfd_create(const char *name, unsigned flags)
+{
+	if (lacks_memory) {
+		errno = ENOMEM;
+		return -1;
+	}
+	return (int)syscall(SYS_memfd_create, name, flags);
+}
+
+/* The store would have the receiving end of such a member's relay alone, and a
+ * successor would send the process nothing. */
+static void no_relayed_member_lacks_a_page(void **state)
+{
+	int own = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	const char *why = "";
+	uint32_t class;
+
+	reuseport_group_init(&group, false);
+	take_class(1);
+	lacks_memory = true;
+	assert_int_equal(reuseport_group_take(&group, geteuid(), getpid(), 1,
+					      &why, &class),
+			 -ENOMEM);
+	lacks_memory = false;
+	take_class(1);
+	reuseport_group_init(&next, false);
+	assert_int_equal(
+		reuseport_group_adopt(&next, dup(group.fd_store.fd), own, 1),
+		0);
+	assert_int_equal(next.count, 3);
+	for (uint32_t i = 1; i < next.count; i++)
+		assert_true(next.member[i].relay_fd >= 0);
+	reuseport_group_close(&next);
+	reuseport_group_close(&group);
+	close(own);
+}
+
 /* Puts a page that nobody can write in the place of the page of member i. */
 static void seal_page(uint32_t i)
 {
@@ -530,6 +570,8 @@ int main(void)
 		cmocka_unit_test(a_store_with_other_files_is_refused),
 		cmocka_unit_test(a_group_is_adopted_as_a_whole_or_not_at_all),
 		cmocka_unit_test(a_page_is_cleared_whatever_the_size_of_files),
+		cmocka_unit_test_teardown(no_relayed_member_lacks_a_page,
+					  end_group),
 		cmocka_unit_test_teardown(
 			a_page_that_cannot_be_cleared_takes_only_its_class,
 			end_group),
