@@ -49,7 +49,11 @@ static void refuse_message(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		break;
 	case V_INVALID:
 	case V_INVALIDATE:
-		drop_message(t, q, x, IBT_DROP_INVALID);
+		/* with a cause: q lacks the right to a WRITE (message_key) */
+		if (x->cause)
+			ibt_explain(t, q, x);
+		drop_message(t, q, x,
+			     x->cause ? IBT_DROP_KEY : IBT_DROP_INVALID);
 		break;
 	case V_TOO_LONG:
 		drop_message(t, q, x, IBT_DROP_LENGTH);

@@ -177,6 +177,24 @@ static void a_wrong_key_drops_the_write_and_tells_the_responder(void **state)
 	two_hcas_free(d);
 }
 
+/* The reason is the missing right, not the length of the WRITE, which was
+ * judged before. */
+static void a_write_without_the_right_is_not_called_too_long(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
+	const struct explain *x = &d->side[1].explained;
+
+	d->side[1].qp->attr.access_flags &= ~(uint32_t)HCA_REMOTE_WRITE;
+	run_request(d, HCA_WR_RDMA_WRITE, 1000, 1);
+	assert_sent(d, HCA_SUCCESS);
+	assert_int_equal(d->side[1].qp->state, HCA_QP_RTS);
+	assert_int_equal(d->side[1].events[ENGINE_EXPLAIN], 2);
+	assert_int_equal(x->cause, EXPLAIN_DROPPED);
+	assert_int_equal(x->need, HCA_REMOTE_WRITE);
+	assert_non_null(strstr(x->detail, "the memory of a WRITE was refused"));
+	two_hcas_free(d);
+}
+
 static void a_local_error_stops_the_send_queue_alone(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);
@@ -249,6 +267,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(too_long_a_message_leaves_its_receive),
 		cmocka_unit_test(
 			a_wrong_key_drops_the_write_and_tells_the_responder),
+		cmocka_unit_test(
+			a_write_without_the_right_is_not_called_too_long),
 		cmocka_unit_test(a_local_error_stops_the_send_queue_alone),
 		cmocka_unit_test(a_read_is_refused),
 	};
