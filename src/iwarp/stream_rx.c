@@ -489,15 +489,11 @@ static void act_on_refusal(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
 	struct stream_segment *g = &s->segment;
-	bool is_access =
-		terminate_row(g->refused)->event == ENGINE_QP_ACCESS_ERR;
 	uint32_t at;
 
-	if (is_access)
+	if (terminate_row(g->refused)->event == ENGINE_QP_ACCESS_ERR)
 		t->sign = ENGINE_SIGN_KEY;
 	quote_headers(s);
-	q->counters->naks.fatal_tx++;
-	q->counters->naks.access_tx += is_access;
 	if (g->receive_status) {
 		struct cqe c = {.status = g->receive_status,
 				.opcode = HCA_WC_RECV,

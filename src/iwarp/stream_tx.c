@@ -555,6 +555,8 @@ static uint32_t emit_terminate(struct ibt_qp *q, uint8_t *buf)
 	rdmap_terminate_write(o.payload, &term);
 	memcpy(o.payload + RDMAP_TERMINATE_BYTES, e->headers, bytes);
 	s->phase = STREAM_OVER;
+	q->counters->naks.fatal_tx++;
+	q->counters->naks.access_tx += row->event == ENGINE_QP_ACCESS_ERR;
 	return end_segment(q, &o, RDMAP_TERMINATE_BYTES + bytes);
 }
 

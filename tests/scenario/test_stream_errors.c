@@ -241,6 +241,7 @@ static void a_send_that_is_too_long_fails_its_receive(void **state)
 /* The responder's key is withdrawn while the response is being sent. */
 static void a_region_deregistered_during_a_read_ends_the_stream(void **state)
 {
+	const struct engine_counters *counters;
 	struct rdmap_read left;
 	struct joined j;
 
@@ -253,6 +254,9 @@ static void a_region_deregistered_during_a_read_ends_the_stream(void **state)
 	joined_run(&j);
 	joined_done(&j, 0, HCA_REM_ACCESS_ERR);
 	joined_terminated(&j, TERMINATE_SOURCE_STAG);
+	counters = engine_counters(j.d->side[1].engine, 0);
+	assert_int_equal(counters->naks.fatal_tx, 1);
+	assert_int_equal(counters->naks.access_tx, 1);
 	/* RFC 5040 4.8: the Terminate quotes the rest of the READ */
 	rdmap_read_parse(j.d->side[1].side->stream->terminate.headers + 20,
 			 &left);
