@@ -201,10 +201,10 @@ bool listen_is_ready(pid_t pid, int port)
 	return ready;
 }
 
-/* Binds a socket to an abstract name with @port in it, as a lock that ends with
- * this process.  Returns 0; -EADDRINUSE: another process has the lock; or
- * another -errno. */
-static int port_lock(int port)
+/* Binds a socket to an abstract name with @port in it, as a lock that ends when
+ * the socket is closed.  Returns the socket; -EADDRINUSE: another process has
+ * the lock; or another -errno. */
+static int lock_port(int port)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -221,7 +221,7 @@ static int port_lock(int port)
 		close(fd);
 		return err;
 	}
-	return 0; /* fd stays open */
+	return fd;
 }
 
 static bool port_is_free(int port)
@@ -260,12 +260,14 @@ int listen_port_get(void)
 
 	for (int i = 0; i < PORT_COUNT; i++) {
 		int port = PORT_FIRST + (start + i) % PORT_COUNT;
-		int err = port_lock(port);
+		int lock = lock_port(port);
 
-		if (err && err != -EADDRINUSE)
-			return err;
-		if (!err && port_is_free(port))
-			return port;
+		if (lock < 0 && lock != -EADDRINUSE)
+			return lock;
+		if (lock >= 0 && port_is_free(port))
+			return port; /* the lock stays open */
+		if (lock >= 0)
+			close(lock);
 	}
 	return -EADDRINUSE;
 }

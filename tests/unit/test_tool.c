@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/tool: the command lines by which `adverb pair` starts the tools that it
- * knows.  tools/launch: where `adverb run` finds a program.  tools/side: the
- * end of a tool. */
+ * knows.  tools/launch: where `adverb run` finds a program.  tools/listen: the
+ * port of a server.  tools/side: the end of a tool. */
 #include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tools/launch.h"
+#include "tools/listen.h"
 #include "tools/side.h"
 #include "tools/tool.h"
 
@@ -215,6 +218,48 @@ static void a_side_keeps_its_process_id_until_its_group_is_killed(void **state)
 	side_fini(&s);
 }
 
+/* Makes each socket of any process at the port fail to bind, as long as this
+ * process lives. */
+static void use_port(int port)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_port = htons((in_port_t)port)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	/* an error: another process has the port already */
+	if (!bind(fd, (struct sockaddr *)&at, sizeof(at)))
+		listen(fd, 1);
+}
+
+/* Returns listen_port_get of a process that may open only 3 more descriptors,
+ * while the first 32 ports that the function tries are in use. */
+static int reserve_behind_used_ports(void)
+{
+	struct rlimit limit;
+	int next;
+
+	for (int i = 0; i < 32; i++)
+		use_port(20000 + (getpid() % 8000 + i) % 8000);
+	next = dup(STDIN_FILENO);
+	close(next);
+	limit.rlim_cur = limit.rlim_max = (rlim_t)next + 3;
+	if (next < 0 || setrlimit(RLIMIT_NOFILE, &limit))
+		return -errno;
+	return listen_port_get();
+}
+
+static void a_port_in_use_takes_no_descriptor(void **state)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		_exit(reserve_behind_used_ports() > 0 ? 0 : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +273,7 @@ int main(void)
 		cmocka_unit_test(a_program_is_found_as_execvp_finds_it),
 		cmocka_unit_test(
 			a_side_keeps_its_process_id_until_its_group_is_killed),
+		cmocka_unit_test(a_port_in_use_takes_no_descriptor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
