@@ -74,6 +74,17 @@ static int refuse_value(const char *option, const char *value, const char *want)
 	return 2;
 }
 
+static int set_name(struct ipoib_loop_config *c, const char *text)
+{
+	if (strlen(text) >= IFNAMSIZ)
+		return refuse_value(
+			"name", text,
+			"the name of an interface: it has more than 15 "
+			"bytes");
+	c->name = text;
+	return 0;
+}
+
 static int add_address(struct ipoib_loop_config *c, const char *text)
 {
 	if (c->address_count == IPOIB_LOOP_ADDRESSES)
@@ -146,7 +157,7 @@ static int read_options(int argc, char **argv, struct ipoib_loop_config *c,
 	while (!status &&
 	       (o = getopt_long(argc, argv, "h", options, NULL)) != -1)
 		if (o == 'n')
-			c->name = optarg;
+			status = set_name(c, optarg);
 		else if (o == 'a')
 			status = add_address(c, optarg);
 		else if (o == 'p' || o == 'P')

@@ -30,8 +30,8 @@ struct ipoib_tap_address {
 
 /* Reads "ADDRESS/LENGTH".  Returns whether the text has this form. */
 bool ipoib_tap_parse(const char *text, struct ipoib_tap_address *a);
-/* Makes the device, which has no carrier and no addresses.  A name of more than
- * 15 bytes is cut.  Returns 0, or -1 after a sentence on stderr. */
+/* Makes the device, which has no carrier and no addresses.  name: at most 15
+ * bytes.  Returns 0, or -1 after a sentence on stderr. */
 int ipoib_tap_open(struct ipoib_tap *t, const char *name);
 /* These three functions set the MAC, the MTU of IP in bytes, and the carrier of
  * the device.  Each returns 0 or -errno. */

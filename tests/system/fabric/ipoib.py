@@ -624,6 +624,7 @@ def refusals():
                "adverb run --private" in r.output, "no sentence about the right",
                r)
         for words, want in (
+                (["--name", "sixteen-bytes-ib"], "more than 15 bytes"),
                 (["--address", "10.9.0.1"], "the length of its prefix"),
                 (["--address", "10.9.0.1/33"], "the length of its prefix"),
                 (["--pkey", "0x10000"], "is not a P_Key"),
