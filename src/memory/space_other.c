@@ -257,35 +257,69 @@ static int move_all_mapped(struct space_other *o, const struct space_move *m,
 	return end == COPY_REVOCABLE_ENDED ? -ECANCELED : 0;
 }
 
+static uint64_t total_bytes(const struct space_vec *v, size_t n)
+{
+	uint64_t bytes = 0;
+
+	while (n)
+		bytes += v[--n].bytes;
+	return bytes;
+}
+
+/* Returns how many of the n moves at m the first `copied` bytes of these moves
+ * complete. */
+static size_t count_complete(const struct space_move *m, size_t n,
+			     uint64_t copied)
+{
+	size_t i = 0;
+
+	for (; i < n; i++) {
+		uint64_t bytes = total_bytes(m[i].to, m[i].to_count);
+
+		if (bytes > copied)
+			break;
+		copied -= bytes;
+	}
+	return i;
+}
+
+/* Makes as many of the n moves at m as a call takes, and counts them in
+ * *done. */
+static int one_batch(struct space_other *o, const struct space_move *m,
+		     size_t n, size_t *done, bool is_put)
+{
+	size_t moves = 0, complete;
+	struct batch b;
+	uint64_t bytes;
+	int err;
+
+	begin_batch(&b);
+	do
+		put_in(&b, &m[moves], is_put);
+	while (++moves < n && has_room(&b, &m[moves]));
+	bytes = b.bytes;
+	err = run_batch(o, &b, is_put);
+	/* A complete move is not made again: a program that has polled the last
+	 * byte of a message may have changed the memory since. */
+	complete = err ? count_complete(m, moves, bytes - b.bytes) : moves;
+	*done += complete;
+	/* One bad address may have made the whole call fail. */
+	if (err == -EFAULT)
+		err = one_by_one(o, m + complete, moves - complete, done,
+				 is_put);
+	return err;
+}
+
 static int move_all(struct space_other *o, const struct space_move *m, size_t n,
 		    size_t *done, bool is_put)
 {
-	int gone;
+	int err;
 
 	*done = 0;
-	gone = move_all_mapped(o, m, n, done, is_put);
-	if (gone)
-		return gone;
-	while (*done < n) {
-		const struct space_move *first = m + *done;
-		size_t left = n - *done, moves = 0;
-		struct batch b;
-		int err;
-
-		begin_batch(&b);
-		do
-			put_in(&b, &first[moves], is_put);
-		while (++moves < left && has_room(&b, &first[moves]));
-		err = run_batch(o, &b, is_put);
-		/* One bad address may have made the whole call fail. */
-		if (err == -EFAULT)
-			err = one_by_one(o, first, moves, done, is_put);
-		else if (!err)
-			*done += moves;
-		if (err)
-			return err;
-	}
-	return 0;
+	err = move_all_mapped(o, m, n, done, is_put);
+	while (!err && *done < n)
+		err = one_batch(o, m + *done, n - *done, done, is_put);
+	return err;
 }
 
 static int other_put(struct space *target, struct space *local,
@@ -298,15 +332,6 @@ static int other_get(struct space *target, struct space *local,
 		     const struct space_move *m, size_t n, size_t *done)
 {
 	return move_all(other_of(target), m, n, done, false);
-}
-
-static uint64_t total_bytes(const struct space_vec *v, size_t n)
-{
-	uint64_t bytes = 0;
-
-	while (n)
-		bytes += v[--n].bytes;
-	return bytes;
 }
 
 static int other_write(struct space *s, const struct space_vec *to, size_t n,

@@ -257,6 +257,28 @@ static void a_copy_reports_which_memory_is_missing(void **state)
 	}
 }
 
+/* The target is this process.  The second move changes the source of the first
+ * one, so that a repetition of the first shows. */
+static void a_move_before_a_fault_is_made_once(void **state)
+{
+	struct space_vec a = {va_at(0), 64}, b = {va_at(PAGE), 64},
+			 c = {va_at(2 * PAGE), 64},
+			 bad = {va_at(BYTES - 32), 64};
+	const struct space_move m[] = {
+		{&b, &a, 1, 1}, {&a, &c, 1, 1}, {&bad, &c, 1, 1}};
+	struct space_other self;
+	uint8_t want[64];
+	size_t done;
+
+	space_other_init(&self, getpid());
+	fill_random(memory, 3);
+	memcpy(want, memory, sizeof(want));
+	assert_int_equal(space_put(&self.space, &initiator.space, m, 3, &done),
+			 -EFAULT);
+	assert_int_equal(done, 2);
+	assert_memory_equal(memory + PAGE, want, sizeof(want));
+}
+
 static void memory_that_may_not_be_written_is_refused(void **state)
 {
 	struct space_vec v = {va_at(0), 64};
@@ -348,6 +370,7 @@ int main(void)
 		EACH(more_messages_than_a_call_takes_move_in_order),
 		EACH(the_write_and_read_operations_move_bytes_too),
 		EACH(a_copy_reports_which_memory_is_missing),
+		EACH(a_move_before_a_fault_is_made_once),
 		EACH(memory_that_may_not_be_written_is_refused),
 		EACH(a_process_that_is_gone_has_no_memory),
 		EACH(a_stopped_process_is_written_and_read),
