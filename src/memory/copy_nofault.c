@@ -192,8 +192,11 @@ static void handle_fault(int sig, siginfo_t *info, void *context)
 	ucontext_t *c = context;
 	greg_t *ip = &c->uc_mcontext.gregs[REG_RIP];
 
-	if (*ip >= (greg_t)(uintptr_t)copy_nofault_first &&
-	    *ip < (greg_t)(uintptr_t)copy_nofault_last) {
+	if (!is_fault(info)) {
+		/* The interrupted instruction is not to blame. */
+		pass_on(sig == SIGBUS, sig, info, context);
+	} else if (*ip >= (greg_t)(uintptr_t)copy_nofault_first &&
+		   *ip < (greg_t)(uintptr_t)copy_nofault_last) {
 		*ip = (greg_t)(uintptr_t)copy_nofault_fault;
 	} else if (crccopy_is_at((uintptr_t)*ip)) {
 		*ip = (greg_t)(uintptr_t)steps_fault;

@@ -4,8 +4,9 @@
  * unmapped the memory.  A handler of SIGSEGV and SIGBUS looks at the address of
  * the faulting instruction.  If the instruction belongs to one of these copies,
  * the copy returns false.  If it belongs to a copy of copy_revocable.h, that
- * copy returns an error.  Any other fault is passed to the handler that was
- * installed before, or has the default action.
+ * copy returns an error.  Any other fault, and a signal that no instruction has
+ * raised, is passed to the handler that was installed before, or has the
+ * default action.
  *
  * The program may replace the handler, and each thread may block the signals.
  * copy_nofault_is_on checks handler and signals every 200 us of the progress

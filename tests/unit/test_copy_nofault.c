@@ -310,6 +310,46 @@ static void an_action_without_a_handler_is_not_called(void **state)
 	assert_int_equal(WTERMSIG(status), SIGBUS);
 }
 
+enum { ENOUGH = 100, LARGE = 1 << 20 };
+
+static _Atomic int seen; /* signals that the program's handler has got */
+static _Atomic bool is_over;
+
+static void count_signal(int sig)
+{
+	seen++;
+}
+
+static void *send_signals(void *to)
+{
+	while (!is_over) {
+		pthread_kill(*(pthread_t *)to, SIGSEGV);
+		usleep(200);
+	}
+	return NULL;
+}
+
+/* A signal that a thread sends is no fault of the copy that it interrupts. */
+static void a_signal_without_a_fault_does_not_end_a_copy(void **state)
+{
+	static uint8_t from[LARGE], to[LARGE];
+	pthread_t self = pthread_self(), thread;
+	bool is_whole = true;
+
+	if (!can_guard())
+		SKIP_FOR(IS_OFF);
+	set_handler(SIGSEGV, count_signal);
+	copy_nofault_open();
+	assert_int_equal(pthread_create(&thread, NULL, send_signals, &self), 0);
+	while (is_whole && seen < ENOUGH)
+		is_whole = copy_nofault(to, from, LARGE);
+	is_over = true;
+	pthread_join(thread, NULL);
+	copy_nofault_close();
+	set_handler(SIGSEGV, SIG_DFL);
+	assert_true(is_whole);
+}
+
 static void
 a_program_that_takes_the_handler_turns_guarded_copies_off(void **state)
 {
@@ -415,6 +455,7 @@ int main(void)
 		cmocka_unit_test(
 			a_fault_whose_signal_is_ignored_ends_the_program),
 		cmocka_unit_test(an_action_without_a_handler_is_not_called),
+		cmocka_unit_test(a_signal_without_a_fault_does_not_end_a_copy),
 		cmocka_unit_test(a_blocked_signal_counts_for_its_own_thread),
 		cmocka_unit_test(closing_restores_the_previous_handler),
 	};
