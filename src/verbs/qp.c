@@ -282,11 +282,16 @@ struct ibv_qp *v_create_qp_ex(struct ibv_context *context,
 
 	if ((a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && !a->create_flags)
 		beyond &= ~(uint32_t)IBV_QP_INIT_ATTR_CREATE_FLAGS;
-	if (beyond || !(a->comp_mask & IBV_QP_INIT_ATTR_PD))
+	if (beyond)
 		return v_fail_null(EOPNOTSUPP, V_NOT_SUPPORTED,
-				   "a queue pair without IBV_QP_INIT_ATTR_PD, "
-				   "or with extended attributes for XRC, RSS "
-				   "or create_flags (ibv_create_qp_ex)");
+				   "a queue pair with extended attributes for "
+				   "XRC, RSS or create_flags "
+				   "(ibv_create_qp_ex)");
+	if (!(a->comp_mask & IBV_QP_INIT_ATTR_PD))
+		return v_fail_null(EINVAL, V_INPUT,
+				   "ibv_create_qp_ex needs a protection "
+				   "domain: pd, and IBV_QP_INIT_ATTR_PD in "
+				   "comp_mask");
 	memcpy(&plain, a, sizeof(plain));
 	if (a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
 		errno = v_wr_check(a->qp_type, a->send_ops_flags);
