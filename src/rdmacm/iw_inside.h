@@ -260,8 +260,9 @@ void r_iw_sctp_address(const struct sockaddr_in6 *from,
  * FPDU if this side must wait for that FPDU.
  *
  * Returns 0, also if the connection has ended meanwhile.  Returns -errno after
- * a message of libibverbs: the state is R_IW_OVER, and the object still has the
- * socket and the start.
+ * a message, an error of libibverbs, or -EBADF if the program has closed the
+ * descriptor: the state is R_IW_OVER, and the object still has the socket and
+ * the start.
  */
 int r_iw_open(struct r_iw *iw);
 /* Writes a connection of TCP that is about to end, and that no queue pair has

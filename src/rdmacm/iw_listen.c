@@ -319,7 +319,10 @@ static int take_connection(struct r_iw *l, struct sctp_news *news)
 {
 	if (l->sctp)
 		return r_iw_sctp_accept(l, news);
-	return accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd_identity_holds(l->fd))
+		return accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	errno = EBADF; /* the program has closed the descriptor */
+	return -1;
 }
 
 /* Accepts the connections that wait in the kernel. */

@@ -172,6 +172,18 @@ static struct host_stream_start stream_start(const struct r_iw_start *s)
 	};
 }
 
+/* The program has closed the descriptor of the connection, and may have a file
+ * of its own at this number, which no queue pair may get.  Returns -EBADF. */
+static int refuse_file(struct r_iw *iw)
+{
+	r_say("rdma_cm: the program has closed the descriptor of a connection "
+	      "of an iWARP device, so the queue pair does not get the "
+	      "connection; let the program close all descriptors before it "
+	      "opens a device, not later");
+	r_iw_enter(iw, R_IW_OVER, NULL);
+	return -EBADF;
+}
+
 int r_iw_open(struct r_iw *iw)
 {
 	struct host_stream_start start = stream_start(iw->start);
@@ -186,6 +198,8 @@ int r_iw_open(struct r_iw *iw)
 			   !iw->start->mpa.is_initiator;
 	int err;
 
+	if (!fd_identity_holds(iw->fd))
+		return refuse_file(iw);
 	s.ready_within_ns = awaits_peer ? READY_NS : 0;
 	if (!env_is_on("ADVERB_STRICT")) {
 		s.begin_after_ns = BEGIN_NS;

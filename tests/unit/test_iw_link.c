@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #include "util/monotonic.h"
+#include "verbs/iwarp.h"
 
 int __real_connect(int fd, const struct sockaddr *to, socklen_t size);
 int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size);
@@ -504,6 +506,83 @@ static void rdma_accept_finds_the_end_of_an_unwatched_connection(void **state)
 	close(channel.base.fd);
 }
 
+/* ---- files of the program in the place of adverb's sockets ---- */
+
+static int opened_fd;
+
+/* The call `open` of libibverbs for a device of this test. */
+static int note_open(struct ibv_context *context, uint32_t qpn,
+		     const struct host_stream *s)
+{
+	opened_fd = s->fd;
+	return -EIO;
+}
+
+/* While the program has yet to accept a request, it puts a file of its own in
+ * the place of the connection's socket.  No queue pair gets that file, and
+ * adverb does not close it. */
+static void a_file_of_the_program_is_no_connection(void **state)
+{
+	static const struct verbs_iwarp calls = {.open = note_open};
+	struct r_device device = {.iwarp = &calls, .max_responder = 1};
+	struct r_id *listener = id_to(0), *id;
+	int peer, fd, own[2];
+
+	open_channel();
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, own), 0);
+	id = take_request(listener, &peer);
+	id->device = &device;
+	opened_fd = -1;
+	fd = id->iw->fd;
+	put_in_place(own[0], fd);
+	assert_int_equal(r_iw_accept(id, NULL), -1);
+	assert_int_equal(errno, EBADF);
+	assert_int_equal(opened_fd, -1);
+	assert_int_equal(write(own[1], "x", 1), 1);
+	assert_int_equal(close(fd), 0);
+	rdma_destroy_id(&id->base);
+	rdma_destroy_id(&listener->base);
+	close(own[0]);
+	close(own[1]);
+	close(peer);
+	close(channel.base.fd);
+}
+
+/* The program puts a listener of its own, for which a connection waits, in the
+ * place of adverb's listener.  The thread adverb-iw takes no connection from
+ * it. */
+static void a_listener_of_the_program_is_left_alone(void **state)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct r_id *listener = id_to(0);
+	int peer = socket(AF_INET, SOCK_STREAM, 0), own, fd;
+	struct pollfd waits = {.events = POLLIN};
+
+	open_channel();
+	to.sin_port = htons(take_port(&own));
+	assert_int_equal(listen(own, 1), 0);
+	assert_int_equal(connect(peer, (struct sockaddr *)&to, sizeof(to)), 0);
+	assert_int_equal(write(peer, "x", 1), 1); /* for __wrap_accept4 */
+	assert_int_equal(
+		r_iw_bind(listener, &listener->base.route.addr.src_addr), 0);
+	assert_int_equal(r_iw_listen(listener, 1), 0);
+	r_iw_serve(listener);
+	r_take();
+	fd = listener->iw->fd;
+	put_in_place(own, fd);
+	fcntl(fd, F_SETFL, O_NONBLOCK); /* accept4 would wait otherwise */
+	listener->iw->role->serve(listener->iw, false);
+	r_give();
+	waits.fd = own;
+	assert_int_equal(poll(&waits, 1, 0), 1);
+	rdma_destroy_id(&listener->base);
+	assert_int_equal(close(fd), 0);
+	close(own);
+	close(peer);
+	close(channel.base.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -518,6 +597,8 @@ int main(void)
 			a_request_that_is_left_alone_is_withdrawn_in_the_end),
 		cmocka_unit_test(
 			rdma_accept_finds_the_end_of_an_unwatched_connection),
+		cmocka_unit_test(a_file_of_the_program_is_no_connection),
+		cmocka_unit_test(a_listener_of_the_program_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
