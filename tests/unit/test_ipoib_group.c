@@ -97,7 +97,7 @@ static void senders_do_not_take_the_room_of_members(void **state)
 	ipoib_joined(s->m, &j, 0);
 	ipoib_joined(s->m, &j, 0);
 	assert_int_equal(s->sentences, 1);
-	assert_non_null(strstr(s->text, "table has 60"));
+	assert_non_null(strstr(s->text, "60 groups fit"));
 }
 
 static void groups_without_room_are_reported_each_time_they_come(void **state)
