@@ -319,7 +319,8 @@ static bool serve_socket(struct stream_set *set, struct engine *e,
 	bool was_full = s->left_bytes;
 	int64_t result;
 
-	if (was_full && !stream_socket_send_left(set, s)) {
+	if (was_full && (!is_ours(s->fd, &s->checked_ns, now_ns) ||
+			 !stream_socket_send_left(set, s))) {
 		drop_socket(set, e, s, now_ns);
 		return true;
 	}

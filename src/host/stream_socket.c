@@ -173,7 +173,7 @@ void stream_socket_make_last(struct stream_socket *s)
 
 void stream_socket_finish(struct stream_set *set, struct stream_socket *s)
 {
-	if (s->left_bytes || s->has_finished)
+	if (s->left_bytes || s->has_finished || !fd_identity_holds(s->fd))
 		return;
 	if (s->last_bytes) {
 		uint32_t bytes = s->last_bytes;

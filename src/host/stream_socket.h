@@ -106,7 +106,7 @@ bool stream_socket_send_left(struct stream_set *set, struct stream_socket *s);
  * ends the session.  Does nothing if s->last waits already or FIN was sent. */
 void stream_socket_make_last(struct stream_socket *s);
 /* Sends FIN, if the socket has taken all bytes.  A session sends its last
- * message first. */
+ * message first.  Does nothing if the program has closed the descriptor. */
 void stream_socket_finish(struct stream_set *set, struct stream_socket *s);
 /* Detaches the connection from its QP, and lets the connection linger. */
 void stream_socket_linger(struct stream_set *set, struct stream_socket *s,

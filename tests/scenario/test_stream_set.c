@@ -373,6 +373,67 @@ static void a_set_that_the_program_has_closed_is_not_used(void **s)
 	close(file);
 }
 
+/* Puts a connection of the program at the number of w->stream.fd, as a program
+ * does that closes descriptors which it does not know.  Returns the other end
+ * of that connection. */
+static int take_number(const struct wired *w)
+{
+	int own, other;
+
+	connect_pair(&own, &other);
+	assert_int_equal(dup2(own, w->stream.fd), w->stream.fd);
+	close(own);
+	return other;
+}
+
+/* Ends the set, and checks that the program's connection is whole: nothing has
+ * come over it, and the program still has it. */
+static void take_down_beside(struct wired *w, int other)
+{
+	uint8_t byte;
+
+	assert_int_equal(recv(other, &byte, 1, MSG_DONTWAIT), -1);
+	assert_int_equal(errno, EAGAIN);
+	take_down(w);
+	assert_int_equal(recv(other, &byte, 1, MSG_DONTWAIT), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(close(w->stream.fd), 0);
+	close(other);
+}
+
+static void a_connection_of_the_program_is_not_shut_down(void **s)
+{
+	struct wired w;
+	int other;
+
+	wire_up(&w);
+	other = take_number(&w);
+	end_queue_pair(&w);
+	assert_int_equal(w.ends, 1);
+	take_down_beside(&w, other);
+}
+
+/* A child of fork has a copy of the descriptor, so the epoll set still tells of
+ * the queue pair's connection. */
+static void the_bytes_of_a_full_socket_do_not_go_to_the_program(void **s)
+{
+	uint8_t bytes[4096];
+	struct wired w;
+	int copy, other;
+
+	wire_up(&w);
+	fill_socket(&w);
+	copy = dup(w.stream.fd);
+	other = take_number(&w);
+	w.j.d->now_ns += 2000000; /* after the last check of the descriptor */
+	while (!w.ends) {
+		recv(w.peer, bytes, sizeof(bytes), MSG_DONTWAIT);
+		receive_turn(&w);
+	}
+	close(copy);
+	take_down_beside(&w, other);
+}
+
 /* A capture, as read_capture has read it. */
 static struct {
 	char path[32];
@@ -642,6 +703,9 @@ int main(void)
 			the_end_by_the_program_itself_is_not_explained),
 		cmocka_unit_test(a_connection_that_epoll_refuses_is_not_opened),
 		cmocka_unit_test(a_set_that_the_program_has_closed_is_not_used),
+		cmocka_unit_test(a_connection_of_the_program_is_not_shut_down),
+		cmocka_unit_test(
+			the_bytes_of_a_full_socket_do_not_go_to_the_program),
 		cmocka_unit_test(a_look_is_no_cancellation_point),
 		cmocka_unit_test(a_captured_look_is_no_cancellation_point),
 		cmocka_unit_test(a_capture_has_the_bytes_of_both_directions),
