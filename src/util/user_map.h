@@ -11,12 +11,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Does the number certainly stand for one user alone?  If the process has no
- * free descriptor or no memory, this is not certain for the number overflowuid.
- */
+/* Does the number stand for one user alone?  The answer for overflowuid is also
+ * true if the user namespace cannot be found out, for example because the
+ * process has no free descriptor. */
 bool user_map_is_one(uid_t user);
-/* Is `user` certainly the user of this process?  False also if other users have
- * the process's number here, or may have it (user_map_is_one). */
+/* Is `user` the user of this process?  False if other users may have the
+ * process's number here (user_map_is_one). */
 bool user_map_is_own(uid_t user);
 
 #endif

@@ -41,27 +41,11 @@ static void a_number_of_several_users_is_nobodys_own(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* The process cannot read which users have the number then. */
-static void without_descriptors_a_shared_number_is_nobodys(void **state)
-{
-	struct rlimit was, none;
-	bool is_one;
-
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
-	none = (struct rlimit){0, was.rlim_max};
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	is_one = user_map_is_one(65534);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
-	assert_false(is_one);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_knows_its_own_user),
 		cmocka_unit_test(a_number_of_several_users_is_nobodys_own),
-		cmocka_unit_test(
-			without_descriptors_a_shared_number_is_nobodys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
