@@ -29,10 +29,9 @@
 #include "util/shared.h"
 
 #define PATIENCE_MS 30000u /* how long a call waits for its answer */
-/* More than any descriptor, with the kernel's default of fs.nr_open.  The
- * argument of run_thread is number * MOST_FDS + descriptor. */
-#define MOST_FDS (1 << 20)
-#define SEEK_MS	 1000 /* the longest pause between two attempts */
+/* The argument of run_thread is number * MOST_FDS + descriptor. */
+#define MOST_FDS (1 << 20) /* the kernel's default of fs.nr_open */
+#define SEEK_MS	 1000	   /* the longest pause between two attempts */
 
 static int broker_fd = -1; /* -1: there is no connection */
 /*
