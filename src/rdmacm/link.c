@@ -48,17 +48,6 @@ static uint32_t last_serial; /* cmproto.serial of the last message sent */
  * end_fabric, and by dial_broker if the program has closed the connection. */
 static uint32_t dials;
 
-#define LAST_ERRNO 4095 /* no errno is greater */
-
-/* Returns whether a message of n bytes from the broker has a valid size, magic
- * number, version, error and count of private data. */
-static bool is_valid_message(const struct cmproto *m, ssize_t n)
-{
-	return n == sizeof(*m) && m->magic == CMPROTO_MAGIC &&
-	       m->version == CMPROTO_VERSION && m->err <= 0 &&
-	       m->err >= -LAST_ERRNO && m->private_bytes <= CMPROTO_PRIVATE;
-}
-
 #define CLOSED                                                                 \
 	"; this process closes its connection to that broker, and looks for "  \
 	"another one"
@@ -125,7 +114,7 @@ static int receive_message(int fd, struct cmproto *m, uint64_t until_ms)
 			return -EPIPE;
 		n = recv(fd, m, sizeof(*m), 0);
 	} while (n < 0 && was_interrupted(fd, SO_RCVTIMEO, until_ms));
-	if (n > 0 && is_valid_message(m, n))
+	if (n > 0 && r_table_is_valid(m, n))
 		return 0;
 	if (n > 0)
 		r_say("rdma_cm: the broker sends malformed messages" CLOSED);
@@ -273,16 +262,21 @@ static void revive_id(int fd, struct r_id *id)
 /* Repeats the requests that the last broker has not answered. */
 static void ask_pending(int fd)
 {
-	list_for_each_safe (n, r_table_pending()) {
-		struct r_pending *p = (struct r_pending *)(void *)n;
+	struct list open = {&open, &open};
+
+	/* Apart, so that no answer to another request frees one of them. */
+	list_take_all(&open, r_table_pending());
+	while (!list_is_empty(&open)) {
+		struct r_pending *p = (struct r_pending *)(void *)open.next;
 		struct cmproto m = p->request;
 
 		if (!p->id->handle && m.kind != CMPROTO_BIND)
 			m.err = -ENOENT; /* the program has got an event */
 		else if (ask_broker(fd, &m, m.kind, p->id->handle) == -EPIPE)
-			return;
+			break;
 		r_table_settle(p, &m);
 	}
+	list_take_all(r_table_pending(), &open);
 }
 
 /* Repeats the release of ids: the last broker may not have told their peers. */
@@ -504,7 +498,7 @@ static bool take_messages(const struct cm_inbox *in, int n)
 	r_take();
 	r_hold_tokens();
 	for (int i = 0; i < n; i++)
-		if (is_valid_message(&in->messages[i], in->of[i].msg_len))
+		if (r_table_is_valid(&in->messages[i], in->of[i].msg_len))
 			take_message(&in->messages[i]);
 	r_put_tokens();
 	waits = r_last_event_waits();

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUCKETS 256
+#define BUCKETS	   256
+#define LAST_ERRNO 4095 /* no errno is greater */
 /* The limit of requests that have no answer yet.  Questions for a path and
  * joins do not count: the fabric keeps their answers while this process's
  * socket is full.  Without a limit the broker's answers could fill this
@@ -178,6 +179,13 @@ static void end_membership(uint32_t number)
 			if (r_ib_lost(r_table_id(n), number))
 				return;
 	}
+}
+
+bool r_table_is_valid(const struct cmproto *m, ssize_t n)
+{
+	return n == sizeof(*m) && m->magic == CMPROTO_MAGIC &&
+	       m->version == CMPROTO_VERSION && m->err <= 0 &&
+	       m->err >= -LAST_ERRNO && m->private_bytes <= CMPROTO_PRIVATE;
 }
 
 void r_table_message(const struct cmproto *m)

@@ -46,9 +46,12 @@ struct r_pending {
 /* Empties the table, in a forked child: the broker knows no id of the child.
  * Frees nothing. */
 void r_table_reset(void);
-/* Handles a message of the broker, whose size, version and counts the caller
- * has checked: gives an answer to the thread or the request for which the
- * broker sent the answer, and an event to its id. */
+/* Returns whether a message of n bytes from the broker has a valid size, magic
+ * number, version, error and count of private data. */
+bool r_table_is_valid(const struct cmproto *m, ssize_t n);
+/* Handles a message of the broker that r_table_is_valid accepts: gives an
+ * answer to the thread or the request for which the broker sent the answer, and
+ * an event to its id. */
 void r_table_message(const struct cmproto *m);
 
 /* ---- ids ---- */

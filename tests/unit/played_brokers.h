@@ -34,8 +34,8 @@ static struct broker {
 	atomic_uint heard[CMPROTO_EVENT]; /* by kind */
 	atomic_uint order[CMPROTO_EVENT]; /* rank of the first of a kind */
 	sem_t was_bound;		  /* CMPROTO_BIND or _RESUME came */
-	/* called before CMPROTO_BIND is answered */
-	void (*_Atomic on_bind)(void);
+	/* called before CMPROTO_BIND (CMPROTO_CONNECT) is answered */
+	void (*_Atomic on_bind)(void), (*_Atomic on_connect)(void);
 } broker[BROKERS];
 static atomic_uint brokers; /* how many have begun; the last one serves */
 static sem_t came;	    /* a broker has begun */
@@ -132,6 +132,8 @@ static inline void *serve_clients(void *arg)
 				sem_post(&was_told);
 			if (m.kind == CMPROTO_BIND && b->on_bind)
 				b->on_bind();
+			if (m.kind == CMPROTO_CONNECT && b->on_connect)
+				b->on_connect();
 			if (m.kind == CMPROTO_BIND || m.kind == CMPROTO_RESUME)
 				sem_post(&b->was_bound);
 			answer_request(b, &m);

@@ -2,6 +2,7 @@
 /* librdmacm's connection to brokers that die at chosen moments. */
 #include "played_brokers.h"
 
+#include "rdmacm/link_table.h"
 #include "util/fd_identity.h"
 
 #include <stdatomic.h>
@@ -732,6 +733,45 @@ static void a_broker_that_reads_no_messages_is_left(void **state)
 	rdma_destroy_id(&id->base);
 }
 
+static uint32_t other_serial; /* of a request that was asked later */
+
+static void answer_other(void)
+{
+	struct broker *b = &broker[brokers - 1];
+	struct cmproto m = {.magic = CMPROTO_MAGIC,
+			    .version = CMPROTO_VERSION,
+			    .kind = CMPROTO_DONE,
+			    .serial = other_serial};
+
+	b->on_connect = NULL;
+	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
+}
+
+/* Two requests are open.  When the successor has got the first one again, it
+ * sends an answer with the serial by which the last broker knew the second one,
+ * which is sent again in spite of that. */
+static void an_answer_for_the_last_broker_ends_no_request(void **state)
+{
+	struct r_id *one = id_new(), *two = id_new();
+	struct cmproto m = {0};
+
+	bind_to(one, PORT);
+	bind_to(two, OTHER_PORT);
+	broker[brokers - 1].silent_at = CMPROTO_CONNECT;
+	broker[brokers].on_connect = answer_other;
+	assert_int_equal(r_request(one, &m, CMPROTO_CONNECT), 0);
+	assert_int_equal(r_request(two, &m, CMPROTO_CONNECT), 0);
+	r_take();
+	other_serial = ((struct r_pending *)(void *)r_table_pending()->prev)
+			       ->request.serial;
+	r_give();
+	replace_broker();
+	assert_int_equal(broker[brokers - 1].heard[CMPROTO_CONNECT], 2);
+	assert_true(list_is_empty(r_table_pending()));
+	rdma_destroy_id(&two->base);
+	rdma_destroy_id(&one->base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -762,6 +802,7 @@ int main(void)
 			a_call_goes_on_after_the_program_closes_the_connection),
 		cmocka_unit_test(an_id_in_a_call_is_destroyed_after_the_call),
 		cmocka_unit_test(a_broker_that_reads_no_messages_is_left),
+		cmocka_unit_test(an_answer_for_the_last_broker_ends_no_request),
 	};
 
 	return cmocka_run_group_tests(tests, setup_broker, NULL);
