@@ -2,6 +2,7 @@
 #include "hca/wq.h"
 
 #include <errno.h>
+#include <stdalign.h>
 #include <string.h>
 
 #include "hca/hca.h"
@@ -81,6 +82,8 @@ bool wq_is_sound(const struct hca *h, const struct wq *q, uint32_t extra)
 	       q->stride >= sizeof(struct wqe) +
 				    q->max_sge * sizeof(struct wq_sge) +
 				    extra &&
+	       q->stride % alignof(struct wqe) == 0 &&
+	       q->slots % alignof(struct wqe) == 0 &&
 	       arena_has(&h->arena, q->slots, (uint64_t)q->size * q->stride);
 }
 

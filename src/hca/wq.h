@@ -160,9 +160,9 @@ int wq_init_recv(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge);
  * initialised. */
 void wq_fini(struct hca *h, struct wq *q);
 /*
- * Does the whole queue lie inside the arena, and has each slot room for a
- * request, its SGEs and @extra bytes?  For a copy of a queue that another
- * process has written.
+ * Does the whole queue lie inside the arena, is each slot aligned for a request
+ * (struct wqe), and has the slot room for the request, its SGEs and @extra
+ * bytes?  For a copy of a queue that another process has written.
  */
 bool wq_is_sound(const struct hca *h, const struct wq *q, uint32_t extra);
 /* Returns the slot of a free-running index. */

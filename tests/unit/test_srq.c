@@ -193,6 +193,24 @@ static void a_receive_that_a_dead_process_did_not_take_is_not_held(void **state)
 	end_world(&w);
 }
 
+/* Another process may describe a queue whose slots are not aligned.  An atomic
+ * access to such a slot raises SIGBUS on arm64. */
+static void a_queue_of_misaligned_slots_is_not_sound(void **state)
+{
+	struct world w;
+	struct wq q = {.size = 2, .stride = 2 * sizeof(struct wqe)};
+
+	begin_world(&w, 4);
+	q.slots = 4096;
+	assert_true(wq_is_sound(&w.h, &q, 0));
+	q.slots++;
+	assert_false(wq_is_sound(&w.h, &q, 0));
+	q.slots--;
+	q.stride++;
+	assert_false(wq_is_sound(&w.h, &q, 0));
+	end_world(&w);
+}
+
 /* Another process may describe a queue that lies in the last bytes of its
  * arena, and whose slot names more elements than the queue has.  The loads of
  * these elements must not leave the arena. */
@@ -234,6 +252,7 @@ static void a_taken_receive_has_the_elements_of_its_queue_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_queue_of_misaligned_slots_is_not_sound),
 		cmocka_unit_test(a_queue_at_the_end_of_the_arena_is_not_sound),
 		cmocka_unit_test(
 			a_taken_receive_has_the_elements_of_its_queue_alone),
