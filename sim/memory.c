@@ -2,7 +2,9 @@
 #include "sim/memory.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "util/step.h"
 
@@ -131,4 +133,30 @@ void memory_elsewhere(struct memory_elsewhere *e, struct memory *of,
 					     .is_call = elsewhere_is_call};
 
 	*e = (struct memory_elsewhere){{&ops}, of, is_mapped, false};
+}
+
+void *memory_new_zeroes(size_t bytes)
+{
+#ifdef __SANITIZE_ADDRESS__
+	void *m = calloc(1, bytes);
+
+	if (!m)
+		abort();
+#else
+	void *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (m == MAP_FAILED)
+		abort();
+#endif
+	return m;
+}
+
+void memory_free_zeroes(void *block, size_t bytes)
+{
+#ifdef __SANITIZE_ADDRESS__
+	free(block);
+#else
+	munmap(block, bytes);
+#endif
 }

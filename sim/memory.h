@@ -9,6 +9,7 @@
 #define SIM_MEMORY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "hca/space.h"
@@ -36,5 +37,18 @@ void memory_elsewhere(struct memory_elsewhere *e, struct memory *of,
 		      bool is_mapped);
 /* Makes *m an address space of size bytes at address va; bytes are borrowed. */
 void memory_init(struct memory *m, uint8_t *bytes, uint64_t va, uint64_t size);
+
+/*
+ * Returns a large block of zeroes, which the caller frees by
+ * memory_free_zeroes.  Ends the process if no memory is left.
+ *
+ * The block is mapped, since calloc(3) would write to all of it if the process
+ * has freed such a block before, or if MALLOC_PERTURB_ is set, as it is by
+ * Meson.  AddressSanitizer's calloc does not, and finds accesses beyond the
+ * block, so a program that is built with AddressSanitizer uses calloc.
+ */
+void *memory_new_zeroes(size_t bytes);
+/* Frees a block of memory_new_zeroes with this size. */
+void memory_free_zeroes(void *block, size_t bytes);
 
 #endif

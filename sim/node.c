@@ -82,9 +82,7 @@ static void make_process(struct host *h)
 	if (!p)
 		abort();
 	p->host = h;
-	p->arena = calloc(1, ARENA_BYTES);
-	if (!p->arena)
-		abort();
+	p->arena = memory_new_zeroes(ARENA_BYTES);
 	h->process = p;
 }
 
@@ -108,7 +106,7 @@ static void free_process(struct process *p)
 {
 	if (p->users || !p->has_ended)
 		return;
-	free(p->arena);
+	memory_free_zeroes(p->arena, ARENA_BYTES);
 	free(p);
 }
 

@@ -7,7 +7,6 @@
  */
 #include "test.h"
 
-#include <malloc.h>
 #include <string.h>
 
 #include "scenario/crash_point.h"
@@ -292,9 +291,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(requests_end_when_the_target_dies),
 	};
 
-	/* above this size calloc maps a block, and need not zero it: that saves
-	 * much time, since arenas are large and mostly unused */
-	mallopt(M_MMAP_THRESHOLD, 1 << 19);
 	two_hcas_mode(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

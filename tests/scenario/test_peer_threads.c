@@ -13,7 +13,6 @@
  */
 #include "test.h"
 
-#include <malloc.h>
 #include <string.h>
 
 #include "scenario/crash_point.h"
@@ -396,10 +395,6 @@ int main(int argc, char **argv)
 			two_threads_that_die_inside_leave_nothing_half_done),
 	};
 
-	/* Blocks of this size and more are mapped, and calloc need not zero
-	 * mapped blocks.  That saves time, because arenas are large and mostly
-	 * unused. */
-	mallopt(M_MMAP_THRESHOLD, 1 << 19);
 	two_hcas_mode(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,6 @@
 #include "scenario/two_hcas.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,8 +85,7 @@ static void side_init(struct two_hcas *d, int i, uint32_t type, uint32_t depth,
 
 	memcpy(s->ip, prefix, 12);
 	memcpy(s->ip + 12, (uint8_t[]){10, 0, 0, (uint8_t)(i + 1)}, 4);
-	s->arena = calloc(1, ARENA_BYTES);
-	CHECK(s->arena);
+	s->arena = memory_new_zeroes(ARENA_BYTES);
 	arena_init(&a, s->arena, ARENA_BYTES);
 	memory_init(&s->memory, s->bytes, TWO_HCAS_BASE, TWO_HCAS_MEMORY);
 	CHECK(!hca_init(&s->hca, a, &s->memory.space, seed));
@@ -183,13 +181,8 @@ void two_hcas_connect(struct two_hcas *d, int i, uint32_t mtu)
 static struct two_hcas *make_sides(uint32_t type, uint32_t mtu, uint32_t depth,
 				   bool shared)
 {
-	struct two_hcas *d;
+	struct two_hcas *d = memory_new_zeroes(sizeof(*d));
 
-	/* So calloc maps the arenas anew, rather than clears 16 MiB that were
-	 * freed before. */
-	mallopt(M_MMAP_THRESHOLD, 1 << 19);
-	d = calloc(1, sizeof(*d));
-	CHECK(d);
 	d->now_ns = 1000000000;
 	d->subnet = is_by_lid ? subnet_new() : NULL;
 	d->liveness = ENGINE_PEER_ALIVE;
@@ -227,11 +220,11 @@ void two_hcas_free(struct two_hcas *d)
 			CHECK(engine_is_idle(s->engine));
 			engine_free(s->engine);
 		}
-		free(s->arena);
+		memory_free_zeroes(s->arena, ARENA_BYTES);
 	}
 	if (d->subnet)
 		subnet_free(d->subnet);
-	free(d);
+	memory_free_zeroes(d, sizeof(*d));
 }
 
 void two_hcas_end_process(struct two_hcas *d, int i)
