@@ -40,12 +40,13 @@ void memory_init(struct memory *m, uint8_t *bytes, uint64_t va, uint64_t size);
 
 /*
  * Returns a large block of zeroes, which the caller frees by
- * memory_free_zeroes.  Ends the process if no memory is left.
+ * memory_free_zeroes.  Ends the process if no memory is left.  An access to the
+ * first byte after the block, or to the page before the block's first page,
+ * raises SIGSEGV.
  *
  * The block is mapped, since calloc(3) would write to all of it if the process
  * has freed such a block before, or if MALLOC_PERTURB_ is set, as it is by
- * Meson.  AddressSanitizer's calloc does not, and finds accesses beyond the
- * block, so a program that is built with AddressSanitizer uses calloc.
+ * Meson, and AddressSanitizer's calloc writes an eighth of its size.
  */
 void *memory_new_zeroes(size_t bytes);
 /* Frees a block of memory_new_zeroes with this size. */
