@@ -18,7 +18,8 @@
 #define SLS	16   /* how many SLs there are */
 #define TURN_NS 2000 /* until links carry more packets */
 /* The least room of a VL's buffer, and the least that a link carries in a turn,
- * in blocks (fabric/lane.h): one packet with a payload of 4096 bytes. */
+ * in blocks (fabric/lane.h): enough for one packet with a payload of 4096 bytes
+ * and all headers. */
 #define PACKET_BLOCKS 80u
 
 /* Hashes of a sequence of packets, in their order: of those that have come into
@@ -45,8 +46,9 @@ struct subnet {
 
 /* ---- hosts ---- */
 
-/* Shows the hosts that answers of subnet_ask may have changed.  All hosts run
- * in one thread, so no other thread needs the order of the store. */
+/* Stores the subnet's present number of changes, by which a host finds that an
+ * answer of subnet_ask is old.  All hosts run in one thread, so no other thread
+ * needs the order of the store. */
 static void show_changes(struct subnet *s)
 {
 	shared_store(&s->changes, reach_changes(s->cables.fabric));
@@ -232,7 +234,8 @@ void subnet_enter(struct world *w, struct flight *f)
 }
 
 /* Damages a packet on its last cable, as the seed decides.  The receiver finds
- * each such damage by the VCRC. */
+ * a changed bit by the VCRC, and a missing end by the lengths in the headers
+ * (lrh_frame). */
 static void damage_packet(struct world *w, struct flight *f)
 {
 	if (world_is_quiet(w))

@@ -46,8 +46,10 @@ void cm_journal_fini(struct cm_journal *j);
 void cm_journal_write(struct cm_journal *j, uint32_t slot,
 		      const struct fd_store_entry *owner,
 		      const struct cm_note *note);
-/* Reads the records that an earlier broker has written into the ledger.  A
- * successor calls this once.  If there is no memory, nothing is inherited. */
+/* Reads the records that an earlier broker has written into the ledger, but not
+ * those of processes without a pid in this broker's PID namespace: whether such
+ * a process has ended cannot be told.  A successor calls this once.  If there
+ * is no memory, nothing is inherited. */
 void cm_journal_inherit(struct cm_journal *j);
 /* Is there an inherited record of the conversation local_id whose process is
  * not `owner`? */
@@ -58,9 +60,10 @@ bool cm_journal_is_others(const struct cm_journal *j, uint32_t local_id,
 void cm_journal_take(struct cm_journal *j, uint32_t local_id);
 /* Is there an inherited record of the process pid that was not taken yet? */
 bool cm_journal_has(const struct cm_journal *j, pid_t pid);
-/* Removes one inherited record of the process pid, and copies it to *record;
- * pid 0: a record of any process that has ended.  False: there is no such
- * record. */
+/* Removes one inherited record of the process pid, and copies the record to
+ * *record.  The caller knows that this process has ended.  pid 0: a record of
+ * any process that has ended, as far as that can be told.  False: there is no
+ * such record. */
 bool cm_journal_next(struct cm_journal *j, pid_t pid,
 		     struct fd_store_record *record);
 

@@ -175,7 +175,8 @@ static bool is_forged(struct gsi *g, const struct udp_dgram *d)
 }
 
 /* Relays one datagram, or passes its MAD to an agent, or counts the datagram as
- * dropped.  @id: the IPv4 id that is tried first for the ICRC. */
+ * dropped.  Ignores a multicast datagram if the broker relays nothing.  @id:
+ * the IPv4 id that is tried first for the ICRC. */
 static void take_datagram(struct gsi *g, const struct udp_dgram *d, uint16_t id,
 			  uint64_t now_ns)
 {

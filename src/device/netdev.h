@@ -11,10 +11,10 @@
  *	         none, the address made of its EUI-64 as RoCE v1
  *	1, 2, 3  the interface's first IPv4 address or, if there is none, its
  *	         first global IPv6 address: as RoCE v2, as v1, and as v2 again
- *	4 ...    the interface's other addresses; then, on the first RoCE
- *	         device, the addresses, other than link-local ones, of
- *	         interfaces that are up and are not RoCE devices, with
- *	         loopback addresses at the end
+ *	4 ...    as RoCE v2, while there is room: the interface's other
+ *	         addresses; then, on the first RoCE device, the addresses,
+ *	         other than link-local ones, of interfaces that are up and
+ *	         are not RoCE devices, with loopback addresses at the end
  *
  * An entry stays at its index while its address exists, with two exceptions.
  * An IPv4 address replaces an IPv6 address at 1 to 3.  If the address at 0, or
@@ -42,8 +42,10 @@ struct netdev_link {
 	bool has_carrier; /* IFF_RUNNING */
 	bool is_loopback;
 	bool is_bridge;
-	bool is_port;	/* the interface is a port of a bridge */
-	bool is_routed; /* the interface has a default route */
+	bool is_port; /* the interface is a port of a bridge */
+	/* The interface has a default route; false if no routes were read
+	 * (netlink_read). */
+	bool is_routed;
 };
 
 struct netdev_addr {
@@ -95,7 +97,8 @@ enum { NETDEV_GIDS = 1, NETDEV_UP = 2, NETDEV_DOWN = 4, NETDEV_MTU = 8 };
  *
  * Without a list, the devices are those of "roce".  netdev.c says which
  * interfaces are preferred (enum sort).  Returns the number of devices, which
- * may be 0.  No lock: the arrays are the caller's.
+ * may be 0; devices beyond DEVICE_MAX are left out.  No lock: the arrays are
+ * the caller's.
  */
 uint32_t netdev_choose(const struct netdev_scene *scene, const char *named,
 		       struct device devices[DEVICE_MAX]);
@@ -106,8 +109,7 @@ uint32_t netdev_choose(const struct netdev_scene *scene, const char *named,
 const char *netdev_missing(const struct netdev_scene *scene, const char *named,
 			   const struct device *devices, uint32_t count,
 			   int *len);
-/* Returns whether a token of such a list, which has len bytes, fits an
- * interface. */
+/* Returns whether `token`, len bytes of such a list, fits an interface. */
 bool netdev_fits(const struct netdev_scene *scene, const char *token,
 		 size_t len);
 

@@ -35,11 +35,9 @@ bool initiator_apart_may_resume(struct ibt *t, struct ibt_qp *q,
  * does the work of initiator_apart_post, with the same results. */
 bool initiator_apart_resume(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
 			    void **to_wake);
-/*
- * Would the requests that initiator_apart_post has yet to execute, and those
- * that are posted next, take one system call together?  Lock: the QP's post
- * lock alone is enough.
- */
+/* Could the requests that initiator_apart_post has yet to execute, and further
+ * requests like the last of them, be executed by one system call?  A guess:
+ * only the first and the last of these requests are compared. */
 bool initiator_apart_gathers(struct ibt *t, const struct ibt_qp *q);
 /* Raises the events, finishes the atomic, and settles the waits (rnr_wait.h),
  * that initiator_apart_post and initiator_apart_resume have left.  Called

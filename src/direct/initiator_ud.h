@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Datagrams to queue pairs of this host without packets.  A UD queue pair has
- * a link (struct target_ref) for each target of this host.  The path of a link
- * is IBT_PATH_UNDECIDED until initiator_ud_attach sets it.  A link with a
- * direct path is given up when the target's process ends.  A direct path
- * becomes IBT_PATH_PACKETS when a datagram cannot be executed (for example, no
- * receive, no such QP, another Q_Key).  The target then gets the datagram as a
- * packet.  The target drops the packet with an explanation, or holds the packet
- * until a receive is posted.
+ * a link (struct target_ref) for each target of this host to which a datagram
+ * was posted, for at most 1024 targets; further targets get packets.  The path
+ * of a link is IBT_PATH_UNDECIDED until initiator_ud_attach sets it.  A link
+ * with a direct path is given up when a datagram cannot be executed because the
+ * target's process has ended.  A direct path becomes IBT_PATH_PACKETS when a
+ * datagram cannot be executed for another reason (for example, no receive, no
+ * such QP, another Q_Key).  The target then gets the datagram as a packet.  The
+ * target drops the packet with an explanation, or holds the packet until a
+ * receive is posted.
  *
  * The path of the queue pair (struct direct_state) is that of the datagram at
  * the cursor.
@@ -32,9 +34,9 @@ bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
 void initiator_ud_fini(struct ibt *t, struct ibt_qp *q);
 /* Executes the datagram at the cursor, if its path is direct, and puts a target
  * that must be woken on the list `to_wake`.  Returns the bytes that moved, with
- * the GRH; 0: the datagram was not executed.  Sets q->direct.path to the path
- * of the datagram; after 0, if that is IBT_PATH_PACKETS, the caller sends the
- * datagram by a packet. */
+ * the GRH; 0: the datagram was not executed, or there is none.  Sets
+ * q->direct.path to the path of the datagram, if there is one; after 0, if that
+ * is IBT_PATH_PACKETS, the caller sends the datagram by a packet. */
 uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q,
 			   struct list *to_wake, uint64_t now_ns);
 

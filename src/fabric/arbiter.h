@@ -3,8 +3,11 @@
  * VL arbitration (IBTA 7.6.9): which VL sends next, if packets of several VLs
  * wait for one link.  The port has two tables of pairs, a VL and a weight in
  * blocks of 64 bytes.  Packets of the table of high priority go first.  After
- * VLHighLimit times 4096 bytes of them, one packet of the table of low priority
- * goes, if one waits.  Within a table the VLs take turns by their weights.
+ * VLHighLimit times 4096 bytes of them, but at least one packet, one packet of
+ * the table of low priority goes, if one waits.  Within a table the VLs take
+ * turns by their weights.
+ *
+ * Owner: struct lanes.  One thread; no lock.
  */
 #ifndef FABRIC_ARBITER_H
 #define FABRIC_ARBITER_H
@@ -20,17 +23,21 @@ struct arbiter_place {
 	uint32_t left; /* blocks that the entry's VL may still send */
 };
 
+/* All zeros: no packet was sent yet. */
 struct arbiter {
-	struct arbiter_place high, low; /* in the tables of each priority */
-	/* Blocks of high priority sent since the last packet of low priority.
-	 */
+	/* The places in the table of high and in that of low priority. */
+	struct arbiter_place high, low;
+	/* Blocks of high priority that were sent in a row while packets of low
+	 * priority could leave, since the last packet of low priority. */
 	uint32_t high_blocks;
 };
 
-/* The tables of a port: ARBITER_ENTRIES pairs each. */
+/* The tables of a port. */
 struct arbiter_tables {
+	/* ARBITER_ENTRIES pairs each: a byte with the VL in its low 4 bits, and
+	 * a byte with the weight.  Borrowed. */
 	const uint8_t *high, *low;
-	uint8_t high_limit; /* VLHighLimit; 255: no limit */
+	uint8_t high_limit; /* VLHighLimit; 0: one packet; 255: no limit */
 };
 
 /* Returns the VL that sends its next packet.  `ready` has a bit for each VL of

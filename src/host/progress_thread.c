@@ -21,9 +21,14 @@
 #include "util/monotonic.h"
 #include "util/shared.h"
 
-#define END_S	   1	  /* the wait for a thread that nothing can wake */
-#define RECENT_NS  100000 /* a program that polls has polled this recently */
-#define POLLED_NS  50000  /* the same, at the end of a nap */
+#define END_S 1 /* how long await_end waits for a thread that was not woken */
+/* The program counts as polling if its last poll is less than this long ago:
+ * RECENT_NS when the thread wakes up, POLLED_NS at the end of a nap.  The
+ * program counts as sending a stream if its last post is less than RECENT_NS
+ * ago. */
+#define RECENT_NS 100000
+#define POLLED_NS 50000
+/* The shortest and the longest nap. */
 #define NAP_MIN_NS 50000
 #define NAP_MAX_NS 1000000
 
@@ -55,7 +60,8 @@ static bool will_poll_again(struct progress *p)
 	       progress_ago_ns(shared_load(&p->activity.polled)) < RECENT_NS;
 }
 
-/* Does the program send a stream?  Then its posts also receive the ACKs. */
+/* Does the program send a stream of bulk datagrams (poll_policy.h)?  Then its
+ * posts also receive the ACKs. */
 static bool is_streaming(struct progress *p)
 {
 	return shared_load(&p->policy.stream.streak) >= POLL_POLICY_STREAM &&
@@ -65,10 +71,11 @@ static bool is_streaming(struct progress *p)
 /*
  * Leaves progress to the program, and sleeps in naps (leader_nap).  Returns
  * when the program made no progress during a nap, when no look found anything
- * during a nap (poll_looks.news), or when the program arms a CQ.  A nap costs
- * the program's core two thread switches, so naps get longer.  `ns`, the length
- * of a nap, is kept from call to call, so that naps do not get short again
- * after each pause of the traffic.
+ * during a nap (poll_looks.news), when the program arms a CQ, or when the
+ * thread has to end.  A nap costs the program's core two thread switches, so
+ * naps get longer.  `ns`, the length of a nap, is kept if the next call comes
+ * within 2 * NAP_MAX_NS, so that naps do not get short again after each short
+ * pause of the traffic.
  */
 static void watch_program(struct progress *p, uint32_t armed)
 {
@@ -123,8 +130,8 @@ static void *run_thread(void *arg)
 {
 	struct progress *p = arg;
 
-	/* `current` would be wrong if the thread was stopped before it began
-	 * to run. */
+	/* Not from `current`: if progress_thread_stop was called before this
+	 * thread began to run, `current` is another number already. */
 	own_number = first_number;
 	/* The default timer slack, 50 us, would double the shortest nap. */
 	prctl(PR_SET_TIMERSLACK, 1ul);
@@ -203,8 +210,9 @@ int progress_thread_start(struct progress *p)
 	return 0;
 }
 
-/* Waits until the thread has ended.  False: the thread waits on descriptors
- * that the program has closed, so nothing can wake it. */
+/* Waits until the thread has ended.  False: the program has closed the eventfd,
+ * so the thread was not woken, and the thread has not ended by itself within
+ * END_S seconds. */
 static bool await_end(const struct progress *p)
 {
 	struct timespec until;

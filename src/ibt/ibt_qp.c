@@ -216,8 +216,9 @@ void ibt_qp_flush(struct ibt *t, struct ibt_qp *q)
 	flush_receives(t, q);
 }
 
-/* If the peers that q waits for have left, flushes the receives (in ERR) or
- * activates q. */
+/* In ERR: flushes the receives, unless a peer still holds the responder lock.
+ * In any other state: activates q, unless a peer still uses the memory that q
+ * withdraws. */
 static void look_for_peers(struct ibt *t, struct ibt_qp *q)
 {
 	if (q->qp->state == HCA_QP_ERR) {
@@ -358,18 +359,21 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		 * NAK is sent after them. */
 		if (!q->resp.tombstone)
 			rc_reply_stop(q);
-		/* Orders the store of the state before the flush's loads of the
-		 * queues' heads.  A thread that posts stores the head and then,
-		 * after a fence, loads the state.  So the flush sees the
-		 * request, or the thread sees ERR and has the request flushed.
-		 * Without this order neither might happen, and the request
-		 * would never complete. */
+		/* Orders the store of the state before the flush's load of the
+		 * receive queue's head.  A thread that posts a receive stores
+		 * the head and then, after a fence, loads the state (has_failed
+		 * in verbs/post.c).  So the flush sees the receive, or the
+		 * thread sees ERR and rings the doorbell, which flushes the
+		 * receive.  Without this order neither might happen, and the
+		 * receive would never complete.  Requests need no fence here,
+		 * since a thread that posts a request rings the doorbell in any
+		 * state. */
 		shared_fence();
 		q->owes_last_wqe = old != HCA_QP_RESET && qp->srq;
 		if (old != HCA_QP_RESET)
 			ibt_qp_flush(t, q);
-		/* so that the owner of the connection sees that the stream has
-		 * ended */
+		/* stream_tx then ends the stream or sends its Terminate, and
+		 * src/host closes the connection */
 		if (q->stream)
 			ibt_qp_activate(t, q);
 		break;

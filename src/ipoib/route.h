@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The route of a packet to a neighbour or to a group: the fields of the
- * packet's headers, as the subnet administration has given them.
+ * The route of packets to a neighbour or to a group: the QPN, and the values of
+ * the path as the subnet administration has given them.
+ *
+ * Owner: struct neigh or struct group; tools/ipoib_rc keeps copies.  One
+ * thread; no lock.
  */
 #ifndef IPOIB_ROUTE_H
 #define IPOIB_ROUTE_H
@@ -9,21 +12,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ROUTE_QPN_MULTICAST 0xffffffu
+#define ROUTE_QPN_MULTICAST 0xffffffu /* the destination QPN of multicast */
 
 struct route {
-	uint8_t gid[16]; /* the destination's */
-	uint32_t qpn;
+	uint8_t gid[16];     /* the destination's */
+	uint32_t qpn;	     /* the neighbour's, or ROUTE_QPN_MULTICAST */
 	uint32_t flow_label; /* 20 bits */
-	uint16_t lid;	     /* 0: the route is not known yet */
+	/* The destination's LID or MLID; 0: the route is not known. */
+	uint16_t lid;
 	uint8_t sl;
-	uint8_t rate;
+	uint8_t rate; /* as enum ibv_rate */
 	uint8_t traffic_class;
 	uint8_t hop_limit;
-	uint8_t mtu;	   /* of the path: 1 to 5 */
-	uint8_t life_time; /* as in struct sa_path */
+	uint8_t mtu;	   /* neighbour: of the path, as enum ibv_mtu */
+	uint8_t life_time; /* neighbour: as in struct sa_path */
 	bool is_global;	   /* the packet has a GRH */
-	/* The program's address handle for these fields; NULL: it has none. */
+	/* The address handle that ipoib_sink.packet has made of these fields;
+	 * freed by ipoib_sink.release; NULL: none was made. */
 	void *handle;
 };
 

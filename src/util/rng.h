@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Pseudo-random numbers from a seed (xoshiro256++ seeded by splitmix64).  Equal
- * seeds give equal numbers, on which the simulator relies.  Numbers that nobody
+ * seeds give equal numbers, on which the simulator relies.  Earlier numbers
+ * reveal the state, and so the later numbers.  Therefore numbers that nobody
  * may guess, for example QPNs, PSNs and the secret by which keys are made, come
- * from util/random.h instead.  Not thread-safe: the owner's lock protects the
+ * from util/random.h, or from a state into which a number from there was just
+ * mixed (cm_seed, live_seed).  Not thread-safe: the owner's lock protects the
  * state.
  */
 #ifndef UTIL_RNG_H
@@ -13,10 +15,10 @@
 #include <stdint.h>
 
 struct rng {
-	uint64_t s[4];
+	uint64_t s[4]; /* the state of the generator */
 };
 
-/* Sets the state from a seed. */
+/* Sets the state from a seed, which may be any number. */
 void rng_init(struct rng *r, uint64_t seed);
 /* Returns the next 64 random bits. */
 uint64_t rng_u64(struct rng *r);

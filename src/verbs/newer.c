@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls of newer releases of rdma-core that adverb does not support: see
- * newer.h. */
+/* Calls of newer.h that always fail, because adverb does not have their
+ * features. */
 #include "verbs/newer.h"
 
 #include <errno.h>

@@ -55,7 +55,9 @@ static void be_silent(const char *format, ...)
 {
 }
 
-/* Returns the name of a symbol that the library lacks; NULL: it lacks none. */
+/* Looks up the functions of the library, and stores them in `calls`.  Returns
+ * the name of the first function that the library lacks; NULL: the library
+ * lacks none. */
 static const char *missing_symbol(void)
 {
 	for (size_t i = 0; i < ARRAY_COUNT(symbols); i++) {
