@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* how many cases have ended so */
 static int passed, failed;
+/* the name of the case that runs */
 static const char *running;
 /* Why the case that runs has failed; empty: it has not.  The threads of a case
  * write this under wrong_lock. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * check: the cases of a test program that uses no test library.  Prints a line
- * for each case, `ok NAME` or `FAIL NAME: why`, and the counts at the end.  One
- * case runs at a time; any number of threads may run in the case.
+ * check: the cases of a test program that uses no test library.  The program
+ * prints a line for each case, `ok NAME` or `FAIL NAME: why`, and the counts at
+ * the end.  One case runs at a time; any number of threads may run in the case.
  *
  * Two environment variables choose cases.  CHECK_ONLY: a pattern of fnmatch(3);
  * only cases whose names match run.  CHECK_LIST: no case runs, and a line `case
@@ -13,8 +13,9 @@
 
 #include <stdbool.h>
 
-/* The case that runs has failed if `good` is false, and goes on.  The first
- * such expression is what the line of the case says. */
+/* The case that runs has failed if `good` is false, and goes on.  The line of
+ * the case gives the first such expression, unless check_expect failed before.
+ */
 #define EXPECT(good)                                                           \
 	do {                                                                   \
 		if (!(good))                                                   \
@@ -32,30 +33,33 @@
 /* Does this run list the cases only?  Then a program need not open what its
  * cases use. */
 bool check_lists(void);
-/* Returns whether a case of this name is to run, and prints the name if the
- * cases are listed only. */
+/* Returns whether a case of this name is to run.  If the run only lists the
+ * cases, prints the name if CHECK_ONLY chooses the case, and returns false. */
 bool check_is_chosen(const char *name);
 /* Runs one case, if it is chosen.  name is borrowed until the return. */
 void check_run(const char *name, void (*body)(void));
-/* Used by EXPECT; prints errno too. */
+/* Used by EXPECT: makes the line, the expression and errno the reason why the
+ * case that runs has failed, unless there is a reason. */
 void check_wrong(int line, const char *good);
 /* Used by NEED; prints errno too, and exits with status 1. */
 _Noreturn void check_die(int line, const char *good);
-/* Ends the program as NEED does; the line that is printed names `what`. */
+/* Ends the program as NEED does if `good` is false; the line that is printed
+ * names `what` in place of the expression. */
 void check_need(bool good, const char *what);
 /* check_run in two calls, for a case with arguments that is chosen.  name is
  * borrowed until check_done. */
 void check_begin(const char *name);
 void check_done(void);
-/* The case that runs has failed if `good` is false.  The line of the case says
- * all texts that were given so. */
+/* The case that runs has failed if `good` is false.  The line of the case gives
+ * the texts of all such calls, as far as 511 bytes hold them. */
 void check_expect(bool good, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Has the case that runs failed so far? */
 bool check_is_wrong(void);
-/* Has a case failed that has ended? */
+/* Has any case that has ended failed? */
 bool check_has_failed(void);
-/* Prints the counts.  Returns the exit status: 1 if a case has failed. */
+/* Prints the counts.  Returns the exit status: 1 if a case has failed, else 0.
+ */
 int check_end(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Answers of a subnet administration, for tests that are one: each function
- * changes the datagram of a question.  The offsets stand here a second time, so
- * that a wrong offset in hdr/sa.c makes the tests fail.
+ * Answers of a subnet administration, for tests that act as one.  The functions
+ * sa_answer* turn the MAD of a question into the answer.  The offsets stand
+ * here a second time, so that a wrong offset in hdr/sa.c makes the tests fail.
  */
 #ifndef TESTS_SA_ANSWER_H
 #define TESTS_SA_ANSWER_H
@@ -13,6 +13,7 @@
 #include "hdr/bytes.h"
 
 enum {
+	/* offsets in the MAD, in bytes */
 	SA_AT_METHOD = 3,
 	SA_AT_STATUS = 4,
 	SA_AT_ATTRIBUTE = 16,
@@ -38,7 +39,8 @@ static inline bool sa_asks_leave(const uint8_t *mad)
 	return mad[SA_AT_METHOD] == 0x15;
 }
 
-/* Fills in what an administration knows of a group that a port joins. */
+/* Fills in the MLID, the Q_Key and the MTU of a group that a port joins.  mtu:
+ * the code of the MTU, without a selector. */
 static inline void sa_answer_group(uint8_t *mad, uint16_t mlid, uint32_t qkey,
 				   uint8_t mtu)
 {
@@ -47,7 +49,7 @@ static inline void sa_answer_group(uint8_t *mad, uint16_t mlid, uint32_t qkey,
 	mad[SA_AT_RECORD + 38] = mtu;
 }
 
-/* Fills in the LIDs and the MTU of a path. */
+/* Fills in the LIDs and the MTU of a path.  mtu: the code of the MTU. */
 static inline void sa_answer_path(uint8_t *mad, uint16_t dlid, uint16_t slid,
 				  uint8_t mtu)
 {
@@ -56,7 +58,8 @@ static inline void sa_answer_path(uint8_t *mad, uint16_t dlid, uint16_t slid,
 	mad[SA_AT_RECORD + 54] = SA_EXACTLY | mtu;
 }
 
-/* Makes an answer of the question. */
+/* Makes the question its answer: sets the method of a response and the status.
+ */
 static inline void sa_answer(uint8_t *mad, uint16_t status)
 {
 	mad[SA_AT_METHOD] = sa_asks_leave(mad) ? 0x95 : 0x81;

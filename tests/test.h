@@ -29,10 +29,11 @@
 		_skip(__FILE__, __LINE__);                                     \
 	} while (0)
 #undef skip
-/* The time after which a wait for what must come has failed, in seconds and
- * in milliseconds: far longer than a busy machine needs, because a test that
- * passes does not wait so long. */
+/* The time after which a wait for an event that must come has failed, in
+ * seconds and in milliseconds: far longer than a busy machine needs, because a
+ * test that passes does not wait so long. */
 enum { TEST_WAIT_S = 120, TEST_WAIT_MS = TEST_WAIT_S * 1000 };
+/* The reason for SKIP_FOR if test_can_be returns false. */
 #define ONE_USER "only root can be two users"
 
 /* Raises the soft limit on open files of each test program, as adverbd raises

@@ -42,8 +42,9 @@ static atomic_long
  * test's clock runs. */
 static atomic_long stopped_ms;
 
-/* Replaces libc's clock_gettime for all code that is linked into the test: adds
- * skipped_ms, to stopped_ms while the test's clock is stopped. */
+/* Replaces libc's clock_gettime for all code that is linked into the test.  The
+ * time is the kernel's, or, while the test's clock is stopped, stopped_ms, plus
+ * skipped_ms.  A stopped clock stands for every clock `id`. */
 int clock_gettime(clockid_t id, struct timespec *t)
 {
 	int err = (int)syscall(SYS_clock_gettime, id, t);
@@ -87,6 +88,9 @@ static inline int accept_client(int listener)
 	}
 }
 
+/* The setup of a group of tests: moves this process to a network namespace of
+ * its own, and brings lo up there.  Ends the program with status 77 if the
+ * kernel makes no namespace. */
 static inline int enter_namespace(void **state)
 {
 	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
@@ -111,6 +115,7 @@ static inline int open_client(struct client *c, const char **why)
 	return client_open(c, &none, why);
 }
 
+/* Opens a client that shares no arena; the test fails if that fails. */
 static inline void open_or_fail(struct client *c)
 {
 	const char *why = "";
@@ -120,6 +125,7 @@ static inline void open_or_fail(struct client *c)
 		fail_msg("%d: %s", err, why);
 }
 
+/* Returns the pid of the broker of an open client. */
 static inline pid_t broker_of(const struct client *c)
 {
 	return c->broker.pid;
@@ -132,8 +138,8 @@ struct open_report {
 	pid_t broker;
 };
 
-/* In a child process: when `go` closes, opens a client and writes the result to
- * `out`; ends when `hold` closes. */
+/* In a child process: when `go` closes, opens a client and writes a struct
+ * open_report to `out`.  The function ends the process when `hold` closes. */
 static inline void open_and_report(int go, int out, int hold)
 {
 	struct open_report r = {0};
@@ -190,6 +196,8 @@ static inline void stop_broker(pid_t pid)
 	} while (name_end[2] != 'T');
 }
 
+/* Sends a datagram with the BTH of a packet for this QPN to UDP port 4791 of
+ * `address`, from a new socket. */
 static inline void send_to(uint32_t qpn, int family, const char *address)
 {
 	struct sockaddr_in four = {.sin_family = AF_INET,
@@ -216,7 +224,7 @@ static inline void send_to(uint32_t qpn, int family, const char *address)
 	close(fd);
 }
 
-/* Returns a class that none of these n clients has. */
+/* Returns the lowest class that none of these n clients has. */
 static inline uint32_t unowned_class(const struct client *c, int n)
 {
 	uint32_t class = 1;
@@ -229,8 +237,8 @@ static inline uint32_t unowned_class(const struct client *c, int n)
 	return class;
 }
 
-/* Receives all datagrams that wait at c, and checks that each is of the
- * client's class.  Returns their number. */
+/* Receives all datagrams that wait at the client, and checks that each is of
+ * the client's class.  Returns the number of datagrams. */
 static inline int take_all(struct client *c)
 {
 	uint8_t b[64];
@@ -245,7 +253,8 @@ static inline int take_all(struct client *c)
 	return n;
 }
 
-/* Waits until client_turn has something to do, and returns its result. */
+/* Waits until client_turn has something to do, and returns the result of
+ * client_turn. */
 static inline bool wait_turn(struct client *c, struct client_news *news)
 {
 	struct pollfd p = {client_fd(c), POLLIN, 0};
@@ -273,7 +282,7 @@ static inline int peer_state(struct client *c, uint32_t qpn)
 	return (int)news.peer;
 }
 
-/* Replaces descriptor fd by a file of the program. */
+/* Puts a file of the program in place of descriptor fd. */
 static inline void put_own_file(int fd)
 {
 	int own = memfd_create("program", MFD_CLOEXEC);
@@ -298,7 +307,8 @@ static inline struct client_news arena_of(struct client *c, uint32_t class)
 	return news;
 }
 
-/* Asks for the page of a class until the broker's answer has come. */
+/* Asks for the page of a class until the broker's answer has come.  Returns the
+ * page; NULL: no client has the class. */
 static inline const uint8_t *page_of(struct client *c, uint32_t class)
 {
 	struct client_news news;
@@ -309,6 +319,7 @@ static inline const uint8_t *page_of(struct client *c, uint32_t class)
 	return page;
 }
 
+/* A reason for SKIP_FOR. */
 #define FEW_FILES "RLIMIT_NOFILE is too low for all classes and connections"
 
 /* Raises the soft limit on open files to the hard limit, and returns it. */

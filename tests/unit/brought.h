@@ -75,8 +75,8 @@ static inline void brought_send(struct brought *b, int socket,
 }
 
 /* Returns whether this kernel lets a socket refuse descriptors
- * (scm_rights_let_bring).  The option is set, not read: QEMU's user mode passes
- * on only the reading. */
+ * (scm_rights_let_bring).  The function sets the option: QEMU's user mode, with
+ * which adverb cannot set the option, would still read the option. */
 static inline bool brought_can_be_refused(void)
 {
 	const int on = 0;

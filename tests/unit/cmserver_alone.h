@@ -15,13 +15,16 @@
 
 /* A server without a UDP socket, with an fd store in memory. */
 struct alone {
+	/* the server's, without a socket */
 	struct gsi *gsi;
 	struct fd_store fd_store;
 	struct cmserver *s;
 	struct cmserver_client *c; /* the client of this process */
+	/* the connection: the server's end, the client's end */
 	int fd[2];
 	struct cmproto sent; /* the answer to the last request; if there was
 			      * none, err is -ENOMSG */
+	/* the time that send_request gives to the server */
 	uint64_t now_ns;
 };
 
@@ -50,6 +53,8 @@ static inline void end_alone(struct alone *a)
 	free(a->gsi);
 }
 
+/* Gives the server a request of the client, and stores the answer in a->sent.
+ */
 static inline void send_request(struct alone *a, struct cmproto m,
 				enum cmproto_kind kind, uint32_t id)
 {
@@ -64,7 +69,8 @@ static inline void send_request(struct alone *a, struct cmproto m,
 	a->sent = take_message(a->fd[1]);
 }
 
-/* Opens another client of the same server, of this user. */
+/* Opens another client of the same server.  The client belongs to user `uid`,
+ * and has a connection of its own. */
 static inline struct alone join_alone(const struct alone *a, uid_t uid)
 {
 	struct alone b = *a;
@@ -83,7 +89,8 @@ static inline void leave_alone(struct alone *b)
 	close(b->fd[1]);
 }
 
-/* Returns a request with the note of a connection in this state. */
+/* Returns the fields of a CMPROTO_RESUME: the note of a connection in this
+ * state. */
 static inline struct cmproto resume_of(uint32_t local_id, uint8_t state)
 {
 	const struct cm_note note = {.local_id = local_id,
@@ -96,7 +103,8 @@ static inline struct cmproto resume_of(uint32_t local_id, uint8_t state)
 	return m;
 }
 
-/* Returns the message with the seal of the broker's ledger behind its note. */
+/* Returns the message, in which the seal of the broker's ledger follows the
+ * note. */
 static inline struct cmproto seal_note(const struct alone *a, struct cmproto m)
 {
 	struct fd_store fd_store = a->fd_store;
@@ -112,8 +120,8 @@ static inline struct cmproto seal_note(const struct alone *a, struct cmproto m)
 #define FIRST_USER  1000001
 #define SECOND_USER 1000002
 
-/* Returns a request with the note of an established connection, of the active
- * side. */
+/* Returns the fields of a CMPROTO_RESUME: the note that the active side has of
+ * an established connection. */
 static inline struct cmproto resume_live(uint32_t local_id)
 {
 	struct cmproto m = resume_of(local_id, CONV_ESTABLISHED);
@@ -128,6 +136,7 @@ static inline struct cmproto resume_live(uint32_t local_id)
 	return m;
 }
 
+/* The address of a peer on another host. */
 static const uint8_t far_ip[16] = {[10] = 0xff, 0xff, 198, 51, 100, 1};
 
 /* Resumes `count` established connections with queue pairs of the peer `ip`,

@@ -25,12 +25,14 @@
 #define GLOBAL	(BYTES + 40)
 
 enum {
+	/* offsets in PortInfo, in bytes */
 	AT_GID_PREFIX = 8,
 	AT_LID = 16,
 	AT_MTU = 36,
 	AT_HOQ = 42,
 	AT_LANES = 43,
 	AT_PKEY_VIOLATIONS = 46,
+	/* opcodes of a BTH */
 	SEND_ONLY = 0x04,
 	UD_SEND_ONLY = 0x64,
 };
@@ -139,7 +141,8 @@ static inline void seal_packet(struct made *m)
 	lrh_seal(m->bytes, m->n - LRH_VCRC_BYTES);
 }
 
-/* Makes a SEND from A.  The fabric does not read the ICRC. */
+/* Makes a SEND from A to a queue pair of `to`.  Each byte of the payload is
+ * `mark`, and so is each byte of the ICRC, which the fabric does not read. */
 static inline void make_unicast(struct made *m, const struct data_end *to,
 				uint16_t dlid, uint8_t mark)
 {
@@ -185,6 +188,8 @@ static inline void make_multicast(struct made *m, const struct world *w)
 	seal_packet(m);
 }
 
+/* Sends m from A and lets the fabric deliver the packet.  Returns the result of
+ * data_send. */
 static inline int send_made(struct world *w, const struct made *m)
 {
 	int err = data_send(w->a, m->bytes, m->n);

@@ -43,7 +43,8 @@ enum {
 	AT_SM_LID = 18,
 	AT_HOQ_LIFE = 42,
 	LIFE_ENDLESS = 31,			    /* HOQLife */
-	AT_PATH = FABRIC_UMAD_BYTES + SA_AT_RECORD, /* a PathRecord */
+	AT_PATH = FABRIC_UMAD_BYTES + SA_AT_RECORD, /* the PathRecord in a
+						     * message of an agent */
 	SA_SL = 3,
 	SA_MTU = 4,
 	SA_RATE = 7,
@@ -58,7 +59,7 @@ enum {
 	QPN_OF_PAIR = 0x4001, /* of the active end */
 	PRIVATE_REQ = 92,
 	PRIVATE_SIDR = 216,
-	MANY = 40000, /* requests without a read */
+	MANY = 40000, /* requests that a program sends while it reads nothing */
 };
 
 static char path[] = "/tmp/adverb-fabric-cm-XXXXXX/socket";
@@ -119,7 +120,7 @@ static inline struct fabric *new_subnet(void)
 	return f;
 }
 
-static bool is_direct; /* the fabric runs with --direct */
+static bool is_direct; /* whether the next fabric runs with --direct */
 
 static inline _Noreturn void serve_fabric(int listener)
 {
@@ -175,7 +176,8 @@ static inline int ask_fabric(int fd, struct fabric_proto *m, int *given)
 	return fabric_client_ask(fd, m, given);
 }
 
-/* Ends the server, which must have lived until now. */
+/* Ends the server.  Returns 0 if the server lived until now and ended without
+ * an error. */
 static inline int stop_server(void **state)
 {
 	struct fabric_proto m = {.kind = FABRIC_PROTO_STOP};
@@ -200,7 +202,7 @@ static inline struct fabric_port port_of(int fd, const char *host,
 	return m.port;
 }
 
-/* Writes the GID at an index of a port's table. */
+/* Stores the GID that stands at this index of the port's GID table. */
 static inline void read_gid(int fd, const char *host, uint32_t number,
 			    uint32_t index, uint8_t gid[16])
 {
@@ -212,10 +214,11 @@ static inline void read_gid(int fd, const char *host, uint32_t number,
 
 /* A program on a host. */
 struct program {
+	/* the program's connections: to the fabric, and to its CM */
 	int fabric, cm;
 	uint8_t gid[16];
-	uint32_t object; /* the latest */
-	uint16_t port;	 /* of the object */
+	uint32_t object; /* made by the latest bind_port */
+	uint16_t port;	 /* the port of `object` */
 };
 
 static inline struct program run_program(const char *host, uint32_t number,
@@ -330,7 +333,8 @@ struct umad_program {
 	int fabric, umad;
 };
 
-/* Runs such a program with an agent for requests of a class and a method. */
+/* Runs a program of libibumad with port 1 of the host open and an agent for
+ * requests of a class and a method. */
 static inline struct umad_program run_agent(const char *host,
 					    uint8_t mgmt_class, uint8_t method)
 {
@@ -358,6 +362,7 @@ static inline void end_agent(struct umad_program *p)
 	close_both(p->umad, p->fabric);
 }
 
+/* Returns the LID of the port of A or B that has this GID; 0: none has it. */
 static inline uint16_t lid_of(int fd, const uint8_t gid[16])
 {
 	static const struct {
@@ -378,7 +383,8 @@ static inline uint16_t lid_of(int fd, const uint8_t gid[16])
 	return 0;
 }
 
-/* Answers one query, as a subnet administration does. */
+/* Answers one query for a path, as a subnet administration does.  The test
+ * fails if another question comes, or if a component is missing. */
 static inline void answer_query(const struct umad_program *sa)
 {
 	uint8_t m[FABRIC_UMAD_BYTES + MAD_BYTES];
@@ -406,6 +412,8 @@ static inline void answer_query(const struct umad_program *sa)
 	assert_int_equal(send(sa->umad, m, sizeof(m), 0), sizeof(m));
 }
 
+/* Asks the CM of p for a route to the peer's GID, and answers its query as the
+ * subnet administration.  Returns the CM's answer. */
 static inline struct cmproto ask_route(const struct program *p,
 				       const struct umad_program *sa,
 				       const uint8_t peer[16])
@@ -421,7 +429,8 @@ static inline struct cmproto ask_route(const struct program *p,
 	return m;
 }
 
-/* Sends a REQ from p to the port of the peer, with full private data. */
+/* Sends a REQ from p to the port of the peer, by the path `by` and with as much
+ * private data as a REQ holds. */
 static inline void connect_to(const struct program *p,
 			      const struct program *peer,
 			      const struct cmproto_path *by)

@@ -23,8 +23,8 @@ enum {
 	TYPE_IPV4 = 0x0800,
 	TYPE_ARP = 0x0806,
 	TYPE_IPV6 = 0x86dd,
-	QPN = 0x123,
-	PEER = 0x456,
+	QPN = 0x123,  /* the interface's */
+	PEER = 0x456, /* the peer's QPN */
 	LID = 4,
 	PEER_LID = 5,
 	MTU = 2044,
@@ -37,9 +37,10 @@ struct seen {
 	uint8_t frame[IPOIB_FRAME_MAX], packet[IPOIB_PACKET_MAX];
 	size_t frame_bytes, packet_bytes;
 	uint32_t frames, packets, questions, sentences, looks;
-	uint32_t handles; /* of routes that are not released */
-	uint32_t attachments;
-	bool is_full; /* no attachment succeeds */
+	uint32_t handles;     /* of routes that are not released */
+	uint32_t attachments; /* to groups, that have succeeded */
+	bool is_full;	      /* no attachment succeeds */
+	/* the addresses that sink.addresses gives */
 	struct announce_address addresses[4];
 	uint32_t address_count;
 	uint8_t mad[MAD_BYTES];
@@ -203,7 +204,8 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* Gives the interface a frame of the kernel, in a block of its exact length. */
+/* Gives the interface a frame of the kernel, in a block of the exact length of
+ * the frame, so that AddressSanitizer reports a read behind the frame. */
 static inline void send_frame(struct seen *s, const uint8_t *to, uint16_t type,
 			      const uint8_t *payload, size_t bytes,
 			      uint64_t now_ms)
@@ -219,8 +221,9 @@ static inline void send_frame(struct seen *s, const uint8_t *to, uint16_t type,
 	free(p);
 }
 
-/* Gives the interface a packet, which lies behind the headroom in a block of
- * its exact length. */
+/* Gives the interface a packet, in a block that begins with the headroom and
+ * ends with the packet, so that AddressSanitizer reports a read behind the
+ * packet. */
 static inline void receive_packet_at(struct seen *s,
 				     const struct ipoib_from *from,
 				     uint16_t type, const uint8_t *payload,

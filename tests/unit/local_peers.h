@@ -27,7 +27,9 @@ struct card {
 	/* 1: the facts are set; 9: the process may end; others: see each test
 	 */
 	_Atomic int stage;
+	/* a QPN of the process's class */
 	uint32_t qpn;
+	/* the address of `memory` in the process */
 	uint64_t va;
 };
 
@@ -38,8 +40,8 @@ static struct {
 	struct space_self space;
 	struct hca hca;
 	pthread_t thread;
-	_Atomic int is_up, is_ending;
-	int fd;
+	_Atomic int is_up, is_ending; /* the thread has begun; is to end */
+	int fd;			      /* the socket of the broker link */
 } me;
 
 static uint8_t memory[8192];
@@ -149,6 +151,8 @@ static inline void end_process(pid_t pid, int sig)
 	waitpid(pid, NULL, 0);
 }
 
+/* Asks the broker for the arena of the process that has this QPN until the
+ * answer has come.  Stores the peer in *n. */
 static inline enum local_peer_is get_peer(uint32_t qpn, struct local_peer **n)
 {
 	enum local_peer_is is;

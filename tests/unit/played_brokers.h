@@ -23,7 +23,7 @@ enum { PORT = 7100, OTHER_PORT, BROKERS = 48 };
 /* How one broker answers, and which messages the broker got.  The test writes
  * some members while the broker serves. */
 static struct broker {
-	atomic_int fd;
+	atomic_int fd; /* the connection of the client */
 	_Atomic enum cmproto_kind silent_at, dies_at; /* 0: never */
 	_Atomic uint16_t refused; /* the port in use; 0: none */
 	/* send_rejections() follows the answer to CMPROTO_CONNECT */
@@ -37,11 +37,11 @@ static struct broker {
 	/* called before CMPROTO_BIND (CMPROTO_CONNECT) is answered */
 	void (*_Atomic on_bind)(void), (*_Atomic on_connect)(void);
 } broker[BROKERS];
-static atomic_uint brokers; /* how many have begun; the last one serves */
-static sem_t came;	    /* a broker has begun */
-static sem_t was_told;	    /* a broker has got CMPROTO_LISTEN */
-static sem_t was_confirmed; /* a broker has got CMPROTO_ESTABLISH */
-static unsigned heard_so_far;
+static atomic_uint brokers;   /* how many have begun; the last one serves */
+static sem_t came;	      /* a broker has begun */
+static sem_t was_told;	      /* a broker has got CMPROTO_LISTEN */
+static sem_t was_confirmed;   /* a broker has got CMPROTO_ESTABLISH */
+static unsigned heard_so_far; /* the last rank in `order` */
 
 /* The handle of a port at the last broker. */
 static inline uint32_t handle_of(uint16_t port)
@@ -114,7 +114,8 @@ static inline void *serve_clients(void *arg)
 		struct cmproto m;
 
 		b->fd = accept(p.fd, NULL, NULL);
-		/* a client connects only to find out which process listens */
+		/* a client that only finds out which process listens sends
+		 * nothing */
 		if (recv(b->fd, &m, 1, MSG_PEEK) != 1) {
 			close(b->fd);
 			continue;
@@ -152,6 +153,8 @@ static atomic_uint gap_skips;
 static atomic_bool gap_is_ours;
 static pthread_t ours; /* the test's thread */
 
+/* In place of libc's function: calls `gap` after the release that was chosen.
+ */
 int pthread_mutex_unlock(pthread_mutex_t *m)
 {
 	static int (*real)(pthread_mutex_t *);
@@ -192,6 +195,8 @@ static inline void bind_to(struct r_id *id, uint16_t port)
 	assert_int_equal(r_bind(id, (struct sockaddr *)&any), 0);
 }
 
+/* posted by a test's function that has reached a gap; posted by the test when
+ * that function may return */
 static sem_t at_gap, may_go_on;
 
 static inline bool has_event(void)

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 /* Runs `calls` in a child process, where no cause has been explained yet.
- * Stores the text that `calls` writes to stderr. */
+ * Stores the text that `calls` writes to stderr, at most size - 1 bytes, and a
+ * final 0.  The test fails if the child process ends with another status than
+ * 0. */
 static inline void said_by(void (*calls)(void), char *text, size_t size)
 {
 	ssize_t got;

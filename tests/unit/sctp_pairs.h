@@ -40,9 +40,11 @@ int __lsan_is_turned_off(void)
 
 /* Both ends of an association, and the listener. */
 struct pair {
+	/* the sockets; `called` is the end that the listener accepted */
 	int listener, caller, called;
+	/* the listener's address */
 	struct sockaddr_in6 at;
-	struct sctp_news news[2];
+	struct sctp_news news[2]; /* of `caller`, of `called` */
 };
 
 /* The options of sctp_start.  A test may set them before its first case. */
@@ -108,6 +110,7 @@ static inline void end_pair(struct pair *p)
 	close(p->listener);
 }
 
+/* Fills m with the PPID and, behind it, bytes that depend on the seed. */
 static inline void fill_message(uint8_t *m, uint32_t bytes, uint32_t seed)
 {
 	for (uint32_t i = 0; i < bytes; i++)

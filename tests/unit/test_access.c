@@ -30,6 +30,7 @@ static void report_slow(alock_owner owner)
 {
 }
 
+/* the answer of halt_of */
 static enum alock_halt halted;
 static pid_t copier; /* the thread that copies */
 
@@ -116,6 +117,9 @@ static void after_the_wait_no_peer_is_inside(void **state)
 			access_wait(&own, ACCESS_ALL);
 			sched_yield();
 		}
+		/* Before the loads of the slots in access_wait (its fence
+		 * orders them): else a peer could enter after the wait and
+		 * still read 1. */
 		__atomic_store_n(&word[0], 0, __ATOMIC_SEQ_CST);
 		access_wait(&own, ACCESS_ALL);
 		assert_int_equal(word[8], 0);

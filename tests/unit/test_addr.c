@@ -113,8 +113,8 @@ static void call_without_fabric(void)
 	assert_int_equal(errno, EAFNOSUPPORT);
 }
 
-/* This test is the first: a process looks once whether its host is one of a
- * fabric. */
+/* This test runs first, and calls in a child process: a process looks only once
+ * whether its host is one of a fabric. */
 static void a_host_without_fabric_has_no_gids(void **state)
 {
 	pid_t parent = getpid(), child = fork();
@@ -143,7 +143,8 @@ static void a_host_of_a_fabric_has_gids_and_ips(void **state)
 	assert_int_equal(r_addr_check(NULL, "call"), -1);
 }
 
-/* No device is needed to resolve a GID. */
+/* In place of r_devices, which opens the devices: a GID is resolved without a
+ * device. */
 int __wrap_r_devices(void);
 
 int __wrap_r_devices(void)
@@ -236,8 +237,8 @@ int __wrap_getaddrinfo(const char *node, const char *service,
 	return __real_getaddrinfo(node, service, ask, found);
 }
 
-/* The resolver looks a service up among those of the protocol that it is asked
- * for: /etc/services has, for example, bootps for UDP alone. */
+/* The resolver looks for a service among those of the requested protocol:
+ * /etc/services has, for example, bootps for UDP alone. */
 static void the_resolver_is_asked_for_the_hints(void **state)
 {
 	static const struct {
@@ -315,7 +316,7 @@ bool __wrap_random_fill(void *buf, size_t n, bool waits)
 	return !has_no_random && __real_random_fill(buf, n, waits);
 }
 
-/* Another host could guess the PSN of an id without random numbers. */
+/* Without random numbers, another host could guess the PSN of the id. */
 static void no_id_is_made_without_random_numbers(void **state)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();

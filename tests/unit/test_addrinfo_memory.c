@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rdmacm/addrinfo: a call that fails because memory runs out gives the program
  * no list, neither a part of one nor one that was freed.  rdmacm/channel and
- * rdmacm/id: a message tells that a channel or an id cannot be made. */
+ * rdmacm/id: a message says that a channel or an id cannot be made. */
 #include "brokers.h"
 #include "said_by.h"
 
@@ -29,7 +29,8 @@ static bool must_fail(void)
 	return true;
 }
 
-/* The linker directs the calls of adverb's code to these two functions. */
+/* The linker directs the calls of calloc, malloc and strdup in adverb's code to
+ * these functions. */
 void *__wrap_calloc(size_t count, size_t size)
 {
 	return must_fail() ? NULL : __real_calloc(count, size);
@@ -134,7 +135,8 @@ static void an_id_keeps_no_list_that_failed(void **state)
 	}
 }
 
-/* A forked child opens the devices anew. */
+/* A forked child opens the devices anew.  The child calls this function before
+ * the allocation that is to fail, so that none of the devices fails. */
 static void open_devices(void)
 {
 	struct rdma_event_channel *first = rdma_create_event_channel();
@@ -175,7 +177,7 @@ static void a_channel_that_cannot_be_made_is_told(void **state)
 	assert_non_null(strstr(text, "raise ulimit -n"));
 }
 
-/* The broker's message about a request to a listener. */
+/* Gives a listener the broker's message about a request. */
 static void take_a_request_without_memory(void)
 {
 	const uint8_t loopback[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* After so many calls for a file the file becomes empty; 0: never. */
+/* After so many calls of fstat and pread the file becomes empty; 0: never. */
 static int calls_left;
 
 static void count_call(int fd)
@@ -51,7 +51,8 @@ struct file {
 
 #define ADDRESS 0x10000 /* at which the file is loaded */
 
-/* A dynamic program of this machine with the given entries. */
+/* Returns a dynamic program of this machine; `tag` and `tag2` are the tags of
+ * the first entries of the dynamic section. */
 static struct file sample_program(Elf64_Sxword tag, Elf64_Sxword tag2)
 {
 	struct file f = {
@@ -250,8 +251,8 @@ static void offsets_outside_the_file_are_not_followed(void **state)
 		read_bytes(&f, size);
 }
 
-/* The file becomes empty after each call in turn.  Behind the end of a file
- * that adverb maps, an access would be SIGBUS. */
+/* The file becomes empty after each call in turn.  If adverb mapped the file,
+ * an access behind the new end of the file would raise SIGBUS. */
 static void a_file_may_become_shorter_meanwhile(void **state)
 {
 	struct file f = sample_program(DT_RPATH, DT_NULL);

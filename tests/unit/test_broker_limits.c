@@ -18,8 +18,9 @@
 
 #define FEW	  32
 #define UNDER_WAY 1000
-/* Below UNDER_WAY.  Descriptors of all programs of the user count, and each
- * program with a broker has 17 of them in flight: there may be many. */
+/* A limit on open files that UNDER_WAY exceeds.  Hardly lower: the descriptors
+ * that other programs of the user have in flight count against the limit too,
+ * 17 for each program with a broker. */
 #define HARD	  990
 #define AT_ONCE	  250 /* descriptors in a message; the kernel allows 253 */
 #define MANY	  10000
@@ -427,8 +428,9 @@ static void a_client_that_cannot_be_watched_is_refused(void **state)
 	run_in_child(connect_with_one_descriptor);
 }
 
-/* Both connections wait when the broker accepts: one that its client has closed
- * (proto_look), and one whose pidfd needs a descriptor of the first. */
+/* Two connections wait when the broker accepts.  The client of the first has
+ * shut the connection down, as proto_look closes one; the pidfd of the second
+ * needs a descriptor that the first has used. */
 static void connect_after_a_look(void)
 {
 	const struct server_config config = {.idle_ms = INT_MAX};
@@ -471,8 +473,8 @@ int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 	return real(fds, count, timeout_ms);
 }
 
-/* A broker that has no spare descriptor, because none is left, and for which a
- * connection waits. */
+/* The broker has no spare descriptor, because none was left, and a connection
+ * waits. */
 static void wait_without_a_descriptor(void)
 {
 	struct refuse_full a;
@@ -483,7 +485,8 @@ static void wait_without_a_descriptor(void)
 	refuse_full_init(&a);
 	assert_int_equal(a.spare_fd, -1);
 	assert_int_equal(refuse_full_accept(&a, listener), -1);
-	/* A poll of the listener would return at once, again and again. */
+	/* A poll of the listener would return at once, again and again: the
+	 * broker would use a whole core. */
 	for (int i = 0; i < 2; i++) {
 		assert_false(refuse_full_may_accept(&a));
 		assert_int_equal(refuse_full_patience(&a, -1), REFUSE_FULL_MS);
@@ -522,7 +525,8 @@ static void look_twice_in_a_turn(void)
 	assert_true(admission_accept(s));
 	server_drop_hung_up(s, geteuid());
 	assert_int_equal(s->conns, 1);
-	/* a client of another user may have hung up since */
+	/* a connection of another user than in the last call may have hung up
+	 */
 	close(first);
 	server_drop_hung_up(s, geteuid() + 1);
 	assert_int_equal(s->conns, 0);
@@ -562,8 +566,8 @@ static void a_class_without_a_client_takes_no_share(void **state)
 	free(s);
 }
 
-/* A broker has PER_CONN entries for each client, and most clients have fewer
- * descriptors. */
+/* A broker has PER_CONN entries for each client, of which most clients use
+ * fewer.  poll(2) fails for more entries than the limit on open files. */
 static void watch_more_entries_than_files(void)
 {
 	struct pollfd p[2 * FEW], room[2 * FEW];
@@ -645,9 +649,9 @@ ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 	return -1;
 }
 
-/* Makes a connection that has sent a hello for `class`, with the descriptors
- * fds that `brings` names, to the server.  The server cannot send descriptors.
- * Stores its answer in *m. */
+/* Connects to the server, and sends a hello for `class` with the descriptors
+ * fds, which `brings` names.  The answer of the server cannot bring
+ * descriptors.  Stores the answer in *m, and returns the connection. */
 static int greet_in_vain(struct server *s, uint32_t class, uint32_t brings,
 			 const int *fds, struct proto *m)
 {
@@ -683,7 +687,8 @@ static void a_client_that_cannot_be_welcomed_is_told_why(void **state)
 	server_free(s);
 }
 
-/* The client has its class from an earlier broker, whose fd store it brings. */
+/* The client has a class from an earlier broker, and brings the fd store of
+ * that broker. */
 static void a_client_that_has_a_class_is_welcomed_without_a_store(void **state)
 {
 	const struct server_config config = {.idle_ms = INT_MAX};

@@ -65,8 +65,8 @@ static int port_of_another(uint16_t *port)
 	return fd;
 }
 
-/* Calls broker_link_turn until this process connects to the listener, which is
- * the test's, and then refuses this process there. */
+/* Calls broker_link_turn until this process connects to the test's listener,
+ * and then answers with PROTO_REFUSED. */
 static void refuse_there(struct engine *engine, int listener)
 {
 	struct proto word = {.magic = PROTO_MAGIC,
@@ -152,7 +152,8 @@ static void a_death_is_known_after_the_broker_has_died(void **state)
 	listener = listen_there();
 	refuse_there(&engine, listener);
 	assert_true(broker_link_has_dead());
-	/* The kept death makes no further turn: a turn counts a change. */
+	/* The kept death must not end the wait of the thread that waits, which
+	 * ends with each change. */
 	changes = broker_link_changes();
 	broker_link_turn(&engine, 1);
 	assert_int_equal(broker_link_changes(), changes);
@@ -222,7 +223,8 @@ static void expect_question(uint32_t qpn)
 }
 
 /* The answer that one connection has ended says nothing about the other queue
- * pairs of the peer's process: the broker is asked about the next one. */
+ * pairs of the peer's process: this process asks the broker about the next
+ * queue pair. */
 static void an_ended_connection_answers_for_no_other_queue_pair(void **state)
 {
 	struct engine_event e = {.qpn = 7,

@@ -34,6 +34,8 @@ static int naps;       /* polls that end after NAP_MS without an event */
 static pid_t silent;   /* the stopped broker, continued after the last poll */
 static bool is_doomed; /* the silent broker is killed instead */
 
+/* In place of libc's poll.  While `stops` or `naps` is not 0, no time passes
+ * but the test's, and no event comes. */
 int poll(struct pollfd *fds, nfds_t count, int ms)
 {
 	if (!stops && !naps)
@@ -71,6 +73,7 @@ static void begin_silence(void)
 	client_close(&first);
 }
 
+/* how often note_late was called */
 static int lates;
 
 static void note_late(enum client_word word, const char *sentence)
@@ -148,8 +151,8 @@ static void the_report_says_why_a_message_cannot_be_sent(void **state)
 	end_broker(pid);
 }
 
-/* Another socket takes the place of the connection, and brings this message;
- * NULL: the peer of that socket closes it. */
+/* Puts a socket, whose peer sends this message and closes, in place of the
+ * connection.  message: may be NULL, for no message. */
 static void play_message(struct client *c, const char *message)
 {
 	int pair[2];
@@ -164,7 +167,8 @@ static void play_message(struct client *c, const char *message)
 	close(pair[1]);
 }
 
-/* The client ends the connection itself after an invalid message. */
+/* After an invalid message the client itself ends the connection; the reason
+ * must not be that the broker has closed the connection. */
 static void an_invalid_message_is_no_end_of_the_broker(void **state)
 {
 	static const struct {
@@ -322,8 +326,9 @@ static void malformed_requests_are_refused_and_survived(void **state)
 	end_broker(pid);
 }
 
-/* Starts a broker of another version at the test's address.  Its messages are
- * longer, and only the head that all versions share is the same. */
+/* Starts a broker of another version at the test's address.  The messages of
+ * that version are longer, and only the head that all versions share is the
+ * same. */
 static pid_t begin_other_version(void)
 {
 	struct {
@@ -427,8 +432,8 @@ static bool report_is_of_no_number(void)
 	       !strncmp(said, want, strlen(want));
 }
 
-/* Runs `body`, which has to return true, in a PID namespace of its own.
- * Returns the status of waitpid; exit status 77: no namespace can be made. */
+/* Runs `body` in a PID namespace of its own.  Returns the status of waitpid: 0
+ * if `body` returns true; exit status 77 if no namespace can be made. */
 static int run_in_pid_namespace(bool (*body)(void))
 {
 	pid_t parent = getpid(), pid = fork();
@@ -536,8 +541,9 @@ static struct {
 	int listener, go[2], hold[2];
 } unseen;
 
-/* Connects as a client, whose child keeps the connection open.  Ends when the
- * broker has accepted the connection. */
+/* Connects as a client.  A child of this process keeps the connection open;
+ * this process ends when sees_the_end_of_a_process has accepted the connection.
+ */
 static _Noreturn void connect_and_end(void)
 {
 	int fd = proto_connect(PROTO_VERSION);
@@ -555,7 +561,8 @@ static void fail_late(int sig)
 	_exit(1);
 }
 
-/* Serves that client, whose process this PID namespace does not show. */
+/* Serves the client of connect_and_end, whose process has no pid in this PID
+ * namespace. */
 static bool sees_the_end_of_a_process(void)
 {
 	const struct server_config config = {.idle_ms = SERVER_NEVER};

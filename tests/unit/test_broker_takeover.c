@@ -272,12 +272,13 @@ static pid_t begin_short_broker(struct refusal *r, uint64_t idle_ms)
 	_exit(0);
 }
 
-/* A process whose broker has died, and the successor of that broker. */
+/* A process whose broker has died, the successor of that broker, and a client
+ * of this test that asks the successor about the process. */
 struct orphan {
 	struct refusal *refusal;
 	struct client me;
 	int out[2], hold[2];
-	uint32_t qpn;
+	uint32_t qpn; /* of the process's class */
 	pid_t pid, broker;
 };
 
@@ -364,7 +365,8 @@ static void a_successor_without_pidfds_finds_the_dead(void **state)
 	close_orphan(&o);
 }
 
-/* The process lives, and has the fd store for the next broker. */
+/* The broker ends although the process lives: the process has the fd store for
+ * the next broker. */
 static void a_process_that_cannot_be_watched_keeps_no_broker(void **state)
 {
 	struct pollfd end = {.events = POLLIN};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* host/capture: a capture has the pcapng blocks of each frame with its headers,
- * and no file that another user can change or put there gets a frame. */
+ * and a file that another user can change, or could have put in place of the
+ * capture, gets no frame. */
 #include "test.h"
 
 #include <errno.h>
@@ -79,7 +80,8 @@ static void read_capture(void)
 	seen_bytes = (size_t)n;
 }
 
-/* Returns the frame of the packet block at `at`; the next block is at *next. */
+/* Returns the frame of the packet block at `at`.  Stores the length of the
+ * frame in *bytes, and the offset of the next block in *next. */
 static const uint8_t *frame_at(size_t at, uint32_t *bytes, size_t *next)
 {
 	assert_int_equal(seen_u32(at), BLOCK_PACKET);
@@ -92,8 +94,9 @@ static const uint8_t *frame_at(size_t at, uint32_t *bytes, size_t *next)
 	return seen + at + 28;
 }
 
-/* Returns the one's complement sum, RFC 1071: 0xffff if the checksum is right.
- */
+/* Adds the bytes at p to s, the sum of what precedes them, and returns the
+ * one's complement sum (RFC 1071).  The sum of all bytes is 0xffff if the
+ * checksum is right. */
 static uint32_t ones_sum(uint32_t s, const uint8_t *p, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -179,8 +182,8 @@ static void an_ipv6_frame_has_its_headers_and_sum(void **state)
 	assert_memory_equal(udp + 8, payload, 8);
 }
 
-/* RFC 9293, 3.1; the options of SYN are those of RFC 9293, 3.7.1, and RFC 7323,
- * 2.2. */
+/* The header is that of RFC 9293, 3.1, and the options of a SYN are those of
+ * RFC 9293, 3.7.1, and RFC 7323, 2.2. */
 static void a_segment_over_ipv4_has_its_headers_and_sums(void **state)
 {
 	static const uint8_t options[] = {2, 4, 0x12, 0x34, 1, 3, 3, 7};
@@ -542,7 +545,8 @@ static void a_file_of_another_user_gets_no_frames(void **state)
 
 static char folder[] = "/tmp/adverb-captures-XXXXXX";
 
-/* Returns the path of a name in `folder`. */
+/* Returns the path of a name in `folder`.  The path stays until the fourth call
+ * after this one. */
 static const char *in_folder(const char *name)
 {
 	static char paths[4][sizeof(folder) + 32];
@@ -580,8 +584,8 @@ static void remove_folder(void)
 	assert_int_equal(rmdir(folder), 0);
 }
 
-/* In such a folder another user could replace our folder by another folder or a
- * link. */
+/* In a folder that others may write and that is not sticky, another user could
+ * replace the capture, or the folder with the capture, by a link. */
 static void a_folder_that_others_write_gets_no_capture(void **state)
 {
 	make_folder();
@@ -658,8 +662,8 @@ static void a_capture_is_for_its_user_alone(void **state)
 	assert_int_equal(s.st_mode & 07777, 0600);
 }
 
-/* Wireshark reads a capture from a pipe.  The pipe ends when the capture is
- * closed. */
+/* Wireshark reads a capture from a pipe.  The reader finds the end of the file
+ * when the capture is closed. */
 static void a_pipe_of_ours_has_the_frames(void **state)
 {
 	static const uint8_t payload[] = "0123456";
@@ -696,7 +700,7 @@ static void a_pipe_of_ours_has_the_frames(void **state)
  * replaced; 0: none. */
 static int looks;
 static const char *looked_at; /* is replaced by a link to `stranger` */
-static const char *stranger;
+static const char *stranger;  /* a pipe that must get no frame */
 
 /* Replaces libc's fstat for the tested code. */
 int fstat(int fd, struct stat *s)

@@ -181,8 +181,9 @@ static struct r_id *id_with_peer(void)
 	return id;
 }
 
-/* Destroys an id of which an event was taken, and is acknowledged in time or
- * too late.  Returns the text that rdma_destroy_id prints. */
+/* Destroys an id of which the program has taken an event.  The program
+ * acknowledges the event in time, or after the time of the wait.  Returns the
+ * text that rdma_destroy_id prints. */
 static const char *said_by_destroy(bool in_time)
 {
 	static char text[512];

@@ -9,7 +9,9 @@
 
 #define START_NS 5000000000u
 
-/* The simulated machine, whose counter has `rate` ticks in 1024 ns. */
+/* The simulated machine, whose counter has `rate` ticks in 1024 ns: its time,
+ * its counter (`fraction`: of a tick, in 1/1024), and how often the clock has
+ * read the time. */
 struct machine {
 	struct clock clock;
 	uint64_t now_ns, tick, rate, fraction;
@@ -53,7 +55,8 @@ static struct machine new_machine(uint64_t rate)
 }
 
 /* Asks the clock every `step` ns for long_ns.  Returns the longest time by
- * which the clock was behind. */
+ * which the clock was behind.  The test fails if the clock is ahead or goes
+ * back. */
 static uint64_t worst_lag(struct machine *m, uint64_t step, uint64_t long_ns)
 {
 	uint64_t end = m->now_ns + long_ns, said = 0, worst = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connection management by a broker, as its clients see it: the test sends the
- * messages of cmproto.h itself, so that it decides their order.
+ * Connection management by a broker, as the broker's clients see it.  The test
+ * itself sends the messages of cmproto.h, and so decides their order.
  */
 #include "cmtalk.h"
 
@@ -126,8 +126,8 @@ static void answers_come_in_the_order_of_the_questions(void **state)
 	client_close(&keeper);
 }
 
-/* Each object gets a new handle, of which 16 bits count the uses of its slot.
- * No handle is 0. */
+/* Each object gets a new handle, of which 16 bits count the uses of the
+ * object's slot.  No handle is 0, even after the count has wrapped. */
 static void the_handle_of_an_object_is_never_0(void **state)
 {
 	struct cmproto at = {.at.space = 0x106};
@@ -196,8 +196,9 @@ static void await_successor(struct client *c)
 		wait_turn(c, &news);
 }
 
-/* The caller's process dies while there is no broker (before), or when the
- * successor has begun, but before that process has resumed its connections. */
+/* The caller's process dies while there is no broker (before is true), or when
+ * the successor has begun, but before that process has resumed its connections.
+ */
 static void dies_without_a_broker(bool before)
 {
 	struct cmproto own[CONNECTIONS];

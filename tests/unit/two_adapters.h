@@ -134,9 +134,11 @@ static inline const uint8_t *exchange_mad(struct world *w, struct end *end,
 	return answer + MAD_AT;
 }
 
+/* the directed route from A to B: the port by which each hop leaves */
 static const uint8_t to_b[] = {1, 2};
 
-/* Asks for PortInfo, and stores the attribute of the answer in the question. */
+/* Asks for PortInfo by s, and stores the attribute of the answer in s, so that
+ * s can become a Set. */
 static inline void fetch_port_info(struct world *w, struct smp *s)
 {
 	const uint8_t *got = exchange_mad(w, w->a, s);
@@ -146,7 +148,8 @@ static inline void fetch_port_info(struct world *w, struct smp *s)
 		memcpy(s->mad + 64, got + 64, 64);
 }
 
-/* Sets the LID of the port at the end of a route, and the SM's LID there. */
+/* Sets the LID of the port at the end of the first `hops` hops of to_b, and the
+ * SM's LID there to 1.  The state of the port does not change. */
 static inline void set_lid(struct world *w, uint8_t hops, uint16_t lid)
 {
 	const uint8_t *got;
@@ -165,6 +168,8 @@ static inline void set_lid(struct world *w, uint8_t hops, uint16_t lid)
 	assert_int_equal(bytes_get16(got + 64 + 16), lid);
 }
 
+/* Sets the state of a port of the node at the end of the first `hops` hops of
+ * to_b.  The answer must have this status. */
 static inline void set_state(struct world *w, uint8_t hops, uint32_t port,
 			     uint8_t to, uint16_t status)
 {
@@ -209,6 +214,8 @@ static inline void configure_subnet(struct world *w)
 	}
 }
 
+/* Writes the destination of an agent's message: the QP, its Q_Key and the LID.
+ */
 static inline void address_to(struct smp *s, uint16_t lid, uint32_t qp)
 {
 	bytes_put32(s->bytes + 20, qp);
