@@ -105,8 +105,8 @@ static void another_user_can_give_back_only_what_a_broker_wrote(void **state)
 
 /*
  * If the note claimed a queue pair, a user could claim that queue pairs of
- * another host are connected to its own, and that host's requests would be
- * refused as stale.
+ * another host are connected to the user's own, and the broker would refuse
+ * that host's requests as stale.
  */
 static void a_note_without_a_seal_claims_no_queue_pair(void **state)
 {
@@ -143,8 +143,9 @@ static void a_note_without_a_seal_claims_no_queue_pair(void **state)
 	end_alone(&a);
 }
 
-/* Without its interface, a link-local peer cannot be asked, and each REQ that
- * names the peer's queue pair would end the connection. */
+/* If the doubt lacked the interface, the broker could not ask a link-local
+ * peer, and each REQ that names the peer's queue pair would end the connection.
+ */
 static void a_doubt_has_the_interface_of_a_link_local_peer(void **state)
 {
 	static const uint8_t peer[16] = {0xfe, 0x80, [15] = 9};
@@ -185,7 +186,7 @@ static void only_its_user_learns_of_the_end_of_a_connection(void **state)
 	assert_false(cmserver_has_ended(a.s, getuid(), peer, 7));
 	/* a user that has no connection here */
 	assert_false(cmserver_has_ended(a.s, SECOND_USER + 1, peer, 7));
-	/* also when that queue pair is connected to another user's */
+	/* also when another user has a live connection with that queue pair */
 	send_request(&second, seal_note(&a, resume_live(8)), CMPROTO_RESUME, 0);
 	assert_int_equal(second.sent.err, 0);
 	assert_true(cmserver_has_ended(a.s, FIRST_USER, peer, 7));
@@ -227,8 +228,8 @@ static void without_a_store_a_successor_accepts_notes_at_first(void **state)
 	end_alone(&a);
 }
 
-/* Starts a process that calls `first`, which returns true, and then waits until
- * it is killed. */
+/* Starts a process that calls `first`, which must return true, and that then
+ * waits until a signal kills the process. */
 static pid_t begin_child(bool (*first)(void))
 {
 	int ready[2];
@@ -317,7 +318,7 @@ static int bind_500(struct alone *a, bool (*first)(void), uid_t uid)
 	return err;
 }
 
-/* rdma_cm requires the capability for a low port that the kernel requires for
+/* For a low port, rdma_cm requires the capability that the kernel requires for
  * UDP. */
 static void a_low_port_needs_the_capability(void **state)
 {

@@ -193,7 +193,7 @@ static void no_user_takes_all_listeners(void **state)
 	no_user_takes_all(true, 4096);
 }
 
-/* Each conversation waits for the answer to its DREQ, which nobody sends. */
+/* Each conversation waits for an answer to its DREQ, and nobody answers. */
 static void no_user_takes_all_conversations(void **state)
 {
 	struct cmproto call = {.max_retries = 15, .timeout = TIMEOUT};
@@ -305,7 +305,8 @@ a_client_that_does_not_read_gets_an_event_and_is_dropped(void **state)
 	for (int i = 0; i < SILENT * MANY; i++) {
 		assert_true(cmserver_handle(a.s, silent[i % SILENT].c, &m,
 					    sizeof(m), 0));
-		/* may find no memory left, since silent clients took it */
+		/* the broker answers although silent clients have taken the
+		 * memory for messages */
 		send_request(&reads, m, CMPROTO_LISTEN, 0);
 		assert_int_equal(reads.sent.kind, CMPROTO_DONE);
 		if (i % SOME)
@@ -320,7 +321,8 @@ a_client_that_does_not_read_gets_an_event_and_is_dropped(void **state)
 			continue;
 		assert_int_equal(last.kind, CMPROTO_EVENT);
 		assert_int_equal(last.event, CMPROTO_DROPPED);
-		/* so the loop calls cmserver_output for this client again */
+		/* so the broker's loop calls cmserver_output for this client
+		 * again */
 		assert_true(cmserver_has_output(silent[i].c));
 		assert_false(
 			cmserver_handle(a.s, silent[i].c, &m, sizeof(m), 0));

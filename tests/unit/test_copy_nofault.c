@@ -155,7 +155,9 @@ static void a_copy_takes_as_long_at_each_distance(void **state)
 	copy_nofault_close();
 }
 
-/* p: two pages of memory, and then a page that cannot be read or written. */
+/* Copies from p with a CRC: within the memory, which must succeed, and beyond
+ * its end, which must fail.  p: two pages of memory, and then a page that
+ * cannot be read or written. */
 static void sum_until_it_stops(uint8_t *p, enum crc_kind kind)
 {
 	static uint8_t buf[3 * PAGE];
@@ -172,8 +174,8 @@ static void sum_until_it_stops(uint8_t *p, enum crc_kind kind)
 	}
 }
 
-/* p: as for sum_until_it_stops.  The CRC is that of bytes in adverb's own
- * memory. */
+/* Copies to p with a CRC of the copied bytes, which are in adverb's own memory:
+ * within the memory at p, and beyond its end.  p: as for sum_until_it_stops. */
 static void sum_to_where_it_stops(uint8_t *p, enum crc_kind kind)
 {
 	static uint8_t buf[2 * PAGE];
@@ -276,7 +278,8 @@ static void a_fault_whose_signal_is_ignored_ends_the_program(void **state)
 }
 
 /* Returns the wait status of a process that sets this action for SIGBUS, with
- * SA_SIGINFO, and then gets the signal without a fault. */
+ * SA_SIGINFO, and then gets the signal without a fault.  Exit status 3: the
+ * process has survived the signal. */
 static int send_sigbus(void (*action)(int))
 {
 	static const struct rlimit no_core = {0, 0};
@@ -295,7 +298,7 @@ static int send_sigbus(void (*action)(int))
 	return status;
 }
 
-/* Linux takes SIG_DFL and SIG_IGN for what they are also with SA_SIGINFO. */
+/* With SA_SIGINFO too, Linux takes SIG_DFL and SIG_IGN for no handlers. */
 static void an_action_without_a_handler_is_not_called(void **state)
 {
 	int status;
@@ -329,7 +332,8 @@ static void *send_signals(void *to)
 	return NULL;
 }
 
-/* A signal that a thread sends is no fault of the copy that it interrupts. */
+/* A signal that a thread sends is no fault of the copy that the signal
+ * interrupts. */
 static void a_signal_without_a_fault_does_not_end_a_copy(void **state)
 {
 	static uint8_t from[LARGE], to[LARGE];
@@ -398,8 +402,8 @@ static void *look_with_the_signal_blocked(void *on)
 	return NULL;
 }
 
-/* A thread that polls copies small messages without the progress lock, so the
- * mask of that thread counts. */
+/* A thread copies small messages without the progress lock when it polls, so
+ * the mask of that thread counts. */
 static void a_blocked_signal_counts_for_its_own_thread(void **state)
 {
 	pthread_t thread;

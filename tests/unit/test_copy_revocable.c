@@ -26,8 +26,8 @@
 
 /* Memory that a child process shares. */
 static struct {
-	_Atomic uint64_t word;
-	_Atomic int stage;
+	_Atomic uint64_t word; /* ENDED: the copies of this process are ended */
+	_Atomic int stage;     /* 1: the child copies; the signals are to end */
 } * shared;
 
 static struct copy_revocable copy_revocable;
@@ -194,7 +194,7 @@ static void a_copy_takes_as_long_at_each_distance(void **state)
 	munmap(to, 2 * PAGE);
 }
 
-/* The distances are such that words are copied. */
+/* At these distances the copy moves words, not single bytes. */
 static void a_copy_by_words_ends_at_its_last_byte(void **state)
 {
 	uint8_t *from = map_memory(PAGE, MAP_PRIVATE);

@@ -181,7 +181,7 @@ static void events_that_are_not_reported_do_not_wrap(void **state)
 
 /* ---- completions that peers leave ---- */
 
-enum { STOPPED = 100, DEAD, LIVING };
+enum { STOPPED = 100, DEAD, LIVING }; /* owners of a lock */
 
 static bool is_dead(alock_owner owner)
 {
@@ -204,8 +204,8 @@ static struct qp *new_qp(uint32_t qpn)
 	return qp;
 }
 
-/* A peer that found such a queue pair would use the queue pair after its memory
- * is freed. */
+/* A peer that found the queue pair in the table would use memory that qp_new
+ * has freed. */
 static void a_qp_for_which_no_memory_is_left_is_never_in_the_table(void **state)
 {
 	struct hca_qp_cap cap = {1, 1u << 20, 1, 1, 0, NULL};

@@ -27,8 +27,8 @@ static uint16_t slow_crc(uint16_t crc, const uint8_t *p, size_t n)
 	return crc;
 }
 
-/* The thread that fills the tables is in crcfactor_init (begun), and is to go
- * on (may_end). */
+/* Posted when the thread that fills the tables is in crcfactor_init (begun),
+ * and when that thread is to go on (may_end). */
 static sem_t begun, may_end;
 static pthread_t filler;
 static bool has_filler;
@@ -52,8 +52,9 @@ static void *compute_first(void *arg)
 	return arg;
 }
 
-/* The first test, since the tables are filled only once.  If the child waits
- * for the lock of a thread that it does not have, SIGALRM ends the child. */
+/* This test is the first, since the tables are filled only once.  If the child
+ * waits for the lock of a thread that only the parent has, SIGALRM ends the
+ * child. */
 static void a_child_does_not_wait_for_a_thread_of_its_parent(void **state)
 {
 	pid_t parent = getpid(), child;

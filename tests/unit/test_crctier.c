@@ -34,14 +34,14 @@ static const uint64_t polynomials[2] = {0x104c11db7, 0x11edc6f41};
 #define HAS_INSN "CRC32"
 #endif
 
-/* Each function with the polynomials that it can do, whether or not a tier uses
- * it for them. */
+/* Each function that computes a CRC, with all polynomials for which the
+ * function is correct, even if no tier uses the function for one of them. */
 static const struct way {
 	const char *name;
 	const char *tier; /* needs the same instructions as the function */
 	crctier_update *update;
-	size_t least, most;
-	bool is_of[2]; /* polynomials */
+	size_t least, most; /* bytes that the function takes */
+	bool is_of[2];	    /* by polynomial */
 } ways[] = {
 	{"bits", "tables", crcfactor_bits, 0, SIZE_MAX, {true, true}},
 	{"tables", "tables", crcslice_update, 0, SIZE_MAX, {true, true}},
@@ -89,8 +89,8 @@ static void fill_bytes(uint8_t *p, size_t bytes, uint64_t seed)
 		p[i] = (uint8_t)rng_u32(&r);
 }
 
-/* The state after one more byte; the lowest bit of a byte is its first, and has
- * the highest power. */
+/* Returns the state after one more byte.  The lowest bit of a byte is the first
+ * bit, and has the highest power. */
 static uint32_t add_byte(int which, uint32_t crc, uint8_t byte)
 {
 	uint32_t reflected = factors[which]->polynomial;
@@ -101,7 +101,7 @@ static uint32_t add_byte(int which, uint32_t crc, uint8_t byte)
 	return crc;
 }
 
-/* Polynomials of degree below 128, bit i the coefficient of x^i. */
+/* A polynomial of degree below 128: bit i is the coefficient of x^i. */
 typedef unsigned __int128 polynomial;
 
 static polynomial poly_modulo(polynomial a, uint64_t by)
@@ -122,8 +122,8 @@ static polynomial poly_product(polynomial a, polynomial b)
 	return sum;
 }
 
-/* The polynomial in a register of `bits` bits, in the bit order of crcfactor.h.
- */
+/* Returns the polynomial in a register of `bits` bits, in the bit order of
+ * crcfactor.h. */
 static polynomial to_register(polynomial a, int bits)
 {
 	polynomial r = 0;
@@ -249,7 +249,7 @@ static void pieces_give_the_same_as_the_whole(void **state)
 	}
 }
 
-/* x^(8 * bytes) times a state, by squares. */
+/* Returns x^(8 * bytes) times a state, by squares. */
 static uint32_t after_zeros(int which, uint32_t crc, size_t bytes)
 {
 	uint64_t p = polynomials[which];
@@ -308,8 +308,8 @@ static void no_byte_outside_is_read(void **state)
 	munmap(p, 3 * page);
 }
 
-/* The check value of the CRC catalogue, and RFC 3720 B.4, whose bytes are in
- * wire order. */
+/* The first two rows are the check values of the CRC catalogue, the others are
+ * those of RFC 3720 B.4, whose bytes are in wire order. */
 static const struct {
 	int which;
 	const char *data;

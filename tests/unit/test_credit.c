@@ -15,10 +15,11 @@
 #define MS	1000000ull
 #define T(test) cmocka_unit_test_setup(test, set_up)
 
+/* The receiver's page, the receiver, and a sender of class US. */
 static struct credit_page page;
 static struct credit_inbox in;
 static struct credit c;
-static uint64_t now = 1000000000;
+static uint64_t now = 1000000000; /* the time, in ns */
 static struct credit_want want = {PACKET, 100 * MS};
 
 static int set_up(void **state)

@@ -156,7 +156,8 @@ static void a_new_mtu_is_told(void **state)
 	uint8_t info[PORT_INFO_BYTES];
 
 	data_changes_fetched(w->b);
-	memcpy(info, b->info, sizeof(info)); /* the states: no change */
+	memcpy(info, b->info, sizeof(info)); /* the fields of states are 0: no
+					      * change */
 	assert_int_equal(port_info_mtu(b), 4096);
 	assert_int_equal(port_info_set(b, info), 0);
 	assert_int_equal(data_changes(w->b), 0);

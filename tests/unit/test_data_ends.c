@@ -313,6 +313,8 @@ static void a_program_has_one_number_at_all_ports(void **state)
 	fabric_free(f);
 }
 
+/* The headers and the QPN of the last packet that note_seen got, and how many
+ * packets that function got. */
 struct seen {
 	struct iblink h;
 	uint32_t count;

@@ -19,8 +19,8 @@ enum {
 	LID_C = 12,
 	AT_LID = 16, /* in PortInfo */
 	AT_LMC = 34,
-	CLASS = 0x0a, /* of no agent of the fabric */
-	ID = 0x1234,
+	CLASS = 0x0a,	 /* of no agent of the fabric */
+	ID = 0x1234,	 /* the transaction ID */
 	HELD = 16 << 20, /* most bytes that a program has not fetched */
 	PKEY = 0x8005,
 	OTHER_PKEY = 0x8006,
@@ -288,7 +288,7 @@ static void a_response_without_room_ends_no_request(void **state)
 	fabric_free(w.f);
 }
 
-/* Registers another agent at A's port.  Returns its tid_high. */
+/* Registers another agent at A's port.  Returns the tid_high of that agent. */
 static uint32_t register_another(const struct world *w, uint8_t mgmt_class)
 {
 	const struct fabric_agent asked = {.mgmt_class = mgmt_class,

@@ -84,7 +84,8 @@ static void a_switch_is_on_unless_it_is_0_or_empty(void **state)
 	unsetenv("ADVERB_STRICT");
 }
 
-/* Returns what env_check prints on stderr. */
+/* Sets the variable, and returns the text that env_check then prints on stderr.
+ */
 static const char *printed_for(const char *name, const char *value)
 {
 	static char text[1000];

@@ -66,7 +66,7 @@ static void states_go_from_init_by_armed_to_active(void **state)
 
 	set_state(w, 0, 1, 4, 0x1c); /* INIT to ACTIVE */
 	set_state(w, 0, 1, 3, 0);
-	set_state(w, 0, 1, 2, 0x1c); /* no request */
+	set_state(w, 0, 1, 2, 0x1c); /* INIT cannot be set */
 	set_state(w, 0, 1, 4, 0);
 	set_state(w, 0, 1, 3, 0x1c); /* not back */
 }
@@ -104,7 +104,7 @@ static void datagrams_follow_lids_once_ports_are_active(void **state)
 	assert_null(exchange_mad(w, w->a, &s));
 }
 
-/* as the kernel does */
+/* The kernel also requires an OUI for the classes of vendors, 0x30 to 0x4f. */
 static void an_agent_of_a_vendors_class_needs_an_oui(void **state)
 {
 	struct fabric_agent asked = {.mgmt_class = 0x30, .class_version = 1};
@@ -180,8 +180,8 @@ static void count_packet(void *arg, const uint8_t *p, size_t bytes)
 	++*count;
 }
 
-/* The SMP goes by LID to the switch, from there by port 2, and back.  Request
- * and response are each shown once. */
+/* The SMP goes by LID to the switch, from there, if the route has a hop, by
+ * port 2 to B, and back.  Request and response are each shown once. */
 static void an_smp_goes_by_lid_and_then_by_route(void **state)
 {
 	static const uint8_t to_b_from_s[] = {2};
@@ -205,7 +205,7 @@ static void an_smp_goes_by_lid_and_then_by_route(void **state)
 	}
 }
 
-/* An agent that takes SubnGet sets IsSM of its port. */
+/* An agent that takes SubnGet sets IsSM of the agent's port. */
 static void a_manager_shows_is_sm_and_takes_sm_info(void **state)
 {
 	struct fabric_agent asked = {.mgmt_class = SUBN_DIRECTED,

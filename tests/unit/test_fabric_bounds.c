@@ -79,7 +79,8 @@ static void transfers_that_nobody_acknowledges_are_bounded(void **state)
 	assert_int_equal(fabric_send(w->a, s.bytes, SMALL), -ENOBUFS);
 }
 
-/* Sends one segment of a request by RMPP.  Returns whether its ACK comes. */
+/* Sends one segment of a request by RMPP.  Returns whether the ACK of the
+ * segment comes. */
 static bool ack_comes(struct world *w, struct smp *s, uint32_t segment)
 {
 	const uint8_t *got;

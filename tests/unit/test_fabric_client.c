@@ -209,7 +209,7 @@ static void a_silent_fabric_is_given_up(void **state)
 static int interrupted_after_ms;
 /* how far the clock is ahead of the kernel's */
 static long skipped_ms;
-/* how often recvmsg was called, and for how long poll was to wait at most */
+/* how often recvmsg was called; the timeout of the last call of poll */
 static int receives, waits_ms;
 
 /* These functions replace those of libc. */
@@ -331,13 +331,13 @@ static void set_signals(int ms)
 }
 
 /* A signal that comes while the program waits does not end the wait, and many
- * signals do not make it endless. */
+ * signals do not make the wait endless. */
 static void signals_do_not_end_the_wait_for_a_fabric(void **state)
 {
 	struct fabric_proto m = {.kind = FABRIC_PROTO_CA};
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fd;
-	int silent; /* its request is taken and not answered */
+	int silent; /* a connection whose request stays in the queue */
 	char folder[] = "/tmp/adverb-signal-XXXXXX";
 
 	assert_non_null(mkdtemp(folder));

@@ -298,6 +298,7 @@ static void the_open_queries_of_a_program_are_bounded(void **state)
 	end_agent(&sa);
 }
 
+/* Waits until the fabric has closed the connection of the program. */
 static void assert_dropped(const struct program *p)
 {
 	struct cmproto m;
@@ -339,7 +340,7 @@ static void messages_that_are_garbage_end_only_their_program(void **state)
 	end_program(&c);
 }
 
-/* Waits until the other side of a socket has read all messages. */
+/* Waits until the peer of a socket has read all messages. */
 static void await_readers(int fd)
 {
 	int bytes = 1;

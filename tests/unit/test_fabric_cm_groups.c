@@ -17,7 +17,7 @@ enum {
 
 static const uint8_t mgid[16] = {0xff, 0x12, 0xa0, 0x1b, [15] = 9};
 
-/* A program on M that changes ports. */
+/* A program on M that sets attributes of ports, as a subnet manager does. */
 struct manager {
 	int fabric, umad;
 	uint32_t agent;
@@ -160,7 +160,8 @@ static void set_prefix(struct manager *sm, uint64_t prefix)
 	exchange_smp(sm, LID_A1, METHOD_SET, PORT_INFO);
 }
 
-/* The administration has the old GID of the port in its record. */
+/* The subnet administration's record of the membership has the old GID of the
+ * port. */
 static void a_port_with_another_gid_has_no_memberships(void **state)
 {
 	struct umad_program sa = run_agent("M", CLASS_SA, METHOD_SET);

@@ -174,7 +174,8 @@ static void a_host_without_cm_knows_no_conversation(void **state)
 	end_agent(&m);
 }
 
-/* Connects M's manager, a program, with the listener of b. */
+/* Connects m, a program that is the communication manager of M, with the
+ * listener of b. */
 static void connect_by_hand(const struct umad_program *m,
 			    const struct program *b, const struct cmmsg *req)
 {
@@ -191,7 +192,8 @@ static void connect_by_hand(const struct umad_program *m,
 	take_event(b, CMPROTO_ESTABLISHED);
 }
 
-/* M's manager has forgotten its connection, as after a crash. */
+/* The communication manager of M has forgotten its connection, as after a
+ * crash. */
 static void a_connection_that_its_peer_has_lost_ends(void **state)
 {
 	struct umad_program m = run_agent("M", CMMSG_CLASS, CMMSG_METHOD_SEND);
@@ -230,7 +232,7 @@ static void a_forged_request_ends_no_connection(void **state)
 	req = make_req(&other, "A", &b);
 	req.qp.qpn = QPN_OF_PAIR;
 	send_mad(&other, (struct umad){.lid = LID_B}, &req);
-	/* the fabric has read the REQ when it answers this */
+	/* the fabric has read the REQ when the fabric answers this request */
 	port_of(other.fabric, "A", 1);
 	end_pair(&a, &b, accepted);
 	end_program(&a);

@@ -36,7 +36,9 @@ int epoll_ctl(int epoll, int op, int fd, struct epoll_event *e)
 
 /* A program of this process on a host. */
 struct sharer {
+	/* connections to the fabric and of the data end; the page of changes */
 	int fabric, data, page;
+	/* of the data end; of the program, 0: it shares nothing */
 	uint32_t data_number, number;
 };
 
@@ -75,7 +77,8 @@ static struct sharer join_at(const char *host)
 	return s;
 }
 
-/* Asks to share with a descriptor, and as the process `pid`. */
+/* Asks to share an arena as the process `pid`, and brings descriptor fd to wake
+ * that process; -1: none.  Returns 0 or a negative errno. */
 static int share_as(struct sharer *s, int fd, uint32_t pid)
 {
 	struct fabric_proto m = {.kind = FABRIC_PROTO_SHARE,
@@ -227,7 +230,7 @@ static void the_death_of_a_program_is_told(void **state)
 
 /* Runs a program that shares its arena, and a child that keeps the program's
  * sockets open until `go` is closed.  Writes the program's number to `tells`.
- */
+ * With refused_watch, the first request to share must fail. */
 static _Noreturn void run_parent(pid_t parent, int tells, int go)
 {
 	struct sharer s;

@@ -24,8 +24,8 @@ static const uint8_t no_gid[16];
 static struct {
 	int questions;
 	uint8_t mad[MAD_BYTES]; /* of the last one */
-	int ask_err;
-	bool is_silent; /* the answers are not looked at */
+	int ask_err;		/* the result of take_question */
+	bool is_silent;		/* the answers are not looked at */
 	int answers;
 	struct {
 		void *owner;
@@ -449,7 +449,8 @@ static void a_host_has_a_bound_of_memberships(void **state)
 	assert_int_equal(fabric_group_join(&groups, &first, &m), -ENOBUFS);
 }
 
-/* Programs that join a group each end before the administration answers. */
+/* Many programs join one group each, and end before the administration answers.
+ */
 static void a_host_has_a_bound_of_groups(void **state)
 {
 	struct cmproto m = request_of(1);

@@ -24,7 +24,7 @@ struct peer {
 	void *memory;
 	struct packet_ring_out out;
 	struct packet_ring_in in;
-	int room_fd, file;
+	int room_fd, file; /* the eventfd; the file of both rings */
 };
 
 /* How many of the next calls of send by the fabric fail with ENOBUFS.  The
@@ -34,7 +34,7 @@ static _Atomic int *failures;
 ssize_t __real_send(int fd, const void *bytes, size_t n, int flags);
 ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags);
 
-/* The fabric's process has server 0. */
+/* In the fabric's process, the child, `server` is 0. */
 ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags)
 {
 	if (!server && failures && *failures) {
@@ -222,8 +222,8 @@ static void rings_are_used_when_the_program_says_so(void **state)
 	leave_fabric(&c);
 }
 
-/* Fills the way from a to b, which takes nothing.  Returns the packets' number.
- */
+/* Fills the rings and the ports from a to b while b takes nothing.  Returns the
+ * number of the packets. */
 static int fill_way(struct peer *a, const struct peer *b)
 {
 	struct pollfd wait = {.fd = a->room_fd, .events = POLLOUT};
@@ -330,7 +330,8 @@ static void nonsense_ends_one_data_end(void **state)
 	leave_fabric(&b);
 }
 
-/* A program that keeps the file does not keep its memory. */
+/* A program that keeps the file of the rings open does not keep the memory of
+ * the file. */
 static void a_closed_end_frees_its_memory(void **state)
 {
 	NEEDS_KERNEL();

@@ -23,6 +23,7 @@
 #include "fabric/fabric_client.h"
 #include "tools/fabric_server.h"
 
+/* The limits on open files of a server that has few. */
 #define SOFT  24
 #define HARD  56
 #define MANY  64 /* connections: more than HARD */
@@ -138,8 +139,8 @@ static void assert_ended(pid_t child)
 	assert_int_equal(status, 0);
 }
 
-/* The fabric closes the connection that stops it before 900 others.  The path
- * is gone already then. */
+/* The fabric closes the connection that has asked for the stop before it closes
+ * 900 others.  The path must be gone by then. */
 static void a_stopped_fabric_removes_its_path_first(void **state)
 {
 	static int others[900];

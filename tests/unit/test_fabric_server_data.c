@@ -76,7 +76,8 @@ static int count_packets(const struct sender *b, int most)
 	return count;
 }
 
-/* Sends a message of n bytes from A, which begins with packets to B. */
+/* Sends the n bytes at p as one message from A, after filling them with as many
+ * packets to B as fit. */
 static void send_message(const struct sender *a, const struct sender *b,
 			 uint8_t *p, size_t n)
 {
@@ -102,7 +103,7 @@ static void a_message_may_have_several_packets(void **state)
 	close_both(b.fabric, b.data);
 }
 
-/* recv returns 0 for such a message, as for the end of the program. */
+/* For an empty message recv returns 0, as for the end of the program. */
 static void an_empty_message_closes_no_socket(void **state)
 {
 	struct sender a = attach_to("A"), b = attach_to("B");
@@ -163,7 +164,8 @@ static void packets_that_had_to_wait_arrive_after_their_program(void **state)
 	close_both(b.fabric, b.data);
 }
 
-/* A data end at A, whose program has ended, and one at B, which never reads. */
+/* The program of a data end at A has ended, and its packets cannot be sent,
+ * because the data end at B never reads. */
 static void packets_that_cannot_be_sent_are_given_up_at_last(void **state)
 {
 	struct fabric_data_socket d;
@@ -239,7 +241,8 @@ static void close_ends(struct pair_of_ends *w)
 	close(w->f.epoll);
 }
 
-/* Sends a packet from A to B, whose socket fails with `err`. */
+/* Sends a packet from A to B.  The send at B's socket fails with errno `err`;
+ * 0: it succeeds. */
 static void pass_packet(struct pair_of_ends *w, int err)
 {
 	uint8_t p[BYTES];

@@ -21,7 +21,7 @@
 
 static char path[] = "/tmp/adverb-fabric-XXXXXX/socket";
 
-/* The rival, a second process, writes one of these to the pipe. */
+/* The rival, a second process, writes one of these to the pipe `news`. */
 enum { WAITS = 'w', LISTENS = 'l', GIVES_UP = 'g' };
 static int news[2] = {-1, -1}, stay[2] = {-1, -1};
 static pid_t rival;
@@ -173,7 +173,8 @@ static void a_path_in_use_is_left_alone(void **state)
 	assert_int_equal(__real_unlink(path), 0);
 }
 
-/* Calls fabric_socket_listen, which has to fail, and copies what it prints. */
+/* Calls fabric_socket_listen, which has to fail, and copies the text that the
+ * call prints to `text`. */
 static void expect_refusal(char *text, size_t room)
 {
 	FILE *printed = tmpfile();

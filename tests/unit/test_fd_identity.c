@@ -71,7 +71,8 @@ static void a_descriptor_that_took_the_number_is_left_open(void **state)
 			assert_false(fd_identity_holds(fd));
 			fd_identity_close(fd);
 			assert_true(is_open(fd));
-			assert_true(fd_identity_holds(fd)); /* no mark */
+			/* the mark is gone */
+			assert_true(fd_identity_holds(fd));
 			close(fd);
 			close(other);
 		}
@@ -96,14 +97,15 @@ static void a_caller_that_has_looked_closes_by_what_it_saw(void **state)
 	assert_int_equal(dup2(null, fd), fd);
 	fd_identity_close_if(fd, fd_identity_holds(fd));
 	assert_true(is_open(fd));
-	assert_true(fd_identity_holds(fd)); /* no mark */
+	/* the mark is gone */
+	assert_true(fd_identity_holds(fd));
 	fd_identity_close_if(fd, true);
 	assert_false(is_open(fd));
 	close(null);
 }
 
-/* The program may set the signal (F_SETSIG) of a descriptor that it is shown.
- */
+/* The program may set the signal (F_SETSIG) of a descriptor that adverb shows
+ * to the program. */
 static void a_shown_descriptor_keeps_its_signal(void **state)
 {
 	int fd = fd_identity_note_shown(open_event()), null = open_null();

@@ -91,8 +91,8 @@ static void a_message_that_is_no_store_leaves_no_descriptor(void **state)
 	}
 }
 
-/* The limit on open files leaves room for the first descriptor of the member
- * alone. */
+/* The limit on open files leaves room only for the first descriptor of the
+ * member. */
 static void a_member_is_found_whole_or_not_at_all(void **state)
 {
 	int found[FD_STORE_MEMBER_FDS], one = memfd_create("one", 0), top;
@@ -218,7 +218,8 @@ static struct rlimit leave_free(rlim_t count)
 	return was;
 }
 
-/* Asks for the process while `count` descriptors are free. */
+/* Returns the result of fd_store_process while `count` descriptors are free,
+ * and closes the pidfd, if there is one. */
 static int process_with(const struct fd_store_entry *e, rlim_t count)
 {
 	struct rlimit was = leave_free(count);
@@ -292,8 +293,8 @@ static void an_end_is_seen_without_pidfds(void **state)
 }
 
 /* The earlier broker was in another PID namespace, as in a container that
- * shares the network of its host.  Here its pids are those of other processes.
- */
+ * shares the network of its host.  Here the pids that the earlier broker has
+ * noted are those of other processes. */
 static void a_pid_of_another_namespace_says_nothing(void **state)
 {
 	struct fd_store_entry own = fd_store_owner(geteuid(), getpid());

@@ -43,6 +43,8 @@ static int bind_host(struct inaddr h)
 	return fd;
 }
 
+/* The last MAD that hear_mad got, the time of that turn, and how many MADs
+ * came. */
 struct heard {
 	struct gsi_mad mad;
 	uint8_t bytes[MAD_BYTES];
@@ -368,9 +370,9 @@ static void await_numbered(struct gsi *g, int before, int count)
 	assert_int_equal(g->junk, 0);
 }
 
-/* A datagram has 32 frames at most.  Each frame has the ICRC of its place in
- * the datagram, since the receiver finds no junk, whether or not the kernel
- * joins the frames for the receiver. */
+/* A datagram has 32 frames at most.  Each frame must have the ICRC of its place
+ * in the datagram, or the receiver counts junk, whether or not the kernel joins
+ * the frames for the receiver. */
 static void mads_to_one_address_of_this_host_share_datagrams(void **state)
 {
 	const struct inaddr to = host_address(2);
@@ -450,8 +452,9 @@ static void flood_empty(struct gsi *g, const struct inaddr *to)
 	assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 }
 
-/* Receives the datagrams of flood_empty of which QP1 has taken `taken`, and
- * returns their number.  Waits for those that the kernel delivers late. */
+/* Receives the datagrams of flood_empty that are left after QP1 has taken
+ * `taken`, and returns their number.  Waits for those that the kernel delivers
+ * late. */
 static int count_left(struct gsi *g, uint64_t taken)
 {
 	struct pollfd p = {gsi_fd(g), POLLIN, 0};

@@ -103,8 +103,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Runs a function in a child, on a host of the fabric.  Returns what the
- * function returns. */
+/* Runs a function in a child, on a host of the fabric.  Returns the result of
+ * the function, 0 to 255; -1: a signal has ended the child. */
 static int on_host(int (*see)(void))
 {
 	pid_t fabric = start_fabric(), pid = fork();
@@ -126,6 +126,8 @@ static int on_host(int (*see)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* Makes the function that has this macro return 1, and prints the expression,
+ * if the expression is false. */
 #define EXPECT(what)                                                           \
 	do                                                                     \
 		if (!(what)) {                                                 \

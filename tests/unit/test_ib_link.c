@@ -31,7 +31,7 @@ enum { PORT = 7471, HANDLE = 5, PASSIVE_HANDLE, MLID = 0xc001 };
 static const uint8_t own[16] = {0xfe, 0x80, [15] = 1};
 static const uint8_t peer[16] = {0xfe, 0x80, [15] = 2};
 
-/* How the fabric answers, and what it got. */
+/* How the fabric answers, and the messages that the fabric got. */
 static struct {
 	struct fabric_port port;
 	bool brings_nothing; /* the answer to FABRIC_PROTO_CM has no socket */
@@ -244,7 +244,7 @@ static void a_host_of_a_fabric_stays_one(void **state)
 	rdma_destroy_id(&id->base);
 }
 
-/* Nothing that the fabric says is used before it is checked. */
+/* librdmacm checks each answer of the fabric before the first use. */
 static void a_fabric_that_lies_is_no_fabric(void **state)
 {
 	struct r_id *id = id_new(RDMA_PS_TCP, IBV_QPT_RC);
@@ -356,7 +356,7 @@ static void a_route_is_resolved_once_after_the_address(void **state)
 	await_kind(CMPROTO_RELEASE);
 }
 
-/* As with the kernel, whose ids of RDMA_PS_IB connect to any service. */
+/* As with the kernel, ids of RDMA_PS_IB connect to any service. */
 static void an_id_connects_to_a_service_id_of_64_bits(void **state)
 {
 	const uint64_t service = 0x1000000000000123;
@@ -653,7 +653,7 @@ static void *wait_for_answer(void *id)
 	return (void *)(intptr_t)r_do(id, CMPROTO_LISTEN);
 }
 
-/* A listener that is synchronous, as that of rdma_create_ep. */
+/* Returns a synchronous listener, as rdma_create_ep makes one. */
 static struct r_id *sync_listener(void)
 {
 	struct r_id *id = bound_id(RDMA_PS_TCP, IBV_QPT_RC);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rdmacm/ib_neighbour: ids that wait for a neighbour, whose table this test
- * plays. */
+/* rdmacm/ib_neighbour: ids that wait for a neighbour.  This test plays the
+ * kernel's table of neighbours. */
 #include "test.h"
 
 #include "rdmacm/ib.h"

@@ -18,8 +18,9 @@ static const uint8_t two[16] = {0xfe, 0x80, 9, [15] = 2};
 static struct ibv_context verbs;
 static struct r_device device = {.verbs = &verbs, .is_ib = true};
 static enum ibv_port_state states[2];
-static uint16_t pkeys[3];
-static uint16_t pkey_of_one; /* not 0: the only P_Key of port 1 */
+static uint16_t pkeys[3];    /* the P_Keys of each port */
+static uint16_t pkey_of_one; /* not 0: the only P_Key of port 1, in place of
+			      * pkeys */
 
 const struct r_device *__wrap_r_device_ib(void);
 struct r_device *__wrap_r_device_find(const uint8_t ip[16],

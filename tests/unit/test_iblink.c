@@ -27,7 +27,8 @@ static const struct lrh sample_lrh = {.vl = 7,
 				      .dlid = 0x375c,
 				      .slid = 0x17d2};
 
-/* Takes the least significant bit of each byte first. */
+/* Returns the CRC of n bytes from the state `crc` on.  The least significant
+ * bit of each byte is the first. */
 static uint32_t slow_crc(uint32_t polynomial, uint32_t crc, const uint8_t *p,
 			 size_t n)
 {

@@ -9,6 +9,7 @@
 
 #include "ibt/ibt.h"
 
+/* Returns the least length of the ring for READs and atomics. */
 static uint32_t records_for(uint32_t reads)
 {
 	return 2 * reads + 2;

@@ -32,7 +32,8 @@ int close(int fd)
 	return -1;
 }
 
-/* Replaces libc's fclose: it fails with fclose_error. */
+/* Replaces libc's fclose: closes the file, and then fails with fclose_error
+ * unless that is 0. */
 int fclose(FILE *f)
 {
 	static int (*real)(FILE *);
@@ -47,8 +48,8 @@ int fclose(FILE *f)
 	return EOF;
 }
 
-static int flock_error;	   /* 0: flock succeeds; EINTR: the next call fails */
-static bool has_no_memory; /* fdopen fails */
+static int flock_error;	   /* errno of flock; 0: none; EINTR: once */
+static bool has_no_memory; /* fdopen fails with ENOMEM */
 
 int flock(int fd, int operation)
 {
@@ -160,7 +161,7 @@ static void a_damaged_list_is_refused(void **state)
 	remove_root();
 }
 
-/* Returns what `calls` prints to `stream` (its descriptor is fd). */
+/* Returns the text that `calls` prints to `stream`, whose descriptor is fd. */
 static char *printed_by(void (*calls)(void), int fd, FILE *stream)
 {
 	static char text[512];
@@ -257,7 +258,8 @@ static bool names_file(void (*calls)(void), int fd, FILE *stream,
 	return strstr(printed_by(calls, fd, stream), want);
 }
 
-/* A path without the root would be a file of this machine. */
+/* Without the root, a path in a message would name a file of the machine
+ * itself. */
 static void messages_name_the_files_of_the_root(void **state)
 {
 	NEEDS_KERNEL(); /* openat2 */

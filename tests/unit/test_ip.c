@@ -9,7 +9,7 @@
 #include "hdr/mad.h"
 #include "hdr/udp.h"
 
-/* 192.168.0.1 to .199, checksum 0xb861. */
+/* A header from 192.168.0.1 to 192.168.0.199, whose checksum is 0xb861. */
 static const uint8_t known_v4[IP_V4_BYTES] = {
 	0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11,
 	0xb8, 0x61, 0xc0, 0xa8, 0x00, 0x01, 0xc0, 0xa8, 0x00, 0xc7};
@@ -76,7 +76,7 @@ static void ipv6_fields_are_where_the_specification_has_them(void **state)
 	assert_false(ip_v6_parse(packet, sizeof(packet), &ip));
 }
 
-/* The checksum of RFC 1071, byte by byte. */
+/* Returns the checksum of RFC 1071, computed byte by byte. */
 static uint16_t slow_sum(const uint8_t *p, size_t n)
 {
 	uint32_t sum = 0;

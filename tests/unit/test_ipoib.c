@@ -233,7 +233,8 @@ static void addresses_are_announced_to_all_hosts(void **state)
 	assert_int_equal(bytes_get16(s->packet), TYPE_IPV6);
 }
 
-/* The first announcements may be lost. */
+/* Announcements are repeated, because the first ones may be lost.  No
+ * announcement is repeated once the interface is down. */
 static void announcements_end_with_the_interface(void **state)
 {
 	struct seen *s = *state;

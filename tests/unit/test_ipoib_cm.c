@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tools/ipoib_cm: the communication management of an IPoIB interface, whose
- * fabric and queue pairs the test plays. */
+/* tools/ipoib_cm: the communication management of an IPoIB interface.  The test
+ * plays the fabric and the queue pairs of the interface. */
 #include "test.h"
 
 #include <errno.h>
@@ -25,9 +25,11 @@ static const uint8_t own[16] = {0xfe, 0x80, [15] = 1};
 struct seen {
 	struct ipoib_cm cm;
 	int fabric; /* the fabric's end of the socket for the CM */
+	/* the last request; the last ids that were accepted and that ended; how
+	 * many ids ended; how often the listener failed */
 	uint32_t asked, accepted, ended, ends, deafs;
-	int deaf; /* the last error of the listener */
-	bool accepts;
+	int deaf;     /* the last error of the listener */
+	bool accepts; /* take_asked accepts the request */
 };
 
 static void take_asked(void *ctx, const struct cmproto *m)
@@ -153,8 +155,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Connects to the neighbour, until the fabric has got the request.  Returns the
- * request. */
+/* Begins a connection to the neighbour, until the fabric has got
+ * CMPROTO_CONNECT.  Returns that message. */
 static struct cmproto ask_neighbour(struct seen *s)
 {
 	struct cmproto m = {.qp.qpn = 0x789, .private_bytes = 8};

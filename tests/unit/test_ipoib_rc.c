@@ -22,10 +22,11 @@ enum {
 	FLOOD = 128, /* messages; one call does not receive all of them */
 };
 
-/* The adapter.  An RC queue pair takes a receive of the shared receive queue
- * when a message begins.  The receive completes when the message is complete or
- * the queue pair enters ERR.  Completions that were not polled are lost with
- * their queue pair (IBTA 10.2.8.2). */
+/* The queue pairs of the adapter that the test plays.  An RC queue pair takes a
+ * receive of the shared receive queue when a message begins.  The receive
+ * completes when the message is complete or the queue pair enters ERR.
+ * Completions that were not polled are lost with their queue pair (IBTA
+ * 10.2.8.2). */
 struct pair {
 	struct ibv_qp qp;
 	bool is_live;
@@ -345,7 +346,7 @@ static void complete_send(int i)
 	ipoib_verbs_collect(&at.v);
 }
 
-/* Otherwise the packets of the connection would keep their memory for ever. */
+/* If such a connection stayed, its packets would keep their memory for ever. */
 static void a_connection_whose_packets_do_not_arrive_has_failed(void **state)
 {
 	uint64_t now_ms = 1000;

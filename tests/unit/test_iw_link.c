@@ -482,8 +482,9 @@ static void a_request_that_is_left_alone_is_withdrawn_in_the_end(void **state)
 	close(channel.base.fd);
 }
 
-/* The peer closes the connection while the clock stands still, so before the
- * thread waits for the end of the connection.  So rdma_accept looks. */
+/* The peer closes the connection while the clock stands still, and thus before
+ * the thread waits for the end of the connection.  rdma_accept must find the
+ * end itself. */
 static void rdma_accept_finds_the_end_of_an_unwatched_connection(void **state)
 {
 	struct r_id *listener = id_to(0), *id;
@@ -510,7 +511,8 @@ static void rdma_accept_finds_the_end_of_an_unwatched_connection(void **state)
 
 static int opened_fd;
 
-/* The call `open` of libibverbs for a device of this test. */
+/* In place of the call `open` of libibverbs, which gives a connection to a
+ * queue pair: notes the socket, and fails. */
 static int note_open(struct ibv_context *context, uint32_t qpn,
 		     const struct host_stream *s)
 {
@@ -563,7 +565,8 @@ static void a_listener_of_the_program_is_left_alone(void **state)
 	to.sin_port = htons(take_port(&own));
 	assert_int_equal(listen(own, 1), 0);
 	assert_int_equal(connect(peer, (struct sockaddr *)&to, sizeof(to)), 0);
-	assert_int_equal(write(peer, "x", 1), 1); /* for __wrap_accept4 */
+	assert_int_equal(write(peer, "x", 1), 1); /* __wrap_accept4 waits for a
+						   * byte */
 	assert_int_equal(
 		r_iw_bind(listener, &listener->base.route.addr.src_addr), 0);
 	assert_int_equal(r_iw_listen(listener, 1), 0);
