@@ -133,9 +133,9 @@ static inline pid_t broker_of(const struct client *c)
 
 /* The result that open_and_report writes. */
 struct open_report {
-	int err;
-	uint32_t class;
-	pid_t broker;
+	int err;	/* 0 or a negative errno */
+	uint32_t class; /* valid if err is 0 */
+	pid_t broker;	/* its pid; 0 if err is not 0 */
 };
 
 /* In a child process: when `go` closes, opens a client and writes a struct
@@ -270,6 +270,8 @@ static inline bool wait_turn(struct client *c, struct client_news *news)
 	return client_turn(c, news);
 }
 
+/* Asks the broker about the process that has this QPN, waits for the answer,
+ * and returns it: one of CLIENT_PEER_*. */
 static inline int peer_state(struct client *c, uint32_t qpn)
 {
 	struct client_news news = {0};

@@ -25,6 +25,7 @@ struct brought {
 	int lent;  /* the writing end; -1: brought_send has sent it */
 };
 
+/* Makes a pipe; brought_free closes the ends that are open then. */
 static inline struct brought brought_new(void)
 {
 	int ends[2];

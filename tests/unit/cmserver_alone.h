@@ -28,6 +28,7 @@ struct alone {
 	uint64_t now_ns;
 };
 
+/* Starts a server with one client, of this process and its user. */
 static inline void begin_alone(struct alone *a)
 {
 	*a = (struct alone){.gsi = calloc(1, sizeof(*a->gsi))};
@@ -81,6 +82,7 @@ static inline struct alone join_alone(const struct alone *a, uid_t uid)
 	return b;
 }
 
+/* Ends a client that join_alone has opened. */
 static inline void leave_alone(struct alone *b)
 {
 	cmserver_client_free(b->s, b->c, 0);

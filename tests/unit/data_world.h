@@ -45,6 +45,7 @@ static const char text[] =
 	"Hca 1 \"B\"\n[1] \"S3\"[2]\n\n"
 	"Hca 1 \"C\"\n[1] \"S1\"[3]\n";
 
+/* The fabric, a data end at port 1 of each host, and the time. */
 struct world {
 	struct fabric *f;
 	struct data_end *a, *b, *c;
@@ -72,6 +73,8 @@ static inline void set_switch(const struct world *w, const char *name,
 		(uint16_t)(1 << to_a | 1 << to_b | 1 << to_c);
 }
 
+/* Makes each port that has a cable active, with an MTU of 2048 bytes and VLs 0
+ * to 7, and sets the LIDs of A, B and C. */
 static inline void set_ports(const struct world *w)
 {
 	for (uint32_t i = 0; fabric_node(w->f, i); i++) {
@@ -126,16 +129,19 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
+/* A packet of n bytes. */
 struct made {
 	uint8_t bytes[GLOBAL];
 	size_t n;
 };
 
+/* Returns the QPN of a queue pair of this data end. */
 static inline uint32_t qpn_of(const struct data_end *end)
 {
 	return data_number(end) << DATA_REST_BITS | 5;
 }
 
+/* Writes the VCRC. */
 static inline void seal_packet(struct made *m)
 {
 	lrh_seal(m->bytes, m->n - LRH_VCRC_BYTES);
@@ -228,6 +234,7 @@ static inline int fetch_vl(struct data_end *end)
 	return vl;
 }
 
+/* Sends a packet of make_unicast.  Returns the result of data_send. */
 static inline int send_mark(struct world *w, struct data_end *to, uint16_t dlid,
 			    uint8_t mark)
 {

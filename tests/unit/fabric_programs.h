@@ -62,6 +62,7 @@ enum {
 	MANY = 40000, /* requests that a program sends while it reads nothing */
 };
 
+/* The socket of the fabric.  start_server makes a folder for it. */
 static char path[] = "/tmp/adverb-fabric-cm-XXXXXX/socket";
 
 static const char net_text[] = "Switch 8 \"S\"\n"
@@ -71,6 +72,7 @@ static const char net_text[] = "Switch 8 \"S\"\n"
 			       "Hca 1 \"B\"\n[1] \"S\"[2]\n\n"
 			       "Hca 1 \"M\"\n[1] \"S\"[3]\n";
 
+/* Makes a port active, with this LID and the LID of the SM. */
 static inline void activate_port(struct node *node, uint32_t number,
 				 uint16_t lid)
 {
@@ -122,6 +124,8 @@ static inline struct fabric *new_subnet(void)
 
 static bool is_direct; /* whether the next fabric runs with --direct */
 
+/* In the child process: runs the fabric until it is stopped.  Exit status 0: no
+ * error. */
 static inline _Noreturn void serve_fabric(int listener)
 {
 	struct fabric_capture capture = {0};
@@ -135,8 +139,10 @@ static inline _Noreturn void serve_fabric(int listener)
 	_exit(err ? 4 : 0);
 }
 
+/* the fabric's process; 0 in that process */
 static pid_t server;
 
+/* The setup of a test: starts the fabric. */
 static inline int start_server(void **state)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -221,6 +227,8 @@ struct program {
 	uint16_t port;	 /* the port of `object` */
 };
 
+/* Runs a program on a host.  The program's GID is that at `index` in the GID
+ * table of port `number`. */
 static inline struct program run_program(const char *host, uint32_t number,
 					 uint32_t index)
 {
@@ -245,6 +253,7 @@ static inline void end_program(struct program *p)
 	close_both(p->cm, p->fabric);
 }
 
+/* Waits for the next message of the CM to the program. */
 static inline struct cmproto take_message(const struct program *p)
 {
 	struct pollfd wait = {.fd = p->cm, .events = POLLIN};
@@ -296,6 +305,8 @@ static inline void post_message(const struct program *p, struct cmproto m,
 	assert_int_equal(send(p->cm, &m, sizeof(m), MSG_NOSIGNAL), sizeof(m));
 }
 
+/* Sends a request to the CM, and returns the next message, which must be an
+ * answer. */
 static inline struct cmproto call_cm(const struct program *p, struct cmproto m,
 				     enum cmproto_kind kind, uint32_t id)
 {
@@ -311,6 +322,7 @@ static inline void call_ok(const struct program *p, struct cmproto m,
 	assert_int_equal(call_cm(p, m, kind, id).err, 0);
 }
 
+/* Binds a new object of the program to a port that the CM chooses. */
 static inline void bind_port(struct program *p, bool is_datagram)
 {
 	struct cmproto m = request_of(p, NULL);
@@ -494,6 +506,7 @@ static inline uint32_t begin_pair(struct program *a, const struct program *b,
 	return accepted;
 }
 
+/* Disconnects the pair of begin_pair, first at a. */
 static inline void end_pair(const struct program *a, const struct program *b,
 			    uint32_t accepted)
 {

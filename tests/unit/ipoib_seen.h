@@ -146,6 +146,7 @@ static const struct ipoib_sink sink = {
 	.say = take_sentence,
 };
 
+/* Returns a port with which the interface can come up. */
 static inline struct ipoib_port good_port(void)
 {
 	struct ipoib_port port = {.is_active = true,
@@ -170,12 +171,14 @@ static inline void answer_last(struct seen *s, uint64_t now_ms)
 	ipoib_answer(s->m, s->mad, MAD_BYTES, now_ms);
 }
 
+/* Answers the last question to the subnet administration with an error. */
 static inline void refuse_last(struct seen *s, uint16_t status, uint64_t now_ms)
 {
 	sa_answer(s->mad, status);
 	ipoib_answer(s->m, s->mad, MAD_BYTES, now_ms);
 }
 
+/* Makes an interface that is up. */
 static inline int set_up(void **state)
 {
 	struct seen *s = calloc(1, sizeof(*s));
@@ -247,6 +250,8 @@ static inline void receive_packet(struct seen *s, const struct ipoib_from *from,
 	receive_packet_at(s, from, type, payload, bytes, 0);
 }
 
+/* Writes an IPv4 packet of `bytes` bytes to dst, with the protocol number of
+ * UDP. */
 static inline void write_datagram(uint8_t *p, uint32_t dst, uint16_t bytes)
 {
 	struct ip_v4 ip = {.total_length = bytes,

@@ -35,6 +35,7 @@ struct card {
 
 static struct card *cards;
 
+/* the state of this process */
 static struct {
 	struct arena_map map;
 	struct space_self space;
@@ -206,6 +207,8 @@ static inline int count_mapped(void)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+/* The setup of a group of tests: makes the cards, and enters a network
+ * namespace. */
 static inline int setup_cards(void **state)
 {
 	cards = mmap(NULL, CROWD * sizeof(*cards), PROT_READ | PROT_WRITE,

@@ -66,6 +66,7 @@ static inline void send_rejections(const struct broker *b, uint32_t handle)
 	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
 }
 
+/* Answers a request as the members of b tell. */
 static inline void answer_request(const struct broker *b,
 				  const struct cmproto *to)
 {
@@ -232,6 +233,8 @@ static inline void expect_heard(const char *sentence)
 		fail_msg("not said: %s\nbut: %s", sentence, text);
 }
 
+/* The setup of a group of tests: begins the thread of serve_clients in a
+ * network namespace of its own. */
 static inline int setup_broker(void **state)
 {
 	static int listener;

@@ -50,6 +50,7 @@ struct pair {
 /* The options of sctp_start.  A test may set them before its first case. */
 static struct sctp_options start_options;
 
+/* Starts wire/sctp.  Returns false if libusrsctp is missing. */
 static inline bool has_library(void)
 {
 	const char *why;
@@ -74,6 +75,8 @@ static inline void await_events(int fd, short events)
 	assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 }
 
+/* Connects from a free port of loopback.  Returns the result of sctp_connect.
+ */
 static inline int call_address(const struct sockaddr_in6 *to)
 {
 	struct sockaddr_in6 from = loopback_address(0);
@@ -83,6 +86,7 @@ static inline int call_address(const struct sockaddr_in6 *to)
 	return sctp_connect(fd, &from, to);
 }
 
+/* Makes an association, and takes the news of both ends. */
 static inline void begin_pair(struct pair *p)
 {
 	int fd;
@@ -119,6 +123,8 @@ static inline void fill_message(uint8_t *m, uint32_t bytes, uint32_t seed)
 	m[3] = PPID;
 }
 
+/* Sends a message, and waits while the socket is full.  Returns the result of
+ * send. */
 static inline ssize_t send_fully(int fd, const uint8_t *m, size_t bytes)
 {
 	ssize_t n;

@@ -537,8 +537,10 @@ static void a_thread_serves_if_no_process_can_be_started(void **state)
 #define SO_PEERPIDFD 77
 #endif
 
+/* Shared by connect_and_end, its child, and sees_the_end_of_a_process. */
 static struct {
-	int listener, go[2], hold[2];
+	int listener, go[2], hold[2]; /* go: connect_and_end ends; hold: its
+				       * child ends */
 } unseen;
 
 /* Connects as a client.  A child of this process keeps the connection open;

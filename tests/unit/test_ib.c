@@ -294,7 +294,7 @@ static void changes_of_a_port_are_events_of_that_port(void **state)
  * has written there, too. */
 static struct {
 	volatile bool is_on, has_read, is_ending;
-	sem_t reads, is_woken;
+	sem_t reads, is_woken; /* a read begins; the read may go on */
 } race;
 
 ssize_t read(int fd, void *bytes, size_t count)

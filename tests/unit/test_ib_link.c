@@ -33,7 +33,7 @@ static const uint8_t peer[16] = {0xfe, 0x80, [15] = 2};
 
 /* How the fabric answers, and the messages that the fabric got. */
 static struct {
-	struct fabric_port port;
+	struct fabric_port port; /* the answer to FABRIC_PROTO_PORT */
 	bool brings_nothing; /* the answer to FABRIC_PROTO_CM has no socket */
 	int route_err;	     /* of CMPROTO_ROUTE */
 	struct cmproto_path route;

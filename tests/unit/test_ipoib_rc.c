@@ -31,7 +31,7 @@ struct pair {
 	struct ibv_qp qp;
 	bool is_live;
 	bool has_receive;
-	uint32_t receive;
+	uint32_t receive; /* the wr_id of that receive */
 };
 
 static struct {

@@ -36,6 +36,7 @@ static const char net_text[] = "Switch 4 \"S\"\n[1] \"A\"[1]\n[2] \"B\"[1]\n\n"
 			       "Hca 1 \"A\"\n[1] \"S\"[1]\n\n"
 			       "Hca 1 \"B\"\n[1] \"S\"[2]\n";
 
+/* The fabric, a program at each adapter, and the time. */
 struct world {
 	struct fabric *f;
 	struct end *a, *b;
@@ -78,6 +79,7 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
+/* A message of a program, and the MAD in it. */
 struct smp {
 	uint8_t bytes[SMALL];
 	uint8_t *mad;
@@ -102,6 +104,8 @@ static inline void init_mad(struct smp *s, int agent, uint8_t mgmt_class,
 	bytes_put32(s->mad + 20, modifier);
 }
 
+/* Makes a directed-route SMP of an agent: `path` has the port by which each of
+ * the hops leaves. */
 static inline void init_directed(struct smp *s, int agent, const uint8_t *path,
 				 uint8_t hops, uint8_t method,
 				 uint16_t attribute, uint32_t modifier)
