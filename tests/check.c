@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* how many cases have ended so */
+/* how many cases have passed, have failed */
 static int passed, failed;
 /* the name of the case that runs */
 static const char *running;

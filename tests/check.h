@@ -39,7 +39,7 @@ bool check_is_chosen(const char *name);
 /* Runs one case, if it is chosen.  name is borrowed until the return. */
 void check_run(const char *name, void (*body)(void));
 /* Used by EXPECT: makes the line, the expression and errno the reason why the
- * case that runs has failed, unless there is a reason. */
+ * case that runs has failed, unless the case has a reason already. */
 void check_wrong(int line, const char *good);
 /* Used by NEED; prints errno too, and exits with status 1. */
 _Noreturn void check_die(int line, const char *good);

@@ -44,7 +44,8 @@ static atomic_long stopped_ms;
 
 /* Replaces libc's clock_gettime for all code that is linked into the test.  The
  * time is the kernel's, or, while the test's clock is stopped, stopped_ms, plus
- * skipped_ms.  A stopped clock stands for every clock `id`. */
+ * skipped_ms.  While the clock is stopped, every clock `id` has the same time.
+ */
 int clock_gettime(clockid_t id, struct timespec *t)
 {
 	int err = (int)syscall(SYS_clock_gettime, id, t);
@@ -294,7 +295,9 @@ static inline void put_own_file(int fd)
 	close(own);
 }
 
-/* Asks for the arena of a class until the answer is not CLIENT_ARENA_LATER. */
+/* Asks for the arena of a class until the answer is not CLIENT_ARENA_LATER.
+ * Returns the answer; the caller closes peer_wake_fd after CLIENT_ARENA_HERE.
+ */
 static inline struct client_news arena_of(struct client *c, uint32_t class)
 {
 	struct client_news news = {.arena = CLIENT_ARENA_LATER};
@@ -324,7 +327,8 @@ static inline const uint8_t *page_of(struct client *c, uint32_t class)
 /* A reason for SKIP_FOR. */
 #define FEW_FILES "RLIMIT_NOFILE is too low for all classes and connections"
 
-/* Raises the soft limit on open files to the hard limit, and returns it. */
+/* Raises the soft limit on open files to the hard limit.  Returns that limit.
+ */
 static inline rlim_t raise_limit(void)
 {
 	struct rlimit files;

@@ -171,8 +171,9 @@ static inline void connect_to_far(struct alone *a, uint32_t first,
 	connect_to(a, far_ip, 0, first, count, are_sealed);
 }
 
-/* Delivers `count` REQs of the peer `ip` for this port, which name the peer's
- * queue pairs from `first` on.  scope: the interface of a link-local ip. */
+/* Delivers `count` REQs of the peer `ip` for this port.  The REQs name the
+ * peer's queue pairs from `first` on.  scope: the interface of a link-local ip.
+ */
 static inline void claim_from(const struct alone *a, const uint8_t ip[16],
 			      uint32_t scope, uint16_t port, uint32_t first,
 			      uint32_t count)

@@ -11,7 +11,7 @@
 
 static const uint8_t lo[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
 
-/* Takes the next message to a client. */
+/* Waits for the next message to the client whose connection is fd. */
 static inline struct cmproto take_message(int fd)
 {
 	struct cmproto m;

@@ -45,6 +45,7 @@ enum {
 	LIFE_ENDLESS = 31,			    /* HOQLife */
 	AT_PATH = FABRIC_UMAD_BYTES + SA_AT_RECORD, /* the PathRecord in a
 						     * message of an agent */
+	/* the attributes of the path that answer_query gives */
 	SA_SL = 3,
 	SA_MTU = 4,
 	SA_RATE = 7,
@@ -100,7 +101,8 @@ static inline void configure_subnet(struct fabric *f)
 	bytes_put16(s->switch_info + 6, LID_A2);
 	for (uint8_t i = 1; i <= 4; i++) {
 		s->ports[i].state = STATE_ACTIVE;
-		/* programs of the tests read late */
+		/* programs of the tests read late: no packet may be discarded
+		 * meanwhile */
 		s->ports[i].info[AT_HOQ_LIFE] = LIFE_ENDLESS;
 		s->lft[LID_A1 + i - 1] = i;
 	}

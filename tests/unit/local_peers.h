@@ -48,7 +48,7 @@ static struct {
 static uint8_t memory[8192];
 static char said[256]; /* the latest message to the user */
 
-/* Replaces log_say of src/log, which prints a message about an object once. */
+/* Replaces log_say of src/log: keeps the message that log_say would print. */
 void log_say(enum log_cause cause, uint64_t detail, const char *fmt, ...)
 {
 	va_list args;

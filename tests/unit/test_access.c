@@ -117,9 +117,9 @@ static void after_the_wait_no_peer_is_inside(void **state)
 			access_wait(&own, ACCESS_ALL);
 			sched_yield();
 		}
-		/* Before the loads of the slots in access_wait (its fence
-		 * orders them): else a peer could enter after the wait and
-		 * still read 1. */
+		/* This store comes before the loads of the slots in
+		 * access_wait, whose fence orders the two.  Otherwise a peer
+		 * that access_wait did not see could still read 1. */
 		__atomic_store_n(&word[0], 0, __ATOMIC_SEQ_CST);
 		access_wait(&own, ACCESS_ALL);
 		assert_int_equal(word[8], 0);

@@ -27,7 +27,8 @@ static void a_list_is_freed_with_its_members(void **state)
 	first->ai_src_addr = malloc(16);
 	first->ai_dst_canonname = strdup("name");
 	first->ai_next->ai_route = malloc(64);
-	rdma_freeaddrinfo(first); /* LeakSanitizer reports what stays */
+	rdma_freeaddrinfo(first); /* LeakSanitizer reports memory that is not
+				   * freed */
 	rdma_freeaddrinfo(NULL);
 }
 

@@ -44,7 +44,7 @@ static void one_announcement_stands_for_those_that_are_late(void **state)
 	assert_int_equal(announce_deadline(&a), 5 + 7000);
 	assert_true(announce_take(&a, UINT64_MAX - 1));
 	assert_int_equal(announce_deadline(&a), ANNOUNCE_NEVER);
-	/* an interface that comes up again begins again */
+	/* an interface that comes up again announces its addresses anew */
 	announce_begin(&a, 9);
 	assert_int_equal(announce_deadline(&a), 9);
 	announce_end(&a);

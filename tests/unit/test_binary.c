@@ -41,7 +41,7 @@ ssize_t __wrap_pread64(int fd, void *to, size_t size, off64_t offset)
 	return n;
 }
 
-/* the parts of a program file that `adverb run` reads */
+/* a program file that has only these parts */
 struct file {
 	Elf64_Ehdr head;
 	Elf64_Phdr segments[3];

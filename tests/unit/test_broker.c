@@ -225,7 +225,8 @@ static void there_is_no_page_of_a_class_without_an_owner(void **state)
 	end_broker(pid);
 }
 
-/* Each client takes several descriptors in this process and in the broker. */
+/* Each client takes several descriptors in this process and in the broker, so
+ * the test raises the limit on open files. */
 static void more_clients_than_classes_are_refused_with_a_reason(void **state)
 {
 	static struct client c[STEER_CLASS_MAX];

@@ -34,8 +34,8 @@ static int naps;       /* polls that end after NAP_MS without an event */
 static pid_t silent;   /* the stopped broker, continued after the last poll */
 static bool is_doomed; /* the silent broker is killed instead */
 
-/* In place of libc's poll.  While `stops` or `naps` is not 0, no time passes
- * but the test's, and no event comes. */
+/* In place of libc's poll.  While `stops` or `naps` is not 0, only the test's
+ * clock advances, and no event comes. */
 int poll(struct pollfd *fds, nfds_t count, int ms)
 {
 	if (!stops && !naps)

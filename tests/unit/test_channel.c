@@ -155,7 +155,7 @@ static pthread_t acknowledge_apart(void)
 	return thread;
 }
 
-/* Stands for libc's function.  Lets no time pass: another thread acknowledges
+/* In place of libc's function.  Lets no time pass: another thread acknowledges
  * the event while the caller waits, or after the time of the wait. */
 int pthread_cond_clockwait(pthread_cond_t *changed, pthread_mutex_t *lock,
 			   clockid_t clock, const struct timespec *until)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker/cm_fields: what a client says goes into the CM's messages, and what a
- * peer's message says comes out of them, by IP addresses and by GIDs. */
+/* broker/cm_fields: the fields that a client sets go into the CM's messages,
+ * and the client gets the fields of a peer's message, by IP addresses and by
+ * GIDs. */
 #include "test.h"
 
 #include "broker/cm_fields.h"

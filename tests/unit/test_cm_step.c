@@ -181,7 +181,8 @@ static void each_cell_yields_at_most_one_message_and_one_event(void **state)
 }
 
 /* A REP answers for the alternate path of its REQ (IBTA 12.6.8), as the
- * consumer says, and accepts nothing that was not offered. */
+ * consumer says.  If the REQ offers no alternate path, the field is
+ * CMMSG_FAILOVER_ACCEPTED (0), whatever the consumer says. */
 static void a_reply_answers_for_the_alternate_path(void **state)
 {
 	for (int offers = 0; offers < 2; offers++) {

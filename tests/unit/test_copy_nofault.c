@@ -298,7 +298,7 @@ static int send_sigbus(void (*action)(int))
 	return status;
 }
 
-/* With SA_SIGINFO too, Linux takes SIG_DFL and SIG_IGN for no handlers. */
+/* Even with SA_SIGINFO, Linux does not call SIG_DFL or SIG_IGN as a handler. */
 static void an_action_without_a_handler_is_not_called(void **state)
 {
 	int status;

@@ -27,7 +27,8 @@
 /* Memory that a child process shares. */
 static struct {
 	_Atomic uint64_t word; /* ENDED: the copies of this process are ended */
-	_Atomic int stage;     /* 1: the child copies; the signals are to end */
+	_Atomic int stage;     /* 1: the child copies; disturb_thread is to end
+				*/
 } * shared;
 
 static struct copy_revocable copy_revocable;

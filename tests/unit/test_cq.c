@@ -466,7 +466,7 @@ static void small_blocks_share_a_page_across_large_ones(void **state)
 }
 
 /* The last small block that there is room for is allocated, and no block lies
- * outside its part. */
+ * outside its part of the arena. */
 static void small_blocks_fill_an_arena(void **state)
 {
 	enum { BYTES = 5 * 4096, SMALL = 1024 };

@@ -66,7 +66,8 @@ static void pieces_give_the_same_as_the_whole(void **state)
 	}
 }
 
-/* The product by its definition: the sum of a * x^k for each x^k in b. */
+/* Returns the product by its definition: the sum of a * x^k for each x^k in b.
+ */
 static uint32_t slow_product(uint32_t a, uint32_t b)
 {
 	uint32_t sum = 0;

@@ -32,7 +32,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Sends one packet if it may be sent. */
+/* Sends one packet if the credit allows it.  Returns whether the packet was
+ * sent. */
 static bool send_one(void)
 {
 	if (!credit_has_room(&c, US, &want, now))

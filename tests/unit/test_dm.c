@@ -20,7 +20,7 @@ static struct ibv_alloc_dm_attr half = {.length = DM_BYTES / 2 + 4};
 static bool comes_between;
 /* memfd_create is to fail. */
 static bool has_none;
-/* What the second allocation has returned, and its errno. */
+/* The result of the second allocation, and its errno. */
 static struct ibv_dm *other;
 static int other_err;
 
@@ -112,7 +112,8 @@ static void an_imported_domain_stays_as_long_as_a_region_uses_it(void **state)
 
 	assert_non_null(pd);
 	list_init(&pd->same);
-	/* the host of another process has no handles of this process */
+	/* as if another process had opened the device: v_pd_drop then frees no
+	 * domain at this process's host */
 	context.process = v_process() + 1;
 	pd->base.context = &context.verbs.context;
 	count_up(&pd->users);

@@ -21,7 +21,7 @@ enum {
 	AT_LMC = 34,
 	CLASS = 0x0a,	 /* of no agent of the fabric */
 	ID = 0x1234,	 /* the transaction ID */
-	HELD = 16 << 20, /* most bytes that a program has not fetched */
+	HELD = 16 << 20, /* the most bytes that wait for a program */
 	PKEY = 0x8005,
 	OTHER_PKEY = 0x8006,
 	NONE = 0xffff, /* no index: the message was dropped */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rdmacm/explain prints one sentence per cause, and none with ADVERB_EXPLAIN=0.
- * Sentences of other files name the right cause. */
+ * Messages of other files of librdmacm name the right cause. */
 #include "said_by.h"
 
 #include "rdmacm/explain.h"

@@ -349,7 +349,8 @@ static void programs_are_told_of_a_lost_group(void **state)
 	assert_int_equal(got.lost, 2);
 	assert_int_equal(got.lost_number, 3);
 	assert_ptr_equal(got.lost_by, &second);
-	/* the administration is asked for nothing, also when they leave */
+	/* the administration is asked for nothing, also when the programs leave
+	 */
 	fabric_group_leave(&groups, &first, 1);
 	fabric_group_drop(&groups, &second);
 	assert_int_equal(got.questions, 1);

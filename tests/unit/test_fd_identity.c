@@ -140,9 +140,9 @@ static void a_number_that_is_not_noted_is_taken_to_be_ours(void **state)
 }
 
 /* Notes a file of each kind while those standard descriptors are closed that
- * are in `closed`, a set of bits.  Prints nothing meanwhile.  Returns whether
- * no noted file has the number of a standard descriptor, and each is held and
- * close-on-exec. */
+ * are in `closed`, a set of bits.  Prints nothing meanwhile, since standard
+ * error may be closed.  Returns whether no noted file has the number of a
+ * standard descriptor, and each is held and close-on-exec. */
 static bool is_moved(unsigned closed, int (*note)(int fd))
 {
 	int kept[3], fds[TEST_COUNT(kinds)], marked[TEST_COUNT(kinds)];

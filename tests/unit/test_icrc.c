@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* encap/icrc: the ICRC of packets of which there is no capture is right, and
- * the IPv4 id and DF are found from the ICRC. */
+/* encap/icrc: the ICRC is right also for packets of kinds that no capture has,
+ * and the IPv4 id and DF are found from the ICRC. */
 #include "test.h"
 
 #include "encap/icrc.h"

@@ -2,8 +2,8 @@
 /* rdmacm/iw_link: descriptors of the thread adverb-iw that the program closes
  * are opened again, and the connections that the thread had fail with an event.
  * Files of the program are left alone.  A deadline wakes the thread.  A request
- * is sent as soon as the connection is made.  The thread begins late to wait
- * for the end of a connection whose request has come. */
+ * is sent as soon as the connection is made.  The thread waits for the end of a
+ * connection whose request has come only after some time. */
 #include "test.h"
 
 #include "rdmacm/iw_inside.h"
