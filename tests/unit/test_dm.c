@@ -112,8 +112,8 @@ static void an_imported_domain_stays_as_long_as_a_region_uses_it(void **state)
 
 	assert_non_null(pd);
 	list_init(&pd->same);
-	/* as if another process had opened the device: v_pd_drop then frees no
-	 * domain at this process's host */
+	/* as if another process had opened the device: v_pd_drop then uses no
+	 * host, which this context lacks */
 	context.process = v_process() + 1;
 	pd->base.context = &context.verbs.context;
 	count_up(&pd->users);
