@@ -306,7 +306,7 @@ static void an_address_in_the_hints_says_its_family(void **state)
 	rdma_freeaddrinfo(res);
 }
 
-static bool has_no_random;
+static bool has_no_random; /* random_fill fails */
 
 bool __real_random_fill(void *buf, size_t n, bool waits);
 bool __wrap_random_fill(void *buf, size_t n, bool waits);

@@ -7,7 +7,7 @@
 #include "engine/engine.h"
 #include "host/addresses.h"
 
-static uint32_t version = 1, searches;
+static uint32_t version = 1, searches; /* netif's version; calls of netif */
 
 uint32_t netif_version(void)
 {

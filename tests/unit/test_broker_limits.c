@@ -16,16 +16,16 @@
 #include <limits.h>
 #include <sys/eventfd.h>
 
-#define FEW	  32
-#define UNDER_WAY 1000
+#define FEW	  32   /* a low limit on open files */
+#define UNDER_WAY 1000 /* descriptors that leave_in_flight leaves */
 /* A limit on open files that UNDER_WAY exceeds.  Hardly lower: the descriptors
  * that other programs of the user have in flight count against the limit too,
  * 17 for each program with a broker. */
 #define HARD	  990
 #define AT_ONCE	  250 /* descriptors in a message; the kernel allows 253 */
 #define MANY	  10000
-#define ROOM	  60
-#define FREE_MOST 3
+#define ROOM	  60		 /* descriptors free for a full broker */
+#define FREE_MOST 3		 /* the most that leave_free leaves */
 #define CROWD	  (ROOM / 2 + 4) /* each client costs a broker two fds */
 
 static const struct client_want silent = {

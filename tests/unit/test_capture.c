@@ -24,7 +24,7 @@
 
 static char path[] = "/tmp/adverb-capture-XXXXXX";
 static uint8_t seen[1 << 17];
-static size_t seen_bytes;
+static size_t seen_bytes; /* read_capture has read so many to `seen` */
 
 static const struct inaddr four_a = {{[10] = 0xff, 0xff, 10, 0, 0, 1}, 49152};
 static const struct inaddr four_b = {{[10] = 0xff, 0xff, 10, 0, 0, 2}, 4791};

@@ -137,9 +137,10 @@ static void a_child_of_fork_puts_its_tokens(void **state)
 
 /* ---- the wait for acknowledgements ---- */
 
+/* the event that ack_event acknowledges */
 static struct rdma_cm_event *unacked;
-static bool acks_in_time;
-static time_t wait_s; /* the limit of the wait for acknowledgements */
+static bool acks_in_time; /* before the wait ends */
+static time_t wait_s;	  /* the limit of the wait for acknowledgements */
 
 static void *ack_event(void *unused)
 {

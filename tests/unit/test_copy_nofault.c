@@ -29,8 +29,8 @@ static uint64_t later_ns(void)
 	return now += 1000000;
 }
 
-static sigjmp_buf back;
-static int caught;
+static sigjmp_buf back; /* from program_handler */
+static int caught;	/* the signal that program_handler got */
 
 static void program_handler(int sig)
 {

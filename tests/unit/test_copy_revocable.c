@@ -22,7 +22,7 @@
 
 #define PAGE  4096u
 #define LONG  (64u << 20)
-#define ENDED 99u
+#define ENDED 99u /* of `word`: the copies are ended */
 
 /* Memory that a child process shares. */
 static struct {

@@ -30,6 +30,7 @@ static uint16_t slow_crc(uint16_t crc, const uint8_t *p, size_t n)
 /* Posted when the thread that fills the tables is in crcfactor_init (begun),
  * and when that thread is to go on (may_end). */
 static sem_t begun, may_end;
+/* the thread that fills the tables, and whether that thread has begun */
 static pthread_t filler;
 static bool has_filler;
 

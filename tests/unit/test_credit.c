@@ -9,9 +9,9 @@
 #include "engine/inside.h"
 #include "util/rng.h"
 
-#define US	7
-#define BUFFER	400000
-#define PACKET	4124
+#define US	7      /* the sender's class */
+#define BUFFER	400000 /* bytes that the receiver can hold */
+#define PACKET	4124   /* bytes */
 #define MS	1000000ull
 #define T(test) cmocka_unit_test_setup(test, set_up)
 

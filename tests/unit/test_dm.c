@@ -15,6 +15,7 @@
 #include "verbs/ops.h"
 
 static struct v_context context;
+/* Two such allocations exceed the limit. */
 static struct ibv_alloc_dm_attr half = {.length = DM_BYTES / 2 + 4};
 /* A second allocation is to come during the next one. */
 static bool comes_between;

@@ -39,7 +39,7 @@ static struct {
 } got;
 
 static struct fabric_groups groups;
-static uint32_t last_id;
+static uint32_t last_id;  /* of a question */
 static int first, second; /* two programs */
 
 static int take_question(void *user, const uint8_t gid[16],

@@ -23,6 +23,7 @@ static char path[] = "/tmp/adverb-fabric-XXXXXX/socket";
 
 /* The rival, a second process, writes one of these to the pipe `news`. */
 enum { WAITS = 'w', LISTENS = 'l', GIVES_UP = 'g' };
+/* news: what the rival does; stay: the rival ends when it is closed */
 static int news[2] = {-1, -1}, stay[2] = {-1, -1};
 static pid_t rival;
 static bool calls_rival; /* the next unlink of the path starts the rival */

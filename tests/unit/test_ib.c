@@ -206,7 +206,8 @@ static void no_fabric_means_no_device(void **state)
 	assert_int_equal(status, 0);
 }
 
-static sem_t told;
+static sem_t told; /* posted for each event */
+/* the events that on_port got, their ports, and how many came */
 static enum device_event events[64];
 static uint32_t numbers[64], event_count;
 
@@ -340,7 +341,7 @@ static void a_thread_ends_though_it_reads_its_last_token_early(void **state)
 	assert_int_equal(on_host(end_beside_an_event), 0);
 }
 
-#define CHANGES 2000
+#define CHANGES 2000 /* the last LID that see_whole sets */
 
 /* Reads port 1 until its LID is CHANGES. */
 static void *read_port(void *arg)

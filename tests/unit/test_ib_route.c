@@ -13,12 +13,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* the GIDs of port 1 and port 2 */
 static const uint8_t one[16] = {0xfe, 0x80, [15] = 1};
 static const uint8_t two[16] = {0xfe, 0x80, 9, [15] = 2};
 static struct ibv_context verbs;
 static struct r_device device = {.verbs = &verbs, .is_ib = true};
-static enum ibv_port_state states[2];
-static uint16_t pkeys[3];    /* the P_Keys of each port */
+static enum ibv_port_state states[2]; /* of the two ports */
+static uint16_t pkeys[3];	      /* the P_Keys of each port */
 static uint16_t pkey_of_one; /* not 0: the only P_Key of port 1, in place of
 			      * pkeys */
 

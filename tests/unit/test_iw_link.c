@@ -133,6 +133,7 @@ static void put_in_place(int own, int fd)
 	assert_int_equal(syscall(SYS_dup3, own, fd, 0), fd);
 }
 
+/* The names of the files of the two descriptors of the thread adverb-iw. */
 #define EPOLL "[eventpoll]"
 #define WAKE  "[eventfd]"
 
@@ -509,7 +510,7 @@ static void rdma_accept_finds_the_end_of_an_unwatched_connection(void **state)
 
 /* ---- files of the program in the place of adverb's sockets ---- */
 
-static int opened_fd;
+static int opened_fd; /* the socket that note_open got; -1: none */
 
 /* In place of the call `open` of libibverbs, which gives a connection to a
  * queue pair: notes the socket, and fails. */
