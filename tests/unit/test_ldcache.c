@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 static char folder[64], cache[96], first[96], second[96];
-static bool shortens; /* the next fstat(2) makes the cache empty */
+static bool shortens; /* the cache becomes empty after the next fstat(2) */
 
 int __real_fstat64(int fd, struct stat64 *st);
 int __wrap_fstat64(int fd, struct stat64 *st);
@@ -71,7 +71,7 @@ static void write_file(const char *path, const void *bytes, size_t size)
 	close(fd);
 }
 
-/* Writes a library for this machine, of this ELF class. */
+/* Writes the ELF header of a library for this machine, with this class. */
 static void put_library(const char *path, unsigned char class)
 {
 	FILE *self = fopen("/proc/self/exe", "re");
@@ -165,6 +165,7 @@ static void a_file_that_is_no_cache_has_no_library(void **state)
 		assert_null(find_library(&f, size));
 }
 
+/* ldcache_read gets fewer bytes than fstat(2) has announced. */
 static void a_cache_may_become_shorter_meanwhile(void **state)
 {
 	struct file f = sample_cache();

@@ -11,7 +11,8 @@
 
 #define PREFIX 0xfe80000000000000u
 
-/* Returns a device with two ports.  Port 2 has an MTU of 1024 and two GIDs. */
+/* Returns a device with two ports.  Port 1 has one GID, at index 0.  Port 2 has
+ * an MTU of 1024, and GIDs at the indices 0 and 2. */
 static struct device two_ports(void)
 {
 	struct device d = {

@@ -45,7 +45,7 @@ static void await_revival(void)
 	await_lock();
 }
 
-/* Waits until the thread sleeps, which then waits for an answer or for the end
+/* Waits until the thread sleeps, because it waits for an answer or for the end
  * of another thread's call. */
 static void await_sleep(pid_t thread)
 {
@@ -81,16 +81,20 @@ static int find_connection(void)
 	return fd;
 }
 
-static atomic_bool is_hasty;	  /* the next SO_RCVTIMEO becomes 100 ms */
-static atomic_bool sends_hastily; /* the next SO_SNDTIMEO becomes 100 ms */
-/* If so many brokers have begun, signals interrupt each recv from the last of
- * them after INTERRUPTED_MS of the test's clock. */
+/* the next SO_RCVTIMEO of 1 s or more becomes 100 ms */
+static atomic_bool is_hasty;
+/* the next SO_SNDTIMEO of 1 s or more becomes 100 ms */
+static atomic_bool sends_hastily;
+/* While this many brokers have begun, signals interrupt the first recvs from
+ * the last of them, as many as limit_ms has room for, and each takes
+ * INTERRUPTED_MS of the test's clock.  0: no signal comes. */
 static atomic_uint interrupted_at;
 static atomic_uint interruptions;
-static _Atomic uint64_t limit_ms[8]; /* SO_RCVTIMEO at each interruption */
+/* SO_RCVTIMEO, in ms, at each interruption */
+static _Atomic uint64_t limit_ms[8];
 
-/* limit_at_end_ms: SO_RCVTIMEO at the last recv from broker limited_at, which
- * is the number of brokers that have begun by then. */
+/* limited_at: recv stores SO_RCVTIMEO, in ms, in limit_at_end_ms while this
+ * many brokers have begun; 0: never.  The value of the last recv stays. */
 static atomic_uint limited_at;
 static _Atomic uint64_t limit_at_end_ms;
 
@@ -159,7 +163,7 @@ ssize_t send(int fd, const void *bytes, size_t n, int flags)
 	return sent;
 }
 
-static int no_thread; /* pthread_create returns this error */
+static int no_thread; /* pthread_create returns this error; 0: it works */
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 		   void *(*start)(void *), void *arg)
@@ -233,8 +237,8 @@ static void stop_in_gap(void)
 	sem_wait(&may_go_on);
 }
 
-/* The second broker refuses the port of `lost`, and dies at the CONNECT that
- * was open. */
+/* The second broker refuses the port of `lost`, and dies when it gets the
+ * CONNECT of `id` again.  The third broker must get this CONNECT alone. */
 static void open_requests_of_a_lost_id_are_not_sent_again(void **state)
 {
 	struct r_id *id = id_new(), *lost = id_new();
@@ -587,10 +591,10 @@ static void signals_do_not_lengthen_the_wait_for_a_successor(void **state)
 	rdma_destroy_id(&id->base);
 }
 
-/* Sockets of the program.  own[0] gets the number of librdmacm's connection,
- * too. */
+/* A pair of sockets of the program.  own[0] also gets the number of librdmacm's
+ * connection. */
 static int own[2];
-static int taken_fd; /* that number */
+static int taken_fd; /* the number of librdmacm's connection */
 
 static void take_number(void)
 {
@@ -598,8 +602,8 @@ static void take_number(void)
 	assert_int_equal(dup2(own[0], taken_fd), taken_fd);
 }
 
-/* The socket at taken_fd is open, has no limit, and nothing was written there
- * or read from there. */
+/* Fails unless the socket at taken_fd is open, has no time limit, and librdmacm
+ * has neither written to it nor read from it.  Closes the sockets. */
 static void expect_left_alone(void)
 {
 	struct timeval limit;
@@ -648,8 +652,9 @@ static void take_number_of_sleeper(void)
 	take_number();
 }
 
-/* The number is taken while the thread waits for the successor's answer, and
- * before it waits. */
+/* In the first round, a socket of the program takes the number while the thread
+ * waits for the successor's answer; in the second round, before the thread
+ * waits. */
 static void
 a_file_that_gets_the_number_during_a_revival_is_left_alone(void **state)
 {
@@ -733,7 +738,8 @@ static void a_broker_that_reads_no_messages_is_left(void **state)
 	rdma_destroy_id(&id->base);
 }
 
-static uint32_t other_serial; /* of a request that was asked later */
+/* the serial of the second request at the last broker */
+static uint32_t other_serial;
 
 static void answer_other(void)
 {
@@ -747,9 +753,10 @@ static void answer_other(void)
 	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
 }
 
-/* Two requests are open.  When the successor has got the first one again, it
- * sends an answer with the serial by which the last broker knew the second one,
- * which is sent again in spite of that. */
+/* Two requests are open.  When the successor has got the first request again,
+ * the successor sends an answer with the serial by which the last broker knew
+ * the second request.  librdmacm must not take this answer for one to the
+ * second request, and must send that request again, too. */
 static void an_answer_for_the_last_broker_ends_no_request(void **state)
 {
 	struct r_id *one = id_new(), *two = id_new();

@@ -9,8 +9,10 @@
 
 #include <stdlib.h>
 
-static bool is_time_over; /* no wait for an answer or a call has any time */
-static time_t waited_s;	  /* how long the last of these waits would last */
+/* each wait for an answer or for a call times out at once */
+static bool is_time_over;
+/* how long, in s, the last of these waits would last */
+static time_t waited_s;
 
 int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m,
 			   clockid_t clock, const struct timespec *until)
@@ -73,7 +75,7 @@ static void rdma_connect_does_not_use_an_id_whose_event_was_taken(void **state)
 	id->base.route.addr.dst_addr.sa_family = AF_INET;
 	broker[brokers - 1].lies = true;
 	gap_is_ours = true;
-	gap_skips = 2; /* the first two are before the request */
+	gap_skips = 2; /* the first two gaps come before the request */
 	gap = take_refusal_and_destroy;
 	assert_int_equal(rdma_connect(&id->base, NULL), 0);
 	assert_null(gap);

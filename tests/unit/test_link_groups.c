@@ -15,13 +15,14 @@
 struct model {
 	struct link_groups groups;
 	struct rng rng;
-	uint32_t members[GIDS]; /* queue pairs attached to the group */
-	bool fabric_has[GIDS];	/* the fabric has the port in the group */
+	/* the number of queue pairs attached to the group */
+	uint32_t members[GIDS];
+	bool fabric_has[GIDS]; /* the fabric has the port in the group */
 	/* The fabric has refused FABRIC_PROTO_JOIN for the group.  Since then
 	 * no queue pair has attached, and at least one is attached. */
 	bool is_refused[GIDS];
-	uint32_t kind;	 /* of the open question; 0: none is open */
-	uint8_t gid[16]; /* of the open question */
+	uint32_t kind;	 /* the kind of the open question; 0: none is open */
+	uint8_t gid[16]; /* the group of the open question */
 };
 
 static void make_gid(uint8_t gid[16], uint32_t n)

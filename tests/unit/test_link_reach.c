@@ -182,7 +182,8 @@ static void only_a_program_that_has_ended_is_gone(void **state)
 	assert_int_equal(link_reach_judge_arena(&m, 0, -1), CLIENT_ARENA_LATER);
 }
 
-/* Otherwise a fabric could end this process by SIGBUS. */
+/* If a fabric made mapped memory shorter, the next load would end this process
+ * by SIGBUS. */
 static void only_memory_that_stays_is_mapped(void **state)
 {
 	int fd = memfd_create("changes", MFD_CLOEXEC | MFD_ALLOW_SEALING);

@@ -23,8 +23,9 @@ static struct live_peer peer_of(uint32_t qpn)
 	return p;
 }
 
-/* Delivers the messages of `from` to `to`, which answers each question by
- * `state`.  If `to` is NULL, the messages are lost.  Returns their number. */
+/* Delivers the messages of `from` at the time `now` (ns) to `to`, which answers
+ * each question by `state`.  If `to` is NULL, the messages are lost.  Returns
+ * the number of messages. */
 static uint32_t deliver_messages(struct live *from, struct live *to,
 				 enum livemsg_state state, uint64_t now)
 {
@@ -124,7 +125,8 @@ answers_are_believed_only_from_the_broker_that_was_asked(void **state)
 	live_free(b);
 }
 
-/* Linux answers in this way to a Get of a class without an agent. */
+/* Linux returns a Get of a class without an agent to its sender with the status
+ * 0xc: this method and attribute are not supported together. */
 static void a_refusal_ends_the_question_at_once(void **state)
 {
 	struct live *a = live_new(1, 0);

@@ -18,7 +18,8 @@
 
 static bool refuses_rtnetlink;
 
-/* Replaces the function of libc, and acts like a sandbox without rtnetlink. */
+/* Replaces the function of libc.  With refuses_rtnetlink, acts like a sandbox
+ * without rtnetlink. */
 int socket(int domain, int type, int protocol)
 {
 	if (refuses_rtnetlink && domain == AF_NETLINK) {

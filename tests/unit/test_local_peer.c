@@ -241,7 +241,8 @@ static void a_refusal_that_was_not_taken_is_forgotten(void **state)
 
 #define SECOND 1000000000u
 
-/* Frequent calls of local_peer_note_death do not lengthen the second. */
+/* The repairs end when one has succeeded, or a second after the first.
+ * Frequent calls of local_peer_note_death do not lengthen that second. */
 static void
 the_lists_are_repaired_for_a_second_after_a_death(void **state) NO_LOCK_ANALYSIS
 {
@@ -270,8 +271,9 @@ the_lists_are_repaired_for_a_second_after_a_death(void **state) NO_LOCK_ANALYSIS
 	}
 }
 
-/* Begins and ends without descriptors, so without a file of /proc.  Stores the
- * result of local_peer_begin in *arg. */
+/* Calls local_peer_begin while no descriptor is free, so that no file of /proc
+ * can be opened, and stores the result in *arg.  Calls local_peer_end after a
+ * success. */
 static void *begin_without_files(void *arg)
 {
 	struct rlimit files, none;

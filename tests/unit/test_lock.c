@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locks in shared memory.  Threads and processes take them, and some of these
- * processes die. */
+/* Locks in shared memory, which threads and processes take.  Some of these
+ * processes die.  The last tests take the lock of the threads of one process.
+ */
 #include "test.h"
 
 #include "util/lock.h"
@@ -19,16 +20,23 @@
 #define ROUNDS	20000
 
 struct shared {
+	/* taken by the threads and processes of a test */
 	struct alock lock;
+	/* twin: a copy of count, which a holder of the lock makes after it has
+	 * added 1 to count.  So the two differ if the holder was killed in
+	 * between. */
 	uint64_t count, twin;
+	/* 1: hold_until_told has the lock; 2: hold_until_told may release the
+	 * lock */
 	_Atomic int stage;
 };
 
 static struct shared *shared;
+/* How often report_slow was called. */
 static int slow;
 
-/* In this test an owner is a pid.  A child counts as alive until it was waited
- * for. */
+/* In this test an owner is a pid.  A child counts as alive until waitpid has
+ * reaped it. */
 static bool is_dead(alock_owner owner)
 {
 	return kill((pid_t)owner, 0) && errno == ESRCH;
@@ -36,6 +44,7 @@ static bool is_dead(alock_owner owner)
 
 static void report_slow(alock_owner owner)
 {
+	/* orders nothing else: let_go_later looks only at this number */
 	__atomic_add_fetch(&slow, 1, __ATOMIC_RELEASE);
 }
 
@@ -226,7 +235,7 @@ one_of_many_waiters_takes_over_the_lock_of_a_dead_owner(void **state)
 	assert_int_equal(shared->count, 1 + THREADS);
 }
 
-/* When the process is killed, the count and its twin differ by one at most. */
+/* When the process is killed, count and twin differ by at most one. */
 static void count_for_ever(void)
 {
 	for (;;) {

@@ -16,7 +16,7 @@ static struct world {
 	struct alock lock;
 } * shared;
 
-static pid_t child; /* 0: it was killed */
+static pid_t child; /* the child's PID; 0: the child was killed */
 
 /* The child holds the lock until it is killed. */
 static void hold_lock(pid_t parent) NO_LOCK_ANALYSIS
@@ -48,8 +48,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Kills the child, unless it was killed: another process may have its PID then.
- */
+/* Kills the child, unless the child was killed before: another process may then
+ * have the PID. */
 static void end_child(void)
 {
 	if (!child)
@@ -120,6 +120,7 @@ static void without_descriptors_a_process_gets_no_name(void **state)
 
 /* ---- cancellation ---- */
 
+/* The cancelled thread has reached its pthread_testcancel. */
 static bool is_through;
 
 static void *judge_while_cancelled(void *arg)
@@ -156,8 +157,8 @@ static void *wait_while_cancelled(void *arg)
 	return NULL;
 }
 
-/* Returns the first message of the waiter.  SIGALRM ends the test if none
- * comes. */
+/* Returns the first message that a thread prints while it waits for the child's
+ * lock, and kills the child.  SIGALRM ends the test if no message comes. */
 static const char *said_while_it_waits(void)
 {
 	static char text[512];
