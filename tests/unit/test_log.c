@@ -38,7 +38,8 @@ static int replace_stderr(unsigned int flags)
 	return fd;
 }
 
-/* Returns how many bytes were printed since replace_stderr. */
+/* Restores stderr, closes fd, and returns how many bytes were printed since
+ * replace_stderr. */
 static off_t restore_stderr(int fd)
 {
 	off_t size = lseek(fd, 0, SEEK_END);
@@ -99,8 +100,9 @@ nothing_is_written_to_a_descriptor_that_took_the_number(void **state)
 	assert_int_equal(restore_stderr(fd), 0);
 }
 
-/* Called in a child of a fork.  The parent never prints these sentences, so the
- * child's copies of the sets of printed sentences lack them and have room. */
+/* Prints by log_say, r_say and u_say in a child of fork, and ends the child.
+ * The parent never prints these sentences, so the child's copies of the sets of
+ * printed sentences lack them and have room. */
 static _Noreturn void print_in_child(void)
 {
 	alarm(TEST_WAIT_S);
@@ -138,7 +140,8 @@ static void *print_on_demand(void *arg)
 }
 
 /* The child has the memory of a thread that was perhaps printing, but not the
- * thread. */
+ * thread.  A lock that the thread held would stay held, and SIGALRM would end
+ * the child. */
 static void the_child_of_a_fork_can_print(void **state)
 {
 	pthread_t thread;
@@ -215,7 +218,7 @@ static void *print_by_umad(void *stop)
 	return NULL;
 }
 
-/* Forks a child that prints while a thread is at the stop in print(). */
+/* Forks a child that prints while a thread waits at this stop in print(). */
 static void fork_during(void *(*print)(void *), enum stop stop)
 {
 	pthread_t thread;

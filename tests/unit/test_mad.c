@@ -281,8 +281,8 @@ static void a_port_that_does_not_exist_has_no_issm_path(void **state)
 	end_fabric(fabric);
 }
 
-/* In a child, whose standard error is `out`: asks for the pair of the adapter
- * of a fabric's host. */
+/* In a child: asks for the pair of the adapter of a fabric's host, with `out`
+ * as standard error.  The exit status is 0 if the error is ENODEV. */
 static void ask_for_pair(int out)
 {
 	dup2(out, STDERR_FILENO);
@@ -376,7 +376,8 @@ static void a_message_that_another_process_takes_is_no_message(void **state)
 	end_fabric(fabric);
 }
 
-static long callocs_left; /* until a calloc fails; 0: none fails */
+/* the calls of calloc up to the one that fails; 0: none fails */
+static long callocs_left;
 
 void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* util/memfile: a file of zeroes whose size stays, once it is sealed. */
+/* util/memfile: a file of zeroes, whose size stays once the file is sealed. */
 #include "test.h"
 
 #include "util/memfile.h"

@@ -24,7 +24,8 @@ static void proc_is_of_type_proc(void **state)
 	assert_false(m.has_user);
 }
 
-/* Compares with each line of the file, which the test reads by sscanf. */
+/* Compares the type of each mount with that in the line of the file, which the
+ * test reads by sscanf. */
 static void every_mount_is_found(void **state)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * fabric/move: SMPs whose way has parts by directed route and parts by LID
- * (IBTA 14.2.2).  A program on A asks for NodeInfo.
- */
+/* fabric/move: SMPs that go by directed route, or partly by directed route and
+ * partly by LID (IBTA 14.2.2).  A program on A asks for NodeInfo. */
 #include "data_world.h"
 
 enum {
@@ -15,15 +13,15 @@ enum {
 	NO_LID = LID_PERMISSIVE,
 };
 
-/* A request: it goes by LID to dlid, then by the route, and then by LID to
- * dr_dlid. */
+/* A request.  The request goes by LID to dlid, unless dr_slid is NO_LID; then
+ * by the route; and then by LID to dr_dlid, unless dr_dlid is NO_LID. */
 struct way {
 	uint16_t dlid, dr_slid, dr_dlid;
 	uint8_t route[2], hops;
 	const char *name; /* of the node that answers; NULL: none */
 };
 
-/* Gives each switch a LID, and routes to the LIDs of the others. */
+/* Gives each switch a LID, and routes to the LIDs of the other switches. */
 static void set_lids(const struct world *w)
 {
 	static const struct {

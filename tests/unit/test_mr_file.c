@@ -193,8 +193,8 @@ static int tear_down(void **state)
 	return munmap(hca.arena.base, ARENA_BYTES);
 }
 
-/* Registers memory.  Returns the number of its shared mapping; 0: it has no
- * file, or the table of shared files is full. */
+/* Registers memory.  Returns the number of its shared mapping; 0: the memory
+ * has no file, or the table of shared files is full. */
 static uint32_t enter_region(const uint8_t *p, size_t bytes)
 {
 	struct share what;
@@ -381,7 +381,8 @@ static void a_full_table_has_room_for_regions_of_its_mappings(void **state)
 
 static bool is_through;
 
-/* A thread that posts looks at a peer's rows under a lock. */
+/* A thread that posts looks at a peer's rows under a lock.  The lock would stay
+ * held if the look were a cancellation point. */
 static void *look_while_cancelled(void *arg)
 {
 	pthread_cancel(pthread_self());

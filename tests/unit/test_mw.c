@@ -48,10 +48,11 @@ static struct mw_bind make_binding(const struct world *w,
 				.bytes = 0x100};
 }
 
-/* The action of another thread when this thread is at the step at_step. */
+/* The action of another thread when this thread is at the step at_step; NULL:
+ * none. */
 static void (*meanwhile)(void);
 static const char *at_step;
-static struct world *its; /* the action's */
+static struct world *its; /* the world in which the action takes place */
 
 void step_at(const char *name)
 {
@@ -230,6 +231,7 @@ static void a_window_bound_anew_opens_nothing_to_the_old_key(void **state)
 }
 
 static struct qp other_qp = {.pd = 1, .qpn = 18};
+/* The queue pair at which bind_by_the_same_key binds the window. */
 static const struct qp *binder;
 
 /* Invalidates the window, and binds it to other memory by the key that it had.
@@ -309,7 +311,8 @@ static void a_late_invalidation_leaves_the_new_key(void **state)
 	}
 }
 
-/* A peer that had judged an old key of the window writes that key. */
+/* Acts as a peer that has judged an old key of the window, and only now notes
+ * that key as invalidated. */
 static void write_old_key(void)
 {
 	struct mw_bind b = make_binding(its, its->w2);

@@ -46,7 +46,8 @@ static bool has_checksum(const uint8_t *p, size_t bytes)
 	return ip_sum_fold(ip_sum(sum, p + IP_V6_BYTES, n)) == 0;
 }
 
-/* Makes a message of a type, with the options, and a right checksum. */
+/* Makes a message of a type, with the options, and a right checksum.  The
+ * caller frees the memory at p. */
 static struct message make_message(uint8_t type, const uint8_t *options,
 				   size_t bytes)
 {
@@ -69,8 +70,9 @@ static struct message make_message(uint8_t type, const uint8_t *options,
 	return m;
 }
 
-/* The address with the bytes FIRST, FIRST + 1 ... belongs to the MAC with the
- * same first bytes.  Returns false if FIRST is 0xee: the address is unknown. */
+/* The hardware address with the bytes FIRST, FIRST + 1 and so on belongs to the
+ * MAC with the same first bytes.  *ctx, an enum ndisc_way, says which of them
+ * `to` gets.  Returns false if FIRST is 0xee: the address is unknown. */
 static bool find_address(void *ctx, const uint8_t *from, uint8_t *to)
 {
 	size_t bytes = *(enum ndisc_way *)ctx == NDISC_TO_MAC ? HWADDR_MAC_BYTES

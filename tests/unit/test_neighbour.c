@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* wire/neighbour: interfaces, routes and neighbours of this network namespace,
- * of which only the loopback interface is known. */
+/* wire/neighbour: interfaces, routes and neighbours.  The test knows only the
+ * loopback interface of its network namespace. */
 #include "test.h"
 
 #include "wire/neighbour.h"
@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 static const uint8_t loop[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
-/* a reserved address (RFC 5737), which no interface has */
+/* a reserved address (RFC 5737), which no interface has outside find_labelled
+ */
 static const uint8_t nobody[16] = {[10] = 0xff, 0xff, 192, 0, 2, 77};
 
 static void an_interface_is_found_by_its_address(void **state)
@@ -92,7 +93,8 @@ static int add_entry(int fd, uint8_t x, const uint8_t mac[NEIGHBOUR_MAC_BYTES])
 	return answer.body.error;
 }
 
-/* The table has more entries than one part of the kernel's dump. */
+/* The table has so many entries that one receive does not get the kernel's
+ * whole dump. */
 static void search_many(void)
 {
 	enum { ENTRIES = 250 };
@@ -150,7 +152,8 @@ static void enter_namespace(void)
 	close(fd);
 }
 
-/* Calls `work` in a child, in a namespace of its own. */
+/* Calls `work` in a child, in a new network namespace.  Skips the test if no
+ * namespace can be made. */
 static void run_apart(void (*work)(void))
 {
 	pid_t parent = getpid(), child = fork();

@@ -243,7 +243,7 @@ static void named_interfaces_come_in_the_order_of_the_list(void **state)
 }
 
 /* Checks the names, kinds and interfaces of the devices that a list makes, as
- * "adv0 RoCE eth0". */
+ * "adv0 RoCE eth0".  NULL ends `want`. */
 static void expect_devices(const char *named, const char *const *want)
 {
 	uint32_t count = choose_devices(named);

@@ -21,6 +21,7 @@
 #include "device/netif.h"
 #include "device/netlink.h"
 
+/* posted once for each event */
 static sem_t told;
 static enum device_event events[64];
 static const struct device *event_devices[64];
@@ -51,7 +52,7 @@ static void set_up_flag(bool up)
 	assert_int_equal(control_interface(SIOCSIFFLAGS, &r), 0);
 }
 
-/* Sets the address of an alias of lo; 0.0.0.0 removes it. */
+/* Sets the address of an alias of lo; 0.0.0.0 removes the alias. */
 static void set_address(const char *text)
 {
 	struct ifreq r = {.ifr_name = "lo:1"};
@@ -109,7 +110,8 @@ static int enter_namespace(void **state)
 		}                                                              \
 	while (0)
 
-/* Runs in a child, since a process chooses its devices once. */
+/* Runs in a child, since a process chooses its devices once.  Returns 0, or 1
+ * if a CHECK fails. */
 static int see_both_kinds(void)
 {
 	uint8_t lo[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
@@ -325,9 +327,11 @@ static void a_forked_child_watches_anew(void **state)
 	netif_unwatch();
 }
 
-static uint8_t asked; /* the family of the last dump that was asked for */
-/* To how many of the next receives recv adds NLM_F_DUMP_INTR.  Only receives of
- * a dump of IPv6 routes count. */
+/* the family of the last dump that was asked for, if that is a dump of routes;
+ * else AF_UNSPEC */
+static uint8_t asked;
+/* How many more receives of a dump of IPv6 routes get NLM_F_DUMP_INTR.  Each
+ * such receive subtracts 1, also below 0. */
 static int interrupted;
 
 /* These functions replace those of the C library.  The kernel sets
