@@ -31,7 +31,7 @@ static const struct device devices[] = {
 	 .ports = {{.state = 1}}},
 };
 
-/* An InfiniBand device with two ports. */
+/* An InfiniBand device with two ports, about which ask_adapter asks. */
 static const struct device adapter = {
 	.name = "advib0",
 	.node_type = 1,
@@ -337,7 +337,7 @@ static void a_message_that_is_no_request_is_acknowledged_at_most(void **state)
 	assert_int_equal(error_of(find_message(0)), 0);
 }
 
-/* Attributes that are cut off, too long, or too short. */
+/* The attributes are cut off, too long, or too short. */
 static void attributes_with_wrong_lengths_are_refused(void **state)
 {
 	struct request r;
@@ -380,7 +380,8 @@ static void an_answer_fits_as_many_devices_as_there_can_be(void **state)
 	expect_done(find_message(DEVICE_MOST), 0);
 }
 
-/* A reader goes from message to message by their lengths. */
+/* A reader goes from message to message by the lengths of the messages, and
+ * would not advance by a length of 0. */
 static void each_message_has_its_length_if_there_is_no_room(void **state)
 {
 	static const uint16_t flags[] = {NLM_F_REQUEST,

@@ -27,9 +27,14 @@
 #define NO_WELCOME 0x80000000u
 
 struct other {
+	/* the child in the parent; 0 in the child */
 	pid_t pid;
-	int go;	  /* write end of the pipe to the child */
-	int said; /* read end of the pipe from the child */
+	/* the pipe to the child: its write end in the parent, its read end in
+	 * the child */
+	int go;
+	/* the pipe from the child: its read end in the parent, its write end in
+	 * the child */
+	int said;
 };
 
 /* Returns whether a process can become each user of the tests.  Tests call this
@@ -83,7 +88,8 @@ static uint32_t read_word(int fd)
 	return read(fd, &word, sizeof(word)) == sizeof(word) ? word : 0;
 }
 
-/* Waits until the child process ends, and fails unless its status is 0. */
+/* Closes the pipes, waits until the child process ends, and fails unless its
+ * status is 0. */
 static void end_other(struct other *o)
 {
 	int status;
@@ -104,7 +110,7 @@ static int domain_of(int fd)
 }
 
 /* Returns the destination QPN of the next datagram from a relay; 0: no datagram
- * comes, or its message is malformed. */
+ * comes, or the relay's message is malformed. */
 static uint32_t next_qpn(int fd)
 {
 	struct pollfd p = {fd, POLLIN, 0};
@@ -409,7 +415,8 @@ static void take_news(struct client *c)
 }
 
 /* Until o->go is readable, asks the broker about processes of a host that does
- * not answer.  Reads all answers. */
+ * not answer, and reads all answers.  Tells the parent when each question was
+ * asked once. */
 static void ask_without_end(struct client *c, int n, const struct other *o)
 {
 	struct pollfd p = {o->go, POLLIN, 0};

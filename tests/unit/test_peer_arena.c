@@ -147,7 +147,7 @@ static void a_peer_without_a_usable_arena_is_reached_by_packets(void **state)
 	}
 }
 
-/* The kernel's refusal is not the only reason. */
+/* The message names the reason, which need not be a refusal of the kernel. */
 static void a_peer_whose_arena_cannot_be_opened_is_named_with_why(void **state)
 {
 	static const struct {

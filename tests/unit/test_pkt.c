@@ -6,7 +6,8 @@
 
 #define ROOM 128
 
-/* A packet with different bytes in every field that its opcode has. */
+/* Returns a packet with this opcode.  Each header has values of its own, also
+ * the headers that a packet with this opcode lacks. */
 static struct pkt sample_packet(uint8_t opcode, size_t payload_len)
 {
 	return (struct pkt){

@@ -74,7 +74,7 @@ static void a_port_counts_what_it_receives_on_each_vl(void **state)
 	assert_int_equal(vl_packets(w, "S3", 2, 5), 0);
 	assert_int_equal(vl_packets(w, "S3", ALL_PORTS, 5), 3);
 	assert_int_equal(vl_words(w, "B", 1, 5), 3 * (BYTES / 4));
-	/* a Set writes what it selects */
+	/* a Set writes the counters that the request selects */
 	bytes_put16(mad + AT_DATA + 2, 1 << 5);
 	ask_port(w, "S3", 1, METHOD_SET, ATTR_VL_PACKETS, mad);
 	assert_int_equal(vl_packets(w, "S3", 1, 5), 0);

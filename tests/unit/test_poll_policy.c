@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* host/poll_policy: when the socket is looked at, and when requests wait for
+ * others, as the traffic changes.  The test is the caller, and gives the time.
+ */
 #include "test.h"
 
 #include "host/poll_policy.h"

@@ -107,9 +107,9 @@ FILE *fopen(const char *path, const char *mode)
 	return real(path, mode);
 }
 
-/* Packets from such a port are accepted, and the user is told.  If they were
- * refused, all connections by IPv6 in such a sandbox would end without a
- * message. */
+/* Packets from a port whose owner is unknown are accepted, and the user is
+ * told.  If such packets were refused, all connections by IPv6 in a sandbox
+ * without /proc would end without a message. */
 static void without_proc_nothing_is_known_of_either_family(void **state)
 {
 	uid_t user;

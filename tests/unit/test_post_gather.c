@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* host/post_gather: which requests wait for the requests that are posted after
+ * them.  The test is the caller, and gives the time. */
 #include "test.h"
 
 #include "host/post_gather.h"

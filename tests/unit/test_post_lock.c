@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* host/post_lock: a thread that posts, and the holder of the progress lock,
+ * which takes all post locks. */
 #include "test.h"
 
 #include <pthread.h>
@@ -49,7 +51,8 @@ static void a_poster_leaves_a_lock_that_is_kept(void **state) NO_LOCK_ANALYSIS
 	lock_give(&locks.of[3].lock);
 }
 
-/* Has the lock, which the test has taken, until another thread claims it. */
+/* Releases the lock, which the test has taken, when another thread has claimed
+ * the lock. */
 static void *post_until_claimed(void *lock) NO_LOCK_ANALYSIS
 {
 	struct post_lock *l = lock;

@@ -101,8 +101,9 @@ static pid_t begin_inner(uid_t user, int *hold)
 
 /* In a user namespace that maps one user: may a process of a namespace inside
  * bind a low port?  @drops: this process has no capabilities, so the kernel
- * does not show it the namespace of that process.  Returns 0 or 1; 2: not even
- * this process may bind the port; NO_SPACE. */
+ * does not show this process the namespace of that process.  Returns 0 or 1; 2:
+ * not even this process may bind the port; NO_SPACE: no namespace can be made.
+ */
 static int judge_inner(uid_t user, bool drops)
 {
 	bool is_let;

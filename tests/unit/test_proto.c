@@ -71,13 +71,14 @@ static void descriptors_that_a_message_does_not_name_are_closed(void **state)
 	brought_free(&b);
 }
 
-/* What another thread of the program does with the soft limit on open files
- * while proto_send has raised it: 0: nothing; else it sets that limit. */
+/* The soft limit on open files that another thread of the program sets while
+ * proto_send has raised that limit; 0: no thread sets the limit. */
 static rlim_t set_meanwhile;
 static rlim_t full_at; /* sendmsg fails under this soft limit; 0: never */
 
-/* Replaces the function of libc: as the kernel does for a user with many
- * descriptors in flight, refuses a message under a low soft limit. */
+/* Replaces the function of libc.  Under the soft limit full_at, refuses the
+ * message, as the kernel does for a user with many descriptors in flight.
+ * Under a higher limit, acts as the thread that sets set_meanwhile. */
 ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
 	struct rlimit files = {0};
@@ -123,7 +124,7 @@ static void a_limit_that_the_program_sets_during_a_send_stays(void **state)
 	close(pair[1]);
 }
 
-static int listener = -1; /* of a_look_receives_nothing */
+static int listener = -1; /* of a_look_receives_nothing; -1: not open */
 
 /* Replaces the function of libc: when proto_look asks which process listens,
  * that process tries to send a message with a descriptor at once. */

@@ -129,7 +129,8 @@ static void every_state_goes_to_reset_and_error(void **state)
 	}
 }
 
-/* Checks a call in RTS about an alternate path of a QP by LID. */
+/* Checks a call in RTS about the alternate path of a QP by LID, whose
+ * attributes were *old.  Returns 0 or -EINVAL. */
 static int check_path(const struct hca_qp_attr *old,
 		      const struct hca_qp_attr *a, uint32_t mask)
 {
@@ -146,6 +147,7 @@ static int check_path(const struct hca_qp_attr *old,
 	return err;
 }
 
+/* An alternate path, as the program gives it. */
 struct path {
 	uint16_t dlid, pkey_index;
 	uint8_t sl, port_num, ah_port_num, timeout;
