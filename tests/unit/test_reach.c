@@ -282,8 +282,9 @@ static void path_bits_are_those_of_both_lids(void **state)
 	assert_null(reach_find(w->a, &r, &peer));
 }
 
-/* Sets a block of the forwarding table of S2 as a subnet manager does.  Fails
- * unless a block within the table, and no other, is accepted. */
+/* Sets a block of the forwarding table of S2 as a subnet manager does, so that
+ * its LIDs lead to no port.  Fails unless a block within the table, and no
+ * other block, is accepted. */
 static void set_block(const struct world *w, uint32_t block)
 {
 	struct packet *p = packet_new(w->f, port_of(w, "S2", 0));

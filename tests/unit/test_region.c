@@ -13,7 +13,8 @@
 #include "memory/mr_file.h"
 #include "util/fd_identity.h"
 
-static int opened = -1; /* the descriptor of the region's file */
+/* the descriptor of the region's file; -1: not opened yet */
+static int opened = -1;
 
 bool __wrap_local_peer_maps(void);
 void __wrap_host_lock(struct host *h);
@@ -85,8 +86,8 @@ uint32_t __wrap_share_again(struct hca *h, uint64_t va, uint64_t bytes,
 	return 0;
 }
 
-/* Another thread of the program closes adverb's descriptor, and opens a file of
- * its own, which gets the same number.  No row is free. */
+/* Acts as if no row is free, and as another thread of the program, which closes
+ * adverb's descriptor and opens a file of its own that gets the same number. */
 uint32_t __wrap_share_enter(struct hca *h, uint64_t va, uint64_t bytes,
 			    const struct share *what)
 {
@@ -104,7 +105,8 @@ static void a_file_of_the_program_is_not_closed(void **state)
 	assert_int_equal(host_share(NULL, memory, sizeof(memory)), 0);
 	assert_true(opened >= 0);
 	assert_true(fcntl(opened, F_GETFD) >= 0);
-	assert_true(fd_identity_holds(opened)); /* there is no mark any more */
+	/* the number is not noted any more */
+	assert_true(fd_identity_holds(opened));
 	close(opened);
 }
 

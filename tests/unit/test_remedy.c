@@ -28,7 +28,8 @@ static void another_error_has_the_clause_of_the_caller(void **state)
 	assert_string_equal(remedy_of(0, "look"), "look");
 }
 
-/* The room for the broker's sentence is small. */
+/* The room for the broker's sentence is small, and half a clause would not tell
+ * the user what to do. */
 static void the_broker_tells_the_whole_clause(void **state)
 {
 	struct refuse_full_slot slot;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker/reuseport_group: a broker is told who has the port, and a successor
- * adopts a store only if it has the files of a group. */
+/* broker/reuseport_group: a broker learns which process has the port, and a
+ * successor adopts a store only if the store has the files of a group. */
 #include "brokers.h"
 
 #include "broker/other_version.h"
@@ -15,6 +15,7 @@
 /* longer than an answer about the port is kept */
 #define FORGOTTEN_MS 250
 
+/* the group of a broker, and that of its successor */
 static struct reuseport_group group, next;
 
 /* Begins a group with one class, which this process has. */
@@ -135,7 +136,8 @@ static void a_group_is_adopted_as_a_whole_or_not_at_all(void **state)
 	reuseport_group_close(&group);
 }
 
-/* Returns whether the page has only this generation. */
+/* Returns whether the part of the page that the owner writes is zero, and the
+ * page has this generation. */
 static bool is_cleared(int fd, uint64_t generation)
 {
 	uint8_t all[SHARED_PAGE_OWNER_BYTES];
@@ -183,7 +185,8 @@ static uint32_t take_class(uint64_t now_ms)
 
 static bool lacks_memory;
 
-/* Replaces libc's memfd_create: there may be no memory. */
+/* Replaces libc's memfd_create.  With lacks_memory, fails as if no memory were
+ * left. */
 int memfd_create(const char *name, unsigned flags)
 {
 	if (lacks_memory) {
@@ -256,8 +259,8 @@ static void a_page_that_cannot_be_cleared_takes_only_its_class(void **state)
 	reuseport_group_close(&group);
 }
 
-/* Listens at that abstract name.  Ends the process, with a message, if the
- * process cannot. */
+/* Returns a socket of this type that listens at that abstract name.  Ends the
+ * process, with a message, if the process cannot listen there. */
 static int listen_at(const char *name, int type)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -274,7 +277,7 @@ static int listen_at(const char *name, int type)
 	return fd;
 }
 
-/* Listens where a broker of that version would. */
+/* Returns a socket that listens where a broker of that version would. */
 static int listen_as(unsigned version)
 {
 	char name[32];
@@ -284,9 +287,9 @@ static int listen_as(unsigned version)
 }
 
 /* Starts a process of that user that listens where brokers of two versions
- * would; sets *stop to a descriptor whose close ends the process.  Called
- * before the test binds the port, so that the process inherits no socket of the
- * port. */
+ * would.  Returns the PID when the process listens.  Sets *stop to a descriptor
+ * whose close ends the process.  A test calls this function before the test
+ * binds the port, so that the process inherits no socket of the port. */
 static pid_t begin_listener(uid_t user, int *stop)
 {
 	int ready[2], hold[2];
@@ -409,10 +412,12 @@ static void a_broker_of_another_version_is_found_among_many_names(void **state)
 	end_listener(pid, hold[1]);
 }
 
+/* how often connect was called */
 static int connects;
 static bool refuses_list;
 
-/* Replaces libc's socket: the kernel may list no sockets. */
+/* Replaces libc's socket.  With refuses_list, acts like a kernel that lists no
+ * sockets by netlink. */
 int socket(int domain, int type, int protocol)
 {
 	if (refuses_list && domain == AF_NETLINK) {
@@ -422,7 +427,7 @@ int socket(int domain, int type, int protocol)
 	return (int)syscall(SYS_socket, domain, type, protocol);
 }
 
-/* Replaces libc's connect. */
+/* Replaces libc's connect, and counts the calls. */
 int connect(int fd, const struct sockaddr *to, socklen_t length)
 {
 	static int (*real)(int, const struct sockaddr *, socklen_t);

@@ -20,12 +20,13 @@ enum {
 	AT_RMPP = 24,
 	HEADER = 56,		   /* of a MAD of subnet administration */
 	DATA = MAD_BYTES - HEADER, /* of a segment */
-	CLASS_BYTES = 20,	   /* of HEADER that PayloadLength counts */
+	/* the bytes of HEADER that PayloadLength counts */
+	CLASS_BYTES = 20,
 	TYPE_DATA = 1,
 	TYPE_ACK = 2,
 	TYPE_STOP = 3,
 	TYPE_ABORT = 4,
-	FLAGS_FIRST = 3, /* with ACTIVE */
+	FLAGS_FIRST = 3, /* each of these flags includes Active */
 	FLAGS_MIDDLE = 1,
 	FLAGS_LAST = 5,
 	RESOURCES = 1,
@@ -180,7 +181,8 @@ static void a_repeated_segment_is_acknowledged_again(void **state)
 	expect_packet(TYPE_ACK, 0, 66);
 }
 
-/* The peer answers by segments of a MAD of `bytes` bytes. */
+/* The program asks the peer, which answers by the segments of a MAD of `bytes`
+ * bytes, and reads all ACKs but that of the last segment. */
 static void answer_with(size_t bytes)
 {
 	size_t data = bytes - HEADER;

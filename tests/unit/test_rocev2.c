@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* encap/rocev2: the ICRC of packets whose IPv4 identification is not known, and
+ * the identifications that a receiver accepts. */
 #include "encap/rocev2.h"
 
 #include <string.h>

@@ -308,7 +308,8 @@ static void serve_fuse(int fd)
 }
 
 /* Mounts on `folder`, with the options of user `id`, a file system that the
- * process *server serves. */
+ * process *server serves.  Returns false if the kernel refuses the mount, or
+ * the process cannot be made. */
 static bool mount_fuse(const char *folder, unsigned id, pid_t *server)
 {
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -366,7 +367,8 @@ static void a_file_system_of_another_users_process_holds_no_tree(void **state)
 	assert_int_equal(takes_fuse(0), 1);
 }
 
-/* A path below base that has `bytes` bytes, in folders of at most 60 bytes. */
+/* Returns a path below base that has `bytes` bytes, in folders of at most 60
+ * bytes. */
 static const char *long_path(size_t bytes)
 {
 	static char path[400];
@@ -418,7 +420,7 @@ static void a_session_folder_with_too_long_a_path_is_not_used(void **state)
 static bool is_forbidden;
 static int numbered; /* tries of names other than the first one in base */
 
-/* Replaces libc's mkdirat. */
+/* Replaces libc's mkdirat.  With is_forbidden, fails with EPERM. */
 int mkdirat(int fd, const char *name, mode_t mode)
 {
 	struct stat folder, at;
@@ -432,7 +434,7 @@ int mkdirat(int fd, const char *name, mode_t mode)
 	return -1;
 }
 
-/* For example, the file system or a sandbox permits no folders. */
+/* A file system or a sandbox may permit no new folders. */
 static void
 a_folder_that_the_kernel_forbids_is_not_one_of_another_user(void **state)
 {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* host/rx_backoff: pauses between looks at the socket, for peers whose bytes
+ * cost more or less time after pauses.  The test gives the time. */
 #include "test.h"
 
 #include "host/rx_backoff.h"

@@ -7,7 +7,7 @@
 
 #define MOST 4
 
-/* A message as recvmsg(2) has filled it in. */
+/* A message that recvmsg(2) has filled in. */
 struct received {
 	struct msghdr head;
 	char byte;

@@ -64,13 +64,15 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags)
 	return -1;
 }
 
-#define TOLD 4096 /* packets that are kept */
+#define TOLD 4096 /* how many packets note_packet knows at once */
 
-/* The packets of which sctp_options.capture was told.  Both ends are in this
- * process, so each packet is sent first and received later. */
+/* How many packets note_packet was told of as sent, and how many as received.
+ * Both ends are in this process, so each packet is sent first and received
+ * later. */
 static atomic_uint told_sent, told_received;
 
-/* Called under the lock of wire/sctp.c. */
+/* wire/sctp.c calls this function under its lock.  The second call for a packet
+ * is that of its receiver. */
 static void note_packet(const struct sockaddr_in6 *from,
 			const struct sockaddr_in6 *to, const void *packet,
 			size_t n)
@@ -151,6 +153,7 @@ static void a_capture_is_told_of_each_packet_of_both_ends(void **state)
 	assert_true(told_received - received >= 5);
 }
 
+/* The socket at which send_many sends, and how many messages. */
 struct flood {
 	int fd;
 	uint32_t count;

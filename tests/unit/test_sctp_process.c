@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* wire/sctp: what a process has: ports, descriptors, and its own associations,
- * which a child of fork does not have. */
+/* wire/sctp: the ports, the descriptors and the associations of a process.  A
+ * child of fork has none of the associations. */
 #include "brought.h"
 #include "own_network.h"
 #include "sctp_pairs.h"
@@ -20,7 +20,7 @@
 #define SERVICES     9899 /* the UDP port of all services, where there is one */
 #define NO_NAMESPACE 77	  /* the exit status of a test without a namespace */
 
-/* The random bytes that every call gets; 0: the kernel's. */
+/* The value of each random byte; 0: the kernel gives the bytes. */
 static uint8_t random_byte;
 
 bool __real_random_fill(void *buf, size_t n, bool waits);
@@ -102,7 +102,8 @@ static void a_port_without_a_listener_refuses(void **state)
 }
 
 /* Binds the address when the thread adverb-sctp has closed the socket there.
- * Returns -EADDRINUSE if the address stays in use for a minute. */
+ * Returns the new socket, or -EADDRINUSE if the address stays in use for a
+ * minute. */
 static int bind_when_free(struct sockaddr_in6 *at)
 {
 	const struct timespec step = {.tv_nsec = 10000000};

@@ -17,6 +17,7 @@
 
 struct heard {
 	uint32_t from; /* network order */
+	/* -1: the datagram has brought no such control message */
 	int tos, ttl;
 };
 
@@ -141,8 +142,8 @@ static void values_of_one_flow_do_not_stick_to_others(void **state)
 	check_arrival("127.0.0.9");
 }
 
-/* The ICRC covers an IPv4 header with identification 0, or, in packets that the
- * kernel segments, counted from 0. */
+/* The ICRC covers an IPv4 header whose identification is 0, or counts from 0 in
+ * packets that the kernel segments. */
 static void ipv4_packets_have_no_identification(void **state)
 {
 	struct sock_filter code[] = {
