@@ -206,7 +206,8 @@ static void a_rejection_brings_the_programs_private_data(void **state)
 	}
 }
 
-/* RFC 5043 6.4: a Terminate in place of a reply. */
+/* RFC 5043 6.4: the responder sends a Terminate in place of a reply, or the
+ * initiator withdraws the request by a Terminate. */
 static void a_request_may_be_refused_or_withdrawn(void **state)
 {
 	struct startup_offer mine = make_offer(4, 3);
@@ -265,8 +266,8 @@ static void no_more_is_kept_than_there_is_room_for(void **state)
 	startup_fini(&initiator);
 }
 
-/* After a message, less room may be left than the length of the next message
- * takes, which is kept with the message. */
+/* Each message is kept with its length, in 4 bytes.  After a message, even less
+ * room than that may be left. */
 static void a_full_store_takes_no_further_message(void **state)
 {
 	struct startup_offer mine = make_offer(4, 3);
@@ -333,7 +334,8 @@ static void the_end_of_the_association_ends_the_start(void **state)
 	assert_failed(&responder, STARTUP_TIMED_OUT);
 }
 
-/* The Terminate of RDMAP, and then that of the session (RFC 5043 6.2). */
+/* RFC 5043 6.2: the initiator sends the Terminate of RDMAP, and then that of
+ * the session. */
 static void too_many_reads_end_the_session_by_both_terminates(void **state)
 {
 	struct startup_offer mine = make_offer(0, 3),

@@ -13,7 +13,8 @@
 static struct space nothing;
 static struct hca hca;
 
-/* The peer: the version and the rows that it found at its last look. */
+/* The version that the peer found at its last look, and how many rows were in
+ * use then. */
 static uint32_t version, rows;
 
 /* Does what peer_maps_look does. */
@@ -30,6 +31,7 @@ static void look_at_rows(void)
 	}
 }
 
+/* how often the owner was between two of its stores */
 static uint32_t steps;
 
 void step_at(const char *name)

@@ -13,7 +13,8 @@
 static const char text[] = "Switch 2 \"S\"\n[1] \"A\"[1]\n\n"
 			   "Hca 1 \"A\"\n[1] \"S\"[1]\n";
 
-static uint32_t told; /* the changes of the last call of a function below */
+/* the changes that programs were told of since run_table began */
+static uint32_t told;
 
 static void note_changes(void *arg, const struct node *node, uint32_t port,
 			 uint32_t changes)
@@ -44,8 +45,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Executes `table` for block 0 of A's port with these bytes.  Returns what the
- * programs at the port are told. */
+/* Executes `table` for block 0 of A's port with these bytes.  Returns the
+ * changes (DATA_PKEYS, DATA_GIDS) that the programs at the port are told of. */
 static uint32_t run_table(struct fabric *f,
 			  uint16_t (*table)(struct sma_call *), bool is_set,
 			  uint8_t data[64])

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* engine/source_check: the answers about the processes that own source ports.
+ * The test is the host, and gives the time. */
 #include "test.h"
 
 #include "engine/inside.h"
@@ -44,7 +46,8 @@ static enum source_word look_from(uint16_t port, uint32_t qpn, uint64_t now_ns)
 	return engine_sources_look(&engine.sources, &d, qpn, now_ns).word;
 }
 
-/* Answers all questions.  Returns their number. */
+/* Answers each question: the source port is the peer's, or not.  Returns the
+ * number of questions. */
 static int answer_all(bool is_peers, uint64_t now_ns)
 {
 	struct engine_source s;

@@ -25,10 +25,12 @@
  * between its `memory` and the mirror.
  */
 static uint8_t *memory, *mirror;
+/* The next task of the child, behind the bytes of the mirror; WAIT: the child
+ * has finished the last one. */
 static _Atomic int *order;
 static struct space_self initiator;
 static struct space_other target;
-static pid_t child; /* the target; 0: it was killed */
+static pid_t child; /* the PID of the target; 0: the target was killed */
 
 enum { WAIT, SHOW, TAKE };
 
@@ -76,8 +78,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Kills the target, unless it was killed: another process may have its PID
- * then. */
+/* Kills the target, unless the target was killed before: another process may
+ * then have the PID. */
 static void end_child(void)
 {
 	if (!child)

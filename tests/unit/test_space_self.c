@@ -184,6 +184,7 @@ atomics_on_memory_that_is_gone_or_read_only_are_refused(void **state)
 
 struct writer {
 	uint8_t byte, to[64];
+	/* how often `to` had bytes that this thread had not written */
 	int foreign;
 };
 

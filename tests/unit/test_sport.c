@@ -16,7 +16,7 @@
 
 #define PAIRS 200
 #define STEPS 20000
-#define PORTS 0x4000 /* of IBTA A17.3.1's range */
+#define PORTS 0x4000 /* as many ports as in the range of IBTA A17.3.1 */
 #define LATER (SPORT_IDLE_NS + 1)
 
 static struct sports s;
@@ -218,7 +218,7 @@ static uint32_t hash_of(const uint8_t ip[16], uint32_t class)
 	return h ^ h >> 16;
 }
 
-/* What another thread does at the step; NULL: nothing. */
+/* The action of another thread at the next step; NULL: none. */
 static void (*meanwhile)(void);
 
 void step_at(const char *name)

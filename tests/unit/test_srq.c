@@ -135,6 +135,8 @@ static struct qp *second_qp(struct world *w)
 	return qp_new(&w->h, 18, HCA_QPT_RC, 1, NULL, NULL, &cap, false);
 }
 
+/* Returns the word in which a process records the take of a receive for the
+ * queue pair, before the receive is held (srq.c). */
 static _Atomic uint64_t *word_of(struct world *w, const struct qp *qp)
 {
 	_Atomic uint64_t *words = w->h.peer_area->takes;

@@ -20,8 +20,9 @@ static bool is_null(int fd)
 }
 
 /* Closes the standard descriptors in `closed`, a set of bits, and calls
- * standard_fds_fill.  Returns whether each is then /dev/null without access,
- * and whether the next file gets a later number.  Prints nothing meanwhile. */
+ * standard_fds_fill.  Returns whether each of them is then /dev/null without
+ * access, and whether the next file gets a later number.  Prints nothing
+ * meanwhile, and restores the descriptors. */
 static bool is_filled(unsigned closed)
 {
 	bool is_good = true;

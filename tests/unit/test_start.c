@@ -114,11 +114,9 @@ static void control_characters_of_a_release_are_not_shown(void **state)
 		strstr(text, "is of adverb of another version (protocol 99)"));
 }
 
-/*
- * Starts a broker at *at, and kills it after life_ms.  Returns whether the next
- * start is refused with `early` until pause_ms later.  Stores that later time
- * in *at.
- */
+/* Starts a broker at *at, and kills the broker after life_ms.  Returns whether
+ * the next start is refused with `early` until pause_ms later; if pause_ms is
+ * 0, whether the broker has served.  Stores that later time in *at. */
 static bool pauses_for(uint64_t *at, uint64_t life_ms, uint64_t pause_ms,
 		       int early)
 {
@@ -415,6 +413,7 @@ static int start_as_subreaper(void)
 	return has_no_child() ? 0 : 4;
 }
 
+/* pthread_create fails with EAGAIN */
 static bool has_no_threads;
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
@@ -482,8 +481,8 @@ static int bind_the_port(void)
 	return -1;
 }
 
-/* Starts an adverbd that holds the port, with this umask.  Returns the
- * introduction of adverbd when it serves. */
+/* Starts an adverbd that holds the port, with this umask.  When adverbd serves,
+ * returns its answer to a client that connects. */
 static struct dial_broker begin_holder(mode_t mask)
 {
 	pid_t pid = fork();
@@ -630,7 +629,8 @@ static void close_it(int listener)
 	close(listener);
 }
 
-/* Poll reports such a listener at once, and no accept changes that. */
+/* Poll reports such a listener at once, and no accept changes that.  A broker
+ * that went on would take all of a core. */
 static void a_broker_ends_if_its_listener_accepts_no_more(void **state)
 {
 	char text[512];

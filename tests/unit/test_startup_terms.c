@@ -8,6 +8,8 @@
 
 /* ---- IRD and ORD (RFC 6581 9.1) ---- */
 
+/* Depths of RDMA Read that one end offers; ird_max: the value up to which the
+ * end may raise its IRD. */
 struct depths {
 	uint16_t ird, ord, ird_max;
 };

@@ -11,7 +11,7 @@
 #define MANY (3 * STREAM_BUFFER_BLOCK + 1)
 
 static bool has_no_memory; /* mmap fails */
-static int mapped;	   /* mappings of blocks */
+static int mapped;	   /* how many blocks are mapped */
 
 void *__real_mmap64(void *at, size_t bytes, int prot, int flags, int fd,
 		    off_t offset);
