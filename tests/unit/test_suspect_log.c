@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The sender that the engine reports at the next call; NULL: none. */
 static const struct engine_suspect *next;
 
 bool __wrap_engine_suspect(struct engine *e, struct engine_suspect *who);

@@ -287,7 +287,8 @@ static void a_port_that_changes_is_written_anew(void **state)
 	expect_none(PORT "gid_attrs/ndevs/1");
 }
 
-/* Two ports, then one, then a device without such ports. */
+/* The device has two ports, and then one port.  Then a device without such
+ * ports replaces the device. */
 static void ports_for_libibumad_come_and_go(void **state)
 {
 	struct device roce = devices[0];

@@ -20,8 +20,10 @@
 
 #define UNUSED_TREE "sysfs-12345" /* no namespace has this number */
 #define OF_FABRIC   "-0123456789abcdef"
-#define STARTERS    8
-#define STARTS	    30
+/* processes that start programs at the same time, and programs that each of
+ * them starts */
+#define STARTERS 8
+#define STARTS	 30
 
 static char runtime[64];
 static struct device device;

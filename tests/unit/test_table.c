@@ -46,7 +46,9 @@ static void a_cookie_finds_its_object_until_it_is_removed(void **state)
 
 /* ---- a fork while the table grows ---- */
 
-static bool is_watched; /* by __wrap_realloc, in the thread that grows */
+/* __wrap_realloc delays the next call, which is that of grow_table */
+static bool is_watched;
+/* posted when the old slots are destroyed, and when the fork has begun */
 static sem_t has_moved, has_begun;
 
 void *__real_realloc(void *p, size_t size);

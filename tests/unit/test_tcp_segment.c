@@ -28,12 +28,14 @@ static struct {
 	uint32_t pure;	  /* ACKs without bytes */
 } all;
 
+/* The bytes that each side sends, and their number. */
 static uint8_t stream[2][STREAM];
 static uint32_t length[2];
 /* The positions at which the frame and each FPDU of a direction end. */
 static uint32_t ends[2][MANY];
 static uint32_t ends_count[2];
 
+/* malloc fails */
 static bool has_no_memory;
 
 void *__real_malloc(size_t bytes);
@@ -125,15 +127,16 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Checks that the bytes of a direction were written so far. */
+/* Checks that the first `bytes` bytes of a direction were written, and no more.
+ */
 static void expect_bytes(int side, uint32_t bytes)
 {
 	assert_int_equal(all.got[side], bytes);
 	assert_memory_equal(all.bytes[side], stream[side], bytes);
 }
 
-/* Checks that each segment with bytes begins where the segment before has
- * ended, and ends where an FPDU ends. */
+/* Checks that each segment of a direction that has bytes is the frame of MPA,
+ * or is one whole FPDU. */
 static void expect_whole(int side)
 {
 	uint32_t at = 0, unit = 0;

@@ -58,7 +58,7 @@ static void tokens_are_taken_back_with(int flags)
 	fd_identity_close(fd);
 }
 
-/* As before Linux 5.8. */
+/* Before Linux 5.8 the kernel refuses RWF_NOWAIT for an eventfd. */
 static void tokens_are_taken_back_without_rwf_nowait(void **state)
 {
 	preadv2_err = EOPNOTSUPP;

@@ -211,7 +211,8 @@ static void empty_files(void)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit_before), 0);
 }
 
-/* Otherwise a thread that waits for packets would take all of a core. */
+/* If the relay stayed open at its number, poll would report its end at once,
+ * and a thread that waits for packets would take all of a core. */
 static void the_end_of_a_relay_needs_no_free_descriptor(void **state)
 {
 	static struct udp_dgram got[UDP_BATCH];
@@ -224,7 +225,8 @@ static void the_end_of_a_relay_needs_no_free_descriptor(void **state)
 	assert_return_code(udp_init(&u, ends[1], (struct udp_offload){0}, true),
 			   0);
 	fill_files();
-	dup2(STDERR_FILENO, ends[0]); /* closes it, and takes its number */
+	/* closes the broker's end, and takes its number */
+	dup2(STDERR_FILENO, ends[0]);
 	assert_int_equal(udp_receive(&u, got), 0);
 	p.fd = u.fd;
 	assert_int_equal(poll(&p, 1, 0), 0);
@@ -280,7 +282,7 @@ static void a_file_that_cannot_be_used_is_closed(void **state)
 	}
 }
 
-/* The kernel lists the interfaces by a socket. */
+/* udp_leave finds no interfaces, since the kernel lists them by a socket. */
 static void a_leave_without_a_free_descriptor_does_not_crash(void **state)
 {
 	struct in_addr group = {htonl(INADDR_ALLHOSTS_GROUP)};

@@ -185,9 +185,10 @@ static void bytes_for_a_user_that_never_reads_are_limited(void **state)
 	reuseport_group_close(&group);
 }
 
-/* Processes get a class one after another, and end.  The copies in left[] and
- * fd[] stand for a child of each process, which keeps the sockets open and
- * reads nothing. */
+/* Processes get a class one after another, and end.  The copies in left[] stand
+ * for a child of each process, which keeps the receiving end open and reads
+ * nothing.  By the copies in fd[], the sending ends, the test counts the bytes
+ * that wait. */
 static void unread_messages_count_for_their_user(void **state)
 {
 	uint64_t sum = 0, ms = 1, before;

@@ -337,6 +337,7 @@ static void a_clock_that_is_set_back_does_not_prolong_the_end(void **state)
 	user_receiver_init(&all, false);
 }
 
+/* pthread_create fails with EAGAIN */
 static bool has_no_threads;
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr,

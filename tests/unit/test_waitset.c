@@ -19,7 +19,8 @@
 #define WAIT_NS 1000000000u
 #define NAP_NS	5000000u
 
-static int refused; /* calls until epoll_ctl fails; 0: it does not fail */
+/* the calls of epoll_ctl up to the one that fails; 0: none fails */
+static int refused;
 
 int __real_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event);
 int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event);

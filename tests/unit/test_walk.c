@@ -13,7 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { REFUSED = 255 }; /* no errno */
+/* the exit status if no seccomp filter can be installed; no errno */
+enum { REFUSED = 255 };
 
 static char base[64], why[128];
 static struct walk w;
@@ -52,7 +53,8 @@ static void make_file(const char *name)
 			 0);
 }
 
-/* Walks to a file, and leaves the walk open. */
+/* Walks to a file, and leaves the walk open.  Returns the result of walk_file.
+ */
 static int reach_file(const char *path)
 {
 	why[0] = '\0';
@@ -92,6 +94,8 @@ static void expect_error(const char *path, int err)
 	walk_end(&w);
 }
 
+/* Fails unless the walk ends with -ENOENT, and names the missing file and its
+ * folder; "": the walk knows neither. */
 static void expect_missing(const char *path, const char *name,
 			   const char *folder)
 {
@@ -241,7 +245,8 @@ static void the_effective_user_decides_what_may_be_written(void **state)
 }
 
 /* In the child: has the kernel refuse to tell the types of file systems, and
- * returns the error of a walk, a positive errno. */
+ * returns the error of a walk, a positive errno; REFUSED: no seccomp filter can
+ * be installed. */
 static int walk_without_types(void)
 {
 	static struct sock_filter refuse[] = {
