@@ -13,15 +13,15 @@
 
 #define SECOND	  1000000000ull
 #define SERVICE	  0x01061234
-#define ENDPOINTS 400 /* the most ends of a side */
-#define OWNERS	  8   /* owners on a side; owner k % OWNERS has end k */
-#define ON_WIRE	  4096
-#define LISTENER  UINT64_MAX
+#define ENDPOINTS 400	     /* the most ends of a side */
+#define OWNERS	  8	     /* owners on a side; owner k % OWNERS has end k */
+#define ON_WIRE	  4096	     /* the most packets under way */
+#define LISTENER  UINT64_MAX /* cm_event.user of a request */
 
 struct packet {
 	bool is_used;
-	int to;
-	uint64_t due;
+	int to;	      /* the side that gets the packet */
+	uint64_t due; /* when the packet arrives, in ns */
 	struct cm_frame frame;
 };
 
@@ -29,7 +29,7 @@ struct packet {
 struct end {
 	uint32_t id; /* 0: none */
 	bool is_established, is_over, is_released;
-	/* the owner was stopped when the manager died, and then killed */
+	/* the owner died without a manager, and no manager has been told */
 	bool is_left;
 	bool is_unanswered; /* the end is over without a message of the peer */
 	unsigned established, ended, requests;
@@ -40,13 +40,14 @@ struct world {
 	struct cm *cm[2];
 	uint8_t ip[2][16];
 	struct end end[2][ENDPOINTS];
-	uint32_t ends[2];
-	bool listens[2];
+	uint32_t ends[2]; /* how many entries of end[] each side uses */
+	bool listens[2];  /* the side listens for SERVICE */
 	struct packet wire[ON_WIRE];
 	int wires; /* wire[wires] and all packets after it are unused */
 	struct rng rng;
-	uint64_t now;
-	uint32_t loss, twice, late; /* chances in a million */
+	uint64_t now;		    /* ns */
+	uint32_t loss, twice, late; /* chances in a million that a message is
+				       lost, arrives twice or is late */
 	uint8_t lost;	 /* the next message of this kind is lost; 0: none is */
 	uint32_t doubts; /* CM_STALE events so far */
 	bool is_stale;	 /* the answer to CM_STALE is cm_stale */
@@ -244,8 +245,9 @@ static inline void act_at_random(struct world *w, int side, struct end *n)
 	drain_side(w, side);
 }
 
-/* An owner dies.  A living manager disconnects the owner's ends; without a
- * manager the ends may stay until report_deaths. */
+/* An owner dies.  A living manager releases the owner's ends.  Without a
+ * manager the ends wait for the successor, which with a chance of one half
+ * learns of the death only by report_deaths. */
 static inline void kill_owner(struct world *w, int side, bool has_manager)
 {
 	uint32_t owner = rng_below(&w->rng, OWNERS);
@@ -268,8 +270,8 @@ static inline void kill_owner(struct world *w, int side, bool has_manager)
 	}
 }
 
-/* The successor of a manager learns of the owners that died without a manager.
- */
+/* Tells the manager of a side of the deaths that no manager has been told yet
+ * (is_left).  A listener that has gone with an owner begins again. */
 static inline void report_deaths(struct world *w, int side)
 {
 	for (uint32_t i = 0; i < w->ends[side]; i++) {
@@ -331,7 +333,8 @@ static inline uint64_t next_time(const struct world *w)
 	return t;
 }
 
-/* Runs all that is due by `until`; false: nothing is left to wait for. */
+/* Runs the world until the time `until`, in ns; UINT64_MAX: until nothing is
+ * due.  Returns false if nothing is left to wait for. */
 static inline bool run_world(struct world *w, uint64_t until)
 {
 	for (uint64_t t = next_time(w); t <= until && t != UINT64_MAX;
@@ -360,8 +363,9 @@ static inline bool run_world(struct world *w, uint64_t until)
 	return next_time(w) != UINT64_MAX;
 }
 
-/* Each end that its owner has not released is either established or over.  An
- * owner gets at most one event of each of the two kinds for an end. */
+/* Each end that its owner has not released is either established or over.  For
+ * each end an owner gets at most one event that the connection is established,
+ * and one that the end is over. */
 static inline void check_ends(struct world *w, uint64_t seed)
 {
 	for (int s = 0; s < 2; s++)

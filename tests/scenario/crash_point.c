@@ -416,7 +416,8 @@ void crash_point_repair(struct crash_point *s)
 	crash_point_assert_unlocked(s);
 }
 
-/* Engines of dead processes, which are not freed. */
+/* Engines of dead processes.  Nothing frees them, as after a real death; these
+ * pointers keep the leak checker from reporting them. */
 static struct engine *left[20000];
 static uint32_t left_count;
 

@@ -16,9 +16,9 @@
 #include "ibt/ibt.h"
 #include "scenario/two_hcas.h"
 
-#define CRASH_POINT_BYTES	2500 /* three pieces */
-#define CRASH_POINT_FEW_BYTES	40   /* an eager message */
-#define CRASH_POINT_AT		66000
+#define CRASH_POINT_BYTES	2500  /* three pieces */
+#define CRASH_POINT_FEW_BYTES	40    /* an eager message */
+#define CRASH_POINT_AT		66000 /* offset of the data in the target */
 #define CRASH_POINT_THIRD_AT	70000
 #define CRASH_POINT_THIRD_BYTES 16
 #define CRASH_POINT_RECEIVES	4
@@ -32,7 +32,7 @@ enum crash_point_victim {
 	CRASH_POINT_NOBODY,
 	CRASH_POINT_INITIATOR,
 	CRASH_POINT_TARGET,
-	CRASH_POINT_REGION
+	CRASH_POINT_REGION /* the target deregisters its region */
 };
 
 /* Says what happens in the present world, and at which step: a process ends, or
@@ -62,15 +62,15 @@ extern struct crash_point_play crash_point_now;
 
 /* Flags of an operation and of the objects that it uses. */
 enum {
-	CRASH_POINT_SHARED = 1,	   /* the receive is of a shared queue */
+	CRASH_POINT_SHARED = 1,	   /* the target has an SRQ */
 	CRASH_POINT_SOLICITED = 2, /* only solicited completions raise events */
 	CRASH_POINT_MODERATED = 4, /* the target's CQ is moderated */
-	CRASH_POINT_LIMITED = 8,   /* the shared queue's limit is armed */
+	CRASH_POINT_LIMITED = 8,   /* the limit of the SRQ is armed */
 	CRASH_POINT_FULL = 16,	   /* the target's CQ has no room */
-	CRASH_POINT_BAD_KEY = 32,
+	CRASH_POINT_BAD_KEY = 32,  /* the request has a wrong R_Key */
 	CRASH_POINT_TOO_LONG = 64, /* longer than the receive */
 	CRASH_POINT_FAILS = CRASH_POINT_BAD_KEY | CRASH_POINT_TOO_LONG,
-	CRASH_POINT_FEW = 128, /* CRASH_POINT_FEW_BYTES */
+	CRASH_POINT_FEW = 128, /* a request moves CRASH_POINT_FEW_BYTES */
 	CRASH_POINT_ROW = 256, /* CRASH_POINT_ROW_LENGTH requests at once */
 	CRASH_POINT_ROW_LENGTH = 3,
 	CRASH_POINT_MAPPED = 512, /* both processes have mapped the target's
@@ -90,12 +90,12 @@ extern const struct crash_point_operation
 struct crash_point {
 	const struct crash_point_operation *o;
 	struct two_hcas *d;
-	struct two_hcas_side *target;
-	struct mr *window; /* a memory window of the target */
-	struct qp *third;  /* the target's QP to which a third process sends */
-	struct ibt_qp *third_side;
-	struct hca view;	/* the target's adapter, as the third process
-				 * sees it */
+	struct two_hcas_side *target; /* side 1 of d */
+	struct mr *window;	      /* a memory window of the target */
+	struct qp *third; /* the target's QP to which a third process sends */
+	struct ibt_qp *third_side; /* `third` in the target's engine */
+	struct hca view;	   /* the target's adapter, as the third process
+				    * sees it */
 	struct target_ref link; /* the third process's reference to the target
 				 */
 };

@@ -40,7 +40,7 @@ static inline size_t send_all(struct world *w)
 	return sent;
 }
 
-/* Moves the packets that have come from side 0 to side 1.  Returns their
+/* Gives side 1 the packets that side 0 has sent by port 1.  Returns their
  * number. */
 static inline size_t move_packets(struct world *w)
 {
@@ -98,8 +98,9 @@ static inline void assert_received(struct world *w, int side, uint64_t to,
 			    w->d->side[!side].memory.bytes + from, BYTES);
 }
 
-/* Receives the process's question about a port.  Returns the answer to it, with
- * the state w->port. */
+/* Receives the process's question about a port.  Returns the answer with the
+ * state w->port.  The test may change the answer, and sends it by
+ * fabric_peer_answer. */
 static inline struct fabric_proto take_question(struct world *w, uint32_t port)
 {
 	struct fabric_proto m =

@@ -48,20 +48,22 @@ struct fabric_peer_ring {
 	void *memory;
 	struct packet_ring_in in;
 	struct packet_ring_out out;
-	/* The process's eventfd. */
+	/* the process's eventfd; the fabric's read tells the process that there
+	 * is room */
 	int room_fd;
 };
 
 struct world {
 	struct two_hcas *d;
 	struct engine *engine; /* of side 0 */
+	/* the fabric's listening socket, and its end of the connection */
 	int listener, control;
 	int data[FABRIC_PEER_PORTS]; /* this side of the sockets of the data
 					ends */
 	uint32_t data_bytes; /* SO_SNDBUF of the process's sockets; 0: as is */
-	enum wrong wrong;
-	struct fabric_port port; /* the state of all ports */
-	uint32_t taken;		 /* how often the host was taken */
+	enum wrong wrong;    /* the fault of the fabric */
+	struct fabric_port port; /* the answer about each port */
+	uint32_t taken;		 /* the number of FABRIC_PROTO_TAKE questions */
 	/* Bit n - 1 is set: the fabric gives port n rings. */
 	uint32_t ring_ports;
 	struct fabric_peer_ring rings[FABRIC_PEER_PORTS];
@@ -78,7 +80,8 @@ int fabric_peer_open(struct world *w);
 /* Makes a world with a link, whose QPs are of a type.  data_bytes: SO_SNDBUF of
  * the process's sockets; 0: as it is. */
 void fabric_peer_start(struct world *w, uint32_t type, uint32_t data_bytes);
-/* As fabric_peer_start, with rings at these ports. */
+/* As fabric_peer_start, with SO_SNDBUF as it is and with rings at the ports
+ * whose bits are set: bit n - 1 is port n. */
 void fabric_peer_start_rings(struct world *w, uint32_t type,
 			     uint32_t ring_ports);
 /* Closes the fabric's sockets of the link. */
@@ -94,12 +97,15 @@ bool fabric_peer_turn(struct world *w);
 bool fabric_peer_is_readable(int fd);
 /* Returns the number of packets in a message of n bytes. */
 intptr_t fabric_peer_count(const uint8_t *bytes, ssize_t n);
-/* Sends the news that a port has changed. */
+/* Sends the news that a port has changed.  changed: a set of enum data_change.
+ */
 void fabric_peer_tell(struct world *w, int port, uint32_t changed);
-/* Receives the process's question of a kind about a port. */
+/* Receives and returns the process's next question, which must be of this kind
+ * and about this port. */
 struct fabric_proto fabric_peer_question(struct world *w, uint32_t kind,
 					 uint32_t port);
-/* Sends an answer with the descriptor fd; -1: with none. */
+/* Sends an answer with the descriptor fd, which stays the caller's; -1: with
+ * none. */
 void fabric_peer_bring(const struct world *w, struct fabric_proto *m, int fd);
 /* Sends an answer. */
 void fabric_peer_answer(struct world *w, const struct fabric_proto *m);

@@ -18,7 +18,7 @@ struct joined_pipe {
 /* Side 0 is the initiator; pipe[i] goes from side i to the other side. */
 struct joined {
 	struct two_hcas *d;
-	struct stream_config config[2];
+	struct stream_config config[2]; /* of each side's stream */
 	struct joined_pipe pipe[2];
 	uint32_t piece; /* bytes that arrive at once; 0: all bytes of the pipe
 			 */
@@ -64,13 +64,14 @@ void joined_same(struct joined *j, uint64_t from, uint64_t to, uint32_t bytes);
 enum stream_phase joined_phase(struct joined *j, int i);
 /* Returns the state of side i's QP. */
 uint32_t joined_state(struct joined *j, int i);
-/* Fails unless each side has counted as received the packets and bytes that the
- * other side has counted as sent. */
+/* Fails unless each side has sent packets, and has counted as received the
+ * packets and bytes that the other side has counted as sent. */
 void joined_counted(struct joined *j);
-/* Fails unless both sides have ended, and the Terminate of side 1 names this
- * error. */
+/* Fails unless both sides have ended, the Terminate of side 1 names this error,
+ * and so does the message of side 0. */
 void joined_terminated(struct joined *j, enum terminate_cause cause);
-/* Side 0 executes a WRITE, a SEND and a READ of `bytes` bytes each. */
+/* Side 0 executes a WRITE, a SEND and a READ of `bytes` bytes each.  Fails
+ * unless all bytes arrive. */
 void joined_exchange(struct joined *j, uint32_t bytes);
 
 #endif

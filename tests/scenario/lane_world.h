@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A subnet for the scenarios of lanes: the test writes its topology and its
- * forwarding tables.  Adapter number n of the topology has the LID n + 1.  All
+ * forwarding tables.  Adapter number n, from 0, has the LID n + 1.  All
  * links are active, HOQLife is without limit, and SL n is on VL n modulo 8. All
  * packets have 128 bytes, which are 2 blocks, so an input buffer has room for
  * LANE_WORLD_FIT packets.
@@ -27,9 +27,9 @@ enum {
 
 struct lane_world {
 	struct fabric *f;
-	struct data_end *ends[LANE_WORLD_HOSTS];
-	const char *names[LANE_WORLD_HOSTS];
-	uint32_t count; /* adapters */
+	struct data_end *ends[LANE_WORLD_HOSTS]; /* of each adapter */
+	const char *names[LANE_WORLD_HOSTS];	 /* of each adapter */
+	uint32_t count;				 /* adapters */
 	uint64_t now_ms;
 	uint32_t sent; /* packets; the number of each is in the packet */
 };

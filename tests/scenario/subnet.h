@@ -35,7 +35,8 @@ uint16_t subnet_second_lid(int host);
 void subnet_gid(const struct subnet *s, int host, uint8_t gid[16]);
 /* Writes the first GID of a host's port 2. */
 void subnet_second_gid(const struct subnet *s, int host, uint8_t gid[16]);
-/* Returns a QPN of the host's data end; `rest` is below 1 << DATA_REST_BITS. */
+/* Returns a QPN of the data end of a host's port 1; `rest` has at most
+ * DATA_REST_BITS bits. */
 uint32_t subnet_qpn(const struct subnet *s, int host, uint32_t rest);
 /* Sets an entry of the P_Key table of a host's port 1. */
 void subnet_set_pkey(struct subnet *s, int host, uint32_t index, uint16_t pkey);
@@ -51,8 +52,8 @@ void subnet_join(struct subnet *s, int host, const uint8_t gid[16]);
  * 1 of a host to port 1 of the other host, and back.  If so, sets *way. */
 bool subnet_reaches(const struct subnet *s, int host,
 		    const struct hca_qp_attr *a, struct hca_way *way);
-/* Sends a packet, head and rest, from port `number` of a host.  Returns the
- * result of data_send. */
+/* Sends a packet, which is `head` and then `bytes`, from port `number` of a
+ * host, and runs the subnet until now_ns.  Returns the result of data_send. */
 int subnet_send(struct subnet *s, int host, uint32_t number,
 		const uint8_t *head, size_t head_bytes, const uint8_t *bytes,
 		size_t len, uint64_t now_ns);

@@ -20,19 +20,19 @@
 #define TWO_HCAS_QKEY	0x11111111u
 
 struct two_hcas_side {
-	void *arena;
+	void *arena; /* the memory of hca's arena */
 	struct hca hca;
-	struct memory memory; /* at TWO_HCAS_BASE */
-	uint8_t bytes[TWO_HCAS_MEMORY];
+	struct memory memory;		   /* at TWO_HCAS_BASE */
+	uint8_t bytes[TWO_HCAS_MEMORY];	   /* the contents of memory */
 	struct memory_elsewhere elsewhere; /* memory as the peer reaches it */
 	struct hca peers_view;		   /* hca as the peer has mapped it */
 	struct access *access;		   /* the peer's access slot in hca */
 	struct engine *engine;
-	struct cq *cq;
+	struct cq *cq; /* of sends and receives */
 	struct qp *qp;
-	struct ibt_qp *side;
-	struct srq *srq; /* NULL, or where qp takes its receives */
-	struct mr *mr;	 /* all of memory, with every right */
+	struct ibt_qp *side; /* qp in the engine */
+	struct srq *srq;     /* NULL, or where qp takes its receives */
+	struct mr *mr;	     /* all of memory, with every right */
 	uint8_t ip[16];
 	struct explain explained; /* the latest explanation */
 	uint32_t events[16];	  /* how many, by type */
@@ -66,8 +66,8 @@ struct two_hcas {
 /* Takes the mode of the next worlds from a test's arguments.  "direct":
  * requests use no packets (src/direct).  "direct at-once": the post executes
  * requests (engine_post_direct).  "direct apart": the post executes requests
- * without the progress lock where that is possible (engine_post_apart).  With
- * one more word, "without", both sides switch off every mechanism of struct
+ * without the progress lock where that is possible (engine_post_apart).  If the
+ * last word is "without", both sides switch off every mechanism of struct
  * engine_without.  "by-lid": packets go through a subnet (scenario/subnet.h)
  * without a GRH.  "by-gid": they do so with a GRH. */
 void two_hcas_mode(int argc, char **argv);
@@ -79,12 +79,13 @@ void two_hcas_by_lid(bool is_global);
 bool two_hcas_is_by_lid(void);
 /* Returns whether requests use no packets. */
 bool two_hcas_is_direct(void);
-/* Makes two sides with RC QPs of `depth` requests, which are connected with
- * path MTU `mtu` (1 to 5). */
+/* Makes two sides with RC QPs of `depth` requests and `depth` receives, which
+ * are connected with path MTU `mtu` (1 to 5: 256 to 4096 bytes). */
 struct two_hcas *two_hcas_new(uint32_t mtu, uint32_t depth);
-/* Makes two sides with RC QPs, each with a shared receive queue of `depth`. */
+/* As two_hcas_new, but each QP takes its receives from a shared receive queue.
+ */
 struct two_hcas *two_hcas_new_shared(uint32_t mtu, uint32_t depth);
-/* Makes two sides with QPs of a type: HCA_QPT_RC, HCA_QPT_UC or HCA_QPT_UD. */
+/* As two_hcas_new, with QPs of a type: HCA_QPT_RC, HCA_QPT_UC or HCA_QPT_UD. */
 struct two_hcas *two_hcas_new_of(uint32_t type, uint32_t mtu, uint32_t depth);
 /* Frees the sides, but not the engines of dead sides.  Fails the test if
  * another engine has work left. */
@@ -94,8 +95,10 @@ void two_hcas_free(struct two_hcas *d);
 void two_hcas_end_process(struct two_hcas *d, int i);
 /* Moves side i's QP from RESET to RTS, connected with the peer. */
 void two_hcas_connect(struct two_hcas *d, int i, uint32_t mtu);
-/* Prepares a request of side i with the keys of the whole memory.  The caller
- * may change the returned WQE, and then posts it by two_hcas_post. */
+/* Prepares a signaled request of side i with the keys of the whole memory.
+ * local and remote: offsets in the memories of side i and of the peer.  The
+ * caller may change the returned WQE, and then posts the WQE by two_hcas_post.
+ */
 struct wqe *two_hcas_send(struct two_hcas *d, int i, enum hca_wr op,
 			  uint64_t local, uint32_t bytes, uint64_t remote);
 /* Posts the request of the last two_hcas_send. */
@@ -103,7 +106,7 @@ void two_hcas_post(struct two_hcas *d, int i);
 /* Posts `count` requests of side 0, from or to the start of its memory. */
 void two_hcas_post_row(struct two_hcas *d, uint32_t count, enum hca_wr op,
 		       uint32_t bytes, uint64_t remote);
-/* Posts a receive on side i. */
+/* Posts a receive of `bytes` bytes at the offset `local` of side i's memory. */
 void two_hcas_recv(struct two_hcas *d, int i, uint64_t local, uint32_t bytes);
 /* Returns the time of all tries of side i's QP, in nanoseconds. */
 uint64_t two_hcas_tries_ns(const struct two_hcas *d, int i);
