@@ -3,7 +3,8 @@
  * Without packets, several processes may work at the same target.  A queue pair
  * that finds the responder lock held tries again later.  Until then more
  * requests and packets may come to the queue pair, and the lock's holder may be
- * stopped.
+ * stopped.  An atomic is executed once, and nothing is written to a process
+ * that has ended.
  */
 #include "test.h"
 
@@ -15,7 +16,7 @@
 
 #define FEW	40
 #define AT	100000
-#define WHILE	6000000 /* longer than the time between two tries */
+#define WHILE	6000000 /* ns; longer than the time between two tries */
 #define STOPPED 8
 #define LIVING	7
 
@@ -95,7 +96,8 @@ static void sends_that_wait_complete_if_the_targets_process_ends(void **state)
 	end_scenario(d);
 }
 
-/* Side 0 has no receive for the packet, and posts one without a doorbell. */
+/* Side 0 has no receive for the packet, and posts a receive without a doorbell.
+ */
 static void a_packet_that_waits_meanwhile_is_not_forgotten(void **state)
 {
 	struct two_hcas *d = with_waiting_sender();
@@ -118,8 +120,8 @@ static void a_packet_that_waits_meanwhile_is_not_forgotten(void **state)
 	end_scenario(d);
 }
 
-/* A peer has disarmed side 1's queue, and is stopped before it sets the notify
- * bit. */
+/* A peer has disarmed side 1's completion queue, and is stopped before that
+ * peer sets the notify bit. */
 static void an_event_that_a_stopped_peer_owes_is_raised(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_RC, 3, 16);

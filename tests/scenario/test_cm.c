@@ -12,7 +12,7 @@
 
 #include "hdr/bytes.h"
 
-static uint64_t seeds = 60; /* or the first argument */
+static uint64_t seeds = 60; /* how many; the first argument, if there is one */
 
 static void both_ends_agree_whatever_the_wire_does(void **state)
 {
@@ -30,7 +30,8 @@ static void both_ends_agree_when_either_manager_dies(void **state)
 	}
 }
 
-/* Sends what side `side` has to send.  is_lost: the wire loses all of it. */
+/* Sends the messages that wait at a side.  is_lost: the wire loses all of them.
+ */
 static void send_waiting(struct world *w, int side, bool is_lost)
 {
 	w->loss = is_lost ? 1000000 : 0;
@@ -243,7 +244,8 @@ static void a_peer_that_never_answers_is_given_up(void **state)
 	world_free(w);
 }
 
-/* Each side gets one event, by the disconnect request of the other side. */
+/* Each side gets one event: by the disconnect request of its peer, or, if that
+ * request is lost, by the peer's reply. */
 static void both_sides_may_disconnect_at_once(void **state)
 {
 	for (int lost = 0; lost <= 1; lost++) {
@@ -409,8 +411,9 @@ static void a_refused_alternate_path_leaves_the_connection(void **state)
 	world_free(w);
 }
 
-/* Lets side 1 accept a REQ with the LIDs of an alternate path, and say what
- * became of that path.  Returns the REP. */
+/* Lets side 1 accept a REQ whose alternate path has the LID `lid` at both ends;
+ * 0: the REQ has no such path.  The consumer's reply says `failover` about that
+ * path.  Returns the REP. */
 static struct cmmsg accept_request(struct world *w, uint16_t lid,
 				   uint8_t failover)
 {
@@ -438,8 +441,9 @@ static struct cmmsg accept_request(struct world *w, uint16_t lid,
 	return m;
 }
 
-/* IBTA 12.6.8: the sender of the REQ may not arm its queue pair if the path was
- * not loaded.  A REQ without such a path gets no refusal. */
+/* IBTA 12.6.8: the sender of the REQ may not arm its queue pair if the
+ * alternate path was not loaded.  A REQ without an alternate path gets no
+ * refusal. */
 static void a_rep_says_whether_the_alternate_path_is_loaded(void **state)
 {
 	static const struct {
@@ -550,8 +554,8 @@ static void all_messages_go_by_the_way_of_the_request(void **state)
 	world_free(w);
 }
 
-/* Gives side 0 the DREQ f once more, with this transaction id.  The DREP of
- * side 0 must have the same transaction id. */
+/* Gives side 0 the DREQ f with this transaction ID.  The DREP of side 0 must
+ * have the same transaction ID. */
 static void repeat_dreq(struct world *w, struct cm_frame *f, uint64_t id)
 {
 	struct cm_frame drep;

@@ -251,8 +251,8 @@ static void a_connection_is_not_stale_because_a_caller_says_so(void **state)
 	world_free(w);
 }
 
-/* A message must have both ids.  A stranger may know the peer's id from the
- * REQ. */
+/* A message must have both communication IDs, since a third host may know the
+ * peer's ID from the REQ. */
 static void a_message_without_our_id_changes_nothing(void **state)
 {
 	static const enum cmmsg_kind kinds[] = {CMMSG_REJ,  CMMSG_REP,

@@ -146,7 +146,8 @@ static uint32_t served_by(struct cm *cm, uint32_t taken, uint64_t now_ns)
 	return id ? conv_find(cm, id)->remote_id : 0;
 }
 
-/* A request that waits for its sender's share comes first in the list. */
+/* The first request in the list waits for its sender's share.  A place that
+ * becomes free goes to a later request, whose sender may use it. */
 static void a_place_goes_to_a_sender_that_may_use_it(void **state)
 {
 	struct cm *cm = manager_of(2, (const uint32_t[]){2, 2});
@@ -169,7 +170,8 @@ static void a_place_goes_to_a_sender_that_may_use_it(void **state)
 	cm_free(cm);
 }
 
-/* A request that waits for a full backlog comes first in the list. */
+/* The first request in the list waits for a full backlog.  The sender's share
+ * goes to a later request of that sender, whose listener has room. */
 static void a_senders_share_goes_to_a_listener_with_room(void **state)
 {
 	struct cm *cm = manager_of(1, (const uint32_t[]){1, 1});
@@ -507,8 +509,9 @@ static void the_requests_of_one_owner_delay_no_other_owner(void **state)
 	cm_free(cm);
 }
 
-/* Connects two ends at the address `me`.  The active end has owner @owner and
- * queue pair @qpn.  Returns the passive end, or NULL. */
+/* Connects two ends at the address `me`.  The active end belongs to *owner, and
+ * its queue pair has the number `qpn`.  Returns the passive end; NULL: no
+ * listener got the request. */
 static struct conv *connect_within(struct cm *cm, struct cm_owner *owner,
 				   uint64_t service, uint32_t qpn)
 {

@@ -111,12 +111,12 @@ static void packets_that_go_around_a_ring_deadlock(void **state)
 	}
 	assert_null(deadlock_news(w->f));
 	assert_string_equal(deadlock_text(w->f), said);
-	/* no program has to come for the search to run */
+	/* the fabric searches without a call of a program */
 	assert_true(fabric_deadline(w->f) <= w->now_ms + DEADLOCK_MS);
 }
 
 /* Makes a ring whose switch number `brief` has a name of `bytes` bytes; the
- * other names are as long as the sentence shows. */
+ * other names have 32 bytes, the most that deadlock_text shows. */
 static void make_long_ring(struct lane_world *w, uint32_t brief, int bytes)
 {
 	char name[HOSTS][33], text[2048];
@@ -146,7 +146,8 @@ static void make_long_ring(struct lane_world *w, uint32_t brief, int bytes)
 					 to == at ? HOST : NEXT);
 }
 
-/* The links take so much room of the sentence that not all are named. */
+/* The names of the links are so long that deadlock_text has no room for all
+ * links. */
 static void the_remedy_is_told_whatever_the_names(void **state)
 {
 	static const char last[] = " (head_of_queue_lifetime of OpenSM)";

@@ -307,7 +307,7 @@ static void a_wrong_local_key_is_reported_though_the_peer_has_gone(void **state)
 }
 
 /* Posts a prepared request of side 0 as a thread without the progress lock
- * does. */
+ * does.  Returns false if work or events are left for the progress lock. */
 static bool post_apart(struct two_hcas *d)
 {
 	struct two_hcas_side *s = &d->side[0];
@@ -459,7 +459,9 @@ static void an_atomic_in_mapped_memory_needs_no_progress_lock(void **state)
 	two_hcas_free(d);
 }
 
-/* The atomic was executed: it completes, and is not executed again. */
+/* The initiator's memory has no place for the original value, so the completion
+ * is left for the progress lock.  The atomic is not executed again, and fails
+ * unless the memory is there by then. */
 static void an_atomic_without_place_for_its_value_is_executed_once(void **state)
 {
 	for (int is_back = 0; is_back < 2; is_back++) {

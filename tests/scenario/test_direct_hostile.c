@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A living process keeps the responder lock, or does not end a copy.  Meanwhile
  * the other processes wait without blocking their progress, and they continue
- * when the lock is released or the copy ends. */
+ * when the lock is released or the copy ends.  A request that a hostile peer
+ * leaves to the target is judged by the target. */
 #include "test.h"
 
 #include <errno.h>
@@ -108,8 +109,8 @@ static void an_owner_that_wants_the_lock_comes_before_its_peers(void **state)
 	two_hcas_run(d, d->now_ns);
 	assert_false(two_hcas_poll(d, 0, &c));
 	assert_int_equal(s->qp->state, HCA_QP_RTS);
-	a.qp_state = HCA_QP_RTS; /* refused: the owner waits for the lock no
-				  * longer */
+	a.qp_state = HCA_QP_RTS; /* refused: from now on the owner does not wait
+				    for the lock */
 	assert_int_equal(engine_qp_modify(s->engine, s->side, &a,
 					  HCA_QP_STATE | HCA_QP_PATH_MTU, s->ip,
 					  d->now_ns, &why),
@@ -121,8 +122,9 @@ static void an_owner_that_wants_the_lock_comes_before_its_peers(void **state)
 }
 
 /*
- * Binds a window of side 1, and invalidates the window while side 0 copies by
- * the window's key.  Then posts a WRITE of side 1.  Returns the window.
+ * Binds a window of side 1, and posts an invalidation of the window while side
+ * 0 copies by the window's key.  Then posts a WRITE of side 1.  Returns the
+ * window.
  */
 static struct mr *begin_invalidation(struct two_hcas *d)
 {

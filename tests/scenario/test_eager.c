@@ -277,8 +277,8 @@ static void longer_messages_to_mapped_memory_are_copied_at_once(void **state)
 	two_hcas_free(d);
 }
 
-/* The target's process writes a number or a place of bounce buffers that would
- * have a peer write outside the peers' part of the arena. */
+/* The target's process writes a number or an offset of bounce buffers by which
+ * a peer would write outside the peers' part of the arena. */
 static void unsound_bounce_buffers_are_not_used(void **state)
 {
 	static const struct {

@@ -226,7 +226,8 @@ static void a_link_that_goes_down_discards_what_waits_for_it(void **state)
 	assert_int_equal(lane_world_fetch(w, D, &lrh), w->sent - 1);
 }
 
-/* A receiver that closes gives back the room of what it has not fetched. */
+/* A receiver that closes gives back the room of the packets that it has not
+ * fetched. */
 static void a_receiver_that_closes_lets_the_others_go_on(void **state)
 {
 	struct lane_world *w = *state;
@@ -240,7 +241,7 @@ static void a_receiver_that_closes_lets_the_others_go_on(void **state)
 	assert_int_equal(w->f->data.multicasts, 0);
 }
 
-/* The counter counts the ticks in which packets waited and no packet left. */
+/* PortXmitWait counts the ticks in which packets waited and no packet left. */
 static void port_xmit_wait_counts_the_time_without_credits(void **state)
 {
 	struct lane_world *w = *state;
@@ -267,7 +268,7 @@ static void port_xmit_wait_counts_the_time_without_credits(void **state)
 	assert_int_equal(lane_waited(port), 7);
 }
 
-/* In each of 1000 turns, sends @low packets from A on VL 1, and from C on VL 2
+/* In each of 1000 turns, sends `low` packets from A on VL 1, and from C on VL 2
  * as much as the link from S1 to S2 carries, which is 4 packets.  counts: the
  * packets of A and of C that arrive. */
 static void share_link(struct lane_world *w, int low, int counts[2])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue pairs by LID, over three switches of a subnet: the members of a
+/* Queue pairs by LID, over three switches of a subnet: the fields of a
  * datagram's completion, multicast, and which packets reach a connection. */
 #include "test.h"
 
@@ -165,11 +165,11 @@ static void members_of_a_group_get_its_datagrams(void **state)
 	two_hcas_free(d);
 }
 
-/* The members of a SEND from side 0's port to side 1, which a test changes. */
+/* A SEND from side 0's port to side 1, whose headers a test may change. */
 struct forged {
 	struct iblink h;
 	struct pkt p;
-	/* this bit of the packet, from 1, is flipped; 0: none */
+	/* the bit of the packet that is flipped, counted from 1; 0: none */
 	uint32_t flips;
 	uint32_t port; /* of side 1, by which the packet comes; 0: port 1 */
 };
@@ -475,7 +475,7 @@ static void path_bits_within_the_lmc_are_part_of_the_slid(void **state)
 	two_hcas_free(d);
 }
 
-/* Puts the QP of each side into a partition, by entry 1 of the tables. */
+/* Puts the QP of each side into a partition, by entry 1 of the P_Key tables. */
 static void set_partitions(struct two_hcas *d, uint16_t first, uint16_t second)
 {
 	for (int i = 0; i < 2; i++) {

@@ -33,7 +33,7 @@ static struct pair new_pair(uint32_t type)
 	return p;
 }
 
-/* Counts frames into *p, which stays where it is. */
+/* Counts the frames from here on into *p, which must stay at its address. */
 static void watch_frames(struct pair *p)
 {
 	p->d->fate = count_frames;
@@ -110,8 +110,8 @@ static void modify_qp(struct two_hcas *d, int i, const struct hca_qp_attr *a,
 			 0);
 }
 
-/* WRITEs of the marks from 1 to `writes` arrive, and SENDs of the 20 marks that
- * follow. */
+/* Side 0 writes the marks from 1 to `writes`, and then sends the next 20 marks.
+ * All of them arrive. */
 static void write_and_send(struct two_hcas *d, uint8_t writes)
 {
 	const uint8_t first = writes + 1, count = 20;

@@ -28,7 +28,8 @@ static int modify_qp(struct two_hcas *d, int i, const struct hca_qp_attr *a,
 				&why);
 }
 
-/* Asks side i for a state of path migration. */
+/* Asks side i for a state of path migration.  Returns the result of
+ * engine_qp_modify. */
 static int ask_state(struct two_hcas *d, int i, enum hca_mig state)
 {
 	struct hca_qp_attr a = {.path_mig_state = state};

@@ -286,7 +286,8 @@ enum end {
 	ENDED_IN_BOTH /* the process ended inside both requests */
 };
 
-/* Lets the process end as run_both does, and checks the target. */
+/* Lets the process end as run_both does, and checks the target.  Returns where
+ * the second thread was at the end. */
 static enum end both_end(const struct crash_point_operation *o, enum hca_wr op,
 			 uint32_t j, uint32_t k)
 {

@@ -319,7 +319,7 @@ static void a_message_without_memory_is_left_for_the_progress_lock(void **state)
 	free_idle(d);
 }
 
-/* Another QP takes the receive before the QP that waits does, as it may from a
+/* Another QP takes the receive before the QP that waits, as is possible with a
  * shared queue.  The wait ends at its time, and counts once. */
 static void a_receive_that_is_taken_ends_no_wait(void **state)
 {

@@ -621,8 +621,8 @@ static void an_entry_of_the_page_goes_to_the_active_queue_pair(void **state)
 	two_hcas_free(d);
 }
 
-/* An ACK that leaves with each answer must not wait until the requester looks
- * at the page. */
+/* A queue pair without an entry in the page cannot report that it reads ACKs
+ * there.  So each ACK must leave as a packet, with the peer's next message. */
 static void a_queue_pair_without_an_entry_gets_each_ack(void **state)
 {
 	static struct credit_page page[2];
