@@ -168,7 +168,8 @@ static void a_full_socket_leaves_frames_with_the_engine(void **state)
 	fabric_peer_end(&w);
 }
 
-/* Packets of UC wait for receives, and the engine takes no more of them. */
+/* Packets of UC wait for receives in the engine until the engine takes no more.
+ * Later packets stay in the socket, and none is lost. */
 static void a_choked_engine_leaves_packets_with_the_link(void **state)
 {
 	const uint32_t count = 1000;
@@ -276,7 +277,9 @@ static void qpns_have_the_number_of_the_data_ends(void **state)
 	fabric_peer_end(&w);
 }
 
-/* From this address broker_link sees that the broker cannot know the peer. */
+/* The question has the address that stands for the peer's LID (inaddr_map_lid).
+ * By this address host/broker_link sees that the broker cannot know the peer.
+ */
 static void a_question_about_a_peer_names_its_lid(void **state)
 {
 	struct two_hcas *d;

@@ -117,7 +117,8 @@ static void wrong_messages_end_the_link(void **state)
 }
 
 /* Answers a question about port 1 by the first `size` bytes of *m, and expects
- * that this ends the link.  asks: the process asks the question first. */
+ * that this ends the link.  asks: the process asks the question first, and
+ * m->serial is added to the serial number of the question. */
 static void refuse_answer(const struct fabric_proto *m, size_t size, bool asks)
 {
 	struct fabric_proto answer = *m;
@@ -334,7 +335,7 @@ static void wrong_answers_about_packets_end_the_link(void **state)
 	}
 }
 
-/* Descriptors that come with an answer to another question are closed. */
+/* A descriptor that comes with an answer that needs none is closed. */
 static void descriptors_that_nobody_wants_are_closed(void **state)
 {
 	struct fabric_proto m;

@@ -24,8 +24,9 @@ static struct group group_of(uint8_t number)
 	return (struct group){.gid = {0xff, 0x12, [15] = number}};
 }
 
-/* Begin and end a use of a group, as when a queue pair is attached or detached;
- * return the result. */
+/* attach_group begins a use of a group, as the attach of a queue pair does, and
+ * detach_group ends one.  Each returns the result of fabric_link_attach or
+ * fabric_link_detach. */
 
 static int attach_group(struct world *w, uint32_t port, uint8_t number)
 {
@@ -222,7 +223,8 @@ static void a_full_table_takes_no_other_group(void **state)
 	fabric_peer_end(&w);
 }
 
-/* Answers the question with a refusal, and stores what the process prints. */
+/* Answers the question with the error err, and stores the text that the process
+ * prints in text[room]. */
 static void refuse_question(struct world *w, const struct fabric_proto *m,
 			    int err, char *text, size_t room)
 {
@@ -433,7 +435,7 @@ static void make_hostile(struct fabric_proto *m, enum hostile how)
 
 /* Answers a question of a kind in a hostile way, and expects that this ends the
  * link.  Queue pairs are attached to three groups, so that a wrong answer may
- * be about one of the others. */
+ * be about another of these groups. */
 static void answer_hostile(uint32_t kind, enum hostile how)
 {
 	struct fabric_proto m;

@@ -15,7 +15,8 @@
 
 #define BOTH 3u /* the ports with rings */
 
-/* The error of each sendto(2) of the process; 0: the kernel executes them. */
+/* The errno with which each sendto(2) of the process fails; 0: the kernel
+ * executes the calls. */
 static int sendto_error;
 
 static int refused_syscall(long number, long first)

@@ -14,7 +14,7 @@
 /* The longest time for which an early packet is held, in ns.  This is not the
  * product's own constant, so that the test fails if packets are held longer. */
 #define HELD_NS	  10000000
-#define SOON	  1000000 /* before any timeout */
+#define SOON	  1000000 /* ns; before any timeout */
 #define MTU_1024  3
 #define ROW	  300 /* packets of a WRITE */
 #define ROW_BYTES (ROW * 1024)

@@ -13,7 +13,7 @@
 #include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
-#define SOON	 1000000 /* before any timeout */
+#define SOON	 1000000 /* ns; before any timeout */
 #define MTU_1024 3
 
 /* Counts packets of some kinds that side `of` has sent, and keeps one value of
@@ -125,8 +125,8 @@ static void nothing_follows_the_refusal_of_a_read(void **state)
 	two_hcas_free(d);
 }
 
-/* A READ with the PSN of an earlier ATOMIC WRITE is no duplicate, and the queue
- * pair forbids READs. */
+/* A READ with the PSN of an earlier ATOMIC WRITE is no duplicate.  The queue
+ * pair forbids READs, so this READ gets no response. */
 static void a_forbidden_read_is_no_duplicate_of_something_else(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);

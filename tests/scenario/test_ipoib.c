@@ -63,7 +63,8 @@ struct host {
 
 struct sa_group {
 	uint8_t mgid[16];
-	uint32_t full, senders; /* bits of hosts */
+	/* sets of hosts: full members, send-only members */
+	uint32_t full, senders;
 };
 
 struct world {
@@ -73,8 +74,8 @@ struct world {
 	uint32_t group_count;
 	struct rng rng;
 	uint64_t now_ms;
-	uint32_t loss;	    /* millionths */
-	uint64_t tables_ms; /* earlier packets to groups are lost */
+	uint32_t loss;	    /* chance in a million that a flight is lost */
+	uint64_t tables_ms; /* packets to groups are lost before this time */
 	bool has_sa;
 };
 
@@ -549,8 +550,9 @@ static void all_hosts_reach_one_another_after_faults(void **state)
 	}
 }
 
-/* Ports go down and up, LIDs change, and the administration forgets groups or
- * is away. */
+/* Makes one change at random, or none: a port goes down, a port comes up with
+ * another LID, or the administration forgets groups, or begins or ceases to
+ * answer. */
 static void disturb_once(struct world *w)
 {
 	struct host *h = &w->hosts[rng_below(&w->rng, HOSTS)];
@@ -606,7 +608,7 @@ static void a_moved_neighbour_is_found_again(void **state)
 	expect_all_reachable(w);
 	set_port(&w->hosts[1], true, 77);
 	pass_time(w, 2000);
-	/* a packet from the new LID tells it */
+	/* host 0 learns the new LID from a packet */
 	w->hosts[1].knows[0] = false;
 	send_to(&w->hosts[1], 0);
 	pass_time(w, 1000);
@@ -661,7 +663,8 @@ static void a_group_that_the_kernel_leaves_is_left(void **state)
 	free(w);
 }
 
-/* A sender that the kernel then makes a member has asked for two states. */
+/* A sender that the kernel later makes a member has joined as a send-only
+ * member and as a full member. */
 static void both_states_of_a_group_are_left(void **state)
 {
 	for (int ends = 0; ends < 2; ends++) {
@@ -687,7 +690,7 @@ static void both_states_of_a_group_are_left(void **state)
 	}
 }
 
-/* The administration has taken a join, but its answer is lost. */
+/* The administration has executed a join, but the answer is lost. */
 static void a_join_without_an_answer_is_left(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));

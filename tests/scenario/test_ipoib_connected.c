@@ -32,7 +32,7 @@ enum {
 struct call {
 	enum { CALL_NONE, CALL_ASKS, CALL_ANSWERS, CALL_OPEN } state;
 	int asker;	 /* the side that has sent the request */
-	uint32_t id[2];	 /* of sides 0 and 1; 0: none */
+	uint32_t id[2];	 /* the connection's IDs at sides 0 and 1; 0: none */
 	uint64_t due_ms; /* when the message arrives */
 	uint8_t data[CONN_DATA_BYTES];
 };
@@ -55,7 +55,7 @@ struct world {
 	struct call calls[CALLS];
 	struct rng rng;
 	uint64_t now_ms;
-	uint32_t faults; /* millionths */
+	uint32_t faults; /* the chance in a million of each fault */
 };
 
 static struct side *other_side(const struct side *s)
@@ -276,9 +276,10 @@ static void step_answered(struct world *w, struct call *c)
 		end_call(w, c);
 }
 
-/* A side that has closed its end tells the other side, unless the message is
- * lost.  Packets of a side that is not told are lost, too, until the retries of
- * that side are exhausted. */
+/* Takes the next step of a call: the request or the answer arrives, or the
+ * connection ends.  If one side has closed its end, the other side learns of
+ * that at a step at which no message is lost; until then packets to the closed
+ * end are lost.  An open connection also breaks at random. */
 static void step_call(struct world *w, struct call *c)
 {
 	bool has_both = c->id[0] && c->id[1];
@@ -404,7 +405,7 @@ static void end_world(struct world *w)
 	free(w);
 }
 
-/* Without faults, large packets pass in both directions. */
+/* Without faults, large and short packets pass in both directions. */
 static void expect_connected(struct world *w)
 {
 	w->faults = 0;

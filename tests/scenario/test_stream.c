@@ -331,8 +331,8 @@ static void run_on(struct joined *j)
 	}
 }
 
-/* Binds a window of side 1, and invalidates the window while side 0 copies by
- * the window's key.  Returns the window. */
+/* Binds a window of side 1, and posts an invalidation of the window while side
+ * 0 copies by the window's key.  Returns the window. */
 static struct mr *begin_invalidation(struct joined *j)
 {
 	struct two_hcas_side *s = &j->d->side[1];
@@ -419,8 +419,9 @@ static uint32_t drained_events(struct joined *j)
 	return j->d->side[0].events[ENGINE_SQ_DRAINED];
 }
 
-/* A READ that was sent is complete when its response has come, and a WRITE
- * after it not earlier.  A request that was not sent yet does not begin. */
+/* A READ that was sent completes when its response has come, and the WRITE
+ * behind the READ completes after that.  A request that was not sent yet does
+ * not begin. */
 static void a_drain_waits_for_the_responses_to_reads(void **state)
 {
 	struct joined j;

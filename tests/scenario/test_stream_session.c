@@ -49,7 +49,8 @@ static void part_joined(struct joined *j)
 	joined_part(j);
 }
 
-/* Puts the messages that side i has to send into its box; returns how many. */
+/* Puts the messages that side i has to send into boxes[i].  Returns how many.
+ */
 static uint32_t fill_box(struct joined *j, int i)
 {
 	struct two_hcas_side *s = &j->d->side[i];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The TCP connection of an iWARP queue pair carries the bytes of completed
- * requests to a peer that reads, even if the queue pair has ended.  The peer is
- * the test. */
+ * requests to a peer that reads, even if the queue pair has ended.  Other cases
+ * are about refused memory, descriptors that the program closes, captures,
+ * cancellation and bursts.  The peer is the test. */
 #include "test.h"
 
 #include <errno.h>
@@ -232,8 +233,8 @@ static void a_full_socket_needs_no_further_memory(void **s)
 	take_down(&w);
 }
 
-/* The queue pair may not enter RTS after stream_set_open.  A peer that had got
- * the reply would take the connection for established. */
+/* After stream_set_open the queue pair may fail to enter RTS.  A peer that had
+ * the reply by then would take the connection for established. */
 static void a_cancelled_connection_has_sent_no_reply(void **s)
 {
 	struct two_hcas_side *side;
@@ -303,7 +304,8 @@ static void deadlines_that_are_close_are_served_together(void **s)
 	take_down(&w);
 }
 
-/* A child of fork that does not call exec has such a copy. */
+/* A child of fork that does not call exec has such a copy of the connection's
+ * descriptor. */
 static void a_copy_of_the_descriptor_wakes_no_thread(void **s)
 {
 	struct wired w;
@@ -477,7 +479,7 @@ static void take_frame(const uint8_t *frame, uint32_t bytes, uint16_t port)
 /* Closes and reads the capture of a connection whose near end had this port. */
 static void read_capture(uint16_t port)
 {
-	size_t at = 60; /* after the section and the interface */
+	size_t at = 60; /* after the blocks of section and interface */
 	uint32_t length, bytes;
 	int fd;
 
@@ -530,7 +532,7 @@ static void a_capture_has_the_bytes_of_both_directions(void **s)
 		assert_int_equal(seen.flags[i], 0x1b); /* FIN SYN PSH ACK */
 }
 
-/* The peer closes while bytes of this side are in its socket. */
+/* The peer closes while bytes of side 0 are unread in the peer's socket. */
 static void a_capture_has_the_reset_of_the_peer(void **s)
 {
 	struct wired w;
