@@ -7,8 +7,8 @@
  *	receiver            posts receives now and then
  *	the main thread     ends the connection in one of several ways
  *
- * Each request ends once, and each message of a successful request arrives.
- * Prints a line for each case.
+ * Each request ends once, except the requests of a destroyed QP, and each
+ * message of a successful request arrives.  Prints a line for each case.
  */
 #include <pthread.h>
 #include <sched.h>

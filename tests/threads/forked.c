@@ -4,6 +4,8 @@
  * ids or allocate device memory, and each child opens the device anew and uses
  * both libraries.  A lock that the parent's thread held at the fork, or an
  * object that was half made, must not stop the child, which has no such thread.
+ * In one case the child closes the device while objects of the parent point to
+ * the context.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -261,7 +263,8 @@ static void a_child_works_while_the_parents_threads_post(void)
 		    "a child while the parent's threads post");
 }
 
-/* In the child: the context, to which the objects point, must stay. */
+/* Closes the device in the child.  The context must stay, since the objects
+ * point to it. */
 static void close_early(struct endpoint *e)
 {
 	int fd = e->ctx->cmd_fd;

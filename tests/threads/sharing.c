@@ -61,9 +61,9 @@ struct meeting {
 struct plan {
 	const char *name;
 	uint32_t links, posters, pollers;
-	bool sends; /* SENDs; else WRITEs */
-	bool shares_receives;
-	bool has_queues; /* each link has a completion queue of its own */
+	bool sends;	      /* SENDs; else WRITEs */
+	bool shares_receives; /* the passive process has one receive queue */
+	bool has_queues;      /* each link has a completion queue of its own */
 };
 
 static struct meeting *meetings;

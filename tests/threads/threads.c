@@ -647,7 +647,7 @@ static void *reset_again_and_again(void *arg)
 	return NULL;
 }
 
-/* Each completion of the other queue pair is polled once. */
+/* Each completion of e[0]'s queue pair, which is not reset, is polled once. */
 static void a_queue_pair_is_reset_under_a_thread_that_polls(void)
 {
 	int flying = 0, got = 0;
