@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests that each file of the build needs no library but glibc's, and starts
-with glibc 2.34, which was released in 2021.
+"""Tests that each file of the build needs no library but adverb's and glibc's,
+and starts with glibc 2.34, which was released in 2021.
 
 The loader refuses a file if a library lacks a symbol version that the file
 names, even if no symbol of that version is used.  So the versions that a file

@@ -48,7 +48,7 @@ def machine_of(path):
 
 def listed(library, listing):
     """Returns the path that the output of `ldconfig -p` has for a library of
-    this processor; None if it has none."""
+    this processor; None if there is none."""
     for line in listing.splitlines():
         name, _, path = line.strip().partition(" => ")
         if name.startswith(library + " ") and \
@@ -72,7 +72,8 @@ def check_listed(report):
 
 def found(library):
     """Returns the path of a vendor library: in the folders where ci/setup
-    unpacked it, or else in the loader's cache; None if it is in neither."""
+    unpacked it, or else in the loader's cache; None if neither has the
+    library."""
     for folder in os.environ.get("DEB_LIBRARIES", "").split(":"):
         path = os.path.join(folder, library)
         if folder and os.path.exists(path):

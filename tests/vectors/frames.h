@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reads the frame files of this folder: `#` starts a comment line; any other
- * line is empty or OPCODE PSN DEST_QPN HEX, blank-separated.
+ * line is empty or OPCODE PSN DEST_QPN HEX, separated by blanks.  OPCODE and
+ * DEST_QPN are hexadecimal, PSN is decimal, and HEX has the frame's bytes.
  */
 #ifndef TESTS_VECTORS_FRAMES_H
 #define TESTS_VECTORS_FRAMES_H
@@ -13,8 +14,8 @@ struct frame {
 	uint8_t opcode;
 	uint32_t psn;
 	uint32_t dest_qpn;
-	size_t len;
-	uint8_t *bytes;
+	size_t len;	/* of bytes */
+	uint8_t *bytes; /* owned by the struct frames */
 };
 
 struct frames {
@@ -22,7 +23,8 @@ struct frames {
 	struct frame *frame;
 };
 
-/* Ends the program with a message if the file cannot be read as described. */
+/* Returns the frames of a file, which the caller frees by frames_free.  Ends
+ * the program with a message if the file cannot be read as described. */
 struct frames frames_load(const char *path);
 void frames_free(struct frames *frames);
 

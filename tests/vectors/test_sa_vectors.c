@@ -17,7 +17,7 @@ enum {
 
 static struct frames all;
 
-/* What is in the answers, in the order of the file. */
+/* The fields of the answers, in the order of the file. */
 static const struct {
 	enum sa_kind kind;
 	uint16_t status, lid;
