@@ -540,7 +540,8 @@ static void ask_cm(struct script *s, uint32_t i, enum cmproto_kind kind,
 }
 
 /* Makes three clients at the beginning: one has a class, so that there is a
- * QP1, one listens, and one has sent a REQ to the listener. */
+ * QP1, one listens, and one has sent a REQ to the listener.  The input says
+ * whether the listener accepts, and whether the caller then establishes. */
 static void make_clients(struct script *s)
 {
 	const struct proto hello = {.magic = PROTO_MAGIC,

@@ -2,9 +2,10 @@
 /*
  * The engine: the input is a program of one-byte commands with operands.  There
  * are two adapters, each with a queue pair of the same service.  The input also
- * decides what becomes of the frames between them.  Forged packets have a right
- * ICRC and a PSN near the expected one, so that the first checks do not drop
- * them.
+ * decides which frames between them are lost, doubled or damaged.  A queue pair
+ * completes no more requests and receives than were posted.  Forged packets
+ * have a right ICRC and a PSN near the expected one, so that the first checks
+ * do not drop them.
  */
 #include "fuzz.h"
 

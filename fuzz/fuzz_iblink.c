@@ -32,7 +32,8 @@ static void try_foreign(const uint8_t *p, size_t size)
 	FUZZ_REQUIRE(memcmp(out + 6, p + 6, (size_t)(inner.bth - p) - 6) == 0);
 }
 
-/* Makes the input a packet whose frame and VCRC are right. */
+/* Makes the input a packet whose frame and VCRC are right.  Returns the length
+ * of the packet, which is up to 3 bytes less than `size`. */
 static size_t mend_frame(uint8_t *p, size_t size)
 {
 	struct lrh lrh;

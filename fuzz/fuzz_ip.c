@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fuzzes hdr/ip, hdr/udp and encap/icrc: the input is an IP packet. */
+/* hdr/ip, hdr/udp and encap/icrc: the input is an IP packet.  An IP header
+ * without options that was parsed is written with the same bytes. */
 #include "fuzz.h"
 
 #include <string.h>

@@ -167,7 +167,8 @@ static void set_port(struct script *s, uint8_t how)
 }
 
 /* Fills in a payload: bytes of the input, to which often the fields of ARP or
- * neighbour discovery are added. */
+ * neighbour discovery are added.  wide: ARP has hardware addresses of 20 bytes,
+ * as on IPoIB; else of 6. */
 static void fill_payload(struct script *s, uint8_t *p, size_t bytes, bool wide)
 {
 	uint8_t how = input_u8(&s->in);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broker/proto: a message with any number of descriptors is accepted or
- * refused, and no descriptor stays open.  The first byte of the input gives the
- * number of descriptors.  If this byte is 128 or more, and the message has the
- * right length, the message also gets the right magic number.
+ * broker/proto: a message with up to MOST descriptors is accepted or refused,
+ * and no descriptor stays open.  The first byte of the input gives the number
+ * of descriptors.  If this byte is 128 or more, and the message has the right
+ * length, the message also gets the right magic number.
  */
 #include "descriptors.h"
 #include "fuzz.h"

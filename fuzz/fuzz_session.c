@@ -36,7 +36,7 @@ struct script {
 };
 
 /* Adds a message of n bytes to the box of side i.  If the box is full, the
- * message is lost, and the session waits for its number for ever. */
+ * message is lost, and the session waits for the message's number for ever. */
 static void add_message(struct script *s, int i, const uint8_t *p, uint32_t n)
 {
 	struct message *m = &s->box[i][s->count[i]];
@@ -224,8 +224,8 @@ static void open_sessions(struct script *s)
 	}
 }
 
-/* Checks that a session keeps at most SESSION_KEPT_MAX bytes, and that after
- * the end of its session each request and each receive has completed once. */
+/* Checks that each session keeps at most SESSION_KEPT_MAX bytes, and that after
+ * the end of both sessions each request and each receive has completed once. */
 static void check_the_end(struct script *s)
 {
 	collect_completions(s);
@@ -245,8 +245,9 @@ static void check_the_end(struct script *s)
 
 /* ---- the start ---- */
 
-/* Gives an end messages that consist of bytes of the input, and checks that the
- * end's start ends. */
+/* Lets one side start a session, gives that side messages that consist of bytes
+ * of the input, and checks that the side waits for nothing after startup_end.
+ */
 static void run_start(struct input_bytes *in)
 {
 	struct startup_offer offer = {.revision = 2,

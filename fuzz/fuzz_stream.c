@@ -201,7 +201,7 @@ static void open_streams(struct script *s)
 	}
 }
 
-/* Checks that after the end of its stream each request and each receive has
+/* Checks that after the end of both streams each request and each receive has
  * completed once. */
 static void check_the_end(struct script *s)
 {

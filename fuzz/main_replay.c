@@ -8,10 +8,12 @@
  *		 [FILE...]
  *
  * A seed is a FILE, a frame of --frames without its first --skip and its last
- * --trim bytes, or BYTES random bytes of --noise.  Each seed is run unchanged
- * first.  Then come runs of mutated seeds.  The seeds, S and the run's number
- * alone decide the input of a run.  If a run crashes, the options that repeat
- * it are printed.
+ * --trim bytes, or BYTES random bytes of --noise.  --dump writes the seeds into
+ * DIRECTORY.  Each seed is run unchanged first.  Then come N runs of mutated
+ * seeds, or as many as begin within SECONDS; the first of these runs has the
+ * number RUN, by default 0.  The seeds, S and the run's number alone decide the
+ * input of a run.  If a run crashes, the options that repeat the run are
+ * printed.
  */
 #include "fuzz.h"
 
