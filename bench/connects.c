@@ -15,7 +15,8 @@
  *	a SEND on each                          counts the numbers
  *	rdma_disconnect for all, DISCONNECTED   destroys what has ended
  *
- * Linked with the system's librdmacm; `adverb run` loads adverb's.
+ * The program is linked with the system's librdmacm; `adverb run` loads
+ * adverb's.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -90,7 +90,7 @@ static unsigned long read_status(const char *path, const char *name)
 	return value;
 }
 
-/* Counts how often all threads of the process except the first have gone to
+/* Returns how often all threads of the process except the first have gone to
  * sleep so far. */
 static unsigned long count_switches(void)
 {

@@ -19,8 +19,9 @@ static void read_all(const struct raw_options *o, char *buffer)
 
 	raw_enter(o, 1);
 	listener = raw_listen(o, 1, "tcp_stream: listen", at);
-	/* after the write of *at: end 0, which acquires *ready before it reads
-	 * *at, would otherwise connect to an address that is not set */
+	/* Release orders the write of *at before the write of *ready.  End 0
+	 * acquires *ready and then reads *at.  Without this order end 0 might
+	 * connect to an address that is not set. */
 	__atomic_store_n(ready, 1, __ATOMIC_RELEASE);
 	fd = accept(listener, NULL, NULL);
 	while (read(fd, buffer, o->bytes) > 0)

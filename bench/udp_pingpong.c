@@ -27,9 +27,9 @@ static void udp_open(const struct raw_options *o, int end)
 	    getsockname(fd, (struct sockaddr *)&self, &size))
 		raw_die("udp_pingpong: socket");
 	at[end] = self;
-	/* after the write of at[end]: the other end, which acquires ready[end]
-	 * before it reads at[end], would otherwise send to an address that is
-	 * not set */
+	/* Release orders the write of at[end] before the write of ready[end].
+	 * End !end acquires ready[end] and then reads at[end].  Without this
+	 * order end !end might send to an address that is not set. */
 	__atomic_store_n(&ready[end], 1, __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&ready[!end], __ATOMIC_ACQUIRE))
 		raw_pause(o);

@@ -219,8 +219,9 @@ static void receive_child(const struct raw_options *o, struct shared *s,
 	    (!o->single && setsockopt(fd, SOL_UDP, UDP_GRO, &yes, 4)) ||
 	    getsockname(fd, (struct sockaddr *)&s->at, &size))
 		raw_die("udp_stream: socket");
-	/* after the write of s->at: the sender, which acquires s->ready before
-	 * it reads s->at, would otherwise send to an address that is not set */
+	/* Release orders the write of s->at before the write of s->ready.  The
+	 * sender acquires s->ready and then reads s->at.  Without this order
+	 * the sender might send to an address that is not set. */
 	__atomic_store_n(&s->ready, 1, __ATOMIC_RELEASE);
 	receive_forever(o, s, fd, to);
 }

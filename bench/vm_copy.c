@@ -61,8 +61,10 @@ int main(int argc, char **argv)
 	if (child == 0) {
 		raw_enter(&o, 1);
 		memset(memory, 2, o.bytes); /* gives the child its own pages */
-		/* after memset: the parent, which acquires *ready, would
-		 * otherwise measure the copying of the child's pages, too */
+		/* Release orders the memset before the write of *ready, which
+		 * the parent acquires before it copies.  Without this order the
+		 * parent might measure the copying of the child's pages, too.
+		 */
 		__atomic_store_n(ready, 1, __ATOMIC_RELEASE);
 		for (;;)
 			pause();

@@ -75,7 +75,7 @@ def wanted(step, patterns):
 
 
 def members(plan):
-    """The steps of a plan (Run.order)."""
+    """Yields the steps of a plan (Run.order)."""
     for member in plan:
         yield from [member] if isinstance(member, steps.Step) else member
 
@@ -144,8 +144,8 @@ class Run:
                 self.step(step, turn)
 
     def order(self, turn):
-        """The steps of one round.  A member of the plan is a step, or a pair of
-        steps, whose order changes from round to round."""
+        """Yields the steps of one round.  A member of the plan is a step, or a
+        pair of steps, whose order changes from round to round."""
         for member in self.plan:
             if isinstance(member, steps.Step):
                 yield member
@@ -171,7 +171,9 @@ def on_lo(maker, quick):
 
 
 def between_users(o, maker, two, left_out):
-    """The steps of two users; opens @two if any of these steps is wanted."""
+    """Returns the steps between two users, for which it opens @two.  Returns
+    none with --quick, if none is wanted, or if two.open() fails; @left_out then
+    has the reason."""
     if o.quick or not any(wanted(step, o.only) for step in
                           steps.between_users(maker, steps.Where("users"))):
         return []
@@ -218,7 +220,7 @@ def measure(o):
 
 
 def described():
-    """The day and the machine."""
+    """Returns the day and the machine, for the head of a report."""
     now = datetime.datetime.now(datetime.timezone.utc)
     return {"date": now.strftime("%Y-%m-%d"), "kernel": platform.release(),
             "cpu": cpu_name(), "cores": len(os.sched_getaffinity(0))}

@@ -143,7 +143,7 @@ def median(values):
 
 
 def ratios(figures, ours, field, other):
-    """One ratio for each round that has the figures for it."""
+    """Returns one ratio for each round that has the figures for a ratio."""
     if other is None:
         return [f[field] for f in figures.get(ours, {}).values()
                 if field in f]
@@ -153,7 +153,8 @@ def ratios(figures, ours, field, other):
 
 
 def judge(figures):
-    """A dictionary for each goal; met is None if the goal was not measured."""
+    """Returns a dictionary for each goal; "met" is None if the goal was not
+    measured."""
     verdicts = []
     for what, ours, field, other, sense, factor in GOALS:
         ratio = median(ratios(figures, ours, field, other))

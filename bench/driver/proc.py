@@ -16,7 +16,8 @@ class Failed(Exception):
 
 
 def cores():
-    """The cores of (client, server)."""
+    """Returns the cores of (client, server), which are one core if there is no
+    second."""
     allowed = sorted(os.sched_getaffinity(0))
     return allowed[0], allowed[1 % len(allowed)]
 
@@ -32,8 +33,8 @@ def free_port():
 
 
 def busy_s():
-    """CPU seconds that all programs of the machine have used so far; time in
-    interrupts does not count."""
+    """Returns the CPU seconds that all programs of the machine have used so
+    far; time in interrupts does not count."""
     with open("/proc/stat", encoding="ascii") as stat:
         user, nice, system = map(int, stat.readline().split()[1:4])
     return (user + nice + system) / os.sysconf("SC_CLK_TCK")
@@ -89,7 +90,8 @@ class Process:
         self.fd = os.pidfd_open(self.child.pid)
 
     def wait(self, seconds):
-        """The program's exit status, or None after @seconds; sets cpu."""
+        """Returns the program's exit status, and sets cpu; or returns None
+        after @seconds."""
         if self.status is not None:
             return self.status
         if not select.select([self.fd], [], [], seconds)[0]:
@@ -152,7 +154,7 @@ def pair(server, client, port, env=None, seconds=120, one_core=False,
          stays=False):
     """Runs a server, then its client once the server listens on @port.  Returns
     the client's output, and the CPU seconds of both and of the bench's
-    broker."""
+    broker.  @stays: the server does not end by itself."""
     here, there = cores()
     served = Broker.cpu_s()
     a = Process(server, {here if one_core else there}, env)

@@ -27,7 +27,8 @@ ROWS = [
 
 
 def row_of(data, what, unit, compared):
-    """One row of the table, or None if a figure or a ratio is missing."""
+    """Returns one row of the table, or None if a figure or a ratio is
+    missing."""
     verdicts = {v["what"]: v for v in data["goals"]}
     found = [verdicts[goal] for goal, _ in compared]
     ours = goals.median([f[found[0]["field"]] for f in data["figures"].get(
@@ -40,7 +41,8 @@ def row_of(data, what, unit, compared):
 
 
 def table(data):
-    """The lines between the two marks, or None if @data lacks a figure."""
+    """Returns the lines between the two marks, or None if @data lacks a
+    figure."""
     rows = [row_of(data, *row) for row in ROWS]
     if None in rows:
         return None

@@ -42,7 +42,8 @@ UNITS = {"GBps": "GB/s", "us": "µs", "Mps": "M/s", "cpu": "s/GB",
 
 
 def spread(rounds, field):
-    """(least, median, most) of one figure, or None."""
+    """Returns (least, median, most) of one figure, or None if no round has
+    it."""
     values = sorted(f[field] for f in rounds.values() if f.get(field))
     if not values:
         return None
@@ -50,7 +51,7 @@ def spread(rounds, field):
 
 
 def curves(figures, series, field):
-    """{name: {size: spread}} of the series that were measured."""
+    """Returns {name: {size: spread}} of the series that were measured."""
     found = {name: {} for name in series}
     for key, rounds in figures.items():
         name, size = key.rsplit("/", 1)
@@ -61,7 +62,8 @@ def curves(figures, series, field):
 
 
 def grid(figures, series, field):
-    """A table of medians: a row for each size, a column for each series."""
+    """Yields a table of medians: a row for each size, a column for each
+    series."""
     c = curves(figures, series, field)
     sizes = sorted({size for one in c.values() for size in one})
     yield ["size", *c]
@@ -71,8 +73,8 @@ def grid(figures, series, field):
 
 
 def others(figures):
-    """A row, with the spread, for each figure that no other table shows, and
-    for the two curves of HOST_LAT that have one size only."""
+    """Yields a head, and a row, with the spread, for each figure that no other
+    table shows, and for the two curves of HOST_LAT that have one size only."""
     yield ["what", "bytes", "median", "least", "most", "unit"]
     shown = set(BW) | set(LAT) | set(HOST_BW) | \
         set(HOST_LAT) - {"shared line", "eventfd"}
@@ -91,7 +93,7 @@ THREADS = re.compile(r"^(\S+) (\S+) (\d+) (threads|processes)$")
 
 
 def thread_series(figures):
-    """{(path, operation, size, kind): {count: spread of the rate}}."""
+    """Returns {(path, operation, size, kind): {count: spread of the rate}}."""
     found = {}
     for key, rounds in figures.items():
         name, size = key.rsplit("/", 1)
@@ -104,9 +106,9 @@ def thread_series(figures):
 
 
 def thread_rows(figures):
-    """A row for each operation: the rate of 1, 2 ... threads, and for each
-    number of threads the ratio to as many processes (the median of the rounds'
-    ratios)."""
+    """Yields a row for each operation: the rate of 1, 2 ... threads, and for
+    each number of threads the ratio to as many processes (the median of the
+    rounds' ratios)."""
     found = thread_series(figures)
     counts = sorted({count for rates in found.values() for count in rates})
     yield ["path", "operation", "size", *["%d threads" % c for c in counts],
@@ -128,9 +130,9 @@ PAYS = 1.05  # a mechanism whose ratios are all smaller is not worth its code
 
 
 def mechanism_rows(figures):
-    """A row for each figure that was measured with a mechanism and without it:
-    the medians, and by how much the mechanism is faster (the median, the least
-    and the most of the rounds' ratios)."""
+    """Yields a row for each figure that was measured with a mechanism and
+    without it: the medians, and by how much the mechanism is faster (the
+    median, the least and the most of the rounds' ratios)."""
     yield ["mechanism", "figure", "size", "with", "without", "unit", "brings",
            "least", "most", ""]
     for key, rounds in figures.items():
@@ -173,7 +175,7 @@ def goal_rows(data):
 
 
 def tables(data):
-    """(heading, rows) of each table of the report."""
+    """Yields (heading, rows) of each table of the report."""
     figures = data["figures"]
     for _, title, field, unit, series in PLOTS:
         rows = list(grid(figures, series, field))
@@ -218,7 +220,7 @@ def machine(data):
 
 
 def show(data):
-    """The lines for stdout."""
+    """Yields the lines for stdout."""
     yield machine(data)
     for heading, rows in tables(data):
         yield ""
@@ -253,7 +255,7 @@ def write_plots(data, folder):
 
 
 def part_of(key):
-    """The part of PERFORMANCE.md that shows the step of @key."""
+    """Returns the part of PERFORMANCE.md that shows the step of @key."""
     if key.startswith("crc32"):
         return "crc"
     if key.startswith(("iwarp ", "stream ")):
@@ -262,7 +264,7 @@ def part_of(key):
 
 
 def part(data, mark):
-    """The figures and goals of one part of PERFORMANCE.md."""
+    """Returns the figures and goals of one part of PERFORMANCE.md."""
     return {**data,
             "figures": {key: rounds for key, rounds in data["figures"].items()
                         if part_of(key) == mark},
@@ -273,7 +275,7 @@ def part(data, mark):
 
 
 def page_part(data, names):
-    """The lines between the two marks of a part of PERFORMANCE.md."""
+    """Returns the text between the two marks of a part of PERFORMANCE.md."""
     text = ["Measured " + machine(data) + ".", ""]
     order = list(tables(data))
     for heading, rows in order[-1:] + order[:-1]:

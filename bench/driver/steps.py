@@ -48,7 +48,7 @@ class Step:
                                              "iwarp")
 
     def missing(self):
-        """The program that this machine lacks, or None."""
+        """Returns the program that this machine lacks, or None."""
         for program in self.needs:
             if not proc.find(program):
                 return program
@@ -195,7 +195,8 @@ class StepMaker:
     # -- hosts of an emulated subnet ----------------------------------------
 
     def between(self, net, server):
-        """A Where whose client is the host NEAR of a chain of switches."""
+        """Returns a Where whose client is the host NEAR of a chain of switches,
+        and whose server is the host @server."""
         return Where(hosts=(net.options(subnet.NEAR), net.options(server)))
 
     def on_subnet(self, series, program, size, *options, env=None):
@@ -214,8 +215,8 @@ class StepMaker:
         return Step(series, size, run, ["opensm", program])
 
     def packet_us(self, net, server, size, env=None):
-        """The CPU time of the fabric for each packet of a stream, with its share
-        of the packets that come back."""
+        """Returns the microseconds of CPU time that the fabric uses for each
+        packet of a stream; the packets that come back count, too."""
         began, count = net.cpu_us(), 20000
         self.perftest("ib_write_bw", size, count, ["-m", "4096"],
                       self.between(net, server), env=env)
@@ -498,7 +499,7 @@ def points(m):
 
 
 def thread_counts():
-    """1, 2, 4 ..., and the number of cores."""
+    """Yields 1, 2, 4 ..., and the number of cores."""
     cores, count = len(os.sched_getaffinity(0)), 1
     while count < cores:
         yield count

@@ -53,8 +53,8 @@ def chain(count):
 
 
 def fat_tree(k):
-    """Returns a topology of three levels of switches with @k ports, k^3/4 hosts
-    below them."""
+    """Returns a topology of three levels of switches with @k ports, and of
+    k^3/4 hosts below them."""
     half, rows = k // 2, []
 
     def node(*words):
@@ -211,8 +211,8 @@ def ibsim_library():
 
 
 def on_ibsim():
-    """ibsim's sockets have fixed abstract names, so it has a network namespace
-    of its own."""
+    """Returns the figures of OpenSM's first sweep on ibsim.  ibsim's sockets
+    have fixed abstract names, so ibsim has a network namespace of its own."""
     library = ibsim_library()
     if not library:
         raise Failed("libumad2sim.so is not installed")

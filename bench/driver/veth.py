@@ -25,7 +25,9 @@ def need_programs():
 
 
 def hold(prefix):
-    """A shell that keeps a namespace alive until the shell's input ends."""
+    """Returns a shell that keeps a namespace alive until the shell's input
+    ends, and that prints "up" when lo is up.  @prefix: the words that make the
+    namespace."""
     return subprocess.Popen(
         [*prefix, "sh", "-c", "ip link set lo up && echo up && read x"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -33,8 +35,8 @@ def hold(prefix):
 
 
 def words_before(holder):
-    """The words that, before a command, make it run in the holder's network
-    namespace."""
+    """Returns the words that, before a command, make the command run in the
+    holder's network namespace."""
     return ["nsenter", "-t", str(holder.pid), "-U", "-n",
             "--preserve-credentials"]
 
@@ -49,7 +51,8 @@ class Loopback:
         self.holder = None
 
     def open(self):
-        """The words before a command; may raise Refused."""
+        """Returns the words that, before a command, make the command run in the
+        namespace; may raise Refused."""
         need_programs()
         self.holder = hold(["unshare", "-Urn"])
         if self.holder.stdout.readline() != "up\n":
@@ -82,7 +85,8 @@ class Veth:
             time.sleep(0.05)
 
     def open(self):
-        """A Where; may raise Refused."""
+        """Returns a Where whose client is in A and whose server is in B; may
+        raise Refused."""
         need_programs()
         self.a = hold(["unshare", "-Urn"])
         self._wait_for_namespace(self.a)
