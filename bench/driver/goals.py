@@ -138,6 +138,8 @@ GOALS = [
 
 
 def median(values):
+    """Returns the median, or None if there are no values.  Of an even number
+    of values, this is the larger of the two middle values."""
     ordered = sorted(values)
     return ordered[len(ordered) // 2] if ordered else None
 

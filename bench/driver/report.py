@@ -43,7 +43,7 @@ UNITS = {"GBps": "GB/s", "us": "µs", "Mps": "M/s", "cpu": "s/GB",
 
 def spread(rounds, field):
     """Returns (least, median, most) of one figure, or None if no round has
-    it."""
+    it.  The median is that of goals.median."""
     values = sorted(f[field] for f in rounds.values() if f.get(field))
     if not values:
         return None
