@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The subnet of a fuzzer. */
+/* The emulated subnet of a harness. */
 #ifndef FUZZ_FABRIC_OF_H
 #define FUZZ_FABRIC_OF_H
 
@@ -9,7 +9,8 @@
 #include "fabric/net.h"
 #include "fuzz.h"
 
-/* Returns the fabric of a net file that is right; the caller frees it. */
+/* Returns the fabric of a net file whose text is right.  The caller frees the
+ * fabric. */
 static inline struct fabric *fabric_of(const char *text)
 {
 	struct net_error error;

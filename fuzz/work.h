@@ -16,7 +16,7 @@ static inline uint32_t work_place(struct input_bytes *in)
 	return v >= 0xfff0 ? v << 16 : v << 3;
 }
 
-/* Has the queue no room for another request? */
+/* Returns whether the queue has no room for another request. */
 static inline bool work_is_full(const struct wq *q)
 {
 	return shared_own(&q->head) - shared_load(&q->tail) >= q->depth;
