@@ -32,6 +32,7 @@ struct end {
 	/* the owner died without a manager, and no manager has been told */
 	bool is_left;
 	bool is_unanswered; /* the end is over without a message of the peer */
+	/* numbers of events; `requests` is not used */
 	unsigned established, ended, requests;
 	struct cm_note note; /* made at the owner's latest event or action */
 };
@@ -71,6 +72,8 @@ static inline struct cm *new_manager(struct world *w)
 	return cm_new(&config, w->now);
 }
 
+/* Makes two managers that listen for SERVICE.  faults: the chance in a million
+ * of each of the faults loss, twice and late. */
 static inline struct world *world_new(uint64_t seed, uint32_t faults)
 {
 	struct world *w = calloc(1, sizeof(*w));
@@ -95,6 +98,7 @@ static inline void world_free(struct world *w)
 	free(w);
 }
 
+/* Puts a message of side `from` on the wire, with a random delay. */
 static inline void put_frame(struct world *w, int from,
 			     const struct cm_frame *f)
 {
@@ -113,6 +117,7 @@ static inline void put_frame(struct world *w, int from,
 	fail_msg("the wire is full");
 }
 
+/* Returns the end with this id, or NULL. */
 static inline struct end *end_of(struct world *w, int side, uint32_t id)
 {
 	for (uint32_t i = 0; i < w->ends[side]; i++)
@@ -160,6 +165,8 @@ static inline void take_event(struct world *w, int side,
 	}
 }
 
+/* Puts the messages of a side on the wire, with the faults of the world, and
+ * takes the events of the side. */
 static inline void drain_side(struct world *w, int side)
 {
 	struct cm_frame f;
@@ -187,6 +194,8 @@ static inline void drain_side(struct world *w, int side)
 	}
 }
 
+/* Begins a connection of a side by a REQ, unless the side has ENDPOINTS ends.
+ */
 static inline void start_connection(struct world *w, int side)
 {
 	struct cm_start s = {.msg = {.kind = CMMSG_REQ,
@@ -320,6 +329,7 @@ static inline void replace_manager(struct world *w, int side)
 		listen_at(w, side);
 }
 
+/* Returns when a manager or a packet is due next, in ns; UINT64_MAX: never. */
 static inline uint64_t next_time(const struct world *w)
 {
 	uint64_t t = UINT64_MAX;
@@ -405,6 +415,7 @@ static inline void check_agreement(struct world *w, uint64_t seed)
 		}
 }
 
+/* Releases all ends.  Nothing is left then. */
 static inline void check_idle(struct world *w, uint64_t seed)
 {
 	for (int s = 0; s < 2; s++) {
@@ -452,6 +463,8 @@ static inline void answer_all(struct world *w)
 	}
 }
 
+/* Runs connections with random actions and faults, and checks their ends.
+ * is_mortal: managers also die. */
 static inline void one_world(uint64_t seed, uint32_t faults, bool is_mortal)
 {
 	struct world *w = world_new(seed, faults);

@@ -6,6 +6,7 @@
 #include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
+/* Returns how many packets both sides have sent so far. */
 static inline uint64_t packets_sent(const struct two_hcas *d)
 {
 	return engine_counters(d->side[0].engine, 0)->tx_packets +

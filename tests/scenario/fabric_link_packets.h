@@ -18,6 +18,7 @@
 
 #define BYTES 1000u
 
+/* Posts a SEND of the BYTES bytes at the offset `from`. */
 static inline void post_send(struct world *w, int side, uint64_t from)
 {
 	two_hcas_send(w->d, side, HCA_WR_SEND, from, BYTES, 0);
@@ -90,6 +91,8 @@ static inline void assert_completes(struct world *w, int side, uint32_t status)
 	assert_int_equal(c.status, status);
 }
 
+/* A SEND of the other side has arrived: its bytes from the offset `from` are at
+ * the offset `to`. */
 static inline void assert_received(struct world *w, int side, uint64_t to,
 				   uint64_t from)
 {

@@ -21,7 +21,10 @@
 /* The socket at which the fabric listens. */
 extern char fabric_peer_path[];
 
-/* The fault of the test's fabric. */
+/* The fault of the test's fabric: in the answer about the data ends (from
+ * NUMBERS_DIFFER), the ports (from LID_IS_MULTICAST), the adapter (from
+ * IS_SWITCH) or the rings (from RING_WITHOUT_FILE).  DATA_NUMBER_MAX is 1022.
+ */
 enum wrong {
 	RIGHT,
 	NUMBERS_DIFFER,
@@ -35,7 +38,7 @@ enum wrong {
 	MTU_IS_6,
 	IS_SWITCH,
 	FIRST_PORT_IS_0,
-	HANGS_UP,
+	HANGS_UP, /* closes the connection when asked for a data end */
 	RING_WITHOUT_FILE,
 	RING_IS_PIPE,
 	RING_IS_SHORT,

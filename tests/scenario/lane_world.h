@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A subnet for the scenarios of lanes: the test writes its topology and its
- * forwarding tables.  Adapter number n, from 0, has the LID n + 1.  All
- * links are active, HOQLife is without limit, and SL n is on VL n modulo 8. All
+ * A subnet for the scenarios of lanes: the test writes the topology and the
+ * forwarding tables.  Adapter number n, from 0, has the LID n + 1.  All links
+ * are active, HOQLife is without limit, and SL n is on VL n modulo 8.  All
  * packets have 128 bytes, which are 2 blocks, so an input buffer has room for
  * LANE_WORLD_FIT packets.
  */
@@ -34,6 +34,7 @@ struct lane_world {
 	uint32_t sent; /* packets; the number of each is in the packet */
 };
 
+/* Returns port `number` of the node `name`. */
 static inline struct port *lane_world_port(const struct lane_world *w,
 					   const char *name, int number)
 {
@@ -66,6 +67,7 @@ static inline void lane_world_add_host(struct lane_world *w, struct node *node)
 	assert_non_null(w->ends[i]);
 }
 
+/* Makes the subnet whose net file has this text.  lane_world_fini frees it. */
 static inline void lane_world_init(struct lane_world *w, const char *text)
 {
 	struct net_error error;
@@ -102,13 +104,15 @@ static inline void lane_world_route(const struct lane_world *w,
 	fabric_find(w->f, name)->lft[to + 1] = number;
 }
 
+/* Moves the time ms milliseconds forward, and runs the fabric. */
 static inline void lane_world_turn(struct lane_world *w, uint64_t ms)
 {
 	w->now_ms += ms;
 	fabric_turn(w->f, w->now_ms);
 }
 
-/* Sends a packet, whose number is w->sent, without a turn. */
+/* Sends a packet, whose number is w->sent, from adapter `from` to adapter `to`,
+ * without a turn. */
 static inline void lane_world_send(struct lane_world *w, uint32_t from,
 				   uint32_t to, uint8_t sl)
 {
