@@ -19,8 +19,8 @@ COUNTERS = "/sys/class/infiniband/rxe0/ports/1/hw_counters"
 
 
 class Peer:
-    """A driver of the guest, its device, and the device of adverb that works
-    with it."""
+    """A driver of the guest, the driver's device, and the device of adverb that is
+    the peer of that device."""
 
     def __init__(self, name, **environment):
         self.name = name
@@ -46,6 +46,7 @@ class Both:
             ours.output, theirs[1], seen)
 
     def lines(self, _side):
+        """Returns the lines of the client, as check_rows() asks for them."""
         return self.client.splitlines()
 
 
@@ -139,6 +140,8 @@ class Ends:
         expect(not moved, "rxe counts errors: " + ", ".join(moved), r)
 
     def wait_there(self, condition):
+        """Waits until the shell command @condition succeeds in the guest, or 6000
+        calls of it have failed."""
         self.vm.run("n=0; until %s || [ $n = 6000 ]; do usleep 20000; "
                     "n=$((n+1)); done" % condition, HANG)
 
@@ -246,7 +249,8 @@ class Ends:
         return process
 
     def cm(self, server, client, direction, six=False, stays=False, **env):
-        """Runs a tool of rdma_cm; the server's address is put into both lines.
+        """Runs a tool of rdma_cm; the server's address replaces %(at)s in both
+        commands.  Returns a Both.
 
         A server that @stays serves until it is killed."""
         if direction == self.peer.directions[0]:
@@ -275,9 +279,10 @@ class Ends:
         return self.end(process, theirs)
 
     def perftest_cm(self, argv, direction, six=False, **more):
-        """Runs perftest -R.  Its server listens twice, and the second time
-        only after it has told the client to connect: pace.c holds the client
-        until then.  The client itself retries, but for a second only."""
+        """Runs perftest -R.  Its server listens twice, and the second time only
+        after it has told the client to connect: pace.c holds the client's second
+        rdma_connect until the server listens again.  The client itself retries, but
+        for a second only.  Returns a Both."""
         port = next(self.ports)
         argv = [*argv, "-R", "-p", str(port)]
         there = "/tmp/%d" % port

@@ -27,7 +27,7 @@ TC = shutil.which("tc", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
 HERE, THERE = "10.77.0.1", "10.77.0.2"
 HERE6, THERE6 = "fd77::1", "fd77::2"
 MAC, MAC_THERE = "02:00:00:00:77:01", "02:00:00:00:77:02"
-AGENT = 5000
+AGENT = 5000  # the TCP port of guest/agent.c
 BOOT_SECONDS = 400
 
 
@@ -104,7 +104,8 @@ class Command:
 
     def wait(self, seconds):
         """Returns (exit status, output); the status is 124 if the command runs
-        longer than `seconds`."""
+        longer than `seconds`, or if the guest or the agent ends before the command
+        does."""
         until = time.monotonic() + seconds
         while self.read(until):
             pass
@@ -159,7 +160,7 @@ class Guest:
                 print("note: the guest is started again: %s" % why, flush=True)
 
     def begin(self, mtu):
-        """Starts qemu, which ends with this process, however that ends."""
+        """Starts qemu, which ends with this process, however this process ends."""
         tsc = subprocess.run([os.path.join(WORK, "tsc")], check=True,
                              stdout=subprocess.PIPE, text=True).stdout
         self.machine = subprocess.Popen(

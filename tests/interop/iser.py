@@ -26,7 +26,8 @@ FEW, MANY = "512 4096", "512 4096 65536 1048576"
 # share the ports, so this listener gets another port.
 TGTD = ["tgtd", "-f", "--iscsi", "portal=127.0.0.1:3261", "--iser",
         "pool_sz_mb=32"]
-# The target fetches what is written by READs, and returns what is read by WRITEs.
+# The target READs the data that the initiator writes to the disk, and WRITEs the
+# data that the initiator reads from the disk.
 TARGET_SENDS = {"READ", "WRITE", "SEND"}
 
 
@@ -45,8 +46,8 @@ class Iser:
 
     @contextlib.contextmanager
     def attached(self, address):
-        """The guest's kernel has a disk of the target at @address, whose name
-        is returned."""
+        """Attaches the guest's kernel to the target at @address for the time of a
+        `with` statement.  Yields the name of the disk."""
         try:
             yield self.block("attach %s %s" % (address, TARGET)).split()[-1]
         finally:
@@ -54,7 +55,8 @@ class Iser:
 
     @contextlib.contextmanager
     def exported(self, parameters=""):
-        """The guest's kernel is a target."""
+        """Makes the guest's kernel a target for the time of a `with` statement.
+        @parameters: those of the target."""
         self.block("export %s %s %s" % (THERE, TARGET, parameters))
         try:
             yield
@@ -67,7 +69,8 @@ class Iser:
 
     @contextlib.contextmanager
     def tgtd(self, disk, env):
-        """tgtd on adverb exports the file @disk."""
+        """Runs tgtd on adverb, which exports the file @disk, for the time of a
+        `with` statement."""
         ipc = self.t.path("tgt")
         process = self.t.start(self.ends.here(TGTD), env=self.ends.environment(
             TGT_IPC_SOCKET=ipc, **env))
@@ -98,7 +101,8 @@ class Iser:
                "does not have")
 
     def initiator(self, argv, want, env):
-        """Runs a program over libiscsi, which prints @want."""
+        """Runs a program over libiscsi.  Expects that the program succeeds and
+        prints @want."""
         self.t.need(argv[0])
         # QEMU has a loop of its own, and loads libiscsi where pace.c cannot
         # find it.
@@ -129,7 +133,8 @@ class Iser:
                "the disk has other bytes than were written")
 
     def alone(self):
-        """The guest's kernel is the initiator and the target."""
+        """Runs block storage in the guest, whose kernel is the initiator and the
+        target.  Returns 0 and the output, or 1 and the output if it fails."""
         try:
             with self.exported(), self.attached(THERE) as name:
                 return 0, self.block("check %s %s %s" % (name, FEW, MANY))
@@ -138,8 +143,9 @@ class Iser:
 
     @contextlib.contextmanager
     def captured(self, target):
-        """Expects that tshark finds nothing wrong with the frames; those of the
-        target have the MAC address @target."""
+        """Captures the frames of a `with` statement.  Expects that tshark finds
+        nothing wrong with the frames, and that the target, whose MAC address is
+        @target, sends all of TARGET_SENDS."""
         sniffer = sniff.Sniffer("lab0", self.t.path("frames.pcap"))
         try:
             yield

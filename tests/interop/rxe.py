@@ -35,7 +35,9 @@ DIRECTIONS = RXE.directions
 
 def tool(argv, what="", clean=True, capture=False, six=False,
          timeout=NEVER, mtu=1500):
-    """Adds a case for each direction; @clean: rxe must count no error."""
+    """Adds a case for each direction.  @what: the end of the case's name.  @clean:
+    rxe must count no error.  @capture: the frames are judged, too.  @six: over IPv6.
+    @timeout: as in Ends.tool().  @mtu: of the link, in bytes."""
     for direction in DIRECTIONS:
         def body(direction=direction):
             path = t.path("frames.pcapng")
@@ -78,9 +80,10 @@ def perftest():
 # With several QPs, -n is a multiple of -t: otherwise perftest may stop polling
 # before it has posted all requests, and then waits for ever.
 #
-# No latency test with SENDs has -e.  Its two CQs share one channel, and perftest
-# believes that each event is the one that it waits for.  rxe completes a receive
-# before it acknowledges, so the event of the peer's next message may come first.
+# No latency test with SENDs has -e.  The two CQs of such a test share one channel,
+# and perftest takes each event for the one that perftest waits for.  rxe completes a
+# receive before it acknowledges, so the event of the peer's next message may come
+# first.
 OPTIONS = [
     ["ib_write_bw", "-q", "4", "-t", "4", "-s", "4096", "-n", "64"],
     ["ib_send_lat", "-s", "64", "-I", "64", "-n", "50"],
@@ -281,8 +284,9 @@ def multicast(direction):
 
 
 def meet_members(direction, argv, began):
-    """Has both members of multicast() hear a sender.  The commands of the guest
-    are in @began, which already has rxe's member."""
+    """Waits until both members of multicast() have joined, runs a sender, and
+    expects that both members succeed.  The commands of the guest are in @began,
+    which already has rxe's member."""
     there = began[0]
     expect(there.wait_for("joined dgid", HANG), "rxe's member does not join")
     ours = t.start(ends.here(["stdbuf", "-oL", *argv, HERE]))
@@ -379,8 +383,9 @@ def signal_session(process, what):
 
 def foreign_ids(six):
     """The ids in rxe's IPv4 headers count up, and rxe sends no UDP checksum.  The
-    ids that our end sees jump after rxe was silent, and after our end has not
-    read for a while.  adverb must not drop a packet as damaged because of that."""
+    ids that our end sees jump after rxe was silent, and after our end has not read
+    for a while.  adverb must not drop a packet as damaged because of its id or its
+    checksum."""
     before = ends.counters()
     ours, theirs = under_way("from rxe", ["ib_send_lat", "-u", str(NEVER)], six)
     try:

@@ -77,7 +77,8 @@ def judged(body, alone):
 def case(name, body, program, alone, parameters="", mpa="",
          directions=DIRECTIONS):
     """Adds a case for each of @directions.  @parameters: siw's; @mpa: ADVERB_MPA's;
-    body(direction, environment) runs it, alone() with siw alone."""
+    body(direction, environment) runs the case, and alone() runs the same programs
+    with siw at both ends."""
     how = ["siw's " + parameters] if parameters else []
     how += ["ADVERB_MPA=" + mpa] if mpa else []
     for direction in directions:
@@ -256,8 +257,9 @@ def perftests():
 
 # ---- how the ends start MPA ----
 
-# siw's parameters, ADVERB_MPA; what is agreed on, to siw and from siw: CRC,
-# revision, whether the model is peer to peer.
+# Each row has siw's parameters, ADVERB_MPA, and what the ends agree on in the
+# directions TO and FROM: whether there is a CRC, the revision, and whether the model
+# is peer to peer.
 STARTS = [
     ("", "", (True, 2, True), (True, 2, False)),
     ("", "nocrc", (False, 2, True), (False, 2, False)),
@@ -280,8 +282,8 @@ CLIENT = {"READ response", "SEND"}
 
 
 def start_once(direction, env, agreed):
-    """Runs rping once.  Expects in the captured frames what both ends shall
-    have agreed on, and that tshark finds nothing wrong with the frames."""
+    """Runs rping once.  Expects that the captured frames show the agreement @agreed
+    (see STARTS), and that tshark finds nothing wrong with them."""
     sniffer = sniff.Sniffer("lab0", t.path("frames.pcap"))
     try:
         r = ends.cm(*RPING, direction, **env)
@@ -298,7 +300,7 @@ def start_once(direction, env, agreed):
     expect(bool(crcs) == agreed[0], "%d FPDUs have a CRC" % crcs, r)
     server, client = (MAC, MAC_THERE) if direction == FROM else (MAC_THERE, MAC)
     for mac, want in (server, SERVER), (client, CLIENT):
-        # SENDs that cause an event are another opcode
+        # "SEND, solicited" counts as a SEND
         kinds = {code.split(",")[0] for code in seen.get(mac, ())}
         expect(want <= kinds, "%s sends %s" % (mac, sorted(kinds)), r)
     os.unlink(sniffer.path)
@@ -373,8 +375,8 @@ def meeting(name, server, client, six=False, wrap=None, **starts):
 
 
 def on_bad_link(body):
-    """Runs the case over a link that loses, delays and reorders the packets
-    that the guest sends."""
+    """Returns a body that runs @body over a link that loses, delays and reorders the
+    packets that the guest sends."""
     def run(direction, env):
         vm.run("/sbin/tc qdisc replace dev eth0 root netem limit 10000 "
                "loss 1% delay 2ms reorder 25% 50%")
@@ -386,7 +388,8 @@ def on_bad_link(body):
 
 
 def explained(body):
-    """Expects that our client is told why its READ fails."""
+    """Returns a body that also expects that adverb prints why our client's READ
+    fails."""
     def run(direction, env):
         r = body(direction, env)
         if direction == TO:

@@ -5,12 +5,12 @@ both ends run in one guest.
 
     speed.py [--siw] [--build DIR] [--rounds N] [--only WORD] [--docs]
 
-Prints a table; --docs writes that of rxe into docs/perf/vm.md.  For each row
-adverb and the kernel run N times, in turns, and the table has the medians.  rxe and
-siw use the guest's own address.  adverb uses lo in a network namespace of its own,
-and sends packets.  adverb and rxe have a path MTU of 4096; adverb and siw have TCP
-connections over lo, without CRC.  The guest's CPU is emulated: the figures compare adverb and the
-kernel, and say nothing about a real machine."""
+Prints a table; --docs writes that of rxe into docs/perf/vm.md.  For each row adverb
+and the kernel run N times, in turns, and the table has the medians.  rxe and siw use
+the guest's own address.  adverb uses lo in a network namespace of its own, and sends
+packets.  adverb and rxe have a path MTU of 4096; adverb and siw have TCP connections
+over lo, without CRC.  The guest's CPU is emulated: the figures compare adverb and
+the kernel, and do not hold for a real machine."""
 
 import argparse
 import os
@@ -98,7 +98,8 @@ def line(side, kind, tool, size, more, port):
                  "usleep 20000; n=\\$((n+1)); done" % port)
         client = end + " " + address
     if kind != CM and device.endswith("-R"):
-        # pace.c lets the client connect a second time when the server listens.
+        # pace.c holds the client's second rdma_connect until the server listens a
+        # second time.
         before = ("touch /tmp/{0}; ln -s {0}.listens /tmp/{0}.connect; export "
                   "LD_PRELOAD=/pace.so PACE=/tmp/{0}; ").format(port)
     return before + "%ssh -c \"%s >/tmp/server 2>&1 & %s; %s; wait\"" % (

@@ -19,8 +19,9 @@
 
 #define PORT 5000
 
-/* Reads a line, without its newline, into `line`, of `size` bytes.  Returns its
- * length, which is 0 if the line is empty or the client has sent nothing. */
+/* Reads a line, without its newline, into `line`, of `size` bytes; a longer
+ * line is cut.  Returns the length of the text, which is 0 if the line is empty
+ * or the client has sent nothing. */
 static size_t read_line(int fd, char *line, size_t size)
 {
 	size_t n = 0;
@@ -32,7 +33,8 @@ static size_t read_line(int fd, char *line, size_t size)
 }
 
 /* Copies the output of the command to the client until the command ends.  Kills
- * the command if the client closes the connection. */
+ * the command if the client closes the connection or a write to the client
+ * fails. */
 static void copy_output(int fd, int from, pid_t child)
 {
 	struct pollfd p[2] = {

@@ -42,13 +42,17 @@
 
 /* The message in which an end names its memory to the other end. */
 struct memory {
-	uint64_t at;
-	uint32_t key;
+	uint64_t at;  /* the address of the end's room.sink */
+	uint32_t key; /* the rkey of the end's memory */
 };
 
 /* The registered memory of an end, which is one region. */
 struct room {
+	/* in: the first receives.  out: short messages to the other end. */
 	char in[RECEIVES][SHORT], out[SHORT];
+	/* source: the bytes of SENDs and WRITEs, and where READs put theirs.
+	 * landing: the receive of a message of data.  sink: the other end
+	 * WRITEs and READs here. */
 	uint8_t source[BIG], landing[BIG], sink[BIG];
 };
 
@@ -59,10 +63,10 @@ static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static struct room *mem;
 static struct memory peer;
-static unsigned flushed;   /* completions with a flush error */
-static unsigned done[256]; /* by opcode: completions not awaited yet */
-static uint32_t got_bytes; /* of the last message */
-static bool is_error_due;
+static unsigned flushed;	  /* completions with a flush error */
+static unsigned done[256];	  /* by opcode: completions not awaited yet */
+static uint32_t got_bytes;	  /* of the last message */
+static bool is_error_due;	  /* an error of a request is no failure */
 static enum ibv_wc_status failed; /* the first status that was an error */
 
 static void __attribute__((format(printf, 1, 2), noreturn))
