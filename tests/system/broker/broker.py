@@ -468,9 +468,9 @@ t.case("a broker that may have 20 files open serves, or names the limit", withou
 
 
 def as_a_thread(argv, more):
-    """A thread of the first program is the broker, and the program prints once
-    why.  If that program ends first, a thread of the second program is the
-    next broker."""
+    """Returns a case: a thread of the first program is the broker, and the program
+    prints once why.  If that program ends first, a thread of the second program is
+    the next broker."""
     def body():
         t.need(argv[0])
         r = t.pair(argv, **more)

@@ -15,9 +15,8 @@ granted, and a line for each failure:
 
 - The memory of a program grew by more than is allowed.
 - More than a tenth of her frames could not be sent.
-- After many connections to brokers she has sent nothing of a kind, or has been
-  granted, or has given back, no class or no listener, or no broker's memory was
-  measured.
+- After many connections to brokers a count of what she sends, is granted or gives
+  back is still 0, or no broker's memory was measured.
 - After many connections to root's broker, that broker has granted her neither a class
   nor a listener.
 - A REQ that she forged in the name of this host reached her own listener.
@@ -149,8 +148,9 @@ class Mad:
         return self.frame(head + body + bytes(232 - len(body)))
 
     def request(self, source, target, port):
-        """Returns a complete REQ, for @port, at which she listens herself, or,
-        if @port is 0, for a port at which no suite listens."""
+        """Returns a complete REQ from @source to @target.  The REQ is for @port, at
+        which she listens herself, or, if @port is 0, for a port at which no suite
+        listens."""
         service = 0x1060000 | (port or self.rng.randrange(1, 1024))
         body = bytearray(232)
         struct.pack_into("!I4xQQ", body, 0, self.rng.getrandbits(32), service,
@@ -347,7 +347,7 @@ class Broker:
         lent = [s.fileno()] * self.rng.randrange(6)
         try:
             socket.send_fds(s, [text], lent)
-        except PermissionError:  # since Linux 6.16 the broker refuses them
+        except PermissionError:  # since Linux 6.16 the broker refuses descriptors
             s.send(text)
         self.count("messages")
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A program in the place of adverbd that does not do adverbd's work.  The name
- * under which a program starts it (broker/start.h) selects what it does
- * instead.  Each run adds a line to the file NAME.runs beside this program: the
- * id of the process that started it, and that created the listening socket.
+ * under which a program starts misfit (broker/start.h) selects what misfit does
+ * instead.  Each run adds a line to the file PATH.runs, where PATH is the path
+ * by which misfit was started: the id of the process that started misfit and
+ * created the listening socket.
  *
  *	message	  prints why it fails, as adverbd does, and ends
  *	escape	  prints 100 long lines with control characters

@@ -676,7 +676,7 @@ case("adverb-sim is missing", incomplete(
 
 
 def simulator_that_cannot_run():
-    """No right to execute the simulator."""
+    """The user has no right to execute the simulator."""
     place = folder("simulator")
     for file in "tools/adverb", "sim/adverb-sim":
         os.makedirs(os.path.join(place, os.path.dirname(file)))

@@ -117,8 +117,8 @@ def a_forged_tree():
 
 
 def a_free_name():
-    """Of the names that Anna's folder may have, it gets the first that no
-    other user has taken."""
+    """Anna's folder gets the first of its possible names that no other user has
+    taken."""
     r = lab("evil 'mkdir /tmp/adverb-%d; ln -s /mnt/kept /tmp/adverb-%d-1'\n"
             "as %d %s\nls -ld /tmp/adverb-%d-2\n%s" %
             (ANNA, ANNA, ANNA, LOOK, ANNA, KEPT))

@@ -368,6 +368,8 @@ def a_dead_broker_leaves_nothing():
         client.communicate()
 
 
+# Listens at an address of the broker, and prints what each client sends, except
+# mallory.py.
 FAKE = """
 import socket, struct, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -391,6 +393,7 @@ while True:
 """
 
 
+# Sends the broker 100 empty messages, each with four descriptors of a file.
 EMPTY = """
 import socket, sys
 for _ in range(100):
@@ -769,7 +772,7 @@ def one_port_space():
 
 
 def a_low_port_is_roots():
-    """Of these two users only root may bind a port below 1024, as with the kernel.
+    """Only root, and not Anna, may bind a port below 1024, as with the kernel.
     Root's broker serves Anna, too."""
     t.need("rping")
     ready, theirs = os.pipe()
