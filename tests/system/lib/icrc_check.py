@@ -81,7 +81,8 @@ def frames_of(data):
 
 
 def ip_of(link, frame):
-    """Returns the frame from its IP header on, or None if it has none."""
+    """Returns the frame from its IP header on, or None if its Ethernet type is not
+    IP or its link type is not known."""
     if link == LINK_ETHERNET:
         at = 12
         while frame[at:at + 2] in (b"\x81\x00", b"\x88\xa8"):

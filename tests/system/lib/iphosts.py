@@ -24,9 +24,9 @@ def use(suite):
 
 
 class Suite(system.Suite):
-    """A fabric does not serve the user ID of nobody, which all unmapped users of
-    a user namespace share.  Where the programs would run as nobody, they run as
-    user 1000 of a user namespace instead."""
+    """A fabric does not serve the user ID of nobody, which all unmapped users of a
+    user namespace share.  Where the programs would run as nobody, or as root of a
+    user namespace, they run as user 1000 of a user namespace instead."""
 
     def unprivileged(self, argv):
         if os.geteuid() in (0, NOBODY):
@@ -35,7 +35,8 @@ class Suite(system.Suite):
         return super().unprivileged(argv)
 
 
-# Runs commands in the network namespace of a host, one after another.
+# Runs commands in the network namespace of a host, one after another.  The argument
+# is the descriptor of a socket, which brings the commands and takes the results.
 AGENT = """
 import json, socket, subprocess, sys
 with socket.socket(fileno=int(sys.argv[1])) as s:
@@ -175,7 +176,8 @@ def hosts(f, *names):
 
 
 def start_interfaces(all_hosts, *words):
-    """Starts adverb ipoib on each host: 10.9.0.1 and fd00::1, and so on."""
+    """Starts adverb ipoib on each host.  The first host has the addresses 10.9.0.1
+    and fd00::1, the next host 10.9.0.2 and fd00::2.  @words: further arguments."""
     for i, host in enumerate(all_hosts, 1):
         host.begin(t.adverb, "ipoib", "--background", "--address",
                    "10.9.0.%d/24" % i, "--address", "fd00::%d/64" % i, *words)

@@ -15,8 +15,9 @@ static bool is_thread(const char *name)
 }
 
 /* Is fd a UDP socket?  adverb keeps a socket for each peer to which adverb
- * sends.  adverb closes a socket that was not used for ten seconds, and only
- * when adverb needs a socket for another peer, so these sockets are no leak. */
+ * sends.  adverb closes such a socket only when adverb needs a socket for
+ * another peer and the old socket was not used for ten seconds, so these
+ * sockets are no leak. */
 static bool is_datagrams(int fd)
 {
 	int type = 0, domain = 0;

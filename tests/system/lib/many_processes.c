@@ -40,15 +40,14 @@
 #include <unistd.h>
 
 enum {
-	BYTES = 256,
-	LATEST_US = 25000,
-	LEFT_MS = 60000,
-	ALARM_S = 240,
-	/* with this many processes or more, each sleeps between polls */
-	SLEEP_FROM = 100,
-	REST_US = 20000,
-	HUB_REST_US = 1000,
-	SETTLED_S = 10,
+	BYTES = 256,	   /* of a message */
+	LATEST_US = 25000, /* the kill comes at most so long after the fork */
+	LEFT_MS = 60000,   /* limit for the end of dead peers' objects */
+	ALARM_S = 240,	   /* SIGALRM ends a process that runs so long */
+	SLEEP_FROM = 100, /* with so many processes, each rests between polls */
+	REST_US = 20000,  /* such a rest */
+	HUB_REST_US = 1000, /* such a rest of the first process of a hub */
+	SETTLED_S = 10,	    /* limit for the threads to become idle */
 };
 
 /* Unless @good, prints @what, the error of errno and the process ID, and ends
@@ -170,7 +169,8 @@ static void connect_qp(struct ibv_qp *qp, const struct endpoint_address *self,
 
 struct shared_run {
 	pthread_barrier_t all;
-	int processes, qps; /* qps: of one process, at most */
+	/* processes: how many.  qps: the most queue pairs of a process. */
+	int processes, qps;
 	bool is_hub, stops_broker, idles;
 	/* began_s: when the program began.  opened_s: when all processes had
 	 * opened the device.  took_s: how long process 0 waited for the last of
@@ -420,7 +420,8 @@ static int run_process(struct shared_run *c, int me)
 	return 0;
 }
 
-/* Runs the test that @what names: pairs, idle, hub or stop-broker. */
+/* Runs the test that @what names: pairs, idle, hub or stop-broker.  Returns 1
+ * if a process has failed or an idle process has woken up, otherwise 0. */
 static int run_at_once(const char *what, int processes, int qps)
 {
 	size_t count = (size_t)processes * (size_t)qps;

@@ -37,7 +37,8 @@ def crc32c(data):
 
 def read_fpdu(stream, at, has_markers):
     """Returns the FPDU at the index `at`, markers and CRC included, whether its
-    markers are right, and the index of its end; None: the stream ends before."""
+    markers are right, and the index of its end.  Returns None if the stream ends
+    before the FPDU does."""
     fpdu, begin, size, seen, is_right = b"", None, 2, 0, True
     while seen < size:
         if has_markers and at % STRIDE == 0:

@@ -25,9 +25,9 @@ CLONE_NEWNET = 0x40000000
 
 
 def enter(as_root=False):
-    """Runs this script again inside namespaces of its own.  @as_root: root of
-    the machine stays root of the machine there, so that it can mount a /sys of
-    the namespace."""
+    """Runs this script again inside namespaces of its own; ends it with a skipped
+    case if no namespace can be made.  @as_root: root of the machine stays root of
+    the machine there, so that it can mount a /sys of the namespace."""
     if os.environ.get("TEST_NETLAB") or "--list" in sys.argv:
         return
     for tool in "unshare", "nsenter", "ip":
@@ -99,7 +99,8 @@ class Lab:
                       "%s gets no link-local address" % name)
 
     def wait(self, done, why, seconds=HANG):
-        """@why: a text, or a function that returns one after the wait."""
+        """Waits until done() is true; fails with @why after @seconds.  @why: a text,
+        or a function that returns one after the wait."""
         end = time.monotonic() + seconds
         while not done():
             if time.monotonic() >= end:
@@ -169,7 +170,8 @@ class Lab:
         return False
 
     def counter(self, side, table, prefix, name):
-        """Returns a counter of a file in the side's /proc/net."""
+        """Returns the counter @name of the file @table in the side's /proc/net,
+        whose two lines with that counter begin with @prefix."""
         pid = self.there.pid if side == "there" else "self"
         with open("/proc/%s/net/%s" % (pid, table)) as f:
             names, figures = [line.split() for line in f
@@ -182,16 +184,17 @@ class Lab:
         return self.counter(side, "snmp", "Udp:", "OutDatagrams")
 
     def messages(self, side):
-        """Returns how many messages to QP1 the side has sent over IPv4, if it
-        sends nothing else.  A message has 280 bytes.  What datagrams() counts as
-        one datagram may have several messages, and has 28 bytes of headers."""
+        """Returns how many messages to QP1 the side has sent over IPv4, if it sends
+        nothing else.  A message has 280 bytes.  A datagram, as datagrams() counts
+        them, may carry several messages, and has 28 bytes of headers."""
         sent = self.counter(side, "netstat", "IpExt:", "OutOctets")
         return (sent - 28 * self.datagrams(side)) / 280
 
     def begin(self, server, client, timeout=HANG, server_env=None,
               client_env=None, client_side="there"):
-        """Starts both ends of a tool, the server in `here`; `%` in an argument
-        stands for a port.  Returns both processes."""
+        """Starts both ends of a tool: the server in `here`, and, when the server
+        listens, the client in @client_side.  `%` in an argument stands for a port.
+        Returns both processes."""
         self.port += 1
         port = str(self.port)
         self.t.need(server[0])
@@ -222,9 +225,9 @@ class Lab:
 
     @contextlib.contextmanager
     def one_to_many(self, client, servers, rounds, **env):
-        """Runs @servers targets in `here`, and in namespace @client a writer,
-        which writes to each target in each of @rounds.  Yields the writer when
-        all requests are acknowledged, or when a process has ended."""
+        """Runs @servers targets in `here`, and in namespace @client a writer, which
+        writes to each target in each of @rounds rounds.  Yields the writer when all
+        requests are acknowledged, or when a process has ended."""
         program = self.t.program("one_to_many")
         folder = self.t.path("one_to_many")
         shutil.rmtree(folder, ignore_errors=True)

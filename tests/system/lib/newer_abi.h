@@ -43,8 +43,10 @@ struct newer_dmah_attr {
 	uint8_t ph, tph_mem_type;
 };
 
+/* Types of a completion counter. */
 enum { NEWER_WRS, NEWER_BYTES };
 
+/* Operations that a completion counter counts, for op_mask. */
 enum {
 	NEWER_SEND = 1 << 0,
 	NEWER_RECV = 1 << 1,

@@ -23,7 +23,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST = 256, SMALL = 700, LARGE = 5000, PATIENCE_S = 100, TURN_US = 500 };
+enum {
+	MOST = 256,	  /* targets */
+	SMALL = 700,	  /* bytes of three messages of a round */
+	LARGE = 5000,	  /* bytes of the fourth message of a round */
+	PATIENCE_S = 100, /* limit of a process */
+	TURN_US = 500	  /* from one look for a file to the next */
+};
 
 static const char *folder;
 
@@ -61,8 +67,8 @@ static void await_address(const char *what, int i, struct endpoint_address *a)
 	fclose(f);
 }
 
-/* Returns the byte that the writer puts into the region of target i.  It is
- * never the byte that was there before. */
+/* Returns the byte that the writer puts into the region of target i.  This byte
+ * is never ENDPOINT_FILL, which was there before. */
 static uint8_t mark_of(int i)
 {
 	return (uint8_t)(ENDPOINT_FILL + 1 + i % 255);

@@ -20,9 +20,9 @@ enum {
 	ACTIVE,
 	PASSIVE, /* the listener is on this side too */
 	SIDES,
-	WAIT_MS = 120000,
-	RESOLVE_MS = 60000,
-	QPN = 0x4711,
+	WAIT_MS = 120000,   /* limit of a wait for an event */
+	RESOLVE_MS = 60000, /* the limit that rdma_resolve_* get */
+	QPN = 0x4711,	    /* for rdma_connect; no queue pair has it */
 };
 
 static struct rdma_event_channel *channel[SIDES];
@@ -171,7 +171,8 @@ static inline void be_called(void)
 		EXPECT(!rdma_ack_cm_event(e));
 }
 
-/* Listens at @listens and connects to @called, up to the request. */
+/* Listens at @listens and connects to @called, up to the CONNECT_REQUEST event
+ * at the passive side. */
 static inline void begin_call(enum rdma_port_space ps, const char *listens,
 			      const char *called)
 {
@@ -212,7 +213,8 @@ static inline void end_sides(void)
 }
 
 /* Makes both event channels.  Returns false if a channel cannot be made: there
- * is no device, or no broker.  Makes none if the cases are listed only. */
+ * is no device, or no broker.  If the cases are only listed, makes no channel
+ * and returns true. */
 static inline bool sides_open(void)
 {
 	if (check_lists())

@@ -9,7 +9,7 @@ import time
 
 from system import Fail, expect, expect_ok
 
-PATIENCE_S = 180
+PATIENCE_S = 180  # limit of a program and of a wait
 # Two switches with two cables between them.  Two adapters are at the first switch
 # and one is at the second.
 NET = """
@@ -177,7 +177,8 @@ def packets_argv(f, host, *words):
 
 @contextlib.contextmanager
 def receiver(f, host, port, count):
-    """Runs a receiver of packets.  Yields the process, its LID and its QPN."""
+    """Runs the program `packets` on a host, as the receiver of @count packets at
+    @port.  Yields the process, the LID of the port and the QPN of the receiver."""
     p = t.start(packets_argv(f, host, "receive", port, count),
                 env=t.environment())
     try:
@@ -196,6 +197,7 @@ def said_by(p):
 
 
 def await_line(path, text, count=1):
+    """Waits until OpenSM's log @path has @text @count times."""
     end = time.monotonic() + PATIENCE_S
     said = ""
     while time.monotonic() < end:

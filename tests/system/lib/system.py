@@ -172,6 +172,9 @@ class Suite:
         return env
 
     def unprivileged(self, argv):
+        """Returns the command that runs @argv with no_new_privs, and as NOBODY if
+        this process is root of the machine.  Root of a user namespace keeps its
+        user, and loses its capabilities."""
         drop = ["setpriv", "--no-new-privs"]
         if is_root():
             drop += ["--reuid", str(NOBODY), "--regid", str(NOBODY),
@@ -218,8 +221,8 @@ class Suite:
             raise Skip("the hostile user " + why)
 
     def packets_sent(self, program):
-        """Returns how many packets the processes of this name have sent so far.
-        Packets of other users from the same addresses do not count."""
+        """Returns how many packets the running processes of this name have sent so
+        far.  Packets of other users from the same addresses do not count."""
         r = self.run([self.adverb, "top", "--once", "--json", "--interval",
                       "0.01"])
         expect_ok(r)
@@ -328,9 +331,9 @@ class Suite:
             raise Skip("UCX is built without libuct_ib")
 
     def attempt(self, body):
-        """Runs @body.  If it raises an exception, kills the processes that it
-        has started and that still run, each with its whole group: the next
-        case may need their ports, and nobody else would end them."""
+        """Runs @body.  If @body raises an exception, kills the processes that @body
+        has started and that still run, each with its whole group: the next case may
+        need their ports, and nobody else would end them."""
         self.started = []
         try:
             body()
@@ -436,9 +439,9 @@ def await_output(process, count, seconds=HANG):
 
 
 def often_enough(least, once, what):
-    """Calls @once, which returns how often it has done @what, until the sum
-    of these numbers is @least.  On a busy machine a pair may end before this
-    process has run, so one call may not be enough."""
+    """Calls @once, which returns how often it has done @what, until the sum of these
+    numbers is at least @least; fails after 50 calls.  On a busy machine a pair may
+    end before this process has run, so one call may not be enough."""
     done = 0
     for _ in range(50):
         done += once()

@@ -261,9 +261,9 @@ static void post_one(struct traffic_link *l, int op)
 		sge.addr = (uintptr_t)l->area.bytes + AT_LONG;
 	set_remote(l, op, n, &wr);
 	l->asked[slot] = (struct traffic_asked){op, bytes};
-	/* Counted before the post, since the peer may execute the atomic at
-	 * once, and must not have executed more atomics than are counted.
-	 * Relaxed: the reader waits until this program has ended, and
+	/* The atomic is counted before the post, since the peer may execute the
+	 * atomic at once, and must not have executed more atomics than are
+	 * counted.  Relaxed: the reader waits until this process has ended, and
 	 * step_timeout_look orders the reader's loads after that. */
 	if (op == ADD && l->added_posted)
 		__atomic_fetch_add(l->added_posted, 1, __ATOMIC_RELAXED);

@@ -76,7 +76,7 @@ struct traffic_link {
 	int flushed;	     /* flushed receives of a link with an SRQ */
 	uint64_t last_found; /* the value that the next FETCH_ADD must return */
 	/* borrowed counts of FETCH_ADDs, posted and completed, or NULL; another
-	 * process reads them after this program has ended */
+	 * process reads them after this process has ended */
 	uint32_t *added_posted, *added_done;
 	struct traffic_asked asked[TRAFFIC_WINDOW]; /* [request % WINDOW] */
 };

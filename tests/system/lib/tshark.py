@@ -10,7 +10,8 @@ OPTIONS = ["-o", "tcp.try_heuristic_first:TRUE", "--disable-protocol",
            "rpcordma", "--disable-protocol", "smb_direct"]
 CHECKS = ["-o", "tcp.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-o",
           "ip.check_checksum:TRUE"]
-# Selects frames with a warning, except that a connection may end by RST.
+# Selects frames that tshark warns of, a wrong checksum, and signs of loss.  A
+# connection may end by RST.
 BAD = ("_ws.malformed || _ws.expert.severity >= 0x600000 && !tcp.flags.reset || "
        "tcp.analysis.lost_segment || tcp.analysis.ack_lost_segment || "
        "tcp.analysis.retransmission || tcp.analysis.out_of_order || "
@@ -35,7 +36,8 @@ def expect_sound(t, path):
 
 
 def expect_crcs(t, path, shown="iwarp_mpa.crc_check"):
-    """Expects that the capture has CRCs of MPA, and that all are right."""
+    """Expects that the frames that the filter @shown selects have CRCs of MPA, and
+    that all are right."""
     crcs = lines(t, path, "-O", "iwarp_mpa", "-Y", shown)
     expect(not any("Bad CRC32" in line for line in crcs), "a CRC is wrong")
     expect(any("Good CRC32" in line for line in crcs), "tshark finds no CRC")
