@@ -17,10 +17,10 @@
 #include "sides.h"
 
 enum {
-	CLASS = 0x20,
-	TIMEOUT = 9,
-	REJECTED_ECE = 35,
-	QUIET_MS = 300, /* much longer than a message takes */
+	CLASS = 0x20,	   /* a traffic class */
+	TIMEOUT = 9,	   /* the code of an ACK timeout of 2 ms */
+	REJECTED_ECE = 35, /* the reason for which rdma_reject_ece rejects */
+	QUIET_MS = 300,	   /* much longer than a message takes */
 };
 
 static const char *of_device; /* ADDRESS, or NULL */
@@ -547,7 +547,8 @@ static void a_failed_rdma_create_qp_leaves_no_queue(void)
 	end_sides();
 }
 
-/* The CM is told the options of queue pairs that it does not know. */
+/* A program tells librdmacm the ECE options of a queue pair that librdmacm does
+ * not know.  The queue pair of an id has its options itself. */
 static void ece_options_are_for_ids_without_a_queue_pair(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1, 1, 1, 1, 0},

@@ -318,8 +318,8 @@ static void read_complaint(pthread_t *thread, char *text, size_t size)
 }
 
 /* A program that destroys the id of a request, but does not acknowledge the
- * request, is told that the listener's end waits for that.  The message names
- * the listener: the memory of the other id is freed. */
+ * request, is told that the listener's end waits for the acknowledgement.  The
+ * message names the listener, since the memory of the request's id is freed. */
 static void a_wait_for_an_acknowledgement_is_told(void)
 {
 	char text[1000], name[40];

@@ -662,7 +662,8 @@ def spoil(mad, dice):
 
 
 def stranger():
-    """Returns a UDP socket in `there` with the address STRANGER, which this makes."""
+    """Adds the address STRANGER to the link in `there`.  Returns a UDP socket with
+    this address."""
     lab.ip("there", "address add %s/24 dev v0" % STRANGER)
     return lab.socket(STRANGER)
 
