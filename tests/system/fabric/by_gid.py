@@ -58,8 +58,8 @@ def start_server(f, host, argv, **env):
 
 
 def both(f, argv, server_words, client_words, hosts=("Hca3", "Hca1")):
-    """Runs a program's server and client on two hosts.  Returns the results of
-    both."""
+    """Runs a program's server and client on two hosts.  Returns the results of the
+    client and the server."""
     server = start_server(f, hosts[0], [*argv, *server_words])
     client = start(f, hosts[1], [*argv, *client_words])
     return t.finish(client, PATIENCE_S), t.finish(server, PATIENCE_S)
@@ -94,8 +94,8 @@ def program(name):
 
 
 def addresses():
-    """Servers bound to one GID; clients bound to one; both on one host; and a
-    server at the second port of a host."""
+    """Tests a server and a client that are bound to one GID each, a server at the
+    second port of a host, and a server and a client on one host."""
     with managed() as f:
         one, three, two = gids(f, "Hca1")[0], gids(f, "Hca3")[0], \
             gids(f, "Hca2")[1]
@@ -106,7 +106,7 @@ def addresses():
 
 
 def endpoints():
-    """The endpoints of rdma_create_ep, whose addresses rdma_getaddrinfo makes."""
+    """Tests endpoints of rdma_create_ep, whose addresses rdma_getaddrinfo makes."""
     with managed() as f:
         program = t.program("epcheck")
         server = start_server(f, "Hca3", [program, "server", "7471"])

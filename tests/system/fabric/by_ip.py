@@ -37,7 +37,8 @@ def new_pipe(name):
 
 @contextlib.contextmanager
 def ready_pipe():
-    """A named pipe to which a server's librdmacm writes when it listens."""
+    """Yields the path of a named pipe, to which a server's librdmacm writes when the
+    server listens, and a descriptor that reads the pipe."""
     path, fd = new_pipe("ready")
     try:
         yield path, fd
@@ -46,7 +47,8 @@ def ready_pipe():
 
 
 def begin_server(host, argv):
-    """Begins a server, and waits until it listens.  host.end() ends it."""
+    """Begins a server, and waits until it listens.  host.end() waits until the
+    server has ended."""
     t.need(argv[0])
     with ready_pipe() as (path, fd):
         host.begin("sh", "-c", "exec env ADVERB_READY_FD=9 \"$@\" 9>" + path,
@@ -104,7 +106,7 @@ def program(name):
 
 
 def six():
-    """IPv6: a global address, and a listener at all addresses."""
+    """Tests IPv6 with global addresses, and with a listener at all addresses."""
     with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
         one.settle()
         two.settle()
@@ -168,14 +170,14 @@ def end_member(host, path):
 
 
 def gid_of(text):
-    """The group's GID and LID that mckey prints."""
+    """Returns the group's GID and LID, which mckey has printed in @text."""
     found = re.search(r"joined dgid: (\S+) mlid (\S+) sl", text)
     expect(found, text)
     return found.groups()
 
 
-# Group, addresses of the two hosts, options of mckey, and the group's GID.
-# Without options mckey uses RDMA_PS_UDP; 0x0002 is RDMA_PS_IPOIB.
+# Each row has a group, the addresses of the two hosts, options of mckey, and the GID
+# of the group.  Without options mckey uses RDMA_PS_UDP; 0x0002 is RDMA_PS_IPOIB.
 GROUPS = [
     ("239.1.2.3", ("10.9.0.1", "10.9.0.2"), [], "ff12:4001:ffff::f01:203"),
     ("239.1.2.4", ("10.9.0.1", "10.9.0.2"), ["-p", "0x2"],
@@ -235,7 +237,7 @@ def group_refusals():
 
 
 def has_group(host, gid):
-    """Does the subnet administration know the group?"""
+    """Returns whether the subnet administration knows the group."""
     r = host.run("saquery", "-g")
     expect_ok(r)
     wanted = ipaddress.ip_address(gid)
@@ -265,8 +267,8 @@ def partition():
 
 
 def qkeys():
-    """An id of RDMA_PS_IPOIB has the Q_Key of the broadcast group, and one of
-    RDMA_PS_UDP that of rdma_cm."""
+    """The datagrams of ids in RDMA_PS_IPOIB have the Q_Key of the broadcast group,
+    and those of ids in RDMA_PS_UDP the Q_Key of rdma_cm."""
     t.need("tshark")
     for space, is_own in ("0x111", True), ("0x2", False):
         capture = t.path("capture%s.pcap" % space)
@@ -349,8 +351,9 @@ PINGS = 2000
 
 @contextlib.contextmanager
 def long_client(host):
-    """A client of rping that is connected.  It stops when its output fills the
-    pipe, and goes on when the returned function reads the pipe to its end."""
+    """Runs a client of rping, and waits until the client is connected.  The client
+    stops when its output fills the pipe, and goes on when the yielded function reads
+    the pipe to its end."""
     path, fd = new_pipe("pings")
     host.begin("sh", "-c", "exec rping -c -v -C %d -a 10.9.0.2 >%s" %
                (PINGS, path))

@@ -45,9 +45,9 @@ def start_server(f, host, argv, **env):
 
 
 def both(f, argv, hosts, extra=("127.0.0.1",), **env):
-    """Runs a program's server and client on two hosts of the fabric: `hosts` is
-    two pairs of a host and the words that choose its port.  Returns the results
-    of both."""
+    """Runs a program's server and client on two hosts of the fabric: `hosts` is two
+    pairs of a host and the words that choose its port.  @extra: further arguments of
+    the client.  Returns the results of the server and the client."""
     (one, at_one), (two, at_two) = hosts
     server = start_server(f, one, [*argv, *at_one], **env)
     client = start(f, two, [*argv, *at_two, *extra], **env)
@@ -264,7 +264,8 @@ def perftest():
             expect(rows, "%s prints no result\n%s" % (argv[0], r.output))
 
 
-# Options of perftest for the path, and what tshark shows of their packets.
+# Options of perftest for the path, and the filters by which tshark selects packets
+# that have the path.
 PATHS = [
     (["-S", "3"], "infiniband.lrh.sl == 3"),
     (["--pkey_index", "1"], "infiniband.bth.p_key == 0x8001"),

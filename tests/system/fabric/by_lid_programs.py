@@ -51,8 +51,9 @@ def on_host(f, host, argv):
 
 
 def both(f, server_argv, client_argv, **env):
-    """Runs a server and a client on the hosts FAR.  Returns the results of both.  A
-    server that does not end is killed after PATIENCE_S."""
+    """Runs a server and a client on the hosts FAR.  Returns the results of the
+    server and the client.  A program that does not end is killed after PATIENCE_S.
+    """
     env = t.environment(**env)
     server = t.start(on_host(f, FAR[0], server_argv), env=env)
     end = time.monotonic() + PATIENCE_S

@@ -38,8 +38,8 @@ with socket.create_server(("", 5001)) as s:
             h.update(data)
         c.sendall(h.hexdigest().encode())
 """
-# Sends random bytes to TCP_SERVER, checks the answered SHA-256, and prints the rate:
-# ADDRESS BYTES.
+# Sends random bytes to TCP_SERVER, checks the answered SHA-256, and prints the rate.
+# Arguments: ADDRESS BYTES.
 TCP_CLIENT = """
 import hashlib, os, socket, sys, time
 data = os.urandom(int(sys.argv[2]))
@@ -60,8 +60,8 @@ assert said == hashlib.sha256(data).hexdigest(), "other bytes have arrived"
 print("%.0f Mbit/s" % (len(data) * 8e-6 / (time.monotonic() - began)))
 """
 
-# Joins a group at the interface that has the address, answers the first datagram, and
-# prints it: GROUP ADDRESS.
+# Joins a group at the interface that has the address, answers the first datagram,
+# and prints that datagram.  Arguments: GROUP ADDRESS.
 MEMBER = """
 import socket, struct, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -74,7 +74,7 @@ s.sendto(b"taken", sender)
 print(said.decode())
 """
 # Joins 1000 groups of IPv6 at the loopback interface, so that /proc/net/igmp6 is
-# longer than 64 KiB.  A process of the host's agent keeps the memberships.
+# longer than 64 KiB.  A child process keeps the memberships.
 JOINS = """
 import os, signal, socket, struct
 kept = []
@@ -92,9 +92,9 @@ if os.fork() == 0:
         os.dup2(null, fd)
     signal.pause()
 """
-# Repeats a datagram to the group until COUNT members have answered: GROUP ADDRESS
-# TEXT COUNT.  The first datagrams may be lost: the subnet manager answers a join
-# before it has written the tables of all switches.
+# Repeats a datagram to the group until COUNT members have answered.  Arguments:
+# GROUP ADDRESS TEXT COUNT.  The first datagrams may be lost: the subnet manager
+# answers a join before it has written the tables of all switches.
 SENDER = """
 import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -113,7 +113,8 @@ sys.exit(len(answered) < int(sys.argv[4]))
 
 
 def tshark(path, expression):
-    """Returns the lines of the packets of a capture that fit."""
+    """Returns the lines that tshark prints of those packets of a capture that
+    @expression selects."""
     r = t.run(["tshark", "-r", path, "-Y", expression])
     expect_ok(r)
     return [line for line in r.output.splitlines()
@@ -209,7 +210,7 @@ def connected(f, *modes):
 def run_iperf3(server, client, port, *options):
     """Runs iperf3 with a server of its own, since a server that has not finished
     the last run refuses the next one.  Returns the received rate."""
-    # in the state LISTEN
+    # 0A is the state LISTEN
     server.out("sh", "-c", "iperf3 -s -1 -p %d >/dev/null 2>&1 & while ! grep -q "
                "':%04X .* 0A ' /proc/net/tcp /proc/net/tcp6; do sleep 0.05; "
                "done" % (port, port))
@@ -274,8 +275,8 @@ def both_modes_on_each_host():
         send_tcp(made[1], made[0], "10.8.0.2")
 
 
-# Sends datagrams that may not be broken up until the kernel refuses them, and
-# prints the MTU that the kernel has been told: ADDRESS.
+# Sends datagrams that may not be broken up until the kernel refuses them, and prints
+# the MTU that the kernel has been told.  Argument: ADDRESS.
 TOO_LONG = """
 import errno, socket, sys, time
 family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
@@ -344,7 +345,9 @@ def link_is_cut():
 
 
 def start_killable(host, log):
-    """Returns the process that is the interface of 10.9.0.2."""
+    """Starts adverb ipoib in connected mode with the address 10.9.0.2, and waits
+    until the interface is up.  Returns the process ID.  @log: a file for the
+    messages."""
     with open(log, "w"):
         pass
     os.chmod(log, 0o666)
@@ -374,7 +377,7 @@ def neighbour_is_killed():
 
 
 # Sends 1000 datagrams of 60000 bytes, which take all places that one neighbour may
-# have: ADDRESS.
+# have.  Argument: ADDRESS.
 FLOOD = """
 import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -546,8 +549,9 @@ def partitions():
 
 
 def await_sentence(host, log, want, *words):
-    """Starts adverb ipoib with @words, waits until it prints the sentence @want, and
-    ends it.  The last word is the name of the interface, which is gone afterwards."""
+    """Starts adverb ipoib with @words, waits until the program prints the sentence
+    @want into the file @log, and ends the program.  The last word is the name of the
+    interface, which is gone afterwards."""
     with open(log, "w"):
         pass
     os.chmod(log, 0o666)
@@ -599,8 +603,8 @@ def no_manager():
 
 
 def port_has_small_mtu():
-    """The interface's MTU is that of the port, if it is smaller than that of the
-    broadcast group."""
+    """The port's MTU, less 4 bytes, is the MTU of the interface if the MTU of the
+    broadcast group is greater."""
     def set_mtu(code):
         f.out("Hca1", "ibportstate", port_lid(f, "Hca3", "1"), "1", "mtu", code)
 

@@ -52,7 +52,8 @@ def vl_counts(f, host, lid, port):
 
 
 def sls_have_their_vls():
-    """The switch's ingress ports and the receiver count the packets by VL."""
+    """The ingress ports of the switches, and the receiver, count the packets by VL.
+    """
     with managed(subnet.NET, "Hca1", "-F", write_file("qos.conf", QOS)) as f:
         sent = [0] * 8
         for sl, count in ((2, 40), (5, 30), (0, 20), (15, 10)):

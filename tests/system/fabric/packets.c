@@ -27,10 +27,13 @@
 #define INNER	  (BTH_BYTES + PAYLOAD)
 #define SEND_ONLY 0x24 /* of UC */
 
+/* A port of this program's host. */
 struct attached {
+	/* connection: the socket for questions to the fabric.  data: the socket
+	 * of the data end, for packets. */
 	int connection, data;
-	uint32_t qpn;
-	struct fabric_port port;
+	uint32_t qpn;		 /* a QPN of the data end */
+	struct fabric_port port; /* the fabric's answer about the port */
 };
 
 static _Noreturn void give_up(const char *what, int err)

@@ -128,7 +128,7 @@ def killed_fabric_ends_both():
 
 
 def forks_harm_nobody():
-    """The child of an end keeps its descriptors, and has no rings."""
+    """The child of an end keeps the descriptors of the end, and has no rings."""
     with managed() as (f, _), ends(f, STEADY_CHILD="1") as e:
         e.goes_on()
         for pid in steady_pids(e):

@@ -172,7 +172,8 @@ static uint16_t pkey_index(void)
 	if (!wanted)
 		return 0;
 	for (;; i++) {
-		/* fails behind the last index: no P_Key is the wanted one */
+		/* ibv_query_pkey fails behind the last index: the port has no
+		 * such P_Key */
 		NEED(!ibv_query_pkey(qp->context, 1, i, &pkey));
 		if (ntohs(pkey) == strtoul(wanted, NULL, 0))
 			return i;
@@ -231,7 +232,7 @@ static void make_child(void)
 	_exit(0);
 }
 
-/* Polls in bursts, so that the threads that make progress change. */
+/* Polls in bursts, so that now one thread makes progress and now another. */
 static void *poll_in_vain(void *number)
 {
 	unsigned int random = (unsigned int)(uintptr_t)number;

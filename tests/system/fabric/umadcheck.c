@@ -109,7 +109,7 @@ static void a_port_gets_no_standard_descriptor(void)
 	EXPECT(fcntl(0, F_GETFD) >= 0);
 }
 
-static bool is_through;
+static bool is_through; /* the call of a cancelled thread has returned */
 
 static void *receive_nothing(void *arg)
 {
@@ -157,6 +157,8 @@ static void *close_port(void *arg)
 	return NULL;
 }
 
+/* Runs `call` in a thread that cancels itself before it calls libibumad, and
+ * expects that the call of libibumad returns nevertheless. */
 static void run_cancelled(void *(*call)(void *), int port)
 {
 	pthread_t thread;

@@ -197,8 +197,8 @@ def frame(key, flags, private):
 
 
 def refusals():
-    """Connections that no queue pair gets.  In all cases but the last, this script
-    plays the peer."""
+    """Tests connections that fail before a program can use them.  In all cases but
+    the last, this script plays the peer."""
     def expect_frames(path, *wanted):
         """Expects that tshark finds nothing wrong with the capture, and finds exactly
         one frame by each filter.  Removes the capture."""
