@@ -113,8 +113,7 @@ sys.exit(len(answered) < int(sys.argv[4]))
 
 
 def tshark(path, expression):
-    """Returns the lines that tshark prints of those packets of a capture that
-    @expression selects."""
+    """Returns a line for each packet of a capture that @expression selects."""
     r = t.run(["tshark", "-r", path, "-Y", expression])
     expect_ok(r)
     return [line for line in r.output.splitlines()
@@ -345,9 +344,7 @@ def link_is_cut():
 
 
 def start_killable(host, log):
-    """Starts adverb ipoib in connected mode with the address 10.9.0.2, and waits
-    until the interface is up.  Returns the process ID.  @log: a file for the
-    messages."""
+    """Starts the interface of 10.9.0.2.  Returns the process ID when it is up."""
     with open(log, "w"):
         pass
     os.chmod(log, 0o666)
@@ -549,9 +546,9 @@ def partitions():
 
 
 def await_sentence(host, log, want, *words):
-    """Starts adverb ipoib with @words, waits until the program prints the sentence
-    @want into the file @log, and ends the program.  The last word is the name of the
-    interface, which is gone afterwards."""
+    """Starts adverb ipoib with @words, waits until it prints @want into the file
+    @log, and ends it.  The last word is the name of the interface, which is gone
+    afterwards."""
     with open(log, "w"):
         pass
     os.chmod(log, 0o666)

@@ -67,6 +67,7 @@ static inline void connect_pair(int fd[2])
 		fcntl(fd[i], F_SETFL, O_NONBLOCK);
 }
 
+/* Returns the parameters that the connections of these tests have. */
 static inline struct stream_config config_of(bool is_responder)
 {
 	return (struct stream_config){
@@ -80,7 +81,8 @@ static inline struct stream_config config_of(bool is_responder)
 }
 
 /* Gives the TCP connection fd to x's queue pair, which sends the text `first`
- * before any FPDU.  Returns 0, or -errno; then the caller still owns fd. */
+ * before any FPDU.  Returns 0, and the library owns fd from then on, or -errno,
+ * and the caller still owns fd. */
 static inline int give_connection(struct end *x, int fd, bool is_responder,
 				  const char *first)
 {
@@ -97,12 +99,14 @@ static inline int give_connection(struct end *x, int fd, bool is_responder,
 	return calls->open(x->e.ctx, x->e.qp->qp_num, &s);
 }
 
+/* Opens an end, which has no connection yet. */
 static inline void open_end(struct end *x)
 {
 	memset(x, 0, sizeof(*x));
 	endpoint_open(&x->e, ALL, ENDPOINT_ALL_REMOTE);
 }
 
+/* Closes the n ends at x, and with them their connections. */
 static inline void close_ends(struct end *x, int n)
 {
 	for (int i = 0; i < n; i++)
@@ -162,6 +166,7 @@ static inline void post_wr(struct end *from, enum ibv_wr_opcode op,
 	NEED(!ibv_post_send(from->e.qp, &wr, &bad) && to);
 }
 
+/* Posts a receive with the wr_id 77 into the first @bytes of m. */
 static inline void post_receive(struct end *x, const struct ibv_mr *m,
 				uint32_t bytes)
 {
@@ -187,6 +192,8 @@ struct memory {
 	struct ibv_mr *mr[2];
 };
 
+/* Allocates, fills and registers the memory of both ends.  The contents of the
+ * two differ. */
 static inline void open_memory(struct memory *m, struct end x[2])
 {
 	for (int i = 0; i < 2; i++) {
@@ -198,6 +205,7 @@ static inline void open_memory(struct memory *m, struct end x[2])
 	}
 }
 
+/* Deregisters and frees the memory of both ends. */
 static inline void close_memory(struct memory *m)
 {
 	for (int i = 0; i < 2; i++) {

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MANY 40
+#define MANY 40 /* connections of serve_many */
 /* The rounds of write_without_polls: fewer than a byte has values. */
 #define ROUNDS 24
 #define CYCLES 8  /* calls of post_and_poll without a penalty in each round */
