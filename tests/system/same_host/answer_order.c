@@ -28,7 +28,9 @@ enum { RECEIVES = 16, PATIENCE_S = 60, STEP_ROUNDS = 1000, ACK_TIMEOUT = 20 };
 
 /* Shared by both processes and their parent. */
 static struct shared_steps {
-	struct endpoint_address address[2];
+	struct endpoint_address address[2]; /* of each process */
+	/* of each process, whether its address is in address[], whether it is
+	 * connected, and whether it has ended its rounds */
 	int is_there[2], is_ready[2], is_over[2];
 } * shared_steps;
 

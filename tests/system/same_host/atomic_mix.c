@@ -37,11 +37,16 @@ static const uint32_t word_at[WORDS] = {64, 72, 0, 4088};
 
 /* Shared by all processes. */
 static struct shared_steps {
+	/* of each connection, the addresses of its two ends */
 	struct endpoint_address initiator[MOST], target[MOST];
+	/* is_there: the initiator's address is known.  is_target: the target's
+	 * addresses are known.  is_ready: 1, all are connected; 2, the
+	 * initiators have ended.  is_done: how many initiators have ended their
+	 * rounds. */
 	int is_there[MOST], is_target, is_ready, is_done;
-	int rounds, initiators;
-	_Alignas(64) uint64_t progress; /* initiators' atomics that ended */
-	_Alignas(64) uint64_t taken[WORDS];
+	int rounds, initiators;		    /* the arguments */
+	_Alignas(64) uint64_t progress;	    /* initiators' atomics that ended */
+	_Alignas(64) uint64_t taken[WORDS]; /* tickets given by each word */
 	uint64_t won, lost; /* CMP_SWAPs that succeeded, and that failed */
 	uint64_t tickets;   /* the most tickets that a word can give */
 } * shared_steps;

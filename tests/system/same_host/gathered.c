@@ -29,10 +29,10 @@
 #include <sys/wait.h>
 
 enum {
-	CYCLES = 8, /* cycles of posts and polls before a round's posts */
-	STREAM = 16,
-	COUNT = 20,
-	BYTES = 64,
+	CYCLES = 8,  /* cycles of posts and polls before a round's posts */
+	STREAM = 16, /* WRITEs of a cycle */
+	COUNT = 20,  /* most WRITEs of a round */
+	BYTES = 64,  /* of a WRITE */
 	PLACE = 128, /* bytes from one place to the next */
 	PATIENCE_S = 60,
 };
@@ -43,6 +43,8 @@ enum { INITIATOR, TARGET };
 
 static struct shared {
 	struct endpoint_address address[2][2]; /* by side and QP */
+	/* of each side, whether its addresses are in address[], and whether it
+	 * is connected */
 	int is_there[2], is_ready[2];
 	int round, count; /* the last round, and how many posts it has */
 	int seen;	  /* the last round that the target saw */

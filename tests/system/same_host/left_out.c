@@ -24,7 +24,10 @@ enum { BYTES = 40, BEFORE_POLL = 3 };
 
 /* Shared by both processes and their parent. */
 static struct shared_steps {
-	struct endpoint_address address[2];
+	struct endpoint_address address[2]; /* of each process */
+	/* is_there, is_ready: of each process, whether its address is in
+	 * address[], and whether it is connected.  is_sent: the initiator's
+	 * SEND has completed.  is_over: the target has polled. */
 	int is_there[2], is_ready[2], is_sent, is_over;
 } * shared_steps;
 

@@ -35,11 +35,16 @@ enum {
 
 /* Shared by both processes. */
 static struct exchange {
+	/* of the queue pairs of the initiator, and of those of the target */
 	struct endpoint_address active[THREADS], passive[THREADS];
+	/* is_passive, is_active: the addresses in that array are known.
+	 * is_connected: the target is connected. */
 	uint32_t is_passive, is_active, is_connected;
 } * exchange;
 
 static struct endpoint ends[THREADS];
+/* is_over: 1, churn_objects() has to end.  completed: requests of all threads
+ * that have completed. */
 static uint32_t rounds, is_over, completed;
 static int count = THREADS; /* the number of queue pairs */
 

@@ -45,10 +45,10 @@
 #include <unistd.h>
 
 enum {
-	BYTES = 256 << 10,
-	PART = BYTES / 2,
-	SEND_AT = BYTES - 8192,
-	MANY = 512
+	BYTES = 256 << 10,	/* of the memory at each end */
+	PART = BYTES / 2,	/* a half of the memory */
+	SEND_AT = BYTES - 8192, /* where the receive is */
+	MANY = 512		/* pieces of device memory */
 };
 
 #define RIGHTS                                                                 \
@@ -57,8 +57,14 @@ enum {
 
 /* Shared by both processes and their parent. */
 static struct shared_steps {
-	struct endpoint_address address[2];
+	struct endpoint_address address[2]; /* of each process */
+	/* is_there, is_ready: of each process, whether its address is in
+	 * address[], and whether it is connected.  step: 1, the initiator's
+	 * requests have ended; 2, the target has checked its memory; 3, a half
+	 * is remapped; 4, the WRITEs after that have ended; 5, the initiator
+	 * has destroyed its queue pair. */
 	int is_there[2], is_ready[2], step;
+	/* the target's memory; more_: the half that is not remapped */
 	uint64_t va, more_va;
 	uint32_t rkey, more_rkey;
 } * shared_steps;

@@ -31,15 +31,15 @@
 #include <time.h>
 
 enum {
-	MAX = 65536,
-	SLOTS = 16,
-	SLOT = MAX + 8192, /* bytes */
-	SIGNALED = SLOTS / 4,
-	INLINE = 64,
-	SPINS = 2000,
-	LOOKS = 128, /* bytes looked at one by one */
-	SIZES = 80,
-	A_WHILE = 256, /* rounds between looks at the clock */
+	MAX = 65536,	      /* bytes of the longest WRITE */
+	SLOTS = 16,	      /* by so many rounds the writer may be ahead */
+	SLOT = MAX + 8192,    /* bytes */
+	SIGNALED = SLOTS / 4, /* one WRITE in so many is signaled */
+	INLINE = 64,	      /* bytes of the longest inline WRITE */
+	SPINS = 2000,	      /* looks before a process yields its core */
+	LOOKS = 128,	      /* bytes looked at one by one */
+	SIZES = 80,	      /* room for sizes */
+	A_WHILE = 256,	      /* rounds between looks at the clock */
 };
 
 enum { WRITER, READER };
@@ -256,9 +256,12 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+/* When the rounds of a size end. */
 struct bounds {
-	int rounds, least;
-	double end_s; /* 0: none */
+	int rounds, least; /* how many rounds at most, and at least */
+	/* the time limit of all sizes in seconds, and then the time at which it
+	 * ends; 0: none */
+	double end_s;
 };
 
 /* Runs the rounds of a size; `left` sizes share the time that is left.  Returns

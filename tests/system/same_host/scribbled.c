@@ -26,13 +26,21 @@
 #include <unistd.h>
 
 enum { HONEST, HOSTILE };
-enum { MAPS = 8, WORDS = 20000, PAGE = 4096, SECONDS = 60, WRITABLE = 3 };
+enum {
+	MAPS = 8,      /* most parts of arenas that are looked at */
+	WORDS = 20000, /* words that scribble_words() looks at */
+	PAGE = 4096,
+	SECONDS = 60, /* SIGALRM ends an honest process that runs longer */
+	WRITABLE = 3  /* exit status: a private part can be mapped */
+};
 
 /* Shared by both processes and their parent. */
 static struct shared_steps {
-	struct endpoint_address address[2];
+	struct endpoint_address address[2]; /* of each process */
+	/* of each process, whether its address is in address[], whether it is
+	 * connected, and whether it has posted requests */
 	int is_there[2], is_ready[2], has_worked[2];
-	int is_over;
+	int is_over; /* the hostile process has ended */
 } * shared_steps;
 
 static struct endpoint me;
@@ -91,7 +99,8 @@ static void meet_peer(int who)
 	step_timeout_await(&shared_steps->is_ready[!who], 1);
 }
 
-/* Returns false if the send queue is full or takes no more requests. */
+/* Posts a request to the other process.  Returns false if the send queue is
+ * full or takes no more requests. */
 static bool post_send(int who, enum ibv_wr_opcode op, uint32_t bytes)
 {
 	const struct endpoint_address *far = &shared_steps->address[!who];
@@ -197,7 +206,8 @@ static void scribble_words(const struct area *a)
 }
 
 /* Tries to map the private part of a process's arena for writing, by that
- * process's descriptors in /proc. */
+ * process's descriptors in /proc.  If that succeeds, ends this process with the
+ * status WRITABLE. */
 static void try_to_map(pid_t pid)
 {
 	char folder[32], path[64], target[64];
@@ -220,8 +230,9 @@ static void try_to_map(pid_t pid)
 	}
 }
 
-/* Runs the hostile process: it scribbles into the arena of process `other`, or
- * into its own.  If it does so into its own, a signal may kill it. */
+/* Runs the hostile process, which writes random values into the arena of
+ * process `other`, or, if `into_own`, into its own arena.  In the second case a
+ * signal may kill the hostile process. */
 static void be_hostile(bool into_own, pid_t other)
 {
 	struct area area[MAPS];

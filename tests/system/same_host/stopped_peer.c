@@ -2,8 +2,9 @@
 /*
  * stopped_peer ROUNDS HOW
  *
- * In each of ROUNDS the writer is stopped during long transfers into the memory
- * of another process of this host, the target, which must be able to continue:
+ * In each of ROUNDS rounds the writer is stopped during long transfers into the
+ * memory of another process of this host, the target, which must be able to
+ * continue:
  *
  *	writer -- WRITEs of 16 MiB, stopped --> target <-- SENDs -- sender
  *
@@ -14,8 +15,10 @@
  *
  * With HOW direct the writer is stopped while it copies, with HOW packets at
  * any moment.  If the writer were stopped while it changes the target's tables,
- * the target might have to wait; this program does not test that.  Exits with
- *0, with 2 if the arguments are wrong, or prints a message and exits with 1.
+ * the target might have to wait; this program does not test that.
+ *
+ * Exits with 0, with 2 if the arguments are wrong, or prints a message and
+ * exits with 1.
  */
 #include "step_timeout.h"
 #include "endpoint.h"

@@ -42,9 +42,9 @@
 struct shared {
 	_Alignas(64) uint32_t asked; /* the current round */
 	uint32_t at, bytes;
-	_Alignas(64) uint32_t seen; /* the last round that was checked */
-	_Alignas(64) uint64_t stale;
-	uint32_t is_ready;
+	_Alignas(64) uint32_t seen;  /* the last round that was checked */
+	_Alignas(64) uint64_t stale; /* rounds in which a byte was stale */
+	uint32_t is_ready;	     /* the reader has cleared target */
 };
 
 static struct shared *shared;
