@@ -28,9 +28,11 @@ from forge import (ACK, ACKNOWLEDGE, BTH_UNCOVERED, CAS, NAK_ACCESS,
 from system import expect, expect_ok
 
 t = system.Suite(__doc__, packets=True)
-ENOUGH = 101
+ENOUGH = 101  # a case sends at least so many datagrams
 
 
+# A kind of datagrams is a function: it sends one datagram by the Attacker @a, with
+# random choices by @rng.  @ends: the QPN and PSN of each end of the transfer.
 def garbage(a, rng, ends):
     a.send(rng.randbytes(rng.randrange(0, 1500)))
 

@@ -2,7 +2,8 @@
 /*
  * mpicheck: does what MPI programs do, and checks every byte: messages of many
  * sizes around a ring, many messages at once, and collectives.  libraries.py
- * builds mpicheck with mpicc and runs it over UCX and over libfabric.
+ * and fabric/by_lid_programs.py build mpicheck with mpicc, and run mpicheck
+ * over UCX, libfabric and the openib BTL.
  *
  * MPI windows are not tested.  When a program of Open MPI 4 ends, each rank
  * destroys the queue pairs of its windows without waiting for the other ranks.
@@ -15,7 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 4 << 20, BURST = 16 };
+enum {
+	MOST = 4 << 20, /* bytes of the longest message */
+	BURST = 16	/* messages that a rank sends at once */
+};
 
 static int rank, ranks;
 

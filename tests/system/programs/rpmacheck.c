@@ -118,6 +118,7 @@ static void fill_pattern(uint8_t *p, size_t bytes, int round)
 				 (size_t)number * 13);
 }
 
+/* Expects that the bytes at p are those that fill_pattern() writes. */
 static void is_painted(const uint8_t *p, size_t bytes, int round)
 {
 	static uint8_t want[MESSAGE];

@@ -374,7 +374,7 @@ static pid_t start_peer(enum step step, int *fd)
 	snprintf(text[0], sizeof(text[0]), "%d", endpoint[1]);
 	snprintf(text[1], sizeof(text[1]), "%d", step);
 	pid = fork();
-	/* end_peer would kill every process of the user. */
+	/* With the PID -1, end_peer would kill every process of the user. */
 	check_need(pid >= 0, "fork");
 	if (pid == 0) {
 		close(endpoint[0]);

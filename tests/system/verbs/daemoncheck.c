@@ -30,8 +30,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FIRST = 3, MOST = 48, LAST = 1024, SETTLE_MS = 300, HANG_S = 120 };
+enum {
+	FIRST = 3,	 /* the first descriptor that a daemon closes */
+	MOST = 48,	 /* files that the program then opens */
+	LAST = 1024,	 /* the descriptor after the last one that is closed */
+	SETTLE_MS = 300, /* time in which a thread of the library would act */
+	HANG_S = 120	 /* SIGALRM ends a process that runs longer */
+};
 
+/* The objects of a case. */
 struct held {
 	struct ibv_context *context;
 	struct ibv_comp_channel *channel;
@@ -142,8 +149,9 @@ static int tell_failure(const char *step)
 }
 
 /* Forks.  SIGALRM ends a child that hangs: a child does not inherit the alarm
- * of its parent, and would otherwise outlive a parent that the alarm ends. Ends
- * this process if fork fails, so that no caller passes the PID -1 to kill. */
+ * of its parent, and would otherwise outlive a parent that the alarm ends.
+ * Ends this process if fork fails, so that no caller passes the PID -1 to kill.
+ */
 static pid_t fork_with_alarm(void)
 {
 	pid_t pid = fork();

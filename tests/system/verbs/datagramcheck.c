@@ -15,6 +15,8 @@
 #include "endpoint.h"
 
 enum { QPS = 3, GRH = 40, QKEY = 0x11111111, BYTES = 64, CLASS = 0x48 };
+/* The value of each byte of a message of send_list(): of all messages but the
+ * last one, and of the last one. */
 enum { FIRST = 1, LAST };
 enum { MANY = 300, LONG = 480 }; /* LONG is too long for a receive's slot */
 

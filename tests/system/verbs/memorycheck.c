@@ -302,7 +302,7 @@ static void a_key_is_not_given_by_a_series_that_is_not_posted(void)
 	endpoint_close_pair(e);
 }
 
-/* IBTA o10-37.2.40 */
+/* IBTA o10-37.2.40: a binding of a type 2 window to zero bytes fails. */
 static void type_2_is_never_bound_to_nothing(void)
 {
 	struct window w;

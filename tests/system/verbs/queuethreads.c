@@ -25,8 +25,10 @@ enum { OUT = 200 };
 
 static struct endpoint a[PAIRS], b[PAIRS];
 static struct ibv_srq *srq;
+/* posted, received: receives that were posted, and that have completed.  wrong:
+ * failures. */
 static atomic_int posted, received, wrong;
-static _Atomic uint8_t seen[ALL];
+static _Atomic uint8_t seen[ALL]; /* how often each message has come */
 static atomic_bool is_over;
 
 static void expect_good(bool good, const char *what)

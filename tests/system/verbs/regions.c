@@ -44,7 +44,12 @@ static _Atomic long long read_so_far;
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t turn;
+	/* asked, done: registrations that the first thread has asked for, and
+	 * that the second thread has done */
 	int asked, done;
+	/* is_over: nothing more is asked for.  is_late: the second thread has
+	 * not registered in LATE_S.  has_failed: one of its calls has failed.
+	 */
 	bool is_over, is_late, has_failed;
 } beside = {.lock = PTHREAD_MUTEX_INITIALIZER,
 	    .turn = PTHREAD_COND_INITIALIZER};

@@ -477,7 +477,8 @@ static void an_imported_domain_outlives_its_handle(void)
 }
 
 /* The handle of a domain that was freed names no domain any more, also if a
- * domain with a greater handle exists.  Nor do 0 and UINT32_MAX. */
+ * domain with a greater handle exists.  The handles 0 and UINT32_MAX name no
+ * domain either. */
 static void a_freed_domain_is_not_imported(void)
 {
 	struct ibv_pd *first, *second, *imported;
