@@ -91,7 +91,8 @@ void fabric_peer_start_rings(struct world *w, uint32_t type,
 void fabric_peer_hang_up(struct world *w);
 /* Frees the fabric's side of the rings. */
 void fabric_peer_free_rings(struct world *w);
-/* Closes the link, and frees what fabric_peer_start has made. */
+/* Closes the link, and frees the world that fabric_peer_start or
+ * fabric_peer_start_rings has made. */
 void fabric_peer_end(struct world *w);
 /* Lets the process receive what the fabric has sent.  Returns whether anything
  * came. */

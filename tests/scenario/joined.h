@@ -43,8 +43,8 @@ void joined_part(struct joined *j);
 /* Posts a request of side 0. */
 void joined_post(struct joined *j, enum hca_wr op, uint64_t local,
 		 uint32_t bytes, uint64_t remote);
-/* Appends to pipe[i] what side i has to send.  Returns whether side i had
- * anything to send. */
+/* Appends to pipe[i] the bytes that side i has to send.  Returns whether side i
+ * had anything to send. */
 bool joined_fill(struct joined *j, int i);
 /* Gives side `to` n bytes, or as many as there are. */
 void joined_deliver(struct joined *j, int to, uint32_t n);

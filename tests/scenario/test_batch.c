@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Small requests in a row.  Without packets they are executed as one batch
- * (src/direct/batch.c).  test_peer_death.c has deaths within a batch. */
+/* Small requests, alone and in a row.  Without packets a row is executed as one
+ * batch (src/direct/batch.c).  test_peer_death.c has deaths within a batch. */
 #include "test.h"
 
 #include "scenario/outcome.h"
@@ -28,7 +28,7 @@ static void a_row_of_reads_needs_resources_too(void **state)
 	two_hcas_free(d);
 }
 
-/* Eager messages and longer ones: no byte beside a message changes. */
+/* Eager messages and longer messages: no byte beside a message changes. */
 static void messages_of_each_length_arrive(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);

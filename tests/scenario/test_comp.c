@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sums of completion counters (hca/comp.h): each operation counts once,
- * whatever packets are lost. */
+/* Sums of completion counters (hca/comp.h): each operation counts once, even if
+ * packets are lost or arrive twice. */
 #include "test.h"
 
 #include "scenario/outcome.h"

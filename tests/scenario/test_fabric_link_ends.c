@@ -101,7 +101,7 @@ static void wrong_messages_end_the_link(void **state)
 	refuse_message(bytes, LRH_FRAME_MAX + 1);
 	refuse_message(bytes, sizeof(bytes));
 	refuse_message(&news, sizeof(news));
-	bytes[5] = 6; /* a packet of 26 bytes, and bytes that are none */
+	bytes[5] = 6; /* a packet of 26 bytes, and bytes that are no packet */
 	refuse_message(bytes, 27);
 	refuse_message(bytes, 52);
 	bytes[5] = 0;

@@ -121,7 +121,8 @@ static void a_connection_leaves_no_trace_in_the_table(void **state)
 	two_hcas_free(d);
 }
 
-/* Half of all guessed PSNs are behind the expected PSN. */
+/* Half of all guessed PSNs are behind the expected PSN, as those of duplicates
+ * are.  They count as guesses, too. */
 static void guesses_are_reported_with_their_address(void **state)
 {
 	struct two_hcas *d = new_duo();

@@ -273,8 +273,9 @@ static void unmapped_memory_is_an_error_not_a_crash(void **state)
 	two_hcas_free(d);
 }
 
+/* The frames of side 0 so far. */
 struct frames {
-	uint32_t count, segments;
+	uint32_t count, segments; /* a segment is one packet */
 	bool wrong; /* a frame was shorter than its segment size */
 };
 

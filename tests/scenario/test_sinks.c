@@ -30,6 +30,8 @@ static void spoil_receive(struct two_hcas_side *s, enum bad bad)
 		more->va += TWO_HCAS_MEMORY - 1;
 }
 
+/* Posts a receive of an element of `good` bytes, unless that is 0, and a bad
+ * element. */
 static void post_receive(struct two_hcas *d, uint32_t good, enum bad bad)
 {
 	struct two_hcas_side *s = &d->side[1];
@@ -60,7 +62,7 @@ static void run_request(struct two_hcas *d, enum hca_wr op, uint32_t bytes)
 
 static const struct service {
 	uint32_t type;
-	bool shared;
+	bool shared;	 /* receives are from an SRQ */
 	uint32_t before; /* bytes that are placed before the message */
 	uint32_t most;	 /* bytes of the longest message */
 } services[] = {
@@ -107,7 +109,7 @@ static void a_byte_for_a_bad_element_is_a_local_protection_error(void **state)
 		post_receive(d, s->before + s->most - 1,
 			     k % 2 ? BAD_KEY : BAD_RANGE);
 		if (k % 2 ==
-		    0) /* else the element's first byte would be good */
+		    0) /* otherwise the element's first byte would be good */
 			wqe_sges(wq_at(&d->side[1].hca,
 				       s->shared ? &d->side[1].srq->wq
 						 : &d->side[1].qp->rq,

@@ -32,7 +32,8 @@ static void an_operation_that_iwarp_lacks_ends_the_stream(void **state)
 	}
 }
 
-/* The response has 8 bytes, so the peer does not execute such an atomic. */
+/* The response of an atomic has 8 bytes.  A request with room for fewer or more
+ * bytes fails before it is sent, so the peer does not execute it. */
 static void an_atomic_without_room_for_its_response_is_not_sent(void **state)
 {
 	static const enum hca_wr ops[] = {HCA_WR_ATOMIC_CAS,
@@ -118,10 +119,10 @@ static void another_first_fpdu_than_was_agreed_ends_the_stream(void **state)
 /* A request of side 0 with a wrong key, range or right. */
 static const struct misuse {
 	enum hca_wr op;
-	uint32_t flip;	   /* bits of the key */
-	uint64_t va;	   /* from the region's start */
-	uint32_t no_right; /* the right that the region lacks */
-	enum terminate_cause cause;
+	uint32_t flip;		    /* bits of the key */
+	uint64_t va;		    /* from the region's start */
+	uint32_t no_right;	    /* the right that the region lacks */
+	enum terminate_cause cause; /* which the Terminate must name */
 } misuses[] = {
 	{HCA_WR_RDMA_WRITE, 0x100, 0, 0, TERMINATE_STAG},
 	{HCA_WR_RDMA_WRITE, 0, TWO_HCAS_MEMORY - 10, 0, TERMINATE_BOUNDS},
@@ -311,7 +312,8 @@ static void a_queue_pair_without_the_right_is_named(void **state)
 	}
 }
 
-/* The region of the initiator loses the right after the request was sent. */
+/* The region of the initiator loses the right to local writes after the request
+ * was sent. */
 static void a_response_that_cannot_be_stored_names_its_request(void **state)
 {
 	static const enum hca_wr ops[] = {HCA_WR_RDMA_READ, HCA_WR_ATOMIC_FADD};
@@ -402,7 +404,7 @@ static enum explain_cause cause_after_destroy(struct joined *j, int i)
 }
 
 /* Begins a connection, and sends a WRITE and a READ, which are under way when
- * the test ends the connection. */
+ * the test ends the connection.  remote: the target of the WRITE. */
 static void begin_request(struct joined *j, uint64_t remote)
 {
 	joined_plain(j);
@@ -419,7 +421,7 @@ static void a_destroyed_queue_pair_leaves_its_explanation(void **state)
 	begin_request(&j, 0);
 	engine_stream_lost(j.d->side[0].engine, j.d->side[0].side, j.d->now_ns);
 	assert_int_equal(cause_after_destroy(&j, 0), EXPLAIN_PEER_LEFT);
-	/* refused, so that there is also an event of the queue pair */
+	/* the WRITE is refused, so there is also an event of the queue pair */
 	begin_request(&j, TWO_HCAS_MEMORY);
 	joined_deliver(&j, 1, UINT32_MAX);
 	assert_int_equal(cause_after_destroy(&j, 1), EXPLAIN_REMOTE_KEY);

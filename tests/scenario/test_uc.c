@@ -83,7 +83,7 @@ static void sent_messages_are_not_in_flight(void **state)
 	two_hcas_free(d);
 }
 
-/* Drops the n-th frame, counted from 0. */
+/* Frame n, counted from 0, is lost.  seen: the frames so far. */
 struct nth {
 	int n, seen;
 };
@@ -177,8 +177,8 @@ static void a_wrong_key_drops_the_write_and_tells_the_responder(void **state)
 	two_hcas_free(d);
 }
 
-/* The reason is the missing right, not the length of the WRITE, which was
- * judged before. */
+/* The explanation names the missing right, and not the length of the WRITE,
+ * which the responder checks before the right. */
 static void a_write_without_the_right_is_not_called_too_long(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 1, 16);

@@ -186,7 +186,8 @@ static void a_message_waits_a_little_for_its_receive(void **state)
 	two_hcas_free(d);
 }
 
-/* The program posts receives, but always has fewer than messages wait. */
+/* The program posts one receive while two messages wait.  The second message
+ * then still has the rest of its own time. */
 static void each_message_waits_from_its_own_arrival_on(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
@@ -555,9 +556,9 @@ static void a_datagram_to_a_group_names_no_queue_pair(void **state)
 
 /* ---- a peer of this host works at the queue pair ---- */
 
-/* A peer of this host may write what rq_take reads, so that rq_take returns a
- * slot into which no receive was posted.  Such a slot still describes the
- * memory of a receive that has completed. */
+/* A peer of this host may write the memory that rq_take reads, so that rq_take
+ * returns a slot into which no receive was posted.  Such a slot still describes
+ * the memory of a receive that has completed. */
 static void a_receive_that_was_not_posted_does_not_complete(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);

@@ -85,7 +85,8 @@ static void an_empty_queue_keeps_its_path(void **state)
 	two_hcas_free(d);
 }
 
-/* Side 0 sends to two QPNs of one process; one of them is no queue pair. */
+/* Side 0 sends to two QPNs of one process, one of which belongs to no queue
+ * pair. */
 static void each_target_has_its_own_path(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);

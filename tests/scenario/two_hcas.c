@@ -21,6 +21,7 @@
 static bool is_direct, is_at_once, is_apart;
 /* is_by_lid: packets go through a subnet.  is_global: they have a GRH. */
 static bool is_by_lid, is_global;
+/* The mechanisms that each side switches off. */
 static struct engine_without sides_without[2];
 
 void two_hcas_without(int i, struct engine_without without)
@@ -58,7 +59,8 @@ bool two_hcas_is_direct(void)
 	return is_direct;
 }
 
-/* Each side is a process with a steering class of its own. */
+/* Returns the steering class of a QPN.  Without a subnet each side is a process
+ * with a class of its own. */
 static uint32_t class_of(uint32_t qpn)
 {
 	return qpn & 1;
@@ -336,8 +338,8 @@ void two_hcas_recv(struct two_hcas *d, int i, uint64_t local, uint32_t bytes)
 	engine_doorbell(s->engine, s->side, d->now_ns);
 }
 
-/* Asks the subnet whether it delivers the packets of a QP of side i.  False: it
- * does not, and the QP sends packets. */
+/* Asks the subnet whether it delivers the packets of a QP of side i.  Returns
+ * false if not; then the QP sends packets. */
 static bool ask_subnet(struct two_hcas *d, int i,
 		       const struct engine_want *want)
 {
