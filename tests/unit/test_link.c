@@ -89,6 +89,7 @@ static atomic_bool sends_hastily;
  * the last of them, as many as limit_ms has room for, and each takes
  * INTERRUPTED_MS of the test's clock.  0: no signal comes. */
 static atomic_uint interrupted_at;
+/* how many recvs were interrupted */
 static atomic_uint interruptions;
 /* SO_RCVTIMEO, in ms, at each interruption */
 static _Atomic uint64_t limit_ms[8];
@@ -187,6 +188,8 @@ static void replace_broker(void)
 	await_revival();
 }
 
+/* Fails unless the last broker got one BIND and this many LISTENs, and the ID
+ * has a handle of that broker. */
 static void expect_asked_once(const struct r_id *id, unsigned listens)
 {
 	assert_int_equal(id->handle, handle_of(PORT));
@@ -621,6 +624,8 @@ static void expect_left_alone(void)
 	close(own[1]);
 }
 
+/* Returns an ID that listens at PORT.  Makes the sockets of `own`; one byte
+ * waits at own[0]. */
 static struct r_id *begin_own(void)
 {
 	struct r_id *id = id_new();
@@ -741,6 +746,7 @@ static void a_broker_that_reads_no_messages_is_left(void **state)
 /* the serial of the second request at the last broker */
 static uint32_t other_serial;
 
+/* The answer to the second request by its serial at the last broker. */
 static void answer_other(void)
 {
 	struct broker *b = &broker[brokers - 1];

@@ -7,6 +7,7 @@
 
 #include "device/netdev.h"
 
+/* more interfaces and addresses than there are devices and GIDs */
 #define MOST 80
 
 static struct netdev_link links[MOST];

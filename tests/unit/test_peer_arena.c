@@ -191,6 +191,8 @@ static void become_undumpable(struct card *c)
 	prctl(PR_SET_DUMPABLE, 0);
 }
 
+/* The terminal that show_a_terminal puts in the place of its arena; -1: none.
+ */
 static int terminal = -1;
 
 static void show_a_terminal(struct card *c)

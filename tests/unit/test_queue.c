@@ -68,6 +68,7 @@ static void forgetting_a_source_leaves_other_sources(void **state)
 	v_queue_fini(&q);
 }
 
+/* how often count_wake was called */
 static int woken;
 
 static void count_wake(void *arg)
@@ -84,6 +85,7 @@ static void *post_one(void *arg)
 	return NULL;
 }
 
+/* Posts an event of the source in another thread, which has no claim. */
 static void post_elsewhere(struct v_queue *q, struct v_source *s)
 {
 	void *both[] = {q, s};
@@ -93,6 +95,8 @@ static void post_elsewhere(struct v_queue *q, struct v_source *s)
 	pthread_join(thread, NULL);
 }
 
+/* Ends the claim of this thread.  takes: also takes the claimed event.  Returns
+ * the source of that event; NULL: no event was taken. */
 static struct v_source *end_claim(struct v_queue *q, bool takes)
 {
 	struct v_source *s;

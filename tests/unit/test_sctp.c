@@ -10,9 +10,9 @@
 
 #include "util/crc.h"
 
-/* The test's clock.  ahead_ns: how far it is ahead of the kernel's.
- * stopped_ns: its time while it is stopped; 0: it runs.
- * looks: how often it was read. */
+/* The test's clock.  ahead_ns: how far that clock is ahead of the kernel's.
+ * stopped_ns: the time at which that clock is stopped; 0: the clock runs.
+ * looks: how often the clock was read. */
 static atomic_llong ahead_ns, stopped_ns;
 static atomic_uint looks;
 

@@ -14,7 +14,7 @@
 
 struct memory {
 	struct space space;
-	uint8_t bytes[BYTES]; /* va is an index */
+	uint8_t bytes[BYTES]; /* the va of a byte is its index */
 	uint32_t written;     /* the end of the last write */
 };
 

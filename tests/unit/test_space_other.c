@@ -110,8 +110,9 @@ static void fill_random(uint8_t *m, uint64_t seed)
 		m[i] = (uint8_t)rng_u32(&r);
 }
 
-/* Sets random pieces of one side, in order and without overlap.  Returns how
- * many bytes they have together. */
+/* Sets up to 12 random pieces of one side, of at most `max` bytes together, in
+ * order and without overlap.  Returns how many bytes the pieces have together.
+ */
 static uint32_t set_pieces(struct rng *r, struct space_vec *v, uint32_t *n,
 			   uint32_t max)
 {
