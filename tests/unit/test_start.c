@@ -13,8 +13,9 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-#define RACES	    40
-#define RACE_US	    1500 /* about as long as adverbd takes to begin */
+#define RACES	40
+#define RACE_US 1500 /* about as long as adverbd takes to begin */
+/* the time limit of a start */
 #define PATIENCE_MS 60000
 #define FREE	    3  /* no pause follows the first FREE short lives */
 #define HOPELESS    11 /* short lives until -ENOTRECOVERABLE is returned */

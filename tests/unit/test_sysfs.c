@@ -61,6 +61,8 @@ static int write_tree(uint32_t count)
 	return err;
 }
 
+/* Returns the path of `name` below root.  The next call but one overwrites the
+ * result. */
 static const char *path_of(const char *name)
 {
 	static char path[2][256];

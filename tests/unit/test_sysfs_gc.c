@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker/sysfs_gc: the sysfs trees of network namespaces that no process uses
- * are removed, and no other folder is.  A program that starts during a removal
- * has a whole tree. */
+/* broker/sysfs_gc: the sysfs tree of a network namespace is removed when no
+ * process holds the tree, and no other folder is removed.  A program that
+ * starts during a removal has a whole tree. */
 #include "test.h"
 
 #include <dirent.h>

@@ -78,8 +78,8 @@ void *__wrap_realloc(void *p, size_t size)
 	return moved;
 }
 
-/* A prepare handler of pthread_atfork.  It is registered after that of the
- * table, and so runs before that one. */
+/* A prepare handler of pthread_atfork.  The test registers this handler after
+ * the table has registered its own, so this handler runs first. */
 static void tell_begin(void)
 {
 	sem_post(&has_begun);

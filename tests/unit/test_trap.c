@@ -26,12 +26,14 @@ struct manager {
 	uint8_t message[MESSAGE]; /* the last trap */
 };
 
+/* Gives a port a LID, and makes C the subnet manager of the port. */
 static void tell_manager(struct port *port, uint16_t lid)
 {
 	bytes_put16(port->info + AT_LID, lid);
 	bytes_put16(port->info + AT_SM_LID, LID_C);
 }
 
+/* Opens the subnet manager on C, which receives the traps of five ports. */
 static struct manager run_manager(struct world *w)
 {
 	struct fabric_agent asked = {.mgmt_class = CLASS_SUBN_LID,

@@ -11,6 +11,7 @@
 
 static char top[64];
 
+/* Makes an empty file below top, and the folders on the way to the file. */
 static void make_file(const char *path)
 {
 	char all[PATH_MAX];

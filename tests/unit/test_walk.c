@@ -37,6 +37,8 @@ static int tear_down(void **state)
 	return nftw(base, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+/* Returns the path of `name` below base.  The next call but one overwrites the
+ * result. */
 static const char *path_of(const char *name)
 {
 	static char path[2][128];
