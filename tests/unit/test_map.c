@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* util/map: a map agrees with a plain array, also after many collisions. */
 #include "test.h"
 
 #include "util/map.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* hdr/mpa: the frames that start an MPA connection, written and parsed, and
+ * wrong frames. */
 #include "test.h"
 
 #include "hdr/mpa.h"

@@ -33,6 +33,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
+/* Some programs take a small key for "none". */
 static void a_key_is_never_small(void **state)
 {
 	for (int i = 0; i < 200; i++) {

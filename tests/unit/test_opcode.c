@@ -7,6 +7,7 @@
 
 #define PER_SERVICE 32
 
+/* Is this one of the opcodes of RC that are reserved? */
 static bool is_reserved(uint8_t opcode)
 {
 	return opcode == 0x15 || (opcode >= 0x18 && opcode <= 0x1b) ||

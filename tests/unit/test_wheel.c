@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* util/wheel: a timer fires once, never early, and at most one tick late. */
 #include "test.h"
 
 #include "util/rng.h"
