@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * pace: a library to preload into programs whose two ends race with each other.
- * It holds calls until the test has made a file.  $PACE is the path of that
- * file.  A call is held for 300 s at most.
+ * The library holds calls until the test has made a file, for 300 s at most.
+ * $PACE is the path of that file.
  *
  * The pingpongs set an ACK timeout of 67 ms, which is often too short for the
  * emulated machine: ibv_modify_qp sets the timeout $PACE_TIMEOUT instead.

@@ -280,8 +280,8 @@ static void a_request_carries_the_callers_parameters(void)
 	e = connect_active(NULL);
 	if (e) {
 		p = &e->param.conn;
-		/* One side's initiator depth is the other's responder
-		 * resources. */
+		/* The initiator depth of one side is the responder resources of
+		 * its peer. */
 		EXPECT(p->responder_resources == 2 && p->initiator_depth == 3);
 		EXPECT(p->retry_count == 5 && p->rnr_retry_count == 6);
 		EXPECT(p->srq && p->qp_num == QPN && e->listen_id == listener);

@@ -410,9 +410,9 @@ def many_connections():
             done += one
         connect_at_once()
         for b, a in zip(before, sizes(2)):
-            # A connection is in TimeWait for half a second after its end: the
-            # last @many connections are in TimeWait, and as many others may be.  A
-            # struct conv has less than 512 bytes.
+            # A connection is in TimeWait for half a second after its end: the last
+            # @many connections are in TimeWait, and as many others may be.  A struct
+            # conv has at most 512 bytes.
             expect(a <= b + 512 * 2 * many + (128 << 10),
                    "a broker has grown from %d bytes to %d" % (b, a))
     case("%d connections at once, %d one after another, and at once again; "

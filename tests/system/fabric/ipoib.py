@@ -600,8 +600,7 @@ def no_manager():
 
 
 def port_has_small_mtu():
-    """The port's MTU, less 4 bytes, is the MTU of the interface if the MTU of the
-    broadcast group is greater."""
+    """The MTU of the port, less 4 bytes, bounds the MTU of the interface."""
     def set_mtu(code):
         f.out("Hca1", "ibportstate", port_lid(f, "Hca3", "1"), "1", "mtu", code)
 

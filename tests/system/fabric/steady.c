@@ -9,8 +9,8 @@
  * line `count` it prints how many messages have arrived.  For `pause` it sends
  * no further message, and prints `paused` when all are acknowledged.  For
  * `once` it sends one message, and prints `sent` when that is acknowledged.  If
- * a request fails with status N, the program prints `error N` and ends.  It
- * also ends when the standard input ends.
+ * a request fails with status N, the program prints `error N` and ends.  The
+ * program also ends when the standard input ends.
  *
  * Variables: STEADY_PKEY and STEADY_TIMEOUT are the P_Key and the local ACK
  * timeout of the queue pair.  With STEADY_CHILD the program forks, and the

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests a transfer while a stranger sends datagrams to UDP port 4791.
 
-The stranger has an ordinary UDP socket, no raw socket.  It sends truncated,
+The stranger has an ordinary UDP socket, no raw socket, and sends truncated,
 corrupted and spoofed frames, some with a right ICRC, to both queue pairs, and
 replays frames of an earlier transfer.  The transfer must succeed with the right
 data, and no process may crash.
