@@ -101,6 +101,8 @@ class Ends:
                                                        re.M)}
 
     def errors_since(self, before):
+        """Returns a text for each counter of ERRORS that has changed since @before,
+        which counters() has returned."""
         after = self.counters()
         return ["%s by %d" % (name, after[name] - before[name])
                 for name in ERRORS if after[name] != before[name]]
@@ -162,6 +164,8 @@ class Ends:
                         ("" if some else "!"))
 
     def words(self, side, argv, six):
+        """Returns the command of a tool at this side, with the side's device and, for
+        rxe, the GID index of the address family."""
         name, *rest = argv
         # perftest compares two clocks, and reports no result if it loses its
         # processor between the readings; with -F it always reports a result.
@@ -172,6 +176,7 @@ class Ends:
                 *(index if self.peer is RXE else []), *rest]
 
     def here(self, argv):
+        """Returns the command that runs @argv on adverb on this host."""
         return [self.t.adverb, "run", "--", *argv]
 
     def watch(self, process, theirs):

@@ -414,6 +414,8 @@ PATIENCE = "-u", "16"
 
 
 def is_explained(r):
+    """Expects that our end has ended because its retries ran out, and that adverb has
+    printed a message."""
     expect(r.status not in (0, 124), "our end did not end", r)
     expect("status 12" in r.output or "RETRY_EXC" in r.output or
            "transport retry" in r.output.lower(),

@@ -45,6 +45,8 @@ class Siw:
         self.parameters = ""
 
     def use(self, parameters):
+        """Loads siw with these parameters, unless siw has them already.  Expects that
+        siw has taken them."""
         if self.parameters == parameters:
             return
         self.parameters = None

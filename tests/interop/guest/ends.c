@@ -48,7 +48,8 @@ struct memory {
 
 /* The registered memory of an end, which is one region. */
 struct room {
-	/* in: the first receives.  out: short messages to the other end. */
+	/* in: receives of short messages.  out: short messages to the other
+	 * end. */
 	char in[RECEIVES][SHORT], out[SHORT];
 	/* source: the bytes of SENDs and WRITEs, and where READs put theirs.
 	 * landing: the receive of a message of data.  sink: the other end
