@@ -115,6 +115,8 @@ class Host:
             pass
 
     def end(self):
+        """Waits for the command of begin(), and returns its Result.  Raises Skip if the
+        host has no network namespace, and Fail if its agent has ended."""
         line = self.file.readline()
         if not line:
             said = t.finish(self.process, PATIENCE_S).output
@@ -124,10 +126,12 @@ class Host:
         return system.Result(*json.loads(line))
 
     def run(self, *argv, timeout=PATIENCE_S):
+        """Runs a command, and returns its Result."""
         self.begin(*argv, timeout=timeout)
         return self.end()
 
     def out(self, *argv, timeout=PATIENCE_S):
+        """Runs a command, which must succeed, and returns its output."""
         r = self.run(*argv, timeout=timeout)
         expect_ok(r)
         return r.output

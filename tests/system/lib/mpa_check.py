@@ -62,7 +62,8 @@ def read_fpdu(stream, at, has_markers):
 
 
 def streams_of(t, path):
-    """Returns the two directions of each connection, as bytes."""
+    """Returns the two directions of each connection, as bytes.  The capture must
+    have the segments in order, and each only once."""
     found = {}
     for line in tshark.lines(t, path, "-Y", "tcp.len > 0", "-T", "fields", "-e",
                              "tcp.stream", "-e", "tcp.srcport", "-e",

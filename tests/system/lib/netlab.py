@@ -49,6 +49,8 @@ def give_up(why):
 
 
 class Lab:
+    """The namespaces `here`, in which this script runs, and `there`."""
+
     def __init__(self, suite):
         self.t = suite
         self.port = 20000

@@ -25,6 +25,7 @@ enum {
 	NEWER_PARENT_DOMAIN_UNPROTECTED = 1 << 2,
 };
 
+/* The argument of ibv_reg_mr_ex; comp_mask names the members that are set. */
 struct newer_mr_attr {
 	size_t length;
 	int access;
@@ -37,6 +38,7 @@ struct newer_mr_attr {
 	struct newer_buf *buf;
 };
 
+/* The argument of ibv_alloc_dmah. */
 struct newer_dmah_attr {
 	uint32_t comp_mask;
 	uint32_t cpu_id;
@@ -56,23 +58,27 @@ enum {
 	NEWER_REMOTE_WRITE = 1 << 5,
 };
 
+/* A completion counter. */
 struct newer_counter {
 	struct ibv_context *context;
 	uint32_t handle;
 };
 
+/* The limits of the completion counters of a device. */
 struct newer_counter_caps {
 	uint64_t max_value;
 	uint32_t max_counters;
 	uint32_t supported_qp_attach_ops; /* NEWER_SEND ... */
 };
 
+/* The argument of ibv_create_comp_cntr. */
 struct newer_counter_attr {
-	uint32_t comp_mask, type, flags;
+	uint32_t comp_mask, type, flags; /* type: NEWER_WRS or NEWER_BYTES */
 };
 
+/* The argument of ibv_qp_attach_comp_cntr. */
 struct newer_attach_attr {
-	uint32_t comp_mask, op_mask;
+	uint32_t comp_mask, op_mask; /* op_mask: NEWER_SEND ... */
 };
 
 /* The members that precede query_port in a verbs_context of release 65. */

@@ -19,11 +19,13 @@ def rows(output):
 
 
 def check_rows(r, count=1, side="client"):
+    """Expects that the side has printed at least @count result rows of perftest."""
     got = rows(r.lines(side))
     expect(len(got) >= count, "%d result rows, not %d" % (len(got), count), r)
 
 
 def check_pingpong(r):
+    """Expects that both sides have printed a result, and no side wrong data."""
     for side in "server", "client":
         expect(any("bytes in" in line for line in r.lines(side)),
                "the %s shows no result" % side, r)

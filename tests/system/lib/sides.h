@@ -22,12 +22,14 @@ enum {
 	SIDES,
 	WAIT_MS = 120000,   /* limit of a wait for an event */
 	RESOLVE_MS = 60000, /* the limit that rdma_resolve_* get */
-	QPN = 0x4711,	    /* for rdma_connect; no queue pair has it */
+	QPN = 0x4711,	    /* for conn_param(); no queue pair has it */
 };
 
 static struct rdma_event_channel *channel[SIDES];
-static struct rdma_cm_id *listener, *id[SIDES];
+static struct rdma_cm_id *listener, *id[SIDES]; /* NULL: there is none */
 
+/* Returns the socket address of the IP address @text and this port, which is in
+ * host order.  Ends the program if @text is no address of the family. */
 static inline struct sockaddr_storage address_of(int family, const char *text,
 						 uint16_t port)
 {
@@ -43,6 +45,8 @@ static inline struct sockaddr_storage address_of(int family, const char *text,
 	return s;
 }
 
+/* Returns a new id at the channel of a side.  Ends the program if the call
+ * fails. */
 static inline struct rdma_cm_id *id_new(int side, enum rdma_port_space ps)
 {
 	struct rdma_cm_id *made = NULL;
@@ -53,6 +57,8 @@ static inline struct rdma_cm_id *id_new(int side, enum rdma_port_space ps)
 	return made;
 }
 
+/* Binds the id to an address, and returns the result of rdma_bind_addr.  port:
+ * in host order; 0: rdma_bind_addr chooses the port. */
 static inline int bind_to(struct rdma_cm_id *i, int family, const char *text,
 			  uint16_t port)
 {
@@ -61,16 +67,20 @@ static inline int bind_to(struct rdma_cm_id *i, int family, const char *text,
 	return rdma_bind_addr(i, (struct sockaddr *)&s);
 }
 
+/* Sets an option of the level RDMA_OPTION_ID whose value is an int.  Returns
+ * the result of rdma_set_option. */
 static inline int set_option(struct rdma_cm_id *i, int name, int value)
 {
 	return rdma_set_option(i, RDMA_OPTION_ID, name, &value, sizeof(value));
 }
 
+/* As set_option(), for an option whose value is one byte. */
 static inline int small_option(struct rdma_cm_id *i, int name, uint8_t value)
 {
 	return rdma_set_option(i, RDMA_OPTION_ID, name, &value, sizeof(value));
 }
 
+/* Returns whether the channel of a side has an event within wait_ms. */
 static inline bool is_readable(int side, int wait_ms)
 {
 	struct pollfd p = {.fd = channel[side]->fd, .events = POLLIN};
@@ -131,12 +141,15 @@ static inline void resolve_address(enum rdma_port_space ps, const char *text)
 	take_event(ACTIVE, RDMA_CM_EVENT_ADDR_RESOLVED);
 }
 
+/* Resolves the route of the active id. */
 static inline void resolve_route(void)
 {
 	EXPECT(!rdma_resolve_route(id[ACTIVE], RESOLVE_MS));
 	take_event(ACTIVE, RDMA_CM_EVENT_ROUTE_RESOLVED);
 }
 
+/* Returns the parameters that the sides pass to rdma_connect and rdma_accept.
+ */
 static inline struct rdma_conn_param conn_param(void)
 {
 	return (struct rdma_conn_param){.responder_resources = 3,

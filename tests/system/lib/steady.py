@@ -44,6 +44,7 @@ class Ends:
         expect(said == line, "an end prints \"%s\", not \"%s\"" % (said, line))
 
     def received(self, i):
+        """Returns how many messages the end @i has received."""
         self.say(self.both[i], "count")
         return int(self.line(self.both[i]))
 
@@ -56,6 +57,7 @@ class Ends:
                 time.sleep(0.05)
 
     def pause(self):
+        """Stops the messages, and waits until all that were sent are acknowledged."""
         for end in self.both:
             self.say(end, "pause")
         for end in self.both:

@@ -49,6 +49,7 @@ def is_root():
         return os.geteuid() == 0 and int(f.read().split()[2]) > NOBODY
 
 
+# Binds the port of RoCEv2 at all addresses, prints a line, and keeps the port.
 HOLD = """
 import socket, time
 s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
@@ -79,6 +80,10 @@ class Fail(Exception):
 
 
 class Result:
+    """The status and the output of a program that has ended.  A status below 0 is
+    the negative number of the signal that ended the program; 124 says that the
+    program was killed after a time limit."""
+
     def __init__(self, status, output):
         self.status = status
         self.output = output

@@ -17,7 +17,7 @@
  * any moment.  If the writer were stopped while it changes the target's tables,
  * the target might have to wait; this program does not test that.
  *
- * Exits with 0, with 2 if the arguments are wrong, or prints a message and
+ * Exits with 0, with 2 unless there are two arguments, or prints a message and
  * exits with 1.
  */
 #include "step_timeout.h"
