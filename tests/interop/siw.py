@@ -186,7 +186,8 @@ def tools():
 # ---- perftest ----
 
 def perftest_alone(argv):
-    """Runs both ends in the guest; pace.c puts them in order."""
+    """Runs both ends in the guest; pace.c puts them in order.  Returns the status
+    and the output."""
     port = next(ends.ports)
     line = "LD_PRELOAD=/pace.so PACE=/tmp/%d %s -R -p %d" % (
         port, " ".join(ends.words("there", argv, False)), port)
@@ -354,7 +355,7 @@ def end_lines(server, client, port):
 
 
 def meet(server, client, direction, env, six=False):
-    """Runs ends.c at both ends, with these actions."""
+    """Runs ends.c at both ends, with these actions.  Returns a Both."""
     words = end_lines(server, client, str(next(ends.ports)))
     ours, theirs = [OUR_ENDS], ["/ends"]
     first, second = (ours, theirs) if direction == FROM else (theirs, ours)

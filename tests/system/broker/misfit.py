@@ -519,7 +519,8 @@ case("a program is the broker of another version",
 
 
 def libraries_of(name, *files):
-    """Makes a folder with copies of @files, libraries of this build."""
+    """Makes a folder with copies of @files, libraries of this build.  Returns its
+    path."""
     place = folder(name)
     for file in files:
         shutil.copy(os.path.join(LIB, file), place)

@@ -47,10 +47,10 @@ def enter():
 
 
 def start(user, argv, ready=None, before=(), **more):
-    """Starts a process of @user with a runtime folder of that user.  librdmacm
-    writes to the descriptor @ready when the process listens.  Root runs the words
-    @before, and these run the process.  All programs trust Anna's broker, unless
-    a variable in @more says otherwise."""
+    """Starts and returns a process of @user with a runtime folder of that user.
+    librdmacm writes to the descriptor @ready when the process listens.  Root runs
+    the words @before, and these run the process.  All programs trust Anna's broker,
+    unless a variable in @more says otherwise."""
     home = t.path("home-%d" % user)
     os.makedirs(home, exist_ok=True)
     os.chown(home, user, user)

@@ -32,8 +32,8 @@ def gids(f, host):
 
 
 def start(f, host, argv, ready=None, **env):
-    """Starts a program on a host of the fabric.  `ready`: a pipe to which the
-    program's librdmacm writes when the program listens."""
+    """Starts and returns a program on a host of the fabric.  `ready`: a pipe to
+    which the program's librdmacm writes when the program listens."""
     t.need(argv[0])
     options = {}
     if ready is not None:
@@ -44,7 +44,7 @@ def start(f, host, argv, ready=None, **env):
 
 
 def start_server(f, host, argv, **env):
-    """Starts a server, and waits until it listens."""
+    """Starts a server, waits until it listens, and returns its process."""
     ours, theirs = os.pipe()
     try:
         server = start(f, host, argv, theirs, **env)

@@ -144,7 +144,8 @@ def gateway():
 
 
 def begin_member(host, name, words):
-    """Begins a member of a group, and waits until it has joined."""
+    """Begins a member of a group, and waits until it has joined.  Returns the path
+    of the file with its output."""
     t.need("mckey")
     path = t.path(name)
     with open(path, "w"):

@@ -27,14 +27,14 @@ subnet.use(t)
 
 
 def start(f, host, argv, **env):
-    """Starts a program on a host of the fabric."""
+    """Starts and returns a program on a host of the fabric."""
     t.need(argv[0])
     return t.start([t.adverb, "run", "--fabric=" + f.socket, "--host", host,
                     "--", *argv], env=t.environment(**env))
 
 
 def start_server(f, host, argv, **env):
-    """Starts a server, and waits until it listens."""
+    """Starts a server, waits until it listens, and returns its process."""
     server = start(f, host, argv, **env)
     end = time.monotonic() + PATIENCE_S
     while not listens(PORT):
@@ -171,7 +171,7 @@ def start_end(f, host, *words):
 
 @contextlib.contextmanager
 def ends_of_verbs(f, *options):
-    """Two connected ends of `migrates`, of which the first has @options."""
+    """Yields two connected ends of `migrates`, of which the first has @options."""
     ends = [start_end(f, host, *words)
             for host, words in (("Hca1", options), ("Hca2", ()))]
     try:
@@ -186,7 +186,7 @@ def ends_of_verbs(f, *options):
 
 @contextlib.contextmanager
 def ends_of_cm(f):
-    """Two ends of `migrates` that rdma_cm connects by two paths."""
+    """Yields two ends of `migrates` that rdma_cm connects by two paths."""
     said = f.out("Hca2", "ibv_devinfo", "-v")
     gids = re.findall(r"GID\[\s*0\]:\s+([0-9a-f:]+)", said)
     expect(len(gids) == 2, said)

@@ -136,7 +136,8 @@ def build_mpicheck():
 
 
 def mpirun(f, ranks, options, program, **env):
-    """Runs a program of MPI.  @ranks: the number of ranks on each host."""
+    """Runs a program of MPI, and returns the Result.  @ranks: the number of ranks on
+    each host."""
     argv = ["mpirun", "--oversubscribe", *options]
     for host, count in ranks.items():
         argv += ["-np", str(count), *on_host(f, host, [program]), ":"]

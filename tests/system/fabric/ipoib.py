@@ -195,7 +195,7 @@ def stock_ping():
 
 @contextlib.contextmanager
 def connected(f, *modes):
-    """Runs interfaces of these modes on Hca2 and Hca3."""
+    """Runs interfaces of these modes on Hca2 and Hca3.  Yields the hosts."""
     with hosts(f, "Hca2", "Hca3") as made:
         for i, (host, mode) in enumerate(zip(made, modes), 1):
             expect_ok(host.ipoib(

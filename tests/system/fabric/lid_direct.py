@@ -27,7 +27,8 @@ subnet.use(t)
 
 @contextlib.contextmanager
 def subnet_of(*options, more=()):
-    """Runs a fabric with these options, and an OpenSM on Hca2."""
+    """Runs a fabric with these options, and an OpenSM on Hca2.  Yields the fabric.
+    """
     with fabric(NET, *options) as f, managed_on(f, "Hca2", *more):
         yield f
 

@@ -75,7 +75,7 @@ static struct ibv_mr *register_all(struct ibv_pd *pd, void *at, size_t bytes)
 static struct ibv_mr *in_mr;
 
 /* Makes the objects that a queue pair of the open device needs, and writes the
- * attributes of the queue pair to *init. */
+ * attributes of the queue pair to *init.  Returns the protection domain. */
 static struct ibv_pd *make_parts(struct ibv_qp_init_attr *init)
 {
 	struct ibv_device_attr attr;
@@ -170,7 +170,8 @@ static void post_receives(void)
 
 static struct rdma_event_channel *channel;
 
-/* Waits for the event, which the caller acknowledges. */
+/* Returns the next event, which must be of this type, and which the caller
+ * acknowledges. */
 static struct rdma_cm_event *take_event(enum rdma_cm_event_type type)
 {
 	struct rdma_cm_event *e;
@@ -203,8 +204,8 @@ static struct sockaddr_ib address_of(const char *gid, const char *port)
 	return a;
 }
 
-/* Makes an id, and resolves the address `to`.  from: the GID of the id; NULL:
- * librdmacm chooses the GID. */
+/* Returns a new id that has resolved the address `to`.  from: the GID of the
+ * id; NULL: librdmacm chooses the GID. */
 static struct rdma_cm_id *resolve_address(struct sockaddr_ib to,
 					  const union ibv_gid *from)
 {
@@ -219,7 +220,7 @@ static struct rdma_cm_id *resolve_address(struct sockaddr_ib to,
 	return id;
 }
 
-/* Makes an id with the path to the address `to`.  from: the GID of the id;
+/* Returns a new id with the path to the address `to`.  from: the GID of the id;
  * NULL: librdmacm chooses the GID. */
 static struct rdma_cm_id *resolve_id(struct sockaddr_ib to,
 				     const union ibv_gid *from)

@@ -305,9 +305,9 @@ def has_socket(port, carrier):
 
 
 def start(side, argv, carrier, path):
-    """Starts a program with the values @carrier of ADVERB_SCTP and @path of
-    ADVERB_PCAP.  A program that sends SCTP without UDP keeps the capabilities of this
-    script, since the program's raw socket needs CAP_NET_RAW."""
+    """Starts and returns a program with the values @carrier of ADVERB_SCTP and @path
+    of ADVERB_PCAP.  A program that sends SCTP without UDP keeps the capabilities of
+    this script, since the program's raw socket needs CAP_NET_RAW."""
     env = dict(LINK, ADVERB_SCTP=carrier, ADVERB_PCAP=path)
     if carrier != "raw":
         return lab.start(side, argv, **env)

@@ -75,7 +75,7 @@ def is_open(port, raw=False):
 
 
 def start(side, argv, **env):
-    """Starts a program.  A program that sends SCTP without UDP keeps the
+    """Starts and returns a program.  A program that sends SCTP without UDP keeps the
     capabilities of this script, since the program's raw socket needs CAP_NET_RAW."""
     if env.get("ADVERB_SCTP") != "raw":
         return lab.start(side, argv, **env)

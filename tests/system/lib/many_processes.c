@@ -61,9 +61,10 @@ static void need_good(bool good, const char *what)
 	_exit(1);
 }
 
-/* Forks.  If fork fails, ends this process and the processes that it has
- * forked, since they would wait for the missing process.  No caller sees the
- * PID -1, which kill(2) takes for every process of the user. */
+/* Forks, and returns what fork(2) returns.  If fork fails, ends this process
+ * and the processes that it has forked, since they would wait for the missing
+ * process.  No caller sees the PID -1, which kill(2) takes for every process of
+ * the user. */
 static pid_t fork_member(void)
 {
 	pid_t pid = fork();

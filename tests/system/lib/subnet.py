@@ -88,7 +88,8 @@ class Fabric:
 
 
 def start(f, host, argv, **env):
-    """Starts a program on a host of a fabric, with a pipe as its input."""
+    """Starts and returns a program on a host of a fabric, with a pipe as its input.
+    """
     t.need(argv[0])
     return t.start([t.adverb, "run", "--fabric=" + f.socket, "--host", host,
                     "--", *argv], env=t.environment(**env),

@@ -189,9 +189,9 @@ class Suite:
         return drop + argv
 
     def start(self, argv, **options):
-        """Starts @argv unprivileged, in a process group of its own.  @into: a
-        function that puts words before the command that drops the privileges;
-        these words run with the privileges of this script."""
+        """Starts @argv unprivileged, in a process group of its own.  Returns the
+        process.  @into: a function that puts words before the command that drops the
+        privileges; these words run with the privileges of this script."""
         into = options.pop("into", lambda words: words)
         process = subprocess.Popen(
             into(self.unprivileged(with_report(argv))),

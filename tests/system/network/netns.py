@@ -110,8 +110,8 @@ def each_index():
 
 
 def beside(addresses):
-    """Sets up a link with these addresses, and another link for the tools' own
-    TCP connections, which use IPv4."""
+    """Returns a function that makes a link with these addresses, and another link
+    for the tools' own TCP connections, which use IPv4."""
     def set_up():
         lab.wire("v0", 1500, *addresses)
         lab.wire("talk", 1500, ("10.9.0.1/24",), ("10.9.0.2/24",))
@@ -275,8 +275,8 @@ def loopback_tail():
 
 
 def has_table(device, want, **env):
-    """Expects that the first entries of the GID table are @want, pairs of
-    address and type."""
+    """Expects that the first entries of the GID table are @want, pairs of address
+    and type.  Returns the table and the Result, as gids() does."""
     table, r = gids("here", device, **env)
     for index, entry in enumerate(want):
         expect(table.get(index) == entry,

@@ -183,7 +183,7 @@ def over_lo():
 
 
 def start(side, argv, **env):
-    """Starts one end in the background."""
+    """Starts one end in the background.  Returns its process."""
     return lab.start(side, argv, **env)
 
 

@@ -253,8 +253,8 @@ static void sleep_until_more(const struct talk *t, bool is_receive)
 	}
 }
 
-/* Waits for the next completion, successful or not.  If each of two queues has
- * a channel, sleeps on the channel of rcq if is_receive, else on that of cq. */
+/* Returns the next completion, successful or not.  If each of two queues has a
+ * channel, sleeps on the channel of rcq if is_receive, else on that of cq. */
 static struct ibv_wc next_completion(const struct talk *t, bool is_receive)
 {
 	struct ibv_wc wc;

@@ -115,7 +115,7 @@ def under_quota(argv):
 
 
 def fifty_at_once(argv):
-    """Runs fifty pairs at once in one namespace, with one broker."""
+    """Returns a case: fifty pairs run at once in one namespace, with one broker."""
     def go():
         script = 'i=0; while [ $i -lt 50 ]; do i=$((i + 1)); "$@" >%s.$i ' \
                  "2>&1 & pids=\"$pids $!\"; done; bad=0; i=0; " \

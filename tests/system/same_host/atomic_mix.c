@@ -198,6 +198,7 @@ static void be_initiator(int me)
 
 static void count_one(uint64_t *word, int w, uint64_t n)
 {
+	/* Relaxed: only a first guess, which the compare-exchange checks. */
 	uint64_t found = __atomic_load_n(word, __ATOMIC_RELAXED);
 
 	if (n % 3 == 0)

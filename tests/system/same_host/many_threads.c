@@ -180,6 +180,8 @@ static void take_completions(int i)
 	for (int k = 0; k < n; k++)
 		if (wc[k].status)
 			end_failed(ibv_wc_status_str(wc[k].status), i);
+	/* Relaxed: a thread only compares the sum, and reads nothing else that
+	 * depends on it. */
 	__atomic_fetch_add(&completed, (uint32_t)n, __ATOMIC_RELAXED);
 	if (!n)
 		sched_yield();

@@ -193,7 +193,8 @@ static void be_friend(void)
 
 /* The program that a victim executes.  Maps other memory at @where, the address
  * of the victim's region, and then writes a byte to the descriptor @out.  No
- * peer may write to this memory until the descriptor @in gives a byte. */
+ * peer may write to this memory until the descriptor @in gives a byte.  Returns
+ * 0, or 1 if a peer has written or a descriptor fails. */
 static int watch_own_memory(const char *where, const char *in, const char *out)
 {
 	uint8_t *m = (uint8_t *)(uintptr_t)strtoull(where, NULL, 16), byte;

@@ -147,7 +147,8 @@ static void work_once(int who)
 	step_timeout_say(&shared_steps->has_worked[who], 1);
 }
 
-/* Works while the hostile process runs, and works on after it has ended. */
+/* Works while the hostile process runs, and works on after it has ended.
+ * Returns 0; after a failure the process ends. */
 static int be_honest(void)
 {
 	alarm(SECONDS);

@@ -64,7 +64,7 @@ static struct shared_steps {
 	int is_over; /* a WRITE of the writer has failed */
 } * shared_steps;
 
-/* Allocates and registers the LONG bytes of an end of the long transfers. */
+/* Returns a new region of LONG bytes, for an end of the long transfers. */
 static struct ibv_mr *open_long(struct endpoint *e)
 {
 	uint8_t *bytes = endpoint_memory(LONG);

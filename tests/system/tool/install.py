@@ -79,7 +79,7 @@ class Root:
         return r.output
 
     def inside(self, *argv, **env):
-        """Runs a program in this root."""
+        """Runs a program in this root, and returns the Result."""
         return suite.run(["unshare", "-Urm", "sh", "-c",
                           'for f in proc dev sys; do mount --rbind /$f "$0/$f" '
                           '|| exit; done; exec chroot "$0" "$@"', self.path,

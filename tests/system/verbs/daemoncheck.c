@@ -71,7 +71,8 @@ static struct ibv_context *open_first(void)
 	return context;
 }
 
-/* Maps a memfd, and closes its descriptor. */
+/* Maps a memfd, and closes its descriptor.  Returns the memory, or MAP_FAILED.
+ */
 static void *map_shared(void)
 {
 	int fd = memfd_create("daemoncheck", MFD_CLOEXEC);
@@ -241,7 +242,8 @@ static int status_of(int (*body)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* Opens the objects again, uses them, and destroys them. */
+/* Opens the objects again, and destroys them after a while.  Returns 0, or 1 if
+ * a call fails or a file of the program has changed. */
 static int work_anew(void)
 {
 	struct held h;

@@ -321,7 +321,7 @@ static void misuse_completes_in_error(void)
 	expect_misuse_error(qp[0], 4097, IBV_WR_SEND, IBV_WC_LOC_LEN_ERR);
 }
 
-/* Creates a UC queue pair that is connected to itself. */
+/* Returns a new UC queue pair that is connected to itself, or NULL. */
 static struct ibv_qp *uc_open(void)
 {
 	struct ibv_qp_init_attr init = {
