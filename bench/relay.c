@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A process that receives each datagram from one Unix socket and sends it to
- * another: the raw limit of a process that forwards packets, such as that of
- * `adverb fabric`.  Two processes on the core of end 1 send and receive as fast
- * as the relay lets them.  The result is the relay's own CPU time for a
- * datagram, since on few cores the three processes take turns.
+ * A process receives each message from one Unix socket and sends it by another:
+ * the raw limit of a process that forwards packets, such as that of `adverb
+ * fabric`.  Two processes on the core of end 1 send and receive as fast as the
+ * relay lets them.  The result is the relay's own CPU time for a message, since
+ * on few cores the three processes take turns.
  */
 #include "raw.h"
 
@@ -40,7 +40,7 @@ static void receive_one(int fd, size_t bytes)
 		raw_die("relay: recv");
 }
 
-/* Makes a child that calls one of the two functions above for ever. */
+/* Makes a child that calls @run, which is send_one or receive_one, for ever. */
 static pid_t make_end(const struct raw_options *o,
 		      void (*run)(int fd, size_t bytes), int fd)
 {

@@ -50,9 +50,9 @@ static struct {
 } options = {.list = 1, .bytes = 64, .seconds = 0.3};
 
 /* One connection, in memory that all processes share.  A side writes its
- * members before it stores its step, and the peer reads them after it has
- * loaded the step: without that order a peer could connect to a QPN that is not
- * set. */
+ * members and then stores its step with release.  The peer loads the step with
+ * acquire and then reads the members.  Without that order a peer could connect
+ * to a QPN that is not set. */
 struct pair {
 	_Alignas(LINE) uint32_t active_qpn;
 	uint32_t passive_qpn, rkey;
