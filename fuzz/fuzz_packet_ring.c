@@ -3,10 +3,10 @@
  * fabric/packet_ring: a producer and a consumer of one ring.  The first byte of
  * the input chooses the kind of run, and the rest the steps.  In a run without
  * HOSTILE, all packets arrive in order, and no wake-up is lost.  In a run with
- * HOSTILE, any word of the ring changes between the steps, as a peer that has
- * the memory can change them; with BY_THREAD a thread changes words during the
- * steps, too.  In such a run the producer writes, and the consumer reads, only
- * blocks of the ring, no packet is longer than the consumer allows, and a
+ * HOSTILE, any word of the ring may change between the steps, as a peer that
+ * has the memory can change it; with BY_THREAD a thread changes words during
+ * the steps, too.  In such a run the producer writes, and the consumer reads,
+ * only blocks of the ring, no packet is longer than the consumer allows, and a
  * broken ring gives and takes nothing more.  In a run with SLOW the consumer
  * takes less than the producer puts.  Pages without access surround the ring.
  */
@@ -31,7 +31,8 @@
 /* Bits of the first byte of the input. */
 enum { HOSTILE = 1, BY_THREAD = 2, SLOW = 4 };
 
-/* A packet that was put in a run without HOSTILE.  All its bytes are mark. */
+/* A packet that was put in a run without HOSTILE.  All its bytes have the value
+ * mark. */
 struct put {
 	uint32_t bytes;
 	uint8_t mark;
@@ -104,7 +105,7 @@ static shared_u32 *choose_word(struct script *s, uint32_t random)
 	case 4:
 		return &words->wants_room;
 	case 5:
-		/* the begin of a block, where a length may be */
+		/* the beginning of a block, where a length may be */
 		return (shared_u32 *)(void *)(s->memory + PACKET_RING_DATA) +
 		       word % BLOCKS * (PACKET_RING_BLOCK / 4);
 	case 6:
@@ -167,7 +168,8 @@ static void *change_words(void *arg)
 
 /* ---- the producer ---- */
 
-/* Are n bytes at p, and the word before them, inside of the blocks? */
+/* Returns whether n bytes at p, and the word before them, are inside of the
+ * blocks. */
 static bool is_inside(const struct script *s, const uint8_t *p, size_t n)
 {
 	size_t at = (size_t)(p - s->memory);
@@ -229,7 +231,7 @@ static void check_packet(struct script *s, const uint8_t *copy, size_t n)
 	FUZZ_REQUIRE(copy[0] == put->mark && copy[n - 1] == put->mark);
 }
 
-/* Takes a packet.  False: there is none. */
+/* Takes a packet.  Returns false if there is none. */
 static bool take_packet(struct script *s)
 {
 	uint8_t copy[MOST];
