@@ -2,15 +2,9 @@
 #include "sim/memory.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#include "util/bits.h"
 #include "util/step.h"
-
-/* Pages of arm64 have up to 64 KiB. */
-#define PAGE 65536
 
 static uint8_t *find_bytes(struct space *s, uint64_t va, uint64_t bytes)
 {
@@ -137,29 +131,4 @@ void memory_elsewhere(struct memory_elsewhere *e, struct memory *of,
 					     .is_call = elsewhere_is_call};
 
 	*e = (struct memory_elsewhere){{&ops}, of, is_mapped, false};
-}
-
-/* Returns how many bytes the pages of a block have, without the pages beside
- * them. */
-static size_t page_bytes(size_t bytes)
-{
-	return (size_t)bits_align_up(bytes, PAGE);
-}
-
-void *memory_new_zeroes(size_t bytes)
-{
-	size_t span = page_bytes(bytes);
-	uint8_t *m = mmap(NULL, span + 2 * PAGE, PROT_NONE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (m == MAP_FAILED || mprotect(m + PAGE, span, PROT_READ | PROT_WRITE))
-		abort();
-	return m + PAGE + span - bytes;
-}
-
-void memory_free_zeroes(void *block, size_t bytes)
-{
-	size_t span = page_bytes(bytes);
-
-	munmap((uint8_t *)block + bytes - span - PAGE, span + 2 * PAGE);
 }

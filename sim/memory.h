@@ -9,7 +9,6 @@
 #define SIM_MEMORY_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "hca/space.h"
@@ -37,19 +36,5 @@ void memory_elsewhere(struct memory_elsewhere *e, struct memory *of,
 		      bool is_mapped);
 /* Makes *m an address space of size bytes at address va; bytes are borrowed. */
 void memory_init(struct memory *m, uint8_t *bytes, uint64_t va, uint64_t size);
-
-/*
- * Returns a large block of zeroes, which the caller frees by
- * memory_free_zeroes.  Ends the process if no memory is left.  An access to the
- * first byte after the block, or to the page before the block's first page,
- * raises SIGSEGV.
- *
- * The block is mapped, since calloc(3) would write to all of it if the process
- * has freed such a block before, or if MALLOC_PERTURB_ is set, as it is by
- * Meson, and AddressSanitizer's calloc writes an eighth of its size.
- */
-void *memory_new_zeroes(size_t bytes);
-/* Frees a block of memory_new_zeroes with this size. */
-void memory_free_zeroes(void *block, size_t bytes);
 
 #endif

@@ -82,7 +82,9 @@ static void make_process(struct host *h)
 	if (!p)
 		abort();
 	p->host = h;
-	p->arena = memory_new_zeroes(ARENA_BYTES);
+	p->arena = calloc(1, ARENA_BYTES);
+	if (!p->arena)
+		abort();
 	h->process = p;
 }
 
@@ -106,7 +108,7 @@ static void free_process(struct process *p)
 {
 	if (p->users || !p->has_ended)
 		return;
-	memory_free_zeroes(p->arena, ARENA_BYTES);
+	free(p->arena);
 	free(p);
 }
 

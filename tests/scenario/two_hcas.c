@@ -4,16 +4,20 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "encap/iblink.h"
 #include "encap/rocev2.h"
 #include "fabric/reach.h"
 #include "hdr/aeth.h"
 #include "ibt/ibt.h"
+#include "util/bits.h"
 #include "util/check.h"
 #include "util/rng.h"
 
 #define ARENA_BYTES (16u << 20)
+/* Pages of arm64 have up to 64 KiB. */
+#define PAGE 65536
 
 /* is_direct: requests use no packets.  is_at_once: the post executes requests
  * by engine_post_direct.  is_apart: the post executes requests by
@@ -66,6 +70,41 @@ static uint32_t class_of(uint32_t qpn)
 	return qpn & 1;
 }
 
+/* Returns how many bytes the pages of a block have, without the pages beside
+ * them. */
+static size_t page_bytes(size_t bytes)
+{
+	return (size_t)bits_align_up(bytes, PAGE);
+}
+
+/*
+ * Returns a block of zeroes, which the caller frees by free_zeroes.  An access
+ * to the first byte after the block, or to the page before the block's first
+ * page, raises SIGSEGV.
+ *
+ * The block is mapped, since calloc(3) would write to all of it if the process
+ * has freed such a block before, or if MALLOC_PERTURB_ is set, as it is by
+ * Meson, and AddressSanitizer's calloc writes an eighth of its size.
+ */
+static void *new_zeroes(size_t bytes)
+{
+	size_t span = page_bytes(bytes);
+	uint8_t *m = mmap(NULL, span + 2 * PAGE, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (m == MAP_FAILED || mprotect(m + PAGE, span, PROT_READ | PROT_WRITE))
+		abort();
+	return m + PAGE + span - bytes;
+}
+
+/* Frees a block of new_zeroes with this size. */
+static void free_zeroes(void *block, size_t bytes)
+{
+	size_t span = page_bytes(bytes);
+
+	munmap((uint8_t *)block + bytes - span - PAGE, span + 2 * PAGE);
+}
+
 static void side_init(struct two_hcas *d, int i, uint32_t type, uint32_t depth,
 		      bool shared)
 {
@@ -87,7 +126,7 @@ static void side_init(struct two_hcas *d, int i, uint32_t type, uint32_t depth,
 
 	memcpy(s->ip, prefix, 12);
 	memcpy(s->ip + 12, (uint8_t[]){10, 0, 0, (uint8_t)(i + 1)}, 4);
-	s->arena = memory_new_zeroes(ARENA_BYTES);
+	s->arena = new_zeroes(ARENA_BYTES);
 	arena_init(&a, s->arena, ARENA_BYTES);
 	memory_init(&s->memory, s->bytes, TWO_HCAS_BASE, TWO_HCAS_MEMORY);
 	CHECK(!hca_init(&s->hca, a, &s->memory.space, seed));
@@ -183,7 +222,7 @@ void two_hcas_connect(struct two_hcas *d, int i, uint32_t mtu)
 static struct two_hcas *make_sides(uint32_t type, uint32_t mtu, uint32_t depth,
 				   bool shared)
 {
-	struct two_hcas *d = memory_new_zeroes(sizeof(*d));
+	struct two_hcas *d = new_zeroes(sizeof(*d));
 
 	d->now_ns = 1000000000;
 	d->subnet = is_by_lid ? subnet_new() : NULL;
@@ -222,11 +261,11 @@ void two_hcas_free(struct two_hcas *d)
 			CHECK(engine_is_idle(s->engine));
 			engine_free(s->engine);
 		}
-		memory_free_zeroes(s->arena, ARENA_BYTES);
+		free_zeroes(s->arena, ARENA_BYTES);
 	}
 	if (d->subnet)
 		subnet_free(d->subnet);
-	memory_free_zeroes(d, sizeof(*d));
+	free_zeroes(d, sizeof(*d));
 }
 
 void two_hcas_end_process(struct two_hcas *d, int i)
