@@ -629,7 +629,9 @@ void rc_comp_accepted(struct ibt *t, struct ibt_qp *q, struct serial24 psn);
 /* The local ACK timeout has expired: sends again from the oldest unacknowledged
  * PSN, by the alternate path if the retries are used up and the QP is armed
  * (migration.h).  Once the retries are used up, raises ENGINE_ASK_PEER at each
- * timeout, and fails the QP when engine_config.patience_ns is used up, too.
+ * timeout, and fails the QP when engine_config.patience_ns is used up, too.  If
+ * the peer was found alive and the last question has no answer by then, waits
+ * for that answer, for half of patience_ns at most.
  * With engine_config.strict, or if the peer's QP or process has ended, only the
  * retries count. */
 void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);

@@ -326,6 +326,20 @@ static void warn_silence(struct ibt *t, struct ibt_qp *q)
 		explain_failure(t, q, w, EXPLAIN_MTU_MAYBE);
 }
 
+/* Returns whether q waits for the answer to its last question before it fails,
+ * although patience_ns is used up: of a peer that was found alive, only that
+ * answer says whether the peer still is.  A broker that does not answer ends
+ * the wait after another half of patience_ns. */
+static bool awaits_last_answer(const struct ibt *t, const struct ibt_qp *q,
+			       uint64_t now_ns)
+{
+	const struct rc_req *r = &q->req;
+	uint64_t silence_ns = now_ns - r->silent_since_ns;
+
+	return r->was_alive && r->asking &&
+	       silence_ns - t->patience_ns <= t->patience_ns / 2;
+}
+
 /* Counts a failed attempt to send.  False: there were too many attempts, and
  * the QP has failed. */
 static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
@@ -346,6 +360,8 @@ static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 		warn_silence(t, q);
 	}
 	if (now_ns - r->silent_since_ns > t->patience_ns) {
+		if (awaits_last_answer(t, q, now_ns))
+			return true;
 		/* Only an answer to ENGINE_ASK_PEER may say that the peer is
 		 * alive.  r->asking: the last question has no answer yet. */
 		fail_oldest(t, q, HCA_RETRY_EXC_ERR,

@@ -360,6 +360,37 @@ static void patience_ends_for_a_requester_that_is_always_late(void **state)
 	two_hcas_free(d);
 }
 
+/* The broker answers the first questions, and is slow when the patience of the
+ * requester ends. */
+static void the_last_answer_is_waited_for_before_the_report(void **state)
+{
+	struct two_hcas *d = two_hcas_new(5, 16);
+	struct engine *e = d->side[0].engine;
+	struct cqe c;
+
+	stay_unanswered(d, LONG / 2);
+	d->is_broker_mute = true;
+	two_hcas_run(d, d->now_ns + 3 * LONG / 4);
+	assert_false(two_hcas_poll(d, 0, &c));
+	engine_peer_state(e, d->side[0].qp->qpn, ENGINE_PEER_ALIVE, d->now_ns);
+	two_hcas_run(d, d->now_ns + LONG / 2);
+	outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PATIENCE);
+	two_hcas_free(d);
+}
+
+static void a_mute_broker_does_not_prolong_the_wait_for_ever(void **state)
+{
+	struct two_hcas *d = two_hcas_new(5, 16);
+
+	stay_unanswered(d, LONG / 2);
+	d->is_broker_mute = true;
+	two_hcas_run(d, d->now_ns + 2 * LONG);
+	outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	assert_int_equal(d->side[0].explained.cause, EXPLAIN_RETRY);
+	two_hcas_free(d);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -389,6 +420,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			patience_ends_for_a_requester_that_is_always_late),
 		cmocka_unit_test(a_peer_that_may_be_dead_is_not_called_alive),
+		cmocka_unit_test(
+			the_last_answer_is_waited_for_before_the_report),
+		cmocka_unit_test(
+			a_mute_broker_does_not_prolong_the_wait_for_ever),
 	};
 
 	two_hcas_mode(argc, argv);

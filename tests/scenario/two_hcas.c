@@ -496,7 +496,7 @@ static void take_events(struct two_hcas *d, int i)
 		s->events[e.type]++;
 		if (e.type == ENGINE_EXPLAIN)
 			s->explained = e.explain;
-		if (e.type == ENGINE_ASK_PEER)
+		if (e.type == ENGINE_ASK_PEER && !d->is_broker_mute)
 			engine_peer_state(s->engine, e.qpn, d->liveness,
 					  d->now_ns);
 	}

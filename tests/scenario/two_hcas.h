@@ -53,6 +53,7 @@ struct two_hcas {
 	void *context;		   /* of fate */
 	void (*turns)(int side);   /* called before a side works; or NULL */
 	enum engine_peer liveness; /* answer to ENGINE_ASK_PEER */
+	bool is_broker_mute;	   /* ENGINE_ASK_PEER gets no answer */
 	uint32_t asked;		   /* questions about source ports so far */
 	bool is_silent;		   /* questions about ports have no answer */
 	struct subnet *subnet;	   /* by LID: carries the packets; else NULL */
