@@ -149,7 +149,7 @@ def qperf_held():
 
     def strict():
         t.need("qperf")
-        r = run_qperf(argv, t.paced(PACE_HELD="0", PACE_FIRST="1",
+        r = run_qperf(argv, t.paced(PACE_HELD="300000", PACE_FIRST="1",
                                     ADVERB_STRICT="1"))
         expect(r.status != 0 and "REJECTED: no program listens" in r.output,
                "the client is not rejected at once", r)
