@@ -287,8 +287,8 @@ static void sweep_subnet(struct world *w, struct cables *c)
 	c->fabric->changes++;
 }
 
-/* Draws when the subnet manager learns of a change: some time later, but at the
- * latest when the time without faults begins. */
+/* Draws the time at which the subnet manager learns of a change: some time from
+ * now, but not after the time without faults begins. */
 static void schedule_sweep(struct world *w, struct cables *c)
 {
 	uint64_t at = w->now_ns + rng_below(&w->rng, SWEEP_MS) * WORLD_MS;

@@ -4,7 +4,8 @@
  * from 2.38 on, calls of strtol, sscanf and similar functions become calls of
  * other functions (__isoc23_*, which also read "0b101").  Older glibc lacks
  * these functions, and does not load a library or program that calls them.
- * tests/abi/needs.py checks that all of adverb's load with glibc 2.34.
+ * tests/abi/needs.py checks that all libraries and programs of adverb load with
+ * glibc 2.34.
  */
 #ifndef GLIBC_H
 #define GLIBC_H

@@ -43,12 +43,14 @@ struct pair {
 	const char *address;	       /* the server's; borrowed */
 	char port[16];		       /* the reserved TCP port */
 	long long timeout_ms;	       /* --timeout */
-	uint64_t deadline_ms;	       /* when the present wait ends */
+	uint64_t deadline_ms;	       /* when the run is given up */
 	int signals;		       /* a signalfd */
-	int ready;	/* a pipe: the server's librdmacm writes a byte
-			 * when the server listens by rdma_cm */
-	int caught;	/* the signal that ends this run, or 0 */
-	bool timed_out; /* a wait took timeout_ms */
+	int ready;  /* a pipe: the server's librdmacm writes a byte
+		     * when the server listens by rdma_cm */
+	int caught; /* the signal that ends this run, or 0 */
+	/* deadline_ms has come before the server listened, or before both sides
+	 * have ended */
+	bool timed_out;
 	/* The server does not end by itself; it is stopped when the client has
 	 * ended. */
 	bool server_stays;
@@ -282,11 +284,11 @@ static void print_help(FILE *out)
 		"       adverb pair [options] --server prog args... --client "
 		"prog args...\n"
 		"\n"
-		"Starts the server, waits until it listens on a TCP port, "
-		"starts the client\n"
-		"with the address 127.0.0.1, prints what both write, and exits "
-		"with the greater\n"
-		"of their statuses.\n"
+		"Starts the server, waits until it listens on a TCP port or by "
+		"rdma_cm, starts\n"
+		"the client with the server's address, prints what both write, "
+		"and exits with\n"
+		"the greater of their statuses.\n"
 		"These tools get the options that they need, and a free "
 		"port:\n"
 		"  ib_{write,read,send,atomic}_{bw,lat}  "
@@ -370,9 +372,9 @@ static int plan_commands(struct pair *p, char **argv)
 	return 2;
 }
 
-/* Checks the server's program.  If newer releases of the tool have another row,
- * runs the program with -h to find the row for the installed release.  Returns
- * 0 or an exit status. */
+/* Checks the server's program.  If the table of tools (tool.h) has another row
+ * for newer releases of the tool, runs the program with -h to find the row for
+ * the installed release.  Returns 0 or an exit status. */
 static int ask_tool(struct pair *p, const struct tool **tool,
 		    const char *program)
 {
@@ -445,9 +447,9 @@ static void check_address(const struct pair *p)
 		  : is_absent((struct sockaddr *)&six, sizeof(six)))
 		fprintf(stderr,
 			"adverb: no interface of this host that is up has the "
-			"server's address %s; name by --address one that `ip "
-			"address` shows, bring up loopback (ip link set lo "
-			"up), or use --private.\n",
+			"server's address %s; give --address an address "
+			"that `ip address` shows, bring up loopback (ip link "
+			"set lo up), or use --private.\n",
 			p->address);
 }
 

@@ -116,8 +116,8 @@ struct client {
 	int arena_fd;
 	/* The eventfd that wakes this process; the broker gives the eventfd to
 	 * other processes of this user.  If the broker is of another user, the
-	 * client puts an eventfd that the broker has made in the place of the
-	 * file behind peer_wake_fd.  Borrowed; -1: none. */
+	 * broker makes the eventfd, and the client replaces the file behind
+	 * peer_wake_fd by it.  Borrowed; -1: none. */
 	int peer_wake_fd;
 	/* the arena is not shown to the present broker, since more descriptors
 	 * of this user are under way than the hard limit on open files allows
@@ -222,9 +222,9 @@ struct client_want {
  * -ENOTRECOVERABLE: each broker that this process has started has ended at
  * once; -EPROTONOSUPPORT: the broker is of another version; -EPROTO: the
  * broker's answer is invalid; -EAGAIN: another process has to start the broker,
- * and no broker came in time; -EPIPE, -ECONNRESET or -ECONNREFUSED: each broker
- * that was found ended, and no other one came in time; or the -errno of a
- * system call.
+ * and no broker came in time; -EPIPE, -ECONNRESET or -ECONNREFUSED: every
+ * broker that this process found has ended, and no other one came in time; or
+ * the -errno of a system call.
  */
 int client_open(struct client *c, const struct client_want *want,
 		const char **why);
@@ -275,8 +275,9 @@ bool client_ask_remote(struct client *c, uint32_t qpn, const uint8_t local[16],
 void *client_page(const struct client *c);
 /* After CLIENT_NEWS_BACK: if a successor of the broker has made another relay
  * for this process, returns a descriptor of its receiving end, once; the caller
- * owns it, and receives from it in place of the old one.  -1: there is none, or
- * no descriptor is left, and a later call returns it. */
+ * owns it, and receives from it in place of the old one.  -1: there is no new
+ * relay; or this process has no free descriptor, and a later call returns the
+ * relay. */
 int client_new_relay(struct client *c);
 /*
  * Finds the page of another class of this namespace, for reading; the page is

@@ -39,9 +39,9 @@ struct cm_config {
 	/* Seeds the random ids (see cm_seed) and the key of the hash tables. */
 	uint64_t seed;
 	uint32_t conversations; /* the most that exist at a time */
-	/* The most unanswered requests of one sender.  A sender is an owner of
-	 * this manager, or, if no owner's conversation has sent the request,
-	 * the address from which the request came. */
+	/* The most unanswered requests of one sender.  The sender is the owner
+	 * (struct cm_owner) of the conversation of this manager that has sent
+	 * the request, or else the address from which the request came. */
 	uint32_t half_open;
 };
 
@@ -59,9 +59,9 @@ enum cm_event_type {
 	/* The peer has refused our REQ or REP, or withdrawn its own REQ or REP,
 	 * by a REJ (msg).  If the peer has ended the connection by a DREQ
 	 * before the active side has established it, msg is a REJ that this
-	 * manager has made.  No msg: the consumer has not answered the peer's
-	 * REQ or REP, whose queue pair is now in another connection, or in
-	 * none. */
+	 * manager has made.  No msg: before the consumer answered the peer's
+	 * REQ or REP, the manager has learned that the peer's queue pair is now
+	 * in another connection, or in none (cm_stale). */
 	CM_REJECTED,
 	/* The peer has not answered the REQ, REP or SIDR_REQ in time. */
 	CM_UNREACHABLE,
@@ -164,9 +164,9 @@ struct cm_note {
 	 * the full length of a wait is 4.096 us * 2^timeout.  tries: how often
 	 * each message is sent again, at most. */
 	uint8_t is_passive, is_strict, timeout, tries;
-	/* The message that is sent again on a retry, or when the peer repeats
-	 * its own; until the consumer answers the peer's request, that request.
-	 */
+	/* Our last message, which is sent again on a retry or when the peer
+	 * repeats its own message.  Until the consumer answers the peer's
+	 * request, this holds that request instead. */
 	uint8_t last[MAD_BYTES];
 	/* The consumer may have invented the note.  So the conversation is
 	 * found by its ids alone, and not by the peer's queue pair
@@ -231,21 +231,21 @@ struct cm_start {
 	/* The index of the interface, if the addresses are link-local; 0: any.
 	 */
 	uint32_t scope;
-	/* A REQ or SIDR_REQ.  The manager writes the message's ids and GIDs,
-	 * and both LIDs, as 0xffff, if they are 0, since a RoCE port has none.
-	 * All MADs of the conversation have the P_Key of msg.qp and the SL of
-	 * msg.primary.  If no answer comes within the message's own
-	 * remote_timeout, of which at most 69 s count, the manager repeats the
-	 * message, at most max_cm_retries times. */
+	/* A REQ or SIDR_REQ.  The manager writes the message's ids and GIDs.
+	 * If both LIDs are 0, the manager sets them to 0xffff, since a RoCE
+	 * port has no LID.  All MADs of the conversation have the P_Key of
+	 * msg.qp and the SL of msg.primary.  If no answer comes within the
+	 * message's own remote_timeout, of which at most 69 s count, the
+	 * manager repeats the message, at most max_cm_retries times. */
 	struct cmmsg msg;
 	/* True: each wait for an answer is remote_timeout, to which an MRA of
 	 * the peer adds its own time but no tries.  A request that comes to
 	 * this manager itself and finds no listener is refused at once, unless
 	 * a listener is expected (cm_unlisten, cm_expect_listeners).  False:
 	 * the first waits are shorter; an MRA of the peer renews the tries; a
-	 * message that this manager itself has received is not repeated; and a
-	 * request that finds no listener is held for CM_HOLD_NS before it is
-	 * refused. */
+	 * message is not repeated if the peer's end is a conversation of this
+	 * same manager that has received the message; and a request that finds
+	 * no listener is held for CM_HOLD_NS before it is refused. */
 	bool strict;
 };
 
@@ -366,11 +366,11 @@ void cm_taken(struct cm *cm, uint32_t id);
 void cm_set_user(struct cm *cm, uint32_t id, uint64_t user);
 /*
  * Accepts a request: answers a REQ by a REP, and a SIDR_REQ by a SIDR_REP, with
- * the fields of reply.  A REP that the peer does not answer is sent again, at
- * most max_cm_retries of the REQ times.  The manager writes the ids, and the
- * failover field of a REP if the REQ has no alternate path.  Returns 0;
- * -EINVAL: the conversation's state has no request to accept; -ENOENT: there is
- * no such conversation.
+ * the fields of reply.  A REP that the peer does not answer is sent again, as
+ * many times at most as the REQ's max_cm_retries says.  The manager writes the
+ * ids, and the failover field of a REP if the REQ has no alternate path.
+ * Returns 0; -EINVAL: the conversation's state has no request to accept;
+ * -ENOENT: there is no such conversation.
  */
 int cm_accept(struct cm *cm, uint32_t id, const struct cmmsg *reply,
 	      uint64_t now_ns);
@@ -416,9 +416,11 @@ void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
  * have room.  If timers that are due are left, cm_deadline returns a time that
  * has passed. */
 void cm_tick(struct cm *cm, uint64_t now_ns);
-/* Takes the first message to send out of its ring; false: there is none. */
+/* Removes the first message from the ring of messages to send, and stores it in
+ * *frame; false: there is none. */
 bool cm_tx(struct cm *cm, struct cm_frame *frame);
-/* Takes the first event out of its ring; false: there is none. */
+/* Removes the first event from the ring of events, and stores it in *event;
+ * false: there is none. */
 bool cm_event(struct cm *cm, struct cm_event *event);
 /* Returns the absolute time, in ns, at which cm_tick is needed next;
  * UINT64_MAX: no timer is armed. */

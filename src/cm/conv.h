@@ -87,9 +87,9 @@ struct conv_retry {
 	/* The conversation has ended because no try of a REQ, REP or DREQ was
 	 * answered, and no DREQ or DREP of the peer has come since. */
 	bool is_unanswered;
-	/* The message that is sent again on a retry, or when the peer repeats
-	 * its own; until the consumer answers the peer's request, that request.
-	 */
+	/* Our last message, which is sent again on a retry or when the peer
+	 * repeats its own message.  Until the consumer answers the peer's
+	 * request, this holds that request instead. */
 	uint8_t last[MAD_BYTES];
 };
 

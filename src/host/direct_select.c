@@ -7,13 +7,15 @@
 #include "host/local_peer.h"
 #include "util/bits.h"
 
-/* A connection goes by packets if the broker, or for a QP by LID the fabric,
- * gives no answer at all, or only CLIENT_ARENA_LATER, for SILENCE_NS, or does
- * not answer about this connection for WAIT_NS. */
+/* The broker says how a connection goes; for a QP by LID, the fabric does.  The
+ * connection goes by packets if no answer of any kind comes for SILENCE_NS
+ * (CLIENT_ARENA_LATER is no answer), or if no answer about this connection
+ * comes for WAIT_NS. */
 #define SILENCE_NS 1000000000u
 #define WAIT_NS	   10000000000u
 #define LOOK_NS	   1000000 /* between two looks for answers or deaths */
-/* After more turns than this that received nothing, polls may skip progress. */
+/* If more turns in a row than this have received nothing, polls may skip
+ * progress. */
 #define SILENT_TURNS 16
 /* Polls between looks at the socket.  A look takes about as long as a SEND of
  * few bytes to a peer, and delays a SEND that arrives meanwhile. */

@@ -78,10 +78,10 @@ static bool is_usable(const struct r_device *d, uint8_t number, uint16_t pkey,
 }
 
 /* Finds the GID from which packets with the P_Key (0: any) to the GID `to`
- * leave: `to` itself if it is this host's, else the first one of an active port
- * that has the prefix of `to` (NULL: any prefix) and is in the partition.
- * Returns false, and stores zeroes, if there is none; *seen then counts the
- * ports. */
+ * leave: `to` itself if it is a GID of a port of this host that is active and
+ * in the partition, else the first one of such a port that has the prefix of
+ * `to` (NULL: any prefix).  Returns false, and stores zeroes, if there is none;
+ * *seen then counts the ports, and may count the port of `to` twice. */
 static bool find_source(const uint8_t *to, uint16_t pkey, uint8_t gid[16],
 			struct ports_seen *seen)
 {
@@ -131,9 +131,10 @@ int r_ib_source(const struct sockaddr *to, struct sockaddr_storage *from)
 	if (!seen.active)
 		return r_fail(ENODEV, "rdma_resolve_addr: no port of advib0 is "
 				      "active, since no subnet manager has "
-				      "configured the subnet; start opensm on "
-				      "a host of the fabric, and wait until "
-				      "ibv_devinfo shows PORT_ACTIVE");
+				      "configured it, or its link is down; "
+				      "start opensm on a host of the fabric, "
+				      "and wait until ibv_devinfo shows "
+				      "PORT_ACTIVE");
 	if (!seen.members)
 		return r_fail(
 			ENODEV,
@@ -174,8 +175,8 @@ int r_ib_check_space(const struct r_id *id, const struct sockaddr *addr)
 
 /* ---- the path ---- */
 
-/* Returns whether a path of the fabric, a peer or the program has valid values.
- */
+/* Returns whether a path has valid values.  The path may come from the fabric,
+ * from a peer or from the program. */
 static bool is_valid_path(const struct cmproto_path *p)
 {
 	return p->local_lid && p->local_lid <= UNICAST_MAX && p->remote_lid &&
@@ -282,8 +283,8 @@ void r_ib_take_request(struct r_id *id)
 	r_set_record(id, &id->path.ib);
 }
 
-/* The timeout is the sum of the round trip, 2^(life_time + 1), and of the ack
- * delay, 2^ack_delay, both times 4.096 us (IBTA 12.7.34).  If the exponents
+/* The timeout is the sum of the round trip, 4.096 us * 2^(life_time + 1), and
+ * the ack delay, 4.096 us * 2^ack_delay (IBTA 12.7.34).  If the exponents
  * differ by at most 1, the sum is rounded up to the next power of 2; else the
  * smaller summand is neglected. */
 static uint8_t timeout_of(uint8_t life_time, uint8_t ack_delay)
@@ -405,8 +406,8 @@ static uint8_t path_bits(const struct r_id *id, uint8_t port_num, uint16_t lid)
 	return (uint8_t)(lid & ((1u << port.lmc) - 1));
 }
 
-/* Fills in the members of *a for the path p, which begins at the port and the
- * GID *from, to the GID `peer`. */
+/* Fills in the members of *a for the path p, which leads from *from (a port and
+ * the index of a GID) to the GID `peer`. */
 static void fill_av(const struct r_id *id, const struct cmproto_path *p,
 		    const struct r_path *from, const uint8_t peer[16],
 		    struct ibv_ah_attr *a)

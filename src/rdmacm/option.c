@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Returns whether an id has not begun to be bound: the kernel's state IDLE. */
+/* Returns whether the id is in the kernel's state IDLE: the id has no address
+ * and no destination, and did not come with a connection request. */
 static bool is_idle(const struct r_id *id)
 {
 	return !r_is_bound(id) && !id->state.has_destination &&
@@ -48,10 +49,10 @@ static int set_family_only(struct r_id *id, bool is_on)
 	    at->sa_family == AF_INET6 && r_addr_is_open(at))
 		return r_fail(EINVAL,
 			      "rdma_set_option: RDMA_OPTION_ID_AFONLY cannot "
-			      "be changed, since the id is bound to :: or ::1 "
-			      "%s the same port of IPv4; set the option before "
-			      "rdma_bind_addr",
-			      is_on ? "with" : "without");
+			      "be changed, since rdma_bind_addr to :: or ::1 "
+			      "has %s; set the option before rdma_bind_addr",
+			      is_on ? "taken the same port of IPv4, too"
+				    : "left the same port of IPv4 to others");
 	id->options.is_family_only = is_on;
 	return 0;
 }

@@ -84,7 +84,7 @@
 
 #define BIND_IN(body, name, node) __asm__(".symver " #body "," #name node "\n");
 
-/* Exports the function `body` as `name` in every node. */
+/* Exports the function or variable `body` as `name` in every node. */
 #define BIND(body, name)                                                       \
 	BIND_IN(body, name, "@@IBVERBS_PRIVATE_34")                            \
 	BIND_IN(body, name, "@IBVERBS_PRIVATE_57")                             \
@@ -137,8 +137,8 @@ BIND_IN(private_nothing, verbs_register_driver_59, "@@IBVERBS_PRIVATE_59")
 BIND_IN(private_nothing, verbs_register_driver_64, "@@IBVERBS_PRIVATE_64")
 BIND_IN(private_nothing, verbs_register_driver_65, "@@IBVERBS_PRIVATE_65")
 
-/* Providers read whether the destruction of an object may succeed although the
- * device is gone. */
+/* A variable that providers read: may the destruction of an object succeed
+ * although the device is gone? */
 bool private_disassociate_destroy;
 BIND(private_disassociate_destroy, verbs_allow_disassociate_destroy)
 

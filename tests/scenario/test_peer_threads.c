@@ -265,8 +265,9 @@ static void assert_receives(struct crash_point *s)
 		assert_int_equal(seconds[i], !t->srq);
 }
 
-/* While the initiator is stopped, the target's waits for the third process and
- * for keys end, and the third process's message arrives. */
+/* While the initiator is stopped, two waits of the target come to an end (one
+ * for the third process, one for keys), and the third process's message
+ * arrives. */
 static void assert_target_works(struct crash_point *s)
 {
 	struct two_hcas_side *t = s->target;
@@ -282,7 +283,7 @@ static void assert_target_works(struct crash_point *s)
 
 enum end {
 	NEVER_RAN,    /* the second thread did not run */
-	ENDED_LATER,  /* the second thread's request had ended before */
+	ENDED_LATER,  /* the process ended after the second thread's request */
 	ENDED_IN_BOTH /* the process ended inside both requests */
 };
 

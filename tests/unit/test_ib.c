@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* device/ib: the adapter of a fabric's host is the process's only device, and
- * changes of its ports are events.  Each test has a process of its own, since a
- * process chooses its devices once.  A child process answers as the fabric. */
+ * changes of its ports are events.  Each look at the devices is in a process of
+ * its own, since a process chooses its devices once.  A child process answers
+ * as the fabric. */
 #include "test.h"
 
 #include <errno.h>
@@ -126,8 +127,8 @@ static int on_host(int (*see)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Makes the function that has this macro return 1, and prints the expression,
- * if the expression is false. */
+/* If the expression is false, prints it and returns 1 from the calling
+ * function. */
 #define EXPECT(what)                                                           \
 	do                                                                     \
 		if (!(what)) {                                                 \
@@ -263,10 +264,11 @@ static int see_events(void)
 	netif_set_port(d, 1, &now, 0);
 	netif_set_port(d, 1, &now, DATA_GIDS);
 	EXPECT(has_told(1, DEVICE_EVENT_GIDS));
-	/* down and up again before the fabric was asked */
 	now.state = 4;
 	netif_set_port(d, 1, &now, DATA_STATE);
 	EXPECT(has_told(1, DEVICE_EVENT_UP));
+	/* the port went down and up again before the fabric was asked, so its
+	 * state is the same */
 	netif_set_port(d, 1, &now, DATA_STATE);
 	EXPECT(has_told(1, DEVICE_EVENT_DOWN));
 	EXPECT(has_told(1, DEVICE_EVENT_UP));
@@ -291,8 +293,8 @@ static void changes_of_a_port_are_events_of_that_port(void **state)
 	assert_int_equal(on_host(see_events), 0);
 }
 
-/* The thread of netif reads wake_fd for the first time only when netif_unwatch
- * has written there, too. */
+/* The functions read and write below delay the first read of wake_fd by netif's
+ * thread until both netif_set_port and netif_unwatch have written there. */
 static struct {
 	volatile bool is_on, has_read, is_ending;
 	sem_t reads, is_woken; /* a read begins; the read may go on */
