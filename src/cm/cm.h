@@ -39,9 +39,10 @@ struct cm_config {
 	/* Seeds the random ids (see cm_seed) and the key of the hash tables. */
 	uint64_t seed;
 	uint32_t conversations; /* the most that exist at a time */
-	/* The most unanswered requests of one sender.  The sender is the owner
-	 * (struct cm_owner) of the conversation of this manager that has sent
-	 * the request, or else the address from which the request came. */
+	/* The most unanswered requests of one sender.  If a conversation of
+	 * this manager has sent a request, the sender is the conversation's
+	 * owner (struct cm_owner).  Otherwise the sender is the address from
+	 * which the request came. */
 	uint32_t half_open;
 };
 
@@ -238,14 +239,15 @@ struct cm_start {
 	 * message's own remote_timeout, of which at most 69 s count, the
 	 * manager repeats the message, at most max_cm_retries times. */
 	struct cmmsg msg;
-	/* True: each wait for an answer is remote_timeout, to which an MRA of
-	 * the peer adds its own time but no tries.  A request that comes to
-	 * this manager itself and finds no listener is refused at once, unless
-	 * a listener is expected (cm_unlisten, cm_expect_listeners).  False:
-	 * the first waits are shorter; an MRA of the peer renews the tries; a
-	 * message is not repeated if the peer's end is a conversation of this
-	 * same manager that has received the message; and a request that finds
-	 * no listener is held for CM_HOLD_NS before it is refused. */
+	/* True: each wait for an answer is remote_timeout.  An MRA of the peer
+	 * adds its own time to the wait, but adds no tries.  If this manager is
+	 * also the peer's manager, and msg finds no listener there, msg is
+	 * refused at once, unless a listener is expected (cm_unlisten,
+	 * cm_expect_listeners).  False: the first waits are shorter; an MRA of
+	 * the peer renews the tries; a message is not repeated if the peer's
+	 * end is a conversation of this same manager that has received the
+	 * message; and a request that finds no listener is held for CM_HOLD_NS
+	 * before it is refused. */
 	bool strict;
 };
 
@@ -282,7 +284,7 @@ int cm_listen(struct cm *cm, struct cm_owner *owner, uint64_t user,
 	      uint64_t service_id, const struct cm_where *where,
 	      uint32_t backlog, uint32_t *listener);
 /* Does a listener answer requests for the service at one of the addresses of
- * `where`?  A listener or a `where` with any_v4 or any_v6 counts here as one at
+ * `where`?  any_v4 or any_v6, of the listener or of `where`, stands here for
  * all addresses of both families. */
 bool cm_is_served(const struct cm *cm, uint64_t service_id,
 		  const struct cm_where *where);

@@ -208,8 +208,8 @@ struct cm {
 	struct conv_waiting waiting;
 	struct wheel wheel; /* the timers of all conversations */
 	struct conv_output out;
-	/* The way by which the message came that cm_rx handles, or the held
-	 * request that request_due handles. */
+	/* The way by which a message came: the message that cm_rx handles, or
+	 * the held request that request_due handles. */
 	struct cm_way rx_way;
 	struct cm_counters counters;
 };

@@ -23,8 +23,8 @@ struct question {
 	struct live_peer about; /* the queue pair */
 };
 
-/* How many answers other brokers may get: those whose addresses have the hash
- * of this budget. */
+/* Limits the answers to the brokers whose addresses have the hash of this
+ * budget. */
 struct budget {
 	uint32_t spent;	   /* answers given, less those that were refilled */
 	uint64_t since_ns; /* the time up to which `spent` was refilled */

@@ -106,9 +106,11 @@ void live_reply(struct live *l, const struct live_question *q,
 /* Repeats the questions that are due.  A question that has waited for
  * LIVE_PATIENCE_NS gets the answer LIVEMSG_UNKNOWN. */
 void live_tick(struct live *l, uint64_t now_ns);
-/* Takes the first message to send out of its ring; false: there is none. */
+/* Removes the first message from the ring of messages to send, and stores it in
+ * *frame; false: there is none. */
 bool live_tx(struct live *l, struct cm_frame *frame);
-/* Takes the first answer out of its ring; false: there is none. */
+/* Removes the first answer from the ring of answers, and stores it in *answer;
+ * false: there is none. */
 bool live_answer(struct live *l, struct live_answer *answer);
 /* Returns the absolute time, in ns, at which live_tick is needed next;
  * UINT64_MAX: no question is open. */
