@@ -23,7 +23,8 @@ int admission_check(const struct server *s, uint64_t files, uid_t user,
 {
 	uint64_t most = files / ADMISSION_FILES, left;
 	uint32_t has = 0, clients = server_clients(s);
-	/* entries that are no clients only take room in the table */
+	/* entries that are not clients do not count, but take room in the table
+	 */
 	uint32_t room = CONN_MAX - (s->conns - clients);
 
 	for (uint32_t i = 0; i < s->conns; i++)

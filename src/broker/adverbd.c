@@ -281,9 +281,9 @@ static void say_not_started(int err)
 	else
 		fprintf(stderr,
 			"adverbd: not started: the socket @%s, by which "
-			"programs reach it, cannot be opened: %s: let the "
-			"sandbox or the limit that this error names permit a "
-			"Unix socket\n",
+			"programs reach it, cannot be opened: %s: permit Unix "
+			"sockets in the sandbox, or raise the limit that this "
+			"error names\n",
 			a.sun_path + 1, strerror(-err));
 }
 

@@ -31,9 +31,10 @@ void answer_version(const struct server *s, const struct conn *c,
  * QPN. */
 void answer_peer(const struct server *s, const struct conn *c,
 		 const struct proto *m);
-/* Returns whether the process that has a QPN exists, and whether the process
- * drops packets to this QPN, for the broker of another host.  Has the type
- * remote_liveness_state; user is the struct server. */
+/* Answers the broker of another host: returns whether the process that has a
+ * QPN exists and, if the process is of the broker's own user, whether the
+ * process drops packets to this QPN.  Has the type remote_liveness_state; user
+ * is the struct server. */
 enum livemsg_state answer_state(void *user, uint32_t qpn);
 /* Answers PROTO_ASK_REMOTE, a question about a process of another host: at once
  * if the broker knows the answer, or cannot ask the other host for c; otherwise

@@ -142,7 +142,7 @@ static bool is_gone(const struct fd_store_entry *owner)
 bool cm_journal_next(struct cm_journal *j, pid_t pid,
 		     struct fd_store_record *record)
 {
-	pid_t lives = 0; /* the last process that was not found to have ended */
+	pid_t lives = 0; /* the last process found that may still run */
 
 	for (uint32_t i = 0; j->open && i < j->count; i++) {
 		const struct fd_store_entry *owner =

@@ -7,12 +7,12 @@
  * finds it.  Clients of the broker's own user can read the key there, so their
  * notes need no seal.
  *
- * If the store was lost with its broker, no process knows the key.  A broker
- * without the key of an earlier one takes any note for CM_SEAL_LENIENT_NS after
- * its start, but marks the note as one that the client may have made up
- * (is_unproven).  Without the mark, a client could claim connections with queue
- * pairs of another host, and requests of these queue pairs to other users would
- * be refused as stale.  Part of the broker's loop: one owner, no lock.
+ * If the store was lost with its broker, no process knows the key.  Until
+ * CM_SEAL_LENIENT_NS after its start, a broker without the key of an earlier
+ * one accepts any note, but marks the note as one that the client may have made
+ * up (is_unproven).  Without the mark, a client could claim connections with
+ * queue pairs of another host, and requests of these queue pairs to other users
+ * would be refused as stale.  Part of the broker's loop: one owner, no lock.
  */
 #ifndef BROKER_CM_SEAL_H
 #define BROKER_CM_SEAL_H
@@ -24,7 +24,7 @@
 #include "broker/fd_store.h"
 #include "util/siphash.h"
 
-/* For how long after its start a broker takes a note whose seal it cannot
+/* For how long after its start a broker accepts a note whose seal it cannot
  * check: as long as a call of librdmacm waits for a broker. */
 #define CM_SEAL_LENIENT_NS 30000000000u
 

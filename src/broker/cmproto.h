@@ -2,9 +2,9 @@
 /*
  * The messages between librdmacm and the broker.  They go over a connection of
  * their own to the address of proto.h.  Each message is one struct cmproto in
- * host order.  The broker answers each request by one DONE with the request's
- * serial, except TAKEN, and RELEASE of an object, which have no answer.  The
- * broker sends an EVENT when something has happened.
+ * host order.  TAKEN, and RELEASE of an object, have no answer.  The broker
+ * answers each other request by one DONE with the request's serial.  The broker
+ * sends an EVENT when something has happened.
  *
  * A program on a host of an emulated subnet has no broker: the process of the
  * fabric takes the broker's part (FABRIC_PROTO_CM), but does not answer
@@ -45,19 +45,20 @@ enum cmproto_kind {
 	 * port), or with at.service_id in place of a port.  Fields: at.space,
 	 * at.local or any_v4 and any_v6, at.local_port, at.service_id,
 	 * may_share, only_own, is_ip, is_datagram.  The answer has new_id and
-	 * at.local_port.  -EINVAL: at.service_id is that of a port or comes
-	 * with is_ip, or is_ib is not that of the server; -EACCES: the client's
-	 * process may not bind that port; -EADDRINUSE: the port, or each
-	 * ephemeral port, is taken. */
+	 * at.local_port.  -EINVAL: at.service_id is the service ID of a port,
+	 * at.service_id and is_ip are both set, or is_ib is not that of the
+	 * server; -EACCES: the client's process may not bind that port;
+	 * -EADDRINUSE: the port, or each ephemeral port, is taken. */
 	CMPROTO_BIND = 1,
 	/* makes the object a listener.  Fields: backlog.  -EADDRINUSE: another
 	 * listener of the service has one of the addresses. */
 	CMPROTO_LISTEN,
 	/* sends a REQ or SIDR_REQ.  Fields: at, qp, private data, is_datagram,
 	 * call_id, call_transaction, is_strict, max_retries, timeout; and with
-	 * is_ib: path, alternate, and at.service_id of the peer's service (0:
-	 * that of at.peer_port and at.space, or of the object's space if
-	 * at.space is 0). */
+	 * is_ib: path, alternate, and at.service_id, the service ID to which
+	 * the request goes.  at.service_id 0: the service ID of the port
+	 * at.peer_port in the space at.space; at.space 0: the object's space.
+	 */
 	CMPROTO_CONNECT,
 	/* sends a REP or SIDR_REP.  Fields: qp, private data, and with is_ib:
 	 * alternate.failover. */
@@ -91,8 +92,8 @@ enum cmproto_kind {
 	 * client has too many open queries. */
 	CMPROTO_ROUTE,
 	/* the client is an interface of IPoIB.  Fields: at.local (its GID),
-	 * qp.qpn, path.pkey (of its partition), group (its broadcast group; the
-	 * mtu is 0 if it has none).  A later message replaces the earlier one.
+	 * qp.qpn, path.pkey (of its partition), group (its broadcast group;
+	 * group.mtu 0: none).  A later message replaces the earlier one.
 	 * The fabric does not answer; a broker refuses by -EOPNOTSUPP. */
 	CMPROTO_INTERFACE,
 	/* asks for the interface of IPoIB that has a MAC (ipoib/hwaddr.h), on
@@ -107,8 +108,9 @@ enum cmproto_kind {
 	 * at.peer, path.pkey and group; -ECONNREFUSED: the subnet
 	 * administration refuses the join; -EREMOTEIO, -ETIMEDOUT and
 	 * -ENETDOWN as for ROUTE; -ENOBUFS: the host has too many memberships;
-	 * -EINVAL: the group has another Q_Key or P_Key here; -ECANCELED: the
-	 * client has left before the answer came. */
+	 * -EINVAL: clients of this host have joined the group with another
+	 * Q_Key or P_Key; -ECANCELED: the client has left before the answer
+	 * came. */
 	CMPROTO_JOIN,
 	/* ends the membership call_id.  The fabric does not answer; a broker
 	 * refuses by -EOPNOTSUPP. */
@@ -197,9 +199,9 @@ struct cmproto_group {
 	uint16_t mlid; /* in answers */
 	uint8_t mtu, rate, sl, traffic_class, hop_limit;
 	uint8_t join_state; /* enum sa_join_state */
-	/* JOIN: the fabric does not leave the group when the last client has
-	 * left.  An interface of IPoIB at the port leaves the group, since the
-	 * client has made the kernel a member of the IP multicast group. */
+	/* JOIN: the client has made the kernel a member of the IP multicast
+	 * group.  So the fabric does not leave the group when the last client
+	 * has left: the interface of IPoIB at the port does. */
 	uint8_t is_shared;
 	uint8_t reserved[7];
 };

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* the datagrams after which gsi_turn receives no further batch */
+/* after so many datagrams gsi_turn receives no further batch */
 #define TURN_FRAMES  256
 #define FLUSH_BLOCKS 2	/* 128 frames: a default receive buffer holds 277 */
 #define FULL_MS	     1	/* until a full socket is tried again */

@@ -73,15 +73,15 @@ struct gsi {
 	uint32_t blocks;		/* how many blocks wait */
 	struct gsi_agent agent[GSI_AGENTS];
 	uint32_t agents; /* how many entries agent[] has */
-	/* Not NULL: takes the datagrams for processes to which the kernel
-	 * cannot steer them, or which are of another user.  `user` is
-	 * relay_user; d is borrowed for the call.  Class 0: a multicast
-	 * datagram. */
+	/* Not NULL: takes the datagrams for a process if the kernel cannot
+	 * steer, or if the process is of another user.  `user` is relay_user;
+	 * d is borrowed for the call.  Class 0: a multicast datagram. */
 	void (*relay)(void *user, uint32_t class, const struct udp_dgram *d);
 	void *relay_user; /* passed to relay */
-	/* is_forged keeps the last answer of the kernel in a gsi_turn: asked
-	 * and asked_scope are the address and the interface of the question,
-	 * has_asked says that there was one, and is_local is the answer. */
+	/* Until the end of a gsi_turn, is_forged keeps its last question to the
+	 * kernel, and the answer.  has_asked: there was a question in this
+	 * turn; asked, asked_scope: its address and interface; is_local: the
+	 * answer. */
 	struct inaddr asked;
 	uint32_t asked_scope;
 	bool has_asked, is_local;

@@ -137,12 +137,12 @@ struct server {
 void server_drop_hung_up(struct server *s, uid_t user);
 /*
  * Returns whether the entry counts as a client.  The broker does not end while
- * it has clients.  An entry that is no client only reserves the class that a
- * dead broker gave to a process.  That process has no connection and cannot be
- * watched: if the entry counted, this broker, which may never learn of the
- * process's end, might never end.  A process of the broker's user needs no
- * broker meanwhile: while the process exists, it holds the port and the fd
- * store.
+ * it has clients.  An entry that is not a client merely reserves the class that
+ * a dead broker gave to a process.  That process has no connection and cannot
+ * be watched: if the entry counted, this broker, which may never learn of the
+ * process's end, might never end.  If this broker ends before the process, and
+ * the process is of the broker's user, the process still holds the port and the
+ * fd store for a successor.
  */
 bool server_is_client(const struct conn *c);
 /* Returns how many entries are clients. */

@@ -10,8 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The number of the start time's field in the file stat, if the state's is 1
- * (in proc(5) they are 22 and 3). */
+/* In the file stat, the state is field 3, and the start time is field 22
+ * (proc(5)).  If the state is counted as field 1, the start time is this field.
+ */
 #define TICKS_FIELD 20
 /* More bytes than a uid_map has: 340 lines of 33 bytes. */
 #define MAP_TEXT	  12288

@@ -102,9 +102,10 @@ void refuse_full_poll(const struct refuse_full *a, struct pollfd *p);
  * wait for other reasons; -1: without an end. */
 int refuse_full_patience(const struct refuse_full *a, int wait);
 /* Writes a sentence to why, of size bytes, which says what the broker lacks and
- * how to mend that.  err, positive: EMFILE, ENFILE and ETOOMANYREFS stand for
- * the limits on its open files, on those of the machine and on descriptors
- * under way, EAGAIN for a thread, and each other one for memory. */
+ * how to mend that.  err, positive, names what the broker lacks.  EMFILE: the
+ * limit on the broker's open files is reached; ENFILE: that of the machine is
+ * reached; ETOOMANYREFS: too many descriptors are under way; EAGAIN: a thread;
+ * any other errno: memory. */
 void refuse_full_why(int err, char *why, size_t size);
 
 #endif

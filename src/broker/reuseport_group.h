@@ -136,8 +136,9 @@ void reuseport_group_relay(struct reuseport_group *g, uint32_t class,
  */
 bool reuseport_group_recognise(struct reuseport_group *g, uint32_t class,
 			       uid_t user, pid_t pid, int fd, uint64_t token);
-/* Notes that the client of a class has the descriptors of its member: of the
- * relay of another user, the broker keeps only the sending end. */
+/* Notes that the client of a class has the descriptors of its member.  If the
+ * client is of another user, the broker now closes the receiving end of the
+ * relay, and keeps only the sending end. */
 void reuseport_group_sent(struct reuseport_group *g, uint32_t class);
 /* Releases a class whose client is gone.  now_ms: CLOCK_MONOTONIC. */
 void reuseport_group_release(struct reuseport_group *g, uint32_t class,

@@ -69,8 +69,9 @@ static int copy_from_program(int fd)
 /*
  * Gives the calling thread an empty table of descriptors, and opens the
  * listener there.  Linux copies at most the first 64 descriptors of the program
- * meanwhile, and closes the copies.  (The close of a copy can wait, for a file
- * of a network file system, and it ends a notification of mq_notify(3).)
+ * meanwhile, and closes the copies.  (If a copy is of a file of a network file
+ * system, its close can wait; if a copy is of a message queue, its close ends a
+ * notification of mq_notify(3).)
  * Returns the listener, or -errno: the kernel has not all of these calls, or
  * refuses one; the table may be empty then.
  */

@@ -36,11 +36,12 @@
 
 /*
  * Binds the port as soon as no process has it, even if no client has asked for
- * a class.  server_hold_port promises that.  Connection management also needs
- * QP1 without a class, for example after the death of a broker: a process
- * resumes its conversations here, and ends before a client has brought the fd
- * store.  If no other process has the store, this broker binds the port itself
- * and tells the peers of the process that the process has ended.
+ * a class.  server_hold_port promises that.  Connection management, too, may
+ * need QP1 before any client has a class.  For example, after the death of a
+ * broker, a process resumes its conversations here, and ends before a client
+ * has brought the fd store.  If no other process has the store, this broker
+ * binds the port itself and tells the peers of the process that the process has
+ * ended.
  */
 static void claim_port(struct server *s)
 {
@@ -341,9 +342,9 @@ static bool is_unseen(const struct conn *c)
 	return c->fd < 0 && c->pidfd < 0 && c->class && c->pid;
 }
 
-/* Looks at the process of entry i, which is_unseen, and watches it if that is
- * possible now.  Releases what the process had if it has ended.  False: no
- * descriptor is left. */
+/* Looks at the process of entry i, for which is_unseen is true, and watches the
+ * process if that is possible now.  Releases what the process had if it has
+ * ended.  False: no descriptor is left. */
 static bool look_at_process(struct server *s, uint32_t i)
 {
 	struct conn *c = &s->conn[i];
@@ -382,9 +383,9 @@ static void look_at_processes(struct server *s)
 			break;
 }
 
-/* Closes the connections that have ended and that the client has read.  Removes
- * the entries of processes that have nothing left at the broker, or that have
- * connected again. */
+/* Closes the connections that have ended and whose messages the client has
+ * read.  Removes the entries of processes that have nothing left at the broker,
+ * or that have connected again. */
 static void sweep_conns(struct server *s)
 {
 	for (uint32_t i = s->conns; i-- > 0;) {

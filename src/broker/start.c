@@ -83,9 +83,9 @@ static struct {
 /* The descriptors of a start that is under way, each plus 1; 0: none.  A fork's
  * child closes its copies.  Its copy of the listener would keep the broker's
  * address bound after the broker has ended, and its copy of adverbd's end of
- * the status socket would hide the end of adverbd from the starter.  The words
- * are atomic, since the thread that forks may be another one than the thread
- * that starts a broker; they order no other memory. */
+ * the status socket would hide the end of adverbd from the starter.  The
+ * entries are atomic, since the thread that forks may be another one than the
+ * thread that starts a broker; they order no other memory. */
 enum { KEPT_LISTEN, KEPT_OURS, KEPT_THEIRS, KEPT };
 static shared_u32 kept[KEPT];
 
@@ -559,8 +559,8 @@ static int start_process(struct start *s, uint64_t now_ms)
 	return serve_instead(
 		s, "no process can be started for the broker adverbd", reason,
 		err == -EAGAIN ? "raise that limit"
-			       : "start the program that runs "
-				 "longest first");
+			       : "first start the program that "
+				 "will run longest");
 }
 
 /* Says that each broker that was started has ended at once. */

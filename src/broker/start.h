@@ -26,8 +26,8 @@
  * socket down: adverbd then cannot send WHO_IS, and ends.  So a thread and
  * adverbd never both serve.
  *
- * libibverbs and librdmacm each have a copy of this code, with facts about past
- * starts of its own.  Each copy has one start at a time; the callers' locks
+ * libibverbs and librdmacm each have a copy of this code.  Each copy has its
+ * own facts about past starts, and one start at a time; the callers' locks
  * ensure that.
  */
 #ifndef BROKER_START_H

@@ -65,8 +65,8 @@ struct user_receiver_conn {
 	uint8_t message[MESSAGE_BYTES];
 };
 
-/* A copy of a thread's list of connections for one turn, in which the broker's
- * loop may change the list. */
+/* A copy of a thread's list of connections for one turn.  During the turn the
+ * broker's loop may change the list. */
 struct receiver_turn {
 	uint32_t conns;	  /* how many connections the copy has */
 	bool has_refused; /* one of the connections is refused */
@@ -96,8 +96,9 @@ struct user_receiver {
 };
 
 /* user_receiver_interrupt_by_signal has installed the handler of SIGURG.  The
- * store orders sigaction(2) before the load of a thread, which then unblocks
- * SIGURG; without the handler, the signal would end no wait. */
+ * flag is stored after sigaction(2).  So a thread that loads true, and then
+ * unblocks SIGURG, has the handler.  Without the handler, the signal would end
+ * no wait. */
 static shared_flag has_signal;
 
 static void do_nothing(int signal)

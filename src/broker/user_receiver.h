@@ -70,7 +70,8 @@ void user_receiver_init(struct user_receivers *s, bool no_threads);
  * thread closes after user_receiver_close; until then the caller may send at
  * fd, and does not receive or close.  *in_fd: the socket where the caller reads
  * what the client sends, message by message; the caller owns it.  A message
- * that is too long for each protocol of the broker is cut, but stays too long.
+ * that is too long for every protocol of the broker is cut to a length that is
+ * still wrong in every protocol.
  * At the end of the connection, *in_fd is at its end, too.  *conn: the
  * connection, which is valid until user_receiver_close.  Returns 0, or -errno,
  * and fd is still the caller's: there is no memory (-ENOMEM), no descriptor

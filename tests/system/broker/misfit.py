@@ -420,7 +420,7 @@ def no_processes():
     expect_told(r, re.compile(
         r"adverb: no process can be started for the broker adverbd: this "
         r"sandbox allows none; a thread of this program serves instead until "
-        r"it ends; start the program that runs longest first$"))
+        r"it ends; first start the program that will run longest$"))
 
 
 case("no process can be started: the limit", processes)
