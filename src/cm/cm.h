@@ -40,8 +40,8 @@ struct cm_config {
 	uint64_t seed;
 	uint32_t conversations; /* the most that exist at a time */
 	/* The most unanswered requests of one sender.  If a conversation of
-	 * this manager has sent a request, the sender is the conversation's
-	 * owner (struct cm_owner).  Otherwise the sender is the address from
+	 * this manager has sent a request, and has an owner (struct cm_owner),
+	 * the sender is that owner.  Otherwise the sender is the address from
 	 * which the request came. */
 	uint32_t half_open;
 };

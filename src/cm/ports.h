@@ -44,8 +44,8 @@ void ports_free(struct ports *p);
  * Binds a port.  Returns 0 with the binding's number in *binding and its port
  * in *port; -EADDRINUSE: the wanted port, or each ephemeral port, is taken;
  * -ENOMEM: no binding is free.  `random` picks the port at which the search for
- * a free ephemeral port begins: the preferred ports are searched first, then
- * all.
+ * a free ephemeral port begins.  While fewer than PORTS_PREFERRED bindings
+ * exist, the preferred ports are searched first, then all; otherwise all.
  */
 int ports_bind(struct ports *p, const struct ports_want *want, uint32_t random,
 	       uint32_t *binding, uint16_t *port);
