@@ -15,10 +15,11 @@
 struct engine_frame;
 
 struct addresses {
-	uint8_t from[16];    /* the last argument of addresses_is_local */
-	bool from_is_local;  /* the result for `from` */
-	uint32_t from_at;    /* netif_version when `from` was looked up */
-	uint8_t own[16];     /* the last unicast address that a device has */
+	uint8_t from[16];   /* the last argument of addresses_is_local */
+	bool from_is_local; /* the result for `from` */
+	uint32_t from_at;   /* netif_version when `from` was looked up */
+	/* The last unicast argument of addresses_device that a device has. */
+	uint8_t own[16];
 	uint32_t own_link;   /* the interface that received the datagram */
 	uint32_t own_at;     /* netif_version when `own` was looked up */
 	uint32_t own_device; /* the index of the device that has `own` */

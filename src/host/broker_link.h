@@ -43,8 +43,8 @@ void *broker_link_page(void);
  * the process has no page or there is no broker.  False: the broker has not
  * answered yet, and the caller asks again later. */
 bool broker_link_page_of(uint32_t qpn, const void **page);
-/* Asks whether the process lives that has the QP e->dest_qpn, the peer of the
- * event *e.  engine_peer_state gets the answer, perhaps during this call.
+/* Asks whether the process that has the QP e->dest_qpn, the peer of the event
+ * *e, is alive.  engine_peer_state gets the answer, perhaps during this call.
  * Without a broker, and about a peer by LID, the answer is
  * ENGINE_PEER_UNKNOWN. */
 void broker_link_ask(struct engine *engine, const struct engine_event *e,
@@ -65,8 +65,8 @@ void broker_link_turn(struct engine *engine, uint64_t now_ns);
  * a new relay, which the caller owns, once for each relay that a successor of
  * the broker makes for this process; else -1. */
 int broker_link_new_relay(void);
-/* Has the broker reported the death of a process, and has the engine not been
- * told of it yet? */
+/* Has the broker answered broker_link_ask that a process has ended, and was the
+ * engine not told of that yet? */
 bool broker_link_has_dead(void);
 /*
  * Tells the engine of the deaths for which broker_link_has_dead returns true,

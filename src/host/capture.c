@@ -70,9 +70,9 @@ static void give_file(int cancel) NO_LOCK_ANALYSIS
 	pthread_setcancelstate(cancel, NULL);
 }
 
-/* Opens the file of an O_PATH descriptor.  Without /proc opens the file by its
- * name in the folder of the walk instead, and a pipe then without waiting for
- * its reader. */
+/* Opens the file of an O_PATH descriptor.  Without /proc, opens the file by its
+ * name in the folder of the walk instead, and does not wait for the reader of a
+ * pipe. */
 static int open_again(int path_fd, const struct walk *w, int flags)
 {
 	char path[32];
@@ -108,9 +108,9 @@ static int open_found(int path_fd, const struct walk *w)
 }
 
 /*
- * Returns this process's group if its number is the user's, else 0.  Where each
- * user has a group of the user's number, the umask is often 002, and folders
- * can then be written by that group.
+ * Returns this process's group if the group has the same number as the user,
+ * else 0.  Where each user has a group with the user's number, the umask is
+ * often 002, and that group can then write to the user's folders.
  */
 static gid_t own_group(void)
 {

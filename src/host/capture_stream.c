@@ -20,7 +20,7 @@ struct capture_stream {
 	struct tcp_segments segments; /* makes segments of the bytes */
 	struct inaddr end[2];	      /* by enum tcp_segment_side */
 	uint8_t tos;		      /* of both directions */
-	/* When the bytes were sent or received that are written now. */
+	/* When the bytes that are written now were sent or received. */
 	uint64_t at_ns;
 };
 

@@ -22,8 +22,8 @@ struct capture_stream;
  * no capture, no memory is left, or fd is not connected.  The caller frees the
  * result by capture_stream_free. */
 struct capture_stream *capture_stream_new(int fd, const struct host_stream *hs);
-/* Writes a whole connection that no queue pair gets: what hs->start has, the
- * hs->first_bytes bytes that this side has sent at last, and FIN.  The caller
+/* Writes a whole connection that no queue pair gets: what hs->start has, then
+ * the hs->first_bytes bytes that this side has sent last, and FIN.  The caller
  * keeps hs->fd.  Takes only the lock of host/capture.c, so any thread may call
  * this function. */
 void capture_stream_refused(const struct host_stream *hs);

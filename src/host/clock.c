@@ -22,8 +22,8 @@
 /* A part of 1/SLOW is subtracted from the rate, to keep results behind the
  * clock. */
 #define SLOW 1024
-/* So many results may be ahead of the clock; after one more, the counter is not
- * used any more. */
+/* So many readings may show that the counter was wrong (is_wrong); after one
+ * more, the counter is not used any more. */
 #define WRONG_MAX 3
 
 #if defined(__x86_64__)

@@ -39,7 +39,8 @@ struct clock {
 	 * interrupted. */
 	uint64_t sure;
 	/* The last reading of the clock.  tick: the counter then.  ns: the
-	 * clock's time, less the most by which processors' counters differ. */
+	 * clock's time minus the largest difference between the counters of two
+	 * processors. */
 	uint64_t tick, ns;
 	/* For how many ticks a reading is used; 0: each call reads the
 	 * clock. */
@@ -53,7 +54,7 @@ struct clock {
 	 * then; 0: there is no such reading.  base_ns: the clock's time. */
 	uint64_t base_tick, base_ns;
 	uint64_t said;	/* the last result */
-	uint32_t wrong; /* how often a result was ahead of the clock */
+	uint32_t wrong; /* readings that showed a wrong counter (clock.c) */
 	bool is_off;	/* the counter cannot be used */
 };
 

@@ -36,7 +36,7 @@
 #define PACKET_MIN (LRH_BYTES + BTH_BYTES + ICRC_BYTES + LRH_VCRC_BYTES)
 
 _Static_assert(sizeof(struct fabric_proto_news) < PACKET_MIN,
-	       "news are told from packets by their length");
+	       "news are shorter than all packets");
 _Static_assert(HCA_MAX_PORTS <= FABRIC_PROTO_PORTS,
 	       "each port may have a data end");
 
@@ -607,8 +607,8 @@ static int attach_port(struct engine *engine, uint32_t number)
 }
 
 /* Takes the host, and asks how many ports it has.  Without ADVERB_FABRIC_HOST
- * the process is on the first node of the fabric's file, and need not take it.
- * Returns 0 or -errno. */
+ * the process is on the first node of the fabric's file, and need not take that
+ * host.  Returns 0 or -errno. */
 static int take_host(void)
 {
 	struct fabric_proto m;

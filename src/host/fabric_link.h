@@ -90,7 +90,7 @@ bool fabric_link_turn(struct engine *engine, unsigned rounds, uint64_t now_ns);
 bool fabric_link_has_news(void);
 /* Have packets been received that the engine has not taken yet? */
 bool fabric_link_is_behind(void);
-/* Has the fabric make fabric_link_fd readable at the next packet.  False: the
+/* Makes fabric_link_fd readable at the fabric's next packet.  False: the
  * rings (link_ring.h) have packets now, or the fabric waits for a wake-up that
  * the kernel has no memory to send.  Once a thread has received packets or
  * messages, a thread that waits needs another call. */

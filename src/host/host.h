@@ -59,8 +59,8 @@ bool host_is_ours(const struct host *h);
 /* Returns the adapter of h, which h owns. */
 struct hca *host_hca(struct host *h);
 /* Returns the map whose keys are the numbers of the protection domains that
- * exist.  The front end allocates the values by malloc(3), and the host frees
- * those that remain at its end.  Under the ctx lock. */
+ * exist.  The front end allocates the values by malloc(3).  The last host_put
+ * frees the values that are left.  Under the ctx lock. */
 struct map *host_domains(struct host *h);
 /* Takes the ctx lock, under which objects are created and destroyed.
  * verbs/object.h names the locks that a thread may already have then.  The
@@ -265,9 +265,9 @@ void host_before_poll(struct host *h, const struct cq *cq);
  * of its peer, if the QP completes into cq (post_resume); cq NULL: ends none.
  * If no such wait has ended, makes progress if the progress lock is free.
  * While all traffic goes through arenas, most calls skip progress.  After many
- * polls in a row that found nothing yields the processor, or, if another thread
- * has had the lock all the time, waits for the lock.  *polls: the counts of the
- * polled object. */
+ * polls in a row that found nothing, yields the processor.  After many polls in
+ * a row that found the lock held, waits for the lock.  *polls: the counts of
+ * the polled object. */
 void host_poll(struct host *h, const struct cq *cq, struct host_polls *polls);
 /* Called after each poll.  @empty: the poll found no completion.  Counts the
  * poll in *polls, and wakes the progress thread if that thread has to serve a

@@ -133,8 +133,8 @@ static bool shares_core(const struct progress *p)
  * For SPIN_NS after the last datagram of a stream, which is about as long as a
  * wake-up takes, the leader looks again without a yield.  For the rest of
  * POLL_POLICY_LINGER_NS the leader yields the core before each look.  After any
- * other datagram the leader does so, too, from the start, unless the program is
- * at work on this core.
+ * other datagram the leader yields before each look, from the first look on; if
+ * the program is at work on this core, the leader sleeps instead.
  *
  * A yield that takes long shows that other threads want the core.  Then the
  * leader tries no yield for a while and sleeps instead: for CROWDED_NS in a

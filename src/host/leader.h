@@ -51,8 +51,9 @@ void leader_take(void);
 /* Called by the progress thread when it stops leading: releases leader_lock. */
 void leader_give(void);
 /* Called by the progress thread while it leads: makes progress once, and then
- * waits, or returns to look again soon, or lets a thread of the program lead
- * and returns when the progress thread leads again. */
+ * waits for work, unless there is a reason to look again at once.  After that,
+ * may let a thread of the program lead, and then returns when the progress
+ * thread leads again. */
 void leader_turn(struct progress *p);
 /* Called by the progress thread while it leads: waits for @ns ns.  An event of
  * the broker or the eventfd ends the wait earlier.  A datagram, the bytes of a

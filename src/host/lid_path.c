@@ -19,7 +19,8 @@ static int find_port(const struct device *dev, const struct hca_ah *ah,
 	if (device_port(dev, ah->port_num, port))
 		return 0;
 	*why = "ah_attr.port_num is not the number of a port of the device; "
-	       "give 1 to phys_port_cnt of ibv_query_device";
+	       "use a number from 1 to the device's phys_port_cnt "
+	       "(ibv_query_device)";
 	return -EINVAL;
 }
 
@@ -95,7 +96,8 @@ int lid_path_set(const struct device *dev, struct hca_qp_attr *attr,
 
 	if (mask & HCA_QP_PORT && !device_port(dev, attr->port_num, &port)) {
 		*why = "port_num is not the number of a port of the device; "
-		       "give 1 to phys_port_cnt of ibv_query_device";
+		       "use a number from 1 to the device's phys_port_cnt "
+		       "(ibv_query_device)";
 		return -EINVAL;
 	}
 	attr->ah.bursts = attr->ah.local = 0;

@@ -30,8 +30,8 @@ struct link_batch {
 int link_batch_init(struct link_batch *b);
 /* Frees the memory of a batch, prepared or all zeroes. */
 void link_batch_fini(struct link_batch *b);
-/* Receives messages from a socket into a batch, of which all was taken.
- * Returns 0, also if there are none, or -errno. */
+/* Receives messages from a socket into a batch that has nothing left to take.
+ * Returns 0, also if there are no messages, or -errno. */
 int link_batch_fill(struct link_batch *b, int fd);
 /* Forgets what was not taken. */
 void link_batch_clear(struct link_batch *b);

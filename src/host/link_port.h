@@ -56,7 +56,7 @@ int link_port_take_ring(struct link_port *port, struct engine *engine,
 			uint64_t now_ns);
 /* Has the port's ring packets? */
 bool link_port_has_packets(const struct link_port *port);
-/* Has the fabric send a message on the socket at the next packet.  False: the
+/* Makes the fabric send a message on the socket at the next packet.  False: the
  * caller does not wait (link_ring_idle). */
 bool link_port_idle(struct link_port *port);
 /* Do the port's descriptors still refer to the link's files? */

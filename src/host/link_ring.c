@@ -127,8 +127,9 @@ static void publish_packets(struct link_ring *r, int fd)
 		wake_fabric(r, fd);
 }
 
-/* Takes POLLOUT from room_fd or, if has_room is set, gives POLLOUT to room_fd,
- * by its count.  A system call that fails finds that count already. */
+/* Sets the count of room_fd so that room_fd has POLLOUT if has_room is set, and
+ * has no POLLOUT otherwise.  If the system call fails, the count already
+ * has that value. */
 static void set_room(const struct link_ring *r, bool has_room)
 {
 	uint64_t count = EVENTFD_MOST;

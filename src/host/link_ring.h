@@ -65,8 +65,8 @@ bool link_ring_take(struct link_ring *r, const uint8_t **bytes, size_t *n);
 /* Gives back the room of the packets that were taken.  @fd: the socket of the
  * data end, by which a fabric that waits for room is woken. */
 void link_ring_release(struct link_ring *r, int fd);
-/* Has the fabric send a message at the next packet.  False: there are packets
- * now, or the fabric waits for a wake-up that cannot be sent, and the caller
+/* Makes the fabric send a message at the next packet.  False: there are packets
+ * now, or the fabric waits for a wake-up that cannot be sent.  The caller then
  * does not wait. */
 bool link_ring_idle(struct link_ring *r, int fd);
 /* Has the fabric written into the rings what no fabric writes? */

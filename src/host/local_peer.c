@@ -372,7 +372,7 @@ static const char *adopt_arena(uint32_t class, const struct proto_at *arena,
 	return NULL;
 }
 
-/* Has the requests to this class go by packets.  Prints why, if the user asks
+/* Makes the requests to this class go by packets.  Prints why, if the user asks
  * for direct requests (env_has_direct).  pid: the peer's process; 0: not
  * known. */
 static void refuse_class(uint32_t class, uint32_t pid, const char *why)

@@ -203,8 +203,9 @@ int mcast_socket_attach(struct progress *p, const struct device *dev,
 	*why = err == -ENOMEM
 		       ? "no memory is left; free some, or raise ulimit -v"
 		       : "as many queue pairs are attached to this multicast "
-			 "group, or to all, as the adapter allows (max_mcast_"
-			 "qp_attach of ibv_query_device); detach some first";
+			 "group, or to all groups together, as the adapter "
+			 "allows (max_mcast_qp_attach of ibv_query_device); "
+			 "detach some first";
 	mcast_socket_sweep(p);
 	return err;
 }

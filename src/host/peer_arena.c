@@ -269,8 +269,8 @@ static const char *probe_memory(const struct hca *h, int pid)
 	return NULL;
 }
 
-/* Checks a mapped arena.  `pid` is the pid that the kernel told the broker when
- * the peer connected to the broker.  Returns NULL, or what is wrong. */
+/* Checks a mapped arena.  `pid` is the pid that the kernel told the broker, or
+ * the fabric, when the peer connected.  Returns NULL, or what is wrong. */
 static const char *check_arena(struct hca *h, aoff root, int pid)
 {
 	const char *why = read_view(h, root);

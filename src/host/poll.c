@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a thread of the program does when the thread polls, rings a doorbell or
- * sleeps for a completion.  The functions take no lock, except for
+ * The work of a thread of the program that polls, rings a doorbell or sleeps
+ * for a completion.  The functions take no lock, except for
  * host_await_accesses; the functions that they call say which locks those take.
  */
 #include "host/host.h"

@@ -90,8 +90,8 @@ struct poll_unanswered {
 	uint64_t last_ns; /* when the last was posted */
 	/* The thread looks at gathered posts each POLL_POLICY_SERVE_NS. */
 	shared_flag is_served;
-	/* When the first of those that wait began to wait: microseconds, odd;
-	 * 0: none waits. */
+	/* When the first of those that wait began to wait, in microseconds; the
+	 * lowest bit is always set, because 0 means that none waits. */
 	shared_u32 since_us;
 	uint32_t forbidden; /* how many of the next are not counted */
 	uint32_t penalty;   /* the next late group sets `forbidden` to this */

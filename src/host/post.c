@@ -10,8 +10,8 @@
 
 #define POSTED_TICKS 8	    /* the age at which activity.posted is renewed */
 #define NOTE_NS	     500000 /* between calls of note_post, per post lock */
-/* While the progress thread does not look for posts that wait, one in this many
- * posts that could wait wakes it. */
+/* While the progress thread does not look for posts that wait, it is woken by
+ * one in this many of the posts that could wait. */
 #define ASK_EACH    256
 #define POLICY_EACH 1024 /* calls of shares_time per call of ask_policy */
 
@@ -95,8 +95,8 @@ static bool is_ahead(const struct progress *p, const struct ibt_qp *q)
 }
 
 /* Notes that a request that no packet acknowledges begins to wait now, unless
- * the request's doorbell has been served meanwhile: then the note would make a
- * later request seem to have waited from now on. */
+ * the request's doorbell has been served meanwhile: then, because of the note,
+ * a later request would seem to have waited since now. */
 static void note_wait(struct progress *p)
 {
 	if (!poll_policy_is_waiting(&p->policy) &&

@@ -10,10 +10,10 @@
  *	lock_give                     post_lock_give_all
  *
  * The holder of the progress lock takes all post locks before it calls the
- * engine for a queue pair.  For each lock the holder waits until the thread
- * that has the lock has called engine_post_apart at most twice, or
- * engine_resume_apart once.  A thread that has only a post lock takes no other
- * lock of struct progress.
+ * engine for a queue pair.  For each lock the holder waits no longer than the
+ * thread that has the lock needs for two calls of engine_post_apart, or for one
+ * call of engine_resume_apart.  A thread that has only a post lock takes no
+ * other lock of struct progress.
  */
 #ifndef HOST_POST_LOCK_H
 #define HOST_POST_LOCK_H

@@ -31,7 +31,7 @@
 
 #define TURN_ROUNDS 4	     /* batches that one turn reads */
 #define LATE_ROUNDS 64	     /* batches that a turn after a long sleep reads */
-#define ASLEEP_NS   10000000 /* a timer later than this shows a sleep */
+#define ASLEEP_NS   10000000 /* a timer late by more shows a sleep */
 #define VAIN_POLLS  20000    /* about a millisecond of polls */
 #define TX_ROUNDS   16	    /* batches that one call of transmit_frames sends */
 #define CHECK_NS    1000000 /* between calls of progress_has_files */
@@ -139,8 +139,8 @@ static void transmit_frames(struct progress *p)
 	direct_select_wake(p->engine);
 }
 
-/* Has the socket join datagrams (GRO), and tells the peers, which may send more
- * at once from then on. */
+/* Makes the socket join datagrams (GRO), and tells the peers, which may send
+ * more at once from then on. */
 static void join_datagrams(struct progress *p)
 {
 	if (p->wire.joins || !p->wire.has.gro)
@@ -593,8 +593,8 @@ static bool is_still(struct progress *p) REQUIRES(&p->lock)
 		return false;
 	if (fabric_link_has_news())
 		return false;
-	/* Unless there are only streams, a full turn, one poll in eight, looks
-	 * at the UDP socket. */
+	/* One poll in eight makes a full turn, which looks at the UDP socket
+	 * unless there are only streams. */
 	if (stream_set_is_hot(&p->streams) || has_only_streams(p))
 		return p->batch.next == p->batch.count;
 	if (!rx_backoff_is_off(&p->policy.looks.backoff) &&

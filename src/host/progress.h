@@ -216,7 +216,7 @@ void progress_take(struct progress *p) ACQUIRE(&p->lock);
 /* Sends the frames and reports the events that the holder has caused, and
  * releases the locks. */
 void progress_give(struct progress *p) RELEASE(&p->lock);
-/* Has the socket join datagrams (GRO), which lets its buffer hold more.  Called
+/* Makes the socket join datagrams (GRO), so that its buffer holds more.  Called
  * when the process gets a UC or UD QP, because a packet that such a QP loses is
  * not sent again. */
 void progress_join(struct progress *p) REQUIRES(&p->lock);

@@ -110,9 +110,9 @@ static void watch_program(struct progress *p, uint32_t armed)
 }
 
 /*
- * If the program polls, leaves to it the work for which this thread woke up:
- * the program does the work sooner, and two threads would only hinder each
- * other.  This thread does the work of a program that has armed a CQ and
+ * If the program polls, leaves the work for which this thread woke up to the
+ * program: the program does the work sooner, and two threads would only hinder
+ * each other.  This thread does the work of a program that has armed a CQ and
  * sleeps, and of a program that polls its own memory and polls a CQ only now
  * and then.
  */

@@ -33,9 +33,9 @@ static int modify_locked(struct progress *p, struct ibt_qp *q,
 		return -EINVAL;
 	}
 	if (has_state && attr->qp_state == HCA_QP_RESET) {
-		/* A call that is refused leaves the connection.  -EBUSY below
-		 * does not: the QP is in ERR then, and the caller calls again.
-		 */
+		/* A call that engine_qp_check refuses does not end the
+		 * connection.  A call that returns -EBUSY below has ended the
+		 * connection: the QP is in ERR, and the caller calls again. */
 		err = engine_qp_check(p->engine, q, attr, mask, p->now_ns, why);
 		if (err)
 			return err;
@@ -65,9 +65,9 @@ int stream_modify(struct progress *p, struct ibt_qp *q,
 static const char *why_not_open(int err)
 {
 	if (err == -EINVAL)
-		return "the peers have agreed on a segment size, or on a number "
-		       "of RDMA Reads at a time, that this adapter does not "
-		       "have; give rdma_connect or rdma_accept smaller "
+		return "this adapter does not support the segment size, or the "
+		       "number of RDMA Reads at a time, on which the peers have "
+		       "agreed; give rdma_connect or rdma_accept smaller "
 		       "responder_resources and initiator_depth";
 	if (err == -EBADF)
 		return "the program has closed a descriptor of this adapter, "

@@ -16,12 +16,12 @@
  * If a socket is full, the set keeps the bytes that the socket did not take,
  * and the engine makes no more bytes for this queue pair until the socket has
  * taken them.  So a slow peer lets the send queue fill, but uses no more
- * memory than one buffer (stream_buffer.h).  A connection whose socket is not
- * full has no buffer.  If more bytes are left than such a buffer holds, the
- * socket keeps the larger buffer tx, from which the set sends, and a spare
- * buffer becomes tx.  While no spare is left, the set sends at most
- * STREAM_SET_BYTES at once, so that no further socket needs a buffer of that
- * size.
+ * memory than one buffer.  A connection whose socket is not full has no buffer.
+ * Most buffers are those of stream_buffer.h.  If more bytes are left than such
+ * a buffer holds, the socket keeps the larger buffer tx, from which the set
+ * sends, and a spare buffer becomes tx.  While no spare is left, the set sends
+ * at most STREAM_SET_BYTES at once, so that no further socket needs a buffer of
+ * that size.
  *
  * When a QP is done with its connection, or the peer has sent FIN and the set
  * still keeps bytes, the connection lingers: the set sends the bytes that it
