@@ -28,8 +28,8 @@
 int broker_link_socket(int arena_fd, int peer_wake_fd, uint64_t patience_ns);
 /* Closes the connection; from here on this process has no broker. */
 void broker_link_close(void);
-/* Makes the broker write the counter files below the folder devices_fd of the
- * tree of sysfs_path.  Takes ownership of devices_fd. */
+/* Makes the broker write the counter files below devices_fd, a folder of the
+ * tree that sysfs_path names.  Takes ownership of devices_fd. */
 void broker_link_tree(int devices_fd);
 /* Makes a QPN of this process's class from random bits.  Without a broker there
  * are no classes, and the QPN is the low 24 bits. */

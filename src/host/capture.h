@@ -40,8 +40,8 @@ struct capture_segment {
 };
 
 /* Opens the file that ADVERB_PCAP names.  Does nothing if the variable is not
- * set or the file is open.  is_by_lid: capture_packet is to be used, and not
- * capture_frame or capture_segment, because a file is to have packets of one
+ * set or the file is open.  is_by_lid: the file is for capture_packet alone;
+ * otherwise the file is for the other functions.  So a file has packets of one
  * kind of link.  No other user may be able to change the path to the file
  * (util/walk.h).  On failure prints why, and there is no capture. */
 void capture_open(bool is_by_lid);

@@ -345,9 +345,8 @@ static int read_ready(struct engine *engine, uint64_t now_ns)
 	return err ? err : n;
 }
 
-/* Does this look include the sockets?  Each look does, unless each port has
- * rings: then one of LOOKS looks does, and each look while a question is
- * open. */
+/* Does this look include the sockets?  If a port has no rings, or a question is
+ * open, each look does; otherwise one of LOOKS looks does. */
 static bool is_turn_of_sockets(void)
 {
 	return !at.has_rings || at.question.kind || !(++at.looks % LOOKS);

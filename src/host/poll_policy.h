@@ -39,7 +39,8 @@
 #define POLL_POLICY_SMALL   8192
 #define POLL_POLICY_LATE_NS 20000 /* a longer wait of a post is too long */
 #define POLL_POLICY_BULK    16384 /* the least bytes of a bulk datagram */
-#define POLL_POLICY_LOOK_NS 500	  /* one look in vain, if slowness is 1 */
+/* How long a look takes that finds nothing, if slowness is 1. */
+#define POLL_POLICY_LOOK_NS 500
 /* For how long a core counts as crowded after the first long yield. */
 #define POLL_CROWD_NS 20000000u
 /* For how long a core counts as crowded after a long yield, at most. */
@@ -93,7 +94,7 @@ struct poll_unanswered {
 	/* When the first of those that wait began to wait, in microseconds; the
 	 * lowest bit is always set, because 0 means that none waits. */
 	shared_u32 since_us;
-	uint32_t forbidden; /* how many of the next are not counted */
+	uint32_t forbidden; /* how many of the next requests are not counted */
 	uint32_t penalty;   /* the next late group sets `forbidden` to this */
 	/* Groups that have waited since the last late one. */
 	uint32_t groups;

@@ -25,7 +25,8 @@ void wait_plan_make(struct progress *p, struct progress_rest *r);
  *	  has to begin its looks at posts that wait;
  *	- the leader's wait ends later than the engine, a stream or a question
  *	  about a local peer now allows;
- *	- the wait leaves out packets, which the engine can take again;
+ *	- packets do not end the wait, although the engine can take packets
+ *	  again;
  *	- the wait is for room in another socket or ring than the one that is
  *	  full now;
  *	- the wait is on a descriptor of the connection to the broker that may

@@ -35,10 +35,10 @@ static int streams_of(const struct progress *p)
 
 /*
  * Adds fd to the epoll set, unless fd is -1.  The thread that makes progress
- * may close fd just now, and the number may already be another file's: this
- * epoll set's (EINVAL), a file's that the set has (EEXIST), or a file's that
- * cannot be polled (EPERM).  Then version_of changes, and the next wait makes a
- * new set.  False: the kernel has refused.
+ * may close fd just now, and the number may already belong to another file: to
+ * this epoll set (EINVAL), to a file that is in the set (EEXIST), or to a file
+ * that cannot be polled (EPERM).  Then version_of changes, and the next wait
+ * makes a new set.  False: the kernel has refused.
  */
 static bool add_if_open(int epoll, int fd, struct epoll_event *source)
 {
