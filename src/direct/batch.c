@@ -107,7 +107,7 @@ static uint32_t run_moves(struct target_ref *l, struct qp *qp,
 
 /* ---- SENDs of few bytes, as eager messages ---- */
 
-/* Prefetches the slot of the receive that is AHEAD receives behind the next
+/* Prefetches the slot of the receive that comes AHEAD receives after the next
  * one, if the target has posted it. */
 static void fetch_ahead(const struct target_ref *l, const struct qp *qp,
 			uint32_t bytes)

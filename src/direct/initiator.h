@@ -76,8 +76,9 @@ void initiator_wait(struct ibt *t, struct ibt_qp *q);
 /* Does a request of q wait until the path of q is decided? */
 bool initiator_is_undecided(const struct ibt_qp *q);
 /*
- * Executes the piece at the cursor of q, an RC QP, or a batch of small
- * requests, and puts a target that must be woken on the list `to_wake`.
+ * Executes the piece at the cursor of the RC QP q, or a batch of small requests
+ * from the cursor on, and puts a target that must be woken on the list
+ * `to_wake`.
  * Returns the bytes that moved plus 1 for the piece, or for each request of the
  * batch; 0: nothing was executed, and q waits, has nothing to execute, has
  * failed, or sends packets from now on.

@@ -26,9 +26,10 @@
  */
 bool initiator_apart_post(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
 			  void **to_wake);
-/* Does q wait for a receive for a request that initiator_apart_post could
- * execute, and does the peer have a receive now?  True also if the peer's
- * process has ended meanwhile.  Notes now_ns as the time of this look. */
+/* Does q wait for a receive of its peer, could initiator_apart_post execute the
+ * request that needs the receive, and does the peer have a receive now?  True
+ * also if the peer's process has ended meanwhile.  Notes now_ns as the time of
+ * this look. */
 bool initiator_apart_may_resume(struct ibt *t, struct ibt_qp *q,
 				uint64_t now_ns);
 /* Ends q's wait, after initiator_apart_may_resume has returned true, and then

@@ -8,8 +8,8 @@
 #include "ibt/message.h"
 #include "util/step.h"
 
-/* What a message to the user can add to a verdict (explain.detail).  The number
- * in a note is an index of this array (target_failure.detail). */
+/* The texts that a message to the user can add to a verdict (explain.detail).
+ * The number in a note is an index of this array (target_failure.detail). */
 static const char *const details[] = {
 	NULL,
 	"it sent more READs and atomics at a time than the queue pair's "

@@ -50,9 +50,9 @@ struct target_ref {
 	uint32_t src_qpn, src_psn;
 	uint8_t src_ip[16];
 	/* By LID, in place of src_ip; NULL otherwise.  way: what the subnet has
-	 * said of the connection's packets.  changes: the subnet's number of
-	 * changes now.  ah: the initiator's path.  All three are borrowed from
-	 * the initiator. */
+	 * said of the connection's packets.  changes: how often the subnet has
+	 * changed so far.  ah: the initiator's path.  All three are borrowed
+	 * from the initiator. */
 	const struct hca_way *way;
 	const shared_u32 *changes;
 	const struct hca_ah *ah;
