@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Copies that return false, where memcpy would crash, when the program has
- * unmapped the memory.  A handler of SIGSEGV and SIGBUS looks at the address of
+ * Copies that return false if the program has unmapped the memory; memcpy would
+ * crash there.  A handler of SIGSEGV and SIGBUS looks at the address of
  * the faulting instruction.  If the instruction belongs to one of these copies,
  * the copy returns false.  If it belongs to a copy of copy_revocable.h, that
  * copy returns an error.  Any other fault, and a signal that no instruction has

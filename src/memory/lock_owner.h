@@ -3,7 +3,7 @@
  * The name of this process as the owner of shared locks (struct alock), and the
  * functions (struct alock_judge) that find out whether another owner is alive.
  * The name is the id and the start time of a thread other than the first of the
- * process: such a thread ends when the process executes another program, and
+ * process: such a thread ends when the process executes another program, while
  * the process itself goes on.  Lock: none.
  */
 #ifndef MEMORY_LOCK_OWNER_H

@@ -64,7 +64,7 @@ void mr_file_earn(void);
  * Returns whether /proc shows that process pid has mapped the whole range of
  * *what, shared and readable, from the file and offset of *what, and for
  * writing if what->is_written.  Returns false also if /proc/PID/maps cannot be
- * opened.  *what comes from the peer: without this check a peer could have this
+ * opened.  *what comes from the peer: without this check a peer could make this
  * process write to a file that the peer itself may not write.
  */
 bool mr_file_is(int pid, const struct share *what);

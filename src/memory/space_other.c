@@ -138,7 +138,7 @@ static int run_batch(struct space_other *o, struct batch *b, bool is_put)
 	return 0;
 }
 
-/* Can process pid's memory be read at all stretches?  Reads a byte of each
+/* Can each stretch of process pid's memory be read?  Reads a byte of each
  * page. */
 static bool is_readable(pid_t pid, const struct space_vec *v, size_t n)
 {
@@ -266,8 +266,8 @@ static uint64_t total_bytes(const struct space_vec *v, size_t n)
 	return bytes;
 }
 
-/* Returns how many of the n moves at m the first `copied` bytes of these moves
- * complete. */
+/* Returns how many of the n moves at m are complete once the first `copied`
+ * bytes of these moves are copied. */
 static size_t count_complete(const struct space_move *m, size_t n,
 			     uint64_t copied)
 {

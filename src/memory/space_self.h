@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * This process's own memory as a struct space (hca/space.h).  The functions of
- * copy_nofault.h make the copies or, while copy_nofault_is_on returns false,
- * the kernel does.  Both report memory that the program has unmapped, where
+ * copy_nofault.h make the copies; while copy_nofault_is_on returns false, the
+ * kernel makes them.  Both report memory that the program has unmapped, where
  * memcpy would crash.  An atomic is a processor instruction after a check of
  * the page.  If the program unmaps the page between the check and the
  * instruction, the program crashes, as with any use of unmapped memory.
