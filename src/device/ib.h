@@ -15,7 +15,7 @@
 /* The device's name. */
 #define IB_NAME "advib0"
 
-/* Returns whether this process is a host of a fabric (ADVERB_FABRIC). */
+/* Returns whether this process is on a host of a fabric (ADVERB_FABRIC). */
 bool ib_is_used(void);
 /* Asks the fabric for the adapter of this process's host, and fills in *d,
  * which the caller has zeroed.  Waits at most patience_ms for each answer.
