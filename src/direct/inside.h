@@ -160,9 +160,9 @@ bool request_execute_here(struct target_ref *l, struct qp *qp,
 			  struct direct_request *r);
 /* Leaves r, a whole SEND, as an eager message in the slot of the next receive
  * or in a bounce buffer, together with the completion.  False: no eager message
- * was left, and request_run must execute r.  Either no receive can be taken, or
- * the receive does not have exactly one SGE that can be used, or the link has
- * no eager messages, or the message is unfit: it is too long, gets no bounce
+ * was left, and request_run must execute r.  The reason is one of these: no
+ * receive can be taken; the receive does not have exactly one SGE that can be
+ * used; the link has no eager messages; the message is too long, gets no bounce
  * buffer or cannot be read. */
 bool request_eager(struct target_ref *l, struct qp *qp,
 		   struct direct_request *r);
