@@ -85,9 +85,10 @@ int local_peer_wake_fd(void);
  * Called by the progress thread when it begins: takes the lock whose word
  * hca_is_alive reads, so that peers find this process alive.  Returns 0, or
  * -errno: the process gets no name as an owner of shared locks
- * (lock_owner_open), and the device cannot be opened.  A process without a
- * broker begins without the name and the lock: such a process has no peers or,
- * on a host of a fabric, sends packets to its peers.
+ * (lock_owner_open), or the lock cannot be taken.  The thread then ends, and
+ * progress_thread_start fails.  A process without a broker begins without the
+ * name and the lock: such a process has no peers or, on a host of a fabric,
+ * sends packets to its peers.
  */
 int local_peer_begin(void);
 /* Called by the progress thread when it ends: releases the lock of
