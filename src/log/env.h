@@ -2,7 +2,7 @@
 /*
  * The environment variables ADVERB_*: by which path the processes of one host
  * reach each other; which mechanisms a process does not use; how MPA begins;
- * whether SCTP takes the place of TCP; switches; and texts that their reader
+ * whether SCTP takes the place of TCP; switches; and values that the caller
  * interprets.  A program that is executed with more privileges than its caller
  * has (secure_getenv(3)) reads each variable as unset.  No state, no lock.
  */

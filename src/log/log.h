@@ -54,10 +54,10 @@ enum log_cause {
 
 /*
  * Prints "adverb: ", the message and a newline in one write; cuts a line of
- * more than 639 bytes.  Prints nothing if ADVERB_EXPLAIN is 0, if `cause`,
- * which is not 0, is in *seen, or if *seen is full; otherwise adds the cause.
- * If descriptor 2 is not stderr (log/stderr.h), the message is lost.  Leaves
- * errno unchanged.
+ * more than 639 bytes.  `cause` is not 0.  Prints nothing if ADVERB_EXPLAIN is
+ * 0, if the cause is in *seen, or if *seen is full; otherwise adds the cause to
+ * *seen.  If descriptor 2 is not stderr (log/stderr.h), the message is lost.
+ * Leaves errno unchanged.
  */
 void log_once(struct seen_set *seen, uint64_t cause, const char *format,
 	      va_list args) __attribute__((format(printf, 3, 0)));
