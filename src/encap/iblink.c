@@ -28,7 +28,7 @@ size_t iblink_write(uint8_t *head, const struct iblink *h, size_t len)
 	return bytes;
 }
 
-/* Returns the CRC register after LRH and GRH, variant fields as ones. */
+/* Returns the CRC register after LRH and GRH.  Variant fields count as ones. */
 static uint32_t icrc_head(const uint8_t *head, size_t head_bytes)
 {
 	uint8_t masked[LRH_HEAD_MAX], *grh = masked + LRH_BYTES;

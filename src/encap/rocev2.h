@@ -38,9 +38,9 @@ struct rocev2_memo {
 	uint32_t other; /* the index of the header that was not used last */
 };
 
-/* Writes the ICRC of the packet at p, which has `len` bytes from the BTH on, at
- * least BTH_BYTES, to p + len.  `id` is the id of the IPv4 header; IPv6 has
- * none.  Returns the new length, len + ICRC_BYTES. */
+/* Writes the ICRC of the packet at p to p + len.  The packet has `len` bytes
+ * from the BTH on; `len` is at least BTH_BYTES.  `id` is the id of the IPv4
+ * header; IPv6 has none.  Returns the new length, len + ICRC_BYTES. */
 size_t rocev2_seal(struct rocev2_memo *memo, const struct inaddr *from,
 		   const struct inaddr *to, uint8_t *p, size_t len,
 		   uint16_t id);
