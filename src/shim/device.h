@@ -15,8 +15,8 @@
 #define DEVICE_MOST  32 /* device_read leaves out further devices */
 #define DEVICE_PORTS 4	/* the most ports of a device */
 
-/* The attributes of a port (IBTA 14.2.5.6).  Those after phys_state are of
- * ports of InfiniBand, and 0 for other ports. */
+/* The attributes of a port (IBTA 14.2.5.6).  Only ports of InfiniBand have the
+ * attributes after phys_state, which are 0 for other ports. */
 struct device_port {
 	uint8_t state, phys_state;
 	uint8_t lmc;

@@ -7,10 +7,10 @@
  * program sets a limit, the shim sets the kernel's limit too, as near to it as
  * the kernel permits.
  *
- * The shim forgets the limit that a program has set when the process executes
- * another program.  If two threads set the limit at once, the reported limit
- * may mix the two values, and the kernel's limit may differ from the reported
- * one.
+ * When the process executes another program, the shim forgets the limit that
+ * the first program has set.  If two threads set the limit at once, the
+ * reported limit may mix the two values, and the kernel's limit may differ from
+ * the reported one.
  */
 #include "shim/shim.h"
 
@@ -46,9 +46,9 @@ static int set_within(const struct rlimit *asked)
 	return next_setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
-/* Sets the kernel's limit to `asked` or, if the kernel refuses a limit that is
- * within the shown one, by set_within.  Then the program sees `asked`.  Returns
- * 0, or -1 with errno. */
+/* Sets the kernel's limit to `asked`.  If the kernel refuses that, and `asked`
+ * is within the shown limit, sets the kernel's limit by set_within.  Then the
+ * program sees `asked`.  Returns 0, or -1 with errno. */
 static int set_memlock(const struct rlimit *asked)
 {
 	if (!SHIM_FIND(getrlimit) || !SHIM_FIND(setrlimit))

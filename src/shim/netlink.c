@@ -36,8 +36,8 @@
 #include <unistd.h>
 
 #define MARK 479147 /* seconds; small enough for any clock of the kernel */
-/* the most bytes of one send, which fails with EMSGSIZE above that; tools send
- * some dozens */
+/* The most bytes of one send; a longer send fails with EMSGSIZE.  Tools send
+ * some dozens of bytes. */
 #define REQUEST_BYTES 4096
 
 SHIM_NEXT(socket);
@@ -124,8 +124,8 @@ static bool aim_at(int fd, uint32_t portid)
 	return connect(fd, (struct sockaddr *)(void *)&to, sizeof(to)) == 0;
 }
 
-/* Connects the socket to itself and drops the messages that it has, unless it
- * was connected so before.  Returns the socket's port ID, or 0 with errno. */
+/* If the socket is not yet connected to itself, connects it to itself and drops
+ * the messages that it has.  Returns the socket's port ID, or 0 with errno. */
 static uint32_t connect_self(int fd)
 {
 	struct sockaddr_nl own, peer;
