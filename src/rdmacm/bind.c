@@ -132,8 +132,9 @@ static void release_roce(struct r_id *id)
 }
 
 /* Binds the id to the same port at the broker and with TCP or SCTP.  Returns 0
- * or -errno.  -EADDRINUSE: the port is in use at the broker or with TCP or
- * SCTP, even if the broker has chosen it. */
+ * or -errno.  -EADDRINUSE: the port is in use at the broker, or with TCP or
+ * SCTP.  Even a port that the broker has chosen may be in use with TCP or SCTP.
+ */
 static int bind_both(struct r_id *id, const struct sockaddr *addr)
 {
 	struct sockaddr_storage at;
@@ -192,7 +193,8 @@ static int bind_now(struct r_id *id, const struct sockaddr *addr)
 	if (err == -EADDRINUSE)
 		return r_fail(EADDRINUSE,
 			      "rdma_cm: %s is in use by another id%s, of this "
-			      "program or another; choose another port",
+			      "program or of another program; choose another "
+			      "port",
 			      r_addr_text(addr, text),
 			      r_device_exists(R_IWARP)
 				      ? " or by a TCP socket (iWARP uses TCP's "

@@ -50,9 +50,9 @@ static bool is_datagram(const struct r_id *id)
 /* The pipe ADVERB_READY_FD, which `adverb pair` has given this program; -1:
  * there is none. */
 static int ready_fd = -1;
-/* The result of fstat for the pipe.  A mark of fd_identity would not do, since
- * after the program has closed the pipe adverb itself may mark another file
- * under its number. */
+/* The result of fstat for the pipe.  A mark of fd_identity would not do: after
+ * the program has closed the pipe, adverb itself may mark another file that has
+ * got the pipe's number. */
 static struct stat ready;
 
 /* Looks at the pipe when the library is loaded: later the program may close the
@@ -576,9 +576,9 @@ int rdma_disconnect(struct rdma_cm_id *base)
 	if (r_is_iwarp(id))
 		return r_iw_disconnect(id) ? -1 : is_sync ? r_complete(id) : 0;
 	r_qp_fail(id);
-	/* As with the kernel's cma.c, which has an object of its CM for a
-	 * listener at one device: the call succeeds, nothing ends, and no event
-	 * follows. */
+	/* For a listener at one device the call succeeds, nothing ends, and no
+	 * event follows.  The same is true of the kernel's cma.c, which has a
+	 * struct ib_cm_id for such a listener. */
 	if (id->state.is_listening && id->device)
 		return 0;
 	if (!id->state.is_decided && !id->state.is_passive)

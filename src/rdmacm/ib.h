@@ -43,16 +43,16 @@ void r_ib_forget(void);
 
 /* ---- ib_ip.c: addresses of IPoIB interfaces (adverb ipoib) ---- */
 
-/* rdma_resolve_addr with this timeout begins: from now on each question about
- * an IPoIB interface (r_ib_interface) waits for the fabric no longer than
- * timeout_ms, but 1 s at least. */
+/* Called when rdma_resolve_addr with this timeout begins.  From now on each
+ * question about an IPoIB interface (r_ib_interface) waits for the fabric no
+ * longer than timeout_ms, but 1 s at least. */
 void r_ib_limit_asking(struct r_id *id, int timeout_ms);
 /* Gives the id the adapter and the GID of the IPoIB interface that has the
  * address; for a loopback address, those of the first active port.  Returns 0,
  * or -1 and errno with a message.  ENODEV: no such interface of this host of
  * the fabric has the address, or no port is active; ETIMEDOUT: the fabric has
- * not answered; or the errno with which the kernel or the fabric could not be
- * asked. */
+ * not answered; another errno: the question to the kernel or to the fabric has
+ * failed. */
 int r_ib_take_ip(struct r_id *id, const struct sockaddr *addr);
 /*
  * Finds the GID of the id's destination, an IP address, by the kernel's routes

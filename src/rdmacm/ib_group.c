@@ -33,9 +33,9 @@ static void put_request(const struct r_id *id, const struct r_multicast *m,
 }
 
 /* If IP uses the group, and the program does not only send, makes the kernel a
- * member of the group.  Otherwise adverb-ipoib would take the port out of the
- * group as soon as the kernel had no other member.  Returns 0, or -1 and errno
- * with a message. */
+ * member of the group.  Without this membership, adverb-ipoib would take the
+ * port out of the group as soon as the kernel had no other member.  Returns 0,
+ * or -1 and errno with a message. */
 static int join_kernel(const struct r_id *id, struct r_multicast *m)
 {
 	const struct sockaddr *group = (const struct sockaddr *)&m->addr;

@@ -43,11 +43,11 @@ static void explain_error(const struct r_multicast *m, int err)
 
 	r_addr_text((const struct sockaddr *)&m->addr, text);
 	if (err == -EREMOTEIO)
-		r_say("rdma_join_multicast: MULTICAST_ERROR: the port of the "
-		      "subnet manager answers that no subnet manager runs "
-		      "there, or that it is busy, so the port did not join "
-		      "%s; start opensm on a host of the fabric, or wait until "
-		      "it logs SUBNET UP",
+		r_say("rdma_join_multicast: MULTICAST_ERROR: the port with the "
+		      "LID of the subnet manager answers that no subnet "
+		      "manager runs there, or that it is busy, so the port did "
+		      "not join %s; start opensm on a host of the fabric, or "
+		      "wait until it logs SUBNET UP",
 		      text);
 	else if (err == -ETIMEDOUT)
 		r_say("rdma_join_multicast: MULTICAST_ERROR: no subnet manager "
@@ -57,7 +57,7 @@ static void explain_error(const struct r_multicast *m, int err)
 	else if (err == -ECONNREFUSED)
 		r_say("rdma_join_multicast: MULTICAST_ERROR: the subnet "
 		      "manager refuses to let the port join %s; its log has "
-		      "the reason (opensm -f), and saquery -g the groups",
+		      "the reason (opensm -f), and saquery -g shows the groups",
 		      text);
 	else if (err == -ENETDOWN)
 		r_say("rdma_join_multicast: MULTICAST_ERROR: the port is not "
@@ -68,7 +68,8 @@ static void explain_error(const struct r_multicast *m, int err)
 	else if (err == -EINVAL)
 		r_say("rdma_join_multicast: MULTICAST_ERROR: %s has another "
 		      "Q_Key or P_Key than the id; use ids of one port space "
-		      "and partition for a group, or a group of another GID",
+		      "and partition for a group, or join a group with another "
+		      "GID",
 		      text);
 	else
 		r_say("rdma_join_multicast: MULTICAST_ERROR: the port cannot "

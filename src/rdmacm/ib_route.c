@@ -77,11 +77,12 @@ static bool is_usable(const struct r_device *d, uint8_t number, uint16_t pkey,
 	return is_member;
 }
 
-/* Finds the GID from which packets with the P_Key (0: any) to the GID `to`
- * leave: `to` itself if it is a GID of a port of this host that is active and
- * in the partition, else the first one of such a port that has the prefix of
- * `to` (NULL: any prefix).  Returns false, and stores zeroes, if there is none;
- * *seen then counts the ports, and may count the port of `to` twice. */
+/* Finds the source GID of packets with the P_Key to the GID `to`.  If `to` is a
+ * GID of a usable port of this host (is_usable), the source GID is `to` itself.
+ * Otherwise it is the first GID of the first usable port whose first GID has
+ * the prefix of `to`; if `to` is NULL, any prefix will do.  Returns false, and
+ * stores zeroes, if there is no such GID; *seen then counts the ports, and may
+ * count the port of `to` twice. */
 static bool find_source(const uint8_t *to, uint16_t pkey, uint8_t gid[16],
 			struct ports_seen *seen)
 {
@@ -195,15 +196,15 @@ static void explain_error(const struct r_id *id, int err)
 	if (err == -ENETUNREACH)
 		r_say("rdma_resolve_route: ROUTE_ERROR: the subnet manager "
 		      "knows no path to %s%s with this P_Key; ibv_devinfo -v on "
-		      "the peer's host shows its GIDs, and saquery -p the "
-		      "paths",
+		      "the peer's host shows its GIDs, and saquery -p shows "
+		      "the paths",
 		      kind, text);
 	else if (err == -EREMOTEIO)
-		r_say("rdma_resolve_route: ROUTE_ERROR: the port of the subnet "
-		      "manager answers that no subnet manager runs there, or "
-		      "that it is busy, so no path to %s%s is known; start "
-		      "opensm on a host of the fabric, or wait until it logs "
-		      "SUBNET UP",
+		r_say("rdma_resolve_route: ROUTE_ERROR: the port with the LID "
+		      "of the subnet manager answers that no subnet manager "
+		      "runs there, or that it is busy, so no path to %s%s is "
+		      "known; start opensm on a host of the fabric, or wait "
+		      "until it logs SUBNET UP",
 		      kind, text);
 	else if (err == -ETIMEDOUT)
 		r_say("rdma_resolve_route: ROUTE_ERROR: no subnet manager has "

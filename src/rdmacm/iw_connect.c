@@ -334,7 +334,7 @@ static void set_patience(struct r_iw *iw)
 }
 
 /* Makes iw->start, and keeps the program's private data there.  Returns 0;
- * -EINVAL: the id was connected before, or is the parent's of this forked
+ * -EINVAL: the id was connected before, or belongs to the parent of this forked
  * process; or -ENOMEM. */
 static int make_start(struct r_iw *iw, const struct rdma_conn_param *p)
 {

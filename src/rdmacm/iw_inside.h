@@ -10,8 +10,8 @@
  *	iw_connect.c	connect, accept, reject
  *	iw_id.c		the objects of ids: made, bound, taken away
  *
- * A file calls functions only of the files above it in this list.  The thread
- * calls those below iw_link.c by the object's role.
+ * A file calls functions only of the files above it in this list.  The thread,
+ * in iw_link.c, calls functions of the other files through the object's role.
  *
  * A struct r_iw, called an object, stands for one TCP socket, or with
  * ADVERB_SCTP for one descriptor of wire/sctp.  The id that refers to the
@@ -160,8 +160,8 @@ void r_iw_enter(struct r_iw *iw, enum r_iw_state state,
 void r_iw_watch(struct r_iw *iw, uint32_t events);
 /* Sets the deadline, a time of monotonic_ns; UINT64_MAX: none. */
 void r_iw_set_timer(struct r_iw *iw, uint64_t deadline_ns);
-/* Makes fd the object's socket, which the object then owns.  Returns the number
- * of the descriptor, iw->fd, which may be another one now (fd_identity_note); a
+/* Makes fd the object's socket, which the object then owns.  Returns iw->fd,
+ * the number of the descriptor, which may differ from fd (fd_identity_note).  A
  * negative fd means that there is no socket. */
 int r_iw_keep_fd(struct r_iw *iw, int fd);
 /* Takes the socket from the object, and returns the descriptor, which the
@@ -255,18 +255,18 @@ void r_iw_sctp_address(const struct sockaddr_in6 *from,
 
 /*
  * Gives the connection to the queue pair iw->id->own.qpn, and releases r_lock
- * meanwhile.  The start is STARTUP_ACCEPTED, and start->out has the bytes that
- * precede the first FPDU.  Posts ESTABLISHED now, or after the peer's first
- * FPDU if this side must wait for that FPDU.
+ * meanwhile.  Before the call, start->mpa.state is STARTUP_ACCEPTED, and
+ * start->out has the bytes that precede the first FPDU.  Posts ESTABLISHED now,
+ * or after the peer's first FPDU if this side must wait for that FPDU.
  *
- * Returns 0, also if the connection has ended meanwhile.  Returns -errno after
- * a message, an error of libibverbs, or -EBADF if the program has closed the
- * descriptor: the state is R_IW_OVER, and the object still has the socket and
- * the start.
+ * Returns 0, also if the connection has ended meanwhile.  On failure returns
+ * -errno after a message: the error of libibverbs, or -EBADF if the program has
+ * closed the descriptor.  Then the state is R_IW_OVER, and the object still has
+ * the socket and the start.
  */
 int r_iw_open(struct r_iw *iw);
-/* Writes a connection of TCP that is about to end, and that no queue pair has
- * had, to the capture, if there is one.  request: the initiator's request, of
+/* If there is a capture: writes to it a TCP connection that is about to end and
+ * that no queue pair has had.  request: the initiator's request, of
  * request_bytes bytes; not used if this side is the responder.  has_out: the
  * first out_sent bytes of start->out are the last bytes that this side has
  * sent. */
@@ -289,8 +289,9 @@ bool r_iw_post(struct r_id *id, struct rdma_cm_id *listener,
 /* Removes the connection from its listener's counts, so that the listener may
  * accept others.  Does nothing without a listener. */
 void r_iw_leave_listener(struct r_iw *iw);
-/* Withdraws the request if the peer has closed the connection, and the thread
- * adverb-iw does not wait for that yet. */
+/* For a request whose socket the thread adverb-iw does not watch yet: looks
+ * whether the peer has closed the connection, and if so withdraws the request.
+ */
 void r_iw_look(struct r_iw *iw);
 /* Frees the halves of a listener that is about to be freed, and removes the
  * listener from its waiting requests. */

@@ -153,9 +153,9 @@ void r_iw_close_fd(struct r_iw *iw)
 
 /*
  * The program may have closed epoll_fd or iw->fd just now, and may have files
- * of its own at these numbers.  So each change of the set checks both; a
- * removal checks only iw->fd, since a set of the program does not have adverb's
- * socket.
+ * of its own at these numbers.  So each change of the epoll set checks both
+ * descriptors.  A removal checks only iw->fd, since an epoll set of the program
+ * does not have adverb's socket.
  */
 void r_iw_watch(struct r_iw *iw, uint32_t events)
 {

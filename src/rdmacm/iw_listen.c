@@ -102,9 +102,10 @@ int r_iw_listen(struct r_id *id, int backlog)
 		return r_fail(
 			EADDRINUSE,
 			"rdma_listen: the id cannot listen at %s: another "
-			"id of this program has this port of SCTP, which "
-			"is one for all addresses of a program; choose "
-			"another port, or listen once, at 0.0.0.0 or ::",
+			"id of this program has this port of SCTP, and a "
+			"program can listen at a port of SCTP only once, "
+			"whatever the address; choose another port, or "
+			"listen once, at 0.0.0.0 or ::",
 			text);
 	if (err == -EADDRINUSE)
 		return r_fail(EADDRINUSE,

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posts the event DISCONNECTED after the completions of what the peer has sent
- * and acknowledged before it disconnected.
+ * Posts the event DISCONNECTED after the completions that the peer has caused
+ * before it disconnected: by its messages, and by its acknowledgements of
+ * requests.
  *
  * With a hardware adapter a program polls these completions long before the
  * kernel reports the disconnect request.  With adverb a thread of this process
  * makes the completions, and the thread may get a core only after the request
- * has come: a program whose last poll came before the completions did would see
- * the event first.  Such a program destroys its queue pair, which drops the
- * completions, and takes its last sends for failed; libfabric does so.
+ * has come.  Then a program could poll once more before the completions are
+ * made, and see the event before them.  Such a program destroys its queue pair,
+ * which drops the completions, and takes its last sends for failed; libfabric
+ * does so.
  *
  * So before the event is posted, all packets that have arrived are handled.  If
  * completions of the queue pair wait then, the event is withheld until the
- * program has polled the completions, but not for long, since a program may
- * poll only when it has the event.
+ * program has polled the completions, but not for long, since some programs
+ * poll only after they have got the event.
  *
  * Lock: r_lock, unless a function says otherwise.
  */
@@ -43,9 +45,10 @@ bool r_last_event_is_new(void);
  * Without r_lock: handles the packets that have arrived, and posts the events
  * of queue pairs whose completions the program has polled.  The thread that has
  * called r_last_event_add calls this function with only_new before it handles
- * the broker's next message, so that an event for which no completion waits
- * keeps its place among the events of its channel; and each millisecond,
- * without only_new, while events are withheld.  Returns whether events remain.
+ * the broker's next message.  So an event that waits for no completion keeps
+ * its place among the events of its channel.  While events are withheld, the
+ * thread also calls this function each millisecond, without only_new.  Returns
+ * whether events remain.
  */
 bool r_last_event_serve(bool only_new);
 /* In a forked child: drops the events of the parent. */

@@ -3,10 +3,10 @@
  * The connection to the broker: requests and their answers, and a thread that
  * receives the broker's messages.  The first request opens the connection,
  * which lasts until the process ends; a forked child opens its own.  When the
- * broker is killed, its successor gets the notes of the conversations, and of
- * those that were released (cmproto.h), requests for the ports and listeners,
- * and the requests that had no answer.  On a host of a fabric the fabric's
- * process is the broker, and has no successor (ib.h).
+ * broker is killed, its successor gets three things: the notes of the
+ * conversations, also of those that were released (cmproto.h); requests for the
+ * ports and listeners; and the requests that had no answer.  On a host of a
+ * fabric the fabric's process is the broker, and has no successor (ib.h).
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/ib.h"
@@ -102,8 +102,8 @@ static int leave_silent(int fd)
 	return leave_broker(fd);
 }
 
-/* Receives one message, and waits for it no longer than limit_waits or
- * limit_rest has said or, after a signal, to the time until_ms.  Returns 0, or
+/* Receives one message.  Waits no longer than limit_waits or limit_rest has
+ * set; after a signal, no longer than to the time until_ms.  Returns 0, or
  * -EPIPE: no message of the broker will come, or the program has closed fd. */
 static int receive_message(int fd, struct cmproto *m, uint64_t until_ms)
 {
@@ -161,8 +161,8 @@ static int tell_broker(int fd, struct cmproto *m, uint16_t kind,
 
 /* Limits the next recv to the time until_ms.  After that time recv takes only
  * messages that have come already, since the answer may be among them if this
- * process was stopped.  Returns 0, or -EPIPE with a message if such messages
- * come for PATIENCE_MS. */
+ * process was stopped.  Returns 0; or, PATIENCE_MS after that time, -EPIPE with
+ * a message to the user. */
 static int limit_rest(int fd, uint64_t until_ms)
 {
 	uint64_t now = monotonic_ms();
@@ -264,7 +264,8 @@ static void ask_pending(int fd)
 {
 	struct list open = {&open, &open};
 
-	/* Apart, so that no answer to another request frees one of them. */
+	/* They are moved to a list of their own, so that the answer to another
+	 * request frees none of them. */
 	list_take_all(&open, r_table_pending());
 	while (!list_is_empty(&open)) {
 		struct r_pending *p = (struct r_pending *)(void *)open.next;

@@ -55,9 +55,9 @@ static const char *place_of(const struct rdma_cm_id *id, char text[PLACE])
 	return text;
 }
 
-/* Prints for which event the call has waited for so long.  Names the id whose
- * events are waited for: the id of a connection request, which is the event's,
- * may have been destroyed. */
+/* Prints for which event the call has waited for so long.  The message names
+ * the id whose events are waited for.  The event of a connection request
+ * belongs to another id, which may have been destroyed. */
 static void say_unacked(const struct r_id *id, const char *call)
 {
 	struct list *oldest = id->taken.next;

@@ -131,7 +131,8 @@ struct r_path {
 	struct cmproto_alternate alternate;
 };
 
-/* Values that this side sends in its REQ or REP; of a SIDR_REP, the qkey. */
+/* Values that this side sends in its REQ or REP.  A SIDR_REP has only the qkey
+ * from here. */
 struct r_offer {
 	uint32_t psn, qpn;
 	uint8_t responder_resources, initiator_depth;
@@ -253,9 +254,9 @@ static inline struct rdma_cm_id *r_event_owner(const struct r_event *e)
 	return e->base.listen_id ? e->base.listen_id : e->base.id;
 }
 
-/* Taken by r_take and released by r_give.  Only a holder that waits for
- * r_changed or releases the lock for a call, and tell_news (iw_stream.c), which
- * must not wait, use the mutex itself. */
+/* Taken by r_take and released by r_give.  The mutex itself is used only by a
+ * holder that waits for r_changed, by a holder that releases the lock for a
+ * call, and by tell_news (iw_stream.c), which must not wait. */
 extern pthread_mutex_t r_lock;
 /* Broadcast under r_lock after each change for which a thread may wait, such as
  * an answer of the broker, an acknowledgement, or a free place for a request.
@@ -293,9 +294,9 @@ const struct verbs_iwarp *r_device_iwarp(void);
 const struct r_device *r_device_ib(void);
 /*
  * device.c: fails a call, since no device that the id can have has the address.
- * Prints the message `format`, in which %s stands for the address.  If the id
- * is a datagram id, and an iWARP device has the address or there is no RoCE
- * device, prints instead that iWARP has no datagrams.  Returns -1 with errno
+ * Prints the message `format`, in which %s stands for the address.  For a
+ * datagram id, prints instead that iWARP has no datagrams if an iWARP device
+ * has the address, or if there is no RoCE device.  Returns -1 with errno
  * ENODEV.
  */
 int r_fail_device(const struct r_id *id, const struct sockaddr *addr,
@@ -343,11 +344,11 @@ int r_do(struct r_id *id, uint16_t kind);
 /*
  * Sends the request m without waiting for the answer: a failure becomes an
  * event of the id.  Where processors are scarce, waiting for the answer would
- * cost three switches between processes.  Waits only to open the connection,
- * for room in the socket, as r_tell_message does, and while 64 requests of this
- * process have no answer; ROUTE and JOIN are not counted.  Takes r_lock.
- * Returns 0, or -errno if the request can neither be sent nor be kept for the
- * broker's successor.
+ * cost three switches between processes.  Waits in three cases only: to open
+ * the connection; for room in the socket, as r_tell_message does; and while 64
+ * requests of this process have no answer, where ROUTE and JOIN are not
+ * counted.  Takes r_lock.  Returns 0, or -errno if the request can neither be
+ * sent nor be kept for the broker's successor.
  */
 int r_request(struct r_id *id, struct cmproto *m, uint16_t kind);
 /* Under r_lock: waits until no other thread of this process is in r_call for
@@ -388,9 +389,9 @@ void r_post_now(struct r_event *e);
 /* last_event.c, under r_lock: posts the event by r_post_now.  If an event of
  * the same id is withheld (last_event.h), posts that one first. */
 void r_post(struct r_event *e);
-/* Under r_lock, by a thread that is about to post several events: the tokens of
- * successive events of one channel are put together.  The caller calls
- * r_put_tokens before it releases r_lock. */
+/* Under r_lock, by a thread that is about to post several events: from now on,
+ * one system call puts the tokens of successive events of one channel.  The
+ * caller calls r_put_tokens before it releases r_lock. */
 void r_hold_tokens(void);
 /* Under r_lock: ends r_hold_tokens, if it was called. */
 void r_put_tokens(void);
@@ -405,10 +406,10 @@ int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status);
  * the program has not taken. */
 void r_forget_join(const struct r_id *id, const struct r_multicast *m);
 /*
- * serve.c: ends a call of the program that causes an event, for an id that was
- * synchronous when the call began.  Waits for the event, which becomes
- * id->base.event.  Returns 0, or -1 and errno if no event can be read or the
- * event reports a failure.
+ * serve.c: the last step of a call of the program that causes an event, for an
+ * id that was synchronous when the call began.  Waits for the event, which
+ * becomes id->base.event.  Returns 0, or -1 and errno if no event can be read
+ * or the event reports a failure.
  *
  * The caller reads is_sync before the event can be posted.  If the id is not
  * synchronous, another thread may take the event and destroy the id, so the
@@ -416,24 +417,23 @@ void r_forget_join(const struct r_id *id, const struct r_multicast *m);
  */
 int r_complete(struct r_id *id);
 
-/* object.c: gives the id the record of a path, in place of its last ones; the
- * record has the GIDs and the MTU of the id.  If the id has an alternate path,
- * that path has the second record.  Returns 0 or -ENOMEM. */
+/* object.c: gives the id the record of a path, in place of the id's earlier
+ * records.  The record has the GIDs and the MTU of the id.  If the id has an
+ * alternate path, that path has the second record.  Returns 0 or -ENOMEM. */
 int r_set_record(struct r_id *id, const struct cmproto_path *path);
 /* object.c: the search for the id's route has ended.  If err is not 0, the
  * program may try again.  Takes r_lock. */
 void r_route_ended(struct r_id *id, int err);
 /* object.c: grows the heap of the calling thread, in one step, by the room for
- * the ids and events of many messages, unless the heap has that room.  The heap
- * of a thread other than the first one would else grow a page at a time, each
- * by mprotect(2). */
+ * the ids and events of many messages, unless the heap has that room.  Without
+ * this call, the heap of a thread other than the first one grows by one page of
+ * the kernel at a time, with an mprotect(2) for each. */
 void r_grow_heap(void);
 /* object.c: frees a list of results of rdma_getaddrinfo. */
 void r_free_info(struct rdma_addrinfo *res);
 /* object.c: returns a new id without address, device and handle, which the
- * caller owns.  On failure returns NULL and errno.  ENOMEM: no memory is left;
- * ENOSYS: there are no random numbers, without which others could guess the
- * id's PSN. */
+ * caller owns.  On failure returns NULL and errno.  ENOMEM: no memory is left.
+ * ENOSYS: there are no random numbers, so others could guess the id's PSN. */
 struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 		      enum rdma_port_space ps, enum ibv_qp_type type);
 
@@ -442,8 +442,9 @@ struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 /* Why a bind to a port fails with EACCES, and what to do; for messages. */
 #define R_LOW_PORT                                                             \
 	"a port below 1024 (net.ipv4.ip_unprivileged_port_start) is for "      \
-	"programs of root, and for programs with CAP_NET_BIND_SERVICE that "   \
-	"did not get the capability from their file; choose a higher port"
+	"programs of root, and for programs with CAP_NET_BIND_SERVICE, "       \
+	"unless setcap gave the capability to their file; choose a higher "    \
+	"port"
 
 /* Under r_lock: moves the id and all its waiting events to the channel `to`.
  * If `to` is NULL, frees the events, and the id keeps its channel. */
@@ -457,10 +458,10 @@ void r_id_message(struct r_id *id, const struct cmproto *m);
 int r_bind(struct r_id *id, const struct sockaddr *addr);
 /*
  * bind.c: gives the id the device of the address, and asks the broker for a
- * port.  Does not wait for the broker's answer.  When the answer has come, and
- * r_ib_find_peer, if the id needs it, has ended, ADDR_RESOLVED or ADDR_ERROR is
- * posted.  For an iWARP device the broker is not asked, and no event is posted.
- * Returns 0, or -1 and errno with a message.
+ * port.  Does not wait for the broker's answer.  ADDR_RESOLVED or ADDR_ERROR is
+ * posted when the answer has come; if the id needs r_ib_find_peer, when that
+ * has ended, too.  For an iWARP device the broker is not asked, and no event is
+ * posted.  Returns 0, or -1 and errno with a message.
  */
 int r_bind_later(struct r_id *id, const struct sockaddr *addr);
 /* Sets the address and the port, in host order, of an id that is bound, or
@@ -520,7 +521,7 @@ bool r_addr_is_ib(const struct sockaddr *a);
  * Bits that sib_sid_mask leaves open are 0. */
 uint64_t r_addr_space(const struct sockaddr *a);
 /* Returns the service ID of a GID without the bits that sib_sid_mask leaves
- * open; 0: it has at most the bits of a port. */
+ * open; 0: only bits of the port are set, or none. */
 uint64_t r_addr_service(const struct sockaddr *a);
 /* Sets the service ID of a GID.  `space` is as in r_addr_space. */
 void r_addr_set_service(struct sockaddr *a, uint64_t space, uint16_t port);
@@ -571,8 +572,8 @@ enum {
 	R_REJ_CONSUMER = 28, /* the program rejects */
 };
 /*
- * connect.c: rejects a connection request that the program does not get, for a
- * reason of IBTA 12.6.7.2, and frees the event and the id of the request.  The
+ * connect.c: rejects a connection request, which the program then does not get.
+ * reason: as in IBTA 12.6.7.2.  Frees the event and the id of the request.  The
  * event was taken from its channel, and is acknowledged here.
  */
 void r_refuse(struct r_event *e, int reason);

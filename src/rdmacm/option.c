@@ -32,8 +32,8 @@ static int set_reuse(struct r_id *id, bool may_share)
 }
 
 /* The kernel lets the option change until the id listens or has a destination.
- * Here a bind to :: or ::1 has already taken the port of IPv4, or left that
- * port to others. */
+ * With adverb, an earlier bind to :: or ::1 has already taken the port of IPv4,
+ * or left that port to others. */
 static int set_family_only(struct r_id *id, bool is_on)
 {
 	const struct sockaddr *at = &id->base.route.addr.src_addr;
@@ -57,7 +57,8 @@ static int set_family_only(struct r_id *id, bool is_on)
 	return 0;
 }
 
-/* As with the kernel's cma.c, only a requester with ACKs has the timeout. */
+/* As with the kernel's cma.c, only a queue pair whose requests are acknowledged
+ * has the timeout. */
 static int set_ack_timeout(struct r_id *id, uint8_t timeout)
 {
 	enum ibv_qp_type type = id->base.qp_type;

@@ -415,7 +415,8 @@ static void a_port_of_sctp_is_one_for_all_addresses(void **state)
 	assert_int_equal(r_iw_listen(two, 4), -1);
 	assert_int_equal(errno, EADDRINUSE);
 	expect_heard("127.0.0.2 port 7101: another id of this program has this "
-		     "port of SCTP, which is one for all addresses");
+		     "port of SCTP, and a program can listen at a port of "
+		     "SCTP only once");
 	rdma_destroy_id(&two->base);
 	rdma_destroy_id(&one->base);
 }
