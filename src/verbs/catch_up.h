@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A call of adverb's libibverbs.so.1 for librdmacm.so.1, which looks the symbol
- * ibv_adverb_catch_up up by dlsym (release.h).
+ * A call of adverb's libibverbs.so.1 for librdmacm.so.1, which finds the symbol
+ * ibv_adverb_catch_up by dlsym (release.h).
  *
  * A hardware adapter acknowledges a message, and completes an acknowledged
  * request, within microseconds, long before a message of connection management

@@ -24,9 +24,9 @@ struct v_counter {
 	struct lock lock;
 	/* The parts of the two values beyond the sums of the attached queue
 	 * pairs: the amounts by which the program has changed the counter, and
-	 * the sums of queue pairs that were destroyed.  done: the value counts
-	 * completions with success, or their bytes.  failed: the value counts
-	 * completions with an error. */
+	 * the sums of queue pairs that were destroyed.  done: for the value
+	 * that counts completions with success, or their bytes.  failed: for
+	 * the value that counts completions with an error. */
 	uint64_t done, failed;
 	struct list attached; /* struct v_attached */
 	/* The values that the program read last: [false] the value of `done`,

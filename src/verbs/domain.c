@@ -29,8 +29,9 @@
 #include "verbs/object.h"
 #include "verbs/ops.h"
 
-/* Returns a new number, which v_pd_import knows until number_free, for the
- * handle.  Returns 0 if there is none, and *cause then says why. */
+/* Returns a new number for the domain of the handle pd.  Until number_free,
+ * v_pd_import finds the domain by this number.  Returns 0 on failure, and
+ * *cause then says why. */
 static uint32_t number_new(struct v_context *c, struct v_pd *pd,
 			   enum v_cause *cause)
 {
@@ -82,8 +83,8 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	return &pd->base;
 }
 
-/* Has a handle of the domain other than pd objects?  An imported region is no
- * object of its own. */
+/* Returns whether a handle of the domain other than pd has objects.  An
+ * imported region does not count as an object. */
 static bool is_used_by_others(const struct list *handles, const struct v_pd *pd)
 {
 	list_for_each (n, handles) {
@@ -97,8 +98,9 @@ static bool is_used_by_others(const struct list *handles, const struct v_pd *pd)
 	return false;
 }
 
-/* Frees the number of the handle, unless the domain was freed by another of its
- * handles.  Returns false if another handle has objects. */
+/* Frees the number of the handle's domain, unless the domain was freed by
+ * another of its handles.  Returns false, and frees nothing, if another handle
+ * has objects. */
 static bool number_free(struct v_context *c, struct v_pd *pd)
 {
 	struct list *handles;

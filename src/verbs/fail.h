@@ -31,10 +31,10 @@ enum v_cause {
 	V_SYSTEM,	 /* the call that fails; strerror(err) follows */
 };
 
-/* Prints the message, which is cut to 255 bytes before strerror(err) follows,
- * sets errno to err, and returns err.  A message is printed once for each cause
- * and text of `what`.  So `what` must not contain a value that differs from
- * call to call, such as a number. */
+/* Prints the message, which is cut to 255 bytes; with V_SYSTEM, strerror(err)
+ * follows it, uncut.  Sets errno to err, and returns err.  A message is printed
+ * once for each cause and text of `what`.  So `what` must not contain a value
+ * that differs from call to call, such as a number. */
 int v_fail(int err, enum v_cause cause, const char *what);
 /* Returns whether the user wants messages about a call by which a program
  * searches for a limit (ADVERB_EXPLAIN=2).  The program expects that such a

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Import of contexts, protection domains and memory regions: a second handle in
- * the same process.  Each context has a file of its own as its descriptor, so
- * that a duplicate of the descriptor identifies the context.  A descriptor of
- * another process's context identifies nothing, since each process has an
- * adapter of its own.
+ * the same process.  Each context of ibv_open_device has a file of its own as
+ * its descriptor, so that a duplicate of the descriptor identifies the context.
+ * A descriptor of another process's context identifies nothing, since each
+ * process has an adapter of its own.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -71,11 +71,11 @@ static bool is_mapped(uintptr_t at)
 /*
  * Returns whether the program may write the page of this address, or true if
  * that is unknown.  The futex operation ORs 0 into a word of the page in one
- * atomic step, so that no thread sees a change.  As when a kernel driver pins
- * the page, the program gets a copy of its own of a page that it shares
- * copy-on-write.  The operation also has to compare the word with a number,
- * here -2048; if the word has that value, a waiter for the word wakes without a
- * cause, which futex(2) allows.
+ * atomic step, so that no thread sees a change.  If the page is shared
+ * copy-on-write, the program gets a copy of its own, as it does when a kernel
+ * driver pins the page.  The operation also has to compare the word with a
+ * number, here -2048; if the word has that value, a waiter for the word wakes
+ * without a cause, which futex(2) allows.
  */
 static bool is_writable(uintptr_t at)
 {

@@ -88,10 +88,10 @@ struct v_mr_init_attr {
 };
 
 /* Registers memory as attr says.  Returns the region, which ibv_dereg_mr frees,
- * or NULL and errno with a message: EOPNOTSUPP if attr names a dma-buf, a DMA
- * handle or an unknown attribute; EINVAL if attr has no address, names a buffer
- * and a dma-buf, or names a buffer that does not contain the memory or belongs
- * to another domain; else an errno of ibv_reg_mr. */
+ * or NULL and errno with a message.  EOPNOTSUPP: attr names an unknown
+ * attribute, a dma-buf or a DMA handle.  EINVAL: attr names both a buffer and a
+ * dma-buf; attr has no address; the buffer does not contain the memory; or the
+ * buffer belongs to another domain.  Else an errno of ibv_reg_mr. */
 struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr);
 /* Returns NULL and EOPNOTSUPP, with a message. */
 struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context,

@@ -49,9 +49,9 @@ struct v_device {
 	uint32_t index;		   /* the result of ibv_get_device_index */
 };
 
-/* V_NEWER_OPS and V_OLDER_OPS: the bytes of verbs_context before query_port, in
- * release 65 of rdma-core and in the installed header.  V_OPS_ROOM: the bytes
- * of the members that the installed header lacks. */
+/* V_NEWER_OPS: the bytes of verbs_context before query_port in release 65 of
+ * rdma-core.  V_OLDER_OPS: the same in the installed header.  V_OPS_ROOM: the
+ * bytes of the members that the installed header lacks. */
 #define V_NEWER_OPS sizeof(struct v_newer_ops)
 #define V_OLDER_OPS offsetof(struct verbs_context, query_port)
 #define V_OPS_ROOM  (V_OLDER_OPS < V_NEWER_OPS ? V_NEWER_OPS - V_OLDER_OPS : 0)
@@ -85,7 +85,7 @@ struct v_pd {
 	 * handle back, and the objects in the domain that were made with this
 	 * handle. */
 	struct count users;
-	/* In the list of host_domains: the handles of one domain.  Unlinked in
+	/* In the domain's list of handles, which host_domains has.  Unlinked in
 	 * a parent domain, and after the domain was freed.  Under the ctx lock.
 	 */
 	struct list same;
@@ -300,9 +300,10 @@ void v_mr_drop(struct v_mr *m);
 /* domain.c: ends a use of the domain's handle.  The last one frees the
  * handle. */
 void v_pd_drop(struct v_pd *pd);
-/* domain.c: makes pd, a new handle whose member `same` was initialised, another
- * handle of the domain with this number.  Returns false if there is no domain
- * that ibv_alloc_pd has made and ibv_dealloc_pd has not freed. */
+/* domain.c: adds pd to the handles of the domain with this number.  pd is a new
+ * handle whose member `same` was initialised.  Returns false if there is no
+ * domain of this number that ibv_alloc_pd has made and ibv_dealloc_pd has not
+ * freed. */
 bool v_pd_import(struct v_context *c, uint32_t number, struct v_pd *pd);
 
 /* Returns whether this process opened the context.  The child of a fork must

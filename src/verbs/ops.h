@@ -101,8 +101,8 @@ int v_query_port_compat(struct ibv_context *context, uint8_t port,
  * lock.  Queues the event for the program. */
 void v_event(const struct engine_event *e);
 /* context.c: the function host_sink.port, which host calls without a lock.
- * Queues the event of port `number`, from 1 on, at each open context that this
- * process has of the device. */
+ * Queues the event of port `number` at each open context that this process has
+ * of the device.  Ports count from 1. */
 void v_port_event(const struct device *dev, uint32_t number,
 		  enum device_event what);
 /* context.c: the function host_sink.fatal, which host calls under the progress

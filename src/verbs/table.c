@@ -21,9 +21,9 @@ static struct count process;	 /* see v_process */
 
 /* The lock is held across fork(2), so that the child has whole slots and a lock
  * that its thread can unlock.  Other handlers of pthread_atfork take other
- * locks.  A thread that has table_lock takes none of those, since a visitor
- * takes only v_queue.lock, and a thread that has one of those does not take
- * table_lock.  So no deadlock is possible. */
+ * locks.  No deadlock is possible: a thread that has table_lock takes none of
+ * these other locks (a visitor takes only v_queue.lock), and a thread that has
+ * one of the other locks does not take table_lock. */
 static void about_to_fork(void)
 {
 	pthread_mutex_lock(&table_lock);
