@@ -146,8 +146,8 @@ static int make_list(const struct addrinfo *found,
 
 /* Returns the hints of getaddrinfo(3) that correspond to those of
  * rdma_getaddrinfo.  For datagram queue pairs the service is one of UDP, else
- * of TCP: the resolver knows some services by one protocol alone.  As in
- * rdma-core, a family of IP counts also without RAI_FAMILY. */
+ * of TCP: the resolver knows some services for only one of the two protocols.
+ * As in rdma-core, a family of IP counts also without RAI_FAMILY. */
 static struct addrinfo make_question(const struct rdma_addrinfo *hints)
 {
 	struct rdma_addrinfo types = {0};

@@ -11,8 +11,9 @@
 #include "util/seen_set.h"
 
 #define FULL_SHARE                                                             \
-	"one user may hold only as many ids, listeners and connections as "    \
-	"are still free, and this user already holds that many; close some"
+	"one user may hold at most as many ids, listeners and connections "    \
+	"as remain free for all users, and this user already holds that "      \
+	"many; close some"
 
 /* The causes for which a message was printed.  After the set is full, no
  * message is printed. */

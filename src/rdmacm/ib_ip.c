@@ -172,11 +172,11 @@ static void explain_error(const struct r_id *id, int err)
 		      "host (ip neigh shows the neighbours)",
 		      text);
 	else if (err == -ENODEV)
-		r_say("rdma_resolve_addr: ADDR_ERROR: the route to %s leads to "
-		      "no IPoIB interface of the fabric, or not any more; if "
-		      "the address is another host's, start adverb ipoib on "
-		      "that host; if it is this host's, give the address of "
-		      "the interface of adverb ipoib",
+		r_say("rdma_resolve_addr: ADDR_ERROR: the route to %s does not "
+		      "lead, or no longer leads, to an IPoIB interface of the "
+		      "fabric; if the address is another host's, start adverb "
+		      "ipoib on that host; if it is this host's, give the "
+		      "address of the interface of adverb ipoib",
 		      text);
 	else if (err == SILENT || err == -EPIPE || remedy_of(-err, NULL))
 		r_say("rdma_resolve_addr: ADDR_ERROR: the GID of %s cannot be "

@@ -201,8 +201,8 @@ void r_table_message(const struct cmproto *m)
 		r_id_message(id, m);
 	else if (m->kind == CMPROTO_EVENT && m->event == CMPROTO_DROPPED)
 		r_say("rdma_cm: the %s ends this process's connections, "
-		      "since the process has not read the messages for it and "
-		      "too many messages wait for processes of this user; do "
+		      "since the process has not read its messages, and too "
+		      "many messages wait for processes of this user; do "
 		      "not stop the process, for example in a debugger, while "
 		      "peers connect to it",
 		      r_ib_server());

@@ -85,8 +85,8 @@ uint32_t r_table_remove(struct r_id *id);
 void r_table_await(struct r_waiter *w);
 /* The broker is gone: answers all waiters with -EPIPE. */
 void r_table_fail_waiters(void);
-/* Returns whether so many requests have no answer that no other of this kind
- * may be sent. */
+/* Returns whether a new request of this kind must wait, since too many requests
+ * have no answer. */
 bool r_table_is_full(uint16_t kind);
 /* Adds the request, which the table then owns; p was allocated by malloc(3). */
 void r_table_add(struct r_pending *p);

@@ -194,8 +194,9 @@ static int set_device(struct r_id *id, const struct sockaddr *from)
  * Chooses the source address and the device of an id that has no device yet.
  * For an id with a device, only limits the path MTU.  Returns 0; 1, with a
  * message, if rdma_resolve_addr must fail; -errno if there is no route from the
- * source address that the program has named, or from any address.  *later
- * becomes true if the broker's answer will cause ADDR_RESOLVED.
+ * source address that the program has named or, if the program has named none,
+ * from any address.  *later becomes true if the broker's answer will cause
+ * ADDR_RESOLVED.
  */
 static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 {

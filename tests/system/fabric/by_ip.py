@@ -334,7 +334,7 @@ def interface_goes():
                    "the interface stays", PATIENCE_S)
 
         def is_forgotten():
-            return "no IPoIB interface of the fabric, or not any more" in \
+            return "no longer leads, to an IPoIB interface of the fabric" in \
                 one.run("ucmatose", "-s", "10.9.0.2").output
 
         wait_until(is_forgotten, "the fabric knows the interface for ever",
