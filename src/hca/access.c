@@ -64,8 +64,8 @@ bool access_copied(struct access *g, access_set what, access_set then)
 	return atomic_compare_exchange_strong(&g->touches, &what, then);
 }
 
-/* Is the copying thread stopped at a place after which it checks for a
- * revocation before it copies more? */
+/* Is the copying thread stopped, and will it check for a revocation before it
+ * copies more? */
 static bool is_halted(struct access *g)
 {
 	switch (alock_halt_of(shared_load(&g->thread))) {

@@ -5,9 +5,9 @@
  * this folder has its own header.  peer_area.h describes what processes of one
  * host share, and in which order they access it.
  *
- * Locks: the ctx lock covers creation and destruction of objects, the progress
- * lock and the post locks a QP's protocol state, cq->lock a CQ, and a lock of
- * the front end the program's side of a work queue.
+ * Locks: the ctx lock covers creation and destruction of objects.  The progress
+ * lock and the post locks cover the protocol state of QPs.  cq->lock covers a
+ * CQ.  A lock of the front end covers the program's side of a work queue.
  */
 #ifndef HCA_ADAPTER_H
 #define HCA_ADAPTER_H

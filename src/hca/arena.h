@@ -68,9 +68,9 @@ struct arena {
 /* Formats `size` bytes of zeroed memory at base as an arena, and sets *a.  size
  * is at least 8192.  The caller owns the memory. */
 void arena_init(struct arena *a, void *base, size_t size);
-/* Allocates zeroed bytes in the owner's part, aligned to their number rounded
- * up to a power of two, but to at least 64 and at most 4096 bytes.  0: the part
- * is full. */
+/* Allocates zeroed bytes in the owner's part.  The alignment is `bytes` rounded
+ * up to a power of two, but at least 64 and at most 4096 bytes.  0: the part is
+ * full. */
 aoff arena_alloc(struct arena *a, uint64_t bytes);
 /* Allocates zeroed bytes in the part that peers may write, aligned as those of
  * arena_alloc.  0: the part is full. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The counters of an adapter, by the names of the files below ports/1: in
- * `counters` those of each device of the kernel, in `hw_counters` some of those
- * of the kernel's mlx5 and rxe, and some that only adverb has.  A counter
- * without a meaning in adverb is always 0.  Pure functions; no state.
+ * The counters of an adapter, by the names of the files below ports/1.  The
+ * folder `counters` has the files that it has for each RDMA device of the
+ * kernel.  The folder `hw_counters` has some files of the kernel's drivers mlx5
+ * and rxe, and some files that only adverb has.  A counter without a meaning in
+ * adverb is always 0.  Pure functions; no state.
  */
 #ifndef HCA_COUNTERS_H
 #define HCA_COUNTERS_H

@@ -265,8 +265,9 @@ static void watch_qp(struct hca *h, struct cq *cq, struct qp *qp)
 		unwatch_qp(h, cq, other);
 }
 
-/* Returns the QP at an offset that a peer has written.  NULL: no QP that uses
- * this queue lies there, in the part of the arena that peers do not write. */
+/* Returns the QP at an offset that a peer has written.  NULL: the offset is not
+ * that of a QP in the part of the arena that peers do not write, or the QP does
+ * not use this queue. */
 static struct qp *qp_named(const struct hca *h, const struct cq *cq, aoff at)
 {
 	struct qp *qp;

@@ -64,6 +64,8 @@ enum cq_arm { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };
 /* Values of cq.overrun: whether the front end was told of the overflow. */
 enum { CQ_OVERRUN_UNREPORTED = 1, CQ_OVERRUN_REPORTED };
 
+#define CQ_WATCHED 4
+
 /*
  * In the arena, in the owner's part.  Only the owner writes the ring, under
  * `lock`.
@@ -76,8 +78,6 @@ enum { CQ_OVERRUN_UNREPORTED = 1, CQ_OVERRUN_REPORTED };
  * put the QP on the list again: a poll that wants more completions than the
  * ring holds also looks at the watched QPs.
  */
-#define CQ_WATCHED 4
-
 struct cq {
 	/* Peers read the members before `lock`, which change seldom.  The owner
 	 * writes the others with each completion or poll, HCA_APART bytes

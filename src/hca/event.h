@@ -63,8 +63,8 @@ enum engine_sign {
 #define ENGINE_SUSPECTS 32
 #define ENGINE_NO_USER	UINT32_MAX
 
-/* The signs from one address.  Packets from an address of this host have a row
- * for each user whose ports they come from, as far as the user is known. */
+/* The signs from one address.  An address of this host has a row for each known
+ * user from whose ports packets came, and a row for all other packets. */
 struct engine_suspect {
 	uint8_t ip[16];	   /* the address; IPv4 as ::ffff:a.b.c.d */
 	uint32_t is_local; /* an address of this host */
@@ -82,20 +82,20 @@ struct engine_suspect {
 struct engine_refused {
 	/* malformed: the packet breaks the format of its headers, or is an
 	 * answer of the wrong length or with an unknown syndrome.  bad_icrc:
-	 * the ICRC is wrong; of a packet by LID, the frame, ICRC or VCRC.
-	 * unknown_qp: the QPN does not exist or serves another transport, or no
-	 * QP is in the group.  wrong_peer: the packet is not from the QP's
-	 * peer, or came to an address that no device has. */
+	 * the ICRC is wrong; for a packet by LID, the LRH, ICRC or VCRC is
+	 * wrong.  unknown_qp: the QPN does not exist or serves another
+	 * transport, or no QP is in the group.  wrong_peer: the packet is not
+	 * from the QP's peer, or came to an address that no device has. */
 	uint64_t malformed, bad_icrc, unknown_qp, wrong_peer;
 	/* Packets of unknown_qp that are for another process. */
 	uint64_t misdirected;
 	/* Packets from a UDP port of this host that belongs to another user
 	 * than the peer's. */
 	uint64_t wrong_source;
-	/* Packets that were dropped before their ICRC was checked, because
-	 * their source address has sent too many packets that fit no
-	 * connection, or because too many questions about the users of ports,
-	 * or packets that wait for the answers, were open. */
+	/* Packets that were dropped before their ICRC was checked.  Their
+	 * source address has sent too many packets that fit no connection; or
+	 * too many questions about the users of ports were open; or too many
+	 * packets waited for the answers to such questions. */
 	uint64_t limited;
 };
 

@@ -241,7 +241,7 @@ static void put_mtu(struct text *t, const struct explain *x)
 static void put_migration(struct text *t, const struct explain *x)
 {
 	put_peer(t, x);
-	put_text(t, " asks for a path migration by a path that is not the "
+	put_text(t, " asks for a path migration to a path that is not the "
 		    "alternate path of this QP, so the QP stays on its path "
 		    "(IBV_EVENT_PATH_MIG_ERR); give the QPs at both ends "
 		    "alternate paths (alt_ah_attr, alt_port_num, "
@@ -360,8 +360,8 @@ static void put_retry(struct text *t, const struct explain *x)
 		x->dest_qpn, x->tries);
 	if (x->long_bytes)
 		put_text(t,
-			 ", and that the path and its interface carry packets "
-			 "with %u bytes of data",
+			 ", and that the path and the peer's interface carry "
+			 "packets with %u bytes of data",
 			 x->long_bytes);
 }
 

@@ -56,8 +56,9 @@ static inline enum mr_verdict key_remote(const struct hca *h,
 	 * the number of its binding.  bind_window stores the key 0 and an odd
 	 * number, then the members, then the next number and the new key.  So
 	 * if a member of a new binding was loaded, the number is now another
-	 * one than `binding`.  Without the fence an access to the new range, or
-	 * to a mixture of both, could be permitted by the old key. */
+	 * one than `binding`.  Without the fence the old key could permit an
+	 * access to the new range, or to a mixture of the old range and the new
+	 * one. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return mr_key(h, mr) == rkey && !(binding & 1) &&
 			       __atomic_load_n(&mr->bindings,

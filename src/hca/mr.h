@@ -107,8 +107,9 @@ static inline uint32_t mr_binding(const struct mr *mr)
 	/* Acquire: orders this load before those of the members.  With an even
 	 * number, the members have the values that bind_window stored before
 	 * that number, or later ones.  Otherwise a peer could load a member of
-	 * the binding before, then the new number, which key_remote finds
-	 * unchanged, and access memory of the binding before. */
+	 * the previous binding and then the new number.  key_remote would find
+	 * this number unchanged, and the peer would access memory of the
+	 * previous binding. */
 	return __atomic_load_n(&mr->bindings, __ATOMIC_ACQUIRE);
 }
 

@@ -133,10 +133,10 @@ struct qp_target {
 	uint8_t is_torn;
 	/* Few requests write the members from here on. */
 	uint64_t tx_bytes; /* bytes that READs have fetched */
-	/* UC, and RC by LID: the peer of the connection in the upper 32 bits
-	 * (qp.connection) sends packets from now on.  The lower bits are
-	 * TARGET_LEFT and, for RC, the PSN of the first one.  Set without the
-	 * lock. */
+	/* UC, and RC by LID: says that the peer sends packets from now on.  The
+	 * upper 32 bits name the connection of this peer (qp.connection).  The
+	 * lower bits are TARGET_LEFT and, for RC, the PSN of the first packet.
+	 * Set without the lock. */
 	uint64_t packets_from;
 	_Atomic uint32_t ask; /* enum target_ask, of the members ask_ */
 	uint32_t ask_opcode;  /* enum hca_wr of the atomic */
@@ -156,8 +156,8 @@ struct hca_peer_area {
 	shared_flag has_eager;	    /* a receive may hold an eager message */
 	/* Bits by row of hca_shared.qps: qp_target.notify is not 0. */
 	_Atomic uint64_t notify[(HCA_MAX_QP + 63) / 64];
-	/* By row of hca_shared.qps: the QP's take from a shared queue that has
-	 * not ended (srq.c). */
+	/* By row of hca_shared.qps: the take of the QP, from a shared queue,
+	 * that is not complete yet (srq.c). */
 	_Atomic uint64_t takes[HCA_MAX_QP];
 	/* By row of the MR table: the rkey of the row's window, if the
 	 * window was invalidated; else 0, or an rkey of an earlier binding. */

@@ -73,8 +73,8 @@ enum qp_wait {
 	QP_WAIT_SILENT,	 /* the peer does not answer; packets are sent again */
 	/* iWARP: the socket of the connection has no room. */
 	QP_WAIT_SOCKET,
-	/* The socket of the peer's process, on this host, has no room, or its
-	 * page is not known yet (engine/credit.h). */
+	/* The socket of the peer's process, on this host, has no room, or the
+	 * page of that process is not known yet (engine/credit.h). */
 	QP_WAIT_CREDIT,
 	QP_WAITS
 };
@@ -86,13 +86,14 @@ enum qp_wait {
  */
 struct qp_stats {
 	/* The _packets members count packets, pieces of direct requests, or
-	 * FPDUs of iWARP.  The _bytes members count the bytes of a packet from
-	 * the BTH to the pad, of a piece its payload, of an FPDU its ULPDU. */
+	 * FPDUs of iWARP.  The _bytes members count, for a packet, the bytes
+	 * from the BTH to the pad; for a piece, its payload; for an FPDU, its
+	 * ULPDU. */
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
 	/* retransmits: packets that were sent again; timeouts: ACK timers that
-	 * have expired; rnr_waits: RNR NAKs, and direct requests that found no
-	 * receive, after which the QP has waited; out_of_order: packets that
-	 * came after a gap. */
+	 * have expired; rnr_waits: how often the QP has waited after an RNR
+	 * NAK, or after a direct request that found no receive; out_of_order:
+	 * packets that came after a gap. */
 	uint64_t retransmits, timeouts, rnr_waits, out_of_order;
 	uint32_t wait; /* enum qp_wait: why the QP did not send more */
 	uint32_t row;  /* the QP's row in the table of QPs */

@@ -89,12 +89,12 @@ bool rq_is_full(const struct hca *h, const struct qp *qp);
 /* Has a receive completed whose completion the owner has not collected? */
 bool rq_is_behind(const struct qp *qp);
 /*
- * Has a peer left a completion that the owner can collect?  Each poll calls
- * this function, so it does not load the cursor, whose cache line peers write
- * with each request, except for a QP with a shared queue.  For a QP with its
- * own queue the function returns false, although rq_is_behind returns true,
- * while a peer is still writing the completion, or if the peer died before the
- * end.
+ * Has a peer left a completion that the owner can collect?  Peers write the
+ * cursor's cache line with each request, and each poll calls this function.  So
+ * for a QP with its own queue the function does not load the cursor.  Then it
+ * returns false, although rq_is_behind returns true, while a peer is still
+ * writing the completion, or if the peer died before the completion was
+ * written.
  */
 bool rq_has_left(const struct hca *h, const struct qp *qp);
 /* For the owner: collects the oldest completion that was left, which must

@@ -44,7 +44,7 @@ struct hca_way {
 	/* The subnet's number of changes (engine_subnet) at the time of this
 	 * answer, which holds as long as the number stays the same. */
 	uint32_t changes;
-	uint16_t slid;	   /* the LID of the connection's own end */
+	uint16_t slid;	   /* the LID of this end of the connection */
 	uint8_t port;	   /* the number of the peer's port */
 	uint8_t path_bits; /* of the peer's LID */
 	uint8_t path_mask; /* the bits of path_bits that count */
