@@ -4,7 +4,7 @@
  * engine owns no socket, thread or clock, and its only callback is class_of.
  * The callers are src/host in real processes, and sim.  Every call is made
  * under the progress lock and, if it uses QPs, under all post locks, unless the
- * function's comment names another lock or none.
+ * function's comment names another lock or says that none is needed.
  *
  *	in	engine_rx, engine_doorbell, engine_tick, engine_peer_state
  *	out	engine_tx + engine_tx_done, engine_events, engine_deadline
@@ -184,16 +184,17 @@ bool engine_waits_for_path(const struct engine *e);
  * @apart: only QPs of one post lock use target's space and the access slot, so
  * engine_post_apart may execute requests of this QP.  True: requests go direct,
  * and the engine uses target, access and owner until engine_released has
- * returned the owner, once for each true.  False: this call gives the engine
- * none of the three, because target is NULL, there is no memory, no such QP
- * waits, or the QP's path was decided before (engine_subnet).
+ * returned the owner.  engine_released returns an owner once for each call that
+ * has returned true.  False: this call gives the engine none of the three,
+ * because target is NULL, there is no memory, no such QP waits, or the QP's
+ * path was decided before (engine_subnet).
  */
 bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
 		     struct access *access, void *owner, bool apart);
 /*
  * Lets RC QPs by LID go direct, too, unless they have an alternate path.
- * @changes: a number that changes at the latest when the subnet changes in a
- * way that may concern an answer of engine_set_way.  The number outlives the
+ * @changes: a number that changes before or when the subnet changes in a way
+ * that may make an answer of engine_set_way wrong.  The number outlives the
  * engine's QPs.  When the number changes, engine_wants_path returns each direct
  * QP by LID again before its next message.  Then engine_set_path with the same
  * target lets the QP go on, and engine_set_path with another target or none
@@ -337,8 +338,8 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns);
  */
 bool engine_is_choked(const struct engine *e);
 /* Handles a packet of an InfiniBand link, for a QP by LID or for a multicast
- * group.  Checks its frame and both of its CRCs.  Returns whether the packet
- * was a datagram (UD) that was dropped now because of its Q_Key. */
+ * group.  Checks its frame and both of its CRCs.  Returns whether the packet is
+ * a datagram (UD) that this call has dropped because of its Q_Key. */
 bool engine_rx_link(struct engine *e, const struct engine_packet *packet,
 		    uint64_t now_ns);
 /* Sets the values of port `number`, 1 to HCA_MAX_PORTS, which the subnet
@@ -505,10 +506,11 @@ bool engine_stream_has_peer_ended(const struct ibt_qp *q);
  * association, one message of n bytes. */
 void engine_stream_rx(struct engine *e, struct ibt_qp *q, const uint8_t *p,
 		      uint32_t n, uint64_t now_ns);
-/* Fails q, unless it has failed, because its connection has ended. */
+/* Called when q's connection has ended.  Fails q, unless q has failed
+ * already. */
 void engine_stream_lost(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
-/* Fails q, unless it has failed, because the program has ended its connection:
- * the user gets no message. */
+/* Called when the program has ended q's connection.  Fails q, unless q has
+ * failed already, without a message to the user. */
 void engine_stream_end(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 /* May q send?  It may if stream_config.is_responder is false, if a valid first
  * FPDU of the peer has come, or after engine_stream_begin.  The caller limits

@@ -119,9 +119,9 @@ static bool asks_to_migrate(const struct ibt *t, const struct ibt_qp *q,
 		!is_from_peer(q, d, p));
 }
 
-/* Has q send an ACK, by its new path, for a request that the peer repeats on
- * the old path.  The peer may still be in REARM, if q's ACKs were lost.  Then
- * the ACK makes the peer migrate, since it comes by the new path. */
+/* Makes q send an ACK, by q's new path, if p is a request that the peer repeats
+ * on the old path.  The peer may still be in REARM, if q's ACKs were lost.
+ * Then the ACK makes the peer migrate, since it comes by the new path. */
 static void answer_old_path(struct ibt *t, struct ibt_qp *q,
 			    const struct pkt *p)
 {
@@ -225,8 +225,9 @@ static void refuse_unknown_qpn(struct engine *e, const struct engine_dgram *d,
 		note_sign(e, d, ENGINE_NO_USER, ENGINE_SIGN_QPN);
 }
 
-/* Handles a packet that may not come to q (may_come): for example, it is not
- * from q's peer, or it cannot come because the requests go direct. */
+/* Handles a packet that must not reach q (may_come): for example, a packet that
+ * is not from q's peer, or that belongs to requests which go direct
+ * (is_direct). */
 static void refuse_wrong_peer(struct engine *e, const struct engine_dgram *d,
 			      struct ibt_qp *q, const struct pkt *p)
 {
@@ -371,7 +372,8 @@ struct part {
 	uint64_t now_ns;
 };
 
-/* Asks source_check whether the source port of packet a is a port of q's peer.
+/* Does the work of is_from_wrong_port if q->source does not decide it: asks
+ * source_check whether the source port of packet a is a port of q's peer.
  * False: it is, and the port is noted in q.  True: it is not, or this is not
  * known yet; the packet was counted as refused, or parked. */
 static bool look_up_port(struct engine *e, struct ibt_qp *q,
@@ -537,7 +539,8 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)
 	prefetch_passed(&e->rx_turn, d->len);
 	if (d->is_stray) {
 		e->ibt.counters[d->device].refused.wrong_peer++;
-		/* The sender, too, waits to learn that the buffer is empty. */
+		/* The sender of a stray datagram, too, waits to learn that the
+		 * buffer is empty. */
 		if (d->local)
 			credit_passed(&e->inbox);
 		return;

@@ -88,8 +88,8 @@ void shm_ack_leave(struct shm_ack *b, struct ibt_qp *q);
  * `accepted` if q has an ACK to send, and `taken` if the peer's page is known.
  * Called after a packet for q was handled. */
 void shm_ack_note(struct shm_ack *b, struct ibt_qp *q);
-/* Does q have an ACK to send that the peer does not read in this page?  Then
- * the caller sends the ACK packet before the next request of q. */
+/* Does q have an ACK to send that the peer does not read in this process's
+ * page?  Then the caller sends the ACK packet before the next request of q. */
 bool shm_ack_precedes(const struct shm_ack *b, const struct ibt_qp *q);
 /* Called before the caller sends the ACK packet of q. */
 void shm_ack_sends(const struct shm_ack *b, struct ibt_qp *q);

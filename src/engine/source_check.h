@@ -25,12 +25,12 @@
  * receiving socket are lost if their sender ends before the caller asks about
  * the port.  The port's former owner is no proof: after the sender's end
  * another user can bind the port, send a packet and close the socket, and the
- * kernel does not tell which of the two users sent a datagram.  To the
- * transport the packet is lost on the wire.  A lost request has no ACK, so the
- * request did not complete at the sender; a lost ACK leaves the request of this
- * end to fail, as when the sender ends before it acknowledges.  Messages of the
- * connection manager are not affected: the broker sends and receives them, and
- * the broker's socket outlives the program.
+ * kernel does not tell which of the two users sent a datagram.  For the
+ * transport such a packet is lost on the wire.  If the packet is a request, it
+ * gets no ACK, so the request did not complete at the sender.  If the packet is
+ * an ACK, the request of this end fails, as it does when the sender ends before
+ * it acknowledges.  Messages of the connection manager are not affected: the
+ * broker sends and receives them, and the broker's socket outlives the program.
  *
  * Owner: the engine; lock: the progress lock.  Sans-IO.
  */

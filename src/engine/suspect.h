@@ -22,13 +22,13 @@
  * The table has a fixed size and lies in the part of the arena that other
  * processes do not write, where `adverb top` reads it.  A row is that of an
  * address or, if the user who has the source port is known, of an address and
- * this user; rows with a user limit nothing.  A new address takes the row with
- * the least weight and continues from that weight ("space saving", Metwally et
- * al. 2005).  So after N signs each address with more than N / ENGINE_SUSPECTS
- * signs has a row, and a flood from ever new addresses mostly replaces its own
- * rows.  A row's weight is too large by at most the weight
- * that the row began with, which is subtracted before the decision to report
- * the address.
+ * this user.  A row of a user limits no packets.  A new address takes the row
+ * with the least weight and continues from that weight ("space saving",
+ * Metwally et al. 2005).  So after N signs each address with more than
+ * N / ENGINE_SUSPECTS signs has a row, and a flood from ever new addresses
+ * mostly replaces its own rows.  A row's weight is too large by at most the
+ * weight that the row began with, which is subtracted before the decision to
+ * report the address.
  * (With replacement of the oldest or of a random row, such a flood would
  * replace the rows of others.  A count-min sketch would have no address to
  * report.)

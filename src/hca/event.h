@@ -64,7 +64,7 @@ enum engine_sign {
 #define ENGINE_NO_USER	UINT32_MAX
 
 /* The signs from one address.  An address of this host has a row for each known
- * user from whose ports packets came, and a row for all other packets. */
+ * user whose ports gave signs, and a row for all other signs. */
 struct engine_suspect {
 	uint8_t ip[16];	   /* the address; IPv4 as ::ffff:a.b.c.d */
 	uint32_t is_local; /* an address of this host */
@@ -82,10 +82,11 @@ struct engine_suspect {
 struct engine_refused {
 	/* malformed: the packet breaks the format of its headers, or is an
 	 * answer of the wrong length or with an unknown syndrome.  bad_icrc:
-	 * the ICRC is wrong; for a packet by LID, the LRH, ICRC or VCRC is
-	 * wrong.  unknown_qp: the QPN does not exist or serves another
-	 * transport, or no QP is in the group.  wrong_peer: the packet is not
-	 * from the QP's peer, or came to an address that no device has. */
+	 * the ICRC is wrong; for a packet by LID, the frame (lrh_frame), ICRC
+	 * or VCRC is wrong.  unknown_qp: the QPN does not exist or serves
+	 * another transport, or no QP is in the group.  wrong_peer: the packet
+	 * is not from the QP's peer, or came to an address that no device has.
+	 */
 	uint64_t malformed, bad_icrc, unknown_qp, wrong_peer;
 	/* Packets of unknown_qp that are for another process. */
 	uint64_t misdirected;

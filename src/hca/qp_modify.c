@@ -225,10 +225,11 @@ static int check_migration(const struct qp *qp, const struct hca_qp_attr *a,
 				     "one by IBV_QP_ALT_PATH");
 	if (a->path_mig_state == HCA_MIG_MIGRATED &&
 	    qp->attr.path_mig_state == HCA_MIG_REARM)
-		return refuse_modify(why, "path_mig_state is IBV_MIG_MIGRATED, "
-					  "but the QP is in IBV_MIG_REARM: "
-					  "arm the peer too, and wait until a "
-					  "packet has come from it");
+		return refuse_modify(why,
+				     "path_mig_state is IBV_MIG_MIGRATED, "
+				     "but the QP is in IBV_MIG_REARM: "
+				     "arm the peer too, and wait until the "
+				     "peer has sent a packet");
 	return 0;
 }
 
