@@ -59,9 +59,9 @@ struct direct_state {
 	bool is_closed, is_gone;
 	/* On direct_queues.waiting while the QP waits for its peer: the peer
 	 * has no receive posted, is not ready, is closed, has ended or executes
-	 * an atomic, or another process holds its responder lock.  On a list of
-	 * engine.paths (engine/inside.h) while the path is IBT_PATH_UNDECIDED
-	 * or is_asking is set. */
+	 * an atomic, or another process holds the peer's responder lock.  On a
+	 * list of engine.paths (engine/inside.h) while the path is
+	 * IBT_PATH_UNDECIDED or is_asking is set. */
 	struct list waiting;
 	/* On direct_queues.leaving: the QP waits until peers have released its
 	 * responder lock, or no longer use memory that the QP withdraws. */

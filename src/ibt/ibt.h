@@ -579,11 +579,16 @@ struct serial24 rc_req_next_psn(const struct ibt_qp *q);
 struct wqe *rc_req_begin(struct ibt *t, struct ibt_qp *q);
 /*
  * Begins the request at the cursor for a caller that may change nothing but q,
- * and returns the request.  Does so only for a SEND without Invalidate that may
- * be an eager message, for a READ, or a WRITE without immediate data, of one
- * piece (direct_queues.piece), and for an atomic other than an ATOMIC WRITE,
- * and only if the request need not wait and has no local error.  Also returns a
- * SEND that has begun before a wait for a receive.  NULL: nothing was changed.
+ * and returns the request.  Does so only if the request need not wait, has no
+ * local error, and is one of these:
+ *
+ * - a SEND without Invalidate that may be an eager message
+ * - a READ of one piece (direct_queues.piece)
+ * - a WRITE of one piece, without immediate data
+ * - an atomic other than an ATOMIC WRITE
+ *
+ * Also returns a SEND that has begun before a wait for a receive.  NULL:
+ * nothing was changed.
  */
 struct wqe *rc_req_begin_plain(struct ibt *t, struct ibt_qp *q);
 /* Is the request at the cursor, by its opcode and length, one that

@@ -327,9 +327,9 @@ static void warn_silence(struct ibt *t, struct ibt_qp *q)
 }
 
 /* Returns whether q waits for the answer to its last question before it fails,
- * although patience_ns is used up: of a peer that was found alive, only that
- * answer says whether the peer still is.  A broker that does not answer ends
- * the wait after another half of patience_ns. */
+ * although patience_ns is used up.  If the peer was found alive, only that
+ * answer says whether the peer is still alive.  If the broker does not answer,
+ * the wait ends after another half of patience_ns. */
 static bool awaits_last_answer(const struct ibt *t, const struct ibt_qp *q,
 			       uint64_t now_ns)
 {

@@ -472,8 +472,8 @@ bool rc_req_is_plain(const struct ibt *t, const struct ibt_qp *q)
 	return is_plain(t, q, wq_at(t->hca, &q->qp->sq, q->req.wqe));
 }
 
-/* Has w, the request at the cursor, begun before a wait for a receive that has
- * ended? */
+/* Did w, the request at the cursor, begin before a wait for a receive, and has
+ * this wait ended? */
 static bool has_waited(const struct ibt_qp *q, const struct wqe *w)
 {
 	const struct req_note *n = rc_req_note(q, q->req.wqe);

@@ -40,13 +40,13 @@ void rnr_wait_begin(struct ibt *t, struct ibt_qp *q, uint8_t timer,
 bool rnr_wait_goes_on(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 /* Ends the wait and disarms the timer, if q waits. */
 void rnr_wait_end(struct ibt *t, struct ibt_qp *q);
-/* Makes the timer and the list of q as if all waits had ended and begun under
- * all locks, and counts these waits. */
+/* Brings the timer and the list of q to the state that they would have if all
+ * waits had begun and ended under all locks, and counts these waits. */
 void rnr_wait_settle(struct ibt *t, struct ibt_qp *q);
 /* Adds the waits that began under the post lock to engine_counters. */
 void rnr_wait_count(struct ibt_qp *q);
-/* Has the wait for which q is on direct_queues.waiting ended, or do polls of
- * the program look whether it can end? */
+/* True: the wait for which q is on direct_queues.waiting has ended, or polls of
+ * the program look whether the wait can end. */
 bool rnr_wait_is_minded(const struct ibt_qp *q, uint64_t now_ns);
 /* For q with rnr_wait_is_minded: returns when the holder of all locks looks at
  * q if no poll has looked meanwhile, because the program may have stopped
@@ -58,16 +58,17 @@ bool rnr_wait_is_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
 /* Ends the wait, because the peer has a receive.  Lock: q's post lock. */
 void rnr_wait_resume(struct ibt *t, struct ibt_qp *q);
 /*
- * Begins a wait, for as long as `timer`, the peer's min_rnr_timer, says, after
- * a wait that rnr_wait_resume has ended, or continues that wait as
- * rnr_wait_goes_on does.  False: the timer expires too late or not at all, or
- * rnr_retry is used up; nothing was changed.  Lock: q's post lock.
+ * Called after rnr_wait_resume has ended a wait, if the peer again has no
+ * receive.  Continues the wait that was ended, as rnr_wait_goes_on does, or
+ * begins a wait, for as long as `timer`, the peer's min_rnr_timer, says.
+ * False: the timer expires too late or not at all, or rnr_retry is used up;
+ * nothing was changed.  Lock: q's post lock.
  */
 bool rnr_wait_again(struct ibt *t, struct ibt_qp *q, uint8_t timer,
 		    uint64_t now_ns);
-/* Returns the QP with post lock `number` that has not been returned for
- * longest, of those that wait for a receive without packets; NULL: none waits.
- * Lock: that post lock. */
+/* Looks at the QPs with post lock `number` that wait, without packets, for a
+ * receive of the peer.  Returns the one that was returned longest ago; NULL:
+ * none waits.  Lock: that post lock. */
 struct ibt_qp *rnr_wait_next(struct ibt *t, uint32_t number);
 
 #endif

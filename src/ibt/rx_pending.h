@@ -16,8 +16,9 @@
  * While many packets wait, and each queue pair has some of them
  * (rx_pending_is_full), the caller leaves further packets in the socket.  This
  * never happens in a process that also has a queue pair of RC, whose packets
- * never wait.  Otherwise a packet for which there is no room is dropped, so
- * that a queue pair without receives does not delay the other queue pairs.
+ * never wait.  A packet that is received although there is no room for it is
+ * dropped, so that a queue pair without receives does not delay the other queue
+ * pairs.
  *
  * Owner: struct ibt.  Lock: the progress lock.
  */
@@ -34,8 +35,8 @@
 /* How much longer than RX_PENDING_PATIENCE_NS packets wait for a peer to
  * release the responder lock. */
 #define RX_PENDING_BUSY_NS 4000000000u
-/* The interval between two looks for receives.  A timer looks because a post of
- * a receive rings no doorbell of a QP that can receive. */
+/* The interval between two looks for receives.  A timer looks, because a
+ * program that posts a receive to a QP that can receive rings no doorbell. */
 #define RX_PENDING_LOOK_NS 1000000u
 #define RX_PENDING_PACKETS 512 /* how many packets of all QPs may wait */
 /* When this many packets wait, and each QP has some of them, the caller
