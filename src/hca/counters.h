@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The counters of an adapter, by the names of the files below ports/1.  The
- * folder `counters` has the files that it has for each RDMA device of the
- * kernel.  The folder `hw_counters` has some files of the kernel's drivers mlx5
+ * folder `counters` has the files that the kernel has there for every RDMA
+ * device.  The folder `hw_counters` has some files of the kernel's drivers mlx5
  * and rxe, and some files that only adverb has.  A counter without a meaning in
  * adverb is always 0.  Pure functions; no state.
  */

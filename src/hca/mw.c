@@ -131,9 +131,9 @@ static void bind_window(struct hca *h, const struct qp *qp, struct mr *w,
 	w->bound = (uint32_t)(r - h->mrs);
 	w->qpn = w->kind == MR_WINDOW_2 ? qp->qpn : 0;
 	r->bound++;
-	/* Orders the stores of the members before that of the even number.  A
-	 * peer that has loaded this number takes the members that it then loads
-	 * for those of this binding. */
+	/* Orders the stores of the members before that of the even number.  If
+	 * a peer has loaded this number, it regards the members, which it loads
+	 * next, as those of this binding. */
 	__atomic_store_n(&w->bindings, w->bindings + 1, __ATOMIC_RELEASE);
 	/* The release store of the new rkey orders this store, and those of the
 	 * members, before the store of the rkey.  Otherwise a peer could find

@@ -91,9 +91,9 @@ struct qp_stats {
 	 * ULPDU. */
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
 	/* retransmits: packets that were sent again; timeouts: ACK timers that
-	 * have expired; rnr_waits: how often the QP has waited after an RNR
-	 * NAK, or after a direct request that found no receive; out_of_order:
-	 * packets that came after a gap. */
+	 * have expired; rnr_waits: how often the QP has got an RNR NAK, or has
+	 * found no receive for a direct request; out_of_order: packets that
+	 * came after a gap. */
 	uint64_t retransmits, timeouts, rnr_waits, out_of_order;
 	uint32_t wait; /* enum qp_wait: why the QP did not send more */
 	uint32_t row;  /* the QP's row in the table of QPs */

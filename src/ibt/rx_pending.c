@@ -67,9 +67,9 @@ static bool lacks_receive(struct ibt *t, const struct ibt_qp *q,
  * Delivers p.  Peers of this host take receives too, so p is judged and
  * delivered under the responder lock.  False: p was neither delivered nor
  * dropped, because a peer holds the lock (is_locked) or no receive is posted.
- * @is_patient: if p lacks a receive, p may wait, unless it is for a multicast
- * group.  If p lacks a receive and may not wait, passes p to its service, which
- * drops p.
+ * @is_patient: p may wait for a receive, unless p is for a multicast group.  If
+ * p lacks a receive and may not wait, this function passes p to p's service,
+ * which drops p.
  */
 static bool deliver_packet(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 			   const struct ud_from *f, bool is_patient)
