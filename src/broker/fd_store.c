@@ -198,12 +198,12 @@ int fd_store_put(struct fd_store *s, uint32_t i,
 	size_t n = 0;
 	int err;
 
-	if (s->fd < 0 || s->is_torn)
+	if (s->fd < 0 || (s->torn_at && i >= s->torn_at))
 		return -ENOENT;
 	while (n < FD_STORE_MEMBER_FDS && fds[n] >= 0)
 		n++;
 	err = send_fds(s->bundle[i / BUNDLE_MEMBERS][1], fds, n);
-	s->is_torn = err != 0;
+	s->torn_at = err ? i + 1 : 0;
 	return err;
 }
 

@@ -88,9 +88,10 @@ struct fd_store {
 	int bundle[FD_STORE_BUNDLES]
 		  [2]; /* socket pairs: [0] receives, [1] sends */
 	struct fd_store_ledger *ledger; /* mapped; NULL: there is no store */
-	/* A member could not be put into the store, so no further member is put
-	 * there. */
-	bool is_torn;
+	/* The index, plus 1, of a member that could not be put into the store:
+	 * no member with a higher index is put there before that member.  0:
+	 * there is no such member. */
+	uint32_t torn_at;
 };
 
 /* Initialises *s: it holds nothing. */
@@ -109,9 +110,10 @@ void fd_store_close(struct fd_store *s);
 /*
  * Puts copies of the descriptors of member i into the store; member i - 1 is
  * already there.  The first descriptor that is -1 ends the list.  Returns 0, or
- * -errno: the member is not in the store, and no further member will be put
- * there, since a successor would take each further member for the one before
- * it.  -ENOENT: there is no store, or an earlier member could not be put there.
+ * -errno: the member is not in the store, and the caller may call this function
+ * again for it.  Until then no member with a higher index is put there, since a
+ * successor would take each further member for the one before it.  -ENOENT:
+ * there is no store, or a member with a lower index could not be put there.
  */
 int fd_store_put(struct fd_store *s, uint32_t i,
 		 const int fds[FD_STORE_MEMBER_FDS]);

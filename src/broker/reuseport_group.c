@@ -225,6 +225,62 @@ static bool may_keep_store(void)
 	       files.rlim_cur >= FEWEST_FOR_STORE;
 }
 
+/* Returns a sentence about an fd_store_put that has failed with err; the
+ * sentence is valid until the next call.  For a limit on descriptors the caller
+ * of reuseport_group_take has a sentence that names the limit. */
+static const char *no_place(int err)
+{
+	static char text[96];
+
+	if (err == -ENOMEM || err == -ENOBUFS)
+		return "the broker adverbd lacks memory for the fd store: end "
+		       "programs, or add memory";
+	snprintf(text, sizeof(text),
+		 "the broker adverbd cannot store a socket: %s; end programs",
+		 strerror(-err));
+	return text;
+}
+
+/*
+ * Puts m, whose index is g->count, into the fd store.  Returns 0, also if there
+ * is no store; or -errno with a sentence in *why, and then the caller closes m.
+ * A successor takes each member of the store for the next index of the kernel's
+ * group.  So a member that is not in the store may not stay in the group:
+ * datagrams of later members would reach the wrong processes.
+ */
+static int keep_member(struct reuseport_group *g,
+		       const struct reuseport_group_member *m, const char **why)
+{
+	int err;
+
+	if (g->fd_store.fd < 0)
+		return 0;
+	err = fd_store_put(&g->fd_store, g->count,
+			   (int[]){m->fd, m->page_fd, m->relay_fd});
+	if (!err)
+		return 0;
+	if (!g->count) { /* a group without a store */
+		fd_store_close(&g->fd_store);
+		return 0;
+	}
+	/* Without the member, its index has no socket.  If this call fails,
+	 * only datagrams for a class that no process has reach a wrong socket,
+	 * whose process drops them. */
+	if (!g->is_relayed)
+		steer_attach(g->member[0].fd, g->count - 1, &g->key);
+	*why = no_place(err);
+	return err;
+}
+
+/* Closes a member that does not join the group.  Its socket is the last of the
+ * port, so no index moves. */
+static void close_member(const struct reuseport_group_member *m)
+{
+	close_one(m->fd);
+	close_one(m->page_fd);
+	close_one(m->relay_fd);
+}
+
 /* Opens the next member, whose index is g->count.  Returns 0, or -errno with a
  * sentence in *why. */
 static int join_group(struct reuseport_group *g, const char **why)
@@ -249,16 +305,17 @@ static int join_group(struct reuseport_group *g, const char **why)
 	/* The store has no relay of a member without a page (fd_store_put): a
 	 * successor could send this member nothing. */
 	if (m.relay_fd >= 0 && m.page_fd < 0) {
-		close(m.fd);
-		close(m.relay_fd);
 		*why = "the broker adverbd lacks memory for a page of "
 		       "counters: end programs, or add memory";
-		return m.page_fd;
+		err = m.page_fd;
+	} else {
+		err = keep_member(g, &m, why);
 	}
-	fd_store_put(&g->fd_store, g->count,
-		     (int[]){m.fd, m.page_fd, m.relay_fd});
-	g->member[g->count++] = m;
-	return 0;
+	if (err)
+		close_member(&m);
+	else
+		g->member[g->count++] = m;
+	return err;
 }
 
 bool reuseport_group_claim(struct reuseport_group *g)

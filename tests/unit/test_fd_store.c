@@ -46,11 +46,12 @@ static void assert_member(struct fd_store *s, uint32_t i, int fd)
 }
 
 /* A put fails, for example, when the user has too many descriptors in flight.
- */
+ * The member can be put later. */
 static void a_descriptor_that_cannot_be_stored_moves_no_other(void **state)
 {
 	int first = memfd_create("first", 0), third = memfd_create("third", 0);
-	int closed, found[FD_STORE_MEMBER_FDS];
+	int second = memfd_create("second", 0), closed,
+	    found[FD_STORE_MEMBER_FDS];
 	struct fd_store s;
 
 	assert_int_equal(fd_store_new(&s), 0);
@@ -61,8 +62,13 @@ static void a_descriptor_that_cannot_be_stored_moves_no_other(void **state)
 	assert_int_not_equal(fd_store_put(&s, 2, (int[]){third, -1, -1}), 0);
 	assert_member(&s, 0, first);
 	assert_int_equal(fd_store_get(&s, 1, found), -ENOENT);
+	assert_int_equal(fd_store_put(&s, 1, (int[]){second, -1, -1}), 0);
+	assert_int_equal(fd_store_put(&s, 2, (int[]){third, -1, -1}), 0);
+	assert_member(&s, 1, second);
+	assert_member(&s, 2, third);
 	fd_store_close(&s);
 	close(first);
+	close(second);
 	close(third);
 }
 

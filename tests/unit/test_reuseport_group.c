@@ -183,6 +183,14 @@ static uint32_t take_class(uint64_t now_ms)
 	return class;
 }
 
+static ino_t inode_of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_ino;
+}
+
 static bool lacks_memory;
 
 /* Replaces libc's memfd_create.  With lacks_memory, fails as if no memory were
@@ -219,6 +227,89 @@ static void no_relayed_member_lacks_a_page(void **state)
 	assert_int_equal(next.count, 3);
 	for (uint32_t i = 1; i < next.count; i++)
 		assert_true(next.member[i].relay_fd >= 0);
+	reuseport_group_close(&next);
+	reuseport_group_close(&group);
+	close(own);
+}
+
+/* The errno with which sendmsg fails; 0: the kernel sends the message. */
+static int unsent;
+
+/* Replaces libc's sendmsg, by which the fd store is filled. */
+ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	if (!unsent)
+		return syscall(SYS_sendmsg, fd, m, flags);
+	errno = unsent;
+	return -1;
+}
+
+/* Asks the group for a class, which the group must refuse with err. */
+static const char *refuse_class(int err)
+{
+	const char *why = "";
+	uint32_t class;
+
+	assert_int_equal(reuseport_group_take(&group, geteuid(), getpid(), 1,
+					      &why, &class),
+			 err);
+	assert_uint_in_range(strlen(why), 1, 95); /* proto.why */
+	return why;
+}
+
+/* Sends a datagram for a QPN of the class that has `index`.  Returns the index
+ * of the member that receives the datagram. */
+static uint32_t receiver_of(uint32_t index)
+{
+	uint32_t qpn = htonl(steer_qpn(steer_class_at(&group.key, index), 1));
+	uint8_t bth[12] = {0};
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(4791),
+				 .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	struct pollfd p[STEER_CLASS_MAX + 1];
+	uint32_t at = 0;
+
+	memcpy(bth + 4, &qpn, sizeof(qpn));
+	assert_int_equal(sendto(fd, bth, sizeof(bth), 0, (struct sockaddr *)&to,
+				sizeof(to)),
+			 sizeof(bth));
+	close(fd);
+	for (uint32_t i = 0; i < group.count; i++)
+		p[i] = (struct pollfd){group.member[i].fd, POLLIN, 0};
+	assert_int_equal(poll(p, group.count, 1000), 1);
+	while (!p[at].revents)
+		at++;
+	assert_int_equal(recv(p[at].fd, bth, sizeof(bth), 0), sizeof(bth));
+	return at;
+}
+
+/* A successor would take a later member for the one that is missing. */
+static void a_member_that_cannot_be_stored_does_not_join(void **state)
+{
+	int own = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	ino_t last;
+
+	begin_group();
+	unsent = ETOOMANYREFS;
+	refuse_class(-ETOOMANYREFS);
+	unsent = ENOBUFS;
+	assert_non_null(strstr(refuse_class(-ENOBUFS), "memory"));
+	unsent = 0;
+	assert_int_equal(group.count, 2);
+	if (!group.is_relayed) {
+		assert_int_equal(receiver_of(1), 1);
+		assert_int_equal(receiver_of(2), 0); /* nobody's class */
+	}
+	take_class(1);
+	assert_int_equal(group.count, 3);
+	last = inode_of(group.member[2].fd);
+	reuseport_group_init(&next, true);
+	assert_int_equal(
+		reuseport_group_adopt(&next, dup(group.fd_store.fd), own, 1),
+		0);
+	assert_int_equal(next.count, 3);
+	assert_int_equal(inode_of(next.member[2].fd), last);
 	reuseport_group_close(&next);
 	reuseport_group_close(&group);
 	close(own);
@@ -577,6 +668,9 @@ int main(void)
 		cmocka_unit_test(a_page_is_cleared_whatever_the_size_of_files),
 		cmocka_unit_test_teardown(no_relayed_member_lacks_a_page,
 					  end_group),
+		cmocka_unit_test_teardown(
+			a_member_that_cannot_be_stored_does_not_join,
+			end_group),
 		cmocka_unit_test_teardown(
 			a_page_that_cannot_be_cleared_takes_only_its_class,
 			end_group),
