@@ -170,6 +170,22 @@ enum reuseport_group_port reuseport_group_port(const char **why)
 	return REUSEPORT_PORT_OURS;
 }
 
+/* Returns a sentence about a steer_attach that has failed with err, although
+ * the call for the first member has succeeded; the sentence is valid until the
+ * next call. */
+static const char *no_steering(int err)
+{
+	static char text[96];
+
+	if (err == -ENOMEM)
+		return "the kernel lacks memory to steer datagrams: end "
+		       "programs, or raise net.core.optmem_max";
+	snprintf(text, sizeof(text),
+		 "the kernel refuses to steer datagrams: %s; run adverb doctor",
+		 strerror(-err));
+	return text;
+}
+
 /* Opens the member's own socket of the port.  If the kernel cannot steer, which
  * shows at the first member, the whole group is relayed.  Returns 0, or -errno
  * with a sentence in *why. */
@@ -196,7 +212,7 @@ static int open_member(struct reuseport_group *g,
 		return 0;
 	}
 	close(m->fd); /* the last member: no index moves */
-	*why = "this kernel cannot choose a socket by queue pair";
+	*why = no_steering(err);
 	return err;
 }
 

@@ -244,6 +244,19 @@ ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 	return -1;
 }
 
+/* The errno with which the kernel refuses to steer; 0: the kernel steers. */
+static int unsteered;
+
+/* Replaces libc's setsockopt. */
+int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+	if (!unsteered || name != SO_ATTACH_REUSEPORT_CBPF)
+		return (int)syscall(SYS_setsockopt, fd, level, name, value,
+				    size);
+	errno = unsteered;
+	return -1;
+}
+
 /* Asks the group for a class, which the group must refuse with err. */
 static const char *refuse_class(int err)
 {
@@ -313,6 +326,22 @@ static void a_member_that_cannot_be_stored_does_not_join(void **state)
 	reuseport_group_close(&next);
 	reuseport_group_close(&group);
 	close(own);
+}
+
+/* The kernel has steered for the first member, so the user's kernel is not the
+ * cause. */
+static void a_lack_of_memory_to_steer_is_named(void **state)
+{
+	begin_group();
+	if (!group.is_relayed) {
+		unsteered = ENOMEM;
+		assert_non_null(strstr(refuse_class(-ENOMEM), "lacks memory"));
+		unsteered = EPERM;
+		assert_non_null(strstr(refuse_class(-EPERM), strerror(EPERM)));
+		unsteered = 0;
+		assert_int_equal(group.count, 2);
+	}
+	reuseport_group_close(&group);
 }
 
 /* Puts a page that nobody can write in the place of the page of member i. */
@@ -671,6 +700,8 @@ int main(void)
 		cmocka_unit_test_teardown(
 			a_member_that_cannot_be_stored_does_not_join,
 			end_group),
+		cmocka_unit_test_teardown(a_lack_of_memory_to_steer_is_named,
+					  end_group),
 		cmocka_unit_test_teardown(
 			a_page_that_cannot_be_cleared_takes_only_its_class,
 			end_group),
