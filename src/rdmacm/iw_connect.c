@@ -89,6 +89,12 @@ static void explain_failure(const struct r_iw *iw, int err, const char *why)
 		      "start the server first, and check the address, the "
 		      "route and the firewall",
 		      text, below);
+	else if (err == EBADF)
+		r_say("rdma_connect: no %s connection to %s can be made: the "
+		      "program has closed the descriptor of the connection; "
+		      "let the program close all descriptors before it opens a "
+		      "device, not later",
+		      below, text);
 	else
 		r_say("rdma_connect: no %s connection to %s can be made: %s; "
 		      "%s",
@@ -489,10 +495,24 @@ static void lose_call(struct r_iw *iw)
 	end_call(iw, RDMA_CM_EVENT_CONNECT_ERROR, EBADF, NULL);
 }
 
-static void serve_call(struct r_iw *iw, bool is_due)
+/* Returns whether the connection of a call is made: 0; EAGAIN: not yet; or the
+ * errno with which connecting has failed. */
+static int connect_result(struct r_iw *iw)
 {
 	int err = 0;
 	socklen_t size = sizeof(err);
+
+	if (iw->sctp)
+		return -r_iw_sctp_answer(iw);
+	if (!fd_identity_holds(iw->fd))
+		return EBADF; /* the program has closed the descriptor */
+	return getsockopt(iw->fd, SOL_SOCKET, SO_ERROR, &err, &size) ? errno
+								     : err;
+}
+
+static void serve_call(struct r_iw *iw, bool is_due)
+{
+	int err;
 
 	if (is_due && iw->fd < 0) {
 		call_peer(iw, iw->start->mpa.offer.revision);
@@ -508,10 +528,7 @@ static void serve_call(struct r_iw *iw, bool is_due)
 		return;
 	}
 	if (iw->state == R_IW_CALLING) {
-		if (iw->sctp)
-			err = -r_iw_sctp_answer(iw);
-		else if (getsockopt(iw->fd, SOL_SOCKET, SO_ERROR, &err, &size))
-			err = errno;
+		err = connect_result(iw);
 		if (iw->sctp && err == EAGAIN)
 			return;
 		if (err) {
@@ -633,7 +650,9 @@ static void serve_lingering(struct r_iw *iw, bool is_due)
 	uint8_t bytes[4096];
 	ssize_t n;
 
-	if (is_due || r_iw_send_start(iw)) {
+	/* The program may have closed the descriptor, and may have a file of
+	 * its own at this number. */
+	if (is_due || !fd_identity_holds(iw->fd) || r_iw_send_start(iw)) {
 		r_iw_free(iw);
 		return;
 	}

@@ -587,6 +587,84 @@ static void a_listener_of_the_program_is_left_alone(void **state)
 	close(channel.base.fd);
 }
 
+/* The program rejects a request, and then puts a socket of its own in the place
+ * of the connection's, on which adverb waits until the peer closes the
+ * connection.  Adverb does not read what waits in that socket. */
+static void a_rejected_connection_takes_no_bytes_of_the_program(void **state)
+{
+	struct r_id *listener = id_to(0), *id;
+	struct r_iw *iw;
+	int peer, fd, own[2];
+	char byte;
+
+	open_channel();
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, own), 0);
+	assert_int_equal(write(own[1], "x", 1), 1);
+	id = take_request(listener, &peer);
+	iw = id->iw;
+	assert_int_equal(r_iw_reject(id, NULL, 0), 0);
+	r_take();
+	fd = iw->fd;
+	put_in_place(own[0], fd);
+	iw->role->serve(iw, false);
+	r_give();
+	assert_int_equal(recv(own[0], &byte, 1, MSG_DONTWAIT), 1);
+	assert_int_equal(close(fd), 0);
+	rdma_destroy_id(&id->base);
+	rdma_destroy_id(&listener->base);
+	close(own[0]);
+	close(own[1]);
+	close(peer);
+	close(channel.base.fd);
+}
+
+/* Returns a socket of UDP whose error is ECONNREFUSED. */
+static int refused_socket(void)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(to);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0),
+	    gone = socket(AF_INET, SOCK_DGRAM, 0);
+	struct pollfd refused = {.fd = fd};
+
+	assert_int_equal(bind(gone, (struct sockaddr *)&to, size), 0);
+	assert_int_equal(getsockname(gone, (struct sockaddr *)&to, &size), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, size), 0);
+	close(gone);
+	assert_int_equal(write(fd, "x", 1), 1);
+	assert_int_equal(poll(&refused, 1, TEST_WAIT_MS), 1);
+	return fd;
+}
+
+/* While adverb waits until a connection is made, the program puts a socket of
+ * its own in the place of the connection's.  Adverb does not take that socket's
+ * error (SO_ERROR), which a read of the option would clear. */
+static void a_call_takes_no_error_of_the_program(void **state)
+{
+	int silent, own = refused_socket(), fd, err = 0;
+	struct r_id *id = id_to(take_port(&silent));
+	socklen_t size = sizeof(err);
+
+	assert_int_equal(listen(silent, 1), 0);
+	open_channel();
+	assert_int_equal(r_iw_connect(id, NULL), 0);
+	r_take();
+	r_iw_enter(id->iw, R_IW_CALLING, id->iw->role);
+	fd = id->iw->fd;
+	put_in_place(own, fd);
+	id->iw->role->serve(id->iw, false);
+	r_give();
+	assert_int_equal(getsockopt(own, SOL_SOCKET, SO_ERROR, &err, &size), 0);
+	assert_int_equal(err, ECONNREFUSED);
+	expect_event(id, RDMA_CM_EVENT_CONNECT_ERROR);
+	rdma_destroy_id(&id->base);
+	assert_int_equal(close(fd), 0);
+	close(own);
+	close(silent);
+	close(channel.base.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -603,6 +681,9 @@ int main(void)
 			rdma_accept_finds_the_end_of_an_unwatched_connection),
 		cmocka_unit_test(a_file_of_the_program_is_no_connection),
 		cmocka_unit_test(a_listener_of_the_program_is_left_alone),
+		cmocka_unit_test(
+			a_rejected_connection_takes_no_bytes_of_the_program),
+		cmocka_unit_test(a_call_takes_no_error_of_the_program),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
