@@ -52,6 +52,13 @@ static int stat_link64(const char *path, struct stat64 *st)
 	return lstat64(path, st);
 }
 
+/* Returns whether glob has to call the shim's functions.  found is the glob_t
+ * or glob64_t of the program; if the program passes NULL, libc's glob fails. */
+static bool may_replace(const char *pattern, int flags, const void *found)
+{
+	return found && !(flags & GLOB_ALTDIRFUNC) && path_may_turn(pattern);
+}
+
 SHIM_NEXT(glob);
 SHIM_NEXT(glob64);
 
@@ -60,7 +67,7 @@ SHIM int glob(const char *pattern, int flags,
 {
 	if (!SHIM_FIND(glob))
 		return GLOB_ABORTED;
-	if (!(flags & GLOB_ALTDIRFUNC) && path_may_turn(pattern)) {
+	if (may_replace(pattern, flags, found)) {
 		flags |= GLOB_ALTDIRFUNC;
 		found->gl_opendir = open_folder;
 		found->gl_closedir = close_folder;
@@ -76,7 +83,7 @@ SHIM int glob64(const char *pattern, int flags,
 {
 	if (!SHIM_FIND(glob64))
 		return GLOB_ABORTED;
-	if (!(flags & GLOB_ALTDIRFUNC) && path_may_turn(pattern)) {
+	if (may_replace(pattern, flags, found)) {
 		flags |= GLOB_ALTDIRFUNC;
 		found->gl_opendir = open_folder;
 		found->gl_closedir = close_folder;

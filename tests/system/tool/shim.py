@@ -279,6 +279,7 @@ for call in libc.glob, libc.glob64:
         found = Found()
         print("glob", call(pattern, 0, None, ctypes.byref(found)),
               [found.names[i].decode() for i in range(found.count)])
+    print("no glob_t", call(b"/sys/class/infiniband/*", 0, None, None))
 seen = []
 EACH = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p,
                         ctypes.c_int, ctypes.c_void_p)
@@ -302,8 +303,10 @@ up adverb
 inside adverb adverb
 glob 0 ['/sys/class/infiniband/adv0/node_desc']
 glob 0 ['/etc/passwd']
+no glob_t -1
 glob 0 ['/sys/class/infiniband/adv0/node_desc']
 glob 0 ['/etc/passwd']
+no glob_t -1
 nftw True
 freopen True
 scandirat 3
