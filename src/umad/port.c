@@ -178,28 +178,28 @@ int umad_get_fd(int portid)
 }
 
 /* Waits until the socket has one of `events`, an error or a hang-up.  Returns
- * 0; -ETIMEDOUT: timeout_ms have passed (negative: there is no limit); or -EIO:
- * poll(2) has failed. */
+ * 0; -ETIMEDOUT: timeout_ms have passed (negative: there is no limit); -EINTR:
+ * the program has caught a signal, whether or not its handler has SA_RESTART;
+ * or -EIO: poll(2) has failed. */
 static int wait_for(int fd, short events, int timeout_ms)
 {
-	uint64_t end = monotonic_ms() + (uint64_t)timeout_ms;
+	struct pollfd p = {.fd = fd, .events = events};
+	int n = poll(&p, 1, timeout_ms);
 
-	for (;;) {
-		struct pollfd p = {.fd = fd, .events = events};
-		int64_t left =
-			timeout_ms < 0 ? -1 : (int64_t)(end - monotonic_ms());
-		int n = poll(&p, 1,
-			     timeout_ms < 0 ? -1
-			     : left > 0	    ? (int)left
-					    : 0);
+	if (n > 0)
+		return 0;
+	if (!n)
+		return -ETIMEDOUT;
+	return errno == EINTR ? -EINTR : -EIO;
+}
 
-		if (n > 0)
-			return 0;
-		if (!n)
-			return -ETIMEDOUT;
-		if (errno != EINTR)
-			return -EIO;
-	}
+/* Fails umad_poll or umad_recv after wait_for has returned err.  As with
+ * rdma-core, a signal that the program has caught ends the call with -EIO, and
+ * errno is EINTR. */
+static int fail_wait(int err)
+{
+	errno = -err;
+	return err == -EINTR ? -EIO : err;
 }
 
 /* Has umad_recv failed at the port because the fabric has ended? */
@@ -266,7 +266,7 @@ int umad_poll(int portid, int timeout_ms)
 	if (is_dead(portid))
 		wait_dead(timeout_ms);
 	err = wait_for(portid, POLLIN, timeout_ms);
-	return err ? fail_with(-err) : 0;
+	return err ? fail_wait(err) : 0;
 }
 
 /* Says why no datagram goes to the fabric.  err: 0 if the fabric has closed the
@@ -299,6 +299,19 @@ static void say_unsent(int err, int length)
 		say_lost(err);
 }
 
+/* Waits until the socket has room.  A signal does not end the wait, since the
+ * kernel's write(2), which umad_send stands for, does not wait.  Returns
+ * whether the socket has room. */
+static bool await_room(int portid)
+{
+	int err;
+
+	do
+		err = wait_for(portid, POLLOUT, -1);
+	while (err == -EINTR);
+	return !err;
+}
+
 int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 	      int retries)
 {
@@ -313,8 +326,8 @@ int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 	mad->retries = (uint32_t)retries;
 	do {
 		n = send(portid, umad, bytes, MSG_NOSIGNAL);
-	} while (n < 0 && (errno == EINTR || (errno == EAGAIN &&
-					      !wait_for(portid, POLLOUT, -1))));
+	} while (n < 0 &&
+		 (errno == EINTR || (errno == EAGAIN && await_room(portid))));
 	if (n == (ssize_t)bytes)
 		return 0;
 	say_unsent(n < 0 ? errno : 0, length);
@@ -361,7 +374,7 @@ int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 	do {
 		err = timeout_ms ? wait_for(portid, POLLIN, timeout_ms) : 0;
 		if (err)
-			return fail_with(-err);
+			return fail_wait(err);
 		take_shielded(&cancel);
 		n = take_message(portid, umad, length);
 		give_shielded(cancel);

@@ -8,7 +8,9 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
 #include "brought.h"
@@ -376,6 +378,47 @@ static void a_message_that_another_process_takes_is_no_message(void **state)
 	end_fabric(fabric);
 }
 
+static void note_signal(int number)
+{
+}
+
+/* Sends SIGALRM to this process every 20 ms; on false, no more. */
+static void send_alarms(bool on)
+{
+	const struct timeval pause = {.tv_usec = on ? 20000 : 0};
+	const struct itimerval every = {.it_interval = pause,
+					.it_value = pause};
+
+	assert_int_equal(setitimer(ITIMER_REAL, &every, NULL), 0);
+}
+
+/* poll(2) is not restarted after a signal, whatever the handler's flags. */
+static void a_caught_signal_ends_umad_recv_and_umad_poll(void **state)
+{
+	static const int flags[] = {0, SA_RESTART};
+	pid_t fabric = start_fabric(serve_port);
+	struct buffer buffer;
+	int length = sizeof(buffer.mad), port = umad_open_port("advib0", 1);
+
+	assert_true(port >= 0);
+	assert_true(umad_recv(port, &buffer, &length, TEST_WAIT_MS) >= 0);
+	for (size_t i = 0; i < TEST_COUNT(flags); i++) {
+		const struct sigaction caught = {.sa_handler = note_signal,
+						 .sa_flags = flags[i]};
+
+		assert_int_equal(sigaction(SIGALRM, &caught, NULL), 0);
+		send_alarms(true);
+		assert_int_equal(
+			umad_recv(port, &buffer, &length, TEST_WAIT_MS), -EIO);
+		assert_int_equal(errno, EINTR);
+		assert_int_equal(umad_poll(port, TEST_WAIT_MS), -EIO);
+		assert_int_equal(errno, EINTR);
+		send_alarms(false);
+	}
+	assert_int_equal(umad_close_port(port), 0);
+	end_fabric(fabric);
+}
+
 /* the calls of calloc up to the one that fails; 0: none fails */
 static long callocs_left;
 
@@ -431,6 +474,7 @@ int main(void)
 		cmocka_unit_test(a_port_that_does_not_exist_has_no_issm_path),
 		cmocka_unit_test(
 			a_message_that_another_process_takes_is_no_message),
+		cmocka_unit_test(a_caught_signal_ends_umad_recv_and_umad_poll),
 		cmocka_unit_test(
 			the_first_adapter_is_the_roce_device_of_libibverbs),
 		cmocka_unit_test(a_device_that_does_not_exist_is_enodev),
