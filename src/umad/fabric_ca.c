@@ -4,6 +4,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +16,15 @@ enum { STATE_INIT = 2, STATE_ACTIVE = 4 };
  * replaces *m.  Returns 0 or -errno. */
 static int ask_once(struct fabric_proto *m)
 {
-	int connection = u_fabric_query(m, NULL);
+	int cancel, connection;
 
-	if (connection < 0)
-		return connection;
-	close(connection);
-	return 0;
+	/* A thread that is cancelled here would leak the connection. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	connection = u_fabric_query(m, NULL);
+	if (connection >= 0)
+		close(connection);
+	pthread_setcancelstate(cancel, NULL);
+	return connection < 0 ? connection : 0;
 }
 
 static int ask_ca(struct fabric_ca *ca)

@@ -6,8 +6,10 @@
 #include <infiniband/umad.h>
 #include <infiniband/umad_str.h>
 
+#include <dirent.h>
 #include <endian.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -419,6 +421,47 @@ static void a_caught_signal_ends_umad_recv_and_umad_poll(void **state)
 	end_fabric(fabric);
 }
 
+static int count_fds(void)
+{
+	DIR *all = opendir("/proc/self/fd");
+	int count = 0;
+
+	assert_non_null(all);
+	while (readdir(all))
+		count++;
+	closedir(all);
+	return count;
+}
+
+/* Asks for a port, with a cancellation of this thread pending. */
+static void *ask_cancelled(void *arg)
+{
+	umad_port_t port;
+
+	pthread_cancel(pthread_self());
+	if (!umad_get_port("advib0", 1, &port))
+		umad_release_port(&port);
+	pthread_testcancel();
+	return NULL;
+}
+
+static void a_thread_that_is_cancelled_leaks_no_connection(void **state)
+{
+	pid_t fabric;
+	int before;
+	pthread_t asker;
+	void *result;
+
+	answers = 3;
+	fabric = start_fabric(serve_questions);
+	before = count_fds();
+	assert_int_equal(pthread_create(&asker, NULL, ask_cancelled, NULL), 0);
+	assert_int_equal(pthread_join(asker, &result), 0);
+	assert_ptr_equal(result, PTHREAD_CANCELED);
+	assert_int_equal(count_fds(), before);
+	end_fabric(fabric);
+}
+
 /* the calls of calloc up to the one that fails; 0: none fails */
 static long callocs_left;
 
@@ -475,6 +518,8 @@ int main(void)
 		cmocka_unit_test(
 			a_message_that_another_process_takes_is_no_message),
 		cmocka_unit_test(a_caught_signal_ends_umad_recv_and_umad_poll),
+		cmocka_unit_test(
+			a_thread_that_is_cancelled_leaks_no_connection),
 		cmocka_unit_test(
 			the_first_adapter_is_the_roce_device_of_libibverbs),
 		cmocka_unit_test(a_device_that_does_not_exist_is_enodev),
