@@ -132,6 +132,37 @@ static uint16_t run_attribute(struct sma_call *c, uint16_t attribute)
 	}
 }
 
+/* Returns the port of an adapter whose PortInfo a request reads or sets, if the
+ * request has come by another port; else NULL. */
+static struct port *named_port(const struct sma_call *c, uint16_t attribute)
+{
+	uint32_t number = c->modifier & 0xff;
+
+	if (attribute != ATTR_PORT_INFO || node_is_switch(c->node) || !number ||
+	    number > c->node->port_count || number == c->in->number)
+		return NULL;
+	return &c->node->ports[number];
+}
+
+/* Compares the request's M_Key with that of the port by which the request has
+ * come, and with that of named_port: each port of an adapter has an M_Key, and
+ * the ports may be in different subnets.  All ports of a switch have the M_Key
+ * of port 0.  The port that refuses the request sends a trap. */
+static enum mkey_verdict check_mkey(const struct sma_call *c,
+				    const struct packet *p, uint16_t attribute)
+{
+	struct port *ports[] = {port_managed(c->in), named_port(c, attribute)};
+	enum mkey_verdict verdict = MKEY_FITS;
+
+	for (size_t i = 0; i < 2 && ports[i] && verdict != MKEY_REFUSED; i++) {
+		verdict = mkey_check(ports[i], bytes_get64(p->mad + 24),
+				     p->mad[3] == METHOD_GET);
+		if (verdict == MKEY_REFUSED)
+			trap_mkey(ports[i], p);
+	}
+	return verdict;
+}
+
 enum sma_verdict sma_request(struct packet *p, uint16_t *status)
 {
 	uint8_t method = p->mad[3];
@@ -153,12 +184,9 @@ enum sma_verdict sma_request(struct packet *p, uint16_t *status)
 		*status = STATUS_BAD_VERSION;
 		return SMA_ANSWER;
 	}
-	key = mkey_check(port_managed(c.in), bytes_get64(p->mad + 24),
-			 method == METHOD_GET);
-	if (key == MKEY_REFUSED) {
-		trap_mkey(port_managed(c.in), p);
+	key = check_mkey(&c, p, attribute);
+	if (key == MKEY_REFUSED)
 		return SMA_SILENT;
-	}
 	if (method == METHOD_TRAP_REPRESS) {
 		trap_repress(port_managed(c.in), bytes_get64(p->mad + 8));
 		return SMA_SILENT;

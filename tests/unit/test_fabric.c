@@ -292,6 +292,44 @@ static void an_mkey_protects_its_port(void **state)
 	assert_int_equal(got[64 + 34] >> 6, 0);
 }
 
+static int set_up_two_ports(void **state)
+{
+	return set_up_net(state, "Switch 4 \"S\"\n[1] \"A\"[1]\n[2] \"B\"[1]\n"
+				 "[3] \"B\"[2]\n\nHca 1 \"A\"\n[1] \"S\"[1]\n\n"
+				 "Hca 2 \"B\"\n[1] \"S\"[2]\n[2] \"S\"[3]\n");
+}
+
+/* PortInfo of port 2 of B, read and set by port 1, which has no M_Key. */
+static void an_mkey_protects_its_port_from_the_other_port(void **state)
+{
+	static const uint8_t to_port_2[] = {1, 3};
+	struct world *w = *state;
+	const uint8_t *got;
+	struct smp s;
+
+	init_directed(&s, w->agent, to_port_2, 2, GET, PORT_INFO, 0);
+	fetch_port_info(w, &s);
+	bytes_put64(s.mad + 64, 7); /* M_Key */
+	s.mad[64 + 34] = 1 << 6;    /* protect level 1 */
+	assert_non_null(set_again(w, &s, s.mad));
+	init_directed(&s, w->agent, to_b, 2, GET, PORT_INFO, 2);
+	got = exchange_mad(w, w->a, &s);
+	assert_non_null(got);
+	assert_int_equal(bytes_get64(got + 64), 0);
+	assert_null(set_again(w, &s, got));
+	/* the M_Key of port 2 allows both, and port 1 needs none */
+	bytes_put64(s.mad + 24, 7);
+	s.mad[3] = GET;
+	got = exchange_mad(w, w->a, &s);
+	assert_non_null(got);
+	assert_int_equal(bytes_get64(got + 64), 7);
+	assert_int_equal(bytes_get16(got + 64 + 44), 1); /* violations */
+	assert_non_null(set_again(w, &s, got));
+	init_directed(&s, w->agent, to_b, 2, GET, PORT_INFO, 1);
+	fetch_port_info(w, &s);
+	assert_non_null(set_again(w, &s, s.mad));
+}
+
 /* The switch repeats trap 128 until the manager represses it. */
 static void a_switch_traps_until_it_is_repressed(void **state)
 {
@@ -421,6 +459,9 @@ int main(void)
 		WORLD_TEST(a_manager_shows_is_sm_and_takes_sm_info),
 		WORLD_TEST(a_port_says_what_it_supports),
 		WORLD_TEST(an_mkey_protects_its_port),
+		cmocka_unit_test_setup_teardown(
+			an_mkey_protects_its_port_from_the_other_port,
+			set_up_two_ports, tear_down),
 		WORLD_TEST(a_switch_traps_until_it_is_repressed),
 		WORLD_TEST(rmpp_joins_segments),
 		WORLD_TEST(hosts_are_taken_in_the_order_of_the_file),

@@ -44,7 +44,8 @@ struct world {
 	uint64_t now_ms;
 };
 
-static inline int set_up(void **state)
+/* Makes the fabric of the net file `text`, in which A and B are adapters. */
+static inline int set_up_net(void **state, const char *text)
 {
 	struct fabric_agent asked = {.mgmt_class = SUBN_DIRECTED,
 				     .class_version = 1};
@@ -53,8 +54,7 @@ static inline int set_up(void **state)
 	struct net net;
 	int err;
 
-	assert_int_equal(
-		net_parse(net_text, sizeof(net_text) - 1, &net, &error), 0);
+	assert_int_equal(net_parse(text, strlen(text), &net, &error), 0);
 	w->f = fabric_new(&net);
 	net_free(&net);
 	assert_non_null(w->f);
@@ -68,6 +68,11 @@ static inline int set_up(void **state)
 	fabric_set_time(w->f, w->now_ms);
 	*state = w;
 	return 0;
+}
+
+static inline int set_up(void **state)
+{
+	return set_up_net(state, net_text);
 }
 
 static inline int tear_down(void **state)
