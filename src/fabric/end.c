@@ -18,7 +18,10 @@ enum {
 	HELD_MAX = 16 << 20, /* bytes that a program has not fetched */
 	AT_OUI = 37,
 	AT_DR_SLID = 32,
-	CLASSES = 0x80, /* classes for agents are 0x00 to 0x7f, and 0x81 */
+	/* As in the kernel, agents have the classes 0x00 to 0x4f, and 0x81, and
+	 * the versions 0x00 to 0x82. */
+	CLASSES = 0x50,
+	VERSIONS = 0x83,
 	TIMEOUT_MAX_MS = 600000,
 	ROOM_MS = 100, /* until time_out tries again to add its message */
 };
@@ -177,12 +180,25 @@ static uint32_t choose_tid(struct port *port)
 	return f->next_tid;
 }
 
+/* Does the kernel take an agent with these members?  Class 0 stands for an
+ * agent that takes no requests. */
+static bool is_valid_agent(const struct fabric_agent *asked)
+{
+	uint8_t class = asked->mgmt_class;
+
+	if (asked->rmpp_version > 1 || asked->oui >> 24)
+		return false;
+	if (!class)
+		return true;
+	return (class < CLASSES || class == CLASS_SUBN_DIRECTED) &&
+	       asked->class_version < VERSIONS &&
+	       (!fabric_has_oui(class) || asked->oui) &&
+	       (!asked->rmpp_version || fabric_has_rmpp(class));
+}
+
 int fabric_register(struct end *end, const struct fabric_agent *asked)
 {
-	if ((asked->mgmt_class >= CLASSES &&
-	     asked->mgmt_class != CLASS_SUBN_DIRECTED) ||
-	    asked->rmpp_version > 1 || asked->oui >> 24 ||
-	    (fabric_has_oui(asked->mgmt_class) && !asked->oui))
+	if (!is_valid_agent(asked))
 		return -EINVAL;
 	if (is_taken(end->port, asked))
 		return -EPERM;

@@ -147,6 +147,15 @@ static inline bool fabric_has_oui(int mgmt_class)
 	return mgmt_class >= 0x30 && mgmt_class <= 0x4f;
 }
 
+/* Do datagrams of the class have the header of RMPP?  The classes are those of
+ * the kernel (ib_is_mad_class_rmpp): SubnAdm, DevMgt, DevAdm, BIS, and the
+ * vendors' classes with an OUI. */
+static inline bool fabric_has_rmpp(int mgmt_class)
+{
+	return mgmt_class == 0x03 || mgmt_class == 0x06 || mgmt_class == 0x10 ||
+	       mgmt_class == 0x12 || fabric_has_oui(mgmt_class);
+}
+
 /* The requests that a program's agent takes. */
 struct fabric_agent {
 	/* Bit M % 64 of methods[M / 64]: the agent takes requests of method M.
@@ -155,10 +164,11 @@ struct fabric_agent {
 	/* The OUI, 24 bits; if fabric_has_oui(mgmt_class), it is compared and
 	 * must not be 0. */
 	uint32_t oui;
-	uint8_t mgmt_class;    /* MgmtClass: 0 to 0x7f, or 0x81 */
-	uint8_t class_version; /* ClassVersion of the class */
-	/* 1: the fabric sends and receives the agent's long MADs by RMPP.
-	 * 0: the agent's MADs are single datagrams. */
+	uint8_t mgmt_class;    /* MgmtClass: 0 to 0x4f, or 0x81 */
+	uint8_t class_version; /* ClassVersion of the class: 0 to 0x82 */
+	/* 1: the fabric sends and receives the agent's long MADs by RMPP, which
+	 * needs fabric_has_rmpp(mgmt_class) or mgmt_class 0.  0: the agent's
+	 * MADs are single datagrams. */
 	uint8_t rmpp_version;
 };
 /* Registers an agent.  Returns the agent's number, 0 to FABRIC_AGENTS - 1;

@@ -21,6 +21,7 @@ enum {
 	AT_CLASS_HEADER = 36,
 	SA_HEADER_END = 56,
 	OUI_HEADER_END = 40,
+	DEVICE_HEADER_END = 64, /* of DevMgt, DevAdm and BIS */
 	PAYLOAD = 220, /* bytes after RMPP's header, class header included */
 };
 enum { TYPE_DATA = 1, TYPE_ACK = 2, TYPE_STOP = 3, TYPE_ABORT = 4 };
@@ -68,8 +69,8 @@ struct rmpp_in {
 	uint32_t agent; /* the receiver, an index of end.agents */
 	uint16_t slid;	/* the sender's LID */
 	struct umad to; /* where the sender gets answers to its last segment */
-	uint8_t header[SA_HEADER_END]; /* of the first segment */
-	uint8_t *mad;		       /* owned */
+	uint8_t header[DEVICE_HEADER_END]; /* of the first segment */
+	uint8_t *mad;			   /* owned */
 	size_t bytes, room; /* how many bytes `mad` has, and has room for */
 	uint32_t segments;  /* how many segments have come, in order */
 	uint32_t window;    /* the last segment that the sender may send */
@@ -86,7 +87,7 @@ static size_t header_of(uint8_t mgmt_class)
 		return SA_HEADER_END;
 	if (fabric_has_oui(mgmt_class))
 		return OUI_HEADER_END;
-	return 0;
+	return fabric_has_rmpp(mgmt_class) ? DEVICE_HEADER_END : 0;
 }
 
 bool rmpp_is_active(const uint8_t *mad)

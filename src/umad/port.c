@@ -460,6 +460,15 @@ int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version,
 	return register_agent(portid, &agent);
 }
 
+/* Does the kernel take an agent of this class, which is not 0, with
+ * UMAD_USER_RMPP and this version of RMPP?  Of class 0 it takes none. */
+static bool may_use_rmpp(const struct umad_reg_attr *attr)
+{
+	return attr->mgmt_class &&
+	       (!attr->rmpp_version ||
+		(attr->rmpp_version == 1 && fabric_has_rmpp(attr->mgmt_class)));
+}
+
 /* The ABI demands a positive errno from this call.  The other calls of this
  * file return a negative one.  With UMAD_USER_RMPP the program itself handles
  * RMPP, so the fabric treats the agent's MADs as single datagrams. */
@@ -468,7 +477,8 @@ int umad_register2(int port_fd, struct umad_reg_attr *attr, uint32_t *agent_id)
 	struct fabric_agent agent;
 	int id;
 
-	if (!attr || !agent_id || (attr->flags & ~(uint32_t)UMAD_USER_RMPP))
+	if (!attr || !agent_id || (attr->flags & ~(uint32_t)UMAD_USER_RMPP) ||
+	    (attr->flags && !may_use_rmpp(attr)))
 		return EINVAL;
 	agent = (struct fabric_agent){
 		.methods = {attr->method_mask[0], attr->method_mask[1]},

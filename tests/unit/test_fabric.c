@@ -115,9 +115,46 @@ static void an_agent_of_a_vendors_class_needs_an_oui(void **state)
 	assert_int_equal(fabric_register(w->a, &asked), -EINVAL);
 	asked.oui = 1;
 	assert_true(fabric_register(w->a, &asked) >= 0);
-	/* the class after those of vendors has no OUI */
-	asked = (struct fabric_agent){.mgmt_class = 0x50, .class_version = 1};
+	/* the class before those of vendors has no OUI */
+	asked = (struct fabric_agent){.mgmt_class = 0x2f, .class_version = 1};
 	assert_true(fabric_register(w->a, &asked) >= 0);
+}
+
+/* The classes, versions and RMPP that the kernel's ib_register_mad_agent takes.
+ */
+static void an_agent_has_a_class_of_the_kernel(void **state)
+{
+	static const struct {
+		uint8_t mgmt_class, class_version, rmpp_version;
+		bool is_taken;
+	} cases[] = {
+		{0x4f, 1, 1, true},    {0x50, 1, 0, false},
+		{0x7f, 1, 0, false},   {0x80, 1, 0, false},
+		{0x81, 1, 0, true},    {0x82, 1, 0, false},
+		{0x04, 0x82, 0, true}, {0x04, 0x83, 0, false},
+		{0x00, 0x83, 1, true}, {0x03, 2, 1, true},
+		{0x06, 1, 1, true},    {0x10, 1, 1, true},
+		{0x12, 1, 1, true},    {0x30, 1, 1, true},
+		{0x01, 1, 1, false},   {0x81, 1, 1, false},
+		{0x04, 1, 1, false},   {0x07, 1, 1, false},
+		{0x09, 1, 1, false},   {0x06, 1, 2, false},
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < TEST_COUNT(cases); i++) {
+		const struct fabric_agent asked = {
+			.oui = 1,
+			.mgmt_class = cases[i].mgmt_class,
+			.class_version = cases[i].class_version,
+			.rmpp_version = cases[i].rmpp_version};
+		int agent = fabric_register(w->a, &asked);
+
+		if (!cases[i].is_taken)
+			assert_int_equal(agent, -EINVAL);
+		else
+			assert_int_equal(
+				fabric_unregister(w->a, (uint32_t)agent), 0);
+	}
 }
 
 static void requests_go_to_the_agent_that_registered(void **state)
@@ -372,24 +409,24 @@ static void a_switch_traps_until_it_is_repressed(void **state)
 	assert_int_equal(fabric_deadline(w->f), FABRIC_NEVER);
 }
 
-/* An SA answers with a table of 100 000 bytes. */
-static void rmpp_joins_segments(void **state)
+/* B's agent of the class answers with a table of 100 000 bytes.  header: the
+ * bytes of a segment before its data. */
+static void expect_joined(struct world *w, uint8_t mgmt_class, size_t header)
 {
 	enum { LONG = 100000 };
-	struct fabric_agent asked = {
-		.mgmt_class = SA, .class_version = 2, .rmpp_version = 1};
-	struct world *w = *state;
+	struct fabric_agent asked = {.mgmt_class = mgmt_class,
+				     .class_version = 2,
+				     .rmpp_version = 1};
 	uint8_t *table = calloc(1, MAD_AT + LONG);
 	const uint8_t *message;
 	int server, client;
 	struct smp s;
 	size_t bytes;
 
-	configure_subnet(w);
 	client = fabric_register(w->a, &asked);
 	asked.methods[0] = 1 << 0x12; /* GetTable */
 	server = fabric_register(w->b, &asked);
-	init_mad(&s, client, SA, 0x12, 0x11, 0);
+	init_mad(&s, client, mgmt_class, 0x12, 0x11, 0);
 	s.mad[2] = 2;
 	address_to(&s, 3, 1);
 	assert_null(exchange_mad(w, w->a, &s));
@@ -402,21 +439,32 @@ static void rmpp_joins_segments(void **state)
 	memset(table + 8, 0, 4);
 	table[MAD_AT + 3] |= 0x80;
 	table[MAD_AT + 26] = 1; /* active: all that OpenSM sets */
-	for (size_t i = 56; i < LONG; i++)
+	for (size_t i = header; i < LONG; i++)
 		table[MAD_AT + i] = (uint8_t)(i * 7 >> 3);
 	assert_int_equal(fabric_send(w->b, table, MAD_AT + LONG), 0);
 	fabric_turn(w->f, w->now_ms);
 	message = fabric_fetch(w->a, &bytes);
 	assert_non_null(message);
 	assert_int_equal(bytes, MAD_AT + LONG);
-	assert_memory_equal(message + MAD_AT + 56, table + MAD_AT + 56,
-			    LONG - 56);
+	assert_memory_equal(message + MAD_AT + header, table + MAD_AT + header,
+			    LONG - header);
 	fabric_fetched(w->a);
 	/* A forgets the transfer when B would not send segments again */
 	w->now_ms = fabric_deadline(w->f);
 	fabric_turn(w->f, w->now_ms);
 	assert_int_equal(fabric_deadline(w->f), FABRIC_NEVER);
 	free(table);
+}
+
+static void rmpp_joins_segments(void **state)
+{
+	struct world *w = *state;
+
+	configure_subnet(w);
+	expect_joined(w, SA, 56);
+	expect_joined(w, 0x06, 64); /* DevMgt */
+	expect_joined(w, 0x10, 64); /* DevAdm */
+	expect_joined(w, 0x12, 64); /* BIS */
 }
 
 static void hosts_are_taken_in_the_order_of_the_file(void **state)
@@ -454,6 +502,7 @@ int main(void)
 		WORLD_TEST(states_go_from_init_by_armed_to_active),
 		WORLD_TEST(datagrams_follow_lids_once_ports_are_active),
 		WORLD_TEST(an_agent_of_a_vendors_class_needs_an_oui),
+		WORLD_TEST(an_agent_has_a_class_of_the_kernel),
 		WORLD_TEST(requests_go_to_the_agent_that_registered),
 		WORLD_TEST(an_smp_goes_by_lid_and_then_by_route),
 		WORLD_TEST(a_manager_shows_is_sm_and_takes_sm_info),

@@ -2,13 +2,14 @@
 /*
  * umadcheck: uses libibumad in unusual ways, at port 1 of a fabric's host.
  *
- * Without arguments five cases run in one process:
+ * Without arguments six cases run in one process:
  * - Threads are cancelled in umad_recv with timeout 0 and in umad_register.
  *   Other threads must then not wait for a lock of libibumad.
  * - A thread that opens a port, and a thread that closes the port, are
  *   cancelled.  No descriptor may be left.
  * - The program has closed its standard input before it opens a port.
  * - The kernel has no memory for a datagram.
+ * - The program registers agents that handle RMPP themselves.
  * - The program opens a port, closes all descriptors but the first three, as
  *   daemons do, and opens sockets, which get the numbers of the closed
  *   descriptors.  libibumad must not send by these sockets, receive from them
@@ -107,6 +108,31 @@ static void a_port_gets_no_standard_descriptor(void)
 	EXPECT(!umad_close_port(port));
 	EXPECT(umad_get_fd(port) < 0 && umad_close_port(port) < 0);
 	EXPECT(fcntl(0, F_GETFD) >= 0);
+}
+
+/* umad_register2 accepts UMAD_USER_RMPP as the kernel does. */
+static void an_agent_handles_rmpp_itself(void)
+{
+	static const struct {
+		uint8_t mgmt_class, rmpp_version;
+		int err;
+	} cases[] = {{0x03, 1, 0},	{0x06, 1, 0},	   {0x04, 0, 0},
+		     {0x04, 1, EINVAL}, {0x03, 2, EINVAL}, {0, 1, EINVAL}};
+	int port = umad_open_port("advib0", 1);
+	uint32_t id;
+
+	NEED(port >= 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct umad_reg_attr attr = {
+			.mgmt_class = cases[i].mgmt_class,
+			.mgmt_class_version = 1,
+			.flags = UMAD_USER_RMPP,
+			.rmpp_version = cases[i].rmpp_version,
+		};
+
+		EXPECT(umad_register2(port, &attr, &id) == cases[i].err);
+	}
+	EXPECT(!umad_close_port(port));
 }
 
 static bool is_through; /* the call of a cancelled thread has returned */
@@ -359,6 +385,7 @@ int main(int argc, char **argv)
 		  a_cancelled_thread_leaves_no_port_open);
 	check_run("a port gets no number of a standard descriptor",
 		  a_port_gets_no_standard_descriptor);
+	check_run("an agent handles RMPP itself", an_agent_handles_rmpp_itself);
 	check_run("a datagram for which there is no memory is not sent",
 		  a_datagram_without_memory_is_not_sent);
 	check_run("a daemon keeps its sockets", a_daemon_keeps_its_sockets);
