@@ -427,24 +427,29 @@ int rdma_create_srq_ex(struct rdma_cm_id *base,
 		       struct ibv_srq_init_attr_ex *attr)
 {
 	struct r_id *id = r_id(base);
+	struct ibv_srq *srq = NULL;
 
 	if (!id->device)
 		return r_fail(EINVAL, "rdma_create_srq: the id has no device; "
 				      "call rdma_resolve_addr or "
 				      "rdma_bind_addr first");
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD)) {
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
 		attr->pd = base->pd ? base->pd : r_device_domain(id->device);
 		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
 	}
-	base->pd = attr->pd;
-	if (base->pd)
-		base->srq = ibv_create_srq_ex(base->verbs, attr);
-	if (!base->srq)
+	if (attr->pd)
+		srq = ibv_create_srq_ex(base->verbs, attr);
+	if (!srq)
 		return r_fail(
 			errno,
 			"rdma_create_srq: the shared receive queue cannot "
 			"be created: %s",
 			strerror(errno));
+	/* As with rdma-core, a second queue takes the place of the first, which
+	 * the program destroys by ibv_destroy_srq; and the id keeps its pd. */
+	if (!base->pd)
+		base->pd = attr->pd;
+	base->srq = srq;
 	return 0;
 }
 

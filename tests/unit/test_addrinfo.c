@@ -87,6 +87,29 @@ static void the_cause_is_told_if_there_is_no_domain(void **state)
 	free(id);
 }
 
+/* The device was opened by another process, so no queue can be created. */
+static void a_failed_second_queue_leaves_the_first_to_the_id(void **state)
+{
+	static struct v_context parents;
+	struct r_device device = {.verbs = &parents.verbs.context};
+	struct ibv_srq_init_attr attr = {.attr = {.max_wr = 1}};
+	struct r_id *id = r_id_new(NULL, NULL, RDMA_PS_TCP, IBV_QPT_RC);
+	struct ibv_pd pd = {.context = device.verbs};
+	struct ibv_srq first;
+
+	assert_non_null(id);
+	parents.process = v_process() + 1;
+	id->device = &device;
+	id->base.verbs = device.verbs;
+	id->base.srq = &first;
+	assert_int_equal(rdma_create_srq(&id->base, NULL, &attr), -1);
+	assert_ptr_equal(id->base.srq, &first);
+	assert_int_equal(rdma_create_srq(&id->base, &pd, &attr), -1);
+	assert_ptr_equal(id->base.srq, &first);
+	assert_null(id->base.pd);
+	free(id);
+}
+
 /* The program has put a file of its own in place of the channel's. */
 static void a_dropped_event_reads_no_file_of_the_program(void **state)
 {
@@ -118,6 +141,8 @@ int main(void)
 		cmocka_unit_test(events_have_their_names),
 		cmocka_unit_test(a_dropped_event_reads_no_file_of_the_program),
 		cmocka_unit_test(the_cause_is_told_if_there_is_no_domain),
+		cmocka_unit_test(
+			a_failed_second_queue_leaves_the_first_to_the_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
