@@ -478,7 +478,9 @@ int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 		      "path, and on InfiniBand an alternate path with the "
 		      "flags ALTERNATE and BIDIRECTIONAL; the other paths are "
 		      "not used");
-	id->options.tos = r->tclass;
+	/* the kernel's iWARP has no paths: RDMA_OPTION_ID_TOS counts */
+	if (!r_is_iwarp(id))
+		id->options.tos = r->tclass;
 	return end_route(id, r_is_iwarp(id) ? 0
 			     : r_is_ib(id)  ? r_ib_give_route(id, r, other)
 					    : give_ethernet(id, r));

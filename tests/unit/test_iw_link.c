@@ -665,6 +665,38 @@ static void a_call_takes_no_error_of_the_program(void **state)
 	close(channel.base.fd);
 }
 
+/* ---- options ---- */
+
+/* As in the kernel, the traffic class of a given path is not that of an iWARP
+ * connection, which has no path. */
+static void a_given_path_leaves_the_type_of_service_of_iwarp(void **state)
+{
+	static const struct verbs_iwarp calls;
+	struct ibv_path_data path = {.flags = IBV_PATH_FLAG_GMP |
+					      IBV_PATH_FLAG_PRIMARY |
+					      IBV_PATH_FLAG_BIDIRECTIONAL,
+				     .path.tclass = 4};
+	struct r_device device = {.iwarp = &calls};
+	struct r_id *id;
+	uint8_t tos = 32;
+
+	open_channel();
+	id = id_to(0);
+	id->device = &device;
+	id->state.wants_route = true;
+	assert_int_equal(rdma_set_option(&id->base, RDMA_OPTION_ID,
+					 RDMA_OPTION_ID_TOS, &tos, sizeof(tos)),
+			 0);
+	assert_int_equal(rdma_set_option(&id->base, RDMA_OPTION_IB,
+					 RDMA_OPTION_IB_PATH, &path,
+					 sizeof(path)),
+			 0);
+	assert_int_equal(id->options.tos, tos);
+	expect_event(id, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	rdma_destroy_id(&id->base);
+	close(channel.base.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -684,6 +716,8 @@ int main(void)
 		cmocka_unit_test(
 			a_rejected_connection_takes_no_bytes_of_the_program),
 		cmocka_unit_test(a_call_takes_no_error_of_the_program),
+		cmocka_unit_test(
+			a_given_path_leaves_the_type_of_service_of_iwarp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
