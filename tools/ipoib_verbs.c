@@ -238,12 +238,20 @@ static int post_receive(struct ipoib_verbs *v, uint32_t index)
 	return ibv_post_recv(v->qp, &wr, &bad);
 }
 
+/* Frees the places of the sends by UD, which the reset of the queue pair has
+ * ended.  A place of a flow stays in use: the flow's queue pair may still send
+ * the packet in the place. */
 static void free_places(struct ipoib_verbs *v)
 {
-	v->places.free_count = v->places.count;
-	for (uint32_t i = 0; i < v->places.count; i++)
-		v->places.free[i] = (uint16_t)i;
-	memset(v->places.uses, 0, sizeof(v->places.uses));
+	struct ipoib_verbs_places *p = &v->places;
+
+	p->free_count = 0;
+	for (uint32_t i = 0; i < p->count; i++) {
+		if (p->uses[i].flow)
+			continue;
+		p->uses[i] = (struct ipoib_verbs_use){0};
+		p->free[p->free_count++] = (uint16_t)i;
+	}
 }
 
 static int enter_init(struct ipoib_verbs *v, uint32_t qkey)

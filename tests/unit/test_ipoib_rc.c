@@ -40,7 +40,8 @@ static struct {
 	struct ibv_srq srq;
 	struct ibv_pd pd;
 	struct ibv_mr mr;
-	struct pair pairs[QPS];
+	struct pair pairs[QPS]; /* RC */
+	struct pair ud;
 	struct ibv_wc wc[COMPLETIONS]; /* of receives */
 	int wc_count;
 	struct ibv_wc done[COMPLETIONS]; /* of sends */
@@ -94,6 +95,17 @@ static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 	return cq == &at.receive_cq
 		       ? take_all(at.wc, &at.wc_count, most, wc)
 		       : take_all(at.done, &at.done_count, most, wc);
+}
+
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+		     struct ibv_recv_wr **bad)
+{
+	return 0;
+}
+
+static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	return 0;
 }
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
@@ -181,11 +193,16 @@ static void set_verbs(void)
 	at.context.ops.poll_cq = poll_cq;
 	at.context.ops.post_srq_recv = post_srq_recv;
 	at.context.ops.post_send = post_send;
+	at.context.ops.post_recv = post_recv;
+	at.context.ops.req_notify_cq = req_notify_cq;
+	at.ud.qp.context = &at.context;
 	at.receive_cq.context = at.send_cq.context = &at.context;
 	at.srq.context = &at.context;
 	*v = (struct ipoib_verbs){.context = &at.context,
 				  .pd = &at.pd,
 				  .send_cq = &at.send_cq,
+				  .receive_cq = &at.receive_cq,
+				  .qp = &at.ud.qp,
 				  .mr = &at.mr,
 				  .port = PORT,
 				  .is_started = true};
@@ -346,6 +363,30 @@ static void complete_send(int i)
 	ipoib_verbs_collect(&at.v);
 }
 
+/* The interface goes down without an end of its connections when a join of its
+ * broadcast group is refused, and comes up after the next join.  The packets of
+ * the connections are still in flight then. */
+static void
+a_packet_in_flight_keeps_its_place_when_the_interface_restarts(void **state)
+{
+	const uint8_t packet[MESSAGE] = {0};
+	struct ibv_sge sge;
+	uint32_t taken = 0;
+
+	send_packets(FIRST, 3);
+	ipoib_verbs_stop(&at.v);
+	complete_send(0);
+	assert_int_equal(ipoib_verbs_start(&at.v, 1), 0);
+	assert_int_equal(at.v.places.free_count, IPOIB_VERBS_SENDS - 2);
+	while (ipoib_verbs_take_place(&at.v, NULL, packet, MESSAGE, &sge))
+		taken++;
+	assert_int_equal(taken, IPOIB_VERBS_SENDS - 2);
+	complete_send(1);
+	complete_send(2);
+	assert_int_equal(at.v.places.free_count, 2);
+	assert_int_equal(at.r.links[0].flow.in_flight, 0);
+}
+
 /* If such a connection stayed, its packets would keep their memory for ever. */
 static void a_connection_whose_packets_do_not_arrive_has_failed(void **state)
 {
@@ -420,6 +461,7 @@ int main(void)
 		CASE(a_connection_that_ends_itself_loses_no_receive),
 		CASE(a_flood_delays_no_end_of_a_connection),
 		CASE(a_connection_whose_packets_do_not_arrive_has_failed),
+		CASE(a_packet_in_flight_keeps_its_place_when_the_interface_restarts),
 		CASE(requests_are_served_within_the_partition),
 	};
 
