@@ -341,13 +341,17 @@ static int send_data(struct fabric_data_socket *d, struct iovec *parts,
 	return err == EMSGSIZE ? -EMSGSIZE : 0;
 }
 
-/* Sends a program the changes of its port. */
+/* Sends a program the changes of its port.  Sends nothing while the socket is
+ * full: only resume_socket may clear is_full, since it also ends the watch for
+ * EPOLLOUT.  Otherwise epoll would again and again report a socket for which
+ * fabric_data_serve does nothing, and a wake-up that is owed would never be
+ * sent. */
 static void flush_news(struct fabric_data_socket *d, struct data_end *end)
 {
 	struct fabric_proto_news news = {.changes = data_changes(end)};
 	struct iovec part = {&news, sizeof(news)};
 
-	if (news.changes && send_data(d, &part, 1) != -EAGAIN)
+	if (news.changes && !d->is_full && send_data(d, &part, 1) != -EAGAIN)
 		data_changes_fetched(end);
 }
 

@@ -6,8 +6,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 
+#include "fabric/data_end.h"
 #include "fabric/umad_header.h"
 #include "tools/fabric_data.h"
 #include "util/monotonic.h"
@@ -221,7 +223,7 @@ static void open_ends(struct pair_of_ends *w)
 					 .fabric = new_subnet(),
 					 .buffer = w->buffer,
 					 .size = sizeof(w->buffer)}};
-	list_init(&w->f.rests);
+	fabric_data_init_all(&w->f);
 	fabric_data_init(&w->d, NULL);
 	w->a = data_open(fabric_find(w->f.fabric, "A"), 1, NULL, &err);
 	w->b = data_open(fabric_find(w->f.fabric, "B"), 1, &w->d, &err);
@@ -268,6 +270,68 @@ static void a_packet_waits_while_the_kernel_has_no_memory(void **state)
 		fabric_data_turn(&w.f, 0);
 		assert_int_equal(recv(w.program, p, sizeof(p), 0), BYTES);
 	}
+	close_ends(&w);
+}
+
+/* The program says that it uses its ring, or that it has made room there.  Then
+ * the fabric gives the program what waits; a send at B's socket fails with
+ * errno `err`. */
+static void wake_fabric(struct pair_of_ends *w, int err)
+{
+	const struct fabric_proto_news news = {.changes = DATA_RING};
+
+	assert_int_equal(send(w->program, &news, sizeof(news), 0),
+			 sizeof(news));
+	fabric_data_serve(&w->f, &w->d, EPOLLIN);
+	send_error = err;
+	fabric_data_turn(&w->f, 0);
+	send_error = 0;
+}
+
+/* Serves the events of B's socket.  Returns how often epoll reports some; stops
+ * after `most` times. */
+static int serve_events(struct pair_of_ends *w, int most)
+{
+	struct epoll_event e;
+	int count = 0;
+
+	while (count < most && epoll_wait(w->f.epoll, &e, 1, 0) == 1) {
+		fabric_data_serve(&w->f, &w->d, e.events);
+		fabric_data_turn(&w->f, 0);
+		count++;
+	}
+	return count;
+}
+
+/* The program says that it has made room in its full ring before the full
+ * socket has taken the news of a change. */
+static void a_full_ring_and_a_full_socket_wake_the_fabric_once(void **state)
+{
+	int room_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), file;
+	struct fabric_proto_news news;
+	uint32_t changes = 0;
+	struct pair_of_ends w;
+
+	open_ends(&w);
+	file = fabric_data_ring(&w.f, &w.d, getpid(), room_fd);
+	if (file == -EOPNOTSUPP) {
+		close(room_fd);
+		close_ends(&w);
+		SKIP_FOR("the kernel is older than Linux 5.8");
+	}
+	assert_true(file >= 0);
+	wake_fabric(&w, 0);
+	while (!w.d.is_ring_full)
+		pass_packet(&w, 0);
+	data_wake_port(&fabric_find(w.f.fabric, "B")->ports[1], DATA_LID);
+	wake_fabric(&w, EAGAIN);
+	assert_true(w.d.is_full && w.d.is_ring_full);
+	wake_fabric(&w, 0);
+	assert_true(serve_events(&w, 9) < 9);
+	while (recv(w.program, &news, sizeof(news), 0) == sizeof(news))
+		changes |= news.changes;
+	assert_true(changes & DATA_LID);
+	close(file);
 	close_ends(&w);
 }
 
@@ -329,6 +393,8 @@ int main(void)
 		cmocka_unit_test(
 			packets_that_cannot_be_sent_are_given_up_at_last),
 		cmocka_unit_test(a_packet_waits_while_the_kernel_has_no_memory),
+		cmocka_unit_test(
+			a_full_ring_and_a_full_socket_wake_the_fabric_once),
 		cmocka_unit_test(a_packet_that_no_message_can_have_is_counted),
 		FABRIC_TEST(the_last_mads_of_a_program_that_ends_arrive),
 	};
