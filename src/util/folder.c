@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "util/folder.h"
 #include "util/fsize.h"
+#include "util/random.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +15,7 @@
 
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define DEPTH  12 /* the deepest folder that empty_below empties */
+#define TRIES  64 /* the most names that create_file tries */
 
 /* Opens a folder.  Returns a descriptor; -EPERM: the folder is another user's;
  * or another -errno. */
@@ -67,17 +70,28 @@ int folder_open(int at, const char *path, bool makes)
 	return fd;
 }
 
-/* Creates a new file; a file of this name is removed first. */
-static int create_file(int at, const char *name)
+/* Creates a file with a new name, and stores the name.  The name has a random
+ * number: the process id alone is also that of the process's other threads, and
+ * of processes in other PID namespaces that share the folder.  Two writers with
+ * one temporary file would put parts of it in place, or each other's text.  If
+ * there are no random numbers, other numbers are tried. */
+static int create_file(int at, const char *name, char temp[NAME_MAX + 1])
 {
 	const int how = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	int fd = openat(at, name, how, 0644);
+	int fd = -1;
 
-	if (fd >= 0 || errno != EEXIST)
-		return fd;
-	/* A killed process with the same process id has left this file. */
-	unlinkat(at, name, 0);
-	return openat(at, name, how, 0644);
+	for (uint64_t i = 0; i < TRIES; i++) {
+		uint64_t number;
+
+		if (!random_fill(&number, sizeof(number), false))
+			number = i;
+		snprintf(temp, NAME_MAX + 1, ".%.200s.%" PRIx64 "~", name,
+			 number);
+		fd = openat(at, temp, how, 0644);
+		if (fd >= 0 || errno != EEXIST)
+			break;
+	}
+	return fd;
 }
 
 int folder_put(int at, const char *name, const char *text)
@@ -87,8 +101,7 @@ int folder_put(int at, const char *name, const char *text)
 	struct fsize limit;
 	int fd, err = 0;
 
-	snprintf(temp, sizeof(temp), ".%.200s.%d~", name, (int)getpid());
-	fd = create_file(at, temp);
+	fd = create_file(at, name, temp);
 	if (fd < 0)
 		return -errno;
 	fsize_hold(&limit);

@@ -16,8 +16,11 @@
  * on the path is another user's; or another -errno. */
 int folder_open(int at, const char *path, bool makes);
 /* Replaces the contents of file `name` in folder `at` by `text`, atomically by
- * rename, since another process may be reading the file.  Returns 0 or -errno;
- * on an error the old file is unchanged. */
+ * rename, since another process may be reading the file.  Several threads and
+ * processes may replace one file at the same time: the file then has the text
+ * of one of them.  A process that is killed in this call may leave a file whose
+ * name begins with "." and ends with "~".  Returns 0 or -errno; on an error the
+ * old file is unchanged. */
 int folder_put(int at, const char *name, const char *text);
 /* Removes `name` from folder `at`: a file, or a folder with all its contents,
  * down to 12 folders deep.  A non-empty folder of another user stays. */

@@ -5,10 +5,18 @@
 
 #include "util/folder.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum {
+	WRITERS = 4,
+	PUTS = 500,	/* of each writer */
+	PUT_BYTES = 30, /* of a text */
+};
 
 static char base[64]; /* the folder of the present test */
 static int base_fd;
@@ -108,7 +116,8 @@ static void a_file_is_replaced_as_a_whole(void **state)
 	close(old);
 }
 
-static void a_temporary_file_of_a_killed_process_is_replaced(void **state)
+/* A process in another PID namespace may have this process's id. */
+static void the_temporary_file_of_another_process_stays(void **state)
 {
 	char temp[64], text[32];
 
@@ -117,7 +126,53 @@ static void a_temporary_file_of_a_killed_process_is_replaced(void **state)
 	assert_int_equal(folder_put(base_fd, "file", "new"), 0);
 	read_file("file", text);
 	assert_string_equal(text, "new");
-	assert_false(file_exists(temp));
+	assert_true(file_exists(temp));
+}
+
+/* Replaces the file by a text of PUT_BYTES equal letters, PUTS times.  Returns
+ * NULL, or the text if a call has failed. */
+static void *put_letters(void *text)
+{
+	for (int i = 0; i < PUTS; i++)
+		if (folder_put(base_fd, "file", text))
+			return text;
+	return NULL;
+}
+
+static uint32_t count_entries(void)
+{
+	DIR *d = opendir(base);
+	uint32_t count = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		count++;
+	closedir(d);
+	return count;
+}
+
+static void threads_that_replace_a_file_do_not_mix_their_texts(void **state)
+{
+	static char text[WRITERS][PUT_BYTES + 1];
+	char got[32];
+	pthread_t thread[WRITERS];
+	void *failed;
+
+	for (int i = 0; i < WRITERS; i++) {
+		memset(text[i], 'a' + i, PUT_BYTES);
+		assert_int_equal(
+			pthread_create(&thread[i], NULL, put_letters, text[i]),
+			0);
+	}
+	for (int i = 0; i < WRITERS; i++) {
+		pthread_join(thread[i], &failed);
+		assert_null(failed);
+	}
+	read_file("file", got);
+	assert_int_equal(strlen(got), PUT_BYTES);
+	for (int i = 1; i < PUT_BYTES; i++)
+		assert_int_equal(got[i], got[0]);
+	assert_int_equal(count_entries(), 3); /* ".", ".." and the file */
 }
 
 static void a_folder_is_removed_with_its_contents(void **state)
@@ -165,7 +220,8 @@ int main(void)
 		T(a_symbolic_link_is_not_entered),
 		T(a_name_that_is_too_long_is_refused),
 		T(a_file_is_replaced_as_a_whole),
-		T(a_temporary_file_of_a_killed_process_is_replaced),
+		T(the_temporary_file_of_another_process_stays),
+		T(threads_that_replace_a_file_do_not_mix_their_texts),
 		T(a_folder_is_removed_with_its_contents),
 		T(a_link_is_removed_and_not_what_it_names),
 		T(a_negative_descriptor_has_no_contents),
