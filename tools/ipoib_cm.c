@@ -143,16 +143,13 @@ static void free_link(struct ipoib_cm_link *l)
 	*l = (struct ipoib_cm_link){0};
 }
 
-/* Forgets a connection.  If its object is still to come, take_object releases
- * the object. */
+/* Forgets a connection or the listener.  If its object is still to come,
+ * take_answer releases the object. */
 static void close_link(struct ipoib_cm *c, struct ipoib_cm_link *l)
 {
-	uint32_t serial = l->serial;
-
 	if (l->object)
 		send_plain(c, CMPROTO_RELEASE, l->object);
 	free_link(l);
-	l->serial = serial;
 }
 
 /* Asks the fabric for an object, with which take_object then sends the request.
@@ -176,7 +173,7 @@ static bool bind_link(struct ipoib_cm *c, struct ipoib_cm_link *l, uint32_t id,
 static struct ipoib_cm_link *new_link(struct ipoib_cm *c)
 {
 	for (uint32_t i = 0; i < IPOIB_CM_LINKS; i++)
-		if (!c->links[i].id && !c->links[i].serial)
+		if (!c->links[i].id)
 			return &c->links[i];
 	return NULL;
 }
@@ -189,18 +186,6 @@ static struct ipoib_cm_link *find_link(struct ipoib_cm *c, uint32_t id)
 	return NULL;
 }
 
-/* Moves the open request for an earlier listener's object to a free link, so
- * that take_object releases the object when it comes.  If no link is free, the
- * fabric keeps the object as long as the connection. */
-static void set_aside(struct ipoib_cm *c)
-{
-	struct ipoib_cm_link *l = c->listener.serial ? new_link(c) : NULL;
-
-	if (l)
-		l->serial = c->listener.serial;
-	c->listener.serial = 0;
-}
-
 void ipoib_cm_listen(struct ipoib_cm *c, const uint8_t gid[16], uint32_t qpn)
 {
 	const struct cmproto request = {.kind = CMPROTO_LISTEN,
@@ -209,7 +194,6 @@ void ipoib_cm_listen(struct ipoib_cm *c, const uint8_t gid[16], uint32_t qpn)
 	ipoib_cm_unlisten(c);
 	memcpy(c->gid, gid, sizeof(c->gid));
 	c->service_id = SERVICE | qpn;
-	set_aside(c);
 	if (!bind_link(c, &c->listener, LISTENER, &request))
 		c->sink->deaf(c->ctx, -ENOMEM);
 }
@@ -300,18 +284,13 @@ static void end_link(struct ipoib_cm *c, struct ipoib_cm_link *l, int err)
 }
 
 /* Handles the answer to a request for an object: sends the request for which
- * the object was wanted, or releases the object if the connection was closed
- * meanwhile. */
+ * the object was wanted. */
 static void take_object(struct ipoib_cm *c, struct ipoib_cm_link *l,
 			const struct cmproto *m)
 {
 	struct cmproto *request = l->request;
 
 	l->serial = 0;
-	if (!l->id && !m->err)
-		send_plain(c, CMPROTO_RELEASE, m->new_id);
-	if (!l->id)
-		return;
 	if (m->err || !m->new_id) {
 		end_link(c, l, m->err);
 		return;
@@ -338,10 +317,15 @@ static struct ipoib_cm_link *link_by(struct ipoib_cm *c, uint32_t serial,
 	return NULL;
 }
 
+/* Handles the answer to a request.  If the answer names an object whose
+ * connection or listener was closed meanwhile, releases the object: otherwise
+ * the fabric would keep the object until this process ends. */
 static void take_answer(struct ipoib_cm *c, const struct cmproto *m)
 {
 	struct ipoib_cm_link *l = link_by(c, m->serial, 0);
 
+	if (!l && m->new_id)
+		send_plain(c, CMPROTO_RELEASE, m->new_id);
 	if (!l)
 		return;
 	if (l->serial == m->serial)

@@ -36,7 +36,7 @@ struct ipoib_cm_sink {
 
 /* A connection, or the listener. */
 struct ipoib_cm_link {
-	uint32_t id; /* 0: the entry is free, or only waits for its object */
+	uint32_t id;	 /* 0: the entry is free */
 	uint32_t object; /* the fabric's object (cmproto.h); 0: none yet */
 	/* The number of the request for an object; 0: none is open. */
 	uint32_t serial;

@@ -317,6 +317,30 @@ static void connections_are_bounded(void **state)
 	assert_false(ipoib_cm_accept(&s->cm, REQUEST, 99, &m));
 }
 
+/* All connections are in use while a listener that has no object yet is
+ * replaced. */
+static void an_earlier_listener_is_released_beside_all_connections(void **state)
+{
+	struct seen *s = *state;
+	const struct cmproto m = {0};
+	struct cmproto other, last;
+
+	ipoib_cm_unlisten(&s->cm);
+	next_message(s, CMPROTO_RELEASE);
+	ipoib_cm_listen(&s->cm, own, QPN + 1);
+	other = next_message(s, CMPROTO_BIND);
+	for (uint32_t i = 0; i < IPOIB_CM_LINKS; i++) {
+		assert_true(ipoib_cm_accept(&s->cm, REQUEST + i, 100 + i, &m));
+		next_message(s, CMPROTO_ACCEPT);
+	}
+	ipoib_cm_listen(&s->cm, own, QPN + 2);
+	last = next_message(s, CMPROTO_BIND);
+	answer_request(s, &other, OBJECT, 0);
+	assert_int_equal(next_message(s, CMPROTO_RELEASE).id, OBJECT);
+	answer_request(s, &last, LISTENER + 1, 0);
+	assert_int_equal(next_message(s, CMPROTO_LISTEN).id, LISTENER + 1);
+}
+
 /* The socket is full: messages wait, in their order. */
 static void messages_wait_for_a_fabric_that_does_not_read(void **state)
 {
@@ -365,6 +389,7 @@ int main(void)
 		CASE(requests_are_accepted_or_rejected),
 		CASE(a_listener_that_is_refused_may_be_asked_for_again),
 		CASE(connections_are_bounded),
+		CASE(an_earlier_listener_is_released_beside_all_connections),
 		CASE(messages_wait_for_a_fabric_that_does_not_read),
 		CASE(nonsense_and_the_end_of_the_fabric_end_all),
 	};
