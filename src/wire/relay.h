@@ -18,17 +18,28 @@
 #ifndef WIRE_RELAY_H
 #define WIRE_RELAY_H
 
+#include <stddef.h>
+
 #include "wire/udp.h"
 
 /* The members of struct udp_dgram that a receiver needs, in host byte order,
  * because both ends are on one host. */
 struct relay_head {
 	struct inaddr from;
-	uint8_t to_ip[16]; /* udp_dgram.to.ip */
+	uint8_t to_ip[16];  /* udp_dgram.to.ip */
+	uint8_t aligned[2]; /* 0 */
 	uint32_t ifindex;
 	uint8_t tos;
 	uint8_t reserved[3]; /* 0 */
 };
+
+/* Without padding no byte of the broker's stack goes to the process, which may
+ * be another user's. */
+_Static_assert(offsetof(struct relay_head, ifindex) ==
+			       offsetof(struct relay_head, aligned) + 2 &&
+		       sizeof(struct relay_head) ==
+			       offsetof(struct relay_head, reserved) + 3,
+	       "struct relay_head has no padding");
 
 /* A value of relay_send's `most`: only SO_SNDBUF limits the bytes that wait in
  * the relay. */
