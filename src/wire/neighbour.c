@@ -18,6 +18,8 @@
 #define PORT_DISCARD 9	   /* RFC 863 */
 #define MESSAGES     4096  /* the buffer of neighbour_drain, in bytes */
 #define PART_BYTES   32768 /* the most that the kernel writes at once */
+/* A struct rtvia with an address of IPv6. */
+#define VIA_BYTES (sizeof(struct rtvia) + 16)
 /* The states of a neighbour in which its MAC is known. */
 #define NUD_KNOWN                                                              \
 	(NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT |   \
@@ -173,6 +175,28 @@ int neighbour_own(const uint8_t ip[16], uint32_t scope,
 	return is_found ? 0 : -EADDRNOTAVAIL;
 }
 
+/* Stores the gateway of the route m, which leads to an address of IPv4 or of
+ * IPv6.  A route of IPv4 may have a gateway with an address of IPv6, in the
+ * attribute RTA_VIA.  False: the route has no gateway. */
+static bool read_gateway(const struct kernel_message *m, bool is_v4,
+			 uint8_t hop[16])
+{
+	const size_t body = sizeof(m->route);
+	const void *gateway =
+		find_attribute(m, body, RTA_GATEWAY, is_v4 ? 4 : 16);
+	const struct rtvia *via = find_attribute(m, body, RTA_VIA, VIA_BYTES);
+
+	if (gateway && is_v4)
+		inaddr_map_v4(hop, gateway);
+	else if (gateway)
+		memcpy(hop, gateway, 16);
+	else if (via && via->rtvia_family == AF_INET6)
+		memcpy(hop, via->rtvia_addr, 16);
+	else
+		return false;
+	return true;
+}
+
 int neighbour_route(const uint8_t to[16], uint32_t ifindex, uint8_t hop[16])
 {
 	bool is_v4 = inaddr_is_v4(to);
@@ -183,7 +207,6 @@ int neighbour_route(const uint8_t to[16], uint32_t ifindex, uint8_t hop[16])
 		.route = {.rtm_family = family_of(to),
 			  .rtm_dst_len = is_v4 ? 32 : 128},
 	};
-	const void *gateway;
 	int err;
 
 	put_ip(&m, RTA_DST, to);
@@ -191,14 +214,8 @@ int neighbour_route(const uint8_t to[16], uint32_t ifindex, uint8_t hop[16])
 	err = ask_kernel(&m, RTM_NEWROUTE);
 	if (err)
 		return err;
-	gateway = find_attribute(&m, sizeof(m.route), RTA_GATEWAY,
-				 is_v4 ? 4 : 16);
-	if (!gateway)
+	if (!read_gateway(&m, is_v4, hop))
 		memcpy(hop, to, 16);
-	else if (is_v4)
-		inaddr_map_v4(hop, gateway);
-	else
-		memcpy(hop, gateway, 16);
 	return 0;
 }
 

@@ -7,6 +7,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/if_tun.h>
 #include <linux/neighbour.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -140,6 +142,87 @@ static void find_labelled(void)
 	assert_int_equal(neighbour_own(loop, 0, &i), 0);
 }
 
+/* Makes an interface that is up, and stores its index.  False: this machine has
+ * no TAP devices. */
+static bool make_interface(int *index)
+{
+	struct ifreq tap = {.ifr_name = "tap0",
+			    .ifr_flags = IFF_TAP | IFF_NO_PI};
+	/* the interface stays until the process ends */
+	int fd = open("/dev/net/tun", O_RDWR), udp;
+
+	if (fd < 0 || ioctl(fd, TUNSETIFF, &tap))
+		return false;
+	udp = socket(AF_INET, SOCK_DGRAM, 0);
+	tap.ifr_flags = IFF_UP;
+	assert_int_equal(ioctl(udp, SIOCSIFFLAGS, &tap), 0);
+	close(udp);
+	*index = (int)if_nametoindex("tap0");
+	return true;
+}
+
+/* Adds a route for `nobody` by a gateway of IPv6.  Returns 0 or -errno. */
+static int add_route(int index, const uint8_t gateway[16])
+{
+	struct {
+		struct nlmsghdr head;
+		struct rtmsg body;
+		struct rtattr dst;
+		uint8_t to[4];
+		struct rtattr oif;
+		int index;
+		struct rtattr via;
+		uint16_t family;
+		uint8_t hop[16];
+	} m = {
+		.head = {.nlmsg_len = offsetof(__typeof__(m), hop) + 16,
+			 .nlmsg_type = RTM_NEWROUTE,
+			 .nlmsg_flags =
+				 NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE},
+		.body = {.rtm_family = AF_INET,
+			 .rtm_dst_len = 32,
+			 .rtm_table = RT_TABLE_MAIN,
+			 .rtm_protocol = RTPROT_STATIC,
+			 .rtm_type = RTN_UNICAST},
+		.dst = {.rta_len = RTA_LENGTH(4), .rta_type = RTA_DST},
+		.oif = {.rta_len = RTA_LENGTH(4), .rta_type = RTA_OIF},
+		.index = index,
+		.via = {.rta_len = RTA_LENGTH(18), .rta_type = RTA_VIA},
+		.family = AF_INET6,
+	};
+	struct {
+		struct nlmsghdr head;
+		struct nlmsgerr body;
+		uint8_t rest[256];
+	} answer;
+	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+
+	memcpy(m.to, nobody + 12, 4);
+	memcpy(m.hop, gateway, 16);
+	assert_int_equal(send(fd, &m, m.head.nlmsg_len, 0), m.head.nlmsg_len);
+	assert_true(recv(fd, &answer, sizeof(answer), 0) > 0);
+	close(fd);
+	return answer.body.error;
+}
+
+/* A route of IPv4 whose gateway has an address of IPv6 (RTA_VIA). */
+static void route_over_ipv6(void)
+{
+	const uint8_t gateway[16] = {0xfe, 0x80, [15] = 9};
+	uint8_t hop[16];
+	int index, err;
+
+	if (!make_interface(&index))
+		_exit(77);
+	err = add_route(index, gateway);
+	/* a kernel before Linux 5.2, or without IPv6 */
+	if (err == -EINVAL || err == -EAFNOSUPPORT)
+		_exit(77);
+	assert_int_equal(err, 0);
+	assert_int_equal(neighbour_route(nobody, (uint32_t)index, hop), 0);
+	assert_memory_equal(hop, gateway, 16);
+}
+
 static void enter_namespace(void)
 {
 	struct ifreq up = {.ifr_name = "lo", .ifr_flags = IFF_UP};
@@ -153,7 +236,7 @@ static void enter_namespace(void)
 }
 
 /* Calls `work` in a child, in a new network namespace.  Skips the test if no
- * namespace can be made. */
+ * namespace can be made, or if `work` exits with 77. */
 static void run_apart(void (*work)(void))
 {
 	pid_t parent = getpid(), child = fork();
@@ -167,7 +250,8 @@ static void run_apart(void (*work)(void))
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-		SKIP_FOR("no network namespace can be made");
+		SKIP_FOR("no network namespace can be made, or it has not what "
+			 "the test needs");
 	assert_int_equal(status, 0);
 }
 
@@ -179,6 +263,11 @@ static void a_search_finds_what_a_look_finds(void **state)
 static void an_address_with_a_label_is_that_of_its_interface(void **state)
 {
 	run_apart(find_labelled);
+}
+
+static void a_route_of_ipv4_may_have_a_gateway_of_ipv6(void **state)
+{
+	run_apart(route_over_ipv6);
 }
 
 static void watching_does_not_block(void **state)
@@ -212,6 +301,7 @@ int main(void)
 		cmocka_unit_test(a_search_finds_what_a_look_finds),
 		cmocka_unit_test(
 			an_address_with_a_label_is_that_of_its_interface),
+		cmocka_unit_test(a_route_of_ipv4_may_have_a_gateway_of_ipv6),
 		cmocka_unit_test(watching_does_not_block),
 		cmocka_unit_test(a_watch_can_be_woken),
 	};
