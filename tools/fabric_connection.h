@@ -53,6 +53,9 @@ struct fabric_server {
 	 * accepted, and the listener is watched again at this time, in ms of
 	 * monotonic_ms, or earlier if this process closes a descriptor. */
 	uint64_t accept_ms;
+	/* The earliest time of the next sentence about a connection that is not
+	 * served, in ms of monotonic_ms. */
+	uint64_t say_ms;
 	bool has_closed; /* a descriptor was closed in this turn */
 	/* How many turns in a row, up to the latest, have not asked epoll for
 	 * events. */

@@ -27,6 +27,7 @@ enum {
 	EVENTS = 64,		/* events of one epoll_wait */
 	READS = 64,		/* datagrams of one port in one turn */
 	CONNECTIONS_MAX = 8192, /* the most connections of all programs */
+	SAY_MS = 10000,		/* between two sentences of say_closed */
 	RETRY_MS = 1000, /* pause of accepting at ENFILE, ENOMEM, ENOBUFS */
 	/* most turns in a row that do not ask epoll for events */
 	TURNS_WITHOUT_EVENTS = 3,
@@ -63,23 +64,42 @@ static void resume_accepting(struct fabric_server *s)
 	s->has_closed = false;
 }
 
-static void accept_one(struct fabric_server *s)
+/* Says why the connection fd is closed.  A program that connects again and
+ * again causes one sentence in SAY_MS. */
+static void say_closed(struct fabric_server *s, int fd, const char *why,
+		       const char *remedy)
 {
-	int fd = accept4(s->listener.fd, NULL, NULL,
-			 SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct connection *c;
+	uint64_t now_ms = monotonic_ms();
+	int pid = fabric_process_pid(fd);
 
-	if (fd < 0) {
-		pause_accepting(s, errno);
+	if (now_ms < s->say_ms)
 		return;
-	}
-	c = fabric_process_is_own(fd) && s->connection_count < CONNECTIONS_MAX
-		    ? calloc(1, sizeof(*c))
-		    : NULL;
-	if (!c) {
-		close(fd);
-		return;
-	}
+	s->say_ms = now_ms + SAY_MS;
+	fprintf(stderr,
+		"adverb: the fabric has closed the connection of the process "
+		"%d%s: %s; %s.\n",
+		pid, pid ? "" : " (of another PID namespace)", why, remedy);
+}
+
+/* Returns a connection without a watch, which owns fd; NULL: fd is not served,
+ * and the user is told why. */
+static struct connection *new_connection(struct fabric_server *s, int fd)
+{
+	struct connection *c = NULL;
+
+	if (!fabric_process_is_own(fd))
+		say_closed(
+			s, fd,
+			"the fabric serves only programs of its own user",
+			"run the program as the user of the fabric, or start "
+			"a fabric as the user of the program");
+	else if (s->connection_count >= CONNECTIONS_MAX)
+		say_closed(s, fd, "the fabric has the most connections already",
+			   "end other programs of the fabric");
+	else if (!(c = calloc(1, sizeof(*c))))
+		say_closed(s, fd, strerror(ENOMEM), remedy_of(ENOMEM, NULL));
+	if (!c)
+		return NULL;
 	list_init(&c->list);
 	c->control = (struct fabric_watch){.connection = c, .fd = fd};
 	c->port = (struct fabric_watch){
@@ -90,8 +110,33 @@ static void accept_one(struct fabric_server *s)
 		fabric_data_init(&c->data[i], c);
 	list_push_tail(&s->connections, &c->list);
 	s->connection_count++;
-	if (fabric_watch_add(s->epoll, &c->control, EPOLLIN))
-		fabric_connection_free(s, c);
+	return c;
+}
+
+static void accept_one(struct fabric_server *s)
+{
+	int fd = accept4(s->listener.fd, NULL, NULL,
+			 SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct connection *c;
+	int err;
+
+	if (fd < 0) {
+		pause_accepting(s, errno);
+		return;
+	}
+	c = new_connection(s, fd);
+	if (!c) {
+		close(fd);
+		return;
+	}
+	err = fabric_watch_add(s->epoll, &c->control, EPOLLIN);
+	if (!err)
+		return;
+	/* ENOSPC: fs.epoll.max_user_watches */
+	say_closed(s, fd, strerror(-err),
+		   remedy_of(-err, "end programs, or raise "
+				   "fs.epoll.max_user_watches"));
+	fabric_connection_free(s, c);
 }
 
 static void print_deadlock(struct fabric *f)

@@ -31,6 +31,7 @@
 #define MOST  8192 /* connections of a fabric */
 
 static char path[] = "/tmp/adverb-fabric-XXXXXX/socket";
+static int said_fd;	  /* a memfd: the sentences of the server */
 static uint32_t *accepts; /* calls of accept4, in the server's process */
 
 int __real_accept4(int fd, struct sockaddr *a, socklen_t *n, int flags);
@@ -78,6 +79,7 @@ static _Noreturn void serve_fabric(int listener, bool has_few_files)
 	struct net net;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	dup2(said_fd, STDERR_FILENO);
 	if (has_few_files && setrlimit(RLIMIT_NOFILE, &few))
 		_exit(2);
 	if (net_parse(text, sizeof(text) - 1, &net, &error))
@@ -89,8 +91,11 @@ static _Noreturn void serve_fabric(int listener, bool has_few_files)
 static pid_t start_fabric(bool has_few_files)
 {
 	int listener = listen_here();
-	pid_t child = fork();
+	pid_t child;
 
+	assert_int_equal(ftruncate(said_fd, 0), 0);
+	assert_int_equal(lseek(said_fd, 0, SEEK_SET), 0);
+	child = fork();
 	assert_true(child >= 0);
 	if (!child)
 		serve_fabric(listener, has_few_files);
@@ -137,6 +142,18 @@ static void assert_ended(pid_t child)
 
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
+}
+
+/* Checks that the server has written a sentence that has both texts. */
+static void assert_said(const char *why, const char *remedy)
+{
+	char text[1024];
+	ssize_t n = pread(said_fd, text, sizeof(text) - 1, 0);
+
+	assert_true(n > 0);
+	text[n] = '\0';
+	assert_non_null(strstr(text, why));
+	assert_non_null(strstr(text, remedy));
 }
 
 /* The fabric closes the connection that has asked for the stop before it closes
@@ -298,6 +315,7 @@ static void the_number_of_connections_is_bounded(void **state)
 	send(more, &m, sizeof(m), MSG_NOSIGNAL);
 	assert_true(recv(more, &m, sizeof(m), 0) <= 0);
 	close(more);
+	assert_said("the most connections", "end other programs");
 	close(others[0]);
 	/* the answer comes in the turn of the close, or in a later one */
 	ask_fabric(fd, FABRIC_PROTO_CA);
@@ -347,6 +365,7 @@ static void another_user_is_not_served_and_not_trusted(void **state)
 	if (!stranger)
 		_exit(meet_as_stranger());
 	assert_ended(stranger);
+	assert_said("only programs of its own user", "run the program as");
 	fd = join_fabric();
 	ask_fabric(fd, FABRIC_PROTO_STOP);
 	take_answer(fd);
@@ -368,6 +387,7 @@ static int make_folder(void **state)
 	if (!mkdtemp(path))
 		return -1;
 	*slash = '/';
+	said_fd = memfd_create("said", MFD_CLOEXEC);
 	accepts = mmap(NULL, sizeof(*accepts), PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return accepts == MAP_FAILED ? -1 : 0;
