@@ -221,13 +221,15 @@ static pid_t fork_starter(void)
 	pid_t pid = fork(), one;
 	int status = 0;
 
+	assert_true(pid >= 0);
 	if (pid)
 		return pid;
 	for (int i = 0; i < STARTS && !status; i++) {
 		one = fork();
 		if (!one)
 			_exit(start_once());
-		waitpid(one, &status, 0);
+		if (waitpid(one, &status, 0) != one)
+			_exit(4);
 	}
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 3);
 }
