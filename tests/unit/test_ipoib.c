@@ -368,7 +368,7 @@ static void hostile_frames_and_packets_do_no_harm(void **state)
 			struct ipoib_from from = {.qpn = rng_u32(&r) & 0xffffff,
 						  .lid = (uint16_t)k,
 						  .is_global = k & 1};
-			uint8_t p[2200], to[6];
+			uint8_t p[2200], to[6] = {0};
 
 			fill_block(&r, p, n);
 			memcpy(to, p, n < 6 ? n : 6);
