@@ -296,7 +296,7 @@ static void changes_of_a_port_are_events_of_that_port(void **state)
 /* The functions read and write below delay the first read of wake_fd by netif's
  * thread until both netif_set_port and netif_unwatch have written there. */
 static struct {
-	volatile bool is_on, has_read, is_ending;
+	_Atomic bool is_on, has_read, is_ending;
 	sem_t reads, is_woken; /* a read begins; the read may go on */
 } race;
 
