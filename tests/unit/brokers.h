@@ -71,18 +71,22 @@ static inline int listen_there(void)
 	return fd;
 }
 
-/* Accepts the next connection of a client that has sent something.  A client
+/* Accepts the next connection of a client that has sent something; the test
+ * fails if none comes for TEST_WAIT_MS.  A client
  * first makes another connection, which only shows which process listens
  * (proto_look). */
 static inline int accept_client(int listener)
 {
 	for (;;) {
-		int fd = accept(listener, NULL, NULL);
-		struct pollfd p = {fd, POLLIN, 0};
+		struct pollfd p = {listener, POLLIN, 0};
 		char byte;
+		int fd;
 
+		assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
+		fd = accept(listener, NULL, NULL);
 		assert_true(fd >= 0);
-		assert_int_equal(poll(&p, 1, -1), 1);
+		p.fd = fd;
+		assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 		if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1)
 			return fd;
 		close(fd);
