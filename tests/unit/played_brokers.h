@@ -207,6 +207,52 @@ static inline bool has_event(void)
 	return poll(&p, 1, 0) == 1;
 }
 
+/* Ends the connection of the last broker, which has then lived so long that
+ * librdmacm calls the next broker without a pause. */
+static inline void kill_broker(void)
+{
+	skipped_ms += LIFE_MS;
+	shutdown(broker[brokers - 1].fd, SHUT_RDWR);
+}
+
+static inline void await_semaphore(sem_t *s)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += TEST_WAIT_S;
+	assert_int_equal(sem_timedwait(s, &until), 0);
+}
+
+static inline void drain_semaphore(sem_t *s)
+{
+	while (!sem_trywait(s))
+		;
+}
+
+/* Waits until the thread that has r_lock has released it. */
+static inline void await_lock(void)
+{
+	pthread_mutex_lock(&r_lock);
+	pthread_mutex_unlock(&r_lock);
+}
+
+/* Waits until librdmacm has sent all its requests to the last broker again. */
+static inline void await_revival(void)
+{
+	await_semaphore(&broker[brokers - 1].was_bound);
+	await_lock();
+}
+
+/* Kills the broker, and waits until another broker serves. */
+static inline void replace_broker(void)
+{
+	drain_semaphore(&came);
+	kill_broker();
+	await_semaphore(&came);
+	await_revival();
+}
+
 /* The file that begin_hearing puts in the place of standard error. */
 static int heard = -1;
 static int standard_error; /* a copy of the descriptor */

@@ -8,43 +8,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Ends the connection of the last broker, which has then lived so long that
- * librdmacm calls the next broker without a pause. */
-static void kill_broker(void)
-{
-	skipped_ms += LIFE_MS;
-	shutdown(broker[brokers - 1].fd, SHUT_RDWR);
-}
-
-static void await_semaphore(sem_t *s)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += TEST_WAIT_S;
-	assert_int_equal(sem_timedwait(s, &until), 0);
-}
-
-static void drain_semaphore(sem_t *s)
-{
-	while (!sem_trywait(s))
-		;
-}
-
-/* Waits until the thread that has r_lock has released it. */
-static void await_lock(void)
-{
-	pthread_mutex_lock(&r_lock);
-	pthread_mutex_unlock(&r_lock);
-}
-
-/* Waits until librdmacm has sent all its requests to the last broker again. */
-static void await_revival(void)
-{
-	await_semaphore(&broker[brokers - 1].was_bound);
-	await_lock();
-}
-
 /* Waits until the thread sleeps, because it waits for an answer or for the end
  * of another thread's call. */
 static void await_sleep(pid_t thread)
@@ -177,15 +140,6 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
 	return real(thread, attr, start, arg);
-}
-
-/* Kills the broker, and waits until another broker serves. */
-static void replace_broker(void)
-{
-	drain_semaphore(&came);
-	kill_broker();
-	await_semaphore(&came);
-	await_revival();
 }
 
 /* Fails unless the last broker got one BIND and this many LISTENs, and the ID
