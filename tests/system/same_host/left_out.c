@@ -7,13 +7,16 @@
  *	target: posts a receive		initiator: sends, and polls
  *	looks at the memory, polls
  *
- * Exits with 0 if the bytes came into the memory only with the poll, with 3 if
- * they were there before the poll, or prints what is wrong.
+ * Exits with 0 if the bytes came into the memory only with the poll, with 2 if
+ * WHO is another word, with 3 if the bytes were there before the poll, or
+ *prints what is wrong.
  */
 #include "step_timeout.h"
+#include "argument.h"
 #include "endpoint.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -113,10 +116,15 @@ static pid_t begin_end(int who, bool lacks)
 
 int main(int argc, char **argv)
 {
+	static const char *const ends[] = {"initiator", "target", NULL};
 	const char *who = argc > 1 ? argv[1] : "";
 	int status, result = 0;
 	pid_t pid[2];
 
+	if (argc > 2 || (argc == 2 && !argument_is(who, ends))) {
+		fprintf(stderr, "usage: left_out [initiator|target]\n");
+		return 2;
+	}
 	shared_steps = step_timeout_share(sizeof(*shared_steps));
 	pid[TARGET] = begin_end(TARGET, !strcmp(who, "target"));
 	pid[INITIATOR] = begin_end(INITIATOR, !strcmp(who, "initiator"));

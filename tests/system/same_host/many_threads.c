@@ -8,9 +8,11 @@
  *	shared	all threads post to one queue pair and poll one completion
  *		queue; at the end the target has the bytes of each thread
  *
- * Exits with 0 if no request fails, and the bytes and sums are right; otherwise
- * prints what is wrong, and exits with 1.
+ * Exits with 0 if no request fails, and the bytes and sums are right; with 2 if
+ * the arguments are not as above; otherwise prints what is wrong, and exits
+ *with 1.
  */
+#include "argument.h"
 #include "endpoint.h"
 
 #include <errno.h>
@@ -251,10 +253,18 @@ static void run_threads(void *(*body)(void *))
 
 int main(int argc, char **argv)
 {
-	bool is_shared = argc > 2 && !strcmp(argv[2], "shared");
+	static const char *const kinds[] = {"apart", "shared", NULL};
 	pid_t passive, self = getpid();
+	bool is_shared;
+	int n;
 
-	rounds = argc > 1 ? (uint32_t)atoi(argv[1]) : 1000;
+	if (argc != 3 || !argument_number(argv[1], 1, &n) ||
+	    !argument_is(argv[2], kinds)) {
+		fprintf(stderr, "usage: many_threads ROUNDS apart|shared\n");
+		return 2;
+	}
+	is_shared = !strcmp(argv[2], "shared");
+	rounds = (uint32_t)n;
 	count = is_shared ? 1 : THREADS;
 	exchange = mmap(NULL, sizeof(*exchange), PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -21,10 +21,11 @@
  *
  *	target: opens the memory	initiator: one WRITE, then the filter,
  *		checks the bytes		many sizes, compares the bytes
- * Exits with 0; with 3 if the filter killed a process; or else prints what is
- * wrong and exits with 1.
+ * Exits with 0; with 2 if KIND is another word; with 3 if the filter killed a
+ * process; or else prints what is wrong and exits with 1.
  */
 #include "step_timeout.h"
+#include "argument.h"
 #include "endpoint.h"
 
 #include <errno.h>
@@ -415,11 +416,15 @@ static pid_t start_child(void (*what)(void))
 
 int main(int argc, char **argv)
 {
+	static const char *const kinds[] = {"memfd",   "shm",  "dm",
+					    "private", "lost", "remapped",
+					    "cut",     NULL};
 	int status, bad = 0;
 	pid_t pid[2];
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: mapped KIND\n");
+	if (argc != 2 || !argument_is(argv[1], kinds)) {
+		fprintf(stderr, "usage: mapped memfd|shm|dm|private|lost|"
+				"remapped|cut\n");
 		return 2;
 	}
 	shared_steps = step_timeout_share(sizeof(*shared_steps));

@@ -131,6 +131,20 @@ def left_out(status, *argv, **env):
     return body
 
 
+def misspelt_arguments_are_refused():
+    for program, *argv in (
+            (SAMEHOST, "stopped", "pakets"), (SAMEHOST, "map", "mapped"),
+            (SAMEHOST, "stopped", "direct", "hiden"), (SAMEHOST, "kil", "1"),
+            (SAMEHOST, "kill", "1x"), (STOPPED_PEER, "1", "directly"),
+            (STOPPED_PEER, "one", "direct"), (SCRIBBLED, "1"),
+            (SCRIBBLED, "many", "1"), (MAPPED, "memfds"),
+            (THREADS, "10", "together"), (THREADS, "0", "apart"),
+            (LEFT_OUT, "targets")):
+        r = t.run([program, *argv])
+        expect(r.status == 2 and "usage" in r.output,
+               "exit status %d after %s" % (r.status, argv), r)
+
+
 def gathered(way):
     def body():
         r = run(way, "2000" if t.options.full else "200", program=GATHERED)
@@ -156,6 +170,7 @@ def atomic_mix(way, initiators):
     return body
 
 
+t.case("the programs refuse misspelt arguments", misspelt_arguments_are_refused)
 for kind in "memfd", "shm", "dm":
     t.case("memory that both can map needs no system call: " + kind,
            mapped(kind), "same host", "mapped")

@@ -18,10 +18,11 @@
  *		request has succeeded before.  The requests of the survivor must
  *		complete, or fail after the kill with a right status, and no
  *		byte outside the survivor's region may be written.
- * Exits with 0, with 2 if an argument is missing, or prints a message and exits
- * with 1.
+ * Exits with 0, with 2 if the arguments are not as above, or prints a message
+ * and exits with 1.
  */
 #include "step_timeout.h"
+#include "argument.h"
 #include "endpoint.h"
 #include "leak_check.h"
 #include "sleeps.h"
@@ -443,14 +444,34 @@ static int kill_one(int seed)
 	return bad;
 }
 
+/* Are the arguments those of the first comment?  Stores TIMES and SEED of
+ * `kill`. */
+static bool are_arguments(int argc, char **argv, int *times, int *seed)
+{
+	static const char *const stopped[] = {"direct", "mapped", "packets",
+					      NULL};
+	static const char *const map[] = {"direct", "packets", NULL};
+
+	if (argc < 3 || argc > 4)
+		return false;
+	if (!strcmp(argv[1], "stopped"))
+		return argument_is(argv[2], stopped) &&
+		       (argc == 3 || !strcmp(argv[3], "hidden"));
+	if (!strcmp(argv[1], "map"))
+		return argc == 3 && argument_is(argv[2], map);
+	return !strcmp(argv[1], "kill") && argument_number(argv[2], 1, times) &&
+	       (argc == 3 || argument_number(argv[3], 0, seed));
+}
+
 int main(int argc, char **argv)
 {
-	int n = argc > 2 ? atoi(argv[2]) : 0, bad = 0;
+	int n = 0, seed = 0, bad = 0;
 
-	if (argc < 3) {
-		fprintf(stderr, "usage: samehost stopped HOW [hidden]\n"
-				"       samehost map HOW\n"
-				"       samehost kill TIMES SEED\n");
+	if (!are_arguments(argc, argv, &n, &seed)) {
+		fprintf(stderr, "usage: samehost stopped direct|mapped|packets "
+				"[hidden]\n"
+				"       samehost map direct|packets\n"
+				"       samehost kill TIMES [SEED]\n");
 		return 2;
 	}
 	shared_steps = step_timeout_share(sizeof(*shared_steps));
@@ -464,7 +485,7 @@ int main(int argc, char **argv)
 	step_timeout_watch("no request succeeds, or a process does not end");
 	for (int i = 0; i < n && !bad; i++) {
 		step_timeout_step("kill", PATIENCE_S);
-		bad = kill_one(i + (argc > 3 ? atoi(argv[3]) : 0));
+		bad = kill_one(i + seed);
 	}
 	return bad != 0;
 }

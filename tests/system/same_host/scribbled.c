@@ -11,6 +11,7 @@
  * what is wrong.  TIMES 1 with the seed of a round repeats that round.
  */
 #include "step_timeout.h"
+#include "argument.h"
 #include "endpoint.h"
 
 #include <errno.h>
@@ -295,15 +296,16 @@ static int run_round(int seed)
 
 int main(int argc, char **argv)
 {
-	int bad = 0;
+	int times, seed, bad = 0;
 
-	if (argc < 3) {
+	if (argc != 3 || !argument_number(argv[1], 1, &times) ||
+	    !argument_number(argv[2], 0, &seed)) {
 		fprintf(stderr, "usage: scribbled TIMES SEED\n");
 		return 2;
 	}
 	shared_steps = step_timeout_share(sizeof(*shared_steps));
 	setenv("ADVERB_EXPLAIN", "0", 1); /* many calls fail */
-	for (int i = 0; i < atoi(argv[1]); i++)
-		bad += run_round(atoi(argv[2]) + i) != 0;
+	for (int i = 0; i < times; i++)
+		bad += run_round(seed + i) != 0;
 	return bad != 0;
 }

@@ -17,10 +17,11 @@
  * any moment.  If the writer were stopped while it changes the target's tables,
  * the target might have to wait; this program does not test that.
  *
- * Exits with 0, with 2 unless there are two arguments, or prints a message and
- * exits with 1.
+ * Exits with 0, with 2 if the arguments are not as above, or prints a message
+ * and exits with 1.
  */
 #include "step_timeout.h"
+#include "argument.h"
 #include "endpoint.h"
 
 #include <errno.h>
@@ -432,10 +433,12 @@ static int stop_one_writer(int round, bool is_direct)
 
 int main(int argc, char **argv)
 {
-	int n = argc > 1 ? atoi(argv[1]) : 0, bad = 0;
+	static const char *const ways[] = {"direct", "packets", NULL};
+	int n, bad = 0;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: stopped_peer ROUNDS HOW\n");
+	if (argc != 3 || !argument_number(argv[1], 1, &n) ||
+	    !argument_is(argv[2], ways)) {
+		fprintf(stderr, "usage: stopped_peer ROUNDS direct|packets\n");
 		return 2;
 	}
 	shared_steps = step_timeout_share(sizeof(*shared_steps));
