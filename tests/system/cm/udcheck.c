@@ -135,7 +135,9 @@ static void send_two(struct rdma_cm_id *from, const struct rdma_ud_param *to)
 	wr.wr.ud.remote_qpn = to->qp_num;
 	wr.wr.ud.remote_qkey = to->qkey;
 	EXPECT(wr.wr.ud.ah);
-	for (int k = 0; wr.wr.ud.ah && k < 2; k++)
+	if (!wr.wr.ud.ah)
+		return;
+	for (int k = 0; k < 2; k++)
 		EXPECT(!ibv_post_send(from->qp, &wr, &bad));
 	EXPECT(count_completions(from->send_cq, 2, WAIT_MS) == 2);
 	ibv_destroy_ah(wr.wr.ud.ah);
