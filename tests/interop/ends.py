@@ -4,11 +4,12 @@ kernel's software RDMA in the guest."""
 
 import os
 import re
+import select
 import time
 
 import guest
 from guest import HERE, HERE6, THERE, THERE6
-from system import HANG, expect
+from system import HANG, Fail, expect
 
 PACE = os.path.join(guest.WORK, "pace.so")
 # Counters of rxe that must not change while no packet is lost.
@@ -249,6 +250,10 @@ class Ends:
                                env=self.environment(
                                    ADVERB_READY_FD=str(theirs), **env))
         os.close(theirs)
+        if not select.select([ready], [], [], HANG)[0]:
+            process.kill()
+            raise Fail("our server has not listened within %d s" % HANG,
+                       self.t.finish(process, HANG))
         os.read(ready, 1)
         process.ready = open(ready)  # keep the pipe for a later rdma_listen
         return process
