@@ -196,7 +196,7 @@ static int compare_double(const void *a, const void *b)
 double raw_median(double *values, size_t count)
 {
 	qsort(values, count, sizeof(*values), compare_double);
-	return values[count / 2];
+	return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
 static int compare_ns(const void *a, const void *b)

@@ -46,7 +46,7 @@ void raw_die(const char *what) __attribute__((noreturn));
 /* Returns the time of CLOCK_MONOTONIC in nanoseconds. */
 int64_t raw_now_ns(void);
 /* Sorts @count values, 1 or more, and returns their median.  If @count is even,
- * this is the larger of the two middle values. */
+ * the median is the mean of the two middle values. */
 double raw_median(double *values, size_t count);
 /* Returns zeroed memory that a child forked later shares.  Ends the program if
  * there is no memory. */

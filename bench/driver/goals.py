@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The goals: ratios of two figures of one run, measured in turns."""
 
+import statistics
+
 K64, M1 = 65536, 1048576
 
 # Goal, step of adverb, field, step that it is compared with (None: the field
@@ -138,10 +140,10 @@ GOALS = [
 
 
 def median(values):
-    """Returns the median, or None if there are no values.  Of an even number
-    of values, this is the larger of the two middle values."""
-    ordered = sorted(values)
-    return ordered[len(ordered) // 2] if ordered else None
+    """Returns the median, or None if there are no values.  The median of an
+    even number of values is the mean of the two middle values."""
+    values = list(values)
+    return statistics.median(values) if values else None
 
 
 def ratios(figures, ours, field, other):

@@ -47,7 +47,7 @@ def spread(rounds, field):
     values = sorted(f[field] for f in rounds.values() if f.get(field))
     if not values:
         return None
-    return values[0], values[len(values) // 2], values[-1]
+    return values[0], goals.median(values), values[-1]
 
 
 def curves(figures, series, field):

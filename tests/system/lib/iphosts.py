@@ -56,7 +56,7 @@ with socket.socket(fileno=int(sys.argv[1])) as s:
 # Stands in for ping(8), which not every machine has.  Arguments: ADDRESS SIZE COUNT
 # WHOLE.  WHOLE: 1 if no packet may be fragmented.
 PING = """
-import os, socket, struct, sys, time
+import os, socket, statistics, struct, sys, time
 name, size, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 family, _, _, _, at = socket.getaddrinfo(name, 0, type=socket.SOCK_DGRAM)[0]
 v6 = family == socket.AF_INET6
@@ -87,7 +87,7 @@ for n in range(count):
                 got[4:] == struct.pack("!HH", ident, n) + data:
             break
     times.append(time.monotonic() - began)
-print("%d answers, median %.0f us" % (count, sorted(times)[count // 2] * 1e6))
+print("%d answers, median %.0f us" % (count, statistics.median(times) * 1e6))
 """
 
 

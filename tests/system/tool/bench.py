@@ -320,6 +320,21 @@ def slower_step_decides_the_status():
             raise Fail("%s should be %s" % (what, words), r.output)
 
 
+def median_of_two_rounds_is_their_mean():
+    """With the larger value, the ratio would be 2."""
+    path = suite.path("two_rounds.json")
+    figures = {"adverb send_lat/2": {"0": {"us": 2.0}, "1": {"us": 1.0}},
+               "adverb send_lat/2 against": {"0": {"us": 2.0}, "1": {"us": 2.0}}}
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"date": "2026-01-01", "kernel": "6", "cpu": "c", "cores": 2,
+                   "rounds": 2, "figures": figures, "left_out": {}}, f)
+    said = bench("--from", path, "--against", "no-such-adverb")
+    row = next(line.split() for line in said.splitlines()
+               if line.startswith("adverb send_lat/2"))
+    if "1.500" not in row:
+        raise Fail("the median is not 1.500", said)
+
+
 def two_builds_are_measured_in_turns():
     suite.need("ib_send_lat")
     r = suite.run([suite.adverb, "bench", "--against", suite.adverb,
@@ -342,6 +357,8 @@ suite.case("bench says which program for namespaces is missing",
 suite.case("adverb is measured beside the raw limits", adverb_beside_the_limit)
 suite.case("the plots are XML with curves", plots_are_xml)
 suite.case("the goals decide the exit status", goals_decide_the_status)
+suite.case("the median of two rounds is their mean",
+           median_of_two_rounds_is_their_mean)
 suite.case("two builds are measured in turns", two_builds_are_measured_in_turns)
 suite.case("a step that is slower than in another build decides the exit status",
            slower_step_decides_the_status)
