@@ -27,6 +27,7 @@
 #include "sleeps.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <pthread.h>
 #include <signal.h>
@@ -119,6 +120,31 @@ static void brokers_signal(int number)
 			kill(atoi(found.gl_pathv[i] + strlen("/proc/")),
 			     number);
 	globfree(&found);
+}
+
+/* Starts a process that lets the brokers continue once this process has closed
+ * *end, or has ended, also by SIGKILL.  Stores the write end of the process's
+ * pipe in *end.  The process is in a session of its own, so that no signal to
+ * this group ends it. */
+static pid_t guard_brokers(int *end)
+{
+	int ends[2];
+	pid_t guard;
+	char byte;
+
+	need_good(!pipe2(ends, O_CLOEXEC), "pipe2");
+	guard = fork_member();
+	if (guard) {
+		close(ends[0]);
+		*end = ends[1];
+		return guard;
+	}
+	setsid();
+	close(ends[1]);
+	while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	brokers_signal(SIGCONT);
+	_exit(0);
 }
 
 static void *map_shared(size_t bytes)
@@ -429,7 +455,8 @@ static int run_at_once(const char *what, int processes, int qps)
 	struct shared_run *c =
 		map_shared(sizeof(*c) + count * sizeof(c->at[0]));
 	pthread_barrierattr_t attr;
-	int failed = 0, status;
+	int failed = 0, status, end = -1;
+	pid_t guard = 0;
 
 	c->processes = processes;
 	c->qps = qps;
@@ -440,18 +467,25 @@ static int run_at_once(const char *what, int processes, int qps)
 	pthread_barrierattr_init(&attr);
 	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_barrier_init(&c->all, &attr, (unsigned)processes);
+	if (c->stops_broker)
+		guard = guard_brokers(&end);
 	for (int i = 0; i < processes; i++)
-		if (!fork_member())
+		if (!fork_member()) {
+			close(end);
 			_exit(run_process(c, i));
+		}
 	/* When one process fails, the others would wait at the barrier for
 	 * ever, so the whole group is ended, except this process, which has to
-	 * let the broker continue. */
+	 * report the failure. */
 	signal(SIGTERM, SIG_IGN);
-	while (wait(&status) > 0)
+	for (int left = processes; left; left--) {
+		need_good(wait(&status) > 0, "wait");
 		if (status && !failed++)
 			kill(0, SIGTERM);
-	if (c->stops_broker)
-		brokers_signal(SIGCONT);
+	}
+	close(end);
+	if (guard)
+		waitpid(guard, NULL, 0);
 	if (!failed)
 		printf("%d processes: all are open after %.2f s; the first "
 		       "process's requests on %d queue pairs took %.3f s, and "
