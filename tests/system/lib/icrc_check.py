@@ -100,8 +100,8 @@ def ip_of(link, frame):
 def roce_of(ip):
     """Returns the two parts of a RoCEv2 packet: the IP and UDP headers, of
     which the ICRC masks fields, and all from the BTH to the ICRC.  Returns None
-    for any other packet."""
-    if not ip:
+    for any other packet, also for one without whole IP and UDP headers."""
+    if not ip or len(ip) < (28 if ip[0] >> 4 == 4 else 48):
         return None
     if ip[0] >> 4 == 4:
         size = (ip[0] & 15) * 4
@@ -115,7 +115,8 @@ def roce_of(ip):
             return None
     else:
         return None
-    if struct.unpack_from("!H", ip, size + 2)[0] != ROCE_PORT:
+    if len(ip) < size + 8 or \
+            struct.unpack_from("!H", ip, size + 2)[0] != ROCE_PORT:
         return None
     return ip[:size + 8], ip[size + 8:end]
 
