@@ -8,9 +8,9 @@
 #include "util/bits.h"
 
 /* The broker says how a connection goes; for a QP by LID, the fabric does.  The
- * connection goes by packets if no answer of any kind comes for SILENCE_NS
- * (CLIENT_ARENA_LATER is no answer), or if no answer about this connection
- * comes for WAIT_NS. */
+ * connection goes by packets if no answer that counts (local_peer_has_news)
+ * comes for SILENCE_NS, or if no answer about this connection comes for
+ * WAIT_NS. */
 #define SILENCE_NS 1000000000u
 #define WAIT_NS	   10000000000u
 #define LOOK_NS	   1000000 /* between two looks for answers or deaths */

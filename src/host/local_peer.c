@@ -422,13 +422,14 @@ void local_peer_answered(const struct client_news *news)
 		return;
 	}
 	all.asked[class] = ASKED_NOT;
-	all.has_news |= news->arena != CLIENT_ARENA_LATER;
 	switch (news->arena) {
 	case CLIENT_ARENA_HERE:
 		why = adopt_arena(class, &news->arena_at, news->peer_wake_fd);
 		if (why)
 			close(news->peer_wake_fd);
-		if (why && why != peer_arena_not_yet)
+		if (why == peer_arena_not_yet)
+			return;
+		if (why)
 			refuse_class(class, news->arena_at.pid, why);
 		break;
 	case CLIENT_ARENA_NONE:
@@ -442,8 +443,9 @@ void local_peer_answered(const struct client_news *news)
 		all.asked[class] = ASKED_NONE;
 		break;
 	case CLIENT_ARENA_LATER:
-		break;
+		return;
 	}
+	all.has_news = true;
 }
 
 /* Starts repairs that go on for up to PEER_DEATH_NS, because the broker reports

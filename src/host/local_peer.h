@@ -142,7 +142,9 @@ void local_peer_forget_questions(void);
 /* Is an answer of the broker or of the fabric about an arena outstanding? */
 bool local_peer_is_asking(void);
 /* Has the broker or the fabric answered since the last call of this function?
- * CLIENT_ARENA_LATER does not count as an answer. */
+ * Neither CLIENT_ARENA_LATER nor an arena that cannot be used yet
+ * (peer_arena_not_yet) counts as an answer: the caller asks again only after a
+ * pause. */
 bool local_peer_has_news(void);
 /* Called when the fabric has answered a question about packets. */
 void local_peer_note_news(void);

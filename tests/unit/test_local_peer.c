@@ -201,6 +201,45 @@ static void an_answer_that_a_dead_process_left_is_no_local_peer(void **state)
 	}
 }
 
+/* Asks the broker for the process that has the QPN, and takes the answer. */
+static void ask_ahead(uint32_t qpn)
+{
+	local_peer_expect(qpn);
+	assert_true(local_peer_is_asking());
+	while (local_peer_is_asking()) {
+		struct pollfd p = {broker_link_fd(), POLLIN, 0};
+
+		poll(&p, 1, 5);
+		broker_link_woken();
+		broker_link_turn(NULL, UINT64_MAX / 2);
+	}
+}
+
+/* Keeps the arena, but ends the thread by which peers find the process alive.
+ */
+static void be_about_to_end(struct card *c)
+{
+	me.is_ending = 1;
+	pthread_join(me.thread, NULL);
+	c->qpn = broker_link_qpn(77);
+	c->stage = 1;
+	wait_for(c, 9);
+	_exit(0);
+}
+
+/* Otherwise direct_select would ask again in each turn of progress, without a
+ * pause, until the process is ready or has ended. */
+static void a_process_that_is_not_ready_is_no_news(void **state)
+{
+	pid_t pid = begin_process(&cards[0], be_about_to_end);
+
+	ask_ahead(cards[0].qpn);
+	assert_false(local_peer_has_news());
+	assert_string_equal(said, "");
+	assert_int_equal(count_mapped(), 1);
+	end_process(pid, SIGKILL);
+}
+
 /* Acts as a process of another build until stage 2, then as one of this build.
  */
 static void be_another_first(struct card *c)
@@ -221,15 +260,7 @@ static void a_refusal_that_was_not_taken_is_forgotten(void **state)
 	pid_t pid = begin_process(&cards[0], be_another_first);
 	struct local_peer *n = NULL;
 
-	local_peer_expect(cards[0].qpn);
-	assert_true(local_peer_is_asking());
-	while (local_peer_is_asking()) {
-		struct pollfd p = {broker_link_fd(), POLLIN, 0};
-
-		poll(&p, 1, 5);
-		broker_link_woken();
-		broker_link_turn(NULL, UINT64_MAX / 2);
-	}
+	ask_ahead(cards[0].qpn);
 	assert_int_equal(count_mapped(), 1);
 	cards[0].stage = 2;
 	wait_for(&cards[0], 3);
@@ -332,6 +363,7 @@ int main(void)
 		EACH(processes_map_each_other_while_some_die),
 		EACH(an_answer_that_a_dead_process_left_is_no_local_peer),
 		EACH(a_refusal_that_was_not_taken_is_forgotten),
+		EACH(a_process_that_is_not_ready_is_no_news),
 		EACH(the_lists_are_repaired_for_a_second_after_a_death),
 		cmocka_unit_test(without_a_broker_a_process_needs_no_proc),
 	};
