@@ -85,7 +85,7 @@ static uint32_t run_moves(struct target_ref *l, struct qp *qp,
 	access_set keys = access_key(s->r.rkey);
 	struct space *initiator = s->r.initiator.space;
 	struct moves m;
-	size_t done = 0;
+	size_t done = 0; /* the first moves, which are complete */
 
 	m.count = 0;
 	inside_begin_copy(l, keys);
@@ -94,8 +94,12 @@ static uint32_t run_moves(struct target_ref *l, struct qp *qp,
 		space_put(l->hca->space, initiator, m.move, m.count, &done);
 	else if (m.count)
 		space_get(l->hca->space, initiator, m.move, m.count, &done);
+	/* A revocation does not undo the moves that are complete.  To make them
+	 * again could overwrite what the target's program has stored since.
+	 * The target's counters may belong to another QP now, so the moves are
+	 * not counted there. */
 	if (inside_end_copy(l, &s->r, keys, V_OK))
-		return 0;
+		return (uint32_t)done;
 	STEP("a series has moved");
 	for (size_t i = 0; i < done; i++) {
 		inside_count(qp, opcode, m.target[i].bytes);

@@ -388,6 +388,20 @@ enum verdict request_locate(struct target_ref *l, const struct qp *qp,
 	return V_OK;
 }
 
+/*
+ * Ends the copy of a piece of r by these keys, which has had the verdict v.
+ * Returns the verdict of inside_end_copy.  is_all: r does nothing more for this
+ * piece.  If such a copy was complete before the access was revoked, sets
+ * r->outcome.is_executed: the copy must not be repeated, since the target's
+ * program may have stored to that memory since.
+ */
+static enum verdict end_move(struct target_ref *l, struct direct_request *r,
+			     access_set keys, enum verdict v, bool is_all)
+{
+	r->outcome.is_executed = !v && is_all;
+	return inside_end_copy(l, r, keys, v);
+}
+
 static enum verdict run_write(struct target_ref *l, struct qp *qp,
 			      struct direct_request *r, struct explain *x)
 {
@@ -408,8 +422,8 @@ static enum verdict run_write(struct target_ref *l, struct qp *qp,
 	v = request_locate(l, qp, r, HCA_REMOTE_WRITE, &target, x);
 	if (!v && is_in_way(l, qp, r, &target))
 		v = V_REMOTE_FAULT;
-	v = inside_end_copy(l, r, keys,
-			    v ? v : judge_move(put_piece(&target, r), x));
+	v = v ? v : judge_move(put_piece(&target, r), x);
+	v = end_move(l, r, keys, v, !imm);
 	STEP("memory is written");
 	if (!v && ends)
 		comp_remote_write(qp, r->total);
@@ -439,8 +453,8 @@ static enum verdict run_read(struct target_ref *l, struct qp *qp,
 	v = request_locate(l, qp, r, HCA_REMOTE_READ, &target, x);
 	if (!v && is_in_way(l, qp, r, &target))
 		v = V_REMOTE_FAULT;
-	v = inside_end_copy(l, r, keys,
-			    v ? v : judge_move(get_piece(&target, r), x));
+	v = v ? v : judge_move(get_piece(&target, r), x);
+	v = end_move(l, r, keys, v, true);
 	STEP("memory is read");
 	return v;
 }

@@ -127,10 +127,11 @@ struct direct_outcome {
 	bool is_ours;	/* the initiator's memory was not mapped */
 	bool is_gone;	/* the target's process has ended */
 	bool is_denied; /* the kernel denied access to the target's memory */
-	/* The access was revoked.  Unless is_executed is set, the request was
-	 * not executed. */
+	/* The access was revoked.  Unless is_executed is set, the request must
+	 * be executed again. */
 	bool is_revoked;
-	/* The atomic was executed in memory that both processes map. */
+	/* The piece of a WRITE without immediate or of a READ was copied, or
+	 * the atomic was executed in memory that both processes map. */
 	bool is_executed;
 	/* The request must be tried again: the target must first collect
 	 * completions or eager messages, or a receive can be taken now. */

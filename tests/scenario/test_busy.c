@@ -204,6 +204,64 @@ static void an_atomic_that_was_done_is_not_done_again(void **state)
 	assert_added_once(d);
 }
 
+static uint32_t writes_left; /* until the owner revokes the peer's access */
+
+/* Writes as the peer does.  After the last write, the owner revokes the peer's
+ * access, and the owner's program then stores to the same memory. */
+static int write_and_revoke(struct space *s, const struct space_vec *to,
+			    size_t n, const void *from)
+{
+	struct space *own = &revoked_memory->space;
+	int err = own->ops->write(own, to, n, from);
+
+	if (writes_left && !--writes_left) {
+		atomic_store(&revoked->touches, ACCESS_REVOKED);
+		memset(revoked_memory->bytes + AT, 9, FEW);
+	}
+	return err;
+}
+
+/* Executes WRITEs of the same bytes.  The access is revoked after the write
+ * number `until`. */
+static void write_until_revoked(uint32_t count, uint32_t until)
+{
+	struct two_hcas *d = two_hcas_new(5, 16);
+	struct space_ops ops = *d->side[1].elsewhere.space.ops;
+
+	/* a batch needs a request that was executed before */
+	two_hcas_post_row(d, 1, HCA_WR_RDMA_WRITE, FEW, AT);
+	two_hcas_run(d, d->now_ns);
+	assert_done(d, 0, HCA_SUCCESS);
+	revoked = d->side[1].access;
+	revoked_memory = &d->side[1].memory;
+	writes_left = until;
+	ops.write = write_and_revoke;
+	d->side[1].elsewhere.space.ops = &ops;
+	memset(d->side[0].bytes, 1, FEW);
+	two_hcas_post_row(d, count, HCA_WR_RDMA_WRITE, FEW, AT);
+	two_hcas_run(d, d->now_ns + WHILE);
+	for (uint32_t i = 0; i < count; i++)
+		assert_done(d, 0, HCA_SUCCESS);
+	assert_int_equal(writes_left, 0);
+	for (uint32_t i = 0; i < FEW; i++)
+		assert_int_equal(d->side[1].bytes[AT + i],
+				 until == count ? 9 : 1);
+	two_hcas_free(d);
+}
+
+/* A WRITE, or a row of WRITEs, that was executed before the revocation would
+ * overwrite what the owner's program has stored since. */
+static void a_write_that_was_done_is_not_done_again(void **state)
+{
+	write_until_revoked(1, 1);
+	write_until_revoked(4, 4);
+}
+
+static void writes_that_were_not_done_are_done_later(void **state)
+{
+	write_until_revoked(4, 2);
+}
+
 static struct two_hcas *dying;
 
 /* space_ops.refresh may take long: the target's process ends meanwhile. */
@@ -258,6 +316,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			an_atomic_in_mapped_memory_does_not_wait_for_the_target),
 		cmocka_unit_test(an_atomic_that_was_done_is_not_done_again),
+		cmocka_unit_test(a_write_that_was_done_is_not_done_again),
+		cmocka_unit_test(writes_that_were_not_done_are_done_later),
 		cmocka_unit_test(
 			a_process_that_ends_during_refresh_is_not_written_to),
 	};
