@@ -682,20 +682,24 @@ static void serve_cq_bits(struct ibt *t, struct ibt_qp *q, uint32_t bits)
 }
 
 /* Fails the QP, because an eager message could not be copied to the memory of
- * its receive after the peer's request had completed. */
+ * its receive after the peer's request had completed.  Does nothing if the QP
+ * has no note about such a message.  note_uncopied (hca/rq.c) says what the
+ * acquire load and the release store order. */
 static void note_lost(struct ibt *t, struct ibt_qp *q)
 {
 	struct explain x = {.cause = EXPLAIN_LOCAL_FAULT,
-			    .wr_id = q->qp->rq_lost_id,
-			    .opcode = EXPLAIN_RECEIVE,
-			    .key = q->qp->rq_lost_key,
-			    .va = q->qp->rq_lost};
+			    .opcode = EXPLAIN_RECEIVE};
 
+	x.va = __atomic_load_n(&q->qp->rq_lost, __ATOMIC_ACQUIRE);
+	if (!x.va)
+		return;
+	x.wr_id = q->qp->rq_lost_id;
+	x.key = q->qp->rq_lost_key;
+	__atomic_store_n(&q->qp->rq_lost, 0, __ATOMIC_RELEASE);
 	if (!mr_find(t->hca, x.key)) {
 		x.cause = EXPLAIN_LOCAL_KEY;
 		x.verdict = MR_BAD_KEY;
 	}
-	q->qp->rq_lost = 0;
 	fail_request(t, q, V_RECV_MEMORY, &x);
 }
 
@@ -710,7 +714,7 @@ void initiator_notified(struct ibt *t, struct ibt_qp *q, uint32_t bits)
 		ibt_srq_tell(t, arena_at(&t->hca->arena, q->qp->srq));
 	if (bits & QP_NOTIFY_ASK)
 		serve_ask(t, q);
-	if ((bits & QP_NOTIFY_LOST) && q->qp->rq_lost)
+	if (bits & QP_NOTIFY_LOST)
 		note_lost(t, q);
 	/* Acquire, with the release in request_refuse: the load of has_failed
 	 * comes before the loads of the note.  After the death of any peer,

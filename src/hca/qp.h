@@ -130,9 +130,11 @@ struct qp {
 	struct wq rq;
 	/* An eager message that could not be copied.  rq_lost: the address to
 	 * which the message should have been copied, or 0; rq_lost_id: the
-	 * wr_id of its receive.  rq_collect stores the three members under
-	 * recv_cq's lock before it sets QP_NOTIFY_LOST; the handler of that bit
-	 * reads them and clears rq_lost, under the progress lock. */
+	 * wr_id of its receive.  While rq_lost is 0, rq_collect may store the
+	 * three members, rq_lost last, under recv_cq's lock, and then sets
+	 * QP_NOTIFY_LOST.  While rq_lost is not 0, the handler of that bit may
+	 * read the other two and then clears rq_lost, under the progress lock.
+	 */
 	uint64_t rq_lost, rq_lost_id;
 	uint32_t rq_lost_key; /* the lkey of its receive */
 };

@@ -242,6 +242,28 @@ static void check_left(struct cqe *c)
 	c->vendor_err = c->status;
 }
 
+/*
+ * Notes the eager message of the receive in w, which could not be copied,
+ * unless the handler of QP_NOTIFY_LOST has not read the note of an earlier
+ * message: one of them is enough to fail the QP.  c: the completion of the
+ * receive.
+ *
+ * The acquire load pairs with the release store of 0 in note_lost
+ * (direct/initiator.c), which comes after the handler's loads: without this
+ * order a store here could change the note that the handler still reads.  The
+ * release store comes after the stores of rq_lost_id and rq_lost_key, and pairs
+ * with the acquire load in note_lost: otherwise the handler could find the new
+ * rq_lost with the id or the key of an earlier note.
+ */
+static void note_uncopied(struct qp *qp, struct wqe *w, const struct cqe *c)
+{
+	if (__atomic_load_n(&qp->rq_lost, __ATOMIC_ACQUIRE))
+		return;
+	qp->rq_lost_id = c->wr_id;
+	qp->rq_lost_key = wqe_sges(w)->lkey;
+	__atomic_store_n(&qp->rq_lost, w->at, __ATOMIC_RELEASE);
+}
+
 void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 {
 	uint32_t i = shared_own(&qp->rq.collected);
@@ -268,9 +290,7 @@ void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 	STEP("a completion is about to be collected");
 	if (w->at && eager_place(h, qp, w, i)) {
 		c->status = c->vendor_err = HCA_LOC_PROT_ERR;
-		qp->rq_lost = w->at;
-		qp->rq_lost_id = c->wr_id;
-		qp->rq_lost_key = wqe_sges(w)->lkey;
+		note_uncopied(qp, w, c);
 		notify_post(h, qp, QP_NOTIFY_LOST);
 	}
 	comp_receive(qp, c);

@@ -202,6 +202,25 @@ static void few_bytes_without_memory_fail_their_receive(void **state)
 	two_hcas_free(d);
 }
 
+/* The handler may still read the note about the first message when another
+ * thread collects the next one. */
+static void the_first_of_two_messages_without_memory_is_told(void **state)
+{
+	struct two_hcas *d = with_few_bytes_sent();
+
+	two_hcas_recv(d, 1, AT, FEW);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns);
+	d->side[1].memory.size = AT + FEW - 1;
+	assert_done(d, 1, HCA_LOC_PROT_ERR);
+	assert_done(d, 1, HCA_LOC_PROT_ERR);
+	d->side[1].is_stopped = false;
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_int_equal(d->side[1].explained.wr_id, 0x8000);
+	two_hcas_free(d);
+}
+
 static void few_bytes_whose_key_has_gone_fail_their_receive(void **state)
 {
 	struct two_hcas *d = with_few_bytes_sent();
@@ -346,6 +365,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_atomic_sees_the_few_bytes_before_it),
 		cmocka_unit_test(few_bytes_are_placed_before_memory_goes_away),
 		cmocka_unit_test(few_bytes_without_memory_fail_their_receive),
+		cmocka_unit_test(
+			the_first_of_two_messages_without_memory_is_told),
 		cmocka_unit_test(
 			few_bytes_whose_key_has_gone_fail_their_receive),
 		cmocka_unit_test(longer_messages_wait_in_buffers_of_their_own),
