@@ -319,6 +319,7 @@ void message_count(const struct ibt_qp *q, const struct pkt *p)
 	else if (kind == OPCODE_KIND_READ_REQUEST)
 		q->counters->rx_reads++;
 	else if (kind == OPCODE_KIND_COMPARE_SWAP ||
-		 kind == OPCODE_KIND_FETCH_ADD)
+		 kind == OPCODE_KIND_FETCH_ADD ||
+		 kind == OPCODE_KIND_ATOMIC_WRITE)
 		q->counters->rx_atomics++;
 }

@@ -135,6 +135,10 @@ static void an_atomic_write_is_executed_once(void **state)
 		assert_int_equal(got, value);
 		memcpy(&got, d->side[1].memory.bytes + 64, 8);
 		assert_int_equal(got, value + 1);
+		/* A peer that executes requests itself counts no packets. */
+		assert_int_equal(
+			engine_counters(d->side[1].engine, 0)->rx_atomics,
+			two_hcas_is_direct() ? 0 : 2);
 		two_hcas_free(d);
 	}
 }
