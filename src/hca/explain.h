@@ -74,7 +74,19 @@ struct explain {
 	/* Static text, or NULL.  For EXPLAIN_INVALIDATE: the consequence of the
 	 * refusal; NULL: the request is not answered. */
 	const char *detail;
+	/* EXPLAIN_DROPPED: a number below 256 for the reason, which tells the
+	 * messages about one QP apart (explain_key). */
+	uint8_t drop;
 };
+
+/* Returns a number by which the messages that are printed once are told apart:
+ * equal facts have the same number; another cause, QP or reason of a drop has
+ * another number. */
+static inline uint64_t explain_key(const struct explain *x)
+{
+	return (uint64_t)x->cause << 32 | (uint64_t)x->drop << 24 |
+	       (x->qpn & 0xffffff);
+}
 
 /* Writes the message into buf, without "adverb: " and newline, cut to size - 1
  * bytes and ended by a NUL.  Returns the message's length after the cut,

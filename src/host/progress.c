@@ -334,13 +334,14 @@ static void send_rest(struct progress *p)
 	}
 }
 
-/* Prints the sentence about a failure, once per cause and QP. */
+/* Prints the sentence about a failure, once per cause and QP.  Each reason of a
+ * drop counts as a cause. */
 static void explain_failure(const struct explain *x)
 {
 	char text[512];
 
 	explain_text(x, text, sizeof(text));
-	log_say(LOG_QP_FAILURE, (uint64_t)x->cause << 32 | x->qpn, "%s", text);
+	log_say(LOG_QP_FAILURE, explain_key(x), "%s", text);
 }
 
 /* Reports the engine's events.  True: an event was a question to the broker,

@@ -344,6 +344,7 @@ void ibt_dropped(struct ibt *t, struct ibt_qp *q, struct explain *x,
 		return;
 	q->dropped |= 1u << why;
 	x->cause = EXPLAIN_DROPPED;
+	x->drop = (uint8_t)why;
 	x->dest_qpn = src_qpn;
 	if (why != IBT_DROP_INVALID || !x->detail)
 		x->detail = words[why];

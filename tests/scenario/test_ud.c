@@ -135,6 +135,26 @@ static void a_wrong_qkey_is_dropped_and_counted(void **state)
 	two_hcas_free(d);
 }
 
+/* A message is printed once for each key, so each reason needs its own. */
+static void each_reason_of_a_drop_is_told(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct explain *x = &d->side[1].explained;
+	uint64_t lacks_receive;
+
+	prepare_send(d, 100, 1);
+	post_and_run(d);
+	assert_sent(d, HCA_SUCCESS);
+	assert_int_equal(x->cause, EXPLAIN_DROPPED);
+	lacks_receive = explain_key(x);
+	wq_to(&d->side[0].qp->sq, prepare_send(d, 100, 1))->qkey = 5;
+	post_and_run(d);
+	assert_sent(d, HCA_SUCCESS);
+	assert_non_null(strstr(x->detail, "Q_Key"));
+	assert_int_not_equal(explain_key(x), lacks_receive);
+	two_hcas_free(d);
+}
+
 static void a_qkey_with_its_high_bit_stands_for_the_senders_own(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
@@ -679,6 +699,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			an_immediate_and_nothing_else_fits_a_receive_of_40_bytes),
 		cmocka_unit_test(a_wrong_qkey_is_dropped_and_counted),
+		cmocka_unit_test(each_reason_of_a_drop_is_told),
 		cmocka_unit_test(
 			a_qkey_with_its_high_bit_stands_for_the_senders_own),
 		cmocka_unit_test(each_reason_to_drop_is_reported_once),
