@@ -75,9 +75,15 @@ static void follow_page(struct credit *c, uint32_t drained, uint64_t now_ns)
 	bool over = !c->unsent && now_ns - c->marked_ns > UNDER_WAY_NS &&
 		    shared_load(&p->empties) - c->mark - EMPTY_LOOKS <
 			    UINT32_MAX / 2;
-	bool is_another = p->generation != c->generation;
+	/* The broker may store a new number at any time.  The number is loaded
+	 * once: a second load could find a newer number, which c->generation
+	 * would then have without a new begin of the count.  Relaxed: no other
+	 * access needs an order with this load, since wrong numbers of a page
+	 * can only make this sender slower or faster. */
+	uint64_t generation = __atomic_load_n(&p->generation, __ATOMIC_RELAXED);
+	bool is_another = generation != c->generation;
 
-	c->generation = p->generation;
+	c->generation = generation;
 	/* If more was drained than sent, the receiver has also counted packets
 	 * of another process whose class has or had the same slot. */
 	if (over || is_another || (int32_t)(c->sent - drained) < 0) {
