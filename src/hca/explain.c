@@ -97,8 +97,6 @@ static void put_key(struct text *t, const struct explain *x, const char *kind)
 			    "bind one to this queue pair");
 		break;
 	case MR_IS_BOUND:
-		put_text(t, "the memory window is bound");
-		break;
 	case MR_NO_BYTES:
 	case MR_ZERO_BASED:
 		break; /* only verdicts on a bind request, see ibt/local_wr.c */
