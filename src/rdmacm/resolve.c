@@ -20,6 +20,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "util/remedy.h"
+
 #define PORT_ANY     4791 /* for connect(2), which needs a port */
 #define PKEY	     0xffff
 #define TIMEOUT_MAX  31 /* the longest time: 4.096 us * 2^31 */
@@ -195,7 +197,8 @@ static int set_device(struct r_id *id, const struct sockaddr *from)
  * For an id with a device, only limits the path MTU.  Returns 0; 1, with a
  * message, if rdma_resolve_addr must fail; -errno if there is no route from the
  * source address that the program has named or, if the program has named none,
- * from any address.  *later becomes true if the broker's answer will cause
+ * from any address; also -errno if the kernel cannot be asked for the route
+ * (explain_route).  *later becomes true if the broker's answer will cause
  * ADDR_RESOLVED.
  */
 static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
@@ -255,11 +258,32 @@ static int post_resolved(struct r_id *id)
 	return err;
 }
 
+/* Prints why set_source has returned -err. */
+static void explain_route(const struct sockaddr *to, int err)
+{
+	const char *remedy = err == EAGAIN ? NULL : remedy_of(err, NULL);
+	char text[R_ADDR_TEXT];
+
+	r_addr_text(to, text);
+	if (remedy)
+		r_say("rdma_resolve_addr: ADDR_ERROR: the kernel cannot be "
+		      "asked for the route to %s: %s; %s",
+		      text, strerror(err), remedy);
+	else if (err == EAGAIN)
+		r_say("rdma_resolve_addr: ADDR_ERROR: the kernel cannot be "
+		      "asked for the route to %s, since no UDP port is free; "
+		      "end programs, or widen net.ipv4.ip_local_port_range",
+		      text);
+	else
+		r_say("rdma_resolve_addr: ADDR_ERROR: there is no route to %s: "
+		      "%s; check the address, and the routes (ip route)",
+		      text, strerror(err));
+}
+
 int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 		      struct sockaddr *dst_addr, int timeout_ms)
 {
 	struct r_id *id = r_id(base);
-	char text[R_ADDR_TEXT];
 	struct rdma_addr was;
 	bool later = false, is_sync = id->is_sync;
 	int err;
@@ -299,9 +323,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 		return -1;
 	}
 	if (err) {
-		r_say("rdma_resolve_addr: ADDR_ERROR: there is no route to %s: "
-		      "%s; check the address, and the routes (ip route)",
-		      r_addr_text(dst_addr, text), strerror(-err));
+		explain_route(dst_addr, -err);
 		if (r_post_local(id, RDMA_CM_EVENT_ADDR_ERROR, err))
 			return -1;
 	} else if (id->state.is_resolving) {

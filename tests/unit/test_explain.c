@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <rdma/rsocket.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -227,6 +228,56 @@ static void an_interface_that_cannot_be_looked_for_is_not_missing(void **state)
 	assert_non_null(strstr(text, "raise ulimit -n"));
 }
 
+/* Returns an id with a channel of its own. */
+static struct r_id *id_with_channel(void)
+{
+	static struct r_channel channel;
+	struct r_id *id;
+
+	list_init(&channel.events);
+	channel.base.fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	id = r_id_new(&channel.base, NULL, RDMA_PS_TCP, IBV_QPT_RC);
+	if (!id)
+		_exit(1);
+	return id;
+}
+
+/* Exits unless the id's only event is ADDR_ERROR with the status. */
+static void expect_addr_error(struct r_id *id, int status)
+{
+	struct r_event *e =
+		r_event_of(list_pop_head(&r_channel(id->base.channel)->events));
+
+	if (e->base.event != RDMA_CM_EVENT_ADDR_ERROR ||
+	    e->base.status != status)
+		_exit(2);
+}
+
+/* No descriptor is free for the socket that looks for the route. */
+static void resolve_without_descriptors(void)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct rlimit none = {0, 0};
+	struct r_id *id = id_with_channel();
+
+	if (setrlimit(RLIMIT_NOFILE, &none) ||
+	    rdma_resolve_addr(&id->base, NULL, (struct sockaddr *)&to, 1000))
+		_exit(1);
+	expect_addr_error(id, -EMFILE);
+}
+
+static void a_route_that_cannot_be_looked_for_is_not_missing(void **state)
+{
+	char text[1024];
+
+	unsetenv("ADVERB_EXPLAIN");
+	said_by(resolve_without_descriptors, text, sizeof(text));
+	assert_non_null(strstr(text, "127.0.0.1"));
+	assert_non_null(strstr(text, "raise ulimit -n"));
+	assert_null(strstr(text, "no route"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +291,8 @@ int main(void)
 		cmocka_unit_test(a_listener_that_has_to_pause_is_named),
 		cmocka_unit_test(
 			an_interface_that_cannot_be_looked_for_is_not_missing),
+		cmocka_unit_test(
+			a_route_that_cannot_be_looked_for_is_not_missing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
