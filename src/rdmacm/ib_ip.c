@@ -157,6 +157,14 @@ int r_ib_take_ip(struct r_id *id, const struct sockaddr *addr)
 	return 0;
 }
 
+/* Returns whether err, a -errno, is the kernel's answer that packets to an
+ * address have no route, or may not be sent. */
+static bool is_of_route(int err)
+{
+	return err == -ENETUNREACH || err == -EHOSTUNREACH ||
+	       err == -ENETDOWN || err == -EACCES || err == -EINVAL;
+}
+
 /* Prints why the destination has no GID. */
 static void explain_error(const struct r_id *id, int err)
 {
@@ -178,16 +186,16 @@ static void explain_error(const struct r_id *id, int err)
 		      "ipoib on that host; if it is this host's, give the "
 		      "address of the interface of adverb ipoib",
 		      text);
-	else if (err == SILENT || err == -EPIPE || remedy_of(-err, NULL))
-		r_say("rdma_resolve_addr: ADDR_ERROR: the GID of %s cannot be "
-		      "found: %s",
-		      text, why_unanswered(err, why));
-	else
+	else if (is_of_route(err))
 		r_say("rdma_resolve_addr: ADDR_ERROR: there is no route to %s "
 		      "over the IPoIB interface with the address %s: %s; add a "
 		      "route over that interface (ip route get shows which one "
 		      "is used)",
 		      text, r_addr_text(from, own), strerror(-err));
+	else
+		r_say("rdma_resolve_addr: ADDR_ERROR: the GID of %s cannot be "
+		      "found: %s",
+		      text, why_unanswered(err, why));
 }
 
 /* The search for the destination's GID ends.  err: 0, and gid is valid; or

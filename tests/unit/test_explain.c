@@ -278,6 +278,30 @@ static void a_route_that_cannot_be_looked_for_is_not_missing(void **state)
 	assert_null(strstr(text, "no route"));
 }
 
+/* The destination has an interface, and no fabric runs. */
+static void resolve_without_a_fabric(void)
+{
+	const uint8_t loopback[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+	struct r_id *id = id_with_channel();
+
+	setenv("ADVERB_FABRIC", "/nowhere/socket", 1);
+	id->path.ifindex = 1;
+	r_addr_make(&id->base.route.addr.dst_addr, loopback, 0);
+	r_ib_limit_asking(id, 1000);
+	r_ib_find_peer(id, 1000);
+	expect_addr_error(id, -ENOENT);
+}
+
+static void a_fabric_that_does_not_run_is_no_missing_route(void **state)
+{
+	char text[1024];
+
+	unsetenv("ADVERB_EXPLAIN");
+	said_by(resolve_without_a_fabric, text, sizeof(text));
+	assert_non_null(strstr(text, "the GID of 127.0.0.1"));
+	assert_null(strstr(text, "no route"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -293,6 +317,8 @@ int main(void)
 			an_interface_that_cannot_be_looked_for_is_not_missing),
 		cmocka_unit_test(
 			a_route_that_cannot_be_looked_for_is_not_missing),
+		cmocka_unit_test(
+			a_fabric_that_does_not_run_is_no_missing_route),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
