@@ -81,8 +81,7 @@ int sctp_start(const struct sctp_options *options, const char **why);
  * receives no IPv4 packets (IPV6_V6ONLY).  Returns a descriptor, which the
  * caller passes to sctp_listen or sctp_connect or closes; -EADDRINUSE if
  * another socket has the port; -EAFNOSUPPORT for an IPv6 address with SCTP
- * directly over IP, and for each address with SCTP over UDP if the kernel has
- * no IPv6; or another -errno.
+ * directly over IP, or if the kernel has no IPv6; or another -errno.
  */
 int sctp_bind(struct sockaddr_in6 *at, bool is_v6_only);
 /*

@@ -125,6 +125,7 @@ struct sctp_socket *sctp_conn_take_socket(int fd, const struct sockaddr_in6 *at)
 	fd_identity_mark(fd);
 	s->fd = fd;
 	s->is_raw = sctp_conn_all.options.is_raw;
+	s->is_ipv4 = sctp_path_is_ipv4(fd);
 	s->at = *at;
 	list_push_tail(&sctp_conn_all.sockets, &s->link);
 	return s;

@@ -46,25 +46,60 @@ static void map_ipv4(struct in6_addr *to, const void *ip)
 	memcpy(to->s6_addr + 12, ip, 4);
 }
 
-/* Opens a raw socket of IPv4, and refuses an address of IPv6: unlike a UDP
- * socket, a raw socket of IPv6 receives no packets of IPv4. */
-static int open_raw(const struct sockaddr_in6 *at)
+/* Returns the address ::ffff:a.b.c.d and its port as an address of IPv4. */
+static struct sockaddr_in narrow_address(const struct sockaddr_in6 *at)
 {
-	struct sockaddr_in v4 = {.sin_family = AF_INET};
-	int fd;
+	struct sockaddr_in v4 = {.sin_family = AF_INET,
+				 .sin_port = at->sin6_port};
+
+	memcpy(&v4.sin_addr, at->sin6_addr.s6_addr + 12, 4);
+	return v4;
+}
+
+static void set_buffers(int fd)
+{
+	set_option(fd, SOL_SOCKET, SO_RCVBUF, BUFFER);
+	set_option(fd, SOL_SOCKET, SO_SNDBUF, BUFFER);
+}
+
+/* Binds the socket of IPv4 to *at, and stores the port of a UDP socket. */
+static int bind_ipv4(int fd, struct sockaddr_in6 *at, bool is_raw)
+{
+	struct sockaddr_in v4 = narrow_address(at);
+	socklen_t size = sizeof(v4);
+
+	if (bind(fd, (struct sockaddr *)&v4, size) ||
+	    getsockname(fd, (struct sockaddr *)&v4, &size))
+		return -errno;
+	if (!is_raw)
+		at->sin6_port = v4.sin_port;
+	return 0;
+}
+
+/* Opens a socket of IPv4, and refuses an address of IPv6: unlike a UDP socket,
+ * a raw socket of IPv6 receives no packets of IPv4, and a kernel without IPv6
+ * has no socket of IPv6. */
+static int open_ipv4(struct sockaddr_in6 *at, bool is_raw)
+{
+	int type =
+		(is_raw ? SOCK_RAW : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
+	int fd, err;
 
 	if (!is_ipv4(&at->sin6_addr))
 		return -EAFNOSUPPORT;
-	memcpy(&v4.sin_addr, at->sin6_addr.s6_addr + 12, 4);
-	fd = socket(AF_INET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
-		    IPPROTO_SCTP);
-	if (fd >= 0 && bind(fd, (struct sockaddr *)&v4, sizeof(v4))) {
-		int err = -errno;
-
-		close(fd);
-		return err;
+	fd = socket(AF_INET, type, is_raw ? IPPROTO_SCTP : 0);
+	if (fd < 0)
+		return -errno;
+	if (!is_raw) {
+		set_option(fd, IPPROTO_IP, IP_PKTINFO, 1);
+		set_option(fd, IPPROTO_IP, IP_RECVERR, 1);
+		set_buffers(fd);
 	}
-	return fd < 0 ? -errno : fd;
+	err = bind_ipv4(fd, at, is_raw);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
 }
 
 static int bind_socket(int fd, struct sockaddr_in6 *at)
@@ -82,8 +117,10 @@ int sctp_path_open(struct sockaddr_in6 *at, bool is_v6_only, bool is_raw)
 	int fd, err;
 
 	if (is_raw)
-		return open_raw(at);
+		return open_ipv4(at, true);
 	fd = socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0 && errno == EAFNOSUPPORT) /* the kernel has no IPv6 */
+		return open_ipv4(at, false);
 	if (fd < 0)
 		return -errno;
 	set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY,
@@ -91,8 +128,7 @@ int sctp_path_open(struct sockaddr_in6 *at, bool is_v6_only, bool is_raw)
 	set_option(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
 	set_option(fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
 	set_option(fd, IPPROTO_IP, IP_RECVERR, 1);
-	set_option(fd, SOL_SOCKET, SO_RCVBUF, BUFFER);
-	set_option(fd, SOL_SOCKET, SO_SNDBUF, BUFFER);
+	set_buffers(fd);
 	err = bind_socket(fd, at);
 	if (!err)
 		return fd;
@@ -100,20 +136,45 @@ int sctp_path_open(struct sockaddr_in6 *at, bool is_v6_only, bool is_raw)
 	return err;
 }
 
+static int option_of(int fd, int name)
+{
+	int value = -1;
+	socklen_t size = sizeof(value);
+
+	getsockopt(fd, SOL_SOCKET, name, &value, &size);
+	return value;
+}
+
+bool sctp_path_is_ipv4(int fd)
+{
+	return option_of(fd, SO_DOMAIN) == AF_INET;
+}
+
+/* Replaces an address of IPv4 by the same address in the form ::ffff:a.b.c.d.
+ */
+static void widen_address(struct sockaddr_in6 *at)
+{
+	struct sockaddr_in v4;
+
+	memcpy(&v4, at, sizeof(v4));
+	*at = (struct sockaddr_in6){.sin6_family = AF_INET6,
+				    .sin6_port = v4.sin_port};
+	map_ipv4(&at->sin6_addr, &v4.sin_addr);
+}
+
 bool sctp_path_address(int fd, struct sockaddr_in6 *at)
 {
-	struct sockaddr_storage bound = {.ss_family = AF_UNSPEC};
+	struct sockaddr_in6 bound = {.sin6_family = AF_UNSPEC};
 	socklen_t size = sizeof(bound);
-	struct sockaddr_in v4;
 
 	if (getsockname(fd, (struct sockaddr *)&bound, &size))
 		return false;
-	memcpy(at, &bound, sizeof(*at));
-	if (bound.ss_family != AF_INET)
+	*at = bound;
+	if (bound.sin6_family != AF_INET)
 		return true;
-	memcpy(&v4, &bound, sizeof(v4));
-	*at = (struct sockaddr_in6){.sin6_family = AF_INET6};
-	map_ipv4(&at->sin6_addr, &v4.sin_addr);
+	widen_address(at);
+	if (option_of(fd, SO_TYPE) == SOCK_RAW)
+		at->sin6_port = 0; /* the kernel names IPPROTO_SCTP */
 	return true;
 }
 
@@ -147,9 +208,9 @@ static bool hand_over(int fd, const struct msghdr *m)
  * addresses, the kernel would choose the source by the route alone, but the
  * packets of an association must come from the address that the peer has
  * called. */
-static bool send_raw(const struct sctp_path *p, const void *packet, size_t n)
+static bool send_ipv4(const struct sctp_path *p, const void *packet, size_t n)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET};
+	struct sockaddr_in to = narrow_address(&p->remote);
 	struct iovec piece = {.iov_base = (void *)(uintptr_t)packet,
 			      .iov_len = n};
 	union {
@@ -164,7 +225,6 @@ static bool send_raw(const struct sctp_path *p, const void *packet, size_t n)
 			   .msg_controllen = sizeof(control)};
 	struct in_pktinfo from = {.ipi_ifindex = 0};
 
-	memcpy(&to.sin_addr, p->remote.sin6_addr.s6_addr + 12, 4);
 	memcpy(&from.ipi_spec_dst, p->local.s6_addr + 12, 4);
 	control.head = (struct cmsghdr){.cmsg_level = IPPROTO_IP,
 					.cmsg_type = IP_PKTINFO,
@@ -189,8 +249,8 @@ bool sctp_path_send(const struct sctp_path *p, const void *packet, size_t n)
 			   .msg_controllen = sizeof(control)};
 	struct in6_pktinfo from = {.ipi6_addr = p->local};
 
-	if (p->socket->is_raw)
-		return send_raw(p, packet, n);
+	if (p->socket->is_ipv4)
+		return send_ipv4(p, packet, n);
 	control.head = (struct cmsghdr){.cmsg_level = IPPROTO_IPV6,
 					.cmsg_type = IPV6_PKTINFO,
 					.cmsg_len = CMSG_LEN(sizeof(from))};
@@ -225,12 +285,17 @@ static void note_local(struct msghdr *m, struct sctp_path *p)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
 		struct in6_pktinfo to;
+		struct in_pktinfo to_ipv4;
 
-		if (c->cmsg_level != IPPROTO_IPV6 ||
-		    c->cmsg_type != IPV6_PKTINFO)
-			continue;
-		memcpy(&to, CMSG_DATA(c), sizeof(to));
-		p->local = to.ipi6_addr;
+		if (c->cmsg_level == IPPROTO_IPV6 &&
+		    c->cmsg_type == IPV6_PKTINFO) {
+			memcpy(&to, CMSG_DATA(c), sizeof(to));
+			p->local = to.ipi6_addr;
+		} else if (c->cmsg_level == IPPROTO_IP &&
+			   c->cmsg_type == IP_PKTINFO) {
+			memcpy(&to_ipv4, CMSG_DATA(c), sizeof(to_ipv4));
+			map_ipv4(&p->local, &to_ipv4.ipi_addr);
+		}
 	}
 }
 
@@ -258,6 +323,8 @@ ssize_t sctp_path_receive(struct sctp_socket *s, void *packet, size_t room,
 		return -errno;
 	if (s->is_raw)
 		return strip_ip(s, packet, n, p);
+	if (s->is_ipv4)
+		widen_address(&p->remote);
 	note_local(&m, p);
 	sctp_path_number(p);
 	return n;
@@ -302,6 +369,8 @@ ssize_t sctp_path_refused(struct sctp_socket *s, uint8_t *packet, size_t room,
 	n = recvmsg(s->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT);
 	if (n < 0)
 		return -errno;
+	if (s->is_ipv4)
+		widen_address(&p->remote);
 	return is_refusal(&m) ? n : 0;
 }
 
@@ -309,11 +378,15 @@ uint32_t sctp_path_mtu(const struct sctp_path *p)
 {
 	bool v4 = is_ipv4(&p->remote.sin6_addr);
 	struct sockaddr_in6 to = p->remote;
+	struct sockaddr_in to_ipv4;
 	int mtu = MTU_MIN, over = v4 ? IP_BYTES : IPV6_BYTES;
 	socklen_t size = sizeof(mtu);
-	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	to.sin6_port = htons(1); /* any port: connect(2) of UDP sends nothing */
+	to_ipv4 = narrow_address(&to);
+	if (v4)
+		memcpy(&to, &to_ipv4, sizeof(to_ipv4));
 	if (fd >= 0) {
 		if (connect(fd, (struct sockaddr *)&to, sizeof(to)) ||
 		    getsockopt(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6,

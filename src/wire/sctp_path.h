@@ -26,6 +26,8 @@ struct sctp_socket {
 	uint32_t users;	  /* connections, and calls that use the socket now */
 	int fd;		  /* owned; -1 in a child of fork */
 	bool is_raw;	  /* carries SCTP over IP, without UDP */
+	/* a socket of IPv4: raw, or on a kernel without IPv6 */
+	bool is_ipv4;
 	/* the address to which the socket is bound, with its UDP port, or port
 	 * 0 if the socket is raw */
 	struct sockaddr_in6 at;
@@ -47,10 +49,11 @@ bool sctp_path_begin(void);
 /* Opens a raw socket of SCTP (`is_raw`) or a UDP socket, bound to *at, in which
  * IPv4 is ::ffff:a.b.c.d.  A UDP port that the kernel chooses is stored in *at.
  * is_v6_only: a UDP socket at an IPv6 address receives no IPv4 packets.
- * Returns a descriptor that the caller closes; -EAFNOSUPPORT for a raw socket
- * at an IPv6 address, and for a UDP socket if the kernel has no IPv6; or
- * another -errno. */
+ * Returns a descriptor that the caller closes; -EAFNOSUPPORT for an IPv6
+ * address if the socket is raw or the kernel has no IPv6; or another -errno. */
 int sctp_path_open(struct sockaddr_in6 *at, bool is_v6_only, bool is_raw);
+/* Is fd, which sctp_path_open has returned, a socket of IPv4? */
+bool sctp_path_is_ipv4(int fd);
 /* Reads the address that a socket of sctp_path_open is bound to, in which IPv4
  * is ::ffff:a.b.c.d.  The port of a raw socket is 0.  False: the descriptor is
  * no socket; *at is unchanged. */

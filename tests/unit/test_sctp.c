@@ -64,6 +64,17 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags)
 	return -1;
 }
 
+static atomic_bool has_no_ipv6; /* the kernel refuses sockets of IPv6 */
+
+/* Replaces libc's socket for all code that is linked into the test. */
+int socket(int family, int type, int protocol)
+{
+	if (family != AF_INET6 || !atomic_load(&has_no_ipv6))
+		return (int)syscall(SYS_socket, family, type, protocol);
+	errno = EAFNOSUPPORT;
+	return -1;
+}
+
 #define TOLD 4096 /* how many packets note_packet knows at once */
 
 /* How many packets note_packet was told of as sent, and how many as received.
@@ -303,6 +314,36 @@ static void a_lack_of_memory_delays_a_message(void **state)
 	end_pair(&p);
 }
 
+/* Calls a port that no socket has. */
+static void expect_refusal(void)
+{
+	struct sockaddr_in6 to = loopback_address(0);
+	struct sctp_news news;
+	int caller;
+
+	close(sctp_bind(&to, false));
+	caller = call_address(&to);
+	await_events(caller, POLLIN);
+	assert_int_equal(recv(caller, &news, sizeof(news), 0), sizeof(news));
+	assert_int_equal(news.err, ECONNREFUSED);
+	close(caller);
+}
+
+static void ipv4_alone_carries_associations(void **state)
+{
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6,
+				   .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+
+	NEEDS_LIBRARY();
+	atomic_store(&has_no_ipv6, true);
+	both_ends_learn_the_addresses(state);
+	each_message_arrives_once_and_whole(state);
+	a_capture_is_told_of_each_packet_of_both_ends(state);
+	expect_refusal();
+	assert_int_equal(sctp_bind(&six, false), -EAFNOSUPPORT);
+	atomic_store(&has_no_ipv6, false);
+}
+
 /* Does a socket have the UDP port of this address? */
 static bool is_in_use(const struct sockaddr_in6 *at)
 {
@@ -359,6 +400,7 @@ int main(void)
 		cmocka_unit_test(a_close_ends_the_association_in_order),
 		cmocka_unit_test(strangers_change_nothing),
 		cmocka_unit_test(a_lack_of_memory_delays_a_message),
+		cmocka_unit_test(ipv4_alone_carries_associations),
 		cmocka_unit_test(
 			a_peer_that_does_not_receive_keeps_no_association),
 	};
