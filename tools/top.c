@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "top.h"
 
+#include "util/remedy.h"
 #include "watch.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -442,6 +444,21 @@ static void print_help(FILE *out)
 		"More: man adverb-top\n");
 }
 
+static void say_why(int err)
+{
+	if (err == -ENOMEM)
+		fprintf(stderr, "adverb: top ends: no memory is left.\n");
+	else
+		fprintf(stderr,
+			"adverb: top cannot show the processes: %s%s; %s.\n",
+			err == -ENOENT ? "/proc shows no process"
+				       : "/proc cannot be read: ",
+			err == -ENOENT ? "" : strerror(-err),
+			remedy_of(-err, "mount it (mount -t proc proc /proc), "
+					"or run adverb top where it is "
+					"mounted"));
+}
+
 static int watch_forever(struct top *t)
 {
 	struct timespec pause = {
@@ -469,7 +486,7 @@ static int watch_forever(struct top *t)
 	} while (!t->once && !ferror(stdout));
 	watch_free(&t->before);
 	if (err)
-		fprintf(stderr, "adverb: top ends: no memory is left.\n");
+		say_why(err);
 	return err ? 1 : 0;
 }
 

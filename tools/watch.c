@@ -265,12 +265,13 @@ free_qps:
 int watch_take(struct watch *w)
 {
 	DIR *proc = opendir("/proc");
+	/* until /proc has shown a process: it shows at least this one */
+	int err = proc ? -ENOENT : -errno;
 	struct dirent *e;
-	int err = 0;
 
 	*w = (struct watch){0};
 	w->at_ns = monotonic_ns();
-	while (proc && !err && (e = readdir(proc)))
+	while (proc && err != -ENOMEM && (e = readdir(proc)))
 		if (isdigit((unsigned char)e->d_name[0]))
 			err = add_process(w, atoi(e->d_name));
 	if (proc)

@@ -41,9 +41,11 @@ struct watch {
 	size_t count;			 /* entries of processes */
 };
 
-/* Reads into *w every adverb process that this user may read; none if /proc is
- * missing.  Does not free the old contents of *w.  Returns 0, or -ENOMEM and an
- * empty *w. */
+/* Reads into *w every adverb process that this user may read.  Does not free
+ * the old contents of *w.  Returns 0; or an empty *w and -ENOMEM, -ENOENT
+ * (/proc is missing, or shows no process at all) or another -errno of opening
+ * /proc.
+ */
 int watch_take(struct watch *w);
 /* Frees the memory of *w, and makes *w empty. */
 void watch_free(struct watch *w);

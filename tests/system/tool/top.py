@@ -186,6 +186,19 @@ def no_fifo_is_waited_for():
         p.communicate()
 
 
+def a_missing_proc_is_said():
+    """Without /proc nobody knows how many processes there are."""
+    for options in [], ["--json"]:
+        r = suite.run(["unshare", "-Urm", "sh", "-c",
+                       "mount -t tmpfs none /proc && exec \"$@\"", "sh",
+                       suite.adverb, "top", "--once", *options])
+        if "unshare:" in r.output or "mount:" in r.output:
+            raise Skip("no mount namespace can be made")
+        expect(r.status == 1 and "/proc shows no process; mount it" in r.output
+               and "processes," not in r.output,
+               "exit status %d" % r.status, r)
+
+
 def wrong_options_are_refused():
     for options, why in ((["--interval", "0"], 'not "0"'),
                          (["--interval", "x"], 'not "x"'),
@@ -205,5 +218,6 @@ suite.case("a hostile name reaches no terminal",
            a_hostile_name_reaches_no_terminal)
 suite.case("top does not wait for a FIFO that has the name of an arena",
            no_fifo_is_waited_for)
+suite.case("top says that /proc is missing", a_missing_proc_is_said)
 suite.case("wrong options are refused", wrong_options_are_refused)
 suite.end()
