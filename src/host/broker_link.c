@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "broker/client.h"
@@ -47,13 +48,32 @@ static bool wants_turn; /* an answer is outstanding */
 static bool has_dead;	/* is_over is set in a question */
 /* The thread that waits reads seen_fd and changes, and writes woken, without a
  * lock.  seen_fd: the descriptor + 1; woken: the descriptor is readable;
- * changes: counts stores to seen_fd. */
+ * changes: counts changes of the descriptor, of the file behind it, and of
+ * broker_link_due_ns. */
 static shared_u32 seen_fd, woken, changes;
+/* At the last change: the inode number of the file, 0 if there is no file, and
+ * broker_link_due_ns. */
+static ino_t seen_file;
+static uint64_t seen_due_ns;
 
+/* Publishes the descriptor.  If nothing that `changes` counts has changed, the
+ * number stays: otherwise each turn while an answer is outstanding would end
+ * the wait of the thread that waits, and have that thread make a new epoll set.
+ */
 static void publish_fd(void)
 {
-	shared_store(&seen_fd,
-		     has_broker ? (uint32_t)(client_fd(&broker) + 1) : 0);
+	uint64_t due_ns = broker_link_due_ns();
+	int fd = has_broker ? client_fd(&broker) : -1;
+	struct stat s;
+	/* A later connection may get the number of an earlier one. */
+	ino_t file = fd >= 0 && !fstat(fd, &s) ? s.st_ino : 0;
+
+	if (shared_own(&seen_fd) == (uint32_t)(fd + 1) && file == seen_file &&
+	    due_ns == seen_due_ns)
+		return;
+	seen_file = file;
+	seen_due_ns = due_ns;
+	shared_store(&seen_fd, (uint32_t)(fd + 1));
 	/* Stored after seen_fd: a thread that loads the new number then loads
 	 * the new descriptor.  In the other order the thread could note the new
 	 * number with the old descriptor, and then wait on the old one. */

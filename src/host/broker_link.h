@@ -82,8 +82,8 @@ uint64_t broker_link_due_ns(void);
 /* For the thread that waits: returns the descriptor at whose POLLIN
  * broker_link_turn is due, or -1.  Needs no lock. */
 int broker_link_fd(void);
-/* Returns a number that changes whenever broker_link_fd may refer to another
- * file.  Needs no lock. */
+/* Returns a number that changes whenever broker_link_fd refers to another file
+ * or a turn has changed broker_link_due_ns.  Needs no lock. */
 uint32_t broker_link_changes(void);
 /* For the thread that waits: tells that broker_link_fd is readable, so that the
  * next broker_link_turn reads it.  Needs no lock. */

@@ -163,6 +163,34 @@ static void a_death_is_known_after_the_broker_has_died(void **state)
 	close(fd);
 }
 
+/* The thread that waits makes a new epoll set when the number changes. */
+static void an_answer_is_no_change_of_the_descriptor(void **state)
+{
+	int fd = broker_link_socket(-1, -1, PATIENCE_NS);
+	struct pollfd p = {broker_link_fd(), POLLIN, 0};
+	struct client other; /* tells the broker's process id */
+	uint32_t changes = broker_link_changes();
+	const void *page;
+	pid_t broker;
+
+	assert_true(fd >= 0);
+	open_or_fail(&other);
+	broker = broker_of(&other);
+	while (!broker_link_page_of(steer_qpn(other.class, 1), &page)) {
+		poll(&p, 1, 5);
+		broker_link_turn(NULL, 0);
+	}
+	assert_non_null(page);
+	assert_int_equal(broker_link_changes(), changes);
+	client_close(&other);
+	end_broker(broker);
+	broker_link_woken();
+	broker_link_turn(NULL, 0);
+	assert_int_not_equal(broker_link_changes(), changes);
+	broker_link_close();
+	close(fd);
+}
+
 /* The engine gets the answer about a peer by LID at once: the broker does not
  * know that peer. */
 static void a_peer_by_lid_is_not_asked_about(void **state)
@@ -272,6 +300,7 @@ int main(void)
 		cmocka_unit_test(a_question_without_room_is_asked_later),
 		cmocka_unit_test(a_refusal_ends_the_questions_about_ports),
 		cmocka_unit_test(a_death_is_known_after_the_broker_has_died),
+		cmocka_unit_test(an_answer_is_no_change_of_the_descriptor),
 		cmocka_unit_test(
 			an_ended_connection_answers_for_no_other_queue_pair),
 	};
