@@ -79,18 +79,56 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	free(oldest);
 }
 
-struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
-			    int status)
+static struct r_event *begin_event(struct r_event *e, struct r_id *id,
+				   enum rdma_cm_event_type type, int status)
 {
-	struct r_event *e = calloc(1, sizeof(*e));
-
-	if (!e)
-		return NULL;
 	list_init(&e->link);
 	e->base.id = &id->base;
 	e->base.event = type;
 	e->base.status = status;
 	return e;
+}
+
+struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
+			    int status)
+{
+	struct r_event *e = calloc(1, sizeof(*e));
+
+	return e ? begin_event(e, id, type, status) : NULL;
+}
+
+struct r_event *r_event_sure(struct r_id *id, enum rdma_cm_event_type type,
+			     int status)
+{
+	struct r_event *e = r_event_new(id, type, status);
+	char text[R_ADDR_TEXT];
+
+	if (e)
+		return e;
+	if (id->state.uses_kept) {
+		r_say("rdma_cm: the event %s of the id with the peer %s is "
+		      "lost, since no memory is left, and the program has not "
+		      "acknowledged an earlier event; free memory, or raise "
+		      "ulimit -v and -d",
+		      rdma_event_str(type),
+		      r_addr_text(&id->base.route.addr.dst_addr, text));
+		return NULL;
+	}
+	id->state.uses_kept = true;
+	memset(&id->kept, 0, sizeof(id->kept));
+	return begin_event(&id->kept, id, type, status);
+}
+
+void r_event_free(struct r_event *e)
+{
+	struct r_id *id = r_id(e->base.id);
+
+	/* A connection request is never the kept event, so its id, which may
+	 * not exist any more, is not read. */
+	if (e == &id->kept)
+		id->state.uses_kept = false;
+	else
+		free(e);
 }
 
 /* Under r_lock: the tokens that r_hold_tokens has held back. */
@@ -177,7 +215,7 @@ void r_forget_join(const struct r_id *id, const struct r_multicast *m)
 			continue;
 		list_remove(n);
 		r_take_back_token(c);
-		free(r_event_of(n));
+		r_event_free(r_event_of(n));
 	}
 }
 
@@ -191,9 +229,9 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 	}
 	r_take();
 	list_remove(&e->link);
+	r_event_free(e);
 	pthread_cond_broadcast(&r_changed);
 	r_give();
-	free(e);
 	return 0;
 }
 

@@ -118,10 +118,10 @@ void r_ib_joined(struct r_id *id, uint32_t number, const struct cmproto *answer)
 {
 	struct r_multicast *m = find_group(id, number);
 	int err = check_answer(id, answer);
-	struct r_event *e = m ? r_event_new(id,
-					    err ? RDMA_CM_EVENT_MULTICAST_ERROR
-						: RDMA_CM_EVENT_MULTICAST_JOIN,
-					    status_of(err))
+	struct r_event *e = m ? r_event_sure(id,
+					     err ? RDMA_CM_EVENT_MULTICAST_ERROR
+						 : RDMA_CM_EVENT_MULTICAST_JOIN,
+					     status_of(err))
 			      : NULL;
 
 	if (m && err)
@@ -154,7 +154,7 @@ bool r_ib_lost(struct r_id *id, uint32_t number)
 	      "subnet manager has started again; leave the group and join it "
 	      "again (rdma_leave_multicast, rdma_join_multicast)",
 	      text);
-	e = r_event_new(id, RDMA_CM_EVENT_MULTICAST_ERROR, -ENETRESET);
+	e = r_event_sure(id, RDMA_CM_EVENT_MULTICAST_ERROR, -ENETRESET);
 	if (!e)
 		return true;
 	e->base.param.ud.private_data = m->context;

@@ -234,10 +234,10 @@ static int status_of(int err)
 void r_ib_routed(struct r_id *id, const struct cmproto *m)
 {
 	int err = m->err || is_valid_path(&m->path) ? m->err : -EPROTO;
-	struct r_event *e = r_event_new(id,
-					err ? RDMA_CM_EVENT_ROUTE_ERROR
-					    : RDMA_CM_EVENT_ROUTE_RESOLVED,
-					status_of(err));
+	struct r_event *e = r_event_sure(id,
+					 err ? RDMA_CM_EVENT_ROUTE_ERROR
+					     : RDMA_CM_EVENT_ROUTE_RESOLVED,
+					 status_of(err));
 
 	if (err)
 		explain_error(id, err);

@@ -86,14 +86,15 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id,
 static void forget_event(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
+	bool is_request = e->base.event == RDMA_CM_EVENT_CONNECT_REQUEST;
 
-	if (e->base.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
-		r_channel_move(id, NULL);
-		r_iw_forget(id);
-		r_release(id);
-		free(id);
-	}
-	free(e);
+	r_event_free(e);
+	if (!is_request)
+		return;
+	r_channel_move(id, NULL);
+	r_iw_forget(id);
+	r_release(id);
+	free(id);
 }
 
 void r_channel_move(struct r_id *id, struct r_channel *to)
@@ -167,10 +168,10 @@ void r_set_bound(struct r_id *id, const struct sockaddr *addr, uint16_t port)
 
 void r_id_resolved(struct r_id *id, int err)
 {
-	struct r_event *e = r_event_new(id,
-					err ? RDMA_CM_EVENT_ADDR_ERROR
-					    : RDMA_CM_EVENT_ADDR_RESOLVED,
-					err);
+	struct r_event *e = r_event_sure(id,
+					 err ? RDMA_CM_EVENT_ADDR_ERROR
+					     : RDMA_CM_EVENT_ADDR_RESOLVED,
+					 err);
 
 	id->state.has_destination = id->state.wants_route = !err;
 	if (e)
@@ -429,8 +430,8 @@ static void post_end(struct r_id *id, enum rdma_cm_event_type type, int status)
 
 	if (id->state.is_disconnected || withdraw_id(id))
 		return;
-	e = id->state.is_up ? r_event_new(id, RDMA_CM_EVENT_DISCONNECTED, 0)
-			    : r_event_new(id, type, status);
+	e = id->state.is_up ? r_event_sure(id, RDMA_CM_EVENT_DISCONNECTED, 0)
+			    : r_event_sure(id, type, status);
 	if (e)
 		r_post(e);
 }
@@ -440,7 +441,7 @@ void r_post_removed(struct r_id *id)
 	struct r_event *e = NULL;
 
 	if (!withdraw_id(id))
-		e = r_event_new(id, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
+		e = r_event_sure(id, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 	if (e)
 		r_post(e);
 }
@@ -484,7 +485,7 @@ void r_id_message(struct r_id *id, const struct cmproto *m)
 	if (m->event == CMPROTO_RESPONSE)
 		id->remote = *m;
 	explain_end(id, m);
-	e = r_event_new(id, types[m->event], m->status);
+	e = r_event_sure(id, types[m->event], m->status);
 	if (!e)
 		return;
 	e->message = *m;

@@ -42,7 +42,8 @@ bool r_iw_post(struct r_id *id, struct rdma_cm_id *listener,
 	       enum rdma_cm_event_type type, int status,
 	       const struct mpa_frame *f)
 {
-	struct r_event *e = r_event_new(id, type, status);
+	struct r_event *e = listener ? r_event_new(id, type, status)
+				     : r_event_sure(id, type, status);
 	size_t bytes = f ? f->private_bytes : 0;
 	struct rdma_conn_param *p;
 	char text[R_ADDR_TEXT];

@@ -107,6 +107,7 @@ struct r_state {
 	bool is_withdrawn;
 	/* r_ib_find_peer has not ended yet; ADDR_RESOLVED waits for it. */
 	bool is_resolving;
+	bool uses_kept; /* r_id.kept is in use */
 	/* The failure of r_bind_later or r_ib_find_peer, as -errno; if both
 	 * have failed, the later failure; 0: none. */
 	int resolve_err;
@@ -178,6 +179,9 @@ struct r_id {
 	 * acknowledged, oldest first.  A connection request is in the list of
 	 * its listener. */
 	struct list taken;
+	/* The event of r_event_sure when no memory is left; state.uses_kept:
+	 * r_event_sure has returned it, and r_event_free was not called. */
+	struct r_event kept;
 	struct r_path path;
 	/* The peer's REQ, SIDR_REQ or REP.  iWARP: only the depths of the
 	 * peer's request, in remote.qp, are set. */
@@ -377,11 +381,19 @@ void r_link(struct r_id *id, uint32_t handle);
 /* ---- channel.c ---- */
 
 /* Returns a new event of the id, which the caller passes to r_post or frees by
- * free(3).  status: 0, -errno, the reason of the peer's REJ, the status of its
- * SIDR_REP, or the program's number (rdma_write_cm_event).  Returns NULL and
- * errno if no memory is left. */
+ * r_event_free.  status: 0, -errno, the reason of the peer's REJ, the status of
+ * its SIDR_REP, or the program's number (rdma_write_cm_event).  Returns NULL
+ * and errno if no memory is left. */
 struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
 			    int status);
+/* Under r_lock: as r_event_new, for an event whose loss no caller could report,
+ * and not for a connection request.  If no memory is left, returns the event
+ * r_id.kept; NULL, after a message, if r_id.kept is in use. */
+struct r_event *r_event_sure(struct r_id *id, enum rdma_cm_event_type type,
+			     int status);
+/* Under r_lock: frees an event that is in no list.  The event's id must exist,
+ * unless the event is a connection request. */
+void r_event_free(struct r_event *e);
 /* Under r_lock: posts the event to the channel of its listener
  * (base.listen_id), or of its id if it has no listener.  The channel then owns
  * the event. */

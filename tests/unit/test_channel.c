@@ -16,6 +16,20 @@
 
 #include "rdmacm/object.h"
 
+static bool has_no_memory; /* calloc fails */
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+/* The linker directs the tested code's calls of calloc to this function. */
+void *__wrap_calloc(size_t count, size_t size)
+{
+	if (!has_no_memory)
+		return __real_calloc(count, size);
+	errno = ENOMEM;
+	return NULL;
+}
+
 static struct r_channel channels[2];
 
 static void open_channels(void)
@@ -83,6 +97,42 @@ static void tokens_that_were_held_are_put_at_the_end(void **state)
 	r_give();
 	assert_int_equal(count_tokens(0), 3);
 	assert_int_equal(count_tokens(1), 2);
+	close_channels(one, two);
+}
+
+/* Without memory, each id has one event that the program has not acknowledged.
+ */
+static void an_event_without_memory_is_not_lost(void **state)
+{
+	struct r_id *one, *two;
+
+	open_channels();
+	one = id_at(0);
+	two = id_at(0);
+	for (int i = 0; i < 2; i++) {
+		struct rdma_cm_event *e;
+
+		has_no_memory = true;
+		r_take();
+		r_post_lost(one);
+		r_post_lost(one);
+		r_give();
+		has_no_memory = false;
+		assert_int_equal(rdma_get_cm_event(&channels[0].base, &e), 0);
+		assert_ptr_equal(e->id, &one->base);
+		assert_int_equal(e->event, RDMA_CM_EVENT_UNREACHABLE);
+		assert_int_equal(e->status, -ECONNRESET);
+		assert_int_equal(count_tokens(0), 0);
+		assert_int_equal(rdma_ack_cm_event(e), 0);
+	}
+	/* one event that the program does not take, and one of malloc */
+	has_no_memory = true;
+	r_take();
+	r_post_lost(one);
+	has_no_memory = false;
+	r_post_lost(one);
+	r_give();
+	assert_int_equal(count_tokens(0), 2);
 	close_channels(one, two);
 }
 
@@ -234,6 +284,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tokens_that_were_held_are_put_at_the_end),
+		cmocka_unit_test(an_event_without_memory_is_not_lost),
 		cmocka_unit_test(a_held_token_is_taken_back),
 		cmocka_unit_test(a_child_of_fork_puts_its_tokens),
 		cmocka_unit_test(an_acknowledgement_in_time_is_silent),
