@@ -113,6 +113,22 @@ static void say_missing(const struct netdev_scene *scene, const char *named)
 			named);
 }
 
+/* The user has named no interfaces: says so if some interfaces that become
+ * devices are left out. */
+static void say_left_out(const struct netdev_scene *scene)
+{
+	int len;
+
+	if (device_count == DEVICE_MAX &&
+	    netdev_missing(scene, "roce", devices, device_count, &len))
+		log_say(LOG_DEVICE_NAMED, 0,
+			"this machine has more than 8 interfaces for RDMA "
+			"devices, and a process has at most 8 devices, so the "
+			"interfaces after %s become none; name up to 8 in "
+			"ADVERB_DEVICES",
+			devices[DEVICE_MAX - 1].netdev);
+}
+
 static void find_adapter(void)
 {
 	device_count = ib_find(devices, FABRIC_PATIENCE_MS) ? 0 : 1;
@@ -135,6 +151,8 @@ static void find_interfaces(void)
 	device_count = netdev_choose(&scene, named, devices);
 	if (named)
 		say_missing(&scene, named);
+	else
+		say_left_out(&scene);
 	netlink_free(&scene);
 }
 

@@ -4,6 +4,7 @@
 #include "rdmacm/explain.h"
 #include "rdmacm/object.h"
 
+#include "device/device.h"
 #include "verbs/iwarp.h"
 #include "verbs/release.h"
 
@@ -13,8 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEVICES 8 /* further devices are not used */
-#define PORT	1 /* the only port of devices that are not of a fabric */
+#define PORT 1 /* the only port of devices that are not of a fabric */
 
 /* Covers devices, count and owner while a thread opens the devices.  A reader
  * of devices or count has called r_devices before, and does not take this lock.
@@ -22,7 +22,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Covers r_device.pd of each device. */
 static pthread_mutex_t pd_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct r_device devices[DEVICES];
+static struct r_device devices[DEVICE_MAX];
 static int count;
 /* The process that opened the devices.  A forked child opens the devices again.
  */
@@ -93,7 +93,7 @@ static void open_all(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
-	for (int i = 0; list && list[i] && count < DEVICES; i++)
+	for (int i = 0; list && list[i] && count < DEVICE_MAX; i++)
 		if (open_device(&devices[count], list[i]))
 			count++;
 	if (list)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* device/netif: the MAC of an address, on a machine whose interfaces the test
- * describes. */
-#include "test.h"
+/* device/netif: the MAC of an address, and the devices that are left out, on a
+ * machine whose interfaces the test describes. */
+#include "said_by.h"
 
 #include <string.h>
 
@@ -27,20 +27,67 @@ static struct netdev_addr addrs[] = {
 	{ETH1, V4(2)},
 };
 
+/* What netlink_read finds. */
+static struct netdev_scene present = {links, addrs, TEST_COUNT(links),
+				      TEST_COUNT(addrs)};
+
 int __wrap_netlink_read(struct netdev_scene *scene, bool with_routes);
 void __wrap_netlink_free(struct netdev_scene *scene);
 
 int __wrap_netlink_read(struct netdev_scene *scene, bool with_routes)
 {
 	(void)with_routes;
-	*scene = (struct netdev_scene){links, addrs, TEST_COUNT(links),
-				       TEST_COUNT(addrs)};
+	*scene = present;
 	return 0;
 }
 
 void __wrap_netlink_free(struct netdev_scene *scene)
 {
 	(void)scene;
+}
+
+/* Makes the devices of a machine that has this many interfaces with default
+ * routes.  Exits unless there are 8 devices. */
+static void list_devices(uint32_t count)
+{
+	static struct netdev_link many[9];
+	static struct netdev_addr their[9];
+	const struct device *all;
+
+	for (uint8_t i = 0; i < count; i++) {
+		many[i] = (struct netdev_link){.ifindex = i + 2u,
+					       .mtu = 1500,
+					       .mac = {2, [5] = i},
+					       .is_up = true,
+					       .has_carrier = true,
+					       .is_routed = true};
+		snprintf(many[i].name, sizeof(many[i].name), "eth%u", i);
+		their[i] = (struct netdev_addr){i + 2u, V4(i)};
+	}
+	present = (struct netdev_scene){many, their, count, count};
+	unsetenv("ADVERB_DEVICES");
+	if (device_list(&all) != 8)
+		_exit(1);
+}
+
+static void list_eight(void)
+{
+	list_devices(8);
+}
+
+static void list_nine(void)
+{
+	list_devices(9);
+}
+
+static void interfaces_that_are_left_out_are_told(void **state)
+{
+	char text[1024];
+
+	said_by(list_eight, text, sizeof(text));
+	assert_string_equal(text, "");
+	said_by(list_nine, text, sizeof(text));
+	assert_non_null(strstr(text, "the interfaces after eth7 become none"));
 }
 
 /* The RoCE device of lo has the addresses of eth0 and eth1 in its GID table,
@@ -67,7 +114,9 @@ static void an_address_has_the_mac_of_its_own_interface(void **state)
 
 int main(void)
 {
+	/* the devices of this process are found by the last test */
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(interfaces_that_are_left_out_are_told),
 		cmocka_unit_test(an_address_has_the_mac_of_its_own_interface),
 	};
 
