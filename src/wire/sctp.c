@@ -290,14 +290,18 @@ static void forget_all_bound(void)
 		free(CONTAINER_OF(n, struct bound, link));
 }
 
-/* Notes that fd is bound to `at` and waits for sctp_listen or sctp_connect.  If
- * memory is short, a later bind to this UDP port fails. */
+/* Notes that fd is bound to `at`, with this port of SCTP, and waits for
+ * sctp_listen or sctp_connect.  A socket with a UDP port of its own is not
+ * noted, since the kernel knows the port.  If memory is short, a later bind to
+ * the UDP port of all services fails, and one directly over IP may get the same
+ * port. */
 static void note_bound(int fd, const struct sockaddr_in6 *at, in_port_t port)
 {
 	struct bound *b = NULL;
 
 	forget_bound(fd);
-	if (sctp_conn_all.options.udp_port && at->sin6_port)
+	if (sctp_conn_all.options.is_raw ||
+	    (sctp_conn_all.options.udp_port && at->sin6_port))
 		b = calloc(1, sizeof(*b));
 	if (!b)
 		return;
@@ -489,10 +493,10 @@ static int share_socket(int of, ino_t file)
 	return -EADDRINUSE;
 }
 
-/* Opens a socket.  If a listener or a connection uses a socket at this address,
- * or a socket there is only bound, shares that socket instead.  Returns a
- * descriptor; -EADDRINUSE: a bound socket or a listener there has this port of
- * SCTP; or another -errno. */
+/* Opens a socket.  If a listener or a connection uses a socket at this address
+ * of UDP, or a socket there is only bound, shares that socket instead.  Returns
+ * a descriptor; -EADDRINUSE: a bound socket or a listener there has this port
+ * of SCTP; or another -errno. */
 static int open_socket(struct sockaddr_in6 *carrier, in_port_t port,
 		       bool is_v6_only)
 {
@@ -505,16 +509,19 @@ static int open_socket(struct sockaddr_in6 *carrier, in_port_t port,
 		return -EADDRINUSE;
 	if (s)
 		return share_socket(s->fd, 0);
-	if (b)
+	if (b && carrier->sin6_port)
 		return share_socket(b->fd, b->file);
 	return sctp_path_open(carrier, is_v6_only,
 			      sctp_conn_all.options.is_raw);
 }
 
-/* Returns whether a connection or a listener of this process has the port, at
- * any address: libusrsctp gives a port to one socket. */
+/* Returns whether a connection, a listener or a bound socket of this process
+ * has the port, at any address: libusrsctp gives a port to one socket. */
 static bool has_owner(in_port_t port)
 {
+	list_for_each (n, &bounds)
+		if (CONTAINER_OF(n, struct bound, link)->port == port)
+			return true;
 	list_for_each (n, &sctp_conn_all.conns)
 		if (CONTAINER_OF(n, struct sctp_conn, link)->port == port)
 			return true;
@@ -542,18 +549,18 @@ static in_port_t choose_port(void)
 int sctp_bind(struct sockaddr_in6 *at, bool is_v6_only)
 {
 	struct sockaddr_in6 carrier = carrier_of(at);
-	in_port_t chosen = 0;
+	in_port_t port = at->sin6_port;
 	int fd;
 
 	pthread_mutex_lock(&lock);
-	fd = fd_identity_note(open_socket(&carrier, at->sin6_port, is_v6_only));
-	if (fd >= 0 && at->sin6_port)
-		note_bound(fd, &carrier, at->sin6_port);
-	else if (fd >= 0 && sctp_conn_all.options.is_raw)
-		chosen = choose_port();
+	fd = fd_identity_note(open_socket(&carrier, port, is_v6_only));
+	if (fd >= 0 && !port && sctp_conn_all.options.is_raw)
+		port = choose_port();
+	if (fd >= 0 && port)
+		note_bound(fd, &carrier, port);
 	pthread_mutex_unlock(&lock);
-	if (fd >= 0 && !at->sin6_port)
-		at->sin6_port = chosen ? chosen : carrier.sin6_port;
+	if (fd >= 0)
+		at->sin6_port = port ? port : carrier.sin6_port;
 	return fd;
 }
 

@@ -340,13 +340,15 @@ static int bind_two_services(void)
 	return 0;
 }
 
-/* Listens in a child of fork directly over IP, where adverb chooses the ports.
- * Returns the number of the first failed step, or 0; or NO_NAMESPACE. */
+/* In a child of fork directly over IP, where adverb chooses the ports: binds
+ * two sockets, and then listens at both. Returns the number of the first failed
+ * step, or 0; or NO_NAMESPACE. */
 static int listen_at_chosen_ports(void)
 {
 	struct sctp_options o = {.is_raw = true};
-	struct sockaddr_in6 at[2];
+	struct sockaddr_in6 at[2], again;
 	const char *why;
+	int fd[2];
 
 	if (!own_network_enter())
 		return NO_NAMESPACE;
@@ -354,18 +356,20 @@ static int listen_at_chosen_ports(void)
 		return 1;
 	random_byte = 0xff; /* the last port */
 	for (int i = 0; i < 2; i++) {
-		int fd;
-
 		at[i] = loopback_address(0);
-		fd = sctp_bind(&at[i], false);
-		if (fd < 0)
+		fd[i] = sctp_bind(&at[i], false);
+		if (fd[i] < 0)
 			return 2;
-		if (sctp_listen(fd, &at[i], 8) < 0)
-			return 3;
 	}
+	again = at[1];
+	if (sctp_bind(&again, false) != -EADDRINUSE)
+		return 3;
+	for (int i = 0; i < 2; i++)
+		if (sctp_listen(fd[i], &at[i], 8) < 0)
+			return 4;
 	if (ntohs(at[0].sin6_port) != 0xffff)
-		return 4;
-	return ntohs(at[1].sin6_port) == 0xc000 ? 0 : 5;
+		return 5;
+	return ntohs(at[1].sin6_port) == 0xc000 ? 0 : 6;
 }
 
 static void expect_in_child(int (*calls)(void))
