@@ -16,8 +16,8 @@
  */
 struct udp_dgram {
 	struct inaddr from, to;
-	/* The interface of a received datagram, or the interface to send by,
-	 * which link-local addresses and groups need; 0: any. */
+	/* The interface by which the datagram has come or is to be sent; 0:
+	 * any.  Link-local addresses and groups need an interface. */
 	uint32_t ifindex;
 	const uint8_t *bytes;
 	size_t len;	/* bytes of all datagrams */

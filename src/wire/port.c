@@ -40,8 +40,8 @@ static void put_address(__be32 to[4], const uint8_t ip[16])
 
 /*
  * Fills *q with the request for the socket that would receive a datagram from
- * `to` to `from`: the kernel looks for the socket as for a datagram whose
- * source is idiag_src.
+ * `to` to `from`.  The kernel takes idiag_src as the source of that datagram,
+ * and idiag_dst as its destination.
  */
 static void make_question(struct port_question *q, const struct inaddr *from,
 			  const struct inaddr *to)

@@ -22,14 +22,15 @@
  * connection (RFC 5043 11.1), nor does a peer that has called a listener and
  * announces none within ten seconds.  If the owner shuts down or closes its
  * descriptor, the association ends as soon as the peer has acknowledged all
- * messages, or ten seconds after libusrsctp has taken the last one.  The
- * association also ends then if libusrsctp takes no message for ten seconds,
- * since the peer does not receive.
+ * messages, or ten seconds after libusrsctp has taken the last one.  If the
+ * peer does not receive then, so that libusrsctp takes no message for ten
+ * seconds, the association ends, too.
  *
- * A service has one port number, for SCTP and for UDP.  So processes of one
- * host share no socket.  If `udp_port` of the options is set, all services have
- * this UDP port instead.  A client may leave the choice of its port to
- * sctp_bind; the kernel then chooses the client's UDP port.
+ * A service has the same port number for SCTP and for UDP, and so a UDP socket
+ * of its own: processes of one host share no socket.  If `udp_port` of the
+ * options is set, all services have this UDP port instead.  A client may leave
+ * the choice of its port to sctp_bind; the kernel then chooses the client's UDP
+ * port.
  *
  * A child of fork has none of its parent's associations.  wire/sctp.c has one
  * lock, which the functions take themselves.  Only sctp_drain waits for peers.

@@ -18,8 +18,8 @@
 
 #include "util/list.h"
 
-/* A UDP or raw socket, which a service and the connections made to it share, or
- * which one client has. */
+/* A UDP or raw socket.  All listeners and connections of this process at the
+ * socket's address share it. */
 struct sctp_socket {
 	struct list link; /* in sctp_conn_all.sockets */
 	uint32_t key;	  /* in sctp_conn_all.objects and the epoll set; even */
@@ -69,10 +69,10 @@ bool sctp_path_send(const struct sctp_path *p, const void *packet, size_t n);
 ssize_t sctp_path_receive(struct sctp_socket *s, void *packet, size_t room,
 			  struct sctp_path *p);
 /*
- * Takes an ICMP error from the socket's error queue.  If the error is that of a
- * port without a socket, stores at most `room` bytes from the start of the
- * refused packet, and sets `socket` and `remote` of *p.  Returns the number of
- * bytes; 0 for another error; or -errno: -EAGAIN if there is no error.
+ * Takes an ICMP error from the socket's error queue.  If the error says that
+ * the peer's port has no socket, stores at most `room` bytes from the start of
+ * the refused packet, and sets `socket` and `remote` of *p.  Returns the number
+ * of bytes; 0 for another error; or -errno: -EAGAIN if there is no error.
  */
 ssize_t sctp_path_refused(struct sctp_socket *s, uint8_t *packet, size_t room,
 			  struct sctp_path *p);

@@ -293,7 +293,7 @@ uint16_t sport_find(const struct sports *s, const uint8_t ip[16],
 	STEP("a port is found");
 	if (!shared_load(&p->is_fresh))
 		shared_store(&p->is_fresh, 1);
-	/* Until is_fresh was set, another thread may have given the slot to
+	/* Before is_fresh was set, another thread may have given the slot to
 	 * another pair. */
 	return shared_load(&p->port) == port ? (uint16_t)port : 0;
 }

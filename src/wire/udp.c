@@ -329,8 +329,8 @@ static int read_some(struct udp_socket *u, unsigned most)
 
 	for (unsigned i = 0; i < most; i++) {
 		r->rx[i].msg_hdr.msg_namelen = sizeof(r->rx_heads[i].name);
-		/* In a message of a relay, control data can only be descriptors
-		 * that the sender wants this process to open. */
+		/* The control data of a relay's message could only be
+		 * descriptors, which this process does not want. */
 		r->rx[i].msg_hdr.msg_controllen =
 			u->is_relayed ? 0 : sizeof(r->rx_heads[i].control);
 	}

@@ -91,9 +91,10 @@ int udp_unbound(void);
 int udp_bind(uint16_t port);
 /* Initialises u with fd, which is a UDP socket from udp_bind, udp_unbound or a
  * broker, or the receiving end of a relay.  allowed: the offloads that u may
- * use.  one_port: all datagrams are sent from one port.  Takes ownership of fd,
- * which gets another number if it is that of a standard descriptor (u->fd).
- * Returns 0, or closes fd and returns -errno. */
+ * use.  one_port: all datagrams are sent from one port.  Takes ownership of fd.
+ * If fd is the number of a standard descriptor, the file gets another number.
+ * u->fd is the number of the file.  Returns 0, or closes fd and returns
+ * -errno. */
 int udp_init(struct udp_socket *u, int fd, struct udp_offload allowed,
 	     bool one_port);
 /* Closes all sockets and frees the buffers. */
