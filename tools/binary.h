@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * binary: the facts by which the dynamic loader treats a program file.
+ * binary: the facts about a program file that decide what the dynamic loader
+ * does.
  *
  * Reads enough of an ELF file (System V gABI, chapters 4 and 5) to say whether
  * LD_LIBRARY_PATH and LD_PRELOAD have an effect on the program.  Reads the name

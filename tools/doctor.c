@@ -340,8 +340,8 @@ static void say_down(enum doctor_word word, const struct device *d)
 
 	if (err == -ENODEV)
 		doctor_say(word, "device",
-			   "%s, but its interface %s is gone: start the "
-			   "programs again that use the device",
+			   "%s, but its interface %s is gone: restart the "
+			   "programs that use the device",
 			   d->name, d->netdev);
 	else if (err)
 		doctor_say(word, "device",
@@ -452,8 +452,8 @@ int doctor_main(int argc, char **argv)
 		fprintf(asked ? stdout : stderr,
 			"usage: adverb doctor\n\nPrints one line for each thing "
 			"that adverb needs from this machine.  The line\n"
-			"begins with ok; with slow, and says why; or with no, "
-			"and says what to do.\n"
+			"begins with ok, slow or no.  A line with slow says "
+			"why, a line with no says\nwhat to do.\n"
 			"The exit status is 1 if a line begins with no.\n\n"
 			"More: man adverb-doctor\n");
 		return asked ? 0 : 2;

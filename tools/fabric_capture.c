@@ -39,8 +39,8 @@ static void end_capture(struct fabric_capture *c, int err)
 {
 	fprintf(stderr,
 		"adverb: the capture %s ends, since its file takes no more: "
-		"%s; the fabric goes on; for a whole capture, start it with a "
-		"file of a file system with more room.\n",
+		"%s; the fabric goes on; for a whole capture, start the fabric "
+		"with a file on a file system that has more room.\n",
 		c->name, strerror(err));
 	fclose(c->file);
 	c->file = NULL;
@@ -109,7 +109,7 @@ void fabric_capture_close(struct fabric_capture *c)
 	if (c->file && fclose(c->file))
 		fprintf(stderr,
 			"adverb: the end of the capture %s is lost: %s; name a "
-			"file of a file system with more room.\n",
+			"file on a file system that has more room.\n",
 			c->name, strerror(errno));
 	c->file = NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connection management for programs on the hosts of a fabric: the part that
- * the broker has for programs that use no fabric.  Each host with such programs
+ * Connection management for programs on the hosts of a fabric.  For programs
+ * that use no fabric the broker does this work.  Each host with such programs
  * has a cmserver (broker/cmserver.h), whose addresses are GIDs, and an end at
  * each of its first FABRIC_PROTO_PORTS ports for the MADs of classes 7 (CM) and
  * 3 (SA).  The host stays until its last program has gone, its last

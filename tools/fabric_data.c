@@ -19,7 +19,8 @@ enum {
 	READS = 64,   /* messages of one socket in one turn */
 	REST = 1024,  /* the same, if the program has ended */
 	PACKETS = 64, /* packets of one ring in one turn */
-	/* looks in a row at an empty ring, while other rings have packets */
+	/* the most looks in a row at an empty ring, while other rings have
+	 * packets */
 	VAIN = 64,
 	/* Bytes of one socket in one turn, after which no message is read. */
 	READ_BYTES = 512 << 10,

@@ -102,9 +102,9 @@ void fabric_data_close(struct fabric_data *f, struct fabric_data_socket *d);
  * any.  The loop calls this before fabric_turn. */
 bool fabric_data_take(struct fabric_data *f);
 /* Gives the programs the packets and the changes that wait for them, watches
- * the sockets and the rings of those that may send again, sends packets that
- * ended programs have left, and closes the sockets of ended programs whose time
- * is over.  The loop calls this after fabric_turn. */
+ * the sockets and the rings of data ends that may send again, sends packets
+ * that ended programs have left, and closes the sockets of ended programs whose
+ * time is over.  The loop calls this after fabric_turn. */
 void fabric_data_turn(struct fabric_data *f, uint64_t now_ms);
 /* Returns when fabric_data_take and fabric_data_turn have to be called, in ms
  * of monotonic_ms: 0, which is at once, if packets of an ended program may be

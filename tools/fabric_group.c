@@ -22,20 +22,21 @@ enum phase {
 	PHASE_LEAVES, /* a leave has no answer yet */
 };
 
-/* A group, and how a port is a member: by port_gid and join_state of `record`.
- */
+/* A group that one port has joined or is to join: record.port_gid is the port,
+ * and record.join_state the kind of membership. */
 struct sa_group {
 	struct list link;    /* in fabric_groups.all */
 	struct list members; /* struct sa_group_member.link */
 	/* The membership: as the first program has asked for it, and after the
 	 * first answer to a join as the subnet administration has answered. */
 	struct sa_member record;
-	/* An IPoIB interface at the port leaves the group for the port, so
+	/* An IPoIB interface at the port ends the port's membership, so
 	 * begin_leave sends no MAD. */
 	bool is_shared;
 	bool is_in; /* the port is a member */
-	/* PHASE_JOINS: the port may lose the membership that the answer to the
-	 * open question gives it (fabric_group_lose). */
+	/* In PHASE_JOINS: the port may have lost the group since the open
+	 * question was sent (fabric_group_lose), so the answer to the question
+	 * may be out of date. */
 	bool is_stale;
 	enum phase phase;
 	const void *asker; /* the program that caused the open question; NULL:
@@ -204,7 +205,7 @@ static bool is_sound(const struct sa_member *r)
 		r->join_state == SA_JOIN_FULL_SENDER);
 }
 
-/* Returns the group that the port of r has joined in the way of r; NULL: there
+/* Returns the group with the GID, the port and the join state of r; NULL: there
  * is none, or r does not name a group. */
 static struct sa_group *find_group(const struct fabric_groups *all,
 				   const struct sa_member *r)

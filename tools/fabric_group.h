@@ -54,7 +54,7 @@ struct fabric_groups {
 	uint32_t group_count;  /* groups in all */
 };
 
-/* Returns the members of *r that a message tells a program (cmproto.h). */
+/* Returns the values of *r that a message tells a program (cmproto.h). */
 static inline struct cmproto_group fabric_group_write(const struct sa_member *r)
 {
 	return (struct cmproto_group){.qkey = r->qkey,
@@ -96,8 +96,8 @@ void fabric_group_lose(struct fabric_groups *all,
 		       bool (*is_lost)(const void *arg,
 				       const struct sa_member *r),
 		       const void *arg);
-/* Takes the answer, which may have any contents, to the question `id`; err is
- * 0, or -ETIMEDOUT if no answer has come; then mad is not read.  Returns false
+/* Takes the answer to the question `id`; the answer may have any contents.  err
+ * is 0; or -ETIMEDOUT: no answer has come, and mad is not read.  Returns false
  * if no group has asked this question. */
 bool fabric_group_take(struct fabric_groups *all, uint32_t id, int err,
 		       const uint8_t *mad, size_t bytes);

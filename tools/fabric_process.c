@@ -42,7 +42,7 @@ static bool is_gone(void)
 	return errno == ESRCH || errno == EINVAL || errno == ENOENT;
 }
 
-/* Is errno that of a missing descriptor or of missing memory? */
+/* Does errno say that no descriptor or no memory is left? */
 static bool is_short(void)
 {
 	return errno == EMFILE || errno == ENFILE || errno == ENOMEM;

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 
 /* Does the process run as this process's user?  False also if the kernel does
- * not tell.  Only such programs are trusted, since the user's other programs
- * read the values that a program sets. */
+ * not tell.  Only programs of this user are trusted, since the user's other
+ * programs read the values that a program sets. */
 bool fabric_process_is_own(int connection);
 /* Returns the pid of the process; 0: the process is in a PID namespace that
  * this process does not see, or the kernel does not tell. */

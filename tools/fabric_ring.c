@@ -50,7 +50,7 @@ static bool has_quota(const struct list *all, int pid)
 	       its < (pid ? FABRIC_RING_EACH : FABRIC_RING_UNSEEN);
 }
 
-/* May there be rings with this eventfd?  Returns 0 or -errno, as
+/* Checks whether rings may be made with this eventfd.  Returns 0 or -errno, as
  * fabric_ring_open does. */
 static int judge_request(const struct fabric_ring *r, const struct list *all,
 			 int pid, int room_fd)

@@ -113,10 +113,10 @@ static int refuse_file(const char *path)
 }
 
 /* Removes the socket of a fabric that was killed, which refuses connections.
- * Returns 0, also if the path cannot be connected to for another reason, which
- * bind_path then meets; -EEXIST: a fabric serves the path; -ETIMEDOUT: a
- * program listens there, and does not answer; -EPERM: another user's program
- * listens there. */
+ * Returns 0, also if the connection fails for another reason: bind_path then
+ * finds out whether the path can be used; -EEXIST: a fabric serves the path;
+ * -ETIMEDOUT: a program listens there, and does not answer; -EPERM: another
+ * user's program listens there. */
 static int clear_path(const char *path)
 {
 	int other = fabric_client_connect(path, FABRIC_SOCKET_PATIENCE_MS);

@@ -254,10 +254,10 @@ static int lock_folder(int fd, int operation)
 	return err;
 }
 
-/* Takes the root's lock.  If another process has the lock, says so and waits:
- * the process may be any that may read the root, not only another run.  Some
- * network file systems have no locks, or none for folders: then the user has to
- * see to it that no other run goes on. */
+/* Takes the root's lock.  If another process has the lock, says so and waits.
+ * Any process that may read the root can have the lock, not only another run.
+ * Some network file systems have no locks, or none for folders: then the user
+ * has to see to it that no other run goes on. */
 static void lock_root(const struct image *im)
 {
 	int err = lock_folder(im->fd, LOCK_EX | LOCK_NB);
@@ -550,7 +550,7 @@ static int write_list(const struct image *im, bool all)
 		if (all || e->kept)
 			write_line(f, &e->now, e);
 	}
-	/* a list that lacks files would leave them at the next uninstall */
+	/* the next uninstall would leave the files that the list lacks */
 	err = ferror(f);
 	if (fclose(f) || err) {
 		free(text);

@@ -65,8 +65,8 @@ bool image_contains(const struct image *im, const char *path, const char *word);
 /* Is the file at @path in the list, with the contents of one of its two
  * versions? */
 bool image_is_ours(const struct image *im, const char *path);
-/* Is there a file at @path that is not image_is_ours?  If so, says that on
- * stderr. */
+/* Is there a file at @path for which image_is_ours returns false?  If so, says
+ * that on stderr. */
 bool image_is_taken(const struct image *im, const char *path);
 /* Notes that image_put will copy the machine's file @from to @path, or, if
  * @from is NULL, that image_put_text will write @text to @path. */

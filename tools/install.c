@@ -337,9 +337,10 @@ static int refresh_cache(const struct image *im)
 		return 0;
 	if (err)
 		fprintf(stderr,
-			"adverb: ldconfig cannot be run in /usr/sbin or /sbin "
-			"(%s), so programs do not find adverb yet; run ldconfig "
-			"-r %s as root, of a system that has it.\n",
+			"adverb: neither /usr/sbin/ldconfig nor /sbin/ldconfig "
+			"can be run (%s), so programs do not find adverb yet; "
+			"run ldconfig -r %s as root on a system that has "
+			"ldconfig.\n",
 			strerror(err), root);
 	else
 		fprintf(stderr,
@@ -351,9 +352,9 @@ static int refresh_cache(const struct image *im)
 }
 
 /* Calls what(), which puts or announces a text, for each text in the order of
- * putting.  Returns 0, or what the first failed call has returned.  A file that
- * names a library or a program is put after the named file, and removed before
- * it. */
+ * putting.  Returns 0, or the result of the first call that has failed.  A file
+ * that names a library or a program is put after the named file, and removed
+ * before it. */
 static int for_texts(struct image *im, const struct plan *p,
 		     int (*what)(struct image *im, const char *text,
 				 const char *path))

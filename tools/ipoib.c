@@ -16,8 +16,8 @@ struct host_choice {
 	const char *fabric, *host; /* the values; NULL: not given */
 };
 
-/* Takes --fabric and --host, as `adverb run` has them, out of the arguments.
- * Returns how many arguments are left. */
+/* Removes --fabric and --host, which `adverb run` has, too, from the arguments,
+ * and stores their values in *choice.  Returns how many arguments are left. */
 static int take_choice(int argc, char **argv, struct host_choice *choice)
 {
 	int left = 0;

@@ -205,10 +205,10 @@ static void cm_deaf(void *ctx, int err)
 	if (!l->is_deaf)
 		fprintf(stderr,
 			"adverb: %s: neighbours cannot connect to the "
-			"interface, since the fabric refuses its listener: "
-			"%s; until the fabric accepts the listener, which is "
-			"tried each second, neighbours send shorter packets; "
-			"end other programs of rdma_cm on this host.\n",
+			"interface, and send it shorter packets, since the "
+			"fabric refuses the interface's listener: %s; adverb "
+			"ipoib asks for the listener again each second; end "
+			"other programs of rdma_cm on this host.\n",
 			l->tap.name, err ? strerror(-err) : "without a reason");
 	l->is_deaf = true;
 }
@@ -230,7 +230,8 @@ static void serve_cm(struct loop *l)
 			    "connected mode, so adverb ipoib ends");
 }
 
-/* Receives by connections, and ends those that have failed. */
+/* Receives the packets of the connections, and ends the connections that have
+ * failed. */
 static void serve_connections(struct loop *l, uint64_t now_ms)
 {
 	uint32_t id;
@@ -242,7 +243,7 @@ static void serve_connections(struct loop *l, uint64_t now_ms)
 		lose_connection(l, id);
 }
 
-/* Waits for room for messages to the fabric only while some are kept. */
+/* Watches the socket to the fabric for room only while messages are kept. */
 static void watch_cm(struct loop *l)
 {
 	bool writes = ipoib_cm_flush(&l->cm);
@@ -498,7 +499,8 @@ static void look_around(struct loop *l, uint64_t now_ms)
 	}
 	if (!l->looks && now_ms < l->look_ms)
 		return;
-	/* groups that cannot be read now are not left */
+	/* if the kernel's groups cannot be read now, the interface leaves no
+	 * group */
 	if (ipoib_tap_joined(&l->tap, &joined))
 		ipoib_joined(l->m, &joined, now_ms);
 	l->looks = false;

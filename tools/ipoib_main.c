@@ -44,7 +44,7 @@ static void print_help(FILE *out)
 		"  --port N            the port of the host (default: the first one with a link)\n"
 		"  --mode MODE         datagram (the default), or connected: "
 		"packets up to 64 KiB\n"
-		"  --mtu BYTES         the MTU of IP, at most\n"
+		"  --mtu BYTES         the upper limit of the MTU of IP\n"
 		"  --background        return when the interface is up\n"
 		"  --fabric[=SOCKET], --host NAME\n"
 		"                      which host, as in adverb run\n"

@@ -10,7 +10,8 @@
 #include "util/random.h"
 
 enum {
-	AT_PACKET = 16, /* in a place: IPOIB_HEADROOM, rounded up */
+	/* The offset of a packet in its place: IPOIB_HEADROOM, rounded up. */
+	AT_PACKET = 16,
 	PLACE_BYTES = (AT_PACKET + IPOIB_STREAM_MAX + 15) & ~15,
 	BATCH = 32,
 	MTU_MAX = 5,
@@ -135,8 +136,8 @@ static struct ipoib_rc_link *new_link(struct ipoib_rc *r, uint32_t id)
 	return l;
 }
 
-/* Brings the queue pair to RTR, with the attributes in *a of the path and the
- * peer, and to RTS. */
+/* Brings the queue pair to RTR and then to RTS.  *a has the attributes of the
+ * path and of the peer. */
 static bool open_link(struct ipoib_rc *r, struct ipoib_rc_link *l,
 		      struct ibv_qp_attr *a)
 {
@@ -297,10 +298,10 @@ static void destroy_link(struct ipoib_rc *r, struct ipoib_rc_link *l)
 
 /* May the receive CQ still have a completion of this ended connection?  If the
  * queue pair were destroyed, the receive of this completion would be lost.  The
- * CQ has none if the connection is among the first `ended` that have ended,
- * since the CQ was found empty after these.  The CQ has none either if
- * IPOIB_RC_RECEIVES completions, as many as there are receives, were taken
- * since the connection's end. */
+ * CQ has none if the connection was among the first `ended` connections to end,
+ * since the CQ was found empty after these connections had ended.  The CQ has
+ * none either if IPOIB_RC_RECEIVES completions, as many as there are receives,
+ * were taken since the connection's end. */
 static bool is_in_use(const struct ipoib_rc *r, const struct ipoib_rc_link *l,
 		      uint32_t ended)
 {

@@ -39,8 +39,8 @@ bool ipoib_tap_parse(const char *text, struct ipoib_tap_address *a)
 static void say_no_device(const char *name, int err)
 {
 	static const char todo[] =
-		"start it in a network namespace of its own by `adverb run "
-		"--private --fabric -- adverb ipoib`, or as root";
+		"start adverb ipoib in a network namespace of its own (`adverb "
+		"run --private --fabric -- adverb ipoib`), or as root";
 
 	if (err == EPERM)
 		fprintf(stderr,

@@ -31,7 +31,7 @@ const char launch_help[] =
 	"  --no-shim        do not show /sys/class/infiniband and "
 	"/dev/infiniband, and do\n"
 	"                   not answer `rdma link`\n"
-	"  --shim           say why, if the program cannot be shown these\n"
+	"  --shim           say why if the program does not see these folders\n"
 	"  --explain, --no-explain\n"
 	"                   write, or do not write, one sentence on stderr for "
 	"each\n"
@@ -398,7 +398,7 @@ int launch_check(struct launch *l, const char *program)
 		return refuse_program(
 			path, "built for another processor or word size "
 			      "than adverb's libraries; use a build for "
-			      "this one");
+			      "this machine");
 	l->preload |= l->facts.rpath;
 	withdraw_shim(l, path);
 	return has_unfit_name(l) || is_incomplete(l) ? 126 : 0;

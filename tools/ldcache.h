@@ -20,8 +20,8 @@ bool ldcache_read(const char *cache, const char *library, char *path);
 
 /* Finds @library in LD_LIBRARY_PATH, then by @cache, then in the loader's
  * default folders.  A folder of LD_LIBRARY_PATH whose name contains $ORIGIN or
- * the like is searched only together with the default folders.  True: the
- * library's path is in @path of PATH_MAX bytes. */
+ * the like is searched only in the last of these steps.  True: the library's
+ * path is in @path of PATH_MAX bytes. */
 bool ldcache_find(const char *cache, const char *library, char *path);
 
 #endif

@@ -434,7 +434,7 @@ static bool is_absent(const struct sockaddr *at, socklen_t bytes)
 }
 
 /* If no interface that is up has the server's address, says so on stderr, and
- * how the user gets one that works: the tools do not say that. */
+ * says how the user gets an address that works.  The tools do not say this. */
 static void check_address(const struct pair *p)
 {
 	struct sockaddr_in four = {.sin_family = AF_INET};

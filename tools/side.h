@@ -2,7 +2,7 @@
 /*
  * side: one of the two processes of `adverb pair`.
  *
- * A side is started once.  Each line of the side's output is printed behind the
+ * A side is started once.  Each line of the side's output is printed after the
  * side's name; a line of SIDE_LINE_MAX bytes or more is cut into several.
  * side_fini kills the side's whole process group.  Owner: pair.c.
  * Single-threaded; no lock.
