@@ -14,11 +14,11 @@
  *
  * A data end may have rings.  Once its program has said that it uses them, the
  * packets are in the rings, and the messages on the socket only wake the
- * reader, tell news, or report refused packets.  A ring in which packets have
- * come lately is looked at in each turn, and the fabric's process does not
- * sleep meanwhile.  When no ring had a packet in a turn, the fabric asks the
- * programs to wake it, and sleeps.  A data end is closed if its program writes
- * a wrong word into a ring (fabric/packet_ring.h).
+ * reader, tell the program of changes, or report refused packets.  A ring in
+ * which packets have come lately is looked at in each turn, and the fabric's
+ * process does not sleep meanwhile.  When no ring had a packet in a turn, the
+ * fabric asks the programs to wake it, and sleeps.  A data end is closed if its
+ * program writes a wrong word into a ring (fabric/packet_ring.h).
  *
  * Owner: the process's one thread.
  */

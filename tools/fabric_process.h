@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Asks the kernel about the process that has connected to the process of a
- * fabric.  The children of that process may have copies of the connection.
- * connection: the descriptor that accept(2) has returned.  No state.
+ * fabric.  The children of the connected process may have copies of the
+ * connection.  connection: the descriptor that accept(2) has returned.  No
+ * state.
  */
 #ifndef TOOLS_FABRIC_PROCESS_H
 #define TOOLS_FABRIC_PROCESS_H

@@ -5,8 +5,8 @@
  * the program of room.
  *
  * The fabric makes and seals the file, so no access to the rings raises SIGBUS.
- * The memory that programs can make the fabric use is bounded: a process has at
- * most FABRIC_RING_EACH files, and all processes together have at most
+ * The memory of the rings of all programs is bounded: a process has at most
+ * FABRIC_RING_EACH files, and all processes together have at most
  * FABRIC_RING_ALL.  Data ends beyond these limits use their sockets for
  * packets.  A file's memory is freed when its data end is closed, also if the
  * program keeps the descriptor or the mapping.

@@ -45,7 +45,7 @@ static void pause_accepting(struct fabric_server *s, int err)
 	s->accept_ms = err == EMFILE ? FABRIC_NEVER : monotonic_ms() + RETRY_MS;
 	if (!s->has_said)
 		fprintf(stderr,
-			"adverb: programs that join the fabric now have to "
+			"adverb: further programs of the fabric have to "
 			"wait: %s; %s.\n",
 			strerror(err),
 			err == EMFILE ? "end other programs of the fabric, or "

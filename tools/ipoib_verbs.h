@@ -94,8 +94,8 @@ int ipoib_verbs_port(struct ipoib_verbs *v, struct ipoib_port *port);
 /* Brings the queue pair to RTS with this Q_Key and receives posted; only
  * changes the Q_Key if the queue pair is in RTS.  Returns 0 or -errno. */
 int ipoib_verbs_start(struct ipoib_verbs *v, uint32_t qkey);
-/* Resets the queue pair.  Drops the sends of the batch; no place is free until
- * ipoib_verbs_start. */
+/* Resets the queue pair, drops the sends of the batch, and leaves no place
+ * free.  Until ipoib_verbs_start only the places of RC sends become free. */
 void ipoib_verbs_stop(struct ipoib_verbs *v);
 /* Returns the place for the next frame that is sent, of v->places.bytes bytes;
  * NULL: all places are in use. */

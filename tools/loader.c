@@ -155,8 +155,8 @@ static void add_vendors(const struct launch *l)
 	}
 }
 
-/* Is this file missing in @libdir, unreadable, or on a file system without
- * execution?  If so, @why says which. */
+/* Is this file missing in @libdir, unreadable, or on a file system that is
+ * mounted with the option noexec?  If so, @why says which. */
 static bool lacks_file(const char *libdir, const char *name,
 		       char why[LOADER_WHY])
 {
