@@ -288,8 +288,8 @@ static void add_payload(struct data_end *end, struct packet *p,
 /* Sends the packet to the switches.  Since a switch does not send a multicast
  * packet back to the packet's ingress port, the data ends at the sender's port
  * get a copy here, unless that port is only a limited member of the partition:
- * limited members receive no packets of each other, and the port has received
- * no packet whose P_Key it could count as a violation. */
+ * limited members receive no packets of each other.  Such a port counts no
+ * violation of the P_Key either, since it has not received the packet. */
 static void send_packet(struct packet *p)
 {
 	bool comes_back = p->dlid >= MLID_FIRST && gate_fits(p->at, p->pkey);
@@ -334,10 +334,10 @@ static bool is_received(const struct data_end *end, const struct packet *p)
 	       p->dest_qp >> DATA_REST_BITS == end->number;
 }
 
-/* Is the packet from a port from which the end has fetched datagrams, and its
- * SGID one of that port?  If so, one of these datagrams counts as refused
- * (data_end_count_sender).  The program of the end has written the packet, and
- * could name a port that sent nothing. */
+/* Is the packet from a port from which the end has fetched datagrams, and is
+ * the packet's SGID a GID of that port?  If so, one of these datagrams counts
+ * as refused (data_end_count_sender).  The program of the end has written the
+ * packet, and could name a port that sent nothing. */
 static bool has_sent(struct data_end *end, const struct packet *p)
 {
 	struct fabric *f = end->port->node->fabric;

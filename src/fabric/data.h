@@ -34,23 +34,23 @@ enum {
 	DATA_NUMBER_MAX = 1022, /* greatest data_number */
 	DATA_REST_BITS = 14,	/* bits of a QPN below the end's number */
 	DATA_GROUPS = 256,	/* most multicast groups of an end */
-	/* The number of a sender's packets of one VL that have not left its
-	 * port, at which the sender has to wait. */
+	/* A sender has to wait when so many of its packets of one VL have not
+	 * left its port. */
 	DATA_UNSENT = 256,
-	/* The length of these packets together, in bytes, at which the sender
-	 * has to wait. */
+	/* A sender also has to wait when these packets together have so many
+	 * bytes. */
 	DATA_UNSENT_BYTES = 256 << 10,
-	/* The number of multicast packets of data ends in a fabric, copies
-	 * included, at which such packets are no longer copied, and so do not
-	 * reach all receivers. */
+	/* When a fabric has so many multicast packets of data ends, copies
+	 * included, such packets are no longer copied, and so do not reach all
+	 * receivers. */
 	DATA_MULTICASTS = 65536,
 };
 
 struct data_end;
 
-/* A packet from LRH to VCRC, which is valid until the data_fetched or data_lost
- * that removes the packet, data_close or data_deafen of its end, or the next
- * fabric_turn. */
+/* A packet from LRH to VCRC.  The bytes are valid until data_fetched or
+ * data_lost removes the packet, until data_close or data_deafen of its end, or
+ * until the next fabric_turn. */
 struct data_part {
 	const uint8_t *bytes;
 	size_t n;
@@ -164,8 +164,9 @@ uint32_t data_changes(const struct data_end *end);
 /* Clears the set that data_changes returns. */
 void data_changes_fetched(struct data_end *end);
 /* Returns the oldest packet for an end, from LRH to VCRC, and sets *bytes to
- * its length; NULL: there is no packet.  Drops a packet before it if no memory
- * is left to give that packet the VL of its last link.  The bytes are valid
+ * its length; NULL: there is no packet.  If no memory is left to write the VL
+ * of the last link into a packet, drops this packet and returns the next one.
+ * The bytes are valid
  * until the next data_fetched, data_lost, data_close or data_deafen of the end,
  * or the next fabric_turn. */
 const uint8_t *data_fetch(struct data_end *end, size_t *bytes);
@@ -177,7 +178,7 @@ void data_fetched(struct data_end *end);
  * link. */
 void data_lost(struct data_end *end);
 /* Stores the oldest packets for an end in parts[]: at most `most`, which is 1
- * or more, and, if there is more than one packet, at most `bytes` bytes in all.
+ * or more, and, if it stores more than one, at most `bytes` bytes in all.
  * Drops packets as data_fetch does.  Returns the number of packets stored.  The
  * caller calls data_fetched for each of them that it has used. */
 size_t data_gather(struct data_end *end, struct data_part *parts, size_t most,

@@ -114,10 +114,10 @@ static bool is_joined(const struct data_end *end, const uint8_t gid[16])
 	return data_end_group(end, gid) < end->group_count;
 }
 
-/* Prepares the bytes that the copies for the members at the port share.  They
- * are not shared with copies at other ports, so that is_lost tells of this port
- * alone, and have the VL of the port's link, so that no member needs its own
- * copy.  False: no memory is left. */
+/* Prepares the bytes that the copies for the members at the port share.  Copies
+ * at other ports do not share these bytes, since is_lost is about one port
+ * alone.  The bytes have the VL of the port's link, so that no member needs its
+ * own copy.  False: no memory is left. */
 static bool prepare_copies(struct packet *p)
 {
 	return !p->in || (packet_own_payload(p) && data_end_write_vl(p));

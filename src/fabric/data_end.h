@@ -71,16 +71,17 @@ void data_end_free_all(struct fabric *f);
  * there is no such data end, if that end is stalled, or if no memory is left
  * for the copies of a multicast packet.  Takes ownership of the packet. */
 void data_end_take(struct packet *p);
-/* Returns the end at the port that receives packets for this number, or NULL.
- */
+/* Returns the port's data end that receives packets for this number; NULL:
+ * there is none. */
 struct data_end *data_end_find(const struct port *port, uint32_t number);
 /* Returns the index of a group in end->groups; end->group_count: the end has
  * not joined the group. */
 uint32_t data_end_group(const struct data_end *end, const uint8_t gid[16]);
-/* Counts a lost packet, which could not be copied or given to its receiver, or
- * whose receiver did not fetch in time, at the port from which it came over the
- * last link.  The copies of a multicast packet for the members at one port
- * count as one packet.  A packet that has crossed no link is not counted. */
+/* Counts a lost packet at the port from which the packet came over the last
+ * link.  The packet could not be copied or given to its receiver, or its
+ * receiver did not fetch it in time.  The copies of a multicast packet for the
+ * members at one port count as one packet.  A packet that has crossed no link
+ * is not counted. */
 void data_end_count_lost(struct packet *p);
 /* Writes the VL of the last link into the LRH of a packet that is at its
  * destination port, and the VCRC that then fits.  If other packets share the

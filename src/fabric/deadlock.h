@@ -7,11 +7,12 @@
  * ever.
  *
  * The search begins with all queues in which packets wait, and removes each
- * that can move, now or later: its first packet is discarded after some time
- * (HOQLife, LifeTimeValue), or fits into the buffer at the far end beside those
- * packets of the buffer that wait in queues which were not removed.  The other
- * packets of the buffer can leave: their receiver may fetch them, or their
- * queue was removed.  The queues that are left never move, unless one of their
+ * queue that can move, now or later.  A queue can move if its first packet is
+ * discarded after some time (HOQLife, LifeTimeValue).  A queue can also move if
+ * its first packet will fit into the buffer at the far end.  Of the packets in
+ * that buffer, only those count that wait in queues not yet removed.  The other
+ * packets can leave: their receiver may fetch them, or their queue was removed.
+ * The queues that are left never move, unless one of their
  * packets is discarded, for example because a link goes down.
  */
 #ifndef FABRIC_DEADLOCK_H

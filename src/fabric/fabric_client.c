@@ -64,8 +64,8 @@ static int limit_waits(int fd, uint32_t patience_ms)
 }
 
 /* Returns -errno after a failed call on a connection.  EAGAIN means that the
- * limit of limit_waits has passed; EINTR, that this limit had passed when a
- * signal had interrupted the call. */
+ * limit of limit_waits has passed.  EINTR means that a signal interrupted the
+ * call, and that the limit has passed since. */
 static int failed_call(void)
 {
 	return errno == EAGAIN || errno == EINTR ? -ETIMEDOUT : -errno;
@@ -100,8 +100,9 @@ static int time_left(uint64_t end_ms)
 /*
  * Is a failed call to be tried again?  The kernel does not continue a call that
  * a signal has interrupted if the socket has a limit, not even with
- * SA_RESTART, and a new call would wait for the whole limit again.  So waits
- * here, until end_ms at most, until the socket has one of `events`.
+ * SA_RESTART, and a new call would wait for the whole limit again.  So this
+ * function waits until the socket has one of `events`, but at most until
+ * end_ms.
  */
 static bool call_again(int fd, short events, uint64_t end_ms)
 {

@@ -38,7 +38,8 @@ int fabric_client_connect(const char *path, uint32_t patience_ms);
 uint32_t fabric_client_serial(void);
 /* Sends the request *m on a connection and waits for the answer, which replaces
  * *m.  Gives the request a serial, which *m has afterwards in any case.  Drops
- * answers to earlier requests, after which -ETIMEDOUT was returned.  If fd is
+ * late answers to earlier requests, for which a call has returned -ETIMEDOUT.
+ * If fd is
  * not NULL, *fd is then the descriptor that came with the answer, which the
  * caller closes, or -1.  Returns 0; the -errno of the answer; -EMFILE: this
  * process has no room for the descriptor; -ETIMEDOUT: no answer came in
@@ -52,8 +53,8 @@ int fabric_client_bring(int connection, struct fabric_proto *m, int brings,
 			int *fd);
 /*
  * Connects to the fabric at `path`, as fabric_client_connect does, and gets a
- * socket for messages of broker/cmproto.h of this process's host
- * (FABRIC_PROTO_CM).  Returns the connection, which the caller keeps open as
+ * socket (FABRIC_PROTO_CM) for this process's host: its messages are those of
+ * broker/cmproto.h.  Returns the connection, which the caller keeps open as
  * long as it uses the socket, with the socket in *fd, which the caller closes;
  * or the -errno of fabric_client_connect or fabric_client_ask, with -1 in *fd.
  * -EPROTO is also returned for an answer without such a socket.

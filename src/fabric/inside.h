@@ -79,11 +79,12 @@ struct counters {
 	uint64_t link_downed;
 	uint64_t rx_errors;	  /* nothing counts it; a Set may write it */
 	uint64_t rx_relay_errors; /* a switch had no route for the packet */
-	/* Packets that the port could not send: the link was not active, the VL
-	 * was stalled, no copy for a group could be made, no memory was left,
-	 * or the packet had more than HOPS_MAX hops, an SL without a VL or more
-	 * bytes than the MTU, waited for too long (HOQLife, LifeTimeValue), or
-	 * was not fetched by the receiver in time. */
+	/* Packets that the port could not send.  Reasons at the port: the link
+	 * was not active, the VL was stalled, no copy for a group could be
+	 * made, or no memory was left.  Reasons at the packet: it had too many
+	 * hops (HOPS_MAX), an SL without a VL, or more bytes than the MTU; it
+	 * waited for too long (HOQLife, LifeTimeValue); or its receiver did not
+	 * fetch it in time. */
 	uint64_t tx_discards;
 	uint64_t tx_constraint; /* P_Key refused at a switch's egress port */
 	uint64_t rx_constraint; /* P_Key refused at a switch's ingress port */
@@ -184,9 +185,9 @@ struct packet {
 	uint32_t blocks; /* length in blocks (LANE_BLOCK) */
 	/* When the packet entered the queue or the inbox in which it is. */
 	uint64_t came_ms;
-	/* How long the packet stays in the inbox of a data end at most, counted
-	 * from came_ms or, if that is later, from the end's last fetch
-	 * (HOQLife); FABRIC_NEVER: without limit. */
+	/* The longest time that the packet stays in the inbox of a data end
+	 * (HOQLife), counted from came_ms or from the end's last fetch,
+	 * whichever is later; FABRIC_NEVER: there is no limit. */
 	uint64_t life_ms;
 	/* P_Key of the BTH; 0: a management datagram with the default P_Key. */
 	uint16_t pkey;

@@ -91,8 +91,9 @@ enum lane_verdict {
  * on the VL p->vl.  After LANE_PASSES the caller moves the packet to the far
  * end at once. */
 enum lane_verdict lane_try(struct port *out, struct packet *p);
-/* Takes a packet that may now leave by the port out of a queue.  The caller
- * moves it to the far end at once.  NULL: no packet of the port may leave. */
+/* Removes a packet that may now leave by the port from its queue, and returns
+ * it.  The caller moves it to the far end at once.  NULL: no packet of the port
+ * may leave. */
 struct packet *lane_next(struct port *out);
 /* Has the input buffer of the lane room for the packet?  An empty buffer has
  * room for a packet of any length. */
@@ -118,8 +119,8 @@ uint64_t lane_due(const struct lanes *l, uint32_t vl);
 /* Returns the time at which packets can move again or lane_tick has something
  * to do, in ms; FABRIC_NEVER: not before the next input. */
 uint64_t lane_deadline(const struct fabric *f);
-/* Returns the time at which the head of a queue became the head, for the head
- * that has waited longest; FABRIC_NEVER: no packet waits. */
+/* Returns the least lane.head_ms of all queues that have packets; FABRIC_NEVER:
+ * no packet waits. */
 uint64_t lane_oldest(const struct fabric *f);
 /* Adds to the clocks of a port, which has lanes, the ticks up to f->now_ms. */
 void lane_count_ticks(struct port *port);

@@ -208,8 +208,8 @@ static const char *read_number(const char *s, uint64_t *value)
 	return end;
 }
 
-/* Is nothing left of a line at s but blanks, a comment or, as ibnetdiscover
- * writes it after a GUID, a text in parentheses? */
+/* Does the line end at s?  Blanks, a comment, and a text in parentheses, which
+ * ibnetdiscover writes after a GUID, may follow. */
 static bool is_line_end(const char *s)
 {
 	s += strspn(s, " \t");

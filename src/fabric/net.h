@@ -5,10 +5,11 @@
  * `[PORT] "ID"[PORT]` for each cable.  Any other line ends the record, even an
  * empty line, except a line that begins with `#`.  Lines `sysimgguid=` and
  * `vendid=` set values for the next record.  Lines `devid=`, `width=` and
- * `speed=` set values for all records that follow.  Lines `switchguid=GUID`,
- * `caguid=` or `hcaguids=`, and `rtguid=` set the GUID of the next node of a
- * type, and with `+N` set it to N more than the last line with `=`; the GUIDs
- * of later nodes of the type count up from it.  Aliases (`@`) and the commands
+ * `speed=` set values for all records that follow.  A line
+ * `switchguid=GUID` sets the GUID of the next switch.  A line `switchguid+N`
+ * sets it to N more than the GUID in the last line with `=`.  The GUIDs of
+ * later switches count up from there.  `caguid` and `hcaguids` do the same for
+ * adapters, and `rtguid` for routers.  Aliases (`@`) and the commands
  * include, do and module of ibsim are refused.  Other lines are ignored.  The
  * file is not trusted: each line is checked.
  *

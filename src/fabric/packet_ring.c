@@ -36,9 +36,8 @@ static bool take_flag(shared_flag *flag)
 {
 	if (!shared_load(flag))
 		return false;
-	/* The other side does not set the flag again before it has seen the
-	 * caller's message, which the caller sends after this store, or new
-	 * work. */
+	/* The other side sets the flag again only after it has seen new work or
+	 * the caller's message, which the caller sends after this store. */
 	shared_store(flag, 0);
 	return true;
 }

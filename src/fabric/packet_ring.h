@@ -104,8 +104,9 @@ void packet_ring_init_out(struct packet_ring_out *o, void *memory);
 void packet_ring_init_in(struct packet_ring_in *in, void *memory);
 
 /* Returns where the producer writes a packet of n bytes; NULL: there is no
- * room, or the ring is broken.  n is at least 1, and half of the blocks hold n
- * bytes: a producer that waits is woken when half of the ring is free. */
+ * room, or the ring is broken.  n is at least 1, and so small that the packet
+ * fits into half of the blocks: a producer that waits is woken when half of the
+ * ring is free. */
 uint8_t *packet_ring_room(struct packet_ring_out *o, size_t n);
 /* Puts the packet that was written at packet_ring_room(n). */
 void packet_ring_put(struct packet_ring_out *o, size_t n);
@@ -128,8 +129,8 @@ bool packet_ring_has(const struct packet_ring_in *in);
 bool packet_ring_release(struct packet_ring_in *in);
 /* Asks to be woken when there is a packet.  False: there is one now, or the
  * ring is broken, and the caller does not wait.  The producer wakes the
- * consumer once.  After that wake-up, whichever thread of the consumer took it,
- * a thread that wants to wait calls this function again. */
+ * consumer once, and any thread of the consumer may take this wake-up.  After
+ * it, each thread that wants to wait calls this function again. */
 bool packet_ring_idle(struct packet_ring_in *in);
 
 #endif

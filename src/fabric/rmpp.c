@@ -388,8 +388,8 @@ static void free_oldest_done(struct end *end)
 		}
 }
 
-/* Keeps the part of the transfer that answers to repeated segments need, for
- * DONE_MS, and frees the MAD. */
+/* Frees the MAD, and keeps the rest of the transfer for DONE_MS: it is needed
+ * to answer repeated segments. */
 static void keep_done(struct end *end, struct rmpp_in *in)
 {
 	if (end->finished_count == TRANSFERS_MAX)
@@ -479,8 +479,8 @@ static void take_data(struct end *end, uint32_t agent, const struct packet *p)
 	bool is_awaited = end_find_wait(end, agent, p);
 
 	if (in && in->is_done && is_awaited) {
-		/* an answer to a request that waits is another MAD: the program
-		 * has used the transaction ID again */
+		/* a request with this transaction ID waits: the program has
+		 * used the ID again, and the segment is of another MAD */
 		free_in(end, in);
 		in = NULL;
 	}
