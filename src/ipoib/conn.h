@@ -56,7 +56,7 @@ void conn_write(const struct conn_data *d, uint8_t p[CONN_DATA_BYTES]);
 bool conn_read(const uint8_t *p, size_t bytes, struct conn_data *d);
 /* May a connection be requested now? */
 bool conn_may_begin(const struct neigh_conn *c, uint64_t now_ms);
-/* Has one request failed, and does the short pause after this failure last? */
+/* Has exactly one request failed, and is the short pause after it not over? */
 bool conn_is_soon(const struct neigh_conn *c, uint64_t now_ms);
 /* Notes that the neighbour is asked for the connection `id`. */
 void conn_begin(struct neigh_conn *c, uint32_t id, uint64_t now_ms);
@@ -67,8 +67,8 @@ void conn_open(struct neigh_conn *c, uint32_t most, uint64_t now_ms);
  * asked for after a pause, which doubles with each failure until it is at least
  * CONN_PAUSE_MOST_MS. */
 void conn_fail(struct neigh_conn *c, uint64_t now_ms);
-/* Notes that the neighbour has refused or not answered, or has ended the
- * connection, or that the connection is broken.  This counts as a failure
+/* Notes that there is no connection: the neighbour has refused it, has ended it
+ * or has not answered, or the connection is broken.  This counts as a failure
  * (conn_fail) if the connection was never open, or if it was open for less than
  * CONN_SHORT_MS, as were CONN_SHORTS connections before it.  Otherwise another
  * connection may begin at once: a cut link or a neighbour that starts again
@@ -76,8 +76,8 @@ void conn_fail(struct neigh_conn *c, uint64_t now_ms);
 void conn_lose(struct neigh_conn *c, uint64_t now_ms);
 /* Notes that the neighbour asks for a connection, and so may accept again: ends
  * the pause, unless the pause follows more than CONN_SHORTS failures.
- * Otherwise two ends whose connections break at once would end each other's
- * pauses for ever. */
+ * Without this exception, two ends whose connections break at once would end
+ * each other's pauses for ever. */
 void conn_asked(struct neigh_conn *c);
 /* Forgets the connection, which this side has closed or which has ended after
  * CONN_SHORT_MS or more, and forgets the failures: another connection may begin

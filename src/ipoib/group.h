@@ -11,8 +11,9 @@
 #include "ipoib/waiting.h"
 
 /* The program has room for 64 attachments (host/host.h). */
-#define GROUP_MAX	60
-#define GROUP_UNUSED_MS 60000 /* then an unused send-only group is left */
+#define GROUP_MAX 60
+/* The port leaves a send-only group that was not used for this time. */
+#define GROUP_UNUSED_MS 60000
 
 enum group_state {
 	GROUP_FREE,   /* the entry is not in use */

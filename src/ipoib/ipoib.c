@@ -456,9 +456,9 @@ bool ipoib_leave(struct ipoib *m, uint64_t now_ms)
 	return member_has_left(m);
 }
 
-/* Announces the addresses of the interface.  The kernel announces those of IPv4
- * (arp_notify) only before there is a carrier, so these frames are lost, and
- * those of IPv6 only once. */
+/* Announces the addresses of the interface.  The kernel announces IPv4
+ * addresses (arp_notify) only before there is a carrier, so these frames are
+ * lost.  It announces IPv6 addresses only once. */
 static void announce_all(struct ipoib *m, uint64_t now_ms)
 {
 	struct announce_address all[ANNOUNCED];

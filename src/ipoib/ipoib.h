@@ -71,8 +71,8 @@ struct ipoib_from {
 struct ipoib_sink {
 	/* Asks the neighbour at the end of the route for a connection, with the
 	 * private data.  True: stream_opened or stream_closed follows.  False:
-	 * no more connections can be made now.  Only in connected mode, as the
-	 * next two. */
+	 * no more connections can be made now.  This function and the
+	 * next two are called only in connected mode. */
 	bool (*connect)(void *ctx, uint32_t id, const struct route *r,
 			const uint8_t data[CONN_DATA_BYTES]);
 	/* Sends a packet by a connection. */
@@ -114,9 +114,10 @@ struct ipoib_counters {
 	uint64_t bad;
 	/* Frames to unknown MACs, or to groups for which there is no room. */
 	uint64_t unknown;
-	/* Packets whose wait for a path, a join or a connection was in vain, or
-	 * ended because a newer packet waits or no memory is left; and packets
-	 * that came soon after such a failure. */
+	/* Packets that waited in vain for a path, a join or a connection, and
+	 * packets that came soon after such a failure.  Also packets whose
+	 * place a newer packet has taken, and packets for which no memory was
+	 * left. */
 	uint64_t waited;
 	/* Frames that are longer than the neighbour takes. */
 	uint64_t too_long;
@@ -144,9 +145,9 @@ void ipoib_reregister(struct ipoib *m, uint64_t now_ms);
 void ipoib_joined(struct ipoib *m, const struct joined *j, uint64_t now_ms);
 /* Sends a frame of the kernel as a packet.  Overwrites the frame. */
 void ipoib_frame(struct ipoib *m, uint8_t *p, size_t bytes, uint64_t now_ms);
-/* Gives a packet that the queue pair or a connection (stream_from) has received
- * to the kernel as a frame.  Overwrites the packet and the IPOIB_HEADROOM bytes
- * in front of it. */
+/* Gives the kernel, as a frame, a packet that the queue pair or a connection
+ * (stream_from) has received.  Overwrites the packet and the IPOIB_HEADROOM
+ * bytes in front of it. */
 void ipoib_packet(struct ipoib *m, const struct ipoib_from *from, uint8_t *p,
 		  size_t bytes, uint64_t now_ms);
 /* Takes a MAD from the subnet administration; ignores a MAD that is no answer.

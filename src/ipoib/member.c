@@ -321,7 +321,7 @@ void member_set_joined(struct ipoib *m, const struct joined *j, uint64_t now_ms)
 
 		g->is_joined = is[i];
 		/* a group that the kernel has just joined is asked for at
-		 * once, although a send-only join has failed */
+		 * once, even if a send-only join has just failed */
 		if (is[i] && !was[i] && g->state == GROUP_OUT)
 			ask_reset(&g->ask);
 		if (was[i] && !is[i])
@@ -392,9 +392,9 @@ static bool is_unused(const struct ipoib *m, const struct group *g,
 	       (g->is_full || now_ms >= g->used_ms + GROUP_UNUSED_MS);
 }
 
-/* Called when a question has no answer in time: asks again; or ends the leave
- * or fails the join, after ASK_TRIES tries or, for a join, after ipoib_leave.
- */
+/* Called when a question has no answer in time.  Asks again, at most ASK_TRIES
+ * times in all, and not for a join after ipoib_leave.  If it does not ask
+ * again, ends the leave or fails the join. */
 static void give_up(struct ipoib *m, struct group *g, uint64_t now_ms)
 {
 	bool leaves = g->state == GROUP_LEAVES;

@@ -33,7 +33,8 @@ bool member_answer(struct ipoib *m, const struct sa_answer *answer,
  * the next call, or ASK_NEVER. */
 uint64_t member_turn(struct ipoib *m, uint64_t now_ms);
 /* Returns whether the port is a member of no group.  A membership has ended
- * when the SA has answered the request to leave, or none of its tries. */
+ * when the SA has answered the request to leave, or when none of the tries of
+ * this request got an answer. */
 bool member_has_left(const struct ipoib *m);
 
 #endif

@@ -23,8 +23,8 @@ void report_collision(struct ipoib *m, const struct hwaddr *a,
 void report_group(struct ipoib *m, const uint8_t mgid[16], uint16_t status);
 /* Tells that the queue pair cannot be attached to a group. */
 void report_attach(struct ipoib *m, const uint8_t mgid[16]);
-/* Notes whether groups that the kernel has joined have no room in the table,
- * and tells when that becomes so. */
+/* Notes whether the table lacks room for groups that the kernel has joined.  If
+ * it lacks room now, and did not before, tells the user. */
 void report_full(struct ipoib *m, bool is_full);
 
 #endif

@@ -7,11 +7,11 @@
 #include "ipoib/inside.h"
 #include "ipoib/toobig.h"
 
-/* A connection is closed when it was unused for so long: one that this side has
- * made, and one that a neighbour has made. */
+/* A connection that was unused for this time is closed.  IDLE_MS: one that this
+ * side has made.  ACCEPTED_IDLE_MS: one that a neighbour has made. */
 #define IDLE_MS		 60000
 #define ACCEPTED_IDLE_MS 150000
-/* A connection that was used so lately is not closed in favour of another. */
+/* A connection that was used within this time is not closed to make room. */
 #define IN_USE_MS  10000
 #define ACCEPTED   0x80000000u /* in the id of a neighbour's connection */
 #define INDEX_BITS 8	       /* of such an id: the index in ipoib.accepted */
@@ -326,8 +326,8 @@ void stream_closed(struct ipoib *m, uint32_t id, uint64_t now_ms)
 		stream_send_waiting(m, n, now_ms);
 }
 
-/* Is a connection to be closed, since it was not used until `due`?  If not,
- * *next is at most `due`. */
+/* Is a connection to be closed, since it was not used until `due`?  If it
+ * stays open, makes *next at most `due`. */
 static bool is_idle(uint64_t due, uint64_t now_ms, uint64_t *next)
 {
 	if (now_ms >= due)

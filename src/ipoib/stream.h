@@ -18,8 +18,8 @@ struct neigh;
 /* Turns the connected mode on, before the first ipoib_port.  mtu: of IP, at
  * most IPOIB_CONNECTED_MTU. */
 void stream_enable(struct ipoib *m, uint32_t mtu);
-/* Takes the request of the interface at a GID for a connection, with its
- * private data.  Returns the id of the connection, and stores the private data
+/* Takes a request for a connection, with private data, from the interface at a
+ * GID.  Returns the id of the connection, and stores the private data
  * of the answer; 0: the connection is refused, since this interface is down,
  * ends or is in datagram mode, the private data are wrong, or there is no room
  * for a connection. */

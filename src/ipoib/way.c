@@ -232,7 +232,7 @@ uint64_t way_turn(struct ipoib *m, uint64_t now_ms)
 		due = ask_deadline(&n->ask);
 		next = due < next ? due : next;
 	}
-	/* The question of a neighbour behind a skipped one has ended, so the
-	 * skipped one may ask now. */
+	/* After a neighbour was skipped, the question of a later one has ended,
+	 * so the skipped one may ask now. */
 	return has_skipped && open < OPEN_MAX_ASKS ? now_ms : next;
 }

@@ -251,8 +251,9 @@ int startup_reject(struct startup *s, const struct startup_offer *offer,
  * In STARTUP_ACCEPTED: fills *c with the parameters on which the two ends have
  * agreed.  A depth that MPA left to the consumers is that of this end's offer.
  * IRD and ORD above HCA_MAX_RD_ATOMIC are lowered to that number, so the caller
- * offers no more.  has_extensions becomes false, because MPA does not negotiate
- * RFC 7306; a caller that knows that the peer has RFC 7306 sets it afterwards.
+ * must not offer more.  has_extensions becomes false, because MPA does not
+ * negotiate RFC 7306; a caller that knows that the peer has RFC 7306 sets it
+ * afterwards.
  * @segment_bytes: the greatest payload of a segment of the TCP connection, in
  * bytes; on an SCTP association, the longest DDP segment that fits in one
  * packet (RFC 5043 9).  c->ulpdu_max lets an FPDU fit into one segment, but is
