@@ -288,7 +288,7 @@ static void sweep_subnet(struct world *w, struct cables *c)
 }
 
 /* Draws the time at which the subnet manager learns of a change: some time from
- * now, but not after the time without faults begins. */
+ * now, at the latest when the time without faults begins. */
 static void schedule_sweep(struct world *w, struct cables *c)
 {
 	uint64_t at = w->now_ns + rng_below(&w->rng, SWEEP_MS) * WORLD_MS;

@@ -300,9 +300,9 @@ static uint64_t run_once(uint64_t seed, const struct options *o, FILE *to,
 	return hash;
 }
 
-/* Runs a seed, and prints the failure, if any.  Runs a seed that 16 divides
- * again if it has passed: both runs must have the same hash.  Returns whether
- * the seed has passed. */
+/* Runs a seed, and prints the failure, if any.  If the seed has passed and is a
+ * multiple of 16, runs the seed a second time: both runs must have the same
+ * hash.  Returns whether the seed has passed. */
 static bool run_seed(uint64_t seed, const struct options *o)
 {
 	char why[200], again[200];

@@ -525,7 +525,7 @@ static void drain_sq(struct world *w, struct flow *f)
 {
 	struct hca_qp_attr a = {.en_sqd_async_notify = 1};
 
-	/* iWARP has no state in which a send queue drains */
+	/* the simulator does not drain the send queues of iWARP QPs */
 	if (!f->qp || f->qp->state != HCA_QP_RTS || f->round.sqd ||
 	    f->bytestream)
 		return;

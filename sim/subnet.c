@@ -362,7 +362,7 @@ bool subnet_is_busy(const struct world *w)
 	       !list_is_empty(&s->cables.fabric->data.waiting);
 }
 
-/* Is the order of the packets that have left the order in which they came? */
+/* Have the packets left the subnet in the order in which they came into it? */
 static bool has_kept_order(const struct subnet *s)
 {
 	const struct order *o = &s->order[0][0][0];

@@ -29,7 +29,7 @@
 #define NO_FIBER    (WORLD_HOSTS + 1)
 #define SWITCH	    300000 /* the chance of a switch at a step, in millionths */
 #define SLOW	    200000 /* the chance of a slow fiber, in millionths */
-/* How many times other fibers are drawn, at most, before a slow fiber is.  The
+/* The most times that other fibers are drawn before a slow fiber is drawn.  The
  * number is so high that another fiber can give up its wait for a lock that the
  * slow fiber holds. */
 #define SLOW_TURNS (4 * ALOCK_SOON)

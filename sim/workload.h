@@ -118,13 +118,14 @@ struct flow {
 	struct ibt_qp *q;      /* NULL while the host is dead */
 	uint32_t pd;	       /* of qp */
 	struct region region[REGION_COUNT];
-	/* psn is the latest initial PSN.  The other members are offsets.  In
-	 * from's memory the bytes that requests send begin at source, and
-	 * [sink, sink_end) is left for results.  In to's memory the area that
-	 * only READs use begins at constant, the area for WRITEs and READs at
-	 * writable, and the words for atomics at atomics. */
+	/* psn: the latest initial PSN.  The other members are offsets.  In the
+	 * memory of host `from`, the bytes that requests send begin at
+	 * `source`, and [sink, sink_end) is left for results.  In the memory of
+	 * host `to`, the area that only READs use begins at `constant`, the
+	 * area for WRITEs and READs at `writable`, and the words for atomics at
+	 * `atomics`. */
 	uint32_t source, sink, sink_end, psn, atomics, writable, constant;
-	/* [recv_brk, recv_end) of to's memory is left for receives. */
+	/* [recv_brk, recv_end) of the memory of `to` is left for receives. */
 	uint32_t recv_brk, recv_end;
 	struct bytestream *bytestream; /* iWARP: from qp to the peer; owned */
 	struct round round;

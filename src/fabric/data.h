@@ -166,9 +166,8 @@ void data_changes_fetched(struct data_end *end);
 /* Returns the oldest packet for an end, from LRH to VCRC, and sets *bytes to
  * its length; NULL: there is no packet.  If no memory is left to write the VL
  * of the last link into a packet, drops this packet and returns the next one.
- * The bytes are valid
- * until the next data_fetched, data_lost, data_close or data_deafen of the end,
- * or the next fabric_turn. */
+ * The bytes are valid until the next data_fetched, data_lost, data_close or
+ * data_deafen of the end, or the next fabric_turn. */
 const uint8_t *data_fetch(struct data_end *end, size_t *bytes);
 /* Removes the oldest packet for an end, which data_fetch or data_gather has
  * returned. */

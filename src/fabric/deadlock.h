@@ -12,8 +12,8 @@
  * its first packet will fit into the buffer at the far end.  Of the packets in
  * that buffer, only those count that wait in queues not yet removed.  The other
  * packets can leave: their receiver may fetch them, or their queue was removed.
- * The queues that are left never move, unless one of their
- * packets is discarded, for example because a link goes down.
+ * The queues that are left never move, unless one of their packets is
+ * discarded, for example because a link goes down.
  */
 #ifndef FABRIC_DEADLOCK_H
 #define FABRIC_DEADLOCK_H

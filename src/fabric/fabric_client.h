@@ -39,13 +39,12 @@ uint32_t fabric_client_serial(void);
 /* Sends the request *m on a connection and waits for the answer, which replaces
  * *m.  Gives the request a serial, which *m has afterwards in any case.  Drops
  * late answers to earlier requests, for which a call has returned -ETIMEDOUT.
- * If fd is
- * not NULL, *fd is then the descriptor that came with the answer, which the
- * caller closes, or -1.  Returns 0; the -errno of the answer; -EMFILE: this
- * process has no room for the descriptor; -ETIMEDOUT: no answer came in
- * patience_ms; -ECONNRESET or -EPIPE: the fabric has closed the connection;
- * -EPROTO: no fabric of this version sends such an answer; or another -errno of
- * the connection. */
+ * If fd is not NULL, *fd is then the descriptor that came with the answer,
+ * which the caller closes, or -1.  Returns 0; the -errno of the answer;
+ * -EMFILE: this process has no room for the descriptor; -ETIMEDOUT: no answer
+ * came in patience_ms; -ECONNRESET or -EPIPE: the fabric has closed the
+ * connection; -EPROTO: no fabric of this version sends such an answer; or
+ * another -errno of the connection. */
 int fabric_client_ask(int connection, struct fabric_proto *m, int *fd);
 /* As fabric_client_ask, but sends a copy of the descriptor `brings` with the
  * request; -1: none. */

@@ -5,13 +5,13 @@
  * `[PORT] "ID"[PORT]` for each cable.  Any other line ends the record, even an
  * empty line, except a line that begins with `#`.  Lines `sysimgguid=` and
  * `vendid=` set values for the next record.  Lines `devid=`, `width=` and
- * `speed=` set values for all records that follow.  A line
- * `switchguid=GUID` sets the GUID of the next switch.  A line `switchguid+N`
- * sets it to N more than the GUID in the last line with `=`.  The GUIDs of
- * later switches count up from there.  `caguid` and `hcaguids` do the same for
- * adapters, and `rtguid` for routers.  Aliases (`@`) and the commands
- * include, do and module of ibsim are refused.  Other lines are ignored.  The
- * file is not trusted: each line is checked.
+ * `speed=` set values for all records that follow.  A line `switchguid=GUID`
+ * sets the GUID of the next switch.  A line `switchguid+N` sets it to N more
+ * than the GUID in the last line with `=`.  The GUIDs of later switches count
+ * up from there.  `caguid` and `hcaguids` do the same for adapters, and
+ * `rtguid` for routers.  Aliases (`@`) and the commands include, do and module
+ * of ibsim are refused.  Other lines are ignored.  The file is not trusted:
+ * each line is checked.
  *
  * Pure: no file is opened here.  The caller owns the struct net.
  */
