@@ -22,7 +22,8 @@
 #define HCA_MAX_CQ	  16384
 #define HCA_MAX_SRQ	  4096
 #define HCA_MAX_AH	  65536
-#define HCA_MAX_ATTACH	  256 /* queue pairs attached to a multicast group */
+#define HCA_MAX_ATTACH	  256  /* queue pairs attached to a multicast group */
+#define HCA_MAX_ATTACHED  4096 /* the sum over all multicast groups */
 #define HCA_MAX_DEVICES	  8
 #define HCA_MAX_PORTS	  4  /* of an InfiniBand device; others have one */
 #define HCA_MAX_PKEYS	  64 /* of a port of such a device; others have one */

@@ -204,7 +204,8 @@ int mcast_socket_attach(struct progress *p, const struct device *dev,
 		       ? "no memory is left; free some, or raise ulimit -v"
 		       : "as many queue pairs are attached to this multicast "
 			 "group, or to all groups together, as the adapter "
-			 "allows (max_mcast_qp_attach of ibv_query_device); "
+			 "allows (max_mcast_qp_attach and "
+			 "max_total_mcast_qp_attach of ibv_query_device); "
 			 "detach some first";
 	mcast_socket_sweep(p);
 	return err;

@@ -45,7 +45,7 @@ int mcast_attach_alias(struct ibt *t, struct ibt_qp *q, const uint8_t named[16],
 		repeats |= m->q == q;
 		members += !m->repeats;
 	}
-	if (t->mcast.count == MCAST_MAX_ROWS ||
+	if (t->mcast.count == HCA_MAX_ATTACHED ||
 	    (members == HCA_MAX_ATTACH && !repeats))
 		return -ENOSPC;
 	more = realloc(t->mcast.rows, (t->mcast.count + 1) * sizeof(*more));

@@ -12,12 +12,11 @@
 
 #include "ibt/ud.h"
 
-#define MCAST_QPN      0xffffffu /* IBTA 9.6.1 */
-#define MCAST_MAX_ROWS 4096	 /* attachments of all QPs of a struct ibt */
+#define MCAST_QPN 0xffffffu /* IBTA 9.6.1 */
 
 /* Attaches q to the group gid.  Returns 0, also if q is attached already;
  * -ENOMEM; -ENOSPC: the group has HCA_MAX_ATTACH members, or there are
- * MCAST_MAX_ROWS attachments. */
+ * HCA_MAX_ATTACHED attachments of all QPs. */
 int mcast_attach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16]);
 /* Attaches q to the group gid, which is the alias of the group `named`, so that
  * q gets the datagrams of both groups.  To be called after mcast_attach for

@@ -15,6 +15,7 @@
 #include "device/ib.h"
 #include "device/netdev.h"
 #include "log/env.h"
+#include "util/bits.h"
 #include "verbs/dm.h"
 #include "verbs/fail.h"
 #include "verbs/object.h"
@@ -116,7 +117,8 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
 	a->max_mcast_grp = c->dev->kind == DEVICE_IB ? HOST_MAX_LID_GROUPS
 						     : HOST_MAX_GROUPS;
 	a->max_mcast_qp_attach = HCA_MAX_ATTACH;
-	a->max_total_mcast_qp_attach = HCA_MAX_ATTACH * a->max_mcast_grp;
+	a->max_total_mcast_qp_attach = (int)bits_min_u32(
+		HCA_MAX_ATTACH * (uint32_t)a->max_mcast_grp, HCA_MAX_ATTACHED);
 	a->max_pkeys = pkey_count(c->dev);
 	a->local_ca_ack_delay = 15;
 	a->phys_port_cnt = (uint8_t)c->dev->port_count;

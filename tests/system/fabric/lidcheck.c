@@ -208,6 +208,34 @@ static struct ibv_qp *make_ud(void)
 	return qp;
 }
 
+/* As many attachments can be had as the device reports, and no more. */
+static void fill_groups(void)
+{
+	union ibv_gid gid = {{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, [14] = 7}};
+	struct ibv_device_attr a = {0};
+	struct ibv_qp *member[256], *more = make_qp(IBV_QPT_UD);
+	int members;
+
+	NEED(!ibv_query_device(ctx, &a) && a.max_mcast_grp <= 256);
+	members = a.max_total_mcast_qp_attach / a.max_mcast_grp;
+	NEED(members > 0 && members <= 256);
+	NEED(members * a.max_mcast_grp == a.max_total_mcast_qp_attach);
+	NEED(!to_init(more, 1));
+	for (int i = 0; i < members; i++) {
+		member[i] = make_qp(IBV_QPT_UD);
+		NEED(!to_init(member[i], 1));
+		for (int k = 0; k < a.max_mcast_grp; k++) {
+			gid.raw[15] = (uint8_t)k;
+			NEED(!ibv_attach_mcast(member[i], &gid, 0xc009));
+		}
+	}
+	NEED(ibv_attach_mcast(more, &gid, 0xc009) == ENOSPC);
+	for (int i = 0; i < members; i++)
+		NEED(!ibv_destroy_qp(member[i]));
+	NEED(!ibv_attach_mcast(more, &gid, 0xc009));
+	NEED(!ibv_destroy_qp(more));
+}
+
 static void post_receive(struct ibv_qp *qp)
 {
 	struct ibv_sge sge = {(uintptr_t)memory[1], sizeof(memory[1]),
@@ -321,6 +349,7 @@ static void check_verbs(void)
 	check_handles();
 	check_states();
 	check_groups();
+	fill_groups();
 	send_to_self(lid, false);
 	send_to_self(lid, true);
 }
