@@ -52,7 +52,7 @@ const struct counters_file counters_files[COUNTERS_FILES] = {
 	ONE("hw_counters/rx_write_requests", rx_writes),
 	ONE("hw_counters/rx_read_requests", rx_reads),
 	ONE("hw_counters/rx_atomic_requests", rx_atomics),
-	ONE("hw_counters/req_cqe_error", failed),
+	TWO("hw_counters/req_cqe_error", failed, failed_by[HCA_WR_FLUSH_ERR]),
 	ONE("hw_counters/req_cqe_flush_error", failed_by[HCA_WR_FLUSH_ERR]),
 	ONE("hw_counters/req_transport_retries_exceeded",
 	    failed_by[HCA_RETRY_EXC_ERR]),

@@ -137,8 +137,8 @@ struct engine_counters {
 	uint64_t rx_writes, rx_reads, rx_atomics;  /* requests that began */
 	uint64_t rx_no_receive; /* those of rx_dropped without a receive */
 	uint64_t rx_ecn;	/* packets with "congestion experienced" */
-	uint64_t failed;	/* requests that have failed */
-	/* Requests that have failed, by enum hca_status. */
+	uint64_t failed; /* requests that have failed, without flushed ones */
+	/* Requests that have failed or were flushed, by enum hca_status. */
 	uint64_t failed_by[EVENT_STATUSES];
 };
 

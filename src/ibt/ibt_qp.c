@@ -157,6 +157,7 @@ static void flush_queue(struct ibt *t, struct ibt_qp *q, struct wq *wq, aoff cq,
 		if (send) {
 			comp_request(q->qp, w->opcode, true, 0);
 			shared_store(&wq->completed, i + 1);
+			q->counters->failed_by[HCA_WR_FLUSH_ERR]++;
 		} else {
 			comp_receive(q->qp, &c);
 			rq_pass(q->qp);

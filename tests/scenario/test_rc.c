@@ -231,6 +231,7 @@ static void mixed_work_survives_loss_of_a_fifth(void **state)
 static void a_wrong_key_is_refused_and_flushes_the_rest(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
+	const struct engine_counters *counters;
 
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0)->rkey ^= 0x100;
 	two_hcas_post(d, 0);
@@ -241,6 +242,10 @@ static void a_wrong_key_is_refused_and_flushes_the_rest(void **state)
 	outcome_assert_done(d, 0, HCA_REM_ACCESS_ERR, 0);
 	outcome_assert_done(d, 0, HCA_WR_FLUSH_ERR, 0);
 	outcome_assert_done(d, 1, HCA_WR_FLUSH_ERR, 0);
+	counters = engine_counters(d->side[0].engine, 0);
+	assert_int_equal(counters->failed, 1);
+	assert_int_equal(counters->failed_by[HCA_REM_ACCESS_ERR], 1);
+	assert_int_equal(counters->failed_by[HCA_WR_FLUSH_ERR], 1);
 	assert_int_equal(d->side[1].events[ENGINE_QP_ACCESS_ERR], 1);
 	assert_int_equal(d->side[1].explained.cause, EXPLAIN_REMOTE_KEY);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_NAK_ACCESS);

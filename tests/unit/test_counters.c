@@ -44,7 +44,7 @@ static void a_request_that_failed_is_counted_by_its_reason(void **state)
 
 	c.failed_by[HCA_WR_FLUSH_ERR] = 2;
 	c.failed_by[HCA_RETRY_EXC_ERR] = 1;
-	assert_int_equal(value_of("hw_counters/req_cqe_error", &c), 3);
+	assert_int_equal(value_of("hw_counters/req_cqe_error", &c), 5);
 	assert_int_equal(value_of("hw_counters/req_cqe_flush_error", &c), 2);
 	assert_int_equal(value_of("hw_counters/retry_exceeded_err", &c), 1);
 }
