@@ -484,7 +484,7 @@ static void a_request_to_migrate_by_another_path_is_refused_once(void **state)
 	assert_int_equal(attr_of(d, 1).rq_psn, psn);
 	assert_int_equal(d->side[1].events[ENGINE_PATH_MIG_ERR], 1);
 	explain_text(&d->side[1].explained, text, sizeof(text));
-	assert_non_null(strstr(text, "by a path that is not the alternate"));
+	assert_non_null(strstr(text, "to a path that is not the alternate"));
 	assert_int_equal(wrong_peers(d), 1);
 	assert_int_equal(ask_state(d, 1, HCA_MIG_REARM), 0);
 	write_once(d, 0);

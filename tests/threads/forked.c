@@ -204,8 +204,10 @@ static void open_in_fork(void)
 		return;
 	check_need(!pthread_create(&opener, NULL, use_repeatedly, (void *)&use),
 		   "a thread");
+	alarm(2 * PATIENCE_S); /* ends a process whose device has no tree */
 	while (open_locks() < 2)
 		sched_yield();
+	alarm(0);
 }
 
 /* Makes a folder for the tree and locks the tree.  Returns the descriptor whose
