@@ -38,7 +38,9 @@ static void check_request(struct world *w, struct flow *f, uint32_t i,
 	uint32_t flow = f->id;
 
 	if (i < f->round.next || i >= f->round.posted) {
-		world_fail(w, "flow %u request %u completes again or unposted",
+		world_fail(w,
+			   "flow %u request %u has completed before, or was "
+			   "never posted",
 			   flow, i);
 		return;
 	}
@@ -57,10 +59,15 @@ static void check_request(struct world *w, struct flow *f, uint32_t i,
 	if (c->status && f->round.failed == f->round.ops_count)
 		f->round.failed = i;
 	if (!c->status && !(f->round.ops[i].flags & HCA_SEND_SIGNALED))
-		world_fail(w, "flow %u request %u is not signaled", flow, i);
+		world_fail(w,
+			   "flow %u request %u completes with success, "
+			   "although it is not signaled",
+			   flow, i);
 	if (!c->status && c->opcode != oracle_opcode(&f->round.ops[i]))
-		world_fail(w, "flow %u request %u has opcode %u", flow, i,
-			   c->opcode);
+		world_fail(w,
+			   "the completion of flow %u request %u has the wrong "
+			   "opcode %u",
+			   flow, i, c->opcode);
 }
 
 void oracle_completion(struct world *w, const struct cqe *c)
@@ -70,7 +77,8 @@ void oracle_completion(struct world *w, const struct cqe *c)
 	struct flow *f;
 
 	if (flow >= w->flow_count) {
-		world_fail(w, "a completion is of flow %u, which is none",
+		world_fail(w,
+			   "a completion names flow %u, which does not exist",
 			   flow);
 		return;
 	}

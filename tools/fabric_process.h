@@ -11,8 +11,9 @@
 #include <stdbool.h>
 
 /* Does the process run as this process's user?  False also if the kernel does
- * not tell.  Only programs of this user are trusted, since the user's other
- * programs read the values that a program sets. */
+ * not tell.  Programs of other users are refused, since the user's programs
+ * read what another program has told the fabric, for example the state that a
+ * subnet manager has given a port. */
 bool fabric_process_is_own(int connection);
 /* Returns the pid of the process; 0: the process is in a PID namespace that
  * this process does not see, or the kernel does not tell. */

@@ -26,15 +26,17 @@ static bool is_same_limit(const struct rlimit *a, const struct rlimit *b)
 
 /*
  * Sets the limit on open files, which this thread has set to `raised`, back to
- * `is`.  If another thread of the program has set a limit meanwhile, that limit
- * stays.  Each prlimit returns the limit that it replaces.  If the returned
- * limit is not the one that this thread has set last, the returned limit is the
- * program's, and is put back.  If the program has lowered the hard limit, the
- * kernel may refuse `is`, and the program's limit stays, too.
+ * `before`.  If another thread of the program has set a limit meanwhile, that
+ * limit stays.  Each prlimit returns the limit that it replaces.  If the
+ * returned limit is not the one that this thread has set last, the returned
+ * limit is the program's, and is put back.  If the program has lowered the hard
+ * limit, the kernel may refuse to set `before`; then, too, the program's limit
+ * stays.
  */
-static void restore_limit(const struct rlimit *is, const struct rlimit *raised)
+static void restore_limit(const struct rlimit *before,
+			  const struct rlimit *raised)
 {
-	struct rlimit last = *raised, next = *is, was;
+	struct rlimit last = *raised, next = *before, was;
 
 	while (!prlimit(0, RLIMIT_NOFILE, &next, &was) &&
 	       !is_same_limit(&was, &last)) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of RDMA devices (device/device.h): interfaces of this machine, or
- * the adapter of a fabric's host.  The devices are chosen once, at the first
- * call of device_list.  A thread of netif.c keeps their ports up to date from
- * netif_watch to netif_unwatch.  An IPv4 address in an argument has the form
+ * The table of RDMA devices (device/device.h): interfaces of this machine or,
+ * in an emulated subnet (`adverb fabric`), the adapter of the process's host.
+ * The devices are chosen once, at the first call of device_list.  From
+ * netif_watch to netif_unwatch a thread of netif.c keeps the ports of
+ * interfaces up to date, and reports the events of all ports.  An IPv4 address
+ * in an argument has the form
  * ::ffff:a.b.c.d.
  *
  * Lock: the functions themselves take a lock for the ports, under which they
@@ -19,8 +21,8 @@
 #include "device/device.h"
 
 /* Reports an event of port `number`.  Called by netif_watch itself, for changes
- * since the devices were chosen, and by the thread that netif_watch starts.
- * netif.c holds no lock during the call. */
+ * of interfaces since the devices were chosen, and by the thread that
+ * netif_watch starts. netif.c holds no lock during the call. */
 typedef void netif_on_port(const struct device *dev, uint32_t number,
 			   enum device_event what);
 
@@ -31,8 +33,9 @@ void netif_watch(netif_on_port *port);
 /*
  * Sets port `number` of the InfiniBand device to the state that the fabric has
  * reported.  The thread of netif_watch reports an event for each of @changes, a
- * set of enum data_change, and an event if the port has become active or has
- * gone down; both events if the port went down and has become active again.
+ * set of enum data_change, for which verbs have one, and an event if the port
+ * has become active or has gone down; both events if the port went down and has
+ * become active again.
  */
 void netif_set_port(const struct device *dev, uint32_t number,
 		    const struct fabric_port *said, uint32_t changes);
@@ -54,9 +57,10 @@ uint32_t netif_index(const uint8_t ip[16], uint32_t link);
 uint32_t netif_scope(const uint8_t ip[16], uint32_t link);
 /* Returns a number that changes with each update of the ports; never 0. */
 uint32_t netif_version(void);
-/* Returns whether the address is in the GID table of port 1 of this device,
- * other than as RoCE v1.  For an iWARP device this is the table that programs
- * do not see (device.h).  The table of an InfiniBand device has no addresses.
+/* Returns whether the GID table of port 1 of this device has an entry of type
+ * RoCE v2 with this address.  The entries of an iWARP device, which programs do
+ * not see (device.h), have this type, too.  The table of an InfiniBand device
+ * has no addresses.
  */
 bool netif_has_address(const struct device *dev, const uint8_t ip[16]);
 /* Returns whether the address is in the GID table of any RoCE device. */

@@ -29,18 +29,19 @@ struct rocev2_header {
 
 /*
  * A cache of the last two headers, for a caller that has many packets of one
- * flow.  It has two headers, since the first packet of a message differs in
- * length from the other packets.  Initially all zero.  Functions that take a
- * memo also take NULL, and then cache nothing.
+ * flow.  It has two headers, since the first or the last packet of a message
+ * differs in length from the middle ones.  Initially all zero.  Functions that
+ * take a memo also take NULL, and then cache nothing.
  */
 struct rocev2_memo {
 	struct rocev2_header headers[2]; /* udp_len 0: not used yet */
 	uint32_t other; /* the index of the header that was not used last */
 };
 
-/* Writes the ICRC of the packet at p to p + len.  The packet has `len` bytes
- * from the BTH on; `len` is at least BTH_BYTES.  `id` is the id of the IPv4
- * header; IPv6 has none.  Returns the new length, len + ICRC_BYTES. */
+/* Computes the ICRC of the packet at p, and writes it behind the packet, at
+ * p + len.  The packet has `len` bytes from the BTH on, at least BTH_BYTES.
+ * `id` is the id of the IPv4 header; IPv6 has none.  Returns the new length,
+ * len + ICRC_BYTES. */
 size_t rocev2_seal(struct rocev2_memo *memo, const struct inaddr *from,
 		   const struct inaddr *to, uint8_t *p, size_t len,
 		   uint16_t id);
@@ -53,8 +54,8 @@ struct rocev2_sum {
 };
 
 /*
- * Writes the ICRC of the packet at p, which has `len` bytes from the BTH on, to
- * p + len, and returns the new length, len + ICRC_BYTES.  Unlike rocev2_seal,
+ * The packet at p has `len` bytes from the BTH on.  Writes its ICRC at p + len,
+ * and returns the new length, len + ICRC_BYTES.  Unlike rocev2_seal,
  * this function does not read the payload, but takes the payload's CRC from
  * *sum.  `id` is the id of the IPv4 header.  Aborts if `len` is too short for
  * sum->bytes.
@@ -81,17 +82,18 @@ bool rocev2_open(struct rocev2_memo *memo, const struct inaddr *from,
  * does not report whether a datagram had one.  These senders number their
  * packets: the IPv4 id grows by one from packet to packet.
  *
- * For most damaged packets, no id gives the received ICRC.  So every id of a
- * sender is accepted until a damaged packet has come from this sender
- * (rocev2_damaged).  From then on, an id is accepted if it is near the last
- * accepted id, or if none was accepted yet.  Linux adds up to one per tick to
- * the id of a sender that was silent, so an id may be further ahead by one for
- * each millisecond.
+ * Almost every damaged packet is noticed, because no id gives its ICRC
+ * (rocev2_damaged).  A sender of which no damaged packet has come probably
+ * sends over a good path, so each of its ids is accepted.  From its first
+ * damaged packet on, an id is accepted if it is near the newest accepted id, or
+ * if none was accepted yet.  Linux adds up to one per tick to the id of a
+ * sender that was silent, so an id may be further ahead by one for each
+ * millisecond.
  *
- * An id that is not near the last accepted id is refused.  But if the next id
+ * An id that is not near the newest accepted id is refused.  But if the next id
  * is near the refused one, the next id is accepted, and the sequence has a new
- * start.  After three ids in a row that were not near the last accepted id, or
- * eight new starts in all, every id of the sender is accepted: such a sender
+ * start.  After three ids in a row that were not near the newest accepted id,
+ * or eight new starts in all, every id of the sender is accepted: such a sender
  * has no sequence, or also numbers its packets to other hosts in this sequence.
  * A damaged packet is then accepted with a chance of 2^-16.
  */

@@ -12,12 +12,12 @@
 #define PATH_BITS 0x7f /* the bits of a LID that an LMC of 7 lets differ */
 
 /*
- * Do the requests of q's peer go direct?  Once the first request of RC by UDP
- * has gone direct, all do until the connection ends: the peer executes them
- * under the responder lock, which this process does not take for packets of RC,
- * so direct requests and packets must not mix.  Requests of UC, and of RC by
- * LID, go direct until the peer changes to packets for good
- * (follow_to_packets).
+ * Do the requests of q's peer go direct?  For a QP of RC whose packets go by
+ * UDP: once the first request of its peer has gone direct, all do until the
+ * connection ends.  The peer executes them under the responder lock, which this
+ * process does not take for packets of such a QP, so direct requests and
+ * packets must not mix.  Requests of UC, and of RC by LID, go direct until the
+ * peer changes to packets for good (follow_to_packets).
  */
 static bool peer_goes_direct(const struct ibt_qp *q)
 {
@@ -68,17 +68,17 @@ static void follow_to_packets(struct ibt *t, struct ibt_qp *q)
 		q->resp.epsn = serial24((uint32_t)from);
 }
 
-/* Does p, a request or the answer to a request, belong to requests that go
- * direct?  Then q's peer has not sent p. */
+/* Do the requests to which p would belong, as a request or as an answer, go
+ * direct?  If so, they have no packets, and p is not from q's peer. */
 static bool is_direct(const struct ibt_qp *q, const struct pkt *p)
 {
 	return p->info->request ? peer_goes_direct(q)
 				: q->direct.path == IBT_PATH_DIRECT;
 }
 
-/* IBTA 9.6.1.1: the packet must come from the connected peer.  By LID, the
- * addresses stand for the LIDs (9.6.1.2.1), and the GIDs are compared, too
- * (9.6.1.2.2). */
+/* IBTA 9.6.1.1: the packet must come from the connected peer.  For a packet by
+ * LID, d->from.ip and d->to.ip are the LIDs as addresses (inaddr_map_lid;
+ * 9.6.1.2.1), and the GIDs are compared, too (9.6.1.2.2). */
 static bool is_from_peer(const struct ibt_qp *q, const struct engine_dgram *d,
 			 const struct pkt *p)
 {
@@ -103,7 +103,8 @@ static bool fits_window(const struct ibt_qp *q, const struct pkt *p)
 
 /* Does p ask q to migrate, and did p come by q's alternate path?  In REARM the
  * peer may not be armed yet, and then sends MigReq 1 by the present path.  So
- * in REARM a packet that fits both paths does not ask. */
+ * in REARM a packet that fits both paths is not taken for a request to migrate.
+ */
 static bool asks_to_migrate(const struct ibt *t, const struct ibt_qp *q,
 			    const struct engine_dgram *d, const struct pkt *p)
 {
@@ -195,8 +196,9 @@ static void note_sign(struct engine *e, const struct engine_dgram *d,
 	engine_suspects_note(&e->suspects, &from, sign, e->ibt.now_ns);
 }
 
-/* Must a packet of d that is a sign be dropped, because its address is limited?
- * Counts the packet if so. */
+/* Must a packet of d that is a sign of forgery be dropped, because too many
+ * such packets came from its source address (suspect.h)?  Counts the packet if
+ * so. */
 static bool drops_sign(struct engine *e, const struct engine_dgram *d,
 		       enum engine_sign sign)
 {
@@ -242,8 +244,8 @@ static void refuse_wrong_peer(struct engine *e, const struct engine_dgram *d,
 }
 
 /* Must p be dropped before its ICRC is checked, because its PSN or Q_Key does
- * not fit q and its address is limited?  If so, is_guess counts p as if p
- * had been handled. */
+ * not fit q and its address is limited?  If so, counts the wrong Q_Key or PSN,
+ * as the handling of p would. */
 static bool is_guess(struct engine *e, const struct engine_dgram *d,
 		     const struct ibt_qp *q, const struct pkt *p)
 {
@@ -372,10 +374,10 @@ struct part {
 	uint64_t now_ns;
 };
 
-/* Does the work of is_from_wrong_port if q->source does not decide it: asks
- * source_check whether the source port of packet a is a port of q's peer.
- * False: it is, and the port is noted in q.  True: it is not, or this is not
- * known yet; the packet was counted as refused, or parked. */
+/* Does the work of is_from_wrong_port if q->source does not decide it.  Returns
+ * false, and notes the source port of the packet in q, if source_check says
+ * that the port is one of q's peer.  Otherwise, or if this is not known yet,
+ * returns true, and the packet was counted as refused, or parked. */
 static bool look_up_port(struct engine *e, struct ibt_qp *q,
 			 const struct part *a, const struct pkt *p)
 {
@@ -407,7 +409,7 @@ static bool look_up_port(struct engine *e, struct ibt_qp *q,
 	return true;
 }
 
-/* Must packet a not be handled now, because of its source port?  True if the
+/* Does the source port of the packet forbid to handle it now?  True if the
  * packet is for a connection and from this host, and its source port is not
  * known to be a port of q's peer.  The port that was last found to be the
  * peer's needs no look-up until source.until_ns. */

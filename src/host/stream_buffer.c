@@ -25,8 +25,9 @@ static bool add_block(struct stream_buffers *b)
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
 		return false;
-	/* With a huge page the first byte of the first full socket would take
-	 * 2 MiB.  Kernels without huge pages refuse the advice. */
+	/* With huge pages, the first byte that is written into the block would
+	 * take 2 MiB of memory.  Kernels without huge pages refuse the advice.
+	 */
 	if (madvise(base, BLOCK_BYTES, MADV_NOHUGEPAGE))
 		errno = 0;
 	b->block[b->blocks++] = (struct stream_buffer_block){.base = base};

@@ -25,9 +25,10 @@
  * each descriptor.  A program may have as many mappings or descriptors as
  * regions, and the time for all regions would grow with the square of their
  * number.  So the process has an allowance of lines.  Each registered region
- * adds a few, up to ALLOWANCE_FIRST, and each line read takes one away.  While
- * none is left, this process looks for the file of a region only if the region
- * overlaps a row of the table (hca/share.h).  Peers access all other new
+ * adds ALLOWANCE_EACH lines while the allowance is below ALLOWANCE_FIRST, and
+ * each line read takes one away.  While no line is left, this process looks for
+ * the file of a region only if the region overlaps memory whose file is already
+ * known (a row of the table of hca/share.h).  Peers access all other new
  * regions by system calls.
  */
 #define ALLOWANCE_FIRST (SHARE_MAX * 1024)

@@ -9,7 +9,8 @@
  * function outside it.  memory/copy_nofault.c recognises a fault in such a copy
  * by the section.
  *
- * The only state is the choice of util/crctier.h.
+ * The only state is that of util/crctier.h: which implementation this processor
+ * uses.
  */
 #ifndef UTIL_CRCCOPY_H
 #define UTIL_CRCCOPY_H
@@ -31,11 +32,11 @@
 		       target(instructions),                                   \
 		       no_sanitize("address", "undefined", "thread")))
 
-/* Returns the copy for this processor and this CRC, which takes multiples of
- * CRCCOPY_STEP bytes; NULL: there is none. */
+/* Returns the function that copies and computes this CRC on this processor;
+ * NULL: there is none.  It takes multiples of CRCCOPY_STEP bytes. */
 crctier_copy *crccopy_steps(enum crc_kind kind);
-/* Returns whether the copy that crccopy_steps returns, when a signal interrupts
- * it, leaves the upper halves of the vector registers in use. */
+/* Returns whether a signal handler that interrupts the function of
+ * crccopy_steps finds the upper halves of the vector registers in use. */
 bool crccopy_is_wide(void);
 /* Returns whether ip is the address of an instruction of such a copy.
  * Async-signal-safe. */

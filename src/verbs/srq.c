@@ -157,8 +157,8 @@ int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_modify_srq: a bit of srq_attr_mask is "
-			      "unknown; use IBV_SRQ_MAX_WR and IBV_SRQ_LIMIT "
-			      "alone");
+			      "unknown; use no bits but IBV_SRQ_MAX_WR and "
+			      "IBV_SRQ_LIMIT");
 	if (mask & IBV_SRQ_MAX_WR)
 		err = check_depth(attr->max_wr);
 	if (err)

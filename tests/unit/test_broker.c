@@ -96,6 +96,8 @@ static void sigkill_of_a_client_frees_its_class(void **state)
 	if (pipe(go) || pipe(out) || pipe(hold))
 		fail();
 	pid = fork();
+	if (pid < 0)
+		fail();
 	if (!pid) {
 		client_close(&me);
 		close(go[1]);

@@ -238,12 +238,17 @@ static void one_of_two_brokers_that_start_at_once_serves(void **state)
 
 		if (pipe(go) || pipe(out) || pipe(hold))
 			fail();
-		for (int i = 0; i < 2; i++)
-			if (!fork()) {
-				close(go[1]);
-				close(hold[1]);
-				open_and_report(go[0], out[1], hold[0]);
-			}
+		for (int i = 0; i < 2; i++) {
+			pid_t pid = fork();
+
+			if (pid < 0)
+				fail();
+			if (pid)
+				continue;
+			close(go[1]);
+			close(hold[1]);
+			open_and_report(go[0], out[1], hold[0]);
+		}
 		close(go[1]); /* both children now open */
 		for (int i = 0; i < 2; i++)
 			assert_int_equal(read(out[0], &r[i], sizeof(r[i])),
@@ -348,6 +353,8 @@ static pid_t begin_other_version(void)
 
 	assert_int_equal(bind(listener, (struct sockaddr *)&a, length), 0);
 	pid = fork();
+	if (pid < 0)
+		fail();
 	if (pid) {
 		close(listener);
 		return pid;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* host/mcast_socket: which GIDs are groups, and which IPv4 group is the alias
- * of a GID. */
+/* util/inaddr: which GIDs are groups.  host/mcast_socket: which IPv4 group is
+ * the alias of a GID. */
 #include "test.h"
 
 #include <string.h>

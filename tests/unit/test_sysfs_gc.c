@@ -197,8 +197,8 @@ static void only_unused_trees_beside_the_own_tree_are_removed(void **state)
 	close(chosen);
 }
 
-/* Starts as a program does.  Returns 0 if the tree that the start has found or
- * written stays. */
+/* Does what a program does when it starts: finds the tree, or writes it.
+ * Returns 0 if the tree then stays. */
 static int start_once(void)
 {
 	char path[300];

@@ -93,7 +93,8 @@ static struct rdma_cm_id *join_group(struct sockaddr_storage *group,
 	join.comp_mask |= RDMA_CM_JOIN_MC_ATTR_ADDRESS;
 	join.join_flags = RDMA_MC_JOIN_FLAG_RESERVED;
 	EXPECT(rdma_join_multicast_ex(i, &join, i) && errno == EINVAL);
-	/* Without its bit in comp_mask, the wrong join_flags is not read. */
+	/* For a full member join_flags stays wrong, and comp_mask lacks its
+	 * bit: then join_flags must not be read. */
 	if (flags != RDMA_MC_JOIN_FLAG_FULLMEMBER)
 		join.join_flags = flags;
 	else
@@ -165,8 +166,9 @@ static void a_send_only_member_receives_nothing(void)
 			send_two(i[k], &e->param.ud);
 		EXPECT(!rdma_ack_cm_event(e));
 	}
-	/* When the second datagram has come to one member, the first has come
-	 * to each member. */
+	/* A datagram is delivered to all receivers before the next one.  So
+	 * when MEMBER has the second, the first would have reached SENDS_ONLY,
+	 * too, if SENDS_ONLY received. */
 	EXPECT(count_completions(i[MEMBER]->recv_cq, 2, WAIT_MS) == 2);
 	EXPECT(count_completions(i[SENDS_ONLY]->recv_cq, 1, 0) == 0);
 	for (int k = 0; k < ALL; k++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * epcheck server PORT | client GID PORT P_KEY: tests endpoints of
- * rdma_create_ep, whose addresses rdma_getaddrinfo makes of GIDs.  The client's
- * path has the P_Key P_KEY.  The client sends a message, and the server answers
+ * epcheck server PORT | client GID PORT P_KEY: tests rdma_create_ep with
+ * addresses of AF_IB, which come from rdma_getaddrinfo: the client's is made
+ * from GID, and the server's is the wildcard.  The client's path has the P_Key
+ * P_KEY.  The client sends a message, and the server answers
  * the message.
  */
 #include "check.h"
