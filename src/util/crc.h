@@ -11,10 +11,11 @@
  * call.  Both CRCs are bit-reflected: bit 31 of the state is the coefficient of
  * x^0.
  *
- * The raw state is linear in the data: for two inputs of equal length, read
- * from one state, the difference of the final states is the state to which the
- * difference of the inputs leads from state 0.  The receive side of RoCEv2 uses
- * this (encap/icrc.h).
+ * The raw state is linear in the data.  Suppose that two inputs of equal length
+ * are processed from the same state.  Then the exclusive or of the two final
+ * states is the final state of a third computation, which processes the
+ * exclusive or of the inputs from state 0.  The receive side of RoCEv2 uses this
+ * (encap/icrc.h).
  *
  * Pure functions, callable from any thread.
  */

@@ -18,8 +18,8 @@
 /*
  * The product of P and x^16 + 1, without its x^32: bit 31 is the coefficient of
  * x^0.  The functions of util/crctier.h, which are for polynomials of degree
- * 32, compute the remainder of the data modulo the product.  P divides the
- * product, so that remainder and the data have the same remainder modulo P.
+ * 32, compute the remainder of the data modulo the product.  Since P divides
+ * the product, this remainder and the data are equal modulo P.
  */
 static struct crcfactor product = {.polynomial = 0xd0085008u};
 

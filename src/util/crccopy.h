@@ -32,11 +32,12 @@
 		       target(instructions),                                   \
 		       no_sanitize("address", "undefined", "thread")))
 
-/* Returns the function that copies and computes this CRC on this processor;
- * NULL: there is none.  It takes multiples of CRCCOPY_STEP bytes. */
+/* Returns the function that makes the copy on this processor and computes this
+ * CRC.  The function takes multiples of CRCCOPY_STEP bytes.  NULL: there is no
+ * such function. */
 crctier_copy *crccopy_steps(enum crc_kind kind);
-/* Returns whether a signal handler that interrupts the function of
- * crccopy_steps finds the upper halves of the vector registers in use. */
+/* Returns true if a signal that interrupts the function of crccopy_steps may
+ * find the upper halves of the vector registers in use. */
 bool crccopy_is_wide(void);
 /* Returns whether ip is the address of an instruction of such a copy.
  * Async-signal-safe. */

@@ -13,9 +13,9 @@
  * a full stop, such as "end programs, or raise fs.file-max".  The process whose
  * limit counts is the one that made the call.  Returns `other`, which may be
  * NULL, if `err` is about no such limit.  The limits: EMFILE, open files of the
- * process; ENFILE, those of the machine; ETOOMANYREFS, descriptors in messages
- * of the user that no process has received yet; EAGAIN, threads or processes;
- * ENOMEM and ENOBUFS, memory.
+ * process; ENFILE, those of the machine; ETOOMANYREFS, descriptors that the
+ * user's processes have sent in messages and no process has received yet;
+ * EAGAIN, threads or processes; ENOMEM and ENOBUFS, memory.
  */
 const char *remedy_of(int err, const char *other);
 

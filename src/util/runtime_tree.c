@@ -119,8 +119,8 @@ static int enter_own(struct tree_walk *w)
 	return -EPERM;
 }
 
-/* Walks along a path as walk_along does, but creates no missing folder. Returns
- * -ENOTDIR if a folder is missing. */
+/* Walks along a path as walk_along does, but creates no missing folder, and
+ * returns -ENOTDIR instead of -ENOENT. */
 static int go_to_present(struct tree_walk *w, const char *path)
 {
 	bool makes = w->walk.makes;

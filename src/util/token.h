@@ -2,7 +2,7 @@
 /*
  * Tokens in an eventfd of semaphore mode, one for each event that a program may
  * take: the descriptor is readable exactly when an event waits.  No function
- * waits, and none does anything if the descriptor is another file now
+ * waits, and none reads or writes a descriptor that is another file now
  * (fd_identity.h).  None is a cancellation point: a thread that is cancelled
  * here would end with its caller's lock held.
  */
@@ -25,8 +25,9 @@ void token_put_all(int fd, uint64_t count);
 void token_take_back(int fd);
 /* Returns whether O_NONBLOCK of the file is clear; false if fd is closed.  Does
  * not change errno.  A thread whose read(2) has failed with EAGAIN calls this
- * function under the caller's lock of token_take_back: after true, that call
- * had set O_NONBLOCK, and the thread reads again. */
+ * function under the lock that callers of token_take_back hold.  If the result
+ * is true, token_take_back had set O_NONBLOCK during the read(2), and the thread
+ * reads again. */
 bool token_reads_wait(int fd);
 
 #endif
