@@ -15,8 +15,8 @@
  *	wide_seed	adds a CRC state to the first four bytes of a vector
  *	wide_spread	fills a vector with copies of a row of crcfactor.by
  *	wide_fold	multiplies a vector by such a row, and adds a vector
- *	wide_sum	reduces a vector to 16 bytes, which have the remainder of
- *			the vector if they take the place of its last 16 bytes
+ *	wide_sum	reduces a vector to 16 bytes, which have the remainder
+ *of the vector if they take the place of its last 16 bytes
  *
  * Four sums are computed at once.  A product takes several cycles, but the
  * processor can begin a product in each cycle.
@@ -68,9 +68,9 @@ INNER vector fold_steps(const struct crcfactor *f, uint32_t crc, uint8_t *to,
 }
 
 /* Returns the CRC state.  Folds all whole steps but the last one, or only the
- * first vector if there are at most STEP bytes, and then the one to four vectors
- * that remain.  The sum of the steps, and each of these vectors but the last,
- * are multiplied by the power for their distance from the end, so that no
+ * first vector if there are at most STEP bytes, and then the one to four
+ * vectors that remain.  The sum of the steps, and each of these vectors but the
+ * last, are multiplied by the power for their distance from the end, so that no
  * product waits for another. */
 INNER uint32_t fold_many(const struct crcfactor *f, uint32_t crc,
 			 const uint8_t *p, size_t bytes)

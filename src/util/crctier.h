@@ -49,8 +49,8 @@ struct crctier {
 	crctier_copy *copy;
 	/* A copy that computes the CRC-32C; NULL: as for `copy`. */
 	crctier_copy *copy_c;
-	/* Whether a signal that interrupts `copy` or `copy_c` may find the upper
-	 * halves of the vector registers in use. */
+	/* Whether a signal that interrupts `copy` or `copy_c` may find the
+	 * upper halves of the vector registers in use. */
 	bool is_wide;
 	/* Whether the functions of crcmul.h may be called. */
 	bool multiplies;

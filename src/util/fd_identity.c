@@ -18,12 +18,12 @@
  * while the previous owner still reads it.  is_known orders these accesses: the
  * previous owner's loads of dev and ino come before its release store of
  * is_known = false, and the next owner's stores to dev and ino come after the
- * acquire exchange that reads that false.  Without this order the previous owner
- * could load the next owner's dev and ino, and close the next owner's file.  The
- * release store of is_known = true comes after the stores to dev, ino and
- * has_stamp, and pairs with the acquire load in fd_identity_holds: otherwise a
- * thread could compare the file with old numbers, and give up a file of
- * adverb's.
+ * acquire exchange that reads that false.  Without this order the previous
+ * owner could load the next owner's dev and ino, and close the next owner's
+ * file.  The release store of is_known = true comes after the stores to dev,
+ * ino and has_stamp, and pairs with the acquire load in fd_identity_holds:
+ * otherwise a thread could compare the file with old numbers, and give up a
+ * file of adverb's.
  */
 struct mark {
 	_Atomic(dev_t) dev; /* st_dev of the file */

@@ -26,8 +26,8 @@ void token_take_back(int fd);
 /* Returns whether O_NONBLOCK of the file is clear; false if fd is closed.  Does
  * not change errno.  A thread whose read(2) has failed with EAGAIN calls this
  * function under the lock that callers of token_take_back hold.  If the result
- * is true, token_take_back had set O_NONBLOCK during the read(2), and the thread
- * reads again. */
+ * is true, token_take_back had set O_NONBLOCK during the read(2), and the
+ * thread reads again. */
 bool token_reads_wait(int fd);
 
 #endif
