@@ -63,8 +63,8 @@ struct mpa_frame {
 	uint8_t revision;
 	/* M: the sender of the frame asks the peer to send markers. */
 	bool wants_markers;
-	/* C: the sender of the frame asks for CRC32C in both directions.  The
-	 * replies of adverb have C also if only the request had C. */
+	/* C: the sender of the frame asks for CRC32C in both directions.
+	 * adverb sets C in each reply to a request with C. */
 	bool wants_crc;
 	bool is_rejected;	      /* R: the reply rejects the connection */
 	bool is_enhanced;	      /* S: the frame has enhanced data */

@@ -161,9 +161,9 @@ const struct opcode_info *opcode_info(uint8_t opcode);
 
 /*
  * Returns the opcode of one packet of a SEND, WRITE or READ response.  `tail`
- * is the ImmDt or IETH of the message's last packet: 0 for none,
- * OPCODE_EXT_IMMDT, or for a SEND OPCODE_EXT_IETH.  `tail` is ignored for first
- * and middle packets, and for a READ response.
+ * names the header that only the message's last packet has: OPCODE_EXT_IMMDT;
+ * OPCODE_EXT_IETH, for a SEND alone; 0: there is no such header.  `tail` is
+ * ignored for first and middle packets, and for a READ response.
  */
 uint8_t opcode_of(enum opcode_service service, enum opcode_kind kind,
 		  enum opcode_position position, enum opcode_ext tail);

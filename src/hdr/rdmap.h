@@ -2,8 +2,8 @@
 /*
  * The messages of RDMAP (RFC 5040 4; RFC 7306 for opcodes 8 to 11): one table
  * with the properties of all opcodes, and the bodies of RDMA Read Requests, of
- * atomics, of their responses and of Terminates.  The opcode is in the header
- * of DDP (hdr/ddp.h).  Pure.
+ * Atomic Requests and Responses, and of Terminates.  The opcode is in the
+ * header of DDP (hdr/ddp.h).  Pure.
  */
 #ifndef HDR_RDMAP_H
 #define HDR_RDMAP_H
