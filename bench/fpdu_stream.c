@@ -185,8 +185,8 @@ static void receive_all(const struct raw_options *o)
 	fd = accept(listener, NULL, NULL);
 	if (fd < 0)
 		raw_die("fpdu_stream: accept");
-	/* the number is all that is passed: nothing breaks without the order of
-	 * this acquire and the release in main */
+	/* End 1 reads nothing else that end 0 wrote before, so nothing breaks
+	 * without the order of this acquire and the release in main. */
 	while (!__atomic_load_n(fpdu_max, __ATOMIC_ACQUIRE))
 		raw_pause(o);
 	make_pattern(&p, o);

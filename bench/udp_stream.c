@@ -42,7 +42,8 @@
 #define SILENCE	 20000000 /* ns; then missing packets count as lost */
 
 /* The headers of a packet, in place of BTH and RETH.  first: 1 in a message's
- * first packet; offset: where the payload begins in the message. */
+ * first packet (without -p), else 0; offset: where the payload begins in the
+ * message. */
 struct header {
 	uint32_t first, offset, spare, extended[4];
 };
@@ -197,8 +198,9 @@ static void receive_forever(const struct raw_options *o, struct shared *s,
 		if (!more && o->one_core)
 			raw_pause(o);
 		taken += more;
-		/* The number is all that is passed: nothing breaks without the
-		 * order of this release and the acquire in wait_window. */
+		/* The sender reads nothing else that this process wrote before,
+		 * so nothing breaks without the order of this release and the
+		 * acquire in wait_window. */
 		if (more)
 			__atomic_store_n(&s->taken, taken, __ATOMIC_RELEASE);
 	}

@@ -15,7 +15,7 @@
  * are processed from the same state.  Then the exclusive or of the two final
  * states is the final state of a third computation, which processes the
  * exclusive or of the inputs from state 0.  The receive side of RoCEv2 uses
- *this (encap/icrc.h).
+ * this (encap/icrc.h).
  *
  * Pure functions, callable from any thread.
  */

@@ -15,8 +15,8 @@
  *	wide_seed	adds a CRC state to the first four bytes of a vector
  *	wide_spread	fills a vector with copies of a row of crcfactor.by
  *	wide_fold	multiplies a vector by such a row, and adds a vector
- *	wide_sum	reduces a vector to 16 bytes, which have the remainder
- *of the vector if they take the place of its last 16 bytes
+ *	wide_sum	reduces a vector to 16 bytes; in the place of the
+ *			vector's last 16 bytes they have the same remainder
  *
  * Four sums are computed at once.  A product takes several cycles, but the
  * processor can begin a product in each cycle.
