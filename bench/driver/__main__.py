@@ -171,9 +171,9 @@ def on_lo(maker, quick):
 
 
 def between_users(o, maker, two, left_out):
-    """Returns the steps between two users, for which it opens @two.  Returns
-    none with --quick, if none is wanted, or if two.open() fails; @left_out then
-    has the reason."""
+    """Returns the steps between two users, for which it opens @two.  Returns no
+    steps with --quick, or if none is wanted, or if two.open() fails.  In the
+    last case @left_out has the reason."""
     if o.quick or not any(wanted(step, o.only) for step in
                           steps.between_users(maker, steps.Where("users"))):
         return []

@@ -9,8 +9,8 @@ from plot import number
 
 BEGIN, END = "<!-- speed: begin -->", "<!-- speed: end -->"
 
-# A row: the text, the unit, and for each goal (goals.GOALS) the text that its
-# ratio stands before.
+# A row: the text, the unit, and for each goal (goals.GOALS) the text that
+# follows its ratio.
 ROWS = [
     ("WRITE 64 KiB over UDP on `lo`, path MTU 4096", "GB/s",
      [("WRITE 64 KiB, path MTU 4096, to the shaped limit",

@@ -3,15 +3,15 @@
 size.
 
 A step's key is SERIES/BYTES; its run gives a dictionary of figures:
-    GBps  10^9 bytes of payload a second      Mps  million messages a second
-    us    half a round trip, microseconds     cpu  CPU seconds for 10^9 bytes,
-          (qps: one operation; cmtime,             client and server, start
-          tcp_connect, connects: one               included
-          connection; registration: one       MiB  resident memory
-          registration and its end; relay,
-          a packet or a hop of a subnet:
-          CPU time of the forwarding process)
-    s     seconds (sweep: until OpenSM has configured the subnet)
+    GBps   10^9 bytes of payload a second
+    Mps    million messages a second
+    us     microseconds.  Ping-pongs: half a round trip; qps: one operation;
+           cmtime, tcp_connect and connects: one connection; registration: one
+           registration and its end; relay, and a packet or a hop of a subnet:
+           CPU time of the forwarding process
+    cpu    CPU seconds for 10^9 bytes, client and server, start included
+    MiB    resident memory
+    s      seconds (sweep: until OpenSM has configured the subnet)
     ratio  qps: of the time with many queue pairs to the time with one; crc: of
            the speed to ISA-L's; registration: of the time to that of mmap and
            munmap
