@@ -78,9 +78,9 @@ def judged(body, alone):
 
 def case(name, body, program, alone, parameters="", mpa="",
          directions=DIRECTIONS):
-    """Adds a case for each of @directions.  @parameters: siw's; @mpa: ADVERB_MPA's;
-    body(direction, environment) runs the case, and alone() runs the same programs
-    with siw at both ends."""
+    """Adds a case for each of @directions.  @parameters: the parameters of siw; @mpa:
+    the value of ADVERB_MPA.  body(direction, environment) runs the case, and alone()
+    runs the same programs with siw at both ends."""
     how = ["siw's " + parameters] if parameters else []
     how += ["ADVERB_MPA=" + mpa] if mpa else []
     for direction in directions:

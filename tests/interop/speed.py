@@ -52,9 +52,10 @@ def rows(peer):
     if peer == "rxe":
         yield LAT, "ib_atomic_lat", 8, "-n 300"
     for verb in "send", "write", "read":
-        # The emulator translates the code of each new process, and so adverb's
-        # code, but the code of the kernel, and so rxe's, only once.  With so
-        # many messages this does not change the result.
+        # adverb's code is part of each process, and rxe's code is part of the
+        # kernel.  The emulator translates the code of each new process again,
+        # and the kernel's code only once.  With so many messages this does not
+        # change the result.
         for size, times in (64, 20000), (4096, 5000), (65536, 1000), \
                 (1 << 20, 100):
             yield BW, "ib_%s_bw" % verb, size, "-n %d" % times

@@ -5,7 +5,9 @@
  * adverb and in the guest.  In the comments, each of the two processes is an
  * end.
  *
- *	ends server ACTION ADDRESS PORT			the client's ACTION:
+ *	ends server|client ACTION ADDRESS PORT
+ *
+ *	the server's ACTION				the client's ACTION
  *	reject	rejects the request			reject
  *	leave	disconnects				stay
  *	stay	waits until the client disconnects	leave
@@ -283,8 +285,8 @@ static void send_and_wait(void *at, uint32_t bytes)
 	await_message(1);
 }
 
-/* Executes for each size a SEND, a WRITE, which a SEND reports, and a READ of
- * the written bytes. */
+/* Executes for each size a SEND; then a WRITE, and a SEND that tells the other
+ * end of this WRITE; and then a READ of the written bytes. */
 static void drive_rounds(void)
 {
 	for (uint32_t i = 0; i < rounds; i++) {
