@@ -33,7 +33,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIFE_MS 2000 /* no start is delayed after a broker ran this long */
+/* A broker that ran this long does not delay the start of the next broker. */
+#define LIFE_MS 2000
 
 static atomic_long
 	skipped_ms; /* how far the test's clock is ahead of the kernel's */
@@ -43,9 +44,9 @@ static atomic_long
 static atomic_long stopped_ms;
 
 /* Replaces libc's clock_gettime for all code that is linked into the test.  The
- * time is the kernel's, or, while the test's clock is stopped, stopped_ms, plus
- * skipped_ms.  While the clock is stopped, every clock `id` has the same time.
- */
+ * time is the kernel's time plus skipped_ms.  While the test's clock is
+ * stopped, the time is stopped_ms plus skipped_ms, the same for every clock
+ * `id`. */
 int clock_gettime(clockid_t id, struct timespec *t)
 {
 	int err = (int)syscall(SYS_clock_gettime, id, t);
@@ -71,10 +72,10 @@ static inline int listen_there(void)
 	return fd;
 }
 
-/* Accepts the next connection of a client that has sent something; the test
- * fails if none comes for TEST_WAIT_MS.  A client
- * first makes another connection, which only shows which process listens
- * (proto_look). */
+/* Accepts connections until a client sends something on one, and returns this
+ * connection.  A client first makes another connection, on which it sends
+ * nothing: it only finds out which process listens (proto_look).  The test
+ * fails if no connection comes for TEST_WAIT_MS. */
 static inline int accept_client(int listener)
 {
 	for (;;) {

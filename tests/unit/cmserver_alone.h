@@ -15,15 +15,15 @@
 
 /* A server without a UDP socket, with an fd store in memory. */
 struct alone {
-	/* the server's, without a socket */
+	/* the GSI of the server, without a socket */
 	struct gsi *gsi;
 	struct fd_store fd_store;
 	struct cmserver *s;
 	struct cmserver_client *c; /* the client of this process */
 	/* the connection: the server's end, the client's end */
 	int fd[2];
-	struct cmproto sent; /* the answer to the last request; if there was
-			      * none, err is -ENOMSG */
+	struct cmproto sent; /* the answer to the last request; if the server
+			      * gave no answer, err is -ENOMSG */
 	/* the time that send_request gives to the server */
 	uint64_t now_ns;
 };
@@ -105,8 +105,7 @@ static inline struct cmproto resume_of(uint32_t local_id, uint8_t state)
 	return m;
 }
 
-/* Returns the message, in which the seal of the broker's ledger follows the
- * note. */
+/* Returns m, with the seal of the broker's ledger behind the note. */
 static inline struct cmproto seal_note(const struct alone *a, struct cmproto m)
 {
 	struct fd_store fd_store = a->fd_store;

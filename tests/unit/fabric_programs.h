@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Programs on the hosts of a fabric, for the tests of tools/fabric_cm.  The
- * fabric runs in a child process, and this process is all programs: clients of
- * connection management, and the subnet administration, which is a port on a
- * third host.
+ * fabric runs in a child process.  This process plays all programs: clients of
+ * connection management, and the subnet administration at the port of a third
+ * host.
  *
  *	A port 1 --- S --- B port 1
  *	A port 2 ----+---- M port 1 (SM and SA)
@@ -426,8 +426,8 @@ static inline void answer_query(const struct umad_program *sa)
 	assert_int_equal(send(sa->umad, m, sizeof(m), 0), sizeof(m));
 }
 
-/* Asks the CM of p for a route to the peer's GID, and answers its query as the
- * subnet administration.  Returns the CM's answer. */
+/* Asks the CM of p for a route to the peer's GID, and, as the subnet
+ * administration, answers the CM's query.  Returns the CM's answer. */
 static inline struct cmproto ask_route(const struct program *p,
 				       const struct umad_program *sa,
 				       const uint8_t peer[16])

@@ -38,7 +38,7 @@ struct seen {
 	size_t frame_bytes, packet_bytes;
 	uint32_t frames, packets, questions, sentences, looks;
 	uint32_t handles;     /* of routes that are not released */
-	uint32_t attachments; /* to groups, that have succeeded */
+	uint32_t attachments; /* to groups; only those that have succeeded */
 	bool is_full;	      /* no attachment succeeds */
 	/* the addresses that sink.addresses gives */
 	struct announce_address addresses[4];

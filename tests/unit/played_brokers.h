@@ -196,8 +196,8 @@ static inline void bind_to(struct r_id *id, uint16_t port)
 	assert_int_equal(r_bind(id, (struct sockaddr *)&any), 0);
 }
 
-/* posted by a test's function that has reached a gap; posted by the test when
- * that function may return */
+/* at_gap: posted by a test's function that `gap` calls; may_go_on: posted by
+ * the test when that function may return */
 static sem_t at_gap, may_go_on;
 
 static inline bool has_event(void)
@@ -237,7 +237,7 @@ static inline void await_lock(void)
 	pthread_mutex_unlock(&r_lock);
 }
 
-/* Waits until librdmacm has sent all its requests to the last broker again. */
+/* Waits until librdmacm has repeated all its requests for the last broker. */
 static inline void await_revival(void)
 {
 	await_semaphore(&broker[brokers - 1].was_bound);

@@ -113,8 +113,8 @@ static void call_without_fabric(void)
 	assert_int_equal(errno, EAFNOSUPPORT);
 }
 
-/* This test runs first, and calls in a child process: a process looks only once
- * whether its host is one of a fabric. */
+/* This test runs first, and makes its calls in a child process: a process looks
+ * only once whether its host is one of a fabric. */
 static void a_host_without_fabric_has_no_gids(void **state)
 {
 	pid_t parent = getpid(), child = fork();

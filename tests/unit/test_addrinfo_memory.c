@@ -13,7 +13,7 @@
 #include "rdmacm/newer.h"
 #include "rdmacm/object.h"
 
-/* The next allocation of this thread that fails, counted from 1; 0: none. */
+/* n: the n-th allocation of this thread from now on fails; 0: none fails. */
 static _Thread_local long left;
 
 void *__real_calloc(size_t count, size_t size);
@@ -136,7 +136,7 @@ static void an_id_keeps_no_list_that_failed(void **state)
 }
 
 /* A forked child opens the devices anew.  The child calls this function before
- * the allocation that is to fail, so that none of the devices fails. */
+ * it sets `left`, so that no allocation for the devices fails. */
 static void open_devices(void)
 {
 	struct rdma_event_channel *first = rdma_create_event_channel();

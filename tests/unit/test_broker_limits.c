@@ -18,9 +18,9 @@
 
 #define FEW	  32   /* a low limit on open files */
 #define UNDER_WAY 1000 /* descriptors that leave_in_flight leaves */
-/* A limit on open files that UNDER_WAY exceeds.  Hardly lower: the descriptors
- * that other programs of the user have in flight count against the limit too,
- * 17 for each program with a broker. */
+/* A limit on open files that is a little less than UNDER_WAY.  It is not much
+ * less, because the descriptors that other programs of the user have in flight
+ * count against the limit too, 17 for each program with a broker. */
 #define HARD	  990
 #define AT_ONCE	  250 /* descriptors in a message; the kernel allows 253 */
 #define MANY	  10000
@@ -429,8 +429,8 @@ static void a_client_that_cannot_be_watched_is_refused(void **state)
 }
 
 /* Two connections wait when the broker accepts.  The client of the first has
- * shut the connection down, as proto_look closes one; the pidfd of the second
- * needs a descriptor that the first has used. */
+ * shut the connection down, as proto_look would by a close.  The pidfd for the
+ * second connection needs a descriptor that the first has used. */
 static void connect_after_a_look(void)
 {
 	const struct server_config config = {.idle_ms = INT_MAX};

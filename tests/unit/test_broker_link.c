@@ -152,8 +152,8 @@ static void a_death_is_known_after_the_broker_has_died(void **state)
 	listener = listen_there();
 	refuse_there(&engine, listener);
 	assert_true(broker_link_has_dead());
-	/* The kept death must not end the wait of the thread that waits, which
-	 * ends with each change. */
+	/* The thread that waits stops waiting at each change, so the death that
+	 * is kept must be no change. */
 	changes = broker_link_changes();
 	broker_link_turn(&engine, 1);
 	assert_int_equal(broker_link_changes(), changes);
@@ -163,7 +163,8 @@ static void a_death_is_known_after_the_broker_has_died(void **state)
 	close(fd);
 }
 
-/* The thread that waits makes a new epoll set when the number changes. */
+/* The thread that waits makes a new epoll set when broker_link_changes returns
+ * another number. */
 static void an_answer_is_no_change_of_the_descriptor(void **state)
 {
 	int fd = broker_link_socket(-1, -1, PATIENCE_NS);

@@ -62,7 +62,7 @@ ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 	return send_error ? -1 : syscall(SYS_sendmsg, fd, m, flags);
 }
 
-/* Leaves a stopped broker that has no client. */
+/* Starts a broker and stops it (SIGSTOP).  The broker has no client. */
 static void begin_silence(void)
 {
 	struct client first;
@@ -151,8 +151,8 @@ static void the_report_says_why_a_message_cannot_be_sent(void **state)
 	end_broker(pid);
 }
 
-/* Puts a socket, whose peer sends this message and closes, in place of the
- * connection.  message: may be NULL, for no message. */
+/* Puts a socket in place of the connection.  The socket's peer sends this
+ * message (NULL: no message), and closes. */
 static void play_message(struct client *c, const char *message)
 {
 	int pair[2];
@@ -448,7 +448,7 @@ static int run_in_pid_namespace(bool (*body)(void))
 
 	if (!pid) {
 		test_begin_child(parent);
-		/* for the children of this process */
+		/* the namespace is for the children of this process */
 		if (unshare(CLONE_NEWPID))
 			_exit(77);
 		pid = fork();

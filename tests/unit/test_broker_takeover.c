@@ -15,7 +15,7 @@
 #define KILLS	60
 
 /* Shared with the broker of begin_short_broker, in which pidfd_open fails with
- * errno `err` for process pid; 0: it does not fail. */
+ * errno `err` for process pid; err 0: pidfd_open does not fail. */
 struct refusal {
 	volatile int pid, err;
 };

@@ -100,8 +100,8 @@ static void tokens_that_were_held_are_put_at_the_end(void **state)
 	close_channels(one, two);
 }
 
-/* Without memory, each id has one event that the program has not acknowledged.
- */
+/* Without memory, each id can have only one event that the program has not
+ * acknowledged: the id's own. */
 static void an_event_without_memory_is_not_lost(void **state)
 {
 	struct r_id *one, *two;
@@ -125,7 +125,8 @@ static void an_event_without_memory_is_not_lost(void **state)
 		assert_int_equal(count_tokens(0), 0);
 		assert_int_equal(rdma_ack_cm_event(e), 0);
 	}
-	/* one event that the program does not take, and one of malloc */
+	/* the id's own event, which the program does not take, and an event
+	 * from calloc */
 	has_no_memory = true;
 	r_take();
 	r_post_lost(one);
@@ -206,8 +207,9 @@ static pthread_t acknowledge_apart(void)
 	return thread;
 }
 
-/* In place of libc's function.  Lets no time pass: another thread acknowledges
- * the event while the caller waits, or after the time of the wait. */
+/* In place of libc's function.  No time passes: another thread acknowledges the
+ * event while the caller waits (acks_in_time), or the wait times out at once
+ * and the acknowledgement comes later. */
 int pthread_cond_clockwait(pthread_cond_t *changed, pthread_mutex_t *lock,
 			   clockid_t clock, const struct timespec *until)
 {

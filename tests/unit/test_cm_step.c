@@ -204,8 +204,9 @@ static void a_reply_answers_for_the_alternate_path(void **state)
 	}
 }
 
-/* An answer to a message that comes after the end has that message's
- * transaction id, which need not be that of the conversation (IBTA 13.4.2). */
+/* If a message comes after the end of its conversation, the answer has the
+ * transaction id of the message, which need not be that of the conversation
+ * (IBTA 13.4.2). */
 static void a_late_message_is_answered_by_its_transaction(void **state)
 {
 	static const struct {

@@ -11,8 +11,8 @@
 
 #include <stdlib.h>
 
-/* When all listeners are in use, a port that may be shared stays free for
- * another listener after a listen has failed there. */
+/* If a listen at a port that may be shared fails because all listeners are in
+ * use, another listener can have that port later. */
 static void a_failed_listener_leaves_the_port_to_others(void **state)
 {
 	struct cmproto any = {.at.space = 0x106, .any_v4 = 1, .may_share = 1};
@@ -321,8 +321,8 @@ a_client_that_does_not_read_gets_an_event_and_is_dropped(void **state)
 			continue;
 		assert_int_equal(last.kind, CMPROTO_EVENT);
 		assert_int_equal(last.event, CMPROTO_DROPPED);
-		/* so the broker's loop calls cmserver_output for this client
-		 * again */
+		/* true, so that the broker's loop calls cmserver_output for
+		 * this client again */
 		assert_true(cmserver_has_output(silent[i].c));
 		assert_false(
 			cmserver_handle(a.s, silent[i].c, &m, sizeof(m), 0));

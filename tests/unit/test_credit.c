@@ -261,7 +261,7 @@ static void frames_not_sent_yet_are_not_settled(void **state)
 	credit_made(&c);
 	credit_made(&c);
 	credit_sent(&c, now);
-	/* the second frame waits for a full socket */
+	/* the second frame waits, since the socket is full */
 	credit_empty(&in);
 	credit_empty(&in);
 	now += 30 * MS;

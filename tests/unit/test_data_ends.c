@@ -423,7 +423,7 @@ static void senders_that_come_and_go_do_not_fill_the_memory(void **state)
 			assert_int_equal(send_mark(w, w->b, LID_B, 1), 0);
 	}
 	assert_int_equal(err, -EMFILE);
-	/* those of the first sender fill the buffers on the way */
+	/* the packets of the first sender fill the buffers on the way */
 	assert_int_equal(sent, LINKS * FIT + 65536 + DATA_UNSENT / 2);
 	for (int i = 0; i <= DATA_UNSENT / 2; i++) {
 		assert_null(data_open(a, 1, NULL, &err));

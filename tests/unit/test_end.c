@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fabric/end: an answer ends a request only if it comes from the port to which
- * the request was sent, and a message has an index of its receiver's table of
- * P_Keys.  A message of another partition is dropped. */
+ * the request was sent.  The receiver of a message gets the index at which the
+ * receiver's own table has the message's P_Key.  A message of another partition
+ * is dropped. */
 #include "test.h"
 
 #include <errno.h>
@@ -241,7 +242,7 @@ static void an_ack_comes_from_the_lid_of_the_segment(void **state)
 	mad[AT_RMPP + 2] = 1; /* active */
 	send_mad(&w, &w.a, (struct umad){.lid = LID_B + 1}, mad);
 	assert_true(take_message(&w.b, &header, mad));
-	/* B forgets the transfer, and A has ended it before */
+	/* in this turn B forgets the transfer, which A has ended already */
 	fabric_turn(w.f, fabric_deadline(w.f));
 	assert_int_equal(fabric_deadline(w.f), FABRIC_NEVER);
 	fabric_free(w.f);
