@@ -100,8 +100,8 @@ static void tokens_that_were_held_are_put_at_the_end(void **state)
 	close_channels(one, two);
 }
 
-/* Without memory, each id can have only one event that the program has not
- * acknowledged: the id's own. */
+/* Without memory, an id can have only one event that the program has not
+ * acknowledged: r_id.kept. */
 static void an_event_without_memory_is_not_lost(void **state)
 {
 	struct r_id *one, *two;
@@ -125,8 +125,8 @@ static void an_event_without_memory_is_not_lost(void **state)
 		assert_int_equal(count_tokens(0), 0);
 		assert_int_equal(rdma_ack_cm_event(e), 0);
 	}
-	/* the id's own event, which the program does not take, and an event
-	 * from calloc */
+	/* r_id.kept, which the program does not take, and an event from calloc
+	 */
 	has_no_memory = true;
 	r_take();
 	r_post_lost(one);

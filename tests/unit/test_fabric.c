@@ -217,8 +217,9 @@ static void count_packet(void *arg, const uint8_t *p, size_t bytes)
 	++*count;
 }
 
-/* The SMP goes by LID to the switch, from there, if the route has a hop, by
- * port 2 to B, and back.  Request and response are each shown once. */
+/* The SMP goes by LID to the switch.  If the route has a hop, the SMP goes on
+ * from the switch by port 2 to B.  The response goes back the same way.
+ * Request and response are each shown once. */
 static void an_smp_goes_by_lid_and_then_by_route(void **state)
 {
 	static const uint8_t to_b_from_s[] = {2};
@@ -449,7 +450,8 @@ static void expect_joined(struct world *w, uint8_t mgmt_class, size_t header)
 	assert_memory_equal(message + MAD_AT + header, table + MAD_AT + header,
 			    LONG - header);
 	fabric_fetched(w->a);
-	/* A forgets the transfer when B would not send segments again */
+	/* A forgets the transfer after the time in which B could repeat a
+	 * segment */
 	w->now_ms = fabric_deadline(w->f);
 	fabric_turn(w->f, w->now_ms);
 	assert_int_equal(fabric_deadline(w->f), FABRIC_NEVER);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fabric: what the programs of a fabric can make the fabric hold is bounded:
- * ends, open requests, unread bytes and transfers. */
+/* fabric: the ends, open requests, unread bytes and transfers that a fabric
+ * holds for its programs are bounded. */
 #include "two_adapters.h"
 
 /* The limits of a fabric (ENDS) and of an end are numbers here, so that a test

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tools/fabric_direct: programs of a fabric find each other's arenas, while the
- * subnet would deliver their packets. */
+/* tools/fabric_direct: two programs of a fabric find each other's arenas as
+ * long as the subnet would deliver packets between them. */
 #include "fabric_programs.h"
 
 #include <fcntl.h>
@@ -38,7 +38,8 @@ int epoll_ctl(int epoll, int op, int fd, struct epoll_event *e)
 struct sharer {
 	/* connections to the fabric and of the data end; the page of changes */
 	int fabric, data, page;
-	/* of the data end; of the program, 0: it shares nothing */
+	/* data_number: of the data end; number: of the program, 0 if the
+	 * program shares nothing */
 	uint32_t data_number, number;
 };
 

@@ -318,7 +318,8 @@ static void a_sender_is_another_member_than_a_full_one(void **state)
 	assert_int_equal(got.all[1].member.join_state, SA_JOIN_FULL_SENDER);
 	fabric_group_leave(&groups, &first, 2);
 	assert_true(sa_asks_leave(got.mad));
-	/* the state that is left: JoinState, below the scope */
+	/* the port gives up this state: JoinState, in the bits below the scope
+	 */
 	assert_int_equal(got.mad[SA_AT_RECORD + 48] & 15, SA_JOIN_FULL_SENDER);
 }
 

@@ -184,7 +184,7 @@ static bool is_closed(const struct peer *p, int ms)
 	return poll(&wait, 1, ms) == 1 && wait.revents & POLLHUP;
 }
 
-/* Checks that the next message that waits for b, or comes, is that packet. */
+/* Waits for the next message to b, and checks that it is that packet. */
 static void expect_packet(const struct peer *b, const uint8_t bytes[BYTES])
 {
 	uint8_t got[FABRIC_PROTO_BURST_BYTES];
@@ -214,9 +214,9 @@ static void rings_are_used_when_the_program_says_so(void **state)
 	send_wake(&a);
 	make_packet(bytes, b.number, 8);
 	assert_int_equal(send(a.data, bytes, BYTES, 0), BYTES);
-	/* The fabric reads the packet before it sees the end of the socket.  A
-	 * packet that leaves the same port later comes first, so the fabric has
-	 * dropped the earlier one. */
+	/* The fabric reads packet 8 before it sees the end of the socket.
+	 * Packet 9 leaves the same port later.  B gets packet 9 next, so the
+	 * fabric has dropped packet 8. */
 	shutdown(a.data, SHUT_WR);
 	assert_true(is_closed(&a, TEST_WAIT_MS));
 	make_packet(bytes, b.number, 9);

@@ -303,8 +303,8 @@ static int serve_events(struct pair_of_ends *w, int most)
 	return count;
 }
 
-/* The program says that it has made room in its full ring before the full
- * socket has taken the news of a change. */
+/* While the full socket has not taken the news of a change yet, the program
+ * says that it has made room in its full ring. */
 static void a_full_ring_and_a_full_socket_wake_the_fabric_once(void **state)
 {
 	int room_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), file;

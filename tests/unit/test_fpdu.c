@@ -117,8 +117,8 @@ static void markers_stand_at_each_512_bytes_and_tell_the_distance(void **state)
 	/* the first marker stands before the FPDU */
 	assert_memory_equal(stream, "\0\0\0\0\x03\xe8", 6);
 	assert_memory_equal(stream + 512, "\0\0\x01\xfc", 4);
-	/* an FPDU of 8 bytes ends where the next marker is due */
 	assert_int_equal(length, 4 + 2 + 1000 + 2 + 4 + 4);
+	/* this FPDU of 8 bytes ends where the next marker is due */
 	append_fpdu(&tx, 2);
 	assert_memory_equal(stream + 1016, "\0\x02", 2);
 	/* the marker that is due at 1024 belongs to the next FPDU */

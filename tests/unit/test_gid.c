@@ -144,7 +144,7 @@ static void a_message_says_to_which_gid_it_was_sent(void **state)
 				     .transaction_id = 0x1122334455667788});
 	umad_header_write(&umad, MAD_BYTES, m);
 	fabric_set_time(f, 5);
-	umad.timeout_ms = 7; /* refused: no response is awaited */
+	umad.timeout_ms = 7; /* refused: fabric_send_as_is awaits no response */
 	umad_header_write(&umad, MAD_BYTES, m);
 	assert_int_equal(fabric_send_as_is(end, m, sizeof(m)), -EINVAL);
 	umad.timeout_ms = 0;

@@ -401,7 +401,8 @@ static void mads_to_other_hosts_are_not_joined(void **state)
 
 	send_numbered(&side[0], &far, 3);
 	assert_int_equal(side[0].first->count, 3);
-	/* nor are those that another MAD separates */
+	/* MADs to one address of this host are not joined either if another MAD
+	 * is between them */
 	send_numbered(&side[0], &near, 1);
 	send_numbered(&side[0], &far, 1);
 	send_numbered(&side[0], &near, 1);

@@ -427,7 +427,7 @@ static void an_alternate_path_begins_at_a_port_of_the_partition(void **state)
 	assert_int_equal(give_paths(id, all, 2), 0);
 	pkeys[1] = 0;
 	assert_int_equal(give_paths(id, all, 2), EINVAL);
-	/* the path of a peer's REQ is left out */
+	/* such an alternate path in a peer's REQ is ignored */
 	id->path.alternate.path.remote_lid = 10;
 	r_ib_check_alternate(id);
 	assert_int_equal(id->path.alternate.path.remote_lid, 0);

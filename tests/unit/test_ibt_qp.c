@@ -55,8 +55,8 @@ static void a_ring_that_grows_keeps_its_rows(void **state)
 	free(r->replies);
 }
 
-/* An answer about the peer that came in an earlier silence says nothing about
- * the next one. */
+/* An answer that came in one silence of the peer says nothing about the next
+ * silence. */
 static void a_placed_request_ends_a_silence(void **state)
 {
 	static struct ibt t;

@@ -155,8 +155,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Begins a connection to the neighbour, until the fabric has got
- * CMPROTO_CONNECT.  Returns that message. */
+/* Begins a connection to the neighbour, up to the CMPROTO_CONNECT that the
+ * fabric gets.  Returns that message. */
 static struct cmproto ask_neighbour(struct seen *s)
 {
 	struct cmproto m = {.qp.qpn = 0x789, .private_bytes = 8};

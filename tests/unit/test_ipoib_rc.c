@@ -302,7 +302,7 @@ static void no_receive_is_lost_when_a_connection_ends(void **state)
 		assert_int_equal(at.packets, 1);
 		receive_all(2);
 		assert_int_equal(posted_receives(), IPOIB_RC_RECEIVES);
-		/* the queue pair is destroyed then */
+		/* by now the queue pair is destroyed */
 		assert_false(ends->is_live);
 		assert_true(other->is_live);
 		assert_false(at.r.has_closed);
@@ -363,9 +363,9 @@ static void complete_send(int i)
 	ipoib_verbs_collect(&at.v);
 }
 
-/* The interface goes down without an end of its connections when a join of its
- * broadcast group is refused, and comes up after the next join.  The packets of
- * the connections are still in flight then. */
+/* When a join of its broadcast group is refused, the interface goes down, but
+ * its connections do not end.  After the next join the interface comes up, and
+ * packets of the connections are still in flight. */
 static void
 a_packet_in_flight_keeps_its_place_when_the_interface_restarts(void **state)
 {
@@ -413,7 +413,7 @@ static void a_connection_whose_packets_do_not_arrive_has_failed(void **state)
 	assert_int_equal(ipoib_rc_broken(&at.r, now_ms), 0);
 	receive_all(now_ms);
 	assert_int_equal(at.v.places.free_count, IPOIB_VERBS_SENDS);
-	/* a new connection in its place begins anew */
+	/* for a new connection in its place the time begins anew */
 	assert_true(serve_request(FIRST));
 	send_packets(FIRST, 1);
 	assert_int_equal(ipoib_rc_broken(&at.r, now_ms), 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rdmacm/iw_link: descriptors of the thread adverb-iw that the program closes
- * are opened again, and the connections that the thread had fail with an event.
- * Files of the program are left alone.  A deadline wakes the thread.  A request
- * is sent as soon as the connection is made.  The thread waits for the end of a
- * connection whose request has come only after some time. */
+/* rdmacm/iw_link: if the program closes the descriptors of the thread
+ * adverb-iw, these are opened again, and the thread's connections fail with an
+ * event.  Files of the program are left alone.  A deadline wakes the thread.  A
+ * request is sent as soon as the connection is made.  After a request has come,
+ * some time passes before the thread waits for the end of that connection. */
 #include "test.h"
 
 #include "rdmacm/iw_inside.h"
@@ -553,7 +553,7 @@ static void a_file_of_the_program_is_no_connection(void **state)
 
 /* The program puts a listener of its own, for which a connection waits, in the
  * place of adverb's listener.  The thread adverb-iw takes no connection from
- * it. */
+ * the program's listener. */
 static void a_listener_of_the_program_is_left_alone(void **state)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET,
@@ -587,9 +587,9 @@ static void a_listener_of_the_program_is_left_alone(void **state)
 	close(channel.base.fd);
 }
 
-/* The program rejects a request, and then puts a socket of its own in the place
- * of the connection's, on which adverb waits until the peer closes the
- * connection.  Adverb does not read what waits in that socket. */
+/* The program rejects a request.  While adverb waits until the peer closes the
+ * connection, the program puts a socket of its own in the place of the
+ * connection's socket.  Adverb reads no bytes from the program's socket. */
 static void a_rejected_connection_takes_no_bytes_of_the_program(void **state)
 {
 	struct r_id *listener = id_to(0), *id;
@@ -667,8 +667,8 @@ static void a_call_takes_no_error_of_the_program(void **state)
 
 /* ---- options ---- */
 
-/* As in the kernel, the traffic class of a given path is not that of an iWARP
- * connection, which has no path. */
+/* An iWARP connection has no path: as in the kernel, the traffic class of a
+ * path that the program gives is not that of the connection. */
 static void a_given_path_leaves_the_type_of_service_of_iwarp(void **state)
 {
 	static const struct verbs_iwarp calls;
