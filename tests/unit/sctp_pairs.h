@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Associations of wire/sctp both of whose ends are in this process, over UDP on
- * loopback. */
+/* Associations of wire/sctp over UDP on loopback, with both ends in this
+ * process. */
 #ifndef TESTS_UNIT_SCTP_PAIRS_H
 #define TESTS_UNIT_SCTP_PAIRS_H
 
@@ -28,9 +28,9 @@ static inline struct sockaddr_in6 loopback_address(uint16_t port)
 	return at;
 }
 
-/* LeakSanitizer calls this function at the end of a process.  A child of fork
- * unloads the library, and then nothing points to the memory of the library
- * that the child has inherited. */
+/* LeakSanitizer calls this function at the end of a process.  LeakSanitizer is
+ * off in a child of fork: the child unloads the library, and then nothing
+ * points to the memory of the library that the child has inherited. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 
 int __lsan_is_turned_off(void)

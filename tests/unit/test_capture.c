@@ -696,8 +696,8 @@ static void a_pipe_of_ours_has_the_frames(void **state)
 	assert_int_equal(unlink(pipe), 0);
 }
 
-/* The call of fstat for a pipe, counted from 1, after which looked_at is
- * replaced; 0: none. */
+/* n: looked_at is replaced after the n-th call of fstat for a pipe from now on;
+ * 0: never. */
 static int looks;
 static const char *looked_at; /* is replaced by a link to `stranger` */
 static const char *stranger;  /* a pipe that must get no frame */

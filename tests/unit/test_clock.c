@@ -103,8 +103,8 @@ static void a_process_that_asks_seldom_reads_the_kernels_clock(void **state)
 	}
 }
 
-/* Interrupts a look for for_ns, between the readings of the time and of the
- * counter, and checks that the clock does not rely on that look. */
+/* Interrupts a look: for_ns pass between the readings of the time and of the
+ * counter.  Checks that the clock does not rely on that look. */
 static void interrupt_look(uint64_t rate, uint64_t for_ns)
 {
 	struct machine m = new_machine(rate);

@@ -56,8 +56,8 @@ static unsigned long count_sent(void)
 	return out;
 }
 
-/* The timer of a request is due in the same turn as the answer of the process,
- * and the broker sends the answer only at the end of the turn. */
+/* The timer of a request is due in the turn in which the answer of the process
+ * comes, and the broker sends the answer only at the end of the turn. */
 static void an_answer_and_a_timer_in_one_turn_repeat_nothing(void **state)
 {
 	const struct server_config config = {.idle_ms = SERVER_NEVER};

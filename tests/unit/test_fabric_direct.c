@@ -17,7 +17,7 @@
 
 #define ARENA_FD 4321 /* the fabric does not open it */
 
-/* The watch of a program's process that fails, counted from 1; 0: none. */
+/* n: the n-th watch of a program's process from now on fails; 0: none fails. */
 static int refused_watch;
 
 /* Replaces libc's epoll_ctl in the fabric's process: one watch of a program's

@@ -40,7 +40,7 @@ static const char net_text[] = "Switch 4 \"S\"\n[1] \"A\"[1]\n[2] \"B\"[1]\n\n"
 struct world {
 	struct fabric *f;
 	struct end *a, *b;
-	int agent; /* of a: directed-route SMPs */
+	int agent; /* the agent of a, for directed-route SMPs */
 	uint64_t now_ms;
 };
 
