@@ -24,7 +24,7 @@
 #define HARD	  990
 #define AT_ONCE	  250 /* descriptors in a message; the kernel allows 253 */
 #define MANY	  10000
-#define ROOM	  60		 /* descriptors free for a full broker */
+#define ROOM	  60		 /* descriptors that begin_full leaves free */
 #define FREE_MOST 3		 /* the most that leave_free leaves */
 #define CROWD	  (ROOM / 2 + 4) /* each client costs a broker two fds */
 
