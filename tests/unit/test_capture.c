@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* host/capture: a capture has a pcapng block for each frame with its headers.
- * A file gets no frame if another user can change the file, or could have put
- * the file in place of the capture. */
+/* host/capture: a capture is a file of pcapng blocks, in which each frame has
+ * its headers.  A file gets no frame if another user can change the file, or
+ * could have put the file in place of the capture. */
 #include "test.h"
 
 #include <errno.h>

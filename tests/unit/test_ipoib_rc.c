@@ -363,7 +363,7 @@ static void complete_send(int i)
 	ipoib_verbs_collect(&at.v);
 }
 
-/* When a join of its broadcast group is refused, the interface goes down, but
+/* When a join of the broadcast group is refused, the interface goes down, but
  * its connections do not end.  After the next join the interface comes up, and
  * packets of the connections are still in flight. */
 static void
