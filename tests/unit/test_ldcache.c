@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tools/ldcache: the library is found that the loader would load, and a damaged
- * cache has none.  The test writes the cache files. */
+/* tools/ldcache: finds the library that the loader would load, and finds no
+ * library in a damaged cache.  The test writes the cache files. */
 #include "test.h"
 #include "tools/ldcache.h"
 

@@ -48,8 +48,8 @@ static int find_connection(void)
 static atomic_bool is_hasty;
 /* the next SO_SNDTIMEO of 1 s or more becomes 100 ms */
 static atomic_bool sends_hastily;
-/* While this many brokers have begun, signals interrupt the first recvs from
- * the last of them, as many as limit_ms has room for, and each takes
+/* While this many brokers have begun, a signal interrupts each recv from the
+ * latest broker, until limit_ms is full.  Each interrupted recv takes
  * INTERRUPTED_MS of the test's clock.  0: no signal comes. */
 static atomic_uint interrupted_at;
 /* how many recvs were interrupted */
@@ -168,9 +168,10 @@ static void an_answered_id_is_resumed_with_the_next_broker(void **state)
 	rdma_destroy_id(&id->base);
 }
 
-/* Without a thread the connection to the broker is closed again, and the
- * program may open a file of the same number.  This test is the first, because
- * it needs a process without a connection. */
+/* If librdmacm cannot make its thread, librdmacm closes its new connection to
+ * the broker, and the program may open a file that gets the same descriptor
+ * number.  This test is the first, because it needs a process without a
+ * connection. */
 static void a_closed_connection_leaves_no_mark(void **state)
 {
 	struct r_id *id = id_new();
@@ -195,7 +196,8 @@ static void stop_in_gap(void)
 }
 
 /* The second broker refuses the port of `lost`, and dies when it gets the
- * CONNECT of `id` again.  The third broker must get this CONNECT alone. */
+ * CONNECT of `id` again.  The third broker must get this CONNECT, and no
+ * CONNECT of `lost`. */
 static void open_requests_of_a_lost_id_are_not_sent_again(void **state)
 {
 	struct r_id *id = id_new(), *lost = id_new();
@@ -697,10 +699,10 @@ static void a_broker_that_reads_no_messages_is_left(void **state)
 	rdma_destroy_id(&id->base);
 }
 
-/* the serial of the second request at the last broker */
+/* the serial that the second request had at the first of the two brokers */
 static uint32_t other_serial;
 
-/* The answer to the second request by its serial at the last broker. */
+/* Sends, from the second of the two brokers, an answer with other_serial. */
 static void answer_other(void)
 {
 	struct broker *b = &broker[brokers - 1];
@@ -713,10 +715,11 @@ static void answer_other(void)
 	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
 }
 
-/* Two requests are open.  When the successor has got the first request again,
- * the successor sends an answer with the serial by which the last broker knew
- * the second request.  librdmacm must not take this answer for one to the
- * second request, and must send that request again, too. */
+/* Two requests are open when the first broker ends.  When its successor has got
+ * the first request again, the successor sends an answer with the serial that
+ * the second request had at the first broker.  librdmacm must not take this
+ * answer for the answer to the second request, and must send the second request
+ * again, too. */
 static void an_answer_for_the_last_broker_ends_no_request(void **state)
 {
 	struct r_id *one = id_new(), *two = id_new();

@@ -9,9 +9,10 @@
 
 #include <stdlib.h>
 
-/* each wait for an answer or for a call times out at once */
+/* each wait times out at once: for an answer, or for the end of another
+ * thread's call */
 static bool is_time_over;
-/* how long, in s, the last of these waits would last */
+/* the time limit, in s, of the latest wait that timed out at once */
 static time_t waited_s;
 
 int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m,
@@ -119,8 +120,9 @@ static void a_port_that_is_bound_too_late_is_released(void **state)
 	assert_int_equal(r_bind(id, (const struct sockaddr *)&at), -1);
 	assert_int_equal(errno, ETIMEDOUT);
 	is_time_over = false;
-	/* The answer to the first of these requests comes after the late one.
-	 * So the broker reads the second request after the release. */
+	/* The late answer comes before the answer to the first of these two
+	 * requests.  So librdmacm sends the release before the second request,
+	 * and the broker reads the two in this order. */
 	for (int i = 1; i < 3; i++) {
 		others[i] = id_new();
 		bind_to(others[i], (uint16_t)(OTHER_PORT + i));

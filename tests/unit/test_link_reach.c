@@ -56,7 +56,8 @@ static void an_answer_is_that_to_its_question(void **state)
 	assert_int_equal(get_answer(&r, 1, &reached), LINK_REACH_ASKED);
 }
 
-/* direct_select_look then looks at once, and not only after a millisecond. */
+/* If there is news, direct_select_look looks at once, and not only after a
+ * millisecond. */
 static void an_answer_is_news(void **state)
 {
 	static struct link_reach r;

@@ -227,8 +227,8 @@ static void be_about_to_end(struct card *c)
 	_exit(0);
 }
 
-/* Otherwise direct_select would ask again in each turn of progress, without a
- * pause, until the process is ready or has ended. */
+/* If such a process were news, direct_select would ask again in each turn of
+ * progress, without a pause, until the process is ready or has ended. */
 static void a_process_that_is_not_ready_is_no_news(void **state)
 {
 	pid_t pid = begin_process(&cards[0], be_about_to_end);
@@ -272,8 +272,9 @@ static void a_refusal_that_was_not_taken_is_forgotten(void **state)
 
 #define SECOND 1000000000u
 
-/* The repairs end when one has succeeded, or a second after the first.
- * Frequent calls of local_peer_note_death do not lengthen that second. */
+/* The repairs end when a repair has succeeded, or when 1 s has passed since the
+ * first repair.  Frequent calls of local_peer_note_death do not lengthen this
+ * time. */
 static void
 the_lists_are_repaired_for_a_second_after_a_death(void **state) NO_LOCK_ANALYSIS
 {

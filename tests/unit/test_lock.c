@@ -44,7 +44,8 @@ static bool is_dead(alock_owner owner)
 
 static void report_slow(alock_owner owner)
 {
-	/* orders nothing else: let_go_later looks only at this number */
+	/* No other store needs to be visible together with this number:
+	 * let_go_later reads only this number. */
 	__atomic_add_fetch(&slow, 1, __ATOMIC_RELEASE);
 }
 

@@ -24,9 +24,9 @@
 static int stderr_before;
 
 /* Puts a memfd in the place of stderr, with these flags of the descriptor, and
- * returns another descriptor of the memfd.  O_APPEND: the kernel locks the
- * position of a memfd for no write, so a process and its child would otherwise
- * write to the same place. */
+ * returns another descriptor of the memfd.  O_APPEND: the kernel does not lock
+ * the position of a memfd during a write, so without O_APPEND a process and its
+ * child could write to the same place. */
 static int replace_stderr(unsigned int flags)
 {
 	int fd = memfd_create("stderr", 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* umad/mad, names, device, ca: a datagram in memory, the adapter of lo, whose
- * port takes no datagrams, and that of a fabric's host. */
+/* umad/mad, names, device, ca: a datagram in memory; the adapter of lo, whose
+ * port takes no datagrams; and the adapter of a fabric's host. */
 #include "test.h"
 
 #include <infiniband/umad.h>
@@ -285,8 +285,8 @@ static void a_port_that_does_not_exist_has_no_issm_path(void **state)
 	end_fabric(fabric);
 }
 
-/* In a child: asks for the pair of the adapter of a fabric's host, with `out`
- * as standard error.  The exit status is 0 if the error is ENODEV. */
+/* In a child: asks for the SMI/GSI pair of the adapter of a fabric's host, with
+ * `out` as standard error.  The exit status is 0 if the error is ENODEV. */
 static void ask_for_pair(int out)
 {
 	dup2(out, STDERR_FILENO);
@@ -384,7 +384,7 @@ static void note_signal(int number)
 {
 }
 
-/* Sends SIGALRM to this process every 20 ms; on false, no more. */
+/* on: sends SIGALRM to this process every 20 ms.  Otherwise: ends that. */
 static void send_alarms(bool on)
 {
 	const struct timeval pause = {.tv_usec = on ? 20000 : 0};

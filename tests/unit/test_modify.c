@@ -43,8 +43,8 @@ static void expect_masks(enum ibv_qp_state to, uint32_t first, uint32_t second)
 }
 
 /* The first call has ended the stream of an iWARP queue pair.  The queue pair
- * is then in ERR, although the program gave RTS as its current state.  For a
- * state other than RESET, both calls compare the current state. */
+ * is then in ERR, although the program gave RTS as its current state.  If the
+ * program does not ask for RESET, both calls compare the current state. */
 static void a_reset_compares_the_current_state_once(void **state)
 {
 	const uint32_t both = IBV_QP_STATE | IBV_QP_CUR_STATE;

@@ -381,8 +381,9 @@ static void a_full_table_has_room_for_regions_of_its_mappings(void **state)
 
 static bool is_through;
 
-/* A thread that posts looks at a peer's rows under a lock.  The lock would stay
- * held if the look were a cancellation point. */
+/* While a thread posts, the thread looks at a peer's rows, under a lock.  If
+ * the look were a cancellation point, a cancelled thread would leave the lock
+ * held. */
 static void *look_while_cancelled(void *arg)
 {
 	pthread_cancel(pthread_self());

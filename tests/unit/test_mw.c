@@ -70,7 +70,7 @@ static enum mr_verdict reach_window(struct world *w, uint32_t key, uint64_t va,
 	return mr_remote(&w->h, &w->qp, key, va, 8, HCA_REMOTE_WRITE, addr);
 }
 
-/* Begins with a bound window of this type.  Returns the binding. */
+/* Makes a world, and binds the window of this type.  Returns the binding. */
 static struct mw_bind begin_bound(struct world *w, int type)
 {
 	struct mw_bind b;
@@ -291,7 +291,8 @@ static void invalidate_twice(void)
 }
 
 /* Two peers invalidate the old key at the same time.  The invalidation of one
- * peer fails, and leaves the new key as the owner and the peers have set it. */
+ * peer comes too late: it fails, and does not change whether the new key is
+ * valid. */
 static void a_late_invalidation_leaves_the_new_key(void **state)
 {
 	for (int twice = 0; twice <= 1; twice++) {

@@ -70,9 +70,10 @@ static struct message make_message(uint8_t type, const uint8_t *options,
 	return m;
 }
 
-/* The hardware address with the bytes FIRST, FIRST + 1 and so on belongs to the
- * MAC with the same first bytes.  *ctx, an enum ndisc_way, says which of them
- * `to` gets.  Returns false if FIRST is 0xee: the address is unknown. */
+/* In this test, each hardware address and its MAC have the bytes FIRST,
+ * FIRST + 1 and so on.  `from` is one of the two, and gives FIRST.  `to` gets
+ * the other: *ctx, an enum ndisc_way, says whether that is the MAC.  Returns
+ * false if FIRST is 0xee: the address is unknown. */
 static bool find_address(void *ctx, const uint8_t *from, uint8_t *to)
 {
 	size_t bytes = *(enum ndisc_way *)ctx == NDISC_TO_MAC ? HWADDR_MAC_BYTES

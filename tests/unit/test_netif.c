@@ -227,8 +227,9 @@ static uint32_t count_threads(void)
 	return (uint32_t)s.st_nlink - 2;
 }
 
-/* The thread of a watch whose descriptors the program has replaced reads none
- * of the program's files, even after the next watch has begun. */
+/* The program has replaced the descriptors of a watch.  The thread of this
+ * watch reads none of the program's files, even after the next watch has begun.
+ */
 static int replace_watched_files(void)
 {
 	int pipe_fd[2], first = dup(STDERR_FILENO), last;
@@ -344,7 +345,7 @@ static void a_forked_child_watches_anew(void **state)
  * else AF_UNSPEC */
 static uint8_t asked;
 /* How many more receives of a dump of IPv6 routes get NLM_F_DUMP_INTR.  Each
- * such receive subtracts 1, also below 0. */
+ * receive of such a dump subtracts 1, also below 0. */
 static int interrupted;
 
 /* These functions replace those of the C library.  The kernel sets

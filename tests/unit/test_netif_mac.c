@@ -114,7 +114,7 @@ static void an_address_has_the_mac_of_its_own_interface(void **state)
 
 int main(void)
 {
-	/* the devices of this process are found by the last test */
+	/* this process finds its devices only once, in the last test */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(interfaces_that_are_left_out_are_told),
 		cmocka_unit_test(an_address_has_the_mac_of_its_own_interface),

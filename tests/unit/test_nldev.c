@@ -381,7 +381,7 @@ static void an_answer_fits_as_many_devices_as_there_can_be(void **state)
 }
 
 /* A reader goes from message to message by the lengths of the messages, and
- * would not advance by a length of 0. */
+ * would stay for ever at a message of length 0. */
 static void each_message_has_its_length_if_there_is_no_room(void **state)
 {
 	static const uint16_t flags[] = {NLM_F_REQUEST,

@@ -359,9 +359,10 @@ static uint32_t fill_connections(void)
 }
 
 /* The broker may open only so many files that there is room for ROOM
- * connections.  With room for CONN_MAX the test would take seconds, and on a
- * machine with other work more than the 30 that meson gives it: a user's thread
- * polls all connections of the user for each new one. */
+ * connections.  With room for CONN_MAX connections the test would take seconds,
+ * since a user's thread polls all connections of the user for each new
+ * connection.  On a busy machine the test would take longer than meson permits,
+ * 30 s. */
 static void one_user_leaves_connections_to_others(void **state)
 {
 	enum { ROOM = 200 };
@@ -498,8 +499,9 @@ static void a_member_cannot_replace_the_program_of_the_group(void **state)
 	end_broker(broker);
 }
 
-/* Connects to the broker and sends, as a message of `bytes` bytes, the last
- * descriptor of a file that is slow to close.  Returns the connection. */
+/* Connects to the broker, and sends a message of `bytes` bytes, which brings
+ * the last descriptor of a file that is slow to close.  Returns the connection.
+ */
 static int send_slow(size_t bytes)
 {
 	const struct proto m = {.magic = PROTO_MAGIC,
@@ -590,7 +592,8 @@ static void another_user_can_bring_no_descriptor(void **state)
 	if (fork_other(&o, SOMEBODY))
 		_exit(bring_two() != 3);
 	end_other(&o);
-	/* the broker's user can, once the broker has answered */
+	/* the broker's own user can bring a descriptor once the broker has
+	 * answered */
 	assert_true(bring_two() <= 1);
 	client_close(&me);
 	end_broker(broker_of(&me));
@@ -621,10 +624,11 @@ static void let_nobody_refuse_descriptors(void)
 #define SLOW_ONES 100 /* more than USER_RECEIVER_UNCLOSED */
 
 /*
- * In the child, while the broker is stopped: sends descriptors that are slow to
- * close.  The process that receives such a message, or closes its connection,
- * waits.  Then the child takes all classes that it gets, so that its next
- * connections are refused.
+ * In the child: while the broker is stopped, sends descriptors of files that
+ * are slow to close.  A process that receives such a message, or closes a
+ * connection on which such a message waits, waits for the close of the file.
+ * When the broker runs again, the child takes all classes that it gets, so that
+ * its next connections are refused.
  */
 static void send_slow_ones(const struct other *o)
 {

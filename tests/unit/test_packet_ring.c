@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fabric/packet_ring: packets come out whole and in order, no wake-up is lost,
- * and a peer that writes wrong values breaks the ring alone. */
+ * and a peer that writes wrong values breaks only the ring. */
 #include "test.h"
 
 #include "fabric/packet_ring.h"
@@ -151,7 +151,7 @@ static void a_producer_that_waits_is_woken_once_at_half_a_ring(void **state)
 	assert_false(packet_ring_release(&in));
 }
 
-/* A consumer that lies about its index gets no more than the ring holds. */
+/* Whatever index a consumer writes, the producer overwrites no packet. */
 static void a_wrong_index_of_the_consumer_breaks_the_ring(void **state)
 {
 	const uint32_t wrong[] = {1, BLOCKS, UINT32_MAX, 1u << 31};
@@ -223,7 +223,7 @@ static void a_wrong_length_breaks_the_ring(void **state)
 	static const struct {
 		uint32_t at, tail, length;
 	} wrong[] = {
-		{0, 1, 0},     /* no packet in the whole ring */
+		{0, 1, 0},     /* skips the whole ring */
 		{0, 1, BLOCK}, /* more than is published */
 		{0, BLOCKS, MOST + 1},
 		{0, BLOCKS, UINT32_MAX},

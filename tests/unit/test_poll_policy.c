@@ -24,8 +24,8 @@ static void send_stream(struct poll_policy *p)
 		poll_policy_sent(p, MUCH, 0);
 }
 
-/* Reports to the policy that `looks` looks at the socket, 1 us apart, have
- * found nothing. */
+/* Reports to the policy as many looks at the socket as `looks` says, 1 us
+ * apart, none of which has found anything. */
 static void look_in_vain(struct poll_policy *p, int looks, uint64_t *now)
 {
 	for (int i = 0; i < looks; i++, *now += 1000)
@@ -331,8 +331,8 @@ static void a_late_request_is_forgiven_after_many_groups(void **state)
 	assert_int_equal(count_forbidden(&p, MS), 1024);
 }
 
-/* A program that polls loses its core each millisecond for a moment: each time
- * a group of its requests is late, after 40 groups that were not. */
+/* A program that polls loses its core for a moment in each millisecond: in each
+ * millisecond, 40 groups of its requests are in time, and then 1 is late. */
 static void a_program_that_loses_its_core_now_and_then_is_forgiven(void **state)
 {
 	struct poll_policy p = new_policy();

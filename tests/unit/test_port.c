@@ -120,8 +120,8 @@ static void without_proc_nothing_is_known_of_either_family(void **state)
 	no_files = 0;
 }
 
-/* A port does not become trusted because a peer has brought the process to its
- * limit of descriptors. */
+/* A peer that brings the process to its limit of descriptors cannot thereby
+ * make the process trust a port. */
 static void without_descriptors_no_port_is_believed(void **state)
 {
 	static const int limits[] = {EMFILE, ENFILE, ENOMEM};

@@ -99,8 +99,8 @@ every_ephemeral_port_is_given_once_and_again_when_freed(void **state)
 	uint16_t port;
 
 	for (uint32_t i = 0; i < SPAN; i++) {
-		/* Most ports are free where the search begins, so that the test
-		 * is short. */
+		/* Most searches begin at a free port, so that the test is
+		 * short. */
 		uint32_t random = i % 64 == 0		? i * 7919u
 				  : i < PORTS_PREFERRED ? i
 							: i - PORTS_PREFERRED;

@@ -39,9 +39,9 @@ static bool write_map(const char *path, unsigned id)
 }
 
 /* Enters a new user namespace that maps this process's user to the same number.
- * This process then has all capabilities there, and lets others read its files
- * in /proc, as other programs do.  Returns false if no such namespace can be
- * made. */
+ * This process then has all capabilities there, and other processes can read
+ * its files in /proc, as they can read those of most programs.  Returns false
+ * if no such namespace can be made. */
 static bool enter_namespace(uid_t user)
 {
 	gid_t group = getegid();
@@ -99,11 +99,11 @@ static pid_t begin_inner(uid_t user, int *hold)
 	return -1;
 }
 
-/* In a user namespace that maps one user: may a process of a namespace inside
- * bind a low port?  @drops: this process has no capabilities, so the kernel
- * does not show this process the namespace of that process.  Returns 0 or 1; 2:
- * not even this process may bind the port; NO_SPACE: no namespace can be made.
- */
+/* Enters a user namespace that maps one user, and starts an inner process, in a
+ * user namespace inside that one.  May the inner process bind a low port?
+ * @drops: this process has no capabilities, so the kernel does not show this
+ * process the namespace of the inner process.  Returns 0 or 1; 2: not even this
+ * process may bind the port; NO_SPACE: no namespace can be made. */
 static int judge_inner(uid_t user, bool drops)
 {
 	bool is_let;

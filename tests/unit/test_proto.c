@@ -78,7 +78,8 @@ static rlim_t full_at; /* sendmsg fails under this soft limit; 0: never */
 
 /* Replaces the function of libc.  Under the soft limit full_at, refuses the
  * message, as the kernel does for a user with many descriptors in flight.
- * Under a higher limit, acts as the thread that sets set_meanwhile. */
+ * Under a higher limit, acts as another thread that sets the limit to
+ * set_meanwhile. */
 ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
 	struct rlimit files = {0};

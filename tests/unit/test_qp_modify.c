@@ -129,8 +129,9 @@ static void every_state_goes_to_reset_and_error(void **state)
 	}
 }
 
-/* Checks a call in RTS about the alternate path of a QP by LID, whose
- * attributes were *old.  Returns 0 or -EINVAL. */
+/* Checks a call that changes the alternate path or the migration state of a QP.
+ * The QP is in RTS, has its path by LID, and has the attributes *old.  Returns
+ * 0 or -EINVAL. */
 static int check_path(const struct hca_qp_attr *old,
 		      const struct hca_qp_attr *a, uint32_t mask)
 {

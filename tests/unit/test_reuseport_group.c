@@ -117,8 +117,9 @@ static void a_store_with_other_files_is_refused(void **state)
 	reuseport_group_close(&group);
 }
 
-/* A broker that adopted only the members before the first one that it cannot
- * receive would later give that member's index to a new member. */
+/* A successor may be unable to receive one of the members.  If the successor
+ * adopted only the members before this one, the successor would later give the
+ * index of this member to a new member. */
 static void a_group_is_adopted_as_a_whole_or_not_at_all(void **state)
 {
 	bool lacked_one = false;
@@ -204,8 +205,8 @@ int memfd_create(const char *name, unsigned flags)
 	return (int)syscall(SYS_memfd_create, name, flags);
 }
 
-/* The store would have the receiving end of such a member's relay alone, and a
- * successor would send the process nothing. */
+/* If a relayed member lacked a page, the store would have only the receiving
+ * end of the member's relay, and a successor would send the process nothing. */
 static void no_relayed_member_lacks_a_page(void **state)
 {
 	int own = socket(AF_UNIX, SOCK_SEQPACKET, 0);
@@ -625,8 +626,8 @@ static void a_broker_with_a_full_queue_is_found(void **state)
 	reuseport_group_close(&group);
 }
 
-/* Replaces libc's poll: while the clock stands still, a wait in vain takes time
- * of that clock alone. */
+/* Replaces libc's poll.  While the test's clock is stopped, a poll that finds
+ * nothing returns at once, and moves the test's clock on by its timeout. */
 int poll(struct pollfd *fds, nfds_t n, int ms)
 {
 	static int (*real)(struct pollfd *, nfds_t, int);
@@ -667,7 +668,7 @@ static void a_broker_of_another_version_has_the_port(void **state)
 	fd = listen_as(97);
 	assert_int_equal(reuseport_group_port(&why), REUSEPORT_PORT_HELD);
 	assert_non_null(strstr(why, "the broker of another version"));
-	/* that broker does not answer, so nothing is known of its end */
+	/* that broker does not answer, so the text does not say what ends it */
 	assert_true(other_version_name(text, sizeof(text)));
 	assert_non_null(strstr(text, "(protocol 97)"));
 	assert_string_equal(strstr(text, ": use one version"),

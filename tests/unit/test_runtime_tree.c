@@ -309,9 +309,9 @@ static void serve_fuse(int fd)
 	_exit(0);
 }
 
-/* Mounts on `folder`, with the options of user `id`, a file system that the
- * process *server serves.  Returns false if the kernel refuses the mount, or
- * the process cannot be made. */
+/* Mounts a file system on `folder`, with the options of user `id`.  The process
+ * *server serves the file system.  Returns false if the kernel refuses the
+ * mount, or the process cannot be made. */
 static bool mount_fuse(const char *folder, unsigned id, pid_t *server)
 {
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -383,7 +383,7 @@ static const char *long_path(size_t bytes)
 	return path;
 }
 
-/* No folder is made on the way to a tree that cannot be. */
+/* If a tree cannot be made, no folder on the way to the tree is made. */
 static void a_path_that_is_too_long_holds_no_tree(void **state)
 {
 	static const char *const names[] = {"ADVERB_RUNTIME", "ADVERB_SYSFS"};
@@ -420,7 +420,8 @@ static void a_session_folder_with_too_long_a_path_is_not_used(void **state)
 }
 
 static bool is_forbidden;
-static int numbered; /* tries of names other than the first one in base */
+/* how often mkdirat was called in base for a name other than the first name */
+static int numbered;
 
 /* Replaces libc's mkdirat.  With is_forbidden, fails with EPERM. */
 int mkdirat(int fd, const char *name, mode_t mode)

@@ -17,7 +17,7 @@
 #include "util/fd_identity.h"
 #include "wire/sctp_conn.h"
 
-#define SERVICES     9899 /* the UDP port of all services, where there is one */
+#define SERVICES     9899 /* the UDP port of all services of bind_two_services */
 #define NO_NAMESPACE 77	  /* the exit status of a test without a namespace */
 
 /* The value of each random byte; 0: the kernel gives the bytes. */
@@ -340,8 +340,8 @@ static int bind_two_services(void)
 	return 0;
 }
 
-/* In a child of fork directly over IP, where adverb chooses the ports: binds
- * two sockets, and then listens at both. Returns the number of the first failed
+/* In a child of fork: binds two sockets directly over IP, where adverb chooses
+ * the ports, and then listens at both.  Returns the number of the first failed
  * step, or 0; or NO_NAMESPACE. */
 static int listen_at_chosen_ports(void)
 {

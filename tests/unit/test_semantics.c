@@ -19,7 +19,7 @@ struct world {
 	} request;
 };
 
-/* Begins with a request of two SGEs, with 4 bytes each. */
+/* Makes a world with a request of two SGEs, with 4 bytes each. */
 static void begin_world(struct world *w)
 {
 	uint64_t seed[4] = {1, 2, 3, 4};

@@ -106,7 +106,7 @@ static void a_port_whose_answer_is_too_old_is_asked_about_once(void **state)
 			 SOURCE_IS_PEERS);
 }
 
-/* The port was asked about just before its old answer stopped counting. */
+/* The port is asked about again just before its old answer expires. */
 static void a_port_is_asked_about_once_when_its_answer_ends(void **state)
 {
 	const uint64_t end = 1 + 2ull * SOURCE_NS;

@@ -30,7 +30,9 @@ static const struct {
 	/* IRD that is not needed stays */
 	{{7, 1, 7}, {7, 1, 7}, 7, 1, 7, 1},
 	{{0, 0, 0}, {0, 0, 1}, 0, 0, 0, 0},
-	/* the consumers set the depths: neither end changes a depth */
+	/* The consumers set a depth of ALL, and the peer's depth for the same
+	 * Reads (the ORD for an IRD, the IRD for an ORD).  Neither end changes
+	 * these two depths. */
 	{{ALL, ALL, 0}, {3, 5, 9}, ALL, ALL, 3, 5},
 	{{ALL, 6, 0}, {3, 5, 9}, ALL, 6, 6, 5},
 	{{6, ALL, 6}, {3, 5, 9}, 6, ALL, 3, 5},

@@ -329,8 +329,8 @@ static void the_second_refusal_tells_the_kernel_the_mtu_of_ud(void **state)
 	assert_int_equal(s->connects, 2);
 }
 
-/* A neighbour that accepts each connection and ends the connection at once is
- * asked again only after a pause. */
+/* A neighbour accepts each connection, and ends each at once.  The interface
+ * asks this neighbour again only after a pause. */
 static void after_short_connections_is_a_pause(void **state)
 {
 	struct seen *s = *state;
@@ -441,7 +441,8 @@ static void an_answer_for_another_interface_is_refused(void **state)
 	assert_true(stream_opened(s->m, s->asked_id, data, 8, 2));
 }
 
-/* Both neighbours connect at once.  Each sends by its own connection. */
+/* Both neighbours connect at the same time.  Each sends by its own connection.
+ */
 static void a_neighbour_connects_too(void **state)
 {
 	struct seen *s = *state;
@@ -562,7 +563,7 @@ static void one_port_does_not_take_all_connections(void **state)
 	assert_int_equal(ask_us_by(s, 2, PEER + 100, 3), 0);
 	assert_int_equal(ask_us_by(s, 2, PEER + 100, 10000), 0);
 	assert_int_equal(s->closes, 0);
-	/* the connection that was not used for longest is closed */
+	/* the connection that has been unused for the longest time is closed */
 	id = ask_us_by(s, 2, PEER + 100, 10001);
 	assert_int_not_equal(id, 0);
 	assert_int_equal(s->closes, 1);

@@ -86,7 +86,7 @@ static void a_buffer_that_was_given_back_is_used_again(void **state)
 	stream_buffer_fini(&b);
 }
 
-/* Pages without memory are zero. */
+/* A page whose memory was given back to the kernel reads as zeros. */
 static void unused_blocks_have_no_memory(void **state)
 {
 	struct stream_buffers b = {0};
@@ -99,7 +99,8 @@ static void unused_blocks_have_no_memory(void **state)
 	}
 	for (int i = 0; i < MANY - 2; i++)
 		stream_buffer_give(&b, buffer[i]);
-	assert_int_equal(buffer[0][0], 1); /* of the first block */
+	/* the first block keeps its memory */
+	assert_int_equal(buffer[0][0], 1);
 	for (int i = STREAM_BUFFER_BLOCK; i < MANY - 2; i++)
 		assert_int_equal(buffer[i][0],
 				 i >= MANY - 1 - STREAM_BUFFER_BLOCK);

@@ -231,8 +231,9 @@ static void use_port(int port)
 		listen(fd, 1);
 }
 
-/* Returns listen_port_get of a process that may open only 3 more descriptors,
- * while the first 32 ports that the function tries are in use. */
+/* Returns the result of listen_port_get in this process, which may then open
+ * only 3 more descriptors.  The first 32 ports that the function tries are in
+ * use. */
 static int reserve_behind_used_ports(void)
 {
 	struct rlimit limit;

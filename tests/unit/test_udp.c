@@ -163,7 +163,7 @@ static void *receive_when_cancelled(void *u)
 	return u;
 }
 
-/* A thread that polls receives under the progress lock.  If the thread ended
+/* A thread holds the progress lock while it receives.  If the thread ended
  * there, the other threads would wait for the lock for ever. */
 static void the_end_of_a_relay_is_no_cancellation_point(void **state)
 {
@@ -257,8 +257,8 @@ static void a_relay_above_the_limit_of_files_is_lost(void **state)
 	udp_fini(&u);
 }
 
-/* The file leaves the number of a standard descriptor before udp_init finds
- * that the file is no socket. */
+/* udp_init moves the file from the number of a standard descriptor to another
+ * number, and only then finds that the file is no socket. */
 static void a_file_that_cannot_be_used_is_closed(void **state)
 {
 	int ends[2], own = fcntl(STDIN_FILENO, F_DUPFD, 3);

@@ -430,7 +430,7 @@ static void the_spare_thread_is_made_when_a_descriptor_is_left(void **state)
 	assert_non_null(all.spare);
 }
 
-/* The connections that are left end with the broker. */
+/* Connections that are still open end when the broker ends. */
 static void threads_end_with_connections_open(void **state)
 {
 	struct end e = connect_as(ANNA);

@@ -13,7 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* the exit status if no seccomp filter can be installed; no errno */
+/* the exit status if no seccomp filter can be installed; no errno has this
+ * value */
 enum { REFUSED = 255 };
 
 static char base[64], why[128];
