@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hca/share: a peer that looks at the table between two stores of the owner
- * looks again after the last of them.  test_mr_file.c tests the rows. */
+/* hca/share: if a peer looks at the table between two stores of the owner, the
+ * peer looks again after the last of these stores.  test_mr_file.c tests the
+ * rows. */
 #include "test.h"
 
 #include "hca/share.h"

@@ -173,8 +173,8 @@ a_receive_that_a_dead_process_took_is_held_by_its_queue_pair(void **state)
 	}
 }
 
-/* A process dies after another process has taken the receive that the first
- * process wanted. */
+/* A process wants a receive, and dies after another process has taken this
+ * receive. */
 static void a_receive_that_a_dead_process_did_not_take_is_not_held(void **state)
 {
 	struct world w;

@@ -498,7 +498,7 @@ static void a_neighbour_that_asks_ends_the_pause(void **state)
 }
 
 /* Two ends whose connections break at once ask each other again and again.  The
- * requests must not end each pause. */
+ * requests must not end every pause. */
 static void asking_neighbours_do_not_end_each_pause(void **state)
 {
 	struct seen *s = *state;

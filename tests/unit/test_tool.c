@@ -218,8 +218,8 @@ static void a_side_keeps_its_process_id_until_its_group_is_killed(void **state)
 	side_fini(&s);
 }
 
-/* Makes each socket of any process at the port fail to bind, as long as this
- * process lives. */
+/* Makes sure that no further socket can be bound to the port while this process
+ * lives. */
 static void use_port(int port)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET,

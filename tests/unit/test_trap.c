@@ -327,7 +327,7 @@ static void a_switch_tells_which_port_refuses_a_partition(void **state)
 	assert_int_equal(bytes_get16(n + 58), LID_S3);
 	assert_int_equal(n[60], 2);
 	assert_int_equal(bytes_get16(n + 10),
-			 0x2f); /* valid: no GIDs, no QP1 */
+			 0x2f); /* the GIDs and QP1 are not valid */
 }
 
 /* Trap 144 */
