@@ -446,8 +446,8 @@ static int parse_guids(struct parser *p, enum net_type type)
 	const char *after = sign ? read_number(sign + 1, &value) : NULL;
 
 	if (!after || !is_line_end(after))
-		return refuse_line(p, "a line of GUIDs has to be NAME=GUID or "
-				      "NAME+N");
+		return refuse_line(p, "in a line of GUIDs the name has to be "
+				      "followed by =GUID or +N");
 	if (*sign == '=')
 		p->guid_base[type] = p->guid_next[type] = value;
 	else
