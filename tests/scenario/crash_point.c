@@ -64,8 +64,8 @@ static const char *const owners_steps[] = {
  * owner waits for that peer. */
 static const char copying_step[] = "a key's row is found";
 
-/* A step of each lookup of a key, also by the owner of the memory, at which no
- * process is made to end. */
+/* Each lookup of a key comes to this step, even a lookup by the owner of the
+ * memory.  No process is made to end here. */
 static const char looking_step[] = "a key's range is judged";
 
 struct crash_point_play crash_point_now;

@@ -46,9 +46,9 @@ struct crash_point_play {
 	bool is_first; /* the process of side 0 runs, and not that of side 1 */
 	bool is_stopped; /* the victim is stopped and may continue */
 	bool has_one;	 /* the target posts one receive only */
-	/* At the n-th step "a completion queue is looked at", counted from 1,
-	 * another thread of side `collects` collects completions.  0: no thread
-	 * does. */
+	/* n: at the n-th step "a completion queue is looked at", counted from
+	 * 1, another thread of side `collects` collects completions.  0: no
+	 * thread does. */
 	uint32_t look;
 	struct two_hcas_side *collects;
 	/* At step other_left, counted from 0, another thread of the initiator

@@ -21,10 +21,10 @@
 /* The socket at which the fabric listens. */
 extern char fabric_peer_path[];
 
-/* The fault of the test's fabric: in the answer about the data ends (from
- * NUMBERS_DIFFER), the ports (from LID_IS_MULTICAST), the adapter (from
- * IS_SWITCH) or the rings (from RING_WITHOUT_FILE).  DATA_NUMBER_MAX is 1022.
- */
+/* The fault of the test's fabric.  From NUMBERS_DIFFER on, the answer about the
+ * data ends is wrong; from LID_IS_MULTICAST on, the answer about the ports;
+ * from IS_SWITCH on, the answer about the adapter; from RING_WITHOUT_FILE on,
+ * the answer about the rings.  DATA_NUMBER_MAX is 1022. */
 enum wrong {
 	RIGHT,
 	NUMBERS_DIFFER,
@@ -61,13 +61,13 @@ struct world {
 	struct engine *engine; /* of side 0 */
 	/* the fabric's listening socket, and its end of the connection */
 	int listener, control;
-	int data[FABRIC_PEER_PORTS]; /* this side of the sockets of the data
-					ends */
+	/* the fabric's ends of the sockets of the data ends */
+	int data[FABRIC_PEER_PORTS];
 	uint32_t data_bytes; /* SO_SNDBUF of the process's sockets; 0: as is */
 	enum wrong wrong;    /* the fault of the fabric */
 	struct fabric_port port; /* the answer about each port */
 	uint32_t taken;		 /* the number of FABRIC_PROTO_TAKE questions */
-	/* Bit n - 1 is set: the fabric gives port n rings. */
+	/* If bit n - 1 is set, the data end of port n has rings. */
 	uint32_t ring_ports;
 	struct fabric_peer_ring rings[FABRIC_PEER_PORTS];
 };

@@ -61,8 +61,8 @@ static inline bool never_over(void *arg)
 	return false;
 }
 
-/* Makes progress, as the thread does that is about to wait for work (the
- * leader).  Returns the events of the sockets for which the leader would wait.
+/* Makes progress as the leader does, which is the thread that is about to wait
+ * for work.  Returns the events of the sockets for which the leader would wait.
  */
 static inline short rest_once(void)
 {

@@ -494,7 +494,7 @@ static void loop_back(struct cm *cm, uint64_t now)
 }
 
 /* Takes the next message of side `from`, which must be of this kind and go by
- * `way`, and hands the message to the other side, where it arrives by `by`. */
+ * *way.  Hands the message to the other side, as one that came by *by. */
 static void carry_by(struct world *w, int from, enum cmmsg_kind kind,
 		     const struct cm_way *way, const struct cm_way *by)
 {

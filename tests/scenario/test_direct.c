@@ -460,8 +460,8 @@ static void an_atomic_in_mapped_memory_needs_no_progress_lock(void **state)
 }
 
 /* The initiator's memory has no place for the original value, so the completion
- * is left for the progress lock.  The atomic is not executed again, and fails
- * unless the memory is there by then. */
+ * is left for the progress lock.  The holder of that lock does not execute the
+ * atomic again, and the request fails unless the memory is there by then. */
 static void an_atomic_without_place_for_its_value_is_executed_once(void **state)
 {
 	for (int is_back = 0; is_back < 2; is_back++) {

@@ -112,8 +112,9 @@ static void without_eager_messages_few_bytes_are_copied_at_once(void **state)
 	two_hcas_without(0, (struct engine_without){0});
 }
 
-/* Side 0's next request moves `bytes` bytes from the last eager byte on.  The
- * request must wait until the eager bytes are placed. */
+/* Side 0's next request reads or writes `bytes` bytes of side 1's memory, of
+ * which the first is the last eager byte.  The request must wait until the
+ * eager bytes are placed. */
 static void expect_after_eager(enum hca_wr op, uint32_t bytes)
 {
 	struct two_hcas *d = with_few_bytes_sent();
@@ -202,8 +203,8 @@ static void few_bytes_without_memory_fail_their_receive(void **state)
 	two_hcas_free(d);
 }
 
-/* The handler may still read the note about the first message when another
- * thread collects the next one. */
+/* The handler of QP_NOTIFY_LOST may still read the note about the first message
+ * (rq_lost in struct qp) when another thread collects the second message. */
 static void the_first_of_two_messages_without_memory_is_told(void **state)
 {
 	struct two_hcas *d = with_few_bytes_sent();

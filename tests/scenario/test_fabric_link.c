@@ -168,8 +168,8 @@ static void a_full_socket_leaves_frames_with_the_engine(void **state)
 	fabric_peer_end(&w);
 }
 
-/* Packets of UC wait for receives in the engine until the engine takes no more.
- * Later packets stay in the socket, and none is lost. */
+/* Packets of UC wait in the engine for their receives, until the engine takes
+ * no more packets.  Later packets stay in the socket, and none is lost. */
 static void a_choked_engine_leaves_packets_with_the_link(void **state)
 {
 	const uint32_t count = 1000;

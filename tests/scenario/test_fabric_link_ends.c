@@ -463,7 +463,7 @@ static void a_child_of_fork_leaves_the_link(void **state)
 	send_back(&w, 1);
 	assert_true(fabric_peer_turn(&w));
 	assert_received(&w, 0, 0, 0);
-	/* a child that keeps the descriptors does not keep the link */
+	/* a child that keeps the descriptors does not keep the link open */
 	child = fork();
 	if (!child) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);

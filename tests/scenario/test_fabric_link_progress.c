@@ -174,7 +174,7 @@ static _Noreturn void serve_fabric(int listener)
 }
 
 /* The process asks its second question when the fabric has answered the first.
- * Each turn of one round takes one answer. */
+ * Each fabric_link_turn with `rounds` 1 takes one answer. */
 static void join_and_leave(struct world *w)
 {
 	static const uint8_t group[16] = {0xff, 0x12, [15] = 1};

@@ -135,7 +135,8 @@ static void a_request_and_its_answer_go_by_rings(void **state)
 
 	fabric_peer_start_rings(&w, HCA_QPT_RC, BOTH);
 	for (int port = 1; port <= FABRIC_PEER_PORTS; port++) {
-		assert_true(take_wake(&w, port)); /* the rings are used */
+		/* the process tells the fabric that it uses the rings */
+		assert_true(take_wake(&w, port));
 		assert_false(take_wake(&w, port));
 	}
 	two_hcas_fill(w.d, 0, 0, BYTES);
@@ -252,7 +253,7 @@ static void a_full_ring_leaves_frames_with_the_engine(void **state)
 	assert_true(sent > 100 && sent < count);
 	assert_false(is_writable(fabric_link_full_fd()));
 	assert_int_equal(send_all(&w), 0);
-	/* the process is told when half of the ring is free, and once */
+	/* the process is told once, when half of the ring is free */
 	moved = take_ring(&w, 1, 10);
 	assert_false(release_ring(&w, 1));
 	assert_false(is_writable(fabric_link_full_fd()));
@@ -441,8 +442,8 @@ static bool send_packet(struct world *w)
 	return publish_frames(w, 1);
 }
 
-/* A thread that polls receives the packet and the message of the wake-up before
- * the leader, which waits, has seen either.  The fabric must wake the leader at
+/* The leader waits.  Before it sees the packet or the message of the wake-up,
+ * another thread, which polls, takes both.  The fabric must wake the leader at
  * the next packet nevertheless. */
 static void a_wake_up_that_another_thread_takes_is_asked_for_again(void **state)
 {
@@ -469,7 +470,8 @@ static void a_wake_up_that_another_thread_takes_is_asked_for_again(void **state)
 	fabric_peer_end(&w);
 }
 
-/* The fabric is killed while the process, which ends, waits for room. */
+/* The process is about to end, and waits for room.  Meanwhile the fabric is
+ * killed. */
 static void *hang_up_soon(void *world)
 {
 	usleep(100000);

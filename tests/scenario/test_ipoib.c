@@ -742,7 +742,7 @@ static void a_sender_finds_a_group_that_was_made_again(void **state)
 	}
 	pass_time(w, 1000);
 	assert_int_equal(find_sa_group(w, mgid)->senders, 4);
-	/* a group that is not used is asked for no more, and then left */
+	/* host 2 no longer sends to the group, and so leaves the group */
 	pass_time(w, GROUP_UNUSED_MS + 1000);
 	assert_int_equal(find_sa_group(w, mgid)->senders, 0);
 	end_world(w);

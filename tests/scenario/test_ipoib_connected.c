@@ -231,7 +231,8 @@ static void answer_all(struct side *s)
 
 /* ---- the CM ---- */
 
-/* Reports the connection's end to each side that has not closed it. */
+/* Tells each side that has not closed the connection that the connection has
+ * ended. */
 static void end_call(struct world *w, struct call *c)
 {
 	for (int i = 0; i < 2; i++) {
@@ -452,7 +453,8 @@ static void connections_recover_from_faults(void **state)
 	}
 }
 
-/* The connections of both ends end after a pause, and begin again. */
+/* After a pause the connections of both sides are closed.  Later packets begin
+ * new connections. */
 static void idle_connections_end_at_both_ends(void **state)
 {
 	struct world *w = begin_world(1, 0);

@@ -165,8 +165,8 @@ static void hoqlife_20_and_more_discards_nothing(void **state)
 	assert_int_equal(lost_at(w, "S1", 3), 1);
 }
 
-/* After VLStallCount packets, the port discards the packets of the VL for 8
- * times HOQLife, and no others. */
+/* When VLStallCount packets of a VL were discarded after HOQLife, the port
+ * discards all packets of this VL, and no others, for 8 times HOQLife. */
 static void a_vl_that_lost_many_packets_is_stalled(void **state)
 {
 	enum { LIFE = 269, COUNT = 3, SENT = 60 };
@@ -268,8 +268,8 @@ static void port_xmit_wait_counts_the_time_without_credits(void **state)
 	assert_int_equal(lane_waited(port), 7);
 }
 
-/* In each of 1000 turns, sends `low` packets from A on VL 1, and from C on VL 2
- * as much as the link from S1 to S2 carries, which is 4 packets.  counts: the
+/* In each of 1000 turns, sends `low` packets from A on VL 1, and 4 packets from
+ * C on VL 2.  In a turn the link from S1 to S2 carries 4 packets.  counts: the
  * packets of A and of C that arrive. */
 static void share_link(struct lane_world *w, int low, int counts[2])
 {
@@ -327,8 +327,8 @@ static void prefer_vl2(struct lane_world *w, uint8_t limit)
 	port->info[38] = limit;
 }
 
-/* VL 2 is of high priority, and takes all of the link but one packet for each
- * VLHighLimit of 4096 bytes. */
+/* VL 2 has high priority.  With VLHighLimit 1, one packet of VL 1 follows each
+ * 4096 bytes of VL 2; with 255, none does; with 0, one follows each packet. */
 static void high_priority_goes_first_up_to_its_limit(void **state)
 {
 	struct lane_world *w = *state;
@@ -346,8 +346,9 @@ static void high_priority_goes_first_up_to_its_limit(void **state)
 	expect_between(counts[0], 1990, 2010);
 }
 
-/* VL 1 has fewer packets than a turn carries, so that its queue is empty at the
- * end of each turn. */
+/* VL 1 gets fewer packets than a turn carries.  If its new packets did not wait
+ * for the queue of VL 2, the queue of VL 1 would be empty at the end of each
+ * turn. */
 static void new_packets_of_low_priority_wait_for_the_queues(void **state)
 {
 	struct lane_world *w = *state;

@@ -347,8 +347,8 @@ static void a_packet_with_any_wrong_bit_is_dropped(void **state)
 	two_hcas_free(d);
 }
 
-/* A UDP datagram reaches no QP by LID, even with the addresses that stand for
- * LIDs (inaddr_map_lid).  A packet of a link reaches no QP of RoCE. */
+/* A QP by LID gets no UDP datagram, even with the addresses that stand for LIDs
+ * (inaddr_map_lid).  A QP of RoCE gets no packet of a link. */
 static void the_kinds_of_packets_do_not_mix(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections by LID whose requests use no packets while the subnet would
- * deliver packets, and changes of the subnet during such connections. */
+/* Connections by LID.  Their requests use no packets while the subnet would
+ * deliver packets.  Most tests change the subnet during a connection. */
 #include "test.h"
 
 #include <string.h>
@@ -258,7 +258,8 @@ static void the_other_end_goes_on_without_packets(void **state)
 	two_hcas_free(p.d);
 }
 
-/* The message has not begun, so it begins anew in packets. */
+/* The target has executed nothing of the message, so the initiator sends the
+ * whole message in packets. */
 static void a_send_that_waits_for_a_receive_goes_on_by_packets(void **state)
 {
 	struct pair p = new_pair(HCA_QPT_RC);
@@ -399,7 +400,8 @@ static void give_alternate(struct two_hcas *d, int i)
 	modify_qp(d, i, &a, HCA_QP_ALT_PATH | HCA_QP_PATH_MIG_STATE);
 }
 
-/* An atomic that the target has executed is not executed again by packets. */
+/* An atomic that the initiator has left to the target is not sent again in
+ * packets. */
 static void an_atomic_that_the_target_has_is_not_doubled(void **state)
 {
 	struct pair p = new_pair(HCA_QPT_RC);

@@ -8,8 +8,8 @@
  *
  * The second thread runs while the first thread stands at a step of its
  * request.  The second thread must not wait for the first.  If the process is
- * stopped or dies meanwhile, the target must work on, and no request may stay
- * half done.
+ * stopped or dies meanwhile, the target must continue to work, and no request
+ * may stay half done.
  */
 #include "test.h"
 

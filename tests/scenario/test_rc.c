@@ -135,7 +135,8 @@ static void an_atomic_write_is_executed_once(void **state)
 		assert_int_equal(got, value);
 		memcpy(&got, d->side[1].memory.bytes + 64, 8);
 		assert_int_equal(got, value + 1);
-		/* A peer that executes requests itself counts no packets. */
+		/* without packets the initiator executes the requests, and the
+		 * target counts none */
 		assert_int_equal(
 			engine_counters(d->side[1].engine, 0)->rx_atomics,
 			two_hcas_is_direct() ? 0 : 2);
@@ -361,7 +362,7 @@ static void modify_qp(struct two_hcas *d, int i, uint32_t state, uint32_t mask)
 			 0);
 }
 
-/* IBTA 10.3.1: the event comes once all begun requests are complete. */
+/* IBTA 10.3.1: the event comes when all begun requests are complete. */
 static void an_idle_send_queue_is_drained_at_once(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);

@@ -34,8 +34,8 @@ struct forged {
 	const char *name; /* the subject of a sentence */
 	uint8_t opcode;
 	uint8_t syndrome; /* of the answer, without RNR timer; 0: no answer */
-	/* The distance of the PSN from the expected PSN, or, of an answer, from
-	 * the oldest PSN in flight. */
+	/* The distance of a request's PSN from the expected PSN, or of an
+	 * answer's PSN from the oldest PSN in flight. */
 	int psn_ahead;
 	uint32_t payload_len;
 	uint32_t length;    /* in RETH */

@@ -15,8 +15,8 @@
 #define BYTES (12 * MTU) /* of a READ, which needs one READ request */
 
 /* Delays response number `first` until `by` later responses have arrived.  If
- * `by` is 0, the response is lost.  If `first` is -1, all responses arrive at
- * once. */
+ * `by` is 0, the response is lost.  If `first` is -1, no response is delayed or
+ * lost. */
 struct road {
 	struct two_hcas *d;
 	int first, by;

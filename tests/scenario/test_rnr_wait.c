@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waits for a receive that end and begin without the progress lock
+ * A wait for a receive may begin and end without the progress lock
  * (ibt/rnr_wait.h).  Side 0 sends without packets to side 1, which has a
  * receive only when a test posts one.  A test posts and polls as a thread does
- * that has the post lock alone, and calls two_hcas_run for the work of the
- * progress lock.
+ * that has the post lock alone.  It calls two_hcas_run for the work of a holder
+ * of the progress lock.
  */
 #include "test.h"
 
@@ -255,7 +255,7 @@ static void the_last_try_is_left_for_the_progress_lock(void **state)
 }
 
 /* After the timer of the last wait has expired without another wait, the next
- * wait begins under the progress lock, which sets the timer. */
+ * wait begins under the progress lock, whose holder sets the timer. */
 static void a_wait_without_a_timer_begins_under_the_progress_lock(void **state)
 {
 	struct two_hcas *d = end_wait();

@@ -411,8 +411,8 @@ static void an_ack_behind_a_lost_request_waits_for_a_moment(void **state)
 	two_hcas_free(d);
 }
 
-/* Side 0 sends `bytes` bytes.  The time is enough for the request and its ACK,
- * but an ACK that is held back leaves only later. */
+/* Side 0 sends `bytes` bytes.  Runs long enough for the request and its ACK,
+ * but not until an ACK that is held back leaves. */
 static void say_bytes(struct two_hcas *d, uint32_t bytes)
 {
 	two_hcas_recv(d, 1, 0, bytes);
@@ -421,8 +421,8 @@ static void say_bytes(struct two_hcas *d, uint32_t bytes)
 	two_hcas_run(d, d->now_ns + SHM_ACK_WAIT_NS / 5);
 }
 
-/* Sends a request of five packets, so that side 0 is as many packets behind as
- * in a stream of requests. */
+/* Sends a request of five packets, since a requester that is fewer than four
+ * packets behind gets each ACK at once (engine/shm_ack.h). */
 static void say_soon(struct two_hcas *d)
 {
 	say_bytes(d, 5 * d->side[0].side->mtu);

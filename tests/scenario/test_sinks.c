@@ -30,8 +30,8 @@ static void spoil_receive(struct two_hcas_side *s, enum bad bad)
 		more->va += TWO_HCAS_MEMORY - 1;
 }
 
-/* Posts a receive of an element of `good` bytes, unless that is 0, and a bad
- * element. */
+/* Posts a receive of two elements: a good one of `good` bytes, and a bad one.
+ * If `good` is 0, the receive has the bad element alone. */
 static void post_receive(struct two_hcas *d, uint32_t good, enum bad bad)
 {
 	struct two_hcas_side *s = &d->side[1];

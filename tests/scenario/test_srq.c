@@ -144,7 +144,7 @@ a_target_is_woken_for_its_limit_although_the_batch_ends(void **state)
 
 	for (uint64_t k = 0; k < 8; k++)
 		two_hcas_recv(d, 1, 100 * k, 100);
-	/* a batch needs a target that has executed a request before */
+	/* a batch needs a request that was executed before */
 	post_send(d, 10);
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_true(two_hcas_poll(d, 0, &(struct cqe){0}));

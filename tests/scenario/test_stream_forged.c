@@ -220,7 +220,7 @@ static void an_atomic_works_on_the_bits_of_its_masks(void **state)
 		struct rdmap_atomic a;
 		uint64_t word; /* after the atomic */
 	} rows[] = {
-		/* carries end at the fields of 8 bits */
+		/* no carry goes from a field of 8 bits into the next */
 		{{.opcode = RDMAP_FETCH_ADD,
 		  .data = 0x0101010101010101,
 		  .mask = 0x8080808080808080},

@@ -9,7 +9,8 @@
 #include "scenario/joined.h"
 #include "scenario/side_progress.h"
 
-#define POLLS 64 /* one of so many polls makes a full turn */
+/* More polls than a full turn needs: one poll in eight makes a full turn. */
+#define POLLS 64
 
 static void ignore_news(void *arg, enum host_stream_news what)
 {

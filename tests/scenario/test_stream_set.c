@@ -336,8 +336,8 @@ static void the_end_by_the_program_itself_is_not_explained(void **s)
 	take_down(&w);
 }
 
-/* The kernel refuses to add a connection to the epoll set, without which no
- * thread would read the connection once there are many. */
+/* The kernel refuses to add a connection to the epoll set.  Once there are many
+ * connections, no thread would read a connection that is not in the set. */
 static void a_connection_that_epoll_refuses_is_not_opened(void **s)
 {
 	struct wired w;
@@ -616,7 +616,8 @@ static void a_captured_look_is_no_cancellation_point(void **s)
 	assert_int_equal(unlink(seen.path), 0);
 }
 
-/* The calls of a stream send more and more, and few bytes after a pause. */
+/* While the calls of a stream are full, each call may send more bytes than the
+ * last one.  After a pause the next call sends few bytes again. */
 static void a_burst_grows_while_calls_are_full(void **state)
 {
 	struct stream_burst b = {0};
@@ -633,7 +634,7 @@ static void a_burst_grows_while_calls_are_full(void **state)
 		stream_burst_sent(&b, room, room, now);
 	}
 	assert_int_equal(stream_burst_room(&b, now), STREAM_BURST_BYTES);
-	/* the calls of this turn took so long */
+	/* no pause: the calls of this turn may take as long as that */
 	now += STREAM_BURST_PAUSE_NS + STREAM_BURST_BYTES;
 	assert_int_equal(stream_burst_room(&b, now), STREAM_BURST_BYTES);
 	/* the rest of a message */

@@ -135,7 +135,7 @@ static void a_wrong_qkey_is_dropped_and_counted(void **state)
 	two_hcas_free(d);
 }
 
-/* A message is printed once for each key, so each reason needs its own. */
+/* A message is printed once for each key, so each reason needs its own key. */
 static void each_reason_of_a_drop_is_told(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);

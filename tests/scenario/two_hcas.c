@@ -82,9 +82,9 @@ static size_t page_bytes(size_t bytes)
  * to the first byte after the block, or to the page before the block's first
  * page, raises SIGSEGV.
  *
- * The block is mapped, since calloc(3) would write to all of it if the process
- * has freed such a block before, or if MALLOC_PERTURB_ is set, as it is by
- * Meson, and AddressSanitizer's calloc writes an eighth of its size.
+ * The block is mapped, because calloc(3) may write to all of the block: if the
+ * process has freed such a block before, or if MALLOC_PERTURB_ is set (Meson
+ * sets it).  AddressSanitizer's calloc writes an eighth of the block's size.
  */
 static void *new_zeroes(size_t bytes)
 {
@@ -377,8 +377,8 @@ void two_hcas_recv(struct two_hcas *d, int i, uint64_t local, uint32_t bytes)
 	engine_doorbell(s->engine, s->side, d->now_ns);
 }
 
-/* Asks the subnet whether it delivers the packets of a QP of side i.  Returns
- * false if not; then the QP sends packets. */
+/* Asks the subnet whether it delivers the packets of a QP of side i.  Only if
+ * so, the QP may work without packets.  Returns the answer. */
 static bool ask_subnet(struct two_hcas *d, int i,
 		       const struct engine_want *want)
 {
@@ -394,9 +394,8 @@ static bool ask_subnet(struct two_hcas *d, int i,
 	return true;
 }
 
-/* Does for side i what src/host does: gives QPs their paths, since both sides
- * are processes of one user of one host, wakes the peer and serves notify bits.
- */
+/* Does for side i what src/host does: gives QPs their paths, wakes the peer and
+ * serves notify bits.  Both sides are processes of one user of one host. */
 static void serve_engine(struct two_hcas *d, int i)
 {
 	struct two_hcas_side *s = &d->side[i];
@@ -429,8 +428,8 @@ static void answer_sources(struct two_hcas *d, int i)
 	}
 }
 
-/* Gives side `to` the packet of n bytes at p, BTH to pad, as if the peer's port
- * had sent it. */
+/* Gives side `to` a packet, as if the peer's port had sent it.  The n bytes at
+ * p are those from the packet's BTH to its pad. */
 static void forge_by_lid(struct two_hcas *d, int to, uint8_t *p, size_t n)
 {
 	struct iblink h = {.lrh = {.lnh = LRH_NEXT_LOCAL,

@@ -31,7 +31,7 @@ struct two_hcas_side {
 	struct cq *cq; /* of sends and receives */
 	struct qp *qp;
 	struct ibt_qp *side; /* qp in the engine */
-	struct srq *srq;     /* NULL, or where qp takes its receives */
+	struct srq *srq;     /* the SRQ of qp; NULL: qp has none */
 	struct mr *mr;	     /* all of memory, with every right */
 	uint8_t ip[16];
 	struct explain explained; /* the latest explanation */
@@ -55,8 +55,9 @@ struct two_hcas {
 	enum engine_peer liveness; /* answer to ENGINE_ASK_PEER */
 	bool is_broker_mute;	   /* ENGINE_ASK_PEER gets no answer */
 	uint32_t asked;		   /* questions about source ports so far */
-	bool is_silent;		   /* questions about ports have no answer */
-	struct subnet *subnet;	   /* by LID: carries the packets; else NULL */
+	/* Questions about source ports get no answer. */
+	bool is_silent;
+	struct subnet *subnet; /* by LID: carries the packets; else NULL */
 	/* The subnet's number of changes, as the engines see it. */
 	shared_u32 changes;
 	bool is_restless;    /* the subnet changes after each of its answers */
