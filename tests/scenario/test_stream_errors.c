@@ -404,7 +404,7 @@ static enum explain_cause cause_after_destroy(struct joined *j, int i)
 }
 
 /* Begins a connection, and sends a WRITE and a READ, which are under way when
- * the test ends the connection.  remote: the target of the WRITE. */
+ * the test ends the connection.  remote: where the WRITE stores its bytes. */
 static void begin_request(struct joined *j, uint64_t remote)
 {
 	joined_plain(j);
