@@ -125,6 +125,11 @@ static bool wait_ready(struct pair *p)
 	return true;
 }
 
+static bool any_runs(const struct pair *p)
+{
+	return side_is_running(&p->server) || side_is_running(&p->client);
+}
+
 static bool has_failed(const struct side *s)
 {
 	return s->ended && s->status != 0;
@@ -152,7 +157,7 @@ static void wait_end(struct pair *p)
 {
 	bool failing = false;
 
-	while (side_is_running(&p->server) || side_is_running(&p->client)) {
+	while (any_runs(p)) {
 		wait_once(p, p->deadline_ms);
 		if (p->caught || (p->server_stays && p->client.ended))
 			return;
@@ -164,7 +169,8 @@ static void wait_end(struct pair *p)
 			if (grace < p->deadline_ms)
 				p->deadline_ms = grace;
 		}
-		if (monotonic_ms() < p->deadline_ms)
+		/* the last wait may have brought the end of both */
+		if (monotonic_ms() < p->deadline_ms || !any_runs(p))
 			continue;
 		if (!failing) {
 			p->timed_out = true;
@@ -182,8 +188,7 @@ static void stop_sides(struct pair *p, int signal, int wait_ms)
 
 	side_kill(&p->server, signal);
 	side_kill(&p->client, signal);
-	while ((side_is_running(&p->server) || side_is_running(&p->client)) &&
-	       monotonic_ms() < until)
+	while (any_runs(p) && monotonic_ms() < until)
 		wait_once(p, until);
 }
 
