@@ -116,10 +116,11 @@ static int find_gid(struct r_id *id, const struct sockaddr *addr,
 	id->path.pkey = 0;
 	if (r_ib_own_gid(gid))
 		return 0;
-	return r_fail(ENODEV, "rdma_cm: no port of advib0 is active, since no "
-			      "subnet manager has configured the subnet; start "
-			      "opensm on a host of the fabric, and wait until "
-			      "ibv_devinfo shows PORT_ACTIVE");
+	return r_fail(ENODEV,
+		      "rdma_cm: no port of advib0 is active, since no "
+		      "subnet manager has configured it, or its link is "
+		      "down; start opensm on a host of the fabric, and "
+		      "wait until ibv_devinfo shows PORT_ACTIVE");
 }
 
 void r_ib_limit_asking(struct r_id *id, int timeout_ms)

@@ -206,8 +206,8 @@ def host_without_listeners():
 def no_manager():
     with fabric() as f:
         r = f.host("Hca1", "ucmatose", "-f", "gid", "-s", gids(f, "Hca3")[0])
-        expect("no subnet manager has configured the subnet; start opensm" in
-               r.output, r.output)
+        expect("no subnet manager has configured it, or its link is down; start "
+               "opensm" in r.output, r.output)
         with managed_on(f):
             gid = gids(f, "Hca3")[0]
         # The ports stay active without OpenSM, but no manager answers for paths.
