@@ -231,7 +231,7 @@ void other_user_leave(struct reuseport_group *g,
 	share_bytes(g, m->user);
 	/* if this fails, open_page tries again */
 	if (m->page_fd >= 0)
-		shared_page_clear(m->page_fd, ++m->generation);
+		shared_page_end(m->page_fd, ++m->generation);
 }
 
 bool other_user_may_join(struct reuseport_group *g)

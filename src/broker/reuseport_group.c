@@ -483,7 +483,8 @@ void reuseport_group_release(struct reuseport_group *g, uint32_t class,
 			member_leave_all(m->fd);
 		drain_socket(m->fd, DRAIN_MAX);
 		/* if this fails, take_member tries again */
-		renew_member(m);
+		if (m->page_fd >= 0)
+			shared_page_end(m->page_fd, ++m->generation);
 	}
 	m->use = REUSEPORT_RESTING;
 	m->freed_ms = now_ms;

@@ -3,11 +3,13 @@
 #include "broker/shared_page.h"
 
 #include "broker/fd_check.h"
+#include "engine/credit.h"
 #include "util/fsize.h"
 #include "util/memfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -55,9 +57,14 @@ static int write_page(int fd, const void *from, size_t bytes, off_t offset)
 	return err;
 }
 
-/* Does what shared_page_clear does, but without pwrite, which RLIMIT_FSIZE
- * limits.  Returns 0 or -errno. */
-static int clear_mapped(int fd, uint64_t generation)
+/* The part of the page that shared_page_end leaves. */
+#define LEFT_AT	   offsetof(struct credit_page, posts)
+#define LEFT_BYTES sizeof(((struct credit_page *)0)->posts)
+#define LEFT_END   (LEFT_AT + LEFT_BYTES)
+
+/* Does what shared_page_clear or, if `ends`, shared_page_end does, but without
+ * pwrite, which RLIMIT_FSIZE limits.  Returns 0 or -errno. */
+static int clear_mapped(int fd, uint64_t generation, bool ends)
 {
 	uint8_t *page;
 
@@ -69,21 +76,42 @@ static int clear_mapped(int fd, uint64_t generation)
 		    fd, 0);
 	if (page == MAP_FAILED)
 		return -errno;
-	memset(page, 0, SHARED_PAGE_OWNER_BYTES);
+	memset(page, 0, LEFT_AT);
+	if (!ends)
+		memset(page + LEFT_AT, 0, LEFT_BYTES);
+	memset(page + LEFT_END, 0, SHARED_PAGE_OWNER_BYTES - LEFT_END);
 	memcpy(page + SHARED_PAGE_OWNER_BYTES, &generation, sizeof(generation));
 	munmap(page, SHARED_PAGE_BYTES);
 	return 0;
 }
 
-bool shared_page_clear(int fd, uint64_t generation)
+/* Does what clear_mapped does, by pwrite. */
+static int clear_written(int fd, uint64_t generation, bool ends)
 {
 	static const uint8_t zero[SHARED_PAGE_OWNER_BYTES];
-	int err = write_page(fd, zero, sizeof(zero), 0);
+	int err = write_page(fd, zero, LEFT_AT, 0);
 
+	if (!err && !ends)
+		err = write_page(fd, zero, LEFT_BYTES, LEFT_AT);
+	if (!err)
+		err = write_page(fd, zero, SHARED_PAGE_OWNER_BYTES - LEFT_END,
+				 LEFT_END);
 	if (!err)
 		err = write_page(fd, &generation, sizeof(generation),
 				 SHARED_PAGE_OWNER_BYTES);
-	return !err || !clear_mapped(fd, generation);
+	return err;
+}
+
+bool shared_page_clear(int fd, uint64_t generation)
+{
+	return !clear_written(fd, generation, false) ||
+	       !clear_mapped(fd, generation, false);
+}
+
+bool shared_page_end(int fd, uint64_t generation)
+{
+	return !clear_written(fd, generation, true) ||
+	       !clear_mapped(fd, generation, true);
 }
 
 bool shared_page_copy(int fd, size_t offset, size_t bytes, void *to)

@@ -5,8 +5,11 @@
  * sealed memfd of the broker.  When the class is released, and again before the
  * class gets another owner, the page is zeroed and its generation changes, so
  * that a process that still has the page mapped can tell the new owner from the
- * old one.  A class that goes to another user gets a new page (other_user.h).
- * The broker and the readers do not trust the contents.
+ * old one.  Only the shm acks (engine/shm_ack.h) stay until the class gets
+ * another owner: the last ACK packets of the old owner may have been lost, and
+ * its peers then read the shm acks.  A class that goes to another user gets a
+ * new page (other_user.h).  The broker and the readers do not trust the
+ * contents.
  *
  *	+ - - - - - - - - - - - - - - - - - - - - - - - - +------------+
  *	| the owner's, SHARED_PAGE_OWNER_BYTES            | generation |
@@ -32,6 +35,9 @@ int shared_page_reader(int fd);
  * caller adds one to the generation before each call.  False: there is no
  * memory, and the page may have its old contents. */
 bool shared_page_clear(int fd, uint64_t generation);
+/* For a class that was released: does what shared_page_clear does, but leaves
+ * the shm acks, the member `posts` of struct credit_page. */
+bool shared_page_end(int fd, uint64_t generation);
 /* Returns the generation of the page at fd; 0 if fd is -1 or cannot be read. */
 uint64_t shared_page_generation(int fd);
 /* Copies `bytes` bytes of the page at fd from `offset` on.  False: fd is -1, or

@@ -122,6 +122,7 @@ struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp)
 	if (map_add(&e->qpns, qp->qpn, q))
 		goto undo_init;
 	engine_suspects_has_qpn(&e->suspects, qp->qpn);
+	shm_ack_added(&e->shm_ack, q);
 	/* The lock depends on the completion queue, see engine_post_lock_of. */
 	q->direct.apart.lock =
 		engine_post_lock_of(arena_at(&e->ibt.hca->arena, qp->send_cq));
@@ -153,7 +154,7 @@ void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 {
 	serve_last_bits(e, q);
 	map_remove(&e->qpns, q->qp->qpn);
-	shm_ack_leave(&e->shm_ack, q);
+	shm_ack_removed(&e->shm_ack, q);
 	for (uint32_t i = e->ibt.events.tail; i != e->ibt.events.head; i++) {
 		struct engine_event *v = ibt_event_at(&e->ibt, i);
 

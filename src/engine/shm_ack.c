@@ -55,18 +55,38 @@ void shm_ack_open(struct shm_ack *b, struct credit_page *page)
 	b->page = b->credits ? page : NULL;
 }
 
+/* Clears the words with this index.  No other access depends on the order of
+ * these stores: no valid word is 0 (post_word). */
+static void clear_words(struct shm_ack *b, uint32_t index)
+{
+	struct credit_post *p = &b->page->posts[index];
+
+	atomic_store(&p->accepted, 0);
+	atomic_store(&p->taken, 0);
+}
+
 void shm_ack_leave(struct shm_ack *b, struct ibt_qp *q)
 {
-	struct credit_post *p;
+	uint32_t index = index_of(q->qp->qpn);
 
 	if (!has_slot(b, q))
 		return;
-	p = &b->page->posts[index_of(q->qp->qpn)];
-	/* No other access depends on the order of these stores: no valid word
-	 * is 0 (post_word). */
-	atomic_store(&p->accepted, 0);
-	atomic_store(&p->taken, 0);
-	b->qps[index_of(q->qp->qpn)] = NULL;
+	clear_words(b, index);
+	b->qps[index] = NULL;
+}
+
+void shm_ack_added(struct shm_ack *b, const struct ibt_qp *q)
+{
+	uint32_t index = index_of(q->qp->qpn);
+
+	if (b->page && !b->qps[index])
+		clear_words(b, index);
+}
+
+void shm_ack_removed(struct shm_ack *b, const struct ibt_qp *q)
+{
+	if (has_slot(b, q))
+		b->qps[index_of(q->qp->qpn)] = NULL;
 }
 
 void shm_ack_modified(struct shm_ack *b, struct ibt_qp *q)
@@ -92,8 +112,8 @@ void shm_ack_want(struct shm_ack *b, struct ibt_qp *q)
 		return;
 	if (*slot && !is_quiet(*slot))
 		return;
-	if (*slot)
-		shm_ack_leave(b, *slot);
+	/* also words that a removed queue pair has left (shm_ack_removed) */
+	clear_words(b, index_of(q->qp->qpn));
 	*slot = q;
 	q->acks.sent = q->acks.taken = q->resp.epsn;
 	q->acks.reader_until_ns = q->acks.request_until_ns = 0;

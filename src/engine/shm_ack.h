@@ -84,6 +84,14 @@ void shm_ack_modified(struct shm_ack *b, struct ibt_qp *q);
 void shm_ack_want(struct shm_ack *b, struct ibt_qp *q);
 /* Clears and frees q's words, if q has words. */
 void shm_ack_leave(struct shm_ack *b, struct ibt_qp *q);
+/* Called when q is new: clears the words for q's QPN, unless another QP has
+ * them.  An earlier QP with this QPN may have left them (shm_ack_removed), and
+ * the peer must not take them for words of q. */
+void shm_ack_added(struct shm_ack *b, const struct ibt_qp *q);
+/* Called before q is removed: frees q's words without clearing them.  If the
+ * last ACK packet of q was lost, and q's process ends, the requester still
+ * reads in `accepted` that q has accepted its requests. */
+void shm_ack_removed(struct shm_ack *b, const struct ibt_qp *q);
 /* Takes words for q as shm_ack_want does.  Then writes those that have changed:
  * `accepted` if q has an ACK to send, and `taken` if the peer's page is known.
  * Called after a packet for q was handled. */

@@ -502,6 +502,40 @@ static void an_ending_queue_pair_keeps_no_ack(void **state)
 	two_hcas_free(d);
 }
 
+/* All ACK packets of the responder are lost, and its program destroys the queue
+ * pair as soon as it has the message. */
+static void a_removed_queue_pair_leaves_its_shm_ack(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct two_hcas *d = two_with_pages(&s, page);
+	struct shm_ack *shm_ack = engine_shm_ack(d->side[0].engine);
+
+	d->fate = drop_answers;
+	send_message(d, 0);
+	engine_qp_remove(d->side[1].engine, d->side[1].side);
+	assert_true(shm_ack_has_news(shm_ack));
+	shm_ack_look(shm_ack, d->now_ns);
+	assert_int_equal(count_completions(d, 0), 1);
+	d->side[1].side = engine_qp_add(d->side[1].engine, d->side[1].qp);
+	two_hcas_free(d);
+}
+
+/* The second queue pair has the QPN of the removed one. */
+static void a_new_queue_pair_has_no_shm_ack_of_a_removed_one(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct two_hcas *d = two_with_pages(&s, page);
+
+	d->fate = drop_answers;
+	send_message(d, 0);
+	engine_qp_remove(d->side[1].engine, d->side[1].side);
+	d->side[1].side = engine_qp_add(d->side[1].engine, d->side[1].qp);
+	assert_false(shm_ack_has_news(engine_shm_ack(d->side[0].engine)));
+	two_hcas_free(d);
+}
+
 static void shm_acks_of_another_connection_are_ignored(void **state)
 {
 	static struct credit_page page[2];
@@ -745,6 +779,9 @@ int main(void)
 		cmocka_unit_test(a_streams_requester_that_reads_needs_no_acks),
 		cmocka_unit_test(a_requester_that_waits_gets_each_ack_at_once),
 		cmocka_unit_test(an_ending_queue_pair_keeps_no_ack),
+		cmocka_unit_test(a_removed_queue_pair_leaves_its_shm_ack),
+		cmocka_unit_test(
+			a_new_queue_pair_has_no_shm_ack_of_a_removed_one),
 		cmocka_unit_test(shm_acks_of_another_connection_are_ignored),
 		cmocka_unit_test(a_shm_ack_waits_for_the_response_to_a_read),
 		cmocka_unit_test(a_read_hides_no_shm_ack_of_an_earlier_request),

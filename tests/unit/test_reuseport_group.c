@@ -6,6 +6,7 @@
 #include "broker/other_version.h"
 #include "broker/reuseport_group.h"
 #include "broker/shared_page.h"
+#include "engine/credit.h"
 #include "util/monotonic.h"
 #include "util/rlimit.h"
 
@@ -137,16 +138,20 @@ static void a_group_is_adopted_as_a_whole_or_not_at_all(void **state)
 	reuseport_group_close(&group);
 }
 
-/* Returns whether the part of the page that the owner writes is zero, and the
- * page has this generation. */
-static bool is_cleared(int fd, uint64_t generation)
+/* Returns whether the part of the page that the owner writes is zero, but for
+ * the shm acks, which are `acks` in each byte, and the page has this
+ * generation.
+ */
+static bool is_cleared(int fd, uint64_t generation, uint8_t acks)
 {
+	const size_t from = offsetof(struct credit_page, posts),
+		     to = from + sizeof(((struct credit_page *)0)->posts);
 	uint8_t all[SHARED_PAGE_OWNER_BYTES];
-	bool is_zero = shared_page_copy(fd, 0, sizeof(all), all);
+	bool is_right = shared_page_copy(fd, 0, sizeof(all), all);
 
 	for (size_t i = 0; i < sizeof(all); i++)
-		is_zero &= !all[i];
-	return is_zero && shared_page_generation(fd) == generation;
+		is_right &= all[i] == (i >= from && i < to ? acks : 0);
+	return is_right && shared_page_generation(fd) == generation;
 }
 
 /* The limit on the size of files holds for pages, too: pwrite fails, or writes
@@ -165,12 +170,41 @@ static void a_page_is_cleared_whatever_the_size_of_files(void **state)
 		memset(page, 0xa5, SHARED_PAGE_BYTES);
 		few = (struct rlimit){sizes[i], was.rlim_max};
 		assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+		assert_true(shared_page_end(fd, ++generation));
+		assert_true(is_cleared(fd, generation, 0xa5));
 		assert_true(shared_page_clear(fd, ++generation));
 		assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
-		assert_true(is_cleared(fd, generation));
+		assert_true(is_cleared(fd, generation, 0));
 	}
 	shared_page_unmap(page);
 	close(fd);
+}
+
+/* The peers of a process that has ended read its shm acks until another process
+ * has its class. */
+static void a_released_class_keeps_its_shm_acks(void **state)
+{
+	struct credit_page *page;
+	const char *why = "";
+	uint32_t class, next_class;
+
+	begin_group();
+	if (reuseport_group_take(&group, geteuid(), getpid(), 1, &why, &class))
+		fail_msg("%s", why);
+	page = shared_page_map(reuseport_group_at(&group, class)->page_fd,
+			       PROT_READ | PROT_WRITE);
+	assert_non_null(page);
+	memset(page, 0xa5, SHARED_PAGE_OWNER_BYTES);
+	reuseport_group_release(&group, class, 1);
+	assert_true(page->posts[0].accepted == 0xa5a5a5a5a5a5a5a5u);
+	assert_int_equal(page->capacity, 0);
+	if (reuseport_group_take(&group, geteuid(), getpid(),
+				 1 + REUSEPORT_REST_MS, &why, &next_class))
+		fail_msg("%s", why);
+	assert_int_equal(next_class, class);
+	assert_true(page->posts[0].accepted == 0);
+	shared_page_unmap(page);
+	reuseport_group_close(&group);
 }
 
 static uint32_t take_class(uint64_t now_ms)
@@ -696,6 +730,8 @@ int main(void)
 		cmocka_unit_test(a_store_with_other_files_is_refused),
 		cmocka_unit_test(a_group_is_adopted_as_a_whole_or_not_at_all),
 		cmocka_unit_test(a_page_is_cleared_whatever_the_size_of_files),
+		cmocka_unit_test_teardown(a_released_class_keeps_its_shm_acks,
+					  end_group),
 		cmocka_unit_test_teardown(no_relayed_member_lacks_a_page,
 					  end_group),
 		cmocka_unit_test_teardown(

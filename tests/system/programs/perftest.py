@@ -84,6 +84,23 @@ def pingpong(argv, timeout=system.HANG, capture=False):
     t.case(name + (" --pcap" if capture else ""), body, "pingpong", name)
 
 
+def lost_acks():
+    """Adds a case: the client's ACK packets are lost, and its process ends as soon
+    as it has the last message.  So only the shm acks that the process leaves tell
+    the server that its last SEND was accepted."""
+    argv = ["ibv_rc_pingpong", "-e", "-n", "20"]
+
+    def body():
+        t.need(argv[0])
+        r = t.pair(argv, ["--env-client", "LD_PRELOAD=" + t.program("lost_acks.so")],
+                   ADVERB_DIRECT="0")
+        expect_ok(r)
+        expect("an ACK packet is lost" in r.output, "no ACK packet was lost", r)
+        check_pingpong(r)
+
+    t.case("a process that ends leaves its last ACK", body)
+
+
 def tools_of(verb):
     """Yields the command lines of both tools of a verb."""
     extras = ATOMICS if verb == "atomic" else ([],)
@@ -212,4 +229,5 @@ unreliable()
 captures()
 if not t.options.packets:
     with_acks(100 if t.options.full else 6)
+    lost_acks()
 t.end()
