@@ -170,20 +170,27 @@ enum reuseport_group_port reuseport_group_port(const char **why)
 	return REUSEPORT_PORT_OURS;
 }
 
+/* Returns the sentence @what, the text of err, and @remedy.  The sentence is
+ * valid until the next call. */
+static const char *name_error(const char *what, int err, const char *remedy)
+{
+	static char text[128];
+
+	snprintf(text, sizeof(text), "%s: %s; %s", what, strerror(-err),
+		 remedy);
+	return text;
+}
+
 /* Returns a sentence about a steer_attach that has failed with err, although
  * the call for the first member has succeeded; the sentence is valid until the
- * next call. */
+ * next call of name_error. */
 static const char *no_steering(int err)
 {
-	static char text[96];
-
 	if (err == -ENOMEM)
 		return "the kernel lacks memory to steer datagrams: end "
 		       "programs, or raise net.core.optmem_max";
-	snprintf(text, sizeof(text),
-		 "the kernel refuses to steer datagrams: %s; run adverb doctor",
-		 strerror(-err));
-	return text;
+	return name_error("the kernel refuses to steer datagrams", err,
+			  "run adverb doctor");
 }
 
 /* Opens the member's own socket of the port.  If the kernel cannot steer, which
@@ -242,19 +249,16 @@ static bool may_keep_store(void)
 }
 
 /* Returns a sentence about an fd_store_put that has failed with err; the
- * sentence is valid until the next call.  For a limit on descriptors the caller
- * of reuseport_group_take has a sentence that names the limit. */
+ * sentence is valid until the next call of name_error.  For a limit on
+ * descriptors the caller of reuseport_group_take has a sentence that names the
+ * limit. */
 static const char *no_place(int err)
 {
-	static char text[96];
-
 	if (err == -ENOMEM || err == -ENOBUFS)
 		return "the broker adverbd lacks memory for the fd store: end "
 		       "programs, or add memory";
-	snprintf(text, sizeof(text),
-		 "the broker adverbd cannot store a socket: %s; end programs",
-		 strerror(-err));
-	return text;
+	return name_error("the broker adverbd cannot store a socket", err,
+			  "end programs");
 }
 
 /*

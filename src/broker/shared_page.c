@@ -102,16 +102,20 @@ static int clear_written(int fd, uint64_t generation, bool ends)
 	return err;
 }
 
+static bool clear_page(int fd, uint64_t generation, bool ends)
+{
+	return !clear_written(fd, generation, ends) ||
+	       !clear_mapped(fd, generation, ends);
+}
+
 bool shared_page_clear(int fd, uint64_t generation)
 {
-	return !clear_written(fd, generation, false) ||
-	       !clear_mapped(fd, generation, false);
+	return clear_page(fd, generation, false);
 }
 
 bool shared_page_end(int fd, uint64_t generation)
 {
-	return !clear_written(fd, generation, true) ||
-	       !clear_mapped(fd, generation, true);
+	return clear_page(fd, generation, true);
 }
 
 bool shared_page_copy(int fd, size_t offset, size_t bytes, void *to)
