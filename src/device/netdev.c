@@ -235,13 +235,15 @@ const char *netdev_missing(const struct netdev_scene *scene, const char *named,
 			   const struct device *devices, uint32_t count,
 			   int *len)
 {
-	for (; *named; named += *len + (named[*len] == ',')) {
+	for (size_t n; *named; named += n + (named[n] == ',')) {
 		struct token t;
 
-		*len = (int)strcspn(named, ",");
-		t = read_token(scene, named, (size_t)*len);
-		if (*len && !is_chosen(scene, &t, devices, count))
+		n = strcspn(named, ",");
+		t = read_token(scene, named, n);
+		if (n && !is_chosen(scene, &t, devices, count)) {
+			*len = (int)n;
 			return named;
+		}
 	}
 	return NULL;
 }

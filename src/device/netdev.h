@@ -104,8 +104,8 @@ uint32_t netdev_choose(const struct netdev_scene *scene, const char *named,
 		       struct device devices[DEVICE_MAX]);
 /* Returns the first token of the user's list that fits no interface, or that
  * fits an interface which is not among the devices.  The result is a pointer
- * into `named`; *len is the token's length in bytes.  Returns NULL if there is
- * no such token.  `named` must not be NULL. */
+ * into `named`, and *len is the token's length in bytes.  Returns NULL if there
+ * is no such token, and leaves *len as it is.  `named` must not be NULL. */
 const char *netdev_missing(const struct netdev_scene *scene, const char *named,
 			   const struct device *devices, uint32_t count,
 			   int *len);
