@@ -12,6 +12,8 @@
 #include "scenario/side_progress.h"
 #include "tools/fabric_server.h"
 
+#define HOUR_NS 3600000000000u
+
 static uint32_t fatals;
 
 static void count_fatal(void)
@@ -90,6 +92,13 @@ static void receives_wake_a_leader_that_does_not_listen(void **state)
 
 	fabric_peer_start(&w, HCA_QPT_UC, 0);
 	begin_counted(&w);
+	/* The first packet waits for an hour, and the others wait behind it.
+	 * Otherwise the engine would drop the packets if this machine needed
+	 * longer than RX_PENDING_PATIENCE_NS for the loop. */
+	post_send(&w, 1, 0);
+	send_back(&w, 1);
+	assert_true(fabric_peer_turn(&w));
+	engine_was_asleep(w.engine, HOUR_NS, w.d->now_ns);
 	while (!engine_is_choked(w.engine)) {
 		post_send(&w, 1, 0);
 		send_back(&w, 1);
