@@ -117,7 +117,7 @@ static int wait_by_epoll(struct waitset *in, uint64_t until)
 	int n;
 
 	n = libc_epoll_pwait2(in->fd, got, SOURCES,
-			      until == UINT64_MAX ? NULL : &left, in->mask);
+			      until == UINT64_MAX ? NULL : &left, NULL);
 	in->socket_is_empty = n > 0;
 	in->has_timed_out = n == 0;
 	for (int i = 0; i < n; i++) {
@@ -176,7 +176,10 @@ int waitset_wait(struct waitset *in, struct progress *p, uint64_t until,
 {
 	if (!progress_has_files(p))
 		return wait_without(in, until);
-	if (socket_events == POLLIN && has_epoll(in, p))
+	/* With a mask, some handlers end a wait.  After a stop of the process,
+	 * as by Ctrl-Z and fg, epoll_pwait2(2) returns EINTR although no
+	 * handler has run, and ppoll(2) goes on. */
+	if (socket_events == POLLIN && !in->mask && has_epoll(in, p))
 		return wait_by_epoll(in, until);
 	in->socket_is_empty = false;
 	return wait_by_poll(in, p, until, socket_events, streams_of(p));

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* host/waitset: waits when the kernel refuses to add descriptors to an epoll
- * set, or when the program has closed descriptors. */
+ * set, when the program has closed descriptors, or while the process is stopped
+ * and continued. */
 #include "test.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "host/progress.h"
@@ -109,12 +115,72 @@ static void a_nap_without_its_descriptor_is_no_busy_loop(void **state)
 	close(p.wire.fd);
 }
 
+/* Waits until the process has a state of /proc/PID/stat. */
+static void await_state(pid_t process, char state)
+{
+	char path[64], text[512], *found;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)process);
+	do {
+		FILE *f = fopen(path, "r");
+
+		if (!f || !fgets(text, sizeof(text), f))
+			_exit(1);
+		fclose(f);
+		found = strrchr(text, ')');
+		if (!found)
+			_exit(1);
+	} while (found[2] != state);
+}
+
+/* Once the process `waiter` waits: stops and continues it, and then ends its
+ * wait by an event of the eventfd. */
+static _Noreturn void stop_waiter(pid_t waiter, int fd)
+{
+	const uint64_t one = 1;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	await_state(waiter, 'S');
+	kill(waiter, SIGSTOP);
+	await_state(waiter, 'T');
+	kill(waiter, SIGCONT);
+	_exit(write(fd, &one, sizeof(one)) != sizeof(one));
+}
+
+/* epoll_pwait2(2) would return EINTR, as if a handler had run. */
+static void a_stop_ends_no_wait_that_a_handler_may_end(void **state)
+{
+	static struct progress p;
+	pid_t waiter = getpid(), child;
+	sigset_t none;
+	struct waitset in = {.fd = -1, .mask = &none};
+	int status;
+
+	sigemptyset(&none);
+	p.wake.fd = fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	p.wake.awaited_fd = -1;
+	p.wire.fd = p.wire.tx.fd = udp_unbound();
+	waitset_open(&in, &p);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child)
+		stop_waiter(waiter, p.wake.fd);
+	assert_int_equal(waitset_wait(&in, &p, UINT64_MAX, POLLIN), 0);
+	assert_false(in.has_timed_out);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	waitset_close(&in);
+	fd_identity_close(p.wake.fd);
+	close(p.wire.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_refused_descriptor_ends_a_wait_nevertheless),
 		cmocka_unit_test(a_reused_number_does_not_end_the_use_of_epoll),
 		cmocka_unit_test(a_nap_without_its_descriptor_is_no_busy_loop),
+		cmocka_unit_test(a_stop_ends_no_wait_that_a_handler_may_end),
 	};
 
 	return cmocka_run_group_tests_name("waitset", tests, NULL, NULL);
