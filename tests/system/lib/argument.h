@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The arguments of the check programs: a word or a number that a program does
- * not know must not run another check than the one that was asked for. */
+/* Functions that parse the arguments of the check programs.  A program must
+ * reject an unknown word or an invalid number: it must not run a check for
+ * which its caller has not asked. */
 #ifndef TESTS_SYSTEM_LIB_ARGUMENT_H
 #define TESTS_SYSTEM_LIB_ARGUMENT_H
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Disks of iSER: files that tgtd exports, writes of blocks that qemu-io makes, and
-the disk's bytes after them."""
+the bytes of a disk after these writes."""
 
 import os
 import random

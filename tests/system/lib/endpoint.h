@@ -33,7 +33,8 @@ struct endpoint {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel; /* the channel of cq */
-	struct ibv_cq *cq; /* of both queues, for 4 * ENDPOINT_DEPTH entries */
+	/* the CQ of both work queues, with 4 * ENDPOINT_DEPTH entries */
+	struct ibv_cq *cq;
 	struct ibv_qp *qp; /* RC; all requests are signaled */
 	struct ibv_mr *mr; /* the registered region */
 	uint8_t *map;	   /* guard page, region, guard page */
@@ -47,17 +48,18 @@ struct endpoint {
 /* The facts of an end that its peer must know; the program sends them to the
  * peer by any means. */
 struct endpoint_address {
-	union ibv_gid gid; /* of the port, at ENDPOINT_GID_INDEX */
+	union ibv_gid gid; /* the port's GID at ENDPOINT_GID_INDEX */
 	uint64_t region;   /* virtual address of the region */
-	/* qpn: of the queue pair; psn: the first PSN that the queue pair sends;
-	 * rkey: of the region. */
+	/* qpn: the QPN of the queue pair; psn: the first PSN that the queue
+	 * pair sends; rkey: the rkey of the region. */
 	uint32_t qpn, psn, rkey;
 };
 
 /* Maps @bytes of memory that is readable and writable, and returns its address,
- * never NULL.  The memory is private; with ENDS_SHARED=1 in the environment it
- * is of a memfd, which other processes may map.  A program may have 64 such
- * memfds at a time.  The caller frees the memory by endpoint_memory_free. */
+ * never NULL.  With ENDS_SHARED=1 in the environment the memory is a shared
+ * mapping of a memfd, which other processes may map; otherwise the memory is
+ * private.  A program may have 64 such memfds at a time.  The caller frees the
+ * memory by endpoint_memory_free. */
 void *endpoint_memory(size_t bytes);
 /* Unmaps the memory at p, which endpoint_memory returned for this number of
  * @bytes, and closes its memfd, if it has one. */
@@ -72,9 +74,10 @@ void endpoint_replace_qp(struct endpoint *e, struct ibv_qp *qp, int qp_access);
 /* Destroys all objects of e, closes the device, and frees the region.  If e->mr
  * is NULL, the caller has deregistered the region. */
 void endpoint_close(struct endpoint *e);
-/* Returns an endpoint with the objects of e, which e still owns, and with a new
- * queue pair, which is in INIT with the rights @qp_access and which the caller
- * destroys.  @srq: the shared receive queue of the new queue pair, or NULL. */
+/* Returns an endpoint that has a new queue pair and otherwise the objects of e,
+ * which e still owns.  The new queue pair is in INIT with the rights
+ * @qp_access; the caller destroys it.  @srq: the SRQ of the new queue pair, or
+ * NULL. */
 struct endpoint endpoint_beside(const struct endpoint *e, struct ibv_srq *srq,
 				int qp_access);
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes forged RoCEv2 frames.  As a program, which another user runs:
-forge.py TARGET QPN... sends messages to the QPNs (hexadecimal) of TARGET, with
-TARGET's own address as the source.  SIGTERM ends the program, which then prints on
-stderr how many messages it has sent, and exits with status 1."""
+"""Makes forged RoCEv2 frames.  The command `forge.py TARGET QPN...`, which another
+user runs, sends messages to the QPNs (hexadecimal) of TARGET, with TARGET's own
+address as the source.  After SIGTERM the command prints on stderr how many messages
+it has sent, and exits with status 1."""
 
 import os
 import re
@@ -90,7 +90,8 @@ with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 
 
 def qpn_of(steer_class, rest):
-    """Returns the QPN of a class: the inverse of the hash in broker/steer.c."""
+    """Returns the QPN of a class and of the QPN's other 14 bits @rest, as steer_qpn
+    in broker/steer.c does."""
     return (steer_class << 14 | rest) * 0x3FB9B5 & 0xFFFFFF
 
 

@@ -4,10 +4,10 @@
 and fragments of IPv4 packets.
 
 This code shares nothing with the code that it checks: it follows IBTA annex
-A17.3.3 and uses zlib's CRC-32.  Reads pcapng and pcap with the link types
-Ethernet, Linux cooked capture, raw IP, IPv4 and IPv6.  Prints `PATH: N frames,
-N wrong` for each capture, and exits with status 1 if an ICRC is wrong, a capture
-has no such frame, or no capture is named.
+A17.3.3 and uses zlib's CRC-32.  The program reads pcapng and pcap with the link
+types Ethernet, Linux cooked capture, raw IP, IPv4 and IPv6.  It prints `PATH: N
+frames, N wrong` for each capture, and exits with status 1 if an ICRC is wrong, a
+capture has no such frame, or no capture is named.
 """
 
 import struct
@@ -47,8 +47,8 @@ def frames_of_pcapng(data):
             if kept == was:
                 yield links[port][0], data[offset + 28:offset + 28 + kept]
         elif kind == 3:
-            # The block has no captured length: the interface's longest packet
-            # bounds it.
+            # A simple packet block has no captured length: that is the packet's
+            # length, but at most the snapshot length of the interface.
             was, = struct.unpack_from(order + "I", data, offset + 8)
             link, longest = links[0]
             if 16 + min(was, longest) > size:
@@ -98,9 +98,10 @@ def ip_of(link, frame):
 
 
 def roce_of(ip):
-    """Returns the two parts of a RoCEv2 packet: the IP and UDP headers, of
-    which the ICRC masks fields, and all from the BTH to the ICRC.  Returns None
-    for any other packet, also for one without whole IP and UDP headers."""
+    """Returns the two parts of a RoCEv2 packet: first the IP and UDP headers,
+    some fields of which the ICRC does not cover, then all from the BTH to the
+    ICRC.  Returns None for any other packet, and for a packet without whole IP
+    and UDP headers."""
     if not ip or len(ip) < (28 if ip[0] >> 4 == 4 else 48):
         return None
     if ip[0] >> 4 == 4:

@@ -35,8 +35,9 @@ class Suite(system.Suite):
         return super().unprivileged(argv)
 
 
-# Runs commands in the network namespace of a host, one after another.  The argument
-# is the descriptor of a socket, which brings the commands and takes the results.
+# A program that runs commands in the network namespace of a host, one after another.
+# Its argument is the descriptor of a socket: the program reads the commands from the
+# socket, and writes the results to it.
 AGENT = """
 import json, socket, subprocess, sys
 with socket.socket(fileno=int(sys.argv[1])) as s:
@@ -53,8 +54,8 @@ with socket.socket(fileno=int(sys.argv[1])) as s:
         f.flush()
 """
 
-# Stands in for ping(8), which not every machine has.  Arguments: ADDRESS SIZE COUNT
-# WHOLE.  WHOLE: 1 if no packet may be fragmented.
+# A program in place of ping(8), which not every machine has.  Arguments: ADDRESS SIZE
+# COUNT WHOLE.  WHOLE: 1 if no packet may be fragmented.
 PING = """
 import os, socket, statistics, struct, sys, time
 name, size, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -159,7 +160,8 @@ class Host:
         return re.search(r"inet6 (fe80:[0-9a-f:]+)", said).group(1) + "%" + name
 
     def close(self):
-        """Ends the agent.  adverb ipoib ends with the fabric."""
+        """Ends the agent.  An `adverb ipoib` that the agent has started goes on
+        until the fabric ends."""
         self.file.close()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 struct leak_check {
-	/* threads: of this process.  arenas: mappings in this process of any
-	 * process's arena. */
+	/* threads: the threads of this process.  arenas: the mappings of arenas
+	 * in this process, whichever process owns the arena. */
 	int threads, arenas;
 	int files; /* descriptors of this process, without UDP sockets */
 };

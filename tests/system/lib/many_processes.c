@@ -13,11 +13,11 @@
  *				while the broker is stopped, and sleeps until
  *				all its requests end
  *	kill-either ROUNDS SEED	one of two processes is killed at a random
- *				moment; a request of the other one must fail,
- *				but not before the kill
+ *				moment; a request of the other process must
+ *				fail, but not before the kill
  *	kill-peers ROUNDS SEED	the peers of one process are killed one after
  *				the other; the process must keep no object of
- *				them
+ *				these peers
  *
  * The processes exchange their addresses in shared memory.  Exit status 0: no
  * check failed; otherwise the program prints what failed.
@@ -41,7 +41,7 @@
 #include <unistd.h>
 
 enum {
-	BYTES = 256,	   /* of a message */
+	BYTES = 256,	   /* length of a message */
 	LATEST_US = 25000, /* the kill comes at most so long after the fork */
 	LEFT_MS = 60000,   /* limit for the end of dead peers' objects */
 	ALARM_S = 240,	   /* SIGALRM ends a process that runs so long */
@@ -122,10 +122,10 @@ static void brokers_signal(int number)
 	globfree(&found);
 }
 
-/* Starts a process that lets the brokers continue once this process has closed
- * *end, or has ended, also by SIGKILL.  Stores the write end of the process's
- * pipe in *end.  The process is in a session of its own, so that no signal to
- * this group ends it. */
+/* Starts a guard: a process that sends SIGCONT to the brokers once the caller's
+ * process has closed *end, or has ended, also by SIGKILL.  Stores the write end
+ * of the guard's pipe in *end.  The guard is in a session of its own, so that
+ * no signal to the caller's group ends the guard. */
 static pid_t guard_brokers(int *end)
 {
 	int ends[2];
@@ -196,7 +196,8 @@ static void connect_qp(struct ibv_qp *qp, const struct endpoint_address *self,
 
 struct shared_run {
 	pthread_barrier_t all;
-	/* processes: how many.  qps: the most queue pairs of a process. */
+	/* processes: the number of processes.  qps: the number of queue pairs
+	 * of the process that has the most. */
 	int processes, qps;
 	bool is_hub, stops_broker, idles;
 	/* began_s: when the program began.  opened_s: when all processes had
@@ -334,7 +335,7 @@ static void prepare_receives(struct member *m, struct shared_run *c)
 }
 
 /* If the CQ is armed, sleeps until its event; otherwise arms the CQ, which the
- * caller must poll again before it sleeps. */
+ * caller must poll before the next call. */
 static void await_event(struct member *m)
 {
 	struct ibv_cq *cq;
@@ -398,9 +399,10 @@ static void collect_completions(struct member *m, const struct shared_run *c)
 	}
 }
 
-/* Waits until no other thread of this process wakes up any more, since work
- * that is under way takes longer on a busy machine.  Gives up after SETTLED_S
- * seconds.  Adds the wakeups of the last second to c->wakeups. */
+/* Waits until no other thread of this process has woken up for a second, but
+ * not longer than SETTLED_S seconds: on a busy machine, work that is under way
+ * may go on for some seconds.  Adds the wakeups of the last second to
+ * c->wakeups. */
 static void await_idle(struct shared_run *c)
 {
 	unsigned long before, now = sleeps_count();
@@ -504,8 +506,8 @@ struct pair {
 	struct endpoint_address at[2];
 	atomic_int ready[2];  /* 1: at[] is set */
 	atomic_int is_doomed; /* 1: a process is being killed */
-	/* of kill-peers: the round that the survivor is to do, and the last
-	 * round that it has done */
+	/* round: in kill-peers, the round that the survivor has to do.  done:
+	 * the last round that the survivor has done. */
 	atomic_int round, done;
 };
 
@@ -517,6 +519,9 @@ static void write_until_failure(struct endpoint *e, struct pair *p, int me)
 	struct ibv_wc wc;
 
 	endpoint_address_get(e, &p->at[me]);
+	/* This store follows the stores to at[me], and the peer's load of
+	 * ready[me] precedes the peer's loads of at[me]; otherwise the peer
+	 * could connect to an address that is not yet there. */
 	atomic_store(&p->ready[me], 1);
 	while (!atomic_load(&p->ready[!me]))
 		if (atomic_load(&p->is_doomed))
@@ -653,6 +658,9 @@ static int kill_peers(int rounds, unsigned seed)
 		victim = fork_member();
 		if (!victim)
 			_exit(be_writer(p, 1));
+		/* This store follows the stores to is_doomed and ready above;
+		 * the survivor's load of `round` precedes its loads of both, so
+		 * the survivor does not read their values of the last round. */
 		atomic_store(&p->round, i);
 		usleep((unsigned)rand_r(&seed) % LATEST_US);
 		atomic_store(&p->is_doomed, 1);

@@ -4,8 +4,9 @@
 the CRCs.
 
 This code shares nothing with the code that it checks: it follows RFC 5044 4, and
-computes CRC-32C bit by bit.  tshark takes a marker that stands between two FPDUs for
-an FPDU without bytes, and then calls CRCs wrong.
+computes CRC-32C by a table of its own.  tshark cannot check these CRCs: it takes a
+marker between two FPDUs for an FPDU without bytes, and then reports right CRCs as
+wrong.
 """
 
 import struct

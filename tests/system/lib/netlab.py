@@ -25,9 +25,10 @@ CLONE_NEWNET = 0x40000000
 
 
 def enter(as_root=False):
-    """Runs this script again inside namespaces of its own; ends it with a skipped
-    case if no namespace can be made.  @as_root: root of the machine stays root of
-    the machine there, so that it can mount a /sys of the namespace."""
+    """Runs this script again inside namespaces of its own.  If no namespace can be
+    made, prints a skipped case and ends the script.  @as_root: root of the machine
+    gets no user namespace, so that the script can mount a /sys of its network
+    namespace."""
     if os.environ.get("TEST_NETLAB") or "--list" in sys.argv:
         return
     for tool in "unshare", "nsenter", "ip":
@@ -172,8 +173,9 @@ class Lab:
         return False
 
     def counter(self, side, table, prefix, name):
-        """Returns the counter @name of the file @table in the side's /proc/net,
-        whose two lines with that counter begin with @prefix."""
+        """Returns the counter @name of the file @table in the side's /proc/net.
+        Two lines of the file begin with @prefix: one has the names of counters,
+        the next has their values."""
         pid = self.there.pid if side == "there" else "self"
         with open("/proc/%s/net/%s" % (pid, table)) as f:
             names, figures = [line.split() for line in f
