@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 enum {
-	MOST = 256,	  /* targets */
-	SMALL = 700,	  /* bytes of three messages of a round */
+	MOST = 256,	  /* the most targets */
+	SMALL = 700,	  /* bytes of each of a round's first 3 messages */
 	LARGE = 5000,	  /* bytes of the fourth message of a round */
 	PATIENCE_S = 100, /* limit of a process */
 	TURN_US = 500	  /* from one look for a file to the next */

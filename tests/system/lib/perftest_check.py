@@ -12,8 +12,8 @@ from system import expect
 
 
 def rows(output):
-    """Returns the result rows of perftest: lines of numbers, of which the first
-    is the message size."""
+    """Returns the result rows of perftest.  A row is a line of numbers; the first
+    number is the message size."""
     return [line.split() for line in output
             if re.match(r"\s*\d+\s+\d+\s+-?([\d.]+|inf|nan)\b", line)]
 
@@ -25,7 +25,8 @@ def check_rows(r, count=1, side="client"):
 
 
 def check_pingpong(r):
-    """Expects that both sides have printed a result, and no side wrong data."""
+    """Expects that both sides have printed a result, and that no side has received
+    wrong data."""
     for side in "server", "client":
         expect(any("bytes in" in line for line in r.lines(side)),
                "the %s shows no result" % side, r)

@@ -21,7 +21,7 @@ enum {
 	PASSIVE, /* the listener is on this side too */
 	SIDES,
 	WAIT_MS = 120000,   /* limit of a wait for an event */
-	RESOLVE_MS = 60000, /* the limit that rdma_resolve_* get */
+	RESOLVE_MS = 60000, /* the timeout_ms of rdma_resolve_* */
 	QPN = 0x4711,	    /* for conn_param(); no queue pair has it */
 };
 

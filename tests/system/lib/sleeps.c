@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOOKS 20 /* in a row, one each millisecond */
+/* sleeps_await returns when so many looks in a row, one each millisecond, have
+ * found no change. */
+#define LOOKS 20
 
 struct look {
 	unsigned long sum; /* how often the threads have gone to sleep */

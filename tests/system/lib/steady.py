@@ -12,8 +12,8 @@ from system import Fail, expect
 
 class Ends:
     """Two programs `steady`, on Hca1 and Hca3, that exchange messages.  @env:
-    environment variables of both programs.  @each: those of the first program only,
-    and those of the second only."""
+    environment variables of both programs.  @each: a pair of further variables, for
+    the first program and for the second program."""
 
     def __init__(self, f, each=({}, {}), **env):
         self.both = [start(f, host, [subnet.t.program("steady")], **env, **more)
@@ -31,7 +31,7 @@ class Ends:
 
     @staticmethod
     def line(end):
-        """Returns the next line of the program that is no message of adverb."""
+        """Returns the program's next line, without the messages of adverb."""
         while True:
             line = end.stdout.readline().decode()
             if not line:

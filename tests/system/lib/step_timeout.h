@@ -42,8 +42,8 @@ static inline void *step_timeout_share(size_t bytes)
 }
 
 /* Forks, and returns what fork(2) returns.  If fork(2) fails, ends the process
- * by step_timeout_die: no caller passes the PID -1 to kill(2), which would then
- * signal every process of the user. */
+ * by step_timeout_die.  Otherwise a caller could pass the PID -1 to kill(2),
+ * which would then signal every process of the user. */
 static inline pid_t step_timeout_fork(void)
 {
 	pid_t pid = fork();
@@ -53,18 +53,18 @@ static inline pid_t step_timeout_fork(void)
 	return pid;
 }
 
-/* Returns the value of a word of shared memory.  Acquire: if the value is one
- * that step_timeout_say stored, the reader also sees all that the writer wrote
- * before; without this the reader could use addresses that are not yet there.
- */
+/* Returns the value of a word of shared memory.  Acquire: this load precedes
+ * the reader's later loads of the memory that the writer has set before
+ * step_timeout_say.  Without this order the reader could use addresses that are
+ * not yet there. */
 static inline int step_timeout_look(const int *word)
 {
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-/* Sets a word of shared memory.  Release: the writer's earlier writes, such as
- * addresses, precede this store, so that a process that sees the new value by
- * step_timeout_look also sees them. */
+/* Sets a word of shared memory.  Release: the writer's earlier stores, such as
+ * those of addresses, precede this store.  Without this order a process that
+ * sees the new value by step_timeout_look could read old addresses. */
 static inline void step_timeout_say(int *word, int value)
 {
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
@@ -83,7 +83,8 @@ void step_timeout_watch(const char *why);
 void step_timeout_step(const char *what, unsigned seconds);
 
 /* Waits until a word of shared memory has this value.  The wait has no limit of
- * its own: if the process has begun a step, the step's time limit ends it. */
+ * its own: only the time limit of a step that the process has begun ends the
+ * process. */
 static inline void step_timeout_await(const int *word, int value)
 {
 	while (step_timeout_look(word) != value)

@@ -44,7 +44,8 @@ def use(suite):
 
 
 def write_file(name, text):
-    """Returns the path of a new file of the suite."""
+    """Writes @text to a file in the folder of the suite.  Returns the file's path.
+    """
     path = t.path(name)
     with open(path, "w") as f:
         f.write(text)
@@ -106,9 +107,9 @@ def fabric(text=NET, *options):
 
 
 def manager_argv(log, *more):
-    """Returns the command of an OpenSM that looks at the subnet once, and on events.
-    Its log has at most 32 MB, so that an error that OpenSM logs again and again
-    does not fill the disk."""
+    """Returns the command of an OpenSM that sweeps the subnet once, and then only
+    after events.  The log has at most 32 MB, so that an error that OpenSM logs again
+    and again does not fill the disk."""
     return ["opensm", "-d", "2", "-f", log, "-L", "32", "-s", "0", *more]
 
 
@@ -150,7 +151,7 @@ def other_lids(f):
     file = manager_env()["OSM_CACHE_DIR"] + "/guid2lid"
     with open(file, "w") as out:
         for i, guid in enumerate(guids):
-            # the GUID of an adapter's first port is the one after the node's
+            # the port GUIDs of an adapter are the node GUID + 1 and + 2
             for k in range(3):
                 lid = 100 + 3 * i + k
                 out.write("0x%016x 0x%04x 0x%04x\n\n" %

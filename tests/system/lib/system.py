@@ -49,7 +49,8 @@ def is_root():
         return os.geteuid() == 0 and int(f.read().split()[2]) > NOBODY
 
 
-# Binds the port of RoCEv2 at all addresses, prints a line, and keeps the port.
+# A program that binds the port of RoCEv2 at all addresses, prints a line, and keeps
+# the port.
 HOLD = """
 import socket, time
 s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
@@ -264,7 +265,8 @@ class Suite:
 
     def pair(self, argv, options=(), timeout=HANG, **env):
         """Runs both ends of a tool.  Returns the Result.  The limit of `adverb
-        pair` is shorter than that of this script, so that pair reports it."""
+        pair` is shorter than that of this script, so that `adverb pair` reports the
+        timeout."""
         return self.run(self.pair_argv(argv, options, timeout), timeout + 10,
                         **env)
 
@@ -280,8 +282,10 @@ class Suite:
             p.communicate()
 
     def paced(self, **more):
-        """Returns the environment of two ends that load pace.c: with it, the
-        client connects only when the server listens."""
+        """Returns the environment of two ends that load pace.so, which is built
+        from tests/interop/guest/pace.c.  By default the library makes the client's
+        second rdma_connect wait until the server listens a second time.  @more:
+        further variables, such as PACE_FIRST of pace.c."""
         fd, path = tempfile.mkstemp(prefix="pace-", dir=self.tmp)
         os.close(fd)
         os.symlink(path + ".listens", path + ".connect")
@@ -315,8 +319,9 @@ class Suite:
         return r
 
     def every_check(self, program, r, *words, **env):
-        """Returns @r, the Result of checks(), or that of another run of the
-        program if --only has left some of its cases out."""
+        """Returns a Result with all cases of the program.  @r: the Result of
+        checks().  If --only may have left cases out of @r, runs the program again.
+        """
         if self.options.only == "*":
             return r
         return self.adverb_run([self.program(program), *words], **env)
@@ -412,8 +417,8 @@ def expect_ok(result):
 
 def expect_counts(result, words):
     """Expects that a program has printed its counts, and that they are those of
-    @words, the first words of the lines of its cases.  They differ if a name has a
-    colon, because the line is then not recognised."""
+    @words, the first words of the lines of its cases.  The counts differ if a name
+    has a colon that no space follows: checks() does not recognise such a line."""
     counts = re.search(r"^(\d+) passed, (\d+) failed", result.output, re.M)
     expect(counts, "exit status %d" % result.status, result)
     seen = "%d passed, %d failed" % (words.count("ok"), words.count("FAIL"))

@@ -177,8 +177,8 @@ static void judge_message(struct traffic_link *l, const struct ibv_wc *wc)
 				   n);
 }
 
-/* Checks a flushed receive.  The shared queue loses at most one receive per
- * link: the receive that a process had taken when it was killed. */
+/* Checks a flushed receive.  The SRQ loses at most one receive per link: the
+ * receive that the peer had taken from the SRQ when the peer was killed. */
 static void judge_flush(struct traffic_link *l, const struct ibv_wc *wc)
 {
 	if (wc->status != IBV_WC_WR_FLUSH_ERR)
@@ -261,10 +261,11 @@ static void post_one(struct traffic_link *l, int op)
 		sge.addr = (uintptr_t)l->area.bytes + AT_LONG;
 	set_remote(l, op, n, &wr);
 	l->asked[slot] = (struct traffic_asked){op, bytes};
-	/* The atomic is counted before the post, since the peer may execute the
-	 * atomic at once, and must not have executed more atomics than are
-	 * counted.  Relaxed: the reader waits until this process has ended, and
-	 * step_timeout_look orders the reader's loads after that. */
+	/* The atomic is counted before the post: the atomic may be executed at
+	 * once, and the executed atomics must not outnumber the counted ones.
+	 * Relaxed: the reader loads the counts only after it has seen, by
+	 * step_timeout_look, that this process has ended or has executed
+	 * another program. */
 	if (op == ADD && l->added_posted)
 		__atomic_fetch_add(l->added_posted, 1, __ATOMIC_RELAXED);
 	if ((errno = ibv_post_send(l->e.qp, &wr, &bad)))
@@ -298,7 +299,7 @@ static void judge_answer(struct traffic_link *l, uint32_t slot)
 	if (found != l->last_found)
 		end_failed(l, "a FETCH_ADD returns a wrong value", found);
 	l->last_found++;
-	/* Relaxed, as the count in post_one. */
+	/* Relaxed, for the same reason as added_posted in post_one. */
 	if (l->added_done)
 		__atomic_fetch_add(l->added_done, 1, __ATOMIC_RELAXED);
 }
@@ -441,8 +442,8 @@ void traffic_add(struct traffic_line *line, struct traffic_link *l, uint32_t id)
 	l->self.rkey = l->area.mr->rkey;
 }
 
-/* With the short timeout adverb asks the broker about a silent peer after about
- * 2 ms. */
+/* Sets a timeout so short that adverb asks the broker about a silent peer after
+ * about 2 ms. */
 void traffic_connect(struct traffic_link *l)
 {
 	struct ibv_qp_attr hasty = {.qp_state = IBV_QPS_RTS,
@@ -472,9 +473,9 @@ uint64_t traffic_remove(struct traffic_line *line, struct traffic_link *l)
 		step_timeout_die("modify to ERR");
 	while (!traffic_is_idle(l) || (!l->is_shared && l->receives))
 		traffic_turn(line);
-	/* ibv_destroy_qp drops completions that were not polled, and the
-	 * receives that the queue pair has taken from the SRQ: poll them
-	 * before. */
+	/* ibv_destroy_qp drops the completions that were not polled, among them
+	 * those of receives that the queue pair has taken from the SRQ.  So all
+	 * completions are polled before. */
 	while (l->is_shared && traffic_turn(line))
 		;
 	for (int i = 0; i < TRAFFIC_LINKS; i++)

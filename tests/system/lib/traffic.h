@@ -47,16 +47,16 @@ struct traffic_line {
 
 /* A request under way. */
 struct traffic_asked {
-	int op;		/* its kind, of an enum in traffic.c */
-	uint32_t bytes; /* its length */
+	int op;		/* the kind: one of SEND to ADD in traffic.c */
+	uint32_t bytes; /* the length */
 };
 
 /* One end of a connection. */
 struct traffic_link {
 	struct traffic_line *line; /* the line of the link */
 	struct endpoint e; /* the line's objects and the link's own QP */
-	/* self: of this end, by traffic_add; peer: of the other end, by the
-	 * caller */
+	/* self: the address of this end, which traffic_add sets; peer: the
+	 * address of the other end, which the caller sets */
 	struct endpoint_address self, peer;
 	struct traffic_area area; /* the link's own memory */
 	uint32_t id;	  /* seed of all contents, the same at both ends */
@@ -78,7 +78,8 @@ struct traffic_link {
 	/* borrowed counts of FETCH_ADDs, posted and completed, or NULL; another
 	 * process reads them after this process has ended */
 	uint32_t *added_posted, *added_done;
-	struct traffic_asked asked[TRAFFIC_WINDOW]; /* [request % WINDOW] */
+	/* the requests under way: request n is asked[n % TRAFFIC_WINDOW] */
+	struct traffic_asked asked[TRAFFIC_WINDOW];
 };
 
 /* Opens the device and makes the line's objects; @shared: with a shared receive

@@ -10,8 +10,9 @@ OPTIONS = ["-o", "tcp.try_heuristic_first:TRUE", "--disable-protocol",
            "rpcordma", "--disable-protocol", "smb_direct"]
 CHECKS = ["-o", "tcp.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-o",
           "ip.check_checksum:TRUE"]
-# Selects frames that tshark warns of, a wrong checksum, and signs of loss.  A
-# connection may end by RST.
+# The filter selects malformed frames, frames about which tshark warns, frames with a
+# wrong checksum, and frames that show a loss.  A connection may end by RST, so a
+# warning about an RST does not count.
 BAD = ("_ws.malformed || _ws.expert.severity >= 0x600000 && !tcp.flags.reset || "
        "tcp.analysis.lost_segment || tcp.analysis.ack_lost_segment || "
        "tcp.analysis.retransmission || tcp.analysis.out_of_order || "
