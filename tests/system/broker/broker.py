@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests the broker: brokers that are killed under load, many clients, clients
 that are killed, a port that another program holds, brokers that are started for a
-connection, and a thread of a program that is the broker."""
+connection, and programs of which a thread is the broker."""
 
 import contextlib
 import os
@@ -115,8 +115,8 @@ t.case(name, survives_kills(["ib_send_lat", "-D", seconds], ADVERB_BPF="0"),
 
 
 def newcomers():
-    """Short programs run one after the other, while a long one holds the port
-    and the brokers are killed."""
+    """Short programs run one after the other, while a long transfer runs and the
+    brokers are killed."""
     t.need("ib_write_bw")
     t.need("ibv_devinfo")
     load = t.start(t.pair_argv(["ib_write_bw", "-D", "6"], timeout=system.HANG))
@@ -134,8 +134,9 @@ t.case("programs start while brokers are killed", without_brokers(newcomers),
 
 def names_a_host(pid):
     """Returns whether the last argument of process @pid is the address of a
-    server: then the process is the client of a pair.  Its process id does not
-    tell, since the kernel starts again with low ids after pid_max."""
+    server: then the process is the client of a pair.  The order of the process ids
+    does not show which process is the client, since the kernel starts again with
+    low ids after pid_max."""
     with open("/proc/%d/cmdline" % pid, "rb") as f:
         return f.read().split(b"\0")[-2] == b"127.0.0.1"
 
@@ -174,11 +175,10 @@ def waited_for():
 
 def given_up():
     # The transfer is so long that only the end of the client's patience can
-    # end it.  Time in which the client itself has no processor does not count
-    # as silence of the peer, but the time in which the next broker starts does.
-    # Before that broker has said that the peer is alive, the message would be
-    # another one.  So the patience is many times what a start takes, also on a
-    # machine that is busy.
+    # end it.  The client prints this message only if the next broker has said before
+    # that the peer is alive.  The time in which that broker starts counts as silence
+    # of the peer; only time in which the client has no processor does not count.  So
+    # the patience is many times as long as a start on a busy machine.
     r = stopped(system.HANG, 20, "-n", "50000000")
     expect("is alive and has been silent for 20 s" in r.output,
            "the client did not give up", r)
@@ -353,7 +353,8 @@ def listens():
 
 def without_standard_descriptors():
     """A broker that is started without some of the descriptors 0, 1 and 2 keeps
-    its address: without the address, a second broker would be started."""
+    its listening socket open.  If the broker closed that socket, the next program
+    would start a second broker."""
     t.need("ibv_rc_pingpong")
     standard = "<&-", ">&-", "2>&-"
     for bits in range(1, 8):
@@ -375,8 +376,8 @@ t.case("a broker that is started without standard descriptors serves",
 
 
 class SocketUnit:
-    """Listens at the broker's address and starts a broker for a program that
-    connects, as systemd does for a unit with StandardInput=socket."""
+    """A thread that listens at the broker's address and starts a broker for a
+    program that connects, as systemd does for a unit with StandardInput=socket."""
 
     def __init__(self):
         self.program = os.path.join(t.build, "lib", "adverbd")
@@ -461,8 +462,9 @@ TOLD = ("adverb: the broker /nowhere could not be run: it is missing; a thread "
 
 
 def few_files():
-    """The pair works, or a message names the limit, which also counts the
-    descriptors that other programs of the user have in flight."""
+    """The pair works, or a message names the limit.  The kernel also counts the
+    descriptors that other programs of the user have in flight against the limit, so
+    the pair need not work."""
     t.need("ibv_rc_pingpong")
     r = t.run(["sh", "-c", 'ulimit -n 20 && exec "$@"', "sh",
                *t.pair_argv(["ibv_rc_pingpong", "-c", "-n", "100"])])

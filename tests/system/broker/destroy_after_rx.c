@@ -6,10 +6,10 @@
  *	caller: posts a WRITE --- byte in a socket --> callee: destroys at once
  *	        the WRITE succeeds
  *
- * The callee does nothing else: if both processes share a core, no thread of
- * the callee has read the socket before the destroy.  A post may return before
- * the packet is sent, so the caller waits until its namespace has sent a
- * datagram.
+ * Before the destroy, the callee only waits for the byte: if both processes
+ * share a core, no thread of the callee has read the packet from the UDP socket
+ * then.  A post may return before the packet is sent, so the caller waits until
+ * its namespace has sent a datagram.
  */
 #include "endpoint.h"
 

@@ -58,7 +58,8 @@ ITS_OWN = r"Couldn't listen to port"
 
 def works_or_says(r, must=False):
     """Expects that the program succeeds, or prints a message that says why it does
-    not, and that no signal kills the program.  With @must it has to succeed."""
+    not, and that no signal kills the program.  @must: the program has to succeed.
+    """
     for bad in ("Segmentation fault", "core dumped", "Aborted", "Bus error",
                 "broken invariant", "File size limit", "Killed",
                 "terminated by signal", "was killed", "ends by signal"):

@@ -58,18 +58,19 @@ FRAMES = 4096  # a second, in all namespaces together
 TICK = 1 / 64  # seconds
 LOOK = 0.5  # seconds between two looks at the processes
 CLASSES = 1.0  # seconds between two queries for the classes in use
-# After MANY connections to brokers she must have been granted all of GRANTED, and
-# after MANY_ROOTS connections to root's broker a class or a listener of that broker.
+# After MANY connections to brokers no count of SENT and GRANTED may be 0.  After
+# MANY_ROOTS connections to root's broker, that broker must have granted her a class or
+# a listener.
 MANY, MANY_ROOTS = 1000, 100
 CLONE_NEWNET = 0x40000000
 PR_SET_PDEATHSIG = 1
 SIOCGIFCONF, SIOCSIFFLAGS, IFF_UP = 0x8912, 0x8914, 1
 
-# By how many KiB memory may grow.  BROKER_KIB is for a broker, from one second after
-# its start: messages that wait for the clients of one user (16 MiB), the
-# conversations and objects of two users, and the same amount again.  PROGRAM_KIB is
-# for a program, between the second and the last quarter of its life: a program keeps
-# nothing that others send, so all of this is for the program's own work.
+# The memory of a broker may grow by BROKER_KIB KiB from one second after its start:
+# the messages that wait for the clients of one user (16 MiB), the conversations and
+# objects of two users, and the same amount again.  The memory of a program may grow
+# by PROGRAM_KIB KiB between the second and the last quarter of the program's life.
+# This growth is the program's own: a program keeps nothing that other users send.
 BROKER_KIB = 64 * 1024
 PROGRAM_KIB = 64 * 1024
 PROGRAM_SECONDS = 20  # a program that lives shorter is not judged
@@ -83,9 +84,9 @@ GRANTED = ("classes", "classes given back", "listeners",
            "listeners given back")
 KINDS = SENT + GRANTED + ("refusals", "REQs heard", "tries",
                           "tries at root's", "granted by root's", "frames due")
-# Each attack has a place of its own for its counts, since each attack is a process
-# and two processes would lose each other's counts.  The first place has the number
-# of attacks that run.
+# The counts are in shared memory.  Each attack is a process, and has a place of PLACE
+# bytes for its counts: if two processes added to one count, additions would be lost.
+# The first place has the number of attacks that run.
 PLACE, PLACES = 128, 4096
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -130,8 +131,8 @@ def addresses():
 
 
 class Mad:
-    """Makes management datagrams for QP1 (IBTA 13.4.2, 12.6), among them the
-    query that brokers send each other, which has a vendor-specific class."""
+    """A maker of management datagrams for QP1 (IBTA 13.4.2, 12.6).  One of these
+    is the query of a vendor-specific class that brokers send each other."""
 
     DETH = struct.pack("!II", 0x80010000, 1)
     REQ, REJ, REP, RTU, DREQ, DREP = 0x10, 0x12, 0x13, 0x14, 0x15, 0x16
@@ -251,7 +252,7 @@ class Held:
         text = bytearray(CM_BYTES)
         struct.pack_into("=IHHIiI", text, 0, CM_MAGIC, CM_VERSION, kind,
                          serial, 0, name)
-        # This and the next line give the wildcard address of IPv4.
+        # at.local and any_v4: the wildcard address of IPv4; at.space: RDMA_PS_TCP
         text[42:44] = b"\xff\xff"
         struct.pack_into("=H22xB", text, 64, 0x106, 1)
         self.socket.send(text)
@@ -295,8 +296,8 @@ CM_BYTES = constant("CMPROTO_BYTES", "cmproto.h")
 
 
 class Broker:
-    """The attack on the broker of a namespace; each message is sent on a new
-    connection."""
+    """The attack on the broker of a namespace.  Each call of message(),
+    take_class() and listen() makes a new connection."""
 
     HELLO = 1
 
@@ -321,12 +322,12 @@ class Broker:
             held.take_answers()
 
     def port(self):
-        """Returns a port at which she listens, or 0."""
+        """Returns a port that she has bound, or 0."""
         return self.rng.choice([0] + [held.port for held in self.held])
 
     def noise(self, magic, version, size):
         """Returns a random message of @size bytes with these magic and version
-        numbers; one in ten is cut."""
+        numbers.  One message in ten is shorter."""
         head = struct.pack("=IHH", magic, version, self.rng.randrange(20))
         body = bytearray(self.rng.randbytes(size - len(head)))
         if self.rng.random() < 0.7:  # mostly zeros, as in real messages
@@ -570,16 +571,17 @@ class Watch:
         except OSError as why:
             print("a hostile user: the attack on network namespace %d has ended: %s" %
                   (net, why), file=sys.stderr)
-        except Exception:  # os._exit would hide it
+        except Exception:  # os._exit prints no exception
             traceback.print_exc()
         finally:
             os._exit(1)
 
     def kin(self):
-        """Returns the processes that descend from the command or are in an
-        attacked namespace, without the hostile processes, and a dict of the
-        namespaces of those that are no brokers.  A namespace with only a broker
-        is not attacked, so that the broker can end."""
+        """Returns two things.  The first is the set of the processes that descend
+        from the command or are in this or an attacked namespace, without mallory.py's
+        own processes.  The second is a dict of those of them that are no brokers,
+        with their namespaces: a namespace with only a broker is not attacked, so that
+        the broker can end."""
         parents, nets, brokers = {}, {}, set()
         for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
             try:

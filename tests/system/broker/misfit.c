@@ -3,8 +3,8 @@
  * A program in the place of adverbd that does not do adverbd's work.  The name
  * under which a program starts misfit (broker/start.h) selects what misfit does
  * instead.  Each run adds a line to the file PATH.runs, where PATH is the path
- * by which misfit was started: the id of the process that started misfit and
- * created the listening socket.
+ * by which misfit was started.  The line is the id of the process that started
+ * misfit and created the listening socket.
  *
  *	message	  prints why it fails, as adverbd does, and ends
  *	escape	  prints 100 long lines with control characters
@@ -133,7 +133,8 @@ static void answer_who(int fd, const struct proto *who)
 static void serve_clients(const char *name)
 {
 	send_proto(PROTO_VERSION, PROTO_WHO_IS, 0);
-	/* The starter waits for the end of this pipe. */
+	/* Standard output is that of the program that started misfit.  The
+	 * suite reads that output until each process has closed it. */
 	close(STDOUT_FILENO);
 	for (;;) {
 		struct proto m = {0};

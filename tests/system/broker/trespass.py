@@ -43,8 +43,9 @@ evil() { # SCRIPT: runs SCRIPT as the hostile user
 set +e
 """ % (ANNA, MALLORY)
 
-# Makes a folder of each name that the victim's runtime folder may have, and
-# runs a command (%s), which puts a tree into the last folder.
+# A script that makes a folder of each name that the victim's runtime folder may have
+# in /tmp and /dev/shm.  In each of the two it runs a command (%s), which puts a tree
+# into the last folder.
 NAMES = """
 for base in /tmp /dev/shm; do
 	for s in "" -1 -2 -3 -4 -5 -6 -7 -8 -9 -10 -11 -12 -13 -14 -15; do

@@ -48,9 +48,9 @@ def enter():
 
 def start(user, argv, ready=None, before=(), **more):
     """Starts and returns a process of @user with a runtime folder of that user.
-    librdmacm writes to the descriptor @ready when the process listens.  Root runs
-    the words @before, and these run the process.  All programs trust Anna's broker,
-    unless a variable in @more says otherwise."""
+    librdmacm writes to the descriptor @ready when the process listens.  @before: the
+    words of a command that root runs, and that executes setpriv and @argv.  All
+    programs trust Anna's broker, unless a variable in @more says otherwise."""
     home = t.path("home-%d" % user)
     os.makedirs(home, exist_ok=True)
     os.chown(home, user, user)
@@ -137,9 +137,9 @@ def until_ends(p):
 
 
 def watched_forgers(p):
-    """Runs `adverb top` as Anna while @p runs.  Returns the first suspect with
-    forged frames whose user `adverb top` names, or None.  The last frames of a
-    process that has ended come from a port of no user."""
+    """Runs `adverb top` as Anna while @p runs.  Returns the first suspect that has
+    sent forged frames and has a user, or None.  A suspect has no user if the process
+    that sent the frames has ended: then no user owns its port."""
     while p.poll() is None:
         r = t.finish(start(ANNA, [t.adverb, "top", "--once", "--json",
                                   "--interval", "0.1"]), HANG)
@@ -157,8 +157,8 @@ def forged(tool):
     a message names the forger."""
     def go():
         t.need(tool)
-        # So many messages that the attacker begins, and is noticed, before the
-        # pair ends.
+        # The pair sends so many messages that the attacker begins, and is noticed,
+        # before the pair ends.
         p = start(ANNA, t.pair_argv([tool, "-c", "-n", "200000"],
                                     timeout=HANG))
         text = until_ends(p)
@@ -200,9 +200,9 @@ def two_users(**more):
 
 
 def two_users_apart():
-    """Neither user may map the other user's arena: the pair uses packets, of
-    which Anna's counter file has at least one for each of her 1000 messages.
-    Her runtime folder is new, so it has no count of an earlier program."""
+    """Neither user may map the other user's arena, so the pair uses packets: Anna's
+    counter file counts at least one packet for each of her 1000 messages.  Her
+    runtime folder is new, so the file counts no packets of an earlier program."""
     global DIRECT
     new = t.path("apart")
     os.makedirs(new)
@@ -340,8 +340,9 @@ def the_other_user_is_waited_for():
 
 
 def a_dead_broker_leaves_nothing():
-    """Bert's processes keep no socket of the port that Anna's broker gave them:
-    when Anna's program and broker are dead, Bert can run the next broker."""
+    """Anna's broker gives Bert's processes no socket of port 4791.  So when Anna's
+    program and broker are dead, no process holds the port, and Bert's program can
+    start the next broker."""
     t.need("ib_write_bw")
     server = server_of(ANNA, write_bw(), 18601)
     client = run_as(BERT, write_bw("127.0.0.1"))
@@ -368,8 +369,8 @@ def a_dead_broker_leaves_nothing():
         client.communicate()
 
 
-# Listens at an address of the broker, and prints what each client sends, except
-# mallory.py.
+# A program that listens at an address of the broker, and prints how many bytes and
+# descriptors each client sends.  It ignores mallory.py.
 FAKE = """
 import socket, struct, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -393,7 +394,8 @@ while True:
 """
 
 
-# Sends the broker 100 empty messages, each with four descriptors of a file.
+# A program that sends the broker 100 empty messages, each with four descriptors of a
+# file.
 EMPTY = """
 import socket, sys
 for _ in range(100):
@@ -421,8 +423,9 @@ def count_open(pid, path):
 
 def empty_messages_leave_nothing():
     """Bert, and another process of Anna, send Anna's broker empty messages with
-    descriptors of a file, as a kernel before Linux 6.16 lets them.  The broker
-    keeps none of these descriptors."""
+    descriptors of a file.  deny_syscall refuses SO_PASSRIGHTS to the broker, as a
+    kernel before Linux 6.16 does, so that the broker gets these descriptors.  The
+    broker keeps none of them."""
     t.need(PINGPONG[0])
     sent = t.path("sent")
     with open(sent, "w"):
@@ -486,8 +489,7 @@ def refusal(user, pid, remedy=True):
 
 def a_stranger_is_refused(victim, program, **more):
     """Returns a case: Bert has taken the broker's address.  A program of
-    @victim sends nothing there, prints why at once, and does not bind the
-    port."""
+    @victim sends nothing there, prints once why, and does not bind the port."""
     def body():
         t.need(program[0])
         fake = fake_broker(BERT, our_name())
@@ -529,8 +531,9 @@ def trusted_by_name():
 
 
 def the_overflow_user_is_not_trusted():
-    """In a user namespace that maps neither Anna nor Bert, both appear as the
-    overflow user.  A broker of that user is not trusted."""
+    """In a user namespace that maps only Anna, Bert appears as the overflow user,
+    whose number is also Anna's.  A program of Anna does not trust a broker of the
+    overflow user there."""
     t.need("ibv_devinfo")
     fake = fake_broker(BERT, our_name())
     try:
@@ -548,8 +551,8 @@ def the_overflow_user_is_not_trusted():
 
 
 def without_proc_the_message_says_so():
-    """Where /proc is not mounted, a program cannot tell whether the overflow
-    user, which Anna is, stands for one user."""
+    """Anna has the number of the overflow user.  Where /proc is not mounted, a
+    program cannot tell whether that number stands for Anna alone."""
     t.need("ibv_devinfo")
     fake = fake_broker(ANNA, our_name())
     try:
@@ -751,7 +754,8 @@ def a_stranger_takes_the_name():
 
 
 def one_port_space():
-    """Bert cannot bind a port at which Anna listens, and can connect to it."""
+    """Bert cannot bind a port at which Anna listens, and can connect to that port.
+    """
     t.need("rping")
     listens_at = ["rping", "-s", "-a", "127.0.0.1"]
     ready, theirs = os.pipe()
