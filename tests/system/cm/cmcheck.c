@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cmcheck [ADDRESS]: tests calls of librdmacm, most of them between two ids of
- * one process.  ADDRESS: an address of a device, from which no route leads to
- * another network, and no loopback address.  Without ADDRESS, cases that need
- * such an address test less.  Prints a line per case, as verbcheck does.  One
- * thread.
+ * one process.  ADDRESS: an address of a device other than a loopback address.
+ * No route leads from ADDRESS to another network.  Without ADDRESS, the cases
+ * that need such an address test less, or nothing.  Prints a line per case, as
+ * verbcheck does.  One thread.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 enum {
 	CLASS = 0x20,	   /* a traffic class */
 	TIMEOUT = 9,	   /* the code of an ACK timeout of 2 ms */
-	REJECTED_ECE = 35, /* the reason for which rdma_reject_ece rejects */
+	REJECTED_ECE = 35, /* the reject reason of rdma_reject_ece */
 	QUIET_MS = 300,	   /* much longer than a message takes */
 };
 
@@ -153,9 +153,9 @@ static void an_address_of_no_interface_is_refused(void)
 	EXPECT(!rdma_destroy_id(i));
 }
 
-/* Binds two ids to one port.  The first is in RDMA_PS_TCP, the second in the
- * port space `second`; the flags are their REUSEADDR options.  Returns 0, or
- * the errno of the second bind. */
+/* Binds two ids to one port: the first id in RDMA_PS_TCP, the second in the
+ * port space `second`.  first_shares, second_shares: the values of the option
+ * REUSEADDR of the two ids.  Returns 0, or the errno of the second bind. */
 static int bind_both(enum rdma_port_space second, bool first_shares,
 		     bool second_shares)
 {
@@ -450,8 +450,8 @@ static void both_ends_get_disconnected_and_timewait_exit(void)
 	end_sides();
 }
 
-/* rdma_destroy_id answers the peer's disconnect, whether the program has taken
- * the event or not. */
+/* rdma_destroy_id answers the peer's disconnect, whether or not the program has
+ * taken the event DISCONNECTED. */
 static void rdma_destroy_id_answers_a_disconnect(void)
 {
 	for (int looks = 0; looks <= 1; looks++) {
@@ -495,7 +495,7 @@ static void a_disconnect_without_a_connection_has_no_effect(void)
 	EXPECT(!rdma_disconnect(id[ACTIVE]));
 	establish_active();
 	end_sides();
-	/* A UD service that is resolved has no connection to end. */
+	/* An id that resolves a UD service has no connection to end. */
 	begin_call(RDMA_PS_UDP, "127.0.0.1", "127.0.0.1");
 	EXPECT(!rdma_disconnect(id[ACTIVE]));
 	EXPECT(id[PASSIVE] && !rdma_disconnect(id[PASSIVE]));
@@ -547,8 +547,10 @@ static void a_failed_rdma_create_qp_leaves_no_queue(void)
 	end_sides();
 }
 
-/* A program tells librdmacm the ECE options of a queue pair that librdmacm does
- * not know.  The queue pair of an id has its options itself. */
+/* rdma_set_local_ece gives librdmacm the ECE options of a queue pair that the
+ * program has created by ibv_create_qp.  A queue pair of rdma_create_qp has its
+ * ECE options itself, so rdma_set_local_ece fails while the id has such a queue
+ * pair. */
 static void ece_options_are_for_ids_without_a_queue_pair(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1, 1, 1, 1, 0},
@@ -601,7 +603,7 @@ static void a_connection_may_be_in_rdma_ps_ib(void)
 	end_sides();
 }
 
-/* The headers of this build may not declare these calls. */
+/* The headers of this build may be older and lack these calls. */
 static void the_calls_of_rdma_core_60_work(void)
 {
 	struct rdma_cm_id *i = id_new(ACTIVE, RDMA_PS_TCP);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * last_ack ADDRESS: tests that DISCONNECTED does not overtake the completions
- * of requests that the peer has acknowledged.  ADDRESS: an address of a device.
- * The peer is a child of the test, so that the test can stop the peer.  The two
- * processes must exchange packets (ADVERB_DIRECT=0).  Prints a line per case,
- * as verbcheck does.  One thread in each process.
+ * last_ack ADDRESS: tests that DISCONNECTED comes only after the completions of
+ * the requests that the peer has acknowledged.  ADDRESS: an address of a
+ * device.  The peer is a child of the test, so that the test can stop the peer.
+ * The two processes must exchange packets (ADVERB_DIRECT=0).  Prints a line per
+ * case, as verbcheck does.  One thread in each process.
  */
 #include <poll.h>
 #include <rdma/rdma_cma.h>
@@ -83,7 +83,7 @@ static void send_to_stopped(struct rdma_cm_id *id, pid_t peer)
 	EXPECT(!kill(peer, SIGCONT));
 }
 
-/* Waits for DISCONNECTED as a program that polls seldom: waits for the event
+/* Waits for DISCONNECTED like a program that polls seldom: waits for the event
  * for 20 ms, polls the completion queue once, and repeats both.  Returns
  * whether a poll has found the completion of the send before the event came. */
 static bool poll_until_event(struct rdma_cm_id *id)
@@ -120,7 +120,8 @@ static bool poll_after_event(struct rdma_cm_id *id)
 }
 
 /* Listens, writes the port to the pipe `ports`, and accepts the peer's
- * connection.  Returns its id, which has an event channel of its own. */
+ * connection.  Returns the id of the connection, which has an event channel of
+ * its own. */
 static struct rdma_cm_id *accept_peer(struct rdma_cm_id *listener, int ports)
 {
 	struct rdma_cm_id *id;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * listencheck: tests what librdmacm promises to listeners: connection requests,
- * requests that no program takes, and ids that move to another channel.  Prints
- * a line per case, as verbcheck does.
+ * listencheck: tests the listeners of librdmacm: the connection requests that a
+ * listener gets, requests that no program takes, and ids that move to another
+ * event channel.  Prints a line per case, as verbcheck does.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -107,8 +107,8 @@ static void an_id_moves_with_its_events(void)
 	end_sides();
 }
 
-/* Waits until the channel of a side holds `want` events that no call has taken,
- * for WAIT_MS at most. */
+/* Waits until the channel of a side holds `want` events that no call has taken.
+ * Fails the case after WAIT_MS looks, which are 1 ms or more apart. */
 static void await_count(int side, unsigned want)
 {
 	char path[40], line[80];
@@ -296,8 +296,9 @@ static void *destroy_listener(void *unused)
 	return NULL;
 }
 
-/* Stores what is printed on stderr while another thread destroys the listener
- * and waits for an acknowledgement. */
+/* Starts *thread, which destroys the listener and so waits for an
+ * acknowledgement.  Stores in `text` the message that is printed on stderr
+ * meanwhile, or an empty text if none comes within 100 s. */
 static void read_complaint(pthread_t *thread, char *text, size_t size)
 {
 	struct pollfd p = {.events = POLLIN};
@@ -317,9 +318,10 @@ static void read_complaint(pthread_t *thread, char *text, size_t size)
 	close(ends[1]);
 }
 
-/* A program that destroys the id of a request, but does not acknowledge the
- * request, is told that the listener's end waits for the acknowledgement.  The
- * message names the listener, since the memory of the request's id is freed. */
+/* If a program destroys the id of a request, but does not acknowledge the
+ * request's event, a message says that rdma_destroy_id of the listener waits
+ * for the acknowledgement.  The message names the listener, since the memory of
+ * the request's id is freed. */
 static void a_wait_for_an_acknowledgement_is_told(void)
 {
 	char text[1000], name[40];

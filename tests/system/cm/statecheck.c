@@ -135,9 +135,10 @@ static int set_timeout(struct rdma_cm_id *i)
 static const struct row rows[] = {
 	/* The columns: idle, bound, resolved, routed; listening; requested,
 	 * accepted; calling, answered; established, disconnected.  adverb
-	 * differs from the kernel in one row: rdma_reject does not take back a
-	 * response or a request that was sent.  The listener is bound to
-	 * ADDRESS, and so has a device. */
+	 * differs from the kernel in one row: rdma_reject fails after
+	 * rdma_accept and after rdma_connect, while the kernel's rdma_reject
+	 * sends a REJ.  The listener is bound to ADDRESS, and so has a device.
+	 */
 	{"rdma_bind_addr", bind_it, {0, E, E, E, E, E, E, E, E, E, E}},
 	{"rdma_resolve_addr", resolve_it, {0, 0, E, E, E, E, E, E, E, E, E}},
 	{"rdma_resolve_route", route_it, {E, E, 0, E, E, E, E, E, E, E, E}},

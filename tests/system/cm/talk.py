@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests connections of rdma_cm without queue pairs, which the program talker
 makes: a process or a broker dies, a backlog is full, messages are malformed.
-Tests transfers, too, whose peer is stopped, ends or disconnects.  The two
+Also tests transfers whose peer is stopped, ends or disconnects.  The two
 namespaces have a broker each."""
 
 import contextlib
@@ -62,7 +62,8 @@ class Talker:
 
     def kill(self):
         if self.process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):  # it ends meanwhile
+            # The process may end after poll().
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
@@ -173,9 +174,10 @@ def deaths():
         return body
 
     def at_once(side, began):
-        """The peer of a dead server gets DISCONNECTED within half a second on
-        the broker's own clock: before another connection, which the peer
-        disconnects after the death, leaves TimeWait."""
+        """After a server's death its peer disconnects another connection.  The
+        peer gets DISCONNECTED for all connections to the dead server before the
+        broker ends the TimeWait of the other connection, which lasts for half a
+        second by the broker's clock."""
         rewire()
         s = Talker("here", "serve", HERE, PORT)
         other = Talker("here", "serve", HERE, int(PORT) + 1)
@@ -323,7 +325,8 @@ def silences():
 
     def gone(began):
         pair = begun(asking)
-        # a second client of the broker, so that the broker does not end
+        # The keeper is a second client of the broker, so the broker does not
+        # end.
         keeper = Talker("here", "serve", HERE, PORT)
         began.append(keeper)
         keeper.wait("listening")
@@ -371,8 +374,8 @@ def loops(side, count, port=PORT, **env):
 
 
 def many_connections():
-    """Many connections, one after the other and at once; the brokers keep no
-    memory of connections that have ended."""
+    """Makes many connections, one after another and at once.  The brokers free
+    the memory of connections that have ended."""
     one, many = (300, 1200) if QUICK else (10000, 4000)
 
     def body(began):
@@ -384,8 +387,8 @@ def many_connections():
 
         def connect_at_once():
             """Makes @many connections at once and ends them all at once.  So at
-            least as many are in TimeWait at one time as when connections are made
-            one after the other."""
+            one time at least as many connections are in TimeWait as during
+            loops()."""
             nonlocal done
             c = Talker("there", "call", HERE, PORT, many)
             began.append(c)
@@ -397,8 +400,8 @@ def many_connections():
             s.wait("RDMA_CM_EVENT_DISCONNECTED %d " % done)
 
         def sizes(number):
-            # The broker gives this answer after it has handled all events that
-            # came before.
+            # The broker answers the talker's request for a port after it has
+            # handled all events that came before the request.
             s.process.send_signal(signal.SIGUSR1)
             s.wait("has a port %d" % number)
             return resident("here"), resident("there")
@@ -441,8 +444,8 @@ def many_connections():
          "message is lost" % many, small)
 
     def slow(began):
-        """Both ends have one broker, which does not repeat messages that a
-        stopped program has yet to answer."""
+        """Both ends use the same broker.  The broker does not repeat a message
+        that a stopped program has not answered yet."""
         t.need_no_hostile("sends datagrams that are counted")
         rewire()
         s = Talker("here", "serve", HERE, PORT)

@@ -45,7 +45,8 @@ static unsigned seen[EVENTS]; /* how many events of each type have come */
 /* second_id: of "call-two", the connection to the next port.  bound_id: of
  * "bind", until the talker listens. */
 static struct rdma_cm_id *second_id, *bound_id;
-static uint32_t qpn, ports; /* the next QPN; how many ports were asked for */
+/* qpn: the next QPN.  ports: how many ports the broker has given. */
+static uint32_t qpn, ports;
 
 static struct sockaddr_storage address_of(const char *host, const char *port)
 {
@@ -106,8 +107,8 @@ static void listen_late(void)
 	bound_id = NULL;
 }
 
-/* Takes the next step of a connection after this event.  @refuses: rejects a
- * request, and does not accept it.  Returns whether the connection is over. */
+/* Takes the next step of a connection after this event.  @refuses: requests are
+ * rejected, not accepted.  Returns whether the connection is over. */
 static bool answer_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 			 bool refuses)
 {
@@ -205,8 +206,8 @@ static void loop_connections(struct sockaddr_storage *to, int count)
 	}
 }
 
-/* Exits with status 1 unless a call has failed with EINVAL because its private
- * data is too long.  @what: the call's name; @result: the call's result. */
+/* Exits with status 1 unless a call with too long private data has failed with
+ * EINVAL.  @what: the call's name; @result: the call's result. */
 static void expect_too_long(const char *what, int result)
 {
 	if (result != -1 || errno != EINVAL) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * udcheck: tests calls of librdmacm for ids with UD queue pairs: services are
- * resolved by SIDR, and ids join and leave multicast groups.  Prints a line per
- * case, as verbcheck does.  One thread.
+ * udcheck: tests calls of librdmacm for ids in RDMA_PS_UDP and RDMA_PS_IPOIB:
+ * services are resolved by SIDR, and ids with UD queue pairs join and leave
+ * multicast groups.  Prints a line per case, as verbcheck does.  One thread.
  */
 #include <errno.h>
 #include <poll.h>
@@ -55,9 +55,9 @@ static void ud_services_are_resolved_in_both_port_spaces(void)
 }
 
 /* Makes an id with a UD queue pair, registers @memory as *mr, posts two
- * receives into @memory, and has the id join the group with one of the
- * RDMA_MC_JOIN_FLAG_* as `flags`, after wrong calls were refused.  Returns the
- * id; the event of the join is still to come. */
+ * receives into @memory, checks that wrong joins are refused, and has the id
+ * join the group.  @flags: one of RDMA_MC_JOIN_FLAG_*.  Returns the id, and
+ * leaves the event of the join in the channel. */
 static struct rdma_cm_id *join_group(struct sockaddr_storage *group,
 				     uint32_t flags, struct ibv_mr **mr,
 				     uint8_t *memory, size_t bytes)
@@ -93,8 +93,8 @@ static struct rdma_cm_id *join_group(struct sockaddr_storage *group,
 	join.comp_mask |= RDMA_CM_JOIN_MC_ATTR_ADDRESS;
 	join.join_flags = RDMA_MC_JOIN_FLAG_RESERVED;
 	EXPECT(rdma_join_multicast_ex(i, &join, i) && errno == EINVAL);
-	/* For a full member join_flags stays wrong, and comp_mask lacks its
-	 * bit: then join_flags must not be read. */
+	/* For a full member join_flags stays wrong, and comp_mask lacks the bit
+	 * of join_flags: librdmacm must then not read join_flags. */
 	if (flags != RDMA_MC_JOIN_FLAG_FULLMEMBER)
 		join.join_flags = flags;
 	else
@@ -166,9 +166,10 @@ static void a_send_only_member_receives_nothing(void)
 			send_two(i[k], &e->param.ud);
 		EXPECT(!rdma_ack_cm_event(e));
 	}
-	/* A datagram is delivered to all receivers before the next one.  So
-	 * when MEMBER has the second, the first would have reached SENDS_ONLY,
-	 * too, if SENDS_ONLY received. */
+	/* The first datagram is delivered to all receivers before the second
+	 * datagram is delivered to any.  So when MEMBER has the second
+	 * datagram, SENDS_ONLY would have the first, if SENDS_ONLY received
+	 * datagrams. */
 	EXPECT(count_completions(i[MEMBER]->recv_cq, 2, WAIT_MS) == 2);
 	EXPECT(count_completions(i[SENDS_ONLY]->recv_cq, 1, 0) == 0);
 	for (int k = 0; k < ALL; k++) {
