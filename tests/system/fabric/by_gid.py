@@ -143,8 +143,8 @@ def partitions():
 
 
 def limited_members():
-    """Two limited members of a partition get no path to each other, and no MAD.
-    A full member reaches both."""
+    """Two limited members of a partition get no path to each other, and no MAD
+    from each other.  A full member reaches both."""
     file = t.path("limited")
     with open(file, "w") as out:
         out.write("Default=0x7fff: ALL=limited, SELF=full;\n")
@@ -162,7 +162,7 @@ def limited_members():
 
 
 def refusals():
-    """Wrong destinations fail, and a sentence says why."""
+    """A connection to a wrong destination fails, and a sentence says why."""
     with managed() as f:
         gid = gids(f, "Hca3")[0]
         server = start_server(f, "Hca3", ["ucmatose", "-f", "gid"])
@@ -210,7 +210,8 @@ def no_manager():
                "opensm" in r.output, r.output)
         with managed_on(f):
             gid = gids(f, "Hca3")[0]
-        # The ports stay active without OpenSM, but no manager answers for paths.
+        # Without OpenSM the ports stay active, but no subnet manager answers
+        # path queries.
         r = f.host("Hca1", "ucmatose", "-f", "gid", "-s", gid)
         expect("answers that no subnet manager runs there" in r.output,
                r.output)
@@ -262,7 +263,8 @@ MGID = "ff12:abcd:ffff::1234"
 
 
 class Member:
-    """A program that joins the group MGID, and joins again after a loss."""
+    """A program that joins the group MGID, and joins the group again when the
+    membership has ended."""
 
     def __init__(self, f, host, port):
         self.said = ""

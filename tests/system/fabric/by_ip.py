@@ -73,8 +73,8 @@ def expect_done(results, want):
         expect(want in r.output, r.output)
 
 
-# Commands of the server and the client, and a text that success prints.  % is
-# the server's address.
+# Each row has the commands of the server and the client, and a text that the
+# programs print if they succeed.  % is the server's address.
 PROGRAMS = [
     ("rping -s -a % -C 20 -V", "rping -c -a % -C 20 -V", ""),
     ("rping -s -C 3 -S 60000 -V", "rping -c -a % -C 3 -S 60000 -V", ""),
@@ -227,7 +227,8 @@ def group_refusals():
         member = begin_member(two, "member", [*words[1:], "10.9.0.2"])
         expect_ok(one.run(*words, "10.9.0.1", "-s", "-o"))
         end_member(two, member)
-        # no subnet manager runs at the LID to which the port sends its queries
+        # From now on no subnet manager runs at the LID to which the port sends
+        # its queries.
         f.manager.terminate()
         f.manager.wait()
         r = one.run(*words, "10.9.0.1")
@@ -305,7 +306,7 @@ def other_partition():
 
 
 def refusals():
-    """Wrong addresses fail, and a sentence says why."""
+    """A connection by a wrong address fails, and a sentence says why."""
     with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
         one.out("ip", "address", "add", "10.8.0.1/24", "dev", "lo")
         for words, want in (

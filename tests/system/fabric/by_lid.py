@@ -234,7 +234,7 @@ def cut_is_survived():
 
 
 def cut_is_survived_by_cm():
-    """rdma_cm loads the alternate path at both ends: the REQ has it."""
+    """rdma_cm loads the alternate path, which the REQ has, at both ends."""
     migrate(cut_link, ends_of_cm)
 
 
@@ -283,7 +283,8 @@ SERVICES = [
 
 
 def paths_of_perftest():
-    """The options for SL, P_Key and GID reach all packets, answers included."""
+    """All packets of a run, answers included, have the SL, the P_Key or the GRH
+    that the option of the run asks for."""
     t.need("tshark")
     partitions = t.path("partitions")
     with open(partitions, "w") as out:
@@ -329,7 +330,8 @@ def captures_of_programs():
         for more in [], ["-g", "0"]:
             sides = captured(f, ["ibv_rc_pingpong", "-n", "50", "-s", "5000",
                                  *more], FAR)
-            # 50 messages of three packets in each direction
+            # 50 messages in each direction, each of five packets of up to 1024
+            # bytes of payload
             expect(min(map(len, sides)) >= 300, "%s packets" % sides)
             expect(set(sides[0]) == set(sides[1]), "the captures differ: %s" %
                    (set(sides[0]) ^ set(sides[1])))
@@ -359,8 +361,8 @@ def checks_of_verbs():
 
 
 def wrong_qkeys():
-    """A queue pair that refuses a datagram for its Q_Key makes its port tell the
-    subnet manager, and count the violation."""
+    """If a queue pair drops a datagram with a wrong Q_Key, the port of the
+    queue pair sends a trap to the subnet manager and counts the violation."""
     with managed() as f:
         expect_ok(f.host("Hca1", t.program("lidcheck"), "qkey"))
         await_line(f.log, "Generic Notice type:2 num:258")

@@ -301,8 +301,9 @@ def pings():
 
 
 def packets_follow_lids():
-    """Hosts send more packets than the fabric takes from a sender at once, over one
-    and over two switches: the senders wait, and no packet is lost or out of order."""
+    """A host sends more packets than the fabric takes from a sender at once,
+    over one switch and then over two.  The sender waits, and no packet is lost
+    or out of order."""
     count = 3000
     with managed() as f:
         for host, port in (("Hca2", 2), ("Hca3", 1)):
@@ -339,7 +340,7 @@ def partitions_are_enforced():
                                                  qpn, 5, pkey),
                                     timeout=PATIENCE_S))
                 said = said_by(p)
-                # the first five that come to Hca2 have the other key
+                # Only the five packets with the other key come to Hca2.
                 expect("5 packets in order" in said, said)
         switch = re.search(r"lid (\d+)", re.search(
             r".*\"Switch1\".*", f.out("Hca1", "ibswitches")).group()).group(1)
@@ -447,10 +448,11 @@ def a_manager_of_a_killed_fabric_says_little():
 
 
 def unusual_programs_over_libibumad():
-    """A program that closes all descriptors keeps the files that it opens then.  A
-    port gets no number of a standard descriptor.  A cancelled thread keeps no lock,
-    and leaves no port open.  An agent may handle RMPP itself.  umad_send says so if
-    the kernel has no memory for a datagram."""
+    """A program that closes all descriptors keeps the files that it opens
+    afterwards.  A port gets no number of a standard descriptor.  A cancelled
+    thread keeps no lock, and leaves no port open.  An agent may handle RMPP
+    itself.  If the kernel has no memory for a datagram, umad_send prints a
+    message."""
     with fabric() as f:
         r = f.host("Hca1", t.program("umadcheck"))
         expect_ok(r)
@@ -517,7 +519,8 @@ def file_cannot_be_read():
 
 
 def socket_is_in_the_runtime_folder():
-    """ADVERB_SYSFS, the folder of the tree, does not move the fabric's socket."""
+    """ADVERB_SYSFS, the folder of the synthesised tree, does not change the
+    path of the fabric's socket."""
     r = t.run([t.adverb, "fabric", "--show"], ADVERB_RUNTIME=t.path("runtime"),
               ADVERB_SYSFS=t.path("else/where"))
     expect(r.status == 1 and "no fabric runs at %s;" % t.path("runtime/fabric") in

@@ -221,7 +221,7 @@ def iperf3(*modes):
     t.need("iperf3")
     with managed() as f, connected(f, *modes) as (one, two):
         t.note(run_iperf3(two, one, 5201, "-n", "16M"))
-        # UDP at a rate that two processors may not carry
+        # A machine with two processors may be too slow for this rate of UDP.
         t.note("UDP: " + run_iperf3(two, one, 5202, "-u", "-b", "1G", "-t", "1"))
 
 
@@ -236,15 +236,16 @@ def large_packets():
         for host, to in (one, "10.9.0.2"), (two, "fd00::1"):
             for size in 60000, 0, 2044 - 28, 2044, 65520 - 48:
                 host.ping(to, size, whole=True)
-        # fragments of packets of 65520 bytes
+        # This packet is longer than the MTU of 65520 bytes, and so is
+        # fragmented.
         two.ping("10.9.0.1", 65500)
 
 
 def large_stock_pings():
-    """ping(8) with packets that may not be broken up."""
+    """Runs ping(8) with packets that must not be fragmented."""
     t.need("ping")
     with managed() as f, connected(f, *BOTH) as (one, two):
-        # the first one makes the connections
+        # the first packet in each direction makes a connection
         one.ping("10.9.0.2", 60000, whole=True)
         two.ping("fd00::1", 60000, whole=True)
         for host, to in (one, "10.9.0.2"), (two, "fd00::1"):
@@ -274,8 +275,9 @@ def both_modes_on_each_host():
         send_tcp(made[1], made[0], "10.8.0.2")
 
 
-# Sends datagrams that may not be broken up until the kernel refuses them, and prints
-# the MTU that the kernel has been told.  Argument: ADDRESS.
+# Sends datagrams that must not be fragmented, until the kernel refuses a
+# datagram.  Then prints the MTU that the kernel has been told.  Argument:
+# ADDRESS.
 TOO_LONG = """
 import errno, socket, sys, time
 family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
@@ -306,7 +308,7 @@ def send_tcp(server, client, to):
 
 
 def one_mode_each():
-    """A neighbour in datagram mode gets packets of the MTU of its link."""
+    """A neighbour in datagram mode gets no packet above the MTU of its link."""
     with managed() as f, connected(f, *MIXED) as (one, two):
         for to in "10.9.0.2", "fd00::2":
             said = one.out(PYTHON, "-c", TOO_LONG, to)
@@ -344,7 +346,8 @@ def link_is_cut():
 
 
 def start_killable(host, log):
-    """Starts the interface of 10.9.0.2.  Returns the process ID when it is up."""
+    """Starts adverb ipoib for the address 10.9.0.2, and waits until the
+    interface is up.  Returns the process ID of adverb ipoib."""
     with open(log, "w"):
         pass
     os.chmod(log, 0o666)
@@ -359,7 +362,8 @@ def start_killable(host, log):
 
 
 def neighbour_is_killed():
-    """A neighbour that starts again with its address is connected again."""
+    """A neighbour that is killed and starts again with the same address gets a
+    new connection."""
     log = t.path("killed-neighbour.log")
     with managed() as f, hosts(f, "Hca2", "Hca3") as (one, two):
         expect_ok(one.ipoib("--background", "--mode", "connected", "--address",
@@ -373,8 +377,8 @@ def neighbour_is_killed():
                        "the interface stays", PATIENCE_S)
 
 
-# Sends 1000 datagrams of 60000 bytes, which take all places that one neighbour may
-# have.  Argument: ADDRESS.
+# Sends 1000 datagrams of 60000 bytes, which take all send buffers that a
+# connection to one neighbour may have.  Argument: ADDRESS.
 FLOOD = """
 import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -388,7 +392,8 @@ for _ in range(1000):
 
 
 def neighbour_is_stopped():
-    """A neighbour that takes no packets does not delay packets to others."""
+    """A neighbour that takes no packets does not delay packets to other
+    neighbours."""
     log = t.path("stopped-neighbour.log")
     with managed() as f, hosts(f, "Hca1", "Hca2", "Hca3") as made:
         one, three, two = made
@@ -437,7 +442,7 @@ def smaller_mtu():
 
 def members(f):
     """Returns how many ports are members of the group."""
-    # only a question with the key of the subnet manager shows members
+    # only the answer to a query with the SM_Key shows members
     said = f.out("Hca1", "saquery", "--smkey", "1", "-m")
     return sum(GROUP_MGID in block and "fe80" in block
                for block in said.split("MGID."))
@@ -466,7 +471,8 @@ def multicast():
 
 
 def check_all(all_hosts):
-    """Each host reaches each other host after all have flushed their neighbours."""
+    """Expects that each host reaches each other host after all hosts have
+    flushed their neighbour tables."""
     for i, host in enumerate(all_hosts, 1):
         host.out("ip", "neigh", "flush", "dev", "ib0")
     for i, host in enumerate(all_hosts, 1):
@@ -511,7 +517,7 @@ def lids_change():
         with other_lids(f), managed_on(f, "Hca1", "-x"):
             expect(port_lid(f, "Hca3", "1") != before,
                    "the LID has not changed")
-            # the kernels keep their neighbours
+            # the kernels keep their neighbour tables
             made[0].ping("10.9.0.2")
             check_all(made)
 
@@ -573,8 +579,8 @@ def await_text(path, want):
 
 
 def no_manager():
-    """Without a subnet manager there is no carrier; one that starts later brings
-    the interface up."""
+    """Without a subnet manager there is no carrier.  A subnet manager that
+    starts later brings the interface up."""
     log = t.path("late.log")
     with open(log, "w"):
         pass
@@ -588,7 +594,7 @@ def no_manager():
             await_text(log, "ib0: the interface is up")
             wait_until(lambda: "NO-CARRIER" not in host.out(
                 "ip", "link", "show", "ib0"), "no carrier", PATIENCE_S)
-            # the link of the port is taken down: switch 2's port 1
+            # port 1 of Switch2 leads to Hca3
             f.out("Hca1", "ibportstate", "-D", "0,1,3", "1", "disable")
             wait_until(lambda: "NO-CARRIER" in host.out(
                 "ip", "link", "show", "ib0"), "the carrier stays", PATIENCE_S)
@@ -679,7 +685,8 @@ def interface_is_removed():
 
 
 def caller_is_killed():
-    """A program that waits in the background ends with its caller."""
+    """With --background a child process of adverb ipoib waits for a subnet
+    manager.  The child ends when its parent is killed."""
     with fabric() as f, hosts(f, "Hca3") as (host,):
         host.out("sh", "-c", "\"$@\" >/dev/null 2>&1 & c=$!; while ! ip link "
                  "show ib0; do sleep 0.05; done; kill -9 $c", "sh", t.adverb,
@@ -703,8 +710,8 @@ def interface_is_renamed():
 
 
 def interface_restarts():
-    """An interface that starts again has another address of IPoIB, and tells
-    those that know the old one."""
+    """An interface that starts again has another hardware address of IPoIB, and
+    announces this address to the neighbours that know the old address."""
     with managed() as f, interfaces(f, "Hca2", "Hca3") as (one, two):
         both = "10.9.0.2", "fd00::2"
 

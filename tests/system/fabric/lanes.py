@@ -29,11 +29,11 @@ leaf_head_of_queue_lifetime 0x14
 packet_life_time 0x14
 """
 SWITCHES = 5
-SENDERS = 3  # of each host: together more than a link carries
+SENDERS = 3  # senders of each host, which send more than a link carries
 COUNT = 4000  # packets of a sender
 ENDLESS = 10**7
-# Five switches in a ring, with a host at each.  The one shortest way to the host
-# that is two switches ahead goes forward.
+# Five switches in a ring, with a host at each.  The only shortest path to the
+# host that is two switches ahead goes forward.
 RING = "".join(
     'Switch 3 "S%d"\n[1] "S%d"[2]\n[2] "S%d"[1]\n[3] "H%d"[1]\n\n'
     'Hca 1 "H%d"\n[1] "S%d"[3]\n\n'
@@ -121,7 +121,8 @@ def a_ring_deadlocks():
 
 
 def a_ring_without_a_cycle_works():
-    """updn needs a root; without one it would route as minhop does."""
+    """Without a root, updn would route as minhop does, so OpenSM gets S0 as the
+    root."""
     with fabric(RING) as f:
         root = re.search(r"(0x\w+) \"S0\"", show(f)).group(1)
         with managed_on(f, "H0", "-R", "updn", "-a",

@@ -34,7 +34,7 @@ def subnet_of(*options, more=()):
 
 
 def sent_packets(f, host):
-    """Returns how many packets the port 1 of a host has sent."""
+    """Returns how many packets port 1 of a host has sent."""
     said = f.out("Hca2", "perfquery", port_lid(f, host, "1"), "1")
     return int(re.search(r"PortXmitPkts:\.*(\d+)", said).group(1))
 

@@ -19,7 +19,8 @@ from system import expect, named, wait_until
 RETRY_EXC = 12
 WR_FLUSH_ERR = 5
 STOP_S = 3
-PORTS = 2, 1  # of Hca1 and Hca3; each has a file of rings
+# How many ports Hca1 and Hca3 have.  Each port has a file of rings.
+PORTS = 2, 1
 t = system.Suite(__doc__)
 subnet.use(t)
 
@@ -75,8 +76,8 @@ def one_side_without():
 
 
 def stopped(pids):
-    """Stops processes for STOP_S, which is longer than HOQLife and a few retries, and
-    continues them."""
+    """Stops processes for STOP_S, which is longer than HOQLife and the ACK
+    timeout of the ends, and continues them."""
     for sig in signal.SIGSTOP, signal.SIGCONT:
         for pid in pids:
             os.kill(pid, sig)
@@ -95,9 +96,10 @@ def stops_are_survived():
 
 
 def killed_ends_harm_nobody():
-    """Ends are killed under load again and again.  Others go on, and the fabric
-    frees the rings.  The ends sleep while nothing comes: ends that poll take the
-    cores of a small machine from each other and from the fabric."""
+    """Ends are killed under load again and again.  Two other ends go on, and
+    the fabric frees the rings.  The ends sleep while nothing comes: ends that
+    poll take the cores of a small machine from each other and from the
+    fabric."""
     killed = {"STEADY_SLEEPS": "1", "STEADY_TIMEOUT": "16"}  # retries for 2 s
     with managed() as (f, pid), ends(f, STEADY_SLEEPS="1") as others:
         for i in range(5):
