@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * epcheck server PORT | client GID PORT P_KEY: tests rdma_create_ep with
- * addresses of AF_IB, which come from rdma_getaddrinfo: the client's is made
- * from GID, and the server's is the wildcard.  The client's path has the P_Key
- * P_KEY.  The client sends a message, and the server answers
- * the message.
+ * epcheck server PORT | client GID PORT P_KEY: tests rdma_create_ep with the
+ * addresses of AF_IB that rdma_getaddrinfo returns.  The client resolves GID,
+ * and the server listens at the wildcard address.  The client's path has the
+ * P_Key P_KEY.  The client sends a message, and the server answers the message.
  */
 #include "check.h"
 
@@ -17,7 +16,7 @@
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 
-static char memory[2][64]; /* to receive and to send */
+static char memory[2][64]; /* 0: to receive, 1: to send */
 
 static struct rdma_addrinfo *resolve_gid(const char *node, const char *service,
 					 int flags)

@@ -5,10 +5,10 @@
  *
  *	inactive	moves a queue pair to RTR through a port that no subnet
  *			manager has configured
- *	verbs		compares what calls of libibverbs do by LID with what
- *			they should do; port 1 is active, and port 2 is down
- *	qkey		sends a datagram with a wrong Q_Key, and then a right
- *			one, to the port's own LID
+ *	verbs		checks the results of calls of libibverbs by LID; port 1
+ *			is active, and port 2 is down
+ *	qkey		sends a datagram with a wrong Q_Key, and then a datagram
+ *			with the right Q_Key, to the port's own LID
  *	watch		prints the asynchronous events of the ports
  */
 #include "check.h"
@@ -146,7 +146,7 @@ static void check_tables(void)
 	NEED(ibv_query_gid_ex(ctx, 3, 0, entries, 0) == EINVAL);
 }
 
-/* Returns whether an address handle is made. */
+/* Returns whether ibv_create_ah makes a handle with these attributes. */
 static bool has_ah(uint16_t dlid, uint8_t port, bool is_global, uint8_t index)
 {
 	struct ibv_ah_attr a = {.dlid = dlid,
@@ -208,7 +208,8 @@ static struct ibv_qp *make_ud(void)
 	return qp;
 }
 
-/* As many attachments can be had as the device reports, and no more. */
+/* The device allows as many multicast attachments as it reports, and no more.
+ */
 static void fill_groups(void)
 {
 	union ibv_gid gid = {{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, [14] = 7}};
@@ -278,8 +279,8 @@ static struct ibv_wc await_receive(void)
 	return received;
 }
 
-/* Sends a datagram to the port's own LID, and then an answer by the address
- * handle of its completion. */
+/* Sends a datagram to the port's own LID, and then an answer by an address
+ * handle that is made from the completion of the receive. */
 static void send_to_self(uint16_t lid, bool is_global)
 {
 	struct ibv_ah_attr a = {.dlid = lid,

@@ -10,11 +10,12 @@
  * server's two ports, and gives both paths to its id.
  *
  * Both ends send numbered messages without a pause, and check the numbers that
- * come.  The program prints `armed` when the queue pair is ARMED or has
- * migrated, and `migrated` when it has migrated.  With `program`, the program
- * asks for the migration when the queue pair is ARMED.  An end that has sent
- * MESSAGES messages after the migration, and has received the peer's last
- * message, prints `done`, and ends when the standard input ends.
+ * come.  The program prints `armed` when the queue pair is ARMED and the peer
+ * has acknowledged MESSAGES / 10 messages, or when the queue pair has migrated;
+ * and `migrated` when the queue pair has migrated.  With `program`, the program
+ * asks for the migration when it prints `armed`.  An end that has sent MESSAGES
+ * messages after the migration, and has received the peer's last message,
+ * prints `done`, and ends when the standard input ends.
  */
 #include "check.h"
 

@@ -26,7 +26,8 @@ static struct sockaddr_ib group = {.sib_family = AF_IB};
 static struct rdma_event_channel *channel;
 static struct rdma_cm_id *id;
 static struct ibv_mr *mr;
-static uint8_t memory[DEPTH + 1][GRH_BYTES + BYTES]; /* the last one: to send */
+/* The buffers of the receives, and behind them the datagram that is sent. */
+static uint8_t memory[DEPTH + 1][GRH_BYTES + BYTES];
 static struct ibv_ah *ah; /* NULL: the id is no member */
 static struct rdma_ud_param to;
 static bool has_joined, hears;
@@ -81,9 +82,9 @@ static void begin_membership(const struct rdma_ud_param *param)
 	say_line("joined", to.ah_attr.dlid);
 }
 
-/* Joins the group again, after the membership has ended or such a join has
- * failed.  A failed join prints nothing, since the port may not be active yet.
- */
+/* Joins the group again, after the membership has ended or a join of this
+ * function has failed.  A failed join prints nothing, since the port may still
+ * be inactive. */
 static void end_membership(int status)
 {
 	NEED(has_joined);

@@ -107,7 +107,8 @@ static bool do_work(void)
 	return n > 0;
 }
 
-/* Sends up to `most` messages.  Prints the word when all are acknowledged. */
+/* Sends until `most` messages are sent.  Prints the word when all of them are
+ * acknowledged. */
 static void settle_all(const char *word)
 {
 	while (acked != sent || sent < most)
@@ -232,7 +233,8 @@ static void make_child(void)
 	_exit(0);
 }
 
-/* Polls in bursts, so that now one thread makes progress and now another. */
+/* Polls in bursts with pauses, so that different threads make progress in turn.
+ */
 static void *poll_in_vain(void *number)
 {
 	unsigned int random = (unsigned int)(uintptr_t)number;

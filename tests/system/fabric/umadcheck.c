@@ -92,8 +92,8 @@ static void a_daemon_keeps_its_sockets(void)
 	EXPECT(!sockets_changed());
 }
 
-/* The program has closed its standard input, and opens a file in that place
- * while it has the port. */
+/* The program closes its standard input before it opens a port, and opens a
+ * file with the descriptor 0 while the port is open. */
 static void a_port_gets_no_standard_descriptor(void)
 {
 	long methods[16 / sizeof(long)] = {0};
@@ -309,7 +309,7 @@ static int exchange_message(struct message *m)
 	return umad_status(m->bytes);
 }
 
-static bool has_no_memory; /* send fails, as without memory in the kernel */
+static bool has_no_memory; /* send fails, as if the kernel had no memory */
 
 /* libibumad calls this function in place of that of the C library. */
 ssize_t send(int fd, const void *bytes, size_t n, int flags)

@@ -421,8 +421,8 @@ static void *serve_many(void *channel_of_many)
 			   type == RDMA_CM_EVENT_CONNECT_ERROR) {
 			struct ibv_qp *qp = i->qp;
 
-			/* This also drops the id's events that still wait in
-			 * the channel. */
+			/* rdma_destroy_id also drops the id's events that still
+			 * wait in the channel. */
 			rdma_destroy_id(i);
 			ibv_destroy_qp(qp);
 		} else if ((unsigned)type > RDMA_CM_EVENT_TIMEWAIT_EXIT) {

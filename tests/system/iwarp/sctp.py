@@ -231,8 +231,8 @@ def strangers():
         return crc ^ 0xffffffff
 
     def flood():
-        """3000 INITs from further source ports make the server's memory grow by
-        less than 512 pages."""
+        """After 1000 INITs, 3000 INITs from other source ports make the
+        server's memory grow by less than 512 pages."""
         s = Server(RPING_MANY)
 
         def resident():

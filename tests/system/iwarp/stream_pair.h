@@ -81,8 +81,8 @@ static inline struct stream_config config_of(bool is_responder)
 }
 
 /* Gives the TCP connection fd to x's queue pair, which sends the text `first`
- * before any FPDU.  Returns 0, and the library owns fd from then on, or -errno,
- * and the caller still owns fd. */
+ * before any FPDU.  Returns 0 or -errno.  After 0 the library owns fd; after
+ * -errno the caller still owns fd. */
 static inline int give_connection(struct end *x, int fd, bool is_responder,
 				  const char *first)
 {

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #define MANY 40 /* connections of serve_many */
-/* The rounds of write_without_polls: fewer than a byte has values. */
+/* The rounds of write_without_polls.  Each round writes a different byte, so
+ * there must be fewer than 256. */
 #define ROUNDS 24
 #define CYCLES 8  /* calls of post_and_poll without a penalty in each round */
 #define STREAM 16 /* requests of a call of post_and_poll */

@@ -57,7 +57,7 @@ static void post_ahead(struct end *x, struct memory *m, const struct end *other,
 	struct ibv_wc wc;
 	int small = 4096, done = 0;
 
-	/* a buffer that holds only a small part of these WRITEs */
+	/* The send buffer holds only a small part of these WRITEs. */
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
 	NEED(!calls->open(x->e.ctx, x->e.qp->qp_num, &s));
 	for (int i = 0; i < AHEAD; i++)
