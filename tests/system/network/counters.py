@@ -19,7 +19,8 @@ netlab.enter()
 t = system.Suite(__doc__, packets=True)
 lab = netlab.Lab(t)
 CLONE_NEWNET = 0x40000000
-# The counter file, and the total of adverb top that has the same value.
+# The counter files, each with a counter of adverb top.  A file grows by the sum
+# of that counter over all processes.
 TOTALS = {
     "counters/port_xmit_packets": "tx_packets",
     "counters/port_rcv_packets": "rx_packets",
@@ -40,8 +41,8 @@ def port(device="adv0"):
 
 
 def counter(name, device="adv0"):
-    """Returns the value of a counter file, or 0 if the file does not exist, as
-    before the first program has made the tree."""
+    """Returns the value of a counter file, or 0 if the file does not exist: the
+    first program makes the tree."""
     path = os.path.join(port(device), name)
     if not os.path.exists(path):
         return 0
@@ -146,7 +147,7 @@ def all_of(device):
 
 
 def sent_nothing(device):
-    """Expects that @device has counter files, and that none of MARKS counts."""
+    """Expects that @device has the counter files MARKS, with the value 0."""
     for name in MARKS:
         expect(os.path.exists(os.path.join(port(device), name)),
                "%s has no %s" % (device, name))
@@ -154,9 +155,10 @@ def sent_nothing(device):
 
 
 def settle(device, frames, before=(0, 0, 0)):
-    """Waits until the packet counters of @device have grown by @frames since
-    @before, and checks all of MARKS.  The files that count words of data are
-    written before the files that count packets."""
+    """Waits until the two packet counters of @device together have grown by
+    @frames, and checks the growth of all MARKS.  @before: the values of MARKS
+    before the transfer.  The broker writes the file that counts words of data
+    before the files that count packets."""
     def more():
         return [now - was for now, was in zip(all_of(device), before)]
 
@@ -187,8 +189,8 @@ def of_each_device():
         expect(all_of(other) == before, "%s sent, %s had %s, has %s" %
                (device, other, before, all_of(other)))
     d0, d1 = all_of("adv0"), all_of("adv1")
-    # With another choice of devices the files follow the interfaces, not the
-    # device numbers.
+    # If ADVERB_DEVICES names the interfaces in another order, each interface
+    # keeps its values, although its device has another number.
     settle("adv0", send_by("adv0", "d1,d0,lo"), d1)
     expect(all_of("adv1") == d0, "d0 had %s as adv0; as adv1 it has %s" %
            (d0, all_of("adv1")))
@@ -225,8 +227,8 @@ def reads_and_failures():
 
 def fresh(body):
     """Returns a case that runs @body in a network namespace of its own, and so
-    with a tree and a broker of its own: in a shared tree, the broker would add
-    the counts of earlier programs a moment later."""
+    with a tree and a broker of its own.  In a tree that the cases share, the
+    broker might write the counts of earlier programs during @body."""
     def go():
         if ctypes.CDLL(None).unshare(CLONE_NEWNET):
             raise Skip("no other network namespace")

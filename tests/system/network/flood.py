@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests floods of junk at UDP port 4791 from another network namespace:
-transfers continue, the broker's memory does not grow, and each program reports
-the flood by one message."""
+transfers continue, the broker's memory does not grow, and no program prints
+more than one message about the flood."""
 
 import subprocess
 import sys
@@ -20,9 +20,9 @@ t = system.Suite(__doc__, packets=True, hears_strangers=True)
 lab = netlab.Lab(t)
 
 # A program that runs in the other namespace until it is killed, and sends as
-# fast as possible: noise, frames to random queue pairs, and frames to queue pairs
-# of the classes in use, whose QPNs it computes by the inverse of the hash in
-# broker/steer.c.
+# fast as possible: random bytes, frames to random QPNs, and frames to QPNs of
+# the steering classes in use.  The program computes these QPNs by the inverse
+# of the hash in broker/steer.c.
 FLOOD = r"""
 import itertools, os, random, socket, struct, sys
 r = random.Random(1)
@@ -67,8 +67,9 @@ def broker():
 
 
 def aim(flood, is_over):
-    """Writes the classes in use to the flood until @is_over.  Without this, a
-    process would get only one frame of a thousand."""
+    """Writes the steering classes in use to the standard input of @flood until
+    @is_over is set.  A frame to a random QPN comes to a given process only once
+    in a thousand, since there are 1024 classes."""
     last = []
     while not is_over.wait(0.1):
         try:
@@ -82,10 +83,12 @@ def aim(flood, is_over):
 
 
 def flooded(argv, seconds=None):
-    """Returns a case that runs @argv during a flood.  With @seconds, the program gets
-    -D and runs again for four times as long until each side prints the message, for
-    which a side needs a thousand frames of the flood: how many frames come in a second
-    depends on the machine.  Without @seconds, a side may print the message."""
+    """Returns a case that runs the pair @argv during a flood.  A side prints
+    its message about the flood after a thousand frames, and how many frames
+    come in a second depends on the machine.  So with @seconds, the duration for
+    the option -D, the case runs the pair again, for four times as long, until
+    each side prints the message.  Without @seconds the case runs the pair once,
+    and a side may print no message."""
     def run():
         length = seconds
         while True:

@@ -32,7 +32,8 @@ ENOUGH = 101  # a case sends at least so many datagrams
 
 
 # A kind of datagrams is a function: it sends one datagram by the Attacker @a, with
-# random choices by @rng.  @ends: the QPN and PSN of each end of the transfer.
+# random choices by @rng.  @ends: the QPN of each end of the transfer, and the
+# first PSN that this end sends.
 def garbage(a, rng, ends):
     a.send(rng.randbytes(rng.randrange(0, 1500)))
 
@@ -45,9 +46,9 @@ def truncated(a, rng, ends):
 
 
 def corrupted(a, rng, ends):
-    """Sends a frame with one wrong bit among the bits that the ICRC covers.
-    The ICRC does not cover the byte of the BTH that routers may write (IBTA
-    7.8.1)."""
+    """Sends a frame with one wrong bit, in the ICRC or in the bytes that the
+    ICRC covers.  The ICRC does not cover the byte of the BTH that routers may
+    write (IBTA 7.8.1)."""
     qpn, psn = rng.choice(ends)
     frame = bytearray(a.sealed(bth(SEND_ONLY, qpn, psn) + bytes(256)))
     covered = [at for at in range(len(frame)) if at != BTH_UNCOVERED]
@@ -62,8 +63,8 @@ def unknown_queue_pair(a, rng, ends):
 
 def broken_headers(a, rng, ends):
     """Sends a frame with a right ICRC to a real queue pair, but with a random
-    opcode, random flags and a random length, and a PSN far from that of the
-    queue pair."""
+    opcode, random flags, a random length, and a PSN that is 2^22 after the
+    first PSN of the queue pair."""
     qpn, psn = rng.choice(ends)
     opcode = rng.randrange(256)
     a.send(a.sealed(bth(opcode, qpn, psn + (1 << 22) & 0xFFFFFF,
@@ -73,7 +74,7 @@ def broken_headers(a, rng, ends):
 
 def spoofed(a, rng, ends):
     """Sends a well-formed frame with a right ICRC to a real queue pair, with a
-    PSN near that of the queue pair."""
+    PSN near the first PSN of the queue pair."""
     qpn, psn = rng.choice(ends)
     psn = (psn + rng.randrange(-50, 5000)) & 0xFFFFFF
     head, wild = rng.choice((
@@ -105,8 +106,8 @@ def bound_if_free(source, port):
 class Replay:
     """Sends frames again that a capture of an earlier transfer contains, from
     their source ports, which the ICRC covers.  That transfer has ended, and the
-    next one takes other ports.  Frames are left out if another process, such as
-    mallory.py, has taken their source port in the meantime."""
+    next transfer takes other ports.  Replay leaves out the frames whose source
+    port another process, such as mallory.py, has taken in the meantime."""
 
     def __init__(self, path):
         with open(path, "rb") as f:
@@ -120,7 +121,8 @@ class Replay:
                 self.sockets[port] = bound_if_free(source, port)
             if not self.sockets[port]:
                 continue
-            # The frame that this socket sends must be the captured one.
+            # The frame that this socket sends must equal the captured frame,
+            # ICRC included.
             dest = socket.inet_ntoa(head[16:20])
             expect(icrc_check.seal(source, dest, port, bytes(body[:-4])) ==
                    bytes(body), "a frame that is sent again has another ICRC")
@@ -194,7 +196,9 @@ def replay():
     """Returns a Replay that has frames."""
     path = t.path("replay.pcapng")
     while True:
-        # Without GSO each frame has the IPv4 identification 0, as from a socket.
+        # In a batch of GSO each frame has another IPv4 identification, which
+        # the ICRC covers.  Without GSO each frame has the identification 0, as
+        # the frames of Replay's sockets have.
         expect_ok(t.pair(["ib_write_bw", "-n", "50"], ["--pcap", path],
                          ADVERB_GSO="0"))
         found = Replay(path)

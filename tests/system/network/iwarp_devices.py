@@ -21,8 +21,8 @@ V0_GID = GUID + ":0000:0000:0000:0000"
 
 
 def wired(body):
-    """Returns a case that runs @body with a link v0 that has the default route
-    and this MAC."""
+    """Returns a case that runs @body with a link v0 that has the default route,
+    and in `here` the address MAC."""
     def go():
         lab.unwire()
         lab.wire("v0", 1500, ("10.1.0.1/24",), ("10.1.0.2/24",))

@@ -2,7 +2,7 @@
 /*
  * iwarpcheck: tests what the first device, an iWARP device, reports about
  * itself, and which calls it refuses because iWARP lacks the feature.  Prints a
- * line per case.  One thread.
+ * line per case.  The program has one thread.
  */
 #include <arpa/inet.h>
 #include <errno.h>

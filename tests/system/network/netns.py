@@ -96,7 +96,8 @@ RATES = [["ib_%s_%s" % (verb, kind), "-n", "100"]
 
 
 def each_index():
-    """Adds cases: queue pairs work with each RoCEv2 entry of a GID table."""
+    """Adds cases: queue pairs work with each RoCEv2 entry that a GID table has
+    for the addresses of v0."""
     for index, wire in (("0", "IPv6 link local over veth"),
                         ("1", "IPv4 over veth"), ("3", "IPv4 over veth"),
                         ("4", "IPv6 over veth")):
@@ -323,8 +324,8 @@ def leaves_bridges_out():
 
 
 def a_bridge_to_others():
-    """Sets up a bridge, as a host of virtual machines has one, with the host's
-    own address on the bridge."""
+    """Sets up a bridge that has the host's own address, as on a host of virtual
+    machines."""
     lab.ip("here", "link add stack type bridge")
     lab.ip("here", "link add port type veth peer name port netns %d" %
            lab.there.pid)
@@ -345,8 +346,8 @@ def takes_the_bridge():
 
 
 def says_loopback():
-    """The server's device is that of lo, whose addresses a peer on another machine
-    cannot reach: a message says so."""
+    """The server's device is that of lo.  A message says that the peer, which
+    is on another machine, cannot reach the device's address."""
     words = ["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n", "10"]
     pair = lab.begin(words, [*words, "10.1.0.1"],
                      server_env={"ADVERB_DEVICES": "lo",
@@ -532,9 +533,10 @@ def downed():
 
 
 def joined(watch):
-    """An interface appears while a program runs.  The program sees the new
-    address in the GID table of the first device.  Programs that start later see
-    the interface as a device of its own."""
+    """An interface appears while programs run.  A running program gets the
+    event IBV_EVENT_GID_CHANGE, because the GID table of the first device has
+    the new address.  Programs that start later see the interface as a device of
+    its own."""
     p = lab.begin(["ib_write_bw", "-D", "2", "-x", "1", "-p", "%"],
                   ["ib_write_bw", "-D", "2", "-x", "1", "-p", "%", "10.1.0.1"])
     lab.wire("v1", 1500, ("10.2.0.1/24",), ("10.2.0.2/24",))

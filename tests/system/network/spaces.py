@@ -54,8 +54,9 @@ def folder():
 
 
 def trees():
-    """Returns the names of the sysfs trees in this user's runtime folder, one for
-    each namespace."""
+    """Returns the names of the sysfs trees in this user's runtime folder.  Each
+    namespace has one tree.  While a broker removes a tree, the tree has a name
+    that begins with a dot."""
     return {name for name in os.listdir(folder()) if "sysfs" in name or
             name.startswith(".")} if os.path.isdir(folder()) else set()
 

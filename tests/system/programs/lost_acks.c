@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * lost_acks: a library to preload into a program on RoCEv2.  ACK packets that
- * the program's adapter sends are lost.  Prints a line when the first one is
- * lost.
+ * the program's adapter sends are lost.  Prints a line when the first ACK
+ * packet is lost.
  */
 #include <dlfcn.h>
 #include <stdarg.h>

@@ -21,7 +21,7 @@ KNOWN_PART = "4119"  # the part ID of a device in perftest's table
 # with 2 bytes, and atomics with 8.
 SIZES = 2, 5001, 8388608
 # With these options, later releases of perftest do not ask the vendor's library
-# of that device for its capabilities.
+# of a device with KNOWN_PART for the device's capabilities.
 NOT_ASKED = "--no_ddp", "--no_enhanced_reorder"
 
 
@@ -85,9 +85,9 @@ def pingpong(argv, timeout=system.HANG, capture=False):
 
 
 def lost_acks():
-    """Adds a case: the client's ACK packets are lost, and its process ends as soon
-    as it has the last message.  So only the shm acks that the process leaves tell
-    the server that its last SEND was accepted."""
+    """Adds a case: the client's ACK packets are lost, and the client's process
+    ends as soon as it has the last message.  So only the shm acks that this
+    process leaves tell the server that the server's last SEND was accepted."""
     argv = ["ibv_rc_pingpong", "-e", "-n", "20"]
 
     def body():

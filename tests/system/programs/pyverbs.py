@@ -27,7 +27,8 @@ GID_INDEX = "1"
 
 
 class Report(unittest.TextTestResult):
-    """Writes a line for each test into the file that INSIDE names."""
+    """Writes two lines for each test, one at its start and one with its result,
+    into the file that INSIDE names."""
 
     def write(self, word, test, why=""):
         with open(os.environ["INSIDE"], "a", encoding="utf-8") as f:
@@ -95,8 +96,9 @@ def find(build):
 
 
 def list_for(root):
-    """Returns the path of the list for the package's release, or, if there is
-    none, for the latest release before it."""
+    """Returns the path of the list for the package's release.  If this release
+    has no list, returns that of the latest release before it, or pyverbs.txt if
+    there is none."""
     log = os.path.join(root, "usr/share/doc/python3-pyverbs",
                        "changelog.Debian.gz")
     with gzip.open(log, "rt", encoding="utf-8") as f:

@@ -53,13 +53,13 @@ UD = [[tool, "-c", "UD", "-n", "200"]
 ADDRESSES = "127.0.0.1", "::1"
 HERE, THERE = "10.1.0.1", "10.1.0.2"  # the addresses that lab.interface() sets
 # How long, in ns, the broker holds a request for a service that no program
-# has, and one for a service that a program has just left.
+# has, and a request for a service that a program has just left.
 HOLD_NS = constant("src/cm/cm.h", "CM_HOLD_NS")
 AGAIN_NS = constant("src/broker/cmserver_object.c", "AGAIN_NS")
 
 
-# From release 45 of rdma-core on, the ends of cmtime also connect by TCP, and cmtime
-# prints this for an IPv6 address.
+# From release 45 of rdma-core on, the ends of cmtime also connect by TCP.  For
+# an IPv6 address cmtime of these releases prints IPV4_ALONE.
 IPV4_ALONE = "getaddrinfo error: Address family for hostname not supported"
 
 
@@ -86,10 +86,11 @@ def perftest(argv, address):
 
 def was_in_time(env):
     """Returns whether the server listened while the broker held the client's
-    request.  The request reaches the broker after rdma_connect has begun, and
-    rdma_listen returns after the broker listens.  Also returns True if the
-    server has not listened and that time is not over yet: a qperf server whose
-    client is rejected does not listen."""
+    request.  The request reaches the broker after the call of rdma_connect, and
+    the server listens before rdma_listen returns, so a True is certain.  If the
+    server has not listened, returns whether the broker should still hold the
+    request: a client that was rejected before that time was over has failed,
+    and a qperf server does not listen after its client was rejected."""
     def at(what, default):
         try:
             with open(env["PACE"] + what) as f:
@@ -122,9 +123,9 @@ def held(argv, late_ms, body, **env):
 
 def perftest_held(argv):
     """Adds a case: perftest's server listens a second time, after its client
-    has sent the request.  For a service that a program has just left, the
-    broker holds a request for longer than for a service that no program has
-    had."""
+    has sent the request.  The broker holds a request for a service that a
+    program has just left for longer than a request for a service that no
+    program has had."""
     def body(words, env):
         r = t.pair([*words, "-R"], **env)
         if r.status == 0:
@@ -161,9 +162,9 @@ def qperf_held():
 
 def requests_held():
     """Adds cases in which a request comes before the server listens, and the
-    broker holds it.  In the cases of other functions the client waits until the
-    server listens: on a busy machine a server may listen later than the broker
-    holds a request."""
+    broker holds the request.  In the cases of other functions the client waits
+    until the server listens.  Otherwise, on a busy machine, the broker might
+    reject the request before the server listens."""
     qperf_held()
     for argv in PERFTEST + UD:
         if argv[0] == "ib_write_bw" or argv in UD[:1] or t.options.full:
@@ -532,11 +533,11 @@ def refusals():
 
 def connect_once():
     """Returns the command of a pair that connects once.  Each pair has a server
-    of its own, since rping -P confuses requests that come at once.  An rping of a
-    later release is not used.  That rping joins its event thread at its end: if
-    the thread waits for an event that rdma_destroy_id then removes, as
-    rdma_destroy_id does with the kernel, too, rping waits for ever.  This happens
-    once in a few hundred runs."""
+    of its own, since rping -P confuses requests that come at once.  The rping
+    of later releases is not used, because once in a few hundred runs it waits
+    for ever: at its end it joins its event thread, which may wait for an event
+    that rdma_destroy_id has removed.  The kernel's rdma_destroy_id removes such
+    an event, too."""
     t.need("rping")
     with open(shutil.which("rping"), "rb") as f:
         if b"Failed to signal CM thread" not in f.read():
