@@ -28,9 +28,9 @@ enum { RECEIVES = 16, PATIENCE_S = 60, STEP_ROUNDS = 1000, ACK_TIMEOUT = 20 };
 
 /* Shared by both processes and their parent. */
 static struct shared_steps {
-	struct endpoint_address address[2]; /* of each process */
-	/* of each process, whether its address is in address[], whether it is
-	 * connected, and whether it has ended its rounds */
+	struct endpoint_address address[2]; /* one of each process */
+	/* is_there: the process's address is in address[].  is_ready: the
+	 * process is connected.  is_over: the process has ended its rounds. */
 	int is_there[2], is_ready[2], is_over[2];
 } * shared_steps;
 
@@ -192,7 +192,7 @@ int main(int argc, char **argv)
 		pid_t first = waitpid(-1, &status, 0);
 
 		/* The other process, unless it has ended, would wait for the
-		 * failed one. */
+		 * failed process. */
 		if (status && !n)
 			kill(pid[first == pid[ASKS]], SIGKILL);
 		result |= status != 0;

@@ -37,12 +37,12 @@ static const uint32_t word_at[WORDS] = {64, 72, 0, 4088};
 
 /* Shared by all processes. */
 static struct shared_steps {
-	/* of each connection, the addresses of its two ends */
+	/* the addresses of the two ends of each connection */
 	struct endpoint_address initiator[MOST], target[MOST];
 	/* is_there: the initiator's address is known.  is_target: the target's
-	 * addresses are known.  is_ready: 1, all are connected; 2, the
-	 * initiators have ended.  is_done: how many initiators have ended their
-	 * rounds. */
+	 * addresses are known.  is_ready: 1, the target is connected to all
+	 * initiators; 2, the initiators have ended.  is_done: how many
+	 * initiators have ended their rounds. */
 	int is_there[MOST], is_target, is_ready, is_done;
 	int rounds, initiators;		    /* the arguments */
 	_Alignas(64) uint64_t progress;	    /* initiators' atomics that ended */
@@ -186,9 +186,11 @@ static void be_initiator(int me)
 		fetch_add(&i);
 		won += cmp_swap(&i);
 	}
-	/* No data depends on this order: count_up() reads is_done alone. */
+	/* No other access depends on the order of this addition: count_up()
+	 * reads is_done alone. */
 	__atomic_fetch_add(&shared_steps->is_done, 1, __ATOMIC_ACQ_REL);
-	/* When the other processes have ended, a CMP_SWAP must succeed. */
+	/* When no other process does atomics any more, a CMP_SWAP must succeed.
+	 */
 	while (!won)
 		won = cmp_swap(&i);
 	endpoint_close(&i.e);
@@ -198,7 +200,8 @@ static void be_initiator(int me)
 
 static void count_one(uint64_t *word, int w, uint64_t n)
 {
-	/* Relaxed: only a first guess, which the compare-exchange checks. */
+	/* Relaxed: only a first guess, which the compare-exchange checks.  No
+	 * access to another word depends on the order of the two atomics. */
 	uint64_t found = __atomic_load_n(word, __ATOMIC_RELAXED);
 
 	if (n % 3 == 0)

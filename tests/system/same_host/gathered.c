@@ -32,7 +32,7 @@ enum {
 	CYCLES = 8,  /* cycles of posts and polls before a round's posts */
 	STREAM = 16, /* WRITEs of a cycle */
 	COUNT = 20,  /* most WRITEs of a round */
-	BYTES = 64,  /* of a WRITE */
+	BYTES = 64,  /* bytes of a WRITE */
 	PLACE = 128, /* bytes from one place to the next */
 	PATIENCE_S = 60,
 };
@@ -43,8 +43,8 @@ enum { INITIATOR, TARGET };
 
 static struct shared {
 	struct endpoint_address address[2][2]; /* by side and QP */
-	/* of each side, whether its addresses are in address[], and whether it
-	 * is connected */
+	/* is_there: the side's addresses are in address[].  is_ready: the side
+	 * is connected. */
 	int is_there[2], is_ready[2];
 	int round, count; /* the last round, and how many posts it has */
 	int seen;	  /* the last round that the target saw */

@@ -9,7 +9,7 @@
  *
  * Exits with 0 if the bytes came into the memory only with the poll, with 2 if
  * WHO is another word, with 3 if the bytes were there before the poll, or
- *prints what is wrong.
+ * prints what is wrong.
  */
 #include "step_timeout.h"
 #include "argument.h"
@@ -27,10 +27,10 @@ enum { BYTES = 40, BEFORE_POLL = 3 };
 
 /* Shared by both processes and their parent. */
 static struct shared_steps {
-	struct endpoint_address address[2]; /* of each process */
-	/* is_there, is_ready: of each process, whether its address is in
-	 * address[], and whether it is connected.  is_sent: the initiator's
-	 * SEND has completed.  is_over: the target has polled. */
+	struct endpoint_address address[2]; /* one of each process */
+	/* is_there: the process's address is in address[].  is_ready: the
+	 * process is connected.  is_sent: the initiator's SEND has completed.
+	 * is_over: the target has polled. */
 	int is_there[2], is_ready[2], is_sent, is_over;
 } * shared_steps;
 
@@ -138,7 +138,7 @@ int main(int argc, char **argv)
 			continue;
 		}
 		result = 1;
-		/* The other process would wait for the failed one. */
+		/* The other process would wait for the failed process. */
 		if (!n)
 			kill(pid[first == pid[TARGET]], SIGKILL);
 	}

@@ -10,7 +10,7 @@
  *
  * Exits with 0 if no request fails, and the bytes and sums are right; with 2 if
  * the arguments are not as above; otherwise prints what is wrong, and exits
- *with 1.
+ * with 1.
  */
 #include "argument.h"
 #include "endpoint.h"
@@ -37,10 +37,11 @@ enum {
 
 /* Shared by both processes. */
 static struct exchange {
-	/* of the queue pairs of the initiator, and of those of the target */
+	/* active: the addresses of the initiator's queue pairs.  passive: those
+	 * of the target's queue pairs. */
 	struct endpoint_address active[THREADS], passive[THREADS];
-	/* is_passive, is_active: the addresses in that array are known.
-	 * is_connected: the target is connected. */
+	/* is_passive: the addresses in passive[] are known.  is_active: those
+	 * in active[] are known.  is_connected: the target is connected. */
 	uint32_t is_passive, is_active, is_connected;
 } * exchange;
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mapped KIND: an initiator writes, reads and sends into memory of a target.
- * Unless KIND is remapped or cut, a seccomp filter kills the initiator if the
- * initiator copies by a system call.  KIND selects the target's memory and the
- * expected result:
+ * mapped KIND: an initiator writes and reads memory of a target, and sends a
+ * message that the target receives in this memory.  Unless KIND is remapped or
+ * cut, a seccomp filter kills the initiator if the initiator copies by a system
+ * call.  KIND selects the target's memory and the expected result:
  *	memfd	a memfd that the target has open: no system call copies
  *	shm	a file of /dev/shm that the target has closed: no system call
  *		copies
  *	dm	device memory: no system call copies
- *	private	private memory: a system call copies, the filter kills the
- *		initiator, exit status 3
- *	lost	a memfd that the target has closed: as with private memory, exit
- *		status 3
+ *	private	a private mapping of a memfd: a system call copies, the filter
+ *		kills the initiator, exit status 3
+ *	lost	a memfd that the target has closed: as with a private mapping,
+ *		exit status 3
  *	remapped
  *		a half of the memory becomes private and is registered again,
  *		while the other half stays: WRITEs to the new half must not go
@@ -46,7 +46,7 @@
 #include <unistd.h>
 
 enum {
-	BYTES = 256 << 10,	/* of the memory at each end */
+	BYTES = 256 << 10,	/* bytes of the memory at each end */
 	PART = BYTES / 2,	/* a half of the memory */
 	SEND_AT = BYTES - 8192, /* where the receive is */
 	MANY = 512		/* pieces of device memory */
@@ -58,12 +58,12 @@ enum {
 
 /* Shared by both processes and their parent. */
 static struct shared_steps {
-	struct endpoint_address address[2]; /* of each process */
-	/* is_there, is_ready: of each process, whether its address is in
-	 * address[], and whether it is connected.  step: 1, the initiator's
-	 * requests have ended; 2, the target has checked its memory; 3, a half
-	 * is remapped; 4, the WRITEs after that have ended; 5, the initiator
-	 * has destroyed its queue pair. */
+	struct endpoint_address address[2]; /* one of each process */
+	/* is_there: the process's address is in address[].  is_ready: the
+	 * process is connected.  step: 1, the initiator's requests have ended;
+	 * 2, the target has checked its memory; 3, a half is remapped; 4, the
+	 * WRITEs after that have ended; 5, the initiator has destroyed its
+	 * queue pair. */
 	int is_there[2], is_ready[2], step;
 	/* the target's memory; more_: the half that is not remapped */
 	uint64_t va, more_va;
@@ -437,7 +437,7 @@ int main(int argc, char **argv)
 		if (bad || !status)
 			continue;
 		bad = WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS ? 3 : 1;
-		/* The other process would wait for the failed one. */
+		/* The other process would wait for the failed process. */
 		if (!n)
 			kill(pid[first == pid[TARGET]], SIGKILL);
 	}

@@ -4,23 +4,23 @@
  * of one process die, one after the other, during traffic of all kinds
  * (traffic.h).
  *
- *	friend ==2==> survivor <==3==> victim: is killed, exits, or executes
- *	                                       another program
+ *	friend <==2==> survivor <==3==> victim: is killed, exits, or executes
+ *	                                        another program
  *
  * Each round has a new victim.  The survivor's requests to the victim must end
  * with the right status, messages and atomics of the victim must be whole, no
  * byte outside the registered memory may change, and the friend must be served
  * all the time.  After each round the survivor destroys its queue pairs with
- * the victim.  At the end the survivor's SRQ may have lost no receive, and the
- * survivor may have no thread, descriptor or arena of the dead.
+ * the victim.  At the end the survivor's SRQ must have all its receives, and
+ * the survivor must have no thread, descriptor or arena of a dead victim.
  *
  *	-n	how many rounds; 100 without -n
  *	-t, -l	ends after SECONDS, but not before LEAST rounds; 20 without -l
  *	-s	with equal seeds the victims of two runs die in the same ways
  *	-o	all victims die in the way ONLY: kill, exit or exec
  *
- * Exits with 0.  Otherwise prints a message, unless an option is wrong, and
- * exits with another status.
+ * Exits with 0, with 2 if an option is wrong, or prints what is wrong and exits
+ * with 1.
  */
 #include "step_timeout.h"
 #include "leak_check.h"
@@ -50,9 +50,9 @@ enum { SURVIVOR, OTHER };
 
 struct meeting {
 	struct endpoint_address at[2][LINKS];
-	/* of each side, the number, plus 1, of the last round for which the
-	 * addresses of the side are in at[], and for which the side is
-	 * connected */
+	/* is_there: the number, plus 1, of the last round for which the side's
+	 * addresses are in at[].  is_ready: the number, plus 1, of the last
+	 * round for which the side is connected. */
 	int is_there[2], is_ready[2];
 };
 
@@ -191,8 +191,8 @@ static void be_friend(void)
 
 /* ---- a victim ---- */
 
-/* The program that a victim executes.  Maps other memory at @where, the address
- * of the victim's region, and then writes a byte to the descriptor @out.  No
+/* Runs the program that a victim executes: maps other memory at @where, the
+ * address of the victim's region, and writes a byte to the descriptor @out.  No
  * peer may write to this memory until the descriptor @in gives a byte.  Returns
  * 0, or 1 if a peer has written or a descriptor fails. */
 static int watch_own_memory(const char *where, const char *in, const char *out)

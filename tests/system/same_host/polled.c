@@ -8,11 +8,11 @@
  *	        at most SLOTS ahead	        checks that each other byte is r
  *
  * The reader takes no completion, and mostly polls before the WRITE begins.
- * It then checks one random byte first, then the bytes that precede the last
- * byte, and then the other bytes.  WRITEs are in turn inline, of one SGE and of
- * two; they begin anywhere in a cache line.  The sizes are all powers of two
- * from 1 byte to 64 KiB, one byte less and more than these, and a few others.
- * Each size has ROUNDS rounds.
+ * When the reader has seen the last byte, it checks a random byte, then the
+ * bytes just before the last byte, and then the other bytes.  WRITEs are in
+ * turn inline, of one SGE and of two; they begin anywhere in a cache line.  The
+ * sizes are all powers of two from 1 byte to 64 KiB, one byte less and more
+ * than these, and a few others.  Each size has ROUNDS rounds.
  *
  * -t: ends after SECONDS, but not before LEAST rounds of each size.  -m: writes
  * into memory that both processes have mapped.  -s: tests one size.  -x: writes
@@ -54,8 +54,9 @@ struct place {
 static struct shared_steps {
 	struct endpoint_address address[2];
 	int is_there[2], is_ready[2];
-	int size;		/* the index of the size that is written */
-	int wiped;		/* the size for which the reader has wiped */
+	int size; /* the index, plus 1, of the size that is written */
+	/* the value of `size` for which the reader has cleared its memory */
+	int wiped;
 	_Alignas(64) int asked; /* rounds whose places are known */
 	struct place place[SLOTS];
 	_Alignas(64) int seen; /* rounds that have been looked at */
@@ -259,8 +260,8 @@ static double now_s(void)
 /* When the rounds of a size end. */
 struct bounds {
 	int rounds, least; /* how many rounds at most, and at least */
-	/* the time limit of all sizes in seconds, and then the time at which it
-	 * ends; 0: none */
+	/* the time limit of all sizes, in seconds; when the writer begins, the
+	 * time of CLOCK_MONOTONIC at which the limit ends; 0: no limit */
 	double end_s;
 };
 

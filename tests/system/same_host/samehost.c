@@ -44,9 +44,10 @@ enum { PATIENCE_S = 100 };
 
 /* Shared by both processes and their parent. */
 struct shared_steps {
-	struct endpoint_address address[2]; /* of each process */
-	/* of each process, whether its address is in address[], whether it is
-	 * connected, and whether it has mapped as many arenas as expected */
+	struct endpoint_address address[2]; /* one of each process */
+	/* is_there: the process's address is in address[].  is_ready: the
+	 * process is connected.  has_mapped: the process has mapped as many
+	 * arenas as expected. */
 	int is_there[2], is_ready[2], has_mapped[2];
 	/* stopped: the step of the case; map: how many arenas of peers a
 	 * process is to map; kill: 1 after the kill */
@@ -330,7 +331,7 @@ static void be_initiator(int seed)
 			under_way--;
 		}
 		if (is_over() && !under_way)
-			break; /* all requests ended before the kill */
+			break; /* no request is left, and none is posted */
 	}
 	for (; under_way; under_way--) {
 		if (!endpoint_wait(&me, &wc))

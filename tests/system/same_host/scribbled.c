@@ -6,9 +6,10 @@
  * writes random values into the shared part of the honest process's arena, or
  * into its own arena, in which the honest process executes requests.  All calls
  * of the honest process must return, it must be able to close all its objects,
- * no byte beside its region may change, and no signal may kill it.  The private
- * part of its arena must not be mappable for writing.  Exits with 0, or prints
- * what is wrong.  TIMES 1 with the seed of a round repeats that round.
+ * no byte beside its region may change, and no signal may kill it.  The hostile
+ * process must not be able to map the private part of the honest process's
+ * arena for writing.  Exits with 0, or prints what is wrong.  TIMES 1 with the
+ * seed of a round repeats that round.
  */
 #include "step_timeout.h"
 #include "argument.h"
@@ -37,9 +38,10 @@ enum {
 
 /* Shared by both processes and their parent. */
 static struct shared_steps {
-	struct endpoint_address address[2]; /* of each process */
-	/* of each process, whether its address is in address[], whether it is
-	 * connected, and whether it has posted requests */
+	struct endpoint_address address[2]; /* one of each process */
+	/* is_there: the process's address is in address[].  is_ready: the
+	 * process is connected.  has_worked: the process has posted requests.
+	 */
 	int is_there[2], is_ready[2], has_worked[2];
 	int is_over; /* the hostile process has ended */
 } * shared_steps;

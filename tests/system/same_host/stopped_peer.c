@@ -55,11 +55,12 @@ enum order { GO, STOP, IS_STOPPED, CONTINUE };
 
 /* Shared by all processes. */
 static struct shared_steps {
-	/* of the target's connections with the writer and with the sender;
-	 * [0]: the address of that process's end, [1]: of the target's end */
+	/* the addresses of the ends of the target's connections with the writer
+	 * and with the sender: [0] of the end of the writer or sender, [1] of
+	 * the end of the target */
 	struct endpoint_address writer[2], sender[2];
-	/* of each process, whether its addresses are known, and whether it is
-	 * connected */
+	/* is_there: the process's addresses are known.  is_ready: the process
+	 * is connected. */
 	int is_there[WHO], is_ready[WHO];
 	int order;   /* enum order */
 	int is_over; /* a WRITE of the writer has failed */
