@@ -64,8 +64,8 @@ def children_of(pid):
 
 
 def unread(pid):
-    """Returns how many received bytes each TCP connection of a process holds that
-    the process has not read."""
+    """Returns, for each TCP connection of a process, how many bytes the process
+    has received and not yet read."""
     inodes = set()
     for fd in os.listdir("/proc/%d/fd" % pid):
         target = os.readlink("/proc/%d/fd/%s" % (pid, fd))
@@ -78,8 +78,9 @@ def unread(pid):
 
 
 def end_that_ends_is_reported():
-    """The first end is stopped until the other end has read all bytes and is killed.
-    So SIGCHLD ends the first end before it reads the end of the stream."""
+    """The first end is stopped until the other end has read all bytes and is
+    killed.  So SIGCHLD ends the first end before the first end reads the end of
+    the stream."""
     p = suite.start([os.path.join(suite.build, "bench", "tcp_pingpong"), "-b",
                      "-n", "100000000"])
     wait_until(lambda: p.poll() is not None or
@@ -98,7 +99,7 @@ def end_that_ends_is_reported():
 
 
 def program_for_namespaces_is_missing():
-    """bench runs with a PATH that has only the programs of `names`, without one
+    """In each run of bench, PATH has only the programs of `names` without one
     of the last three."""
     names = ["setpriv", "python3", "sh", "unshare", "nsenter", "ip"]
     for missing in names[3:]:
@@ -248,8 +249,8 @@ def threads_beside_processes():
 
 
 def mechanisms_in_turns():
-    """bench measures with a mechanism and without it.  The case checks this by
-    a run, and by invented figures."""
+    """A run of bench measures with eager messages and without them.  Invented
+    figures of three mechanisms give the gain and the verdict of each."""
     suite.need("ib_send_lat")
     said = bench("--retries", "0", "--rounds", "1", "--only",
                  "without eager send_lat/8")
@@ -289,8 +290,8 @@ def mechanisms_in_turns():
 
 
 def two_builds():
-    """Writes a file with figures of two builds: this build is slower in one step and
-    faster in another.  Returns the file's path."""
+    """Writes a file with figures of two builds: this build is slower in one
+    step, faster in another, and equal in a third.  Returns the file's path."""
     figures = {}
     for key, this, other in (("adverb send_lat/2", 4.0, 2.0),
                              ("direct write/65536", 3.0, 2.0),
@@ -321,7 +322,7 @@ def slower_step_decides_the_status():
 
 
 def median_of_two_rounds_is_their_mean():
-    """With the larger value, the ratio would be 2."""
+    """If bench took the larger value for the median, the ratio would be 2."""
     path = suite.path("two_rounds.json")
     figures = {"adverb send_lat/2": {"0": {"us": 2.0}, "1": {"us": 1.0}},
                "adverb send_lat/2 against": {"0": {"us": 2.0}, "1": {"us": 2.0}}}

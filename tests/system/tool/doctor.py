@@ -215,9 +215,9 @@ def threads_broker():
 
 
 def falls_back():
-    """The runtime folder is in /tmp if the folder of XDG_RUNTIME_DIR cannot be
-    used.  Its name is adverb-UID, or adverb-UID-N if other users have taken that
-    name."""
+    """If the folder of XDG_RUNTIME_DIR cannot be used, the runtime folder is
+    /tmp/adverb-UID, or /tmp/adverb-UID-N if other users have taken that name.
+    """
     said, r = doctor(XDG_RUNTIME_DIR="/proc")
     word, why = said["runtime folder"]
     expect(word == "ok" and

@@ -162,8 +162,8 @@ def vendors_libraries(folder, conf, later):
 
 
 def only_what_the_system_lacks():
-    """adverb run adds only the folders of vendors' libraries that the system
-    lacks, and ib_write_bw starts."""
+    """adverb run adds to LD_LIBRARY_PATH a folder for each vendor's library
+    that the system lacks, and none for the others.  ib_write_bw then starts."""
     namespaces()
     for vendors in (), ("efa",), ("efa", "mlx4", "mlx5", "mana", "hns"):
         root = Root("ib_write_bw", "sh", vendors=True)
@@ -480,8 +480,8 @@ def two_at_once_both_succeed():
 
 
 def a_run_that_waits_says_so():
-    """adverb waits for the lock of the root folder, which any user may take that may
-    read the folder."""
+    """adverb waits for the lock of the root folder.  Each user who may read the
+    folder may take that lock."""
     root = Root()
     fd = os.open(root.path, os.O_RDONLY | os.O_DIRECTORY)
     fcntl.flock(fd, fcntl.LOCK_EX)
@@ -535,7 +535,8 @@ def all_users_can_read_it():
             expect(mode & 0o055 == 0o055,
                    "%s has the mode %o" % (folder, mode))
             folder = os.path.dirname(folder)
-    # The files that adverb has installed, not those that Root has copied.
+    # Only the files that adverb has installed are checked: Root has copied the
+    # others, with their modes.
     for path in root.files() - before:
         mode = os.stat(root.at(path)).st_mode & 0o777
         wanted = 0o055 if mode & 0o100 else 0o044

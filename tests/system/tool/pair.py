@@ -262,8 +262,8 @@ def drops_no_word():
     for more, status in (250, 0), (251, 2):
         words = ["x"] * more
         for server, client in (words, []), ([], words):
-            # the program, -c, its text and three arguments, or four of the
-            # client, are words, too
+            # The server's other words are six: PYTHON, -c, the text and three
+            # arguments.  The client has four arguments, and so seven.
             r = pair(spelled([count + SERVE, "@", "%", "0", *server[1:]],
                              [count + ASK, "@", "%", "0", "0", *client[2:]]))
             expect(r.status == status and (
@@ -363,8 +363,8 @@ def run_says_why_not():
 
 
 def run_names_what_setup_unpacked():
-    """A program that ci/setup has unpacked is missing in PATH: the message
-    names build/env.sh, which adds the program's folder to PATH."""
+    """If PATH lacks a program that ci/setup has unpacked, the message names
+    build/env.sh, which adds the program's folder to PATH."""
     tree = t.path("a tree")
     folder = tree + "/build/deb/root/usr/sbin"
     os.makedirs(folder)

@@ -126,8 +126,8 @@ def good_crcs():
 
 
 def fates():
-    """The comments of frames tell what the link does with a frame: each of FATES, and
-    nothing else."""
+    """The comments of all frames together name each of FATES, and nothing
+    else."""
     told = set()
     for seed in range(1, 9):
         path = capture("fates", seed, "--loss", "20")
