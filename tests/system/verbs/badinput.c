@@ -3,7 +3,8 @@
  * badinput: tests, by the public verbs, requests with a wrong key, range or
  * access right, memory that is unmapped, and peers that die.  Each case checks
  * the completion's status, the state of a queue pair, and the message on
- * stderr; most cases also check that no byte has changed that must not.
+ * stderr; most cases also check the bytes that a failed request must leave
+ * unchanged.
  *
  *	adverb run -- badinput
  */

@@ -25,11 +25,15 @@ enum {
 	BYTES = 100,
 };
 
-/* How many requests and receives of each kind post_mixture() completes. */
+/* How many WRITEs, READs and SENDs one call of post_mixture() posts, and how
+ * many receives of the peer these requests complete. */
 enum { WRITES = 7, READS = 4, SENDS = 3, RECEIVES = 5 };
 
-/* The operations that are counted.  from, to: by how much post_mixture()
- * increases a counter for `op` at the initiator, and at the target. */
+/*
+ * The operations that are counted.
+ * from: by how much post_mixture() increases the initiator's counter for `op`
+ * to: by how much post_mixture() increases the target's counter for `op`
+ */
 static const struct {
 	uint32_t op;
 	uint64_t from, to;

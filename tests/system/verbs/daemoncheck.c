@@ -32,7 +32,7 @@
 
 enum {
 	FIRST = 3,	 /* the first descriptor that a daemon closes */
-	MOST = 48,	 /* files that the program then opens */
+	MOST = 48,	 /* files or sockets that the program opens */
 	LAST = 1024,	 /* the descriptor after the last one that is closed */
 	SETTLE_MS = 300, /* time in which a thread of the library would act */
 	HANG_S = 120	 /* SIGALRM ends a process that runs longer */
@@ -46,8 +46,11 @@ struct held {
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id;
 	struct ibv_pd *pd;
-	/* regions: memory that other processes may map, and device memory;
-	 * adverb keeps a descriptor for each */
+	/*
+	 * mr: the region of `shared`, which other processes may map
+	 * dm_mr: the region of device memory
+	 * adverb keeps a descriptor for each of the two.
+	 */
 	struct ibv_mr *mr, *dm_mr;
 	struct ibv_dm *dm;
 	void *shared;

@@ -15,8 +15,8 @@
 #include "endpoint.h"
 
 enum { QPS = 3, GRH = 40, QKEY = 0x11111111, BYTES = 64, CLASS = 0x48 };
-/* The value of each byte of a message of send_list(): of all messages but the
- * last one, and of the last one. */
+/* The values of the bytes of send_list()'s messages.  FIRST: each byte of every
+ * message but the last.  LAST: each byte of the last message. */
 enum { FIRST = 1, LAST };
 enum { MANY = 300, LONG = 480 }; /* LONG is too long for a receive's slot */
 
@@ -405,7 +405,7 @@ static void check_group(const union ibv_gid *gid)
 	EXPECT(!ibv_detach_mcast(qp[0], gid, 0));
 	EXPECT(!ibv_detach_mcast(qp[2], gid, 0));
 	EXPECT(!ibv_destroy_ah(to));
-	/* Consume the receives that are still posted. */
+	/* These SENDs consume the receives that are still posted. */
 	EXPECT(!post_request(qp[1], ah, qp[0]->qp_num, 0, IBV_WR_SEND));
 	EXPECT(take_completions(2, &wc) == 1);
 	EXPECT(wc.qp_num == qp[0]->qp_num);

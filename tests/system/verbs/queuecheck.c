@@ -429,9 +429,10 @@ static bool take_event(struct endpoint *e)
 }
 
 /*
- * One poll takes many completions.  The last of them is that of a receive whose
- * memory is unmapped: the queue pair goes to ERR, and the next receive is
- * flushed, which must give an event to a thread that sleeps for one.
+ * One poll takes many completions.  The last of these is the completion of a
+ * receive whose memory is unmapped: the queue pair goes to ERR, and the next
+ * receive is flushed.  The flushed receive must give an event to a thread that
+ * sleeps for an event.
  */
 static void a_flush_by_a_long_poll_gives_an_event(void)
 {
@@ -465,9 +466,10 @@ static void a_flush_by_a_long_poll_gives_an_event(void)
 		wr.opcode = i < 15 ? IBV_WR_RDMA_WRITE : IBV_WR_SEND;
 		EXPECT(ibv_post_send(b.qp, &wr, &bad) == 0);
 	}
-	/* When a has b's SEND, a has all of b's requests: their
-	 * acknowledgements reach b before the message that a sends next, and
-	 * so their completions precede that of the message. */
+	/* When a has b's SEND, a has all of b's requests.  The acknowledgements
+	 * of these requests reach b before the message that a sends next.  So
+	 * b's CQ gets the completions of the requests before the completion of
+	 * the message. */
 	await_event(&a);
 	EXPECT(munmap(page, size) == 0);
 	sge = (struct ibv_sge){(uintptr_t)a.region, 8, a.mr->lkey};

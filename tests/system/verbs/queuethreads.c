@@ -20,13 +20,17 @@
 #include "endpoint.h"
 
 enum { PAIRS = 4, MESSAGES = 3000, DEPTH = 64, ALL = PAIRS * MESSAGES };
-/* Receives that may be posted and not polled; all of them fit into one CQ. */
+/* About how many receives may be posted whose completions no thread has polled.
+ * One CQ has room for all their completions. */
 enum { OUT = 200 };
 
 static struct endpoint a[PAIRS], b[PAIRS];
 static struct ibv_srq *srq;
-/* posted, received: receives that were posted, and that have completed.  wrong:
- * failures. */
+/*
+ * posted: receives that a thread has posted or is about to post
+ * received: receives whose completions were polled
+ * wrong: failures
+ */
 static atomic_int posted, received, wrong;
 static _Atomic uint8_t seen[ALL]; /* how often each message has come */
 static atomic_bool is_over;

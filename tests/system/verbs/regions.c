@@ -24,7 +24,8 @@ enum {
 	MOST = 10000,
 	LEAST = 400, /* fewer regions would show nothing */
 	PAGE = 4096,
-	/* Calls that the library may make once, and for each region. */
+	/* ONCE: calls that the library may make in a case beside those for each
+	 * region.  EACH: calls that the library may make for each region. */
 	ONCE = 160000,
 	EACH = 80,
 	THREADS = 16,  /* threads that register */
@@ -39,8 +40,8 @@ static _Atomic long long read_so_far;
 
 /* ---- a thread that registers other memory at each counted call ---- */
 
-/* Two threads take turns: the calls of the one thread are counted; at each of
- * these calls the other thread registers other memory. */
+/* Two threads take turns.  The calls of the first thread are counted; at each
+ * of these calls the second thread registers other memory. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t turn;
@@ -58,8 +59,9 @@ static struct {
 static _Thread_local int *calls_counted;
 static _Thread_local bool is_interrupted;
 
-/* Waits until the other thread has registered and deregistered a region.  The
- * other thread can do so only if the library holds no lock now. */
+/* Waits until the second thread has registered and deregistered a region.  The
+ * second thread can do so only if the first thread, which calls this function
+ * from within the library, holds no lock that a registration needs. */
 static void let_other_register(void)
 {
 	struct timespec late;
@@ -241,10 +243,10 @@ static void register_many(int others, bool keeps_file)
 	free(other);
 }
 
-/* Returns how many calls the registration of *r makes.  The library finds its
- * file only by reading the folder of descriptors: it first tries the descriptor
- * of `guess`, the next higher descriptor, and the descriptor that was opened
- * last, all of which are wrong. */
+/* Returns how many calls the registration of *r makes.  The library first tries
+ * the descriptor of `guess`, the next higher descriptor, and the descriptor
+ * that was opened last.  None of these is of r's file, so the library finds the
+ * file only by reading the folder of descriptors. */
 static int count_calls(const struct region *guess, struct region *r,
 		       bool interrupted)
 {
@@ -261,8 +263,9 @@ static int count_calls(const struct region *guess, struct region *r,
 	return calls;
 }
 
-/* While the library looks for a file, it holds no lock that other registrations
- * need, and when they have ended it does not start the search again. */
+/* While the library looks for a file, the library holds no lock that other
+ * registrations need.  When other registrations have ended, the library does
+ * not start the search again. */
 static void a_look_that_others_interrupt(void)
 {
 	static uint8_t memory[PAGE];
@@ -368,7 +371,9 @@ static void files_that_are_closed(void)
 
 int main(void)
 {
-	/* This case is first, while the library still reads the folder. */
+	/* This case is first: a later case uses up the library's allowance of
+	 * lines of /proc (memory/mr_file.c), and then the library does not read
+	 * the folder of descriptors. */
 	check_run("a search for a region's file makes no more calls if other "
 		  "regions are registered meanwhile",
 		  a_look_that_others_interrupt);

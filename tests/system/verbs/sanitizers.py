@@ -51,9 +51,10 @@ def race_is_reported(where):
 
 
 def under_valgrind(program):
-    """Runs a program under valgrind, and expects no report and that no program of
-    this script so far has taken MEMORY_KIB of memory.  The rings of a process are
-    mostly holes, which a search for leaks would fill."""
+    """Runs a program under valgrind.  Expects that valgrind reports nothing,
+    and that no program that this script has run so far has taken MEMORY_KIB of
+    memory.  An arena is mostly holes, which valgrind fills with pages when it
+    looks for leaks, so under valgrind adverb must make small arenas."""
     r = t.valgrind_run(program)
     expect_ok(r)
     expect(not re.search("^(==|--)[0-9]", r.output, re.M),

@@ -387,7 +387,7 @@ static void rights_change_while_the_keys_stay(void)
 }
 
 /* ibv_import_mr(3): a program that has two handles of a region destroys the
- * region by one of them, and gives the second one back by ibv_unimport_mr. */
+ * region by one handle, and gives the other handle back by ibv_unimport_mr. */
 static void an_imported_region_can_be_destroyed(void)
 {
 	struct ibv_context *ctx;
@@ -455,8 +455,8 @@ static void a_domain_is_busy_if_any_of_its_handles_has_objects(void)
 }
 
 /* A program may give an imported domain back while a region that was made with
- * this handle exists.  AddressSanitizer reports an access to the freed handle.
- */
+ * the imported handle exists.  AddressSanitizer reports an access to the handle
+ * after it was freed. */
 static void an_imported_domain_outlives_its_handle(void)
 {
 	struct ibv_context *ctx;
