@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * arming: a completion is pushed while the queue is being armed.  Either the
- * program sees the completion after arming, or the program gets an event; a
- * program with neither would sleep for ever.  Two threads meet again and again
- * at that point.  Every second completion is left in the slot of its receive,
- * as a peer leaves completions.
+ * arming: one thread pushes a completion to a CQ while a second thread arms the
+ * CQ, again and again.  Either the second thread sees the completion after
+ * cq_arm, or the first thread is told to raise an event.  With neither, a
+ * program would sleep for ever.  The first thread leaves every second
+ * completion in the slot of its receive, as a peer does.
  */
 #include <pthread.h>
 #include <sched.h>

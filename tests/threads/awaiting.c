@@ -19,19 +19,19 @@
 #include "../system/lib/endpoint.h"
 
 #define ROUNDS	    40
-#define OUTSTANDING 32 /* requests of the sender */
+#define OUTSTANDING 32 /* requests that the sender has at most at a time */
 #define BYTES	    16
 #define BURST	    5 /* receives that the receiver posts at most at a time */
 
 static struct {
 	struct endpoint from, to;
-	atomic_bool is_over;   /* the receiver and the poller end */
+	atomic_bool is_over;   /* the receiver and the poller must end */
 	atomic_bool is_broken; /* a request has failed */
-	atomic_bool is_kept;   /* the sender posts nothing more */
-	atomic_uint posted;    /* requests */
+	atomic_bool is_kept;   /* the sender must post nothing more */
+	atomic_uint posted;    /* requests that were posted */
 	atomic_uint ended;     /* requests that have completed */
 	atomic_uint succeeded; /* requests that have completed with success */
-	atomic_uint arrived;   /* messages */
+	atomic_uint arrived;   /* messages that have arrived */
 	atomic_uint strange;   /* completions whose status no case expects */
 } now;
 
@@ -143,7 +143,7 @@ static void await_ends(void)
 }
 
 /* Sends until some messages have arrived, and then calls break_off.  @keeps:
- * the thread of the sender ends before, so that only break_off posts. */
+ * the sender's thread ends before that call, so that only break_off posts. */
 static void send_until(uint32_t round, void (*break_off)(void), bool keeps)
 {
 	void *(*const bodies[])(void *) = {run_sender, run_poller,

@@ -21,8 +21,8 @@
 
 #define ROUNDS	   1000
 #define STEP_NS	   1000 /* each round cancels this much later */
-#define WARM	   50	/* messages */
-#define PLENTY	   200	/* messages or requests */
+#define WARM	   50	/* messages before a wait, and after the wait */
+#define PLENTY	   200	/* messages, or at most requests, of a thread */
 #define ASLEEP_US  20000
 #define PATIENCE_S 120
 
@@ -382,8 +382,8 @@ static void a_cancelled_thread_leaves_its_queues_to_the_others(void)
 	endpoint_close_pair(endpoint);
 }
 
-/* Cancels a thread after i * STEP_NS.  Completions of the other connection must
- * then still wake this thread. */
+/* Cancels a thread after i * STEP_NS.  Completions of the connection `other`
+ * must then still wake this thread. */
 static void cancel_after(int i)
 {
 	pthread_t thread;

@@ -137,7 +137,7 @@ static void fork_once(const char *what)
 	int status;
 	pid_t child;
 
-	fflush(stdout); /* else the child prints the buffer too */
+	fflush(stdout); /* else a child that fails prints the buffer, too */
 	child = fork();
 	check_need(child >= 0, "fork");
 	if (!child) {

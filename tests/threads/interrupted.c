@@ -177,7 +177,7 @@ static void check_handlers(void)
 	check_need(sleep_disturbed(0, 0) == 0, "the next sleep ends by a SEND");
 	set_handler(SIGUSR1, SA_RESTART);
 	set_handler(SIGUSR2, 0);
-	/* the library looks at handlers again after a moment */
+	/* the library reads the handlers again if 100 ms have passed */
 	usleep(200000);
 	check_need(sleep_disturbed(SIGUSR1, SIGUSR2) == EINTR,
 		   "SIGUSR1 does not end the sleep, SIGUSR2 does");

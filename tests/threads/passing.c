@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * passing: a thread passes packets to another one by a ring (packet_ring.h).
- * Each thread sleeps when the ring is empty or full, so a lost wake-up stops
- * the test for good.  ThreadSanitizer reports a race if the ring does not order
- * the accesses to the packets.
+ * passing: a thread passes packets to a second thread by a ring
+ * (packet_ring.h).  The first thread sleeps when the ring is full, the second
+ * thread when the ring is empty, so a lost wake-up stops the test for good.
+ * ThreadSanitizer reports a race if the ring does not order the accesses to the
+ * packets.
  */
 #include <pthread.h>
 #include <semaphore.h>

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rung: a thread stores a word, and then pushes a node that is on the stack
- * already.  The thread that takes the node from the stack must see the word.
- * ThreadSanitizer reports a race if the stack does not order the two accesses.
+ * rung: the main thread has taken a node from the stack, and has not yet called
+ * mpsc_next.  A second thread stores `posted` and then pushes the node, which
+ * mpsc_push leaves off the stack.  After mpsc_next the main thread must see the
+ * store to `posted`.  ThreadSanitizer reports a race if the exchanges in
+ * mpsc_push and mpsc_next do not order this store before the main thread's load
+ * of `posted`.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -13,14 +16,16 @@
 
 static struct mpsc stack;
 static struct mpsc_node node;
-static unsigned posted; /* not atomic: the stack orders the two accesses */
+static unsigned posted; /* not atomic: the stack orders store and load */
 static atomic_bool has_rung;
 
 static void *ring_again(void *arg)
 {
 	posted = 1;
 	mpsc_push(&stack, &node);
-	/* Relaxed: orders nothing, and so hides nothing. */
+	/* Relaxed, so that has_rung does not order the store to `posted` before
+	 * the main thread's load: a seq_cst store would hide a race in the
+	 * stack from ThreadSanitizer. */
 	atomic_store_explicit(&has_rung, true, memory_order_relaxed);
 	return arg;
 }

@@ -67,9 +67,9 @@ struct plan {
 };
 
 static struct meeting *meetings;
-static struct meeting *m; /* the present case's */
+static struct meeting *m; /* the meeting of the present case */
 static const struct plan *plan;
-static struct endpoint ends[LINKS_MAX]; /* this process's */
+static struct endpoint ends[LINKS_MAX]; /* the ends of this process */
 static struct ibv_srq *srq;
 static pid_t peer; /* the other process */
 static bool is_passive;
