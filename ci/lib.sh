@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced by the scripts of ci/: the folders, the user who runs tests, and how
-# results are reported.  Every test script prints lines `ok NAME`, `FAIL NAME:
-# why` or `skipped NAME: why`, and ends with `N passed, N failed, N skipped`.
+# The scripts of ci/ source this file.  It names the folders and the user who
+# runs tests, and has the functions that report results.  Every test script
+# prints lines `ok NAME`, `FAIL NAME: why` or `skipped NAME: why`, and ends with
+# `N passed, N failed, N skipped`.
 # shellcheck shell=bash
 set -u
 umask 022
@@ -98,8 +99,9 @@ on_bare() { # NAME COMMAND...
 }
 
 # Runs a command that prints a count, shows the other lines of its output, and
-# adds the count to the sums.  A command that fails without a counted failure adds
-# one.  Exit status 77 with a reason counts as skipped, and keep then returns 77.
+# adds the count to the sums.  A command that fails and counts no failure adds
+# one failure.  Exit status 77 with a reason counts as skipped, and keep then
+# returns 77.
 keep() { # NAME COMMAND...
 	local name=$1 log=$LOG/$1.log began=$SECONDS before status
 	say "--- $name"

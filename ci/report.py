@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""report.py NAME LOGS TESTLOG: a line for each test of a `meson test` run.
+"""report.py NAME LOGS TESTLOG: prints a line for each test of `meson test`.
 
 Counts the cases of a program that prints them: by cmocka's summary, or by a
 last line `N passed, N failed, N skipped`.  The output of a failed test is kept
@@ -37,7 +37,8 @@ def cases(result, text):
 
 
 def skips(title, text):
-    """Lines for the cases that a test skips, with the reasons that it says."""
+    """Returns a line for each case that a test skips, with the reason that the
+    test gives."""
     lines = [line for line in text.splitlines() if line.startswith("skipped ")]
     told = {line.split()[1].rstrip(":") for line in lines}
     silent = [case for case in re.findall(r"^\[  SKIPPED \] (\w+)$", text, re.M)

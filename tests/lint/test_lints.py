@@ -303,7 +303,8 @@ def arguments(lint, root, path):
 
 
 def is_refused(want):
-    """Must the lint refuse a file if it must print @want?"""
+    """Returns whether the lint must refuse a file for which the lint must print
+    @want."""
     return want is not None and not want.startswith("note: ")
 
 
