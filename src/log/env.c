@@ -125,11 +125,23 @@ static void check_mpa(void)
 			(int)length, word);
 }
 
-static bool is_number(const char *text)
+/* Reads the number that is all of `text`; base: that of strtoul(3).  False:
+ * `text` is no number, or the number is greater than `most`.  strtoul accepts a
+ * minus, also after white space, and returns 1 for -18446744073709551615. */
+static bool read_number(const char *text, int base, unsigned long most,
+			unsigned long *number)
 {
 	char *end;
 
-	return strtoul(text, &end, 0) <= UINT32_MAX && !*end && *text != '-';
+	*number = strtoul(text, &end, base);
+	return !*end && !strchr(text, '-') && *number <= most;
+}
+
+static bool is_number(const char *text)
+{
+	unsigned long number;
+
+	return read_number(text, 0, UINT32_MAX, &number);
 }
 
 static bool is_switch(const char *text)
@@ -141,7 +153,6 @@ enum env_sctp env_sctp(uint16_t *udp_port)
 {
 	const char *value = secure_getenv("ADVERB_SCTP");
 	unsigned long port;
-	char *end;
 
 	*udp_port = 0;
 	if (!value || !*value || !strcmp(value, "0"))
@@ -150,8 +161,7 @@ enum env_sctp env_sctp(uint16_t *udp_port)
 		return ENV_SCTP_UDP;
 	if (!strcmp(value, "raw"))
 		return ENV_SCTP_RAW;
-	port = strtoul(value, &end, 10);
-	if (*end || !port || port > UINT16_MAX || *value == '-')
+	if (!read_number(value, 10, UINT16_MAX, &port) || !port)
 		return ENV_SCTP_WRONG;
 	*udp_port = (uint16_t)port;
 	return ENV_SCTP_UDP;

@@ -153,9 +153,35 @@ static void a_variable_that_does_not_exist_is_reported(void **state)
 	}
 }
 
+/* One value for each variable, since a variable is reported once in a process.
+ */
+static void a_wrong_number_is_reported(void **state)
+{
+	static const char *const right[] = {"0", "60", "0x3c", "4294967295"};
+	static const struct {
+		const char *name, *value;
+	} wrong[] = {
+		/* strtoul(3) returns 1 */
+		{"ADVERB_PATIENCE", " -18446744073709551615"},
+		{"ADVERB_PART_ID", "4294967296"},
+	};
+
+	for (size_t i = 0; i < TEST_COUNT(right); i++)
+		assert_string_equal(printed_for("ADVERB_PATIENCE", right[i]),
+				    "");
+	for (size_t i = 0; i < TEST_COUNT(wrong); i++) {
+		assert_non_null(
+			strstr(printed_for(wrong[i].name, wrong[i].value),
+			       "the value must be a number from 0 to"));
+		unsetenv(wrong[i].name);
+	}
+}
+
 static void sctp_is_off_or_named(void **state)
 {
-	static const char *const wrong[] = {"1x", "tcp", "65536", "-1", "udp,"};
+	static const char *const wrong[] = {
+		"1x",  "tcp", "65536", "-1", " -1", " -18446744073709551615",
+		"udp,"};
 	uint16_t port = 7;
 
 	unsetenv("ADVERB_SCTP");
@@ -188,6 +214,7 @@ int main(void)
 		cmocka_unit_test(a_switch_is_off_only_if_it_is_0),
 		cmocka_unit_test(an_unknown_word_is_reported),
 		cmocka_unit_test(a_variable_that_does_not_exist_is_reported),
+		cmocka_unit_test(a_wrong_number_is_reported),
 		cmocka_unit_test(sctp_is_off_or_named),
 	};
 
