@@ -5,6 +5,7 @@
  */
 #include "ipoib_loop.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -65,7 +66,20 @@ static bool read_number(const char *text, unsigned long least,
 
 	errno = 0;
 	*number = strtoul(text, &end, 0);
-	return *text && !*end && !errno && *number >= least && *number <= most;
+	return isdigit((unsigned char)*text) && !*end && !errno &&
+	       *number >= least && *number <= most;
+}
+
+/* Reads a P_Key, and sets the bit of full membership.  Low 15 bits of 0 are
+ * refused, since no P_Key matches such a P_Key (IBTA 10.9.1.1). */
+static bool read_pkey(const char *text, uint16_t *pkey)
+{
+	unsigned long n;
+
+	if (!read_number(text, 1, 0xffff, &n) || n == 0x8000)
+		return false;
+	*pkey = (uint16_t)(n | 0x8000);
+	return true;
 }
 
 static int refuse_value(const char *option, const char *value, const char *want)
@@ -100,20 +114,22 @@ static int add_address(struct ipoib_loop_config *c, const char *text)
 	return 0;
 }
 
-static int set_number(struct ipoib_loop_config *c, int option, const char *text)
+static int set_pkey(struct ipoib_loop_config *c, const char *text)
 {
-	bool is_pkey = option == 'p';
+	return read_pkey(text, &c->pkey)
+		       ? 0
+		       : refuse_value("pkey", text,
+				      "a P_Key, such as 0x8001: the low 15 "
+				      "bits must not be 0");
+}
+
+static int set_port(struct ipoib_loop_config *c, const char *text)
+{
 	unsigned long n;
 
-	if (!read_number(text, 1, is_pkey ? 0xffff : 254, &n))
-		return is_pkey ? refuse_value("pkey", text,
-					      "a P_Key, such as 0x8001")
-			       : refuse_value("port", text,
-					      "the number of a port");
-	if (is_pkey)
-		c->pkey = (uint16_t)(n | 0x8000); /* full membership */
-	else
-		c->port = (uint8_t)n;
+	if (!read_number(text, 1, 254, &n))
+		return refuse_value("port", text, "the number of a port");
+	c->port = (uint8_t)n;
 	return 0;
 }
 
@@ -160,8 +176,10 @@ static int read_options(int argc, char **argv, struct ipoib_loop_config *c,
 			status = set_name(c, optarg);
 		else if (o == 'a')
 			status = add_address(c, optarg);
-		else if (o == 'p' || o == 'P')
-			status = set_number(c, o, optarg);
+		else if (o == 'p')
+			status = set_pkey(c, optarg);
+		else if (o == 'P')
+			status = set_port(c, optarg);
 		else if (o == 'm')
 			status = set_mode(c, optarg);
 		else if (o == 'M')

@@ -633,7 +633,7 @@ def refusals():
                 (["--name", "sixteen-bytes-ib"], "more than 15 bytes"),
                 (["--address", "10.9.0.1"], "the length of its prefix"),
                 (["--address", "10.9.0.1/33"], "the length of its prefix"),
-                (["--pkey", "0x10000"], "is not a P_Key"),
+                *((["--pkey", k], "is not a P_Key") for k in ("65536", "0x8000")),
                 (["--port", "0"], "the number of a port"),
                 (["--mode", "fast"], "datagram or connected"),
                 (["--mtu", "65521"], "an MTU of 68 to 65520"),
