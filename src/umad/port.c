@@ -36,12 +36,18 @@ struct open_port {
 	int fd;		/* the handle */
 	int connection; /* the fabric closes the port when this is closed */
 	bool is_dead;	/* umad_recv has failed because the fabric has ended */
+	/* Not 0.  An entry that gets the same handle later has another number.
+	 */
+	uint64_t opening;
 };
 
 static struct open_port ports[OPEN_MAX_PORTS];
-/* Protects ports[].  umad_recv also holds the lock from reading a message's
- * length to taking the message, so that no other thread takes the message in
- * between.  ask_on also holds the lock until the fabric has answered, so that
+static uint64_t openings; /* how many entries were added */
+/* Protects ports[] and openings.  umad_recv also holds the lock from reading a
+ * message's length to taking the message, so that no other thread takes the
+ * message in between.  umad_send and umad_recv hold the lock while they use the
+ * socket, so that no other thread closes it and opens another file under its
+ * number.  ask_on also holds the lock until the fabric has answered, so that
  * no other thread closes the connection or reads the answer. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -74,14 +80,32 @@ static struct open_port *find_port(int portid)
 	return NULL;
 }
 
-static bool is_open(int portid)
+/* Returns the number of the handle's opening, or 0: the handle is not open. */
+static uint64_t opening_of(int portid)
 {
-	bool found;
+	const struct open_port *port;
+	uint64_t opening;
 
 	pthread_mutex_lock(&lock);
-	found = find_port(portid) != NULL;
+	port = find_port(portid);
+	opening = port ? port->opening : 0;
 	pthread_mutex_unlock(&lock);
-	return found;
+	return opening;
+}
+
+/* Takes the lock as take_shielded does if the handle is still that of this
+ * opening.  False: another thread has closed the port, and the lock is not
+ * taken. */
+static bool take_port(int portid, uint64_t opening, int *cancel)
+{
+	const struct open_port *port;
+
+	take_shielded(cancel);
+	port = find_port(portid);
+	if (port && port->opening == opening)
+		return true;
+	give_shielded(*cancel);
+	return false;
 }
 
 /* Adds an entry.  Returns 0, or EMFILE: the table is full. */
@@ -94,7 +118,11 @@ static int add_port(int fd, int connection)
 		if (ports[i].is_used)
 			continue;
 		ports[i] = (struct open_port){
-			.is_used = true, .fd = fd, .connection = connection};
+			.is_used = true,
+			.fd = fd,
+			.connection = connection,
+			.opening = ++openings,
+		};
 		err = 0;
 	}
 	pthread_mutex_unlock(&lock);
@@ -174,7 +202,7 @@ int umad_close_port(int portid)
 
 int umad_get_fd(int portid)
 {
-	return is_open(portid) ? portid : fail_with(EINVAL);
+	return opening_of(portid) ? portid : fail_with(EINVAL);
 }
 
 /* Waits until the socket has one of `events`, an error or a hang-up.  Returns
@@ -217,14 +245,14 @@ static bool is_dead(int portid)
 
 /* Notes that umad_recv fails at the port.  Returns whether it had failed there
  * before. */
-static bool note_death(int portid)
+static bool note_death(int portid, uint64_t opening)
 {
 	struct open_port *port;
 	bool was = false;
 
 	pthread_mutex_lock(&lock);
 	port = find_port(portid);
-	if (port) {
+	if (port && port->opening == opening) {
 		was = port->is_dead;
 		port->is_dead = true;
 	}
@@ -243,11 +271,9 @@ static void wait_dead(int timeout_ms)
 
 /* Fails with EIO, since the fabric has ended.  At a port where that has
  * happened before, waits first. */
-static int fail_dead(int portid, int timeout_ms)
+static int fail_dead(int portid, uint64_t opening, int timeout_ms)
 {
-	/* The failure is noted before the wait: after the wait, the handle may
-	 * be that of another port. */
-	if (note_death(portid))
+	if (note_death(portid, opening))
 		wait_dead(timeout_ms);
 	u_say("umad: umad_recv fails with EIO, now and whenever it is called: "
 	      "the fabric's process has ended; start `adverb fabric` and then "
@@ -261,7 +287,7 @@ int umad_poll(int portid, int timeout_ms)
 {
 	int err;
 
-	if (!is_open(portid))
+	if (!opening_of(portid))
 		return fail_with(EINVAL);
 	if (is_dead(portid))
 		wait_dead(timeout_ms);
@@ -312,25 +338,44 @@ static bool await_room(int portid)
 	return !err;
 }
 
+/* Sends a message, without a wait.  Returns how many bytes were sent, or
+ * -errno; -EINVAL: another thread has closed the port. */
+static ssize_t send_now(int portid, uint64_t opening, const void *bytes,
+			size_t n)
+{
+	ssize_t sent;
+	int cancel;
+
+	if (!take_port(portid, opening, &cancel))
+		return -EINVAL;
+	sent = send(portid, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (sent < 0)
+		sent = -errno;
+	give_shielded(cancel);
+	return sent;
+}
+
 int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 	      int retries)
 {
 	struct ib_user_mad *mad = umad;
 	size_t bytes = sizeof(*mad) + (size_t)(length > 0 ? length : 0);
+	uint64_t opening = opening_of(portid);
 	ssize_t n;
 
-	if (!umad || length < 0 || !is_open(portid))
+	if (!umad || length < 0 || !opening)
 		return fail_with(EINVAL);
 	mad->agent_id = (uint32_t)agentid;
 	mad->timeout_ms = (uint32_t)timeout_ms;
 	mad->retries = (uint32_t)retries;
-	do {
-		n = send(portid, umad, bytes, MSG_NOSIGNAL);
-	} while (n < 0 &&
-		 (errno == EINTR || (errno == EAGAIN && await_room(portid))));
+	do
+		n = send_now(portid, opening, umad, bytes);
+	while (n == -EINTR || (n == -EAGAIN && await_room(portid)));
 	if (n == (ssize_t)bytes)
 		return 0;
-	say_unsent(n < 0 ? errno : 0, length);
+	if (n == -EINVAL)
+		return fail_with(EINVAL);
+	say_unsent(n < 0 ? (int)-n : 0, length);
 	return fail_with(EIO);
 }
 
@@ -363,26 +408,39 @@ static ssize_t take_message(int fd, void *umad, int *length)
 	return n;
 }
 
-int umad_recv(int portid, void *umad, int *length, int timeout_ms)
+/* As take_message, for a handle; -EINVAL: another thread has closed the port.
+ */
+static ssize_t take_now(int portid, uint64_t opening, void *umad, int *length)
 {
 	ssize_t n;
-	int err, cancel;
+	int cancel;
+
+	if (!take_port(portid, opening, &cancel))
+		return -EINVAL;
+	n = take_message(portid, umad, length);
+	give_shielded(cancel);
+	return n;
+}
+
+int umad_recv(int portid, void *umad, int *length, int timeout_ms)
+{
+	uint64_t opening = opening_of(portid);
+	ssize_t n;
+	int err;
 
 	errno = 0;
-	if (!umad || !length || *length < 0 || !is_open(portid))
+	if (!umad || !length || *length < 0 || !opening)
 		return fail_with(EINVAL);
 	do {
 		err = timeout_ms ? wait_for(portid, POLLIN, timeout_ms) : 0;
 		if (err)
 			return fail_wait(err);
-		take_shielded(&cancel);
-		n = take_message(portid, umad, length);
-		give_shielded(cancel);
+		n = take_now(portid, opening, umad, length);
 		/* after a wait, -EWOULDBLOCK says that another thread or
 		 * process took the message */
 	} while (n == -EWOULDBLOCK && timeout_ms < 0);
 	if (n == -EIO)
-		return fail_dead(portid, timeout_ms);
+		return fail_dead(portid, opening, timeout_ms);
 	if (n < 0)
 		return fail_with((int)-n);
 	if (n < (ssize_t)sizeof(struct ib_user_mad))

@@ -2,13 +2,15 @@
 /*
  * umadcheck: uses libibumad in unusual ways, at port 1 of a fabric's host.
  *
- * Without arguments six cases run in one process:
+ * Without arguments seven cases run in one process:
  * - Threads are cancelled in umad_recv with timeout 0 and in umad_register.
  *   Other threads must then not wait for a lock of libibumad.
  * - A thread that opens a port, and a thread that closes the port, are
  *   cancelled.  No descriptor may be left.
  * - The program has closed its standard input before it opens a port.
  * - The kernel has no memory for a datagram.
+ * - While a call waits at a port, the program closes the port, and opens a port
+ *   that gets the same handle.
  * - The program registers agents that handle RMPP themselves.
  * - The program opens a port, closes all descriptors but the first three, as
  *   daemons do, and opens sockets, which get the numbers of the closed
@@ -25,6 +27,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -309,15 +312,74 @@ static int exchange_message(struct message *m)
 	return umad_status(m->bytes);
 }
 
-static bool has_no_memory; /* send fails, as if the kernel had no memory */
+static int send_err; /* the errno of the next call of send; 0: it succeeds */
 
 /* libibumad calls this function in place of that of the C library. */
 ssize_t send(int fd, const void *bytes, size_t n, int flags)
 {
-	if (!has_no_memory)
+	int err = send_err;
+
+	send_err = 0;
+	if (!err)
 		return sendto(fd, bytes, n, flags, NULL, 0);
-	errno = ENOBUFS;
+	errno = err;
 	return -1;
+}
+
+/* What happens in the next wait of libibumad; NULL: nothing. */
+static void (*in_wait)(void);
+
+/* libibumad calls this function in place of that of the C library. */
+int poll(struct pollfd *p, nfds_t n, int timeout_ms)
+{
+	struct timespec most = {timeout_ms / 1000,
+				timeout_ms % 1000 * 1000000L};
+	void (*then)(void) = in_wait;
+
+	in_wait = NULL;
+	if (then)
+		then();
+	return ppoll(p, n, timeout_ms < 0 ? NULL : &most, NULL);
+}
+
+static int renewed; /* the handle of renew_port */
+
+/* Closes the port, opens one that gets the same handle, and waits until a
+ * message is there: the answer to a request, or the request that was not
+ * answered. */
+static void renew_port(void)
+{
+	struct pollfd p = {.fd = renewed, .events = POLLIN};
+	long methods[16 / sizeof(long)] = {0};
+	struct message m;
+
+	EXPECT(!umad_close_port(renewed));
+	NEED(umad_open_port("advib0", 1) == renewed);
+	NEED(umad_register(renewed, 0x04, 1, 0, methods) == 0);
+	begin_message(&m, 0x04, 0x12); /* PortCounters */
+	NEED(!umad_send(renewed, 0, m.bytes, 256, 200, 0));
+	NEED(poll(&p, 1, -1) == 1);
+}
+
+/* A call that waits at a port uses no other port, although that port has got
+ * the same handle. */
+static void a_wait_ends_with_its_port(void)
+{
+	int length = 256;
+	struct message m;
+
+	NEED(!umad_init());
+	renewed = umad_open_port("advib0", 1);
+	NEED(renewed > 0);
+	in_wait = renew_port;
+	EXPECT(umad_recv(renewed, m.bytes, &length, -1) == -EINVAL);
+	EXPECT(errno == EINVAL);
+	begin_message(&m, 0x04, 0x12);
+	send_err = EAGAIN;
+	in_wait = renew_port;
+	EXPECT(umad_send(renewed, 0, m.bytes, 256, 200, 0) == -EINVAL);
+	EXPECT(umad_recv(renewed, m.bytes, &length, -1) == 0);
+	EXPECT(!umad_close_port(renewed));
 }
 
 /* umad_send fails once, and the port can be used again. */
@@ -330,9 +392,8 @@ static void a_datagram_without_memory_is_not_sent(void)
 	port = umad_open_port("advib0", 1);
 	NEED(port > 0);
 	begin_message(&m, 0x04, 0x12); /* PortCounters */
-	has_no_memory = true;
+	send_err = ENOBUFS;
 	EXPECT(umad_send(port, 0, m.bytes, 256, 200, 0) == -EIO);
-	has_no_memory = false;
 	EXPECT(!umad_send(port, 0, m.bytes, 256, 200, 0));
 	EXPECT(!umad_close_port(port));
 }
@@ -386,6 +447,7 @@ int main(int argc, char **argv)
 	check_run("a port gets no number of a standard descriptor",
 		  a_port_gets_no_standard_descriptor);
 	check_run("an agent handles RMPP itself", an_agent_handles_rmpp_itself);
+	check_run("a wait ends with its port", a_wait_ends_with_its_port);
 	check_run("a datagram for which there is no memory is not sent",
 		  a_datagram_without_memory_is_not_sent);
 	check_run("a daemon keeps its sockets", a_daemon_keeps_its_sockets);
