@@ -192,13 +192,16 @@ static int read_port(const char *ca_folder, const char *name, umad_port_t *port)
 
 int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max)
 {
-	struct ibv_device **list = list_devices();
-	int count = 0, err = list ? 0 : -errno;
+	int count = max > 0 ? u_fabric_has(U_FABRIC_CA) : 0;
+	struct ibv_device **list;
 
-	if (max > 0 && u_fabric_has(U_FABRIC_CA))
-		snprintf(cas[count++], UMAD_CA_NAME_LEN, U_FABRIC_CA);
-	if (err)
-		return count ? count : err;
+	if (count < 0)
+		return count;
+	if (count)
+		snprintf(cas[0], UMAD_CA_NAME_LEN, U_FABRIC_CA);
+	list = list_devices();
+	if (!list)
+		return count ? count : -errno;
 	for (int i = 0; count < max && list[i]; i++)
 		snprintf(cas[count++], UMAD_CA_NAME_LEN, "%.*s",
 			 UMAD_CA_NAME_LEN - 1, ibv_get_device_name(list[i]));
@@ -231,10 +234,14 @@ static bool append_node(struct umad_device_node ***end, const char *name)
 
 struct umad_device_node *umad_get_ca_device_list(void)
 {
-	struct ibv_device **list = list_devices();
 	struct umad_device_node *head = NULL, **end = &head;
-	bool has_fabric = u_fabric_has(U_FABRIC_CA), ok = true;
+	int has_fabric = u_fabric_has(U_FABRIC_CA);
+	struct ibv_device **list;
+	bool ok = true;
 
+	if (has_fabric < 0)
+		return NULL;
+	list = list_devices();
 	if (!list && !has_fabric)
 		return NULL;
 	if (has_fabric)
@@ -264,10 +271,10 @@ void umad_free_ca_device_list(struct umad_device_node *head)
 int umad_get_ca(const char *ca_name, umad_ca_t *ca)
 {
 	char folder[IBV_SYSFS_PATH_MAX], name[UMAD_CA_NAME_LEN];
-	int err;
+	int err = u_fabric_has(ca_name);
 
-	if (u_fabric_has(ca_name))
-		return u_fabric_get_ca(ca);
+	if (err)
+		return err < 0 ? err : u_fabric_get_ca(ca);
 	err = find_ca(ca_name, folder, name);
 	if (err)
 		return err;
@@ -297,9 +304,11 @@ int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 {
 	char folder[IBV_SYSFS_PATH_MAX], name[UMAD_CA_NAME_LEN];
 	uint32_t number;
-	int err;
+	int err = u_fabric_has(ca_name);
 
-	if (u_fabric_has(ca_name)) {
+	if (err < 0)
+		return err;
+	if (err) {
 		err = u_fabric_port(portnum, &number);
 		if (!err)
 			return u_fabric_get_port(number, port);

@@ -68,9 +68,11 @@ int umad_sort_ca_device_list(struct umad_device_node **head, size_t size)
 int umad_get_issm_path(const char *ca_name, int portnum, char path[], int max)
 {
 	uint32_t number;
-	int err;
+	int err = u_fabric_has(ca_name);
 
-	if (!u_fabric_has(ca_name))
+	if (err < 0)
+		return err;
+	if (!err)
 		return u_no_port("umad_get_issm_path");
 	err = u_fabric_port(portnum, &number);
 	if (err) {
@@ -90,7 +92,11 @@ int umad_get_smi_gsi_pair_by_ca_name(const char *ca_name, uint8_t portnum,
 				     struct umad_ca_pair *pair,
 				     unsigned int enforce_smi)
 {
-	if (!u_fabric_has(ca_name))
+	int has = u_fabric_has(ca_name);
+
+	if (has < 0)
+		return has;
+	if (!has)
 		return u_no_port("umad_get_smi_gsi_pair_by_ca_name");
 	u_say("umad: umad_get_smi_gsi_pair_by_ca_name fails with ENODEV: the "
 	      "adapter " U_FABRIC_CA " has one device for SMI and GSI; open "

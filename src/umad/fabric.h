@@ -27,10 +27,13 @@ bool u_fabric_is_used(void);
  * -1.  Returns the connection, which the caller closes.  After an error, prints
  * a sentence, once for each errno, and returns -errno. */
 int u_fabric_query(struct fabric_proto *m, int *fd);
-/* Returns whether `ca_name` is U_FABRIC_CA or NULL (the first adapter), and
- * this process is a host of a fabric that answers.  Prints a sentence if the
- * fabric does not answer (u_fabric_query). */
-bool u_fabric_has(const char *ca_name);
+/* Returns 1 if `ca_name` is U_FABRIC_CA or NULL (the first adapter), and this
+ * process is a host of a fabric that answers.  Otherwise returns 0; or -errno
+ * with errno set: the fabric cannot be asked, because of a limit of this
+ * process, of the fabric's process or of the machine (util/remedy.h), such as
+ * EMFILE.  Prints a sentence if the fabric cannot be asked or does not answer
+ * (u_fabric_query). */
+int u_fabric_has(const char *ca_name);
 /* Stores in *number the port that `portnum` of this ABI means.  0 means the
  * first active port; if there is none, the first port with a link; or else the
  * first port.  Returns 0; -ENODEV: the adapter has no such port; -EPROTO: no

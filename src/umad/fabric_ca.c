@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/remedy.h"
+
 enum { STATE_INIT = 2, STATE_ACTIVE = 4 };
 
 /* Makes a connection for one request, and closes it after the answer, which
@@ -53,14 +55,19 @@ static int ask_port(uint32_t number, struct fabric_port *port)
 	return err;
 }
 
-bool u_fabric_has(const char *ca_name)
+int u_fabric_has(const char *ca_name)
 {
 	struct fabric_ca ca;
+	int err;
 
 	if (!u_fabric_is_used() ||
 	    (ca_name && strcmp(ca_name, U_FABRIC_CA) != 0))
-		return false;
-	return !ask_ca(&ca);
+		return 0;
+	err = ask_ca(&ca);
+	if (!err || !remedy_of(-err, NULL))
+		return !err;
+	errno = -err;
+	return err;
 }
 
 int u_fabric_port(int portnum, uint32_t *number)

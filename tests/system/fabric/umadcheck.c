@@ -2,7 +2,7 @@
 /*
  * umadcheck: uses libibumad in unusual ways, at port 1 of a fabric's host.
  *
- * Without arguments seven cases run in one process:
+ * Without arguments eight cases run in one process:
  * - Threads are cancelled in umad_recv with timeout 0 and in umad_register.
  *   Other threads must then not wait for a lock of libibumad.
  * - A thread that opens a port, and a thread that closes the port, are
@@ -11,6 +11,7 @@
  * - The kernel has no memory for a datagram.
  * - While a call waits at a port, the program closes the port, and opens a port
  *   that gets the same handle.
+ * - The program has no free descriptors.
  * - The program registers agents that handle RMPP themselves.
  * - The program opens a port, closes all descriptors but the first three, as
  *   daemons do, and opens sockets, which get the numbers of the closed
@@ -33,6 +34,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -382,6 +384,29 @@ static void a_wait_ends_with_its_port(void)
 	EXPECT(!umad_close_port(renewed));
 }
 
+/* Calls fail with EMFILE, and not as if there were no adapter. */
+static void no_descriptor_is_free(void)
+{
+	char names[4][UMAD_CA_NAME_LEN], path[32];
+	struct rlimit limit, few;
+	umad_port_t port;
+	umad_ca_t ca;
+
+	NEED(!umad_init());
+	NEED(!getrlimit(RLIMIT_NOFILE, &limit));
+	few = limit;
+	few.rlim_cur = (rlim_t)lowest_free();
+	NEED(!setrlimit(RLIMIT_NOFILE, &few));
+	EXPECT(umad_get_ca("advib0", &ca) == -EMFILE && errno == EMFILE);
+	EXPECT(umad_get_port("advib0", 1, &port) == -EMFILE);
+	EXPECT(umad_get_issm_path("advib0", 1, path, sizeof(path)) == -EMFILE);
+	EXPECT(umad_get_cas_names(names, 4) == -EMFILE && errno == EMFILE);
+	EXPECT(!umad_get_ca_device_list() && errno == EMFILE);
+	NEED(!setrlimit(RLIMIT_NOFILE, &limit));
+	EXPECT(umad_get_cas_names(names, 4) > 0);
+	EXPECT(!umad_get_ca("advib0", &ca) && !umad_release_ca(&ca));
+}
+
 /* umad_send fails once, and the port can be used again. */
 static void a_datagram_without_memory_is_not_sent(void)
 {
@@ -448,6 +473,7 @@ int main(int argc, char **argv)
 		  a_port_gets_no_standard_descriptor);
 	check_run("an agent handles RMPP itself", an_agent_handles_rmpp_itself);
 	check_run("a wait ends with its port", a_wait_ends_with_its_port);
+	check_run("no descriptor is free", no_descriptor_is_free);
 	check_run("a datagram for which there is no memory is not sent",
 		  a_datagram_without_memory_is_not_sent);
 	check_run("a daemon keeps its sockets", a_daemon_keeps_its_sockets);
