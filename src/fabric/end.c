@@ -198,10 +198,8 @@ static bool is_valid_agent(const struct fabric_agent *asked)
 
 int fabric_register(struct end *end, const struct fabric_agent *asked)
 {
-	if (!is_valid_agent(asked))
+	if (!is_valid_agent(asked) || is_taken(end->port, asked))
 		return -EINVAL;
-	if (is_taken(end->port, asked))
-		return -EPERM;
 	for (int i = 0; i < FABRIC_AGENTS; i++) {
 		if (end->agents[i].tid_high)
 			continue;

@@ -172,8 +172,9 @@ struct fabric_agent {
 	uint8_t rmpp_version;
 };
 /* Registers an agent.  Returns the agent's number, 0 to FABRIC_AGENTS - 1;
- * -EINVAL: a member of *agent is wrong; -EPERM: an agent at the port already
- * takes some of these requests; -ENOMEM: the end has FABRIC_AGENTS agents. */
+ * -EINVAL: as with the kernel, a member of *agent is wrong, or an agent at the
+ * port already takes some of these requests; -ENOMEM: the end has FABRIC_AGENTS
+ * agents. */
 int fabric_register(struct end *end, const struct fabric_agent *agent);
 /* Ends an agent, and drops its requests that wait for a response.  Returns 0,
  * or -EINVAL: there is no such agent. */

@@ -473,7 +473,7 @@ static int ask_on(int portid, struct fabric_proto *m)
 	return err;
 }
 
-/* Returns the agent's number or -errno. */
+/* Returns the agent's number or -errno, with errno set. */
 static int register_agent(int portid, const struct fabric_agent *agent)
 {
 	struct fabric_proto m = {.kind = FABRIC_PROTO_REGISTER,
@@ -483,6 +483,19 @@ static int register_agent(int portid, const struct fabric_agent *agent)
 	if (err)
 		return fail_with(-err);
 	return m.number < FABRIC_AGENTS ? (int)m.number : fail_with(EPROTO);
+}
+
+/* For the calls that return -EPERM for each error of the registration, as those
+ * of rdma-core do; errno has the error.  Returns the agent's number; -EINVAL:
+ * the handle is not open; or -EPERM. */
+static int register_or_eperm(int portid, const struct fabric_agent *agent)
+{
+	int id;
+
+	if (!opening_of(portid))
+		return fail_with(EINVAL);
+	id = register_agent(portid, agent);
+	return id < 0 ? -EPERM : id;
 }
 
 /* The agent gets the OUI of OpenIB: an agent of a vendor's class has an OUI,
@@ -500,7 +513,7 @@ int umad_register(int portid, int mgmt_class, int mgmt_version,
 		return fail_with(EINVAL);
 	if (method_mask)
 		memcpy(agent.methods, method_mask, METHOD_BYTES);
-	return register_agent(portid, &agent);
+	return register_or_eperm(portid, &agent);
 }
 
 int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version,
@@ -515,7 +528,7 @@ int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version,
 	agent.oui = (uint32_t)oui[0] << 16 | (uint32_t)oui[1] << 8 | oui[2];
 	if (method_mask)
 		memcpy(agent.methods, method_mask, METHOD_BYTES);
-	return register_agent(portid, &agent);
+	return register_or_eperm(portid, &agent);
 }
 
 /* Does the kernel take an agent of this class, which is not 0, with

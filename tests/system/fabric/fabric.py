@@ -451,13 +451,14 @@ def unusual_programs_over_libibumad():
     """A program that closes all descriptors keeps the files that it opens
     afterwards.  A port gets no number of a standard descriptor.  A cancelled
     thread keeps no lock, and leaves no port open.  An agent may handle RMPP
-    itself.  A call that waits at a port uses no port that was opened
-    meanwhile.  Without free descriptors calls fail with EMFILE.  If the
-    kernel has no memory for a datagram, umad_send prints a message."""
+    itself, and takes no requests of another agent.  A call that waits at a port
+    uses no port that was opened meanwhile.  Without free descriptors calls fail
+    with EMFILE.  If the kernel has no memory for a datagram, umad_send prints a
+    message."""
     with fabric() as f:
         r = f.host("Hca1", t.program("umadcheck"))
         expect_ok(r)
-        expect("8 passed, 0 failed" in r.output, r.output)
+        expect("9 passed, 0 failed" in r.output, r.output)
         expect(re.search("umad_send fails with EIO: the kernel does not take a "
                          "management datagram of 256 bytes .* free memory", r.output),
                "no message about the datagram", r)

@@ -2,7 +2,7 @@
 /*
  * umadcheck: uses libibumad in unusual ways, at port 1 of a fabric's host.
  *
- * Without arguments eight cases run in one process:
+ * Without arguments nine cases run in one process:
  * - Threads are cancelled in umad_recv with timeout 0 and in umad_register.
  *   Other threads must then not wait for a lock of libibumad.
  * - A thread that opens a port, and a thread that closes the port, are
@@ -12,7 +12,8 @@
  * - While a call waits at a port, the program closes the port, and opens a port
  *   that gets the same handle.
  * - The program has no free descriptors.
- * - The program registers agents that handle RMPP themselves.
+ * - The program registers agents that handle RMPP themselves, and agents for
+ *   requests that another agent takes.
  * - The program opens a port, closes all descriptors but the first three, as
  *   daemons do, and opens sockets, which get the numbers of the closed
  *   descriptors.  libibumad must not send by these sockets, receive from them
@@ -138,6 +139,31 @@ static void an_agent_handles_rmpp_itself(void)
 		EXPECT(umad_register2(port, &attr, &id) == cases[i].err);
 	}
 	EXPECT(!umad_close_port(port));
+}
+
+/* An agent for requests that another agent takes is refused, with the results
+ * of the kernel's umad_register2 and rdma-core's other two calls. */
+static void agents_do_not_overlap(void)
+{
+	struct umad_reg_attr attr = {.mgmt_class = 0x32,
+				     .mgmt_class_version = 1,
+				     .method_mask = {1 << 1},
+				     .oui = 0x001405};
+	long methods[16 / sizeof(long)] = {1 << 1};
+	uint8_t oui[3] = {0x00, 0x14, 0x05};
+	int port = umad_open_port("advib0", 1);
+	uint32_t id;
+
+	NEED(port >= 0);
+	NEED(!umad_register2(port, &attr, &id));
+	EXPECT(umad_register2(port, &attr, &id) == EINVAL);
+	EXPECT(umad_register(port, 0x32, 1, 0, methods) == -EPERM);
+	EXPECT(errno == EINVAL);
+	EXPECT(umad_register_oui(port, 0x32, 0, oui, methods) == -EPERM);
+	EXPECT(errno == EINVAL);
+	EXPECT(!umad_close_port(port));
+	EXPECT(umad_register(port, 0x32, 1, 0, methods) == -EINVAL);
+	EXPECT(umad_register_oui(port, 0x32, 0, oui, methods) == -EINVAL);
 }
 
 static bool is_through; /* the call of a cancelled thread has returned */
@@ -472,6 +498,7 @@ int main(int argc, char **argv)
 	check_run("a port gets no number of a standard descriptor",
 		  a_port_gets_no_standard_descriptor);
 	check_run("an agent handles RMPP itself", an_agent_handles_rmpp_itself);
+	check_run("agents do not overlap", agents_do_not_overlap);
 	check_run("a wait ends with its port", a_wait_ends_with_its_port);
 	check_run("no descriptor is free", no_descriptor_is_free);
 	check_run("a datagram for which there is no memory is not sent",
