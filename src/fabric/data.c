@@ -401,7 +401,7 @@ const uint8_t *data_fetch(struct data_end *end, size_t *bytes)
 			*bytes = p->payload->bytes;
 			return p->payload->data;
 		}
-		data_fetched(end);
+		data_lost(end);
 	}
 	return NULL;
 }
@@ -455,9 +455,13 @@ void data_fetched(struct data_end *end)
 
 void data_lost(struct data_end *end)
 {
-	if (!list_is_empty(&end->inbox))
-		data_end_count_lost((struct packet *)end->inbox.next);
-	data_fetched(end);
+	struct packet *p = (struct packet *)list_pop_head(&end->inbox);
+
+	if (p) {
+		data_end_count_lost(p);
+		packet_drop(p);
+	}
+	rest_if_empty(end);
 }
 
 void data_tell_death(struct fabric *f)

@@ -165,16 +165,17 @@ uint32_t data_changes(const struct data_end *end);
 void data_changes_fetched(struct data_end *end);
 /* Returns the oldest packet for an end, from LRH to VCRC, and sets *bytes to
  * its length; NULL: there is no packet.  If no memory is left to write the VL
- * of the last link into a packet, drops this packet and returns the next one.
- * The bytes are valid until the next data_fetched, data_lost, data_close or
- * data_deafen of the end, or the next fabric_turn. */
+ * of the last link into a packet, drops this packet as data_lost does, and
+ * returns the next one.  The bytes are valid until the next data_fetched,
+ * data_lost, data_close or data_deafen of the end, or the next fabric_turn. */
 const uint8_t *data_fetch(struct data_end *end, size_t *bytes);
 /* Removes the oldest packet for an end, which data_fetch or data_gather has
  * returned. */
 void data_fetched(struct data_end *end);
 /* Removes the oldest packet for an end, which cannot be given to the program,
- * and counts it as discarded by the port from which it came over the last
- * link. */
+ * and counts it as discarded by the port from which it came over the last link.
+ * The packet does not count as fetched, so data_refused counts no violation for
+ * it. */
 void data_lost(struct data_end *end);
 /* Stores the oldest packets for an end in parts[]: at most `most`, which is 1
  * or more, and, if it stores more than one, at most `bytes` bytes in all.

@@ -91,6 +91,25 @@ static void a_receiver_that_reads_slowly_loses_nothing(void **state)
 	assert_int_equal(port_of(w, "S3", 2)->counters.tx_discards, 0);
 }
 
+/* A packet that is lost does not count as fetched: the next one, which came at
+ * the same time, does not wait longer than HOQLife. */
+static void a_lost_packet_extends_no_wait(void **state)
+{
+	struct world *w = *state;
+	size_t n;
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(send_mark(w, w->b, LID_B, (uint8_t)i), 0);
+	w->now_ms += 200;
+	fabric_turn(w->f, w->now_ms);
+	assert_non_null(data_fetch(w->b, &n));
+	data_lost(w->b);
+	w->now_ms += 200;
+	fabric_turn(w->f, w->now_ms);
+	assert_int_equal(fetch_mark(w->b), -1);
+	assert_int_equal(port_of(w, "S3", 2)->counters.tx_discards, 2);
+}
+
 /* Many programs of a host join a group, and do not read.  No buffer is full. */
 static void copies_for_many_receivers_are_bounded(void **state)
 {
@@ -441,6 +460,7 @@ int main(void)
 		TEST(several_packets_are_fetched_at_once),
 		TEST(a_deaf_end_receives_nothing_and_sends),
 		TEST(a_receiver_that_reads_slowly_loses_nothing),
+		TEST(a_lost_packet_extends_no_wait),
 		TEST(copies_for_many_receivers_are_bounded),
 		TEST(a_multicast_packet_counts_once_a_port_as_lost),
 		TEST(a_loss_at_the_senders_port_hides_none_at_another),

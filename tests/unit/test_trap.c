@@ -308,6 +308,26 @@ static void a_program_accuses_only_ports_that_have_sent(void **state)
 	assert_int_equal(bytes_get16(violations), 3);
 }
 
+/* The program has not received the datagram that was lost. */
+static void a_lost_datagram_accuses_no_port(void **state)
+{
+	struct world *w = *state;
+	struct manager m = run_manager(w);
+	const uint8_t *violations = port_of(w, "B", 1)->info + AT_QKEY_COUNT;
+	struct made made;
+	size_t n;
+
+	make_datagram(&made, w, w->b, LID_B);
+	assert_int_equal(send_made(w, &made), 0);
+	assert_non_null(data_fetch(w->b, &n));
+	data_lost(w->b);
+	assert_null(data_fetch(w->b, &n));
+	assert_int_equal(port_of(w, "S3", 2)->counters.tx_discards, 1);
+	data_refused(w->b, made.bytes, made.n);
+	assert_int_equal(bytes_get16(violations), 0);
+	assert_null(next_notice(&m));
+}
+
 /* Trap 259 */
 static void a_switch_tells_which_port_refuses_a_partition(void **state)
 {
@@ -432,6 +452,7 @@ int main(void)
 		TEST(a_program_tells_of_a_wrong_qkey),
 		TEST(a_program_tells_of_no_other_packets),
 		TEST(a_program_accuses_only_ports_that_have_sent),
+		TEST(a_lost_datagram_accuses_no_port),
 		TEST(a_switch_tells_which_port_refuses_a_partition),
 		TEST(a_port_tells_its_new_capabilities),
 		TEST(violations_cannot_flood_the_manager),
