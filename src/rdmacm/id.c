@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,6 +198,25 @@ void r_id_bound(struct r_id *id, const struct cmproto *m)
 		r_id_resolved(id, id->state.resolve_err);
 }
 
+static void destroy_channel(void *channel)
+{
+	rdma_destroy_event_channel(channel);
+}
+
+/* Waits as r_await_acks does.  own: the channel that was made for the id, which
+ * is destroyed if the thread is cancelled in the wait; NULL: there is none. */
+static void await_acks_with(const struct r_id *id,
+			    struct rdma_event_channel *own)
+{
+	if (!own) {
+		r_await_acks(id, "rdma_migrate_id");
+		return;
+	}
+	pthread_cleanup_push(destroy_channel, own);
+	r_await_acks(id, "rdma_migrate_id");
+	pthread_cleanup_pop(0);
+}
+
 int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
 {
 	struct r_id *id = r_id(base);
@@ -216,7 +236,7 @@ int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
 		base->event = NULL;
 	}
 	r_take();
-	r_await_acks(id, "rdma_migrate_id");
+	await_acks_with(id, becomes_sync ? channel : NULL);
 	r_channel_move(id, r_channel(channel));
 	base->channel = channel;
 	id->is_sync = becomes_sync;

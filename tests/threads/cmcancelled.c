@@ -2,7 +2,7 @@
 /*
  * cmcancelled: a program cancels (pthread_cancel) a thread that uses librdmacm.
  * The thread ends only where it waits for an event or for the program, and
- * leaves no lock behind.
+ * leaves no lock and no channel behind.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ static const char *call; /* the call that was begun last */
 static struct rdma_event_channel *channel;
 static struct ids {
 	struct rdma_cm_id *listener, *active;
-} first, second;
+} first, second, third;
 static atomic_bool is_through;
 
 #define CALL(name, ...) (call = #name, name(__VA_ARGS__))
@@ -115,6 +115,45 @@ static void a_thread_is_cancelled_while_it_waits_for_the_program(void)
 	end_ids(&second);
 }
 
+static void *migrate_and_wait(void *unused)
+{
+	(void)unused;
+	pthread_cancel(pthread_self());
+	atomic_store(&is_through, true);
+	rdma_migrate_id(third.active, NULL);
+	return NULL;
+}
+
+static int lowest_free(void)
+{
+	int fd = dup(STDIN_FILENO);
+
+	close(fd);
+	return fd;
+}
+
+/* rdma_migrate_id waits until the program acknowledges an event of the id. */
+static void a_cancelled_migration_leaves_no_channel(void)
+{
+	pthread_t thread;
+	int free_before, free_without = lowest_free();
+
+	make_ids(&third);
+	DONE(rdma_get_cm_event, channel, &event);
+	free_before = lowest_free();
+	atomic_store(&is_through, false);
+	check_need(!pthread_create(&thread, NULL, migrate_and_wait, NULL),
+		   "a thread");
+	join_cancelled(thread);
+	check_need(lowest_free() == free_before, "no descriptor is left open");
+	check_need(third.active->channel == channel, "the id has its channel");
+	DONE(rdma_ack_cm_event, event);
+	DONE(rdma_migrate_id, third.active, NULL);
+	check_need(third.active->channel != channel, "the id has migrated");
+	end_ids(&third);
+	check_need(lowest_free() == free_without, "the channels are closed");
+}
+
 int main(void)
 {
 	alarm(PATIENCE_S);
@@ -122,5 +161,7 @@ int main(void)
 		  calls_that_do_not_wait_are_not_cancelled);
 	check_run("a thread is cancelled while it waits for the program",
 		  a_thread_is_cancelled_while_it_waits_for_the_program);
+	check_run("a cancelled migration leaves no channel",
+		  a_cancelled_migration_leaves_no_channel);
 	return check_end();
 }
