@@ -20,6 +20,7 @@
 #include "util/check.h"
 #include "util/inaddr.h"
 #include "util/lock.h"
+#include "util/remedy.h"
 #include "util/shared.h"
 #include "util/fd_identity.h"
 
@@ -368,6 +369,7 @@ static void *run_watch(void *number)
 	return NULL;
 }
 
+/* Returns 0, or a positive errno with a message. */
 static int start_thread(void)
 {
 	sigset_t all, old;
@@ -380,6 +382,13 @@ static int start_thread(void)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!err)
 		pthread_setname_np(watch.thread, "adverb-netif");
+	else
+		log_say(LOG_THREAD_PORTS, 0,
+			"the device is open, but the thread that watches its "
+			"ports cannot be started: %s: ibv_get_async_event "
+			"gets no event of a port, and the state of a port may "
+			"be out of date; %s, and start the program again",
+			strerror(err), remedy_of(err, "raise ulimit -u"));
 	return err;
 }
 

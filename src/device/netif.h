@@ -28,7 +28,8 @@ typedef void netif_on_port(const struct device *dev, uint32_t number,
 
 /* Starts the thread that follows changes of the ports and calls @port, which
  * may be NULL, for each event.  If the thread cannot start, no later event is
- * reported, and the ports of interfaces keep their present state. */
+ * reported, and the ports of interfaces keep their present state; if the thread
+ * cannot be created, prints a message. */
 void netif_watch(netif_on_port *port);
 /*
  * Sets port `number` of the InfiniBand device to the state that the fabric has

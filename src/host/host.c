@@ -35,6 +35,7 @@
 #include "util/map.h"
 #include "util/monotonic.h"
 #include "util/random.h"
+#include "util/remedy.h"
 
 #define WINDOW_PACKETS	 512 /* engine_config.window */
 #define PATIENCE_DEFAULT 60  /* seconds */
@@ -255,6 +256,28 @@ static void look_for_files(void)
 		(unsigned long long)limit.rlim_cur);
 }
 
+/* Starts the progress thread before a queue pair needs it.  This process must
+ * notice the death of the broker even while the program sleeps: the broker's
+ * successor needs the descriptors of this process.  A host of a fabric must
+ * notice changes of its ports.  If the thread does not start, the device can be
+ * used nevertheless: start_thread tries again, and its failure is that of
+ * ibv_modify_qp. */
+static void start_early(struct host *h)
+{
+	int err = progress_thread_start(&h->progress);
+
+	if (err)
+		log_say(LOG_THREAD_PROGRESS, 0,
+			"the device is open, but the progress thread cannot "
+			"be started: %s: until a queue pair enters RTR and "
+			"starts the thread, this process does not notice %s "
+			"while the program sleeps; %s",
+			strerror(-err),
+			fabric_link_is_open() ? "changes of its ports"
+					      : "the end of the broker",
+			remedy_of(-err, "raise ulimit -u and -n"));
+}
+
 static struct host *new_host(const struct host_sink *sink)
 {
 	struct host *h = aligned_alloc(alignof(struct host), sizeof(*h));
@@ -276,11 +299,8 @@ static struct host *new_host(const struct host_sink *sink)
 		errno = -err;
 		return NULL;
 	}
-	/* This process must notice the death of the broker even while the
-	 * program sleeps: the broker's successor needs the descriptors of this
-	 * process.  A host of a fabric must notice changes of its ports. */
 	if (broker_link_fd() >= 0 || fabric_link_is_open())
-		progress_thread_start(&h->progress);
+		start_early(h);
 	look_for_files();
 	return h;
 }

@@ -42,6 +42,8 @@ enum log_cause {
 	LOG_RANDOM,
 	LOG_SOURCE_UNKNOWN,
 	LOG_SUSPECT,
+	LOG_THREAD_PORTS,    /* netif's thread */
+	LOG_THREAD_PROGRESS, /* the progress thread */
 	LOG_TREE,
 	LOG_VALUE_EXPLAIN, /* values of environment variables */
 	LOG_VALUE_MPA,

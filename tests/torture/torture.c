@@ -3,7 +3,8 @@
  * torture: a program opens both ends of a connection, sends, and closes both
  * ends.  The program is repeated, and each time the next allocation fails.
  * Each call succeeds, or fails with errno and a sentence, and leaves no object
- * behind.
+ * behind.  A thread that does not start is told by a sentence, whether or not
+ * the call fails.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -220,6 +221,8 @@ static bool run_torture(bool shared)
 		victim = fail_done();
 		if (!victim && !good)
 			broken = "a call fails though no allocation failed";
+		if (victim && !strcmp(victim, "pthread_create") && !said)
+			broken = "a thread that does not start is not told";
 		if (open_files() != files)
 			broken = "descriptors stay open";
 		if (broken)
