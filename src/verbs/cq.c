@@ -157,8 +157,7 @@ int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 		       "ibv_resize_cq: more completions wait in the queue than "
 		       "the new size allows; poll them first");
 	else if (err)
-		v_fail(err, V_SYSTEM,
-		       "ibv_resize_cq fails, and the queue keeps its size");
+		v_fail(err, V_MEMORY, "ibv_resize_cq");
 	return err;
 }
 

@@ -208,7 +208,10 @@ static int qp_make(struct v_qp *q, const struct ibv_qp_init_attr *a)
 					   "failed, because its link to the "
 					   "fabric has ended; start the "
 					   "program again"
-					 : "ibv_create_qp fails");
+					 : "ibv_create_qp fails (no memory is "
+					   "left, or no further queue pair; "
+					   "free some, or raise ulimit -v and "
+					   "-d)");
 	q->base.qp_base.qp_num = q->qp->qpn;
 	caps_granted(q->qp, &q->cap);
 	return 0;

@@ -3,11 +3,13 @@
  * torture: a program opens both ends of a connection, sends, and closes both
  * ends.  The program is repeated, and each time the next allocation fails.
  * Each call succeeds, or fails with errno and a sentence, and leaves no object
- * behind.  A thread that does not start is told by a sentence, whether or not
- * the call fails.
+ * behind.  If the arena is full, the sentence names the limit of memory.  A
+ * thread that does not start is told by a sentence, whether or not the call
+ * fails.
  */
 #include <dirent.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +38,8 @@ struct end {
 
 static const char *broken; /* the rule that was broken, or NULL */
 
-static atomic_uint said; /* sentences in a run */
+static atomic_uint said;  /* sentences in a run */
+static atomic_uint named; /* those that name ulimit -v */
 
 void __wrap_log_say(enum log_cause cause, uint64_t detail, const char *format,
 		    ...);
@@ -45,6 +48,13 @@ void __wrap_log_say(enum log_cause cause, uint64_t detail, const char *format,
 void __wrap_log_say(enum log_cause cause, uint64_t detail, const char *format,
 		    ...)
 {
+	char text[640];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	named += strstr(text, "ulimit -v") != NULL;
 	said++;
 }
 
@@ -175,7 +185,7 @@ static bool run_connection(bool shared)
 
 	memset(e, 0, sizeof(e));
 	errno = 0;
-	said = 0;
+	said = named = 0;
 	good = open_end(&e[0], shared) && open_end(&e[1], shared) &&
 	       connect_end(&e[0], &e[1]) && connect_end(&e[1], &e[0]) &&
 	       run_requests(e);
@@ -223,6 +233,8 @@ static bool run_torture(bool shared)
 			broken = "a call fails though no allocation failed";
 		if (victim && !strcmp(victim, "pthread_create") && !said)
 			broken = "a thread that does not start is not told";
+		if (victim && !strcmp(victim, "arena_alloc") && !good && !named)
+			broken = "a sentence names no limit of memory";
 		if (open_files() != files)
 			broken = "descriptors stay open";
 		if (broken)
