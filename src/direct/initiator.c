@@ -72,7 +72,10 @@ int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
  * packets had left before the subnet changed. */
 static bool has_begun(const struct ibt_qp *q)
 {
-	return q->req.packet || q->req.rnr_waiting || q->direct.link->is_asked;
+	const struct target_ref *l = q->direct.link;
+
+	return q->req.packet || q->req.rnr_waiting || l->is_asked ||
+	       l->is_copied;
 }
 
 enum initiator_next initiator_next(const struct ibt_qp *q)

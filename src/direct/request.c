@@ -390,16 +390,36 @@ enum verdict request_locate(struct target_ref *l, const struct qp *qp,
 
 /*
  * Ends the copy of a piece of r by these keys, which has had the verdict v.
- * Returns the verdict of inside_end_copy.  is_all: r does nothing more for this
- * piece.  If such a copy was complete before the access was revoked, sets
- * r->outcome.is_executed: the copy must not be repeated, since the target's
- * program may have stored to that memory since.
+ * Returns the verdict of inside_end_copy.  If the copy was complete before the
+ * access was revoked, it must not be repeated, since the target's program may
+ * have stored to that memory since.  is_all: r does nothing more for this
+ * piece, so r->outcome.is_executed is set; otherwise l->is_copied is set.
  */
 static enum verdict end_move(struct target_ref *l, struct direct_request *r,
 			     access_set keys, enum verdict v, bool is_all)
 {
-	r->outcome.is_executed = !v && is_all;
-	return inside_end_copy(l, r, keys, v);
+	bool is_complete = !v;
+
+	v = inside_end_copy(l, r, keys, v);
+	r->outcome.is_executed = is_complete && is_all;
+	l->is_copied = is_complete && !is_all && r->outcome.is_revoked;
+	return v;
+}
+
+static enum verdict copy_write(struct target_ref *l, struct qp *qp,
+			       struct direct_request *r, bool imm,
+			       struct explain *x)
+{
+	access_set keys = access_key(r->rkey);
+	struct direct_memory target;
+	enum verdict v;
+
+	inside_begin_copy(l, keys);
+	v = request_locate(l, qp, r, HCA_REMOTE_WRITE, &target, x);
+	if (!v && is_in_way(l, qp, r, &target))
+		v = V_REMOTE_FAULT;
+	v = v ? v : judge_move(put_piece(&target, r), x);
+	return end_move(l, r, keys, v, !imm);
 }
 
 static enum verdict run_write(struct target_ref *l, struct qp *qp,
@@ -407,29 +427,28 @@ static enum verdict run_write(struct target_ref *l, struct qp *qp,
 {
 	bool ends = r->offset + r->bytes == r->total;
 	bool imm = ends && r->opcode == HCA_WR_RDMA_WRITE_IMM;
-	access_set keys = access_key(r->rkey);
 	struct direct_memory target;
-	enum verdict v;
+	enum verdict v = V_OK;
 
 	/* The request is judged before take_receive, because a refused request
 	 * takes no receive. */
-	v = imm ? request_locate(l, qp, r, HCA_REMOTE_WRITE, &target, x) : V_OK;
+	if (imm && !l->is_copied)
+		v = request_locate(l, qp, r, HCA_REMOTE_WRITE, &target, x);
 	if (v)
 		return v;
 	if (imm && !take_receive(l, qp, r))
 		return V_RNR;
-	inside_begin_copy(l, keys);
-	v = request_locate(l, qp, r, HCA_REMOTE_WRITE, &target, x);
-	if (!v && is_in_way(l, qp, r, &target))
-		v = V_REMOTE_FAULT;
-	v = v ? v : judge_move(put_piece(&target, r), x);
-	v = end_move(l, r, keys, v, !imm);
+	if (!l->is_copied)
+		v = copy_write(l, qp, r, imm, x);
 	STEP("memory is written");
-	if (!v && ends)
+	if (v)
+		return v;
+	l->is_copied = false;
+	if (ends)
 		comp_remote_write(qp, r->total);
-	if (!v && imm)
+	if (imm)
 		complete_receive(l, qp, r, HCA_SUCCESS);
-	return v;
+	return V_OK;
 }
 
 enum verdict request_resources(const struct qp *qp, struct explain *x)

@@ -344,8 +344,8 @@ static enum direct_result run_request(struct target_ref *l,
 	if (l->is_asked && l->connection == qp->connection &&
 	    atomic_load(&qp_target(qp)->ask) != TARGET_ASK_POSTED) {
 		answer = fetch_answer(l, qp, r);
-	} else if (is_open(l, qp) && !l->is_asked && !r->offset &&
-		   !is_way_back(l, qp)) {
+	} else if (is_open(l, qp) && !l->is_asked && !l->is_copied &&
+		   !r->offset && !is_way_back(l, qp)) {
 		answer = DIRECT_ASTRAY;
 	} else if (is_open(l, qp)) {
 		l->connection = qp->connection;

@@ -70,6 +70,10 @@ struct target_ref {
 	uint32_t connection;
 	/* The target's process executes a request of this link. */
 	bool is_asked;
+	/* The last piece of a WRITE with immediate was copied before the access
+	 * was revoked.  The request is run again, copies nothing, and completes
+	 * its receive. */
+	bool is_copied;
 	/* The request could not be executed yet: another thread kept the
 	 * responder lock or the owner waited for that lock,
 	 * direct_outcome.is_full was set, or the access was revoked. */

@@ -221,12 +221,10 @@ static int write_and_revoke(struct space *s, const struct space_vec *to,
 	return err;
 }
 
-/* Executes WRITEs of the same bytes.  The access is revoked after the write
- * number `until`. */
-static void write_until_revoked(uint32_t count, uint32_t until)
+/* Has side 1's access revoked after the write number `until` of side 0. */
+static struct two_hcas *with_revocation(struct space_ops *ops, uint32_t until)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
-	struct space_ops ops = *d->side[1].elsewhere.space.ops;
 
 	/* a batch needs a request that was executed before */
 	two_hcas_post_row(d, 1, HCA_WR_RDMA_WRITE, FEW, AT);
@@ -235,17 +233,34 @@ static void write_until_revoked(uint32_t count, uint32_t until)
 	revoked = d->side[1].access;
 	revoked_memory = &d->side[1].memory;
 	writes_left = until;
-	ops.write = write_and_revoke;
-	d->side[1].elsewhere.space.ops = &ops;
+	*ops = *d->side[1].elsewhere.space.ops;
+	ops->write = write_and_revoke;
+	d->side[1].elsewhere.space.ops = ops;
 	memset(d->side[0].bytes, 1, FEW);
-	two_hcas_post_row(d, count, HCA_WR_RDMA_WRITE, FEW, AT);
+	return d;
+}
+
+/* Runs `count` requests.  Fails the test unless all succeed, the access was
+ * revoked, and side 1 then has these bytes. */
+static void assert_written(struct two_hcas *d, uint32_t count, uint8_t byte)
+{
 	two_hcas_run(d, d->now_ns + WHILE);
 	for (uint32_t i = 0; i < count; i++)
 		assert_done(d, 0, HCA_SUCCESS);
 	assert_int_equal(writes_left, 0);
 	for (uint32_t i = 0; i < FEW; i++)
-		assert_int_equal(d->side[1].bytes[AT + i],
-				 until == count ? 9 : 1);
+		assert_int_equal(d->side[1].bytes[AT + i], byte);
+}
+
+/* Executes WRITEs of the same bytes.  The access is revoked after the write
+ * number `until`. */
+static void write_until_revoked(uint32_t count, uint32_t until)
+{
+	struct space_ops ops;
+	struct two_hcas *d = with_revocation(&ops, until);
+
+	two_hcas_post_row(d, count, HCA_WR_RDMA_WRITE, FEW, AT);
+	assert_written(d, count, until == count ? 9 : 1);
 	two_hcas_free(d);
 }
 
@@ -260,6 +275,30 @@ static void a_write_that_was_done_is_not_done_again(void **state)
 static void writes_that_were_not_done_are_done_later(void **state)
 {
 	write_until_revoked(4, 2);
+}
+
+/* The second WRITE comes when the receive of the first is complete, and must be
+ * copied although the first was not copied again. */
+static void
+a_write_with_immediate_that_was_copied_completes_its_receive(void **state)
+{
+	struct space_ops ops;
+	struct two_hcas *d = with_revocation(&ops, 1);
+	struct cqe c;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		two_hcas_recv(d, 1, AT + FEW, 0);
+		two_hcas_send(d, 0, HCA_WR_RDMA_WRITE_IMM, 0, FEW, AT)->imm_be =
+			i;
+		two_hcas_post(d, 0);
+		assert_written(d, 1, i ? 1 : 9);
+		assert_true(two_hcas_poll(d, 1, &c));
+		assert_int_equal(c.opcode, HCA_WC_RECV_RDMA_WITH_IMM);
+		assert_int_equal(c.imm_be, i);
+		assert_int_equal(c.byte_len, FEW);
+		assert_false(two_hcas_poll(d, 1, &c));
+	}
+	two_hcas_free(d);
 }
 
 static struct two_hcas *dying;
@@ -318,6 +357,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_atomic_that_was_done_is_not_done_again),
 		cmocka_unit_test(a_write_that_was_done_is_not_done_again),
 		cmocka_unit_test(writes_that_were_not_done_are_done_later),
+		cmocka_unit_test(
+			a_write_with_immediate_that_was_copied_completes_its_receive),
 		cmocka_unit_test(
 			a_process_that_ends_during_refresh_is_not_written_to),
 	};
