@@ -39,11 +39,11 @@ static int begin_err;	  /* the result of local_peer_begin */
 static struct count arms; /* how often the program has armed a CQ */
 /*
  * `current` is the number of the progress thread; a thread with another number
- * ends.  `left_alone` is the number of the last thread that could not be woken:
- * all threads up to that number have ended, or sleep and do not touch the locks
- * when they wake up.
+ * ends.  `decided` is the number of the last thread about whose end decide_end
+ * has decided: that thread releases its locks and ends, or it could not be
+ * woken, sleeps, and does not touch the locks when it wakes up.
  */
-static shared_u32 current = 1, left_alone;
+static shared_u32 current = 1, decided;
 /* The number of this progress thread. */
 static _Thread_local uint32_t own_number;
 /* The number for the progress thread that is being created. */
@@ -126,6 +126,22 @@ static void leave_to_program(struct progress *p)
 	seen = count_now(&arms);
 }
 
+/*
+ * Decides who disposes of the locks of the thread `number`.  The thread calls
+ * this function before it releases the locks, and progress_thread_stop before
+ * it makes them free for the next thread.  Only the first of these two calls
+ * returns true.
+ */
+static bool decide_end(uint32_t number)
+{
+	uint32_t last = shared_load(&decided);
+
+	while ((int32_t)(number - last) > 0)
+		if (atomic_compare_exchange_weak(&decided, &last, number))
+			return true;
+	return false;
+}
+
 static void *run_thread(void *arg)
 {
 	struct progress *p = arg;
@@ -144,8 +160,8 @@ static void *run_thread(void *arg)
 		leader_turn(p);
 		leave_to_program(p);
 	}
-	if (own_number <= shared_load(&left_alone))
-		return NULL; /* a later progress thread has the locks now */
+	if (!decide_end(own_number))
+		return NULL; /* a later progress thread may have the locks */
 	leader_give();
 	local_peer_end();
 	return NULL;
@@ -210,28 +226,34 @@ int progress_thread_start(struct progress *p)
 	return 0;
 }
 
-/* Waits until the thread has ended.  False: the program has closed the eventfd,
- * so the thread was not woken, and the thread has not ended by itself within
- * END_S seconds. */
-static bool await_end(const struct progress *p)
+/* Waits until the thread `number` has ended.  False: the program has closed the
+ * eventfd, so the thread was not woken, and the thread has not begun to end by
+ * itself within END_S seconds. */
+static bool await_end(const struct progress *p, uint32_t number)
 {
 	struct timespec until;
 
 	if (fd_identity_holds(p->wake.fd))
 		return pthread_join(thread, NULL) == 0;
 	monotonic_after(END_S * 1000, &until);
-	return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0;
+	if (!pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until))
+		return true;
+	if (decide_end(number))
+		return false;
+	/* the thread waits for nothing more */
+	return pthread_join(thread, NULL) == 0;
 }
 
 bool progress_thread_stop(struct progress *p)
 {
+	uint32_t number = shared_own(&current);
+
 	if (!is_running)
 		return true;
 	is_running = false;
-	shared_store(&current, shared_own(&current) + 1);
+	shared_store(&current, number + 1);
 	leader_close(p);
-	if (!await_end(p)) {
-		shared_store(&left_alone, shared_own(&current) - 1);
+	if (!await_end(p, number)) {
 		pthread_detach(thread);
 		leader_forget();
 		return false;
