@@ -12,6 +12,7 @@
 #include "rdmacm/ib.h"
 #include "rdmacm/last_event.h"
 #include "rdmacm/link_table.h"
+#include "rdmacm/link_thread.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -29,9 +30,7 @@
 #include "util/shared.h"
 
 #define PATIENCE_MS 30000u /* how long a call waits for its answer */
-/* The argument of run_thread is number * MOST_FDS + descriptor. */
-#define MOST_FDS (1 << 20) /* the kernel's default of fs.nr_open */
-#define SEEK_MS	 1000	   /* the longest pause between two attempts */
+#define SEEK_MS	    1000   /* the longest pause between two attempts */
 
 static int broker_fd = -1; /* -1: there is no connection */
 /*
@@ -509,8 +508,8 @@ static bool take_messages(const struct cm_inbox *in, int n)
 
 static void *run_thread(void *arg)
 {
-	uintptr_t number = (uintptr_t)arg / MOST_FDS;
-	int fd = (int)((uintptr_t)arg % MOST_FDS), pause_ms = 0;
+	uint32_t number = r_thread_number(arg);
+	int fd = r_thread_fd(arg), pause_ms = 0;
 	uint64_t dialled_ms = monotonic_ms();
 	struct cm_inbox in;
 	/* Events may be withheld: revive_all, too, handles messages. */
@@ -534,8 +533,7 @@ static void *run_thread(void *arg)
 		if (number != shared_load(&thread_number))
 			break;
 		if (n <= 0) {
-			fd = replace_link(fd, (uint32_t)number, &dialled_ms,
-					  &pause_ms);
+			fd = replace_link(fd, number, &dialled_ms, &pause_ms);
 			waits = true;
 			continue;
 		}
@@ -558,10 +556,8 @@ static int start_thread(int fd)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(
-		&thread, NULL, run_thread,
-		(void *)((uintptr_t)shared_own(&thread_number) * MOST_FDS +
-			 (uintptr_t)fd));
+	err = pthread_create(&thread, NULL, run_thread,
+			     r_thread_pack(shared_own(&thread_number), fd));
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err)
 		return -err;
