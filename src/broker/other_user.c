@@ -128,7 +128,7 @@ static uint32_t draw_unused(const struct reuseport_group *g)
 static int refuse_more(const struct reuseport_group *g, uid_t user,
 		       const char **why)
 {
-	static char text[96];
+	static _Thread_local char text[96];
 	uint32_t has = 0, left = 0, rest = 0;
 
 	for (uint32_t i = g->count; i <= STEER_CLASS_MAX; i++) {

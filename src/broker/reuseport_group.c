@@ -90,13 +90,17 @@ static int open_bound(bool shared)
 	return fd;
 }
 
-/* Returns a sentence about the process that has the port, valid until the next
+/*
+ * Returns a sentence about the process that has the port, valid until the next
  * call.  The search for the process reads the descriptors of all processes, so
- * the sentence is kept for HOLDER_MS, however often programs ask. */
+ * the sentence is kept for HOLDER_MS, however often programs ask.  Each thread
+ * has its own variables, here and below: a process may have several brokers as
+ * threads (serve_thread.h), each in another network namespace.
+ */
 static const char *held_by(void)
 {
-	static char text[128];
-	static uint64_t until_ms;
+	static _Thread_local char text[128];
+	static _Thread_local uint64_t until_ms;
 	uint64_t now_ms = monotonic_ms();
 	char who[96];
 
@@ -110,7 +114,7 @@ static const char *held_by(void)
 }
 
 /* The last result of other_version_has_port, which counts until until_ms. */
-static struct {
+static _Thread_local struct {
 	bool is_other;
 	uint64_t until_ms;
 } version_found;
@@ -134,7 +138,7 @@ static bool other_version_may_hold(void)
  * is valid until the next call. */
 static const char *no_socket(int err)
 {
-	static char text[96];
+	static _Thread_local char text[96];
 
 	snprintf(text, sizeof(text),
 		 "the broker adverbd cannot open port 4791: %s; run adverb "
@@ -174,7 +178,7 @@ enum reuseport_group_port reuseport_group_port(const char **why)
  * valid until the next call. */
 static const char *name_error(const char *what, int err, const char *remedy)
 {
-	static char text[128];
+	static _Thread_local char text[128];
 
 	snprintf(text, sizeof(text), "%s: %s; %s", what, strerror(-err),
 		 remedy);

@@ -11,6 +11,7 @@
 #include "util/rlimit.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 #define SOMEBODY 65534
 /* longer than an answer about the port is kept */
@@ -718,6 +719,42 @@ static void a_broker_of_another_version_has_the_port(void **state)
 	end_listener(pid, stop);
 }
 
+/* Stores why a broker of another namespace does not get the port there. */
+static void *ask_elsewhere(void *text)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET,
+				  .sin_port = htons(4791)};
+	int fd = unshare(CLONE_NEWNET) ? -1 : socket(AF_INET, SOCK_DGRAM, 0);
+	const char *why = "";
+
+	if (!bind(fd, (struct sockaddr *)&any, sizeof(any)) &&
+	    reuseport_group_port(&why) == REUSEPORT_PORT_HELD)
+		strcpy(text, why);
+	close(fd);
+	return NULL;
+}
+
+/* Each broker that is a thread of a program keeps its own answers. */
+static void brokers_in_one_process_keep_no_answers_in_common(void **state)
+{
+	char text[256] = "";
+	const char *why = "";
+	pthread_t thread;
+	int fd;
+
+	begin_group();
+	stop_clock();
+	fd = listen_as(97);
+	assert_int_equal(reuseport_group_port(&why), REUSEPORT_PORT_HELD);
+	assert_non_null(strstr(why, "the broker of another version"));
+	assert_int_equal(pthread_create(&thread, NULL, ask_elsewhere, text), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_non_null(strstr(text, "port 4791 is held by"));
+	assert_null(strstr(text, "the broker of another version"));
+	close(fd);
+	reuseport_group_close(&group);
+}
+
 static int setup_group(void **state)
 {
 	reuseport_group_init(&group, true);
@@ -749,6 +786,9 @@ int main(void)
 			end_group),
 		cmocka_unit_test_teardown(
 			a_broker_of_another_version_has_the_port, start_clock),
+		cmocka_unit_test_teardown(
+			brokers_in_one_process_keep_no_answers_in_common,
+			start_clock),
 		cmocka_unit_test(each_version_is_looked_at_once),
 		cmocka_unit_test(names_of_other_users_cost_no_connection),
 		cmocka_unit_test(a_broker_with_a_full_queue_is_found),
