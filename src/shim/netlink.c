@@ -194,7 +194,7 @@ static ssize_t answer_request(int fd, const char *bytes, size_t size)
 	return (ssize_t)size;
 }
 
-/* As copy_given, through a pipe: write(2) checks the address. */
+/* As end_copy, through a pipe: write(2) and read(2) check the addresses. */
 static bool copy_by_pipe(void *to, const void *from, size_t size)
 {
 	int ends[2];
@@ -211,23 +211,39 @@ static bool copy_by_pipe(void *to, const void *from, size_t size)
 	return is_copied;
 }
 
-/* Copies from memory that the program names; at most REQUEST_BYTES, which a
- * pipe holds.  False with errno: an address is bad (EFAULT), or a sandbox
- * refuses process_vm_readv and the program has no two spare descriptors
- * (EMFILE). */
-static bool copy_given(void *to, const void *from, size_t size)
+/* Ends a copy of which process_vm_readv or process_vm_writev has returned n.
+ * size: at most REQUEST_BYTES, which a pipe holds.  False with errno: an
+ * address is bad (EFAULT), or a sandbox refuses those calls and the program has
+ * no two spare descriptors (EMFILE). */
+static bool end_copy(ssize_t n, void *to, const void *from, size_t size)
 {
-	const struct iovec own = {to, size};
-	const struct iovec given = {(void *)(uintptr_t)from, size};
-	ssize_t n =
-		size ? process_vm_readv(getpid(), &own, 1, &given, 1, 0) : 0;
-
 	if (n == (ssize_t)size)
 		return true;
 	if (n < 0 && (errno == EPERM || errno == ENOSYS))
 		return copy_by_pipe(to, from, size);
 	errno = EFAULT;
 	return false;
+}
+
+/* Copies from memory that the program names.  False as for end_copy. */
+static bool copy_given(void *to, const void *from, size_t size)
+{
+	const struct iovec own = {to, size};
+	const struct iovec given = {(void *)(uintptr_t)from, size};
+
+	return end_copy(size ? process_vm_readv(getpid(), &own, 1, &given, 1, 0)
+			     : 0,
+			to, from, size);
+}
+
+/* Copies to memory that the program names.  False as for end_copy. */
+static bool copy_back(void *to, const void *from, size_t size)
+{
+	const struct iovec own = {(void *)(uintptr_t)from, size};
+	const struct iovec given = {to, size};
+
+	return end_copy(process_vm_writev(getpid(), &own, 1, &given, 1, 0), to,
+			from, size);
 }
 
 /* Appends a part of a request to the *size bytes at `bytes`.  False with errno:
@@ -316,10 +332,11 @@ SHIM int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 			       : -1;
 	for (; done < count; done++) {
 		ssize_t n = take_message(fd, &messages[done].msg_hdr);
+		unsigned len = (unsigned)n;
 
-		if (n < 0)
+		if (n < 0 ||
+		    !copy_back(&messages[done].msg_len, &len, sizeof(len)))
 			break;
-		messages[done].msg_len = (unsigned)n;
 	}
 	return done || !count ? (int)done : -1;
 }

@@ -423,19 +423,27 @@ def other_sockets():
 
 
 BAD = """
-import ctypes, os, socket
+import ctypes, mmap, os, socket, struct
 libc = ctypes.CDLL(None, use_errno=True)
 rdma = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 20)
 part = (ctypes.c_size_t * 2)(1, 16)
 message = (ctypes.c_size_t * 7)(0, 0, ctypes.addressof(part), 1, 0, 0, 0)
 apart = (ctypes.c_size_t * 7)(0, 0, 1, 1, 0, 0, 0)
 fd = rdma.fileno()
+# a whole message whose length, the result, is in memory that is only read
+request = ctypes.create_string_buffer(struct.pack("=IHHII", 16, 5121, 1, 1, 0), 16)
+whole = (ctypes.c_size_t * 2)(ctypes.addressof(request), 16)
+fixed = mmap.mmap(-1, 4096)
+fixed[:64] = struct.pack("8N", 0, 0, ctypes.addressof(whole), 1, 0, 0, 0, 0)
+fixed_at = ctypes.addressof(ctypes.c_char.from_buffer(fixed))
+libc.mprotect(ctypes.c_void_p(fixed_at), 4096, mmap.PROT_READ)
 for name, *args in (("getrlimit", 8, 1), ("setrlimit", 8, 1),
                     ("prlimit", 0, 8, None, 1),
                     ("getrlimit", 8, None), ("setrlimit", 8, None),
                     ("send", fd, 1, 16, 0), ("sendto", fd, 1, 16, 0, None, 0),
                     ("sendmsg", fd, 1, 0), ("sendmsg", fd, message, 0),
-                    ("sendmsg", fd, apart, 0), ("sendmmsg", fd, 1, 1, 0)):
+                    ("sendmsg", fd, apart, 0), ("sendmmsg", fd, 1, 1, 0),
+                    ("sendmmsg", fd, ctypes.c_void_p(fixed_at), 1, 0)):
     ctypes.set_errno(0)
     got = getattr(libc, name)(*(ctypes.c_void_p(arg) if arg == 1 else arg
                                 for arg in args))
@@ -450,7 +458,7 @@ def bad_addresses(*sandbox):
     if sandbox and r.status == 77:
         raise Skip("a filter cannot be installed here")
     lines = r.output.splitlines()
-    expect(r.status == 0 and len(lines) == 11, "the program ends early", r)
+    expect(r.status == 0 and len(lines) == 12, "the program ends early", r)
     for line in lines[:3] + lines[5:]:
         expect(line.endswith(" -1 Bad address"), "no EFAULT: " + line, r)
     # As in libc, NULL means that no limit is read or set.
@@ -546,9 +554,9 @@ for argv in (["resource"], ["system"],
 t.case("messages of strangers do not arrive, other netlink sockets are not changed",
        other_sockets)
 t.case("a call with a bad address fails with EFAULT", bad_addresses)
-t.case("a call with a bad address fails with EFAULT where process_vm_readv is refused",
+t.case("a call with a bad address fails with EFAULT where process_vm_* are refused",
        lambda: bad_addresses(t.program("deny_syscall"),
-                             "process_vm_readv=EPERM", "--"))
+                             "vm", "process_vm_readv=EPERM", "--"))
 t.case("RLIMIT_MEMLOCK limits nothing, until the program sets it",
        memory_lock)
 t.case("RLIMIT_MEMLOCK is raised to the user's hard limit",
