@@ -89,7 +89,9 @@ static bool ask_kernel(int family, struct inodes *in)
 	bool over = failed;
 
 	while (!over) {
-		ssize_t n = recv(fd, buffer, sizeof(buffer), 0);
+		/* The kernel makes each part while it takes the request, or
+		 * while the part before is received, so no call need wait. */
+		ssize_t n = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT);
 
 		failed = n <= 0;
 		over = failed || take_answer((const struct nlmsghdr *)buffer,
