@@ -579,7 +579,7 @@ static void a_full_queue_raises_its_event_while_all_threads_sleep(void)
 	usleep(100000);
 	EXPECT(ibv_poll_cq(e[1].cq, 4, wc) > 0);
 	async.fd = e[1].ctx->async_fd;
-	if (poll(&async, 1, ENDPOINT_WAIT_MS) == 1 &&
+	if (poll(&async, 1, ENDPOINT_EVENT_MS) == 1 &&
 	    ibv_get_async_event(e[1].ctx, &event) == 0) {
 		EXPECT(event.event_type == IBV_EVENT_CQ_ERR);
 		ibv_ack_async_event(&event);

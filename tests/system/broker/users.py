@@ -400,7 +400,7 @@ EMPTY = """
 import socket, sys
 for _ in range(100):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-        s.settimeout(100)
+        s.settimeout(300)
         s.connect("\\0" + sys.argv[1])
         with open(sys.argv[2]) as f:
             socket.send_fds(s, [b""], [f.fileno()] * 4)

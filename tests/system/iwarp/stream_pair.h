@@ -23,10 +23,12 @@
 #include "iwarp/stream.h"
 #include "verbs/iwarp.h"
 
-#define ALL	(IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE)
-#define BIG	(1u << 20) /* bytes of struct memory at each end */
+#define ALL (IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE)
+#define BIG (1u << 20) /* bytes of struct memory at each end */
 
-#define WAIT_MS 120000
+/* Limit of a wait: shorter than the 400 s for which a suite lets its program
+ * run. */
+#define WAIT_MS 300000
 
 /* The calls of adverb's libibverbs that librdmacm uses; set by find_calls. */
 static const struct verbs_iwarp *calls;

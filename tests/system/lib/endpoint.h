@@ -25,6 +25,8 @@ enum {
 	ENDPOINT_DEPTH = 64,	  /* requests in each work queue */
 	ENDPOINT_ALL_REMOTE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 			      IBV_ACCESS_REMOTE_ATOMIC,
+	/* limit of a program that sleeps until an event or a byte comes */
+	ENDPOINT_EVENT_MS = 200000,
 };
 
 /* One end of a connection, with its objects.  endpoint_open makes the objects,

@@ -62,7 +62,7 @@ name, size, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 family, _, _, _, at = socket.getaddrinfo(name, 0, type=socket.SOCK_DGRAM)[0]
 v6 = family == socket.AF_INET6
 s = socket.socket(family, socket.SOCK_RAW, 58 if v6 else 1)
-s.settimeout(100)
+s.settimeout(300) # less than PATIENCE_S, after which the agent kills this program
 if sys.argv[4] == "1": # IP_MTU_DISCOVER or IPV6_MTU_DISCOVER: always
     s.setsockopt(*(socket.IPPROTO_IPV6, 23, 2) if v6 else (socket.IPPROTO_IP, 10, 2))
 ident, data, times = os.getpid() & 0xffff, os.urandom(size), []

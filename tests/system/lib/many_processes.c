@@ -44,7 +44,13 @@ enum {
 	BYTES = 256,	   /* length of a message */
 	LATEST_US = 25000, /* the kill comes at most so long after the fork */
 	LEFT_MS = 60000,   /* limit for the end of dead peers' objects */
-	ALARM_S = 240,	   /* SIGALRM ends a process that runs so long */
+	/* SIGALRM ends a process that runs so long.  In kill-peers the survivor
+	 * has so long for each round. */
+	ALARM_S = 800,
+	/* SIGALRM ends the first process of stop-broker if its requests take so
+	 * long.  The process would need a second for each peer if it waited for
+	 * one peer after the other. */
+	IN_TURN_S = 240,
 	SLEEP_FROM = 100, /* with so many processes, each rests between polls */
 	REST_US = 20000,  /* such a rest */
 	HUB_REST_US = 1000, /* such a rest of the first process of a hub */
@@ -433,9 +439,12 @@ static int run_process(struct shared_run *c, int me)
 		brokers_signal(SIGSTOP);
 	pthread_barrier_wait(&c->all);
 	posted_s = now_s();
+	if (c->stops_broker && !me)
+		alarm(IN_TURN_S);
 	if (process_sends(c, me))
 		post_sends(&m);
 	collect_completions(&m, c);
+	alarm(ALARM_S);
 	if (!me)
 		c->took_s = m.sent_s - posted_s;
 	if (c->idles)
@@ -621,6 +630,7 @@ static int write_to_each(struct pair *p, int rounds)
 	open_writer(&e);
 	leak_check_get(&before);
 	for (int i = 1; i <= rounds; i++) {
+		alarm(ALARM_S);
 		while (atomic_load(&p->round) != i)
 			usleep(100);
 		write_until_failure(&e, p, 0);

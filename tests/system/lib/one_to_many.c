@@ -24,11 +24,13 @@
 #include <unistd.h>
 
 enum {
-	MOST = 256,	  /* the most targets */
-	SMALL = 700,	  /* bytes of each of a round's first 3 messages */
-	LARGE = 5000,	  /* bytes of the fourth message of a round */
-	PATIENCE_S = 100, /* limit of a process */
-	TURN_US = 500	  /* from one look for a file to the next */
+	MOST = 256,   /* the most targets */
+	SMALL = 700,  /* bytes of each of a round's first 3 messages */
+	LARGE = 5000, /* bytes of the fourth message of a round */
+	/* Limit of a process.  lib/netlab.py waits 400 s for the file
+	 * `written.0`, works for some time, and waits 400 s for the end. */
+	PATIENCE_S = 1200,
+	TURN_US = 500 /* from one look for a file to the next */
 };
 
 static const char *folder;

@@ -20,9 +20,12 @@ enum {
 	ACTIVE,
 	PASSIVE, /* the listener is on this side too */
 	SIDES,
-	WAIT_MS = 120000,   /* limit of a wait for an event */
-	RESOLVE_MS = 60000, /* the timeout_ms of rdma_resolve_* */
-	QPN = 0x4711,	    /* for conn_param(); no queue pair has it */
+	/* Limit of a wait for an event: a suite lets its program run for 400 s,
+	 * and before that the program has to print which event is missing. */
+	WAIT_MS = 300000,
+	WRONG_MS = 1000,     /* this limit in a case that has failed already */
+	RESOLVE_MS = 300000, /* the timeout_ms of rdma_resolve_* */
+	QPN = 0x4711,	     /* for conn_param(); no queue pair has it */
 };
 
 static struct rdma_event_channel *channel[SIDES];
@@ -96,7 +99,7 @@ static inline struct rdma_cm_event *await_event(int side,
 {
 	struct rdma_cm_event *e;
 
-	if (!is_readable(side, WAIT_MS) ||
+	if (!is_readable(side, check_is_wrong() ? WRONG_MS : WAIT_MS) ||
 	    rdma_get_cm_event(channel[side], &e)) {
 		check_expect(false, "no %s", rdma_event_str(type));
 		return NULL;

@@ -7,9 +7,9 @@ import re
 import subprocess
 import time
 
-from system import Fail, expect, expect_ok
+from system import HANG, Fail, expect, expect_ok
 
-PATIENCE_S = 180  # limit of a program and of a wait
+PATIENCE_S = HANG  # limit of a program and of a wait
 # Two switches with two cables between them.  Two adapters are at the first switch
 # and one is at the second.
 NET = """

@@ -38,7 +38,8 @@ PYTHON = sys.executable
 # An ordinary user's PATH lacks the folders of ip, ldconfig and chroot.
 os.environ["PATH"] += os.pathsep + "/usr/sbin" + os.pathsep + "/sbin"
 # A program that runs for this many seconds hangs: on no machine, however
-# loaded, does a program of these suites need so long.
+# loaded, does a program need so long, except for the many rounds and processes to
+# which a case gives a longer limit.
 HANG = 400
 
 

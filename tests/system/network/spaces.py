@@ -4,6 +4,7 @@
 has its own pair of programs and its own broker.  After the programs have ended,
 the brokers end, and no sysfs tree of a namespace is left."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -14,13 +15,18 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import netlab
 from perftest_check import check_pingpong, check_rows
 import system
-from system import expect, expect_ok
+from system import expect, expect_ok, wait_until
 
 netlab.enter()
 t = system.Suite(__doc__)
 COUNT = 50 if t.options.full else 10
 BROKER = os.path.realpath(os.path.join(t.build, "lib", "adverbd"))
-LINGER_S = 60  # a broker ends after ten idle seconds; a busy machine is slower
+
+
+def kill(pid):
+    """Kills a process, unless the process has ended meanwhile."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def brokers():
@@ -39,10 +45,9 @@ def brokers():
 def all_at_once(argv, check):
     def go():
         t.need(argv[0])
-        running = [t.start(t.pair_argv(argv, timeout=350),
-                           env=t.environment(), into=system.in_namespace)
-                   for _ in range(COUNT)]
-        results = [t.finish(p, system.HANG) for p in running]
+        running = [t.start(t.pair_argv(argv), env=t.environment(),
+                           into=system.in_namespace) for _ in range(COUNT)]
+        results = [t.finish(p, system.HANG + 10) for p in running]
         for r in results:
             expect_ok(r)
             check(r)
@@ -67,36 +72,32 @@ def trees_end():
     expect(not trees(), "trees are left: %s" % trees())
     argv = t.pair_argv(["ibv_rc_pingpong", "-c", "-n", "100000000"])
     p = t.start(argv, env=t.environment(), into=system.in_namespace)
-    end = time.monotonic() + LINGER_S
-    while len(brokers() - THERE) != 1 or not trees():
-        expect(time.monotonic() < end,
-               "there is not one broker, or no tree: %s" % trees())
-        time.sleep(0.01)
+    wait_until(lambda: len(brokers() - THERE) == 1 and trees(),
+               "there is not one broker, or no tree")
     for pid in (*system.session_of(p.pid), *(brokers() - THERE)):
-        os.kill(pid, signal.SIGKILL)
+        kill(pid)
     p.communicate()
+    end = time.monotonic() + system.HANG
     while brokers() - THERE:  # a client may just have started another broker
         expect(time.monotonic() < end, "a broker is left")
         for pid in brokers() - THERE:
-            os.kill(pid, signal.SIGKILL)
+            kill(pid)
     left = trees()
     expect(len(left) == 1, "not one tree: %s" % left)
     # The kernel reuses inode numbers of namespaces, so a tree that is left may
     # have the number of a new namespace.  No namespace has the number 1.
     os.rename(os.path.join(folder(), *left), os.path.join(folder(), "sysfs-1"))
     expect_ok(t.finish(t.start(t.pair_argv(["ibv_rc_pingpong", "-c"]),
-                               env=t.environment(), into=system.in_namespace), 60))
+                               env=t.environment(), into=system.in_namespace),
+                       system.HANG + 10))
     expect("sysfs-1" not in trees(),
            "the next broker has not removed the tree: %s" % trees())
 
 
 def brokers_end():
     expect(brokers() - THERE, "no broker of the earlier cases is there")
-    end = time.monotonic() + LINGER_S
-    while brokers() - THERE:
-        expect(time.monotonic() < end, "brokers are left: %s" %
-               (brokers() - THERE))
-        time.sleep(0.1)
+    # A broker ends when it has been idle for ten seconds.
+    wait_until(lambda: not brokers() - THERE, "brokers are left")
 
 
 THERE = brokers()

@@ -145,7 +145,7 @@ def run(t, tests, modules):
     os.chmod(report, 0o666)
     r = t.run([t.adverb, "run", "--", PYTHON, "-B",
                os.path.abspath(__file__)],
-              180, INSIDE=report, PYTHONPATH=modules)
+              INSIDE=report, PYTHONPATH=modules)
     results = {}
     with open(report, encoding="utf-8") as f:
         for line in f:

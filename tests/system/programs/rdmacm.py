@@ -349,13 +349,15 @@ def await_tcp(p, port):
     """Waits until a socket listens at TCP port @port in the network namespace
     of the process @p, or @p ends."""
     row = re.compile(r":%04X [0-9A-F]+:0000 0A " % port)
-    with contextlib.suppress(OSError):
-        while p.poll() is None:
-            for table in "tcp", "tcp6":
-                with open("/proc/%d/net/%s" % (p.pid, table)) as f:
-                    if row.search(f.read()):
-                        return
-            time.sleep(0.01)
+
+    def is_over():
+        for table in "tcp", "tcp6":
+            with contextlib.suppress(OSError), \
+                    open("/proc/%d/net/%s" % (p.pid, table)) as f:
+                if row.search(f.read()):
+                    return True
+        return p.poll() is not None
+    system.wait_until(is_over, "no socket listens at TCP port %d" % port)
 
 
 def cmtime():
@@ -684,7 +686,7 @@ def survivors():
         expect(brokers(), "there is no broker")
         for pid in brokers():
             os.kill(pid, signal.SIGKILL)
-        end = time.monotonic() + 20
+        end = time.monotonic() + system.HANG
         # A client may be rejected until the next broker knows the listener.
         while True:
             r = t.adverb_run(["rping", "-c", "-a", "127.0.0.1", "-C", "1"])

@@ -44,7 +44,7 @@ PROGRAMS = (
     ["ib_atomic_bw", "-n", "200"],
 )
 SHORT = PROGRAMS[:1] + PROGRAMS[2:3] + PROGRAMS[-2:]
-LIMIT_S = 120  # the seconds that a program may take on a slow machine
+LIMIT_S = system.HANG  # limit of a pair of programs
 
 
 def judge(argv, r):

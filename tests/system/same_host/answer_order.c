@@ -24,7 +24,7 @@
 enum { ASKS, ANSWERS };
 /* ACK_TIMEOUT is 4.3 s: with ADVERB_STRICT the retries of a shorter timeout end
  * while the peer waits for a core. */
-enum { RECEIVES = 16, PATIENCE_S = 60, STEP_ROUNDS = 1000, ACK_TIMEOUT = 20 };
+enum { RECEIVES = 16, PATIENCE_S = 300, STEP_ROUNDS = 1000, ACK_TIMEOUT = 20 };
 
 /* Shared by both processes and their parent. */
 static struct shared_steps {

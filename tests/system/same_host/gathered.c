@@ -34,7 +34,7 @@ enum {
 	COUNT = 20,  /* most WRITEs of a round */
 	BYTES = 64,  /* bytes of a WRITE */
 	PLACE = 128, /* bytes from one place to the next */
-	PATIENCE_S = 60,
+	PATIENCE_S = 300,
 };
 
 enum kind { SPIN, SLEEP, POLL_OTHER, ARM, POST_OTHER, KINDS };

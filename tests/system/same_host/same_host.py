@@ -51,6 +51,7 @@ POLLS = {"direct": ["-n", "10000000"] if t.options.full else
 SIZES = 53
 # All mechanisms of src/log/env.h, without the rings to a fabric.
 ALL_OFF = {"ADVERB_WITHOUT": "credits,acks,eager,mapped,adaptive"}
+LIMIT_S = 36000 if t.options.full else system.HANG  # limit of a program
 # How many processes run at once.  The hostile user may hold the upper half of the
 # broker's indexes, so only the lower half is certain for the broker's own user
 # (broker/other_user.h).
@@ -58,8 +59,7 @@ MANY = "500" if t.is_beside_hostile else "1000"
 
 
 def polling_the_last_byte_sees_all():
-    r = t.run([VISIBLE, "-n", str(ROUNDS)],
-              timeout=36000 if t.options.full else 300)
+    r = t.run([VISIBLE, "-n", str(ROUNDS)], timeout=LIMIT_S)
     if r.status == 2:
         raise Skip("process_vm_writev is refused")
     expect_ok(r)
@@ -68,7 +68,7 @@ def polling_the_last_byte_sees_all():
 
 def run(way, *argv, before=(), program=SAMEHOST, **env):
     return t.run([*before, t.adverb, "run", "--", program, *argv],
-                 timeout=36000 if t.options.full else 300,
+                 timeout=LIMIT_S,
                  ADVERB_DIRECT="0" if way == "packets" else "1",
                  ENDS_SHARED="1" if way == MEMORY else "0", **env)
 

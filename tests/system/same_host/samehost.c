@@ -40,7 +40,9 @@
 #include <unistd.h>
 
 enum { INITIATOR, TARGET };
-enum { PATIENCE_S = 100 };
+/* Limit of a round of `kill`, longer than ENDPOINT_EVENT_MS and shorter than
+ * the suite's limit, so that each of them can name what hangs. */
+enum { PATIENCE_S = 300 };
 
 /* Shared by both processes and their parent. */
 struct shared_steps {
@@ -383,7 +385,7 @@ static void sleep_armed(int *posted)
 		return;
 	while (!is_over() && !told)
 		told = wait_event(1);
-	if (!told && take_receives(posted) && !wait_event(ENDPOINT_WAIT_MS)) {
+	if (!told && take_receives(posted) && !wait_event(ENDPOINT_EVENT_MS)) {
 		printf("an event never comes\n");
 		fflush(stdout);
 		_exit(1);

@@ -32,8 +32,8 @@ enum {
 	MAPS = 8,      /* most parts of arenas that are looked at */
 	WORDS = 20000, /* words that scribble_words() looks at */
 	PAGE = 4096,
-	SECONDS = 60, /* SIGALRM ends an honest process that runs longer */
-	WRITABLE = 3  /* exit status: a private part can be mapped */
+	SECONDS = 300, /* SIGALRM ends an honest process that runs longer */
+	WRITABLE = 3   /* exit status: a private part can be mapped */
 };
 
 /* Shared by both processes and their parent. */

@@ -41,7 +41,7 @@ enum {
 	LONG = 16 << 20, /* bytes of a WRITE */
 	UNDER_WAY = 4,	 /* WRITEs under way */
 	SENDS = 1000,	 /* messages of the sender */
-	WAIT_S = 100,	 /* a step of the target that takes longer hangs */
+	WAIT_S = 300,	 /* a step of the target that takes longer hangs */
 	RECEIVES = 8,	 /* receives posted to the queue pair with the writer */
 	MINE = 0x5e,	 /* the byte that fills the deregistered memory */
 	A_WHILE_NS = 200000, /* how long the writer runs between two stops */

@@ -35,7 +35,7 @@ enum {
 	MOST = 48,	 /* files or sockets that the program opens */
 	LAST = 1024,	 /* the descriptor after the last one that is closed */
 	SETTLE_MS = 300, /* time in which a thread of the library would act */
-	HANG_S = 120	 /* SIGALRM ends a process that runs longer */
+	HANG_S = 300	 /* SIGALRM ends a process that runs longer */
 };
 
 /* The objects of a case. */

@@ -182,14 +182,14 @@ static void send_list(uint32_t qpn, int n, int list)
 }
 
 /* Polls until the last byte of a message has the value n.  Returns whether the
- * byte has this value within about ENDPOINT_WAIT_MS. */
+ * byte has this value within about ENDPOINT_EVENT_MS. */
 static bool is_heard(struct ibv_cq *cq, int n)
 {
 	volatile uint8_t *last = e.region + GRH + LONG - 1;
 	struct ibv_wc wc;
 	int ms = 0;
 
-	for (; *last != n && ms < ENDPOINT_WAIT_MS; ms++) {
+	for (; *last != n && ms < ENDPOINT_EVENT_MS; ms++) {
 		ibv_poll_cq(cq, 1, &wc);
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}

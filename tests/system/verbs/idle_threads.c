@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { THREADS_MAX = 512, ROUNDS = 10, BYTES = 64, ALARM_S = 120 };
+enum { THREADS_MAX = 512, ROUNDS = 10, BYTES = 64, ALARM_S = 300 };
 
 static struct endpoint ends[THREADS_MAX];
 static pthread_t threads[THREADS_MAX];

@@ -140,12 +140,12 @@ static void the_limit_event_comes_once(void)
 	for (uint64_t i = 0; i < 4; i++) {
 		/* The third message leaves two receives, fewer than the limit.
 		 * The event may come later than that message's completion. */
-		EXPECT(event_waits(b.ctx, i == 3 ? ENDPOINT_WAIT_MS : 0) ==
+		EXPECT(event_waits(b.ctx, i == 3 ? ENDPOINT_EVENT_MS : 0) ==
 		       (i == 3));
 		send_one();
 		EXPECT(next_completion(&b).wr_id == i);
 	}
-	if (event_waits(b.ctx, ENDPOINT_WAIT_MS) &&
+	if (event_waits(b.ctx, ENDPOINT_EVENT_MS) &&
 	    !ibv_get_async_event(b.ctx, &event)) {
 		EXPECT(event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED);
 		EXPECT(event.element.srq == srq);
@@ -170,7 +170,7 @@ static void a_queue_pair_in_error_reports_its_last_wqe(void)
 	endpoint_connect(&a, &b);
 	EXPECT(srq_post(srq, 1) == 0);
 	EXPECT(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE) == 0);
-	EXPECT(event_waits(b.ctx, ENDPOINT_WAIT_MS));
+	EXPECT(event_waits(b.ctx, ENDPOINT_EVENT_MS));
 	if (!check_is_wrong() && !ibv_get_async_event(b.ctx, &event)) {
 		EXPECT(event.event_type == IBV_EVENT_QP_LAST_WQE_REACHED);
 		EXPECT(event.element.qp == b.qp);
@@ -399,9 +399,9 @@ static void what_is_posted_leaves_without_a_poll(void)
 		EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
 	}
 	last = (volatile uint64_t *)(void *)(b.region + 8 * 59);
-	for (; *last != 0x0101010101010101 && ms < ENDPOINT_WAIT_MS; ms++)
+	for (; *last != 0x0101010101010101 && ms < ENDPOINT_EVENT_MS; ms++)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-	EXPECT(ms < ENDPOINT_WAIT_MS);
+	EXPECT(ms < ENDPOINT_EVENT_MS);
 	both_close();
 }
 
@@ -489,7 +489,7 @@ static void a_flush_by_a_long_poll_gives_an_event(void)
 	 * receive. */
 	if (n < 18) {
 		ready.fd = b.channel->fd;
-		EXPECT(poll(&ready, 1, ENDPOINT_WAIT_MS) == 1);
+		EXPECT(poll(&ready, 1, ENDPOINT_EVENT_MS) == 1);
 		wc[17] = next_completion(&b);
 	}
 	EXPECT(wc[17].status == IBV_WC_WR_FLUSH_ERR);

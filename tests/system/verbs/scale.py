@@ -21,7 +21,7 @@ CONNECTS = os.path.join(suite.build, "bench", "connects")
 
 def measured():
     program = os.path.join(suite.build, "bench", "qps")
-    r = suite.adverb_run([program, str(COUNT)], timeout=120)
+    r = suite.adverb_run([program, str(COUNT)])
     if r.status:
         raise Fail("status %d" % r.status, r.output)
     return json.loads(r.output.splitlines()[-1])

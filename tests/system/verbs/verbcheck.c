@@ -357,7 +357,7 @@ static void an_armed_queue_gives_one_event(void)
 	EXPECT(poll(&ready, 1, 0) == 0);
 	attr.qp_state = IBV_QPS_ERR;
 	EXPECT(ibv_modify_qp(qp, &attr, IBV_QP_STATE) == 0);
-	EXPECT(poll(&ready, 1, ENDPOINT_WAIT_MS) == 1);
+	EXPECT(poll(&ready, 1, ENDPOINT_EVENT_MS) == 1);
 	if (!check_is_wrong() && ibv_get_cq_event(channel, &got, &cookie) == 0)
 		ibv_ack_cq_events(got, 1);
 	EXPECT(got == cq && cookie == &ready);
