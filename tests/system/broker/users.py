@@ -21,7 +21,8 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 
 import forge
 import system
-from system import HANG, brokers, expect, expect_ok, listens, serving
+from system import (HANG, brokers, expect, expect_failed, expect_ok, listens,
+                    serving)
 
 ANNA, BERT = 65534, 65533
 TOLD = r"the broker adverbd of user (\d+), because ADVERB_BROKER_USER names that user"
@@ -489,17 +490,21 @@ def refusal(user, pid, remedy=True):
 
 def a_stranger_is_refused(victim, program, **more):
     """Returns a case: Bert has taken the broker's address.  A program of
-    @victim sends nothing there, prints once why, and does not bind the port."""
+    @victim sends nothing there, prints once why, does not bind the port, and fails.
+    The program does not wait for another broker: its patience is longer than its
+    time limit."""
     def body():
         t.need(program[0])
         fake = fake_broker(BERT, our_name())
         try:
-            r = t.finish(run_as(victim, program, **more), HANG)
+            r = t.finish(run_as(victim, program, ADVERB_PATIENCE=str(2 * HANG),
+                                **more), HANG)
             expect_nothing_received(fake)
         finally:
             fake.kill()
         expect(r.output.count(refusal(BERT, fake.pid, victim != 0)) == 1,
                "the program does not print once whose broker it refuses", r)
+        expect_failed(r)
         expect(not port_is_held(), "a program has bound the port")
     return body
 

@@ -416,6 +416,13 @@ def expect_ok(result):
     expect(result.status == 0, "exit status %d" % result.status, result)
 
 
+def expect_failed(result):
+    """Expects that a program has reported a failure by its exit status: that it
+    has neither succeeded, nor was killed by a signal or after its time limit."""
+    expect(result.status > 0 and result.status != 124,
+           "exit status %d" % result.status, result)
+
+
 def expect_counts(result, words):
     """Expects that a program has printed its counts, and that they are those of
     @words, the first words of the lines of its cases.  The counts differ if a name
