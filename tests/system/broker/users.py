@@ -47,6 +47,13 @@ def enter():
     os.execvp("unshare", ["unshare", "-n", sys.executable, *sys.argv])
 
 
+def kept(process):
+    """Returns @process, which leads a session of its own.  If the case fails, the
+    suite kills the process."""
+    t.started.append(process)
+    return process
+
+
 def start(user, argv, ready=None, before=(), **more):
     """Starts and returns a process of @user with a runtime folder of that user.
     librdmacm writes to the descriptor @ready when the process listens.  @before: the
@@ -61,12 +68,12 @@ def start(user, argv, ready=None, before=(), **more):
     env.update({"ADVERB_BROKER_USER": str(ANNA)}, **more)
     if ready:
         env["ADVERB_READY_FD"] = str(ready)
-    return subprocess.Popen(
+    return kept(subprocess.Popen(
         [*before, "setpriv", "--reuid", str(user), "--regid", str(user),
          "--clear-groups", "--no-new-privs", *argv], env=env, cwd=home,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, start_new_session=True,
-        pass_fds=[ready] if ready else [])
+        pass_fds=[ready] if ready else []))
 
 
 def run_as(user, argv, ready=None, **more):
@@ -582,7 +589,7 @@ def system_account(owner, mode, is_trusted):
         try:
             wait_for_broker()
             home = t.path("home-%d" % BERT)
-            p = subprocess.Popen(
+            p = kept(subprocess.Popen(
                 ["unshare", "-m", "sh", "-c", "mount -t tmpfs -o mode=755 "
                  "none /run && mkdir -m %o /run/adverb && chown %d /run/adverb"
                  " && exec setpriv --reuid %d --regid %d --clear-groups "
@@ -590,7 +597,7 @@ def system_account(owner, mode, is_trusted):
                  "--", "ibv_devinfo"],
                 env=dict(t.environment(), HOME=home, XDG_RUNTIME_DIR=home),
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                start_new_session=True)
+                start_new_session=True))
             r = t.finish(p, HANG)
             expect((r.status == 0) == is_trusted,
                    "exit status %d" % r.status, r)
@@ -636,10 +643,10 @@ def privileged_program(owner):
 
 
 def run_privileged(owner=0, **more):
-    return subprocess.Popen(
+    return kept(subprocess.Popen(
         privileged_program(owner), env=dict(t.environment(), **more),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, start_new_session=True)
+        stderr=subprocess.STDOUT, start_new_session=True))
 
 
 def the_privileged_starts_none():
@@ -679,7 +686,8 @@ def the_privileged_trusts_no_ordinary_user():
     server = server_of(ANNA, PINGPONG, 18600)
     try:
         pid, = brokers()
-        said = run_privileged(ANNA).communicate(b"\n")[0].decode()
+        p = run_privileged(ANNA)
+        said = p.communicate(b"\n", timeout=HANG)[0].decode()
         expect(refusal(ANNA, pid, False) in said and "refused\n" in said,
                "the program prints: " + said)
     finally:
