@@ -291,6 +291,12 @@ def at_once():
 case("24 programs start at once and adverbd cannot be run", at_once)
 
 
+def sockets():
+    """Returns how many UDP sockets of RoCEv2's port this network namespace has."""
+    with open("/proc/net/udp6") as f:
+        return sum(":12B7 " in line for line in f)
+
+
 def taken_over():
     """The broker of a running pair is killed, and the file from which it was
     started cannot be run any more: the pair continues, and new programs can
@@ -304,15 +310,14 @@ def taken_over():
             p = t.start(t.pair_argv(["ib_write_bw", "-D", "5"]),
                         env=t.environment(ADVERB_BROKER=link,
                                           ADVERB_DIRECT="0"))
-            # Wait until the broker has given a socket to both processes of the
-            # pair; the third socket of the port is the broker's own.
-            while sum(":12B7 " in line for line in
-                      open("/proc/net/udp6")) < 3:
-                expect(p.poll() is None, "the pair has ended too early")
+            # The broker has given a socket to both processes of the pair, and
+            # the third socket of the port is the broker's own.
+            system.wait_until(lambda: sockets() >= 3 or p.poll() is not None,
+                              "the pair has no sockets of the port")
+            expect(p.poll() is None, "the pair has ended too early")
     pid, = brokers()
     os.kill(pid, signal.SIGKILL)
-    while named("adverbd"):
-        pass
+    system.wait_until(lambda: not named("adverbd"), "the broker does not end")
     other = t.pair(PINGPONG, ADVERB_BROKER=link)
     r = t.finish(p, system.HANG)
     expect_ok(r)
