@@ -304,6 +304,8 @@ t.case("200 processes with 50 queue pairs each work at once", without_brokers(pr
 
 def destroy_after_rx(*where):
     def body():
+        t.need_no_hostile("sends datagrams, and the program sees its own datagram "
+                          "by the count of all that the namespace sends")
         expect_ok(t.run([*where, t.adverb, "run", "--", DESTROY_AFTER_RX,
                          "1000" if t.options.full else "30"],
                         ADVERB_DIRECT="0"))

@@ -9,7 +9,9 @@
  * Before the destroy, the callee only waits for the byte: if both processes
  * share a core, no thread of the callee has read the packet from the UDP socket
  * then.  A post may return before the packet is sent, so the caller waits until
- * its namespace has sent a datagram.
+ * its namespace has sent a datagram.  No other program may send datagrams in
+ *the namespace: the caller would take such a datagram for its own, and the
+ *callee would destroy the queue pair before the packet comes.
  */
 #include "endpoint.h"
 
