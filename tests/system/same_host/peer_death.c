@@ -26,6 +26,7 @@
 #include "leak_check.h"
 #include "traffic.h"
 
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -451,13 +452,19 @@ static bool has_ended(pid_t pid)
 	return info.si_pid == pid;
 }
 
+/* Returns whether the survivor or the friend has ended.  A victim would wait
+ * for them for ever. */
+static bool is_alone(void)
+{
+	return has_ended(survivor) || has_ended(companion);
+}
+
 /* Waits until *word is value, and returns true; returns false if the survivor,
  * the friend or process @who (0: none) ends before. */
 static bool await_word(const int *word, int value, pid_t who)
 {
 	while (step_timeout_look(word) != value) {
-		if (has_ended(survivor) || has_ended(companion) ||
-		    (who && has_ended(who)))
+		if (is_alone() || (who && has_ended(who)))
 			return false;
 		usleep(100);
 	}
@@ -473,11 +480,10 @@ static int await_child(pid_t pid)
 }
 
 /* Kills the victim at a random moment; one victim in eight may not be connected
- * yet.  Returns false if the victim ends in another way, or the survivor
- * or the friend ends. */
+ * yet.  Returns false if the victim, the survivor or the friend ends before. */
 static bool kill_victim(pid_t victim)
 {
-	int round = shared_steps->round, status;
+	int round = shared_steps->round;
 	uint32_t x = random_of(round, 20);
 
 	if (x % 8 && !await_word(&shared_steps->victim.is_ready[OTHER],
@@ -485,21 +491,42 @@ static bool kill_victim(pid_t victim)
 		return false;
 	usleep(x / 8 % LATEST_US);
 	step_timeout_say(&shared_steps->is_doomed, 1);
-	kill(victim, SIGKILL);
-	status = await_child(victim);
-	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+	return !kill(victim, SIGKILL);
 }
 
 /* Waits until the victim has exited, or until the program that the victim
- * executes has written to the pipe @in.  Returns false if the victim, or that
- * program, has failed. */
+ * executes has written to the pipe @in.  Returns false if that program has
+ * failed, or if the survivor or the friend ends before. */
 static bool await_departure(pid_t victim, int in)
 {
+	struct pollfd ready = {.fd = in, .events = POLLIN};
+	bool exits = death_of(shared_steps->round) == EXIT;
 	char byte;
 
-	if (death_of(shared_steps->round) == EXIT)
-		return !await_child(victim);
-	return read(in, &byte, 1) == 1;
+	while (exits ? !has_ended(victim) : poll(&ready, 1, 0) != 1) {
+		if (is_alone())
+			return false;
+		usleep(100);
+	}
+	return exits || read(in, &byte, 1) == 1;
+}
+
+/* Waits for the end of the victim.  @good: the round has not failed so far.
+ * After a failure the victim may wait for a process that has ended, so it is
+ * killed.  Returns whether @good, and the victim has ended as death_of says. */
+static bool reap_victim(pid_t victim, bool good)
+{
+	int status;
+
+	if (!good)
+		kill(victim, SIGKILL);
+	status = await_child(victim);
+	if (death_of(shared_steps->round) == KILL)
+		good = good && WIFSIGNALED(status) &&
+		       WTERMSIG(status) == SIGKILL;
+	else
+		good = good && !status;
+	return good;
 }
 
 static bool run_round(int round)
@@ -527,11 +554,13 @@ static bool run_round(int round)
 	close(out[0]);
 	good = death == KILL ? kill_victim(victim)
 			     : await_departure(victim, in[0]);
+	if (death != EXEC)
+		good = reap_victim(victim, good);
 	step_timeout_say(&shared_steps->is_dead, 1);
 	good = good && await_word(&shared_steps->is_done, round + 1, 0);
 	if (death == EXEC) {
 		good = good && write(out[1], "", 1) == 1;
-		good = !await_child(victim) && good;
+		good = reap_victim(victim, good);
 	}
 	close(in[0]);
 	close(out[1]);
@@ -620,6 +649,7 @@ int main(int argc, char **argv)
 	}
 	shared_steps = step_timeout_share(sizeof(*shared_steps));
 	shared_steps->rounds = -1;
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
 	survivor = start_child(be_survivor);
 	companion = start_child(be_friend);
