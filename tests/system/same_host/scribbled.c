@@ -257,6 +257,18 @@ static void be_hostile(bool into_own, pid_t other)
 			scribble_words(&area[i]);
 }
 
+/* Waits until one of the two processes has ended.  The honest process ends
+ * first only if it fails.  The hostile process could then wait for it for ever,
+ * so the hostile process is killed. */
+static void await_first_end(pid_t honest, pid_t hostile)
+{
+	siginfo_t info = {0};
+
+	if (!waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) &&
+	    info.si_pid == honest)
+		kill(hostile, SIGKILL);
+}
+
 static int end_of(pid_t pid)
 {
 	int status;
@@ -280,19 +292,23 @@ static int run_round(int seed)
 		be_hostile(seed & 1, honest);
 		_exit(0);
 	}
+	await_first_end(honest, hostile);
 	of_hostile = end_of(hostile);
 	step_timeout_say(&shared_steps->is_over, 1);
-	bad = end_of(honest);
-	if (bad)
-		printf("seed %d: the honest process ended by signal %d, code %d\n",
-		       seed, WTERMSIG(bad), WEXITSTATUS(bad));
 	if (WIFEXITED(of_hostile) && WEXITSTATUS(of_hostile)) {
 		printf("seed %d: %s\n", seed,
 		       WEXITSTATUS(of_hostile) == WRITABLE
 			       ? "the private part of an arena can be mapped for writing"
 			       : "the hostile process failed before it wrote");
-		bad = 1;
+		/* It may wait for the hostile process. */
+		kill(honest, SIGKILL);
+		end_of(honest);
+		return 1;
 	}
+	bad = end_of(honest);
+	if (bad)
+		printf("seed %d: the honest process ended by signal %d, code %d\n",
+		       seed, WTERMSIG(bad), WEXITSTATUS(bad));
 	return bad;
 }
 
@@ -307,6 +323,7 @@ int main(int argc, char **argv)
 	}
 	shared_steps = step_timeout_share(sizeof(*shared_steps));
 	setenv("ADVERB_EXPLAIN", "0", 1); /* many calls fail */
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (int i = 0; i < times; i++)
 		bad += run_round(seed + i) != 0;
 	return bad != 0;
