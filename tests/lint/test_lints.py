@@ -13,6 +13,10 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CI = ROOT / "ci"
 GOOD = "int crc_sum(int a);\nint crc_sum(int a)\n{\n\treturn a;\n}\n"
+# A function without a declaration; a function that comments and a string name.
+LONE = "int new_sum(int a)\n{\n\treturn a;\n}\n"
+NAMED = ("/* new_sum returns a. */\nint new_sum(int a)\n{\n\t/* new_sum */\n"
+         "\treturn \"new_sum\" ? a : 0;\n}\n")
 LONG = "int f(int a);\nint f(int a)\n{\n%s\treturn a;\n}\n"
 PAGE = (".Dd November 21, 2026\n.Dt A 1\n.Os\n.Sh NAME\n.Nm a\n.Nd an example"
         "\n.Sh SYNOPSIS\n.Nm\n%s.Sh DESCRIPTION\nThe options are:\n"
@@ -196,8 +200,12 @@ CASES = (
      "should begin with pd_"),
     ("lint-unused", "a function of a header, which tests may call alone",
      "src/hdr/new.c", GOOD, None),
-    ("lint-unused", "a function that nobody calls", "src/util/new.c", GOOD,
+    ("lint-unused", "a function that nobody calls", "src/util/new.c", LONE,
      "only tests call"),
+    ("lint-unused", "a function that only comments and a string name",
+     "src/util/new.c", NAMED, "only tests call new_sum"),
+    ("lint-unused", "a function that its own file calls", "src/util/new.c",
+     NAMED + "static int two_sums(int a)\n{\n\treturn new_sum(a);\n}\n", None),
     ("lint-circles", "files that do not need one another", "src/util/d.c", GOOD,
      None),
     ("lint-circles", "a circle of four files", "src/util/d.c",
@@ -326,7 +334,8 @@ def run(case, root):
     shutil.copy(ROOT / ".clang-format", root)
     done = subprocess.run([CI / lint, *arguments(lint, root, path)],
                           text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, check=False)
+                          stderr=subprocess.STDOUT, check=False,
+                          cwd=root if lint == "lint-unused" else None)
     if done.returncode == 77:
         return "skipped", done.stdout.strip()
     if (done.returncode != 0) != is_refused(want):
