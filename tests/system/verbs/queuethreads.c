@@ -23,6 +23,7 @@ enum { PAIRS = 4, MESSAGES = 3000, DEPTH = 64, ALL = PAIRS * MESSAGES };
 /* About how many receives may be posted whose completions no thread has polled.
  * One CQ has room for all their completions. */
 enum { OUT = 200 };
+enum { FEW_ENTRIES = 300, MANY_ENTRIES = 1000 }; /* sizes of the CQs */
 
 static struct endpoint a[PAIRS], b[PAIRS];
 static struct ibv_srq *srq;
@@ -110,21 +111,42 @@ static void *drain_cq(void *arg)
 	return NULL;
 }
 
+/* Each call of a resize returns 0 or an errno value. */
+static int resize_srq(uint32_t depth)
+{
+	struct ibv_srq_attr attr = {.max_wr = depth};
+
+	return ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
+}
+
+/* A queue that has more entries than the new size is refused with EINVAL.  The
+ * larger sizes always have room. */
 static void *resize_queues(void *arg)
 {
 	unsigned int k = 0;
 
-	while (!give_up()) {
-		struct ibv_srq_attr attr = {.max_wr =
-						    k % 2 ? DEPTH : 2 * DEPTH};
-		int err = ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
+	do {
+		bool shrinks_srq = k % 2, shrinks_cq = k % 3;
+		int err = resize_srq(shrinks_srq ? DEPTH : 2 * DEPTH);
 
-		expect_good(!err || err == EINVAL, "the SRQ cannot be resized");
-		err = ibv_resize_cq(b[k % PAIRS].cq, k % 3 ? 300 : 1000);
-		expect_good(!err || err == EINVAL, "a CQ cannot be resized");
+		expect_good(!err || (shrinks_srq && err == EINVAL),
+			    "the SRQ cannot be resized");
+		err = ibv_resize_cq(b[k % PAIRS].cq,
+				    shrinks_cq ? FEW_ENTRIES : MANY_ENTRIES);
+		expect_good(!err || (shrinks_cq && err == EINVAL),
+			    "a CQ cannot be resized");
 		k++;
-	}
+	} while (!give_up());
 	return NULL;
+}
+
+/* Empty queues can always be made smaller. */
+static void shrink_empty_queues(void)
+{
+	expect_good(!resize_srq(DEPTH), "the empty SRQ cannot be made smaller");
+	for (int i = 0; i < PAIRS; i++)
+		expect_good(!ibv_resize_cq(b[i].cq, FEW_ENTRIES),
+			    "an empty CQ cannot be made smaller");
 }
 
 static void connect_pair(int i)
@@ -180,6 +202,8 @@ int main(void)
 		connect_pair(i);
 	if (srq)
 		run_threads();
+	if (atomic_load(&received) == ALL)
+		shrink_empty_queues();
 	good = !atomic_load(&wrong) && atomic_load(&received) == ALL;
 	printf("%s many threads share a receive queue%s\n",
 	       good ? "ok" : "FAIL", good ? "" : ": see above");
