@@ -16,7 +16,6 @@
 
 #include "../check.h"
 
-#define PATIENCE_S 120
 #define RESOLVE_MS 60000
 
 static const char *call; /* the call that was begun last */
@@ -156,7 +155,6 @@ static void a_cancelled_migration_leaves_no_channel(void)
 
 int main(void)
 {
-	alarm(PATIENCE_S);
 	check_run("calls that do not wait are not cancelled",
 		  calls_that_do_not_wait_are_not_cancelled);
 	check_run("a thread is cancelled while it waits for the program",

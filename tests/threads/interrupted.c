@@ -23,7 +23,7 @@
 #define WARM_AGAIN 4
 #define SIGNALS	   40
 #define MIDST	   100 /* signals while the sleeper makes progress */
-#define PATIENCE_S 100 /* a test or a round that takes longer has hung */
+#define PATIENCE_S 400 /* a test or a round that takes longer has hung */
 
 static struct endpoint endpoint[2];
 static atomic_uint handled;
