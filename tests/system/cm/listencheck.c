@@ -298,7 +298,7 @@ static void *destroy_listener(void *unused)
 
 /* Starts *thread, which destroys the listener and so waits for an
  * acknowledgement.  Stores in `text` the message that is printed on stderr
- * meanwhile, or an empty text if none comes within 100 s. */
+ * meanwhile, or an empty text if none comes within WAIT_MS. */
 static void read_complaint(pthread_t *thread, char *text, size_t size)
 {
 	struct pollfd p = {.events = POLLIN};
@@ -309,7 +309,7 @@ static void read_complaint(pthread_t *thread, char *text, size_t size)
 	EXPECT(dup2(ends[1], 2) == 2);
 	EXPECT(!pthread_create(thread, NULL, destroy_listener, NULL));
 	p.fd = ends[0];
-	if (poll(&p, 1, 100 * 1000) == 1)
+	if (poll(&p, 1, WAIT_MS) == 1)
 		n = read(ends[0], text, size - 1);
 	text[n > 0 ? n : 0] = '\0';
 	EXPECT(dup2(before, 2) == 2);

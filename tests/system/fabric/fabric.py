@@ -186,8 +186,8 @@ def combined_routes():
                          *path.split())
             expect(lid in said, said)
         # adapters do not forward
-        r = f.host("Hca1", t.program("umadcheck"), "route", lids["Hca3"], "1",
-                   "2")
+        r = f.host("Hca1", t.program("umadcheck"), "no-route", lids["Hca3"],
+                   "1", "2")
         expect(r.status == 1 and "no answer" in r.output, r.output, r)
 
 

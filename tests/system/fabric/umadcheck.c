@@ -23,6 +23,8 @@
  * umadcheck route LID PORT...: asks for the NodeDescription of the node with
  * the LID, by a directed route through these ports, and from the end of that
  * route by LID; prints the description.
+ * umadcheck no-route LID PORT...: asks in the same way, once, where no answer
+ * can come.
  * umadcheck qkey LID: sends a MAD with a wrong Q_Key to QP1 of the LID.
  */
 #include "check.h"
@@ -305,6 +307,14 @@ static void a_port_of_a_dead_fabric_fails_slowly(void)
 	EXPECT(!umad_close_port(port));
 }
 
+enum {
+	QUIET_MS = 200, /* much longer than an answer takes */
+	/* All tries for an answer that must come take 400 s, after which a
+	 * program of these suites hangs. */
+	TRY_MS = 10000,
+	RETRIES = 39,
+};
+
 /* A message: the umad_size() bytes of its header, then the MAD. */
 struct message {
 	uint8_t bytes[512];
@@ -322,9 +332,10 @@ static void begin_message(struct message *m, uint8_t mgmt_class,
 	m->mad[17] = (uint8_t)attribute;
 }
 
-/* Sends a request, and writes the answer to *m.  Returns umad_status of the
- * answer: 0, or ETIMEDOUT if no answer has come in 200 ms. */
-static int exchange_message(struct message *m)
+/* Sends a request, and sends it again `retries` times if no answer comes within
+ * try_ms.  Writes the answer to *m.  Returns umad_status of the answer: 0, or
+ * ETIMEDOUT if no answer has come. */
+static int exchange_message(struct message *m, int try_ms, int retries)
 {
 	long methods[16 / sizeof(long)] = {0};
 	int length = 256, port, agent;
@@ -334,7 +345,7 @@ static int exchange_message(struct message *m)
 	NEED(port > 0);
 	agent = umad_register(port, m->mad[1], 1, 0, methods);
 	NEED(agent >= 0);
-	NEED(!umad_send(port, agent, m->bytes, length, 200, 0));
+	NEED(!umad_send(port, agent, m->bytes, length, try_ms, retries));
 	NEED(umad_recv(port, m->bytes, &length, -1) == agent);
 	NEED(!umad_close_port(port));
 	return umad_status(m->bytes);
@@ -449,7 +460,10 @@ static void a_datagram_without_memory_is_not_sent(void)
 	EXPECT(!umad_close_port(port));
 }
 
-static int print_node(int lid, int hops, char **ports)
+/* Asks for the description of the node to which the ports lead from the port
+ * of the LID, and prints the description, or that no answer comes.  Returns the
+ * exit status. */
+static int print_node(int lid, int hops, char **ports, int try_ms, int retries)
 {
 	struct message m;
 
@@ -461,7 +475,7 @@ static int print_node(int lid, int hops, char **ports)
 	m.mad[35] = (uint8_t)lid;
 	for (int i = 0; i < hops; i++)
 		m.mad[128 + 1 + i] = (uint8_t)atoi(ports[i]);
-	if (exchange_message(&m)) {
+	if (exchange_message(&m, try_ms, retries)) {
 		puts("no answer");
 		return 1;
 	}
@@ -477,7 +491,7 @@ static int send_wrong_qkey(int lid)
 
 	begin_message(&m, 0x04, 0x12); /* PortCounters */
 	umad_set_addr(m.bytes, lid, 1, 0, 0x12345678);
-	return exchange_message(&m) != ETIMEDOUT;
+	return exchange_message(&m, QUIET_MS, 0) != ETIMEDOUT;
 }
 
 int main(int argc, char **argv)
@@ -485,7 +499,11 @@ int main(int argc, char **argv)
 	if (argc == 3 && !strcmp(argv[1], "qkey"))
 		return send_wrong_qkey(atoi(argv[2]));
 	if (argc > 2 && !strcmp(argv[1], "route"))
-		return print_node(atoi(argv[2]), argc - 3, argv + 3);
+		return print_node(atoi(argv[2]), argc - 3, argv + 3, TRY_MS,
+				  RETRIES);
+	if (argc > 2 && !strcmp(argv[1], "no-route"))
+		return print_node(atoi(argv[2]), argc - 3, argv + 3, QUIET_MS,
+				  0);
 	if (argc > 1 && !strcmp(argv[1], "dead")) {
 		check_run("a port of a dead fabric fails slowly",
 			  a_port_of_a_dead_fabric_fails_slowly);

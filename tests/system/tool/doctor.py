@@ -34,7 +34,7 @@ def doctor(lacks=(), words=(), into=system.in_namespace, **env):
     e = dict(t.environment(), **env)
     p = t.start([*words, *filters, t.adverb, "doctor"], env=e,
                 into=into)
-    r = t.finish(p, 60)
+    r = t.finish(p, system.HANG)
     if r.status == 77:
         raise Skip("no filter can be installed, or nothing can be mounted here")
     return {m[1]: (m[0], m[2]) for m in

@@ -13,7 +13,7 @@ import sys
 
 sys.path.insert(1, sys.path[0] + "/../lib")
 
-from system import ROOT, Fail, Skip, Suite, await_output, expect
+from system import HANG, ROOT, Fail, Skip, Suite, await_output, expect
 
 suite = Suite(__doc__)
 LIB = "usr/local/lib/adverb"
@@ -473,7 +473,7 @@ def two_at_once_both_succeed():
         before = root.files()
         both = [suite.start([suite.adverb, "install", root.path])
                 for _ in range(2)]
-        for r in [suite.finish(p, 60) for p in both]:
+        for r in [suite.finish(p, HANG) for p in both]:
             expect(r.status == 0, "status %d" % r.status, r)
         root.adverb("uninstall")
         expect(root.files() == before, "files differ: %s" % (root.files() ^ before))
@@ -487,10 +487,10 @@ def a_run_that_waits_says_so():
     fcntl.flock(fd, fcntl.LOCK_EX)
     process = suite.start([suite.adverb, "install", root.path])
     try:
-        await_output(process, 1, 60)
+        await_output(process, 1)
     finally:
         os.close(fd)
-    r = suite.finish(process, 60)
+    r = suite.finish(process, HANG)
     expect(r.status == 0 and r.output.startswith(
         "adverb: another process has locked the root folder %s, and adverb waits"
         % root.path), "status %d" % r.status, r)
@@ -507,7 +507,7 @@ def a_fifo_does_not_stop_it():
             os.remove(root.at(path))
         os.mkfifo(root.at(path))
         os.chmod(root.at(path), 0o666)
-        r = suite.run([suite.adverb, "install", root.path], 20)
+        r = suite.run([suite.adverb, "install", root.path])
         expect(r.status == 1 and why in r.output,
                "%s: status %d" % (path, r.status), r)
 

@@ -56,9 +56,9 @@ def plain(server_status=0, client_status=0, client_sleep=0):
                    [ASK, "@", "%", str(client_status), str(client_sleep)])
 
 
-def pair(words, *options, timeout=120):
+def pair(words, *options, timeout=system.HANG):
     return t.run([t.adverb, "pair", "--timeout", str(timeout), *options,
-                  *words], timeout + 10)
+                  *words], timeout + system.HANG)
 
 
 def shows_both():
@@ -145,7 +145,7 @@ def finds_one_among_many():
     listen."""
     for _ in range(3):
         r = t.run([system.PYTHON, "-c", MANY, t.adverb, "pair", "--timeout",
-                   "120", *plain()])
+                   str(system.HANG), *plain()])
         if not r.output.startswith("held"):
             raise system.Skip("thousands of sockets are too many here")
         expect(r.status == 0, "exit status %d" % r.status, r)
@@ -169,12 +169,16 @@ def server_never_listens():
 
 
 def names_the_side_that_hung():
-    # On a busy machine a server may need many seconds before it listens.
-    r = pair(plain(client_sleep=system.HANG), timeout=30)
-    expect(r.status == 124, "exit status %d" % r.status, r)
-    expect("the client still ran after 30 s" in r.output,
+    # On a busy machine the server may need many seconds before it ends.
+    for seconds in 10, 60, system.HANG:
+        r = pair(plain(client_sleep=3 * system.HANG), timeout=seconds)
+        expect(r.status == 124, "exit status %d" % r.status, r)
+        if "the client still ran" in r.output:
+            break
+    expect("the client still ran after %d s" % seconds in r.output,
            "no message names the client", r)
-    r = pair(spelled(["import time; time.sleep(60)"], [ASK]), timeout=2)
+    r = pair(spelled(["import time; time.sleep(%d)" % (3 * system.HANG)], [ASK]),
+             timeout=2)
     expect(r.status == 124, "exit status %d" % r.status, r)
     expect("did not listen within 2 s" in r.output,
            "no message names the server", r)
@@ -200,8 +204,9 @@ def stops_a_lasting_server():
 
 def ends_with_ctrl_c():
     mark = "adverb-pair-test-%d" % os.getpid()
-    p = t.start([t.adverb, "pair", *spelled(
-        [SERVE, "@", "%", "0", mark], ["import time; time.sleep(60)", mark])])
+    sleep = "import time; time.sleep(%d)" % (3 * system.HANG)
+    p = t.start([t.adverb, "pair", "--timeout", str(2 * system.HANG), *spelled(
+        [SERVE, "@", "%", "0", mark], [sleep, mark])])
     deadline = time.monotonic() + system.HANG
     # For a moment of execve, /proc shows no arguments of the process.
     while (count := marked(mark)) != 3 and time.monotonic() < deadline:
