@@ -392,8 +392,10 @@ static void ece_options_reach_the_peer_and_may_be_refused(void)
 	EXPECT(rdma_set_local_ece(id[ACTIVE], &newer) == -1 && errno == EINVAL);
 	EXPECT(!rdma_set_local_ece(id[ACTIVE], &ours));
 	e = connect_active(NULL);
-	if (!e)
+	if (!e) {
+		end_sides();
 		return;
+	}
 	EXPECT(!rdma_ack_cm_event(e));
 	EXPECT(!rdma_get_remote_ece(id[PASSIVE], &got));
 	EXPECT(got.vendor_id == ours.vendor_id && got.options == ours.options);

@@ -21,8 +21,10 @@ static void a_wildcard_listener_gets_requests_of_both_families(void)
 {
 	for (int i = 0; i < 2; i++) {
 		begin_call(RDMA_PS_TCP, "::", i ? "::1" : "127.0.0.1");
-		if (!id[PASSIVE])
+		if (!id[PASSIVE]) {
+			end_sides();
 			return;
+		}
 		EXPECT(rdma_get_local_addr(id[PASSIVE])->sa_family ==
 		       (i ? AF_INET6 : AF_INET));
 		EXPECT(id[PASSIVE]->verbs && id[PASSIVE]->pd);
@@ -220,8 +222,10 @@ static void an_endpoint_makes_a_queue_pair_for_each_request(void)
 	if (!call_an_endpoint(&init))
 		return;
 	EXPECT(!rdma_get_request(listener, &got));
-	if (!got)
+	if (!got) {
+		end_sides();
 		return;
+	}
 	EXPECT(got->qp && got->qp->qp_type == IBV_QPT_RC);
 	EXPECT(got->send_cq && got->send_cq->cq_context == got);
 	EXPECT(got->recv_cq && got->recv_cq_channel);
@@ -334,6 +338,7 @@ static void a_wait_for_an_acknowledgement_is_told(void)
 	EXPECT(!rdma_connect(id[ACTIVE], NULL));
 	if (rdma_get_cm_event(channel[PASSIVE], &e)) {
 		check_expect(false, "the program gets no request");
+		end_sides();
 		return;
 	}
 	EXPECT(e->event == RDMA_CM_EVENT_CONNECT_REQUEST);

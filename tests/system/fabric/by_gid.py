@@ -47,8 +47,10 @@ def start_server(f, host, argv, **env):
     """Starts a server, waits until it listens, and returns its process."""
     ours, theirs = os.pipe()
     try:
-        server = start(f, host, argv, theirs, **env)
-        os.close(theirs)
+        try:
+            server = start(f, host, argv, theirs, **env)
+        finally:
+            os.close(theirs)
         readable, _, _ = select.select([ours], [], [], PATIENCE_S)
         if not readable or not os.read(ours, 1):
             raise Fail("the server does not listen", t.finish(server, 1).output)

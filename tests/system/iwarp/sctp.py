@@ -4,6 +4,7 @@
 and perftest -R over lo, rping between two namespaces, forged packets, peers that are
 killed, and a capture."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -348,15 +349,15 @@ def capture():
                     return text in f.read()
             lab.wait(is_there, "tshark captures no frame")
 
-    def dissected():
-        """tshark finds the messages of RFC 5043 on the wire."""
-        t.need("tshark")
-        path = t.path("sctp.pcap")
-        with lab.interface():
-            env = {"ADVERB_DEVICES": "iwarp:v0", "ADVERB_SCTP": "9899"}
-            tshark = subprocess.Popen(
-                ["tshark", "-q", "-i", "v0", "-f", "udp port 9899 or udp port %d" %
-                 DISCARD, "-w", path], stderr=subprocess.PIPE, text=True)
+    @contextlib.contextmanager
+    def frames_written(path):
+        """Has tshark write the frames of v0 to a file for the time of a `with`
+        statement."""
+        tshark = subprocess.Popen(
+            ["tshark", "-q", "-i", "v0", "-f", "udp port 9899 or udp port %d" %
+             DISCARD, "-w", path], stderr=subprocess.PIPE, text=True,
+            start_new_session=True)
+        try:
             said = ""
             while "Capturing" not in said and tshark.poll() is None:
                 said += tshark.stderr.readline()
@@ -364,14 +365,27 @@ def capture():
                 raise system.Skip("no capture can be made: " +
                                   (said + tshark.stderr.read()).strip())
             await_frame(path, b"the capture begins")
+            yield
+            await_frame(path, b"the capture ends")
+            tshark.send_signal(signal.SIGINT)
+            tshark.communicate(timeout=HANG)
+        finally:
+            # tshark captures by a child, dumpcap
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(tshark.pid, signal.SIGKILL)
+            tshark.communicate()
+
+    def dissected():
+        """tshark finds the messages of RFC 5043 on the wire."""
+        t.need("tshark")
+        path = t.path("sctp.pcap")
+        env = {"ADVERB_DEVICES": "iwarp:v0", "ADVERB_SCTP": "9899"}
+        with lab.interface(), frames_written(path):
             s = Server(["rping", "-s", "-a", HERE, "-p", "%", "-C", "3", "-v"],
                        port=9899, **env)
             r = client_of(s.port, "there", HERE, **env)
             s.end(kill=r.status != 0)
             expect_ok(r)
-            await_frame(path, b"the capture ends")
-            tshark.send_signal(signal.SIGINT)
-            tshark.communicate()
         fields = subprocess.run(
             ["tshark", "-r", path, "-T", "fields", "-E", "separator=;",
              "-e", "sctp.chunk_type", "-e", "sctp.data_payload_proto_id",
