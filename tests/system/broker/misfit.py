@@ -401,16 +401,19 @@ case("adverbd cannot be run for rdma_cm", connections)
 
 def processes():
     """The limit on processes is reached: neither a process nor a thread can be
-    started."""
+    started.  One sentence is about the broker, and one about the thread that
+    watches the ports."""
     t.need("ibv_devinfo")
     r = t.run(["prlimit", "--nproc=1:1", t.adverb, "run", "--", "ibv_devinfo"])
     said = sentences(r.output.splitlines())
-    expect(len(said) == 1 and re.match(
+    expect(len(said) == 2 and re.match(
         r"adverb: no process can be started for the broker adverbd: the limit "
         r"on processes \(ulimit -u, or the cgroup's\) is reached; nor can a "
         r"thread of this program serve instead \(.*\); free memory, or raise "
         r"ulimit -u or the cgroup's pids.max$",
         said[0]), "the program does not print the limit once", r)
+    expect("the thread that watches its ports cannot be started" in said[1],
+           "no sentence about the thread that watches the ports", r)
 
 
 def no_processes():
