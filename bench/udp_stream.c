@@ -9,6 +9,9 @@
  *	+----+----+-----+ +----+-----+ +----+-----+	two datagrams or more
  *	  alone		  cut by the kernel (UDP_SEGMENT)
  *
+ * If a message is only one packet, each sendmmsg sends one datagram with as
+ * many messages as fit, at most TRAIN, or with one message (-o).
+ *
  * Sender and receiver compute a CRC of each packet; the receiver polls with
  * UDP_GRO and copies each payload to its place.  At most WINDOW packets are
  * outstanding: the receiver counts packets in a page that both processes share.
@@ -120,8 +123,8 @@ static void check_parts(const struct iovec v[3])
 
 /*
  * Receives the next datagram into its place.  Returns the number of packets, 0
- * if there is no datagram.  A datagram's packets are consecutive in the
- * message.
+ * if there is no datagram.  A datagram's packets are consecutive packets of a
+ * message, or messages of one packet each.
  */
 static uint64_t receive_in_place(const struct raw_options *o, int fd, char *to)
 {
@@ -198,9 +201,9 @@ static void receive_forever(const struct raw_options *o, struct shared *s,
 		if (!more && o->one_core)
 			raw_pause(o);
 		taken += more;
-		/* The sender reads nothing else that this process wrote before,
-		 * so nothing breaks without the order of this release and the
-		 * acquire in wait_window. */
+		/* The sender reads `at` after it has acquired `ready`, and then
+		 * only `taken`.  So nothing breaks without the order of this
+		 * release and the acquire in wait_window. */
 		if (more)
 			__atomic_store_n(&s->taken, taken, __ATOMIC_RELEASE);
 	}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Measures adverb, this machine's raw limits and other software in turns.
 
-Every round takes one figure of each step, so that a machine that is slow for a
-while slows all steps alike.  Figures are medians over the rounds, goals are
+Every round measures each step once, so that a machine that is slow for a while
+slows all steps alike.  Figures are medians over the rounds, goals are
 ratios."""
 
 import argparse

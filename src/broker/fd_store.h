@@ -35,9 +35,9 @@
 #define FD_STORE_MEMBER_FDS 3	  /* socket, page, sending end of the relay */
 #define FD_STORE_RECORDS    32768 /* one for each conversation */
 
-/* A process that has a class or, in a record, a conversation; in shared memory.
- * A broker writes the entry, and its successor checks the entry after reading
- * it. */
+/* The process that has a class; in a record, the process that has a
+ * conversation.  The entry lies in shared memory: a broker writes it, and the
+ * broker's successor checks it after reading it. */
 struct fd_store_entry {
 	uint32_t is_owned; /* 1: the process has the class; 0: nobody has it */
 	/* the user of the process; if not is_owned, the user that had the class

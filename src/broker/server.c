@@ -35,13 +35,14 @@
 #define CM_LAST 1024
 
 /*
- * Binds the port as soon as no process has it, even if no client has asked for
- * a class.  server_hold_port promises that.  Connection management, too, may
- * need QP1 before any client has a class.  For example, after the death of a
- * broker, a process resumes its conversations here, and ends before a client
- * has brought the fd store.  If no other process has the store, this broker
- * binds the port itself and tells the peers of the process that the process has
- * ended.
+ * Binds the port, without waiting for a client that asks for a class, if
+ * server_hold_port was called or connection management is busy.  Does nothing
+ * while another process has the port: server_turn calls this again.  Connection
+ * management may need QP1 before any client has a class.  For example, after
+ * the death of a broker, a process resumes its conversations here, and ends
+ * before a client has brought the fd store.  If no other process has the store,
+ * this broker binds the port itself and tells the peers of the process that the
+ * process has ended.
  */
 static void claim_port(struct server *s)
 {
@@ -75,7 +76,8 @@ static void handle_message(struct server *s, struct conn *c,
 			      "one version of adverb");
 }
 
-/* Is c a client of connection management?  The first message of c tells. */
+/* Is c a client of connection management?  Yes, if a message of that protocol
+ * is the next one to read, or has come before. */
 static bool is_cm(const struct conn *c)
 {
 	uint32_t magic = 0;
@@ -163,11 +165,11 @@ static unsigned next_kind(const struct conn *c)
 }
 
 /*
- * Serves one message of a client, so that a poll comes before each answer.  A
- * process that the next message asks about may have died since this turn's
- * poll, and the asker may know that.  Several PROTO_ARENA are served in one
- * turn, since an arena itself shows the death of its owner.  False: the client
- * is gone.
+ * Serves one message of a client, or several messages of connection management.
+ * A second message would be answered without a new poll: the process that it
+ * asks about may have died since this turn's poll, and the client may know of
+ * that death.  Several PROTO_ARENA are served in one turn, since an arena
+ * itself shows the death of its owner.  False: the client is gone.
  */
 static bool serve_client(struct server *s, struct conn *c)
 {
@@ -230,9 +232,9 @@ static void retire_client(struct server *s, struct conn *c)
 	c->cm = NULL;
 }
 
-/* Retires c, whose process has ended or has closed the connection.  If the
- * thread of another user may still have messages of connection management,
- * is_ending of c is set until in_fd is at its end. */
+/* Retires c, whose process has ended or has closed the connection.  If a thread
+ * receives for c (user_receiver.h), that thread may still have messages of
+ * connection management: is_ending of c is set until in_fd is at its end. */
 static void finish_client(struct server *s, struct conn *c)
 {
 	c->is_ending = c->received && c->cm && !c->is_over;
@@ -364,10 +366,10 @@ static bool look_at_process(struct server *s, uint32_t i)
 }
 
 /*
- * Looks at the processes for which no descriptor was left (is_unwatched), as
- * far as descriptors are left now; and, each LOOK_MS, at those that cannot be
- * watched, for example because the kernel has no pidfd_open.  The caller calls
- * this late in a turn, when the turn has closed descriptors.
+ * Looks at the processes for which no descriptor was left (is_unwatched).
+ * Every LOOK_MS also looks at the processes that cannot be watched, for example
+ * because the kernel has no pidfd_open.  Stops when no descriptor is left.  The
+ * caller calls this late in a turn, when the turn has closed descriptors.
  */
 static void look_at_processes(struct server *s)
 {
@@ -593,7 +595,8 @@ static void send_all(struct server *s)
 }
 
 /* Fills the PER_CONN entries of c at p.  The connection of another user is
- * always polled, since it hangs up before in_fd does. */
+ * polled even without output, because it hangs up before in_fd does; but not
+ * after is_ending or is_over was set. */
 static void poll_conn(struct conn *c, struct pollfd *p)
 {
 	bool has_output = c->cm && cmserver_has_output(c->cm);
@@ -611,14 +614,16 @@ bool server_turn(struct server *s)
 {
 	struct pollfd *p = s->polled;
 	uint32_t n = s->conns, clients = server_clients(s);
-	/* poll_patience comes before may_accept: if may_accept finds a thread
-	 * with connections to close, poll_patience has found some, too, and
-	 * poll does not wait without an end. */
+	/* poll_patience is called before may_accept.  Only the loop adds
+	 * connections that a thread has to close.  So if may_accept returns
+	 * false because of such connections, poll_patience has seen them, too,
+	 * and has limited the wait.  Otherwise poll could wait without an end,
+	 * and without the listener. */
 	int ready, patience = poll_patience(s);
 
 	s->has_swept = false;
-	/* If no descriptor is left, the next connection waits at the
-	 * listener. */
+	/* While may_accept returns false, for example because no descriptor is
+	 * left, new connections wait at the listener. */
 	p[0] = (struct pollfd){.fd = may_accept(s) ? s->listen_fd : -1,
 			       .events = POLLIN | POLLRDHUP};
 	p[1] = (struct pollfd){.fd = gsi_fd(&s->gsi), .events = POLLIN};
@@ -685,7 +690,8 @@ struct server *server_new(int listen_fd, const struct server_config *config)
 	counter_files_init(&s->counter_files);
 	reuseport_group_init(&s->group, !config->no_bpf);
 	fcntl(listen_fd, F_SETFL, O_NONBLOCK);
-	/* Another program, for example systemd, may have made the listener. */
+	/* If another program, for example systemd, has made the listener,
+	 * clients may be able to send descriptors until this call. */
 	scm_rights_let_bring(listen_fd, false);
 	s->listen_fd = listen_fd;
 	refuse_full_init(&s->refuse_full);

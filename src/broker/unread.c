@@ -5,7 +5,8 @@
 #include <sys/ioctl.h>
 
 /* The longest time between two looks.  No event tells that a client has read
- * enough: the broker looks again and again, more often at first. */
+ * enough, so the broker looks again and again: each LOOK_MS if is_over is set,
+ * and more often at first if behind_ms is set. */
 #define LOOK_MS 100
 
 uint32_t unread_bytes(int fd)

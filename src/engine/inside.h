@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state of an engine, for the files of src/engine only. */
+/* The state of an engine, for the files of src/engine and for tests. */
 #ifndef ENGINE_INSIDE_H
 #define ENGINE_INSIDE_H
 
@@ -14,7 +14,8 @@
 #include "util/map.h"
 #include "util/prefetch.h"
 
-/* The most bytes that one engine_tx copies for direct requests. */
+/* One engine_tx or engine_post_direct begins no piece of a direct request once
+ * `moved` of struct engine has reached this value. */
 #define ENGINE_MOVED_MAX (4u << 20)
 
 _Static_assert(DIRECT_POST_LOCKS == ENGINE_POST_LOCKS,
@@ -22,7 +23,8 @@ _Static_assert(DIRECT_POST_LOCKS == ENGINE_POST_LOCKS,
 
 struct engine {
 	struct ibt ibt;
-	/* The senders of datagrams, by which unusual IPv4 ids are judged. */
+	/* Notes about the senders of datagrams.  They tell whether a packet may
+	 * have an IPv4 id other than the expected one. */
 	struct rocev2_senders senders;
 	struct map qpns;    /* struct ibt_qp, by QPN */
 	struct burst burst; /* frames that are not sent yet */
@@ -30,7 +32,8 @@ struct engine {
 	uint32_t (*class_of)(uint32_t qpn);
 	uint32_t class;		/* this process's class */
 	struct credit *credits; /* owned, one per class; NULL: no class_of */
-	/* The receiver of each frame of `burst`; NULL: on another host. */
+	/* The member of `credits` for the receiver of each frame of `burst`;
+	 * NULL: the receiver is on another host, or `credits` is NULL. */
 	struct credit *credit[BURST_FRAMES];
 	uint32_t charged[BURST_FRAMES]; /* bytes charged for each frame */
 	struct credit_inbox inbox;
@@ -62,8 +65,9 @@ struct engine {
 	struct list to_wake; /* struct target_ref, for engine_wants_wake */
 	/* When initiator_look is due next; UINT64_MAX: never. */
 	uint64_t look_ns;
-	/* Bytes that direct requests have copied in this engine_tx, plus
-	 * MOVED_EACH (direct_path.c) for each piece or batch. */
+	/* Bytes that direct requests have copied in this engine_tx or
+	 * engine_post_direct, plus MOVED_EACH (direct_path.c) for each piece or
+	 * batch. */
 	uint64_t moved;
 };
 
@@ -88,9 +92,9 @@ void engine_rx_parked(struct engine *e, const struct engine_dgram *d,
 		      uint16_t id, uint64_t now_ns);
 
 /*
- * Executes the direct requests of q.  Stops when the requests of this engine_tx
- * have copied ENGINE_MOVED_MAX bytes, so that the progress lock is not held for
- * longer.  False: q has no packets to send.
+ * Executes the direct requests of q.  Stops when e->moved has reached
+ * ENGINE_MOVED_MAX, which limits how long the caller holds the progress lock.
+ * False: q has no packets to send.
  */
 bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 

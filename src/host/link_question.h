@@ -33,7 +33,7 @@ struct link_question {
  * the socket has room.  Returns 0 or -errno. */
 int link_question_send(struct link_question *q, int control,
 		       struct fabric_proto *m);
-/* Could a fabric give the message as the answer to the open question? */
+/* Is the message a valid answer to the open question? */
 bool link_question_is_answer(const struct link_question *q,
 			     const struct fabric_proto *m);
 /* Does err, the result of fabric_client_judge, mean that the fabric refuses the

@@ -235,8 +235,9 @@ static bool can_copy_mapped(const struct space_other *o,
 }
 
 /*
- * Makes the moves before the first one whose memory is not mapped or faults,
- * and counts them in *done.  The caller makes the remaining moves by
+ * Makes moves by the mappings of the other process's memory, up to the first
+ * move that needs memory without such a mapping, or that faults.  Adds the
+ * number of moves made to *done.  The caller makes the remaining moves by
  * system calls, which also tell which side faults.  Returns 0, or -ECANCELED if
  * the owner of the memory has revoked the access.
  */

@@ -97,8 +97,8 @@ static bool has_pages(uintptr_t first, uintptr_t last)
 }
 
 /* Checks the first and the last byte of a range, which finds a stale pointer, a
- * wrong length, or read-only memory that the rights would let others write.
- * Returns 0, or a positive errno with a message. */
+ * wrong length, or read-only memory whose rights allow writing.  Returns 0, or
+ * a positive errno with a message. */
 static int check_range(const void *addr, size_t length, unsigned int access)
 {
 	uintptr_t at = (uintptr_t)addr, last = at + length - 1;
@@ -263,8 +263,8 @@ static int rereg_fail(int err, int answer)
 }
 
 /*
- * Checks the arguments for which ibv_rereg_mr(3) documents the result
- * IBV_REREG_MR_ERR_INPUT: the region stays as it was.  Returns 0, or EINVAL
+ * Finds the errors for which ibv_rereg_mr returns IBV_REREG_MR_ERR_INPUT, by
+ * which the caller learns that the region is unchanged.  Returns 0, or EINVAL
  * with a message.
  */
 static int rereg_check(const struct v_mr *m, int flags, const struct ibv_pd *pd,

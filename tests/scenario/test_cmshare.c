@@ -540,8 +540,8 @@ static struct conv *connect_within(struct cm *cm, struct cm_owner *owner,
 }
 
 /* A program that names another user's queue pair ends no connection of that
- * queue pair.  A user's request is not refused because another user's program
- * has named the same queue pair before. */
+ * queue pair.  A user's request is accepted even if another user's program has
+ * named the same queue pair before. */
 static void another_owner_cannot_end_a_connection_by_naming_its_qp(void **state)
 {
 	struct cm_owner first = {.number = 1}, second = {.number = 2};

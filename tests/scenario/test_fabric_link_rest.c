@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A process that ends while its link to a subnet is full.  The process is side
- * 0 of two adapters, and the test is the fabric.
+ * A process that ends while its link to a subnet is full.  The process has one
+ * of two adapters, side 0 of two_hcas.h, and the test plays the fabric.
  */
 #include "test.h"
 
@@ -41,8 +41,8 @@ static void end_world(struct world *w)
 	fabric_peer_end(w);
 }
 
-/* Reads the packets of a data end, up to COUNT or to the end of the process.
- * Returns their number. */
+/* Reads the packets of a data end, until there are COUNT or the socket is at
+ * its end.  Returns their number. */
 static void *read_packets(void *fd)
 {
 	static uint8_t bytes[FABRIC_PROTO_BURST_BYTES];

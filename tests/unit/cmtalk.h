@@ -20,7 +20,7 @@ static inline struct cmproto take_message(int fd)
 	return m;
 }
 
-/* Sends request m to the broker, after filling in the fields of every message.
+/* Sets the members that every message has, and sends request m to the broker.
  */
 static inline void post_message(int fd, struct cmproto *m,
 				enum cmproto_kind kind, uint32_t id)

@@ -154,7 +154,8 @@ static void the_last_messages_of_a_program_that_ends_count(void **state)
 	end_program(&a);
 }
 
-/* A fabric has no earlier server, whose notes a program could have. */
+/* A program gives its notes of an earlier server to the successor.  The server
+ * of a fabric is no successor. */
 static void a_note_of_a_program_is_refused(void **state)
 {
 	struct program a = run_program("A", 1, 0);
@@ -331,7 +332,7 @@ static void messages_that_are_garbage_end_only_their_program(void **state)
 	m.is_ib = false;
 	post_message(&c, m, CMPROTO_BIND, 0);
 	m = take_message(&c);
-	while (m.serial == UINT32_MAX) /* of the messages before */
+	while (m.serial == UINT32_MAX) /* answers a message of the loop */
 		m = take_message(&c);
 	assert_int_equal(m.err, -EINVAL);
 	bind_port(&c, false);

@@ -164,8 +164,9 @@ static void the_lowest_bits_of_a_marker_are_ignored(void **state)
 	}
 }
 
-/* Each size around the steps of pad and markers, with and without CRC and
- * markers. */
+/* Sizes with each length of the pad, in FPDUs with no, one, two and over a
+ * hundred markers.  All sizes are sent with and without CRC, and with and
+ * without markers. */
 static void each_size_is_received_as_it_was_sent(void **state)
 {
 	static const uint32_t sizes[] = {0,   1,   2,	3,   4,	   5,	497,
@@ -191,7 +192,8 @@ static void each_size_is_received_as_it_was_sent(void **state)
 	}
 }
 
-/* Appends a few FPDUs, with markers in each place of an FPDU. */
+/* Appends a few FPDUs.  If tx has markers, one stands before the first FPDU,
+ * and the others stand inside ULPDUs. */
 static void append_few(struct fpdu_tx *tx)
 {
 	static const uint32_t sizes[] = {18, 0, 461, 7, 1300, 490};

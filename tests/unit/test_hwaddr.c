@@ -79,7 +79,7 @@ static void a_link_local_address_has_the_guid(void **state)
 	uint8_t gid[16], ip[16];
 
 	memcpy(gid, example.gid, 16);
-	gid[1] = 0xc0; /* the subnet's prefix is not that of the address */
+	gid[1] = 0xc0; /* the address does not have the GID's prefix */
 	hwaddr_link_local(gid, ip);
 	assert_memory_equal(ip, want, sizeof(want));
 }
