@@ -327,10 +327,16 @@ static int reregister_region(struct v_context *c, struct v_mr *m, int flags,
 			     struct ibv_pd *pd, void *addr, size_t length,
 			     uint32_t access)
 {
+	const uint32_t zero_based = IBV_ACCESS_ZERO_BASED;
 	bool moved = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
 	uint64_t iova = moved ? (uintptr_t)addr : m->iova;
-	int err = check_access(access);
+	int err;
 
+	/* The flag says where the region begins, which only a new address
+	 * changes. */
+	if (!moved)
+		access = (access & ~zero_based) | (m->access & zero_based);
+	err = check_access(access);
 	if (!err && moved)
 		err = check_range(addr, length, access);
 	else if (!err && (access & WRITING) && !(m->access & WRITING))

@@ -329,6 +329,51 @@ static void type_1_is_never_zero_based(void)
 	endpoint_close_pair(e);
 }
 
+/* Calls ibv_rereg_mr with these flags for a region without a change of its
+ * memory.  The rights lack IBV_ACCESS_ZERO_BASED. */
+static int rereg_in_place(struct ibv_mr *mr, int flags)
+{
+	bool has_rights = flags & IBV_REREG_MR_CHANGE_ACCESS;
+
+	return ibv_rereg_mr(mr, flags, e[1].pd, NULL, 0,
+			    has_rights ? MR_RIGHTS : 0);
+}
+
+/* A region that was registered as zero-based begins at the address 0, and IBTA
+ * 10.6.7.2.2 lets no window be bound to it.  Expects this of a region that was
+ * changed by calls with the flags `first` and, unless it is 0, `then`. */
+static void stays_zero_based(int first, int then)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW};
+	struct window w;
+
+	endpoint_open_pair(e);
+	w.mr = ibv_reg_mr(e[1].pd, e[1].region, ENDPOINT_SIZE,
+			  MR_RIGHTS | IBV_ACCESS_ZERO_BASED);
+	w.mw = ibv_alloc_mw(e[1].pd, IBV_MW_TYPE_2);
+	EXPECT(w.mr && w.mw);
+	EXPECT(rereg_in_place(w.mr, first) == 0);
+	EXPECT(!then || rereg_in_place(w.mr, then) == 0);
+	wr.bind_mw.mw = w.mw;
+	wr.bind_mw.rkey = 1;
+	wr.bind_mw.bind_info = info_of(&w, WINDOW_BYTES);
+	wr.bind_mw.bind_info.addr = 0;
+	EXPECT(post_and_wait(&e[1], &wr) == IBV_WC_MW_BIND_ERR);
+	window_close(&w);
+	endpoint_close_pair(e);
+}
+
+static void a_rereg_keeps_a_region_zero_based(void)
+{
+	const int access = IBV_REREG_MR_CHANGE_ACCESS,
+		  pd = IBV_REREG_MR_CHANGE_PD;
+
+	stays_zero_based(pd, 0);
+	stays_zero_based(access, 0);
+	stays_zero_based(access, pd);
+	stays_zero_based(access | pd, 0);
+}
+
 /* Expects that a binding fails if the queue pair is of another protection
  * domain than the window and the region.  For type 1 also expects that a region
  * of the queue pair's domain is refused. */
@@ -373,6 +418,8 @@ int main(void)
 		  a_rereg_that_the_kernel_refuses);
 	check_run("a rereg changes a region's length and key",
 		  a_rereg_changes_the_length);
+	check_run("a rereg without a new address keeps a region zero-based",
+		  a_rereg_keeps_a_region_zero_based);
 	check_run("a new key has the lower 8 bits given",
 		  a_new_key_has_the_lower_8_bits_given);
 	check_run("ibv_wr_bind_mw gives a window a new key",
