@@ -192,11 +192,12 @@ static void each_size_is_received_as_it_was_sent(void **state)
 	}
 }
 
-/* Appends a few FPDUs.  If tx has markers, one stands before the first FPDU,
- * and the others stand inside ULPDUs. */
+/* Appends a few FPDUs.  If tx has markers, they stand before the first FPDU,
+ * before the CRC of the FPDU of 6 bytes, inside the ULPDU of 1514 bytes, and
+ * between this FPDU and the last one. */
 static void append_few(struct fpdu_tx *tx)
 {
-	static const uint32_t sizes[] = {18, 0, 461, 7, 1300, 490};
+	static const uint32_t sizes[] = {18, 0, 461, 6, 1514, 490};
 
 	for (uint32_t i = 0; i < TEST_COUNT(sizes); i++)
 		append_fpdu(tx, sizes[i]);
