@@ -744,9 +744,8 @@ static void end_kill(struct end *e)
 	close(e->says);
 }
 
-/* Runs the client beside the server.  If the first process to end has failed,
- * kills the second, which would wait until its SIGALRM.  Returns whether both
- * succeeded. */
+/* Runs the client beside the server.  If the first to end fails, kills the
+ * other process before its SIGALRM.  Returns whether both have succeeded. */
 static bool all_calls(struct end *server)
 {
 	struct end client = start_process(call_all);
