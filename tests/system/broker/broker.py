@@ -20,7 +20,8 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 
 import netlab
 import system
-from system import brokers, expect, expect_ok, named, serving, wait_until
+from system import (brokers, expect, expect_ok, named, port_sockets, serving,
+                    wait_until)
 
 netlab.enter()
 t = system.Suite(__doc__)
@@ -32,15 +33,9 @@ if not t.options.list:
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 
 
-def sockets():
-    """Returns how many UDP sockets of the port this network namespace has."""
-    with open("/proc/net/udp6") as f:
-        return sum(":%04X " % ROCE_PORT in line for line in f)
-
-
 def end_brokers():
     """Kills all brokers, so that the next case finds the port free."""
-    while brokers() or sockets():
+    while brokers() or port_sockets():
         for pid in brokers():
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -240,9 +235,9 @@ def settled(pid):
     The broker then still has a socket and a page of each class, since a class
     rests before another process gets it, and no object of a client."""
     end = time.monotonic() + system.HANG
-    while cost(pid)[0] > 2 * sockets() + OWN_FILES:
+    while cost(pid)[0] > 2 * port_sockets() + OWN_FILES:
         expect(time.monotonic() < end, "%d descriptors for %d sockets" %
-               (cost(pid)[0], sockets()))
+               (cost(pid)[0], port_sockets()))
         time.sleep(0.01)
     return cost(pid)
 
@@ -259,7 +254,7 @@ def dying_clients():
     expect(after[1] <= before[1] + 512, "%d KiB have become %d" %
            (before[1], after[1]))
     # Each round uses two classes, which rest before other processes get them.
-    expect(sockets() <= 120, "%d sockets are left" % sockets())
+    expect(port_sockets() <= 120, "%d sockets are left" % port_sockets())
     expect(files() == left, "files are left: %s" % files())
     expect(threads(pid) <= running, "%d threads have become %d" %
            (running, threads(pid)))
@@ -293,7 +288,7 @@ def processes_200():
     before = settled(pid)
     expect_ok(many_processes("pairs", "200", "50"))
     after = settled(pid)
-    expect(sockets() <= 2 * 200 + 1, "%d sockets are left" % sockets())
+    expect(port_sockets() <= 2 * 200 + 1, "%d sockets are left" % port_sockets())
     expect(after[1] <= before[1] + 512, "%d KiB have become %d" %
            (before[1], after[1]))
 

@@ -23,7 +23,8 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 
 import netlab
 import system
-from system import PYTHON, brokers, expect, expect_failed, expect_ok, named
+from system import (PYTHON, brokers, expect, expect_failed, expect_ok, named,
+                    port_sockets)
 
 netlab.enter()
 t = system.Suite(__doc__)
@@ -291,12 +292,6 @@ def at_once():
 case("24 programs start at once and adverbd cannot be run", at_once)
 
 
-def sockets():
-    """Returns how many UDP sockets of RoCEv2's port this network namespace has."""
-    with open("/proc/net/udp6") as f:
-        return sum(":12B7 " in line for line in f)
-
-
 def taken_over():
     """The broker of a running pair is killed, and the file from which it was
     started cannot be run any more: the pair continues, and new programs can
@@ -312,8 +307,9 @@ def taken_over():
                                           ADVERB_DIRECT="0"))
             # The broker has given a socket to both processes of the pair, and
             # the third socket of the port is the broker's own.
-            system.wait_until(lambda: sockets() >= 3 or p.poll() is not None,
-                              "the pair has no sockets of the port")
+            system.wait_until(
+                lambda: port_sockets() >= 3 or p.poll() is not None,
+                "the pair has no sockets of the port")
             expect(p.poll() is None, "the pair has ended too early")
     pid, = brokers()
     os.kill(pid, signal.SIGKILL)

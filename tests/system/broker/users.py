@@ -22,7 +22,7 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import forge
 import system
 from system import (HANG, brokers, expect, expect_failed, expect_ok, listens,
-                    serving)
+                    port_sockets, serving)
 
 ANNA, BERT = 65534, 65533
 TOLD = r"the broker adverbd of user (\d+), because ADVERB_BROKER_USER names that user"
@@ -105,18 +105,13 @@ def wait_for_broker():
         time.sleep(0.001)
 
 
-def port_is_held():
-    with open("/proc/net/udp6") as f:
-        return ":12B7 " in f.read()
-
-
 def ends_brokers(body):
     """Returns a case that ends all brokers after @body."""
     def go():
         try:
             body()
         finally:
-            while brokers() or port_is_held():
+            while brokers() or port_sockets():
                 for pid in brokers():
                     os.kill(pid, signal.SIGKILL)
                 time.sleep(0.001)
@@ -512,7 +507,7 @@ def a_stranger_is_refused(victim, program, **more):
         expect(r.output.count(refusal(BERT, fake.pid, victim != 0)) == 1,
                "the program does not print once whose broker it refuses", r)
         expect_failed(r)
-        expect(not port_is_held(), "a program has bound the port")
+        expect(not port_sockets(), "a program has bound the port")
     return body
 
 

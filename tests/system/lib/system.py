@@ -505,6 +505,12 @@ def brokers(pid="self"):
     return named("adverbd", pid)
 
 
+def port_sockets():
+    """Returns how many UDP sockets of RoCEv2's port this network namespace has."""
+    with open("/proc/net/udp6") as f:
+        return sum(":12B7 " in line for line in f)
+
+
 def serving(pid="self"):
     """Returns the brokers that have begun to serve.  Until then the standard
     error of a broker is a socket to the process that started it.  If such a
