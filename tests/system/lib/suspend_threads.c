@@ -168,35 +168,50 @@ static void seize_thread(struct thread *t)
 		ptrace(PTRACE_INTERRUPT, t->thread, NULL, NULL);
 }
 
+static void release_thread(pid_t thread, int signal)
+{
+	ptrace(PTRACE_DETACH, thread, NULL, (void *)(intptr_t)signal);
+}
+
 /* Handles a status of waitpid(2): the end of a child or of a seized thread, or
- * the suspension of a seized thread. */
+ * the suspension of a seized thread.  Releases a thread that is not in the
+ * list: it was suspended late (is_out_of_reach). */
 static void take_status(pid_t thread, int status)
 {
-	if (!WIFSTOPPED(status))
+	bool is_stopped = WIFSTOPPED(status), is_listed = false;
+	int signal = is_stopped && status >> 16 != PTRACE_EVENT_STOP
+			     ? WSTOPSIG(status)
+			     : 0;
+
+	if (!is_stopped)
 		note_end(thread, status);
 	for (int i = 0; i < thread_count; i++) {
 		struct thread *t = &thread_list[i];
 
 		if (t->thread != thread)
 			continue;
-		t->is_seized = t->is_suspended = WIFSTOPPED(status);
-		if (t->is_suspended && status >> 16 != PTRACE_EVENT_STOP)
-			t->signal = WSTOPSIG(status);
+		is_listed = true;
+		t->is_seized = t->is_suspended = is_stopped;
+		t->signal = signal;
 	}
+	if (is_stopped && !is_listed)
+		release_thread(thread, signal);
 }
 
-/* Has the thread ended?  The status of a process's first thread comes only
- * after those of its other threads. */
-static bool is_zombie(const struct thread *t)
+/* Is there no sense in a wait for the thread's suspension?  The thread has
+ * ended: the status of a process's first thread comes only after those of its
+ * other threads.  Or a system call cannot be interrupted now: vfork(2) lasts
+ * until the child executes a program, and the child may be suspended. */
+static bool is_out_of_reach(const struct thread *t)
 {
 	char state;
 	int parent;
 
 	return !read_stat(t->process, t->thread, &state, &parent) ||
-	       state == 'Z' || state == 'X';
+	       strchr("ZXD", state);
 }
 
-/* Waits until all seized threads are suspended or have ended. */
+/* Waits until each seized thread is suspended or out of reach. */
 static void await_stops(void)
 {
 	const struct timespec step = {.tv_nsec = 1000000};
@@ -211,17 +226,10 @@ static void await_stops(void)
 		for (int i = 0; i < thread_count && !waits; i++)
 			waits = thread_list[i].is_seized &&
 				!thread_list[i].is_suspended &&
-				!is_zombie(&thread_list[i]);
+				!is_out_of_reach(&thread_list[i]);
 		if (waits)
 			nanosleep(&step, NULL);
 	}
-}
-
-static void release_thread(const struct thread *t)
-{
-	if (t->is_suspended)
-		ptrace(PTRACE_DETACH, t->thread, NULL,
-		       (void *)(intptr_t)t->signal);
 }
 
 /* Leaves the threads in the list that are to be suspended. */
@@ -275,7 +283,9 @@ static bool suspend_some(void)
 	await_stops();
 	nanosleep(&time, NULL);
 	for (int i = 0; i < thread_count; i++)
-		release_thread(&thread_list[i]);
+		if (thread_list[i].is_suspended)
+			release_thread(thread_list[i].thread,
+				       thread_list[i].signal);
 	return true;
 }
 
