@@ -160,30 +160,41 @@ def across():
 
 def threads():
     def two():
-        """A server has a thread for each of two clients."""
+        """A server has a thread for each of two clients.  The first client still has
+        its connection when the second client runs: it waits until its output is read.
+        The second client starts only when the first one has sent data, since rping -P
+        confuses requests that come at once."""
         paths = files("threads")
         lab.port += 1
         port = str(lab.port)
         server = lab.start("here", ["rping", "-s", "-P", "-a", "127.0.0.1",
-                                    "-p", port, "-V"],
+                                    "-p", port, "-S", "3000", "-V"],
                            **dict(LO, ADVERB_PCAP=paths["server"]))
         lab.wait(lambda: lab.is_listening("here", lab.port) or
                  server.poll() is not None, "the server does not listen", HANG)
         ends = [t.path("threads-%d.pcapng" % i) for i in range(2)]
-        clients = [lab.start("here", ["rping", "-c", "-a", "127.0.0.1", "-p",
-                                      port, "-C", "300", "-S", "3000", "-V"],
-                             **dict(LO, ADVERB_PCAP=path)) for path in ends]
-        for client in clients:
-            expect_ok(t.finish(client, HANG))
+
+        def client(path, option):
+            return lab.start("here", ["rping", "-c", "-a", "127.0.0.1", "-p", port,
+                                      "-C", "100", "-S", "3000", option],
+                             **dict(LO, ADVERB_PCAP=path))
+        first = client(ends[0], "-v")
+        system.await_output(first, 4096)
+        expect_ok(t.finish(client(ends[1], "-V"), HANG))
+        expect(first.poll() is None, "the first client has not waited")
+        r = t.finish(first, HANG)
+        expect_ok(r)
+        expect(r.output.count("ping data") == 100, "not all pings are reported", r)
         os.killpg(server.pid, signal.SIGTERM)
         t.finish(server, HANG)
         served, _ = judge(paths["server"])
         expect(len(served) == 4, "the server has %d directions" % len(served))
         for path in ends:
-            streams, codes = judge(path)
+            streams, _ = judge(path)
             expect(len(streams) == 2, "a client has %d directions" %
                    len(streams))
             for key, data in streams.items():
+                expect(len(data) > 100 * 3000, "%s: only %d bytes" % (key, len(data)))
                 # An end may exit before it has read the last bytes of its peer.
                 got = served.get(key, b"")
                 expect(got and (data.startswith(got) or got.startswith(data)),
