@@ -414,6 +414,10 @@ def expect(condition, why, result=None):
 
 def expect_ok(result):
     expect(result.status == 0, "exit status %d" % result.status, result)
+    # rping exits with 0 if a ping fails, and says what it waited for.  A server waits
+    # for RDMA_READ_ADV when its client has ended as it should.
+    expect(not re.search("^wait for RDMA_(?!READ_ADV)", result.output, re.M),
+           "a ping of rping has failed", result)
 
 
 def expect_failed(result):
