@@ -68,6 +68,8 @@ static struct {
 	bool has_rings;
 	/* Counts the looks at the rings. */
 	uint32_t looks;
+	/* fabric_link_has_news has found a readable descriptor. */
+	bool has_readable;
 	char host[FABRIC_PROTO_NAME]; /* ADVERB_FABRIC_HOST, or "" */
 	char path[128];		      /* the path of the fabric's socket */
 } at;
@@ -332,6 +334,7 @@ static int read_ready(struct engine *engine, uint64_t now_ns)
 	struct epoll_event ready[HCA_MAX_PORTS + 1];
 	int n = ready_ports(ready), err = 0;
 
+	at.has_readable = false;
 	for (int i = 0; i < n && !err && !fabric_link_is_behind(); i++) {
 		if (!ready[i].data.u32) {
 			err = read_control(engine);
@@ -345,28 +348,32 @@ static int read_ready(struct engine *engine, uint64_t now_ns)
 	return err ? err : n;
 }
 
-/* Does this look include the sockets?  If a port has no rings, or a question is
- * open, each look does; otherwise one of LOOKS looks does. */
+/* Does this look include the sockets?  If a port has no rings, if a question is
+ * open, or if a descriptor is known to be readable, each look does; otherwise
+ * one of LOOKS looks does. */
 static bool is_turn_of_sockets(void)
 {
-	return !at.has_rings || at.question.kind || !(++at.looks % LOOKS);
+	return !at.has_rings || at.question.kind || at.has_readable ||
+	       !(++at.looks % LOOKS);
 }
 
-/* Takes packets from the rings, and reads each readable descriptor once.  If
- * the rings had packets, reads descriptors only if is_turn_of_sockets.  Returns
+/* Takes packets from the rings, and reads each readable descriptor once.
+ * Reads descriptors only if is_turn_of_sockets, or if the caller was woken and
+ * the rings had no packets: then a descriptor has woken the caller.  Returns
  * how many packets and readable descriptors there were, or -errno. */
-static int look_once(struct engine *engine, uint64_t now_ns)
+static int look_once(struct engine *engine, bool was_woken, uint64_t now_ns)
 {
 	int count = give_rings(engine, now_ns), n;
 
-	if (count < 0 || (count && !is_turn_of_sockets()) ||
-	    engine_is_choked(engine))
+	if (count < 0 || engine_is_choked(engine) ||
+	    ((count || !was_woken) && !is_turn_of_sockets()))
 		return count;
 	n = read_ready(engine, now_ns);
 	return n < 0 ? n : n + count;
 }
 
-bool fabric_link_turn(struct engine *engine, unsigned rounds, uint64_t now_ns)
+bool fabric_link_turn(struct engine *engine, unsigned rounds, bool was_woken,
+		      uint64_t now_ns)
 {
 	int n = 1, err = 0;
 	bool any;
@@ -376,7 +383,7 @@ bool fabric_link_turn(struct engine *engine, unsigned rounds, uint64_t now_ns)
 	any = fabric_link_is_behind() && !engine_is_choked(engine);
 	err = shared_load(&is_lost) ? -EBADF : give_batch(engine, now_ns);
 	for (; !err && n && rounds && !engine_is_choked(engine); rounds--) {
-		n = look_once(engine, now_ns);
+		n = look_once(engine, was_woken, now_ns);
 		err = n < 0 ? n : 0;
 		any |= n != 0;
 	}
@@ -407,7 +414,8 @@ static bool is_readable(void)
 {
 	struct epoll_event ready[HCA_MAX_PORTS + 1];
 
-	return ready_ports(ready) != 0;
+	at.has_readable = ready_ports(ready) != 0;
+	return at.has_readable;
 }
 
 bool fabric_link_has_news(void)
@@ -449,6 +457,16 @@ size_t fabric_link_send(const struct engine_frame *frames, size_t n)
 		}
 	}
 	return sent;
+}
+
+bool fabric_link_wants_room(int full_fd)
+{
+	bool wants = true;
+
+	for (uint32_t n = is_usable() ? at.count : 0; n; n--)
+		if (link_port_full_fd(port_at(n)) == full_fd)
+			wants = link_port_wants_room(port_at(n));
+	return wants;
 }
 
 int fabric_link_full_fd(void)

@@ -79,13 +79,15 @@ uint32_t fabric_link_qpn(uint32_t random);
 /*
  * Receives packets, at most @rounds batches of each port, and gives them to the
  * engine until engine_is_choked returns true.  Receives news and answers about
- * the ports, and tells the engine.  If the link ends now, fails the queue pairs
- * of the device, and prints a message.  Returns whether there was anything to
- * do.
+ * the ports, and tells the engine.  If each port has rings, only one call in 16
+ * looks at the sockets, so news there may be found some calls later;
+ * @was_woken: looks at them if the rings have no packets.  If the link ends
+ * now, fails the queue pairs of the device, and prints a message.  Returns
+ * whether there was anything to do.
  */
-bool fabric_link_turn(struct engine *engine, unsigned rounds, uint64_t now_ns);
-/* Would fabric_link_turn find anything to do?  If each port has rings, only one
- * call in 16 looks at the sockets, so news there may be found some calls later.
+bool fabric_link_turn(struct engine *engine, unsigned rounds, bool was_woken,
+		      uint64_t now_ns);
+/* Would fabric_link_turn find anything to do?  Looks at the sockets as seldom.
  * Calls no function that is a cancellation point. */
 bool fabric_link_has_news(void);
 /* Have packets been received that the engine has not taken yet? */
@@ -97,11 +99,16 @@ bool fabric_link_is_behind(void);
 bool fabric_link_idle(void);
 /*
  * Sends the first k of n frames, which all have a head, and returns k.  If k <
- * n, the socket or ring of a port is full, and the caller waits for POLLOUT of
- * fabric_link_full_fd.  Frames of a port without a data end, and all frames of
- * a link that has ended, are dropped.
+ * n, the socket or ring of a port is full.  The caller tries again later; a
+ * caller that waits for room first calls fabric_link_wants_room, and then waits
+ * for POLLOUT of fabric_link_full_fd.  Frames of a port without a data end, and
+ * all frames of a link that has ended, are dropped.
  */
 size_t fabric_link_send(const struct engine_frame *frames, size_t n);
+/* Makes fabric_link_full_fd tell of room.  full_fd: the descriptor for which
+ * the caller wants to wait; nothing is done for that of another socket.  False:
+ * there is room now, and the caller does not wait. */
+bool fabric_link_wants_room(int full_fd);
 /* Returns the descriptor that has POLLOUT when there is room again, after
  * fabric_link_send has sent fewer than n frames; -1: fabric_link_send has
  * always sent all. */

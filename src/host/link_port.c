@@ -30,6 +30,12 @@ int link_port_full_fd(const struct link_port *port)
 	return link_ring_is_open(&port->ring) ? port->ring.room_fd : port->fd;
 }
 
+bool link_port_wants_room(struct link_port *port)
+{
+	return !link_ring_is_open(&port->ring) ||
+	       link_ring_wants_room(&port->ring);
+}
+
 void link_port_take(const struct link_port *port, struct engine *engine,
 		    const uint8_t *bytes, size_t n, uint64_t now_ns)
 {

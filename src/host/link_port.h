@@ -42,8 +42,12 @@ struct link_port {
 size_t link_port_send(struct link_port *port, const struct engine_frame *frames,
 		      size_t n);
 /* Returns the descriptor that has POLLOUT when there is room again, after
- * link_port_send has sent fewer than n frames. */
+ * link_port_send has sent fewer than n frames and link_port_wants_room has
+ * returned true. */
 int link_port_full_fd(const struct link_port *port);
+/* Called before a thread waits for room.  False: there is room now, and the
+ * caller does not wait. */
+bool link_port_wants_room(struct link_port *port);
 /* Captures a received packet and gives it to the engine.  If the packet's Q_Key
  * is wrong, gives the packet back to the fabric (link_send_refused). */
 void link_port_take(const struct link_port *port, struct engine *engine,

@@ -127,38 +127,10 @@ static void publish_packets(struct link_ring *r, int fd)
 		wake_fabric(r, fd);
 }
 
-/* Sets the count of room_fd so that room_fd has POLLOUT if has_room is set, and
- * has no POLLOUT otherwise.  If the system call fails, the count already
- * has that value. */
-static void set_room(const struct link_ring *r, bool has_room)
-{
-	uint64_t count = EVENTFD_MOST;
-
-	if (fd_identity_holds(r->room_fd))
-		syscall(has_room ? SYS_read : SYS_write, r->room_fd, &count,
-			sizeof(count));
-}
-
-/* Returns room for n bytes; NULL: there is none, and room_fd tells of room. */
-static uint8_t *find_room(struct link_ring *r, int fd, size_t n)
-{
-	uint8_t *room = packet_ring_room(&r->out, n);
-
-	if (room)
-		return room;
-	publish_packets(r, fd);
-	set_room(r, false);
-	packet_ring_want_room(&r->out);
-	room = packet_ring_room(&r->out, n);
-	if (room)
-		set_room(r, true);
-	return room;
-}
-
-static bool put_frame(struct link_ring *r, int fd, const struct engine_frame *f)
+static bool put_frame(struct link_ring *r, const struct engine_frame *f)
 {
 	size_t n = f->head_bytes + f->len;
-	uint8_t *room = find_room(r, fd, n);
+	uint8_t *room = packet_ring_room(&r->out, n);
 
 	if (!room)
 		return false;
@@ -177,11 +149,21 @@ size_t link_ring_send(struct link_ring *r, int fd,
 
 	/* A link with a broken ring is about to end, and its frames are lost.
 	 */
-	while (sent < n &&
-	       (put_frame(r, fd, &frames[sent]) || r->out.is_broken))
+	while (sent < n && (put_frame(r, &frames[sent]) || r->out.is_broken))
 		sent++;
 	publish_packets(r, fd);
 	return sent;
+}
+
+bool link_ring_wants_room(struct link_ring *r)
+{
+	uint64_t count = EVENTFD_MOST;
+
+	/* A full count makes the write fail, and stays full. */
+	if (fd_identity_holds(r->room_fd))
+		syscall(SYS_write, r->room_fd, &count, sizeof(count));
+	packet_ring_want_room(&r->out);
+	return !packet_ring_room(&r->out, LRH_FRAME_MAX) && !r->out.is_broken;
 }
 
 bool link_ring_take(struct link_ring *r, const uint8_t **bytes, size_t *n)

@@ -25,9 +25,9 @@ struct link_ring {
 	struct packet_ring_out out;
 	/* The packets of the fabric. */
 	struct packet_ring_in in;
-	/* An eventfd; -1: there are no rings.  Its count is at the limit while
-	 * this process waits for room, so that POLLOUT says when there is room.
-	 */
+	/* An eventfd; -1: there are no rings.  Its count is at the limit after
+	 * link_ring_wants_room, and 0 once the fabric has made room, so that
+	 * POLLOUT says when there is room. */
 	int room_fd;
 	/* The fabric waits for a wake-up that the kernel had no memory to send.
 	 * Each link_ring_send, link_ring_release and link_ring_idle tries to
@@ -56,9 +56,14 @@ void link_ring_close(struct link_ring *r, bool is_child);
 bool link_ring_is_open(const struct link_ring *r);
 
 /* Does the work of link_send by the ring.  @fd: the socket of the data end.  If
- * fewer than n frames were sent, r->room_fd tells of room by POLLOUT. */
+ * fewer than n frames were sent, the ring is full. */
 size_t link_ring_send(struct link_ring *r, int fd,
 		      const struct engine_frame *frames, size_t n);
+/* Makes r->room_fd tell of room by POLLOUT.  Called before a thread waits for
+ * room, and not by a thread that only tries again, since this function makes
+ * two or three system calls.  False: there is room now, and the caller does not
+ * wait. */
+bool link_ring_wants_room(struct link_ring *r);
 /* Takes the next packet of the fabric: sets *bytes, which are this process's
  * own and stay valid until the next call, and *n.  False: there is none. */
 bool link_ring_take(struct link_ring *r, const uint8_t **bytes, size_t *n);

@@ -289,9 +289,9 @@ static void tell_fatal(struct progress *p)
 
 /* Receives what has come over the link to a fabric, and gives the device layer
  * the changes of its ports; false if nothing has come. */
-static bool receive_link(struct progress *p, unsigned rounds)
+static bool receive_link(struct progress *p, unsigned rounds, bool was_woken)
 {
-	bool any = fabric_link_turn(p->engine, rounds, p->now_ns);
+	bool any = fabric_link_turn(p->engine, rounds, was_woken, p->now_ns);
 
 	if (any) {
 		poll_policy_news(&p->policy);
@@ -311,9 +311,11 @@ static void await_room(struct progress *p, uint64_t ns)
 		{.fd = p->full_fd, .events = POLLOUT},
 		{.fd = looks ? fabric_link_fd() : -1, .events = POLLIN}};
 
+	if (!fabric_link_wants_room(p->full_fd))
+		return;
 	poll(waits, 2, (int)(ns / 1000000) + 1);
 	if (waits[1].revents)
-		receive_link(p, 1);
+		receive_link(p, 1, true);
 }
 
 /*
@@ -454,14 +456,15 @@ void progress_turn(struct progress *p)
 	engine_hold_acks(p->engine, shared_load(&p->activity.is_watched) ||
 					    (p->rest && p->rest->holds_acks));
 	/* With a dead peer or an expired timer, looks at the socket in any
-	 * case: it may hold the peer's last packets, or the awaited ACK. */
+	 * case: it may hold the peer's last packets, or the awaited ACK.  A
+	 * host of a fabric has no bound socket. */
 	skips_socket =
 		((p->rest ? p->rest->socket_is_empty : has_only_streams(p)) ||
-		 stream_set_goes_first(&p->streams)) &&
+		 stream_set_goes_first(&p->streams) || fabric_link_is_open()) &&
 		due > now && !has_dead;
 	any = look_at_peers(p, skips_socket ? 0 : rounds, now);
 	any |= receive_streams(p);
-	any |= receive_link(p, rounds);
+	any |= receive_link(p, rounds, p->rest);
 	progress_serve_doorbells(p);
 	if (has_dead && p->policy.looks.is_dry)
 		broker_link_reap_dead(p->engine, now);
@@ -595,8 +598,10 @@ static bool is_still(struct progress *p) REQUIRES(&p->lock)
 	if (fabric_link_has_news())
 		return false;
 	/* One poll in eight makes a full turn, which looks at the UDP socket
-	 * unless there are only streams. */
-	if (stream_set_is_hot(&p->streams) || has_only_streams(p))
+	 * unless there are only streams, or the process is on a host of a
+	 * fabric. */
+	if (stream_set_is_hot(&p->streams) || has_only_streams(p) ||
+	    fabric_link_is_open())
 		return p->batch.next == p->batch.count;
 	if (!rx_backoff_is_off(&p->policy.looks.backoff) &&
 	    !poll_policy_may_look(&p->policy, progress_is_behind(p),
@@ -680,7 +685,7 @@ void progress_flush(struct progress *p)
 void progress_catch_up(struct progress *p)
 {
 	receive_rounds(p, LATE_ROUNDS, p->now_ns);
-	receive_link(p, LATE_ROUNDS);
+	receive_link(p, LATE_ROUNDS, true);
 	progress_flush(p);
 }
 

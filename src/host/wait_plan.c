@@ -52,6 +52,8 @@ void wait_plan_make(struct progress *p, struct progress_rest *r)
 	w->at_ns = bits_min_u64(w->at_ns, p->streams.due_ns);
 	engine_publish(p->engine);
 	w->awaited_fd = p->full_fd;
+	if (!fabric_link_wants_room(p->full_fd))
+		w->at_ns = 0;
 	w->is_deaf = engine_is_choked(p->engine);
 	r->until = bits_min_u64(w->at_ns, broker_link_due_ns());
 	r->events = (short)((p->full_fd >= 0 ? POLLOUT : 0) |

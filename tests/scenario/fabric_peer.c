@@ -253,7 +253,7 @@ void fabric_peer_end(struct world *w)
 
 bool fabric_peer_turn(struct world *w)
 {
-	return fabric_link_turn(w->engine, 4, w->d->now_ns);
+	return fabric_link_turn(w->engine, 4, true, w->d->now_ns);
 }
 
 bool fabric_peer_is_readable(int fd)

@@ -398,7 +398,7 @@ static void without_a_link_nothing_is_closed(void **state)
 	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
 	assert_false(fabric_link_is_open());
 	assert_false(fabric_link_has_news());
-	assert_false(fabric_link_turn(NULL, 1, 1));
+	assert_false(fabric_link_turn(NULL, 1, true, 1));
 	assert_true(fabric_link_is_ours());
 }
 

@@ -195,7 +195,7 @@ static void join_and_leave(struct world *w)
 		struct pollfd p = {fabric_link_fd(), POLLIN, 0};
 
 		assert_int_equal(poll(&p, 1, -1), 1);
-		fabric_link_turn(w->engine, 1, w->d->now_ns);
+		fabric_link_turn(w->engine, 1, true, w->d->now_ns);
 		assert_false(fabric_link_has_ended());
 	}
 }
@@ -225,7 +225,7 @@ static void a_fabric_lets_a_host_attach(void **state)
 		assert_int_equal(port.pkeys[0], 0xffff);
 		assert_true(port.guids[0]);
 	}
-	fabric_link_turn(w.engine, 4, w.d->now_ns);
+	fabric_link_turn(w.engine, 4, true, w.d->now_ns);
 	assert_false(fabric_link_has_ended());
 	join_and_leave(&w);
 	kill(child, SIGTERM);
@@ -233,7 +233,7 @@ static void a_fabric_lets_a_host_attach(void **state)
 	assert_int_equal(poll(&p, 1, -1), 1);
 	while (!fabric_link_has_ended()) {
 		poll(&p, 1, -1);
-		fabric_link_turn(w.engine, 4, w.d->now_ns);
+		fabric_link_turn(w.engine, 4, true, w.d->now_ns);
 	}
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	fabric_link_close();

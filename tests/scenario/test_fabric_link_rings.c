@@ -18,9 +18,12 @@
 /* The errno with which each sendto(2) of the process fails; 0: the kernel
  * executes the calls. */
 static int sendto_error;
+/* How many calls of syscall(2) the process has made. */
+static int calls;
 
 static int refused_syscall(long number, long first)
 {
+	calls++;
 	return number == SYS_sendto ? sendto_error : 0;
 }
 
@@ -251,8 +254,11 @@ static void a_full_ring_leaves_frames_with_the_engine(void **state)
 	}
 	sent = send_all(&w);
 	assert_true(sent > 100 && sent < count);
+	assert_true(fabric_link_wants_room(fabric_link_full_fd()));
 	assert_false(is_writable(fabric_link_full_fd()));
+	calls = 0;
 	assert_int_equal(send_all(&w), 0);
+	assert_int_equal(calls, 0);
 	/* the process is told once, when half of the ring is free */
 	moved = take_ring(&w, 1, 10);
 	assert_false(release_ring(&w, 1));
@@ -261,6 +267,7 @@ static void a_full_ring_leaves_frames_with_the_engine(void **state)
 	assert_int_equal(moved, sent);
 	assert_true(release_ring(&w, 1));
 	assert_true(is_writable(fabric_link_full_fd()));
+	assert_false(fabric_link_wants_room(fabric_link_full_fd()));
 	while (moved < count) {
 		assert_true(send_all(&w) > 0);
 		moved += take_ring(&w, 1, count);
