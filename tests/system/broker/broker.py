@@ -20,8 +20,8 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 
 import netlab
 import system
-from system import (brokers, expect, expect_ok, named, port_sockets, serving,
-                    wait_until)
+from system import (brokers, expect, expect_failed, expect_ok, named,
+                    port_sockets, serving, wait_until)
 
 netlab.enter()
 t = system.Suite(__doc__)
@@ -318,7 +318,7 @@ t.case("a request before its queue pair is destroyed is answered, on one core",
 def told(sentence):
     t.need("ibv_rc_pingpong")
     r = t.pair(["ibv_rc_pingpong"])
-    expect(r.status != 0, "the pingpong succeeds, although the port is held", r)
+    expect_failed(r, "the pingpong succeeds, although the port is held")
     expect(sentence in r.output, "no program says: " + sentence, r)
 
 

@@ -519,7 +519,7 @@ def another_users_broker_is_refused():
         pid, = brokers()
         r = t.finish(run_as(BERT, [*PINGPONG, "127.0.0.1"],
                             ADVERB_BROKER_USER=""), HANG)
-        expect(r.status != 0, "Bert's program succeeds", r)
+        expect_failed(r, "Bert's program succeeds")
         expect(refusal(ANNA, pid) in r.output,
                "no message names the broker's user", r)
     finally:
@@ -550,9 +550,9 @@ def the_overflow_user_is_not_trusted():
         if "unshare" in r.output:
             raise system.Skip("no user namespace can be made")
         expect_nothing_received(fake)
-        expect(r.status != 0 and "is of a user without a number in this user "
-               "namespace, who" in r.output,
-               "the program succeeds, or no message names the broker's user", r)
+        expect_failed(r)
+        expect("is of a user without a number in this user namespace, who" in
+               r.output, "no message names the broker's user", r)
     finally:
         fake.kill()
 
@@ -567,9 +567,10 @@ def without_proc_the_message_says_so():
             "unshare", "--mount", "sh", "-c",
             'mount -t tmpfs none /proc && exec "$@"', "sh"])
         r = t.finish(p, HANG)
-        expect(r.status != 0 and "/proc, which would tell, is not mounted" in
-               r.output and "mount -t proc proc /proc" in r.output,
-               "the program succeeds, or no message says what is missing", r)
+        expect_failed(r)
+        expect("/proc, which would tell, is not mounted" in r.output and
+               "mount -t proc proc /proc" in r.output,
+               "no message says what is missing", r)
     finally:
         fake.kill()
 
@@ -772,7 +773,7 @@ def one_port_space():
     try:
         expect(os.read(ready, 1), "the server ends before it listens")
         r = t.finish(run_as(BERT, [*listens_at, "-C", "1"]), HANG)
-        expect(r.status != 0, "two programs have one port", r)
+        expect_failed(r, "two programs have one port")
         expect("127.0.0.1 port 7174 is in use" in r.output,
                "no message says that the port is in use", r)
         expect_ok(t.finish(run_as(BERT, ["rping", "-c", "-a", "127.0.0.1",
@@ -795,7 +796,7 @@ def a_low_port_is_roots():
         expect(os.read(ready, 1), "root's server ends before it listens")
         r = t.finish(run_as(ANNA, ["rping", "-s", "-a", "127.0.0.1", "-p",
                                    "501", "-C", "1"]), HANG)
-        expect(r.status != 0, "Anna's program has port 501", r)
+        expect_failed(r, "Anna's program has port 501")
         expect("127.0.0.1 port 501 cannot be bound: a port below 1024" in
                r.output and "rdma_bind_addr: Permission denied" in r.output,
                "no EACCES, or no message about the port", r)
@@ -811,7 +812,7 @@ def hidden_holder():
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
         s.bind(("::", 4791))
         r = t.finish(run_as(ANNA, PINGPONG), HANG)
-    expect(r.status != 0, "the pingpong starts, although the port is held", r)
+    expect_failed(r, "the pingpong starts, although the port is held")
     expect("port 4791 is held by a process of user 0, which this user "
            "cannot see" in r.output, "no message names the holder of the port", r)
 

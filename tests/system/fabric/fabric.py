@@ -18,7 +18,7 @@ import system
 from subnet import (NET, PATIENCE_S, Fabric, await_line, dissect, fabric,
                     fabric_argv, managed, managed_on, manager_argv, manager_env,
                     packets_argv, port_lid, receiver, said_by)
-from system import Fail, Skip, expect, expect_ok
+from system import Fail, Skip, expect, expect_failed, expect_ok
 
 AREA = "InfiniBand"
 # A subnet in the format that ibnetdiscover prints, with GUIDs, descriptions, LIDs
@@ -134,8 +134,7 @@ def state_before_manager():
         names = f.out("Hca1", "ibstat", "-l").split()
         expect("advib0" in names, names)
         said = f.host("Hca1", "ibstat", "advib0", "3")
-        expect(said.status != 0,
-               "ibstat shows port 3 of an adapter with two ports", said)
+        expect_failed(said, "ibstat shows port 3 of an adapter with two ports")
 
 
 def ports_become_active():
@@ -266,7 +265,7 @@ def traps_are_told():
     with managed(NET, "Hca1", "-F", config) as f:
         lid = port_lid(f, "Hca3", "1")
         r = f.host("Hca1", "smpquery", "-t", "100", "nodedesc", lid)
-        expect(r.status != 0, "a port answers without its M_Key", r)
+        expect_failed(r, "a port answers without its M_Key")
         await_line(f.log, "Generic Notice type:2 num:256")
         expect_ok(f.host("Hca1", t.program("umadcheck"), "qkey", lid))
         await_line(f.log, "Generic Notice type:2 num:258")
@@ -594,7 +593,7 @@ def no_background_without_fork():
 def without_a_fabric():
     t.need("ibstat")
     r = t.adverb_run(["ibnetdiscover"])
-    expect(r.status != 0, "ibnetdiscover finds a subnet", r)
+    expect_failed(r, "ibnetdiscover finds a subnet")
     r = t.adverb_run(["ibstat", "-l"], ADVERB_FABRIC=t.path("nobody"))
     expect("no fabric listens at" in r.output, r.output)
 

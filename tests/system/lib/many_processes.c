@@ -43,7 +43,7 @@
 enum {
 	BYTES = 256,	   /* length of a message */
 	LATEST_US = 25000, /* the kill comes at most so long after the fork */
-	LEFT_MS = 60000,   /* limit for the end of dead peers' objects */
+	LEFT_MS = 300000,  /* limit for the end of dead peers' objects */
 	/* SIGALRM ends a process that runs so long.  In kill-peers the survivor
 	 * has so long for each round. */
 	ALARM_S = 800,

@@ -420,9 +420,11 @@ def expect_ok(result):
            "a ping of rping has failed", result)
 
 
-def expect_failed(result):
+def expect_failed(result, why="no failure is reported"):
     """Expects that a program has reported a failure by its exit status: that it
-    has neither succeeded, nor was killed by a signal or after its time limit."""
+    has neither succeeded, nor was killed by a signal or after its time limit.  @why:
+    the reason to print if the program has succeeded."""
+    expect(result.status, why, result)
     expect(result.status > 0 and result.status != 124,
            "exit status %d" % result.status, result)
 

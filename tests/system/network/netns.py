@@ -14,7 +14,7 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import netlab
 from perftest_check import check_capture, check_pingpong, check_rows
 import system
-from system import expect, expect_ok
+from system import expect, expect_failed, expect_ok
 
 netlab.enter()
 t = system.Suite(__doc__)
@@ -408,7 +408,7 @@ def default_route():
 def refuses_roce_v1():
     words = ["ibv_rc_pingpong", "-g", "2", "-p", "%"]
     r = lab.both(words, [*words, "10.1.0.1"])
-    expect(r.status != 0, "the pingpong succeeds with a RoCE v1 entry", r)
+    expect_failed(r, "the pingpong succeeds with a RoCE v1 entry")
     expect(re.search(r"adverb: .*RoCE v1", r.output),
            "no message is about RoCE v1", r)
 

@@ -180,7 +180,7 @@ def migrate(source, goal, pinned):
     def ended():
         told.update(source.ask("query-migrate"))
         return told["status"] in ("completed", "failed")
-    lab.wait(ended, "the migration does not end", 200)
+    lab.wait(ended, "the migration does not end", system.HANG)
     expect(told["status"] == "completed", "the migration has %s: %s" %
            (told["status"], told.get("error-desc")))
     return told
@@ -279,7 +279,7 @@ def dapl_transfers():
             expect("Total WQE" in r.output and "rror" not in r.output,
                    "dapltest prints no figures, or an error", r)
         expect_ok(lab.run("here", ["dapltest", "-T", "Q", *to_it], **env))
-        expect_ok(t.finish(server, 60))
+        expect_ok(t.finish(server, system.HANG))
     finally:
         server.kill()
         t.finish(server, 20)

@@ -42,8 +42,8 @@ enum {
 	REST_US = 50,	  /* the pause after a turn without a completion */
 	TURNS = 400,	  /* turns at most of a victim that exits or executes */
 	WARM = 10, /* rounds after which the number of objects must not grow */
-	LEFT_MS = 60000, /* wait for the last victim's objects to be freed */
-	WAIT_S = 300,	 /* a step that takes longer hangs */
+	LEFT_MS = 200000, /* wait for the last victim's objects to be freed */
+	WAIT_S = 300,	  /* a step that takes longer hangs */
 };
 
 enum death { KILL, EXIT, EXEC };
