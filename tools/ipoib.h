@@ -4,7 +4,7 @@
 #define TOOLS_IPOIB_H
 
 /* Runs the command `adverb ipoib` with its arguments.  Returns only if the
- * program does not run, with the exit status, after a sentence on stderr. */
+ * program cannot be run: prints why on stderr, and returns the exit status. */
 int ipoib_main(int argc, char **argv);
 
 #endif

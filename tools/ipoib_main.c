@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * adverb-ipoib: an IPoIB interface of a host of an emulated subnet.  `adverb
- * ipoib` starts it on adverb's libraries.
+ * ipoib` starts this program with adverb's libraries.
  */
 #include "ipoib_loop.h"
 
@@ -271,8 +271,9 @@ static int enter_background(void)
 	_exit(read(ends[0], &up, 1) == 1 ? 0 : 1);
 }
 
-/* The interface is up: lets the parent of enter_background exit.  ctx: the
- * descriptor of enter_background; -1: there is no such parent. */
+/* Called when the interface is up: lets the parent of enter_background exit.
+ * ctx: the address of the descriptor that enter_background has returned, or of
+ * a -1, if there is no such parent. */
 static void report_up(void *ctx)
 {
 	int *fd = ctx;

@@ -130,8 +130,9 @@ static void refuse_client(const struct refuse_full_slot *r,
 			  .serial = question->serial,
 			  .value = (uint32_t)r->err};
 
-	/* A client of another version reads only the introduction, which does
-	 * not say when the broker ends. */
+	/* A client of another version reads only the members that
+	 * proto_introduce sets.  idle_s 0: the message does not say when the
+	 * broker ends. */
 	proto_introduce(&m, 0);
 	snprintf(m.why, sizeof(m.why), "%s", r->why);
 	proto_send(r->fd, &m, NULL);

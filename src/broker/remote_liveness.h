@@ -32,8 +32,9 @@ void remote_liveness_free(struct remote_liveness *f);
 /*
  * Asks the peer's host whether the process of a queue pair lives.
  * remote_liveness_answer will give one answer with `asker`, a number that the
- * caller chooses.  now_ns: CLOCK_MONOTONIC.  False: too many questions are
- * open, and no answer will come.
+ * caller chooses, unless remote_liveness_forget drops the question first.
+ * now_ns: CLOCK_MONOTONIC.  False: too many questions are open or too many
+ * answers wait, and no answer will come.
  */
 bool remote_liveness_ask(struct remote_liveness *f, uint64_t asker,
 			 const struct live_peer *about, uint64_t now_ns);

@@ -17,7 +17,7 @@
 
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
 #define PREFIX "sysfs-"
-/* begins the new name of a tree that is being removed */
+/* the beginning of the new name of a tree that is being removed */
 #define OLD_PREFIX ".gone-"
 /* how many entries one call looks at, at most: a client may wait meanwhile */
 #define MOST 32

@@ -7,9 +7,9 @@
  *	out	live_tx, live_answer, live_deadline
  *
  * Sans-IO: no socket, clock or thread.  Messages and answers wait in rings of
- * fixed size: the caller empties both rings after each call.  A message that
- * finds its ring full is dropped.  One thread at a time calls these functions;
- * there is no lock.
+ * fixed size until the caller takes them by live_tx and live_answer.  A message
+ * that finds its ring full is dropped.  One thread at a time calls these
+ * functions; there is no lock.
  *
  * A question is repeated for LIVE_PATIENCE_NS.  If no answer has come by then,
  * the asker gets LIVEMSG_UNKNOWN, which is also the answer for a peer that does

@@ -207,7 +207,7 @@ static const char remedy[] =
 static void write_links(struct sentence *t, struct lane *first)
 {
 	enum {
-		NAME = 32, /* bytes of a node's ID, at most */
+		NAME = 32, /* bytes of a node's ID that are shown, at most */
 		LINK = 2 * NAME + sizeof(", [255] to [255] on VL 15") - 1,
 		MORE = sizeof(" and 4294967295 more") - 1,
 		/* bytes for one more link and for what follows it */

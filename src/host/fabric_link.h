@@ -13,16 +13,17 @@
  * Only fabric_link_open and fabric_link_share wait for the fabric's answers;
  * fabric_link_turn receives the answers to later questions.  Each message of
  * the fabric is checked.  The link ends if a message is not one that a fabric
- * of this version sends, or if the fabric refuses a question.  The refusal of
- * one of these questions does not end the link: for rings (link_ring.h), to
- * join a group (fabric_link_attach), to share the arena (fabric_link_share),
- * and about direct requests (link_reach.h).  A link that has ended is not
- * opened again, since a new fabric has other LIDs and data ends.
+ * of this version sends, or if the fabric refuses a question.  But the link
+ * goes on if the fabric refuses rings (link_ring.h), to let a port join a group
+ * (fabric_link_attach), to share the arena (fabric_link_share), or a question
+ * about direct requests (link_reach.h).  A link that has ended is not opened
+ * again, since a new fabric has other LIDs and data ends.
  *
- * Lock: the progress lock.  fabric_link_open, fabric_link_share,
- * fabric_link_close and fabric_link_forget are called while no other thread
- * uses this file, unless the progress thread could not be stopped before
- * fabric_link_forget.  The functions for the thread that waits need no lock.
+ * Lock: the progress lock.  No other thread uses this file during
+ * fabric_link_open, fabric_link_share, fabric_link_close and
+ * fabric_link_forget, with one exception: a progress thread that could not be
+ * stopped may still run during fabric_link_forget.  The functions for the
+ * thread that waits need no lock.
  */
 #ifndef HOST_FABRIC_LINK_H
 #define HOST_FABRIC_LINK_H
@@ -59,13 +60,13 @@ bool fabric_link_share(struct engine *engine, int arena_fd, int wake_fd);
  * shared. */
 enum link_reach_is fabric_link_reach(const struct link_reach_about *about,
 				     struct fabric_reached *reached);
-/* Ends the link, if there is one.  Children of this process that have inherited
- * its descriptors can then not use the link either. */
+/* Ends the link, if there is one.  A child of this process that has inherited
+ * the link's descriptors cannot use the link from then on either. */
 void fabric_link_close(void);
 /* Closes the descriptors of the link that the child of a fork has inherited,
  * also of a link that the parent was opening.  The parent's link goes on.
- * Called also in a process whose progress thread could not be stopped, since
- * mapped memory, which that thread may read, stays mapped. */
+ * Also called in a process whose progress thread could not be stopped: that
+ * thread may still read the rings and the fabric's page, which stay mapped. */
 void fabric_link_forget(void);
 
 /* Is there a link?  True also if it has ended. */
@@ -79,23 +80,24 @@ uint32_t fabric_link_qpn(uint32_t random);
 /*
  * Receives packets, at most @rounds batches of each port, and gives them to the
  * engine until engine_is_choked returns true.  Receives news and answers about
- * the ports, and tells the engine.  If each port has rings, only one call in 16
- * looks at the sockets, so news there may be found some calls later;
- * @was_woken: looks at them if the rings have no packets.  If the link ends
- * now, fails the queue pairs of the device, and prints a message.  Returns
+ * the ports, and tells the engine.  If each port has rings and no question is
+ * open, a call may leave the sockets out, but at least every 16th look at the
+ * rings includes them.  So news there may be found some calls later.
+ * @was_woken: looks at the sockets if the rings have no packets.  If the link
+ * ends now, fails the queue pairs of the device, and prints a message.  Returns
  * whether there was anything to do.
  */
 bool fabric_link_turn(struct engine *engine, unsigned rounds, bool was_woken,
 		      uint64_t now_ns);
-/* Would fabric_link_turn find anything to do?  Looks at the sockets as seldom.
- * Calls no function that is a cancellation point. */
+/* Would fabric_link_turn find anything to do?  Leaves the sockets out as often
+ * as fabric_link_turn does.  Calls no function that is a cancellation point. */
 bool fabric_link_has_news(void);
 /* Have packets been received that the engine has not taken yet? */
 bool fabric_link_is_behind(void);
 /* Makes fabric_link_fd readable at the fabric's next packet.  False: the
  * rings (link_ring.h) have packets now, or the fabric waits for a wake-up that
- * the kernel has no memory to send.  Once a thread has received packets or
- * messages, a thread that waits needs another call. */
+ * the kernel has no memory to send.  After any thread has received packets or
+ * messages, a thread calls this function again before it waits. */
 bool fabric_link_idle(void);
 /*
  * Sends the first k of n frames, which all have a head, and returns k.  If k <
@@ -105,9 +107,10 @@ bool fabric_link_idle(void);
  * all frames of a link that has ended, are dropped.
  */
 size_t fabric_link_send(const struct engine_frame *frames, size_t n);
-/* Makes fabric_link_full_fd tell of room.  full_fd: the descriptor for which
- * the caller wants to wait; nothing is done for that of another socket.  False:
- * there is room now, and the caller does not wait. */
+/* Called before a wait for room: makes full_fd, a descriptor that
+ * fabric_link_full_fd has returned, have POLLOUT only when there is room.  Does
+ * nothing if full_fd is not a descriptor of the link.  False: there is room
+ * now, and the caller does not wait. */
 bool fabric_link_wants_room(int full_fd);
 /* Returns the descriptor that has POLLOUT when there is room again, after
  * fabric_link_send has sent fewer than n frames; -1: fabric_link_send has
@@ -154,8 +157,9 @@ bool fabric_link_port(uint32_t number, struct fabric_port *port);
  * state after these changes. */
 uint32_t fabric_link_take_changes(uint32_t number);
 
-/* Gives the ports that have changed since the last call to the device layer;
- * is_new: all ports.  dev: the device of the link; NULL: nothing is given. */
+/* Tells the device layer the state of each port that has changed since the last
+ * call of this function; is_new: of every port.  dev: the device of the link;
+ * NULL: tells nothing. */
 void fabric_link_show(const struct device *dev, bool is_new);
 
 /* For the thread that waits: returns the descriptor at whose POLLIN

@@ -5,8 +5,8 @@
  * use of a group begins, FABRIC_PROTO_LEAVE when the last use ends.  Pure:
  * fabric_link.c sends the questions and receives the answers, one at a time.
  *
- * Each group without uses is left before another group is joined.  So the
- * fabric has at most LINK_GROUPS_MAX groups of the port, and a program that
+ * The port leaves each group without uses before it joins another group.  So
+ * the fabric has at most LINK_GROUPS_MAX groups of the port, and a program that
  * detaches from a group may at once attach to another one.
  *
  * Owner: fabric_link.c; lock: the progress lock.

@@ -24,7 +24,8 @@ static bool is_same(const struct link_reach_about *a,
 }
 
 /* Returns a slot for a new question: a free one, or one whose answer was not
- * fetched, because its queue pair has gone or has another path; NULL: none. */
+ * fetched, for example because its queue pair has gone or has another path.  If
+ * that queue pair still wants the answer, it asks again.  NULL: none. */
 static struct link_reach_question *free_slot(struct link_reach *r)
 {
 	struct link_reach_question *slot = NULL;

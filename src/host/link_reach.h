@@ -25,7 +25,7 @@ enum {
 enum link_reach_is {
 	LINK_REACH_ASKED, /* there is no answer yet: the caller asks again */
 	LINK_REACH_YES,	  /* the packets reach a program */
-	LINK_REACH_NO,	  /* the packets reach no program for direct requests */
+	LINK_REACH_NO,	  /* direct requests are not possible */
 };
 
 /* The packets of a queue pair. */
@@ -71,12 +71,12 @@ bool link_reach_want_arena(struct link_reach *r, uint32_t program);
 /* Stores the kind and the members of the next question to be sent in *m.
  * False: there is none. */
 bool link_reach_ask(struct link_reach *r, struct fabric_proto *m);
-/* Takes the answer to the question about packets that was sent.  @reached: NULL
- * if the packets reach no program for direct requests.  Afterwards
- * local_peer_has_news returns true. */
+/* Takes the answer to the question about packets that was sent.  @reached: the
+ * program that the packets reach; NULL: direct requests are not possible.
+ * Afterwards local_peer_has_news returns true. */
 void link_reach_answered(struct link_reach *r,
 			 const struct fabric_reached *reached);
-/* Could a fabric say this of the receiver of packets? */
+/* Is *r an answer that a fabric can give to the question about packets? */
 bool link_reach_is_sound(const struct fabric_reached *r);
 /* Judges the answer m to a question for an arena.  err: the answer's -errno or
  * 0.  fd: the descriptor that wakes the peer; -1: none came.  Returns
