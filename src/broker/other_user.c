@@ -122,7 +122,7 @@ static uint32_t draw_unused(const struct reuseport_group *g)
 	return 0;
 }
 
-/* Whether `user` may have an index that it did not have last: 0, or -ENOSPC
+/* May `user` have an index that is free for every user?  Returns 0, or -ENOSPC
  * with a sentence in *why.  Processes of users that cannot be told from each
  * other count as one user's. */
 static int refuse_more(const struct reuseport_group *g, uid_t user,

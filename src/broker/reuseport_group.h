@@ -13,6 +13,7 @@
  *		1..count-1	  members, in the order of bind
  *		...		  no process
  *		..STEER_CLASS_MAX processes of other users, in the upper half
+ *				  while it has room
  *
  * A class is an index, permuted by the group's key (steer.h).  Only the broker
  * knows indexes: QPNs, messages and other processes have classes.  One owner,
@@ -148,10 +149,10 @@ bool reuseport_group_is_owned(const struct reuseport_group *g, uint32_t class);
 /* Returns the descriptor of the page of a class that has an owner, for writing;
  * it stays the group's.  Negative: there is none. */
 int reuseport_group_page(const struct reuseport_group *g, uint32_t class);
-/* Drains the members that have rested, and makes their classes free.  Advances
- * the indexes of other users (other_user_tick).  Lets the members rest whose
- * page could not be cleared.  Returns how many milliseconds the next one still
- * rests; -1: none rests.  now_ms: CLOCK_MONOTONIC. */
+/* Drains the members that have rested, and makes their classes free.  Calls
+ * other_user_tick for each index of another user.  Lets the members rest whose
+ * page could not be cleared.  Returns after how many milliseconds the next
+ * class has rested; -1: none rests.  now_ms: CLOCK_MONOTONIC. */
 int reuseport_group_tick(struct reuseport_group *g, uint64_t now_ms);
 /* Closes all members and the fd store.  After that the group is empty. */
 void reuseport_group_close(struct reuseport_group *g);

@@ -32,9 +32,8 @@ static bool is_unused(const struct user_share *s)
 	       !s->cm.listeners && !s->cm.conversations;
 }
 
-/* Frees the shares for which nothing counts any more.  A conversation ends
- * without a call of this file, so share_get and share_put look at all shares.
- */
+/* Frees the shares whose counts are all zero.  A conversation ends without a
+ * call of this file, so share_get and share_put look at all shares. */
 static void free_unused(struct share_table *t)
 {
 	list_for_each_safe (n, &t->all) {

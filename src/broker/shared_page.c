@@ -57,7 +57,7 @@ static int write_page(int fd, const void *from, size_t bytes, off_t offset)
 	return err;
 }
 
-/* The part of the page that shared_page_end leaves. */
+/* The part of the page that shared_page_end does not change. */
 #define LEFT_AT	   offsetof(struct credit_page, posts)
 #define LEFT_BYTES sizeof(((struct credit_page *)0)->posts)
 #define LEFT_END   (LEFT_AT + LEFT_BYTES)

@@ -136,8 +136,9 @@ bool listener_serves(const struct cm *cm, uint64_t service_id,
 }
 
 /* May the listener of the service `ended`, if it begins again, answer a request
- * for the service `asked`?  The spaces of two ports are not compared: some
- * programs resolve by SIDR a service to which they have connected. */
+ * for the service `asked`?  If both service IDs have a port, their port
+ * spaces are not compared: some programs resolve by SIDR the port to which they
+ * have connected. */
 static bool is_expected(uint64_t ended, uint64_t asked)
 {
 	if (cmmsg_is_port(ended) && cmmsg_is_port(asked))

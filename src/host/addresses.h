@@ -15,10 +15,11 @@
 struct engine_frame;
 
 struct addresses {
-	uint8_t from[16];   /* the last argument of addresses_is_local */
+	uint8_t from[16];   /* `ip` of the last call of addresses_is_local */
 	bool from_is_local; /* the result for `from` */
 	uint32_t from_at;   /* netif_version when `from` was looked up */
-	/* The last unicast argument of addresses_device that a device has. */
+	/* The last unicast address for which addresses_device has found a
+	 * device. */
 	uint8_t own[16];
 	uint32_t own_link;   /* the interface that received the datagram */
 	uint32_t own_at;     /* netif_version when `own` was looked up */

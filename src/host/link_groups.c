@@ -31,8 +31,8 @@ static uint32_t count_used(const struct link_groups *g)
 	return used;
 }
 
-/* Removes the group if it has no members and the fabric does not have it.  The
- * last group of the array takes its place. */
+/* Removes the group if the program does not use it and the port is not in it at
+ * the fabric.  The last group of the array takes its place. */
 static void forget_unused(struct link_groups *g, struct link_group *one)
 {
 	bool is_out = one->state == LINK_GROUP_OUT ||

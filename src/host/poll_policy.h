@@ -60,7 +60,7 @@ struct poll_stream {
 /* Looks at the socket, by any thread. */
 struct poll_looks {
 	struct rx_backoff backoff;
-	shared_flag is_paced; /* the backoff makes a poll skip the socket */
+	shared_flag is_paced; /* the backoff forbids some looks */
 	/* The last look left nothing in the socket, and the backoff has
 	 * forbidden no look since. */
 	bool is_dry;
@@ -181,7 +181,8 @@ enum poll_post {
  * without a poll, its posts look for the ACKs. */
 enum poll_post poll_policy_post(struct poll_policy *p, uint64_t now_ns);
 /* May @bytes bytes that were posted wait for more?  Called without the progress
- * lock, before the fence that follows the doorbell. */
+ * lock.  Needs no fence after the push of the doorbell, since `gathered` is
+ * approximate in any case. */
 bool poll_policy_may_gather(const struct poll_policy *p, uint32_t bytes);
 /* Called when @bytes bytes that were posted wait for more, without the progress
  * lock. */

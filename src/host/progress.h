@@ -92,9 +92,9 @@ struct progress_activity {
 	shared_u32 posted_on;
 	shared_u32 events; /* how many completion events were reported */
 	/* The program makes progress, and the progress thread naps for at most
-	 * a millisecond at a time, after which that thread looks at the socket
-	 * if the program has stopped.  So ACKs may be held back for what the
-	 * program posts next. */
+	 * a millisecond at a time.  After a nap that thread looks at the socket
+	 * if the program makes no progress any more.  So ACKs may be held back
+	 * for what the program posts next. */
 	shared_flag is_watched;
 };
 

@@ -5,8 +5,8 @@
  * the faulting instruction.  If the instruction belongs to one of these copies,
  * the copy returns false.  If it belongs to a copy of copy_revocable.h, that
  * copy returns an error.  Any other fault, and a signal that no instruction has
- * raised, is passed to the handler that was installed before, or has the
- * default action.
+ * raised, gets the action that the signal had before copy_nofault_open: a
+ * handler, SIG_DFL or SIG_IGN.
  *
  * The program may replace the handler, and each thread may block the signals.
  * copy_nofault_is_on checks handler and signals every 200 us of the progress

@@ -20,7 +20,7 @@ int r_ib_interface(struct r_id *id, const uint8_t mac[6], struct cmproto *m)
 		       : r_call(id, m, CMPROTO_INTERFACE_OF);
 }
 
-/* As r_ib_broadcast, for an id whose address is one of IP. */
+/* Does what r_ib_broadcast does, for an id whose address is an IP address. */
 static int find_broadcast(struct r_id *id, struct cmproto *m)
 {
 	const struct sockaddr *from = &id->base.route.addr.src_addr;
@@ -35,7 +35,7 @@ static int find_broadcast(struct r_id *id, struct cmproto *m)
 	err = r_ib_interface(id, i.mac, m);
 	if (err)
 		return err;
-	/* the address may be another interface's now */
+	/* another interface may have the IP address now */
 	if (memcmp(m->at.local, id->path.local, 16) != 0)
 		return -ENODEV;
 	id->path.ifindex = i.ifindex;
@@ -84,7 +84,7 @@ int r_ib_fail_broadcast(const struct r_id *id, const char *call, int err)
 				      "fabric runs"));
 }
 
-/* An id with a GID has no interface. */
+/* An id whose address is a GID (AF_IB) has no IPoIB interface. */
 int r_ib_take_qkey(struct r_id *id, const char *call)
 {
 	struct cmproto m;

@@ -39,7 +39,8 @@ static int broker_fd = -1; /* -1: there is no connection */
  * nothing else: the thread has its descriptor in a variable of its own.
  */
 static shared_u32 thread_number;
-/* The thread is in dial_open, without r_lock: no other thread connects. */
+/* redial_broker is in dial_open, without r_lock: dial_broker does not connect
+ * meanwhile. */
 static bool is_dialling;
 static pid_t owner;	     /* the process that opened the connection */
 static uint32_t last_serial; /* cmproto.serial of the last message sent */
@@ -142,8 +143,8 @@ static int send_message(int fd, const struct cmproto *m, uint64_t until_ms)
 	return leave_broker(fd);
 }
 
-/* Sends the request m.  Returns 0, or -EPIPE if the broker is gone, or the
- * program has closed fd. */
+/* Sends the request m.  Returns 0, or -EPIPE if the broker is gone or reads no
+ * messages, or if the program has closed fd. */
 static int tell_broker(int fd, struct cmproto *m, uint16_t kind,
 		       uint32_t handle, uint64_t until_ms)
 {
@@ -205,8 +206,9 @@ static void lose_port(struct r_id *id, int err)
 	r_post_removed(id);
 }
 
-/* The successor has bound the port, and refuses the listener.  The program may
- * keep the id for long, and must not keep the port. */
+/* Releases the port that the successor has bound for the id, because the
+ * successor refuses the listener.  Otherwise the process would have the port
+ * until the program destroys the id. */
 static void give_port_back(int fd, struct r_id *id)
 {
 	struct cmproto m = {0};
@@ -217,8 +219,8 @@ static void give_port_back(int fd, struct r_id *id)
 }
 
 /*
- * Gives an id to the broker's successor: by the note of its conversation, or by
- * requests for its port and listener.
+ * Gives an id to the broker's successor: by the note of the id's conversation,
+ * or by requests for the id's port and listener.
  */
 static void revive_id(int fd, struct r_id *id)
 {
@@ -263,8 +265,8 @@ static void ask_pending(int fd)
 {
 	struct list open = {&open, &open};
 
-	/* They are moved to a list of their own, so that the answer to another
-	 * request frees none of them. */
+	/* The requests are moved to a list of their own, so that a message that
+	 * ask_broker handles settles none of them. */
 	list_take_all(&open, r_table_pending());
 	while (!list_is_empty(&open)) {
 		struct r_pending *p = (struct r_pending *)(void *)open.next;
@@ -382,7 +384,8 @@ static int redial_broker(int old, uint32_t number)
 	int fd = -1, err;
 
 	r_take();
-	/* this thread may wait long for a broker, or end */
+	/* Posts the withheld events now: this thread, which would post them
+	 * later, may wait long for a broker, or end. */
 	r_last_event_end(NULL);
 	if (!is_current(old, number)) {
 		r_give();
@@ -465,9 +468,9 @@ static int replace_link(int old, uint32_t number, uint64_t *dialled_ms,
 		       : redial_calmly(old, number, dialled_ms, pause_ms);
 }
 
-/* Waits a millisecond for a message of the broker.  Returns false if none has
- * come; true if the caller's next receive will not wait, since a message has
- * come, the connection has ended, or fd is closed. */
+/* Waits at most a millisecond for a message of the broker.  Returns false if
+ * none has come; true if the caller's next receive will not wait, since a
+ * message has come, the connection has ended, or fd is closed. */
 static bool has_message(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -575,8 +578,8 @@ static int open_link(int *fd)
 	if (err)
 		r_say("rdma_cm: there is no connection to the broker: %s", why);
 	/* -EPIPE of dial_open means that brokers ended before they answered.
-	 * A caller of dial_broker would take -EPIPE for a thread that is
-	 * connecting, and would wait for that thread. */
+	 * -EPIPE of dial_broker means that the thread is connecting, and the
+	 * caller would wait until the thread has finished. */
 	return err == -EPIPE ? -ECONNREFUSED : err;
 }
 
@@ -653,8 +656,9 @@ static int post_message(struct cmproto *m, uint16_t kind, uint32_t handle)
 		return 0;
 	if (errno != EAGAIN)
 		return errno == ECONNRESET ? -EPIPE : -errno;
-	/* Every call waits for r_lock meanwhile, so a process that is stopped
-	 * may delay this process only once. */
+	/* Every call waits for r_lock meanwhile.  If no room comes,
+	 * send_message shuts the connection down, so that no later call waits
+	 * for room there. */
 	limit_wait(broker_fd, SO_SNDTIMEO, PATIENCE_MS);
 	return send_message(broker_fd, m, monotonic_ms() + PATIENCE_MS);
 }
@@ -733,7 +737,8 @@ int r_call_within(struct r_id *id, struct cmproto *m, uint16_t kind,
 		*m = request;
 		asked = dials;
 		err = call_broker(id, m, kind, &until);
-		/* Waits until the thread has connected to the next broker. */
+		/* Waits until the thread has connected to the next broker, or
+		 * has failed to. */
 		while (err == -EPIPE && dials == asked && !waited)
 			waited = wait_until(&until);
 	}

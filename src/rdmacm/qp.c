@@ -87,7 +87,8 @@ static int attr_rtr(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 
 static int attr_rts(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 {
-	/* The passive side takes these values from the request (IBTA 12.7). */
+	/* The passive side takes the retry count and the ACK timeout from the
+	 * REQ (IBTA 12.7), unless the program has set an ACK timeout. */
 	const struct cmproto *req = id->state.is_passive ? &id->remote : NULL;
 
 	*mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
@@ -111,8 +112,8 @@ static int attr_rts(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 }
 
 /* Fills in the attributes of a queue pair of iWARP, which enters RTS when it
- * gets its TCP connection.  The values are those of the kernel's
- * iwcm_init_qp_init_attr and iwcm_init_qp_rts_attr. */
+ * gets its TCP connection or SCTP association.  The values are those of the
+ * kernel's iwcm_init_qp_init_attr and iwcm_init_qp_rts_attr. */
 static int attr_stream(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 {
 	*mask = IBV_QP_PORT;
