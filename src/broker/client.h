@@ -129,8 +129,8 @@ struct client {
 	 * welcome this client while the client has no class */
 	uint64_t patience_ms;
 	uint64_t due_ms; /* when client_turn is due; UINT64_MAX: never */
-	/* when the last broker was lost, or when this client, without ever
-	 * having had one, found none; 0: never */
+	/* when the last broker was lost; until then, when this client first
+	 * found that there is no broker; 0: neither has happened */
 	uint64_t lost_ms;
 	/* the wait before the next attempt to find a broker; doubles with each
 	 * failure */

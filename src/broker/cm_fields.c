@@ -60,7 +60,9 @@ static void read_paths(struct cmproto *m, const struct cmmsg *msg)
 	memcpy(m->alternate.peer, other->local_gid, 16);
 }
 
-/* Reads a REQ or SIDR_REQ by GIDs, which does not have the sender's port. */
+/* Reads a REQ or SIDR_REQ of InfiniBand (cmproto.is_ib).  Does not set
+ * m->at.peer_port: the client finds the sender's port in the private data, if
+ * the message has it. */
 static void read_ib(struct cmproto *m, const struct cmmsg *msg)
 {
 	m->at.local_port = (uint16_t)msg->service_id;

@@ -27,8 +27,8 @@
  * adverbd never both serve.
  *
  * libibverbs and librdmacm each have a copy of this code.  Each copy has its
- * own facts about past starts, and one start at a time; the callers' locks
- * ensure that.
+ * own facts about past starts.  The callers' locks ensure that each copy makes
+ * only one start at a time.
  */
 #ifndef BROKER_START_H
 #define BROKER_START_H

@@ -42,7 +42,8 @@ struct cm_config {
 	/* The most unanswered requests of one sender.  If a conversation of
 	 * this manager has sent a request, and has an owner (struct cm_owner),
 	 * the sender is that owner.  Otherwise the sender is the address from
-	 * which the request came. */
+	 * which the request came.  Senders with the same hash share one
+	 * limit. */
 	uint32_t half_open;
 };
 

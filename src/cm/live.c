@@ -23,11 +23,13 @@ struct question {
 	struct live_peer about; /* the queue pair */
 };
 
-/* Limits the answers to the brokers whose addresses have the hash of this
- * budget. */
+/* The limit of the answers to all brokers whose addresses have one hash
+ * (may_answer). */
 struct budget {
-	uint32_t spent;	   /* answers given, less those that were refilled */
-	uint64_t since_ns; /* the time up to which `spent` was refilled */
+	/* answers given, less one for each LIVE_REFILL_NS that has passed; at
+	 * least 0 and at most LIVE_BUDGET */
+	uint32_t spent;
+	uint64_t since_ns; /* the time up to which time has lowered `spent` */
 };
 
 struct live {

@@ -201,8 +201,8 @@ bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
  * makes the QP send packets from then on.
  */
 void engine_subnet(struct engine *e, const shared_u32 *changes);
-/* Notes the subnet's answer about the QP by LID with this QPN, if there is one.
- * Called before engine_set_path with a target. */
+/* Notes the subnet's answer about the QP by LID with this QPN; does nothing if
+ * there is no such QP.  Called before engine_set_path with a target. */
 void engine_set_way(struct engine *e, uint32_t qpn, const struct hca_way *way);
 /* Returns an owner that the engine has stopped using; NULL: there is none. */
 void *engine_released(struct engine *e);
@@ -275,8 +275,8 @@ struct ibt_qp *engine_qp_find(const struct engine *e, uint32_t qpn);
 bool engine_qp_has_comps(const struct engine *e, uint32_t qpn);
 /* Returns q's QPN.  Needs no lock. */
 uint32_t engine_qp_qpn(const struct ibt_qp *q);
-/* Is q a QP of an iWARP device, whose requests go only by a byte stream?  Needs
- * no lock. */
+/* Is q a QP of an iWARP device, whose requests go only over an iWARP connection
+ * (engine_stream_open)?  Needs no lock. */
 bool engine_qp_is_iwarp(const struct ibt_qp *q);
 /* Returns the holder of q's responder lock; 0: the lock is free.  Needs no
  * lock. */

@@ -106,8 +106,9 @@ int data_leave(struct data_end *end, const uint8_t gid[16]);
  * are, on each VL, fewer than DATA_UNSENT, and have less than DATA_UNSENT_BYTES
  * bytes.  Packets to ends at the same port count until they are fetched.  One
  * VL at its limit stops the end's packets of all VLs: a program sends them on
- * one socket, in order.  After false, data_resumed returns the end as soon as
- * both are at most half of these limits on each VL that was at its limit. */
+ * one socket, in order.  After false, data_resumed returns the end as soon as,
+ * on each VL that was at its limit, the number of these packets and the number
+ * of their bytes are at most half of the limits. */
 bool data_may_send(struct data_end *end);
 /*
  * Sends the packet of n bytes, VCRC included, at `bytes`.  The fabric copies

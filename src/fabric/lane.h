@@ -25,9 +25,9 @@
 enum {
 	LANE_BLOCK = 64, /* bytes of a block, the unit of room and credits */
 	/* The blocks that a link carries in one turn of the fabric, on all VLs
-	 * together.  A program can send as many in a turn on one VL: 256 KiB
-	 * and one message of 64 KiB, in packets with a payload of 4096
-	 * bytes. */
+	 * together.  They suffice for all that a program can send on one VL
+	 * before it has to wait: DATA_UNSENT_BYTES (256 KiB) and one more
+	 * message of 64 KiB, in packets with a payload of 4096 bytes. */
 	LANE_TURN = 80 * 67,
 	/* Room of an input buffer, in blocks: a receiver can take what its link
 	 * carries in a turn. */
@@ -54,7 +54,7 @@ struct lane {
 	uint64_t rx_words;	/* 32-bit words of these packets */
 	uint32_t held;		/* blocks of the input buffer that are taken */
 	/* In a search of deadlock.c: blocks of the input buffer whose packets
-	 * wait in queues that the search has not removed. */
+	 * wait in queues that the search has not found to move. */
 	uint32_t hopeless;
 	/* Packets discarded for HOQLife since a packet left or VLStalled
 	 * began. */
@@ -105,13 +105,15 @@ void lane_enter(struct port *in, struct packet *p);
 void lane_flush(struct port *out);
 /* Discards all packets that wait to leave by any port. */
 void lane_flush_all(struct fabric *f);
-/* Begins a turn, in which each link carries up to data_ends.turn_blocks. */
+/* Begins a turn.  In a turn each link carries packets until they have
+ * data_ends.turn_blocks blocks; the last packet may exceed this number. */
 void lane_begin(struct fabric *f);
 /* Returns a port by which a waiting packet may be able to leave now, and takes
  * the port off the list of such ports; NULL: there is none. */
 struct port *lane_woken(struct fabric *f);
-/* Discards the packets that, at f->now_ms, have been the first of a queue for
- * too long (HOQLife), or in a switch for too long (LifeTimeValue). */
+/* Discards packets in the queues of switches: those that, at f->now_ms, have
+ * been the first of a queue for too long (HOQLife), or have been in a queue for
+ * too long (LifeTimeValue). */
 void lane_tick(struct fabric *f);
 /* Returns when the first packet of the queue of a VL is discarded, in ms;
  * FABRIC_NEVER: it is not, or the queue is empty. */

@@ -129,7 +129,8 @@ static aoff take_shared(struct arena *a, struct arena_hdr *h, unsigned class)
 	return off;
 }
 
-/* Allocates a block of the first half of part two, without zeroing it. */
+/* Allocates a block of part two, without zeroing it: a free block, or memory in
+ * the first half of part two that was never allocated before. */
 static aoff take_buffer(struct arena *a, struct arena_hdr *h, unsigned class)
 {
 	aoff half = a->shared + (a->size - a->shared) / 2;

@@ -3,9 +3,10 @@
  * Address spaces: the interface through which adverb executes requests on
  * application memory, of this process, of another process or of the simulator.
  * Memory that the application has unmapped is reported as -EFAULT and does not
- * crash the process.  Adverb copies the program's bytes without this interface
- * only when the program posts inline data, or calls ibv_memcpy_to_dm or
- * ibv_memcpy_from_dm.
+ * crash the process.  The payload of a request is copied from or to the
+ * program's memory without this interface only when the program posts inline
+ * data or an atomic write.  The functions ibv_memcpy_to_dm and
+ * ibv_memcpy_from_dm copy without this interface, too.
  *
  * Order: a write first copies all bytes except the tail, and then stores the
  * tail by one store, which is ordered after the copy.  The tail is the end of

@@ -46,8 +46,8 @@ bool mr_file_look_by_text(uint64_t va, uint64_t bytes,
  * Opens the file of *m with O_PATH: by the file's name, or else by a descriptor
  * that the program has of the file, which may take longer.  what->fd must be
  * -1.  Returns true and sets what->fd, which the caller closes.  Returns false
- * if no name or descriptor leads to the file, or if the allowance of
- * mr_file_may_look is used up before one is found.
+ * if neither the name nor a descriptor leads to the file.  While the allowance
+ * of mr_file_may_look is used up, tries only a few likely descriptors.
  */
 bool mr_file_open(const struct mr_file_mapping *m, struct share *what);
 /*
