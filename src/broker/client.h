@@ -77,7 +77,8 @@ enum client_word {
 	/* adverbd could not be started, or did not serve in time: the sentence
 	 * has the reason, and says whether a thread serves instead */
 	CLIENT_SAYS_THREAD,
-	CLIENT_SAYS_ENDS, /* each broker that is started ends at once */
+	/* many brokers in a row had short lives (start_lost) */
+	CLIENT_SAYS_ENDS,
 };
 /* Shows the user a message: one sentence without a full stop, which is borrowed
  * for the call.  word: the subject of the message. */
@@ -219,12 +220,12 @@ struct client_want {
  * of connections; -ENOSPC: this user has used up its share of classes; -EACCES:
  * the broker is not trusted (trust.h); -EPERM: there is no broker, and this
  * program starts none, since it has more rights than its caller;
- * -ENOTRECOVERABLE: each broker that this process has started has ended at
- * once; -EPROTONOSUPPORT: the broker is of another version; -EPROTO: the
- * broker's answer is invalid; -EAGAIN: another process has to start the broker,
- * and no broker came in time; -EPIPE, -ECONNRESET or -ECONNREFUSED: every
- * broker that this process found has ended, and no other one came in time; or
- * the -errno of a system call.
+ * -ENOTRECOVERABLE: many brokers in a row, which this process has started, had
+ * short lives (start_lost); -EPROTONOSUPPORT: the broker is of another version;
+ * -EPROTO: the broker's answer is invalid; -EAGAIN: another process has to
+ * start the broker, and no broker came in time; -EPIPE, -ECONNRESET or
+ * -ECONNREFUSED: every broker that this process found has ended, and no other
+ * one came in time; or the -errno of a system call.
  */
 int client_open(struct client *c, const struct client_want *want,
 		const char **why);

@@ -70,8 +70,8 @@ struct start {
  * -EINPROGRESS: the caller calls start_turn when status_fd is readable, or at
  * limit_ms.  -EAGAIN: another process is about to start a broker, or the pause
  * after a lost broker lasts (start_lost).  -ENOTRECOVERABLE: that pause lasts,
- * and each broker that was started has ended at once.  -EPERM: this program has
- * more rights than its caller, and starts none.  Or another -errno.
+ * and many brokers in a row had short lives.  -EPERM: this program has more
+ * rights than its caller, and starts no broker.  Or another -errno.
  */
 int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms);
 /*

@@ -324,9 +324,10 @@ void cm_note_make(struct cm *cm, uint32_t id, struct cm_note *note);
  * the owner, its events have `user`, and its MADs have P_Key 0 and SL 0, which
  * a note does not keep.  The note may have any contents: it is checked.
  * Returns 0 with *id, which is the note's local_id; -EINVAL: no conversation
- * can continue from this note; -EEXIST: a conversation with the note's
- * local_id, or with its peer and remote_id, exists already; -EDQUOT: the owner
- * has its share of conversations; -ENOMEM: no conversation is free.
+ * can continue from this note; -EEXIST: a conversation with the note's local_id
+ * exists already, or one with the note's peer and remote_id that is not
+ * released; -EDQUOT: the owner has its share of conversations; -ENOMEM: no
+ * conversation is free.
  */
 int cm_note_resume(struct cm *cm, struct cm_owner *owner, uint64_t user,
 		   const struct cm_note *note, uint64_t now_ns, uint32_t *id);
