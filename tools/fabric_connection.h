@@ -26,9 +26,11 @@ struct connection {
 	struct fabric_watch process; /* readable once the program has ended */
 	/* The data ends at port 1, 2... */
 	struct fabric_data_socket data[FABRIC_PROTO_PORTS];
-	struct fabric_cm_reader reader; /* sends the messages of `end` */
-	struct fabric_cm_client *cm;	/* NULL: no connection management */
-	struct end *end;		/* the open port, or NULL */
+	/* The owner of `end` (fabric_owner), which sends the messages of `end`
+	 * to the program. */
+	struct fabric_cm_reader reader;
+	struct fabric_cm_client *cm; /* NULL: no connection management */
+	struct end *end;	     /* the open port, or NULL */
 	struct node *held; /* the host that the program took, or NULL */
 	/* number 0: the program shares no arena */
 	struct fabric_program program;

@@ -364,8 +364,9 @@ static void tell_port(struct loop *l)
 		end_loop(l, "the port does not answer, so adverb ipoib ends");
 		return;
 	}
-	/* the P_Key has another index now: without the P_Key the interface goes
-	 * down first, and then comes up with the new index */
+	/* If the P_Key has moved to another index, the loop first reports a
+	 * port without the P_Key.  The interface then goes down, and comes up
+	 * again with the new index. */
 	if (l->verbs.is_started && port.has_pkey &&
 	    l->verbs.pkey_index != l->verbs.used_index) {
 		struct ipoib_port none = port;

@@ -13,10 +13,11 @@
  * Copies to m the fields of msg, a message of the peer: those of the peer's
  * queue pair, the answer about the alternate path (failover), the private data
  * of the peer's program, and whether msg is a SIDR_REQ or SIDR_REP.  A message
- * of kind 0 has no private data.  If msg is a REQ or SIDR_REQ, also copies the
- * ports of both sides.  If m->is_ib is set, such a message has only the port of
- * the receiver; then the function copies this port and, from a REQ, the paths.
- * Other members of m keep their values.
+ * of kind 0 has no private data.  From a REQ or SIDR_REQ, also copies the ports
+ * of both sides or, if m->is_ib is set, the port of the receiver alone: with
+ * GIDs as addresses, the message does not have the sender's port.  From a REQ
+ * with m->is_ib set, also copies the paths.  Other members of m keep their
+ * values.
  */
 void cm_fields_take(struct cmproto *m, const struct cmmsg *msg);
 /* Fills in the fields of msg, a message to the peer, about the queue pair, the

@@ -28,7 +28,7 @@ struct cmserver_client {
 	struct cm_output output;  /* the messages that wait for the client */
 	/* the client's user and process, as the journal names them */
 	struct fd_store_entry process;
-	bool is_gone;	  /* cmserver_client_free frees the client's objects */
+	bool is_gone;	  /* cmserver_client_free was called */
 	uint32_t objects; /* how many objects `own` has */
 	struct list own;  /* the client's objects */
 };

@@ -515,7 +515,7 @@ static void serve_all(struct server *s, const struct pollfd *p, uint32_t n)
 			finish_client(s, &s->conn[i]);
 	}
 	/* The loop begins at the end: when remove_conn moves the last entry,
-	 * that entry has been served. */
+	 * that entry has been served, or take_over added it in this turn. */
 	for (uint32_t i = n; i-- > 0;) {
 		const struct pollfd *of = &p[PER_CONN * i];
 

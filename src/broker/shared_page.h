@@ -43,8 +43,8 @@ uint64_t shared_page_generation(int fd);
 /* Copies `bytes` bytes of the page at fd from `offset` on.  False: fd is -1, or
  * the page is shorter. */
 bool shared_page_copy(int fd, size_t offset, size_t bytes, void *to);
-/* Whether fd can be a page: a memfd of SHARED_PAGE_BYTES that no process can
- * shorten or lengthen. */
+/* Returns whether fd can be a page: a memfd of SHARED_PAGE_BYTES that no
+ * process can shorten or lengthen. */
 bool shared_page_is(int fd);
 /* Maps the page at fd, a descriptor for writing or a read-only one, with the
  * PROT_* bits `protection`.  The caller unmaps it by shared_page_unmap and may

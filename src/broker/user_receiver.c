@@ -282,10 +282,11 @@ static void serve_turn(struct user_receiver *r)
 	}
 }
 
-/* Returns how long a turn may wait that would otherwise wait for wait_ms.  A
- * turn with a connection that has to end does not wait: the wake-up for that
- * connection may have come in an earlier turn, whose copy of the list was
- * older. */
+/* Returns how long the turn may wait, in milliseconds.  wait_ms: the wait if no
+ * connection limits it; -1: without an end.  A turn with a connection that has
+ * to end does not wait: an earlier turn may have read wake_fd after the wake-up
+ * for that connection, although its copy of the list was made before
+ * is_finishing was set. */
 static int patience_of(const struct receiver_turn *t, int wait_ms)
 {
 	if (t->has_finishing)
@@ -612,8 +613,9 @@ int user_receiver_turn(struct user_receivers *s, int wait)
 		if (wait < 0 || wait > SIGNAL_MS)
 			wait = SIGNAL_MS;
 	}
-	/* Before any user has come, a thread that cannot be made is not tried
-	 * again: the attempts might always fail. */
+	/* If user_receiver_init could make no spare thread, the loop does not
+	 * try again until a thread has got a connection: the attempts might
+	 * always fail. */
 	if (!s->spare && s->has_served)
 		make_spare(s, &s->spare);
 	return wait;

@@ -22,21 +22,22 @@
 #include "direct/target.h"
 #include "ibt/ibt.h"
 
-/* Sets the path of the link to the QPN q->direct.packets_to: direct to the
- * adapter `target`, or by packets if target is NULL.  @access: this process's
- * access slot there; NULL: the target is in this process.  @owner: the host's
- * struct for the target's process.  True: the link has borrowed target, access
- * and owner until initiator_released returns owner.  False: nothing is
- * borrowed, because target is NULL or q has no link to that QPN. */
+/* Sets the path of that link of q whose target has the QPN
+ * q->direct.packets_to.  The path becomes direct, to the adapter `target`, or
+ * by packets if target is NULL.  @access: this process's access slot in the
+ * arena of that adapter; NULL: the target is in this process.  @owner: the
+ * host's struct for the target's process.  True: the link has borrowed target,
+ * access and owner until initiator_released returns owner.  False: nothing is
+ * borrowed, because target is NULL or q has no such link. */
 bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
 			 struct access *access, void *owner);
 /* Gives up all links of q. */
 void initiator_ud_fini(struct ibt *t, struct ibt_qp *q);
 /* Executes the datagram at the cursor, if its path is direct, and puts a target
  * that must be woken on the list `to_wake`.  Returns the bytes that moved, with
- * the GRH; 0: the datagram was not executed, or there is none.  Sets
- * q->direct.path to the path of the datagram, if there is one; after 0, if that
- * is IBT_PATH_PACKETS, the caller sends the datagram by a packet. */
+ * the GRH; 0: the datagram was not executed, or there is none.  If there is a
+ * datagram, sets q->direct.path to its path.  If the function returns 0 and
+ * that path is IBT_PATH_PACKETS, the caller sends the datagram as a packet. */
 uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q,
 			   struct list *to_wake, uint64_t now_ns);
 

@@ -11,8 +11,9 @@
 
 #define MOVING_MAX   65536 /* most packets in fabric.moving */
 #define PACKET_BYTES (sizeof(struct packet) + MAD_BYTES)
-/* malloc is quick for a payload of fewer bytes, which need not take the memory
- * of a large one. */
+/* A payload of fewer bytes is allocated by malloc, which is quick for this
+ * size.  The memory of a longer payload has room for LRH_FRAME_MAX bytes, which
+ * a short payload would waste. */
 #define LARGE 512
 
 /* Allocates a packet at the port `at`, and clears its first `bytes` bytes.

@@ -7,9 +7,11 @@
  * Atomics, binds and invalidations are not counted either.
  *
  * The sums lie in the arena, in struct qp_target.  A peer of this host adds the
- * requests that it executes there.  An operation that is not counted costs one
- * load.  A program that loads a sum (acquire) then sees all bytes that the
- * summed operations wrote to memory.  Lock: none; additions are atomic.
+ * requests that it executes there.  While no operation of the QP is counted,
+ * each completion costs one load.  An addition to a sum is a release, and the
+ * load of the sum for the program (verbs/counter.c) is an acquire.  Otherwise a
+ * program that has read a sum could read old bytes of the memory that the
+ * summed operations wrote.  Lock: none; additions are atomic.
  */
 #ifndef HCA_COMP_H
 #define HCA_COMP_H

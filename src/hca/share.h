@@ -5,9 +5,11 @@
  * long as a region lies in the mapping.  A peer that maps the memory needs no
  * system call to access it.
  *
- * At most one row describes an address in a region, and that row is true for
- * the region that was last registered there.  So peers look up the row after
- * the key, and compare the row's serial again before each use.
+ * If several rows contain an address in a region, they agree about the file,
+ * the offset in the file, and is_written.  These rows are true for the region
+ * that was last registered at the address.  So a peer first judges the key, and
+ * then looks for a row that contains the addresses.  It compares the row's
+ * serial again before each use.
  *
  * Owner: the arena's process, under its ctx lock.  Peers only read the table,
  * which is input to them.

@@ -457,8 +457,8 @@ bool ipoib_leave(struct ipoib *m, uint64_t now_ms)
 }
 
 /* Announces the addresses of the interface.  The kernel announces IPv4
- * addresses (arp_notify) only before there is a carrier, so these frames are
- * lost.  It announces IPv6 addresses only once. */
+ * addresses (arp_notify) only before there is a carrier, so its announcements
+ * are lost.  It announces IPv6 addresses only once. */
 static void announce_all(struct ipoib *m, uint64_t now_ms)
 {
 	struct announce_address all[ANNOUNCED];

@@ -77,12 +77,12 @@ static bool is_usable(const struct r_device *d, uint8_t number, uint16_t pkey,
 	return is_member;
 }
 
-/* Finds the source GID of packets with the P_Key to the GID `to`.  If `to` is a
- * GID of a usable port of this host (is_usable), the source GID is `to` itself.
- * Otherwise it is the first GID of the first usable port whose first GID has
- * the prefix of `to`; if `to` is NULL, any prefix will do.  Returns false, and
- * stores zeroes, if there is no such GID; *seen then counts the ports, and may
- * count the port of `to` twice. */
+/* Finds the source GID for packets that go to the GID `to` with the P_Key.  If
+ * `to` is a GID of a usable port of this host (is_usable), the source GID is
+ * `to`.  Otherwise it is the first GID of the first usable port whose first GID
+ * has the prefix of `to`; if `to` is NULL, any prefix will do.  Returns false,
+ * and stores zeroes, if there is no such GID; *seen then counts the ports, and
+ * may count the port of `to` twice. */
 static bool find_source(const uint8_t *to, uint16_t pkey, uint8_t gid[16],
 			struct ports_seen *seen)
 {

@@ -100,15 +100,15 @@ void r_table_settle(struct r_pending *p, const struct cmproto *m)
 		r_ib_joined(id, p->request.call_id, m);
 	else if (!m->err)
 		memcpy(id->note, m->note, sizeof(m->note));
-	/* A conversation without a note has ended, and its id has got an
-	 * event. */
+	/* If the id has no note, its conversation has ended, and the program
+	 * has already got an event that says so. */
 	else if (p->request.kind == CMPROTO_CONNECT || r_table_has_note(id))
 		r_post_failed(id, m->err);
 	pending_free(p);
 }
 
-/* Gives the answer to the request of r_table_add that has its serial.  Returns
- * false if there is no such request. */
+/* Settles the pending request (r_table_add) that has the same serial as the
+ * answer *m.  Returns false if there is no such request. */
 static bool answer_pending(const struct cmproto *m)
 {
 	list_for_each (n, &pending) {

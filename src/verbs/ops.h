@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions behind the operation tables of a context, which inline functions of
- * the public header call, and functions that files of this folder share.  A
- * function v_NAME without a comment has the parameters and results that the
- * manual page of ibv_NAME documents.
+ * Functions in the operation tables of a context, and functions that files of
+ * this folder share.  Inline functions of the public header call the functions
+ * in the tables.  A function v_NAME without a comment has the parameters and
+ * results that the manual page of ibv_NAME documents.
  */
 #ifndef VERBS_OPS_H
 #define VERBS_OPS_H
@@ -65,7 +65,7 @@ struct ibv_cq_ex *v_create_cq_ex(struct ibv_context *context,
 /* wr.c: checks send_ops_flags.  Returns 0, or EOPNOTSUPP with a message if
  * queue pairs of this type lack one of the operations. */
 int v_wr_check(enum ibv_qp_type type, uint64_t send_ops);
-/* wr.c: fills in the functions behind ibv_wr_*. */
+/* wr.c: fills in the members of *qp that the inline functions ibv_wr_* call. */
 void v_wr_fill(struct ibv_qp_ex *qp);
 int v_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 /* cq_ex.c: fills in the functions of extended polling. */
