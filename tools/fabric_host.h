@@ -51,7 +51,7 @@ struct cm_host {
 	uint32_t client_count;
 	struct list queries;	     /* for paths, of all clients */
 	struct fabric_groups groups; /* that the clients have joined */
-	struct host_port ports[FABRIC_PROTO_PORTS]; /* of port 1, 2... */
+	struct host_port ports[FABRIC_PROTO_PORTS]; /* [0]: port 1 */
 	/* When the next cmserver_tick is due, in ns of monotonic_ns;
 	 * UINT64_MAX: never. */
 	uint64_t due_ns;

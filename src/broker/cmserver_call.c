@@ -25,7 +25,8 @@ static bool may_bind(const struct cmserver_client *c, uint16_t port)
 				      now.start == e->start)));
 }
 
-/* Makes an object with a whole service ID, which needs no port. */
+/* Makes an object that has the service ID of the message, which is not that of
+ * a port.  So the object needs no port. */
 static int bind_service(struct cmserver *s, struct cmserver_client *c,
 			const struct cmproto *m, struct cmproto *reply)
 {
@@ -303,7 +304,7 @@ static int perform_call(struct cmserver *s, struct cmserver_object *o,
 	return -EOPNOTSUPP;
 }
 
-/* Is m for a fabric (is_ib) at a server that serves none, or the reverse?  Only
+/* Is m for a fabric (is_ib) although s serves no fabric, or the reverse?  Only
  * BIND, CONNECT and RESUME have is_ib. */
 static bool is_misplaced(const struct cmserver *s, const struct cmproto *m)
 {

@@ -32,8 +32,9 @@ static bool has_bounces(const struct arena *a, const struct wq *q)
 	       arena_shares(a, q->bounce, n * WQ_BOUNCE_BYTES);
 }
 
-/* Are all places that the copy names inside the arena?  The places that the
- * initiator writes must be in the peers' part of the arena. */
+/* Are all places that l->qp, the copy of the queue pair, names inside the
+ * arena?  The places that the initiator writes must be in the peers' part of
+ * the arena. */
 static bool has_places(const struct target_ref *l)
 {
 	const struct arena *a = &l->hca->arena;
@@ -199,10 +200,11 @@ static bool has_gids(const struct hca_ah *one, const struct hca_ah *two)
 				    !memcmp(one->dgid, two->sgid, 16)));
 }
 
-/* Does the target send by the path for which the subnet has said that it
- * delivers the answers (struct hca_way)?  True for a connection that is not by
- * LID.  False for a target with an alternate path: it needs packets, because
- * only a packet can ask for a migration. */
+/* The subnet has said by which path it delivers the packets that the target
+ * sends back (struct hca_way).  Does the target send by this path?  True for a
+ * connection that is not by LID.  False for a target with an alternate path:
+ * such a target needs packets, because only a packet can ask for a
+ * migration. */
 static bool is_way_back(const struct target_ref *l, const struct qp *qp)
 {
 	const struct hca_qp_attr *a = &qp->attr;
@@ -423,9 +425,10 @@ void target_announce_packets(struct target_ref *l, struct serial24 psn)
 	/* Release: orders this process's earlier stores, made under the
 	 * responder lock, before the store of packets_from.  The acquire load
 	 * in follow_to_packets (engine/rx.c) pairs with it.  Without this order
-	 * the owner could handle the first packet with older values.  The
-	 * packet is sent after the store, so the owner finds packets_from set
-	 * when it handles that packet, and does not drop it. */
+	 * the owner could handle the first packet with the values that the
+	 * arena had before those stores.  The packet is sent after the store of
+	 * packets_from, so the owner finds packets_from set when it handles
+	 * that packet, and does not drop it. */
 	if (qp)
 		__atomic_store_n(&qp_target(qp)->packets_from, from,
 				 __ATOMIC_RELEASE);

@@ -4,8 +4,8 @@
 #include "util/bits.h"
 
 #define PSN_BITS 24
-/* A requester that is fewer packets behind may wait for each ACK before it
- * sends again, and may sleep meanwhile. */
+/* A requester that is fewer than STREAM_BEHIND packets behind may wait for each
+ * ACK before it sends again, and may sleep meanwhile. */
 #define STREAM_BEHIND 4
 
 static uint32_t index_of(uint32_t qpn)
@@ -55,8 +55,9 @@ void shm_ack_open(struct shm_ack *b, struct credit_page *page)
 	b->page = b->credits ? page : NULL;
 }
 
-/* Clears the words with this index.  No other access depends on the order of
- * these stores: no valid word is 0 (post_word). */
+/* Clears the words with this index.  A reader ignores a word that is 0, because
+ * no valid word is 0 (post_word).  So no other access depends on the order of
+ * these stores. */
 static void clear_words(struct shm_ack *b, uint32_t index)
 {
 	struct credit_post *p = &b->page->posts[index];

@@ -23,8 +23,8 @@
 enum {
 	DEADLOCK_TEXT = 416, /* bytes of a sentence, with its NUL */
 	/* The search runs when a queue has not moved for this time.  The search
-	 * is repeated at this interval while such a queue or a deadlock that
-	 * was found is left. */
+	 * is repeated at this interval while there is such a queue, or while
+	 * the last search has found a deadlock. */
 	DEADLOCK_MS = 1000,
 };
 

@@ -21,10 +21,10 @@
  * copy after ibv_dereg_mr has returned.
  *
  * The access of a peer that is stopped while it copies can be revoked: the peer
- * notices this before it copies more, and then touches nothing.  A peer that is
- * stopped inside at another place cannot be revoked.  An owner that has
- * withdrawn the QP waits for such a peer; an owner that has withdrawn a key
- * does not.
+ * notices this before it copies more, and then touches nothing.  The access of
+ * a peer that is stopped inside, but not while it copies, cannot be revoked.
+ * An owner that has withdrawn the QP waits for such a peer; an owner that has
+ * withdrawn a key does not.
  *
  * Slots are claimed in order; the first that was never claimed ends the table.
  * Owner: the arena.  One thread of a peer uses a slot at a time, under a lock
@@ -101,8 +101,10 @@ static inline void access_enter(struct access *g, access_set what)
 	shared_publish(&g->epoch, shared_own(&g->epoch) + 1);
 }
 /* Announces, until access_copied, that the peer copies at a QP by some keys
- * (@what: access_qp and access_key, joined by OR).  Sequentially consistent:
- * the store of the slot comes before the caller's lookup of the keys. */
+ * (@what: access_qp and access_key, joined by OR).  The exchange orders the
+ * store of the slot before the caller's lookup of the keys.  So if the owner
+ * withdraws a key, either the peer finds it withdrawn, or the owner waits for
+ * access_copied. */
 void access_copy(struct access *g, access_set what);
 /* Tells the owner how the next copy notices that it was revoked. */
 static inline void access_copy_by(struct access *g, enum access_by how)
@@ -133,10 +135,11 @@ static inline void access_leave(struct access *g)
 }
 /*
  * For the owner: returns when each peer that was inside and may touch `what`
- * has left, has ended its copy by these keys, is dead or was revoked.  The
- * caller has withdrawn `what`, and holds no lock that a peer may wait for.  For
- * the empty set, ACCESS_SAY, the function waits only for peers whose slots do
- * not say what they may touch.
+ * has left, has ended its copy by these keys, is dead, or is stopped after its
+ * access was revoked.  The caller has withdrawn `what`, and holds no lock that
+ * a peer may wait for.  For the empty set, ACCESS_SAY, the function waits only
+ * for peers whose slots do not say what they may touch, and for peers whose
+ * access was revoked.
  */
 void access_wait(struct hca *own, access_set what);
 
@@ -159,7 +162,8 @@ struct access_scan {
 void access_scan_begin(struct access_scan *g, access_set what);
 /* For the owner: returns true when each peer that was inside at
  * access_scan_begin, and may touch the set, has left, has ended its copy by
- * these keys, has died or was revoked.  Never waits. */
+ * these keys, has died, or is stopped after its access was revoked.  The
+ * function never waits. */
 bool access_scan_done(struct hca *own, struct access_scan *g);
 
 #endif

@@ -132,9 +132,9 @@ static int open_reached(const struct walk *w, int found)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Returns why the file of a walk was not opened, with this -errno of the walk
- * or of the opening; NULL: strerror says why.  `found`: the result of
- * walk_file. */
+/* Returns why the file of a walk was not opened; NULL: strerror says why.
+ * `found`: the result of walk_file.  `err`: the -errno of walk_file or, if that
+ * did not fail, of the open. */
 static const char *why_not_opened(const struct walk *w, int found, int err)
 {
 	if (err == -ENOENT && !*w->name)

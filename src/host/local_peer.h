@@ -41,7 +41,8 @@ struct local_peer {
 	/* This process's access slot in that arena; NULL if the peer is this
 	 * process itself. */
 	struct access *access;
-	/* The peer's steering class or, on a host of a fabric, number. */
+	/* The peer's steering class; on a host of a fabric, the number of the
+	 * peer's program (fabric_reached.program). */
 	uint32_t class;
 	int pid; /* the peer's process ID */
 	/* How many calls of local_peer_get were not undone by local_peer_put
@@ -86,9 +87,9 @@ int local_peer_wake_fd(void);
  * hca_is_alive reads, so that peers find this process alive.  Returns 0, or
  * -errno: the process gets no name as an owner of shared locks
  * (lock_owner_open), or the lock cannot be taken.  The thread then ends, and
- * progress_thread_start fails.  A process without a broker begins without the
- * name and the lock: such a process has no peers or, on a host of a fabric,
- * sends packets to its peers.
+ * progress_thread_start fails.  A process without a broker begins even if it
+ * gets no name, and then without the lock: it has no peers or, on a host of a
+ * fabric, sends packets to its peers.
  */
 int local_peer_begin(void);
 /* Called by the progress thread when it ends: releases the lock of
@@ -119,7 +120,7 @@ bool local_peer_maps(void);
  * (engine_post_apart).  LOCAL_PEER_HERE: *n is the peer, which may have died by
  * now (hca_is_alive); the caller releases *n by local_peer_put.  The QPs of
  * each post lock get an access slot and a view of their own, unless the peer's
- * arena has no free slot.
+ * arena has no free slot or there is no memory.
  */
 enum local_peer_is local_peer_get(uint32_t class, uint32_t post_lock,
 				  struct local_peer **n);

@@ -20,8 +20,9 @@ int umad_open_smi_port(const char *ca_name, int portnum);
  * no such adapter and returns 0. */
 int umad_get_smi_gsi_pairs(struct umad_ca_pair *pairs, size_t max);
 /* Writes the names of the devices for SMI and GSI of one port of an adapter to
- * *pair.  enforce_smi not 0: the call fails if there is a device for GSI alone.
- * Returns 0 or -errno; adverb has no such adapter and returns -ENODEV. */
+ * *pair.  enforce_smi not 0: the call fails if the port has a device for the
+ * GSI but none for the SMI.  Returns 0 or -errno; adverb has no such adapter
+ * and returns -ENODEV. */
 int umad_get_smi_gsi_pair_by_ca_name(const char *ca_name, uint8_t portnum,
 				     struct umad_ca_pair *pair,
 				     unsigned int enforce_smi);

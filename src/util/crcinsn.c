@@ -51,9 +51,10 @@ CRCMUL uint32_t sum_serially(uint32_t crc, const uint8_t *p, size_t bytes)
 #define STRETCH ((CRCFACTOR_FAR + 4) / 3 / 8 * 8)
 
 /*
- * Returns the state after `bytes` zero bytes, as 64 bits that are not reduced.
- * The caller reduces them by the CRC instruction, which has the effect of four
- * of the zero bytes.
+ * Returns the state after `bytes` - 4 zero bytes, as 64 bits that are not
+ * reduced.  The caller reduces them by the CRC instruction, which has the
+ * effect of four more zero bytes: the result is the state after `bytes` zero
+ * bytes.
  */
 CRCMUL crcmul_vec move_on(const struct crcfactor *f, uint64_t state,
 			  size_t bytes)

@@ -64,8 +64,8 @@ static bool parse_v6(const char *line, uint32_t *ifindex, uint8_t ip[16])
 
 /* Reads a line of /proc/net/igmp.  An indented line has the address of a group:
  * the kernel prints the four bytes of the address as one hexadecimal number in
- * this host's byte order.  Any other line begins with the index of an
- * interface. */
+ * this host's byte order.  Any other line, except the heading, begins with the
+ * index of an interface. */
 static bool parse_v4(const char *line, uint32_t *ifindex, uint8_t ip[16])
 {
 	uint32_t group;

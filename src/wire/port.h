@@ -2,8 +2,9 @@
 /*
  * The owner of a UDP port of this network namespace: the user that created the
  * socket bound to the port.  The answer comes from the kernel by sock_diag(7)
- * or, where the kernel lacks sock_diag, from /proc/net/udp and udp6.  No lock;
- * takes some microseconds, and 200 ms if the kernel does not answer.
+ * or, where the kernel lacks sock_diag, from /proc/net/udp and udp6.  The
+ * functions take no lock.  port_owner takes some microseconds, or 200 ms if the
+ * kernel does not answer.
  *
  * A user owns a port only if a socket of this user is bound to the port at
  * every local address.  Sockets of several users may be bound to one port at
