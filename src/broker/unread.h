@@ -16,7 +16,8 @@
 #include "broker/inside.h"
 
 /* How many bytes of kernel memory a client may leave unread before its requests
- * wait: about six messages. */
+ * wait.  That is room for a few messages, since the kernel counts its own
+ * overhead, too. */
 #define UNREAD_BYTES 4096
 
 /* Returns how many bytes of kernel memory the messages take that the broker has

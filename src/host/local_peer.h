@@ -14,7 +14,7 @@
  *
  * A local peer's arena is input: every offset in it is checked with arena_has
  * before use, and no invariant about it is asserted.  The peer's memory is
- * accessed only through hca->space, by space_put and space_get.
+ * accessed only through hca->space (hca/space.h).
  *
  * Owner: this file.  A struct local_peer is valid from local_peer_get to the
  * caller's local_peer_put.  Lock: the progress lock, with these exceptions.
