@@ -26,8 +26,9 @@ static int make_file(void)
 	return err;
 }
 
-/* Sets an eventfd to 0, and never waits: the program may have cleared
- * O_NONBLOCK, which belongs to both processes.  Returns 0 or -errno. */
+/* Sets an eventfd to 0.  RWF_NOWAIT keeps the call from waiting even if the
+ * program has cleared O_NONBLOCK, a flag that the descriptors of both processes
+ * share.  Returns 0 or -errno. */
 static int empty_eventfd(int fd)
 {
 	uint64_t count;

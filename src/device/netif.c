@@ -30,9 +30,10 @@ static uint32_t device_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* Protects the devices' ports, ib_news and watch.wake_fd. */
 static struct lock ports;
-/* Always odd; stored with the lock `ports`, after the ports were changed.  A
- * thread that loads a new number and then takes the lock finds the changed
- * ports: otherwise it could keep an old answer under the new number
+/* Always odd, so never 0.  Stored under the lock `ports`, after the ports were
+ * changed.  So a thread that loads a new number and then takes the lock finds
+ * the changed ports.  If the number were stored before the lock was taken, the
+ * thread could read the old ports, and keep its answer under the new number
  * (host/addresses.c). */
 static shared_u32 version = 1;
 
@@ -255,7 +256,8 @@ static void tell_changes(const uint32_t *changes)
 
 		say_changes(&devices[i], changes[i]);
 		any |= changes[i];
-		/* Programs see one GID of an iWARP device, which stays. */
+		/* Programs see only one GID of an iWARP device, and that GID
+		 * does not change. */
 		if (devices[i].kind == DEVICE_IWARP)
 			seen &= ~(uint32_t)NETDEV_GIDS;
 		for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++)

@@ -84,7 +84,8 @@ static void write_head(struct burst *b, const struct burst_path *path,
 	f->port = lid->port;
 }
 
-/* Notes the CRC of a payload of sum_bytes bytes; 0: the CRC is not known. */
+/* Notes the CRC of a payload of sum_bytes bytes.  If sum_bytes is 0, the CRC is
+ * not known, and nothing is noted. */
 static void note_sum(struct burst *b, uint32_t sum_bytes, uint32_t sum_crc)
 {
 	if (!sum_bytes)

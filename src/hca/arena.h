@@ -3,8 +3,9 @@
  * The arena: a range of memory that holds every ring and table of an adapter,
  * addressed by offset and never by pointer, so that another process may map the
  * arena at another address (docs/ARCHITECTURE.md).  In a real process the arena
- * is a sparse memfd, in tests and the simulator plain memory.  Untouched pages
- * cost no memory, so each table has room for its largest number of rows.
+ * is two sparse memfds, one for each part (memory/arena_map.h); in tests and
+ * the simulator it is plain memory.  Untouched pages cost no memory, so each
+ * table has room for its largest number of rows.
  *
  * The arena has two parts.  Only the owner writes the first part: peers may
  * read it, and the kernel keeps them from writing there (memory/arena_map.h).
@@ -76,9 +77,10 @@ aoff arena_alloc(struct arena *a, uint64_t bytes);
  * arena_alloc.  0: the part is full. */
 aoff arena_alloc_shared(struct arena *a, uint64_t bytes);
 /* Allocates as arena_alloc_shared does, for buffers that the caller can do
- * without: 0 if half of the part is used, so that room for queues is left.  The
- * bytes may be those of an earlier user of the memory: they are not zeroed, so
- * that pages that nobody writes take no memory. */
+ * without.  0: there is no freed block of this size, and the first half of the
+ * part is full; the second half is kept for queues.  The bytes may be those of
+ * an earlier user of the memory: they are not zeroed, so that pages that nobody
+ * writes take no memory. */
 aoff arena_alloc_buffer(struct arena *a, uint64_t bytes);
 /* Frees the memory that one of the functions above returned for the same number
  * of bytes.  An offset of 0 is allowed. */

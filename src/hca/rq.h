@@ -36,9 +36,10 @@ struct wqe *rq_held(struct hca *h, const struct qp *qp);
 bool rq_done(struct hca *h, struct qp *qp, struct cqe *c);
 /*
  * For the owner: repairs what a peer has left half done when it died in the
- * responder lock.  Afterwards the peer's receive completes exactly once, by its
- * completion or by the flush.  Waits for no peer.  False: a process that lives
- * has the lock.
+ * responder lock, or lost the lock while it was stopped (rq_enter_own).
+ * Afterwards the receive that the peer held completes exactly once, by the
+ * peer's completion or by the flush.  Waits for no peer.  False: a process that
+ * lives has the lock.
  */
 bool rq_settle(struct hca *h, struct qp *qp);
 /* Takes the responder lock.  If a process has died in the lock, repairs what it
@@ -108,10 +109,10 @@ void rq_reset(struct qp *qp);
 void rq_pass(struct qp *qp);
 
 /*
- * For the owner, under qp's responder lock, after a peer died in the lock:
- * collects qp's completions into cq, and raises an event for them.  The peer
- * may have left a completion without announcing it, or may have set is_queued
- * without putting qp on the list of cq.
+ * For the owner, under qp's responder lock, after a peer died in the lock or
+ * lost it (rq_enter_own): collects qp's completions into cq, and raises an
+ * event for them.  The peer may have left a completion without announcing it,
+ * or may have set is_queued without putting qp on the list of cq.
  */
 void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 	REQUIRES(&qp_target(qp)->lock);

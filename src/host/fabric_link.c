@@ -357,10 +357,11 @@ static bool is_turn_of_sockets(void)
 	       !(++at.looks % LOOKS);
 }
 
-/* Takes packets from the rings, and reads each readable descriptor once.
- * Reads descriptors only if is_turn_of_sockets, or if the caller was woken and
- * the rings had no packets: then a descriptor has woken the caller.  Returns
- * how many packets and readable descriptors there were, or -errno. */
+/* Takes packets from the rings.  Then, unless the engine is choked, reads each
+ * readable descriptor once in two cases: if is_turn_of_sockets returns true, or
+ * if the caller was woken and the rings had no packets, since then a descriptor
+ * has woken the caller.  Returns how many packets and readable descriptors
+ * there were, or -errno. */
 static int look_once(struct engine *engine, bool was_woken, uint64_t now_ns)
 {
 	int count = give_rings(engine, now_ns), n;
@@ -714,10 +715,11 @@ int fabric_link_open(struct engine *engine, uint32_t device,
 
 void fabric_link_forget(void)
 {
-	/* The page of at.changes and the rings are not unmapped here.
-	 * MADV_DONTFORK kept them out of the child of a fork, which may have
-	 * memory of its own there.  After host_put could not end the progress
-	 * thread, that thread may still use them. */
+	/* Does not unmap the page of at.changes and the rings.  In the child of
+	 * a fork they are not mapped (MADV_DONTFORK), and the child may have
+	 * memory of its own at these addresses.  In a process whose progress
+	 * thread could not be stopped (host_put), that thread may still use
+	 * them. */
 	if (at.is_begun)
 		close_all(true);
 }

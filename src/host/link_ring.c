@@ -159,7 +159,8 @@ bool link_ring_wants_room(struct link_ring *r)
 {
 	uint64_t count = EVENTFD_MOST;
 
-	/* A full count makes the write fail, and stays full. */
+	/* If the eventfd's count is at the limit already, the write fails, and
+	 * the count stays there. */
 	if (fd_identity_holds(r->room_fd))
 		syscall(SYS_write, r->room_fd, &count, sizeof(count));
 	packet_ring_want_room(&r->out);

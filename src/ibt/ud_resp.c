@@ -9,8 +9,9 @@
 
 enum { SL_IPV6 = 1, SL_IPV4 = 2, SL_UDP = 8 };
 
-/* The TTL or hop limit in the header of a receive.  The real one is not known,
- * because the socket is not asked for it (IP_RECVTTL). */
+/* The TTL or hop limit of the IP header that a receive gets in front of the
+ * datagram.  The packet's own TTL is not known, because the socket is not asked
+ * for it (IP_RECVTTL). */
 #define HOP_LIMIT 64
 
 static uint32_t read_be32(const uint8_t *p)

@@ -10,7 +10,8 @@
 #include "ipoib/route.h"
 #include "ipoib/waiting.h"
 
-/* The program has room for 64 attachments (host/host.h). */
+/* Less than 64, the most groups to which a process may attach queue pairs
+ * (HOST_MAX_LID_GROUPS). */
 #define GROUP_MAX 60
 /* The port leaves a send-only group that was not used for this time. */
 #define GROUP_UNUSED_MS 60000
@@ -32,9 +33,13 @@ struct group {
 	 * those that it has asked for, and that were neither refused nor left.
 	 */
 	uint8_t states;
-	uint64_t used_ms;   /* when a packet was last sent there */
-	uint64_t attach_ms; /* before this time no attachment is tried */
-	uint64_t joined_ms; /* when a join was last answered */
+	/* When the kernel last sent a frame to the group, or when the entry was
+	 * added. */
+	uint64_t used_ms;
+	/* Before this time member_turn does not try to attach the queue pair.
+	 * (An answered join tries at once.) */
+	uint64_t attach_ms;
+	uint64_t joined_ms; /* when a join last succeeded */
 	struct route route; /* lid is 0: no packet can be sent to the group */
 	struct ask ask;
 	struct waiting waiting;

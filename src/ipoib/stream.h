@@ -2,9 +2,9 @@
 /*
  * The connected mode (RFC 4755).  An interface sends by the connections that it
  * has made, and receives by those that its neighbours have made.  So two
- * interfaces that connect at once have two connections, one for each direction.
- * Packets to a neighbour without a connection go by UD, if they are short
- * enough.
+ * interfaces that send to each other have two connections, one for each
+ * direction.  Packets to a neighbour without a connection go by UD, if they are
+ * short enough.
  */
 #ifndef IPOIB_STREAM_H
 #define IPOIB_STREAM_H
@@ -33,8 +33,9 @@ uint32_t stream_asked(struct ipoib *m, const uint8_t gid[16],
 bool stream_opened(struct ipoib *m, uint32_t id, const uint8_t *data,
 		   size_t bytes, uint64_t now_ms);
 /* Notes that the neighbour has refused the connection `id` or not answered, or
- * that the connection has ended.  Passes the packets that have waited for it to
- * stream_send again.  Does not call the sink's close for this connection. */
+ * that the connection has ended.  Then, if the path is known, calls stream_send
+ * for each packet that waited for the connection.  Does not call the sink's
+ * close for this connection. */
 void stream_closed(struct ipoib *m, uint32_t id, uint64_t now_ms);
 /* Stores the sender of a packet that has come by a connection, for
  * ipoib_packet.  Returns false if the connection is not known. */
@@ -55,7 +56,7 @@ void stream_send(struct ipoib *m, struct neigh *n, const uint8_t *p,
 /* Sends the packets that wait for the path or the connection. */
 void stream_send_waiting(struct ipoib *m, struct neigh *n, uint64_t now_ms);
 /* Closes the connection that this side has made with a neighbour or has asked
- * for, if there is one, and forgets its failures. */
+ * for, if there is one, and forgets the failures of earlier requests. */
 void stream_forget(struct ipoib *m, struct neigh *n);
 /* Closes all connections. */
 void stream_end(struct ipoib *m);

@@ -67,11 +67,11 @@ INNER vector fold_steps(const struct crcfactor *f, uint32_t crc, uint8_t *to,
 	return wide_fold(a, wide_spread(f->by[3 * WIDE]), d);
 }
 
-/* Returns the CRC state.  Folds whole steps until 1 to STEP bytes remain, or
- * only the first vector if there are at most STEP bytes, and then the one to
- * four vectors that remain.  The sum of the steps, and each of these vectors
- * but the last, are multiplied by the power for their distance from the end, so
- * that no product waits for another. */
+/* Returns the CRC state.  If there are more than STEP bytes, first folds whole
+ * steps until 1 to STEP bytes remain; otherwise takes the first vector as the
+ * sum.  Then adds the one to four vectors that remain.  The sum so far, and
+ * each of these vectors but the last, are multiplied by the power for their
+ * distance from the end, so that no product waits for another. */
 INNER uint32_t fold_many(const struct crcfactor *f, uint32_t crc,
 			 const uint8_t *p, size_t bytes)
 {

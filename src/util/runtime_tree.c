@@ -84,8 +84,9 @@ static int enter_named(struct tree_walk *w, const char *name)
 	return back ? back : err;
 }
 
-/* Walks into the user's runtime folder in the folder reached.  The name of the
- * runtime folder is the first of a few that no other user has taken. */
+/* Walks into the user's runtime folder in the folder that the walk has reached.
+ * The runtime folder has the first of a few names that is not taken by a link,
+ * a file, or a folder that is another user's or that others can write to. */
 static int enter_own(struct tree_walk *w)
 {
 	struct runtime_tree *t = w->tree;
@@ -104,8 +105,9 @@ static int enter_own(struct tree_walk *w)
 		if (err)
 			return err;
 		err = enter_named(w, name);
-		/* The name is taken by a link, a file, or another user's
-		 * folder.  The kernel's own EPERM leaves `why` as it was. */
+		/* The name is taken by a link, a file, or a folder that is
+		 * another user's or that others can write to.  The kernel's own
+		 * EPERM leaves `why` as it was. */
 		if (err == -ENOTDIR ||
 		    (err == -EPERM && strcmp(t->why, before) != 0))
 			continue;
