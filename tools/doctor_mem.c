@@ -5,7 +5,7 @@
 #include "memory/copy_nofault.h"
 #include "memory/copy_revocable.h"
 #include "log/env.h"
-#include "util/fsize.h"
+#include "util/write_signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -176,12 +176,12 @@ static int make_memfd(const char **call)
 void doctor_mem_memfd(void)
 {
 	const char *call;
-	struct fsize f;
+	struct write_signals f;
 	int err;
 
-	fsize_hold(&f);
+	write_signals_hold(&f);
 	err = make_memfd(&call);
-	fsize_give(&f);
+	write_signals_give(&f);
 	if (!err)
 		doctor_say(DOCTOR_OK, "shared memory",
 			   "memfd with seals for rings and tables");

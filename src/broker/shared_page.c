@@ -4,8 +4,8 @@
 
 #include "broker/fd_check.h"
 #include "engine/credit.h"
-#include "util/fsize.h"
 #include "util/memfile.h"
+#include "util/write_signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,14 +46,14 @@ int shared_page_reader(int fd)
 /* Writes to the page at fd.  Returns 0 or -errno. */
 static int write_page(int fd, const void *from, size_t bytes, off_t offset)
 {
-	struct fsize limit;
+	struct write_signals limit;
 	ssize_t n;
 	int err;
 
-	fsize_hold(&limit);
+	write_signals_hold(&limit);
 	n = pwrite(fd, from, bytes, offset);
 	err = n < 0 ? -errno : n < (ssize_t)bytes ? -EFBIG : 0;
-	fsize_give(&limit);
+	write_signals_give(&limit);
 	return err;
 }
 

@@ -22,11 +22,11 @@
 #include "log/log.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
-#include "util/fsize.h"
 #include "util/lock.h"
 #include "util/shared.h"
 #include "util/user_map.h"
 #include "util/walk.h"
+#include "util/write_signals.h"
 
 #define MAX_FRAME 10240
 #define TTL	  64
@@ -254,7 +254,7 @@ void capture_open(bool is_by_lid)
 {
 	const char *name = env_text("ADVERB_PCAP"), *why;
 	uint8_t begin[PCAPNG_BEGIN_BYTES];
-	struct fsize limit;
+	struct write_signals limit;
 	char text[128];
 	int fd, cancel;
 	ssize_t written;
@@ -266,7 +266,7 @@ void capture_open(bool is_by_lid)
 	fd = fd_identity_note(open_capture(name, &why, text, sizeof(text)));
 	pcapng_write_begin(begin,
 			   is_by_lid ? ERF_LINK_TYPE : PCAPNG_LINK_ETHERNET);
-	fsize_hold(&limit);
+	write_signals_hold(&limit);
 	written = fd < 0 ? 0 : write(fd, begin, sizeof(begin));
 	if (fd >= 0 && written != sizeof(begin)) {
 		/* a call that wrote a part has set no errno */
@@ -274,7 +274,7 @@ void capture_open(bool is_by_lid)
 		fd_identity_close(fd);
 		fd = -1;
 	}
-	fsize_give(&limit);
+	write_signals_give(&limit);
 	if (fd < 0)
 		log_say(LOG_CAPTURE_FAILS, 0,
 			"cannot write frames to %s: %s; remove the cause, or "
@@ -328,13 +328,13 @@ static void write_block(const uint8_t *head, size_t m, const uint8_t *bytes,
 		{(void *)(uintptr_t)bytes, n},
 		{after, pcapng_write_after(after, &k)},
 	};
-	struct fsize limit;
+	struct write_signals limit;
 	ssize_t written;
 
 	pcapng_write_before(before, &k);
-	fsize_hold(&limit);
+	write_signals_hold(&limit);
 	written = writev(file, iov, 4);
-	fsize_give(&limit);
+	write_signals_give(&limit);
 	if (written != (ssize_t)(sizeof(before) + m + n + iov[3].iov_len)) {
 		if (written >= 0) /* a part was written */
 			errno = ENOSPC;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "util/folder.h"
-#include "util/fsize.h"
 #include "util/random.h"
+#include "util/write_signals.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -98,20 +98,20 @@ int folder_put(int at, const char *name, const char *text)
 {
 	char temp[NAME_MAX + 1];
 	size_t len = strlen(text);
-	struct fsize limit;
+	struct write_signals limit;
 	int fd, err = 0;
 
 	fd = create_file(at, name, temp);
 	if (fd < 0)
 		return -errno;
-	fsize_hold(&limit);
+	write_signals_hold(&limit);
 	errno = EIO; /* a short write sets no errno */
 	if (write(fd, text, len) != (ssize_t)len ||
 	    renameat(at, temp, at, name)) {
 		err = -errno;
 		unlinkat(at, temp, 0);
 	}
-	fsize_give(&limit);
+	write_signals_give(&limit);
 	close(fd);
 	return err;
 }

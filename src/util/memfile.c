@@ -6,18 +6,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "util/fsize.h"
+#include "util/write_signals.h"
 
 int memfile_new(const char *name, size_t bytes)
 {
 	int err, fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	struct fsize limit;
+	struct write_signals limit;
 
 	if (fd < 0)
 		return -errno;
-	fsize_hold(&limit);
+	write_signals_hold(&limit);
 	err = ftruncate(fd, (off_t)bytes) ? errno : 0;
-	fsize_give(&limit);
+	write_signals_give(&limit);
 	if (!err)
 		return fd;
 	close(fd);

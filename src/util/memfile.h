@@ -10,8 +10,8 @@
 
 /* Makes a file of `bytes` zeroes that can be sealed and has no seal yet.  /proc
  * shows the file's name.  Returns a descriptor, which the caller owns; -EFBIG:
- * RLIMIT_FSIZE is smaller (the program gets no SIGXFSZ, see fsize.h); or
- * another -errno. */
+ * RLIMIT_FSIZE is smaller (the program gets no SIGXFSZ, see write_signals.h);
+ * or another -errno. */
 int memfile_new(const char *name, size_t bytes);
 /* Fixes the size of the file, so that an access to a mapping of it never raises
  * SIGBUS, and forbids further seals.  Returns 0 or -errno. */

@@ -18,7 +18,7 @@
 #include "verbs/fail.h"
 #include "verbs/ops.h"
 #include "util/fd_identity.h"
-#include "util/fsize.h"
+#include "util/write_signals.h"
 
 static struct lock dm_lock;
 static struct list all = {&all, &all};
@@ -141,16 +141,16 @@ static void drop_memory(struct dm_memory *m) REQUIRES(&dm_lock)
 /* Returns 0 or -errno. */
 static int map_memory(struct dm_memory *m, size_t length)
 {
-	struct fsize limit;
+	struct write_signals limit;
 	int err;
 
 	m->fd = fd_identity_note(memfd_create("adverb-dm", MFD_CLOEXEC));
 	if (m->fd < 0)
 		return -errno;
 	m->bytes = MAP_FAILED;
-	fsize_hold(&limit);
+	write_signals_hold(&limit);
 	err = ftruncate(m->fd, (off_t)length);
-	fsize_give(&limit);
+	write_signals_give(&limit);
 	if (!err)
 		m->bytes = mmap(NULL, length, PROT_READ | PROT_WRITE,
 				MAP_SHARED, m->fd, 0);

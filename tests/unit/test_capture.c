@@ -630,11 +630,10 @@ static void another_users_folder_or_link_gets_no_capture(void **state)
 	remove_folder();
 }
 
-/* A name may lead to an open descriptor, as /dev/stdout does. */
-static void a_descriptor_gets_the_capture(void **state)
+/* Makes a pipe, and captures into it. */
+static void capture_to_pipe(int fds[2])
 {
 	char name[32];
-	int fds[2];
 
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	snprintf(name, sizeof(name), "/dev/fd/%d", fds[1]);
@@ -642,9 +641,34 @@ static void a_descriptor_gets_the_capture(void **state)
 	setenv("ADVERB_PCAP", name, 1);
 	capture_open(false);
 	assert_true(capture_is_open());
+}
+
+/* A name may lead to an open descriptor, as /dev/stdout does. */
+static void a_descriptor_gets_the_capture(void **state)
+{
+	int fds[2];
+
+	capture_to_pipe(fds);
 	assert_int_equal(read(fds[0], seen, sizeof(seen)), PREAMBLE);
 	capture_close();
 	close(fds[0]);
+	close(fds[1]);
+}
+
+/* The reader of the pipe ends, as Wireshark does.  SIGPIPE has its default
+ * action, and would end this process. */
+static void a_pipe_without_a_reader_ends_the_capture_alone(void **state)
+{
+	static const uint8_t payload[] = "0123456";
+	int fds[2];
+
+	assert_true(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+	capture_to_pipe(fds);
+	close(fds[0]);
+	capture_frame(&four_a, &four_b, payload, sizeof(payload), 0, 0, 64);
+	assert_false(capture_is_open());
+	capture_open(false);
+	assert_false(capture_is_open());
 	close(fds[1]);
 }
 
@@ -777,6 +801,7 @@ int main(void)
 		CASE(a_descriptor_gets_the_capture),
 		CASE(a_capture_is_for_its_user_alone),
 		CASE(a_pipe_of_ours_has_the_frames),
+		CASE(a_pipe_without_a_reader_ends_the_capture_alone),
 		CASE(a_pipe_that_becomes_a_link_has_no_frames),
 	};
 

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -58,6 +59,23 @@ static void a_sentence_goes_to_stderr(void **state)
 	log_say(LOG_TEST, 1, "one");
 	assert_int_equal(errno, ENOTTY);
 	assert_int_equal(restore_stderr(fd), strlen("adverb: one\n"));
+}
+
+/* SIGPIPE has its default action, and would end this process. */
+static void a_pipe_without_a_reader_loses_the_sentence_alone(void **state)
+{
+	int fds[2], before = dup(STDERR_FILENO);
+
+	assert_true(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+	assert_int_equal(pipe(fds), 0);
+	close(fds[0]);
+	dup2(fds[1], STDERR_FILENO);
+	errno = ENOTTY;
+	log_say(LOG_TEST, 9, "nine");
+	assert_int_equal(errno, ENOTTY);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	close(fds[1]);
 }
 
 static void a_sentence_is_not_printed_twice(void **state)
@@ -255,6 +273,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sentence_goes_to_stderr),
+		cmocka_unit_test(
+			a_pipe_without_a_reader_loses_the_sentence_alone),
 		cmocka_unit_test(a_sentence_is_not_printed_twice),
 		cmocka_unit_test(
 			each_cause_and_each_object_has_its_own_sentence),

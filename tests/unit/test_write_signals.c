@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* util/fsize: between fsize_hold and fsize_give, a file above RLIMIT_FSIZE is
- * an error and no signal; signals of the program stay as they were. */
+/* util/write_signals: between write_signals_hold and write_signals_give, a file
+ * above RLIMIT_FSIZE and a pipe without a reader are errors and no signals;
+ * signals of the program stay as they were. */
 #include "test.h"
 
-#include "util/fsize.h"
+#include "util/write_signals.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,7 +18,7 @@ enum { LIMIT = 4096 };
 /* Makes a memory file larger than RLIMIT_FSIZE; returns errno, or 0. */
 static int exceed_limit(void)
 {
-	int fd = memfd_create("fsize", MFD_CLOEXEC), err;
+	int fd = memfd_create("long", MFD_CLOEXEC), err;
 
 	err = ftruncate(fd, 2 * LIMIT) ? errno : 0;
 	close(fd);
@@ -45,37 +46,66 @@ static int run_limited(int (*steps)(void))
 
 static int exceed_between(void)
 {
-	struct fsize f;
+	struct write_signals f;
 
-	fsize_hold(&f);
+	write_signals_hold(&f);
 	if (exceed_limit() != EFBIG)
 		return 1;
 	errno = EXDEV;
-	fsize_give(&f);
+	write_signals_give(&f);
 	return errno == EXDEV ? 0 : 2;
 }
 
 static int exceed_after(void)
 {
-	struct fsize f;
+	struct write_signals f;
 
-	fsize_hold(&f);
-	fsize_give(&f);
+	write_signals_hold(&f);
+	write_signals_give(&f);
 	return exceed_limit();
+}
+
+/* SIGXFSZ is blocked, SIGPIPE is not. */
+static int write_to_nobody(void)
+{
+	struct write_signals f;
+	sigset_t set;
+	int fds[2];
+
+	signal(SIGPIPE, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGXFSZ);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (pipe(fds) || close(fds[0]))
+		return 1;
+	write_signals_hold(&f);
+	if (write(fds[1], "", 1) >= 0 || errno != EPIPE)
+		return 2;
+	write_signals_give(&f);
+	sigprocmask(SIG_SETMASK, NULL, &set);
+	return sigismember(&set, SIGPIPE) || !sigismember(&set, SIGXFSZ);
+}
+
+static void a_pipe_without_a_reader_is_an_error_and_no_signal(void **state)
+{
+	int status = run_limited(write_to_nobody);
+
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static int exceed_while_blocked(void)
 {
 	sigset_t set, pending, now;
-	struct fsize f;
+	struct write_signals f;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGXFSZ);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	if (exceed_limit() != EFBIG)
 		return 1;
-	fsize_hold(&f);
-	fsize_give(&f);
+	write_signals_hold(&f);
+	write_signals_give(&f);
 	sigpending(&pending);
 	sigprocmask(SIG_SETMASK, NULL, &now);
 	return sigismember(&pending, SIGXFSZ) && sigismember(&now, SIGXFSZ) ? 0
@@ -111,6 +141,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_file_above_the_limit_is_an_error_and_no_signal),
+		cmocka_unit_test(
+			a_pipe_without_a_reader_is_an_error_and_no_signal),
 		cmocka_unit_test(the_signal_is_delivered_again_afterwards),
 		cmocka_unit_test(
 			a_signal_that_the_program_blocks_stays_pending),
