@@ -145,9 +145,13 @@ static void find_interfaces(void)
 	if (err) {
 		log_say(LOG_DEVICE_READ, 0,
 			"the network interfaces cannot be read by netlink, so "
-			"there are no devices: %s; a sandbox must allow "
-			"sockets of AF_NETLINK",
-			strerror(-err));
+			"there are no devices: %s; %s",
+			strerror(-err),
+			err == -EINTR
+				? "start the program again when the interfaces "
+				  "do not change"
+				: remedy_of(-err, "a sandbox must allow "
+						  "sockets of AF_NETLINK"));
 		return;
 	}
 	device_count = netdev_choose(&scene, named, devices);

@@ -215,6 +215,17 @@ static int ask_kernel(int fd, uint16_t type, uint8_t family)
 	return send(fd, &q, q.head.nlmsg_len, 0) < 0 ? -errno : 0;
 }
 
+/* Returns what the last message of a dump says: 1, or the -errno for which the
+ * kernel has ended the dump early. */
+static int dump_result(const struct nlmsghdr *m)
+{
+	int32_t result = 0;
+
+	if (m->nlmsg_len >= NLMSG_LENGTH(sizeof(result)))
+		memcpy(&result, NLMSG_DATA(m), sizeof(result));
+	return result < 0 ? result : 1;
+}
+
 /* Returns 1 at the end of the dump, 0 if more messages follow, or -errno. */
 static int take_messages(struct netdev_scene *s, const char *bytes, size_t len,
 			 taker *each)
@@ -226,7 +237,7 @@ static int take_messages(struct netdev_scene *s, const char *bytes, size_t len,
 		if (m->nlmsg_flags & NLM_F_DUMP_INTR)
 			return -EINTR;
 		if (m->nlmsg_type == NLMSG_DONE)
-			return 1;
+			return dump_result(m);
 		if (m->nlmsg_type == NLMSG_ERROR) {
 			const struct nlmsgerr *e = NLMSG_DATA(m);
 
