@@ -101,9 +101,9 @@ void suspect_log_junk(const struct engine *e, bool *said)
 		return;
 	*said = true;
 	log_say(LOG_JUNK, 0,
-		"somebody sends junk to UDP port 4791: %llu datagrams were "
-		"dropped that are not RoCE, are damaged, or are for queue "
-		"pairs that do not exist; find their sender with "
-		"ADVERB_PCAP=FILE, or let a firewall drop them",
+		"%llu packets were dropped that are malformed or damaged, or "
+		"are for queue pairs that do not exist; find their sender with "
+		"ADVERB_PCAP=FILE; if they come to UDP port 4791, a firewall "
+		"can block their sender",
 		(unsigned long long)junk);
 }

@@ -95,7 +95,7 @@ def flooded(argv, seconds=None):
             r = t.pair([*argv, "-D", str(length)] if length else argv,
                        timeout=system.HANG)
             expect_ok(r)
-            said = [sum("sends junk" in line for line in r.lines(side))
+            said = [sum("packets were dropped that" in line for line in r.lines(side))
                     for side in ("server", "client")]
             expect(max(said) <= 1, "the sides print the message %d and %d times" %
                    tuple(said), r)
