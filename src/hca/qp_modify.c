@@ -313,10 +313,14 @@ static const struct edge *find_edge(const struct qp *qp, uint32_t to)
 }
 
 /* Returns a text that says from which states a QP can enter the state `to`, and
- * what the program must do first. */
+ * what the program must do first.  A QP can enter RESET and ERR from each
+ * state. */
 static const char *states_before(uint32_t to)
 {
 	switch (to) {
+	case HCA_QP_RESET:
+	case HCA_QP_ERR:
+		return "a transition to RESET or ERR takes no attributes";
 	case HCA_QP_INIT:
 		return "qp_state is INIT, which follows RESET or INIT: move "
 		       "the QP to RESET first";
@@ -335,6 +339,18 @@ static const char *states_before(uint32_t to)
 	}
 }
 
+/* Returns why a QP cannot enter the state `to`, or, without HCA_QP_STATE in
+ * mask, why its attributes cannot be modified in its state `to`. */
+static const char *why_no_edge(uint32_t mask, uint32_t to)
+{
+	return mask & HCA_QP_STATE
+		       ? states_before(to)
+		       : "attr_mask has no IBV_QP_STATE, and in this state of "
+			 "the QP no attribute can be modified: set qp_state "
+			 "and IBV_QP_STATE for a transition that takes the "
+			 "attribute";
+}
+
 int qp_modify_check(const struct hca *h, const struct qp *qp,
 		    const struct hca_qp_attr *a, uint32_t mask,
 		    const char **why)
@@ -348,16 +364,12 @@ int qp_modify_check(const struct hca *h, const struct qp *qp,
 					  "set the state that ibv_query_qp "
 					  "gives, or leave IBV_QP_CUR_STATE "
 					  "out of attr_mask");
-	if (to == HCA_QP_RESET || to == HCA_QP_ERR)
-		return rest & ~(uint32_t)HCA_QP_CUR_STATE
-			       ? refuse_modify(
-					 why,
-					 "a transition to RESET or ERR takes no "
-					 "attributes")
-			       : 0;
+	if ((to == HCA_QP_RESET || to == HCA_QP_ERR) &&
+	    !(rest & ~(uint32_t)HCA_QP_CUR_STATE))
+		return 0;
 	e = find_edge(qp, to);
 	if (!e)
-		return refuse_modify(why, states_before(to));
+		return refuse_modify(why, why_no_edge(mask, to));
 	if ((rest & e->required) != e->required)
 		return refuse_mask(why, e->required & ~rest, true);
 	if (rest & ~(e->required | e->optional | HCA_QP_CUR_STATE))

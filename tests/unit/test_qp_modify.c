@@ -148,6 +148,25 @@ static int check_path(const struct hca_qp_attr *old,
 	return err;
 }
 
+static void
+attributes_without_a_transition_are_refused_with_that_reason(void **state)
+{
+	static const uint32_t states[] = {HCA_QP_RESET, HCA_QP_RTR, HCA_QP_SQE,
+					  HCA_QP_ERR};
+	const struct hca_qp_attr a = {.min_rnr_timer = 1};
+	struct hca h = {.active_mtu = 5};
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++) {
+		struct qp qp = {.type = HCA_QPT_RC, .state = states[i]};
+		const char *why = NULL;
+
+		assert_int_equal(qp_modify_check(&h, &qp, &a,
+						 HCA_QP_MIN_RNR_TIMER, &why),
+				 -EINVAL);
+		assert_non_null(strstr(why, "attr_mask has no IBV_QP_STATE"));
+	}
+}
+
 /* An alternate path, as the program gives it. */
 struct path {
 	uint16_t dlid, pkey_index;
@@ -274,6 +293,8 @@ int main(void)
 		cmocka_unit_test(a_refusal_names_the_attribute),
 		cmocka_unit_test(a_refused_transition_names_the_state_before),
 		cmocka_unit_test(iwarp_ignores_the_address_vector),
+		cmocka_unit_test(
+			attributes_without_a_transition_are_refused_with_that_reason),
 		cmocka_unit_test(an_alternate_path_is_checked),
 		cmocka_unit_test(an_alternate_path_on_roce_is_refused),
 		cmocka_unit_test(a_program_enters_two_states_of_path_migration),
