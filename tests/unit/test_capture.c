@@ -564,14 +564,20 @@ static void make_folder(void)
 	assert_int_equal(mkdir(in_folder("in"), 0755), 0);
 }
 
-static void expect_captured(const char *name)
+/* Captures into the file of this name from now on. */
+static void capture_to(const char *name)
 {
-	struct stat s;
-
 	capture_close();
 	setenv("ADVERB_PCAP", name, 1);
 	capture_open(false);
 	assert_true(capture_is_open());
+}
+
+static void expect_captured(const char *name)
+{
+	struct stat s;
+
+	capture_to(name);
 	capture_close();
 	assert_int_equal(stat(name, &s), 0);
 	assert_int_equal(s.st_size, PREAMBLE);
@@ -637,10 +643,7 @@ static void capture_to_pipe(int fds[2])
 
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	snprintf(name, sizeof(name), "/dev/fd/%d", fds[1]);
-	capture_close();
-	setenv("ADVERB_PCAP", name, 1);
-	capture_open(false);
-	assert_true(capture_is_open());
+	capture_to(name);
 }
 
 /* A name may lead to an open descriptor, as /dev/stdout does. */
@@ -701,10 +704,7 @@ static void a_pipe_of_ours_has_the_frames(void **state)
 	snprintf(pipe, sizeof(pipe), "%s.pipe", path);
 	assert_int_equal(mkfifo(pipe, 0600), 0);
 	fd = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	capture_close();
-	setenv("ADVERB_PCAP", pipe, 1);
-	capture_open(false);
-	assert_true(capture_is_open());
+	capture_to(pipe);
 	assert_int_equal(read(fd, seen, sizeof(seen)), PREAMBLE);
 	capture_frame(&four_a, &four_b, payload, sizeof(payload), 0, 0, 64);
 	n = read(fd, seen, sizeof(seen));
