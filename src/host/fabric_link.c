@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "host/fabric_link.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +13,6 @@
 #include "device/netif.h"
 #include "fabric/fabric_client.h"
 #include "hdr/bth.h"
-#include "hdr/bytes.h"
 #include "hdr/lrh.h"
 #include "host/link_batch.h"
 #include "host/link_groups.h"
@@ -48,12 +46,13 @@ static struct {
 	/* The epoll set of `control`, with data 0, and of the data ends'
 	 * sockets, with the numbers of their ports as data. */
 	int epoll;
-	int full_fd;	 /* fabric_link_full_fd */
 	uint32_t device; /* the index of the device in the engine */
 	uint32_t count;	 /* how many ports the link has */
 	uint32_t number; /* the data ends' number, the high bits of QPNs */
 	struct link_question question;
 	struct link_port ports[HCA_MAX_PORTS];
+	/* The port whose socket or ring was full last; NULL: none was. */
+	struct link_port *full;
 	/* Received messages, of which the engine has not taken all yet. */
 	struct link_batch batch;
 	/* This program's number at the fabric; 0: the program does not share
@@ -173,29 +172,6 @@ static int ask_next(void)
 	return link_question_send(&at.question, at.control, &m);
 }
 
-/* Returns why the fabric refuses a group. */
-static const char *why_refused(int err)
-{
-	return err == -ENOSPC ? "this process has joined as many groups there "
-				"as the fabric allows"
-			      : strerror(-err);
-}
-
-static void say_refused(uint32_t port, const uint8_t gid[16], int err)
-{
-	char group[INET6_ADDRSTRLEN] = "";
-
-	inet_ntop(AF_INET6, gid, group, sizeof(group));
-	log_say(LOG_FABRIC_GROUP, bytes_get64(gid + 8) ^ (uint64_t)port << 48,
-		"the fabric at %s (ADVERB_FABRIC) refuses to let port %u of "
-		"this process's host (ADVERB_FABRIC_HOST=%s) join the "
-		"multicast group %s: %s; the queue pairs "
-		"that are attached to the group there receive none of its "
-		"packets; detach queue pairs from other groups, and then "
-		"attach one to this group again",
-		at.path, port, at.host, group, why_refused(err));
-}
-
 /* Takes the answer m to the open question.  If the answer is about an arena,
  * also takes the descriptor *fd, and sets *fd to -1. */
 static void take_answer(struct engine *engine, const struct fabric_proto *m,
@@ -214,7 +190,7 @@ static void take_answer(struct engine *engine, const struct fabric_proto *m,
 	} else {
 		link_groups_answered(&port_at(m->number)->groups, m->gid, err);
 		if (err)
-			say_refused(m->number, m->gid, err);
+			link_groups_say(m, at.path, at.host, err);
 	}
 }
 
@@ -453,7 +429,7 @@ size_t fabric_link_send(const struct engine_frame *frames, size_t n)
 		k = port ? link_port_send(port, frames + sent, run) : run;
 		sent += k;
 		if (k < run) {
-			at.full_fd = link_port_full_fd(port);
+			at.full = port;
 			break;
 		}
 	}
@@ -462,17 +438,13 @@ size_t fabric_link_send(const struct engine_frame *frames, size_t n)
 
 bool fabric_link_wants_room(int full_fd)
 {
-	bool wants = true;
-
-	for (uint32_t n = is_usable() ? at.count : 0; n; n--)
-		if (link_port_full_fd(port_at(n)) == full_fd)
-			wants = link_port_wants_room(port_at(n));
-	return wants;
+	return full_fd < 0 || full_fd != fabric_link_full_fd() ||
+	       link_port_wants_room(at.full);
 }
 
 int fabric_link_full_fd(void)
 {
-	return at.full_fd;
+	return at.full ? link_port_full_fd(at.full) : -1;
 }
 
 /* ---- groups ---- */
@@ -661,7 +633,7 @@ static int connect_link(uint32_t patience_ms)
 static void clear_state(void)
 {
 	memset(&at, 0, sizeof(at));
-	at.control = at.epoll = at.full_fd = -1;
+	at.control = at.epoll = -1;
 	for (uint32_t i = 0; i < HCA_MAX_PORTS; i++) {
 		at.ports[i].fd = -1;
 		link_ring_init(&at.ports[i].ring);

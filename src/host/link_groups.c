@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "host/link_groups.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
 #include "fabric/proto.h"
+#include "hdr/bytes.h"
+#include "log/log.h"
 
 #define SLOTS	      (2 * LINK_GROUPS_MAX)
 #define GID_MULTICAST 0xff /* first byte */
@@ -113,4 +116,29 @@ void link_groups_answered(struct link_groups *g, const uint8_t gid[16],
 	else if (one->state == LINK_GROUP_JOINS)
 		one->state = is_refused ? LINK_GROUP_REFUSED : LINK_GROUP_IN;
 	forget_unused(g, one);
+}
+
+/* Returns why the fabric refuses a group. */
+static const char *why_refused(int err)
+{
+	return err == -ENOSPC ? "this process has joined as many groups there "
+				"as the fabric allows"
+			      : strerror(-err);
+}
+
+void link_groups_say(const struct fabric_proto *m, const char *path,
+		     const char *host, int err)
+{
+	char group[INET6_ADDRSTRLEN] = "";
+
+	inet_ntop(AF_INET6, m->gid, group, sizeof(group));
+	log_say(LOG_FABRIC_GROUP,
+		bytes_get64(m->gid + 8) ^ (uint64_t)m->number << 48,
+		"the fabric at %s (ADVERB_FABRIC) refuses to let port %u of "
+		"this process's host (ADVERB_FABRIC_HOST=%s) join the "
+		"multicast group %s: %s; the queue pairs "
+		"that are attached to the group there receive none of its "
+		"packets; detach queue pairs from other groups, and then "
+		"attach one to this group again",
+		path, m->number, host, group, why_refused(err));
 }

@@ -2,8 +2,9 @@
 /*
  * The multicast groups that this process has joined at one port of an emulated
  * subnet, and the questions to the fabric: FABRIC_PROTO_JOIN when the first
- * use of a group begins, FABRIC_PROTO_LEAVE when the last use ends.  Pure:
- * fabric_link.c sends the questions and receives the answers, one at a time.
+ * use of a group begins, FABRIC_PROTO_LEAVE when the last use ends.  Sends
+ * nothing: fabric_link.c sends the questions and receives the answers, one at a
+ * time.
  *
  * The port leaves each group without uses before it joins another group.  So
  * the fabric has at most LINK_GROUPS_MAX groups of the port, and a program that
@@ -17,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fabric/proto.h"
 #include "host/host.h"
 
 /* The most groups that are in use at one port. */
@@ -61,5 +63,9 @@ bool link_groups_ask(struct link_groups *g, uint32_t *kind, uint8_t gid[16]);
  * refused FABRIC_PROTO_JOIN; has no meaning for FABRIC_PROTO_LEAVE. */
 void link_groups_answered(struct link_groups *g, const uint8_t gid[16],
 			  bool is_refused);
+/* Prints that the fabric has refused to let port m->number join the group
+ * m->gid.  @path: the fabric's socket; @host: ADVERB_FABRIC_HOST; @err: why. */
+void link_groups_say(const struct fabric_proto *m, const char *path,
+		     const char *host, int err);
 
 #endif
