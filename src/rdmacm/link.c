@@ -339,7 +339,7 @@ static bool misses_broker(void)
 /*
  * Looks for a broker at growing intervals, since no event tells when a broker
  * exists or can be started.  Returns the descriptor, or -1 if no id needs a
- * broker, or another thread has connected first.
+ * broker, or another thread has connected first or dials.
  */
 static int seek_broker(void)
 {
@@ -354,7 +354,9 @@ static int seek_broker(void)
 		return -1;
 	fd = fd_identity_note(fd);
 	r_take();
-	if (broker_fd < 0) {
+	/* A call may have connected meanwhile, and the thread of that
+	 * connection may have lost it again and be dialling. */
+	if (broker_fd < 0 && !is_dialling) {
 		revive_all(fd);
 	} else {
 		fd_identity_close(fd);

@@ -200,6 +200,13 @@ static inline void bind_to(struct r_id *id, uint16_t port)
  * the test when that function may return */
 static sem_t at_gap, may_go_on;
 
+/* For `gap`: stops the thread. */
+static inline void stop_in_gap(void)
+{
+	sem_post(&at_gap);
+	sem_wait(&may_go_on);
+}
+
 static inline bool has_event(void)
 {
 	struct pollfd p = {.fd = channel.base.fd, .events = POLLIN};

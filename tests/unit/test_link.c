@@ -189,12 +189,6 @@ static void a_closed_connection_leaves_no_mark(void **state)
 	rdma_destroy_id(&id->base);
 }
 
-static void stop_in_gap(void)
-{
-	sem_post(&at_gap);
-	sem_wait(&may_go_on);
-}
-
 /* The second broker refuses the port of `lost`, and dies when it gets the
  * CONNECT of `id` again.  The third broker must get this CONNECT, and no
  * CONNECT of `lost`. */
