@@ -142,10 +142,11 @@ static int refuse_more(const struct reuseport_group *g, uid_t user,
 		return 0;
 	*why = text;
 	if (has)
-		snprintf(text, sizeof(text),
-			 "this user has %u RDMA processes, its share of port "
-			 "4791: end some",
-			 has);
+		snprintf(
+			text, sizeof(text),
+			"this user has %u classes, its share of port 4791: end "
+			"RDMA programs, or wait 10 minutes",
+			has);
 	else
 		*why = rest ? "every steering class of port 4791 is in use or "
 			      "rests: end RDMA programs, or wait 10 minutes"
