@@ -468,6 +468,7 @@ void r_post_removed(struct r_id *id)
 
 void r_post_lost(struct r_id *id)
 {
+	memset(id->note, 0, sizeof(id->note));
 	post_end(id, RDMA_CM_EVENT_UNREACHABLE, -ECONNRESET);
 }
 

@@ -494,7 +494,8 @@ void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
  * broker: DISCONNECTED if the connection was established, else UNREACHABLE.
  * Posts no event if the program has taken DISCONNECTED.  Withdraws a connection
  * request that the program has neither accepted nor rejected, without an
- * event. */
+ * event.  Clears the id's note, so that a request that fails later causes no
+ * second event (r_table_settle). */
 void r_post_lost(struct r_id *id);
 /* Under r_lock: the device is gone.  Posts DEVICE_REMOVAL, or withdraws a
  * connection request as r_post_lost does. */

@@ -423,6 +423,35 @@ static void a_port_of_sctp_is_one_for_all_addresses(void **state)
 	rdma_destroy_id(&one->base);
 }
 
+/* The successor of the broker does not resume the conversation.  The event says
+ * so, and the program then disconnects. */
+static void a_lost_conversation_is_reported_once(void **state)
+{
+	struct r_id *id = id_new(), *other = id_new();
+	uint64_t event;
+	struct broker *next;
+
+	bind_to(id, PORT);
+	memset(id->note, 1, sizeof(id->note));
+	id->state.is_up = id->state.is_decided = true;
+	next = &broker[brokers];
+	next->denied = CMPROTO_RESUME;
+	replace_broker();
+	assert_true(has_event());
+	next->denial = ENOENT;
+	next->denied = CMPROTO_DISCONNECT;
+	begin_hearing();
+	assert_int_equal(rdma_disconnect(&id->base), 0);
+	bind_to(other, OTHER_PORT); /* is answered after the DISCONNECT */
+	assert_int_equal(lseek(heard, 0, SEEK_END), 0);
+	expect_heard("");
+	assert_int_equal(read(channel.base.fd, &event, sizeof(event)),
+			 sizeof(event));
+	assert_false(has_event());
+	rdma_destroy_id(&id->base);
+	rdma_destroy_id(&other->base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -443,6 +472,7 @@ int main(void)
 			a_question_waits_no_longer_than_the_program_allows),
 		cmocka_unit_test(
 			rdma_connect_does_not_use_an_id_whose_event_was_taken),
+		cmocka_unit_test(a_lost_conversation_is_reported_once),
 	};
 
 	return cmocka_run_group_tests(tests, setup_broker, NULL);
