@@ -42,8 +42,8 @@ struct conn {
 	/* Where the broker reads what the client sends: fd, or a socket from
 	 * the thread of the client's user (user_receiver.h); -1: none. */
 	int in_fd;
-	/* the connection as the thread of another user has it; NULL: the client
-	 * is of the broker's own user, or has no connection */
+	/* what the thread of the client's user knows of the connection; NULL:
+	 * the client is of the broker's own user, or has no connection */
 	struct user_receiver_conn *received;
 	/* the pidfd of the client's process; -1: the process cannot be watched,
 	 * has ended, or is_unwatched is set */

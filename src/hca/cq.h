@@ -72,11 +72,11 @@ enum { CQ_OVERRUN_UNREPORTED = 1, CQ_OVERRUN_REPORTED };
  *
  * A peer of this host leaves a completion in the slot of its receive (rq.c),
  * puts the QP on the list cq_shared.incoming, and raises an event in
- * cq_shared.arm if the queue is armed.  Each step is one atomic operation, so a
- * peer that is stopped between two steps delays no other process.  A QP from
- * the list stays in `watched` for a while.  Meanwhile the QP's peer need not
- * put the QP on the list again: a poll that wants more completions than the
- * ring holds also looks at the watched QPs.
+ * cq_shared.arm if the queue is armed.  Each step takes effect by one atomic
+ * operation, so a peer that is stopped between two steps delays no other
+ * process.  A QP from the list stays in `watched` for a while.  Meanwhile the
+ * QP's peer need not put the QP on the list again: a poll that wants more
+ * completions than the ring holds also looks at the watched QPs.
  */
 struct cq {
 	/* Peers read the members before `lock`, which change seldom.  The owner

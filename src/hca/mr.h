@@ -40,8 +40,8 @@ struct mr {
 	uint32_t share; /* the number from host_share, for the front end */
 };
 
-/* Whether a key, an address and a length name memory that an access may use,
- * and why not. */
+/* The result of judging a request to use a key: the request is permitted, or
+ * the reason why it is not. */
 enum mr_verdict {
 	/* The access is permitted, or the window was bound or invalidated. */
 	MR_OK,
@@ -49,8 +49,8 @@ enum mr_verdict {
 	 * A bind request: no window or no region has the key. */
 	MR_BAD_KEY,
 	MR_BAD_PD, /* the region or window is of another protection domain */
-	/* The region or window lacks a right that the request needs.  A SEND
-	 * with invalidate: the key is not that of a window of type 2. */
+	/* The region or window lacks a right that the request needs.  A request
+	 * that invalidates a key: the key is not that of a window of type 2. */
 	MR_NO_RIGHT,
 	MR_OUTSIDE, /* the range is not inside the region or window */
 	MR_BAD_QP,  /* the window is bound to another QP */
@@ -97,10 +97,11 @@ struct mr *mr_row_take(struct hca *h);
 void mr_row_give(struct hca *h, struct mr *mr);
 
 /*
- * Returns the number of the row's present binding, which the caller loads
- * before the row's other members and passes to key_remote.  A program may bind
- * a window anew by the key that the window had before, so the key alone does
- * not tell one binding from another.
+ * Returns the number of the row's present binding.  The caller calls this
+ * function before it checks the row's key, protection domain and QP, and passes
+ * the number to key_remote.  A program may bind a window anew by the key that
+ * the window had before, so the key alone does not tell one binding from
+ * another.
  */
 static inline uint32_t mr_binding(const struct mr *mr)
 {

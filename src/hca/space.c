@@ -15,8 +15,9 @@ struct at {
 	uint64_t used; /* the bytes of v[0] before the position */
 };
 
-/* Moves the position forward by up to `bytes` bytes, and fills out with their
- * ranges.  Returns the number of ranges; *got: the number of bytes. */
+/* Moves the position forward by up to `bytes` bytes, and stores the ranges of
+ * these bytes in `out`.  Returns the number of ranges; *got: the number of
+ * bytes. */
 static size_t next_piece(struct at *a, uint64_t bytes, uint64_t *got,
 			 struct space_vec out[SPACE_VEC_MAX])
 {

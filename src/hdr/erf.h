@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ERF_LINK_TYPE 197 /* of ERF, in pcap and pcapng files */
+#define ERF_LINK_TYPE 197 /* ERF in pcap and pcapng files */
 #define ERF_BYTES     16
 
 /* Writes the header of a packet of `bytes` bytes, from LRH to VCRC, at the time

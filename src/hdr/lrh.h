@@ -26,7 +26,7 @@
 
 #define LRH_BYTES	8
 #define LRH_VCRC_BYTES	2
-#define LRH_WORDS_MAX	2047 /* of PktLen */
+#define LRH_WORDS_MAX	2047 /* the greatest PktLen */
 #define LRH_VL_MGMT	15   /* the VL that only SMPs use */
 #define LRH_NEXT_LOCAL	2    /* LNH: a BTH follows */
 #define LRH_NEXT_GLOBAL 3    /* LNH: a GRH follows, then a BTH */

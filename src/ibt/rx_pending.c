@@ -206,7 +206,8 @@ static bool is_below_share(const struct ibt *t, const struct ibt_qp *q)
 	return t->qps == 1 || q->pending.count < RX_PENDING_OWN;
 }
 
-/* Returns memory for a packet.  Fewer than RX_PENDING_PACKETS packets wait. */
+/* Returns memory for a packet.  Called only while fewer than RX_PENDING_PACKETS
+ * packets wait. */
 static struct rx_pending *take_row(struct rx_pending_pool *p)
 {
 	return list_is_empty(&p->free) ? &p->packets[p->used++]

@@ -57,7 +57,7 @@ struct ipoib {
 	uint32_t last_id;	/* the id of the last question */
 	uint64_t collision_ms;	/* when a collision of MACs may be told again */
 	uint64_t deadline_ms;	/* the result of ipoib_deadline */
-	uint32_t connected_mtu; /* of IP; 0: datagram mode */
+	uint32_t connected_mtu; /* the MTU of IP; 0: datagram mode */
 	uint32_t last_stream;	/* the number of the newest connection */
 	struct stream_accepted accepted[STREAM_ACCEPTED_MAX];
 	struct ipoib_counters counters;

@@ -24,8 +24,9 @@
 #if defined(__x86_64__)
 
 /*
- * These functions use no stack and save no registers: after a fault at any of
- * their instructions, a jump to copy_nofault_fault returns 1 to the caller.
+ * The functions between copy_nofault_first and copy_nofault_last use no stack
+ * and save no registers: after a fault at any of their instructions, a jump to
+ * copy_nofault_fault returns 1 to the caller.
  */
 __asm__(".pushsection .text\n"
 	".p2align 4\n"
@@ -129,10 +130,11 @@ static const int signals[2] = {SIGSEGV, SIGBUS};
 /* The handlers of these signals before copy_nofault_open. */
 static struct sigaction before[2];
 static bool is_open; /* adverb's handlers were installed */
-/* Counts the calls of copy_nofault_open and copy_nofault_close.  The stores of
- * is_open, `steps`, steps_fault and uses_strings come before the store of the
- * new count (release), and a thread loads the count (acquire) before it reads
- * them: otherwise the thread could keep an old is_open for 200 us. */
+/* Counts the calls of copy_nofault_open that installed the handlers, and the
+ * calls of copy_nofault_close.  The stores of is_open, `steps`, steps_fault and
+ * uses_strings come before the store of the new count (release), and a thread
+ * loads the count (acquire) before it reads them: otherwise the thread could
+ * keep an old is_open for 200 us. */
 static shared_u32 opened;
 static _Atomic uint64_t turn_ns; /* the progress clock */
 /* The result of this thread's last check of the handler.  It is kept because a
@@ -177,9 +179,9 @@ static void pass_on(int i, int sig, siginfo_t *info, void *context)
 	} else if (has_handler) {
 		old->sa_handler(sig);
 	} else if (old->sa_handler == SIG_DFL || is_fault(info)) {
-		/* A fault needs nothing more, since its instruction is executed
-		 * again and faults again; Linux ends the process even if it
-		 * ignores the signal.  Any other signal must be raised
+		/* After a fault the instruction is executed again, and faults
+		 * again.  Linux then ends a process that ignores the signal,
+		 * too.  A signal that no instruction has raised must be raised
 		 * again. */
 		sigaction(sig, &default_action, NULL);
 		if (!is_fault(info))

@@ -262,8 +262,8 @@ __be16 rdma_get_dst_port(struct rdma_cm_id *id)
 	return port_of(&id->route.addr.dst_addr);
 }
 
-/* Sets the addresses of the id of a connection request by IP on a host of a
- * fabric. */
+/* Sets the addresses of a connection request's id on a host of a fabric, from
+ * the IP addresses that the request has in its private data. */
 static void set_ips(struct r_id *id, const struct r_id *listener,
 		    const struct cmproto *m, const struct cmmsg_ip *ip)
 {

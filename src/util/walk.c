@@ -212,7 +212,7 @@ static int follow_link(struct walk *w, int fd, const struct stat *s,
 }
 
 /* Opens an entry of the folder reached.  Creates a missing folder if w->makes.
- * A file that is missing is left to the caller of walk_file. */
+ * Does not create a missing file: the caller of walk_file may do that. */
 static int open_entry(struct walk *w, const char *name, bool is_file)
 {
 	int fd = open_at(w->fd, name, O_PATH | O_NOFOLLOW), err;

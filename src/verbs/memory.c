@@ -332,8 +332,8 @@ static int reregister_region(struct v_context *c, struct v_mr *m, int flags,
 	uint64_t iova = moved ? (uintptr_t)addr : m->iova;
 	int err;
 
-	/* The flag says where the region begins, which only a new address
-	 * changes. */
+	/* IBV_ACCESS_ZERO_BASED determines the first iova of the region, which
+	 * only a new address changes. */
 	if (!moved)
 		access = (access & ~zero_based) | (m->access & zero_based);
 	err = check_access(access);

@@ -22,7 +22,7 @@ struct list_question {
 	struct unix_diag_req req;
 };
 
-/* How a part of the list is read. */
+/* The result of reading a part of the list. */
 enum part {
 	PART_MORE,   /* another part follows */
 	PART_ENDS,   /* this part was the last one, or `see` wants no more */
