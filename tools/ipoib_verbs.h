@@ -91,8 +91,9 @@ void ipoib_verbs_close(struct ipoib_verbs *v);
 /* Queries the port, and keeps the index of the P_Key and the LID and SL of the
  * subnet manager in *v.  Returns 0 or -errno. */
 int ipoib_verbs_port(struct ipoib_verbs *v, struct ipoib_port *port);
-/* Brings the queue pair to RTS with this Q_Key and receives posted; only
- * changes the Q_Key if the queue pair is in RTS.  Returns 0 or -errno. */
+/* Brings the queue pair to RTS with this Q_Key and receives posted.  If the
+ * queue pair is in RTS already, changes its Q_Key only.  Returns 0 or -errno.
+ */
 int ipoib_verbs_start(struct ipoib_verbs *v, uint32_t qkey);
 /* Resets the queue pair, drops the sends of the batch, and leaves no place
  * free.  Until ipoib_verbs_start only the places of RC sends become free. */
@@ -141,15 +142,15 @@ int ipoib_verbs_receive(struct ipoib_verbs *v, struct ipoib *m, int most,
 /* Asks for an event when a place becomes free.  Returns true; false if a place
  * is free, or if the queue pair is not in RTS: then no event need come. */
 bool ipoib_verbs_await_place(struct ipoib_verbs *v);
-/* Takes the events of the completion channel, and asks for the next event of
- * each receive CQ of which one has come, unless its queue pair is not started.
- */
+/* Takes the events of the completion channel.  After an event of a receive CQ,
+ * asks for the next event of this CQ.  Does not ask if the CQ is that of the UD
+ * queue pair and the queue pair is not in RTS. */
 void ipoib_verbs_events(struct ipoib_verbs *v);
 /* Sends a MAD to the subnet administration.  If that fails, the question counts
  * as lost. */
 void ipoib_verbs_ask(struct ipoib_verbs *v, const uint8_t mad[MAD_BYTES]);
-/* Gives the MADs that have come to an interface.  Returns 0, or -errno if no
- * more will come. */
+/* Receives the MADs that have come, and gives them to the interface *m.
+ * Returns 0, or -errno if no more will come. */
 int ipoib_verbs_answers(struct ipoib_verbs *v, struct ipoib *m,
 			uint64_t now_ms);
 

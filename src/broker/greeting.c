@@ -28,8 +28,8 @@ void greeting_open_gsi(struct server *s)
 	gsi_open(&s->gsi, s->group.member[0].fd);
 }
 
-/* Whether c is a client of the broker's own user, from which the broker takes
- * descriptors. */
+/* Returns whether c is a client of the broker's own user.  The broker takes
+ * descriptors only from such clients. */
 static bool is_own(const struct server *s, const struct conn *c)
 {
 	return user_is_same(c->user, s->group.user);
@@ -253,10 +253,10 @@ void greeting_close_wake_fd(struct conn *c)
 	c->peer_wake_fd = -1;
 }
 
-/* Whether the client has given its own pid, by which other processes open its
- * arena.  The broker can compare pids only within its own PID namespace.  Also
- * true if the client is in another PID namespace: there the peer that opens the
- * arena compares the pid with the pid in the arena. */
+/* Returns whether the client has given its own pid, by which other processes
+ * open its arena.  The broker can compare pids only within its own PID
+ * namespace.  So it returns true for a client in another PID namespace: there
+ * the peer that opens the arena compares the pid with the pid in the arena. */
 static bool says_its_pid(const struct conn *c)
 {
 	return c->arena.pid_space != proto_pid_space() ||

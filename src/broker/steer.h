@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Steering finds the process that a QPN belongs to.  A QPN is a fixed public
- * bijection of a pair (class, rest).  A class belongs to one process; rest is
- * random.  The index of a class in the SO_REUSEPORT group is a bijection of the
- * class under a key that the broker draws, so that a QPN does not show in which
- * order processes came.  Classic BPF computes the class of a QPN and the index
- * of that class by a few instructions, so the kernel can pick the socket.  QPN
- * 0 and 1 are in class 0, the broker's own.  QPN 0xffffff, that of multicast
- * (IBTA 9.6.1), is in class 1023, which no process gets.
+ * Steering finds the process that a QPN belongs to.  A fixed public bijection
+ * maps each pair (class, rest) to a QPN.  A class belongs to one process; rest
+ * is random.  Another bijection, under a key that the broker draws, maps each
+ * class to its index in the SO_REUSEPORT group, so that a QPN does not show in
+ * which order processes came.  Classic BPF computes the class of a QPN and the
+ * index of that class by a few instructions, so the kernel can pick the
+ * socket.  QPN 0 and 1 are in class 0, the broker's own.  QPN 0xffffff, that of
+ * multicast (IBTA 9.6.1), is in class 1023, which no process gets.
  *
  * A class is no secret.  The broker tells any process of the namespace, and the
  * brokers of other hosts, whether the process of a QPN lives (PROTO_ASK,
@@ -37,7 +37,7 @@ uint32_t steer_qpn(uint32_t class, uint32_t rest);
 uint32_t steer_class(uint32_t qpn);
 /* Draws one of the 130 000 keys from 64 random bits. */
 void steer_draw(struct steer_key *key, uint64_t random);
-/* Whether steer_draw could have drawn that key. */
+/* Returns whether steer_draw can draw this key. */
 bool steer_is_key(const struct steer_key *key);
 /* Returns the index of a class under key; both are 0..1023.  Class 0 has index
  * 0, and class 1023 has index 1023. */

@@ -171,7 +171,8 @@ uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q,
 	enum direct_result answer;
 	enum hca_status status;
 
-	/* a request that is posted from here on waits for the next turn */
+	/* NULL: no request may be sent now.  A request that is posted from here
+	 * on waits for the next turn. */
 	if (!w)
 		return 0;
 	to = wq_to(&q->qp->sq, w);

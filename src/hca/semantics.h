@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The memory of a work request: finds the memory that its SGEs name, gathers
- * from this memory and scatters into it.  RC, UC, UD and iWARP use these
- * functions.  pd is the number of the protection domain to which the keys must
+ * The memory of a work request.  These functions find the memory that its SGEs
+ * name, gather from this memory and scatter into it.  RC, UC, UD and iWARP use
+ * them.  pd is the number of the protection domain to which the keys must
  * belong.  A function of type enum hca_status returns HCA_SUCCESS (0), or fills
  * in the facts of *x and returns the status with which the work request fails.
  */

@@ -244,6 +244,9 @@ int srq_resize(struct hca *h, struct srq *s, uint32_t depth)
 	shared_store(&new.head, head);
 	shared_store(&new.tail, tail);
 	s->wq = new;
+	/* Stored after s->wq: a thread that loads this `next` then reads the
+	 * new queue.  In the other order the thread could copy a receive out of
+	 * the old queue, which is freed below, and take it. */
 	atomic_store(&srq_shared(s)->next, (next + GENERATION) & ~SRQ_RESIZING);
 	wq_fini(h, &old);
 	return 0;
@@ -301,6 +304,10 @@ bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low)
 		    !copy_receive(h, s, qp, index_of(next)))
 			return false;
 		note_taker(h, next);
+		/* Stored before the exchange of `next`.  In the other order a
+		 * thread that dies between the two would have taken a receive
+		 * that its word does not name: note_taker and srq_settle would
+		 * not find the take, and the receive would be lost. */
 		atomic_store(word, WANTS + index_of(next));
 		STEP("a shared receive is about to be taken");
 	} while (!atomic_compare_exchange_weak(&shared->next, &next,

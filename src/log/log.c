@@ -13,7 +13,8 @@
 
 static struct seen_set said; /* once the set is full, no message is printed */
 
-/* Returns a number that is not 0 for the cause and the object. */
+/* Returns a number for the cause and the low DETAIL_BITS bits of `detail`.  The
+ * number is not 0. */
 static uint64_t key_of(enum log_cause cause, uint64_t detail)
 {
 	return ((uint64_t)cause + 1) << DETAIL_BITS |

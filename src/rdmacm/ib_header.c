@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The addresses of IP before the private data of a request (IBTA A11.3). */
+/* The header with IP addresses at the beginning of the private data of a REQ
+ * (IBTA A11.3). */
 #include "rdmacm/ib.h"
 
 #include <string.h>

@@ -35,7 +35,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define MARK 479147 /* seconds; small enough for any clock of the kernel */
+/* In seconds.  The kernel keeps the time in ticks, and then returns the same
+ * number of seconds: for each HZ the number of ticks fits into a long. */
+#define MARK 479147
 /* The most bytes of one send; a longer send fails with EMSGSIZE.  Tools send
  * some dozens of bytes. */
 #define REQUEST_BYTES 4096
@@ -194,7 +196,8 @@ static ssize_t answer_request(int fd, const char *bytes, size_t size)
 	return (ssize_t)size;
 }
 
-/* As end_copy, through a pipe: write(2) and read(2) check the addresses. */
+/* Copies `size` bytes through a pipe, since write(2) and read(2) check the
+ * addresses.  False as for end_copy. */
 static bool copy_by_pipe(void *to, const void *from, size_t size)
 {
 	int ends[2];
@@ -211,10 +214,10 @@ static bool copy_by_pipe(void *to, const void *from, size_t size)
 	return is_copied;
 }
 
-/* Ends a copy of which process_vm_readv or process_vm_writev has returned n.
- * size: at most REQUEST_BYTES, which a pipe holds.  False with errno: an
- * address is bad (EFAULT), or a sandbox refuses those calls and the program has
- * no two spare descriptors (EMFILE). */
+/* Judges n, the result of process_vm_readv or process_vm_writev for a copy.  If
+ * a sandbox has refused the call, copies through a pipe.  size: at most
+ * REQUEST_BYTES, which a pipe holds.  False with errno: an address is bad
+ * (EFAULT), or the pipe cannot be made (pipe(2)). */
 static bool end_copy(ssize_t n, void *to, const void *from, size_t size)
 {
 	if (n == (ssize_t)size)
@@ -285,7 +288,7 @@ static ssize_t take_request(int fd, const struct iovec *parts, size_t count)
 	return answer_request(fd, bytes, size);
 }
 
-/* As take_request, for the message that the program names. */
+/* Does the work of take_request for the message that the program names. */
 static ssize_t take_message(int fd, const struct msghdr *message)
 {
 	struct msghdr m = {0};

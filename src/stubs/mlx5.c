@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A libmlx5.so.1 in which every function fails.  Programs link this library,
- * but no adverb device is of the library's vendor.  So each call fails with the
- * error that the real library returns for another vendor's device.
+ * A libmlx5.so.1 in which every function fails or, if it returns nothing, does
+ * nothing.  Programs link this library, but no adverb device is of the
+ * library's vendor.  So each call fails with the error that the real library
+ * returns for another vendor's device.
  */
 #include "stubs/inert.h"
 

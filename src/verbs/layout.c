@@ -241,7 +241,8 @@ SIZE(v_comp_cntr_base, 16);
 SIZE(v_comp_cntr_init_attr, 12);
 SIZE(v_qp_attach_comp_cntr_attr, 8);
 
-/* Compare a struct of newer.h with the installed header's. */
+/* These macros compare structs and numbers of newer.h with those of the
+ * installed header. */
 #define SAME_SIZE(name) SIZE(ibv_##name, sizeof(struct v_##name))
 #define SAME_AT(name, field)                                                   \
 	AT(ibv_##name, field, offsetof(struct v_##name, field))

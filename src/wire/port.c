@@ -136,7 +136,8 @@ static enum port_owner look_in(const char *path, uint16_t port, uid_t *user)
 	char line[512];
 	bool found = false;
 
-	/* A peer may have brought the process to one of its limits. */
+	/* At a limit of the process the answer is PORT_NOBODY, so the caller
+	 * refuses the datagram: a peer may have brought the process there. */
 	if (!f)
 		return errno == EMFILE || errno == ENFILE || errno == ENOMEM
 			       ? PORT_NOBODY
