@@ -4,13 +4,13 @@
  * a program's queue pairs, or a packet that the program has refused, or tells
  * the program of changes of its port (fabric/proto.h).
  *
- * A program that ends leaves packets in its socket.  Their requests may have
- * completed, and an adapter would have sent them.  So the data end of an ended
- * program receives no more packets, and sends those of its socket as fast as
- * the data end may send (data_may_send).  The socket is closed when it is
- * empty, and at the latest FABRIC_DATA_REST_MS after the program's end: a
- * receiver that does not read cannot keep the data end and its number for
- * longer.
+ * A program that ends leaves packets in its socket or its ring.  Their requests
+ * may have completed, and an adapter would have sent them.  So the data end of
+ * an ended program receives no more packets, and sends those that are left as
+ * fast as the data end may send (data_may_send).  The socket is closed when
+ * none is left, and at the latest FABRIC_DATA_REST_MS after the program's end:
+ * a receiver that does not read cannot keep the data end and its data_number
+ * for longer.
  *
  * A data end may have rings.  Once its program has said that it uses them, the
  * packets are in the rings, and the messages on the socket only wake the
@@ -56,8 +56,8 @@ struct fabric_data_socket {
 	bool is_full;
 	/* The most bytes of packets in a message to the program. */
 	size_t burst;
-	/* In fabric_data.rests: the program has ended, and the socket may have
-	 * packets of the program. */
+	/* In fabric_data.rests: the program has ended, and the socket or the
+	 * ring may have packets of the program. */
 	struct list rest;
 	uint64_t rest_ms; /* if `rest` is linked: when the socket is closed, in
 			     ms of monotonic_ms */
@@ -96,7 +96,8 @@ void fabric_data_serve(struct fabric_data *f, struct fabric_data_socket *d,
 /* The program of d has ended, or has closed its socket.  Sends the packets that
  * are left; d is closed when all are sent, perhaps before this returns. */
 void fabric_data_leave(struct fabric_data *f, struct fabric_data_socket *d);
-/* Closes d, if it is open.  Packets that are left in the socket are lost. */
+/* Closes d, if it is open.  Packets that are left in the socket or the rings
+ * are lost. */
 void fabric_data_close(struct fabric_data *f, struct fabric_data_socket *d);
 /* Takes packets out of the rings of programs, and returns whether there were
  * any.  The loop calls this before fabric_turn. */

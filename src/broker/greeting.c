@@ -255,8 +255,9 @@ void greeting_close_wake_fd(struct conn *c)
 
 /* Returns whether the client has given its own pid, by which other processes
  * open its arena.  The broker can compare pids only within its own PID
- * namespace.  So it returns true for a client in another PID namespace: there
- * the peer that opens the arena compares the pid with the pid in the arena. */
+ * namespace.  So the result is true for a client in another PID namespace:
+ * there the peer that opens the arena compares the pid with the pid in the
+ * arena. */
 static bool says_its_pid(const struct conn *c)
 {
 	return c->arena.pid_space != proto_pid_space() ||

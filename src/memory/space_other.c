@@ -357,8 +357,8 @@ static int other_read(struct space *s, const struct space_vec *from, size_t n,
 
 /* In mapped memory, an atomic instruction of the processor is atomic for both
  * processes.  In other memory only the owner can execute the atomic: -EPERM.
- * The result is -EPERM also if the word is not aligned, or if the instruction
- * faults or was revoked. */
+ * The result is -EPERM also if the word is not aligned, if can_copy_mapped is
+ * false, if the instruction faults, or if the access was revoked. */
 static int other_atomic(struct space *s, enum space_atomic op, uint64_t va,
 			uint64_t swap_add, uint64_t compare, uint64_t *old)
 {
