@@ -81,15 +81,15 @@ enum cmproto_kind {
 	 * conversation exists already. */
 	CMPROTO_RESUME,
 	/* asks the subnet administration for a path; a broker refuses by
-	 * -EOPNOTSUPP.  Fields: at.local, at.peer, at.space and at.peer_port
-	 * (the service for which the path is), or at.service_id in their place
-	 * if it is not 0, path.traffic_class, path.pkey
-	 * and path.sl (0: any), timeout.  The answer has path;
-	 * -ENETUNREACH: there is no path; -EREMOTEIO: the port of the subnet
-	 * manager answers that no subnet administration is there, or that it is
-	 * busy; -ETIMEDOUT: no subnet manager answers; -ENETDOWN: the port
-	 * at.local is not active, or the host has no such port; -ENOBUFS: the
-	 * client has too many open queries. */
+	 * -EOPNOTSUPP.  Fields: at.local; at.peer; the service for which the
+	 * path is (at.service_id or, if that is 0, the service of at.space and
+	 * at.peer_port); path.traffic_class; path.pkey and path.sl (0: any);
+	 * timeout.  The answer has path; -ENETUNREACH: there is no path;
+	 * -EREMOTEIO: the port of the subnet manager answers that no subnet
+	 * administration is there, or that the administration is busy;
+	 * -ETIMEDOUT: no subnet manager answers; -ENETDOWN: the port at.local
+	 * is not active, or the host has no such port; -ENOBUFS: the client has
+	 * too many open queries. */
 	CMPROTO_ROUTE,
 	/* the client is an interface of IPoIB.  Fields: at.local (its GID),
 	 * qp.qpn, path.pkey (of its partition), group (its broadcast group;

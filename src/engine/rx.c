@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Received datagrams (engine_rx of engine.h): finds the queue pair of each
- * packet, and checks whether the packet may reach this queue pair. */
+/* Takes received datagrams (engine_rx of engine.h) and packets by LID
+ * (engine_rx_link): finds the queue pair of each packet, and checks whether the
+ * packet may reach this queue pair. */
 #include "encap/iblink.h"
 #include "engine/inside.h"
 #include "engine/lid.h"
@@ -122,7 +123,7 @@ static bool asks_to_migrate(const struct ibt *t, const struct ibt_qp *q,
 
 /* Makes q send an ACK, by q's new path, if p is a request that the peer repeats
  * on the old path.  The peer may still be in REARM, if q's ACKs were lost.
- * Then the ACK makes the peer migrate, since it comes by the new path. */
+ * Then the ACK makes the peer migrate, since the ACK comes by the new path. */
 static void answer_old_path(struct ibt *t, struct ibt_qp *q,
 			    const struct pkt *p)
 {
@@ -234,7 +235,7 @@ static void refuse_wrong_peer(struct engine *e, const struct engine_dgram *d,
 			      struct ibt_qp *q, const struct pkt *p)
 {
 	e->ibt.counters[d->device].refused.wrong_peer++;
-	/* This is no sign if q has no peer yet or is no connection. */
+	/* The packet is no sign if q has no peer yet or is of UD. */
 	if (q->qp->state < HCA_QP_RTR || q->qp->type == HCA_QPT_UD)
 		return;
 	if (is_astray(&e->ibt, q, d, p))
@@ -257,7 +258,7 @@ static bool is_guess(struct engine *e, const struct engine_dgram *d,
 		return false;
 	if (is_datagram) {
 		c->qkey_violations++;
-		e->ibt.sign = ENGINE_SIGN_KEY; /* engine_rx_link returns it */
+		e->ibt.sign = ENGINE_SIGN_KEY; /* for has_wrong_qkey */
 	} else {
 		c->rx_wrong_psn++;
 	}

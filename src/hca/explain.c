@@ -246,7 +246,8 @@ static void put_migration(struct text *t, const struct explain *x)
 		    "alt_pkey_index) between the same two ports");
 }
 
-/* Puts the reason, if this process has found it. */
+/* Puts the reason, if this process has found it, or if the peer has named it in
+ * a Terminate of iWARP. */
 static void put_local_reason(struct text *t, const struct explain *x)
 {
 	switch (x->cause) {
@@ -403,7 +404,9 @@ static void put_nak_reason(struct text *t, const struct explain *x)
 		put_nak(t, x, "remote operational error");
 }
 
-/* Puts the reason, if it is that the peer has ended or does not answer. */
+/* Puts the reason, if the peer has ended, does not answer or has had no receive
+ * posted (RNR), or if the kernel no longer permits access to the peer's
+ * memory. */
 static void put_silence_reason(struct text *t, const struct explain *x)
 {
 	switch (x->cause) {

@@ -49,8 +49,10 @@ void link_port_take(const struct link_port *port, struct engine *engine,
 		link_send_refused(port->fd, bytes, n);
 }
 
-/* Why is the ring broken?  A fabric that ends frees the memory of the rings
- * after it has closed the socket. */
+/* Returns why the ring is broken.  -ECONNRESET: the fabric has ended.  A fabric
+ * that ends closes the socket, and then frees the memory of the rings, which
+ * this process then reads as zeros.  -EPROTO: the fabric, which still has the
+ * socket, has written into the rings what no fabric writes. */
 static int why_broken(const struct link_port *port)
 {
 	struct pollfd end = {.fd = port->fd, .events = 0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The rings of a data end in a program (fabric/packet_ring.h): packets to and
- * from the fabric without a system call for each.  If the fabric refuses them,
- * packets go by the data end's socket.
+ * from the fabric without a system call for each.  If the data end has no
+ * rings, its packets go by its socket.
  *
  * Lock: the caller's.
  */
@@ -44,8 +44,8 @@ void link_ring_init(struct link_ring *r);
  * the host and the port; used for the question.  Returns 0, also if the user or
  * the fabric refuses rings (env_is_without), or if this process has no memory
  * or no descriptor for them: then the socket serves.  Otherwise returns the
- * -errno of fabric_client_bring; -EPROTO: the fabric has sent no such memory
- * file. */
+ * -errno of fabric_client_bring; -EPROTO also if the fabric has sent no
+ * sealed memory file of PACKET_RING_FILE bytes. */
 int link_ring_open(struct link_ring *r, int control, int fd,
 		   struct fabric_proto *m);
 /* Ends the use of the rings.  is_child: does not unmap the memory, because this

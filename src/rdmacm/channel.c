@@ -69,8 +69,8 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 
 	r_take();
 	fd = channel->fd;
-	/* Set before the close: when a read(2) of another thread has failed
-	 * with EBADF, wait_if_destroyed must find -1. */
+	/* fd becomes -1 before the close: another thread whose read(2) then
+	 * fails with EBADF calls wait_if_destroyed, which must find -1. */
 	channel->fd = -1;
 	fd_identity_close(fd);
 	oldest = kept[next % KEPT];
@@ -131,11 +131,11 @@ void r_event_free(struct r_event *e)
 		free(e);
 }
 
-/* Under r_lock: the tokens that r_hold_tokens has held back. */
+/* Under r_lock: the tokens that were held back since r_hold_tokens. */
 static struct {
 	bool is_on;
 	const struct r_channel *channel; /* valid while count is not 0 */
-	uint64_t count;			 /* of tokens of this channel */
+	uint64_t count;			 /* how many; all are of `channel` */
 } held;
 
 static void put_held(void)

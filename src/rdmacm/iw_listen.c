@@ -44,8 +44,9 @@
 #define KERNEL_MIN 128	/* the least backlog of listen(2) */
 #define ACCEPTS	   16	/* connections accepted for one epoll event */
 #define PAUSE_NS   100000000ull /* when no descriptor or memory is left */
-/* The thread begins to wait for the end of a connection whose request the
- * program has neither accepted nor rejected for LEFT_NS to 2 * LEFT_NS. */
+/* If the program has not yet accepted or rejected a request LEFT_NS to
+ * 2 * LEFT_NS after the request was complete, the thread begins to wait for the
+ * end of the connection. */
 #define LEFT_NS 50000000ull
 
 /* Returns how many halves the listener may have. */
@@ -445,9 +446,9 @@ static void refuse_request(struct r_iw *iw)
 	drop_half(iw);
 }
 
-/* Returns when the thread begins to wait for the end of a connection.  The
- * times are multiples of LEFT_NS, so that the deadlines of many requests come
- * at once. */
+/* Returns the time at which the thread begins to wait for the end of a
+ * connection.  The time is a multiple of LEFT_NS, so that the deadlines of many
+ * requests come at once. */
 static uint64_t wait_from_ns(void)
 {
 	return (monotonic_ns() / LEFT_NS + 2) * LEFT_NS;
@@ -496,8 +497,8 @@ static void refuse_half(struct r_iw *iw)
 }
 
 /* The peer has closed the connection, or has sent more than its request, before
- * the program has accepted or rejected.  No event follows, and rdma_accept will
- * fail, as for RoCE (withdraw_id in id.c). */
+ * the program has accepted or rejected the request.  No event follows, and
+ * rdma_accept will fail, as for RoCE (withdraw_id in id.c). */
 static void withdraw_request(struct r_iw *iw)
 {
 	iw->id->state.is_withdrawn |= !iw->id->state.is_decided;

@@ -36,8 +36,8 @@ struct open_port {
 	int fd;		/* the handle */
 	int connection; /* the fabric closes the port when this is closed */
 	bool is_dead;	/* umad_recv has failed because the fabric has ended */
-	/* Not 0.  An entry that gets the same handle later has another number.
-	 */
+	/* The number of this opening, which is not 0.  An entry that gets the
+	 * same handle later has another number. */
 	uint64_t opening;
 };
 
@@ -45,10 +45,11 @@ static struct open_port ports[OPEN_MAX_PORTS];
 static uint64_t openings; /* how many entries were added */
 /* Protects ports[] and openings.  umad_recv also holds the lock from reading a
  * message's length to taking the message, so that no other thread takes the
- * message in between.  umad_send and umad_recv hold the lock while they use the
- * socket, so that no other thread closes it and opens another file under its
- * number.  ask_on also holds the lock until the fabric has answered, so that
- * no other thread closes the connection or reads the answer. */
+ * message in between.  umad_send and umad_recv hold the lock for send(2) and
+ * recv(2), but not for poll(2), so that no other thread closes the socket and
+ * opens another file under its number.  ask_on also holds the lock until the
+ * fabric has answered, so that no other thread closes the connection or reads
+ * the answer. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int fail_with(int err)
@@ -295,8 +296,8 @@ int umad_poll(int portid, int timeout_ms)
 	return err ? fail_wait(err) : 0;
 }
 
-/* Says why no datagram goes to the fabric.  err: 0 if the fabric has closed the
- * socket. */
+/* Says why no datagram goes to the fabric.  err: the errno of send(2), or 0 if
+ * send(2) has taken only a part of the datagram. */
 static void say_lost(int err)
 {
 	u_say("umad: umad_send fails with EIO: the fabric, a process of adverb "
@@ -485,9 +486,9 @@ static int register_agent(int portid, const struct fabric_agent *agent)
 	return m.number < FABRIC_AGENTS ? (int)m.number : fail_with(EPROTO);
 }
 
-/* For the calls that return -EPERM for each error of the registration, as those
- * of rdma-core do; errno has the error.  Returns the agent's number; -EINVAL:
- * the handle is not open; or -EPERM. */
+/* Does the work of register_agent for the calls that, as those of rdma-core,
+ * return -EPERM for each error of the registration; errno has the error.
+ * Returns the agent's number; -EINVAL: the handle is not open; or -EPERM. */
 static int register_or_eperm(int portid, const struct fabric_agent *agent)
 {
 	int id;
@@ -531,8 +532,8 @@ int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version,
 	return register_or_eperm(portid, &agent);
 }
 
-/* Does the kernel take an agent of this class, which is not 0, with
- * UMAD_USER_RMPP and this version of RMPP?  Of class 0 it takes none. */
+/* Does the kernel take an agent of this class with UMAD_USER_RMPP and this
+ * version of RMPP?  The kernel refuses each such agent of class 0. */
 static bool may_use_rmpp(const struct umad_reg_attr *attr)
 {
 	return attr->mgmt_class &&
