@@ -3,10 +3,10 @@
  * launch: starts a program whose loader finds adverb's libraries before the
  * system's.
  *
- * Shared by `adverb run`, `adverb pair` and `adverb ipoib`.  launch_exec only
- * reads a struct launch; launch_init, launch_option, launch_env, launch_set and
- * launch_check fill it.  A struct launch borrows the strings given to
- * launch_env.  Single-threaded programs only; no lock.
+ * `adverb run`, `adverb pair` and `adverb ipoib` start programs with this code.
+ * launch_exec only reads a struct launch; launch_init, launch_option,
+ * launch_env, launch_set and launch_check fill it.  A struct launch borrows the
+ * strings given to launch_env.  One thread; no lock.
  */
 #ifndef TOOLS_LAUNCH_H
 #define TOOLS_LAUNCH_H

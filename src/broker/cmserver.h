@@ -81,8 +81,8 @@ bool cmserver_handle(struct cmserver *s, struct cmserver_client *c,
  * messages, the answer is lost, as an answer of cmserver_handle is. */
 void cmserver_tell(struct cmserver *s, struct cmserver_client *c,
 		   const struct cmproto *m);
-/* Whether cmserver_output is due when the client's socket has room: messages
- * wait, or the client is to be dropped. */
+/* Do messages wait for the client, or is the client to be dropped?  If so, the
+ * caller calls cmserver_output when the client's socket has room. */
 bool cmserver_has_output(const struct cmserver_client *c);
 /* Sends as many of the messages that wait for the client as its socket takes.
  * False: the caller drops the client. */
@@ -96,9 +96,9 @@ bool cmserver_has_ended(struct cmserver *s, uid_t user, const uint8_t peer[16],
  * Sets *about to a doubted peer (cm_doubts.h): a REQ from another host says
  * that this peer has lost its connection with a client.  False: there is none.
  * The caller asks the peer's host whether the peer's queue pair lives.  If the
- * host denies this or does not answer, the caller calls cmserver_stale.  In
- * each case, even if the host cannot be asked, the caller then calls
- * cmserver_settle.
+ * host was asked and does not say that the queue pair lives, the caller calls
+ * cmserver_stale.  In each case, even if the host cannot be asked, the caller
+ * then calls cmserver_settle.
  */
 bool cmserver_doubts(struct cmserver *s, struct live_peer *about);
 /* Frees the place of a peer that cmserver_doubts has given. */

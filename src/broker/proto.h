@@ -37,7 +37,7 @@ enum proto_kind {
 	/*
 	 * value: 0 asks for a class; another value is the class that an earlier
 	 * broker gave.  A client that shares its arena says in `arena` where
-	 * the arena is, and brings its eventfd if it is of the broker's user.
+	 * the arena is, and brings its eventfd if its user is the broker's.
 	 * A client of the broker's user that has a class also brings its socket
 	 * and the fd store.  A client of another user brings no descriptor; if
 	 * it has a class, it shows the `token` of that class.
@@ -223,9 +223,9 @@ void proto_introduce(struct proto *m, uint32_t idle_s);
 /*
  * Connects to the broker of a version, and never waits.  The caller has found
  * out by proto_look that it trusts the broker.  Since then another process may
- * have begun to listen.  So that process may not send descriptors until the
- * caller has checked SO_PEERCRED of the socket and calls scm_rights_let_bring.
- * Returns a non-blocking socket, which the caller owns, or -errno;
+ * have begun to listen.  Therefore the socket takes no descriptors
+ * (scm_rights_let_bring) until the caller, after a check of SO_PEERCRED, allows
+ * them.  Returns a non-blocking socket, which the caller owns, or -errno;
  * -ECONNREFUSED: there is no broker; -EAGAIN: the listener's queue is full.
  */
 int proto_connect(unsigned version);

@@ -148,8 +148,9 @@ static struct packet *take_first(struct lanes *l, uint32_t vl)
 	return p;
 }
 
-/* Has the port served again when the port can send: when the far end has room,
- * or in the next turn. */
+/* Marks the port to be served again when the port can send the packet: once the
+ * far end has room or, if it has room already, in the next turn at the latest.
+ */
 static void ask_again(struct lanes *l, struct lane *far, const struct packet *p)
 {
 	if (!lane_has_room(far, p))
@@ -298,7 +299,7 @@ static uint64_t end_of(uint64_t from, uint64_t life)
 	return life == FABRIC_NEVER ? FABRIC_NEVER : from + life;
 }
 
-/* Only switches discard packets because they have waited too long. */
+/* Only switches discard packets that have waited for too long. */
 uint64_t lane_due(const struct lanes *l, uint32_t vl)
 {
 	const struct lane *lane = &l->lane[vl];

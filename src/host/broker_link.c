@@ -56,16 +56,15 @@ static shared_u32 seen_fd, woken, changes;
 static ino_t seen_file;
 static uint64_t seen_due_ns;
 
-/* Publishes the descriptor.  If nothing that `changes` counts has changed, the
- * number stays: otherwise each turn while an answer is outstanding would end
- * the wait of the thread that waits, and have that thread make a new epoll set.
- */
+/* Publishes the descriptor.  `changes` stays the same if nothing that it counts
+ * has changed: otherwise each turn while an answer is outstanding would end the
+ * wait of the thread that waits, and have that thread make a new epoll set. */
 static void publish_fd(void)
 {
 	uint64_t due_ns = broker_link_due_ns();
 	int fd = has_broker ? client_fd(&broker) : -1;
 	struct stat s;
-	/* A later connection may get the number of an earlier one. */
+	/* The descriptor of a later connection may have the same number. */
 	ino_t file = fd >= 0 && !fstat(fd, &s) ? s.st_ino : 0;
 
 	if (shared_own(&seen_fd) == (uint32_t)(fd + 1) && file == seen_file &&
@@ -74,9 +73,10 @@ static void publish_fd(void)
 	seen_file = file;
 	seen_due_ns = due_ns;
 	shared_store(&seen_fd, (uint32_t)(fd + 1));
-	/* Stored after seen_fd: a thread that loads the new number then loads
-	 * the new descriptor.  In the other order the thread could note the new
-	 * number with the old descriptor, and then wait on the old one. */
+	/* Stored after seen_fd: a thread that loads the new `changes` then
+	 * loads the new seen_fd.  In the other order the thread could note the
+	 * new `changes` with the old seen_fd, and then wait on the old
+	 * descriptor. */
 	shared_store(&changes, shared_own(&changes) + 1);
 }
 

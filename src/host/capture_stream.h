@@ -3,9 +3,10 @@
  * Writes the TCP connection of an iWARP queue pair to the capture
  * (host/capture.h): the bytes that the socket has taken and given, in the
  * segments of iwarp/tcp_segment.h.  The kernel does not tell this process the
- * sequence numbers, acknowledgments and windows of its segments, so those in
- * the capture are others.  Both ends of a connection compute the same sequence
- * numbers: a file with the captures of both ends has each segment twice.
+ * sequence numbers, acknowledgments and windows of its segments, so the capture
+ * contains others, which this process computes.  Both ends of a connection
+ * compute the same sequence numbers: a file with the captures of both ends has
+ * each segment twice.
  *
  * Owner: struct stream_socket; lock: the progress lock.
  */

@@ -5,9 +5,10 @@
  * how seldom polls read the socket while all traffic goes through the arenas. A
  * connection goes direct if its peer is a local peer (local_peer.h).  A
  * connection goes by packets if its peer is no local peer, or if the answer
- * about the peer takes too long.  The broker gives that answer, or for a QP by
- * LID the fabric.  The path of a QP by LID is decided again after a change of
- * the subnet (engine_subnet); other paths are decided once.
+ * about the peer takes too long.  The broker gives that answer, except for a QP
+ * by LID, for which the fabric gives it.  The path of a QP by LID is decided
+ * again after a change of the subnet (engine_subnet); other paths are decided
+ * once.
  *
  * Owner: struct progress.  Lock: the progress lock, except for
  * direct_select_may_skip, direct_select_is_quiet and direct_select_rested,
@@ -27,7 +28,8 @@ struct direct_select {
 	shared_flag is_quiet; /* all traffic goes through the arenas */
 };
 
-/* Starts with no answer and no turn. */
+/* Initialises *w: no answer about a peer has been found yet, and no turn of
+ * progress has ended. */
 void direct_select_init(struct direct_select *w);
 /* Looks for the local peer of each connection for which the engine has newly
  * asked for a path.  True: the path of at least one connection was decided. */

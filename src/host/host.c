@@ -84,8 +84,9 @@ static struct engine_without read_without(void)
 	};
 }
 
-/* Stores the interface and kind of each device, which engine_publish shows to
- * the broker, since each process numbers its devices by itself. */
+/* Stores the interface and kind of each device.  engine_publish shows them to
+ * the broker beside the device's counters, because the same number may mean
+ * different devices in different processes. */
 static void store_links(struct hca *hca)
 {
 	const struct device *devices;
@@ -152,8 +153,8 @@ static void show_ports(struct host *h)
 	progress_give(&h->progress);
 }
 
-/* Starts all parts of the host.  0, or -errno: the parts that were started are
- * closed again. */
+/* Starts all parts of the host.  Returns 0; or -errno, after it has closed the
+ * parts that were started. */
 static int start_host(struct host *h, const struct host_sink *sink)
 {
 	struct engine_config config = {.hca = &h->hca,
@@ -215,7 +216,8 @@ static int start_host(struct host *h, const struct host_sink *sink)
 			     udp_buffer_bytes(&h->progress.wire),
 			     !h->progress.wire.has.gro);
 		capture_open(ib);
-		/* A capture shows packets only, so ACKs then go by packets. */
+		/* A capture shows packets only.  So if a capture is open, this
+		 * process sends and reads ACKs in packets. */
 		if (!capture_is_open() && !config.strict)
 			shm_ack_open(engine_shm_ack(e), broker_link_page());
 		netif_watch(sink->port);

@@ -17,8 +17,8 @@
 #include "broker/client.h"
 #include "hca/hca.h"
 
-/* A reason of peer_arena_map that is no refusal: the process may be ready when
- * the broker is asked again. */
+/* The reason that peer_arena_map returns if the process is about to begin or to
+ * end.  A later call for the same process may succeed. */
 extern const char peer_arena_not_yet[];
 
 /* Learns how to recognise memfds.  False: the process cannot make a memfd. */

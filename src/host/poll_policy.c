@@ -5,13 +5,13 @@
 
 #include "util/bits.h"
 
-#define BULK_COUNT   8 /* a run of more packets is a bulk datagram */
+#define BULK_COUNT   8 /* a run of more than 8 packets is a bulk datagram */
 #define FULL_TURN    8 /* one poll in so many makes a full turn */
 #define STREAM_POSTS 4 /* posts of a stream between looks at the ACKs */
 /* After more dry looks in a row, peers are told that the socket is empty. */
 #define DRY_LOOKS    8
 #define POSTING_NS   20000u /* between looks of a thread that posts a stream */
-#define IN_VAIN_MAX  3	    /* POSTING_NS doubles at most so often */
+#define IN_VAIN_MAX  3	    /* that time is doubled at most 3 times */
 #define SLOWNESS_MAX 64
 #define MIND_AFTER   8 /* unanswered posts until the thread looks */
 /* For how long after the last such post the thread looks. */
@@ -153,17 +153,17 @@ void poll_policy_waits(struct poll_policy *p, uint64_t now_ns)
 		shared_store(&p->unanswered.since_us, odd_us(now_ns));
 }
 
-/* Lets no request wait for a while, because one has waited too long. */
+/* Forbids the next u->penalty requests that no packet acknowledges to wait,
+ * because one has waited too long. */
 static void forbid_waits(struct poll_unanswered *u)
 {
 	u->forbidden = u->penalty;
 	u->penalty = bits_min_u32(2 * u->penalty, PENALTY_MAX);
 	u->groups = 0;
 	u->count = 0;
-	/* Posting threads that have loaded true from is_served may still push
-	 * doorbells.  "The thread" of poll_policy.h has planned to look after
-	 * POLL_POLICY_SERVE_NS at the latest, and then serves these
-	 * doorbells. */
+	/* A posting thread that has loaded true from is_served may still push a
+	 * doorbell and leave it.  The thread that waits for work has planned to
+	 * look within POLL_POLICY_SERVE_NS, and then serves that doorbell. */
 	shared_store(&u->is_served, false);
 }
 

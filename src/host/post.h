@@ -11,8 +11,8 @@
  * For a direct QP the thread that posts takes the post lock (post_lock.h).  If
  * some work then remains, the thread releases that lock and takes the progress
  * lock.  For another QP the thread takes only the progress lock.  The thread
- * waits for neither lock for long, except that a thread of a real-time policy
- * waits until the progress lock is free.
+ * waits for neither lock for long, except that a thread with a real-time
+ * scheduling policy waits until the progress lock is free.
  */
 #ifndef HOST_POST_H
 #define HOST_POST_H

@@ -10,7 +10,7 @@
 #include "wire/port.h"
 
 #define WAITING 64 /* questions that the broker has yet to answer */
-#define KNOWN	64 /* answers that are kept, for use without a broker */
+#define KNOWN	64 /* answers kept for when the broker cannot be asked */
 
 /* The broker has answered that the user of the process with this class owns
  * this port. */

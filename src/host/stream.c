@@ -41,7 +41,7 @@ static int modify_locked(struct progress *p, struct ibt_qp *q,
 			return err;
 		stream_set_drop(&p->streams, p->engine, engine_qp_qpn(q),
 				p->now_ns);
-		/* the state was compared above, and is ERR now */
+		/* engine_qp_check compared the state, which may be ERR now */
 		mask &= ~(uint32_t)HCA_QP_CUR_STATE;
 	}
 	return engine_qp_modify(p->engine, q, attr, mask, nowhere, p->now_ns,

@@ -70,11 +70,14 @@ int folder_open(int at, const char *path, bool makes)
 	return fd;
 }
 
-/* Creates a file with a new name, and stores the name.  The name has a random
- * number: the process id alone is also that of the process's other threads, and
- * of processes in other PID namespaces that share the folder.  Two writers with
- * one temporary file would put parts of it in place, or each other's text.  If
- * there are no random numbers, other numbers are tried. */
+/*
+ * Creates a temporary file with a new name, and stores the name.  With O_EXCL
+ * no two writers have the same temporary file: otherwise one of them could
+ * rename the text of the other, or a part of it.  The name has a random number,
+ * because the process ID is not unique here: all threads of the process have
+ * it, and so may a process of another PID namespace that shares the folder.  If
+ * the kernel gives no random number, the function tries the numbers from 0 on.
+ */
 static int create_file(int at, const char *name, char temp[NAME_MAX + 1])
 {
 	const int how = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
