@@ -62,8 +62,8 @@ struct search {
 
 /* Whether the process that listens as the broker of that version may have the
  * port.  owner: the user that made the listener, or USER_NONE if that is not
- * known.  The listeners of other users cost no look at the descriptors of a
- * process. */
+ * known.  Looks at the descriptors of the process only if the process is of the
+ * user that has the port. */
 static bool has_port(struct search *s, unsigned version, uid_t owner)
 {
 	int err = proto_look(version, &s->who);
@@ -77,9 +77,10 @@ static bool has_port(struct search *s, unsigned version, uid_t owner)
 	       port_holder_may_be(s->holder, s->who.pid);
 }
 
-/* Returns the version for which a broker of another version listens at the
- * abstract name, which has `bytes` bytes; 0: no such broker has this name. Only
- * one name stands for a version: 007 and 7x do not stand for 7. */
+/* Returns the version of the broker that has this abstract name, which has
+ * `bytes` bytes.  0: no broker has such a name, or the version is that of this
+ * library.  Only one name stands for a version: 007 and 7x do not stand for 7.
+ */
 static unsigned version_named(const char *name, size_t bytes)
 {
 	char text[32] = {0}, own[32];
@@ -161,8 +162,8 @@ static bool look_at_listener(void *arg, const struct listener *l)
 }
 
 /* Finds the broker of another version that has the port.  Returns its version;
- * 0: there is no such broker.  Where the kernel tells who listens, the names of
- * other users cost no connection. */
+ * 0: there is no such broker.  Where the kernel tells who listens, the search
+ * connects only to listeners of root and of the user that has the port. */
 static unsigned find_broker(struct ucred *who)
 {
 	struct search s = {0};

@@ -45,7 +45,7 @@ struct data_end {
 	uint32_t group_count;  /* joined groups */
 	uint8_t (*groups)[16]; /* their GIDs; room for DATA_GROUPS */
 	/* DATA_SENDERS entries, the index of a LID is its lower bits; NULL: no
-	 * datagram was fetched. */
+	 * datagram was fetched, or there was no memory. */
 	struct data_sender *senders;
 	bool is_deaf;	/* data_deafen was called */
 	bool is_paused; /* between data_pause and data_unpause */

@@ -194,7 +194,7 @@ static const char *find_word(const char *s, const char *word)
 
 /* Reads the number at s, decimal, octal with a prefix 0 or hexadecimal with a
  * prefix 0x.  Returns what follows it; NULL: there is no number, it has more
- * than 64 bits, or a letter or another character of a word follows it. */
+ * than 64 bits, or a letter or a digit follows it. */
 static const char *read_number(const char *s, uint64_t *value)
 {
 	char *end;
@@ -221,8 +221,9 @@ static bool is_line_end(const char *s)
 	return !*s || *s == '#';
 }
 
-/* Reads `lid N` and `lmc N` from `rest`, the part of a comment after the
- * description: a description may have such words with another meaning. */
+/* Reads `lid N` and `lmc N` from `rest`, the part of a comment that is before
+ * or after the description: in a description such words may have another
+ * meaning. */
 static int parse_lid(struct parser *p, const char *rest, struct net_port *port)
 {
 	const char *lid = find_word(rest, "lid"), *lmc = find_word(rest, "lmc");

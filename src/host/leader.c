@@ -176,10 +176,10 @@ static bool linger_awake(struct progress *p)
 }
 
 /*
- * Waits as progress_rest has planned.  If posts may wait meanwhile, checks each
- * POST_GATHER_MIND_NS.  Ends the wait if a post that waited at the last check
- * still waits, or if no group of posts has begun since that check.  Returns 0
- * or -EINTR.
+ * Waits as progress_rest has planned.  If posts may wait meanwhile, checks them
+ * each POST_GATHER_MIND_NS.  Ends the wait if a post that waited at the last
+ * check still waits, or if no group of posts has begun since that check.
+ * Returns 0 or -EINTR.
  */
 static int wait_as_planned(struct progress *p, const struct progress_rest *r)
 {
@@ -362,7 +362,8 @@ static void stop_leading(void *progress) NO_LOCK_ANALYSIS
 static bool begin_sleep(void) NO_LOCK_ANALYSIS
 {
 	count_up(&sleepers);
-	/* Counted before the lock is tried: release_lock says why. */
+	/* The sleep is counted before the lock is tried: release_lock says why.
+	 */
 	count_up(&sleeps_begun);
 	if (count_now(&sleepers) > 1 || !lock_try(&leader_lock))
 		return false;

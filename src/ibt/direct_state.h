@@ -94,10 +94,12 @@ struct direct_state {
 		 * Written under the progress lock; other threads read the flag
 		 * as a hint. */
 		shared_flag is_worth_it;
-		bool is_running; /* initiator_apart_post executes a request */
-		/* A request that initiator_apart_post has completed needs the
-		 * progress lock: an event is due, or the completion queue is
-		 * full. */
+		/* initiator_apart_post or initiator_apart_resume executes a
+		 * request. */
+		bool is_running;
+		/* A request that was executed without the progress lock needs
+		 * the lock after all: an event is due, or the completion queue
+		 * is full. */
 		bool has_news;
 		uint64_t now_ns; /* the time of the present request */
 		/* The last batch of requests took a system call. */
@@ -118,15 +120,16 @@ struct direct_state {
 		/* A wait has begun since the timer was armed, while is_old was
 		 * set. */
 		bool is_used;
-		/* When the last wait ends or would have ended. */
+		/* When the last wait ends, or would have ended if it had not
+		 * been ended early. */
 		uint64_t until_ns;
-		/* How long the last wait is, of those that began while is_old
-		 * was set. */
+		/* The peer's min_rnr_timer in ns, at the last wait that began
+		 * while is_old was set. */
 		uint64_t last_ns;
 		/* When a poll of the program last looked whether the peer has
 		 * a receive. */
 		uint64_t looked_ns;
-		/* How many waits engine_counters does not count yet. */
+		/* The number of waits that engine_counters lacks yet. */
 		uint32_t count;
 		/* The last batch executed no request, because the peer had no
 		 * receive; `timer` is then the peer's min_rnr_timer. */
@@ -135,7 +138,7 @@ struct direct_state {
 	} rnr;
 };
 
-/* The QPs with one post lock that wait for a receive of their peers. */
+/* The QPs that share one post lock and wait for a receive of their peers. */
 struct direct_awaiting {
 	/* struct ibt_qp, by direct_state.rnr.  Lock: the post lock. */
 	_Alignas(HCA_APART) struct list qps;

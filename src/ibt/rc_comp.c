@@ -315,7 +315,7 @@ static enum explain_cause cause_of_silence(const struct ibt *t,
 		       : EXPLAIN_RETRY;
 }
 
-/* Warns the user that packets may be too long, because the request may fail
+/* Warns the user already now that packets may be too long: the request may fail
  * only much later. */
 static void warn_silence(struct ibt *t, struct ibt_qp *q)
 {
@@ -362,8 +362,9 @@ static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 	if (now_ns - r->silent_since_ns > t->patience_ns) {
 		if (awaits_last_answer(t, q, now_ns))
 			return true;
-		/* Only an answer to ENGINE_ASK_PEER may say that the peer is
-		 * alive.  r->asking: the last question has no answer yet. */
+		/* EXPLAIN_PATIENCE tells the user that the peer is alive, which
+		 * only an answer to ENGINE_ASK_PEER can show.  r->asking: the
+		 * last question has no answer yet. */
 		fail_oldest(t, q, HCA_RETRY_EXC_ERR,
 			    r->was_alive && !r->asking && !is_too_long(t, q)
 				    ? EXPLAIN_PATIENCE
@@ -692,9 +693,9 @@ void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 
 /*
  * Returns for how long in ns a peer may still be silent after the retries are
- * used up.  A timeout may last from T to 4 T (IBTA 9.7.6.1.3).  If no broker
- * tells whether the peer's process lives, the process is late more often than
- * dead, for example on a loaded host.  So the peer gets all of 4 T.
+ * used up.  A timeout may last from T to 4 T (IBTA 9.7.6.1.3).  The peer may
+ * only be late, for example on a loaded host.  So after the retries, each of
+ * which has waited for T, the peer gets the other 3 T of each timeout.
  */
 static uint64_t extra_silence_ns(const struct ibt_qp *q)
 {

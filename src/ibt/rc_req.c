@@ -97,8 +97,8 @@ static bool is_held_back(const struct rc_req *r, const struct wqe *w)
 	return r->draining || ((w->flags & HCA_SEND_FENCE) && r->rd_wqes);
 }
 
-/* Returns how many request packets of w, the request at `index` before the
- * cursor, lack at least one of their responses. */
+/* Returns how many request packets of w lack at least one of their responses.
+ * w is the request at `index`, which is before the cursor. */
 static uint32_t unanswered_packets(const struct ibt_qp *q, uint32_t index,
 				   const struct wqe *w)
 {
@@ -168,7 +168,7 @@ void rc_req_stop(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	rc_comp_retire(t, q);
 }
 
-/* Judges w without its memory: its opcode and its length. */
+/* Judges the opcode and the length of w, but not its memory. */
 static enum hca_status judge_opcode(const struct ibt_qp *q, const struct wqe *w,
 				    struct explain *x)
 {
@@ -235,9 +235,9 @@ static void run_local(struct ibt *t, struct ibt_qp *q)
 /*
  * Returns how many packets one READ request asks for.  The First and the Last
  * of its response have a longer header than the Middles, so each of them ends a
- * burst of equal packets; therefore the request asks for many packets.  If
- * losses have made the window small, the request asks for a quarter of the
- * window, but for at least IBT_READ_PACKETS packets.
+ * burst of equal packets; therefore the request asks for IBT_READ_BYTES.  If a
+ * quarter of the window is less than that, the request asks for the quarter,
+ * but for at least IBT_READ_PACKETS packets.
  */
 static uint32_t read_chunk(const struct ibt_qp *q)
 {
@@ -408,9 +408,10 @@ static bool message_follows(const struct ibt *t, const struct ibt_qp *q)
 }
 
 /*
- * An ACK costs as much as any packet.  So wants_ack asks for an ACK only where
- * the requester would wait for one, and rc_req_asks only once in ACK_EVERY or
- * ACK_EVERY_LOCAL packets.
+ * An ACK costs as much as any packet.  So a packet asks for an ACK only if its
+ * PSN is a multiple of ACK_EVERY or ACK_EVERY_LOCAL (rc_req_asks), if it is
+ * sent again, or if the requester would otherwise wait for an ACK that no
+ * packet asks for (wants_ack).
  */
 bool rc_req_asks(const struct ibt_qp *q, struct serial24 psn)
 {
@@ -426,8 +427,9 @@ static bool wants_ack(const struct ibt *t, const struct ibt_qp *q,
 	       !has_room(q, 2) || (ends && !message_follows(t, q));
 }
 
-/* Executes the requests at the cursor that send nothing.  Returns whether a
- * request to send comes after them. */
+/* Executes the requests at the cursor that send nothing, until one of them has
+ * to wait or fails.  True: a request is at the cursor now, and q may send;
+ * begin_request judges whether that request may begin. */
 static bool has_next(struct ibt *t, struct ibt_qp *q)
 {
 	if (!may_send(q))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An open question to the subnet administration.  A question without an answer
- * is asked ASK_TRIES times.  After a failure the owner waits before it asks
- * again, longer after each failure in sequence.  Owner: a neighbour or a group.
+ * is asked at most ASK_TRIES times.  After a failure the owner waits before it
+ * asks again, longer after each failure in sequence.  Owner: a neighbour or a
+ * group.
  */
 #ifndef IPOIB_ASK_H
 #define IPOIB_ASK_H

@@ -21,7 +21,9 @@ enum {
 	MULTICAST = 0xff,
 };
 
-#define IPV4_FIRST_GROUP 0xe0000000u /* groups, then broadcast addresses */
+/* From this address on: groups, reserved addresses, and last the broadcast
+ * address. */
+#define IPV4_FIRST_GROUP 0xe0000000u
 
 /* May the packet be an error message of ICMP?  No error message tells of
  * another one (RFC 1122, 3.2.2). */

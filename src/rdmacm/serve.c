@@ -152,8 +152,9 @@ static void serve_response(struct r_event *e)
 	r_qp_fail(id);
 }
 
-/* Handles an event by which a connection fails: the queue pair fails.  If the
- * program has taken ESTABLISHED before, the event becomes DISCONNECTED. */
+/* Handles an event by which a connection fails: moves the id's queue pair to
+ * ERR, unless the queue pair is UD.  If the program has taken ESTABLISHED
+ * before, the event becomes DISCONNECTED. */
 static void serve_refusal(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
@@ -233,8 +234,9 @@ static void wait_if_destroyed(const struct rdma_event_channel *channel)
 	errno = err;
 }
 
-/* After read(2) has failed: returns whether the thread is to read again, since
- * r_take_back_token had set O_NONBLOCK for a moment.  Keeps errno. */
+/* Called after read(2) has failed.  True: read(2) has failed only because
+ * r_take_back_token had set O_NONBLOCK for a moment, so the thread reads again.
+ * Keeps errno. */
 static bool is_to_repeat(const struct rdma_event_channel *channel)
 {
 	bool waits;

@@ -87,8 +87,9 @@ static int ask_kernel(struct kernel_message *m, uint16_t type)
 	return err;
 }
 
-/* Finds an attribute behind a body of `body` bytes.  Returns its value if that
- * has `bytes` bytes, else NULL. */
+/* Finds an attribute behind a body of `body` bytes.  Returns the value of the
+ * first attribute of this type whose value has `bytes` bytes; NULL: there is no
+ * such attribute. */
 static const void *find_attribute(const struct kernel_message *m, size_t body,
 				  uint16_t type, size_t bytes)
 {
@@ -353,7 +354,7 @@ void neighbour_ask(uint32_t ifindex, const uint8_t hop[16])
 	if (fd < 0)
 		return;
 	/* A kernel before 5.7 refuses this to an ordinary user, or lacks the
-	 * option; then the route decides. */
+	 * option; then the route decides which interface sends the datagram. */
 	setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &index, sizeof(index));
 	sendto(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to,
 	       length);
