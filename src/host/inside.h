@@ -50,7 +50,8 @@ void progress_turn(struct progress *p) REQUIRES(&p->lock);
  * time that the engine may have got new work: an answer of the broker, a shared
  * page, or the path of a connection. */
 void progress_settle(struct progress *p) REQUIRES(&p->lock);
-/* Counts a post to q, if the peer never acknowledges q's packets (UC, UD). */
+/* Counts a post to q, if q's requests are not direct and no packet acknowledges
+ * them (UC, UD, iWARP). */
 void progress_count_unanswered(struct progress *p, const struct ibt_qp *q)
 	REQUIRES(&p->lock);
 
