@@ -65,7 +65,7 @@ struct burst {
 	bool is_open;	   /* the newest frame may take another packet */
 	size_t used;	   /* bytes of the area that frames use */
 	/* The last CRC of a payload that the caller has given to burst_put.
-	 * The factor is used again for a payload of the same length. */
+	 * sum.factor is used again for a payload of the same length. */
 	struct rocev2_sum sum;
 	/* The last two headers by UDP: rocev2_seal uses their CRCs again. */
 	struct rocev2_memo memo;

@@ -33,7 +33,7 @@ void data_end_note_sender(struct data_end *end, const struct packet *p)
 
 	if (!p->src_qp)
 		return;
-	/* without memory data_refused counts nothing */
+	/* if there is no memory, data_refused counts no Q_Key violation */
 	if (!end->senders)
 		end->senders = calloc(DATA_SENDERS, sizeof(*end->senders));
 	s = sender_at(end, p->slid);
@@ -78,8 +78,9 @@ static void count_discard(const struct packet *p)
 
 void data_end_count_lost(struct packet *p)
 {
-	/* a packet that has crossed no link was lost by no link, and shares its
-	 * bytes with the packet that goes on to the other ports */
+	/* A packet that has crossed no link counts at no link.  If it is a
+	 * multicast packet, the packet that goes to the other ports shares its
+	 * payload, so is_lost must stay false here. */
 	if (!p->in || p->payload->is_lost)
 		return;
 	p->payload->is_lost = true;

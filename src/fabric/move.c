@@ -359,8 +359,8 @@ static bool is_at_dlid(const struct packet *p)
 
 /* Is the directed route still ahead of an SMP that is moving by LID?  False:
  * the SMP has completed its directed route.  The route of a response is ahead
- * as long as HopPointer is not 0, since a program may leave HopPointer at
- * HopCount. */
+ * if DrDLID is a LID and HopPointer is not 0.  HopPointer is not compared with
+ * HopCount + 1, since a program may leave HopPointer at HopCount. */
 static bool is_before_route(const struct packet *p, bool is_returning)
 {
 	uint8_t hop = p->mad[AT_HOP_POINTER];

@@ -9,9 +9,10 @@
  * sets the GUID of the next switch.  A line `switchguid+N` sets it to N more
  * than the GUID in the last line with `=`.  The GUIDs of later switches count
  * up from there.  `caguid` and `hcaguids` do the same for adapters, and
- * `rtguid` for routers.  Aliases (`@`) and the commands include, do and module
- * of ibsim are refused.  Other lines are ignored.  The file is not trusted:
- * each line is checked.
+ * `rtguid` for routers, except that each GUID is 1 + PORTS more than that of
+ * the adapter or router before.  Aliases (`@`) and the commands include, do and
+ * module of ibsim are refused.  Other lines are ignored.  The file is not
+ * trusted: each line is checked.
  *
  * Pure: no file is opened here.  The caller owns the struct net.
  */

@@ -43,8 +43,7 @@ struct reach_peer {
 	uint16_t slid;	   /* the source LID of the packets */
 	uint8_t port;	   /* the number of the peer's port */
 	uint8_t path_bits; /* of the peer's LID in the DLID */
-	uint8_t path_mask; /* the bits of path_bits that the peer's LMC makes
-			      count */
+	uint8_t path_mask; /* the lowest bits, as many as the peer's LMC says */
 };
 
 /* Returns the data end that the packets `r` of `from` reach, and whose answers

@@ -302,8 +302,10 @@ static bool receive_link(struct progress *p, unsigned rounds, bool was_woken)
 	return any;
 }
 
-/* Waits until there is room, but for @ns nanoseconds at most.  The link to a
- * fabric may end meanwhile, and then needs no room. */
+/* Waits until there is room in the full socket or ring, or something comes over
+ * the link to a fabric; at most @ns nanoseconds and one millisecond.  Receives
+ * what has come over the link: after the end of the link its frames are
+ * dropped, and need no room. */
 static void await_room(struct progress *p, uint64_t ns)
 {
 	bool looks = !engine_is_choked(p->engine);
@@ -320,10 +322,10 @@ static void await_room(struct progress *p, uint64_t ns)
 
 /*
  * Sends the frames that a full socket has left with the engine.  Called before
- * the process or the host's last user ends: the requests of these frames may
- * have completed, and a hardware adapter would have sent the frames.  Waits for
- * room for at most REST_NS, since the fabric does not read from a process whose
- * receivers have stopped.
+ * the process ends, or before the struct host is freed: the requests of these
+ * frames may have completed, and a hardware adapter would have sent the frames.
+ * Waits for room for at most REST_NS, since the fabric does not read from a
+ * process whose receivers have stopped.
  */
 static void send_rest(struct progress *p)
 {
@@ -404,8 +406,9 @@ void progress_serve_doorbells(struct progress *p)
 {
 	struct mpsc_node *n;
 
-	/* Taking the list is an atomic exchange, a full fence, which an empty
-	 * list does not need. */
+	/* mpsc_take costs an atomic exchange, so it is not called if the list
+	 * seems empty.  If mpsc_seems_empty misses a doorbell, give_locks looks
+	 * again. */
 	if (mpsc_seems_empty(&p->doorbells))
 		return;
 	n = mpsc_take(&p->doorbells);
@@ -546,7 +549,8 @@ static bool give_locks(struct progress *p) NO_LOCK_ANALYSIS
 	bool wake = wait_plan_is_over(p), is_shielded = p->is_shielded;
 	int cancel = p->cancel;
 
-	/* Under the lock, so that no later holder wakes the leader again. */
+	/* is_resting is cleared under the lock, so that no later holder wakes
+	 * the leader (leader.h) again. */
 	if (wake)
 		shared_store(&p->wake.is_resting, 0);
 	p->is_shielded = false;
@@ -556,9 +560,11 @@ static bool give_locks(struct progress *p) NO_LOCK_ANALYSIS
 		progress_wake(p);
 	if (is_shielded)
 		pthread_setcancelstate(cancel, NULL);
-	/* lock_give orders the release of the lock before this load: a thread
-	 * that found the lock held has pushed its doorbell before.  Without
-	 * that order this thread could miss the doorbell. */
+	/* lock_give orders its store that releases the lock before this load.
+	 * A thread that posts pushes its doorbell before it tries the lock.  So
+	 * if that thread has found the lock held, this load sees the doorbell.
+	 * Without that order the load could miss it, and no thread would serve
+	 * it. */
 	return !mpsc_seems_empty(&p->doorbells);
 }
 

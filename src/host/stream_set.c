@@ -20,7 +20,7 @@
 #define DRAIN_MS    20		/* one wait for room in stream_set_drain */
 #define DRAIN_STEPS 100		/* waits of one stream_set_drain */
 #define NUDGES	    4	 /* WRITEs without bytes (host_stream.nudge_after_ns) */
-#define MESSAGES    32	 /* of one association in a turn, after the first */
+#define MESSAGES    32	 /* of one take_messages, after the first */
 #define ALL_LOOKS   4	 /* one look in this many is at all sockets */
 #define HOT_LOOKS   4096 /* vain looks (about 1 ms) after which none is hot */
 
@@ -117,8 +117,8 @@ static void end_socket(struct stream_set *set, struct stream_socket *s,
 }
 
 /* The peer has sent FIN, or has ended the session: fails the QP, and ends the
- * connection.  The peer may still read, so the bytes of s->left are sent first:
- * they may be of requests that have completed. */
+ * connection.  The peer may still read, so the bytes of s->left are sent before
+ * the socket is closed: they may be of requests that have completed. */
 static void take_fin(struct stream_set *set, struct engine *e,
 		     struct stream_socket *s, uint64_t now_ns)
 {
@@ -250,9 +250,9 @@ bool stream_set_send(struct stream_set *set, struct engine *e, uint64_t now_ns)
 
 /* ---- receiving ---- */
 
-/* Gives the engine the message that was received, and those that follow it in
- * the socket.  Returns 1; 0: the peer has ended the session or the association;
- * -errno: the association is broken. */
+/* Gives the engine the message that was received, and at most MESSAGES that
+ * follow it in the socket.  Returns 1; 0: the peer has ended the session or the
+ * association; -errno: the association is broken. */
 static int64_t take_messages(struct stream_set *set, struct engine *e,
 			     struct stream_socket *s, int64_t result,
 			     uint64_t now_ns)

@@ -591,8 +591,8 @@ struct wqe *rc_req_begin(struct ibt *t, struct ibt_qp *q);
  * nothing was changed.
  */
 struct wqe *rc_req_begin_plain(struct ibt *t, struct ibt_qp *q);
-/* Is the request at the cursor, by its opcode and length, one that
- * rc_req_begin_plain may begin? */
+/* Does the opcode of the request at the cursor, and the length of a SEND, allow
+ * rc_req_begin_plain to begin the request? */
 bool rc_req_is_plain(const struct ibt *t, const struct ibt_qp *q);
 /* The packet or piece at the cursor was sent: moves the cursor to the next. */
 void rc_req_advance(struct ibt *t, struct ibt_qp *q);

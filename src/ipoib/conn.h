@@ -21,7 +21,7 @@
 #define CONN_DATA_BYTES	   8
 #define CONN_PAUSE_MS	   1000 /* after the first failure */
 #define CONN_PAUSE_MOST_MS 60000
-#define CONN_SHORT_MS	   2000 /* a shorter connection may have failed */
+#define CONN_SHORT_MS	   2000 /* short: open for less than this time */
 #define CONN_SHORTS	   2	/* short connections that are no failures */
 
 enum conn_state {
@@ -51,8 +51,8 @@ struct conn_data {
 
 /* Writes the private data. */
 void conn_write(const struct conn_data *d, uint8_t p[CONN_DATA_BYTES]);
-/* Reads the private data, which may be longer.  Returns false if they are too
- * short, or if their sender receives no packet. */
+/* Reads the private data, which may be longer than CONN_DATA_BYTES.  Returns
+ * false if the private data is shorter, or if its sender receives no packet. */
 bool conn_read(const uint8_t *p, size_t bytes, struct conn_data *d);
 /* May a connection be requested now? */
 bool conn_may_begin(const struct neigh_conn *c, uint64_t now_ms);

@@ -19,12 +19,12 @@
  * stream (0 bytes) says that the association has ended.  Messages are sent and
  * received unordered, on stream 0.  Each side announces the adaptation
  * indication of DDP.  A peer that announces another indication gets no
- * connection (RFC 5043 11.1), nor does a peer that has called a listener and
- * announces none within ten seconds.  If the owner shuts down or closes its
- * descriptor, the association ends as soon as the peer has acknowledged all
- * messages, or ten seconds after libusrsctp has taken the last one.  If the
- * peer does not receive then, so that libusrsctp takes no message for ten
- * seconds, the association ends, too.
+ * connection (RFC 5043 11.1).  Nor does a peer that has begun an association
+ * with a listener and announces no indication within ten seconds.  If the owner
+ * shuts down or closes its descriptor, the association ends as soon as the peer
+ * has acknowledged all messages, or ten seconds after libusrsctp has taken the
+ * last one.  If the peer does not receive then, so that libusrsctp takes no
+ * message for ten seconds, the association ends, too.
  *
  * A service has the same port number for SCTP and for UDP, and so a UDP socket
  * of its own: processes of one host share no socket.  If `udp_port` of the
