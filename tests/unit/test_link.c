@@ -62,33 +62,76 @@ static _Atomic uint64_t limit_ms[8];
 static atomic_uint limited_at;
 static _Atomic uint64_t limit_at_end_ms;
 
-static _Atomic pid_t receiver; /* the thread that has called recv last */
+/* The thread that has called recv or recvmmsg last for a connection to a
+ * broker; 0: it has returned from that call. */
+static _Atomic pid_t receiver;
 
 enum { INTERRUPTED_MS = 12000 };
 
-ssize_t recv(int fd, void *bytes, size_t n, int flags)
+static ssize_t interrupt_recv(int fd)
 {
-	static ssize_t (*real)(int, void *, size_t, int);
 	struct timeval limit;
 	socklen_t size = sizeof(limit);
 
-	if (!real)
-		*(void **)&real = dlsym(RTLD_NEXT, "recv");
-	if (is_connection(fd))
-		atomic_store(&receiver, gettid());
-	if (limited_at == brokers && is_connection(fd) &&
-	    !getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &size))
-		limit_at_end_ms = (uint64_t)limit.tv_sec * 1000 +
-				  (uint64_t)limit.tv_usec / 1000;
-	if (!interrupted_at || interrupted_at != brokers ||
-	    interruptions == TEST_COUNT(limit_ms) || !is_connection(fd))
-		return real(fd, bytes, n, flags);
 	getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &size);
 	limit_ms[interruptions++] =
 		(uint64_t)limit.tv_sec * 1000 + (uint64_t)limit.tv_usec / 1000;
 	skipped_ms += INTERRUPTED_MS;
 	errno = EINTR;
 	return -1;
+}
+
+ssize_t recv(int fd, void *bytes, size_t n, int flags)
+{
+	static ssize_t (*real)(int, void *, size_t, int);
+	struct timeval limit;
+	socklen_t size = sizeof(limit);
+	pid_t self = gettid();
+	ssize_t got;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "recv");
+	if (!is_connection(fd))
+		return real(fd, bytes, n, flags);
+	if (limited_at == brokers &&
+	    !getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &size))
+		limit_at_end_ms = (uint64_t)limit.tv_sec * 1000 +
+				  (uint64_t)limit.tv_usec / 1000;
+	if (interrupted_at && interrupted_at == brokers &&
+	    interruptions < TEST_COUNT(limit_ms))
+		return interrupt_recv(fd);
+	receiver = self;
+	got = real(fd, bytes, n, flags);
+	atomic_compare_exchange_strong(&receiver, &self, 0);
+	return got;
+}
+
+int recvmmsg(int fd, struct mmsghdr *of, unsigned int n, int flags,
+	     struct timespec *limit)
+{
+	static int (*real)(int, struct mmsghdr *, unsigned int, int,
+			   struct timespec *);
+	pid_t self = gettid();
+	int got;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "recvmmsg");
+	if (is_connection(fd))
+		receiver = self;
+	got = real(fd, of, n, flags, limit);
+	atomic_compare_exchange_strong(&receiver, &self, 0);
+	return got;
+}
+
+/* Waits until a thread sleeps in recv or recvmmsg for a connection to a broker.
+ */
+static void await_receiver(void)
+{
+	pid_t thread;
+
+	while (!(thread = receiver))
+		sched_yield();
+	await_sleep(thread);
 }
 
 int setsockopt(int fd, int level, int option, const void *value,
@@ -381,11 +424,12 @@ static void a_call_goes_on_after_the_program_closes_the_connection(void **state)
 	broker[brokers - 1].silent_at = CMPROTO_ESTABLISH;
 	threads[0] = begin_call(&call, id, CMPROTO_ESTABLISH);
 	await_semaphore(&was_confirmed);
+	await_receiver();
 	close(find_connection());
 	threads[1] = begin_call(&next, other, CMPROTO_DISCONNECT);
 	await_sleep(next.thread);
 	/* The thread in recv keeps the connection open, and the played broker
-	 * serves one connection at a time. */
+	 * serves one connection at a time, so the second call waits. */
 	kill_broker();
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
@@ -601,9 +645,7 @@ a_file_that_has_the_number_of_the_connection_is_left_alone(void **state)
 
 static void take_number_of_sleeper(void)
 {
-	while (!atomic_load(&receiver))
-		sched_yield();
-	await_sleep(atomic_load(&receiver));
+	await_receiver();
 	take_number();
 }
 
@@ -616,7 +658,7 @@ a_file_that_gets_the_number_during_a_revival_is_left_alone(void **state)
 	for (int early = 0; early < 2; early++) {
 		struct r_id *id = begin_own();
 
-		atomic_store(&receiver, 0);
+		receiver = 0;
 		if (early)
 			on_sent = take_number;
 		else
