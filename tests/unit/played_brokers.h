@@ -177,6 +177,16 @@ int pthread_mutex_unlock(pthread_mutex_t *m)
 	return err;
 }
 
+/* Is fd librdmacm's end of a connection to a broker? */
+static inline bool is_connection(int fd)
+{
+	struct sockaddr_un broker_at, peer;
+	socklen_t want = proto_address(&broker_at), found = sizeof(peer);
+
+	return !getpeername(fd, (struct sockaddr *)&peer, &found) &&
+	       found == want && !memcmp(&peer, &broker_at, want);
+}
+
 static struct r_channel channel;
 
 static inline struct r_id *id_new(void)

@@ -24,16 +24,6 @@ static void await_sleep(pid_t thread)
 	}
 }
 
-/* Is fd librdmacm's end of a connection to a broker? */
-static bool is_connection(int fd)
-{
-	struct sockaddr_un broker_at, peer;
-	socklen_t want = proto_address(&broker_at), found = sizeof(peer);
-
-	return !getpeername(fd, (struct sockaddr *)&peer, &found) &&
-	       found == want && !memcmp(&peer, &broker_at, want);
-}
-
 static int find_connection(void)
 {
 	int fd = 0;

@@ -2,13 +2,42 @@
 /* librdmacm's connection to a broker, while two threads look for one. */
 #include "played_brokers.h"
 
-/* posted when stop_dialling has begun, and when it may return */
+/* posted when stop_dialling stops the thread, and when the thread may go on */
 static sem_t dials_now, may_dial;
+/* How many more releases of r_lock stop_seeking passes over, once there is no
+ * connection. */
+static atomic_uint seeks_after;
 
+static bool has_connection(void)
+{
+	int fd = 0;
+
+	while (fd < 1024 && !is_connection(fd))
+		fd++;
+	return fd < 1024;
+}
+
+/* For `gap`: stops the thread that has closed its connection, and now dials. */
 static void stop_dialling(void)
 {
+	if (has_connection()) {
+		gap = stop_dialling;
+		return;
+	}
 	sem_post(&dials_now);
 	sem_wait(&may_dial);
+}
+
+/* For `gap`: stops the thread that has closed its connection, has dialled in
+ * vain, and has then seen that there is no broker. */
+static void stop_seeking(void)
+{
+	if (has_connection() || seeks_after) {
+		seeks_after -= !has_connection();
+		gap = stop_seeking;
+		return;
+	}
+	stop_in_gap();
 }
 
 /* Fails unless the broker with this index has got no request. */
@@ -35,8 +64,8 @@ static void two_threads_that_dial_revive_the_ids_once(void **state)
 	few = (struct rlimit){3, was.rlim_max};
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 	gap_is_ours = false;
-	gap_skips = 2; /* until the thread has seen that there is no broker */
-	gap = stop_in_gap;
+	seeks_after = 2;
+	gap = stop_seeking;
 	kill_broker();
 	await_semaphore(&at_gap);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
