@@ -187,6 +187,26 @@ static inline bool is_connection(int fd)
 	       found == want && !memcmp(&peer, &broker_at, want);
 }
 
+/* Returns librdmacm's end of a connection to a broker; -1: there is none. */
+static inline int connection_fd(void)
+{
+	for (int fd = 0; fd < 1024; fd++)
+		if (is_connection(fd))
+			return fd;
+	return -1;
+}
+
+/* Lets this process open no descriptor, so that no broker can be reached or
+ * started.  Stores in *was the limit, which the caller restores. */
+static inline void forbid_descriptors(struct rlimit *was)
+{
+	struct rlimit few;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, was), 0);
+	few = (struct rlimit){3, was->rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+}
+
 static struct r_channel channel;
 
 static inline struct r_id *id_new(void)

@@ -8,19 +8,10 @@ static sem_t dials_now, may_dial;
  * connection. */
 static atomic_uint seeks_after;
 
-static bool has_connection(void)
-{
-	int fd = 0;
-
-	while (fd < 1024 && !is_connection(fd))
-		fd++;
-	return fd < 1024;
-}
-
 /* For `gap`: stops the thread that has closed its connection, and now dials. */
 static void stop_dialling(void)
 {
-	if (has_connection()) {
+	if (connection_fd() >= 0) {
 		gap = stop_dialling;
 		return;
 	}
@@ -32,8 +23,10 @@ static void stop_dialling(void)
  * vain, and has then seen that there is no broker. */
 static void stop_seeking(void)
 {
-	if (has_connection() || seeks_after) {
-		seeks_after -= !has_connection();
+	bool is_connected = connection_fd() >= 0;
+
+	if (is_connected || seeks_after) {
+		seeks_after -= !is_connected;
 		gap = stop_seeking;
 		return;
 	}
@@ -54,15 +47,13 @@ static void expect_asked_nothing(unsigned index)
 static void two_threads_that_dial_revive_the_ids_once(void **state)
 {
 	struct r_id *id = id_new(), *other = id_new();
-	struct rlimit was, few;
+	struct rlimit was;
 	unsigned found;
 
 	sem_init(&dials_now, 0, 0);
 	sem_init(&may_dial, 0, 0);
 	bind_to(id, PORT);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
-	few = (struct rlimit){3, was.rlim_max};
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	forbid_descriptors(&was);
 	gap_is_ours = false;
 	seeks_after = 2;
 	gap = stop_seeking;
