@@ -176,12 +176,12 @@ static int make_memfd(const char **call)
 void doctor_mem_memfd(void)
 {
 	const char *call;
-	struct write_signals f;
+	struct write_signals held;
 	int err;
 
-	write_signals_hold(&f);
+	write_signals_hold(&held);
 	err = make_memfd(&call);
-	write_signals_give(&f);
+	write_signals_give(&held);
 	if (!err)
 		doctor_say(DOCTOR_OK, "shared memory",
 			   "memfd with seals for rings and tables");

@@ -46,14 +46,14 @@ int shared_page_reader(int fd)
 /* Writes to the page at fd.  Returns 0 or -errno. */
 static int write_page(int fd, const void *from, size_t bytes, off_t offset)
 {
-	struct write_signals limit;
+	struct write_signals held;
 	ssize_t n;
 	int err;
 
-	write_signals_hold(&limit);
+	write_signals_hold(&held);
 	n = pwrite(fd, from, bytes, offset);
 	err = n < 0 ? -errno : n < (ssize_t)bytes ? -EFBIG : 0;
-	write_signals_give(&limit);
+	write_signals_give(&held);
 	return err;
 }
 

@@ -254,7 +254,7 @@ void capture_open(bool is_by_lid)
 {
 	const char *name = env_text("ADVERB_PCAP"), *why;
 	uint8_t begin[PCAPNG_BEGIN_BYTES];
-	struct write_signals limit;
+	struct write_signals held;
 	char text[128];
 	int fd, cancel;
 	ssize_t written;
@@ -266,7 +266,7 @@ void capture_open(bool is_by_lid)
 	fd = fd_identity_note(open_capture(name, &why, text, sizeof(text)));
 	pcapng_write_begin(begin,
 			   is_by_lid ? ERF_LINK_TYPE : PCAPNG_LINK_ETHERNET);
-	write_signals_hold(&limit);
+	write_signals_hold(&held);
 	written = fd < 0 ? 0 : write(fd, begin, sizeof(begin));
 	if (fd >= 0 && written != sizeof(begin)) {
 		/* a call that wrote a part has set no errno */
@@ -274,7 +274,7 @@ void capture_open(bool is_by_lid)
 		fd_identity_close(fd);
 		fd = -1;
 	}
-	write_signals_give(&limit);
+	write_signals_give(&held);
 	if (fd < 0)
 		log_say(LOG_CAPTURE_FAILS, 0,
 			"cannot write frames to %s: %s; remove the cause, or "
@@ -328,13 +328,13 @@ static void write_block(const uint8_t *head, size_t m, const uint8_t *bytes,
 		{(void *)(uintptr_t)bytes, n},
 		{after, pcapng_write_after(after, &k)},
 	};
-	struct write_signals limit;
+	struct write_signals held;
 	ssize_t written;
 
 	pcapng_write_before(before, &k);
-	write_signals_hold(&limit);
+	write_signals_hold(&held);
 	written = writev(file, iov, 4);
-	write_signals_give(&limit);
+	write_signals_give(&held);
 	if (written != (ssize_t)(sizeof(before) + m + n + iov[3].iov_len)) {
 		if (written >= 0) /* a part was written */
 			errno = ENOSPC;

@@ -101,20 +101,20 @@ int folder_put(int at, const char *name, const char *text)
 {
 	char temp[NAME_MAX + 1];
 	size_t len = strlen(text);
-	struct write_signals limit;
+	struct write_signals held;
 	int fd, err = 0;
 
 	fd = create_file(at, name, temp);
 	if (fd < 0)
 		return -errno;
-	write_signals_hold(&limit);
+	write_signals_hold(&held);
 	errno = EIO; /* a short write sets no errno */
 	if (write(fd, text, len) != (ssize_t)len ||
 	    renameat(at, temp, at, name)) {
 		err = -errno;
 		unlinkat(at, temp, 0);
 	}
-	write_signals_give(&limit);
+	write_signals_give(&held);
 	close(fd);
 	return err;
 }

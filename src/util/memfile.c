@@ -11,13 +11,13 @@
 int memfile_new(const char *name, size_t bytes)
 {
 	int err, fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	struct write_signals limit;
+	struct write_signals held;
 
 	if (fd < 0)
 		return -errno;
-	write_signals_hold(&limit);
+	write_signals_hold(&held);
 	err = ftruncate(fd, (off_t)bytes) ? errno : 0;
-	write_signals_give(&limit);
+	write_signals_give(&held);
 	if (!err)
 		return fd;
 	close(fd);

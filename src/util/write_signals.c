@@ -6,18 +6,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/bits.h"
+
 #define KERNEL_SET_BYTES 8 /* bytes of the kernel's sigset_t */
 
 static const int held[] = {SIGPIPE, SIGXFSZ};
-
-#define HELD (int)(sizeof(held) / sizeof(held[0]))
 
 void write_signals_hold(struct write_signals *s)
 {
 	sigset_t set;
 
 	sigemptyset(&set);
-	for (int i = 0; i < HELD; i++)
+	for (size_t i = 0; i < ARRAY_COUNT(held); i++)
 		sigaddset(&set, held[i]);
 	pthread_sigmask(SIG_BLOCK, &set, &s->before);
 }
@@ -29,7 +29,7 @@ void write_signals_give(const struct write_signals *s)
 	sigset_t set;
 
 	sigemptyset(&set);
-	for (int i = 0; i < HELD; i++)
+	for (size_t i = 0; i < ARRAY_COUNT(held); i++)
 		if (!sigismember(&s->before, held[i]))
 			sigaddset(&set, held[i]);
 	/* The kernel sends both signals to the thread that has made the system

@@ -141,16 +141,16 @@ static void drop_memory(struct dm_memory *m) REQUIRES(&dm_lock)
 /* Returns 0 or -errno. */
 static int map_memory(struct dm_memory *m, size_t length)
 {
-	struct write_signals limit;
+	struct write_signals held;
 	int err;
 
 	m->fd = fd_identity_note(memfd_create("adverb-dm", MFD_CLOEXEC));
 	if (m->fd < 0)
 		return -errno;
 	m->bytes = MAP_FAILED;
-	write_signals_hold(&limit);
+	write_signals_hold(&held);
 	err = ftruncate(m->fd, (off_t)length);
-	write_signals_give(&limit);
+	write_signals_give(&held);
 	if (!err)
 		m->bytes = mmap(NULL, length, PROT_READ | PROT_WRITE,
 				MAP_SHARED, m->fd, 0);

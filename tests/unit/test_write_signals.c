@@ -46,29 +46,29 @@ static int run_limited(int (*steps)(void))
 
 static int exceed_between(void)
 {
-	struct write_signals f;
+	struct write_signals held;
 
-	write_signals_hold(&f);
+	write_signals_hold(&held);
 	if (exceed_limit() != EFBIG)
 		return 1;
 	errno = EXDEV;
-	write_signals_give(&f);
+	write_signals_give(&held);
 	return errno == EXDEV ? 0 : 2;
 }
 
 static int exceed_after(void)
 {
-	struct write_signals f;
+	struct write_signals held;
 
-	write_signals_hold(&f);
-	write_signals_give(&f);
+	write_signals_hold(&held);
+	write_signals_give(&held);
 	return exceed_limit();
 }
 
 /* SIGXFSZ is blocked, SIGPIPE is not. */
 static int write_to_nobody(void)
 {
-	struct write_signals f;
+	struct write_signals held;
 	sigset_t set;
 	int fds[2];
 
@@ -78,10 +78,10 @@ static int write_to_nobody(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	if (pipe(fds) || close(fds[0]))
 		return 1;
-	write_signals_hold(&f);
+	write_signals_hold(&held);
 	if (write(fds[1], "", 1) >= 0 || errno != EPIPE)
 		return 2;
-	write_signals_give(&f);
+	write_signals_give(&held);
 	sigprocmask(SIG_SETMASK, NULL, &set);
 	return sigismember(&set, SIGPIPE) || !sigismember(&set, SIGXFSZ);
 }
@@ -97,15 +97,15 @@ static void a_pipe_without_a_reader_is_an_error_and_no_signal(void **state)
 static int exceed_while_blocked(void)
 {
 	sigset_t set, pending, now;
-	struct write_signals f;
+	struct write_signals held;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGXFSZ);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	if (exceed_limit() != EFBIG)
 		return 1;
-	write_signals_hold(&f);
-	write_signals_give(&f);
+	write_signals_hold(&held);
+	write_signals_give(&held);
 	sigpending(&pending);
 	sigprocmask(SIG_SETMASK, NULL, &now);
 	return sigismember(&pending, SIGXFSZ) && sigismember(&now, SIGXFSZ) ? 0
