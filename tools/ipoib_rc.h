@@ -35,7 +35,7 @@ struct ipoib_rc_link {
 	uint64_t moved_ms;
 	/* The path of a connection that this side has asked for. */
 	struct route route;
-	uint32_t psn; /* of the first packet that this side sends */
+	uint32_t psn; /* the PSN of the first packet that this side sends */
 	bool is_open; /* the queue pair is in RTS */
 	/* If id is 0: the value of ipoib_rc.ended when this connection had just
 	 * ended. */
@@ -47,8 +47,8 @@ struct ipoib_rc_link {
 struct ipoib_rc {
 	struct ipoib_verbs *v; /* borrowed */
 	struct ibv_srq *srq;
-	struct ibv_cq *receive_cq; /* of all RC queue pairs */
-	struct ibv_mr *mr;	   /* of memory */
+	struct ibv_cq *receive_cq; /* the receive CQ of all RC queue pairs */
+	struct ibv_mr *mr;	   /* the memory region of `memory` */
 	uint8_t *memory;	   /* a place for each receive; owned */
 	struct ipoib_rc_link links[IPOIB_RC_LINKS];
 	struct ipoib_rc_link *last; /* the link that was found last, or NULL */

@@ -20,7 +20,7 @@ static const char magic[] = "glibc-ld.so.cache1.1";
 
 struct head {
 	char magic[sizeof(magic) - 1];
-	uint32_t count; /* of rows */
+	uint32_t count; /* how many rows follow */
 	uint32_t unused[6];
 };
 
@@ -38,8 +38,8 @@ _Static_assert(sizeof(struct head) == 48 && sizeof(struct cache_row) == 24,
 /* The table of a cache file in memory. */
 struct table {
 	const char *bytes; /* the header, and the file's bytes after it */
-	size_t size;	   /* of `bytes` */
-	uint32_t count;	   /* of rows; `bytes` has all of them */
+	size_t size;	   /* how many bytes are at `bytes` */
+	uint32_t count;	   /* how many rows; `bytes` has all of them */
 };
 
 /* Returns the string at this offset from the header; "": the file does not have
@@ -100,9 +100,9 @@ static bool read_table(const char *bytes, size_t size, struct table *t)
 	return t->count <= (t->size - sizeof(h)) / sizeof(struct cache_row);
 }
 
-/* Reads a file, which another process may shorten meanwhile.  Returns its
- * bytes, which the caller frees, and their number; NULL: the file is empty or
- * cannot be read. */
+/* Reads a file, which another process may shorten meanwhile.  Returns the bytes
+ * that could be read, which the caller frees, and stores their number in *size.
+ * NULL: the file is empty or cannot be opened, or there is no memory. */
 static char *read_cache(const char *cache, size_t *size)
 {
 	int fd = open(cache, O_RDONLY | O_CLOEXEC);

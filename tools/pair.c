@@ -39,7 +39,7 @@ struct pair {
 	struct side server, client;
 	/* The command line of each side, with NULL at the end. */
 	const char *server_argv[ARGV_MAX], *client_argv[ARGV_MAX];
-	char client_program[PATH_MAX]; /* the path of tool_client */
+	char client_program[PATH_MAX]; /* the path from tool_client */
 	const char *address;	       /* the server's; borrowed */
 	char port[16];		       /* the reserved TCP port */
 	long long timeout_ms;	       /* --timeout */
@@ -49,7 +49,7 @@ struct pair {
 		     * when the server listens by rdma_cm */
 	int caught; /* the signal that ends this run, or 0 */
 	/* deadline_ms has come before the server listened, or before both sides
-	 * have ended */
+	 * have ended; false if a side had failed before */
 	bool timed_out;
 	/* The server does not end by itself; it is stopped when the client has
 	 * ended. */

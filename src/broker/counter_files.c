@@ -143,8 +143,8 @@ static bool is_same_folder(int a, int b)
 }
 
 /* Takes port_fd as the folder of the row's files.  The row may have had another
- * folder before, since a process that chooses other devices also numbers them
- * in another way. */
+ * folder before: the path has the number of the device, and each process
+ * numbers the devices that it has chosen in its own way. */
 static void attach_device(struct counter_files *t, struct counter_files_row *r,
 			  int port_fd)
 {

@@ -174,8 +174,8 @@ enum reuseport_group_port reuseport_group_port(const char **why)
 	return REUSEPORT_PORT_OURS;
 }
 
-/* Returns the sentence @what, the text of err, and @remedy.  The sentence is
- * valid until the next call. */
+/* Returns a sentence that joins @what, the text of err, and @remedy.  The
+ * sentence is valid until the next call. */
 static const char *name_error(const char *what, int err, const char *remedy)
 {
 	static _Thread_local char text[128];
@@ -268,9 +268,10 @@ static const char *no_place(int err)
 /*
  * Puts m, whose index is g->count, into the fd store.  Returns 0, also if there
  * is no store; or -errno with a sentence in *why, and then the caller closes m.
- * A successor takes each member of the store for the next index of the kernel's
- * group.  So a member that is not in the store may not stay in the group:
- * datagrams of later members would reach the wrong processes.
+ * A successor reads the members from the store in order, and takes its count of
+ * them for the index in the kernel's group.  So a member that is not in the
+ * store may not stay in the group: the count would be wrong for later members,
+ * and their datagrams would reach the wrong processes.
  */
 static int keep_member(struct reuseport_group *g,
 		       const struct reuseport_group_member *m, const char **why)
@@ -326,8 +327,9 @@ static int join_group(struct reuseport_group *g, const char **why)
 		g->fd_store.ledger->key = g->key;
 	else if (g->count)
 		m.page_fd = shared_page_new();
-	/* The store has no relay of a member without a page (fd_store_put): a
-	 * successor could send this member nothing. */
+	/* fd_store_put stores no relay_fd of a member without a page_fd.  A
+	 * successor would have no relay to this member, and could send it no
+	 * datagram. */
 	if (m.relay_fd >= 0 && m.page_fd < 0) {
 		*why = "the broker adverbd lacks memory for a page of "
 		       "counters: end programs, or add memory";
@@ -370,8 +372,8 @@ static uint32_t find_member(const struct reuseport_group *g,
 	return best;
 }
 
-/* Zeroes the page, so that the next owner finds nothing of the last one. False:
- * that has failed. */
+/* Zeroes the page, if there is one, so that the next owner finds nothing of the
+ * last owner.  False: the page cannot be zeroed. */
 static bool renew_member(struct reuseport_group_member *m)
 {
 	return m->page_fd < 0 || shared_page_clear(m->page_fd, ++m->generation);

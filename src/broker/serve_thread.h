@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A thread of a program that serves in place of adverbd.  The thread has a
- * table of descriptors of its own (close_range(2), CLOSE_RANGE_UNSHARE).  So
+ * A broker that is a thread of a program, in place of adverbd.  The thread has
+ * a table of descriptors of its own (close_range(2), CLOSE_RANGE_UNSHARE).  So
  * the program may close all descriptors that it did not open and reuse their
  * numbers, as daemons do: the thread neither loses its sockets nor touches a
  * file of the program.  If the kernel refuses the table, for example in a

@@ -80,7 +80,7 @@ void user_receiver_init(struct user_receivers *s, bool no_threads);
 int user_receiver_take(struct user_receivers *s, int fd, uid_t user, int *in_fd,
 		       struct user_receiver_conn **conn);
 /* Has the thread of `user` refuse the connection fd with err, a positive errno,
- * and the sentence why, which is copied, and close it (refuse_full_answer).
+ * and a copy of the sentence `why`, and then close fd (refuse_full_answer).
  * Takes ownership of fd.  If no further thread can be made, the thread of
  * another user does that; if there is no thread or no memory, fd is closed at
  * once. */

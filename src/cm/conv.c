@@ -75,9 +75,9 @@ static bool is_other_end(const struct conv *c, const struct conv *other)
 	       !memcmp(other->peer, c->local, 16);
 }
 
-/* Is the peer's end of c, too, a conversation of this manager, and does it
- * count for the sender's owner?  False if that owner stands for several users:
- * the sender may belong to another of them. */
+/* Is the peer's end of c also a conversation of this manager, one that knows
+ * its peer's id and has the same owner as `sender`?  False if that owner stands
+ * for several users: the peer's end and `sender` may be of different users. */
 static bool is_of_sender(struct cm *cm, const struct conv *c,
 			 const struct conv *sender)
 {
@@ -235,8 +235,8 @@ void conv_settle(struct cm *cm, struct conv *c)
 }
 
 /*
- * The conversation's answer is sent again when the peer repeats its message.
- * No peer depends on that repetition.  So only CONV_ANSWERED_MAX answers are
+ * If the peer repeats its message, the conversation's answer is sent again.  No
+ * peer depends on the second answer.  So only CONV_ANSWERED_MAX answers are
  * kept, and the oldest one is forgotten first.
  */
 static void remember_answer(struct cm *cm, struct conv *c)

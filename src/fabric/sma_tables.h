@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The attributes of the subnet management agent that are tables in blocks of 64
- * bytes.  Each function executes one Get or Set of a block.  A Set takes the
- * block's new value from sma_call.data.  After a Get or a Set that
- * succeeds, sma_call.data has the block's value.  Each function returns the
- * status of the answer (IBTA 13.4.7); 0: success.
+ * bytes (SLtoVLMappingTable: 8 bytes).  Each function executes one Get or Set
+ * of a block.  A Set takes the block's new value from sma_call.data.  After a
+ * Get or a Set that succeeds, sma_call.data has the block's value.  Each
+ * function returns the status of the answer (IBTA 13.4.7); 0: success.
  */
 #ifndef FABRIC_SMA_TABLES_H
 #define FABRIC_SMA_TABLES_H

@@ -64,7 +64,7 @@ struct mpa_frame {
 	/* M: the sender of the frame asks the peer to send markers. */
 	bool wants_markers;
 	/* C: the sender of the frame asks for CRC32C in both directions.
-	 * adverb sets C in each reply to a request with C. */
+	 * adverb sets C in each reply that accepts a request with C. */
 	bool wants_crc;
 	bool is_rejected;	      /* R: the reply rejects the connection */
 	bool is_enhanced;	      /* S: the frame has enhanced data */

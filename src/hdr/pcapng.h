@@ -17,8 +17,8 @@
 
 #define PCAPNG_MAGIC	     0x0a0d0d0au /* the first word of a section */
 #define PCAPNG_LINK_ETHERNET 1		 /* link type */
-#define PCAPNG_BEGIN_BYTES   60		 /* what pcapng_write_begin writes */
-#define PCAPNG_BEFORE_BYTES  28		 /* what pcapng_write_before writes */
+#define PCAPNG_BEGIN_BYTES   60		 /* written by pcapng_write_begin */
+#define PCAPNG_BEFORE_BYTES  28		 /* written by pcapng_write_before */
 #define PCAPNG_COMMENT_MAX   80		 /* bytes, without the final NUL */
 /* The most bytes of: padding, the comment's head, the comment, the end of the
  * options, the length of the block. */
@@ -27,13 +27,14 @@
 /* The block of a packet. */
 struct pcapng_packet {
 	uint64_t at_ns; /* the time since 1970 */
-	size_t bytes;	/* of the packet, at most 2^31 */
+	size_t bytes;	/* the packet's length, at most 2^31 */
 	/* A comment of at most PCAPNG_COMMENT_MAX bytes, borrowed; NULL: none.
 	 */
 	const char *comment;
 };
 
-/* Writes the blocks of a section whose packets are of this link type. */
+/* Writes the two blocks that begin a section: its header, and its interface of
+ * this link type. */
 void pcapng_write_begin(uint8_t p[PCAPNG_BEGIN_BYTES], uint16_t link_type);
 /* Writes the part of the packet's block before the packet's bytes. */
 void pcapng_write_before(uint8_t p[PCAPNG_BEFORE_BYTES],

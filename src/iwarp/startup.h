@@ -103,8 +103,9 @@ enum startup_error {
 	/* The association ended, or the initiator withdrew its request, before
 	 * the start-up was complete. */
 	STARTUP_SESSION_CLOSED,
-	/* The initiator sent data after its request and before the reply, or
-	 * startup.early has no room for a message of the responder. */
+	/* After its request and before the reply the initiator sent a message
+	 * other than the Terminate that withdraws the request, or startup.early
+	 * has no room for a message of the responder. */
 	STARTUP_SESSION_EARLY,
 	/* This process has no memory for startup.early. */
 	STARTUP_NO_MEMORY,
@@ -113,7 +114,7 @@ enum startup_error {
 
 /* The consequences of an error. */
 struct startup_verdict {
-	enum terminate_cause cause; /* that a Terminate names */
+	enum terminate_cause cause; /* the cause that a Terminate names */
 	/* The peer has accepted, so it expects FPDUs: startup_terminate makes a
 	 * Terminate that tells the peer the cause. */
 	bool terminates;
@@ -160,7 +161,7 @@ struct startup_offer {
 
 /* The parameters that the two ends use in full operation. */
 struct startup_agreed {
-	uint8_t revision; /* of the request and the reply */
+	uint8_t revision; /* the revision of the request and the reply */
 	bool is_enhanced; /* the two frames had enhanced data */
 	bool has_crc;	  /* FPDUs have CRCs in both directions */
 	/* This end receives (rx_markers) and sends (tx_markers) markers. */

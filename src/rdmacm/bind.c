@@ -33,7 +33,7 @@ static struct was_bound save_id(const struct r_id *id)
 }
 
 /* Undoes a bind that has failed.  If the id kept the device, a later bind to an
- * open address would bind the id at that device only. */
+ * open address (r_addr_is_open) would bind the id at that device only. */
 static void restore_id(struct r_id *id, const struct was_bound *was)
 {
 	id->device = was->device;

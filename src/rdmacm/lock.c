@@ -56,8 +56,8 @@ static const char *place_of(const struct rdma_cm_id *id, char text[PLACE])
 }
 
 /* Prints for which event the call has waited for so long.  The message names
- * the id whose events are waited for.  The event of a connection request
- * belongs to another id, which may have been destroyed. */
+ * `id`, and not the member `id` of the event: in the event of a connection
+ * request that is the new id, which the program may have destroyed. */
 static void say_unacked(const struct r_id *id, const char *call)
 {
 	struct list *oldest = id->taken.next;

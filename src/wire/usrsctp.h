@@ -24,8 +24,8 @@
 #include <sys/types.h>
 
 #define USRSCTP_AF_CONN	     123
-#define USRSCTP_NOTIFICATION 0x2000 /* of *flags of recvv: no user message */
-#define USRSCTP_UNORDERED    0x0400 /* of usrsctp_sndinfo.flags */
+#define USRSCTP_NOTIFICATION 0x2000 /* in *flags of recvv: a notification */
+#define USRSCTP_UNORDERED    0x0400 /* in usrsctp_sndinfo.flags */
 
 /* The options of sockets, of level IPPROTO_SCTP. */
 enum usrsctp_option {
@@ -48,7 +48,7 @@ enum usrsctp_ready { /* bits that get_events returns */
 
 struct usrsctp_address {
 	uint16_t family; /* USRSCTP_AF_CONN */
-	uint16_t port;	 /* of SCTP, in network order */
+	uint16_t port;	 /* the port of SCTP, in network order */
 	void *id;	 /* the number of the address, not a pointer */
 };
 
