@@ -273,8 +273,8 @@ static bool load_verbs(const char *libdir, struct verbs *v)
 	return false;
 }
 
-/* Returns the device of this name in the list that the device code of this
- * program makes; NULL: there is none. */
+/* Returns the device of this name in device_list, which is part of this program
+ * and not of the libibverbs that load_verbs loads; NULL: there is none. */
 static const struct device *find_device(const char *name)
 {
 	const struct device *d;

@@ -229,8 +229,9 @@ static void run_turn(struct fabric_server *s)
 	fabric_set_time(s->fabric, monotonic_ms());
 	s->had_packets = fabric_data_take(&s->data);
 	fabric_turn(s->fabric, monotonic_ms());
-	/* before the MADs of this turn are sent: a program that has learned of
-	 * a change from a MAD must not find the old number */
+	/* The page gets the number before the MADs of this turn are sent: a
+	 * program that has learned of a change from a MAD must not find the old
+	 * number in the page. */
 	fabric_direct_show(&s->direct, reach_changes(s->fabric));
 	print_deadlock(s->fabric);
 	while ((end = fabric_ready(s->fabric)))
@@ -297,8 +298,10 @@ int fabric_server_run(struct fabric *f, int listener, const char *path,
 
 	if (lstat(path, &own))
 		own.st_ino = 0;
-	/* A connection needs a descriptor, and an open port one more.  The soft
-	 * limit of most systems, 1024, is for programs that use select(2). */
+	/* A connection needs a descriptor, and more of them for its port, its
+	 * data ends, its client of connection management and its arena.  The
+	 * soft limit of most systems, 1024, is for programs that use select(2).
+	 */
 	rlimit_raise(RLIMIT_NOFILE);
 	list_init(&s.connections);
 	s.buffer = malloc(FABRIC_CONNECTION_MESSAGE);

@@ -130,7 +130,7 @@ void fd_store_note(struct fd_store *s, uint32_t index,
 		   const struct fd_store_entry *e);
 /* Returns the pid_space of this process; 0: it is not known. */
 uint32_t fd_store_pid_space(void);
-/* Whether the entry has a pid of that PID namespace. */
+/* Returns whether the entry has a pid of that PID namespace. */
 bool fd_store_has_pid(const struct fd_store_entry *e, uint32_t pid_space);
 /* Returns an entry for process pid of `user`; the pid in the entry is 0 if
  * /proc does not show the process. */
@@ -144,8 +144,8 @@ struct fd_store_entry fd_store_owner(uid_t user, pid_t pid);
  * neither kill(2) nor /proc shows that the process has ended.
  */
 int fd_store_process(const struct fd_store_entry *e);
-/* Whether err, a result of fd_store_process, says that no descriptor is left.
- */
+/* Returns whether err, a result of fd_store_process, says that no descriptor is
+ * left. */
 bool fd_store_is_short(int err);
 
 #endif

@@ -35,8 +35,8 @@ struct thread_start {
 
 /* Opens /dev/null at the numbers of the standard descriptors.  Otherwise the
  * program's standard descriptors would stay open in this table after the
- * program has closed them, and a reader of the program's output would wait for
- * its end. */
+ * program has closed them, and a reader of the program's output would not get
+ * the end of file. */
 static void drop_standard_fds(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -82,8 +82,8 @@ static int take_empty_table(int listen_fd)
 	/* valgrind keeps files of its own in the table. */
 	if (instrument_by_valgrind())
 		return -ENOSYS;
-	/* Before the table is given up, tries whether this process may copy a
-	 * descriptor in this way. */
+	/* This copy only shows whether the process may copy a descriptor in
+	 * this way.  After close_range it would be too late to find out. */
 	fd = copy_from_program(listen_fd);
 	if (fd < 0)
 		return fd;
@@ -231,7 +231,9 @@ int serve_thread_start(int listen_fd, bool no_bpf)
 	if (copy < 0)
 		return -errno;
 	copy = fd_identity_note(copy);
-	/* The thread uses this function's variables until it has begun. */
+	/* The thread uses begin_thread's variable `start` until the thread has
+	 * begun to serve or has failed.  So begin_thread must not be cancelled
+	 * while it waits for that. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	err = begin_thread(copy, no_bpf);
 	pthread_setcancelstate(cancel, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The argument and the answer of reach_find in the terms of a queue pair: the
- * packets that the attributes of a connected queue pair describe, and the way
- * of these packets for the engine (engine_set_way).
+ * Conversions for the queue pairs that ask reach_find: reach_of_qp makes the
+ * argument of reach_find from the attributes of a connected queue pair, and
+ * reach_way makes the argument of engine_set_way from the answer.
  */
 #ifndef FABRIC_REACH_QP_H
 #define FABRIC_REACH_QP_H
@@ -29,8 +29,8 @@ static inline struct reach reach_of_qp(const struct hca_qp_attr *a)
 	return r;
 }
 
-/* Returns the way of packets that reach *peer, for the engine.  `changes` is
- * the value of reach_changes at the time of the answer. */
+/* Returns the argument of engine_set_way for *peer, an answer of reach_find.
+ * `changes` is the value of reach_changes at the time of that answer. */
 static inline struct hca_way reach_way(const struct reach_peer *peer,
 				       uint32_t changes)
 {

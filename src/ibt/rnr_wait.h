@@ -45,12 +45,13 @@ void rnr_wait_end(struct ibt *t, struct ibt_qp *q);
 void rnr_wait_settle(struct ibt *t, struct ibt_qp *q);
 /* Adds the waits that began under the post lock to engine_counters. */
 void rnr_wait_count(struct ibt_qp *q);
-/* True: the wait for which q is on direct_queues.waiting has ended, or polls of
- * the program look whether the wait can end. */
+/* Called for q on direct_queues.waiting.  True: the holder of all locks need
+ * not look whether q's wait can end, since the wait has ended under the post
+ * lock, or since a poll of the program has looked a short time ago. */
 bool rnr_wait_is_minded(const struct ibt_qp *q, uint64_t now_ns);
-/* For q with rnr_wait_is_minded: returns when the holder of all locks looks at
- * q if no poll has looked meanwhile, because the program may have stopped
- * polling.  UINT64_MAX: never. */
+/* For q with rnr_wait_is_minded: returns the time from which on the holder of
+ * all locks looks itself.  A poll that looks at q makes this time later, but
+ * the program may have stopped polling.  UINT64_MAX: q's wait has ended. */
 uint64_t rnr_wait_look_ns(const struct ibt_qp *q);
 /* Called when q's timer has expired.  True: the wait is over, and the caller
  * calls rnr_wait_end.  False: q does not wait any more, or waits for longer. */

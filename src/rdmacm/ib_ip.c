@@ -21,8 +21,9 @@
 
 /* The fabric has not answered; -ETIMEDOUT means that a neighbour has not. */
 #define SILENT (-EREMOTEIO)
-/* Each question waits at least this long for the fabric's answer, which comes
- * from this machine and does not depend on the subnet. */
+/* The shortest time limit of a question to the fabric, even if the timeout of
+ * rdma_resolve_addr is shorter: the fabric's answer comes from this machine and
+ * does not depend on the subnet. */
 #define ASK_LEAST_MS 1000
 #define REASON	     200 /* bytes of a text of why_unanswered */
 

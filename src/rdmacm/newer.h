@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Declarations of the version nodes RDMACM_1.4 and RDMACM_1.5, which the
- * installed header may lack.  The calls of RDMACM_1.4 resolve names and report
- * the result by an event, or post an event for the program.  The calls of
- * RDMACM_1.5 are those of epoll(7) for rsockets.
+ * installed header may lack.  By the calls of RDMACM_1.4 a program resolves a
+ * name, takes the result after an event, or posts an event to an id's channel.
+ * The calls of RDMACM_1.5 are those of epoll(7) for rsockets.
  */
 #ifndef RDMACM_NEWER_H
 #define RDMACM_NEWER_H

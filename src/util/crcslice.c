@@ -10,7 +10,7 @@
 #include "util/crctier.h"
 
 #define STEP  16
-#define AHEAD 5	  /* take_word changes at most the fifth word behind v */
+#define AHEAD 5	  /* take_word changes only words among the five behind v */
 #define LONG  128 /* from this length on, by_shifts is faster */
 
 /* Entry [k][b] is the state after byte b and k zero bytes, from state 0. */
