@@ -32,8 +32,8 @@ enum {
 	FABRIC_CM_QUERIES = 1024, /* most open path queries of a program */
 };
 
-/* fabric_owner returns a pointer to such a struct for each end in the fabric's
- * process.  While the end has messages to fetch, the loop calls read, which
+/* In the fabric's process, fabric_owner returns a pointer to such a struct for
+ * each end.  While the end has messages to fetch, the loop calls read, which
  * fetches all of them or pauses the end. */
 struct fabric_cm_reader {
 	void (*read)(void *user, struct end *end);

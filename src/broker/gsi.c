@@ -143,12 +143,11 @@ static bool relay_frame(struct gsi *g, const struct udp_dgram *d)
 }
 
 /*
- * Whether the address from which d comes is one of this host.  A program of
- * this host may send from a link-local address of one interface to an address
- * of another, and the kernel then reports the interface of the destination.  So
- * the kernel is asked about all interfaces.  That question leaves out the
- * interfaces of a VRF, so the kernel is also asked about the interface that it
- * reports.
+ * Is the address from which d comes one of this host?  A program of this host
+ * may send from a link-local address of one interface to an address of another,
+ * and the kernel then reports the interface of the destination.  So the kernel
+ * is asked about all interfaces.  That question leaves out the interfaces of a
+ * VRF, so the kernel is also asked about the interface that it reports.
  */
 static bool is_from_here(const struct udp_dgram *d)
 {
@@ -157,9 +156,8 @@ static bool is_from_here(const struct udp_dgram *d)
 		local_ip_is(d->from.ip, d->ifindex));
 }
 
-/* Whether the datagram is of a program of this host that does not own QP1
- * (gsi.h).  The kernel is asked only once for successive datagrams of one
- * address. */
+/* Is the datagram from a program of this host that does not own QP1 (gsi.h)?
+ * The kernel is asked only once for successive datagrams of one address. */
 static bool is_forged(struct gsi *g, const struct udp_dgram *d)
 {
 	if (d->from.port == ROCEV2_PORT)
@@ -299,7 +297,7 @@ static struct gsi_block *last_block(struct gsi *g)
 	return b;
 }
 
-/* Whether `to` is an address of this host.  A datagram to it goes by the
+/* Is `to` an address of this host?  A datagram to such an address goes by the
  * loopback interface, where the IPv4 id of segment n is n (rocev2.h); a network
  * card may choose other ids. */
 static bool is_near(struct gsi *g, const struct inaddr *to)
@@ -313,7 +311,7 @@ static bool is_near(struct gsi *g, const struct inaddr *to)
 	return g->is_near;
 }
 
-/* Whether the frame of m can follow the frames of d, the last datagram of b. */
+/* Can the frame of m follow the frames of d, the last datagram of b? */
 static bool may_join(struct gsi *g, const struct gsi_block *b,
 		     const struct udp_dgram *d, const struct gsi_mad *m)
 {

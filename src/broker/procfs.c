@@ -127,8 +127,9 @@ static unsigned long unprivileged_port(void)
 						     : UNPRIVILEGED_PORT;
 }
 
-/* Reads which user namespace process id is in.  False: the kernel shows the
- * namespace only to a process that may also debug process id. */
+/* Reads the name of the user namespace of the process with this id.  False:
+ * there is no such process, or the kernel does not let this process see the
+ * namespace (PTRACE_MODE_READ of ptrace(2)). */
 static bool read_namespace(pid_t id, char text[NAMESPACE_TEXT])
 {
 	char path[40];

@@ -59,8 +59,8 @@ static void gather_moves(struct target_ref *l, struct qp *qp,
 	struct direct_memory target;
 	struct explain x;
 
-	/* Read first: if the key is bound anew after request_locate has judged
-	 * the old binding, key_remote fails. */
+	/* The binding is read before request_locate judges the key: if the key
+	 * is bound anew after that, key_remote fails. */
 	binding = row ? mr_binding(row) : 0;
 	inside_see_collected(l, qp);
 	if ((!is_put && request_resources(qp, &x)) ||
@@ -85,7 +85,7 @@ static uint32_t run_moves(struct target_ref *l, struct qp *qp,
 	access_set keys = access_key(s->r.rkey);
 	struct space *initiator = s->r.initiator.space;
 	struct moves m;
-	size_t done = 0; /* the first moves, which are complete */
+	size_t done = 0; /* how many moves, from the first on, are complete */
 
 	m.count = 0;
 	inside_begin_copy(l, keys);

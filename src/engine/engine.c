@@ -232,7 +232,8 @@ static void change_state(struct engine *e, struct ibt_qp *q,
 	uint32_t old = qp->attr.path_mig_state;
 
 	qp_modify_store(qp, attr, mask);
-	/* The subnet was asked about the path as it was: ask again. */
+	/* The subnet's answer was about the old path, so the subnet is asked
+	 * again. */
 	if (mask & (HCA_QP_AV | HCA_QP_PKEY_INDEX | HCA_QP_PORT)) {
 		q->direct.way.changes--;
 		q->direct.may_execute = false;
@@ -284,8 +285,9 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 	bool fails = (mask & HCA_QP_STATE) && attr->qp_state == HCA_QP_ERR;
 	int err = engine_qp_check(e, q, attr, mask, now_ns, why);
 
-	/* Peers do not take the responder lock while is_wanted is set, also
-	 * after -EBUSY.  The store is a hint, which orders nothing. */
+	/* While is_wanted is set, peers do not take the responder lock.  The
+	 * flag stays set after -EBUSY, until the caller has tried again.  The
+	 * store is a hint, which orders nothing. */
 	shared_store(&qp_target(qp)->is_wanted, !err && !fails);
 	if (!err && !fails && !rq_enter_own(e->ibt.hca, qp))
 		return -EBUSY;

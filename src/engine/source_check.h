@@ -18,19 +18,21 @@
  * most SOURCE_PARKED packets of all ports.  At most SOURCE_ASKS questions are
  * asked in each SOURCE_ASK_NS.  Beyond these limits, packets from unknown ports
  * are dropped, so that a sender which uses ever new ports costs little.  Ports
- * that are believed have a table of their own, where other ports do not replace
- * them.
+ * that are believed have a table of their own, where ports that are not
+ * believed do not replace them.  Without a new answer, a believed port is
+ * unknown again 2 * SOURCE_NS after the last answer.
  *
  * A port that no user has any more is refused.  So packets that wait in the
  * receiving socket are lost if their sender ends before the caller asks about
  * the port.  The port's former owner is no proof: after the sender's end
  * another user can bind the port, send a packet and close the socket, and the
- * kernel does not tell which of the two users sent a datagram.  For the
- * transport such a packet is lost on the wire.  If the packet is a request, it
- * gets no ACK, so the request did not complete at the sender.  If the packet is
- * an ACK, the request of this end fails, as it does when the sender ends before
- * it acknowledges.  Messages of the connection manager are not affected: the
- * broker sends and receives them, and the broker's socket outlives the program.
+ * kernel does not tell which of the two users sent a datagram.  So the packet
+ * is dropped, as if it had been lost on the wire.  If the packet is a request,
+ * it gets no ACK, so the request did not complete at the sender.  If the packet
+ * is an ACK, the request of this end fails, as it does when the sender ends
+ * before it acknowledges.  Messages of the connection manager are not affected:
+ * the broker sends and receives them, and the broker's socket outlives the
+ * program.
  *
  * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
@@ -43,7 +45,7 @@
 #include "engine/engine.h"
 #include "util/list.h"
 
-#define SOURCE_NS     1000000000u /* how old an answer may be */
+#define SOURCE_NS     1000000000u /* answers of this age are asked for again */
 #define SOURCE_SLOTS  256	  /* slots of a table, a power of two */
 #define SOURCE_ASKS   64	  /* questions in each SOURCE_ASK_NS */
 #define SOURCE_ASK_NS 10000000u
@@ -51,7 +53,7 @@
 
 /* The knowledge about a port (the figure above). */
 enum source_state {
-	SOURCE_NONE,	 /* the slot is free, and all of it is zero */
+	SOURCE_NONE,	 /* no port has used the slot, which is all zero */
 	SOURCE_ASKED,	 /* the caller has not answered yet */
 	SOURCE_REFUSED,	 /* the port is not of the peer's user */
 	SOURCE_BELIEVED, /* the port is of the peer's user */
@@ -63,10 +65,12 @@ struct source {
 	uint16_t port; /* 0: the slot is free */
 	uint8_t state; /* enum source_state */
 	bool is_v4;    /* a port of IPv4; false: of IPv6 */
-	uint32_t user; /* the owner of a refused port, or ENGINE_NO_USER */
-	uint64_t since_ns; /* when the state was entered */
-	/* When the caller was asked again about the port, which is believed; 0:
-	 * the caller was not asked again. */
+	uint32_t user; /* the port's owner, or ENGINE_NO_USER */
+	/* When the caller last answered about the port; SOURCE_ASKED: when the
+	 * caller was asked. */
+	uint64_t since_ns;
+	/* When the caller was asked again about a believed port, after its last
+	 * answer; 0: not since that answer. */
 	uint64_t asked_ns;
 };
 

@@ -65,7 +65,7 @@ static int limit_waits(int fd, uint32_t patience_ms)
 
 /* Returns -errno after a failed call on a connection.  EAGAIN means that the
  * limit of limit_waits has passed.  EINTR means that a signal interrupted the
- * call, and that the limit has passed since. */
+ * call: the limit has passed since, unless connect_to tries again. */
 static int failed_call(void)
 {
 	return errno == EAGAIN || errno == EINTR ? -ETIMEDOUT : -errno;

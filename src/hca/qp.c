@@ -25,9 +25,10 @@ static bool find_row(struct hca *h, struct qp *qp)
 }
 
 /* Enters qp in the row of find_row.  The release store of the row orders all
- * earlier stores to qp before it, for the acquires in eager_settle and in
- * find_qp (direct/target.c): otherwise a thread could find qp with the contents
- * that its memory had before, and a peer would keep its copy of them. */
+ * earlier stores to qp before it, for the acquire loads of the row in
+ * eager_settle and in find_qp (direct/target.c).  Otherwise a thread or a peer
+ * could find the row and load the contents that the memory of qp had before,
+ * and the peer would keep these contents in its copy of qp. */
 static void publish_row(struct hca *h, struct qp *qp)
 {
 	struct hca_shared *s = h->shared;

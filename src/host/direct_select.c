@@ -7,10 +7,10 @@
 #include "host/local_peer.h"
 #include "util/bits.h"
 
-/* The broker says how a connection goes; for a QP by LID, the fabric does.  The
- * connection goes by packets if no answer that counts (local_peer_has_news)
- * comes for SILENCE_NS, or if no answer about this connection comes for
- * WAIT_NS. */
+/* The path of a connection depends on what the broker (for a QP by LID: the
+ * fabric) answers about the peer.  The connection goes by packets if
+ * local_peer_has_news reports no answer about any peer for SILENCE_NS, or if no
+ * answer about this peer comes for WAIT_NS. */
 #define SILENCE_NS 1000000000u
 #define WAIT_NS	   10000000000u
 #define LOOK_NS	   1000000 /* between two looks for answers or deaths */

@@ -8,10 +8,10 @@
 #include "util/bits.h"
 
 /* Have the rings of the link to a fabric packets that the engine can take now,
- * or does the fabric wait for a wake-up that is to be sent again?  If neither,
- * makes the fabric wake the leader at the next packet, also if the leader has
- * asked for that before: another thread may have received the message that was
- * to wake the leader. */
+ * or does the fabric wait for a wake-up that the kernel had no memory to send?
+ * If neither, makes the fabric wake the leader at the next packet.  The leader
+ * may have asked for that before, but another thread may have received the
+ * message that was to wake the leader. */
 static bool has_ring_packets(const struct progress *p)
 {
 	return !engine_is_choked(p->engine) && !fabric_link_idle();

@@ -15,7 +15,8 @@ struct mcast {
 	 * group that has `gid` as its alias */
 	uint8_t named[16];
 	struct ibt_qp *q; /* borrowed */
-	bool repeats;	  /* a row with repeats false has the same q and gid */
+	/* another row, whose `repeats` is false, has the same q and gid */
+	bool repeats;
 };
 
 static bool is_in_group(const struct mcast *m, const uint8_t gid[16])

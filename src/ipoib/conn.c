@@ -3,7 +3,7 @@
 
 #include "hdr/bytes.h"
 
-#define PACKET_LEAST 5 /* bytes: the header of IPoIB, and one of IP */
+#define PACKET_LEAST 5 /* bytes: the header of IPoIB, and 1 byte of IP */
 
 void conn_write(const struct conn_data *d, uint8_t p[CONN_DATA_BYTES])
 {

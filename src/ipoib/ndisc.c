@@ -14,7 +14,7 @@ enum {
 	REDIRECT = 137,
 	OPTION_SOURCE = 1,
 	OPTION_TARGET = 2,
-	OPTION_UNIT = 8, /* an option's length counts 8 bytes */
+	OPTION_UNIT = 8, /* bytes: the unit of an option's length */
 	AT_CODE = 1,
 	AT_CHECKSUM = 2,
 	MAC_UNITS = 1,

@@ -18,8 +18,8 @@
 
 /* ---- placing payload ---- */
 
-/* Copies the n bytes at p to memory, and updates *crc with the bytes unless crc
- * is NULL.  Returns 0 or -EFAULT. */
+/* Copies the to->bytes bytes at p to the memory *to, and updates *crc with the
+ * bytes unless crc is NULL.  Returns 0 or -EFAULT. */
 static int copy_in(struct space *space, const struct space_vec *to,
 		   const uint8_t *p, uint32_t *crc)
 {
@@ -405,7 +405,7 @@ static enum hca_status status_of(const struct rdmap_terminate *e)
 }
 
 /* Does `about`, the header that a Terminate quotes, belong to the oldest READ
- * or atomic without a response?  reads_out of them wait for a response. */
+ * or atomic without a response?  Their number is s->out.reads_out. */
 static bool is_about_oldest_read(const struct iwarp_stream *s,
 				 const struct ddp_header *about)
 {

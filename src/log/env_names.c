@@ -36,7 +36,9 @@ static unsigned least_of(unsigned a, unsigned b, unsigned c)
 static unsigned edit_distance(const char *name, size_t length,
 			      const char *known)
 {
-	unsigned row[LONGEST + 1]; /* of the letters of `known` so far */
+	/* row[i]: the distance from the first i letters of `name` to the
+	 * letters of `known` so far */
+	unsigned row[LONGEST + 1];
 
 	for (unsigned i = 0; i <= length; i++)
 		row[i] = i;

@@ -49,7 +49,7 @@ void r_iw_use_tos(const struct r_iw *iw)
 struct claim {
 	const struct r_iw *by; /* the object that wants the port */
 	uint16_t port;	       /* host order */
-	bool is_taken;	       /* an object with may_share has it */
+	bool is_taken;	       /* an object with may_share has the port */
 };
 
 static void has_port(struct r_iw *iw, void *arg)

@@ -158,8 +158,8 @@ static void drop_start(struct r_iw *iw)
 	iw->start = NULL;
 }
 
-/* Tells a capture how the connection began.  The responder has sent nothing
- * yet: its reply is host_stream.first. */
+/* Returns how the connection began, for a capture.  The responder has sent
+ * nothing yet: its reply is host_stream.first. */
 static struct host_stream_start stream_start(const struct r_iw_start *s)
 {
 	return (struct host_stream_start){
@@ -262,7 +262,8 @@ static void post_end(struct r_iw *iw)
 			  -ECONNRESET, NULL);
 }
 
-/* Posts the events that the news of the connection call for. */
+/* Clears the news of the connection, and posts the events that follow from
+ * them. */
 static void settle_news(struct r_iw *iw)
 {
 	uint32_t bits;
@@ -278,8 +279,8 @@ static void settle_news(struct r_iw *iw)
 		post_end(iw);
 }
 
-/* Sends what was posted, then FIN.  Returns 0, or -EINVAL if there is no
- * connection. */
+/* Makes the queue pair send what was posted, then FIN.  Returns 0, also if an
+ * established connection has ended already; -EINVAL: there is no connection. */
 static int disconnect_stream(struct r_iw *iw)
 {
 	await_call(iw);

@@ -70,8 +70,8 @@ void wheel_cancel(struct wheel *w, struct wheel_timer *t)
 		forget_slot(w, t->level, t->slot);
 }
 
-/* On each level above 0, moves the timers of the slot that now_tick has entered
- * to lower levels. */
+/* Takes the timers out of the slot that now_tick has entered on each level
+ * above 0, and places them on lower levels. */
 static void cascade_slot(struct wheel *w)
 {
 	for (int l = 1; l < WHEEL_LEVELS; l++) {
