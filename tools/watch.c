@@ -265,7 +265,7 @@ free_qps:
 int watch_take(struct watch *w)
 {
 	DIR *proc = opendir("/proc");
-	/* until /proc has shown a process: it shows at least this one */
+	/* Stays -ENOENT only if /proc shows no process, not even this one. */
 	int err = proc ? -ENOENT : -errno;
 	struct dirent *e;
 

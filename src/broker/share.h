@@ -2,11 +2,11 @@
 /*
  * The share of one user: how many objects (cmproto.h), listeners, conversations
  * and doubts (cm_doubts.h) its clients have together at the broker, and how
- * many bytes wait for these clients.  A user gets another one of these only if
- * more are free than the user has (cm_owner_may_add), so that no user takes
- * all.  The broker's own user is exempt from this rule, but not from
- * SHARE_BYTES.  USER_NONE, which stands for all users that cannot be told from
- * each other, has one share.
+ * many bytes wait for these clients.  A user gets another object, listener,
+ * conversation or doubt only if more of that kind are free than the user has
+ * (cm_owner_may_add), so that no user takes all.  The broker's own user is
+ * exempt from this rule, but not from SHARE_BYTES.  USER_NONE, which stands for
+ * all users that cannot be told from each other, has one share.
  *
  * Part of the broker's loop: one owner, no lock.
  */

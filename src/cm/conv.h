@@ -16,9 +16,9 @@
 #define CONV_RING    64	  /* entries of each ring of struct conv_output */
 #define CONV_BUCKETS 4096 /* buckets of each table; a power of two */
 
-/* The states of IBTA 12.9.7 and, for SIDR, of IBTA 12.11.1.  The
- * specification's MRA_REQ_RCVD and MRA_REP_RCVD are CONV_REQ_WAIT and
- * CONV_REP_WAIT here. */
+/* The states of IBTA 12.9.7 and, for SIDR, of IBTA 12.11.1.  CONV_REQ_WAIT and
+ * CONV_REP_WAIT are the states IB_CM_MRA_REQ_RCVD and IB_CM_MRA_REP_RCVD of the
+ * Linux kernel's CM. */
 enum conv_state {
 	CONV_FREE,
 	CONV_REQ_SENT,

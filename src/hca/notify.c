@@ -10,7 +10,8 @@
  * bits.  All these accesses are sequentially consistent.  So if the reader
  * misses a bit, the writer sets the bit of the row, or notify_pending, after
  * the reader has cleared it, and the reader looks again.  In another order a
- * bit could stay set and unseen.
+ * bit could stay set and unseen.  After these stores the writer loads
+ * is_asleep; engine_asleep (engine/direct_path.c) says why that order matters.
  *
  *	writer	qp.notify |= bits   row's bit = 1   pending = 1   is_asleep?
  *	reader	pending = 0	    row's bit = 0   qp.notify = 0

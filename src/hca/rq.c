@@ -94,8 +94,8 @@ struct wqe *rq_held(struct hca *h, const struct qp *qp)
 /*
  * Repairs the receive queue after a process died, or was stopped and lost its
  * access (access_revoke), while it held the responder lock.  A receive that
- * this process had not completed stays held, and a receive that it had just
- * taken from a shared queue becomes held.  The process may have left a
+ * the process had not completed stays held, and a receive that the process had
+ * just taken from a shared queue becomes held.  The process may have left a
  * completion without announcing it.  The caller may be a peer, so it does not
  * collect that completion: the owner does so later (is_torn, rq_settle).
  */

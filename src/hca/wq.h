@@ -5,7 +5,8 @@
  * The program posts under a lock of the front end: v_qp.send, v_qp.recv or
  * v_srq.post (verbs/object.h).  A thread takes requests from a send queue, and
  * completes them, under the QP's post lock (host/post_lock.h), which the holder
- * of the progress lock takes, too; other operations need the progress lock.
+ * of the progress lock takes, too.  A poll frees slots under the CQ's lock
+ * (cq_poll).  rq.h and srq.h say how receives are taken and completed.
  *
  * Peers of this host read the queues of receives, and write the slots of a QP's
  * receive queue.  So the contents of these slots are checked before they are

@@ -19,9 +19,9 @@
 #define SWITCH_MAX_NS 50000 /* in a longer yield a thread computed */
 
 /* Wakes the progress thread if a thread that collected completions has set a
- * notify bit for it: peers wake it only for bits that they set themselves.  The
- * fence of notify_post orders the store of the bit before the load of
- * is_asleep; engine_asleep says what breaks without it. */
+ * notify bit for it: peers wake it only for bits that they set themselves.
+ * shared_publish in notify_post orders the store of the bit before the load of
+ * is_asleep; engine_asleep says what breaks without that order. */
 static void wake_for_notify(struct host *h)
 {
 	if (notify_pending(&h->hca) && shared_load(&h->hca.shared->is_asleep))
@@ -49,8 +49,8 @@ void host_before_poll(struct host *h, const struct cq *cq)
 	post_polled(&h->progress, engine_post_lock_of(cq));
 }
 
-/* Makes progress for a poll; first tries to end a wait of a QP that completes
- * into cq, unless cq is NULL. */
+/* Does the work of one poll: ends a wait of a QP that completes into cq, if
+ * post_resume can.  If it cannot, or cq is NULL, makes progress instead. */
 static void poll_once(struct host *h, const struct cq *cq, shared_u32 *skipped)
 {
 	if (!cq || !post_resume(&h->progress, engine_post_lock_of(cq)))

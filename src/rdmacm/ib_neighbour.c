@@ -134,8 +134,8 @@ static int serve_waits(void)
 }
 
 /* Sleeps until a neighbour has changed, or the pause is over.  If the program
- * has closed the socket, or has put a file of its own in its place, only the
- * pause ends the sleep. */
+ * has closed the socket, or has put another file in the socket's place, only
+ * the pause ends the sleep. */
 static void await_change(int fd, int pause_ms)
 {
 	struct pollfd watch = {.fd = fd_identity_holds(fd) ? fd : -1,
@@ -181,10 +181,10 @@ static int start_thread(void)
 	return 0;
 }
 
-/* Asks for the neighbour of a wait that was added while the thread sleeps.
- * Ends that sleep only if the sleep is longer than the wait, or if the kernel
- * knows the neighbour meanwhile, since a thread that wakes up asks the kernel
- * about each wait. */
+/* Called for a wait that was added while the thread runs: makes the kernel ask
+ * for the neighbour.  Wakes the thread only if the wait ends before the sleep
+ * of the thread does, or if look_for has a result already, since a thread that
+ * wakes up asks the kernel about each wait. */
 static void begin_beside(struct neighbour_wait *w)
 {
 	uint64_t now_ms = monotonic_ms();

@@ -59,8 +59,9 @@ static inline bool inaddr_is_link_local(const uint8_t ip[16])
 
 /*
  * Sets ip to 100::LID, the address that stands for an InfiniBand LID (IBTA Vol
- * 1, 4.1.3) where code keeps an IP address of a queue pair or of its peer.  No
- * packet comes from 100::/64, the discard-only prefix (RFC 6666).
+ * 1, 4.1.3) where code keeps an IP address of a queue pair or of its peer.
+ * 100::/64 is the discard-only prefix (RFC 6666): routers discard packets to
+ * it, so no peer on an IP network has such an address.
  */
 static inline void inaddr_map_lid(uint8_t ip[16], uint16_t lid)
 {

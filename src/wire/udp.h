@@ -61,8 +61,9 @@ struct udp_socket {
 	 * the relay, or because the next broker made a new relay.  After a
 	 * change, fd must be added to an epoll set again. */
 	shared_u32 hang_ups;
-	/* The program has closed a socket (udp_is_ours), or has lowered
-	 * RLIMIT_NOFILE below fd when fd became another file. */
+	/* The program has closed a descriptor of u (udp_is_ours,
+	 * udp_check_senders), or had lowered RLIMIT_NOFILE below fd when fd was
+	 * to become another file. */
 	shared_flag is_lost;
 	/* The socket that udp_send last found full; at first the main one. */
 	int full_fd;
