@@ -340,10 +340,11 @@ static int refuse_privilege(const char *path, const char *why)
 }
 
 /*
- * Is one of the three libraries missing?  Then the program would load the
- * system's library, which has none of adverb's devices.  Says on stderr which
- * library is missing.  If only the shim is missing, says that, clears l->shim,
- * and returns false.
+ * Is one of the three libraries missing, unreadable, or on a file system that
+ * is mounted with the option noexec?  Then the program would load the system's
+ * library, which has none of adverb's devices.  Says on stderr which library it
+ * is.  If only the shim is missing, unreadable or on such a file system, says
+ * that, clears l->shim, and returns false.
  */
 static bool is_incomplete(struct launch *l)
 {

@@ -44,8 +44,9 @@ close_master:
 	return -1;
 }
 
-/* In the child: becomes the program, in a process group of its own, which ends
- * with `parent`. */
+/* In the child: executes the program in a process group of its own.  When
+ * `parent` ends, the kernel kills the program, but not the other processes of
+ * the group. */
 static void become_program(const struct launch *l, int out, pid_t parent,
 			   const char *const argv[])
 {

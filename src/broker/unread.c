@@ -4,9 +4,10 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-/* The longest time between two looks.  No event tells that a client has read
- * enough, so the broker looks again and again: each LOOK_MS if is_over is set,
- * and more often at first if behind_ms is set. */
+/* The longest time after which the broker asks again how many bytes a client
+ * has not read.  No event tells that the client has read enough, so the broker
+ * asks again and again: each LOOK_MS if is_over is set, and more often at first
+ * if behind_ms is set. */
 #define LOOK_MS 100
 
 uint32_t unread_bytes(int fd)

@@ -237,9 +237,10 @@ enum verdict target_explain(const struct target_failure *there,
 
 /* Judges an atomic, or an ATOMIC WRITE of 8 bytes, at the address va, but not
  * the key.  Returns V_OK, or V_INVALID and sets x->detail if va is no multiple
- * of 8 (IBTA 9.4.5), or if the QP's max_dest_rd_atomic is 0.  The peer calls
- * this function before it executes the request or leaves it to the target's
- * process, and that process calls it again. */
+ * of 8 (IBTA 9.4.5), or if the QP's max_dest_rd_atomic is 0.  The initiator
+ * calls this function before it executes the request or leaves the request to
+ * the target's process.  In the latter case that process calls the function
+ * again, since it does not trust the initiator. */
 enum verdict request_atomic(const struct qp *qp, uint32_t opcode, uint64_t va,
 			    struct explain *x);
 

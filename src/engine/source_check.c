@@ -130,9 +130,10 @@ static void disbelieve_port(struct sources *s, struct source *o,
 
 /* Is the port of o, which was believed, still believed?  Asks the engine's
  * caller again when the last answer is SOURCE_NS old.  Without a new answer the
- * port is believed until the last answer is 2 * SOURCE_NS old; then the port
- * counts as new, and judge_other_port asks about it.  *until_ns: until when the
- * result is valid. */
+ * port is believed until the last answer is 2 * SOURCE_NS old.  From then on
+ * judge_other_port judges the port: as one that was asked about, if
+ * disbelieve_port has noted the question, else as a new one.  *until_ns: until
+ * when the result is valid. */
 static bool is_believed(struct sources *s, struct source *o,
 			const struct engine_dgram *d, uint32_t qpn,
 			uint64_t now_ns, uint64_t *until_ns)

@@ -53,7 +53,8 @@ uint8_t gate_vl(const struct port *out, const struct port *in, uint8_t sl)
 	return sl % 2 ? pair & 15 : pair >> 4;
 }
 
-/* The data VLs are at most VL0 to VL14, so this refuses VL15, too. */
+/* A port of the fabric has at most the data VLs 0 to LANES - 1, so this
+ * function refuses VL15, too. */
 bool gate_has_vl(const struct port *out, uint8_t vl)
 {
 	return vl < bits_min_u8(port_info_vls(out), LANES);

@@ -12,8 +12,8 @@
 #include "host/progress.h"
 
 /* Starts the thread, unless it runs already.  Called under the ctx lock, or by
- * the host_get that makes the host.  Returns 0, or -errno: of eventfd(2) or
- * pthread_create(3), or the result of local_peer_begin. */
+ * the host_get that makes the host.  Returns 0, or -errno: of fcntl(2),
+ * eventfd(2) or pthread_create(3), or the result of local_peer_begin. */
 int progress_thread_start(struct progress *p);
 /* Stops the thread.  True: the thread has ended, or there was none.  False: the
  * program has closed the descriptor that would wake the thread.  The thread may

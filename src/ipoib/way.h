@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packets to neighbours, and the paths of these packets, for which the subnet
- * administration is asked.
+ * Sends packets to neighbours, and asks the subnet administration for the paths
+ * of these packets.
  */
 #ifndef IPOIB_WAY_H
 #define IPOIB_WAY_H
@@ -14,7 +14,8 @@
 const uint8_t *way_learn(struct ipoib *m, const struct hwaddr *a,
 			 const struct ipoib_from *from, uint64_t now_ms);
 /* Sends a packet to a neighbour.  If the path is not known, keeps the packet
- * until then; if a question for the path has just failed, drops the packet. */
+ * until the path is known; if a question for the path has just failed, drops
+ * the packet. */
 void way_send(struct ipoib *m, struct neigh *n, const uint8_t *p, size_t bytes,
 	      uint64_t now_ms);
 /* Takes the answer to a question for a path.  False: the answer is not to such

@@ -6,11 +6,11 @@
 
 #include "util/bits.h"
 
-/* Bytes of a direction that no segment acknowledges, above which the other side
- * sends an ACK without bytes. */
+/* When more bytes of a direction than these are not acknowledged, the other
+ * side sends a segment that has only an ACK. */
 #define UNACKED_MAX (256u << 10)
-/* The window in all headers, 2^30 bytes, is so large that no direction fills
- * it. */
+/* The window in all headers.  After SYN it counts units of 2^SHIFT bytes, so it
+ * is almost 2^30 bytes, which no direction fills. */
 #define WINDOW 0xffff
 #define SHIFT  14
 
@@ -148,8 +148,9 @@ static void drop_held(struct tcp_segments *s, enum tcp_segment_side side)
 	h->held = NULL;
 }
 
-/* Holds bytes until the rest of their FPDU comes.  Without memory they become a
- * segment at once. */
+/* Holds bytes until the rest of their frame of MPA, or of their FPDU, comes.
+ * When TCP_SEGMENT_MAX bytes are held and more come, the held bytes become a
+ * segment.  Without memory to hold bytes, makes segments of them at once. */
 static void hold_bytes(struct tcp_segments *s, enum tcp_segment_side side,
 		       const uint8_t *p, uint32_t n)
 {

@@ -304,8 +304,9 @@ static void call_peer(struct r_iw *iw, uint8_t revision)
  * As call_peer, for a thread of the program.  Over TCP releases r_lock for the
  * system calls: connect(2) and send(2) to a peer on this host run the whole
  * handshake, and the thread adverb-iw handles other connections meanwhile.
- * After r_lock is taken again there must be a thread, since the program may
- * have closed the descriptors of the last one.
+ * After r_lock is taken again, r_iw_start_thread makes sure that the thread
+ * adverb-iw can serve the connection, since the program may have closed the
+ * descriptors for which that thread waits.
  */
 static void call_unlocked(struct r_iw *iw, uint8_t revision)
 {
@@ -495,8 +496,8 @@ static void lose_call(struct r_iw *iw)
 	end_call(iw, RDMA_CM_EVENT_CONNECT_ERROR, EBADF, NULL);
 }
 
-/* Returns whether the connection of a call is made: 0; EAGAIN: not yet; or the
- * errno with which connecting has failed. */
+/* Returns the result of connecting.  0: the connection is made; EAGAIN: it is
+ * not made yet (SCTP); or the errno with which connecting has failed. */
 static int connect_result(struct r_iw *iw)
 {
 	int err = 0;

@@ -21,7 +21,9 @@ bool r_iw_uses_sctp(void)
 	return env_sctp(&port) != ENV_SCTP_OFF;
 }
 
-/* libibverbs' calls, which are static; set before SCTP starts. */
+/* The calls of libibverbs for iWARP devices; NULL: not known yet.  start_sctp
+ * sets the pointer before it passes capture_packet, which uses the calls, to
+ * SCTP. */
 static const struct verbs_iwarp *calls;
 
 static struct inaddr plain_address(const struct sockaddr_in6 *a)

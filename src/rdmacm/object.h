@@ -365,10 +365,10 @@ void r_await_bound(const struct r_id *id);
 void r_tell(uint16_t kind, uint32_t handle);
 /* Under r_lock: sends the message m about the object `handle` of the broker, or
  * about none.  The broker does not answer.  A failure is ignored.  If there is
- * no connection, first opens one, which may take longer (dial_open, r_ib_dial).
- * Waits at most 30 s for room in the socket of a broker that reads no messages;
- * after that time the connection is closed, and no later call waits for this
- * broker. */
+ * no connection, first opens one, and waits as long as dial_open or r_ib_dial
+ * does.  Then waits at most 30 s for room in the socket of a broker that reads
+ * no messages; after that time the connection is closed, and no later call
+ * waits for this broker. */
 void r_tell_message(struct cmproto *m, uint16_t kind, uint32_t handle);
 /* link_table.c, under r_lock: removes the id from the table of r_link, drops
  * the id's requests that have no answer, and releases the id at the broker if
@@ -451,7 +451,8 @@ struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 
 /* ---- id.c, bind.c ---- */
 
-/* Why a bind to a port fails with EACCES, and what to do; for messages. */
+/* A clause for messages, which says why a bind to a port fails with EACCES, and
+ * what to do. */
 #define R_LOW_PORT                                                             \
 	"a port below 1024 (net.ipv4.ip_unprivileged_port_start) is for "      \
 	"programs of root, and for programs with CAP_NET_BIND_SERVICE, "       \
@@ -559,8 +560,9 @@ bool r_addr_is_any(const struct sockaddr *a);
 bool r_addr_is_loopback(const struct sockaddr *a);
 /* Returns whether the address is a multicast address. */
 bool r_addr_is_multicast(const struct sockaddr *a);
-/* Returns whether r_addr_is_any, or the address is a loopback address of IP.
- * Binding to such an address gives an id no device, as with the kernel. */
+/* Returns whether r_addr_is_any is true, or the address is a loopback address
+ * of IP.  Binding to such an address gives an id no device, as with the kernel.
+ */
 bool r_addr_is_open(const struct sockaddr *a);
 /* Returns the size of the address struct in bytes. */
 socklen_t r_addr_size(const struct sockaddr *a);

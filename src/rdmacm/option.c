@@ -14,8 +14,8 @@ static bool is_idle(const struct r_id *id)
 	       !id->state.is_passive;
 }
 
-/* As with the kernel's cma.c: a port that others may share stays so, and a
- * listener never begins to share its port. */
+/* As with the kernel's cma.c, the option cannot be cleared unless the id is
+ * IDLE, and cannot be set while the id listens. */
 static int set_reuse(struct r_id *id, bool may_share)
 {
 	if (may_share ? id->state.is_listening : !is_idle(id))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * path: which paths the shim replaces, and by which other paths.
+ * path: the paths that the shim replaces, and the paths that take their place.
  *
  * The kernel's RDMA paths become paths in the tree that libibverbs writes:
  *
@@ -32,14 +32,14 @@ static inline bool path_may_turn(const char *path)
 }
 
 /*
- * Returns the path to use in place of @path.  This is the text of @room if
- * @path, or a prefix of @path that a later ".." leaves, is one of the kernel's
- * RDMA paths; otherwise @path itself.  A relative path begins at the folder
- * @dir, as with openat(2), or at the working directory if @dir is AT_FDCWD.
- * For a @path of NULL, returns NULL.  "." and ".." are resolved by name, and
- * symbolic links are not followed.  In a program that has more rights than its
- * caller (AT_SECURE), or if the result is too long, no path is replaced.
- * Leaves errno unchanged.
+ * Returns the path to use in place of @path: the text of @room, which this
+ * function has set, if @path is one of the kernel's RDMA paths, or goes through
+ * one and leaves it again by ".."; otherwise @path.  A relative path begins at
+ * the folder @dir, as with openat(2), or at the working directory if @dir is
+ * AT_FDCWD.  For a @path of NULL, returns NULL.  "." and ".." are resolved by
+ * name, and symbolic links are not followed.  In a program that has more rights
+ * than its caller (AT_SECURE), or if the result is too long, no path is
+ * replaced.  Leaves errno unchanged.
  */
 const char *path_turn(int dir, const char *path, struct path *room);
 

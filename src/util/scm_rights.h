@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The descriptors that a message of a Unix socket has brought.  Each recvmsg(2)
- * that succeeds opens these descriptors in the receiver, even if the message is
- * empty or too short, or has more descriptors than the receiver expects.  So a
- * receiver that passes a buffer for control data takes the descriptors before
- * it looks at the message, and closes those that it does not use.  Otherwise
- * the sender could use up the receiver's descriptors.
+ * The descriptors that a message of a Unix socket has brought.  A recvmsg(2)
+ * with a buffer for control data opens in the receiver as many of these
+ * descriptors as fit into the buffer, even if the message is empty or too
+ * short, or has more descriptors than the receiver expects.  So such a receiver
+ * takes the descriptors before it looks at the message, and closes those that
+ * it does not use.  Otherwise the sender could use up the receiver's
+ * descriptors.
  */
 #ifndef UTIL_SCM_RIGHTS_H
 #define UTIL_SCM_RIGHTS_H

@@ -176,8 +176,8 @@ int v_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *a)
 	return 0;
 }
 
-/* Waits until the program has acknowledged the events that it took (IBTA
- * 11.2.8.4). */
+/* Waits until the program has acknowledged the events that it took, as
+ * ibv_get_cq_event(3) promises. */
 static void wait_acks(struct ibv_cq *cq, uint32_t completions, uint32_t errors)
 {
 	pthread_mutex_lock(&cq->mutex);
@@ -195,6 +195,7 @@ int ibv_destroy_cq(struct ibv_cq *ibcq)
 
 	if (!v_is_ours(c))
 		return v_fail(EPERM, V_FORKED, "ibv_destroy_cq");
+	/* A queue that queue pairs use is not destroyed (IBTA 11.2.8.4). */
 	if (count_now(&cq->users))
 		return v_fail(EBUSY, V_BUSY,
 			      "ibv_destroy_cq: queue pairs use the completion "
