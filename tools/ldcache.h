@@ -18,10 +18,11 @@
  * this processor.  True: the file's path is in @path of PATH_MAX bytes. */
 bool ldcache_read(const char *cache, const char *library, char *path);
 
-/* Finds @library in LD_LIBRARY_PATH, then by @cache, then in the loader's
- * default folders.  A folder of LD_LIBRARY_PATH whose name contains $ORIGIN or
- * the like is searched only in the last of these steps.  True: the library's
- * path is in @path of PATH_MAX bytes. */
+/* Finds @library in LD_LIBRARY_PATH, then by @cache, then in all folders that
+ * the loader searches for adverb itself (dlinfo(3)): its default folders, and
+ * those of LD_LIBRARY_PATH with $ORIGIN and the like replaced, which the first
+ * step does not replace.  True: the library's path is in @path of PATH_MAX
+ * bytes. */
 bool ldcache_find(const char *cache, const char *library, char *path);
 
 #endif
