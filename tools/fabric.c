@@ -195,7 +195,7 @@ static pid_t enter_background(void)
 	for (int i = 0; null >= 0 && i < 3; i++)
 		dup2(null, i);
 	/* A file system cannot be unmounted while a process has its working
-	 * directory there.  The fabric also works if the change fails. */
+	 * directory there.  The fabric also works if chdir fails. */
 	if (chdir("/"))
 		errno = 0;
 	return 0;
@@ -232,7 +232,8 @@ static int serve_file(const char *name, const char *path, bool background,
 	listener = fabric_socket_listen(path);
 	if (listener >= 0 && captured &&
 	    fabric_capture_open(&capture, f, captured)) {
-		/* before the close, while no other fabric can take the path */
+		/* The path is removed before the close: after the close it
+		 * could be the socket of another fabric. */
 		unlink(path);
 		close(listener);
 		listener = -1;
@@ -242,7 +243,8 @@ static int serve_file(const char *name, const char *path, bool background,
 		fabric_free(f);
 		return 1;
 	}
-	/* before the child changes its working directory */
+	/* A relative path is useless once the child has changed its working
+	 * directory. */
 	path = realpath(path, full) ? full : path;
 	if (background)
 		pid = enter_background();

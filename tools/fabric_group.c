@@ -27,8 +27,9 @@ enum phase {
 struct sa_group {
 	struct list link;    /* in fabric_groups.all */
 	struct list members; /* struct sa_group_member.link */
-	/* The membership: as the first program has asked for it, and after the
-	 * first answer to a join as the subnet administration has answered. */
+	/* The membership: as the first program has asked for it, and from the
+	 * first granted join on, as the answer to the last granted join says.
+	 */
 	struct sa_member record;
 	/* An IPoIB interface at the port ends the port's membership, so
 	 * begin_leave sends no MAD. */
@@ -346,7 +347,7 @@ void fabric_group_drop(struct fabric_groups *all, const void *owner)
 				free_member(all, OF_MEMBERS(n));
 				has_changed = true;
 			}
-		/* another program may get the same address later */
+		/* a later program's struct may lie at the address `owner` */
 		if (g->asker == owner)
 			g->asker = NULL;
 		if (has_changed)

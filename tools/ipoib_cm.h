@@ -3,8 +3,8 @@
  * The communication management of an IPoIB interface in connected mode: a
  * client of the fabric's process (broker/cmproto.h), which sends REQ, REP and
  * DREQ for the interface.  A connection has the number that ipoib/stream has
- * given to it.  No function waits: messages that the socket does not take are
- * kept.  One thread; no lock.
+ * given to it.  Only ipoib_cm_open waits, for the fabric.  The other functions
+ * keep the messages that the socket does not take.  One thread; no lock.
  */
 #ifndef TOOLS_IPOIB_CM_H
 #define TOOLS_IPOIB_CM_H
@@ -52,8 +52,8 @@ struct ipoib_cm_link {
 struct ipoib_cm {
 	const struct ipoib_cm_sink *sink; /* borrowed */
 	void *ctx; /* the first argument of the functions of sink */
-	/* The connection by which the fabric sent fd.  Stays open as long as
-	 * fd; -1: none. */
+	/* The connection by which the fabric sent fd.  Stays open until
+	 * ipoib_cm_fini; -1: none. */
 	int connection;
 	int fd; /* a socket for messages of cmproto.h; -1: the fabric is gone */
 	uint8_t gid[16];      /* of ipoib_cm_listen */

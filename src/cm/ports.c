@@ -124,8 +124,8 @@ static bool choose_port(struct ports *p, struct ports_want *want,
 		return !is_taken(p, want, NULL, false);
 	/* a port that this function chooses is not shared */
 	want->may_share = false;
-	/* if there are as many bindings as preferred ports, hardly any of the
-	 * preferred ports is free */
+	/* if there are as many bindings as preferred ports, a search of the
+	 * preferred ports would probably find few free ones, or none */
 	if (p->used < PORTS_PREFERRED &&
 	    choose_of(p, want, end - PORTS_PREFERRED, PORTS_PREFERRED, random))
 		return true;

@@ -14,9 +14,10 @@
 
 /*
  * Executes the requests at the cursor of an RC QP that fit into a batch
- * (target_run_batch) and succeed at once.  Such requests change nothing but q,
- * q's completion queue and the target's arena.  So the caller needs no progress
- * lock, but must exclude all other calls that use q or its target_ref.
+ * (target_run_batch) and succeed at once.  Besides the memory that they name,
+ * such requests change only q, q's completion queue and the target's arena.  So
+ * the caller needs no progress lock, but must exclude all other calls that use
+ * q or its target_ref.
  *
  * *to_wake is the owner in q's target_ref if the target's process sleeps and
  * has to be woken, or else NULL.  Returns true if no request and no event is

@@ -88,8 +88,9 @@ void engine_set_way(struct engine *e, uint32_t qpn, const struct hca_way *way)
 		q->direct.way = *way;
 }
 
-/* Ends the wait of a QP whose path is direct: the QP goes on if `target` is
- * still the peer's adapter, and sends packets otherwise. */
+/* Ends the wait of a QP whose path is direct.  If `target` is the adapter to
+ * which the QP is attached (initiator_attach), the QP goes on; otherwise it
+ * sends packets from now on. */
 static void answer_again(struct engine *e, struct ibt_qp *q,
 			 const struct hca *target)
 {

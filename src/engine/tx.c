@@ -165,9 +165,12 @@ static size_t fill_middles(struct engine *e, struct ibt_qp *q,
 	return sum;
 }
 
-/* May q send its next packet, because the receiver has room or because the
- * packet needs no credit?  For a UD QP, the receiver is that of its last
- * datagram.  If q may not send, has_credit puts q on the list of starved QPs.
+/*
+ * May q send its next packet?  It may if credit_waits and credit_has_room
+ * permit the packet to the receiver, if the packet needs no credit, or if q has
+ * a reply to send while no ACK packet may wait (shm_ack.is_forced).  For a UD
+ * QP, the receiver is that of q's last datagram.  If q may not send, has_credit
+ * puts q on the list of starved QPs.
  */
 static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
@@ -265,7 +268,7 @@ size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 		else if (serve_qp(e, q, now_ns))
 			ibt_qp_activate(&e->ibt, q);
 	}
-	/* Direct requests to this process itself may have set bits. */
+	/* Direct requests to QPs of this process may have set notify bits. */
 	engine_serve_notify(e);
 	if (b->first == b->count)
 		unreliable_tx_sent(&e->ibt); /* requests without a frame */

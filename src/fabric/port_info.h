@@ -23,8 +23,8 @@ void port_info_first(struct port *port, const struct net_port *from);
 /* Writes a row of an SL-to-VL table that maps SL n to VL n modulo 8. */
 void port_info_first_slvl(uint8_t row[SLVL_BYTES]);
 /* Sets LinkWidthActive and LinkSpeedActive at both ends of a port's cable to
- * the greatest values that both ends have enabled; 4x or SDR if they have none
- * in common. */
+ * the greatest values that both ends have enabled.  If they have no width in
+ * common, sets 4x; if they have no speed in common, sets SDR. */
 void port_info_negotiate(struct port *port);
 /* Writes the PortInfo that answers a request which came in at port `in_number`
  * (LocalPortNum). */
@@ -54,8 +54,8 @@ bool port_info_enforces_in(const struct port *port);
  * does not have (PartitionEnforcementOutbound)? */
 bool port_info_enforces_out(const struct port *port);
 /* Returns for how many ms a packet may be the first in the port's egress queue
- * before the port discards the packet: HOQLife, and 1000 for an adapter's port,
- * which has no HOQLife; FABRIC_NEVER: no limit. */
+ * before the port discards the packet: HOQLife for a switch's port, 1000 for a
+ * port of an adapter or router; FABRIC_NEVER: no limit. */
 uint64_t port_info_queue_life(const struct port *port);
 /* Returns the time in ms that a value of HOQLife or of SwitchInfo's
  * LifeTimeValue means: n is 4.096 us times 2 to the power n, rounded up to ms;

@@ -25,7 +25,9 @@
  *	release the lock, access_leave       sleep until a peer writes the
  *	                                     eventfd
  *
- * Order.  The protocol depends on the order of three pairs of accesses:
+ * Order.  The protocol depends on the order of these three pairs of accesses.
+ * The comments of cq.c, srq.c and notify.c state further orders, of the words
+ * that those files use.
  *
  * - The peer writes the completion and the eager message before wqe.left
  *   (release), and a poll loads wqe.left (acquire) before it reads them.
@@ -156,8 +158,8 @@ struct hca_peer_area {
 	shared_flag has_eager;	    /* a receive may hold an eager message */
 	/* Bits by row of hca_shared.qps: qp_target.notify is not 0. */
 	_Atomic uint64_t notify[(HCA_MAX_QP + 63) / 64];
-	/* By row of hca_shared.qps: the take of the QP, from a shared queue,
-	 * that is not complete yet (srq.c). */
+	/* By row of hca_shared.qps: the receive of a shared queue that the QP
+	 * is about to take, or has taken and does not hold yet (srq.c). */
 	_Atomic uint64_t takes[HCA_MAX_QP];
 	/* By row of the MR table: the rkey of the row's window, if the
 	 * window was invalidated; else 0, or an rkey of an earlier binding. */

@@ -18,8 +18,9 @@
 #include "hca/access.h"
 #include "hca/hca.h"
 
-/* The most multicast groups that a process may join by UDP.  Few, because Linux
- * lets a socket join only 20 pairs of IPv4 group and interface. */
+/* The most multicast groups that a process may join by UDP.  There are so few
+ * because Linux lets a socket join only 20 pairs of IPv4 group and interface.
+ */
 #define HOST_MAX_GROUPS 8
 /* The most multicast groups that a process may join at the ports of an
  * InfiniBand device: IPoIB needs one for each group of IP. */
@@ -95,10 +96,11 @@ void host_qp_free(struct host *h, struct qp *qp, struct ibt_qp *side);
  * Modifies a QP.  attr->ah.sgid_index is an index into the GID table of `dev`.
  * Returns 0, or -errno with a sentence in *why.  -EINVAL: the attributes or the
  * change of state are not allowed; -EBUSY: a peer of this host works at the QP;
- * -EIO: the link to the fabric has ended; another -errno: the progress thread
- * cannot be started.  After -EBUSY the caller calls host_qp_wait and then this
- * function again, without HCA_QP_CUR_STATE if the new state is RESET.  While a
- * QP is modified to RESET, no thread may poll its completion queues.
+ * -EIO: the link to the fabric has ended; -ENOMEM or another -errno: there is
+ * no memory, or the progress thread cannot be started.  After -EBUSY the caller
+ * calls host_qp_wait and then this function again, without HCA_QP_CUR_STATE if
+ * the new state is RESET.  While a QP is modified to RESET, no thread may poll
+ * its completion queues.
  */
 int host_qp_modify(struct host *h, const struct device *dev,
 		   struct ibt_qp *side, const struct hca_qp_attr *attr,

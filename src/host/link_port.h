@@ -45,8 +45,9 @@ size_t link_port_send(struct link_port *port, const struct engine_frame *frames,
  * link_port_send has sent fewer than n frames and link_port_wants_room has
  * returned true. */
 int link_port_full_fd(const struct link_port *port);
-/* Called before a thread waits for room.  False: there is room now, and the
- * caller does not wait. */
+/* Called before a thread waits for room: makes the descriptor of
+ * link_port_full_fd tell of room.  False: there is room now, and the caller
+ * does not wait. */
 bool link_port_wants_room(struct link_port *port);
 /* Captures a received packet and gives it to the engine.  If the packet's Q_Key
  * is wrong, gives the packet back to the fabric (link_send_refused). */
@@ -69,8 +70,8 @@ bool link_port_is_ours(const struct link_port *port);
 /* Notes that the fabric has reported these changes, a set of enum data_change.
  * Returns 0, or -EPROTO: one of the changes is unknown. */
 int link_port_hear(struct link_port *port, uint32_t changes);
-/* Is the fabric to be asked for the state?  If so, the caller sends the
- * question. */
+/* Has the fabric reported changes about which no question was sent yet?  If so,
+ * moves them from `heard` to `asked`, and the caller sends the question. */
 bool link_port_ask(struct link_port *port);
 /* Takes the state, which the fabric has answered, and tells the engine. */
 void link_port_show(struct link_port *port, struct engine *engine,

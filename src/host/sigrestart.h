@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Does a signal end a system call that it interrupts?  The kernel decides by
- * SA_RESTART of the signal's handler, but never restarts epoll and poll.  For
- * these two, this module decides by the program's handlers, which it reads now
- * and then.  In most programs all handlers have SA_RESTART or none has it.
+ * SA_RESTART of the signal's handler, but never restarts epoll_wait(2) and
+ * poll(2).  For these two, this module decides by the program's handlers, which
+ * it reads now and then.  In most programs all handlers have SA_RESTART or none
+ * has it.
  *
  * Owner and lock: the caller's.
  */
@@ -22,9 +23,10 @@ struct sigrestart {
 	sigset_t ending; /* signals whose handlers have no SA_RESTART */
 };
 
-/* Do some handlers have SA_RESTART and others not?  Then no code can tell
- * whether the handler that ran ends a wait.  Reads the handlers if they were
- * last read more than 100 ms ago. */
+/* Do some handlers have SA_RESTART and others not?  Then, after a wait was
+ * interrupted, no code can tell whether the handler that ran has SA_RESTART.
+ * Reads the handlers if they were never read, or last read more than 100 ms
+ * ago. */
 bool sigrestart_differ(struct sigrestart *h);
 /* Called when a handler has just interrupted a wait: reads the handlers again,
  * and returns whether one of them has no SA_RESTART, so that the wait ends. */

@@ -293,7 +293,8 @@ bool ibt_qp_serves(const struct ibt_qp *q, enum opcode_service service)
 
 static void set_state(struct qp *qp, enum hca_qp_state state)
 {
-	/* atomic, because threads that post read the state without a lock */
+	/* The store is atomic, because threads that post read the state without
+	 * a lock. */
 	__atomic_store_n(&qp->state, state, __ATOMIC_RELAXED);
 	if (state == HCA_QP_RTR) {
 		qp->connection++;
@@ -362,13 +363,13 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 			rc_reply_stop(q);
 		/* Orders the store of the state before the flush's load of the
 		 * receive queue's head.  A thread that posts a receive stores
-		 * the head and then, after a fence, loads the state (has_failed
-		 * in verbs/post.c).  So the flush sees the receive, or the
-		 * thread sees ERR and rings the doorbell, which flushes the
-		 * receive.  Without this order neither might happen, and the
-		 * receive would never complete.  Requests need no fence here,
-		 * since a thread that posts a request rings the doorbell in any
-		 * state. */
+		 * the head and then, after lock_give or a fence, loads the
+		 * state (has_failed in verbs/post.c).  So the flush sees the
+		 * receive, or the thread sees ERR and rings the doorbell, which
+		 * flushes the receive.  Without this order neither might
+		 * happen, and the receive would never complete.  Requests need
+		 * no fence here, since a thread that posts a request rings the
+		 * doorbell in any state. */
 		shared_fence();
 		q->owes_last_wqe = old != HCA_QP_RESET && qp->srq;
 		if (old != HCA_QP_RESET)

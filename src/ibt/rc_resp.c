@@ -376,11 +376,12 @@ static bool is_on_its_way_back(const struct ibt *t, const struct rc_resp *r)
  * A packet that comes before its turn is held, because the missing packet may
  * be late and not lost.  If such a packet asks for an answer or cannot be held,
  * a NAK asks the sender to go back (IBTA 9.7.5.2), and the held packets are
- * dropped.  If they were executed later, this QP could acknowledge them, or its
- * program could end, while the peer still sends them again.  In that case a
- * peer that is the kernel's rxe never completes its request.  After a NAK, such
- * packets are dropped without another NAK until the expected packet comes; and
- * so are packets that are far ahead, if is_far_too_often says so.
+ * dropped.  If they were executed later, this QP could acknowledge them while
+ * the peer still sends them again, or this QP's program could end meanwhile.
+ * In both cases a peer that is the kernel's rxe never completes its request.
+ * After a NAK, such packets are dropped without another NAK until the expected
+ * packet comes; and so are packets that are far ahead, if is_far_too_often says
+ * so.
  */
 static void reorder_request(struct ibt *t, struct ibt_qp *q,
 			    const struct pkt *p, const uint8_t *bytes,
@@ -438,9 +439,10 @@ bool rc_resp_fits(const struct ibt_qp *q, const struct pkt *p)
 }
 
 /* Answers p, a duplicate request (IBTA 9.7.5.1).  Drops p if the ring of
- * replies is more than half full, or if p repeats a READ or atomic that has no
- * record any more or does not agree with its record.  Reads the memory of a
- * READ again, and executes no other request again. */
+ * replies is more than half full, if p repeats a READ or atomic that has no
+ * record any more, or if p is a READ or ATOMIC WRITE that does not agree with
+ * the record.  Reads the memory of a READ again, and executes no other request
+ * again. */
 static void repeat_answer(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 {
 	struct rc_resp *r = &q->resp;

@@ -68,8 +68,8 @@ static void add_ipv4(struct joined *j, struct word w)
 
 	if (!g)
 		return;
-	/* the kernel prints the four bytes of the address as one number of this
-	 * processor */
+	/* the kernel prints the four bytes of the address as one number, in the
+	 * byte order of this processor */
 	word = (uint32_t)strtoul(w.at, NULL, 16);
 	memcpy(bytes, &word, sizeof(bytes));
 	*g = (struct joined_group){.ipv4 = (uint32_t)bytes[0] << 24 |

@@ -26,8 +26,8 @@
  * kernel has made, to `out`.  mtu: bytes of IP that the destination takes.  The
  * message seems to come from the packet's destination.  Returns the message's
  * length; 0: no message may be sent, since the packet is malformed, goes to a
- * group or a broadcast address, has the IPv4 source 0.0.0.0, or may itself be
- * an error message of ICMP.
+ * group or to an IPv4 address from 240.0.0.0 on, has the IPv4 source 0.0.0.0,
+ * or may itself be an error message of ICMP.
  */
 size_t toobig_write(const uint8_t *p, size_t len, uint32_t mtu,
 		    uint8_t out[TOOBIG_MAX]);

@@ -78,8 +78,8 @@ static void explain_error(const struct r_multicast *m, int err)
 		      text, strerror(-err));
 }
 
-/* Returns the status of MULTICAST_ERROR.  The kernel reports each status in an
- * answer of the subnet administration as EINVAL. */
+/* Returns the status of MULTICAST_ERROR.  If the subnet administration answers
+ * a join by an error, whichever it is, the kernel's status is -EINVAL, too. */
 static int status_of(int err)
 {
 	return err == -ECONNREFUSED || err == -EREMOTEIO ? -EINVAL : err;

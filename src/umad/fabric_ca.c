@@ -39,7 +39,7 @@ static int ask_ca(struct fabric_ca *ca)
 	*ca = m.ca;
 	if (ca->first_port > ca->last_port)
 		return -EPROTO;
-	/* the ABI has no room for more */
+	/* umad_ca_t has no room for more ports */
 	if (ca->last_port >= UMAD_CA_MAX_PORTS)
 		ca->last_port = UMAD_CA_MAX_PORTS - 1;
 	return 0;

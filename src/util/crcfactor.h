@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The constants of a CRC by carry-less multiplication.  All of them are
- * computed from the polynomial, so crcfactor.c contains only the two
- * polynomials.
+ * computed from the polynomial, so crcfactor.c contains only the polynomials of
+ * CRC-32 and CRC-32C.
  *
  * Notation: P is the polynomial, including x^32.  Bit i of a register of n bits
  * is the coefficient of x^(n - 1 - i), so the register's first bytes in memory
