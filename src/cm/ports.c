@@ -20,8 +20,9 @@ struct binding {
 };
 
 struct ports {
-	/* Numbers of entries of binding[].  limit: all.  fresh: used at least
-	 * once.  free_count: in free_list.  used: in use now. */
+	/* Counts of the entries of binding[]: of all entries (limit), of those
+	 * that were used at least once (fresh), of those in free_list
+	 * (free_count), and of those in use now (used). */
 	uint32_t limit, fresh, free_count, used;
 	struct binding *binding;
 	uint32_t *free_list;	     /* indices that are free again */

@@ -6,8 +6,9 @@
  *
  * Notation: P is the polynomial, including x^32.  Bit i of a register of n bits
  * is the coefficient of x^(n - 1 - i), so the register's first bytes in memory
- * are the highest powers.  A processor's carry-less product of a register of m
- * bits and one of n bits is, as a register of m + n bits, the product times x.
+ * are the highest powers.  A processor's carry-less multiplication of a
+ * register of m bits by one of n bits gives a register of m + n bits: the
+ * product of the two polynomials, times x.
  *
  * Sixteen bytes, in a register whose halves are A (first in memory) and B, are
  * A * x^64 + B.  Then:
