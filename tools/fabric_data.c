@@ -67,8 +67,9 @@ void fabric_data_close(struct fabric_data *f, struct fabric_data_socket *d)
 	if (!d->end)
 		return;
 	f->has_closed = true;
-	/* before the rings: a program that finds their memory freed then finds
-	 * the end of the socket, too */
+	/* The socket is closed before fabric_ring_close frees the memory of the
+	 * rings: a program that finds zeroes there also finds the end of the
+	 * socket. */
 	close(d->watch.fd);
 	d->watch.fd = -1;
 	list_remove(&d->rest);
@@ -381,10 +382,11 @@ static bool flush_packets(struct fabric_data_socket *d, struct data_end *end)
 	return true;
 }
 
-/* Returns room for a packet in the ring to a program; NULL: there is none, and
- * the program says when there is.  Looks a second time after
- * packet_ring_want_room: the program does not tell of room that it has made
- * before.  *wakes: set if the program waits for packets. */
+/* Returns room for a packet in the ring to a program.  NULL: there is no room,
+ * and the program sends a message when it has made room; or the ring is broken.
+ * Looks a second time after packet_ring_want_room: the program sends no message
+ * about room that it made before that call.  *wakes: set if the program waits
+ * for packets. */
 static uint8_t *find_room(struct packet_ring_out *out, size_t n, bool *wakes)
 {
 	uint8_t *room = packet_ring_room(out, n);
@@ -481,9 +483,10 @@ static bool take_packets(struct fabric_data *f, struct fabric_data_socket *d)
 	return count > 0;
 }
 
-/* Asks the programs whose rings have been empty to wake this process.  any: a
- * ring had packets in this turn, so the process does not sleep, and looks at
- * empty rings for a while without being asked. */
+/* Asks the programs whose rings have been empty to wake this process, which
+ * then does not look at these rings until take_wake.  any: a ring had packets
+ * in this turn, so the process does not sleep, and asks a program only if the
+ * ring was empty more than VAIN times in a row. */
 static void rest_from_rings(struct fabric_data *f, bool any)
 {
 	list_for_each_safe (l, &f->busy) {

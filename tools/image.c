@@ -550,7 +550,8 @@ static int write_list(const struct image *im, bool all)
 		if (all || e->kept)
 			write_line(f, &e->now, e);
 	}
-	/* the next uninstall would leave the files that the list lacks */
+	/* A list that lacks lines is not written: the next uninstall would not
+	 * remove the files of these lines. */
 	err = ferror(f);
 	if (fclose(f) || err) {
 		free(text);

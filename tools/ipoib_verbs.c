@@ -15,9 +15,8 @@
 
 enum {
 	RECEIVE_BYTES = IPOIB_VERBS_RECEIVE_BYTES,
-	GRH = RECEIVE_BYTES -
-	      IPOIB_PACKET_MAX, /* a packet follows this room for a GRH, also if
-				   it has none */
+	/* The bytes before a received packet: those of its GRH, or unused. */
+	GRH = RECEIVE_BYTES - IPOIB_PACKET_MAX,
 	SENDS_AT = IPOIB_VERBS_RECEIVES * RECEIVE_BYTES,
 	BATCH = 32,
 	PKEY_FULL = 0x8000,
@@ -179,8 +178,9 @@ void ipoib_verbs_close(struct ipoib_verbs *v)
 	free(v->memory);
 }
 
-/* Finds the P_Key, with full membership, in the port's table, and stores its
- * index in v->pkey_index.  *pkey 0: first sets *pkey to the one at index 0. */
+/* Finds *pkey, with full membership, in the port's table, and stores the index
+ * in v->pkey_index.  If *pkey is 0, first sets *pkey to the P_Key at index 0,
+ * with the bit of full membership.  Returns whether *pkey was found. */
 static bool find_pkey(struct ipoib_verbs *v, uint16_t entries, uint16_t *pkey)
 {
 	for (uint16_t i = 0; i < entries; i++) {

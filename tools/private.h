@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * private: makes a new network namespace, which has only the loopback
- * interface.  An ordinary user may do so.  Single-threaded; no lock.
+ * interface.  An ordinary user may do so if the kernel lets this user make a
+ * user namespace.  Single-threaded; no lock.
  */
 #ifndef TOOLS_PRIVATE_H
 #define TOOLS_PRIVATE_H

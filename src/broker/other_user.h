@@ -2,11 +2,11 @@
 /*
  * The indexes of the group (reuseport_group.h) that belong to processes of
  * users other than the broker's.  Such a process gets no socket of port 4791:
- * by such a socket it could attach or detach the program that steers the whole
- * group, and so read the datagrams of others.  The broker sends the process its
- * datagrams by a relay (wire/relay.h), which is made for this process alone.
- * After the process has ended, the relay is closed once no datagram waits
- * there.
+ * by such a socket it could attach or detach the BPF program that steers the
+ * whole group, and so read the datagrams of others.  The broker sends the
+ * process its datagrams by a relay (wire/relay.h), which is made for this
+ * process alone.  After the process has ended, the relay is closed once no
+ * datagram waits there.
  *
  * The broker takes no descriptor from such a process, since the close of a
  * descriptor may wait for as long as the process likes (user_receiver.h).  By a
@@ -55,13 +55,15 @@ int other_user_take(struct reuseport_group *g, uid_t user, const char **why);
  * for that has come.  Closes the relay of m once no datagram waits there.
  * now_ms: CLOCK_MONOTONIC. */
 void other_user_tick(struct reuseport_group_member *m, uint64_t now_ms);
-/* Closes the descriptors of m, whose process has ended, except two: the page,
- * which is zeroed and stays for the next process of the same user, and a relay
- * in which datagrams wait (other_user_tick closes it). */
+/* Closes the descriptors of m, whose process has ended, except two.  The page
+ * stays for the next process of the same user, and is zeroed except for the shm
+ * acks (shared_page_end).  A relay in which datagrams wait stays until
+ * other_user_tick closes it. */
 void other_user_leave(struct reuseport_group *g,
 		      struct reuseport_group_member *m);
-/* Whether the next member of the broker's own user may have index g->count.  If
- * so, closes the page that a process of another user left there. */
+/* Returns whether the next member of the broker's own user may have index
+ * g->count.  If so, closes the page that a process of another user left there.
+ */
 bool other_user_may_join(struct reuseport_group *g);
 /* Closes the broker's descriptor of the receiving end of m's relay, which the
  * process of m has now. */

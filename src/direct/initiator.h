@@ -79,9 +79,9 @@ bool initiator_is_undecided(const struct ibt_qp *q);
  * Executes the piece at the cursor of the RC QP q, or a batch of small requests
  * from the cursor on, and puts a target that must be woken on the list
  * `to_wake`.
- * Returns the bytes that moved plus 1 for the piece, or for each request of the
- * batch; 0: nothing was executed, and q waits, has nothing to execute, has
- * failed, or sends packets from now on.
+ * Returns the sum of the bytes that moved and the number of pieces: 1, or one
+ * for each request of the batch.  0: nothing was executed, and q waits, has
+ * nothing to execute, has failed, or sends packets from now on.
  */
 uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *to_wake,
 			uint64_t now_ns);

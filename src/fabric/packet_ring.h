@@ -40,7 +40,8 @@ enum {
 	PACKET_RING_BLOCK = 64,
 	/* The blocks of a ring.  A power of two. */
 	PACKET_RING_BLOCKS = 4096,
-	/* The bytes before those of a packet. */
+	/* The bytes before a packet in its first block: its length, and 4
+	 * unused bytes. */
 	PACKET_RING_HEAD = 8,
 	/* Where the blocks begin. */
 	PACKET_RING_DATA = 4096,

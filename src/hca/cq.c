@@ -122,8 +122,10 @@ static enum cq_push fire_event(const struct cq *cq, struct cq_shared *shared,
 	return CQ_NOTIFY;
 }
 
-/* Fences a completion that was just written, and calls fire_event.  A queue
- * without a channel raises no event and needs no fence. */
+/* Orders the store of a completion that was just written before the load of
+ * `arm` in fire_event, whose comment says what breaks without this order, and
+ * calls fire_event.  A queue without a channel raises no event and needs no
+ * fence. */
 static enum cq_push fence_and_fire(struct cq *cq, bool solicited, bool failed)
 {
 	if (!cq->is_silent)
@@ -240,6 +242,9 @@ static bool is_watched(const struct hca *h, const struct cq *cq,
 static void unwatch_qp(struct hca *h, struct cq *cq, struct qp *qp)
 {
 	STEP("a queue pair is about to leave the list");
+	/* Orders the store of is_queued before the loads in collect_from.
+	 * Without this order a peer could find is_queued set, while this thread
+	 * misses the peer's completion (enqueue_qp). */
 	shared_publish(&qp_target(qp)->is_queued, 0);
 	STEP("a queue pair is off the list");
 	collect_from(h, cq, qp, false);
@@ -327,8 +332,10 @@ static bool is_any_behind(const struct hca *h, struct cq *cq)
  * While is_collecting is set, a completion moves from the list or from its
  * receive into the ring.  The checks follow the same order, and the ring is
  * checked last, so a completion that moves meanwhile is seen by a later check.
- * The store of `watching` may be seen late, but at the latest when the
- * collection that made the store is seen to have ended (is_collecting).
+ * The load of `watching` is relaxed, but the load of is_collecting acquires: if
+ * it returns the 0 that ended a collection, the caller sees `watching` as that
+ * collection stored it.  Otherwise the caller could read an old 0, and miss a
+ * completion of a QP that was taken from the list and is watched now.
  */
 static bool has_entry(const struct hca *h, struct cq *cq, bool may_lock)
 {

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /* Lets the other threads of the core run: yields or, if the core is crowded
- * (poll_policy.h), sleeps for a moment.  Returns for how many ns; a yield is
- * short if no other thread wanted to run.  Keeps errno. */
+ * (poll_policy.h), sleeps for a moment.  Returns how many ns that took; a yield
+ * is short if no other thread wanted to run.  Keeps errno. */
 uint64_t yield_core(void);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The packets that wait for the path to a neighbour, the connection with it, or
- * the join of a group: at most WAITING_MAX for each neighbour or group, as in
- * the kernel's IPoIB.  When one more comes, the oldest is dropped.  Owner: a
- * neighbour or a group.
+ * the join of a group: at most WAITING_MAX for each neighbour or group.  The
+ * kernel's IPoIB has the same bound for a neighbour (IPOIB_MAX_PATH_REC_QUEUE).
+ * When one more packet comes, the oldest is dropped.  Owner: a neighbour or a
+ * group.
  */
 #ifndef IPOIB_WAITING_H
 #define IPOIB_WAITING_H

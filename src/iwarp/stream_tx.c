@@ -186,11 +186,12 @@ static bool run_local(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	return true;
 }
 
-/* May w, the request at the cursor, begin?  No request begins in SQD, and a
- * request with a fence waits for the responses to all READs and atomics before
- * it.  At most ORD READs and atomics wait for a response at a time (RFC 5040
- * 6.1).  If ORD is 0, a READ or an atomic may begin, and judge_request fails
- * it. */
+/* May w, the request at the cursor, begin?  No request begins in SQD; but a
+ * request that waits for peers' accesses (awaits_accesses) has begun before,
+ * and goes on.  A request with a fence waits for the responses to all READs and
+ * atomics before it.  At most ORD READs and atomics wait for a response at a
+ * time (RFC 5040 6.1).  If ORD is 0, a READ or an atomic may begin, and
+ * judge_request fails it. */
 static bool may_begin(const struct ibt_qp *q, const struct wqe *w)
 {
 	const struct stream_initiator *out = &q->stream->out;
@@ -381,8 +382,9 @@ static uint32_t emit_request(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 	return emit_data(t, q, w, buf);
 }
 
-/* Sends the ready-to-receive, a message of length 0, as the first FPDU of an
- * initiator (RFC 6581 9.2), or the WRITE of stream_nudge. */
+/* Sends the ready-to-receive, a WRITE, SEND or READ of length 0, as the first
+ * FPDU of the MPA initiator (RFC 6581 9.2), or sends the WRITE of stream_nudge.
+ */
 static uint32_t emit_rtr(struct ibt_qp *q, uint8_t *buf)
 {
 	static const uint8_t nothing[RDMAP_READ_BYTES];

@@ -44,10 +44,10 @@ void *arena_map_parts(const struct arena_parts *p)
 	return NULL;
 }
 
-/* Seals both parts.  F_SEAL_FUTURE_WRITE makes all later mappings of the first
- * part read-only; this process has mapped the part already.  Before Linux 5.1
- * the kernel refuses this seal, and the arena works without it.  Returns 0 or
- * -errno. */
+/* Seals both parts.  After F_SEAL_FUTURE_WRITE the kernel refuses to map the
+ * first part for writing; the mapping that this process has already made stays
+ * writable.  Before Linux 5.1 the kernel refuses this seal, and the arena works
+ * without it.  Returns 0 or -errno. */
 static int seal_parts(const struct arena_parts *p)
 {
 	int err;

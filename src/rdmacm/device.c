@@ -150,8 +150,9 @@ int r_devices(void)
 		      "run adverb doctor to see the cause");
 }
 
-/* Stores the index of the GID that is the address `ip`, a GID of RoCE v2 or of
- * InfiniBand, in path->sgid_index.  Returns false if the port path->port_num
+/* Looks at the port path->port_num for a GID that equals the address `ip` and
+ * has the type RoCE v2 or, if the link layer is InfiniBand, the type IB.
+ * Stores the index of the GID in path->sgid_index.  Returns false if the port
  * has no such GID. */
 static bool find_at_port(const struct r_device *d, const uint8_t ip[16],
 			 struct r_path *path)

@@ -145,8 +145,8 @@ static const char *turn_path(const char *path, struct path *room)
 	return turned ? room->text : NULL;
 }
 
-/* Writes @path, which begins at the folder @dir, as an absolute path; false:
- * the folder has no path, or the result is too long. */
+/* Writes @path, which is relative to the folder @dir, as an absolute path.
+ * False: the folder has no path, or the result is too long. */
 static bool make_absolute(int dir, const char *path, struct path *whole)
 {
 	char link[32] = "/proc/self/cwd";

@@ -204,8 +204,11 @@ uint32_t alock_thread(void);
 /* Returns the state of a thread; ALOCK_RUNS if no judge with `halt_of` is set.
  */
 enum alock_halt alock_halt_of(uint32_t thread);
-/* Returns the owner; 0: the lock was free at the time of the load.  Acquire:
- * the caller sees the stores that an owner made before it released the lock. */
+/* Returns the owner; 0: the lock was free at the time of the load.  Acquire,
+ * with the release in alock_give and alock_leave: after 0 the caller's later
+ * loads see the stores that the last owner made under the lock.  Otherwise the
+ * caller could find the lock free and read what was there before these stores
+ * (rq_settle: is_torn). */
 alock_owner alock_holder(const struct alock *l);
 
 /* The state of a wait for another process; initially all zero. */
