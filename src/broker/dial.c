@@ -31,7 +31,7 @@ struct call {
 	/* until when only programs of another user start a broker; 0: this
 	 * process may start one now */
 	uint64_t other_user_ms;
-	bool has_looked;    /* other_user_ms is set */
+	bool has_looked;    /* may_start has decided other_user_ms */
 	client_say *say;    /* the caller's, or NULL */
 	struct start start; /* the start, and the sentence about a failure */
 };
@@ -193,8 +193,8 @@ static void explain_failure(const struct call *c, int err,
 		reason_unreached(err == -ETIMEDOUT ? EAGAIN : -err, why);
 }
 
-/* Explains in why the broker's refusal m.  err: the result of ask_broker, 0 or
- * -EPROTONOSUPPORT.  Returns -errno. */
+/* Writes to `why` a sentence about m, the broker's refusal.  err: the result of
+ * ask_broker, 0 or -EPROTONOSUPPORT.  Returns -errno. */
 static int explain_refusal(int fd, int err, const struct proto *m,
 			   char why[START_SENTENCE])
 {

@@ -11,14 +11,16 @@
 /*
  * Whether fd can receive the datagrams of port 4791.  True if fd is a UDP
  * socket that is bound to that port, in the network namespace of `broker`.
- * `broker` is a socket of the broker, or the connection to the broker.  Also
- * true if fd is a SOCK_SEQPACKET unix socket that does not listen, since that
- * may be the receiving end of a relay (wire/relay.h).
+ * `broker` is a socket of the broker, or the connection to the broker.  A
+ * kernel before Linux 5.14 does not tell a socket's namespace: there a socket
+ * of any namespace passes.  Also true if fd is a SOCK_SEQPACKET unix socket
+ * that does not listen, since that may be the receiving end of a relay
+ * (wire/relay.h).
  */
 bool fd_check_is_receiver(int fd, int broker);
 /* Whether fd is a SOCK_SEQPACKET unix socket that does not listen: only such a
- * socket may be an fd store (fd_store.h), whose contents are not checked, or an
- * end of a relay. */
+ * socket may be an fd store (fd_store.h) or an end of a relay.  The function
+ * does not look at the messages in the socket. */
 bool fd_check_is_messages(int fd);
 /* Whether fd is a memfd of that many bytes that no process can shorten or
  * lengthen: an access to its mapping never raises SIGBUS, and a read of it

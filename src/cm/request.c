@@ -106,11 +106,11 @@ static struct conv *passive_new(struct cm *cm, const uint8_t from[16],
 /*
  * Does the request name a queue pair that has a connection with us (IBTA
  * 12.9.8.3.1)?  Then the peer has lost that connection, or the request is
- * forged to end it.  The request is refused.  If a conversation of this manager
- * has sent the request, the request is believed about the queue pairs of that
- * conversation's owner (conv_find_qpn), and the old connection ends.  If
- * another host has sent the request, the caller gets a CM_STALE event, at most
- * one in DOUBT_NS, and asks that host.
+ * forged so that the connection ends.  The request is refused.  If a
+ * conversation of this manager has sent the request, the connection ends; for
+ * such a request conv_find_qpn finds only a connection whose other end has the
+ * same owner as the sender.  If another host has sent the request, the caller
+ * gets a CM_STALE event, at most one in DOUBT_NS, and asks that host.
  */
 static bool is_stale(struct cm *cm, const uint8_t from[16],
 		     const uint8_t to[16], const struct cmmsg *m,

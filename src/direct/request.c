@@ -206,7 +206,9 @@ static uint8_t *bounce_for(struct target_ref *l, struct qp *qp,
 	return bounce;
 }
 
-/* Copies the message to `bytes`, its place as an eager message. */
+/* Copies the message to `bytes`, which is r->eager.bytes or a bounce buffer,
+ * and sets r->eager.at.  False: the initiator's memory cannot be read, and
+ * r->outcome.is_ours is set. */
 static bool copy_eager(struct direct_request *r,
 		       const struct direct_memory *target, uint8_t *bytes)
 {
@@ -227,9 +229,10 @@ static bool copy_eager(struct direct_request *r,
  * is whole, short, and for one range of memory, and the link has eager
  * messages.  False: the message was not left.  fill_receive then has to copy
  * the message; its verdict says whether the receive is too short, or its memory
- * may not be written.  An eager message touches no memory of the receive, so no
- * copy is announced: an owner that withdraws a key need not wait for an
- * initiator that is stopped here, and eager_place looks the key up again.
+ * may not be written.  The initiator writes nothing to the memory of the
+ * receive here, so it announces no copy, and an owner that withdraws a key need
+ * not wait for an initiator that is stopped here.  The owner copies the message
+ * to that memory later, and looks the key up again before (eager_place).
  */
 static bool leave_with_receive(struct target_ref *l, struct qp *qp,
 			       struct direct_request *r, struct wqe *w)
@@ -389,11 +392,13 @@ enum verdict request_locate(struct target_ref *l, const struct qp *qp,
 }
 
 /*
- * Ends the copy of a piece of r by these keys, which has had the verdict v.
- * Returns the verdict of inside_end_copy.  If the copy was complete before the
- * access was revoked, it must not be repeated, since the target's program may
- * have stored to that memory since.  is_all: r does nothing more for this
- * piece, so r->outcome.is_executed is set; otherwise l->is_copied is set.
+ * Ends the copy of a piece of r.  keys: those of the copy; v: the verdict of
+ * the copy.  Returns the verdict of inside_end_copy.  If the copy was complete
+ * before the access was revoked, the copy must not be repeated, since the
+ * target's program may have stored to that memory since.  So a complete copy
+ * sets r->outcome.is_executed if is_all is true: the piece needs nothing but
+ * the copy.  If is_all is false, a complete copy whose access was revoked sets
+ * l->is_copied.
  */
 static enum verdict end_move(struct target_ref *l, struct direct_request *r,
 			     access_set keys, enum verdict v, bool is_all)
@@ -481,9 +486,10 @@ static enum verdict run_read(struct target_ref *l, struct qp *qp,
 /*
  * Leaves the request to the target's process, which owns the memory.
  *
- * The store of `ask` orders the earlier stores of the request before it, for
- * serve_ask, which loads `ask` first.  Without this order the target's process
- * could execute a request that is half written.
+ * The store of `ask` (seq_cst) comes after the stores of the other ask_
+ * members, and serve_ask loads `ask` (seq_cst) before it reads those members.
+ * Without this order the target's process could execute a request that is half
+ * written.
  */
 static void ask_target(struct target_ref *l, struct qp *qp,
 		       struct direct_request *r)

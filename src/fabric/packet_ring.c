@@ -36,8 +36,9 @@ static bool take_flag(shared_flag *flag)
 {
 	if (!shared_load(flag))
 		return false;
-	/* The other side sets the flag again only after it has seen new work or
-	 * the caller's message, which the caller sends after this store. */
+	/* If the other side sets the flag again between the load and this
+	 * store, the flag is lost.  That does no harm: the caller's message,
+	 * which follows, wakes the other side, which then looks again. */
 	shared_store(flag, 0);
 	return true;
 }
@@ -102,9 +103,9 @@ bool packet_ring_publish(struct packet_ring_out *o)
 	 * bytes of the blocks. */
 	shared_store(&o->words->tail, o->tail);
 	/* Orders the store of tail before the load of is_idle.  The fence in
-	 * packet_ring_idle orders the consumer's store of is_idle before its
+	 * ask_to_be_woken orders the consumer's store of is_idle before its
 	 * load of tail.  Without these fences each side could miss the other's
-	 * store, and the consumer would wait beside a packet. */
+	 * store, and the consumer would wait although there is a packet. */
 	shared_fence();
 	return take_flag(&o->words->is_idle);
 }
@@ -115,7 +116,8 @@ void packet_ring_want_room(struct packet_ring_out *o)
 	/* Orders the store of wants_room before the load of head in the
 	 * caller's next packet_ring_room.  The fence in packet_ring_release
 	 * orders the consumer's store of head before its load of wants_room.
-	 * Without these fences the producer could wait beside free blocks. */
+	 * Without these fences the producer could wait although blocks are
+	 * free. */
 	shared_fence();
 }
 

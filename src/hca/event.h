@@ -47,8 +47,8 @@ enum engine_peer {
 };
 
 /*
- * Kinds of packets that fit no connection.  Many of them are a sign that a
- * sender guesses or forges.
+ * Kinds of packets that fit no connection or have a wrong key.  Many of them
+ * are a sign that a sender guesses or forges.
  */
 enum engine_sign {
 	ENGINE_SIGN_NONE,   /* the packet is no sign */

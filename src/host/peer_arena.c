@@ -85,10 +85,10 @@ static const char *why_not_open(int err)
 }
 
 /*
- * Opens a memfd by a path that another process has named.  The path may lead to
- * any file, and opening a terminal, a FIFO or a device has effects, so the
- * function first checks that the file is a memfd.  Returns a descriptor, or -1
- * with *why.
+ * Opens a memfd by a path /proc/PID/fd/NUMBER, whose number another process has
+ * named.  The path may lead to any file, and opening a terminal, a FIFO or a
+ * device has effects, so the function first checks that the file is a memfd.
+ * Returns a descriptor, or -1 with *why.
  */
 static int open_memory(const char *path, int how, const char **why)
 {

@@ -7,8 +7,9 @@
 #include "util/bits.h"
 
 /* Returns how many Middles of a request may be made at once, at most `most`.
- * The last two packets for which the window has room are not among them,
- * because the last one must ask for an ACK: rc_req_tx makes both. */
+ * The last packet for which the window has room must ask for an ACK (wants_ack
+ * in rc_req.c), so rc_req_tx makes that packet.  It makes the packet before
+ * that one, too. */
 static uint32_t count_middles(const struct ibt_qp *q, const struct req_note *n,
 			      uint32_t most)
 {

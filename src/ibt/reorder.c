@@ -40,8 +40,8 @@ void reorder_drop(struct ibt *t, struct reorder *e)
 }
 
 /* Is k a copy of the packet at bytes, which has the same PSN?  BTHs and AETHs
- * are not compared beyond the opcode: a peer that repeats a response sends a
- * newer AETH. */
+ * are not compared beyond the opcode: a request that is sent again may have
+ * another AckReq, and a response that is sent again may have a newer AETH. */
 static bool is_copy_of(const struct ibt_held *k, const uint8_t *bytes,
 		       size_t len)
 {

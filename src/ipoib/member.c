@@ -95,8 +95,9 @@ static uint8_t state_of(bool is_full)
 	return is_full ? SA_JOIN_FULL : SA_JOIN_SEND_ONLY;
 }
 
-/* Writes and sends the question of a group: to leave, or to join.  Joins in
- * several states add up (IBTA 15.2.5.17), so all of them are left. */
+/* Writes and sends the request of a group to the SA: to leave, or to join.  The
+ * states of a port's joins add up (IBTA 15.2.5.17), so a request to leave names
+ * every state in which the port may be a member. */
 static void ask_now(struct ipoib *m, struct group *g, uint64_t now_ms)
 {
 	struct sa_member record = m->broadcast;
@@ -115,7 +116,7 @@ static void ask_now(struct ipoib *m, struct group *g, uint64_t now_ms)
 		record.join_state = state_of(is_full);
 		g->is_full = is_full;
 		g->states |= record.join_state;
-		/* a send-only join creates no group (RFC 4391, 6) */
+		/* a send-only join creates no group (RFC 4391, 10) */
 		sa_write_join(mad, id, &record, !is_broadcast(m, g) && is_full);
 	}
 	m->sink->ask(m->ctx, mad);
@@ -136,7 +137,7 @@ static void set_route(struct ipoib *m, struct group *g,
 	r->is_global = true;
 }
 
-/* Returns the MTU that the group and the port carry. */
+/* Returns the code of the smaller one of the MTUs of the group and the port. */
 static uint8_t mtu_of(const struct ipoib *m, const struct sa_member *a)
 {
 	return m->port.mtu < a->mtu ? m->port.mtu : a->mtu;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Membership in multicast groups: joins, leaves, and packets to groups
- * (RFC 4391, 5 and 6).
+ * (RFC 4391, 5 and 10).
  */
 #ifndef IPOIB_MEMBER_H
 #define IPOIB_MEMBER_H
