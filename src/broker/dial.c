@@ -277,5 +277,7 @@ int dial_open(int *fd, struct dial_broker *broker, client_say *say,
 	c.end_ms = monotonic_ms() + OPEN_MS;
 	err = open_one(&c, fd, broker, why);
 	pthread_mutex_unlock(&one);
+	if (err)
+		*fd = -1; /* not the number of a socket that is closed now */
 	return err;
 }

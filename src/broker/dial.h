@@ -24,10 +24,10 @@ struct dial_broker {
  * start that begins at the end of that time takes up to 12 s more.  Then waits
  * up to 30 s for the broker's answer.  Returns 0 and stores a blocking socket,
  * which the caller owns, in *fd, and the broker's introduction in *broker
- * unless broker is NULL.  Otherwise returns -errno with a sentence in why;
- * client_open lists the errors.  say may be NULL and gets CLIENT_SAYS_THREAD
- * only.  Thread-safe: a second thread waits until the call of the first one is
- * done.
+ * unless broker is NULL.  Otherwise stores -1 in *fd and returns -errno with a
+ * sentence in why; client_open lists the errors.  say may be NULL and gets
+ * CLIENT_SAYS_THREAD only.  Thread-safe: a second thread waits until the call
+ * of the first one is done.
  */
 int dial_open(int *fd, struct dial_broker *broker, client_say *say,
 	      char why[START_SENTENCE]);

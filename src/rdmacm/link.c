@@ -405,7 +405,6 @@ static int redial_broker(int old, uint32_t number)
 		r_say("rdma_cm: the broker is gone, and no other can be "
 		      "reached: %s",
 		      why);
-		fd = -1;
 		r_table_fail_pending();
 	} else {
 		fd = fd_identity_note(fd);

@@ -397,6 +397,7 @@ static void the_report_names_a_broker_of_another_version(void **state)
 	assert_string_equal(why, want);
 	err = dial_open(&fd, NULL, NULL, said);
 	assert_int_equal(err, -EPROTONOSUPPORT);
+	assert_int_equal(fd, -1);
 	assert_string_equal(said, want);
 	end_broker(pid);
 	waitpid(pid, NULL, 0);
