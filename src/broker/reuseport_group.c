@@ -707,5 +707,8 @@ void reuseport_group_close(struct reuseport_group *g)
 		*m = (struct reuseport_group_member){.use = REUSEPORT_NOBODYS};
 	}
 	g->count = 0;
+	/* the first member of a new group finds out whether the kernel steers
+	 */
+	g->is_relayed = false;
 	fd_store_close(&g->fd_store);
 }

@@ -139,6 +139,35 @@ static void a_group_is_adopted_as_a_whole_or_not_at_all(void **state)
 	reuseport_group_close(&group);
 }
 
+/* A successor may find a malformed member after the first relayed one.  It then
+ * begins a group of its own, whose member 0 must be a socket of the port. */
+static void a_group_begins_anew_after_a_failed_adoption(void **state)
+{
+	int own = socket(AF_UNIX, SOCK_SEQPACKET, 0), pipes[2];
+	const char *why = "";
+	uint32_t class;
+
+	assert_int_equal(pipe(pipes), 0);
+	reuseport_group_init(&group, false);
+	assert_int_equal(reuseport_group_take(&group, geteuid(), getpid(), 1,
+					      &why, &class),
+			 0);
+	assert_int_equal(fd_store_put(&group.fd_store, group.count,
+				      (int[]){pipes[0], -1, -1}),
+			 0);
+	reuseport_group_init(&next, true);
+	assert_int_equal(
+		reuseport_group_adopt(&next, dup(group.fd_store.fd), own, 1),
+		-EPROTO);
+	reuseport_group_close(&group);
+	if (reuseport_group_take(&next, geteuid(), getpid(), 1, &why, &class))
+		fail_msg("%s", why);
+	reuseport_group_close(&next);
+	close(own);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
 /* Returns whether the part of the page that the owner writes is zero, but for
  * the shm acks, which are `acks` in each byte, and the page has this
  * generation.
@@ -766,6 +795,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_store_with_other_files_is_refused),
 		cmocka_unit_test(a_group_is_adopted_as_a_whole_or_not_at_all),
+		cmocka_unit_test(a_group_begins_anew_after_a_failed_adoption),
 		cmocka_unit_test(a_page_is_cleared_whatever_the_size_of_files),
 		cmocka_unit_test_teardown(a_released_class_keeps_its_shm_acks,
 					  end_group),
