@@ -12,7 +12,7 @@
 /* The time for joins and leaves: 4.3 s, as an exponent of cmproto.h. */
 #define GROUP_TIMEOUT 20
 
-/* A question for a path that has no answer yet. */
+/* A question about a path, which is not answered yet. */
 struct path_query {
 	struct list link;		 /* in cm_host.queries */
 	struct fabric_cm_client *client; /* that gets the answer */
@@ -50,8 +50,7 @@ static void free_query(struct path_query *q)
 }
 
 /* Returns the host's query with this id; NULL: the id is that of a question
- * about a group, the query's client has ended, or the answer is to no question.
- */
+ * about a group, the query's client has ended, or no question had this id. */
 static struct path_query *find_query(const struct cm_host *h, uint32_t id)
 {
 	list_for_each (l, &h->queries)

@@ -8,7 +8,8 @@
 #define TOOLS_TOP_H
 
 /* Runs `adverb top`; @argv[0] is "top".  Returns an exit status: 0; 1 if there
- * is no memory; 2 if the command line is wrong. */
+ * is no memory, or if /proc cannot be read or shows no process; 2 if the
+ * command line is wrong. */
 int top_main(int argc, char **argv);
 
 #endif

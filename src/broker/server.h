@@ -16,7 +16,7 @@
 
 struct server;
 
-/* an idle_ms: the broker does not end because it has no clients */
+/* as idle_ms: a broker without clients does not end */
 #define SERVER_NEVER UINT64_MAX
 
 struct server_config {
@@ -50,8 +50,8 @@ bool server_hold_port(struct server *s, const char **why);
  * client for idle_ms, or server_listener_err returns an error; the caller frees
  * the server. */
 bool server_turn(struct server *s);
-/* Returns 0, or the -errno with which the listening socket refuses to accept
- * from now on: for example, a process that has the socket too has shut it down
+/* Returns 0, or an -errno that says why the listening socket accepts no
+ * connection from now on: a process that has the socket, too, has shut it down
  * (-ESHUTDOWN), or the descriptor is closed (-EBADF). */
 int server_listener_err(const struct server *s);
 /* Frees the server and closes all its descriptors.  Closes the port before the

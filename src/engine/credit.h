@@ -51,7 +51,8 @@
 #include "hca/hca.h"
 #include "util/shared.h"
 
-/* How many steering classes are told apart: a class counts modulo this. */
+/* How many steering classes are told apart: two classes that are equal modulo
+ * this number count as one. */
 #define CREDIT_CLASSES 1024
 #define CREDIT_SLOTS   904 /* slots of `drained`; classes may share one */
 
@@ -74,8 +75,8 @@ struct credit_tally {
 };
 
 /* The page of a process, its owner: the owner writes the page, and the other
- * processes of the owner's user read it.  Lies in memory that the broker has
- * made. */
+ * processes of the owner's user read it.  The page lies in memory that the
+ * broker has made. */
 struct credit_page {
 	/* Bytes that may be in flight to the owner: three quarters of the
 	 * socket's receive buffer; 0: the owner does not use credits. */
@@ -125,9 +126,9 @@ struct credit {
 	/* How long the stall had lasted when a packet was last sent without
 	 * room. */
 	uint64_t waited_ns;
-	/* Bytes that were sent; wraps.  If bytes were lost, or the page has
-	 * another owner, the count begins anew at the number of bytes that the
-	 * receiver has drained. */
+	/* Bytes that were sent or are in frames that are not sent yet; wraps.
+	 * If bytes were lost, or the page has another owner, the count begins
+	 * anew at the number of bytes that the receiver has drained. */
 	uint32_t sent;
 	uint32_t mark;	    /* the receiver's empties at the last send */
 	uint64_t marked_ns; /* when the last send was */
@@ -202,9 +203,10 @@ void credit_joins(struct credit_inbox *in);
 /* Does c's receiver take frames of more than CREDIT_FEW packets?  It does if it
  * receives with GRO, has no page, or if this process does not use credits. */
 bool credit_is_joined(const struct credit *c);
-/* Called when a datagram of a sender of class `from` was taken out of the
- * socket and served.  @len, @segment: bytes of the datagram, or of a run of
- * datagrams and of each datagram in it (struct engine_dgram). */
+/* Called when a datagram, or a run of datagrams, of a sender of class `from`
+ * was taken out of the socket and served.  @len: bytes of the datagram or of
+ * the whole run.  @segment: bytes of each datagram in the run but the last,
+ * which may be shorter; @len if there is only one datagram. */
 void credit_drained(struct credit_inbox *in, uint32_t from, size_t len,
 		    size_t segment, uint64_t now_ns);
 /* Called when a datagram of an unknown sender of this host was taken out of the
@@ -217,7 +219,8 @@ void credit_empty(struct credit_inbox *in);
  * Should the caller look at the empty socket once more before it sleeps?  If
  * packets are lost, their sender counts too many bytes in flight, and begins a
  * new count only when `empties` has grown by two.  If this process slept after
- * one look, such a sender would wait until somebody else sends.
+ * one look, such a sender would wait until another process sends, or until the
+ * patience of its own packet has ended.
  */
 bool credit_owes_look(const struct credit_inbox *in);
 /* Copies the counters of each device, and from `links` the device's

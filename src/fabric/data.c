@@ -421,8 +421,8 @@ size_t data_gather(struct data_end *end, struct data_part *parts, size_t most,
 {
 	size_t count = 0, room = SIZE_MAX;
 
-	/* a packet whose VL cannot be changed is dropped when it is the first
-	 */
+	/* data_fetch drops the first packets if their VL cannot be changed;
+	 * a later packet of that kind ends the loop below */
 	if (!data_fetch(end, &parts[0].n))
 		return 0;
 	list_for_each (l, &end->inbox) {

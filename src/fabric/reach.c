@@ -98,7 +98,7 @@ static uint16_t pkey_at(const struct port *port, uint16_t index)
 	return index < PORT_PKEYS ? port->pkeys[index] : 0;
 }
 
-/* Is the SGID of the packets, in both directions, one of the sender's port?  A
+/* Has each of the two ports the GID that its packets name as their SGID?  A
  * subnet manager may have changed the prefix of the GIDs. */
 static bool has_gids(const struct port *own, const struct port *port,
 		     const struct reach *r)

@@ -10,8 +10,8 @@
 
 #define POSTED_TICKS 8	    /* the age at which activity.posted is renewed */
 #define NOTE_NS	     500000 /* between calls of note_post, per post lock */
-/* While the progress thread does not look for posts that wait, it is woken by
- * one in this many of the posts that could wait. */
+/* While the progress thread does not look for posts that wait, posts that could
+ * wait wake the progress thread: one in this many under each post lock. */
 #define ASK_EACH    256
 #define POLICY_EACH 1024 /* calls of shares_time per call of ask_policy */
 
@@ -94,8 +94,8 @@ static bool is_ahead(const struct progress *p, const struct ibt_qp *q)
 		engine_qp_is_unanswered(q));
 }
 
-/* Notes that a request that no packet acknowledges begins to wait now, unless
- * the request's doorbell has been served meanwhile: then, because of the note,
+/* Notes that a request that no packet acknowledges begins to wait now.  Makes
+ * no note if the request's doorbell has been served meanwhile: by such a note,
  * a later request would seem to have waited since now. */
 static void note_wait(struct progress *p)
 {
@@ -125,9 +125,9 @@ static bool may_gather(struct progress *p, const struct ibt_qp *q,
 	return true;
 }
 
-/* Executes a small request to a peer of this host without a look at the socket,
- * if nothing else is due.  True: the request is executed, and the progress lock
- * is released. */
+/* Executes the work that was posted to q at once, without a look at the socket,
+ * if q goes direct and no frame is to be sent (engine_post_direct).  True: the
+ * progress lock is released.  False: nothing was done. */
 static bool is_done_at_once(struct progress *p,
 			    struct ibt_qp *q) NO_LOCK_ANALYSIS
 {
@@ -246,9 +246,9 @@ static bool is_done_apart(struct progress *p, struct ibt_qp *q) NO_LOCK_ANALYSIS
 		progress_serve(p);
 	/* wait_plan_make loads is_wanted and then stores is_resting, under all
 	 * post locks.  This thread has stored is_wanted under one of them.  So
-	 * wait_plan_make loads that store, or this thread loads is_resting.
-	 * Otherwise the progress thread could sleep, and would not begin to
-	 * look. */
+	 * wait_plan_make sees is_wanted set, or this thread sees is_resting
+	 * set.  If neither did, the progress thread would sleep and not begin
+	 * to look. */
 	if (wakes && shared_load(&p->wake.is_resting))
 		progress_wake(p);
 	if (notes)

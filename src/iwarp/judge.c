@@ -12,8 +12,8 @@ bool judge_refuse(struct iwarp_stream *s, enum terminate_cause cause)
 	return false;
 }
 
-/* Does the untagged message, which is no SEND, have the length that its opcode
- * demands? */
+/* Does the segment, which is untagged and no part of a SEND, have a length that
+ * its opcode allows? */
 static bool has_fitting_body(const struct stream_segment *g)
 {
 	if (!g->info->payload_bytes)
@@ -94,8 +94,9 @@ static bool judge_write(struct ibt *t, struct ibt_qp *q)
 	struct iwarp_stream *s = q->stream;
 	struct stream_segment *g = &s->segment;
 
+	/* a segment without payload names no memory (RFC 5041 5.2) */
 	if (!g->payload_bytes)
-		return true; /* names no memory (RFC 5041 5.2) */
+		return true;
 	if (g->ddp.offset + g->payload_bytes < g->ddp.offset)
 		return judge_refuse(s, TERMINATE_WRAP);
 	if (!message_key(t->hca, q->qp, g->ddp.stag, g->ddp.offset,
@@ -124,8 +125,9 @@ static bool judge_read_response(struct ibt *t, struct ibt_qp *q)
 	if (!w || w->opcode != HCA_WR_RDMA_READ)
 		return judge_refuse(s, TERMINATE_OPCODE);
 	r = stream_read_of(w);
+	/* a segment without payload names no memory (RFC 5041 5.2) */
 	if (!r.bytes && !g->payload_bytes && g->ddp.is_last)
-		return true; /* names no memory (RFC 5041 5.2) */
+		return true;
 	end = s->out.placed + (uint64_t)g->payload_bytes;
 	if (g->ddp.stag != r.sink_stag)
 		return judge_refuse(s, TERMINATE_STAG);

@@ -31,7 +31,7 @@
 #define R_LAST_EVENT_ROUNDS 200
 
 /* Withholds the event e of the peer's disconnect request, and owns e, until
- * r_last_event_serve posts e. */
+ * r_last_event_serve or r_last_event_end posts e. */
 void r_last_event_add(struct r_event *e);
 /* Returns whether events are withheld. */
 bool r_last_event_waits(void);

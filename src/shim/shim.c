@@ -27,9 +27,9 @@
 
 #include "shim/path.h"
 
-/* Defines turned_##name, which calls libc's function with another path.
- * turned_##name is not inlined, so that a call whose path is not replaced has
- * no PATH_MAX bytes on its stack. */
+/* Defines turned_##name, which calls libc's function with the path that
+ * path_turn returns.  turned_##name is not inlined, so that a call whose path
+ * cannot be replaced (path_may_turn) has no PATH_MAX bytes on its stack. */
 #define TURNED(type, name, dir, parameters, ...)                               \
 	SHIM_NEXT(name);                                                       \
 	static __attribute__((noinline)) type turned_##name parameters         \
@@ -143,8 +143,9 @@ TURN_AT(int, -1, scandirat64, dir,
 	 int (*order)(const struct dirent64 **, const struct dirent64 **)),
 	dir, path, names, filter, order)
 
-/* These functions call the program's function `each` with paths in the tree
- * that path.h describes, not with paths in /sys or /dev. */
+/* If the path is replaced, these functions call the program's function `each`
+ * with paths in the tree that path.h describes, not with paths in /sys or /dev.
+ */
 TURN(int, -1, ftw, (const char *path, __ftw_func_t each, int most),
      path, each, most)
 TURN(int, -1, ftw64, (const char *path, __ftw64_func_t each, int most),

@@ -9,9 +9,10 @@
 
 #include <stdint.h>
 
-/* Prints, once for all calls, that `call`, a function of the ABI, fails because
- * the ports of RoCE and iWARP devices take no management datagrams.  Sets errno
- * to ENODEV and returns -ENODEV, as functions of this ABI do. */
+/* Prints that `call`, a function of the ABI, fails because the ports of RoCE
+ * and iWARP devices take no management datagrams.  Prints this only for the
+ * first function of a process that fails so.  Sets errno to ENODEV and returns
+ * -ENODEV, as functions of this ABI do. */
 int u_no_port(const char *call);
 
 /* Prints a sentence, unless one with the same format was printed before.

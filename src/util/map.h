@@ -2,9 +2,9 @@
 /*
  * A hash table from 32-bit numbers to pointers, by open addressing.  The table
  * is at most half full, so that a look-up touches one or two cache lines.  The
- * table doubles when it would be fuller, and never shrinks: until the first
- * map_remove, each of many entries costs 32 to 64 bytes.  Only map_add
- * allocates.
+ * table doubles when it would be fuller, and never shrinks.  Until the first
+ * map_remove, a table with many entries takes 32 to 64 bytes for each entry.
+ * Only map_add allocates.
  *
  * The map owns its slots; the caller owns what the values point to.  No lock:
  * the caller's lock protects the map.

@@ -85,9 +85,9 @@ struct v_pd {
 	 * handle back, and the objects in the domain that were made with this
 	 * handle. */
 	struct count users;
-	/* In the domain's list of handles, which host_domains has.  Unlinked in
-	 * a parent domain, and after the domain was freed.  Under the ctx lock.
-	 */
+	/* In the domain's list of handles, which host_domains has; under the
+	 * ctx lock.  A parent domain is in no list, and neither is a handle
+	 * whose domain was freed. */
 	struct list same;
 	/* The regions of ibv_import_mr in this handle, which `users` counts. */
 	struct count imports;
@@ -213,8 +213,8 @@ static inline void v_enter_queue(struct lock *l,
 		lock_take(l);
 }
 
-/* Releases the lock that v_enter_queue has taken.  If is_single, there is no
- * lock, and the call orders no accesses. */
+/* Releases the lock that v_enter_queue has taken.  If is_single, v_enter_queue
+ * has taken no lock, and this call orders no accesses. */
 static inline void v_leave_queue(struct lock *l,
 				 bool is_single) NO_LOCK_ANALYSIS
 {

@@ -19,8 +19,8 @@ typedef const char *verbs_release(void);
 
 /*
  * Returns the release of the libibverbs.so.1 that the caller's library is bound
- * to, or NULL if that libibverbs.so.1 is not adverb's.  Stores the name
- * of that libibverbs.so.1's file in *path; the loader owns the string.  A
+ * to, or NULL if that libibverbs.so.1 is not adverb's.  Stores the name of that
+ * libibverbs.so.1's file in *path; the caller does not free the string.  A
  * process has one libibverbs.so.1: the loader loads no second library of that
  * name.  No lock.
  */
