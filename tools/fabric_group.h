@@ -73,7 +73,7 @@ static inline struct cmproto_group fabric_group_write(const struct sa_member *r)
 void fabric_group_init(struct fabric_groups *all,
 		       const struct fabric_group_sink *sink, void *user,
 		       uint32_t *last_id);
-/* Frees the table, and sends nothing. */
+/* Frees all groups of the table and their memberships, and sends nothing. */
 void fabric_group_free(struct fabric_groups *all);
 /* The program `owner` joins a group by the request m.  Returns 0: the sink's
  * `answer` is called, maybe at once; or -errno, as cmproto.h says. */

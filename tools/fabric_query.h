@@ -23,14 +23,14 @@ void fabric_query_join(struct fabric_cm_client *c, const struct cmproto *m);
 void fabric_query_leave(struct fabric_cm_client *c, const struct cmproto *m);
 /* A port of the host has changed; `changes` is a set of enum data_change.  The
  * port's memberships end, as in the kernel, if the port is no longer active,
- * gets another LID, leaves the group's partition, or is to register again.  A
- * membership also ends if no port of the host has the GID any more with which
- * the membership began. */
+ * gets another LID or LMC, or leaves the group's partition, or if the subnet
+ * manager asks programs to join their groups again.  A membership also ends if
+ * no port of the host has the GID any more with which the membership began. */
 void fabric_query_changed(struct cm_host *h, uint32_t port, uint32_t changes);
 /* The program ends: drops its questions, and ends its memberships. */
 void fabric_query_drop(struct fabric_cm_client *c);
-/* Takes the answer to a question, or the question itself with a status that is
- * not 0, such as ETIMEDOUT: no answer has come. */
+/* Takes the answer to a question.  If no answer has come, takes the question
+ * itself, with a status other than 0, such as ETIMEDOUT. */
 void fabric_query_take(struct cm_host *h, const struct umad *from,
 		       const uint8_t *mad, size_t bytes);
 /* Is a question about a join or a leave open? */

@@ -51,11 +51,11 @@ struct fabric_ring {
 
 /* Makes the rings of a data end of the process `pid`, and adds them to `all`,
  * the list of the fabric's rings.  Returns the descriptor of their memory file,
- * which the caller closes, and owns room_fd from then on.  On failure room_fd
- * stays the caller's: -EINVAL: room_fd is no eventfd; -EBUSY: there are rings
- * already; -ENOBUFS: the process, or the fabric, has as many files as it may
- * have; or another -errno, such as -EOPNOTSUPP from a kernel before Linux 5.8.
- */
+ * which the caller closes; r then owns room_fd.  After an error room_fd stays
+ * the caller's.  -EINVAL: room_fd is no non-blocking eventfd; -EBUSY: there are
+ * rings already; -ENOBUFS: the process, or the fabric, has as many files as it
+ * may have; or another -errno, such as -EOPNOTSUPP from a kernel before Linux
+ * 5.8. */
 int fabric_ring_open(struct fabric_ring *r, struct list *all, int pid,
 		     int room_fd);
 /* If there are rings, tells the program that there is room, so that the program

@@ -46,7 +46,8 @@ static const char vendor_conf_head[] =
 	"/usr/lib64\n"
 	"/lib\n"
 	"/usr/lib\n";
-/* ld.so(8): every program of the system loads these libraries first. */
+/* Every dynamically linked program of the system loads the libraries that this
+ * file names before the libraries that the program itself names (ld.so(8)). */
 static const char preload_path[] = "etc/ld.so.preload";
 /*
  * The system's broker (adverbd(8)) has an account without rights.  Programs

@@ -44,8 +44,8 @@ static bool is_bound(int fd, int domain)
 	       ROCEV2_UDP_PORT;
 }
 
-/* Whether two sockets are of the same network namespace; true on a kernel
- * before Linux 5.14, which does not tell. */
+/* Are two sockets in the same network namespace?  Returns true on a kernel
+ * before Linux 5.14, which does not report the namespace of a socket. */
 static bool is_of_namespace(int fd, int other)
 {
 	uint64_t mine, its;

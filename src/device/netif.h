@@ -66,12 +66,12 @@ uint32_t netif_version(void);
 bool netif_has_address(const struct device *dev, const uint8_t ip[16]);
 /* Returns whether the address is in the GID table of any RoCE device. */
 bool netif_is_local(const uint8_t ip[16]);
-/* Returns the index of the RoCE device whose GID table has `ip`, the
- * destination address of a datagram, or -1.  `link` is the index of the
- * interface by which the datagram came in.  If several entries have the
- * address, one of that interface is preferred.  If the address is a multicast
- * group, the result is the RoCE device of that interface, else the first RoCE
- * device, else -1. */
+/* Returns the index, in the table of device_list, of the RoCE device whose GID
+ * table has `ip`, the destination address of a datagram; -1: there is none.
+ * `link` is the index of the interface by which the datagram came in.  If
+ * several entries have the address, one of that interface is preferred.  If the
+ * address is a multicast group, the result is the RoCE device of that
+ * interface, else the first RoCE device, else -1. */
 int netif_device(const uint8_t ip[16], uint32_t link);
 /* Sets mac to the MAC of the device whose own interface has the address, or to
  * zeros if there is no such device.  If several interfaces have the address,

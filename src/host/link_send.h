@@ -14,12 +14,12 @@
 #include "engine/engine.h"
 
 /*
- * Sends the first k of n frames, which all have a head, and returns k, which is
- * less than n if the socket is full.  @burst: the most bytes of a message of
- * several frames (fabric_client_burst).  Frames that cannot be sent for another
- * reason count as sent.  If the kernel has no memory for them, they are lost,
- * as on a wire.  If the fabric has closed the socket, fabric_link_turn finds
- * that out.
+ * Sends the first k of n frames, which all have a head (engine_frame.head), and
+ * returns k, which is less than n if the socket is full.  @burst: the most
+ * bytes of a message of several frames (fabric_client_burst).  Frames that
+ * cannot be sent for another reason count as sent.  If the kernel has no memory
+ * for them, they are lost, as on a wire.  If the fabric has closed the socket,
+ * fabric_link_turn finds that out.
  */
 size_t link_send(int fd, size_t burst, const struct engine_frame *frames,
 		 size_t n);

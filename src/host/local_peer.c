@@ -28,8 +28,9 @@
 #include "util/list.h"
 #include "util/random.h"
 
-/* A peer that still exists this long after its death was reported is not dead
- * but stopped. */
+/* The longest time for which this process's arena is repaired after the report
+ * of a death.  After this time a process that exists and holds a responder lock
+ * is assumed not to be dying (peer_death_repair). */
 #define PEER_DEATH_NS 1000000000u
 #define LOOK_NS	      1000000u /* between two repairs of this process's arena */
 /* Once this many peers are known, local_peer_expect asks for no more. */
@@ -269,9 +270,10 @@ static void close_shares(void)
 void local_peer_close(void)
 {
 	if (all.is_open) {
-		/* Waits for the peers that are still inside the arena.  The
-		 * destruction of a QP or a region has waited for the peers that
-		 * worked at it. */
+		/* Waits for the peers inside the arena whose slots do not say
+		 * what the peers may touch, and for the peers whose access was
+		 * revoked (access_wait).  The destruction of a QP or a region
+		 * has waited for the peers that may touch it. */
 		access_wait(all.own, ACCESS_SAY);
 		close_shares();
 		list_for_each_safe (at, &all.entries)

@@ -40,8 +40,9 @@ static struct count arms; /* how often the program has armed a CQ */
 /*
  * `current` is the number of the progress thread; a thread with another number
  * ends.  `decided` is the number of the last thread about whose end decide_end
- * has decided: that thread releases its locks and ends, or it could not be
- * woken, sleeps, and does not touch the locks when it wakes up.
+ * has decided.  Either that thread releases its locks and ends; or
+ * progress_thread_stop could not wake that thread, which does not touch the
+ * locks when it wakes up later.
  */
 static shared_u32 current = 1, decided;
 /* The number of this progress thread. */
@@ -146,8 +147,9 @@ static void *run_thread(void *arg)
 {
 	struct progress *p = arg;
 
-	/* Not from `current`: if progress_thread_stop was called before this
-	 * thread began to run, `current` is another number already. */
+	/* This thread does not load its number from `current`: if
+	 * progress_thread_stop was called before this thread began to run,
+	 * `current` is another number already. */
 	own_number = first_number;
 	/* The default timer slack, 50 us, would double the shortest nap. */
 	prctl(PR_SET_TIMERSLACK, 1ul);

@@ -27,8 +27,8 @@ bool env_has_direct(void);
 /*
  * Mechanisms that make adverb faster, but that a process does not need.
  * ADVERB_WITHOUT names those that this process is not to use, separated by
- * commas.  With it, adverb bench compares a run with a mechanism and a run
- * without it.
+ * commas.  By this variable adverb bench compares a run with a mechanism and a
+ * run without the mechanism.
  */
 enum env_mechanism {
 	ENV_CREDITS,   /* "credits": engine/credit.h */

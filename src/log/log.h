@@ -66,8 +66,7 @@ void log_once(struct seen_set *seen, uint64_t cause, const char *format,
 /*
  * Prints a message as log_once does.  @detail names the object: a second
  * message of the same cause with the same low 56 bits of @detail is not
- * printed.  A process prints at most SEEN_SET_ROOM messages
- * (util/seen_set.h).
+ * printed.  Prints at most SEEN_SET_ROOM messages in all (util/seen_set.h).
  */
 void log_say(enum log_cause cause, uint64_t detail, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

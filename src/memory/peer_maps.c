@@ -183,9 +183,9 @@ static void add_new(struct peer_maps *a)
 	}
 }
 
-/* A thread that posts calls this function under a lock.  The thread must not be
- * cancelled in the calls that open files, or while map_thread uses the struct
- * task on the thread's stack. */
+/* A thread that posts calls this function under a lock.  That thread must not
+ * be cancelled in mr_file_is, which opens a file, or while map_thread uses the
+ * struct task, which lies on the stack of the thread that posts. */
 void peer_maps_look(struct peer_maps *a)
 {
 	uint32_t version = share_version(a->target);

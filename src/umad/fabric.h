@@ -3,7 +3,8 @@
  * By these functions libibumad asks about the host of an emulated subnet on
  * which this program runs, over connections to the fabric's process
  * (fabric/fabric_client.h).  Thread-safe: the only state is in the connections,
- * which the caller owns.
+ * which the caller owns, and in the set of the printed messages, which needs no
+ * lock (util/seen_set.h).
  */
 #ifndef UMAD_FABRIC_H
 #define UMAD_FABRIC_H

@@ -3,7 +3,9 @@
  * Words that threads, or processes that map the same arena, read and write
  * without a lock.  A shared_u32 is a number, an identifier or bits; a
  * shared_flag is 0 or 1; the index of a ring is a ring_index (util/ring.h).
- * Each is one 32-bit word and is accessed only by these functions.
+ * Each is one 32-bit word, which these functions load and store.  Code that
+ * must load and store a word in one step uses an operation of stdatomic.h, such
+ * as a compare-and-swap.
  */
 #ifndef UTIL_SHARED_H
 #define UTIL_SHARED_H

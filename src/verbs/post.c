@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Posting lists of requests.  Each request is checked and copied into a slot of
- * the queue; then the doorbell is rung once for the list.  Keys are checked
- * when a request is executed (IBTA 11.4.1.1).
+ * the queue.  For a list of send requests the doorbell is then rung once.  Keys
+ * are checked when a request is executed (IBTA 11.4.1.1).
  */
 #include "verbs/post.h"
 
