@@ -55,7 +55,8 @@ void ipoib_register_tell(struct ipoib_register *r, const uint8_t gid[16],
 	if (r->fd < 0 || is_known(r, &m))
 		return;
 	/* After EAGAIN the next call sends the message again.  Any other error
-	 * means that the fabric has ended, which the loop notices elsewhere. */
+	 * means that the fabric has ended; then cut_loop in ipoib_loop.c ends
+	 * this program. */
 	if (send(r->fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL) !=
 	    sizeof(m))
 		return;

@@ -16,8 +16,9 @@ struct ucred;
 
 /*
  * Returns whether a broker of another version has the port.  Any user's process
- * may listen at a broker's address, so a listener counts as a broker only if it
- * may have the port, too (port_holder_may_be).  Never waits.
+ * may listen at a broker's address.  So a listener counts as a broker only if
+ * its user has the port, and /proc does not show that its process lacks the
+ * port's socket (port_holder_may_be).  Never waits.
  */
 bool other_version_has_port(void);
 /*
@@ -27,9 +28,9 @@ bool other_version_has_port(void);
  * most.  False: no such broker has the port, and text is left as it is.
  */
 bool other_version_name(char *text, size_t size);
-/* Writes to text, of size bytes, that the process `who` is a broker of the
- * version in m, the message by which it has introduced itself, and what to do:
- * a sentence without a full stop. */
+/* Writes to text, of size bytes, a sentence without a full stop: the process
+ * `who` is a broker of the version in m, and what to do about it.  m: the
+ * message by which the broker has introduced itself, or only its version. */
 void other_version_say(const struct ucred *who, const struct proto *m,
 		       char *text, size_t size);
 

@@ -37,6 +37,11 @@ static uint32_t next_version(const struct hca *h)
  * Stores the serial of a changed row, and then the table's version.  Peers that
  * see another version than at their last look read the table again.
  *
+ * The store of the serial (release) comes after the stores of the row's other
+ * members, and a peer loads the serial (acquire) before them.  In another order
+ * a peer could see the serial of the new use of the row, and copy members of
+ * its former use.
+ *
  * The store of the version (release) comes after that of the serial, and a peer
  * loads the version (acquire) before the serials.  In another order a peer
  * could see the new version and the old serial, and would not look again until
@@ -218,7 +223,9 @@ struct share share_read(const struct hca *h, uint32_t row)
 	s = all[row];
 	/* Orders the loads of the row before the second load of its serial.
 	 * Otherwise the copy could have the first serial although some members
-	 * are those of a later use of the row. */
+	 * are those of a later use of the row.  Between the store of serial 0
+	 * and the stores of those members (add_row), the owner releases the ctx
+	 * lock and takes it again. */
 	shared_fence();
 	shared_store(&s.serial, share_is(h, row, serial) ? serial : 0);
 	return s;

@@ -6,7 +6,7 @@
 
 #include "hdr/bytes.h"
 
-/* The properties of a function. */
+/* The properties of each control message, by its function code. */
 static const struct {
 	bool begins_session; /* the message has the contents of an MPA frame */
 	enum mpa_kind kind;

@@ -7,8 +7,8 @@
 
 #define PENALTY_MIN 1024
 #define PENALTY_MAX (1u << 20)
-#define FORGIVEN    65536u   /* groups until the penalty is small again */
-#define MIND_FOR_NS 1000000u /* how long after a group the thread looks */
+#define FORGIVEN    65536u   /* the penalty is reset after so many groups */
+#define MIND_FOR_NS 1000000u /* how long the progress thread awaits a group */
 
 void post_gather_init(struct post_gather *g)
 {

@@ -23,9 +23,10 @@ struct waitset {
 	 * this while all traffic goes through the arenas. */
 	bool socket_is_empty;
 	bool has_timed_out; /* the last wait ended without an event */
-	/* The signal mask during a wait, which is by poll then: a handler that
-	 * the mask lets run ends the wait, and a stop of the process does not.
-	 * NULL: the thread's own, and a stop of the process ends the wait. */
+	/* The signal mask during a wait; NULL: the thread's own.  With a mask,
+	 * waitset_wait uses poll: a handler that the mask lets run ends the
+	 * wait, and a stop of the process does not, although it would end a
+	 * wait by epoll. */
 	const sigset_t *mask;
 };
 

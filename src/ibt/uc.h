@@ -3,7 +3,7 @@
  * Unreliable connection (IBTA Vol 1, 9.8.2): messages of any length to one
  * peer, without ACKs.  If a packet is lost, its message is lost, and the
  * responder continues with the next First or Only.  Owner: the engine.  Lock:
- * the progress lock, unless a function's comment names another.
+ * the progress lock; for uc_resp_rx the responder lock, too.
  */
 #ifndef IBT_UC_H
 #define IBT_UC_H
@@ -19,8 +19,7 @@ bool uc_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 /* Writes the next packet, BTH to padding, to buf (IBT_PACKET_BYTES).  Returns
  * its length in bytes; 0: there is nothing to send now. */
 size_t uc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf);
-/* Handles p, a packet from q's peer.  The caller holds the responder lock too.
- */
+/* Handles p, a packet from q's peer.  The caller holds both locks. */
 void uc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p);
 
 #endif

@@ -4,7 +4,11 @@
  * the frame with its last packet is sent (IBTA Vol 1, 9.8.2.1, 9.8.3.1).
  *
  *	sq.completed                     req.wqe               sq.head
- *	   |---- in frames, not sent yet --->|---- not begun ---->|
+ *	   |---- in frames, not sent yet --->|---- to be made ---->|
+ *
+ * The cursor is req.wqe and req.packet (struct rc_req): the request, and its
+ * packet or piece, that is made next.  The first req.packet packets or pieces
+ * of that request were made already.  The requests after it have not begun.
  *
  * A request with a local error is completed in its turn.  The requests after it
  * are flushed, and the queue pair enters SQE, in which it still receives (IBTA

@@ -103,7 +103,7 @@ struct stream_initiator {
 	/* The index of the send queue from which stream_read_out searches: all
 	 * READs and atomics before this index have their responses. */
 	uint32_t read;
-	/* How many bytes of the response to the oldest READ were placed. */
+	/* Bytes of the response to the oldest READ, in complete segments. */
 	uint32_t placed;
 };
 
@@ -228,7 +228,7 @@ void stream_note(struct ibt_qp *q);
 bool stream_has_begun(const struct ibt_qp *q);
 /* Lets this side send although the peer's first FPDU has not come.  This
  * violates RFC 5044 7.1.2, but helps a peer that waits for this side to send.
- * Not for a stream whose peer has to send a ready-to-receive. */
+ * Not called for a stream whose peer has to send a ready-to-receive. */
 void stream_begin(struct ibt *t, struct ibt_qp *q);
 /* In RTS, if no message is sent in part, sends a WRITE of length 0, which
  * changes nothing at the peer.  The arrival of the WRITE makes the peer process

@@ -125,9 +125,10 @@ static void check_mpa(void)
 			(int)length, word);
 }
 
-/* Reads the number that is all of `text`; base: that of strtoul(3).  False:
- * `text` is no number, or the number is greater than `most`.  strtoul accepts a
- * minus, also after white space, and returns 1 for -18446744073709551615. */
+/* Reads `text`, which is not empty, as one number, by strtoul(3) with this
+ * base.  False: `text` is not one number, or the number is greater than `most`.
+ * A minus sign is searched for, because strtoul accepts one, also after white
+ * space, and returns 1 for -18446744073709551615. */
 static bool read_number(const char *text, int base, unsigned long most,
 			unsigned long *number)
 {

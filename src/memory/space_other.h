@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The memory of another process as a struct space (hca/space.h).  Copies go by
- * process_vm_readv(2) and process_vm_writev(2).  A message's body and its last
- * bytes are two stretches of one call, which the kernel stores one after the
- * other (docs/decisions/008).  Memory that this process has mapped, too, is
- * copied without a system call (docs/decisions/020).
+ * process_vm_readv(2) and process_vm_writev(2).  The last bytes of a message
+ * are an iovec element of their own, which the kernel stores after the rest of
+ * the message (docs/decisions/008).  Memory that this process has mapped, too,
+ * is copied without a system call (docs/decisions/020).
  *
  * A process that executes another program keeps its process id.  So the caller
  * calls hca_is_alive after each copy: true means that the process had not

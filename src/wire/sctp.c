@@ -31,14 +31,14 @@
 #define PORTS_FROM  0xc000	  /* the first dynamic port */
 #define PORTS	    0x4000	  /* dynamic ports */
 
-/* A socket at the UDP port of all services (options.udp_port) that was returned
- * by sctp_bind or sctp_unlisten.  Its owner may close the descriptor at any
- * time. */
+/* A raw socket, or a socket at the UDP port of all services (options.udp_port),
+ * that was returned by sctp_bind or sctp_unlisten.  Its owner may close the
+ * descriptor at any time. */
 struct bound {
 	struct list link; /* in `bounds` */
 	int fd;
 	ino_t file;		/* the inode number of the socket */
-	struct sockaddr_in6 at; /* the socket's address and UDP port */
+	struct sockaddr_in6 at; /* the socket's address; UDP port, or 0: raw */
 	in_port_t port;		/* the port of SCTP, in network order */
 };
 
@@ -290,11 +290,11 @@ static void forget_all_bound(void)
 		free(CONTAINER_OF(n, struct bound, link));
 }
 
-/* Notes that fd is bound to `at`, with this port of SCTP, and waits for
- * sctp_listen or sctp_connect.  A socket with a UDP port of its own is not
- * noted, since the kernel knows the port.  If memory is short, a later bind to
- * the UDP port of all services fails, and one directly over IP may get the same
- * port. */
+/* Notes that fd is bound to `at`, with this port of SCTP, and is not passed to
+ * sctp_listen or sctp_connect yet.  A socket with a UDP port of its own is not
+ * noted, since the kernel knows the port.  If memory is short, fd is not noted
+ * either: then a later bind to the UDP port of all services fails, and a later
+ * bind directly over IP may get the same port. */
 static void note_bound(int fd, const struct sockaddr_in6 *at, in_port_t port)
 {
 	struct bound *b = NULL;
@@ -411,8 +411,8 @@ static int start_thread(void)
 	return err;
 }
 
-/* Called by sctp_start until the library is loaded: in a process, and again in
- * a child of fork. */
+/* Called by sctp_start while the library is not loaded.  A child of fork loads
+ * it again (in_child). */
 static int begin_library(const struct sctp_options *o, const char **why)
 {
 	static bool is_drained_at_exit;

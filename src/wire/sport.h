@@ -6,14 +6,16 @@
  * datagram to one socket.  A process is identified by its address and steering
  * class, together called its pair.
  *
- * Each socket is bound to a port of IBTA A17.3.1's range that is computed from
- * the pair, or to the next free port.  A socket receives nothing, and is opened
- * when it is first needed.  The opening of a socket also closes those that no
- * queue pair uses and that have not been used for SPORT_IDLE_NS.  At most
- * sports.most sockets are open: a quarter of the descriptors that the process
- * may have, but no more than SPORT_MOST.  Further pairs share the socket of
- * another pair of the same address family.  Datagrams to multicast groups go
- * from the main socket.
+ * Each socket is bound to a port that is computed from the pair, in the range
+ * of IBTA A17.3.1 (0xc000 to 0xffff), or to the next free port.  A socket
+ * receives nothing, and is opened when it is first needed.  The opening of a
+ * socket also closes old ones (sweep_ports): no queue pair has taken such a
+ * socket (sport_take), and for at least SPORT_IDLE_NS it was neither opened,
+ * nor found by sport_find, nor given back by sport_give.  At most sports.most
+ * sockets are open: a quarter of the descriptors that the process may have, but
+ * no more than SPORT_MOST.  Further pairs share the socket of another pair of
+ * the same address family.  Datagrams to multicast groups go from the main
+ * socket.
  *
  *	pair -> slot, by hashing with linear probing -> port, fd
  *	port -> slot, by of_port
