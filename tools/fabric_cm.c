@@ -48,9 +48,10 @@ static bool is_own(void *user, const uint8_t ip[16])
 
 /* Sends a MAD of the communication manager with the P_Key and the SL in f->way.
  * The MAD is lost, as on a wire, if no port of this host has the GID f->from,
- * if no port has the GID f->to and a LID, or if the sending port is not in the
- * partition.  A MAD from or to a GID that is not the first one of its port
- * needs a GRH, since a LID stands for the first GID. */
+ * if that port has no agent for the CM, if no port has the GID f->to and a LID,
+ * or if the sending port is not in the partition.  A MAD from or to a GID that
+ * is not the first one of its port needs a GRH, since a LID stands for the
+ * first GID. */
 static void send_frame(void *user, const struct cm_frame *f)
 {
 	struct cm_host *h = user;
@@ -277,9 +278,9 @@ static struct cm_host *find_host(struct fabric_cm *cm, const uint8_t gid[16],
 	return h ? h : make_host(cm, place.node, err);
 }
 
-/* Makes a client of the host, process pid, and stores it in *place.  fd: this
- * process's end of the socket pair.  Returns 0 and takes fd; or -errno, and fd
- * stays the caller's. */
+/* Makes a client of the host for the process pid, and stores the client in
+ * *place.  fd: this process's end of the socket pair.  Returns 0 and takes fd;
+ * or -errno, and fd stays the caller's. */
 static int make_client(struct cm_host *h, int fd, pid_t pid,
 		       struct fabric_cm_client **place)
 {

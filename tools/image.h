@@ -34,7 +34,8 @@ struct image_version {
  * puts.  If the run is killed, each file still has one of the two. */
 struct image_entry {
 	char path[IMAGE_PATH]; /* in the root */
-	/* before: as the run found the file; now: as the run puts the file */
+	/* before: as the run found the file; now: as the run puts the file.
+	 * Until image_expect, both have what the list says. */
 	struct image_version before, now;
 	bool kept; /* this run puts the file; image_settle removes the files
 		      that are not kept */

@@ -302,9 +302,10 @@ static void take_object(struct ipoib_cm *c, struct ipoib_cm_link *l,
 	free(request);
 }
 
-/* Returns the connection, or the listener, whose open or last request has the
- * number `serial`, or that has the object; 0: that value is not looked for.
- * NULL: there is none. */
+/* Returns the connection or the listener that has sent the request number
+ * `serial`: its request for an object, or its last request with the object.
+ * Also returns one that has the object `object`.  A `serial` or `object` of 0
+ * is not looked for.  NULL: there is none. */
 static struct ipoib_cm_link *link_by(struct ipoib_cm *c, uint32_t serial,
 				     uint32_t object)
 {
@@ -362,8 +363,9 @@ static void take_event(struct ipoib_cm *c, const struct cmproto *m)
 		end_link(c, l, 0);
 }
 
-/* Ends all connections and the listener: the fabric has ended, or has closed
- * the socket because this process did not read the fabric's messages. */
+/* Ends all connections and the listener: the fabric has ended, has closed the
+ * socket because this process did not read the fabric's messages, or has sent a
+ * message that is_message refuses; or send_message has shut the socket down. */
 static void end_all(struct ipoib_cm *c)
 {
 	close(c->fd);

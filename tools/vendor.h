@@ -27,10 +27,10 @@ struct vendor {
 int vendor_list(const char *libdir, struct vendor out[VENDOR_MAX]);
 
 /*
- * Does a program find the vendor's own library: by its search path, or as
- * ldcache_find does, in a folder other than v->folder?  @facts are the
- * program's, or NULL if nothing is known of the program; @origin is the
- * program's folder, for $ORIGIN.
+ * Does a program find the vendor's own library?  Returns true if the program's
+ * search path leads to a library of this name, or if ldcache_find finds one
+ * that is not below v->folder.  @facts are the program's, or NULL if nothing is
+ * known of the program; @origin is the program's folder, for $ORIGIN.
  */
 bool vendor_is_installed(const struct vendor *v,
 			 const struct binary_facts *facts, const char *origin);

@@ -8,9 +8,9 @@
  * at most.
  *
  * If no descriptor is left, one connection at a time takes the place of a spare
- * descriptor, and other connections wait at the listener.  Of the refused
- * connections that need no spare descriptor, one at a time is kept, and further
- * ones are closed at once.
+ * descriptor, and other connections wait at the listener.  If a connection is
+ * refused and needs no spare descriptor, it is kept, but only one such
+ * connection at a time: further ones are closed at once.
  *
  * Only connections of the broker's own user are kept here: the thread of
  * another user (user_receiver.h) refuses that user's connections.
@@ -66,9 +66,9 @@ void refuse_full_close(struct refuse_full *a);
 /* The caller calls this after accept has failed because no descriptor is left.
  * Closes the spare descriptor, and accepts in its place the first connection
  * that waits at the listener.  Returns the connection, which the caller owns;
- * -1: none waits, or there was no spare descriptor.  In the second case
- * refuse_full_may_accept returns false until refuse_full_turn finds a
- * descriptor. */
+ * -1: none waits, or no descriptor was left, because there was no spare one or
+ * another thread or process took its place.  In the second case
+ * refuse_full_may_accept returns false until a descriptor is left again. */
 int refuse_full_accept(struct refuse_full *a, int listen_fd);
 /* Takes ownership of the connection fd, and keeps it in `place` until
  * refuse_full_turn refuses it with err, a positive errno, and the sentence why,
@@ -90,9 +90,9 @@ bool refuse_full_answer(const struct refuse_full_slot *r, uint64_t now_ms);
  * closes its connection.  Does the same with a client that has sent nothing for
  * REFUSE_FULL_MS.  Opens the spare descriptor again if a descriptor is left. */
 void refuse_full_turn(struct refuse_full *a, uint64_t now_ms);
-/* Whether the listener may be polled.  False while a connection has the place
- * of the spare descriptor, or no descriptor is left: a further connection could
- * not be accepted. */
+/* May the listener be polled?  False while a connection has the place of the
+ * spare descriptor, or no descriptor is left: a further connection could not be
+ * accepted. */
 bool refuse_full_may_accept(const struct refuse_full *a);
 /* Fills REFUSE_FULL_SLOTS entries at p, by which the caller polls the
  * connections. */

@@ -39,7 +39,7 @@
 #define SUDDEN_MS     100
 #define FREE_STARTS   3	 /* short lives without a pause */
 #define PAUSE_MS      10 /* the first pause */
-#define PAUSE_DOUBLES 10 /* pauses, each twice the last, before the longest */
+#define PAUSE_DOUBLES 10 /* number of pauses that double before the longest */
 #define PAUSE_MAX_MS  10000 /* the longest pause */
 /* After so many short lives in a row, the user is told (say_hopeless). */
 #define HOPELESS 11
@@ -117,7 +117,7 @@ static void close_kept(int what, int fd)
 	fd_identity_close(fd);
 }
 
-/* A fork's child has started no broker yet. */
+/* Clears `past` in a fork's child, which has started no broker yet. */
 static void renew_past(void)
 {
 	if (past.owner == getpid())
@@ -154,8 +154,8 @@ void start_lost(pid_t broker, uint64_t now_ms)
 	past.due_ms = now_ms + pause_after(life_ms);
 }
 
-/* Whether ADVERB_BPF=0 turns steering off: for tests, and for kernels that
- * accept the steering program and do not run it. */
+/* Does ADVERB_BPF=0 turn steering off?  For tests, and for kernels that accept
+ * the steering program and do not run it. */
 static bool no_bpf(void)
 {
 	const char *value = secure_getenv("ADVERB_BPF");
@@ -287,7 +287,7 @@ static const char *remedy_text(void)
 }
 
 /*
- * Has a thread of this process serve in place of adverbd, and says why in
+ * Makes a thread of this process serve in place of adverbd, and says why in
  * s->sentence.  If the thread serves, this process does not run adverbd again,
  * since adverbd would probably fail again.  Returns what start_turn returns.
  */
@@ -312,8 +312,9 @@ static int serve_instead(struct start *s, const char *what, const char *reason,
 	return err == -EAGAIN ? -ENOMEM : err;
 }
 
-/* Has a thread of this process serve where adverbd is not to be run, and says
- * why in s->sentence if none can.  Returns 0 or -errno. */
+/* Makes a thread of this process serve where adverbd is not to be run.  Returns
+ * 0; -EBADF: the program has closed or replaced the listener; or another
+ * -errno, with the reason in s->sentence. */
 static int serve_here(struct start *s)
 {
 	int err = serve_thread_start(s->listen_fd, no_bpf());
@@ -374,8 +375,8 @@ static int take_answer(struct start *s, const struct proto *m, uint64_t now_ms)
 	return 0;
 }
 
-/* Whether adverbd's end of the status socket is closed.  recv does not tell,
- * since it returns 0 for an empty message, too. */
+/* Is adverbd's end of the status socket closed?  recv does not tell, since it
+ * returns 0 for an empty message, too. */
 static bool has_ended(const struct start *s)
 {
 	struct pollfd p = {s->status_fd, POLLIN, 0};
@@ -563,7 +564,7 @@ static int start_process(struct start *s, uint64_t now_ms)
 				 "will run longest");
 }
 
-/* Says that each broker that was started has ended at once. */
+/* Says that the last brokers, past.brief of them, had short lives. */
 static int say_hopeless(struct start *s)
 {
 	char path[PATH_MAX];
@@ -590,9 +591,9 @@ static int say_privileged(struct start *s)
 	return -EPERM;
 }
 
-/* Whether this process is a subreaper (PR_SET_CHILD_SUBREAPER).  A subreaper
- * would become the parent of adverbd: the program's wait(2) would return a
- * child that the program does not know, or would wait for adverbd's end. */
+/* Is this process a subreaper (PR_SET_CHILD_SUBREAPER)?  A subreaper would
+ * become the parent of adverbd: the program's wait(2) would return a child that
+ * the program does not know, or would wait for adverbd's end. */
 static bool adopts_orphans(void)
 {
 	int adopts = 0;
@@ -620,7 +621,8 @@ int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms)
 	/* Other processes wait for patience_ms, which is longer. */
 	s->limit_ms = now_ms + patience_ms / 4 * 3;
 	/* If past.is_thread, a thread of this process serves another network
-	 * namespace, and a second thread serves this one. */
+	 * namespace, or has stopped serving (serve_thread.h).  Then another
+	 * thread serves this namespace. */
 	serves = past.is_thread || adopts_orphans();
 	err = serves ? serve_here(s) : start_process(s, now_ms);
 	if (serves || (err && err != -EINPROGRESS))

@@ -44,7 +44,7 @@ struct writing {
 	int fd;		       /* the tree's folder */
 	int err;	       /* the first error, which ends the writing */
 	char last[PATH_BYTES]; /* the path of last_fd */
-	int last_fd;	       /* the folder that was written to last, or -1 */
+	int last_fd;	       /* the folder of the last file; negative: none */
 };
 
 /* Protects the variables below. */
@@ -127,8 +127,9 @@ static void put_gid(struct writing *w, const struct device *d, uint32_t number,
 		 g[10], g[11], g[12], g[13], g[14], g[15]);
 	put_file(w, text, "class/infiniband/%s/ports/%u/gids/%u", d->name,
 		 number, i);
-	/* In the kernel's tree neither file can be read if there is no entry,
-	 * and ndevs cannot be read if the entry has no interface. */
+	/* In the kernel's tree a read of types/I or ndevs/I fails if the GID
+	 * table has no entry I.  A read of ndevs/I also fails if the entry has
+	 * no interface. */
 	snprintf(dir, sizeof(dir), "class/infiniband/%s/ports/%u/gid_attrs",
 		 d->name, number);
 	if (is_there)
@@ -529,9 +530,9 @@ static bool is_stamped(int fd, const char *stamp)
 }
 
 /* Returns 0 if the folder is empty or contains a tree; -ENOTEMPTY if it
- * contains other files alone; or another -errno.  A folder that a user chose
- * may contain other files, which must not be removed.  A tree is recognised by
- * the lock's file, which is created first. */
+ * contains files but no tree; or another -errno.  A folder that a user chose
+ * may contain files of the user, which must not be removed.  A tree is
+ * recognised by the lock's file, which is created first. */
 static int check_tree(int fd)
 {
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -710,8 +711,8 @@ static void write_first(void)
 		say_no_tree(err);
 }
 
-/* Takes the lock.  The thread is not cancelled until give_shielded: it opens
- * and writes files under the lock, and these calls are cancellation points. */
+/* Takes the lock.  The thread is not cancelled until give_shielded: under the
+ * lock it calls open and write, which are cancellation points. */
 static void take_shielded(int *cancel) NO_LOCK_ANALYSIS
 {
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel);
@@ -732,8 +733,9 @@ const char *sysfs_path(void)
 	take_shielded(&cancel);
 	if (!written)
 		write_first();
-	/* Stored last: in the child of a fork that interrupts write_first,
-	 * `written` is false, and the child writes the tree itself. */
+	/* This store follows write_first: if another thread forks during
+	 * write_first, `written` is false in the child, and the child writes
+	 * the tree itself. */
 	written = true;
 	good = usable;
 	give_shielded(cancel);

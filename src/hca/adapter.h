@@ -44,7 +44,7 @@ struct hca_shared {
 	aoff peer_area;	    /* struct hca_peer_area */
 	aoff counters;	    /* struct engine_counters[HCA_MAX_DEVICES] */
 	aoff suspects;	    /* struct engine_suspect[ENGINE_SUSPECTS] */
-	uint64_t key_secret[2]; /* the secret from which keys are drawn */
+	uint64_t key_secret[2]; /* determines the permutation of keys (mr.c) */
 	aoff mrs;		/* struct mr[HCA_MAX_MR] */
 	/* mr_top: rows of mrs that were ever used.  mr_free_head, mr_free_tail:
 	 * the first and the last row of the list of free rows; 0: none. */

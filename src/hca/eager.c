@@ -36,10 +36,10 @@ void eager_leave(struct hca *h, struct qp *qp, struct wqe *w, uint32_t bytes,
 		return;
 	if (bytes <= WQE_EAGER_BYTES)
 		memcpy(place_in(qp, w, bytes), eager->bytes, bytes);
-	/* rq_complete then stores `completed` and wqe.left (release).  Each
-	 * release orders the stores of this function before that store:
-	 * otherwise a thread could find the receive completed and miss its
-	 * message. */
+	/* rq_complete then stores `completed` and wqe.left.  Both are release
+	 * stores, which order the stores of this function before them, for the
+	 * acquires in rq_cursor and rq_has_left: otherwise a thread could find
+	 * the receive completed and miss its message. */
 	shared_store(&qp_target(qp)->eager_end, rq_cursor(qp) + 1);
 	if (!shared_load(&h->peer_area->has_eager))
 		shared_store(&h->peer_area->has_eager, 1);
@@ -107,10 +107,10 @@ static uint32_t longest_message(const struct wq *q)
 }
 
 /*
- * The key may have been withdrawn since the peer looked it up: ibv_dereg_mr
- * collects the eager messages that exist (eager_settle), but does not wait for
- * a peer that is about to write another one.  So sem_scatter looks the key up
- * again.
+ * The lkey of the receive's memory may have been withdrawn since the peer
+ * looked that key up: ibv_dereg_mr collects the eager messages that exist
+ * (eager_settle), but does not wait for a peer that is about to write another
+ * one.  So sem_scatter looks the key up again.
  */
 int eager_place(struct hca *h, const struct qp *qp, struct wqe *w,
 		uint32_t index)

@@ -107,11 +107,11 @@ struct mr *mr_row_take(struct hca *h)
 			s->mr_free_tail = 0;
 	}
 	if (mr) {
-		/* Orders the store of rkey 0 in mr_row_give, perhaps by another
-		 * thread, before those of the new members: a peer that loads a
-		 * new member then finds that the row has lost the key
-		 * (key_remote).  Without the fence the peer could access the
-		 * new region by the key of the one before. */
+		/* The fence orders the store of rkey 0 in mr_row_give, perhaps
+		 * by another thread, before the stores of the new members: a
+		 * peer that loads a new member then finds that the row has lost
+		 * the old key (key_remote).  Without the fence the peer could
+		 * access the new region by the key of the freed region. */
 		__atomic_thread_fence(__ATOMIC_RELEASE);
 		h->peer_area->gone[mr - h->mrs] = 0;
 		memset(mr, 0, sizeof(*mr));

@@ -75,8 +75,8 @@ static bool is_unused(uint32_t tid)
 }
 
 /*
- * An owner without a start time counts as dead.  No process has such a name,
- * but other processes can write any value to the word of a lock.
+ * An owner whose start time is 0 counts as dead.  No process takes a lock as
+ * such an owner, but other processes can write any value to the word of a lock.
  *
  * If the owner's file cannot be read, the owner may live: this process may have
  * no descriptor left (EMFILE), or may have left the root folder in which /proc
@@ -104,7 +104,8 @@ static void read_name(uint32_t tid, char name[512])
 /* Reports a process for which this process has waited a second.  This process
  * waits for others only by two alocks: by the responder lock of a queue pair
  * (hca/peer_area.h), and by an access slot (hca/access.h) when it destroys a
- * queue pair, deregisters memory or closes the device. */
+ * queue pair, removes a region or a window, changes the rights of a region, or
+ * closes the device. */
 static void report_slow(alock_owner owner)
 {
 	char name[512];

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PKEY 0xffff /* of a GID that getaddrinfo has read */
+#define PKEY 0xffff /* the P_Key in an address that make_gid makes */
 
 void rdma_freeaddrinfo(struct rdma_addrinfo *res)
 {

@@ -3,7 +3,8 @@
 
 #include "util/monotonic.h"
 
-/* In the order of their serial numbers; the nodes are r_event.link. */
+/* The withheld events, linked by r_event.link, in the order of their serial
+ * numbers. */
 static struct list withheld = {&withheld, &withheld};
 static uint64_t last_serial;
 
@@ -62,8 +63,8 @@ static struct r_event *next_after(uint64_t serial, bool only_new)
 }
 
 /* Posts the event with this serial number, unless it was posted or freed
- * meanwhile.  If must_wait is true, because completions wait, posts the event
- * only when no round is left; is_new_round: a round begins. */
+ * meanwhile.  must_wait: completions of the queue pair wait, so the event is
+ * posted only when no round is left.  is_new_round: a round begins. */
 static void settle_one(uint64_t serial, bool must_wait, bool is_new_round)
 {
 	struct r_event *e = next_after(serial - 1, false);

@@ -36,25 +36,26 @@ static inline uint32_t count_take(struct count *c)
 	return atomic_fetch_add(&c->n, 1);
 }
 
-/* Subtracts 1.  Seq_cst, so also release: a thread whose count_now returns the
- * new count, or a later one, sees the caller's earlier stores.  Otherwise a
- * thread that finds the count 0 could reuse an object before the last user's
- * stores to it. */
+/* Subtracts 1.  The subtraction is seq_cst, and so a release: a thread whose
+ * count_now returns the new count, or a later one, sees the caller's earlier
+ * stores.  Otherwise a thread that finds the count 0 could reuse an object
+ * before the last user's stores to it. */
 static inline void count_down(struct count *c)
 {
 	atomic_fetch_sub(&c->n, 1);
 }
 
 /* Does what count_down does, and returns whether the new count is 0.  Only
- * the last of concurrent callers gets true.  Acquire as well, as in
- * count_now. */
+ * the last of concurrent callers gets true.  The subtraction is also an
+ * acquire, as the load in count_now is. */
 static inline bool count_drop(struct count *c)
 {
 	return atomic_fetch_sub(&c->n, 1) == 1;
 }
 
-/* Returns the count.  Acquire: the caller's later loads see what other threads
- * wrote before the calls of count_down that led to this count. */
+/* Returns the count.  The load is an acquire: the caller's later loads see what
+ * other threads wrote before the calls of count_down that led to this count.
+ * count_down says what breaks without this order. */
 static inline uint32_t count_now(const struct count *c)
 {
 	return atomic_load_explicit(&c->n, memory_order_acquire);

@@ -226,9 +226,9 @@ CRCMUL uint32_t crcmul_reduce(const struct crcfactor *f, crcmul_vec v)
 			      crcmul_second(v)));
 }
 
-/* Returns a * b modulo P.  The processor's product has an extra factor x.  To
- * cancel that factor, b is used as a register of 33 bits, which is b shifted by
- * one. */
+/* Returns a * b modulo P.  The processor's product has an extra factor x.  The
+ * shift of b to the left by one bit cancels that factor: the shifted bits, as a
+ * register of 33 bits, are the same polynomial b. */
 CRCMUL uint32_t crcmul_multiply(const struct crcfactor *f, uint32_t a,
 				uint32_t b)
 {

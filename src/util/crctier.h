@@ -69,8 +69,8 @@ extern struct crctier crctier_chosen;
 void crctier_choose(const struct crctier *t);
 
 /* Computes the CRC of any number of bytes by tables, or by shifts for a CRC-32
- * of many bytes.  Takes only crcfactor_crc32 and crcfactor_crc32c.  Called
- * after crcslice_fill. */
+ * of many bytes.  Takes only crcfactor_crc32 and crcfactor_crc32c.  The first
+ * call comes after crcslice_fill. */
 crctier_update crcslice_update;
 /* Computes the tables of crcslice_update. */
 void crcslice_fill(void);

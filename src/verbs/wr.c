@@ -324,7 +324,8 @@ static int wr_complete(struct ibv_qp_ex *ex)
 
 	finish_request(q);
 	err = q->wr.err;
-	/* Read before v_leave_queue, after which the next series may begin. */
+	/* q->wr is read before v_leave_queue, since another thread may begin
+	 * the next series after that call. */
 	bytes = q->wr.bytes;
 	resume_series(q);
 	instrument_happens_before(q->host);

@@ -41,7 +41,7 @@ int neighbour_search(uint32_t ifindex, const uint8_t hop[16],
 		     uint8_t mac[NEIGHBOUR_MAC_BYTES]);
 /* Makes the kernel ask for the MAC of a neighbour, by an empty datagram to the
  * neighbour's port "discard".  The kernel keeps the datagram until it knows the
- * MAC. */
+ * MAC or gives up. */
 void neighbour_ask(uint32_t ifindex, const uint8_t hop[16]);
 /* Makes the kernel a member of a group at the interface.  Returns a socket, or
  * -errno.  The membership lasts until the caller closes the socket. */

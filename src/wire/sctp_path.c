@@ -76,9 +76,9 @@ static int bind_ipv4(int fd, struct sockaddr_in6 *at, bool is_raw)
 	return 0;
 }
 
-/* Opens a socket of IPv4, and refuses an address of IPv6: unlike a UDP socket,
- * a raw socket of IPv6 receives no packets of IPv4, and a kernel without IPv6
- * has no socket of IPv6. */
+/* Opens a socket of IPv4; -EAFNOSUPPORT: *at is an address of IPv6.  All raw
+ * sockets are of IPv4, since a raw socket of IPv6 receives no packets of IPv4.
+ * A UDP socket is of IPv4 only if the kernel has no IPv6. */
 static int open_ipv4(struct sockaddr_in6 *at, bool is_raw)
 {
 	int type =

@@ -3,8 +3,10 @@
  * A socket that sends.  Most datagrams of one socket have the same traffic
  * class and hop limit, which are set as the socket's defaults.  Most datagrams
  * of an IPv6 socket also have the same destination, to which the socket is
- * connected.  Only a datagram that differs from these defaults needs an address
- * and control messages (cmsg) of its own.
+ * connected, unless the destination is link-local or an address of this host.
+ * A datagram whose class, limit or destination is another one has an address or
+ * control messages (cmsg) of its own.  Each datagram of a socket that is not
+ * connected has both.
  *
  * An IPv4 socket is not connected.  Linux would give the datagrams of a
  * connected socket IPv4 ids that count up from an unknown number, and the ICRC
