@@ -125,13 +125,22 @@ int r_iw_keep_fd(struct r_iw *iw, int fd)
 	return iw->fd;
 }
 
-int r_iw_give_fd(struct r_iw *iw)
+/* Takes the socket from the object.  Returns the descriptor, with its mark. */
+static int detach_fd(struct r_iw *iw)
 {
 	int fd = iw->fd;
 
 	r_iw_watch(iw, 0);
 	release_fd(fd);
 	iw->fd = -1;
+	return fd;
+}
+
+int r_iw_give_fd(struct r_iw *iw)
+{
+	int fd = detach_fd(iw);
+
+	fd_identity_forget(fd);
 	return fd;
 }
 
@@ -142,7 +151,7 @@ void r_iw_close_fd(struct r_iw *iw)
 
 	if (iw->fd < 0)
 		return;
-	fd = r_iw_give_fd(iw);
+	fd = detach_fd(iw);
 	is_ours = fd_identity_holds(fd);
 	/* If a child has a copy of the descriptor, close(2) does not end the
 	 * connection; shutdown(2) does. */

@@ -14,23 +14,24 @@
 
 /*
  * The identity of the file behind one descriptor number.  The kernel reuses a
- * number once its owner has closed it.  So the next owner may write the mark
- * while the previous owner still reads it.  is_known orders these accesses: the
- * previous owner's loads of dev and ino come before its release store of
- * is_known = false, and the next owner's stores to dev and ino come after the
- * acquire exchange that reads that false.  Without this order the previous
- * owner could load the next owner's dev and ino, and close the next owner's
- * file.  The release store of is_known = true comes after the stores to dev,
- * ino and has_stamp, and pairs with the acquire load in fd_identity_holds:
- * otherwise a thread could compare the file with old numbers, and give up a
- * file of adverb's.
+ * number once its owner has closed it, and the next owner may write the mark
+ * while another thread of the previous owner still reads it.  is_known orders
+ * these accesses: the previous owner's loads of dev and ino come before its
+ * release store of is_known = false, and the next owner's stores to dev and ino
+ * come after the acquire exchange that reads that false.  Without this order
+ * the previous owner could load the next owner's dev and ino, and close the
+ * next owner's file.  The release store of is_known = true comes after the
+ * stores to the other members, and pairs with the acquire load in
+ * fd_identity_holds: otherwise a thread could compare the file with old
+ * numbers, and give up a file of adverb's.
  */
 struct mark {
 	_Atomic(dev_t) dev; /* st_dev of the file */
 	_Atomic(ino_t) ino; /* st_ino of the file */
-	/* is_known: dev, ino and has_stamp are those of the file; has_stamp:
-	 * adverb has set the file's signal (F_SETSIG) to STAMP */
-	atomic_bool is_known, has_stamp;
+	/* is_known: the other members are those of the file; has_stamp: adverb
+	 * has set the file's signal (F_SETSIG) to STAMP; is_shown: the program
+	 * sees the descriptor (fd_identity_note_shown) */
+	atomic_bool is_known, has_stamp, is_shown;
 };
 
 /* Has this thread a table of descriptors of its own?  Then the marks, which are
@@ -82,20 +83,62 @@ static bool is_nameless(const struct stat *s)
 	return !(s->st_mode & S_IFMT);
 }
 
-/* Moves the file away from the number of a standard descriptor: a program that
- * has closed that descriptor may open a file of its own at the number at any
- * time, and libc's stdio writes to the number.  Returns the file's new number,
- * or fd if the file was not moved. */
-static int leave_standard(int fd)
+bool fd_identity_holds(int fd)
 {
-	int moved;
+	const struct mark *m = is_apart ? NULL : mark_of(fd, false);
+	struct stat s;
 
-	if (fd < 0 || fd > STDERR_FILENO || is_apart)
+	if (fd < 0 || !m ||
+	    !atomic_load_explicit(&m->is_known, memory_order_acquire))
+		return fd >= 0;
+	return !fstat(fd, &s) && s.st_dev == load(&m->dev) &&
+	       s.st_ino == load(&m->ino) &&
+	       (!load(&m->has_stamp) || fcntl(fd, F_GETSIG) == STAMP);
+}
+
+static bool has_mark(int fd)
+{
+	const struct mark *m = mark_of(fd, false);
+
+	return m && load(&m->is_known);
+}
+
+/*
+ * Must the file leave its number?  A program that has closed a standard
+ * descriptor may open a file of its own at that number at any time, and libc's
+ * stdio writes to the number.  A mark of another file has an owner, whose file
+ * the program has closed: that owner would take this file for its own, and
+ * close it.  A shown descriptor never changes its owner, and its mark may fit
+ * several files.
+ */
+static bool must_move(int fd)
+{
+	return fd <= STDERR_FILENO ||
+	       (has_mark(fd) && (load(&mark_of(fd, false)->is_shown) ||
+				 !fd_identity_holds(fd)));
+}
+
+/* Moves the file to a number that has no owner, if it must leave its own.
+ * Returns the file's new number, or fd if the file was not moved. */
+static int leave_number(int fd)
+{
+	int moved = fd, next, from;
+
+	if (fd < 0 || is_apart)
 		return fd;
-	moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (moved < 0)
-		return fd;
-	close(fd);
+	while (must_move(moved)) {
+		from = moved < STDERR_FILENO ? STDERR_FILENO + 1 : moved + 1;
+		while (has_mark(from))
+			from++;
+		next = fcntl(fd, F_DUPFD_CLOEXEC, from);
+		if (moved != fd)
+			close(moved);
+		if (next < 0)
+			return fd;
+		moved = next;
+	}
+	if (moved != fd)
+		close(fd);
 	return moved;
 }
 
@@ -111,6 +154,7 @@ static int remember_fd(int fd, bool is_shown)
 		return fd;
 	store(&m->dev, s.st_dev);
 	store(&m->ino, s.st_ino);
+	store(&m->is_shown, is_shown);
 	store(&m->has_stamp,
 	      !is_shown && is_nameless(&s) && !fcntl(fd, F_SETSIG, STAMP));
 	atomic_store_explicit(&m->is_known, true, memory_order_release);
@@ -129,7 +173,7 @@ bool fd_identity_is_apart(void)
 
 int fd_identity_note(int fd)
 {
-	return remember_fd(leave_standard(fd), false);
+	return remember_fd(leave_number(fd), false);
 }
 
 void fd_identity_mark(int fd)
@@ -139,29 +183,21 @@ void fd_identity_mark(int fd)
 
 int fd_identity_note_shown(int fd)
 {
-	return remember_fd(leave_standard(fd), true);
+	return remember_fd(leave_number(fd), true);
 }
 
-bool fd_identity_holds(int fd)
-{
-	const struct mark *m = is_apart ? NULL : mark_of(fd, false);
-	struct stat s;
-
-	if (fd < 0 || !m ||
-	    !atomic_load_explicit(&m->is_known, memory_order_acquire))
-		return fd >= 0;
-	return !fstat(fd, &s) && s.st_dev == load(&m->dev) &&
-	       s.st_ino == load(&m->ino) &&
-	       (!load(&m->has_stamp) || fcntl(fd, F_GETSIG) == STAMP);
-}
-
-void fd_identity_close_if(int fd, bool holds)
+void fd_identity_forget(int fd)
 {
 	struct mark *m = is_apart ? NULL : mark_of(fd, false);
 
 	if (m)
 		atomic_store_explicit(&m->is_known, false,
 				      memory_order_release);
+}
+
+void fd_identity_close_if(int fd, bool holds)
+{
+	fd_identity_forget(fd);
 	if (holds)
 		close(fd);
 }

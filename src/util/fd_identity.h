@@ -11,8 +11,10 @@
  * F_SETSIG and never sent.
  *
  * Each number has one owner, which marks the number when it opens the file and
- * closes the file by fd_identity_close.  So there is no lock.  A child of fork
- * inherits the marks of its parent.
+ * closes the file by fd_identity_close.  So there is no lock.  An owner keeps
+ * the number until then, even if the program closes the file: a file that
+ * adverb opens meanwhile gets another number.  A child of fork inherits the
+ * marks of its parent.
  */
 #ifndef UTIL_FD_IDENTITY_H
 #define UTIL_FD_IDENTITY_H
@@ -20,12 +22,14 @@
 #include <stdbool.h>
 
 /*
- * Marks fd, which was just opened, and returns fd.  If the program has closed a
- * standard descriptor (0, 1 or 2), fd may be that number.  Then the file is
- * first moved to a free number from 3 on, with FD_CLOEXEC; that number is
- * marked and returned, and fd is closed.  If no number is free, the file stays
- * at fd.  So the caller uses only the returned number from then on, and calls
- * this function before it stores fd or adds fd to an epoll(7) set.
+ * Marks fd, which was just opened, or which its last owner has marked and gives
+ * to the caller, and returns fd.  If the program has closed a standard
+ * descriptor (0, 1 or 2), or a descriptor of adverb's that has a mark, a file
+ * that was just opened may have that number.  Then the file is first moved to a
+ * higher number, with FD_CLOEXEC, that is free and has no mark; that number is
+ * marked and returned, and fd is closed.  If there is no such number, the file
+ * stays at fd.  So the caller uses only the returned number from then on, and
+ * calls this function before it stores fd or adds fd to an epoll(7) set.
  *
  * A negative fd is returned without a mark.  A descriptor of 2^20 or more gets
  * no mark either, nor does any descriptor if memory is short or fstat(2) fails;
@@ -55,6 +59,11 @@ bool fd_identity_holds(int fd);
 void fd_identity_apart(void);
 /* Has this thread called fd_identity_apart? */
 bool fd_identity_is_apart(void);
+/* Removes the mark of fd, which stays open: the caller no longer owns fd.  An
+ * owner that gives fd to another library must call this function, since that
+ * library cannot remove the mark, and adverb has no other file at a number with
+ * a mark. */
+void fd_identity_forget(int fd);
 /* Closes fd if fd_identity_holds(fd), and removes the mark in either case. */
 void fd_identity_close(int fd);
 /* Does the work of fd_identity_close for a caller that has just called

@@ -159,7 +159,7 @@ static void play_message(struct client *c, const char *message)
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	assert_true(dup3(pair[0], c->unix_fd, O_CLOEXEC) >= 0);
-	fd_identity_note(c->unix_fd);
+	fd_identity_mark(c->unix_fd);
 	close(pair[0]);
 	if (message)
 		assert_int_equal(send(pair[1], message, strlen(message), 0),

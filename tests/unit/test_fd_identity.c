@@ -114,20 +114,56 @@ static void a_shown_descriptor_keeps_its_signal(void **state)
 	assert_true(fd_identity_holds(fd));
 	assert_int_equal(dup2(null, fd), fd);
 	assert_false(fd_identity_holds(fd));
+	fd_identity_forget(fd);
 	close(null);
 	close(fd);
 }
 
-static void a_number_noted_again_stands_for_the_new_descriptor(void **state)
+/* The program closes a descriptor of one owner, and another owner's file gets
+ * the number.  The first owner must not close that file: the second owner would
+ * take the program's next file at the number for its own. */
+static void keep_number(int (*note)(int fd))
 {
-	int fd = fd_identity_note(open_event()), again;
+	for (size_t i = 0; i < TEST_COUNT(kinds); i++)
+		for (size_t k = 0; k < TEST_COUNT(kinds); k++) {
+			int first = note(kinds[i]()), above = note(kinds[i]()),
+			    second;
 
-	close(fd);
-	again = fd_identity_note(open_memory());
-	assert_int_equal(again, fd);
-	assert_true(fd_identity_holds(fd));
-	fd_identity_close(fd);
-	assert_false(is_open(fd));
+			close(first);
+			close(above);
+			second = kinds[k]();
+			assert_int_equal(second, first);
+			second = note(second);
+			assert_true(second > above);
+			assert_int_equal(fcntl(second, F_GETFD), FD_CLOEXEC);
+			fd_identity_close(first);
+			fd_identity_close(above);
+			assert_true(fd_identity_holds(second));
+			fd_identity_close(second);
+			assert_false(is_open(second));
+		}
+}
+
+static void an_owner_keeps_a_number_that_the_program_closed(void **state)
+{
+	keep_number(fd_identity_note);
+	keep_number(fd_identity_note_shown);
+}
+
+static void a_file_that_changes_its_owner_keeps_its_number(void **state)
+{
+	for (size_t i = 0; i < TEST_COUNT(kinds); i++) {
+		int fd = fd_identity_note(kinds[i]()), other;
+
+		assert_int_equal(fd_identity_note(fd), fd);
+		fd_identity_forget(fd);
+		assert_true(is_open(fd));
+		close(fd);
+		other = kinds[i]();
+		assert_int_equal(other, fd);
+		assert_int_equal(fd_identity_note(other), fd);
+		fd_identity_close(fd);
+	}
 }
 
 static void a_number_that_is_not_noted_is_taken_to_be_ours(void **state)
@@ -190,7 +226,9 @@ int main(void)
 			a_caller_that_has_looked_closes_by_what_it_saw),
 		cmocka_unit_test(a_shown_descriptor_keeps_its_signal),
 		cmocka_unit_test(
-			a_number_noted_again_stands_for_the_new_descriptor),
+			an_owner_keeps_a_number_that_the_program_closed),
+		cmocka_unit_test(
+			a_file_that_changes_its_owner_keeps_its_number),
 		cmocka_unit_test(
 			a_number_that_is_not_noted_is_taken_to_be_ours),
 		cmocka_unit_test(
