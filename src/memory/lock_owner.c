@@ -114,9 +114,10 @@ static void report_slow(alock_owner owner)
 	log_say(LOG_LOCK_SLOW, 0,
 		"this process has waited a second for thread %u (%s) of a peer "
 		"on this host, which holds a shared lock: that of a queue pair "
-		"which this process uses, modifies or destroys, or of memory "
-		"which this process deregisters; if that thread is stopped, "
-		"continue its process (kill -CONT %u) or kill it",
+		"which this process uses, modifies or destroys, or of memory, "
+		"a window or a device which this process changes or closes; if "
+		"that thread is stopped, continue its process (kill -CONT %u) "
+		"or kill it",
 		(unsigned)(uint32_t)owner, name, (unsigned)(uint32_t)owner);
 }
 

@@ -78,21 +78,29 @@ alock_owner alock_holder(const struct alock *l)
 	return atomic_load_explicit(&l->owner, memory_order_acquire);
 }
 
+/* Returns the judge, if the owner is another thread that has a name; otherwise
+ * NULL.  A caller that has read the owner again, after a wait, may pass 0: the
+ * lock was released meanwhile. */
+static const struct alock_judge *judge_of(alock_owner owner)
+{
+	if (!owner || owner == ALOCK_NAMELESS || owner == alock_self())
+		return NULL;
+	return atomic_load(&judge);
+}
+
 bool alock_is_dead(alock_owner owner)
 {
-	const struct alock_judge *j = atomic_load(&judge);
+	const struct alock_judge *j = judge_of(owner);
 
-	return j && owner && owner != ALOCK_NAMELESS && owner != alock_self() &&
-	       j->is_dead(owner);
+	return j && j->is_dead(owner);
 }
 
 static void nap_for(struct alock_wait *w, alock_owner owner)
 {
-	const struct alock_judge *j = atomic_load(&judge);
+	const struct alock_judge *j = judge_of(owner);
 	const struct timespec t = {0, NAP_NS};
 
-	if (!w->is_said && j && owner != alock_self() &&
-	    monotonic_ns() - w->since_ns > SLOW_NS) {
+	if (!w->is_said && j && monotonic_ns() - w->since_ns > SLOW_NS) {
 		w->is_said = true;
 		j->report_slow(owner);
 	}

@@ -210,6 +210,20 @@ static void a_stopped_owner_is_waited_for_and_reported_once(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+/* A caller of alock_wait reads the owner again before each wait.  0: the lock
+ * was released in between.  Such an owner is no thread to report. */
+static void no_owner_without_a_name_is_reported(void **state)
+{
+	struct alock_wait w = {
+		.tries = ALOCK_SOON, .is_late = true, .since_ns = 1};
+
+	assert_false(alock_wait(&w, 0));
+	assert_false(alock_wait(&w, ALOCK_NAMELESS));
+	assert_int_equal(slow, 0);
+	assert_false(alock_wait(&w, (alock_owner)getppid()));
+	assert_int_equal(slow, 1);
+}
+
 static void *take_one(void *arg)
 {
 	*(bool *)arg = alock_take(&shared->lock);
@@ -358,6 +372,7 @@ int main(void)
 		EACH(the_dead_are_not_waited_for_by_many_long_yields),
 		EACH(a_try_inherits_from_the_dead_and_not_from_the_living),
 		EACH(a_stopped_owner_is_waited_for_and_reported_once),
+		EACH(no_owner_without_a_name_is_reported),
 		EACH(one_of_many_waiters_takes_over_the_lock_of_a_dead_owner),
 		EACH(a_process_killed_anywhere_leaves_a_lock_to_inherit),
 		EACH(a_nameless_owners_lock_is_not_inherited),
