@@ -114,6 +114,8 @@ int ibv_destroy_comp_cntr(struct ibv_comp_cntr *counter)
 	struct v_counter *c = counter_of(counter);
 	bool is_used;
 
+	if (!v_is_ours(v_context(c->base.context)))
+		return v_fail(EPERM, V_FORKED, "ibv_destroy_comp_cntr");
 	lock_take(&c->lock);
 	is_used = !list_is_empty(&c->attached);
 	lock_give(&c->lock);

@@ -233,6 +233,23 @@ static void a_counter_is_set_and_added_to(void)
 	close_end(0, 1, &c);
 }
 
+static void a_child_destroys_no_counter_of_its_parent(void)
+{
+	struct newer_counter *c;
+	int status = -1;
+	pid_t child;
+
+	both_open();
+	c = new_counter(NEWER_WRS);
+	child = fork();
+	NEED(child >= 0);
+	if (!child)
+		_exit(later.destroy_comp_cntr(c) != EPERM);
+	EXPECT(waitpid(child, &status, 0) == child && !status);
+	endpoint_close(&e[1]);
+	close_end(0, 1, &c);
+}
+
 static void what_cannot_be_attached_is_refused(void)
 {
 	struct newer_counter *both[2], *c, *other;
@@ -569,6 +586,8 @@ int main(void)
 		  a_device_says_what_it_counts);
 	check_run("a counter is set and added to",
 		  a_counter_is_set_and_added_to);
+	check_run("the child of a fork destroys no counter of its parent",
+		  a_child_destroys_no_counter_of_its_parent);
 	check_run("an attachment that is not possible is refused",
 		  what_cannot_be_attached_is_refused);
 	check_run("each operation is counted once",
