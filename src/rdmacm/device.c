@@ -273,11 +273,14 @@ bool r_device_exists(enum r_transport among)
 
 struct ibv_pd *r_device_domain(struct r_device *d)
 {
+	struct ibv_pd *pd;
+
 	pthread_mutex_lock(&pd_lock);
 	if (!d->pd)
 		d->pd = ibv_alloc_pd(d->verbs);
+	pd = d->pd;
 	pthread_mutex_unlock(&pd_lock);
-	return d->pd;
+	return pd;
 }
 
 void r_device_use(struct r_id *id, struct r_device *d)
