@@ -172,10 +172,12 @@ bool image_contains(const struct image *im, const char *path, const char *word)
 {
 	FILE *f = open_stream(im, path);
 	bool found = false;
-	char line[512];
+	char *line = NULL;
+	size_t room = 0;
 
-	while (f && !found && fgets(line, sizeof(line), f))
+	while (f && !found && getline(&line, &room, f) >= 0)
 		found = line[0] != '#' && strstr(line, word);
+	free(line);
 	if (f)
 		fclose(f);
 	return found;

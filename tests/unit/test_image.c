@@ -107,6 +107,25 @@ static void a_file_is_put_and_listed(void **state)
 	remove_root();
 }
 
+/* Neither is a long comment searched, nor is a word missed far in a line. */
+static void a_long_line_is_searched_as_one_line(void **state)
+{
+	char line[1200];
+
+	NEEDS_KERNEL(); /* openat2 */
+	open_root();
+	for (int before = 500; before < 1100; before++) {
+		snprintf(line, sizeof(line), "#%*s\n", before, "word");
+		assert_int_equal(image_put_text(&image, line, "file"), 0);
+		assert_false(image_contains(&image, "file", "word"));
+		line[0] = ' ';
+		assert_int_equal(image_put_text(&image, line, "file"), 0);
+		assert_true(image_contains(&image, "file", "word"));
+	}
+	assert_int_equal(image_announce(&image), 0);
+	remove_root();
+}
+
 static void a_file_whose_close_fails_leaves_the_old_one(void **state)
 {
 	NEEDS_KERNEL(); /* openat2 */
@@ -312,6 +331,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_is_put_and_listed),
+		cmocka_unit_test(a_long_line_is_searched_as_one_line),
 		cmocka_unit_test(a_file_whose_close_fails_leaves_the_old_one),
 		cmocka_unit_test(a_list_that_is_not_whole_is_not_written),
 		cmocka_unit_test(a_damaged_list_is_refused),
