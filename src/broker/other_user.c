@@ -62,10 +62,13 @@ static void share_bytes(struct reuseport_group *g, uid_t user)
  * it.  While datagrams wait, the relay counts against OTHER_USER_BYTES of its
  * user, and no process gets its index.
  */
-static void close_relay(struct reuseport_group_member *m)
+static void close_relay(struct reuseport_group *g,
+			struct reuseport_group_member *m)
 {
-	if (m->relay_fd >= 0 && !relay_waiting(m->relay_fd))
-		close_fd(&m->relay_fd);
+	if (m->relay_fd < 0 || relay_waiting(m->relay_fd))
+		return;
+	close_fd(&m->relay_fd);
+	share_bytes(g, m->user);
 }
 
 /* Gives m a zeroed page: the page of the last process if `user` had the index
@@ -209,13 +212,14 @@ void other_user_sent(struct reuseport_group_member *m)
 	close_fd(&m->fd);
 }
 
-void other_user_tick(struct reuseport_group_member *m, uint64_t now_ms)
+void other_user_tick(struct reuseport_group *g,
+		     struct reuseport_group_member *m, uint64_t now_ms)
 {
 	uint64_t rested = now_ms - m->freed_ms;
 
 	if (m->use != REUSEPORT_RESTING && m->use != REUSEPORT_FREE)
 		return;
-	close_relay(m);
+	close_relay(g, m);
 	if (rested >= OTHER_USER_REST_MS && m->relay_fd < 0) {
 		m->use = REUSEPORT_NOBODYS;
 		close_fd(&m->page_fd);
@@ -228,8 +232,7 @@ void other_user_leave(struct reuseport_group *g,
 		      struct reuseport_group_member *m)
 {
 	close_fd(&m->fd);
-	close_relay(m);
-	share_bytes(g, m->user);
+	close_relay(g, m);
 	/* if this fails, open_page tries again */
 	if (m->page_fd >= 0)
 		shared_page_end(m->page_fd, ++m->generation);

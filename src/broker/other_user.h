@@ -52,9 +52,11 @@
  */
 int other_user_take(struct reuseport_group *g, uid_t user, const char **why);
 /* Advances m, an index that is resting or free, to its next `use` if the time
- * for that has come.  Closes the relay of m once no datagram waits there.
+ * for that has come.  Closes the relay of m once no datagram waits there, and
+ * shares its bytes among the user's other relays.
  * now_ms: CLOCK_MONOTONIC. */
-void other_user_tick(struct reuseport_group_member *m, uint64_t now_ms);
+void other_user_tick(struct reuseport_group *g,
+		     struct reuseport_group_member *m, uint64_t now_ms);
 /* Closes the descriptors of m, whose process has ended, except two.  The page
  * stays for the next process of the same user, and is zeroed except for the shm
  * acks (shared_page_end).  A relay in which datagrams wait stays until

@@ -678,7 +678,7 @@ int reuseport_group_tick(struct reuseport_group *g, uint64_t now_ms)
 		uint64_t rested;
 
 		if (m->is_other_user)
-			other_user_tick(m, now_ms);
+			other_user_tick(g, m, now_ms);
 		rest_again(m, now_ms);
 		rested = now_ms - m->freed_ms;
 		if (m->use != REUSEPORT_RESTING)

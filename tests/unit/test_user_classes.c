@@ -185,6 +185,30 @@ static void bytes_for_a_user_that_never_reads_are_limited(void **state)
 	reuseport_group_close(&group);
 }
 
+/* A relay with unread messages outlives its process, and takes a part of the
+ * user's bytes until it closes.  `left` stands for a child of that process, and
+ * drops the messages. */
+static void a_relay_that_closes_leaves_its_bytes_to_the_others(void **state)
+{
+	uint32_t class, rest;
+	uint64_t before;
+	int left;
+
+	reuseport_group_init(&group, true);
+	class = take_class(&group, other_user(0), 1);
+	rest = take_class(&group, other_user(0), 1);
+	left = dup(member_of(class)->fd);
+	relay_seven(class);
+	reuseport_group_release(&group, class, 2);
+	before = member_of(rest)->relay_most;
+	assert_uint_in_range(before, OTHER_USER_BYTES / 4,
+			     OTHER_USER_BYTES / 2);
+	close(left);
+	reuseport_group_tick(&group, 3);
+	assert_int_equal(member_of(rest)->relay_most, OTHER_USER_BYTES);
+	reuseport_group_close(&group);
+}
+
 /* Processes get a class one after another, and end.  The copies in left[] stand
  * for a child of each process, which keeps the receiving end open and reads
  * nothing.  By the copies in fd[], the sending ends, the test counts the bytes
@@ -229,6 +253,8 @@ int main(void)
 		cmocka_unit_test(a_class_of_nobody_goes_to_nobody_else),
 		cmocka_unit_test(other_users_get_random_indexes),
 		cmocka_unit_test(bytes_for_a_user_that_never_reads_are_limited),
+		cmocka_unit_test(
+			a_relay_that_closes_leaves_its_bytes_to_the_others),
 		cmocka_unit_test(unread_messages_count_for_their_user),
 	};
 
