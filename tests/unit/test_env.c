@@ -147,6 +147,10 @@ static void a_variable_that_does_not_exist_is_reported(void **state)
 		assert_string_equal(printed_for("ADVERB_PCAP", "x"), "");
 		unsetenv(rows[i].name);
 	}
+	/* adverb(7) does not describe ADVERB_COMMAND, so no message names it */
+	assert_null(
+		strstr(printed_for("ADVERB_COMAND", "x"), "ADVERB_COMMAND"));
+	unsetenv("ADVERB_COMAND");
 	for (size_t i = 0; i < TEST_COUNT(known); i++) {
 		assert_string_equal(printed_for(known[i], "x"), "");
 		unsetenv(known[i]);
