@@ -111,8 +111,8 @@ static void send_message(struct ipoib_cm *c, struct cmproto *m, uint16_t kind,
 	if (c->fd < 0 || (!c->unsent_count && send_now(c, m)))
 		return;
 	if (is_full(c)) {
-		/* the fabric does not read: after this, ipoib_cm_receive ends
-		 * all connections */
+		/* after this, ipoib_cm_receive ends all connections */
+		c->err = -ENOBUFS;
 		shutdown(c->fd, SHUT_RDWR);
 		return;
 	}
@@ -366,8 +366,9 @@ static void take_event(struct ipoib_cm *c, const struct cmproto *m)
 /* Ends all connections and the listener: the fabric has ended, has closed the
  * socket because this process did not read the fabric's messages, or has sent a
  * message that is_message refuses; or send_message has shut the socket down. */
-static void end_all(struct ipoib_cm *c)
+static void end_all(struct ipoib_cm *c, int err)
 {
+	c->err = c->err ? c->err : err;
 	close(c->fd);
 	c->fd = -1;
 	c->unsent_count = 0;
@@ -388,7 +389,7 @@ static bool is_message(const struct cmproto *m, ssize_t n)
 	       m->private_bytes <= CMPROTO_PRIVATE;
 }
 
-bool ipoib_cm_receive(struct ipoib_cm *c)
+int ipoib_cm_receive(struct ipoib_cm *c)
 {
 	struct cmproto m;
 	ssize_t n = 0;
@@ -398,7 +399,7 @@ bool ipoib_cm_receive(struct ipoib_cm *c)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			break;
 		if (!is_message(&m, n)) {
-			end_all(c);
+			end_all(c, n > 0 ? -EPROTO : -ECONNRESET);
 			break;
 		}
 		if (m.kind == CMPROTO_DONE)
@@ -406,5 +407,5 @@ bool ipoib_cm_receive(struct ipoib_cm *c)
 		else if (m.kind == CMPROTO_EVENT)
 			take_event(c, &m);
 	}
-	return c->fd >= 0;
+	return c->fd >= 0 ? 0 : c->err;
 }

@@ -55,7 +55,8 @@ struct ipoib_cm {
 	/* The connection by which the fabric sent fd.  Stays open until
 	 * ipoib_cm_fini; -1: none. */
 	int connection;
-	int fd; /* a socket for messages of cmproto.h; -1: the fabric is gone */
+	int fd;	 /* a socket for messages of cmproto.h; -1: there is none */
+	int err; /* the result of ipoib_cm_receive */
 	uint8_t gid[16];      /* of ipoib_cm_listen */
 	uint64_t service_id;  /* of the interface */
 	uint32_t last_serial; /* the number of the last request */
@@ -109,9 +110,12 @@ void ipoib_cm_establish(struct ipoib_cm *c, uint32_t id);
 /* Ends a connection, if there is one with the number. */
 void ipoib_cm_close(struct ipoib_cm *c, uint32_t id);
 /* Receives up to 64 messages of the fabric, and calls the functions of the
- * sink.  Returns false if no more will come: then the listener is gone, and the
- * sink's `ended` was called for each connection. */
-bool ipoib_cm_receive(struct ipoib_cm *c);
+ * sink.  Returns 0; or a -errno if no more will come: then the listener is
+ * gone, and the sink's `ended` was called for each connection.  -ECONNRESET:
+ * the fabric has closed the socket; -EPROTO: the fabric has sent a message of
+ * another version; -ENOBUFS: the fabric has not read IPOIB_CM_UNSENT messages.
+ * Later calls return the same. */
+int ipoib_cm_receive(struct ipoib_cm *c);
 /* Sends messages that were kept.  Returns whether some are still kept. */
 bool ipoib_cm_flush(struct ipoib_cm *c);
 

@@ -225,9 +225,25 @@ static void listen_for_neighbours(struct loop *l)
 
 static void serve_cm(struct loop *l)
 {
-	if (!ipoib_cm_receive(&l->cm))
+	switch (ipoib_cm_receive(&l->cm)) {
+	case 0:
+		break;
+	case -EPROTO:
+		end_loop(l, "the fabric has sent a message of the connected "
+			    "mode that this version of adverb does not know, "
+			    "so adverb ipoib ends; use one version of adverb "
+			    "for both");
+		break;
+	case -ENOBUFS:
+		end_loop(l, "the fabric does not read the messages of the "
+			    "connected mode, so adverb ipoib ends; if the "
+			    "fabric is stopped, continue it (kill -CONT), and "
+			    "start adverb ipoib again");
+		break;
+	default:
 		end_loop(l, "the fabric has closed the connection for the "
 			    "connected mode, so adverb ipoib ends");
+	}
 }
 
 /* Receives the packets of the connections, and ends the connections that have

@@ -99,7 +99,7 @@ static void tell_interface(struct seen *s, struct cmproto m)
 	m.magic = CMPROTO_MAGIC;
 	m.version = CMPROTO_VERSION;
 	assert_int_equal(send(s->fabric, &m, sizeof(m), 0), sizeof(m));
-	assert_true(ipoib_cm_receive(&s->cm));
+	assert_int_equal(ipoib_cm_receive(&s->cm), 0);
 }
 
 static void answer_request(struct seen *s, const struct cmproto *asked,
@@ -363,7 +363,28 @@ static void messages_wait_for_a_fabric_that_does_not_read(void **state)
 	assert_false(ipoib_cm_flush(&s->cm));
 }
 
-static void nonsense_and_the_end_of_the_fabric_end_all(void **state)
+static void a_fabric_that_never_reads_ends_all(void **state)
+{
+	struct seen *s = *state;
+
+	ask_neighbour(s);
+	for (int i = 0; i < 4 * IPOIB_CM_UNSENT; i++)
+		ipoib_cm_reject(&s->cm, 1);
+	assert_int_equal(ipoib_cm_receive(&s->cm), -ENOBUFS);
+	assert_int_equal(s->ended, ID);
+}
+
+static void the_end_of_the_fabric_ends_all(void **state)
+{
+	struct seen *s = *state;
+
+	ask_neighbour(s);
+	shutdown(s->fabric, SHUT_RDWR);
+	assert_int_equal(ipoib_cm_receive(&s->cm), -ECONNRESET);
+	assert_int_equal(s->ended, ID);
+}
+
+static void nonsense_of_the_fabric_ends_all(void **state)
 {
 	struct seen *s = *state;
 	const char nonsense[100] = {0};
@@ -371,9 +392,9 @@ static void nonsense_and_the_end_of_the_fabric_end_all(void **state)
 	ask_neighbour(s);
 	assert_int_equal(send(s->fabric, nonsense, sizeof(nonsense), 0),
 			 sizeof(nonsense));
-	assert_false(ipoib_cm_receive(&s->cm));
+	assert_int_equal(ipoib_cm_receive(&s->cm), -EPROTO);
 	assert_int_equal(s->ended, ID);
-	assert_false(ipoib_cm_receive(&s->cm));
+	assert_int_equal(ipoib_cm_receive(&s->cm), -EPROTO);
 	assert_false(ipoib_cm_connect(&s->cm, ID, PEER, &(struct cmproto){0}));
 	assert_int_equal(s->ends, 1);
 }
@@ -391,7 +412,9 @@ int main(void)
 		CASE(connections_are_bounded),
 		CASE(an_earlier_listener_is_released_beside_all_connections),
 		CASE(messages_wait_for_a_fabric_that_does_not_read),
-		CASE(nonsense_and_the_end_of_the_fabric_end_all),
+		CASE(a_fabric_that_never_reads_ends_all),
+		CASE(the_end_of_the_fabric_ends_all),
+		CASE(nonsense_of_the_fabric_ends_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
