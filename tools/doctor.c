@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "doctor.h"
 
+#include "cpu_quota.h"
 #include "launch.h"
 #include "ldcache.h"
 #include "loader.h"
@@ -68,20 +69,17 @@ static void check_version(void)
 
 static void check_cpus(void)
 {
-	char quota[64] = "";
+	long percent = cpu_quota_percent("/sys/fs/cgroup", "/proc/self/cgroup");
 	cpu_set_t set;
 	int count = 1;
-	long limit, period;
 
 	if (sched_getaffinity(0, sizeof(set), &set) == 0)
 		count = CPU_COUNT(&set);
-	doctor_read_line("/sys/fs/cgroup/cpu.max", quota, sizeof(quota));
-	if (sscanf(quota, "%ld %ld", &limit, &period) == 2 &&
-	    limit < period * count)
+	if (percent && percent < 100L * count)
 		doctor_say(DOCTOR_SLOW, "processors",
 			   "%d, but a cgroup allows %ld%% of one: throttled "
 			   "polling stalls for milliseconds",
-			   count, limit * 100 / period);
+			   count, percent);
 	else if (count < 2)
 		doctor_say(DOCTOR_SLOW, "processors",
 			   "one: two polling processes take turns on it");
