@@ -70,7 +70,6 @@ static void require_same_agreed(const struct startup_agreed *a,
 	FUZZ_REQUIRE(a->rx_markers == b->rx_markers);
 	FUZZ_REQUIRE(a->tx_markers == b->tx_markers);
 	FUZZ_REQUIRE(a->is_peer_to_peer == b->is_peer_to_peer);
-	FUZZ_REQUIRE(a->awaits_fpdu == b->awaits_fpdu);
 	FUZZ_REQUIRE(a->rtr == b->rtr);
 	FUZZ_REQUIRE(a->ird == b->ird && a->ord == b->ord);
 }

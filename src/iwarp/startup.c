@@ -200,7 +200,6 @@ static void agree_framing(struct startup *s, const struct startup_offer *offer)
 			   (offer->wants_crc || s->peer.wants_crc),
 		.rx_markers = !s->is_session && offer->wants_markers,
 		.tx_markers = s->peer.wants_markers,
-		.awaits_fpdu = !s->is_initiator && !s->is_session,
 		.ird = offer->ird,
 		.ord = offer->ord,
 	};

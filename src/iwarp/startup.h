@@ -167,9 +167,6 @@ struct startup_agreed {
 	/* This end receives (rx_markers) and sends (tx_markers) markers. */
 	bool rx_markers, tx_markers;
 	bool is_peer_to_peer; /* the ends use the peer-to-peer model */
-	/* This end is the responder on a TCP connection: it sends no FPDU
-	 * before it has received one with a right CRC. */
-	bool awaits_fpdu;
 	/* Bits of enum mpa_rtr, if is_peer_to_peer.  Initiator: the one kind
 	 * that it sends as its first FPDU.  Responder: the kinds that it takes
 	 * as the first FPDU. */
