@@ -220,7 +220,7 @@ void other_user_tick(struct reuseport_group *g,
 	if (m->use != REUSEPORT_RESTING && m->use != REUSEPORT_FREE)
 		return;
 	close_relay(g, m);
-	if (rested >= OTHER_USER_REST_MS && m->relay_fd < 0) {
+	if (rested >= STEER_USER_REST_MS && m->relay_fd < 0) {
 		m->use = REUSEPORT_NOBODYS;
 		close_fd(&m->page_fd);
 	} else if (rested >= REUSEPORT_REST_MS) {

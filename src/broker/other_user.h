@@ -19,7 +19,7 @@
  *
  * After a process has ended, its peers may go on sending to its class until
  * their retries are used up.  No other user may read the payload of these
- * packets, so for OTHER_USER_REST_MS an index goes only to the user that had it
+ * packets, so for STEER_USER_REST_MS an index goes only to the user that had it
  * last.  The ledger (fd_store.h) keeps that user and the time of the release
  * for the broker's successor.  USER_NONE stands for users that cannot be told
  * from each other: an index that one of them had goes to no user in that time.
@@ -33,10 +33,6 @@
 
 #include "broker/reuseport_group.h"
 
-/* How long an index is kept from users that did not have it last: ten times the
- * default of ADVERB_PATIENCE, in milliseconds. */
-#define OTHER_USER_REST_MS 600000u
-
 /* How many bytes of kernel memory the waiting datagrams in all relays of one
  * user may take together. */
 #define OTHER_USER_BYTES (64u << 20)
@@ -45,7 +41,7 @@
  * Gives an index to a process of `user`.  Takes the first of these that there
  * is: an index that this user had last and that rests no longer; one that no
  * process has had; the one that was released first, more than
- * OTHER_USER_REST_MS ago; one that this user had last and that still rests.
+ * STEER_USER_REST_MS ago; one that this user had last and that still rests.
  * The index has a relay and, if there is memory, a zeroed page; both are the
  * group's.  Returns the index, or -errno with a sentence in *why, which is
  * valid until the next call.  -ENOSPC: no index is left for this user.

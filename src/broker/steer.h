@@ -24,6 +24,10 @@
 #define STEER_CLASS_MAX 1022 /* the highest class that a process gets */
 #define STEER_REST_BITS 14   /* bits of a QPN that its class leaves */
 #define STEER_ROUNDS	3    /* rounds of the bijection under a key */
+/* How long the class of a process that has ended is kept from users other than
+ * that of the process (other_user.h): ten times the default of ADVERB_PATIENCE,
+ * in milliseconds. */
+#define STEER_USER_REST_MS 600000u
 
 /* Three odd numbers below 1024, such that class 1023 has index 1023. */
 struct steer_key {

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "broker/steer.h"
 #include "host/broker_link.h"
 #include "host/host.h"
 #include "log/log.h"
@@ -11,6 +12,8 @@
 
 #define WAITING 64 /* questions that the broker has yet to answer */
 #define KNOWN	64 /* answers kept for when the broker cannot be asked */
+/* How long a broker gives the class of a dead process to no other user. */
+#define REST_NS (STEER_USER_REST_MS * 1000000ull)
 
 /* The broker has answered that the user of the process with this class owns
  * this port. */
@@ -18,35 +21,55 @@ struct known {
 	uint32_t class;	    /* 0: there is no answer here */
 	struct inaddr from; /* the address and the port */
 	uid_t user;	    /* the owner of the port */
+	uint64_t at_ns;	    /* when the broker answered */
 };
 
 static struct engine_source waiting[WAITING];
 static uint32_t waiters;
 static struct known known[KNOWN];
 static uint32_t next_known;
+/* When no broker could be used any more; 0: there is one. */
+static uint64_t alone_ns;
 
 static bool is_same_port(const struct inaddr *a, const struct inaddr *b)
 {
 	return a->port == b->port && inaddr_has_same_ip(a->ip, b->ip);
 }
 
-static bool was_believed(const struct engine_source *s, uid_t user)
+/* Returns the broker's answer about this port and this class, or NULL. */
+static struct known *find_known(const struct engine_source *s, uid_t user)
 {
 	for (uint32_t i = 0; i < KNOWN; i++)
 		if (known[i].class && known[i].user == user &&
 		    known[i].class == broker_link_class(s->qpn) &&
 		    is_same_port(&known[i].from, &s->from))
-			return true;
-	return false;
+			return &known[i];
+	return NULL;
 }
 
-static void keep_question(const struct engine_source *s)
+/*
+ * Does an earlier answer of the broker hold?  Since that answer the process may
+ * have died, and the broker may have given its class to another user's process
+ * after REST_NS.  Without a broker, no class changes its owner.
+ */
+static bool was_believed(const struct engine_source *s, uid_t user,
+			 uint64_t now_ns)
 {
-	struct known k = {.class = broker_link_class(s->qpn), .from = s->from};
+	const struct known *k = find_known(s, user);
 
-	if (port_owner(&s->from, &s->to, &k.user) == PORT_USER &&
-	    !was_believed(s, k.user))
-		known[next_known++ % KNOWN] = k;
+	return k && (alone_ns ? alone_ns : now_ns) - k->at_ns < REST_NS;
+}
+
+static void keep_question(const struct engine_source *s, uint64_t now_ns)
+{
+	struct known *at, k = {.class = broker_link_class(s->qpn),
+			       .from = s->from,
+			       .at_ns = now_ns};
+
+	if (port_owner(&s->from, &s->to, &k.user) != PORT_USER)
+		return;
+	at = find_known(s, k.user);
+	*(at ? at : &known[next_known++ % KNOWN]) = k;
 }
 
 /* Asks the broker, which knows the users of both processes.  If the broker
@@ -57,7 +80,7 @@ static void ask_broker(struct engine *e, const struct engine_source *s,
 	if (waiters < WAITING &&
 	    broker_link_ask_source(broker_link_class(s->qpn), &s->from, &s->to))
 		waiting[waiters++] = *s;
-	else if (was_believed(s, user))
+	else if (was_believed(s, user, now_ns))
 		engine_source(e, s, true, now_ns);
 	/* else the packet is dropped after a while, and the engine asks
 	 * again */
@@ -105,6 +128,7 @@ void source_port_answered(struct engine *e, const struct client_news *news,
 {
 	uint32_t kept = 0;
 
+	alone_ns = 0;
 	for (uint32_t i = 0; i < waiters; i++) {
 		struct engine_source s = waiting[i];
 
@@ -114,7 +138,7 @@ void source_port_answered(struct engine *e, const struct client_news *news,
 			continue;
 		}
 		if (news->is_peers)
-			keep_question(&s);
+			keep_question(&s, now_ns);
 		engine_source(e, &s, news->is_peers, now_ns);
 	}
 	waiters = kept;
@@ -138,8 +162,10 @@ void source_port_ask_again(void)
 
 void source_port_give_up(struct engine *e, uint64_t now_ns)
 {
+	if (!alone_ns)
+		alone_ns = now_ns;
 	for (uint32_t i = 0; i < waiters; i++)
-		if (was_believed(&waiting[i], waiting[i].user))
+		if (was_believed(&waiting[i], waiting[i].user, now_ns))
 			engine_source(e, &waiting[i], true, now_ns);
 	waiters = 0;
 }
@@ -147,5 +173,6 @@ void source_port_give_up(struct engine *e, uint64_t now_ns)
 void source_port_forget(void)
 {
 	waiters = 0;
+	alone_ns = 0;
 	memset(known, 0, sizeof(known));
 }

@@ -8,7 +8,8 @@
  * broker says whether the user of the process with the peer's class owns the
  * port.  The broker is also asked if this process's user has a number that the
  * kernel gives to several users (user_map_is_own).  If the broker cannot be
- * asked, an earlier answer is used as long as the port has the same owner.
+ * asked, an earlier answer is used as long as the port has the same owner, and
+ * the broker cannot have given the peer's class to another user's process.
  *
  * A port is not believed if no socket is bound to it at the wildcard address.
  * If the kernel does not tell the port's owner, the port is believed, and a

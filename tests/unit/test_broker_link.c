@@ -11,6 +11,8 @@
 #include <pthread.h>
 
 #define PATIENCE_NS 120000000000u
+#define ANSWERED_NS 1000000000u
+#define REST_NS	    (STEER_USER_REST_MS * 1000000ull)
 
 /* While the broker is stopped, its socket is full and a question cannot be
  * sent; the question is sent when the broker reads again. */
@@ -67,7 +69,7 @@ static int port_of_another(uint16_t *port)
 
 /* Calls broker_link_turn until this process connects to the test's listener,
  * and then answers with PROTO_REFUSED. */
-static void refuse_there(struct engine *engine, int listener)
+static void refuse_there(struct engine *engine, int listener, uint64_t now_ns)
 {
 	struct proto word = {.magic = PROTO_MAGIC,
 			     .version = PROTO_VERSION,
@@ -79,13 +81,31 @@ static void refuse_there(struct engine *engine, int listener)
 
 	while (!poll(&p, 1, 0)) {
 		broker_link_woken(); /* as the thread that waits would */
-		broker_link_turn(engine, 1);
+		broker_link_turn(engine, now_ns);
 	}
 	fd = accept_client(listener);
 	assert_int_equal(proto_send(fd, &word, NULL), 0);
 	broker_link_woken();
-	broker_link_turn(engine, 1);
+	broker_link_turn(engine, now_ns);
 	close(fd);
+}
+
+/* Stops the broker, and asks at now_ns whether d comes from a port of the user
+ * of the process with this QPN.  Sets d->from.port to a port of another user.
+ * Returns that port's socket. */
+static int ask_about_port(struct engine *engine, struct engine_dgram *d,
+			  uint32_t qpn, pid_t broker, uint64_t now_ns)
+{
+	int port = port_of_another(&d->from.port);
+
+	source_port_forget();
+	assert_int_equal(
+		engine_sources_init(&engine->sources, true, steer_class), 0);
+	stop_broker(broker);
+	engine_sources_look(&engine->sources, d, qpn, now_ns);
+	source_port_find(engine, now_ns);
+	assert_true(source_port_is_asking());
+	return port;
 }
 
 /* The broker dies before it answers, and its successor refuses this process: no
@@ -104,17 +124,11 @@ static void a_refusal_ends_the_questions_about_ports(void **state)
 	assert_true(fd >= 0);
 	open_or_fail(&other);
 	broker = broker_of(&other);
-	port = port_of_another(&d.from.port);
-	source_port_forget();
-	assert_int_equal(
-		engine_sources_init(&engine.sources, true, steer_class), 0);
-	stop_broker(broker);
-	engine_sources_look(&engine.sources, &d, steer_qpn(other.class, 5), 1);
-	source_port_find(&engine, 1);
-	assert_true(source_port_is_asking());
+	port = ask_about_port(&engine, &d, steer_qpn(other.class, 5), broker,
+			      1);
 	end_broker(broker);
 	listener = listen_there();
-	refuse_there(&engine, listener);
+	refuse_there(&engine, listener, 1);
 	assert_false(source_port_is_asking());
 	close(listener);
 	engine_sources_fini(&engine.sources);
@@ -122,6 +136,64 @@ static void a_refusal_ends_the_questions_about_ports(void **state)
 	broker_link_close();
 	close(port);
 	close(fd);
+}
+
+/* Asks whether d comes from a port of the peer's user, without a broker. */
+static bool is_believed(struct engine *engine, const struct engine_dgram *d,
+			uint32_t qpn, uint64_t now_ns)
+{
+	engine_sources_forget(&engine->sources);
+	engine_sources_look(&engine->sources, d, qpn, now_ns);
+	source_port_find(engine, now_ns);
+	assert_false(source_port_is_asking());
+	return engine_sources_look(&engine->sources, d, qpn, now_ns).word ==
+	       SOURCE_IS_PEERS;
+}
+
+/* Passes the answer that a port is one of the peer's user, and lets the broker
+ * die so much later.  Returns whether the port is believed without a broker. */
+static bool outlasts_broker(uint64_t later_ns)
+{
+	struct engine_dgram d = {.from.ip = {[10] = 0xff, 0xff, 127, 0, 0, 1},
+				 .local = true};
+	const uint64_t end_ns = ANSWERED_NS + later_ns;
+	struct client_news answer = {.is_peers = true};
+	struct engine engine = {0};
+	struct client other;
+	int fd = broker_link_socket(-1, -1, PATIENCE_NS), port, listener;
+	uint32_t qpn;
+	pid_t broker;
+	bool first;
+
+	assert_true(fd >= 0);
+	open_or_fail(&other);
+	broker = broker_of(&other);
+	qpn = steer_qpn(other.class, 5);
+	port = ask_about_port(&engine, &d, qpn, broker, ANSWERED_NS);
+	answer.class = broker_link_class(qpn);
+	answer.from = d.from;
+	source_port_answered(&engine, &answer, ANSWERED_NS);
+	end_broker(broker);
+	listener = listen_there();
+	refuse_there(&engine, listener, end_ns);
+	first = is_believed(&engine, &d, qpn, end_ns);
+	/* without a broker, no class changes its owner */
+	assert_int_equal(is_believed(&engine, &d, qpn, end_ns + 10 * REST_NS),
+			 first);
+	close(listener);
+	engine_sources_fini(&engine.sources);
+	client_close(&other);
+	broker_link_close();
+	close(port);
+	close(fd);
+	return first;
+}
+
+static void an_answer_holds_while_its_class_has_its_owner(void **state)
+{
+	assert_true(outlasts_broker(1));
+	assert_true(outlasts_broker(REST_NS - 1));
+	assert_false(outlasts_broker(REST_NS));
 }
 
 /* The broker reports the death of a peer and then dies itself, and its
@@ -150,7 +222,7 @@ static void a_death_is_known_after_the_broker_has_died(void **state)
 	}
 	end_broker(broker);
 	listener = listen_there();
-	refuse_there(&engine, listener);
+	refuse_there(&engine, listener, 1);
 	assert_true(broker_link_has_dead());
 	/* The thread that waits stops waiting at each change, so the death that
 	 * is kept must be no change. */
@@ -300,6 +372,7 @@ int main(void)
 		cmocka_unit_test(a_peer_by_lid_is_not_asked_about),
 		cmocka_unit_test(a_question_without_room_is_asked_later),
 		cmocka_unit_test(a_refusal_ends_the_questions_about_ports),
+		cmocka_unit_test(an_answer_holds_while_its_class_has_its_owner),
 		cmocka_unit_test(a_death_is_known_after_the_broker_has_died),
 		cmocka_unit_test(an_answer_is_no_change_of_the_descriptor),
 		cmocka_unit_test(

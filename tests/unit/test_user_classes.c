@@ -61,7 +61,7 @@ static void a_freed_class_is_kept_from_other_users_for_a_time(void **state)
 	/* the user of the class gets the class again, each time */
 	assert_int_equal(take_class(&group, other_user(0), freed + 200), class);
 	reuseport_group_release(&group, class, 2 * freed);
-	late = 2 * freed + OTHER_USER_REST_MS;
+	late = 2 * freed + STEER_USER_REST_MS;
 	assert_int_equal(take_class(&group, other_user(40), late - 1), 0);
 	assert_int_equal(take_class(&group, other_user(40), late), class);
 	reuseport_group_close(&group);
@@ -84,7 +84,7 @@ static void a_successor_knows_the_user_of_a_freed_class(void **state)
 					       group.member[0].fd, 1100),
 			 0);
 	assert_true(reuseport_group_is_owned(&next, mine));
-	take_everything_but(&next, theirs, 1000 + OTHER_USER_REST_MS - 1);
+	take_everything_but(&next, theirs, 1000 + STEER_USER_REST_MS - 1);
 	assert_int_equal(take_class(&next, other_user(0), 1200), theirs);
 	reuseport_group_close(&next);
 	reuseport_group_close(&group);
