@@ -14,15 +14,15 @@
  * queue pair, the answer about the alternate path (failover), the private data
  * of the peer's program, and whether msg is a SIDR_REQ or SIDR_REP.  A message
  * of kind 0 has no private data.  From a REQ or SIDR_REQ, also copies the ports
- * of both sides or, if m->is_ib is set, the port of the receiver alone: with
- * GIDs as addresses, the message does not have the sender's port.  From a REQ
- * with m->is_ib set, also copies the paths.  Other members of m keep their
- * values.
+ * of both sides or, if m->is_ib is set, the port of the receiver alone.  With
+ * m->is_ib the sender's port is in the private data, if the message has it, and
+ * the client reads it there.  From a REQ with m->is_ib set, also copies the
+ * paths.  Other members of m keep their values.
  */
 void cm_fields_take(struct cmproto *m, const struct cmmsg *msg);
-/* Fills in the fields of msg, a message to the peer, about the queue pair, the
- * CA, ECE and the paths, from m, a client's message.  The client is not
- * trusted: values are cut to the width of their fields, here or by cmmsg_write.
+/* Copies from m, a client's message, to msg, a message to the peer: the fields
+ * about the queue pair, the CA, ECE and the paths.  The client is not trusted:
+ * values are cut to the width of their fields, here or by cmmsg_write.
  * The caller sets the other fields, for example the kind, and copies the
  * private data. */
 void cm_fields_fill(struct cmmsg *msg, const struct cmproto *m);

@@ -20,7 +20,7 @@ static bool is_writable_by_others(const struct stat *st)
 	return st->st_mode & (S_IWGRP | S_IWOTH);
 }
 
-/* Whether that user owns the folder of the system account.  Only root can have
+/* Does that user own the folder of the system account?  Only root can have
  * given the folder to that user, since /run belongs to root and nobody else can
  * write there. */
 static bool is_system_account(uid_t user)
@@ -41,8 +41,8 @@ static bool is_system_account(uid_t user)
 	return good;
 }
 
-/* Whether ADVERB_BROKER_USER names that user, by number or by a name in the
- * system's databases. */
+/* Does ADVERB_BROKER_USER name that user, by number or by a name in the
+ * system's databases? */
 static bool is_named(uid_t user)
 {
 	const char *named = secure_getenv("ADVERB_BROKER_USER");

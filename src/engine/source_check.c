@@ -131,9 +131,9 @@ static void disbelieve_port(struct sources *s, struct source *o,
 /* Is the port of o, which was believed, still believed?  Asks the engine's
  * caller again when the last answer is SOURCE_NS old.  Without a new answer the
  * port is believed until the last answer is 2 * SOURCE_NS old.  From then on
- * judge_other_port judges the port: as one that was asked about, if
- * disbelieve_port has noted the question, else as a new one.  *until_ns: until
- * when the result is valid. */
+ * judge_other_port judges the port.  If disbelieve_port has noted the question,
+ * the port counts as one about which the caller was asked; otherwise it counts
+ * as a new port.  *until_ns: until when the result is valid. */
 static bool is_believed(struct sources *s, struct source *o,
 			const struct engine_dgram *d, uint32_t qpn,
 			uint64_t now_ns, uint64_t *until_ns)

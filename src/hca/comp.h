@@ -7,11 +7,12 @@
  * Atomics, binds and invalidations are not counted either.
  *
  * The sums lie in the arena, in struct qp_target.  A peer of this host adds the
- * requests that it executes there.  While no operation of the QP is counted,
- * each completion costs one load.  An addition to a sum is a release, and the
- * load of the sum for the program (verbs/counter.c) is an acquire.  Otherwise a
- * program that has read a sum could read old bytes of the memory that the
- * summed operations wrote.  Lock: none; additions are atomic.
+ * WRITEs that it executes directly; the QP's own process adds all other
+ * operations.  While no operation of the QP is counted, each completion costs
+ * one load.  An addition to a sum is a release, and the load of the sum for the
+ * program (verbs/counter.c) is an acquire.  Otherwise a program that has read a
+ * sum could read old bytes of the memory that the summed operations wrote.
+ * Lock: none; additions are atomic.
  */
 #ifndef HCA_COMP_H
 #define HCA_COMP_H

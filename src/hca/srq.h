@@ -61,13 +61,15 @@ int srq_resize(struct hca *h, struct srq *s, uint32_t depth);
 struct wqe *srq_reserve(const struct hca *h, struct srq *s);
 /* Returns the index of the receive that is taken next. */
 uint32_t srq_next(const struct srq *s);
-/* Arms one event for the time when fewer than @limit receives are posted;
- * @limit 0 disarms it.  True: fewer are posted already, and the caller raises
- * the event. */
+/* Arms one limit event for the time when fewer than @limit receives are posted;
+ * @limit 0 disarms it.  True: fewer are posted already, or an earlier limit
+ * event was not reported yet; the caller then reports one event. */
 bool srq_arm(struct hca *h, struct srq *s, uint32_t limit);
 /* Takes the oldest receive for qp: copies it to rq_slot, where it is held.
  * False: no receive is posted, or the queue is being resized.  Else *low is set
- * to whether the caller has to raise a limit event. */
+ * to true if a limit event was raised and not reported yet, and to false
+ * otherwise.  If *low is true, the owner calls srq_owed and reports the event,
+ * and a peer notifies the owner (QP_NOTIFY_LIMIT). */
 bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low);
 /* Takes the limit event that was raised.  True: there was one, and the caller
  * reports it. */
@@ -78,11 +80,12 @@ bool srq_has(const struct hca *h, const struct srq *s);
 bool srq_is_resizing(const struct hca *h, const struct srq *s);
 /* Returns the limit that is armed, or 0. */
 uint32_t srq_limit(const struct srq *s);
-/* Called after a peer has died under the responder lock of qp.  If the peer had
- * taken a receive for qp that was not held yet, qp holds it from now on. */
+/* Called after a process that had the responder lock of qp has died, or was
+ * stopped and has lost the lock.  If that process had taken a receive for qp
+ * that was not held yet, qp holds the receive from now on. */
 void srq_settle(struct hca *h, struct srq *s, struct qp *qp);
-/* Clears the word of a row of the table of QPs in peer_area.takes.  Called when
- * the row gets a new QP, which has taken nothing. */
+/* Clears the word in peer_area.takes that belongs to this row of the table of
+ * QPs.  Called when the row gets a new QP, which has taken nothing. */
 void srq_forget(struct hca *h, uint32_t row);
 
 #endif

@@ -66,8 +66,10 @@ struct mpa_frame {
 	/* C: the sender of the frame asks for CRC32C in both directions.
 	 * adverb sets C in each reply that accepts a request with C. */
 	bool wants_crc;
-	bool is_rejected;	      /* R: the reply rejects the connection */
-	bool is_enhanced;	      /* S: the frame has enhanced data */
+	bool is_rejected; /* R: the reply rejects the connection */
+	/* S: the frame has enhanced data.  An enhanced rejection over SCTP has
+	 * none, although this member is true (hdr/session.h). */
+	bool is_enhanced;
 	struct mpa_enhanced enhanced; /* valid if is_enhanced */
 	/* The private data after the enhanced data; borrowed. */
 	const uint8_t *private_data;

@@ -15,8 +15,9 @@
  *
  * All control messages except the Terminate have the contents of an MPA frame,
  * so struct mpa_frame holds them.  Its `revision` is 2, and the frame asks for
- * neither CRCs nor markers.  The enhanced data are those of MPA (RFC 6581 9); a
- * rejection has none (RFC 6581 7).  Pure.
+ * neither CRCs nor markers.  The enhanced data are those of MPA (RFC 6581 9).
+ * An enhanced rejection has none (RFC 6581 7): session_parse_control then sets
+ * is_enhanced, and sets `enhanced` to 0.  Pure.
  */
 #ifndef HDR_SESSION_H
 #define HDR_SESSION_H

@@ -18,12 +18,13 @@
 
 /*
  * Connects to the broker and returns the receive socket of this process, which
- * the caller owns.  If there is no broker, prints why, and binds UDP port 4791
- * itself.  The broker shows the arena @arena_fd and the eventfd
- * @peer_wake_fd to processes of this user, unless one of them is -1; both are
- * borrowed until broker_link_close.  Waits at most patience_ns for a broker
- * that lives and does not answer.  On failure returns -errno: an error of
- * client_open (broker/client.h), or of a system call.
+ * the caller owns.  If no broker can be used, prints why, and binds UDP port
+ * 4791 itself, unless a broker that this process cannot use has the port.  The
+ * broker shows the arena @arena_fd and the eventfd @peer_wake_fd to processes
+ * of this user, unless one of the two descriptors is -1; both are borrowed
+ * until broker_link_close.  Waits at most patience_ns for a broker that lives
+ * and does not answer.  On failure returns -errno: an error of client_open
+ * (broker/client.h), or of a system call.
  */
 int broker_link_socket(int arena_fd, int peer_wake_fd, uint64_t patience_ns);
 /* Closes the connection; from here on this process has no broker. */
@@ -39,8 +40,8 @@ uint32_t broker_link_class(uint32_t qpn);
 /* Returns this process's shared page; NULL: there is no broker, or this process
  * has no page. */
 void *broker_link_page(void);
-/* Stores the shared page of the process that has the QPN in *page, or NULL if
- * the process has no page or there is no broker.  False: the broker has not
+/* Stores in *page the shared page of the process that has the QPN; NULL: the
+ * process has no page, or there is no broker.  False: the broker has not
  * answered yet, and the caller asks again later. */
 bool broker_link_page_of(uint32_t qpn, const void **page);
 /* Asks whether the process that has the QP e->dest_qpn, the peer of the event
@@ -61,9 +62,9 @@ bool broker_link_ask_source(uint32_t class, const struct inaddr *from,
  * ended.  Makes no system call while no answer is outstanding, no timer is due
  * and broker_link_woken was not called. */
 void broker_link_turn(struct engine *engine, uint64_t now_ns);
-/* Called after broker_link_turn.  Returns a descriptor of the receiving end of
- * a new relay, which the caller owns, once for each relay that a successor of
- * the broker makes for this process; else -1. */
+/* Called after broker_link_turn.  If a successor of the broker has made a new
+ * relay for this process, returns once a descriptor of the relay's receiving
+ * end; the caller owns the descriptor.  Else returns -1. */
 int broker_link_new_relay(void);
 /* Has the broker answered broker_link_ask that a process has ended, and was the
  * engine not told of that yet? */

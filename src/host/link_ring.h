@@ -61,8 +61,8 @@ size_t link_ring_send(struct link_ring *r, int fd,
 		      const struct engine_frame *frames, size_t n);
 /* Makes r->room_fd tell of room by POLLOUT.  Called before a thread waits for
  * room, and not by a thread that only tries again, since this function makes
- * two or three system calls.  False: there is room now, and the caller does not
- * wait. */
+ * two or three system calls.  False: there is room now, or the ring is broken,
+ * and the caller does not wait. */
 bool link_ring_wants_room(struct link_ring *r);
 /* Takes the next packet of the fabric: sets *bytes, which are this process's
  * own and stay valid until the next call, and *n.  False: there is none. */
@@ -71,8 +71,8 @@ bool link_ring_take(struct link_ring *r, const uint8_t **bytes, size_t *n);
  * data end, by which a fabric that waits for room is woken. */
 void link_ring_release(struct link_ring *r, int fd);
 /* Makes the fabric send a message at the next packet.  False: there are packets
- * now, or the fabric waits for a wake-up that cannot be sent.  The caller then
- * does not wait. */
+ * now, the ring is broken, or the fabric waits for a wake-up that cannot be
+ * sent.  The caller then does not wait. */
 bool link_ring_idle(struct link_ring *r, int fd);
 /* Has the fabric written into the rings what no fabric writes? */
 bool link_ring_is_broken(const struct link_ring *r);
