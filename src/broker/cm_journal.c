@@ -21,8 +21,8 @@ void cm_journal_fini(struct cm_journal *j)
 
 /* If a broker is killed in the middle of this function, the record may have
  * parts of two notes.  If these are notes of two conversations, the message
- * that the successor makes from the record names a conversation that the peer
- * does not have, and ends none. */
+ * that the successor makes from the record names one of the two, or a pair of
+ * IDs that no conversation has.  So the message ends no third conversation. */
 void cm_journal_write(struct cm_journal *j, uint32_t slot,
 		      const struct fd_store_entry *owner,
 		      const struct cm_note *note)

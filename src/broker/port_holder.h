@@ -20,8 +20,8 @@ bool port_holder_user(uid_t *user);
 
 /* Whether process pid of `user` may have the port: a socket of that user has
  * it, and the process has that socket, or hides its descriptors from this user,
- * or has ended.  pid 0: the process is not visible.  user: as user_of returns
- * it (user.h). */
+ * or has ended.  pid 0: the process is not visible, so it may have any socket
+ * of that user.  user: as user_of returns it (user.h). */
 bool port_holder_may_be(uid_t user, pid_t pid);
 
 /* Whether a socket that another user made has the port; false if the kernel

@@ -9,9 +9,9 @@
  *
  * SO_PEERCRED gives the uid of a broker's user.  In a user namespace all users
  * that have no number there read as the overflow uid.  That uid is not trusted,
- * unless the network namespace belongs to the user namespace: then no user
- * without a number can be in the network namespace, and the uid stands for one
- * user.
+ * unless the network namespace belongs to the user namespace: then only a
+ * process with power over both namespaces can bring a user without a number
+ * into the network namespace.
  *
  * No state.  Thread-safe.
  */

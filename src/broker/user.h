@@ -19,8 +19,8 @@
 /*
  * Returns whether this uid stands for users that cannot be told from each
  * other.  False for every uid if the network namespace belongs to this user
- * namespace, because only users with power over both namespaces can be in that
- * network namespace.
+ * namespace, because only a process with power over both namespaces can bring a
+ * user without a number into that network namespace.
  */
 bool user_is_nobody(uid_t user);
 /* Returns whether /proc shows this process's namespaces.  Without /proc,

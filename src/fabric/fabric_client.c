@@ -19,7 +19,7 @@
 #include "util/user_map.h"
 
 #define ERRNO_MAX 4095	 /* the kernel's greatest errno */
-#define LID_MAX	  0xbfff /* of a port (IBTA 4.1.3) */
+#define LID_MAX	  0xbfff /* the greatest LID of a port (IBTA 4.1.3) */
 #define LMC_MAX	  7
 #define MTU_MAX	  5
 #define STATE_MAX 4 /* PortState (IBTA 14.2.5.6) */
@@ -39,8 +39,8 @@ const char *fabric_client_host(void)
 }
 
 /* Returns 0 if this process's user also runs the fabric; else -EPERM or another
- * -errno.  Another user's fabric is not trusted, since a fabric reads and
- * writes all datagrams of this program. */
+ * -errno.  Another user's fabric is not trusted, since a fabric can read and
+ * change the packets of this program. */
 static int check_user(int fd)
 {
 	struct ucred peer;
@@ -63,9 +63,10 @@ static int limit_waits(int fd, uint32_t patience_ms)
 	return 0;
 }
 
-/* Returns -errno after a failed call on a connection.  EAGAIN means that the
- * limit of limit_waits has passed.  EINTR means that a signal interrupted the
- * call: the limit has passed since, unless connect_to tries again. */
+/* Returns -ETIMEDOUT or another -errno after a failed call on a connection.
+ * EAGAIN means that the limit of limit_waits has passed.  EINTR means that a
+ * signal has interrupted the call.  The callers try such a call again until the
+ * limit has passed, so the last EINTR is a timeout, too. */
 static int failed_call(void)
 {
 	return errno == EAGAIN || errno == EINTR ? -ETIMEDOUT : -errno;

@@ -12,8 +12,8 @@ enum {
 	SECTION_BYTES = 28,
 	INTERFACE_BYTES = 32,
 	OPTION_COMMENT = 1,
-	OPTION_BYTES = 4, /* of an option's code and length */
-	TAIL_BYTES = 4,	  /* of the length at a block's end */
+	OPTION_BYTES = 4, /* an option's code and length */
+	TAIL_BYTES = 4,	  /* the length at a block's end */
 	/* the option if_tsresol, code 9, of 1 byte: times are in 10^-9 s */
 	RESOLUTION_HEAD = 9 | 1 << 16,
 	RESOLUTION = 9,

@@ -25,7 +25,7 @@
 #include "hdr/tcp.h"
 #include "util/inaddr.h"
 
-/* The most bytes of a segment, which fit in a packet of IPv4. */
+/* The most bytes of payload in a segment that fits in a packet of IPv4. */
 #define CAPTURE_SEGMENT_MAX (65535 - IP_V4_BYTES - TCP_BYTES)
 
 /* A segment of TCP. */
@@ -41,9 +41,10 @@ struct capture_segment {
 
 /* Opens the file that ADVERB_PCAP names.  Does nothing if the variable is not
  * set or the file is open.  is_by_lid: the file is for capture_packet alone;
- * otherwise the file is for the other functions.  So a file has packets of one
- * kind of link.  No other user may be able to change the path to the file
- * (util/walk.h).  On failure prints why, and there is no capture. */
+ * otherwise the file is for the other functions.  So each section of the file
+ * has packets of one kind of link.  No other user may be able to change the
+ * path to the file (util/walk.h).  On failure prints why, and there is no
+ * capture. */
 void capture_open(bool is_by_lid);
 /* Closes the file, if it is open. */
 void capture_close(void);

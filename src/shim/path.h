@@ -9,8 +9,8 @@
  *
  * where <tree> is ADVERB_SYSFS, or else a folder in the runtime folder
  * (util/runtime_tree.h).  path_turn looks for the tree, and may print one
- * message if there is none.  It allocates nothing, since it may run inside
- * malloc.
+ * message if there is no tree.  path_turn allocates nothing, since it may run
+ * inside malloc.
  */
 #ifndef SHIM_PATH_H
 #define SHIM_PATH_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Device memory (ibv_alloc_dm): see dm.c.  Several handles may refer to the
- * same memory.  Lock: dm_lock of dm.c, a leaf, covers struct dm_memory.
+ * same memory.  Lock: dm_lock of dm.c, a leaf, covers struct dm_memory and
+ * v_dm.is_given_back.
  */
 #ifndef VERBS_DM_H
 #define VERBS_DM_H

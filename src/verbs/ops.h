@@ -70,6 +70,7 @@ void v_wr_fill(struct ibv_qp_ex *qp);
 int v_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 /* cq_ex.c: fills in the functions of extended polling. */
 void v_cq_fill(struct ibv_cq_ex *cq);
+/* Has the parameters and results of ibv_query_rt_values_ex. */
 int v_query_rt_values(struct ibv_context *context,
 		      struct ibv_values_ex *values);
 int v_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
@@ -79,6 +80,8 @@ struct ibv_srq *v_create_srq_ex(struct ibv_context *context,
 int v_get_srq_num(struct ibv_srq *srq, uint32_t *num);
 struct ibv_qp *v_create_qp_ex(struct ibv_context *context,
 			      struct ibv_qp_init_attr_ex *attr);
+/* Has the results of ibv_query_device_ex.  `size`: the bytes at attr; if they
+ * are fewer than a struct ibv_device_attr has, returns EINVAL. */
 int v_query_device_ex(struct ibv_context *context,
 		      const struct ibv_query_device_ex_input *input,
 		      struct ibv_device_attr_ex *attr, size_t size);
