@@ -128,9 +128,10 @@ static bool is_over(const struct flow *f)
 		bytestream_is_empty(f));
 }
 
-/* Sets how many requests the peer has certainly executed: all, if no bytes are
- * under way and no QP is in error; otherwise those up to the last request that
- * the peer has answered. */
+/* If bytes are under way, or a QP of the pair is in ERR or gone with its
+ * process, only the requests up to the last completed READ or atomic count as
+ * certainly executed.  Otherwise round.certain keeps the caller's value, the
+ * number of all requests. */
 static void end_round(struct flow *f)
 {
 	uint32_t i = bits_min_u32(f->round.next, f->round.failed);

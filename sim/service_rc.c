@@ -15,7 +15,8 @@ static const uint8_t opcodes[] = {
 	HCA_WR_RDMA_READ,   HCA_WR_RDMA_READ,	HCA_WR_ATOMIC_CAS,
 	HCA_WR_ATOMIC_FADD, HCA_WR_ATOMIC_WRITE};
 
-/* Draws the rest of a READ or an atomic; false: no room for its result. */
+/* Draws the attributes of a READ or an atomic that the caller has not drawn.
+ * False: there is no room for the result. */
 static bool make_read_or_atomic(struct world *w, struct flow *f, struct op *o,
 				bool atomic)
 {

@@ -17,7 +17,8 @@
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/common_interface_defs.h>
 #else
-/* Only AddressSanitizer has to be told of a switch of stacks. */
+/* No test runs this file under ThreadSanitizer, so only AddressSanitizer is
+ * told of a switch of stacks. */
 #define __sanitizer_start_switch_fiber(fake, bottom, size)                     \
 	((void)(fake), (void)(bottom), (void)(size))
 #define __sanitizer_finish_switch_fiber(fake, bottom, size)                    \
@@ -29,9 +30,9 @@
 #define NO_FIBER    (WORLD_HOSTS + 1)
 #define SWITCH	    300000 /* the chance of a switch at a step, in millionths */
 #define SLOW	    200000 /* the chance of a slow fiber, in millionths */
-/* The most times that other fibers are drawn before a slow fiber is drawn.  The
- * number is so high that another fiber can give up its wait for a lock that the
- * slow fiber holds. */
+/* For so many draws of a turn, a slow fiber is drawn only if no other fiber's
+ * turn is left.  The number is so high that another fiber can give up its wait
+ * for a lock that the slow fiber holds. */
 #define SLOW_TURNS (4 * ALOCK_SOON)
 
 static struct {
@@ -67,8 +68,8 @@ static void run_fiber(uint32_t who)
 	__sanitizer_finish_switch_fiber(fake, NULL, NULL);
 }
 
-/* Lets another fiber run, as the seed decides.  Outside of a fiber does
- * nothing. */
+/* Lets another fiber run, if the seed decides so.  Does nothing if the caller
+ * is not in a fiber. */
 void step_at(const char *name)
 {
 	if (all.now != NO_FIBER && rng_chance(&all.w->rng, SWITCH))

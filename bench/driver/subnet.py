@@ -2,7 +2,7 @@
 """Emulated subnets under OpenSM: its first sweep of a fat tree, on `adverb fabric` and
 on ibsim; a chain of switches, over which programs send by LID.
 
-A sweep is from OpenSM's line "Entering DISCOVERING state" in its log to its line
+A sweep lasts from the line "Entering DISCOVERING state" in OpenSM's log to the line
 "SUBNET UP", so the start of the simulators does not count.
 """
 

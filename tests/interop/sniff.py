@@ -79,7 +79,8 @@ class Sniffer:
 
 def judge(t, path):
     """Expects that tshark finds nothing wrong with the frames.  Returns the
-    RDMAP opcodes that each MAC address has sent, and how many CRCs there are."""
+    RDMAP opcodes that each MAC address has sent, and the number of right
+    CRCs."""
     if not shutil.which("tshark"):
         raise system.Skip("tshark is not installed")
     r = t.run(["tshark", "-r", path, *TSHARK, "-Y", "_ws.malformed || "

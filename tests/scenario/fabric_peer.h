@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The fabric's side of the link of this process (host/fabric_link.h), which a
- * test plays.  The process is side 0 of two adapters.
+ * The link of this process to a fabric (host/fabric_link.h).  The test does
+ * what the fabric would do.  The adapter of the process is side 0 of two_hcas.
  */
 #ifndef TESTS_SCENARIO_FABRIC_PEER_H
 #define TESTS_SCENARIO_FABRIC_PEER_H
@@ -21,10 +21,11 @@
 /* The socket at which the fabric listens. */
 extern char fabric_peer_path[];
 
-/* The fault of the test's fabric.  From NUMBERS_DIFFER on, the answer about the
- * data ends is wrong; from LID_IS_MULTICAST on, the answer about the ports;
- * from IS_SWITCH on, the answer about the adapter; from RING_WITHOUT_FILE on,
- * the answer about the rings.  DATA_NUMBER_MAX is 1022. */
+/* The fault of the test's fabric.  From NUMBERS_DIFFER to PIPE_AS_DESCRIPTOR
+ * the answer about the data ends is wrong; from LID_IS_MULTICAST to MTU_IS_6,
+ * the answer about the ports; from IS_SWITCH to FIRST_PORT_IS_0, the answer
+ * about the adapter; from RING_WITHOUT_FILE on, the answer about the rings.
+ * DATA_NUMBER_MAX, the highest number of a data end, is 1022. */
 enum wrong {
 	RIGHT,
 	NUMBERS_DIFFER,
@@ -80,8 +81,8 @@ int fabric_peer_listen(void);
 /* Opens the link, to the fabric that w->wrong describes.  Returns the result of
  * fabric_link_open. */
 int fabric_peer_open(struct world *w);
-/* Makes a world with a link, whose QPs are of a type.  data_bytes: SO_SNDBUF of
- * the process's sockets; 0: as it is. */
+/* Makes a world whose QPs are of a type, and opens its link.  data_bytes:
+ * SO_SNDBUF of the process's sockets; 0: as it is. */
 void fabric_peer_start(struct world *w, uint32_t type, uint32_t data_bytes);
 /* As fabric_peer_start, with SO_SNDBUF as it is and with rings at the ports
  * whose bits are set: bit n - 1 is port n. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Small requests, alone and in a row.  Without packets a row is executed as one
- * batch (src/direct/batch.c).  test_peer_death.c has deaths within a batch. */
+ * batch (src/direct/batch.c).  In test_peer_death.c processes die within a
+ * batch. */
 #include "test.h"
 
 #include "scenario/outcome.h"

@@ -104,8 +104,9 @@ static bool publish_frames(struct world *w, int port)
 	return true;
 }
 
-/* This is the first test whose link ends, since a process prints the message
- * only once.  A fabric that ends frees the memory of the rings. */
+/* A fabric that ends frees the memory of the rings.  This test runs before all
+ * other tests whose link ends, since a process prints the message about the end
+ * only once. */
 static void a_fabric_that_frees_the_rings_has_ended(void **state)
 {
 	int old = dup(STDERR_FILENO),

@@ -97,8 +97,8 @@ static void early_packets_are_held_for_a_limited_time(void **state)
 	two_hcas_free(d);
 }
 
-/* All queue pairs share the pool, so an idle queue pair must not keep packets
- * there. */
+/* All queue pairs share the pool of held packets, so an idle queue pair must
+ * not keep packets there. */
 static void early_packets_take_no_room_for_ever(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);

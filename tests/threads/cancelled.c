@@ -20,9 +20,9 @@
 #include "../system/lib/endpoint.h"
 
 #define ROUNDS	  1000
-#define STEP_NS	  1000 /* each round cancels this much later */
+#define STEP_NS	  1000 /* each round cancels later by so much */
 #define WARM	  50   /* messages before a wait, and after the wait */
-#define PLENTY	  200  /* messages, or at most requests, of a thread */
+#define PLENTY	  200  /* messages; the most requests that a round awaits */
 #define ASLEEP_US 20000
 
 static struct endpoint endpoint[2];
@@ -364,8 +364,9 @@ static void *write_for_ever(void *arg)
 	return arg;
 }
 
-/* Cancels threads that share the queues with this thread.  This thread then
- * polls the requests that the cancelled threads left, and posts as before. */
+/* Cancels threads that share the queues with this thread: one in each round,
+ * after 1 to PLENTY requests or a few more.  This thread then polls the
+ * requests that the cancelled thread left, and posts as before. */
 static void a_cancelled_thread_leaves_its_queues_to_the_others(void)
 {
 	endpoint_open_pair(endpoint);

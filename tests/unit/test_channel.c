@@ -207,7 +207,7 @@ static pthread_t acknowledge_apart(void)
 	return thread;
 }
 
-/* In place of libc's function.  No time passes: another thread acknowledges the
+/* Replaces libc's function.  No time passes: another thread acknowledges the
  * event while the caller waits (acks_in_time), or the wait times out at once
  * and the acknowledgement comes later. */
 int pthread_cond_clockwait(pthread_cond_t *changed, pthread_mutex_t *lock,

@@ -39,8 +39,8 @@ static void a_process_cannot_take_anothers_record(void **state)
 	assert_true(cmserver_awaits(a.s, other));
 	send_request(&a, m, CMPROTO_RELEASE, 0);
 	assert_true(cmserver_awaits(a.s, other));
-	/* a RELEASE of a port in the record's slot does not release the record
-	 */
+	/* the port's object has the index of the record's slot; a RELEASE of
+	 * the port does not release the record */
 	send_request(&a, (struct cmproto){.at.space = 0x106}, CMPROTO_BIND, 0);
 	send_request(&a, m, CMPROTO_RELEASE, a.sent.new_id);
 	assert_int_equal(l->record[0].owner.is_owned, 1);
@@ -143,9 +143,10 @@ static void a_note_without_a_seal_claims_no_queue_pair(void **state)
 	end_alone(&a);
 }
 
-/* If the doubt lacked the interface, the broker could not ask a link-local
- * peer, and each REQ that names the peer's queue pair would end the connection.
- */
+/* The broker asks a doubted peer's host whether the queue pair is alive
+ * (cm_doubts.h).  If the doubt lacked the interface of a link-local peer, the
+ * broker could not ask, and each REQ that names the peer's queue pair would end
+ * the connection. */
 static void a_doubt_has_the_interface_of_a_link_local_peer(void **state)
 {
 	static const uint8_t peer[16] = {0xfe, 0x80, [15] = 9};
@@ -297,7 +298,7 @@ static int bind_500(struct alone *a, bool (*first)(void), uid_t uid)
 	m.at.local_port = 1024;
 	send_request(&b, m, CMPROTO_BIND, 0);
 	assert_int_equal(b.sent.err, 0);
-	/* a conversation continues without its port */
+	/* a conversation is resumed even if its port may not be bound */
 	m = resume_of(pid, CONV_TIMEWAIT);
 	m.at.local_port = 500;
 	m.any_v4 = 1;
@@ -349,7 +350,8 @@ static int refusal_of(struct alone *a, enum cmproto_kind kind, bool is_ib)
 	return a->sent.err;
 }
 
-/* Only a host of a fabric has GIDs and paths. */
+/* Only the process of a fabric accepts GIDs of InfiniBand as addresses, and
+ * finds paths. */
 static void a_broker_refuses_gids_and_paths(void **state)
 {
 	struct alone a;

@@ -56,8 +56,8 @@ static uint8_t *map_gone(void)
 
 #define IS_OFF "guarded copies are off: no x86-64, valgrind or ADVERB_GUARD=0"
 
-/* Returns whether this process can make guarded copies, which it must then do.
- */
+/* Returns whether this process can make guarded copies.  Expects that
+ * copy_nofault_is_on returns the same. */
 static bool can_guard(void)
 {
 #if defined(__x86_64__)
@@ -155,8 +155,8 @@ static void a_copy_takes_as_long_at_each_distance(void **state)
 	copy_nofault_close();
 }
 
-/* Copies from p with a CRC: within the memory, which must succeed, and beyond
- * its end, which must fail.  p: two pages of memory, and then a page that
+/* Copies from p with a CRC.  A copy within the memory must succeed, and one
+ * beyond its end must fail.  p: two pages of memory, and then a page that
  * cannot be read or written. */
 static void sum_until_it_stops(uint8_t *p, enum crc_kind kind)
 {
@@ -174,8 +174,8 @@ static void sum_until_it_stops(uint8_t *p, enum crc_kind kind)
 	}
 }
 
-/* Copies to p with a CRC of the copied bytes, which are in adverb's own memory:
- * within the memory at p, and beyond its end.  p: as for sum_until_it_stops. */
+/* Copies to p with a CRC.  A copy within the memory at p must succeed, and one
+ * beyond its end must fail.  p: as for sum_until_it_stops. */
 static void sum_to_where_it_stops(uint8_t *p, enum crc_kind kind)
 {
 	static uint8_t buf[2 * PAGE];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* verbs/dm: allocations get no more device memory than the limit, also if two
  * run at once; an allocation that fails takes none; imported handles of device
- * memory and of a domain are not freed under a memory region. */
+ * memory and of a domain are not freed while a memory region uses them. */
 #include "test.h"
 
 #include <errno.h>
@@ -113,8 +113,8 @@ static void an_imported_domain_stays_as_long_as_a_region_uses_it(void **state)
 
 	assert_non_null(pd);
 	list_init(&pd->same);
-	/* as if another process had opened the device: v_pd_drop then uses no
-	 * host, which this context lacks */
+	/* as if another process had opened the device: this context has no
+	 * host, and v_pd_drop then uses none */
 	context.process = v_process() + 1;
 	pd->base.context = &context.verbs.context;
 	count_up(&pd->users);

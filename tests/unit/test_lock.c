@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locks in shared memory, which threads and processes take.  Some of these
- * processes die.  The last tests take the lock of the threads of one process.
- */
+/* util/lock: locks in shared memory (struct alock), which threads and processes
+ * take.  Some of these processes die.  The last tests are about struct lock,
+ * which only the threads of one process take. */
 #include "test.h"
 
 #include "util/lock.h"
@@ -210,8 +210,9 @@ static void a_stopped_owner_is_waited_for_and_reported_once(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-/* A caller of alock_wait reads the owner again before each wait.  0: the lock
- * was released in between.  Such an owner is no thread to report. */
+/* A caller of alock_wait reads the owner again before each wait.  The owner is
+ * 0 if the lock was released in between.  Neither 0 nor ALOCK_NAMELESS names a
+ * process that could be reported. */
 static void no_owner_without_a_name_is_reported(void **state)
 {
 	struct alock_wait w = {

@@ -74,7 +74,7 @@ a_lock_is_awaited_after_many_tries_in_vain(void **state) NO_LOCK_ANALYSIS
 	post_lock_add(&locks, 1);
 	post_lock_add(&locks, 2);
 	post_lock_give_all(&locks);
-	/* a success in between begins the time anew */
+	/* the time POST_LOCK_VAIN_NS begins again after each success */
 	for (int i = 0; i < 3; i++) {
 		assert_true(lock_try(&l->lock));
 		assert_false(post_lock_try_all(&locks));

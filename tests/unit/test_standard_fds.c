@@ -20,9 +20,9 @@ static bool is_null(int fd)
 }
 
 /* Closes the standard descriptors in `closed`, a set of bits, and calls
- * standard_fds_fill.  Returns whether each of them is then /dev/null without
- * access, and whether the next file gets a later number.  Prints nothing
- * meanwhile, and restores the descriptors. */
+ * standard_fds_fill.  Returns true if each of them is then /dev/null, reading
+ * it (0) or writing to it (1, 2) fails with EBADF, and the next file gets a
+ * number above 2.  Prints nothing meanwhile, and restores the descriptors. */
 static bool is_filled(unsigned closed)
 {
 	bool is_good = true;
