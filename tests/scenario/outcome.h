@@ -8,8 +8,8 @@
 
 #include "scenario/two_hcas.h"
 
-/* Nanoseconds of simulated time in which the requests of most scenarios end,
- * even by their last retry. */
+/* Nanoseconds of simulated time.  In this time the requests of most scenarios
+ * end, even those that need all their retries. */
 #define LONG (60ull * 1000000000)
 
 /* Polls one completion of side i; fails the test unless there is one, with this

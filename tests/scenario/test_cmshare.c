@@ -134,8 +134,8 @@ static uint32_t request_from(struct cm *cm, uint8_t host, uint32_t id,
 	return send_from(cm, CMMSG_REQ, host, id, more);
 }
 
-/* The consumer takes request `taken`.  Returns the peer's id of the request
- * that is served next, or 0 if none is. */
+/* The consumer takes request `taken`.  Returns the communication ID that the
+ * sender gave the next request that is served, or 0 if none is served. */
 static uint32_t served_by(struct cm *cm, uint32_t taken, uint64_t now_ns)
 {
 	uint32_t id;
@@ -190,8 +190,9 @@ static void a_senders_share_goes_to_a_listener_with_room(void **state)
 	cm_free(cm);
 }
 
-/* A woken request that gets no place, or that its sender gives up, leaves the
- * place to the next one. */
+/* A place is free, and the first held request is woken for it.  If that request
+ * gets no place after all, or its sender gives it up, the next held request
+ * gets the place. */
 static void a_place_is_not_lost_with_a_request(void **state)
 {
 	for (int gives_up = 0; gives_up <= 1; gives_up++) {

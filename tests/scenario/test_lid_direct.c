@@ -158,7 +158,8 @@ static void a_change_that_harms_nothing_costs_a_question(void **state)
 	two_hcas_free(p.d);
 }
 
-/* Each answer of the subnet is old when it comes. */
+/* The subnet changes after each of its answers, so each answer is out of date
+ * when the engine gets it. */
 static void
 a_subnet_that_changes_faster_than_it_answers_stops_none(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Without packets the initiator works in the target's arena.  At each step of
- * each operation the initiator is stopped, or the target deregisters the
+ * most operations the initiator is stopped, or the target deregisters the
  * memory: the stopped initiator stops no other process, and the deregistered
  * memory is not written.  In another test two threads of the target collect
  * completions.

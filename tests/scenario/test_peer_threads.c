@@ -45,7 +45,8 @@ static struct {
 	struct ibt_qp *side, *target_side;
 	struct hca view; /* the target's adapter, as this thread sees it */
 	bool is_inside;	 /* the thread is inside its request */
-	bool is_done;	 /* the request left nothing for the progress lock */
+	bool is_done; /* the post left no work for a holder of the progress lock
+		       */
 } second;
 
 static void modify_qp(struct two_hcas_side *s, struct ibt_qp *side,
@@ -282,8 +283,9 @@ static void assert_target_works(struct crash_point *s)
 }
 
 enum end {
-	NEVER_RAN,    /* the second thread did not run */
-	ENDED_LATER,  /* the process ended after the second thread's request */
+	NEVER_RAN, /* the second thread did not run */
+	/* the process ended after the second thread's request, or not at all */
+	ENDED_LATER,
 	ENDED_IN_BOTH /* the process ended inside both requests */
 };
 

@@ -113,8 +113,9 @@ static void call_without_fabric(void)
 	assert_int_equal(errno, EAFNOSUPPORT);
 }
 
-/* This test runs first, and makes its calls in a child process: a process looks
- * only once whether its host is one of a fabric. */
+/* A process finds out only once whether its host is one of a fabric, and a
+ * forked child inherits the answer.  So this test runs before all others, and
+ * makes its calls in a child process. */
 static void a_host_without_fabric_has_no_gids(void **state)
 {
 	pid_t parent = getpid(), child = fork();
@@ -143,7 +144,7 @@ static void a_host_of_a_fabric_has_gids_and_ips(void **state)
 	assert_int_equal(r_addr_check(NULL, "call"), -1);
 }
 
-/* In place of r_devices, which opens the devices: a GID is resolved without a
+/* Replaces r_devices, which opens the devices: a GID is resolved without a
  * device. */
 int __wrap_r_devices(void);
 
@@ -222,7 +223,7 @@ static void a_name_or_an_ipv4_address_is_no_gid(void **state)
 			     0);
 }
 
-/* The question that the resolver was asked last. */
+/* The hints of the latest call of getaddrinfo. */
 static struct addrinfo asked;
 
 int __real_getaddrinfo(const char *node, const char *service,
@@ -316,7 +317,8 @@ bool __wrap_random_fill(void *buf, size_t n, bool waits)
 	return !has_no_random && __real_random_fill(buf, n, waits);
 }
 
-/* Without random numbers, another host could guess the PSN of the id. */
+/* If the first PSN of an id's queue pair were not random, another host could
+ * guess it. */
 static void no_id_is_made_without_random_numbers(void **state)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* host/capture: a capture is a file of pcapng blocks, in which each frame has
  * its headers.  A file gets no frame if another user can change the file, or
- * could have put the file in place of the capture. */
+ * could have replaced the capture by that file. */
 #include "test.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 
 static char path[] = "/tmp/adverb-capture-XXXXXX";
 static uint8_t seen[1 << 17];
-static size_t seen_bytes; /* read_capture has read so many to `seen` */
+static size_t seen_bytes; /* how many bytes `seen` has */
 
 static const struct inaddr four_a = {{[10] = 0xff, 0xff, 10, 0, 0, 1}, 49152};
 static const struct inaddr four_b = {{[10] = 0xff, 0xff, 10, 0, 0, 2}, 4791};
@@ -291,7 +291,8 @@ static void *write_frames(void *arg)
 	return NULL;
 }
 
-/* The thread of SCTP writes beside the holder of the progress lock. */
+/* The thread of SCTP may write a frame while the holder of the progress lock
+ * writes one. */
 static void two_threads_write_whole_frames(void **state)
 {
 	static uint8_t payload[100];
@@ -434,7 +435,7 @@ static size_t said_by(void call(void), char *text, size_t size)
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* Captures a frame to a file that must not grow. */
+/* Captures a frame to a file that may grow by 8 bytes only. */
 static void capture_when_full(void)
 {
 	struct rlimit was, few;
@@ -658,8 +659,8 @@ static void a_descriptor_gets_the_capture(void **state)
 	close(fds[1]);
 }
 
-/* The reader of the pipe ends, as Wireshark does.  SIGPIPE has its default
- * action, and would end this process. */
+/* The reader of the pipe closes it, as Wireshark does when the user ends it.
+ * SIGPIPE has its default action: a SIGPIPE would end this process. */
 static void a_pipe_without_a_reader_ends_the_capture_alone(void **state)
 {
 	static const uint8_t payload[] = "0123456";
@@ -720,10 +721,10 @@ static void a_pipe_of_ours_has_the_frames(void **state)
 	assert_int_equal(unlink(pipe), 0);
 }
 
-/* n: looked_at is replaced after the n-th call of fstat for a pipe from now on;
- * 0: never. */
+/* Counts down the calls of fstat for a pipe: the call that makes this 0 also
+ * replaces looked_at.  0: no call does. */
 static int looks;
-static const char *looked_at; /* is replaced by a link to `stranger` */
+static const char *looked_at; /* a pipe; a link to `stranger` replaces it */
 static const char *stranger;  /* a pipe that must get no frame */
 
 /* Replaces libc's fstat for the tested code. */

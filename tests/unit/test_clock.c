@@ -9,9 +9,9 @@
 
 #define START_NS 5000000000u
 
-/* The simulated machine, whose counter has `rate` ticks in 1024 ns: its time,
- * its counter (`fraction`: of a tick, in 1/1024), and how often the clock has
- * read the time. */
+/* A simulated machine.  now_ns: its time.  tick: its counter, which counts
+ * `rate` ticks in 1024 ns.  fraction: the part of a tick that has passed since,
+ * in 1/1024 of a tick.  looks: how often `clock` has read the time. */
 struct machine {
 	struct clock clock;
 	uint64_t now_ns, tick, rate, fraction;

@@ -23,7 +23,8 @@ static char path[] = "/tmp/adverb-fabric-XXXXXX/socket";
 
 /* The rival, a second process, writes one of these to the pipe `news`. */
 enum { WAITS = 'w', LISTENS = 'l', GIVES_UP = 'g' };
-/* news: what the rival does; stay: the rival ends when it is closed */
+/* news: what the rival does; stay: the rival ends when the test closes stay[1]
+ */
 static int news[2] = {-1, -1}, stay[2] = {-1, -1};
 static pid_t rival;
 static bool calls_rival; /* the next unlink of the path starts the rival */
@@ -73,8 +74,9 @@ static _Noreturn void be_rival(void)
 	_exit(read(stay[0], &byte, 1) != 0);
 }
 
-/* The rival calls fabric_socket_listen between two steps of this process's
- * call: this process goes on when the rival has its result, or waits. */
+/* The rival calls fabric_socket_listen when this process, in its own call, is
+ * about to remove the old socket.  This process continues when the rival's call
+ * has returned, or waits for the lock. */
 int __wrap_unlink(const char *name)
 {
 	if (calls_rival && !strcmp(name, path)) {
@@ -83,7 +85,7 @@ int __wrap_unlink(const char *name)
 		assert_true(rival >= 0);
 		if (!rival)
 			be_rival();
-		tell_news(hear_news()); /* for the test, which hears it again */
+		tell_news(hear_news()); /* the test reads the byte, too */
 	}
 	return __real_unlink(name);
 }

@@ -321,7 +321,8 @@ static void *begin_without_files(void *arg)
 	return NULL;
 }
 
-/* Without a broker a process has no peers that must find the process alive. */
+/* Without a broker a process has no local peers, and so needs no name as an
+ * owner of shared locks, which lock_owner_open makes from a file of /proc. */
 static void without_a_broker_a_process_needs_no_proc(void **state)
 {
 	static const bool has_broker[] = {false, true};

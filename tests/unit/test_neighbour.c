@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* wire/neighbour: interfaces, routes and neighbours.  The test knows only the
- * loopback interface of its network namespace. */
+/* wire/neighbour: interfaces, routes and neighbours.  The tests need only the
+ * loopback interface.  A test that adds an interface, an address or neighbours
+ * does so in a new network namespace. */
 #include "test.h"
 
 #include "wire/neighbour.h"
@@ -142,8 +143,8 @@ static void find_labelled(void)
 	assert_int_equal(neighbour_own(loop, 0, &i), 0);
 }
 
-/* Makes an interface that is up, and stores its index.  False: this machine has
- * no TAP devices. */
+/* Makes an interface that is up, and stores its index.  False: this process
+ * cannot make a TAP device. */
 static bool make_interface(int *index)
 {
 	struct ifreq tap = {.ifr_name = "tap0",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* broker/proto: a receiver keeps only the descriptors that a valid message
- * names, and a look at the broker receives none. */
+ * names, and the connection of proto_look receives none. */
 #include "brought.h"
 
 #include "broker/proto.h"
@@ -128,7 +128,8 @@ static void a_limit_that_the_program_sets_during_a_send_stays(void **state)
 static int listener = -1; /* of a_look_receives_nothing; -1: not open */
 
 /* Replaces the function of libc: when proto_look asks which process listens,
- * that process tries to send a message with a descriptor at once. */
+ * accepts the connection in that process, which is this process, and tries to
+ * send a message with a descriptor over it. */
 int getsockopt(int fd, int level, int name, void *value, socklen_t *bytes)
 {
 	const struct proto m = {.brings = PROTO_FD_SOCKET};

@@ -135,8 +135,8 @@ static void expect_bytes(int side, uint32_t bytes)
 	assert_memory_equal(all.bytes[side], stream[side], bytes);
 }
 
-/* Checks that each segment of a direction that has bytes is the frame of MPA,
- * or is one whole FPDU. */
+/* Checks that, in one direction, each segment with bytes is the frame of MPA or
+ * one whole FPDU. */
 static void expect_whole(int side)
 {
 	uint32_t at = 0, unit = 0;
@@ -253,7 +253,8 @@ static void an_fpdu_longer_than_a_segment_is_cut(void **state)
 	}
 }
 
-/* Each side ends once.  Until then that side may send. */
+/* The end of one side does not keep the other side from sending.  After its
+ * end, bytes and a second end of the same side are ignored. */
 static void a_half_closed_connection_goes_on(void **state)
 {
 	(void)state;
