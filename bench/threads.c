@@ -60,7 +60,7 @@ struct pair {
 	shared_u32 active;  /* the active side's step (enum step) */
 	shared_u32 passive; /* the passive side's step (enum step) */
 	uint64_t done;	    /* requests that were measured */
-	int64_t ns;	    /* the time of these requests */
+	int64_t ns;	    /* their time, and that of up to DEPTH later ones */
 };
 
 enum step { STEP_CREATED = 1, STEP_CONNECTED, STEP_WARM };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * process_vm_writev from the memory of a process into that of another process,
- * or with -r process_vm_readv: the raw limit of one copy in which the target
- * does nothing.  With -o a call of process_vm_writev copies MESSAGES messages.
- * As in perftest, each message has the same source and target.
+ * A process copies from its memory into that of another process by
+ * process_vm_writev, or with -r in the other direction by process_vm_readv: the
+ * raw limit of one copy in which the target does nothing.  With -o a call of
+ * process_vm_writev copies MESSAGES messages.  As in perftest, each message has
+ * the same source and target.
  */
 #include "raw.h"
 

@@ -23,7 +23,8 @@
 
 #define LOSS_MAX 90u
 
-/* An option that chooses how most connections send their messages. */
+/* An option that chooses the path of most connections, or of all connections.
+ */
 struct path {
 	const char *word; /* the option */
 	enum world_path kind;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks completions and memory against the workload; never asks the engine. */
+/* The oracle checks completions and memory against the workload, and calls no
+ * function of the engine. */
 #ifndef SIM_ORACLE_H
 #define SIM_ORACLE_H
 

@@ -5,9 +5,10 @@
  *
  * A frame is written when its sender sends it, as the sender made it.  Its
  * comment says what the link does with it.  The bytes of a byte stream are
- * written when they arrive, in TCP segments (iwarp/tcp_segment.h).  Connections
- * begin in the simulation after MPA's exchange; the exchange that leads to
- * their configuration is written before their first bytes.
+ * written when they arrive, in TCP segments (iwarp/tcp_segment.h).  The
+ * simulation does not simulate MPA's exchange: a connection begins with a
+ * configuration.  pcap_connect writes an exchange that would lead to that
+ * configuration.
  *
  * Without world.pcap.write the functions do nothing.  A capture changes nothing
  * in the world.  Sans-IO.

@@ -38,7 +38,8 @@ static void connect_pair(struct world *w, struct flow *f)
 	connect_qp(w, &f[1]);
 }
 
-/* Do the pair's datagrams have a GRH?  All datagrams of RoCE have one. */
+/* Must the completions of the pair's datagrams have HCA_WC_GRH?  RoCEv2 has an
+ * IP header in place of the GRH, and all its completions have HCA_WC_GRH. */
 static bool has_grh(const struct flow *f)
 {
 	return !f->from->world->subnet || f->pair->flow[0].id / 2 % 2;
@@ -84,7 +85,8 @@ static void check_receive(struct world *w, struct flow *f, uint32_t i,
 {
 	bool has = c->wc_flags & HCA_WC_GRH;
 
-	/* a new process of the sender's host has another QPN */
+	/* round.dead: the sender's process has ended, and the QP of a new
+	 * process has another QPN */
 	if (!c->status && !f->round.dead && c->src_qpn != f->qp->qpn)
 		world_fail(w,
 			   "flow %u receive %u: the completion names QPN 0x%x "

@@ -6,12 +6,13 @@
  *	caller: posts a WRITE --- byte in a socket --> callee: destroys at once
  *	        the WRITE succeeds
  *
- * Before the destroy, the callee only waits for the byte: if both processes
- * share a core, no thread of the callee has read the packet from the UDP socket
- * then.  A post may return before the packet is sent, so the caller waits until
- * its namespace has sent a datagram.  No other program may send datagrams in
- *the namespace: the caller would take such a datagram for its own, and the
- *callee would destroy the queue pair before the packet comes.
+ * The callee's main thread sleeps until the byte comes.  If both processes
+ * share a core, the packet may still be in the callee's UDP socket when the
+ * callee destroys the queue pair.  A post may return before the packet is sent,
+ * so the caller waits until its namespace has sent a datagram.  No other
+ * program may send datagrams in the namespace: the caller would take such a
+ * datagram for its own, and the callee would destroy the queue pair before the
+ * packet comes.
  */
 #include "endpoint.h"
 

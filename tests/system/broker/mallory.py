@@ -261,9 +261,9 @@ class Held:
         kind, serial, err, _, name, event = struct.unpack_from("=HIiIII", text,
                                                                6)
         if kind == EVENT and event == REQUEST:
-            # If the source address is removed before the broker reads the frame,
-            # the frame counts as one of another host, which could have sent the
-            # same frame.
+            # A REQ in the name of this host is a failure.  If the source address is
+            # removed before the broker reads the frame, the broker takes the frame
+            # for one of another host, rightly: another host could have sent it.
             if self.is_here(socket.inet_ntoa(text[60:64])):
                 self.count("REQs heard")
         elif kind == DONE and err:
@@ -382,8 +382,8 @@ class Attack:
         struct.pack_into("=Q", self.counts, at, old + n)
 
     def is_here(self, address):
-        """Returns whether the namespace has had this address since the last call
-        of look_around()."""
+        """Returns whether the namespace has this address, and had it at the same
+        interface at the last call of look_around()."""
         return self.here.get(address, 0) == addresses().get(address, -1)
 
     def look_around(self):

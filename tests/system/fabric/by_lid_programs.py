@@ -19,7 +19,7 @@ from system import Fail, Skip, expect, expect_ok, listens
 
 AREA = "InfiniBand"
 PORT = 13337  # of ucx_perftest and fi_pingpong
-FAR = ("Hca1", "Hca3")  # two switches apart
+FAR = ("Hca1", "Hca3")  # packets between them pass two switches
 # LMC 1: each port has two LIDs.
 TWO_LIDS = ("-l", "1")
 UCX_VERBS = ("rc_verbs,ud_verbs", "ud_verbs")

@@ -42,8 +42,9 @@ static inline void *step_timeout_share(size_t bytes)
 }
 
 /* Forks, and returns what fork(2) returns.  If fork(2) fails, ends the process
- * by step_timeout_die.  Otherwise a caller could pass the PID -1 to kill(2),
- * which would then signal every process of the user. */
+ * by step_timeout_die.  If this function returned -1 instead, a caller could
+ * pass that as a PID to kill(2), which would signal every process of the user.
+ */
 static inline pid_t step_timeout_fork(void)
 {
 	pid_t pid = fork();

@@ -43,8 +43,8 @@ def starts_bound_now(argv):
         for bad in ("symbol lookup error", "cannot open shared object",
                     "undefined symbol", "Segmentation"):
             expect(bad not in r.output, bad, r)
-        # Tools exit with different statuses after -h.  From 124 on, and below 0, the
-        # tool has hung, has not started, or was killed.
+        # Tools exit with different statuses after -h.  A status of 124 or more, or
+        # below 0, means that the tool has hung, has not started, or was killed.
         expect(0 <= r.status < 124, "exit status %d" % r.status, r)
     return body
 
@@ -61,7 +61,8 @@ def doctor_is_brief():
 def shim_shows(argv, want, need=t.need):
     def body():
         need(argv[0])
-        # The first program that opens the device writes the tree.
+        # The first program that opens the device writes the tree, which the shim
+        # shows as /sys/class/infiniband.
         expect_ok(t.adverb_run(["ibv_devinfo"]))
         r = t.adverb_run(argv)
         expect_ok(r)
