@@ -5,7 +5,7 @@
 
 #include "raw.h"
 
-#define GID_INDEX 1 /* RoCEv2; of IPv4 if the interface has an IPv4 address */
+#define GID_INDEX 1 /* a RoCEv2 GID: the IPv4 address, if there is one */
 
 void queue_check(bool good, const char *what)
 {

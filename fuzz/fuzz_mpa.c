@@ -134,7 +134,8 @@ static void run_stream(struct script *script)
 	if (how & 3 && n > KEY)
 		memcpy(stream,
 		       how & 4 ? "MPA ID Rep Frame" : "MPA ID Req Frame", KEY);
-	/* the frame states a length that the stream has */
+	/* a revision of at most 3, and private data of at most 255 bytes;
+	 * unless how & 16, the stream ends with the frame */
 	if (how & 8 && n > KEY + 3) {
 		stream[KEY + 1] &= 3;
 		stream[KEY + 2] = 0;

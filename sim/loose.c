@@ -18,7 +18,8 @@ bool loose_make(struct world *w, struct flow *f, bool defective,
 	struct op *o = &f->round.ops[f->round.ops_count];
 	uint32_t start;
 
-	/* most receives have room for every message of the round */
+	/* longest: the most bytes of a message of the round, for which most
+	 * receives have room */
 	if (!f->round.ops_count) {
 		f->round.longest = bits_min_u32(workload_bytes(w), most);
 		f->round.last = NOTHING;

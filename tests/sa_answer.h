@@ -23,7 +23,7 @@ enum {
 	SA_REQUEST_INVALID = 0x0200,
 	SA_NO_RECORDS = 0x0300,
 	SA_GID_INVALID = 0x0500,
-	SA_COMPONENTS = 0x0600, /* a group to make lacks fields */
+	SA_COMPONENTS = 0x0600, /* the request to make a group lacks fields */
 	SA_EXACTLY = 2 << 6,	/* the selector of an MTU, a rate or a time */
 };
 

@@ -37,7 +37,7 @@ def tool(argv, what="", clean=True, capture=False, six=False,
          timeout=NEVER, mtu=1500):
     """Adds a case for each direction.  @what: the end of the case's name.  @clean:
     rxe must count no error.  @capture: the frames are judged, too.  @six: over IPv6.
-    @timeout: as in Ends.tool().  @mtu: of the link, in bytes."""
+    @timeout: as in Ends.tool().  @mtu: the link MTU in bytes."""
     for direction in DIRECTIONS:
         def body(direction=direction):
             path = t.path("frames.pcapng")

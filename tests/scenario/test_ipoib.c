@@ -515,7 +515,7 @@ static void forget_results(struct world *w)
 static void expect_all_reachable(struct world *w)
 {
 	w->loss = 0;
-	pass_time(w, 20000); /* the longest pause after failures */
+	pass_time(w, 20000); /* longer than ASK_PAUSE_MOST_MS */
 	for (int i = 0; i < 3; i++) {
 		send_all(w);
 		pass_time(w, 2000);
@@ -718,8 +718,8 @@ static void a_join_without_an_answer_is_left(void **state)
 	free(w);
 }
 
-/* All members of a group leave, and others make it again: a sender that never
- * pauses finds the new group. */
+/* A group has another LID, as if all its members had left and others had made
+ * the group again.  A sender that never pauses finds the new group. */
 static void a_sender_finds_a_group_that_was_made_again(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));

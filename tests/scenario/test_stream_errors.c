@@ -122,7 +122,7 @@ static const struct misuse {
 	uint32_t flip;		    /* bits of the key */
 	uint64_t va;		    /* from the region's start */
 	uint32_t no_right;	    /* the right that the region lacks */
-	enum terminate_cause cause; /* which the Terminate must name */
+	enum terminate_cause cause; /* the cause in the Terminate */
 } misuses[] = {
 	{HCA_WR_RDMA_WRITE, 0x100, 0, 0, TERMINATE_STAG},
 	{HCA_WR_RDMA_WRITE, 0, TWO_HCAS_MEMORY - 10, 0, TERMINATE_BOUNDS},

@@ -42,8 +42,8 @@ enum { EVENTS = RDMA_CM_EVENT_TIMEWAIT_EXIT + 1, RESOLVE_MS = 60000 };
 
 static struct rdma_event_channel *channel;
 static unsigned seen[EVENTS]; /* how many events of each type have come */
-/* second_id: of "call-two", the connection to the next port.  bound_id: of
- * "bind", until the talker listens. */
+/* second_id: the connection to the next port, in the mode "call-two".
+ * bound_id: the bound id until the talker listens, in the mode "bind". */
 static struct rdma_cm_id *second_id, *bound_id;
 /* qpn: the next QPN.  ports: how many ports the broker has given. */
 static uint32_t qpn, ports;

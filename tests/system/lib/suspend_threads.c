@@ -3,17 +3,17 @@
  * suspend_threads [--seed N] PROGRAM...: runs a program, and meanwhile suspends
  * threads of its processes again and again, as a busy machine does.  Each time
  * it suspends one thread, all threads of one process, or all threads of all
- * processes, for a time of up to MOST_MS.  The seed decides which ones, and
- * when; without --seed it is random.  The program's last line on stderr names
- * it.
+ * processes, for a time of up to MOST_MS.  The seed decides which threads, and
+ * when; without --seed the seed is random.  suspend_threads ends with a line on
+ * stderr that names the seed.
  *
  * A thread is suspended by ptrace(2), so its parent is not told of a stop.  As
  * after SIGSTOP and SIGCONT, some system calls of the thread return EINTR
  * (signal(7)).  Threads that another process traces, or that this user may not
  * trace, are never suspended.
  *
- * The exit status is that of PROGRAM, or 128 and the number of the signal that
- * has killed it.  2: PROGRAM is missing.  127: it cannot be executed.
+ * The exit status is that of PROGRAM, or 128 plus the number of the signal that
+ * has killed PROGRAM.  2: PROGRAM is missing.  127: PROGRAM cannot be executed.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -40,16 +40,17 @@ enum {
 
 struct thread {
 	pid_t process, thread;
-	pid_t parent; /* of the process */
+	pid_t parent; /* the parent of the process */
 	bool is_descendant;
 	bool is_seized;
 	bool is_suspended;
-	int signal; /* that the thread was about to handle; 0: none */
+	/* the signal that the thread was about to handle; 0: none */
+	int signal;
 };
 
 static struct thread thread_list[THREADS];
 static int thread_count;
-static uint64_t random_state; /* of the random numbers */
+static uint64_t random_state; /* the state of draw_number */
 
 static pid_t main_process;
 static int main_status;
@@ -198,10 +199,11 @@ static void take_status(pid_t thread, int status)
 		release_thread(thread, signal);
 }
 
-/* Is there no sense in a wait for the thread's suspension?  The thread has
- * ended: the status of a process's first thread comes only after those of its
- * other threads.  Or a system call cannot be interrupted now: vfork(2) lasts
- * until the child executes a program, and the child may be suspended. */
+/* Returns whether a wait for the thread's suspension might not end while other
+ * threads are suspended.  Either the thread has ended: waitpid(2) reports the
+ * end of a process's first thread only after those of its other threads.  Or
+ * the thread is in a system call that no signal interrupts: vfork(2) lasts
+ * until the child executes a program. */
 static bool is_out_of_reach(const struct thread *t)
 {
 	char state;
@@ -232,7 +234,7 @@ static void await_stops(void)
 	}
 }
 
-/* Leaves the threads in the list that are to be suspended. */
+/* Removes from the list the threads that are not to be suspended. */
 static void choose_threads(void)
 {
 	const struct thread one =
