@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Descriptors for tests of functions that receive some by messages: copies of
- * the writing end of a pipe.  The reading end shows whether all copies are
- * closed, those of this process and those in messages that are under way.
+ * Descriptors for tests of functions that receive descriptors in messages: the
+ * test sends copies of the writing end of a pipe.  The reading end shows
+ * whether all copies are closed, those of this process and those in messages
+ * that are under way.
  */
 #ifndef TESTS_UNIT_BROUGHT_H
 #define TESTS_UNIT_BROUGHT_H
@@ -75,9 +76,9 @@ static inline void brought_send(struct brought *b, int socket,
 	b->lent = -1;
 }
 
-/* Returns whether this kernel lets a socket refuse descriptors
- * (scm_rights_let_bring).  The function sets the option: QEMU's user mode, with
- * which adverb cannot set the option, would still read the option. */
+/* Returns whether scm_rights_let_bring can make a socket refuse descriptors.
+ * The function tries setsockopt(2), not getsockopt(2): under QEMU's user mode
+ * setsockopt of SO_PASSRIGHTS fails, but getsockopt may succeed. */
 static inline bool brought_can_be_refused(void)
 {
 	const int on = 0;

@@ -18,9 +18,10 @@
 
 #define FEW	  32   /* a low limit on open files */
 #define UNDER_WAY 1000 /* descriptors that leave_in_flight leaves */
-/* A limit on open files that is a little less than UNDER_WAY.  It is not much
- * less, because the descriptors that other programs of the user have in flight
- * count against the limit too, 17 for each program with a broker. */
+/* A limit on open files that is a little less than UNDER_WAY.  With a much
+ * lower limit, descriptors that other programs of the user have in flight could
+ * reach the limit alone: the fd store of each broker has 17 in flight, and more
+ * for each class. */
 #define HARD	  990
 #define AT_ONCE	  250 /* descriptors in a message; the kernel allows 253 */
 #define MANY	  10000
@@ -566,8 +567,9 @@ static void a_class_without_a_client_takes_no_share(void **state)
 	free(s);
 }
 
-/* A broker has PER_CONN entries for each client, of which most clients use
- * fewer.  poll(2) fails for more entries than the limit on open files. */
+/* A broker has PER_CONN entries of struct pollfd for each client, but most
+ * clients need fewer.  poll(2) fails for more entries than the limit on open
+ * files. */
 static void watch_more_entries_than_files(void)
 {
 	struct pollfd p[2 * FEW], room[2 * FEW];

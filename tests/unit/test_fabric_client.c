@@ -106,7 +106,7 @@ static void an_answer_of_another_form_is_refused(void **state)
 	answer.err = -ENODEV;
 	assert_int_equal(refusal_of(&answer, sizeof(answer)), -ENODEV);
 	answer = good_answer();
-	answer.serial = 1; /* of a request that was not made */
+	answer.serial = 1; /* no such request was made */
 	assert_int_equal(refusal_of(&answer, sizeof(answer)), -EPROTO);
 }
 
@@ -204,8 +204,8 @@ static void a_silent_fabric_is_given_up(void **state)
 	rmdir(folder);
 }
 
-/* recvmsg is interrupted once, and this many ms pass meanwhile; 0: it is not.
- */
+/* If not 0: a signal interrupts the next recvmsg, after this many milliseconds
+ * of the test's clock. */
 static int interrupted_after_ms;
 /* how far the clock is ahead of the kernel's */
 static long skipped_ms;
@@ -320,7 +320,7 @@ static void ignore_signal(int number)
 {
 }
 
-/* From now on this process gets a signal every `ms`; 0: no more. */
+/* From now on this process gets a signal every `ms` milliseconds; 0: never. */
 static void set_signals(int ms)
 {
 	const struct itimerval every = {{0, ms * 1000}, {0, ms * 1000}};

@@ -2,13 +2,15 @@
 /* librdmacm's connection to a broker, while two threads look for one. */
 #include "played_brokers.h"
 
-/* posted when stop_dialling stops the thread, and when the thread may go on */
+/* dials_now: stop_dialling has stopped the thread.  may_dial: the thread may go
+ * on. */
 static sem_t dials_now, may_dial;
-/* How many more releases of r_lock stop_seeking passes over, once there is no
- * connection. */
+/* How many releases of r_lock stop_seeking still lets pass without stopping the
+ * thread.  Releases while there is a connection do not count. */
 static atomic_uint seeks_after;
 
-/* For `gap`: stops the thread that has closed its connection, and now dials. */
+/* For `gap`: stops the thread that has closed its connection and is about to
+ * dial. */
 static void stop_dialling(void)
 {
 	if (connection_fd() >= 0) {
@@ -42,8 +44,9 @@ static void expect_asked_nothing(unsigned index)
 
 /* The thread that reads the connection looks for a broker.  Meanwhile a call
  * connects, and the new connection's thread loses its broker and dials.  The
- * first thread then finds a broker.  It must leave the IDs to the thread that
- * dials: otherwise two brokers would get each request. */
+ * first thread then finds a broker.  The first thread must send that broker no
+ * requests, since the second thread repeats the requests of all IDs at the
+ * broker that it dials: otherwise two brokers would get each request. */
 static void two_threads_that_dial_revive_the_ids_once(void **state)
 {
 	struct r_id *id = id_new(), *other = id_new();

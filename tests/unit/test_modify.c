@@ -7,7 +7,7 @@
 #include "host/host.h"
 #include "verbs/object.h"
 
-static uint32_t masks[2]; /* of the calls of host_qp_modify */
+static uint32_t masks[2]; /* the masks with which host_qp_modify was called */
 static int calls;
 
 int __wrap_host_qp_modify(struct host *h, const struct device *dev,
@@ -42,9 +42,10 @@ static void expect_masks(enum ibv_qp_state to, uint32_t first, uint32_t second)
 	assert_int_equal(masks[1], second);
 }
 
-/* The first call has ended the stream of an iWARP queue pair.  The queue pair
- * is then in ERR, although the program gave RTS as its current state.  If the
- * program does not ask for RESET, both calls compare the current state. */
+/* The first call for RESET may end the stream of an iWARP queue pair, which
+ * moves the queue pair to ERR.  Then the second call must not compare the state
+ * with RTS, which the program gave as the current state.  If the new state is
+ * another one than RESET, both calls compare the current state. */
 static void a_reset_compares_the_current_state_once(void **state)
 {
 	const uint32_t both = IBV_QP_STATE | IBV_QP_CUR_STATE;

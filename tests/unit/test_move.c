@@ -18,7 +18,7 @@ enum {
 struct way {
 	uint16_t dlid, dr_slid, dr_dlid;
 	uint8_t route[2], hops;
-	const char *name; /* of the node that answers; NULL: none */
+	const char *name; /* the node that answers; NULL: none */
 };
 
 /* Gives each switch a LID, and routes to the LIDs of the other switches. */

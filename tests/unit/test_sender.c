@@ -115,7 +115,8 @@ static void source_address_tos_and_ttl_arrive(void **state)
 {
 	check_arrival("127.0.0.1");
 	assert_int_equal(s.changes, 0);
-	/* more often than the sender changes the socket's defaults */
+	/* more changes than the sender makes to the socket's defaults, so that
+	 * the later datagrams have control messages */
 	for (int i = 0; i < 200; i++) {
 		d.tos = i % 3 ? 0x68 : 0;
 		d.ttl = i % 2 ? 7 : 255;
