@@ -284,7 +284,8 @@ static void put_back(struct script *s)
 	free(s->kept.shared);
 }
 
-/* Destroys all objects, after the idle owner's arena was restored. */
+/* Destroys all objects.  With ANYWHERE, restores side 1's arena after side 0's
+ * objects and before side 1's objects are destroyed. */
 static void destroy_hcas(struct script *s)
 {
 	for (int i = 0; i < 2; i++) {

@@ -70,8 +70,9 @@ static uint8_t *map_ring(void)
 	return base + PAGE;
 }
 
-/* Begins the use of the ring at an index before the end of the blocks, and for
- * half of the inputs before the end of 32 bits, so that both are passed. */
+/* Sets all indices of the ring to one value: for half of the inputs less than
+ * 256 below BLOCKS, and for the others less than 256 below 2^32.  So a few long
+ * packets pass the last block and, for the others, the greatest index. */
 static void begin_ring(struct script *s)
 {
 	uint32_t random = input_u16(&s->in), end = random & 1 ? 0 : BLOCKS;

@@ -14,7 +14,8 @@
 
 #define ALL (1u << 21) /* bytes of one direction */
 
-/* The bytes of each side, and how many of them the segments have had. */
+/* For each side: the bytes that it gave, and how many of them have been in
+ * segments. */
 static struct {
 	uint8_t bytes[ALL]; /* the bytes that were given */
 	uint32_t given;	    /* how many bytes were given */
@@ -38,7 +39,8 @@ static void take_segment(void *arg, const struct tcp_segment *s)
 		s->count + ((s->flags & (TCP_SYN | TCP_FIN)) != 0);
 }
 
-/* Gives bytes of the input, repeated, as those of a side. */
+/* Lets a side send 1 to 65536 bytes: the first bytes come from the input, and
+ * the rest repeats them. */
 static void give_bytes(struct tcp_segments *t, enum tcp_segment_side side,
 		       struct input_bytes *in)
 {

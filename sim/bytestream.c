@@ -11,7 +11,8 @@
 #include "util/bits.h"
 
 #define LIMIT_MAX 100000u /* the greatest limit of a stream */
-/* Below the limit, engine_stream_tx always has the least room that it needs. */
+/* If `tail` is 0 and fewer bytes than the limit are under way, the rest of
+ * bytes[] is at least engine_stream_room(). */
 #define ROOM	    (2 * FPDU_ULPDU_MAX)
 #define STREAM_SIZE (LIMIT_MAX + ROOM)
 #define WIRE_NS	    5000   /* the least time that bytes are under way */
@@ -22,7 +23,7 @@
 struct bytestream {
 	uint64_t at_ns;	     /* when the next bytes arrive */
 	uint32_t head, tail; /* bytes[tail] to bytes[head - 1] are under way */
-	uint32_t limit;	     /* bytes under way from which the stream is full */
+	uint32_t limit;	     /* with this many bytes under way it is full */
 	bool is_open;	     /* from bytestream_open to its close or end */
 	bool is_full;	     /* the sender waits for room */
 	bool is_ended;	     /* the sender puts no more bytes in */
@@ -89,7 +90,7 @@ void bytestream_break(struct flow *f)
 
 /* ---- sending ---- */
 
-/* Moves bytes of the engine into the stream of f, if it has room. */
+/* Moves bytes of the engine into the stream of f, if the stream has room. */
 static void send_stream(struct world *w, struct flow *f)
 {
 	struct bytestream *b = f->bytestream;

@@ -30,9 +30,10 @@ static bool corrupt_frame(struct world *w, struct flight *f)
 
 /*
  * Under IPv4 the ICRC covers the identification field, which a socket does not
- * show.  The ICRC of 1 damaged frame in 2^16 matches with some identification,
- * which the receiver might believe.  The link drops such a frame, so that a
- * damaged frame is never accepted.
+ * show.  So the ICRC of 1 damaged frame in 2^16 is right for some value of the
+ * field, and the receiver might take that value for the frame's own.  Returns
+ * whether the ICRC is right for a value other than 0.  The link then drops the
+ * frame, so at most 1 damaged frame in 2^32 is accepted.
  */
 static bool looks_whole(const struct flight *f)
 {

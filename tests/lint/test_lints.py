@@ -13,7 +13,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CI = ROOT / "ci"
 GOOD = "int crc_sum(int a);\nint crc_sum(int a)\n{\n\treturn a;\n}\n"
-# A function without a declaration; a function that comments and a string name.
+# A function that no code calls; a function whose name is also in comments and
+# in a string.
 LONE = "int new_sum(int a)\n{\n\treturn a;\n}\n"
 NAMED = ("/* new_sum returns a. */\nint new_sum(int a)\n{\n\t/* new_sum */\n"
          "\treturn \"new_sum\" ? a : 0;\n}\n")

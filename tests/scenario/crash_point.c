@@ -328,8 +328,8 @@ void crash_point_post(struct crash_point *s)
 	}
 }
 
-/* Lets the target hear of the initiator.  Then the initiator may execute
- * several requests at once. */
+/* Executes a WRITE of 0 bytes, which sets is_heard of the target.  Then the
+ * initiator may execute several requests in one batch. */
 static void be_heard(struct crash_point *s)
 {
 	struct cqe c;

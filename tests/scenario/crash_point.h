@@ -16,7 +16,7 @@
 #include "ibt/ibt.h"
 #include "scenario/two_hcas.h"
 
-#define CRASH_POINT_BYTES	2500  /* three pieces */
+#define CRASH_POINT_BYTES	2500  /* 3 pieces of at most 1000 bytes */
 #define CRASH_POINT_FEW_BYTES	40    /* an eager message */
 #define CRASH_POINT_AT		66000 /* offset of the data in the target */
 #define CRASH_POINT_THIRD_AT	70000
@@ -62,8 +62,10 @@ extern struct crash_point_play crash_point_now;
 
 /* Flags of an operation and of the objects that it uses. */
 enum {
-	CRASH_POINT_SHARED = 1,	   /* the target has an SRQ */
-	CRASH_POINT_SOLICITED = 2, /* only solicited completions raise events */
+	CRASH_POINT_SHARED = 1, /* the target has an SRQ */
+	/* the request is solicited, and only solicited completions raise
+	 * events */
+	CRASH_POINT_SOLICITED = 2,
 	CRASH_POINT_MODERATED = 4, /* the target's CQ is moderated */
 	CRASH_POINT_LIMITED = 8,   /* the limit of the SRQ is armed */
 	CRASH_POINT_FULL = 16,	   /* the target's CQ has no room */
@@ -75,7 +77,8 @@ enum {
 	CRASH_POINT_ROW_LENGTH = 3,
 	CRASH_POINT_MAPPED = 512, /* both processes have mapped the target's
 				   * memory */
-	CRASH_POINT_HEARD = 1024, /* the target has heard of the initiator */
+	/* the initiator has executed a request before (is_heard) */
+	CRASH_POINT_HEARD = 1024,
 };
 
 struct crash_point_operation {

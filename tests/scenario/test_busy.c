@@ -221,7 +221,8 @@ static int write_and_revoke(struct space *s, const struct space_vec *to,
 	return err;
 }
 
-/* Has side 1's access revoked after the write number `until` of side 0. */
+/* Lets side 1 revoke the access of side 0 after side 0's write number `until`.
+ */
 static struct two_hcas *with_revocation(struct space_ops *ops, uint32_t until)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
@@ -241,7 +242,7 @@ static struct two_hcas *with_revocation(struct space_ops *ops, uint32_t until)
 }
 
 /* Runs `count` requests.  Fails the test unless all succeed, the access was
- * revoked, and side 1 then has these bytes. */
+ * revoked, and side 1 then has FEW bytes of the value `byte` at AT. */
 static void assert_written(struct two_hcas *d, uint32_t count, uint8_t byte)
 {
 	two_hcas_run(d, d->now_ns + WHILE);
@@ -264,8 +265,9 @@ static void write_until_revoked(uint32_t count, uint32_t until)
 	two_hcas_free(d);
 }
 
-/* A WRITE, or a row of WRITEs, that was executed before the revocation would
- * overwrite what the owner's program has stored since. */
+/* A WRITE, or a row of WRITEs, was executed before the revocation.  A second
+ * execution would overwrite the bytes that the owner's program has stored since
+ * then. */
 static void a_write_that_was_done_is_not_done_again(void **state)
 {
 	write_until_revoked(1, 1);

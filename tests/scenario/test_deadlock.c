@@ -40,8 +40,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Each host sends half way around while it may, and fetches at once what comes.
- * Returns how many packets came. */
+/* Each host sends up to 4 packets half way around the ring.  After a turn, each
+ * host fetches all packets that have come.  Returns how many came. */
 static int run_round(struct lane_world *w, uint8_t sl)
 {
 	struct lrh lrh;
@@ -243,8 +243,8 @@ static void a_receiver_that_has_stopped_is_no_deadlock(void **state)
 	lane_world_turn(w, DEADLOCK_MS);
 	lane_world_turn(w, DEADLOCK_MS);
 	assert_null(deadlock_text(w->f));
-	/* the packets of H3 wait for those of H2, and those of H2 wait until H3
-	 * fetches */
+	/* the packets of H3 wait at S0 for those of H0, which fill the buffers
+	 * of the links up to S3 and wait until H3 fetches */
 	for (uint32_t i = 0; i < HOSTS; i++)
 		lane_world_fill(w, i, (i + 2) % HOSTS, 0, ALL);
 	lane_world_turn(w, DEADLOCK_MS);

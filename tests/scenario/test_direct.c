@@ -87,7 +87,9 @@ static void a_peer_in_reset_does_not_answer(void **state)
 	two_hcas_free(d);
 }
 
-/* An initiator waits longer for a living process, but not for a QP in ERR. */
+/* If the peer's QP is in ERR, the request fails once retry_cnt is used up.  If
+ * the peer's process may only be slow, the initiator repeats the request for
+ * longer (engine_config.patience_ns). */
 static void a_peer_in_error_has_the_time_of_the_specification(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);

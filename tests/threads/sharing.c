@@ -165,8 +165,9 @@ static void end_once(_Atomic uint8_t *ended, uint64_t i)
 	check_need(!atomic_fetch_add(&ended[i], 1), "a number that ends once");
 }
 
-/* Posts request i: a SEND with the number as its immediate, or a WRITE of the
- * number to a word of its own. */
+/* Posts request i: a SEND with the number as its immediate, or a WRITE to word
+ * i modulo ENDPOINT_SIZE / WORD of the peer's region.  A WRITE's bytes do not
+ * have the number, but its wr_id has. */
 static int post_number(struct endpoint *e, uint32_t i)
 {
 	uint32_t at = i % (ENDPOINT_SIZE / WORD) * WORD;

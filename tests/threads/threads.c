@@ -2,7 +2,8 @@
 /*
  * threads: the guarantees of verbs to a program with threads, under
  * ThreadSanitizer.  Both QPs of each connection are in this process.  Prints a
- * line for each case.  The program has no locks: pthread_join orders accesses.
+ * line for each case.  This file takes no lock: pthread_create and pthread_join
+ * order the accesses to its data, except to the atomic words.
  */
 #include <errno.h>
 #include <poll.h>

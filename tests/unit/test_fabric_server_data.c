@@ -15,7 +15,8 @@
 #include "util/monotonic.h"
 
 enum {
-	COUNT = DATA_UNSENT, /* more than the fabric reads in one turn */
+	/* more than the fabric reads in one turn while the program runs */
+	COUNT = DATA_UNSENT,
 	MADS = 100,
 	CLASS = 0x0a,  /* of no agent of the fabric */
 	FULL_MS = 300, /* a socket without room for this time is full */
@@ -273,9 +274,9 @@ static void a_packet_waits_while_the_kernel_has_no_memory(void **state)
 	close_ends(&w);
 }
 
-/* The program says that it uses its ring, or that it has made room there.  Then
- * the fabric gives the program what waits; a send at B's socket fails with
- * errno `err`. */
+/* The program at B says that it uses its ring, or that it has made room there.
+ * Then the fabric gives the program the packets and the news that wait.  A send
+ * at B's socket fails with errno `err`; 0: it succeeds. */
 static void wake_fabric(struct pair_of_ends *w, int err)
 {
 	const struct fabric_proto_news news = {.changes = DATA_RING};
@@ -288,8 +289,8 @@ static void wake_fabric(struct pair_of_ends *w, int err)
 	send_error = 0;
 }
 
-/* Serves the events of B's socket.  Returns how often epoll reports some; stops
- * after `most` times. */
+/* Serves the events of B's socket until epoll reports none, or `most` of them.
+ * Returns how many were served. */
 static int serve_events(struct pair_of_ends *w, int most)
 {
 	struct epoll_event e;

@@ -27,7 +27,7 @@ static struct netdev_addr addrs[] = {
 	{ETH1, V4(2)},
 };
 
-/* What netlink_read finds. */
+/* The result of netlink_read. */
 static struct netdev_scene present = {links, addrs, TEST_COUNT(links),
 				      TEST_COUNT(addrs)};
 

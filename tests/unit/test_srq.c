@@ -232,7 +232,8 @@ static void a_queue_at_the_end_of_the_arena_is_not_sound(void **state)
 	end_world(&w);
 }
 
-/* A queue pair's slot has room for more elements than those of the SRQ. */
+/* A slot of the queue pair has room for more elements than a slot of the SRQ.
+ */
 static void a_taken_receive_has_the_elements_of_its_queue_alone(void **state)
 {
 	struct world w;

@@ -630,8 +630,9 @@ static void close_it(int listener)
 	close(listener);
 }
 
-/* Poll reports such a listener at once, and no accept changes that.  A broker
- * that went on would take all of a core. */
+/* poll(2) returns at once if the listener was shut down, replaced or closed,
+ * and no accept changes that.  A broker that went on would take all of a core.
+ */
 static void a_broker_ends_if_its_listener_accepts_no_more(void **state)
 {
 	char text[512];

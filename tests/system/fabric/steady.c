@@ -15,8 +15,9 @@
  * Variables: STEADY_PKEY and STEADY_TIMEOUT are the P_Key and the local ACK
  * timeout of the queue pair.  With STEADY_CHILD the program forks, and the
  * child keeps all descriptors open until the standard input ends.  With
- * STEADY_SLEEPS the program sleeps until a completion comes, and with
- * STEADY_POLLERS that many threads poll an empty completion queue now and then.
+ * STEADY_SLEEPS the program sleeps until a completion or a line comes.
+ * STEADY_POLLERS is a number of threads, each of which polls an empty
+ * completion queue now and then.
  */
 #include "check.h"
 

@@ -113,8 +113,8 @@ static bool errors_reach(struct newer_counter *c, uint64_t want)
 	return read_errors(c) == want;
 }
 
-/* Destroys the queue pair of e[of] and then the n counters that are attached to
- * it, and closes e[of]. */
+/* Destroys the queue pair of e[of] and then n counters, which may have been
+ * attached to that queue pair, and closes e[of]. */
 static void close_end(int of, int n, struct newer_counter *const *counters)
 {
 	EXPECT(!ibv_destroy_qp(e[of].qp));

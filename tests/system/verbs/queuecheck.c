@@ -377,8 +377,8 @@ static void requests_are_posted_all_or_none(void)
 }
 
 /* WRITEs are posted one by one and no thread polls, and yet the last WRITE must
- * arrive.  By packets the library may hold WRITEs back to send them together;
- * same_host/gathered.c tests direct WRITEs that wait. */
+ * arrive.  If the WRITEs go by packets, the library may hold them back, to send
+ * several together; same_host/gathered.c tests direct WRITEs that wait. */
 static void what_is_posted_leaves_without_a_poll(void)
 {
 	struct ibv_sge sge = {.length = 8};
