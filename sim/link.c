@@ -61,7 +61,9 @@ static unsigned damage_copy(struct world *w, struct flight *f)
 		f->len = rng_below(&w->rng, (uint32_t)f->len) + 1;
 		f->checksummed = false;
 	}
-	return looks_whole(f) ? fate | PCAP_LOST : fate;
+	/* An undamaged packet may have an identification other than 0: packet k
+	 * of a burst has k. */
+	return fate && looks_whole(f) ? fate | PCAP_LOST : fate;
 }
 
 /* Delays a copy with the chances of w->faults.  Returns bits of enum pcap_fate.
@@ -195,7 +197,7 @@ void link_send(struct world *w, const struct host *h,
 	}
 	if (h->unplugged_ns > w->now_ns) {
 		for (size_t off = 0; off < f->len; off += f->segment)
-			pcap_frame(w, f, off, PCAP_LOST);
+			pcap_frame(w, f, off, PCAP_UNPLUGGED);
 		return;
 	}
 	/* a UD queue pair takes datagrams from every source */

@@ -91,9 +91,13 @@ static bool tell_fate(char text[PCAPNG_COMMENT_MAX + 1], unsigned fate)
 		unsigned bit;
 		const char *name;
 	} names[] = {
-		{PCAP_FORGED, "forged"}, {PCAP_COPY, "a second copy"},
-		{PCAP_LOST, "lost"},	 {PCAP_CHANGED, "a bit is flipped"},
-		{PCAP_CUT, "cut short"}, {PCAP_LATE, "late"},
+		{PCAP_FORGED, "forged"},
+		{PCAP_COPY, "a second copy"},
+		{PCAP_LOST, "lost"},
+		{PCAP_CHANGED, "a bit is flipped"},
+		{PCAP_CUT, "cut short"},
+		{PCAP_LATE, "late"},
+		{PCAP_UNPLUGGED, "the sender is unplugged"},
 	};
 	char *end = text;
 

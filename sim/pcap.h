@@ -23,12 +23,13 @@ struct stream_config;
 
 /* Bits that say how the link treats a frame. */
 enum pcap_fate {
-	PCAP_LOST = 1,	  /* drops it */
-	PCAP_CHANGED = 2, /* flips one bit */
-	PCAP_CUT = 4,	  /* delivers only its first bytes */
-	PCAP_LATE = 8,	  /* delays it */
-	PCAP_COPY = 16,	  /* delivers it beside the original */
-	PCAP_FORGED = 32, /* delivers it, though its sender is an intruder */
+	PCAP_LOST = 1,	     /* drops it */
+	PCAP_CHANGED = 2,    /* flips one bit */
+	PCAP_CUT = 4,	     /* delivers only its first bytes */
+	PCAP_LATE = 8,	     /* delays it */
+	PCAP_COPY = 16,	     /* delivers it beside the original */
+	PCAP_FORGED = 32,    /* delivers it, though its sender is an intruder */
+	PCAP_UNPLUGGED = 64, /* drops it, since its sender is unplugged */
 };
 
 /* Begins a capture: from now on, `write` takes the bytes of the capture, with

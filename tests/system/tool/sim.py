@@ -24,7 +24,8 @@ WORLDS = [("IPv4, a user who forges", 5, ()), ("IPv6, a user who forges", 4, ())
           ("iWARP, IPv4", 5, ("--iwarp",)), ("iWARP, IPv6", 16, ("--iwarp",)),
           ("InfiniBand", 4, ("--infiniband",)),
           ("InfiniBand, without packets", 7, ("--infiniband",))]
-FATES = {"lost", "a bit is flipped", "cut short", "late", "a second copy", "forged"}
+FATES = {"lost", "a bit is flipped", "cut short", "late", "a second copy", "forged",
+         "the sender is unplugged"}
 
 
 def capture(name, seed, *words):
@@ -137,6 +138,20 @@ def fates():
     expect(told == FATES, "the comments tell %s" % sorted(told))
 
 
+def whole_frames():
+    """Without loss, the link drops damaged frames only."""
+    lost = 0
+    for seed in range(1, 9):
+        path = capture("whole", seed, "--loss", "0")
+        for line in tshark.lines(t, path, "-Y", "frame.comment", "-T", "fields",
+                                 "-e", "frame.comment"):
+            fate = set(line.split(", "))
+            lost += "lost" in fate
+            expect("lost" not in fate or fate & {"a bit is flipped", "cut short"},
+                   "seed %d: a whole frame is lost" % seed)
+    t.note("%d damaged frames were dropped" % lost)
+
+
 def refusals():
     path = t.path("refused.pcapng")
     for words, said in (
@@ -182,6 +197,7 @@ for name, seed, words in WORLDS:
     t.case("tshark reads: " + name, with_tshark(judge, seed, words))
 t.case("CRCs of MPA are right", with_tshark(good_crcs))
 t.case("comments tell what the link does", with_tshark(fates))
+t.case("a link without loss drops no whole frame", with_tshark(whole_frames))
 t.case("a capture that cannot be is refused", refusals)
 t.case("a full disk ends the capture alone", full)
 t.end()
