@@ -27,10 +27,13 @@ enum {
 	TYPE_ARP = 0x0806,
 	PAYLOAD = 100,
 	QKEY = 0x0b1b,
-	GROUP_IP = 0xef010203u, /* hosts 0 and 1 are members */
 	PKEY = 0x8001,
 	MLID = 0xc000,
 };
+
+/* This value does not fit an int, and would make all constants of the enum
+ * unsigned. */
+#define GROUP_IP 0xef010203u /* hosts 0 and 1 are members */
 
 /* A packet to a host, or a MAD to or from the administration, under way. */
 struct flight {

@@ -353,7 +353,7 @@ static void write_once(struct endpoint *e, const struct endpoint *to)
 /* Posts and polls; may be cancelled between any two of these calls. */
 static void *write_for_ever(void *arg)
 {
-	for (int i = 0;; i++) {
+	for (;;) {
 		pthread_testcancel();
 		if (atomic_load(&posted) - atomic_load(&polled) <
 		    ENDPOINT_DEPTH / 2)

@@ -29,7 +29,7 @@ static void a_header_arrives_as_it_was_put(void **state)
 	assert_int_equal(m.private_bytes, CMMSG_IP_BYTES + 3);
 	assert_true(r_ib_take_header(&m, &ip));
 	assert_int_equal(m.private_bytes, 3);
-	assert_string_equal(m.private_data, "ab");
+	assert_string_equal((const char *)m.private_data, "ab");
 	assert_int_equal(ip.src_port, 4321);
 	assert_int_equal(ip.src[15], 1);
 	assert_int_equal(ip.dst[15], 2);
