@@ -24,6 +24,7 @@ NEAR, NEXT, FAR = "Near", "Next", "Far"  # the hosts of a chain of switches
 STAMP = re.compile(r"(\d\d):(\d\d):(\d\d) (\d{6})")
 DAY_S = 86400
 PATIENCE_S = 200
+NO_SWEEP = "OpenSM did not end its sweep"
 
 
 def node_count(k):
@@ -126,16 +127,16 @@ class Subnet:
         with open(name, errors="replace", encoding="utf-8") as f:
             return proc.last_line(f.read())
 
-    def wait_for(self, seen, *needed):
-        """Waits until @seen returns something true, and returns that."""
+    def wait_for(self, what, seen, *needed):
+        """Waits until @seen returns something true, and returns that.  @what says
+        in an error what did not happen."""
         end = time.monotonic() + PATIENCE_S
         while not seen():
             for p in needed:
                 if p.poll() is not None:
                     raise Failed("%s ended: %s" % (p.args[0], self.said(p)))
             if time.monotonic() > end:
-                raise Failed("OpenSM did not end its sweep in %d s" %
-                             PATIENCE_S)
+                raise Failed("%s in %d s" % (what, PATIENCE_S))
             time.sleep(0.02)
         return seen()
 
@@ -174,10 +175,11 @@ class Managed:
     def __init__(self, s, adverb, host):
         self.path = s.folder + "/socket"
         self.fabric = s.start([*adverb, "fabric", "--socket", self.path, s.net])
-        s.wait_for(lambda: os.path.exists(self.path), self.fabric)
+        s.wait_for("adverb fabric did not make its socket",
+                   lambda: os.path.exists(self.path), self.fabric)
         manager = s.start([*adverb, "run", *self.options(host), "--",
                            *opensm(s.log)])
-        self.sweep_s = s.wait_for(s.swept, manager, self.fabric)
+        self.sweep_s = s.wait_for(NO_SWEEP, s.swept, manager, self.fabric)
 
     def options(self, host):
         """The options by which `adverb run` starts a program on a host."""
@@ -230,9 +232,9 @@ def on_ibsim():
             with open(listens, encoding="ascii", errors="replace") as f:
                 return "sim:ctl" in f.read()
 
-        s.wait_for(is_ready, simulator)
+        s.wait_for("ibsim did not make its socket", is_ready, simulator)
         manager = s.start(["nsenter", "-t", str(simulator.pid), "-U", "-n",
                            "--preserve-credentials", "--", *opensm(s.log)],
                           SIM_HOST=HOST, LD_PRELOAD=library)
-        return {"s": s.wait_for(s.swept, manager, simulator),
+        return {"s": s.wait_for(NO_SWEEP, s.swept, manager, simulator),
                 "MiB": resident_mib(simulator.pid)}
