@@ -46,11 +46,13 @@ class Sniffer:
         with open(self.path, "wb") as out:
             out.write(struct.pack("=IHHIIII", 0xa1b2c3d4, 2, 4, 0, 0, SNAP, 1))
             while True:
+                # read before recv: if recv then finds nothing, each frame that
+                # came before the stop has been read
+                is_last = self.stopping.is_set()
                 try:
                     frame = self.socket.recv(SNAP)
                 except socket.timeout:
-                    # each frame that came before the stop has been read
-                    if self.stopping.is_set():
+                    if is_last:
                         return
                     continue
                 at = time.time()
