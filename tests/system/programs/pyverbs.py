@@ -170,7 +170,9 @@ def said(output, name):
 
 def judge(t, name, results, r):
     def body():
-        word, why = results.get(name, ("FAIL", "the suite has no such test"))
+        word, why = results.get(name, (
+            "FAIL", "the suite has no such test, or ended before it (status "
+            "%d)" % r.status))
         if word == "ok":
             return
         text = why if word == "FAIL" else "the test is skipped: " + why
