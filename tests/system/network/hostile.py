@@ -74,23 +74,25 @@ def broken_headers(a, rng, ends):
 
 def spoofed(a, rng, ends):
     """Sends a well-formed frame with a right ICRC to a real queue pair, with a
-    PSN near the first PSN of the queue pair."""
-    qpn, psn = rng.choice(ends)
-    psn = (psn + rng.randrange(-50, 5000)) & 0xFFFFFF
-    head, wild = rng.choice((
-        (ACKNOWLEDGE, aeth(ACK)),
-        (ACKNOWLEDGE, aeth(NAK_SEQUENCE)),
-        (ACKNOWLEDGE, aeth(NAK_ACCESS)),
-        (ACKNOWLEDGE, aeth(RNR_NAK)),
+    PSN near the first PSN that the queue pair expects: in an acknowledgement
+    or a response its own, in a request the other end's."""
+    (qpn, own), (_, others) = rng.sample(ends, 2)
+    answers = ((ACKNOWLEDGE, aeth(ACK)),
+               (ACKNOWLEDGE, aeth(NAK_SEQUENCE)),
+               (ACKNOWLEDGE, aeth(NAK_ACCESS)),
+               (ACKNOWLEDGE, aeth(RNR_NAK)),
+               (READ_RESPONSE, aeth(ACK) + b"\xA5" * 64))
+    requests = (
         (WRITE_ONLY, reth(rng.getrandbits(64), rng.getrandbits(32), 64) +
          b"\xA5" * 64),
         (READ_REQUEST, reth(rng.getrandbits(64), rng.getrandbits(32), 64)),
-        (READ_RESPONSE, aeth(ACK) + b"\xA5" * 64),
         (SEND_ONLY, b"\xA5" * 64),
         (CAS, struct.pack("!QIQQ", rng.getrandbits(64),
-                          rng.getrandbits(32), 1, 0)),
-    ))
-    a.send(a.sealed(bth(head, qpn, psn) + wild))
+                          rng.getrandbits(32), 1, 0)))
+    kind, psn = rng.choice(((answers, own), (requests, others)))
+    head, rest = rng.choice(kind)
+    psn = (psn + rng.randrange(-50, 5000)) & 0xFFFFFF
+    a.send(a.sealed(bth(head, qpn, psn) + rest))
 
 
 def bound_if_free(source, port):
