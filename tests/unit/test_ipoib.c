@@ -110,7 +110,7 @@ static void two_interfaces_with_one_mac_are_reported(void **state)
 	assert_non_null(strstr(s->text, "the same MAC"));
 }
 
-static void the_oldest_neighbour_is_forgotten(void **state)
+static void the_neighbours_are_bounded(void **state)
 {
 	struct seen *s = *state;
 	uint8_t p[ARP_HWADDR_BYTES];
@@ -396,7 +396,7 @@ int main(void)
 		CASE(frames_that_cannot_be_sent_are_dropped),
 		CASE(own_packets_do_not_come_back),
 		CASE(two_interfaces_with_one_mac_are_reported),
-		CASE(the_oldest_neighbour_is_forgotten),
+		CASE(the_neighbours_are_bounded),
 		CASE(the_user_is_told_why_the_interface_is_down),
 		CASE(a_missing_broadcast_group_is_reported_and_asked_for),
 		CASE(the_port_bounds_the_mtu),

@@ -63,6 +63,14 @@ static void connect_by(struct endpoint *e, int fd,
 	await_byte(fd);
 }
 
+static void end_unless(bool good, const char *call)
+{
+	if (good)
+		return;
+	fprintf(stderr, "the callee: %s fails\n", call);
+	_exit(1);
+}
+
 static void be_callee(int fd, int round)
 {
 	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
@@ -74,12 +82,13 @@ static void be_callee(int fd, int round)
 	connect_by(&e, fd, &peer);
 	await_byte(fd);
 	if (round % 2)
-		ibv_modify_qp(e.qp, &error, IBV_QP_STATE);
-	else if (!ibv_destroy_qp(e.qp))
-		e.qp = NULL;
+		end_unless(!ibv_modify_qp(e.qp, &error, IBV_QP_STATE),
+			   "ibv_modify_qp");
+	else
+		end_unless(!ibv_destroy_qp(e.qp), "ibv_destroy_qp");
 	await_byte(fd);
-	if (e.qp)
-		ibv_destroy_qp(e.qp);
+	if (round % 2)
+		end_unless(!ibv_destroy_qp(e.qp), "ibv_destroy_qp");
 	_exit(0);
 }
 
