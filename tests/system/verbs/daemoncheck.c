@@ -33,7 +33,7 @@
 enum {
 	FIRST = 3,	 /* the first descriptor that a daemon closes */
 	MOST = 48,	 /* files or sockets that the program opens */
-	LAST = 1024,	 /* the descriptor after the last one that is closed */
+	LAST = 512,	 /* the descriptor after the last one that is closed */
 	SETTLE_MS = 300, /* time in which a thread of the library would act */
 	HANG_S = 300	 /* SIGALRM ends a process that runs longer */
 };
