@@ -222,8 +222,8 @@ static bool can_join(const struct flight *f, const struct flight *g)
 	       !memcmp(&g->from, &f->from, sizeof(g->from)) && g->len <= f->len;
 }
 
-/* Answers the engine's questions about source ports: only WORLD_INTRUDER is not
- * the peer's. */
+/* Answers the engine's questions about source ports: each port but
+ * WORLD_INTRUDER belongs to the peer. */
 static void tell_sources(struct host *h)
 {
 	while (h->source_count) {

@@ -12,12 +12,12 @@
 #include "sim/service.h"
 #include "sim/subnet.h"
 
-/* The bytes of a flow for results, and those for receives. */
+/* The size of a flow's memory for results, and of its memory for receives. */
 #define SINK_BYTES (256u << 10)
 #define PAIRS	   6 /* most pairs of a world */
 #define ROUNDS	   6 /* most rounds of a pair */
 
-/* The services from which that of a pair is drawn; half of the pairs are RC. */
+/* Each pair draws one of these services; half of the pairs are RC. */
 static const struct service *const services[] = {&service_rc, &service_rc,
 						 &service_uc, &service_ud};
 
@@ -94,7 +94,7 @@ static void empty_srq(struct srq *s)
 	srq_shared(s)->next = srq_shared(s)->next >> 32 << 32 | head;
 }
 
-/* Sets the indices of the receive queue that peers change. */
+/* Sets those indices of the receive queue that peers change. */
 static void set_peer_indices(struct qp *qp, uint32_t at)
 {
 	qp_target(qp)->posted = at;
@@ -411,7 +411,7 @@ static void flush_pair(struct world *w, struct pair *p)
 	p->phase = PAIR_FLUSHING;
 }
 
-/* Sets the QP of a drained send queue back to RTS, in three calls of four. */
+/* Sets the QP of a drained send queue back to RTS, in one call of four. */
 static void resume_sq(struct world *w, struct flow *f)
 {
 	struct hca_qp_attr a = {0};

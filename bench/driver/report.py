@@ -73,8 +73,9 @@ def grid(figures, series, field):
 
 
 def others(figures):
-    """Yields a head, and a row, with the spread, for each figure that no other
-    table shows, and for the two curves of HOST_LAT that have one size only."""
+    """Yields a head, and then a row for each figure that no other table shows:
+    its median, least and most.  The two curves of HOST_LAT that have one size
+    only get a row, too.  CPU times get none."""
     yield ["what", "bytes", "median", "least", "most", "unit"]
     shown = set(BW) | set(LAT) | set(HOST_BW) | \
         set(HOST_LAT) - {"shared line", "eventfd"}

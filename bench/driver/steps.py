@@ -43,7 +43,8 @@ class Step:
         self.key = "%s/%d" % (series, size)
 
     def is_of_adverb(self):
-        """Does the step run programs on adverb's libraries?"""
+        """Does this step, one of those of on_lo(), run programs on adverb's
+        libraries?"""
         return self.series.split(" ")[0] in ("adverb", "direct", "mapped",
                                              "iwarp")
 
@@ -103,8 +104,8 @@ def malloced():
 
 
 def stream_count(size):
-    """Returns the messages of a stream: a multiple of 64, for -l 64, if there are
-    that many."""
+    """Returns the number of messages of a stream.  With -l 64 perftest posts
+    lists of 64 requests, so a number above 64 is a multiple of 64."""
     count = max(32, min(100000, 512 * MIB // size))
     return count - (count % 64 if count > 64 else 0)
 

@@ -180,7 +180,7 @@ static void a_choked_engine_leaves_packets_with_the_link(void **state)
 	for (uint32_t i = 0; i < count && !engine_is_choked(w.engine); i++) {
 		post_send(&w, 1, 0);
 		send_back(&w, 1);
-		/* so that the engine is choked in the middle of a batch */
+		/* the engine is then choked in the middle of a batch */
 		if (i % 16 == 6)
 			fabric_peer_turn(&w);
 	}

@@ -98,8 +98,9 @@ static void a_stopped_receiver_stops_only_its_vl(void **state)
 	assert_int_equal(lost_at(w, "S1", 3) + lost_at(w, "S2", 1), 0);
 }
 
-/* On VL 0, more than half of the packets that A's limit allows wait for B for
- * ever.  A goes on nevertheless when VL 1, which was at the limit, moves. */
+/* On VL 0, more than half of the packets that a VL of A may hold (DATA_UNSENT)
+ * wait for B until the test ends.  A reaches that limit on VL 1, and may send
+ * again when at most half of its packets on VL 1 are left. */
 static void a_sender_waits_only_for_the_vl_at_its_limit(void **state)
 {
 	enum { WAITING = DATA_UNSENT / 2 + 12 };
@@ -346,9 +347,9 @@ static void high_priority_goes_first_up_to_its_limit(void **state)
 	expect_between(counts[0], 1990, 2010);
 }
 
-/* VL 1 gets fewer packets than a turn carries.  If its new packets did not wait
- * for the queue of VL 2, the queue of VL 1 would be empty at the end of each
- * turn. */
+/* In each turn A sends 3 packets on VL 1, fewer than the 4 that the link
+ * carries.  If these packets did not wait behind the queue of VL 2, all of them
+ * would cross the link in that turn. */
 static void new_packets_of_low_priority_wait_for_the_queues(void **state)
 {
 	struct lane_world *w = *state;

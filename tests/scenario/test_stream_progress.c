@@ -9,7 +9,7 @@
 #include "scenario/joined.h"
 #include "scenario/side_progress.h"
 
-/* More polls than a full turn needs: one poll in eight makes a full turn. */
+/* So many polls make several full turns: one poll in eight is a full turn. */
 #define POLLS 64
 
 static void ignore_news(void *arg, enum host_stream_news what)

@@ -152,8 +152,8 @@ static inline void end_process(pid_t pid, int sig)
 	waitpid(pid, NULL, 0);
 }
 
-/* Asks the broker for the arena of the process that has this QPN until the
- * answer has come.  Stores the peer in *n. */
+/* Asks the broker for the arena of the process that has this QPN, and waits for
+ * the answer.  Stores the peer in *n. */
 static inline enum local_peer_is get_peer(uint32_t qpn, struct local_peer **n)
 {
 	enum local_peer_is is;

@@ -20,7 +20,7 @@ enum {
 	LID_C = 12,
 	AT_LID = 16, /* in PortInfo */
 	AT_LMC = 34,
-	CLASS = 0x0a,	 /* of no agent of the fabric */
+	CLASS = 0x0a,	 /* no agent of the fabric has this class */
 	ID = 0x1234,	 /* the transaction ID */
 	HELD = 16 << 20, /* the most bytes that wait for a program */
 	PKEY = 0x8005,

@@ -5,8 +5,8 @@
 
 #include <errno.h>
 
-/* Each implements verbs that would create an object of a kind that adverb
- * lacks. */
+/* Each of these functions implements verbs that would create an object of a
+ * kind that adverb lacks. */
 static void *(*const makers[])(void) = {
 	v_refuse_null_mr,     v_refuse_counters, v_refuse_flow,
 	v_refuse_flow_action, v_refuse_rss,	 v_refuse_wq,

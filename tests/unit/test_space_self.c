@@ -36,8 +36,9 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* The test runs once more with copy_nofault, which is opened here because
- * cmocka has set its signal handlers by now. */
+/* Installs the signal handlers of copy_nofault before the second run of a test.
+ * cmocka sets its own handlers around this function, and again around the test.
+ */
 static int open_guard(void **state)
 {
 	copy_nofault_open();
@@ -90,8 +91,8 @@ static void bytes_go_to_their_pieces_and_come_back(void **state)
 	assert_memory_equal(back, src, sizeof(back));
 }
 
-/* Bytes that are written to pieces are summed in their order, also those of the
- * tail, which is stored last. */
+/* The CRC covers the bytes of all pieces in the order of src.  The tail, which
+ * is stored last (hca/space.h), is at the end of that order, too. */
 static void the_crc_of_a_write_is_that_of_its_bytes(void **state)
 {
 	static uint8_t src[1200], to[3000];
@@ -299,7 +300,8 @@ static void close_memfd(void)
 	self.memfd = -1;
 }
 
-/* An errno from before the copy is not that of a filter. */
+/* process_vm_* copy 0 bytes and set no errno.  An EPERM or ENOSYS from before
+ * the copy does not mean that a filter (seccomp) refuses the calls. */
 static void a_copy_of_no_bytes_makes_no_file(void **state)
 {
 	struct space_vec v = {0, 8};

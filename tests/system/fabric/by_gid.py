@@ -84,8 +84,8 @@ PROGRAMS = [
 
 
 def program(name):
-    """Returns a case: the client reaches the server on another host by its
-    GID."""
+    """Returns a case: the client reaches the server on another host by that
+    host's GID."""
     def body():
         with managed() as f:
             gid = gids(f, "Hca3")[0]

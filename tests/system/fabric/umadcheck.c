@@ -309,8 +309,8 @@ static void a_port_of_a_dead_fabric_fails_slowly(void)
 
 enum {
 	QUIET_MS = 200, /* much longer than an answer takes */
-	/* All tries for an answer that must come take 400 s, after which a
-	 * program of these suites hangs. */
+	/* All tries for an answer that must come take 400 s.  A program that
+	 * runs longer counts as one that hangs (HANG of lib/system.py). */
 	TRY_MS = 10000,
 	RETRIES = 39,
 };
@@ -328,7 +328,7 @@ static void begin_message(struct message *m, uint8_t mgmt_class,
 	m->mad = umad_get_mad(m->bytes);
 	m->mad[0] = m->mad[2] = m->mad[3] = 1; /* versions, Get */
 	m->mad[1] = mgmt_class;
-	m->mad[15] = 7; /* of the transaction ID */
+	m->mad[15] = 7; /* the last byte of the transaction ID */
 	m->mad[17] = (uint8_t)attribute;
 }
 
@@ -365,7 +365,7 @@ ssize_t send(int fd, const void *bytes, size_t n, int flags)
 	return -1;
 }
 
-/* What happens in the next wait of libibumad; NULL: nothing. */
+/* The next wait of libibumad calls this function; NULL: none. */
 static void (*in_wait)(void);
 
 /* libibumad calls this function in place of that of the C library. */
@@ -400,8 +400,8 @@ static void renew_port(void)
 	NEED(poll(&p, 1, -1) == 1);
 }
 
-/* A call that waits at a port uses no other port, although that port has got
- * the same handle. */
+/* While a call waits at a port, the program closes the port and opens another
+ * one with the same handle.  The call does not use the new port. */
 static void a_wait_ends_with_its_port(void)
 {
 	int length = 256;
@@ -460,9 +460,9 @@ static void a_datagram_without_memory_is_not_sent(void)
 	EXPECT(!umad_close_port(port));
 }
 
-/* Asks for the description of the node to which the ports lead from the port
- * of the LID, and prints the description, or that no answer comes.  Returns the
- * exit status. */
+/* Asks for the description of the node with the LID, by a directed route from
+ * this host through the ports, and from the end of that route by LID (DrDLID).
+ * Prints the description, or that no answer comes.  Returns the exit status. */
 static int print_node(int lid, int hops, char **ports, int try_ms, int retries)
 {
 	struct message m;

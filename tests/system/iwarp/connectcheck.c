@@ -46,8 +46,8 @@ static void expect_data(const struct rdma_cm_event *e, const char *data)
 	       !memcmp(p->private_data, data, strlen(data)));
 }
 
-/* Listens at the address `listens` and connects to the address `called`, with
- * private data, up to the event of the request.  The active side offers 3
+/* Listens at the address `listens`, connects to the address `called` with
+ * private data, and takes the event CONNECT_REQUEST.  The active side offers 3
  * responder resources and an initiator depth of 2. */
 static void call_with_data(const char *listens, const char *called)
 {

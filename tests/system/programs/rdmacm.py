@@ -123,9 +123,9 @@ def held(argv, late_ms, body, **env):
 
 def perftest_held(argv):
     """Adds a case: perftest's server listens a second time, after its client
-    has sent the request.  The broker holds a request for a service that a
-    program has just left for longer than a request for a service that no
-    program has had."""
+    has sent the request.  If a program has just left the service, the broker
+    holds the request longer (AGAIN_NS) than if no program has had the service
+    (CM_HOLD_NS)."""
     def body(words, env):
         r = t.pair([*words, "-R"], **env)
         if r.status == 0:
