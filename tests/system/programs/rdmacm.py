@@ -87,10 +87,10 @@ def perftest(argv, address):
 def was_in_time(env):
     """Returns whether the server listened while the broker held the client's
     request.  The request reaches the broker after the call of rdma_connect, and
-    the server listens before rdma_listen returns, so a True is certain.  If the
-    server has not listened, returns whether the broker should still hold the
-    request: a client that was rejected before that time was over has failed,
-    and a qperf server does not listen after its client was rejected."""
+    the server listens before rdma_listen returns, so a True is certain.  A
+    qperf server does not listen after its client was rejected.  If the server
+    has not listened, returns whether the broker should hold the request even
+    now: if so, the client was rejected too early, and the case fails."""
     def at(what, default):
         try:
             with open(env["PACE"] + what) as f:
