@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* hdr/ip, hdr/udp and encap/icrc: the input is an IP packet.  An IP header
- * without options that was parsed is written with the same bytes. */
+ * without options that was parsed is written with the same bytes, but with the
+ * right IPv4 checksum. */
 #include "fuzz.h"
 
 #include <string.h>

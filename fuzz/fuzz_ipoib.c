@@ -29,8 +29,8 @@ struct script {
 	uint64_t now_ms;
 	uint32_t handles;  /* address handles that are not released */
 	uint32_t attached; /* groups to which the queue pair is attached */
-	/* The last connections, by the side that has asked for them; 0: none.
-	 * asked: the interface; accepted: a neighbour. */
+	/* asked: the last connection for which the interface has asked;
+	 * accepted: the last one for which a neighbour has asked; 0: none. */
 	uint32_t asked, accepted;
 };
 
@@ -166,9 +166,9 @@ static void set_port(struct script *s, uint8_t how)
 	ipoib_port(s->m, &port, s->now_ms);
 }
 
-/* Fills in a payload: bytes of the input, to which often the fields of ARP or
- * neighbour discovery are added.  wide: ARP has hardware addresses of 20 bytes,
- * as on IPoIB; else of 6. */
+/* Fills in a payload: bytes of the input, of which often some are overwritten
+ * by the fields of ARP or neighbour discovery.  wide: ARP has hardware
+ * addresses of 20 bytes, as on IPoIB; else of 6. */
 static void fill_payload(struct script *s, uint8_t *p, size_t bytes, bool wide)
 {
 	uint8_t how = input_u8(&s->in);

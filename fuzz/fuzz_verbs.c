@@ -2,9 +2,10 @@
 /*
  * libibverbs: the input is a program of valid and invalid calls, which create,
  * modify and destroy objects, and post requests.  Each call must succeed or
- * return an error that the call can have, and in the end all objects can be
- * destroyed in the right order.  The harness needs a network namespace with a
- * broker, both of which tests/threads/with_broker.sh makes.
+ * return a possible error code, and a call that destroys an object may return
+ * no error but EBUSY.  In the end all objects can be destroyed in the right
+ * order.  The harness needs a network namespace with a broker, both of which
+ * tests/threads/with_broker.sh makes.
  */
 #include "fuzz.h"
 #include "input.h"
@@ -259,8 +260,8 @@ static void post_send(struct script *s)
 	struct ibv_send_wr wr = {.wr_id = 1, .sg_list = sge}, *bad = NULL;
 	uint8_t strange = input_u8(&s->in);
 
-	/* one request in four has a wrong num_sge and any flags, and half of
-	 * the requests have any opcode */
+	/* one request in four has a num_sge of -4, -3, 4 or 5 and any flags;
+	 * half of the requests have an opcode up to 13, the others up to 6 */
 	wr.opcode =
 		(enum ibv_wr_opcode)(input_u8(&s->in) % (strange & 1 ? 7 : 14));
 	wr.num_sge = strange & 6 ? strange >> 7 : strange % 16 - 4;

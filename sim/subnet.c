@@ -22,15 +22,16 @@
  * and all headers. */
 #define PACKET_BLOCKS 80u
 
-/* Hashes of a sequence of packets, in their order: of those that have come into
- * the subnet, and of those that have left it. */
+/* Two hashes of a sequence of packets: of the packets that have come into the
+ * subnet, in the order in which they came, and of the packets that have left
+ * it, in the order in which they left. */
 struct order {
 	uint64_t entered, left;
 };
 
 /* The subnet of a world, and the hosts' data ends. */
 struct subnet {
-	struct cables cables; /* with the fabric */
+	struct cables cables; /* owns the fabric */
 	/* The data ends, by host and by port number minus 1; NULL: the host is
 	 * dead. */
 	struct data_end *ends[WORLD_HOSTS][CABLES_PORTS];

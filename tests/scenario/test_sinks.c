@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The responder checks the scatter list of a receive for as many bytes as the
- * message has.  The requester checks the scatter list of a READ or an atomic
- * when it places the response.
+ * The responder checks only that part of a receive's scatter list which the
+ * bytes of the message fill.  The requester checks the scatter list of a READ
+ * or an atomic when it places the response.
  */
 #include "test.h"
 

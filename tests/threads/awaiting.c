@@ -21,7 +21,7 @@
 #define ROUNDS	    40
 #define OUTSTANDING 32 /* requests that the sender has at most at a time */
 #define BYTES	    16
-#define BURST	    5 /* receives that the receiver posts at most at a time */
+#define BURST	    5 /* in turn N the receiver posts N % BURST receives */
 
 static struct {
 	struct endpoint from, to;

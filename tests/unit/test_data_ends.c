@@ -154,8 +154,8 @@ static void a_multicast_packet_counts_once_a_port_as_lost(void **state)
 	assert_int_equal(data_join(second, group), 0);
 	make_multicast(&m, w);
 	assert_int_equal(send_made(w, &m), 0);
-	/* a packet that one program has fetched is lost at the others */
 	assert_int_equal(send_made(w, &m), 0);
+	/* the first packet, which one program fetches, is lost at the others */
 	assert_true(fetch_mark(w->b) >= 0);
 	w->now_ms += 1000;
 	fabric_turn(w->f, w->now_ms);
@@ -166,8 +166,9 @@ static void a_multicast_packet_counts_once_a_port_as_lost(void **state)
 	assert_int_equal(w->f->data.multicasts, 0);
 }
 
-/* A member at the sender's port is stalled, so it loses the second packet
- * before the packet leaves for B, which does not read either. */
+/* A member at the sender's port is paused.  Its first loss makes it stalled, so
+ * it loses the second packet at once, before the packet leaves for B.  B does
+ * not fetch packets either. */
 static void a_loss_at_the_senders_port_hides_none_at_another(void **state)
 {
 	struct world *w = *state;

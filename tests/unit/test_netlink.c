@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* What the last message of each dump says; 0: the dump is complete. */
+/* the error code in the last message of each dump; 0: the kernel's own */
 static int32_t result;
 
 ssize_t __real_recv(int fd, void *bytes, size_t room, int flags);

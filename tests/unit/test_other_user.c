@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * broker/other_user: the packets and answers that processes of other users get
- * from a broker.  In tests with a broker, the broker is root's, all users trust
- * root, and the process of another user is a child process.
+ * from a broker.  A test with several users needs root: its broker is root's,
+ * all users trust root, and the process of another user is a child process.
  */
 #include "brokers.h"
 #include "brought.h"

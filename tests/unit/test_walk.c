@@ -97,8 +97,9 @@ static void expect_error(const char *path, int err)
 	walk_end(&w);
 }
 
-/* Fails unless the walk ends with -ENOENT, and names the missing file and its
- * folder; "": the walk knows neither. */
+/* Fails unless the walk ends with -ENOENT, and has the name of the missing file
+ * and, unless folder is "", that folder.  name "": the walk has no name,
+ * because a folder is missing. */
 static void expect_missing(const char *path, const char *name,
 			   const char *folder)
 {
@@ -153,7 +154,8 @@ static void a_path_that_names_no_file_is_an_error(void **state)
 	expect_error(path_of("round"), -ELOOP);
 }
 
-/* The kernel alone knows the file of an open descriptor. */
+/* walk_file has the kernel follow a link in /proc/PID/fd, because the text of
+ * the link need not be the path of the open file. */
 static void a_descriptor_is_reached_by_its_link(void **state)
 {
 	char path[64];
@@ -286,7 +288,8 @@ static void a_file_system_of_unknown_type_is_not_entered(void **state)
 	assert_int_equal(WEXITSTATUS(status), EIO);
 }
 
-/* The links of the environment's path are followed, and no other links. */
+/* walk_along follows the links of root and of the caller; walk_into follows no
+ * link, also after walk_along has failed. */
 static void a_relative_path_that_fails_leaves_links_unfollowed(void **state)
 {
 	char was[PATH_MAX];

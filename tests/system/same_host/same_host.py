@@ -49,7 +49,7 @@ POLLS = {"direct": ["-n", "10000000"] if t.options.full else
          "packets": ["-n", "1000000"] if t.options.full else
                     ["-n", "10000", "-t", "3"]}
 SIZES = 53
-# All mechanisms of src/log/env.h, without the rings to a fabric.
+# All mechanisms of src/log/env.h except the rings to a fabric.
 ALL_OFF = {"ADVERB_WITHOUT": "credits,acks,eager,mapped,adaptive"}
 LIMIT_S = 36000 if t.options.full else system.HANG  # limit of a program
 # How many processes run at once.  The hostile user may hold the upper half of the

@@ -300,7 +300,7 @@ static int run_round(int seed)
 		       WEXITSTATUS(of_hostile) == WRITABLE
 			       ? "the private part of an arena can be mapped for writing"
 			       : "the hostile process failed before it wrote");
-		/* It may wait for the hostile process. */
+		/* The honest process may wait for the hostile one. */
 		kill(honest, SIGKILL);
 		end_of(honest);
 		return 1;

@@ -2,8 +2,8 @@
 /*
  * datagramcheck: tests what programs see of UD queue pairs, address handles and
  * multicast, and of operations that UC lacks.  Prints a line per case, as
- * verbcheck does.  A case that forks has a second process; each of the two has
- * one thread.
+ * verbcheck does.  One case forks a second process.  The program makes no
+ * thread in either process.
  */
 #include <errno.h>
 #include <string.h>
@@ -240,8 +240,8 @@ static void leaves_without_a_poll(int singly)
 	send_list(qpn, FIRST, 1);
 	/* The first datagram has arrived, so its path is set up. */
 	EXPECT(read(pair[0], &qpn, sizeof(qpn)) == sizeof(qpn));
-	/* After this pause the next posts begin a stream of their own
-	 * (host/poll_policy.h). */
+	/* After a pause longer than POLL_POLICY_SERVE_NS the library counts
+	 * unanswered posts from 0 again (poll_policy_unanswered). */
 	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 	send_list(qpn, FIRST, 8);
 	for (int i = 1; i < singly; i++)

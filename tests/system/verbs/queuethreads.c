@@ -111,7 +111,7 @@ static void *drain_cq(void *arg)
 	return NULL;
 }
 
-/* Each call of a resize returns 0 or an errno value. */
+/* Returns 0 or an errno value, as ibv_resize_cq does. */
 static int resize_srq(uint32_t depth)
 {
 	struct ibv_srq_attr attr = {.max_wr = depth};
@@ -119,8 +119,8 @@ static int resize_srq(uint32_t depth)
 	return ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
 }
 
-/* A queue that has more entries than the new size is refused with EINVAL.  The
- * larger sizes always have room. */
+/* A resize fails with EINVAL if the queue has more entries than the new size.
+ * The larger sizes have room for all entries, so a resize to them succeeds. */
 static void *resize_queues(void *arg)
 {
 	unsigned int k = 0;
