@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Waits until the thread sleeps, because it waits for an answer or for the end
- * of another thread's call. */
+/* Waits until the kernel shows that the thread sleeps, as the thread does while
+ * it waits for an answer or for the end of another thread's call. */
 static void await_sleep(pid_t thread)
 {
 	char path[64], state = 'R';

@@ -180,8 +180,8 @@ static void the_child_of_a_fork_can_print(void **state)
 				 strlen("adverb: five\n"));
 }
 
-/* Where the next thread in a call waits: nowhere, before the sentence counts as
- * printed, or just before the sentence is written. */
+/* The point in a call at which the next thread waits: none, before the sentence
+ * counts as printed, or just before the sentence is written. */
 enum stop { STOPS_NOWHERE, STOPS_AT_BEGIN, STOPS_AT_WRITE };
 
 static _Atomic enum stop next_stop;

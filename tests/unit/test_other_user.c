@@ -361,8 +361,8 @@ static uint32_t fill_connections(void)
 /* The broker may open only so many files that there is room for ROOM
  * connections.  With room for CONN_MAX connections the test would take seconds,
  * since a user's thread polls all connections of the user for each new
- * connection.  On a busy machine the test would take longer than meson permits,
- * 30 s. */
+ * connection.  On a busy machine the test would then take longer than the 30 s
+ * that meson permits by default. */
 static void one_user_leaves_connections_to_others(void **state)
 {
 	enum { ROOM = 200 };
