@@ -62,7 +62,8 @@ static void exchange_smp(struct manager *sm, uint16_t lid, uint8_t method,
 	assert_int_equal(bytes_get16(mad + 4), 0);
 }
 
-/* Sends Set(PortInfo) with another LID or with ClientReregister. */
+/* Sends Set(PortInfo) with the LID new_lid, and with the bit ClientReregister
+ * if `reregister` has it; no other value changes. */
 static void set_port(struct manager *sm, uint16_t lid, uint16_t new_lid,
 		     uint8_t reregister)
 {

@@ -541,8 +541,8 @@ static uint32_t bring_two(void)
 	return refused;
 }
 
-/* Says hello as a client that opens nothing.  Returns which descriptors the
- * welcome brings (PROTO_FD_*), or NO_WELCOME. */
+/* Sends PROTO_HELLO, as a new client without an arena does.  Returns which
+ * descriptors the welcome brings (PROTO_FD_*), or NO_WELCOME. */
 static uint32_t brought_by_welcome(void)
 {
 	struct proto m = {.magic = PROTO_MAGIC,
