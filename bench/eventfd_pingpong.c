@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Wake-ups through two eventfds, in which each end sleeps: the raw limit of a
- * completion channel on one host.
+ * Two processes wake each other through two eventfds, and each end sleeps in a
+ * read: the raw limit of a completion channel on one host.
  */
 #include "raw.h"
 

@@ -12,7 +12,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static pid_t *pids; /* shared: of both ends; 0: the end is not ready */
+/* The PIDs of both ends, in shared memory; 0: the end is not ready. */
+static pid_t *pids;
 static uint8_t *received, *sent;
 static uint8_t turn;
 
@@ -21,9 +22,10 @@ static void vm_open(const struct raw_options *o, int end)
 	/* writing gives this end pages of its own */
 	memset(received, 0, o->bytes);
 	memset(sent, 0, o->bytes);
-	/* Release orders the memset of `received` before the PID.  The other
-	 * end acquires the PID and then writes to `received`.  Without this
-	 * order the memset might overwrite the message. */
+	/* Release orders the memset of `received` before the store of the PID.
+	 * The other end loads the PID with acquire, and then writes to
+	 * `received`.  Without this order the memset might overwrite the
+	 * message. */
 	__atomic_store_n(&pids[end], getpid(), __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&pids[!end], __ATOMIC_ACQUIRE))
 		sched_yield();

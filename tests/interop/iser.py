@@ -20,7 +20,8 @@ URL = "iser://%s/%s/0" % (THERE, TARGET)
 QEMU_IO = ["qemu-io", "--image-opts", "driver=iscsi,transport=iser,"
            "portal=%s:3260,target=%s,lun=0,initiator-name=%s" % (
                THERE, TARGET, INITIATOR)]
-# The sizes of blocks, while frames are captured and while not.
+# Sizes of blocks.  While frames are captured, the guest checks only the sizes
+# FEW.
 FEW, MANY = "512 4096", "512 4096 65536 1048576"
 # tgtd listens for iSCSI over TCP, too, by default at the same port.  iWARP and TCP
 # share the ports, so this listener gets another port.

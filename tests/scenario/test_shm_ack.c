@@ -440,7 +440,8 @@ static struct two_hcas *two_amid_a_stream(struct sent *s,
 	d->fate = drop_answers;
 	say_soon(d);
 	d->fate = count_frames;
-	/* The sender of the dropped ACK believes that the ACK is under way. */
+	/* Side 1 does not know that its last ACK was dropped, so the ACK of
+	 * this request waits (engine/shm_ack.h). */
 	say_soon(d);
 	assert_int_equal(s->packets[1], 1);
 	return d;

@@ -26,7 +26,8 @@ static void damage_is_found_by_the_crc_and_completes_nothing(void **state)
 	}
 }
 
-/* RFC 5044 7.1.2: the responder has not received a correct FPDU. */
+/* RFC 5044 7.1.2: a responder that has not received a correct FPDU sends no
+ * FPDU, and so no Terminate. */
 static void damage_of_the_first_fpdu_has_no_terminate(void **state)
 {
 	struct joined j;
@@ -80,8 +81,8 @@ static void forge_fpdu(struct joined *j, const struct ddp_header *h,
 
 #define VERSIONS .ddp_version = 1, .rdmap_version = 1
 
-/* Segments that side 1 must refuse: the header, the bytes behind the header,
- * and the cause that the Terminate must name. */
+/* Segments that side 1 must refuse: the header, the number of bytes behind the
+ * header, and the cause that the Terminate must name. */
 static const struct forgery {
 	struct ddp_header h;
 	uint32_t bytes;
@@ -179,8 +180,8 @@ static void a_peer_that_floods_with_reads_is_stopped(void **state)
 	joined_part(&j);
 }
 
-/* A ready-to-receive by READ leaves room for as many READs as the connection
- * allows. */
+/* Side 1 takes the first forged READ as the ready-to-receive, and then still
+ * takes as many READs as the connection allows. */
 static void a_ready_to_receive_does_not_count_as_a_read(void **state)
 {
 	struct joined j;
@@ -278,7 +279,8 @@ static void an_atomic_of_another_code_or_place_changes_nothing(void **state)
 	}
 }
 
-/* RFC 5041 5.2: a message without bytes names no memory. */
+/* RFC 5041 5.2: the key and the offset of a message without payload are not
+ * checked. */
 static void an_empty_response_may_name_any_memory(void **state)
 {
 	struct ddp_header h = {.is_tagged = true,

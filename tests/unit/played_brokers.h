@@ -34,7 +34,8 @@ static struct broker {
 	atomic_uint heard[CMPROTO_EVENT]; /* by kind */
 	atomic_uint order[CMPROTO_EVENT]; /* rank of the first of a kind */
 	sem_t was_bound;		  /* CMPROTO_BIND or _RESUME came */
-	/* called before CMPROTO_BIND (CMPROTO_CONNECT) is answered */
+	/* on_bind: called before CMPROTO_BIND is answered.  on_connect: called
+	 * before CMPROTO_CONNECT is answered. */
 	void (*_Atomic on_bind)(void), (*_Atomic on_connect)(void);
 } broker[BROKERS];
 static atomic_uint brokers;   /* how many have begun; the last one serves */

@@ -9,13 +9,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Runs `calls` in a child process, where no cause has been explained yet.
- * Stores the first size - 1 bytes that `calls` writes to stderr, and a final 0.
- * The text may be longer.  The test fails if the child process ends with
- * another status than 0. */
+/* Runs `calls` in a child process, so that a cause that was explained there is
+ * explained again in the next child.  Stores the first size - 1 bytes that
+ * `calls` writes to stderr, and a final 0.  The text may be longer.  The test
+ * fails if the child process ends with another status than 0. */
 static inline void said_by(void (*calls)(void), char *text, size_t size)
 {
-	/* a file, since a pipe takes only 64 KiB that nobody reads */
+	/* A file, since a write to a pipe that nobody reads waits after 64 KiB.
+	 */
 	int said = memfd_create("said", MFD_CLOEXEC), status;
 	ssize_t got;
 	pid_t child;

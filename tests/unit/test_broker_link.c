@@ -22,7 +22,7 @@ static void a_question_without_room_is_asked_later(void **state)
 	const struct device *device;
 	int fd = broker_link_socket(-1, -1, PATIENCE_NS);
 	struct pollfd p = {broker_link_fd(), POLLIN, 0};
-	struct client other, both[2] = {0}; /* tells the broker's process id */
+	struct client other, both[2] = {0}; /* other: for broker_of */
 	pid_t broker;
 	uint32_t nobody;
 
@@ -116,7 +116,7 @@ static void a_refusal_ends_the_questions_about_ports(void **state)
 	struct engine_dgram d = {.from.ip = {[10] = 0xff, 0xff, 127, 0, 0, 1},
 				 .local = true};
 	struct engine engine = {0};
-	struct client other; /* tells the broker's process id */
+	struct client other; /* for broker_of, and for its class */
 	int fd = broker_link_socket(-1, -1, PATIENCE_NS), port;
 	int listener;
 	pid_t broker;
@@ -150,8 +150,8 @@ static bool is_believed(struct engine *engine, const struct engine_dgram *d,
 	       SOURCE_IS_PEERS;
 }
 
-/* Passes the answer that a port is one of the peer's user, and lets the broker
- * die so much later.  Returns whether the port is believed without a broker. */
+/* Passes the answer that a port is one of the peer's user.  The broker dies
+ * later_ns after that answer.  Returns whether the answer still holds then. */
 static bool outlasts_broker(uint64_t later_ns)
 {
 	struct engine_dgram d = {.from.ip = {[10] = 0xff, 0xff, 127, 0, 0, 1},
@@ -205,7 +205,7 @@ static void a_death_is_known_after_the_broker_has_died(void **state)
 	struct engine engine = {0};
 	int fd = broker_link_socket(-1, -1, PATIENCE_NS), listener;
 	struct pollfd p = {broker_link_fd(), POLLIN, 0};
-	struct client other, both[2] = {0}; /* tells the broker's process id */
+	struct client other, both[2] = {0}; /* other: for broker_of */
 	uint32_t changes;
 	pid_t broker;
 
@@ -224,8 +224,9 @@ static void a_death_is_known_after_the_broker_has_died(void **state)
 	listener = listen_there();
 	refuse_there(&engine, listener, 1);
 	assert_true(broker_link_has_dead());
-	/* The thread that waits stops waiting at each change, so the death that
-	 * is kept must be no change. */
+	/* The thread that waits stops waiting when broker_link_changes returns
+	 * another number.  So a turn that keeps the report of the death must
+	 * not change that number. */
 	changes = broker_link_changes();
 	broker_link_turn(&engine, 1);
 	assert_int_equal(broker_link_changes(), changes);
@@ -241,7 +242,7 @@ static void an_answer_is_no_change_of_the_descriptor(void **state)
 {
 	int fd = broker_link_socket(-1, -1, PATIENCE_NS);
 	struct pollfd p = {broker_link_fd(), POLLIN, 0};
-	struct client other; /* tells the broker's process id */
+	struct client other; /* for broker_of, and for its class */
 	uint32_t changes = broker_link_changes();
 	const void *page;
 	pid_t broker;
@@ -271,7 +272,7 @@ static void a_peer_by_lid_is_not_asked_about(void **state)
 	struct engine_event e = {.qpn = 7, .dest_qpn = 9};
 	struct engine engine = {0};
 	int fd = broker_link_socket(-1, -1, PATIENCE_NS);
-	struct client other; /* tells the broker's process id */
+	struct client other; /* for broker_of */
 	pid_t broker;
 
 	assert_true(fd >= 0);

@@ -13,7 +13,7 @@
 #include "tools/fabric_ring.h"
 
 enum {
-	FULL_MS = 300, /* a ring without room for this time is full */
+	FULL_MS = 300, /* after so long without room, a ring counts as full */
 };
 
 /* A program with a data end at port 1 of a host. */
@@ -288,7 +288,8 @@ static void a_stopped_fabric_finds_all_packets(void **state)
 	leave_fabric(&b);
 }
 
-/* Writes wrong indexes or a wrong length to the rings of a: way 0 to 3. */
+/* Writes a wrong index or a wrong length to the rings of a.  way: which of the
+ * four, from 0 to 3. */
 static void write_nonsense(struct peer *a, const struct peer *b, int way)
 {
 	struct packet_ring_words *out = a->out.words, *in = a->in.words;

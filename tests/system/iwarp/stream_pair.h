@@ -148,7 +148,8 @@ static inline bool await_news(_Atomic int *word)
 }
 
 /* Posts a signaled request for the first @bytes of m.  at: the peer's region
- * for a WRITE or a READ, and NULL for a SEND.  The peer `to` is not used. */
+ * for a WRITE or a READ, and NULL for a SEND.  to: the peer, which must not be
+ * NULL and is not used otherwise. */
 static inline void post_wr(struct end *from, enum ibv_wr_opcode op,
 			   const struct ibv_mr *m, uint32_t bytes,
 			   const struct end *to, const struct ibv_mr *at)

@@ -16,8 +16,9 @@ import time
 import icrc_check
 
 ROCE_PORT = icrc_check.ROCE_PORT
-# The kernel counts about 2300 bytes of a receive buffer for a frame of 1 KiB, and
-# a socket holds at least 200 KiB.
+# The command sends nothing while more than QUEUE_BYTES wait in a socket, which
+# holds at least 200 KiB.  The kernel counts a frame of 1 KiB as about 2300 of
+# these bytes.
 QUEUE_BYTES = 65536
 IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
 

@@ -20,7 +20,9 @@
  *				these peers
  *
  * The processes exchange their addresses in shared memory.  Exit status 0: no
- * check failed; otherwise the program prints what failed.
+ * check has failed; 2: the arguments are not as above; another status: a check
+ * has failed, which the program prints, or a signal has ended a process that
+ * the program did not mean to kill.
  */
 #include "endpoint.h"
 #include "leak_check.h"
@@ -162,8 +164,8 @@ static void *map_shared(size_t bytes)
 	return p;
 }
 
-/* Moves qp from INIT to RTS.  With this short timeout adverb asks the broker
- * about a silent peer after about 10 ms. */
+/* Moves qp from INIT to RTS.  The ACK timeout is 4.2 ms, and there are two
+ * retries, so adverb asks the broker about a silent peer after about 13 ms. */
 static void connect_qp(struct ibv_qp *qp, const struct endpoint_address *self,
 		       const struct endpoint_address *peer)
 {

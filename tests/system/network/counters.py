@@ -157,8 +157,8 @@ def sent_nothing(device):
 def settle(device, frames, before=(0, 0, 0)):
     """Waits until the two packet counters of @device together have grown by
     @frames, and checks the growth of all MARKS.  @before: the values of MARKS
-    before the transfer.  The broker writes the file that counts words of data
-    before the files that count packets."""
+    before the transfer.  The file that counts words of data is then up to date,
+    too: the broker writes that file before the files that count packets."""
     def more():
         return [now - was for now, was in zip(all_of(device), before)]
 

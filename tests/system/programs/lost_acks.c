@@ -17,7 +17,8 @@
 #define ACK_BYTES  (12 + 4 + 4) /* BTH, AETH, ICRC */
 #define ARGUMENTS  6
 
-/* Returns whether the message is an ACK packet, which is lost then. */
+/* Returns whether the message is an ACK packet, which the caller must not send.
+ * Prints a line for the first ACK packet. */
 static bool loses_packet(const struct msghdr *m)
 {
 	static bool has_said;

@@ -76,9 +76,9 @@ def script(path, text):
     os.chmod(path, 0o755)
 
 
-# A tool that prints its arguments.  If the condition that fills the second %s
-# is true, the tool then listens at the port after -p; else it connects to that
-# port.  The first %s is filled with the usage that the tool prints for -h.
+# A tool that prints its arguments.  The first %s becomes the usage that the
+# tool prints for -h.  The second %s becomes a condition.  If the condition is
+# true, the tool listens at the port after -p; else it connects to that port.
 TOOL = """
 import os, socket, sys
 if "-h" in sys.argv:
@@ -127,7 +127,9 @@ def shows_both_the_tree():
                [seen] * 2, "both sides must print " + seen, r)
 
 
-# Runs a command while this process listens at thousands of ports.
+# A program with the arguments COMMAND...  While COMMAND runs, the program
+# listens at 8900 ports, or at fewer if the hard limit on open files is below
+# 9000.
 MANY = """
 import resource, socket, subprocess, sys
 most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
