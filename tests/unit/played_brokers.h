@@ -146,8 +146,8 @@ static inline void *serve_clients(void *arg)
 	return NULL;
 }
 
-/* Called once, right after a release of r_lock: the first release, or that
- * after gap_skips others. */
+/* Called once, right after a release of r_lock.  gap_skips: how many releases
+ * come before that one. */
 static void (*_Atomic gap)(void);
 static atomic_uint gap_skips;
 /* If set, only releases by the test's thread count, else only releases by other

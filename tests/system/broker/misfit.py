@@ -350,8 +350,8 @@ def crashes():
         r"of its start: see what ends it; this program waits up to 10 s "
         r"before each further start$" % re.escape(path), said[0])
     expect(found, "the program does not print the message once", r)
-    # On a busy machine a broker may live longer than 0.1 s, and the pause after
-    # such a life is shorter: then there are more than 11 starts.
+    # On a busy machine a broker may live longer than 0.1 s.  The pause after such
+    # a life is only 0.2 s, so there may be more than 11 starts.
     expect(len(starters(path)) == int(found[1]), "%d starts" %
            len(starters(path)), r)
 

@@ -41,8 +41,8 @@
 
 enum { INITIATOR, TARGET };
 /* Limit of a round of `kill`.  The limit is longer than ENDPOINT_EVENT_MS, so
- * that a process first reports a completion that does not come, and shorter
- * than the suite's limit, so that this program reports any other hang. */
+ * that a process first reports an event that does not come, and shorter than
+ * the suite's limit, so that this program reports any other hang. */
 enum { PATIENCE_S = 300 };
 
 /* Shared by both processes and their parent. */
