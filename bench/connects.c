@@ -386,8 +386,10 @@ static void *open_some(void *arg)
 }
 
 /* Has the process that accepts seen all numbers, each once, and the end of each
- * connection?  The two sums are read first: once they are complete, no further
- * number comes, so what the loop reads afterwards is final. */
+ * connection?  count_number() adds to seen[] and then, with release, to
+ * `numbers`; this function loads `numbers`, with acquire, and then seen[].
+ * Without this order it could find all numbers counted and a seen[] that is
+ * still 0. */
 static bool is_complete(void)
 {
 	if (shared_load(&shared->ended) < (uint32_t)count ||

@@ -269,8 +269,9 @@ static inline void kill_owner(struct world *w, int side, bool has_manager)
 			continue;
 		n->is_released = true;
 		n->is_left = is_left;
-		/* a dead owner does not listen; otherwise a repeated request
-		 * would be taken for another request */
+		/* The successor does not know an end that is left, and would
+		 * take a repeated REQ of the end's peer for a new request.  So
+		 * the side does not listen until report_deaths(). */
 		w->listens[side] &= !is_left;
 		if (!has_manager)
 			continue;
@@ -279,8 +280,9 @@ static inline void kill_owner(struct world *w, int side, bool has_manager)
 	}
 }
 
-/* Tells the manager of a side of the deaths that no manager has been told yet
- * (is_left).  A listener that has gone with an owner begins again. */
+/* Tells the manager of a side of the deaths of which no manager has been told
+ * (is_left).  If the side does not listen since such a death, it listens again.
+ */
 static inline void report_deaths(struct world *w, int side)
 {
 	for (uint32_t i = 0; i < w->ends[side]; i++) {

@@ -3,9 +3,8 @@
  * torture: a program opens both ends of a connection, sends, and closes both
  * ends.  The program is repeated, and each time the next allocation fails.
  * Each call succeeds, or fails with errno and a sentence, and leaves no object
- * behind.  If the arena is full, the sentence names the limit of memory.  A
- * thread that does not start is told by a sentence, whether or not the call
- * fails.
+ * behind.  If the arena is full, the sentence names the limit of memory.  If a
+ * thread does not start, a sentence says so, whether or not the call fails.
  */
 #include <dirent.h>
 #include <errno.h>

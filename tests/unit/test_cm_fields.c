@@ -83,7 +83,7 @@ static void an_alternate_path_arrives_turned_round(void **state)
 	assert_int_equal(got.alternate.ack_timeout, 19);
 	assert_memory_equal(got.alternate.local, far, 16);
 	assert_memory_equal(got.alternate.peer, here, 16);
-	/* without the path, nothing is said about it */
+	/* a REQ without an alternate path leaves all fields of that path 0 */
 	m.alternate.path.remote_lid = 0;
 	req = carry_message(&m, CMMSG_REQ);
 	got = (struct cmproto){.is_ib = 1};

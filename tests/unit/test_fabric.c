@@ -97,7 +97,7 @@ static void datagrams_follow_lids_once_ports_are_active(void **state)
 	assert_non_null(got);
 	assert_int_equal(bytes_get16(got + 4), 0);
 	assert_true(bytes_get32(got + 64 + 36) > 0); /* PortRcvPkts */
-	/* a switch, and a wrong Q_Key */
+	/* the switch answers, too; a wrong Q_Key gets no answer */
 	address_to(&s, 2, 1);
 	assert_non_null(exchange_mad(w, w->a, &s));
 	bytes_put32(s.bytes + 24, 1);
@@ -337,7 +337,8 @@ static int set_up_two_ports(void **state)
 				 "Hca 2 \"B\"\n[1] \"S\"[2]\n[2] \"S\"[3]\n");
 }
 
-/* PortInfo of port 2 of B, read and set by port 1, which has no M_Key. */
+/* Port 2 of B has an M_Key, port 1 has none.  SMPs that arrive at port 1 read
+ * and set PortInfo of port 2. */
 static void an_mkey_protects_its_port_from_the_other_port(void **state)
 {
 	static const uint8_t to_port_2[] = {1, 3};

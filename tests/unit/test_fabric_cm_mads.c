@@ -7,7 +7,7 @@
 
 enum { OTHER_SL = 5, QPN = 0x1234, ID = 0x77 };
 
-/* Takes the program's next MAD, which is a message of the CM of this kind. */
+/* Takes the program's next MAD, which must be a CM message of this kind. */
 static struct umad take_mad(const struct umad_program *p, enum cmmsg_kind kind,
 			    struct cmmsg *msg)
 {
@@ -218,7 +218,7 @@ static void a_connection_that_its_peer_has_lost_ends(void **state)
 	end_agent(&m);
 }
 
-/* Another program on A's host names the queue pair of A's connection. */
+/* Another program on host A sends a REQ with the QPN of a's connection. */
 static void a_forged_request_ends_no_connection(void **state)
 {
 	struct umad_program other = run_agent("A", CLASS_PERF, METHOD_TRAP);
@@ -232,7 +232,8 @@ static void a_forged_request_ends_no_connection(void **state)
 	req = make_req(&other, "A", &b);
 	req.qp.qpn = QPN_OF_PAIR;
 	send_mad(&other, (struct umad){.lid = LID_B}, &req);
-	/* the fabric has read the REQ when the fabric answers this request */
+	/* the fabric reads the REQ at the latest in the turn of its loop in
+	 * which it answers this request */
 	port_of(other.fabric, "A", 1);
 	end_pair(&a, &b, accepted);
 	end_program(&a);

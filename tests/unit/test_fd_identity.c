@@ -120,8 +120,9 @@ static void a_shown_descriptor_keeps_its_signal(void **state)
 }
 
 /* The program closes a descriptor of one owner, and another owner's file gets
- * the number.  The first owner must not close that file: the second owner would
- * take the program's next file at the number for its own. */
+ * the number.  note() moves that file to a number without an owner.  Otherwise
+ * the first owner would close the file, and the second owner would take the
+ * next file that the program opens at the number for its own. */
 static void keep_number(int (*note)(int fd))
 {
 	for (size_t i = 0; i < TEST_COUNT(kinds); i++)
@@ -175,10 +176,10 @@ static void a_number_that_is_not_noted_is_taken_to_be_ours(void **state)
 	assert_false(is_open(fd));
 }
 
-/* Notes a file of each kind while those standard descriptors are closed that
- * are in `closed`, a set of bits.  Prints nothing meanwhile, since standard
- * error may be closed.  Returns whether no noted file has the number of a
- * standard descriptor, and each is held and close-on-exec. */
+/* Notes a file of each kind while some standard descriptors are closed: fd is
+ * closed if bit fd of `closed` is set.  Prints nothing meanwhile, since
+ * standard error may be closed.  Returns whether no noted file has the number
+ * of a standard descriptor, and each is held and close-on-exec. */
 static bool is_moved(unsigned closed, int (*note)(int fd))
 {
 	int kept[3], fds[TEST_COUNT(kinds)], marked[TEST_COUNT(kinds)];

@@ -387,7 +387,8 @@ a_packet_in_flight_keeps_its_place_when_the_interface_restarts(void **state)
 	assert_int_equal(at.r.links[0].flow.in_flight, 0);
 }
 
-/* If such a connection stayed, its packets would keep their memory for ever. */
+/* If the interface kept a connection whose packets do not arrive, these packets
+ * would keep their places in the memory for sends for ever. */
 static void a_connection_whose_packets_do_not_arrive_has_failed(void **state)
 {
 	uint64_t now_ms = 1000;

@@ -64,8 +64,8 @@ static void a_range_may_span_sges(void **state)
 	free(w.memory);
 }
 
-/* The message gives the length of the whole range, not that of the part beyond
- * the SGEs, and does not speak of a receive buffer. */
+/* The message gives the end of the range, offset + bytes, not the length of the
+ * part beyond the SGEs, and does not mention a receive buffer. */
 static void a_range_behind_the_sges_is_refused_with_its_length(void **state)
 {
 	struct space_vec vec[SPACE_VEC_MAX];

@@ -25,12 +25,13 @@
  * $PACE_FIRST, the first rdma_listen and the first rdma_connect do this instead
  * of the second ones.
  *
- * $PACE_HELD=MS reverses the order, so that a request comes while no program
- * listens: this rdma_listen waits until this rdma_connect has returned, and MS
- * milliseconds more.  It also writes three files with times of CLOCK_MONOTONIC
- * in ns: $PACE.calls has the time when this rdma_connect began, $PACE.hears
- * when this rdma_listen returned, and $PACE.leaves when rdma_destroy_id began
- * for the id that had listened before.
+ * $PACE_HELD=MS reverses the order of these two calls, so that a request comes
+ * while no program listens: the rdma_listen waits until the rdma_connect has
+ * returned, and MS milliseconds more.  The library then also writes three files
+ * with times of CLOCK_MONOTONIC in ns: $PACE.calls has the time when the
+ * rdma_connect began, $PACE.hears when the rdma_listen returned, and
+ * $PACE.leaves when rdma_destroy_id began for the id that listened before, if
+ * the rdma_connect had not returned by then.
  *
  * libiscsi gives a connection up if poll() returns nothing for 1000 ms, which
  * is too short for the emulated machine: with $PACE_POLL=MS such a poll() lasts

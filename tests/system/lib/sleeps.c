@@ -8,8 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* sleeps_await returns when so many looks in a row, one each millisecond, have
- * found no change. */
+/* sleeps_await looks at the threads once each millisecond.  It returns when at
+ * least so many looks in a row have counted the same number of sleeps, and none
+ * but the first of these looks has found a thread awake. */
 #define LOOKS 20
 
 struct look {

@@ -108,7 +108,8 @@ def writes_and_reads_back():
 # ---- QEMU: a virtual machine migrates from one process to another ----
 
 RAM = 64 * MIB
-# bytes of random contents at the end of the RAM, where firmware does not write
+# bytes of random contents at the end of the RAM.  The machine is never started
+# (-S), so its firmware does not run and does not overwrite them.
 LOADED = 32 * MIB
 PORT = 4444
 MACHINE = ["qemu-system-x86_64", "-accel", "tcg", "-machine", "pc", "-m",

@@ -83,8 +83,9 @@ static void *exchange_and_sleep(void *arg)
 	return NULL;
 }
 
-/* Waits until `count` threads wait for an event and no thread but the first has
- * woken up for a second.  Returns the value of sleeps_count(). */
+/* Waits until `count` threads wait for an event, and until a second has passed
+ * in which no thread but the first woke up.  Returns the value of
+ * sleeps_count(). */
 static unsigned long await_idle(int count)
 {
 	unsigned long before, now = 0;

@@ -246,9 +246,10 @@ static void register_many(int others, bool keeps_file)
 }
 
 /* Returns how many calls the registration of *r makes.  The library first tries
- * the descriptor of `guess`, the next higher descriptor, and the descriptor
- * that was opened last.  None of these is of r's file, so the library finds the
- * file only by reading the folder of descriptors. */
+ * the descriptor of `guess`, by which it found the last file, then the next
+ * higher descriptor, then the number before the lowest free one.  None of these
+ * three refers to the file of *r, so the library finds that file only by
+ * reading the folder of descriptors. */
 static int count_calls(const struct region *guess, struct region *r,
 		       bool interrupted)
 {
@@ -266,8 +267,8 @@ static int count_calls(const struct region *guess, struct region *r,
 }
 
 /* While the library looks for a file, the library holds no lock that other
- * registrations need.  When other registrations have ended, the library does
- * not start the search again. */
+ * registrations need.  If other registrations begin and end during the search,
+ * the library does not start the search again. */
 static void a_look_that_others_interrupt(void)
 {
 	static uint8_t memory[PAGE];
