@@ -14,15 +14,16 @@
 
 #define TTL	  64 /* of captured frames */
 #define SECOND_NS 1000000000u
-/* The ports of a connection's ends.  No two connections of a world have the
- * same first port, unless there are more than CLIENT_PORTS connections. */
+/* The TCP ports of a connection's ends.  No two connections of a world have the
+ * same port of the client, unless there are more than CLIENT_PORTS connections.
+ */
 #define CLIENT_PORT  49152
 #define CLIENT_PORTS 16384
 #define SERVER_PORT  7174
 
 /* The captured connection of a pair. */
 struct pcap_stream {
-	struct tcp_segments segments; /* its write takes each segment */
+	struct tcp_segments segments; /* its `write` is write_segment */
 	struct world *world;
 	/* The addresses of both ends, by enum tcp_segment_side. */
 	struct inaddr end[2];

@@ -186,8 +186,9 @@ def tools():
 # ---- perftest ----
 
 def perftest_alone(argv):
-    """Runs both ends in the guest; pace.c puts them in order.  Returns the status
-    and the output."""
+    """Runs both ends in the guest, with pace.c: the client's second rdma_connect
+    waits for the server's second rdma_listen.  Returns the status and the
+    output."""
     port = next(ends.ports)
     line = "LD_PRELOAD=/pace.so PACE=/tmp/%d %s -R -p %d" % (
         port, " ".join(ends.words("there", argv, False)), port)

@@ -46,7 +46,8 @@ static void few_bytes_are_placed_when_the_target_polls(void **state)
 }
 
 /* A peer writes into the words by which side 1 finds eager messages.  Without a
- * bound each search looks at 2^31 slots, which takes longer than the alarm. */
+ * bound each of the 16 searches would look at 2^31 slots; the alarm ends the
+ * test if all searches take more than 20 s. */
 static void a_search_looks_at_no_more_slots_than_the_queue_has(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
@@ -112,9 +113,9 @@ static void without_eager_messages_few_bytes_are_copied_at_once(void **state)
 	two_hcas_without(0, (struct engine_without){0});
 }
 
-/* Side 0's next request reads or writes `bytes` bytes of side 1's memory, of
- * which the first is the last eager byte.  The request must wait until the
- * eager bytes are placed. */
+/* Side 0's next request reads or writes `bytes` bytes of side 1's memory.  The
+ * first of these bytes is the place of the last byte of the eager message.  The
+ * request must wait until the eager message is placed. */
 static void expect_after_eager(enum hca_wr op, uint32_t bytes)
 {
 	struct two_hcas *d = with_few_bytes_sent();
@@ -235,7 +236,8 @@ static void few_bytes_whose_key_has_gone_fail_their_receive(void **state)
 	two_hcas_free(d);
 }
 
-/* Sends message i of MANY bytes from side 0 to a receive of its own. */
+/* Posts a receive of side 1, and sends message i of MANY bytes from side 0 to
+ * this receive. */
 static void send_many(struct two_hcas *d, int i)
 {
 	memset(d->side[0].memory.bytes + i * MANY, i + 1, MANY);

@@ -113,7 +113,7 @@ static void cut_path(struct two_hcas *d, bool is_first)
 	memset(s->lft, 0xff, 64);
 }
 
-/* The first packet with MigReq 0 of each side arms the other side. */
+/* A packet with MigReq 0 arms a side in REARM, and no side in MIGRATED. */
 static void both_sides_are_armed_by_a_request_and_its_ack(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);

@@ -101,7 +101,8 @@ static void a_peer_that_only_sent_requests_is_not_said_to_answer(void **state)
 	two_hcas_free(d);
 }
 
-/* An RNR NAK acknowledges no packet. */
+/* The peer has answered the SEND only by RNR NAKs, which acknowledge no packet
+ * of the SEND. */
 static void a_peer_that_had_no_receive_is_not_at_a_wrong_address(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);

@@ -67,7 +67,7 @@ static void one_cut_at_any_place_changes_nothing(void **state)
 	joined_part(&j);
 }
 
-/* Side 0 READs into several elements, whose keys the peer does not learn. */
+/* Side 0 READs into three elements.  The Read Request names only the first. */
 static void a_read_is_scattered_by_its_request(void **state)
 {
 	struct joined j;

@@ -202,8 +202,9 @@ static inline void claim_from_far(const struct alone *a, uint16_t port,
 	claim_from(a, far_ip, 0, port, first, count);
 }
 
-/* Takes all doubts, which must be about queue pairs from `first` on.  Returns
- * how many there were, and stores the last one in *about. */
+/* Takes all doubted peers (broker/cm_doubts.h), which must have QPNs from
+ * `first` on.  Returns how many there were, and stores the last one in *about.
+ */
 static inline uint32_t count_doubts(struct alone *a, uint32_t first,
 				    struct live_peer *about)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In place of syscall(3), by the linker's --wrap=syscall: calls that the test
- * refuses fail, and all others reach the kernel. */
+/* The linker's option --wrap=syscall replaces syscall(3) by __wrap_syscall:
+ * calls that the test refuses fail, and all others reach the kernel. */
 #ifndef TESTS_UNIT_REFUSED_SYSCALL_H
 #define TESTS_UNIT_REFUSED_SYSCALL_H
 

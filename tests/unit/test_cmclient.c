@@ -196,8 +196,9 @@ static void await_successor(struct client *c)
 		wait_turn(c, &news);
 }
 
-/* before: the caller's process dies while there is no broker; otherwise it dies
- * when the successor has begun, but before it has resumed its connections. */
+/* before: the caller's process dies while there is no broker.  Otherwise the
+ * process dies when the successor has begun, but before the process has resumed
+ * its connections. */
 static void dies_without_a_broker(bool before)
 {
 	struct cmproto own[CONNECTIONS];

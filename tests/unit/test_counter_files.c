@@ -26,7 +26,7 @@ DIR *__wrap_fdopendir(int fd)
 	return NULL;
 }
 
-/* A tree with one device, and a copy of its descriptor for the test. */
+/* A tree with one device.  fd: a descriptor of the tree's folder. */
 struct tree {
 	char path[32];
 	int fd;

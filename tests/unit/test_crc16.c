@@ -27,8 +27,8 @@ static uint16_t slow_crc(uint16_t crc, const uint8_t *p, size_t n)
 	return crc;
 }
 
-/* Posted when the thread that fills the tables is in crcfactor_init (begun),
- * and when that thread is to go on (may_end). */
+/* begun: posted when the thread that fills the tables is in crcfactor_init.
+ * may_end: posted when that thread may leave crcfactor_init. */
 static sem_t begun, may_end;
 /* the thread that fills the tables, and whether that thread has begun */
 static pthread_t filler;
@@ -53,9 +53,9 @@ static void *compute_first(void *arg)
 	return arg;
 }
 
-/* This test is the first, since the tables are filled only once.  If the child
- * waits for the lock of a thread that only the parent has, SIGALRM ends the
- * child. */
+/* This test is the first, since the tables are filled only once.  The thread
+ * that fills them holds a lock, and does not exist in the child.  If the child
+ * waits for that lock, SIGALRM ends the child. */
 static void a_child_does_not_wait_for_a_thread_of_its_parent(void **state)
 {
 	pid_t parent = getpid(), child;

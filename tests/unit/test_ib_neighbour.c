@@ -38,7 +38,7 @@ void __wrap_neighbour_ask(uint32_t ifindex, const uint8_t ip[16])
 
 int __real_poll(struct pollfd *fds, nfds_t count, int ms);
 int __wrap_poll(struct pollfd *fds, nfds_t count, int ms);
-/* Each pause of the thread is endless. */
+/* The thread's poll has no time limit. */
 int __wrap_poll(struct pollfd *fds, nfds_t count, int ms)
 {
 	return __real_poll(fds, count, -1);
@@ -76,8 +76,9 @@ static void end_wait(const struct r_id *id)
 	r_give();
 }
 
-/* The thread sleeps when the second wait begins, since the first neighbour does
- * not answer. */
+/* The first neighbour never answers, and the thread's poll has no time limit.
+ * So r_ib_await itself has to ask for the second neighbour, and has to wake the
+ * thread for the third wait. */
 static void a_second_wait_does_not_wait_for_the_first(void **state)
 {
 	struct r_id one = {.path.ifindex = 1}, two = {.path.ifindex = 1};

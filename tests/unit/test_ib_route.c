@@ -337,7 +337,7 @@ static const struct ibv_path_record record = {.mtu = 2 << 6 | IBV_MTU_1024,
 					      .rate = 2 << 6 | 7,
 					      .packetlifetime = 2 << 6 | 14};
 
-/* Returns the record of a path between two LIDs, from the GID. */
+/* Returns the record of a path from slid to dlid, with the source GID `gid`. */
 static struct ibv_path_record record_of(uint16_t slid, uint16_t dlid,
 					const uint8_t gid[16])
 {

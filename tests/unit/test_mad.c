@@ -384,7 +384,8 @@ static void note_signal(int number)
 {
 }
 
-/* on: sends SIGALRM to this process every 20 ms.  Otherwise: ends that. */
+/* Starts a timer that sends SIGALRM to this process every 20 ms, or stops the
+ * timer if `on` is false. */
 static void send_alarms(bool on)
 {
 	const struct timeval pause = {.tv_usec = on ? 20000 : 0};

@@ -33,7 +33,8 @@ static sem_t taken;  /* posted: the thread leads */
 static sem_t given;  /* posted: the thread has released the lock */
 static sem_t ended;  /* posted: the thread has ended */
 static bool is_open; /* the eventfd of progress is open */
-/* The thread ends its turn, and all that follows, when the time is over. */
+/* If set, the thread releases the lock just before pthread_clockjoin_np says
+ * that the time is over. */
 static bool ends_last;
 static struct count gives, closes, forgets;
 static pthread_key_t key; /* its destructor posts `ended` */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fabric/reach: would the packets of a queue pair arrive, and their answers? */
+/* fabric/reach: tells whether packets of a queue pair would arrive at the peer,
+ * and the peer's answers at the queue pair. */
 #include "unit/data_world.h"
 
 #include "fabric/port_info.h"
@@ -20,7 +21,8 @@ static struct reach ask_of(const struct data_end *to, uint16_t dlid)
 	return (struct reach){.dest_qpn = qpn_of(to), .dlid = dlid, .mtu = 4};
 }
 
-/* Would packets from A reach B, and B's answers A? */
+/* Returns whether reach_find says that packets from A reach B, and that packets
+ * from B reach A. */
 static bool reaches_b(const struct world *w, const struct reach *r)
 {
 	struct reach_peer peer;
@@ -37,7 +39,7 @@ static bool asks_b(const struct world *w)
 	return reaches_b(w, &r);
 }
 
-/* Does a packet from A to B really arrive? */
+/* Sends a packet from A to B.  Returns whether the packet arrives. */
 static bool sends_b(struct world *w)
 {
 	send_mark(w, w->b, LID_B, 7);
@@ -233,12 +235,13 @@ static void an_sl_needs_a_vl_at_each_port(void **state)
 
 	r.sl = 3;
 	assert_true(reaches_b(w, &r));
-	/* SL 2 and SL 3 of packets from port 1 */
+	/* packets from port 1: SL 2 gets VL 2, SL 3 gets VL 15, so packets with
+	 * SL 3 are dropped */
 	port_of(w, "S2", 2)->slvl[1][1] = 0x2f;
 	assert_false(reaches_b(w, &r));
 	r.sl = 2;
 	assert_true(reaches_b(w, &r));
-	/* of packets that come back */
+	/* packets that come back, from port 2: SL 2 and SL 3 get VL 15 */
 	port_of(w, "S2", 1)->slvl[2][1] = 0xff;
 	assert_false(reaches_b(w, &r));
 }

@@ -22,7 +22,8 @@ static int see_unmapped(void)
 {
 	if (unshare(CLONE_NEWUSER))
 		return REFUSED;
-	/* all users have this number here */
+	/* geteuid() is now the overflow user ID, which stands for all users
+	 * that the namespace does not map */
 	if (user_map_is_one(geteuid()) || user_map_is_own(geteuid()))
 		return 1;
 	return !user_map_is_one(0);

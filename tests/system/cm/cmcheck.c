@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cmcheck [ADDRESS]: tests calls of librdmacm, most of them between two ids of
- * one process.  ADDRESS: an address of a device other than a loopback address.
+ * one process.  ADDRESS: an IPv4 address of a device, and no loopback address.
  * No route leads from ADDRESS to another network.  Without ADDRESS, the cases
  * that need such an address do not run, and two cases test less.  Prints a line
  * per case that runs, as verbcheck does.  One thread.
@@ -477,8 +477,8 @@ static void both_ends_may_disconnect_at_once(void)
 	end_sides();
 }
 
-/* As in the kernel, rdma_disconnect without a connection has no effect, and is
- * no error. */
+/* As in the kernel, rdma_disconnect without a connection is no error, and has
+ * no effect on an id without a queue pair. */
 static void a_disconnect_without_a_connection_has_no_effect(void)
 {
 	listen_at(RDMA_PS_TCP, "127.0.0.1");
