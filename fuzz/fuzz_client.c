@@ -175,7 +175,9 @@ static void say_something(struct script *s)
 	int fds[LENT_KINDS];
 	size_t n;
 
-	/* mostly a kind that the client waits for */
+	/* Without a class the client waits for PROTO_WELCOME, which three of
+	 * the ten kinds are.  With a class the client gets one of the six kinds
+	 * that follow these three.  No message has a kind of 250 or more. */
 	m.kind = kind >= 250	   ? kind
 		 : s->client.class ? kinds[3 + kind % 6]
 				   : kinds[kind % sizeof(kinds)];

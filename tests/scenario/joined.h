@@ -67,8 +67,9 @@ uint32_t joined_state(struct joined *j, int i);
 /* Fails unless each side has sent packets, and has counted as received the
  * packets and bytes that the other side has counted as sent. */
 void joined_counted(struct joined *j);
-/* Fails unless both sides have ended, the Terminate of side 1 names this error,
- * and so does the message of side 0. */
+/* Fails unless both streams are over, both QPs are in the error state, the
+ * Terminate of side 1 has this cause, and the sentence in which the engine of
+ * side 0 explains the end contains the text of this cause. */
 void joined_terminated(struct joined *j, enum terminate_cause cause);
 /* Side 0 executes a WRITE, a SEND and a READ of `bytes` bytes each.  Fails
  * unless all bytes arrive. */

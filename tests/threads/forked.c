@@ -194,8 +194,9 @@ static int open_locks(void)
 }
 
 /* Runs at the beginning of a fork, before the handlers of the libraries.
- * Returns when a thread waits for the lock of the tree, and so is in the middle
- * of an initialisation that a process does once. */
+ * Returns when a thread has opened the file whose lock the main thread holds:
+ * the thread waits for this lock, at most for a second, in the middle of an
+ * initialisation that a process does once. */
 static void open_in_fork(void)
 {
 	static void (*const use)(void) = use_verbs;

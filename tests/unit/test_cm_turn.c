@@ -56,8 +56,10 @@ static unsigned long count_sent(void)
 	return out;
 }
 
-/* The timer of a request is due in the turn in which the answer of the process
- * comes, and the broker sends the answer only at the end of the turn. */
+/* The retry timer of the REQ is due in the turn in which the broker receives
+ * CMPROTO_ACCEPT, and that of the REP in the turn of CMPROTO_ESTABLISH.  The
+ * broker sends the REP or the RTU only at the end of the turn, and must not
+ * send the REQ or the REP again before. */
 static void an_answer_and_a_timer_in_one_turn_repeat_nothing(void **state)
 {
 	const struct server_config config = {.idle_ms = SERVER_NEVER};

@@ -283,7 +283,8 @@ static void a_receiver_that_is_stopped_gets_a_packet_now_and_then(void **state)
 	now += 200 * MS;
 	assert_true(send_one());
 	assert_false(send_one());
-	/* few enough that frames of other senders have room */
+	/* the packets that are sent without room are so few that frames of
+	 * other senders still have room */
 	for (int i = 0; i < 600; i++, now += 100 * MS)
 		passed += send_one();
 	assert_uint_in_range(passed, 5, 9);

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { DRAWS = 1000 }; /* more than one call of the kernel brings */
+enum { DRAWS = 1000 }; /* more numbers than one system call brings */
 
 /* Two of 1000 numbers are equal with a probability of 2^-45. */
 static void no_number_is_given_twice(void **state)
@@ -44,7 +44,8 @@ static void *draw_number(void *to)
 	return NULL;
 }
 
-/* A thread of a program and one of a child of fork may both be brokers. */
+/* After a fork, a thread of the parent and a thread of the child may each run a
+ * broker. */
 static void a_forks_child_draws_other_numbers(void **state)
 {
 	uint64_t theirs = 0;
@@ -53,7 +54,7 @@ static void a_forks_child_draws_other_numbers(void **state)
 	pid_t child;
 
 	assert_int_equal(pipe(fds), 0);
-	assert_int_not_equal(entropy(), 0); /* numbers are kept now */
+	assert_int_not_equal(entropy(), 0); /* this thread keeps numbers now */
 	child = fork();
 	assert_true(child >= 0);
 	if (!child) {

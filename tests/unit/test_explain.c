@@ -114,7 +114,8 @@ static void an_id_without_a_request_is_not_said_to_reject_it(void **state)
 /* No descriptor is free for the socket, or for the thread that serves it. */
 static void bind_without_descriptors(void)
 {
-	const struct verbs_iwarp *calls = (void *)&calls; /* is not called */
+	/* the bind fails before it calls a function of *calls */
+	const struct verbs_iwarp *calls = (void *)&calls;
 	struct r_device iwarp = {.iwarp = calls};
 	struct sockaddr_in any = {.sin_family = AF_INET};
 	struct rlimit none = {0, 0};
@@ -242,7 +243,7 @@ static struct r_id *id_with_channel(void)
 	return id;
 }
 
-/* Exits unless the id's only event is ADDR_ERROR with the status. */
+/* Exits unless the id's first event is ADDR_ERROR with the status. */
 static void expect_addr_error(struct r_id *id, int status)
 {
 	struct r_event *e =
@@ -278,7 +279,7 @@ static void a_route_that_cannot_be_looked_for_is_not_missing(void **state)
 	assert_null(strstr(text, "no route"));
 }
 
-/* The destination has an interface, and no fabric runs. */
+/* id->path names an interface, and no fabric runs. */
 static void resolve_without_a_fabric(void)
 {
 	const uint8_t loopback[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};

@@ -25,7 +25,7 @@ static struct {
 	int questions;
 	uint8_t mad[MAD_BYTES]; /* of the last one */
 	int ask_err;		/* the result of take_question */
-	bool is_silent;		/* the answers are not looked at */
+	bool is_silent;		/* take_answer stores nothing */
 	int answers;
 	struct {
 		void *owner;
@@ -34,7 +34,7 @@ static struct {
 		struct sa_member member;
 	} all[ANSWERS];
 	int lost;
-	uint32_t lost_number; /* of the last one */
+	uint32_t lost_number; /* of the last membership lost */
 	void *lost_by;
 } got;
 
@@ -275,13 +275,13 @@ static void the_administration_may_choose_a_gid(void **state)
 	assert_int_equal(fabric_group_join(&groups, &first, &m), 0);
 	m = request_of(2);
 	memcpy(m.at.peer, no_gid, 16);
-	/* two such groups are two groups */
+	/* each request without an MGID makes a group of its own */
 	assert_int_equal(fabric_group_join(&groups, &first, &m), 0);
 	assert_int_equal(got.questions, 2);
 	memcpy(got.mad + SA_AT_RECORD, mgid, 16);
 	answer_last(0, QKEY);
 	assert_answers(1, 0);
-	/* the second was asked last */
+	/* the question that was answered is that of the second request */
 	assert_int_equal(got.all[0].serial, 102);
 	assert_memory_equal(got.all[0].member.mgid, mgid, 16);
 	fabric_group_leave(&groups, &first, 2);
@@ -318,8 +318,8 @@ static void a_sender_is_another_member_than_a_full_one(void **state)
 	assert_int_equal(got.all[1].member.join_state, SA_JOIN_FULL_SENDER);
 	fabric_group_leave(&groups, &first, 2);
 	assert_true(sa_asks_leave(got.mad));
-	/* the port gives up this state: JoinState, in the bits below the scope
-	 */
+	/* The leave names this state alone.  The byte has Scope in its upper
+	 * four bits, and JoinState in its lower four (IBTA 15.2.5.17). */
 	assert_int_equal(got.mad[SA_AT_RECORD + 48] & 15, SA_JOIN_FULL_SENDER);
 }
 

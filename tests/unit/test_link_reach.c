@@ -66,7 +66,7 @@ static void an_answer_is_news(void **state)
 
 	assert_int_equal(get_answer(&r, 1, &reached), LINK_REACH_ASKED);
 	assert_true(link_reach_ask(&r, &m));
-	local_peer_has_news(); /* of earlier answers */
+	local_peer_has_news(); /* takes the news of earlier answers */
 	assert_false(local_peer_has_news());
 	link_reach_answered(&r, NULL);
 	assert_true(local_peer_has_news());
@@ -192,9 +192,9 @@ static void only_memory_that_stays_is_mapped(void **state)
 	uint32_t value = 77;
 
 	assert_null(link_reach_map(-1));
-	assert_null(link_reach_map(fd)); /* empty */
+	assert_null(link_reach_map(fd)); /* the file is empty */
 	assert_int_equal(write(fd, &value, sizeof(value)), sizeof(value));
-	assert_null(link_reach_map(fd)); /* may become shorter */
+	assert_null(link_reach_map(fd)); /* the file may become shorter */
 	assert_int_equal(ftruncate(fd, SHARED_PAGE_BYTES), 0);
 	assert_null(link_reach_map(fd));
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW),

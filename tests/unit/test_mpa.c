@@ -25,7 +25,7 @@ static const struct mpa_frame full = {
 
 static void a_frame_has_the_bytes_of_the_specification(void **state)
 {
-	/* RFC 5044 7.1.1, RFC 6581 9.1 */
+	/* RFC 5044 7.1.1, RFC 6581 9 */
 	static const uint8_t wire[] = {
 		'M',  'P',  'A', ' ', 'I', 'D',	 ' ', 'R', 'e', 'p',  ' ',
 		'F',  'r',  'a', 'm', 'e', 0xd0, 2,   0,   12,	0x92, 0x34,
@@ -79,7 +79,7 @@ static void a_wrong_key_is_found_at_its_first_wrong_byte(void **state)
 	assert_int_equal(mpa_parse(p, 1, MPA_REPLY, &f), -EPROTO);
 }
 
-/* RFC 5044 7.1.2. */
+/* RFC 5044 7.1.1. */
 static void private_data_that_is_too_long_is_refused(void **state)
 {
 	static const uint8_t much[MPA_PRIVATE_MAX + 1];

@@ -50,7 +50,7 @@ static void senders_are_found_by_lid_and_qpn(void **state)
 	assert_memory_equal(neigh_source(&table, 9, 7), n->mac, 6);
 	assert_null(neigh_source(&table, 10, 7));
 	assert_null(neigh_source(&table, 9, 8));
-	/* another LID and QPN take the slot of LID 9 and a.qpn */
+	/* LID 9 and b.qpn take the slot of LID 9 and a.qpn */
 	b.qpn += NEIGH_SOURCES;
 	other = neigh_add(&table, &b);
 	neigh_note_source(&table, other, 9);

@@ -108,8 +108,9 @@ FILE *fopen(const char *path, const char *mode)
 }
 
 /* Packets from a port whose owner is unknown are accepted, and the user is
- * told.  If such packets were refused, all connections by IPv6 in a sandbox
- * without /proc would end without a message. */
+ * told.  If such packets were refused, connected queue pairs of two processes
+ * of the host would get no packets in a sandbox that has neither sock_diag(7)
+ * nor /proc. */
 static void without_proc_nothing_is_known_of_either_family(void **state)
 {
 	uid_t user;
