@@ -39,7 +39,8 @@ static inline bool work_send(struct input_bytes *in, struct two_hcas *d, int i,
 	uint8_t flags = input_u8(in);
 	struct wqe *w;
 
-	/* libibverbs refuses such a request before the engine sees it */
+	/* UC and UD lack some of these operations, and a datagram has at most
+	 * 4096 bytes: the engine would complete other requests with an error */
 	if (side->qp->type == HCA_QPT_UC && op > HCA_WR_SEND_IMM)
 		op = HCA_WR_SEND;
 	if (side->qp->type == HCA_QPT_UD) {

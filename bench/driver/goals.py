@@ -5,9 +5,9 @@ import statistics
 
 K64, M1 = 65536, 1048576
 
-# Goal, step of adverb, field, step that it is compared with (None: the field
-# itself is the ratio), and the wanted ratio: at least (>) or at most (<) a
-# factor.
+# Each row has a goal, a step of adverb, a field, the step with which the step of
+# adverb is compared (None: the value of the field takes the place of the ratio),
+# and the wanted ratio: at least (>) or at most (<) a factor.
 GOALS = [
     ("WRITE 64 KiB, path MTU 4096, to the shaped limit",
      "adverb write/%d" % K64, "GBps", "udp shaped/%d" % K64, ">", 0.9),

@@ -121,8 +121,8 @@ static void a_connection_leaves_no_trace_in_the_table(void **state)
 	two_hcas_free(d);
 }
 
-/* Half of all guessed PSNs are behind the expected PSN, as those of duplicates
- * are.  They count as guesses, too. */
+/* Half of all guessed PSNs are behind the expected PSN, as the PSNs of
+ * duplicates are.  Packets with such guessed PSNs count as guesses, too. */
 static void guesses_are_reported_with_their_address(void **state)
 {
 	struct two_hcas *d = new_duo();
@@ -141,7 +141,8 @@ static void guesses_are_reported_with_their_address(void **state)
 	two_hcas_free(d);
 }
 
-/* A guess each 50 to 100 ms is below any limit, but is reported in the end. */
+/* An address that makes one guess each 50 to 100 ms is never limited, but is
+ * reported in the end. */
 static void slow_guesses_are_reported_too(void **state)
 {
 	struct two_hcas *d = new_duo();
@@ -196,7 +197,7 @@ static void an_address_that_stops_guessing_is_served_again(void **state)
 	two_hcas_free(d);
 }
 
-/* A two_hcas_fate that loses each 37th packet, so that the peer has to
+/* A two_hcas_fate that drops each 37th frame, so that the peer has to
  * retransmit. */
 static int lose_some(void *context, int from, const struct engine_frame *f)
 {
@@ -207,7 +208,7 @@ static int lose_some(void *context, int from, const struct engine_frame *f)
 	return ++*count % 37 != 0;
 }
 
-/* A two_hcas_fate that forges 20 packets in the peer's name before each packet
+/* A two_hcas_fate that forges 20 packets in the peer's name before each frame
  * of the peer. */
 static int flood_guesses(void *context, int from, const struct engine_frame *f)
 {

@@ -141,7 +141,7 @@ static void a_forbidden_read_is_no_duplicate_of_something_else(void **state)
 	d->fate = count_packets;
 	d->context = &ear;
 	s->qp->attr.access_flags &= ~(uint32_t)HCA_REMOTE_READ;
-	for (int answers = 1; answers <= 2; answers++) { /* a duplicate too */
+	for (int answers = 1; answers <= 2; answers++) { /* 2: a duplicate */
 		two_hcas_forge(d, 1, &p);
 		run_briefly(d);
 		assert_int_equal(ear.responses, answers);

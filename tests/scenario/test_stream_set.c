@@ -427,7 +427,9 @@ static void the_bytes_of_a_full_socket_do_not_go_to_the_program(void **s)
 	fill_socket(&w);
 	copy = dup(w.stream.fd);
 	other = take_number(&w);
-	w.j.d->now_ns += 2000000; /* after the last check of the descriptor */
+	/* so long after the last check of the descriptor that receive_turn
+	 * checks it again */
+	w.j.d->now_ns += 2000000;
 	while (!w.ends) {
 		recv(w.peer, bytes, sizeof(bytes), MSG_DONTWAIT);
 		receive_turn(&w);
@@ -634,7 +636,8 @@ static void a_burst_grows_while_calls_are_full(void **state)
 		stream_burst_sent(&b, room, room, now);
 	}
 	assert_int_equal(stream_burst_room(&b, now), STREAM_BURST_BYTES);
-	/* no pause: the calls of this turn may take as long as that */
+	/* no pause: at 1 ns for each byte, the calls of the last turn may have
+	 * taken as long as that */
 	now += STREAM_BURST_PAUSE_NS + STREAM_BURST_BYTES;
 	assert_int_equal(stream_burst_room(&b, now), STREAM_BURST_BYTES);
 	/* the rest of a message */

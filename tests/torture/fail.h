@@ -6,11 +6,11 @@
 
 #include <stdbool.h>
 
-/* Lets the n-th of the next calls of the functions that fail.c wraps fail.  All
- * functions and threads count together, from 1. */
+/* The n-th call from now on fails, of all calls of functions that fail.c wraps.
+ * n begins with 1.  Calls of different functions and threads count together. */
 void fail_at(long n);
-/* Ends failures.  Returns the name of the function that failed, or NULL if the
- * n-th call was not reached. */
+/* From now on no call fails.  Returns the name of the function that failed, or
+ * NULL if the n-th call was not reached. */
 const char *fail_done(void);
 
 #endif

@@ -378,8 +378,8 @@ static void stop_process(pid_t pid)
 	assert_true(WIFSTOPPED(status));
 }
 
-/* A thread that is stopped at any instruction stores nothing after it
- * continues. */
+/* A thread is stopped at any instruction, and its copies are ended meanwhile.
+ * After it continues, it stores nothing. */
 static void a_stopped_thread_finds_its_copy_ended(void **state)
 {
 	uint8_t *to = map_memory(LONG, MAP_SHARED),

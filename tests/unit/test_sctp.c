@@ -184,8 +184,8 @@ static void *send_many(void *arg)
 	return NULL;
 }
 
-/* The sender waits for a peer that does not receive, and no message is lost:
- * each comes once, in any order. */
+/* The sender sends as fast as the socket takes messages, and no message is
+ * lost: each comes once, in any order. */
 static void a_slow_peer_stops_the_sender(void **state)
 {
 	static uint8_t seen[3000], got[SCTP_MESSAGE_MAX];
@@ -354,8 +354,9 @@ static bool is_in_use(const struct sockaddr_in6 *at)
 	return !is_free;
 }
 
-/* Waits for some turns of the library's thread, which reads the clock few times
- * in each turn.  False: the thread has taken no turns for a minute. */
+/* Waits for some turns of the library's thread, which reads the clock a few
+ * times in each turn.  False: within a minute the clock was read fewer than 100
+ * times. */
 static bool await_turns(void)
 {
 	const struct timespec step = {.tv_nsec = 10000000};

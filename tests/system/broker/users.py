@@ -142,7 +142,7 @@ def until_ends(p):
 def watched_forgers(p):
     """Runs `adverb top` as Anna while @p runs.  Returns the first suspect that has
     sent forged frames and has a user, or None.  A suspect has no user if the process
-    that sent the frames has ended: then no user owns its port."""
+    that sent the frames has ended, since then no socket has their source port."""
     while p.poll() is None:
         r = t.finish(start(ANNA, [t.adverb, "top", "--once", "--json",
                                   "--interval", "0.1"]), HANG)
@@ -227,7 +227,7 @@ def roots_broker():
         # If root's broker did not listen yet, the first program would start a
         # broker of its own.
         wait_for_broker()
-        # mallory.py needs some seconds to ask this broker for every object
+        # mallory.py needs some seconds to make many connections to root's broker
         end = time.monotonic() + (5 if t.is_beside_hostile else 0)
         while True:
             server = server_of(ANNA, PINGPONG, 18600)
@@ -303,8 +303,9 @@ def the_brokers_user_takes_over():
                 if pid in killed:
                     continue  # /proc shows a killed broker until it has ended
                 expect(user == ANNA, "a broker of %d" % user)
-                # A broker that ends right after its start is restarted late
-                # (start.h).
+                # After more than three brokers in a row that lived less than a
+                # second, the next start waits: for up to 10 s if the last broker
+                # lived less than 0.1 s, else for 0.2 s at most (start.c).
                 time.sleep(0.3)
                 os.kill(pid, signal.SIGKILL)
                 killed.add(pid)
@@ -335,7 +336,7 @@ def the_other_user_is_waited_for():
     if r.status:
         os.killpg(server.pid, signal.SIGKILL)
     last = t.finish(server, HANG)
-    if is_late:  # Bert's program waits for one second at most
+    if is_late:  # after one second Bert's program starts a broker of its own
         raise system.Skip("the machine is too slow: Anna's program was stopped "
                           "for too long")
     expect_ok(r)
@@ -917,8 +918,9 @@ def shows_no_privileged_program():
     t.need("gcc")
     if os.path.exists("/sys/class/infiniband"):
         raise system.Skip("the kernel has RDMA devices")
-    # The tree lies in a folder of root: the shim shows no tree in a folder of
-    # another user.
+    # The tree is Bert's and lies in a folder of root: the shim shows a program of
+    # Bert no tree of another user, and none in a folder that is neither Bert's
+    # nor root's.
     place = tempfile.mkdtemp()
     os.chmod(place, 0o755)
     tree = place + "/forged"

@@ -249,7 +249,7 @@ def has_group(host, gid):
 
 
 def partition():
-    """The P_Key of the interface is that of the connection and of its MADs."""
+    """The MADs of a connection have the P_Key of the interface."""
     t.need("tshark")
     capture, file = t.path("capture.pcap"), t.path("partitions")
     with open(file, "w") as out:

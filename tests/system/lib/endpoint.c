@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 /* Unless @good, prints a message on stdout and ends the program; stderr is for
- * adverb's messages.  Unlike check_need, this function prints the lines of a
- * program whose only case, `set-up`, has failed, so that a Suite reports the
- * failure. */
+ * adverb's messages.  Unlike check_need, this function prints a line for a case
+ * named `set-up`, which has failed, and a line with the numbers of cases, so
+ * that a Suite reports the failure. */
 static void need_good(bool good, const char *what)
 {
 	if (good)

@@ -4,9 +4,10 @@
  * public verbs alone, that a process which polls the last byte of an RDMA WRITE
  * never sees that byte before the other bytes.
  *
- *	writer: slot r % SLOTS := r	reader: waits until the last byte is r
- *	        at most SLOTS ahead	        checks that each other byte is r
+ *	writer: slot r % SLOTS := v	reader: waits until the last byte is v
+ *	        at most SLOTS ahead	        checks that each other byte is v
  *
+ * r is the number of a round, and v is the value of that round (value_of).
  * The reader takes no completion, and mostly polls before the WRITE begins.
  * When the reader has seen the last byte, it checks a random byte, then the
  * bytes just before the last byte, and then the other bytes.  WRITEs are in
@@ -131,8 +132,9 @@ static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint32_t chance,
 	for (; left && bytes - left < LOOKS; left--)
 		if (m[left - 1] != k)
 			return true;
-	/* Keeps the compiler from moving the fast comparison before the single
-	 * loads, which would then come late. */
+	/* The fence orders the single loads before the loads of memcmp.  If the
+	 * compiler moved memcmp forward, the single loads would come later,
+	 * when bytes that were stale may have arrived. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return left && (all[0] != k || memcmp(all, all + 1, left - 1) != 0);
 }
@@ -260,8 +262,9 @@ static double now_s(void)
 /* When the rounds of a size end. */
 struct bounds {
 	int rounds, least; /* how many rounds at most, and at least */
-	/* the time limit of all sizes, in seconds; when the writer begins, the
-	 * time of CLOCK_MONOTONIC at which the limit ends; 0: no limit */
+	/* 0: no time limit.  Before write_all: the time limit of all sizes, in
+	 * seconds.  In write_all: the time of CLOCK_MONOTONIC, in seconds, at
+	 * which this limit ends. */
 	double end_s;
 };
 
