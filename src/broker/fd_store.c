@@ -47,8 +47,7 @@ static int send_fds(int socket, const int *fds, size_t n)
 	control.head.cmsg_type = SCM_RIGHTS;
 	control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
 	memcpy(CMSG_DATA(&control.head), fds, n * sizeof(int));
-	return sendmsg(socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno
-								      : 0;
+	return proto_send_rights(socket, &msg);
 }
 
 /* Copies the descriptors of message k to fds, and leaves the message in the

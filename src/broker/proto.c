@@ -70,6 +70,15 @@ static ssize_t send_raised(int socket, const struct msghdr *msg)
 	return n;
 }
 
+int proto_send_rights(int socket, const struct msghdr *msg)
+{
+	ssize_t sent = sendmsg(socket, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (sent < 0 && errno == ETOOMANYREFS)
+		sent = send_raised(socket, msg);
+	return sent < 0 ? -errno : 0;
+}
+
 void proto_introduce(struct proto *m, uint32_t idle_s)
 {
 	m->magic = PROTO_MAGIC;
@@ -122,7 +131,6 @@ int proto_send(int socket, const struct proto *m, const int *fds)
 	union control control = {0};
 	struct iovec iov = {(void *)(uintptr_t)m, sizeof(*m)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	ssize_t sent;
 
 	if (n) {
 		control.head.cmsg_level = SOL_SOCKET;
@@ -132,10 +140,7 @@ int proto_send(int socket, const struct proto *m, const int *fds)
 		msg.msg_control = &control;
 		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
 	}
-	sent = sendmsg(socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (sent < 0 && errno == ETOOMANYREFS)
-		sent = send_raised(socket, &msg);
-	return sent < 0 ? -errno : 0;
+	return proto_send_rights(socket, &msg);
 }
 
 /* Checks magic, version and length.  Returns 0, -EPIPE, -EPROTO or

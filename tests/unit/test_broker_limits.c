@@ -132,6 +132,20 @@ static void open_under_a_soft_limit(void)
 	assert_int_equal(files.rlim_cur, FEW);
 }
 
+/* A thread that serves as the broker has the soft limit of its program. */
+static void fill_store_under_a_soft_limit(void)
+{
+	struct rlimit files;
+	struct fd_store s;
+
+	leave_in_flight();
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	limit_files(UNDER_WAY / 2, files.rlim_max);
+	assert_int_equal(fd_store_new(&s), 0);
+	assert_int_equal(fd_store_put(&s, 0, (int[]){0, -1, -1}), 0);
+	fd_store_close(&s);
+}
+
 static void (*beside)(void); /* the body of run_beside_broker */
 
 static void start_broker_and_run(void)
@@ -163,6 +177,7 @@ a_user_at_the_limit_of_descriptors_in_flight_shares_no_arena(void **state)
 static void a_soft_limit_does_not_bound_descriptors_in_flight(void **state)
 {
 	run_beside_broker(open_under_a_soft_limit);
+	run_in_child(fill_store_under_a_soft_limit);
 }
 
 /* Calls client_turn until the client has a broker, or until its hello to a
