@@ -17,7 +17,7 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import netlab
 from perftest_check import check_rows
 import system
-from system import HANG, expect, expect_failed, expect_ok
+from system import HANG, Skip, expect, expect_failed, expect_ok
 
 netlab.enter()
 t = system.Suite(__doc__)
@@ -182,8 +182,18 @@ def tools():
 
     def at_once():
         """More requests come at once than the server's backlog holds, and no
-        connection is refused."""
-        r = t.pair(["cmtime", "-c", "1000"], ["--address", "127.0.0.1"], **LO)
+        connection is refused.  Each connection has a descriptor, so the soft
+        limit of a login, 1024, is too low."""
+        files = resource.RLIMIT_NOFILE
+        soft, hard = resource.getrlimit(files)
+        if hard != resource.RLIM_INFINITY and hard < 2048:
+            raise Skip("the hard limit on open files is %d" % hard)
+        resource.setrlimit(files, (hard, hard))
+        try:
+            r = t.pair(["cmtime", "-c", "1000"], ["--address", "127.0.0.1"],
+                       **LO)
+        finally:
+            resource.setrlimit(files, (soft, hard))
         expect_ok(r)
         expect("REJECTED" not in r.output, "a connection is refused", r)
         expect("adverb:" not in r.output, "adverb prints a message", r)
