@@ -13,7 +13,7 @@
 #include "tools/fabric_ring.h"
 
 enum {
-	FULL_MS = 300, /* after so long without room, a ring counts as full */
+	FULL_MS = 2000, /* after so long without room, a ring counts as full */
 };
 
 /* A program with a data end at port 1 of a host. */

@@ -344,15 +344,18 @@ def crashes():
                           "too, so the starts cannot be counted")
     path = adverbd_called("crash")
     r = t.run([t.adverb, "run", "--", "ibv_devinfo"], ADVERB_BROKER=path)
-    said = sentences(r.output.splitlines())
+    # on a busy machine a broker may need more than 5 s before it ends
+    said = [line for line in sentences(r.output.splitlines())
+            if "has not answered for 5 s" not in line]
     found = len(said) == 1 and re.match(
-        r"adverb: the broker %s has ended (1[1-9]) times in a row within a second "
+        r"adverb: the broker %s has ended (\d+) times in a row within a second "
         r"of its start: see what ends it; this program waits up to 10 s "
         r"before each further start$" % re.escape(path), said[0])
     expect(found, "the program does not print the message once", r)
-    # On a busy machine a broker may live longer than 0.1 s.  The pause after such
-    # a life is only 0.2 s, so there may be more than 11 starts.
-    expect(len(starters(path)) == int(found[1]), "%d starts" %
+    # On a busy machine a broker may live longer than 0.1 s, and the pause after
+    # such a life is shorter: then there may be more than 11 starts.  A broker
+    # that lives for a second begins a new row.
+    expect(11 <= int(found[1]) <= len(starters(path)), "%d starts" %
            len(starters(path)), r)
 
 
