@@ -388,6 +388,7 @@ static void kills_at_any_moment_lose_no_class_and_no_datagram(void **state)
 	struct client_news news;
 	int pidfd[KILLS];
 	unsigned seed = 1;
+	int killed = 0;
 	pid_t pid;
 
 	for (int i = 0; i < CLIENTS; i++)
@@ -399,7 +400,7 @@ static void kills_at_any_moment_lose_no_class_and_no_datagram(void **state)
 
 		pidfd[k] = (int)syscall(SYS_pidfd_open, pid, 0);
 		if (pidfd[k] >= 0)
-			kill(pid, SIGKILL);
+			killed += !kill(pid, SIGKILL);
 		for (int i = 0; i < steps; i++)
 			client_turn(&c[rand_r(&seed) % CLIENTS], &news);
 		for (int i = 0; i < CLIENTS; i++)
@@ -415,6 +416,7 @@ static void kills_at_any_moment_lose_no_class_and_no_datagram(void **state)
 			assert_int_equal(poll(&p, 1, TEST_WAIT_MS), 1);
 		close(pidfd[k]);
 	}
+	assert_true(killed > 0);
 	/* Clients that have not noticed a broker's death yet notice it now. */
 	for (int i = 0; i < CLIENTS; i++)
 		client_turn(&c[i], &news);

@@ -138,6 +138,7 @@ static void a_port_that_registers_again_has_no_memberships(void **state)
 	join_as(&a, &sa, 1, 0xffff);
 	join_as(&two, &sa, 2, 0xffff);
 	set_port(&sm, LID_A1, LID_A1, 0); /* no change */
+	expect_nothing(&a);
 	set_port(&sm, LID_A1, LID_A1, REREGISTER);
 	expect_lost(&a, 1);
 	join_as(&a, &sa, 3, 0xffff);
@@ -191,6 +192,7 @@ static void a_port_outside_the_partition_is_no_member(void **state)
 	join_as(&a, &sa, 1, 0xffff);
 	join_as(&a, &sa, 2, PKEY);
 	set_pkey(&sm, PKEY & 0x7fff); /* a limited member */
+	expect_nothing(&a);
 	set_pkey(&sm, 0);
 	expect_lost(&a, 2);
 	expect_nothing(&a);

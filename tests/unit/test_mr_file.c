@@ -646,6 +646,7 @@ static void a_program_that_locks_its_memory_locks_no_peers_memory(void **state)
 		SKIP_FOR("this user may not lock memory");
 	peer_maps_look(&a);
 	munlockall();
+	assert_int_equal(a.count, 1);
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_blocks, 0);
 	peer_maps_fini(&a);

@@ -13,7 +13,8 @@ CHECKS = ["-o", "tcp.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-o"
 # The filter selects malformed frames, frames about which tshark warns, frames with a
 # wrong checksum, and frames that show a loss.  A connection may end by RST, so a
 # warning about an RST does not count.
-BAD = ("_ws.malformed || _ws.expert.severity >= 0x600000 && !tcp.flags.reset || "
+BAD = ("_ws.malformed || _ws.expert.severity >= 0x600000 && "
+       "!(tcp.flags.reset == 1) || "
        "tcp.analysis.lost_segment || tcp.analysis.ack_lost_segment || "
        "tcp.analysis.retransmission || tcp.analysis.out_of_order || "
        "tcp.analysis.duplicate_ack || tcp.analysis.window_full || "
