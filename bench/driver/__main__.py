@@ -103,7 +103,7 @@ class Run:
                step.key, words), file=sys.stderr, flush=True)
 
     def step(self, step, turn):
-        if step.series in self.left_out:
+        if step.series in self.left_out or step.key in self.left_out:
             return self.say(step, "left out")
         missing = step.missing()
         if missing:

@@ -253,7 +253,7 @@ class Ends:
         if not select.select([ready], [], [], HANG)[0]:
             process.kill()
             raise Fail("our server has not listened within %d s" % HANG,
-                       self.t.finish(process, HANG))
+                       self.t.finish(process, HANG).output)
         os.read(ready, 1)
         process.ready = open(ready)  # keep the pipe for a later rdma_listen
         return process
@@ -281,9 +281,11 @@ class Ends:
         theirs = self.vm.start(" ".join(client) % at)
         if stays:
             status = theirs.wait(HANG)
+            serves = process.poll() is None
             process.kill()
             said = self.t.finish(process, HANG)
-            said.status = 0
+            if serves:
+                said.status = 0
             return Both(said, status, status[1])
         self.watch(process, theirs)
         return self.end(process, theirs)
