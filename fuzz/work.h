@@ -39,14 +39,9 @@ static inline bool work_send(struct input_bytes *in, struct two_hcas *d, int i,
 	uint8_t flags = input_u8(in);
 	struct wqe *w;
 
-	/* UC and UD lack some of these operations, and a datagram has at most
-	 * 4096 bytes: the engine would complete other requests with an error */
-	if (side->qp->type == HCA_QPT_UC && op > HCA_WR_SEND_IMM)
+	/* libibverbs refuses this request before the engine sees it */
+	if (side->qp->type == HCA_QPT_UD && op == HCA_WR_LOCAL_INV)
 		op = HCA_WR_SEND;
-	if (side->qp->type == HCA_QPT_UD) {
-		op = op & 1 ? HCA_WR_SEND : HCA_WR_SEND_IMM;
-		bytes %= 4097;
-	}
 	if (side->qp->state < HCA_QP_RTS || work_is_full(&side->qp->sq))
 		return false;
 	w = two_hcas_send(d, i, op, local, bytes, remote);
