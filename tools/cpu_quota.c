@@ -63,8 +63,9 @@ static long lowest_up_from(const char *mount, const char *path, bool is_v2)
 	}
 }
 
-/* Does a line of `membership`, such as "4:cpu,cpuacct:/path", name the
- * controller "cpu" of version 1? */
+/* Does a line of /proc/self/cgroup, such as "4:cpu,cpuacct:/path", name the
+ * controller "cpu" of version 1?  controllers: the line without its number and
+ * the first ':'. */
 static bool has_cpu(const char *controllers)
 {
 	size_t n;

@@ -485,7 +485,7 @@ static bool take_packets(struct fabric_data *f, struct fabric_data_socket *d)
 
 /* Asks the programs whose rings have been empty to wake this process, which
  * then does not look at these rings until take_wake.  any: a ring had packets
- * in this turn, so the process does not sleep, and asks a program only if the
+ * in this turn, so the process does not sleep, and asks a program only if its
  * ring was empty more than VAIN times in a row. */
 static void rest_from_rings(struct fabric_data *f, bool any)
 {

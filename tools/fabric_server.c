@@ -229,9 +229,9 @@ static void run_turn(struct fabric_server *s)
 	fabric_set_time(s->fabric, monotonic_ms());
 	s->had_packets = fabric_data_take(&s->data);
 	fabric_turn(s->fabric, monotonic_ms());
-	/* The page gets the number before the MADs of this turn are sent: a
-	 * program that has learned of a change from a MAD must not find the old
-	 * number in the page. */
+	/* The page of fabric_direct.h gets the new number of changes before the
+	 * MADs of this turn are sent: a program that has learned of a change
+	 * from a MAD must not find the old number in the page. */
 	fabric_direct_show(&s->direct, reach_changes(s->fabric));
 	print_deadlock(s->fabric);
 	while ((end = fabric_ready(s->fabric)))

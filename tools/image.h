@@ -35,7 +35,8 @@ struct image_version {
 struct image_entry {
 	char path[IMAGE_PATH]; /* in the root */
 	/* before: as the run found the file; now: as the run puts the file.
-	 * Until image_expect, both have what the list says. */
+	 * Until image_expect, they are the two versions in the list; if the
+	 * list has only one, both are that one. */
 	struct image_version before, now;
 	bool kept; /* this run puts the file; image_settle removes the files
 		      that are not kept */

@@ -16,8 +16,9 @@ int hca_init(struct hca *h, struct arena arena, struct space *space,
 	memset(h, 0, sizeof(*h));
 	h->arena = arena;
 	h->space = space;
-	/* 4096 bytes: path_check_mtu (host/path_check.h) compares path_mtu with
-	 * the active_mtu of the port. */
+	/* 5 means 4096 bytes, the greatest path_mtu.  The limit of each port is
+	 * checked elsewhere: path_check_mtu (host/path_check.h) compares
+	 * path_mtu with the active_mtu of the port. */
 	h->active_mtu = 5;
 	list_init(&h->share_looks);
 	rng_init(&h->rng, seed[0] ^ seed[1]);

@@ -223,9 +223,10 @@ struct share share_read(const struct hca *h, uint32_t row)
 	s = all[row];
 	/* Orders the loads of the row before the second load of its serial.
 	 * Otherwise the copy could have the first serial although some members
-	 * are those of a later use of the row.  Between the store of serial 0
-	 * and the stores of those members (add_row), the owner releases the ctx
-	 * lock and takes it again. */
+	 * are those of a later use of the row.  The owner's stores have the
+	 * order that this fence needs: between the store of serial 0 and the
+	 * stores of those members (add_row), the owner releases the ctx lock
+	 * and takes it again. */
 	shared_fence();
 	shared_store(&s.serial, share_is(h, row, serial) ? serial : 0);
 	return s;

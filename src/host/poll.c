@@ -49,8 +49,9 @@ void host_before_poll(struct host *h, const struct cq *cq)
 	post_polled(&h->progress, engine_post_lock_of(cq));
 }
 
-/* Does the work of one poll: ends a wait of a QP that completes into cq, if
- * post_resume can.  If it cannot, or cq is NULL, makes progress instead. */
+/* Does the work of one poll: ends a wait of a QP that has the same post lock as
+ * the QPs that complete requests into cq, if post_resume can.  If it cannot, or
+ * cq is NULL, makes progress instead. */
 static void poll_once(struct host *h, const struct cq *cq, shared_u32 *skipped)
 {
 	if (!cq || !post_resume(&h->progress, engine_post_lock_of(cq)))

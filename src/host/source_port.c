@@ -36,7 +36,8 @@ static bool is_same_port(const struct inaddr *a, const struct inaddr *b)
 	return a->port == b->port && inaddr_has_same_ip(a->ip, b->ip);
 }
 
-/* Returns the broker's answer about this port and this class, or NULL. */
+/* Returns the broker's answer about the port and the class of *s, if `user` was
+ * the owner of the port; NULL: there is none. */
 static struct known *find_known(const struct engine_source *s, uid_t user)
 {
 	for (uint32_t i = 0; i < KNOWN; i++)

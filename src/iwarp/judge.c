@@ -125,7 +125,7 @@ static bool judge_read_response(struct ibt *t, struct ibt_qp *q)
 	if (!w || w->opcode != HCA_WR_RDMA_READ)
 		return judge_refuse(s, TERMINATE_OPCODE);
 	r = stream_read_of(w);
-	/* a segment without payload names no memory (RFC 5041 5.2) */
+	/* the response to a READ of length 0 names no memory (RFC 5041 5.2) */
 	if (!r.bytes && !g->payload_bytes && g->ddp.is_last)
 		return true;
 	end = s->out.placed + (uint64_t)g->payload_bytes;

@@ -405,7 +405,8 @@ static enum hca_status status_of(const struct rdmap_terminate *e)
 }
 
 /* Does `about`, the header that a Terminate quotes, belong to the oldest READ
- * or atomic without a response?  Their number is s->out.reads_out. */
+ * or atomic without a response?  s->out.reads_out is the number of READs and
+ * atomics without a response. */
 static bool is_about_oldest_read(const struct iwarp_stream *s,
 				 const struct ddp_header *about)
 {

@@ -15,8 +15,8 @@
 /* `adverb bench` sets this variable for the programs that it starts. */
 #define INTERNAL "COMMAND"
 
-/* The names without the prefix.  adverb.7 describes each of them, except
- * INTERNAL (ci/lint-man compares). */
+/* All names but INTERNAL, without the prefix.  adverb.7 describes each of them
+ * (ci/lint-man compares). */
 static const char *const known_names[] = {
 	"BPF",	    "BROKER",  "BROKER_USER", "CM_FAST",     "DEVICES",
 	"DIRECT",   "EXPLAIN", "FABRIC",      "FABRIC_HOST", "GRO",

@@ -60,9 +60,9 @@ void fd_identity_apart(void);
 /* Has this thread called fd_identity_apart? */
 bool fd_identity_is_apart(void);
 /* Removes the mark of fd, which stays open: the caller no longer owns fd.  An
- * owner that gives fd to another library must call this function, since that
- * library cannot remove the mark, and adverb has no other file at a number with
- * a mark. */
+ * owner that gives fd to another library must call this function: that library
+ * cannot remove the mark, and until the mark is removed, fd_identity_note moves
+ * each later file of the owner's library away from the number. */
 void fd_identity_forget(int fd);
 /* Closes fd if fd_identity_holds(fd), and removes the mark in either case. */
 void fd_identity_close(int fd);

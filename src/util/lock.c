@@ -78,9 +78,9 @@ alock_owner alock_holder(const struct alock *l)
 	return atomic_load_explicit(&l->owner, memory_order_acquire);
 }
 
-/* Returns the judge, if the owner is another thread that has a name; otherwise
- * NULL.  A caller that has read the owner again, after a wait, may pass 0: the
- * lock was released meanwhile. */
+/* Returns the judge if `owner` is the name of another process that has called
+ * alock_open; otherwise NULL.  A caller that has read the owner again, after a
+ * wait, may pass 0: the lock was released meanwhile. */
 static const struct alock_judge *judge_of(alock_owner owner)
 {
 	if (!owner || owner == ALOCK_NAMELESS || owner == alock_self())

@@ -38,7 +38,7 @@ struct bound {
 	struct list link; /* in `bounds` */
 	int fd;
 	ino_t file;		/* the inode number of the socket */
-	struct sockaddr_in6 at; /* the socket's address; UDP port, or 0: raw */
+	struct sockaddr_in6 at; /* its address and UDP port (0: raw socket) */
 	in_port_t port;		/* the port of SCTP, in network order */
 };
 

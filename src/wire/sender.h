@@ -4,9 +4,10 @@
  * class and hop limit, which are set as the socket's defaults.  Most datagrams
  * of an IPv6 socket also have the same destination, to which the socket is
  * connected, unless the destination is link-local or an address of this host.
- * A datagram whose class, limit or destination is another one has an address or
- * control messages (cmsg) of its own.  Each datagram of a socket that is not
- * connected has both.
+ * A datagram with another source or destination has an address and control
+ * messages (cmsg) of its own, and so has each datagram of a socket that is not
+ * connected.  For a datagram with another class or limit, the sender changes
+ * the defaults or, once sender.changes is at its limit, adds control messages.
  *
  * An IPv4 socket is not connected.  Linux would give the datagrams of a
  * connected socket IPv4 ids that count up from an unknown number, and the ICRC
