@@ -232,8 +232,8 @@ static int serve_file(const char *name, const char *path, bool background,
 	listener = fabric_socket_listen(path);
 	if (listener >= 0 && captured &&
 	    fabric_capture_open(&capture, f, captured)) {
-		/* The path is removed before the close: after the close it
-		 * could be the socket of another fabric. */
+		/* The path is removed before the close: after the close another
+		 * fabric could have the path. */
 		unlink(path);
 		close(listener);
 		listener = -1;

@@ -56,7 +56,7 @@ struct ipoib_cm {
 	 * ipoib_cm_fini; -1: none. */
 	int connection;
 	int fd;	 /* a socket for messages of cmproto.h; -1: there is none */
-	int err; /* the result of ipoib_cm_receive */
+	int err; /* the result of ipoib_cm_receive once it has closed fd */
 	uint8_t gid[16];      /* of ipoib_cm_listen */
 	uint64_t service_id;  /* of the interface */
 	uint32_t last_serial; /* the number of the last request */
@@ -112,9 +112,9 @@ void ipoib_cm_close(struct ipoib_cm *c, uint32_t id);
 /* Receives up to 64 messages of the fabric, and calls the functions of the
  * sink.  Returns 0; or a -errno if no more will come: then the listener is
  * gone, and the sink's `ended` was called for each connection.  -ECONNRESET:
- * the fabric has closed the socket; -EPROTO: the fabric has sent a message of
- * another version; -ENOBUFS: the fabric has not read IPOIB_CM_UNSENT messages.
- * Later calls return the same. */
+ * the fabric has closed the socket; -EPROTO: the fabric has sent a message that
+ * this version does not know; -ENOBUFS: the fabric has not read IPOIB_CM_UNSENT
+ * messages.  Later calls return the same. */
 int ipoib_cm_receive(struct ipoib_cm *c);
 /* Sends messages that were kept.  Returns whether some are still kept. */
 bool ipoib_cm_flush(struct ipoib_cm *c);

@@ -24,10 +24,10 @@ struct ipoib_loop_config {
 	void *ctx; /* the argument of up */
 };
 
-/* Runs the interface until SIGINT or SIGTERM comes, the fabric ends or does not
- * answer, the interface is removed, or the interface or its queue pair cannot
- * be started.  Returns the exit status: 0 after a signal; else 1, after a
- * sentence on stderr. */
+/* Runs the interface until SIGINT or SIGTERM comes; the fabric ends, does not
+ * answer, or sends a message that this version does not know; the interface is
+ * removed; or the interface or its queue pair cannot be started.  Returns the
+ * exit status: 0 after a signal; else 1, after a sentence on stderr. */
 int ipoib_loop_run(const struct ipoib_loop_config *config);
 
 #endif

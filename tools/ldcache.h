@@ -19,10 +19,10 @@
 bool ldcache_read(const char *cache, const char *library, char *path);
 
 /* Finds @library in LD_LIBRARY_PATH, then by @cache, then in all folders that
- * the loader searches for adverb itself (dlinfo(3)): its default folders, and
- * those of LD_LIBRARY_PATH with $ORIGIN and the like replaced, which the first
- * step does not replace.  True: the library's path is in @path of PATH_MAX
- * bytes. */
+ * the loader searches for adverb itself (dlinfo(3)): those of LD_LIBRARY_PATH
+ * with $ORIGIN and the like replaced, which the first step does not replace;
+ * those of adverb's DT_RUNPATH, if there is one; and the loader's default
+ * folders.  True: the library's path is in @path of PATH_MAX bytes. */
 bool ldcache_find(const char *cache, const char *library, char *path);
 
 #endif

@@ -248,10 +248,10 @@ int proto_look(unsigned version, struct ucred *who);
  * allows.
  */
 int proto_send(int socket, const struct proto *m, const int *fds);
-/* Sends msg, which brings descriptors, without waiting.  If more descriptors of
- * this user are in flight than the soft limit on open files allows (unix(7)),
- * the soft limit of the process is the hard limit during the call.  Returns 0
- * or -errno, as proto_send. */
+/* Sends msg, which may bring descriptors, without waiting.  If more descriptors
+ * of this user are in flight than the soft limit on open files allows
+ * (unix(7)), the soft limit of the process is the hard limit during the call.
+ * Returns 0 or -errno, as proto_send does. */
 int proto_send_rights(int socket, const struct msghdr *msg);
 /*
  * Receives one message into *m, which the caller has zeroed; never waits.

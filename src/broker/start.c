@@ -154,8 +154,8 @@ void start_lost(pid_t broker, uint64_t now_ms)
 	past.due_ms = now_ms + pause_after(life_ms);
 }
 
-/* Does ADVERB_BPF=0 turn steering off?  For tests, and for kernels that accept
- * the steering program and do not run it. */
+/* Does ADVERB_BPF=0 turn steering off?  The variable is for tests, and for
+ * kernels that accept the steering program and do not run it. */
 static bool no_bpf(void)
 {
 	const char *value = secure_getenv("ADVERB_BPF");

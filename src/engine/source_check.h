@@ -53,7 +53,7 @@
 
 /* The knowledge about a port (the figure above). */
 enum source_state {
-	SOURCE_NONE,	 /* no port has used the slot, which is all zero */
+	SOURCE_NONE,	 /* no port has the slot, which is all zero */
 	SOURCE_ASKED,	 /* the caller has not answered yet */
 	SOURCE_REFUSED,	 /* the port is not of the peer's user */
 	SOURCE_BELIEVED, /* the port is of the peer's user */

@@ -125,8 +125,8 @@ static bool may_gather(struct progress *p, const struct ibt_qp *q,
 	return true;
 }
 
-/* Executes the work that was posted to q at once, without a look at the socket,
- * if q goes direct and no frame is to be sent (engine_post_direct).  True: the
+/* Executes the posted work of q at once, without a look at the socket, if q
+ * goes direct and no frame is to be sent (engine_post_direct).  True: the
  * progress lock is released.  False: nothing was done. */
 static bool is_done_at_once(struct progress *p,
 			    struct ibt_qp *q) NO_LOCK_ANALYSIS

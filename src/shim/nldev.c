@@ -153,7 +153,7 @@ static void put_handle(struct nldev_answer *a, const struct device *d,
 }
 
 /* Puts the attributes that the kernel gives a device, except the capability
- * flags, which the sysfs tree (device.h) lacks. */
+ * flags, which the sysfs tree (shim/device.h) lacks. */
 static void put_device(struct nldev_answer *a, const struct device *d)
 {
 	put_handle(a, d, d->port_count);

@@ -5,8 +5,8 @@
  * sticky, only its owner, group 0 and the group walk.group may write to it.  A
  * symbolic link is followed only if root or the caller owns it.  No folder is
  * on a file system that a process of another user serves (FUSE), since that
- * process could report any owner for a file.  So only root, the
- * caller and members of these groups can replace an object that was checked.
+ * process could report any owner for a file.  So only root, the caller and
+ * members of these groups can replace an object that was checked.
  *
  * The functions allocate nothing, take no lock, and may change errno.  The
  * caller owns the walk, and frees it by walk_end.
@@ -44,8 +44,8 @@ struct walk {
 	uid_t system;	 /* the owner of /: root, even if its uid is not 0 */
 	bool may_follow; /* links of root and of the caller are followed */
 	int links;	 /* the number of links followed so far */
-	/* The device's minor number of the last file system that was accepted
-	 * and has no block device. */
+	/* The minor device number of the last file system that was accepted and
+	 * has no block device. */
 	unsigned minor;
 	bool has_device; /* `minor` is set */
 };

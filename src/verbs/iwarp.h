@@ -2,8 +2,8 @@
 /*
  * Calls of adverb's libibverbs.so.1 for librdmacm.so.1, about queue pairs of
  * iWARP devices.  librdmacm makes the TCP connection or the SCTP association,
- * exchanges request and reply with the peer (iwarp/startup.h), and then gives
- * the connection or association to the queue pair, which enters RTS.
+ * exchanges a request and a reply with the peer (iwarp/startup.h), and then
+ * gives the connection or association to the queue pair, which enters RTS.
  *
  * librdmacm looks up the symbol ibv_adverb_iwarp by dlsym and is not linked to
  * it, because another libibverbs.so.1, or another release of adverb, may lack
